@@ -1,0 +1,83 @@
+/* One handle for a place where arrays live and kernels run: `cpu` (OpenMP) or
+ * `cuda[:N]`. It owns a stream, scratch memory and the last error message. A
+ * handle is used by one thread at a time; every call makes its device current
+ * for the calling thread. Work is enqueued in order on the device's stream and
+ * is asynchronous unless a function says otherwise (on the CPU it is done when
+ * the call returns). */
+#ifndef CVTMESH_BASE_DEVICE_H
+#define CVTMESH_BASE_DEVICE_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cvtm_device cvtm_device;
+
+typedef enum cvtm_device_kind { CVTM_DEVICE_CPU, CVTM_DEVICE_CUDA } cvtm_device_kind;
+
+/* Opens `cpu`, `cuda`, `cuda:N` or `auto` (CUDA where it works, else the CPU).
+ * `cuda` never falls back: CVTM_ERROR_DEVICE_UNAVAILABLE says why not.
+ * threads: CPU threads to use, 0 for OpenMP's default. The caller destroys. */
+cvtm_status cvtm_device_create(const char *name, int threads, cvtm_device **device,
+                               cvtm_error *error);
+void cvtm_device_destroy(cvtm_device *device);
+
+cvtm_device_kind cvtm_device_get_kind(const cvtm_device *device);
+/* "cpu" or "cuda:N". */
+const char *cvtm_device_name(const cvtm_device *device);
+/* For people: "NVIDIA H200", "2 threads". */
+const char *cvtm_device_description(const cvtm_device *device);
+/* CPU threads that kernels of this handle may use (at least 1). */
+int cvtm_device_threads(const cvtm_device *device);
+/* The error of the last failing call on this device; pass it to cvtm_fail. */
+cvtm_error *cvtm_device_error(cvtm_device *device);
+/* cudaStream_t of a CUDA device, NULL on the CPU. */
+void *cvtm_device_stream(const cvtm_device *device);
+/* Makes the device current for the calling thread (no-op on the CPU). */
+cvtm_status cvtm_device_activate(cvtm_device *device);
+
+/* Number of CUDA devices that this build and this machine can use; *reason
+ * (may be NULL) says why it is 0. */
+int cvtm_cuda_count(const char **reason);
+
+/* count elements of `size` bytes, uninitialised, aligned to 64 bytes (256 on CUDA).
+ * count = 0 gives a valid pointer to nothing. Overflow of count * size fails. */
+cvtm_status cvtm_device_allocate(cvtm_device *device, int64_t count, size_t size, void **memory);
+void cvtm_device_free(cvtm_device *device, void *memory);
+/* Host to device, device to host (both wait until done), device to device (enqueued). */
+cvtm_status cvtm_device_copy_in(cvtm_device *device, void *to, const void *from_host, size_t bytes);
+cvtm_status cvtm_device_copy_out(cvtm_device *device, void *to_host, const void *from,
+                                 size_t bytes);
+cvtm_status cvtm_device_copy(cvtm_device *device, void *to, const void *from, size_t bytes);
+/* Sets every byte; enqueued. */
+cvtm_status cvtm_device_fill(cvtm_device *device, void *memory, int byte, size_t bytes);
+/* Waits for everything enqueued and reports any error of it. */
+cvtm_status cvtm_device_synchronize(cvtm_device *device);
+
+/* A growing scratch buffer for one call: contents are lost, and the pointer is
+ * void, at the next request on this device. Never used across public calls.
+ * Growing allocates, so a phase that must not allocate asks once beforehand. */
+cvtm_status cvtm_device_scratch(cvtm_device *device, size_t bytes, void **memory);
+
+/* A loop whose condition lives on the device: body enqueues the work of one
+ * round, and the rounds repeat while *flag != 0 (tested before each round; flag
+ * points to device memory and is written by the body's kernels). On the CPU it is a while
+ * loop; on CUDA the body is captured once into a graph with a conditional node,
+ * so that the host takes no part in it. The body may only enqueue kernels,
+ * fills and device-to-device copies. run enqueues the whole loop. */
+typedef struct cvtm_loop cvtm_loop;
+typedef cvtm_status (*cvtm_loop_body)(void *context);
+cvtm_status cvtm_loop_create(cvtm_device *device, cvtm_loop_body body, void *context,
+                             const int *flag, cvtm_loop **loop);
+cvtm_status cvtm_loop_run(cvtm_loop *loop);
+void cvtm_loop_destroy(cvtm_loop *loop);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

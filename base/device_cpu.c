@@ -1,0 +1,85 @@
+#include "base/device_kernels.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64 };
+
+static cvtm_status cpu_open(cvtm_device *device, int index) {
+  (void)index;
+  snprintf(device->description, sizeof device->description, "%d thread%s", device->threads,
+           device->threads == 1 ? "" : "s");
+  return CVTM_OK;
+}
+
+static void cpu_close(cvtm_device *device) { (void)device; }
+
+static cvtm_status cpu_activate(cvtm_device *device) {
+  (void)device;
+  return CVTM_OK;
+}
+
+static cvtm_status cpu_allocate(cvtm_device *device, size_t bytes, void **memory) {
+  /* aligned_alloc wants a multiple of the alignment; device.c bounds bytes well below SIZE_MAX. */
+  const size_t rounded = bytes == 0 ? ALIGNMENT : (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  void *block = aligned_alloc(ALIGNMENT, rounded);
+  if (!block) {
+    return cvtm_fail(&device->error, CVTM_ERROR_MEMORY, "out of memory: %zu bytes", bytes);
+  }
+  *memory = block;
+  return CVTM_OK;
+}
+
+static void cpu_release(cvtm_device *device, void *memory) {
+  (void)device;
+  free(memory);
+}
+
+static cvtm_status cpu_copy(cvtm_device *device, void *to, const void *from, size_t bytes) {
+  (void)device;
+  memmove(to, from, bytes);
+  return CVTM_OK;
+}
+
+static cvtm_status cpu_fill(cvtm_device *device, void *memory, int byte, size_t bytes) {
+  (void)device;
+  memset(memory, byte, bytes);
+  return CVTM_OK;
+}
+
+static cvtm_status cpu_synchronize(cvtm_device *device) {
+  (void)device;
+  return CVTM_OK;
+}
+
+static cvtm_status cpu_loop_prepare(cvtm_loop *loop) {
+  (void)loop;
+  return CVTM_OK;
+}
+
+static cvtm_status cpu_loop_run(cvtm_loop *loop) {
+  while (*loop->flag != 0) {
+    const cvtm_status status = loop->body(loop->context);
+    if (status != CVTM_OK) return status;
+  }
+  return CVTM_OK;
+}
+
+static void cpu_loop_release(cvtm_loop *loop) { (void)loop; }
+
+const cvtm_device_table cvtm_device_table_cpu = {
+    .open = cpu_open,
+    .close = cpu_close,
+    .activate = cpu_activate,
+    .allocate = cpu_allocate,
+    .release = cpu_release,
+    .copy_in = cpu_copy,
+    .copy_out = cpu_copy,
+    .copy = cpu_copy,
+    .fill = cpu_fill,
+    .synchronize = cpu_synchronize,
+    .loop_prepare = cpu_loop_prepare,
+    .loop_run = cpu_loop_run,
+    .loop_release = cpu_loop_release,
+};

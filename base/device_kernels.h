@@ -1,0 +1,67 @@
+/* Inside base only: what a device handle holds, and the operations that differ
+ * between the CPU and CUDA. device.c checks arguments and calls through the table;
+ * entries may assume valid ones, and put their message into device->error. */
+#ifndef CVTMESH_BASE_DEVICE_KERNELS_H
+#define CVTMESH_BASE_DEVICE_KERNELS_H
+
+#include "base/device.h"
+
+#ifndef CVTMESH_HAVE_CUDA
+#define CVTMESH_HAVE_CUDA 0
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cvtm_device_table {
+  /* Opens CUDA device `index` (ignored on the CPU): sets stream, description, threads. */
+  cvtm_status (*open)(cvtm_device *device, int index);
+  /* Undoes whatever part of open succeeded. */
+  void (*close)(cvtm_device *device);
+  cvtm_status (*activate)(cvtm_device *device);
+  cvtm_status (*allocate)(cvtm_device *device, size_t bytes, void **memory);
+  void (*release)(cvtm_device *device, void *memory);
+  cvtm_status (*copy_in)(cvtm_device *device, void *to, const void *from, size_t bytes);
+  cvtm_status (*copy_out)(cvtm_device *device, void *to, const void *from, size_t bytes);
+  cvtm_status (*copy)(cvtm_device *device, void *to, const void *from, size_t bytes);
+  cvtm_status (*fill)(cvtm_device *device, void *memory, int byte, size_t bytes);
+  cvtm_status (*synchronize)(cvtm_device *device);
+  /* Captures the body where that is needed; may leave what it made in loop->state. */
+  cvtm_status (*loop_prepare)(cvtm_loop *loop);
+  cvtm_status (*loop_run)(cvtm_loop *loop);
+  void (*loop_release)(cvtm_loop *loop);
+} cvtm_device_table;
+
+struct cvtm_device {
+  const cvtm_device_table *table;
+  cvtm_device_kind kind;
+  int index; /* of the CUDA device */
+  int threads;
+  void *stream;
+  void *scratch;
+  size_t scratch_bytes;
+  cvtm_error error;
+  char name[32];
+  char description[256];
+};
+
+struct cvtm_loop {
+  cvtm_device *device;
+  cvtm_loop_body body;
+  void *context;
+  const int *flag;
+  void *state;
+};
+
+extern const cvtm_device_table cvtm_device_table_cpu;
+#if CVTMESH_HAVE_CUDA
+extern const cvtm_device_table cvtm_device_table_cuda;
+/* cvtm_cuda_count of a build with CUDA. */
+int cvtm_cuda_count_devices(const char **reason);
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#endif

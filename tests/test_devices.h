@@ -1,0 +1,53 @@
+/* What every test that runs on devices includes: cmocka, and a device chosen by
+ * the environment. CTest runs such a test once with CVTMESH_TEST_DEVICE unset (the
+ * CPU) and once with `cuda`, where a machine without a GPU makes it skip (exit 77). */
+#ifndef CVTMESH_TESTS_TEST_DEVICES_H
+#define CVTMESH_TESTS_TEST_DEVICES_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/device.h"
+
+enum { TEST_SKIPPED = 77 };
+
+static inline const char *test_device_name(void) {
+  const char *name = getenv("CVTMESH_TEST_DEVICE");
+  return name && *name ? name : "cpu";
+}
+
+/* threads as in cvtm_device_create. Never returns NULL. */
+static inline cvtm_device *test_device_open_threads(int threads) {
+  cvtm_device *device = NULL;
+  cvtm_error error = {CVTM_OK, ""};
+  const cvtm_status status = cvtm_device_create(test_device_name(), threads, &device, &error);
+  if (status == CVTM_ERROR_DEVICE_UNAVAILABLE) {
+    fprintf(stderr, "skipped: %s\n", error.message);
+    exit(TEST_SKIPPED);
+  }
+  if (status != CVTM_OK) {
+    fprintf(stderr, "%s: %s\n", test_device_name(), error.message);
+    exit(EXIT_FAILURE);
+  }
+  return device;
+}
+
+static inline cvtm_device *test_device_open(void) { return test_device_open_threads(0); }
+
+/* Fails the test with the device's message unless status is CVTM_OK. */
+#define assert_device_ok(device, expression)                                \
+  do {                                                                      \
+    const cvtm_status assert_status_ = (expression);                        \
+    if (assert_status_ != CVTM_OK) {                                        \
+      fail_msg("%s: %s: %s", #expression, cvtm_status_text(assert_status_), \
+               cvtm_device_error(device)->message);                         \
+    }                                                                       \
+  } while (0)
+
+#endif
