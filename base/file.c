@@ -1,0 +1,262 @@
+#define _XOPEN_SOURCE 700
+
+#include "base/file.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct cvtm_output {
+  FILE *stream;
+  char *path;      /* final place, symbolic links resolved; NULL: written in place */
+  char *temporary; /* NULL: written in place */
+  char *name;      /* for messages */
+};
+
+static void free_output(cvtm_output *output) {
+  free(output->path);
+  free(output->temporary);
+  free(output->name);
+  free(output);
+}
+
+/* Standard output, devices and pipes cannot be renamed over: they are written in place. */
+static cvtm_status open_in_place(cvtm_output *output, const char *path, cvtm_error *error) {
+  int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file < 0) return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
+  output->stream = fdopen(file, "wb");
+  if (output->stream == NULL) {
+    int reason = errno;
+    close(file);
+    return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(reason));
+  }
+  return CVTM_OK;
+}
+
+/* Creates a file of a new name in the directory of output->path. mode 0: what the umask
+ * leaves of 0666; else exactly that mode. */
+static cvtm_status open_temporary(cvtm_output *output, mode_t mode, cvtm_error *error) {
+  enum { TRIES = 1000, NAME_SIZE = 64 };
+  const char *slash = strrchr(output->path, '/');
+  size_t directory = slash != NULL ? (size_t)(slash - output->path) + 1 : 0;
+  output->temporary = malloc(directory + NAME_SIZE);
+  if (output->temporary == NULL) {
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", output->name);
+  }
+  memcpy(output->temporary, output->path, directory);
+  int file = -1;
+  for (int attempt = 0; attempt < TRIES && file < 0; ++attempt) {
+    snprintf(output->temporary + directory, NAME_SIZE, ".cvtmesh-%ld-%d.tmp", (long)getpid(),
+             attempt);
+    file = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file < 0 && errno != EEXIST) break;
+  }
+  if (file < 0) {
+    int reason = errno;
+    free(output->temporary);
+    output->temporary = NULL;
+    return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", output->name, strerror(reason));
+  }
+  if (mode != 0) (void)fchmod(file, mode);
+  output->stream = fdopen(file, "wb");
+  if (output->stream == NULL) {
+    int reason = errno;
+    close(file);
+    unlink(output->temporary);
+    return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", output->name, strerror(reason));
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status open_path(cvtm_output *output, const char *path, cvtm_error *error) {
+  struct stat found;
+  if (stat(path, &found) == 0) {
+    if (S_ISDIR(found.st_mode)) {
+      return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(EISDIR));
+    }
+    if (!S_ISREG(found.st_mode)) return open_in_place(output, path, error);
+    /* Renaming asks nothing of the file itself, so ask here: a read-only file stays. */
+    if (access(path, W_OK) != 0) {
+      return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
+    }
+    output->path = realpath(path, NULL);
+    if (output->path == NULL) {
+      return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
+    }
+    return open_temporary(output, found.st_mode & 07777, error);
+  }
+  if (errno != ENOENT) return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
+  if (lstat(path, &found) == 0) return open_in_place(output, path, error); /* dangling link */
+  size_t length = strlen(path);
+  if (length == 0 || path[length - 1] == '/') {
+    return cvtm_fail(error, CVTM_ERROR_IO, "%s: not a file name", path);
+  }
+  output->path = strdup(path);
+  if (output->path == NULL) {
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  }
+  return open_temporary(output, 0, error);
+}
+
+cvtm_status cvtm_output_open(const char *path, cvtm_output **output, cvtm_error *error) {
+  *output = NULL;
+  cvtm_output *opened = calloc(1, sizeof *opened);
+  if (opened == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  int standard = strcmp(path, "-") == 0;
+  opened->name = strdup(standard ? "standard output" : path);
+  if (opened->name == NULL) {
+    free_output(opened);
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  }
+  if (standard) {
+    opened->stream = stdout;
+  } else {
+    cvtm_status status = open_path(opened, path, error);
+    if (status != CVTM_OK) {
+      free_output(opened);
+      return status;
+    }
+  }
+  *output = opened;
+  return CVTM_OK;
+}
+
+FILE *cvtm_output_stream(cvtm_output *output) { return output->stream; }
+
+/* Everything written is on its way to the disk when this returns 0; else errno's value,
+ * or -1 if an earlier write failed and its reason is gone. */
+static int finish_stream(cvtm_output *output) {
+  FILE *stream = output->stream;
+  int failed = 0;
+  if (ferror(stream)) failed = -1;
+  errno = 0;
+  if (fflush(stream) != 0) failed = errno;
+  if (stream == stdout) {
+    if (failed) clearerr(stream);
+    return failed;
+  }
+  if (!failed && output->temporary != NULL && fsync(fileno(stream)) != 0 && errno != EINVAL) {
+    failed = errno;
+  }
+  if (fclose(stream) != 0 && !failed) failed = errno;
+  output->stream = NULL;
+  return failed;
+}
+
+cvtm_status cvtm_output_commit(cvtm_output *output, cvtm_error *error) {
+  cvtm_status status = CVTM_OK;
+  int failed = finish_stream(output);
+  if (!failed && output->temporary != NULL && rename(output->temporary, output->path) != 0) {
+    failed = errno;
+  }
+  if (failed) {
+    status = cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", output->name,
+                       failed > 0 ? strerror(failed) : "writing failed");
+    if (output->temporary != NULL) unlink(output->temporary);
+  }
+  free_output(output);
+  return status;
+}
+
+void cvtm_output_abort(cvtm_output *output) {
+  if (output == NULL) return;
+  if (output->stream != NULL && output->stream != stdout) fclose(output->stream);
+  if (output->temporary != NULL) unlink(output->temporary);
+  free_output(output);
+}
+
+static cvtm_status open_input(const char *path, int *file, size_t *expected, cvtm_error *error) {
+  *file = open(path, O_RDONLY | O_CLOEXEC);
+  if (*file < 0) return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s", path, strerror(errno));
+  struct stat found;
+  if (fstat(*file, &found) != 0) {
+    int reason = errno;
+    close(*file);
+    return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(reason));
+  }
+  if (S_ISDIR(found.st_mode)) {
+    close(*file);
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s", path, strerror(EISDIR));
+  }
+  if (S_ISREG(found.st_mode) && found.st_size > 0) *expected = (size_t)found.st_size;
+  return CVTM_OK;
+}
+
+/* Reads to the end of `file`; the buffer grows by doubling from the expected size and
+ * always keeps room for one byte more than has been read. */
+static cvtm_status read_all(int file, const char *name, size_t expected, size_t limit,
+                            unsigned char **bytes, size_t *size, cvtm_error *error) {
+  enum { SMALLEST = 65536 };
+  const size_t chunk = (size_t)1 << 30;
+  if (expected > limit) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %zu bytes are more than the limit of %zu", name,
+                     expected, limit);
+  }
+  size_t capacity = expected < SMALLEST ? SMALLEST : expected + 1;
+  size_t used = 0;
+  unsigned char *buffer = malloc(capacity);
+  while (buffer != NULL) {
+    size_t room = capacity - used;
+    ssize_t got = read(file, buffer + used, room < chunk ? room : chunk);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      free(buffer);
+      return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", name, strerror(errno));
+    }
+    if (got == 0) break;
+    used += (size_t)got;
+    if (used > limit) {
+      free(buffer);
+      return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: more than the limit of %zu bytes", name,
+                       limit);
+    }
+    if (used < capacity) continue;
+    unsigned char *larger = capacity <= SIZE_MAX / 2 ? realloc(buffer, capacity * 2) : NULL;
+    if (larger == NULL) free(buffer);
+    buffer = larger;
+    capacity *= 2;
+  }
+  if (buffer == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
+  buffer[used] = 0;
+  *bytes = buffer;
+  *size = used;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_file_read(const char *path, size_t limit, unsigned char **bytes, size_t *size,
+                           cvtm_error *error) {
+  *bytes = NULL;
+  *size = 0;
+  if (strcmp(path, "-") == 0) {
+    return read_all(STDIN_FILENO, "standard input", 0, limit, bytes, size, error);
+  }
+  int file = -1;
+  size_t expected = 0;
+  cvtm_status status = open_input(path, &file, &expected, error);
+  if (status != CVTM_OK) return status;
+  status = read_all(file, path, expected, limit, bytes, size, error);
+  close(file);
+  return status;
+}
+
+const char *cvtm_file_extension(const char *path, char *buffer, size_t capacity) {
+  if (capacity == 0) return "";
+  const char *slash = strrchr(path, '/');
+  const char *name = slash != NULL ? slash + 1 : path;
+  const char *dot = strrchr(name, '.');
+  size_t length = 0;
+  /* The dot of a hidden file starts its name, not an extension; one too long for the
+   * buffer is none that anyone asks for. */
+  if (dot != NULL && dot != name && strlen(dot + 1) < capacity) {
+    for (const char *c = dot + 1; *c != 0; ++c) {
+      buffer[length++] = (char)tolower((unsigned char)*c);
+    }
+  }
+  buffer[length] = 0;
+  return buffer;
+}

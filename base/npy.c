@@ -1,0 +1,395 @@
+#include "base/npy.h"
+
+#include "base/file.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+enum { HOST_IS_BIG = 1 };
+#else
+enum { HOST_IS_BIG = 0 };
+#endif
+
+/* What the header says, before anything is allocated. */
+typedef struct layout {
+  char kind;
+  int item;
+  int swap;    /* the bytes of an element are to be reversed */
+  int fortran; /* the first index runs fastest */
+  int dimensions;
+  int64_t shape[CVTM_NPY_MAX_DIMENSIONS];
+  int64_t count;
+  size_t offset; /* of the data */
+} layout;
+
+/* A cursor in the header's text: a Python dictionary of three known keys. */
+typedef struct scanner {
+  const char *at, *end;
+  const char *name; /* of the file */
+  cvtm_error *error;
+} scanner;
+
+static cvtm_status bad(const scanner *s, const char *reason) {
+  return cvtm_fail(s->error, CVTM_ERROR_INPUT, "%s: %s", s->name, reason);
+}
+
+static void skip_space(scanner *s) {
+  while (s->at < s->end && (*s->at == ' ' || *s->at == '\t' || *s->at == '\n' || *s->at == '\r')) {
+    ++s->at;
+  }
+}
+
+static int take(scanner *s, char c) {
+  skip_space(s);
+  if (s->at >= s->end || *s->at != c) return 0;
+  ++s->at;
+  return 1;
+}
+
+/* A quoted string without escapes, of fewer than `capacity` characters. */
+static int take_string(scanner *s, char *text, size_t capacity) {
+  skip_space(s);
+  if (s->at >= s->end || (*s->at != '\'' && *s->at != '"')) return 0;
+  char quote = *s->at++;
+  size_t length = 0;
+  while (s->at < s->end && *s->at != quote) {
+    if (length + 1 >= capacity) return 0;
+    text[length++] = *s->at++;
+  }
+  if (s->at >= s->end) return 0;
+  ++s->at;
+  text[length] = 0;
+  return 1;
+}
+
+static int take_word(scanner *s, const char *word) {
+  skip_space(s);
+  size_t length = strlen(word);
+  if ((size_t)(s->end - s->at) < length || memcmp(s->at, word, length) != 0) return 0;
+  s->at += length;
+  return 1;
+}
+
+static int take_size(scanner *s, int64_t *value) {
+  skip_space(s);
+  if (s->at >= s->end || *s->at < '0' || *s->at > '9') return 0;
+  int64_t v = 0;
+  for (; s->at < s->end && *s->at >= '0' && *s->at <= '9'; ++s->at) {
+    int digit = *s->at - '0';
+    if (v > (INT64_MAX - digit) / 10) return 0;
+    v = v * 10 + digit;
+  }
+  if (s->at < s->end && *s->at == 'L') ++s->at; /* Python 2 */
+  *value = v;
+  return 1;
+}
+
+static cvtm_status parse_descr(scanner *s, layout *l) {
+  char text[16];
+  skip_space(s);
+  if (s->at < s->end && *s->at == '[') return bad(s, "structured arrays are not supported");
+  if (!take_string(s, text, sizeof text) || strlen(text) != 3) {
+    return bad(s, "unsupported element type in the NPY header");
+  }
+  char order = text[0];
+  l->kind = text[1];
+  l->item = text[2] - '0';
+  int size_known = l->item == 1 || l->item == 2 || l->item == 4 || l->item == 8;
+  int kind_known = (l->kind == 'f' && l->item >= 2) || l->kind == 'i' || l->kind == 'u' ||
+                   (l->kind == 'b' && l->item == 1);
+  int order_known = order == '<' || order == '>' || order == '=' || (order == '|' && l->item == 1);
+  if (!size_known || !kind_known || !order_known) {
+    return cvtm_fail(s->error, CVTM_ERROR_INPUT, "%s: unsupported element type '%s'", s->name,
+                     text);
+  }
+  l->swap = l->item > 1 && ((order == '>' && !HOST_IS_BIG) || (order == '<' && HOST_IS_BIG));
+  return CVTM_OK;
+}
+
+static cvtm_status parse_shape(scanner *s, layout *l) {
+  if (!take(s, '(')) return bad(s, "malformed shape in the NPY header");
+  l->dimensions = 0;
+  while (!take(s, ')')) {
+    if (l->dimensions == CVTM_NPY_MAX_DIMENSIONS) {
+      return cvtm_fail(s->error, CVTM_ERROR_INPUT, "%s: more than %d dimensions", s->name,
+                       CVTM_NPY_MAX_DIMENSIONS);
+    }
+    if (!take_size(s, &l->shape[l->dimensions])) {
+      return bad(s, "malformed shape in the NPY header");
+    }
+    ++l->dimensions;
+    if (take(s, ',')) continue;
+    if (!take(s, ')')) return bad(s, "malformed shape in the NPY header");
+    break;
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status parse_dictionary(scanner *s, layout *l) {
+  enum { DESCR = 1, ORDER = 2, SHAPE = 4 };
+  int seen = 0;
+  if (!take(s, '{')) return bad(s, "malformed NPY header");
+  while (!take(s, '}')) {
+    char key[16];
+    cvtm_status status = CVTM_OK;
+    if (!take_string(s, key, sizeof key) || !take(s, ':')) return bad(s, "malformed NPY header");
+    if (strcmp(key, "descr") == 0 && !(seen & DESCR)) {
+      seen |= DESCR;
+      status = parse_descr(s, l);
+    } else if (strcmp(key, "fortran_order") == 0 && !(seen & ORDER)) {
+      seen |= ORDER;
+      l->fortran = take_word(s, "True");
+      if (!l->fortran && !take_word(s, "False")) status = bad(s, "malformed NPY header");
+    } else if (strcmp(key, "shape") == 0 && !(seen & SHAPE)) {
+      seen |= SHAPE;
+      status = parse_shape(s, l);
+    } else {
+      status = bad(s, "malformed NPY header");
+    }
+    if (status != CVTM_OK) return status;
+    if (take(s, ',')) continue;
+    if (!take(s, '}')) return bad(s, "malformed NPY header");
+    break;
+  }
+  skip_space(s);
+  if (seen != (DESCR | ORDER | SHAPE) || s->at != s->end) return bad(s, "malformed NPY header");
+  return CVTM_OK;
+}
+
+/* The number of elements, provided that as many bytes are there. */
+static cvtm_status count_elements(const scanner *s, layout *l, size_t available) {
+  int64_t count = 1;
+  int empty = 0;
+  for (int k = 0; k < l->dimensions; ++k) empty |= l->shape[k] == 0;
+  for (int k = 0; k < l->dimensions && !empty; ++k) {
+    if (count > INT64_MAX / 8 / l->shape[k]) {
+      return bad(s, "the NPY header claims more elements than any file holds");
+    }
+    count *= l->shape[k];
+  }
+  l->count = empty ? 0 : count;
+  uint64_t needed = (uint64_t)l->count * (uint64_t)l->item;
+  if (needed > available) {
+    return cvtm_fail(s->error, CVTM_ERROR_INPUT,
+                     "%s: the NPY header claims %" PRId64 " elements (%" PRIu64
+                     " bytes) but %zu bytes follow",
+                     s->name, l->count, needed, available);
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status parse_header(const unsigned char *bytes, size_t size, const char *name,
+                                layout *l, cvtm_error *error) {
+  scanner s = {NULL, NULL, name, error};
+  memset(l, 0, sizeof *l);
+  if (size < 10 || memcmp(bytes, "\x93NUMPY", 6) != 0) return bad(&s, "not an NPY file");
+  size_t start, length;
+  if (bytes[6] == 1) {
+    start = 10;
+    length = (size_t)bytes[8] | (size_t)bytes[9] << 8;
+  } else if (bytes[6] == 2 || bytes[6] == 3) {
+    if (size < 12) return bad(&s, "truncated NPY header");
+    start = 12;
+    length = (size_t)bytes[8] | (size_t)bytes[9] << 8 | (size_t)bytes[10] << 16 |
+             (size_t)bytes[11] << 24;
+  } else {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: unknown NPY version %d", name, bytes[6]);
+  }
+  if (length > size - start) return bad(&s, "truncated NPY header");
+  s.at = (const char *)bytes + start;
+  s.end = s.at + length;
+  l->offset = start + length;
+  cvtm_status status = parse_dictionary(&s, l);
+  if (status != CVTM_OK) return status;
+  return count_elements(&s, l, size - l->offset);
+}
+
+static void swap_items(unsigned char *data, int64_t count, int item) {
+  for (int64_t i = 0; i < count; ++i) {
+    unsigned char *p = data + i * item;
+    for (int a = 0, b = item - 1; a < b; ++a, --b) {
+      unsigned char t = p[a];
+      p[a] = p[b];
+      p[b] = t;
+    }
+  }
+}
+
+/* Column-major `from` to row-major `to`. */
+static void transpose(const layout *l, const unsigned char *from, unsigned char *to) {
+  int64_t index[CVTM_NPY_MAX_DIMENSIONS] = {0};
+  int64_t stride[CVTM_NPY_MAX_DIMENSIONS];
+  int64_t step = 1;
+  for (int k = 0; k < l->dimensions; ++k) {
+    stride[k] = step;
+    step *= l->shape[k];
+  }
+  int64_t source = 0;
+  for (int64_t i = 0; i < l->count; ++i) {
+    memcpy(to + i * l->item, from + source * l->item, (size_t)l->item);
+    for (int k = l->dimensions - 1; k >= 0; --k) {
+      source += stride[k];
+      if (++index[k] < l->shape[k]) break;
+      source -= stride[k] * l->shape[k];
+      index[k] = 0;
+    }
+  }
+}
+
+static float half_to_float(uint16_t h) {
+  int exponent = h >> 10 & 31;
+  int fraction = h & 1023;
+  double value;
+  if (exponent == 31) {
+    value = fraction != 0 ? (double)NAN : (double)INFINITY;
+  } else if (exponent == 0) {
+    value = ldexp(fraction, -24);
+  } else {
+    value = ldexp(fraction + 1024, exponent - 25);
+  }
+  return (float)(h & 0x8000 ? -value : value);
+}
+
+/* float16 becomes float32. `data` is replaced. */
+static int widen_halves(layout *l, unsigned char **data) {
+  float *wide = malloc(l->count > 0 ? (size_t)l->count * sizeof *wide : 1);
+  if (wide == NULL) return 0;
+  for (int64_t i = 0; i < l->count; ++i) {
+    uint16_t h;
+    memcpy(&h, *data + i * 2, sizeof h);
+    wide[i] = half_to_float(h);
+  }
+  free(*data);
+  *data = (unsigned char *)wide;
+  l->item = 4;
+  return 1;
+}
+
+/* Turns the raw elements, which this function owns, into the array. */
+static cvtm_status finish(layout *l, unsigned char *data, const char *name, cvtm_npy *array,
+                          cvtm_error *error) {
+  if (l->swap) swap_items(data, l->count, l->item);
+  int ok = 1;
+  if (l->fortran && l->dimensions > 1 && l->count > 0) {
+    unsigned char *rows = malloc((size_t)l->count * (size_t)l->item);
+    ok = rows != NULL;
+    if (ok) {
+      transpose(l, data, rows);
+      free(data);
+      data = rows;
+    }
+  }
+  if (ok && l->kind == 'f' && l->item == 2) ok = widen_halves(l, &data);
+  if (!ok) {
+    free(data);
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
+  }
+  array->kind = l->kind;
+  array->item = l->item;
+  array->dimensions = l->dimensions;
+  memcpy(array->shape, l->shape, sizeof array->shape);
+  array->count = l->count;
+  array->data = data;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_npy_parse(const unsigned char *bytes, size_t size, const char *name,
+                           cvtm_npy *array, cvtm_error *error) {
+  memset(array, 0, sizeof *array);
+  layout l;
+  cvtm_status status = parse_header(bytes, size, name, &l, error);
+  if (status != CVTM_OK) return status;
+  size_t length = (size_t)l.count * (size_t)l.item;
+  unsigned char *data = malloc(length > 0 ? length : 1);
+  if (data == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
+  if (length > 0) memcpy(data, bytes + l.offset, length);
+  return finish(&l, data, name, array, error);
+}
+
+cvtm_status cvtm_npy_read(const char *path, cvtm_npy *array, cvtm_error *error) {
+  const size_t limit = (size_t)1 << 35;
+  memset(array, 0, sizeof *array);
+  unsigned char *bytes;
+  size_t size;
+  cvtm_status status = cvtm_file_read(path, limit, &bytes, &size, error);
+  if (status != CVTM_OK) return status;
+  layout l;
+  status = parse_header(bytes, size, path, &l, error);
+  if (status != CVTM_OK) {
+    free(bytes);
+    return status;
+  }
+  /* The file's buffer becomes the array's, so that a large picture is held once. */
+  memmove(bytes, bytes + l.offset, (size_t)l.count * (size_t)l.item);
+  return finish(&l, bytes, path, array, error);
+}
+
+void cvtm_npy_free(cvtm_npy *array) {
+  if (array == NULL) return;
+  free(array->data);
+  memset(array, 0, sizeof *array);
+}
+
+double cvtm_npy_get(const cvtm_npy *array, int64_t i) {
+  const void *data = array->data;
+  switch (array->kind) {
+    case 'f':
+      return array->item == 4 ? (double)((const float *)data)[i] : ((const double *)data)[i];
+    case 'i':
+      if (array->item == 1) return ((const int8_t *)data)[i];
+      if (array->item == 2) return ((const int16_t *)data)[i];
+      if (array->item == 4) return ((const int32_t *)data)[i];
+      return (double)((const int64_t *)data)[i];
+    case 'b':
+      return ((const uint8_t *)data)[i] != 0;
+    default:
+      if (array->item == 1) return ((const uint8_t *)data)[i];
+      if (array->item == 2) return ((const uint16_t *)data)[i];
+      if (array->item == 4) return ((const uint32_t *)data)[i];
+      return (double)((const uint64_t *)data)[i];
+  }
+}
+
+/* Magic, version 1.0, and the dictionary padded with spaces to a multiple of 64. */
+static size_t format_header(char *header, size_t capacity, char kind, int item, int dimensions,
+                            const int64_t *shape) {
+  const size_t prefix = 10;
+  char order = item == 1 ? '|' : HOST_IS_BIG ? '>' : '<';
+  size_t at = prefix;
+  at +=
+      (size_t)snprintf(header + at, capacity - at,
+                       "{'descr': '%c%c%d', 'fortran_order': False, 'shape': (", order, kind, item);
+  for (int k = 0; k < dimensions; ++k) {
+    const char *separator = k + 1 < dimensions ? ", " : dimensions == 1 ? "," : "";
+    at += (size_t)snprintf(header + at, capacity - at, "%" PRId64 "%s", shape[k], separator);
+  }
+  at += (size_t)snprintf(header + at, capacity - at, "), }");
+  while ((at + 1) % 64 != 0) header[at++] = ' ';
+  header[at++] = '\n';
+  memcpy(header, "\x93NUMPY\x01\x00", 8);
+  header[8] = (char)((at - prefix) & 255);
+  header[9] = (char)((at - prefix) >> 8);
+  return at;
+}
+
+cvtm_status cvtm_npy_write(const char *path, char kind, int item, int dimensions,
+                           const int64_t *shape, const void *data, cvtm_error *error) {
+  char header[512];
+  if (dimensions < 0 || dimensions > CVTM_NPY_MAX_DIMENSIONS) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: an array of %d dimensions", path, dimensions);
+  }
+  int64_t count = 1;
+  for (int k = 0; k < dimensions; ++k) count *= shape[k];
+  size_t length = format_header(header, sizeof header, kind, item, dimensions, shape);
+  cvtm_output *output;
+  cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status != CVTM_OK) return status;
+  FILE *stream = cvtm_output_stream(output);
+  fwrite(header, 1, length, stream);
+  if (count > 0) fwrite(data, (size_t)item, (size_t)count, stream);
+  return cvtm_output_commit(output, error);
+}

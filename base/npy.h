@@ -1,0 +1,43 @@
+/* NumPy's .npy arrays, versions 1 to 3, C order (Fortran order is transposed
+ * on reading), little or big endian, float16 (read as float32), float32, float64, bool
+ * and integers of 1 to 8 bytes; a header that claims more than the file holds is refused;
+ * https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html */
+#ifndef CVTMESH_BASE_NPY_H
+#define CVTMESH_BASE_NPY_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { CVTM_NPY_MAX_DIMENSIONS = 4 };
+
+/* kind: 'f', 'i', 'u' or 'b' (bool); item: bytes per element, native byte order. */
+typedef struct cvtm_npy {
+  char kind;
+  int item;
+  int dimensions;
+  int64_t shape[CVTM_NPY_MAX_DIMENSIONS];
+  int64_t count; /* product of shape */
+  void *data;    /* malloc'd; free with cvtm_npy_free */
+} cvtm_npy;
+
+cvtm_status cvtm_npy_read(const char *path, cvtm_npy *array, cvtm_error *error);
+/* The same from memory; `name` is used in messages. */
+cvtm_status cvtm_npy_parse(const unsigned char *bytes, size_t size, const char *name,
+                           cvtm_npy *array, cvtm_error *error);
+void cvtm_npy_free(cvtm_npy *array);
+/* Element i converted to double. */
+double cvtm_npy_get(const cvtm_npy *array, int64_t i);
+/* Writes data of the given kind and item size, C order. */
+cvtm_status cvtm_npy_write(const char *path, char kind, int item, int dimensions,
+                           const int64_t *shape, const void *data, cvtm_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
