@@ -1,0 +1,11 @@
+/* What a header needs to compile as C11 and as CUDA C++ alike. */
+#ifndef CVTMESH_BASE_PORTABLE_H
+#define CVTMESH_BASE_PORTABLE_H
+
+#ifdef __CUDACC__
+#define CVTM_HD static __host__ __device__ inline
+#else
+#define CVTM_HD static inline
+#endif
+
+#endif

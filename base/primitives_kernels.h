@@ -1,0 +1,68 @@
+/* Inside base only: the device sides of base/primitives.h, and the arithmetic that
+ * both share. primitives.c has checked the arguments. */
+#ifndef CVTMESH_BASE_PRIMITIVES_KERNELS_H
+#define CVTMESH_BASE_PRIMITIVES_KERNELS_H
+
+#include "base/portable.h"
+#include "base/primitives.h"
+
+#include <math.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { CVTM_REDUCE_BLOCK = 4096, CVTM_REDUCE_LANES = 256 };
+
+/* What reductions of `nothing` are. */
+CVTM_HD double cvtm_reduce_identity(cvtm_reduction reduction) {
+  switch (reduction) {
+    case CVTM_REDUCE_MIN:
+      return (double)INFINITY;
+    case CVTM_REDUCE_MAX:
+      return -(double)INFINITY;
+    default:
+      return 0.0;
+  }
+}
+
+/* a joined by b; magnitudes are taken beforehand. A NaN on either side stays. */
+CVTM_HD double cvtm_reduce_join(cvtm_reduction reduction, double a, double b) {
+  switch (reduction) {
+    case CVTM_REDUCE_SUM:
+      return a + b;
+    case CVTM_REDUCE_MIN:
+      return a < b || a != a ? a : b;
+    default:
+      return a > b || a != a ? a : b;
+  }
+}
+
+typedef struct cvtm_primitives_table {
+  cvtm_status (*sort_workspace)(cvtm_device *device, int64_t count, size_t *bytes);
+  cvtm_status (*sort_pairs)(cvtm_device *device, uint64_t *keys, int32_t *values,
+                            uint64_t *keys_alt, int32_t *values_alt, int64_t count, int bits,
+                            void *workspace, size_t bytes);
+  cvtm_status (*scan_workspace)(cvtm_device *device, int64_t count, size_t *bytes);
+  cvtm_status (*scan_64)(cvtm_device *device, const int32_t *counts, int64_t count, int64_t *sums,
+                         void *workspace, size_t bytes);
+  cvtm_status (*scan_32)(cvtm_device *device, const int32_t *counts, int64_t count, int32_t *sums,
+                         void *workspace, size_t bytes);
+  cvtm_status (*select_workspace)(cvtm_device *device, int64_t count, size_t *bytes);
+  cvtm_status (*select)(cvtm_device *device, const uint8_t *flags, int64_t count, int32_t *indices,
+                        int64_t *selected, void *workspace, size_t bytes);
+  /* One level of the tree: partial[b] = the reduction of block b of x (times y
+   * element by element unless NULL). There is at least one block, empty if count is 0. */
+  cvtm_status (*reduce_blocks)(cvtm_device *device, cvtm_reduction reduction, const double *x,
+                               const double *y, int64_t count, double *partial);
+  cvtm_status (*fill)(cvtm_device *device, double *x, double value, int64_t count);
+  cvtm_status (*axpy)(cvtm_device *device, double a, const double *x, double *y, int64_t count);
+} cvtm_primitives_table;
+
+extern const cvtm_primitives_table cvtm_primitives_table_cpu;
+extern const cvtm_primitives_table cvtm_primitives_table_cuda; /* builds with CUDA only */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

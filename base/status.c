@@ -1,0 +1,25 @@
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+const char *cvtm_status_text(cvtm_status status) {
+  static const char *const texts[] = {
+#define CVTM_STATUS_TEXT(code, text) text,
+      CVTM_STATUS_LIST(CVTM_STATUS_TEXT)
+#undef CVTM_STATUS_TEXT
+  };
+  const int count = (int)(sizeof texts / sizeof texts[0]);
+  return (int)status >= 0 && (int)status < count ? texts[status] : "unknown status";
+}
+
+cvtm_status cvtm_fail(cvtm_error *error, cvtm_status status, const char *format, ...) {
+  if (error) {
+    va_list arguments;
+    va_start(arguments, format);
+    error->status = status;
+    vsnprintf(error->message, sizeof error->message, format, arguments);
+    va_end(arguments);
+  }
+  return status;
+}

@@ -1,0 +1,52 @@
+/* Status codes and error messages. Errors are values: every fallible function
+ * returns a cvtm_status and, where it has more to say, writes one line into a
+ * cvtm_error given by the caller. On failure outputs are untouched or freed. */
+#ifndef CVTMESH_BASE_STATUS_H
+#define CVTMESH_BASE_STATUS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* code, text */
+#define CVTM_STATUS_LIST(X)                                  \
+  X(CVTM_OK, "success")                                      \
+  X(CVTM_ERROR_ARGUMENT, "invalid argument")                 \
+  X(CVTM_ERROR_MEMORY, "out of memory")                      \
+  X(CVTM_ERROR_DEVICE_UNAVAILABLE, "device unavailable")     \
+  X(CVTM_ERROR_DEVICE, "device failure")                     \
+  X(CVTM_ERROR_IO, "input or output failed")                 \
+  X(CVTM_ERROR_INPUT, "bad input")                           \
+  X(CVTM_ERROR_UNSUPPORTED, "not supported by this build")   \
+  X(CVTM_ERROR_EVALUATION, "the objective is not finite")    \
+  X(CVTM_ERROR_INTERNAL, "internal error")
+
+typedef enum cvtm_status {
+#define CVTM_STATUS_CODE(code, text) code,
+  CVTM_STATUS_LIST(CVTM_STATUS_CODE)
+#undef CVTM_STATUS_CODE
+} cvtm_status;
+
+/* One line, no newline at the end, owned by the caller of the failing function. */
+typedef struct cvtm_error {
+  cvtm_status status;
+  char message[512];
+} cvtm_error;
+
+/* The text of a status code; never NULL. */
+const char *cvtm_status_text(cvtm_status status);
+
+#if defined(__GNUC__)
+#define CVTM_PRINTF(format_index, first) __attribute__((format(printf, format_index, first)))
+#else
+#define CVTM_PRINTF(format_index, first)
+#endif
+
+/* Formats a message into *error (which may be NULL) and returns status. */
+CVTM_PRINTF(3, 4)
+cvtm_status cvtm_fail(cvtm_error *error, cvtm_status status, const char *format, ...);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,42 @@
+/* The program cvtmesh: its exit codes and what its subcommands share. */
+#ifndef CVTMESH_CLI_CLI_H
+#define CVTMESH_CLI_CLI_H
+
+#include "base/status.h"
+#include "cli/options.h"
+
+#ifndef CVTMESH_VERSION
+#define CVTMESH_VERSION "0.1.0"
+#endif
+
+typedef enum cli_exit {
+  CLI_EXIT_OK = 0,
+  CLI_EXIT_FAILURE = 1,
+  CLI_EXIT_USAGE = 2,
+  CLI_EXIT_INPUT = 3,
+  CLI_EXIT_NOT_CONVERGED = 4,
+  CLI_EXIT_DEVICE = 5,
+  CLI_EXIT_INTERRUPTED = 130
+} cli_exit;
+
+/* What was being done when a library call failed: a file that cannot be read is
+ * bad input, one that cannot be written is a failure. */
+typedef enum cli_phase { CLI_READING, CLI_WORKING, CLI_WRITING } cli_phase;
+
+/* Prints "cvtmesh: <message>" on stderr and returns the exit code. */
+int cli_failed(cli_phase phase, cvtm_status status, const cvtm_error *error);
+/* The same for a wrong command line; returns CLI_EXIT_USAGE. */
+CVTM_PRINTF(2, 3)
+int cli_usage_error(cli_command command, const char *format, ...);
+
+/* Seconds of a clock that never goes back. */
+double cli_seconds(void);
+
+/* The subcommands: options are parsed and within their ranges. */
+int cli_run(const cli_options *options);
+int cli_voronoi(const cli_options *options);
+int cli_mesh(const cli_options *options);
+int cli_stats(const cli_options *options);
+int cli_info(const cli_options *options);
+
+#endif

@@ -1,0 +1,130 @@
+/* cvtmesh: the program. Finds the subcommand, parses its options, runs it. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "cli/cli.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+int cli_failed(cli_phase phase, cvtm_status status, const cvtm_error *error) {
+  const char *message =
+      error->message[0] != '\0' ? error->message : cvtm_status_text(status);
+  fprintf(stderr, "cvtmesh: %s\n", message);
+  if (status == CVTM_ERROR_DEVICE_UNAVAILABLE) return CLI_EXIT_DEVICE;
+  if (status == CVTM_ERROR_INPUT) return CLI_EXIT_INPUT;
+  if (phase == CLI_READING && (status == CVTM_ERROR_IO || status == CVTM_ERROR_UNSUPPORTED ||
+                               status == CVTM_ERROR_ARGUMENT))
+    return CLI_EXIT_INPUT;
+  return CLI_EXIT_FAILURE;
+}
+
+int cli_usage_error(cli_command command, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  fprintf(stderr, "cvtmesh %s: ", cli_command_name(command));
+  vfprintf(stderr, format, arguments);
+  fprintf(stderr, " (see cvtmesh %s --help)\n", cli_command_name(command));
+  va_end(arguments);
+  return CLI_EXIT_USAGE;
+}
+
+double cli_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Help and the like: data on stdout that may meet a full disk. */
+static int printed(void) {
+  if (fflush(stdout) == 0 && !ferror(stdout)) return CLI_EXIT_OK;
+  fprintf(stderr, "cvtmesh: standard output: cannot write\n");
+  return CLI_EXIT_FAILURE;
+}
+
+static int print_version(void) {
+  printf("cvtmesh %s\n", CVTMESH_VERSION);
+  return printed();
+}
+
+static int run_command(cli_command command, int argc, char **argv) {
+  cli_options options;
+  int code = CLI_EXIT_OK;
+  switch (cli_options_parse(command, argc, argv, &options, &code)) {
+    case CLI_PARSED_HELP:
+      cli_print_help(stdout, command);
+      code = printed();
+      break;
+    case CLI_PARSED_VERSION:
+      code = print_version();
+      break;
+    case CLI_PARSE_FAILED:
+      break;
+    case CLI_PARSED:
+      switch (command) {
+        case CLI_RUN:
+          code = cli_run(&options);
+          break;
+        case CLI_VORONOI:
+          code = cli_voronoi(&options);
+          break;
+        case CLI_MESH:
+          code = cli_mesh(&options);
+          break;
+        case CLI_STATS:
+          code = cli_stats(&options);
+          break;
+        case CLI_INFO:
+          code = cli_info(&options);
+          break;
+        case CLI_COMMAND_COUNT:
+          break;
+      }
+      if (printed() != CLI_EXIT_OK && code == CLI_EXIT_OK) code = CLI_EXIT_FAILURE;
+      break;
+  }
+  cli_options_free(&options);
+  return code;
+}
+
+static int print_completion(int argc, char **argv) {
+  if (argc == 3 && strcmp(argv[2], "bash") == 0) {
+    cli_print_bash_completion(stdout);
+    return printed();
+  }
+  fprintf(stderr, "usage: cvtmesh completion bash\n");
+  return CLI_EXIT_USAGE;
+}
+
+static int print_help_about(int argc, char **argv) {
+  if (argc >= 3) {
+    cli_command command = cli_command_find(argv[2]);
+    if (command == CLI_COMMAND_COUNT) {
+      fprintf(stderr, "cvtmesh: there is no command '%s' (see cvtmesh --help)\n", argv[2]);
+      return CLI_EXIT_USAGE;
+    }
+    cli_print_help(stdout, command);
+  } else {
+    cli_print_overview(stdout);
+  }
+  return printed();
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2) {
+    cli_print_overview(stderr);
+    return CLI_EXIT_USAGE;
+  }
+  const char *name = argv[1];
+  if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
+    return print_help_about(argc, argv);
+  if (strcmp(name, "--version") == 0) return print_version();
+  if (strcmp(name, "completion") == 0) return print_completion(argc, argv);
+  cli_command command = cli_command_find(name);
+  if (command == CLI_COMMAND_COUNT) {
+    fprintf(stderr, "cvtmesh: there is no command '%s' (see cvtmesh --help)\n", name);
+    return CLI_EXIT_USAGE;
+  }
+  return run_command(command, argc - 1, argv + 1);
+}

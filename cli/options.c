@@ -1,0 +1,612 @@
+#define _POSIX_C_SOURCE 200809L
+
+#include "cli/options.h"
+
+#include "base/file.h"
+#include "cli/cli.h"
+#include "cvt/cvt.h"
+#include "density/density.h"
+#include "meshes/mesh_file.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum option_type { FLAG, INTEGER, REAL, CHOICE, TEXT, LIST } option_type;
+
+typedef struct option_row {
+  const char *name;
+  char letter;       /* 0: none */
+  unsigned commands; /* bits, 1u << cli_command */
+  option_type type;
+  size_t offset;        /* in cli_options */
+  const char *argument; /* its name in --help; of a CHOICE the values, split by | */
+  double least, most;   /* of INTEGER and REAL */
+  const char *help;
+} option_row;
+
+#define IN(command) (1u << (command))
+#define RUN IN(CLI_RUN)
+#define VORONOI IN(CLI_VORONOI)
+#define MESH IN(CLI_MESH)
+#define STATS IN(CLI_STATS)
+#define INFO IN(CLI_INFO)
+#define EVERY (RUN | VORONOI | MESH | STATS | INFO)
+#define AT(field) offsetof(cli_options, field)
+#define COUNT_MAX 2147483647.0
+#define SEED_MAX 9007199254740992.0 /* 2^53, what every JSON reader keeps */
+#define SVG_KINDS "stipples|cells|mesh"
+#define VORONOI_METHODS "jfa|1+jfa|jfa+1|jfa+2|jfa2|exact"
+
+/* clang-format off */
+static const option_row rows[] = {
+  {"points", 'n', RUN, INTEGER, AT(points), "N", 1, COUNT_MAX, "number of sites"},
+  {"output", 'o', RUN | VORONOI | MESH, LIST, AT(output), "FILE", 0, 0,
+   "write FILE, in the format of its extension; repeats; - is stdout"},
+  {"format", 0, RUN | VORONOI | MESH, TEXT, AT(format), "EXT", 0, 0,
+   "extension that stands for the output -"},
+  {"picture", 0, RUN, TEXT, AT(picture), "FILE", 0, 0, "draw density, cells, edges and sites as PNG"},
+  {"density-out", 0, RUN, TEXT, AT(density_out), "FILE", 0, 0,
+   "write the density that was used as NPY, float32, height x width"},
+  {"report", 0, RUN | VORONOI | MESH, TEXT, AT(report), "FILE", 0, 0, "write a JSON report; - is stdout"},
+  {"svg", 0, RUN | MESH, CHOICE, AT(svg), SVG_KINDS, 0, 0, "what an SVG output shows"},
+  {"dots", 0, RUN, CHOICE, AT(dots), "equal|mass", 0, 0,
+   "stipples of one size, or of an area that follows the cell's mass"},
+  {"unit", 0, RUN | MESH | STATS, FLAG, AT(unit), NULL, 0, 0,
+   "mesh coordinates are divided by the width of the image"},
+  {"ascii", 0, RUN | MESH, FLAG, AT(ascii), NULL, 0, 0, "text where a mesh format has a binary form too"},
+
+  {"method", 0, RUN, CHOICE, AT(method), "lloyd|lbfgsb", 0, 0, "how the energy is minimised"},
+  {"method", 0, VORONOI, CHOICE, AT(voronoi), VORONOI_METHODS, 0, 0, "how the diagram is computed"},
+  {"energy", 0, RUN, CHOICE, AT(energy), "exact|pixel", 0, 0,
+   "objective: integrals over polygonal cells, or sums over pixels"},
+  {"voronoi", 0, RUN, CHOICE, AT(voronoi), VORONOI_METHODS, 0, 0, "diagram of the pixel energy"},
+  {"iterations", 0, RUN, INTEGER, AT(iterations), "N", 0, 1e15, "most iterations; 0 keeps the start"},
+  {"tolerance", 0, RUN, REAL, AT(tolerance), "T", 0, 1,
+   "stop at this mean relative decrease over 10 iterations; 0: never"},
+  {"gradient-tolerance", 0, RUN, REAL, AT(gradient_tolerance), "PIXELS", 0, HUGE_VAL,
+   "stop when every site is this near its centroid; 0: never"},
+  {"time-limit", 0, RUN, REAL, AT(time_limit), "SECONDS", 0, HUGE_VAL,
+   "stop optimising after this time; 0: never"},
+  {"seed", 0, RUN, INTEGER, AT(seed), "N", 0, SEED_MAX, "of the random start; same seed, same files"},
+  {"start", 0, RUN, CHOICE, AT(start), "random|stratified", 0, 0, "how the first sites are sampled"},
+  {"init", 0, RUN, TEXT, AT(init), "FILE", 0, 0, "start from the points of FILE (csv, npy, xyz)"},
+  {"fixed", 0, RUN, TEXT, AT(fixed), "FILE", 0, 0,
+   "sites that do not move; they come first and count among the N"},
+  {"periodic", 0, RUN | VORONOI | STATS, FLAG, AT(periodic), NULL, 0, 0, "opposite sides are glued: a torus"},
+
+  {"density", 0, STATS, TEXT, AT(density), "IMAGE", 0, 0, "also the energy ratio for this density"},
+  {"invert", 0, RUN | STATS, FLAG, AT(invert), NULL, 0, 0, "bright is dense"},
+  {"gamma", 0, RUN | STATS, REAL, AT(gamma), "G", 1e-6, 1e6, "the tone is raised to this power first"},
+  {"density-from", 0, RUN | STATS, CHOICE, AT(density_from), "auto|tone|density|size", 0, 0,
+   "density = tone^2, value, or value^-4; auto: tone for pictures"},
+  {"floor", 0, RUN | STATS, REAL, AT(floor), "RHO", 0, HUGE_VAL, "raise smaller densities to this"},
+
+  {"width", 0, VORONOI | MESH | STATS, INTEGER, AT(width), "W", 0, CVTM_MAX_SIDE,
+   "of the domain; 0: from the points"},
+  {"height", 0, VORONOI | MESH | STATS, INTEGER, AT(height), "H", 0, CVTM_MAX_SIDE,
+   "of the domain; 0: from the points"},
+  {"check", 0, VORONOI, FLAG, AT(check), NULL, 0, 0, "compare with the exact diagram"},
+  {"json", 0, STATS | INFO, FLAG, AT(json), NULL, 0, 0, "print JSON"},
+
+  {"device", 0, RUN | VORONOI | STATS, TEXT, AT(device), "NAME", 0, 0, "cpu, cuda, cuda:N or auto"},
+  {"threads", 0, RUN | VORONOI | STATS, INTEGER, AT(threads), "N", 0, 4096,
+   "CPU threads; 0: as many as there are cores"},
+  {"config", 0, EVERY, TEXT, AT(config), "FILE", 0, 0,
+   "read options from FILE: lines `name = value`; the command line wins"},
+  {"quiet", 'q', EVERY, FLAG, AT(quiet), NULL, 0, 0, "no progress and no summary"},
+  {"verbose", 'v', EVERY, FLAG, AT(verbose), NULL, 0, 0, "a line for every iteration"},
+  {"help", 'h', EVERY, FLAG, AT(help), NULL, 0, 0, "print this"},
+  {"version", 0, EVERY, FLAG, AT(version), NULL, 0, 0, "print the version"},
+};
+/* clang-format on */
+
+enum { ROW_COUNT = sizeof rows / sizeof rows[0], FIRST_CODE = 256 };
+_Static_assert((int)ROW_COUNT <= (int)CLI_OPTIONS_MAX, "cli_options.given is too small");
+
+static const struct {
+  const char *name, *operand, *usage, *summary;
+} commands[] = {
+#define CLI_COMMAND_ROW(code, name, operand, usage, summary) {name, operand, usage, summary},
+    CLI_COMMAND_LIST(CLI_COMMAND_ROW)
+#undef CLI_COMMAND_ROW
+};
+
+const char *cli_command_name(cli_command command) { return commands[command].name; }
+
+cli_command cli_command_find(const char *name) {
+  int command = 0;
+  while (command < CLI_COMMAND_COUNT && strcmp(name, commands[command].name) != 0) ++command;
+  return (cli_command)command;
+}
+
+static int row_applies(int row, cli_command command) {
+  return (rows[row].commands & IN(command)) != 0;
+}
+
+/* The row of an option of this subcommand, or -1. */
+static int find_row(cli_command command, const char *name) {
+  for (int row = 0; row < ROW_COUNT; ++row)
+    if (row_applies(row, command) && strcmp(rows[row].name, name) == 0) return row;
+  return -1;
+}
+
+static int known_elsewhere(const char *name) {
+  for (int row = 0; row < ROW_COUNT; ++row)
+    if (strcmp(rows[row].name, name) == 0) return 1;
+  return 0;
+}
+
+static void set_defaults(cli_command command, cli_options *options) {
+  memset(options, 0, sizeof *options);
+  cvtm_cvt_options cvt;
+  cvtm_cvt_defaults(&cvt);
+  cvtm_density_options density;
+  cvtm_density_defaults(&density);
+  options->command = command;
+  options->format = command == CLI_RUN ? "csv" : command == CLI_MESH ? "obj" : "npy";
+  options->svg = command == CLI_MESH ? CVTM_SVG_MESH : CVTM_SVG_STIPPLES;
+  options->method = (int)cvt.method;
+  options->energy = (int)cvt.energy;
+  options->voronoi = (int)CVTM_VORONOI_EXACT;
+  options->start = (int)CVTM_CVT_START_STRATIFIED;
+  options->iterations = cvt.max_iterations;
+  options->tolerance = cvt.tolerance;
+  options->gradient_tolerance = cvt.gradient_tolerance;
+  options->time_limit = cvt.max_seconds;
+  options->seed = 1;
+  options->density_from = (int)density.from;
+  options->gamma = density.gamma;
+  options->floor = density.floor;
+  options->device = "auto";
+}
+
+/* Copies value number `index` of a list split by | into text; 0 if there is none. */
+static int choice_text(const char *values, int index, char *text, size_t capacity) {
+  while (index > 0) {
+    values = strchr(values, '|');
+    if (values == NULL) return 0;
+    ++values;
+    --index;
+  }
+  size_t length = strcspn(values, "|");
+  if (length >= capacity) length = capacity - 1;
+  memcpy(text, values, length);
+  text[length] = '\0';
+  return 1;
+}
+
+static int choice_index(const char *values, const char *wanted) {
+  char text[32];
+  for (int index = 0; choice_text(values, index, text, sizeof text); ++index)
+    if (strcmp(text, wanted) == 0) return index;
+  return -1;
+}
+
+static cvtm_status parse_integer(const option_row *row, const char *value, int64_t *number,
+                                 cvtm_error *error) {
+  char *end;
+  errno = 0;
+  long long parsed = strtoll(value, &end, 10);
+  if (end == value || *end != '\0')
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: '%s' is not a whole number", row->name,
+                     value);
+  if (errno == ERANGE || (double)parsed < row->least || (double)parsed > row->most)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: %s is not between %.0f and %.0f",
+                     row->name, value, row->least, row->most);
+  *number = parsed;
+  return CVTM_OK;
+}
+
+static cvtm_status parse_real(const option_row *row, const char *value, double *number,
+                              cvtm_error *error) {
+  char *end;
+  double parsed = strtod(value, &end);
+  if (end == value || *end != '\0' || !isfinite(parsed))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: '%s' is not a number", row->name, value);
+  if (parsed < row->least || parsed > row->most) {
+    if (isinf(row->most))
+      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: %s is less than %g", row->name, value,
+                       row->least);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: %s is not between %g and %g", row->name,
+                     value, row->least, row->most);
+  }
+  *number = parsed;
+  return CVTM_OK;
+}
+
+/* Values of flags appear in config files alone. */
+static cvtm_status parse_flag(const option_row *row, const char *value, int *flag,
+                              cvtm_error *error) {
+  int index = choice_index("false|no|off|0|true|yes|on|1", value);
+  if (index < 0)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: '%s' is neither true nor false", row->name,
+                     value);
+  *flag = index >= 4;
+  return CVTM_OK;
+}
+
+static cvtm_status set_option(cli_options *options, int index, const char *value,
+                              cvtm_error *error) {
+  const option_row *row = &rows[index];
+  void *field = (char *)options + row->offset;
+  options->given[index] = 1;
+  switch (row->type) {
+    case FLAG:
+      return parse_flag(row, value, (int *)field, error);
+    case INTEGER:
+      return parse_integer(row, value, (int64_t *)field, error);
+    case REAL:
+      return parse_real(row, value, (double *)field, error);
+    case CHOICE: {
+      int choice = choice_index(row->argument, value);
+      if (choice < 0)
+        return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: '%s' is not one of %s", row->name,
+                         value, row->argument);
+      *(int *)field = choice;
+      return CVTM_OK;
+    }
+    case TEXT:
+    case LIST:
+      break;
+  }
+  if (*value == '\0')
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: the value is empty", row->name);
+  if (row->type == TEXT) {
+    *(const char **)field = value;
+    return CVTM_OK;
+  }
+  cli_list *list = field;
+  if (list->count == CLI_LIST_MAX)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: more than %d of them", row->name,
+                     CLI_LIST_MAX);
+  list->item[list->count++] = value;
+  return CVTM_OK;
+}
+
+static char *trim(char *text) {
+  text += strspn(text, " \t\r");
+  size_t length = strlen(text);
+  while (length > 0 && strchr(" \t\r", text[length - 1]) != NULL) --length;
+  text[length] = '\0';
+  return text;
+}
+
+static cvtm_status config_line(cli_options *options, char *line, const char *path, int number,
+                               cvtm_error *error) {
+  char *text = trim(line);
+  if (*text == '\0' || *text == '#') return CVTM_OK;
+  char *equals = strchr(text, '=');
+  if (equals == NULL)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: line %d: not of the form name = value", path,
+                     number);
+  *equals = '\0';
+  const char *name = trim(text);
+  const char *value = trim(equals + 1);
+  int row = find_row(options->command, name);
+  if (row < 0 && known_elsewhere(name)) return CVTM_OK; /* one file may serve all subcommands */
+  if (row < 0 || rows[row].offset == AT(config) || rows[row].offset == AT(help) ||
+      rows[row].offset == AT(version))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: line %d: unknown option '%s'", path, number,
+                     name);
+  cvtm_error detail;
+  cvtm_status status = set_option(options, row, value, &detail);
+  if (status == CVTM_OK) return CVTM_OK;
+  return cvtm_fail(error, status, "%s: line %d: %.300s", path, number, detail.message);
+}
+
+static cvtm_status read_config(cli_options *options, const char *path, cvtm_error *error) {
+  unsigned char *bytes;
+  size_t size;
+  cvtm_status status = cvtm_file_read(path, 1 << 20, &bytes, &size, error);
+  if (status != CVTM_OK) return status;
+  options->config_text = (char *)bytes;
+  int number = 0;
+  for (char *line = options->config_text; line != NULL && status == CVTM_OK;) {
+    char *next = strchr(line, '\n');
+    if (next != NULL) *next++ = '\0';
+    status = config_line(options, line, path, ++number, error);
+    line = next;
+  }
+  return status;
+}
+
+/* What getopt found, kept so that a config file can be applied first. */
+typedef struct found_option {
+  int row;
+  const char *value;
+} found_option;
+
+typedef struct getopt_tables {
+  char letters[4 * ROW_COUNT + 2];
+  struct option names[2 * ROW_COUNT + 1];
+  char negated[ROW_COUNT][32]; /* "no-" + name of each flag */
+} getopt_tables;
+
+static void build_tables(cli_command command, getopt_tables *tables) {
+  size_t letters = 0;
+  int names = 0;
+  memset(tables, 0, sizeof *tables);
+  tables->letters[letters++] = ':';
+  for (int row = 0; row < ROW_COUNT; ++row) {
+    if (!row_applies(row, command)) continue;
+    const int has_value = rows[row].type != FLAG;
+    struct option *entry = &tables->names[names++];
+    entry->name = rows[row].name;
+    entry->has_arg = has_value ? required_argument : no_argument;
+    entry->val = FIRST_CODE + row;
+    if (rows[row].letter != 0) {
+      tables->letters[letters++] = rows[row].letter;
+      if (has_value) tables->letters[letters++] = ':';
+    }
+    if (has_value) continue;
+    snprintf(tables->negated[row], sizeof tables->negated[row], "no-%s", rows[row].name);
+    entry = &tables->names[names++];
+    entry->name = tables->negated[row];
+    entry->has_arg = no_argument;
+    entry->val = FIRST_CODE + ROW_COUNT + row;
+  }
+}
+
+static int row_of_letter(cli_command command, int letter) {
+  for (int row = 0; row < ROW_COUNT; ++row)
+    if (row_applies(row, command) && rows[row].letter == letter) return row;
+  return -1;
+}
+
+/* Fills found (room for argc) and leaves optind at the first operand; -1 after a message. */
+static int collect(cli_command command, int argc, char **argv, found_option *found) {
+  getopt_tables tables;
+  build_tables(command, &tables);
+  int count = 0;
+  opterr = 0;
+  optind = 1;
+  for (;;) {
+    int code = getopt_long(argc, argv, tables.letters, tables.names, NULL);
+    if (code == -1) return count;
+    if (code == ':') {
+      cli_usage_error(command, "option '%s' needs a value", argv[optind - 1]);
+      return -1;
+    }
+    if (code == '?') {
+      if (optopt != 0 && optopt < FIRST_CODE)
+        cli_usage_error(command, "unknown option '-%c'", optopt);
+      else if (optopt != 0)
+        cli_usage_error(command, "option '%s' takes no value", argv[optind - 1]);
+      else
+        cli_usage_error(command, "unknown or ambiguous option '%s'", argv[optind - 1]);
+      return -1;
+    }
+    int row = code;
+    const char *value = optarg != NULL ? optarg : "true";
+    if (code < FIRST_CODE) {
+      row = row_of_letter(command, code);
+    } else if (code < FIRST_CODE + ROW_COUNT) {
+      row = code - FIRST_CODE;
+    } else {
+      row = code - FIRST_CODE - ROW_COUNT;
+      value = "false";
+    }
+    found[count].row = row;
+    found[count].value = value;
+    ++count;
+  }
+}
+
+/* Applies what the command line gave; a list given there replaces the config file's. */
+static cvtm_status apply(cli_options *options, const found_option *found, int count,
+                         cvtm_error *error) {
+  for (int k = 0; k < count; ++k)
+    if (rows[found[k].row].type == LIST)
+      ((cli_list *)(void *)((char *)options + rows[found[k].row].offset))->count = 0;
+  cvtm_status status = CVTM_OK;
+  for (int k = 0; k < count && status == CVTM_OK; ++k)
+    status = set_option(options, found[k].row, found[k].value, error);
+  return status;
+}
+
+static cli_parsed parse_found(int argc, char **argv, cli_options *options,
+                              const found_option *found, int count, int *exit_code) {
+  const cli_command command = options->command;
+  const char *config = NULL;
+  for (int k = 0; k < count; ++k) {
+    if (rows[found[k].row].offset == AT(help)) return CLI_PARSED_HELP;
+    if (rows[found[k].row].offset == AT(version)) return CLI_PARSED_VERSION;
+    if (rows[found[k].row].offset == AT(config)) config = found[k].value;
+  }
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_status status = CVTM_OK;
+  if (config != NULL) {
+    status = read_config(options, config, &error);
+    if (status != CVTM_OK && status != CVTM_ERROR_ARGUMENT) {
+      *exit_code = cli_failed(CLI_READING, status, &error);
+      return CLI_PARSE_FAILED;
+    }
+  }
+  if (status == CVTM_OK) status = apply(options, found, count, &error);
+  if (status != CVTM_OK) {
+    cli_usage_error(command, "%s", error.message);
+    return CLI_PARSE_FAILED;
+  }
+  const int wanted = commands[command].operand[0] != '\0';
+  const int operands = argc - optind;
+  if (operands < wanted) {
+    cli_usage_error(command, "%s is missing", commands[command].operand);
+    return CLI_PARSE_FAILED;
+  }
+  if (operands > wanted) {
+    cli_usage_error(command, "'%s' is one argument too many", argv[optind + wanted]);
+    return CLI_PARSE_FAILED;
+  }
+  if (wanted) options->input = argv[optind];
+  return CLI_PARSED;
+}
+
+cli_parsed cli_options_parse(cli_command command, int argc, char **argv, cli_options *options,
+                             int *exit_code) {
+  set_defaults(command, options);
+  *exit_code = CLI_EXIT_USAGE;
+  found_option *found = calloc((size_t)argc + 1, sizeof *found);
+  if (found == NULL) {
+    cvtm_error error;
+    cvtm_fail(&error, CVTM_ERROR_MEMORY, "out of memory");
+    *exit_code = cli_failed(CLI_WORKING, error.status, &error);
+    return CLI_PARSE_FAILED;
+  }
+  int count = collect(command, argc, argv, found);
+  cli_parsed parsed = CLI_PARSE_FAILED;
+  if (count >= 0) parsed = parse_found(argc, argv, options, found, count, exit_code);
+  free(found);
+  return parsed;
+}
+
+void cli_options_free(cli_options *options) {
+  free(options->config_text);
+  options->config_text = NULL;
+}
+
+int cli_option_given(const cli_options *options, const char *name) {
+  int row = find_row(options->command, name);
+  return row >= 0 && options->given[row];
+}
+
+/* " [300]", or nothing where the default says nothing. */
+static void print_default(FILE *stream, const option_row *row, const cli_options *defaults) {
+  const void *field = (const char *)defaults + row->offset;
+  char text[32];
+  switch (row->type) {
+    case INTEGER:
+      if (*(const int64_t *)field != 0 || row->least == 0)
+        fprintf(stream, " [%lld]", (long long)*(const int64_t *)field);
+      break;
+    case REAL:
+      fprintf(stream, " [%g]", *(const double *)field);
+      break;
+    case CHOICE:
+      if (choice_text(row->argument, *(const int *)field, text, sizeof text))
+        fprintf(stream, " [%s]", text);
+      break;
+    case TEXT:
+      if (*(const char *const *)field != NULL)
+        fprintf(stream, " [%s]", *(const char *const *)field);
+      break;
+    case FLAG:
+    case LIST:
+      break;
+  }
+}
+
+void cli_print_help(FILE *stream, cli_command command) {
+  cli_options defaults;
+  set_defaults(command, &defaults);
+  const char *operand = commands[command].operand;
+  fprintf(stream, "usage: cvtmesh %s%s%s%s [options]\n\n%s\n\noptions:\n", commands[command].name,
+          *operand ? " " : "", operand, commands[command].usage, commands[command].summary);
+  for (int row = 0; row < ROW_COUNT; ++row) {
+    const option_row *o = &rows[row];
+    if (!row_applies(row, command)) continue;
+    char left[96];
+    snprintf(left, sizeof left, "%c%c%c --%s%s%s", o->letter ? '-' : ' ',
+             o->letter ? o->letter : ' ', o->letter ? ',' : ' ', o->name, o->argument ? " " : "",
+             o->argument ? o->argument : "");
+    fprintf(stream, "  %-28s", left);
+    if (strlen(left) > 28) fprintf(stream, "\n%30s", "");
+    fprintf(stream, " %s", o->help);
+    print_default(stream, o, &defaults);
+    fputc('\n', stream);
+  }
+  fputs("\nA flag is taken back by --no-NAME.", stream);
+  if (command == CLI_RUN || command == CLI_MESH)
+    fputs(
+        "\n\nOutputs: meshes obj off ply stl vtk vtu msh (y up); points csv npy xyz (pixels, y down);\n"
+        "svg (see --svg)",
+        stream);
+  if (command == CLI_RUN)
+    fprintf(stream, "; png (as --picture).\nInputs: %s.", cvtm_image_formats());
+  if (command == CLI_VORONOI)
+    fputs("\n\nOutputs: npy (int32, height x width), png and ppm (a colour for each site).", stream);
+  fputc('\n', stream);
+}
+
+void cli_print_overview(FILE *stream) {
+  fputs("usage: cvtmesh COMMAND [arguments]\n\ncommands:\n", stream);
+  for (int command = 0; command < CLI_COMMAND_COUNT; ++command)
+    fprintf(stream, "  %-12s %s\n", commands[command].name, commands[command].summary);
+  fprintf(stream, "  %-12s %s\n", "completion", "print shell completion: cvtmesh completion bash");
+  fputs(
+      "\n`cvtmesh COMMAND --help` lists a command's options; `cvtmesh --version` prints the version.\n",
+      stream);
+}
+
+static void print_choice_words(FILE *stream, const char *values) {
+  for (; *values != '\0'; ++values) fputc(*values == '|' ? ' ' : *values, stream);
+}
+
+static void print_command_case(FILE *stream, cli_command command) {
+  fprintf(stream, "    %s)\n      case \"$previous\" in\n", commands[command].name);
+  for (int row = 0; row < ROW_COUNT; ++row) {
+    if (!row_applies(row, command) || rows[row].type != CHOICE) continue;
+    fprintf(stream, "        --%s) words=\"", rows[row].name);
+    print_choice_words(stream, rows[row].argument);
+    fputs("\" ;;\n", stream);
+  }
+  fputs("        --device) words=\"auto cpu cuda\" ;;\n        *) words=\"", stream);
+  for (int row = 0; row < ROW_COUNT; ++row)
+    if (row_applies(row, command)) fprintf(stream, "--%s ", rows[row].name);
+  fputs("\" ;;\n      esac ;;\n", stream);
+}
+
+void cli_print_bash_completion(FILE *stream) {
+  fputs(
+      "# bash completion for cvtmesh: source <(cvtmesh completion bash)\n"
+      "_cvtmesh() {\n"
+      "  local word=\"${COMP_WORDS[COMP_CWORD]}\" previous=\"${COMP_WORDS[COMP_CWORD-1]}\" words=\n"
+      "  case \"${COMP_WORDS[1]}\" in\n",
+      stream);
+  for (int command = 0; command < CLI_COMMAND_COUNT; ++command)
+    print_command_case(stream, (cli_command)command);
+  fputs("    completion) words=bash ;;\n  esac\n  [ \"$COMP_CWORD\" -gt 1 ] || words=\"", stream);
+  for (int command = 0; command < CLI_COMMAND_COUNT; ++command)
+    fprintf(stream, "%s ", commands[command].name);
+  fputs(
+      "completion --help --version\"\n"
+      "  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
+      "}\n"
+      "complete -o default -F _cvtmesh cvtmesh\n",
+      stream);
+}
+
+void cli_options_visit(const cli_options *options, const cli_option_visitor *visitor) {
+  for (int index = 0; index < ROW_COUNT; ++index) {
+    const option_row *row = &rows[index];
+    if (!row_applies(index, options->command)) continue;
+    if (row->offset == AT(help) || row->offset == AT(version)) continue;
+    const void *field = (const char *)options + row->offset;
+    char text[32];
+    switch (row->type) {
+      case FLAG:
+        visitor->flag(visitor->context, row->name, *(const int *)field);
+        break;
+      case INTEGER:
+        visitor->integer(visitor->context, row->name, *(const int64_t *)field);
+        break;
+      case REAL:
+        visitor->real(visitor->context, row->name, *(const double *)field);
+        break;
+      case CHOICE:
+        choice_text(row->argument, *(const int *)field, text, sizeof text);
+        visitor->text(visitor->context, row->name, text);
+        break;
+      case TEXT:
+        visitor->text(visitor->context, row->name, *(const char *const *)field);
+        break;
+      case LIST:
+        visitor->list(visitor->context, row->name, field);
+        break;
+    }
+  }
+}

@@ -1,0 +1,98 @@
+/* The options of every subcommand, from one table: parsing, ranges, --help, config
+ * files, the report's `options` and shell completion all follow from it. */
+#ifndef CVTMESH_CLI_OPTIONS_H
+#define CVTMESH_CLI_OPTIONS_H
+
+#include "base/status.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+/* code, name, operand, further usage, summary */
+#define CLI_COMMAND_LIST(X)                                                                    \
+  X(CLI_RUN, "run", "IMAGE", " -n POINTS -o OUT [-o OUT2 ...]",                                \
+    "turn a density image into a CVT: points, cells, mesh, picture")                           \
+  X(CLI_VORONOI, "voronoi", "POINTS", " -o LABELS", "compute a discrete Voronoi diagram")      \
+  X(CLI_MESH, "mesh", "POINTS", " -o MESH [-o MESH2 ...]", "Delaunay triangulation of points") \
+  X(CLI_STATS, "stats", "FILE", "", "quality of a mesh or point file")                         \
+  X(CLI_INFO, "info", "", "", "what this build can do, and the devices it sees")
+
+typedef enum cli_command {
+#define CLI_COMMAND_CODE(code, name, operand, usage, summary) code,
+  CLI_COMMAND_LIST(CLI_COMMAND_CODE)
+#undef CLI_COMMAND_CODE
+      CLI_COMMAND_COUNT
+} cli_command;
+
+enum { CLI_LIST_MAX = 64, CLI_OPTIONS_MAX = 64 };
+
+typedef struct cli_list {
+  const char *item[CLI_LIST_MAX];
+  int count;
+} cli_list;
+
+/* Strings are borrowed from argv or from `config_text`. Choices hold the library's enums. */
+typedef struct cli_options {
+  cli_command command;
+  const char *input; /* the operand */
+
+  int64_t points; /* 0: not given */
+  cli_list output;
+  const char *format; /* of the output `-` */
+  const char *picture, *density_out, *report;
+  int svg, dots, unit, ascii;
+
+  int method, energy, voronoi, start, periodic;
+  int64_t iterations, seed;
+  double tolerance, gradient_tolerance, time_limit;
+  const char *init, *fixed;
+
+  int invert, density_from;
+  double gamma, floor;
+  const char *density;
+
+  int64_t width, height; /* 0: not given */
+  int check, json;
+
+  const char *device, *config;
+  int64_t threads;
+  int quiet, verbose, help, version;
+
+  unsigned char given[CLI_OPTIONS_MAX]; /* by row of the table: set by the user */
+  char *config_text;
+} cli_options;
+
+typedef enum cli_parsed { CLI_PARSED, CLI_PARSED_HELP, CLI_PARSED_VERSION, CLI_PARSE_FAILED }
+    cli_parsed;
+
+/* Parses argv[1..] of a subcommand (argv[0] is its name). On CLI_PARSE_FAILED the
+ * line is printed and *exit_code set. Free the options in every case. */
+cli_parsed cli_options_parse(cli_command command, int argc, char **argv, cli_options *options,
+                             int *exit_code);
+void cli_options_free(cli_options *options);
+
+/* Nonzero if the user gave the option on the command line or in a config file. */
+int cli_option_given(const cli_options *options, const char *name);
+
+const char *cli_command_name(cli_command command);
+/* CLI_COMMAND_COUNT if there is none of that name. */
+cli_command cli_command_find(const char *name);
+
+void cli_print_help(FILE *stream, cli_command command);
+void cli_print_overview(FILE *stream);
+void cli_print_bash_completion(FILE *stream);
+
+/* Visits every option of the subcommand that has an effect on its result or says where
+ * it goes, in the table's order, for the report. */
+typedef struct cli_option_visitor {
+  void *context;
+  void (*flag)(void *context, const char *name, int value);
+  void (*integer)(void *context, const char *name, int64_t value);
+  void (*real)(void *context, const char *name, double value);
+  void (*text)(void *context, const char *name, const char *value); /* NULL: not given */
+  void (*list)(void *context, const char *name, const cli_list *value);
+} cli_option_visitor;
+
+void cli_options_visit(const cli_options *options, const cli_option_visitor *visitor);
+
+#endif

@@ -1,0 +1,97 @@
+/* Centroidal Voronoi tessellations: F(X) = sum_i integral over cell i of
+ * rho |x - x_i|^2, its gradient 2 m_i (x_i - c_i), and its minimisation by Lloyd's
+ * method or L-BFGS-B (Liu et al. 2009; Fei, Rong, Wang & Wang 2014, equation 8). */
+#ifndef CVTMESH_CVT_CVT_H
+#define CVTMESH_CVT_CVT_H
+
+#include "base/device.h"
+#include "base/domain.h"
+#include "jfa/jfa.h"
+#include "lbfgsb/lbfgsb.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* exact: rho, constant per pixel, integrated over the polygonal cells. pixel: the
+ * paper's sum over pixel centres, each belonging to the cell of its label. */
+typedef enum cvtm_cvt_energy { CVTM_CVT_EXACT, CVTM_CVT_PIXEL } cvtm_cvt_energy;
+typedef enum cvtm_cvt_method { CVTM_CVT_LLOYD, CVTM_CVT_LBFGSB } cvtm_cvt_method;
+
+/* A density on a device and all buffers for up to `capacity` sites. */
+typedef struct cvtm_cvt cvtm_cvt;
+
+/* density: width * height floats on the host, >= 0, finite, not all zero; copied. */
+cvtm_status cvtm_cvt_create(cvtm_device *device, cvtm_domain domain, const float *density,
+                            int64_t capacity, cvtm_cvt **cvt);
+void cvtm_cvt_destroy(cvtm_cvt *cvt);
+
+/* What one evaluation leaves in host memory; pointers may be NULL. */
+typedef struct cvtm_cvt_moments {
+  double *mass;     /* count */
+  double *centroid; /* 2 * count; the site itself where the mass is zero */
+  double *second;   /* count: integral of rho |x - x_i|^2 over the cell */
+} cvtm_cvt_moments;
+
+/* Energy (and moments, if not NULL) of sites (host, 2 * count). `voronoi` is
+ * used by the pixel energy alone. In a periodic domain the cells are those of the torus. */
+cvtm_status cvtm_cvt_evaluate(cvtm_cvt *cvt, const double *sites, int64_t count,
+                              cvtm_cvt_energy energy, cvtm_voronoi_method voronoi, double *value,
+                              const cvtm_cvt_moments *moments);
+
+/* 5 / (18 sqrt 3) (integral of sqrt rho)^2 / count: the energy of regular hexagons
+ * (Fejes Toth; Gersho and Zador for graded densities). */
+double cvtm_cvt_energy_bound(cvtm_domain domain, const float *density, int64_t count);
+
+typedef enum cvtm_cvt_start { CVTM_CVT_START_RANDOM, CVTM_CVT_START_STRATIFIED } cvtm_cvt_start;
+/* Samples count sites (host, 2 * count) with local density proportional to sqrt(rho), the
+ * asymptotic density of an optimal tessellation. Counter-based: the same seed gives the same bits everywhere. */
+cvtm_status cvtm_cvt_sample(cvtm_domain domain, const float *density, int64_t count, uint64_t seed,
+                            cvtm_cvt_start start, double *sites, cvtm_error *error);
+
+typedef struct cvtm_cvt_record {
+  int64_t iteration;
+  double energy;        /* of the objective */
+  double gradient_norm; /* max_i |dF/dx_i| / (2 m_i): largest distance to a centroid, pixels */
+  double step;          /* accepted step length; 1 for Lloyd */
+} cvtm_cvt_record;
+
+/* Called on the host in order of iterations; nonzero asks to stop. */
+typedef int (*cvtm_cvt_monitor)(void *context, const cvtm_cvt_record *record);
+
+/* Zero of a tolerance or a limit switches it off. */
+typedef struct cvtm_cvt_options {
+  cvtm_cvt_method method;      /* lbfgsb */
+  cvtm_cvt_energy energy;      /* exact */
+  cvtm_voronoi_method voronoi; /* exact; for the pixel energy */
+  int64_t max_iterations;      /* 300 */
+  double tolerance;            /* mean relative decrease of the objective over 10 iterations; 1e-7 */
+  double gradient_tolerance;   /* on gradient_norm, pixels; 0 */
+  double max_seconds;          /* 0 */
+  int history;                 /* m; 8 */
+  int lloyd_steps;             /* before L-BFGS-B; 5 */
+  int64_t fixed;               /* the first `fixed` sites do not move; 0 */
+  cvtm_cvt_monitor monitor;
+  void *monitor_context;
+} cvtm_cvt_options;
+
+void cvtm_cvt_defaults(cvtm_cvt_options *options);
+
+typedef struct cvtm_cvt_result {
+  cvtm_stop stop;
+  int64_t iterations, evaluations;
+  double objective;     /* the minimised energy at the final sites */
+  double gradient_norm; /* there */
+  int64_t empty_cells;  /* cells of zero mass at the end */
+  double seconds_evaluation, seconds_optimizer, seconds;
+} cvtm_cvt_result;
+
+/* Moves sites (host, 2 * count, inside the domain; clamped or wrapped into it) to lower
+ * energy. On return they are the best found, whatever the stop, inside the domain. */
+cvtm_status cvtm_cvt_optimize(cvtm_cvt *cvt, const cvtm_cvt_options *options, double *sites,
+                              int64_t count, cvtm_cvt_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,57 @@
+/* From a picture to a density: read, tone. */
+#ifndef CVTMESH_DENSITY_DENSITY_H
+#define CVTMESH_DENSITY_DENSITY_H
+
+#include "base/domain.h"
+#include "base/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A picture as one plane of width * height floats, malloc'd. Pictures (PNG, JPEG,
+ * integer TIFF, PGM/PPM): linear luminance Y in [0, 1] (Rec. 709, sRGB decoded) composited over white by
+ * alpha. Data (NPY, PFM, float TIFF): the values as they are. */
+typedef struct cvtm_image {
+  int width, height;
+  int is_data;  /* nonzero: float data rather than a picture */
+  float *value; /* width * height */
+  float *alpha; /* width * height in [0, 1], NULL if the file has none */
+} cvtm_image;
+
+/* The format goes by the first bytes of the file, not by its name. `-` is standard input. */
+cvtm_status cvtm_image_read(const char *path, cvtm_image *image, cvtm_error *error);
+void cvtm_image_free(cvtm_image *image);
+/* 8-bit PNG; channels 1 (grey), 3 (RGB) or 4 (RGBA). */
+cvtm_status cvtm_png_write(const char *path, int width, int height, int channels,
+                           const unsigned char *pixels, cvtm_error *error);
+/* "png jpeg tiff pnm pfm npy": what this build reads. */
+const char *cvtm_image_formats(void);
+
+typedef enum cvtm_density_from {
+  CVTM_DENSITY_FROM_AUTO, /* tone for pictures, density for data */
+  CVTM_DENSITY_FROM_TONE, /* rho = tone^2: dot density follows tone */
+  CVTM_DENSITY_FROM_DENSITY, /* rho = value */
+  CVTM_DENSITY_FROM_SIZE  /* rho = value^-4: spacing follows value */
+} cvtm_density_from;
+
+typedef struct cvtm_density_options {
+  int invert;   /* bright is dense */
+  double gamma; /* tone^gamma first; 1 */
+  cvtm_density_from from;
+  double floor; /* rho below it is raised to it; 0 */
+} cvtm_density_options;
+
+void cvtm_density_defaults(cvtm_density_options *options);
+
+/* tone = 1 - Y for pictures (Y if invert); data is taken as it is (its maximum minus it
+ * if invert). *density: width * height floats, malloc'd. Negative, NaN or infinite values and a
+ * density that is zero everywhere are CVTM_ERROR_INPUT with the pixel or the remedy (an
+ * all-white picture names --invert); `name` is the file's name for the message. */
+cvtm_status cvtm_density_from_image(const cvtm_image *image, const cvtm_density_options *options,
+                                    const char *name, float **density, cvtm_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,42 @@
+/* A box tree over sites in Morton order, for exact nearest-site and neighbour
+ * queries on clustered and graded sites alike. The sites are sorted along the
+ * Morton curve and cut into leaves of CVTM_TREE_LEAF consecutive ones; a perfect
+ * binary tree of bounding boxes lies above. */
+#ifndef CVTMESH_JFA_SITE_TREE_H
+#define CVTMESH_JFA_SITE_TREE_H
+
+#include "base/device.h"
+#include "base/domain.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { CVTM_TREE_LEAF = 8 };
+
+/* Pointers into the tree's device memory, to be passed to kernels by value.
+ * Nodes are numbered as in a heap: root 1, children 2k and 2k+1, leaf l at
+ * leaf_count + l, covering sorted sites [8 l, min(8 l + 8, count)). */
+typedef struct cvtm_site_tree_view {
+  int64_t count;          /* sites */
+  int64_t leaf_count;     /* a power of two, at least 1 */
+  const double *position; /* 2 * count: x, y in sorted order, wrapped into a periodic domain */
+  const int32_t *index;   /* count: sorted place -> the caller's index; equal codes keep index order */
+  const double *box;      /* 4 per node: xmin, ymin, xmax, ymax; an empty node has xmin > xmax */
+} cvtm_site_tree_view;
+
+typedef struct cvtm_site_tree cvtm_site_tree;
+
+cvtm_status cvtm_site_tree_create(cvtm_device *device, cvtm_domain domain, int64_t capacity,
+                                  cvtm_site_tree **tree);
+void cvtm_site_tree_destroy(cvtm_site_tree *tree);
+/* sites: 2 * count doubles in device memory. Enqueued; allocates nothing, and can
+ * be captured in a graph. count must not exceed the capacity. */
+cvtm_status cvtm_site_tree_build(cvtm_site_tree *tree, const double *sites, int64_t count);
+/* Valid until the next build or destroy; its pointers never change for one tree and count. */
+cvtm_site_tree_view cvtm_site_tree_get_view(const cvtm_site_tree *tree);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,1 @@
+typedef int cvtm_placeholder;
