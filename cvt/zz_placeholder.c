@@ -1,1 +1,0 @@
-typedef int cvtm_placeholder;
