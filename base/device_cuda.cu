@@ -1,0 +1,195 @@
+#include "base/cuda_check.h"
+#include "base/device_kernels.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The condition of the next round, copied from device memory to the graph. */
+static __global__ void set_condition(cudaGraphConditionalHandle handle, const int *flag) {
+  cudaGraphSetConditional(handle, *flag != 0 ? 1u : 0u);
+}
+
+int cvtm_cuda_count_devices(const char **reason) {
+  int count = 0;
+  int driver = 0;
+  const cudaError_t code = cudaGetDeviceCount(&count);
+  const char *text = "";
+  if (code != cudaSuccess) {
+    (void)cudaGetLastError();
+    count = 0;
+    /* Without a driver the runtime only says that its version is insufficient. */
+    const int found = cudaDriverGetVersion(&driver) == cudaSuccess && driver != 0;
+    text = found ? cudaGetErrorString(code) : "no NVIDIA driver was found";
+  } else if (count == 0) {
+    text = "no CUDA-capable device is detected";
+  }
+  if (reason) *reason = text;
+  return count;
+}
+
+static cvtm_status cuda_activate(cvtm_device *device) {
+  return cvtm_cuda_check(device, cudaSetDevice(device->index), "cudaSetDevice");
+}
+
+static cvtm_status cuda_open(cvtm_device *device, int index) {
+  cudaDeviceProp properties;
+  cudaFuncAttributes attributes;
+  cudaStream_t stream = nullptr;
+  CVTM_CUDA_TRY(device, cudaSetDevice(index));
+  CVTM_CUDA_TRY(device, cudaGetDeviceProperties(&properties, index));
+  /* Fails for a device that this build has no code for. */
+  CVTM_CUDA_TRY(device, cudaFuncGetAttributes(&attributes, set_condition));
+  CVTM_CUDA_TRY(device, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  device->stream = stream;
+  snprintf(device->description, sizeof device->description, "%s", properties.name);
+  return CVTM_OK;
+}
+
+static void cuda_close(cvtm_device *device) {
+  if (device->stream) (void)cudaStreamDestroy(cvtm_cuda_stream(device));
+}
+
+static cvtm_status cuda_allocate(cvtm_device *device, size_t bytes, void **memory) {
+  void *block = nullptr;
+  /* cudaMalloc of nothing gives NULL. */
+  const cudaError_t code = cudaMalloc(&block, bytes == 0 ? 256 : bytes);
+  if (code == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError();
+    return cvtm_fail(&device->error, CVTM_ERROR_MEMORY, "%s: out of memory: %zu bytes",
+                     device->name, bytes);
+  }
+  CVTM_CUDA_TRY(device, code);
+  *memory = block;
+  return CVTM_OK;
+}
+
+static void cuda_release(cvtm_device *device, void *memory) {
+  (void)cvtm_cuda_check(device, cudaFree(memory), "cudaFree");
+}
+
+static cvtm_status cuda_synchronize(cvtm_device *device) {
+  return cvtm_cuda_check(device, cudaStreamSynchronize(cvtm_cuda_stream(device)),
+                         "cudaStreamSynchronize");
+}
+
+static cvtm_status cuda_copy_in(cvtm_device *device, void *to, const void *from, size_t bytes) {
+  CVTM_CUDA_TRY(device,
+                cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, cvtm_cuda_stream(device)));
+  return cuda_synchronize(device);
+}
+
+static cvtm_status cuda_copy_out(cvtm_device *device, void *to, const void *from, size_t bytes) {
+  CVTM_CUDA_TRY(device,
+                cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, cvtm_cuda_stream(device)));
+  return cuda_synchronize(device);
+}
+
+static cvtm_status cuda_copy(cvtm_device *device, void *to, const void *from, size_t bytes) {
+  CVTM_CUDA_TRY(
+      device, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, cvtm_cuda_stream(device)));
+  return CVTM_OK;
+}
+
+static cvtm_status cuda_fill(cvtm_device *device, void *memory, int byte, size_t bytes) {
+  CVTM_CUDA_TRY(device, cudaMemsetAsync(memory, byte, bytes, cvtm_cuda_stream(device)));
+  return CVTM_OK;
+}
+
+/* loop->state: the graph `condition; while (condition) { body; condition }`. */
+typedef struct loop_state {
+  cudaGraph_t graph;
+  cudaGraphExec_t executable;
+} loop_state;
+
+/* Records the body and the condition's kernel behind it into the graph of the
+ * conditional node. The capture is ended whatever happens in between. */
+static cvtm_status capture_body(cvtm_loop *loop, cudaGraph_t graph,
+                                cudaGraphConditionalHandle handle) {
+  cvtm_device *device = loop->device;
+  const cudaStream_t stream = cvtm_cuda_stream(device);
+  CVTM_CUDA_TRY(device, cudaStreamBeginCaptureToGraph(stream, graph, nullptr, nullptr, 0,
+                                                      cudaStreamCaptureModeThreadLocal));
+  cvtm_status status = loop->body(loop->context);
+  if (status == CVTM_OK) {
+    set_condition<<<1, 1, 0, stream>>>(handle, loop->flag);
+    status = cvtm_cuda_launched(device, "set_condition");
+  }
+  cudaGraph_t captured = nullptr;
+  const cudaError_t ended = cudaStreamEndCapture(stream, &captured);
+  if (status != CVTM_OK) {
+    (void)cudaGetLastError();
+    return status; /* the body's own reason, not the broken capture */
+  }
+  return cvtm_cuda_check(device, ended, "capture of the loop's body");
+}
+
+static cudaError_t add_conditional_node(cudaGraphNode_t *node, cudaGraph_t graph,
+                                        const cudaGraphNode_t *after,
+                                        cudaGraphNodeParams *parameters) {
+#if CUDART_VERSION >= 13000
+  return cudaGraphAddNode(node, graph, after, nullptr, 1, parameters);
+#else
+  return cudaGraphAddNode(node, graph, after, 1, parameters);
+#endif
+}
+
+static cvtm_status cuda_loop_prepare(cvtm_loop *loop) {
+  cvtm_device *device = loop->device;
+  loop_state *state = static_cast<loop_state *>(calloc(1, sizeof(loop_state)));
+  if (!state) return cvtm_fail(&device->error, CVTM_ERROR_MEMORY, "out of memory");
+  loop->state = state; /* loop_release frees it on failure, too */
+  CVTM_CUDA_TRY(device, cudaGraphCreate(&state->graph, 0));
+
+  cudaGraphConditionalHandle handle;
+  CVTM_CUDA_TRY(device, cudaGraphConditionalHandleCreate(&handle, state->graph, 0, 0));
+
+  const int *flag = loop->flag;
+  void *arguments[] = {&handle, &flag};
+  cudaKernelNodeParams first = {};
+  first.func = reinterpret_cast<void *>(set_condition);
+  first.gridDim = dim3(1);
+  first.blockDim = dim3(1);
+  first.kernelParams = arguments;
+  cudaGraphNode_t first_node;
+  CVTM_CUDA_TRY(device, cudaGraphAddKernelNode(&first_node, state->graph, nullptr, 0, &first));
+
+  cudaGraphNodeParams loop_parameters = {};
+  loop_parameters.type = cudaGraphNodeTypeConditional;
+  loop_parameters.conditional.handle = handle;
+  loop_parameters.conditional.type = cudaGraphCondTypeWhile;
+  loop_parameters.conditional.size = 1;
+  cudaGraphNode_t loop_node;
+  CVTM_CUDA_TRY(device,
+                add_conditional_node(&loop_node, state->graph, &first_node, &loop_parameters));
+
+  const cvtm_status status = capture_body(loop, loop_parameters.conditional.phGraph_out[0], handle);
+  if (status != CVTM_OK) return status;
+  CVTM_CUDA_TRY(device, cudaGraphInstantiate(&state->executable, state->graph, 0));
+  return CVTM_OK;
+}
+
+static cvtm_status cuda_loop_run(cvtm_loop *loop) {
+  const loop_state *state = static_cast<const loop_state *>(loop->state);
+  return cvtm_cuda_check(loop->device,
+                         cudaGraphLaunch(state->executable, cvtm_cuda_stream(loop->device)),
+                         "cudaGraphLaunch");
+}
+
+static void cuda_loop_release(cvtm_loop *loop) {
+  loop_state *state = static_cast<loop_state *>(loop->state);
+  if (!state) return;
+  /* A graph that still runs must not lose its nodes. */
+  if (state->executable) {
+    (void)cudaStreamSynchronize(cvtm_cuda_stream(loop->device));
+    (void)cudaGraphExecDestroy(state->executable);
+  }
+  if (state->graph) (void)cudaGraphDestroy(state->graph);
+  (void)cudaGetLastError();
+  free(state);
+}
+
+const cvtm_device_table cvtm_device_table_cuda = {
+    cuda_open,         cuda_close,    cuda_activate,     cuda_allocate, cuda_release,
+    cuda_copy_in,      cuda_copy_out, cuda_copy,         cuda_fill,     cuda_synchronize,
+    cuda_loop_prepare, cuda_loop_run, cuda_loop_release,
+};
