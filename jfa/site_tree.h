@@ -1,7 +1,13 @@
 /* A box tree over sites in Morton order, for exact nearest-site and neighbour
  * queries on clustered and graded sites alike. The sites are sorted along the
  * Morton curve and cut into leaves of CVTM_TREE_LEAF consecutive ones; a perfect
- * binary tree of bounding boxes lies above. */
+ * binary tree of bounding boxes lies above. site_query.h searches it.
+ *
+ * The curve runs over a square whose side is the least power of two that covers
+ * the domain, cut into 2^32 steps along each axis: so the sites of one pixel are
+ * consecutive, and coincident ones are too. Sites outside a domain that is not
+ * periodic get the code of the nearest point of it, and keep their coordinates. A
+ * site that is not finite lies infinitely far away: its coordinates are infinite. */
 #ifndef CVTMESH_JFA_SITE_TREE_H
 #define CVTMESH_JFA_SITE_TREE_H
 
@@ -21,8 +27,9 @@ typedef struct cvtm_site_tree_view {
   int64_t count;          /* sites */
   int64_t leaf_count;     /* a power of two, at least 1 */
   const double *position; /* 2 * count: x, y in sorted order, wrapped into a periodic domain */
-  const int32_t *index;   /* count: sorted place -> the caller's index; equal codes keep index order */
-  const double *box;      /* 4 per node: xmin, ymin, xmax, ymax; an empty node has xmin > xmax */
+  const int32_t
+      *index;        /* count: sorted place -> the caller's index; equal codes keep index order */
+  const double *box; /* 4 per node: xmin, ymin, xmax, ymax; an empty node has xmin > xmax */
 } cvtm_site_tree_view;
 
 typedef struct cvtm_site_tree cvtm_site_tree;

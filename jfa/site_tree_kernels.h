@@ -1,0 +1,114 @@
+/* Inside jfa only: the phases of building a site tree that differ between devices. */
+#ifndef CVTMESH_JFA_SITE_TREE_KERNELS_H
+#define CVTMESH_JFA_SITE_TREE_KERNELS_H
+
+#include "jfa/site_query.h"
+
+#ifndef CVTMESH_HAVE_CUDA
+#define CVTMESH_HAVE_CUDA 0
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cvtm_site_tree_table {
+  /* keys[i] = Morton code of site i, order[i] = i. */
+  cvtm_status (*encode)(cvtm_device *device, cvtm_domain domain, const double *sites, int64_t count,
+                        uint64_t *keys, int32_t *order);
+  /* position[place] = the canonical coordinates of site order[place]. */
+  cvtm_status (*gather)(cvtm_device *device, cvtm_domain domain, const double *sites, int64_t count,
+                        const int32_t *order, double *position);
+  /* The boxes of all leaves, then of the levels above, up to the root. */
+  cvtm_status (*bound)(cvtm_device *device, int64_t count, int64_t leaf_count,
+                       const double *position, double *box);
+} cvtm_site_tree_table;
+
+extern const cvtm_site_tree_table cvtm_site_tree_table_cpu;
+#if CVTMESH_HAVE_CUDA
+extern const cvtm_site_tree_table cvtm_site_tree_table_cuda;
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+/* The coordinates that the tree holds for a site. */
+CVTM_HD void cvtm_canonical_site(cvtm_metric metric, const double *site, double *x, double *y) {
+  if (!isfinite(site[0]) || !isfinite(site[1])) {
+    *x = HUGE_VAL;
+    *y = HUGE_VAL;
+    return;
+  }
+  *x = cvtm_wrap(site[0], metric.period_x);
+  *y = cvtm_wrap(site[1], metric.period_y);
+}
+
+/* Steps of the Morton grid per pixel, as a power of two: the least power of two that
+ * covers both sides has 2^32 of them. */
+CVTM_HD int cvtm_morton_shift(cvtm_domain domain) {
+  const int side = domain.width > domain.height ? domain.width : domain.height;
+  int bits = 0;
+  while ((1 << bits) < side) ++bits;
+  return 32 - bits;
+}
+
+CVTM_HD uint32_t cvtm_quantize(double x, int side, int shift) {
+  const double steps = (double)((uint64_t)1 << shift); /* exact: a power of two */
+  if (!(x > 0)) return 0;
+  if (x >= side) return (uint32_t)(((uint64_t)side << shift) - 1);
+  return (uint32_t)(x * steps);
+}
+
+/* Bit k of x to bit 2 k. */
+CVTM_HD uint64_t cvtm_spread_bits(uint32_t x) {
+  uint64_t bits = x;
+  bits = (bits | bits << 16) & UINT64_C(0x0000FFFF0000FFFF);
+  bits = (bits | bits << 8) & UINT64_C(0x00FF00FF00FF00FF);
+  bits = (bits | bits << 4) & UINT64_C(0x0F0F0F0F0F0F0F0F);
+  bits = (bits | bits << 2) & UINT64_C(0x3333333333333333);
+  bits = (bits | bits << 1) & UINT64_C(0x5555555555555555);
+  return bits;
+}
+
+CVTM_HD uint64_t cvtm_morton_code(cvtm_domain domain, double x, double y) {
+  const int shift = cvtm_morton_shift(domain);
+  return cvtm_spread_bits(cvtm_quantize(x, domain.width, shift)) |
+         cvtm_spread_bits(cvtm_quantize(y, domain.height, shift)) << 1;
+}
+
+/* Box of the sorted sites first .. last - 1; an empty one is infinite inside out. */
+CVTM_HD void cvtm_bound_sites(const double *position, int64_t first, int64_t last, double *box) {
+  double x0 = HUGE_VAL, y0 = HUGE_VAL, x1 = -HUGE_VAL, y1 = -HUGE_VAL;
+  for (int64_t place = first; place < last; ++place) {
+    const double x = position[2 * place], y = position[2 * place + 1];
+    if (x < x0) x0 = x;
+    if (y < y0) y0 = y;
+    if (x > x1) x1 = x;
+    if (y > y1) y1 = y;
+  }
+  box[0] = x0;
+  box[1] = y0;
+  box[2] = x1;
+  box[3] = y1;
+}
+
+/* The sites of leaf l. */
+CVTM_HD void cvtm_bound_leaf(const double *position, int64_t count, int64_t leaf, double *box) {
+  const int64_t first = leaf * CVTM_TREE_LEAF;
+  const int64_t last = first + CVTM_TREE_LEAF < count ? first + CVTM_TREE_LEAF : count;
+  cvtm_bound_sites(position, first, last, box);
+}
+
+/* The union of a node's two children; box is the whole tree's array. */
+CVTM_HD void cvtm_bound_children(int64_t node, double *box) {
+  const double *a = box + 8 * node;
+  const double *b = a + 4;
+  double *united = box + 4 * node;
+  united[0] = a[0] < b[0] ? a[0] : b[0];
+  united[1] = a[1] < b[1] ? a[1] : b[1];
+  united[2] = a[2] > b[2] ? a[2] : b[2];
+  united[3] = a[3] > b[3] ? a[3] : b[3];
+}
+
+#endif
