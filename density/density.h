@@ -5,13 +5,16 @@
 #include "base/domain.h"
 #include "base/status.h"
 
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* A picture as one plane of width * height floats, malloc'd. Pictures (PNG, JPEG,
- * integer TIFF, PGM/PPM): linear luminance Y in [0, 1] (Rec. 709, sRGB decoded) composited over white by
- * alpha. Data (NPY, PFM, float TIFF): the values as they are. */
+ * integer TIFF, PGM/PPM): linear luminance Y in [0, 1] (Rec. 709) of the colour composited over
+ * white by alpha (on the encoded values, as viewers do) and decoded from sRGB. Data (NPY, PFM,
+ * float TIFF): the values as they are. */
 typedef struct cvtm_image {
   int width, height;
   int is_data;  /* nonzero: float data rather than a picture */
@@ -21,6 +24,10 @@ typedef struct cvtm_image {
 
 /* The format goes by the first bytes of the file, not by its name. `-` is standard input. */
 cvtm_status cvtm_image_read(const char *path, cvtm_image *image, cvtm_error *error);
+/* The same from memory; `name` begins the messages, and its extension is what they hold the
+ * bytes against. */
+cvtm_status cvtm_image_parse(const unsigned char *bytes, size_t size, const char *name,
+                             cvtm_image *image, cvtm_error *error);
 void cvtm_image_free(cvtm_image *image);
 /* 8-bit PNG; channels 1 (grey), 3 (RGB) or 4 (RGBA). */
 cvtm_status cvtm_png_write(const char *path, int width, int height, int channels,
@@ -29,10 +36,10 @@ cvtm_status cvtm_png_write(const char *path, int width, int height, int channels
 const char *cvtm_image_formats(void);
 
 typedef enum cvtm_density_from {
-  CVTM_DENSITY_FROM_AUTO, /* tone for pictures, density for data */
-  CVTM_DENSITY_FROM_TONE, /* rho = tone^2: dot density follows tone */
+  CVTM_DENSITY_FROM_AUTO,    /* tone for pictures, density for data */
+  CVTM_DENSITY_FROM_TONE,    /* rho = tone^2: dot density follows tone */
   CVTM_DENSITY_FROM_DENSITY, /* rho = value */
-  CVTM_DENSITY_FROM_SIZE  /* rho = value^-4: spacing follows value */
+  CVTM_DENSITY_FROM_SIZE     /* rho = value^-4: spacing follows value */
 } cvtm_density_from;
 
 typedef struct cvtm_density_options {

@@ -1,0 +1,268 @@
+#include "density/image_formats.h"
+
+#include "base/file.h"
+#include "base/npy.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- What the decoders share --- */
+
+cvtm_status cvtm_image_check_size(const cvtm_image_source *source, uint64_t width, uint64_t height,
+                                  cvtm_error *error) {
+  if (width == 0 || height == 0) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the image has no pixels (%llu x %llu)",
+                     source->name, (unsigned long long)width, (unsigned long long)height);
+  }
+  if (width > CVTM_MAX_SIDE || height > CVTM_MAX_SIDE) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: %llu x %llu pixels are more than the limit of %d a side", source->name,
+                     (unsigned long long)width, (unsigned long long)height, CVTM_MAX_SIDE);
+  }
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_image_check_ratio(const cvtm_image_source *source, uint64_t raw, uint64_t ratio,
+                                   cvtm_error *error) {
+  if (raw / ratio > source->size) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: truncated: %zu bytes cannot hold the pixels that the header claims",
+                     source->name, source->size);
+  }
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_image_allocate(const cvtm_image_source *source, int width, int height,
+                                int with_alpha, cvtm_image *image, cvtm_error *error) {
+  size_t count = (size_t)width * (size_t)height;
+  *image = (cvtm_image){.width = width, .height = height};
+  image->value = malloc(count * sizeof *image->value);
+  if (with_alpha) image->alpha = malloc(count * sizeof *image->alpha);
+  if (image->value == NULL || (with_alpha && image->alpha == NULL)) {
+    cvtm_image_free(image);
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory for %d x %d pixels", source->name,
+                     width, height);
+  }
+  return CVTM_OK;
+}
+
+void cvtm_image_free(cvtm_image *image) {
+  if (image == NULL) return;
+  free(image->value);
+  free(image->alpha);
+  *image = (cvtm_image){0};
+}
+
+/* One plane turned; the new one is height x width where the orientation swaps the sides. */
+static float *orient_plane(const float *plane, int width, int height, int orientation) {
+  size_t count = (size_t)width * (size_t)height;
+  float *turned = malloc(count * sizeof *turned);
+  if (turned == NULL) return NULL;
+  int swap = orientation >= 5;
+  int mirror_x = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
+  int mirror_y = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
+  int new_width = swap ? height : width;
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      int u = swap ? (mirror_x ? height - 1 - y : y) : (mirror_x ? width - 1 - x : x);
+      int v = swap ? (mirror_y ? width - 1 - x : x) : (mirror_y ? height - 1 - y : y);
+      turned[(size_t)v * (size_t)new_width + (size_t)u] =
+          plane[(size_t)y * (size_t)width + (size_t)x];
+    }
+  }
+  return turned;
+}
+
+cvtm_status cvtm_image_orient(const cvtm_image_source *source, int orientation, cvtm_image *image,
+                              cvtm_error *error) {
+  if (orientation < 2 || orientation > 8) return CVTM_OK;
+  float *value = orient_plane(image->value, image->width, image->height, orientation);
+  float *alpha = NULL;
+  if (value != NULL && image->alpha != NULL) {
+    alpha = orient_plane(image->alpha, image->width, image->height, orientation);
+  }
+  if (value == NULL || (image->alpha != NULL && alpha == NULL)) {
+    free(value);
+    cvtm_image_free(image);
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
+  }
+  free(image->value);
+  free(image->alpha);
+  image->value = value;
+  image->alpha = alpha;
+  if (orientation >= 5) {
+    int width = image->width;
+    image->width = image->height;
+    image->height = width;
+  }
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_image_store_data(const cvtm_image_source *source, cvtm_image *image, int x, int y,
+                                  double value, cvtm_error *error) {
+  float narrow = (float)value;
+  if (isfinite(value) && !isfinite(narrow)) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: the value %g at pixel (%d, %d) is beyond single precision", source->name,
+                     value, x, y);
+  }
+  image->value[(size_t)y * (size_t)image->width + (size_t)x] = narrow;
+  return CVTM_OK;
+}
+
+/* --- Luminance --- */
+
+double cvtm_srgb_to_linear(double encoded) {
+  return encoded <= 0.04045 ? encoded / 12.92 : pow((encoded + 0.055) / 1.055, 2.4);
+}
+
+double cvtm_luminance(double red, double green, double blue) {
+  /* Greys keep their value to the last bit, so that white is exactly 1. */
+  if (red == green && green == blue) return red;
+  double luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  return luminance > 1 ? 1 : luminance;
+}
+
+cvtm_status cvtm_samples_create(const cvtm_image_source *source, unsigned max,
+                                cvtm_samples *samples, cvtm_error *error) {
+  samples->max = max;
+  samples->linear = malloc(((size_t)max + 1) * sizeof *samples->linear);
+  if (samples->linear == NULL) {
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
+  }
+  for (unsigned i = 0; i <= max; ++i) {
+    samples->linear[i] = cvtm_srgb_to_linear((double)i / (double)max);
+  }
+  return CVTM_OK;
+}
+
+void cvtm_samples_destroy(cvtm_samples *samples) {
+  free(samples->linear);
+  samples->linear = NULL;
+}
+
+double cvtm_samples_luminance(const cvtm_samples *samples, unsigned red, unsigned green,
+                              unsigned blue, unsigned alpha) {
+  if (alpha == samples->max) {
+    return cvtm_luminance(samples->linear[red], samples->linear[green], samples->linear[blue]);
+  }
+  if (alpha == 0) return 1;
+  double max = (double)samples->max, opaque = (double)alpha / max;
+  double r = cvtm_srgb_to_linear(opaque * ((double)red / max) + (1 - opaque));
+  double g = cvtm_srgb_to_linear(opaque * ((double)green / max) + (1 - opaque));
+  double b = cvtm_srgb_to_linear(opaque * ((double)blue / max) + (1 - opaque));
+  return cvtm_luminance(r, g, b);
+}
+
+/* --- NPY --- */
+
+cvtm_status cvtm_image_decode_npy(const cvtm_image_source *source, cvtm_image *image,
+                                  cvtm_error *error) {
+  cvtm_npy array = {0};
+  cvtm_status status = cvtm_npy_parse(source->bytes, source->size, source->name, &array, error);
+  if (status != CVTM_OK) return status;
+  int planar = array.dimensions == 2 || (array.dimensions == 3 && array.shape[2] == 1);
+  if (!planar) {
+    status = array.dimensions == 3
+                 ? cvtm_fail(error, CVTM_ERROR_INPUT,
+                             "%s: an array of shape (%lld, %lld, %lld) is not a density: give one "
+                             "channel, of shape (height, width)",
+                             source->name, (long long)array.shape[0], (long long)array.shape[1],
+                             (long long)array.shape[2])
+                 : cvtm_fail(error, CVTM_ERROR_INPUT,
+                             "%s: an array of %d dimensions is not a density: its shape must be "
+                             "(height, width)",
+                             source->name, array.dimensions);
+  }
+  if (status == CVTM_OK) {
+    status =
+        cvtm_image_check_size(source, (uint64_t)array.shape[1], (uint64_t)array.shape[0], error);
+  }
+  if (status == CVTM_OK) {
+    status = cvtm_image_allocate(source, (int)array.shape[1], (int)array.shape[0], 0, image, error);
+  }
+  image->is_data = 1;
+  for (int y = 0; status == CVTM_OK && y < image->height; ++y) {
+    for (int x = 0; status == CVTM_OK && x < image->width; ++x) {
+      double value = cvtm_npy_get(&array, (int64_t)y * image->width + x);
+      status = cvtm_image_store_data(source, image, x, y, value, error);
+    }
+  }
+  cvtm_npy_free(&array);
+  if (status != CVTM_OK) cvtm_image_free(image);
+  return status;
+}
+
+/* --- Dispatch --- */
+
+typedef cvtm_status (*decode_function)(const cvtm_image_source *, cvtm_image *, cvtm_error *);
+
+static int begins_with(const cvtm_image_source *source, const char *magic, size_t length) {
+  return source->size >= length && memcmp(source->bytes, magic, length) == 0;
+}
+
+static decode_function find_decoder(const cvtm_image_source *source) {
+  if (begins_with(source, "\x89PNG", 4)) return cvtm_image_decode_png;
+  if (begins_with(source, "\xff\xd8\xff", 3)) return cvtm_image_decode_jpeg;
+  if (begins_with(source, "II*\0", 4) || begins_with(source, "MM\0*", 4) ||
+      begins_with(source, "II+\0", 4) || begins_with(source, "MM\0+", 4)) {
+    return cvtm_image_decode_tiff;
+  }
+  if (begins_with(source, "\x93NUMPY", 6)) return cvtm_image_decode_npy;
+  if (source->size >= 3 && source->bytes[0] == 'P' && source->bytes[1] != 0 &&
+      strchr("123456fF", source->bytes[1]) != NULL &&
+      (isspace(source->bytes[2]) || source->bytes[2] == '#')) {
+    return cvtm_image_decode_pnm;
+  }
+  return NULL;
+}
+
+/* The format that the extension promises, or NULL. */
+static const char *promised_format(const char *name) {
+  static const char *const promises[][2] = {
+      {"png", "a PNG"},      {"jpg", "a JPEG"}, {"jpeg", "a JPEG"}, {"tif", "a TIFF"},
+      {"tiff", "a TIFF"},    {"pgm", "a PGM"},  {"ppm", "a PPM"},   {"pbm", "a PBM"},
+      {"pnm", "a PGM, PPM"}, {"pfm", "a PFM"},  {"npy", "an NPY"}};
+  char buffer[16];
+  const char *extension = cvtm_file_extension(name, buffer, sizeof buffer);
+  for (size_t i = 0; i < sizeof promises / sizeof promises[0]; ++i) {
+    if (strcmp(extension, promises[i][0]) == 0) return promises[i][1];
+  }
+  return NULL;
+}
+
+const char *cvtm_image_formats(void) {
+  return cvtm_image_tiff_available() ? "png jpeg tiff pnm pfm npy" : "png jpeg pnm pfm npy";
+}
+
+cvtm_status cvtm_image_parse(const unsigned char *bytes, size_t size, const char *name,
+                             cvtm_image *image, cvtm_error *error) {
+  *image = (cvtm_image){0};
+  cvtm_image_source source = {bytes, size, name};
+  if (size == 0) return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the file is empty", name);
+  decode_function decode = find_decoder(&source);
+  if (decode != NULL) return decode(&source, image, error);
+  const char *promised = promised_format(name);
+  if (promised != NULL) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: not %s: unknown image format (these are read: %s)", name, promised,
+                     cvtm_image_formats());
+  }
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: unknown image format (these are read: %s)", name,
+                   cvtm_image_formats());
+}
+
+cvtm_status cvtm_image_read(const char *path, cvtm_image *image, cvtm_error *error) {
+  const size_t limit = (size_t)4 << 30;
+  *image = (cvtm_image){0};
+  unsigned char *bytes = NULL;
+  size_t size = 0;
+  cvtm_status status = cvtm_file_read(path, limit, &bytes, &size, error);
+  if (status != CVTM_OK) return status;
+  const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
+  status = cvtm_image_parse(bytes, size, name, image, error);
+  free(bytes);
+  return status;
+}

@@ -1,0 +1,73 @@
+/* What the decoders of density/ share: one function per format, each from memory. */
+#ifndef CVTMESH_DENSITY_IMAGE_FORMATS_H
+#define CVTMESH_DENSITY_IMAGE_FORMATS_H
+
+#include "density/density.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A file in memory; `name` begins every message. */
+typedef struct cvtm_image_source {
+  const unsigned char *bytes;
+  size_t size;
+  const char *name;
+} cvtm_image_source;
+
+/* Each leaves *image empty on failure. */
+cvtm_status cvtm_image_decode_png(const cvtm_image_source *source, cvtm_image *image,
+                                  cvtm_error *error);
+cvtm_status cvtm_image_decode_jpeg(const cvtm_image_source *source, cvtm_image *image,
+                                   cvtm_error *error);
+cvtm_status cvtm_image_decode_tiff(const cvtm_image_source *source, cvtm_image *image,
+                                   cvtm_error *error);
+cvtm_status cvtm_image_decode_pnm(const cvtm_image_source *source, cvtm_image *image,
+                                  cvtm_error *error);
+cvtm_status cvtm_image_decode_npy(const cvtm_image_source *source, cvtm_image *image,
+                                  cvtm_error *error);
+
+/* 1 if this build reads TIFF. */
+int cvtm_image_tiff_available(void);
+
+/* Refuses sides of 0 and beyond CVTM_MAX_SIDE. */
+cvtm_status cvtm_image_check_size(const cvtm_image_source *source, uint64_t width, uint64_t height,
+                                  cvtm_error *error);
+
+/* Refuses, before any pixel is allocated, a header whose `raw` bytes of pixels cannot come out of
+ * this file when every byte of it stands for at most `ratio` of them. */
+cvtm_status cvtm_image_check_ratio(const cvtm_image_source *source, uint64_t raw, uint64_t ratio,
+                                   cvtm_error *error);
+
+/* Allocates the planes of an image of checked size. */
+cvtm_status cvtm_image_allocate(const cvtm_image_source *source, int width, int height,
+                                int with_alpha, cvtm_image *image, cvtm_error *error);
+
+/* Turns and mirrors by the orientation 1 to 8 of EXIF and TIFF; others are ignored. */
+cvtm_status cvtm_image_orient(const cvtm_image_source *source, int orientation, cvtm_image *image,
+                              cvtm_error *error);
+
+/* Stores a value of float data; a finite one that no float holds is refused. */
+cvtm_status cvtm_image_store_data(const cvtm_image_source *source, cvtm_image *image, int x, int y,
+                                  double value, cvtm_error *error);
+
+/* Integer samples 0 .. max of sRGB pictures and their linear values. */
+typedef struct cvtm_samples {
+  unsigned max;
+  double *linear; /* max + 1 */
+} cvtm_samples;
+
+cvtm_status cvtm_samples_create(const cvtm_image_source *source, unsigned max,
+                                cvtm_samples *samples, cvtm_error *error);
+void cvtm_samples_destroy(cvtm_samples *samples);
+
+/* One encoded value in [0, 1] made linear (IEC 61966-2-1). */
+double cvtm_srgb_to_linear(double encoded);
+/* Luminance of linear red, green, blue (Rec. 709), in [0, 1]. */
+double cvtm_luminance(double red, double green, double blue);
+
+/* Luminance of one pixel over white. alpha: 0 .. max, max where the picture has none; the colour
+ * is not yet multiplied by it. Compositing is done on encoded values, as viewers do it. */
+double cvtm_samples_luminance(const cvtm_samples *samples, unsigned red, unsigned green,
+                              unsigned blue, unsigned alpha);
+
+#endif

@@ -1,0 +1,217 @@
+#include "density/image_formats.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jpeglib.h>
+#include <jerror.h>
+
+enum { MAX_SCANS = 1000 };
+
+/* Everything that an error inside libjpeg must find again, so that no local variable has to
+ * survive the longjmp. `errors` comes first: libjpeg hands back a pointer to it. */
+typedef struct jpeg_reader {
+  struct jpeg_error_mgr errors;
+  jmp_buf jump;
+  struct jpeg_decompress_struct jpeg;
+  struct jpeg_progress_mgr progress;
+  const cvtm_image_source *source;
+  unsigned char *row;
+  cvtm_samples samples;
+  cvtm_image *image;
+  char reason[JMSG_LENGTH_MAX];
+} jpeg_reader;
+
+static void on_error(j_common_ptr jpeg) {
+  jpeg_reader *reader = (jpeg_reader *)jpeg->err;
+  jpeg->err->format_message(jpeg, reader->reason);
+  longjmp(reader->jump, 1);
+}
+
+/* libjpeg fills what is missing with grey and warns: for a density that is an error. Only
+ * warnings that leave the pixels whole pass; cameras do leave padding between markers. */
+static void on_message(j_common_ptr jpeg, int level) {
+  if (level >= 0) return;
+  int code = jpeg->err->msg_code;
+  if (code == JWRN_EXTRANEOUS_DATA || code == JWRN_ADOBE_XFORM || code == JWRN_JFIF_MAJOR) return;
+  on_error(jpeg);
+}
+
+static void on_output(j_common_ptr jpeg) { (void)jpeg; }
+
+/* A small file can ask for endless passes over a large picture. */
+static void on_progress(j_common_ptr jpeg) {
+  jpeg_reader *reader = (jpeg_reader *)jpeg->err;
+  if (reader->jpeg.input_scan_number > MAX_SCANS) {
+    snprintf(reader->reason, sizeof reader->reason, "more than %d scans", MAX_SCANS);
+    longjmp(reader->jump, 1);
+  }
+}
+
+/* --- EXIF orientation --- */
+
+static unsigned get16(const unsigned char *p, int big) {
+  return big ? (unsigned)p[0] << 8 | p[1] : (unsigned)p[1] << 8 | p[0];
+}
+
+static size_t get32(const unsigned char *p, int big) {
+  size_t first = get16(p, big), second = get16(p + 2, big);
+  return big ? first << 16 | second : second << 16 | first;
+}
+
+/* Orientation in the TIFF directory of an EXIF block, 1 if it has none. */
+static int exif_orientation(const unsigned char *data, size_t size) {
+  enum { TAG_ORIENTATION = 0x0112, ENTRY_SIZE = 12 };
+  if (size < 14 || memcmp(data, "Exif\0\0", 6) != 0) return 1;
+  data += 6;
+  size -= 6;
+  int big = data[0] == 'M';
+  size_t directory = get32(data + 4, big);
+  if (directory > size - 2) return 1;
+  size_t entries = get16(data + directory, big);
+  for (size_t i = 0; i < entries; ++i) {
+    size_t entry = directory + 2 + i * ENTRY_SIZE;
+    if (entry + ENTRY_SIZE > size) return 1;
+    if (get16(data + entry, big) == TAG_ORIENTATION) return (int)get16(data + entry + 8, big);
+  }
+  return 1;
+}
+
+static int find_orientation(const jpeg_reader *reader) {
+  for (jpeg_saved_marker_ptr marker = reader->jpeg.marker_list; marker != NULL;
+       marker = marker->next) {
+    if (marker->marker != JPEG_APP0 + 1) continue;
+    int orientation = exif_orientation(marker->data, marker->data_length);
+    if (orientation != 1) return orientation;
+  }
+  return 1;
+}
+
+/* --- Pixels --- */
+
+/* Inks to light by the plain product; Adobe's files hold 255 - ink. */
+static double cmyk_luminance(const unsigned char *ink, int inverted) {
+  double light[4];
+  for (int i = 0; i < 4; ++i) light[i] = (inverted ? ink[i] : 255 - ink[i]) / 255.0;
+  return cvtm_luminance(cvtm_srgb_to_linear(light[0] * light[3]),
+                        cvtm_srgb_to_linear(light[1] * light[3]),
+                        cvtm_srgb_to_linear(light[2] * light[3]));
+}
+
+static void store_row(jpeg_reader *reader, int y) {
+  cvtm_image *image = reader->image;
+  float *value = image->value + (size_t)y * (size_t)image->width;
+  size_t channels = (size_t)reader->jpeg.output_components;
+  int inverted = reader->jpeg.saw_Adobe_marker;
+  for (size_t x = 0; x < (size_t)image->width; ++x) {
+    const unsigned char *p = reader->row + x * channels;
+    double luminance;
+    if (channels == 4) {
+      luminance = cmyk_luminance(p, inverted);
+    } else if (channels == 3) {
+      luminance = cvtm_samples_luminance(&reader->samples, p[0], p[1], p[2], 255);
+    } else {
+      luminance = reader->samples.linear[p[0]];
+    }
+    value[x] = (float)luminance;
+  }
+}
+
+static cvtm_status choose_colours(jpeg_reader *reader, cvtm_error *error) {
+  switch (reader->jpeg.jpeg_color_space) {
+    case JCS_GRAYSCALE:
+      reader->jpeg.out_color_space = JCS_GRAYSCALE;
+      return CVTM_OK;
+    case JCS_RGB:
+    case JCS_YCbCr:
+      reader->jpeg.out_color_space = JCS_RGB;
+      return CVTM_OK;
+    case JCS_CMYK:
+    case JCS_YCCK:
+      reader->jpeg.out_color_space = JCS_CMYK;
+      return CVTM_OK;
+    default:
+      return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a JPEG of %d channels is not read",
+                       reader->source->name, reader->jpeg.num_components);
+  }
+}
+
+static cvtm_status prepare(jpeg_reader *reader, cvtm_error *error) {
+  const cvtm_image_source *source = reader->source;
+  uint64_t width = reader->jpeg.image_width, height = reader->jpeg.image_height;
+  cvtm_status status = cvtm_image_check_size(source, width, height, error);
+  if (status != CVTM_OK) return status;
+  /* Huffman codes spend at least one bit on each block of 64 pixels; arithmetic ones less. */
+  if (!reader->jpeg.arith_code) {
+    status = cvtm_image_check_ratio(source, width * height, 64 * 8, error);
+    if (status != CVTM_OK) return status;
+  }
+  status = choose_colours(reader, error);
+  if (status != CVTM_OK) return status;
+  status = cvtm_image_allocate(source, (int)width, (int)height, 0, reader->image, error);
+  if (status != CVTM_OK) return status;
+  status = cvtm_samples_create(source, 255, &reader->samples, error);
+  if (status != CVTM_OK) return status;
+  reader->row = malloc((size_t)width * 4);
+  if (reader->row == NULL) {
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
+  }
+  return CVTM_OK;
+}
+
+static void read_pixels(jpeg_reader *reader) {
+  reader->jpeg.dct_method = JDCT_ISLOW;
+  jpeg_start_decompress(&reader->jpeg);
+  while (reader->jpeg.output_scanline < reader->jpeg.output_height) {
+    int y = (int)reader->jpeg.output_scanline;
+    JSAMPROW row = reader->row;
+    if (jpeg_read_scanlines(&reader->jpeg, &row, 1) == 1) store_row(reader, y);
+  }
+  jpeg_finish_decompress(&reader->jpeg);
+}
+
+/* The only function that libjpeg's errors come back to; it changes no local variable that is
+ * read after a jump. */
+static cvtm_status run_reader(jpeg_reader *reader, cvtm_error *error) {
+  if (setjmp(reader->jump) != 0) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad JPEG: %s", reader->source->name,
+                     reader->reason);
+  }
+  jpeg_create_decompress(&reader->jpeg);
+  reader->jpeg.progress = &reader->progress;
+  jpeg_mem_src(&reader->jpeg, reader->source->bytes, reader->source->size);
+  jpeg_save_markers(&reader->jpeg, JPEG_APP0 + 1, 0xFFFF);
+  jpeg_read_header(&reader->jpeg, TRUE);
+  cvtm_status status = prepare(reader, error);
+  if (status != CVTM_OK) return status;
+  read_pixels(reader);
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_image_decode_jpeg(const cvtm_image_source *source, cvtm_image *image,
+                                   cvtm_error *error) {
+  jpeg_reader *reader = calloc(1, sizeof *reader);
+  if (reader == NULL) {
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
+  }
+  reader->source = source;
+  reader->image = image;
+  reader->jpeg.err = jpeg_std_error(&reader->errors);
+  reader->errors.error_exit = on_error;
+  reader->errors.emit_message = on_message;
+  reader->errors.output_message = on_output;
+  reader->progress.progress_monitor = on_progress;
+  cvtm_status status = run_reader(reader, error);
+  int orientation = status == CVTM_OK ? find_orientation(reader) : 1;
+  jpeg_destroy_decompress(&reader->jpeg);
+  free(reader->row);
+  cvtm_samples_destroy(&reader->samples);
+  free(reader);
+  if (status != CVTM_OK) {
+    cvtm_image_free(image);
+    return status;
+  }
+  return cvtm_image_orient(source, orientation, image, error);
+}

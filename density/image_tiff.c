@@ -1,0 +1,478 @@
+#include "density/image_formats.h"
+
+#if CVTMESH_HAVE_TIFF
+#include <tiffio.h>
+#include <tiffvers.h>
+#endif
+
+/* Handlers that belong to one file, not to the process, came with libtiff 4.5. */
+#if CVTMESH_HAVE_TIFF && TIFFLIB_VERSION >= 20221213
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int cvtm_image_tiff_available(void) { return 1; }
+
+typedef struct tiff_reader {
+  const cvtm_image_source *source;
+  uint64_t position;
+  TIFF *tiff;
+  char reason[256]; /* libtiff's first complaint */
+  uint32_t width, height;
+  uint16_t bits, channels, format, photometric, compression;
+  int planes;        /* 1: samples of a pixel lie together; else one plane per channel */
+  int alpha_channel; /* -1: none */
+  int associated;    /* colour is already multiplied by alpha */
+  int tiled;
+  uint32_t chunk_width, chunk_height; /* of a tile or a strip */
+  size_t chunk_bytes, row_bytes;
+  unsigned char *chunk; /* planes chunks, one after another */
+  uint16_t *palette[3];
+  cvtm_samples samples;
+  cvtm_samples colours; /* of palette entries, 16 bits */
+  cvtm_image *image;
+} tiff_reader;
+
+/* --- libtiff reads from memory --- */
+
+static tmsize_t read_bytes(thandle_t handle, void *target, tmsize_t count) {
+  tiff_reader *reader = handle;
+  uint64_t size = reader->source->size;
+  uint64_t left = reader->position < size ? size - reader->position : 0;
+  size_t got = (uint64_t)count < left ? (size_t)count : (size_t)left;
+  memcpy(target, reader->source->bytes + (got > 0 ? reader->position : 0), got);
+  reader->position += got;
+  return (tmsize_t)got;
+}
+
+static tmsize_t write_bytes(thandle_t handle, void *source, tmsize_t count) {
+  (void)handle;
+  (void)source;
+  (void)count;
+  return 0;
+}
+
+static toff_t seek_bytes(thandle_t handle, toff_t offset, int whence) {
+  tiff_reader *reader = handle;
+  if (whence == SEEK_SET) reader->position = offset;
+  if (whence == SEEK_CUR) reader->position += offset;
+  if (whence == SEEK_END) reader->position = reader->source->size + offset;
+  return reader->position;
+}
+
+static int close_bytes(thandle_t handle) {
+  (void)handle;
+  return 0;
+}
+
+static toff_t size_of_bytes(thandle_t handle) { return ((tiff_reader *)handle)->source->size; }
+
+CVTM_PRINTF(4, 0)
+static int on_error(TIFF *tiff, void *context, const char *module, const char *format,
+                    va_list arguments) {
+  tiff_reader *reader = context;
+  (void)tiff;
+  (void)module;
+  if (reader->reason[0] == 0) {
+    vsnprintf(reader->reason, sizeof reader->reason, format, arguments);
+  }
+  return 1;
+}
+
+CVTM_PRINTF(4, 0)
+static int on_warning(TIFF *tiff, void *context, const char *module, const char *format,
+                      va_list arguments) {
+  (void)tiff;
+  (void)context;
+  (void)module;
+  (void)format;
+  (void)arguments;
+  return 1;
+}
+
+static cvtm_status bad_tiff(const tiff_reader *reader, cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad TIFF: %s", reader->source->name,
+                   reader->reason[0] != 0 ? reader->reason : "cannot be decoded");
+}
+
+static cvtm_status not_read(const tiff_reader *reader, const char *what, cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s is not read", reader->source->name, what);
+}
+
+static cvtm_status open_tiff(tiff_reader *reader, cvtm_error *error) {
+  const tmsize_t largest_allocation = (tmsize_t)8 << 30;
+  TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
+  if (options == NULL) {
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", reader->source->name);
+  }
+  TIFFOpenOptionsSetMaxSingleMemAlloc(options, largest_allocation);
+  TIFFOpenOptionsSetErrorHandlerExtR(options, on_error, reader);
+  TIFFOpenOptionsSetWarningHandlerExtR(options, on_warning, reader);
+  /* "m": do not ask for a memory map. */
+  reader->tiff = TIFFClientOpenExt(reader->source->name, "rm", reader, read_bytes, write_bytes,
+                                   seek_bytes, close_bytes, size_of_bytes, NULL, NULL, options);
+  TIFFOpenOptionsFree(options);
+  return reader->tiff != NULL ? CVTM_OK : bad_tiff(reader, error);
+}
+
+/* --- The header --- */
+
+static void find_alpha(tiff_reader *reader) {
+  uint16_t count = 0;
+  uint16_t *kinds = NULL;
+  reader->alpha_channel = -1;
+  if (!TIFFGetField(reader->tiff, TIFFTAG_EXTRASAMPLES, &count, &kinds)) return;
+  for (uint16_t i = 0; i < count && i < reader->channels; ++i) {
+    if (kinds[i] != EXTRASAMPLE_ASSOCALPHA && kinds[i] != EXTRASAMPLE_UNASSALPHA) continue;
+    reader->alpha_channel = reader->channels - count + i;
+    reader->associated = kinds[i] == EXTRASAMPLE_ASSOCALPHA;
+    return;
+  }
+}
+
+static int is_float(const tiff_reader *reader) { return reader->format == SAMPLEFORMAT_IEEEFP; }
+
+static int is_grey(const tiff_reader *reader) {
+  return reader->photometric == PHOTOMETRIC_MINISBLACK ||
+         reader->photometric == PHOTOMETRIC_MINISWHITE;
+}
+
+static cvtm_status check_samples(const tiff_reader *reader, cvtm_error *error) {
+  unsigned bits = reader->bits;
+  char text[96];
+  if (is_float(reader)) {
+    if (bits != 32 && bits != 64)
+      return not_read(reader, "float TIFF of other than 32 or 64 bits", error);
+    if (reader->channels != 1 || !is_grey(reader)) {
+      return not_read(reader, "float TIFF of more than one channel", error);
+    }
+    return CVTM_OK;
+  }
+  if (reader->format != SAMPLEFORMAT_UINT && reader->format != SAMPLEFORMAT_VOID) {
+    return not_read(reader, "TIFF of signed or complex samples", error);
+  }
+  int narrow = bits == 1 || bits == 2 || bits == 4;
+  if (bits != 8 && bits != 16 && !(narrow && reader->channels == 1)) {
+    snprintf(text, sizeof text, "integer TIFF of %u bits and %u channels", bits,
+             (unsigned)reader->channels);
+    return not_read(reader, text, error);
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status check_colours(tiff_reader *reader, cvtm_error *error) {
+  int needed = 1;
+  if (reader->photometric == PHOTOMETRIC_YCBCR && reader->compression == COMPRESSION_JPEG) {
+    /* The JPEG decoder inside libtiff hands out RGB. */
+    TIFFSetField(reader->tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
+    reader->photometric = PHOTOMETRIC_RGB;
+  }
+  if (reader->photometric == PHOTOMETRIC_RGB) {
+    needed = 3;
+  } else if (reader->photometric == PHOTOMETRIC_PALETTE) {
+    if (!TIFFGetField(reader->tiff, TIFFTAG_COLORMAP, &reader->palette[0], &reader->palette[1],
+                      &reader->palette[2])) {
+      return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad TIFF: the palette is missing",
+                       reader->source->name);
+    }
+  } else if (!is_grey(reader)) {
+    char text[96];
+    snprintf(text, sizeof text, "TIFF of photometric interpretation %u (not grey, RGB, palette)",
+             (unsigned)reader->photometric);
+    return not_read(reader, text, error);
+  }
+  int coloured = reader->alpha_channel >= 0 ? reader->alpha_channel : reader->channels;
+  if (coloured < needed) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad TIFF: too few channels",
+                     reader->source->name);
+  }
+  return CVTM_OK;
+}
+
+/* The most bytes that one byte of the file can become. */
+static uint64_t largest_ratio(uint16_t compression) {
+  switch (compression) {
+    case COMPRESSION_NONE:
+      return 1;
+    case COMPRESSION_PACKBITS:
+      return 64;
+    case COMPRESSION_ADOBE_DEFLATE:
+    case COMPRESSION_DEFLATE:
+      return 1032;
+    case COMPRESSION_LZW:
+      return 4096;
+    default:
+      return 1 << 16;
+  }
+}
+
+static cvtm_status measure_chunks(tiff_reader *reader, cvtm_error *error) {
+  uint64_t bytes, row;
+  if (reader->tiled) {
+    if (!TIFFGetField(reader->tiff, TIFFTAG_TILEWIDTH, &reader->chunk_width) ||
+        !TIFFGetField(reader->tiff, TIFFTAG_TILELENGTH, &reader->chunk_height)) {
+      return bad_tiff(reader, error);
+    }
+    bytes = TIFFTileSize64(reader->tiff);
+    row = TIFFTileRowSize64(reader->tiff);
+  } else {
+    uint32_t rows = 0;
+    if (!TIFFGetFieldDefaulted(reader->tiff, TIFFTAG_ROWSPERSTRIP, &rows) || rows == 0) {
+      return bad_tiff(reader, error);
+    }
+    reader->chunk_width = reader->width;
+    reader->chunk_height = rows < reader->height ? rows : reader->height;
+    bytes = TIFFVStripSize64(reader->tiff, reader->chunk_height);
+    row = TIFFScanlineSize64(reader->tiff);
+  }
+  uint64_t together = reader->planes == 1 ? reader->channels : 1;
+  uint64_t needed_row = ((uint64_t)reader->chunk_width * together * reader->bits + 7) / 8;
+  if (reader->chunk_width == 0 || reader->chunk_height == 0 || row < needed_row ||
+      bytes / reader->chunk_height < row) {
+    return bad_tiff(reader, error);
+  }
+  /* Of every strip but the last and of every tile the file must hold all rows. */
+  uint64_t image_row = ((uint64_t)reader->width * reader->channels * reader->bits + 7) / 8;
+  uint64_t ratio = largest_ratio(reader->compression);
+  cvtm_status status =
+      cvtm_image_check_ratio(reader->source, image_row * reader->height, ratio, error);
+  if (status == CVTM_OK) status = cvtm_image_check_ratio(reader->source, bytes, ratio, error);
+  if (status != CVTM_OK) return status;
+  reader->chunk_bytes = (size_t)bytes;
+  reader->row_bytes = (size_t)row;
+  return CVTM_OK;
+}
+
+static cvtm_status read_header(tiff_reader *reader, cvtm_error *error) {
+  TIFF *tiff = reader->tiff;
+  uint16_t planar = PLANARCONFIG_CONTIG;
+  if (!TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &reader->width) ||
+      !TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &reader->height)) {
+    return bad_tiff(reader, error);
+  }
+  cvtm_status status = cvtm_image_check_size(reader->source, reader->width, reader->height, error);
+  if (status != CVTM_OK) return status;
+  TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &reader->bits);
+  TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &reader->channels);
+  TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLEFORMAT, &reader->format);
+  TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &reader->compression);
+  TIFFGetFieldDefaulted(tiff, TIFFTAG_PLANARCONFIG, &planar);
+  if (!TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &reader->photometric)) {
+    reader->photometric = reader->channels >= 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK;
+  }
+  if (reader->channels == 0) return bad_tiff(reader, error);
+  if (!TIFFIsCODECConfigured(reader->compression)) {
+    char text[64];
+    snprintf(text, sizeof text, "TIFF of compression %u", (unsigned)reader->compression);
+    return not_read(reader, text, error);
+  }
+  reader->planes = planar == PLANARCONFIG_SEPARATE ? reader->channels : 1;
+  reader->tiled = TIFFIsTiled(tiff);
+  find_alpha(reader);
+  status = check_samples(reader, error);
+  if (status == CVTM_OK) status = check_colours(reader, error);
+  if (status == CVTM_OK) status = measure_chunks(reader, error);
+  return status;
+}
+
+/* --- Pixels --- */
+
+static cvtm_status allocate(tiff_reader *reader, cvtm_error *error) {
+  const cvtm_image_source *source = reader->source;
+  cvtm_status status = cvtm_image_allocate(source, (int)reader->width, (int)reader->height,
+                                           reader->alpha_channel >= 0, reader->image, error);
+  if (status == CVTM_OK && !is_float(reader)) {
+    status = cvtm_samples_create(source, (1u << reader->bits) - 1, &reader->samples, error);
+  }
+  if (status == CVTM_OK && reader->palette[0] != NULL) {
+    status = cvtm_samples_create(source, 65535, &reader->colours, error);
+  }
+  if (status != CVTM_OK) return status;
+  size_t planes = (size_t)reader->planes;
+  if (reader->chunk_bytes <= SIZE_MAX / planes)
+    reader->chunk = malloc(reader->chunk_bytes * planes);
+  if (reader->chunk == NULL) {
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
+  }
+  return CVTM_OK;
+}
+
+/* Where channel c of the chunk's pixel (x, y) begins, in samples from *row. */
+static size_t locate(const tiff_reader *reader, uint32_t x, uint32_t y, int c,
+                     const unsigned char **row) {
+  size_t plane = reader->planes > 1 ? (size_t)c * reader->chunk_bytes : 0;
+  *row = reader->chunk + plane + (size_t)y * reader->row_bytes;
+  return reader->planes > 1 ? x : (size_t)x * reader->channels + (size_t)c;
+}
+
+static unsigned sample_at(const tiff_reader *reader, uint32_t x, uint32_t y, int c) {
+  const unsigned char *row;
+  size_t index = locate(reader, x, y, c, &row);
+  if (reader->bits == 16) {
+    uint16_t value;
+    memcpy(&value, row + 2 * index, sizeof value);
+    return value;
+  }
+  if (reader->bits == 8) return row[index];
+  size_t bit = index * reader->bits;
+  unsigned shift = 8u - reader->bits - (unsigned)(bit % 8);
+  return (unsigned)row[bit / 8] >> shift & ((1u << reader->bits) - 1);
+}
+
+static double float_at(const tiff_reader *reader, uint32_t x, uint32_t y) {
+  const unsigned char *row;
+  size_t index = locate(reader, x, y, 0, &row);
+  if (reader->bits == 64) {
+    double value;
+    memcpy(&value, row + 8 * index, sizeof value);
+    return value;
+  }
+  float value;
+  memcpy(&value, row + 4 * index, sizeof value);
+  return (double)value;
+}
+
+/* Colour already multiplied by alpha: the white behind is added. */
+static double associated_luminance(const tiff_reader *reader, const unsigned colour[3],
+                                   unsigned alpha) {
+  double max = (double)reader->samples.max, linear[3];
+  for (int c = 0; c < 3; ++c) {
+    double encoded = ((double)colour[c] + (max - (double)alpha)) / max;
+    linear[c] = cvtm_srgb_to_linear(encoded < 1 ? encoded : 1);
+  }
+  return cvtm_luminance(linear[0], linear[1], linear[2]);
+}
+
+static void store_pixel(tiff_reader *reader, uint32_t x, uint32_t y, size_t target) {
+  unsigned colour[3], max = reader->samples.max, alpha = max;
+  const cvtm_samples *samples = &reader->samples;
+  int coloured = reader->photometric == PHOTOMETRIC_RGB;
+  for (int c = 0; c < 3; ++c) colour[c] = sample_at(reader, x, y, coloured ? c : 0);
+  if (reader->alpha_channel >= 0) {
+    alpha = sample_at(reader, x, y, reader->alpha_channel);
+    reader->image->alpha[target] = (float)((double)alpha / (double)max);
+  }
+  if (reader->photometric == PHOTOMETRIC_MINISWHITE) {
+    for (int c = 0; c < 3; ++c) colour[c] = max - colour[c];
+  }
+  if (reader->palette[0] != NULL) {
+    unsigned index = colour[0];
+    for (int c = 0; c < 3; ++c) colour[c] = reader->palette[c][index];
+    alpha = (unsigned)((uint64_t)alpha * 65535 / max);
+    samples = &reader->colours;
+  }
+  double luminance = reader->associated && samples == &reader->samples
+                         ? associated_luminance(reader, colour, alpha)
+                         : cvtm_samples_luminance(samples, colour[0], colour[1], colour[2], alpha);
+  reader->image->value[target] = (float)luminance;
+}
+
+static cvtm_status store_chunk(tiff_reader *reader, uint32_t left, uint32_t top,
+                               cvtm_error *error) {
+  uint32_t columns = reader->width - left, rows = reader->height - top;
+  if (columns > reader->chunk_width) columns = reader->chunk_width;
+  if (rows > reader->chunk_height) rows = reader->chunk_height;
+  for (uint32_t y = 0; y < rows; ++y) {
+    for (uint32_t x = 0; x < columns; ++x) {
+      if (!is_float(reader)) {
+        store_pixel(reader, x, y, (size_t)(top + y) * reader->width + left + x);
+        continue;
+      }
+      cvtm_status status = cvtm_image_store_data(reader->source, reader->image, (int)(left + x),
+                                                 (int)(top + y), float_at(reader, x, y), error);
+      if (status != CVTM_OK) return status;
+    }
+  }
+  return CVTM_OK;
+}
+
+/* Reads the tile or strip at (left, top) of one plane; every row of the image must be there. */
+static int read_chunk(tiff_reader *reader, uint32_t left, uint32_t top, int plane) {
+  unsigned char *target = reader->chunk + (size_t)plane * reader->chunk_bytes;
+  uint16_t sample = (uint16_t)plane;
+  if (reader->tiled) {
+    uint32_t tile = TIFFComputeTile(reader->tiff, left, top, 0, sample);
+    tmsize_t got = TIFFReadEncodedTile(reader->tiff, tile, target, (tmsize_t)reader->chunk_bytes);
+    return got == (tmsize_t)reader->chunk_bytes;
+  }
+  uint32_t rows = reader->height - top;
+  if (rows > reader->chunk_height) rows = reader->chunk_height;
+  uint32_t strip = TIFFComputeStrip(reader->tiff, top, sample);
+  tmsize_t got = TIFFReadEncodedStrip(reader->tiff, strip, target, (tmsize_t)reader->chunk_bytes);
+  return got >= 0 && (uint64_t)got >= (uint64_t)rows * reader->row_bytes;
+}
+
+static cvtm_status read_pixels(tiff_reader *reader, cvtm_error *error) {
+  for (uint32_t top = 0; top < reader->height; top += reader->chunk_height) {
+    for (uint32_t left = 0; left < reader->width; left += reader->chunk_width) {
+      for (int plane = 0; plane < reader->planes; ++plane) {
+        if (!read_chunk(reader, left, top, plane)) return bad_tiff(reader, error);
+      }
+      cvtm_status status = store_chunk(reader, left, top, error);
+      if (status != CVTM_OK) return status;
+    }
+  }
+  return CVTM_OK;
+}
+
+/* Very old writers filled the palette with 8-bit values. Widens a private copy. */
+static cvtm_status copy_palette(tiff_reader *reader, cvtm_error *error) {
+  if (reader->palette[0] == NULL) return CVTM_OK;
+  size_t entries = (size_t)1 << reader->bits;
+  uint16_t *copy = malloc(3 * entries * sizeof *copy);
+  if (copy == NULL) {
+    reader->palette[0] = NULL;
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", reader->source->name);
+  }
+  int narrow = 1;
+  for (size_t c = 0; c < 3; ++c) {
+    memcpy(copy + c * entries, reader->palette[c], entries * sizeof *copy);
+    reader->palette[c] = copy + c * entries;
+  }
+  for (size_t i = 0; i < 3 * entries; ++i) narrow = narrow && copy[i] < 256;
+  for (size_t i = 0; narrow && i < 3 * entries; ++i) copy[i] = (uint16_t)(copy[i] * 257);
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_image_decode_tiff(const cvtm_image_source *source, cvtm_image *image,
+                                   cvtm_error *error) {
+  tiff_reader reader = {.source = source, .image = image};
+  cvtm_status status = open_tiff(&reader, error);
+  if (status != CVTM_OK) return status;
+  uint16_t orientation = 1;
+  status = read_header(&reader, error);
+  if (status != CVTM_OK) {
+    reader.palette[0] = NULL; /* still libtiff's own */
+  } else {
+    status = copy_palette(&reader, error);
+  }
+  if (status == CVTM_OK) status = allocate(&reader, error);
+  if (status == CVTM_OK) image->is_data = is_float(&reader);
+  if (status == CVTM_OK) status = read_pixels(&reader, error);
+  TIFFGetFieldDefaulted(reader.tiff, TIFFTAG_ORIENTATION, &orientation);
+  TIFFClose(reader.tiff);
+  free(reader.chunk);
+  free(reader.palette[0]);
+  cvtm_samples_destroy(&reader.samples);
+  cvtm_samples_destroy(&reader.colours);
+  if (status != CVTM_OK) {
+    cvtm_image_free(image);
+    return status;
+  }
+  return cvtm_image_orient(source, orientation, image, error);
+}
+
+#else
+
+int cvtm_image_tiff_available(void) { return 0; }
+
+cvtm_status cvtm_image_decode_tiff(const cvtm_image_source *source, cvtm_image *image,
+                                   cvtm_error *error) {
+  (void)image;
+  return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "%s: this program was built without TIFF",
+                   source->name);
+}
+
+#endif

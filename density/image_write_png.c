@@ -1,0 +1,86 @@
+#include "density/density.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <png.h>
+#include <setjmp.h>
+#include <string.h>
+
+typedef struct png_writer {
+  const char *path;
+  png_structp png;
+  png_infop info;
+  FILE *stream;
+  char reason[160];
+} png_writer;
+
+static void on_error(png_structp png, png_const_charp message) {
+  png_writer *writer = png_get_error_ptr(png);
+  size_t length = strlen(message);
+  if (length >= sizeof writer->reason) length = sizeof writer->reason - 1;
+  memcpy(writer->reason, message, length);
+  writer->reason[length] = 0;
+  png_longjmp(png, 1);
+}
+
+static void on_warning(png_structp png, png_const_charp message) {
+  (void)png;
+  (void)message;
+}
+
+static void write_bytes(png_structp png, png_bytep source, size_t count) {
+  png_writer *writer = png_get_io_ptr(png);
+  errno = 0;
+  if (fwrite(source, 1, count, writer->stream) != count) {
+    png_error(png, errno != 0 ? strerror(errno) : "writing failed");
+  }
+}
+
+static void flush_bytes(png_structp png) { (void)png; }
+
+/* The only function that libpng's errors come back to; it changes no local variable. */
+static cvtm_status run_writer(png_writer *writer, int width, int height, int channels,
+                              const unsigned char *pixels, cvtm_error *error) {
+  if (setjmp(png_jmpbuf(writer->png)) != 0) {
+    return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", writer->path, writer->reason);
+  }
+  int colour = channels == 1   ? PNG_COLOR_TYPE_GRAY
+               : channels == 3 ? PNG_COLOR_TYPE_RGB
+                               : PNG_COLOR_TYPE_RGB_ALPHA;
+  png_set_write_fn(writer->png, writer, write_bytes, flush_bytes);
+  png_set_IHDR(writer->png, writer->info, (png_uint_32)width, (png_uint_32)height, 8, colour,
+               PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+  png_set_sRGB(writer->png, writer->info, PNG_sRGB_INTENT_PERCEPTUAL);
+  png_write_info(writer->png, writer->info);
+  for (int y = 0; y < height; ++y) {
+    png_write_row(writer->png, pixels + (size_t)y * (size_t)width * (size_t)channels);
+  }
+  png_write_end(writer->png, writer->info);
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_png_write(const char *path, int width, int height, int channels,
+                           const unsigned char *pixels, cvtm_error *error) {
+  if (width < 1 || height < 1 || width > CVTM_MAX_SIDE || height > CVTM_MAX_SIDE ||
+      (channels != 1 && channels != 3 && channels != 4)) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: no PNG of %d x %d pixels of %d channels",
+                     path, width, height, channels);
+  }
+  cvtm_output *output = NULL;
+  cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status != CVTM_OK) return status;
+  png_writer writer = {.path = path, .stream = cvtm_output_stream(output)};
+  status = CVTM_ERROR_MEMORY;
+  writer.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &writer, on_error, on_warning);
+  if (writer.png != NULL) writer.info = png_create_info_struct(writer.png);
+  if (writer.info != NULL) {
+    status = run_writer(&writer, width, height, channels, pixels, error);
+  } else {
+    cvtm_fail(error, status, "%s: out of memory", path);
+  }
+  png_destroy_write_struct(&writer.png, &writer.info);
+  if (status == CVTM_OK) return cvtm_output_commit(output, error);
+  cvtm_output_abort(output);
+  return status;
+}
