@@ -32,12 +32,13 @@ static cvtm_status find_bounds(const double *points, int64_t count, bounds *box,
   return CVTM_OK;
 }
 
-/* The exponent of the step: the longer side of the box is less than 2^30 steps. */
+/* The exponent of the step: the longer side of the box is 2^29 to 2^30 steps. Points
+ * that are on their grid already stay where they are. */
 static int step_exponent(const bounds *box) {
   const double span = fmax(box->high[0] - box->low[0], box->high[1] - box->low[1]);
   int exponent = 0;
   if (span > 0) {
-    (void)frexp(span, &exponent);
+    if (frexp(span, &exponent) == 0.5) exponent--;
     exponent -= CVTM_GRID_BITS;
   } else {
     /* One place only: any step does that divides both coordinates. */

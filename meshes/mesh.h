@@ -15,8 +15,8 @@ extern "C" {
 /* All arrays are malloc'd and owned by the mesh. */
 typedef struct cvtm_mesh {
   int64_t vertex_count, triangle_count;
-  double *points;     /* 2 * vertex_count: x, y */
-  int32_t *triangles; /* 3 * triangle_count, counterclockwise as seen with y up */
+  double *points;           /* 2 * vertex_count: x, y */
+  int32_t *triangles;       /* 3 * triangle_count, counterclockwise as seen with y up */
   int64_t coincident_count; /* vertices that share another's place and so have no triangle */
   int64_t collinear;        /* nonzero: all points on one line, no triangle exists */
 } cvtm_mesh;
@@ -24,15 +24,22 @@ typedef struct cvtm_mesh {
 void cvtm_mesh_free(cvtm_mesh *mesh);
 
 /* Delaunay triangulation of count points (x, y; finite) by exact predicates. The
- * points are snapped to a grid of 2^30 steps (a power of two) over their bounding box,
- * and the mesh is exactly Delaunay for the snapped coordinates that it holds.
- * Every point is a vertex, in order. O(n log n). */
+ * points are snapped to a grid of at most 2^30 steps (each a power of two) along the longer
+ * side of their bounding box, and the mesh is exactly Delaunay for the snapped coordinates that
+ * it holds; triangulating those again gives the same mesh. Every point is a vertex, in order;
+ * of points that share a place the first has the triangles. Triangles start at their
+ * smallest vertex and come in lexicographic order; of cocircular points the choice of
+ * diagonals depends on the places alone, not on the points' order. O(n log n).
+ * Fails with CVTM_ERROR_INPUT if a coordinate is not finite or beyond 1e300, with
+ * CVTM_ERROR_ARGUMENT for count < 1 or count > 715827882; then *mesh is untouched. */
 cvtm_status cvtm_delaunay(const double *points, int64_t count, cvtm_mesh *mesh, cvtm_error *error);
 
-/* Voronoi cells of the mesh's vertices clipped to the domain's rectangle, one
- * convex polygon each: corners [start[i], start[i+1]) in corner[2 * k], counterclockwise as seen
- * with y up. Points outside the rectangle may have empty cells; of coincident
- * points the first owns the cell and the others' are empty. */
+/* Voronoi cells of the vertices of a Delaunay mesh, clipped to the domain's rectangle
+ * (glued or not), one convex polygon each: corner k in [start[i], start[i+1]) is
+ * (corners[2 * k], corners[2 * k + 1]), counterclockwise as seen with y up. Points outside
+ * the rectangle may have empty cells; of coincident points the first owns the cell
+ * and the others' are empty. Where more than three cells meet, edges of (nearly)
+ * zero length may remain. O(n), but for the sorting of each vertex's neighbours. */
 typedef struct cvtm_cells {
   int64_t count;
   int64_t *start;     /* count + 1 */
@@ -53,20 +60,23 @@ typedef struct cvtm_quality_figures {
   double min_angle, mean_min_angle;
   double min_q, mean_q;
   double min_area, max_area, mean_area;
-  double max_aspect; /* longest edge over smallest height, scaled to 1 for equilateral */
-  int64_t degenerate; /* triangles of zero area */
+  /* Longest edge over smallest height, scaled to 1 for equilateral; without degenerate ones. */
+  double max_aspect;
+  int64_t degenerate; /* triangles of zero area; their angle and q count as 0 */
   int64_t angle_histogram[CVTM_ANGLE_BINS]; /* of the smallest angle */
 } cvtm_quality_figures;
 
+/* A vertex is interior if its triangles close around it (it is not on the mesh's border)
+ * and all of them are inner. Its degree is the number of its triangles. */
 typedef struct cvtm_quality {
   cvtm_quality_figures inner; /* triangles whose circumcentre lies in the domain */
   cvtm_quality_figures all;
   int64_t vertices, interior_vertices;
-  double degree6_share; /* of interior vertices; 0 if there is none */
+  double degree6_share;         /* of interior vertices; 0 if there is none */
   int64_t degree_histogram[16]; /* of interior vertices; the last bin counts 15 and more */
 } cvtm_quality;
 
-/* domain NULL: every triangle counts as inner. */
+/* Any triangulation, of either orientation. domain NULL: every triangle counts as inner. */
 cvtm_status cvtm_quality_compute(const cvtm_mesh *mesh, const cvtm_domain *domain,
                                  cvtm_quality *quality, cvtm_error *error);
 
