@@ -1,0 +1,217 @@
+#include "base/cuda_check.h"
+#include "base/primitives_kernels.h"
+
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_scan.cuh>
+#include <cub/device/device_select.cuh>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
+
+namespace {
+
+constexpr int block_size = 256;
+
+/* CUB calls are made twice: with no storage to learn the size, and with it. */
+cudaError_t sort(void *storage, size_t &bytes, cub::DoubleBuffer<uint64_t> &keys,
+                 cub::DoubleBuffer<int32_t> &values, int64_t count, int bits, cudaStream_t stream) {
+  return cub::DeviceRadixSort::SortPairs(storage, bytes, keys, values, count, 0, bits, stream);
+}
+
+cvtm_status cuda_sort_workspace(cvtm_device *device, int64_t count, size_t *bytes) {
+  cub::DoubleBuffer<uint64_t> keys;
+  cub::DoubleBuffer<int32_t> values;
+  *bytes = 0;
+  if (count == 0) return CVTM_OK;
+  CVTM_CUDA_TRY(device, sort(nullptr, *bytes, keys, values, count, 64, cvtm_cuda_stream(device)));
+  return CVTM_OK;
+}
+
+cvtm_status cuda_sort_pairs(cvtm_device *device, uint64_t *keys, int32_t *values,
+                            uint64_t *keys_alt, int32_t *values_alt, int64_t count, int bits,
+                            void *workspace, size_t bytes) {
+  cub::DoubleBuffer<uint64_t> key_buffers(keys, keys_alt);
+  cub::DoubleBuffer<int32_t> value_buffers(values, values_alt);
+  CVTM_CUDA_TRY(device, sort(workspace, bytes, key_buffers, value_buffers, count, bits,
+                             cvtm_cuda_stream(device)));
+  /* Which buffer holds the result depends on the number of passes alone, so that a
+   * captured copy stays right. */
+  const size_t size = static_cast<size_t>(count);
+  if (key_buffers.Current() != keys) {
+    const cvtm_status status = cvtm_device_copy(device, keys, keys_alt, size * sizeof *keys);
+    if (status != CVTM_OK) return status;
+  }
+  if (value_buffers.Current() != values) {
+    return cvtm_device_copy(device, values, values_alt, size * sizeof *values);
+  }
+  return CVTM_OK;
+}
+
+/* Counts are widened before they are added. */
+struct widen {
+  __host__ __device__ int64_t operator()(int32_t count) const { return count; }
+};
+
+cudaError_t scan(void *storage, size_t &bytes, const int32_t *counts, int64_t *sums, int64_t count,
+                 cudaStream_t stream) {
+  const auto wide = thrust::make_transform_iterator(counts, widen());
+  return cub::DeviceScan::InclusiveSum(storage, bytes, wide, sums, count, stream);
+}
+
+cudaError_t scan(void *storage, size_t &bytes, const int32_t *counts, int32_t *sums, int64_t count,
+                 cudaStream_t stream) {
+  return cub::DeviceScan::InclusiveSum(storage, bytes, counts, sums, count, stream);
+}
+
+cvtm_status cuda_scan_workspace(cvtm_device *device, int64_t count, size_t *bytes) {
+  size_t wide = 0;
+  size_t narrow = 0;
+  *bytes = 0;
+  if (count == 0) return CVTM_OK;
+  const cudaStream_t stream = cvtm_cuda_stream(device);
+  CVTM_CUDA_TRY(device,
+                scan(nullptr, wide, nullptr, static_cast<int64_t *>(nullptr), count, stream));
+  CVTM_CUDA_TRY(device,
+                scan(nullptr, narrow, nullptr, static_cast<int32_t *>(nullptr), count, stream));
+  *bytes = wide > narrow ? wide : narrow;
+  return CVTM_OK;
+}
+
+/* The inclusive sums, one place further on, are the exclusive ones with the total. */
+template <class Sum>
+cvtm_status scan_into(cvtm_device *device, const int32_t *counts, int64_t count, Sum *sums,
+                      void *workspace, size_t bytes) {
+  const cvtm_status status = cvtm_device_fill(device, sums, 0, sizeof *sums);
+  if (status != CVTM_OK) return status;
+  CVTM_CUDA_TRY(device, scan(workspace, bytes, counts, sums + 1, count, cvtm_cuda_stream(device)));
+  return CVTM_OK;
+}
+
+cvtm_status cuda_scan_64(cvtm_device *device, const int32_t *counts, int64_t count, int64_t *sums,
+                         void *workspace, size_t bytes) {
+  return scan_into(device, counts, count, sums, workspace, bytes);
+}
+
+cvtm_status cuda_scan_32(cvtm_device *device, const int32_t *counts, int64_t count, int32_t *sums,
+                         void *workspace, size_t bytes) {
+  return scan_into(device, counts, count, sums, workspace, bytes);
+}
+
+struct is_set {
+  __host__ __device__ bool operator()(uint8_t flag) const { return flag != 0; }
+};
+
+cudaError_t select(void *storage, size_t &bytes, const uint8_t *flags, int32_t *indices,
+                   int64_t *selected, int64_t count, cudaStream_t stream) {
+  const auto set = thrust::make_transform_iterator(flags, is_set());
+  return cub::DeviceSelect::Flagged(storage, bytes, thrust::counting_iterator<int32_t>(0), set,
+                                    indices, selected, count, stream);
+}
+
+cvtm_status cuda_select_workspace(cvtm_device *device, int64_t count, size_t *bytes) {
+  *bytes = 0;
+  if (count == 0) return CVTM_OK;
+  CVTM_CUDA_TRY(
+      device, select(nullptr, *bytes, nullptr, nullptr, nullptr, count, cvtm_cuda_stream(device)));
+  return CVTM_OK;
+}
+
+cvtm_status cuda_select(cvtm_device *device, const uint8_t *flags, int64_t count, int32_t *indices,
+                        int64_t *selected, void *workspace, size_t bytes) {
+  CVTM_CUDA_TRY(
+      device, select(workspace, bytes, flags, indices, selected, count, cvtm_cuda_stream(device)));
+  return CVTM_OK;
+}
+
+/* One thread per lane, one block of threads per block of elements (striding over the
+ * blocks beyond the grid); the tree of cvtm_reduce exactly. */
+template <cvtm_reduction reduction, bool is_dot>
+__global__ void __launch_bounds__(CVTM_REDUCE_LANES)
+    reduce_blocks(const double *x, const double *y, int64_t count, int64_t blocks,
+                  double *partial) {
+  __shared__ double lanes[CVTM_REDUCE_LANES];
+  const int lane = static_cast<int>(threadIdx.x);
+  for (int64_t block = blockIdx.x; block < blocks; block += gridDim.x) {
+    const int64_t start = block * CVTM_REDUCE_BLOCK;
+    const int64_t end = start + CVTM_REDUCE_BLOCK < count ? start + CVTM_REDUCE_BLOCK : count;
+    double joined = cvtm_reduce_identity(reduction);
+    for (int64_t i = start + lane; i < end; i += CVTM_REDUCE_LANES) {
+      double value = is_dot ? x[i] * y[i] : x[i];
+      if (reduction == CVTM_REDUCE_MAX_ABS) value = fabs(value);
+      joined = cvtm_reduce_join(reduction, joined, value);
+    }
+    lanes[lane] = joined;
+    __syncthreads();
+    for (int half = CVTM_REDUCE_LANES / 2; half >= 32; half /= 2) {
+      if (lane < half) lanes[lane] = cvtm_reduce_join(reduction, lanes[lane], lanes[lane + half]);
+      __syncthreads();
+    }
+    if (lane < 32) {
+      joined = lanes[lane];
+      for (int half = 16; half > 0; half /= 2) {
+        joined = cvtm_reduce_join(reduction, joined, __shfl_down_sync(0xffffffffu, joined, half));
+      }
+      if (lane == 0) partial[block] = joined;
+    }
+    __syncthreads(); /* before the lanes are written again */
+  }
+}
+
+template <cvtm_reduction reduction, bool is_dot>
+cvtm_status launch_reduce(cvtm_device *device, const double *x, const double *y, int64_t count,
+                          double *partial) {
+  const int64_t blocks = count == 0 ? 1 : (count + CVTM_REDUCE_BLOCK - 1) / CVTM_REDUCE_BLOCK;
+  reduce_blocks<reduction, is_dot>
+      <<<cvtm_cuda_blocks(blocks, 1), CVTM_REDUCE_LANES, 0, cvtm_cuda_stream(device)>>>(
+          x, y, count, blocks, partial);
+  return cvtm_cuda_launched(device, "reduce_blocks");
+}
+
+cvtm_status cuda_reduce_blocks(cvtm_device *device, cvtm_reduction reduction, const double *x,
+                               const double *y, int64_t count, double *partial) {
+  switch (reduction) {
+    case CVTM_REDUCE_SUM:
+      return y ? launch_reduce<CVTM_REDUCE_SUM, true>(device, x, y, count, partial)
+               : launch_reduce<CVTM_REDUCE_SUM, false>(device, x, y, count, partial);
+    case CVTM_REDUCE_MIN:
+      return launch_reduce<CVTM_REDUCE_MIN, false>(device, x, y, count, partial);
+    case CVTM_REDUCE_MAX:
+      return launch_reduce<CVTM_REDUCE_MAX, false>(device, x, y, count, partial);
+    default:
+      return launch_reduce<CVTM_REDUCE_MAX_ABS, false>(device, x, y, count, partial);
+  }
+}
+
+__global__ void fill_kernel(double *x, double value, int64_t count) {
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * blockDim.x;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
+       i += stride) {
+    x[i] = value;
+  }
+}
+
+cvtm_status cuda_fill(cvtm_device *device, double *x, double value, int64_t count) {
+  fill_kernel<<<cvtm_cuda_blocks(count, block_size), block_size, 0, cvtm_cuda_stream(device)>>>(
+      x, value, count);
+  return cvtm_cuda_launched(device, "fill_kernel");
+}
+
+__global__ void axpy_kernel(double a, const double *x, double *y, int64_t count) {
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * blockDim.x;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
+       i += stride) {
+    y[i] += a * x[i];
+  }
+}
+
+cvtm_status cuda_axpy(cvtm_device *device, double a, const double *x, double *y, int64_t count) {
+  axpy_kernel<<<cvtm_cuda_blocks(count, block_size), block_size, 0, cvtm_cuda_stream(device)>>>(
+      a, x, y, count);
+  return cvtm_cuda_launched(device, "axpy_kernel");
+}
+
+} /* namespace */
+
+const cvtm_primitives_table cvtm_primitives_table_cuda = {
+    cuda_sort_workspace,   cuda_sort_pairs, cuda_scan_workspace, cuda_scan_64, cuda_scan_32,
+    cuda_select_workspace, cuda_select,     cuda_reduce_blocks,  cuda_fill,    cuda_axpy,
+};

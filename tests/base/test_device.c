@@ -1,0 +1,282 @@
+#include "tests/test_devices.h"
+
+#include <string.h>
+
+static int is_cuda(const cvtm_device *device) {
+  return cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
+}
+
+static void open_device(void **state, int threads) { *state = test_device_open_threads(threads); }
+
+static int set_up(void **state) {
+  open_device(state, 2);
+  return 0;
+}
+
+static int tear_down(void **state) {
+  cvtm_device_destroy(*state);
+  return 0;
+}
+
+static void a_device_describes_itself(void **state) {
+  cvtm_device *device = *state;
+  const int on_cuda = is_cuda(device);
+  assert_int_equal(cvtm_device_threads(device), 2);
+  if (on_cuda) {
+    assert_memory_equal(cvtm_device_name(device), "cuda:", 5);
+    assert_non_null(cvtm_device_stream(device));
+    assert_true(strlen(cvtm_device_description(device)) > 0);
+  } else {
+    assert_string_equal(cvtm_device_name(device), "cpu");
+    assert_null(cvtm_device_stream(device));
+    assert_string_equal(cvtm_device_description(device), "2 threads");
+  }
+  assert_device_ok(device, cvtm_device_activate(device));
+}
+
+static void bad_names_are_refused(void **state) {
+  (void)state;
+  static const char *const names[] = {
+      "",       "gpu",     "CPU",     "cpu:0", "cuda:",
+      "cuda:x", "cuda:-1", "cuda:1x", "cuda0", "cuda:99999999999999999999"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
+    cvtm_device *device = NULL;
+    cvtm_error error = {CVTM_OK, ""};
+    assert_int_equal(cvtm_device_create(names[i], 0, &device, &error), CVTM_ERROR_ARGUMENT);
+    assert_int_equal(error.status, CVTM_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.message, names[i]));
+    assert_null(device);
+  }
+  cvtm_device *device = NULL;
+  assert_int_equal(cvtm_device_create(NULL, 0, &device, NULL), CVTM_ERROR_ARGUMENT);
+  assert_int_equal(cvtm_device_create("cpu", -1, &device, NULL), CVTM_ERROR_ARGUMENT);
+  assert_int_equal(cvtm_device_create("cpu", 1000000, &device, NULL), CVTM_ERROR_ARGUMENT);
+  assert_null(device);
+}
+
+/* One beyond the last CUDA device, which is device 0 on a machine without any. */
+static void a_missing_cuda_device_is_unavailable(void **state) {
+  (void)state;
+  const char *reason = NULL;
+  const int count = cvtm_cuda_count(&reason);
+  assert_true(count >= 0);
+  assert_int_equal(cvtm_cuda_count(NULL), count);
+  char name[32];
+  snprintf(name, sizeof name, "cuda:%d", count);
+  cvtm_device *device = NULL;
+  cvtm_error error = {CVTM_OK, ""};
+  assert_int_equal(cvtm_device_create(name, 0, &device, &error), CVTM_ERROR_DEVICE_UNAVAILABLE);
+  assert_int_equal(error.status, CVTM_ERROR_DEVICE_UNAVAILABLE);
+  assert_null(device);
+  assert_memory_equal(error.message, "cuda", 4);
+  if (count == 0) {
+    assert_true(strlen(reason) > 0);
+    assert_non_null(strstr(error.message, reason));
+    assert_int_equal(cvtm_device_create("cuda", 0, &device, NULL), CVTM_ERROR_DEVICE_UNAVAILABLE);
+    assert_null(device);
+  }
+}
+
+static void auto_takes_cuda_where_there_is_one(void **state) {
+  (void)state;
+  cvtm_device *device = NULL;
+  cvtm_error error = {CVTM_OK, ""};
+  assert_int_equal(cvtm_device_create("auto", 0, &device, &error), CVTM_OK);
+  assert_true(cvtm_device_threads(device) >= 1);
+  if (cvtm_cuda_count(NULL) == 0) assert_false(is_cuda(device));
+  cvtm_device_destroy(device);
+  cvtm_device_destroy(NULL);
+}
+
+static void allocations_are_aligned_and_bounded(void **state) {
+  cvtm_device *device = *state;
+  const uintptr_t alignment = is_cuda(device) ? 256 : 64;
+  static const int64_t counts[] = {0, 1, 63, 64, 65, 100003};
+  for (size_t i = 0; i < sizeof counts / sizeof counts[0]; ++i) {
+    void *memory = NULL;
+    assert_device_ok(device, cvtm_device_allocate(device, counts[i], 3, &memory));
+    assert_non_null(memory);
+    assert_int_equal((uintptr_t)memory % alignment, 0);
+    cvtm_device_free(device, memory);
+  }
+  cvtm_device_free(device, NULL);
+  void *memory = NULL;
+  assert_int_equal(cvtm_device_allocate(device, -1, 8, &memory), CVTM_ERROR_ARGUMENT);
+  assert_int_equal(cvtm_device_allocate(device, INT64_MAX, 8, &memory), CVTM_ERROR_MEMORY);
+  assert_int_equal(cvtm_device_allocate(device, INT64_MAX / 4, 8, &memory), CVTM_ERROR_MEMORY);
+  assert_int_equal(cvtm_device_error(device)->status, CVTM_ERROR_MEMORY);
+  assert_true(strlen(cvtm_device_error(device)->message) > 0);
+  assert_null(memory);
+  /* The failure leaves the device usable. */
+  assert_device_ok(device, cvtm_device_allocate(device, 10, 8, &memory));
+  cvtm_device_free(device, memory);
+  assert_device_ok(device, cvtm_device_synchronize(device));
+}
+
+static void bytes_survive_the_round_trip(void **state) {
+  cvtm_device *device = *state;
+  static const size_t sizes[] = {0, 1, 1023, 1024, 1025, 1000000};
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
+    const size_t size = sizes[i];
+    unsigned char *host = malloc(size + 1);
+    unsigned char *back = malloc(size + 1);
+    void *a = NULL, *b = NULL;
+    assert_non_null(host);
+    assert_non_null(back);
+    for (size_t k = 0; k <= size; ++k) host[k] = (unsigned char)(k * 31 + k / 256);
+    memset(back, 0xAA, size + 1);
+    assert_device_ok(device, cvtm_device_allocate(device, (int64_t)size, 1, &a));
+    assert_device_ok(device, cvtm_device_allocate(device, (int64_t)size, 1, &b));
+    assert_device_ok(device, cvtm_device_copy_in(device, a, host, size));
+    assert_device_ok(device, cvtm_device_fill(device, b, 0x5C, size));
+    assert_device_ok(device, cvtm_device_copy(device, b, a, size / 2));
+    assert_device_ok(device, cvtm_device_copy_out(device, back, b, size));
+    assert_memory_equal(back, host, size / 2);
+    for (size_t k = size / 2; k < size; ++k) assert_int_equal(back[k], 0x5C);
+    assert_int_equal(back[size], 0xAA);
+    cvtm_device_free(device, a);
+    cvtm_device_free(device, b);
+    free(host);
+    free(back);
+  }
+}
+
+static void scratch_grows_and_is_kept(void **state) {
+  cvtm_device *device = *state;
+  void *first = NULL, *again = NULL, *larger = NULL;
+  assert_device_ok(device, cvtm_device_scratch(device, 0, &first));
+  assert_non_null(first);
+  assert_device_ok(device, cvtm_device_scratch(device, 1000, &first));
+  assert_device_ok(device, cvtm_device_scratch(device, 10, &again));
+  assert_ptr_equal(first, again);
+  assert_device_ok(device, cvtm_device_scratch(device, 1000000, &larger));
+  assert_device_ok(device, cvtm_device_fill(device, larger, 1, 1000000));
+  assert_device_ok(device, cvtm_device_synchronize(device));
+  /* A request that cannot be met leaves the old buffer in place. */
+  void *none = NULL;
+  assert_int_equal(cvtm_device_scratch(device, SIZE_MAX, &none), CVTM_ERROR_MEMORY);
+  assert_null(none);
+  assert_device_ok(device, cvtm_device_scratch(device, 1000000, &again));
+  assert_ptr_equal(again, larger);
+}
+
+/* A countdown made of copies alone, so that it runs on any device: the flags ahead are
+ * shifted down by one place per round, and the rounds are counted by the same means. */
+enum { TAPE = 64 };
+
+typedef struct countdown {
+  cvtm_device *device;
+  int *tape;  /* TAPE ints, tape[0] is the flag */
+  int *spare; /* TAPE ints */
+  int calls;
+  cvtm_status result;
+} countdown;
+
+static cvtm_status shift_tape(void *context) {
+  countdown *c = context;
+  ++c->calls;
+  if (c->result != CVTM_OK) {
+    return cvtm_fail(cvtm_device_error(c->device), c->result, "the body says no");
+  }
+  const size_t bytes = (TAPE - 1) * sizeof(int);
+  cvtm_status status = cvtm_device_copy(c->device, c->spare, c->tape + 1, bytes);
+  if (status == CVTM_OK) status = cvtm_device_copy(c->device, c->tape, c->spare, bytes);
+  return status;
+}
+
+static void write_tape(countdown *c, int rounds) {
+  int tape[TAPE];
+  for (int i = 0; i < TAPE; ++i) tape[i] = i < rounds ? 1000 + i : i == rounds ? 0 : 5000 + i;
+  assert_device_ok(c->device, cvtm_device_copy_in(c->device, c->tape, tape, sizeof tape));
+}
+
+static void check_tape(countdown *c, int rounds) {
+  int tape[TAPE];
+  assert_device_ok(c->device, cvtm_device_copy_out(c->device, tape, c->tape, sizeof tape));
+  assert_int_equal(tape[0], 0);
+  if (rounds + 1 < TAPE) assert_int_equal(tape[1], 5000 + rounds + 1);
+}
+
+static countdown new_countdown(cvtm_device *device) {
+  countdown c = {device, NULL, NULL, 0, CVTM_OK};
+  void *memory = NULL;
+  assert_device_ok(device, cvtm_device_allocate(device, 2 * TAPE, sizeof(int), &memory));
+  c.tape = memory;
+  c.spare = c.tape + TAPE;
+  return c;
+}
+
+static void a_loop_runs_while_its_flag_is_set(void **state) {
+  cvtm_device *device = *state;
+  countdown c = new_countdown(device);
+  cvtm_loop *loop = NULL;
+  write_tape(&c, 0);
+  assert_device_ok(device, cvtm_loop_create(device, shift_tape, &c, c.tape, &loop));
+  const int captured = c.calls;
+  static const int rounds[] = {0, 1, 2, 50, 0, 3};
+  int total = 0;
+  for (size_t i = 0; i < sizeof rounds / sizeof rounds[0]; ++i) {
+    write_tape(&c, rounds[i]);
+    assert_device_ok(device, cvtm_loop_run(loop));
+    check_tape(&c, rounds[i]);
+    total += rounds[i];
+  }
+  /* CUDA calls the body once, to capture it; the CPU once per round. */
+  assert_int_equal(captured, is_cuda(device) ? 1 : 0);
+  assert_int_equal(c.calls, is_cuda(device) ? 1 : total);
+  cvtm_loop_destroy(loop);
+  cvtm_loop_destroy(NULL);
+  cvtm_device_free(device, c.tape);
+}
+
+static void a_loop_reports_the_failure_of_its_body(void **state) {
+  cvtm_device *device = *state;
+  countdown c = new_countdown(device);
+  c.result = CVTM_ERROR_EVALUATION;
+  cvtm_loop *loop = NULL;
+  write_tape(&c, 3);
+  cvtm_status status = cvtm_loop_create(device, shift_tape, &c, c.tape, &loop);
+  if (status == CVTM_OK) status = cvtm_loop_run(loop);
+  assert_int_equal(status, CVTM_ERROR_EVALUATION);
+  assert_string_equal(cvtm_device_error(device)->message, "the body says no");
+  assert_int_equal(c.calls, 1);
+  cvtm_loop_destroy(loop);
+  /* The device is usable afterwards. */
+  c.result = CVTM_OK;
+  loop = NULL;
+  assert_device_ok(device, cvtm_loop_create(device, shift_tape, &c, c.tape, &loop));
+  assert_device_ok(device, cvtm_loop_run(loop));
+  check_tape(&c, 3);
+  cvtm_loop_destroy(loop);
+  assert_int_equal(cvtm_loop_create(device, NULL, &c, c.tape, &loop), CVTM_ERROR_ARGUMENT);
+  assert_int_equal(cvtm_loop_create(device, shift_tape, &c, NULL, &loop), CVTM_ERROR_ARGUMENT);
+  cvtm_device_free(device, c.tape);
+}
+
+static void devices_do_not_share_state(void **state) {
+  cvtm_device *device = *state;
+  cvtm_device *other = test_device_open_threads(1);
+  void *scratch = NULL, *other_scratch = NULL;
+  assert_device_ok(device, cvtm_device_scratch(device, 100, &scratch));
+  assert_device_ok(other, cvtm_device_scratch(other, 100, &other_scratch));
+  assert_ptr_not_equal(scratch, other_scratch);
+  cvtm_fail(cvtm_device_error(other), CVTM_ERROR_INTERNAL, "other");
+  assert_true(strcmp(cvtm_device_error(device)->message, "other") != 0);
+  cvtm_device_destroy(other);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(a_device_describes_itself, set_up, tear_down),
+      cmocka_unit_test(bad_names_are_refused),
+      cmocka_unit_test(a_missing_cuda_device_is_unavailable),
+      cmocka_unit_test(auto_takes_cuda_where_there_is_one),
+      cmocka_unit_test_setup_teardown(allocations_are_aligned_and_bounded, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(bytes_survive_the_round_trip, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(scratch_grows_and_is_kept, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_loop_runs_while_its_flag_is_set, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_loop_reports_the_failure_of_its_body, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(devices_do_not_share_state, set_up, tear_down),
+  };
+  return cmocka_run_group_tests_name("device", tests, NULL, NULL);
+}
