@@ -4,39 +4,59 @@
 
 #include "meshes/mesh.h"
 
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 typedef struct cvtm_mesh_file_options {
-  cvtm_domain domain; /* y up is domain.height - y */
-  int unit;           /* nonzero: coordinates divided by the domain's width */
-  int ascii;          /* nonzero: text instead of binary where a format has both */
-  const double *cell_mass;  /* vertex_count masses for formats with vertex data, or NULL */
+  cvtm_domain domain;      /* y up is domain.height - y */
+  int unit;                /* nonzero: coordinates divided by the domain's width */
+  int ascii;               /* nonzero: text instead of binary where a format has both */
+  const double *cell_mass; /* vertex_count masses for formats with vertex data, or NULL */
 } cvtm_mesh_file_options;
 
 /* obj off ply stl vtk vtu msh (meshes, y up), svg (edges, y down). 1 if the
- * extension of `path` names a mesh format that can be written. */
+ * extension of `path` names a mesh format that can be written. PLY, STL, VTK and VTU are
+ * binary unless options->ascii is set; the others are always text. cell_mass becomes the
+ * vertex data `mass` of PLY, VTK, VTU and MSH. STL and SVG keep what triangles and edges
+ * show: STL has single precision, SVG what a picture needs (and ignores `unit`). */
 int cvtm_mesh_format_known(const char *path);
 cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
                             const cvtm_mesh_file_options *options, cvtm_error *error);
 /* Reads triangles back (all of the above but svg); y is flipped to y down as
- * max(y) - y, polygons are refused. z must be constant. STL vertices are merged when equal. */
+ * max(y) - y, polygons are refused. z must be constant. STL vertices are merged when equal.
+ * Vertices and lines beside the triangles are skipped, clockwise triangles are turned; a
+ * file without any vertex is refused. An unknown extension is CVTM_ERROR_ARGUMENT, a
+ * malformed file CVTM_ERROR_INPUT with the line or the byte. */
 cvtm_status cvtm_mesh_read(const char *path, cvtm_mesh *mesh, cvtm_error *error);
+/* The same from memory; `name` is used in messages. */
+cvtm_status cvtm_mesh_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
+                                 const char *name, cvtm_mesh *mesh, cvtm_error *error);
 
-/* csv (header x,y), npy (n x 2, float32 or float64), xyz: pixels, y down. Text is written
- * with 17 significant digits so that it reads back to the same bits. Columns after
- * the second are ignored on reading; NaN and Inf are refused with the line or row. */
+/* csv, npy (n x 2, any kind of number; float64 is written), xyz: pixels, y down. `-` is CSV.
+ * Text is written with as many digits as it takes to read back to the same bits.
+ * CSV: columns separated by commas, semicolons, tabs or blanks, `#` starts a comment. A
+ * first line that is no number is a header; columns named x and y are taken wherever they
+ * stand, else the first two. XYZ: lines `x y z`, z is ignored; a first line with one
+ * integer is taken as the number of points and must agree. Further columns are ignored;
+ * NaN and Inf are refused with the line, or the row from 0. */
 int cvtm_points_format_known(const char *path);
 cvtm_status cvtm_points_write(const char *path, const double *points, int64_t count,
                               cvtm_error *error);
 /* points is malloc'd: 2 * count. An empty list is an error. */
-cvtm_status cvtm_points_read(const char *path, double **points, int64_t *count,
-                             cvtm_error *error);
+cvtm_status cvtm_points_read(const char *path, double **points, int64_t *count, cvtm_error *error);
+/* The same from memory; `name` is used in messages. */
+cvtm_status cvtm_points_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
+                                   const char *name, double **points, int64_t *count,
+                                   cvtm_error *error);
 
 /* SVG pictures, y down, viewBox of the domain in pixels. */
 typedef enum cvtm_svg_kind { CVTM_SVG_STIPPLES, CVTM_SVG_CELLS, CVTM_SVG_MESH } cvtm_svg_kind;
-/* radius: per-site stipple radii in pixels, or NULL for one radius chosen from the mean spacing. */
+/* Stipples (a circle per site) and edges (each once) are drawn of the mesh, cells (a path
+ * per cell) of the cells; the other one may be NULL. radius: per-site stipple radii in
+ * pixels, or NULL for one radius chosen from the mean spacing. */
 cvtm_status cvtm_svg_write(const char *path, cvtm_svg_kind kind, const cvtm_mesh *mesh,
                            const cvtm_cells *cells, const double *radius, cvtm_domain domain,
                            cvtm_error *error);

@@ -1,0 +1,297 @@
+#define _XOPEN_SOURCE 700
+
+#include "meshes/formats.h"
+
+#include <inttypes.h>
+#include <locale.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+size_t cvtm_scalar_size(cvtm_scalar type) {
+  static const unsigned char size[] = {1, 1, 2, 2, 4, 4, 8, 8, 4, 8};
+  return size[type];
+}
+
+double cvtm_scalar_unpack(cvtm_scalar type, int big, const unsigned char *bytes) {
+  size_t size = cvtm_scalar_size(type);
+  uint64_t bits = 0;
+  for (size_t k = 0; k < size; ++k) bits = bits << 8 | bytes[big ? k : size - 1 - k];
+  float single;
+  double value;
+  uint32_t low = (uint32_t)bits;
+  switch (type) {
+    case CVTM_I8:
+      return (int8_t)bits;
+    case CVTM_I16:
+      return (int16_t)bits;
+    case CVTM_I32:
+      return (int32_t)bits;
+    case CVTM_I64:
+      return (double)(int64_t)bits;
+    case CVTM_F32:
+      memcpy(&single, &low, sizeof single);
+      return (double)single;
+    case CVTM_F64:
+      memcpy(&value, &bits, sizeof value);
+      return value;
+    default:
+      return (double)bits;
+  }
+}
+
+void cvtm_scalar_pack(cvtm_scalar type, int big, double value, unsigned char *bytes) {
+  size_t size = cvtm_scalar_size(type);
+  uint64_t bits;
+  if (type == CVTM_F64) {
+    memcpy(&bits, &value, sizeof bits);
+  } else if (type == CVTM_F32) {
+    float single = (float)value;
+    uint32_t low;
+    memcpy(&low, &single, sizeof low);
+    bits = low;
+  } else {
+    bits = (uint64_t)(int64_t)value;
+  }
+  for (size_t k = 0; k < size; ++k) {
+    bytes[big ? size - 1 - k : k] = (unsigned char)(bits >> (8 * k) & 255);
+  }
+}
+
+/* ---- source ---- */
+
+cvtm_status cvtm_source_fail(cvtm_source *source, const char *format, ...) {
+  char reason[256];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(reason, sizeof reason, format, arguments);
+  va_end(arguments);
+  if (source->binary || source->offsets) {
+    return cvtm_fail(source->error, CVTM_ERROR_INPUT, "%s: byte %zu: %s", source->name, source->at,
+                     reason);
+  }
+  return cvtm_fail(source->error, CVTM_ERROR_INPUT, "%s: line %" PRId64 ": %s", source->name,
+                   source->line, reason);
+}
+
+cvtm_status cvtm_source_no_memory(cvtm_source *source) {
+  return cvtm_fail(source->error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
+}
+
+static int is_blank(unsigned char c) { return c == ' ' || (c >= '\t' && c <= '\r' && c != '\n'); }
+
+int cvtm_source_line_token(cvtm_source *s, cvtm_token *token) {
+  while (s->at < s->size && is_blank(s->data[s->at])) ++s->at;
+  if (s->comment != 0 && s->at < s->size && s->data[s->at] == (unsigned char)s->comment) {
+    while (s->at < s->size && s->data[s->at] != '\n') ++s->at;
+  }
+  size_t start = s->at;
+  while (s->at < s->size && s->data[s->at] != '\n' && !is_blank(s->data[s->at]) &&
+         (s->comment == 0 || s->data[s->at] != (unsigned char)s->comment)) {
+    ++s->at;
+  }
+  token->text = (const char *)s->data + start;
+  token->length = s->at - start;
+  return token->length > 0;
+}
+
+void cvtm_source_end_line(cvtm_source *s) {
+  while (s->at < s->size && s->data[s->at] != '\n') ++s->at;
+  if (s->at < s->size) {
+    ++s->at;
+    ++s->line;
+  }
+}
+
+int cvtm_source_token(cvtm_source *s, cvtm_token *token) {
+  while (!cvtm_source_line_token(s, token)) {
+    if (s->at >= s->size) return 0;
+    cvtm_source_end_line(s);
+  }
+  return 1;
+}
+
+int cvtm_token_is(cvtm_token token, const char *word) {
+  return token.length == strlen(word) && memcmp(token.text, word, token.length) == 0;
+}
+
+/* Case does not matter; the sign has been taken. */
+static int is_nan_or_inf(const char *text) {
+  static const char *const words[] = {"nan", "inf", "infinity"};
+  for (size_t w = 0; w < sizeof words / sizeof words[0]; ++w) {
+    size_t k = 0;
+    while (words[w][k] != 0 && (text[k] | 32) == words[w][k]) ++k;
+    if (words[w][k] == 0 && text[k] == 0) return 1;
+  }
+  return 0;
+}
+
+int cvtm_token_number(cvtm_token token, double *value) {
+  char text[128];
+  if (token.length >= sizeof text || token.length == 0) return 0;
+  memcpy(text, token.text, token.length);
+  text[token.length] = 0;
+  if (strlen(text) != token.length) return 0;
+  const char *unsigned_text = text + (text[0] == '+' || text[0] == '-');
+  /* strtod knows more than decimal numbers: hexadecimal ones, and blanks before them. */
+  if (unsigned_text[strspn(unsigned_text, "0123456789+-.eE")] != 0 &&
+      !is_nan_or_inf(unsigned_text)) {
+    return 0;
+  }
+  char *end;
+  *value = strtod(text, &end);
+  return *end == 0 && end != text;
+}
+
+cvtm_status cvtm_source_expect(cvtm_source *s, const char *word) {
+  cvtm_token token;
+  if (cvtm_source_token(s, &token) && cvtm_token_is(token, word)) return CVTM_OK;
+  return cvtm_source_fail(s, "expected '%s'", word);
+}
+
+cvtm_status cvtm_source_value(cvtm_source *s, cvtm_scalar type, double *value) {
+  if (s->binary) {
+    size_t size = cvtm_scalar_size(type);
+    if (s->size - s->at < size) return cvtm_source_fail(s, "the file ends too early");
+    *value = cvtm_scalar_unpack(type, s->big, s->data + s->at);
+    s->at += size;
+    return CVTM_OK;
+  }
+  cvtm_token token;
+  if (!cvtm_source_token(s, &token)) return cvtm_source_fail(s, "the file ends too early");
+  if (!cvtm_token_number(token, value)) return cvtm_source_fail(s, "expected a number");
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_source_integer(cvtm_source *s, cvtm_scalar type, int64_t low, int64_t high,
+                                const char *what, int64_t *value) {
+  double v;
+  cvtm_status status = cvtm_source_value(s, type, &v);
+  if (status != CVTM_OK) return status;
+  if (!(v >= (double)low && v <= (double)high && fabs(v) < 0x1p62) || v != floor(v)) {
+    return cvtm_source_fail(s, "%s out of range", what);
+  }
+  *value = (int64_t)v;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_source_values(cvtm_source *s, cvtm_scalar type, int64_t count, double **values) {
+  *values = NULL;
+  size_t rest = s->size - s->at;
+  /* In text a value takes a digit and a blank, but the last needs no blank. */
+  size_t most = s->binary ? rest / cvtm_scalar_size(type) : (rest + 1) / 2;
+  if (count < 0 || (uint64_t)count > most) {
+    return cvtm_source_fail(s, "%" PRId64 " values are claimed but the file is too short for them",
+                            count);
+  }
+  double *v = malloc(((size_t)count + 1) * sizeof *v);
+  if (v == NULL) return cvtm_source_no_memory(s);
+  for (int64_t i = 0; i < count; ++i) {
+    cvtm_status status = cvtm_source_value(s, type, &v[i]);
+    if (status != CVTM_OK) {
+      free(v);
+      return status;
+    }
+  }
+  *values = v;
+  return CVTM_OK;
+}
+
+/* ---- builder ---- */
+
+/* Room for one more group of `group` items; the capacity counts groups. */
+static int grow(void **memory, int64_t count, int64_t *capacity, size_t group) {
+  if (count < *capacity) return 1;
+  int64_t larger = *capacity < 1024 ? 1024 : *capacity * 2;
+  void *moved = realloc(*memory, (size_t)larger * group);
+  if (moved == NULL) return 0;
+  *memory = moved;
+  *capacity = larger;
+  return 1;
+}
+
+cvtm_status cvtm_builder_vertex(cvtm_builder *b, double x, double y, double z) {
+  if (!isfinite(x) || !isfinite(y) || !isfinite(z)) {
+    return cvtm_source_fail(b->source, "a coordinate is not finite");
+  }
+  if (b->vertex_count == 0) b->z = z;
+  if (z != b->z) return cvtm_source_fail(b->source, "the mesh is not planar: z varies");
+  if (b->vertex_count == INT32_MAX) return cvtm_source_fail(b->source, "too many vertices");
+  void *points = b->points;
+  if (!grow(&points, b->vertex_count, &b->vertex_capacity, 2 * sizeof *b->points)) {
+    return cvtm_source_no_memory(b->source);
+  }
+  b->points = points;
+  b->points[2 * b->vertex_count] = x;
+  b->points[2 * b->vertex_count + 1] = y;
+  ++b->vertex_count;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_builder_triangle(cvtm_builder *b, const double index[3]) {
+  for (int k = 0; k < 3; ++k) {
+    if (!(index[k] >= 0 && index[k] < (double)b->vertex_count) || index[k] != floor(index[k])) {
+      return cvtm_source_fail(b->source, "a triangle names a vertex that does not exist");
+    }
+  }
+  void *triangles = b->triangles;
+  if (!grow(&triangles, b->triangle_count, &b->triangle_capacity, 3 * sizeof *b->triangles)) {
+    return cvtm_source_no_memory(b->source);
+  }
+  b->triangles = triangles;
+  for (int k = 0; k < 3; ++k) b->triangles[3 * b->triangle_count + k] = (int32_t)index[k];
+  ++b->triangle_count;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_builder_cells(cvtm_builder *b, int64_t cells, const double *ends,
+                               const double *connectivity, int64_t corners, const double *types) {
+  enum { VERTEX = 1, POLY_LINE = 4, TRIANGLE = 5, POLYGON = 7 };
+  double start = 0;
+  for (int64_t k = 0; k < cells; ++k) {
+    double type = types != NULL ? types[k] : POLYGON;
+    if (!(ends[k] >= start && ends[k] <= (double)corners) || ends[k] != floor(ends[k])) {
+      return cvtm_source_fail(b->source, "the offsets of the cells are out of order");
+    }
+    if ((type == TRIANGLE || type == POLYGON) && ends[k] - start == 3) {
+      cvtm_status status = cvtm_builder_triangle(b, connectivity + (int64_t)start);
+      if (status != CVTM_OK) return status;
+    } else if (!(type >= VERTEX && type <= POLY_LINE)) {
+      return cvtm_source_fail(b->source, "a cell is not a triangle");
+    }
+    start = ends[k];
+  }
+  return CVTM_OK;
+}
+
+/* ---- numbers in text ---- */
+
+cvtm_numeric_locale cvtm_numeric_locale_enter(void) {
+  cvtm_numeric_locale locale = {NULL, NULL};
+  locale_t own = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+  if (own != (locale_t)0) {
+    locale.own = (void *)own;
+    locale.previous = (void *)uselocale(own);
+  }
+  return locale;
+}
+
+void cvtm_numeric_locale_leave(cvtm_numeric_locale locale) {
+  if (locale.own == NULL) return;
+  uselocale((locale_t)locale.previous);
+  freelocale((locale_t)locale.own);
+}
+
+void cvtm_put_number(FILE *file, double value) {
+  char text[40];
+  snprintf(text, sizeof text, "%.15g", value);
+  if (strtod(text, NULL) != value) snprintf(text, sizeof text, "%.17g", value);
+  fputs(text, file);
+}
+
+void cvtm_put_scalar(FILE *file, cvtm_scalar type, int big, double value) {
+  unsigned char bytes[8];
+  cvtm_scalar_pack(type, big, value, bytes);
+  fwrite(bytes, 1, cvtm_scalar_size(type), file);
+}

@@ -1,0 +1,136 @@
+/* Private to this room: what the file formats share. A source is a file in memory with
+ * one cursor for text and for binary numbers, so that formats which mix both (PLY, VTK,
+ * MSH) read naturally and every complaint says where; a builder collects a mesh; an
+ * image is a mesh in file coordinates, ready to be written. */
+#ifndef CVTMESH_MESHES_FORMATS_H
+#define CVTMESH_MESHES_FORMATS_H
+
+#include "meshes/mesh_file.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Numbers as they lie in files. */
+typedef enum cvtm_scalar {
+  CVTM_I8,
+  CVTM_U8,
+  CVTM_I16,
+  CVTM_U16,
+  CVTM_I32,
+  CVTM_U32,
+  CVTM_I64,
+  CVTM_U64,
+  CVTM_F32,
+  CVTM_F64
+} cvtm_scalar;
+
+size_t cvtm_scalar_size(cvtm_scalar type);
+/* Bytes to value and back. Integers beyond 2^53 lose bits: no index is that large. */
+double cvtm_scalar_unpack(cvtm_scalar type, int big, const unsigned char *bytes);
+void cvtm_scalar_pack(cvtm_scalar type, int big, double value, unsigned char *bytes);
+
+/* ---- reading ---- */
+
+typedef struct cvtm_source {
+  const char *name;
+  const unsigned char *data;
+  size_t size, at;
+  int64_t line; /* of the cursor, from 1; counted by the text functions */
+  char comment; /* text from here to the end of the line is skipped; 0: none */
+  int binary;   /* nonzero: values are bytes */
+  int offsets;  /* nonzero: lines mean nothing here, complaints give the offset */
+  int big;      /* nonzero: binary values are big-endian */
+  cvtm_error *error;
+} cvtm_source;
+
+typedef struct cvtm_token {
+  const char *text; /* not terminated */
+  size_t length;    /* at least 1 */
+} cvtm_token;
+
+/* CVTM_ERROR_INPUT: "<name>: line 7: <reason>" or "<name>: byte 80: <reason>". */
+CVTM_PRINTF(2, 3)
+cvtm_status cvtm_source_fail(cvtm_source *source, const char *format, ...);
+cvtm_status cvtm_source_no_memory(cvtm_source *source);
+
+/* The next token on any line, or on this line only; 0: there is none. */
+int cvtm_source_token(cvtm_source *source, cvtm_token *token);
+int cvtm_source_line_token(cvtm_source *source, cvtm_token *token);
+/* Moves to the start of the next line. */
+void cvtm_source_end_line(cvtm_source *source);
+int cvtm_token_is(cvtm_token token, const char *word);
+/* A decimal number, or nan or inf with sign; 0: it is none. */
+int cvtm_token_number(cvtm_token token, double *value);
+/* The next token must be `word`. */
+cvtm_status cvtm_source_expect(cvtm_source *source, const char *word);
+
+/* The next value: a token, or bytes of the type where source->binary is set. */
+cvtm_status cvtm_source_value(cvtm_source *source, cvtm_scalar type, double *value);
+/* The same, an integer in [low, high]; `what` names it in the complaint. */
+cvtm_status cvtm_source_integer(cvtm_source *source, cvtm_scalar type, int64_t low, int64_t high,
+                                const char *what, int64_t *value);
+/* count values into malloc'd memory; refused before allocating if the rest of the file
+ * cannot hold them. */
+cvtm_status cvtm_source_values(cvtm_source *source, cvtm_scalar type, int64_t count,
+                               double **values);
+
+typedef struct cvtm_builder {
+  cvtm_source *source; /* for complaints */
+  double *points;      /* 2 * vertex_count, as in the file */
+  int64_t vertex_count, vertex_capacity;
+  int32_t *triangles;
+  int64_t triangle_count, triangle_capacity;
+  double z; /* of the first vertex; the others' must be equal */
+} cvtm_builder;
+
+cvtm_status cvtm_builder_vertex(cvtm_builder *builder, double x, double y, double z);
+/* Indices from 0, below vertex_count. */
+cvtm_status cvtm_builder_triangle(cvtm_builder *builder, const double index[3]);
+
+/* Cell k has the corners connectivity[ends[k - 1]] .. connectivity[ends[k] - 1]. types are
+ * VTK's: triangles are taken, vertices and lines skipped, all else refused; NULL: polygons. */
+cvtm_status cvtm_builder_cells(cvtm_builder *builder, int64_t cells, const double *ends,
+                               const double *connectivity, int64_t corners, const double *types);
+
+cvtm_status cvtm_read_obj(cvtm_source *source, cvtm_builder *builder);
+cvtm_status cvtm_read_off(cvtm_source *source, cvtm_builder *builder);
+cvtm_status cvtm_read_ply(cvtm_source *source, cvtm_builder *builder);
+cvtm_status cvtm_read_stl(cvtm_source *source, cvtm_builder *builder);
+cvtm_status cvtm_read_vtk(cvtm_source *source, cvtm_builder *builder);
+cvtm_status cvtm_read_vtu(cvtm_source *source, cvtm_builder *builder);
+cvtm_status cvtm_read_msh(cvtm_source *source, cvtm_builder *builder);
+
+/* Numbers in text have a decimal point whatever the caller's locale: between enter and
+ * leave the calling thread uses the C locale for them. */
+typedef struct cvtm_numeric_locale {
+  void *own, *previous;
+} cvtm_numeric_locale;
+cvtm_numeric_locale cvtm_numeric_locale_enter(void);
+void cvtm_numeric_locale_leave(cvtm_numeric_locale locale);
+
+/* ---- writing ---- */
+
+typedef struct cvtm_image {
+  const double *points; /* 2 * vertex_count, y up, scaled */
+  int64_t vertex_count;
+  const int32_t *triangles;
+  int64_t triangle_count;
+  const double *mass; /* or NULL */
+  int ascii;
+} cvtm_image;
+
+/* 15 significant digits if they read back to the same bits, else 17. */
+void cvtm_put_number(FILE *file, double value);
+void cvtm_put_scalar(FILE *file, cvtm_scalar type, int big, double value);
+
+/* Errors of the stream are found when it is closed. */
+void cvtm_write_obj(FILE *file, const cvtm_image *image);
+void cvtm_write_off(FILE *file, const cvtm_image *image);
+void cvtm_write_ply(FILE *file, const cvtm_image *image);
+void cvtm_write_stl(FILE *file, const cvtm_image *image);
+void cvtm_write_vtk(FILE *file, const cvtm_image *image);
+void cvtm_write_vtu(FILE *file, const cvtm_image *image);
+void cvtm_write_msh(FILE *file, const cvtm_image *image);
+
+#endif

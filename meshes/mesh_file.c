@@ -1,0 +1,216 @@
+#include "meshes/mesh_file.h"
+
+#include "base/file.h"
+#include "meshes/formats.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct format {
+  const char *extension;
+  void (*write)(FILE *file, const cvtm_image *image);
+  cvtm_status (*read)(cvtm_source *source, cvtm_builder *builder);
+} format;
+
+static const format formats[] = {
+    {"obj", cvtm_write_obj, cvtm_read_obj}, {"off", cvtm_write_off, cvtm_read_off},
+    {"ply", cvtm_write_ply, cvtm_read_ply}, {"stl", cvtm_write_stl, cvtm_read_stl},
+    {"vtk", cvtm_write_vtk, cvtm_read_vtk}, {"vtu", cvtm_write_vtu, cvtm_read_vtu},
+    {"msh", cvtm_write_msh, cvtm_read_msh}};
+
+static const char known_formats[] = "obj, off, ply, stl, vtk, vtu, msh";
+
+static const format *find_format(const char *path) {
+  char buffer[8];
+  const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
+  for (size_t k = 0; k < sizeof formats / sizeof formats[0]; ++k) {
+    if (strcmp(formats[k].extension, extension) == 0) return &formats[k];
+  }
+  return NULL;
+}
+
+static int is_svg(const char *path) {
+  char buffer[8];
+  return strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "svg") == 0;
+}
+
+int cvtm_mesh_format_known(const char *path) { return is_svg(path) || find_format(path) != NULL; }
+
+/* ---- writing ---- */
+
+static double *place_vertices(const cvtm_mesh *mesh, const cvtm_mesh_file_options *options) {
+  double *points = malloc((2 * (size_t)mesh->vertex_count + 1) * sizeof *points);
+  if (points == NULL) return NULL;
+  double scale = options->unit ? options->domain.width : 1;
+  for (int64_t i = 0; i < mesh->vertex_count; ++i) {
+    points[2 * i] = mesh->points[2 * i] / scale;
+    points[2 * i + 1] = (options->domain.height - mesh->points[2 * i + 1]) / scale;
+  }
+  return points;
+}
+
+cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
+                            const cvtm_mesh_file_options *options, cvtm_error *error) {
+  if (is_svg(path)) {
+    return cvtm_svg_write(path, CVTM_SVG_MESH, mesh, NULL, NULL, options->domain, error);
+  }
+  const format *f = find_format(path);
+  if (f == NULL) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown mesh format (known: %s, svg)", path,
+                     known_formats);
+  }
+  double *points = place_vertices(mesh, options);
+  if (points == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  cvtm_image image = {
+      points,        mesh->vertex_count, mesh->triangles, mesh->triangle_count, options->cell_mass,
+      options->ascii};
+  cvtm_output *output;
+  cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status == CVTM_OK) {
+    cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
+    f->write(cvtm_output_stream(output), &image);
+    cvtm_numeric_locale_leave(locale);
+    status = cvtm_output_commit(output, error);
+  }
+  free(points);
+  return status;
+}
+
+/* ---- reading ---- */
+
+/* The largest y becomes 0. */
+static void flip(double *points, int64_t count) {
+  double top = count > 0 ? points[1] : 0;
+  for (int64_t i = 1; i < count; ++i) top = fmax(top, points[2 * i + 1]);
+  for (int64_t i = 0; i < count; ++i) points[2 * i + 1] = top - points[2 * i + 1];
+}
+
+/* Turns triangles that are clockwise with y up, beyond the rounding of this test. */
+static void orient(cvtm_mesh *mesh) {
+  const double rounding = 0x1p-50;
+  for (int64_t t = 0; t < mesh->triangle_count; ++t) {
+    int32_t *v = mesh->triangles + 3 * t;
+    const double *a = mesh->points + 2 * (int64_t)v[0];
+    const double *b = mesh->points + 2 * (int64_t)v[1];
+    const double *c = mesh->points + 2 * (int64_t)v[2];
+    double left = (b[0] - a[0]) * (c[1] - a[1]);
+    double right = (b[1] - a[1]) * (c[0] - a[0]);
+    /* The points are y down, where counterclockwise with y up has a negative area. */
+    if (left - right > rounding * (fabs(left) + fabs(right))) {
+      int32_t swapped = v[1];
+      v[1] = v[2];
+      v[2] = swapped;
+    }
+  }
+}
+
+/* A place and whether some triangle uses the vertex there. */
+typedef struct place {
+  double x, y;
+  int used;
+} place;
+
+static int compare_places(const void *a, const void *b) {
+  const place *p = a, *q = b;
+  int order = (p->x > q->x) - (p->x < q->x);
+  return order != 0 ? order : (p->y > q->y) - (p->y < q->y);
+}
+
+/* Vertices without a triangle that share a place with another vertex. */
+static int64_t count_coincident(const place *sorted, int64_t count) {
+  int64_t coincident = 0;
+  for (int64_t first = 0, end; first < count; first = end) {
+    int64_t unused = 0;
+    for (end = first; end < count && compare_places(&sorted[first], &sorted[end]) == 0; ++end) {
+      unused += !sorted[end].used;
+    }
+    coincident += unused < end - first ? unused : unused - 1;
+  }
+  return coincident;
+}
+
+static cvtm_status find_coincident(cvtm_mesh *mesh, const char *name, cvtm_error *error) {
+  int64_t n = mesh->vertex_count, used = 0;
+  place *places = malloc((size_t)n * sizeof *places);
+  if (places == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
+  for (int64_t i = 0; i < n; ++i) {
+    places[i] = (place){mesh->points[2 * i], mesh->points[2 * i + 1], 0};
+  }
+  for (int64_t k = 0; k < 3 * mesh->triangle_count; ++k) {
+    used += !places[mesh->triangles[k]].used;
+    places[mesh->triangles[k]].used = 1;
+  }
+  if (used < n) {
+    qsort(places, (size_t)n, sizeof *places, compare_places);
+    mesh->coincident_count = count_coincident(places, n);
+  }
+  free(places);
+  return CVTM_OK;
+}
+
+/* Takes the builder's arrays. */
+static cvtm_status finish_mesh(cvtm_builder *b, cvtm_mesh *mesh, const char *name,
+                               cvtm_error *error) {
+  if (b->vertex_count == 0) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the mesh has no vertex", name);
+  }
+  cvtm_mesh made = {.vertex_count = b->vertex_count,
+                    .triangle_count = b->triangle_count,
+                    .points = b->points,
+                    .triangles = b->triangles};
+  if (made.triangles == NULL) made.triangles = malloc(sizeof *made.triangles);
+  if (made.triangles == NULL) {
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
+  }
+  b->triangles = made.triangles;
+  made.collinear = made.triangle_count == 0;
+  flip(made.points, made.vertex_count);
+  orient(&made);
+  cvtm_status status = find_coincident(&made, name, error);
+  if (status != CVTM_OK) return status;
+  b->points = NULL;
+  b->triangles = NULL;
+  *mesh = made;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_mesh_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
+                                 const char *name, cvtm_mesh *mesh, cvtm_error *error) {
+  memset(mesh, 0, sizeof *mesh);
+  const format *f = NULL;
+  for (size_t k = 0; k < sizeof formats / sizeof formats[0]; ++k) {
+    if (strcmp(formats[k].extension, extension) == 0) f = &formats[k];
+  }
+  if (f == NULL) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown mesh format (readable: %s)", name,
+                     known_formats);
+  }
+  cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
+  cvtm_builder builder = {.source = &source};
+  cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
+  cvtm_status status = f->read(&source, &builder);
+  cvtm_numeric_locale_leave(locale);
+  if (status == CVTM_OK) status = finish_mesh(&builder, mesh, name, error);
+  free(builder.points);
+  free(builder.triangles);
+  return status;
+}
+
+cvtm_status cvtm_mesh_read(const char *path, cvtm_mesh *mesh, cvtm_error *error) {
+  const size_t limit = (size_t)1 << 36;
+  memset(mesh, 0, sizeof *mesh);
+  const format *f = find_format(path);
+  if (f == NULL) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown mesh format (readable: %s)", path,
+                     known_formats);
+  }
+  unsigned char *bytes;
+  size_t size;
+  cvtm_status status = cvtm_file_read(path, limit, &bytes, &size, error);
+  if (status != CVTM_OK) return status;
+  status = cvtm_mesh_read_bytes(f->extension, bytes, size, path, mesh, error);
+  free(bytes);
+  return status;
+}

@@ -1,0 +1,264 @@
+#include "meshes/mesh_file.h"
+
+#include "base/file.h"
+#include "base/npy.h"
+#include "meshes/formats.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum format { UNKNOWN, CSV, XYZ, NPY } format;
+
+static format name_format(const char *extension) {
+  if (strcmp(extension, "csv") == 0) return CSV;
+  if (strcmp(extension, "xyz") == 0) return XYZ;
+  return strcmp(extension, "npy") == 0 ? NPY : UNKNOWN;
+}
+
+static format find_format(const char *path) {
+  char buffer[8];
+  if (strcmp(path, "-") == 0) return CSV;
+  return name_format(cvtm_file_extension(path, buffer, sizeof buffer));
+}
+
+static cvtm_status fail_unknown(const char *name, cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown point format (known: csv, npy, xyz)",
+                   name);
+}
+
+int cvtm_points_format_known(const char *path) { return find_format(path) != UNKNOWN; }
+
+cvtm_status cvtm_points_write(const char *path, const double *points, int64_t count,
+                              cvtm_error *error) {
+  format f = find_format(path);
+  if (f == UNKNOWN) return fail_unknown(path, error);
+  if (f == NPY) {
+    const int64_t shape[2] = {count, 2};
+    return cvtm_npy_write(path, 'f', 8, 2, shape, points, error);
+  }
+  cvtm_output *output;
+  cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status != CVTM_OK) return status;
+  FILE *file = cvtm_output_stream(output);
+  cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
+  if (f == CSV) fputs("x,y\n", file);
+  for (int64_t i = 0; i < count; ++i) {
+    cvtm_put_number(file, points[2 * i]);
+    fputc(f == CSV ? ',' : ' ', file);
+    cvtm_put_number(file, points[2 * i + 1]);
+    fputs(f == CSV ? "\n" : " 0\n", file);
+  }
+  cvtm_numeric_locale_leave(locale);
+  return cvtm_output_commit(output, error);
+}
+
+/* ---- reading ---- */
+
+typedef struct table {
+  cvtm_source *source;
+  int x_column, y_column;
+  int64_t announced; /* by an XYZ file's first line; -1: nothing is */
+  double *points;
+  int64_t count, capacity;
+} table;
+
+/* The fields of a line: separated by commas, by semicolons where the line has any (so
+ * that a decimal comma is an error and not two columns), or by blanks. */
+typedef struct fields {
+  const char *at, *end;
+  char separator;
+} fields;
+
+static int is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
+
+static fields take_line(cvtm_source *s) {
+  fields f;
+  f.at = (const char *)s->data + s->at;
+  size_t rest = s->size - s->at;
+  const char *newline = memchr(f.at, '\n', rest);
+  f.end = newline != NULL ? newline : f.at + rest;
+  s->at += (size_t)(f.end - f.at) + (newline != NULL);
+  const char *comment = memchr(f.at, '#', (size_t)(f.end - f.at));
+  if (comment != NULL) f.end = comment;
+  f.separator = memchr(f.at, ';', (size_t)(f.end - f.at)) != NULL ? ';' : ',';
+  while (f.at < f.end && is_blank(*f.at)) ++f.at;
+  while (f.end > f.at && is_blank(f.end[-1])) --f.end;
+  return f;
+}
+
+/* 0: the line has no more. A field between two separators has length 0. */
+static int next_field(fields *f, cvtm_token *field) {
+  if (f->at >= f->end) return 0;
+  field->text = f->at;
+  while (f->at < f->end && *f->at != f->separator && !is_blank(*f->at)) ++f->at;
+  field->length = (size_t)(f->at - field->text);
+  while (f->at < f->end && is_blank(*f->at)) ++f->at;
+  if (f->at < f->end && *f->at == f->separator) ++f->at;
+  while (f->at < f->end && is_blank(*f->at)) ++f->at;
+  return 1;
+}
+
+static int is_column(cvtm_token field, char name) {
+  if (field.length == 3 && (field.text[0] == '"' || field.text[0] == '\'') &&
+      field.text[2] == field.text[0]) {
+    ++field.text;
+    field.length = 1;
+  }
+  return field.length == 1 && (field.text[0] | 32) == name;
+}
+
+/* A header may put the columns x and y anywhere; without these names they are the first two. */
+static void read_header(table *t, fields line) {
+  int x = -1, y = -1, column = 0;
+  cvtm_token field;
+  for (; next_field(&line, &field); ++column) {
+    if (x < 0 && is_column(field, 'x')) x = column;
+    if (y < 0 && is_column(field, 'y')) y = column;
+  }
+  if (x < 0 || y < 0) return;
+  t->x_column = x;
+  t->y_column = y;
+}
+
+static cvtm_status add_point(table *t, double x, double y) {
+  if (!isfinite(x) || !isfinite(y)) return cvtm_source_fail(t->source, "a point is not finite");
+  if (t->count == t->capacity) {
+    int64_t larger = t->capacity == 0 ? 1024 : 2 * t->capacity;
+    double *moved = realloc(t->points, (size_t)larger * 2 * sizeof *moved);
+    if (moved == NULL) return cvtm_source_no_memory(t->source);
+    t->points = moved;
+    t->capacity = larger;
+  }
+  t->points[2 * t->count] = x;
+  t->points[2 * t->count + 1] = y;
+  ++t->count;
+  return CVTM_OK;
+}
+
+static cvtm_status read_point(table *t, fields line) {
+  double x = 0, y = 0;
+  int found = 0;
+  cvtm_token field;
+  for (int column = 0; found < 2 && next_field(&line, &field); ++column) {
+    if (column != t->x_column && column != t->y_column) continue;
+    if (!cvtm_token_number(field, column == t->x_column ? &x : &y)) {
+      return cvtm_source_fail(t->source, "expected a number in column %d", column + 1);
+    }
+    ++found;
+  }
+  if (found < 2) return cvtm_source_fail(t->source, "a point needs two numbers");
+  return add_point(t, x, y);
+}
+
+/* The first line that is not empty may be something else than a point. */
+static int is_special(table *t, fields line, format f) {
+  cvtm_token first, second;
+  double value;
+  fields rest = line;
+  if (!next_field(&rest, &first)) return 0;
+  int number = cvtm_token_number(first, &value);
+  if (f == CSV && !number) {
+    read_header(t, line);
+    return 1;
+  }
+  if (f == XYZ && number && !next_field(&rest, &second) && value >= 0 && value < 0x1p52 &&
+      value == floor(value)) {
+    t->announced = (int64_t)value;
+    return 1;
+  }
+  return 0;
+}
+
+static cvtm_status read_table(cvtm_source *s, format f, table *t) {
+  if (s->size >= 3 && memcmp(s->data, "\xef\xbb\xbf", 3) == 0) s->at = 3; /* byte order mark */
+  int first = 1;
+  for (; s->at < s->size; ++s->line) {
+    fields line = take_line(s);
+    if (line.at == line.end) continue;
+    int special = first && is_special(t, line, f);
+    first = 0;
+    if (special) continue;
+    cvtm_status status = read_point(t, line);
+    if (status != CVTM_OK) return status;
+  }
+  if (t->announced >= 0 && t->announced != t->count) {
+    return cvtm_source_fail(s, "%" PRId64 " points are announced but %" PRId64 " follow",
+                            t->announced, t->count);
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status read_text(const char *name, format f, const unsigned char *bytes, size_t size,
+                             double **points, int64_t *count, cvtm_error *error) {
+  cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
+  table t = {.source = &source, .x_column = 0, .y_column = 1, .announced = -1};
+  cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
+  cvtm_status status = read_table(&source, f, &t);
+  cvtm_numeric_locale_leave(locale);
+  if (status == CVTM_OK && t.count == 0) {
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no points", name);
+  }
+  if (status != CVTM_OK) {
+    free(t.points);
+    return status;
+  }
+  *points = t.points;
+  *count = t.count;
+  return CVTM_OK;
+}
+
+static cvtm_status convert_array(const cvtm_npy *array, const char *name, double **points,
+                                 int64_t *count, cvtm_error *error) {
+  if (array->dimensions != 2 || array->shape[1] < 2) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: points need an array of shape n x 2", name);
+  }
+  int64_t n = array->shape[0], columns = array->shape[1];
+  if (n == 0) return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no points", name);
+  double *p = malloc((size_t)n * 2 * sizeof *p);
+  if (p == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
+  for (int64_t i = 0; i < n; ++i) {
+    for (int k = 0; k < 2; ++k) p[2 * i + k] = cvtm_npy_get(array, i * columns + k);
+    if (isfinite(p[2 * i]) && isfinite(p[2 * i + 1])) continue;
+    free(p);
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: row %" PRId64 ": a point is not finite", name,
+                     i);
+  }
+  *points = p;
+  *count = n;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_points_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
+                                   const char *name, double **points, int64_t *count,
+                                   cvtm_error *error) {
+  *points = NULL;
+  *count = 0;
+  format f = name_format(extension);
+  if (f == UNKNOWN) return fail_unknown(name, error);
+  if (f != NPY) return read_text(name, f, bytes, size, points, count, error);
+  cvtm_npy array;
+  cvtm_status status = cvtm_npy_parse(bytes, size, name, &array, error);
+  if (status != CVTM_OK) return status;
+  status = convert_array(&array, name, points, count, error);
+  cvtm_npy_free(&array);
+  return status;
+}
+
+cvtm_status cvtm_points_read(const char *path, double **points, int64_t *count, cvtm_error *error) {
+  static const char *const extensions[] = {"", "csv", "xyz", "npy"};
+  const size_t limit = (size_t)1 << 36;
+  *points = NULL;
+  *count = 0;
+  format f = find_format(path);
+  if (f == UNKNOWN) return fail_unknown(path, error);
+  unsigned char *bytes;
+  size_t size;
+  cvtm_status status = cvtm_file_read(path, limit, &bytes, &size, error);
+  if (status != CVTM_OK) return status;
+  const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
+  status = cvtm_points_read_bytes(extensions[f], bytes, size, name, points, count, error);
+  free(bytes);
+  return status;
+}
