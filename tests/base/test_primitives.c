@@ -1,0 +1,562 @@
+#include "base/primitives.h"
+
+#include "base/random.h"
+#include "tests/test_devices.h"
+
+#include <math.h>
+#include <string.h>
+
+static const int64_t sizes[] = {0, 1, 2, 1023, 1024, 1025, 4096, 4097, 100000, 1000000};
+enum { SIZES = sizeof sizes / sizeof sizes[0] };
+
+static int set_up(void **state) {
+  *state = test_device_open_threads(3);
+  return 0;
+}
+
+static int tear_down(void **state) {
+  cvtm_device_destroy(*state);
+  return 0;
+}
+
+static void *host_array(int64_t count, size_t size) {
+  void *memory = calloc((size_t)count + 1, size);
+  assert_non_null(memory);
+  return memory;
+}
+
+static void *device_array(cvtm_device *device, int64_t count, size_t size) {
+  void *memory = NULL;
+  assert_device_ok(device, cvtm_device_allocate(device, count, size, &memory));
+  return memory;
+}
+
+static void *copied_in(cvtm_device *device, const void *host, int64_t count, size_t size) {
+  void *memory = device_array(device, count, size);
+  assert_device_ok(device, cvtm_device_copy_in(device, memory, host, (size_t)count * size));
+  return memory;
+}
+
+static int same_bits(double a, double b) { return memcmp(&a, &b, sizeof a) == 0; }
+
+/* The reference of the sort: merging is stable and shares nothing with counting digits. */
+static void merge_sort(uint64_t *keys, int32_t *values, uint64_t *keys_to, int32_t *values_to,
+                       int64_t count, uint64_t mask) {
+  if (count < 2) return;
+  const int64_t half = count / 2;
+  merge_sort(keys, values, keys_to, values_to, half, mask);
+  merge_sort(keys + half, values + half, keys_to, values_to, count - half, mask);
+  int64_t a = 0, b = half;
+  for (int64_t k = 0; k < count; ++k) {
+    const int first = b == count || (a < half && (keys[a] & mask) <= (keys[b] & mask));
+    const int64_t from = first ? a++ : b++;
+    keys_to[k] = keys[from];
+    values_to[k] = values[from];
+  }
+  memcpy(keys, keys_to, (size_t)count * sizeof *keys);
+  memcpy(values, values_to, (size_t)count * sizeof *values);
+}
+
+/* spread: bits of the keys that vary, so that few of them make many equal keys. */
+static void check_sort(cvtm_device *device, int64_t count, int bits, uint64_t spread) {
+  uint64_t *keys = host_array(count, sizeof *keys);
+  uint64_t *keys_back = host_array(count, sizeof *keys);
+  int32_t *values = host_array(count, sizeof *values);
+  int32_t *values_back = host_array(count, sizeof *values);
+  for (int64_t i = 0; i < count; ++i) {
+    uint64_t word[2];
+    cvtm_random_bits(11, (uint64_t)bits, (uint64_t)i, word);
+    keys[i] = word[0] & spread;
+    values[i] = (int32_t)i;
+  }
+  uint64_t *d_keys = copied_in(device, keys, count, sizeof *keys);
+  int32_t *d_values = copied_in(device, values, count, sizeof *values);
+  uint64_t *d_keys_alt = device_array(device, count, sizeof *keys);
+  int32_t *d_values_alt = device_array(device, count, sizeof *values);
+  size_t bytes = 0;
+  assert_device_ok(device, cvtm_sort_workspace(device, count, &bytes));
+  void *workspace = device_array(device, (int64_t)bytes, 1);
+  assert_device_ok(device, cvtm_sort_pairs(device, d_keys, d_values, d_keys_alt, d_values_alt,
+                                           count, bits, workspace, bytes));
+  const size_t n = (size_t)count;
+  assert_device_ok(device, cvtm_device_copy_out(device, keys_back, d_keys, n * sizeof *keys));
+  assert_device_ok(device, cvtm_device_copy_out(device, values_back, d_values, n * sizeof *values));
+
+  uint64_t *keys_alt = host_array(count, sizeof *keys);
+  int32_t *values_alt = host_array(count, sizeof *values);
+  const uint64_t mask = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+  merge_sort(keys, values, keys_alt, values_alt, count, mask);
+  assert_memory_equal(keys_back, keys, n * sizeof *keys);
+  assert_memory_equal(values_back, values, n * sizeof *values);
+  free(keys);
+  free(keys_back);
+  free(keys_alt);
+  free(values);
+  free(values_back);
+  free(values_alt);
+  cvtm_device_free(device, d_keys);
+  cvtm_device_free(device, d_values);
+  cvtm_device_free(device, d_keys_alt);
+  cvtm_device_free(device, d_values_alt);
+  cvtm_device_free(device, workspace);
+}
+
+static void sorting_is_right_and_stable(void **state) {
+  for (int s = 0; s < SIZES; ++s) check_sort(*state, sizes[s], 64, UINT64_MAX);
+  static const int bits[] = {1, 7, 8, 9, 17, 30, 32, 33, 63};
+  for (size_t b = 0; b < sizeof bits / sizeof bits[0]; ++b) {
+    check_sort(*state, 70001, bits[b], UINT64_MAX);
+    check_sort(*state, 50, bits[b], UINT64_MAX);
+  }
+  check_sort(*state, 100000, 64, UINT64_C(0x8000000000000101)); /* many equal keys */
+  check_sort(*state, 100000, 64, UINT64_C(0xFF0000));           /* one digit of eight varies */
+  check_sort(*state, 100000, 64, 0);                            /* all equal */
+}
+
+static void check_scan(cvtm_device *device, int64_t count, int32_t largest) {
+  int32_t *counts = host_array(count, sizeof *counts);
+  int64_t *wide = host_array(count + 1, sizeof *wide);
+  int32_t *narrow = host_array(count + 1, sizeof *narrow);
+  for (int64_t i = 0; i < count; ++i) {
+    counts[i] = (int32_t)(cvtm_random_uniform(3, 0, (uint64_t)i) * largest);
+  }
+  int32_t *d_counts = copied_in(device, counts, count, sizeof *counts);
+  int64_t *d_wide = device_array(device, count + 1, sizeof *wide);
+  int32_t *d_narrow = device_array(device, count + 1, sizeof *narrow);
+  size_t bytes = 0;
+  assert_device_ok(device, cvtm_scan_workspace(device, count, &bytes));
+  void *workspace = device_array(device, (int64_t)bytes, 1);
+  assert_device_ok(device, cvtm_scan_64(device, d_counts, count, d_wide, workspace, bytes));
+  assert_device_ok(device, cvtm_scan_32(device, d_counts, count, d_narrow, workspace, bytes));
+  const size_t n = (size_t)count + 1;
+  assert_device_ok(device, cvtm_device_copy_out(device, wide, d_wide, n * sizeof *wide));
+  assert_device_ok(device, cvtm_device_copy_out(device, narrow, d_narrow, n * sizeof *narrow));
+  int64_t sum = 0;
+  for (int64_t i = 0; i <= count; ++i) {
+    assert_true(wide[i] == sum);
+    if (sum <= INT32_MAX) assert_true(narrow[i] == sum);
+    if (i < count) sum += counts[i];
+  }
+  free(counts);
+  free(wide);
+  free(narrow);
+  cvtm_device_free(device, d_counts);
+  cvtm_device_free(device, d_wide);
+  cvtm_device_free(device, d_narrow);
+  cvtm_device_free(device, workspace);
+}
+
+static void scans_add_up(void **state) {
+  for (int s = 0; s < SIZES; ++s) check_scan(*state, sizes[s], 100);
+}
+
+static void wide_scans_pass_32_bits(void **state) {
+  cvtm_device *device = *state;
+  const int64_t count = 100000;
+  int32_t *counts = host_array(count, sizeof *counts);
+  for (int64_t i = 0; i < count; ++i) counts[i] = INT32_MAX - (int32_t)i;
+  int32_t *d_counts = copied_in(device, counts, count, sizeof *counts);
+  int64_t *d_sums = device_array(device, count + 1, sizeof *d_sums);
+  int64_t *sums = host_array(count + 1, sizeof *sums);
+  size_t bytes = 0;
+  assert_device_ok(device, cvtm_scan_workspace(device, count, &bytes));
+  void *workspace = device_array(device, (int64_t)bytes, 1);
+  assert_device_ok(device, cvtm_scan_64(device, d_counts, count, d_sums, workspace, bytes));
+  assert_device_ok(device,
+                   cvtm_device_copy_out(device, sums, d_sums, (size_t)(count + 1) * sizeof *sums));
+  for (int64_t i = 0; i <= count; ++i) assert_true(sums[i] == i * INT32_MAX - i * (i - 1) / 2);
+  free(counts);
+  free(sums);
+  cvtm_device_free(device, d_counts);
+  cvtm_device_free(device, d_sums);
+  cvtm_device_free(device, workspace);
+}
+
+/* share: of the flags that are set. */
+static void check_select(cvtm_device *device, int64_t count, double share) {
+  uint8_t *flags = host_array(count, 1);
+  int32_t *indices = host_array(count, sizeof *indices);
+  for (int64_t i = 0; i < count; ++i) {
+    const int set = cvtm_random_uniform(9, 0, (uint64_t)i) < share;
+    flags[i] = (uint8_t)(set ? 1 + i % 255 : 0); /* any nonzero value counts */
+  }
+  uint8_t *d_flags = copied_in(device, flags, count, 1);
+  int32_t *d_indices = device_array(device, count, sizeof *indices);
+  int64_t *d_selected = device_array(device, 1, sizeof *d_selected);
+  size_t bytes = 0;
+  assert_device_ok(device, cvtm_select_workspace(device, count, &bytes));
+  void *workspace = device_array(device, (int64_t)bytes, 1);
+  assert_device_ok(device,
+                   cvtm_select(device, d_flags, count, d_indices, d_selected, workspace, bytes));
+  int64_t selected = -1;
+  assert_device_ok(device, cvtm_device_copy_out(device, &selected, d_selected, sizeof selected));
+  assert_true(selected >= 0 && selected <= count);
+  assert_device_ok(
+      device, cvtm_device_copy_out(device, indices, d_indices, (size_t)selected * sizeof *indices));
+  int64_t k = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    if (flags[i]) {
+      assert_true(k < selected);
+      assert_true(indices[k++] == i);
+    }
+  }
+  assert_true(k == selected);
+  free(flags);
+  free(indices);
+  cvtm_device_free(device, d_flags);
+  cvtm_device_free(device, d_indices);
+  cvtm_device_free(device, d_selected);
+  cvtm_device_free(device, workspace);
+}
+
+static void selections_are_complete_and_ordered(void **state) {
+  for (int s = 0; s < SIZES; ++s) {
+    check_select(*state, sizes[s], 0);
+    check_select(*state, sizes[s], 0.3);
+    check_select(*state, sizes[s], 2);
+  }
+}
+
+/* The documented tree, written as plainly as it is described. */
+static double join(cvtm_reduction reduction, double a, double b) {
+  switch (reduction) {
+    case CVTM_REDUCE_SUM:
+      return a + b;
+    case CVTM_REDUCE_MIN:
+      return isnan(a) || a < b ? a : b;
+    default:
+      return isnan(a) || a > b ? a : b;
+  }
+}
+
+static double of_nothing(cvtm_reduction reduction) {
+  return reduction == CVTM_REDUCE_MIN   ? (double)INFINITY
+         : reduction == CVTM_REDUCE_MAX ? -(double)INFINITY
+                                        : 0.0;
+}
+
+static double reference_block(cvtm_reduction reduction, const double *x, int64_t count) {
+  double lanes[256];
+  for (int k = 0; k < 256; ++k) {
+    lanes[k] = of_nothing(reduction);
+    for (int64_t i = k; i < count; i += 256) lanes[k] = join(reduction, lanes[k], x[i]);
+  }
+  for (int half = 128; half > 0; half /= 2) {
+    for (int k = 0; k < half; ++k) lanes[k] = join(reduction, lanes[k], lanes[k + half]);
+  }
+  return lanes[0];
+}
+
+/* Consumes x. */
+static double reference_reduction(cvtm_reduction reduction, double *x, int64_t count) {
+  do {
+    int64_t blocks = 0;
+    for (int64_t start = 0; start < count || blocks == 0; start += 4096) {
+      const int64_t size = count - start < 4096 ? count - start : 4096;
+      x[blocks++] = reference_block(reduction, x + start, size);
+    }
+    count = blocks;
+  } while (count > 1);
+  return x[0];
+}
+
+static double device_reduction(cvtm_device *device, cvtm_reduction reduction, const double *x,
+                               const double *y, int64_t count) {
+  double *d_x = copied_in(device, x, count, sizeof *x);
+  double *d_y = y ? copied_in(device, y, count, sizeof *y) : NULL;
+  double *d_result = device_array(device, 1, sizeof *d_result);
+  size_t bytes = 0;
+  assert_device_ok(device, cvtm_reduce_workspace(device, count, &bytes));
+  void *workspace = device_array(device, (int64_t)bytes, 1);
+  if (y) {
+    assert_device_ok(device, cvtm_dot(device, d_x, d_y, count, d_result, workspace, bytes));
+  } else {
+    assert_device_ok(device,
+                     cvtm_reduce(device, reduction, d_x, count, d_result, workspace, bytes));
+  }
+  double result = NAN;
+  assert_device_ok(device, cvtm_device_copy_out(device, &result, d_result, sizeof result));
+  cvtm_device_free(device, d_x);
+  cvtm_device_free(device, d_y);
+  cvtm_device_free(device, d_result);
+  cvtm_device_free(device, workspace);
+  return result;
+}
+
+/* Numbers of mixed sign and magnitude, so that another order of additions shows. */
+static void rough_numbers(double *x, int64_t count, uint64_t stream) {
+  for (int64_t i = 0; i < count; ++i) {
+    double u[2];
+    cvtm_random_uniform2(77, stream, (uint64_t)i, u);
+    x[i] = (u[0] - 0.5) * exp(20 * u[1]);
+  }
+}
+
+static void reductions_follow_the_documented_tree(void **state) {
+  cvtm_device *device = *state;
+  for (int s = 0; s < SIZES; ++s) {
+    const int64_t count = sizes[s];
+    const size_t bytes = (size_t)count * sizeof(double);
+    double *x = host_array(count, sizeof *x);
+    double *y = host_array(count, sizeof *y);
+    double *work = host_array(count, sizeof *work);
+    rough_numbers(x, count, 0);
+    rough_numbers(y, count, 1);
+    static const cvtm_reduction plain[] = {CVTM_REDUCE_SUM, CVTM_REDUCE_MIN, CVTM_REDUCE_MAX};
+    for (int r = 0; r < 3; ++r) {
+      memcpy(work, x, bytes);
+      const double expected = reference_reduction(plain[r], work, count);
+      assert_true(same_bits(device_reduction(device, plain[r], x, NULL, count), expected));
+    }
+    for (int64_t i = 0; i < count; ++i) work[i] = fabs(x[i]);
+    const double largest = reference_reduction(CVTM_REDUCE_MAX_ABS, work, count);
+    assert_true(same_bits(device_reduction(device, CVTM_REDUCE_MAX_ABS, x, NULL, count), largest));
+    for (int64_t i = 0; i < count; ++i) work[i] = x[i] * y[i];
+    const double dot = reference_reduction(CVTM_REDUCE_SUM, work, count);
+    assert_true(same_bits(device_reduction(device, CVTM_REDUCE_SUM, x, y, count), dot));
+    free(x);
+    free(y);
+    free(work);
+  }
+}
+
+/* The reference above shares the tree; this one is independent of any order. */
+static void reductions_have_the_right_value(void **state) {
+  cvtm_device *device = *state;
+  const int64_t count = 1000003;
+  double *x = host_array(count, sizeof *x);
+  double *y = host_array(count, sizeof *y);
+  for (int64_t i = 0; i < count; ++i) {
+    x[i] = (double)(i - 400000); /* sums of integers are exact in any order */
+    y[i] = (double)(i % 3);
+  }
+  int64_t sum = 0, dot = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    sum += i - 400000;
+    dot += (i - 400000) * (i % 3);
+  }
+  assert_true(device_reduction(device, CVTM_REDUCE_SUM, x, NULL, count) == (double)sum);
+  assert_true(device_reduction(device, CVTM_REDUCE_SUM, x, y, count) == (double)dot);
+  assert_true(device_reduction(device, CVTM_REDUCE_MIN, x, NULL, count) == -400000);
+  assert_true(device_reduction(device, CVTM_REDUCE_MAX, x, NULL, count) == 600002);
+  x[count - 1] = 0;
+  x[123456] = -700000;
+  assert_true(device_reduction(device, CVTM_REDUCE_MAX_ABS, x, NULL, count) == 700000);
+  /* A NaN anywhere is not lost. */
+  static const int64_t places[] = {0, 255, 4095, 4096, 777777, 1000002};
+  for (size_t p = 0; p < sizeof places / sizeof places[0]; ++p) {
+    const double kept = x[places[p]];
+    x[places[p]] = NAN;
+    for (int r = CVTM_REDUCE_SUM; r <= CVTM_REDUCE_MAX_ABS; ++r) {
+      assert_true(isnan(device_reduction(device, (cvtm_reduction)r, x, NULL, count)));
+    }
+    x[places[p]] = kept;
+  }
+  free(x);
+  free(y);
+}
+
+static void thread_counts_do_not_change_bits(void **state) {
+  (void)state;
+  const int64_t count = 300001;
+  double *x = host_array(count, sizeof *x);
+  rough_numbers(x, count, 4);
+  double first = 0;
+  for (int threads = 1; threads <= 7; threads += 2) {
+    cvtm_device *device = test_device_open_threads(threads);
+    const double sum = device_reduction(device, CVTM_REDUCE_SUM, x, NULL, count);
+    if (threads == 1) first = sum;
+    assert_true(same_bits(sum, first));
+    check_sort(device, 70000, 40, UINT64_C(0xFFFF00FFFF));
+    check_scan(device, 70000, 1000);
+    check_select(device, 70000, 0.5);
+    cvtm_device_destroy(device);
+  }
+  free(x);
+}
+
+static void vectors_fill_and_add(void **state) {
+  cvtm_device *device = *state;
+  for (int s = 0; s < SIZES; ++s) {
+    const int64_t count = sizes[s];
+    const size_t bytes = (size_t)count * sizeof(double);
+    double *x = host_array(count, sizeof *x);
+    double *back = host_array(count, sizeof *back);
+    rough_numbers(x, count, 2);
+    double *d_x = copied_in(device, x, count, sizeof *x);
+    double *d_y = device_array(device, count + 1, sizeof *x);
+    assert_device_ok(device, cvtm_vector_fill(device, d_y, -7, count + 1));
+    assert_device_ok(device, cvtm_vector_fill(device, d_y, 0.1, count));
+    assert_device_ok(device, cvtm_vector_axpy(device, 1.0 / 3, d_x, d_y, count));
+    assert_device_ok(device, cvtm_device_copy_out(device, back, d_y, bytes + sizeof *back));
+    for (int64_t i = 0; i < count; ++i) {
+      const double product = 1.0 / 3 * x[i];
+      assert_true(same_bits(back[i], 0.1 + product));
+    }
+    assert_true(back[count] == -7);
+    free(x);
+    free(back);
+    cvtm_device_free(device, d_x);
+    cvtm_device_free(device, d_y);
+  }
+}
+
+static void bad_arguments_are_refused(void **state) {
+  cvtm_device *device = *state;
+  size_t bytes = 0;
+  assert_int_equal(cvtm_sort_workspace(device, -1, &bytes), CVTM_ERROR_ARGUMENT);
+  assert_int_equal(cvtm_scan_workspace(device, -1, &bytes), CVTM_ERROR_ARGUMENT);
+  assert_int_equal(cvtm_reduce_workspace(device, -1, &bytes), CVTM_ERROR_ARGUMENT);
+  assert_int_equal(cvtm_select_workspace(device, INT64_C(1) << 31, &bytes), CVTM_ERROR_ARGUMENT);
+  double *x = device_array(device, 5000, sizeof *x);
+  assert_int_equal(cvtm_reduce(device, CVTM_REDUCE_SUM, x, 5000, x, NULL, 0), CVTM_ERROR_ARGUMENT);
+  assert_int_equal(cvtm_reduce(device, CVTM_REDUCE_SUM, x, 5000, x, x, 8), CVTM_ERROR_ARGUMENT);
+  assert_int_equal(cvtm_sort_pairs(device, NULL, NULL, NULL, NULL, 0, 0, NULL, 0),
+                   CVTM_ERROR_ARGUMENT);
+  assert_int_equal(cvtm_sort_pairs(device, NULL, NULL, NULL, NULL, 0, 65, NULL, 0),
+                   CVTM_ERROR_ARGUMENT);
+  assert_device_ok(device, cvtm_sort_workspace(device, 1000000, &bytes));
+  assert_int_equal(cvtm_sort_pairs(device, NULL, NULL, NULL, NULL, 1000000, 64, x, bytes - 1),
+                   CVTM_ERROR_ARGUMENT);
+  cvtm_device_free(device, x);
+}
+
+/* A workspace for many elements is enough for fewer. */
+static void workspaces_grow_with_the_count(void **state) {
+  cvtm_device *device = *state;
+  size_t before[4] = {0, 0, 0, 0};
+  for (int64_t count = 0; count < INT32_MAX; count = count * 2 + count / 3 + 1) {
+    size_t now[4];
+    assert_device_ok(device, cvtm_sort_workspace(device, count, &now[0]));
+    assert_device_ok(device, cvtm_scan_workspace(device, count, &now[1]));
+    assert_device_ok(device, cvtm_select_workspace(device, count, &now[2]));
+    assert_device_ok(device, cvtm_reduce_workspace(device, count, &now[3]));
+    for (int k = 0; k < 4; ++k) {
+      assert_true(now[k] >= before[k]);
+      before[k] = now[k];
+    }
+  }
+}
+
+/* All primitives in the body of a loop: nothing in them allocates or waits. The
+ * values count down by one per round, and the loop ends when none is positive. */
+typedef struct rounds {
+  cvtm_device *device;
+  int64_t count;
+  uint64_t *keys, *keys_alt;
+  int32_t *values, *values_alt, *sums, *indices;
+  int64_t *wide;
+  uint8_t *flags;
+  int64_t *selected; /* the loop's flag is its lower half */
+  double *ones, *minus, *total;
+  void *workspace;
+  size_t bytes;
+} rounds;
+
+static cvtm_status one_round(void *context) {
+  rounds *r = context;
+  cvtm_device *d = r->device;
+  const size_t n = (size_t)r->count;
+  cvtm_status status = cvtm_sort_pairs(d, r->keys, r->values, r->keys_alt, r->values_alt, r->count,
+                                       20, r->workspace, r->bytes);
+  if (status == CVTM_OK) {
+    status = cvtm_scan_64(d, r->values, r->count, r->wide, r->workspace, r->bytes);
+  }
+  if (status == CVTM_OK) {
+    status = cvtm_scan_32(d, r->values, r->count, r->sums, r->workspace, r->bytes);
+  }
+  if (status == CVTM_OK) status = cvtm_vector_axpy(d, 1, r->minus, r->ones, r->count);
+  if (status == CVTM_OK) {
+    status = cvtm_reduce(d, CVTM_REDUCE_SUM, r->ones, r->count, r->total, r->workspace, r->bytes);
+  }
+  /* One flag less per round: they are shifted down by one place, with a zero behind. */
+  if (status == CVTM_OK) status = cvtm_device_copy(d, r->flags + n + 1, r->flags + 1, n);
+  if (status == CVTM_OK) status = cvtm_device_copy(d, r->flags, r->flags + n + 1, n);
+  if (status == CVTM_OK) {
+    status = cvtm_select(d, r->flags, r->count, r->indices, r->selected, r->workspace, r->bytes);
+  }
+  return status;
+}
+
+static void primitives_run_inside_a_loop(void **state) {
+  cvtm_device *device = *state;
+  enum { COUNT = 20000, FLAGS = 5 };
+  rounds r = {0};
+  r.device = device;
+  r.count = COUNT;
+  size_t sizes_needed[4];
+  assert_device_ok(device, cvtm_sort_workspace(device, COUNT, &sizes_needed[0]));
+  assert_device_ok(device, cvtm_scan_workspace(device, COUNT, &sizes_needed[1]));
+  assert_device_ok(device, cvtm_select_workspace(device, COUNT, &sizes_needed[2]));
+  assert_device_ok(device, cvtm_reduce_workspace(device, COUNT, &sizes_needed[3]));
+  for (int k = 0; k < 4; ++k) {
+    if (sizes_needed[k] > r.bytes) r.bytes = sizes_needed[k];
+  }
+  r.workspace = device_array(device, (int64_t)r.bytes, 1);
+  uint64_t *keys = host_array(COUNT, sizeof *keys);
+  int32_t *values = host_array(COUNT, sizeof *values);
+  uint8_t *flags = host_array(2 * COUNT + 2, 1);
+  for (int i = 0; i < COUNT; ++i) {
+    keys[i] = (uint64_t)((i * 7919LL) % COUNT); /* a permutation: 7919 is prime */
+    values[i] = (int32_t)keys[i];
+  }
+  for (int i = 0; i < FLAGS; ++i) flags[i] = 1;
+  r.keys = copied_in(device, keys, COUNT, sizeof *keys);
+  r.values = copied_in(device, values, COUNT, sizeof *values);
+  r.flags = copied_in(device, flags, 2 * COUNT + 2, 1);
+  r.keys_alt = device_array(device, COUNT, sizeof *keys);
+  r.values_alt = device_array(device, COUNT, sizeof *values);
+  r.sums = device_array(device, COUNT + 1, sizeof *r.sums);
+  r.wide = device_array(device, COUNT + 1, sizeof *r.wide);
+  r.indices = device_array(device, COUNT, sizeof *r.indices);
+  r.ones = device_array(device, COUNT, sizeof *r.ones);
+  r.minus = device_array(device, COUNT, sizeof *r.minus);
+  r.total = device_array(device, 1, sizeof *r.total);
+  const int64_t one = 1;
+  r.selected = copied_in(device, &one, 1, sizeof one);
+  assert_device_ok(device, cvtm_vector_fill(device, r.ones, 1, COUNT));
+  assert_device_ok(device, cvtm_vector_fill(device, r.minus, -0.25, COUNT));
+
+  /* The lower half of a little-endian 64-bit count is an int. */
+  cvtm_loop *loop = NULL;
+  assert_device_ok(device, cvtm_loop_create(device, one_round, &r, (const int *)r.selected, &loop));
+  assert_device_ok(device, cvtm_loop_run(loop));
+
+  double total = NAN;
+  int64_t selected = -1;
+  int64_t *wide = host_array(COUNT + 1, sizeof *wide);
+  assert_device_ok(device, cvtm_device_copy_out(device, &total, r.total, sizeof total));
+  assert_device_ok(device, cvtm_device_copy_out(device, &selected, r.selected, sizeof selected));
+  assert_device_ok(device, cvtm_device_copy_out(device, wide, r.wide, (COUNT + 1) * sizeof *wide));
+  assert_true(selected == 0);
+  assert_true(total == COUNT * (1 - 0.25 * FLAGS)); /* FLAGS rounds, exactly representable */
+  for (int64_t i = 0; i <= COUNT; ++i) assert_true(wide[i] == i * (i - 1) / 2);
+
+  cvtm_loop_destroy(loop);
+  free(keys);
+  free(values);
+  free(flags);
+  free(wide);
+  void *const memory[] = {r.keys,  r.keys_alt, r.values, r.values_alt, r.sums,  r.indices,  r.wide,
+                          r.flags, r.selected, r.ones,   r.minus,      r.total, r.workspace};
+  for (size_t k = 0; k < sizeof memory / sizeof memory[0]; ++k) {
+    cvtm_device_free(device, memory[k]);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(sorting_is_right_and_stable, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(scans_add_up, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(wide_scans_pass_32_bits, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(selections_are_complete_and_ordered, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(reductions_follow_the_documented_tree, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(reductions_have_the_right_value, set_up, tear_down),
+      cmocka_unit_test(thread_counts_do_not_change_bits),
+      cmocka_unit_test_setup_teardown(vectors_fill_and_add, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(bad_arguments_are_refused, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(workspaces_grow_with_the_count, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(primitives_run_inside_a_loop, set_up, tear_down),
+  };
+  return cmocka_run_group_tests_name("primitives", tests, NULL, NULL);
+}
