@@ -61,7 +61,8 @@ cvtm_status cvtm_device_synchronize(cvtm_device *device);
 
 /* A growing scratch buffer for one call: contents are lost, and the pointer is
  * void, at the next request on this device. Never used across public calls.
- * Growing allocates, so a phase that must not allocate asks once beforehand. */
+ * Growing allocates, so a phase that must not allocate asks once beforehand. A loop's
+ * body must not use it: a later request may move what the captured graph points to. */
 cvtm_status cvtm_device_scratch(cvtm_device *device, size_t bytes, void **memory);
 
 /* A loop whose condition lives on the device: body enqueues the work of one

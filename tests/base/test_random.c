@@ -90,6 +90,44 @@ static void seeds_and_streams_differ(void **state) {
   }
 }
 
+#if CVTMESH_HAVE_CUDA
+cvtm_status test_draw_cuda(cvtm_device *device, uint64_t seed, uint64_t stream, int64_t count,
+                           double *numbers);
+#endif
+
+static cvtm_status draw(cvtm_device *device, uint64_t seed, uint64_t stream, int64_t count,
+                        double *numbers) {
+#if CVTMESH_HAVE_CUDA
+  if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA) {
+    return test_draw_cuda(device, seed, stream, count, numbers);
+  }
+#endif
+  (void)device;
+  for (int64_t i = 0; i < count; ++i) {
+    numbers[i] = cvtm_random_uniform(seed, stream, (uint64_t)i);
+  }
+  return CVTM_OK;
+}
+
+/* Drawn on the device, compared with the host's. */
+static void every_device_draws_the_same_bits(void **state) {
+  (void)state;
+  enum { N = 10001 };
+  static double host[N];
+  const uint64_t seed = UINT64_C(0xfedcba9876543210);
+  const uint64_t stream = UINT64_C(0x0123456789abcdef);
+  cvtm_device *device = test_device_open();
+  void *numbers = NULL;
+  assert_device_ok(device, cvtm_device_allocate(device, N, sizeof(double), &numbers));
+  assert_device_ok(device, draw(device, seed, stream, N, numbers));
+  assert_device_ok(device, cvtm_device_copy_out(device, host, numbers, sizeof host));
+  for (int i = 0; i < N; ++i) {
+    assert_true(host[i] == cvtm_random_uniform(seed, stream, (uint64_t)i));
+  }
+  cvtm_device_free(device, numbers);
+  cvtm_device_destroy(device);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(philox_gives_the_published_answers),
@@ -98,6 +136,7 @@ int main(void) {
       cmocka_unit_test(pairs_begin_with_the_single_number),
       cmocka_unit_test(numbers_are_uniform),
       cmocka_unit_test(seeds_and_streams_differ),
+      cmocka_unit_test(every_device_draws_the_same_bits),
   };
   return cmocka_run_group_tests_name("random", tests, NULL, NULL);
 }
