@@ -1,0 +1,503 @@
+/* Delaunay triangulations checked by exact integer arithmetic of the test's own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "meshes/mesh.h"
+
+__extension__ typedef __int128 int128;
+
+/* ---- Random numbers ---- */
+
+static uint64_t random_state;
+
+static uint64_t random_bits(void) {
+  uint64_t z = (random_state += 0x9e3779b97f4a7c15U);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+  return z ^ (z >> 31);
+}
+
+static double random_unit(void) { return (double)(random_bits() >> 11) * 0x1p-53; }
+static int random_below(int n) { return (int)(random_bits() % (uint64_t)n); }
+
+/* ---- The checks ---- */
+
+/* Places in steps above the lowest, y up. */
+typedef struct place {
+  int64_t x, y;
+} place;
+
+typedef struct side {
+  int32_t from, to, apex; /* a directed edge of a triangle and the corner across */
+} side;
+
+static int64_t orient(place a, place b, place c) {
+  return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x);
+}
+
+static int inside_circle(place a, place b, place c, place d) {
+  const place p = {a.x - d.x, a.y - d.y}, q = {b.x - d.x, b.y - d.y}, r = {c.x - d.x, c.y - d.y};
+  const int128 p2 = p.x * p.x + p.y * p.y, q2 = q.x * q.x + q.y * q.y, r2 = r.x * r.x + r.y * r.y;
+  return p2 * (q.x * r.y - q.y * r.x) - q2 * (p.x * r.y - p.y * r.x) +
+             r2 * (p.x * q.y - p.y * q.x) >
+         0;
+}
+
+static int compare_places(const void *left, const void *right) {
+  const place *a = left, *b = right;
+  if (a->x != b->x) return a->x < b->x ? -1 : 1;
+  return (a->y > b->y) - (a->y < b->y);
+}
+
+static int compare_sides(const void *left, const void *right) {
+  const side *a = left, *b = right;
+  if (a->from != b->from) return a->from < b->from ? -1 : 1;
+  return (a->to > b->to) - (a->to < b->to);
+}
+
+/* The step by its definition, the points within half a step, and all of them on its grid. */
+static place *grid_of(const cvtm_mesh *mesh, const double *points) {
+  double low[2] = {points[0], points[1]}, high[2] = {points[0], points[1]};
+  for (int64_t k = 0; k < 2 * mesh->vertex_count; ++k) {
+    low[k % 2] = fmin(low[k % 2], points[k]);
+    high[k % 2] = fmax(high[k % 2], points[k]);
+  }
+  const double span = fmax(high[0] - low[0], high[1] - low[1]);
+  int exponent = 0;
+  if (span > 0 && frexp(span, &exponent) == 0.5) exponent--;
+  const double step = span > 0 ? fmax(ldexp(1.0, exponent - 30), 0x1p-1074) : 1;
+  place *grid = malloc((size_t)mesh->vertex_count * sizeof *grid);
+  assert_non_null(grid);
+  low[0] = mesh->points[0];
+  high[1] = mesh->points[1];
+  for (int64_t k = 0; k < 2 * mesh->vertex_count; ++k) {
+    assert_true(fabs(mesh->points[k] - points[k]) <= step / 2);
+    low[0] = k % 2 == 0 ? fmin(low[0], mesh->points[k]) : low[0];
+    high[1] = k % 2 == 1 ? fmax(high[1], mesh->points[k]) : high[1];
+  }
+  for (int64_t i = 0; i < mesh->vertex_count; ++i) {
+    const double x = (mesh->points[2 * i] - low[0]) / step;
+    const double y = (high[1] - mesh->points[2 * i + 1]) / step;
+    assert_true(x == rint(x) && x >= 0 && x <= 0x1p30);
+    assert_true(y == rint(y) && y >= 0 && y <= 0x1p30);
+    grid[i] = (place){(int64_t)x, (int64_t)y};
+  }
+  return grid;
+}
+
+/* Twice the area of the convex hull of sorted distinct places (monotone chains). */
+static int128 hull_area(const place *sorted, int64_t count) {
+  place *hull = malloc((size_t)(2 * count + 1) * sizeof *hull);
+  assert_non_null(hull);
+  int128 twice = 0;
+  for (int pass = 0; pass < 2; ++pass) {
+    int64_t size = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      const place p = pass ? sorted[count - 1 - i] : sorted[i];
+      while (size > 1 && orient(hull[size - 2], hull[size - 1], p) <= 0) --size;
+      hull[size++] = p;
+    }
+    for (int64_t k = 0; k + 1 < size; ++k) {
+      twice += (int128)hull[k].x * hull[k + 1].y - (int128)hull[k].y * hull[k + 1].x;
+    }
+  }
+  free(hull);
+  return twice;
+}
+
+/* Places that occur, sorted, without repetition. */
+static place *distinct_places(const place *grid, int64_t count, int64_t *distinct) {
+  place *sorted = malloc((size_t)count * sizeof *sorted);
+  assert_non_null(sorted);
+  memcpy(sorted, grid, (size_t)count * sizeof *sorted);
+  qsort(sorted, (size_t)count, sizeof *sorted, compare_places);
+  *distinct = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    if (i == 0 || compare_places(&sorted[i], &sorted[i - 1]) != 0) {
+      sorted[(*distinct)++] = sorted[i];
+    }
+  }
+  return sorted;
+}
+
+/* Orientation, order, and areas that add up to the hull's: the triangles cover it once. */
+static void check_triangles(const cvtm_mesh *mesh, const place *grid, int128 area) {
+  int128 sum = 0;
+  for (int64_t t = 0; t < mesh->triangle_count; ++t) {
+    const int32_t *v = mesh->triangles + 3 * t;
+    for (int k = 0; k < 3; ++k) assert_in_range(v[k], 0, mesh->vertex_count - 1);
+    assert_true(v[0] < v[1] && v[0] < v[2]);
+    const int64_t twice = orient(grid[v[0]], grid[v[1]], grid[v[2]]);
+    assert_true(twice > 0);
+    sum += twice;
+    if (t > 0) assert_true(v[-3] < v[0] || (v[-3] == v[0] && v[-2] < v[1]));
+  }
+  assert_true(sum == area);
+}
+
+/* Every inner edge is locally Delaunay (so the whole is); returns the number of border edges. */
+static int64_t check_edges(const cvtm_mesh *mesh, const place *grid) {
+  const int64_t count = 3 * mesh->triangle_count;
+  side *sides = malloc((size_t)(count + 1) * sizeof *sides);
+  assert_non_null(sides);
+  for (int64_t k = 0; k < count; ++k) {
+    const int32_t *v = mesh->triangles + (k - k % 3);
+    sides[k] = (side){v[k % 3], v[(k + 1) % 3], v[(k + 2) % 3]};
+  }
+  qsort(sides, (size_t)count, sizeof *sides, compare_sides);
+  int64_t border = 0;
+  for (int64_t k = 0; k < count; ++k) {
+    if (k > 0) assert_true(compare_sides(&sides[k - 1], &sides[k]) != 0);
+    const side twin = {sides[k].to, sides[k].from, 0};
+    const side *found = bsearch(&twin, sides, (size_t)count, sizeof *sides, compare_sides);
+    if (!found) {
+      ++border;
+    } else {
+      assert_false(inside_circle(grid[sides[k].from], grid[sides[k].to], grid[sides[k].apex],
+                                 grid[found->apex]));
+    }
+  }
+  free(sides);
+  return border;
+}
+
+/* No vertex inside any circle. */
+static void check_circles(const cvtm_mesh *mesh, const place *grid) {
+  for (int64_t t = 0; t < mesh->triangle_count; ++t) {
+    const int32_t *v = mesh->triangles + 3 * t;
+    for (int64_t i = 0; i < mesh->vertex_count; ++i) {
+      assert_false(inside_circle(grid[v[0]], grid[v[1]], grid[v[2]], grid[i]));
+    }
+  }
+}
+
+/* The first vertex of every place has a triangle, the others none. */
+static void check_vertices(const cvtm_mesh *mesh, const place *grid, int brute) {
+  char *used = calloc((size_t)mesh->vertex_count, 1);
+  assert_non_null(used);
+  for (int64_t k = 0; k < 3 * mesh->triangle_count; ++k) used[mesh->triangles[k]] = 1;
+  int64_t unused = 0;
+  for (int64_t i = 0; i < mesh->vertex_count; ++i) {
+    unused += !used[i];
+    int first = 1;
+    for (int64_t k = 0; brute && k < i; ++k) first &= compare_places(&grid[k], &grid[i]) != 0;
+    if (brute) assert_int_equal(used[i], first);
+  }
+  assert_int_equal(unused, mesh->coincident_count);
+  free(used);
+}
+
+/* Triangulates and checks everything that can be checked; the caller frees the mesh. */
+static cvtm_mesh triangulated(const double *points, int64_t count) {
+  cvtm_mesh mesh = {0};
+  cvtm_error error = {CVTM_OK, ""};
+  assert_int_equal(cvtm_delaunay(points, count, &mesh, &error), CVTM_OK);
+  assert_int_equal(mesh.vertex_count, count);
+  place *grid = grid_of(&mesh, points);
+  int64_t distinct = 0;
+  place *sorted = distinct_places(grid, count, &distinct);
+  assert_int_equal(mesh.coincident_count, count - distinct);
+  const int128 area = hull_area(sorted, distinct);
+  assert_int_equal(mesh.collinear != 0, area == 0);
+  check_triangles(&mesh, grid, area);
+  if (area > 0) {
+    const int64_t border = check_edges(&mesh, grid);
+    /* Euler: V - E + T = 1 with 2 E = 3 T + border. */
+    assert_int_equal(mesh.triangle_count, 2 * distinct - 2 - border);
+    check_vertices(&mesh, grid, count <= 500);
+  }
+  if (count <= 500) check_circles(&mesh, grid);
+  free(sorted);
+  free(grid);
+  return mesh;
+}
+
+static void triangulate(const double *points, int64_t count) {
+  cvtm_mesh mesh = triangulated(points, count);
+  /* Its own points give the same mesh again. */
+  cvtm_mesh again = triangulated(mesh.points, count);
+  assert_memory_equal(mesh.points, again.points, (size_t)count * 2 * sizeof(double));
+  assert_int_equal(mesh.triangle_count, again.triangle_count);
+  if (mesh.triangle_count > 0) {
+    assert_memory_equal(mesh.triangles, again.triangles,
+                        (size_t)mesh.triangle_count * 3 * sizeof(int32_t));
+  }
+  cvtm_mesh_free(&again);
+  cvtm_mesh_free(&mesh);
+}
+
+static double *new_points(int64_t count) {
+  double *points = malloc((size_t)count * 2 * sizeof *points);
+  assert_non_null(points);
+  return points;
+}
+
+/* ---- Tests ---- */
+
+static void test_few_points(void **state) {
+  (void)state;
+  const double points[] = {3, 4, 10, -2, 7.5, 8, 7, 7};
+  for (int64_t n = 1; n <= 4; ++n) triangulate(points, n);
+  const double clockwise[] = {0, 0, 0, 1, 1, 0}, counterclockwise[] = {0, 0, 1, 0, 0, 1};
+  triangulate(clockwise, 3);
+  triangulate(counterclockwise, 3);
+  cvtm_mesh mesh = triangulated(counterclockwise, 3);
+  /* With y up the points are (0, 0), (1, 0), (0, -1). */
+  assert_int_equal(mesh.triangle_count, 1);
+  assert_int_equal(mesh.triangles[1], 2);
+  assert_int_equal(mesh.triangles[2], 1);
+  cvtm_mesh_free(&mesh);
+}
+
+static void test_small_random_sets(void **state) {
+  (void)state;
+  random_state = 1;
+  double points[2 * 64];
+  for (int round = 0; round < 600; ++round) {
+    const int n = 1 + random_below(64);
+    for (int k = 0; k < 2 * n; ++k) points[k] = 640 * random_unit();
+    triangulate(points, n);
+  }
+}
+
+/* On a few grid lines nearly everything is coincident, collinear or cocircular. */
+static void test_small_integer_sets(void **state) {
+  (void)state;
+  random_state = 2;
+  double points[2 * 48];
+  for (int round = 0; round < 2000; ++round) {
+    const int n = 1 + random_below(48), lines = 1 + random_below(8);
+    for (int k = 0; k < 2 * n; ++k) points[k] = random_below(lines);
+    triangulate(points, n);
+  }
+}
+
+static void test_lattices(void **state) {
+  (void)state;
+  double points[2 * 20 * 20];
+  for (int shear = 0; shear < 3; ++shear) {
+    for (int k = 0; k < 400; ++k) {
+      const int i = k % 20, j = k / 20;
+      points[2 * k] = 4 * i + shear * j;
+      points[2 * k + 1] = 3 * j;
+    }
+    triangulate(points, 400);
+  }
+}
+
+/* 32 integer points on the circle of radius^2 1105, with and without its centre. */
+static void test_cocircular(void **state) {
+  (void)state;
+  double points[2 * 64];
+  int n = 0;
+  for (int x = -34; x <= 34; ++x) {
+    for (int y = -34; y <= 34; ++y) {
+      if (x * x + y * y != 1105) continue;
+      points[2 * n] = x;
+      points[2 * n++ + 1] = y;
+    }
+  }
+  assert_int_equal(n, 32);
+  triangulate(points, n);
+  points[2 * n] = points[2 * n + 1] = 0;
+  triangulate(points, n + 1);
+}
+
+static void test_collinear(void **state) {
+  (void)state;
+  random_state = 3;
+  double points[2 * 100];
+  for (int direction = 0; direction < 4; ++direction) {
+    for (int k = 0; k < 100; ++k) {
+      const int t = random_below(80); /* with coincident ones */
+      points[2 * k] = direction == 1 ? 5 : t;
+      points[2 * k + 1] = direction == 0 ? 7 : direction == 2 ? 2 * t : -t;
+    }
+    cvtm_mesh mesh = triangulated(points, 100);
+    assert_true(mesh.collinear);
+    assert_int_equal(mesh.triangle_count, 0);
+    assert_true(mesh.coincident_count > 0);
+    cvtm_mesh_free(&mesh);
+    /* One point beside the line makes a fan. */
+    points[0] = points[1] = 1000;
+    triangulate(points, 100);
+  }
+}
+
+static void test_coincident(void **state) {
+  (void)state;
+  double points[2 * 300];
+  for (int k = 0; k < 300; ++k) {
+    points[2 * k] = 12.25;
+    points[2 * k + 1] = -3;
+  }
+  cvtm_mesh mesh = triangulated(points, 300);
+  assert_int_equal(mesh.coincident_count, 299);
+  assert_true(mesh.collinear);
+  cvtm_mesh_free(&mesh);
+  random_state = 4;
+  for (int k = 0; k < 300; ++k) {
+    const int from = random_below(k + 1);
+    points[2 * k] = from == k ? random_unit() : points[2 * from];
+    points[2 * k + 1] = from == k ? random_unit() : points[2 * from + 1];
+  }
+  triangulate(points, 300);
+}
+
+static void test_clusters(void **state) {
+  (void)state;
+  random_state = 5;
+  double points[2 * 400];
+  for (int k = 0; k < 400; ++k) {
+    const double size = pow(10, -(k % 10));
+    points[2 * k] = (k % 7) * 0.1 + size * random_unit();
+    points[2 * k + 1] = (k % 5) * 0.2 + size * random_unit();
+  }
+  triangulate(points, 400);
+}
+
+static void test_extreme_coordinates(void **state) {
+  (void)state;
+  random_state = 6;
+  static const double scales[][4] = {/* size and offset in x, then in y */
+                                     {1e9, 0, 1, 0},         {1, 1e15, 1, -1e15},
+                                     {1, 0, 1e-12, 0},       {1e-300, 0, 1e-300, 0},
+                                     {1e-320, 0, 1e-318, 0}, {1e299, -5e298, 1e299, 0},
+                                     {8, 0x1p60, 8, 3},      {1e-5, 0, 1, 1e300},
+                                     {1, 1e300, 1, 1e-300},  {2e300, -1e300, 2e300, -1e300}};
+  double points[2 * 200];
+  for (size_t s = 0; s < sizeof scales / sizeof scales[0]; ++s) {
+    for (int k = 0; k < 400; ++k) {
+      const double *scale = scales[s] + 2 * (k % 2);
+      points[k] = fmin(scale[0] * random_unit() + scale[1], 1e300);
+    }
+    triangulate(points, 200);
+  }
+}
+
+/* Slivers one step high, and circles that hardly miss a point, at the grid's full size. */
+static void test_nearly_degenerate(void **state) {
+  (void)state;
+  random_state = 7;
+  double points[2 * 300];
+  for (int kind = 0; kind < 3; ++kind) {
+    for (int k = 0; k < 300; ++k) {
+      const double t = rint(0x1p30 * random_unit()), angle = 2 * acos(-1.0) * random_unit();
+      points[2 * k] = kind == 2 ? rint(0x1p29 * (1 + cos(angle))) : t;
+      points[2 * k + 1] = kind == 0   ? random_below(2)
+                          : kind == 1 ? t + random_below(3)
+                                      : rint(0x1p29 * (1 + sin(angle)));
+    }
+    triangulate(points, 300);
+  }
+}
+
+static void test_many_points(void **state) {
+  (void)state;
+  random_state = 8;
+  enum { COUNT = 100000 };
+  double *points = new_points(COUNT);
+  for (int k = 0; k < 2 * COUNT; ++k) points[k] = 4096 * random_unit();
+  cvtm_mesh mesh = triangulated(points, COUNT);
+  assert_int_equal(mesh.coincident_count, 0);
+  cvtm_mesh_free(&mesh);
+  /* A hub: its fan is longer than what is sorted in place. */
+  for (int k = 1; k < 5000; ++k) {
+    points[2 * k] = cos(k * (2 * acos(-1.0) / 4999));
+    points[2 * k + 1] = sin(k * (2 * acos(-1.0) / 4999));
+  }
+  points[0] = points[1] = 0;
+  mesh = triangulated(points, 5000);
+  cvtm_mesh_free(&mesh);
+  free(points);
+}
+
+static int compare_triangles(const void *left, const void *right) {
+  return memcmp(left, right, 3 * sizeof(int32_t));
+}
+
+/* The triangles in the names given, in an order of their own. */
+static void rename_triangles(cvtm_mesh *mesh, const int32_t *name) {
+  for (int64_t t = 0; t < mesh->triangle_count; ++t) {
+    int32_t *v = mesh->triangles + 3 * t, renamed[3];
+    int least = 0;
+    for (int k = 0; k < 3; ++k) {
+      renamed[k] = name[v[k]];
+      if (renamed[k] < renamed[least]) least = k;
+    }
+    for (int k = 0; k < 3; ++k) v[k] = renamed[(least + k) % 3];
+  }
+  qsort(mesh->triangles, (size_t)mesh->triangle_count, 3 * sizeof(int32_t), compare_triangles);
+}
+
+/* Diagonals of cocircular points do not depend on the points' order. */
+static void test_order_does_not_matter(void **state) {
+  (void)state;
+  enum { COUNT = 400 };
+  random_state = 9;
+  double points[2 * COUNT], shuffled[2 * COUNT];
+  int32_t name[COUNT], same[COUNT];
+  for (int k = 0; k < COUNT; ++k) {
+    points[2 * k] = k % 20;
+    points[2 * k + 1] = k / 20;
+    name[k] = same[k] = k;
+  }
+  for (int k = COUNT - 1; k > 0; --k) {
+    const int other = random_below(k + 1);
+    const int32_t swap = name[k];
+    name[k] = name[other];
+    name[other] = swap;
+  }
+  for (int k = 0; k < COUNT; ++k) {
+    memcpy(shuffled + 2 * k, points + (ptrdiff_t)2 * name[k], 2 * sizeof(double));
+  }
+  cvtm_mesh a = triangulated(points, COUNT), b = triangulated(shuffled, COUNT);
+  rename_triangles(&a, same);
+  rename_triangles(&b, name);
+  assert_int_equal(a.triangle_count, b.triangle_count);
+  assert_memory_equal(a.triangles, b.triangles, (size_t)a.triangle_count * 3 * sizeof(int32_t));
+  cvtm_mesh_free(&a);
+  cvtm_mesh_free(&b);
+}
+
+static void test_bad_input(void **state) {
+  (void)state;
+  double points[] = {0, 0, 1, 0, 0, 1};
+  cvtm_mesh mesh = {.vertex_count = 77};
+  cvtm_error error = {CVTM_OK, ""};
+  assert_int_equal(cvtm_delaunay(points, 0, &mesh, &error), CVTM_ERROR_ARGUMENT);
+  assert_int_equal(cvtm_delaunay(points, -1, &mesh, &error), CVTM_ERROR_ARGUMENT);
+  assert_int_equal(cvtm_delaunay(points, (int64_t)INT32_MAX + 1, &mesh, &error),
+                   CVTM_ERROR_ARGUMENT);
+  assert_int_equal(cvtm_delaunay(NULL, 3, &mesh, &error), CVTM_ERROR_ARGUMENT);
+  static const double bad[] = {NAN, INFINITY, -INFINITY, 1e301};
+  for (size_t k = 0; k < sizeof bad / sizeof bad[0]; ++k) {
+    points[5] = bad[k];
+    assert_int_equal(cvtm_delaunay(points, 3, &mesh, &error), CVTM_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "point 2"));
+  }
+  assert_int_equal(mesh.vertex_count, 77);
+  assert_null(mesh.points);
+  assert_int_equal(cvtm_delaunay(points, 3, &mesh, NULL), CVTM_ERROR_INPUT);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_few_points),          cmocka_unit_test(test_small_random_sets),
+      cmocka_unit_test(test_small_integer_sets),  cmocka_unit_test(test_lattices),
+      cmocka_unit_test(test_cocircular),          cmocka_unit_test(test_collinear),
+      cmocka_unit_test(test_coincident),          cmocka_unit_test(test_clusters),
+      cmocka_unit_test(test_extreme_coordinates), cmocka_unit_test(test_nearly_degenerate),
+      cmocka_unit_test(test_many_points),         cmocka_unit_test(test_order_does_not_matter),
+      cmocka_unit_test(test_bad_input),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
