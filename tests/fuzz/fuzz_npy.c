@@ -1,0 +1,13 @@
+#include "base/npy.h"
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
+  cvtm_npy array;
+  cvtm_error error;
+  if (cvtm_npy_parse(data, size, "fuzz", &array, &error) != CVTM_OK) return 0;
+  double sum = 0;
+  for (int64_t i = 0; i < array.count; ++i) sum += cvtm_npy_get(&array, i);
+  cvtm_npy_free(&array);
+  return sum == 0.12345 ? -1 : 0;
+}
