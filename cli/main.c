@@ -9,8 +9,7 @@
 #include <time.h>
 
 int cli_failed(cli_phase phase, cvtm_status status, const cvtm_error *error) {
-  const char *message =
-      error->message[0] != '\0' ? error->message : cvtm_status_text(status);
+  const char *message = error->message[0] != '\0' ? error->message : cvtm_status_text(status);
   fprintf(stderr, "cvtmesh: %s\n", message);
   if (status == CVTM_ERROR_DEVICE_UNAVAILABLE) return CLI_EXIT_DEVICE;
   if (status == CVTM_ERROR_INPUT) return CLI_EXIT_INPUT;

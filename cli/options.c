@@ -50,6 +50,11 @@ static const option_row rows[] = {
   {"format", 0, RUN | VORONOI | MESH, TEXT, AT(format), "EXT", 0, 0,
    "extension that stands for the output -"},
   {"picture", 0, RUN, TEXT, AT(picture), "FILE", 0, 0, "draw density, cells, edges and sites as PNG"},
+  {"layers", 0, RUN | MESH, TEXT, AT(layers), "LIST", 0, 0,
+   "of a picture, split by commas: density, cells, cell-edges, triangles,\n"
+   "mesh-edges, sites, stipples"},
+  {"picture-size", 0, RUN | MESH, INTEGER, AT(picture_size), "PIXELS", 0, 16384,
+   "longer side of a picture; 0: chosen from the spacing of the sites"},
   {"density-out", 0, RUN, TEXT, AT(density_out), "FILE", 0, 0,
    "write the density that was used as NPY, float32, height x width"},
   {"report", 0, RUN | VORONOI | MESH, TEXT, AT(report), "FILE", 0, 0, "write a JSON report; - is stdout"},
@@ -196,8 +201,8 @@ static cvtm_status parse_integer(const option_row *row, const char *value, int64
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: '%s' is not a whole number", row->name,
                      value);
   if (errno == ERANGE || (double)parsed < row->least || (double)parsed > row->most)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: %s is not between %.0f and %.0f",
-                     row->name, value, row->least, row->most);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: %s is not between %.0f and %.0f", row->name,
+                     value, row->least, row->most);
   *number = parsed;
   return CVTM_OK;
 }
@@ -500,6 +505,14 @@ static void print_default(FILE *stream, const option_row *row, const cli_options
   }
 }
 
+/* Lines after the first stand under it. */
+static void print_indented(FILE *stream, const char *text) {
+  for (; *text != '\0'; ++text) {
+    fputc(*text, stream);
+    if (*text == '\n') fprintf(stream, "%31s", "");
+  }
+}
+
 void cli_print_help(FILE *stream, cli_command command) {
   cli_options defaults;
   set_defaults(command, &defaults);
@@ -515,20 +528,22 @@ void cli_print_help(FILE *stream, cli_command command) {
              o->argument ? o->argument : "");
     fprintf(stream, "  %-28s", left);
     if (strlen(left) > 28) fprintf(stream, "\n%30s", "");
-    fprintf(stream, " %s", o->help);
+    fputc(' ', stream);
+    print_indented(stream, o->help);
     print_default(stream, o, &defaults);
     fputc('\n', stream);
   }
   fputs("\nA flag is taken back by --no-NAME.", stream);
   if (command == CLI_RUN || command == CLI_MESH)
     fputs(
-        "\n\nOutputs: meshes obj off ply stl vtk vtu msh (y up); points csv npy xyz (pixels, y down);\n"
-        "svg (see --svg)",
+        "\n\nOutputs: meshes obj off ply stl vtk vtu msh (y up); points csv npy xyz (pixels, y "
+        "down);\n"
+        "svg (see --svg); png (a picture, see --layers).",
         stream);
-  if (command == CLI_RUN)
-    fprintf(stream, "; png (as --picture).\nInputs: %s.", cvtm_image_formats());
+  if (command == CLI_RUN) fprintf(stream, "\nInputs: %s.", cvtm_image_formats());
   if (command == CLI_VORONOI)
-    fputs("\n\nOutputs: npy (int32, height x width), png and ppm (a colour for each site).", stream);
+    fputs("\n\nOutputs: npy (int32, height x width), png and ppm (a colour for each site).",
+          stream);
   fputc('\n', stream);
 }
 
@@ -538,7 +553,8 @@ void cli_print_overview(FILE *stream) {
     fprintf(stream, "  %-12s %s\n", commands[command].name, commands[command].summary);
   fprintf(stream, "  %-12s %s\n", "completion", "print shell completion: cvtmesh completion bash");
   fputs(
-      "\n`cvtmesh COMMAND --help` lists a command's options; `cvtmesh --version` prints the version.\n",
+      "\n`cvtmesh COMMAND --help` lists a command's options; `cvtmesh --version` prints the "
+      "version.\n",
       stream);
 }
 

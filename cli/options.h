@@ -40,6 +40,8 @@ typedef struct cli_options {
   cli_list output;
   const char *format; /* of the output `-` */
   const char *picture, *density_out, *report;
+  const char *layers; /* of the picture, split by commas; NULL: the default */
+  int64_t picture_size;
   int svg, dots, unit, ascii;
 
   int method, energy, voronoi, start, periodic;
@@ -62,8 +64,12 @@ typedef struct cli_options {
   char *config_text;
 } cli_options;
 
-typedef enum cli_parsed { CLI_PARSED, CLI_PARSED_HELP, CLI_PARSED_VERSION, CLI_PARSE_FAILED }
-    cli_parsed;
+typedef enum cli_parsed {
+  CLI_PARSED,
+  CLI_PARSED_HELP,
+  CLI_PARSED_VERSION,
+  CLI_PARSE_FAILED
+} cli_parsed;
 
 /* Parses argv[1..] of a subcommand (argv[0] is its name). On CLI_PARSE_FAILED the
  * line is printed and *exit_code set. Free the options in every case. */

@@ -1,0 +1,95 @@
+/* cvtmesh info: what this build can do, and the devices it sees. */
+#include "cli/cli.h"
+#include "cli/report.h"
+#include "density/density.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#if defined(CVTMESH_HAVE_CUDA) && CVTMESH_HAVE_CUDA
+enum { HAVE_CUDA = 1 };
+#else
+enum { HAVE_CUDA = 0 };
+#endif
+
+static const char mesh_formats[] = "obj off ply stl vtk vtu msh svg";
+static const char point_formats[] = "csv npy xyz";
+
+static int reads_tiff(void) { return strstr(cvtm_image_formats(), "tiff") != NULL; }
+
+/* The description of a device, or why it cannot be opened. */
+static int describe(const char *name, char *text, size_t capacity) {
+  cvtm_device *device = NULL;
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_status status = cvtm_device_create(name, 0, &device, &error);
+  snprintf(text, capacity, "%s",
+           status == CVTM_OK ? cvtm_device_description(device) : error.message);
+  cvtm_device_destroy(device);
+  return status == CVTM_OK;
+}
+
+static void add_words(cJSON *object, const char *name, const char *words) {
+  cJSON *array = cJSON_AddArrayToObject(object, name);
+  char word[32];
+  while (*(words += strspn(words, " ")) != '\0') {
+    size_t length = strcspn(words, " ");
+    snprintf(word, sizeof word, "%.*s", (int)length, words);
+    cJSON_AddItemToArray(array, cJSON_CreateString(word));
+    words += length;
+  }
+}
+
+static void add_device(cJSON *array, const char *name) {
+  char text[512];
+  int works = describe(name, text, sizeof text);
+  cJSON *entry = cJSON_CreateObject();
+  cli_json_text(entry, "name", name);
+  cJSON_AddBoolToObject(entry, "works", works);
+  cli_json_text(entry, "description", text);
+  cJSON_AddItemToArray(array, entry);
+}
+
+static int print_json(int cuda_count, const char *reason) {
+  cJSON *info = cJSON_CreateObject();
+  cli_json_text(info, "version", CVTMESH_VERSION);
+  cJSON_AddBoolToObject(info, "cuda", HAVE_CUDA);
+  cJSON_AddBoolToObject(info, "tiff", reads_tiff());
+  add_words(info, "image_formats", cvtm_image_formats());
+  add_words(info, "mesh_formats", mesh_formats);
+  add_words(info, "point_formats", point_formats);
+  cJSON *devices = cJSON_AddArrayToObject(info, "devices");
+  add_device(devices, "cpu");
+  char name[32];
+  for (int k = 0; k < cuda_count; ++k) {
+    snprintf(name, sizeof name, "cuda:%d", k);
+    add_device(devices, name);
+  }
+  cli_json_text(info, "cuda_reason", cuda_count > 0 ? NULL : reason);
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_status status = cli_json_write("-", info, &error);
+  cJSON_Delete(info);
+  return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WRITING, status, &error);
+}
+
+int cli_info(const cli_options *options) {
+  const char *reason = NULL;
+  const int cuda_count = cvtm_cuda_count(&reason);
+  if (options->json) return print_json(cuda_count, reason);
+  char name[32], text[512];
+  printf("cvtmesh %s\n", CVTMESH_VERSION);
+  printf("built with   OpenMP%s%s\n", HAVE_CUDA ? ", CUDA" : "", reads_tiff() ? ", TIFF" : "");
+  printf("reads        %s\n", cvtm_image_formats());
+  printf("meshes       %s\n", mesh_formats);
+  printf("points       %s\n", point_formats);
+  describe("cpu", text, sizeof text);
+  printf("devices      cpu: %s\n", text);
+  for (int k = 0; k < cuda_count; ++k) {
+    snprintf(name, sizeof name, "cuda:%d", k);
+    describe(name, text, sizeof text);
+    printf("             %s: %s\n", name, text);
+  }
+  if (cuda_count == 0)
+    printf("             no CUDA device%s%s\n", reason != NULL ? ": " : "",
+           reason != NULL ? reason : "");
+  return CLI_EXIT_OK;
+}

@@ -1,0 +1,61 @@
+#include "cli/input.h"
+
+#include "density/density.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+cvtm_status cli_read_density(const char *path, cli_options *options, float **density,
+                             cvtm_domain *domain, cvtm_error *error) {
+  *density = NULL;
+  cvtm_image image = {0};
+  cvtm_status status = cvtm_image_read(path, &image, error);
+  if (status != CVTM_OK) return status;
+  cvtm_density_options tone;
+  cvtm_density_defaults(&tone);
+  tone.invert = options->invert;
+  tone.gamma = options->gamma;
+  tone.from = (cvtm_density_from)options->density_from;
+  tone.floor = options->floor;
+  if (tone.from == CVTM_DENSITY_FROM_AUTO)
+    tone.from = image.is_data ? CVTM_DENSITY_FROM_DENSITY : CVTM_DENSITY_FROM_TONE;
+  options->density_from = (int)tone.from;
+  domain->width = image.width;
+  domain->height = image.height;
+  domain->periodic = options->periodic;
+  status = cvtm_density_from_image(&image, &tone, path, density, error);
+  cvtm_image_free(&image);
+  return status;
+}
+
+/* A side that holds coordinates up to `largest`; 0 if no domain does. */
+static int side_for(double largest) {
+  if (!(largest <= CVTM_MAX_SIDE)) return 0;
+  return largest <= 1 ? 1 : (int)ceil(largest);
+}
+
+cvtm_status cli_domain_of_points(const cli_options *options, const char *path, const double *points,
+                                 int64_t count, cvtm_domain *domain, cvtm_error *error) {
+  double largest[2] = {0, 0};
+  for (int64_t i = 0; i < 2 * count; ++i)
+    if (points[i] > largest[i % 2]) largest[i % 2] = points[i];
+  domain->width = options->width > 0 ? (int)options->width : side_for(largest[0]);
+  domain->height = options->height > 0 ? (int)options->height : side_for(largest[1]);
+  domain->periodic = options->periodic;
+  if (domain->width > 0 && domain->height > 0) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_INPUT,
+                   "%s: coordinates up to %g, %g are beyond the largest domain, %d x %d pixels",
+                   path, largest[0], largest[1], CVTM_MAX_SIDE, CVTM_MAX_SIDE);
+}
+
+cvtm_status cli_require_inside(const char *path, const double *points, int64_t count,
+                               cvtm_domain domain, cvtm_error *error) {
+  for (int64_t i = 0; i < count; ++i) {
+    double x = points[2 * i], y = points[2 * i + 1];
+    if (x >= 0 && x <= domain.width && y >= 0 && y <= domain.height) continue;
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: point %lld at %g, %g is outside the image of %d x %d pixels", path,
+                     (long long)i + 1, x, y, domain.width, domain.height);
+  }
+  return CVTM_OK;
+}

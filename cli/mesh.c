@@ -1,0 +1,97 @@
+/* cvtmesh mesh: the Delaunay triangulation of a point file. */
+#include "cli/cli.h"
+#include "cli/input.h"
+#include "cli/output.h"
+#include "cli/report.h"
+#include "meshes/mesh_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct meshing {
+  cli_options options;
+  cvtm_domain domain;
+  double *points;
+  int64_t count;
+  cvtm_mesh mesh;
+  cvtm_cells cells;
+  cvtm_quality quality;
+  double seconds;
+} meshing;
+
+static cvtm_status write_report(const meshing *m, cvtm_error *error) {
+  if (m->options.report == NULL) return CVTM_OK;
+  cJSON *report = cJSON_CreateObject();
+  cli_json_text(report, "version", CVTMESH_VERSION);
+  cli_json_options(report, &m->options);
+  cli_json_integer(report, "width", m->domain.width);
+  cli_json_integer(report, "height", m->domain.height);
+  cli_json_integer(report, "sites", m->count);
+  cli_json_integer(report, "triangles", m->mesh.triangle_count);
+  cli_json_integer(report, "coincident_sites", m->mesh.coincident_count);
+  cJSON_AddBoolToObject(report, "collinear", m->mesh.collinear != 0);
+  cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
+  cli_json_real(seconds, "mesh", m->seconds);
+  cli_json_quality(report, &m->quality);
+  cvtm_status status = cli_json_write(m->options.report, report, error);
+  cJSON_Delete(report);
+  return status;
+}
+
+static void print_summary(const meshing *m) {
+  const cvtm_quality_figures *all = &m->quality.all;
+  fprintf(stderr, "%s: %lld points, %lld triangles in %.3f seconds\n", m->options.input,
+          (long long)m->count, (long long)m->mesh.triangle_count, m->seconds);
+  if (all->triangles > 0)
+    fprintf(stderr, "  smallest angle %.3g degrees, mean %.1f; mean Q %.4f\n", all->min_angle,
+            all->mean_min_angle, all->mean_q);
+  if (m->mesh.coincident_count > 0)
+    fprintf(stderr, "  %lld points share another's place and have no triangle\n",
+            (long long)m->mesh.coincident_count);
+  if (m->mesh.collinear) fprintf(stderr, "  all points lie on one line: there is no triangle\n");
+}
+
+/* Cells serve pictures; points outside the domain have empty ones. */
+static cvtm_status triangulate(meshing *m, cvtm_error *error) {
+  double start = cli_seconds();
+  cvtm_status status = cvtm_delaunay(m->points, m->count, &m->mesh, error);
+  m->seconds = cli_seconds() - start;
+  if (status == CVTM_OK) status = cvtm_cells_create(&m->mesh, m->domain, &m->cells, error);
+  if (status == CVTM_OK) status = cvtm_quality_compute(&m->mesh, &m->domain, &m->quality, error);
+  return status;
+}
+
+static int perform(meshing *m) {
+  cli_options *options = &m->options;
+  if (options->output.count == 0 && options->report == NULL)
+    return cli_usage_error(CLI_MESH, "--output is missing");
+  int code = cli_outputs_check(options);
+  if (code != CLI_EXIT_OK) return code;
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_status status = cvtm_points_read(options->input, &m->points, &m->count, &error);
+  if (status == CVTM_OK)
+    status = cli_domain_of_points(options, options->input, m->points, m->count, &m->domain, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
+  options->width = m->domain.width;
+  options->height = m->domain.height;
+  status = triangulate(m, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
+  const cli_scene scene = {options, m->domain, m->points, m->count,
+                           NULL,    NULL,      &m->mesh,  &m->cells};
+  status = cli_scene_write(&scene, &error);
+  if (status == CVTM_OK) status = write_report(m, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
+  if (!options->quiet) print_summary(m);
+  return CLI_EXIT_OK;
+}
+
+int cli_mesh(const cli_options *options) {
+  meshing m;
+  memset(&m, 0, sizeof m);
+  m.options = *options;
+  int code = perform(&m);
+  cvtm_cells_free(&m.cells);
+  cvtm_mesh_free(&m.mesh);
+  free(m.points);
+  return code;
+}

@@ -1,0 +1,234 @@
+#define _XOPEN_SOURCE 700
+
+#include "cli/output.h"
+
+#include "base/file.h"
+#include "cli/cli.h"
+#include "meshes/mesh_file.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int is_stream(const char *path) { return strcmp(path, "-") == 0; }
+
+cli_output_kind cli_output_kind_of(const cli_options *options, const char *path) {
+  char name[64], buffer[64];
+  if (is_stream(path)) {
+    snprintf(name, sizeof name, "stdout.%s", options->format);
+    path = name;
+  }
+  const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
+  const int png = strcmp(extension, "png") == 0;
+  if (options->command == CLI_VORONOI) {
+    if (png) return CLI_OUTPUT_PICTURE;
+    if (strcmp(extension, "npy") == 0) return CLI_OUTPUT_LABELS;
+    return strcmp(extension, "ppm") == 0 ? CLI_OUTPUT_PPM : CLI_OUTPUT_UNKNOWN;
+  }
+  if (strcmp(extension, "svg") == 0) return CLI_OUTPUT_SVG;
+  if (png) return CLI_OUTPUT_PICTURE;
+  if (cvtm_mesh_format_known(path)) return CLI_OUTPUT_MESH;
+  return cvtm_points_format_known(path) ? CLI_OUTPUT_POINTS : CLI_OUTPUT_UNKNOWN;
+}
+
+/* Creates and removes the temporary file that writing `path` would begin with. */
+static cvtm_status probe(const char *path, cvtm_error *error) {
+  struct stat found;
+  if (is_stream(path)) return CVTM_OK;
+  /* Pipes and devices are opened once, to be written. */
+  if (lstat(path, &found) == 0 && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode))
+    return CVTM_OK;
+  cvtm_output *output;
+  cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status == CVTM_OK) cvtm_output_abort(output);
+  return status;
+}
+
+typedef struct output_names {
+  const char *item[CLI_LIST_MAX + 3];
+  int count;
+} output_names;
+
+static void add_name(output_names *names, const char *path) {
+  if (path != NULL) names->item[names->count++] = path;
+}
+
+static int has_extension(const char *path, const char *wanted) {
+  char buffer[64];
+  return path == NULL || strcmp(cvtm_file_extension(path, buffer, sizeof buffer), wanted) == 0;
+}
+
+static int check_extensions(const cli_options *options) {
+  for (int k = 0; k < options->output.count; ++k) {
+    const char *path = options->output.item[k];
+    if (cli_output_kind_of(options, path) != CLI_OUTPUT_UNKNOWN) continue;
+    if (is_stream(path))
+      return cli_usage_error(options->command, "--format: '%s' is not a format written here",
+                             options->format);
+    return cli_usage_error(options->command, "%s: the extension names no format written here",
+                           path);
+  }
+  if (!has_extension(options->picture, "png"))
+    return cli_usage_error(options->command, "%s: --picture is written as .png", options->picture);
+  if (!has_extension(options->density_out, "npy"))
+    return cli_usage_error(options->command, "%s: --density-out is written as .npy",
+                           options->density_out);
+  return CLI_EXIT_OK;
+}
+
+static unsigned layer_bit(const char *name, size_t length) {
+  static const struct {
+    const char *name;
+    unsigned bit;
+  } layers[] = {{"density", CVTM_PICTURE_DENSITY},       {"cells", CVTM_PICTURE_CELLS},
+                {"cell-edges", CVTM_PICTURE_CELL_EDGES}, {"triangles", CVTM_PICTURE_TRIANGLES},
+                {"mesh-edges", CVTM_PICTURE_MESH_EDGES}, {"sites", CVTM_PICTURE_SITES},
+                {"stipples", CVTM_PICTURE_STIPPLES}};
+  for (size_t k = 0; k < sizeof layers / sizeof layers[0]; ++k)
+    if (strlen(layers[k].name) == length && strncmp(layers[k].name, name, length) == 0)
+      return layers[k].bit;
+  return 0;
+}
+
+int cli_picture_options(const cli_options *options, cvtm_picture_options *picture) {
+  cvtm_picture_defaults(picture);
+  picture->long_side = (int)options->picture_size;
+  picture->invert = options->invert;
+  if (options->layers == NULL) return CLI_EXIT_OK;
+  picture->layers = 0;
+  for (const char *name = options->layers;; ++name) {
+    size_t length = strcspn(name, ",");
+    unsigned bit = layer_bit(name, length);
+    if (bit == 0)
+      return cli_usage_error(options->command, "--layers: there is no layer '%.*s'", (int)length,
+                             name);
+    picture->layers |= bit;
+    name += length;
+    if (*name == '\0') return CLI_EXIT_OK;
+  }
+}
+
+int cli_outputs_check(const cli_options *options) {
+  int code = check_extensions(options);
+  if (code != CLI_EXIT_OK) return code;
+  cvtm_picture_options picture;
+  code = cli_picture_options(options, &picture);
+  if (code != CLI_EXIT_OK) return code;
+  output_names names = {{NULL}, 0};
+  for (int k = 0; k < options->output.count; ++k) add_name(&names, options->output.item[k]);
+  add_name(&names, options->picture);
+  add_name(&names, options->density_out);
+  add_name(&names, options->report);
+  for (int a = 0; a < names.count; ++a)
+    for (int b = 0; b < a; ++b) {
+      if (strcmp(names.item[a], names.item[b]) != 0) continue;
+      if (is_stream(names.item[a]))
+        return cli_usage_error(options->command, "two outputs go to standard output");
+      return cli_usage_error(options->command, "%s: named for two outputs", names.item[a]);
+    }
+  for (int k = 0; k < names.count; ++k) {
+    cvtm_error error = {CVTM_OK, ""};
+    cvtm_status status = probe(names.item[k], &error);
+    if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
+  }
+  return CLI_EXIT_OK;
+}
+
+static cvtm_status copy_to_stdout(const char *path, cvtm_error *error) {
+  FILE *file = fopen(path, "rb");
+  if (file == NULL) return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
+  char block[1 << 14];
+  size_t size;
+  int good = 1;
+  while (good && (size = fread(block, 1, sizeof block, file)) > 0)
+    good = fwrite(block, 1, size, stdout) == size;
+  good = good && !ferror(file) && fflush(stdout) == 0;
+  fclose(file);
+  if (good) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_IO, "standard output: cannot write");
+}
+
+cvtm_status cli_output_write(const cli_options *options, const char *path, cli_writer writer,
+                             void *context, cvtm_error *error) {
+  if (!is_stream(path)) return writer(context, path, error);
+  const char *place = getenv("TMPDIR");
+  char directory[512], file[600];
+  int length = snprintf(directory, sizeof directory, "%s/cvtmesh-XXXXXX",
+                        place != NULL && *place != '\0' ? place : "/tmp");
+  if (length < 0 || (size_t)length >= sizeof directory || mkdtemp(directory) == NULL)
+    return cvtm_fail(error, CVTM_ERROR_IO, "standard output: no temporary directory");
+  snprintf(file, sizeof file, "%s/stdout.%s", directory, options->format);
+  cvtm_status status = writer(context, file, error);
+  if (status == CVTM_OK) status = copy_to_stdout(file, error);
+  (void)remove(file);
+  (void)rmdir(directory);
+  return status;
+}
+
+/* Radii of stipples whose area follows the cell's mass; NULL if there is no memory. */
+static double *mass_radii(const cli_scene *scene) {
+  double *radius = malloc((size_t)scene->count * sizeof *radius);
+  if (radius == NULL) return NULL;
+  double total = 0;
+  for (int64_t i = 0; i < scene->count; ++i) total += scene->mass[i];
+  const double area = (double)scene->domain.width * scene->domain.height;
+  const double mean = total / (double)scene->count;
+  const double scale = 0.35 * sqrt(area / (double)scene->count);
+  for (int64_t i = 0; i < scene->count; ++i)
+    radius[i] = mean > 0 ? scale * sqrt(scene->mass[i] / mean) : scale;
+  return radius;
+}
+
+static cvtm_status write_svg(const cli_scene *scene, const char *path, cvtm_error *error) {
+  const cvtm_svg_kind kind = (cvtm_svg_kind)scene->options->svg;
+  double *radius = NULL;
+  if (kind == CVTM_SVG_STIPPLES && scene->options->dots == 1 && scene->mass != NULL) {
+    radius = mass_radii(scene);
+    if (radius == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  }
+  cvtm_status status =
+      cvtm_svg_write(path, kind, scene->mesh, scene->cells, radius, scene->domain, error);
+  free(radius);
+  return status;
+}
+
+static cvtm_status write_picture(const cli_scene *scene, const char *path, cvtm_error *error) {
+  cvtm_picture_options picture;
+  if (cli_picture_options(scene->options, &picture) != CLI_EXIT_OK)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown layer", path);
+  return cvtm_picture_write(path, scene->density, scene->domain, scene->mesh, scene->cells,
+                            &picture, error);
+}
+
+static cvtm_status write_scene_file(void *context, const char *path, cvtm_error *error) {
+  const cli_scene *scene = context;
+  switch (cli_output_kind_of(scene->options, path)) {
+    case CLI_OUTPUT_MESH: {
+      const cvtm_mesh_file_options how = {scene->domain, scene->options->unit,
+                                          scene->options->ascii, scene->mass};
+      return cvtm_mesh_write(path, scene->mesh, &how, error);
+    }
+    case CLI_OUTPUT_POINTS:
+      return cvtm_points_write(path, scene->sites, scene->count, error);
+    case CLI_OUTPUT_SVG:
+      return write_svg(scene, path, error);
+    case CLI_OUTPUT_PICTURE:
+      return write_picture(scene, path, error);
+    default:
+      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown format", path);
+  }
+}
+
+cvtm_status cli_scene_write(const cli_scene *scene, cvtm_error *error) {
+  cli_scene context = *scene;
+  const cli_options *options = scene->options;
+  cvtm_status status = CVTM_OK;
+  for (int k = 0; k < options->output.count && status == CVTM_OK; ++k)
+    status = cli_output_write(options, options->output.item[k], write_scene_file, &context, error);
+  if (status == CVTM_OK && options->picture != NULL)
+    status = write_picture(scene, options->picture, error);
+  return status;
+}

@@ -1,0 +1,52 @@
+/* The files a subcommand writes: what each extension means, checks before any work,
+ * and `-` as a stream. */
+#ifndef CVTMESH_CLI_OUTPUT_H
+#define CVTMESH_CLI_OUTPUT_H
+
+#include "base/status.h"
+#include "cli/options.h"
+#include "cli/picture.h"
+
+typedef enum cli_output_kind {
+  CLI_OUTPUT_UNKNOWN,
+  CLI_OUTPUT_MESH,
+  CLI_OUTPUT_POINTS,
+  CLI_OUTPUT_SVG,
+  CLI_OUTPUT_PICTURE,
+  CLI_OUTPUT_LABELS,
+  CLI_OUTPUT_PPM
+} cli_output_kind;
+
+/* What `path` (or, for `-`, --format) names, as this subcommand understands it. */
+cli_output_kind cli_output_kind_of(const cli_options *options, const char *path);
+
+/* Refuses unknown extensions, a file named twice and two outputs to stdout
+ * (CLI_EXIT_USAGE), then files that cannot be created (CLI_EXIT_FAILURE). Prints
+ * the reason; CLI_EXIT_OK if all is well. */
+int cli_outputs_check(const cli_options *options);
+
+/* --layers and --picture-size; CLI_EXIT_USAGE after a message. */
+int cli_picture_options(const cli_options *options, cvtm_picture_options *picture);
+
+/* Writes one output under a name of its format; for `-` that is a temporary file
+ * whose contents then go to stdout. */
+typedef cvtm_status (*cli_writer)(void *context, const char *path, cvtm_error *error);
+cvtm_status cli_output_write(const cli_options *options, const char *path, cli_writer writer,
+                             void *context, cvtm_error *error);
+
+/* What the mesh outputs of a subcommand show; members that it has no use for are NULL. */
+typedef struct cli_scene {
+  const cli_options *options;
+  cvtm_domain domain;
+  const double *sites; /* 2 * count: written by point formats, unlike the mesh's not snapped */
+  int64_t count;
+  const float *density;
+  const double *mass;
+  const cvtm_mesh *mesh;
+  const cvtm_cells *cells;
+} cli_scene;
+
+/* Writes every -o and --picture. */
+cvtm_status cli_scene_write(const cli_scene *scene, cvtm_error *error);
+
+#endif

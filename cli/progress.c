@@ -1,0 +1,105 @@
+#define _XOPEN_SOURCE 700
+
+#include "cli/progress.h"
+
+#include "cli/cli.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t stop_requested;
+
+static void request_stop(int number) {
+  (void)number;
+  stop_requested = 1;
+}
+
+void cli_catch_signals(void) {
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = request_stop;
+  action.sa_flags = SA_RESTART | (int)SA_RESETHAND;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, NULL);
+  sigaction(SIGTERM, &action, NULL);
+}
+
+int cli_interrupted(void) { return stop_requested != 0; }
+
+void cli_progress_start(cli_progress *progress, const cli_options *options, double bound) {
+  memset(progress, 0, sizeof *progress);
+  progress->verbose = options->verbose && !options->quiet;
+  progress->line = !options->quiet && !options->verbose && isatty(STDERR_FILENO);
+  progress->bound = bound;
+  progress->max_iterations = options->iterations;
+  progress->max_seconds = options->time_limit;
+  progress->start = cli_seconds();
+}
+
+/* False if there was no memory; the history then ends here. */
+static int remember(cli_progress *progress, const cvtm_cvt_record *record) {
+  if (progress->count == progress->capacity) {
+    int64_t capacity = progress->capacity > 0 ? 2 * progress->capacity : 256;
+    cvtm_cvt_record *grown =
+        realloc(progress->history, (size_t)capacity * sizeof *progress->history);
+    if (grown == NULL) return 0;
+    progress->history = grown;
+    progress->capacity = capacity;
+  }
+  progress->history[progress->count++] = *record;
+  return 1;
+}
+
+/* Seconds until the nearest limit, at the pace so far; -1 if unknown. */
+static double time_left(const cli_progress *progress, int64_t iteration, double elapsed) {
+  double left = -1;
+  if (progress->max_iterations > 0 && iteration > 0)
+    left = elapsed / (double)iteration * (double)(progress->max_iterations - iteration);
+  if (progress->max_seconds > 0) {
+    double by_time = progress->max_seconds - elapsed;
+    if (by_time < 0) by_time = 0;
+    if (left < 0 || by_time < left) left = by_time;
+  }
+  return left;
+}
+
+static void draw(cli_progress *progress, const cvtm_cvt_record *record, double now) {
+  double left = time_left(progress, record->iteration, now - progress->start);
+  fprintf(stderr, "\riteration %lld  ratio %.6f  gradient %.2e px", (long long)record->iteration,
+          record->energy / progress->bound, record->gradient_norm);
+  if (left >= 0) {
+    long long seconds = (long long)(left + 0.5);
+    fprintf(stderr, "  at most %lld:%02lld left", seconds / 60, seconds % 60);
+  }
+  fputs("\033[K", stderr);
+  fflush(stderr);
+  progress->drawn = 1;
+  progress->shown = now;
+}
+
+int cli_progress_monitor(void *context, const cvtm_cvt_record *record) {
+  cli_progress *progress = context;
+  int remembered = remember(progress, record);
+  if (progress->verbose)
+    fprintf(stderr, "iteration %lld  ratio %.9f  gradient %.3e px  step %.3g\n",
+            (long long)record->iteration, record->energy / progress->bound, record->gradient_norm,
+            record->step);
+  if (progress->line) {
+    double now = cli_seconds();
+    if (now - progress->shown > 0.1) draw(progress, record, now);
+  }
+  return !remembered || cli_interrupted();
+}
+
+void cli_progress_finish(cli_progress *progress) {
+  if (progress->drawn) fputs("\r\033[K", stderr);
+  progress->drawn = 0;
+}
+
+void cli_progress_free(cli_progress *progress) {
+  free(progress->history);
+  progress->history = NULL;
+  progress->count = progress->capacity = 0;
+}

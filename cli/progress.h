@@ -1,0 +1,32 @@
+/* The optimiser's monitor: the history, the progress line, and Ctrl-C. */
+#ifndef CVTMESH_CLI_PROGRESS_H
+#define CVTMESH_CLI_PROGRESS_H
+
+#include "cli/options.h"
+#include "cvt/cvt.h"
+
+typedef struct cli_progress {
+  int line;    /* nonzero: one line on stderr, rewritten */
+  int verbose; /* nonzero: a line for every iteration */
+  double bound;
+  int64_t max_iterations; /* 0: none */
+  double max_seconds;     /* 0: none */
+  double start, shown;    /* clock */
+  int drawn;              /* a progress line stands on the terminal */
+  cvtm_cvt_record *history;
+  int64_t count, capacity;
+} cli_progress;
+
+/* bound: energies are shown as ratios to it. The line needs a terminal on stderr. */
+void cli_progress_start(cli_progress *progress, const cli_options *options, double bound);
+/* A cvtm_cvt_monitor; context is the cli_progress. Asks to stop after a signal. */
+int cli_progress_monitor(void *context, const cvtm_cvt_record *record);
+/* Takes the line off the terminal; the history stays. */
+void cli_progress_finish(cli_progress *progress);
+void cli_progress_free(cli_progress *progress);
+
+/* From now on the first SIGINT or SIGTERM only asks to stop; a second one kills. */
+void cli_catch_signals(void);
+int cli_interrupted(void);
+
+#endif

@@ -1,0 +1,133 @@
+#include "cli/report.h"
+
+#include "base/file.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The shortest of 15 to 17 digits that gives the same double; false if there is no number. */
+static int number_text(double value, char *text, size_t capacity) {
+  if (!isfinite(value)) return 0;
+  for (int digits = 15; digits <= 17; ++digits) {
+    snprintf(text, capacity, "%.*g", digits, value);
+    if (strtod(text, NULL) == value) break;
+  }
+  return 1;
+}
+
+void cli_json_real(cJSON *object, const char *name, double value) {
+  char text[40];
+  if (number_text(value, text, sizeof text))
+    cJSON_AddRawToObject(object, name, text);
+  else
+    cJSON_AddNullToObject(object, name);
+}
+
+void cli_json_integer(cJSON *object, const char *name, int64_t value) {
+  char text[32];
+  snprintf(text, sizeof text, "%lld", (long long)value);
+  cJSON_AddRawToObject(object, name, text);
+}
+
+void cli_json_text(cJSON *object, const char *name, const char *value) {
+  if (value != NULL)
+    cJSON_AddStringToObject(object, name, value);
+  else
+    cJSON_AddNullToObject(object, name);
+}
+
+static void add_histogram(cJSON *object, const char *name, const int64_t *bins, int count) {
+  cJSON *array = cJSON_AddArrayToObject(object, name);
+  for (int k = 0; k < count; ++k) cJSON_AddItemToArray(array, cJSON_CreateNumber((double)bins[k]));
+}
+
+static void add_figures(cJSON *object, const char *name, const cvtm_quality_figures *figures,
+                        const cvtm_quality *quality) {
+  const double none = figures->triangles > 0 ? 0 : NAN; /* no triangle, no figure */
+  cJSON *entry = cJSON_AddObjectToObject(object, name);
+  cli_json_real(entry, "min_angle", figures->min_angle + none);
+  cli_json_real(entry, "mean_min_angle", figures->mean_min_angle + none);
+  cli_json_real(entry, "min_q", figures->min_q + none);
+  cli_json_real(entry, "mean_q", figures->mean_q + none);
+  cli_json_real(entry, "degree6_share",
+                quality->interior_vertices > 0 ? quality->degree6_share : NAN);
+  cli_json_integer(entry, "triangles", figures->triangles);
+  cli_json_integer(entry, "vertices", quality->vertices);
+  cli_json_integer(entry, "interior_vertices", quality->interior_vertices);
+  cli_json_real(entry, "min_area", figures->min_area + none);
+  cli_json_real(entry, "mean_area", figures->mean_area + none);
+  cli_json_real(entry, "max_area", figures->max_area + none);
+  cli_json_real(entry, "max_aspect", figures->max_aspect + none);
+  cli_json_integer(entry, "degenerate", figures->degenerate);
+  add_histogram(entry, "angle_histogram", figures->angle_histogram, CVTM_ANGLE_BINS);
+  add_histogram(entry, "degree_histogram", quality->degree_histogram,
+                (int)(sizeof quality->degree_histogram / sizeof quality->degree_histogram[0]));
+}
+
+void cli_json_quality(cJSON *object, const cvtm_quality *quality) {
+  add_figures(object, "quality", &quality->inner, quality);
+  add_figures(object, "quality_all", &quality->all, quality);
+}
+
+/* JSON names have underscores where the command line has dashes. */
+static const char *key_of(const char *name, char *key, size_t capacity) {
+  snprintf(key, capacity, "%s", name);
+  for (char *c = key; *c != '\0'; ++c)
+    if (*c == '-') *c = '_';
+  return key;
+}
+
+static void visit_flag(void *context, const char *name, int value) {
+  char key[64];
+  cJSON_AddBoolToObject(context, key_of(name, key, sizeof key), value);
+}
+
+static void visit_integer(void *context, const char *name, int64_t value) {
+  char key[64];
+  cli_json_integer(context, key_of(name, key, sizeof key), value);
+}
+
+static void visit_real(void *context, const char *name, double value) {
+  char key[64];
+  cli_json_real(context, key_of(name, key, sizeof key), value);
+}
+
+static void visit_text(void *context, const char *name, const char *value) {
+  char key[64];
+  cli_json_text(context, key_of(name, key, sizeof key), value);
+}
+
+static void visit_list(void *context, const char *name, const cli_list *value) {
+  char key[64];
+  cJSON *array = cJSON_AddArrayToObject(context, key_of(name, key, sizeof key));
+  for (int k = 0; k < value->count; ++k)
+    cJSON_AddItemToArray(array, cJSON_CreateString(value->item[k]));
+}
+
+void cli_json_options(cJSON *object, const cli_options *options) {
+  cJSON *entry = cJSON_AddObjectToObject(object, "options");
+  cli_json_text(entry, "input", options->input);
+  const cli_option_visitor visitor = {entry,      visit_flag, visit_integer,
+                                      visit_real, visit_text, visit_list};
+  cli_options_visit(options, &visitor);
+}
+
+void cli_json_device(cJSON *object, const cvtm_device *device) {
+  cli_json_text(object, "device", cvtm_device_name(device));
+  cli_json_text(object, "device_description", cvtm_device_description(device));
+}
+
+cvtm_status cli_json_write(const char *path, const cJSON *object, cvtm_error *error) {
+  char *text = cJSON_Print(object);
+  if (text == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  cvtm_output *output;
+  cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status == CVTM_OK) {
+    fprintf(cvtm_output_stream(output), "%s\n", text);
+    status = cvtm_output_commit(output, error);
+  }
+  cJSON_free(text);
+  return status;
+}

@@ -1,0 +1,26 @@
+/* JSON reports: numbers that read back to the same bits, null for what is not finite. */
+#ifndef CVTMESH_CLI_REPORT_H
+#define CVTMESH_CLI_REPORT_H
+
+#include "base/device.h"
+#include "base/status.h"
+#include "cli/options.h"
+#include "meshes/mesh.h"
+
+#include <cjson/cJSON.h>
+
+void cli_json_real(cJSON *object, const char *name, double value);
+void cli_json_integer(cJSON *object, const char *name, int64_t value);
+void cli_json_text(cJSON *object, const char *name, const char *value); /* NULL: null */
+
+/* Adds `quality` (triangles whose circumcentre lies in the domain) and `quality_all`. */
+void cli_json_quality(cJSON *object, const cvtm_quality *quality);
+/* Adds `options`: every option of the subcommand with the value that was in effect. */
+void cli_json_options(cJSON *object, const cli_options *options);
+/* Adds `device` (cpu, cuda:0) and `device_description`. */
+void cli_json_device(cJSON *object, const cvtm_device *device);
+
+/* Writes the object to a file or, for `-`, to stdout. */
+cvtm_status cli_json_write(const char *path, const cJSON *object, cvtm_error *error);
+
+#endif

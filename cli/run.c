@@ -1,0 +1,397 @@
+/* cvtmesh run: density image -> centroidal Voronoi tessellation -> files. */
+#include "base/npy.h"
+#include "cli/cli.h"
+#include "cli/input.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "cli/report.h"
+#include "cvt/cvt.h"
+#include "meshes/mesh_file.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* code, name in the report's `seconds` */
+#define PHASE_LIST(X)               \
+  X(PHASE_READ, "read")             \
+  X(PHASE_SAMPLE, "sample")         \
+  X(PHASE_OPTIMIZE, "optimize")     \
+  X(PHASE_EVALUATION, "evaluation") \
+  X(PHASE_MESH, "mesh")             \
+  X(PHASE_WRITE, "write")
+
+typedef enum phase {
+#define PHASE_CODE(code, name) code,
+  PHASE_LIST(PHASE_CODE)
+#undef PHASE_CODE
+      PHASE_COUNT
+} phase;
+
+static const char *const phase_names[] = {
+#define PHASE_NAME(code, name) name,
+    PHASE_LIST(PHASE_NAME)
+#undef PHASE_NAME
+};
+
+typedef struct run {
+  cli_options options; /* becomes the values that were in effect */
+  cvtm_device *device;
+  cvtm_domain domain;
+  float *density;
+  double *sites;
+  int64_t count, fixed;
+  double bound;
+  cvtm_cvt *cvt;
+  cvtm_cvt_result result;
+  const char *stop_reason;
+  double energy, energy_pixel; /* of the final sites */
+  double *mass, *centroid;
+  cvtm_mesh mesh;
+  cvtm_cells cells;
+  cvtm_quality quality;
+  cli_progress progress;
+  double seconds[PHASE_COUNT], start, phase_start;
+} run;
+
+static void end_phase(run *r, phase which) {
+  double now = cli_seconds();
+  r->seconds[which] += now - r->phase_start;
+  r->phase_start = now;
+}
+
+static int check_options(const cli_options *options) {
+  if (options->points == 0 && options->init == NULL && options->fixed == NULL)
+    return cli_usage_error(options->command, "--points is missing");
+  if (options->output.count == 0 && options->picture == NULL && options->density_out == NULL &&
+      options->report == NULL)
+    return cli_usage_error(options->command, "--output is missing");
+  return cli_outputs_check(options);
+}
+
+/* Fixed sites first, then those of --init, else room for samples. */
+static int place_given_sites(run *r, double **samples, int64_t *sample_count) {
+  cli_options *options = &r->options;
+  cvtm_error error = {CVTM_OK, ""};
+  double *fixed = NULL, *init = NULL;
+  int64_t init_count = 0;
+  cvtm_status status = CVTM_OK;
+  int code = CLI_EXIT_OK;
+  if (options->fixed != NULL) {
+    status = cvtm_points_read(options->fixed, &fixed, &r->fixed, &error);
+    if (status == CVTM_OK)
+      status = cli_require_inside(options->fixed, fixed, r->fixed, r->domain, &error);
+  }
+  if (status == CVTM_OK && options->init != NULL)
+    status = cvtm_points_read(options->init, &init, &init_count, &error);
+  r->count = options->points > 0 ? options->points : r->fixed + init_count;
+  if (status != CVTM_OK) {
+    code = cli_failed(CLI_READING, status, &error);
+  } else if (r->fixed > r->count) {
+    code = cli_usage_error(CLI_RUN, "%s: %lld fixed sites are more than the %lld of --points",
+                           options->fixed, (long long)r->fixed, (long long)r->count);
+  } else if (init_count > 0 && r->fixed + init_count != r->count) {
+    code = cli_usage_error(CLI_RUN,
+                           "%s: %lld sites, fixed ones included, are not the %lld of --points",
+                           options->init, (long long)(r->fixed + init_count), (long long)r->count);
+  } else {
+    r->sites = malloc(2 * (size_t)r->count * sizeof *r->sites);
+    if (r->sites == NULL) {
+      cvtm_fail(&error, CVTM_ERROR_MEMORY, "out of memory for %lld sites", (long long)r->count);
+      code = cli_failed(CLI_WORKING, error.status, &error);
+    } else {
+      const size_t pair = 2 * sizeof *r->sites;
+      if (r->fixed > 0) memcpy(r->sites, fixed, (size_t)r->fixed * pair);
+      if (init_count > 0) memcpy(r->sites + 2 * r->fixed, init, (size_t)init_count * pair);
+      *samples = r->sites + 2 * (r->fixed + init_count);
+      *sample_count = r->count - r->fixed - init_count;
+    }
+  }
+  free(fixed);
+  free(init);
+  return code;
+}
+
+static int read_input(run *r) {
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_status status =
+      cli_read_density(r->options.input, &r->options, &r->density, &r->domain, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
+  return CLI_EXIT_OK;
+}
+
+static int place_sites(run *r) {
+  double *samples = NULL;
+  int64_t sample_count = 0;
+  int code = place_given_sites(r, &samples, &sample_count);
+  if (code != CLI_EXIT_OK || sample_count == 0) return code;
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_status status =
+      cvtm_cvt_sample(r->domain, r->density, sample_count, (uint64_t)r->options.seed,
+                      (cvtm_cvt_start)r->options.start, samples, &error);
+  return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WORKING, status, &error);
+}
+
+/* Energy of the sites as they are, with masses and centroids. */
+static cvtm_status evaluate(run *r, cvtm_cvt_energy energy, cvtm_voronoi_method voronoi,
+                            double *value) {
+  const cvtm_cvt_moments moments = {r->mass, r->centroid, NULL};
+  return cvtm_cvt_evaluate(r->cvt, r->sites, r->count, energy, voronoi, value, &moments);
+}
+
+/* For --iterations 0 and when every site is fixed: the start is the result. */
+static cvtm_status keep_start(run *r) {
+  cvtm_cvt_record record = {0, 0, 0, 0};
+  cvtm_status status = evaluate(r, (cvtm_cvt_energy)r->options.energy,
+                                (cvtm_voronoi_method)r->options.voronoi, &record.energy);
+  if (status != CVTM_OK) return status;
+  for (int64_t i = r->fixed; i < r->count; ++i) {
+    double dx = fabs(r->centroid[2 * i] - r->sites[2 * i]);
+    double dy = fabs(r->centroid[2 * i + 1] - r->sites[2 * i + 1]);
+    if (r->domain.periodic) {
+      dx = fmin(dx, fabs(r->domain.width - dx));
+      dy = fmin(dy, fabs(r->domain.height - dy));
+    }
+    record.gradient_norm = fmax(record.gradient_norm, hypot(dx, dy));
+  }
+  r->result.stop = r->fixed == r->count ? CVTM_STOP_GRADIENT : CVTM_STOP_ITERATIONS;
+  r->result.evaluations = 1;
+  r->result.objective = record.energy;
+  r->result.gradient_norm = record.gradient_norm;
+  (void)cli_progress_monitor(&r->progress, &record);
+  return CVTM_OK;
+}
+
+static cvtm_status optimize(run *r) {
+  cvtm_cvt_options how;
+  cvtm_cvt_defaults(&how);
+  how.method = (cvtm_cvt_method)r->options.method;
+  how.energy = (cvtm_cvt_energy)r->options.energy;
+  how.voronoi = (cvtm_voronoi_method)r->options.voronoi;
+  how.max_iterations = r->options.iterations;
+  how.tolerance = r->options.tolerance;
+  how.gradient_tolerance = r->options.gradient_tolerance;
+  how.max_seconds = r->options.time_limit;
+  how.fixed = r->fixed;
+  how.monitor = cli_progress_monitor;
+  how.monitor_context = &r->progress;
+  return cvtm_cvt_optimize(r->cvt, &how, r->sites, r->count, &r->result);
+}
+
+static cvtm_status solve(run *r) {
+  cvtm_error *error = cvtm_device_error(r->device);
+  r->mass = malloc((size_t)r->count * sizeof *r->mass);
+  r->centroid = malloc(2 * (size_t)r->count * sizeof *r->centroid);
+  if (r->mass == NULL || r->centroid == NULL)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for %lld sites", (long long)r->count);
+  cvtm_status status = cvtm_cvt_create(r->device, r->domain, r->density, r->count, &r->cvt);
+  if (status != CVTM_OK) return status;
+  r->bound = cvtm_cvt_energy_bound(r->domain, r->density, r->count);
+  cli_progress_start(&r->progress, &r->options, r->bound);
+  const int hold = r->options.iterations == 0 || r->fixed == r->count;
+  status = hold ? keep_start(r) : optimize(r);
+  cli_progress_finish(&r->progress);
+  r->stop_reason =
+      r->result.stop == CVTM_STOP_REQUEST ? "interrupted" : cvtm_stop_name(r->result.stop);
+  return status;
+}
+
+static cvtm_status evaluate_result(run *r) {
+  cvtm_status status = evaluate(r, CVTM_CVT_PIXEL, CVTM_VORONOI_EXACT, &r->energy_pixel);
+  if (status == CVTM_OK) status = evaluate(r, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT, &r->energy);
+  if (status != CVTM_OK) return status;
+  r->result.empty_cells = 0;
+  for (int64_t i = 0; i < r->count; ++i) r->result.empty_cells += !(r->mass[i] > 0);
+  return CVTM_OK;
+}
+
+static cvtm_status triangulate(run *r, cvtm_error *error) {
+  cvtm_status status = cvtm_delaunay(r->sites, r->count, &r->mesh, error);
+  if (status == CVTM_OK) status = cvtm_cells_create(&r->mesh, r->domain, &r->cells, error);
+  if (status == CVTM_OK) status = cvtm_quality_compute(&r->mesh, &r->domain, &r->quality, error);
+  return status;
+}
+
+static cvtm_status write_outputs(run *r, cvtm_error *error) {
+  const cli_scene scene = {&r->options, r->domain, r->sites, r->count,
+                           r->density,  r->mass,   &r->mesh, &r->cells};
+  cvtm_status status = cli_scene_write(&scene, error);
+  if (status != CVTM_OK || r->options.density_out == NULL) return status;
+  const int64_t shape[2] = {r->domain.height, r->domain.width};
+  return cvtm_npy_write(r->options.density_out, 'f', (int)sizeof(float), 2, shape, r->density,
+                        error);
+}
+
+static void add_history(cJSON *report, const cli_progress *progress) {
+  cJSON *history = cJSON_AddArrayToObject(report, "history");
+  for (int64_t k = 0; k < progress->count; ++k) {
+    const cvtm_cvt_record *record = &progress->history[k];
+    cJSON *entry = cJSON_CreateObject();
+    cli_json_integer(entry, "iteration", record->iteration);
+    cli_json_real(entry, "energy", record->energy);
+    cli_json_real(entry, "gradient_norm", record->gradient_norm);
+    cli_json_real(entry, "step", record->step);
+    cJSON_AddItemToArray(history, entry);
+  }
+}
+
+static cJSON *make_report(const run *r) {
+  cJSON *report = cJSON_CreateObject();
+  cli_json_text(report, "version", CVTMESH_VERSION);
+  cli_json_device(report, r->device);
+  cli_json_integer(report, "seed", r->options.seed);
+  cli_json_options(report, &r->options);
+  cli_json_integer(report, "width", r->domain.width);
+  cli_json_integer(report, "height", r->domain.height);
+  cli_json_integer(report, "sites", r->count);
+  cli_json_integer(report, "fixed_sites", r->fixed);
+  cli_json_integer(report, "iterations", r->result.iterations);
+  cli_json_integer(report, "evaluations", r->result.evaluations);
+  cli_json_text(report, "stop_reason", r->stop_reason);
+  cli_json_real(report, "energy", r->energy);
+  cli_json_real(report, "energy_bound", r->bound);
+  cli_json_real(report, "energy_ratio", r->energy / r->bound);
+  cli_json_real(report, "energy_pixel", r->energy_pixel);
+  cli_json_text(report, "objective", r->options.energy == CVTM_CVT_PIXEL ? "pixel" : "exact");
+  cli_json_real(report, "gradient_norm", r->result.gradient_norm);
+  cli_json_real(report, "tolerance", r->options.tolerance);
+  cli_json_integer(report, "empty_cells", r->result.empty_cells);
+  cli_json_integer(report, "coincident_sites", r->mesh.coincident_count);
+  cJSON_AddBoolToObject(report, "collinear", r->mesh.collinear != 0);
+  add_history(report, &r->progress);
+  cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
+  for (int k = 0; k < PHASE_COUNT; ++k) cli_json_real(seconds, phase_names[k], r->seconds[k]);
+  cli_json_real(seconds, "total", cli_seconds() - r->start);
+  cli_json_real(seconds, "optimize_evaluation", r->result.seconds_evaluation);
+  cli_json_real(seconds, "optimize_optimizer", r->result.seconds_optimizer);
+  cli_json_quality(report, &r->quality);
+  return report;
+}
+
+static cvtm_status write_report(const run *r, cvtm_error *error) {
+  if (r->options.report == NULL) return CVTM_OK;
+  cJSON *report = make_report(r);
+  cvtm_status status = cli_json_write(r->options.report, report, error);
+  cJSON_Delete(report);
+  return status;
+}
+
+static const char *stop_text(const run *r) {
+  switch (r->result.stop) {
+    case CVTM_STOP_GRADIENT:
+      return "every site that moves is near enough to its centroid";
+    case CVTM_STOP_DECREASE:
+      return "the energy hardly decreases any more (--tolerance)";
+    case CVTM_STOP_ITERATIONS:
+      return "the limit on iterations (--iterations)";
+    case CVTM_STOP_TIME:
+      return "the time limit (--time-limit)";
+    case CVTM_STOP_REQUEST:
+      return "interrupted; the best state was kept";
+    case CVTM_STOP_LINE_SEARCH:
+      return "no step decreases the energy any further";
+    default:
+      return r->stop_reason;
+  }
+}
+
+static void print_name(const char *path, int *first) {
+  fprintf(stderr, "%s%s", *first ? "" : ", ", strcmp(path, "-") == 0 ? "standard output" : path);
+  *first = 0;
+}
+
+static void print_written(const cli_options *options) {
+  int first = 1;
+  fprintf(stderr, "  wrote      ");
+  for (int k = 0; k < options->output.count; ++k) print_name(options->output.item[k], &first);
+  if (options->picture != NULL) print_name(options->picture, &first);
+  if (options->density_out != NULL) print_name(options->density_out, &first);
+  if (options->report != NULL) print_name(options->report, &first);
+  fputc('\n', stderr);
+}
+
+static void print_summary(const run *r) {
+  const cvtm_quality_figures *inner = &r->quality.inner;
+  fprintf(stderr, "%s: %d x %d pixels, %lld sites, on %s (%s)\n", r->options.input, r->domain.width,
+          r->domain.height, (long long)r->count, cvtm_device_name(r->device),
+          cvtm_device_description(r->device));
+  fprintf(stderr, "  energy     %.6f of the bound; sites within %.2g px of their centroids\n",
+          r->energy / r->bound, r->result.gradient_norm);
+  fprintf(stderr, "  stopped    after %lld iterations, %lld evaluations: %s\n",
+          (long long)r->result.iterations, (long long)r->result.evaluations, stop_text(r));
+  if (inner->triangles > 0)
+    fprintf(stderr,
+            "  mesh       %lld triangles; smallest angle %.1f degrees, mean %.1f; mean Q %.4f;"
+            " degree 6 at %.1f %%\n",
+            (long long)r->mesh.triangle_count, inner->min_angle, inner->mean_min_angle,
+            inner->mean_q, 100 * r->quality.degree6_share);
+  else
+    fprintf(stderr, "  mesh       %lld triangles\n", (long long)r->mesh.triangle_count);
+  if (r->mesh.coincident_count > 0)
+    fprintf(stderr, "  note       %lld sites share another's place\n",
+            (long long)r->mesh.coincident_count);
+  if (r->result.empty_cells > 0)
+    fprintf(stderr, "  note       %lld cells have no mass\n", (long long)r->result.empty_cells);
+  if (cli_option_given(&r->options, "voronoi") && r->options.energy != CVTM_CVT_PIXEL)
+    fprintf(stderr, "  note       --voronoi has an effect only with --energy pixel\n");
+  fprintf(stderr, "  seconds    %.2f: optimize %.2f, mesh %.2f, write %.2f\n",
+          cli_seconds() - r->start, r->seconds[PHASE_OPTIMIZE], r->seconds[PHASE_MESH],
+          r->seconds[PHASE_WRITE]);
+  print_written(&r->options);
+}
+
+/* The whole story; the caller frees. */
+static int perform(run *r) {
+  int code = check_options(&r->options);
+  if (code != CLI_EXIT_OK) return code;
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_status status =
+      cvtm_device_create(r->options.device, (int)r->options.threads, &r->device, &error);
+  if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_RUN, "%s", error.message);
+  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
+  r->options.device = cvtm_device_name(r->device);
+
+  cli_catch_signals();
+  r->start = r->phase_start = cli_seconds();
+  code = read_input(r);
+  if (code != CLI_EXIT_OK) return code;
+  end_phase(r, PHASE_READ);
+  code = place_sites(r);
+  if (code != CLI_EXIT_OK) return code;
+  r->options.points = r->count;
+  end_phase(r, PHASE_SAMPLE);
+
+  status = solve(r);
+  end_phase(r, PHASE_OPTIMIZE);
+  if (status == CVTM_OK) status = evaluate_result(r);
+  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, cvtm_device_error(r->device));
+  end_phase(r, PHASE_EVALUATION);
+
+  status = triangulate(r, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
+  end_phase(r, PHASE_MESH);
+
+  status = write_outputs(r, &error);
+  end_phase(r, PHASE_WRITE);
+  if (status == CVTM_OK) status = write_report(r, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
+  if (!r->options.quiet) print_summary(r);
+  return cli_interrupted() ? CLI_EXIT_INTERRUPTED : CLI_EXIT_OK;
+}
+
+int cli_run(const cli_options *options) {
+  run r;
+  memset(&r, 0, sizeof r);
+  r.options = *options;
+  int code = perform(&r);
+  cli_progress_free(&r.progress);
+  cvtm_cells_free(&r.cells);
+  cvtm_mesh_free(&r.mesh);
+  cvtm_cvt_destroy(r.cvt);
+  free(r.mass);
+  free(r.centroid);
+  free(r.sites);
+  free(r.density);
+  cvtm_device_destroy(r.device);
+  return code;
+}

@@ -1,0 +1,146 @@
+/* cvtmesh stats: the quality of a mesh or of the Delaunay mesh of a point file. */
+#include "cli/cli.h"
+#include "cli/input.h"
+#include "cli/report.h"
+#include "cvt/cvt.h"
+#include "meshes/mesh_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct stats {
+  cli_options options;
+  int is_mesh;
+  cvtm_device *device;
+  cvtm_domain domain;
+  int has_domain;
+  float *density; /* NULL without --density */
+  double *points; /* of a point file */
+  int64_t count;
+  cvtm_mesh mesh;
+  cvtm_quality quality;
+  double energy, bound;
+} stats;
+
+static cvtm_status read_points(stats *s, cvtm_error *error) {
+  const char *path = s->options.input;
+  cvtm_status status = cvtm_points_read(path, &s->points, &s->count, error);
+  if (status == CVTM_OK && !s->has_domain)
+    status = cli_domain_of_points(&s->options, path, s->points, s->count, &s->domain, error);
+  if (status != CVTM_OK) return status;
+  s->has_domain = 1;
+  return cvtm_delaunay(s->points, s->count, &s->mesh, error);
+}
+
+static cvtm_status read_input(stats *s, cvtm_error *error) {
+  cvtm_status status = CVTM_OK;
+  if (s->options.density != NULL) {
+    status = cli_read_density(s->options.density, &s->options, &s->density, &s->domain, error);
+    s->has_domain = 1;
+  }
+  if (status != CVTM_OK) return status;
+  return s->is_mesh ? cvtm_mesh_read(s->options.input, &s->mesh, error) : read_points(s, error);
+}
+
+static cvtm_status evaluate(stats *s) {
+  cvtm_cvt *cvt = NULL;
+  cvtm_status status = cvtm_cvt_create(s->device, s->domain, s->density, s->count, &cvt);
+  if (status == CVTM_OK)
+    status = cvtm_cvt_evaluate(cvt, s->points, s->count, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT,
+                               &s->energy, NULL);
+  s->bound = cvtm_cvt_energy_bound(s->domain, s->density, s->count);
+  cvtm_cvt_destroy(cvt);
+  return status;
+}
+
+static int print_json(const stats *s) {
+  cJSON *report = cJSON_CreateObject();
+  cli_json_text(report, "version", CVTMESH_VERSION);
+  cli_json_text(report, "file", s->options.input);
+  if (s->has_domain) {
+    cli_json_integer(report, "width", s->domain.width);
+    cli_json_integer(report, "height", s->domain.height);
+  }
+  if (s->density != NULL) {
+    cli_json_device(report, s->device);
+    cli_json_real(report, "energy", s->energy);
+    cli_json_real(report, "energy_bound", s->bound);
+    cli_json_real(report, "energy_ratio", s->energy / s->bound);
+  }
+  cli_json_integer(report, "coincident_sites", s->mesh.coincident_count);
+  cli_json_quality(report, &s->quality);
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_status status = cli_json_write("-", report, &error);
+  cJSON_Delete(report);
+  return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WRITING, status, &error);
+}
+
+static void print_figures(const char *title, const cvtm_quality_figures *f) {
+  printf("%s: %lld\n", title, (long long)f->triangles);
+  if (f->triangles == 0) return;
+  printf("  smallest angle   %.4g degrees, mean %.2f\n", f->min_angle, f->mean_min_angle);
+  printf("  Q                %.4g, mean %.4f\n", f->min_q, f->mean_q);
+  printf("  area             %.6g to %.6g, mean %.6g\n", f->min_area, f->max_area, f->mean_area);
+  printf("  largest aspect   %.4g\n", f->max_aspect);
+  if (f->degenerate > 0) printf("  of zero area     %lld\n", (long long)f->degenerate);
+  printf("  smallest angles, 0 to 60 degrees in steps of 5:\n   ");
+  for (int k = 0; k < CVTM_ANGLE_BINS; ++k) printf(" %lld", (long long)f->angle_histogram[k]);
+  printf("\n");
+}
+
+static void print_text(const stats *s) {
+  printf("%s: %lld vertices, %lld triangles\n", s->options.input, (long long)s->quality.vertices,
+         (long long)s->mesh.triangle_count);
+  if (s->mesh.coincident_count > 0)
+    printf("points that share another's place: %lld\n", (long long)s->mesh.coincident_count);
+  if (s->density != NULL) printf("energy ratio: %.9f\n", s->energy / s->bound);
+  if (s->quality.interior_vertices > 0)
+    printf("interior vertices of degree 6: %.2f %%\n", 100 * s->quality.degree6_share);
+  if (s->has_domain)
+    print_figures("triangles whose circumcentre lies in the domain", &s->quality.inner);
+  print_figures("all triangles", &s->quality.all);
+}
+
+static int open_device(stats *s) {
+  if (s->options.density == NULL) return CLI_EXIT_OK;
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_status status =
+      cvtm_device_create(s->options.device, (int)s->options.threads, &s->device, &error);
+  if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_STATS, "%s", error.message);
+  return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WORKING, status, &error);
+}
+
+static int perform(stats *s) {
+  const char *path = s->options.input;
+  s->is_mesh = !cvtm_points_format_known(path);
+  if (s->is_mesh && !cvtm_mesh_format_known(path))
+    return cli_usage_error(CLI_STATS, "%s: the extension names no format read here", path);
+  if (s->is_mesh && s->options.density != NULL)
+    return cli_usage_error(CLI_STATS, "%s: --density needs a point file (csv, npy, xyz)", path);
+  int code = open_device(s);
+  if (code != CLI_EXIT_OK) return code;
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_status status = read_input(s, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
+  status = cvtm_quality_compute(&s->mesh, s->has_domain ? &s->domain : NULL, &s->quality, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
+  if (s->density != NULL) {
+    status = evaluate(s);
+    if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, cvtm_device_error(s->device));
+  }
+  if (s->options.json) return print_json(s);
+  print_text(s);
+  return CLI_EXIT_OK;
+}
+
+int cli_stats(const cli_options *options) {
+  stats s;
+  memset(&s, 0, sizeof s);
+  s.options = *options;
+  int code = perform(&s);
+  cvtm_mesh_free(&s.mesh);
+  free(s.points);
+  free(s.density);
+  cvtm_device_destroy(s.device);
+  return code;
+}
