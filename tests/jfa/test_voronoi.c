@@ -1,0 +1,307 @@
+#include "voronoi_fixture.h"
+
+#include "jfa/jfa.h"
+
+/* Labels of host sites, computed on the device; free with free. */
+static int32_t *compute(cvtm_device *device, cvtm_domain domain, const double *sites, int64_t count,
+                        cvtm_voronoi_method method) {
+  const int64_t pixels = (int64_t)domain.width * domain.height;
+  void *site_memory = NULL, *label_memory = NULL;
+  cvtm_voronoi *voronoi = NULL;
+  int32_t *labels = test_allocate(pixels, sizeof *labels);
+  assert_device_ok(device, cvtm_device_allocate(device, 2 * count, sizeof *sites, &site_memory));
+  assert_device_ok(device, cvtm_device_allocate(device, pixels, sizeof *labels, &label_memory));
+  assert_device_ok(
+      device, cvtm_device_copy_in(device, site_memory, sites, 2 * (size_t)count * sizeof *sites));
+  assert_device_ok(device, cvtm_voronoi_create(device, domain, count, &voronoi));
+  /* Twice: nothing may be left over from an earlier call. */
+  for (int k = 0; k < 2; ++k)
+    assert_device_ok(device,
+                     cvtm_voronoi_compute(voronoi, site_memory, count, method, label_memory));
+  assert_device_ok(
+      device, cvtm_device_copy_out(device, labels, label_memory, (size_t)pixels * sizeof *labels));
+  cvtm_voronoi_destroy(voronoi);
+  cvtm_device_free(device, site_memory);
+  cvtm_device_free(device, label_memory);
+  return labels;
+}
+
+static int64_t wrong_pixels(cvtm_domain domain, const double *sites, int64_t count,
+                            const int32_t *labels) {
+  int64_t wrong = 0;
+  for (int j = 0; j < domain.height; ++j)
+    for (int i = 0; i < domain.width; ++i)
+      wrong += !is_nearest(domain, sites, count, i + 0.5, j + 0.5,
+                           labels[(int64_t)j * domain.width + i]);
+  return wrong;
+}
+
+/* Exact mode against the plain search. */
+static void check_exact(cvtm_device *device, cvtm_domain domain, const double *sites,
+                        int64_t count) {
+  int32_t *labels = compute(device, domain, sites, count, CVTM_VORONOI_EXACT);
+  assert_int_equal(wrong_pixels(domain, sites, count, labels), 0);
+  free(labels);
+}
+
+static const cvtm_domain domains[] = {{70, 45, 0}, {70, 45, 1}, {1, 1, 0},  {1, 1, 1},  {1, 500, 0},
+                                      {500, 1, 1}, {33, 64, 0}, {3, 90, 1}, {200, 7, 0}};
+enum { DOMAINS = sizeof domains / sizeof *domains };
+
+static void test_exact_random(void **state) {
+  static const int64_t counts[] = {1, 2, 10, 300, 2000};
+  for (int d = 0; d < DOMAINS; ++d)
+    for (size_t k = 0; k < sizeof counts / sizeof *counts; ++k) {
+      double *sites = uniform_sites(domains[d], counts[k], 100 + 10 * (uint64_t)d + k);
+      check_exact(*state, domains[d], sites, counts[k]);
+      free(sites);
+    }
+}
+
+static void test_exact_clustered(void **state) {
+  for (int d = 0; d < DOMAINS; ++d) {
+    double *sites = clustered_sites(domains[d], 1200, 7);
+    check_exact(*state, domains[d], sites, 1200);
+    free(sites);
+  }
+}
+
+/* More than ten sites per pixel. */
+static void test_exact_crowded(void **state) {
+  static const cvtm_domain small[] = {{16, 11, 0}, {16, 11, 1}, {1, 5, 0}, {1, 1, 0}};
+  for (size_t d = 0; d < sizeof small / sizeof *small; ++d) {
+    double *sites = uniform_sites(small[d], 5000, 11);
+    check_exact(*state, small[d], sites, 5000);
+    free(sites);
+  }
+}
+
+static void test_exact_lattice_ties(void **state) {
+  for (int d = 0; d < 2; ++d)
+    for (int offset = 0; offset < 2; ++offset) {
+      double sites[2 * 14 * 9];
+      int count = 0;
+      for (int j = 8; j >= 0; --j)
+        for (int i = 0; i < 14; ++i, ++count) {
+          sites[2 * count] = 5 * i + 0.5 * offset;
+          sites[2 * count + 1] = 5 * j + 0.5 * offset;
+        }
+      check_exact(*state, domains[d], sites, count);
+    }
+}
+
+static void test_exact_coincident(void **state) {
+  for (int d = 0; d < DOMAINS; ++d) {
+    double *sites = uniform_sites(domains[d], 900, 13);
+    for (int i = 0; i < 900; ++i) memcpy(sites + 2 * i, sites + 2 * (i % 25), 2 * sizeof *sites);
+    for (int i = 300; i < 900; ++i) memcpy(sites + 2 * i, sites, 2 * sizeof *sites);
+    check_exact(*state, domains[d], sites, 900);
+    free(sites);
+  }
+}
+
+static void test_exact_outside(void **state) {
+  for (int d = 0; d < DOMAINS; ++d) {
+    double *sites = uniform_sites(domains[d], 400, 17);
+    for (int i = 0; i < 400; ++i) {
+      sites[2 * i] = 4 * sites[2 * i] - 1.5 * domains[d].width;
+      sites[2 * i + 1] = 4 * sites[2 * i + 1] - 1.5 * domains[d].height;
+    }
+    check_exact(*state, domains[d], sites, 400);
+    /* None inside at all, and very far away. */
+    for (int i = 0; i < 400; ++i) {
+      sites[2 * i] = -1e3 - 1e4 * i;
+      sites[2 * i + 1] = 1e6 + sites[2 * i + 1];
+    }
+    if (!domains[d].periodic) check_exact(*state, domains[d], sites, 400);
+    free(sites);
+  }
+}
+
+/* Share of pixels whose label differs from the exact diagram's. */
+static double error_rate(cvtm_device *device, cvtm_domain domain, const double *sites,
+                         int64_t count, cvtm_voronoi_method method) {
+  const int64_t pixels = (int64_t)domain.width * domain.height;
+  int32_t *exact = compute(device, domain, sites, count, CVTM_VORONOI_EXACT);
+  int32_t *flooded = compute(device, domain, sites, count, method);
+  int64_t wrong = 0;
+  for (int64_t p = 0; p < pixels; ++p) {
+    assert_in_range(flooded[p], 0, count - 1);
+    wrong += flooded[p] != exact[p];
+  }
+  free(exact);
+  free(flooded);
+  return (double)wrong / (double)pixels;
+}
+
+/* Random sites, 10, 100 and 1000 pixels per cell. Seeds of one site per pixel would
+ * have an error of 2.9e-2 at 10; the groups must take most of it away. */
+static void test_error_rates(void **state) {
+  static const double most[][3] = {
+      [CVTM_VORONOI_JFA] = {2e-3, 6e-4, 2e-4},
+      [CVTM_VORONOI_ONE_PLUS_JFA] = {1e-4, 1e-4, 5e-5},
+      [CVTM_VORONOI_JFA_PLUS_1] = {2e-3, 6e-4, 2e-4},
+      [CVTM_VORONOI_JFA_PLUS_2] = {2e-3, 6e-4, 2e-4},
+      [CVTM_VORONOI_JFA_SQUARED] = {2e-3, 6e-4, 2e-4},
+  };
+  static const int64_t cell[] = {10, 100, 1000};
+  for (int periodic = 0; periodic < 2; ++periodic) {
+    const cvtm_domain domain = {512, 512, periodic};
+    for (int k = 0; k < 3; ++k) {
+      const int64_t count = 512 * 512 / cell[k];
+      double *sites = uniform_sites(domain, count, 23);
+      for (int method = 0; method < CVTM_VORONOI_EXACT; ++method) {
+        const double rate = error_rate(*state, domain, sites, count, (cvtm_voronoi_method)method);
+        print_message("periodic %d, %4d px per cell, method %d: %.2e wrong\n", periodic,
+                      (int)cell[k], method, rate);
+        assert_true(rate <= most[method][k]);
+      }
+      free(sites);
+    }
+  }
+}
+
+/* Sites on pixel centres own their pixels; with every pixel a site, each owns just its own. */
+static void test_centred_sites_own_their_pixels(void **state) {
+  const cvtm_domain domain = {60, 50, 0};
+  double *sites = test_allocate(2 * 3000, sizeof *sites);
+  for (int i = 0; i < 3000; ++i) {
+    sites[2 * i] = (2999 - i) % 60 + 0.5;
+    sites[2 * i + 1] = (2999 - i) / 60 + 0.5;
+  }
+  for (int method = 0; method <= CVTM_VORONOI_EXACT; ++method)
+    for (int64_t count = 1; count <= 3000; count = 7 * count + 3) {
+      int32_t *labels = compute(*state, domain, sites, count, (cvtm_voronoi_method)method);
+      for (int32_t i = 0; i < count; ++i)
+        assert_int_equal(labels[(int)sites[2 * i + 1] * 60 + (int)sites[2 * i]], i);
+      free(labels);
+    }
+  free(sites);
+}
+
+/* Sites that share a pixel are all there: two in one pixel, left and right, halve the plane;
+ * with one ring of many in a pixel, each owns the pixels in its direction. */
+static void test_shared_pixels(void **state) {
+  const cvtm_domain domain = {64, 64, 0};
+  const double pair[] = {32.75, 20.5, 32.25, 20.5};
+  enum { RING = 40 };
+  double ring[2 * RING];
+  for (int i = 0; i < RING; ++i) {
+    ring[2 * i] = 32.5 + 0.3 * cos(0.157 * i);
+    ring[2 * i + 1] = 20.5 + 0.3 * sin(0.157 * i);
+  }
+  for (int method = 0; method <= CVTM_VORONOI_EXACT; ++method) {
+    int32_t *labels = compute(*state, domain, pair, 2, (cvtm_voronoi_method)method);
+    for (int p = 0; p < 64 * 64; ++p) assert_int_equal(labels[p], p % 64 <= 31);
+    free(labels);
+    labels = compute(*state, domain, ring, RING, (cvtm_voronoi_method)method);
+    assert_int_equal(wrong_pixels(domain, ring, RING, labels), 0);
+    free(labels);
+  }
+}
+
+/* Flooding a crowd: ten sites in each pixel, and clusters. */
+static void test_crowded_flooding(void **state) {
+  const cvtm_domain domain = {48, 40, 0};
+  double *crowd = uniform_sites(domain, 19200, 29);
+  double *clusters = clustered_sites(domain, 1500, 31);
+  for (int method = 0; method < CVTM_VORONOI_EXACT; ++method) {
+    assert_true(error_rate(*state, domain, crowd, 19200, (cvtm_voronoi_method)method) <= 1e-3);
+    assert_true(error_rate(*state, domain, clusters, 1500, (cvtm_voronoi_method)method) <= 0.02);
+  }
+  free(crowd);
+  free(clusters);
+}
+
+static void test_tiny_domains(void **state) {
+  for (int d = 0; d < DOMAINS; ++d)
+    for (int method = 0; method <= CVTM_VORONOI_EXACT; ++method) {
+      double *sites = uniform_sites(domains[d], 30, 37);
+      int32_t *labels = compute(*state, domains[d], sites, 1, (cvtm_voronoi_method)method);
+      for (int p = 0; p < domains[d].width * domains[d].height; ++p) assert_int_equal(labels[p], 0);
+      free(labels);
+      if (domains[d].width == 1 || domains[d].height == 1)
+        assert_true(error_rate(*state, domains[d], sites, 30, (cvtm_voronoi_method)method) <= 0.02);
+      free(sites);
+    }
+}
+
+static void test_no_sites(void **state) {
+  for (int method = 0; method <= CVTM_VORONOI_EXACT; ++method) {
+    int32_t *labels = compute(*state, domains[0], NULL, 0, (cvtm_voronoi_method)method);
+    for (int p = 0; p < 70 * 45; ++p) assert_int_equal(labels[p], -1);
+    free(labels);
+  }
+}
+
+/* A site that is not a number owns nothing while another is there. */
+static void test_not_finite(void **state) {
+  const double sites[] = {NAN, 5, INFINITY, INFINITY, 20, 20, 50, NAN, 1e200, 3};
+  for (int d = 0; d < 2; ++d)
+    for (int method = 0; method <= CVTM_VORONOI_EXACT; ++method) {
+      int32_t *labels = compute(*state, domains[d], sites, domains[d].periodic ? 4 : 5,
+                                (cvtm_voronoi_method)method);
+      for (int p = 0; p < 70 * 45; ++p) assert_int_equal(labels[p], 2);
+      free(labels);
+    }
+}
+
+/* The same labels from any number of threads and, since everything is decided by exact
+ * comparisons, on every device. */
+static void test_determinism(void **state) {
+  (void)state;
+  cvtm_device *one = NULL, *three = test_device_open_threads(3);
+  assert_int_equal(cvtm_device_create("cpu", 1, &one, NULL), CVTM_OK);
+  for (int d = 0; d < DOMAINS; ++d)
+    for (int method = 0; method <= CVTM_VORONOI_EXACT; ++method) {
+      const int64_t pixels = (int64_t)domains[d].width * domains[d].height;
+      double *sites = clustered_sites(domains[d], 500, 41);
+      int32_t *a = compute(one, domains[d], sites, 500, (cvtm_voronoi_method)method);
+      int32_t *b = compute(three, domains[d], sites, 500, (cvtm_voronoi_method)method);
+      assert_memory_equal(a, b, (size_t)pixels * sizeof *a);
+      free(sites);
+      free(a);
+      free(b);
+    }
+  cvtm_device_destroy(one);
+  cvtm_device_destroy(three);
+}
+
+static void test_arguments(void **state) {
+  cvtm_device *device = *state;
+  cvtm_voronoi *voronoi = NULL;
+  const cvtm_domain bad = {-1, 5, 0};
+  assert_int_equal(cvtm_voronoi_create(device, bad, 1, &voronoi), CVTM_ERROR_ARGUMENT);
+  assert_null(voronoi);
+  assert_device_ok(device, cvtm_voronoi_create(device, domains[0], 2, &voronoi));
+  assert_int_equal(cvtm_voronoi_compute(voronoi, NULL, 3, CVTM_VORONOI_EXACT, NULL),
+                   CVTM_ERROR_ARGUMENT);
+  assert_int_equal(cvtm_voronoi_compute(voronoi, NULL, 1, (cvtm_voronoi_method)17, NULL),
+                   CVTM_ERROR_ARGUMENT);
+  cvtm_voronoi_destroy(voronoi);
+  cvtm_voronoi_destroy(NULL);
+}
+
+int main(void) {
+  cvtm_device *device = test_device_open();
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_prestate(test_exact_random, device),
+      cmocka_unit_test_prestate(test_exact_clustered, device),
+      cmocka_unit_test_prestate(test_exact_crowded, device),
+      cmocka_unit_test_prestate(test_exact_lattice_ties, device),
+      cmocka_unit_test_prestate(test_exact_coincident, device),
+      cmocka_unit_test_prestate(test_exact_outside, device),
+      cmocka_unit_test_prestate(test_error_rates, device),
+      cmocka_unit_test_prestate(test_centred_sites_own_their_pixels, device),
+      cmocka_unit_test_prestate(test_shared_pixels, device),
+      cmocka_unit_test_prestate(test_crowded_flooding, device),
+      cmocka_unit_test_prestate(test_tiny_domains, device),
+      cmocka_unit_test_prestate(test_no_sites, device),
+      cmocka_unit_test_prestate(test_not_finite, device),
+      cmocka_unit_test_prestate(test_determinism, device),
+      cmocka_unit_test_prestate(test_arguments, device),
+  };
+  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  cvtm_device_destroy(device);
+  return failed;
+}
