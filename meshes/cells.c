@@ -207,9 +207,10 @@ static double beyond(const workspace *work, const neighbor_site *site, int32_t c
          0.5 * (site->dx * site->dx + site->dy * site->dy);
 }
 
-/* The corner farthest beyond the site's bisector, climbing onwards from `corner`. Steps
- * down by mere rounding do not end the climb. */
-static int32_t climb(const workspace *work, const neighbor_site *site, int32_t corner) {
+/* The corner farthest beyond the site's bisector: the best of the whole ring, or the top of
+ * the climb onwards from `corner`. Steps down by mere rounding do not end the climb. */
+static int32_t farthest_corner(const workspace *work, const neighbor_site *site, int32_t corner,
+                               int whole_ring) {
   int32_t best = corner;
   double best_value = beyond(work, site, corner);
   const double rounding =
@@ -220,7 +221,7 @@ static int32_t climb(const workspace *work, const neighbor_site *site, int32_t c
     if (value > best_value) {
       best = k;
       best_value = value;
-    } else if (value < best_value - rounding) {
+    } else if (!whole_ring && value < best_value - rounding) {
       break;
     }
   }
@@ -277,13 +278,12 @@ static void clip_by_direction(workspace *work, int32_t sites) {
     work->neighbor_ring[k] = work->neighbor[k];
     link_corners(work, k, (k + 1) % used);
   }
-  /* Of a rectangle any corner may be farthest beyond the first bisector. */
   int32_t corner = 0;
-  for (int32_t k = 1; k < used; ++k) {
-    if (beyond(work, &work->sites[0], k) > beyond(work, &work->sites[0], corner)) corner = k;
-  }
   for (int32_t k = 0; k < sites; ++k) {
-    corner = climb(work, &work->sites[k], corner);
+    /* The way onwards climbs only if it is less than half a turn. A turn has two gaps of more
+     * than 3 at most. */
+    const int far = k == 0 || work->sites[k - 1].angle - work->sites[k].angle > 3;
+    corner = farthest_corner(work, &work->sites[k], corner, far);
     if (!(beyond(work, &work->sites[k], corner) > 0)) continue;
     corner = cut_ring(work, &work->sites[k], corner, &used);
     if (corner < 0) {

@@ -1,0 +1,195 @@
+/* Quality of triangles and meshes that are known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "meshes/mesh.h"
+
+static void assert_near(double a, double b, double tolerance) {
+  if (!(fabs(a - b) <= tolerance)) fail_msg("%.17g is not %.17g", a, b);
+}
+
+static cvtm_quality quality_of(double *points, int64_t vertices, int32_t *triangles, int64_t count,
+                               const cvtm_domain *domain) {
+  const cvtm_mesh mesh = {
+      .vertex_count = vertices, .triangle_count = count, .points = points, .triangles = triangles};
+  cvtm_quality quality;
+  cvtm_error error = {CVTM_OK, ""};
+  assert_int_equal(cvtm_quality_compute(&mesh, domain, &quality, &error), CVTM_OK);
+  return quality;
+}
+
+static cvtm_quality_figures one_triangle(double ax, double ay, double bx, double by, double cx,
+                                         double cy) {
+  double points[] = {ax, ay, bx, by, cx, cy};
+  int32_t triangles[] = {0, 1, 2}, turned[] = {2, 1, 0};
+  const cvtm_quality q = quality_of(points, 3, triangles, 1, NULL);
+  const cvtm_quality r = quality_of(points, 3, turned, 1, NULL);
+  assert_int_equal(q.all.triangles, 1);
+  assert_int_equal(q.inner.triangles, 1);
+  assert_int_equal(q.interior_vertices, 0);
+  assert_near(q.all.min_angle, r.all.min_angle, 1e-12);
+  assert_near(q.all.min_q, r.all.min_q, 1e-12);
+  assert_near(q.all.max_aspect, r.all.max_aspect, 1e-9 * q.all.max_aspect);
+  assert_near(q.all.mean_q, q.all.min_q, 0);
+  assert_near(q.all.mean_min_angle, q.all.min_angle, 0);
+  assert_near(q.all.mean_area, q.all.max_area, 0);
+  return q.all;
+}
+
+static void test_known_triangles(void **state) {
+  (void)state;
+  cvtm_quality_figures f = one_triangle(0, 0, 2, 0, 1, sqrt(3.0));
+  assert_near(f.min_angle, 60, 1e-12);
+  assert_near(f.min_q, 1, 1e-14);
+  assert_near(f.max_aspect, 1, 1e-14);
+  assert_near(f.min_area, sqrt(3.0), 1e-14);
+  assert_int_equal(f.angle_histogram[CVTM_ANGLE_BINS - 1], 1);
+  assert_int_equal(f.degenerate, 0);
+
+  f = one_triangle(7, 7, 8, 7, 7, 8); /* right, isosceles */
+  assert_near(f.min_angle, 45, 1e-12);
+  assert_near(f.min_q, 2 * sqrt(3.0) * 0.5 / ((1 + sqrt(0.5)) * sqrt(2.0)), 1e-14);
+  assert_near(f.max_aspect, 2 / (2 / sqrt(3.0)), 1e-14);
+
+  f = one_triangle(0, 0, 4, 0, 0, 3);
+  assert_near(f.min_angle, atan2(3, 4) * 180 / acos(-1.0), 1e-12);
+  assert_near(f.min_q, 2 * sqrt(3.0) * 6 / (6 * 5), 1e-14);
+  assert_near(f.max_area, 6, 0);
+  assert_near(f.max_aspect, 5 / 2.4 * sqrt(3.0) / 2, 1e-14);
+  assert_int_equal(f.angle_histogram[7], 1);
+
+  f = one_triangle(0, 0, 10, 0, 5, 0.5); /* obtuse: the smallest angle is at a longer side */
+  assert_near(f.min_angle, atan2(0.5, 5) * 180 / acos(-1.0), 1e-12);
+  assert_int_equal(f.angle_histogram[1], 1);
+}
+
+static void test_slivers(void **state) {
+  (void)state;
+  /* One unit in the last place off the line counts as an area; on it, as none. */
+  cvtm_quality_figures f = one_triangle(0.1, 0.1, 0.7, 0.7, 0.3, nextafter(0.3, 1));
+  assert_int_equal(f.degenerate, 0);
+  assert_true(f.min_area > 0 && f.min_angle > 0 && f.min_q > 0);
+  f = one_triangle(0.1, 0.1, 0.7, 0.7, 0.3, 0.3);
+  assert_int_equal(f.degenerate, 1);
+  assert_true(f.min_area == 0 && f.min_angle == 0 && f.min_q == 0);
+  assert_true(isfinite(f.max_aspect));
+  assert_int_equal(f.angle_histogram[0], 1);
+  f = one_triangle(3, 3, 3, 3, 3, 3);
+  assert_int_equal(f.degenerate, 1);
+}
+
+static void test_circumcentres(void **state) {
+  (void)state;
+  /* The first triangle's circumcentre is (2, 1.5), the second's (2, 0): the border is inside. */
+  double points[] = {0, 0, 4, 0, 0, 3, 2, -2, 4, 3};
+  int32_t triangles[] = {0, 2, 1, 0, 1, 3};
+  const cvtm_domain domain = {4, 3, 0};
+  cvtm_quality q = quality_of(points, 5, triangles, 2, &domain);
+  assert_int_equal(q.all.triangles, 2);
+  assert_int_equal(q.inner.triangles, 2);
+  points[7] = -0.5; /* now its circumcentre is (2, 3.75) */
+  q = quality_of(points, 5, triangles, 2, &domain);
+  assert_int_equal(q.inner.triangles, 1);
+  assert_near(q.inner.max_area, 6, 0);
+  assert_int_equal(q.vertices, 5);
+}
+
+/* A patch of the triangular lattice: all inner vertices have six neighbours. */
+static void test_lattice_degrees(void **state) {
+  (void)state;
+  enum { SIDE = 12 };
+  double points[2 * SIDE * SIDE];
+  for (int k = 0; k < SIDE * SIDE; ++k) {
+    const int i = k % SIDE, j = k / SIDE;
+    points[2 * k] = i - 3 + 0.5 * (j % 2);
+    points[2 * k + 1] = j * sqrt(0.75) - 3;
+  }
+  cvtm_mesh mesh = {0};
+  cvtm_error error = {CVTM_OK, ""};
+  assert_int_equal(cvtm_delaunay(points, SIDE * SIDE, &mesh, &error), CVTM_OK);
+  cvtm_quality q;
+  assert_int_equal(cvtm_quality_compute(&mesh, NULL, &q, &error), CVTM_OK);
+  assert_int_equal(q.vertices, SIDE * SIDE);
+  /* The border's notches are closed by flat triangles, so its notched vertices are inner. */
+  assert_true(q.interior_vertices >= (SIDE - 2) * (SIDE - 2));
+  assert_true(q.degree_histogram[6] >= (SIDE - 2) * (SIDE - 2) - 2 * SIDE);
+  int64_t sum = 0;
+  for (int k = 0; k < 16; ++k) sum += q.degree_histogram[k];
+  assert_int_equal(sum, q.interior_vertices);
+  /* A domain that holds the circumcentres around some vertices only. */
+  const cvtm_domain domain = {5, 4, 0};
+  cvtm_quality inner;
+  assert_int_equal(cvtm_quality_compute(&mesh, &domain, &inner, &error), CVTM_OK);
+  assert_true(inner.interior_vertices > 0 && inner.interior_vertices < q.interior_vertices);
+  assert_near(inner.degree6_share,
+              (double)inner.degree_histogram[6] / (double)inner.interior_vertices, 0);
+  assert_true(inner.inner.triangles < inner.all.triangles);
+  assert_int_equal(inner.all.triangles, mesh.triangle_count);
+  assert_near(inner.inner.min_angle, 60, 1e-5);
+  assert_near(inner.inner.mean_q, 1, 1e-7);
+  cvtm_mesh_free(&mesh);
+}
+
+/* A wheel: one inner vertex whose degree is the number of spokes. */
+static void test_wheels(void **state) {
+  (void)state;
+  double points[2 * 31];
+  int32_t triangles[3 * 30];
+  for (int spokes = 3; spokes <= 30; ++spokes) {
+    points[0] = points[1] = 0;
+    for (int k = 0; k < spokes; ++k) {
+      points[2 * k + 2] = cos(2 * acos(-1.0) * k / spokes);
+      points[2 * k + 3] = sin(2 * acos(-1.0) * k / spokes);
+      /* Every other triangle the other way round: orientation does not matter. */
+      triangles[3 * k] = 0;
+      triangles[3 * k + 1 + k % 2] = k + 1;
+      triangles[3 * k + 2 - k % 2] = (k + 1) % spokes + 1;
+    }
+    cvtm_quality q = quality_of(points, spokes + 1, triangles, spokes, NULL);
+    assert_int_equal(q.interior_vertices, 1);
+    assert_int_equal(q.degree_histogram[spokes < 15 ? spokes : 15], 1);
+    assert_near(q.degree6_share, spokes == 6, 0);
+    /* Without one triangle the vertex is on the border. */
+    q = quality_of(points, spokes + 1, triangles, spokes - 1, NULL);
+    assert_int_equal(q.interior_vertices, 0);
+    assert_near(q.degree6_share, 0, 0);
+  }
+}
+
+static void test_empty_and_bad(void **state) {
+  (void)state;
+  double points[] = {0, 0, 1, 0, 0, 1};
+  int32_t triangles[] = {0, 1, 3};
+  cvtm_quality q = quality_of(points, 3, triangles, 0, NULL);
+  assert_int_equal(q.all.triangles, 0);
+  assert_int_equal(q.inner.triangles, 0);
+  assert_true(q.all.mean_q == 0 && q.degree6_share == 0);
+  cvtm_mesh mesh = {
+      .vertex_count = 3, .triangle_count = 1, .points = points, .triangles = triangles};
+  cvtm_error error = {CVTM_OK, ""};
+  assert_int_equal(cvtm_quality_compute(&mesh, NULL, &q, &error), CVTM_ERROR_ARGUMENT);
+  triangles[2] = -1;
+  assert_int_equal(cvtm_quality_compute(&mesh, NULL, &q, &error), CVTM_ERROR_ARGUMENT);
+  triangles[2] = 2;
+  points[5] = 1e300;
+  points[2] = -1e300;
+  assert_int_equal(cvtm_quality_compute(&mesh, NULL, &q, &error), CVTM_ERROR_INPUT);
+  assert_non_null(strstr(error.message, "triangle 0"));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_known_triangles), cmocka_unit_test(test_slivers),
+      cmocka_unit_test(test_circumcentres),   cmocka_unit_test(test_lattice_degrees),
+      cmocka_unit_test(test_wheels),          cmocka_unit_test(test_empty_and_bad),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
