@@ -45,7 +45,8 @@ double cvtm_cvt_energy_bound(cvtm_domain domain, const float *density, int64_t c
 
 typedef enum cvtm_cvt_start { CVTM_CVT_START_RANDOM, CVTM_CVT_START_STRATIFIED } cvtm_cvt_start;
 /* Samples count sites (host, 2 * count) with local density proportional to sqrt(rho), the
- * asymptotic density of an optimal tessellation. Counter-based: the same seed gives the same bits everywhere. */
+ * asymptotic density of an optimal tessellation. Counter-based: the same seed gives the same bits
+ * everywhere. */
 cvtm_status cvtm_cvt_sample(cvtm_domain domain, const float *density, int64_t count, uint64_t seed,
                             cvtm_cvt_start start, double *sites, cvtm_error *error);
 
@@ -65,12 +66,12 @@ typedef struct cvtm_cvt_options {
   cvtm_cvt_energy energy;      /* exact */
   cvtm_voronoi_method voronoi; /* exact; for the pixel energy */
   int64_t max_iterations;      /* 300 */
-  double tolerance;            /* mean relative decrease of the objective over 10 iterations; 1e-7 */
-  double gradient_tolerance;   /* on gradient_norm, pixels; 0 */
-  double max_seconds;          /* 0 */
-  int history;                 /* m; 8 */
-  int lloyd_steps;             /* before L-BFGS-B; 5 */
-  int64_t fixed;               /* the first `fixed` sites do not move; 0 */
+  double tolerance;          /* mean relative decrease of the objective over 10 iterations; 1e-7 */
+  double gradient_tolerance; /* on gradient_norm, pixels; 0 */
+  double max_seconds;        /* 0 */
+  int history;               /* m; 8 */
+  int lloyd_steps;           /* before L-BFGS-B; 5 */
+  int64_t fixed;             /* the first `fixed` sites do not move; 0 */
   cvtm_cvt_monitor monitor;
   void *monitor_context;
 } cvtm_cvt_options;

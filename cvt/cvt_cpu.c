@@ -1,0 +1,144 @@
+#include "cvt/cvt_kernels.h"
+
+#include <stdlib.h>
+
+#include <omp.h>
+
+/* One polygon per thread; grown when a cell needs more corners, never shrunk. */
+typedef struct cpu_state {
+  int threads;
+  cvtm_cell cell[];
+} cpu_state;
+
+static void release_cell(cvtm_cell *cell) {
+  free(cell->x);
+  free(cell->y);
+  free(cell->neighbor);
+  *cell = (cvtm_cell){0};
+}
+
+static int grow_cell(cvtm_cell *cell, int32_t capacity) {
+  cvtm_cell grown = {.capacity = capacity};
+  grown.x = malloc((size_t)capacity * sizeof *grown.x);
+  grown.y = malloc((size_t)capacity * sizeof *grown.y);
+  grown.neighbor = malloc((size_t)capacity * sizeof *grown.neighbor);
+  if (!grown.x || !grown.y || !grown.neighbor) {
+    release_cell(&grown);
+    return 0;
+  }
+  release_cell(cell);
+  *cell = grown;
+  return 1;
+}
+
+static void destroy_state_cpu(cvtm_cvt *cvt) {
+  cpu_state *state = cvt->state;
+  if (!state) return;
+  for (int t = 0; t < state->threads; ++t) release_cell(&state->cell[t]);
+  free(state);
+  cvt->state = NULL;
+}
+
+static cvtm_status create_state_cpu(cvtm_cvt *cvt) {
+  const int threads = cvtm_device_threads(cvt->device);
+  cpu_state *state = calloc(1, sizeof *state + (size_t)threads * sizeof state->cell[0]);
+  int good = state != NULL;
+  if (good) {
+    state->threads = threads;
+    cvt->state = state;
+    for (int t = 0; t < threads; ++t) good &= grow_cell(&state->cell[t], 64);
+  }
+  if (good) return CVTM_OK;
+  destroy_state_cpu(cvt);
+  return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory for %d cells",
+                   threads);
+}
+
+/* The sums of one site; 0 if memory ran out. */
+static int sum_cell(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_t place,
+                    cvtm_cell *cell, cvtm_cell_sums *sums) {
+  static const cvtm_cell_lane everything = {0, 1, 0, 1};
+  const double sx = tree->position[2 * place], sy = tree->position[2 * place + 1];
+  *sums = (cvtm_cell_sums){0, 0, 0, 0};
+  if (!isfinite(sx) || !isfinite(sy)) {
+    sums->mass = sums->x = sums->y = sums->second = NAN;
+    return 1;
+  }
+  while (cvtm_cell_compute(tree, cvt->domain, place, cell) == CVTM_CELL_OVERFLOW) {
+    if (cell->capacity > INT32_MAX / 2 || !grow_cell(cell, 2 * cell->capacity)) return 0;
+  }
+  cvtm_cell_integrate(&cvt->density, sx, sy, cell->count, cell->x, cell->y, &everything, sums);
+  return 1;
+}
+
+static cvtm_status exact_sums_cpu(cvtm_cvt *cvt, int64_t count) {
+  const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
+  cpu_state *state = cvt->state;
+  int failed = 0;
+#pragma omp parallel for num_threads(state->threads) schedule(dynamic, 32) reduction(| : failed)
+  for (int64_t place = 0; place < count; ++place) {
+    if (!sum_cell(cvt, &tree, place, &state->cell[omp_get_thread_num()],
+                  &cvt->sums[tree.index[place]])) {
+      failed = 1;
+    }
+  }
+  if (!failed) return CVTM_OK;
+  return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY,
+                   "no memory for a cell with very many corners");
+}
+
+static cvtm_status pixel_keys_cpu(cvtm_cvt *cvt) {
+  const int64_t area = (int64_t)cvt->domain.width * cvt->domain.height;
+#pragma omp parallel for num_threads(cvtm_device_threads(cvt->device)) schedule(static)
+  for (int64_t p = 0; p < area; ++p) {
+    cvt->keys[p] = (uint64_t)(uint32_t)cvt->labels[p];
+    cvt->pixels[p] = (int32_t)p;
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status pixel_sums_cpu(cvtm_cvt *cvt, const double *sites, int64_t count) {
+  const int64_t area = (int64_t)cvt->domain.width * cvt->domain.height;
+#pragma omp parallel for num_threads(cvtm_device_threads(cvt->device)) schedule(dynamic, 64)
+  for (int64_t i = 0; i < count; ++i) {
+    cvtm_cell_sums sums = {0, 0, 0, 0};
+    for (int64_t k = cvtm_cvt_lower_bound(cvt->keys, area, (uint64_t)i);
+         k < area && cvt->keys[k] == (uint64_t)i; ++k) {
+      cvtm_cvt_add_pixel(&cvt->density, cvt->pixels[k], sites[2 * i], sites[2 * i + 1], &sums);
+    }
+    cvt->sums[i] = sums;
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status gradient_cpu(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *gradient) {
+#pragma omp parallel for num_threads(cvtm_device_threads(cvt->device)) schedule(static)
+  for (int64_t i = 0; i < count; ++i) {
+    cvtm_cvt_finish_site(&cvt->sums[i], i, fixed, cvt->second, cvt->distance, gradient);
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status lloyd_cpu(cvtm_cvt *cvt, double *sites, int64_t count, int64_t fixed) {
+  const cvtm_domain domain = cvt->domain;
+#pragma omp parallel for num_threads(cvtm_device_threads(cvt->device)) schedule(static)
+  for (int64_t i = fixed; i < count; ++i) {
+    const cvtm_cell_sums *s = &cvt->sums[i];
+    if (!(s->mass > 0)) continue;
+    sites[2 * i] = cvtm_cvt_lloyd_coordinate(sites[2 * i], s->x, s->mass, (double)domain.width,
+                                             domain.periodic);
+    sites[2 * i + 1] = cvtm_cvt_lloyd_coordinate(sites[2 * i + 1], s->y, s->mass,
+                                                 (double)domain.height, domain.periodic);
+  }
+  return CVTM_OK;
+}
+
+const cvtm_cvt_table cvtm_cvt_table_cpu = {
+    .create_state = create_state_cpu,
+    .destroy_state = destroy_state_cpu,
+    .exact_sums = exact_sums_cpu,
+    .pixel_keys = pixel_keys_cpu,
+    .pixel_sums = pixel_sums_cpu,
+    .gradient = gradient_cpu,
+    .lloyd = lloyd_cpu,
+};

@@ -1,0 +1,124 @@
+/* Inside cvt only: the plan, and the phases that differ between devices. */
+#ifndef CVTMESH_CVT_CVT_KERNELS_H
+#define CVTMESH_CVT_CVT_KERNELS_H
+
+#include "cvt/cell_integral.h"
+#include "cvt/cvt.h"
+#include "cvt/voronoi_cell.h"
+
+#ifndef CVTMESH_HAVE_CUDA
+#define CVTMESH_HAVE_CUDA 0
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Corners of the largest cell that CUDA can hold; the CPU's buffers grow. */
+enum { CVTM_CVT_MAX_CORNERS = 4096 };
+
+typedef struct cvtm_cvt_table cvtm_cvt_table;
+
+/* Everything of one plan; pointers are to device memory unless said otherwise. */
+struct cvtm_cvt {
+  cvtm_device *device;
+  const cvtm_cvt_table *table;
+  cvtm_domain domain;
+  int64_t capacity;
+  cvtm_density_view density;
+  cvtm_site_tree *tree;
+  double *sites;        /* 2 * capacity: the current state */
+  double *best;         /* 2 * capacity: the best state of Lloyd's method */
+  double *scale;        /* 2 * capacity */
+  cvtm_cell_sums *sums; /* capacity, in the caller's order */
+  double *second;       /* capacity */
+  double *distance;     /* capacity: from the site to its centroid; 0 if fixed or empty */
+  double *value;        /* f[0] energy, f[1] largest distance */
+  int *failed;          /* a kernel met what it cannot do */
+  void *workspace;      /* of sorts and reductions */
+  size_t workspace_bytes;
+  void *state; /* of the table */
+  /* For the pixel energy, allocated when first asked for: pixels grouped by label. */
+  cvtm_voronoi *voronoi;
+  int32_t *labels, *pixels, *pixels_alt;
+  uint64_t *keys, *keys_alt;
+};
+
+struct cvtm_cvt_table {
+  cvtm_status (*create_state)(cvtm_cvt *cvt);
+  void (*destroy_state)(cvtm_cvt *cvt);
+  /* sums of the exact cells of the sites in the tree. */
+  cvtm_status (*exact_sums)(cvtm_cvt *cvt, int64_t count);
+  /* keys[p] = labels[p] and pixels[p] = p for all pixels. */
+  cvtm_status (*pixel_keys)(cvtm_cvt *cvt);
+  /* sums over pixel centres from the sorted keys and pixels. */
+  cvtm_status (*pixel_sums)(cvtm_cvt *cvt, const double *sites, int64_t count);
+  /* second, distance and, if not NULL, the gradient from the sums. */
+  cvtm_status (*gradient)(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *gradient);
+  /* Moves the sites from `fixed` on to their centroids. */
+  cvtm_status (*lloyd)(cvtm_cvt *cvt, double *sites, int64_t count, int64_t fixed);
+};
+
+extern const cvtm_cvt_table cvtm_cvt_table_cpu;
+#if CVTMESH_HAVE_CUDA
+extern const cvtm_cvt_table cvtm_cvt_table_cuda;
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+/* Adds pixel p to the plain sum of a site, the nearest image of its centre on a torus. */
+CVTM_HD void cvtm_cvt_add_pixel(const cvtm_density_view *density, int32_t p, double sx, double sy,
+                                cvtm_cell_sums *sums) {
+  const double width = (double)density->width, height = (double)density->height;
+  const double rho = (double)density->value[p];
+  double x = (double)(p % density->width) + 0.5 - sx;
+  double y = (double)(p / density->width) + 0.5 - sy;
+  if (density->periodic) {
+    x -= width * floor(x / width + 0.5);
+    y -= height * floor(y / height + 0.5);
+  }
+  sums->mass += rho;
+  sums->x += rho * x;
+  sums->y += rho * y;
+  sums->second += rho * (x * x + y * y);
+}
+
+/* First place in sorted keys that is not below `key`. */
+CVTM_HD int64_t cvtm_cvt_lower_bound(const uint64_t *keys, int64_t count, uint64_t key) {
+  int64_t low = 0, high = count;
+  while (low < high) {
+    const int64_t middle = low + (high - low) / 2;
+    if (keys[middle] < key) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/* What follows from the sums of site i: dF/dx_i = -2 integral of rho (p - x_i). */
+CVTM_HD void cvtm_cvt_finish_site(const cvtm_cell_sums *sums, int64_t i, int64_t fixed,
+                                  double *second, double *distance, double *gradient) {
+  second[i] = sums->second;
+  distance[i] = 0;
+  if (i >= fixed && sums->mass != 0) { /* NaN is not 0 either */
+    const double cx = sums->x / sums->mass, cy = sums->y / sums->mass;
+    distance[i] = sqrt(cx * cx + cy * cy);
+  }
+  if (gradient) {
+    gradient[2 * i] = -2 * sums->x;
+    gradient[2 * i + 1] = -2 * sums->y;
+  }
+}
+
+CVTM_HD double cvtm_cvt_lloyd_coordinate(double x, double first, double mass, double size,
+                                         int periodic) {
+  const double moved = x + first / mass;
+  if (periodic) return moved;
+  return moved < 0 ? 0 : moved > size ? size : moved;
+}
+
+#endif
