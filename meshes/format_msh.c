@@ -350,6 +350,7 @@ cvtm_status cvtm_read_msh(cvtm_source *s, cvtm_builder *b) {
       status = read_section(&r, token);
     }
   }
+  if (status == CVTM_OK && !r.elements_seen) status = cvtm_source_fail(s, "no $Elements");
   free(r.nodes.list);
   return status;
 }

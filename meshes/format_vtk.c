@@ -15,8 +15,26 @@ static void put(FILE *file, const cvtm_image *m, cvtm_scalar type, double value,
   }
 }
 
+/* A mesh without triangles shows its vertices: several readers stumble over no cells. */
+static void write_cells(FILE *file, const cvtm_image *m) {
+  enum { VERTEX = 1, TRIANGLE = 5 };
+  int corners = m->triangle_count > 0 ? 3 : 1;
+  int64_t n = m->triangle_count > 0 ? m->triangle_count : m->vertex_count;
+  fprintf(file, "\nCELLS %" PRId64 " %" PRId64 "\n", n, (corners + 1) * n);
+  for (int64_t t = 0; t < n; ++t) {
+    put(file, m, CVTM_I32, corners, ' ');
+    for (int k = 0; k < corners; ++k) {
+      double vertex = corners == 3 ? m->triangles[3 * t + k] : (double)t;
+      put(file, m, CVTM_I32, vertex, k + 1 < corners ? ' ' : '\n');
+    }
+  }
+  fprintf(file, "\nCELL_TYPES %" PRId64 "\n", n);
+  for (int64_t t = 0; t < n; ++t) {
+    put(file, m, CVTM_I32, corners == 3 ? TRIANGLE : VERTEX, '\n');
+  }
+}
+
 void cvtm_write_vtk(FILE *file, const cvtm_image *m) {
-  enum { TRIANGLE = 5 };
   fprintf(file,
           "# vtk DataFile Version 3.0\ncvtmesh\n%s\nDATASET UNSTRUCTURED_GRID\nPOINTS %" PRId64
           " double\n",
@@ -26,15 +44,7 @@ void cvtm_write_vtk(FILE *file, const cvtm_image *m) {
     put(file, m, CVTM_F64, m->points[2 * i + 1], ' ');
     put(file, m, CVTM_F64, 0, '\n');
   }
-  fprintf(file, "\nCELLS %" PRId64 " %" PRId64 "\n", m->triangle_count, 4 * m->triangle_count);
-  for (int64_t t = 0; t < m->triangle_count; ++t) {
-    put(file, m, CVTM_I32, 3, ' ');
-    for (int k = 0; k < 3; ++k) {
-      put(file, m, CVTM_I32, m->triangles[3 * t + k], k < 2 ? ' ' : '\n');
-    }
-  }
-  fprintf(file, "\nCELL_TYPES %" PRId64 "\n", m->triangle_count);
-  for (int64_t t = 0; t < m->triangle_count; ++t) put(file, m, CVTM_I32, TRIANGLE, '\n');
+  write_cells(file, m);
   if (m->mass == NULL) return;
   fprintf(file, "\nPOINT_DATA %" PRId64 "\nSCALARS mass double 1\nLOOKUP_TABLE default\n",
           m->vertex_count);
@@ -260,6 +270,9 @@ cvtm_status cvtm_read_vtk(cvtm_source *s, cvtm_builder *b) {
   memset(&g, 0, sizeof g);
   cvtm_status status = read_header(s, &g);
   if (status == CVTM_OK) status = read_sections(s, &g, b);
+  if (status == CVTM_OK && !g.polygons && g.ends == NULL) {
+    status = cvtm_source_fail(s, "no CELLS");
+  }
   if (status == CVTM_OK && !g.polygons && g.types_count != g.cells) {
     status = cvtm_source_fail(s, "CELL_TYPES does not match CELLS");
   }

@@ -64,17 +64,19 @@ static void end_array(array_writer *w) {
   fputs("\n</DataArray>\n", w->file);
 }
 
+/* A mesh without triangles shows its vertices: several readers stumble over no cells. */
 static void write_cells(FILE *file, const cvtm_image *m) {
-  enum { TRIANGLE = 5 };
-  int64_t n = m->triangle_count;
-  array_writer w = begin_array(file, m->ascii, CVTM_I64, "Name=\"connectivity\"", 3 * n);
-  for (int64_t k = 0; k < 3 * n; ++k) put(&w, m->triangles[k]);
+  enum { VERTEX = 1, TRIANGLE = 5 };
+  int corners = m->triangle_count > 0 ? 3 : 1;
+  int64_t n = m->triangle_count > 0 ? m->triangle_count : m->vertex_count;
+  array_writer w = begin_array(file, m->ascii, CVTM_I64, "Name=\"connectivity\"", corners * n);
+  for (int64_t k = 0; k < corners * n; ++k) put(&w, corners == 3 ? m->triangles[k] : (double)k);
   end_array(&w);
   w = begin_array(file, m->ascii, CVTM_I64, "Name=\"offsets\"", n);
-  for (int64_t t = 1; t <= n; ++t) put(&w, (double)(3 * t));
+  for (int64_t t = 1; t <= n; ++t) put(&w, (double)(corners * t));
   end_array(&w);
   w = begin_array(file, m->ascii, CVTM_U8, "Name=\"types\"", n);
-  for (int64_t t = 0; t < n; ++t) put(&w, TRIANGLE);
+  for (int64_t t = 0; t < n; ++t) put(&w, corners == 3 ? TRIANGLE : VERTEX);
   end_array(&w);
 }
 
@@ -83,7 +85,7 @@ void cvtm_write_vtu(FILE *file, const cvtm_image *m) {
           "<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" "
           "byte_order=\"LittleEndian\" header_type=\"UInt64\">\n<UnstructuredGrid>\n"
           "<Piece NumberOfPoints=\"%" PRId64 "\" NumberOfCells=\"%" PRId64 "\">\n",
-          m->vertex_count, m->triangle_count);
+          m->vertex_count, m->triangle_count > 0 ? m->triangle_count : m->vertex_count);
   if (m->mass != NULL) {
     fputs("<PointData Scalars=\"mass\">\n", file);
     array_writer w = begin_array(file, m->ascii, CVTM_F64, "Name=\"mass\"", m->vertex_count);

@@ -159,7 +159,9 @@ static int is_special(table *t, fields line, format f) {
   fields rest = line;
   if (!next_field(&rest, &first)) return 0;
   int number = cvtm_token_number(first, &value);
-  if (f == CSV && !number) {
+  /* What merely resembles a number (`1,5` beside a semicolon) is an error, not a title. */
+  int resembles = first.length > 0 && memchr("0123456789+-.", first.text[0], 13) != NULL;
+  if (f == CSV && !number && !resembles) {
     read_header(t, line);
     return 1;
   }

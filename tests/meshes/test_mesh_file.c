@@ -1,0 +1,565 @@
+#include "meshes/mesh_file.h"
+
+#include "base/file.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const formats[] = {"obj", "off", "ply", "stl", "vtk", "vtu", "msh"};
+enum { FORMATS = 7, SITES = 60 };
+
+/* Irregular numbers that need all their digits. */
+static double random_number(uint64_t *state) {
+  *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (double)(*state >> 11) * 0x1p-53;
+}
+
+static const cvtm_domain domain = {100, 70, 0};
+
+static cvtm_mesh make_mesh(int64_t count) {
+  double points[2 * SITES];
+  uint64_t state = 5;
+  cvtm_mesh mesh;
+  for (int64_t i = 0; i < count; ++i) {
+    points[2 * i] = domain.width * random_number(&state);
+    points[2 * i + 1] = domain.height * random_number(&state);
+  }
+  assert_int_equal(cvtm_delaunay(points, count, &mesh, NULL), CVTM_OK);
+  /* The mesh lies on a coarse grid; these need every digit. */
+  memcpy(mesh.points, points, 2 * (size_t)count * sizeof *points);
+  return mesh;
+}
+
+static char path[64];
+
+static const char *temporary(const char *extension) {
+  snprintf(path, sizeof path, "/tmp/cvtmesh-test-%ld.%s", (long)getpid(), extension);
+  return path;
+}
+
+/* The vertex at this place within `tolerance`, -1 if there is none. */
+static int64_t find_vertex(const cvtm_mesh *mesh, const double *place, double tolerance) {
+  for (int64_t i = 0; i < mesh->vertex_count; ++i) {
+    if (fabs(mesh->points[2 * i] - place[0]) <= tolerance &&
+        fabs(mesh->points[2 * i + 1] - place[1]) <= tolerance) {
+      return i;
+    }
+  }
+  return -1;
+}
+
+/* What reading should give: the largest y of the file is 0. */
+static double *expected_points(const cvtm_mesh *mesh, int unit) {
+  double *points = malloc(2 * (size_t)mesh->vertex_count * sizeof *points);
+  double scale = unit ? domain.width : 1, top = -1e300;
+  for (int64_t i = 0; i < mesh->vertex_count; ++i) {
+    points[2 * i] = mesh->points[2 * i] / scale;
+    points[2 * i + 1] = (domain.height - mesh->points[2 * i + 1]) / scale;
+    top = fmax(top, points[2 * i + 1]);
+  }
+  for (int64_t i = 0; i < mesh->vertex_count; ++i) points[2 * i + 1] = top - points[2 * i + 1];
+  return points;
+}
+
+static void assert_same(const cvtm_mesh *mesh, const double *points, const cvtm_mesh *read,
+                        const char *extension, int ascii) {
+  int stl = strcmp(extension, "stl") == 0;
+  assert_int_equal(read->vertex_count, mesh->vertex_count);
+  assert_int_equal(read->triangle_count, mesh->triangle_count);
+  assert_int_equal(read->coincident_count, 0);
+  if (!stl) {
+    assert_memory_equal(read->points, points, 2 * (size_t)mesh->vertex_count * sizeof *points);
+    assert_memory_equal(read->triangles, mesh->triangles, 12 * (size_t)mesh->triangle_count);
+    return;
+  }
+  /* The vertices come in another order, in single precision if binary. */
+  double tolerance = ascii ? 0 : 2e-5;
+  for (int64_t k = 0; k < 3 * mesh->triangle_count; ++k) {
+    const double *place = points + 2 * (int64_t)mesh->triangles[k];
+    assert_int_equal(find_vertex(read, place, tolerance), read->triangles[k]);
+  }
+}
+
+static void every_format_reads_back(void **state) {
+  (void)state;
+  cvtm_mesh mesh = make_mesh(SITES);
+  double mass[SITES];
+  for (int k = 0; k < SITES; ++k) mass[k] = k / 3.0;
+  for (int f = 0; f < FORMATS; ++f) {
+    for (int variant = 0; variant < 8; ++variant) {
+      int ascii = variant & 1, unit = variant >> 1 & 1;
+      cvtm_mesh_file_options options = {domain, unit, ascii, variant & 4 ? mass : NULL};
+      cvtm_error error = {0};
+      cvtm_mesh read;
+      const char *file = temporary(formats[f]);
+      assert_int_equal(cvtm_mesh_write(file, &mesh, &options, &error), CVTM_OK);
+      assert_int_equal(cvtm_mesh_read(file, &read, &error), CVTM_OK);
+      double *points = expected_points(&mesh, unit);
+      assert_same(&mesh, points, &read, formats[f], ascii);
+      free(points);
+      cvtm_mesh_free(&read);
+      remove(file);
+    }
+  }
+  cvtm_mesh_free(&mesh);
+}
+
+static void one_and_two_sites_can_be_written(void **state) {
+  (void)state;
+  for (int64_t sites = 1; sites <= 2; ++sites) {
+    cvtm_mesh mesh = make_mesh(sites);
+    assert_int_equal(mesh.triangle_count, 0);
+    for (int f = 0; f < FORMATS; ++f) {
+      for (int ascii = 0; ascii < 2; ++ascii) {
+        cvtm_mesh_file_options options = {domain, 0, ascii, NULL};
+        cvtm_mesh read;
+        const char *file = temporary(formats[f]);
+        assert_int_equal(cvtm_mesh_write(file, &mesh, &options, NULL), CVTM_OK);
+        cvtm_status status = cvtm_mesh_read(file, &read, NULL);
+        remove(file);
+        if (strcmp(formats[f], "stl") == 0) { /* it knows triangles only */
+          assert_int_equal(status, CVTM_ERROR_INPUT);
+          continue;
+        }
+        assert_int_equal(status, CVTM_OK);
+        assert_int_equal(read.vertex_count, sites);
+        assert_int_equal(read.triangle_count, 0);
+        assert_true(read.collinear);
+        cvtm_mesh_free(&read);
+      }
+    }
+    cvtm_mesh_free(&mesh);
+  }
+}
+
+static void coincident_sites_are_counted(void **state) {
+  (void)state;
+  const double points[] = {0, 0, 9, 1, 4, 8, 9, 1, 9, 1};
+  cvtm_mesh mesh, read;
+  assert_int_equal(cvtm_delaunay(points, 5, &mesh, NULL), CVTM_OK);
+  cvtm_mesh_file_options options = {domain, 0, 0, NULL};
+  const char *file = temporary("ply");
+  assert_int_equal(cvtm_mesh_write(file, &mesh, &options, NULL), CVTM_OK);
+  assert_int_equal(cvtm_mesh_read(file, &read, NULL), CVTM_OK);
+  remove(file);
+  assert_int_equal(read.vertex_count, 5);
+  assert_int_equal(read.coincident_count, 2);
+  assert_false(read.collinear);
+  cvtm_mesh_free(&mesh);
+  cvtm_mesh_free(&read);
+}
+
+static cvtm_status read_text(const char *extension, const char *text, cvtm_mesh *mesh,
+                             cvtm_error *error) {
+  size_t size = strlen(text);
+  unsigned char *exact = malloc(size + (size == 0)); /* no zero byte behind it */
+  memcpy(exact, text, size);
+  cvtm_status status = cvtm_mesh_read_bytes(extension, exact, size, "t", mesh, error);
+  free(exact);
+  return status;
+}
+
+static void files_of_others_are_read(void **state) {
+  (void)state;
+  static const struct {
+    const char *extension, *text;
+  } files[] = {
+      {"obj", "o x\nv 0 0 1 0.5\nvn 0 0 1\nv 2 0 1\nv 0 1 1\nusemtl a\nf -3//1 -2//1 -1//1\n"},
+      {"obj", "v 0 0 1\r\nv 2 0 1\r\nv 0 1 1\r\nf 1/2/3 3/4/5 2/6/7 # turned\r\n"},
+      {"off", "OFF # c\n3 1 0\n0 0 0 2 0 0\n0 1 0\n3 0 1 2 255 0 0\n"},
+      {"ply",
+       "ply\nformat ascii 1.0\ncomment c\nelement vertex 3\nproperty float y\nproperty "
+       "uchar red\nproperty float x\nelement face 1\nproperty list uchar int "
+       "vertex_index\nproperty list uchar float t\nelement edge 2\nproperty int a\n"
+       "end_header\n0 9 0\n0 9 2\n1 9 0\n3 0 1 2 2 .5 .5\n0\n1\n"},
+      {"stl",
+       "solid a b\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 2 0 0\nvertex "
+       "0 1 0\nendloop\nendfacet\nendsolid a b\n"},
+      {"vtk",
+       "# vtk DataFile Version 5.1\nt\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS 3 float\n"
+       "0 0 0 2 0 0 0 1 0\nMETADATA\nINFORMATION 0\n\nCELLS 3 5\nOFFSETS vtktypeint64\n"
+       "0 2 5\nCONNECTIVITY vtktypeint64\n0 1 0 1 2\nCELL_TYPES 2\n3 5\nCELL_DATA 2\n"},
+      {"vtk",
+       "# vtk DataFile Version 2.0\nt\nASCII\nDATASET POLYDATA\nPOINTS 3 float\n0 0 0 2 0 "
+       "0 0 1 0\nLINES 1 3\n2 0 1\nPOLYGONS 1 4\n3 0 1 2\n"},
+      {"msh",
+       "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n1\n2 1 \"$x\"\n"
+       "$EndPhysicalNames\n$Nodes\n3\n9 0 1 0\n5 0 0 0\n7 2 0 0\n$EndNodes\n$Elements\n2\n1 "
+       "15 2 0 1 5\n2 2 2 0 1 5 7 9\n$EndElements\n"},
+      {"vtu",
+       "<?xml version='1.0'?><!-- <a> --><VTKFile type='UnstructuredGrid' "
+       "byte_order='BigEndian'><UnstructuredGrid><Piece NumberOfPoints='3' NumberOfCells='1'>"
+       "<Cells><DataArray type='Int32' Name='connectivity' format='ascii'>0 1 2</DataArray>"
+       "<DataArray type='Int32' Name='offsets' format='ascii'>3</DataArray><DataArray "
+       "type='UInt8' Name='types' format='ascii'>5</DataArray></Cells><Points><DataArray "
+       "type='Float32' NumberOfComponents='3' format='binary'>"
+       "AAAAJA==AAAAAAAAAAAAAAAAQAAAAAAAAAAAAAAAAAAAAD+AAAAAAAAA</DataArray></Points></Piece>"
+       "</UnstructuredGrid></VTKFile>"},
+  };
+  for (size_t k = 0; k < sizeof files / sizeof files[0]; ++k) {
+    cvtm_mesh mesh;
+    cvtm_error error = {0};
+    cvtm_status status = read_text(files[k].extension, files[k].text, &mesh, &error);
+    if (status != CVTM_OK) print_error("%s\n", error.message);
+    assert_int_equal(status, CVTM_OK);
+    assert_int_equal(mesh.vertex_count, 3);
+    assert_int_equal(mesh.triangle_count, 1);
+    /* y down now: the corners (0,0), (2,0), (0,1), counterclockwise with y up. */
+    const double corners[3][2] = {{0, 1}, {2, 1}, {0, 0}};
+    int first = 0;
+    while (first < 3 && find_vertex(&mesh, corners[0], 0) != mesh.triangles[first]) ++first;
+    assert_true(first < 3);
+    for (int c = 0; c < 3; ++c) {
+      assert_int_equal(mesh.triangles[(first + c) % 3], find_vertex(&mesh, corners[c], 0));
+    }
+    cvtm_mesh_free(&mesh);
+  }
+}
+
+#define PLY_HEAD "ply\nformat ascii 1.0\nelement vertex 3\nproperty double x\nproperty double y\n"
+#define PLY_FACE "element face 1\nproperty list uchar int vertex_indices\nend_header\n"
+#define VTK_HEAD "# vtk DataFile Version 3.0\nt\nASCII\nDATASET UNSTRUCTURED_GRID\n"
+#define VTK_POINTS VTK_HEAD "POINTS 3 double\n0 0 0 1 0 0 0 1 0\n"
+#define VTU_HEAD "<VTKFile type='UnstructuredGrid'><UnstructuredGrid>"
+#define VTU_POINTS                                                                 \
+  VTU_HEAD                                                                         \
+  "<Piece NumberOfPoints='1' NumberOfCells='1'><Points><DataArray type='Float64' " \
+  "NumberOfComponents='3' format='ascii'>0 0 0</DataArray></Points>"
+#define MSH_HEAD "$MeshFormat\n4.1 0 8\n$EndMeshFormat\n"
+#define MSH_NODES MSH_HEAD "$Nodes\n1 3 1 3\n2 1 0 3\n1\n2\n3\n0 0 0\n1 0 0\n0 1 0\n$EndNodes\n"
+
+static void malformed_files_are_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *extension, *text, *reason;
+  } files[] = {
+      {"obj", "", "no vertex"},
+      {"obj", "v 0 0 0\nv 1 0\n", "line 2: a vertex needs three numbers"},
+      {"obj", "v 0 0 0\nv 1 0 x\n", "line 2: "},
+      {"obj", "v 0 0 0\n\nv 1 nan 0\n", "line 3: a coordinate is not finite"},
+      {"obj", "v 0 0 0\nv 1 0 1\n", "line 2: the mesh is not planar"},
+      {"obj", "v 0x1p3 0 0\n", "line 1: "},
+      {"obj", "v 0 0 0\nf 1 1 2\n", "line 2: a triangle names a vertex"},
+      {"obj", "v 0 0 0\nf 0 1 1\n", "line 2: a triangle names a vertex"},
+      {"obj", "v 0 0 0\nf -2 1 1\n", "line 2: a triangle names a vertex"},
+      {"obj", "v 0 0 0\nf 1 1\n", "line 2: a face is not a triangle"},
+      {"obj", "v 0 0 0\nf 1 1 1 1\n", "line 2: a face is not a triangle"},
+      {"obj", "v 0 0 0\nf 1 1 1.5\n", "line 2: a triangle names a vertex"},
+      {"obj", "hello\n", "line 1: unknown keyword"},
+      {"off", "", "line 1: expected 'OFF'"},
+      {"off", "OFF\n1000000000 0 0\n0 0 0\n", "the file ends too early"},
+      {"off", "OFF\n99999999999 0 0\n", "line 2: number of vertices out of range"},
+      {"off", "OFF\n-1 0 0\n", "line 2: number of vertices out of range"},
+      {"off", "OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n4 0 1 2 0\n", "line 6: a face is not a triangle"},
+      {"off", "OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 3\n", "line 6: a triangle names"},
+      {"off", "OFF\n1 0 0\n0 0 0\n7\n", "line 4: text after the last face"},
+      {"ply", "plx\n", "line 1: expected 'ply'"},
+      {"ply", "ply\nformat ascii 1.0\n", "the header has no end"},
+      {"ply", "ply\nformat text 1.0\n", "line 2: unknown PLY format"},
+      {"ply", "ply\nproperty int x\n", "line 2: a property without an element"},
+      {"ply", PLY_HEAD "end_header\n0 0\n1 1\n", "the file ends too early"},
+      {"ply", PLY_HEAD "property real z\n", "line 6: malformed property line"},
+      {"ply", PLY_HEAD "property double x\n", "line 6: a property appears twice"},
+      {"ply", PLY_HEAD PLY_FACE "0 0\n1 0\n0 1\n4 0 1 2 0\n", "line 12: a face is not a triangle"},
+      {"ply", PLY_HEAD PLY_FACE "0 0\n1 0\n0 1\n3 0 1 -1\n", "line 12: a triangle names"},
+      {"ply", "ply\nformat ascii 1.0\n" PLY_FACE, "faces before vertices"},
+      {"ply",
+       "ply\nformat binary_little_endian 1.0\nelement vertex 1000000000000\nproperty "
+       "double x\nproperty double y\nend_header\n",
+       "byte 112: the file ends too early"},
+      {"stl", "hello", "neither text nor"},
+      {"stl", "solid x\n", "the file ends too early"},
+      {"stl", "solid x\nfacet normal 0 0 1\nouter loop\nvertex 0 0\nvertex 1 1 1\n", "line 5: "},
+      {"stl", "solid x\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 0 0 1\n",
+       "line 5: the mesh is not planar"},
+      {"vtk", "# vtk\n", "line 1: not a legacy VTK file"},
+      {"vtk", "# vtk DataFile Version 3.0\nt\nHEX\n", "line 3: expected ASCII or BINARY"},
+      {"vtk", "# vtk DataFile Version 3.0\nt\nASCII\nDATASET STRUCTURED_POINTS\n", "line 4: "},
+      {"vtk", VTK_HEAD "POINTS 1000000000 double\n0 0 0\n", "3000000000 values are claimed"},
+      {"vtk", VTK_POINTS "CELLS 1 5\n4 0 1 2 0\nCELL_TYPES 1\n9\n", "a cell is not a triangle"},
+      {"vtk", VTK_POINTS "CELLS 1 4\n3 0 1 3\nCELL_TYPES 1\n5\n", "a triangle names a vertex"},
+      {"vtk", VTK_POINTS "CELLS 1 4\n9 0 1 2\nCELL_TYPES 1\n5\n", "the cells do not fit"},
+      {"vtk", VTK_POINTS "CELLS 1 4\n3 0 1 2\n", "CELL_TYPES does not match"},
+      {"vtk", VTK_POINTS, "no CELLS"},
+      {"vtk", VTK_POINTS "NONSENSE\n", "unknown section"},
+      {"vtu", "<a/>", "line 1: not a VTK file"},
+      {"vtu", VTU_HEAD, "no piece"},
+      {"vtu", "<VTKFile type='PolyData'>", "not an unstructured grid"},
+      {"vtu", "<VTKFile type='UnstructuredGrid' compressor='vtkZLibDataCompressor'>",
+       "compressed VTU data are not supported"},
+      {"vtu", VTU_HEAD "\n<Piece NumberOfPoints='x' NumberOfCells='1'>", "line 2: malformed or"},
+      {"vtu", VTU_HEAD "<Piece NumberOfPoints='1' NumberOfCells='0'>", "no points"},
+      {"vtu", VTU_POINTS, "no offsets"},
+      {"vtu",
+       VTU_HEAD "<Piece NumberOfPoints='1000000000' NumberOfCells='0'><Points><DataArray "
+                "type='Float64' NumberOfComponents='3' format='binary'>AAAA</DataArray>",
+       "more points are claimed"},
+      {"vtu",
+       VTU_HEAD "<Piece NumberOfPoints='1' NumberOfCells='0'><Points><DataArray "
+                "type='Float64' NumberOfComponents='3' format='appended' offset='99'/>",
+       "not in the appended data"},
+      {"msh", "hello", "line 1: expected '$MeshFormat'"},
+      {"msh", "$MeshFormat\n3.0 0 8\n", "line 2: only versions"},
+      {"msh", MSH_HEAD "$Nodes\n1 2 1 2\n2 1 0 2\n1\n1\n0 0 0\n1 0 0\n", "the same tag"},
+      {"msh", MSH_HEAD "$Nodes\n1 1000000000 1 2\n2 1 0 1000000000\n1\n", "ends too early"},
+      {"msh", MSH_HEAD "$Elements\n0 0 0 0\n$EndElements\n", "before $Nodes"},
+      {"msh", MSH_NODES, "no $Elements"},
+      {"msh", MSH_HEAD "$Stuff\n1\n", "a section does not end"},
+      {"msh", MSH_NODES "$Elements\n1 1 1 1\n2 1 2 1\n1 1 2 4\n", "line 17: a triangle names"},
+      {"msh", MSH_NODES "$Elements\n1 1 1 1\n2 1 3 1\n1 1 2 3 1\n", "not a triangle"},
+  };
+  for (size_t k = 0; k < sizeof files / sizeof files[0]; ++k) {
+    cvtm_mesh mesh;
+    cvtm_error error = {0};
+    cvtm_status status = read_text(files[k].extension, files[k].text, &mesh, &error);
+    if (status != CVTM_ERROR_INPUT || strstr(error.message, files[k].reason) == NULL) {
+      print_error("%s file %zu: expected '%s', got '%s'\n", files[k].extension, k, files[k].reason,
+                  error.message);
+    }
+    assert_int_equal(status, CVTM_ERROR_INPUT);
+    assert_non_null(strstr(error.message, files[k].reason));
+    assert_int_equal(strncmp(error.message, "t: ", 3), 0);
+    assert_null(mesh.points);
+    assert_null(mesh.triangles);
+  }
+}
+
+/* No prefix of a file crashes a reader, and one that misses much of it is refused. */
+static void truncated_files_are_survived(void **state) {
+  (void)state;
+  cvtm_mesh mesh = make_mesh(12);
+  for (int f = 0; f < FORMATS; ++f) {
+    for (int ascii = 0; ascii < 2; ++ascii) {
+      cvtm_mesh_file_options options = {domain, 0, ascii, NULL};
+      const char *file = temporary(formats[f]);
+      unsigned char *bytes;
+      size_t size;
+      assert_int_equal(cvtm_mesh_write(file, &mesh, &options, NULL), CVTM_OK);
+      assert_int_equal(cvtm_file_read(file, 1 << 20, &bytes, &size, NULL), CVTM_OK);
+      remove(file);
+      for (size_t cut = 0; cut < size; ++cut) {
+        cvtm_mesh read;
+        unsigned char *exact = malloc(cut + (cut == 0));
+        memcpy(exact, bytes, cut);
+        cvtm_status status = cvtm_mesh_read_bytes(formats[f], exact, cut, "t", &read, NULL);
+        if (status == CVTM_OK) {
+          assert_true(cut + 64 > size || strcmp(formats[f], "obj") == 0);
+          cvtm_mesh_free(&read);
+        } else {
+          assert_int_equal(status, CVTM_ERROR_INPUT);
+        }
+        free(exact);
+      }
+      free(bytes);
+    }
+  }
+  cvtm_mesh_free(&mesh);
+}
+
+static void unwritable_places_are_errors(void **state) {
+  (void)state;
+  cvtm_mesh mesh = make_mesh(SITES);
+  cvtm_mesh_file_options options = {domain, 0, 0, NULL};
+  cvtm_error error;
+  char link[64];
+  for (int f = 0; f <= FORMATS; ++f) {
+    const char *extension = f < FORMATS ? formats[f] : "svg";
+    snprintf(link, sizeof link, "/tmp/cvtmesh-full-%ld.%s", (long)getpid(), extension);
+    assert_int_equal(symlink("/dev/full", link), 0);
+    assert_int_equal(cvtm_mesh_write(link, &mesh, &options, &error), CVTM_ERROR_IO);
+    assert_int_equal(strncmp(error.message, link, strlen(link)), 0);
+    remove(link);
+    snprintf(link, sizeof link, "/tmp/cvtmesh-absent-%ld/m.%s", (long)getpid(), extension);
+    assert_int_equal(cvtm_mesh_write(link, &mesh, &options, &error), CVTM_ERROR_IO);
+  }
+  assert_int_equal(cvtm_mesh_write("/tmp/m.xxx", &mesh, &options, &error), CVTM_ERROR_ARGUMENT);
+  assert_int_equal(cvtm_points_write("/tmp/p.xxx", mesh.points, 1, &error), CVTM_ERROR_ARGUMENT);
+  assert_int_equal(cvtm_points_write("/absent/p.csv", mesh.points, 1, &error), CVTM_ERROR_IO);
+  cvtm_mesh_free(&mesh);
+}
+
+static void unreadable_files_are_errors(void **state) {
+  (void)state;
+  cvtm_mesh mesh;
+  cvtm_error error;
+  double *points;
+  int64_t count;
+  assert_int_equal(cvtm_mesh_read("/absent/m.ply", &mesh, &error), CVTM_ERROR_INPUT);
+  assert_string_equal(error.message, "/absent/m.ply: No such file or directory");
+  assert_int_equal(cvtm_mesh_read("m.svg", &mesh, &error), CVTM_ERROR_ARGUMENT);
+  assert_int_equal(cvtm_points_read("/absent/p.csv", &points, &count, &error), CVTM_ERROR_INPUT);
+  assert_int_equal(cvtm_points_read("p.dat", &points, &count, &error), CVTM_ERROR_ARGUMENT);
+}
+
+static void formats_go_by_extension(void **state) {
+  (void)state;
+  for (int f = 0; f < FORMATS; ++f) assert_true(cvtm_mesh_format_known(temporary(formats[f])));
+  assert_true(cvtm_mesh_format_known("a.SVG"));
+  assert_false(cvtm_mesh_format_known("ply"));
+  assert_false(cvtm_mesh_format_known("a.csv"));
+  assert_true(cvtm_points_format_known("a.csv"));
+  assert_true(cvtm_points_format_known("a.NPY"));
+  assert_true(cvtm_points_format_known("a.xyz"));
+  assert_true(cvtm_points_format_known("-"));
+  assert_false(cvtm_points_format_known("a.ply"));
+}
+
+static void points_read_back_to_the_same_bits(void **state) {
+  (void)state;
+  static const char *const extensions[] = {"csv", "xyz", "npy"};
+  uint64_t seed = 9;
+  double points[2 * SITES];
+  for (int k = 0; k < 2 * SITES; ++k) {
+    points[k] = (random_number(&seed) - 0.5) * pow(10, k % 40 - 20);
+  }
+  points[0] = 5e-324;
+  points[1] = -1.7976931348623157e308;
+  for (int f = 0; f < 3; ++f) {
+    double *read;
+    int64_t count;
+    const char *file = temporary(extensions[f]);
+    assert_int_equal(cvtm_points_write(file, points, SITES, NULL), CVTM_OK);
+    assert_int_equal(cvtm_points_read(file, &read, &count, NULL), CVTM_OK);
+    remove(file);
+    assert_int_equal(count, SITES);
+    assert_memory_equal(read, points, sizeof points);
+    free(read);
+  }
+}
+
+static cvtm_status read_points(const char *extension, const char *text, double **points,
+                               int64_t *count, cvtm_error *error) {
+  size_t size = strlen(text);
+  unsigned char *exact = malloc(size + (size == 0));
+  memcpy(exact, text, size);
+  cvtm_status status = cvtm_points_read_bytes(extension, exact, size, "t", points, count, error);
+  free(exact);
+  return status;
+}
+
+static void point_files_of_others_are_read(void **state) {
+  (void)state;
+  static const struct {
+    const char *extension, *text;
+  } files[] = {
+      {"csv", "1,2\n3,4"},
+      {"csv", "x,y\n1,2\n3,4\n"},
+      {"csv", "\xef\xbb\xbfX;Y\r\n1;2\r\n3;4\r\n"},
+      {"csv", "# c\n\n1\t2\n3 4 # d\n"},
+      {"csv", "  1 , 2 , 9\n+3e0 , 4.0 ,\n"},
+      {"csv", "id,\"y\",\"x\"\n7,2,1\n8,4,3\n"},
+      {"csv", "left,top\n1,2\n3,4\n"},
+      {"xyz", "1 2 0\n3 4 0\n"},
+      {"xyz", "2\n1 2 0\n3 4 0\n"},
+  };
+  const double expected[] = {1, 2, 3, 4};
+  for (size_t k = 0; k < sizeof files / sizeof files[0]; ++k) {
+    double *points = NULL;
+    int64_t count = 0;
+    cvtm_error error = {0};
+    assert_int_equal(read_points(files[k].extension, files[k].text, &points, &count, &error),
+                     CVTM_OK);
+    assert_int_equal(count, 2);
+    assert_memory_equal(points, expected, sizeof expected);
+    free(points);
+  }
+}
+
+static void bad_point_files_are_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *extension, *text, *reason;
+  } files[] = {
+      {"csv", "", "no points"},
+      {"csv", "x,y\n", "no points"},
+      {"csv", "x,y\n1,2\n3\n", "line 3: a point needs two numbers"},
+      {"csv", "1,2\n3,,4\n", "line 2: expected a number in column 2"},
+      {"csv", "1,2\n\n3,nan\n", "line 3: a point is not finite"},
+      {"csv", "1,2\n-Inf,4\n", "line 2: a point is not finite"},
+      {"csv", "1,2\n1e999,4\n", "line 2: a point is not finite"},
+      {"csv", "1,2\nx,4\n", "line 2: expected a number in column 1"},
+      {"csv", "1,5;2,5\n", "line 1: expected a number in column 1"},
+      {"csv", "x;y\n1,5;2,5\n", "line 2: expected a number"},
+      {"xyz", "C 1 2 3\n", "line 1: expected a number"},
+      {"xyz", "3\n1 2 0\n3 4 0\n", "3 points are announced but 2 follow"},
+      {"npy", "hello", "not an NPY file"},
+  };
+  for (size_t k = 0; k < sizeof files / sizeof files[0]; ++k) {
+    double *points = NULL;
+    int64_t count;
+    cvtm_error error = {0};
+    cvtm_status status = read_points(files[k].extension, files[k].text, &points, &count, &error);
+    if (status == CVTM_OK || strstr(error.message, files[k].reason) == NULL) {
+      print_error("points %zu: expected '%s', got '%s'\n", k, files[k].reason, error.message);
+    }
+    assert_int_equal(status, CVTM_ERROR_INPUT);
+    assert_non_null(strstr(error.message, files[k].reason));
+    assert_null(points);
+  }
+}
+
+static int64_t count_text(const char *text, const char *piece) {
+  int64_t count = 0;
+  for (const char *at = text; (at = strstr(at, piece)) != NULL; at += strlen(piece)) ++count;
+  return count;
+}
+
+static void pictures_show_every_site_cell_and_edge(void **state) {
+  (void)state;
+  cvtm_mesh mesh = make_mesh(SITES);
+  cvtm_cells cells;
+  double radius[SITES];
+  for (int k = 0; k < SITES; ++k) radius[k] = 1.5;
+  assert_int_equal(cvtm_cells_create(&mesh, domain, &cells, NULL), CVTM_OK);
+  /* Euler: a triangulation of a disc has vertices + triangles - 1 edges. */
+  const int64_t edges = mesh.vertex_count + mesh.triangle_count - 1;
+  const struct {
+    cvtm_svg_kind kind;
+    const char *piece;
+    int64_t count;
+  } pictures[] = {{CVTM_SVG_STIPPLES, "r=\"1.5\"/>", SITES},
+                  {CVTM_SVG_CELLS, "Z\"/>", SITES},
+                  {CVTM_SVG_MESH, "L", edges}};
+  for (int k = 0; k < 3; ++k) {
+    unsigned char *bytes;
+    size_t size;
+    const char *file = temporary("svg");
+    assert_int_equal(cvtm_svg_write(file, pictures[k].kind, &mesh, &cells, radius, domain, NULL),
+                     CVTM_OK);
+    assert_int_equal(cvtm_file_read(file, 1 << 20, &bytes, &size, NULL), CVTM_OK);
+    remove(file);
+    assert_non_null(strstr((char *)bytes, "viewBox=\"0 0 100 70\""));
+    assert_int_equal(count_text((char *)bytes, pictures[k].piece), pictures[k].count);
+    free(bytes);
+  }
+  cvtm_cells_free(&cells);
+  cvtm_mesh_free(&mesh);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_format_reads_back),
+      cmocka_unit_test(one_and_two_sites_can_be_written),
+      cmocka_unit_test(coincident_sites_are_counted),
+      cmocka_unit_test(files_of_others_are_read),
+      cmocka_unit_test(malformed_files_are_refused),
+      cmocka_unit_test(truncated_files_are_survived),
+      cmocka_unit_test(unwritable_places_are_errors),
+      cmocka_unit_test(unreadable_files_are_errors),
+      cmocka_unit_test(formats_go_by_extension),
+      cmocka_unit_test(points_read_back_to_the_same_bits),
+      cmocka_unit_test(point_files_of_others_are_read),
+      cmocka_unit_test(bad_point_files_are_refused),
+      cmocka_unit_test(pictures_show_every_site_cell_and_edge),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
