@@ -21,6 +21,7 @@ typedef struct jpeg_reader {
   unsigned char *row;
   cvtm_samples samples;
   cvtm_image *image;
+  int orientation; /* kept here: libjpeg drops the markers when it finishes */
   char reason[JMSG_LENGTH_MAX];
 } jpeg_reader;
 
@@ -184,6 +185,7 @@ static cvtm_status run_reader(jpeg_reader *reader, cvtm_error *error) {
   jpeg_mem_src(&reader->jpeg, reader->source->bytes, reader->source->size);
   jpeg_save_markers(&reader->jpeg, JPEG_APP0 + 1, 0xFFFF);
   jpeg_read_header(&reader->jpeg, TRUE);
+  reader->orientation = find_orientation(reader);
   cvtm_status status = prepare(reader, error);
   if (status != CVTM_OK) return status;
   read_pixels(reader);
@@ -204,7 +206,7 @@ cvtm_status cvtm_image_decode_jpeg(const cvtm_image_source *source, cvtm_image *
   reader->errors.output_message = on_output;
   reader->progress.progress_monitor = on_progress;
   cvtm_status status = run_reader(reader, error);
-  int orientation = status == CVTM_OK ? find_orientation(reader) : 1;
+  int orientation = reader->orientation;
   jpeg_destroy_decompress(&reader->jpeg);
   free(reader->row);
   cvtm_samples_destroy(&reader->samples);

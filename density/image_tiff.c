@@ -20,6 +20,7 @@ typedef struct tiff_reader {
   uint64_t position;
   TIFF *tiff;
   char reason[256]; /* libtiff's first complaint */
+  int lost_tag;     /* the file ends within a tag's values */
   uint32_t width, height;
   uint16_t bits, channels, format, photometric, compression;
   int planes;        /* 1: samples of a pixel lie together; else one plane per channel */
@@ -81,14 +82,19 @@ static int on_error(TIFF *tiff, void *context, const char *module, const char *f
   return 1;
 }
 
+/* libtiff only warns, and guesses, where the file ends within a tag (a palette, say). */
 CVTM_PRINTF(4, 0)
 static int on_warning(TIFF *tiff, void *context, const char *module, const char *format,
                       va_list arguments) {
+  tiff_reader *reader = context;
+  char text[sizeof reader->reason];
   (void)tiff;
-  (void)context;
   (void)module;
-  (void)format;
-  (void)arguments;
+  vsnprintf(text, sizeof text, format, arguments);
+  if (strstr(text, "IO error") != NULL && reader->reason[0] == 0) {
+    memcpy(reader->reason, text, sizeof text);
+    reader->lost_tag = 1;
+  }
   return 1;
 }
 
@@ -262,7 +268,7 @@ static cvtm_status read_header(tiff_reader *reader, cvtm_error *error) {
   if (!TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &reader->photometric)) {
     reader->photometric = reader->channels >= 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK;
   }
-  if (reader->channels == 0) return bad_tiff(reader, error);
+  if (reader->channels == 0 || reader->lost_tag) return bad_tiff(reader, error);
   if (!TIFFIsCODECConfigured(reader->compression)) {
     char text[64];
     snprintf(text, sizeof text, "TIFF of compression %u", (unsigned)reader->compression);

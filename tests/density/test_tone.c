@@ -1,0 +1,170 @@
+/* From values to a density: the formulas, and every value that is refused. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "density/density.h"
+
+static float *convert_ok(const cvtm_image *image, const cvtm_density_options *options) {
+  float *density = NULL;
+  cvtm_error error = {CVTM_OK, ""};
+  if (cvtm_density_from_image(image, options, "a.png", &density, &error) != CVTM_OK) {
+    fail_msg("%s", error.message);
+  }
+  return density;
+}
+
+static void convert_fails(const cvtm_image *image, const cvtm_density_options *options,
+                          cvtm_status expected, const char *part) {
+  float marker = 0, *density = &marker;
+  cvtm_error error = {CVTM_OK, ""};
+  assert_int_equal(cvtm_density_from_image(image, options, "a.png", &density, &error), expected);
+  if (strstr(error.message, part) == NULL) fail_msg("'%s' lacks '%s'", error.message, part);
+  if (expected == CVTM_ERROR_INPUT) assert_memory_equal(error.message, "a.png: ", 7);
+  assert_null(density);
+}
+
+static void check(const cvtm_image *image, const cvtm_density_options *options,
+                  const double *expected) {
+  float *density = convert_ok(image, options);
+  for (int i = 0; i < image->width * image->height; ++i) {
+    double tolerance = 1e-6 * fmax(1, fabs(expected[i]));
+    if (!(fabs((double)density[i] - expected[i]) <= tolerance)) {
+      fail_msg("%d: %.9g, expected %.9g", i, (double)density[i], expected[i]);
+    }
+  }
+  free(density);
+}
+
+static void pictures(void **state) {
+  (void)state;
+  float value[4] = {0, 0.25f, 0.5f, 1};
+  cvtm_image image = {2, 2, 0, value, NULL};
+  cvtm_density_options options;
+  cvtm_density_defaults(&options);
+  check(&image, &options, (double[]){1, 0.5625, 0.25, 0});
+  options.from = CVTM_DENSITY_FROM_TONE;
+  check(&image, &options, (double[]){1, 0.5625, 0.25, 0});
+  options.from = CVTM_DENSITY_FROM_DENSITY;
+  check(&image, &options, (double[]){1, 0.75, 0.5, 0});
+  options.invert = 1;
+  check(&image, &options, (double[]){0, 0.25, 0.5, 1});
+  options.gamma = 2;
+  check(&image, &options, (double[]){0, 0.0625, 0.25, 1});
+  options.from = CVTM_DENSITY_FROM_TONE;
+  check(&image, &options, (double[]){0, 0.00390625, 0.0625, 1});
+  options.floor = 0.05;
+  check(&image, &options, (double[]){0.05, 0.05, 0.0625, 1});
+  options = (cvtm_density_options){.gamma = 0.5, .from = CVTM_DENSITY_FROM_DENSITY};
+  check(&image, &options, (double[]){1, sqrt(0.75), sqrt(0.5), 0});
+}
+
+static void sizes(void **state) {
+  (void)state;
+  float value[3] = {1, 2, 0.5f};
+  cvtm_image image = {3, 1, 1, value, NULL};
+  cvtm_density_options options = {.gamma = 1, .from = CVTM_DENSITY_FROM_SIZE};
+  check(&image, &options, (double[]){1, 0.0625, 16});
+  value[2] = 0;
+  convert_fails(&image, &options, CVTM_ERROR_INPUT, "pixel (2, 0)");
+  value[2] = 1e-12f; /* its power -4 overflows */
+  convert_fails(&image, &options, CVTM_ERROR_INPUT, "pixel (2, 0)");
+  image.is_data = 0; /* a white pixel has tone 0 */
+  convert_fails(&image, &options, CVTM_ERROR_INPUT, "pixel (0, 0)");
+}
+
+static void data(void **state) {
+  (void)state;
+  float value[4] = {3, 0, 100, 1};
+  cvtm_image image = {4, 1, 1, value, NULL};
+  cvtm_density_options options;
+  cvtm_density_defaults(&options);
+  check(&image, &options, (double[]){3, 0, 100, 1});
+  options.from = CVTM_DENSITY_FROM_TONE;
+  check(&image, &options, (double[]){9, 0, 10000, 1});
+  options.from = CVTM_DENSITY_FROM_AUTO;
+  options.invert = 1;
+  check(&image, &options, (double[]){97, 100, 0, 99});
+}
+
+static void bad_values(void **state) {
+  (void)state;
+  const float bad[] = {NAN, INFINITY, -INFINITY, -1};
+  cvtm_density_options options;
+  cvtm_density_defaults(&options);
+  for (int i = 0; i < 4; ++i) {
+    float value[6] = {1, 1, 1, 1, 1, 1};
+    cvtm_image image = {3, 2, 1, value, NULL};
+    value[5] = bad[i];
+    convert_fails(&image, &options, CVTM_ERROR_INPUT, "pixel (2, 1)");
+    if (i == 3) convert_fails(&image, &options, CVTM_ERROR_INPUT, "the value -1 ");
+    options.floor = 1; /* does not excuse them */
+    convert_fails(&image, &options, CVTM_ERROR_INPUT, "pixel (2, 1)");
+    options.floor = 0;
+  }
+  float value[2] = {1, 3e38f};
+  cvtm_image image = {2, 1, 1, value, NULL};
+  options.from = CVTM_DENSITY_FROM_TONE;
+  convert_fails(&image, &options, CVTM_ERROR_INPUT, "pixel (1, 0)");
+}
+
+static void zero_everywhere(void **state) {
+  (void)state;
+  float white[2] = {1, 1}, black[2] = {0, 0};
+  cvtm_density_options options;
+  cvtm_density_defaults(&options);
+  cvtm_image image = {2, 1, 0, white, NULL};
+  convert_fails(&image, &options, CVTM_ERROR_INPUT,
+                "no dark pixel, so the density is zero everywhere; try --invert");
+  options.floor = 0.5; /* a floor makes it even instead */
+  check(&image, &options, (double[]){0.5, 0.5});
+  options.floor = 0;
+  image.value = black;
+  check(&image, &options, (double[]){1, 1});
+  options.invert = 1;
+  convert_fails(&image, &options, CVTM_ERROR_INPUT, "without --invert");
+  image.is_data = 1;
+  options.invert = 0;
+  convert_fails(&image, &options, CVTM_ERROR_INPUT, "every value is zero");
+  image.value = white;
+  options.invert = 1;
+  convert_fails(&image, &options, CVTM_ERROR_INPUT, "without --invert");
+  float pale[2] = {0.9f, 0.95f};
+  image = (cvtm_image){2, 1, 0, pale, NULL};
+  options = (cvtm_density_options){.gamma = 100, .from = CVTM_DENSITY_FROM_TONE};
+  convert_fails(&image, &options, CVTM_ERROR_INPUT, "--gamma");
+}
+
+static void bad_options(void **state) {
+  (void)state;
+  float value[1] = {0};
+  cvtm_image image = {1, 1, 0, value, NULL};
+  const double bad[] = {0, -1, NAN, INFINITY};
+  for (int i = 0; i < 4; ++i) {
+    cvtm_density_options options;
+    cvtm_density_defaults(&options);
+    options.gamma = bad[i];
+    convert_fails(&image, &options, CVTM_ERROR_ARGUMENT, "gamma");
+    cvtm_density_defaults(&options);
+    options.floor = bad[i];
+    if (i > 0) convert_fails(&image, &options, CVTM_ERROR_ARGUMENT, "floor");
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(pictures),
+      cmocka_unit_test(sizes),
+      cmocka_unit_test(data),
+      cmocka_unit_test(bad_values),
+      cmocka_unit_test(zero_everywhere),
+      cmocka_unit_test(bad_options),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

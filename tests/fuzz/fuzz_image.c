@@ -1,0 +1,31 @@
+/* Any bytes as an image: no crash, no leak, no value that a picture cannot have. */
+#include "density/density.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  cvtm_image image;
+  cvtm_error error;
+  if (cvtm_image_parse(data, size, "fuzz", &image, &error) != CVTM_OK) {
+    if (image.value != NULL || image.alpha != NULL) abort();
+    return 0;
+  }
+  size_t count = (size_t)image.width * (size_t)image.height;
+  for (size_t i = 0; i < count; ++i) {
+    float value = image.value[i];
+    if (!image.is_data && !(value >= 0 && value <= 1)) abort();
+  }
+  cvtm_density_options options;
+  cvtm_density_defaults(&options);
+  float *density = NULL;
+  if (cvtm_density_from_image(&image, &options, "fuzz", &density, &error) != CVTM_OK &&
+      density != NULL) {
+    abort();
+  }
+  free(density);
+  cvtm_image_free(&image);
+  return 0;
+}
