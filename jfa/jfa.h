@@ -19,7 +19,15 @@
  * one pixel are consecutive; what is flooded is the whole group, whose distance is
  * that of its nearest member, found by scanning the group or, when it is large, by searching
  * its part of the box tree. The errors that remain are those of jump flooding
- * itself. A site outside a domain that is not periodic joins the group of the nearest
+ * itself; measured at 512^2 on random sites, as shares of all pixels:
+ *
+ *   pixels per cell    10       100      1000
+ *   jfa                2.2e-3   3.2e-4   1.9e-5
+ *   1+jfa              6.1e-5   0        0
+ *   jfa+1              5.0e-5   1.9e-5   0
+ *   jfa+2, jfa2        3.8e-6   0        0
+ *
+ * A site outside a domain that is not periodic joins the group of the nearest
  * border pixel and keeps its own coordinates. */
 #ifndef CVTMESH_JFA_JFA_H
 #define CVTMESH_JFA_JFA_H

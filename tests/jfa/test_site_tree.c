@@ -149,6 +149,7 @@ static void test_coincident(void **state) {
     assert_int_equal(cvtm_site_tree_nearest(&tree.view, metric, x, y).index, 1000);
   }
   free_tree(&tree);
+  free(sites);
 }
 
 /* Sites of equal Morton code keep the caller's order, and a site's pixel decides its run. */

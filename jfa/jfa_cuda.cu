@@ -1,0 +1,265 @@
+#include "base/cuda_check.h"
+#include "jfa/jfa_kernels.h"
+
+enum {
+  SEED_BLOCK = 256,
+  PIXEL_BLOCK_X = 32,
+  PIXEL_BLOCK_Y = 8,
+  WARP = 32,
+  WARPS = 4, /* of a block of the exact kernel; each labels one tile */
+  TILE = 8,
+  ROWS = WARP / TILE, /* of a tile that a warp covers at once */
+  MAX_CANDIDATES = 128,
+  FAN = 5, /* levels of the tree that a warp descends at once */
+  /* A visit takes one node from the stack and puts at most 32 there; there are at most 6
+   * visits on a way down the 2^26 nodes above the buckets of 2^31 sites. */
+  STACK = 6 * WARP
+};
+
+static __global__ void seed_kernel(cvtm_flood flood, int32_t *labels) {
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * blockDim.x;
+  for (int64_t place = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+       place < flood.tree.count; place += stride)
+    cvtm_seed_place(&flood, place, labels);
+}
+
+static __global__ void pass_kernel(cvtm_flood flood, int step, const int32_t *from, int32_t *to) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int j = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
+  if (i >= flood.domain.width || j >= flood.domain.height) return;
+  to[static_cast<int64_t>(j) * flood.domain.width + i] = cvtm_flood_pixel(&flood, i, j, step, from);
+}
+
+static __global__ void resolve_kernel(cvtm_flood flood, int32_t *labels) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int j = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
+  if (i >= flood.domain.width || j >= flood.domain.height) return;
+  int32_t *label = labels + static_cast<int64_t>(j) * flood.domain.width + i;
+  *label = cvtm_resolve_pixel(&flood, i, j, *label);
+}
+
+/* --- the exact diagram: one warp per tile of 8 x 8 pixels ---------------------- *
+ * The heap order of the tree makes it a 32-ary tree too: the descendants five
+ * levels below a node are consecutive, one for each lane. Its lowest nodes here are
+ * buckets of at most 32 sites, again one for each lane. */
+
+typedef struct warp_memory {
+  double stack_distance[STACK];
+  double x[MAX_CANDIDATES], y[MAX_CANDIDATES];
+  int32_t stack_node[STACK];
+  int32_t index[MAX_CANDIDATES];
+} warp_memory;
+
+static __device__ int node_level(int64_t node) { return 31 - __clz(static_cast<int>(node)); }
+
+/* The level of buckets: its first node, a power of two. */
+static __device__ int64_t bucket_level(const cvtm_site_tree_view *tree) {
+  return tree->leaf_count >= 4 ? tree->leaf_count / 4 : 1;
+}
+
+/* This lane's site of a bucket, or -1. */
+static __device__ int64_t bucket_place(const cvtm_site_tree_view *tree, int64_t buckets,
+                                       int64_t node, int lane) {
+  const int64_t size = tree->leaf_count / buckets * CVTM_TREE_LEAF;
+  const int64_t place = (node - buckets) * size + lane;
+  return lane < size && place < tree->count ? place : -1;
+}
+
+/* This lane's descendant of a node above the buckets, or -1. */
+static __device__ int64_t fan_node(int64_t buckets, int64_t node, int lane) {
+  const int below = node_level(buckets) - node_level(node);
+  const int levels = below < FAN ? below : FAN;
+  return lane < 1 << levels ? (node << levels) + lane : -1;
+}
+
+static __device__ double warp_min(double value) {
+  for (int offset = WARP / 2; offset > 0; offset /= 2) {
+    const double other = __shfl_xor_sync(0xFFFFFFFFu, value, offset);
+    if (other < value) value = other;
+  }
+  return value;
+}
+
+/* Puts the nodes of the lanes that ask for it on the stack, one that is at the distance
+ * `nearest` on top. */
+static __device__ int push_nodes(warp_memory *memory, int top, bool wanted, int64_t node,
+                                 double distance, double nearest, int lane) {
+  const unsigned mask = __ballot_sync(0xFFFFFFFFu, wanted);
+  const unsigned at_nearest = __ballot_sync(0xFFFFFFFFu, wanted && distance == nearest);
+  const int last = __ffs(static_cast<int>(at_nearest)) - 1; /* -1: none */
+  const int count = __popc(mask);
+  if (wanted) {
+    int slot = __popc(mask & ((1u << lane) - 1));
+    if (lane == last)
+      slot = count - 1;
+    else if (last >= 0 && lane > last)
+      --slot;
+    memory->stack_node[top + slot] = static_cast<int32_t>(node);
+    memory->stack_distance[top + slot] = distance;
+  }
+  __syncwarp();
+  return top + count;
+}
+
+/* The squared distance from (x, y) to the nearest site, by the whole warp. */
+static __device__ double warp_nearest2(const cvtm_flood *flood, warp_memory *memory, double x,
+                                       double y, int lane) {
+  const cvtm_site_tree_view *tree = &flood->tree;
+  const int64_t buckets = bucket_level(tree);
+  double best = HUGE_VAL;
+  int top = 0;
+  int64_t node = 1;
+  for (;;) {
+    if (node >= buckets) {
+      const int64_t place = bucket_place(tree, buckets, node, lane);
+      double distance2 = HUGE_VAL;
+      if (place >= 0)
+        distance2 = cvtm_distance2(flood->metric, x, y, tree->position[2 * place],
+                                   tree->position[2 * place + 1]);
+      distance2 = warp_min(distance2);
+      if (distance2 < best) best = distance2;
+    } else {
+      const int64_t child = fan_node(buckets, node, lane);
+      const double distance2 =
+          child >= 0 ? cvtm_box_distance2(flood->metric, x, y, tree->box + 4 * child) : HUGE_VAL;
+      top = push_nodes(memory, top, distance2 < best, child, distance2, warp_min(distance2), lane);
+    }
+    double distance2;
+    do {
+      if (top == 0) return best;
+      --top;
+      node = memory->stack_node[top];
+      distance2 = memory->stack_distance[top];
+    } while (!(distance2 < best));
+    __syncwarp(); /* all have read the stack before anyone writes it */
+  }
+}
+
+/* Appends the sites of the lanes that ask for it; -1 if they do not fit. */
+static __device__ int push_candidates(const cvtm_site_tree_view *tree, warp_memory *memory,
+                                      int found, bool wanted, int64_t place, int lane) {
+  const unsigned mask = __ballot_sync(0xFFFFFFFFu, wanted);
+  if (found + __popc(mask) > MAX_CANDIDATES) return -1;
+  if (wanted) {
+    const int slot = found + __popc(mask & ((1u << lane) - 1));
+    memory->x[slot] = tree->position[2 * place];
+    memory->y[slot] = tree->position[2 * place + 1];
+    memory->index[slot] = tree->index[place];
+  }
+  __syncwarp();
+  return found + __popc(mask);
+}
+
+/* All sites within the reach, each position once, into the memory; -1 if they are too many. */
+static __device__ int warp_gather(const cvtm_flood *flood, warp_memory *memory, double x, double y,
+                                  double reach2, int lane) {
+  const cvtm_site_tree_view *tree = &flood->tree;
+  const int64_t buckets = bucket_level(tree);
+  int top = 0, found = 0;
+  int64_t node = 1;
+  for (;;) {
+    if (node >= buckets) {
+      const int64_t place = bucket_place(tree, buckets, node, lane);
+      const bool wanted = place >= 0 &&
+                          cvtm_distance2(flood->metric, x, y, tree->position[2 * place],
+                                         tree->position[2 * place + 1]) <= reach2 &&
+                          !cvtm_is_duplicate(tree, place);
+      found = push_candidates(tree, memory, found, wanted, place, lane);
+    } else {
+      const int64_t child = fan_node(buckets, node, lane);
+      const double *box = tree->box + 4 * child;
+      const double distance2 = child >= 0 ? cvtm_box_distance2(flood->metric, x, y, box) : HUGE_VAL;
+      const bool within = child >= 0 && distance2 <= reach2;
+      /* A pile of coincident sites needs no visit: its first site stands for all. */
+      const bool pile = within && cvtm_box_is_point(box);
+      const int64_t place = pile ? cvtm_node_first(tree, child) : -1;
+      found = push_candidates(tree, memory, found, pile && !cvtm_is_duplicate(tree, place), place,
+                              lane);
+      top = push_nodes(memory, top, within && !pile, child, distance2, -1, lane);
+    }
+    if (found < 0 || top == 0) return found;
+    node = memory->stack_node[--top];
+    __syncwarp();
+  }
+}
+
+static __device__ void label_pixel(const cvtm_flood *flood, const warp_memory *memory, int found,
+                                   int i, int j, int32_t *labels) {
+  const double x = i + 0.5, y = j + 0.5;
+  int32_t label = INT32_MAX;
+  if (found < 0) {
+    label = cvtm_site_tree_nearest(&flood->tree, flood->metric, x, y).index;
+  } else {
+    double best = HUGE_VAL;
+    for (int k = 0; k < found; ++k) {
+      const double distance2 = cvtm_distance2(flood->metric, x, y, memory->x[k], memory->y[k]);
+      if (distance2 < best || (distance2 == best && memory->index[k] < label)) {
+        best = distance2;
+        label = memory->index[k];
+      }
+    }
+  }
+  labels[static_cast<int64_t>(j) * flood->domain.width + i] = label;
+}
+
+static __global__ void __launch_bounds__(WARPS *WARP)
+    exact_kernel(cvtm_flood flood, int64_t tiles_x, int64_t tiles, int32_t *labels) {
+  __shared__ warp_memory memories[WARPS];
+  const int lane = static_cast<int>(threadIdx.x) % WARP;
+  warp_memory *memory = &memories[threadIdx.x / WARP];
+  const int64_t number = static_cast<int64_t>(blockIdx.x) * WARPS + threadIdx.x / WARP;
+  if (number >= tiles) return; /* whole warps */
+  cvtm_tile tile;
+  tile.x = static_cast<int>(number % tiles_x) * TILE;
+  tile.y = static_cast<int>(number / tiles_x) * TILE;
+  tile.width = flood.domain.width - tile.x < TILE ? flood.domain.width - tile.x : TILE;
+  tile.height = flood.domain.height - tile.y < TILE ? flood.domain.height - tile.y : TILE;
+  const double x = cvtm_tile_center_x(tile), y = cvtm_tile_center_y(tile);
+  const double nearest2 = warp_nearest2(&flood, memory, x, y, lane);
+  const int found = warp_gather(&flood, memory, x, y, cvtm_tile_reach2(tile, nearest2), lane);
+  for (int row = lane / TILE; row < tile.height; row += ROWS)
+    if (lane % TILE < tile.width)
+      label_pixel(&flood, memory, found, tile.x + lane % TILE, tile.y + row, labels);
+}
+
+/* --- launchers ------------------------------------------------------------------- */
+
+static dim3 pixel_grid(cvtm_domain domain) {
+  return dim3(static_cast<unsigned>((domain.width + PIXEL_BLOCK_X - 1) / PIXEL_BLOCK_X),
+              static_cast<unsigned>((domain.height + PIXEL_BLOCK_Y - 1) / PIXEL_BLOCK_Y));
+}
+
+static cvtm_status seed_cuda(cvtm_device *device, const cvtm_flood *flood, int32_t *labels) {
+  seed_kernel<<<cvtm_cuda_blocks(flood->tree.count, SEED_BLOCK), SEED_BLOCK, 0,
+                cvtm_cuda_stream(device)>>>(*flood, labels);
+  return cvtm_cuda_launched(device, "seed_kernel");
+}
+
+static cvtm_status pass_cuda(cvtm_device *device, const cvtm_flood *flood, int step,
+                             const int32_t *from, int32_t *to) {
+  pass_kernel<<<pixel_grid(flood->domain), dim3(PIXEL_BLOCK_X, PIXEL_BLOCK_Y), 0,
+                cvtm_cuda_stream(device)>>>(*flood, step, from, to);
+  return cvtm_cuda_launched(device, "pass_kernel");
+}
+
+static cvtm_status resolve_cuda(cvtm_device *device, const cvtm_flood *flood, int32_t *labels) {
+  resolve_kernel<<<pixel_grid(flood->domain), dim3(PIXEL_BLOCK_X, PIXEL_BLOCK_Y), 0,
+                   cvtm_cuda_stream(device)>>>(*flood, labels);
+  return cvtm_cuda_launched(device, "resolve_kernel");
+}
+
+static cvtm_status exact_cuda(cvtm_device *device, const cvtm_flood *flood, int32_t *labels) {
+  const int64_t tiles_x = (flood->domain.width + TILE - 1) / TILE;
+  const int64_t tiles_y = (flood->domain.height + TILE - 1) / TILE;
+  const int64_t tiles = tiles_x * tiles_y;
+  exact_kernel<<<static_cast<unsigned>((tiles + WARPS - 1) / WARPS), WARPS * WARP, 0,
+                 cvtm_cuda_stream(device)>>>(*flood, tiles_x, tiles, labels);
+  return cvtm_cuda_launched(device, "exact_kernel");
+}
+
+extern "C" const cvtm_voronoi_table cvtm_voronoi_table_cuda = {
+    seed_cuda,
+    pass_cuda,
+    resolve_cuda,
+    exact_cuda,
+};
