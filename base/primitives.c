@@ -126,6 +126,7 @@ static cvtm_status reduce_tree(cvtm_device *device, cvtm_reduction reduction, co
   if (status == CVTM_OK) {
     status = check_workspace(device, "reduction", workspace, bytes, reduce_bytes(count));
   }
+  if (status != CVTM_OK) return status;
   double *to = workspace;
   double *other = count > CVTM_REDUCE_BLOCK ? to + block_count(count) : to;
   while (status == CVTM_OK) {
