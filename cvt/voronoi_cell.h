@@ -22,19 +22,26 @@ typedef enum cvtm_cell_status {
   CVTM_CELL_OVERFLOW /* more corners than the capacity on the way; begin again with more */
 } cvtm_cell_status;
 
-/* A box of the tree relative to the site: xmin, ymin, xmax, ymax. */
+/* A box of the tree relative to the site. */
 typedef struct cvtm_cell_box {
   double x0, y0, x1, y1;
 } cvtm_cell_box;
 
+/* Where the cell's site is, and by how much the others are shifted back: in this
+ * order nothing is lost between a site and images of others that are very near to it. */
+typedef struct cvtm_cell_origin {
+  double x, y, shift_x, shift_y;
+  int32_t index; /* the caller's number of the site */
+} cvtm_cell_origin;
+
 CVTM_HD cvtm_cell_box cvtm_cell_relative_box(const cvtm_site_tree_view *tree, int64_t node,
-                                             double ox, double oy) {
+                                             const cvtm_cell_origin *o) {
   const double *box = tree->box + 4 * node;
   cvtm_cell_box relative;
-  relative.x0 = box[0] - ox;
-  relative.y0 = box[1] - oy;
-  relative.x1 = box[2] - ox;
-  relative.y1 = box[3] - oy;
+  relative.x0 = (box[0] - o->shift_x) - o->x;
+  relative.y0 = (box[1] - o->shift_y) - o->y;
+  relative.x1 = (box[2] - o->shift_x) - o->x;
+  relative.y1 = (box[3] - o->shift_y) - o->y;
   return relative;
 }
 
@@ -57,21 +64,22 @@ CVTM_HD int cvtm_cell_box_cuts(const cvtm_cell *cell, double radius2, const cvtm
   return 0;
 }
 
-/* Clips by the sites of one leaf, as seen from the origin (ox, oy) with own index `index`. Returns
- * 0 when the cell is finished: empty, or *status says overflow. */
-CVTM_HD int cvtm_cell_clip_leaf(const cvtm_site_tree_view *tree, int64_t leaf, double ox, double oy,
-                                int32_t index, cvtm_cell *cell, double *radius2,
+/* Clips by the sites of one leaf. Returns 0 when the cell is finished: empty, or *status says
+ * overflow. */
+CVTM_HD int cvtm_cell_clip_leaf(const cvtm_site_tree_view *tree, int64_t leaf,
+                                const cvtm_cell_origin *o, cvtm_cell *cell, double *radius2,
                                 cvtm_cell_status *status) {
   const int64_t first = leaf * CVTM_TREE_LEAF;
   const int64_t last = first + CVTM_TREE_LEAF < tree->count ? first + CVTM_TREE_LEAF : tree->count;
   for (int64_t place = first; place < last; ++place) {
-    const double dx = tree->position[2 * place] - ox, dy = tree->position[2 * place + 1] - oy;
+    const double dx = (tree->position[2 * place] - o->shift_x) - o->x;
+    const double dy = (tree->position[2 * place + 1] - o->shift_y) - o->y;
     const double d2 = dx * dx + dy * dy;
     if (d2 >= 4 * *radius2) continue;
     const int32_t other = tree->index[place];
-    if (other == index) continue;
+    if (other == o->index) continue;
     if (dx == 0 && dy == 0) {
-      if (other > index) continue;
+      if (other > o->index) continue;
       cell->count = 0;
       return 0;
     }
@@ -92,64 +100,82 @@ CVTM_HD int cvtm_cell_clip_leaf(const cvtm_site_tree_view *tree, int64_t leaf, d
   return 1;
 }
 
-/* Clips by all sites, as seen from the origin: depth first, the nearer child before the other. */
-CVTM_HD int cvtm_cell_clip_tree(const cvtm_site_tree_view *tree, double ox, double oy,
-                                int32_t index, cvtm_cell *cell, double *radius2,
-                                cvtm_cell_status *status) {
+/* Clips by all sites: depth first, the nearer child before the other. */
+CVTM_HD int cvtm_cell_clip_tree(const cvtm_site_tree_view *tree, const cvtm_cell_origin *o,
+                                cvtm_cell *cell, double *radius2, cvtm_cell_status *status) {
   int32_t stack[CVTM_TREE_STACK];
   int top = 0;
   stack[top++] = 1;
   while (top > 0) {
     int64_t node = stack[--top];
-    cvtm_cell_box box = cvtm_cell_relative_box(tree, node, ox, oy);
+    cvtm_cell_box box = cvtm_cell_relative_box(tree, node, o);
     double distance2 = cvtm_cell_box_distance2(&box, 0, 0);
     if (!cvtm_cell_box_cuts(cell, *radius2, &box, distance2)) continue;
     while (node < tree->leaf_count) {
-      const cvtm_cell_box left = cvtm_cell_relative_box(tree, 2 * node, ox, oy);
-      const cvtm_cell_box right = cvtm_cell_relative_box(tree, 2 * node + 1, ox, oy);
+      const cvtm_cell_box left = cvtm_cell_relative_box(tree, 2 * node, o);
+      const cvtm_cell_box right = cvtm_cell_relative_box(tree, 2 * node + 1, o);
       const double left2 = cvtm_cell_box_distance2(&left, 0, 0);
       const double right2 = cvtm_cell_box_distance2(&right, 0, 0);
       const double far2 = left2 <= right2 ? right2 : left2;
       if (far2 < 4 * *radius2) stack[top++] = (int32_t)(2 * node + (left2 <= right2));
       node = 2 * node + !(left2 <= right2);
     }
-    box = cvtm_cell_relative_box(tree, node, ox, oy);
+    box = cvtm_cell_relative_box(tree, node, o);
     distance2 = cvtm_cell_box_distance2(&box, 0, 0);
     if (!cvtm_cell_box_cuts(cell, *radius2, &box, distance2)) continue;
-    if (!cvtm_cell_clip_leaf(tree, node - tree->leaf_count, ox, oy, index, cell, radius2, status))
-      return 0;
+    if (!cvtm_cell_clip_leaf(tree, node - tree->leaf_count, o, cell, radius2, status)) return 0;
   }
   return 1;
 }
 
-/* The cell of the site at a sorted place. On a torus the rectangle is the site's own
- * period, and of every other site only the images one period away can reach it. */
-CVTM_HD cvtm_cell_status cvtm_cell_compute(const cvtm_site_tree_view *tree, cvtm_domain domain,
-                                           int64_t place, cvtm_cell *cell) {
-  const double sx = tree->position[2 * place], sy = tree->position[2 * place + 1];
-  const double width = (double)domain.width, height = (double)domain.height;
-  const int32_t index = tree->index[place];
+/* Clips the rectangle [x0, x1] x [y0, y1] about the site by all sites; of those on a
+ * torus only the images one period away can reach it. */
+CVTM_HD cvtm_cell_status cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                           const cvtm_cell_box *start, cvtm_cell_origin *o,
+                                           cvtm_cell *cell, double *radius2) {
   cvtm_cell_status status = CVTM_CELL_DONE;
-  if (domain.periodic) {
-    cvtm_corners_rectangle(-0.5 * width, -0.5 * height, 0.5 * width, 0.5 * height, &cell->count,
-                           cell->x, cell->y, cell->neighbor);
-  } else {
-    cvtm_corners_rectangle(-sx, -sy, width - sx, height - sy, &cell->count, cell->x, cell->y,
-                           cell->neighbor);
-  }
-  double radius2 = cvtm_corners_radius2(cell->count, cell->x, cell->y);
-  if (!cvtm_cell_clip_tree(tree, sx, sy, index, cell, &radius2, &status)) return status;
-  if (domain.periodic) {
-    for (int image = 0; image < 9; ++image) {
-      const int i = image % 3 - 1, j = image / 3 - 1;
-      if (i == 0 && j == 0) continue;
-      if (!cvtm_cell_clip_tree(tree, sx + i * width, sy + j * height, index, cell, &radius2,
-                               &status)) {
-        return status;
-      }
-    }
+  cvtm_corners_rectangle(start->x0, start->y0, start->x1, start->y1, &cell->count, cell->x, cell->y,
+                         cell->neighbor);
+  *radius2 = cvtm_corners_radius2(cell->count, cell->x, cell->y);
+  o->shift_x = 0;
+  o->shift_y = 0;
+  if (!cvtm_cell_clip_tree(tree, o, cell, radius2, &status) || !domain.periodic) return status;
+  for (int image = 0; image < 9; ++image) {
+    if (image == 4) continue;
+    o->shift_x = (image % 3 - 1) * (double)domain.width;
+    o->shift_y = (image / 3 - 1) * (double)domain.height;
+    if (!cvtm_cell_clip_tree(tree, o, cell, radius2, &status)) return status;
   }
   return status;
+}
+
+/* The cell of the site at a sorted place. Corners carry the rounding of the largest
+ * polygon on the way, so a cell very much smaller than the domain is cut out a second
+ * time, from a square that just holds it. */
+CVTM_HD cvtm_cell_status cvtm_cell_compute(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                           int64_t place, cvtm_cell *cell) {
+  const double width = (double)domain.width, height = (double)domain.height;
+  cvtm_cell_origin o;
+  o.x = tree->position[2 * place];
+  o.y = tree->position[2 * place + 1];
+  o.index = tree->index[place];
+  cvtm_cell_box start;
+  start.x0 = domain.periodic ? -0.5 * width : -o.x;
+  start.y0 = domain.periodic ? -0.5 * height : -o.y;
+  start.x1 = domain.periodic ? 0.5 * width : width - o.x;
+  start.y1 = domain.periodic ? 0.5 * height : height - o.y;
+  double radius2 = 0;
+  const cvtm_cell_status status = cvtm_cell_cut_out(tree, domain, &start, &o, cell, &radius2);
+  if (status != CVTM_CELL_DONE || cell->count == 0) return status;
+  const double reach = 2 * sqrt(radius2);
+  const double size = width > height ? width : height;
+  if (reach > 1e-3 * size) return status;
+  if (start.x0 < -reach) start.x0 = -reach;
+  if (start.y0 < -reach) start.y0 = -reach;
+  if (start.x1 > reach) start.x1 = reach;
+  if (start.y1 > reach) start.y1 = reach;
+  if (!(start.x0 < start.x1 && start.y0 < start.y1)) return status;
+  return cvtm_cell_cut_out(tree, domain, &start, &o, cell, &radius2);
 }
 
 #endif

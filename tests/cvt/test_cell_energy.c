@@ -1,0 +1,356 @@
+/* Mass, centroid and energy of exact cells against cells cut and integrated in another
+ * way: every site against every other, in long double, pixel by pixel. */
+#include <math.h>
+#include <string.h>
+
+#include "cvt/cvt.h"
+#include "tests/test_devices.h"
+
+typedef long double real;
+
+enum { MOST = 600 };
+
+typedef struct shape {
+  int count;
+  real x[MOST], y[MOST];
+} shape;
+
+/* Sutherland & Hodgman: keeps a x + b y <= c. */
+static void cut(shape *p, real a, real b, real c) {
+  static shape q;
+  q.count = 0;
+  for (int k = 0; k < p->count; ++k) {
+    const int next = (k + 1) % p->count;
+    const real s = a * p->x[k] + b * p->y[k] - c, t = a * p->x[next] + b * p->y[next] - c;
+    if (s <= 0) {
+      q.x[q.count] = p->x[k];
+      q.y[q.count++] = p->y[k];
+    }
+    if ((s < 0 && t > 0) || (s > 0 && t < 0)) {
+      const real r = s / (s - t);
+      q.x[q.count] = p->x[k] + (p->x[next] - p->x[k]) * r;
+      q.y[q.count++] = p->y[k] + (p->y[next] - p->y[k]) * r;
+    }
+  }
+  *p = q;
+}
+
+static void set_rectangle(shape *p, real x0, real y0, real x1, real y1) {
+  const shape r = {.count = 4, .x = {x0, x1, x1, x0}, .y = {y0, y0, y1, y1}};
+  *p = r;
+}
+
+/* Adds mass, first and second moments about the origin, by triangles from a corner. */
+static void add_moments(const shape *p, real rho, real sums[4]) {
+  for (int k = 1; k + 1 < p->count; ++k) {
+    const real ax = p->x[0], ay = p->y[0], bx = p->x[k], by = p->y[k];
+    const real cx = p->x[k + 1], cy = p->y[k + 1];
+    const real area = fabsl((bx - ax) * (cy - ay) - (by - ay) * (cx - ax)) / 2;
+    const real mx = (ax + bx + cx) / 3, my = (ay + by + cy) / 3;
+    const real squares = ax * ax + bx * bx + cx * cx + ay * ay + by * by + cy * cy;
+    sums[0] += rho * area;
+    sums[1] += rho * area * mx;
+    sums[2] += rho * area * my;
+    sums[3] += rho * area * (squares / 12 + 0.75L * (mx * mx + my * my));
+  }
+}
+
+static void reference_cell(cvtm_domain d, const double *sites, int n, int i, shape *cell) {
+  const real sx = sites[2 * i], sy = sites[2 * i + 1], w = d.width, h = d.height;
+  if (d.periodic) {
+    set_rectangle(cell, -w / 2, -h / 2, w / 2, h / 2);
+  } else {
+    set_rectangle(cell, -sx, -sy, w - sx, h - sy);
+  }
+  for (int j = 0; j < n; ++j) {
+    for (int image = 0; image < 9; ++image) {
+      if (!d.periodic && image != 4) continue;
+      const real dx = sites[2 * j] - sx + (image % 3 - 1) * w;
+      const real dy = sites[2 * j + 1] - sy + (image / 3 - 1) * h;
+      if (j == i) continue;
+      if (dx == 0 && dy == 0) {
+        if (j < i) cell->count = 0;
+        continue;
+      }
+      cut(cell, dx, dy, (dx * dx + dy * dy) / 2);
+    }
+  }
+}
+
+/* sums[4] is the squared radius of the cell, sums[5] the largest density that it touches. */
+static void reference_sums(cvtm_domain d, const float *rho, const double *sites, int n, int i,
+                           real sums[6]) {
+  static shape cell, part;
+  const real sx = sites[2 * i], sy = sites[2 * i + 1];
+  reference_cell(d, sites, n, i, &cell);
+  for (int k = 0; k < 6; ++k) sums[k] = 0;
+  if (cell.count < 3) return;
+  real low_x = cell.x[0], high_x = low_x, low_y = cell.y[0], high_y = low_y;
+  for (int k = 0; k < cell.count; ++k) {
+    sums[4] = fmaxl(sums[4], cell.x[k] * cell.x[k] + cell.y[k] * cell.y[k]);
+    low_x = fminl(low_x, cell.x[k]);
+    high_x = fmaxl(high_x, cell.x[k]);
+    low_y = fminl(low_y, cell.y[k]);
+    high_y = fmaxl(high_y, cell.y[k]);
+  }
+  for (int j = (int)floorl(sy + low_y); j <= (int)floorl(sy + high_y); ++j) {
+    for (int c = (int)floorl(sx + low_x); c <= (int)floorl(sx + high_x); ++c) {
+      int row = j, column = c;
+      if (d.periodic) {
+        row = ((j % d.height) + d.height) % d.height;
+        column = ((c % d.width) + d.width) % d.width;
+      }
+      if (row < 0 || row >= d.height || column < 0 || column >= d.width) continue;
+      sums[5] = fmaxl(sums[5], (real)rho[row * d.width + column]);
+      part = cell;
+      cut(&part, -1, 0, -(c - sx));
+      cut(&part, 1, 0, c + 1 - sx);
+      cut(&part, 0, -1, -(j - sy));
+      cut(&part, 0, 1, j + 1 - sy);
+      add_moments(&part, (real)rho[row * d.width + column], sums);
+    }
+  }
+}
+
+static uint64_t state;
+static double uniform(void) {
+  state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (double)(state >> 11) / 9007199254740992.0;
+}
+
+static void check(cvtm_domain d, const float *rho, const double *sites, int n) {
+  cvtm_device *device = test_device_open();
+  cvtm_cvt *cvt = NULL;
+  double *mass = malloc((size_t)n * sizeof *mass), *second = malloc((size_t)n * sizeof *second);
+  double *centroid = malloc(2 * (size_t)n * sizeof *centroid);
+  const cvtm_cvt_moments moments = {mass, centroid, second};
+  double energy = -1;
+  assert_device_ok(device, cvtm_cvt_create(device, d, rho, n, &cvt));
+  assert_device_ok(device, cvtm_cvt_evaluate(cvt, sites, n, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT,
+                                             &energy, &moments));
+  real total = 0, total_mass = 0;
+  for (int i = 0; i < n; ++i) {
+    real sums[6];
+    reference_sums(d, rho, sites, n, i, sums);
+    total += sums[3];
+    total_mass += mass[i];
+    /* Beside 1e-10 of the value: the rounding of corners, where the density jumps. */
+    const real rounding = 1e-14L * sums[4] * sums[5];
+    if (!(fabsl(mass[i] - sums[0]) <= 1e-10L * sums[0] + rounding))
+      fail_msg("site %d: mass %.17g, expected %.17Lg", i, mass[i], sums[0]);
+    if (!(fabsl(second[i] - sums[3]) <= 1e-10L * sums[3] + rounding * sums[4]))
+      fail_msg("site %d: second moment %.17g, expected %.17Lg", i, second[i], sums[3]);
+    if (sums[0] > 1e3L * rounding) {
+      const real reach = sqrtl(sums[3] / sums[0]);
+      const real ex = centroid[2 * i] - (sites[2 * i] + sums[1] / sums[0]);
+      const real ey = centroid[2 * i + 1] - (sites[2 * i + 1] + sums[2] / sums[0]);
+      /* 1e-10 of the cell's own size, and the rounding of the coordinate itself. */
+      const real allowed =
+          1e-10L * reach + rounding / sums[0] * sqrtl(sums[4]) + 3e-16L * (d.width + d.height);
+      if (!(fabsl(ex) <= allowed && fabsl(ey) <= allowed))
+        fail_msg("site %d: centroid off by %.3Lg, %.3Lg", i, ex, ey);
+    } else if (mass[i] == 0) {
+      assert_true(centroid[2 * i] == sites[2 * i] && centroid[2 * i + 1] == sites[2 * i + 1]);
+    }
+  }
+  assert_true(fabsl(energy - total) <= 1e-12L * total);
+  real expected_mass = 0;
+  for (int p = 0; p < d.width * d.height; ++p) expected_mass += rho[p];
+  assert_true(fabsl(total_mass - expected_mass) <= 1e-12L * expected_mass);
+  cvtm_cvt_destroy(cvt);
+  cvtm_device_destroy(device);
+  free(mass);
+  free(second);
+  free(centroid);
+}
+
+typedef void (*scatter)(cvtm_domain d, double *sites, int n);
+
+static void scatter_random(cvtm_domain d, double *sites, int n) {
+  for (int i = 0; i < n; ++i) {
+    sites[2 * i] = d.width * uniform();
+    sites[2 * i + 1] = d.height * uniform();
+  }
+}
+
+/* Knots of very different sizes, down to 1e-7 pixels. */
+static void scatter_clustered(cvtm_domain d, double *sites, int n) {
+  for (int i = 0; i < n; ++i) {
+    const int knot = i % 7;
+    const double r = pow(0.1, knot + 1) * 10;
+    sites[2 * i] = fmin(fmax(d.width * (0.1 + 0.12 * knot) + r * (uniform() - 0.5), 0), d.width);
+    sites[2 * i + 1] =
+        fmin(fmax(d.height * (0.9 - 0.13 * knot) + r * (uniform() - 0.5), 0), d.height);
+  }
+}
+
+/* On pixel corners, so that bisectors run along pixel edges and many are cocircular. */
+static void scatter_lattice(cvtm_domain d, double *sites, int n) {
+  int i = 0;
+  for (int y = 0; i < n; ++y) {
+    for (int x = 0; x * 3 < d.width && i < n; ++x, ++i) {
+      sites[2 * i] = x * 3;
+      sites[2 * i + 1] = (y * 3) % d.height;
+    }
+  }
+}
+
+static void scatter_half(cvtm_domain d, double *sites, int n) {
+  for (int i = 0; i < n; ++i) { /* pixel corners, centres, edges; coincident ones among them */
+    sites[2 * i] = floor(2 * d.width * uniform()) / 2;
+    sites[2 * i + 1] = floor(2 * d.height * uniform()) / 2;
+  }
+}
+
+static void scatter_horizontal(cvtm_domain d, double *sites, int n) {
+  for (int i = 0; i < n; ++i) {
+    sites[2 * i] = d.width * (i + 0.5) / n;
+    sites[2 * i + 1] = d.height * 0.5;
+  }
+}
+
+static void scatter_vertical(cvtm_domain d, double *sites, int n) {
+  for (int i = 0; i < n; ++i) {
+    sites[2 * i] = d.width / 3;
+    sites[2 * i + 1] = d.height * (i + 0.25) / n;
+  }
+}
+
+static void scatter_slanted(cvtm_domain d, double *sites, int n) {
+  for (int i = 0; i < n; ++i) {
+    sites[2 * i] = d.width * (i + 0.5) / n;
+    sites[2 * i + 1] = d.height * (i + 0.5) / n;
+  }
+}
+
+/* All nearly one direction: sides that are almost, but not quite, level. */
+static void scatter_shallow(cvtm_domain d, double *sites, int n) {
+  for (int i = 0; i < n; ++i) {
+    sites[2 * i] = d.width * (0.5 + 0.003 * uniform());
+    sites[2 * i + 1] = d.height * (i + uniform()) / n;
+  }
+}
+
+static void scatter_one_point(cvtm_domain d, double *sites, int n) {
+  for (int i = 0; i < n; ++i) {
+    sites[2 * i] = 0.375 * d.width;
+    sites[2 * i + 1] = 0.625 * d.height;
+  }
+}
+
+/* A cell of very many corners: one site in the middle of a circle. */
+static void scatter_circle(cvtm_domain d, double *sites, int n) {
+  const double r = 0.45 * (d.width < d.height ? d.width : d.height);
+  for (int i = 0; i < n; ++i) {
+    const double angle = 6.283185307179586 * i / n;
+    sites[2 * i] = 0.5 * d.width + (i > 0) * r * cos(angle);
+    sites[2 * i + 1] = 0.5 * d.height + (i > 0) * r * sin(angle);
+  }
+}
+
+typedef void (*paint)(cvtm_domain d, float *rho);
+
+static void paint_uniform(cvtm_domain d, float *rho) {
+  for (int p = 0; p < d.width * d.height; ++p) rho[p] = 1;
+}
+
+static void paint_random(cvtm_domain d, float *rho) {
+  for (int p = 0; p < d.width * d.height; ++p) rho[p] = (float)uniform();
+}
+
+/* From 1 to 1e8. */
+static void paint_graded(cvtm_domain d, float *rho) {
+  for (int p = 0; p < d.width * d.height; ++p)
+    rho[p] = (float)pow(10, 8 * uniform() * (p % 5 == 0));
+}
+
+static void paint_holes(cvtm_domain d, float *rho) {
+  for (int p = 0; p < d.width * d.height; ++p)
+    rho[p] = p % d.width < d.width / 2 ? 0 : (float)(1 + uniform());
+  rho[d.width * d.height - 1] = 1;
+}
+
+static const scatter scatters[] = {
+    scatter_random,   scatter_clustered, scatter_lattice, scatter_half,      scatter_horizontal,
+    scatter_vertical, scatter_slanted,   scatter_shallow, scatter_one_point, scatter_circle,
+};
+static const paint paints[] = {paint_uniform, paint_random, paint_graded, paint_holes};
+
+static void check_all(cvtm_domain d, int n) {
+  double *sites = malloc(2 * (size_t)n * sizeof *sites);
+  float *rho = malloc((size_t)(d.width * d.height) * sizeof *rho);
+  for (size_t s = 0; s < sizeof scatters / sizeof scatters[0]; ++s) {
+    for (size_t p = 0; p < sizeof paints / sizeof paints[0]; ++p) {
+      state = 7 * s + p;
+      scatters[s](d, sites, n);
+      paints[p](d, rho);
+      check(d, rho, sites, n);
+    }
+  }
+  free(sites);
+  free(rho);
+}
+
+static void test_rectangle(void **context) {
+  (void)context;
+  check_all((cvtm_domain){37, 23, 0}, 60);
+}
+static void test_torus(void **context) {
+  (void)context;
+  check_all((cvtm_domain){29, 17, 1}, 40);
+}
+static void test_one_site(void **context) {
+  (void)context;
+  check_all((cvtm_domain){19, 31, 0}, 1);
+  check_all((cvtm_domain){19, 31, 1}, 1);
+}
+static void test_few_sites_on_a_torus(void **context) {
+  (void)context;
+  check_all((cvtm_domain){8, 9, 1}, 2);
+  check_all((cvtm_domain){8, 9, 1}, 3);
+  check_all((cvtm_domain){40, 2, 1}, 9);
+}
+static void test_more_sites_than_pixels(void **context) {
+  (void)context;
+  check_all((cvtm_domain){5, 4, 0}, 150);
+  check_all((cvtm_domain){1, 1, 0}, 50);
+  check_all((cvtm_domain){1, 1, 1}, 20);
+  check_all((cvtm_domain){1, 64, 0}, 100);
+  check_all((cvtm_domain){64, 1, 0}, 100);
+}
+
+static void test_many_corners(void **context) {
+  (void)context;
+  enum { N = 500 };
+  const cvtm_domain d = {64, 64, 0};
+  static double sites[2 * N];
+  static float rho[64 * 64];
+  state = 3;
+  scatter_circle(d, sites, N);
+  paint_random(d, rho);
+  check(d, rho, sites, N);
+}
+
+/* A site far outside gets the part of the domain that is nearest to it, or none. */
+static void test_sites_outside(void **context) {
+  (void)context;
+  const cvtm_domain d = {24, 24, 0};
+  static float rho[24 * 24];
+  double sites[] = {-10, 5, 12, 12, 40, 40, 500, -3000, 12, 30, -1e5, -1e5};
+  state = 11;
+  paint_random(d, rho);
+  check(d, rho, sites, 6);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_rectangle),
+      cmocka_unit_test(test_torus),
+      cmocka_unit_test(test_one_site),
+      cmocka_unit_test(test_few_sites_on_a_torus),
+      cmocka_unit_test(test_more_sites_than_pixels),
+      cmocka_unit_test(test_many_corners),
+      cmocka_unit_test(test_sites_outside),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
