@@ -275,7 +275,7 @@ static cvtm_status parse_array_tag(document *d, const tag *t) {
     return cvtm_source_fail(s, "the points do not have three components");
   }
   if (attribute_is(t, "format", "appended")) {
-    int64_t offset;
+    int64_t offset = 0;
     a->how = APPENDED;
     cvtm_status status = get_count(s, t, "offset", &offset);
     a->begin = (size_t)offset;
