@@ -21,15 +21,15 @@ typedef cvtm_status (*cvtm_objective)(void *context, const double *x, double *f,
                                       void *stream);
 
 /* code, name in reports */
-#define CVTM_STOP_LIST(X)                    \
-  X(CVTM_STOP_NONE, "running")               \
-  X(CVTM_STOP_GRADIENT, "gradient")          \
-  X(CVTM_STOP_DECREASE, "decrease")          \
-  X(CVTM_STOP_ITERATIONS, "iterations")      \
-  X(CVTM_STOP_EVALUATIONS, "evaluations")    \
-  X(CVTM_STOP_TIME, "time")                  \
-  X(CVTM_STOP_REQUEST, "request")            \
-  X(CVTM_STOP_LINE_SEARCH, "line search")    \
+#define CVTM_STOP_LIST(X)                 \
+  X(CVTM_STOP_NONE, "running")            \
+  X(CVTM_STOP_GRADIENT, "gradient")       \
+  X(CVTM_STOP_DECREASE, "decrease")       \
+  X(CVTM_STOP_ITERATIONS, "iterations")   \
+  X(CVTM_STOP_EVALUATIONS, "evaluations") \
+  X(CVTM_STOP_TIME, "time")               \
+  X(CVTM_STOP_REQUEST, "request")         \
+  X(CVTM_STOP_LINE_SEARCH, "line search") \
   X(CVTM_STOP_NOT_FINITE, "not finite")
 
 typedef enum cvtm_stop {
@@ -62,8 +62,8 @@ typedef struct cvtm_lbfgsb_options {
   int64_t max_evaluations;   /* 0 */
   double max_seconds;        /* 0 */
   double gradient_tolerance; /* stop when projected_gradient <= this; 0 */
-  double decrease_tolerance; /* stop when the mean of (f_old - f) / max(|f_old|, |f|) over
-                                the last 10 iterations <= this; 0 */
+  double decrease_tolerance; /* stop when the mean of (f_old - f) / max(|f_old|, |f|) over the
+                                last 10 iterations <= this; 0: only when f has not moved in them */
   int search_evaluations;    /* most evaluations of one line search; 20 */
   double search_decrease;    /* sufficient decrease; 1e-3 */
   double search_curvature;   /* 0.9 */
