@@ -1,0 +1,438 @@
+#include "cli/picture.h"
+
+#include "cli/raster.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LARGEST_SIDE = 16384 };
+
+void cvtm_picture_defaults(cvtm_picture_options *options) {
+  *options = (cvtm_picture_options){.layers = CVTM_PICTURE_CELLS | CVTM_PICTURE_CELL_EDGES |
+                                              CVTM_PICTURE_SITES};
+}
+
+/* What the drawing functions share. */
+typedef struct picture {
+  const cvtm_picture_options *options;
+  const float *density;
+  cvtm_domain domain;
+  const cvtm_mesh *mesh;
+  const cvtm_cells *cells;
+  double scale;     /* pixels of the picture to one of the domain */
+  double reference; /* the square root of the density that counts as tone 1 */
+  int even;         /* the density hardly varies */
+  double *tone;     /* of each cell, 0 .. 1; NULL without cells */
+  double *spacing;  /* square root of each cell's area, in pixels of the picture */
+  cli_raster raster;
+} picture;
+
+/* --- Colour --- */
+
+/* From paper to ink in OKLab (Ottosson 2020): lightness falls evenly, the hue turns from warm
+ * sand over sea green to night blue. Columns: a, b at even steps of lightness. */
+static const double paper_lightness = 0.975, ink_lightness = 0.20;
+static const double hues[][2] = {{0.001, 0.012},   {0.004, 0.034},   {-0.012, 0.030},
+                                 {-0.038, 0.004},  {-0.046, -0.030}, {-0.036, -0.056},
+                                 {-0.018, -0.068}, {-0.006, -0.062}, {-0.002, -0.046}};
+
+static cli_colour from_oklab(double lightness, double a, double b) {
+  double l = lightness + 0.3963377774 * a + 0.2158037573 * b;
+  double m = lightness - 0.1055613458 * a - 0.0638541728 * b;
+  double s = lightness - 0.0894841775 * a - 1.2914855480 * b;
+  l *= l * l;
+  m *= m * m;
+  s *= s * s;
+  double rgb[3] = {4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s,
+                   -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s,
+                   -0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s};
+  cli_colour colour;
+  for (int c = 0; c < 3; ++c) colour.channel[c] = (float)fmin(fmax(rgb[c], 0), 1);
+  return colour;
+}
+
+/* depth 0: paper, 1: ink. */
+static cli_colour palette(double depth) {
+  enum { STEPS = sizeof hues / sizeof hues[0] - 1 };
+  depth = fmin(fmax(depth, 0), 1);
+  double place = depth * STEPS;
+  int step = place < STEPS ? (int)place : STEPS - 1;
+  double t = place - step;
+  return from_oklab(paper_lightness + (ink_lightness - paper_lightness) * depth,
+                    hues[step][0] * (1 - t) + hues[step + 1][0] * t,
+                    hues[step][1] * (1 - t) + hues[step + 1][1] * t);
+}
+
+/* Depth that looks as dark as a tone (or as light, inverted): lightness goes with the cube
+ * root of luminance. */
+static double depth_of(const picture *p, double tone) {
+  tone = fmin(fmax(tone, 0), 1);
+  return 1 - cbrt(p->options->invert ? tone : 1 - tone);
+}
+
+/* A line or dot on ground of this depth: darker on light ground, lighter on dark. */
+static double contrast_depth(double depth, double amount) {
+  return depth < 0.5 ? depth + amount : depth - amount;
+}
+
+/* --- Tones --- */
+
+static int compare_doubles(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Sorts a sample of the values and answers two quantiles. */
+static void find_quantiles(double *sample, size_t count, double *low, double *high) {
+  qsort(sample, count, sizeof *sample, compare_doubles);
+  *low = sample[(size_t)(0.01 * (double)(count - 1))];
+  *high = sample[(size_t)(0.995 * (double)(count - 1))];
+  if (!(*high > 0)) *high = sample[count - 1];
+}
+
+/* What counts as tone 1. Stipples of a picture keep its tones as they are. */
+static cvtm_status find_reference(picture *p, cvtm_error *error) {
+  enum { SAMPLE = 1 << 16 };
+  size_t count = (size_t)p->domain.width * (size_t)p->domain.height;
+  size_t stride = count / SAMPLE + 1, taken = 0;
+  double *sample = malloc((count / stride + 1) * sizeof *sample);
+  if (sample == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  for (size_t i = 0; i < count; i += stride) sample[taken++] = sqrt((double)p->density[i]);
+  double low, high;
+  find_quantiles(sample, taken, &low, &high);
+  free(sample);
+  p->even = low > 0.98 * high;
+  p->reference = high > 0 ? high : 1;
+  if ((p->options->layers & CVTM_PICTURE_STIPPLES) && high <= 1) p->reference = 1;
+  return CVTM_OK;
+}
+
+static double pixel_tone(const picture *p, int x, int y) {
+  double value = (double)p->density[(size_t)y * (size_t)p->domain.width + (size_t)x];
+  return p->even ? 0.35 : fmin(sqrt(value) / p->reference, 1);
+}
+
+/* Mean of the tone's square over the pixels whose centres lie in the convex polygon, as a tone;
+ * in one that holds no centre, the tone of its first corners' middle. */
+static double polygon_tone(const picture *p, const double *corners, int count) {
+  double top = INFINITY, bottom = -INFINITY, mx = 0, my = 0;
+  for (int i = 0; i < count; ++i) {
+    top = fmin(top, corners[2 * i + 1]);
+    bottom = fmax(bottom, corners[2 * i + 1]);
+    mx += corners[2 * i] / count;
+    my += corners[2 * i + 1] / count;
+  }
+  double sum = 0;
+  int64_t pixels = 0;
+  int first = (int)fmax(ceil(top - 0.5), 0);
+  int last = (int)fmin(floor(bottom - 0.5), p->domain.height - 1);
+  for (int y = first; y <= last; ++y) {
+    double left = INFINITY, right = -INFINITY, level = y + 0.5;
+    for (int i = 0; i < count; ++i) {
+      const double *a = corners + 2 * i, *b = corners + 2 * ((i + 1) % count);
+      if ((a[1] <= level) == (b[1] <= level)) continue;
+      double x = a[0] + (level - a[1]) / (b[1] - a[1]) * (b[0] - a[0]);
+      left = fmin(left, x);
+      right = fmax(right, x);
+    }
+    if (!(left <= right)) continue;
+    int from = (int)fmax(ceil(left - 0.5), 0);
+    int to = (int)fmin(floor(right - 0.5), p->domain.width - 1);
+    for (int x = from; x <= to; ++x, ++pixels) sum += pixel_tone(p, x, y);
+  }
+  if (pixels > 0) return sum / (double)pixels;
+  int x = (int)fmin(fmax(mx, 0), p->domain.width - 1);
+  int y = (int)fmin(fmax(my, 0), p->domain.height - 1);
+  return pixel_tone(p, x, y);
+}
+
+static const double *cell_corners(const picture *p, int64_t i, int *count) {
+  *count = (int)(p->cells->start[i + 1] - p->cells->start[i]);
+  return p->cells->corners + 2 * p->cells->start[i];
+}
+
+static double cell_area(const picture *p, int64_t i) {
+  int count;
+  const double *c = cell_corners(p, i, &count);
+  double sum = 0;
+  for (int k = 1; k + 1 < count; ++k) {
+    sum +=
+        (c[2 * k] - c[0]) * (c[2 * k + 3] - c[1]) - (c[2 * k + 2] - c[0]) * (c[2 * k + 1] - c[1]);
+  }
+  return 0.5 * fabs(sum);
+}
+
+/* Without a density: sites are as dense as the cells are small. */
+static cvtm_status tones_from_areas(picture *p, cvtm_error *error) {
+  int64_t count = p->cells->count;
+  double *sample = malloc(((size_t)count + 1) * sizeof *sample);
+  if (sample == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  for (int64_t i = 0; i < count; ++i) {
+    double area = p->spacing[i] * p->spacing[i];
+    p->tone[i] = sample[i] = area > 0 ? 1 / area : 0;
+  }
+  double low = 0, high = 1;
+  if (count > 0) find_quantiles(sample, (size_t)count, &low, &high);
+  free(sample);
+  p->even = low > 0.5 * high;
+  for (int64_t i = 0; i < count; ++i) {
+    p->tone[i] = p->even ? 0.35 : fmin(p->tone[i] / high, 1);
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status measure_cells(picture *p, cvtm_error *error) {
+  size_t count = (size_t)p->cells->count;
+  p->tone = malloc((count + 1) * sizeof *p->tone);
+  p->spacing = malloc((count + 1) * sizeof *p->spacing);
+  if (p->tone == NULL || p->spacing == NULL) {
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  }
+  for (int64_t i = 0; i < p->cells->count; ++i) {
+    p->spacing[i] = sqrt(cell_area(p, i)) * p->scale;
+  }
+  if (p->density == NULL) return tones_from_areas(p, error);
+  for (int64_t i = 0; i < p->cells->count; ++i) {
+    int corners;
+    const double *corner = cell_corners(p, i, &corners);
+    p->tone[i] = corners > 0 ? polygon_tone(p, corner, corners) : 0;
+  }
+  return CVTM_OK;
+}
+
+/* --- Layers --- */
+
+/* The tone about a point of the domain, by a tent as wide as a pixel of the coarser grid. */
+static double smooth_tone(const picture *p, double x, double y) {
+  double reach = fmax(1, 1 / p->scale), sum = 0, weights = 0;
+  int x0 = (int)fmax(ceil(x - reach - 0.5), 0);
+  int y0 = (int)fmax(ceil(y - reach - 0.5), 0);
+  int x1 = (int)fmin(floor(x + reach - 0.5), p->domain.width - 1);
+  int y1 = (int)fmin(floor(y + reach - 0.5), p->domain.height - 1);
+  for (int j = y0; j <= y1; ++j) {
+    for (int i = x0; i <= x1; ++i) {
+      double weight = (reach - fabs(i + 0.5 - x)) * (reach - fabs(j + 0.5 - y));
+      sum += weight * pixel_tone(p, i, j);
+      weights += weight;
+    }
+  }
+  return weights > 0 ? sum / weights : 0;
+}
+
+static void draw_density(picture *p) {
+  for (int y = 0; y < p->raster.height; ++y) {
+    for (int x = 0; x < p->raster.width; ++x) {
+      double tone = smooth_tone(p, (x + 0.5) / p->scale, (y + 0.5) / p->scale);
+      cli_colour colour = palette(depth_of(p, tone));
+      size_t at = (size_t)y * (size_t)p->raster.width + (size_t)x;
+      float *target = p->raster.layer + 4 * at;
+      memcpy(target, colour.channel, sizeof colour.channel);
+      target[3] = 1;
+    }
+  }
+  /* Under other layers it is a tint that leaves the stage to them. */
+  int alone = p->options->layers == CVTM_PICTURE_DENSITY;
+  cli_raster_merge(&p->raster, alone ? 1 : 0.55);
+}
+
+/* A corner buffer that grows to the largest polygon. */
+typedef struct corner_buffer {
+  double *corners;
+  int capacity;
+} corner_buffer;
+
+static cvtm_status scale_corners(const picture *p, const double *corners, int count,
+                                 corner_buffer *buffer, cvtm_error *error) {
+  if (count > buffer->capacity) {
+    double *larger = realloc(buffer->corners, (size_t)count * 2 * sizeof *larger);
+    if (larger == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+    buffer->corners = larger;
+    buffer->capacity = count;
+  }
+  for (int i = 0; i < 2 * count; ++i) buffer->corners[i] = corners[i] * p->scale;
+  return CVTM_OK;
+}
+
+static cvtm_status draw_cells(picture *p, cvtm_error *error) {
+  corner_buffer buffer = {NULL, 0};
+  cvtm_status status = CVTM_OK;
+  for (int64_t i = 0; status == CVTM_OK && i < p->cells->count; ++i) {
+    int count;
+    const double *corners = cell_corners(p, i, &count);
+    status = scale_corners(p, corners, count, &buffer, error);
+    if (status != CVTM_OK) break;
+    cli_raster_polygon(&p->raster, buffer.corners, count, palette(depth_of(p, p->tone[i])));
+  }
+  free(buffer.corners);
+  if (status == CVTM_OK) cli_raster_merge(&p->raster, 1);
+  return status;
+}
+
+/* Width of a line between sites of this spacing. */
+static double line_width(double spacing) { return fmin(fmax(0.055 * spacing, 0.4), 3); }
+
+static void draw_cell_edges(picture *p) {
+  int filled = (p->options->layers & (CVTM_PICTURE_CELLS | CVTM_PICTURE_TRIANGLES)) != 0;
+  for (int64_t i = 0; i < p->cells->count; ++i) {
+    int count;
+    const double *c = cell_corners(p, i, &count);
+    const int32_t *neighbors = p->cells->neighbors + p->cells->start[i];
+    for (int k = 0; k < count; ++k) {
+      int32_t other = neighbors[k];
+      if (other < i) continue; /* the border, or drawn from the other side */
+      const double *a = c + 2 * k, *b = c + 2 * ((k + 1) % count);
+      double depth = depth_of(p, 0.5 * (p->tone[i] + p->tone[other]));
+      double spacing = 0.5 * (p->spacing[i] + p->spacing[other]);
+      double shade = filled ? contrast_depth(depth, 0.15) : contrast_depth(0, 0.5 + 0.4 * depth);
+      cli_raster_line(&p->raster, a[0] * p->scale, a[1] * p->scale, b[0] * p->scale,
+                      b[1] * p->scale, line_width(spacing), palette(shade));
+    }
+  }
+  cli_raster_merge(&p->raster, 1);
+}
+
+static void draw_sites(picture *p) {
+  const double *points = p->mesh->points;
+  int filled = (p->options->layers & (CVTM_PICTURE_CELLS | CVTM_PICTURE_TRIANGLES)) != 0;
+  for (int64_t i = 0; i < p->cells->count; ++i) {
+    double depth = filled ? depth_of(p, p->tone[i]) : 0;
+    double radius = fmin(0.09 * p->spacing[i], 5);
+    cli_raster_disc(&p->raster, points[2 * i] * p->scale, points[2 * i + 1] * p->scale, radius,
+                    palette(contrast_depth(depth, filled ? 0.42 : 0.9)));
+  }
+  cli_raster_merge(&p->raster, 1);
+}
+
+static double triangle_tone(const picture *p, const int32_t *corner) {
+  if (p->density == NULL) {
+    return (p->tone[corner[0]] + p->tone[corner[1]] + p->tone[corner[2]]) / 3;
+  }
+  double corners[6];
+  for (int k = 0; k < 3; ++k) {
+    memcpy(corners + 2 * k, p->mesh->points + 2 * (size_t)corner[k], 2 * sizeof *corners);
+  }
+  return polygon_tone(p, corners, 3);
+}
+
+static void draw_triangles(picture *p) {
+  for (int64_t t = 0; t < p->mesh->triangle_count; ++t) {
+    const int32_t *corner = p->mesh->triangles + 3 * t;
+    double corners[6];
+    for (int k = 0; k < 6; ++k) {
+      corners[k] = p->mesh->points[2 * (size_t)corner[k / 2] + (size_t)(k % 2)] * p->scale;
+    }
+    cli_raster_polygon(&p->raster, corners, 3, palette(depth_of(p, triangle_tone(p, corner))));
+  }
+  cli_raster_merge(&p->raster, 1);
+}
+
+/* Inner edges come up in both triangles; drawing them twice changes nothing but their ends. */
+static void draw_mesh_edges(picture *p) {
+  const cvtm_mesh *mesh = p->mesh;
+  unsigned under = CVTM_PICTURE_CELLS | CVTM_PICTURE_TRIANGLES;
+  int filled = (p->options->layers & under) != 0;
+  for (int64_t t = 0; t < mesh->triangle_count; ++t) {
+    const int32_t *corner = mesh->triangles + 3 * t;
+    for (int k = 0; k < 3; ++k) {
+      int32_t i = corner[k], j = corner[(k + 1) % 3];
+      const double *a = mesh->points + 2 * (size_t)i, *b = mesh->points + 2 * (size_t)j;
+      if (i > j) continue;
+      double depth = depth_of(p, 0.5 * (p->tone[i] + p->tone[j]));
+      double width = line_width(0.5 * (p->spacing[i] + p->spacing[j]));
+      double shade = filled ? contrast_depth(depth, 0.18) : 0.55 + 0.4 * depth;
+      cli_raster_line(&p->raster, a[0] * p->scale, a[1] * p->scale, b[0] * p->scale,
+                      b[1] * p->scale, width, palette(shade));
+    }
+  }
+  cli_raster_merge(&p->raster, 1);
+}
+
+/* A dot covers the share of its cell that its tone asks for. */
+static void draw_stipples(picture *p) {
+  const double pi = 3.14159265358979323846;
+  const double *points = p->mesh->points;
+  cli_colour colour = palette(p->options->invert ? 0 : 1);
+  for (int64_t i = 0; i < p->cells->count; ++i) {
+    double radius = p->spacing[i] * sqrt(p->tone[i] / pi);
+    cli_raster_disc(&p->raster, points[2 * i] * p->scale, points[2 * i + 1] * p->scale, radius,
+                    colour);
+  }
+  cli_raster_merge(&p->raster, 1);
+}
+
+static cvtm_status draw_layers(picture *p, cvtm_error *error) {
+  unsigned layers = p->options->layers;
+  cvtm_status status = CVTM_OK;
+  if (layers & CVTM_PICTURE_STIPPLES) {
+    draw_stipples(p);
+    return CVTM_OK;
+  }
+  if ((layers & CVTM_PICTURE_DENSITY) && p->density != NULL) draw_density(p);
+  if (layers & CVTM_PICTURE_CELLS) status = draw_cells(p, error);
+  if (status != CVTM_OK) return status;
+  if (layers & CVTM_PICTURE_TRIANGLES) draw_triangles(p);
+  if (layers & CVTM_PICTURE_CELL_EDGES) draw_cell_edges(p);
+  if (layers & CVTM_PICTURE_MESH_EDGES) draw_mesh_edges(p);
+  if (layers & CVTM_PICTURE_SITES) draw_sites(p);
+  return CVTM_OK;
+}
+
+/* --- The whole --- */
+
+/* Sites about ten pixels apart where 1600 to 2048 pixels of the longer side allow it. */
+static int choose_side(const picture *p) {
+  if (p->options->long_side > 0) return p->options->long_side;
+  double width = p->domain.width, height = p->domain.height;
+  double sites = p->mesh != NULL ? (double)p->mesh->vertex_count : 0;
+  double aspect = fmax(width, height) / fmin(width, height);
+  return (int)fmin(fmax(10 * sqrt(sites * aspect), 1600), 2048);
+}
+
+static cvtm_status check(const picture *p, cvtm_error *error) {
+  unsigned layers = p->options->layers;
+  if (p->options->long_side < 0 || p->options->long_side > LARGEST_SIDE) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a picture's side is at most %d pixels, not %d",
+                     LARGEST_SIDE, p->options->long_side);
+  }
+  int needs_sites = (layers & ~(unsigned)CVTM_PICTURE_DENSITY) != 0;
+  if (needs_sites && (p->mesh == NULL || p->cells == NULL)) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the picture's layers need a mesh and its cells");
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status draw(picture *p, const char *path, cvtm_error *error) {
+  int side = choose_side(p);
+  int longer = p->domain.width > p->domain.height ? p->domain.width : p->domain.height;
+  p->scale = (double)side / longer;
+  int width = (int)fmax(floor(p->domain.width * p->scale + 0.5), 1);
+  int height = (int)fmax(floor(p->domain.height * p->scale + 0.5), 1);
+  cvtm_status status = CVTM_OK;
+  if (p->density != NULL) status = find_reference(p, error);
+  if (status == CVTM_OK && p->cells != NULL) status = measure_cells(p, error);
+  if (status == CVTM_OK) {
+    cli_colour ground = palette(p->options->invert ? 1 : 0);
+    status = cli_raster_create(width, height, ground, &p->raster, error);
+  }
+  if (status == CVTM_OK) status = draw_layers(p, error);
+  if (status == CVTM_OK) status = cli_raster_write(&p->raster, path, error);
+  return status;
+}
+
+cvtm_status cvtm_picture_write(const char *path, const float *density, cvtm_domain domain,
+                               const cvtm_mesh *mesh, const cvtm_cells *cells,
+                               const cvtm_picture_options *options, cvtm_error *error) {
+  picture p = {.options = options,
+               .density = density,
+               .domain = domain,
+               .mesh = mesh,
+               .cells = cells,
+               .reference = 1};
+  cvtm_status status = check(&p, error);
+  if (status == CVTM_OK) status = draw(&p, path, error);
+  free(p.tone);
+  free(p.spacing);
+  cli_raster_destroy(&p.raster);
+  return status;
+}
