@@ -63,7 +63,8 @@ typedef struct cvtm_lbfgsb_options {
   double max_seconds;        /* 0 */
   double gradient_tolerance; /* stop when projected_gradient <= this; 0 */
   double decrease_tolerance; /* stop when the mean of (f_old - f) / max(|f_old|, |f|) over the
-                                last 10 iterations <= this; 0: only when f has not moved in them */
+                                last 10 iterations <= this; 0: only when neither f nor the
+                                projected gradient got any smaller in them */
   int search_evaluations;    /* most evaluations of one line search; 20 */
   double search_decrease;    /* sufficient decrease; 1e-3 */
   double search_curvature;   /* 0.9 */

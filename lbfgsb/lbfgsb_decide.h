@@ -77,8 +77,9 @@ CVTM_HD void cvtm_lbfgsb_search_shorten(cvtm_lbfgsb_state *state) {
 /* A finite trial of the line search. */
 CVTM_HD void cvtm_lbfgsb_search_continue(cvtm_lbfgsb_state *state, double trial_slope) {
   double step = state->step;
-  const int improved = state->trial_f < state->f ||
-                       (state->trial_f == state->f && fabs(trial_slope) < fabs(state->slope));
+  const int improved =
+      state->trial_f < state->f || (state->trial_f <= state->f + cvtm_search_noise(state->f) &&
+                                    fabs(trial_slope) < fabs(state->slope));
   const cvtm_search_outcome outcome = cvtm_search_advance(&state->search, &state->search_options,
                                                           state->trial_f, trial_slope, &step);
   if (outcome == CVTM_SEARCH_CONVERGED ||
@@ -191,7 +192,10 @@ CVTM_HD cvtm_stop cvtm_lbfgsb_find_stop(const cvtm_lbfgsb_state *state, int requ
   if (state->iteration >= CVTM_LBFGSB_WINDOW) {
     double sum = 0.0;
     for (int i = 0; i < CVTM_LBFGSB_WINDOW; ++i) sum += state->decrease[i];
-    if (sum / CVTM_LBFGSB_WINDOW <= state->decrease_tolerance) return CVTM_STOP_DECREASE;
+    /* Without a tolerance, only where nothing gets better any more. */
+    const int64_t since = state->iteration - state->least_gradient_iteration;
+    const int over = state->decrease_tolerance > 0.0 || since >= CVTM_LBFGSB_WINDOW;
+    if (over && sum / CVTM_LBFGSB_WINDOW <= state->decrease_tolerance) return CVTM_STOP_DECREASE;
   }
   if (state->max_iterations > 0 && state->iteration >= state->max_iterations) {
     return CVTM_STOP_ITERATIONS;
@@ -357,6 +361,10 @@ CVTM_HD void cvtm_lbfgsb_decide_direction(cvtm_lbfgsb_state *state, cvtm_lbfgsb_
   if (!state->running) return;
   if (state->due_update) {
     state->projected_gradient = sums[CVTM_MAX_GRADIENT];
+    if (state->iteration == 0 || state->projected_gradient < state->least_gradient) {
+      state->least_gradient = state->projected_gradient;
+      state->least_gradient_iteration = state->iteration;
+    }
     state->first_breakpoint = sums[CVTM_MIN_BREAKPOINT];
     state->free_gg = sums[CVTM_SUM_FREE_GG];
     state->active = (int64_t)sums[CVTM_SUM_ACTIVE];

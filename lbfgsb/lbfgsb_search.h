@@ -7,6 +7,7 @@
 
 #include "base/portable.h"
 
+#include <float.h>
 #include <math.h>
 
 typedef struct cvtm_search_options {
@@ -147,6 +148,9 @@ CVTM_HD double cvtm_search_modified_step(cvtm_search *search, double step, doubl
   return next;
 }
 
+/* A difference of two values of about f that means nothing. */
+CVTM_HD double cvtm_search_noise(double f) { return 8.0 * DBL_EPSILON * fabs(f); }
+
 CVTM_HD int cvtm_search_is_stuck(const cvtm_search *search, const cvtm_search_options *options,
                                  double step) {
   return search->bracketed && (step <= search->low || step >= search->high ||
@@ -160,9 +164,10 @@ CVTM_HD cvtm_search_outcome cvtm_search_advance(cvtm_search *search,
   const double tilt = options->decrease * search->slope0;
   const double enough = search->f0 + *step * tilt;
   if (search->modified && f <= enough && slope >= 0.0) search->modified = 0;
-  if (f <= enough && fabs(slope) <= options->curvature * -search->slope0) {
-    return CVTM_SEARCH_CONVERGED;
-  }
+  /* Near a minimum the values differ by rounding only and the slope must do (the approximate
+   * condition of Hager & Zhang 2005, (4.1)). */
+  const int low = f <= enough || f <= search->f0 + cvtm_search_noise(search->f0);
+  if (low && fabs(slope) <= options->curvature * -search->slope0) return CVTM_SEARCH_CONVERGED;
   if (cvtm_search_is_stuck(search, options, *step)) return CVTM_SEARCH_STUCK;
   if (*step == search->max_step && f <= enough && slope <= tilt) return CVTM_SEARCH_STUCK;
   if (*step == 0.0) return CVTM_SEARCH_STUCK;

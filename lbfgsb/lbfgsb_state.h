@@ -36,7 +36,8 @@ typedef struct cvtm_lbfgsb_state {
   int64_t iteration, evaluations, restarts;
   double f, measure;
   double trial_f, trial_measure;
-  double projected_gradient;
+  double projected_gradient, least_gradient;
+  int64_t least_gradient_iteration;
   int64_t active;
   double decrease[CVTM_LBFGSB_WINDOW]; /* relative, of iteration k at k modulo the window */
 

@@ -13,6 +13,14 @@
 #define CVTMESH_HAVE_CUDA 0
 #endif
 
+#define assert_near(a, b, tolerance)                                \
+  do {                                                              \
+    const double near_a_ = (a), near_b_ = (b);                      \
+    if (!(fabs(near_a_ - near_b_) <= (tolerance))) {                \
+      fail_msg("%s = %.15g, %s = %.15g", #a, near_a_, #b, near_b_); \
+    }                                                               \
+  } while (0)
+
 /* Host copies of everything; outside: evaluations that saw an x outside the box (CPU). */
 typedef struct fixture {
   cvtm_device *device;
@@ -99,6 +107,7 @@ static inline cvtm_status fixture_minimize(fixture *made) {
   on_device.diagonal = diagonal;
   on_device.linear = linear;
   on_device.edges = edges;
+  (void)on_device; /* only CUDA wants it */
 #if CVTMESH_HAVE_CUDA
   if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA) {
     objective = problem_evaluate_cuda;

@@ -1,0 +1,116 @@
+/* Known minima: three problems of MINPACK-2, chained Rosenbrock. */
+#include "problems.h"
+
+static cvtm_device *device;
+
+/* Solves tightly and frees; active < 0: not looked at. */
+static void check(fixture made, double f, double tolerance, int64_t active) {
+  made.options.max_iterations = 5000;
+  made.options.gradient_tolerance = 1e-8;
+  assert_device_ok(device, fixture_minimize(&made));
+  if (!(fabs(made.result.f - f) <= tolerance * fabs(f))) {
+    fail_msg("f = %.15g, not %.15g (%s after %lld iterations)", made.result.f, f,
+             cvtm_stop_name(made.result.stop), (long long)made.result.iterations);
+  }
+  assert_true(made.result.projected_gradient <= 1e-7);
+  if (active >= 0) assert_int_equal(made.result.active, active);
+  assert_int_equal(made.outside, 0);
+  fixture_free(&made);
+}
+
+static void test_torsion(void **state) {
+  (void)state;
+  check(fixture_torsion(device, 50, 50), -0.418087632020, 1e-10, -1);
+  check(fixture_torsion(device, 50, 25), -0.417511, 2e-6, -1);
+  check(fixture_torsion(device, 100, 100), -0.418391026664, 1e-10, -1);
+  check(fixture_torsion(device, 200, 200), -0.418468664331, 1e-10, 11888);
+}
+
+static void test_torsion_without_active_bounds(void **state) {
+  (void)state;
+  const int sides[] = {10, 16};
+  const double values[] = {-0.427745, -0.434409};
+  for (int s = 0; s < 2; ++s) {
+    fixture made = fixture_torsion(device, sides[s], sides[s]);
+    for (int64_t k = 0; k < made.p.n; ++k) {
+      made.lower[k] = -1000.0;
+      made.upper[k] = 1000.0;
+    }
+    check(made, values[s], 2e-6, 0);
+  }
+}
+
+static void test_bearing(void **state) {
+  (void)state;
+  check(fixture_bearing(device, 8, 12, 0.1, 10.0), -0.183437, 5e-6, -1);
+  check(fixture_bearing(device, 10, 16, 0.9, 10.0), -15.607, 5e-6, -1);
+  check(fixture_bearing(device, 50, 50, 0.99, 10.0), -60.1509, 2e-6, -1);
+  check(fixture_bearing(device, 50, 50, 0.1, 10.0), -0.180488, 5e-6, -1);
+  check(fixture_bearing(device, 200, 200, 0.1, 10.0), -0.180597544848, 1e-10, 12918);
+}
+
+static void test_surface(void **state) {
+  (void)state;
+  check(fixture_surface(device, 100, 100), 1.4213276121, 1e-10, 0);
+}
+
+/* The values at the start are exact sums. */
+static void test_starts(void **state) {
+  (void)state;
+  fixture made[] = {fixture_torsion(device, 200, 200), fixture_bearing(device, 200, 200, 0.1, 10.0),
+                    fixture_surface(device, 100, 100)};
+  const double values[] = {-0.3333250827, 28.70245761, 1.53243706};
+  for (int i = 0; i < 3; ++i) {
+    made[i].options.max_evaluations = 1;
+    assert_device_ok(device, fixture_minimize(&made[i]));
+    assert_int_equal(made[i].result.stop, CVTM_STOP_EVALUATIONS);
+    assert_int_equal(made[i].result.iterations, 0);
+    assert_near(made[i].result.f, values[i], 1e-8 * fabs(values[i]));
+    fixture_free(&made[i]);
+  }
+}
+
+static void test_rosenbrock(void **state) {
+  (void)state;
+  const int64_t sizes[] = {2, 3, 31, 32, 33, 1000};
+  for (int s = 0; s < 6; ++s) {
+    fixture made = fixture_make(device, PROBLEM_ROSENBROCK, sizes[s]);
+    for (int64_t i = 0; i < sizes[s]; ++i) made.x[i] = 0.5;
+    made.options.gradient_tolerance = 1e-9;
+    assert_device_ok(device, fixture_minimize(&made));
+    assert_int_equal(made.result.stop, CVTM_STOP_GRADIENT);
+    for (int64_t i = 0; i < sizes[s]; ++i) assert_near(made.x[i], 1.0, 1e-6);
+    fixture_free(&made);
+  }
+}
+
+/* A bound that keeps x_0 below 1/2 decides all the others. */
+static void test_rosenbrock_bounded(void **state) {
+  (void)state;
+  fixture made = fixture_make(device, PROBLEM_ROSENBROCK, 2);
+  made.x[0] = -1.2;
+  made.x[1] = 1.0;
+  made.upper[0] = 0.5;
+  made.options.gradient_tolerance = 1e-9;
+  assert_device_ok(device, fixture_minimize(&made));
+  assert_near(made.x[0], 0.5, 0.0);
+  assert_near(made.x[1], 0.25, 1e-8);
+  assert_int_equal(made.result.active, 1);
+  fixture_free(&made);
+}
+
+int main(void) {
+  device = test_device_open();
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_torsion),
+      cmocka_unit_test(test_torsion_without_active_bounds),
+      cmocka_unit_test(test_bearing),
+      cmocka_unit_test(test_surface),
+      cmocka_unit_test(test_starts),
+      cmocka_unit_test(test_rosenbrock),
+      cmocka_unit_test(test_rosenbrock_bounded),
+  };
+  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  cvtm_device_destroy(device);
+  return failed;
+}

@@ -1,0 +1,223 @@
+/* What a run does besides finding the minimum: stops, monitor, refusals, values that are not
+ * finite, scaling, reproducibility. */
+#include "problems.h"
+
+static cvtm_device *device;
+
+static fixture make_quadratic(int64_t n) {
+  fixture made = fixture_make(device, PROBLEM_QUADRATIC, n);
+  made.diagonal = fixture_doubles(n, 1.0);
+  made.linear = fixture_doubles(n, 1.0);
+  made.p.coupling = 0.0;
+  for (int64_t i = 0; i < n; ++i) {
+    made.diagonal[i] = 1.0 + (double)(i * 37 % 101);
+    made.linear[i] = (double)(i * 53 % 89) - 40.0;
+    made.lower[i] = i % 2 ? -0.5 : -INFINITY;
+    made.upper[i] = i % 3 ? 0.75 : INFINITY;
+    made.x[i] = 0.25;
+  }
+  return made;
+}
+
+static void test_nothing(void **state) {
+  (void)state;
+  fixture made = fixture_make(device, PROBLEM_QUADRATIC, 0);
+  assert_device_ok(device, fixture_minimize(&made));
+  assert_int_equal(made.result.stop, CVTM_STOP_GRADIENT);
+  assert_int_equal(made.result.iterations, 0);
+  fixture_free(&made);
+}
+
+static void test_shorter_steps(void **state) {
+  (void)state;
+  const int64_t sizes[] = {1, 40};
+  for (int s = 0; s < 2; ++s) {
+    fixture made = fixture_make(device, PROBLEM_BARRIER, sizes[s]);
+    for (int64_t i = 0; i < sizes[s]; ++i) made.x[i] = 0.5;
+    made.options.gradient_tolerance = 1e-8;
+    assert_device_ok(device, fixture_minimize(&made));
+    assert_int_equal(made.result.stop, CVTM_STOP_GRADIENT);
+    for (int64_t i = 0; i < sizes[s]; ++i) assert_near(made.x[i], 0.1, 1e-8);
+    fixture_free(&made);
+  }
+}
+
+static void test_not_finite(void **state) {
+  (void)state;
+  fixture made = fixture_make(device, PROBLEM_POISON, 5);
+  for (int64_t i = 0; i < 5; ++i) made.x[i] = 1.0;
+  assert_device_ok(device, fixture_minimize(&made));
+  assert_int_equal(made.result.stop, CVTM_STOP_NOT_FINITE);
+  assert_int_equal(made.result.evaluations, 21);
+  for (int64_t i = 0; i < 5; ++i) assert_near(made.x[i], 1.0, 0.0);
+  made.x[3] = 0.0;
+  assert_int_equal(fixture_minimize(&made), CVTM_ERROR_EVALUATION);
+  fixture_free(&made);
+}
+
+typedef struct watched {
+  int64_t seen, stop_at;
+  double f, last_f, step, measure;
+} watched;
+
+static int watch(void *context, const cvtm_lbfgsb_progress *progress) {
+  watched *kept = context;
+  if (progress->iteration != kept->seen) kept->seen = -1000;
+  if (kept->seen > 0 && progress->f > kept->last_f) kept->seen = -1000;
+  kept->seen++;
+  kept->last_f = progress->f;
+  kept->step = progress->step;
+  kept->measure = progress->measure;
+  return kept->stop_at > 0 && progress->iteration >= kept->stop_at;
+}
+
+static void test_monitor(void **state) {
+  (void)state;
+  fixture made = fixture_torsion(device, 30, 30);
+  watched kept = {0};
+  made.options.monitor = watch;
+  made.options.monitor_context = &kept;
+  made.options.max_iterations = 60;
+  assert_device_ok(device, fixture_minimize(&made));
+  assert_int_equal(made.result.stop, CVTM_STOP_ITERATIONS);
+  assert_int_equal(kept.seen, 61); /* each iteration once, in order, never going up */
+  assert_true(kept.last_f == made.result.f);
+  assert_true(kept.step > 0.0);
+  double largest = 0.0;
+  for (int64_t i = 0; i < made.p.n; ++i) largest = fmax(largest, fabs(made.x[i]));
+  assert_true(kept.measure == largest); /* f[1] of the accepted evaluation */
+  fixture_free(&made);
+}
+
+static void test_request(void **state) {
+  (void)state;
+  fixture made = fixture_torsion(device, 30, 30);
+  watched kept = {.stop_at = 5};
+  made.options.monitor = watch;
+  made.options.monitor_context = &kept;
+  assert_device_ok(device, fixture_minimize(&made));
+  assert_int_equal(made.result.stop, CVTM_STOP_REQUEST);
+  assert_true(made.result.iterations >= 5 && made.result.iterations < 60);
+  assert_int_equal(kept.seen, made.result.iterations + 1);
+  fixture_free(&made);
+}
+
+static void test_limits(void **state) {
+  (void)state;
+  fixture made = fixture_torsion(device, 30, 30);
+  made.options.max_evaluations = 17;
+  assert_device_ok(device, fixture_minimize(&made));
+  assert_int_equal(made.result.stop, CVTM_STOP_EVALUATIONS);
+  assert_int_equal(made.result.evaluations, 17);
+  made.options.max_evaluations = 0;
+  made.options.max_seconds = 1e-9;
+  assert_device_ok(device, fixture_minimize(&made));
+  assert_int_equal(made.result.stop, CVTM_STOP_TIME);
+  made.options.max_seconds = 0.0;
+  made.options.decrease_tolerance = 1e-4;
+  assert_device_ok(device, fixture_minimize(&made));
+  assert_int_equal(made.result.stop, CVTM_STOP_DECREASE);
+  assert_true(made.result.iterations >= 10);
+  fixture_free(&made);
+}
+
+static void test_refusals(void **state) {
+  (void)state;
+  cvtm_lbfgsb_options options;
+  cvtm_lbfgsb *solver = NULL;
+  cvtm_lbfgsb_defaults(&options);
+  options.history = 21;
+  assert_int_equal(cvtm_lbfgsb_create(device, 10, &options, &solver), CVTM_ERROR_ARGUMENT);
+  options.history = 0;
+  assert_int_equal(cvtm_lbfgsb_create(device, 10, &options, &solver), CVTM_ERROR_ARGUMENT);
+  options.history = 8;
+  options.search_curvature = 1e-4;
+  assert_int_equal(cvtm_lbfgsb_create(device, 10, &options, &solver), CVTM_ERROR_ARGUMENT);
+  cvtm_lbfgsb_defaults(&options);
+  assert_int_equal(cvtm_lbfgsb_create(device, -1, &options, &solver), CVTM_ERROR_ARGUMENT);
+  assert_null(solver);
+  assert_device_ok(device, cvtm_lbfgsb_create(device, 10, &options, &solver));
+
+  double low[10] = {0}, high[10];
+  for (int i = 0; i < 10; ++i) high[i] = 1.0;
+  low[7] = 2.0;
+  const double *lower = fixture_send(device, low, 10), *upper = fixture_send(device, high, 10);
+  assert_int_equal(cvtm_lbfgsb_set_bounds(solver, lower, upper), CVTM_ERROR_ARGUMENT);
+  assert_non_null(strstr(cvtm_device_error(device)->message, "variable 7"));
+  low[7] = 0.0;
+  high[3] = NAN;
+  assert_device_ok(device, cvtm_device_copy_in(device, (void *)(uintptr_t)lower, low, sizeof low));
+  assert_device_ok(device,
+                   cvtm_device_copy_in(device, (void *)(uintptr_t)upper, high, sizeof high));
+  assert_int_equal(cvtm_lbfgsb_set_bounds(solver, lower, upper), CVTM_ERROR_ARGUMENT);
+  assert_non_null(strstr(cvtm_device_error(device)->message, "variable 3"));
+  assert_device_ok(device, cvtm_lbfgsb_set_bounds(solver, lower, NULL));
+  assert_int_equal(cvtm_lbfgsb_set_scaling(solver, lower), CVTM_ERROR_ARGUMENT);
+  options.history = 9;
+  assert_int_equal(cvtm_lbfgsb_set_options(solver, &options), CVTM_ERROR_ARGUMENT);
+  cvtm_lbfgsb_destroy(solver);
+  cvtm_device_free(device, (void *)(uintptr_t)lower);
+  cvtm_device_free(device, (void *)(uintptr_t)upper);
+}
+
+/* With powers of two nothing is rounded: scaling by s and the problem rewritten for
+ * y = x / s give the same bits. */
+static void test_scaling(void **state) {
+  (void)state;
+  enum { N = 200 };
+  fixture scaled = make_quadratic(N), rewritten = make_quadratic(N);
+  scaled.scale = fixture_doubles(N, 1.0);
+  for (int64_t i = 0; i < N; ++i) {
+    const double s = ldexp(1.0, (int)(i % 7) - 3);
+    scaled.scale[i] = s;
+    rewritten.diagonal[i] *= s * s;
+    rewritten.linear[i] *= s;
+    rewritten.lower[i] /= s;
+    rewritten.upper[i] /= s;
+    rewritten.x[i] /= s;
+  }
+  scaled.options.max_iterations = rewritten.options.max_iterations = 25;
+  assert_device_ok(device, fixture_minimize(&scaled));
+  assert_device_ok(device, fixture_minimize(&rewritten));
+  assert_int_equal(scaled.result.iterations, 25);
+  assert_true(scaled.result.projected_gradient == rewritten.result.projected_gradient);
+  for (int64_t i = 0; i < N; ++i) assert_true(scaled.x[i] == scaled.scale[i] * rewritten.x[i]);
+  fixture_free(&scaled);
+  fixture_free(&rewritten);
+}
+
+static void test_same_bits(void **state) {
+  (void)state;
+  enum { N = 30000 };
+  double *first = NULL;
+  for (int threads = 1; threads <= 3; ++threads) {
+    cvtm_device *own = test_device_open_threads(threads);
+    fixture made = make_quadratic(N);
+    made.device = own;
+    made.p.coupling = 2.0;
+    made.options.max_iterations = 30;
+    assert_device_ok(own, fixture_minimize(&made));
+    if (!first) {
+      first = fixture_doubles(N, 0.0);
+      memcpy(first, made.x, N * sizeof *first);
+    }
+    assert_memory_equal(first, made.x, N * sizeof *first);
+    fixture_free(&made);
+    cvtm_device_destroy(own);
+  }
+  free(first);
+}
+
+int main(void) {
+  device = test_device_open();
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_nothing),    cmocka_unit_test(test_shorter_steps),
+      cmocka_unit_test(test_not_finite), cmocka_unit_test(test_monitor),
+      cmocka_unit_test(test_request),    cmocka_unit_test(test_limits),
+      cmocka_unit_test(test_refusals),   cmocka_unit_test(test_scaling),
+      cmocka_unit_test(test_same_bits),
+  };
+  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  cvtm_device_destroy(device);
+  return failed;
+}
