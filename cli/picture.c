@@ -3,6 +3,7 @@
 #include "cli/raster.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,8 @@ typedef struct picture {
   double reference; /* the square root of the density that counts as tone 1 */
   int even;         /* the density hardly varies */
   double *tone;     /* of each cell, 0 .. 1; NULL without cells */
-  double *spacing;  /* square root of each cell's area, in pixels of the picture */
+  double *area;     /* of each cell, in square pixels of the picture */
+  double *spacing;  /* about each site, in pixels of the picture: the size of dots and lines */
   cli_raster raster;
 } picture;
 
@@ -33,7 +35,7 @@ typedef struct picture {
 /* From paper to ink in OKLab (Ottosson 2020): lightness falls evenly, the hue turns from warm
  * sand over sea green to night blue. Columns: a, b at even steps of lightness. */
 static const double paper_lightness = 0.975, ink_lightness = 0.20;
-static const double hues[][2] = {{0.001, 0.012},   {0.004, 0.034},   {-0.012, 0.030},
+static const double hues[][2] = {{0.001, 0.011},   {0.002, 0.030},   {-0.012, 0.030},
                                  {-0.038, 0.004},  {-0.046, -0.030}, {-0.036, -0.056},
                                  {-0.018, -0.068}, {-0.006, -0.062}, {-0.002, -0.046}};
 
@@ -70,6 +72,9 @@ static double depth_of(const picture *p, double tone) {
   tone = fmin(fmax(tone, 0), 1);
   return 1 - cbrt(p->options->invert ? tone : 1 - tone);
 }
+
+/* How deep the density's tint is under other layers. */
+static const double tint_strength = 0.4;
 
 /* A line or dot on ground of this depth: darker on light ground, lighter on dark. */
 static double contrast_depth(double depth, double amount) {
@@ -169,8 +174,7 @@ static cvtm_status tones_from_areas(picture *p, cvtm_error *error) {
   double *sample = malloc(((size_t)count + 1) * sizeof *sample);
   if (sample == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   for (int64_t i = 0; i < count; ++i) {
-    double area = p->spacing[i] * p->spacing[i];
-    p->tone[i] = sample[i] = area > 0 ? 1 / area : 0;
+    p->tone[i] = sample[i] = p->area[i] > 0 ? 1 / p->area[i] : 0;
   }
   double low = 0, high = 1;
   if (count > 0) find_quantiles(sample, (size_t)count, &low, &high);
@@ -182,16 +186,35 @@ static cvtm_status tones_from_areas(picture *p, cvtm_error *error) {
   return CVTM_OK;
 }
 
+/* The side of a square of the cell's area, but no more than a little above the distance to the
+ * nearest neighbour: at the rim of a dark shape the cells are long and narrow. */
+static void find_spacing(picture *p) {
+  const double *points = p->mesh->points;
+  for (int64_t i = 0; i < p->cells->count; ++i) {
+    double nearest = INFINITY;
+    for (int64_t k = p->cells->start[i]; k < p->cells->start[i + 1]; ++k) {
+      int32_t other = p->cells->neighbors[k];
+      if (other < 0) continue;
+      double dx = points[2 * (size_t)other] - points[2 * i];
+      double dy = points[2 * (size_t)other + 1] - points[2 * i + 1];
+      nearest = fmin(nearest, sqrt(dx * dx + dy * dy));
+    }
+    p->spacing[i] = fmin(sqrt(p->area[i]), 1.1 * nearest * p->scale);
+  }
+}
+
 static cvtm_status measure_cells(picture *p, cvtm_error *error) {
   size_t count = (size_t)p->cells->count;
   p->tone = malloc((count + 1) * sizeof *p->tone);
+  p->area = malloc((count + 1) * sizeof *p->area);
   p->spacing = malloc((count + 1) * sizeof *p->spacing);
-  if (p->tone == NULL || p->spacing == NULL) {
+  if (p->tone == NULL || p->area == NULL || p->spacing == NULL) {
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   }
   for (int64_t i = 0; i < p->cells->count; ++i) {
-    p->spacing[i] = sqrt(cell_area(p, i)) * p->scale;
+    p->area[i] = cell_area(p, i) * p->scale * p->scale;
   }
+  find_spacing(p);
   if (p->density == NULL) return tones_from_areas(p, error);
   for (int64_t i = 0; i < p->cells->count; ++i) {
     int corners;
@@ -221,19 +244,19 @@ static double smooth_tone(const picture *p, double x, double y) {
 }
 
 static void draw_density(picture *p) {
+  /* Under other layers it is a tint that leaves the stage to them. */
+  double strength = p->options->layers == CVTM_PICTURE_DENSITY ? 1 : tint_strength;
+  double ground = p->options->invert ? 1 : 0;
   for (int y = 0; y < p->raster.height; ++y) {
     for (int x = 0; x < p->raster.width; ++x) {
       double tone = smooth_tone(p, (x + 0.5) / p->scale, (y + 0.5) / p->scale);
-      cli_colour colour = palette(depth_of(p, tone));
+      cli_colour colour = palette(ground + strength * (depth_of(p, tone) - ground));
       size_t at = (size_t)y * (size_t)p->raster.width + (size_t)x;
-      float *target = p->raster.layer + 4 * at;
-      memcpy(target, colour.channel, sizeof colour.channel);
-      target[3] = 1;
+      memcpy(p->raster.layer + 4 * at, colour.channel, sizeof colour.channel);
+      p->raster.layer[4 * at + 3] = 1;
     }
   }
-  /* Under other layers it is a tint that leaves the stage to them. */
-  int alone = p->options->layers == CVTM_PICTURE_DENSITY;
-  cli_raster_merge(&p->raster, alone ? 1 : 0.55);
+  cli_raster_merge(&p->raster, 1);
 }
 
 /* A corner buffer that grows to the largest polygon. */
@@ -269,11 +292,24 @@ static cvtm_status draw_cells(picture *p, cvtm_error *error) {
   return status;
 }
 
+/* Depth of what lies under the lines and dots where the tone is this. */
+static double ground_depth(const picture *p, double tone) {
+  unsigned layers = p->options->layers;
+  double paper = p->options->invert ? 1 : 0, depth = depth_of(p, tone);
+  if (layers & (CVTM_PICTURE_CELLS | CVTM_PICTURE_TRIANGLES)) return depth;
+  return layers & CVTM_PICTURE_DENSITY ? paper + tint_strength * (depth - paper) : paper;
+}
+
+/* Lines are quiet on filled cells and strong where they are all there is. */
+static cli_colour line_colour(const picture *p, double tone, double amount) {
+  unsigned filled = p->options->layers & (CVTM_PICTURE_CELLS | CVTM_PICTURE_TRIANGLES);
+  return palette(contrast_depth(ground_depth(p, tone), filled ? amount : 0.58));
+}
+
 /* Width of a line between sites of this spacing. */
 static double line_width(double spacing) { return fmin(fmax(0.055 * spacing, 0.4), 3); }
 
 static void draw_cell_edges(picture *p) {
-  int filled = (p->options->layers & (CVTM_PICTURE_CELLS | CVTM_PICTURE_TRIANGLES)) != 0;
   for (int64_t i = 0; i < p->cells->count; ++i) {
     int count;
     const double *c = cell_corners(p, i, &count);
@@ -282,11 +318,10 @@ static void draw_cell_edges(picture *p) {
       int32_t other = neighbors[k];
       if (other < i) continue; /* the border, or drawn from the other side */
       const double *a = c + 2 * k, *b = c + 2 * ((k + 1) % count);
-      double depth = depth_of(p, 0.5 * (p->tone[i] + p->tone[other]));
+      double tone = 0.5 * (p->tone[i] + p->tone[other]);
       double spacing = 0.5 * (p->spacing[i] + p->spacing[other]);
-      double shade = filled ? contrast_depth(depth, 0.15) : contrast_depth(0, 0.5 + 0.4 * depth);
       cli_raster_line(&p->raster, a[0] * p->scale, a[1] * p->scale, b[0] * p->scale,
-                      b[1] * p->scale, line_width(spacing), palette(shade));
+                      b[1] * p->scale, line_width(spacing), line_colour(p, tone, 0.15));
     }
   }
   cli_raster_merge(&p->raster, 1);
@@ -294,12 +329,12 @@ static void draw_cell_edges(picture *p) {
 
 static void draw_sites(picture *p) {
   const double *points = p->mesh->points;
-  int filled = (p->options->layers & (CVTM_PICTURE_CELLS | CVTM_PICTURE_TRIANGLES)) != 0;
+  unsigned filled = p->options->layers & (CVTM_PICTURE_CELLS | CVTM_PICTURE_TRIANGLES);
   for (int64_t i = 0; i < p->cells->count; ++i) {
-    double depth = filled ? depth_of(p, p->tone[i]) : 0;
-    double radius = fmin(0.09 * p->spacing[i], 5);
+    double depth = ground_depth(p, p->tone[i]), radius = fmin(0.08 * p->spacing[i], 5);
+    double contrast = !filled ? 0.75 : depth < 0.5 ? 0.3 + 0.3 * depth : 0.4;
     cli_raster_disc(&p->raster, points[2 * i] * p->scale, points[2 * i + 1] * p->scale, radius,
-                    palette(contrast_depth(depth, filled ? 0.42 : 0.9)));
+                    palette(contrast_depth(depth, contrast)));
   }
   cli_raster_merge(&p->raster, 1);
 }
@@ -327,25 +362,34 @@ static void draw_triangles(picture *p) {
   cli_raster_merge(&p->raster, 1);
 }
 
-/* Inner edges come up in both triangles; drawing them twice changes nothing but their ends. */
-static void draw_mesh_edges(picture *p) {
-  const cvtm_mesh *mesh = p->mesh;
-  unsigned under = CVTM_PICTURE_CELLS | CVTM_PICTURE_TRIANGLES;
-  int filled = (p->options->layers & under) != 0;
-  for (int64_t t = 0; t < mesh->triangle_count; ++t) {
-    const int32_t *corner = mesh->triangles + 3 * t;
-    for (int k = 0; k < 3; ++k) {
-      int32_t i = corner[k], j = corner[(k + 1) % 3];
-      const double *a = mesh->points + 2 * (size_t)i, *b = mesh->points + 2 * (size_t)j;
-      if (i > j) continue;
-      double depth = depth_of(p, 0.5 * (p->tone[i] + p->tone[j]));
-      double width = line_width(0.5 * (p->spacing[i] + p->spacing[j]));
-      double shade = filled ? contrast_depth(depth, 0.18) : 0.55 + 0.4 * depth;
-      cli_raster_line(&p->raster, a[0] * p->scale, a[1] * p->scale, b[0] * p->scale,
-                      b[1] * p->scale, width, palette(shade));
-    }
+static int compare_keys(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* Every edge once, though inner ones belong to two triangles: keys of both ends, sorted. */
+static cvtm_status draw_mesh_edges(picture *p, cvtm_error *error) {
+  const double *points = p->mesh->points;
+  size_t count = 3 * (size_t)p->mesh->triangle_count;
+  uint64_t *keys = malloc((count + 1) * sizeof *keys);
+  if (keys == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  for (size_t k = 0; k < count; ++k) {
+    const int32_t *corner = p->mesh->triangles + k / 3 * 3;
+    uint64_t i = (uint64_t)corner[k % 3], j = (uint64_t)corner[(k + 1) % 3];
+    keys[k] = i < j ? i << 32 | j : j << 32 | i;
   }
+  qsort(keys, count, sizeof *keys, compare_keys);
+  for (size_t k = 0; k < count; ++k) {
+    if (k > 0 && keys[k] == keys[k - 1]) continue;
+    size_t i = (size_t)(keys[k] >> 32), j = (size_t)(keys[k] & 0xFFFFFFFFu);
+    const double *a = points + 2 * i, *b = points + 2 * j;
+    double width = line_width(0.5 * (p->spacing[i] + p->spacing[j]));
+    cli_raster_line(&p->raster, a[0] * p->scale, a[1] * p->scale, b[0] * p->scale, b[1] * p->scale,
+                    width, line_colour(p, 0.5 * (p->tone[i] + p->tone[j]), 0.18));
+  }
+  free(keys);
   cli_raster_merge(&p->raster, 1);
+  return CVTM_OK;
 }
 
 /* A dot covers the share of its cell that its tone asks for. */
@@ -354,7 +398,7 @@ static void draw_stipples(picture *p) {
   const double *points = p->mesh->points;
   cli_colour colour = palette(p->options->invert ? 0 : 1);
   for (int64_t i = 0; i < p->cells->count; ++i) {
-    double radius = p->spacing[i] * sqrt(p->tone[i] / pi);
+    double radius = sqrt(p->area[i] * p->tone[i] / pi);
     cli_raster_disc(&p->raster, points[2 * i] * p->scale, points[2 * i + 1] * p->scale, radius,
                     colour);
   }
@@ -373,7 +417,8 @@ static cvtm_status draw_layers(picture *p, cvtm_error *error) {
   if (status != CVTM_OK) return status;
   if (layers & CVTM_PICTURE_TRIANGLES) draw_triangles(p);
   if (layers & CVTM_PICTURE_CELL_EDGES) draw_cell_edges(p);
-  if (layers & CVTM_PICTURE_MESH_EDGES) draw_mesh_edges(p);
+  if (layers & CVTM_PICTURE_MESH_EDGES) status = draw_mesh_edges(p, error);
+  if (status != CVTM_OK) return status;
   if (layers & CVTM_PICTURE_SITES) draw_sites(p);
   return CVTM_OK;
 }
@@ -410,7 +455,7 @@ static cvtm_status draw(picture *p, const char *path, cvtm_error *error) {
   int height = (int)fmax(floor(p->domain.height * p->scale + 0.5), 1);
   cvtm_status status = CVTM_OK;
   if (p->density != NULL) status = find_reference(p, error);
-  if (status == CVTM_OK && p->cells != NULL) status = measure_cells(p, error);
+  if (status == CVTM_OK && p->cells != NULL && p->mesh != NULL) status = measure_cells(p, error);
   if (status == CVTM_OK) {
     cli_colour ground = palette(p->options->invert ? 1 : 0);
     status = cli_raster_create(width, height, ground, &p->raster, error);
@@ -432,6 +477,7 @@ cvtm_status cvtm_picture_write(const char *path, const float *density, cvtm_doma
   cvtm_status status = check(&p, error);
   if (status == CVTM_OK) status = draw(&p, path, error);
   free(p.tone);
+  free(p.area);
   free(p.spacing);
   cli_raster_destroy(&p.raster);
   return status;
