@@ -64,38 +64,119 @@ CVTM_HD int cvtm_cell_box_cuts(const cvtm_cell *cell, double radius2, const cvtm
   return 0;
 }
 
-/* Clips by the sites of one leaf. Returns 0 when the cell is finished: empty, or *status says
- * overflow. */
+/* Clips by the site at (dx, dy) and keeps *radius2. Returns 0 when the cell is finished:
+ * empty, or *status says overflow. */
+CVTM_HD int cvtm_cell_clip_site(double dx, double dy, int32_t other, const cvtm_cell_origin *o,
+                                cvtm_cell *cell, double *radius2, cvtm_cell_status *status) {
+  if (other == o->index) return 1;
+  if (dx == 0 && dy == 0) {
+    if (other > o->index) return 1;
+    cell->count = 0;
+    return 0;
+  }
+  switch (cvtm_corners_clip_bisector(dx, dy, other, cell->capacity, &cell->count, cell->x, cell->y,
+                                     cell->neighbor)) {
+    case CVTM_CLIP_NONE:
+      return 1;
+    case CVTM_CLIP_CUT:
+      *radius2 = cvtm_corners_radius2(cell->count, cell->x, cell->y);
+      return 1;
+    case CVTM_CLIP_EMPTY:
+      return 0;
+    case CVTM_CLIP_OVERFLOW:
+    default:
+      *status = CVTM_CELL_OVERFLOW;
+      return 0;
+  }
+}
+
+/* Position of a sorted site as the cell sees it. */
+CVTM_HD void cvtm_cell_relative_site(const cvtm_site_tree_view *tree, int64_t place,
+                                     const cvtm_cell_origin *o, double *dx, double *dy) {
+  *dx = (tree->position[2 * place] - o->shift_x) - o->x;
+  *dy = (tree->position[2 * place + 1] - o->shift_y) - o->y;
+}
+
+/* The sites to begin with, nearest first: they leave a cell so small that few others
+ * need a look. */
+enum { CVTM_CELL_FIRST = 8 };
+typedef struct cvtm_cell_nearest {
+  int32_t count;
+  double distance2[CVTM_CELL_FIRST];
+  int32_t place[CVTM_CELL_FIRST];
+} cvtm_cell_nearest;
+
+CVTM_HD void cvtm_cell_nearest_add(cvtm_cell_nearest *list, double distance2, int32_t place) {
+  int32_t k = list->count;
+  if (k < CVTM_CELL_FIRST) {
+    ++list->count;
+  } else {
+    if (distance2 >= list->distance2[k - 1]) return;
+    --k;
+  }
+  for (; k > 0 && list->distance2[k - 1] > distance2; --k) {
+    list->distance2[k] = list->distance2[k - 1];
+    list->place[k] = list->place[k - 1];
+  }
+  list->distance2[k] = distance2;
+  list->place[k] = place;
+}
+
+/* Finds them, those that coincide with the cell's own left out. Returns 0 if one of these has a
+ * lower index: then it owns the cell. */
+CVTM_HD int cvtm_cell_find_nearest(const cvtm_site_tree_view *tree, const cvtm_cell_origin *o,
+                                   cvtm_cell_nearest *list) {
+  int32_t stack[CVTM_TREE_STACK];
+  double stack_distance2[CVTM_TREE_STACK];
+  int top = 0;
+  int64_t node = 1;
+  double distance2 = 0;
+  list->count = 0;
+  for (;;) {
+    if (list->count < CVTM_CELL_FIRST || distance2 < list->distance2[CVTM_CELL_FIRST - 1]) {
+      if (node < tree->leaf_count) {
+        const cvtm_cell_box left = cvtm_cell_relative_box(tree, 2 * node, o);
+        const cvtm_cell_box right = cvtm_cell_relative_box(tree, 2 * node + 1, o);
+        const double left2 = cvtm_cell_box_distance2(&left, 0, 0);
+        const double right2 = cvtm_cell_box_distance2(&right, 0, 0);
+        const int nearer_left = left2 <= right2;
+        stack[top] = (int32_t)(2 * node + nearer_left);
+        stack_distance2[top++] = nearer_left ? right2 : left2;
+        node = 2 * node + !nearer_left;
+        distance2 = nearer_left ? left2 : right2;
+        continue;
+      }
+      const int64_t first = (node - tree->leaf_count) * CVTM_TREE_LEAF;
+      const int64_t last =
+          first + CVTM_TREE_LEAF < tree->count ? first + CVTM_TREE_LEAF : tree->count;
+      for (int64_t place = first; place < last; ++place) {
+        double dx, dy;
+        cvtm_cell_relative_site(tree, place, o, &dx, &dy);
+        const double d2 = dx * dx + dy * dy;
+        if (d2 > 0) {
+          cvtm_cell_nearest_add(list, d2, (int32_t)place);
+        } else if (dx == 0 && dy == 0 && tree->index[place] < o->index) {
+          return 0;
+        }
+      }
+    }
+    if (top == 0) return 1;
+    node = stack[--top];
+    distance2 = stack_distance2[top];
+  }
+}
+
+/* Clips by the sites of one leaf that are near enough. */
 CVTM_HD int cvtm_cell_clip_leaf(const cvtm_site_tree_view *tree, int64_t leaf,
                                 const cvtm_cell_origin *o, cvtm_cell *cell, double *radius2,
                                 cvtm_cell_status *status) {
   const int64_t first = leaf * CVTM_TREE_LEAF;
   const int64_t last = first + CVTM_TREE_LEAF < tree->count ? first + CVTM_TREE_LEAF : tree->count;
   for (int64_t place = first; place < last; ++place) {
-    const double dx = (tree->position[2 * place] - o->shift_x) - o->x;
-    const double dy = (tree->position[2 * place + 1] - o->shift_y) - o->y;
-    const double d2 = dx * dx + dy * dy;
-    if (d2 >= 4 * *radius2) continue;
-    const int32_t other = tree->index[place];
-    if (other == o->index) continue;
-    if (dx == 0 && dy == 0) {
-      if (other > o->index) continue;
-      cell->count = 0;
-      return 0;
-    }
-    switch (cvtm_corners_clip_bisector(dx, dy, other, cell->capacity, &cell->count, cell->x,
-                                       cell->y, cell->neighbor)) {
-      case CVTM_CLIP_NONE:
-        break;
-      case CVTM_CLIP_CUT:
-        *radius2 = cvtm_corners_radius2(cell->count, cell->x, cell->y);
-        break;
-      case CVTM_CLIP_EMPTY:
-        return 0;
-      case CVTM_CLIP_OVERFLOW:
-        *status = CVTM_CELL_OVERFLOW;
-        return 0;
-    }
+    double dx, dy;
+    cvtm_cell_relative_site(tree, place, o, &dx, &dy);
+    if (dx * dx + dy * dy >= 4 * *radius2) continue;
+    if (!cvtm_cell_clip_site(dx, dy, tree->index[place], o, cell, radius2, status)) return 0;
   }
   return 1;
 }
@@ -139,6 +220,17 @@ CVTM_HD cvtm_cell_status cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm
   *radius2 = cvtm_corners_radius2(cell->count, cell->x, cell->y);
   o->shift_x = 0;
   o->shift_y = 0;
+  cvtm_cell_nearest list;
+  if (!cvtm_cell_find_nearest(tree, o, &list)) {
+    cell->count = 0;
+    return status;
+  }
+  for (int32_t k = 0; k < list.count; ++k) {
+    double dx, dy;
+    cvtm_cell_relative_site(tree, list.place[k], o, &dx, &dy);
+    if (!cvtm_cell_clip_site(dx, dy, tree->index[list.place[k]], o, cell, radius2, &status))
+      return status;
+  }
   if (!cvtm_cell_clip_tree(tree, o, cell, radius2, &status) || !domain.periodic) return status;
   for (int image = 0; image < 9; ++image) {
     if (image == 4) continue;
