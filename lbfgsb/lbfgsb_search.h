@@ -7,7 +7,6 @@
 
 #include "base/portable.h"
 
-#include <float.h>
 #include <math.h>
 
 typedef struct cvtm_search_options {
@@ -148,8 +147,8 @@ CVTM_HD double cvtm_search_modified_step(cvtm_search *search, double step, doubl
   return next;
 }
 
-/* A difference of two values of about f that means nothing. */
-CVTM_HD double cvtm_search_noise(double f) { return 8.0 * DBL_EPSILON * fabs(f); }
+/* A difference of two values of about f that may be rounding, as of a sum of many terms. */
+CVTM_HD double cvtm_search_noise(double f) { return 1e-13 * fabs(f); }
 
 CVTM_HD int cvtm_search_is_stuck(const cvtm_search *search, const cvtm_search_options *options,
                                  double step) {

@@ -52,6 +52,11 @@ static void solve(fixture made) {
   made.options.gradient_tolerance = 2e-8; /* the gradient at the start is of order 100 */
   made.options.max_iterations = 20000;
   assert_device_ok(device, fixture_minimize(&made));
+  if (made.result.stop != CVTM_STOP_GRADIENT) {
+    fail_msg("%lld variables, m = %d: %s after %lld iterations, projected gradient %g, f = %.15g",
+             (long long)made.p.n, made.options.history, cvtm_stop_name(made.result.stop),
+             (long long)made.result.iterations, made.result.projected_gradient, made.result.f);
+  }
   check_conditions(&made, 1e-7);
   assert_int_equal(made.outside, 0);
   fixture_free(&made);
