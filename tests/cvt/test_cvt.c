@@ -1,0 +1,481 @@
+/* Energies, gradients, minimisation and sampling of tessellations. */
+#include <math.h>
+#include <string.h>
+
+#include "cvt/cvt.h"
+#include "tests/test_devices.h"
+
+static uint64_t state = 1;
+static double uniform(void) {
+  state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (double)(state >> 11) / 9007199254740992.0;
+}
+
+static float *make_density(cvtm_domain d, int graded) {
+  float *rho = malloc((size_t)(d.width * d.height) * sizeof *rho);
+  for (int p = 0; p < d.width * d.height; ++p) {
+    const double x = (double)(p % d.width) / d.width;
+    rho[p] = graded ? (float)pow(10, -graded * x) : 1;
+  }
+  return rho;
+}
+
+static cvtm_cvt *make_plan(cvtm_device *device, cvtm_domain d, const float *rho, int64_t n) {
+  cvtm_cvt *cvt = NULL;
+  assert_device_ok(device, cvtm_cvt_create(device, d, rho, n, &cvt));
+  return cvt;
+}
+
+static double *make_sites(cvtm_domain d, const float *rho, int64_t n, uint64_t seed) {
+  double *sites = malloc(2 * (size_t)n * sizeof *sites);
+  assert_int_equal(cvtm_cvt_sample(d, rho, n, seed, CVTM_CVT_START_RANDOM, sites, NULL), CVTM_OK);
+  return sites;
+}
+
+static double energy_of(cvtm_device *device, cvtm_cvt *cvt, const double *sites, int64_t n) {
+  double value = -1;
+  assert_device_ok(
+      device, cvtm_cvt_evaluate(cvt, sites, n, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT, &value, NULL));
+  return value;
+}
+
+/* --- energies ------------------------------------------------------------------- */
+
+/* 2 m (x - c) against a central difference of the energy, site by site. */
+static void check_gradient(cvtm_domain d, int graded) {
+  enum { N = 40 };
+  cvtm_device *device = test_device_open();
+  float *rho = make_density(d, graded);
+  double *sites = make_sites(d, rho, N, 5);
+  cvtm_cvt *cvt = make_plan(device, d, rho, N);
+  double mass[N], centroid[2 * N], value;
+  const cvtm_cvt_moments moments = {mass, centroid, NULL};
+  assert_device_ok(device, cvtm_cvt_evaluate(cvt, sites, N, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT,
+                                             &value, &moments));
+  double largest = 0;
+  for (int k = 0; k < 2 * N; ++k)
+    largest = fmax(largest, fabs(2 * mass[k / 2] * (sites[k] - centroid[k])));
+  for (int k = 0; k < 2 * N; ++k) {
+    const double g = 2 * mass[k / 2] * (sites[k] - centroid[k]), x = sites[k], h = 1e-4;
+    sites[k] = x + h;
+    const double above = energy_of(device, cvt, sites, N);
+    sites[k] = x - h;
+    const double below = energy_of(device, cvt, sites, N);
+    sites[k] = x;
+    assert_true(fabs((above - below) / (2 * h) - g) <= 1e-6 * largest);
+  }
+  cvtm_cvt_destroy(cvt);
+  cvtm_device_destroy(device);
+  free(sites);
+  free(rho);
+}
+
+static void test_gradient(void **context) {
+  (void)context;
+  check_gradient((cvtm_domain){31, 27, 0}, 0);
+  check_gradient((cvtm_domain){31, 27, 0}, 4);
+  check_gradient((cvtm_domain){31, 27, 1}, 0);
+  check_gradient((cvtm_domain){31, 27, 1}, 3);
+}
+
+/* The pixel energy against a search of every site for every pixel. */
+static void check_pixels(cvtm_domain d, int n) {
+  cvtm_device *device = test_device_open();
+  float *rho = make_density(d, 2);
+  double *sites = make_sites(d, rho, n, 9);
+  cvtm_cvt *cvt = make_plan(device, d, rho, n);
+  double *mass = malloc((size_t)n * sizeof *mass), *second = malloc((size_t)n * sizeof *second);
+  double *centroid = malloc(2 * (size_t)n * sizeof *centroid), value = -1;
+  double *expected = calloc(4 * (size_t)n, sizeof *expected), total = 0;
+  const cvtm_cvt_moments moments = {mass, centroid, second};
+  assert_device_ok(device, cvtm_cvt_evaluate(cvt, sites, n, CVTM_CVT_PIXEL, CVTM_VORONOI_EXACT,
+                                             &value, &moments));
+  for (int p = 0; p < d.width * d.height; ++p) {
+    double best = INFINITY, bx = 0, by = 0;
+    int site = 0;
+    for (int i = 0; i < n; ++i) {
+      double x = p % d.width + 0.5 - sites[2 * i], y = p / d.width + 0.5 - sites[2 * i + 1];
+      if (d.periodic) {
+        x = remainder(x, d.width);
+        y = remainder(y, d.height);
+      }
+      if (x * x + y * y < best) {
+        best = x * x + y * y;
+        site = i;
+        bx = x;
+        by = y;
+      }
+    }
+    expected[4 * site] += rho[p];
+    expected[4 * site + 1] += rho[p] * bx;
+    expected[4 * site + 2] += rho[p] * by;
+    expected[4 * site + 3] += rho[p] * best;
+    total += rho[p] * best;
+  }
+  for (int i = 0; i < n; ++i) {
+    const double *e = expected + 4 * i;
+    assert_true(fabs(mass[i] - e[0]) <= 1e-12 * e[0]);
+    assert_true(fabs(second[i] - e[3]) <= 1e-12 * e[3]);
+    for (int k = 0; k < 2; ++k) {
+      const double c = e[0] > 0 ? e[1 + k] / e[0] : 0;
+      assert_true(fabs(centroid[2 * i + k] - sites[2 * i + k] - c) <= 1e-11);
+    }
+  }
+  assert_true(fabs(value - total) <= 1e-12 * total);
+  cvtm_cvt_destroy(cvt);
+  cvtm_device_destroy(device);
+  free(mass);
+  free(second);
+  free(centroid);
+  free(expected);
+  free(sites);
+  free(rho);
+}
+
+static void test_pixel_energy(void **context) {
+  (void)context;
+  check_pixels((cvtm_domain){61, 40, 0}, 50);
+  check_pixels((cvtm_domain){61, 40, 1}, 50);
+  check_pixels((cvtm_domain){9, 7, 0}, 120);
+  check_pixels((cvtm_domain){1, 1, 0}, 3);
+}
+
+/* Squares have 5 / 36 sqrt 3 * 1.2 = 1.0392 times the energy of hexagons. */
+static void test_bound(void **context) {
+  (void)context;
+  const cvtm_domain d = {40, 40, 0};
+  cvtm_device *device = test_device_open();
+  float *rho = make_density(d, 0);
+  double sites[200];
+  for (int i = 0; i < 100; ++i) {
+    sites[2 * i] = 4 * (i % 10) + 2;
+    sites[2 * i + 1] = 4 * (i / 10) + 2;
+  }
+  cvtm_cvt *cvt = make_plan(device, d, rho, 100);
+  const double energy = energy_of(device, cvt, sites, 100);
+  assert_true(fabs(energy - 1600 * 16 / 6.0) <= 1e-9);
+  assert_true(fabs(energy / cvtm_cvt_energy_bound(d, rho, 100) - 1.03923048454) <= 1e-10);
+  cvtm_cvt_destroy(cvt);
+  cvtm_device_destroy(device);
+  free(rho);
+}
+
+/* --- minimisation ---------------------------------------------------------------- */
+
+typedef struct history {
+  int64_t records, stop_at;
+  double energy[2000], gradient[2000];
+  int in_order;
+} history;
+
+static int remember(void *context, const cvtm_cvt_record *record) {
+  history *h = context;
+  if (record->iteration != h->records || h->records >= 2000) h->in_order = 0;
+  if (h->records < 2000) {
+    h->energy[h->records] = record->energy;
+    h->gradient[h->records] = record->gradient_norm;
+  }
+  ++h->records;
+  return h->stop_at > 0 && record->iteration >= h->stop_at;
+}
+
+static void watch(cvtm_cvt_options *options, history *h) {
+  memset(h, 0, sizeof *h);
+  h->in_order = 1;
+  options->monitor = remember;
+  options->monitor_context = h;
+}
+
+static void check_lloyd(cvtm_domain d, int graded, int64_t fixed) {
+  enum { N = 64, STEPS = 60 };
+  cvtm_device *device = test_device_open();
+  float *rho = make_density(d, graded);
+  double *sites = make_sites(d, rho, N, 2), before[2 * N];
+  memcpy(before, sites, sizeof before);
+  cvtm_cvt *cvt = make_plan(device, d, rho, N);
+  cvtm_cvt_options options;
+  cvtm_cvt_result result;
+  history h;
+  cvtm_cvt_defaults(&options);
+  options.method = CVTM_CVT_LLOYD;
+  options.max_iterations = STEPS;
+  options.tolerance = 0;
+  options.fixed = fixed;
+  watch(&options, &h);
+  const double start = energy_of(device, cvt, sites, N);
+  assert_device_ok(device, cvtm_cvt_optimize(cvt, &options, sites, N, &result));
+  assert_true(h.in_order);
+  assert_int_equal(h.records, STEPS + 1);
+  assert_int_equal(result.iterations, STEPS);
+  assert_int_equal(result.stop, CVTM_STOP_ITERATIONS);
+  assert_true(h.energy[0] == start || d.periodic);
+  for (int k = 1; k <= STEPS; ++k) assert_true(h.energy[k] <= h.energy[k - 1] * (1 + 1e-14));
+  assert_true(h.energy[STEPS] < 0.8 * start || fixed > 0);
+  /* Wrapping a torus rounds the sites a little. */
+  assert_true(fabs(energy_of(device, cvt, sites, N) - result.objective) <=
+              1e-12 * result.objective);
+  assert_memory_equal(before, sites, 2 * (size_t)fixed * sizeof(double));
+  cvtm_cvt_destroy(cvt);
+  cvtm_device_destroy(device);
+  free(sites);
+  free(rho);
+}
+
+static void test_lloyd(void **context) {
+  (void)context;
+  check_lloyd((cvtm_domain){60, 50, 0}, 0, 0);
+  check_lloyd((cvtm_domain){60, 50, 0}, 4, 10);
+  check_lloyd((cvtm_domain){60, 50, 1}, 0, 0);
+  check_lloyd((cvtm_domain){60, 50, 1}, 2, 5);
+}
+
+static double optimized_ratio(cvtm_domain d, int graded, int64_t n, cvtm_cvt_options *options,
+                              cvtm_cvt_result *result) {
+  cvtm_device *device = test_device_open();
+  float *rho = make_density(d, graded);
+  double *sites = make_sites(d, rho, n, 4);
+  double *before = malloc(2 * (size_t)n * sizeof *before);
+  memcpy(before, sites, 2 * (size_t)n * sizeof *before);
+  cvtm_cvt *cvt = make_plan(device, d, rho, n);
+  assert_device_ok(device, cvtm_cvt_optimize(cvt, options, sites, n, result));
+  const double energy = energy_of(device, cvt, sites, n);
+  if (options->energy == CVTM_CVT_EXACT)
+    assert_true(fabs(energy - result->objective) <= 1e-12 * energy);
+  for (int64_t i = 0; i < n; ++i) {
+    assert_true(sites[2 * i] >= 0 && sites[2 * i] <= d.width);
+    assert_true(sites[2 * i + 1] >= 0 && sites[2 * i + 1] <= d.height);
+    if (i < options->fixed) assert_memory_equal(sites + 2 * i, before + 2 * i, 16);
+  }
+  const double ratio = energy / cvtm_cvt_energy_bound(d, rho, n);
+  cvtm_cvt_destroy(cvt);
+  cvtm_device_destroy(device);
+  free(before);
+  free(sites);
+  free(rho);
+  return ratio;
+}
+
+static void test_optimum(void **context) {
+  (void)context;
+  cvtm_cvt_options options;
+  cvtm_cvt_result result;
+  history h;
+  cvtm_cvt_defaults(&options);
+  watch(&options, &h);
+  const double ratio = optimized_ratio((cvtm_domain){256, 256, 0}, 0, 128, &options, &result);
+  assert_true(ratio <= 1.03 && ratio >= 1);
+  assert_true(h.in_order);
+  assert_int_equal(h.records, result.iterations + 1);
+  assert_true(h.energy[h.records - 1] == result.objective);
+  assert_int_equal(result.empty_cells, 0);
+  assert_true(result.evaluations > result.iterations);
+  assert_true(result.seconds >= result.seconds_evaluation && result.seconds_optimizer >= 0);
+
+  cvtm_cvt_defaults(&options);
+  assert_true(optimized_ratio((cvtm_domain){128, 128, 1}, 0, 128, &options, &result) <= 1.03);
+  assert_true(optimized_ratio((cvtm_domain){128, 128, 0}, 2, 400, &options, &result) <= 1.06);
+  options.fixed = 20;
+  optimized_ratio((cvtm_domain){128, 128, 0}, 2, 100, &options, &result);
+  optimized_ratio((cvtm_domain){128, 128, 1}, 0, 100, &options, &result);
+  options.fixed = 0;
+  options.energy = CVTM_CVT_PIXEL;
+  assert_true(optimized_ratio((cvtm_domain){128, 128, 0}, 0, 60, &options, &result) <= 1.2);
+}
+
+static void test_stops(void **context) {
+  (void)context;
+  const cvtm_domain d = {64, 64, 0};
+  cvtm_cvt_options options;
+  cvtm_cvt_result result;
+  history h;
+  for (int method = 0; method < 2; ++method) {
+    cvtm_cvt_defaults(&options);
+    options.method = method ? CVTM_CVT_LBFGSB : CVTM_CVT_LLOYD;
+    options.max_iterations = 12;
+    optimized_ratio(d, 0, 50, &options, &result);
+    assert_int_equal(result.stop, CVTM_STOP_ITERATIONS);
+    assert_int_equal(result.iterations, 12);
+
+    options.max_iterations = 3; /* fewer than the first steps of Lloyd's method */
+    optimized_ratio(d, 0, 50, &options, &result);
+    assert_int_equal(result.stop, CVTM_STOP_ITERATIONS);
+    assert_int_equal(result.iterations, 3);
+
+    options.max_iterations = 0;
+    options.tolerance = 0;
+    options.gradient_tolerance = 0.05;
+    watch(&options, &h);
+    optimized_ratio(d, 0, 50, &options, &result);
+    assert_int_equal(result.stop, CVTM_STOP_GRADIENT);
+
+    options.gradient_tolerance = 0;
+    options.tolerance = 1e-4;
+    watch(&options, &h);
+    optimized_ratio(d, 0, 50, &options, &result);
+    assert_int_equal(result.stop, CVTM_STOP_DECREASE);
+
+    options.tolerance = 0;
+    options.max_seconds = 0.02;
+    options.monitor = NULL;
+    options.max_iterations = 100000;
+    optimized_ratio(d, 0, 500, &options, &result);
+    assert_true(result.stop == CVTM_STOP_TIME || result.stop == CVTM_STOP_LINE_SEARCH);
+
+    options.max_seconds = 0;
+    for (int at = 2; at <= 9; at += 7) {
+      watch(&options, &h);
+      h.stop_at = at;
+      optimized_ratio(d, 0, 50, &options, &result);
+      assert_int_equal(result.stop, CVTM_STOP_REQUEST);
+    }
+  }
+}
+
+/* More sites than pixels, one site, all sites in one place, all fixed, empty parts. */
+static void test_hard_cases(void **context) {
+  (void)context;
+  cvtm_device *device = test_device_open();
+  cvtm_cvt_options options;
+  cvtm_cvt_result result;
+  cvtm_cvt_defaults(&options);
+  options.max_iterations = 40;
+  optimized_ratio((cvtm_domain){1, 1, 0}, 0, 1, &options, &result);
+  optimized_ratio((cvtm_domain){1, 1, 0}, 0, 30, &options, &result);
+  optimized_ratio((cvtm_domain){1, 1, 1}, 0, 30, &options, &result);
+  optimized_ratio((cvtm_domain){40, 1, 0}, 3, 90, &options, &result);
+  optimized_ratio((cvtm_domain){40, 30, 0}, 0, 1, &options, &result);
+  options.fixed = 30;
+  optimized_ratio((cvtm_domain){40, 30, 0}, 0, 30, &options, &result);
+  options.fixed = 0;
+
+  const cvtm_domain d = {32, 32, 0};
+  float rho[32 * 32] = {0};
+  double sites[2 * 20];
+  rho[5] = rho[900] = 1;
+  cvtm_cvt *cvt = make_plan(device, d, rho, 20);
+  for (int i = 0; i < 40; ++i) sites[i] = 7;
+  assert_device_ok(device, cvtm_cvt_optimize(cvt, &options, sites, 20, &result));
+  assert_int_equal(result.empty_cells, 18); /* two pixels feed two sites */
+  for (int i = 0; i < 40; ++i) sites[i] = 32 * uniform();
+  sites[0] = -5; /* moved inside */
+  sites[1] = 1e6;
+  assert_device_ok(device, cvtm_cvt_optimize(cvt, &options, sites, 20, &result));
+  for (int i = 0; i < 40; ++i) assert_true(sites[i] >= 0 && sites[i] <= 32);
+  sites[7] = NAN;
+  assert_int_equal(cvtm_cvt_optimize(cvt, &options, sites, 20, &result), CVTM_ERROR_ARGUMENT);
+  sites[7] = 1;
+  assert_int_equal(cvtm_cvt_optimize(cvt, &options, sites, 21, &result), CVTM_ERROR_ARGUMENT);
+  options.fixed = 21;
+  assert_int_equal(cvtm_cvt_optimize(cvt, &options, sites, 20, &result), CVTM_ERROR_ARGUMENT);
+  cvtm_cvt_destroy(cvt);
+
+  rho[5] = -1;
+  assert_int_equal(cvtm_cvt_create(device, d, rho, 20, &cvt), CVTM_ERROR_ARGUMENT);
+  rho[5] = NAN;
+  assert_int_equal(cvtm_cvt_create(device, d, rho, 20, &cvt), CVTM_ERROR_ARGUMENT);
+  rho[5] = rho[900] = 0;
+  assert_int_equal(cvtm_cvt_create(device, d, rho, 20, &cvt), CVTM_ERROR_ARGUMENT);
+  cvtm_device_destroy(device);
+}
+
+static void test_threads(void **context) {
+  (void)context;
+  enum { N = 300 };
+  for (int energy = 0; energy < 2; ++energy) {
+    double first[2 * N];
+    for (int threads = 1; threads <= 4; ++threads) {
+      const cvtm_domain d = {96, 80, 0};
+      cvtm_device *device = test_device_open_threads(threads);
+      float *rho = make_density(d, 3);
+      double *sites = make_sites(d, rho, N, 6);
+      cvtm_cvt *cvt = make_plan(device, d, rho, N);
+      cvtm_cvt_options options;
+      cvtm_cvt_defaults(&options);
+      options.energy = energy ? CVTM_CVT_PIXEL : CVTM_CVT_EXACT;
+      options.max_iterations = 40;
+      assert_device_ok(device, cvtm_cvt_optimize(cvt, &options, sites, N, NULL));
+      if (threads == 1) memcpy(first, sites, sizeof first);
+      assert_memory_equal(first, sites, sizeof first);
+      cvtm_cvt_destroy(cvt);
+      cvtm_device_destroy(device);
+      free(sites);
+      free(rho);
+    }
+  }
+}
+
+/* --- sampling -------------------------------------------------------------------- */
+
+/* Share of the samples in the left half against sqrt(rho)'s, and none where rho is 0. */
+static void check_sample(cvtm_cvt_start start, double deviations) {
+  enum { N = 40000 };
+  const cvtm_domain d = {100, 37, 0};
+  float rho[3700];
+  for (int p = 0; p < 3700; ++p)
+    rho[p] = p / 100 < 10 ? 0 : p % 100 < 50 ? 9.0f : 1.0f; /* 3 to 1 */
+  static double sites[2 * N], again[2 * N];
+  assert_int_equal(cvtm_cvt_sample(d, rho, N, 8, start, sites, NULL), CVTM_OK);
+  assert_int_equal(cvtm_cvt_sample(d, rho, N, 8, start, again, NULL), CVTM_OK);
+  assert_memory_equal(sites, again, sizeof sites);
+  int left = 0, below = 0;
+  for (int i = 0; i < N; ++i) {
+    const double x = sites[2 * i], y = sites[2 * i + 1];
+    assert_true(x > 0 && x < 100 && y >= 10 && y < 37);
+    left += x < 50;
+    below += x - floor(x) < 0.5;
+  }
+  assert_true(fabs(left - 0.75 * N) <= deviations * sqrt(N * 0.75 * 0.25));
+  assert_true(fabs(below - 0.5 * N) <= 5 * sqrt(N * 0.25));
+  assert_int_equal(cvtm_cvt_sample(d, rho, N, 9, start, again, NULL), CVTM_OK);
+  assert_memory_not_equal(sites, again, sizeof sites);
+}
+
+static void test_sample(void **context) {
+  (void)context;
+  check_sample(CVTM_CVT_START_RANDOM, 5);
+  check_sample(CVTM_CVT_START_STRATIFIED, 0.5);
+  double one[2];
+  const float rho = 0.25f;
+  for (int start = 0; start < 2; ++start) {
+    const cvtm_domain d = {1, 1, 0};
+    const cvtm_cvt_start s = start ? CVTM_CVT_START_STRATIFIED : CVTM_CVT_START_RANDOM;
+    assert_int_equal(cvtm_cvt_sample(d, &rho, 1, 3, s, one, NULL), CVTM_OK);
+    assert_true(one[0] > 0 && one[0] < 1 && one[1] > 0 && one[1] < 1);
+  }
+  const float zero = 0;
+  cvtm_error error;
+  assert_int_equal(
+      cvtm_cvt_sample((cvtm_domain){1, 1, 0}, &zero, 1, 3, CVTM_CVT_START_RANDOM, one, &error),
+      CVTM_ERROR_ARGUMENT);
+}
+
+/* Poisson sites have about 1.985 times the energy of hexagons; strata do much better. */
+static void test_sample_energy(void **context) {
+  (void)context;
+  enum { N = 4000 };
+  const cvtm_domain d = {200, 200, 1};
+  cvtm_device *device = test_device_open();
+  float *rho = make_density(d, 0);
+  cvtm_cvt *cvt = make_plan(device, d, rho, N);
+  double *sites = make_sites(d, rho, N, 1);
+  const double bound = cvtm_cvt_energy_bound(d, rho, N);
+  const double random = energy_of(device, cvt, sites, N) / bound;
+  assert_true(random > 1.88 && random < 2.09);
+  assert_int_equal(cvtm_cvt_sample(d, rho, N, 1, CVTM_CVT_START_STRATIFIED, sites, NULL), CVTM_OK);
+  assert_true(energy_of(device, cvt, sites, N) / bound < 1.6);
+  cvtm_cvt_destroy(cvt);
+  cvtm_device_destroy(device);
+  free(sites);
+  free(rho);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_gradient),   cmocka_unit_test(test_pixel_energy),
+      cmocka_unit_test(test_bound),      cmocka_unit_test(test_lloyd),
+      cmocka_unit_test(test_optimum),    cmocka_unit_test(test_stops),
+      cmocka_unit_test(test_hard_cases), cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_sample),     cmocka_unit_test(test_sample_energy),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
