@@ -49,7 +49,7 @@ static void check_png_variant(int colour, int channels, int depth, int interlace
   assert_int_equal(image.alpha != NULL, has_alpha);
   for (int y = 0; y < HEIGHT; ++y) {
     for (int x = 0; x < WIDTH; ++x) {
-      double v[4];
+      double v[4] = {0};
       for (int c = 0; c < channels; ++c) {
         v[c] = scramble((unsigned)((y * WIDTH + x) * channels + c), limit) / (limit - 1.0);
       }
@@ -247,7 +247,7 @@ static void check_jpeg(J_COLOR_SPACE in, J_COLOR_SPACE stored, int channels, int
   assert_null(image.alpha);
   for (int y = 0; y < JPEG_HEIGHT; ++y) {
     for (int x = 0; x < JPEG_WIDTH; ++x) {
-      double v[4];
+      double v[4] = {0};
       for (int c = 0; c < channels; ++c) v[c] = block_value(x, y, c) / 255.0;
       double want;
       if (channels == 4) { /* Adobe's: samples are light, not ink */
