@@ -1,12 +1,13 @@
 /* Known minima: three problems of MINPACK-2, chained Rosenbrock. */
 #include "problems.h"
+#include "test_devices.h"
 
 static cvtm_device *device;
 
 /* Solves tightly and frees; active < 0: not looked at. */
 static void check(fixture made, double f, double tolerance, int64_t active) {
   made.options.max_iterations = 5000;
-  made.options.gradient_tolerance = 1e-8;
+  if (made.options.gradient_tolerance == 0.0) made.options.gradient_tolerance = 1e-8;
   assert_device_ok(device, fixture_minimize(&made));
   if (!(fabs(made.result.f - f) <= tolerance * fabs(f))) {
     fail_msg("f = %.15g, not %.15g (%s after %lld iterations)", made.result.f, f,
@@ -49,7 +50,9 @@ static void test_bearing(void **state) {
   check(fixture_bearing(device, 8, 12, 0.1, 10.0), -0.183437, 5e-6, -1);
   check(fixture_bearing(device, 10, 16, 0.9, 10.0), -15.607, 5e-6, -1);
   check(fixture_bearing(device, 50, 50, 0.1, 10.0), -0.180488, 5e-6, -1);
-  check(fixture_bearing(device, 200, 200, 0.1, 10.0), -0.180597544848, 1e-10, 12918);
+  fixture made = fixture_bearing(device, 200, 200, 0.1, 10.0);
+  made.options.gradient_tolerance = 1e-7; /* spares 200 iterations */
+  check(made, -0.180597544848, 1e-9, 12918);
 }
 
 /* Thousands of iterations to the last digits; the printed ones come earlier. */
@@ -120,13 +123,10 @@ static void test_rosenbrock_bounded(void **state) {
 int main(void) {
   device = test_device_open();
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_torsion),
-      cmocka_unit_test(test_torsion_without_active_bounds),
-      cmocka_unit_test(test_bearing),
-      cmocka_unit_test(test_surface),
-      cmocka_unit_test(test_starts),
-      cmocka_unit_test(test_rosenbrock),
-      cmocka_unit_test(test_rosenbrock_bounded),
+      cmocka_unit_test(test_torsion),    cmocka_unit_test(test_torsion_without_active_bounds),
+      cmocka_unit_test(test_bearing),    cmocka_unit_test(test_bearing_nearly_touching),
+      cmocka_unit_test(test_surface),    cmocka_unit_test(test_starts),
+      cmocka_unit_test(test_rosenbrock), cmocka_unit_test(test_rosenbrock_bounded),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   cvtm_device_destroy(device);

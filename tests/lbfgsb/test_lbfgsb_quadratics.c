@@ -1,6 +1,7 @@
 /* Random convex quadratics with every mix of bounds: the point found satisfies the
  * Karush-Kuhn-Tucker conditions, computed here from x alone. */
 #include "problems.h"
+#include "test_devices.h"
 
 static cvtm_device *device;
 

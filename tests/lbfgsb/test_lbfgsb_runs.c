@@ -1,6 +1,7 @@
 /* What a run does besides finding the minimum: stops, monitor, refusals, values that are not
  * finite, scaling, reproducibility. */
 #include "problems.h"
+#include "test_devices.h"
 
 static cvtm_device *device;
 
