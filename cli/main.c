@@ -80,7 +80,7 @@ static int run_command(cli_command command, int argc, char **argv) {
         case CLI_COMMAND_COUNT:
           break;
       }
-      if (printed() != CLI_EXIT_OK && code == CLI_EXIT_OK) code = CLI_EXIT_FAILURE;
+      if (code == CLI_EXIT_OK) code = printed();
       break;
   }
   cli_options_free(&options);
