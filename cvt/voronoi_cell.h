@@ -99,7 +99,7 @@ CVTM_HD void cvtm_cell_relative_site(const cvtm_site_tree_view *tree, int64_t pl
 
 /* The sites to begin with, nearest first: they leave a cell so small that few others
  * need a look. */
-enum { CVTM_CELL_FIRST = 8 };
+enum { CVTM_CELL_FIRST = 6 };
 typedef struct cvtm_cell_nearest {
   int32_t count;
   double distance2[CVTM_CELL_FIRST];
