@@ -28,7 +28,7 @@ if [ -n "$packages" ]; then
   beside=$(mktemp -d)
   for package in "$packages"/*.deb; do dpkg -x "$package" "$beside"; done
   libraries=$beside/usr/lib/$(gcc -print-multiarch)
-  sed -i "s|^prefix=.*|prefix=$beside/usr|; s|=/usr/|=$beside/usr/|" "$libraries"/pkgconfig/*.pc
+  sed -i "s|/usr/|$beside/usr/|g; s|^prefix=/usr$|prefix=$beside/usr|" "$libraries"/pkgconfig/*.pc
   export PKG_CONFIG_PATH=$libraries/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
   export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   export CMAKE_PREFIX_PATH=$beside/usr${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}
