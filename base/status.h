@@ -9,16 +9,16 @@ extern "C" {
 #endif
 
 /* code, text */
-#define CVTM_STATUS_LIST(X)                                  \
-  X(CVTM_OK, "success")                                      \
-  X(CVTM_ERROR_ARGUMENT, "invalid argument")                 \
-  X(CVTM_ERROR_MEMORY, "out of memory")                      \
-  X(CVTM_ERROR_DEVICE_UNAVAILABLE, "device unavailable")     \
-  X(CVTM_ERROR_DEVICE, "device failure")                     \
-  X(CVTM_ERROR_IO, "input or output failed")                 \
-  X(CVTM_ERROR_INPUT, "bad input")                           \
-  X(CVTM_ERROR_UNSUPPORTED, "not supported by this build")   \
-  X(CVTM_ERROR_EVALUATION, "the objective is not finite")    \
+#define CVTM_STATUS_LIST(X)                                \
+  X(CVTM_OK, "success")                                    \
+  X(CVTM_ERROR_ARGUMENT, "invalid argument")               \
+  X(CVTM_ERROR_MEMORY, "out of memory")                    \
+  X(CVTM_ERROR_DEVICE_UNAVAILABLE, "device unavailable")   \
+  X(CVTM_ERROR_DEVICE, "device failure")                   \
+  X(CVTM_ERROR_IO, "input or output failed")               \
+  X(CVTM_ERROR_INPUT, "bad input")                         \
+  X(CVTM_ERROR_UNSUPPORTED, "not supported by this build") \
+  X(CVTM_ERROR_EVALUATION, "the objective is not finite")  \
   X(CVTM_ERROR_INTERNAL, "internal error")
 
 typedef enum cvtm_status {

@@ -1,3 +1,4 @@
+#include "test_devices.h"
 #include "voronoi_fixture.h"
 
 #include "jfa/jfa.h"
