@@ -71,7 +71,7 @@ class Case(unittest.TestCase):
     def call(self, *arguments, code=0, stdout=subprocess.PIPE):
         """Runs on the CPU in the test's folder, so that names without a place land there."""
         arguments = [str(a) for a in arguments]
-        if arguments[0] in ("run", "voronoi") and "--device" not in arguments:
+        if arguments[0] in ("run", "voronoi", "stats") and "--device" not in arguments:
             arguments += ["--device", "cpu"]
         done = subprocess.run([PROGRAM] + arguments, stdout=stdout, stderr=subprocess.PIPE,
                               cwd=self.folder, timeout=120, check=False)
