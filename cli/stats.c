@@ -32,6 +32,38 @@ static cvtm_status read_points(stats *s, cvtm_error *error) {
   return cvtm_delaunay(s->points, s->count, &s->mesh, error);
 }
 
+/* From the file's coordinates to the domain's pixels, y down. */
+static cvtm_status place_in_domain(stats *s, cvtm_error *error) {
+  const double scale = s->options.unit ? s->domain.width : 1;
+  double *points = s->mesh.points;
+  for (int64_t i = 0; i < s->mesh.vertex_count; ++i) {
+    const double up = s->mesh.file_top - points[2 * i + 1];
+    points[2 * i] *= scale;
+    points[2 * i + 1] = s->domain.height - scale * up;
+  }
+  const double slack = 1e-6 * (s->domain.width + s->domain.height); /* of single precision */
+  for (int64_t i = 0; i < 2 * s->mesh.vertex_count; ++i) {
+    const double side = i % 2 == 0 ? s->domain.width : s->domain.height;
+    if (points[i] < 0 && points[i] > -slack) points[i] = 0;
+    if (points[i] > side && points[i] < side + slack) points[i] = side;
+  }
+  return cli_require_inside(s->options.input, points, s->mesh.vertex_count, s->domain, error);
+}
+
+/* A mesh has a domain if a density or both sides were given. */
+static cvtm_status read_mesh(stats *s, cvtm_error *error) {
+  cvtm_status status = cvtm_mesh_read(s->options.input, &s->mesh, error);
+  if (status != CVTM_OK) return status;
+  s->count = s->mesh.vertex_count;
+  if (!s->has_domain && s->options.width > 0 && s->options.height > 0) {
+    s->domain.width = (int)s->options.width;
+    s->domain.height = (int)s->options.height;
+    s->domain.periodic = s->options.periodic;
+    s->has_domain = 1;
+  }
+  return s->has_domain ? place_in_domain(s, error) : CVTM_OK;
+}
+
 static cvtm_status read_input(stats *s, cvtm_error *error) {
   cvtm_status status = CVTM_OK;
   if (s->options.density != NULL) {
@@ -39,15 +71,16 @@ static cvtm_status read_input(stats *s, cvtm_error *error) {
     s->has_domain = 1;
   }
   if (status != CVTM_OK) return status;
-  return s->is_mesh ? cvtm_mesh_read(s->options.input, &s->mesh, error) : read_points(s, error);
+  return s->is_mesh ? read_mesh(s, error) : read_points(s, error);
 }
 
 static cvtm_status evaluate(stats *s) {
   cvtm_cvt *cvt = NULL;
+  const double *sites = s->is_mesh ? s->mesh.points : s->points;
   cvtm_status status = cvtm_cvt_create(s->device, s->domain, s->density, s->count, &cvt);
   if (status == CVTM_OK)
-    status = cvtm_cvt_evaluate(cvt, s->points, s->count, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT,
-                               &s->energy, NULL);
+    status = cvtm_cvt_evaluate(cvt, sites, s->count, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT, &s->energy,
+                               NULL);
   s->bound = cvtm_cvt_energy_bound(s->domain, s->density, s->count);
   cvtm_cvt_destroy(cvt);
   return status;
@@ -115,8 +148,6 @@ static int perform(stats *s) {
   s->is_mesh = !cvtm_points_format_known(path);
   if (s->is_mesh && !cvtm_mesh_format_known(path))
     return cli_usage_error(CLI_STATS, "%s: the extension names no format read here", path);
-  if (s->is_mesh && s->options.density != NULL)
-    return cli_usage_error(CLI_STATS, "%s: --density needs a point file (csv, npy, xyz)", path);
   int code = open_device(s);
   if (code != CLI_EXIT_OK) return code;
   cvtm_error error = {CVTM_OK, ""};

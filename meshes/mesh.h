@@ -19,6 +19,7 @@ typedef struct cvtm_mesh {
   int32_t *triangles;       /* 3 * triangle_count, counterclockwise as seen with y up */
   int64_t coincident_count; /* vertices that share another's place and so have no triangle */
   int64_t collinear;        /* nonzero: all points on one line, no triangle exists */
+  double file_top;          /* of a mesh read from a file: y there is file_top - y; else 0 */
 } cvtm_mesh;
 
 void cvtm_mesh_free(cvtm_mesh *mesh);

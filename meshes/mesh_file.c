@@ -81,10 +81,12 @@ cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
 /* ---- reading ---- */
 
 /* The largest y becomes 0. */
-static void flip(double *points, int64_t count) {
+/* Returns the largest y, from which y is now measured. */
+static double flip(double *points, int64_t count) {
   double top = count > 0 ? points[1] : 0;
   for (int64_t i = 1; i < count; ++i) top = fmax(top, points[2 * i + 1]);
   for (int64_t i = 0; i < count; ++i) points[2 * i + 1] = top - points[2 * i + 1];
+  return top;
 }
 
 /* Turns triangles that are clockwise with y up, beyond the rounding of this test. */
@@ -166,7 +168,7 @@ static cvtm_status finish_mesh(cvtm_builder *b, cvtm_mesh *mesh, const char *nam
   }
   b->triangles = made.triangles;
   made.collinear = made.triangle_count == 0;
-  flip(made.points, made.vertex_count);
+  made.file_top = flip(made.points, made.vertex_count);
   orient(&made);
   cvtm_status status = find_coincident(&made, name, error);
   if (status != CVTM_OK) return status;

@@ -26,10 +26,10 @@ int cvtm_mesh_format_known(const char *path);
 cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
                             const cvtm_mesh_file_options *options, cvtm_error *error);
 /* Reads triangles back (all of the above but svg); y is flipped to y down as
- * max(y) - y, polygons are refused. z must be constant. STL vertices are merged when equal.
- * Vertices and lines beside the triangles are skipped, clockwise triangles are turned; a
- * file without any vertex is refused. An unknown extension is CVTM_ERROR_ARGUMENT, a
- * malformed file CVTM_ERROR_INPUT with the line or the byte. */
+ * max(y) - y (the mesh keeps max(y) as file_top), polygons are refused. z must be constant. STL
+ * vertices are merged when equal. Vertices and lines beside the triangles are skipped, clockwise
+ * triangles are turned; a file without any vertex is refused. An unknown extension is
+ * CVTM_ERROR_ARGUMENT, a malformed file CVTM_ERROR_INPUT with the line or the byte. */
 cvtm_status cvtm_mesh_read(const char *path, cvtm_mesh *mesh, cvtm_error *error);
 /* The same from memory; `name` is used in messages. */
 cvtm_status cvtm_mesh_read_bytes(const char *extension, const unsigned char *bytes, size_t size,

@@ -354,12 +354,29 @@ class Runs(Case):
         self.assertIn(b"energy ratio", self.call("stats", "points.npy", "--density", HORSE).stdout)
 
     def test_mesh_stats(self):
-        report = self.report(HORSE, "-n", 300, "--iterations", 5, "-o", "a.obj", "-o", "a.ply")
-        for name in ("a.obj", "a.ply"):
-            stats = strict_json(self.call("stats", name, "--json").stdout)
-            self.assertEqual(stats["quality_all"]["triangles"], report["quality_all"]["triangles"])
-            self.assertAlmostEqual(stats["quality_all"]["mean_q"], report["quality_all"]["mean_q"],
-                                   delta=1e-6)
+        for unit in ([], ["--unit"]):
+            report = self.report(HORSE, "-n", 300, "--iterations", 5, "-o", "a.obj", "-o", "a.ply",
+                                 "-o", "a.stl", *unit)
+            for name, close in (("a.obj", 1e-9), ("a.ply", 1e-9), ("a.stl", 1e-4)):
+                plain = strict_json(self.call("stats", name, "--json").stdout)
+                placed = strict_json(self.call("stats", name, "--json", "--width", 400, "--height",
+                                               328, *unit).stdout)
+                dense = strict_json(self.call("stats", name, "--json", "--density", HORSE,
+                                              *unit).stdout)
+                self.assertAlmostEqual(dense["energy_ratio"] / report["energy_ratio"], 1, delta=close)
+                for stats in (plain, placed, dense):
+                    self.assertEqual(stats["quality_all"]["triangles"],
+                                     report["quality_all"]["triangles"])
+                    self.assertAlmostEqual(stats["quality_all"]["mean_q"],
+                                           report["quality_all"]["mean_q"], delta=close)
+                for stats in (placed, dense):
+                    for key in ("triangles", "interior_vertices", "degree6_share"):
+                        self.assertEqual(stats["quality"][key], report["quality"][key])
+                    for key in ("min_angle", "mean_min_angle", "mean_q"):
+                        self.assertAlmostEqual(stats["quality"][key], report["quality"][key],
+                                               delta=100 * close)
+        self.refused("stats", "a.obj", "--width", 10, "--height", 5, "--unit", code=3,
+                     names=["a.obj"])
 
     def test_lloyd_and_pixel(self):
         for method in ("lloyd", "lbfgsb"):
