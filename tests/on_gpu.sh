@@ -41,23 +41,37 @@ cmake --build --preset cuda >"$output/build.log" || { tail -n 60 "$output/build.
 status=0
 ctest --preset cuda -L gpu --output-log "$output/ctest.log" || status=1
 
+# compute-sanitizer TOOL NAME COMMAND...: one line of outcome, the log in the output folder
+sanitized() {
+  local tool=$1 name=$2 log=$output/$1-$2.log
+  shift 2
+  if timeout 300 compute-sanitizer --tool "$tool" --error-exitcode 9 "$@" >"$log" 2>&1; then
+    echo "$tool $name: $(grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$log" | sed 's/=* *//')"
+  else
+    echo "$tool $name: exit $?"
+    tail -n 15 "$log"
+    status=1
+  fi
+}
+
 if [ -n "$sanitize" ]; then
-  for tool in memcheck racecheck; do
-    for test in build-cuda/tests/test_*; do
-      if [ ! -x "$test" ] || [ ! -f "$test" ]; then continue; fi
-      log=$output/$tool-$(basename "$test").log
-      # Small sizes: the tests read CVTMESH_TEST_SMALL where the full ones would take long.
-      if CVTMESH_TEST_DEVICE=cuda CVTMESH_TEST_SMALL=1 timeout 240 compute-sanitizer \
-          --tool "$tool" --error-exitcode 9 "$test" >"$log" 2>&1; then
-        echo "$tool $(basename "$test"): clean"
-      else
-        code=$?
-        if [ "$code" -eq 77 ]; then continue; fi
-        echo "$tool $(basename "$test"): exit $code"
-        tail -n 15 "$log"
-        status=1
-      fi
-    done
+  export CVTMESH_TEST_DEVICE=cuda
+  ctest --preset cuda -N -L gpu | sed -n 's/.*: \(test_[a-z0-9_]*\)_cuda$/\1/p' >"$output/gpu-tests"
+  while read -r name; do
+    sanitized memcheck "$name" "build-cuda/tests/$name"
+  done <"$output/gpu-tests"
+  # Racecheck is slow, so it watches every kernel at work on a small picture.
+  program=build-cuda/cvtmesh
+  tiny=$output/tiny.pgm
+  { printf 'P2\n24 20\n255\n'; seq 0 479 | awk '{print ($1 * 7) % 200}'; } >"$tiny"
+  small=(--device cuda -q --iterations 12 -n 60)
+  sanitized racecheck exact $program run "$tiny" "${small[@]}" -o "$output/tiny.csv"
+  sanitized racecheck periodic $program run "$tiny" "${small[@]}" --periodic -o "$output/tiny-p.csv"
+  sanitized racecheck pixel $program run "$tiny" "${small[@]}" --energy pixel -o "$output/tiny-x.csv"
+  sanitized racecheck one-site $program run "$tiny" --device cuda -q -n 1 -o "$output/tiny-1.csv"
+  for method in jfa 1+jfa jfa+1 jfa+2 jfa2 exact; do
+    sanitized racecheck "voronoi-$method" $program voronoi "$output/tiny.csv" --device cuda -q \
+      --width 24 --height 20 --method "$method" -o "$output/tiny.npy"
   done
 fi
 
