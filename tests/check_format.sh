@@ -2,5 +2,6 @@
 # Every C and CUDA file is as .clang-format lays it out.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-git ls-files -z '*.c' '*.h' '*.cu' | xargs -0 clang-format --dry-run --Werror
-echo "formatting: $(git ls-files '*.c' '*.h' '*.cu' | wc -l) files checked"
+mapfile -t files < <(find . -path './build*' -prune -o \( -name '*.c' -o -name '*.h' -o -name '*.cu' \) -print)
+clang-format --dry-run --Werror "${files[@]}"
+echo "formatting: ${#files[@]} files checked"
