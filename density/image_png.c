@@ -1,6 +1,6 @@
 #include "density/image_formats.h"
+#include "density/png_errors.h"
 
-#include <png.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,22 +16,8 @@ typedef struct png_reader {
   unsigned char **rows; /* interlaced only */
   cvtm_samples samples;
   cvtm_image *image;
-  char reason[160];
+  cvtm_png_reason reason;
 } png_reader;
-
-static void on_error(png_structp png, png_const_charp message) {
-  png_reader *reader = png_get_error_ptr(png);
-  size_t length = strlen(message);
-  if (length >= sizeof reader->reason) length = sizeof reader->reason - 1;
-  memcpy(reader->reason, message, length);
-  reader->reason[length] = 0;
-  png_longjmp(png, 1);
-}
-
-static void on_warning(png_structp png, png_const_charp message) {
-  (void)png;
-  (void)message;
-}
 
 static void read_bytes(png_structp png, png_bytep target, size_t count) {
   png_reader *reader = png_get_io_ptr(png);
@@ -119,7 +105,7 @@ static void read_pixels(png_reader *reader) {
 static cvtm_status run_reader(png_reader *reader, cvtm_error *error) {
   if (setjmp(png_jmpbuf(reader->png)) != 0) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad PNG: %s", reader->source->name,
-                     reader->reason);
+                     reader->reason.text);
   }
   png_set_read_fn(reader->png, reader, read_bytes);
   png_set_user_limits(reader->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX); /* checked in prepare */
@@ -134,7 +120,8 @@ cvtm_status cvtm_image_decode_png(const cvtm_image_source *source, cvtm_image *i
                                   cvtm_error *error) {
   png_reader reader = {.source = source, .image = image};
   cvtm_status status = CVTM_ERROR_MEMORY;
-  reader.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, on_error, on_warning);
+  reader.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader.reason, cvtm_png_on_error,
+                                      cvtm_png_on_warning);
   if (reader.png != NULL) reader.info = png_create_info_struct(reader.png);
   if (reader.info != NULL) {
     status = run_reader(&reader, error);

@@ -1,9 +1,9 @@
 #include "density/density.h"
+#include "density/png_errors.h"
 
 #include "base/file.h"
 
 #include <errno.h>
-#include <png.h>
 #include <setjmp.h>
 #include <string.h>
 
@@ -12,22 +12,8 @@ typedef struct png_writer {
   png_structp png;
   png_infop info;
   FILE *stream;
-  char reason[160];
+  cvtm_png_reason reason;
 } png_writer;
-
-static void on_error(png_structp png, png_const_charp message) {
-  png_writer *writer = png_get_error_ptr(png);
-  size_t length = strlen(message);
-  if (length >= sizeof writer->reason) length = sizeof writer->reason - 1;
-  memcpy(writer->reason, message, length);
-  writer->reason[length] = 0;
-  png_longjmp(png, 1);
-}
-
-static void on_warning(png_structp png, png_const_charp message) {
-  (void)png;
-  (void)message;
-}
 
 static void write_bytes(png_structp png, png_bytep source, size_t count) {
   png_writer *writer = png_get_io_ptr(png);
@@ -43,7 +29,7 @@ static void flush_bytes(png_structp png) { (void)png; }
 static cvtm_status run_writer(png_writer *writer, int width, int height, int channels,
                               const unsigned char *pixels, cvtm_error *error) {
   if (setjmp(png_jmpbuf(writer->png)) != 0) {
-    return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", writer->path, writer->reason);
+    return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", writer->path, writer->reason.text);
   }
   int colour = channels == 1   ? PNG_COLOR_TYPE_GRAY
                : channels == 3 ? PNG_COLOR_TYPE_RGB
@@ -72,7 +58,8 @@ cvtm_status cvtm_png_write(const char *path, int width, int height, int channels
   if (status != CVTM_OK) return status;
   png_writer writer = {.path = path, .stream = cvtm_output_stream(output)};
   status = CVTM_ERROR_MEMORY;
-  writer.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &writer, on_error, on_warning);
+  writer.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &writer.reason, cvtm_png_on_error,
+                                       cvtm_png_on_warning);
   if (writer.png != NULL) writer.info = png_create_info_struct(writer.png);
   if (writer.info != NULL) {
     status = run_writer(&writer, width, height, channels, pixels, error);

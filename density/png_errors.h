@@ -1,0 +1,25 @@
+/* How reading and writing PNG learn of libpng's errors: the message is kept in the caller's
+ * cvtm_png_reason and the library jumps back to it; warnings are dropped, nothing is printed. */
+#ifndef CVTMESH_DENSITY_PNG_ERRORS_H
+#define CVTMESH_DENSITY_PNG_ERRORS_H
+
+#include <png.h>
+#include <stdio.h>
+
+typedef struct cvtm_png_reason {
+  char text[160];
+} cvtm_png_reason;
+
+/* The error pointer given to libpng is a cvtm_png_reason. */
+static inline void cvtm_png_on_error(png_structp png, png_const_charp message) {
+  cvtm_png_reason *reason = png_get_error_ptr(png);
+  snprintf(reason->text, sizeof reason->text, "%s", message);
+  png_longjmp(png, 1);
+}
+
+static inline void cvtm_png_on_warning(png_structp png, png_const_charp message) {
+  (void)png;
+  (void)message;
+}
+
+#endif
