@@ -33,10 +33,9 @@ int cli_usage_error(cli_command command, const char *format, ...);
 double cli_seconds(void);
 
 /* The subcommands: options are parsed and within their ranges. */
-int cli_run(const cli_options *options);
-int cli_voronoi(const cli_options *options);
-int cli_mesh(const cli_options *options);
-int cli_stats(const cli_options *options);
-int cli_info(const cli_options *options);
+#define CLI_COMMAND_FUNCTION(code, function, name, operand, usage, summary) \
+  int function(const cli_options *options);
+CLI_COMMAND_LIST(CLI_COMMAND_FUNCTION)
+#undef CLI_COMMAND_FUNCTION
 
 #endif

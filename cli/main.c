@@ -47,6 +47,12 @@ static int print_version(void) {
   return printed();
 }
 
+static int (*const functions[])(const cli_options *) = {
+#define CLI_COMMAND_ENTRY(code, function, name, operand, usage, summary) function,
+    CLI_COMMAND_LIST(CLI_COMMAND_ENTRY)
+#undef CLI_COMMAND_ENTRY
+};
+
 static int run_command(cli_command command, int argc, char **argv) {
   cli_options options;
   int code = CLI_EXIT_OK;
@@ -61,25 +67,7 @@ static int run_command(cli_command command, int argc, char **argv) {
     case CLI_PARSE_FAILED:
       break;
     case CLI_PARSED:
-      switch (command) {
-        case CLI_RUN:
-          code = cli_run(&options);
-          break;
-        case CLI_VORONOI:
-          code = cli_voronoi(&options);
-          break;
-        case CLI_MESH:
-          code = cli_mesh(&options);
-          break;
-        case CLI_STATS:
-          code = cli_stats(&options);
-          break;
-        case CLI_INFO:
-          code = cli_info(&options);
-          break;
-        case CLI_COMMAND_COUNT:
-          break;
-      }
+      code = functions[command](&options);
       if (code == CLI_EXIT_OK) code = printed();
       break;
   }

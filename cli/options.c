@@ -35,7 +35,7 @@ typedef struct option_row {
 #define MESH IN(CLI_MESH)
 #define STATS IN(CLI_STATS)
 #define INFO IN(CLI_INFO)
-#define EVERY (RUN | VORONOI | MESH | STATS | INFO)
+#define EVERY (~0u)
 #define AT(field) offsetof(cli_options, field)
 #define COUNT_MAX 2147483647.0
 #define SEED_MAX 9007199254740992.0 /* 2^53, what every JSON reader keeps */
@@ -116,7 +116,8 @@ _Static_assert((int)ROW_COUNT <= (int)CLI_OPTIONS_MAX, "cli_options.given is too
 static const struct {
   const char *name, *operand, *usage, *summary;
 } commands[] = {
-#define CLI_COMMAND_ROW(code, name, operand, usage, summary) {name, operand, usage, summary},
+#define CLI_COMMAND_ROW(code, function, name, operand, usage, summary) \
+  {name, operand, usage, summary},
     CLI_COMMAND_LIST(CLI_COMMAND_ROW)
 #undef CLI_COMMAND_ROW
 };

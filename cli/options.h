@@ -8,23 +8,25 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* code, name, operand, further usage, summary */
-#define CLI_COMMAND_LIST(X)                                                                    \
-  X(CLI_RUN, "run", "IMAGE", " -n POINTS -o OUT [-o OUT2 ...]",                                \
-    "turn a density image into a CVT: points, cells, mesh, picture")                           \
-  X(CLI_VORONOI, "voronoi", "POINTS", " -o LABELS", "compute a discrete Voronoi diagram")      \
-  X(CLI_MESH, "mesh", "POINTS", " -o MESH [-o MESH2 ...]", "Delaunay triangulation of points") \
-  X(CLI_STATS, "stats", "FILE", "", "quality of a mesh or point file")                         \
-  X(CLI_INFO, "info", "", "", "what this build can do, and the devices it sees")
+/* code, function, name, operand, further usage, summary */
+#define CLI_COMMAND_LIST(X)                                                       \
+  X(CLI_RUN, cli_run, "run", "IMAGE", " -n POINTS -o OUT [-o OUT2 ...]",          \
+    "turn a density image into a CVT: points, cells, mesh, picture")              \
+  X(CLI_VORONOI, cli_voronoi, "voronoi", "POINTS", " -o LABELS",                  \
+    "compute a discrete Voronoi diagram")                                         \
+  X(CLI_MESH, cli_mesh, "mesh", "POINTS", " -o MESH [-o MESH2 ...]",              \
+    "Delaunay triangulation of points")                                           \
+  X(CLI_STATS, cli_stats, "stats", "FILE", "", "quality of a mesh or point file") \
+  X(CLI_INFO, cli_info, "info", "", "", "what this build can do, and the devices it sees")
 
 typedef enum cli_command {
-#define CLI_COMMAND_CODE(code, name, operand, usage, summary) code,
+#define CLI_COMMAND_CODE(code, function, name, operand, usage, summary) code,
   CLI_COMMAND_LIST(CLI_COMMAND_CODE)
 #undef CLI_COMMAND_CODE
       CLI_COMMAND_COUNT
 } cli_command;
 
-enum { CLI_LIST_MAX = 64, CLI_OPTIONS_MAX = 64 };
+enum { CLI_LIST_MAX = 64, CLI_OPTIONS_MAX = 256 };
 
 typedef struct cli_list {
   const char *item[CLI_LIST_MAX];

@@ -1,0 +1,133 @@
+/* Linear complementarity problems with bounds: find x with
+ *
+ *     lower <= x <= upper,  F = A x - b,
+ *     F_i >= 0 where x_i = lower_i,  F_i <= 0 where x_i = upper_i,  F_i = 0 between;
+ *
+ * either bound may be infinite. Solved means a small natural residual
+ * r_i = x_i - clip(x_i - F_i, lower_i, upper_i). Two forms of A: any sparse matrix, and a
+ * five-point operator on a grid of pixels that is never stored as a matrix. */
+#ifndef CVTMESH_LCP_LCP_H
+#define CVTMESH_LCP_LCP_H
+
+#include "base/device.h"
+#include "lcp/sparse.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* code, name
+ * psor                 projected multicolour SOR
+ * projected-multigrid  Algorithm 1 of Klement & Oberhuber: stalls near free boundaries, and says so
+ * monotone             monotone multigrid (Kornhuber): coarse obstacles are maxima over supports
+ * truncated            the same with active fine nodes removed from the coarse bases
+ * tnnmg                truncated nonsmooth Newton multigrid (Graser & Kornhuber)
+ * pdas                 primal-dual active set, a semismooth Newton method; any M-matrix */
+#define CVTM_LCP_METHOD_LIST(X)                          \
+  X(CVTM_LCP_AUTO, "auto")                               \
+  X(CVTM_LCP_PSOR, "psor")                               \
+  X(CVTM_LCP_PROJECTED_MULTIGRID, "projected-multigrid") \
+  X(CVTM_LCP_MONOTONE, "monotone")                       \
+  X(CVTM_LCP_TRUNCATED, "truncated")                     \
+  X(CVTM_LCP_TNNMG, "tnnmg")                             \
+  X(CVTM_LCP_PDAS, "pdas")
+
+typedef enum cvtm_lcp_method {
+#define CVTM_LCP_METHOD_CODE(code, name) code,
+  CVTM_LCP_METHOD_LIST(CVTM_LCP_METHOD_CODE)
+#undef CVTM_LCP_METHOD_CODE
+} cvtm_lcp_method;
+
+/* code, name in reports */
+#define CVTM_LCP_STOP_LIST(X)          \
+  X(CVTM_LCP_CONVERGED, "tolerance")   \
+  X(CVTM_LCP_ITERATIONS, "iterations") \
+  X(CVTM_LCP_STALLED, "stalled")       \
+  X(CVTM_LCP_DIVERGED, "diverged")     \
+  X(CVTM_LCP_ROUNDING, "rounding")
+
+typedef enum cvtm_lcp_stop {
+#define CVTM_LCP_STOP_CODE(code, name) code,
+  CVTM_LCP_STOP_LIST(CVTM_LCP_STOP_CODE)
+#undef CVTM_LCP_STOP_CODE
+} cvtm_lcp_stop;
+
+const char *cvtm_lcp_method_name(cvtm_lcp_method method);
+const char *cvtm_lcp_stop_name(cvtm_lcp_stop stop);
+
+typedef struct cvtm_lcp_progress {
+  int64_t iteration;       /* sweeps of psor, cycles of multigrid, steps of pdas; 0: the start */
+  double natural_residual; /* 2-norm */
+  double natural_residual_max;
+} cvtm_lcp_progress;
+
+/* Called on the host in order, possibly a few iterations late; nonzero asks to stop. */
+typedef int (*cvtm_lcp_monitor)(void *context, const cvtm_lcp_progress *progress);
+
+typedef struct cvtm_lcp_options {
+  cvtm_lcp_method method;    /* auto: tnnmg where A is symmetric positive definite, else pdas */
+  double tolerance;          /* stop when the 2-norm of the natural residual has fallen by this
+                                factor from its value at the cold start clip(0); 1e-8 */
+  double absolute_tolerance; /* or is at most this; 0: never */
+  int64_t max_iterations;    /* 200; 100000 sweeps for psor */
+  double omega;              /* relaxation of psor, in (0, 2); 1 */
+  int pre_smoothing, post_smoothing; /* sweeps per level; 1, 1 */
+  int nested; /* start multigrid from coarser grids unless x is given warm; 1 */
+  cvtm_lcp_monitor monitor;
+  void *monitor_context;
+} cvtm_lcp_options;
+
+void cvtm_lcp_defaults(cvtm_lcp_options *options);
+
+typedef struct cvtm_lcp_result {
+  cvtm_lcp_stop stop;
+  int64_t iterations;
+  double natural_residual, natural_residual_max;
+  int64_t active_lower, active_upper; /* x at the bound */
+  double energy;                      /* 1/2 x'Ax - b'x; NaN where A is not symmetric */
+  double rate;                        /* geometric mean of the residual's last reductions */
+  double seconds, setup_seconds;
+} cvtm_lcp_result;
+
+typedef struct cvtm_lcp cvtm_lcp;
+
+/* Setup for one matrix (checked, copied): colouring, hierarchy, all memory. width * height =
+ * rows says that the unknowns are the nodes of a grid, row by row (geometric hierarchy);
+ * 0, 0: no grid is known (hierarchy by aggregation). */
+cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t width,
+                            int64_t height, const cvtm_lcp_options *options, cvtm_lcp **lcp);
+
+/* A five-point operator on width x height nodes, x fastest, all in device memory, borrowed
+ * until the next setup:
+ *     (A x)_p = diagonal_p x_p + sum over the four links of p: link (x_p - x_q).
+ * A link that leaves the grid or meets a node that is masked out sees x_q = 0 there: links
+ * of weight 0 give a Neumann boundary, others a Dirichlet boundary. */
+typedef struct cvtm_lcp_grid {
+  int64_t width, height;
+  const double *diagonal;   /* width * height, >= 0; NULL: 0 */
+  const double *horizontal; /* (width + 1) * height: entry (i, j) joins (i - 1, j) and (i, j) */
+  const double *vertical;   /* width * (height + 1): entry (i, j) joins (i, j - 1) and (i, j) */
+  double constant;          /* of all links where horizontal and vertical are NULL */
+  int neumann;              /* then, links that leave the grid are 0; the hierarchy takes
+                               pixel centres (Neumann) or nodes between boundaries (Dirichlet) */
+  const uint8_t *mask;      /* width * height, 0: no unknown, x = 0; NULL: all 1 */
+} cvtm_lcp_grid;
+
+/* All memory for grids of one size; no solve allocates. */
+cvtm_status cvtm_lcp_create_grid(cvtm_device *device, int64_t width, int64_t height,
+                                 const cvtm_lcp_options *options, cvtm_lcp **lcp);
+/* Gives the coefficients; again for each time step. Enqueued. */
+cvtm_status cvtm_lcp_set_grid(cvtm_lcp *lcp, const cvtm_lcp_grid *grid);
+void cvtm_lcp_destroy(cvtm_lcp *lcp);
+
+/* b, lower, upper, x: rows doubles in device memory; lower, upper NULL for none. x: the start
+ * if warm (clipped to the bounds), else ignored; the best iterate on return. lower > upper or
+ * NaN is refused with the index. result->stop says whether it converged: not
+ * having converged is no error. */
+cvtm_status cvtm_lcp_solve(cvtm_lcp *lcp, const double *b, const double *lower, const double *upper,
+                           double *x, int warm, cvtm_lcp_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

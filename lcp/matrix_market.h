@@ -1,0 +1,21 @@
+/* Matrix Market files (NIST): `matrix coordinate real|integer|pattern general|symmetric|
+ * skew-symmetric`. Entries of a file may come in any order. */
+#ifndef CVTMESH_LCP_MATRIX_MARKET_H
+#define CVTMESH_LCP_MATRIX_MARKET_H
+
+#include "lcp/sparse.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The other triangle of symmetric files is filled in; duplicate entries, indices out of range,
+ * a wrong count and values that are not finite are refused with the line. The caller frees. */
+cvtm_status cvtm_matrix_market_read(const char *path, cvtm_csr *matrix, cvtm_error *error);
+/* Written as `coordinate real general`, with the digits that give the same doubles back. */
+cvtm_status cvtm_matrix_market_write(const char *path, const cvtm_csr *matrix, cvtm_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
