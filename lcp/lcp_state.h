@@ -1,0 +1,105 @@
+/* Inside lcp only: the common head of every solver behind a cvtm_lcp, and the stopping
+ * rule that all of them share. A solver embeds cvtm_lcp as its first member. */
+#ifndef CVTMESH_LCP_LCP_STATE_H
+#define CVTMESH_LCP_LCP_STATE_H
+
+#include "base/portable.h"
+#include "lcp/lcp.h"
+
+#include <math.h>
+
+#ifndef CVTMESH_HAVE_CUDA
+#define CVTMESH_HAVE_CUDA 0
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cvtm_lcp_table {
+  /* Arguments as in cvtm_lcp_solve; pointers, b and the bounds are checked beforehand.
+   * Fills in everything of the result but `seconds` and `setup_seconds`. */
+  cvtm_status (*solve)(cvtm_lcp *lcp, const double *b, const double *lower, const double *upper,
+                       double *x, int warm, cvtm_lcp_result *result);
+  /* Frees the whole solver, the head included. */
+  void (*destroy)(cvtm_lcp *lcp);
+} cvtm_lcp_table;
+
+struct cvtm_lcp {
+  const cvtm_lcp_table *table;
+  cvtm_device *device;
+  int64_t rows;
+  cvtm_lcp_options options; /* checked; method is never auto */
+  double setup_seconds;
+  int64_t *verdict; /* device memory: 2 numbers for the check of b and the bounds */
+};
+
+/* Fills in the head: checks and copies the options, allocates what the dispatch needs.
+ * On failure nothing is left to free. The solver's destroy calls close. */
+cvtm_status cvtm_lcp_open(cvtm_lcp *lcp, const cvtm_lcp_table *table, cvtm_device *device,
+                          int64_t rows, const cvtm_lcp_options *options);
+void cvtm_lcp_close(cvtm_lcp *lcp);
+
+#ifdef __cplusplus
+}
+#endif
+
+/* --- stopping --------------------------------------------------------------------- */
+
+enum { CVTM_LCP_WINDOW = 10 }; /* iterations over which progress is judged */
+
+/* Lives in device memory where the loop does. */
+typedef struct cvtm_lcp_course {
+  double target;                  /* of the 2-norm of the natural residual */
+  double first;                   /* 2-norm at the start of this solve */
+  double norm, maximum;           /* of the last iterate */
+  double best;                    /* smallest 2-norm so far */
+  double marker;                  /* smallest 2-norm at the end of the last window */
+  double recent[CVTM_LCP_WINDOW]; /* 2-norms, by iteration modulo the window */
+  int64_t iteration, limit;
+  int64_t window;   /* iterations without progress that count as a stall */
+  int32_t go_on;    /* the flag of the loop */
+  int32_t improved; /* the last iterate is the best so far */
+  int32_t stop;     /* cvtm_lcp_stop once go_on is 0 */
+} cvtm_lcp_course;
+
+/* Takes in the norms of the iterate after `iteration` iterations (0: the start). `rounding`
+ * is the size of the rounding errors in the residual's 2-norm. */
+CVTM_HD void cvtm_lcp_judge(cvtm_lcp_course *course, double norm, double maximum, double rounding) {
+  course->norm = norm;
+  course->maximum = maximum;
+  course->go_on = 0;
+  course->improved = norm < course->best || course->iteration == 0;
+  if (course->iteration == 0) {
+    course->first = course->best = course->marker = norm;
+  }
+  course->recent[course->iteration % CVTM_LCP_WINDOW] = norm;
+  if (course->improved) course->best = norm;
+  if (!(norm <= 1e6 * course->first + rounding)) { /* NaN included */
+    course->stop = CVTM_LCP_DIVERGED;
+  } else if (norm <= course->target) {
+    course->stop = CVTM_LCP_CONVERGED;
+  } else if (course->iteration >= course->limit) {
+    course->stop = CVTM_LCP_ITERATIONS;
+  } else {
+    course->go_on = 1;
+    if (course->iteration > 0 && course->iteration % course->window == 0) {
+      if (course->best > 0.99 * course->marker) {
+        course->go_on = 0;
+        course->stop = course->best <= rounding ? CVTM_LCP_ROUNDING : CVTM_LCP_STALLED;
+      }
+      course->marker = course->best;
+    }
+  }
+}
+
+/* Geometric mean of the last reductions, at most a window of them; NaN before the first. */
+CVTM_HD double cvtm_lcp_rate(const cvtm_lcp_course *course) {
+  const int64_t steps =
+      course->iteration < CVTM_LCP_WINDOW ? course->iteration : CVTM_LCP_WINDOW - 1;
+  if (steps == 0) return (double)NAN;
+  const double before = course->recent[(course->iteration - steps) % CVTM_LCP_WINDOW];
+  return before > 0 ? pow(course->norm / before, 1.0 / (double)steps) : 0;
+}
+
+#endif
