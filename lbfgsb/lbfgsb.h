@@ -7,6 +7,8 @@
 
 #include "base/device.h"
 
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -16,9 +18,13 @@ enum { CVTM_LBFGSB_MAX_HISTORY = 20 };
 /* Enqueues one evaluation on `stream` (cudaStream_t, NULL on the CPU): reads
  * x[n], writes f[0] = the value, g[n] = the gradient, all in device memory.
  * f[1] may receive a figure of the caller's, which the history keeps as `measure`.
- * Asynchronous, no allocation, no host read, capturable in a graph. */
+ * A batch of p problems is evaluated at once: x[p][n], f[p][2], g[p][n].
+ * Asynchronous, no allocation, no host read: on CUDA it is captured into a graph, once, and
+ * replayed from then on. One that cannot be captured is enqueued in every round instead. */
 typedef cvtm_status (*cvtm_objective)(void *context, const double *x, double *f, double *g,
                                       void *stream);
+/* The same for data on the host: returns the value, writes g[n]. */
+typedef double (*cvtm_host_objective)(void *context, const double *x, double *g);
 
 /* code, name in reports */
 #define CVTM_STOP_LIST(X)                 \
@@ -51,9 +57,15 @@ typedef struct cvtm_lbfgsb_progress {
   int64_t active;            /* variables at a bound */
 } cvtm_lbfgsb_progress;
 
-/* Called on the host for every iteration in order, possibly a few iterations late;
- * nonzero asks to stop. */
+/* Called on the host for every iteration in order, possibly some iterations late;
+ * nonzero asks to stop. Not called in a batch. */
 typedef int (*cvtm_lbfgsb_monitor)(void *context, const cvtm_lbfgsb_progress *progress);
+
+typedef enum cvtm_lbfgsb_cauchy {
+  CVTM_LBFGSB_CAUCHY_APPROXIMATE, /* min(t*, t^1), Fei et al., section 4.1 */
+  CVTM_LBFGSB_CAUCHY_EXACT        /* the first local minimiser along the projected gradient path,
+                                     Byrd et al., section 4 */
+} cvtm_lbfgsb_cauchy;
 
 /* Zero of a tolerance or a limit switches it off. */
 typedef struct cvtm_lbfgsb_options {
@@ -69,6 +81,12 @@ typedef struct cvtm_lbfgsb_options {
   double search_decrease;    /* sufficient decrease; 1e-3 */
   double search_curvature;   /* 0.9 */
   double search_width;       /* relative width of the interval at which it gives up; 0.1 */
+  cvtm_lbfgsb_cauchy cauchy; /* approximate */
+  int single_history;        /* keep the history in single precision: half its memory; 0 */
+  int host_rounds;           /* CUDA: enqueue every round instead of capturing a graph; 0 */
+  int time_evaluations;      /* fill result.evaluation_seconds on CUDA, too, by evaluations
+                                repeated after the run; 0 */
+  double poll_seconds;       /* CUDA: the host looks after the device this often; 0: 50e-6 */
   cvtm_lbfgsb_monitor monitor;
   void *monitor_context;
 } cvtm_lbfgsb_options;
@@ -80,32 +98,83 @@ typedef struct cvtm_lbfgsb_result {
   int64_t iterations, evaluations;
   double f, projected_gradient;
   int64_t active;
-  int64_t start_projected; /* start values that lay outside the box and were moved onto it */
-  int64_t restarts;        /* times the history was dropped */
-  double seconds;
+  int64_t start_projected;   /* start values that lay outside the box and were moved onto it */
+  int64_t restarts;          /* times the history was dropped */
+  double seconds;            /* of the call, evaluations included */
+  double evaluation_seconds; /* of the evaluations in it; CUDA: 0 unless time_evaluations */
+  int captured;              /* the whole loop ran on the device, as a graph */
 } cvtm_lbfgsb_result;
 
 typedef struct cvtm_lbfgsb cvtm_lbfgsb;
 
-/* Allocates everything for n variables; a solver can minimise many times. */
+/* Allocates everything for n variables, at most 8 n (2 m + 12) bytes and a small constant; a
+ * solver can minimise many times. */
 cvtm_status cvtm_lbfgsb_create(cvtm_device *device, int64_t n, const cvtm_lbfgsb_options *options,
                                cvtm_lbfgsb **solver);
+/* The same for `problems` independent problems of n variables each, solved side by side: one
+ * block each on CUDA, one thread each on the CPU. Bounds, scale and x are then [problems][n]. */
+cvtm_status cvtm_lbfgsb_create_batch(cvtm_device *device, int64_t problems, int64_t n,
+                                     const cvtm_lbfgsb_options *options, cvtm_lbfgsb **solver);
 void cvtm_lbfgsb_destroy(cvtm_lbfgsb *solver);
 
 /* lower, upper: n doubles in device memory, copied; NULL or infinities for none.
- * lower > upper or NaN is refused with the index. */
+ * lower > upper or NaN is refused with the index. Drops the history. */
 cvtm_status cvtm_lbfgsb_set_bounds(cvtm_lbfgsb *solver, const double *lower, const double *upper);
 /* The solver works on y with x_i = scale_i y_i (scale_i > 0, n doubles in device
  * memory, copied; NULL: all ones). projected_gradient is then that of y. Drops the history. */
 cvtm_status cvtm_lbfgsb_set_scaling(cvtm_lbfgsb *solver, const double *scale);
-/* Replaces the limits, tolerances and monitor; `history` must stay. */
+/* Replaces the limits, tolerances and monitor; `history`, `single_history` and `cauchy` must stay.
+ */
 cvtm_status cvtm_lbfgsb_set_options(cvtm_lbfgsb *solver, const cvtm_lbfgsb_options *options);
 
 /* x: n doubles in device memory, the start on entry (projected onto the box), the
  * best point found on return, whatever the stop. The objective is never evaluated
- * outside the box. CVTM_ERROR_EVALUATION if it is not finite at the start. */
+ * outside the box. CVTM_ERROR_EVALUATION if it is not finite at the start.
+ * result: one for each problem, or NULL. */
 cvtm_status cvtm_lbfgsb_minimize(cvtm_lbfgsb *solver, double *x, cvtm_objective objective,
                                  void *context, cvtm_lbfgsb_result *result);
+/* Goes on where the last run of this solver (or the one that was restored into it) stopped,
+ * history included, towards the limits that the options have now. x is only written. Behind a
+ * stop by the limit of iterations the path is, bit for bit, that of a run never stopped. */
+cvtm_status cvtm_lbfgsb_resume(cvtm_lbfgsb *solver, double *x, cvtm_objective objective,
+                               void *context, cvtm_lbfgsb_result *result);
+/* For n variables on the host, all in one call: lower and upper may be NULL, x is the start
+ * and the result. On CUDA x and g cross the bus in every evaluation. */
+cvtm_status cvtm_lbfgsb_minimize_host(cvtm_device *device, int64_t n, const double *lower,
+                                      const double *upper, double *x, cvtm_host_objective objective,
+                                      void *context, const cvtm_lbfgsb_options *options,
+                                      cvtm_lbfgsb_result *result);
+
+/* Reverse communication: the caller evaluates, in its own time.
+ *
+ *   cvtm_lbfgsb_start(solver, x, &at);
+ *   do {
+ *     ... at.f[0] and at.g from at.x, in device memory, enqueued or done ...
+ *     cvtm_lbfgsb_advance(solver, &running);
+ *   } while (running);
+ *   cvtm_lbfgsb_finish(solver, x, &result);
+ */
+typedef struct cvtm_lbfgsb_evaluation {
+  const double *x;
+  double *f, *g;
+} cvtm_lbfgsb_evaluation;
+
+/* x: the start. The pointers in *at stay the same over the run. */
+cvtm_status cvtm_lbfgsb_start(cvtm_lbfgsb *solver, const double *x, cvtm_lbfgsb_evaluation *at);
+/* Takes the evaluation at at->x in; at->x is then the next point, unless *running = 0. Waits. */
+cvtm_status cvtm_lbfgsb_advance(cvtm_lbfgsb *solver, int *running);
+/* Stops if still running; x: the best point found. */
+cvtm_status cvtm_lbfgsb_finish(cvtm_lbfgsb *solver, double *x, cvtm_lbfgsb_result *result);
+
+/* The whole state of a run as bytes on the host, between two calls of advance or after a run.
+ * Bounds, scale and options are not part of it. The bytes are of this version, kind of machine
+ * and device kind; they are checked at restore (CVTM_ERROR_INPUT). */
+size_t cvtm_lbfgsb_save_bytes(const cvtm_lbfgsb *solver);
+cvtm_status cvtm_lbfgsb_save(cvtm_lbfgsb *solver, void *bytes);
+/* Into a solver made for the same n, history and bounds; then resume, or advance: `at` as start
+ * gives it, with at->x to be evaluated first. at may be NULL. */
+cvtm_status cvtm_lbfgsb_restore(cvtm_lbfgsb *solver, const void *bytes, size_t count,
+                                cvtm_lbfgsb_evaluation *at);
 
 #ifdef __cplusplus
 }
