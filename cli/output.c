@@ -47,13 +47,16 @@ static cvtm_status probe(const char *path, cvtm_error *error) {
   return status;
 }
 
-typedef struct output_names {
-  const char *item[CLI_LIST_MAX + 3];
-  int count;
-} output_names;
-
-static void add_name(output_names *names, const char *path) {
+static void add_name(cli_output_names *names, const char *path) {
   if (path != NULL) names->item[names->count++] = path;
+}
+
+void cli_outputs_names(const cli_options *options, cli_output_names *names) {
+  names->count = 0;
+  for (int k = 0; k < options->output.count; ++k) add_name(names, options->output.item[k]);
+  add_name(names, options->picture);
+  add_name(names, options->density_out);
+  add_name(names, options->report);
 }
 
 static int has_extension(const char *path, const char *wanted) {
@@ -111,17 +114,14 @@ int cli_picture_options(const cli_options *options, cvtm_picture_options *pictur
   }
 }
 
-int cli_outputs_check(const cli_options *options) {
+int cli_outputs_check_names(const cli_options *options) {
   int code = check_extensions(options);
   if (code != CLI_EXIT_OK) return code;
   cvtm_picture_options picture;
   code = cli_picture_options(options, &picture);
   if (code != CLI_EXIT_OK) return code;
-  output_names names = {{NULL}, 0};
-  for (int k = 0; k < options->output.count; ++k) add_name(&names, options->output.item[k]);
-  add_name(&names, options->picture);
-  add_name(&names, options->density_out);
-  add_name(&names, options->report);
+  cli_output_names names;
+  cli_outputs_names(options, &names);
   for (int a = 0; a < names.count; ++a)
     for (int b = 0; b < a; ++b) {
       if (strcmp(names.item[a], names.item[b]) != 0) continue;
@@ -129,6 +129,14 @@ int cli_outputs_check(const cli_options *options) {
         return cli_usage_error(options->command, "two outputs go to standard output");
       return cli_usage_error(options->command, "%s: named for two outputs", names.item[a]);
     }
+  return CLI_EXIT_OK;
+}
+
+int cli_outputs_check(const cli_options *options) {
+  int code = cli_outputs_check_names(options);
+  if (code != CLI_EXIT_OK) return code;
+  cli_output_names names;
+  cli_outputs_names(options, &names);
   for (int k = 0; k < names.count; ++k) {
     cvtm_error error = {CVTM_OK, ""};
     cvtm_status status = probe(names.item[k], &error);

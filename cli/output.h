@@ -20,9 +20,18 @@ typedef enum cli_output_kind {
 /* What `path` (or, for `-`, --format) names, as this subcommand understands it. */
 cli_output_kind cli_output_kind_of(const cli_options *options, const char *path);
 
-/* Refuses unknown extensions, a file named twice and two outputs to stdout
- * (CLI_EXIT_USAGE), then files that cannot be created (CLI_EXIT_FAILURE). Prints
- * the reason; CLI_EXIT_OK if all is well. */
+/* Every file that the options name for writing; strings are borrowed. */
+typedef struct cli_output_names {
+  const char *item[CLI_LIST_MAX + 3];
+  int count;
+} cli_output_names;
+
+void cli_outputs_names(const cli_options *options, cli_output_names *names);
+
+/* Refuses unknown extensions, a file named twice and two outputs to stdout. Prints the
+ * reason and returns CLI_EXIT_USAGE; CLI_EXIT_OK if all is well. */
+int cli_outputs_check_names(const cli_options *options);
+/* The same, and then refuses files that cannot be created, with CLI_EXIT_FAILURE. */
 int cli_outputs_check(const cli_options *options);
 
 /* --layers and --picture-size; CLI_EXIT_USAGE after a message. */

@@ -5,6 +5,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/run.h"
 #include "cvt/cvt.h"
 #include "meshes/mesh_file.h"
 
@@ -34,9 +35,9 @@ static const char *const phase_names[] = {
 #undef PHASE_NAME
 };
 
-typedef struct run {
+struct cli_run_job {
   cli_options options; /* becomes the values that were in effect */
-  cvtm_device *device;
+  cvtm_device *device; /* borrowed; NULL before the solution */
   cvtm_domain domain;
   float *density;
   double *sites;
@@ -52,7 +53,11 @@ typedef struct run {
   cvtm_quality quality;
   cli_progress progress;
   double seconds[PHASE_COUNT], start, phase_start;
-} run;
+};
+
+typedef cli_run_job run;
+
+static void start_phase(run *r) { r->phase_start = cli_seconds(); }
 
 static void end_phase(run *r, phase which) {
   double now = cli_seconds();
@@ -60,13 +65,13 @@ static void end_phase(run *r, phase which) {
   r->phase_start = now;
 }
 
-static int check_options(const cli_options *options) {
+int cli_run_check(const cli_options *options) {
   if (options->points == 0 && options->init == NULL && options->fixed == NULL)
     return cli_usage_error(options->command, "--points is missing");
   if (options->output.count == 0 && options->picture == NULL && options->density_out == NULL &&
       options->report == NULL)
     return cli_usage_error(options->command, "--output is missing");
-  return cli_outputs_check(options);
+  return cli_outputs_check_names(options);
 }
 
 /* Fixed sites first, then those of --init, else room for samples. */
@@ -112,7 +117,7 @@ static int place_given_sites(run *r, double **samples, int64_t *sample_count) {
   return code;
 }
 
-static int read_input(run *r) {
+static int read_density(run *r) {
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status =
       cli_read_density(r->options.input, &r->options, &r->density, &r->domain, &error);
@@ -310,7 +315,7 @@ static void print_written(const cli_options *options) {
   fputc('\n', stderr);
 }
 
-static void print_summary(const run *r) {
+void cli_run_print_summary(const cli_run_job *r) {
   const cvtm_quality_figures *inner = &r->quality.inner;
   fprintf(stderr, "%s: %d x %d pixels, %lld sites, on %s (%s)\n", r->options.input, r->domain.width,
           r->domain.height, (long long)r->count, cvtm_device_name(r->device),
@@ -340,58 +345,94 @@ static void print_summary(const run *r) {
   print_written(&r->options);
 }
 
-/* The whole story; the caller frees. */
-static int perform(run *r) {
-  int code = check_options(&r->options);
-  if (code != CLI_EXIT_OK) return code;
-  cvtm_error error = {CVTM_OK, ""};
-  cvtm_status status =
-      cvtm_device_create(r->options.device, (int)r->options.threads, &r->device, &error);
-  if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_RUN, "%s", error.message);
-  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
-  r->options.device = cvtm_device_name(r->device);
+int cli_run_create(const cli_options *options, cli_run_job **job) {
+  run *r = calloc(1, sizeof *r);
+  if (r == NULL) {
+    cvtm_error error;
+    cvtm_fail(&error, CVTM_ERROR_MEMORY, "out of memory");
+    return cli_failed(CLI_WORKING, error.status, &error);
+  }
+  r->options = *options;
+  *job = r;
+  return CLI_EXIT_OK;
+}
 
-  cli_catch_signals();
-  r->start = r->phase_start = cli_seconds();
-  code = read_input(r);
+int cli_run_read(cli_run_job *r) {
+  start_phase(r);
+  r->start = r->phase_start;
+  int code = read_density(r);
   if (code != CLI_EXIT_OK) return code;
   end_phase(r, PHASE_READ);
   code = place_sites(r);
   if (code != CLI_EXIT_OK) return code;
   r->options.points = r->count;
   end_phase(r, PHASE_SAMPLE);
+  return CLI_EXIT_OK;
+}
 
-  status = solve(r);
+int cli_run_solve(cli_run_job *r, cvtm_device *device) {
+  start_phase(r);
+  r->device = device;
+  r->options.device = cvtm_device_name(device);
+  cvtm_status status = solve(r);
   end_phase(r, PHASE_OPTIMIZE);
   if (status == CVTM_OK) status = evaluate_result(r);
-  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, cvtm_device_error(r->device));
+  cvtm_cvt_destroy(r->cvt);
+  r->cvt = NULL;
   end_phase(r, PHASE_EVALUATION);
+  if (status == CVTM_OK) return CLI_EXIT_OK;
+  return cli_failed(CLI_WORKING, status, cvtm_device_error(device));
+}
 
-  status = triangulate(r, &error);
+int cli_run_write(cli_run_job *r) {
+  cvtm_error error = {CVTM_OK, ""};
+  start_phase(r);
+  cvtm_status status = triangulate(r, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   end_phase(r, PHASE_MESH);
-
   status = write_outputs(r, &error);
   end_phase(r, PHASE_WRITE);
   if (status == CVTM_OK) status = write_report(r, &error);
-  if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
-  if (!r->options.quiet) print_summary(r);
-  return cli_interrupted() ? CLI_EXIT_INTERRUPTED : CLI_EXIT_OK;
+  return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WRITING, status, &error);
+}
+
+void cli_run_destroy(cli_run_job *r) {
+  if (r == NULL) return;
+  cli_progress_free(&r->progress);
+  cvtm_cells_free(&r->cells);
+  cvtm_mesh_free(&r->mesh);
+  cvtm_cvt_destroy(r->cvt);
+  free(r->mass);
+  free(r->centroid);
+  free(r->sites);
+  free(r->density);
+  free(r);
+}
+
+static int run_on(cli_run_job *job, cvtm_device *device) {
+  int code = cli_run_read(job);
+  if (code == CLI_EXIT_OK) code = cli_run_solve(job, device);
+  if (code == CLI_EXIT_OK) code = cli_run_write(job);
+  return code;
 }
 
 int cli_run(const cli_options *options) {
-  run r;
-  memset(&r, 0, sizeof r);
-  r.options = *options;
-  int code = perform(&r);
-  cli_progress_free(&r.progress);
-  cvtm_cells_free(&r.cells);
-  cvtm_mesh_free(&r.mesh);
-  cvtm_cvt_destroy(r.cvt);
-  free(r.mass);
-  free(r.centroid);
-  free(r.sites);
-  free(r.density);
-  cvtm_device_destroy(r.device);
+  int code = cli_run_check(options);
+  if (code == CLI_EXIT_OK) code = cli_outputs_check(options);
+  if (code != CLI_EXIT_OK) return code;
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_device *device = NULL;
+  cvtm_status status = cvtm_device_create(options->device, (int)options->threads, &device, &error);
+  if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_RUN, "%s", error.message);
+  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
+
+  cli_catch_signals();
+  cli_run_job *job = NULL;
+  code = cli_run_create(options, &job);
+  if (code == CLI_EXIT_OK) code = run_on(job, device);
+  if (code == CLI_EXIT_OK && !options->quiet) cli_run_print_summary(job);
+  if (code == CLI_EXIT_OK && cli_interrupted()) code = CLI_EXIT_INTERRUPTED;
+  cli_run_destroy(job);
+  cvtm_device_destroy(device);
   return code;
 }
