@@ -122,6 +122,13 @@ void cvtm_cvt_destroy(cvtm_cvt *cvt) {
   free(cvt);
 }
 
+cvtm_status cvtm_cvt_set_density(cvtm_cvt *cvt, const float *density) {
+  const cvtm_status status = check_plan(cvt->device, cvt->domain, density, cvt->capacity);
+  if (status != CVTM_OK) return status;
+  return cvtm_device_copy_in(cvt->device, (void *)(uintptr_t)cvt->density.value, density,
+                             (size_t)pixels_of(cvt->domain) * sizeof(float));
+}
+
 /* The pixel energy needs 28 bytes more per pixel; most plans never ask for it. */
 static cvtm_status prepare_pixels(cvtm_cvt *cvt) {
   if (cvt->voronoi) return CVTM_OK;
@@ -491,11 +498,17 @@ static cvtm_status run_lbfgsb(run *r) {
   if (status == CVTM_OK)
     status = cvtm_device_allocate(cvt->device, 2 * n, sizeof(double), (void **)&bounds);
   if (status == CVTM_OK) status = cvtm_lbfgsb_create(cvt->device, n, &options, &solver);
+  cvt->solver = solver;
   if (status == CVTM_OK) status = minimize(r, solver, host, bounds);
+  cvt->solver = NULL;
   cvtm_lbfgsb_destroy(solver);
   cvtm_device_free(cvt->device, bounds);
   free(host);
   return status;
+}
+
+const double *cvtm_cvt_current_sites(const cvtm_cvt *cvt) {
+  return cvt->solver ? cvtm_lbfgsb_point(cvt->solver) : cvt->sites;
 }
 
 static double wrap(double x, double size) {

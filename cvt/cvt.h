@@ -25,6 +25,8 @@ typedef struct cvtm_cvt cvtm_cvt;
 cvtm_status cvtm_cvt_create(cvtm_device *device, cvtm_domain domain, const float *density,
                             int64_t capacity, cvtm_cvt **cvt);
 void cvtm_cvt_destroy(cvtm_cvt *cvt);
+/* Replaces the density; the same size and rules. On failure the old one stays. */
+cvtm_status cvtm_cvt_set_density(cvtm_cvt *cvt, const float *density);
 
 /* What one evaluation leaves in host memory; pointers may be NULL. */
 typedef struct cvtm_cvt_moments {
@@ -59,6 +61,10 @@ typedef struct cvtm_cvt_record {
 
 /* Called on the host in order of iterations; nonzero asks to stop. */
 typedef int (*cvtm_cvt_monitor)(void *context, const cvtm_cvt_record *record);
+
+/* For monitors: the sites, 2 * count doubles in device memory, of the record's iteration or of
+ * a later one where the optimiser runs ahead (CUDA). On a torus they may lie outside the domain. */
+const double *cvtm_cvt_current_sites(const cvtm_cvt *cvt);
 
 /* Zero of a tolerance or a limit switches it off. */
 typedef struct cvtm_cvt_options {

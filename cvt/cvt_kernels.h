@@ -37,7 +37,8 @@ struct cvtm_cvt {
   int *failed;          /* a kernel met what it cannot do */
   void *workspace;      /* of sorts and reductions */
   size_t workspace_bytes;
-  void *state; /* of the table */
+  void *state;               /* of the table */
+  const cvtm_lbfgsb *solver; /* while it runs, else NULL */
   /* For the pixel energy, allocated when first asked for: pixels grouped by label. */
   cvtm_voronoi *voronoi;
   int32_t *labels, *pixels, *pixels_alt;

@@ -450,3 +450,5 @@ cvtm_status cvtm_lbfgsb_minimize(cvtm_lbfgsb *solver, double *x, cvtm_objective 
   }
   return CVTM_OK;
 }
+
+const double *cvtm_lbfgsb_point(const cvtm_lbfgsb *solver) { return solver->arrays.x; }

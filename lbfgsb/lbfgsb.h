@@ -176,6 +176,10 @@ cvtm_status cvtm_lbfgsb_save(cvtm_lbfgsb *solver, void *bytes);
 cvtm_status cvtm_lbfgsb_restore(cvtm_lbfgsb *solver, const void *bytes, size_t count,
                                 cvtm_lbfgsb_evaluation *at);
 
+/* The best point so far, n doubles in device memory, for monitors: that of the latest
+ * iteration, which may be a little later than the one reported. */
+const double *cvtm_lbfgsb_point(const cvtm_lbfgsb *solver);
+
 #ifdef __cplusplus
 }
 #endif
