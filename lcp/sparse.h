@@ -43,8 +43,8 @@ typedef struct cvtm_sell {
   double *value;
 } cvtm_sell;
 
-/* Converts on the device; the caller frees. The second converts back (host memory), zeros of
- * the padding left out. */
+/* Converts on the device; the caller frees. The second converts back (host memory); zeros at
+ * the end of a row that cannot be told from padding are left out. */
 cvtm_status cvtm_sell_create(cvtm_device *device, const cvtm_csr *matrix, cvtm_sell *sell);
 cvtm_status cvtm_sell_to_csr(cvtm_device *device, const cvtm_sell *sell, cvtm_csr *matrix);
 void cvtm_sell_free(cvtm_device *device, cvtm_sell *sell);

@@ -1,0 +1,333 @@
+#define _XOPEN_SOURCE 700
+
+#include "lcp/matrix_market.h"
+
+#include "base/file.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* Numbers are written with a point whatever the caller's locale. */
+typedef struct number_locale {
+  locale_t plain, before;
+} number_locale;
+
+static number_locale number_locale_enter(void) {
+  number_locale locale;
+  locale.plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+  locale.before = locale.plain != (locale_t)0 ? uselocale(locale.plain) : (locale_t)0;
+  return locale;
+}
+
+static void number_locale_leave(number_locale locale) {
+  if (locale.plain == (locale_t)0) return;
+  uselocale(locale.before);
+  freelocale(locale.plain);
+}
+
+/* --- reading ------------------------------------------------------------------------ */
+
+typedef enum symmetry { GENERAL, SYMMETRIC, SKEW_SYMMETRIC } symmetry;
+
+typedef struct reader {
+  const char *at, *end; /* *end is 0 */
+  int64_t line;         /* of `at`, counted from 1 */
+  const char *name;
+  cvtm_error *error;
+  int has_values;
+  symmetry kind;
+  int64_t rows, columns, listed; /* of the size line */
+} reader;
+
+/* Entries in the order of the file, mirrored ones after their origin. */
+typedef struct triplets {
+  int64_t count;
+  int32_t *row, *column;
+  double *value;
+} triplets;
+
+static cvtm_status bad_line(const reader *in, const char *reason) {
+  return cvtm_fail(in->error, CVTM_ERROR_INPUT, "%s: line %" PRId64 ": %s", in->name, in->line,
+                   reason);
+}
+
+static void next_line(reader *in) {
+  const char *feed = memchr(in->at, '\n', (size_t)(in->end - in->at));
+  in->at = feed != NULL ? feed + 1 : in->end;
+  ++in->line;
+}
+
+static void skip_blanks(reader *in) {
+  while (in->at < in->end && (*in->at == ' ' || *in->at == '\t' || *in->at == '\r')) ++in->at;
+}
+
+/* To the first line that is neither empty nor a comment; 0 at the end of the file. */
+static int find_line(reader *in) {
+  while (in->at < in->end) {
+    skip_blanks(in);
+    if (in->at < in->end && *in->at != '\n' && *in->at != '%') return 1;
+    next_line(in);
+  }
+  return 0;
+}
+
+static int at_line_end(reader *in) {
+  skip_blanks(in);
+  return in->at >= in->end || *in->at == '\n';
+}
+
+static int read_integer(reader *in, int64_t *number) {
+  skip_blanks(in);
+  if (in->at >= in->end || !isdigit((unsigned char)*in->at)) return 0;
+  int64_t value = 0;
+  for (; in->at < in->end && isdigit((unsigned char)*in->at); ++in->at) {
+    const int digit = *in->at - '0';
+    if (value > (INT64_MAX - digit) / 10) return 0;
+    value = 10 * value + digit;
+  }
+  *number = value;
+  return in->at >= in->end || isspace((unsigned char)*in->at);
+}
+
+static int read_real(reader *in, double *number) {
+  skip_blanks(in);
+  if (in->at >= in->end || *in->at == '\n') return 0;
+  char *stop;
+  *number = strtod(in->at, &stop);
+  if (stop == in->at || stop > in->end) return 0;
+  in->at = stop;
+  return in->at >= in->end || isspace((unsigned char)*in->at);
+}
+
+/* The next word of the header, in a buffer of 32; cut if longer. */
+static const char *read_word(reader *in, char word[32]) {
+  size_t length = 0;
+  skip_blanks(in);
+  for (; in->at < in->end && !isspace((unsigned char)*in->at); ++in->at) {
+    if (length < 31) word[length++] = *in->at;
+  }
+  word[length] = '\0';
+  return word;
+}
+
+static cvtm_status read_header(reader *in) {
+  char word[32];
+  if (strcasecmp(read_word(in, word), "%%MatrixMarket") != 0) {
+    return bad_line(in, "not a Matrix Market file");
+  }
+  if (strcasecmp(read_word(in, word), "matrix") != 0 ||
+      strcasecmp(read_word(in, word), "coordinate") != 0) {
+    return bad_line(in, "only 'matrix coordinate' files are read");
+  }
+  read_word(in, word);
+  in->has_values = strcasecmp(word, "pattern") != 0;
+  if (in->has_values && strcasecmp(word, "real") != 0 && strcasecmp(word, "integer") != 0) {
+    return bad_line(in, "entries are neither real nor integer nor pattern");
+  }
+  read_word(in, word);
+  if (strcasecmp(word, "general") == 0) {
+    in->kind = GENERAL;
+  } else if (strcasecmp(word, "symmetric") == 0) {
+    in->kind = SYMMETRIC;
+  } else if (strcasecmp(word, "skew-symmetric") == 0 && in->has_values) {
+    in->kind = SKEW_SYMMETRIC;
+  } else {
+    return bad_line(in, "neither general nor symmetric nor skew-symmetric");
+  }
+  if (!at_line_end(in)) return bad_line(in, "more than five words in the header");
+  return CVTM_OK;
+}
+
+/* The numbers are held against the size of the file before anything is allocated. */
+static cvtm_status read_sizes(reader *in) {
+  enum { SHORTEST_ENTRY = 4, ROWS_FREE = 1 << 20, ROWS_PER_ENTRY = 1 << 10 };
+  const int64_t bytes = in->end - in->at;
+  if (!find_line(in)) return bad_line(in, "the file ends before its size line");
+  if (!read_integer(in, &in->rows) || !read_integer(in, &in->columns) ||
+      !read_integer(in, &in->listed) || !at_line_end(in)) {
+    return bad_line(in, "not three whole numbers: rows, columns, entries");
+  }
+  if (in->rows < 1 || in->columns < 1) return bad_line(in, "the matrix is empty");
+  if (in->rows > INT32_MAX || in->columns > INT32_MAX) {
+    return bad_line(in, "a side is not below 2^31");
+  }
+  if (in->kind != GENERAL && in->rows != in->columns) {
+    return bad_line(in, "symmetric, but not square");
+  }
+  if (in->listed > bytes / SHORTEST_ENTRY + 1) {
+    return bad_line(in, "more entries than the file has room for");
+  }
+  if (in->rows - ROWS_FREE > ROWS_PER_ENTRY * in->listed ||
+      in->columns - ROWS_FREE > ROWS_PER_ENTRY * in->listed) {
+    return bad_line(in, "nearly all rows or columns are empty");
+  }
+  return CVTM_OK;
+}
+
+static void append(triplets *list, int64_t row, int64_t column, double value) {
+  list->row[list->count] = (int32_t)(row - 1);
+  list->column[list->count] = (int32_t)(column - 1);
+  list->value[list->count] = value;
+  ++list->count;
+}
+
+static cvtm_status read_entry(reader *in, triplets *list) {
+  int64_t row, column;
+  double value = 1;
+  if (!read_integer(in, &row) || !read_integer(in, &column)) {
+    return bad_line(in, "no row and column");
+  }
+  if (row < 1 || row > in->rows) return bad_line(in, "the row is out of range");
+  if (column < 1 || column > in->columns) return bad_line(in, "the column is out of range");
+  if (in->has_values && !read_real(in, &value)) return bad_line(in, "no number as the value");
+  if (!isfinite(value)) return bad_line(in, "the value is not finite");
+  if (!at_line_end(in)) return bad_line(in, "something follows the entry");
+  if (in->kind == SKEW_SYMMETRIC && row == column) {
+    return bad_line(in, "a diagonal entry in a skew-symmetric matrix");
+  }
+  append(list, row, column, value);
+  if (in->kind != GENERAL && row != column) {
+    append(list, column, row, in->kind == SYMMETRIC ? value : -value);
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status read_entries(reader *in, triplets *list) {
+  for (int64_t k = 0; k < in->listed; ++k) {
+    if (!find_line(in)) return bad_line(in, "the file ends before its last entry");
+    const cvtm_status status = read_entry(in, list);
+    if (status != CVTM_OK) return status;
+    next_line(in);
+  }
+  return find_line(in) ? bad_line(in, "more entries than the size line says") : CVTM_OK;
+}
+
+/* Stable counting sort of `order` by key[order[k]]; starts has sides + 1 entries. */
+static void sort_by(const int32_t *key, int64_t count, int64_t sides, int64_t *starts,
+                    const int64_t *order, int64_t *sorted) {
+  memset(starts, 0, ((size_t)sides + 1) * sizeof *starts);
+  for (int64_t k = 0; k < count; ++k) ++starts[key[k] + 1];
+  for (int64_t side = 0; side < sides; ++side) starts[side + 1] += starts[side];
+  for (int64_t k = 0; k < count; ++k) {
+    const int64_t from = order != NULL ? order[k] : k;
+    sorted[starts[key[from]]++] = from;
+  }
+  for (int64_t side = sides; side > 0; --side) starts[side] = starts[side - 1];
+  starts[0] = 0;
+}
+
+/* By column, then by row, both stable: rows in order, columns ascending within. */
+static void gather(const triplets *list, int64_t *by_column, int64_t *order, int64_t *starts,
+                   cvtm_csr *matrix) {
+  sort_by(list->column, list->count, matrix->columns, starts, NULL, by_column);
+  sort_by(list->row, list->count, matrix->rows, matrix->row_start, by_column, order);
+  for (int64_t k = 0; k < list->count; ++k) {
+    matrix->column[k] = list->column[order[k]];
+    matrix->value[k] = list->value[order[k]];
+  }
+}
+
+static cvtm_status refuse_duplicates(const reader *in, const cvtm_csr *matrix) {
+  for (int64_t row = 0; row < matrix->rows; ++row) {
+    for (int64_t k = matrix->row_start[row] + 1; k < matrix->row_start[row + 1]; ++k) {
+      if (matrix->column[k] == matrix->column[k - 1]) {
+        return cvtm_fail(in->error, CVTM_ERROR_INPUT,
+                         "%s: row %" PRId64 ", column %" PRId64 " is given twice", in->name,
+                         row + 1, (int64_t)matrix->column[k] + 1);
+      }
+    }
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status build(reader *in, const triplets *list, cvtm_csr *matrix) {
+  cvtm_status status = cvtm_csr_create(in->rows, in->columns, list->count, matrix, in->error);
+  if (status != CVTM_OK) return status;
+  const size_t count = (size_t)list->count + 1;
+  int64_t *by_column = malloc(count * sizeof *by_column);
+  int64_t *order = malloc(count * sizeof *order);
+  int64_t *starts = malloc(((size_t)in->columns + 1) * sizeof *starts);
+  if (by_column == NULL || order == NULL || starts == NULL) {
+    status = cvtm_fail(in->error, CVTM_ERROR_MEMORY, "%s: out of memory", in->name);
+  } else {
+    gather(list, by_column, order, starts, matrix);
+    status = refuse_duplicates(in, matrix);
+  }
+  free(by_column);
+  free(order);
+  free(starts);
+  if (status != CVTM_OK) cvtm_csr_free(matrix);
+  return status;
+}
+
+static cvtm_status read_matrix(reader *in, cvtm_csr *matrix) {
+  cvtm_status status = read_header(in);
+  if (status != CVTM_OK) return status;
+  next_line(in);
+  status = read_sizes(in);
+  if (status != CVTM_OK) return status;
+  next_line(in);
+  const size_t room = (size_t)in->listed * (in->kind == GENERAL ? 1 : 2) + 1;
+  triplets list = {0, malloc(room * sizeof(int32_t)), malloc(room * sizeof(int32_t)),
+                   malloc(room * sizeof(double))};
+  if (list.row == NULL || list.column == NULL || list.value == NULL) {
+    status = cvtm_fail(in->error, CVTM_ERROR_MEMORY, "%s: out of memory", in->name);
+  }
+  if (status == CVTM_OK) status = read_entries(in, &list);
+  if (status == CVTM_OK) status = build(in, &list, matrix);
+  free(list.row);
+  free(list.column);
+  free(list.value);
+  return status;
+}
+
+cvtm_status cvtm_matrix_market_parse(const unsigned char *bytes, size_t size, const char *name,
+                                     cvtm_csr *matrix, cvtm_error *error) {
+  memset(matrix, 0, sizeof *matrix);
+  reader in = {
+      (const char *)bytes, (const char *)bytes + size, 1, name, error, 0, GENERAL, 0, 0, 0};
+  const number_locale locale = number_locale_enter();
+  const cvtm_status status = read_matrix(&in, matrix);
+  number_locale_leave(locale);
+  return status;
+}
+
+cvtm_status cvtm_matrix_market_read(const char *path, cvtm_csr *matrix, cvtm_error *error) {
+  unsigned char *bytes;
+  size_t size;
+  memset(matrix, 0, sizeof *matrix);
+  cvtm_status status = cvtm_file_read(path, SIZE_MAX / 2, &bytes, &size, error);
+  if (status != CVTM_OK) return status;
+  status = cvtm_matrix_market_parse(bytes, size, path, matrix, error);
+  free(bytes);
+  return status;
+}
+
+/* --- writing ------------------------------------------------------------------------ */
+
+static void write_matrix(FILE *stream, const cvtm_csr *matrix) {
+  fprintf(stream, "%%%%MatrixMarket matrix coordinate real general\n");
+  fprintf(stream, "%" PRId64 " %" PRId64 " %" PRId64 "\n", matrix->rows, matrix->columns,
+          matrix->row_start[matrix->rows]);
+  for (int64_t row = 0; row < matrix->rows; ++row) {
+    for (int64_t k = matrix->row_start[row]; k < matrix->row_start[row + 1]; ++k) {
+      fprintf(stream, "%" PRId64 " %" PRId64 " %.17g\n", row + 1, (int64_t)matrix->column[k] + 1,
+              matrix->value[k]);
+    }
+  }
+}
+
+cvtm_status cvtm_matrix_market_write(const char *path, const cvtm_csr *matrix, cvtm_error *error) {
+  cvtm_output *output;
+  const cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status != CVTM_OK) return status;
+  const number_locale locale = number_locale_enter();
+  write_matrix(cvtm_output_stream(output), matrix);
+  number_locale_leave(locale);
+  return cvtm_output_commit(output, error);
+}

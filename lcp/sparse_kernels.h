@@ -1,0 +1,105 @@
+/* Inside lcp only: the phases of sparse.h that differ between devices, and rows of the
+ * sliced format, written once for both. */
+#ifndef CVTMESH_LCP_SPARSE_KERNELS_H
+#define CVTMESH_LCP_SPARSE_KERNELS_H
+
+#include "base/portable.h"
+#include "lcp/sparse.h"
+
+#ifndef CVTMESH_HAVE_CUDA
+#define CVTMESH_HAVE_CUDA 0
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* All arrays are in device memory, those of the cvtm_csr too. */
+typedef struct cvtm_sparse_table {
+  /* sizes[s] = stored entries of slice s, padding included. */
+  cvtm_status (*slice_sizes)(cvtm_device *device, const cvtm_csr *csr, int32_t *sizes);
+  cvtm_status (*fill_sell)(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell *sell);
+  /* sizes[r] = entries of row r without its padding. */
+  cvtm_status (*row_sizes)(cvtm_device *device, const cvtm_sell *sell, int32_t *sizes);
+  cvtm_status (*fill_csr)(cvtm_device *device, const cvtm_sell *sell, const cvtm_csr *csr);
+  cvtm_status (*multiply)(cvtm_device *device, const cvtm_sell *matrix, const double *x, double *y);
+} cvtm_sparse_table;
+
+extern const cvtm_sparse_table cvtm_sparse_table_cpu;
+#if CVTMESH_HAVE_CUDA
+extern const cvtm_sparse_table cvtm_sparse_table_cuda;
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+CVTM_HD int64_t cvtm_sell_slices(int64_t rows) {
+  return rows / CVTM_SLICE_ROWS + (rows % CVTM_SLICE_ROWS != 0);
+}
+
+/* Where entry 0 of a row lies, and the end of its slice: entries are CVTM_SLICE_ROWS apart. */
+CVTM_HD int64_t cvtm_sell_first(const cvtm_sell *sell, int64_t row) {
+  return sell->slice_start[row / CVTM_SLICE_ROWS] + row % CVTM_SLICE_ROWS;
+}
+CVTM_HD int64_t cvtm_sell_end(const cvtm_sell *sell, int64_t row) {
+  return sell->slice_start[row / CVTM_SLICE_ROWS + 1];
+}
+
+CVTM_HD int32_t cvtm_sell_padding(const cvtm_sell *sell, int64_t row) {
+  return row < sell->columns ? (int32_t)row : 0;
+}
+
+CVTM_HD double cvtm_sell_row_times(const cvtm_sell *sell, int64_t row, const double *x) {
+  const int64_t end = cvtm_sell_end(sell, row);
+  double sum = 0;
+  for (int64_t k = cvtm_sell_first(sell, row); k < end; k += CVTM_SLICE_ROWS) {
+    sum += sell->value[k] * x[sell->column[k]];
+  }
+  return sum;
+}
+
+/* Every row of a slice is as long as the longest one. */
+CVTM_HD int32_t cvtm_sell_slice_size(const cvtm_csr *csr, int64_t slice) {
+  const int64_t start = slice * CVTM_SLICE_ROWS;
+  const int64_t end = start + CVTM_SLICE_ROWS < csr->rows ? start + CVTM_SLICE_ROWS : csr->rows;
+  int64_t longest = 0;
+  for (int64_t row = start; row < end; ++row) {
+    const int64_t length = csr->row_start[row + 1] - csr->row_start[row];
+    if (length > longest) longest = length;
+  }
+  return (int32_t)(longest * CVTM_SLICE_ROWS);
+}
+
+/* Rows beyond the last one, which complete its slice, are padding alone. */
+CVTM_HD void cvtm_sell_fill_row(const cvtm_csr *csr, const cvtm_sell *sell, int64_t row) {
+  const int64_t end = cvtm_sell_end(sell, row);
+  int64_t from = row < csr->rows ? csr->row_start[row] : 0;
+  const int64_t from_end = row < csr->rows ? csr->row_start[row + 1] : 0;
+  for (int64_t k = cvtm_sell_first(sell, row); k < end; k += CVTM_SLICE_ROWS, ++from) {
+    const int real = from < from_end;
+    sell->column[k] = real ? csr->column[from] : cvtm_sell_padding(sell, row);
+    sell->value[k] = real ? csr->value[from] : 0;
+  }
+}
+
+CVTM_HD int32_t cvtm_sell_row_size(const cvtm_sell *sell, int64_t row) {
+  const int64_t first = cvtm_sell_first(sell, row), end = cvtm_sell_end(sell, row);
+  int32_t size = 0, k = 0;
+  for (int64_t at = first; at < end; at += CVTM_SLICE_ROWS) {
+    ++k;
+    if (sell->value[at] != 0 || sell->column[at] != cvtm_sell_padding(sell, row)) size = k;
+  }
+  return size;
+}
+
+CVTM_HD void cvtm_csr_fill_row(const cvtm_sell *sell, const cvtm_csr *csr, int64_t row) {
+  int64_t from = cvtm_sell_first(sell, row);
+  for (int64_t k = csr->row_start[row]; k < csr->row_start[row + 1]; ++k) {
+    csr->column[k] = sell->column[from];
+    csr->value[k] = sell->value[from];
+    from += CVTM_SLICE_ROWS;
+  }
+}
+
+#endif
