@@ -185,6 +185,31 @@ cvtm_status cvtm_device_synchronize(cvtm_device *device) {
   return device->table->synchronize(device);
 }
 
+cvtm_status cvtm_device_query(cvtm_device *device, int *idle) {
+  const cvtm_status status = device->table->activate(device);
+  if (status != CVTM_OK) return status;
+  return device->table->query(device, idle);
+}
+
+cvtm_status cvtm_device_allocate_mapped(cvtm_device *device, size_t bytes, void **host,
+                                        void **mapped) {
+  const cvtm_status status = device->table->activate(device);
+  if (status != CVTM_OK) return status;
+  return device->table->allocate_mapped(device, bytes, host, mapped);
+}
+
+void cvtm_device_free_mapped(cvtm_device *device, void *host) {
+  if (!host) return;
+  device->table->activate(device);
+  device->table->release_mapped(device, host);
+}
+
+cvtm_status cvtm_device_post(cvtm_device *device, void *to, const void *from_host, size_t bytes) {
+  const cvtm_status status = device->table->activate(device);
+  if (status != CVTM_OK || bytes == 0) return status;
+  return device->table->post(device, to, from_host, bytes);
+}
+
 cvtm_status cvtm_device_scratch(cvtm_device *device, size_t bytes, void **memory) {
   if (bytes > device->scratch_bytes || !device->scratch) {
     void *grown = NULL;
@@ -234,4 +259,11 @@ void cvtm_loop_destroy(cvtm_loop *loop) {
   loop->device->table->activate(loop->device);
   loop->device->table->loop_release(loop);
   free(loop);
+}
+
+int cvtm_loop_claim(cvtm_device *device, uint64_t *handle) {
+  const int open = device->loop_open;
+  device->loop_open = 0;
+  *handle = open ? device->loop_condition : 0;
+  return open;
 }

@@ -58,6 +58,16 @@ cvtm_status cvtm_device_copy(cvtm_device *device, void *to, const void *from, si
 cvtm_status cvtm_device_fill(cvtm_device *device, void *memory, int byte, size_t bytes);
 /* Waits for everything enqueued and reports any error of it. */
 cvtm_status cvtm_device_synchronize(cvtm_device *device);
+/* *idle = is everything enqueued done? Does not wait; reports any error of it. */
+cvtm_status cvtm_device_query(cvtm_device *device, int *idle);
+
+/* Memory that kernels write and the host reads while they run: `bytes` zeroed bytes at *host,
+ * which kernels see at *mapped (the same on the CPU). Freed by cvtm_device_free_mapped(*host). */
+cvtm_status cvtm_device_allocate_mapped(cvtm_device *device, size_t bytes, void **host,
+                                        void **mapped);
+void cvtm_device_free_mapped(cvtm_device *device, void *host);
+/* Copies to device memory at once, beside what runs on the stream, and waits for the copy. */
+cvtm_status cvtm_device_post(cvtm_device *device, void *to, const void *from_host, size_t bytes);
 
 /* A growing scratch buffer for one call: contents are lost, and the pointer is
  * void, at the next request on this device. Never used across public calls.
@@ -77,6 +87,11 @@ cvtm_status cvtm_loop_create(cvtm_device *device, cvtm_loop_body body, void *con
                              const int *flag, cvtm_loop **loop);
 cvtm_status cvtm_loop_run(cvtm_loop *loop);
 void cvtm_loop_destroy(cvtm_loop *loop);
+/* For a body whose last kernel knows whether another round follows: while it is captured on
+ * CUDA this returns 1 and the handle that the kernel then passes to cudaGraphSetConditional,
+ * which saves a kernel in every round; the flag is tested before the first round only. Returns
+ * 0 elsewhere, where the flag alone counts. */
+int cvtm_loop_claim(cvtm_device *device, uint64_t *handle);
 
 #ifdef __cplusplus
 }

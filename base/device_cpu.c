@@ -53,6 +53,21 @@ static cvtm_status cpu_synchronize(cvtm_device *device) {
   return CVTM_OK;
 }
 
+static cvtm_status cpu_query(cvtm_device *device, int *idle) {
+  (void)device;
+  *idle = 1;
+  return CVTM_OK;
+}
+
+static cvtm_status cpu_allocate_mapped(cvtm_device *device, size_t bytes, void **host,
+                                       void **mapped) {
+  const cvtm_status status = cpu_allocate(device, bytes, host);
+  if (status != CVTM_OK) return status;
+  memset(*host, 0, bytes);
+  *mapped = *host;
+  return CVTM_OK;
+}
+
 static cvtm_status cpu_loop_prepare(cvtm_loop *loop) {
   (void)loop;
   return CVTM_OK;
@@ -79,6 +94,10 @@ const cvtm_device_table cvtm_device_table_cpu = {
     .copy = cpu_copy,
     .fill = cpu_fill,
     .synchronize = cpu_synchronize,
+    .query = cpu_query,
+    .allocate_mapped = cpu_allocate_mapped,
+    .release_mapped = cpu_release,
+    .post = cpu_copy,
     .loop_prepare = cpu_loop_prepare,
     .loop_run = cpu_loop_run,
     .loop_release = cpu_loop_release,

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The condition of the next round, copied from device memory to the graph. */
 static __global__ void set_condition(cudaGraphConditionalHandle handle, const int *flag) {
@@ -46,6 +47,9 @@ static cvtm_status cuda_open(cvtm_device *device, int index) {
 }
 
 static void cuda_close(cvtm_device *device) {
+  if (device->side_stream) {
+    (void)cudaStreamDestroy(static_cast<cudaStream_t>(device->side_stream));
+  }
   if (device->stream) (void)cudaStreamDestroy(cvtm_cuda_stream(device));
 }
 
@@ -97,6 +101,44 @@ static cvtm_status cuda_fill(cvtm_device *device, void *memory, int byte, size_t
   return CVTM_OK;
 }
 
+static cvtm_status cuda_query(cvtm_device *device, int *idle) {
+  const cudaError_t code = cudaStreamQuery(cvtm_cuda_stream(device));
+  *idle = code != cudaErrorNotReady;
+  if (!*idle) (void)cudaGetLastError();
+  return *idle ? cvtm_cuda_check(device, code, "cudaStreamQuery") : CVTM_OK;
+}
+
+static cvtm_status cuda_allocate_mapped(cvtm_device *device, size_t bytes, void **host,
+                                        void **mapped) {
+  void *block = nullptr;
+  CVTM_CUDA_TRY(device, cudaHostAlloc(&block, bytes == 0 ? 256 : bytes, cudaHostAllocMapped));
+  memset(block, 0, bytes);
+  const cvtm_status status = cvtm_cuda_check(device, cudaHostGetDevicePointer(mapped, block, 0),
+                                             "cudaHostGetDevicePointer");
+  if (status != CVTM_OK) {
+    (void)cudaFreeHost(block);
+    return status;
+  }
+  *host = block;
+  return CVTM_OK;
+}
+
+static void cuda_release_mapped(cvtm_device *device, void *host) {
+  (void)device;
+  (void)cudaFreeHost(host);
+  (void)cudaGetLastError();
+}
+
+static cvtm_status cuda_post(cvtm_device *device, void *to, const void *from, size_t bytes) {
+  cudaStream_t stream = static_cast<cudaStream_t>(device->side_stream);
+  if (!stream) {
+    CVTM_CUDA_TRY(device, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    device->side_stream = stream;
+  }
+  CVTM_CUDA_TRY(device, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream));
+  return cvtm_cuda_check(device, cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+}
+
 /* loop->state: the graph `condition; while (condition) { body; condition }`. */
 typedef struct loop_state {
   cudaGraph_t graph;
@@ -111,8 +153,12 @@ static cvtm_status capture_body(cvtm_loop *loop, cudaGraph_t graph,
   const cudaStream_t stream = cvtm_cuda_stream(device);
   CVTM_CUDA_TRY(device, cudaStreamBeginCaptureToGraph(stream, graph, nullptr, nullptr, 0,
                                                       cudaStreamCaptureModeThreadLocal));
+  device->loop_condition = handle;
+  device->loop_open = 1;
   cvtm_status status = loop->body(loop->context);
-  if (status == CVTM_OK) {
+  const int unclaimed = device->loop_open;
+  device->loop_open = 0;
+  if (status == CVTM_OK && unclaimed) {
     set_condition<<<1, 1, 0, stream>>>(handle, loop->flag);
     status = cvtm_cuda_launched(device, "set_condition");
   }
@@ -191,7 +237,8 @@ static void cuda_loop_release(cvtm_loop *loop) {
 }
 
 const cvtm_device_table cvtm_device_table_cuda = {
-    cuda_open,         cuda_close,    cuda_activate,     cuda_allocate, cuda_release,
-    cuda_copy_in,      cuda_copy_out, cuda_copy,         cuda_fill,     cuda_synchronize,
-    cuda_loop_prepare, cuda_loop_run, cuda_loop_release,
+    cuda_open,     cuda_close,           cuda_activate,       cuda_allocate, cuda_release,
+    cuda_copy_in,  cuda_copy_out,        cuda_copy,           cuda_fill,     cuda_synchronize,
+    cuda_query,    cuda_allocate_mapped, cuda_release_mapped, cuda_post,     cuda_loop_prepare,
+    cuda_loop_run, cuda_loop_release,
 };

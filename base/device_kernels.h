@@ -27,6 +27,10 @@ typedef struct cvtm_device_table {
   cvtm_status (*copy)(cvtm_device *device, void *to, const void *from, size_t bytes);
   cvtm_status (*fill)(cvtm_device *device, void *memory, int byte, size_t bytes);
   cvtm_status (*synchronize)(cvtm_device *device);
+  cvtm_status (*query)(cvtm_device *device, int *idle);
+  cvtm_status (*allocate_mapped)(cvtm_device *device, size_t bytes, void **host, void **mapped);
+  void (*release_mapped)(cvtm_device *device, void *host);
+  cvtm_status (*post)(cvtm_device *device, void *to, const void *from, size_t bytes);
   /* Captures the body where that is needed; may leave what it made in loop->state. */
   cvtm_status (*loop_prepare)(cvtm_loop *loop);
   cvtm_status (*loop_run)(cvtm_loop *loop);
@@ -39,6 +43,9 @@ struct cvtm_device {
   int index; /* of the CUDA device */
   int threads;
   void *stream;
+  void *side_stream;       /* of post; made at its first use */
+  int loop_open;           /* a body is captured and has not claimed the condition */
+  uint64_t loop_condition; /* its handle */
   void *scratch;
   size_t scratch_bytes;
   cvtm_error error;
