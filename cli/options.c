@@ -30,11 +30,15 @@ typedef struct option_row {
 } option_row;
 
 #define IN(command) (1u << (command))
-#define RUN IN(CLI_RUN)
+#define RUN_ALONE IN(CLI_RUN)
+#define BATCH IN(CLI_BATCH)
+#define RUN (RUN_ALONE | BATCH)
 #define VORONOI IN(CLI_VORONOI)
 #define MESH IN(CLI_MESH)
 #define STATS IN(CLI_STATS)
 #define INFO IN(CLI_INFO)
+#define MINIMIZE IN(CLI_MINIMIZE)
+#define BENCH IN(CLI_BENCH)
 #define EVERY (~0u)
 #define AT(field) offsetof(cli_options, field)
 #define COUNT_MAX 2147483647.0
@@ -45,9 +49,9 @@ typedef struct option_row {
 /* clang-format off */
 static const option_row rows[] = {
   {"points", 'n', RUN, INTEGER, AT(points), "N", 1, COUNT_MAX, "number of sites"},
-  {"output", 'o', RUN | VORONOI | MESH, LIST, AT(output), "FILE", 0, 0,
+  {"output", 'o', RUN | VORONOI | MESH | MINIMIZE, LIST, AT(output), "FILE", 0, 0,
    "write FILE, in the format of its extension; repeats; - is stdout"},
-  {"format", 0, RUN | VORONOI | MESH, TEXT, AT(format), "EXT", 0, 0,
+  {"format", 0, RUN | VORONOI | MESH | MINIMIZE, TEXT, AT(format), "EXT", 0, 0,
    "extension that stands for the output -"},
   {"picture", 0, RUN, TEXT, AT(picture), "FILE", 0, 0, "draw density, cells, edges and sites as PNG"},
   {"layers", 0, RUN | MESH, TEXT, AT(layers), "LIST", 0, 0,
@@ -57,7 +61,9 @@ static const option_row rows[] = {
    "longer side of a picture; 0: chosen from the spacing of the sites"},
   {"density-out", 0, RUN, TEXT, AT(density_out), "FILE", 0, 0,
    "write the density that was used as NPY, float32, height x width"},
-  {"report", 0, RUN | VORONOI | MESH, TEXT, AT(report), "FILE", 0, 0, "write a JSON report; - is stdout"},
+  {"report", 0, RUN_ALONE | VORONOI | MESH | MINIMIZE, TEXT, AT(report), "FILE", 0, 0,
+   "write a JSON report; - is stdout"},
+  {"run-report", 0, BATCH, TEXT, AT(report), "FILE", 0, 0, "write a JSON report of each run"},
   {"svg", 0, RUN | MESH, CHOICE, AT(svg), SVG_KINDS, 0, 0, "what an SVG output shows"},
   {"dots", 0, RUN, CHOICE, AT(dots), "equal|mass", 0, 0,
    "stipples of one size, or of an area that follows the cell's mass"},
@@ -70,15 +76,20 @@ static const option_row rows[] = {
   {"energy", 0, RUN, CHOICE, AT(energy), "exact|pixel", 0, 0,
    "objective: integrals over polygonal cells, or sums over pixels"},
   {"voronoi", 0, RUN, CHOICE, AT(voronoi), VORONOI_METHODS, 0, 0, "diagram of the pixel energy"},
-  {"iterations", 0, RUN, INTEGER, AT(iterations), "N", 0, 1e15, "most iterations; 0 keeps the start"},
-  {"tolerance", 0, RUN, REAL, AT(tolerance), "T", 0, 1,
+  {"iterations", 0, RUN | MINIMIZE | BENCH, INTEGER, AT(iterations), "N", 0, 1e15, "most iterations; 0 keeps the start"},
+  {"tolerance", 0, RUN | MINIMIZE, REAL, AT(tolerance), "T", 0, 1,
    "stop at this mean relative decrease over 10 iterations; 0: never"},
   {"gradient-tolerance", 0, RUN, REAL, AT(gradient_tolerance), "PIXELS", 0, HUGE_VAL,
    "stop when every site is this near its centroid; 0: never"},
-  {"time-limit", 0, RUN, REAL, AT(time_limit), "SECONDS", 0, HUGE_VAL,
+  {"time-limit", 0, RUN | MINIMIZE | BENCH, REAL, AT(time_limit), "SECONDS", 0, HUGE_VAL,
    "stop optimising after this time; 0: never"},
   {"seed", 0, RUN, INTEGER, AT(seed), "N", 0, SEED_MAX, "of the random start; same seed, same files"},
   {"start", 0, RUN, CHOICE, AT(start), "random|stratified", 0, 0, "how the first sites are sampled"},
+  {"effort", 0, RUN, CHOICE, AT(effort), "low|normal|high", 0, 0,
+   "descent alone; from coarse to fine; then also moves of sites from where\n"
+   "they are too many to where they are too few, which takes several times as long"},
+  {"reseed", 0, RUN, FLAG, AT(reseed), NULL, 0, 0,
+   "sites whose cells have no mass move to where they are needed"},
   {"init", 0, RUN, TEXT, AT(init), "FILE", 0, 0, "start from the points of FILE (csv, npy, xyz)"},
   {"fixed", 0, RUN, TEXT, AT(fixed), "FILE", 0, 0,
    "sites that do not move; they come first and count among the N"},
@@ -95,11 +106,51 @@ static const option_row rows[] = {
    "of the domain; 0: from the points"},
   {"height", 0, VORONOI | MESH | STATS, INTEGER, AT(height), "H", 0, CVTM_MAX_SIDE,
    "of the domain; 0: from the points"},
+  {"nx", 0, MINIMIZE, INTEGER, AT(minimize.nx), "N", 1, 1e15, "interior nodes across [200; gl2: 100]"},
+  {"ny", 0, MINIMIZE, INTEGER, AT(minimize.ny), "N", 1, 1e15, "interior nodes up [200; gl2: 100]"},
+  {"n", 0, MINIMIZE, INTEGER, AT(minimize.n), "N", 1, 1e15, "variables of gl1 [40000]"},
+  {"atoms", 0, MINIMIZE, INTEGER, AT(minimize.atoms), "N", 1, 1e15, "atoms of lj [20000]"},
+  {"dim", 0, MINIMIZE, INTEGER, AT(minimize.dimension), "D", 2, 3, "dimension of lj"},
+  {"param", 0, MINIMIZE, LIST, AT(minimize.parameters), "NAME=VALUE", 0, 0,
+   "ept: c; pjb: e, b; odc, ssc: lambda; gl1: T; gl2: vortices, kappa; repeats"},
+  {"bounds", 0, MINIMIZE, CHOICE, AT(minimize.bounds), "natural|box|none", 0, 0,
+   "those of the problem, [-1, 1] for every variable, or none"},
+  {"memory", 'm', MINIMIZE, INTEGER, AT(minimize.memory), "M", 1, CVTM_LBFGSB_MAX_HISTORY,
+   "pairs of steps and gradient changes that are kept"},
+  {"precision", 0, MINIMIZE, CHOICE, AT(minimize.precision), "double|single", 0, 0,
+   "of these pairs"},
+  {"cauchy", 0, MINIMIZE, CHOICE, AT(minimize.cauchy), "approximate|exact", 0, 0,
+   "generalized Cauchy point"},
+  {"evaluations", 0, MINIMIZE, INTEGER, AT(minimize.evaluations), "N", 0, 1e15,
+   "most evaluations; 0: any number"},
+  {"gradient-tolerance", 0, MINIMIZE, REAL, AT(gradient_tolerance), "G", 0, HUGE_VAL,
+   "stop when no component of the projected gradient is larger; 0: when\n"
+   "neither it nor the objective gets smaller"},
+  {"history", 0, MINIMIZE, FLAG, AT(minimize.history), NULL, 0, 0,
+   "put every iteration into the report"},
+  {"size-limit", 0, BENCH, INTEGER, AT(size_limit), "N", 0, 1e15,
+   "leave out larger sizes, or shrink the problems to this; 0: no limit"},
+
   {"check", 0, VORONOI, FLAG, AT(check), NULL, 0, 0, "compare with the exact diagram"},
   {"json", 0, STATS | INFO, FLAG, AT(json), NULL, 0, 0, "print JSON"},
 
-  {"device", 0, RUN | VORONOI | STATS, TEXT, AT(device), "NAME", 0, 0, "cpu, cuda, cuda:N or auto"},
-  {"threads", 0, RUN | VORONOI | STATS, INTEGER, AT(threads), "N", 0, 4096,
+  {"jobs", 'j', BATCH, INTEGER, AT(batch.jobs), "N", 0, 256,
+   "runs at a time on each device; 0: chosen for it"},
+  {"resume", 0, BATCH, FLAG, AT(batch.resume), NULL, 0, 0, "do only what the journal lacks"},
+  {"fail-fast", 0, BATCH, FLAG, AT(batch.fail_fast), NULL, 0, 0, "start no further run after a failure"},
+  {"journal", 0, BATCH, TEXT, AT(batch.journal), "FILE", 0, 0,
+   "what was done; default: the list's name with .journal, or\n"
+   "cvtmesh-batch.journal"},
+  {"shard", 0, BATCH, TEXT, AT(batch.shard), "I/N", 0, 0,
+   "every Nth job from number I, I = 0 to N - 1; slurm: this task of an array"},
+  {"report", 0, BATCH, TEXT, AT(batch.report), "FILE", 0, 0,
+   "write a JSON report of the batch; - is stdout"},
+
+  {"device", 0, RUN_ALONE | VORONOI | STATS | MINIMIZE | BENCH, TEXT, AT(device), "NAME", 0, 0,
+   "cpu, cuda, cuda:N or auto"},
+  {"device", 0, BATCH, TEXT, AT(device), "NAMES", 0, 0,
+   "auto, cpu, cuda, cuda:N, several of them split by commas, or all"},
+  {"threads", 0, RUN | VORONOI | STATS | MINIMIZE | BENCH, INTEGER, AT(threads), "N", 0, 4096,
    "CPU threads; 0: as many as there are cores"},
   {"config", 0, EVERY, TEXT, AT(config), "FILE", 0, 0,
    "read options from FILE: lines `name = value`; the command line wins"},
@@ -111,6 +162,7 @@ static const option_row rows[] = {
 /* clang-format on */
 
 enum { ROW_COUNT = sizeof rows / sizeof rows[0], FIRST_CODE = 256 };
+enum { GIVEN = 1, INHERITED = 2 }; /* cli_options.given */
 _Static_assert((int)ROW_COUNT <= (int)CLI_OPTIONS_MAX, "cli_options.given is too small");
 
 static const struct {
@@ -147,6 +199,18 @@ static int known_elsewhere(const char *name) {
   return 0;
 }
 
+/* The optimiser runs until nothing gets smaller. */
+static void set_minimize_defaults(cli_options *options) {
+  cvtm_lbfgsb_options lbfgsb;
+  cvtm_lbfgsb_defaults(&lbfgsb);
+  options->iterations = 20000;
+  options->tolerance = lbfgsb.decrease_tolerance;
+  options->gradient_tolerance = lbfgsb.gradient_tolerance;
+  options->minimize.memory = lbfgsb.history;
+  options->minimize.cauchy = (int)lbfgsb.cauchy;
+  options->minimize.dimension = 2;
+}
+
 static void set_defaults(cli_command command, cli_options *options) {
   memset(options, 0, sizeof *options);
   cvtm_cvt_options cvt;
@@ -154,12 +218,15 @@ static void set_defaults(cli_command command, cli_options *options) {
   cvtm_density_options density;
   cvtm_density_defaults(&density);
   options->command = command;
-  options->format = command == CLI_RUN ? "csv" : command == CLI_MESH ? "obj" : "npy";
+  options->format = command == CLI_RUN || command == CLI_BATCH ? "csv"
+                    : command == CLI_MESH                      ? "obj"
+                                                               : "npy";
   options->svg = command == CLI_MESH ? CVTM_SVG_MESH : CVTM_SVG_STIPPLES;
   options->method = (int)cvt.method;
   options->energy = (int)cvt.energy;
   options->voronoi = (int)CVTM_VORONOI_EXACT;
-  options->start = (int)CVTM_CVT_START_STRATIFIED;
+  options->start = (int)cvt.start;
+  options->effort = (int)cvt.effort;
   options->iterations = cvt.max_iterations;
   options->tolerance = cvt.tolerance;
   options->gradient_tolerance = cvt.gradient_tolerance;
@@ -169,6 +236,7 @@ static void set_defaults(cli_command command, cli_options *options) {
   options->gamma = density.gamma;
   options->floor = density.floor;
   options->device = "auto";
+  if (command == CLI_MINIMIZE || command == CLI_BENCH) set_minimize_defaults(options);
 }
 
 /* Copies value number `index` of a list split by | into text; 0 if there is none. */
@@ -240,7 +308,8 @@ static cvtm_status set_option(cli_options *options, int index, const char *value
                               cvtm_error *error) {
   const option_row *row = &rows[index];
   void *field = (char *)options + row->offset;
-  options->given[index] = 1;
+  if (row->type == LIST && options->given[index] == INHERITED) ((cli_list *)field)->count = 0;
+  options->given[index] = GIVEN;
   switch (row->type) {
     case FLAG:
       return parse_flag(row, value, (int *)field, error);
@@ -475,6 +544,66 @@ void cli_options_free(cli_options *options) {
   options->config_text = NULL;
 }
 
+/* The row of this subcommand that sets the same field, or -1. */
+static int find_field(cli_command command, size_t offset) {
+  for (int row = 0; row < ROW_COUNT; ++row)
+    if (row_applies(row, command) && rows[row].offset == offset) return row;
+  return -1;
+}
+
+static cvtm_status inherit_field(const option_row *row, const cli_options *from, cli_text_map map,
+                                 void *context, cli_options *options, cvtm_error *error) {
+  const void *source = (const char *)from + row->offset;
+  void *field = (char *)options + row->offset;
+  switch (row->type) {
+    case FLAG:
+    case CHOICE:
+      *(int *)field = *(const int *)source;
+      return CVTM_OK;
+    case INTEGER:
+      *(int64_t *)field = *(const int64_t *)source;
+      return CVTM_OK;
+    case REAL:
+      *(double *)field = *(const double *)source;
+      return CVTM_OK;
+    case TEXT:
+      return map(context, *(const char *const *)source, field, error);
+    case LIST:
+      break;
+  }
+  const cli_list *list = source;
+  cli_list *mapped = field;
+  cvtm_status status = CVTM_OK;
+  for (mapped->count = 0; mapped->count < list->count && status == CVTM_OK; ++mapped->count)
+    status = map(context, list->item[mapped->count], &mapped->item[mapped->count], error);
+  return status;
+}
+
+cvtm_status cli_options_inherit(cli_command command, const cli_options *from, cli_text_map map,
+                                void *context, cli_options *options, cvtm_error *error) {
+  set_defaults(command, options);
+  cvtm_status status = CVTM_OK;
+  for (int row = 0; row < ROW_COUNT && status == CVTM_OK; ++row) {
+    if (!from->given[row] || rows[row].commands == EVERY) continue;
+    const int own = find_field(command, rows[row].offset);
+    if (own < 0) continue;
+    options->given[own] = INHERITED;
+    status = inherit_field(&rows[row], from, map, context, options, error);
+  }
+  return status;
+}
+
+cvtm_status cli_options_set(cli_options *options, const char *name, const char *value,
+                            cvtm_error *error) {
+  char key[64];
+  snprintf(key, sizeof key, "%s", name);
+  for (char *c = key; *c != '\0'; ++c)
+    if (*c == '_') *c = '-';
+  const int row = strlen(name) < sizeof key ? find_row(options->command, key) : -1;
+  if (row < 0) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "unknown option '%s'", name);
+  return set_option(options, row, value, error);
+}
+
 int cli_option_given(const cli_options *options, const char *name) {
   int row = find_row(options->command, name);
   return row >= 0 && options->given[row];
@@ -535,13 +664,22 @@ void cli_print_help(FILE *stream, cli_command command) {
     fputc('\n', stream);
   }
   fputs("\nA flag is taken back by --no-NAME.", stream);
-  if (command == CLI_RUN || command == CLI_MESH)
+  if (command == CLI_BATCH)
+    fputs(
+        "\n\nJOBS is a list, .jsonl (one object of run's options in a line) or .csv (a header "
+        "that\n"
+        "names them), with `input` for the image; - reads JSON lines from stdin. Otherwise it is\n"
+        "a glob of images, and file names among the options may hold {stem}, {name}, {ext},\n"
+        "{dir} and {index}: cvtmesh batch 'in/*.png' -n 5000 -o 'out/{stem}.msh'",
+        stream);
+  if (command == CLI_RUN || command == CLI_BATCH || command == CLI_MESH)
     fputs(
         "\n\nOutputs: meshes obj off ply stl vtk vtu msh (y up); points csv npy xyz (pixels, y "
         "down);\n"
         "svg (see --svg); png (a picture, see --layers).",
         stream);
-  if (command == CLI_RUN) fprintf(stream, "\nInputs: %s.", cvtm_image_formats());
+  if (command == CLI_RUN || command == CLI_BATCH)
+    fprintf(stream, "\nInputs: %s.", cvtm_image_formats());
   if (command == CLI_VORONOI)
     fputs("\n\nOutputs: npy (int32, height x width), png and ppm (a colour for each site).",
           stream);

@@ -9,14 +9,20 @@
 #include <stdio.h>
 
 /* code, function, name, operand, further usage, summary */
-#define CLI_COMMAND_LIST(X)                                                       \
-  X(CLI_RUN, cli_run, "run", "IMAGE", " -n POINTS -o OUT [-o OUT2 ...]",          \
-    "turn a density image into a CVT: points, cells, mesh, picture")              \
-  X(CLI_VORONOI, cli_voronoi, "voronoi", "POINTS", " -o LABELS",                  \
-    "compute a discrete Voronoi diagram")                                         \
-  X(CLI_MESH, cli_mesh, "mesh", "POINTS", " -o MESH [-o MESH2 ...]",              \
-    "Delaunay triangulation of points")                                           \
-  X(CLI_STATS, cli_stats, "stats", "FILE", "", "quality of a mesh or point file") \
+#define CLI_COMMAND_LIST(X)                                                           \
+  X(CLI_RUN, cli_run, "run", "IMAGE", " -n POINTS -o OUT [-o OUT2 ...]",              \
+    "turn a density image into a CVT: points, cells, mesh, picture")                  \
+  X(CLI_BATCH, cli_batch, "batch", "JOBS", " [the options of run]",                   \
+    "many runs in one process, resumable")                                            \
+  X(CLI_VORONOI, cli_voronoi, "voronoi", "POINTS", " -o LABELS",                      \
+    "compute a discrete Voronoi diagram")                                             \
+  X(CLI_MESH, cli_mesh, "mesh", "POINTS", " -o MESH [-o MESH2 ...]",                  \
+    "Delaunay triangulation of points")                                               \
+  X(CLI_STATS, cli_stats, "stats", "FILE", "", "quality of a mesh or point file")     \
+  X(CLI_MINIMIZE, cli_minimize, "minimize", "PROBLEM", " [-o X.npy] [--report FILE]", \
+    "the optimiser on a problem of MINPACK-2: ept pjb msa odc gl1 lj ssc gl2")        \
+  X(CLI_BENCH, cli_bench, "bench", "NAME", "",                                        \
+    "a table of the reference paper beside this machine's figures")                   \
   X(CLI_INFO, cli_info, "info", "", "", "what this build can do, and the devices it sees")
 
 typedef enum cli_command {
@@ -46,7 +52,7 @@ typedef struct cli_options {
   int64_t picture_size;
   int svg, dots, unit, ascii;
 
-  int method, energy, voronoi, start, periodic;
+  int method, energy, voronoi, start, periodic, effort, reseed;
   int64_t iterations, seed;
   double tolerance, gradient_tolerance, time_limit;
   const char *init, *fixed;
@@ -58,11 +64,25 @@ typedef struct cli_options {
   int64_t width, height; /* 0: not given */
   int check, json;
 
+  struct {
+    int64_t nx, ny, n, atoms, dimension; /* 0: the problem's own */
+    cli_list parameters;
+    int bounds, cauchy, precision, history;
+    int64_t memory, evaluations;
+  } minimize;
+  int64_t size_limit; /* of bench; 0: none */
+
+  struct {
+    int64_t jobs; /* runs at a time on each device; 0: chosen */
+    int resume, fail_fast;
+    const char *journal, *shard, *report;
+  } batch;
+
   const char *device, *config;
   int64_t threads;
   int quiet, verbose, help, version;
 
-  unsigned char given[CLI_OPTIONS_MAX]; /* by row of the table: set by the user */
+  unsigned char given[CLI_OPTIONS_MAX]; /* by row of the table: set by the user; 2: inherited */
   char *config_text;
 } cli_options;
 
@@ -78,6 +98,18 @@ typedef enum cli_parsed {
 cli_parsed cli_options_parse(cli_command command, int argc, char **argv, cli_options *options,
                              int *exit_code);
 void cli_options_free(cli_options *options);
+
+/* Maps a text of one command's options to that of another's. */
+typedef cvtm_status (*cli_text_map)(void *context, const char *text, const char **mapped,
+                                    cvtm_error *error);
+/* The defaults of `command`, and what the user gave to `from` of it, texts mapped. The
+ * strings must outlive the options, which own nothing. */
+cvtm_status cli_options_inherit(cli_command command, const cli_options *from, cli_text_map map,
+                                void *context, cli_options *options, cvtm_error *error);
+/* One option by its name, with _ or - between words; flags take true or false. The first
+ * value of a list replaces what was inherited, further ones are added. */
+cvtm_status cli_options_set(cli_options *options, const char *name, const char *value,
+                            cvtm_error *error);
 
 /* Nonzero if the user gave the option on the command line or in a config file. */
 int cli_option_given(const cli_options *options, const char *name);

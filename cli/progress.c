@@ -28,10 +28,12 @@ void cli_catch_signals(void) {
 
 int cli_interrupted(void) { return stop_requested != 0; }
 
-void cli_progress_start(cli_progress *progress, const cli_options *options, double bound) {
+void cli_progress_start(cli_progress *progress, const cli_options *options, int64_t sites,
+                        double bound) {
   memset(progress, 0, sizeof *progress);
   progress->verbose = options->verbose && !options->quiet;
   progress->line = !options->quiet && !options->verbose && isatty(STDERR_FILENO);
+  progress->sites = sites;
   progress->bound = bound;
   progress->max_iterations = options->iterations;
   progress->max_seconds = options->time_limit;
@@ -81,6 +83,7 @@ static void draw(cli_progress *progress, const cvtm_cvt_record *record, double n
 
 int cli_progress_monitor(void *context, const cvtm_cvt_record *record) {
   cli_progress *progress = context;
+  if (record->sites != progress->sites) return cli_interrupted();
   int remembered = remember(progress, record);
   if (progress->verbose)
     fprintf(stderr, "iteration %lld  ratio %.9f  gradient %.3e px  step %.3g\n",

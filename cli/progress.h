@@ -8,6 +8,7 @@
 typedef struct cli_progress {
   int line;    /* nonzero: one line on stderr, rewritten */
   int verbose; /* nonzero: a line for every iteration */
+  int64_t sites;
   double bound;
   int64_t max_iterations; /* 0: none */
   double max_seconds;     /* 0: none */
@@ -17,8 +18,10 @@ typedef struct cli_progress {
   int64_t count, capacity;
 } cli_progress;
 
-/* bound: energies are shown as ratios to it. The line needs a terminal on stderr. */
-void cli_progress_start(cli_progress *progress, const cli_options *options, double bound);
+/* sites: records of coarser levels are left out. bound: energies are shown as ratios to it.
+ * The line needs a terminal on stderr. */
+void cli_progress_start(cli_progress *progress, const cli_options *options, int64_t sites,
+                        double bound);
 /* A cvtm_cvt_monitor; context is the cli_progress. Asks to stop after a signal. */
 int cli_progress_monitor(void *context, const cvtm_cvt_record *record);
 /* Takes the line off the terminal; the history stays. */

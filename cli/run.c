@@ -41,7 +41,7 @@ struct cli_run_job {
   cvtm_domain domain;
   float *density;
   double *sites;
-  int64_t count, fixed;
+  int64_t count, fixed, given; /* given: fixed sites and those of --init */
   double bound;
   cvtm_cvt *cvt;
   cvtm_cvt_result result;
@@ -75,7 +75,7 @@ int cli_run_check(const cli_options *options) {
 }
 
 /* Fixed sites first, then those of --init, else room for samples. */
-static int place_given_sites(run *r, double **samples, int64_t *sample_count) {
+static int place_given_sites(run *r) {
   cli_options *options = &r->options;
   cvtm_error error = {CVTM_OK, ""};
   double *fixed = NULL, *init = NULL;
@@ -108,8 +108,7 @@ static int place_given_sites(run *r, double **samples, int64_t *sample_count) {
       const size_t pair = 2 * sizeof *r->sites;
       if (r->fixed > 0) memcpy(r->sites, fixed, (size_t)r->fixed * pair);
       if (init_count > 0) memcpy(r->sites + 2 * r->fixed, init, (size_t)init_count * pair);
-      *samples = r->sites + 2 * (r->fixed + init_count);
-      *sample_count = r->count - r->fixed - init_count;
+      r->given = r->fixed + init_count;
     }
   }
   free(fixed);
@@ -125,18 +124,6 @@ static int read_density(run *r) {
   return CLI_EXIT_OK;
 }
 
-static int place_sites(run *r) {
-  double *samples = NULL;
-  int64_t sample_count = 0;
-  int code = place_given_sites(r, &samples, &sample_count);
-  if (code != CLI_EXIT_OK || sample_count == 0) return code;
-  cvtm_error error = {CVTM_OK, ""};
-  cvtm_status status =
-      cvtm_cvt_sample(r->domain, r->density, sample_count, (uint64_t)r->options.seed,
-                      (cvtm_cvt_start)r->options.start, samples, &error);
-  return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WORKING, status, &error);
-}
-
 /* Energy of the sites as they are, with masses and centroids. */
 static cvtm_status evaluate(run *r, cvtm_cvt_energy energy, cvtm_voronoi_method voronoi,
                             double *value) {
@@ -146,9 +133,13 @@ static cvtm_status evaluate(run *r, cvtm_cvt_energy energy, cvtm_voronoi_method 
 
 /* For --iterations 0 and when every site is fixed: the start is the result. */
 static cvtm_status keep_start(run *r) {
-  cvtm_cvt_record record = {0, 0, 0, 0};
-  cvtm_status status = evaluate(r, (cvtm_cvt_energy)r->options.energy,
-                                (cvtm_voronoi_method)r->options.voronoi, &record.energy);
+  cvtm_cvt_record record = {r->count, 0, 0, 0, 0};
+  cvtm_status status = cvtm_cvt_sample(r->domain, r->density, r->count - r->given,
+                                       (uint64_t)r->options.seed, (cvtm_cvt_start)r->options.start,
+                                       r->sites + 2 * r->given, cvtm_device_error(r->device));
+  if (status != CVTM_OK) return status;
+  status = evaluate(r, (cvtm_cvt_energy)r->options.energy, (cvtm_voronoi_method)r->options.voronoi,
+                    &record.energy);
   if (status != CVTM_OK) return status;
   for (int64_t i = r->fixed; i < r->count; ++i) {
     double dx = fabs(r->centroid[2 * i] - r->sites[2 * i]);
@@ -178,9 +169,13 @@ static cvtm_status optimize(run *r) {
   how.gradient_tolerance = r->options.gradient_tolerance;
   how.max_seconds = r->options.time_limit;
   how.fixed = r->fixed;
+  how.effort = (cvtm_cvt_effort)r->options.effort;
+  how.start = (cvtm_cvt_start)r->options.start;
+  how.seed = (uint64_t)r->options.seed;
+  how.reseed = r->options.reseed;
   how.monitor = cli_progress_monitor;
   how.monitor_context = &r->progress;
-  return cvtm_cvt_optimize(r->cvt, &how, r->sites, r->count, &r->result);
+  return cvtm_cvt_solve(r->cvt, r->density, &how, r->given, r->sites, r->count, &r->result);
 }
 
 static cvtm_status solve(run *r) {
@@ -192,7 +187,7 @@ static cvtm_status solve(run *r) {
   cvtm_status status = cvtm_cvt_create(r->device, r->domain, r->density, r->count, &r->cvt);
   if (status != CVTM_OK) return status;
   r->bound = cvtm_cvt_energy_bound(r->domain, r->density, r->count);
-  cli_progress_start(&r->progress, &r->options, r->bound);
+  cli_progress_start(&r->progress, &r->options, r->count, r->bound);
   const int hold = r->options.iterations == 0 || r->fixed == r->count;
   status = hold ? keep_start(r) : optimize(r);
   cli_progress_finish(&r->progress);
@@ -252,6 +247,10 @@ static cJSON *make_report(const run *r) {
   cli_json_integer(report, "fixed_sites", r->fixed);
   cli_json_integer(report, "iterations", r->result.iterations);
   cli_json_integer(report, "evaluations", r->result.evaluations);
+  cli_json_integer(report, "levels", r->result.levels);
+  cli_json_integer(report, "coarse_iterations", r->result.coarse_iterations);
+  cli_json_integer(report, "search_rounds", r->result.rounds);
+  cli_json_integer(report, "transferred_sites", r->result.transfers);
   cli_json_text(report, "stop_reason", r->stop_reason);
   cli_json_real(report, "energy", r->energy);
   cli_json_real(report, "energy_bound", r->bound);
@@ -363,7 +362,7 @@ int cli_run_read(cli_run_job *r) {
   int code = read_density(r);
   if (code != CLI_EXIT_OK) return code;
   end_phase(r, PHASE_READ);
-  code = place_sites(r);
+  code = place_given_sites(r);
   if (code != CLI_EXIT_OK) return code;
   r->options.points = r->count;
   end_phase(r, PHASE_SAMPLE);

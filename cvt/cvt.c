@@ -310,7 +310,10 @@ void cvtm_cvt_defaults(cvtm_cvt_options *options) {
                                 .max_iterations = 300,
                                 .tolerance = 1e-7,
                                 .history = 8,
-                                .lloyd_steps = 5};
+                                .lloyd_steps = 5,
+                                .effort = CVTM_CVT_EFFORT_NORMAL,
+                                .start = CVTM_CVT_START_STRATIFIED,
+                                .seed = 1};
 }
 
 typedef struct run {
@@ -385,7 +388,8 @@ static cvtm_status run_lloyd(run *r, int64_t steps) {
       status = cvtm_device_copy(cvt->device, cvt->best, cvt->sites, bytes);
       if (status != CVTM_OK) return status;
     }
-    const cvtm_cvt_record record = {r->iterations, value[0], value[1], r->iterations > 0 ? 1 : 0};
+    const cvtm_cvt_record record = {r->e.count, r->iterations, value[0], value[1],
+                                    r->iterations > 0 ? 1 : 0};
     report(r, &record);
     decide_lloyd_stop(r, value[0]);
     if (r->stop != CVTM_STOP_NONE || r->iterations == steps) return CVTM_OK;
@@ -407,7 +411,7 @@ static cvtm_status objective(void *context, const double *x, double *f, double *
 static int watch(void *context, const cvtm_lbfgsb_progress *progress) {
   run *r = context;
   if (progress->iteration == 0) return 0; /* Lloyd's last state, recorded already */
-  const cvtm_cvt_record record = {r->iterations + progress->iteration, progress->f,
+  const cvtm_cvt_record record = {r->e.count, r->iterations + progress->iteration, progress->f,
                                   progress->measure, progress->step};
   report(r, &record);
   return r->stop != CVTM_STOP_NONE;

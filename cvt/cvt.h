@@ -53,6 +53,7 @@ cvtm_status cvtm_cvt_sample(cvtm_domain domain, const float *density, int64_t co
                             cvtm_cvt_start start, double *sites, cvtm_error *error);
 
 typedef struct cvtm_cvt_record {
+  int64_t sites; /* of the level: fewer than asked for while a coarse start is made */
   int64_t iteration;
   double energy;        /* of the objective */
   double gradient_norm; /* max_i |dF/dx_i| / (2 m_i): largest distance to a centroid, pixels */
@@ -61,6 +62,15 @@ typedef struct cvtm_cvt_record {
 
 /* Called on the host in order of iterations; nonzero asks to stop. */
 typedef int (*cvtm_cvt_monitor)(void *context, const cvtm_cvt_record *record);
+
+/* low: descent from sampled sites. normal: coarse to fine, then descent. high: coarse to
+ * fine with longer descents and more levels, then rounds in which sites move from places with too
+ * many to places with too few, kept where they lower the energy. */
+typedef enum cvtm_cvt_effort {
+  CVTM_CVT_EFFORT_LOW,
+  CVTM_CVT_EFFORT_NORMAL,
+  CVTM_CVT_EFFORT_HIGH
+} cvtm_cvt_effort;
 
 /* For monitors: the sites, 2 * count doubles in device memory, of the record's iteration or of
  * a later one where the optimiser runs ahead (CUDA). On a torus they may lie outside the domain. */
@@ -78,6 +88,10 @@ typedef struct cvtm_cvt_options {
   int history;               /* m; 8 */
   int lloyd_steps;           /* before L-BFGS-B; 5 */
   int64_t fixed;             /* the first `fixed` sites do not move; 0 */
+  cvtm_cvt_effort effort;    /* normal; of cvtm_cvt_solve, as are the next three */
+  cvtm_cvt_start start;      /* stratified */
+  uint64_t seed;             /* 1 */
+  int reseed;                /* move sites without mass to the richest cells; 0 */
   cvtm_cvt_monitor monitor;
   void *monitor_context;
 } cvtm_cvt_options;
@@ -87,9 +101,12 @@ void cvtm_cvt_defaults(cvtm_cvt_options *options);
 typedef struct cvtm_cvt_result {
   cvtm_stop stop;
   int64_t iterations, evaluations;
-  double objective;     /* the minimised energy at the final sites */
-  double gradient_norm; /* there */
-  int64_t empty_cells;  /* cells of zero mass at the end */
+  double objective;          /* the minimised energy at the final sites */
+  double gradient_norm;      /* there */
+  int64_t empty_cells;       /* cells of zero mass at the end */
+  int64_t levels;            /* coarser tessellations that the start went through */
+  int64_t coarse_iterations; /* on them, not counted in `iterations` */
+  int64_t rounds, transfers; /* of the high effort: rounds kept, sites that moved in them */
   double seconds_evaluation, seconds_optimizer, seconds;
 } cvtm_cvt_result;
 
@@ -97,6 +114,14 @@ typedef struct cvtm_cvt_result {
  * energy. On return they are the best found, whatever the stop, inside the domain. */
 cvtm_status cvtm_cvt_optimize(cvtm_cvt *cvt, const cvtm_cvt_options *options, double *sites,
                               int64_t count, cvtm_cvt_result *result);
+
+/* The whole way from a density to a tessellation: sites (host, 2 * count) holds `given` sites
+ * (the fixed ones first), the others are placed: by samples if some are given or the effort is
+ * low, else coarse to fine. Then cvtm_cvt_optimize, and the rounds of the high effort.
+ * density: the one of the plan, on the host. max_iterations bounds each descent on the full set;
+ * max_seconds everything. */
+cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const float *density, const cvtm_cvt_options *options,
+                           int64_t given, double *sites, int64_t count, cvtm_cvt_result *result);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,18 @@
+/* Inside cvt only: starts that come from coarser tessellations. */
+#ifndef CVTMESH_CVT_MULTILEVEL_H
+#define CVTMESH_CVT_MULTILEVEL_H
+
+#include "cvt/cvt.h"
+
+/* The coarsest level of a start has at least this many sites. */
+enum { CVTM_CVT_COARSEST = 64 };
+
+/* Sites of a tessellation of about count / 4 sites that refine to `count`. */
+int64_t cvtm_cvt_coarse_count(cvtm_domain domain, const float *density, int64_t count);
+
+/* fine (2 * count): the sites of a tessellation and the middles between its neighbours;
+ * some middles are left out, or some sites added, where that is not `count`. */
+cvtm_status cvtm_cvt_refine(cvtm_domain domain, const double *coarse, int64_t coarse_count,
+                            double *fine, int64_t count, cvtm_error *error);
+
+#endif
