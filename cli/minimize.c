@@ -1,0 +1,351 @@
+/* cvtmesh minimize: L-BFGS-B on a problem of MINPACK-2. */
+#include "base/file.h"
+#include "base/npy.h"
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "cli/report.h"
+#include "lbfgsb/minpack2.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum bounds { BOUNDS_NATURAL, BOUNDS_BOX, BOUNDS_NONE } bounds;
+
+typedef struct history {
+  cvtm_lbfgsb_progress *records;
+  int64_t count, capacity;
+  double start_objective;
+  int keep, verbose;
+} history;
+
+typedef struct solution {
+  cli_options options; /* become the values that were in effect */
+  cvtm_minpack2_kind kind;
+  cvtm_minpack2_options sizes;
+  cvtm_device *device;
+  cvtm_minpack2 *problem;
+  cvtm_lbfgsb *solver;
+  int64_t n;
+  void *x; /* device memory */
+  cvtm_lbfgsb_result result;
+  history history;
+  double setup, solve, write; /* seconds */
+} solution;
+
+/* Remembers an iteration; a history that no longer fits into memory stops the run. */
+static int watch(void *context, const cvtm_lbfgsb_progress *progress) {
+  history *h = context;
+  if (progress->iteration == 0) h->start_objective = progress->f;
+  if (h->verbose)
+    fprintf(stderr, "iteration %lld  f %.15g  projected gradient %.3e  step %.3g  active %lld\n",
+            (long long)progress->iteration, progress->f, progress->projected_gradient,
+            progress->step, (long long)progress->active);
+  if (h->keep && h->count == h->capacity) {
+    const int64_t capacity = h->capacity > 0 ? 2 * h->capacity : 256;
+    cvtm_lbfgsb_progress *grown = realloc(h->records, (size_t)capacity * sizeof *grown);
+    if (grown == NULL) return 1;
+    h->records = grown;
+    h->capacity = capacity;
+  }
+  if (h->keep) h->records[h->count++] = *progress;
+  return cli_interrupted();
+}
+
+static int unknown_problem(const char *name) {
+  char names[128] = "";
+  size_t length = 0;
+  for (int kind = 0; kind < (int)CVTM_MINPACK2_COUNT; ++kind)
+    length += (size_t)snprintf(names + length, sizeof names - length, " %s",
+                               cvtm_minpack2_name((cvtm_minpack2_kind)kind));
+  return cli_usage_error(CLI_MINIMIZE, "there is no problem '%s', but%s", name, names);
+}
+
+/* `name=value` for a parameter of the problem. */
+static int set_parameter(solution *s, const char *text) {
+  const char *equals = strchr(text, '=');
+  const size_t length = equals != NULL ? (size_t)(equals - text) : 0;
+  if (equals == NULL)
+    return cli_usage_error(CLI_MINIMIZE, "--param: '%s' is not of the form name=value", text);
+  int k = 0;
+  const char *name = NULL;
+  while ((name = cvtm_minpack2_parameter_name(s->kind, k)) != NULL &&
+         (strlen(name) != length || strncmp(name, text, length) != 0))
+    ++k;
+  if (name == NULL)
+    return cli_usage_error(CLI_MINIMIZE, "--param: %s has no parameter '%.*s'",
+                           cvtm_minpack2_name(s->kind), (int)length, text);
+  char *end;
+  s->sizes.parameter[k] = strtod(equals + 1, &end);
+  if (end == equals + 1 || *end != '\0')
+    return cli_usage_error(CLI_MINIMIZE, "--param: '%s' is not a number", equals + 1);
+  return CLI_EXIT_OK;
+}
+
+/* Sizes that were not given keep the problem's defaults; those of other problems are refused. */
+static int set_sizes(solution *s) {
+  cli_options *o = &s->options;
+  const int ring = s->kind == CVTM_MINPACK2_GL1, atoms = s->kind == CVTM_MINPACK2_LJ;
+  const struct {
+    const char *name;
+    int64_t *given, *size;
+    int belongs;
+  } rows[] = {
+      {"nx", &o->minimize.nx, &s->sizes.nx, !ring && !atoms},
+      {"ny", &o->minimize.ny, &s->sizes.ny, !ring && !atoms},
+      {"n", &o->minimize.n, &s->sizes.variables, ring},
+      {"atoms", &o->minimize.atoms, &s->sizes.atoms, atoms},
+  };
+  for (size_t k = 0; k < sizeof rows / sizeof rows[0]; ++k) {
+    if (*rows[k].given != 0 && !rows[k].belongs)
+      return cli_usage_error(CLI_MINIMIZE, "--%s: %s has no such size", rows[k].name,
+                             cvtm_minpack2_name(s->kind));
+    if (*rows[k].given != 0) *rows[k].size = *rows[k].given;
+    if (rows[k].belongs) *rows[k].given = *rows[k].size;
+  }
+  if (!atoms && cli_option_given(o, "dim"))
+    return cli_usage_error(CLI_MINIMIZE, "--dim: %s has no such size", cvtm_minpack2_name(s->kind));
+  s->sizes.dimension = (int)o->minimize.dimension;
+  return CLI_EXIT_OK;
+}
+
+static int check(solution *s) {
+  const cli_options *o = &s->options;
+  s->kind = cvtm_minpack2_find(o->input);
+  if (s->kind == CVTM_MINPACK2_COUNT) return unknown_problem(o->input);
+  cvtm_minpack2_defaults(s->kind, &s->sizes);
+  int code = set_sizes(s);
+  for (int k = 0; k < o->minimize.parameters.count && code == CLI_EXIT_OK; ++k)
+    code = set_parameter(s, o->minimize.parameters.item[k]);
+  for (int k = 0; k < o->output.count && code == CLI_EXIT_OK; ++k) {
+    char buffer[16];
+    const char *path = o->output.item[k], *extension = o->format;
+    if (strcmp(path, "-") != 0) extension = cvtm_file_extension(path, buffer, sizeof buffer);
+    if (strcmp(extension, "npy") != 0)
+      code = cli_usage_error(CLI_MINIMIZE, "%s: x is written as .npy", path);
+  }
+  return code == CLI_EXIT_OK ? cli_outputs_check(o) : code;
+}
+
+static cvtm_status allocate(solution *s, void **memory) {
+  return cvtm_device_allocate(s->device, s->n, sizeof(double), memory);
+}
+
+static cvtm_status fill(solution *s, double *array, double value) {
+  double *values = malloc((size_t)s->n * sizeof *values);
+  if (values == NULL)
+    return cvtm_fail(cvtm_device_error(s->device), CVTM_ERROR_MEMORY, "out of memory");
+  for (int64_t k = 0; k < s->n; ++k) values[k] = value;
+  const cvtm_status status =
+      cvtm_device_copy_in(s->device, array, values, (size_t)s->n * sizeof *values);
+  free(values);
+  return status;
+}
+
+static cvtm_status set_bounds(solution *s) {
+  void *lower = NULL, *upper = NULL;
+  if (s->options.minimize.bounds == BOUNDS_NONE) return CVTM_OK;
+  cvtm_status status = allocate(s, &lower);
+  if (status == CVTM_OK) status = allocate(s, &upper);
+  if (status == CVTM_OK && s->options.minimize.bounds == BOUNDS_NATURAL) {
+    status = cvtm_minpack2_bounds(s->problem, lower, upper);
+  } else {
+    if (status == CVTM_OK) status = fill(s, lower, -1);
+    if (status == CVTM_OK) status = fill(s, upper, 1);
+  }
+  if (status == CVTM_OK) status = cvtm_lbfgsb_set_bounds(s->solver, lower, upper);
+  if (lower != NULL) cvtm_device_free(s->device, lower);
+  if (upper != NULL) cvtm_device_free(s->device, upper);
+  return status;
+}
+
+static void set_options(const solution *s, cvtm_lbfgsb_options *how, history *h) {
+  const cli_options *o = &s->options;
+  cvtm_lbfgsb_defaults(how);
+  how->history = (int)o->minimize.memory;
+  how->max_iterations = o->iterations;
+  how->max_evaluations = o->iterations == 0 ? 1 : o->minimize.evaluations;
+  how->max_seconds = o->time_limit;
+  how->gradient_tolerance = o->gradient_tolerance;
+  how->decrease_tolerance = o->tolerance;
+  how->cauchy = (cvtm_lbfgsb_cauchy)o->minimize.cauchy;
+  how->single_history = o->minimize.precision == 1;
+  how->time_evaluations = o->report != NULL;
+  how->monitor = watch;
+  how->monitor_context = h;
+}
+
+static int set_up(solution *s) {
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_status status =
+      cvtm_device_create(s->options.device, (int)s->options.threads, &s->device, &error);
+  if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_MINIMIZE, "%s", error.message);
+  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
+  s->options.device = cvtm_device_name(s->device);
+  const cvtm_error *detail = cvtm_device_error(s->device);
+  status = cvtm_minpack2_create(s->device, s->kind, &s->sizes, &s->problem);
+  if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_MINIMIZE, "%s", detail->message);
+  if (status == CVTM_OK) {
+    cvtm_lbfgsb_options how;
+    s->n = cvtm_minpack2_variables(s->problem);
+    set_options(s, &how, &s->history);
+    status = cvtm_lbfgsb_create(s->device, s->n, &how, &s->solver);
+  }
+  if (status == CVTM_OK) status = set_bounds(s);
+  if (status == CVTM_OK) status = allocate(s, &s->x);
+  if (status == CVTM_OK) status = cvtm_minpack2_start(s->problem, s->x);
+  if (status == CVTM_OK) status = cvtm_device_synchronize(s->device);
+  return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WORKING, status, detail);
+}
+
+static int solve(solution *s) {
+  s->history.keep = s->options.minimize.history && s->options.report != NULL;
+  s->history.verbose = s->options.verbose && !s->options.quiet;
+  cli_catch_signals();
+  const cvtm_status status =
+      cvtm_lbfgsb_minimize(s->solver, s->x, cvtm_minpack2_evaluate, s->problem, &s->result);
+  if (status == CVTM_OK) return CLI_EXIT_OK;
+  const int code = cli_failed(CLI_WORKING, status, cvtm_device_error(s->device));
+  return status == CVTM_ERROR_EVALUATION ? CLI_EXIT_INPUT : code;
+}
+
+static int converged(const solution *s) {
+  return s->result.stop == CVTM_STOP_GRADIENT || s->result.stop == CVTM_STOP_DECREASE;
+}
+
+/* Rows before columns: (ny, nx), (4, ny, nx), (atoms, dimension) or (n). */
+static int shape_of(const solution *s, int64_t *shape) {
+  int dimensions = 0;
+  if (s->kind == CVTM_MINPACK2_GL2) shape[dimensions++] = 4;
+  if (s->kind == CVTM_MINPACK2_GL1) {
+    shape[dimensions++] = s->n;
+  } else if (s->kind == CVTM_MINPACK2_LJ) {
+    shape[dimensions++] = s->sizes.atoms;
+    shape[dimensions++] = s->sizes.dimension;
+  } else {
+    shape[dimensions++] = s->sizes.ny;
+    shape[dimensions++] = s->sizes.nx;
+  }
+  return dimensions;
+}
+
+static cvtm_status write_x(void *context, const char *path, cvtm_error *error) {
+  const solution *s = context;
+  int64_t shape[CVTM_NPY_MAX_DIMENSIONS];
+  const int dimensions = shape_of(s, shape);
+  const size_t bytes = (size_t)s->n * sizeof(double);
+  double *x = malloc(bytes);
+  if (x == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  cvtm_status status = cvtm_device_copy_out(s->device, x, s->x, bytes);
+  if (status == CVTM_OK)
+    status = cvtm_npy_write(path, 'f', (int)sizeof *x, dimensions, shape, x, error);
+  else
+    *error = *cvtm_device_error(s->device);
+  free(x);
+  return status;
+}
+
+static void add_history(cJSON *report, const history *h) {
+  cJSON *array = cJSON_AddArrayToObject(report, "history");
+  for (int64_t k = 0; k < h->count; ++k) {
+    const cvtm_lbfgsb_progress *record = &h->records[k];
+    cJSON *entry = cJSON_CreateObject();
+    cli_json_integer(entry, "iteration", record->iteration);
+    cli_json_integer(entry, "evaluations", record->evaluations);
+    cli_json_real(entry, "objective", record->f);
+    cli_json_real(entry, "projected_gradient", record->projected_gradient);
+    cli_json_real(entry, "step", record->step);
+    cli_json_real(entry, "cauchy", record->cauchy);
+    cli_json_integer(entry, "active", record->active);
+    cJSON_AddItemToArray(array, entry);
+  }
+}
+
+static cvtm_status write_report(const solution *s, cvtm_error *error) {
+  if (s->options.report == NULL) return CVTM_OK;
+  const cvtm_lbfgsb_result *result = &s->result;
+  cJSON *report = cJSON_CreateObject();
+  cli_json_text(report, "version", CVTMESH_VERSION);
+  cli_json_device(report, s->device);
+  cli_json_options(report, &s->options);
+  cli_json_text(report, "problem", cvtm_minpack2_name(s->kind));
+  cli_json_text(report, "title", cvtm_minpack2_title(s->kind));
+  cJSON *parameters = cJSON_AddObjectToObject(report, "parameters");
+  const char *name;
+  for (int k = 0; (name = cvtm_minpack2_parameter_name(s->kind, k)) != NULL; ++k)
+    cli_json_real(parameters, name, s->sizes.parameter[k]);
+  cli_json_integer(report, "variables", s->n);
+  cli_json_real(report, "start_objective", s->history.start_objective);
+  cli_json_real(report, "objective", result->f);
+  cli_json_integer(report, "iterations", result->iterations);
+  cli_json_integer(report, "evaluations", result->evaluations);
+  cli_json_real(report, "projected_gradient", result->projected_gradient);
+  cli_json_integer(report, "active", result->active);
+  cli_json_integer(report, "start_projected", result->start_projected);
+  cli_json_integer(report, "restarts", result->restarts);
+  cli_json_text(report, "stop_reason", cvtm_stop_name(result->stop));
+  cJSON_AddBoolToObject(report, "converged", converged(s));
+  cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
+  cli_json_real(seconds, "setup", s->setup);
+  cli_json_real(seconds, "minimize", result->seconds);
+  cli_json_real(seconds, "evaluation", result->evaluation_seconds);
+  cli_json_real(seconds, "optimizer", result->seconds - result->evaluation_seconds);
+  cli_json_real(seconds, "write", s->write);
+  if (s->options.minimize.history) add_history(report, &s->history);
+  const cvtm_status status = cli_json_write(s->options.report, report, error);
+  cJSON_Delete(report);
+  return status;
+}
+
+static void print_summary(const solution *s) {
+  const cvtm_lbfgsb_result *result = &s->result;
+  fprintf(stderr,
+          "%s: %lld variables on %s (%s)\n  f = %.15g, projected gradient %.3g, %lld active\n"
+          "  %lld iterations, %lld evaluations, %.3f seconds; stopped by: %s\n",
+          cvtm_minpack2_title(s->kind), (long long)s->n, cvtm_device_name(s->device),
+          cvtm_device_description(s->device), result->f, result->projected_gradient,
+          (long long)result->active, (long long)result->iterations, (long long)result->evaluations,
+          result->seconds, cvtm_stop_name(result->stop));
+  if (result->start_projected > 0)
+    fprintf(stderr, "  %lld values of the start lay outside the bounds and were moved onto them\n",
+            (long long)result->start_projected);
+}
+
+static int finish(solution *s) {
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_status status = CVTM_OK;
+  const double start = cli_seconds();
+  for (int k = 0; k < s->options.output.count && status == CVTM_OK; ++k)
+    status = cli_output_write(&s->options, s->options.output.item[k], write_x, s, &error);
+  s->write = cli_seconds() - start;
+  if (status == CVTM_OK) status = write_report(s, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
+  if (!s->options.quiet) print_summary(s);
+  if (s->result.stop == CVTM_STOP_REQUEST)
+    return cli_interrupted() ? CLI_EXIT_INTERRUPTED : CLI_EXIT_FAILURE;
+  return converged(s) ? CLI_EXIT_OK : CLI_EXIT_NOT_CONVERGED;
+}
+
+static int perform(solution *s) {
+  int code = check(s);
+  if (code != CLI_EXIT_OK) return code;
+  const double start = cli_seconds();
+  code = set_up(s);
+  s->setup = cli_seconds() - start;
+  if (code == CLI_EXIT_OK) code = solve(s);
+  return code == CLI_EXIT_OK ? finish(s) : code;
+}
+
+int cli_minimize(const cli_options *options) {
+  solution s;
+  memset(&s, 0, sizeof s);
+  s.options = *options;
+  const int code = perform(&s);
+  cvtm_lbfgsb_destroy(s.solver);
+  cvtm_minpack2_destroy(s.problem);
+  if (s.x != NULL) cvtm_device_free(s.device, s.x);
+  cvtm_device_destroy(s.device);
+  free(s.history.records);
+  return code;
+}
