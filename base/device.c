@@ -118,6 +118,11 @@ void cvtm_device_destroy(cvtm_device *device) {
   close_device(device);
 }
 
+cvtm_status cvtm_device_share(cvtm_device *device) {
+  const cvtm_status status = device->table->activate(device);
+  return status == CVTM_OK ? device->table->share(device) : status;
+}
+
 cvtm_device_kind cvtm_device_get_kind(const cvtm_device *device) { return device->kind; }
 
 const char *cvtm_device_name(const cvtm_device *device) { return device->name; }

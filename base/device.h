@@ -26,6 +26,10 @@ typedef enum cvtm_device_kind { CVTM_DEVICE_CPU, CVTM_DEVICE_CUDA } cvtm_device_
 cvtm_status cvtm_device_create(const char *name, int threads, cvtm_device **device,
                                cvtm_error *error);
 void cvtm_device_destroy(cvtm_device *device);
+/* To be called before anything is allocated on a handle that works beside many others:
+ * memory that is freed stays with the handle for its next allocations, and waiting for the
+ * device leaves the core to other threads. Does nothing on the CPU. */
+cvtm_status cvtm_device_share(cvtm_device *device);
 
 cvtm_device_kind cvtm_device_get_kind(const cvtm_device *device);
 /* "cpu" or "cuda:N". */

@@ -15,6 +15,11 @@ static cvtm_status cpu_open(cvtm_device *device, int index) {
 
 static void cpu_close(cvtm_device *device) { (void)device; }
 
+static cvtm_status cpu_share(cvtm_device *device) {
+  (void)device;
+  return CVTM_OK;
+}
+
 static cvtm_status cpu_activate(cvtm_device *device) {
   (void)device;
   return CVTM_OK;
@@ -86,6 +91,7 @@ static void cpu_loop_release(cvtm_loop *loop) { (void)loop; }
 const cvtm_device_table cvtm_device_table_cpu = {
     .open = cpu_open,
     .close = cpu_close,
+    .share = cpu_share,
     .activate = cpu_activate,
     .allocate = cpu_allocate,
     .release = cpu_release,

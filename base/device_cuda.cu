@@ -46,7 +46,26 @@ static cvtm_status cuda_open(cvtm_device *device, int index) {
   return CVTM_OK;
 }
 
+/* A pool of the handle's own: one that streams share would make them wait for each other. */
+static cvtm_status cuda_share(cvtm_device *device) {
+  CVTM_CUDA_TRY(device, cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync));
+  cudaMemPoolProps properties = {};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location.type = cudaMemLocationTypeDevice;
+  properties.location.id = device->index;
+  cudaMemPool_t pool = nullptr;
+  CVTM_CUDA_TRY(device, cudaMemPoolCreate(&pool, &properties));
+  device->pool = pool;
+  uint64_t all = UINT64_MAX;
+  CVTM_CUDA_TRY(device, cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all));
+  return CVTM_OK;
+}
+
 static void cuda_close(cvtm_device *device) {
+  if (device->pool) {
+    (void)cudaStreamSynchronize(cvtm_cuda_stream(device)); /* of what was freed last */
+    (void)cudaMemPoolDestroy(static_cast<cudaMemPool_t>(device->pool));
+  }
   if (device->side_stream) {
     (void)cudaStreamDestroy(static_cast<cudaStream_t>(device->side_stream));
   }
@@ -55,8 +74,12 @@ static void cuda_close(cvtm_device *device) {
 
 static cvtm_status cuda_allocate(cvtm_device *device, size_t bytes, void **memory) {
   void *block = nullptr;
-  /* cudaMalloc of nothing gives NULL. */
-  const cudaError_t code = cudaMalloc(&block, bytes == 0 ? 256 : bytes);
+  if (bytes == 0) bytes = 256; /* cudaMalloc of nothing gives NULL */
+  const cudaError_t code =
+      device->pool
+          ? cudaMallocFromPoolAsync(&block, bytes, static_cast<cudaMemPool_t>(device->pool),
+                                    cvtm_cuda_stream(device))
+          : cudaMalloc(&block, bytes);
   if (code == cudaErrorMemoryAllocation) {
     (void)cudaGetLastError();
     return cvtm_fail(&device->error, CVTM_ERROR_MEMORY, "%s: out of memory: %zu bytes",
@@ -68,8 +91,11 @@ static cvtm_status cuda_allocate(cvtm_device *device, size_t bytes, void **memor
 }
 
 static void cuda_release(cvtm_device *device, void *memory) {
-  (void)device; /* its message is often that of the failure being cleaned up after */
-  (void)cudaFree(memory);
+  /* device->error is left alone: it is often that of the failure being cleaned up after. */
+  if (device->pool)
+    (void)cudaFreeAsync(memory, cvtm_cuda_stream(device));
+  else
+    (void)cudaFree(memory);
   (void)cudaGetLastError();
 }
 
@@ -237,8 +263,8 @@ static void cuda_loop_release(cvtm_loop *loop) {
 }
 
 const cvtm_device_table cvtm_device_table_cuda = {
-    cuda_open,     cuda_close,           cuda_activate,       cuda_allocate, cuda_release,
-    cuda_copy_in,  cuda_copy_out,        cuda_copy,           cuda_fill,     cuda_synchronize,
-    cuda_query,    cuda_allocate_mapped, cuda_release_mapped, cuda_post,     cuda_loop_prepare,
-    cuda_loop_run, cuda_loop_release,
+    cuda_open,         cuda_close,    cuda_share,           cuda_activate,       cuda_allocate,
+    cuda_release,      cuda_copy_in,  cuda_copy_out,        cuda_copy,           cuda_fill,
+    cuda_synchronize,  cuda_query,    cuda_allocate_mapped, cuda_release_mapped, cuda_post,
+    cuda_loop_prepare, cuda_loop_run, cuda_loop_release,
 };

@@ -19,6 +19,7 @@ typedef struct cvtm_device_table {
   cvtm_status (*open)(cvtm_device *device, int index);
   /* Undoes whatever part of open succeeded. */
   void (*close)(cvtm_device *device);
+  cvtm_status (*share)(cvtm_device *device);
   cvtm_status (*activate)(cvtm_device *device);
   cvtm_status (*allocate)(cvtm_device *device, size_t bytes, void **memory);
   void (*release)(cvtm_device *device, void *memory);
@@ -43,6 +44,7 @@ struct cvtm_device {
   int index; /* of the CUDA device */
   int threads;
   void *stream;
+  void *pool;              /* of a shared CUDA handle */
   void *side_stream;       /* of post; made at its first use */
   int loop_open;           /* a body is captured and has not claimed the condition */
   uint64_t loop_condition; /* its handle */

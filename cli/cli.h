@@ -5,6 +5,8 @@
 #include "base/status.h"
 #include "cli/options.h"
 
+#include <stddef.h>
+
 #ifndef CVTMESH_VERSION
 #define CVTMESH_VERSION "0.1.0"
 #endif
@@ -28,6 +30,10 @@ int cli_failed(cli_phase phase, cvtm_status status, const cvtm_error *error);
 /* The same for a wrong command line; returns CLI_EXIT_USAGE. */
 CVTM_PRINTF(2, 3)
 int cli_usage_error(cli_command command, const char *format, ...);
+
+/* From now on the messages of the calling thread go to `text` instead of stderr, without
+ * the program's name; the last one stays. NULL: stderr again. */
+void cli_capture_messages(char *text, size_t capacity);
 
 /* Seconds of a clock that never goes back. */
 double cli_seconds(void);

@@ -8,9 +8,22 @@
 #include <string.h>
 #include <time.h>
 
+static _Thread_local struct {
+  char *text; /* NULL: stderr */
+  size_t capacity;
+} captured;
+
+void cli_capture_messages(char *text, size_t capacity) {
+  captured.text = text;
+  captured.capacity = capacity;
+}
+
 int cli_failed(cli_phase phase, cvtm_status status, const cvtm_error *error) {
   const char *message = error->message[0] != '\0' ? error->message : cvtm_status_text(status);
-  fprintf(stderr, "cvtmesh: %s\n", message);
+  if (captured.text != NULL)
+    snprintf(captured.text, captured.capacity, "%s", message);
+  else
+    fprintf(stderr, "cvtmesh: %s\n", message);
   if (status == CVTM_ERROR_DEVICE_UNAVAILABLE) return CLI_EXIT_DEVICE;
   if (status == CVTM_ERROR_INPUT) return CLI_EXIT_INPUT;
   if (phase == CLI_READING && (status == CVTM_ERROR_IO || status == CVTM_ERROR_UNSUPPORTED ||
@@ -22,9 +35,13 @@ int cli_failed(cli_phase phase, cvtm_status status, const cvtm_error *error) {
 int cli_usage_error(cli_command command, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  fprintf(stderr, "cvtmesh %s: ", cli_command_name(command));
-  vfprintf(stderr, format, arguments);
-  fprintf(stderr, " (see cvtmesh %s --help)\n", cli_command_name(command));
+  if (captured.text != NULL) {
+    vsnprintf(captured.text, captured.capacity, format, arguments);
+  } else {
+    fprintf(stderr, "cvtmesh %s: ", cli_command_name(command));
+    vfprintf(stderr, format, arguments);
+    fprintf(stderr, " (see cvtmesh %s --help)\n", cli_command_name(command));
+  }
   va_end(arguments);
   return CLI_EXIT_USAGE;
 }

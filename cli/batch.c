@@ -1,0 +1,537 @@
+/* cvtmesh batch: many runs in one process. Every lane is a thread that takes a job, reads its
+ * image, borrows a device, and writes the files; there are more lanes than devices, so
+ * some read and write while others compute. */
+#include "cli/batch_devices.h"
+#include "cli/batch_journal.h"
+#include "cli/batch_list.h"
+#include "cli/batch_ranks.h"
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "cli/report.h"
+#include "cli/run.h"
+
+#include <errno.h>
+#include <omp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FAILURES_REPORTED = 1000 };
+
+typedef enum outcome { DONE, SKIPPED, FAILED, OUTCOME_COUNT } outcome;
+
+/* Seconds that the lanes spent, together. */
+typedef enum stage { STAGE_READ, STAGE_WAIT, STAGE_SOLVE, STAGE_WRITE, STAGE_COUNT } stage;
+
+typedef struct batch {
+  const cli_options *options;
+  batch_ranks *ranks;
+  batch_list *list;
+  batch_journal *journal;
+  batch_devices *devices;
+  char *journal_base;
+  int64_t shard, shards; /* this one's jobs are shard, shard + shards, ... */
+  int64_t listed;        /* jobs in the list */
+  int64_t mine;          /* of this shard */
+  double start;
+  int visible; /* a progress line is shown */
+  pthread_mutex_t list_lock;
+
+  pthread_mutex_t lock; /* of what follows */
+  pthread_cond_t ended; /* a lane came to its end */
+  int lanes;            /* still at work */
+  int stopped;          /* no further job is begun */
+  int code;             /* of what stopped it */
+  int64_t count[OUTCOME_COUNT];
+  double seconds[STAGE_COUNT];
+} batch;
+
+/* --- lanes ---------------------------------------------------------------------------- */
+
+/* Ends the batch in all ranks for a reason that concerns more than one job. */
+static void halt(batch *b, int code) {
+  pthread_mutex_lock(&b->lock);
+  b->stopped = 1;
+  if (b->code == CLI_EXIT_OK) b->code = code;
+  pthread_mutex_unlock(&b->lock);
+  batch_ranks_cancel(b->ranks);
+}
+
+static int stopped(batch *b) {
+  pthread_mutex_lock(&b->lock);
+  const int result = b->stopped;
+  pthread_mutex_unlock(&b->lock);
+  return result || cli_interrupted();
+}
+
+static void count(batch *b, outcome what) {
+  pthread_mutex_lock(&b->lock);
+  ++b->count[what];
+  pthread_mutex_unlock(&b->lock);
+}
+
+/* The next job of any rank, done or not; *job is NULL behind the last. */
+static cvtm_status next_job(batch *b, batch_job **job, cvtm_error *error) {
+  int64_t number = 0;
+  *job = NULL;
+  cvtm_status status = batch_ranks_next(b->ranks, &number, error);
+  if (status != CVTM_OK || number >= b->mine) return status;
+  status = batch_list_get(b->list, b->shard + number * b->shards, job, error);
+  if (status == CVTM_OK && *job == NULL)
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: it changed meanwhile", b->options->input);
+  return status;
+}
+
+/* The next job that remains to be done, or NULL. */
+static batch_job *take(batch *b, batch_key *key) {
+  batch_job *job = NULL;
+  cvtm_error error = {CVTM_OK, ""};
+  pthread_mutex_lock(&b->list_lock);
+  while (!stopped(b)) {
+    const cvtm_status status = next_job(b, &job, &error);
+    if (status != CVTM_OK) halt(b, cli_failed(CLI_READING, status, &error));
+    if (job == NULL) break;
+    *key = batch_job_key(job);
+    if (!batch_journal_has(b->journal, job, *key)) break;
+    count(b, SKIPPED);
+    batch_job_free(job);
+    job = NULL;
+  }
+  pthread_mutex_unlock(&b->list_lock);
+  return job;
+}
+
+static void end_stage(batch *b, stage which, double *begin) {
+  const double now = cli_seconds();
+  pthread_mutex_lock(&b->lock);
+  b->seconds[which] += now - *begin;
+  pthread_mutex_unlock(&b->lock);
+  *begin = now;
+}
+
+/* A device that failed will fail again; everything else is the job's own misfortune. */
+static int solve(batch *b, cli_run_job *run, double *begin) {
+  cvtm_device *device = batch_devices_lend(b->devices);
+  end_stage(b, STAGE_WAIT, begin);
+  const int code = cli_run_solve(run, device);
+  if (code != CLI_EXIT_OK && cvtm_device_error(device)->status == CVTM_ERROR_DEVICE) halt(b, code);
+  batch_devices_give_back(b->devices, device);
+  end_stage(b, STAGE_SOLVE, begin);
+  return code;
+}
+
+/* All stages of a run; CLI_EXIT_INTERRUPTED if it was abandoned before it wrote anything. */
+static int run_stages(batch *b, const batch_job *job) {
+  double begin = cli_seconds();
+  cli_run_job *run = NULL;
+  int code = cli_outputs_check(&job->options);
+  if (code == CLI_EXIT_OK) code = cli_run_create(&job->options, &run);
+  if (code == CLI_EXIT_OK) code = cli_run_read(run);
+  end_stage(b, STAGE_READ, &begin);
+  if (code == CLI_EXIT_OK) code = solve(b, run, &begin);
+  if (cli_interrupted()) code = CLI_EXIT_INTERRUPTED;
+  if (code == CLI_EXIT_OK) {
+    code = cli_run_write(run);
+    end_stage(b, STAGE_WRITE, &begin);
+  }
+  cli_run_destroy(run);
+  return code;
+}
+
+static void tell(const batch *b, const batch_job *job, double seconds, const char *reason) {
+  if (reason != NULL)
+    fprintf(stderr, "%scvtmesh: job %lld, %s: %s\n", b->visible ? "\r\033[K" : "",
+            (long long)job->index + 1, job->options.input, reason);
+  else if (b->options->verbose && !b->options->quiet)
+    fprintf(stderr, "job %lld, %s: %.2f seconds\n", (long long)job->index + 1, job->options.input,
+            seconds);
+}
+
+static void do_job(batch *b, const batch_job *job, batch_key key) {
+  cvtm_error error = {CVTM_OK, ""};
+  char message[sizeof error.message] = "";
+  const double start = cli_seconds();
+  cli_capture_messages(message, sizeof message);
+  const int code = run_stages(b, job);
+  cli_capture_messages(NULL, 0);
+  if (code == CLI_EXIT_INTERRUPTED) return;
+  const double seconds = cli_seconds() - start;
+  const char *reason = code == CLI_EXIT_OK ? NULL : message;
+  tell(b, job, seconds, reason);
+  count(b, reason == NULL ? DONE : FAILED);
+  const cvtm_status status = batch_journal_add(b->journal, job, key, seconds, code, reason, &error);
+  if (status != CVTM_OK) halt(b, cli_failed(CLI_WRITING, status, &error));
+  if (reason != NULL && b->options->batch.fail_fast) halt(b, CLI_EXIT_FAILURE);
+}
+
+static void *lane(void *context) {
+  batch *b = context;
+  batch_key key;
+  omp_set_num_threads(batch_devices_threads(b->devices));
+  for (batch_job *job = take(b, &key); job != NULL; job = take(b, &key)) {
+    do_job(b, job, key);
+    batch_job_free(job);
+  }
+  pthread_mutex_lock(&b->lock);
+  --b->lanes;
+  pthread_cond_signal(&b->ended);
+  pthread_mutex_unlock(&b->lock);
+  return NULL;
+}
+
+/* --- progress ------------------------------------------------------------------------- */
+
+/* One line for the whole, of this rank's counts. */
+static void draw(const batch *b, const int64_t *counts) {
+  const double elapsed = cli_seconds() - b->start;
+  const int64_t worked = counts[DONE] + counts[FAILED];
+  const int64_t ended = worked + counts[SKIPPED];
+  fprintf(stderr, "\r%lld of %lld jobs", (long long)ended, (long long)b->mine);
+  if (counts[FAILED] > 0) fprintf(stderr, "  %lld failed", (long long)counts[FAILED]);
+  if (worked > 0) {
+    const double left = elapsed / (double)worked * (double)(b->mine - ended);
+    fprintf(stderr, "  %.1f a second", (double)worked / elapsed);
+    if (batch_ranks_size(b->ranks) == 1)
+      fprintf(stderr, "  %lld:%02lld left", (long long)left / 60, (long long)left % 60);
+  }
+  fputs("\033[K", stderr);
+}
+
+/* Waits for the lanes; meanwhile shows how far they are and serves the other ranks. */
+static void watch(batch *b) {
+  const long pause = batch_ranks_size(b->ranks) > 1 ? 1000000 : 100000000;
+  double shown = 0;
+  pthread_mutex_lock(&b->lock);
+  while (b->lanes > 0) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += pause;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&b->ended, &b->lock, &until);
+    int64_t counts[OUTCOME_COUNT];
+    memcpy(counts, b->count, sizeof counts);
+    pthread_mutex_unlock(&b->lock);
+    batch_ranks_progress(b->ranks);
+    if (b->visible && cli_seconds() - shown > 0.1) {
+      draw(b, counts);
+      shown = cli_seconds();
+    }
+    pthread_mutex_lock(&b->lock);
+  }
+  pthread_mutex_unlock(&b->lock);
+  if (b->visible) fputs("\r\033[K", stderr);
+}
+
+static cvtm_status work(batch *b, cvtm_error *error) {
+  const int wanted = batch_devices_lanes(b->devices);
+  pthread_t *threads = calloc((size_t)wanted, sizeof *threads);
+  if (threads == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for threads");
+  cvtm_status status = CVTM_OK;
+  b->lanes = wanted;
+  int started = 0;
+  while (started < wanted && pthread_create(&threads[started], NULL, lane, b) == 0) ++started;
+  pthread_mutex_lock(&b->lock);
+  b->lanes -= wanted - started;
+  pthread_mutex_unlock(&b->lock);
+  if (started == 0) status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no thread can be started");
+  watch(b);
+  for (int k = 0; k < started; ++k) pthread_join(threads[k], NULL);
+  free(threads);
+  return status;
+}
+
+/* --- before the work -------------------------------------------------------------------- */
+
+/* I/N, or the variables of a Slurm array. */
+static cvtm_status read_shard(batch *b, cvtm_error *error) {
+  const char *text = b->options->batch.shard;
+  b->shards = 1;
+  if (text == NULL) return CVTM_OK;
+  char slurm[64];
+  if (strcmp(text, "slurm") == 0) {
+    const char *task = getenv("SLURM_ARRAY_TASK_ID"), *tasks = getenv("SLURM_ARRAY_TASK_COUNT");
+    const char *least = getenv("SLURM_ARRAY_TASK_MIN"), *step = getenv("SLURM_ARRAY_TASK_STEP");
+    if (task == NULL || tasks == NULL)
+      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--shard slurm: this is no task of an array");
+    const int64_t stride = step != NULL && atoll(step) > 0 ? atoll(step) : 1;
+    snprintf(slurm, sizeof slurm, "%lld/%s",
+             (long long)((atoll(task) - (least != NULL ? atoll(least) : 0)) / stride), tasks);
+    text = slurm;
+  }
+  char *end = NULL;
+  b->shard = strtoll(text, &end, 10);
+  if (end != text && *end == '/') {
+    const char *number = end + 1;
+    b->shards = strtoll(number, &end, 10);
+    if (end != number && *end == '\0' && b->shard >= 0 && b->shard < b->shards) return CVTM_OK;
+  }
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--shard: '%s' is not I/N with 0 <= I < N", text);
+}
+
+/* A file's folder and name: the same for all ways to write it. */
+static batch_key file_key(const char *path) {
+  const char *slash = strrchr(path, '/');
+  char folder[4096] = ".";
+  if (slash != NULL) snprintf(folder, sizeof folder, "%.*s", (int)(slash - path) + 1, path);
+  struct stat found;
+  batch_key key = batch_key_start();
+  if (stat(folder, &found) == 0) {
+    const uint64_t place[2] = {(uint64_t)found.st_dev, (uint64_t)found.st_ino};
+    batch_key_add(&key, place, sizeof place);
+  } else {
+    batch_key_add_text(&key, folder);
+  }
+  batch_key_add_text(&key, slash != NULL ? slash + 1 : path);
+  return key;
+}
+
+typedef struct file_sets {
+  batch_key_set written, read;
+} file_sets;
+
+/* No file may be written by two jobs, or written by one and read by another. */
+static cvtm_status check_files(file_sets *files, const batch_job *job, cvtm_error *error) {
+  const char *path = job->options.input;
+  cli_output_names outputs;
+  cli_outputs_names(&job->options, &outputs);
+  int added = batch_key_set_add(&files->read, file_key(path));
+  int clash = batch_key_set_has(&files->written, file_key(path));
+  for (int k = 0; k < outputs.count && added >= 0 && !clash; ++k) {
+    path = outputs.item[k];
+    added = batch_key_set_add(&files->written, file_key(path));
+    clash = added == 0 || batch_key_set_has(&files->read, file_key(path));
+  }
+  if (added < 0) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for file names");
+  if (!clash) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                   "job %lld: %s is written twice, or both written and read",
+                   (long long)job->index + 1, path);
+}
+
+/* Goes through the whole list once: counts, and refuses what cannot be meant. */
+static cvtm_status check_list(batch *b, cvtm_error *error) {
+  file_sets files = {{NULL, 0, 0}, {NULL, 0, 0}};
+  batch_job *job = NULL;
+  cvtm_status status = batch_list_get(b->list, 0, &job, error);
+  while (status == CVTM_OK && job != NULL) {
+    status = check_files(&files, job, error);
+    batch_job_free(job);
+    if (status == CVTM_OK) status = batch_list_get(b->list, ++b->listed, &job, error);
+  }
+  batch_key_set_free(&files.written);
+  batch_key_set_free(&files.read);
+  b->mine = (b->listed - b->shard + b->shards - 1) / b->shards;
+  return status == CVTM_OK ? batch_list_rewind(b->list, error) : status;
+}
+
+/* Removes what killed sessions left half-written. */
+static cvtm_status clean(batch *b, cvtm_error *error) {
+  if (!b->options->batch.resume || batch_ranks_rank(b->ranks) != 0) return CVTM_OK;
+  cvtm_status status = CVTM_OK;
+  for (int64_t k = 0; k < b->mine && status == CVTM_OK; ++k) {
+    batch_job *job = NULL;
+    status = batch_list_get(b->list, b->shard + k * b->shards, &job, error);
+    if (job == NULL) break;
+    status = batch_journal_clean(b->journal, job, error);
+    batch_job_free(job);
+  }
+  return status == CVTM_OK ? batch_list_rewind(b->list, error) : status;
+}
+
+/* --journal, or a name beside the list. */
+static char *make_journal_base(const cli_options *options) {
+  static const char plain[] = "cvtmesh-batch.journal";
+  const char *list = options->input, *dot = strrchr(list, '.');
+  if (options->batch.journal != NULL) return strdup(options->batch.journal);
+  const int is_list =
+      dot != NULL && strpbrk(list, "*?[") == NULL &&
+      (strcmp(dot, ".csv") == 0 || strcmp(dot, ".jsonl") == 0 || strcmp(dot, ".ndjson") == 0);
+  if (!is_list) return strdup(plain);
+  const size_t size = strlen(list) + sizeof ".journal";
+  char *name = malloc(size);
+  if (name != NULL) snprintf(name, size, "%s.journal", list);
+  return name;
+}
+
+static cvtm_status open_own_journal(batch *b, int64_t session, cvtm_error *error) {
+  char shard[40] = "", rank[40] = "";
+  if (b->options->batch.shard != NULL)
+    snprintf(shard, sizeof shard, ".shard%lld", (long long)b->shard);
+  if (batch_ranks_rank(b->ranks) > 0)
+    snprintf(rank, sizeof rank, ".rank%d", batch_ranks_rank(b->ranks));
+  const size_t size = strlen(b->journal_base) + sizeof shard + sizeof rank;
+  char *path = malloc(size);
+  if (path == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  snprintf(path, size, "%s%s%s", b->journal_base, shard, rank);
+  const cvtm_status status = batch_journal_open(path, b->journal_base, b->options->batch.resume,
+                                                session, &b->journal, error);
+  free(path);
+  return status;
+}
+
+/* Rank 0 first: it holds the lock of the batch, and clears away older journals. */
+static cvtm_status open_journal(batch *b, cvtm_error *error) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  int64_t session = ((int64_t)now.tv_sec << 20) + now.tv_nsec / 1000; /* exact in a double */
+  const int first = batch_ranks_rank(b->ranks) == 0;
+  cvtm_status status = CVTM_OK;
+  if (first) status = open_own_journal(b, session, error);
+  if (first && status == CVTM_OK) status = clean(b, error);
+  if (status != CVTM_OK) session = 0;
+  const cvtm_status shared = batch_ranks_broadcast(b->ranks, &session, error);
+  if (shared != CVTM_OK || status != CVTM_OK) return status != CVTM_OK ? status : shared;
+  if (session == 0) return CVTM_ERROR_IO; /* rank 0 has said why */
+  int64_t failed = 0;
+  if (!first) failed = (status = open_own_journal(b, session, error)) != CVTM_OK;
+  cvtm_error other;
+  if (batch_ranks_sum(b->ranks, &failed, 1, &other) == CVTM_OK && failed == 0) return CVTM_OK;
+  return status != CVTM_OK ? status : cvtm_fail(error, CVTM_ERROR_IO, "a journal cannot be opened");
+}
+
+static int prepare(batch *b) {
+  cvtm_error error = {CVTM_OK, ""};
+  b->journal_base = make_journal_base(b->options);
+  cvtm_status status = CVTM_OK;
+  if (b->journal_base == NULL) status = cvtm_fail(&error, CVTM_ERROR_MEMORY, "out of memory");
+  if (status == CVTM_OK) status = read_shard(b, &error);
+  if (status == CVTM_OK && strcmp(b->options->input, "-") == 0 && batch_ranks_size(b->ranks) > 1)
+    status = cvtm_fail(&error, CVTM_ERROR_ARGUMENT, "several ranks cannot share standard input");
+  if (status == CVTM_OK) status = batch_list_open(b->options, &b->list, &error);
+  if (status == CVTM_OK) status = check_list(b, &error);
+  /* Every rank has come to the same conclusion; one of them speaks. */
+  if (status != CVTM_OK && batch_ranks_rank(b->ranks) > 0) return CLI_EXIT_FAILURE;
+  if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_BATCH, "%s", error.message);
+  if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
+  status = open_journal(b, &error);
+  if (status != CVTM_OK && batch_ranks_rank(b->ranks) > 0 && error.message[0] == '\0')
+    return CLI_EXIT_FAILURE;
+  if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
+  return CLI_EXIT_OK;
+}
+
+/* --- after the work --------------------------------------------------------------------- */
+
+/* What all ranks did together. */
+typedef struct totals {
+  int64_t count[OUTCOME_COUNT], interrupted, halted, code;
+  int64_t milliseconds[STAGE_COUNT];
+} totals;
+
+static cvtm_status sum_up(batch *b, totals *t, cvtm_error *error) {
+  memset(t, 0, sizeof *t);
+  memcpy(t->count, b->count, sizeof t->count);
+  t->interrupted = cli_interrupted();
+  t->halted = b->code != CLI_EXIT_OK;
+  for (int k = 0; k < STAGE_COUNT; ++k) t->milliseconds[k] = (int64_t)(1000 * b->seconds[k]);
+  return batch_ranks_sum(b->ranks, (int64_t *)(void *)t, (int)(sizeof *t / sizeof(int64_t)), error);
+}
+
+static cvtm_status write_report(const batch *b, const totals *t, double seconds,
+                                cvtm_error *error) {
+  static const char *const stages[] = {"read", "wait", "solve", "write"};
+  if (b->options->batch.report == NULL) return CVTM_OK;
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  cJSON *report = cJSON_CreateObject();
+  cli_json_text(report, "version", CVTMESH_VERSION);
+  cli_json_integer(report, "jobs", b->mine);
+  cli_json_integer(report, "done", t->count[DONE]);
+  cli_json_integer(report, "skipped", t->count[SKIPPED]);
+  cli_json_integer(report, "failed", t->count[FAILED]);
+  cJSON_AddBoolToObject(report, "interrupted", t->interrupted != 0);
+  cli_json_integer(report, "ranks", batch_ranks_size(b->ranks));
+  batch_devices_report(b->devices, report);
+  cli_json_text(report, "journal", b->journal_base);
+  cJSON *times = cJSON_AddObjectToObject(report, "seconds");
+  cli_json_real(times, "total", seconds);
+  for (int k = 0; k < STAGE_COUNT; ++k)
+    cli_json_real(times, stages[k], (double)t->milliseconds[k] / 1000);
+  cli_json_real(report, "done_per_second", (double)t->count[DONE] / seconds);
+  cli_json_integer(report, "peak_memory", (int64_t)usage.ru_maxrss * 1024);
+  cJSON *failures = cJSON_AddArrayToObject(report, "failures");
+  cvtm_status status = CVTM_OK;
+  if (t->count[FAILED] > 0)
+    status = batch_journal_failures(b->journal, FAILURES_REPORTED, failures, error);
+  if (status == CVTM_OK) status = cli_json_write(b->options->batch.report, report, error);
+  cJSON_Delete(report);
+  return status;
+}
+
+static void print_summary(const batch *b, const totals *t, double seconds) {
+  char devices[400];
+  const int64_t left = b->mine - t->count[DONE] - t->count[SKIPPED] - t->count[FAILED];
+  batch_devices_describe(b->devices, devices, sizeof devices);
+  fprintf(stderr, "%s: %lld jobs on %s", b->options->input, (long long)b->mine, devices);
+  if (batch_ranks_size(b->ranks) > 1) fprintf(stderr, ", %d ranks", batch_ranks_size(b->ranks));
+  fprintf(stderr, "\n  done       %lld\n", (long long)t->count[DONE]);
+  if (t->count[SKIPPED] > 0)
+    fprintf(stderr, "  before     %lld, by the journal\n", (long long)t->count[SKIPPED]);
+  if (t->count[FAILED] > 0)
+    fprintf(stderr, "  failed     %lld; the reasons are above and in %s\n",
+            (long long)t->count[FAILED], b->journal_base);
+  if (left > 0) fprintf(stderr, "  left       %lld; --resume does them\n", (long long)left);
+  fprintf(stderr, "  seconds    %.2f, %.1f runs a second\n", seconds,
+          (double)t->count[DONE] / seconds);
+}
+
+static int conclude(batch *b) {
+  totals t;
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_status status = sum_up(b, &t, &error);
+  const double seconds = cli_seconds() - b->start;
+  if (status == CVTM_OK && batch_ranks_rank(b->ranks) == 0 && b->devices != NULL) {
+    if (!b->options->quiet) print_summary(b, &t, seconds);
+    status = write_report(b, &t, seconds, &error);
+  }
+  if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
+  if (t.interrupted) return CLI_EXIT_INTERRUPTED;
+  if (b->code != CLI_EXIT_OK) return b->code;
+  return t.count[FAILED] > 0 || t.halted ? CLI_EXIT_FAILURE : CLI_EXIT_OK;
+}
+
+static int perform(batch *b) {
+  int code = prepare(b);
+  if (code != CLI_EXIT_OK) return code;
+  cvtm_error error = {CVTM_OK, ""};
+  cli_catch_signals();
+  /* A limit on file sizes is an error like a full disk, not the end. */
+  signal(SIGXFSZ, SIG_IGN);
+  b->start = cli_seconds();
+  b->visible = !b->options->quiet && !b->options->verbose && isatty(STDERR_FILENO);
+  cvtm_status status =
+      batch_devices_open(b->options, batch_ranks_local_rank(b->ranks),
+                         batch_ranks_local_size(b->ranks), b->mine, &b->devices, &error);
+  if (status == CVTM_ERROR_ARGUMENT)
+    halt(b, cli_usage_error(CLI_BATCH, "%s", error.message));
+  else if (status != CVTM_OK || (status = work(b, &error)) != CVTM_OK)
+    halt(b, cli_failed(CLI_WORKING, status, &error));
+  return conclude(b);
+}
+
+int cli_batch(const cli_options *options) {
+  batch b = {.options = options};
+  cvtm_error error = {CVTM_OK, ""};
+  const cvtm_status status = batch_ranks_start(&b.ranks, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
+  pthread_mutex_init(&b.list_lock, NULL);
+  pthread_mutex_init(&b.lock, NULL);
+  pthread_cond_init(&b.ended, NULL);
+  const int code = perform(&b);
+  batch_devices_close(b.devices);
+  batch_journal_close(b.journal);
+  batch_list_close(b.list);
+  batch_ranks_finish(b.ranks);
+  pthread_cond_destroy(&b.ended);
+  pthread_mutex_destroy(&b.lock);
+  pthread_mutex_destroy(&b.list_lock);
+  free(b.journal_base);
+  return code;
+}

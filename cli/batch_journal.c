@@ -1,0 +1,406 @@
+#include "cli/batch_journal.h"
+
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "cli/report.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { HOST_SIZE = 256 };
+
+struct batch_journal {
+  char *path;
+  char *base; /* of the whole batch: this path, or that of rank 0 without a shard */
+  int file;
+  int64_t session;
+  char host[HOST_SIZE];
+  batch_key_set done;    /* by earlier sessions */
+  batch_key_set dead;    /* processes of earlier sessions on this machine */
+  batch_key_set cleaned; /* folders */
+  pthread_mutex_t lock;
+};
+
+/* --- keys of jobs ----------------------------------------------------------------------- */
+
+typedef struct key_context {
+  batch_key key;
+  cli_output_names outputs;
+} key_context;
+
+static int is_output(const key_context *c, const char *path) {
+  for (int k = 0; k < c->outputs.count; ++k)
+    if (strcmp(c->outputs.item[k], path) == 0) return 1;
+  return 0;
+}
+
+static void add_file(key_context *c, const char *path) {
+  struct stat found;
+  if (path == NULL || is_output(c, path) || stat(path, &found) != 0) return;
+  if (!S_ISREG(found.st_mode)) return;
+  const int64_t state[3] = {(int64_t)found.st_size, (int64_t)found.st_mtim.tv_sec,
+                            (int64_t)found.st_mtim.tv_nsec};
+  batch_key_add(&c->key, state, sizeof state);
+}
+
+static int is_about_work(const char *name) {
+  static const char *const others[] = {"device", "threads", "config", "quiet", "verbose"};
+  for (size_t k = 0; k < sizeof others / sizeof others[0]; ++k)
+    if (strcmp(name, others[k]) == 0) return 0;
+  return 1;
+}
+
+static void key_bytes(key_context *c, const char *name, const void *value, size_t size) {
+  if (!is_about_work(name)) return;
+  batch_key_add_text(&c->key, name);
+  batch_key_add(&c->key, value, size);
+}
+
+static void key_flag(void *context, const char *name, int value) {
+  key_bytes(context, name, &value, sizeof value);
+}
+
+static void key_integer(void *context, const char *name, int64_t value) {
+  key_bytes(context, name, &value, sizeof value);
+}
+
+static void key_real(void *context, const char *name, double value) {
+  key_bytes(context, name, &value, sizeof value);
+}
+
+static void key_text(void *context, const char *name, const char *value) {
+  key_context *c = context;
+  if (!is_about_work(name)) return;
+  batch_key_add_text(&c->key, name);
+  batch_key_add_text(&c->key, value);
+  add_file(c, value);
+}
+
+static void key_list(void *context, const char *name, const cli_list *list) {
+  for (int k = 0; k < list->count; ++k) key_text(context, name, list->item[k]);
+}
+
+batch_key batch_job_key(const batch_job *job) {
+  key_context c = {.key = batch_key_start()};
+  cli_outputs_names(&job->options, &c.outputs);
+  key_text(&c, "input", job->options.input);
+  const cli_option_visitor visitor = {&c, key_flag, key_integer, key_real, key_text, key_list};
+  cli_options_visit(&job->options, &visitor);
+  return c.key;
+}
+
+/* --- reading ------------------------------------------------------------------------------ */
+
+typedef cvtm_status (*entry_reader)(void *context, const cJSON *entry);
+
+static cvtm_status read_journal(const char *path, entry_reader reader, void *context,
+                                cvtm_error *error) {
+  FILE *file = fopen(path, "rbe");
+  if (file == NULL)
+    return errno == ENOENT ? CVTM_OK
+                           : cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
+  char *line = NULL;
+  size_t capacity = 0;
+  cvtm_status status = CVTM_OK;
+  while (status == CVTM_OK && getline(&line, &capacity, file) >= 0) {
+    cJSON *entry = cJSON_Parse(line);
+    if (cJSON_IsObject(entry)) status = reader(context, entry);
+    cJSON_Delete(entry);
+  }
+  if (status != CVTM_OK)
+    (void)cvtm_fail(error, status, "%s: out of memory", path);
+  else if (ferror(file))
+    status = cvtm_fail(error, CVTM_ERROR_IO, "%s: cannot be read", path);
+  free(line);
+  fclose(file);
+  return status;
+}
+
+typedef cvtm_status (*path_visitor)(void *context, const char *path, cvtm_error *error);
+
+/* Visits the journals of other ranks and shards: PATH.rankN..., PATH.shardN... */
+static cvtm_status visit_siblings(const char *path, path_visitor visitor, void *context,
+                                  cvtm_error *error) {
+  const char *slash = strrchr(path, '/');
+  const char *name = slash != NULL ? slash + 1 : path;
+  const size_t folder = (size_t)(name - path), length = strlen(name);
+  char *place = strndup(path, folder);
+  DIR *entries = place != NULL ? opendir(folder > 0 ? place : ".") : NULL;
+  free(place);
+  if (entries == NULL) return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
+  cvtm_status status = CVTM_OK;
+  const struct dirent *entry;
+  while (status == CVTM_OK && (entry = readdir(entries)) != NULL) {
+    const char *rest = entry->d_name + length;
+    if (strncmp(entry->d_name, name, length) != 0) continue;
+    if (strncmp(rest, ".rank", 5) != 0 && strncmp(rest, ".shard", 6) != 0) continue;
+    char *sibling = malloc(folder + strlen(entry->d_name) + 1);
+    if (sibling == NULL) {
+      status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+    } else {
+      memcpy(sibling, path, folder);
+      strcpy(sibling + folder, entry->d_name);
+      status = visitor(context, sibling, error);
+    }
+    free(sibling);
+  }
+  closedir(entries);
+  return status;
+}
+
+static cvtm_status remove_journal(void *context, const char *path, cvtm_error *error) {
+  (void)context;
+  if (unlink(path) == 0 || errno == ENOENT) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
+}
+
+static const char *text_of(const cJSON *entry, const char *name) {
+  const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, name));
+  return text != NULL ? text : "";
+}
+
+static batch_key process_key(const char *host, long pid) {
+  batch_key key = batch_key_start();
+  batch_key_add_text(&key, host);
+  batch_key_add(&key, &pid, sizeof pid);
+  return key;
+}
+
+/* An entry_reader: keeps what is done, and the processes that may have left files. */
+static cvtm_status read_past(void *context, const cJSON *entry) {
+  batch_journal *journal = context;
+  batch_key key;
+  int added = 1;
+  if (strcmp(text_of(entry, "status"), "done") == 0 && batch_key_parse(text_of(entry, "job"), &key))
+    added = batch_key_set_add(&journal->done, key);
+  const cJSON *pid = cJSON_GetObjectItemCaseSensitive(entry, "pid");
+  if (cJSON_IsNumber(pid) && strcmp(text_of(entry, "host"), journal->host) == 0) {
+    /* A number that is in use again may be a run that writes just now. */
+    const long number = (long)pid->valuedouble;
+    if (number == (long)getpid() || (kill((pid_t)number, 0) != 0 && errno == ESRCH))
+      added = batch_key_set_add(&journal->dead, process_key(journal->host, number));
+  }
+  return added < 0 ? CVTM_ERROR_MEMORY : CVTM_OK;
+}
+
+static cvtm_status read_past_file(void *context, const char *path, cvtm_error *error) {
+  return read_journal(path, read_past, context, error);
+}
+
+/* --- writing ------------------------------------------------------------------------------ */
+
+static cvtm_status append(batch_journal *journal, const cJSON *entry, cvtm_error *error) {
+  char *text = cJSON_PrintUnformatted(entry);
+  const size_t length = text != NULL ? strlen(text) : 0;
+  char *line = text != NULL ? realloc(text, length + 2) : NULL;
+  if (line == NULL) {
+    cJSON_free(text);
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", journal->path);
+  }
+  line[length] = '\n';
+  pthread_mutex_lock(&journal->lock);
+  size_t written = 0;
+  while (written < length + 1) {
+    const ssize_t got = write(journal->file, line + written, length + 1 - written);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    written += (size_t)got;
+  }
+  const int reason = errno;
+  pthread_mutex_unlock(&journal->lock);
+  free(line);
+  if (written < length + 1)
+    return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", journal->path, strerror(reason));
+  /* Outside the lock: several waiting for the disk share its time. */
+  if (fdatasync(journal->file) != 0 && errno != EINVAL && errno != EROFS)
+    return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", journal->path, strerror(errno));
+  return CVTM_OK;
+}
+
+/* A killed process may have left half a line; the next one must not continue it. */
+static cvtm_status end_torn_line(batch_journal *journal, cvtm_error *error) {
+  const off_t size = lseek(journal->file, 0, SEEK_END);
+  char last = '\n';
+  if (size > 0 && pread(journal->file, &last, 1, size - 1) == 1 && last != '\n' &&
+      write(journal->file, "\n", 1) != 1)
+    return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", journal->path, strerror(errno));
+  return CVTM_OK;
+}
+
+static cvtm_status begin_session(batch_journal *journal, cvtm_error *error) {
+  cJSON *entry = cJSON_CreateObject();
+  cli_json_integer(entry, "session", journal->session);
+  cli_json_text(entry, "version", CVTMESH_VERSION);
+  cli_json_text(entry, "host", journal->host);
+  cli_json_integer(entry, "pid", (int64_t)getpid());
+  const cvtm_status status = append(journal, entry, error);
+  cJSON_Delete(entry);
+  return status;
+}
+
+static cvtm_status open_locked(batch_journal *journal, cvtm_error *error) {
+  journal->file = open(journal->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (journal->file < 0)
+    return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", journal->path, strerror(errno));
+  if (flock(journal->file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    return cvtm_fail(error, CVTM_ERROR_IO, "%s: another batch is writing it", journal->path);
+  return CVTM_OK;
+}
+
+static cvtm_status read_or_empty(batch_journal *journal, int resume, cvtm_error *error) {
+  if (!resume) {
+    if (ftruncate(journal->file, 0) != 0)
+      return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", journal->path, strerror(errno));
+    return visit_siblings(journal->path, remove_journal, NULL, error);
+  }
+  cvtm_status status = read_past_file(journal, journal->base, error);
+  if (status == CVTM_OK) status = visit_siblings(journal->base, read_past_file, journal, error);
+  return status == CVTM_OK ? end_torn_line(journal, error) : status;
+}
+
+cvtm_status batch_journal_open(const char *path, const char *base, int resume, int64_t session,
+                               batch_journal **result, cvtm_error *error) {
+  batch_journal *journal = calloc(1, sizeof *journal);
+  if (journal == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  journal->file = -1;
+  journal->session = session;
+  journal->path = strdup(path);
+  journal->base = strdup(base);
+  pthread_mutex_init(&journal->lock, NULL);
+  if (gethostname(journal->host, sizeof journal->host - 1) != 0) journal->host[0] = '\0';
+  cvtm_status status = CVTM_OK;
+  if (journal->path == NULL || journal->base == NULL)
+    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  if (status == CVTM_OK) status = open_locked(journal, error);
+  if (status == CVTM_OK) status = read_or_empty(journal, resume, error);
+  if (status == CVTM_OK) status = begin_session(journal, error);
+  if (status == CVTM_OK)
+    *result = journal;
+  else
+    batch_journal_close(journal);
+  return status;
+}
+
+void batch_journal_close(batch_journal *journal) {
+  if (journal == NULL) return;
+  if (journal->file >= 0) close(journal->file);
+  pthread_mutex_destroy(&journal->lock);
+  batch_key_set_free(&journal->done);
+  batch_key_set_free(&journal->dead);
+  batch_key_set_free(&journal->cleaned);
+  free(journal->path);
+  free(journal->base);
+  free(journal);
+}
+
+cvtm_status batch_journal_add(batch_journal *journal, const batch_job *job, batch_key key,
+                              double seconds, int code, const char *reason, cvtm_error *error) {
+  char text[BATCH_KEY_TEXT];
+  batch_key_print(&key, text);
+  cJSON *entry = cJSON_CreateObject();
+  cli_json_text(entry, "job", text);
+  cli_json_integer(entry, "index", job->index);
+  cli_json_text(entry, "input", job->options.input);
+  cli_json_text(entry, "status", reason == NULL ? "done" : "failed");
+  cli_json_real(entry, "seconds", seconds);
+  if (reason != NULL) {
+    cli_json_integer(entry, "session", journal->session);
+    cli_json_integer(entry, "code", code);
+    cli_json_text(entry, "reason", reason);
+  }
+  const cvtm_status status = append(journal, entry, error);
+  cJSON_Delete(entry);
+  return status;
+}
+
+/* --- looking back --------------------------------------------------------------------------- */
+
+static int exists(const char *path) {
+  struct stat found;
+  return stat(path, &found) == 0;
+}
+
+int batch_journal_has(const batch_journal *journal, const batch_job *job, batch_key key) {
+  if (!batch_key_set_has(&journal->done, key)) return 0;
+  cli_output_names outputs;
+  cli_outputs_names(&job->options, &outputs);
+  for (int k = 0; k < outputs.count; ++k)
+    if (!exists(outputs.item[k])) return 0;
+  return 1;
+}
+
+static void clean_folder(const batch_journal *journal, const char *folder) {
+  DIR *entries = opendir(folder);
+  if (entries == NULL) return; /* the job itself will say so */
+  const struct dirent *entry;
+  while ((entry = readdir(entries)) != NULL) {
+    long pid = 0;
+    int number = 0, end = 0;
+    if (sscanf(entry->d_name, ".cvtmesh-%ld-%d.tmp%n", &pid, &number, &end) != 2) continue;
+    if (end == 0 || entry->d_name[end] != '\0') continue;
+    if (batch_key_set_has(&journal->dead, process_key(journal->host, pid)))
+      (void)unlinkat(dirfd(entries), entry->d_name, 0);
+  }
+  closedir(entries);
+}
+
+cvtm_status batch_journal_clean(batch_journal *journal, const batch_job *job, cvtm_error *error) {
+  if (journal->dead.count == 0) return CVTM_OK;
+  cli_output_names outputs;
+  cli_outputs_names(&job->options, &outputs);
+  for (int k = 0; k < outputs.count; ++k) {
+    const char *slash = strrchr(outputs.item[k], '/');
+    const size_t length = slash != NULL ? (size_t)(slash - outputs.item[k]) + 1 : 0;
+    char *folder = length > 0 ? strndup(outputs.item[k], length) : strdup(".");
+    batch_key key = batch_key_start();
+    batch_key_add_text(&key, folder);
+    const int added = folder != NULL ? batch_key_set_add(&journal->cleaned, key) : -1;
+    if (added == 1) clean_folder(journal, folder);
+    free(folder);
+    if (added < 0) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  }
+  return CVTM_OK;
+}
+
+typedef struct failure_context {
+  const batch_journal *journal;
+  int most;
+  cJSON *failures;
+} failure_context;
+
+/* An entry_reader. */
+static cvtm_status read_failure(void *context, const cJSON *entry) {
+  const failure_context *c = context;
+  const cJSON *session = cJSON_GetObjectItemCaseSensitive(entry, "session");
+  if (strcmp(text_of(entry, "status"), "failed") != 0 || !cJSON_IsNumber(session) ||
+      session->valuedouble != (double)c->journal->session ||
+      cJSON_GetArraySize(c->failures) >= c->most)
+    return CVTM_OK;
+  static const char *const names[] = {"index", "input", "code", "reason"};
+  cJSON *failure = cJSON_CreateObject();
+  for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k)
+    cJSON_AddItemToObject(failure, names[k],
+                          cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(entry, names[k]), 1));
+  cJSON_AddItemToArray(c->failures, failure);
+  return CVTM_OK;
+}
+
+static cvtm_status read_failures(void *context, const char *path, cvtm_error *error) {
+  return read_journal(path, read_failure, context, error);
+}
+
+cvtm_status batch_journal_failures(const batch_journal *journal, int most, cJSON *failures,
+                                   cvtm_error *error) {
+  failure_context context = {journal, most, failures};
+  const cvtm_status status = read_failures(&context, journal->base, error);
+  return status == CVTM_OK ? visit_siblings(journal->base, read_failures, &context, error) : status;
+}

@@ -1,0 +1,37 @@
+/* What a batch did, one JSON object in a line, on the disk before the next job counts:
+ * {"session", "version", "host", "pid"} when a process begins, {"job", "index", "input",
+ * "status": "done" | "failed", "seconds", "code", "reason"} when a job ends. A line that a
+ * killed process left unfinished is passed over. */
+#ifndef CVTMESH_CLI_BATCH_JOURNAL_H
+#define CVTMESH_CLI_BATCH_JOURNAL_H
+
+#include "cli/batch_keys.h"
+#include "cli/batch_list.h"
+
+#include <cjson/cJSON.h>
+
+typedef struct batch_journal batch_journal;
+
+/* Stands for the job's options and the state (size and time of change) of the files it
+ * reads. Where the work is done makes no difference. */
+batch_key batch_job_key(const batch_job *job);
+
+/* Opens `path` for this process alone. base: the journal of the whole batch; beside it stand
+ * base.rankN and base.shardN. resume: reads them all; else this one starts empty, and those
+ * named after it are removed. session: one number for all ranks of a batch. */
+cvtm_status batch_journal_open(const char *path, const char *base, int resume, int64_t session,
+                               batch_journal **journal, cvtm_error *error);
+/* For every job before work begins: after a killed session, removes the temporary files
+ * that it left in the folders the job writes to. */
+cvtm_status batch_journal_clean(batch_journal *journal, const batch_job *job, cvtm_error *error);
+/* Nonzero if an earlier session finished the job and its outputs still exist. */
+int batch_journal_has(const batch_journal *journal, const batch_job *job, batch_key key);
+/* reason: NULL if the job is done. Any thread may call it. */
+cvtm_status batch_journal_add(batch_journal *journal, const batch_job *job, batch_key key,
+                              double seconds, int code, const char *reason, cvtm_error *error);
+/* The failures of this session in all journals, as far as `most` of them. */
+cvtm_status batch_journal_failures(const batch_journal *journal, int most, cJSON *failures,
+                                   cvtm_error *error);
+void batch_journal_close(batch_journal *journal);
+
+#endif

@@ -1,0 +1,466 @@
+#include "cli/batch_list.h"
+
+#include "base/file.h"
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "cli/run.h"
+
+#include <cjson/cJSON.h>
+
+#include <errno.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A string that a job owns. */
+struct batch_text {
+  struct batch_text *next;
+  char text[];
+};
+
+enum { COLUMNS_MAX = 256 };
+
+struct batch_list {
+  const cli_options *options;
+  const char *name; /* for messages */
+  /* A list: its lines. */
+  FILE *file; /* NULL: a glob */
+  int is_csv;
+  char *record; /* the last one read */
+  size_t capacity;
+  int64_t line; /* where it began, from 1 */
+  int64_t lines_read;
+  char *header; /* of a CSV list; columns point into it */
+  char *column[COLUMNS_MAX];
+  int column_count;
+  /* A glob: its files. */
+  glob_t found;
+  int64_t next; /* index of the job that comes next */
+};
+
+/* --- the strings of a job ------------------------------------------------------------ */
+
+static char *new_text(batch_job *job, size_t size) {
+  struct batch_text *made = malloc(sizeof *made + size);
+  if (made == NULL) return NULL;
+  made->next = job->texts;
+  job->texts = made;
+  return made->text;
+}
+
+static cvtm_status no_memory(cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a job");
+}
+
+static cvtm_status copy_text(batch_job *job, const char *text, const char **copy,
+                             cvtm_error *error) {
+  char *made = new_text(job, strlen(text) + 1);
+  if (made == NULL) return no_memory(error);
+  *copy = strcpy(made, text);
+  return CVTM_OK;
+}
+
+void batch_job_free(batch_job *job) {
+  if (job == NULL) return;
+  while (job->texts != NULL) {
+    struct batch_text *next = job->texts->next;
+    free(job->texts);
+    job->texts = next;
+  }
+  free(job);
+}
+
+/* --- templates ------------------------------------------------------------------------ */
+
+/* What the placeholders stand for: pieces of the path in/a.b.png. */
+typedef struct placeholder {
+  const char *name;
+  const char *value;
+  size_t length;
+} placeholder;
+
+enum { PLACEHOLDERS = 5 };
+
+typedef struct template_context {
+  batch_job *job;
+  placeholder known[PLACEHOLDERS];
+} template_context;
+
+static void fill_placeholders(const char *path, const char *number, placeholder *known) {
+  const char *slash = strrchr(path, '/');
+  const char *name = slash != NULL ? slash + 1 : path;
+  const char *dot = strrchr(name, '.');
+  if (dot == NULL || dot == name) dot = name + strlen(name);
+  const placeholder values[PLACEHOLDERS] = {
+      {"stem", name, (size_t)(dot - name)},
+      {"name", name, strlen(name)},
+      {"ext", *dot != '\0' ? dot + 1 : dot, *dot != '\0' ? strlen(dot + 1) : 0},
+      {"dir", slash != NULL ? path : ".", slash > path ? (size_t)(slash - path) : 1},
+      {"index", number, strlen(number)}};
+  memcpy(known, values, sizeof values);
+}
+
+/* The piece of a template that starts at *text: a placeholder's value, a doubled brace, or
+ * one character. */
+static cvtm_status next_piece(const placeholder *known, const char *template, const char **text,
+                              placeholder *piece, cvtm_error *error) {
+  const char *at = *text;
+  piece->value = at;
+  piece->length = 1;
+  *text = at + 1;
+  if (*at != '{' && *at != '}') return CVTM_OK;
+  if (at[1] == *at) {
+    ++*text;
+    return CVTM_OK;
+  }
+  const size_t length = strcspn(at + 1, "}");
+  for (int k = 0; k < PLACEHOLDERS && *at == '{' && at[1 + length] == '}'; ++k) {
+    if (strlen(known[k].name) != length || strncmp(known[k].name, at + 1, length) != 0) continue;
+    *piece = known[k];
+    *text = at + length + 2;
+    return CVTM_OK;
+  }
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                   "%s: braces hold stem, name, ext, dir or index; {{ and }} are plain ones",
+                   template);
+}
+
+/* A cli_text_map. Runs twice: to measure, and to write. */
+static cvtm_status expand(void *context, const char *template, const char **result,
+                          cvtm_error *error) {
+  const template_context *c = context;
+  char *made = NULL;
+  for (int writing = 0; writing < 2; ++writing) {
+    size_t size = 0;
+    for (const char *text = template; *text != '\0';) {
+      placeholder piece;
+      const cvtm_status status = next_piece(c->known, template, &text, &piece, error);
+      if (status != CVTM_OK) return status;
+      if (writing) memcpy(made + size, piece.value, piece.length);
+      size += piece.length;
+    }
+    if (!writing) made = new_text(c->job, size + 1);
+    if (made == NULL) return no_memory(error);
+    made[writing ? size : 0] = '\0';
+  }
+  *result = made;
+  return CVTM_OK;
+}
+
+/* Texts of the command line that apply to every line of a list are no templates. */
+static cvtm_status keep_text(void *context, const char *text, const char **result,
+                             cvtm_error *error) {
+  (void)context;
+  (void)error;
+  *result = text;
+  return CVTM_OK;
+}
+
+/* --- lists ------------------------------------------------------------------------------ */
+
+/* Whether quotes are open at the end of the text. */
+static int quotes_open(const char *text) {
+  int open = 0;
+  for (; *text != '\0'; ++text) open ^= *text == '"';
+  return open;
+}
+
+/* Reads one line to `used` of the record; false at the end of the file. */
+static int read_line(batch_list *list, size_t used) {
+  char *line = NULL;
+  size_t capacity = 0;
+  const ssize_t got = getline(&line, &capacity, list->file);
+  if (got < 0) {
+    free(line);
+    return 0;
+  }
+  size_t length = strlen(line); /* a zero byte ends it: nothing valid follows */
+  while (length > 0 && strchr("\r\n", line[length - 1]) != NULL) line[--length] = '\0';
+  if (used + length + 1 > list->capacity) {
+    char *larger = realloc(list->record, used + length + 1);
+    if (larger == NULL) {
+      free(line);
+      errno = ENOMEM;
+      return 0;
+    }
+    list->record = larger;
+    list->capacity = used + length + 1;
+  }
+  memcpy(list->record + used, line, length + 1);
+  free(line);
+  ++list->lines_read;
+  return 1;
+}
+
+/* The next line that is not blank; in CSV a quoted field may go on over several. *more is
+ * false at the end. */
+static cvtm_status read_record(batch_list *list, int *more, cvtm_error *error) {
+  errno = 0;
+  do {
+    *more = read_line(list, 0);
+    list->line = list->lines_read;
+  } while (*more && list->record[strspn(list->record, " \t")] == '\0');
+  while (*more && list->is_csv && quotes_open(list->record)) {
+    const size_t used = strlen(list->record);
+    if (!read_line(list, used + 1))
+      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: line %lld: a quote is not closed",
+                       list->name, (long long)list->line);
+    list->record[used] = '\n';
+  }
+  if (ferror(list->file) || errno == ENOMEM)
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s", list->name,
+                     errno != 0 ? strerror(errno) : "cannot be read");
+  return CVTM_OK;
+}
+
+/* Splits a CSV record in place (RFC 4180); -1 if there are too many fields or characters
+ * follow a closing quote. */
+static int split_record(char *text, char **field) {
+  int count = 0;
+  for (;;) {
+    if (count == COLUMNS_MAX) return -1;
+    char *to = text;
+    field[count++] = text;
+    if (*text == '"') {
+      for (++text; *text != '\0' && (*text != '"' || text[1] == '"'); ++text) {
+        if (*text == '"') ++text;
+        *to++ = *text;
+      }
+      if (*text == '"') ++text;
+      if (*text != '\0' && *text != ',') return -1;
+    } else {
+      to = text += strcspn(text, ",");
+    }
+    const char end = *text;
+    *to = '\0';
+    if (end == '\0') return count;
+    ++text;
+  }
+}
+
+/* These belong to the batch, not to one of its runs. */
+static int is_of_batch(const char *name) {
+  static const char *const names[] = {"device",  "threads", "config", "quiet",
+                                      "verbose", "help",    "version"};
+  for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k)
+    if (strcmp(names[k], name) == 0) return 1;
+  return 0;
+}
+
+static cvtm_status set_pair(batch_job *job, const char *name, const char *value,
+                            cvtm_error *error) {
+  if (is_of_batch(name))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "'%s' is for the batch, not for one run", name);
+  const char *copy = NULL;
+  cvtm_status status = copy_text(job, value, &copy, error);
+  if (status != CVTM_OK) return status;
+  if (strcmp(name, "input") != 0) return cli_options_set(&job->options, name, copy, error);
+  job->options.input = copy;
+  return CVTM_OK;
+}
+
+static cvtm_status set_json(batch_job *job, const cJSON *item, cvtm_error *error) {
+  if (cJSON_IsString(item)) return set_pair(job, item->string, item->valuestring, error);
+  if (cJSON_IsBool(item))
+    return set_pair(job, item->string, cJSON_IsTrue(item) ? "true" : "false", error);
+  if (cJSON_IsNumber(item)) {
+    char text[40];
+    snprintf(text, sizeof text, "%.17g", item->valuedouble);
+    return set_pair(job, item->string, text, error);
+  }
+  cvtm_status status = CVTM_OK;
+  const cJSON *element = NULL;
+  if (cJSON_IsArray(item)) {
+    cJSON_ArrayForEach(element, item) {
+      if (!cJSON_IsString(element)) break;
+      status = set_pair(job, item->string, element->valuestring, error);
+      if (status != CVTM_OK) return status;
+    }
+    if (element == NULL) return CVTM_OK;
+  }
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                   "%s: neither a text, a number, a truth value nor a list of texts", item->string);
+}
+
+static cvtm_status set_json_record(batch_list *list, batch_job *job, cvtm_error *error) {
+  cJSON *record = cJSON_ParseWithOpts(list->record, NULL, 1);
+  cvtm_status status = CVTM_OK;
+  if (!cJSON_IsObject(record)) status = cvtm_fail(error, CVTM_ERROR_ARGUMENT, "not a JSON object");
+  const cJSON *item = NULL;
+  cJSON_ArrayForEach(item, record) {
+    if (status == CVTM_OK && !cJSON_IsNull(item)) status = set_json(job, item, error);
+  }
+  cJSON_Delete(record);
+  return status;
+}
+
+static cvtm_status set_csv_record(batch_list *list, batch_job *job, cvtm_error *error) {
+  char *field[COLUMNS_MAX];
+  const int count = split_record(list->record, field);
+  if (count != list->column_count)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "not the %d fields of the header",
+                     list->column_count);
+  cvtm_status status = CVTM_OK;
+  for (int k = 0; k < count && status == CVTM_OK; ++k)
+    if (*field[k] != '\0') status = set_pair(job, list->column[k], field[k], error);
+  return status;
+}
+
+static cvtm_status read_header(batch_list *list, cvtm_error *error) {
+  static const char byte_order_mark[] = "\xef\xbb\xbf";
+  int more = 0;
+  const cvtm_status status = read_record(list, &more, error);
+  if (status != CVTM_OK) return status;
+  if (!more) return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no header", list->name);
+  free(list->header);
+  list->header = strdup(list->record);
+  if (list->header == NULL) return no_memory(error);
+  char *start = list->header;
+  if (strncmp(start, byte_order_mark, 3) == 0) start += 3;
+  list->column_count = split_record(start, list->column);
+  if (list->column_count < 0)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: line %lld: not a CSV header", list->name,
+                     (long long)list->line);
+  return CVTM_OK;
+}
+
+/* --- jobs --------------------------------------------------------------------------------- */
+
+static cvtm_status check_job(const batch_job *job, cvtm_error *error) {
+  const cli_options *options = &job->options;
+  if (options->input == NULL) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no input");
+  cli_output_names names;
+  cli_outputs_names(options, &names);
+  int streams = strcmp(options->input, "-") == 0;
+  for (int k = 0; k < names.count; ++k) streams += strcmp(names.item[k], "-") == 0;
+  if (streams > 0)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a run of a batch has no standard streams");
+  char message[sizeof error->message] = "";
+  cli_capture_messages(message, sizeof message);
+  const int code = cli_run_check(options);
+  cli_capture_messages(NULL, 0);
+  return code == CLI_EXIT_OK ? CVTM_OK : cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s", message);
+}
+
+static cvtm_status make_from_record(batch_list *list, batch_job *job, cvtm_error *error) {
+  cvtm_error detail = {CVTM_OK, ""};
+  cvtm_status status =
+      cli_options_inherit(CLI_RUN, list->options, keep_text, NULL, &job->options, &detail);
+  if (status == CVTM_OK)
+    status =
+        list->is_csv ? set_csv_record(list, job, &detail) : set_json_record(list, job, &detail);
+  if (status == CVTM_OK) status = check_job(job, &detail);
+  if (status == CVTM_OK) return CVTM_OK;
+  return cvtm_fail(error, status, "%s: line %lld: %.400s", list->name, (long long)list->line,
+                   detail.message);
+}
+
+static cvtm_status make_from_file(const batch_list *list, batch_job *job, cvtm_error *error) {
+  char number[24];
+  template_context context = {job, {{NULL, NULL, 0}}};
+  const char *path = NULL;
+  snprintf(number, sizeof number, "%lld", (long long)job->index + 1);
+  cvtm_status status = copy_text(job, list->found.gl_pathv[job->index], &path, error);
+  if (status != CVTM_OK) return status;
+  fill_placeholders(path, number, context.known);
+  status = cli_options_inherit(CLI_RUN, list->options, expand, &context, &job->options, error);
+  if (status != CVTM_OK) return status;
+  job->options.input = path;
+  return check_job(job, error);
+}
+
+cvtm_status batch_list_get(batch_list *list, int64_t index, batch_job **result, cvtm_error *error) {
+  *result = NULL;
+  if (list->file == NULL) {
+    if (index >= (int64_t)list->found.gl_pathc) return CVTM_OK;
+  } else {
+    int more = 1;
+    for (; list->next <= index && more; ++list->next) {
+      const cvtm_status status = read_record(list, &more, error);
+      if (status != CVTM_OK) return status;
+    }
+    if (!more) return CVTM_OK;
+  }
+  batch_job *job = calloc(1, sizeof *job);
+  if (job == NULL) return no_memory(error);
+  job->index = index;
+  const cvtm_status status =
+      list->file != NULL ? make_from_record(list, job, error) : make_from_file(list, job, error);
+  job->options.quiet = 1;
+  job->options.verbose = 0;
+  if (status == CVTM_OK)
+    *result = job;
+  else
+    batch_job_free(job);
+  return status;
+}
+
+cvtm_status batch_list_rewind(batch_list *list, cvtm_error *error) {
+  list->next = 0;
+  list->lines_read = 0;
+  if (list->file == NULL) return CVTM_OK;
+  rewind(list->file);
+  return list->is_csv ? read_header(list, error) : CVTM_OK;
+}
+
+static cvtm_status find_files(batch_list *list, const char *pattern, cvtm_error *error) {
+  const int code = glob(pattern, GLOB_ERR, NULL, &list->found);
+  if (code == GLOB_NOMATCH) return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no such file", pattern);
+  if (code != 0)
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s", pattern,
+                     code == GLOB_NOSPACE ? "out of memory" : "a folder cannot be read");
+  return CVTM_OK;
+}
+
+/* Two passes are made over a list, so what comes from a pipe is kept. */
+static cvtm_status spool(FILE *from, FILE **file, cvtm_error *error) {
+  char block[1 << 14];
+  size_t size = 0;
+  *file = tmpfile();
+  while (*file != NULL && (size = fread(block, 1, sizeof block, from)) > 0)
+    if (fwrite(block, 1, size, *file) != size) break;
+  if (*file != NULL && !ferror(from) && !ferror(*file) && fflush(*file) == 0) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_IO, "standard input: cannot be kept: %s", strerror(errno));
+}
+
+static cvtm_status open_file(batch_list *list, const char *path, cvtm_error *error) {
+  if (strcmp(path, "-") == 0) return spool(stdin, &list->file, error);
+  list->file = fopen(path, "rbe");
+  if (list->file == NULL)
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s", path, strerror(errno));
+  if (fseek(list->file, 0, SEEK_SET) != 0)
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a list is read twice; a pipe goes to -", path);
+  return CVTM_OK;
+}
+
+cvtm_status batch_list_open(const cli_options *options, batch_list **result, cvtm_error *error) {
+  const char *path = options->input;
+  batch_list *list = calloc(1, sizeof *list);
+  if (list == NULL) return no_memory(error);
+  list->options = options;
+  list->name = strcmp(path, "-") == 0 ? "standard input" : path;
+  char buffer[16];
+  const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
+  const int is_pattern = strpbrk(path, "*?[") != NULL;
+  const int is_json = strcmp(extension, "jsonl") == 0 || strcmp(extension, "ndjson") == 0;
+  list->is_csv = strcmp(extension, "csv") == 0;
+  const int is_list = !is_pattern && (is_json || list->is_csv || strcmp(path, "-") == 0);
+  cvtm_status status = is_list ? open_file(list, path, error) : find_files(list, path, error);
+  if (status == CVTM_OK) status = batch_list_rewind(list, error);
+  if (status == CVTM_OK)
+    *result = list;
+  else
+    batch_list_close(list);
+  return status;
+}
+
+void batch_list_close(batch_list *list) {
+  if (list == NULL) return;
+  if (list->file != NULL)
+    fclose(list->file);
+  else
+    globfree(&list->found);
+  free(list->record);
+  free(list->header);
+  free(list);
+}

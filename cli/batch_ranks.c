@@ -1,0 +1,136 @@
+#include "cli/batch_ranks.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct batch_ranks {
+  const batch_mpi *mpi; /* NULL: this process alone */
+  int rank, size, local_rank, local_size;
+  int64_t next; /* of a process alone */
+  pthread_mutex_t lock;
+};
+
+static const int64_t beyond = INT64_MAX / 4;
+
+/* How many processes the launcher started; 0 if none of those known did. */
+static int launched_size(void) {
+  static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
+  for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; ++k)
+    if (getenv(sizes[k]) != NULL) return atoi(getenv(sizes[k]));
+  const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
+  return getenv("PMIX_RANK") != NULL ? tasks != NULL ? atoi(tasks) : 1 : 0;
+}
+
+/* Beside the program, as in a build folder, or where it is installed. */
+static const batch_mpi *load_module(char *reason, size_t capacity) {
+#ifdef CVTMESH_MPI_MODULE
+  static const char *const places[] = {"cvtmesh_mpi.so", CVTMESH_MPI_MODULE};
+  char path[PATH_MAX + 64], program[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+  if (length < 0) return NULL;
+  program[length] = '\0';
+  *(strrchr(program, '/') + 1) = '\0';
+  for (size_t k = 0; k < sizeof places / sizeof places[0]; ++k) {
+    const int size = snprintf(path, sizeof path, "%s%s", program, places[k]);
+    if (size < 0 || (size_t)size >= sizeof path || access(path, R_OK) != 0) continue;
+    void *module = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    const batch_mpi_module *found = module != NULL ? dlsym(module, "cvtmesh_batch_mpi") : NULL;
+    if (found != NULL && found->version == BATCH_MPI_VERSION) return &found->table;
+    snprintf(reason, capacity, "%s",
+             module == NULL ? dlerror() : "cvtmesh_mpi.so is of another build");
+    return NULL;
+  }
+  snprintf(reason, capacity, "cvtmesh_mpi.so is not installed");
+#else
+  snprintf(reason, capacity, "this build has no MPI");
+#endif
+  return NULL;
+}
+
+static cvtm_status mpi_failed(cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_INTERNAL, "MPI failed");
+}
+
+static cvtm_status join(batch_ranks *ranks, cvtm_error *error) {
+  const int size = launched_size();
+  char reason[256] = "";
+  if (size == 0) return CVTM_OK;
+  ranks->mpi = load_module(reason, sizeof reason);
+  if (ranks->mpi == NULL && size == 1) return CVTM_OK;
+  if (ranks->mpi == NULL)
+    return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "one of %d ranks, but %s", size, reason);
+  if (ranks->mpi->start(&ranks->rank, &ranks->size, &ranks->local_rank, &ranks->local_size) != 0) {
+    ranks->mpi = NULL;
+    return mpi_failed(error);
+  }
+  return CVTM_OK;
+}
+
+cvtm_status batch_ranks_start(batch_ranks **result, cvtm_error *error) {
+  batch_ranks *ranks = calloc(1, sizeof *ranks);
+  if (ranks == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  ranks->size = ranks->local_size = 1;
+  pthread_mutex_init(&ranks->lock, NULL);
+  const cvtm_status status = join(ranks, error);
+  if (status == CVTM_OK)
+    *result = ranks;
+  else
+    batch_ranks_finish(ranks);
+  return status;
+}
+
+int batch_ranks_rank(const batch_ranks *ranks) { return ranks->rank; }
+int batch_ranks_size(const batch_ranks *ranks) { return ranks->size; }
+int batch_ranks_local_rank(const batch_ranks *ranks) { return ranks->local_rank; }
+int batch_ranks_local_size(const batch_ranks *ranks) { return ranks->local_size; }
+
+static cvtm_status add(batch_ranks *ranks, int64_t amount, int64_t *before, cvtm_error *error) {
+  int failed = 0;
+  pthread_mutex_lock(&ranks->lock);
+  if (ranks->mpi != NULL) {
+    failed = ranks->mpi->fetch_and_add(amount, before);
+  } else {
+    *before = ranks->next;
+    ranks->next += amount;
+  }
+  pthread_mutex_unlock(&ranks->lock);
+  return failed ? mpi_failed(error) : CVTM_OK;
+}
+
+cvtm_status batch_ranks_next(batch_ranks *ranks, int64_t *number, cvtm_error *error) {
+  return add(ranks, 1, number, error);
+}
+
+void batch_ranks_cancel(batch_ranks *ranks) {
+  int64_t before = 0;
+  (void)add(ranks, beyond, &before, NULL);
+}
+
+void batch_ranks_progress(batch_ranks *ranks) {
+  if (ranks->mpi == NULL) return;
+  pthread_mutex_lock(&ranks->lock);
+  (void)ranks->mpi->progress();
+  pthread_mutex_unlock(&ranks->lock);
+}
+
+cvtm_status batch_ranks_broadcast(batch_ranks *ranks, int64_t *value, cvtm_error *error) {
+  if (ranks->mpi == NULL || ranks->mpi->broadcast(value) == 0) return CVTM_OK;
+  return mpi_failed(error);
+}
+
+cvtm_status batch_ranks_sum(batch_ranks *ranks, int64_t *values, int count, cvtm_error *error) {
+  if (ranks->mpi == NULL || ranks->mpi->sum(values, count) == 0) return CVTM_OK;
+  return mpi_failed(error);
+}
+
+void batch_ranks_finish(batch_ranks *ranks) {
+  if (ranks == NULL) return;
+  if (ranks->mpi != NULL) ranks->mpi->finish();
+  pthread_mutex_destroy(&ranks->lock);
+  free(ranks);
+}

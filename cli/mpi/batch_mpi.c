@@ -1,0 +1,97 @@
+/* The module cvtmesh_mpi.so: the ranks of a batch by MPI. One thread of a process is in it at
+ * a time. Waiting sleeps, for the ranks of one machine share its cores. */
+#include "cli/batch_ranks.h"
+
+#include <mpi.h>
+
+#include <time.h>
+
+static int64_t *counter; /* with rank 0 */
+static MPI_Win window;
+
+static int finished(MPI_Request *request) {
+  int done = 0;
+  const struct timespec pause = {0, 1000000};
+  while (MPI_Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS) {
+    if (done) return 0;
+    nanosleep(&pause, NULL);
+  }
+  return -1;
+}
+
+static int start_counter(int rank) {
+  const MPI_Aint bytes = rank == 0 ? (MPI_Aint)sizeof *counter : 0;
+  if (MPI_Win_allocate(bytes, (int)sizeof *counter, MPI_INFO_NULL, MPI_COMM_WORLD, &counter,
+                       &window) != MPI_SUCCESS)
+    return -1;
+  if (MPI_Win_lock_all(0, window) != MPI_SUCCESS) return -1;
+  if (rank == 0) {
+    const int64_t zero = 0;
+    int64_t before = 0;
+    if (MPI_Fetch_and_op(&zero, &before, MPI_INT64_T, 0, 0, MPI_REPLACE, window) != MPI_SUCCESS ||
+        MPI_Win_flush(0, window) != MPI_SUCCESS)
+      return -1;
+  }
+  return MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS ? 0 : -1;
+}
+
+static int start(int *rank, int *size, int *local_rank, int *local_size) {
+  int provided = MPI_THREAD_SINGLE;
+  if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS) return -1;
+  if (provided < MPI_THREAD_SERIALIZED) {
+    MPI_Finalize();
+    return -1;
+  }
+  MPI_Comm machine;
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(MPI_COMM_WORLD, rank);
+  MPI_Comm_size(MPI_COMM_WORLD, size);
+  if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, *rank, MPI_INFO_NULL, &machine) !=
+      MPI_SUCCESS)
+    return -1;
+  MPI_Comm_rank(machine, local_rank);
+  MPI_Comm_size(machine, local_size);
+  MPI_Comm_free(&machine);
+  return start_counter(*rank);
+}
+
+static int fetch_and_add(int64_t amount, int64_t *before) {
+  if (MPI_Fetch_and_op(&amount, before, MPI_INT64_T, 0, 0, MPI_SUM, window) != MPI_SUCCESS)
+    return -1;
+  return MPI_Win_flush(0, window) == MPI_SUCCESS ? 0 : -1;
+}
+
+static int progress(void) {
+  int waits = 0;
+  return MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &waits, MPI_STATUS_IGNORE) ==
+                 MPI_SUCCESS
+             ? 0
+             : -1;
+}
+
+static int broadcast(int64_t *value) {
+  MPI_Request request;
+  if (MPI_Ibcast(value, 1, MPI_INT64_T, 0, MPI_COMM_WORLD, &request) != MPI_SUCCESS ||
+      finished(&request) != 0)
+    return -1;
+  if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS) return -1;
+  return finished(&request);
+}
+
+static int sum(int64_t *values, int count) {
+  MPI_Request request;
+  if (MPI_Iallreduce(MPI_IN_PLACE, values, count, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD, &request) !=
+      MPI_SUCCESS)
+    return -1;
+  return finished(&request);
+}
+
+static void finish(void) {
+  MPI_Win_unlock_all(window);
+  MPI_Win_free(&window);
+  MPI_Finalize();
+}
+
+extern const batch_mpi_module cvtmesh_batch_mpi;
+const batch_mpi_module cvtmesh_batch_mpi = {
+    BATCH_MPI_VERSION, {start, fetch_and_add, progress, broadcast, sum, finish}};
