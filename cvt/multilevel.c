@@ -76,32 +76,33 @@ static cvtm_status middles_in_rectangle(cvtm_domain domain, const double *sites,
   return status;
 }
 
-static double wrapped(double x, double size) {
-  const double inside = x - size * floor(x / size);
-  return inside < size ? inside : 0;
-}
-
-/* On a torus: of a mesh of all sites and the copies around them (vertex v stands for
- * site owner[v]), each edge once, from the end of the smaller site. */
-static cvtm_status middles_on_torus(cvtm_domain domain, const cvtm_mesh *mesh, const int32_t *owner,
-                                    int64_t count, pair_list *pairs, cvtm_error *error) {
-  cvtm_status status = CVTM_OK;
-  for (int64_t t = 0; status == CVTM_OK && t < 3 * mesh->triangle_count; ++t) {
-    const int64_t a = mesh->triangles[t], b = mesh->triangles[t % 3 == 2 ? t - 2 : t + 1];
-    if (a >= count || owner[a] >= owner[b]) continue; /* seen once from each triangle's side */
-    const double *p = mesh->points + 2 * a, *q = mesh->points + 2 * b;
-    status = add_middle(pairs, wrapped(0.5 * (p[0] + q[0]), (double)domain.width),
-                        wrapped(0.5 * (p[1] + q[1]), (double)domain.height), error);
-  }
-  return status;
-}
-
 /* The sites and, a quarter of the domain around it, their copies. */
 typedef struct tiling {
   int64_t count;
   double *points;
   int32_t *owner;
 } tiling;
+
+static double wrapped(double x, double size) {
+  const double inside = x - size * floor(x / size);
+  return inside < size ? inside : 0;
+}
+
+/* On a torus: of a mesh of all sites and the copies around them, each edge once, from
+ * the end of the smaller site. */
+static cvtm_status middles_on_torus(cvtm_domain domain, const cvtm_mesh *mesh, const tiling *tiles,
+                                    int64_t count, pair_list *pairs, cvtm_error *error) {
+  cvtm_status status = CVTM_OK;
+  for (int64_t t = 0; status == CVTM_OK && t < 3 * mesh->triangle_count; ++t) {
+    const int64_t a = mesh->triangles[t], b = mesh->triangles[t % 3 == 2 ? t - 2 : t + 1];
+    if (a >= count || tiles->owner[a] >= tiles->owner[b])
+      continue; /* seen once from each triangle's side */
+    const double *p = tiles->points + 2 * a, *q = tiles->points + 2 * b;
+    status = add_middle(pairs, wrapped(0.5 * (p[0] + q[0]), (double)domain.width),
+                        wrapped(0.5 * (p[1] + q[1]), (double)domain.height), error);
+  }
+  return status;
+}
 
 static void add_copies(tiling *tiles, cvtm_domain domain, const double *sites, int64_t count,
                        int dx, int dy) {
@@ -135,8 +136,7 @@ static cvtm_status find_middles(cvtm_domain domain, const double *sites, int64_t
   if (domain.periodic) {
     status = tile(domain, sites, count, &tiles, error);
     if (status == CVTM_OK) status = cvtm_delaunay(tiles.points, tiles.count, &mesh, error);
-    if (status == CVTM_OK)
-      status = middles_on_torus(domain, &mesh, tiles.owner, count, pairs, error);
+    if (status == CVTM_OK) status = middles_on_torus(domain, &mesh, &tiles, count, pairs, error);
   } else {
     status = cvtm_delaunay(sites, count, &mesh, error);
     if (status == CVTM_OK) status = middles_in_rectangle(domain, sites, &mesh, pairs, error);
