@@ -1,11 +1,34 @@
 #include "lbfgsb/lbfgsb_decide.h"
 #include "lbfgsb/lbfgsb_kernels.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-enum { PART = 4096, TILE = CVTM_LBFGSB_TILE, MOST = CVTM_LBFGSB_MAX_HISTORY };
+enum { PART = 2048, TILE = CVTM_LBFGSB_TILE, MOST = CVTM_LBFGSB_MAX_HISTORY };
 
-static int64_t cpu_parts(int64_t n) { return n <= 0 ? 1 : (n - 1) / PART + 1; }
+/* Four partial sums side by side, which are added up in the end: the order of additions is that
+ * of the source whatever the width of the machine's vectors. */
+typedef double lanes __attribute__((vector_size(4 * sizeof(double)), may_alias));
+
+#if defined(__x86_64__)
+#define INLINE static inline __attribute__((always_inline))
+#define WIDE __attribute__((target("avx2")))
+static int has_wide_vectors(void) { return __builtin_cpu_supports("avx2"); }
+#else
+#define INLINE static inline
+#define WIDE
+static int has_wide_vectors(void) { return 0; }
+#endif
+
+static const cvtm_team alone = {0, 1};
+
+static int64_t part_count(int64_t n) { return n <= 0 ? 1 : (n - 1) / PART + 1; }
+
+static int64_t cpu_parts(cvtm_device *device, int64_t n, int64_t problems) {
+  (void)device;
+  (void)problems;
+  return part_count(n);
+}
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -15,24 +38,24 @@ typedef void (*part_function)(const cvtm_lbfgsb_arrays *arrays, int64_t first, i
 
 /* Every reduction goes through here: parts of fixed size in parallel, combined in the order
  * of their indices, so the result does not depend on the number of threads. */
-static void reduce(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int entries,
+static void reduce(int threads, const cvtm_lbfgsb_arrays *arrays, int entries,
                    part_function function, double *figures) {
-  const int64_t parts = cpu_parts(arrays->n);
-  int threads = cvtm_device_threads(device);
+  const int64_t parts = part_count(arrays->n);
   if (threads > parts) threads = (int)parts;
-  (void)threads;
 #pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
   for (int64_t part = 0; part < parts; ++part) {
-    double *own = arrays->partial + part * entries;
+    double *own = arrays->partial + part * arrays->entries;
     for (int e = 0; e < entries; ++e) own[e] = cvtm_lbfgsb_neutral(e);
     function(arrays, part * PART, smaller((part + 1) * PART, arrays->n), own);
   }
   memcpy(figures, arrays->partial, (size_t)entries * sizeof *figures);
   for (int64_t part = 1; part < parts; ++part) {
-    const double *own = arrays->partial + part * entries;
+    const double *own = arrays->partial + part * arrays->entries;
     for (int e = 0; e < entries; ++e) figures[e] = cvtm_lbfgsb_combine(e, figures[e], own[e]);
   }
 }
+
+/* --- rows ------------------------------------------------------------------------- */
 
 static void start_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
                        double *figures) {
@@ -45,221 +68,263 @@ static void start_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t 
   }
 }
 
-static cvtm_status cpu_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m) {
-  (void)m;
-  reduce(device, arrays, CVTM_SUM_COLUMNS, start_part, arrays->sums);
-  cvtm_lbfgsb_begin(arrays->state);
-  return CVTM_OK;
-}
-
 static void search_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
                         double *figures) {
-  double sum = 0.0;
-  for (int64_t i = first; i < last; ++i) sum += arrays->trial_g[i] * arrays->d[i];
-  figures[CVTM_SUM_SLOPE] = sum;
-}
-
-static cvtm_status cpu_search(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m) {
-  (void)m;
-  reduce(device, arrays, CVTM_SUM_COLUMNS, search_part, arrays->rows);
-  cvtm_lbfgsb_decide_search(arrays->state, arrays->values, arrays->rows[CVTM_SUM_SLOPE],
-                            *arrays->request);
-  return CVTM_OK;
-}
-
-/* A tile of pass A: what its rows add, given which of them are free and which fixed. */
-typedef struct tile_masks {
-  double free[TILE], fixed[TILE]; /* 1 or 0 */
-  int any_free, any_fixed, all_free;
-} tile_masks;
-
-/* Four partial sums in fixed places, which compilers turn into vectors. */
-static double dot_tile(const double *a, const double *b) {
   double sum[4] = {0.0, 0.0, 0.0, 0.0};
-  for (int r = 0; r < TILE; r += 4) {
-    for (int l = 0; l < 4; ++l) sum[l] += a[r + l] * b[r + l];
+  int64_t i = first;
+  for (; i + 4 <= last; i += 4) {
+    for (int l = 0; l < 4; ++l) sum[l] += arrays->trial_g[i + l] * arrays->d[i + l];
   }
-  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+  for (; i < last; ++i) sum[0] += arrays->trial_g[i] * arrays->d[i];
+  figures[CVTM_SUM_SLOPE] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* What the rows of a tile contribute; zero beyond the last row. */
+typedef struct tile_rows {
+  _Alignas(32) double s[TILE], y[TILE], g[TILE]; /* g scaled, zero where fixed */
+  _Alignas(32) double free[TILE], fixed[TILE];   /* 1 or 0 */
+  int any_free, any_fixed;
+} tile_rows;
+
+static void sort_row(tile_rows *rows, int r, int is_free, double g) {
+  rows->free[r] = is_free ? 1.0 : 0.0;
+  rows->fixed[r] = is_free ? 0.0 : 1.0;
+  rows->g[r] = is_free ? g : 0.0;
+  rows->any_free |= is_free;
+  rows->any_fixed |= !is_free;
+}
+
+/* Takes the trial point over in the rows of a tile. */
+static void update_rows(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
+                        tile_rows *rows, double *figures) {
+  memset(rows, 0, sizeof *rows);
+  for (int64_t i = first; i < last; ++i) {
+    const int r = (int)(i - first);
+    const double x = arrays->trial_x[i], g = arrays->trial_g[i];
+    const cvtm_lbfgsb_row row = cvtm_lbfgsb_get_row(arrays, i, x, g);
+    rows->s[r] = (x - arrays->x[i]) / row.scale;
+    rows->y[r] = (g - arrays->g[i]) * row.scale;
+    arrays->x[i] = x;
+    arrays->g[i] = g;
+    const double t = cvtm_lbfgsb_breakpoint(&row);
+    figures[CVTM_MAX_GRADIENT] = cvtm_lbfgsb_combine(CVTM_MAX_GRADIENT, figures[CVTM_MAX_GRADIENT],
+                                                     cvtm_lbfgsb_projected_gradient(&row));
+    if (x == row.lower || x == row.upper) figures[CVTM_SUM_ACTIVE] += 1.0;
+    if (t > 0.0) {
+      figures[CVTM_MIN_BREAKPOINT] =
+          cvtm_lbfgsb_combine(CVTM_MIN_BREAKPOINT, figures[CVTM_MIN_BREAKPOINT], t);
+    }
+    sort_row(rows, r, t > 0.0, row.g);
+  }
+}
+
+/* Of a tile only the rows with 0 < t_i <= t^c, both free and fixed; 0 if there are none. */
+static int restrict_rows(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
+                         tile_rows *rows) {
+  memset(rows, 0, sizeof *rows);
+  for (int64_t i = first; i < last; ++i) {
+    const cvtm_lbfgsb_row row = cvtm_lbfgsb_get_row(arrays, i, arrays->x[i], arrays->g[i]);
+    const double t = cvtm_lbfgsb_breakpoint(&row);
+    if (!(t > 0.0 && t <= arrays->state->cauchy)) continue;
+    const int r = (int)(i - first);
+    rows->g[r] = row.g;
+    rows->free[r] = rows->fixed[r] = 1.0;
+    rows->any_free = rows->any_fixed = 1;
+  }
+  return rows->any_free;
+}
+
+/* --- tiles of the history ------------------------------------------------------------ */
+
+/* Rounds to what the history can hold. */
+static void round_tile(double *values) {
+  for (int r = 0; r < TILE; ++r) values[r] = (double)(float)values[r];
+}
+
+/* The columns of the tile at row `first`, Y before S: in place, or unpacked into `copy`. */
+static const double *view_tile(const cvtm_lbfgsb_arrays *arrays, int64_t first, double *copy) {
+  const cvtm_lbfgsb_state *state = arrays->state;
+  const int m = state->history;
+  const int64_t at = cvtm_lbfgsb_at(first, 0, m);
+  if (!state->single) return (const double *)arrays->w + at;
+  const float *from = (const float *)arrays->w + at;
+  for (int e = 0; e < 2 * m * TILE; ++e) copy[e] = (double)from[e];
+  return copy;
+}
+
+static void store_column(const cvtm_lbfgsb_arrays *arrays, int64_t first, int column,
+                         const double *values) {
+  const int64_t at = cvtm_lbfgsb_at(first, column, arrays->state->history);
+  if (arrays->state->single) {
+    float *to = (float *)arrays->w + at;
+    for (int r = 0; r < TILE; ++r) to[r] = (float)values[r];
+  } else {
+    memcpy((double *)arrays->w + at, values, TILE * sizeof *values);
+  }
+}
+
+/* sums[q] += a'b_q, q < count; b_q is column q of b. */
+INLINE void add_products(lanes *sums, const double *a, const double *b, int count) {
+  const lanes *av = (const lanes *)a;
+  int q = 0;
+  for (; q + 4 <= count; q += 4) {
+    const lanes *b0 = (const lanes *)(b + q * TILE), *b1 = b0 + TILE / 4;
+    const lanes *b2 = b1 + TILE / 4, *b3 = b2 + TILE / 4;
+    lanes s0 = sums[q], s1 = sums[q + 1], s2 = sums[q + 2], s3 = sums[q + 3];
+    for (int r = 0; r < TILE / 4; ++r) {
+      const lanes v = av[r];
+      s0 += v * b0[r];
+      s1 += v * b1[r];
+      s2 += v * b2[r];
+      s3 += v * b3[r];
+    }
+    sums[q] = s0;
+    sums[q + 1] = s1;
+    sums[q + 2] = s2;
+    sums[q + 3] = s3;
+  }
+  for (; q < count; ++q) {
+    const lanes *bv = (const lanes *)(b + q * TILE);
+    lanes sum = sums[q];
+    for (int r = 0; r < TILE / 4; ++r) sum += av[r] * bv[r];
+    sums[q] = sum;
+  }
 }
 
 /* The columns times a mask; `copy` has room for them. */
-static const double *mask_columns(const double *columns, int count, const double *mask,
+INLINE const double *mask_columns(const double *columns, int count, const double *mask,
                                   double *copy) {
   for (int c = 0; c < count; ++c) {
-    for (int r = 0; r < TILE; ++r) copy[c * TILE + r] = columns[c * TILE + r] * mask[r];
+    const lanes *from = (const lanes *)(columns + c * TILE), *by = (const lanes *)mask;
+    lanes *to = (lanes *)(copy + c * TILE);
+    for (int r = 0; r < TILE / 4; ++r) to[r] = from[r] * by[r];
   }
   return copy;
 }
 
 static int any_nonzero(const double *columns, int count) {
-  for (int i = 0; i < count * TILE; ++i) {
-    if (columns[i] != 0.0) return 1;
+  for (int c = 0; c < count; ++c) {
+    double sum = 0.0;
+    for (int r = 0; r < TILE; ++r) sum += fabs(columns[c * TILE + r]);
+    if (sum != 0.0) return 1;
   }
   return 0;
 }
 
 /* The masked Gram matrix of a tile, see cvtm_lbfgsb_layout. Fixed rows rarely move, so their
- * part of S is mostly zero and skipped. */
-static void gram_tile(const cvtm_lbfgsb_state *state, const double *tile, const tile_masks *masks,
-                      const cvtm_lbfgsb_layout *layout, double *figures) {
+ * part of S is mostly zero and skipped. What S'Y takes over free rows and what over fixed ones
+ * is told apart by age: of the columns q >= p in age, and of q < p. */
+INLINE void gram_tile(const cvtm_lbfgsb_state *state, const double *tile, const tile_rows *rows,
+                      const cvtm_lbfgsb_layout *layout, lanes *sums) {
   const int k = state->count, m = state->history;
   const double *y = tile, *s = tile + m * TILE;
-  double copy[MOST * TILE];
-  if (masks->any_free) {
-    const double *free_y = masks->all_free ? y : mask_columns(y, k, masks->free, copy);
+  _Alignas(32) double copy[MOST * TILE];
+  if (rows->any_free) {
+    const double *free_y = rows->any_fixed ? mask_columns(y, k, rows->free, copy) : y;
     for (int p = 0; p < k; ++p) {
-      for (int q = 0; q <= p; ++q) {
-        figures[layout->yy + cvtm_lbfgsb_triangle(p, q)] +=
-            dot_tile(free_y + p * TILE, free_y + q * TILE);
-      }
-      for (int q = 0; q < k; ++q) {
-        if (cvtm_lbfgsb_age(state, p) > cvtm_lbfgsb_age(state, q)) continue;
-        figures[layout->sy + p * m + q] += dot_tile(s + p * TILE, free_y + q * TILE);
-      }
+      add_products(sums + layout->yy + cvtm_lbfgsb_triangle(p, 0), y + p * TILE, free_y, p + 1);
+      /* Not older than p: from p up to the newest, which may lie before the wrap. */
+      const int end = p >= state->oldest ? k : state->oldest;
+      lanes *row = sums + layout->sy + p * m;
+      add_products(row + p, s + p * TILE, free_y + p * TILE, end - p);
+      if (p >= state->oldest) add_products(row, s + p * TILE, free_y, state->oldest);
     }
   }
-  if (!masks->any_fixed) return;
-  const double *fixed_s = mask_columns(s, k, masks->fixed, copy);
+  if (!rows->any_fixed) return;
+  const double *fixed_s = mask_columns(s, k, rows->fixed, copy);
   if (!any_nonzero(fixed_s, k)) return;
   for (int p = 0; p < k; ++p) {
-    for (int q = 0; q <= p; ++q) {
-      figures[layout->ss + cvtm_lbfgsb_triangle(p, q)] +=
-          dot_tile(fixed_s + p * TILE, fixed_s + q * TILE);
-    }
-    for (int q = 0; q < k; ++q) {
-      if (cvtm_lbfgsb_age(state, p) <= cvtm_lbfgsb_age(state, q)) continue;
-      figures[layout->sy + p * m + q] += dot_tile(fixed_s + p * TILE, y + q * TILE);
-    }
+    add_products(sums + layout->ss + cvtm_lbfgsb_triangle(p, 0), s + p * TILE, fixed_s, p + 1);
+    lanes *row = sums + layout->sy + p * m;
+    if (p < state->oldest) add_products(row, fixed_s + p * TILE, y, p);
+    const int begin = state->oldest;
+    const int end = p >= state->oldest ? p : k;
+    add_products(row + begin, fixed_s + p * TILE, y + begin * TILE, end - begin);
   }
 }
 
-/* Takes the trial point over in the rows of a tile; s, y and the gradient go to local tiles,
- * zero beyond the last row. */
-static void update_rows(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last, double *s,
-                        double *y, double *free_g, tile_masks *masks, double *figures) {
-  memset(masks, 0, sizeof *masks);
-  memset(s, 0, TILE * sizeof *s);
-  memset(y, 0, TILE * sizeof *y);
-  memset(free_g, 0, TILE * sizeof *free_g);
-  for (int64_t i = first; i < last; ++i) {
-    const int r = (int)(i - first);
-    const double x = arrays->trial_x[i], g = arrays->trial_g[i];
-    const cvtm_lbfgsb_row row = cvtm_lbfgsb_get_row(arrays, i, x, g);
-    s[r] = (x - arrays->x[i]) / row.scale;
-    y[r] = (g - arrays->g[i]) * row.scale;
-    arrays->x[i] = x;
-    arrays->g[i] = g;
-    const double t = cvtm_lbfgsb_breakpoint(&row);
-    const double gradient = cvtm_lbfgsb_projected_gradient(&row);
-    figures[CVTM_MAX_GRADIENT] =
-        cvtm_lbfgsb_combine(CVTM_MAX_GRADIENT, figures[CVTM_MAX_GRADIENT], gradient);
-    if (x == row.lower || x == row.upper) figures[CVTM_SUM_ACTIVE] += 1.0;
-    if (t > 0.0) {
-      figures[CVTM_MIN_BREAKPOINT] =
-          cvtm_lbfgsb_combine(CVTM_MIN_BREAKPOINT, figures[CVTM_MIN_BREAKPOINT], t);
-      masks->free[r] = 1.0;
-      masks->any_free = 1;
-      free_g[r] = row.g;
-    } else {
-      masks->fixed[r] = 1.0;
-      masks->any_fixed = 1;
+/* Pass A's sums over one tile. */
+INLINE void sum_tile(const cvtm_lbfgsb_state *state, const double *tile, const tile_rows *rows,
+                     int store, const cvtm_lbfgsb_layout *layout, lanes *sums) {
+  const int k = state->count, m = state->history;
+  const double *y = tile, *s = tile + m * TILE;
+  add_products(sums + layout->wg, rows->g, y, k);
+  add_products(sums + layout->wg + m, rows->g, s, k);
+  if (store) {
+    add_products(sums + layout->y_s, rows->s, y, k);
+    add_products(sums + layout->s_s, rows->s, s, k);
+    if (!state->bounded) {
+      add_products(sums + layout->y_y, rows->y, y, k);
+      add_products(sums + layout->s_y, rows->y, s, k);
     }
   }
-  masks->all_free = !masks->any_fixed;
+  if (state->bounded) gram_tile(state, tile, rows, layout, sums);
 }
 
-static void update_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
+INLINE void add_lanes(const lanes *sums, int entries, double *figures) {
+  for (int e = 0; e < entries; ++e) {
+    figures[e] += (sums[e][0] + sums[e][1]) + (sums[e][2] + sums[e][3]);
+  }
+}
+
+INLINE void update_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
                         double *figures) {
   const cvtm_lbfgsb_state *state = arrays->state;
-  const int m = state->history, k = state->count;
+  const int m = state->history;
   const cvtm_lbfgsb_layout layout = cvtm_lbfgsb_get_layout(m, state->bounded);
-  double s[TILE], y[TILE], free_g[TILE];
-  tile_masks masks;
+  _Alignas(32) double copy[2 * MOST * TILE];
+  lanes sums[CVTM_LBFGSB_MAX_ENTRIES];
+  tile_rows rows;
+  memset(sums, 0, (size_t)layout.entries * sizeof *sums);
   for (int64_t row = first; row < last; row += TILE) {
-    update_rows(arrays, row, smaller(row + TILE, last), s, y, free_g, &masks, figures);
-    figures[CVTM_SUM_FREE_GG] += dot_tile(free_g, free_g);
-    if (k == 0) continue;
-    double *tile = arrays->w + cvtm_lbfgsb_at(row, 0, m);
+    update_rows(arrays, row, smaller(row + TILE, last), &rows, figures);
+    add_products(sums + CVTM_SUM_FREE_GG, rows.g, rows.g, 1);
+    if (state->count == 0) continue;
     if (state->store_pair) {
-      memcpy(tile + state->newest * TILE, y, sizeof y);
-      memcpy(tile + (m + state->newest) * TILE, s, sizeof s);
-      figures[CVTM_SUM_YY] += dot_tile(y, y);
+      if (state->single) {
+        round_tile(rows.y);
+        round_tile(rows.s);
+      }
+      store_column(arrays, row, state->newest, rows.y);
+      store_column(arrays, row, m + state->newest, rows.s);
+      add_products(sums + CVTM_SUM_YY, rows.y, rows.y, 1);
     }
-    for (int p = 0; p < k; ++p) {
-      const double *column_y = tile + p * TILE, *column_s = tile + (m + p) * TILE;
-      figures[layout.wg + p] += dot_tile(column_y, free_g);
-      figures[layout.wg + m + p] += dot_tile(column_s, free_g);
-      if (!state->store_pair) continue;
-      figures[layout.y_s + p] += dot_tile(column_y, s);
-      figures[layout.s_s + p] += dot_tile(column_s, s);
-      if (state->bounded) continue;
-      figures[layout.y_y + p] += dot_tile(column_y, y);
-      figures[layout.s_y + p] += dot_tile(column_s, y);
-    }
-    if (state->bounded) gram_tile(state, tile, &masks, &layout, figures);
+    sum_tile(state, view_tile(arrays, row, copy), &rows, state->store_pair, &layout, sums);
   }
+  add_lanes(sums, layout.entries, figures);
 }
 
-static cvtm_status cpu_update(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m) {
-  const cvtm_lbfgsb_layout layout = cvtm_lbfgsb_get_layout(m, arrays->state->bounded);
-  if (arrays->state->running && arrays->state->due_update) {
-    reduce(device, arrays, layout.entries, update_part, arrays->sums);
-  }
-  cvtm_lbfgsb_decide_direction(arrays->state, arrays->dense, &layout, arrays->sums,
-                               *arrays->request);
-  return CVTM_OK;
-}
-
-static void restrict_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
+INLINE void restrict_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
                           double *figures) {
   const cvtm_lbfgsb_state *state = arrays->state;
-  const int m = state->history, k = state->count;
-  const cvtm_lbfgsb_layout layout = cvtm_lbfgsb_get_layout(m, 1);
-  for (int64_t begin = first; begin < last; begin += TILE) {
-    tile_masks masks;
-    double g[TILE];
-    memset(&masks, 0, sizeof masks);
-    memset(g, 0, sizeof g);
-    for (int64_t i = begin; i < smaller(begin + TILE, last); ++i) {
-      const cvtm_lbfgsb_row row = cvtm_lbfgsb_get_row(arrays, i, arrays->x[i], arrays->g[i]);
-      const double t = cvtm_lbfgsb_breakpoint(&row);
-      if (!(t > 0.0 && t <= state->cauchy)) continue;
-      const int r = (int)(i - begin);
-      g[r] = row.g;
-      masks.free[r] = masks.fixed[r] = 1.0;
-      masks.any_free = masks.any_fixed = 1;
-    }
-    if (!masks.any_free) continue;
-    const double *tile = arrays->w + cvtm_lbfgsb_at(begin, 0, m);
-    for (int p = 0; p < k; ++p) {
-      figures[layout.wg + p] += dot_tile(tile + p * TILE, g);
-      figures[layout.wg + m + p] += dot_tile(tile + (m + p) * TILE, g);
-    }
-    gram_tile(state, tile, &masks, &layout, figures);
+  const cvtm_lbfgsb_layout layout = cvtm_lbfgsb_get_layout(state->history, 1);
+  _Alignas(32) double copy[2 * MOST * TILE];
+  lanes sums[CVTM_LBFGSB_MAX_ENTRIES];
+  tile_rows rows;
+  memset(sums, 0, (size_t)layout.entries * sizeof *sums);
+  for (int64_t row = first; row < last; row += TILE) {
+    if (!restrict_rows(arrays, row, smaller(row + TILE, last), &rows)) continue;
+    sum_tile(state, view_tile(arrays, row, copy), &rows, 0, &layout, sums);
   }
+  add_lanes(sums, layout.entries, figures);
 }
 
-static cvtm_status cpu_restrict(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m) {
-  if (!arrays->state->running || !arrays->state->due_restrict) return CVTM_OK;
-  const cvtm_lbfgsb_layout layout = cvtm_lbfgsb_get_layout(m, 1);
-  reduce(device, arrays, layout.entries, restrict_part, arrays->rows);
-  cvtm_lbfgsb_decide_restrict(arrays->state, arrays->dense, &layout, arrays->sums, arrays->rows);
-  return CVTM_OK;
-}
-
-static void step_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
+INLINE void step_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
                       double *figures) {
   const cvtm_lbfgsb_state *state = arrays->state;
   const int m = state->history, k = state->count;
   const double *q = arrays->dense->q;
   const double factor = state->due_fallback ? state->truncation : 1.0;
+  _Alignas(32) double copy[2 * MOST * TILE];
+  double slope = 0.0, dd = 0.0;
   for (int64_t begin = first; begin < last; begin += TILE) {
-    const double *tile = arrays->w + cvtm_lbfgsb_at(begin, 0, m);
-    double wq[TILE];
+    const double *tile = view_tile(arrays, begin, copy);
+    _Alignas(32) double wq[TILE];
     memset(wq, 0, sizeof wq);
     for (int p = 0; p < k; ++p) {
       const double *y = tile + p * TILE, *s = tile + (m + p) * TILE;
-      for (int r = 0; r < TILE; ++r) wq[r] += y[r] * q[p] + s[r] * q[m + p];
+      const double qy = q[p], qs = q[m + p];
+      for (int r = 0; r < TILE; ++r) wq[r] += y[r] * qy + s[r] * qs;
     }
     for (int64_t i = begin; i < smaller(begin + TILE, last); ++i) {
       const cvtm_lbfgsb_row row = cvtm_lbfgsb_get_row(arrays, i, arrays->x[i], arrays->g[i]);
@@ -271,50 +336,190 @@ static void step_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t l
       figures[CVTM_MIN_STEP] = cvtm_lbfgsb_combine(CVTM_MIN_STEP, figures[CVTM_MIN_STEP], largest);
       figures[CVTM_MIN_TRUNCATION] =
           cvtm_lbfgsb_combine(CVTM_MIN_TRUNCATION, figures[CVTM_MIN_TRUNCATION], truncation);
-      figures[CVTM_SUM_SLOPE] += arrays->g[i] * d;
-      figures[CVTM_SUM_DD] += (d / row.scale) * (d / row.scale);
+      slope += arrays->g[i] * d;
+      dd += (d / row.scale) * (d / row.scale);
     }
+  }
+  figures[CVTM_SUM_SLOPE] = slope;
+  figures[CVTM_SUM_DD] = dd;
+}
+
+/* Each pass over the history for any machine, and for one with wide vectors: same bits. */
+#define BOTH_WIDTHS(name)                                                                     \
+  static void name##_narrow(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,    \
+                            double *figures) {                                                \
+    name(arrays, first, last, figures);                                                       \
+  }                                                                                           \
+  WIDE static void name##_wide(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last, \
+                               double *figures) {                                             \
+    name(arrays, first, last, figures);                                                       \
+  }                                                                                           \
+  static part_function choose_##name(void) {                                                  \
+    return has_wide_vectors() ? name##_wide : name##_narrow;                                  \
+  }
+
+BOTH_WIDTHS(update_part)
+BOTH_WIDTHS(restrict_part)
+BOTH_WIDTHS(step_part)
+
+/* --- phases ------------------------------------------------------------------------- */
+
+static void search(int threads, const cvtm_lbfgsb_arrays *arrays) {
+  double slope = 0.0;
+  if (arrays->state->running && arrays->state->phase != (int)CVTM_PHASE_RESUME) {
+    reduce(threads, arrays, CVTM_SUM_COLUMNS, search_part, arrays->rows);
+    slope = arrays->rows[CVTM_SUM_SLOPE];
+  }
+  cvtm_lbfgsb_decide_search(arrays->state, arrays->values, slope, arrays->orders->stop);
+}
+
+static void update(int threads, const cvtm_lbfgsb_arrays *arrays,
+                   const cvtm_lbfgsb_layout *layout) {
+  cvtm_lbfgsb_state *state = arrays->state;
+  if (!state->running || !(state->due_update || state->due_direction)) return;
+  if (state->due_update) {
+    reduce(threads, arrays, layout->entries, choose_update_part(), arrays->sums);
+  }
+  cvtm_lbfgsb_decide_direction(alone, state, arrays->dense, arrays->work, arrays->walk, layout,
+                               arrays->sums, arrays->mailbox, arrays->orders->stop);
+}
+
+/* The breakpoints of the window as a heap, the smallest (t, row) first. */
+static int comes_before(const cvtm_lbfgsb_arrays *a, int64_t i, int64_t j) {
+  return a->breakpoints[i] < a->breakpoints[j] ||
+         (a->breakpoints[i] == a->breakpoints[j] && a->breakpoint_rows[i] < a->breakpoint_rows[j]);
+}
+
+static void sift_down(const cvtm_lbfgsb_arrays *a, int64_t at, int64_t count) {
+  for (;;) {
+    int64_t child = 2 * at + 1;
+    if (child >= count) return;
+    if (child + 1 < count && comes_before(a, child + 1, child)) ++child;
+    if (!comes_before(a, child, at)) return;
+    const double t = a->breakpoints[at];
+    const int64_t row = a->breakpoint_rows[at];
+    a->breakpoints[at] = a->breakpoints[child];
+    a->breakpoint_rows[at] = a->breakpoint_rows[child];
+    a->breakpoints[child] = t;
+    a->breakpoint_rows[child] = row;
+    at = child;
   }
 }
 
-static cvtm_status cpu_step(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m) {
-  (void)m;
-  if (!arrays->state->running || !arrays->state->due_step) return CVTM_OK;
-  reduce(device, arrays, CVTM_SUM_COLUMNS, step_part, arrays->rows);
-  cvtm_lbfgsb_decide_step(arrays->state, arrays->rows);
-  return CVTM_OK;
+static int64_t list_breakpoints(const cvtm_lbfgsb_arrays *arrays) {
+  const cvtm_lbfgsb_state *state = arrays->state;
+  int64_t count = 0;
+  for (int64_t i = 0; i < arrays->n; ++i) {
+    const cvtm_lbfgsb_row row = cvtm_lbfgsb_get_row(arrays, i, arrays->x[i], arrays->g[i]);
+    const double t = cvtm_lbfgsb_breakpoint(&row);
+    if (!(t > state->window_start && t <= state->window_end)) continue;
+    arrays->breakpoints[count] = t;
+    arrays->breakpoint_rows[count++] = i;
+  }
+  for (int64_t at = count / 2; at-- > 0;) sift_down(arrays, at, count);
+  return count;
 }
 
-static cvtm_status cpu_fall_back(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m) {
-  (void)m;
-  if (!arrays->state->running || !arrays->state->due_fallback) return CVTM_OK;
-  reduce(device, arrays, CVTM_SUM_COLUMNS, step_part, arrays->rows);
-  cvtm_lbfgsb_decide_fallback(arrays->state, arrays->rows);
-  return CVTM_OK;
+/* Row i of W in order of age. */
+static void read_w_row(const cvtm_lbfgsb_arrays *arrays, int64_t i, double *w) {
+  const cvtm_lbfgsb_state *state = arrays->state;
+  for (int r = 0; r < 2 * state->count; ++r) {
+    const int64_t at =
+        cvtm_lbfgsb_at(i, cvtm_lbfgsb_w_column(state, arrays->work, r), state->history);
+    w[r] = state->single ? (double)((const float *)arrays->w)[at] : ((const double *)arrays->w)[at];
+  }
 }
 
-static cvtm_status cpu_trial(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m) {
-  (void)m;
-  if (!arrays->state->running || !arrays->state->due_trial) return CVTM_OK;
+static void walk(const cvtm_lbfgsb_arrays *arrays, const cvtm_lbfgsb_layout *layout) {
+  cvtm_lbfgsb_state *state = arrays->state;
+  double w[2 * MOST];
+  while (state->running && state->due_breakpoints) {
+    cvtm_lbfgsb_list_columns(alone, state, arrays->work);
+    int64_t left = list_breakpoints(arrays);
+    while (left > 0) {
+      const double t = arrays->breakpoints[0];
+      const int64_t i = arrays->breakpoint_rows[0];
+      if (cvtm_lbfgsb_walk_minimum(alone, state, arrays->walk) <= t) break;
+      const double scale = arrays->scale ? arrays->scale[i] : 1.0;
+      read_w_row(arrays, i, w);
+      cvtm_lbfgsb_walk_to(alone, state, arrays->walk, t, scale * arrays->g[i], w);
+      --left;
+      arrays->breakpoints[0] = arrays->breakpoints[left];
+      arrays->breakpoint_rows[0] = arrays->breakpoint_rows[left];
+      sift_down(arrays, 0, left);
+    }
+    cvtm_lbfgsb_end_window(alone, state, arrays->dense, arrays->work, arrays->walk, layout,
+                           arrays->sums);
+  }
+}
+
+static void move_trial(int threads, const cvtm_lbfgsb_arrays *arrays) {
   const int64_t n = arrays->n;
   const double step = arrays->state->step;
-  const int threads = cvtm_device_threads(device);
-  (void)threads;
-#pragma omp parallel for schedule(static) num_threads(threads) if (n > PART)
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1 && n > PART)
   for (int64_t i = 0; i < n; ++i) {
     const cvtm_lbfgsb_row row = cvtm_lbfgsb_get_row(arrays, i, arrays->x[i], 0.0);
     arrays->trial_x[i] = cvtm_lbfgsb_trial(&row, arrays->d[i], step);
   }
+}
+
+static void run_round(int threads, const cvtm_lbfgsb_arrays *arrays) {
+  cvtm_lbfgsb_state *state = arrays->state;
+  const cvtm_lbfgsb_layout layout = cvtm_lbfgsb_get_layout(state->history, state->bounded);
+  if (!state->running) return;
+  search(threads, arrays);
+  update(threads, arrays, &layout);
+  walk(arrays, &layout);
+  if (state->running && state->due_restrict) {
+    reduce(threads, arrays, layout.entries, choose_restrict_part(), arrays->rows);
+    cvtm_lbfgsb_decide_restrict(alone, state, arrays->dense, arrays->work, &layout, arrays->sums,
+                                arrays->rows);
+  }
+  if (state->running && state->due_step) {
+    reduce(threads, arrays, CVTM_SUM_COLUMNS, choose_step_part(), arrays->rows);
+    cvtm_lbfgsb_decide_step(state, arrays->rows);
+  }
+  if (state->running && state->due_fallback) {
+    reduce(threads, arrays, CVTM_SUM_COLUMNS, choose_step_part(), arrays->rows);
+    cvtm_lbfgsb_decide_fallback(state, arrays->rows);
+  }
+  if (state->running && state->due_trial) move_trial(threads, arrays);
+}
+
+static cvtm_status cpu_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
+                             int single) {
+  const int threads = arrays->problems > 1 ? 1 : cvtm_device_threads(device);
+  for (int64_t p = 0; p < arrays->problems; ++p) {
+    const cvtm_lbfgsb_arrays one =
+        cvtm_lbfgsb_of_problem(arrays, p, m, single ? sizeof(float) : sizeof(double));
+    reduce(threads, &one, CVTM_SUM_COLUMNS, start_part, one.sums);
+    cvtm_lbfgsb_begin(one.state, one.sums);
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status cpu_round(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
+                             int single) {
+  const int threads = cvtm_device_threads(device);
+  int running = 0;
+  if (arrays->problems == 1) {
+    run_round(threads, arrays);
+    *arrays->flag = arrays->state->running;
+    return CVTM_OK;
+  }
+#pragma omp parallel for schedule(dynamic, 4) num_threads(threads) reduction(+ : running)
+  for (int64_t p = 0; p < arrays->problems; ++p) {
+    const cvtm_lbfgsb_arrays one =
+        cvtm_lbfgsb_of_problem(arrays, p, m, single ? sizeof(float) : sizeof(double));
+    run_round(1, &one);
+    running += one.state->running;
+  }
+  *arrays->flag = running;
   return CVTM_OK;
 }
 
 const cvtm_lbfgsb_table cvtm_lbfgsb_table_cpu = {
     .parts = cpu_parts,
     .start = cpu_start,
-    .search = cpu_search,
-    .update = cpu_update,
-    .restrict_rows = cpu_restrict,
-    .step = cpu_step,
-    .fall_back = cpu_fall_back,
-    .trial = cpu_trial,
+    .round = cpu_round,
 };

@@ -12,11 +12,19 @@ CVTM_HD void cvtm_lbfgsb_stop(cvtm_lbfgsb_state *state, cvtm_stop stop) {
 }
 
 /* Ready for the evaluation of the start. */
-CVTM_HD void cvtm_lbfgsb_begin(cvtm_lbfgsb_state *state) {
+CVTM_HD void cvtm_lbfgsb_begin(cvtm_lbfgsb_state *state, const double *figures) {
+  state->start_projected = (int64_t)figures[CVTM_SUM_ACTIVE];
   state->running = 1;
   state->stop = (int)CVTM_STOP_NONE;
   state->phase = (int)CVTM_PHASE_START;
   state->theta = 1.0;
+}
+
+/* Of a state that comes from outside: whatever serves as an index is one. */
+CVTM_HD int cvtm_lbfgsb_state_is_sound(const cvtm_lbfgsb_state *state, int history) {
+  return state->history == history && state->count >= 0 && state->count <= history &&
+         state->oldest >= 0 && state->oldest < history && state->newest >= 0 &&
+         state->newest < history && state->iteration >= 0 && state->recorded >= 0;
 }
 
 /* The direction is that of steepest descent again. */
@@ -153,7 +161,12 @@ CVTM_HD void cvtm_lbfgsb_decide_search(cvtm_lbfgsb_state *state, const double *v
                                        double trial_slope, int request) {
   state->due_update = state->store_pair = state->due_direction = 0;
   state->due_restrict = state->due_step = state->due_fallback = state->due_trial = 0;
+  state->due_breakpoints = 0;
   if (!state->running) return;
+  if (state->phase == (int)CVTM_PHASE_RESUME) {
+    state->due_direction = 1;
+    return;
+  }
   state->evaluations++;
   state->trial_f = values[0];
   state->trial_measure = values[1];
@@ -173,8 +186,10 @@ CVTM_HD void cvtm_lbfgsb_decide_search(cvtm_lbfgsb_state *state, const double *v
   }
 }
 
-CVTM_HD void cvtm_lbfgsb_record(cvtm_lbfgsb_state *state) {
-  cvtm_lbfgsb_progress *record = &state->ring[state->recorded % CVTM_LBFGSB_RING];
+/* The record goes to the host's side of the mailbox; `recorded` follows it. */
+CVTM_HD void cvtm_lbfgsb_record(cvtm_lbfgsb_state *state, cvtm_lbfgsb_mailbox *mailbox) {
+  if (!state->monitored) return;
+  cvtm_lbfgsb_progress *record = &mailbox->ring[state->recorded % CVTM_LBFGSB_RING];
   record->iteration = state->iteration;
   record->evaluations = state->evaluations;
   record->f = state->f;
@@ -184,6 +199,15 @@ CVTM_HD void cvtm_lbfgsb_record(cvtm_lbfgsb_state *state) {
   record->cauchy = state->cauchy;
   record->active = state->active;
   state->recorded++;
+#ifdef __CUDA_ARCH__
+  __threadfence_system();
+#endif
+  *(volatile int64_t *)&mailbox->recorded = state->recorded;
+}
+
+/* The next record might overwrite one that the host has not read. */
+CVTM_HD int cvtm_lbfgsb_mailbox_full(const cvtm_lbfgsb_state *state, int64_t taken) {
+  return state->monitored && state->recorded - taken >= CVTM_LBFGSB_RING;
 }
 
 /* At the end of an iteration. */
@@ -204,204 +228,402 @@ CVTM_HD cvtm_stop cvtm_lbfgsb_find_stop(const cvtm_lbfgsb_state *state, int requ
 }
 
 /* Enters the new pair's products into the small matrices. */
-CVTM_HD void cvtm_lbfgsb_absorb_pair(cvtm_lbfgsb_state *state, cvtm_lbfgsb_dense *dense,
-                                     const cvtm_lbfgsb_layout *layout, const double *sums) {
+CVTM_HD void cvtm_lbfgsb_absorb_pair(cvtm_team team, cvtm_lbfgsb_state *state,
+                                     cvtm_lbfgsb_dense *dense, const cvtm_lbfgsb_layout *layout,
+                                     const double *sums) {
   const int row = CVTM_LBFGSB_MAX_HISTORY, new_column = state->newest;
-  for (int p = 0; p < state->count; ++p) {
+  for (int p = team.lane; p < state->count; p += team.lanes) {
     dense->sy[new_column * row + p] = sums[layout->y_s + p];
     dense->ss[new_column * row + p] = dense->ss[p * row + new_column] = sums[layout->s_s + p];
     if (!state->bounded) {
       dense->yy[new_column * row + p] = dense->yy[p * row + new_column] = sums[layout->y_y + p];
-      dense->sy[p * row + new_column] = sums[layout->s_y + p];
+      if (p != new_column) dense->sy[p * row + new_column] = sums[layout->s_y + p];
     }
   }
-  state->theta = sums[CVTM_SUM_YY] / dense->sy[new_column * row + new_column];
+  if (team.lane == 0) state->theta = sums[CVTM_SUM_YY] / sums[layout->y_s + new_column];
 }
 
-/* L of Byrd et al. (3.5): s_i'y_j for i younger than j; ages. */
-CVTM_HD double cvtm_lbfgsb_l(const cvtm_lbfgsb_state *state, const cvtm_lbfgsb_dense *dense, int i,
-                             int j) {
-  return dense
-      ->sy[cvtm_lbfgsb_column(state, i) * CVTM_LBFGSB_MAX_HISTORY + cvtm_lbfgsb_column(state, j)];
+/* s_i'y_j of columns of ages i and j; with i > j it is L of Byrd et al. (3.5). */
+CVTM_HD double cvtm_lbfgsb_sy(const cvtm_lbfgsb_dense *dense, const cvtm_lbfgsb_work *work, int i,
+                              int j) {
+  return dense->sy[work->column[i] * CVTM_LBFGSB_MAX_HISTORY + work->column[j]];
 }
 
-/* v'Pv with B = theta I - W P W', W = [Y S], v = W'g over free rows:
- *   P^-1 = [-D, L'/theta; L/theta, S'S/theta],
- * by the Cholesky factor of S'S + L D^-1 L'/theta. Negative if there is none. */
-CVTM_HD double cvtm_lbfgsb_curvature(const cvtm_lbfgsb_state *state, cvtm_lbfgsb_dense *dense) {
+/* With B = theta I - W P W', W = [Y S], P^-1 = [-D, L'/theta; L/theta, S'S/theta]: the Cholesky
+ * factor of T = S'S + L D^-1 L'/theta into work->a. 0 if there is none. */
+CVTM_HD int cvtm_lbfgsb_factor_model(cvtm_team team, const cvtm_lbfgsb_state *state,
+                                     const cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work) {
+  const int k = state->count;
+  double *l_over_d = work->b;
+  int good = 1;
+  for (int j = 0; j < k; ++j) good = good && cvtm_lbfgsb_sy(dense, work, j, j) > 0.0;
+  if (!good) return 0;
+  for (int e = team.lane; e < k * k; e += team.lanes) {
+    const int i = e / k, j = e % k;
+    l_over_d[e] =
+        i > j ? cvtm_lbfgsb_sy(dense, work, i, j) / cvtm_lbfgsb_sy(dense, work, j, j) : 0.0;
+  }
+  cvtm_team_sync();
+  for (int e = team.lane; e < k * k; e += team.lanes) {
+    const int i = e / k, j = e % k;
+    if (j > i) continue;
+    double sum = 0.0;
+    for (int l = 0; l < j; ++l) sum += cvtm_lbfgsb_sy(dense, work, i, l) * l_over_d[j * k + l];
+    work->a[e] =
+        dense->ss[work->column[i] * CVTM_LBFGSB_MAX_HISTORY + work->column[j]] + sum / state->theta;
+  }
+  cvtm_team_sync();
+  return cvtm_dense_cholesky(team, work->a, k);
+}
+
+/* v'Pv for v = W'g over the rows with t_i > 0, behind factor_model:
+ *   theta |C^-1 (v_s + L D^-1 v_y / theta)|^2 - v_y' D^-1 v_y. */
+CVTM_HD double cvtm_lbfgsb_model_form(cvtm_team team, const cvtm_lbfgsb_state *state,
+                                      const cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work) {
   const int k = state->count, m = state->history;
-  double *t = dense->a, *vy = dense->u, *vs = dense->u + k;
-  for (int i = 0; i < k; ++i) {
-    const int p = cvtm_lbfgsb_column(state, i);
-    if (!(cvtm_lbfgsb_l(state, dense, i, i) > 0.0)) return -1.0;
-    for (int j = 0; j <= i; ++j) {
-      double sum = 0.0;
-      for (int l = 0; l < j; ++l) {
-        sum += cvtm_lbfgsb_l(state, dense, i, l) * cvtm_lbfgsb_l(state, dense, j, l) /
-               cvtm_lbfgsb_l(state, dense, l, l);
-      }
-      t[i * k + j] = dense->ss[p * CVTM_LBFGSB_MAX_HISTORY + cvtm_lbfgsb_column(state, j)] +
-                     sum / state->theta;
-    }
-    vy[i] = dense->wg[p];
-    vs[i] = dense->wg[m + p];
+  double *vs = work->u;
+  for (int i = team.lane; i < k; i += team.lanes) {
+    double sum = 0.0;
+    for (int j = 0; j < i; ++j) sum += work->b[i * k + j] * dense->wg[work->column[j]];
+    vs[i] = dense->wg[m + work->column[i]] + sum / state->theta;
   }
-  if (!cvtm_dense_cholesky(t, k)) return -1.0;
-  /* v'Pv = theta |C^-1 (vs + L D^-1 vy / theta)|^2 - vy' D^-1 vy */
+  cvtm_team_sync();
+  cvtm_dense_solve_lower(team, work->a, k, vs);
   double negative = 0.0;
   for (int i = 0; i < k; ++i) {
-    double sum = 0.0;
-    for (int j = 0; j < i; ++j) {
-      sum += cvtm_lbfgsb_l(state, dense, i, j) / cvtm_lbfgsb_l(state, dense, j, j) * vy[j];
-    }
-    vs[i] += sum / state->theta;
-    negative += vy[i] * vy[i] / cvtm_lbfgsb_l(state, dense, i, i);
+    const double vy = dense->wg[work->column[i]];
+    negative += vy * vy / cvtm_lbfgsb_sy(dense, work, i, i);
   }
-  cvtm_dense_solve_lower(t, k, vs);
-  const double positive = state->theta * cvtm_dense_dot(vs, vs, k);
-  /* f'' = theta g'g - v'Pv must be positive; the caller sees so. */
-  return state->theta * state->free_gg - (positive - negative);
+  return state->theta * cvtm_dense_dot(vs, vs, k) - negative;
 }
 
-/* t^c = min(t*, t^1), the approximate Cauchy point of Fei et al. (section 4.1), with t^1 the
- * smallest positive breakpoint. */
-CVTM_HD void cvtm_lbfgsb_decide_cauchy(cvtm_lbfgsb_state *state, cvtm_lbfgsb_dense *dense) {
-  double second = state->free_gg;
-  if (state->count > 0) {
-    second = cvtm_lbfgsb_curvature(state, dense);
-    if (!(second > 0.0) || !cvtm_is_finite(state->theta)) {
-      cvtm_lbfgsb_drop_history(state);
-      state->restarts++;
-      second = state->free_gg;
-    }
+/* Column j of P, rows in order of age, Y before S, by one lane; behind factor_model. With the
+ * right side (a, b): T x_s = theta b + L D^-1 a, x_y = D^-1 (L' x_s / theta - a). */
+CVTM_HD void cvtm_lbfgsb_model_column(const cvtm_lbfgsb_state *state,
+                                      const cvtm_lbfgsb_dense *dense, const cvtm_lbfgsb_work *work,
+                                      int j, double *x) {
+  const int k = state->count;
+  const double *c = work->a;
+  double *xs = x + k;
+  for (int i = 0; i < k; ++i) {
+    double sum = j < k ? (i > j ? work->b[i * k + j] : 0.0) : (i == j - k ? state->theta : 0.0);
+    for (int l = 0; l < i; ++l) sum -= c[i * k + l] * xs[l];
+    xs[i] = sum * c[i * k + i];
   }
-  double t = second > 0.0 ? state->free_gg / second : 1.0;
-  if (!(t < state->first_breakpoint)) t = state->first_breakpoint;
-  state->cauchy = t;
-  state->due_restrict = state->bounded && state->count > 0 && t == state->first_breakpoint;
+  for (int i = k - 1; i >= 0; --i) {
+    double sum = xs[i];
+    for (int l = i + 1; l < k; ++l) sum -= c[l * k + i] * xs[l];
+    xs[i] = sum * c[i * k + i];
+  }
+  for (int i = 0; i < k; ++i) {
+    double sum = 0.0;
+    for (int l = i + 1; l < k; ++l) sum += work->b[l * k + i] * xs[l];
+    const double one = i == j ? 1.0 / cvtm_lbfgsb_sy(dense, work, i, i) : 0.0;
+    x[i] = sum / state->theta - one;
+  }
+}
+
+/* The column of W that is number r in order of age, Y before S. */
+CVTM_HD int cvtm_lbfgsb_w_column(const cvtm_lbfgsb_state *state, const cvtm_lbfgsb_work *work,
+                                 int r) {
+  const int k = state->count;
+  return r < k ? work->column[r] : state->history + work->column[r - k];
 }
 
 /* The coefficients of the subspace step. With r the reduced gradient at the Cauchy point,
  * -B_F^-1 r = gradient_factor g + W q on the free rows, and by Sherman-Morrison-Woodbury
- *   N q = -(W_F'g / theta^2 + t^c (W_0'g - W_F'g) / theta),  N = P^-1 - W_F'W_F / theta,
- * where W_0 has the rows with t_i > 0 and W_F those with t_i > t^c. The blocks
+ *   N q = -(W_F'g (1/theta - t^c) - W'(x^c - x)) / theta,  N = P^-1 - W_F'W_F / theta,
+ * where W_F has the rows with t_i > t^c. The blocks
  *   N = [-D - Y_F'Y_F/theta, X'; X, S_A'S_A/theta],  X = (L_A - R_F)/theta
  * take s_i'y_j over fixed rows where i is younger than j and over free rows elsewhere
- * (Byrd et al., section 5.1): nothing cancels. 0 if N has not the inertia it should have. */
-CVTM_HD int cvtm_lbfgsb_solve_subspace(const cvtm_lbfgsb_state *state, cvtm_lbfgsb_dense *dense,
+ * (Byrd et al., section 5.1): nothing cancels. `sums` is pass A's, restricted to F.
+ * 0 if N has not the inertia it should have. */
+CVTM_HD int cvtm_lbfgsb_solve_subspace(cvtm_team team, const cvtm_lbfgsb_state *state,
+                                       cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work,
                                        const cvtm_lbfgsb_layout *layout, const double *sums) {
   const int k = state->count, m = state->history, row = CVTM_LBFGSB_MAX_HISTORY;
-  const double theta = state->theta, t = state->cauchy;
-  double *e = dense->a, *x = dense->b, *schur = dense->c, *ry = dense->u, *rs = dense->u + k;
-  for (int i = 0; i < k; ++i) {
-    const int p = cvtm_lbfgsb_column(state, i);
-    for (int j = 0; j < k; ++j) {
-      const int q = cvtm_lbfgsb_column(state, j);
-      const int pair = cvtm_lbfgsb_triangle(p, q);
-      const double yy = state->bounded ? sums[layout->yy + pair] : dense->yy[p * row + q];
-      e[i * k + j] = yy / theta + (i == j ? dense->sy[p * row + p] : 0.0);
-      schur[i * k + j] = state->bounded ? sums[layout->ss + pair] / theta : 0.0;
-      const double sy = state->bounded ? sums[layout->sy + p * m + q] : dense->sy[p * row + q];
-      x[i * k + j] = i > j ? (state->bounded ? sy / theta : 0.0) : -sy / theta;
-    }
-    const double *free_wg = sums + layout->wg;
-    ry[i] = -(free_wg[p] / theta + t * (dense->wg[p] - free_wg[p])) / theta;
-    rs[i] = -(free_wg[m + p] / theta + t * (dense->wg[m + p] - free_wg[m + p])) / theta;
+  const double theta = state->theta, rest = 1.0 / theta - state->cauchy;
+  double *e = work->a, *x = work->b, *schur = work->c, *ry = work->u, *rs = work->u + k;
+  for (int entry = team.lane; entry < k * k; entry += team.lanes) {
+    const int i = entry / k, j = entry % k, p = work->column[i], q = work->column[j];
+    const int pair = cvtm_lbfgsb_triangle(p, q);
+    const double yy = state->bounded ? sums[layout->yy + pair] : dense->yy[p * row + q];
+    e[entry] = yy / theta + (i == j ? dense->sy[p * row + p] : 0.0);
+    schur[entry] = state->bounded ? sums[layout->ss + pair] / theta : 0.0;
+    const double sy = state->bounded ? sums[layout->sy + p * m + q] : dense->sy[p * row + q];
+    x[entry] = i > j ? (state->bounded ? sy / theta : 0.0) : -sy / theta;
   }
+  for (int i = team.lane; i < k; i += team.lanes) {
+    const int p = work->column[i];
+    ry[i] = -(sums[layout->wg + p] * rest - dense->wc[p]) / theta;
+    rs[i] = -(sums[layout->wg + m + p] * rest - dense->wc[m + p]) / theta;
+  }
+  cvtm_team_sync();
   /* With e = C C': rows of x become (C^-1 X')', and the Schur complement of -e is positive. */
-  if (!cvtm_dense_cholesky(e, k)) return 0;
-  cvtm_dense_solve_lower(e, k, ry);
-  for (int i = 0; i < k; ++i) {
-    cvtm_dense_solve_lower(e, k, x + i * k);
-    rs[i] += cvtm_dense_dot(x + i * k, ry, k);
-    for (int j = 0; j <= i; ++j) {
-      schur[i * k + j] += cvtm_dense_dot(x + i * k, x + j * k, k);
-    }
+  if (!cvtm_dense_cholesky(team, e, k)) return 0;
+  cvtm_dense_solve_rows(team, e, k, x);
+  cvtm_dense_solve_lower(team, e, k, ry);
+  for (int entry = team.lane; entry < k * k; entry += team.lanes) {
+    const int i = entry / k, j = entry % k;
+    if (j <= i) schur[entry] += cvtm_dense_dot(x + i * k, x + j * k, k);
   }
-  if (!cvtm_dense_cholesky(schur, k)) return 0;
-  cvtm_dense_solve_lower(schur, k, rs);
-  cvtm_dense_solve_upper(schur, k, rs);
-  for (int j = 0; j < k; ++j) {
+  for (int i = team.lane; i < k; i += team.lanes) rs[i] += cvtm_dense_dot(x + i * k, ry, k);
+  cvtm_team_sync();
+  if (!cvtm_dense_cholesky(team, schur, k)) return 0;
+  cvtm_dense_solve_lower(team, schur, k, rs);
+  cvtm_dense_solve_upper(team, schur, k, rs);
+  for (int j = team.lane; j < k; j += team.lanes) {
     double sum = -ry[j];
     for (int i = 0; i < k; ++i) sum += x[i * k + j] * rs[i];
     ry[j] = sum;
   }
-  cvtm_dense_solve_upper(e, k, ry);
+  cvtm_team_sync();
+  cvtm_dense_solve_upper(team, e, k, ry);
   int finite = 1;
   for (int i = 0; i < k; ++i) {
-    const int p = cvtm_lbfgsb_column(state, i);
-    dense->q[p] = ry[i];
-    dense->q[m + p] = rs[i];
     finite = finite && cvtm_is_finite(ry[i]) && cvtm_is_finite(rs[i]);
+  }
+  for (int i = team.lane; i < k; i += team.lanes) {
+    dense->q[work->column[i]] = ry[i];
+    dense->q[m + work->column[i]] = rs[i];
   }
   return finite;
 }
 
 /* Pass B is next, with the subspace step or, without history, with steepest descent. */
-CVTM_HD void cvtm_lbfgsb_decide_subspace(cvtm_lbfgsb_state *state, cvtm_lbfgsb_dense *dense,
+CVTM_HD void cvtm_lbfgsb_decide_subspace(cvtm_team team, cvtm_lbfgsb_state *state,
+                                         cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work,
                                          const cvtm_lbfgsb_layout *layout, const double *sums) {
-  if (state->count > 0 && !cvtm_lbfgsb_solve_subspace(state, dense, layout, sums)) {
-    cvtm_lbfgsb_drop_history(state);
-    state->restarts++;
+  int solved = 1;
+  if (state->count > 0) {
+    solved = cvtm_lbfgsb_solve_subspace(team, state, dense, work, layout, sums);
   }
-  state->gradient_factor = -(1.0 - state->theta * state->cauchy) / state->theta;
-  if (state->count == 0) {
-    /* No model of the curvature: x^c is not a point to stay at, so all the way to x - g. */
-    state->cauchy = 0.0;
-    state->gradient_factor = -1.0;
+  cvtm_team_sync();
+  if (team.lane == 0) {
+    if (!solved) {
+      cvtm_lbfgsb_drop_history(state);
+      state->restarts++;
+    }
+    state->gradient_factor = -(1.0 - state->theta * state->cauchy) / state->theta;
+    if (state->count == 0) {
+      /* No model of the curvature: x^c is not a point to stay at, so all the way to x - g. */
+      state->cauchy = 0.0;
+      state->gradient_factor = -1.0;
+    }
+    state->due_restrict = state->due_breakpoints = 0;
+    state->due_step = 1;
   }
-  state->due_restrict = 0;
-  state->due_step = 1;
+  cvtm_team_sync();
+}
+
+/* The columns in order of age. */
+CVTM_HD void cvtm_lbfgsb_list_columns(cvtm_team team, const cvtm_lbfgsb_state *state,
+                                      cvtm_lbfgsb_work *work) {
+  for (int i = team.lane; i < state->count; i += team.lanes) {
+    work->column[i] = cvtm_lbfgsb_column(state, i);
+  }
+  cvtm_team_sync();
+}
+
+/* The walk starts at x, at t = 0; with the factor of the model in `work`. */
+CVTM_HD void cvtm_lbfgsb_start_walk(cvtm_team team, cvtm_lbfgsb_state *state,
+                                    const cvtm_lbfgsb_dense *dense, const cvtm_lbfgsb_work *work,
+                                    cvtm_lbfgsb_walk *walk, double first_minimum) {
+  const int size = 2 * state->count;
+  for (int r = team.lane; r < size; r += team.lanes) {
+    cvtm_lbfgsb_model_column(state, dense, work, r, walk->p + r * size); /* P is symmetric */
+    walk->wd[r] = -dense->wg[cvtm_lbfgsb_w_column(state, work, r)];
+    walk->wc[r] = walk->pwc[r] = 0.0;
+  }
+  cvtm_team_sync();
+  for (int r = team.lane; r < size; r += team.lanes) {
+    walk->pwd[r] = cvtm_dense_dot(walk->p + r * size, walk->wd, size);
+  }
+  if (team.lane == 0) {
+    state->walk_t = 0.0;
+    state->walk_dd = state->free_gg;
+    state->window_start = 0.0;
+    state->window_end = 2.0 * first_minimum;
+    state->due_breakpoints = 1;
+  }
+  cvtm_team_sync();
+}
+
+/* Where the model has its minimum behind walk_t if no breakpoint comes before, Byrd et al. (4.4)
+ * and (4.5): f' = -d'd (1 - theta t) - d'W P W'(x(t) - x), f'' = theta d'd - d'W P W'd. */
+CVTM_HD double cvtm_lbfgsb_walk_minimum(cvtm_team team, const cvtm_lbfgsb_state *state,
+                                        const cvtm_lbfgsb_walk *walk) {
+  double first = 0.0, second = 0.0;
+  for (int r = team.lane; r < 2 * state->count; r += team.lanes) {
+    first += walk->wd[r] * walk->pwc[r];
+    second += walk->wd[r] * walk->pwd[r];
+  }
+  first = -state->walk_dd * (1.0 - state->theta * state->walk_t) - cvtm_team_sum(first);
+  second = state->theta * state->walk_dd - cvtm_team_sum(second);
+  /* What rounding leaves of f'' when hardly a variable moves any more. */
+  const double least = DBL_EPSILON * state->walk_second;
+  if (!(second > least)) second = least;
+  if (!(first < 0.0) || !(state->walk_dd > DBL_EPSILON * state->free_gg)) return state->walk_t;
+  return state->walk_t - first / second;
+}
+
+/* Goes on from walk_t to t; then the variable with gradient g and row w of W (in order of age)
+ * stops; g = 0: none does. */
+CVTM_HD void cvtm_lbfgsb_walk_to(cvtm_team team, cvtm_lbfgsb_state *state, cvtm_lbfgsb_walk *walk,
+                                 double t, double g, const double *w) {
+  const int size = 2 * state->count;
+  const double by = t - state->walk_t;
+  for (int r = team.lane; r < size; r += team.lanes) {
+    walk->wc[r] += by * walk->wd[r];
+    walk->pwc[r] += by * walk->pwd[r];
+    if (g == 0.0) continue;
+    walk->pwd[r] += g * cvtm_dense_dot(walk->p + r * size, w, size);
+    walk->wd[r] += g * w[r];
+  }
+  cvtm_team_sync();
+  if (team.lane == 0) {
+    state->walk_t = t;
+    state->walk_dd -= g * g;
+  }
+  cvtm_team_sync();
+}
+
+/* All breakpoints of the window lie behind: the Cauchy point, or another window. */
+CVTM_HD void cvtm_lbfgsb_end_window(cvtm_team team, cvtm_lbfgsb_state *state,
+                                    cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work,
+                                    cvtm_lbfgsb_walk *walk, const cvtm_lbfgsb_layout *layout,
+                                    const double *sums) {
+  const double minimum = cvtm_lbfgsb_walk_minimum(team, state, walk);
+  const int more = minimum > state->window_end;
+  cvtm_team_sync();
+  if (more) {
+    if (team.lane == 0) {
+      state->window_start = state->window_end;
+      state->window_end = 2.0 * minimum;
+    }
+    cvtm_team_sync();
+    return;
+  }
+  cvtm_lbfgsb_walk_to(team, state, walk, minimum, 0.0, NULL);
+  for (int r = team.lane; r < 2 * state->count; r += team.lanes) {
+    dense->wc[cvtm_lbfgsb_w_column(state, work, r)] = walk->wc[r];
+  }
+  if (team.lane == 0) {
+    state->cauchy = minimum;
+    state->due_breakpoints = 0;
+    state->due_restrict = minimum >= state->first_breakpoint;
+  }
+  cvtm_team_sync();
+  if (!state->due_restrict) {
+    cvtm_lbfgsb_decide_subspace(team, state, dense, work, layout, sums);
+  }
+}
+
+/* t^c = min(t*, t^1), the approximate Cauchy point of Fei et al. (section 4.1), with t^1 the
+ * smallest positive breakpoint; or the start of the walk to the exact one. */
+CVTM_HD void cvtm_lbfgsb_decide_cauchy(cvtm_team team, cvtm_lbfgsb_state *state,
+                                       cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work,
+                                       cvtm_lbfgsb_walk *walk) {
+  double second = state->free_gg;
+  const int modelled = state->count > 0;
+  if (modelled) {
+    cvtm_lbfgsb_list_columns(team, state, work);
+    second = -1.0;
+    if (cvtm_lbfgsb_factor_model(team, state, dense, work)) {
+      second = state->theta * state->free_gg - cvtm_lbfgsb_model_form(team, state, dense, work);
+    }
+  }
+  const int good = !modelled || (second > 0.0 && cvtm_is_finite(state->theta));
+  cvtm_team_sync();
+  if (team.lane == 0) {
+    if (!good) {
+      cvtm_lbfgsb_drop_history(state);
+      state->restarts++;
+      second = state->free_gg;
+    }
+    const double t = second > 0.0 ? state->free_gg / second : 1.0;
+    const int first_segment = t < state->first_breakpoint;
+    state->walk_second = second;
+    state->cauchy = first_segment ? t : state->first_breakpoint;
+    state->due_restrict = state->bounded && state->count > 0 && !first_segment;
+  }
+  cvtm_team_sync();
+  for (int p = team.lane; p < 2 * state->history; p += team.lanes) {
+    dense->wc[p] = -state->cauchy * dense->wg[p];
+  }
+  cvtm_team_sync();
+  if (state->exact && state->due_restrict) {
+    cvtm_team_sync();
+    if (team.lane == 0) state->due_restrict = 0;
+    cvtm_lbfgsb_start_walk(team, state, dense, work, walk, state->free_gg / state->walk_second);
+  }
+}
+
+/* What a new point means: the figures of pass A, the record, the end. */
+CVTM_HD void cvtm_lbfgsb_take_point(cvtm_lbfgsb_state *state, const double *sums) {
+  state->projected_gradient = sums[CVTM_MAX_GRADIENT];
+  if (state->iteration == 0 || state->projected_gradient < state->least_gradient) {
+    state->least_gradient = state->projected_gradient;
+    state->least_gradient_iteration = state->iteration;
+  }
+  state->first_breakpoint = sums[CVTM_MIN_BREAKPOINT];
+  state->free_gg = sums[CVTM_SUM_FREE_GG];
+  state->active = (int64_t)sums[CVTM_SUM_ACTIVE];
 }
 
 /* After pass A (or where a new direction is wanted without it). */
-CVTM_HD void cvtm_lbfgsb_decide_direction(cvtm_lbfgsb_state *state, cvtm_lbfgsb_dense *dense,
-                                          const cvtm_lbfgsb_layout *layout, const double *sums,
+CVTM_HD void cvtm_lbfgsb_decide_direction(cvtm_team team, cvtm_lbfgsb_state *state,
+                                          cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work,
+                                          cvtm_lbfgsb_walk *walk, const cvtm_lbfgsb_layout *layout,
+                                          const double *sums, cvtm_lbfgsb_mailbox *mailbox,
                                           int request) {
-  if (!state->running) return;
-  if (state->due_update) {
-    state->projected_gradient = sums[CVTM_MAX_GRADIENT];
-    if (state->iteration == 0 || state->projected_gradient < state->least_gradient) {
-      state->least_gradient = state->projected_gradient;
-      state->least_gradient_iteration = state->iteration;
+  if (team.lane == 0) {
+    const int resuming = state->phase == (int)CVTM_PHASE_RESUME;
+    if (state->due_update) {
+      cvtm_lbfgsb_take_point(state, sums);
+      cvtm_lbfgsb_record(state, mailbox);
     }
-    state->first_breakpoint = sums[CVTM_MIN_BREAKPOINT];
-    state->free_gg = sums[CVTM_SUM_FREE_GG];
-    state->active = (int64_t)sums[CVTM_SUM_ACTIVE];
-    for (int p = 0; p < 2 * state->history; ++p) dense->wg[p] = sums[layout->wg + p];
-    if (state->store_pair) cvtm_lbfgsb_absorb_pair(state, dense, layout, sums);
-    cvtm_lbfgsb_record(state);
-    const cvtm_stop stop = cvtm_lbfgsb_find_stop(state, request);
-    if (stop != CVTM_STOP_NONE) {
-      cvtm_lbfgsb_stop(state, stop);
-      return;
-    }
-  } else if (!state->due_direction) {
-    return;
+    const cvtm_stop stop =
+        state->due_update || resuming ? cvtm_lbfgsb_find_stop(state, request) : CVTM_STOP_NONE;
+    if (stop != CVTM_STOP_NONE) cvtm_lbfgsb_stop(state, stop);
   }
-  cvtm_lbfgsb_decide_cauchy(state, dense);
-  if (!state->due_restrict) cvtm_lbfgsb_decide_subspace(state, dense, layout, sums);
+  cvtm_team_sync();
+  if (state->due_update) {
+    for (int p = team.lane; p < 2 * state->history; p += team.lanes) {
+      dense->wg[p] = sums[layout->wg + p];
+    }
+    if (state->store_pair) cvtm_lbfgsb_absorb_pair(team, state, dense, layout, sums);
+    cvtm_team_sync();
+  }
+  if (!state->running) return;
+  cvtm_lbfgsb_decide_cauchy(team, state, dense, work, walk);
+  if (!state->due_restrict && !state->due_breakpoints) {
+    cvtm_lbfgsb_decide_subspace(team, state, dense, work, layout, sums);
+  }
 }
 
-/* Moves the rows with 0 < t_i <= t^c from the free to the fixed ones; `rows` has their
- * sums in pass A's layout. */
-CVTM_HD void cvtm_lbfgsb_decide_restrict(cvtm_lbfgsb_state *state, cvtm_lbfgsb_dense *dense,
-                                         const cvtm_lbfgsb_layout *layout, double *sums,
-                                         const double *rows) {
-  if (!state->running || !state->due_restrict) return;
+/* Moves the rows with 0 < t_i <= t^c from the free to the fixed ones: `rows` has their
+ * sums in pass A's layout and receives those of the rest. */
+CVTM_HD void cvtm_lbfgsb_decide_restrict(cvtm_team team, cvtm_lbfgsb_state *state,
+                                         cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work,
+                                         const cvtm_lbfgsb_layout *layout, const double *sums,
+                                         double *rows) {
   const int m = state->history, k = state->count;
-  for (int p = 0; p < 2 * m; ++p) sums[layout->wg + p] -= rows[layout->wg + p];
-  for (int p = 0; p < k; ++p) {
-    for (int q = 0; q < k; ++q) {
-      const int pair = cvtm_lbfgsb_triangle(p, q), entry = layout->sy + p * m + q;
-      const int over_free = cvtm_lbfgsb_age(state, p) <= cvtm_lbfgsb_age(state, q);
-      sums[entry] += over_free ? -rows[entry] : rows[entry];
-      if (q > p) continue;
-      sums[layout->yy + pair] -= rows[layout->yy + pair];
-      sums[layout->ss + pair] += rows[layout->ss + pair];
-    }
+  cvtm_lbfgsb_list_columns(team, state, work);
+  for (int p = team.lane; p < 2 * m; p += team.lanes) {
+    rows[layout->wg + p] = sums[layout->wg + p] - rows[layout->wg + p];
   }
-  cvtm_lbfgsb_decide_subspace(state, dense, layout, sums);
+  for (int e = team.lane; e < k * k; e += team.lanes) {
+    const int p = e / k, q = e % k;
+    const int pair = cvtm_lbfgsb_triangle(p, q), entry = layout->sy + p * m + q;
+    const int over_free = cvtm_lbfgsb_age(state, p) <= cvtm_lbfgsb_age(state, q);
+    rows[entry] = over_free ? sums[entry] - rows[entry] : sums[entry] + rows[entry];
+    if (q > p) continue;
+    rows[layout->yy + pair] = sums[layout->yy + pair] - rows[layout->yy + pair];
+    rows[layout->ss + pair] += sums[layout->ss + pair];
+  }
+  cvtm_team_sync();
+  cvtm_lbfgsb_decide_subspace(team, state, dense, work, layout, rows);
 }
 
 /* The first trial of a search, as in L-BFGS-B 3.0: the whole step, or one of length 1

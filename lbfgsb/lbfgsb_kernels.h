@@ -1,5 +1,5 @@
 /* Inside lbfgsb only: the phases that differ between devices. Each enqueues its work
- * on the device's stream, reads from the state whether it is due, and returns no number. */
+ * on the device's stream and returns no number. */
 #ifndef CVTMESH_LBFGSB_KERNELS_H
 #define CVTMESH_LBFGSB_KERNELS_H
 
@@ -14,22 +14,15 @@ extern "C" {
 #endif
 
 typedef struct cvtm_lbfgsb_table {
-  /* Parts into which a pass over n rows is cut: n alone decides, never the machine. */
-  int64_t (*parts)(int64_t n);
-  /* trial_x = x moved into the box, d = 0; sums[CVTM_SUM_ACTIVE] = how many were moved. */
-  cvtm_status (*start)(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m);
-  /* After an evaluation: g'd at the trial point, and what the line search makes of it. */
-  cvtm_status (*search)(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m);
-  /* Pass A and the Cauchy point. */
-  cvtm_status (*update)(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m);
-  /* The rows with 0 < t_i <= t^c leave the free set. */
-  cvtm_status (*restrict_rows)(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m);
-  /* Pass B: the direction, the trial point of step 1, the start of a line search. */
-  cvtm_status (*step)(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m);
-  /* Pass B with the truncated subspace step. */
-  cvtm_status (*fall_back)(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m);
-  /* trial_x = x + step d. */
-  cvtm_status (*trial)(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m);
+  /* Parts into which a pass over n rows is cut: the same for every run on a kind of device. */
+  int64_t (*parts)(cvtm_device *device, int64_t n, int64_t problems);
+  /* trial_x = x moved into the box, d = 0; sums[CVTM_SUM_ACTIVE] = how many were moved; the
+   * states become those before the first evaluation. */
+  cvtm_status (*start)(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m, int single);
+  /* Everything that follows from an evaluation, up to the next trial point: the line search;
+   * pass A; the Cauchy point; rows with 0 < t_i <= t^c leave the free set; pass B, truncated
+   * where that is due. What is not due does nothing. Lowers *arrays->flag where the loop ends. */
+  cvtm_status (*round)(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m, int single);
 } cvtm_lbfgsb_table;
 
 extern const cvtm_lbfgsb_table cvtm_lbfgsb_table_cpu;

@@ -10,21 +10,66 @@ typedef struct cvtm_lbfgsb_row {
   double g; /* of the scaled variable */
 } cvtm_lbfgsb_row;
 
-/* The arrays of a solver, all in device memory. */
+/* The arrays of a solver, all in device memory; those of a batch one problem after the other. */
 typedef struct cvtm_lbfgsb_arrays {
-  int64_t n;
+  int64_t n, problems;
   double *x, *g;                       /* the current point and its gradient */
   double *trial_x, *trial_g;           /* what the objective reads and writes */
   double *values;                      /* f[0..1] */
   double *d;                           /* the direction of the line search */
-  double *w;                           /* the history, see cvtm_lbfgsb_at */
+  void *w;                             /* the history, see cvtm_lbfgsb_at: double or float */
   const double *lower, *upper, *scale; /* NULL: none */
   double *partial;                     /* figures of the parts of a pass */
-  double *sums, *rows;                 /* combined figures: pass A, the others */
+  int64_t parts, entries;              /* its size: of one problem */
+  double *sums, *rows;                 /* [entries]: of pass A, of the others */
+  double *breakpoints;                 /* t_i and, at the same place, i: of the exact Cauchy */
+  int64_t *breakpoint_rows;            /* point; NULL otherwise */
+  int64_t *breakpoint_count;
   cvtm_lbfgsb_state *state;
   cvtm_lbfgsb_dense *dense;
-  const int *request; /* a cvtm_stop that the host asks for */
+  cvtm_lbfgsb_walk *walk; /* NULL unless the Cauchy point is exact */
+  cvtm_lbfgsb_work *work; /* CPU */
+  cvtm_lbfgsb_mailbox *mailbox;
+  const cvtm_lbfgsb_orders *orders;
+  int *flag;         /* of the loop: problems that want another round */
+  unsigned *barrier; /* CUDA: arrivals, generation */
 } cvtm_lbfgsb_arrays;
+
+/* Elements of W of one problem. */
+CVTM_HD int64_t cvtm_lbfgsb_w_count(int64_t n, int m) {
+  return (n + CVTM_LBFGSB_TILE - 1) / CVTM_LBFGSB_TILE * CVTM_LBFGSB_TILE * 2 * m;
+}
+
+/* The arrays of problem p alone. */
+CVTM_HD cvtm_lbfgsb_arrays cvtm_lbfgsb_of_problem(const cvtm_lbfgsb_arrays *arrays, int64_t p,
+                                                  int m, size_t real) {
+  cvtm_lbfgsb_arrays one = *arrays;
+  const int64_t n = arrays->n;
+  one.problems = 1;
+  one.x += p * n;
+  one.g += p * n;
+  one.trial_x += p * n;
+  one.trial_g += p * n;
+  one.values += 2 * p;
+  one.d += p * n;
+  one.w = (char *)one.w + (size_t)(p * cvtm_lbfgsb_w_count(n, m)) * real;
+  if (one.lower) one.lower += p * n;
+  if (one.upper) one.upper += p * n;
+  if (one.scale) one.scale += p * n;
+  one.partial += p * arrays->parts * arrays->entries;
+  one.sums += p * arrays->entries;
+  one.rows += p * arrays->entries;
+  if (one.breakpoints) {
+    one.breakpoints += p * n;
+    one.breakpoint_rows += p * n;
+    one.breakpoint_count += p;
+  }
+  one.state += p;
+  one.dense += p;
+  if (one.walk) one.walk += p;
+  if (one.work) one.work += p;
+  return one;
+}
 
 CVTM_HD cvtm_lbfgsb_row cvtm_lbfgsb_get_row(const cvtm_lbfgsb_arrays *arrays, int64_t i, double x,
                                             double g) {

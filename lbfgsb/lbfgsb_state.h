@@ -8,7 +8,7 @@
 #include "lbfgsb/lbfgsb_search.h"
 
 enum {
-  CVTM_LBFGSB_RING = 64,   /* records kept for the host; more than rounds between polls */
+  CVTM_LBFGSB_RING = 1024, /* records that wait for the host; then the device does */
   CVTM_LBFGSB_WINDOW = 10, /* iterations over which the decrease of f is averaged */
   CVTM_LBFGSB_TILE = 32    /* rows of a tile of the history matrix */
 };
@@ -17,7 +17,8 @@ enum {
 typedef enum cvtm_lbfgsb_phase {
   CVTM_PHASE_START,  /* the first point */
   CVTM_PHASE_SEARCH, /* a trial of the line search */
-  CVTM_PHASE_AGAIN   /* the current point once more, then steepest descent */
+  CVTM_PHASE_AGAIN,  /* the current point once more, then steepest descent */
+  CVTM_PHASE_RESUME  /* none: the run goes on behind the stop of an iteration */
 } cvtm_lbfgsb_phase;
 
 typedef struct cvtm_lbfgsb_state {
@@ -28,12 +29,16 @@ typedef struct cvtm_lbfgsb_state {
   int history; /* m */
   int bounded; /* some bound is finite */
   int boxed;   /* all bounds are finite */
+  int exact;   /* the exact Cauchy point */
+  int single;  /* the history is kept in single precision */
+  int monitored;
 
   /* Where the run stands. */
   int running;
   int stop; /* cvtm_stop */
   int phase;
   int64_t iteration, evaluations, restarts;
+  int64_t start_projected; /* values of the start that were moved into the box */
   double f, measure;
   double trial_f, trial_measure;
   double projected_gradient, least_gradient;
@@ -42,13 +47,14 @@ typedef struct cvtm_lbfgsb_state {
   double decrease[CVTM_LBFGSB_WINDOW]; /* relative, of iteration k at k modulo the window */
 
   /* What is due in this round; a phase that is not due does nothing. */
-  int due_update;    /* pass A: take the trial point over */
-  int store_pair;    /* pass A also writes s and y */
-  int due_direction; /* a new Cauchy point is wanted without pass A */
-  int due_restrict;  /* rows with 0 < t_i <= t^c leave the free set */
-  int due_step;      /* pass B */
-  int due_fallback;  /* pass B again, truncated */
-  int due_trial;     /* the trial point is not the full step that pass B wrote */
+  int due_update;      /* pass A: take the trial point over */
+  int store_pair;      /* pass A also writes s and y */
+  int due_direction;   /* a new Cauchy point is wanted without pass A */
+  int due_breakpoints; /* a window of breakpoints is wanted for the exact Cauchy point */
+  int due_restrict;    /* rows with 0 < t_i <= t^c leave the free set */
+  int due_step;        /* pass B */
+  int due_fallback;    /* pass B again, truncated */
+  int due_trial;       /* the trial point is not the full step that pass B wrote */
 
   /* The history: physical columns 0 .. count - 1, the oldest in column `oldest`. */
   int count, oldest, newest;
@@ -59,6 +65,10 @@ typedef struct cvtm_lbfgsb_state {
   double gradient_factor;  /* d_i = xc_i + gradient_factor g_i + (W q)_i - x_i */
   double truncation;       /* factor of the subspace step in the fallback */
 
+  /* The walk to the exact Cauchy point has come to walk_t; the breakpoints in
+   * (window_start, window_end] are listed. dd: d'd behind walk_t, second: f'' at the start. */
+  double walk_t, walk_dd, walk_second, window_start, window_end;
+
   /* The line search. */
   cvtm_search search;
   double step, slope; /* the trial step, g'd at the current point */
@@ -67,27 +77,51 @@ typedef struct cvtm_lbfgsb_state {
   int search_forced; /* the limit is reached: take the best point of the search */
   int search_not_finite;
 
-  /* Records 0 .. recorded - 1, each at its index modulo the ring. */
+  int64_t recorded; /* records written, the oldest ones taken by the host */
+} cvtm_lbfgsb_state;
+
+/* Records 0 .. recorded - 1, each at its index modulo the ring; written by the device. */
+typedef struct cvtm_lbfgsb_mailbox {
   int64_t recorded;
   cvtm_lbfgsb_progress ring[CVTM_LBFGSB_RING];
-} cvtm_lbfgsb_state;
+} cvtm_lbfgsb_mailbox;
+
+/* What the host tells the device while it runs. */
+typedef struct cvtm_lbfgsb_orders {
+  int64_t taken; /* records that the host has read */
+  int stop;      /* a cvtm_stop that is asked for */
+} cvtm_lbfgsb_orders;
+
+enum {
+  CVTM_LBFGSB_SQUARE = CVTM_LBFGSB_MAX_HISTORY * CVTM_LBFGSB_MAX_HISTORY,
+  CVTM_LBFGSB_PAIR = 2 * CVTM_LBFGSB_MAX_HISTORY
+};
 
 /* Small dense matrices; [p][q] of physical columns is at p * CVTM_LBFGSB_MAX_HISTORY + q. */
 typedef struct cvtm_lbfgsb_dense {
   /* Kept over iterations: s_p's_q, s_p'y_q, y_p'y_q over all rows (the last one, and
    * s_p'y_q of p older than q, only without bounds). */
-  double ss[CVTM_LBFGSB_MAX_HISTORY * CVTM_LBFGSB_MAX_HISTORY];
-  double sy[CVTM_LBFGSB_MAX_HISTORY * CVTM_LBFGSB_MAX_HISTORY];
-  double yy[CVTM_LBFGSB_MAX_HISTORY * CVTM_LBFGSB_MAX_HISTORY];
-  /* W'g over the rows with t_i > 0, Y before S; coefficients q of pass B. */
-  double wg[2 * CVTM_LBFGSB_MAX_HISTORY];
-  double q[2 * CVTM_LBFGSB_MAX_HISTORY];
-  /* Work space, in order of age, packed with row length `count`. */
-  double a[CVTM_LBFGSB_MAX_HISTORY * CVTM_LBFGSB_MAX_HISTORY];
-  double b[CVTM_LBFGSB_MAX_HISTORY * CVTM_LBFGSB_MAX_HISTORY];
-  double c[CVTM_LBFGSB_MAX_HISTORY * CVTM_LBFGSB_MAX_HISTORY];
-  double u[2 * CVTM_LBFGSB_MAX_HISTORY];
+  double ss[CVTM_LBFGSB_SQUARE], sy[CVTM_LBFGSB_SQUARE], yy[CVTM_LBFGSB_SQUARE];
+  double wg[CVTM_LBFGSB_PAIR]; /* W'g over the rows with t_i > 0, Y before S */
+  double q[CVTM_LBFGSB_PAIR];  /* coefficients of pass B */
+  double wc[CVTM_LBFGSB_PAIR]; /* W'(x^c - x) */
 } cvtm_lbfgsb_dense;
+
+/* Of the walk to the exact Cauchy point, in order of age: P with row length 2 * count, W'd, P W'd,
+ * W'(x(t) - x), P times that. */
+typedef struct cvtm_lbfgsb_walk {
+  double p[CVTM_LBFGSB_PAIR * CVTM_LBFGSB_PAIR];
+  double wd[CVTM_LBFGSB_PAIR], pwd[CVTM_LBFGSB_PAIR];
+  double wc[CVTM_LBFGSB_PAIR], pwc[CVTM_LBFGSB_PAIR];
+} cvtm_lbfgsb_walk;
+
+/* Work space of one decision, in order of age, packed with row length `count`. */
+typedef struct cvtm_lbfgsb_work {
+  double a[CVTM_LBFGSB_SQUARE], b[CVTM_LBFGSB_SQUARE], c[CVTM_LBFGSB_SQUARE];
+  double u[CVTM_LBFGSB_PAIR];
+  int column[CVTM_LBFGSB_MAX_HISTORY]; /* by age */
+  int good;
+} cvtm_lbfgsb_work;
 
 /* A pass reduces a list of figures: entry 0 is a maximum, 1 and 2 are minima, the
  * rest are sums. Pass A's sums follow CVTM_SUM_COLUMNS in the order of cvtm_lbfgsb_layout. */
@@ -142,6 +176,13 @@ CVTM_HD int cvtm_lbfgsb_age(const cvtm_lbfgsb_state *state, int column) {
 CVTM_HD int cvtm_lbfgsb_column(const cvtm_lbfgsb_state *state, int age) {
   return (state->oldest + age) % state->history;
 }
+
+/* Of m = CVTM_LBFGSB_MAX_HISTORY with bounds. */
+enum {
+  CVTM_LBFGSB_MAX_ENTRIES = CVTM_SUM_COLUMNS + 2 * CVTM_LBFGSB_PAIR +
+                            CVTM_LBFGSB_MAX_HISTORY * (CVTM_LBFGSB_MAX_HISTORY + 1) +
+                            CVTM_LBFGSB_SQUARE
+};
 
 /* How a figure of a pass is combined, and what none of it is. */
 CVTM_HD double cvtm_lbfgsb_combine(int entry, double a, double b) {
