@@ -1,0 +1,213 @@
+/* Obstacle problems on grids: milliseconds per V(1,1) cycle, and from nothing to 1e-8 of the
+ * natural residual; grading of a density and steps with new coefficients. A copy of the same
+ * arrays in the same run gives the floor. Options: --device NAME, --size M (instead of the
+ * device's usual sizes). */
+#include "lcp/lcp.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct bench {
+  cvtm_device *device;
+  int64_t m;
+  double *b, *lower, *x, *diagonal, *horizontal, *vertical; /* device memory */
+} bench;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void check(cvtm_device *device, cvtm_status status) {
+  if (status == CVTM_OK) return;
+  fprintf(stderr, "bench_lcp_grid: %s\n", cvtm_device_error(device)->message);
+  exit(1);
+}
+
+static double *doubles(const bench *t, int64_t count) {
+  void *made = NULL;
+  check(t->device, cvtm_device_allocate(t->device, count, sizeof(double), &made));
+  return made;
+}
+
+static void copy_in(const bench *t, double *to, const double *from, int64_t count) {
+  check(t->device, cvtm_device_copy_in(t->device, to, from, (size_t)count * sizeof *to));
+}
+
+/* The elastic-plastic torsion problem: a free boundary along the diagonals. */
+static void set_torsion(const bench *t, double *host) {
+  const int64_t m = t->m;
+  const double h = 1.0 / (double)(m + 1);
+  for (int64_t k = 0; k < m * m; ++k) host[k] = -5 * h * h;
+  copy_in(t, t->b, host, m * m);
+  for (int64_t k = 0; k < m * m; ++k) {
+    const double x = (double)(k % m + 1) * h, y = (double)(k / m + 1) * h;
+    host[k] = -fmin(fmin(x, 1 - x), fmin(y, 1 - y));
+  }
+  copy_in(t, t->lower, host, m * m);
+}
+
+/* A density with edges and noise, to be graded with lambda = 16. */
+static void set_grading(const bench *t, double *host) {
+  const int64_t m = t->m;
+  uint32_t seed = 1;
+  for (int64_t k = 0; k < m * m; ++k) {
+    const double x = (double)(k % m) / (double)m - 0.5, y = (double)(k / m) / (double)m - 0.5;
+    seed = seed * 1664525U + 1013904223U;
+    host[k] = (hypot(x, y) < 0.3 ? 0.9 : 0.1) + 0.05 * (double)(seed >> 8) * 0x1p-24;
+  }
+  copy_in(t, t->b, host, m * m);
+  copy_in(t, t->lower, host, m * m);
+  for (int64_t k = 0; k < m * m; ++k) host[k] = 1;
+  copy_in(t, t->diagonal, host, m * m);
+}
+
+/* Links that vary over three orders of magnitude, a diagonal as in a short time step. */
+static void set_varying(const bench *t, double *host) {
+  const int64_t m = t->m;
+  for (int64_t k = 0; k < (m + 1) * m; ++k) {
+    const double x = (double)(k % m) / (double)m, y = (double)(k / m) / (double)m;
+    host[k] = 5e-3 / (1 + 1000 * pow(sin(20 * x) * cos(30 * y), 8));
+  }
+  copy_in(t, t->horizontal, host, (m + 1) * m);
+  copy_in(t, t->vertical, host, (m + 1) * m);
+  for (int64_t k = 0; k < m * m; ++k) host[k] = 1.0 / (double)(m * m);
+  copy_in(t, t->diagonal, host, m * m);
+}
+
+static double solve(const bench *t, const cvtm_lcp_grid *grid, const cvtm_lcp_options *options,
+                    int warm, int set_again, cvtm_lcp_result *result) {
+  cvtm_lcp *lcp = NULL;
+  check(t->device, cvtm_lcp_create_grid(t->device, t->m, t->m, options, &lcp));
+  check(t->device, cvtm_lcp_set_grid(lcp, grid));
+  double best = INFINITY;
+  for (int run = 0; run < 3; ++run) { /* the first one warms the device */
+    check(t->device, cvtm_device_synchronize(t->device));
+    const double start = now();
+    if (set_again) check(t->device, cvtm_lcp_set_grid(lcp, grid));
+    check(t->device, cvtm_lcp_solve(lcp, t->b, t->lower, NULL, t->x, warm, result));
+    check(t->device, cvtm_device_synchronize(t->device));
+    best = fmin(best, now() - start);
+  }
+  cvtm_lcp_destroy(lcp);
+  return best;
+}
+
+/* Per cycle: the difference between two lengths. */
+static double cycle_seconds(const bench *t, const cvtm_lcp_grid *grid, cvtm_lcp_method method) {
+  cvtm_lcp_options options;
+  cvtm_lcp_result result;
+  cvtm_lcp_defaults(&options);
+  options.method = method;
+  options.nested = 0;
+  options.tolerance = 0;
+  double seconds[2];
+  for (int longer = 0; longer < 2; ++longer) {
+    options.max_iterations = longer ? 12 : 4;
+    seconds[longer] = solve(t, grid, &options, 0, 0, &result);
+  }
+  return (seconds[1] - seconds[0]) / 8;
+}
+
+static double copy_seconds(const bench *t) {
+  const size_t bytes = (size_t)(t->m * t->m) * sizeof(double);
+  double best = INFINITY;
+  for (int run = 0; run < 4; ++run) {
+    const double start = now();
+    check(t->device, cvtm_device_copy(t->device, t->x, t->b, bytes));
+    check(t->device, cvtm_device_synchronize(t->device));
+    best = fmin(best, now() - start);
+  }
+  return best;
+}
+
+static void measure(cvtm_device *device, int64_t m) {
+  bench t = {device, m, NULL, NULL, NULL, NULL, NULL, NULL};
+  const double count = (double)m * (double)m;
+  double *host = malloc((size_t)((m + 1) * m) * sizeof *host);
+  if (!host) exit(1);
+  t.b = doubles(&t, m * m);
+  t.lower = doubles(&t, m * m);
+  t.x = doubles(&t, m * m);
+  const double copy = copy_seconds(&t);
+  printf("%lld x %lld: a copy moves %.0f GB/s\n", (long long)m, (long long)m, 16e-9 * count / copy);
+  cvtm_lcp_grid grid = {.width = m, .height = m, .constant = 1};
+  set_torsion(&t, host);
+  const cvtm_lcp_method methods[] = {CVTM_LCP_MONOTONE, CVTM_LCP_TRUNCATED, CVTM_LCP_TNNMG};
+  for (int k = 0; k < 3; ++k) {
+    const double seconds = cycle_seconds(&t, &grid, methods[k]);
+    printf("  %-10s V(1,1) cycle %9.3f ms  %6.2f ns per unknown, %5.0f bytes at the copy's speed\n",
+           cvtm_lcp_method_name(methods[k]), 1e3 * seconds, 1e9 * seconds / count,
+           16 * seconds / copy);
+  }
+  cvtm_lcp_options options;
+  cvtm_lcp_result result;
+  cvtm_lcp_defaults(&options);
+  double seconds = solve(&t, &grid, &options, 0, 0, &result);
+  printf("  torsion from nothing   %9.3f ms, %lld cycles, residual %.2e (%s)\n", 1e3 * seconds,
+         (long long)result.iterations, result.natural_residual, cvtm_lcp_stop_name(result.stop));
+  if (m <= 4096) {
+    t.diagonal = doubles(&t, m * m);
+    set_grading(&t, host);
+    grid.neumann = 1;
+    grid.constant = 16;
+    grid.diagonal = t.diagonal;
+    for (int nested = 0; nested < 2; ++nested) {
+      options.nested = nested;
+      seconds = solve(&t, &grid, &options, 0, 0, &result);
+      printf("  grading, %s start %9.3f ms, %lld cycles, residual %.2e (%s)\n",
+             nested ? "nested" : "cold  ", 1e3 * seconds, (long long)result.iterations,
+             result.natural_residual, cvtm_lcp_stop_name(result.stop));
+    }
+    t.horizontal = doubles(&t, (m + 1) * m);
+    t.vertical = doubles(&t, (m + 1) * m);
+    set_varying(&t, host);
+    grid.horizontal = t.horizontal;
+    grid.vertical = t.vertical;
+    printf("  tnnmg, varying links   %9.3f ms per cycle\n",
+           1e3 * cycle_seconds(&t, &grid, CVTM_LCP_TNNMG));
+    options.max_iterations = 1;
+    seconds = solve(&t, &grid, &options, 1, 1, &result);
+    printf("  new coefficients and 1 cycle %9.3f ms\n", 1e3 * seconds);
+    cvtm_device_free(device, t.diagonal);
+    cvtm_device_free(device, t.horizontal);
+    cvtm_device_free(device, t.vertical);
+  }
+  fflush(stdout);
+  cvtm_device_free(device, t.b);
+  cvtm_device_free(device, t.lower);
+  cvtm_device_free(device, t.x);
+  free(host);
+}
+
+int main(int argc, char **argv) {
+  const char *name = "auto";
+  int64_t size = 0;
+  for (int k = 1; k + 1 < argc; k += 2) {
+    if (!strcmp(argv[k], "--device")) name = argv[k + 1];
+    if (!strcmp(argv[k], "--size")) size = strtoll(argv[k + 1], NULL, 10);
+  }
+  cvtm_device *device = NULL;
+  cvtm_error error = {CVTM_OK, ""};
+  if (cvtm_device_create(name, 0, &device, &error)) {
+    fprintf(stderr, "bench_lcp_grid: %s\n", error.message);
+    return 5;
+  }
+  const int gpu = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
+  printf("Device: %s (%s)\n", cvtm_device_name(device), cvtm_device_description(device));
+  if (size > 0) {
+    measure(device, size);
+  } else if (gpu) {
+    const int64_t sizes[] = {1024, 1023, 4096, 4095, 16384};
+    for (int k = 0; k < 5; ++k) measure(device, sizes[k]);
+  } else {
+    measure(device, 1023);
+    measure(device, 1024);
+  }
+  cvtm_device_destroy(device);
+  return 0;
+}

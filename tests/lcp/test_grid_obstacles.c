@@ -1,0 +1,311 @@
+/* Obstacle problems on Dirichlet grids: known values, cycle counts, every method. */
+#include "grid_problems.h"
+
+static cvtm_device *device;
+
+static void assert_near(const char *what, double found, double expected, double tolerance) {
+  if (!(fabs(found - expected) <= tolerance)) {
+    fail_msg("%s: %.17g, not %.17g (within %g)", what, found, expected, tolerance);
+  }
+}
+
+static void check_solved(const grid_case *g) {
+  if (g->result.stop != CVTM_LCP_CONVERGED) {
+    fail_msg("%s on %lld x %lld: stopped by %s after %lld, residual %g",
+             cvtm_lcp_method_name(g->options.method), (long long)g->width, (long long)g->height,
+             cvtm_lcp_stop_name(g->result.stop), (long long)g->result.iterations,
+             g->result.natural_residual);
+  }
+  /* Two ways to round one residual: they differ by rounding errors of A x. */
+  double size = 0;
+  for (int64_t k = 0; k < g->width * g->height; ++k) size = fmax(size, fabs(g->x[k]));
+  const double rounding = 1e-15 * 8 * size * sqrt((double)(g->width * g->height));
+  assert_near("natural residual", grid_natural_residual(g, g->x), g->result.natural_residual,
+              1e-3 * g->result.natural_residual + rounding);
+  int64_t active = 0;
+  for (int64_t k = 0; k < g->width * g->height; ++k) {
+    if (g->lower) {
+      if (!(g->x[k] >= g->lower[k])) fail_msg("x[%lld] is below its bound", (long long)k);
+      active += g->x[k] <= g->lower[k];
+    }
+  }
+  assert_int_equal(g->result.active_lower, active);
+  assert_near("energy", g->result.energy, grid_energy(g), 1e-11 * fabs(g->result.energy));
+}
+
+typedef struct known {
+  obstacle kind;
+  int64_t m, active, cycles; /* cycles: the most that tnnmg may take */
+  double energy;             /* or the maximum error of the hemisphere */
+  double sum;                /* h^2 sum x; 0: not known */
+} known;
+
+/* The energies were computed by an exact active-set method; its sum x'Ax rounds at 1e-12. */
+static const known answers[] = {
+    {MEMBRANE, 255, 5985, 7, -0.016671165377016, 0},
+    {MEMBRANE, 1023, 94345, 7, -0.016671874567090, -0.0288658877589683},
+    {TORSION, 255, 19304, 9, -0.418478722239221, 0},
+    {TORSION, 1023, 309356, 9, -0.418493884739345, -0.146045779139804},
+    {HEMISPHERE, 63, 421, 8, 5.991417e-4, 0},
+    {HEMISPHERE, 255, 6377, 8, 9.339532e-5, 0},
+};
+
+static void test_known_answers(void **state) {
+  (void)state;
+  for (size_t a = 0; a < sizeof answers / sizeof *answers; ++a) {
+    const known *k = &answers[a];
+    grid_case g = obstacle_make(k->kind, k->m);
+    grid_case_solve(device, &g);
+    check_solved(&g);
+    assert_int_equal(g.result.active_lower, k->active);
+    if (g.result.iterations > k->cycles) {
+      fail_msg("case %zu: %lld cycles, not at most %lld", a, (long long)g.result.iterations,
+               (long long)k->cycles);
+    }
+    if (k->kind == HEMISPHERE) {
+      const double h = 4.0 / (double)(k->m + 1);
+      double error = 0;
+      for (int64_t n = 0; n < k->m * k->m; ++n) {
+        const double x = (double)(n % k->m + 1) * h - 2, y = (double)(n / k->m + 1) * h - 2;
+        error = fmax(error, fabs(g.x[n] - hemisphere_exact(x, y)));
+      }
+      assert_near("hemisphere", error, k->energy, 5e-7 * k->energy);
+    } else {
+      const double h = 1.0 / (double)(k->m + 1);
+      assert_near("energy", g.result.energy, k->energy, 1e-12);
+      long double sum = 0;
+      for (int64_t n = 0; n < k->m * k->m; ++n) sum += g.x[n];
+      /* The natural residual bounds the error of x to about 1e-8 of it. */
+      if (k->sum != 0) assert_near("sum", (double)sum * h * h, k->sum, 1e-10);
+    }
+    grid_case_free(&g);
+  }
+}
+
+/* Most cycles from a nested and from a cold start, m = 255. */
+typedef struct method_row {
+  cvtm_lcp_method method;
+  int64_t nested[3], cold[3];
+} method_row;
+
+static const method_row methods[] = {
+    {CVTM_LCP_MONOTONE, {62, 80, 30}, {108, 151, 61}},
+    {CVTM_LCP_TRUNCATED, {15, 15, 8}, {38, 49, 53}},
+    {CVTM_LCP_TNNMG, {7, 9, 8}, {72, 70, 50}},
+};
+
+static void test_methods(void **state) {
+  (void)state;
+  for (int kind = MEMBRANE; kind <= HEMISPHERE; ++kind) {
+    for (size_t r = 0; r < sizeof methods / sizeof *methods; ++r) {
+      for (int nested = 0; nested < 2; ++nested) {
+        grid_case g = obstacle_make((obstacle)kind, 255);
+        g.options.method = methods[r].method;
+        g.options.nested = nested;
+        grid_case_solve(device, &g);
+        check_solved(&g);
+        const int64_t most = nested ? methods[r].nested[kind] : methods[r].cold[kind];
+        if (g.result.iterations > most) {
+          fail_msg("%s, problem %d, nested %d: %lld cycles, not at most %lld",
+                   cvtm_lcp_method_name(methods[r].method), kind, nested,
+                   (long long)g.result.iterations, (long long)most);
+        }
+        grid_case_free(&g);
+      }
+    }
+  }
+}
+
+static void test_psor(void **state) {
+  (void)state;
+  grid_case g = obstacle_make(MEMBRANE, 63);
+  g.options.method = CVTM_LCP_PSOR;
+  g.options.max_iterations = 20000;
+  grid_case_solve(device, &g);
+  check_solved(&g);
+  const int64_t plain = g.result.iterations;
+  g.options.omega = 1.8;
+  grid_case_solve(device, &g);
+  check_solved(&g);
+  assert_true(g.result.iterations < plain / 2); /* what overrelaxation is for */
+  g.options.max_iterations = 10;
+  grid_case_solve(device, &g);
+  assert_int_equal(g.result.stop, CVTM_LCP_ITERATIONS);
+  assert_int_equal(g.result.iterations, 10);
+  grid_case_free(&g);
+}
+
+/* Algorithm 1 as published has no fixed point at the solution; it must say so and hand back its
+ * best iterate. */
+static void test_published_cycle_stalls(void **state) {
+  (void)state;
+  for (int kind = MEMBRANE; kind <= HEMISPHERE; ++kind) {
+    grid_case g = obstacle_make((obstacle)kind, 127);
+    g.options.method = CVTM_LCP_PROJECTED_MULTIGRID;
+    grid_case_solve(device, &g);
+    assert_int_equal(g.result.stop, CVTM_LCP_STALLED);
+    for (int64_t k = 0; k < g.width * g.height; ++k) assert_true(g.x[k] >= g.lower[k]);
+    assert_near("residual of the best iterate", grid_natural_residual(&g, g.x),
+                g.result.natural_residual, 1e-9 * g.result.natural_residual);
+    grid_case_free(&g);
+  }
+}
+
+/* Without obstacles no stall, and no difference between the methods but their rates. */
+static void test_linear(void **state) {
+  (void)state;
+  for (int method = CVTM_LCP_PROJECTED_MULTIGRID; method <= CVTM_LCP_TNNMG; ++method) {
+    grid_case g = obstacle_make(MEMBRANE, 127);
+    free(g.lower);
+    g.lower = NULL;
+    g.options.method = (cvtm_lcp_method)method;
+    grid_case_solve(device, &g);
+    check_solved(&g);
+    assert_int_equal(g.result.active_lower + g.result.active_upper, 0);
+    assert_true(g.result.iterations <= 12);
+    grid_case_free(&g);
+  }
+}
+
+static void test_any_size(void **state) {
+  (void)state;
+  static const int64_t sizes[][2] = {{1, 1},   {1, 2},   {2, 1},     {2, 2},    {3, 3},   {4, 4},
+                                     {1, 40},  {57, 1},  {2, 33},    {5, 300},  {64, 64}, {100, 37},
+                                     {96, 97}, {37, 10}, {1000, 37}, {30, 1000}};
+  for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
+    grid_case g = grid_case_make(sizes[s][0], sizes[s][1]);
+    const int64_t count = g.width * g.height;
+    const double h = 1.0 / (double)((g.width < g.height ? g.width : g.height) + 1);
+    g.lower = grid_doubles(count, -0.05);
+    for (int64_t k = 0; k < count; ++k) g.b[k] = -h * h;
+    grid_case_solve(device, &g);
+    check_solved(&g);
+    if (g.result.iterations > 12) {
+      fail_msg("%lld x %lld: %lld cycles", (long long)g.width, (long long)g.height,
+               (long long)g.result.iterations);
+    }
+    grid_case_free(&g);
+  }
+}
+
+static int collect(void *context, const cvtm_lcp_progress *progress) {
+  double *seen = context;
+  if ((int64_t)seen[0] != progress->iteration) fail_msg("iterations out of order");
+  seen[0] += 1;
+  seen[1] = progress->natural_residual;
+  return seen[0] >= seen[2];
+}
+
+static void test_monitor(void **state) {
+  (void)state;
+  double seen[3] = {0, 0, 1e9};
+  grid_case g = obstacle_make(TORSION, 63);
+  g.options.monitor = collect;
+  g.options.monitor_context = seen;
+  g.options.nested = 0;
+  grid_case_solve(device, &g);
+  check_solved(&g);
+  assert_int_equal((int64_t)seen[0], g.result.iterations + 1);
+  assert_true(seen[1] == g.result.natural_residual);
+  seen[0] = 0;
+  seen[2] = 3;
+  grid_case_solve(device, &g);
+  assert_int_equal(g.result.stop, CVTM_LCP_ITERATIONS);
+  assert_true(g.result.iterations < 10);
+  grid_case_free(&g);
+}
+
+static void test_reruns_and_threads(void **state) {
+  (void)state;
+  grid_case first = obstacle_make(TORSION, 130), again = obstacle_make(TORSION, 130);
+  grid_case_solve(device, &first);
+  cvtm_device *one = test_device_open_threads(1);
+  grid_case_solve(one, &again);
+  cvtm_device_destroy(one);
+  assert_memory_equal(first.x, again.x, (size_t)(130 * 130) * sizeof(double));
+  assert_true(first.result.natural_residual == again.result.natural_residual);
+  grid_case_free(&first);
+  grid_case_free(&again);
+}
+
+/* Whatever device this runs on follows the CPU's iterates to rounding: cycles that amplify
+ * nothing, so a difference stays near machine precision. */
+static void test_devices_agree(void **state) {
+  (void)state;
+  cvtm_device *cpu = NULL;
+  cvtm_error error;
+  assert_int_equal(cvtm_device_create("cpu", 1, &cpu, &error), CVTM_OK);
+  for (int method = CVTM_LCP_PSOR; method <= CVTM_LCP_TNNMG; ++method) {
+    grid_case here = obstacle_make(TORSION, 140), there = obstacle_make(TORSION, 140);
+    here.options.method = there.options.method = (cvtm_lcp_method)method;
+    here.options.max_iterations = there.options.max_iterations = 3;
+    grid_case_solve(device, &here);
+    grid_case_solve(cpu, &there);
+    for (int64_t k = 0; k < 140 * 140; ++k) {
+      if (!(fabs(here.x[k] - there.x[k]) <= 1e-14)) {
+        fail_msg("method %d: x[%lld] = %.17g and %.17g", method, (long long)k, here.x[k],
+                 there.x[k]);
+      }
+    }
+    grid_case_free(&here);
+    grid_case_free(&there);
+  }
+  cvtm_device_destroy(cpu);
+}
+
+static void test_warm_start(void **state) {
+  (void)state;
+  grid_case g = obstacle_make(TORSION, 255);
+  grid_run run = grid_run_open(device, &g);
+  grid_run_solve(device, &run, &g, 0);
+  grid_run_solve(device, &run, &g, 1);
+  check_solved(&g);
+  assert_int_equal(g.result.iterations, 0);
+  grid_run_close(device, &run);
+  grid_case_free(&g);
+}
+
+static void test_refusals(void **state) {
+  (void)state;
+  grid_case g = obstacle_make(MEMBRANE, 20);
+  g.upper = grid_doubles(400, 1);
+  g.upper[123] = -0.06;
+  grid_run run = grid_run_open(device, &g);
+  assert_int_not_equal(cvtm_lcp_solve(run.lcp, run.b, run.lower, run.upper, run.x, 0, &g.result),
+                       CVTM_OK);
+  assert_non_null(strstr(cvtm_device_error(device)->message, "12"));
+  grid_run_close(device, &run);
+  g.upper[123] = 1;
+  g.b[77] = NAN;
+  run = grid_run_open(device, &g);
+  assert_int_not_equal(cvtm_lcp_solve(run.lcp, run.b, run.lower, run.upper, run.x, 0, &g.result),
+                       CVTM_OK);
+  cvtm_lcp_grid wrong = run.grid;
+  wrong.width = 21;
+  assert_int_equal(cvtm_lcp_set_grid(run.lcp, &wrong), CVTM_ERROR_ARGUMENT);
+  wrong = run.grid;
+  wrong.constant = NAN;
+  assert_int_equal(cvtm_lcp_set_grid(run.lcp, &wrong), CVTM_ERROR_ARGUMENT);
+  grid_run_close(device, &run);
+  cvtm_lcp *none = NULL;
+  assert_int_not_equal(cvtm_lcp_create_grid(device, 0, 5, &g.options, &none), CVTM_OK);
+  g.options.method = CVTM_LCP_PDAS;
+  assert_int_not_equal(cvtm_lcp_create_grid(device, 5, 5, &g.options, &none), CVTM_OK);
+  assert_null(none);
+  grid_case_free(&g);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_known_answers), cmocka_unit_test(test_methods),
+      cmocka_unit_test(test_psor),          cmocka_unit_test(test_published_cycle_stalls),
+      cmocka_unit_test(test_linear),        cmocka_unit_test(test_any_size),
+      cmocka_unit_test(test_monitor),       cmocka_unit_test(test_reruns_and_threads),
+      cmocka_unit_test(test_devices_agree), cmocka_unit_test(test_warm_start),
+      cmocka_unit_test(test_refusals),
+  };
+  device = test_device_open();
+  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  cvtm_device_destroy(device);
+  return failed;
+}
