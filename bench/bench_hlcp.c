@@ -1,0 +1,217 @@
+/* Modulus-based multisplitting sweeps on example 3 of Mezzadri 2020 to ||A z - B w - q|| < 1e-6:
+ * milliseconds of all sweeps together and the bandwidth by the bytes that a sweep must move.
+ * On the CPU also against a plain sequential Gauss-Seidel modulus iteration.
+ *
+ *     bench_hlcp [--device NAME] [--threads N] [--size H] [--splits L]
+ *
+ * L may be given as rows per block with a minus sign. */
+#include "lcp/hlcp.h"
+#include "lcp/hlcp_problems.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { REPEATS = 3 };
+
+static double seconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static int fail(const char *message) {
+  fprintf(stderr, "bench_hlcp: %s\n", message);
+  return 1;
+}
+
+/* --- the plain iteration -------------------------------------------------------------- */
+
+typedef struct plain {
+  const cvtm_hlcp_problem *p;
+  double omega;
+  double *x, *before;
+} plain;
+
+static void plain_sweep(plain *s) {
+  const cvtm_csr *a = &s->p->a, *b = &s->p->b;
+  memcpy(s->before, s->x, (size_t)a->rows * sizeof *s->x);
+  for (int64_t i = 0; i < a->rows; ++i) {
+    double sum = 2 * s->p->q[i], diagonal = 0;
+    for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; ++k) {
+      const int64_t j = a->column[k];
+      if (j == i) diagonal += a->value[k];
+      if (j != i) sum -= a->value[k] * (j < i ? s->x[j] : s->before[j]);
+      sum -= a->value[k] * fabs(s->before[j]);
+    }
+    for (int64_t k = b->row_start[i]; k < b->row_start[i + 1]; ++k) {
+      const int64_t j = b->column[k];
+      const double value = b->value[k] * s->omega;
+      if (j == i) diagonal += value;
+      if (j != i) sum -= value * (j < i ? s->x[j] : s->before[j]);
+      sum += value * fabs(s->before[j]);
+    }
+    s->x[i] = sum / diagonal;
+  }
+}
+
+static double plain_residual(const plain *s) {
+  const cvtm_csr *a = &s->p->a, *b = &s->p->b;
+  double squares = 0;
+  for (int64_t i = 0; i < a->rows; ++i) {
+    double sum = -s->p->q[i];
+    for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; ++k) {
+      const double x = s->x[a->column[k]];
+      sum += a->value[k] * (fabs(x) + x) / 2;
+    }
+    for (int64_t k = b->row_start[i]; k < b->row_start[i + 1]; ++k) {
+      const double x = s->x[b->column[k]];
+      sum -= b->value[k] * s->omega * (fabs(x) - x) / 2;
+    }
+    squares += sum * sum;
+  }
+  return sqrt(squares);
+}
+
+static double plain_seconds(const cvtm_hlcp_problem *p, int *sweeps) {
+  const size_t bytes = (size_t)p->a.rows * sizeof(double);
+  plain s = {p, cvtm_hlcp_example_omega(3), malloc(bytes), malloc(bytes)};
+  *sweeps = 0;
+  double seconds = 0;
+  if (s.x != NULL && s.before != NULL) {
+    for (int64_t i = 0; i < p->a.rows; ++i) s.x[i] = 2;
+    const double start = seconds_now();
+    do {
+      plain_sweep(&s);
+      ++*sweeps;
+    } while (plain_residual(&s) >= 1e-6);
+    seconds = seconds_now() - start;
+  }
+  free(s.x);
+  free(s.before);
+  return seconds;
+}
+
+/* --- the library ---------------------------------------------------------------------- */
+
+typedef struct vectors {
+  double *q, *z, *w;
+} vectors;
+
+static cvtm_status vectors_create(cvtm_device *device, const cvtm_hlcp_problem *p, vectors *v) {
+  const int64_t n = p->a.rows;
+  cvtm_status status = cvtm_device_allocate(device, n, sizeof(double), (void **)&v->q);
+  if (!status) status = cvtm_device_allocate(device, n, sizeof(double), (void **)&v->z);
+  if (!status) status = cvtm_device_allocate(device, n, sizeof(double), (void **)&v->w);
+  if (!status) status = cvtm_device_copy_in(device, v->q, p->q, (size_t)n * sizeof(double));
+  return status;
+}
+
+static void vectors_free(cvtm_device *device, vectors *v) {
+  cvtm_device_free(device, v->q);
+  cvtm_device_free(device, v->z);
+  cvtm_device_free(device, v->w);
+}
+
+/* What a sweep must read and write: both matrices, the lower part of A + B Omega, and the
+ * vectors x, q and the change (twice). */
+static double sweep_bytes(const cvtm_hlcp_problem *p, int has_lower) {
+  const int64_t n = p->a.rows;
+  int64_t entries = p->a.row_start[n] + p->b.row_start[n];
+  for (int64_t i = 0; i < n && has_lower; ++i) {
+    for (int64_t k = p->a.row_start[i]; p->a.column[k] < i; ++k) ++entries;
+  }
+  return 12.0 * (double)entries + 8.0 * 6 * (double)n;
+}
+
+static cvtm_status measure(cvtm_device *device, const cvtm_hlcp_problem *p, int64_t size,
+                           cvtm_hlcp_method method, int64_t splits, double plain_time) {
+  cvtm_hlcp_options options;
+  cvtm_hlcp_defaults(&options);
+  options.method = method;
+  options.scaling = CVTM_HLCP_OMEGA_NUMBER;
+  options.omega = cvtm_hlcp_example_omega(3);
+  options.splits = splits;
+  cvtm_hlcp *hlcp = NULL;
+  cvtm_hlcp_result result = {CVTM_HLCP_CONVERGED, 0, 0, 0, 0, 0, 0, 0};
+  vectors v = {NULL, NULL, NULL};
+  double best = HUGE_VAL;
+  cvtm_status status = cvtm_hlcp_create(device, &p->a, &p->b, &options, &hlcp);
+  if (!status) status = vectors_create(device, p, &v);
+  for (int k = 0; k < REPEATS && !status; ++k) {
+    status = cvtm_hlcp_solve(hlcp, v.q, NULL, 0, v.z, v.w, &result);
+    if (result.seconds < best) best = result.seconds;
+  }
+  if (!status) {
+    const double sweep = best / (double)result.iterations;
+    printf("| %lld | %s | %lld | %lld | %.4e | %.3f | %.1f | %.0f | %.2f |", (long long)size,
+           cvtm_hlcp_method_name(method), (long long)result.splits, (long long)result.iterations,
+           result.residual, 1e3 * best, 1e6 * sweep,
+           1e-9 * sweep_bytes(p, method != CVTM_HLCP_MMJ) / sweep, result.setup_seconds);
+    if (plain_time > 0) printf(" %.2f |", plain_time / best);
+    printf("\n");
+    fflush(stdout);
+  }
+  vectors_free(device, &v);
+  cvtm_hlcp_destroy(hlcp);
+  return status;
+}
+
+static cvtm_status measure_size(cvtm_device *device, int64_t size, int64_t splits) {
+  cvtm_hlcp_problem p;
+  cvtm_status status = cvtm_hlcp_example(3, size, 0, 4, &p, cvtm_device_error(device));
+  if (status) return status;
+  const int64_t n = p.a.rows;
+  const int is_cpu = cvtm_device_get_kind(device) == CVTM_DEVICE_CPU;
+  double plain_time = 0;
+  if (is_cpu) {
+    int sweeps = 0;
+    plain_time = plain_seconds(&p, &sweeps);
+    printf("| %lld | plain | 1 | %d | | %.3f | %.1f | | | 1 |\n", (long long)size, sweeps,
+           1e3 * plain_time, 1e6 * plain_time / sweeps);
+  }
+  const int64_t tried[] = {0, 64, 512, 4096, n / 32, n / 16, n / 8, n / 4, n / 2, n};
+  if (splits == 0) status = measure(device, &p, size, CVTM_HLCP_MMJ, 0, plain_time);
+  status = status ? status : measure(device, &p, size, CVTM_HLCP_MMGS, splits, plain_time);
+  for (size_t k = 0; k < sizeof tried / sizeof *tried && !status; ++k) {
+    if (splits != 0 && k > 0) break;
+    const int64_t l = splits < 0 ? n / -splits : splits > 0 ? splits : tried[k];
+    if (l > n || (k > 0 && is_cpu && k % 3 != 1)) continue;
+    status = measure(device, &p, size, CVTM_HLCP_MMSOR, l, plain_time);
+  }
+  cvtm_hlcp_problem_free(&p);
+  return status;
+}
+
+int main(int argc, char **argv) {
+  const char *name = "auto";
+  int threads = 0;
+  int64_t only = 0, splits = 0;
+  for (int k = 1; k + 1 < argc; k += 2) {
+    if (!strcmp(argv[k], "--device")) name = argv[k + 1];
+    if (!strcmp(argv[k], "--threads")) threads = atoi(argv[k + 1]);
+    if (!strcmp(argv[k], "--size")) only = atoll(argv[k + 1]);
+    if (!strcmp(argv[k], "--splits")) splits = atoll(argv[k + 1]);
+  }
+  cvtm_device *device = NULL;
+  cvtm_error error = {CVTM_OK, ""};
+  if (cvtm_device_create(name, threads, &device, &error)) return fail(error.message);
+  const int is_cpu = cvtm_device_get_kind(device) == CVTM_DEVICE_CPU;
+  printf("Device: %s (%s), example 3, all sweeps together\n\n", cvtm_device_name(device),
+         cvtm_device_description(device));
+  printf("| h | method | l | sweeps | residual | ms | us per sweep | GB/s | setup s |%s\n",
+         is_cpu ? " plain / this |" : "");
+  printf("|---|---|---|---|---|---|---|---|---|%s\n", is_cpu ? "---|" : "");
+  const int64_t sizes[] = {256, 1024, 2048};
+  cvtm_status status = CVTM_OK;
+  if (only > 0) status = measure_size(device, only, splits);
+  for (size_t k = 0; k < sizeof sizes / sizeof *sizes && only == 0 && !status; ++k) {
+    if (is_cpu && sizes[k] > 1024) break;
+    status = measure_size(device, sizes[k], splits);
+  }
+  if (status) fail(cvtm_device_error(device)->message);
+  cvtm_device_destroy(device);
+  return status ? 1 : 0;
+}

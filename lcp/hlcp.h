@@ -1,0 +1,184 @@
+/* Horizontal linear complementarity problems, HLCP(A, B, q): find z and w with
+ *
+ *     A z - B w = q,  z >= 0,  w >= 0,  z'w = 0.
+ *
+ * The modulus-based synchronous multisplitting iteration of Mezzadri ("Modulus-based synchronous
+ * multisplitting methods for solving horizontal linear complementarity problems on parallel
+ * computers", Numer. Linear Algebra Appl. 2020, Method 2), and a semismooth Newton
+ * method for problems where its theory does not hold. With x the modulus variable,
+ *
+ *     z = (|x| + x) / gamma,  w = Omega (|x| - x) / gamma,
+ *
+ * so z'w = 0 holds by construction. B = I is the LCP. */
+#ifndef CVTMESH_LCP_HLCP_H
+#define CVTMESH_LCP_HLCP_H
+
+#include "base/device.h"
+#include "lcp/sparse.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* code, name
+ * mmj     multisplitting Jacobi: alpha = 1, beta = 0
+ * mmgs    multisplitting Gauss-Seidel: alpha = beta = 1
+ * mmsor, mmaor   equations (11) to (13) with the alpha and beta of the options. The figures
+ *         that the paper prints for "MMSOR, alpha = 1.1" belong to alpha = 1, beta = 1.1.
+ * newton  semismooth Newton: needs no splitting and no positive diagonals */
+#define CVTM_HLCP_METHOD_LIST(X) \
+  X(CVTM_HLCP_MMJ, "mmj")        \
+  X(CVTM_HLCP_MMGS, "mmgs")      \
+  X(CVTM_HLCP_MMSOR, "mmsor")    \
+  X(CVTM_HLCP_MMAOR, "mmaor")    \
+  X(CVTM_HLCP_NEWTON, "newton")
+
+typedef enum cvtm_hlcp_method {
+#define CVTM_HLCP_METHOD_CODE(code, name) code,
+  CVTM_HLCP_METHOD_LIST(CVTM_HLCP_METHOD_CODE)
+#undef CVTM_HLCP_METHOD_CODE
+} cvtm_hlcp_method;
+
+/* code, name in reports */
+#define CVTM_HLCP_STOP_LIST(X)          \
+  X(CVTM_HLCP_CONVERGED, "tolerance")   \
+  X(CVTM_HLCP_ITERATIONS, "iterations") \
+  X(CVTM_HLCP_DIVERGED, "diverged")     \
+  X(CVTM_HLCP_STALLED, "stalled")       \
+  X(CVTM_HLCP_INTERRUPTED, "interrupted")
+
+typedef enum cvtm_hlcp_stop {
+#define CVTM_HLCP_STOP_CODE(code, name) code,
+  CVTM_HLCP_STOP_LIST(CVTM_HLCP_STOP_CODE)
+#undef CVTM_HLCP_STOP_CODE
+} cvtm_hlcp_stop;
+
+const char *cvtm_hlcp_method_name(cvtm_hlcp_method method);
+const char *cvtm_hlcp_stop_name(cvtm_hlcp_stop stop);
+
+/* What L_k holds of block k, its rows S_k:
+ * rows   the strictly lower part of these rows (section 2.3 of the paper; what its tables used).
+ *        An unknown outside the block enters with its Jacobi prediction.
+ * block  the strictly lower part of E_k A E_k (section 4) */
+typedef enum cvtm_hlcp_rule { CVTM_HLCP_ROWS, CVTM_HLCP_BLOCK } cvtm_hlcp_rule;
+
+/* How B is split by the AOR family:
+ * both     as A is, equations (11) and (12); for B = I the "HLCP-like" method of Remark 3
+ * a_only   M_B = B, N_B = 0: for B = I the methods for LCPs, Remarks 1 and 3. B must be diagonal.
+ */
+typedef enum cvtm_hlcp_split { CVTM_HLCP_SPLIT_BOTH, CVTM_HLCP_SPLIT_A_ONLY } cvtm_hlcp_split;
+
+/* Omega, a positive diagonal: omega I, omega D_A D_B^-1, or given. */
+typedef enum cvtm_hlcp_scaling {
+  CVTM_HLCP_OMEGA_NUMBER,
+  CVTM_HLCP_OMEGA_RATIO,
+  CVTM_HLCP_OMEGA_VECTOR
+} cvtm_hlcp_scaling;
+
+/* Solves (M_Ak + M_Bk Omega) solution = right for splitting k; n doubles each in device memory. */
+typedef cvtm_status (*cvtm_hlcp_solver)(void *context, int64_t k, const double *right,
+                                        double *solution);
+
+/* Multisplittings of the caller's: A = M_Ak - N_Ak and B = M_Bk - N_Bk for k = 0 .. count - 1.
+ * The N are not needed: with r = A (|x| + x) - B Omega (|x| - x) - gamma q, equation (8)
+ * is (M_Ak + M_Bk Omega) (x^(m,k) - x^(m)) = -r. Host memory, copied, except for
+ * the solver and its context. */
+typedef struct cvtm_hlcp_multisplitting {
+  int64_t count;
+  const cvtm_csr *m_a, *m_b; /* count matrices each, lower triangular; NULL: use the solver */
+  cvtm_hlcp_solver solver;   /* any other M; then the host drives every sweep */
+  void *context;
+  const cvtm_csr *weights; /* count x n: row k is the diagonal of E_k; NULL: the paper's blocks */
+} cvtm_hlcp_multisplitting;
+
+typedef struct cvtm_hlcp_progress {
+  int64_t iteration; /* 0: the start */
+  double residual;   /* ||A z - B w - q||_2 */
+} cvtm_hlcp_progress;
+
+/* Called on the host for every iteration, in order, possibly late; nonzero asks to stop. */
+typedef int (*cvtm_hlcp_monitor)(void *context, const cvtm_hlcp_progress *progress);
+
+typedef struct cvtm_hlcp_options {
+  cvtm_hlcp_method method; /* mmsor */
+  double alpha, beta;      /* of mmsor and mmaor; 1, 1.1 */
+  double gamma;            /* > 0; 2 */
+  cvtm_hlcp_scaling scaling;
+  double omega;               /* > 0; a ratio of 1 */
+  const double *omega_vector; /* n, > 0; host memory, copied */
+  cvtm_hlcp_rule rule;
+  cvtm_hlcp_split split;
+  int64_t splits;          /* l, 1 .. n; 0: chosen for the device, in the report of the result */
+  const cvtm_csr *weights; /* of the AOR family, l x n as above; NULL: the paper's blocks */
+  const cvtm_hlcp_multisplitting *multisplitting; /* instead of the AOR family; NULL */
+  double start;           /* x^(0) in every component where no x is given; 2 */
+  double tolerance;       /* on ||A z - B w - q||_2, absolute, after every iteration; 1e-6 */
+  int64_t max_iterations; /* 10000 sweeps; newton counts steps */
+  cvtm_hlcp_monitor monitor;
+  void *monitor_context;
+} cvtm_hlcp_options;
+
+void cvtm_hlcp_defaults(cvtm_hlcp_options *options);
+
+typedef struct cvtm_hlcp_result {
+  cvtm_hlcp_stop stop;
+  int64_t iterations;
+  int64_t splits;             /* l; 0 for newton */
+  double residual;            /* ||A z - B w - q||_2 */
+  double max_complementarity; /* max z_i w_i */
+  double seconds, setup_seconds;
+  int64_t linear_iterations; /* of newton's Krylov solver, all steps together; 0: direct */
+} cvtm_hlcp_result;
+
+typedef struct cvtm_hlcp cvtm_hlcp;
+
+/* Checks and copies the matrices and prepares everything: solving allocates nothing. Refuses
+ * (CVTM_ERROR_INPUT, naming matrix, row counted from 1 and reason) sizes that differ, structures
+ * that cvtm_csr_check refuses, and for the multisplitting methods a diagonal that is not
+ * positive; (CVTM_ERROR_ARGUMENT) gamma, Omega, l, alpha, beta and weights out of range. */
+cvtm_status cvtm_hlcp_create(cvtm_device *device, const cvtm_csr *a, const cvtm_csr *b,
+                             const cvtm_hlcp_options *options, cvtm_hlcp **hlcp);
+void cvtm_hlcp_destroy(cvtm_hlcp *hlcp);
+
+/* q, x, z, w: n doubles each in device memory. x: the modulus variable, the start if warm, and
+ * the last iterate on return; NULL: own memory. q that is not finite is refused with the
+ * index. Not having converged is no error: result->stop says so. */
+cvtm_status cvtm_hlcp_solve(cvtm_hlcp *hlcp, const double *q, double *x, int warm, double *z,
+                            double *w, cvtm_hlcp_result *result);
+
+/* --- before a solve (host memory) ---------------------------------------------------- */
+
+/* What the convergence theory asks for, and whether it holds: a row counted from 0, or -1 where
+ * the condition holds (with a tolerance of some roundings: the paper's examples meet several
+ * with equality). */
+typedef struct cvtm_hlcp_check {
+  int64_t a_not_h_plus; /* row without a certificate u > 0, <A> u > 0, or a diagonal <= 0 */
+  int64_t b_not_h_plus;
+  int64_t omega_too_small; /* omega_i < a_ii / b_ii */
+  int64_t b_dominates;     /* |b_ij| omega_j > |a_ij| for some j != i */
+  int64_t signs_differ;    /* a_ij b_ij <= 0 where b_ij != 0 */
+  double spectral_bound;   /* an upper bound of rho(D_A^-1 |D_A - A|) */
+  double alpha_limit;      /* Theorem 3 (ii); never overestimated */
+} cvtm_hlcp_check;
+
+/* Theorem 2 and Theorem 3 for the matrices and the Omega of the options. */
+cvtm_status cvtm_hlcp_check_theory(const cvtm_csr *a, const cvtm_csr *b,
+                                   const cvtm_hlcp_options *options, cvtm_hlcp_check *check,
+                                   cvtm_error *error);
+
+enum { CVTM_HLCP_WARNINGS = 8, CVTM_HLCP_WARNING_LENGTH = 200 };
+
+/* The failed conditions as lines of text (rows counted from 1); returns how many. */
+int cvtm_hlcp_warnings(const cvtm_hlcp_check *check, const cvtm_hlcp_options *options,
+                       char text[CVTM_HLCP_WARNINGS][CVTM_HLCP_WARNING_LENGTH]);
+
+/* Tries some alpha = beta and multiples of D_A D_B^-1 for Omega by `sweeps` sweeps each from the
+ * options' start and puts those with the fastest decrease of the residual into
+ * *options (mmaor, ratio). q: n doubles in device memory. */
+cvtm_status cvtm_hlcp_suggest(cvtm_device *device, const cvtm_csr *a, const cvtm_csr *b,
+                              const double *q, int64_t sweeps, cvtm_hlcp_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,61 @@
+/* Inside lcp only: what happens at one row or unknown, written once for both devices. */
+#ifndef CVTMESH_LCP_HLCP_ROWS_H
+#define CVTMESH_LCP_HLCP_ROWS_H
+
+#include "lcp/hlcp_state.h"
+#include "lcp/sparse_kernels.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* d_e from what it depends on; adds it to x where no weights follow. */
+CVTM_HD void cvtm_hlcp_solve_unknown(const cvtm_hlcp_arrays *s, int64_t e) {
+  const cvtm_hlcp_systems *t = &s->systems;
+  const double right = s->change[t->row != NULL ? t->row[e] : e];
+  const double scaled = t->scale != NULL ? t->scale[e] * right : right;
+  const double d = scaled - cvtm_sell_row_times(&t->lower, e, s->change);
+  s->change[s->n + e] = d;
+  if (t->weights.rows == 0) s->x[e] += d;
+}
+
+CVTM_HD void cvtm_hlcp_combine_row(const cvtm_hlcp_arrays *s, int64_t i) {
+  s->x[i] += cvtm_sell_row_times(&s->systems.weights, i, s->change);
+}
+
+CVTM_HD void cvtm_hlcp_finish_row(const cvtm_hlcp_arrays *s, int64_t i, double *z, double *w) {
+  const double omega = s->omega != NULL ? s->omega[i] : s->omega_number;
+  z[i] = cvtm_hlcp_z(s->x[i], s->gamma);
+  w[i] = cvtm_hlcp_w(s->x[i], omega, s->gamma);
+  s->change[i] = z[i] * w[i];
+}
+
+/* Newton's matrix has A's column j where x_j > 0, else B's. */
+CVTM_HD double cvtm_hlcp_chosen_row(const cvtm_hlcp_arrays *s, int64_t row, const double *v) {
+  double sum = 0;
+  for (int positive = 1; positive >= 0; --positive) {
+    const cvtm_sell *m = positive ? &s->a : &s->b;
+    const int64_t end = cvtm_sell_end(m, row);
+    for (int64_t k = cvtm_sell_first(m, row); k < end; k += CVTM_SLICE_ROWS) {
+      const int32_t j = m->column[k];
+      if ((s->x[j] > 0) == positive) sum += m->value[k] * v[j];
+    }
+  }
+  return sum;
+}
+
+/* 1 / its diagonal, 1 where that is 0. */
+CVTM_HD double cvtm_hlcp_chosen_inverse(const cvtm_hlcp_arrays *s, int64_t row) {
+  const cvtm_sell *m = s->x[row] > 0 ? &s->a : &s->b;
+  const int64_t end = cvtm_sell_end(m, row);
+  double sum = 0;
+  for (int64_t k = cvtm_sell_first(m, row); k < end; k += CVTM_SLICE_ROWS) {
+    if (m->column[k] == row) sum += m->value[k];
+  }
+  return sum != 0 ? 1 / sum : 1;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
