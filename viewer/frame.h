@@ -1,0 +1,80 @@
+/* What is drawn: the state of an optimisation at one moment, and the geometry made of it. */
+#ifndef CVTMESH_VIEWER_FRAME_H
+#define CVTMESH_VIEWER_FRAME_H
+
+#include "base/domain.h"
+#include "base/status.h"
+
+#include <stdint.h>
+
+enum { CVTM_VIEW_HISTORY = 1024 };
+
+/* Energy ratio and gradient over iterations; thinned to every second entry when full. */
+typedef struct cvtm_view_history {
+  int count;
+  int64_t stride; /* iterations that one entry stands for */
+  int64_t seen;
+  float iteration[CVTM_VIEW_HISTORY], ratio[CVTM_VIEW_HISTORY], gradient[CVTM_VIEW_HISTORY];
+} cvtm_view_history;
+
+void cvtm_view_history_add(cvtm_view_history *history, int64_t iteration, double ratio,
+                           double gradient);
+
+typedef enum cvtm_view_phase {
+  CVTM_VIEW_RUNNING,
+  CVTM_VIEW_PAUSED,
+  CVTM_VIEW_CONVERGED,
+  CVTM_VIEW_FAILED
+} cvtm_view_phase;
+
+typedef struct cvtm_view_state {
+  cvtm_domain domain;
+  int64_t count, capacity;
+  double *sites; /* 2 * count, malloc'd */
+  int64_t iteration;
+  double ratio;         /* energy to its bound */
+  double gradient_norm; /* pixels */
+  double milliseconds;  /* of an iteration */
+  int lloyd;            /* nonzero: Lloyd's method, else L-BFGS-B */
+  cvtm_view_phase phase;
+  uint64_t commands; /* of those sent to the solver, how many this state has taken in */
+  cvtm_view_history history;
+} cvtm_view_state;
+
+cvtm_status cvtm_view_state_reserve(cvtm_view_state *state, int64_t count, cvtm_error *error);
+void cvtm_view_state_free(cvtm_view_state *state);
+/* *to = *from, in to's own memory. */
+cvtm_status cvtm_view_state_copy(cvtm_view_state *to, const cvtm_view_state *from,
+                                 cvtm_error *error);
+
+/* A corner of a cell or its site. */
+typedef struct cvtm_view_vertex {
+  float x, y;
+  uint32_t cell;
+  uint32_t across; /* the cell on the other side of the edge to the next corner, or: */
+} cvtm_view_vertex;
+enum { CVTM_VIEW_BORDER = 0x7fffffff, CVTM_VIEW_CENTRE = 0x7ffffffe };
+
+typedef struct cvtm_view_cell {
+  float area;  /* square pixels */
+  float sides; /* negative where the cell touches the border */
+} cvtm_view_cell;
+
+/* Arrays grow and are reused. */
+typedef struct cvtm_view_frame {
+  cvtm_view_state state;
+  int64_t vertex_count, index_count, cell_count, corner_count, defect_count;
+  cvtm_view_vertex *vertices;
+  uint32_t *indices;         /* triples: site, corner k + 1, corner k, which carries the edge */
+  cvtm_view_cell *cells;     /* cell_count */
+  float *corners;            /* x, y of 3 corners of each Delaunay triangle */
+  float *defects;            /* x, y, sides of every inner cell that has not six sides */
+  float low_area, high_area; /* what cells are coloured between */
+  int64_t capacity[5];
+} cvtm_view_frame;
+
+/* Makes the geometry of frame->state. */
+cvtm_status cvtm_view_frame_build(cvtm_view_frame *frame, cvtm_error *error);
+void cvtm_view_frame_free(cvtm_view_frame *frame);
+
+#endif

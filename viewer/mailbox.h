@@ -1,0 +1,39 @@
+/* A triple buffer between one writer and one reader: the writer always has a slot to fill, the
+ * reader always the newest filled one, and neither waits. */
+#ifndef CVTMESH_VIEWER_MAILBOX_H
+#define CVTMESH_VIEWER_MAILBOX_H
+
+#include <stdatomic.h>
+
+enum { CVTM_MAILBOX_SLOTS = 3, CVTM_MAILBOX_FRESH = 4 };
+
+typedef struct cvtm_mailbox {
+  atomic_uint middle; /* slot between the two, or-ed with FRESH while it has not been read */
+  unsigned back;      /* the writer's */
+  unsigned front;     /* the reader's */
+} cvtm_mailbox;
+
+static inline void cvtm_mailbox_open(cvtm_mailbox *box) {
+  atomic_init(&box->middle, 1u);
+  box->back = 0;
+  box->front = 2;
+}
+
+/* Writer: the slot `back` is filled; takes another one. */
+static inline void cvtm_mailbox_publish(cvtm_mailbox *box) {
+  box->back = atomic_exchange(&box->middle, box->back | CVTM_MAILBOX_FRESH) & 3u;
+}
+
+/* Writer: nonzero if the reader has taken what was published last. */
+static inline int cvtm_mailbox_wanted(cvtm_mailbox *box) {
+  return (atomic_load(&box->middle) & CVTM_MAILBOX_FRESH) == 0;
+}
+
+/* Reader: nonzero if the slot `front` is now a newer one. */
+static inline int cvtm_mailbox_take(cvtm_mailbox *box) {
+  if ((atomic_load(&box->middle) & CVTM_MAILBOX_FRESH) == 0) return 0;
+  box->front = atomic_exchange(&box->middle, box->front) & 3u;
+  return 1;
+}
+
+#endif

@@ -1,0 +1,39 @@
+/* The way of the newest sites from the solver's device to an OpenGL buffer: device memory to
+ * device memory where OpenGL runs on the same GPU, else through pinned host memory; on the CPU
+ * through plain memory. The solver's thread publishes, the drawing thread takes; neither waits. */
+#ifndef CVTMESH_VIEWER_POINTS_H
+#define CVTMESH_VIEWER_POINTS_H
+
+#include "base/device.h"
+
+typedef enum cvtm_points_path {
+  CVTM_POINTS_HOST,
+  CVTM_POINTS_PINNED,
+  CVTM_POINTS_INTEROP
+} cvtm_points_path;
+
+/* "host memory", "pinned copies", "CUDA-OpenGL interop" */
+const char *cvtm_points_path_name(cvtm_points_path path);
+
+typedef struct cvtm_points cvtm_points;
+
+/* With the OpenGL context current: interop if its GPU is the solver's. pinned: nonzero forbids
+ * interop. */
+cvtm_status cvtm_points_create(cvtm_device *device, int pinned, cvtm_points **points,
+                               cvtm_error *error);
+/* After the solver's thread has ended; with the context current. */
+void cvtm_points_destroy(cvtm_points *points);
+cvtm_points_path cvtm_points_get_path(const cvtm_points *points);
+
+/* Solver: nonzero if the last published sites have been taken. */
+int cvtm_points_wanted(cvtm_points *points);
+/* Solver: sites in memory of its device, 2 * count. Waits for the copy alone. */
+cvtm_status cvtm_points_publish(cvtm_points *points, const double *sites, int64_t count);
+
+/* Drawing: a newer set, if there is one: *count of it, else 0. */
+int cvtm_points_take(cvtm_points *points, int64_t *count);
+/* Drawing: copies the taken set, float x, y, to the start of an OpenGL buffer that has room. The
+ * name `buffer` must be that of the last call unless `renewed` is set. */
+cvtm_status cvtm_points_copy(cvtm_points *points, unsigned buffer, int renewed, cvtm_error *error);
+
+#endif

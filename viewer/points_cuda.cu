@@ -1,0 +1,100 @@
+#include "viewer/points_kernels.h"
+
+#include "base/cuda_check.h"
+
+#include <cuda_gl_interop.h>
+
+static cvtm_status check(cudaError_t code, const char *what, cvtm_error *error) {
+  if (code == cudaSuccess) return CVTM_OK;
+  (void)cudaGetLastError();
+  return cvtm_fail(error, cvtm_cuda_status_of(code), "%s: %s", what, cudaGetErrorString(code));
+}
+
+extern "C" int cvtm_points_cuda_shared(cvtm_device *device) {
+  if (cvtm_device_activate(device) != CVTM_OK) return 0;
+  enum { MOST = 16 };
+  unsigned count = 0;
+  int found[MOST], current = -1;
+  const cudaError_t code = cudaGLGetDevices(&count, found, MOST, cudaGLDeviceListAll);
+  if (code != cudaSuccess || cudaGetDevice(&current) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return 0;
+  }
+  for (unsigned k = 0; k < count && k < MOST; ++k)
+    if (found[k] == current) return 1;
+  return 0;
+}
+
+__global__ static void narrow_kernel(const double *from, float *to, int64_t n) {
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * blockDim.x;
+  for (int64_t k = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; k < n; k += stride)
+    to[k] = static_cast<float>(from[k]);
+}
+
+extern "C" cvtm_status cvtm_points_cuda_narrow(cvtm_device *device, const double *from, float *to,
+                                               int64_t n) {
+  enum { BLOCK = 256 };
+  const cvtm_status status = cvtm_device_activate(device);
+  if (status != CVTM_OK) return status;
+  narrow_kernel<<<cvtm_cuda_blocks(n, BLOCK), BLOCK, 0, cvtm_cuda_stream(device)>>>(from, to, n);
+  return cvtm_cuda_launched(device, "narrow_kernel");
+}
+
+extern "C" cvtm_status cvtm_points_cuda_pin(cvtm_device *device, size_t bytes, void **memory) {
+  CVTM_CUDA_TRY(device, cudaHostAlloc(memory, bytes, cudaHostAllocPortable));
+  return CVTM_OK;
+}
+
+extern "C" void cvtm_points_cuda_unpin(void *memory) { (void)cudaFreeHost(memory); }
+
+extern "C" cvtm_status cvtm_points_cuda_stream(void **stream, cvtm_error *error) {
+  cudaStream_t made = nullptr;
+  const cvtm_status status = check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking),
+                                   "cudaStreamCreateWithFlags", error);
+  *stream = made;
+  return status;
+}
+
+extern "C" void cvtm_points_cuda_stream_end(void *stream) {
+  if (stream != nullptr) (void)cudaStreamDestroy(static_cast<cudaStream_t>(stream));
+}
+
+extern "C" cvtm_status cvtm_points_cuda_register(unsigned buffer, void **resource,
+                                                 cvtm_error *error) {
+  cudaGraphicsResource_t made = nullptr;
+  const cvtm_status status =
+      check(cudaGraphicsGLRegisterBuffer(&made, buffer, cudaGraphicsRegisterFlagsWriteDiscard),
+            "cudaGraphicsGLRegisterBuffer", error);
+  *resource = made;
+  return status;
+}
+
+extern "C" void cvtm_points_cuda_unregister(void *resource) {
+  if (resource != nullptr)
+    (void)cudaGraphicsUnregisterResource(static_cast<cudaGraphicsResource_t>(resource));
+}
+
+extern "C" cvtm_status cvtm_points_cuda_copy(void *resource, void *stream, const float *from,
+                                             size_t bytes, cvtm_error *error) {
+  cudaGraphicsResource_t mapped = static_cast<cudaGraphicsResource_t>(resource);
+  const cudaStream_t order = static_cast<cudaStream_t>(stream);
+  void *to = nullptr;
+  size_t room = 0;
+  cvtm_status status =
+      check(cudaGraphicsMapResources(1, &mapped, order), "cudaGraphicsMapResources", error);
+  if (status != CVTM_OK) return status;
+  status = check(cudaGraphicsResourceGetMappedPointer(&to, &room, mapped),
+                 "cudaGraphicsResourceGetMappedPointer", error);
+  if (status == CVTM_OK && room < bytes)
+    status = cvtm_fail(error, CVTM_ERROR_INTERNAL, "a buffer of %zu bytes for %zu", room, bytes);
+  if (status == CVTM_OK)
+    status = check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, order),
+                   "cudaMemcpyAsync", error);
+  const cvtm_status unmapped =
+      check(cudaGraphicsUnmapResources(1, &mapped, order), "cudaGraphicsUnmapResources", error);
+  if (status == CVTM_OK) status = unmapped;
+  /* The slot may be written again as soon as it is given back. */
+  if (status == CVTM_OK)
+    status = check(cudaStreamSynchronize(order), "cudaStreamSynchronize", error);
+  return status;
+}

@@ -1,0 +1,553 @@
+#include "viewer/render.h"
+
+#include "viewer/canvas.h"
+#include "viewer/colours.h"
+#include "viewer/gl_program.h"
+#include "viewer/overlay.h"
+
+#include <epoxy/gl.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Shaders ---- */
+
+/* Places of the domain become places of the screen; colours of cells come from a palette with a
+ * row for each kind of filling. */
+static const char preamble[] =
+    "#version 330 core\n"
+    "uniform vec2 centre, screen;\n"
+    "uniform float zoom, scale;\n"
+    "vec4 place_on_screen(vec2 p) {\n"
+    "  vec2 s = 2.0 * zoom * (p - centre) / screen;\n"
+    "  return vec4(s.x, -s.y, 0.0, 1.0);\n"
+    "}\n"
+    "uniform samplerBuffer cells;\n"
+    "uniform sampler2D palette;\n"
+    "uniform vec2 area_range;\n"
+    "uniform int fill;\n"
+    "uniform int cell_count;\n"
+    "vec2 cell_of(int id) { return texelFetch(cells, clamp(id, 0, max(cell_count - 1, 0))).rg; }\n"
+    "vec3 fill_colour(int id) {\n"
+    "  vec2 cell = cell_of(id);\n"
+    "  int step = int(255.5 * clamp(1.0 - (log(cell.x) - area_range.x) * area_range.y, 0.0, "
+    "1.0));\n"
+    "  if (fill == 1) step = int((uint(id) * 2654435761u) >> 24);\n"
+    "  if (fill == 2) step = cell.y < 0.0 ? 6 : int(cell.y + 0.5);\n"
+    "  return texelFetch(palette, ivec2(min(step, 255), fill), 0).rgb;\n"
+    "}\n";
+
+/* A cell is a fan of triangles about its site, so the distance to the cell's edge is linear in
+ * each: edges and the seams between colours are exact and smooth without multisampling. */
+static const char cell_vertex[] =
+    "layout(location = 0) in vec2 place;\n"
+    "layout(location = 1) in ivec2 cell;\n"
+    "out float away;\n"
+    "flat out vec3 own, other;\n"
+    "flat out float spacing;\n"
+    "flat out int border;\n"
+    "void main() {\n"
+    "  gl_Position = place_on_screen(place);\n"
+    "  away = cell.y == 0x7ffffffe ? 1.0 : 0.0;\n"
+    "  border = cell.y == 0x7fffffff ? 1 : 0;\n"
+    "  own = fill_colour(cell.x);\n"
+    "  other = cell.y >= 0x7ffffffe ? own : fill_colour(cell.y);\n"
+    "  spacing = sqrt(cell_of(cell.x).x) * zoom;\n"
+    "}\n";
+
+static const char cell_fragment[] =
+    "in float away;\n"
+    "flat in vec3 own, other;\n"
+    "flat in float spacing;\n"
+    "flat in int border;\n"
+    "uniform float fill_opacity, edge_opacity, border_opacity;\n"
+    "uniform vec3 ink, border_colour;\n"
+    "out vec4 result;\n"
+    "void main() {\n"
+    "  float distance = away / max(length(vec2(dFdx(away), dFdy(away))), 1e-6);\n"
+    "  vec3 colour = mix(own, other, clamp(0.5 - distance, 0.0, 0.5));\n"
+    "  float half_width = clamp(0.035 * spacing, 0.35 * scale, 1.1 * scale);\n"
+    "  float edge = clamp(half_width + 0.5 - distance, 0.0, 1.0) * edge_opacity;\n"
+    "  edge *= smoothstep(2.5 * scale, 9.0 * scale, spacing);\n"
+    "  vec3 line = ink;\n"
+    "  if (fill_opacity > 0.5) {\n"
+    "    vec3 ground = 0.5 * (own + other);\n"
+    "    float light = dot(ground, vec3(0.30, 0.59, 0.11));\n"
+    "    line = light > 0.42 ? mix(ground, vec3(0.05, 0.10, 0.14), 0.42)\n"
+    "                        : mix(ground, vec3(1.0), 0.30);\n"
+    "  }\n"
+    "  if (border == 1) {\n"
+    "    edge = clamp(1.6 * scale + 0.5 - distance, 0.0, 1.0) * border_opacity;\n"
+    "    line = border_colour;\n"
+    "  }\n"
+    "  float rest = fill_opacity * (1.0 - edge);\n"
+    "  result = vec4(colour * rest + line * edge, rest + edge);\n"
+    "}\n";
+
+static const char mesh_vertex[] =
+    "layout(location = 0) in vec2 place;\n"
+    "out vec3 corner;\n"
+    "void main() {\n"
+    "  int k = gl_VertexID % 3;\n"
+    "  gl_Position = place_on_screen(place);\n"
+    "  corner = vec3(k == 0, k == 1, k == 2);\n"
+    "}\n";
+
+static const char mesh_fragment[] =
+    "in vec3 corner;\n"
+    "uniform vec3 ink;\n"
+    "out vec4 result;\n"
+    "void main() {\n"
+    "  vec3 dx = dFdx(corner), dy = dFdy(corner);\n"
+    "  vec3 slope = max(sqrt(dx * dx + dy * dy), vec3(1e-6));\n"
+    "  vec3 d = corner / slope;\n"
+    "  float distance = min(d.x, min(d.y, d.z));\n"
+    "  float lowest = 1.0 / max(slope.x, max(slope.y, slope.z));\n"
+    "  float cover = clamp(0.55 * scale + 0.5 - distance, 0.0, 1.0);\n"
+    "  cover *= 0.9 * smoothstep(1.5 * scale, 6.0 * scale, lowest);\n"
+    "  if (cover <= 0.0) discard;\n"
+    "  result = vec4(ink * cover, cover);\n"
+    "}\n";
+
+/* Sites: dark dots on light cells, light ones on dark cells. */
+static const char site_vertex[] =
+    "layout(location = 0) in vec2 place;\n"
+    "uniform vec3 ink;\n"
+    "uniform int filled;\n"
+    "flat out vec4 tint;\n"
+    "flat out float radius;\n"
+    "void main() {\n"
+    "  gl_Position = place_on_screen(place);\n"
+    "  float spacing = sqrt(max(cell_of(gl_VertexID).x, 1e-6)) * zoom;\n"
+    "  radius = clamp(0.105 * spacing, 0.6 * scale, 4.0 * scale);\n"
+    "  float opacity = 0.85 * clamp(spacing / (5.0 * scale), 0.15, 1.0);\n"
+    "  vec3 colour = ink;\n"
+    "  if (filled == 1) {\n"
+    "    float light = dot(fill_colour(gl_VertexID), vec3(0.30, 0.59, 0.11));\n"
+    "    colour = light > 0.5 ? vec3(0.05, 0.10, 0.14) : vec3(0.97, 0.98, 0.96);\n"
+    "  }\n"
+    "  tint = vec4(colour, opacity);\n"
+    "  gl_PointSize = 2.0 * radius + 2.0;\n"
+    "}\n";
+
+static const char defect_vertex[] =
+    "layout(location = 0) in vec3 place;\n"
+    "uniform vec3 few, many;\n"
+    "uniform float size;\n"
+    "flat out vec4 tint;\n"
+    "flat out float radius;\n"
+    "void main() {\n"
+    "  gl_Position = place_on_screen(place.xy);\n"
+    "  float strength = abs(place.z - 6.0) > 1.5 ? 0.6 : 1.0;\n"
+    "  tint = vec4((place.z < 6.0 ? few : many) * strength, 0.92);\n"
+    "  radius = size;\n"
+    "  gl_PointSize = 2.0 * radius + 2.0;\n"
+    "}\n";
+
+static const char dot_fragment[] =
+    "flat in vec4 tint;\n"
+    "flat in float radius;\n"
+    "out vec4 result;\n"
+    "void main() {\n"
+    "  float distance = length(gl_PointCoord - 0.5) * (2.0 * radius + 2.0);\n"
+    "  float cover = clamp(radius + 0.5 - distance, 0.0, 1.0) * tint.a;\n"
+    "  if (cover <= 0.0) discard;\n"
+    "  result = vec4(tint.rgb * cover, cover);\n"
+    "}\n";
+
+/* The domain's rectangle: paper, or the density on it. */
+static const char ground_vertex[] =
+    "uniform vec2 domain;\n"
+    "out vec2 at;\n"
+    "void main() {\n"
+    "  at = vec2(gl_VertexID & 1, gl_VertexID >> 1);\n"
+    "  gl_Position = place_on_screen(at * domain);\n"
+    "}\n";
+
+static const char ground_fragment[] =
+    "in vec2 at;\n"
+    "uniform sampler2D tone;\n"
+    "uniform vec3 paper, ink;\n"
+    "uniform float strength;\n"
+    "out vec4 result;\n"
+    "void main() {\n"
+    "  float t = strength > 0.0 ? strength * texture(tone, at).r : 0.0;\n"
+    "  result = vec4(mix(paper, ink, t), 1.0);\n"
+    "}\n";
+
+/* ---- Resources ---- */
+
+typedef struct buffer {
+  unsigned name, array;
+  int64_t count; /* bytes that it has room for */
+} buffer;
+
+struct cvtm_render {
+  cvtm_canvas *canvas;
+  unsigned cell_program, mesh_program, site_program, defect_program, ground_program;
+  buffer vertices, indices, mesh, sites, defects, cells;
+  unsigned ground_array, cell_texture, palette[2], tone;
+  const cvtm_view_frame *frame;
+  int stale_cells, stale_vertices, stale_mesh, stale_defects;
+  int64_t site_count;
+  double reference; /* the root of the density that is shown as full tone */
+};
+
+static cvtm_status create_programs(cvtm_render *r, cvtm_error *error) {
+  const struct {
+    const char *name, *vertex, *fragment;
+    unsigned *program;
+  } programs[] = {{"cells", cell_vertex, cell_fragment, &r->cell_program},
+                  {"mesh", mesh_vertex, mesh_fragment, &r->mesh_program},
+                  {"sites", site_vertex, dot_fragment, &r->site_program},
+                  {"defects", defect_vertex, dot_fragment, &r->defect_program},
+                  {"ground", ground_vertex, ground_fragment, &r->ground_program}};
+  cvtm_status status = CVTM_OK;
+  for (size_t k = 0; status == CVTM_OK && k < sizeof programs / sizeof programs[0]; ++k)
+    status = cvtm_gl_program(programs[k].name, preamble, programs[k].vertex, programs[k].fragment,
+                             programs[k].program, error);
+  return status;
+}
+
+/* The layout of a vertex array over one buffer: floats only. */
+static void create_array(buffer *b, int floats) {
+  glGenBuffers(1, &b->name);
+  glGenVertexArrays(1, &b->array);
+  glBindVertexArray(b->array);
+  glBindBuffer(GL_ARRAY_BUFFER, b->name);
+  glVertexAttribPointer(0, floats, GL_FLOAT, GL_FALSE, 0, NULL);
+  glEnableVertexAttribArray(0);
+}
+
+static void create_buffers(cvtm_render *r) {
+  create_array(&r->mesh, 2);
+  create_array(&r->sites, 2);
+  create_array(&r->defects, 3);
+  glGenBuffers(1, &r->vertices.name);
+  glGenBuffers(1, &r->indices.name);
+  glGenVertexArrays(1, &r->vertices.array);
+  glBindVertexArray(r->vertices.array);
+  glBindBuffer(GL_ARRAY_BUFFER, r->vertices.name);
+  const GLsizei stride = (GLsizei)sizeof(cvtm_view_vertex);
+  glVertexAttribPointer(0, 2, GL_FLOAT, GL_FALSE, stride, NULL);
+  glVertexAttribIPointer(1, 2, GL_INT, stride, (void *)offsetof(cvtm_view_vertex, cell));
+  glEnableVertexAttribArray(0);
+  glEnableVertexAttribArray(1);
+  glBindBuffer(GL_ELEMENT_ARRAY_BUFFER, r->indices.name);
+  glGenVertexArrays(1, &r->ground_array);
+  glBindVertexArray(0);
+
+  glGenBuffers(1, &r->cells.name);
+  glBindBuffer(GL_TEXTURE_BUFFER, r->cells.name);
+  glBufferData(GL_TEXTURE_BUFFER, (GLsizeiptr)sizeof(cvtm_view_cell), NULL, GL_STREAM_DRAW);
+  glGenTextures(1, &r->cell_texture);
+  glBindTexture(GL_TEXTURE_BUFFER, r->cell_texture);
+  glTexBuffer(GL_TEXTURE_BUFFER, GL_RG32F, r->cells.name);
+}
+
+static void create_palettes(cvtm_render *r) {
+  unsigned char pixels[CVTM_PALETTE_ROWS][CVTM_PALETTE_WIDTH][4];
+  glGenTextures(2, r->palette);
+  for (int dark = 0; dark < 2; ++dark) {
+    cvtm_palette_fill(dark, pixels);
+    glBindTexture(GL_TEXTURE_2D, r->palette[dark]);
+    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, CVTM_PALETTE_WIDTH, CVTM_PALETTE_ROWS, 0, GL_RGBA,
+                 GL_UNSIGNED_BYTE, pixels);
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST);
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAX_LEVEL, 0);
+  }
+  glGenTextures(1, &r->tone);
+}
+
+cvtm_status cvtm_render_create(cvtm_render **render, cvtm_error *error) {
+  if (epoxy_gl_version() < 33)
+    return cvtm_fail(error, CVTM_ERROR_DEVICE_UNAVAILABLE, "OpenGL 3.3 is needed; this is %d.%d",
+                     epoxy_gl_version() / 10, epoxy_gl_version() % 10);
+  cvtm_render *r = calloc(1, sizeof *r);
+  if (!r) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  cvtm_status status = create_programs(r, error);
+  if (status == CVTM_OK) status = cvtm_canvas_create(&r->canvas, error);
+  if (status == CVTM_OK) {
+    create_buffers(r);
+    create_palettes(r);
+    status = cvtm_gl_check("preparing", error);
+  }
+  if (status != CVTM_OK) {
+    cvtm_render_destroy(r);
+    return status;
+  }
+  *render = r;
+  return CVTM_OK;
+}
+
+void cvtm_render_destroy(cvtm_render *r) {
+  if (!r) return;
+  cvtm_canvas_destroy(r->canvas);
+  const unsigned programs[] = {r->cell_program, r->mesh_program, r->site_program, r->defect_program,
+                               r->ground_program};
+  for (size_t k = 0; k < sizeof programs / sizeof programs[0]; ++k) glDeleteProgram(programs[k]);
+  buffer *const buffers[] = {&r->vertices, &r->indices, &r->mesh,
+                             &r->sites,    &r->defects, &r->cells};
+  for (size_t k = 0; k < sizeof buffers / sizeof buffers[0]; ++k) {
+    glDeleteBuffers(1, &buffers[k]->name);
+    glDeleteVertexArrays(1, &buffers[k]->array);
+  }
+  glDeleteVertexArrays(1, &r->ground_array);
+  glDeleteTextures(2, r->palette);
+  glDeleteTextures(1, &r->cell_texture);
+  glDeleteTextures(1, &r->tone);
+  free(r);
+}
+
+const char *cvtm_render_name(const cvtm_render *r) {
+  (void)r;
+  const GLubyte *name = glGetString(GL_RENDERER);
+  return name ? (const char *)name : "OpenGL";
+}
+
+/* ---- What is drawn ---- */
+
+void cvtm_render_set_frame(cvtm_render *r, const cvtm_view_frame *frame) {
+  r->frame = frame;
+  r->stale_cells = r->stale_vertices = r->stale_mesh = r->stale_defects = 1;
+}
+
+unsigned cvtm_render_sites_buffer(cvtm_render *r, int64_t count, int *renewed) {
+  const int64_t bytes = 2 * count * (int64_t)sizeof(float);
+  *renewed = bytes > r->sites.count;
+  if (*renewed) {
+    glDeleteBuffers(1, &r->sites.name);
+    glDeleteVertexArrays(1, &r->sites.array);
+    create_array(&r->sites, 2);
+    r->sites.count = bytes + bytes / 4 + 64;
+    glBufferData(GL_ARRAY_BUFFER, (GLsizeiptr)r->sites.count, NULL, GL_STREAM_DRAW);
+  }
+  r->site_count = count;
+  return r->sites.name;
+}
+
+cvtm_status cvtm_render_set_sites(cvtm_render *r, cvtm_error *error) {
+  const cvtm_view_state *state = &r->frame->state;
+  int renewed;
+  const unsigned name = cvtm_render_sites_buffer(r, state->count, &renewed);
+  float *narrow = malloc(2 * (size_t)state->count * sizeof *narrow + 1);
+  if (!narrow) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  for (int64_t k = 0; k < 2 * state->count; ++k) narrow[k] = (float)state->sites[k];
+  glBindBuffer(GL_ARRAY_BUFFER, name);
+  glBufferSubData(GL_ARRAY_BUFFER, 0, (GLsizeiptr)(2 * (size_t)state->count * sizeof *narrow),
+                  narrow);
+  free(narrow);
+  return CVTM_OK;
+}
+
+static int compare_doubles(const void *left, const void *right) {
+  const double a = *(const double *)left, b = *(const double *)right;
+  return (a > b) - (a < b);
+}
+
+/* Nearly the largest root of the density: a few outliers do not darken a picture. */
+static double find_reference(const float *density, int64_t count) {
+  enum { SAMPLE = 4096 };
+  double sample[SAMPLE];
+  const int64_t stride = count / SAMPLE + 1;
+  int taken = 0;
+  for (int64_t k = 0; k < count; k += stride) sample[taken++] = sqrt((double)density[k]);
+  qsort(sample, (size_t)taken, sizeof *sample, compare_doubles);
+  const double high = sample[(int)(0.995 * (taken - 1))];
+  return high > 0 ? high : sample[taken - 1] > 0 ? sample[taken - 1] : 1;
+}
+
+cvtm_status cvtm_render_set_density(cvtm_render *r, const float *density, cvtm_domain domain,
+                                    cvtm_error *error) {
+  enum { MOST = 4096 };
+  if (r->reference == 0)
+    r->reference = find_reference(density, (int64_t)domain.width * domain.height);
+  const int every = (domain.width > domain.height ? domain.width : domain.height) / MOST + 1;
+  const int width = (domain.width + every - 1) / every;
+  const int height = (domain.height + every - 1) / every;
+  unsigned char *pixels = malloc((size_t)width * (size_t)height);
+  if (!pixels) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      const double rho = (double)density[(int64_t)y * every * domain.width + (int64_t)x * every];
+      pixels[(size_t)y * (size_t)width + (size_t)x] =
+          (unsigned char)(255 * fmin(sqrt(rho) / r->reference, 1) + 0.5);
+    }
+  }
+  glPixelStorei(GL_UNPACK_ALIGNMENT, 1);
+  glBindTexture(GL_TEXTURE_2D, r->tone);
+  glTexImage2D(GL_TEXTURE_2D, 0, GL_R8, width, height, 0, GL_RED, GL_UNSIGNED_BYTE, pixels);
+  glGenerateMipmap(GL_TEXTURE_2D);
+  glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_LINEAR_MIPMAP_LINEAR);
+  glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, GL_LINEAR);
+  glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_WRAP_S, GL_CLAMP_TO_EDGE);
+  glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_WRAP_T, GL_CLAMP_TO_EDGE);
+  free(pixels);
+  return CVTM_OK;
+}
+
+/* ---- Drawing ---- */
+
+static void upload(GLenum target, buffer *b, const void *data, int64_t count, size_t size) {
+  const int64_t bytes = count * (int64_t)size;
+  if (bytes > b->count) b->count = bytes + bytes / 8 + 64;
+  glBindBuffer(target, b->name);
+  /* A new store: what is being drawn keeps the old one. */
+  glBufferData(target, (GLsizeiptr)b->count, NULL, GL_STREAM_DRAW);
+  if (bytes > 0) glBufferSubData(target, 0, (GLsizeiptr)bytes, data);
+}
+
+/* Only what the layers need crosses the bus. */
+static void upload_frame(cvtm_render *r, unsigned layers) {
+  const cvtm_view_frame *f = r->frame;
+  if (r->stale_cells && f->cell_count > 0) {
+    upload(GL_TEXTURE_BUFFER, &r->cells, f->cells, f->cell_count, sizeof *f->cells);
+    r->stale_cells = 0;
+  }
+  if (r->stale_vertices &&
+      layers & (CVTM_LAYER_CELLS | CVTM_LAYER_CELL_EDGES | CVTM_LAYER_BOUNDARY)) {
+    glBindVertexArray(r->vertices.array);
+    upload(GL_ARRAY_BUFFER, &r->vertices, f->vertices, f->vertex_count, sizeof *f->vertices);
+    upload(GL_ELEMENT_ARRAY_BUFFER, &r->indices, f->indices, f->index_count, sizeof *f->indices);
+    r->stale_vertices = 0;
+  }
+  if (r->stale_mesh && layers & CVTM_LAYER_MESH_EDGES) {
+    upload(GL_ARRAY_BUFFER, &r->mesh, f->corners, 2 * f->corner_count, sizeof *f->corners);
+    r->stale_mesh = 0;
+  }
+  if (r->stale_defects && layers & CVTM_LAYER_DEFECTS) {
+    upload(GL_ARRAY_BUFFER, &r->defects, f->defects, 3 * f->defect_count, sizeof *f->defects);
+    r->stale_defects = 0;
+  }
+}
+
+static int place_of(unsigned program, const char *name) {
+  return glGetUniformLocation(program, name);
+}
+
+static void set_colour(unsigned program, const char *name, const float colour[3]) {
+  glUniform3fv(place_of(program, name), 1, colour);
+}
+
+static void use_program(const cvtm_render *r, unsigned program, const cvtm_view *view) {
+  const cvtm_view_frame *f = r->frame;
+  const float low = logf(f->low_area), span = logf(f->high_area) - low;
+  glUseProgram(program);
+  glUniform2f(place_of(program, "centre"), (float)view->x, (float)view->y);
+  glUniform2f(place_of(program, "screen"), (float)view->width, (float)view->height);
+  glUniform1f(place_of(program, "zoom"), (float)view->zoom);
+  glUniform1f(place_of(program, "scale"), (float)view->scale);
+  glUniform2f(place_of(program, "area_range"), low, span > 0 ? 1 / span : 0);
+  glUniform1i(place_of(program, "fill"), (int)view->fill);
+  glUniform1i(place_of(program, "cell_count"), (int)f->cell_count);
+  glUniform1i(place_of(program, "cells"), 1);
+  glUniform1i(place_of(program, "palette"), 2);
+  set_colour(program, "ink", cvtm_theme_of(view->dark)->ink);
+}
+
+static void draw_ground(const cvtm_render *r, const cvtm_view *view) {
+  const cvtm_domain domain = r->frame->state.domain;
+  const int shown = (view->layers & CVTM_LAYER_DENSITY) && r->reference > 0;
+  use_program(r, r->ground_program, view);
+  glUniform2f(place_of(r->ground_program, "domain"), (float)domain.width, (float)domain.height);
+  glUniform1i(place_of(r->ground_program, "tone"), 0);
+  glUniform1f(place_of(r->ground_program, "strength"), shown ? 0.8f : 0.0f);
+  set_colour(r->ground_program, "paper", cvtm_theme_of(view->dark)->paper);
+  glActiveTexture(GL_TEXTURE0);
+  glBindTexture(GL_TEXTURE_2D, r->tone);
+  glBindVertexArray(r->ground_array);
+  glDrawArrays(GL_TRIANGLE_STRIP, 0, 4);
+}
+
+static void draw_cells(const cvtm_render *r, const cvtm_view *view) {
+  const unsigned p = r->cell_program, layers = view->layers;
+  const float fill = layers & CVTM_LAYER_CELLS ? layers & CVTM_LAYER_DENSITY ? 0.6f : 1.0f : 0.0f;
+  use_program(r, p, view);
+  glUniform1f(place_of(p, "fill_opacity"), fill);
+  glUniform1f(place_of(p, "edge_opacity"),
+              layers & CVTM_LAYER_CELL_EDGES ? fill > 0 ? 1.0f : 0.75f : 0.0f);
+  glUniform1f(place_of(p, "border_opacity"), layers & CVTM_LAYER_BOUNDARY ? 1.0f : 0.0f);
+  set_colour(p, "border_colour", cvtm_theme_of(view->dark)->boundary);
+  glBindVertexArray(r->vertices.array);
+  glDrawElements(GL_TRIANGLES, (GLsizei)r->frame->index_count, GL_UNSIGNED_INT, NULL);
+}
+
+static void draw_mesh(const cvtm_render *r, const cvtm_view *view) {
+  use_program(r, r->mesh_program, view);
+  set_colour(r->mesh_program, "ink", cvtm_theme_of(view->dark)->mesh);
+  glBindVertexArray(r->mesh.array);
+  glDrawArrays(GL_TRIANGLES, 0, (GLsizei)r->frame->corner_count);
+}
+
+static void draw_defects(const cvtm_render *r, const cvtm_view *view) {
+  const cvtm_view_state *state = &r->frame->state;
+  const unsigned p = r->defect_program;
+  const double area = (double)state->domain.width * state->domain.height;
+  const double spacing = sqrt(area / fmax((double)state->count, 1)) * view->zoom;
+  use_program(r, p, view);
+  glUniform1f(place_of(p, "size"),
+              (float)fmin(fmax(0.22 * spacing, 1.6 * view->scale), 8 * view->scale));
+  set_colour(p, "few", cvtm_theme_of(view->dark)->few);
+  set_colour(p, "many", cvtm_theme_of(view->dark)->many);
+  glBindVertexArray(r->defects.array);
+  glDrawArrays(GL_POINTS, 0, (GLsizei)r->frame->defect_count);
+}
+
+static void draw_sites(const cvtm_render *r, const cvtm_view *view) {
+  use_program(r, r->site_program, view);
+  glUniform1i(place_of(r->site_program, "filled"), (view->layers & CVTM_LAYER_CELLS) != 0);
+  glBindVertexArray(r->sites.array);
+  glDrawArrays(GL_POINTS, 0, (GLsizei)r->site_count);
+}
+
+static void draw_layers(cvtm_render *r, const cvtm_view *view) {
+  const unsigned layers = view->layers;
+  upload_frame(r, layers);
+  glActiveTexture(GL_TEXTURE1);
+  glBindTexture(GL_TEXTURE_BUFFER, r->cell_texture);
+  glActiveTexture(GL_TEXTURE2);
+  glBindTexture(GL_TEXTURE_2D, r->palette[view->dark != 0]);
+  draw_ground(r, view);
+  glEnable(GL_BLEND);
+  glBlendFunc(GL_ONE, GL_ONE_MINUS_SRC_ALPHA); /* the layers' colours come times their cover */
+  if (r->frame->index_count > 0 &&
+      layers & (CVTM_LAYER_CELLS | CVTM_LAYER_CELL_EDGES | CVTM_LAYER_BOUNDARY))
+    draw_cells(r, view);
+  if (layers & CVTM_LAYER_MESH_EDGES && r->frame->corner_count > 0) draw_mesh(r, view);
+  glEnable(GL_PROGRAM_POINT_SIZE);
+  if (layers & CVTM_LAYER_SITES && r->site_count > 0) draw_sites(r, view);
+  if (layers & CVTM_LAYER_DEFECTS && r->frame->defect_count > 0) draw_defects(r, view);
+}
+
+cvtm_status cvtm_render_draw(cvtm_render *r, const cvtm_view *view, cvtm_error *error) {
+  const float *ground = cvtm_theme_of(view->dark)->ground;
+  glViewport(0, 0, view->width, view->height);
+  glDisable(GL_DEPTH_TEST);
+  glDisable(GL_BLEND);
+  glClearColor(ground[0], ground[1], ground[2], 1);
+  glClear(GL_COLOR_BUFFER_BIT);
+  if (!r->frame) return cvtm_gl_check("clearing", error);
+  draw_layers(r, view);
+  glBlendFuncSeparate(GL_SRC_ALPHA, GL_ONE_MINUS_SRC_ALPHA, GL_ONE, GL_ONE_MINUS_SRC_ALPHA);
+  cvtm_status status = cvtm_canvas_begin(r->canvas, view->width, view->height, view->scale, error);
+  if (status != CVTM_OK) return status;
+  cvtm_overlay_draw(r->canvas, &r->frame->state, view);
+  status = cvtm_canvas_end(r->canvas, error);
+  return status == CVTM_OK ? cvtm_gl_check("drawing", error) : status;
+}
+
+cvtm_status cvtm_render_read(int width, int height, unsigned char *pixels, cvtm_error *error) {
+  const size_t stride = 3 * (size_t)width;
+  unsigned char *row = malloc(stride);
+  if (!row) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  glPixelStorei(GL_PACK_ALIGNMENT, 1);
+  glReadPixels(0, 0, width, height, GL_RGB, GL_UNSIGNED_BYTE, pixels);
+  for (int top = 0, bottom = height - 1; top < bottom; ++top, --bottom) {
+    memcpy(row, pixels + (size_t)top * stride, stride);
+    memcpy(pixels + (size_t)top * stride, pixels + (size_t)bottom * stride, stride);
+    memcpy(pixels + (size_t)bottom * stride, row, stride);
+  }
+  free(row);
+  return cvtm_gl_check("reading", error);
+}

@@ -1,0 +1,33 @@
+/* Draws frames into whatever framebuffer is bound, by OpenGL 3.3 core. It knows no window: a
+ * context is current, and stays so until it is destroyed. */
+#ifndef CVTMESH_VIEWER_RENDER_H
+#define CVTMESH_VIEWER_RENDER_H
+
+#include "viewer/frame.h"
+#include "viewer/view.h"
+
+typedef struct cvtm_render cvtm_render;
+
+cvtm_status cvtm_render_create(cvtm_render **render, cvtm_error *error);
+void cvtm_render_destroy(cvtm_render *render);
+
+/* "llvmpipe ...": who draws; borrowed. */
+const char *cvtm_render_name(const cvtm_render *render);
+
+/* The frame to draw from now on; borrowed until the next one. */
+void cvtm_render_set_frame(cvtm_render *render, const cvtm_view_frame *frame);
+cvtm_status cvtm_render_set_density(cvtm_render *render, const float *density, cvtm_domain domain,
+                                    cvtm_error *error);
+/* An OpenGL buffer with room for the places of so many sites, float x, y, which the caller fills;
+ * *renewed: it is another one than before. */
+unsigned cvtm_render_sites_buffer(cvtm_render *render, int64_t count, int *renewed);
+/* The same, filled with the sites of the frame. */
+cvtm_status cvtm_render_set_sites(cvtm_render *render, cvtm_error *error);
+
+/* Draws the frame into view->width x view->height pixels. CVTM_ERROR_DEVICE if OpenGL reports an
+ * error. */
+cvtm_status cvtm_render_draw(cvtm_render *render, const cvtm_view *view, cvtm_error *error);
+/* Reads what was drawn, rows from the top: RGB, 3 * width * height bytes. */
+cvtm_status cvtm_render_read(int width, int height, unsigned char *pixels, cvtm_error *error);
+
+#endif

@@ -1,0 +1,70 @@
+/* How a frame is looked at: what both the drawing and the controls know. */
+#ifndef CVTMESH_VIEWER_VIEW_H
+#define CVTMESH_VIEWER_VIEW_H
+
+#include "base/domain.h"
+
+/* code, bit, name for --layers, title, key */
+#define CVTM_LAYER_LIST(X)                                         \
+  X(CVTM_LAYER_DENSITY, 0, "density", "density", '1')              \
+  X(CVTM_LAYER_CELLS, 1, "cells", "cells", '2')                    \
+  X(CVTM_LAYER_CELL_EDGES, 2, "cell-edges", "cell edges", '3')     \
+  X(CVTM_LAYER_SITES, 3, "sites", "sites", '4')                    \
+  X(CVTM_LAYER_MESH_EDGES, 4, "mesh-edges", "Delaunay edges", '5') \
+  X(CVTM_LAYER_DEFECTS, 5, "defects", "defects", '6')              \
+  X(CVTM_LAYER_BOUNDARY, 6, "boundary", "boundary", '7')           \
+  X(CVTM_LAYER_PLOT, 7, "plot", "energy plot", '8')                \
+  X(CVTM_LAYER_FIGURES, 8, "figures", "figures", '9')
+
+typedef enum cvtm_layer {
+#define CVTM_LAYER_CODE(code, bit, name, title, key) code = 1 << (bit),
+  CVTM_LAYER_LIST(CVTM_LAYER_CODE)
+#undef CVTM_LAYER_CODE
+} cvtm_layer;
+
+typedef enum cvtm_fill {
+  CVTM_FILL_AREA,
+  CVTM_FILL_SITE,
+  CVTM_FILL_SIDES,
+  CVTM_FILL_COUNT
+} cvtm_fill;
+
+typedef struct cvtm_view {
+  int width, height; /* of the framebuffer */
+  double scale;      /* framebuffer pixels to a design pixel: 2 on a screen of double density */
+  double x, y;       /* the point of the domain in the middle */
+  double zoom;       /* framebuffer pixels to a pixel of the domain */
+  unsigned layers;
+  cvtm_fill fill;
+  int dark, help;
+  double brush;       /* radius, pixels of the domain; 0: none is shown */
+  double cursor[2];   /* framebuffer */
+  const char *device; /* for the figures */
+  const char *tool;   /* what the mouse does now; may be empty */
+  const char *note;   /* a message; may be empty */
+} cvtm_view;
+
+static inline void cvtm_view_to_screen(const cvtm_view *view, const double p[2], double s[2]) {
+  s[0] = (p[0] - view->x) * view->zoom + 0.5 * view->width;
+  s[1] = (p[1] - view->y) * view->zoom + 0.5 * view->height;
+}
+
+static inline void cvtm_view_to_domain(const cvtm_view *view, const double s[2], double p[2]) {
+  p[0] = (s[0] - 0.5 * view->width) / view->zoom + view->x;
+  p[1] = (s[1] - 0.5 * view->height) / view->zoom + view->y;
+}
+
+/* The whole domain, with a margin and clear of the line of figures. */
+static inline void cvtm_view_fit(cvtm_view *view, cvtm_domain domain) {
+  const double margin = 16 * view->scale;
+  const double bar = view->layers & CVTM_LAYER_FIGURES ? 34 * view->scale : 0;
+  double width = view->width - 2 * margin, height = view->height - 2 * margin - bar;
+  if (width < 1) width = 1;
+  if (height < 1) height = 1;
+  const double zx = width / domain.width, zy = height / domain.height;
+  view->zoom = zx < zy ? zx : zy;
+  view->x = 0.5 * domain.width;
+  view->y = 0.5 * domain.height + 0.5 * bar / view->zoom;
+}
+
+#endif

@@ -1,0 +1,320 @@
+#include "viewer/viewer.h"
+
+#include "density/density.h"
+#include "meshes/mesh_file.h"
+#include "viewer/builder.h"
+#include "viewer/control.h"
+#include "viewer/points.h"
+#include "viewer/render.h"
+#include "viewer/script.h"
+#include "viewer/solver.h"
+#include "viewer/surface.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct viewer {
+  const cvtm_viewer_options *options;
+  cvtm_surface *surface;
+  cvtm_render *render;
+  cvtm_points *points;
+  cvtm_solver *solver;
+  cvtm_builder *builder;
+  cvtm_control control;
+  cvtm_script script;
+  uint64_t density_version;
+  cvtm_status density_status; /* of the visit */
+  cvtm_error *error;
+  unsigned char *pixels;
+  int64_t pixel_capacity, frames;
+  double start, note_until;
+  char device[320], note[640];
+} viewer;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void say(const viewer *v, const char *line) {
+  if (v->options->say) v->options->say(v->options->say_context, line);
+}
+
+static void note(viewer *v, const char *text) {
+  snprintf(v->note, sizeof v->note, "%s", text);
+  v->control.view.note = v->note;
+  v->control.changed = 1;
+  v->note_until = now() + 4;
+}
+
+/* ---- Pictures and files ---- */
+
+static cvtm_status write_picture(viewer *v, const char *path) {
+  const cvtm_view *view = &v->control.view;
+  const int64_t bytes = 3 * (int64_t)view->width * view->height;
+  if (bytes > v->pixel_capacity) {
+    free(v->pixels);
+    v->pixels = malloc((size_t)bytes);
+    v->pixel_capacity = v->pixels ? bytes : 0;
+    if (!v->pixels) return cvtm_fail(v->error, CVTM_ERROR_MEMORY, "out of memory");
+  }
+  const cvtm_status status = cvtm_render_read(view->width, view->height, v->pixels, v->error);
+  if (status != CVTM_OK) return status;
+  return cvtm_png_write(path, view->width, view->height, 3, v->pixels, v->error);
+}
+
+static cvtm_status write_mesh(viewer *v, const cvtm_view_state *state, const char *path) {
+  cvtm_mesh mesh = {0};
+  const cvtm_mesh_file_options how = {.domain = state->domain};
+  cvtm_status status = cvtm_delaunay(state->sites, state->count, &mesh, v->error);
+  if (status == CVTM_OK) status = cvtm_mesh_write(path, &mesh, &how, v->error);
+  cvtm_mesh_free(&mesh);
+  return status;
+}
+
+/* The state that is on the screen. A file that cannot be written is told, and the show goes on. */
+static void save(viewer *v) {
+  const cvtm_view_frame *frame = v->control.frame;
+  const char *prefix = v->options->save ? v->options->save : "cvtmesh-view";
+  char path[512], text[600];
+  if (!frame) return;
+  snprintf(path, sizeof path, "%.500s.png", prefix);
+  cvtm_status status = write_picture(v, path);
+  snprintf(path, sizeof path, "%.500s.csv", prefix);
+  if (status == CVTM_OK)
+    status = cvtm_points_write(path, frame->state.sites, frame->state.count, v->error);
+  snprintf(path, sizeof path, "%.500s.obj", prefix);
+  if (status == CVTM_OK) status = write_mesh(v, &frame->state, path);
+  if (status == CVTM_OK) {
+    snprintf(text, sizeof text, "saved %.500s.png, .csv, .obj", prefix);
+  } else {
+    snprintf(text, sizeof text, "not saved: %.500s", v->error->message);
+  }
+  note(v, text);
+  say(v, text);
+}
+
+/* ---- One frame ---- */
+
+static void show_density(void *context, const float *density, cvtm_domain domain) {
+  viewer *v = context;
+  v->density_status = cvtm_render_set_density(v->render, density, domain, v->error);
+}
+
+/* Takes whatever is new from the other threads, and waits for none. */
+static cvtm_status take_news(viewer *v) {
+  const cvtm_view_frame *frame = NULL;
+  int64_t count = 0;
+  if (cvtm_builder_take(v->builder, &frame)) {
+    v->control.frame = frame;
+    v->control.changed = 1;
+    cvtm_render_set_frame(v->render, frame);
+  }
+  if (cvtm_points_take(v->points, &count)) {
+    int renewed = 0;
+    const unsigned buffer = cvtm_render_sites_buffer(v->render, count, &renewed);
+    const cvtm_status status = cvtm_points_copy(v->points, buffer, renewed, v->error);
+    v->control.changed = 1;
+    if (status != CVTM_OK) return status;
+  }
+  v->density_status = CVTM_OK;
+  cvtm_solver_visit_density(v->solver, &v->density_version, show_density, v);
+  if (v->density_status != CVTM_OK) return v->density_status;
+  cvtm_status status = cvtm_builder_error(v->builder, v->error);
+  if (status == CVTM_OK) status = cvtm_solver_error(v->solver, v->error);
+  return status;
+}
+
+static cvtm_status draw(viewer *v) {
+  const cvtm_status status = cvtm_render_draw(v->render, &v->control.view, v->error);
+  ++v->frames;
+  v->control.changed = 0;
+  return status;
+}
+
+/* Files that this frame is to become, before it is shown. */
+static cvtm_status write_files(viewer *v) {
+  cvtm_status status = CVTM_OK;
+  if (v->control.save) {
+    v->control.save = 0;
+    save(v);
+  }
+  if (v->script.shot[0]) {
+    status = write_picture(v, v->script.shot);
+    v->script.shot[0] = '\0';
+  }
+  if (status == CVTM_OK && v->options->record) {
+    char path[640];
+    snprintf(path, sizeof path, "%.500s/frame-%06lld.png", v->options->record,
+             (long long)v->frames);
+    status = write_picture(v, path);
+  }
+  return status;
+}
+
+/* ---- The loop ---- */
+
+static int converged(const viewer *v) {
+  const cvtm_view_frame *frame = v->control.frame;
+  return frame && frame->state.phase == CVTM_VIEW_CONVERGED &&
+         frame->state.commands >= v->control.sent;
+}
+
+/* Nonzero when there is nothing left to draw. */
+static int finished(const viewer *v) {
+  const cvtm_viewer_options *o = v->options;
+  if (v->surface->lost) return 1;
+  if (v->control.save || v->script.shot[0]) return 0;
+  if (v->control.quit || (o->interrupted && o->interrupted())) return 1;
+  if (o->frames > 0) return v->frames >= o->frames && cvtm_script_over(&v->script);
+  if (!o->offscreen || v->frames == 0) return 0;
+  return o->script ? cvtm_script_over(&v->script) : converged(v);
+}
+
+/* Is there a reason to draw? In a window: something to see. In memory: every frame that is asked
+ * for, but what is passed on the way to what the script or the end waits for only if recorded. */
+static int wants_frame(const viewer *v, int waits) {
+  const cvtm_viewer_options *o = v->options;
+  if (!o->offscreen) return v->control.changed || v->script.shot[0];
+  if (!v->control.frame) return 0;
+  const int passing = waits || (!o->script && o->frames == 0 && !converged(v));
+  return !passing || (o->record && v->control.changed);
+}
+
+static void expire_note(viewer *v) {
+  if (!v->control.view.note[0] || now() < v->note_until) return;
+  v->control.view.note = "";
+  v->control.changed = 1;
+}
+
+static cvtm_status show(viewer *v) {
+  cvtm_status status = CVTM_OK;
+  v->start = now();
+  while (status == CVTM_OK && !finished(v)) {
+    int waits = 0;
+    status = take_news(v);
+    if (status == CVTM_OK && v->control.frame)
+      status = cvtm_script_play(&v->script, &v->control, v->surface, &waits, v->error);
+    if (status != CVTM_OK) break;
+    expire_note(v);
+    const int wanted = wants_frame(v, waits);
+    if (wanted) status = draw(v);
+    if (wanted && status == CVTM_OK) status = write_files(v);
+    if (wanted && status == CVTM_OK) v->surface->present(v->surface);
+    v->surface->poll(v->surface, wanted ? 0 : 0.005);
+  }
+  return status;
+}
+
+/* ---- From start to end ---- */
+
+static int cuda_index(const cvtm_device *device) {
+  int index = -1;
+  if (cvtm_device_get_kind(device) != CVTM_DEVICE_CUDA ||
+      sscanf(cvtm_device_name(device), "cuda:%d", &index) != 1)
+    return -1;
+  return index;
+}
+
+static void on_event(void *context, const cvtm_event *event) {
+  viewer *v = context;
+  cvtm_control_event(&v->control, event);
+}
+
+static void set_up_control(viewer *v) {
+  const cvtm_viewer_options *o = v->options;
+  cvtm_view *view = &v->control.view;
+  cvtm_control_init(&v->control, v->solver, o->domain);
+  if (o->layers) view->layers = o->layers;
+  view->fill = o->fill;
+  view->dark = o->dark;
+  snprintf(v->device, sizeof v->device, "%s", cvtm_device_name(o->device));
+  view->device = v->device;
+  v->surface->handler = on_event;
+  v->surface->handler_context = v;
+  const cvtm_event size = {.kind = CVTM_EVENT_RESIZE,
+                           .width = v->surface->width,
+                           .height = v->surface->height,
+                           .scale = v->surface->scale};
+  cvtm_control_event(&v->control, &size);
+}
+
+static void say_what_draws(viewer *v) {
+  char line[640];
+  snprintf(line, sizeof line, "solves on %s (%.200s), draws on %.150s (%s); sites by %s",
+           cvtm_device_name(v->options->device), cvtm_device_description(v->options->device),
+           cvtm_render_name(v->render), v->surface->name,
+           cvtm_points_path_name(cvtm_points_get_path(v->points)));
+  say(v, line);
+}
+
+static cvtm_status start(viewer *v) {
+  const cvtm_viewer_options *o = v->options;
+  cvtm_status status =
+      o->offscreen
+          ? cvtm_headless_create(o->width, o->height, cuda_index(o->device), &v->surface, v->error)
+          : cvtm_window_create(o->title, o->width, o->height, &v->surface, v->error);
+  if (status == CVTM_OK) status = cvtm_render_create(&v->render, v->error);
+  if (status == CVTM_OK) status = cvtm_points_create(o->device, o->pinned, &v->points, v->error);
+  if (status != CVTM_OK) return status;
+  say_what_draws(v);
+  const cvtm_solver_options how = {.device = o->device,
+                                   .domain = o->domain,
+                                   .density = o->density,
+                                   .sites = o->sites,
+                                   .count = o->count,
+                                   .cvt = o->cvt,
+                                   .start = o->start,
+                                   .seed = o->seed,
+                                   .paused = o->paused};
+  status = cvtm_solver_start(&how, v->points, &v->solver, v->error);
+  if (status == CVTM_OK) status = cvtm_builder_start(v->solver, &v->builder, v->error);
+  if (status == CVTM_OK) set_up_control(v);
+  return status;
+}
+
+/* The sites of the last frame, or those of the start if there was none. */
+static cvtm_status fill_result(viewer *v, cvtm_viewer_result *result) {
+  const cvtm_viewer_options *o = v->options;
+  const cvtm_view_state *state = v->control.frame ? &v->control.frame->state : NULL;
+  const double *sites = state ? state->sites : o->sites;
+  cvtm_viewer_result found = {.count = state ? state->count : o->count,
+                              .iterations = state ? state->iteration : 0,
+                              .ratio = state ? state->ratio : 0,
+                              .gradient_norm = state ? state->gradient_norm : 0,
+                              .frames = v->frames,
+                              .seconds = now() - v->start};
+  const size_t bytes = 2 * (size_t)found.count * sizeof *found.sites;
+  found.sites = malloc(bytes);
+  if (!found.sites) return cvtm_fail(v->error, CVTM_ERROR_MEMORY, "out of memory");
+  memcpy(found.sites, sites, bytes);
+  snprintf(found.renderer, sizeof found.renderer, "%.100s", cvtm_render_name(v->render));
+  *result = found;
+  return CVTM_OK;
+}
+
+/* The threads end before what they use. */
+static void stop(viewer *v) {
+  cvtm_builder_stop(v->builder);
+  cvtm_solver_stop(v->solver);
+  cvtm_points_destroy(v->points);
+  if (!v->surface) return;
+  if (!v->surface->lost) cvtm_render_destroy(v->render);
+  v->surface->destroy(v->surface);
+}
+
+cvtm_status cvtm_viewer_run(const cvtm_viewer_options *options, cvtm_viewer_result *result,
+                            cvtm_error *error) {
+  viewer v = {.options = options, .error = error};
+  cvtm_script_init(&v.script, options->script_name, options->script ? options->script : "");
+  cvtm_status status = start(&v);
+  if (status == CVTM_OK) status = show(&v);
+  if (status == CVTM_OK) status = fill_result(&v, result);
+  if (status == CVTM_OK && options->shot && v.frames > 0) status = write_picture(&v, options->shot);
+  stop(&v);
+  free(v.pixels);
+  return status;
+}
