@@ -1,6 +1,10 @@
-#include "lcp/lcp.h"
+#include "lcp/lcp_state.h"
+
+#include "lcp/sparse_algebra.h"
+#include "lcp/sparse_solver.h"
 
 #include <string.h>
+#include <time.h>
 
 const char *cvtm_lcp_method_name(cvtm_lcp_method method) {
   static const char *const names[] = {
@@ -24,9 +28,144 @@ void cvtm_lcp_defaults(cvtm_lcp_options *options) {
   memset(options, 0, sizeof *options);
   options->method = CVTM_LCP_AUTO;
   options->tolerance = 1e-8;
-  options->max_iterations = 200;
+  options->max_iterations = 0;
   options->omega = 1;
   options->pre_smoothing = 1;
   options->post_smoothing = 1;
   options->nested = 1;
+}
+
+static double seconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* --- the head of every solver ----------------------------------------------------------- */
+
+static cvtm_status check_options(const cvtm_lcp_options *options, cvtm_error *error) {
+  if (!(options->omega > 0 && options->omega < 2)) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "omega is %g, not between 0 and 2", options->omega);
+  }
+  if (!(options->tolerance >= 0 && options->tolerance < 1) || !(options->absolute_tolerance >= 0)) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "a tolerance of %g, absolute %g", options->tolerance,
+                     options->absolute_tolerance);
+  }
+  if (options->max_iterations < 0) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "at most %lld iterations",
+                     (long long)options->max_iterations);
+  }
+  if (options->pre_smoothing < 0 || options->post_smoothing < 0 ||
+      options->pre_smoothing + options->post_smoothing < 1) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%d sweeps before and %d after a correction",
+                     options->pre_smoothing, options->post_smoothing);
+  }
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_lcp_open(cvtm_lcp *lcp, const cvtm_lcp_table *table, cvtm_device *device,
+                          int64_t rows, const cvtm_lcp_options *options) {
+  const cvtm_status status = check_options(options, cvtm_device_error(device));
+  if (status != CVTM_OK) return status;
+  lcp->table = table;
+  lcp->device = device;
+  lcp->rows = rows;
+  lcp->options = *options;
+  if (options->max_iterations == 0)
+    lcp->options.max_iterations = options->method == CVTM_LCP_PSOR ? 100000 : 200;
+  lcp->setup_seconds = 0;
+  return cvtm_device_allocate(device, 2, sizeof *lcp->verdict, (void **)&lcp->verdict);
+}
+
+void cvtm_lcp_close(cvtm_lcp *lcp) { cvtm_device_free(lcp->device, lcp->verdict); }
+
+/* --- the public interface ----------------------------------------------------------------- */
+
+/* Which method auto stands for; refuses those that need a symmetric matrix without one. */
+static cvtm_status settle_method(const cvtm_csr *matrix, cvtm_lcp_options *options,
+                                 cvtm_error *error) {
+  int64_t row = -1;
+  const cvtm_status status = cvtm_csr_asymmetric_row(matrix, &row, error);
+  if (status != CVTM_OK) return status;
+  if (options->method == CVTM_LCP_AUTO) options->method = row < 0 ? CVTM_LCP_TNNMG : CVTM_LCP_PDAS;
+  const int needs_symmetry = options->method == CVTM_LCP_TNNMG ||
+                             options->method == CVTM_LCP_TRUNCATED ||
+                             options->method == CVTM_LCP_MONOTONE;
+  if (row < 0 || !needs_symmetry) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_INPUT,
+                   "%s needs a symmetric matrix: row %lld differs from column %lld; pdas does not",
+                   cvtm_lcp_method_name(options->method), (long long)row + 1, (long long)row + 1);
+}
+
+cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t width,
+                            int64_t height, const cvtm_lcp_options *options, cvtm_lcp **lcp) {
+  const double start = seconds_now();
+  cvtm_error *error = cvtm_device_error(device);
+  cvtm_lcp_options settled = *options;
+  *lcp = NULL;
+  cvtm_status status = cvtm_device_activate(device);
+  if (status == CVTM_OK) status = cvtm_csr_check_diagonal(matrix, "the matrix", error);
+  if (status != CVTM_OK) return status;
+  if ((width != 0 || height != 0) &&
+      (width < 1 || height < 1 || width > matrix->rows || height != matrix->rows / width ||
+       width * height != matrix->rows)) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%lld rows are not a grid of %lld x %lld",
+                     (long long)matrix->rows, (long long)width, (long long)height);
+  }
+  if (matrix->rows == 0) return cvtm_fail(error, CVTM_ERROR_INPUT, "the matrix has no rows");
+  status = settle_method(matrix, &settled, error);
+  if (status != CVTM_OK) return status;
+  switch (settled.method) {
+    case CVTM_LCP_PSOR:
+      status = cvtm_psor_create(device, matrix, &settled, lcp);
+      break;
+    case CVTM_LCP_PDAS:
+      status = cvtm_pdas_create(device, matrix, width, height, &settled, lcp);
+      break;
+    default:
+      status = cvtm_sparse_multigrid_create(device, matrix, width, height, &settled, lcp);
+  }
+  if (status == CVTM_OK) (*lcp)->setup_seconds = seconds_now() - start;
+  return status;
+}
+
+void cvtm_lcp_destroy(cvtm_lcp *lcp) {
+  if (lcp != NULL) lcp->table->destroy(lcp);
+}
+
+static cvtm_status check_problem(cvtm_lcp *lcp, const double *b, const double *lower,
+                                 const double *upper) {
+  int64_t verdict[2] = {lcp->rows, lcp->rows};
+  cvtm_error *error = cvtm_device_error(lcp->device);
+  cvtm_status status = cvtm_sparse_phases_of(lcp->device)
+                           ->check(lcp->device, b, lower, upper, lcp->rows, lcp->verdict);
+  if (status != CVTM_OK) return status;
+  status = cvtm_device_copy_out(lcp->device, verdict, lcp->verdict, sizeof verdict);
+  if (status != CVTM_OK) return status;
+  if (verdict[0] < lcp->rows) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "row %lld: b or a bound is not a number",
+                     (long long)verdict[0] + 1);
+  }
+  if (verdict[1] < lcp->rows) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "row %lld: the lower bound is above the upper one",
+                     (long long)verdict[1] + 1);
+  }
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_lcp_solve(cvtm_lcp *lcp, const double *b, const double *lower, const double *upper,
+                           double *x, int warm, cvtm_lcp_result *result) {
+  const double start = seconds_now();
+  cvtm_status status = cvtm_device_activate(lcp->device);
+  if (status == CVTM_OK) status = check_problem(lcp, b, lower, upper);
+  if (status != CVTM_OK) return status;
+  cvtm_lcp_result found;
+  memset(&found, 0, sizeof found);
+  status = lcp->table->solve(lcp, b, lower, upper, x, warm, &found);
+  if (status == CVTM_OK) status = cvtm_device_synchronize(lcp->device);
+  if (status != CVTM_OK) return status;
+  found.seconds = seconds_now() - start;
+  found.setup_seconds = lcp->setup_seconds;
+  *result = found;
+  return CVTM_OK;
 }

@@ -69,7 +69,7 @@ typedef struct cvtm_lcp_options {
   double tolerance;          /* stop when the 2-norm of the natural residual has fallen by this
                                 factor from its value at the cold start clip(0); 1e-8 */
   double absolute_tolerance; /* or is at most this; 0: never */
-  int64_t max_iterations;    /* 200; 100000 sweeps for psor */
+  int64_t max_iterations;    /* 0: 100000 sweeps of psor, 200 of the others */
   double omega;              /* relaxation of psor, in (0, 2); 1 */
   int pre_smoothing, post_smoothing; /* sweeps per level; 1, 1 */
   int nested; /* start multigrid from coarser grids unless x is given warm; 1 */

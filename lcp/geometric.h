@@ -1,0 +1,25 @@
+/* Inside lcp only: coarser grids for matrices on a grid of width x height nodes, row by row.
+ * Along a side, coarse node I sits on fine node 2 I + 1; between, values are interpolated. */
+#ifndef CVTMESH_LCP_GEOMETRIC_H
+#define CVTMESH_LCP_GEOMETRIC_H
+
+#include "lcp/sparse.h"
+
+/* What lies beyond the four sides: 0 where x is 0 one node further on (Dirichlet), 1 where
+ * nothing flows (Neumann), so that a coarse value goes on as it is. */
+typedef struct cvtm_grid_sides {
+  int left, right, top, bottom;
+} cvtm_grid_sides;
+
+/* Told from the row sums at the sides of a matrix. */
+cvtm_grid_sides cvtm_grid_sides_of(const cvtm_csr *matrix, int64_t width, int64_t height);
+
+/* Sides above one node are halved. */
+int64_t cvtm_coarse_side(int64_t side);
+
+/* Bilinear interpolation from the coarse grid, rows and columns row by row; centre (the
+ * caller frees): the fine node under each coarse one. */
+cvtm_status cvtm_grid_prolongation(int64_t width, int64_t height, cvtm_grid_sides sides,
+                                   cvtm_csr *prolongation, int32_t **centre, cvtm_error *error);
+
+#endif

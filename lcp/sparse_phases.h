@@ -1,0 +1,166 @@
+/* Inside lcp only: the phases of the matrix-based solvers that differ between devices. Each
+ * enqueues its work on the device's stream and returns no number. */
+#ifndef CVTMESH_LCP_SPARSE_PHASES_H
+#define CVTMESH_LCP_SPARSE_PHASES_H
+
+#include "lcp/sparse_rows.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What is summed over the rows of a level. */
+typedef enum cvtm_sum_kind {
+  CVTM_SUM_MEASURE, /* cvtm_measure_row */
+  CVTM_SUM_SEARCH,  /* cvtm_search_row along level.direction */
+  CVTM_SUM_ACCOUNT, /* cvtm_account_row */
+  CVTM_SUM_CHOOSE   /* cvtm_choose_row: 0 counts the rows that change sides */
+} cvtm_sum_kind;
+
+/* What is made of the sums, in the same launch or right after it. */
+typedef enum cvtm_sum_use {
+  CVTM_USE_NOTHING,
+  CVTM_USE_STEP, /* state.step = cvtm_search_step */
+  CVTM_USE_JUDGE /* the next iteration begins, and cvtm_sweep_judge */
+} cvtm_sum_use;
+
+/* A linear or bounded V-cycle on the levels first .. last, b, bounds and start given. */
+typedef struct cvtm_vcycle {
+  int first, last;
+  int pre, post, coarsest; /* sweeps */
+  cvtm_restrict_bounds bounds;
+  int products; /* also refresh the products of all these levels but the first beforehand */
+} cvtm_vcycle;
+
+typedef struct cvtm_sparse_phases {
+  /* Gauss-Seidel on one colour. */
+  cvtm_status (*relax)(cvtm_device *device, const cvtm_level *level, cvtm_passage how, double omega,
+                       int64_t colour);
+  cvtm_status (*residual)(cvtm_device *device, const cvtm_level *level, cvtm_passage how);
+  /* y = A x, 0 in active rows. */
+  cvtm_status (*apply)(cvtm_device *device, const cvtm_level *level, const double *x, double *y);
+  cvtm_status (*mark)(cvtm_device *device, const cvtm_level *level);
+  cvtm_status (*product)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
+                         int is_top);
+  cvtm_status (*restriction)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
+                             cvtm_restrict_bounds bounds, int masked);
+  cvtm_status (*prolong)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
+                         cvtm_passage how);
+  cvtm_status (*direction)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
+                           double *direction);
+  /* x += state.step * direction, kept within the bounds. */
+  cvtm_status (*step)(cvtm_device *device, const cvtm_level *level, const double *direction,
+                      const cvtm_sweep_state *state);
+  cvtm_status (*coarsen)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse);
+  cvtm_status (*refine)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse);
+  /* partial: room for cvtm_sum_blocks(rows) cvtm_sums. Leaves the result in state.sums. */
+  cvtm_status (*sum)(cvtm_device *device, const cvtm_level *level, const double *direction,
+                     cvtm_sum_kind kind, cvtm_sum_use use, cvtm_sums *partial,
+                     cvtm_sweep_state *state);
+  /* best = x if the last iterate is the best so far. */
+  cvtm_status (*keep)(cvtm_device *device, const cvtm_level *level, const cvtm_sweep_state *state,
+                      double *best);
+  /* to[k] = from[order[k]], or `missing` if from is NULL; and to[order[k]] = from[k]. */
+  cvtm_status (*gather)(cvtm_device *device, const double *from, const int32_t *order,
+                        int64_t count, double missing, double *to);
+  cvtm_status (*scatter)(cvtm_device *device, const double *from, const int32_t *order,
+                         int64_t count, double *to);
+  /* Into the box: every row, or (masked) only the active ones, each to its bound. */
+  cvtm_status (*clip)(cvtm_device *device, const cvtm_level *level, int masked);
+  /* y = a x + c y. */
+  cvtm_status (*combine)(cvtm_device *device, double a, const double *x, double c, double *y,
+                         int64_t count);
+  /* verdict[0], [1] = the first index where b or a bound is not a number, where
+   * lower > upper; count if there is none. */
+  cvtm_status (*check)(cvtm_device *device, const double *b, const double *lower,
+                       const double *upper, int64_t count, int64_t *verdict);
+  /* Several levels that are too small to fill the device, in one launch; levels is in device
+   * memory. NULL: the plain phases are used. */
+  cvtm_status (*small)(cvtm_device *device, const cvtm_level *levels, const cvtm_vcycle *cycle);
+  int64_t small_rows; /* most rows of a level for that */
+} cvtm_sparse_phases;
+
+extern const cvtm_sparse_phases cvtm_sparse_phases_cpu;
+#if CVTMESH_HAVE_CUDA
+extern const cvtm_sparse_phases cvtm_sparse_phases_cuda;
+#endif
+
+const cvtm_sparse_phases *cvtm_sparse_phases_of(const cvtm_device *device);
+
+#ifdef __cplusplus
+}
+#endif
+
+CVTM_HD void cvtm_apply_row(const cvtm_level *level, const double *x, double *y, int64_t row) {
+  const int active = (level->state[row] & CVTM_ROW_ACTIVE) != 0;
+  y[row] = active ? 0 : cvtm_sell_row_times(&level->matrix, row, x);
+}
+
+CVTM_HD void cvtm_clip_row(const cvtm_level *level, int masked, int64_t row) {
+  const int side = level->state[row] & CVTM_ROW_ACTIVE;
+  if (!masked)
+    level->x[row] = cvtm_clip(level->x[row], level->lower[row], level->upper[row]);
+  else if (side != 0)
+    level->x[row] = side == CVTM_ROW_LOWER ? level->lower[row] : level->upper[row];
+}
+
+CVTM_HD void cvtm_step_row(const cvtm_level *level, const double *direction, double step,
+                           int64_t row) {
+  const double x = level->x[row] + step * direction[row];
+  level->x[row] = cvtm_clip(x, level->lower[row], level->upper[row]);
+}
+
+/* 1: b or a bound is not a number, or b infinite; 2: lower > upper; 0: neither. */
+CVTM_HD int cvtm_check_entry(const double *b, const double *lower, const double *upper, int64_t i) {
+  const double low = lower != NULL ? lower[i] : -(double)INFINITY;
+  const double high = upper != NULL ? upper[i] : (double)INFINITY;
+  if (!(b[i] - b[i] == 0) || low != low || high != high) return 1;
+  return low > high || low == (double)INFINITY || high == -(double)INFINITY ? 2 : 0;
+}
+
+CVTM_HD void cvtm_use_sums(cvtm_sweep_state *state, cvtm_sum_use use) {
+  if (use == CVTM_USE_STEP) state->step = cvtm_search_step(&state->sums);
+  if (use == CVTM_USE_JUDGE) {
+    ++state->course.iteration;
+    cvtm_sweep_judge(state);
+  }
+}
+
+/* The primal-dual choice at one row: where x - F / a_ii leaves the box, the bound holds.
+ * Returns whether the row changes sides. */
+CVTM_HD int cvtm_choose_row(const cvtm_level *level, int64_t row) {
+  const cvtm_sell *a = &level->matrix;
+  double product = 0, diagonal = 0;
+  for (int64_t k = cvtm_sell_first(a, row); k < cvtm_sell_end(a, row); k += CVTM_SLICE_ROWS) {
+    product += a->value[k] * level->x[a->column[k]];
+    if (a->column[k] == row) diagonal += a->value[k];
+  }
+  const double guess = level->x[row] - (product - level->b[row]) / diagonal;
+  int side = 0;
+  if (guess < level->lower[row])
+    side = CVTM_ROW_LOWER;
+  else if (guess > level->upper[row])
+    side = CVTM_ROW_UPPER;
+  const int before = level->state[row] & CVTM_ROW_ACTIVE;
+  const int flipped = (side != 0) != (before != 0);
+  level->state[row] = (uint8_t)(side | (flipped ? CVTM_ROW_FLIPPED : 0));
+  return side != before;
+}
+
+CVTM_HD cvtm_sums cvtm_sum_row(const cvtm_level *level, const double *direction, cvtm_sum_kind kind,
+                               int64_t row) {
+  switch (kind) {
+    case CVTM_SUM_MEASURE:
+      return cvtm_measure_row(level, row);
+    case CVTM_SUM_SEARCH:
+      return cvtm_search_row(level, direction, row);
+    case CVTM_SUM_ACCOUNT:
+      return cvtm_account_row(level, row);
+    default: {
+      const cvtm_sums changes = {{cvtm_choose_row(level, row) ? 1.0 : 0.0, 0, 0, 0}};
+      return changes;
+    }
+  }
+}
+
+#endif

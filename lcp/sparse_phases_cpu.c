@@ -1,0 +1,147 @@
+#include "lcp/sparse_phases.h"
+
+/* One statement for every row of first .. end - 1, in parallel. */
+#define FOR_ROWS(device, first, end, statement)                                                    \
+  do {                                                                                             \
+    const int64_t end_ = (end);                                                                    \
+    const int threads_ = end_ - (first) < 2048 ? 1 : cvtm_device_threads(device);                  \
+    _Pragma("omp parallel for num_threads(threads_) schedule(static)") for (int64_t row = (first); \
+                                                                            row < end_; ++row) {   \
+      statement;                                                                                   \
+    }                                                                                              \
+    (void)threads_;                                                                                \
+    return CVTM_OK;                                                                                \
+  } while (0)
+
+static cvtm_status relax_cpu(cvtm_device *device, const cvtm_level *level, cvtm_passage how,
+                             double omega, int64_t colour) {
+  FOR_ROWS(device, level->colour_start[colour], level->colour_start[colour + 1],
+           cvtm_relax_row(level, how, omega, row));
+}
+
+static cvtm_status residual_cpu(cvtm_device *device, const cvtm_level *level, cvtm_passage how) {
+  FOR_ROWS(device, 0, level->rows, cvtm_residual_row(level, how, row));
+}
+
+static cvtm_status apply_cpu(cvtm_device *device, const cvtm_level *level, const double *x,
+                             double *y) {
+  FOR_ROWS(device, 0, level->rows, cvtm_apply_row(level, x, y, row));
+}
+
+static cvtm_status mark_cpu(cvtm_device *device, const cvtm_level *level) {
+  FOR_ROWS(device, 0, level->rows, cvtm_mark_row(level, row));
+}
+
+static cvtm_status product_cpu(cvtm_device *device, const cvtm_level *fine,
+                               const cvtm_level *coarse, int is_top) {
+  FOR_ROWS(device, 0, coarse->rows, cvtm_product_row(fine, coarse, is_top, row));
+}
+
+static cvtm_status restriction_cpu(cvtm_device *device, const cvtm_level *fine,
+                                   const cvtm_level *coarse, cvtm_restrict_bounds bounds,
+                                   int masked) {
+  FOR_ROWS(device, 0, coarse->rows, cvtm_restrict_row(fine, coarse, bounds, masked, row));
+}
+
+static cvtm_status prolong_cpu(cvtm_device *device, const cvtm_level *fine,
+                               const cvtm_level *coarse, cvtm_passage how) {
+  FOR_ROWS(device, 0, fine->rows, cvtm_prolong_row(fine, coarse, how, row));
+}
+
+static cvtm_status direction_cpu(cvtm_device *device, const cvtm_level *fine,
+                                 const cvtm_level *coarse, double *direction) {
+  FOR_ROWS(device, 0, fine->rows, cvtm_direction_row(fine, coarse, direction, row));
+}
+
+static cvtm_status step_cpu(cvtm_device *device, const cvtm_level *level, const double *direction,
+                            const cvtm_sweep_state *state) {
+  FOR_ROWS(device, 0, level->rows, cvtm_step_row(level, direction, state->step, row));
+}
+
+static cvtm_status coarsen_cpu(cvtm_device *device, const cvtm_level *fine,
+                               const cvtm_level *coarse) {
+  FOR_ROWS(device, 0, coarse->rows, cvtm_coarsen_row(fine, coarse, row));
+}
+
+static cvtm_status refine_cpu(cvtm_device *device, const cvtm_level *fine,
+                              const cvtm_level *coarse) {
+  FOR_ROWS(device, 0, fine->rows, cvtm_refine_row(fine, coarse, row));
+}
+
+static cvtm_status gather_cpu(cvtm_device *device, const double *from, const int32_t *order,
+                              int64_t count, double missing, double *to) {
+  FOR_ROWS(device, 0, count, to[row] = from != NULL ? from[order[row]] : missing);
+}
+
+static cvtm_status scatter_cpu(cvtm_device *device, const double *from, const int32_t *order,
+                               int64_t count, double *to) {
+  FOR_ROWS(device, 0, count, to[order[row]] = from[row]);
+}
+
+static cvtm_status clip_cpu(cvtm_device *device, const cvtm_level *level, int masked) {
+  FOR_ROWS(device, 0, level->rows, cvtm_clip_row(level, masked, row));
+}
+
+static cvtm_status combine_cpu(cvtm_device *device, double a, const double *x, double c, double *y,
+                               int64_t count) {
+  FOR_ROWS(device, 0, count, y[row] = a * x[row] + c * y[row]);
+}
+
+static cvtm_status keep_cpu(cvtm_device *device, const cvtm_level *level,
+                            const cvtm_sweep_state *state, double *best) {
+  if (!state->course.improved) return CVTM_OK;
+  FOR_ROWS(device, 0, level->rows, best[row] = level->x[row]);
+}
+
+/* Halves the lanes until one is left. */
+static cvtm_sums join_lanes(cvtm_sums *lanes) {
+  for (int half = CVTM_SUM_LANES / 2; half > 0; half /= 2)
+    for (int lane = 0; lane < half; ++lane) cvtm_sums_join(&lanes[lane], &lanes[lane + half]);
+  return lanes[0];
+}
+
+static cvtm_status sum_cpu(cvtm_device *device, const cvtm_level *level, const double *direction,
+                           cvtm_sum_kind kind, cvtm_sum_use use, cvtm_sums *partial,
+                           cvtm_sweep_state *state) {
+  const int64_t blocks = cvtm_sum_blocks(level->rows);
+#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
+  for (int64_t block = 0; block < blocks; ++block) {
+    cvtm_sums lanes[CVTM_SUM_LANES] = {{{0}}};
+    const int64_t start = block * CVTM_SUM_BLOCK;
+    const int64_t end = start + CVTM_SUM_BLOCK < level->rows ? start + CVTM_SUM_BLOCK : level->rows;
+    for (int64_t row = start; row < end; ++row) {
+      const cvtm_sums sums = cvtm_sum_row(level, direction, kind, row);
+      cvtm_sums_join(&lanes[(row - start) % CVTM_SUM_LANES], &sums);
+    }
+    partial[block] = join_lanes(lanes);
+  }
+  cvtm_sums lanes[CVTM_SUM_LANES] = {{{0}}};
+  for (int64_t block = 0; block < blocks; ++block)
+    cvtm_sums_join(&lanes[block % CVTM_SUM_LANES], &partial[block]);
+  state->sums = join_lanes(lanes);
+  cvtm_use_sums(state, use);
+  return CVTM_OK;
+}
+
+static cvtm_status check_cpu(cvtm_device *device, const double *b, const double *lower,
+                             const double *upper, int64_t count, int64_t *verdict) {
+  int64_t unreal = count, crossed = count;
+#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static) \
+    reduction(min                                                                  \
+              : unreal, crossed)
+  for (int64_t i = 0; i < count; ++i) {
+    const int found = cvtm_check_entry(b, lower, upper, i);
+    if (found == 1 && i < unreal) unreal = i;
+    if (found == 2 && i < crossed) crossed = i;
+  }
+  verdict[0] = unreal;
+  verdict[1] = crossed;
+  return CVTM_OK;
+}
+
+const cvtm_sparse_phases cvtm_sparse_phases_cpu = {
+    relax_cpu,       residual_cpu, apply_cpu,     mark_cpu,   product_cpu,
+    restriction_cpu, prolong_cpu,  direction_cpu, step_cpu,   coarsen_cpu,
+    refine_cpu,      sum_cpu,      keep_cpu,      gather_cpu, scatter_cpu,
+    clip_cpu,        combine_cpu,  check_cpu,     NULL,       0,
+};

@@ -1,0 +1,361 @@
+#include "base/cuda_check.h"
+#include "lcp/sparse_phases.h"
+
+namespace {
+
+constexpr int block_size = 256;
+constexpr int small_block = 1024;
+constexpr int64_t small_rows = 4096;
+
+template <class Row>
+__global__ void __launch_bounds__(block_size) for_rows(int64_t first, int64_t end, Row at) {
+  const int64_t stride = gridDim.x * static_cast<int64_t>(block_size);
+  for (int64_t row = first + blockIdx.x * static_cast<int64_t>(block_size) + threadIdx.x; row < end;
+       row += stride)
+    at(row);
+}
+
+template <class Row>
+cvtm_status run_rows(cvtm_device *device, int64_t first, int64_t end, const Row &at,
+                     const char *name) {
+  const unsigned blocks = cvtm_cuda_blocks(end - first, block_size);
+  for_rows<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(first, end, at);
+  return cvtm_cuda_launched(device, name);
+}
+
+struct relax_at {
+  cvtm_level level;
+  cvtm_passage how;
+  double omega;
+  __device__ void operator()(int64_t row) const { cvtm_relax_row(&level, how, omega, row); }
+};
+
+cvtm_status relax(cvtm_device *device, const cvtm_level *level, cvtm_passage how, double omega,
+                  int64_t colour) {
+  return run_rows(device, level->colour_start[colour], level->colour_start[colour + 1],
+                  relax_at{*level, how, omega}, "relax");
+}
+
+struct residual_at {
+  cvtm_level level;
+  cvtm_passage how;
+  __device__ void operator()(int64_t row) const { cvtm_residual_row(&level, how, row); }
+};
+
+cvtm_status residual(cvtm_device *device, const cvtm_level *level, cvtm_passage how) {
+  return run_rows(device, 0, level->rows, residual_at{*level, how}, "residual");
+}
+
+struct apply_at {
+  cvtm_level level;
+  const double *x;
+  double *y;
+  __device__ void operator()(int64_t row) const { cvtm_apply_row(&level, x, y, row); }
+};
+
+cvtm_status apply(cvtm_device *device, const cvtm_level *level, const double *x, double *y) {
+  return run_rows(device, 0, level->rows, apply_at{*level, x, y}, "apply");
+}
+
+struct mark_at {
+  cvtm_level level;
+  __device__ void operator()(int64_t row) const { cvtm_mark_row(&level, row); }
+};
+
+cvtm_status mark(cvtm_device *device, const cvtm_level *level) {
+  return run_rows(device, 0, level->rows, mark_at{*level}, "mark");
+}
+
+struct product_at {
+  cvtm_level fine, coarse;
+  int is_top;
+  __device__ void operator()(int64_t row) const { cvtm_product_row(&fine, &coarse, is_top, row); }
+};
+
+cvtm_status product(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
+                    int is_top) {
+  return run_rows(device, 0, coarse->rows, product_at{*fine, *coarse, is_top}, "product");
+}
+
+struct restrict_at {
+  cvtm_level fine, coarse;
+  cvtm_restrict_bounds bounds;
+  int masked;
+  __device__ void operator()(int64_t row) const {
+    cvtm_restrict_row(&fine, &coarse, bounds, masked, row);
+  }
+};
+
+cvtm_status restriction(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
+                        cvtm_restrict_bounds bounds, int masked) {
+  return run_rows(device, 0, coarse->rows, restrict_at{*fine, *coarse, bounds, masked},
+                  "restriction");
+}
+
+struct prolong_at {
+  cvtm_level fine, coarse;
+  cvtm_passage how;
+  __device__ void operator()(int64_t row) const { cvtm_prolong_row(&fine, &coarse, how, row); }
+};
+
+cvtm_status prolong(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
+                    cvtm_passage how) {
+  return run_rows(device, 0, fine->rows, prolong_at{*fine, *coarse, how}, "prolong");
+}
+
+struct direction_at {
+  cvtm_level fine, coarse;
+  double *direction;
+  __device__ void operator()(int64_t row) const {
+    cvtm_direction_row(&fine, &coarse, direction, row);
+  }
+};
+
+cvtm_status direction(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
+                      double *to) {
+  return run_rows(device, 0, fine->rows, direction_at{*fine, *coarse, to}, "direction");
+}
+
+struct step_at {
+  cvtm_level level;
+  const double *direction;
+  const cvtm_sweep_state *state;
+  __device__ void operator()(int64_t row) const {
+    cvtm_step_row(&level, direction, state->step, row);
+  }
+};
+
+cvtm_status step(cvtm_device *device, const cvtm_level *level, const double *along,
+                 const cvtm_sweep_state *state) {
+  return run_rows(device, 0, level->rows, step_at{*level, along, state}, "step");
+}
+
+struct coarsen_at {
+  cvtm_level fine, coarse;
+  __device__ void operator()(int64_t row) const { cvtm_coarsen_row(&fine, &coarse, row); }
+};
+
+cvtm_status coarsen(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse) {
+  return run_rows(device, 0, coarse->rows, coarsen_at{*fine, *coarse}, "coarsen");
+}
+
+struct refine_at {
+  cvtm_level fine, coarse;
+  __device__ void operator()(int64_t row) const { cvtm_refine_row(&fine, &coarse, row); }
+};
+
+cvtm_status refine(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse) {
+  return run_rows(device, 0, fine->rows, refine_at{*fine, *coarse}, "refine");
+}
+
+struct gather_at {
+  const double *from;
+  const int32_t *order;
+  double missing, *to;
+  __device__ void operator()(int64_t k) const {
+    to[k] = from != nullptr ? from[order[k]] : missing;
+  }
+};
+
+cvtm_status gather(cvtm_device *device, const double *from, const int32_t *order, int64_t count,
+                   double missing, double *to) {
+  return run_rows(device, 0, count, gather_at{from, order, missing, to}, "gather");
+}
+
+struct scatter_at {
+  const double *from;
+  const int32_t *order;
+  double *to;
+  __device__ void operator()(int64_t k) const { to[order[k]] = from[k]; }
+};
+
+cvtm_status scatter(cvtm_device *device, const double *from, const int32_t *order, int64_t count,
+                    double *to) {
+  return run_rows(device, 0, count, scatter_at{from, order, to}, "scatter");
+}
+
+struct clip_at {
+  cvtm_level level;
+  int masked;
+  __device__ void operator()(int64_t row) const { cvtm_clip_row(&level, masked, row); }
+};
+
+cvtm_status clip(cvtm_device *device, const cvtm_level *level, int masked) {
+  return run_rows(device, 0, level->rows, clip_at{*level, masked}, "clip");
+}
+
+struct combine_at {
+  double a;
+  const double *x;
+  double c, *y;
+  __device__ void operator()(int64_t k) const { y[k] = a * x[k] + c * y[k]; }
+};
+
+cvtm_status combine(cvtm_device *device, double a, const double *x, double c, double *y,
+                    int64_t count) {
+  return run_rows(device, 0, count, combine_at{a, x, c, y}, "combine");
+}
+
+struct keep_at {
+  const double *x;
+  const cvtm_sweep_state *state;
+  double *best;
+  __device__ void operator()(int64_t k) const {
+    if (state->course.improved) best[k] = x[k];
+  }
+};
+
+cvtm_status keep(cvtm_device *device, const cvtm_level *level, const cvtm_sweep_state *state,
+                 double *best) {
+  return run_rows(device, 0, level->rows, keep_at{level->x, state, best}, "keep");
+}
+
+/* --- sums ------------------------------------------------------------------------------ */
+
+/* Halves the lanes until the first holds everything. */
+__device__ void join_lanes(cvtm_sums *lanes) {
+  const int lane = static_cast<int>(threadIdx.x);
+  __syncthreads();
+  for (int half = CVTM_SUM_LANES / 2; half > 0; half /= 2) {
+    if (lane < half) cvtm_sums_join(&lanes[lane], &lanes[lane + half]);
+    __syncthreads();
+  }
+}
+
+template <cvtm_sum_kind kind>
+__global__ void __launch_bounds__(CVTM_SUM_LANES)
+    sum_blocks(cvtm_level level, const double *along, int64_t blocks, cvtm_sums *partial) {
+  __shared__ cvtm_sums lanes[CVTM_SUM_LANES];
+  for (int64_t block = blockIdx.x; block < blocks; block += gridDim.x) {
+    const int64_t start = block * CVTM_SUM_BLOCK;
+    const int64_t end = start + CVTM_SUM_BLOCK < level.rows ? start + CVTM_SUM_BLOCK : level.rows;
+    cvtm_sums sums = {{0, 0, 0, 0}};
+    for (int64_t row = start + threadIdx.x; row < end; row += CVTM_SUM_LANES) {
+      const cvtm_sums here = cvtm_sum_row(&level, along, kind, row);
+      cvtm_sums_join(&sums, &here);
+    }
+    lanes[threadIdx.x] = sums;
+    join_lanes(lanes);
+    if (threadIdx.x == 0) partial[block] = lanes[0];
+    __syncthreads();
+  }
+}
+
+__global__ void __launch_bounds__(CVTM_SUM_LANES)
+    finish_sums(const cvtm_sums *partial, int64_t blocks, cvtm_sum_use use,
+                cvtm_sweep_state *state) {
+  __shared__ cvtm_sums lanes[CVTM_SUM_LANES];
+  cvtm_sums sums = {{0, 0, 0, 0}};
+  for (int64_t block = threadIdx.x; block < blocks; block += CVTM_SUM_LANES)
+    cvtm_sums_join(&sums, &partial[block]);
+  lanes[threadIdx.x] = sums;
+  join_lanes(lanes);
+  if (threadIdx.x > 0) return;
+  state->sums = lanes[0];
+  cvtm_use_sums(state, use);
+}
+
+cvtm_status sum(cvtm_device *device, const cvtm_level *level, const double *along,
+                cvtm_sum_kind kind, cvtm_sum_use use, cvtm_sums *partial, cvtm_sweep_state *state) {
+  const cudaStream_t stream = cvtm_cuda_stream(device);
+  const int64_t blocks = cvtm_sum_blocks(level->rows);
+  const unsigned grid = cvtm_cuda_blocks(blocks, 1);
+  switch (kind) {
+    case CVTM_SUM_MEASURE:
+      sum_blocks<CVTM_SUM_MEASURE>
+          <<<grid, CVTM_SUM_LANES, 0, stream>>>(*level, along, blocks, partial);
+      break;
+    case CVTM_SUM_SEARCH:
+      sum_blocks<CVTM_SUM_SEARCH>
+          <<<grid, CVTM_SUM_LANES, 0, stream>>>(*level, along, blocks, partial);
+      break;
+    case CVTM_SUM_ACCOUNT:
+      sum_blocks<CVTM_SUM_ACCOUNT>
+          <<<grid, CVTM_SUM_LANES, 0, stream>>>(*level, along, blocks, partial);
+      break;
+    case CVTM_SUM_CHOOSE:
+      sum_blocks<CVTM_SUM_CHOOSE>
+          <<<grid, CVTM_SUM_LANES, 0, stream>>>(*level, along, blocks, partial);
+      break;
+  }
+  const cvtm_status status = cvtm_cuda_launched(device, "sum_blocks");
+  if (status != CVTM_OK) return status;
+  finish_sums<<<1, CVTM_SUM_LANES, 0, stream>>>(partial, blocks, use, state);
+  return cvtm_cuda_launched(device, "finish_sums");
+}
+
+/* --- checks ------------------------------------------------------------------------------ */
+
+__global__ void check_start(int64_t *verdict, int64_t count) {
+  verdict[0] = count;
+  verdict[1] = count;
+}
+
+struct check_at {
+  const double *b, *lower, *upper;
+  int64_t *verdict;
+  __device__ void operator()(int64_t i) const {
+    const int found = cvtm_check_entry(b, lower, upper, i);
+    if (found != 0) {
+      atomicMin(reinterpret_cast<unsigned long long *>(verdict + found - 1),
+                static_cast<unsigned long long>(i));
+    }
+  }
+};
+
+cvtm_status check(cvtm_device *device, const double *b, const double *lower, const double *upper,
+                  int64_t count, int64_t *verdict) {
+  check_start<<<1, 1, 0, cvtm_cuda_stream(device)>>>(verdict, count);
+  const cvtm_status status = cvtm_cuda_launched(device, "check_start");
+  if (status != CVTM_OK) return status;
+  return run_rows(device, 0, count, check_at{b, lower, upper, verdict}, "check");
+}
+
+/* --- small levels: one block does them all ------------------------------------------------- */
+
+template <class Row>
+__device__ void block_rows(int64_t first, int64_t end, const Row &at) {
+  for (int64_t row = first + threadIdx.x; row < end; row += small_block) at(row);
+  __syncthreads();
+}
+
+__device__ void block_sweeps(const cvtm_level &level, cvtm_passage how, int sweeps) {
+  const relax_at at = {level, how, 1};
+  for (int sweep = 0; sweep < sweeps; ++sweep) {
+    for (int64_t colour = 0; colour < level.colours; ++colour)
+      block_rows(level.colour_start_device[colour], level.colour_start_device[colour + 1], at);
+  }
+}
+
+__global__ void __launch_bounds__(small_block)
+    small_levels(const cvtm_level *levels, cvtm_vcycle cycle) {
+  const cvtm_passage how = {1, cycle.bounds != CVTM_BOUNDS_NONE, 0};
+  if (cycle.products) {
+    for (int l = cycle.first; l < cycle.last; ++l)
+      block_rows(0, levels[l + 1].rows, product_at{levels[l], levels[l + 1], 0});
+  }
+  for (int l = cycle.first; l < cycle.last; ++l) {
+    const cvtm_level level = levels[l];
+    block_sweeps(level, how, cycle.pre);
+    block_rows(0, level.rows, residual_at{level, how});
+    block_rows(0, levels[l + 1].rows, restrict_at{level, levels[l + 1], cycle.bounds, 0});
+  }
+  block_sweeps(levels[cycle.last], how, cycle.coarsest);
+  for (int l = cycle.last - 1; l >= cycle.first; --l) {
+    const cvtm_level level = levels[l];
+    block_rows(0, level.rows, prolong_at{level, levels[l + 1], how});
+    block_sweeps(level, how, cycle.post);
+  }
+}
+
+cvtm_status small(cvtm_device *device, const cvtm_level *levels, const cvtm_vcycle *cycle) {
+  small_levels<<<1, small_block, 0, cvtm_cuda_stream(device)>>>(levels, *cycle);
+  return cvtm_cuda_launched(device, "small_levels");
+}
+
+}  // namespace
+
+extern "C" const cvtm_sparse_phases cvtm_sparse_phases_cuda = {
+    relax,  residual, apply, mark,   product, restriction, prolong, direction, step,  coarsen,
+    refine, sum,      keep,  gather, scatter, clip,        combine, check,     small, small_rows,
+};

@@ -1,0 +1,312 @@
+/* Inside lcp only: levels of a hierarchy of sparse matrices, and what happens at one row
+ * of each phase, written once for both devices. Rows of a level are ordered by colour. */
+#ifndef CVTMESH_LCP_SPARSE_ROWS_H
+#define CVTMESH_LCP_SPARSE_ROWS_H
+
+#include "lcp/lcp_state.h"
+#include "lcp/sparse_kernels.h"
+
+/* Bits of cvtm_level.state. */
+enum {
+  CVTM_ROW_LOWER = 1,   /* x is held at the lower bound */
+  CVTM_ROW_UPPER = 2,   /* x is held at the upper bound */
+  CVTM_ROW_ACTIVE = 3,  /* either */
+  CVTM_ROW_FLIPPED = 4, /* became active or inactive since the last Galerkin product */
+  CVTM_ROW_STALE = 8    /* the last Galerkin product changed this row of `correction` */
+};
+
+/* One level; a plain struct of borrowed pointers that kernels take by value. The problem is
+ * A x = b with bounds: the user's, or its image on a coarser grid, or a correction's. */
+typedef struct cvtm_level {
+  int64_t rows;
+  cvtm_sell matrix;
+  /* The matrix that corrections see: the same structure with other values where active nodes
+   * are cut off the basis functions, else the same arrays. */
+  cvtm_sell correction;
+  cvtm_sell prolongation; /* rows x rows of the next coarser level; none on the coarsest */
+  cvtm_sell restriction;  /* its transpose */
+  const int32_t *centre;  /* the row of the next finer level in the middle of this one's basis */
+  double *x, *b, *lower, *upper;
+  double *r; /* residuals and directions */
+  uint8_t *state;
+  int64_t colours;
+  const int64_t *colour_start;        /* host memory; colours + 1 */
+  const int64_t *colour_start_device; /* the same in device memory */
+} cvtm_level;
+
+typedef enum cvtm_restrict_bounds {
+  CVTM_BOUNDS_NONE,   /* linear corrections */
+  CVTM_BOUNDS_INNER,  /* the tightest over the support: what a coarse basis may move at most */
+  CVTM_BOUNDS_AVERAGE /* weighted means, as published for the projected multigrid */
+} cvtm_restrict_bounds;
+
+/* How a phase treats a level. */
+typedef struct cvtm_passage {
+  int correction; /* the operator is level.correction, else level.matrix */
+  int bounded;    /* x is kept within the bounds */
+  int masked;     /* active rows are left out */
+} cvtm_passage;
+
+CVTM_HD double cvtm_clip(double x, double lower, double upper) {
+  const double raised = x < lower ? lower : x;
+  return raised > upper ? upper : raised;
+}
+
+/* One row of Gauss-Seidel, overrelaxed by omega. A row whose diagonal has vanished (all of
+ * its basis function is cut off) keeps its value. */
+CVTM_HD void cvtm_relax_row(const cvtm_level *level, cvtm_passage how, double omega, int64_t row) {
+  if (how.masked && (level->state[row] & CVTM_ROW_ACTIVE) != 0) return;
+  const cvtm_sell *a = how.correction ? &level->correction : &level->matrix;
+  const int64_t end = cvtm_sell_end(a, row);
+  double sum = 0, diagonal = 0;
+  for (int64_t k = cvtm_sell_first(a, row); k < end; k += CVTM_SLICE_ROWS) {
+    const int32_t column = a->column[k];
+    const double value = a->value[k];
+    if (column == row)
+      diagonal += value;
+    else
+      sum += value * level->x[column];
+  }
+  if (!(diagonal > 0)) return;
+  double x = (level->b[row] - sum) / diagonal;
+  if (omega != 1) x = level->x[row] + omega * (x - level->x[row]);
+  if (how.bounded) x = cvtm_clip(x, level->lower[row], level->upper[row]);
+  level->x[row] = x;
+}
+
+CVTM_HD void cvtm_residual_row(const cvtm_level *level, cvtm_passage how, int64_t row) {
+  const cvtm_sell *a = how.correction ? &level->correction : &level->matrix;
+  const int active = how.masked && (level->state[row] & CVTM_ROW_ACTIVE) != 0;
+  level->r[row] = active ? 0 : level->b[row] - cvtm_sell_row_times(a, row, level->x);
+}
+
+/* Which bound holds x; a row is flipped if that is news to the Galerkin products. */
+CVTM_HD void cvtm_mark_row(const cvtm_level *level, int64_t row) {
+  const double x = level->x[row];
+  const int was = (level->state[row] & CVTM_ROW_ACTIVE) != 0;
+  int now = 0;
+  if (x <= level->lower[row])
+    now = CVTM_ROW_LOWER;
+  else if (x >= level->upper[row])
+    now = CVTM_ROW_UPPER;
+  level->state[row] = (uint8_t)(now | (was != (now != 0) ? CVTM_ROW_FLIPPED : 0));
+}
+
+/* Whether row `row` of the coarse level's product depends on anything that has changed. */
+CVTM_HD int cvtm_product_is_stale(const cvtm_level *fine, const cvtm_level *coarse, int is_top,
+                                  int64_t row) {
+  (void)coarse;
+  const cvtm_sell *r = &fine->restriction;
+  const cvtm_sell *a = &fine->matrix;
+  for (int64_t k = cvtm_sell_first(r, row); k < cvtm_sell_end(r, row); k += CVTM_SLICE_ROWS) {
+    if (r->value[k] == 0) continue;
+    const int32_t i = r->column[k];
+    if (!is_top) {
+      if ((fine->state[i] & CVTM_ROW_STALE) != 0) return 1;
+      continue;
+    }
+    for (int64_t m = cvtm_sell_first(a, i); m < cvtm_sell_end(a, i); m += CVTM_SLICE_ROWS) {
+      if ((fine->state[a->column[m]] & CVTM_ROW_FLIPPED) != 0) return 1;
+    }
+  }
+  return 0;
+}
+
+/* value[place of column] += term, in a row of the coarse product. */
+CVTM_HD void cvtm_product_add(const cvtm_sell *product, int64_t first, int64_t end, int32_t column,
+                              double term) {
+  for (int64_t k = first; k < end; k += CVTM_SLICE_ROWS) {
+    if (product->column[k] == column) {
+      product->value[k] += term;
+      return;
+    }
+  }
+}
+
+/* Row `row` of P' A P, where the rows of P at active nodes count as zero on the top level. */
+CVTM_HD void cvtm_product_row(const cvtm_level *fine, const cvtm_level *coarse, int is_top,
+                              int64_t row) {
+  if (!cvtm_product_is_stale(fine, coarse, is_top, row)) {
+    coarse->state[row] = 0;
+    return;
+  }
+  coarse->state[row] = CVTM_ROW_STALE;
+  const cvtm_sell *a = is_top ? &fine->matrix : &fine->correction;
+  const cvtm_sell *r = &fine->restriction, *p = &fine->prolongation;
+  const cvtm_sell *product = &coarse->correction;
+  const int64_t first = cvtm_sell_first(product, row), end = cvtm_sell_end(product, row);
+  for (int64_t k = first; k < end; k += CVTM_SLICE_ROWS) product->value[k] = 0;
+  for (int64_t k = cvtm_sell_first(r, row); k < cvtm_sell_end(r, row); k += CVTM_SLICE_ROWS) {
+    const int32_t i = r->column[k];
+    if (r->value[k] == 0 || (is_top && (fine->state[i] & CVTM_ROW_ACTIVE) != 0)) continue;
+    for (int64_t m = cvtm_sell_first(a, i); m < cvtm_sell_end(a, i); m += CVTM_SLICE_ROWS) {
+      const int32_t j = a->column[m];
+      const double weight = r->value[k] * a->value[m];
+      if (weight == 0 || (is_top && (fine->state[j] & CVTM_ROW_ACTIVE) != 0)) continue;
+      for (int64_t l = cvtm_sell_first(p, j); l < cvtm_sell_end(p, j); l += CVTM_SLICE_ROWS) {
+        if (p->value[l] != 0)
+          cvtm_product_add(product, first, end, p->column[l], weight * p->value[l]);
+      }
+    }
+  }
+}
+
+/* The coarse problem for a correction of the fine x: right side P' r, start 0, bounds. */
+CVTM_HD void cvtm_restrict_row(const cvtm_level *fine, const cvtm_level *coarse,
+                               cvtm_restrict_bounds bounds, int masked, int64_t row) {
+  const cvtm_sell *r = &fine->restriction;
+  double right = 0, weights = 0;
+  double lower = bounds == CVTM_BOUNDS_AVERAGE ? 0 : -(double)INFINITY;
+  double upper = bounds == CVTM_BOUNDS_AVERAGE ? 0 : (double)INFINITY;
+  for (int64_t k = cvtm_sell_first(r, row); k < cvtm_sell_end(r, row); k += CVTM_SLICE_ROWS) {
+    const int32_t i = r->column[k];
+    const double weight = r->value[k];
+    if (weight == 0) continue;
+    right += weight * fine->r[i];
+    if (bounds == CVTM_BOUNDS_NONE || (masked && (fine->state[i] & CVTM_ROW_ACTIVE) != 0)) continue;
+    const double below = fine->lower[i] - fine->x[i], above = fine->upper[i] - fine->x[i];
+    if (bounds == CVTM_BOUNDS_AVERAGE) {
+      lower += weight * below;
+      upper += weight * above;
+      weights += weight;
+    } else {
+      if (below > lower) lower = below;
+      if (above < upper) upper = above;
+    }
+  }
+  if (weights > 0) {
+    lower /= weights;
+    upper /= weights;
+  }
+  coarse->b[row] = right;
+  coarse->x[row] = 0;
+  if (bounds == CVTM_BOUNDS_NONE) return;
+  /* A feasible start, whatever rounding has done. */
+  coarse->lower[row] = bounds == CVTM_BOUNDS_INNER && lower > 0 ? 0 : lower;
+  coarse->upper[row] = bounds == CVTM_BOUNDS_INNER && upper < 0 ? 0 : upper;
+}
+
+CVTM_HD double cvtm_prolonged(const cvtm_level *fine, const cvtm_level *coarse, int masked,
+                              int64_t row) {
+  if (masked && (fine->state[row] & CVTM_ROW_ACTIVE) != 0) return 0;
+  return cvtm_sell_row_times(&fine->prolongation, row, coarse->x);
+}
+
+CVTM_HD void cvtm_prolong_row(const cvtm_level *fine, const cvtm_level *coarse, cvtm_passage how,
+                              int64_t row) {
+  const double x = fine->x[row] + cvtm_prolonged(fine, coarse, how.masked, row);
+  fine->x[row] = how.bounded ? cvtm_clip(x, fine->lower[row], fine->upper[row]) : x;
+}
+
+/* direction = what is left of the prolonged correction after projection into the box. */
+CVTM_HD void cvtm_direction_row(const cvtm_level *fine, const cvtm_level *coarse, double *direction,
+                                int64_t row) {
+  const double x = fine->x[row];
+  const double to = x + cvtm_prolonged(fine, coarse, 1, row);
+  direction[row] = cvtm_clip(to, fine->lower[row], fine->upper[row]) - x;
+}
+
+/* A level's own problem, from the next finer one: b by P', bounds at the centres. */
+CVTM_HD void cvtm_coarsen_row(const cvtm_level *fine, const cvtm_level *coarse, int64_t row) {
+  coarse->b[row] = cvtm_sell_row_times(&fine->restriction, row, fine->b);
+  const double lower = fine->lower[coarse->centre[row]];
+  const double upper = fine->upper[coarse->centre[row]];
+  coarse->lower[row] = lower;
+  coarse->upper[row] = upper;
+  coarse->x[row] = cvtm_clip(0, lower, upper);
+}
+
+/* A start on the fine level from the solution on the coarse one. */
+CVTM_HD void cvtm_refine_row(const cvtm_level *fine, const cvtm_level *coarse, int64_t row) {
+  const double x = cvtm_sell_row_times(&fine->prolongation, row, coarse->x);
+  fine->x[row] = cvtm_clip(x, fine->lower[row], fine->upper[row]);
+}
+
+/* --- sums over rows: blocks of rows, in each a fixed tree over lanes ---------------- */
+
+enum {
+  CVTM_SUM_LANES = 256,
+  CVTM_SUM_BLOCK = 4096, /* rows of a block; lane k takes rows k, k + 256, ... */
+  CVTM_SUM_COUNT = 4     /* numbers that one pass adds up */
+};
+
+/* Sums of 0 and 1, maximum of 2, sum of 3. */
+typedef struct cvtm_sums {
+  double at[CVTM_SUM_COUNT];
+} cvtm_sums;
+
+CVTM_HD int64_t cvtm_sum_blocks(int64_t rows) {
+  return rows / CVTM_SUM_BLOCK + (rows % CVTM_SUM_BLOCK != 0);
+}
+
+CVTM_HD void cvtm_sums_join(cvtm_sums *a, const cvtm_sums *b) {
+  a->at[0] += b->at[0];
+  a->at[1] += b->at[1];
+  a->at[2] = a->at[2] > b->at[2] || a->at[2] != a->at[2] ? a->at[2] : b->at[2];
+  a->at[3] += b->at[3];
+}
+
+/* Natural residual: its square, the square of what rounds in it, its size, nothing. */
+CVTM_HD cvtm_sums cvtm_measure_row(const cvtm_level *level, int64_t row) {
+  const double x = level->x[row];
+  const double product = cvtm_sell_row_times(&level->matrix, row, level->x);
+  const double f = product - level->b[row];
+  const double r = x - cvtm_clip(x - f, level->lower[row], level->upper[row]);
+  const double size = fabs(product) + fabs(level->b[row]);
+  const cvtm_sums sums = {{r * r, size * size, fabs(r), 0}};
+  return sums;
+}
+
+/* Line search along d from x: r'd, d'Ad, and 1 / the largest feasible step. */
+CVTM_HD cvtm_sums cvtm_search_row(const cvtm_level *level, const double *direction, int64_t row) {
+  const double d = direction[row];
+  cvtm_sums sums = {{0, 0, 0, 0}};
+  if (d == 0) return sums;
+  const double room = d < 0 ? level->lower[row] - level->x[row] : level->upper[row] - level->x[row];
+  sums.at[0] = level->r[row] * d;
+  sums.at[1] = d * cvtm_sell_row_times(&level->matrix, row, direction);
+  sums.at[2] = d / room;
+  return sums;
+}
+
+/* The exact minimiser along the direction, as far as the box allows. */
+CVTM_HD double cvtm_search_step(const cvtm_sums *sums) {
+  if (!(sums->at[0] > 0)) return 0;
+  const double step = sums->at[1] > 0 ? sums->at[0] / sums->at[1] : 1;
+  return step * sums->at[2] > 1 ? 1 / sums->at[2] : step;
+}
+
+/* The energy 1/2 x'Ax - b'x, and how many rows are at each bound. */
+CVTM_HD cvtm_sums cvtm_account_row(const cvtm_level *level, int64_t row) {
+  const double x = level->x[row];
+  const double product = cvtm_sell_row_times(&level->matrix, row, level->x);
+  const int lower = x <= level->lower[row];
+  const cvtm_sums sums = {{x * (0.5 * product - level->b[row]), lower ? 1.0 : 0.0, 0,
+                           !lower && x >= level->upper[row] ? 1.0 : 0.0}};
+  return sums;
+}
+
+/* --- the course of a solve, in device memory ------------------------------------------ */
+
+enum { CVTM_COURSE_CHUNK = 256 }; /* iterations between two looks of the host, at most */
+
+typedef struct cvtm_sweep_state {
+  cvtm_lcp_course course;
+  int64_t pause_at; /* the loop is left after this iteration */
+  double step;      /* of the line search */
+  cvtm_sums sums;   /* of the last pass */
+  double norm[CVTM_COURSE_CHUNK], maximum[CVTM_COURSE_CHUNK]; /* by iteration modulo chunk */
+} cvtm_sweep_state;
+
+/* After cvtm_measure_row over all rows. */
+CVTM_HD void cvtm_sweep_judge(cvtm_sweep_state *state) {
+  const cvtm_sums *sums = &state->sums;
+  const double epsilon = 2.220446049250313e-16;
+  const double norm = sqrt(sums->at[0]);
+  state->norm[state->course.iteration % CVTM_COURSE_CHUNK] = norm;
+  state->maximum[state->course.iteration % CVTM_COURSE_CHUNK] = sums->at[2];
+  cvtm_lcp_judge(&state->course, norm, sums->at[2], 8 * epsilon * sqrt(sums->at[1]));
+  if (state->course.iteration >= state->pause_at) state->course.go_on = 0;
+}
+
+#endif

@@ -1,0 +1,214 @@
+#include "lcp/sparse_solver.h"
+
+#include "lcp/sparse_algebra.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MONITOR_CHUNK = 8, UNDECIDED = -1 };
+
+/* --- setup ------------------------------------------------------------------------------- */
+
+static cvtm_status open_parts(cvtm_sparse_solver *s, const cvtm_csr *matrix,
+                              const cvtm_hierarchy_options *options) {
+  cvtm_hierarchy *h = &s->hierarchy;
+  int64_t asymmetric = -1;
+  cvtm_status status =
+      cvtm_csr_asymmetric_row(matrix, &asymmetric, cvtm_device_error(s->head.device));
+  s->is_symmetric = asymmetric < 0;
+  if (status == CVTM_OK) status = cvtm_hierarchy_create(s->head.device, matrix, options, h);
+  if (status == CVTM_OK) {
+    status = cvtm_hierarchy_allocate(h, 1, sizeof *s->state, (void **)&s->state);
+  }
+  if (status == CVTM_OK) {
+    status = cvtm_hierarchy_allocate(h, cvtm_sum_blocks(matrix->rows), sizeof *s->partial,
+                                     (void **)&s->partial);
+  }
+  if (status == CVTM_OK) {
+    status = cvtm_hierarchy_allocate(h, matrix->rows, sizeof(double), (void **)&s->direction);
+  }
+  if (status == CVTM_OK) {
+    status = cvtm_hierarchy_allocate(h, matrix->rows, sizeof(double), (void **)&s->best);
+  }
+  return status;
+}
+
+cvtm_status cvtm_sparse_open(const cvtm_lcp_table *table, cvtm_device *device,
+                             const cvtm_csr *matrix, const cvtm_hierarchy_options *hierarchy,
+                             const cvtm_lcp_options *options, cvtm_sparse_solver **solver) {
+  cvtm_sparse_solver *s = calloc(1, sizeof *s);
+  if (s == NULL) {
+    return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory for a solver");
+  }
+  cvtm_status status = cvtm_lcp_open(&s->head, table, device, matrix->rows, options);
+  if (status != CVTM_OK) {
+    free(s);
+    return status;
+  }
+  status = open_parts(s, matrix, hierarchy);
+  if (status != CVTM_OK) {
+    cvtm_sparse_close(s);
+    return status;
+  }
+  *solver = s;
+  return CVTM_OK;
+}
+
+static cvtm_status loop_body(void *context) {
+  const cvtm_sparse_loop *loop = context;
+  const cvtm_status status = loop->solver->iteration(loop->solver, loop->top);
+  return status == CVTM_OK ? cvtm_sparse_judge(loop->solver, loop->top) : status;
+}
+
+cvtm_status cvtm_sparse_record(cvtm_sparse_solver *s, cvtm_sparse_iteration iteration, int loops) {
+  s->iteration = iteration;
+  cvtm_status status = CVTM_OK;
+  for (int top = 0; top < loops && status == CVTM_OK; ++top) {
+    cvtm_sparse_loop *loop = &s->loop[top];
+    loop->solver = s;
+    loop->top = top;
+    status =
+        cvtm_loop_create(s->head.device, loop_body, loop, &s->state->course.go_on, &loop->loop);
+  }
+  return status;
+}
+
+void cvtm_sparse_close(cvtm_sparse_solver *s) {
+  for (int top = 0; top < CVTM_LEVELS_MAX; ++top)
+    if (s->loop[top].loop != NULL) cvtm_loop_destroy(s->loop[top].loop);
+  cvtm_hierarchy_destroy(&s->hierarchy);
+  cvtm_lcp_close(&s->head);
+  free(s);
+}
+
+/* --- one solve ----------------------------------------------------------------------------- */
+
+cvtm_status cvtm_sparse_norm(cvtm_sparse_solver *s, int level, double *norm) {
+  const cvtm_hierarchy *h = &s->hierarchy;
+  cvtm_sums sums;
+  cvtm_status status = h->phases->sum(h->device, &h->level[level], NULL, CVTM_SUM_MEASURE,
+                                      CVTM_USE_NOTHING, s->partial, s->state);
+  if (status != CVTM_OK) return status;
+  status = cvtm_device_copy_out(h->device, &sums, &s->state->sums, sizeof sums);
+  *norm = sqrt(sums.at[0]);
+  return status;
+}
+
+cvtm_status cvtm_sparse_load(cvtm_sparse_solver *s, const double *b, const double *lower,
+                             const double *upper, const double *x, int warm, double *target) {
+  const cvtm_hierarchy *h = &s->hierarchy;
+  const cvtm_level *level = &h->level[0];
+  const double infinity = (double)INFINITY;
+  double cold = 0;
+  cvtm_status (*const gather)(cvtm_device *, const double *, const int32_t *, int64_t, double,
+                              double *) = h->phases->gather;
+  cvtm_status status = gather(h->device, b, h->order, level->rows, 0, level->b);
+  if (status == CVTM_OK)
+    status = gather(h->device, lower, h->order, level->rows, -infinity, level->lower);
+  if (status == CVTM_OK)
+    status = gather(h->device, upper, h->order, level->rows, infinity, level->upper);
+  if (status == CVTM_OK) status = gather(h->device, NULL, h->order, level->rows, 0, level->x);
+  if (status == CVTM_OK) status = h->phases->clip(h->device, level, 0);
+  if (status == CVTM_OK) status = cvtm_sparse_norm(s, 0, &cold);
+  if (status == CVTM_OK && warm) {
+    status = gather(h->device, x, h->order, level->rows, 0, level->x);
+    if (status == CVTM_OK) status = h->phases->clip(h->device, level, 0);
+  }
+  const double relative = s->head.options.tolerance * cold;
+  const double absolute = s->head.options.absolute_tolerance;
+  *target = relative > absolute ? relative : absolute;
+  return status;
+}
+
+cvtm_status cvtm_sparse_judge(cvtm_sparse_solver *s, int top) {
+  const cvtm_hierarchy *h = &s->hierarchy;
+  const cvtm_level *level = &h->level[top];
+  const cvtm_status status = h->phases->sum(h->device, level, NULL, CVTM_SUM_MEASURE,
+                                            CVTM_USE_JUDGE, s->partial, s->state);
+  return status == CVTM_OK ? h->phases->keep(h->device, level, s->state, s->best) : status;
+}
+
+static int64_t chunk_of(const cvtm_sparse_solver *s, int top) {
+  return top == 0 && s->head.options.monitor != NULL ? MONITOR_CHUNK : CVTM_COURSE_CHUNK;
+}
+
+cvtm_status cvtm_sparse_begin(cvtm_sparse_solver *s, int top, double target, int64_t limit,
+                              int64_t window) {
+  memset(&s->host, 0, sizeof s->host);
+  s->host.course.target = target;
+  s->host.course.limit = limit;
+  s->host.course.window = window;
+  s->host.course.iteration = -1;
+  s->host.course.stop = UNDECIDED;
+  s->host.pause_at = chunk_of(s, top);
+  s->reported = -1;
+  const cvtm_status status =
+      cvtm_device_copy_in(s->head.device, s->state, &s->host, sizeof s->host);
+  return status == CVTM_OK ? cvtm_sparse_judge(s, top) : status;
+}
+
+static int tell(cvtm_sparse_solver *s) {
+  const cvtm_lcp_options *options = &s->head.options;
+  int stop = 0;
+  while (s->reported < s->host.course.iteration) {
+    const int64_t k = ++s->reported;
+    const cvtm_lcp_progress progress = {k, s->host.norm[k % CVTM_COURSE_CHUNK],
+                                        s->host.maximum[k % CVTM_COURSE_CHUNK]};
+    stop |= options->monitor(options->monitor_context, &progress);
+  }
+  return stop;
+}
+
+cvtm_status cvtm_sparse_look(cvtm_sparse_solver *s, int top) {
+  const cvtm_status status =
+      cvtm_device_copy_out(s->head.device, &s->host, s->state, sizeof s->host);
+  if (status != CVTM_OK || top > 0 || s->head.options.monitor == NULL) return status;
+  if (tell(s) && s->host.course.stop == UNDECIDED) s->host.course.stop = CVTM_LCP_ITERATIONS;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_sparse_run(cvtm_sparse_solver *s, int top) {
+  for (;;) {
+    cvtm_status status = cvtm_loop_run(s->loop[top].loop);
+    if (status == CVTM_OK) status = cvtm_sparse_look(s, top);
+    if (status != CVTM_OK || s->host.course.stop != UNDECIDED) return status;
+    s->host.pause_at += chunk_of(s, top);
+    s->host.course.go_on = 1;
+    status = cvtm_device_copy_in(s->head.device, s->state, &s->host, sizeof s->host);
+    if (status != CVTM_OK) return status;
+  }
+}
+
+cvtm_status cvtm_sparse_unload(cvtm_sparse_solver *s, double *x, cvtm_lcp_result *result) {
+  const cvtm_hierarchy *h = &s->hierarchy;
+  const cvtm_level *level = &h->level[0];
+  const cvtm_lcp_course course = s->host.course;
+  cvtm_sums measured, account;
+  cvtm_status status =
+      cvtm_device_copy(h->device, level->x, s->best, (size_t)level->rows * sizeof(double));
+  if (status == CVTM_OK) status = h->phases->scatter(h->device, level->x, h->order, level->rows, x);
+  if (status == CVTM_OK) {
+    status = h->phases->sum(h->device, level, NULL, CVTM_SUM_MEASURE, CVTM_USE_NOTHING, s->partial,
+                            s->state);
+  }
+  if (status == CVTM_OK) {
+    status = cvtm_device_copy_out(h->device, &measured, &s->state->sums, sizeof measured);
+  }
+  if (status == CVTM_OK) {
+    status = h->phases->sum(h->device, level, NULL, CVTM_SUM_ACCOUNT, CVTM_USE_NOTHING, s->partial,
+                            s->state);
+  }
+  if (status == CVTM_OK) {
+    status = cvtm_device_copy_out(h->device, &account, &s->state->sums, sizeof account);
+  }
+  if (status != CVTM_OK) return status;
+  result->stop = (cvtm_lcp_stop)course.stop;
+  result->iterations = course.iteration;
+  result->natural_residual = sqrt(measured.at[0]);
+  result->natural_residual_max = measured.at[2];
+  result->energy = s->is_symmetric ? account.at[0] : (double)NAN;
+  result->active_lower = (int64_t)account.at[1];
+  result->active_upper = (int64_t)account.at[3];
+  result->rate = cvtm_lcp_rate(&course);
+  return CVTM_OK;
+}
