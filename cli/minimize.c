@@ -210,8 +210,12 @@ static int solve(solution *s) {
   return status == CVTM_ERROR_EVALUATION ? CLI_EXIT_INPUT : code;
 }
 
+/* Without tolerances the goal is the lowest value that rounding allows, and a line search that
+ * finds nothing lower says that it is reached. */
 static int converged(const solution *s) {
-  return s->result.stop == CVTM_STOP_GRADIENT || s->result.stop == CVTM_STOP_DECREASE;
+  const int exhausted = s->options.tolerance == 0 && s->options.gradient_tolerance == 0;
+  return s->result.stop == CVTM_STOP_GRADIENT || s->result.stop == CVTM_STOP_DECREASE ||
+         (s->result.stop == CVTM_STOP_LINE_SEARCH && exhausted);
 }
 
 /* Rows before columns: (ny, nx), (4, ny, nx), (atoms, dimension) or (n). */

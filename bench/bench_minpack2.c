@@ -1,0 +1,103 @@
+/* Evaluations of the MINPACK-2 problems: milliseconds, and the share of a plain copy of x to g.
+ *   bench_minpack2 [--device NAME] */
+#include "lbfgsb/minpack2.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { REPEATS = 20 };
+
+static double now(void) {
+  struct timespec time;
+  timespec_get(&time, TIME_UTC);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* The arrays of a problem, in device memory. */
+typedef struct arrays {
+  void *x, *g, *f;
+} arrays;
+
+static cvtm_status allocate(cvtm_device *device, int64_t n, arrays *a) {
+  cvtm_status status = cvtm_device_allocate(device, n, sizeof(double), &a->x);
+  if (status == CVTM_OK) status = cvtm_device_allocate(device, n, sizeof(double), &a->g);
+  if (status == CVTM_OK) status = cvtm_device_allocate(device, 2, sizeof(double), &a->f);
+  return status;
+}
+
+/* Seconds of an evaluation, or of a copy where problem is NULL. */
+static cvtm_status measure(cvtm_device *device, cvtm_minpack2 *problem, const arrays *a, int64_t n,
+                           double *seconds) {
+  cvtm_status status = CVTM_OK;
+  double start = 0.0;
+  for (int k = -1; k < REPEATS && status == CVTM_OK; ++k) {
+    if (k == 0) {
+      status = cvtm_device_synchronize(device);
+      start = now();
+    }
+    if (status != CVTM_OK) break;
+    status = problem ? cvtm_minpack2_evaluate(problem, a->x, a->f, a->g, cvtm_device_stream(device))
+                     : cvtm_device_copy(device, a->g, a->x, (size_t)n * sizeof(double));
+  }
+  if (status == CVTM_OK) status = cvtm_device_synchronize(device);
+  *seconds = (now() - start) / REPEATS;
+  return status;
+}
+
+static cvtm_status print_row(cvtm_device *device, cvtm_minpack2_kind kind, int64_t size) {
+  cvtm_minpack2_options options;
+  cvtm_minpack2_defaults(kind, &options);
+  options.nx = options.ny = (int64_t)sqrt((double)size / (kind == CVTM_MINPACK2_GL2 ? 4.0 : 1.0));
+  options.variables = size;
+  options.atoms = size / 2;
+  cvtm_minpack2 *problem = NULL;
+  arrays a = {NULL, NULL, NULL};
+  double seconds = 0.0, copy = 0.0;
+  cvtm_status status = cvtm_minpack2_create(device, kind, &options, &problem);
+  if (status != CVTM_OK) return status;
+  const int64_t n = cvtm_minpack2_variables(problem);
+  status = allocate(device, n, &a);
+  if (status == CVTM_OK) status = cvtm_minpack2_start(problem, a.x);
+  if (status == CVTM_OK) status = measure(device, NULL, &a, n, &copy);
+  if (status == CVTM_OK) status = measure(device, problem, &a, n, &seconds);
+  if (status == CVTM_OK) {
+    printf("| %s | %lld | %.4f | %.1f | %.2f |\n", cvtm_minpack2_name(kind), (long long)n,
+           1e3 * seconds, 16e-9 * (double)n / seconds, copy / seconds);
+    fflush(stdout);
+  }
+  if (a.x) cvtm_device_free(device, a.x);
+  if (a.g) cvtm_device_free(device, a.g);
+  if (a.f) cvtm_device_free(device, a.f);
+  cvtm_minpack2_destroy(problem);
+  return status;
+}
+
+int main(int argc, char **argv) {
+  const char *name = argc == 3 && !strcmp(argv[1], "--device") ? argv[2] : "auto";
+  const int64_t sizes[] = {10000, 1000000, 4000000, 64000000};
+  cvtm_device *device = NULL;
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_status status = cvtm_device_create(name, 0, &device, &error);
+  if (status != CVTM_OK) {
+    fprintf(stderr, "bench_minpack2: %s\n", error.message);
+    return 5;
+  }
+  const int cuda = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
+  printf(
+      "Device: %s (%s)\n\n| problem | n | ms | GB/s (16 n bytes) | of a copy "
+      "|\n|---|---|---|---|---|\n",
+      cvtm_device_name(device), cvtm_device_description(device));
+  for (int kind = 0; kind < (int)CVTM_MINPACK2_COUNT && status == CVTM_OK; ++kind) {
+    const int atoms = kind == (int)CVTM_MINPACK2_LJ; /* all pairs */
+    const int64_t most = atoms ? (cuda ? 40000 : 2000) : (cuda ? 64000000 : 1000000);
+    for (int k = 0; k < 4 && sizes[k] <= most && status == CVTM_OK; ++k)
+      status = print_row(device, (cvtm_minpack2_kind)kind, sizes[k]);
+    if (atoms && status == CVTM_OK) status = print_row(device, (cvtm_minpack2_kind)kind, most);
+  }
+  if (status != CVTM_OK)
+    fprintf(stderr, "bench_minpack2: %s\n", cvtm_device_error(device)->message);
+  cvtm_device_destroy(device);
+  return status == CVTM_OK ? 0 : 1;
+}
