@@ -276,7 +276,7 @@ static double radius_in(const cvtm_csr *a, double *value, double *work, int32_t 
 
 static cvtm_status bound_radius(const cvtm_csr *a, double *bound, cvtm_error *error) {
   const size_t n = (size_t)a->rows;
-  double *work = malloc(4 * n * sizeof *work);
+  double *work = calloc(4 * n, sizeof *work);
   double *value = malloc(((size_t)a->row_start[a->rows] + 1) * sizeof *value);
   int32_t *indices = malloc(2 * n * sizeof *indices);
   cvtm_status status = CVTM_OK;
