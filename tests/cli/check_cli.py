@@ -24,7 +24,7 @@ CAMERA = os.path.join(ROOT, "examples", "camera.png")
 HORSE = os.path.join(ROOT, "examples", "horse.png")
 # Tests may run side by side; those that ask for two threads should not wait by spinning.
 os.environ.update(OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive")
-COMMANDS = ["run", "voronoi", "mesh", "stats", "info"]
+COMMANDS = ["run", "batch", "voronoi", "mesh", "stats", "info"]
 
 
 def png_bytes(grey, width=None, height=None):
