@@ -1,0 +1,356 @@
+/* cvtmesh hlcp: horizontal linear complementarity problems. */
+#include "base/npy.h"
+#include "cli/cli.h"
+#include "cli/progress.h"
+#include "cli/report.h"
+#include "lcp/hlcp.h"
+#include "lcp/hlcp_problems.h"
+#include "lcp/matrix_market.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SUGGEST_SWEEPS = 10 };
+
+typedef struct history {
+  double *residual; /* by iteration */
+  int64_t count, capacity;
+  int verbose;
+} history;
+
+typedef struct problem {
+  cli_options options; /* become the values that were in effect */
+  cvtm_hlcp_problem given;
+  cvtm_csr weights;
+  double *omega; /* of a file */
+  cvtm_device *device;
+  cvtm_hlcp_options how;
+  cvtm_hlcp *solver;
+  double *q, *z, *w; /* device memory */
+  double *z_out, *w_out;
+  cvtm_hlcp_result result;
+  history history;
+  int warning_count;
+  char warnings[CVTM_HLCP_WARNINGS][CVTM_HLCP_WARNING_LENGTH];
+} problem;
+
+/* Remembers a residual; a history that no longer fits into memory stops the run. */
+static int watch(void *context, const cvtm_hlcp_progress *progress) {
+  history *h = context;
+  if (h->verbose)
+    fprintf(stderr, "iteration %lld  residual %.6e\n", (long long)progress->iteration,
+            progress->residual);
+  if (h->count == h->capacity) {
+    const int64_t capacity = h->capacity > 0 ? 2 * h->capacity : 256;
+    double *grown = realloc(h->residual, (size_t)capacity * sizeof *grown);
+    if (grown == NULL) return 1;
+    h->residual = grown;
+    h->capacity = capacity;
+  }
+  h->residual[h->count++] = progress->residual;
+  return cli_interrupted();
+}
+
+/* --- what is given -------------------------------------------------------------------- */
+
+/* Exactly one of --example, --problem and --matrix-a says what is solved. */
+static int check_source(const cli_options *o) {
+  const int files = o->hlcp.matrix_a != NULL;
+  const int named = cli_option_given(o, "problem"), example = cli_option_given(o, "example");
+  if (files + named + example != 1)
+    return cli_usage_error(CLI_HLCP, "one of --example, --problem and --matrix-a is needed");
+  if (files && o->hlcp.rhs == NULL) return cli_usage_error(CLI_HLCP, "--rhs is missing");
+  if (!files && (o->hlcp.matrix_b != NULL || o->hlcp.rhs != NULL))
+    return cli_usage_error(CLI_HLCP, "--matrix-b and --rhs go with --matrix-a");
+  return CLI_EXIT_OK;
+}
+
+/* The methods whose alpha and beta are fixed take no others. */
+static int check_parameters(const cli_options *o) {
+  const int is_jacobi = o->hlcp.method == (int)CVTM_HLCP_MMJ;
+  if (!is_jacobi && o->hlcp.method != (int)CVTM_HLCP_MMGS) return CLI_EXIT_OK;
+  const double beta = is_jacobi ? 0 : 1;
+  const int other_alpha = cli_option_given(o, "alpha") && o->hlcp.alpha != 1;
+  if (!other_alpha && !(cli_option_given(o, "beta") && o->hlcp.beta != beta)) return CLI_EXIT_OK;
+  return cli_usage_error(CLI_HLCP, "%s has alpha = 1 and beta = %g; mmaor takes others",
+                         cvtm_hlcp_method_name((cvtm_hlcp_method)o->hlcp.method), beta);
+}
+
+static cvtm_status read_vector(const char *path, int64_t count, double **values,
+                               cvtm_error *error) {
+  cvtm_npy array;
+  cvtm_status status = cvtm_npy_read(path, &array, error);
+  if (status != CVTM_OK) return status;
+  if (array.count != count)
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %lld numbers where A has %lld rows", path,
+                       (long long)array.count, (long long)count);
+  double *read = status == CVTM_OK ? malloc(((size_t)count + 1) * sizeof *read) : NULL;
+  if (status == CVTM_OK && read == NULL)
+    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  for (int64_t i = 0; i < count && status == CVTM_OK; ++i) read[i] = cvtm_npy_get(&array, i);
+  cvtm_npy_free(&array);
+  if (status == CVTM_OK) *values = read;
+  return status;
+}
+
+static cvtm_status make_identity(int64_t n, cvtm_csr *matrix, cvtm_error *error) {
+  const cvtm_status status = cvtm_csr_create(n, n, n, matrix, error);
+  for (int64_t i = 0; i < n && status == CVTM_OK; ++i) {
+    matrix->row_start[i + 1] = i + 1;
+    matrix->column[i] = (int32_t)i;
+    matrix->value[i] = 1;
+  }
+  return status;
+}
+
+static cvtm_status read_files(problem *p, cvtm_error *error) {
+  const cli_options *o = &p->options;
+  cvtm_status status = cvtm_matrix_market_read(o->hlcp.matrix_a, &p->given.a, error);
+  if (status != CVTM_OK) return status;
+  status = o->hlcp.matrix_b != NULL ? cvtm_matrix_market_read(o->hlcp.matrix_b, &p->given.b, error)
+                                    : make_identity(p->given.a.rows, &p->given.b, error);
+  if (status != CVTM_OK) return status;
+  return read_vector(o->hlcp.rhs, p->given.a.rows, &p->given.q, error);
+}
+
+static cvtm_status read_problem(problem *p, cvtm_error *error) {
+  cli_options *o = &p->options;
+  if (o->hlcp.matrix_a != NULL) return read_files(p, error);
+  const int is_bearing = cli_option_given(o, "problem");
+  if (!cli_option_given(o, "size")) o->hlcp.size = is_bearing ? 1024 : 256;
+  if (is_bearing)
+    return cvtm_hlcp_bearing(o->hlcp.size, o->hlcp.eccentricity, o->hlcp.supply, &p->given, error);
+  return cvtm_hlcp_example((int)o->hlcp.example, o->hlcp.size, o->hlcp.mu, o->hlcp.nu, &p->given,
+                           error);
+}
+
+/* --omega: `ratio`, a number, or a file of numbers; by default that of the paper's example. */
+static cvtm_status read_omega(problem *p, cvtm_error *error) {
+  const char *text = p->options.hlcp.omega;
+  p->how.scaling = CVTM_HLCP_OMEGA_RATIO;
+  p->how.omega = 1;
+  if (text == NULL && cli_option_given(&p->options, "example")) {
+    p->how.scaling = CVTM_HLCP_OMEGA_NUMBER;
+    p->how.omega = cvtm_hlcp_example_omega((int)p->options.hlcp.example);
+  }
+  if (text == NULL || strcmp(text, "ratio") == 0) return CVTM_OK;
+  char *end;
+  p->how.scaling = CVTM_HLCP_OMEGA_NUMBER;
+  p->how.omega = strtod(text, &end);
+  if (end != text && *end == '\0') return CVTM_OK;
+  p->how.scaling = CVTM_HLCP_OMEGA_VECTOR;
+  const cvtm_status status = read_vector(text, p->given.a.rows, &p->omega, error);
+  p->how.omega_vector = p->omega;
+  return status;
+}
+
+static cvtm_status set_options(problem *p, cvtm_error *error) {
+  const cli_options *o = &p->options;
+  cvtm_hlcp_defaults(&p->how);
+  p->how.method = (cvtm_hlcp_method)o->hlcp.method;
+  p->how.alpha = o->hlcp.alpha;
+  p->how.beta = o->hlcp.beta;
+  p->how.gamma = o->hlcp.gamma;
+  p->how.rule = (cvtm_hlcp_rule)o->hlcp.rule;
+  p->how.split = (cvtm_hlcp_split)o->hlcp.split;
+  p->how.splits = o->hlcp.splits;
+  p->how.start = o->hlcp.start;
+  p->how.tolerance = o->tolerance;
+  p->how.max_iterations = o->iterations;
+  p->how.monitor = watch;
+  p->how.monitor_context = &p->history;
+  if (cli_option_given(o, "splits") && o->hlcp.splits < 1)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--splits: %lld is less than 1",
+                     (long long)o->hlcp.splits);
+  if (o->hlcp.weights != NULL) {
+    const cvtm_status status = cvtm_matrix_market_read(o->hlcp.weights, &p->weights, error);
+    if (status != CVTM_OK) return status;
+    p->how.weights = &p->weights;
+  }
+  return read_omega(p, error);
+}
+
+/* --- solving -------------------------------------------------------------------------- */
+
+static cvtm_status check_theory(problem *p, cvtm_error *error) {
+  if (!p->options.check) return CVTM_OK;
+  cvtm_hlcp_check check;
+  const cvtm_status status =
+      cvtm_hlcp_check_theory(&p->given.a, &p->given.b, &p->how, &check, error);
+  if (status != CVTM_OK) return status;
+  p->warning_count = cvtm_hlcp_warnings(&check, &p->how, p->warnings);
+  for (int k = 0; k < p->warning_count && !p->options.quiet; ++k)
+    fprintf(stderr, "cvtmesh: warning: %s\n", p->warnings[k]);
+  return status;
+}
+
+static cvtm_status set_up(problem *p) {
+  const int64_t n = p->given.a.rows;
+  double **const vectors[] = {&p->q, &p->z, &p->w};
+  cvtm_status status = CVTM_OK;
+  for (int k = 0; k < 3 && status == CVTM_OK; ++k)
+    status = cvtm_device_allocate(p->device, n, sizeof(double), (void **)vectors[k]);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_in(p->device, p->q, p->given.q, (size_t)n * sizeof *p->q);
+  if (status == CVTM_OK && p->options.hlcp.suggest)
+    status = cvtm_hlcp_suggest(p->device, &p->given.a, &p->given.b, p->q, SUGGEST_SWEEPS, &p->how);
+  if (status == CVTM_OK)
+    status = cvtm_hlcp_create(p->device, &p->given.a, &p->given.b, &p->how, &p->solver);
+  return status;
+}
+
+static cvtm_status solve(problem *p) {
+  const int64_t n = p->given.a.rows;
+  const size_t bytes = (size_t)n * sizeof(double);
+  p->history.verbose = p->options.verbose && !p->options.quiet;
+  cli_catch_signals();
+  cvtm_status status = cvtm_hlcp_solve(p->solver, p->q, NULL, 0, p->z, p->w, &p->result);
+  p->z_out = malloc(bytes + 1);
+  p->w_out = malloc(bytes + 1);
+  if (status == CVTM_OK && (p->z_out == NULL || p->w_out == NULL))
+    status = cvtm_fail(cvtm_device_error(p->device), CVTM_ERROR_MEMORY, "out of memory");
+  if (status == CVTM_OK) status = cvtm_device_copy_out(p->device, p->z_out, p->z, bytes);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(p->device, p->w_out, p->w, bytes);
+  return status;
+}
+
+/* --- results -------------------------------------------------------------------------- */
+
+static int64_t count_positive(const double *values, int64_t n, double *largest) {
+  int64_t count = 0;
+  *largest = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    count += values[i] > 0;
+    *largest = values[i] > *largest ? values[i] : *largest;
+  }
+  return count;
+}
+
+static void add_lists(cJSON *report, const problem *p) {
+  cJSON *warnings = cJSON_AddArrayToObject(report, "warnings");
+  for (int k = 0; k < p->warning_count; ++k)
+    cJSON_AddItemToArray(warnings, cJSON_CreateString(p->warnings[k]));
+  cJSON *records = cJSON_AddArrayToObject(report, "history");
+  for (int64_t k = 0; k < p->history.count; ++k) {
+    cJSON *record = cJSON_CreateObject();
+    cli_json_integer(record, "iteration", k);
+    cli_json_real(record, "residual", p->history.residual[k]);
+    cJSON_AddItemToArray(records, record);
+  }
+}
+
+static cvtm_status write_report(const problem *p, cvtm_error *error) {
+  if (p->options.report == NULL) return CVTM_OK;
+  const cvtm_hlcp_result *result = &p->result;
+  double largest_z, largest_w;
+  const int64_t positive_z = count_positive(p->z_out, p->given.a.rows, &largest_z);
+  const int64_t positive_w = count_positive(p->w_out, p->given.a.rows, &largest_w);
+  cJSON *report = cJSON_CreateObject();
+  cli_json_text(report, "version", CVTMESH_VERSION);
+  cli_json_device(report, p->device);
+  cli_json_options(report, &p->options);
+  cli_json_text(report, "method", cvtm_hlcp_method_name(p->how.method));
+  cli_json_integer(report, "unknowns", p->given.a.rows);
+  cli_json_integer(report, "splits", result->splits);
+  cli_json_integer(report, "iterations", result->iterations);
+  cli_json_integer(report, "linear_iterations", result->linear_iterations);
+  cli_json_real(report, "residual", result->residual);
+  cli_json_real(report, "max_complementarity", result->max_complementarity);
+  cli_json_integer(report, "z_positive", positive_z);
+  cli_json_integer(report, "w_positive", positive_w);
+  cli_json_real(report, "z_max", largest_z);
+  cli_json_real(report, "w_max", largest_w);
+  cli_json_text(report, "stop_reason", cvtm_hlcp_stop_name(result->stop));
+  cJSON_AddBoolToObject(report, "converged", result->stop == CVTM_HLCP_CONVERGED);
+  if (p->options.hlcp.suggest) {
+    cJSON *suggested = cJSON_AddObjectToObject(report, "suggested");
+    cli_json_real(suggested, "alpha", p->how.alpha);
+    cli_json_real(suggested, "beta", p->how.beta);
+    cli_json_real(suggested, "omega_ratio", p->how.omega);
+  }
+  cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
+  cli_json_real(seconds, "setup", result->setup_seconds);
+  cli_json_real(seconds, "solve", result->seconds);
+  add_lists(report, p);
+  const cvtm_status status = cli_json_write(p->options.report, report, error);
+  cJSON_Delete(report);
+  return status;
+}
+
+static cvtm_status write_vector(const char *path, const double *values, int64_t n,
+                                cvtm_error *error) {
+  if (path == NULL) return CVTM_OK;
+  return cvtm_npy_write(path, 'f', (int)sizeof *values, 1, &n, values, error);
+}
+
+static void print_summary(const problem *p) {
+  const cvtm_hlcp_result *r = &p->result;
+  fprintf(stderr,
+          "%s: %lld unknowns on %s (%s)\n  %lld iterations, residual %.6e, %.4f seconds; "
+          "stopped by: %s\n",
+          cvtm_hlcp_method_name(p->how.method), (long long)p->given.a.rows,
+          cvtm_device_name(p->device), cvtm_device_description(p->device), (long long)r->iterations,
+          r->residual, r->seconds, cvtm_hlcp_stop_name(r->stop));
+  if (p->options.hlcp.suggest)
+    fprintf(stderr, "  suggested: alpha = beta = %g, omega = %g times the ratio\n", p->how.alpha,
+            p->how.omega);
+  if (r->stop != CVTM_HLCP_CONVERGED && p->how.method != CVTM_HLCP_NEWTON)
+    fprintf(stderr, "  --check says what the theory asks for; --method newton does without it\n");
+}
+
+static int finish(const problem *p) {
+  cvtm_error error = {CVTM_OK, ""};
+  const int64_t n = p->given.a.rows;
+  cvtm_status status = write_vector(p->options.hlcp.output_z, p->z_out, n, &error);
+  if (status == CVTM_OK) status = write_vector(p->options.hlcp.output_w, p->w_out, n, &error);
+  if (status == CVTM_OK) status = write_report(p, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
+  if (!p->options.quiet) print_summary(p);
+  if (p->result.stop == CVTM_HLCP_INTERRUPTED)
+    return cli_interrupted() ? CLI_EXIT_INTERRUPTED : CLI_EXIT_FAILURE;
+  return p->result.stop == CVTM_HLCP_CONVERGED ? CLI_EXIT_OK : CLI_EXIT_NOT_CONVERGED;
+}
+
+static int perform(problem *p) {
+  int code = check_source(&p->options);
+  if (code == CLI_EXIT_OK) code = check_parameters(&p->options);
+  if (code != CLI_EXIT_OK) return code;
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_status status =
+      cvtm_device_create(p->options.device, (int)p->options.threads, &p->device, &error);
+  if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_HLCP, "%s", error.message);
+  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
+  p->options.device = cvtm_device_name(p->device);
+  status = read_problem(p, &error);
+  if (status == CVTM_OK) status = set_options(p, &error);
+  if (status == CVTM_OK) status = check_theory(p, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
+  /* What the solver refuses came from the input, too. */
+  status = set_up(p);
+  if (status != CVTM_OK) return cli_failed(CLI_READING, status, cvtm_device_error(p->device));
+  status = solve(p);
+  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, cvtm_device_error(p->device));
+  return finish(p);
+}
+
+int cli_hlcp(const cli_options *options) {
+  problem p;
+  memset(&p, 0, sizeof p);
+  p.options = *options;
+  const int code = perform(&p);
+  cvtm_hlcp_destroy(p.solver);
+  if (p.device != NULL) {
+    cvtm_device_free(p.device, p.q);
+    cvtm_device_free(p.device, p.z);
+    cvtm_device_free(p.device, p.w);
+  }
+  cvtm_device_destroy(p.device);
+  cvtm_hlcp_problem_free(&p.given);
+  cvtm_csr_free(&p.weights);
+  free(p.omega);
+  free(p.z_out);
+  free(p.w_out);
+  free(p.history.residual);
+  return code;
+}
