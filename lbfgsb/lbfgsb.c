@@ -944,3 +944,5 @@ cvtm_status cvtm_lbfgsb_minimize_host(cvtm_device *device, int64_t n, const doub
   cvtm_lbfgsb_destroy(host.solver);
   return status;
 }
+
+const double *cvtm_lbfgsb_point(const cvtm_lbfgsb *solver) { return solver->arrays.x; }
