@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cvt/cvt.h"
 #include "density/density.h"
+#include "lcp/hlcp.h"
 #include "meshes/mesh_file.h"
 
 #include <errno.h>
@@ -39,6 +40,7 @@ typedef struct option_row {
 #define INFO IN(CLI_INFO)
 #define MINIMIZE IN(CLI_MINIMIZE)
 #define BENCH IN(CLI_BENCH)
+#define HLCP IN(CLI_HLCP)
 #define EVERY (~0u)
 #define AT(field) offsetof(cli_options, field)
 #define COUNT_MAX 2147483647.0
@@ -131,6 +133,42 @@ static const option_row rows[] = {
   {"size-limit", 0, BENCH, INTEGER, AT(size_limit), "N", 0, 1e15,
    "leave out larger sizes, or shrink the problems to this; 0: no limit"},
 
+  {"example", 0, HLCP, INTEGER, AT(hlcp.example), "N", 1, 3, "example 1, 2 or 3 of Mezzadri 2020"},
+  {"problem", 0, HLCP, CHOICE, AT(hlcp.problem), "bearing", 0, 0, "a journal bearing with cavitation"},
+  {"size", 0, HLCP, INTEGER, AT(hlcp.size), "H", 1, COUNT_MAX,
+   "of the example (n = H^2) [256] or the bearing's nodes [1024]"},
+  {"mu", 0, HLCP, REAL, AT(hlcp.mu), "MU", -HUGE_VAL, HUGE_VAL, "added to the diagonal of A, examples 2 and 3"},
+  {"nu", 0, HLCP, REAL, AT(hlcp.nu), "NU", -HUGE_VAL, HUGE_VAL, "added to the diagonal of B, examples 2 and 3"},
+  {"eccentricity", 0, HLCP, REAL, AT(hlcp.eccentricity), "E", -HUGE_VAL, HUGE_VAL, "of the bearing"},
+  {"supply", 0, HLCP, REAL, AT(hlcp.supply), "P", -HUGE_VAL, HUGE_VAL, "pressure at the ends of the bearing"},
+  {"matrix-a", 0, HLCP, TEXT, AT(hlcp.matrix_a), "A.mtx", 0, 0, "Matrix Market file"},
+  {"matrix-b", 0, HLCP, TEXT, AT(hlcp.matrix_b), "B.mtx", 0, 0, "left out: the identity, an LCP"},
+  {"rhs", 0, HLCP, TEXT, AT(hlcp.rhs), "Q.npy", 0, 0, "right side"},
+  {"output-z", 0, HLCP, TEXT, AT(hlcp.output_z), "Z.npy", 0, 0, "write z, float64"},
+  {"output-w", 0, HLCP, TEXT, AT(hlcp.output_w), "W.npy", 0, 0, "write w, float64"},
+  {"method", 0, HLCP, CHOICE, AT(hlcp.method), "mmj|mmgs|mmsor|mmaor|newton", 0, 0,
+   "multisplitting Jacobi, Gauss-Seidel, SOR, AOR; semismooth Newton"},
+  {"splits", 0, HLCP, INTEGER, AT(hlcp.splits), "L", -1e15, 1e15, "blocks; left out: chosen for the device"},
+  {"alpha", 0, HLCP, REAL, AT(hlcp.alpha), "A", -HUGE_VAL, HUGE_VAL, "of mmsor and mmaor"},
+  {"beta", 0, HLCP, REAL, AT(hlcp.beta), "B", -HUGE_VAL, HUGE_VAL, "of mmsor and mmaor"},
+  {"omega", 0, HLCP, TEXT, AT(hlcp.omega), "W", 0, 0,
+   "a number, ratio (a_ii / b_ii) or an .npy of numbers; left out: the\n"
+   "paper's for an example, else ratio"},
+  {"gamma", 0, HLCP, REAL, AT(hlcp.gamma), "G", -HUGE_VAL, HUGE_VAL, "scale of the modulus variable"},
+  {"rule", 0, HLCP, CHOICE, AT(hlcp.rule), "rows|block", 0, 0,
+   "L_k: the lower part of the rows of block k, or of E_k A E_k"},
+  {"split", 0, HLCP, CHOICE, AT(hlcp.split), "both|a", 0, 0, "split A and B, or A alone (B diagonal)"},
+  {"weights", 0, HLCP, TEXT, AT(hlcp.weights), "E.mtx", 0, 0,
+   "L x n: row k is the diagonal of E_k; left out: equal blocks"},
+  {"start", 0, HLCP, REAL, AT(hlcp.start), "X", -HUGE_VAL, HUGE_VAL, "every component of the first x"},
+  {"iterations", 0, HLCP, INTEGER, AT(iterations), "N", 0, 1e15, "most sweeps or Newton steps"},
+  {"tolerance", 0, HLCP, REAL, AT(tolerance), "T", -HUGE_VAL, HUGE_VAL, "stop when ||A z - B w - q|| is less"},
+  {"check", 0, HLCP, FLAG, AT(check), NULL, 0, 0, "warn where the convergence theory does not hold"},
+  {"suggest", 0, HLCP, FLAG, AT(hlcp.suggest), NULL, 0, 0, "try some alpha and omega by a few sweeps each"},
+  {"report", 0, HLCP, TEXT, AT(report), "FILE", 0, 0, "write a JSON report; - is stdout"},
+  {"device", 0, HLCP, TEXT, AT(device), "NAME", 0, 0, "cpu, cuda, cuda:N or auto"},
+  {"threads", 0, HLCP, INTEGER, AT(threads), "N", 0, 4096, "CPU threads; 0: as many as there are cores"},
+
   {"check", 0, VORONOI, FLAG, AT(check), NULL, 0, 0, "compare with the exact diagram"},
   {"json", 0, STATS | INFO, FLAG, AT(json), NULL, 0, 0, "print JSON"},
 
@@ -211,6 +249,21 @@ static void set_minimize_defaults(cli_options *options) {
   options->minimize.dimension = 2;
 }
 
+static void set_hlcp_defaults(cli_options *options) {
+  cvtm_hlcp_options hlcp;
+  cvtm_hlcp_defaults(&hlcp);
+  options->iterations = hlcp.max_iterations;
+  options->tolerance = hlcp.tolerance;
+  options->hlcp.method = (int)hlcp.method;
+  options->hlcp.alpha = hlcp.alpha;
+  options->hlcp.beta = hlcp.beta;
+  options->hlcp.gamma = hlcp.gamma;
+  options->hlcp.start = hlcp.start;
+  options->hlcp.nu = 4;
+  options->hlcp.eccentricity = 0.5;
+  options->hlcp.supply = 0.1;
+}
+
 static void set_defaults(cli_command command, cli_options *options) {
   memset(options, 0, sizeof *options);
   cvtm_cvt_options cvt;
@@ -237,6 +290,7 @@ static void set_defaults(cli_command command, cli_options *options) {
   options->floor = density.floor;
   options->device = "auto";
   if (command == CLI_MINIMIZE || command == CLI_BENCH) set_minimize_defaults(options);
+  if (command == CLI_HLCP) set_hlcp_defaults(options);
 }
 
 /* Copies value number `index` of a list split by | into text; 0 if there is none. */

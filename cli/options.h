@@ -21,6 +21,8 @@
   X(CLI_STATS, cli_stats, "stats", "FILE", "", "quality of a mesh or point file")     \
   X(CLI_MINIMIZE, cli_minimize, "minimize", "PROBLEM", " [-o X.npy] [--report FILE]", \
     "the optimiser on a problem of MINPACK-2: ept pjb msa odc gl1 lj ssc gl2")        \
+  X(CLI_HLCP, cli_hlcp, "hlcp", "", " --example N | --problem NAME | --matrix-a FILE",    \
+    "solve a horizontal linear complementarity problem")                              \
   X(CLI_BENCH, cli_bench, "bench", "NAME", "",                                        \
     "a table of the reference paper beside this machine's figures")                   \
   X(CLI_INFO, cli_info, "info", "", "", "what this build can do, and the devices it sees")
@@ -71,6 +73,14 @@ typedef struct cli_options {
     int64_t memory, evaluations;
   } minimize;
   int64_t size_limit; /* of bench; 0: none */
+
+  struct {
+    int64_t example, size, splits; /* splits 0: chosen for the device */
+    int problem, method, rule, split, suggest;
+    double mu, nu, eccentricity, supply, alpha, beta, gamma, start;
+    const char *omega; /* a number, `ratio` or a file; NULL: that of the problem */
+    const char *weights, *matrix_a, *matrix_b, *rhs, *output_z, *output_w;
+  } hlcp;
 
   struct {
     int64_t jobs; /* runs at a time on each device; 0: chosen */
