@@ -1,17 +1,20 @@
 /* Integrals of a density, constant on each pixel, over a convex polygon: mass, first
- * and second moments about the origin of the polygon's coordinates (its site).
+ * and second moments about the origin of the polygon's coordinates (its site). And
+ * the plain sums over the pixel centres that it holds.
  *
- * The polygon is cut into pieces, each inside one pixel row and between two straight
- * sides. A side crosses a run of pixel columns: in each of them the region is a
- * trapezoid and perhaps a rectangle, whose moments have closed forms (the two-point
- * Gauss rule over y is exact for them). What lies between the sides is whole
- * pixels. Only positive terms of the cell's own size are added, so the result
- * is good to rounding for any ratio of densities, which prefix sums over the
- * image would not be. Compiles as C11 and inside CUDA kernels. */
+ * The polygon is cut into pixel rows. In a row, Green's theorem turns the integral
+ * over the region into one along its two sides, of the density's antiderivative in x; that is
+ * counted from the pixel where each side begins, and the whole pixels between those two
+ * are added row by row. Along a straight side within one pixel the integrand is a cubic, for which
+ * two Gauss points are exact; the step to the next pixel changes its coefficients. So only
+ * pixels that the cell touches enter, and the result is good to the rounding of
+ * the corners for any ratio of densities, which prefix sums over the image would not
+ * be. Compiles as C11 and inside CUDA kernels. */
 #ifndef CVTMESH_CVT_CELL_INTEGRAL_H
 #define CVTMESH_CVT_CELL_INTEGRAL_H
 
 #include "base/portable.h"
+#include "cvt/voronoi_cell.h"
 
 #include <stdint.h>
 
@@ -25,22 +28,20 @@ typedef struct cvtm_density_view {
   int32_t width, height, periodic;
 } cvtm_density_view;
 
-/* Which rows and columns a caller adds up: rows row, row + rows, ... of the polygon
- * and columns column, column + columns, ... of each run. {0, 1, 0, 1} is everything. */
-typedef struct cvtm_cell_lane {
-  int32_t row, rows, column, columns;
-} cvtm_cell_lane;
-
-/* A polygon's side over the rows it spans: x = x0 + (y - y0) slope, kept in [low, high]. */
+/* The side of a polygon that a walk down it is on: from corner `at` to corner `next`,
+ * x = x0 + (y - y0) slope. */
 typedef struct cvtm_cell_side {
-  double x0, y0, slope, inverse, low, high;
+  int32_t at, next;
+  double x0, y0, x1, y1, slope, inverse;
 } cvtm_cell_side;
 
-/* One row's worth of a polygon between y = a and b; left side from la to lb, right from ra to rb.
- */
-typedef struct cvtm_cell_piece {
-  double a, b, la, lb, ra, rb;
-} cvtm_cell_piece;
+/* A polygon being walked down, row by row. (sx, sy) is its site in the domain. */
+typedef struct cvtm_cell_rows {
+  double sx, sy, y_top, y_bottom;
+  int32_t first, last; /* rows; along a periodic axis perhaps outside the domain */
+  int32_t bottom;      /* corner */
+  cvtm_cell_side left, right;
+} cvtm_cell_rows;
 
 CVTM_HD int32_t cvtm_cell_floor(double v) {
   const int32_t k = (int32_t)v;
@@ -58,271 +59,331 @@ CVTM_HD int32_t cvtm_cell_wrap(int32_t k, int32_t size) {
   return k;
 }
 
-CVTM_HD float cvtm_cell_rho(const float *row, int32_t k, const cvtm_density_view *density) {
-  return row[density->periodic ? cvtm_cell_wrap(k, density->width) : k];
+CVTM_HD double cvtm_cell_rho(const float *row, int32_t k, const cvtm_density_view *density) {
+  return (double)row[density->periodic ? cvtm_cell_wrap(k, density->width) : k];
 }
 
-/* Adds the trapezoid between (l0, y0), (r0, y0), (r1, y1), (l1, y1); y0 and y1 in any order. */
-CVTM_HD void cvtm_cell_trapezoid(double rho, double y0, double y1, double l0, double l1, double r0,
-                                 double r1, cvtm_cell_sums *sums) {
-  const double root = 0.28867513459481287; /* 1 / (2 sqrt 3): the Gauss points of a unit interval */
-  const double h = y1 - y0, w0 = r0 - l0, w1 = r1 - l1;
-  const double w = 0.5 * (w0 + w1), x = 0.25 * ((l0 + r0) + (l1 + r1)), y = 0.5 * (y0 + y1);
-  const double dw = root * (w1 - w0), dx = 0.5 * root * ((l1 + r1) - (l0 + r0)), dy = root * h;
-  const double q = rho * (h < 0 ? -h : h);
-  sums->mass += q * w;
-  sums->x += q * (w * x + dw * dx);
-  sums->y += q * (w * y + dw * dy);
-  sums->second += q * (w * (x * x + dx * dx + (y * y + dy * dy)) + 2 * dw * (x * dx + y * dy) +
-                       w * (w * w + 3 * dw * dw) * (1.0 / 12));
+CVTM_HD const float *cvtm_cell_row(const cvtm_density_view *density, int32_t j) {
+  const int32_t wrapped = density->periodic ? cvtm_cell_wrap(j, density->height) : j;
+  return density->value + (int64_t)wrapped * density->width;
 }
 
-/* Adds [l, r] x [y0, y1]; y0 and y1 in any order. */
-CVTM_HD void cvtm_cell_rectangle(double rho, double y0, double y1, double l, double r,
-                                 cvtm_cell_sums *sums) {
-  const double h = y1 - y0, w = r - l, x = 0.5 * (l + r), y = 0.5 * (y0 + y1);
-  const double q = rho * (h < 0 ? -h : h) * w;
-  sums->mass += q;
-  sums->x += q * x;
-  sums->y += q * y;
-  sums->second += q * (x * x + y * y + (w * w + h * h) * (1.0 / 12));
+/* The pixel column or row of x, inside the domain unless that is periodic. */
+CVTM_HD int32_t cvtm_cell_pixel(double x, int32_t size, int32_t periodic) {
+  const int32_t k = cvtm_cell_floor(x);
+  if (periodic) return k;
+  return k < 0 ? 0 : k < size ? k : size - 1;
 }
 
-/* Columns first..last, crossed by the left side alone, out of those c0..c1 that it
- * crosses. Walks from the side's leftmost end: a column is full where the side has
- * passed it already. */
-CVTM_HD void cvtm_cell_left(const cvtm_density_view *density, const float *row, double sx,
-                            const cvtm_cell_piece *p, const cvtm_cell_side *side, int32_t c0,
-                            int32_t c1, int32_t last, const cvtm_cell_lane *lane,
-                            cvtm_cell_sums *sums) {
-  const int down = p->la <= p->lb;
-  const double y_start = down ? p->a : p->b, y_end = down ? p->b : p->a;
-  const double l_start = down ? p->la : p->lb, l_end = down ? p->lb : p->la;
-  for (int32_t k = c0 + lane->column; k <= last; k += lane->columns) {
-    const double rho = (double)cvtm_cell_rho(row, k, density);
-    const double x0 = (double)k - sx, x1 = (double)(k + 1) - sx;
-    double l_in = l_start, y_in = y_start, l_out = l_end, y_out = y_end;
-    if (k != c0) {
-      l_in = x0;
-      y_in = cvtm_cell_clamp(side->y0 + (x0 - side->x0) * side->inverse, p->a, p->b);
-      cvtm_cell_rectangle(rho, y_start, y_in, x0, x1, sums);
-    }
-    if (k != c1) {
-      l_out = x1;
-      y_out = cvtm_cell_clamp(side->y0 + (x1 - side->x0) * side->inverse, p->a, p->b);
-    }
-    cvtm_cell_trapezoid(rho, y_in, y_out, l_in, l_out, x1, x1, sums);
-  }
+CVTM_HD int32_t cvtm_cell_next(const cvtm_cell *cell, int32_t k, int32_t step) {
+  const int32_t next = k + step;
+  return next < 0 ? cell->count - 1 : next < cell->count ? next : 0;
 }
 
-/* The mirror image: columns first..c1 out of c0..c1. */
-CVTM_HD void cvtm_cell_right(const cvtm_density_view *density, const float *row, double sx,
-                             const cvtm_cell_piece *p, const cvtm_cell_side *side, int32_t c0,
-                             int32_t c1, int32_t first, const cvtm_cell_lane *lane,
-                             cvtm_cell_sums *sums) {
-  const int down = p->ra >= p->rb;
-  const double y_start = down ? p->a : p->b, y_end = down ? p->b : p->a;
-  const double r_start = down ? p->ra : p->rb, r_end = down ? p->rb : p->ra;
-  for (int32_t k = first + lane->column; k <= c1; k += lane->columns) {
-    const double rho = (double)cvtm_cell_rho(row, k, density);
-    const double x0 = (double)k - sx, x1 = (double)(k + 1) - sx;
-    double r_in = r_start, y_in = y_start, r_out = r_end, y_out = y_end;
-    if (k != c1) {
-      r_in = x1;
-      y_in = cvtm_cell_clamp(side->y0 + (x1 - side->x0) * side->inverse, p->a, p->b);
-      cvtm_cell_rectangle(rho, y_start, y_in, x0, x1, sums);
-    }
-    if (k != c0) {
-      r_out = x0;
-      y_out = cvtm_cell_clamp(side->y0 + (x0 - side->x0) * side->inverse, p->a, p->b);
-    }
-    cvtm_cell_trapezoid(rho, y_in, y_out, x0, x0, r_in, r_out, sums);
-  }
+/* Goes on to the side that holds y, where the walk has come to. */
+CVTM_HD void cvtm_cell_follow(const cvtm_cell *cell, int32_t bottom, int32_t step, double y,
+                              cvtm_cell_side *side) {
+  if (side->next == bottom || (side->next != side->at && side->y1 > y)) return;
+  do {
+    side->at = side->next;
+    side->next = cvtm_cell_next(cell, side->at, step);
+    side->y1 = cell->y[side->next * cell->stride];
+  } while (side->next != bottom && side->y1 <= y);
+  side->x0 = cell->x[side->at * cell->stride];
+  side->y0 = cell->y[side->at * cell->stride];
+  side->x1 = cell->x[side->next * cell->stride];
+  side->slope = (side->x1 - side->x0) / (side->y1 - side->y0);
+  side->inverse = (side->y1 - side->y0) / (side->x1 - side->x0);
 }
 
 CVTM_HD double cvtm_cell_side_at(const cvtm_cell_side *side, double y) {
-  return cvtm_cell_clamp(side->x0 + (y - side->y0) * side->slope, side->low, side->high);
+  const double x = side->x0 + (y - side->y0) * side->slope;
+  return side->x0 < side->x1 ? cvtm_cell_clamp(x, side->x0, side->x1)
+                             : cvtm_cell_clamp(x, side->x1, side->x0);
 }
 
-/* A column [x0, x1] that both sides cross: cut where either enters or leaves it. */
-CVTM_HD void cvtm_cell_both(double rho, double x0, double x1, const cvtm_cell_piece *p,
-                            const cvtm_cell_side *left, const cvtm_cell_side *right,
-                            cvtm_cell_sums *sums) {
-  double cut[5];
-  const double at[4] = {
-      left->y0 + (x0 - left->x0) * left->inverse, left->y0 + (x1 - left->x0) * left->inverse,
-      right->y0 + (x0 - right->x0) * right->inverse, right->y0 + (x1 - right->x0) * right->inverse};
-  int cuts = 0;
-  for (int e = 0; e < 4; ++e) {
-    if (!(at[e] > p->a && at[e] < p->b)) continue;
-    int i = cuts++;
-    for (; i > 0 && cut[i - 1] > at[e]; --i) cut[i] = cut[i - 1];
-    cut[i] = at[e];
+/* Before the first row, of a cell with at least 3 corners. */
+CVTM_HD void cvtm_cell_begin_rows(const cvtm_density_view *density, double sx, double sy,
+                                  const cvtm_cell *cell, cvtm_cell_rows *rows) {
+  int32_t top = 0;
+  rows->sx = sx;
+  rows->sy = sy;
+  rows->bottom = 0;
+  rows->y_top = rows->y_bottom = cell->y[0];
+  for (int32_t k = 1; k < cell->count; ++k) {
+    const double y = cell->y[k * cell->stride];
+    if (y < rows->y_top) {
+      rows->y_top = y;
+      top = k;
+    }
+    if (y > rows->y_bottom) {
+      rows->y_bottom = y;
+      rows->bottom = k;
+    }
   }
-  cut[cuts] = p->b;
-  double y0 = p->a, l0 = cvtm_cell_clamp(p->la, x0, x1), r0 = cvtm_cell_clamp(p->ra, x0, x1);
-  for (int e = 0; e <= cuts; ++e) {
-    const int end = e == cuts;
-    const double y1 = cut[e];
-    const double l1 = cvtm_cell_clamp(end ? p->lb : cvtm_cell_side_at(left, y1), x0, x1);
-    double r1 = cvtm_cell_clamp(end ? p->rb : cvtm_cell_side_at(right, y1), x0, x1);
-    if (r1 < l1) r1 = l1;
-    cvtm_cell_trapezoid(rho, y0, y1, l0, l1, r0, r1, sums);
-    y0 = y1;
-    l0 = l1;
-    r0 = r1;
+  rows->first = cvtm_cell_pixel(sy + rows->y_top, density->height, density->periodic);
+  rows->last = cvtm_cell_pixel(sy + rows->y_bottom, density->height, density->periodic);
+  const cvtm_cell_side above = {top, top, 0, 0, 0, rows->y_top, 0, 0};
+  rows->left = rows->right = above;
+}
+
+/* The integrals along a side, before what they have in common is divided out. */
+typedef struct cvtm_cell_green {
+  double mass, x2, y, xx3, yy;
+} cvtm_cell_green;
+
+/* Adds the integral from (x, y) to (xt, yt) of c0 + rho x and so on; weight: half the height. */
+CVTM_HD void cvtm_cell_add_segment(double weight, double x, double y, double xt, double yt,
+                                   double rho, double c0, double c1, double c2,
+                                   cvtm_cell_green *g) {
+  const double root = 0.28867513459481287; /* 1 / (2 sqrt 3): the Gauss points of a unit interval */
+  const double xm = 0.5 * (x + xt), ym = 0.5 * (y + yt);
+  const double dx = root * (xt - x), dy = root * (yt - y);
+  const double xa = xm - dx, xb = xm + dx, ya = ym - dy, yb = ym + dy;
+  const double ra = rho * xa, rb = rho * xb;
+  const double rra = ra * xa, rrb = rb * xb;
+  const double ga = c0 + ra, gb = c0 + rb;
+  const double gya = ga * ya, gyb = gb * yb;
+  g->mass += weight * (ga + gb);
+  g->x2 += weight * ((c1 + rra) + (c1 + rrb));
+  g->y += weight * (gya + gyb);
+  g->xx3 += weight * ((c2 + rra * xa) + (c2 + rrb * xb));
+  g->yy += weight * (gya * ya + gyb * yb);
+}
+
+/* Where a side enters a row. */
+typedef struct cvtm_cell_entry_point {
+  double x;
+  int32_t column;
+} cvtm_cell_entry_point;
+
+CVTM_HD cvtm_cell_entry_point cvtm_cell_enter_row(const cvtm_density_view *density, double sx,
+                                                  const cvtm_cell *cell, int32_t bottom,
+                                                  int32_t step, double y, cvtm_cell_side *side) {
+  cvtm_cell_entry_point p;
+  cvtm_cell_follow(cell, bottom, step, y, side);
+  p.x = cvtm_cell_side_at(side, y);
+  p.column = cvtm_cell_pixel(sx + p.x, density->width, density->periodic);
+  return p;
+}
+
+/* Walks the left (step 1) or right (step -1) side of a row from y = a down to b. The
+ * antiderivatives are 0 at x = zero, in the pixel where the side begins. */
+CVTM_HD void cvtm_cell_walk_side(const cvtm_density_view *density, const float *row, double sx,
+                                 const cvtm_cell *cell, int32_t bottom, int32_t step,
+                                 cvtm_cell_entry_point p, double zero, double a, double b,
+                                 cvtm_cell_side *side, cvtm_cell_green *g) {
+  double x = p.x, y = a;
+  int32_t k = p.column;
+  const double half = step > 0 ? -0.5 : 0.5;
+  double rho = cvtm_cell_rho(row, k, density);
+  double c0 = -rho * zero, c1 = c0 * zero, c2 = c1 * zero;
+  while (y < b) {
+    const int corner = side->y1 < b;
+    double yt = corner ? side->y1 : b;
+    double xt = corner ? side->x1 : cvtm_cell_side_at(side, b);
+    const int right = xt > x;
+    const double line = (double)(k + right) - sx;
+    const int32_t column = right ? k + 1 : k - 1;
+    const int crossing = (right ? xt > line : xt < line) &&
+                         (density->periodic || (column >= 0 && column < density->width));
+    if (crossing) {
+      xt = line;
+      yt = cvtm_cell_clamp(side->y0 + (line - side->x0) * side->inverse, y, yt);
+    }
+    cvtm_cell_add_segment(half * (yt - y), x, y, xt, yt, rho, c0, c1, c2, g);
+    x = xt;
+    y = yt;
+    if (crossing) {
+      const double next = cvtm_cell_rho(row, column, density);
+      const double d0 = (rho - next) * line, d1 = d0 * line;
+      c0 += d0;
+      c1 += d1;
+      c2 += d1 * line;
+      rho = next;
+      k = column;
+    } else if (corner) {
+      if (side->next == bottom) break;
+      cvtm_cell_follow(cell, bottom, step, y, side);
+      x = side->x0;
+    }
   }
 }
 
-/* Whole pixels first..last of a row, height b - a. */
-CVTM_HD void cvtm_cell_run(const cvtm_density_view *density, const float *row, double sx, double a,
-                           double b, int32_t first, int32_t last, const cvtm_cell_lane *lane,
-                           cvtm_cell_sums *sums) {
-  double s0 = 0, s1 = 0, s2 = 0;
+/* Sums of rho, rho x and rho x^2 at the centres of columns first .. last - 1 of a row. */
+typedef struct cvtm_cell_run {
+  double s0, s1, s2;
+} cvtm_cell_run;
+
+CVTM_HD cvtm_cell_run cvtm_cell_sum_run(const cvtm_density_view *density, const float *row,
+                                        double sx, int32_t first, int32_t last) {
+  cvtm_cell_run run = {0, 0, 0};
   const double shift = 0.5 - sx;
   int32_t k = first;
-  while (k <= last) { /* one round per period of the image */
+  while (k < last) { /* one round per period of the image */
     const int32_t wrapped = density->periodic ? cvtm_cell_wrap(k, density->width) : k;
-    const float *pixel = row + wrapped;
-    const int32_t room = density->width - wrapped, left = last - k + 1;
+    const int32_t room = density->width - wrapped, left = last - k;
     const int32_t n = left < room ? left : room;
-    int32_t i = lane->column;
-#ifndef __CUDA_ARCH__
-    if (lane->columns == 1 && n >= 4) { /* two chains, so that additions overlap */
-      double t0 = 0, t1 = 0, t2 = 0;
-      for (; i + 1 < n; i += 2) {
-        const double w = (double)pixel[i], x = (double)(k + i) + shift;
-        const double v = (double)pixel[i + 1], z = (double)(k + i + 1) + shift;
-        const double wx = w * x, vz = v * z;
-        s0 += w;
-        t0 += v;
-        s1 += wx;
-        t1 += vz;
-        s2 += wx * x;
-        t2 += vz * z;
-      }
-      s0 += t0;
-      s1 += t1;
-      s2 += t2;
-    }
-#endif
-    for (; i < n; i += lane->columns) {
+    const float *pixel = row + wrapped;
+    for (int32_t i = 0; i < n; ++i) {
       const double w = (double)pixel[i], x = (double)(k + i) + shift, wx = w * x;
-      s0 += w;
-      s1 += wx;
-      s2 += wx * x;
+      run.s0 += w;
+      run.s1 += wx;
+      run.s2 += wx * x;
     }
     k += n;
   }
+  return run;
+}
+
+/* Adds row j; the rows of a cell come in ascending order, not necessarily from the first on. */
+CVTM_HD void cvtm_cell_add_row(const cvtm_density_view *density, const cvtm_cell *cell,
+                               cvtm_cell_rows *rows, int32_t j, cvtm_cell_sums *sums) {
+  const double a = j == rows->first ? rows->y_top : (double)j - rows->sy;
+  const double b = j == rows->last ? rows->y_bottom : (double)(j + 1) - rows->sy;
+  if (!(a < b)) return;
+  const float *row = cvtm_cell_row(density, j);
+  cvtm_cell_green g = {0, 0, 0, 0, 0};
+  const cvtm_cell_entry_point left =
+      cvtm_cell_enter_row(density, rows->sx, cell, rows->bottom, 1, a, &rows->left);
+  const cvtm_cell_entry_point right =
+      cvtm_cell_enter_row(density, rows->sx, cell, rows->bottom, -1, a, &rows->right);
+  /* Of the pixels where the sides begin, whole ones lie between these edges. */
+  const int apart = left.column < right.column;
+  const double zero0 = apart ? (double)(left.column + 1) - rows->sx : left.x;
+  const double zero1 = apart ? (double)right.column - rows->sx : left.x;
+  cvtm_cell_walk_side(density, row, rows->sx, cell, rows->bottom, 1, left, zero0, a, b, &rows->left,
+                      &g);
+  cvtm_cell_walk_side(density, row, rows->sx, cell, rows->bottom, -1, right, zero1, a, b,
+                      &rows->right, &g);
+  const cvtm_cell_run run =
+      cvtm_cell_sum_run(density, row, rows->sx, left.column + 1, right.column);
   const double h = b - a, y = 0.5 * (a + b);
-  sums->mass += h * s0;
-  sums->x += h * s1;
-  sums->y += h * y * s0;
-  sums->second += h * (s2 + s0 * (y * y + (1 + h * h) * (1.0 / 12)));
+  sums->mass += g.mass + h * run.s0;
+  sums->x += 0.5 * g.x2 + h * run.s1;
+  sums->y += g.y + h * y * run.s0;
+  sums->second +=
+      ((1.0 / 3) * g.xx3 + g.yy) + h * (run.s2 + run.s0 * (y * y + (1 + h * h) * (1.0 / 12)));
 }
 
-CVTM_HD int32_t cvtm_cell_column(double x, const cvtm_density_view *density) {
-  const int32_t k = cvtm_cell_floor(x);
-  if (density->periodic) return k;
-  return k < 0 ? 0 : k < density->width ? k : density->width - 1;
-}
+/* --- the plain sum over pixel centres ------------------------------------------------- */
 
-CVTM_HD void cvtm_cell_add_piece(const cvtm_density_view *density, const float *row, double sx,
-                                 const cvtm_cell_piece *p, const cvtm_cell_side *left,
-                                 const cvtm_cell_side *right, const cvtm_cell_lane *lane,
-                                 cvtm_cell_sums *sums) {
-  const int l_down = p->la <= p->lb, r_down = p->ra <= p->rb;
-  const int32_t l0 = cvtm_cell_column(sx + (l_down ? p->la : p->lb), density);
-  const int32_t r1 = cvtm_cell_column(sx + (r_down ? p->rb : p->ra), density);
-  if (l0 == r1) { /* all in one pixel */
-    if (lane->column == 0) {
-      cvtm_cell_trapezoid((double)cvtm_cell_rho(row, l0, density), p->a, p->b, p->la, p->lb, p->ra,
-                          p->rb, sums);
+/* Whether no site of the bins around is nearer to the pixel centre than the one at `place`,
+ * nor as near with a lower index: exactly what labels say. */
+CVTM_HD int cvtm_cell_owns(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t place,
+                           int32_t column, int32_t row) {
+  const cvtm_metric metric = cvtm_metric_of(domain);
+  cvtm_cell_origin o;
+  o.x = (double)(domain.periodic ? cvtm_cell_wrap(column, domain.width) : column) + 0.5;
+  o.y = (double)(domain.periodic ? cvtm_cell_wrap(row, domain.height) : row) + 0.5;
+  const double own2 =
+      cvtm_distance2(metric, o.x, o.y, tree->position[2 * place], tree->position[2 * place + 1]);
+  const double reach = sqrt(own2) * (1 + 1e-9);
+  const int32_t index = tree->index[place];
+  cvtm_cell_bins bins = cvtm_cell_bins_for(tree, domain, reach);
+  for (int image = 0; image < 9; ++image) {
+    if (image != 4 && !domain.periodic) continue;
+    const double x = o.x + (image % 3 - 1) * (double)domain.width;
+    const double y = o.y + (image / 3 - 1) * (double)domain.height;
+    if (x + reach < 0 || x - reach > domain.width || y + reach < 0 || y - reach > domain.height) {
+      if (domain.periodic) continue;
     }
-    return;
+    const int32_t x0 = cvtm_cell_bin_along(&bins, x - reach, domain.width);
+    const int32_t x1 = cvtm_cell_bin_along(&bins, x + reach, domain.width);
+    const int32_t y0 = cvtm_cell_bin_along(&bins, y - reach, domain.height);
+    const int32_t y1 = cvtm_cell_bin_along(&bins, y + reach, domain.height);
+    for (int32_t by = y0; by <= y1; ++by) {
+      for (int32_t bx = x0; bx <= x1; ++bx) {
+        int32_t first, last;
+        cvtm_cell_bin_sites(tree, bins.level, bx, by, &first, &last);
+        for (int32_t other = first; other < last; ++other) {
+          const double d2 = cvtm_distance2(metric, o.x, o.y, tree->position[2 * other],
+                                           tree->position[2 * other + 1]);
+          if (d2 < own2 || (d2 == own2 && tree->index[other] < index)) return 0;
+        }
+      }
+    }
   }
-  const int32_t l1 = cvtm_cell_column(sx + (l_down ? p->lb : p->la), density);
-  const int32_t r0 = cvtm_cell_column(sx + (r_down ? p->ra : p->rb), density);
-  cvtm_cell_left(density, row, sx, p, left, l0, l1, l1 < r0 ? l1 : r0 - 1, lane, sums);
-  if (l1 + 1 < r0) cvtm_cell_run(density, row, sx, p->a, p->b, l1 + 1, r0 - 1, lane, sums);
-  for (int32_t k = r0 + lane->column; k <= l1; k += lane->columns) {
-    cvtm_cell_both((double)cvtm_cell_rho(row, k, density), (double)k - sx, (double)(k + 1) - sx, p,
-                   left, right, sums);
-  }
-  cvtm_cell_right(density, row, sx, p, right, r0, r1, l1 < r0 ? r0 : l1 + 1, lane, sums);
+  return 1;
 }
 
-CVTM_HD void cvtm_cell_set_side(cvtm_cell_side *side, double x0, double y0, double x1, double y1) {
-  side->x0 = x0;
-  side->y0 = y0;
-  side->slope = (x1 - x0) / (y1 - y0);
-  side->inverse = (y1 - y0) / (x1 - x0);
-  side->low = x0 < x1 ? x0 : x1;
-  side->high = x0 < x1 ? x1 : x0;
+/* How far from the polygon's sides a pixel centre is in doubt: the rounding of the
+ * corners, and of the comparison of two squared distances. */
+CVTM_HD double cvtm_cell_doubt(cvtm_domain domain, const cvtm_cell *cell) {
+  return 1e-12 * (double)(domain.width + domain.height) +
+         1e-14 * cvtm_cell_radius2(cell) / sqrt(cell->nearest2);
 }
 
-/* Adds to *sums. (sx, sy): the site in the domain; x, y: the corners relative to it,
- * running down the left side (clockwise in y-down numbers, as base/polygon.h has them),
- * inside the domain or, if it is periodic, anywhere. Adds nothing for count = 0. */
-CVTM_HD void cvtm_cell_integrate(const cvtm_density_view *density, double sx, double sy,
-                                 int32_t count, const double *x, const double *y,
-                                 const cvtm_cell_lane *lane, cvtm_cell_sums *sums) {
-  if (count < 3) return;
-  int32_t top = 0, bottom = 0;
-  for (int32_t k = 1; k < count; ++k) {
-    if (y[k] < y[top]) top = k;
-    if (y[k] > y[bottom]) bottom = k;
+CVTM_HD void cvtm_cell_add_centre(const cvtm_density_view *density, const float *row, double x,
+                                  int32_t k, double y, cvtm_cell_sums *sums) {
+  const double w = cvtm_cell_rho(row, k, density);
+  sums->mass += w;
+  sums->x += w * x;
+  sums->y += w * y;
+  sums->second += w * (x * x + y * y);
+}
+
+/* Adds the pixel centres of row j that belong to the site at `place`. */
+CVTM_HD void cvtm_cell_add_centres(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                   const cvtm_density_view *density, int64_t place,
+                                   const cvtm_cell *cell, double doubt, cvtm_cell_rows *rows,
+                                   int32_t j, cvtm_cell_sums *sums) {
+  const double y = ((double)j + 0.5) - rows->sy, sx = rows->sx;
+  if (y < rows->y_top - doubt || y > rows->y_bottom + doubt) return;
+  double x0 = HUGE_VAL, x1 = -HUGE_VAL, doubt0 = 0, doubt1 = 0;
+  int at_corner = 0;
+  for (int32_t k = 0; k < cell->count; ++k) {
+    const double x = cell->x[k * cell->stride];
+    if (fabs(cell->y[k * cell->stride] - y) <= doubt) at_corner = 1;
+    if (x < x0) x0 = x;
+    if (x > x1) x1 = x;
   }
-  const double y_top = y[top], y_bottom = y[bottom];
-  int32_t j0 = cvtm_cell_floor(sy + y_top), j1 = cvtm_cell_floor(sy + y_bottom);
+  if (at_corner) { /* all that the cell could have here */
+    doubt0 = doubt1 = x1 - x0 + doubt;
+  } else {
+    cvtm_cell_follow(cell, rows->bottom, 1, y, &rows->left);
+    cvtm_cell_follow(cell, rows->bottom, -1, y, &rows->right);
+    x0 = cvtm_cell_side_at(&rows->left, y);
+    x1 = cvtm_cell_side_at(&rows->right, y);
+    doubt0 = doubt * (1 + fabs(rows->left.slope));
+    doubt1 = doubt * (1 + fabs(rows->right.slope));
+  }
+  /* Centres of columns first .. last are perhaps the cell's, sure0 .. sure1 are. */
+  int32_t first = cvtm_cell_floor(sx + (x0 - doubt0) - 0.5) + 1;
+  int32_t last = cvtm_cell_floor(sx + (x1 + doubt1) - 0.5);
+  int32_t sure0 = cvtm_cell_floor(sx + (x0 + doubt0) - 0.5) + 1;
+  int32_t sure1 = cvtm_cell_floor(sx + (x1 - doubt1) - 0.5);
   if (!density->periodic) {
-    const int32_t end = density->height - 1;
-    j0 = j0 < 0 ? 0 : j0 > end ? end : j0;
-    j1 = j1 < 0 ? 0 : j1 > end ? end : j1;
+    if (first < 0) first = 0;
+    if (sure0 < 0) sure0 = 0;
+    if (last >= density->width) last = density->width - 1;
+    if (sure1 >= density->width) sure1 = density->width - 1;
   }
-  int32_t il = top, ir = top; /* upper ends of the sides that the walk is on */
-  int32_t il_next = top, ir_next = top;
-  cvtm_cell_side left = {0, 0, 0, 0, 0, 0}, right = {0, 0, 0, 0, 0, 0};
-  for (int32_t j = j0 + lane->row; j <= j1; j += lane->rows) {
-    const int32_t jw = density->periodic ? cvtm_cell_wrap(j, density->height) : j;
-    const float *row = density->value + (int64_t)jw * density->width;
-    const double end = j == j1 ? y_bottom : (double)(j + 1) - sy;
-    cvtm_cell_piece p;
-    cvtm_cell_sums part = {0, 0, 0, 0};
-    p.a = j == j0 ? y_top : (double)j - sy;
-    while (p.a < end) {
-      int moved = 0;
-      while (il_next != bottom && (il_next == il || y[il_next] <= p.a)) {
-        il = il_next;
-        il_next = il + 1 < count ? il + 1 : 0;
-        moved = 1;
-      }
-      if (moved) cvtm_cell_set_side(&left, x[il], y[il], x[il_next], y[il_next]);
-      moved = 0;
-      while (ir_next != bottom && (ir_next == ir || y[ir_next] <= p.a)) {
-        ir = ir_next;
-        ir_next = ir > 0 ? ir - 1 : count - 1;
-        moved = 1;
-      }
-      if (moved) cvtm_cell_set_side(&right, x[ir], y[ir], x[ir_next], y[ir_next]);
-      p.b = end;
-      if (y[il_next] < p.b) p.b = y[il_next];
-      if (y[ir_next] < p.b) p.b = y[ir_next];
-      if (!(p.b > p.a)) break;
-      p.la = cvtm_cell_side_at(&left, p.a);
-      p.lb = cvtm_cell_side_at(&left, p.b);
-      p.ra = cvtm_cell_side_at(&right, p.a);
-      p.rb = cvtm_cell_side_at(&right, p.b);
-      if (p.ra < p.la) p.ra = p.la;
-      if (p.rb < p.lb) p.rb = p.lb;
-      cvtm_cell_add_piece(density, row, sx, &p, &left, &right, lane, &part);
-      p.a = p.b;
+  if (sure0 > sure1) sure0 = sure1 = last + 1; /* none is */
+  const float *row = cvtm_cell_row(density, j);
+  for (int32_t k = first; k <= last; ++k) {
+    if (k == sure0 && sure0 <= sure1 && sure1 <= last) {
+      const cvtm_cell_run run = cvtm_cell_sum_run(density, row, sx, sure0, sure1 + 1);
+      sums->mass += run.s0;
+      sums->x += run.s1;
+      sums->y += run.s0 * y;
+      sums->second += run.s2 + run.s0 * (y * y);
+      k = sure1;
+    } else if (cvtm_cell_owns(tree, domain, place, k, j)) {
+      cvtm_cell_add_centre(density, row, ((double)k + 0.5) - sx, k, y, sums);
     }
-    sums->mass += part.mass;
-    sums->x += part.x;
-    sums->y += part.y;
-    sums->second += part.second;
   }
+}
+
+/* --- a whole cell --------------------------------------------------------------------- */
+
+CVTM_HD void cvtm_cell_integrate(const cvtm_density_view *density, double sx, double sy,
+                                 const cvtm_cell *cell, cvtm_cell_sums *sums) {
+  if (cell->count < 3) return;
+  cvtm_cell_rows rows;
+  cvtm_cell_begin_rows(density, sx, sy, cell, &rows);
+  for (int32_t j = rows.first; j <= rows.last; ++j)
+    cvtm_cell_add_row(density, cell, &rows, j, sums);
 }
 
 #endif

@@ -172,15 +172,22 @@ typedef struct evaluation {
   double seconds; /* spent so far, if timed */
 } evaluation;
 
+/* The pixel energy on a diagram that may be wrong. */
+static int uses_labels(const evaluation *e) {
+  return e->energy == CVTM_CVT_PIXEL && e->voronoi != CVTM_VORONOI_EXACT;
+}
+
 static int bits_for(int64_t largest) {
   int bits = 1;
   while (bits < 63 && largest >> bits) ++bits;
   return bits;
 }
 
-static cvtm_status enqueue_exact(cvtm_cvt *cvt, const double *sites, int64_t count) {
-  const cvtm_status status = cvtm_site_tree_build(cvt->tree, sites, count);
-  return status == CVTM_OK ? cvt->table->exact_sums(cvt, count) : status;
+/* Cell by cell, without labels. */
+static cvtm_status enqueue_cells(cvtm_cvt *cvt, const double *sites, int64_t count,
+                                 cvtm_cvt_energy energy) {
+  const cvtm_status status = cvtm_site_tree_sort(cvt->tree, sites, count);
+  return status == CVTM_OK ? cvt->table->cell_sums(cvt, count, energy) : status;
 }
 
 static cvtm_status enqueue_pixel(cvtm_cvt *cvt, const double *sites, int64_t count,
@@ -200,9 +207,9 @@ static cvtm_status enqueue_pixel(cvtm_cvt *cvt, const double *sites, int64_t cou
 static cvtm_status enqueue_evaluation(const evaluation *e, const double *sites, double *value,
                                       double *gradient) {
   cvtm_cvt *cvt = e->cvt;
-  cvtm_status status = e->energy == CVTM_CVT_EXACT
-                           ? enqueue_exact(cvt, sites, e->count)
-                           : enqueue_pixel(cvt, sites, e->count, e->voronoi);
+  cvtm_status status = uses_labels(e)
+                           ? enqueue_pixel(cvt, sites, e->count, e->voronoi)
+                           : enqueue_cells(cvt, sites, e->count, e->energy);
   if (status == CVTM_OK) status = cvt->table->gradient(cvt, e->count, e->fixed, gradient);
   if (status == CVTM_OK)
     status = cvtm_reduce(cvt->device, CVTM_REDUCE_SUM, cvt->second, e->count, value, cvt->workspace,
@@ -251,7 +258,7 @@ static cvtm_status start_evaluation(evaluation *e) {
     return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_ARGUMENT, "unknown energy %d",
                      (int)e->energy);
   e->timed = cvtm_device_get_kind(cvt->device) == CVTM_DEVICE_CPU;
-  return e->energy == CVTM_CVT_PIXEL ? prepare_pixels(cvt) : CVTM_OK;
+  return uses_labels(e) ? prepare_pixels(cvt) : CVTM_OK;
 }
 
 static cvtm_status read_sums(cvtm_cvt *cvt, int64_t count, cvtm_cell_sums **sums) {

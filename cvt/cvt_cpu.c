@@ -10,19 +10,19 @@ typedef struct cpu_state {
   cvtm_cell cell[];
 } cpu_state;
 
+enum { CORNERS = 64 };
+
 static void release_cell(cvtm_cell *cell) {
   free(cell->x);
   free(cell->y);
-  free(cell->neighbor);
   *cell = (cvtm_cell){0};
 }
 
 static int grow_cell(cvtm_cell *cell, int32_t capacity) {
-  cvtm_cell grown = {.capacity = capacity};
+  cvtm_cell grown = {.capacity = capacity, .stride = 1};
   grown.x = malloc((size_t)capacity * sizeof *grown.x);
   grown.y = malloc((size_t)capacity * sizeof *grown.y);
-  grown.neighbor = malloc((size_t)capacity * sizeof *grown.neighbor);
-  if (!grown.x || !grown.y || !grown.neighbor) {
+  if (!grown.x || !grown.y) {
     release_cell(&grown);
     return 0;
   }
@@ -46,7 +46,7 @@ static cvtm_status create_state_cpu(cvtm_cvt *cvt) {
   if (good) {
     state->threads = threads;
     cvt->state = state;
-    for (int t = 0; t < threads; ++t) good &= grow_cell(&state->cell[t], 64);
+    for (int t = 0; t < threads; ++t) good &= grow_cell(&state->cell[t], CORNERS);
   }
   if (good) return CVTM_OK;
   destroy_state_cpu(cvt);
@@ -54,30 +54,51 @@ static cvtm_status create_state_cpu(cvtm_cvt *cvt) {
                    threads);
 }
 
+/* The cell of the site at a place, by the quick way or the other; 0 if memory ran out. */
+static int compute_cell(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_t place,
+                        cvtm_cell *cell) {
+  uint64_t entries[CVTM_CELL_LIST];
+  cvtm_cell_list list = {.stride = 1, .entry = entries};
+  if (cvtm_cell_quick(tree, cvt->domain, place, &list, cell) == CVTM_CELL_DONE) return 1;
+  while (cvtm_cell_compute(tree, cvt->domain, place, cell) == CVTM_CELL_OVERFLOW) {
+    if (cell->capacity > INT32_MAX / 2 || !grow_cell(cell, 2 * cell->capacity)) return 0;
+  }
+  return 1;
+}
+
 /* The sums of one site; 0 if memory ran out. */
 static int sum_cell(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_t place,
-                    cvtm_cell *cell, cvtm_cell_sums *sums) {
-  static const cvtm_cell_lane everything = {0, 1, 0, 1};
+                    cvtm_cvt_energy energy, cvtm_cell *cell, cvtm_cell_sums *sums) {
   const double sx = tree->position[2 * place], sy = tree->position[2 * place + 1];
   *sums = (cvtm_cell_sums){0, 0, 0, 0};
   if (!isfinite(sx) || !isfinite(sy)) {
     sums->mass = sums->x = sums->y = sums->second = NAN;
     return 1;
   }
-  while (cvtm_cell_compute(tree, cvt->domain, place, cell) == CVTM_CELL_OVERFLOW) {
-    if (cell->capacity > INT32_MAX / 2 || !grow_cell(cell, 2 * cell->capacity)) return 0;
+  if (!compute_cell(cvt, tree, place, cell)) return 0;
+  if (cell->count < 3) return 1;
+  cvtm_cell_rows rows;
+  cvtm_cell_begin_rows(&cvt->density, sx, sy, cell, &rows);
+  const double doubt = cvtm_cell_doubt(cvt->domain, cell);
+  for (int32_t j = rows.first; j <= rows.last; ++j) {
+    if (energy == CVTM_CVT_EXACT)
+      cvtm_cell_add_row(&cvt->density, cell, &rows, j, sums);
+    else
+      cvtm_cell_add_centres(tree, cvt->domain, &cvt->density, place, cell, doubt, &rows, j, sums);
   }
-  cvtm_cell_integrate(&cvt->density, sx, sy, cell->count, cell->x, cell->y, &everything, sums);
   return 1;
 }
 
-static cvtm_status exact_sums_cpu(cvtm_cvt *cvt, int64_t count) {
+static cvtm_status cell_sums_cpu(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy) {
+  const int32_t wanted = 1;
+  const cvtm_status status = cvtm_site_tree_bound(cvt->tree, &wanted);
+  if (status != CVTM_OK) return status;
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
   cpu_state *state = cvt->state;
   int failed = 0;
 #pragma omp parallel for num_threads(state->threads) schedule(dynamic, 32) reduction(| : failed)
   for (int64_t place = 0; place < count; ++place) {
-    if (!sum_cell(cvt, &tree, place, &state->cell[omp_get_thread_num()],
+    if (!sum_cell(cvt, &tree, place, energy, &state->cell[omp_get_thread_num()],
                   &cvt->sums[tree.index[place]])) {
       failed = 1;
     }
@@ -136,7 +157,7 @@ static cvtm_status lloyd_cpu(cvtm_cvt *cvt, double *sites, int64_t count, int64_
 const cvtm_cvt_table cvtm_cvt_table_cpu = {
     .create_state = create_state_cpu,
     .destroy_state = destroy_state_cpu,
-    .exact_sums = exact_sums_cpu,
+    .cell_sums = cell_sums_cpu,
     .pixel_keys = pixel_keys_cpu,
     .pixel_sums = pixel_sums_cpu,
     .gradient = gradient_cpu,

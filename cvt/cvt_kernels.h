@@ -48,8 +48,9 @@ struct cvtm_cvt {
 struct cvtm_cvt_table {
   cvtm_status (*create_state)(cvtm_cvt *cvt);
   void (*destroy_state)(cvtm_cvt *cvt);
-  /* sums of the exact cells of the sites in the tree. */
-  cvtm_status (*exact_sums)(cvtm_cvt *cvt, int64_t count);
+  /* sums over the cells of the sorted sites in the tree: integrals, or plain sums over the
+   * pixel centres of the exact diagram. */
+  cvtm_status (*cell_sums)(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy);
   /* keys[p] = labels[p] and pixels[p] = p for all pixels. */
   cvtm_status (*pixel_keys)(cvtm_cvt *cvt);
   /* sums over pixel centres from the sorted keys and pixels. */

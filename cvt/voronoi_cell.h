@@ -1,28 +1,34 @@
 /* The Voronoi cell of one site inside the domain: a rectangle cut by the bisectors
- * with the sites around, which the site tree yields near ones first. A subtree is
- * skipped when no corner of the cell is nearer to its box than to the site: then
- * no site in it can cut. So clusters and empty regions cost little: the corners are
- * tested one by one, not by one circle about the site. Compiles as C11 and
- * inside CUDA kernels. */
+ * with the sites around. Compiles as C11 and inside CUDA kernels.
+ *
+ * The quick way clips by the sites of the bins around in order of distance, the
+ * nearest first, until twice the cell's radius is reached: about seven cuts for relaxed
+ * sites. Where that does not end soon (few sites far apart beside many close
+ * together) the other way searches the box tree, and skips a subtree when no corner
+ * of the cell is nearer to its box than to the site: then no site in it can cut. So
+ * clusters and empty regions cost little. */
 #ifndef CVTMESH_CVT_VORONOI_CELL_H
 #define CVTMESH_CVT_VORONOI_CELL_H
 
-#include "base/polygon.h"
 #include "jfa/site_query.h"
 
-/* A growing polygon in the caller's memory, relative to the site. */
+#include <string.h>
+
+/* A convex polygon about the site, in the caller's memory; corner k is x[k * stride],
+ * y[k * stride]. Corners run down the left side and up the right one, y down. */
 typedef struct cvtm_cell {
-  int32_t count, capacity;
+  int32_t count, capacity, stride;
   double *x, *y;
-  int32_t *neighbor;
+  double nearest2; /* squared distance to the nearest other site; infinite with none in reach */
 } cvtm_cell;
 
 typedef enum cvtm_cell_status {
-  CVTM_CELL_DONE,    /* perhaps empty: a coincident site of lower index owns the cell */
-  CVTM_CELL_OVERFLOW /* more corners than the capacity on the way; begin again with more */
+  CVTM_CELL_DONE,     /* perhaps empty: a coincident site of lower index owns the cell */
+  CVTM_CELL_OVERFLOW, /* more corners than the capacity on the way; begin again with more */
+  CVTM_CELL_UNDECIDED /* the quick way did not end */
 } cvtm_cell_status;
 
-/* A box of the tree relative to the site. */
+/* A box relative to the site. */
 typedef struct cvtm_cell_box {
   double x0, y0, x1, y1;
 } cvtm_cell_box;
@@ -33,6 +39,416 @@ typedef struct cvtm_cell_origin {
   double x, y, shift_x, shift_y;
   int32_t index; /* the caller's number of the site */
 } cvtm_cell_origin;
+
+/* --- clipping ----------------------------------------------------------------------- */
+
+CVTM_HD void cvtm_cell_set_rectangle(cvtm_cell *cell, const cvtm_cell_box *box) {
+  const int32_t s = cell->stride;
+  cell->count = 4;
+  cell->x[0] = box->x0;
+  cell->y[0] = box->y0;
+  cell->x[s] = box->x0;
+  cell->y[s] = box->y1;
+  cell->x[2 * s] = box->x1;
+  cell->y[2 * s] = box->y1;
+  cell->x[3 * s] = box->x1;
+  cell->y[3 * s] = box->y0;
+}
+
+/* The squared distance of the farthest corner, 0 if empty. A site farther than twice its root
+ * cannot cut. */
+CVTM_HD double cvtm_cell_radius2(const cvtm_cell *cell) {
+  double largest = 0;
+  for (int32_t k = 0; k < cell->count; ++k) {
+    const double x = cell->x[k * cell->stride], y = cell->y[k * cell->stride];
+    const double r2 = x * x + y * y;
+    if (r2 > largest) largest = r2;
+  }
+  return largest;
+}
+
+/* How far corner k lies beyond the bisector with (dx, dy). */
+CVTM_HD double cvtm_cell_beyond(const cvtm_cell *cell, int32_t k, double dx, double dy,
+                                double offset) {
+  return dx * cell->x[k * cell->stride] + dy * cell->y[k * cell->stride] - offset;
+}
+
+CVTM_HD void cvtm_cell_move(cvtm_cell *cell, int32_t to, int32_t from) {
+  cell->x[to * cell->stride] = cell->x[from * cell->stride];
+  cell->y[to * cell->stride] = cell->y[from * cell->stride];
+}
+
+typedef enum cvtm_cell_cut {
+  CVTM_CUT_NONE,
+  CVTM_CUT_DONE,
+  CVTM_CUT_EMPTY,
+  CVTM_CUT_OVERFLOW
+} cvtm_cell_cut;
+
+/* Keeps the part nearer to the origin than to (dx, dy). The corners cut off are the
+ * run around the farthest one, so rounding can never tear the polygon in two and a cut adds
+ * one corner at most. A corner exactly on the line is replaced, not doubled. */
+CVTM_HD cvtm_cell_cut cvtm_cell_clip(cvtm_cell *cell, double dx, double dy) {
+  const int32_t n = cell->count, stride = cell->stride;
+  const double offset = 0.5 * (dx * dx + dy * dy);
+  int32_t farthest = -1;
+  double largest = 0;
+  for (int32_t k = 0; k < n; ++k) {
+    const double s = cvtm_cell_beyond(cell, k, dx, dy, offset);
+    if (s > largest) {
+      largest = s;
+      farthest = k;
+    }
+  }
+  if (farthest < 0) return CVTM_CUT_NONE;
+
+  /* The run first..last (cyclic) goes; `before` and `after` stay beside it. */
+  int32_t first = farthest, last = farthest, removed = 1, before = 0, after = 0;
+  double s_first = largest, s_last = largest, s_before = 0, s_after = 0;
+  for (;;) {
+    before = first > 0 ? first - 1 : n - 1;
+    s_before = cvtm_cell_beyond(cell, before, dx, dy, offset);
+    if (s_before < 0) break;
+    if (++removed == n) {
+      cell->count = 0;
+      return CVTM_CUT_EMPTY;
+    }
+    first = before;
+    s_first = s_before;
+  }
+  for (;;) {
+    after = last + 1 < n ? last + 1 : 0;
+    s_after = cvtm_cell_beyond(cell, after, dx, dy, offset);
+    if (s_after < 0) break;
+    ++removed; /* cannot reach n: the corner `before` stays */
+    last = after;
+    s_last = s_after;
+  }
+  const int32_t left = n - removed + 2;
+  if (left > cell->capacity) return CVTM_CUT_OVERFLOW;
+
+  /* From the removed end, so that a corner on the line stays where it is. */
+  const double t0 = s_first / (s_first - s_before), t1 = s_last / (s_last - s_after);
+  const double fx = cell->x[first * stride], fy = cell->y[first * stride];
+  const double lx = cell->x[last * stride], ly = cell->y[last * stride];
+  double px = fx + (cell->x[before * stride] - fx) * t0;
+  double py = fy + (cell->y[before * stride] - fy) * t0;
+  double qx = lx + (cell->x[after * stride] - lx) * t1;
+  double qy = ly + (cell->y[after * stride] - ly) * t1;
+  if (dy == 0) px = qx = 0.5 * dx; /* a bisector along pixel edges stays on them */
+  if (dx == 0) py = qy = 0.5 * dy;
+
+  int32_t at = first; /* where the two new corners go */
+  if (first <= last) {
+    const int32_t tail = last + 1, shift = first + 2 - tail; /* corners tail..n-1 move by shift */
+    if (shift > 0) {
+      for (int32_t k = n - 1; k >= tail; --k) cvtm_cell_move(cell, k + shift, k);
+    } else if (shift < 0) {
+      for (int32_t k = tail; k < n; ++k) cvtm_cell_move(cell, k + shift, k);
+    }
+  } else { /* the run wraps around: corners last+1..first-1 stay */
+    at = n - removed;
+    for (int32_t k = 0; k < at; ++k) cvtm_cell_move(cell, k, last + 1 + k);
+  }
+  cell->x[at * stride] = px;
+  cell->y[at * stride] = py;
+  cell->x[(at + 1) * stride] = qx;
+  cell->y[(at + 1) * stride] = qy;
+  cell->count = left;
+  return CVTM_CUT_DONE;
+}
+
+/* Clips by the site at (dx, dy) and keeps *radius2. Returns 0 when the cell is finished:
+ * empty, or *status says overflow. */
+CVTM_HD int cvtm_cell_clip_site(double dx, double dy, int32_t other, const cvtm_cell_origin *o,
+                                cvtm_cell *cell, double *radius2, cvtm_cell_status *status) {
+  if (other == o->index) return 1;
+  if (dx == 0 && dy == 0) {
+    if (other > o->index) return 1;
+    cell->count = 0;
+    return 0;
+  }
+  switch (cvtm_cell_clip(cell, dx, dy)) {
+    case CVTM_CUT_NONE:
+      return 1;
+    case CVTM_CUT_DONE:
+      *radius2 = cvtm_cell_radius2(cell);
+      return 1;
+    case CVTM_CUT_EMPTY:
+      return 0;
+    case CVTM_CUT_OVERFLOW:
+    default:
+      *status = CVTM_CELL_OVERFLOW;
+      return 0;
+  }
+}
+
+/* Position of a sorted site as the cell sees it. */
+CVTM_HD void cvtm_cell_relative_site(const cvtm_site_tree_view *tree, int64_t place,
+                                     const cvtm_cell_origin *o, double *dx, double *dy) {
+  *dx = (tree->position[2 * place] - o->shift_x) - o->x;
+  *dy = (tree->position[2 * place + 1] - o->shift_y) - o->y;
+}
+
+/* The origin at a sorted place, and the domain as its cell sees it. */
+CVTM_HD cvtm_cell_origin cvtm_cell_origin_at(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                             int64_t place, cvtm_cell_box *start) {
+  const double width = (double)domain.width, height = (double)domain.height;
+  cvtm_cell_origin o;
+  o.x = tree->position[2 * place];
+  o.y = tree->position[2 * place + 1];
+  o.shift_x = o.shift_y = 0;
+  o.index = tree->index[place];
+  start->x0 = domain.periodic ? -0.5 * width : -o.x;
+  start->y0 = domain.periodic ? -0.5 * height : -o.y;
+  start->x1 = domain.periodic ? 0.5 * width : width - o.x;
+  start->y1 = domain.periodic ? 0.5 * height : height - o.y;
+  return o;
+}
+
+/* The part of the box within `reach` of the site along each axis; 0 if there is none. */
+CVTM_HD int cvtm_cell_shrink_box(cvtm_cell_box *box, double reach) {
+  if (box->x0 < -reach) box->x0 = -reach;
+  if (box->y0 < -reach) box->y0 = -reach;
+  if (box->x1 > reach) box->x1 = reach;
+  if (box->y1 > reach) box->y1 = reach;
+  return box->x0 < box->x1 && box->y0 < box->y1;
+}
+
+/* --- the quick way --------------------------------------------------------------------- */
+
+enum {
+  CVTM_CELL_LIST = 16,     /* sites sorted at once */
+  CVTM_CELL_ROUNDS = 6,    /* lists clipped by before the quick way gives up */
+  CVTM_CELL_MOST = 192,    /* sites looked at for one list */
+  CVTM_CELL_NEIGHBORS = 8, /* sites of the bin that tells how close they lie */
+};
+
+/* Sites by (distance, place), the distance rounded to float: the bits of both, side by
+ * side, sort as one number. entry[k * stride]. */
+typedef struct cvtm_cell_list {
+  int32_t count, stride;
+  int32_t dropped; /* some were nearer than the limit, but farther than a full list */
+  uint64_t *entry;
+} cvtm_cell_list;
+
+CVTM_HD uint64_t cvtm_cell_entry(double distance2, uint32_t place) {
+  const float rounded = (float)distance2;
+  uint32_t bits;
+  memcpy(&bits, &rounded, sizeof bits);
+  return (uint64_t)bits << 32 | place;
+}
+
+CVTM_HD double cvtm_cell_entry_distance2(uint64_t entry) {
+  const uint32_t bits = (uint32_t)(entry >> 32);
+  float rounded;
+  memcpy(&rounded, &bits, sizeof rounded);
+  return (double)rounded;
+}
+
+CVTM_HD void cvtm_cell_list_add(cvtm_cell_list *list, uint64_t entry) {
+  int32_t k = list->count;
+  if (k == CVTM_CELL_LIST) {
+    list->dropped = 1;
+    if (entry >= list->entry[(k - 1) * list->stride]) return;
+    --k;
+  } else {
+    ++list->count;
+  }
+  for (; k > 0 && list->entry[(k - 1) * list->stride] > entry; --k)
+    list->entry[k * list->stride] = list->entry[(k - 1) * list->stride];
+  list->entry[k * list->stride] = entry;
+}
+
+/* Bits 0 .. 15 of x to the even bits. */
+CVTM_HD uint32_t cvtm_spread_bits_16(uint32_t x) {
+  x = (x | x << 8) & 0x00FF00FFu;
+  x = (x | x << 4) & 0x0F0F0F0Fu;
+  x = (x | x << 2) & 0x33333333u;
+  x = (x | x << 1) & 0x55555555u;
+  return x;
+}
+
+/* Squares of bins: 2^level along an axis. */
+typedef struct cvtm_cell_bins {
+  int32_t level, shift; /* of the Morton grid */
+  double side;          /* pixels */
+} cvtm_cell_bins;
+
+/* The coarsest bins whose side is not above `reach`, or the finest. */
+CVTM_HD cvtm_cell_bins cvtm_cell_bins_for(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                          double reach) {
+  cvtm_cell_bins bins;
+  bins.shift = cvtm_morton_shift(domain);
+  bins.level = 0;
+  bins.side = (double)((uint64_t)1 << (32 - bins.shift));
+  while (bins.level < tree->levels && bins.side > reach) {
+    ++bins.level;
+    bins.side *= 0.5;
+  }
+  return bins;
+}
+
+/* The number along an axis of the bin that x falls into, or would if it were in the domain. */
+CVTM_HD int32_t cvtm_cell_bin_along(const cvtm_cell_bins *bins, double x, int size) {
+  if (bins->level == 0) return 0;
+  return (int32_t)(cvtm_quantize(x, size, bins->shift) >> (32 - bins->level));
+}
+
+/* The sorted sites first .. last - 1 of a bin. */
+CVTM_HD void cvtm_cell_bin_sites(const cvtm_site_tree_view *tree, int32_t level, int32_t bx,
+                                 int32_t by, int32_t *first, int32_t *last) {
+  const int down = 2 * (tree->levels - level);
+  const uint32_t bin = cvtm_spread_bits_16((uint32_t)bx) | cvtm_spread_bits_16((uint32_t)by) << 1;
+  *first = tree->start[bin << down];
+  *last = tree->start[(bin + 1) << down];
+}
+
+/* The bin about the site that is just large enough to tell how close the sites lie, and
+ * their spacing; 0 if there are too many in the smallest one. */
+CVTM_HD double cvtm_cell_spacing(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                 const cvtm_cell_origin *o, cvtm_cell_bins *bins) {
+  bins->shift = cvtm_morton_shift(domain);
+  bins->level = tree->levels;
+  bins->side = (double)((uint64_t)1 << (32 - bins->shift)) / (double)(1 << bins->level);
+  int32_t bx = cvtm_cell_bin_along(bins, o->x, domain.width);
+  int32_t by = cvtm_cell_bin_along(bins, o->y, domain.height);
+  int32_t first, last;
+  cvtm_cell_bin_sites(tree, bins->level, bx, by, &first, &last);
+  while (last - first < CVTM_CELL_NEIGHBORS && bins->level > 0) {
+    --bins->level;
+    bins->side *= 2;
+    bx >>= 1;
+    by >>= 1;
+    cvtm_cell_bin_sites(tree, bins->level, bx, by, &first, &last);
+  }
+  return last - first > CVTM_CELL_MOST ? 0 : bins->side / sqrt((double)(last - first));
+}
+
+/* Adds the sites from entry `from` on, before `to`, of the bins within `reach`. 0 if there are too
+ * many to look at. */
+CVTM_HD int cvtm_cell_gather(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                             const cvtm_cell_bins *bins, const cvtm_cell_origin *o, double reach,
+                             uint64_t from, uint64_t to, cvtm_cell_list *list) {
+  const int32_t x0 = cvtm_cell_bin_along(bins, o->x + o->shift_x - reach, domain.width);
+  const int32_t x1 = cvtm_cell_bin_along(bins, o->x + o->shift_x + reach, domain.width);
+  const int32_t y0 = cvtm_cell_bin_along(bins, o->y + o->shift_y - reach, domain.height);
+  const int32_t y1 = cvtm_cell_bin_along(bins, o->y + o->shift_y + reach, domain.height);
+  int32_t seen = 0;
+  for (int32_t by = y0; by <= y1; ++by) {
+    for (int32_t bx = x0; bx <= x1; ++bx) {
+      int32_t first, last;
+      cvtm_cell_bin_sites(tree, bins->level, bx, by, &first, &last);
+      seen += last - first;
+      if (seen > CVTM_CELL_MOST) return 0;
+      for (int32_t place = first; place < last; ++place) {
+        double dx, dy;
+        cvtm_cell_relative_site(tree, place, o, &dx, &dy);
+        const uint64_t entry = cvtm_cell_entry(dx * dx + dy * dy, (uint32_t)place);
+        if (entry >= from && entry < to) cvtm_cell_list_add(list, entry);
+      }
+    }
+  }
+  return 1;
+}
+
+/* The same on a torus, where the reach is less than a quarter of it. */
+CVTM_HD int cvtm_cell_gather_images(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                    const cvtm_cell_bins *bins, cvtm_cell_origin *o, double reach,
+                                    uint64_t from, uint64_t to, cvtm_cell_list *list) {
+  const double width = (double)domain.width, height = (double)domain.height;
+  if (!(4 * reach < width && 4 * reach < height)) return 0;
+  const int left = o->x < reach, right = o->x >= width - reach;
+  const int above = o->y < reach, below = o->y >= height - reach;
+  int good = 1;
+  for (int iy = -below; iy <= above; ++iy) {
+    for (int ix = -right; ix <= left; ++ix) {
+      o->shift_x = ix * width;
+      o->shift_y = iy * height;
+      good = good && cvtm_cell_gather(tree, domain, bins, o, reach, from, to, list);
+    }
+  }
+  o->shift_x = o->shift_y = 0;
+  return good;
+}
+
+/* d brought into half a period about 0, in the order of cvtm_cell_relative_site. */
+CVTM_HD double cvtm_cell_nearest_image(double position, double origin, double period) {
+  const double d = position - origin;
+  if (d > 0.5 * period) return (position - period) - origin;
+  if (d < -0.5 * period) return (position + period) - origin;
+  return d;
+}
+
+/* Clips by the sites of the list, nearest first, while they are near enough. */
+CVTM_HD int cvtm_cell_clip_list(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                const cvtm_cell_origin *o, const cvtm_cell_list *list,
+                                cvtm_cell *cell, double *radius2, cvtm_cell_status *status) {
+  for (int32_t k = 0; k < list->count; ++k) {
+    const uint64_t entry = list->entry[k * list->stride];
+    if (cvtm_cell_entry_distance2(entry) > 4.000001 * *radius2) return 1;
+    const int64_t place = (int64_t)(entry & 0xFFFFFFFFu);
+    double dx = tree->position[2 * place] - o->x, dy = tree->position[2 * place + 1] - o->y;
+    if (domain.periodic) {
+      dx = cvtm_cell_nearest_image(tree->position[2 * place], o->x, (double)domain.width);
+      dy = cvtm_cell_nearest_image(tree->position[2 * place + 1], o->y, (double)domain.height);
+    }
+    const int32_t other = tree->index[place];
+    if (other != o->index && dx * dx + dy * dy < cell->nearest2) cell->nearest2 = dx * dx + dy * dy;
+    if (!cvtm_cell_clip_site(dx, dy, other, o, cell, radius2, status)) return 0;
+  }
+  return 1;
+}
+
+/* The cell of the site at a sorted place, if the bins around tell it. Distances in the
+ * list are rounded by less than 1e-7; the factors below make up for that. */
+CVTM_HD cvtm_cell_status cvtm_cell_quick(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                         int64_t place, cvtm_cell_list *list, cvtm_cell *cell) {
+  cvtm_cell_box start;
+  cvtm_cell_origin o = cvtm_cell_origin_at(tree, domain, place, &start);
+  cvtm_cell_bins bins;
+  double reach = 1.9 * cvtm_cell_spacing(tree, domain, &o, &bins);
+  /* A cell that ends in the rounds below is nowhere near to this box. */
+  if (!(reach > 0) || !cvtm_cell_shrink_box(&start, 4 * reach)) return CVTM_CELL_UNDECIDED;
+  cvtm_cell_set_rectangle(cell, &start);
+  cell->nearest2 = HUGE_VAL;
+  double radius2 = cvtm_cell_radius2(cell);
+  uint64_t from = 0;
+  for (int round = 0; round < CVTM_CELL_ROUNDS; ++round) {
+    double limit2 = reach * reach;
+    if (limit2 > 4.00001 * radius2) limit2 = 4.00001 * radius2;
+    const double within = sqrt(limit2);
+    while (bins.level < tree->levels && bins.side > within) {
+      ++bins.level;
+      bins.side *= 0.5;
+    }
+    while (bins.level > 0 && 2 * bins.side <= within) {
+      --bins.level;
+      bins.side *= 2;
+    }
+    const uint64_t to = cvtm_cell_entry(limit2, 0);
+    list->count = list->dropped = 0;
+    if (!(domain.periodic ? cvtm_cell_gather_images(tree, domain, &bins, &o, within, from, to, list)
+                          : cvtm_cell_gather(tree, domain, &bins, &o, within, from, to, list)))
+      return CVTM_CELL_UNDECIDED;
+    cvtm_cell_status status = CVTM_CELL_DONE;
+    if (!cvtm_cell_clip_list(tree, domain, &o, list, cell, &radius2, &status)) return status;
+    double complete2 = limit2;
+    if (list->dropped) {
+      from = list->entry[(CVTM_CELL_LIST - 1) * list->stride] + 1;
+      complete2 = cvtm_cell_entry_distance2(from);
+    } else {
+      from = to;
+      reach *= 1.5;
+    }
+    if (4.000004 * radius2 > complete2) continue;
+    /* Corners carry the rounding of the box that they were cut from. */
+    return radius2 > 1e-4 * (reach * reach) ? CVTM_CELL_DONE : CVTM_CELL_UNDECIDED;
+  }
+  return CVTM_CELL_UNDECIDED;
+}
+
+/* --- the other way: the box tree ------------------------------------------------------- */
 
 CVTM_HD cvtm_cell_box cvtm_cell_relative_box(const cvtm_site_tree_view *tree, int64_t node,
                                              const cvtm_cell_origin *o) {
@@ -58,43 +474,10 @@ CVTM_HD int cvtm_cell_box_cuts(const cvtm_cell *cell, double radius2, const cvtm
   if (!(distance2 > 0)) return 1; /* coincident sites may be inside */
   if (distance2 >= 4 * radius2) return 0;
   for (int32_t k = 0; k < cell->count; ++k) {
-    const double x = cell->x[k], y = cell->y[k];
+    const double x = cell->x[k * cell->stride], y = cell->y[k * cell->stride];
     if (cvtm_cell_box_distance2(box, x, y) < x * x + y * y) return 1;
   }
   return 0;
-}
-
-/* Clips by the site at (dx, dy) and keeps *radius2. Returns 0 when the cell is finished:
- * empty, or *status says overflow. */
-CVTM_HD int cvtm_cell_clip_site(double dx, double dy, int32_t other, const cvtm_cell_origin *o,
-                                cvtm_cell *cell, double *radius2, cvtm_cell_status *status) {
-  if (other == o->index) return 1;
-  if (dx == 0 && dy == 0) {
-    if (other > o->index) return 1;
-    cell->count = 0;
-    return 0;
-  }
-  switch (cvtm_corners_clip_bisector(dx, dy, other, cell->capacity, &cell->count, cell->x, cell->y,
-                                     cell->neighbor)) {
-    case CVTM_CLIP_NONE:
-      return 1;
-    case CVTM_CLIP_CUT:
-      *radius2 = cvtm_corners_radius2(cell->count, cell->x, cell->y);
-      return 1;
-    case CVTM_CLIP_EMPTY:
-      return 0;
-    case CVTM_CLIP_OVERFLOW:
-    default:
-      *status = CVTM_CELL_OVERFLOW;
-      return 0;
-  }
-}
-
-/* Position of a sorted site as the cell sees it. */
-CVTM_HD void cvtm_cell_relative_site(const cvtm_site_tree_view *tree, int64_t place,
-                                     const cvtm_cell_origin *o, double *dx, double *dy) {
-  *dx = (tree->position[2 * place] - o->shift_x) - o->x;
-  *dy = (tree->position[2 * place + 1] - o->shift_y) - o->y;
 }
 
 /* The sites to begin with, nearest first: they leave a cell so small that few others
@@ -215,9 +598,8 @@ CVTM_HD cvtm_cell_status cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm
                                            const cvtm_cell_box *start, cvtm_cell_origin *o,
                                            cvtm_cell *cell, double *radius2) {
   cvtm_cell_status status = CVTM_CELL_DONE;
-  cvtm_corners_rectangle(start->x0, start->y0, start->x1, start->y1, &cell->count, cell->x, cell->y,
-                         cell->neighbor);
-  *radius2 = cvtm_corners_radius2(cell->count, cell->x, cell->y);
+  cvtm_cell_set_rectangle(cell, start);
+  *radius2 = cvtm_cell_radius2(cell);
   o->shift_x = 0;
   o->shift_y = 0;
   cvtm_cell_nearest list;
@@ -225,6 +607,7 @@ CVTM_HD cvtm_cell_status cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm
     cell->count = 0;
     return status;
   }
+  cell->nearest2 = list.count > 0 ? list.distance2[0] : HUGE_VAL;
   for (int32_t k = 0; k < list.count; ++k) {
     double dx, dy;
     cvtm_cell_relative_site(tree, list.place[k], o, &dx, &dy);
@@ -246,27 +629,14 @@ CVTM_HD cvtm_cell_status cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm
  * time, from a square that just holds it. */
 CVTM_HD cvtm_cell_status cvtm_cell_compute(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                            int64_t place, cvtm_cell *cell) {
-  const double width = (double)domain.width, height = (double)domain.height;
-  cvtm_cell_origin o;
-  o.x = tree->position[2 * place];
-  o.y = tree->position[2 * place + 1];
-  o.index = tree->index[place];
   cvtm_cell_box start;
-  start.x0 = domain.periodic ? -0.5 * width : -o.x;
-  start.y0 = domain.periodic ? -0.5 * height : -o.y;
-  start.x1 = domain.periodic ? 0.5 * width : width - o.x;
-  start.y1 = domain.periodic ? 0.5 * height : height - o.y;
+  cvtm_cell_origin o = cvtm_cell_origin_at(tree, domain, place, &start);
   double radius2 = 0;
   const cvtm_cell_status status = cvtm_cell_cut_out(tree, domain, &start, &o, cell, &radius2);
   if (status != CVTM_CELL_DONE || cell->count == 0) return status;
   const double reach = 2 * sqrt(radius2);
-  const double size = width > height ? width : height;
-  if (reach > 1e-3 * size) return status;
-  if (start.x0 < -reach) start.x0 = -reach;
-  if (start.y0 < -reach) start.y0 = -reach;
-  if (start.x1 > reach) start.x1 = reach;
-  if (start.y1 > reach) start.y1 = reach;
-  if (!(start.x0 < start.x1 && start.y0 < start.y1)) return status;
+  const double size = (double)(domain.width > domain.height ? domain.width : domain.height);
+  if (reach > 1e-3 * size || !cvtm_cell_shrink_box(&start, reach)) return status;
   return cvtm_cell_cut_out(tree, domain, &start, &o, cell, &radius2);
 }
 

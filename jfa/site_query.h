@@ -26,6 +26,22 @@ CVTM_HD cvtm_metric cvtm_metric_of(cvtm_domain domain) {
   return metric;
 }
 
+/* Steps of the Morton grid per pixel, as a power of two: the least power of two that
+ * covers both sides has 2^32 of them. */
+CVTM_HD int cvtm_morton_shift(cvtm_domain domain) {
+  const int side = domain.width > domain.height ? domain.width : domain.height;
+  int bits = 0;
+  while ((1 << bits) < side) ++bits;
+  return 32 - bits;
+}
+
+CVTM_HD uint32_t cvtm_quantize(double x, int side, int shift) {
+  const double steps = (double)((uint64_t)1 << shift); /* exact: a power of two */
+  if (!(x > 0)) return 0;
+  if (x >= side) return (uint32_t)(((uint64_t)side << shift) - 1);
+  return (uint32_t)(x * steps);
+}
+
 /* x moved into [0, period); unchanged where period is 0. */
 CVTM_HD double cvtm_wrap(double x, double period) {
   if (!(period > 0) || (x >= 0 && x < period)) return x;

@@ -8,15 +8,8 @@
 struct cvtm_site_tree {
   cvtm_device *device;
   const cvtm_site_tree_table *table;
-  cvtm_domain domain;
   int64_t capacity;
-  int64_t count;
-  double *position;
-  double *box;
-  int32_t *index, *index_alt;
-  uint64_t *keys, *keys_alt;
-  void *workspace;
-  size_t workspace_bytes;
+  cvtm_site_tree_arrays arrays;
 };
 
 static const cvtm_site_tree_table *choose_table(const cvtm_device *device) {
@@ -34,22 +27,45 @@ static int64_t leaves_for(int64_t count) {
   return leaves;
 }
 
+/* Levels of bins: two bins a site inside the domain at least, below 16 a site over the square that
+ * the curve fills unless the domain is long and thin. */
+static int32_t levels_for(cvtm_domain domain, int64_t count) {
+  const double side = (double)((uint64_t)1 << (32 - cvtm_morton_shift(domain)));
+  const double share = (double)domain.width * (double)domain.height / (side * side);
+  int32_t levels = 0;
+  double bins = 1;
+  while (levels < 13 && bins * share < 2.0 * (double)count && bins < 16.0 * (double)count) {
+    ++levels;
+    bins *= 4;
+  }
+  return levels;
+}
+
+static int64_t bins_of(int32_t levels) { return (int64_t)1 << 2 * levels; }
+
 static cvtm_status allocate_all(cvtm_site_tree *tree) {
   cvtm_device *device = tree->device;
-  const int64_t n = tree->capacity;
-  cvtm_status status = cvtm_sort_workspace(device, n, &tree->workspace_bytes);
+  cvtm_site_tree_arrays *a = &tree->arrays;
+  const int64_t n = tree->capacity, bins = bins_of(levels_for(a->domain, n));
+  size_t scan_bytes = 0;
+  cvtm_status status = cvtm_sort_workspace(device, n, &a->workspace_bytes);
+  if (status == CVTM_OK) status = cvtm_scan_workspace(device, bins, &scan_bytes);
+  if (scan_bytes > a->workspace_bytes) a->workspace_bytes = scan_bytes;
   const struct {
     int64_t count;
     size_t size;
     void **memory;
   } arrays[] = {
-      {2 * n, sizeof(double), (void **)&tree->position},
-      {8 * leaves_for(n), sizeof(double), (void **)&tree->box},
-      {n, sizeof(int32_t), (void **)&tree->index},
-      {n, sizeof(int32_t), (void **)&tree->index_alt},
-      {n, sizeof(uint64_t), (void **)&tree->keys},
-      {n, sizeof(uint64_t), (void **)&tree->keys_alt},
-      {(int64_t)tree->workspace_bytes, 1, &tree->workspace},
+      {2 * n, sizeof(double), (void **)&a->position},
+      {8 * leaves_for(n), sizeof(double), (void **)&a->box},
+      {n, sizeof(int32_t), (void **)&a->index},
+      {n, sizeof(int32_t), (void **)&a->order},
+      {n, sizeof(int32_t), (void **)&a->rank},
+      {n, sizeof(uint64_t), (void **)&a->keys},
+      {n, sizeof(uint64_t), (void **)&a->keys_alt},
+      {bins, sizeof(int32_t), (void **)&a->bin_count},
+      {bins + 1, sizeof(int32_t), (void **)&a->start},
+      {(int64_t)a->workspace_bytes, 1, &a->workspace},
   };
   for (size_t k = 0; status == CVTM_OK && k < sizeof arrays / sizeof *arrays; ++k)
     status = cvtm_device_allocate(device, arrays[k].count, arrays[k].size, arrays[k].memory);
@@ -71,7 +87,7 @@ cvtm_status cvtm_site_tree_create(cvtm_device *device, cvtm_domain domain, int64
   if (!tree) return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
   tree->device = device;
   tree->table = choose_table(device);
-  tree->domain = domain;
+  tree->arrays.domain = domain;
   tree->capacity = capacity;
   const cvtm_status status = allocate_all(tree);
   if (status != CVTM_OK) {
@@ -84,45 +100,51 @@ cvtm_status cvtm_site_tree_create(cvtm_device *device, cvtm_domain domain, int64
 
 void cvtm_site_tree_destroy(cvtm_site_tree *tree) {
   if (!tree) return;
-  cvtm_device *device = tree->device;
-  cvtm_device_free(device, tree->position);
-  cvtm_device_free(device, tree->box);
-  cvtm_device_free(device, tree->index);
-  cvtm_device_free(device, tree->index_alt);
-  cvtm_device_free(device, tree->keys);
-  cvtm_device_free(device, tree->keys_alt);
-  cvtm_device_free(device, tree->workspace);
+  const cvtm_site_tree_arrays *a = &tree->arrays;
+  void *arrays[] = {a->position, a->box,      a->index,     a->order, a->rank,
+                    a->keys,     a->keys_alt, a->bin_count, a->start, a->workspace};
+  for (size_t k = 0; k < sizeof arrays / sizeof *arrays; ++k)
+    cvtm_device_free(tree->device, arrays[k]);
   free(tree);
 }
 
-cvtm_status cvtm_site_tree_build(cvtm_site_tree *tree, const double *sites, int64_t count) {
+cvtm_status cvtm_site_tree_sort(cvtm_site_tree *tree, const double *sites, int64_t count) {
   cvtm_device *device = tree->device;
+  cvtm_site_tree_arrays *a = &tree->arrays;
   if (count < 0 || count > tree->capacity)
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_ARGUMENT,
                      "%lld sites do not fit a tree for %lld", (long long)count,
                      (long long)tree->capacity);
-  cvtm_status status = cvtm_device_activate(device);
+  const cvtm_status status = cvtm_device_activate(device);
   if (status != CVTM_OK) return status;
-  tree->count = count;
-  if (count > 0) {
-    status = tree->table->encode(device, tree->domain, sites, count, tree->keys, tree->index);
-    if (status != CVTM_OK) return status;
-    status = cvtm_sort_pairs(device, tree->keys, tree->index, tree->keys_alt, tree->index_alt,
-                             count, 64, tree->workspace, tree->workspace_bytes);
-    if (status != CVTM_OK) return status;
-    status = tree->table->gather(device, tree->domain, sites, count, tree->index, tree->position);
-    if (status != CVTM_OK) return status;
-  }
-  return tree->table->bound(device, count, leaves_for(count), tree->position, tree->box);
+  a->count = count;
+  a->leaf_count = leaves_for(count);
+  a->levels = levels_for(a->domain, count);
+  if (count == 0)
+    return cvtm_device_fill(device, a->start, 0,
+                            (size_t)(bins_of(a->levels) + 1) * sizeof *a->start);
+  return tree->table->sort(device, a, sites);
+}
+
+cvtm_status cvtm_site_tree_bound(cvtm_site_tree *tree, const int32_t *wanted) {
+  return tree->table->bound(tree->device, &tree->arrays, wanted);
+}
+
+cvtm_status cvtm_site_tree_build(cvtm_site_tree *tree, const double *sites, int64_t count) {
+  const cvtm_status status = cvtm_site_tree_sort(tree, sites, count);
+  return status == CVTM_OK ? cvtm_site_tree_bound(tree, NULL) : status;
 }
 
 cvtm_site_tree_view cvtm_site_tree_get_view(const cvtm_site_tree *tree) {
+  const cvtm_site_tree_arrays *a = &tree->arrays;
   const cvtm_site_tree_view view = {
-      .count = tree->count,
-      .leaf_count = leaves_for(tree->count),
-      .position = tree->position,
-      .index = tree->index,
-      .box = tree->box,
+      .count = a->count,
+      .leaf_count = leaves_for(a->count),
+      .position = a->position,
+      .index = a->index,
+      .box = a->box,
+      .start = a->start,
+      .levels = a->levels,
   };
   return view;
 }

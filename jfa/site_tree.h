@@ -7,7 +7,12 @@
  * the domain, cut into 2^32 steps along each axis: so the sites of one pixel are
  * consecutive, and coincident ones are too. Sites outside a domain that is not
  * periodic get the code of the nearest point of it, and keep their coordinates. A
- * site that is not finite lies infinitely far away: its coordinates are infinite. */
+ * site that is not finite lies infinitely far away: its coordinates are infinite.
+ *
+ * Along with the order comes a grid of bins, squares of 2^levels by 2^levels over the
+ * same square, themselves numbered along the curve: about four bins a site, so that a
+ * search that knows roughly how far it has to look needs no tree. A coarser bin, of
+ * 4^k finest ones, is a run of them. */
 #ifndef CVTMESH_JFA_SITE_TREE_H
 #define CVTMESH_JFA_SITE_TREE_H
 
@@ -30,6 +35,8 @@ typedef struct cvtm_site_tree_view {
   const int32_t
       *index;        /* count: sorted place -> the caller's index; equal codes keep index order */
   const double *box; /* 4 per node: xmin, ymin, xmax, ymax; an empty node has xmin > xmax */
+  const int32_t *start; /* 4^levels + 1: the sorted sites of bin b are start[b] .. start[b+1] - 1 */
+  int32_t levels;
 } cvtm_site_tree_view;
 
 typedef struct cvtm_site_tree cvtm_site_tree;
@@ -40,6 +47,10 @@ void cvtm_site_tree_destroy(cvtm_site_tree *tree);
 /* sites: 2 * count doubles in device memory. Enqueued; allocates nothing, and can
  * be captured in a graph. count must not exceed the capacity. */
 cvtm_status cvtm_site_tree_build(cvtm_site_tree *tree, const double *sites, int64_t count);
+/* The two halves of build: the order and the bins; then the boxes, but only if *wanted (device
+ * memory) is not zero then. */
+cvtm_status cvtm_site_tree_sort(cvtm_site_tree *tree, const double *sites, int64_t count);
+cvtm_status cvtm_site_tree_bound(cvtm_site_tree *tree, const int32_t *wanted);
 /* Valid until the next build or destroy; its pointers never change for one tree and count. */
 cvtm_site_tree_view cvtm_site_tree_get_view(const cvtm_site_tree *tree);
 

@@ -1,7 +1,10 @@
+/* Sorting by counting: a site's bin holds few others, so that its place in the order is
+ * found by comparing with those alone. */
 #include "base/cuda_check.h"
+#include "base/primitives.h"
 #include "jfa/site_tree_kernels.h"
 
-enum { BLOCK = 256, TOP_LEVELS = 1024 };
+enum { BLOCK = 256, SUBTREE = 512 /* leaves whose boxes one block makes */ };
 
 static __device__ int64_t first_index(void) {
   return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -11,77 +14,103 @@ static __device__ int64_t index_stride(void) {
   return static_cast<int64_t>(gridDim.x) * blockDim.x;
 }
 
-static __global__ void encode_kernel(cvtm_domain domain, const double *sites, int64_t count,
-                                     uint64_t *keys, int32_t *order) {
-  const cvtm_metric metric = cvtm_metric_of(domain);
-  for (int64_t i = first_index(); i < count; i += index_stride()) {
+/* Counts the sites of each bin; a site's rank there is any. */
+static __global__ void count_kernel(cvtm_site_tree_arrays tree, const double *sites) {
+  const cvtm_metric metric = cvtm_metric_of(tree.domain);
+  for (int64_t i = first_index(); i < tree.count; i += index_stride()) {
     double x, y;
     cvtm_canonical_site(metric, sites + 2 * i, &x, &y);
-    keys[i] = cvtm_morton_code(domain, x, y);
-    order[i] = static_cast<int32_t>(i);
+    const uint64_t code = cvtm_morton_code(tree.domain, x, y);
+    tree.keys[i] = code;
+    tree.rank[i] = atomicAdd(tree.bin_count + cvtm_bin_of(code, tree.levels), 1);
   }
 }
 
-static __global__ void gather_kernel(cvtm_domain domain, const double *sites, int64_t count,
-                                     const int32_t *order, double *position) {
-  const cvtm_metric metric = cvtm_metric_of(domain);
-  for (int64_t place = first_index(); place < count; place += index_stride())
-    cvtm_canonical_site(metric, sites + 2 * static_cast<int64_t>(order[place]),
-                        &position[2 * place], &position[2 * place + 1]);
+/* Bins in order, each with its sites in any. */
+static __global__ void scatter_kernel(cvtm_site_tree_arrays tree) {
+  for (int64_t i = first_index(); i < tree.count; i += index_stride()) {
+    const uint64_t code = tree.keys[i];
+    const int32_t place = tree.start[cvtm_bin_of(code, tree.levels)] + tree.rank[i];
+    tree.keys_alt[place] = code;
+    tree.order[place] = static_cast<int32_t>(i);
+  }
 }
 
-static __global__ void bound_leaves_kernel(int64_t count, int64_t leaf_count,
-                                           const double *position, double *box) {
-  for (int64_t leaf = first_index(); leaf < leaf_count; leaf += index_stride())
-    cvtm_bound_leaf(position, count, leaf, box + 4 * (leaf_count + leaf));
+/* Orders each bin by code, then index. */
+static __global__ void order_kernel(cvtm_site_tree_arrays tree, const double *sites) {
+  const cvtm_metric metric = cvtm_metric_of(tree.domain);
+  for (int64_t k = first_index(); k < tree.count; k += index_stride()) {
+    const uint64_t code = tree.keys_alt[k];
+    const int32_t i = tree.order[k];
+    const int32_t bin = cvtm_bin_of(code, tree.levels);
+    const int32_t first = tree.start[bin], last = tree.start[bin + 1];
+    int32_t place = first;
+    for (int32_t other = first; other < last; ++other) {
+      const uint64_t other_code = tree.keys_alt[other];
+      place += other_code < code || (other_code == code && tree.order[other] < i);
+    }
+    tree.index[place] = i;
+    cvtm_canonical_site(metric, sites + 2 * static_cast<int64_t>(i), &tree.position[2 * place],
+                        &tree.position[2 * place + 1]);
+  }
 }
 
-/* The nodes level .. 2 level - 1. */
-static __global__ void bound_level_kernel(int64_t level, double *box) {
-  for (int64_t k = first_index(); k < level; k += index_stride())
-    cvtm_bound_children(level + k, box);
+/* A block makes the boxes of a subtree of up to SUBTREE leaves. */
+static __global__ void __launch_bounds__(BLOCK)
+    bound_leaves_kernel(cvtm_site_tree_arrays tree, const int32_t *wanted) {
+  if (wanted && !*wanted) return;
+  const int64_t first = static_cast<int64_t>(blockIdx.x) * SUBTREE;
+  int64_t width = tree.leaf_count < SUBTREE ? tree.leaf_count : SUBTREE;
+  int64_t node = tree.leaf_count + first;
+  for (int64_t k = threadIdx.x; k < width; k += BLOCK)
+    cvtm_bound_leaf(tree.position, tree.count, first + k, tree.box + 4 * (node + k));
+  while (width > 1) {
+    __syncthreads();
+    width /= 2;
+    node /= 2;
+    for (int64_t k = threadIdx.x; k < width; k += BLOCK) cvtm_bound_children(node + k, tree.box);
+  }
 }
 
 /* One block: the levels from `level` up to the root. */
-static __global__ void bound_top_kernel(int64_t level, double *box) {
+static __global__ void bound_top_kernel(int64_t level, double *box, const int32_t *wanted) {
+  if (wanted && !*wanted) return;
   for (; level >= 1; level /= 2) {
     for (int64_t k = threadIdx.x; k < level; k += blockDim.x) cvtm_bound_children(level + k, box);
     __syncthreads();
   }
 }
 
-static cvtm_status encode_cuda(cvtm_device *device, cvtm_domain domain, const double *sites,
-                               int64_t count, uint64_t *keys, int32_t *order) {
-  encode_kernel<<<cvtm_cuda_blocks(count, BLOCK), BLOCK, 0, cvtm_cuda_stream(device)>>>(
-      domain, sites, count, keys, order);
-  return cvtm_cuda_launched(device, "encode_kernel");
+static cvtm_status sort_cuda(cvtm_device *device, const cvtm_site_tree_arrays *tree,
+                             const double *sites) {
+  const cudaStream_t stream = cvtm_cuda_stream(device);
+  const unsigned blocks = cvtm_cuda_blocks(tree->count, BLOCK);
+  const int64_t bins = INT64_C(1) << 2 * tree->levels;
+  cvtm_status status = cvtm_device_fill(device, tree->bin_count, 0,
+                                        static_cast<size_t>(bins) * sizeof *tree->bin_count);
+  if (status != CVTM_OK) return status;
+  count_kernel<<<blocks, BLOCK, 0, stream>>>(*tree, sites);
+  status = cvtm_cuda_launched(device, "count_kernel");
+  if (status == CVTM_OK)
+    status = cvtm_scan_32(device, tree->bin_count, bins, tree->start, tree->workspace,
+                          tree->workspace_bytes);
+  if (status != CVTM_OK) return status;
+  scatter_kernel<<<blocks, BLOCK, 0, stream>>>(*tree);
+  status = cvtm_cuda_launched(device, "scatter_kernel");
+  if (status != CVTM_OK) return status;
+  order_kernel<<<blocks, BLOCK, 0, stream>>>(*tree, sites);
+  return cvtm_cuda_launched(device, "order_kernel");
 }
 
-static cvtm_status gather_cuda(cvtm_device *device, cvtm_domain domain, const double *sites,
-                               int64_t count, const int32_t *order, double *position) {
-  gather_kernel<<<cvtm_cuda_blocks(count, BLOCK), BLOCK, 0, cvtm_cuda_stream(device)>>>(
-      domain, sites, count, order, position);
-  return cvtm_cuda_launched(device, "gather_kernel");
-}
-
-static cvtm_status bound_cuda(cvtm_device *device, int64_t count, int64_t leaf_count,
-                              const double *position, double *box) {
-  cudaStream_t stream = cvtm_cuda_stream(device);
-  bound_leaves_kernel<<<cvtm_cuda_blocks(leaf_count, BLOCK), BLOCK, 0, stream>>>(count, leaf_count,
-                                                                                 position, box);
-  cvtm_status status = cvtm_cuda_launched(device, "bound_leaves_kernel");
-  int64_t level = leaf_count / 2;
-  for (; status == CVTM_OK && level > TOP_LEVELS; level /= 2) {
-    bound_level_kernel<<<cvtm_cuda_blocks(level, BLOCK), BLOCK, 0, stream>>>(level, box);
-    status = cvtm_cuda_launched(device, "bound_level_kernel");
-  }
-  if (status != CVTM_OK || level < 1) return status;
-  bound_top_kernel<<<1, TOP_LEVELS, 0, stream>>>(level, box);
+static cvtm_status bound_cuda(cvtm_device *device, const cvtm_site_tree_arrays *tree,
+                              const int32_t *wanted) {
+  const cudaStream_t stream = cvtm_cuda_stream(device);
+  const int64_t subtrees = tree->leaf_count > SUBTREE ? tree->leaf_count / SUBTREE : 1;
+  bound_leaves_kernel<<<static_cast<unsigned>(subtrees), BLOCK, 0, stream>>>(*tree, wanted);
+  const cvtm_status status = cvtm_cuda_launched(device, "bound_leaves_kernel");
+  if (status != CVTM_OK || subtrees == 1) return status;
+  bound_top_kernel<<<1, 1024, 0, stream>>>(subtrees / 2, tree->box, wanted);
   return cvtm_cuda_launched(device, "bound_top_kernel");
 }
 
-extern "C" const cvtm_site_tree_table cvtm_site_tree_table_cuda = {
-    encode_cuda,
-    gather_cuda,
-    bound_cuda,
-};
+extern "C" const cvtm_site_tree_table cvtm_site_tree_table_cuda = {sort_cuda, bound_cuda};

@@ -12,16 +12,27 @@
 extern "C" {
 #endif
 
+/* A tree's device memory, and what it is made for. */
+typedef struct cvtm_site_tree_arrays {
+  cvtm_domain domain;
+  int64_t count, leaf_count;
+  int32_t levels;
+  double *position, *box;
+  int32_t *index, *start;
+  /* Scratch: three arrays of sites, one of bins, and what sorts and scans need. */
+  uint64_t *keys, *keys_alt;
+  int32_t *order, *rank, *bin_count;
+  void *workspace;
+  size_t workspace_bytes;
+} cvtm_site_tree_arrays;
+
 typedef struct cvtm_site_tree_table {
-  /* keys[i] = Morton code of site i, order[i] = i. */
-  cvtm_status (*encode)(cvtm_device *device, cvtm_domain domain, const double *sites, int64_t count,
-                        uint64_t *keys, int32_t *order);
-  /* position[place] = the canonical coordinates of site order[place]. */
-  cvtm_status (*gather)(cvtm_device *device, cvtm_domain domain, const double *sites, int64_t count,
-                        const int32_t *order, double *position);
-  /* The boxes of all leaves, then of the levels above, up to the root. */
-  cvtm_status (*bound)(cvtm_device *device, int64_t count, int64_t leaf_count,
-                       const double *position, double *box);
+  /* position, index and start of at least one site. */
+  cvtm_status (*sort)(cvtm_device *device, const cvtm_site_tree_arrays *tree, const double *sites);
+  /* The boxes of all leaves, then of the levels above, up to the root; wanted: NULL, or
+   * pointing to 0 if they are not. */
+  cvtm_status (*bound)(cvtm_device *device, const cvtm_site_tree_arrays *tree,
+                       const int32_t *wanted);
 } cvtm_site_tree_table;
 
 extern const cvtm_site_tree_table cvtm_site_tree_table_cpu;
@@ -44,22 +55,6 @@ CVTM_HD void cvtm_canonical_site(cvtm_metric metric, const double *site, double 
   *y = cvtm_wrap(site[1], metric.period_y);
 }
 
-/* Steps of the Morton grid per pixel, as a power of two: the least power of two that
- * covers both sides has 2^32 of them. */
-CVTM_HD int cvtm_morton_shift(cvtm_domain domain) {
-  const int side = domain.width > domain.height ? domain.width : domain.height;
-  int bits = 0;
-  while ((1 << bits) < side) ++bits;
-  return 32 - bits;
-}
-
-CVTM_HD uint32_t cvtm_quantize(double x, int side, int shift) {
-  const double steps = (double)((uint64_t)1 << shift); /* exact: a power of two */
-  if (!(x > 0)) return 0;
-  if (x >= side) return (uint32_t)(((uint64_t)side << shift) - 1);
-  return (uint32_t)(x * steps);
-}
-
 /* Bit k of x to bit 2 k. */
 CVTM_HD uint64_t cvtm_spread_bits(uint32_t x) {
   uint64_t bits = x;
@@ -75,6 +70,11 @@ CVTM_HD uint64_t cvtm_morton_code(cvtm_domain domain, double x, double y) {
   const int shift = cvtm_morton_shift(domain);
   return cvtm_spread_bits(cvtm_quantize(x, domain.width, shift)) |
          cvtm_spread_bits(cvtm_quantize(y, domain.height, shift)) << 1;
+}
+
+/* The bin of a code, of 4^levels bins. */
+CVTM_HD int32_t cvtm_bin_of(uint64_t code, int32_t levels) {
+  return levels == 0 ? 0 : (int32_t)(code >> (64 - 2 * levels));
 }
 
 /* Box of the sorted sites first .. last - 1; an empty one is infinite inside out. */
