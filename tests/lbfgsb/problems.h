@@ -86,46 +86,120 @@ static inline const double *fixture_send(cvtm_device *device, const double *valu
   return memory;
 }
 
-/* Solves from x into x; returns the status of minimize. */
-static inline cvtm_status fixture_minimize(fixture *made) {
+/* A fixture on its device: a solver with bounds and scale set, and what the objective needs. */
+typedef struct opened {
+  problem on_device;
+  cvtm_lbfgsb *solver;
+  cvtm_objective objective;
+  void *context;
+  double *x;
+  const double *sent[6];
+} opened;
+
+/* To be closed by fixture_close; `open` must stay where it is. */
+static inline void fixture_open(fixture *made, opened *open) {
   cvtm_device *device = made->device;
   const int64_t n = made->p.n;
-  problem on_device = made->p;
-  void *context = made;
-  cvtm_objective objective = fixture_evaluate_cpu;
+  const int64_t edges_count = 2 * (int64_t)(made->p.nx + made->p.ny) + 8;
   made->p.diagonal = made->diagonal;
   made->p.linear = made->linear;
   made->p.edges = made->edges;
-  const double *diagonal = fixture_send(device, made->diagonal, n);
-  const double *linear = fixture_send(device, made->linear, n);
-  const int64_t edges_count = 2 * (int64_t)(made->p.nx + made->p.ny) + 8;
-  const double *edges = fixture_send(device, made->edges, edges_count);
-  const double *lower = fixture_send(device, made->lower, n);
-  const double *upper = fixture_send(device, made->upper, n);
-  const double *scale = fixture_send(device, made->scale, n);
-  double *x = (double *)(uintptr_t)fixture_send(device, made->x, n);
-  on_device.diagonal = diagonal;
-  on_device.linear = linear;
-  on_device.edges = edges;
-  (void)on_device; /* only CUDA wants it */
+  const double *const sent[6] = {
+      fixture_send(device, made->diagonal, n),        fixture_send(device, made->linear, n),
+      fixture_send(device, made->edges, edges_count), fixture_send(device, made->lower, n),
+      fixture_send(device, made->upper, n),           fixture_send(device, made->scale, n)};
+  memcpy(open->sent, sent, sizeof sent);
+  open->on_device = made->p;
+  open->on_device.diagonal = sent[0];
+  open->on_device.linear = sent[1];
+  open->on_device.edges = sent[2];
+  open->context = made;
+  open->objective = fixture_evaluate_cpu;
 #if CVTMESH_HAVE_CUDA
   if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA) {
-    objective = problem_evaluate_cuda;
-    context = &on_device;
+    open->objective = problem_evaluate_cuda;
+    open->context = &open->on_device;
   }
 #endif
-  cvtm_lbfgsb *solver = NULL;
-  assert_device_ok(device, cvtm_lbfgsb_create(device, n, &made->options, &solver));
-  assert_device_ok(device, cvtm_lbfgsb_set_bounds(solver, lower, upper));
-  assert_device_ok(device, cvtm_lbfgsb_set_scaling(solver, scale));
-  const cvtm_status status = cvtm_lbfgsb_minimize(solver, x, objective, context, &made->result);
-  cvtm_lbfgsb_destroy(solver);
-  assert_device_ok(device, cvtm_device_copy_out(device, made->x, x, (size_t)n * sizeof *x));
-  const double *const sent[] = {diagonal, linear, edges, lower, upper, scale, x};
-  for (size_t i = 0; i < sizeof sent / sizeof *sent; ++i) {
-    if (sent[i]) cvtm_device_free(device, (void *)(uintptr_t)sent[i]);
-  }
+  open->x = (double *)(uintptr_t)fixture_send(device, made->x, n);
+  open->solver = NULL;
+  assert_device_ok(device, cvtm_lbfgsb_create(device, n, &made->options, &open->solver));
+  assert_device_ok(device, cvtm_lbfgsb_set_bounds(open->solver, sent[3], sent[4]));
+  assert_device_ok(device, cvtm_lbfgsb_set_scaling(open->solver, sent[5]));
+}
+
+/* x of the device comes back into the fixture. */
+static inline void fixture_close(fixture *made, opened *open) {
+  cvtm_device *device = made->device;
+  cvtm_lbfgsb_destroy(open->solver);
+  assert_device_ok(
+      device, cvtm_device_copy_out(device, made->x, open->x, (size_t)made->p.n * sizeof *made->x));
+  cvtm_device_free(device, open->x);
+  for (int i = 0; i < 6; ++i) cvtm_device_free(device, (void *)(uintptr_t)open->sent[i]);
+}
+
+/* Solves from x into x; returns the status of minimize. */
+static inline cvtm_status fixture_minimize(fixture *made) {
+  opened open;
+  fixture_open(made, &open);
+  const cvtm_status status =
+      cvtm_lbfgsb_minimize(open.solver, open.x, open.objective, open.context, &made->result);
+  fixture_close(made, &open);
   return status;
+}
+
+/* splitmix64, in [0, 1) */
+static inline double fixture_uniform(uint64_t *seed) {
+  uint64_t z = *seed += UINT64_C(0x9e3779b97f4a7c15);
+  z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+  return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
+typedef enum bounds_mix { FREE, BELOW, ABOVE, BOTH, MIXED, FIXED_SOME } bounds_mix;
+
+/* Bounds of that mix around 0, and a start that often lies outside. */
+static inline void fixture_random_box(fixture *made, bounds_mix mix, uint64_t *seed) {
+  for (int64_t i = 0; i < made->p.n; ++i) {
+    made->x[i] = 8.0 * (fixture_uniform(seed) - 0.5);
+    const double low = -fixture_uniform(seed), high = 0.5 * fixture_uniform(seed);
+    const int kind = mix == MIXED ? (int)(4.0 * fixture_uniform(seed)) : (int)mix;
+    if (kind == BELOW || kind == BOTH || mix == FIXED_SOME) made->lower[i] = low;
+    if (kind == ABOVE || kind == BOTH || mix == FIXED_SOME) made->upper[i] = high;
+    if (mix == FIXED_SOME && i % 3 == 0) made->lower[i] = made->upper[i] = high;
+  }
+}
+
+/* A convex quadratic whose diagonal spans two decades. */
+static inline fixture fixture_random_quadratic(cvtm_device *device, int64_t n, bounds_mix mix,
+                                               uint64_t seed) {
+  fixture made = fixture_make(device, PROBLEM_QUADRATIC, n);
+  made.diagonal = fixture_doubles(n, 1.0);
+  made.linear = fixture_doubles(n, 0.0);
+  made.p.coupling = 5.0;
+  for (int64_t i = 0; i < n; ++i) {
+    made.diagonal[i] = pow(10.0, 2.0 * fixture_uniform(&seed));
+    made.linear[i] = 40.0 * (fixture_uniform(&seed) - 0.5);
+  }
+  fixture_random_box(&made, mix, &seed);
+  return made;
+}
+
+/* The Karush-Kuhn-Tucker conditions, computed here from x alone: inside the box, and each
+ * variable is down to a bound or has no slope downwards, and so upwards. */
+static inline void fixture_check_conditions(const fixture *made, double tolerance) {
+  for (int64_t i = 0; i < made->p.n; ++i) {
+    double g;
+    (void)problem_row(&made->p, made->x, i, &g);
+    const double x = made->x[i];
+    if (!(x >= made->lower[i] && x <= made->upper[i])) fail_msg("x[%lld] outside", (long long)i);
+    if (g > tolerance && x > made->lower[i] + tolerance) {
+      fail_msg("x[%lld] = %g could fall: %g", (long long)i, x, g);
+    }
+    if (g < -tolerance && x < made->upper[i] - tolerance) {
+      fail_msg("x[%lld] = %g could rise: %g", (long long)i, x, g);
+    }
+  }
 }
 
 /* min(i, nx + 1 - i) hx and the like: the distance to the boundary of the unit square. */

@@ -5,50 +5,6 @@
 
 static cvtm_device *device;
 
-/* splitmix64, in [0, 1) */
-static double uniform(uint64_t *seed) {
-  uint64_t z = *seed += UINT64_C(0x9e3779b97f4a7c15);
-  z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-  return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
-}
-
-typedef enum bounds_mix { FREE, BELOW, ABOVE, BOTH, MIXED, FIXED_SOME } bounds_mix;
-
-static fixture make(int64_t n, bounds_mix mix, uint64_t seed) {
-  fixture made = fixture_make(device, PROBLEM_QUADRATIC, n);
-  made.diagonal = fixture_doubles(n, 1.0);
-  made.linear = fixture_doubles(n, 0.0);
-  made.p.coupling = 5.0;
-  for (int64_t i = 0; i < n; ++i) {
-    made.diagonal[i] = pow(10.0, 2.0 * uniform(&seed));
-    made.linear[i] = 40.0 * (uniform(&seed) - 0.5);
-    made.x[i] = 8.0 * (uniform(&seed) - 0.5); /* often outside the box */
-    const double low = -uniform(&seed), high = 0.5 * uniform(&seed);
-    const int kind = mix == MIXED ? (int)(4.0 * uniform(&seed)) : (int)mix;
-    if (kind == BELOW || kind == BOTH || mix == FIXED_SOME) made.lower[i] = low;
-    if (kind == ABOVE || kind == BOTH || mix == FIXED_SOME) made.upper[i] = high;
-    if (mix == FIXED_SOME && i % 3 == 0) made.lower[i] = made.upper[i] = high;
-  }
-  return made;
-}
-
-static void check_conditions(const fixture *made, double tolerance) {
-  for (int64_t i = 0; i < made->p.n; ++i) {
-    double g;
-    (void)problem_row(&made->p, made->x, i, &g);
-    const double x = made->x[i];
-    if (!(x >= made->lower[i] && x <= made->upper[i])) fail_msg("x[%lld] outside", (long long)i);
-    /* Down to a bound or no slope downwards, and so upwards. */
-    if (g > tolerance && x > made->lower[i] + tolerance) {
-      fail_msg("x[%lld] = %g could fall: %g", (long long)i, x, g);
-    }
-    if (g < -tolerance && x < made->upper[i] - tolerance) {
-      fail_msg("x[%lld] = %g could rise: %g", (long long)i, x, g);
-    }
-  }
-}
-
 static void solve(fixture made) {
   made.options.gradient_tolerance = 2e-8; /* the gradient at the start is of order 100 */
   made.options.max_iterations = 20000;
@@ -58,7 +14,7 @@ static void solve(fixture made) {
              (long long)made.p.n, made.options.history, cvtm_stop_name(made.result.stop),
              (long long)made.result.iterations, made.result.projected_gradient, made.result.f);
   }
-  check_conditions(&made, 1e-7);
+  fixture_check_conditions(&made, 1e-7);
   assert_int_equal(made.outside, 0);
   fixture_free(&made);
 }
@@ -68,7 +24,7 @@ static void test_bounds(void **state) {
   const int64_t sizes[] = {1, 2, 7, 31, 32, 33, 127, 500, 5000};
   for (int s = 0; s < 9; ++s) {
     for (int mix = FREE; mix <= FIXED_SOME; ++mix) {
-      solve(make(sizes[s], (bounds_mix)mix, (uint64_t)(100 * s + mix)));
+      solve(fixture_random_quadratic(device, sizes[s], (bounds_mix)mix, (uint64_t)(100 * s + mix)));
     }
   }
 }
@@ -76,7 +32,8 @@ static void test_bounds(void **state) {
 static void test_history_lengths(void **state) {
   (void)state;
   for (int m = 1; m <= CVTM_LBFGSB_MAX_HISTORY; ++m) {
-    fixture bounded = make(300, MIXED, (uint64_t)m), unbounded = make(300, FREE, (uint64_t)m);
+    fixture bounded = fixture_random_quadratic(device, 300, MIXED, (uint64_t)m),
+            unbounded = fixture_random_quadratic(device, 300, FREE, (uint64_t)m);
     bounded.options.history = unbounded.options.history = m;
     solve(bounded);
     solve(unbounded);
@@ -86,7 +43,8 @@ static void test_history_lengths(void **state) {
 /* Bounds that never matter, and none at all, take different code but the same steps. */
 static void test_far_bounds_like_none(void **state) {
   (void)state;
-  fixture with = make(400, FREE, 9), without = make(400, FREE, 9);
+  fixture with = fixture_random_quadratic(device, 400, FREE, 9),
+          without = fixture_random_quadratic(device, 400, FREE, 9);
   for (int64_t i = 0; i < 400; ++i) {
     with.x[i] = without.x[i] = 0.001 * with.x[i];
     if (i > 0) with.upper[i] = 1e12; /* one upper bound is missing: not boxed */
@@ -103,7 +61,7 @@ static void test_far_bounds_like_none(void **state) {
 /* A start outside the box is moved onto it, and that is said. */
 static void test_infeasible_start(void **state) {
   (void)state;
-  fixture made = make(50, BOTH, 3);
+  fixture made = fixture_random_quadratic(device, 50, BOTH, 3);
   int64_t outside = 0;
   for (int64_t i = 0; i < 50; ++i) {
     made.x[i] = i % 2 ? 100.0 : 0.5 * (made.lower[i] + made.upper[i]);

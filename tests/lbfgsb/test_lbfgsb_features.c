@@ -1,0 +1,409 @@
+/* Other ways to run the same iteration: reverse communication, saved and restored runs, resumed
+ * ones, batches, the exact Cauchy point, a history in single precision, data on the host; and
+ * both devices against each other. */
+#include "problems.h"
+#include "test_devices.h"
+
+static cvtm_device *device;
+
+static void assert_same_bits(const double *a, const double *b, int64_t n) {
+  assert_memory_equal(a, b, (size_t)n * sizeof *a);
+}
+
+static cvtm_status evaluate_at(opened *open, const cvtm_lbfgsb_evaluation *at) {
+  return open->objective(open->context, at->x, at->f, at->g, cvtm_device_stream(device));
+}
+
+/* At most `most` evaluations (0: until it stops). */
+static void advance(opened *open, const cvtm_lbfgsb_evaluation *at, int most) {
+  int running = 1;
+  for (int k = 0; running && (most == 0 || k < most); ++k) {
+    assert_device_ok(device, evaluate_at(open, at));
+    assert_device_ok(device, cvtm_lbfgsb_advance(open->solver, &running));
+  }
+}
+
+static fixture make_torsion(int64_t iterations) {
+  fixture made = fixture_torsion(device, 23, 31);
+  made.options.max_iterations = iterations;
+  return made;
+}
+
+static void test_reverse_communication(void **state) {
+  (void)state;
+  fixture made = make_torsion(40), reverse = make_torsion(40);
+  opened open;
+  cvtm_lbfgsb_evaluation at;
+  assert_device_ok(device, fixture_minimize(&made));
+  fixture_open(&reverse, &open);
+  assert_int_equal(cvtm_lbfgsb_finish(open.solver, open.x, NULL), CVTM_ERROR_ARGUMENT);
+  assert_device_ok(device, cvtm_lbfgsb_start(open.solver, open.x, &at));
+  advance(&open, &at, 0);
+  assert_device_ok(device, cvtm_lbfgsb_finish(open.solver, open.x, &reverse.result));
+  fixture_close(&reverse, &open);
+  assert_same_bits(made.x, reverse.x, made.p.n);
+  assert_int_equal(made.result.evaluations, reverse.result.evaluations);
+  assert_int_equal(reverse.result.stop, CVTM_STOP_ITERATIONS);
+  assert_int_equal(reverse.outside, 0);
+  fixture_free(&made);
+  fixture_free(&reverse);
+}
+
+/* Saved in the middle of a line search, restored into another solver, and on: as if nothing
+ * had been. */
+static void test_save(void **state) {
+  (void)state;
+  for (int single = 0; single <= 1; ++single) {
+    fixture made = make_torsion(40), saved = make_torsion(40), restored = make_torsion(40);
+    opened first, second;
+    cvtm_lbfgsb_evaluation at;
+    made.options.single_history = saved.options.single_history = single;
+    restored.options.single_history = single;
+    assert_device_ok(device, fixture_minimize(&made));
+
+    fixture_open(&saved, &first);
+    assert_device_ok(device, cvtm_lbfgsb_start(first.solver, first.x, &at));
+    advance(&first, &at, 17);
+    const size_t size = cvtm_lbfgsb_save_bytes(first.solver);
+    char *bytes = malloc(size);
+    assert_device_ok(device, cvtm_lbfgsb_save(first.solver, bytes));
+    fixture_close(&saved, &first);
+
+    fixture_open(&restored, &second);
+    assert_int_equal(cvtm_lbfgsb_restore(second.solver, bytes, size - 1, &at), CVTM_ERROR_INPUT);
+    assert_int_equal(cvtm_lbfgsb_restore(second.solver, bytes, 3, &at), CVTM_ERROR_INPUT);
+    assert_device_ok(device, cvtm_lbfgsb_restore(second.solver, bytes, size, &at));
+    advance(&second, &at, 0);
+    assert_device_ok(device, cvtm_lbfgsb_finish(second.solver, second.x, &restored.result));
+    bytes[0] ^= 1;
+    assert_int_equal(cvtm_lbfgsb_restore(second.solver, bytes, size, &at), CVTM_ERROR_INPUT);
+    fixture_close(&restored, &second);
+    assert_same_bits(made.x, restored.x, made.p.n);
+    assert_int_equal(made.result.evaluations, restored.result.evaluations);
+    free(bytes);
+    fixture_free(&made);
+    fixture_free(&saved);
+    fixture_free(&restored);
+  }
+}
+
+static void test_save_of_another_shape(void **state) {
+  (void)state;
+  fixture made = make_torsion(5), other = fixture_torsion(device, 23, 32);
+  opened open, unlike;
+  fixture_open(&made, &open);
+  fixture_open(&other, &unlike);
+  const size_t size = cvtm_lbfgsb_save_bytes(open.solver);
+  char *bytes = malloc(size);
+  assert_int_equal(cvtm_lbfgsb_save(open.solver, bytes), CVTM_ERROR_ARGUMENT); /* no run yet */
+  assert_device_ok(device, cvtm_lbfgsb_minimize(open.solver, open.x, open.objective, open.context,
+                                                &made.result));
+  assert_device_ok(device, cvtm_lbfgsb_save(open.solver, bytes));
+  assert_int_equal(cvtm_lbfgsb_restore(unlike.solver, bytes, size, NULL), CVTM_ERROR_INPUT);
+  assert_int_equal(
+      cvtm_lbfgsb_resume(unlike.solver, unlike.x, unlike.objective, unlike.context, NULL),
+      CVTM_ERROR_ARGUMENT);
+  free(bytes);
+  fixture_close(&made, &open);
+  fixture_close(&other, &unlike);
+  fixture_free(&made);
+  fixture_free(&other);
+}
+
+/* 13 + 27 iterations are 40, as a graph and round by round. */
+static void test_resume(void **state) {
+  (void)state;
+  for (int by_host = 0; by_host <= 1; ++by_host) {
+    fixture made = make_torsion(40), parts = make_torsion(13);
+    opened open;
+    made.options.host_rounds = parts.options.host_rounds = by_host;
+    assert_device_ok(device, fixture_minimize(&made));
+    fixture_open(&parts, &open);
+    assert_device_ok(device, cvtm_lbfgsb_minimize(open.solver, open.x, open.objective, open.context,
+                                                  &parts.result));
+    assert_int_equal(parts.result.iterations, 13);
+    assert_device_ok(device, cvtm_lbfgsb_resume(open.solver, open.x, open.objective, open.context,
+                                                &parts.result));
+    assert_int_equal(parts.result.iterations, 13); /* the limit is still that */
+    parts.options.max_iterations = 40;
+    assert_device_ok(device, cvtm_lbfgsb_set_options(open.solver, &parts.options));
+    assert_device_ok(device, cvtm_lbfgsb_resume(open.solver, open.x, open.objective, open.context,
+                                                &parts.result));
+    fixture_close(&parts, &open);
+    assert_int_equal(parts.result.iterations, 40);
+    assert_int_equal(parts.result.evaluations, made.result.evaluations);
+    assert_same_bits(made.x, parts.x, made.p.n);
+    fixture_free(&made);
+    fixture_free(&parts);
+  }
+}
+
+/* Same minimum, by both Cauchy points, whatever the bounds. */
+static void test_exact_cauchy(void **state) {
+  (void)state;
+  const int64_t sizes[] = {1, 5, 64, 1000};
+  for (int s = 0; s < 4; ++s) {
+    for (int mix = FREE; mix <= FIXED_SOME; ++mix) {
+      fixture made =
+          fixture_random_quadratic(device, sizes[s], (bounds_mix)mix, (uint64_t)(7 * s + mix));
+      made.options.cauchy = CVTM_LBFGSB_CAUCHY_EXACT;
+      made.options.gradient_tolerance = 2e-8;
+      made.options.max_iterations = 5000;
+      assert_device_ok(device, fixture_minimize(&made));
+      assert_int_equal(made.result.stop, CVTM_STOP_GRADIENT);
+      fixture_check_conditions(&made, 1e-7);
+      assert_int_equal(made.outside, 0);
+      fixture_free(&made);
+    }
+  }
+}
+
+/* Many breakpoints at the same t, more than a block sorts alone: equal bounds, equal slopes. */
+static void test_exact_cauchy_ties(void **state) {
+  (void)state;
+  enum { N = 12000 };
+  fixture made = fixture_make(device, PROBLEM_QUADRATIC, N);
+  made.diagonal = fixture_doubles(N, 1.0);
+  made.linear = fixture_doubles(N, 1.0);
+  for (int64_t i = 0; i < N; ++i) {
+    made.diagonal[i] = i % 3 == 0 ? 30.0 : 1.0;
+    made.upper[i] = i % 3 == 0 ? 5.0 : 0.5 + 1e-9 * (double)(i % 4);
+    made.x[i] = -1.0;
+  }
+  made.options.cauchy = CVTM_LBFGSB_CAUCHY_EXACT;
+  made.options.gradient_tolerance = 1e-9;
+  made.options.max_iterations = 100;
+  assert_device_ok(device, fixture_minimize(&made));
+  assert_int_equal(made.result.stop, CVTM_STOP_GRADIENT);
+  for (int64_t i = 0; i < N; ++i) {
+    assert_near(made.x[i], i % 3 == 0 ? 1.0 / 30.0 : made.upper[i], 1e-9);
+  }
+  fixture_free(&made);
+}
+
+static void test_exact_cauchy_torsion(void **state) {
+  (void)state;
+  fixture made = fixture_torsion(device, 50, 50);
+  made.options.cauchy = CVTM_LBFGSB_CAUCHY_EXACT;
+  made.options.gradient_tolerance = 1e-8;
+  assert_device_ok(device, fixture_minimize(&made));
+  assert_int_equal(made.result.stop, CVTM_STOP_GRADIENT);
+  assert_near(made.result.f, -0.418087632020, 1e-11);
+  fixture_free(&made);
+}
+
+static void test_single_history(void **state) {
+  (void)state;
+  for (int m = 1; m <= 20; m += 6) {
+    fixture made = fixture_random_quadratic(device, 700, MIXED, 77);
+    made.options.history = m;
+    made.options.single_history = 1;
+    made.options.gradient_tolerance = 2e-8; /* the point is in double, so no less tight */
+    made.options.max_iterations = 20000;
+    assert_device_ok(device, fixture_minimize(&made));
+    assert_int_equal(made.result.stop, CVTM_STOP_GRADIENT);
+    fixture_check_conditions(&made, 1e-7);
+    fixture_free(&made);
+  }
+}
+
+/* A batch of quadratics is one long quadratic without coupling for the objective of the tests,
+ * but each has its own value: on the host, by reverse communication. */
+typedef struct batch_problem {
+  int64_t problems, n;
+  const double *diagonal, *linear;
+} batch_problem;
+
+static void evaluate_batch(const batch_problem *p, const double *x, double *f, double *g) {
+  for (int64_t b = 0; b < p->problems; ++b) {
+    double sum = 0.0;
+    for (int64_t i = b * p->n; i < (b + 1) * p->n; ++i) {
+      g[i] = p->diagonal[i] * x[i] - p->linear[i];
+      sum += 0.5 * p->diagonal[i] * x[i] * x[i] - p->linear[i] * x[i];
+    }
+    f[2 * b] = sum;
+    f[2 * b + 1] = 0.0;
+  }
+}
+
+/* What each problem gives alone, it gives in a batch; they stop at different times. */
+static void test_batch(void **state) {
+  (void)state;
+  enum { PROBLEMS = 9, N = 70, ALL = PROBLEMS * N };
+  double diagonal[ALL], linear[ALL], lower[ALL], upper[ALL], x[ALL], f[2 * PROBLEMS], g[ALL];
+  cvtm_lbfgsb_result results[PROBLEMS];
+  uint64_t seed = 5;
+  for (int64_t i = 0; i < ALL; ++i) {
+    diagonal[i] = pow(10.0, (double)(i / N) * 0.4 * fixture_uniform(&seed));
+    linear[i] = 10.0 * (fixture_uniform(&seed) - 0.5);
+    lower[i] = i % 2 ? -0.5 : -INFINITY;
+    upper[i] = i % 3 ? 0.75 : INFINITY;
+    x[i] = 0.25;
+  }
+  const batch_problem all = {PROBLEMS, N, diagonal, linear};
+  cvtm_lbfgsb_options options;
+  cvtm_lbfgsb_defaults(&options);
+  options.gradient_tolerance = 1e-9;
+  cvtm_lbfgsb *solver = NULL;
+  cvtm_lbfgsb_evaluation at;
+  assert_device_ok(device, cvtm_lbfgsb_create_batch(device, PROBLEMS, N, &options, &solver));
+  const double *low = fixture_send(device, lower, ALL), *high = fixture_send(device, upper, ALL);
+  double *on_device = (double *)(uintptr_t)fixture_send(device, x, ALL);
+  assert_device_ok(device, cvtm_lbfgsb_set_bounds(solver, low, high));
+  assert_device_ok(device, cvtm_lbfgsb_start(solver, on_device, &at));
+  int running = 1;
+  while (running) {
+    double trial[ALL];
+    assert_device_ok(device, cvtm_device_copy_out(device, trial, at.x, sizeof trial));
+    for (int i = 0; i < ALL; ++i) assert_true(trial[i] >= lower[i] && trial[i] <= upper[i]);
+    evaluate_batch(&all, trial, f, g);
+    assert_device_ok(device, cvtm_device_copy_in(device, at.f, f, sizeof f));
+    assert_device_ok(device, cvtm_device_copy_in(device, at.g, g, sizeof g));
+    assert_device_ok(device, cvtm_lbfgsb_advance(solver, &running));
+  }
+  assert_device_ok(device, cvtm_lbfgsb_finish(solver, on_device, results));
+  assert_device_ok(device, cvtm_device_copy_out(device, x, on_device, sizeof x));
+  assert_true(results[0].iterations < results[PROBLEMS - 1].iterations);
+  for (int64_t i = 0; i < ALL; ++i) {
+    assert_int_equal(results[i / N].stop, CVTM_STOP_GRADIENT);
+    const double best = fmin(fmax(linear[i] / diagonal[i], lower[i]), upper[i]);
+    assert_near(x[i], best, 1e-8);
+  }
+  cvtm_lbfgsb_destroy(solver);
+  cvtm_device_free(device, (void *)(uintptr_t)low);
+  cvtm_device_free(device, (void *)(uintptr_t)high);
+  cvtm_device_free(device, on_device);
+}
+
+static double host_quadratic(void *context, const double *x, double *g) {
+  const fixture *made = context;
+  double value = 0.0;
+  for (int64_t i = 0; i < made->p.n; ++i) value += problem_row(&made->p, x, i, g + i);
+  return value;
+}
+
+static void test_host(void **state) {
+  (void)state;
+  fixture made = fixture_random_quadratic(device, 300, MIXED, 3);
+  made.p.diagonal = made.diagonal;
+  made.p.linear = made.linear;
+  made.options.gradient_tolerance = 2e-8;
+  assert_device_ok(
+      device, cvtm_lbfgsb_minimize_host(device, 300, made.lower, made.upper, made.x, host_quadratic,
+                                        &made, &made.options, &made.result));
+  assert_int_equal(made.result.stop, CVTM_STOP_GRADIENT);
+  fixture_check_conditions(&made, 1e-7);
+  made.lower[11] = made.upper[11] + 1.0;
+  assert_int_equal(cvtm_lbfgsb_minimize_host(device, 300, made.lower, made.upper, made.x,
+                                             host_quadratic, &made, &made.options, &made.result),
+                   CVTM_ERROR_ARGUMENT);
+  assert_non_null(strstr(cvtm_device_error(device)->message, "variable 11"));
+  fixture_free(&made);
+}
+
+/* More iterations than the mailbox holds, with a monitor that is slow at first. */
+typedef struct counter {
+  int64_t next;
+  int ordered;
+} counter;
+
+static int count(void *context, const cvtm_lbfgsb_progress *progress) {
+  counter *kept = context;
+  kept->ordered &= progress->iteration == kept->next;
+  kept->next++;
+  if (kept->next == 3) {
+    double x = 1.0;
+    for (int64_t i = 0; i < 20000000; ++i) x = x * 0.5 + 1.0;
+    kept->ordered &= x > 1.0;
+  }
+  return 0;
+}
+
+static void test_no_record_is_lost(void **state) {
+  (void)state;
+  fixture made = fixture_make(device, PROBLEM_ROSENBROCK, 1500);
+  counter kept = {0, 1};
+  for (int64_t i = 0; i < 1500; ++i) made.x[i] = i % 2 ? 1.0 : -1.2;
+  made.options.max_iterations = 2600;
+  made.options.monitor = count;
+  made.options.monitor_context = &kept;
+  assert_device_ok(device, fixture_minimize(&made));
+  assert_true(made.result.iterations > 1500);
+  assert_int_equal(kept.next, made.result.iterations + 1);
+  assert_true(kept.ordered);
+  fixture_free(&made);
+}
+
+enum { COMPARED = 10 };
+
+typedef struct path {
+  cvtm_lbfgsb_progress steps[COMPARED + 1];
+} path;
+
+static int keep_path(void *context, const cvtm_lbfgsb_progress *progress) {
+  path *kept = context;
+  if (progress->iteration <= COMPARED) kept->steps[progress->iteration] = *progress;
+  return 0;
+}
+
+static fixture make_compared(cvtm_device *on, int which) {
+  if (which == 0) return fixture_torsion(on, 40, 50);
+  if (which == 1) return fixture_bearing(on, 30, 40, 0.1, 10.0);
+  return fixture_random_quadratic(on, 5000, MIXED, 1);
+}
+
+/* Sums differ in their order only, so ten iterations differ by little more than rounding, and
+ * the minimum not at all. */
+static void test_devices_agree(void **state) {
+  (void)state;
+  cvtm_device *cpu = NULL;
+  assert_int_equal(cvtm_device_create("cpu", 1, &cpu, NULL), CVTM_OK);
+  for (int which = 0; which < 3; ++which) {
+    for (int exact = 0; exact <= 1; ++exact) {
+      fixture made[2] = {make_compared(cpu, which), make_compared(device, which)};
+      path paths[2];
+      for (int d = 0; d < 2; ++d) {
+        made[d].options.cauchy = exact ? CVTM_LBFGSB_CAUCHY_EXACT : CVTM_LBFGSB_CAUCHY_APPROXIMATE;
+        made[d].options.gradient_tolerance = 1e-9;
+        made[d].options.max_iterations = 3000;
+        made[d].options.monitor = keep_path;
+        made[d].options.monitor_context = &paths[d];
+        assert_device_ok(made[d].device, fixture_minimize(&made[d]));
+        assert_int_equal(made[d].result.stop, CVTM_STOP_GRADIENT);
+      }
+      for (int k = 0; k <= COMPARED; ++k) {
+        const cvtm_lbfgsb_progress *a = &paths[0].steps[k], *b = &paths[1].steps[k];
+        assert_int_equal(a->evaluations, b->evaluations);
+        assert_int_equal(a->active, b->active);
+        assert_near(a->f, b->f, 1e-10 * fabs(a->f));
+        assert_near(a->step, b->step, 1e-8 * a->step);
+        assert_near(a->projected_gradient, b->projected_gradient, 1e-7 * a->projected_gradient);
+      }
+      assert_near(made[0].result.f, made[1].result.f, 1e-10 * fabs(made[0].result.f));
+      fixture_free(&made[0]);
+      fixture_free(&made[1]);
+    }
+  }
+  cvtm_device_destroy(cpu);
+}
+
+int main(void) {
+  device = test_device_open();
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_reverse_communication),
+      cmocka_unit_test(test_save),
+      cmocka_unit_test(test_save_of_another_shape),
+      cmocka_unit_test(test_resume),
+      cmocka_unit_test(test_exact_cauchy),
+      cmocka_unit_test(test_exact_cauchy_ties),
+      cmocka_unit_test(test_exact_cauchy_torsion),
+      cmocka_unit_test(test_single_history),
+      cmocka_unit_test(test_batch),
+      cmocka_unit_test(test_host),
+      cmocka_unit_test(test_no_record_is_lost),
+      cmocka_unit_test(test_devices_agree),
+  };
+  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  cvtm_device_destroy(device);
+  return failed;
+}
