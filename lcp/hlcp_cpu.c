@@ -6,6 +6,13 @@ enum { PART_SLICES = 32, PART_ROWS = PART_SLICES * CVTM_SLICE_ROWS, BLOCKS_CHOSE
 
 static int64_t cpu_parts(int64_t n) { return (n + PART_ROWS - 1) / PART_ROWS; }
 
+/* Few rows are not worth waking many threads. */
+static int threads_for(const cvtm_device *device, int64_t n) {
+  const int64_t useful = 1 + n / (8 * PART_ROWS);
+  const int threads = cvtm_device_threads(device);
+  return useful < threads ? (int)useful : threads;
+}
+
 /* What the rows of a slice sum up to, lane by lane. */
 typedef struct lanes {
   double half[CVTM_SLICE_ROWS];
@@ -54,7 +61,7 @@ static double residual_part(const cvtm_hlcp_arrays *s, int64_t part) {
 
 static cvtm_status cpu_residual(cvtm_device *device, const cvtm_hlcp_arrays *s) {
   const int64_t parts = cpu_parts(s->n);
-  const int threads = cvtm_device_threads(device);
+  const int threads = threads_for(device, s->n);
   (void)threads; /* without OpenMP */
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (int64_t part = 0; part < parts; ++part) s->partial[part] = residual_part(s, part);
@@ -76,7 +83,7 @@ static void solve_block(const cvtm_hlcp_arrays *s, int64_t first, int64_t end) {
 static cvtm_status cpu_correct(cvtm_device *device, const cvtm_hlcp_arrays *s) {
   if (!s->state->apply) return CVTM_OK;
   const cvtm_hlcp_systems *t = &s->systems;
-  const int threads = cvtm_device_threads(device);
+  const int threads = threads_for(device, s->n);
   (void)threads;
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (int64_t k = 0; k < t->blocks; ++k) {
@@ -92,7 +99,7 @@ static cvtm_status cpu_correct(cvtm_device *device, const cvtm_hlcp_arrays *s) {
 
 static cvtm_status cpu_combine(cvtm_device *device, const cvtm_hlcp_arrays *s) {
   if (!s->state->apply) return CVTM_OK;
-  const int threads = cvtm_device_threads(device);
+  const int threads = threads_for(device, s->n);
   (void)threads;
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (int64_t i = 0; i < s->n; ++i) cvtm_hlcp_combine_row(s, i);
@@ -101,7 +108,7 @@ static cvtm_status cpu_combine(cvtm_device *device, const cvtm_hlcp_arrays *s) {
 
 static cvtm_status cpu_finish(cvtm_device *device, const cvtm_hlcp_arrays *s, double *z,
                               double *w) {
-  const int threads = cvtm_device_threads(device);
+  const int threads = threads_for(device, s->n);
   (void)threads;
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (int64_t i = 0; i < s->n; ++i) cvtm_hlcp_finish_row(s, i, z, w);
@@ -112,7 +119,7 @@ static cvtm_status cpu_finish(cvtm_device *device, const cvtm_hlcp_arrays *s, do
 
 static cvtm_status cpu_apply(cvtm_device *device, const cvtm_hlcp_arrays *s, const double *v,
                              double *out) {
-  const int threads = cvtm_device_threads(device);
+  const int threads = threads_for(device, s->n);
   (void)threads;
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (int64_t i = 0; i < s->n; ++i) out[i] = cvtm_hlcp_chosen_row(s, i, v);
@@ -120,7 +127,7 @@ static cvtm_status cpu_apply(cvtm_device *device, const cvtm_hlcp_arrays *s, con
 }
 
 static cvtm_status cpu_diagonal(cvtm_device *device, const cvtm_hlcp_arrays *s, double *inverse) {
-  const int threads = cvtm_device_threads(device);
+  const int threads = threads_for(device, s->n);
   (void)threads;
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (int64_t i = 0; i < s->n; ++i) inverse[i] = cvtm_hlcp_chosen_inverse(s, i);
@@ -133,7 +140,7 @@ static cvtm_status cpu_krylov(cvtm_device *device, const cvtm_krylov *krylov,
     cvtm_krylov_decide(krylov->state, pass);
     return CVTM_OK;
   }
-  const int threads = cvtm_device_threads(device);
+  const int threads = threads_for(device, krylov->n);
   (void)threads;
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (int64_t i = 0; i < krylov->n; ++i) cvtm_krylov_element(krylov, pass, i);
