@@ -268,10 +268,14 @@ CVTM_HD void cvtm_cell_add_row(const cvtm_density_view *density, const cvtm_cell
 
 /* --- the plain sum over pixel centres ------------------------------------------------- */
 
-/* Whether no site of the bins around is nearer to the pixel centre than the one at `place`,
- * nor as near with a lower index: exactly what labels say. */
+/* Whether the pixel centre is nearer to the site at `place` than to all others, or as near to one
+ * of higher index: exactly what labels say. (x, y): the centre as the cell sees it; of two images
+ * half a period away one counts. */
 CVTM_HD int cvtm_cell_owns(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t place,
-                           int32_t column, int32_t row) {
+                           int32_t column, int32_t row, double x, double y) {
+  if (domain.periodic && !(2 * x >= -domain.width && 2 * x < domain.width &&
+                           2 * y >= -domain.height && 2 * y < domain.height))
+    return 0;
   const cvtm_metric metric = cvtm_metric_of(domain);
   cvtm_cell_origin o;
   o.x = (double)(domain.periodic ? cvtm_cell_wrap(column, domain.width) : column) + 0.5;
@@ -283,15 +287,12 @@ CVTM_HD int cvtm_cell_owns(const cvtm_site_tree_view *tree, cvtm_domain domain, 
   cvtm_cell_bins bins = cvtm_cell_bins_for(tree, domain, reach);
   for (int image = 0; image < 9; ++image) {
     if (image != 4 && !domain.periodic) continue;
-    const double x = o.x + (image % 3 - 1) * (double)domain.width;
-    const double y = o.y + (image / 3 - 1) * (double)domain.height;
-    if (x + reach < 0 || x - reach > domain.width || y + reach < 0 || y - reach > domain.height) {
-      if (domain.periodic) continue;
-    }
-    const int32_t x0 = cvtm_cell_bin_along(&bins, x - reach, domain.width);
-    const int32_t x1 = cvtm_cell_bin_along(&bins, x + reach, domain.width);
-    const int32_t y0 = cvtm_cell_bin_along(&bins, y - reach, domain.height);
-    const int32_t y1 = cvtm_cell_bin_along(&bins, y + reach, domain.height);
+    const double image_x = o.x + (image % 3 - 1) * (double)domain.width;
+    const double image_y = o.y + (image / 3 - 1) * (double)domain.height;
+    const int32_t x0 = cvtm_cell_bin_along(&bins, image_x - reach, domain.width);
+    const int32_t x1 = cvtm_cell_bin_along(&bins, image_x + reach, domain.width);
+    const int32_t y0 = cvtm_cell_bin_along(&bins, image_y - reach, domain.height);
+    const int32_t y1 = cvtm_cell_bin_along(&bins, image_y + reach, domain.height);
     for (int32_t by = y0; by <= y1; ++by) {
       for (int32_t bx = x0; bx <= x1; ++bx) {
         int32_t first, last;
@@ -369,8 +370,10 @@ CVTM_HD void cvtm_cell_add_centres(const cvtm_site_tree_view *tree, cvtm_domain 
       sums->y += run.s0 * y;
       sums->second += run.s2 + run.s0 * (y * y);
       k = sure1;
-    } else if (cvtm_cell_owns(tree, domain, place, k, j)) {
-      cvtm_cell_add_centre(density, row, ((double)k + 0.5) - sx, k, y, sums);
+    } else {
+      const double x = ((double)k + 0.5) - sx;
+      if (cvtm_cell_owns(tree, domain, place, k, j, x, y))
+        cvtm_cell_add_centre(density, row, x, k, y, sums);
     }
   }
 }

@@ -19,7 +19,7 @@
 typedef struct cvtm_cell {
   int32_t count, capacity, stride;
   double *x, *y;
-  double nearest2; /* squared distance to the nearest other site; infinite with none in reach */
+  double nearest2; /* squared distance to the nearest site elsewhere; infinite with none in reach */
 } cvtm_cell;
 
 typedef enum cvtm_cell_status {
@@ -394,7 +394,8 @@ CVTM_HD int cvtm_cell_clip_list(const cvtm_site_tree_view *tree, cvtm_domain dom
       dy = cvtm_cell_nearest_image(tree->position[2 * place + 1], o->y, (double)domain.height);
     }
     const int32_t other = tree->index[place];
-    if (other != o->index && dx * dx + dy * dy < cell->nearest2) cell->nearest2 = dx * dx + dy * dy;
+    const double distance2 = dx * dx + dy * dy;
+    if (distance2 > 0 && distance2 < cell->nearest2) cell->nearest2 = distance2;
     if (!cvtm_cell_clip_site(dx, dy, other, o, cell, radius2, status)) return 0;
   }
   return 1;

@@ -1,5 +1,6 @@
 /* Mass, centroid and energy of exact cells against cells cut and integrated in another
- * way: every site against every other, in long double, pixel by pixel. */
+ * way: every site against every other, in long double, pixel by pixel. And the plain sums
+ * over pixel centres against every centre compared with every site. */
 #include <math.h>
 #include <string.h>
 
@@ -164,6 +165,63 @@ static void check(cvtm_domain d, const float *rho, const double *sites, int n) {
   free(centroid);
 }
 
+static double axis_distance(double p, double s, int size, int periodic) {
+  double d = fabs(p - s);
+  if (periodic) d = fmin(d, fmin(fabs(p - size - s), fabs(p + size - s)));
+  return d;
+}
+
+/* The site that owns a pixel: the nearest to its centre, the lowest index of several. */
+static int owner(cvtm_domain d, const double *sites, int n, int column, int row) {
+  int best = -1;
+  double least = INFINITY;
+  for (int i = 0; i < n; ++i) {
+    const double x = axis_distance(column + 0.5, sites[2 * i], d.width, d.periodic);
+    const double y = axis_distance(row + 0.5, sites[2 * i + 1], d.height, d.periodic);
+    if (x * x + y * y < least) {
+      least = x * x + y * y;
+      best = i;
+    }
+  }
+  return best;
+}
+
+/* Every centre is counted where it belongs: masses agree to the rounding of a sum. */
+static void check_pixels(cvtm_domain d, const float *rho, const double *sites, int n) {
+  cvtm_device *device = test_device_open();
+  cvtm_cvt *cvt = NULL;
+  double *mass = malloc((size_t)n * sizeof *mass), *second = malloc((size_t)n * sizeof *second);
+  double *expected = calloc(2 * (size_t)n, sizeof *expected);
+  const cvtm_cvt_moments moments = {mass, NULL, second};
+  double energy = -1, total = 0;
+  for (int row = 0; row < d.height; ++row) {
+    for (int column = 0; column < d.width; ++column) {
+      const int i = owner(d, sites, n, column, row);
+      const double x = axis_distance(column + 0.5, sites[2 * i], d.width, d.periodic);
+      const double y = axis_distance(row + 0.5, sites[2 * i + 1], d.height, d.periodic);
+      const double weight = rho[row * d.width + column];
+      expected[2 * i] += weight;
+      expected[2 * i + 1] += weight * (x * x + y * y);
+      total += weight * (x * x + y * y);
+    }
+  }
+  assert_device_ok(device, cvtm_cvt_create(device, d, rho, n, &cvt));
+  assert_device_ok(device, cvtm_cvt_evaluate(cvt, sites, n, CVTM_CVT_PIXEL, CVTM_VORONOI_EXACT,
+                                             &energy, &moments));
+  for (int i = 0; i < n; ++i) {
+    if (!(fabs(mass[i] - expected[2 * i]) <= 1e-12 * expected[2 * i]))
+      fail_msg("site %d: pixels of mass %.17g, expected %.17g", i, mass[i], expected[2 * i]);
+    if (!(fabs(second[i] - expected[2 * i + 1]) <= 1e-11 * expected[2 * i + 1]))
+      fail_msg("site %d: second moment %.17g, expected %.17g", i, second[i], expected[2 * i + 1]);
+  }
+  assert_true(fabs(energy - total) <= 1e-12 * total);
+  cvtm_cvt_destroy(cvt);
+  cvtm_device_destroy(device);
+  free(mass);
+  free(second);
+  free(expected);
+}
+
 typedef void (*scatter)(cvtm_domain d, double *sites, int n);
 
 static void scatter_random(cvtm_domain d, double *sites, int n) {
@@ -285,6 +343,7 @@ static void check_all(cvtm_domain d, int n) {
       scatters[s](d, sites, n);
       paints[p](d, rho);
       check(d, rho, sites, n);
+      check_pixels(d, rho, sites, n);
     }
   }
   free(sites);
@@ -340,6 +399,7 @@ static void test_sites_outside(void **context) {
   state = 11;
   paint_random(d, rho);
   check(d, rho, sites, 6);
+  check_pixels(d, rho, sites, 6);
 }
 
 int main(void) {
