@@ -1,0 +1,122 @@
+/* Obstacle problems with general sparse storage: seconds for the setup, milliseconds for a
+ * V(1,1) cycle and for the whole solve to a relative natural residual of 1e-8.
+ * Usage: bench_lcp_sparse [--device NAME] [--size M] */
+#include "lcp/lcp.h"
+#include "lcp/model_problems.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct timing {
+  double setup, cycle, solve;
+  int64_t iterations;
+  double rate;
+} timing;
+
+static cvtm_status run(cvtm_device *device, const cvtm_model_problem *problem,
+                       cvtm_lcp_method method, const double *b, const double *lower, double *x,
+                       timing *out) {
+  cvtm_lcp_options options;
+  cvtm_lcp_defaults(&options);
+  options.method = method;
+  cvtm_lcp *lcp = NULL;
+  cvtm_lcp_result result;
+  cvtm_status status =
+      cvtm_lcp_create(device, &problem->matrix, problem->width, problem->height, &options, &lcp);
+  /* The first solve warms the device up. */
+  for (int k = 0; k < 2 && !status; k++)
+    status = cvtm_lcp_solve(lcp, b, lower, NULL, x, 0, &result);
+  if (!status) {
+    out->setup = result.setup_seconds;
+    out->solve = 1e3 * result.seconds;
+    out->iterations = result.iterations;
+    out->rate = result.rate;
+  }
+  cvtm_lcp_destroy(lcp);
+
+  lcp = NULL;
+  options.nested = 0;
+  options.tolerance = 0;
+  options.max_iterations = 20;
+  if (!status) {
+    status =
+        cvtm_lcp_create(device, &problem->matrix, problem->width, problem->height, &options, &lcp);
+  }
+  double first = 0;
+  for (int k = 0; k < 2 && !status; k++) {
+    status = cvtm_lcp_solve(lcp, b, lower, NULL, x, 0, &result);
+    if (k == 0) first = result.seconds;
+  }
+  if (!status) out->cycle = 1e3 * (result.seconds < first ? result.seconds : first);
+  if (!status) out->cycle /= (double)(result.iterations ? result.iterations : 1);
+  cvtm_lcp_destroy(lcp);
+  return status;
+}
+
+static cvtm_status bench_size(cvtm_device *device, int64_t size) {
+  static const cvtm_model models[] = {CVTM_MODEL_MEMBRANE, CVTM_MODEL_TORSION,
+                                      CVTM_MODEL_HEMISPHERE};
+  static const cvtm_lcp_method methods[] = {CVTM_LCP_MONOTONE, CVTM_LCP_TRUNCATED, CVTM_LCP_TNNMG};
+  static const char *const names[] = {"membrane", "torsion", "hemisphere"};
+  cvtm_status status = CVTM_OK;
+  for (size_t k = 0; k < 3 && !status; k++) {
+    cvtm_model_problem problem;
+    status =
+        cvtm_model_problem_create(models[k], size, size, 0, &problem, cvtm_device_error(device));
+    if (status) return status;
+    const size_t bytes = (size_t)(size * size) * sizeof(double);
+    double *b = NULL, *lower = NULL, *x = NULL;
+    status = cvtm_device_allocate(device, size * size, sizeof(double), (void **)&b);
+    if (!status) status = cvtm_device_allocate(device, size * size, sizeof(double), (void **)&x);
+    if (!status) {
+      status = cvtm_device_allocate(device, size * size, sizeof(double), (void **)&lower);
+    }
+    if (!status) status = cvtm_device_copy_in(device, b, problem.b, bytes);
+    if (!status) status = cvtm_device_copy_in(device, lower, problem.lower, bytes);
+    for (size_t m = 0; m < 3 && !status; m++) {
+      timing t;
+      status = run(device, &problem, methods[m], b, lower, x, &t);
+      if (!status) {
+        printf("%-11s %6lld  %-10s %9.3f %10.4f %10.3f %7lld %7.3f\n", names[k], (long long)size,
+               cvtm_lcp_method_name(methods[m]), t.setup, t.cycle, t.solve, (long long)t.iterations,
+               t.rate);
+        fflush(stdout);
+      }
+    }
+    cvtm_device_free(device, b);
+    cvtm_device_free(device, lower);
+    cvtm_device_free(device, x);
+    cvtm_model_problem_free(&problem);
+  }
+  return status;
+}
+
+int main(int argc, char **argv) {
+  const char *name = "auto";
+  int64_t size = 0;
+  for (int k = 1; k + 1 < argc; k += 2) {
+    if (!strcmp(argv[k], "--device")) name = argv[k + 1];
+    if (!strcmp(argv[k], "--size")) size = atoll(argv[k + 1]);
+  }
+  cvtm_device *device = NULL;
+  cvtm_error error = {CVTM_OK, ""};
+  if (cvtm_device_create(name, 0, &device, &error)) {
+    fprintf(stderr, "%s\n", error.message);
+    return 1;
+  }
+  const int is_cuda = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
+  printf("%s (%s)\n", cvtm_device_name(device), cvtm_device_description(device));
+  printf("%-11s %6s  %-10s %9s %10s %10s %7s %7s\n", "problem", "size", "method", "setup s",
+         "cycle ms", "solve ms", "cycles", "rate");
+  cvtm_status status = CVTM_OK;
+  if (size > 0) {
+    status = bench_size(device, size);
+  } else {
+    status = bench_size(device, 255);
+    if (!status && is_cuda) status = bench_size(device, 1023);
+  }
+  if (status) fprintf(stderr, "%s\n", cvtm_device_error(device)->message);
+  cvtm_device_destroy(device);
+  return status != CVTM_OK;
+}

@@ -1,0 +1,563 @@
+/* Complementarity problems given by sparse matrices: published figures, random problems against
+ * an independent solver, cycle counts, stops and refusals. */
+#include "test_devices.h"
+
+#include "base/random.h"
+#include "lcp/lcp.h"
+#include "lcp/model_problems.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- one solve, from host memory to host memory -------------------------------------------- */
+
+typedef struct setting {
+  cvtm_lcp_method method;
+  double tolerance;
+  int has_grid, nested;
+  int64_t limit;
+} setting;
+
+typedef struct vectors {
+  const double *b, *lower, *upper;
+} vectors;
+
+static double *to_device(cvtm_device *device, const double *from, int64_t count) {
+  if (from == NULL) return NULL;
+  double *memory = NULL;
+  assert_device_ok(device, cvtm_device_allocate(device, count, sizeof *from, (void **)&memory));
+  assert_device_ok(device, cvtm_device_copy_in(device, memory, from, (size_t)count * sizeof *from));
+  return memory;
+}
+
+static cvtm_lcp_options options_of(const setting *s) {
+  cvtm_lcp_options options;
+  cvtm_lcp_defaults(&options);
+  options.method = s->method;
+  options.tolerance = s->tolerance;
+  options.nested = s->nested;
+  options.max_iterations = s->limit;
+  return options;
+}
+
+static cvtm_lcp_result solve_on(cvtm_device *device, const cvtm_csr *a, int64_t width,
+                                int64_t height, const setting *s, vectors v, double *x) {
+  const cvtm_lcp_options options = options_of(s);
+  const int64_t n = a->rows;
+  cvtm_lcp *lcp = NULL;
+  cvtm_lcp_result result;
+  assert_device_ok(device, cvtm_lcp_create(device, a, s->has_grid ? width : 0,
+                                           s->has_grid ? height : 0, &options, &lcp));
+  double *b = to_device(device, v.b, n), *lower = to_device(device, v.lower, n);
+  double *upper = to_device(device, v.upper, n), *to = to_device(device, x, n);
+  assert_device_ok(device, cvtm_lcp_solve(lcp, b, lower, upper, to, 0, &result));
+  assert_device_ok(device, cvtm_device_copy_out(device, x, to, (size_t)n * sizeof *x));
+  cvtm_device_free(device, b);
+  cvtm_device_free(device, lower);
+  cvtm_device_free(device, upper);
+  cvtm_device_free(device, to);
+  cvtm_lcp_destroy(lcp);
+  return result;
+}
+
+typedef struct solved {
+  cvtm_model_problem problem;
+  cvtm_lcp_result result;
+  double *x;
+} solved;
+
+static solved solve_model(cvtm_device *device, cvtm_model model, int64_t width, int64_t height,
+                          const setting *s) {
+  solved out;
+  cvtm_error error = {CVTM_OK, ""};
+  assert_int_equal(cvtm_model_problem_create(model, width, height, 1, &out.problem, &error),
+                   CVTM_OK);
+  out.x = calloc((size_t)(width * height), sizeof *out.x);
+  assert_non_null(out.x);
+  const vectors v = {out.problem.b, out.problem.lower, NULL};
+  out.result = solve_on(device, &out.problem.matrix, width, height, s, v, out.x);
+  return out;
+}
+
+static void solved_free(solved *s) {
+  cvtm_model_problem_free(&s->problem);
+  free(s->x);
+}
+
+/* 2-norm of x - clip(x - (A x - b)), computed here. */
+static double natural_residual(const cvtm_csr *a, vectors v, const double *x) {
+  double sum = 0;
+  for (int64_t i = 0; i < a->rows; ++i) {
+    double f = -v.b[i];
+    for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; ++k)
+      f += a->value[k] * x[a->column[k]];
+    double to = x[i] - f;
+    if (v.lower != NULL && to < v.lower[i]) to = v.lower[i];
+    if (v.upper != NULL && to > v.upper[i]) to = v.upper[i];
+    sum += (x[i] - to) * (x[i] - to);
+  }
+  return sqrt(sum);
+}
+
+/* --- published figures ---------------------------------------------------------------------- */
+
+/* Energies to 13 digits of the largest terms: their sum rounds at 1e-16 times 65025 rows. */
+static void figures_of_membrane_and_torsion(void **state) {
+  (void)state;
+  const setting s = {CVTM_LCP_TNNMG, 1e-12, 1, 1, 0};
+  cvtm_device *device = test_device_open();
+  solved membrane = solve_model(device, CVTM_MODEL_MEMBRANE, 255, 255, &s);
+  assert_int_equal(membrane.result.stop, CVTM_LCP_CONVERGED);
+  assert_int_equal(membrane.result.active_lower, 5985);
+  assert_int_equal(membrane.result.active_upper, 0);
+  assert_true(fabs(membrane.result.energy - -0.016671165377016) < 1e-14);
+  solved_free(&membrane);
+  solved torsion = solve_model(device, CVTM_MODEL_TORSION, 255, 255, &s);
+  assert_int_equal(torsion.result.active_lower, 19304);
+  assert_true(fabs(torsion.result.energy - -0.418478722239221) < 1e-13);
+  solved_free(&torsion);
+  cvtm_device_destroy(device);
+}
+
+static void errors_of_the_hemisphere(void **state) {
+  (void)state;
+  static const struct {
+    int64_t size, active;
+    double error;
+  } rows[] = {{63, 421, 5.991417e-4}, {255, 6377, 9.339532e-5}};
+  cvtm_device *device = test_device_open();
+  for (size_t k = 0; k < 2; ++k) {
+    const setting s = {CVTM_LCP_TNNMG, 1e-11, 1, 1, 0};
+    solved h = solve_model(device, CVTM_MODEL_HEMISPHERE, rows[k].size, rows[k].size, &s);
+    assert_int_equal(h.result.active_lower, rows[k].active);
+    const double error = cvtm_model_hemisphere_error(&h.problem, h.x);
+    assert_true(fabs(error / rows[k].error - 1) < 1e-6); /* the digits printed */
+    solved_free(&h);
+  }
+  cvtm_device_destroy(device);
+}
+
+/* The minimum of MINPACK-2's problem, found there by a quasi-Newton method. */
+static void energy_of_the_bearing(void **state) {
+  (void)state;
+  const setting s = {CVTM_LCP_AUTO, 1e-10, 1, 1, 0};
+  cvtm_device *device = test_device_open();
+  solved p = solve_model(device, CVTM_MODEL_PJB, 50, 50, &s);
+  assert_int_equal(p.result.stop, CVTM_LCP_CONVERGED);
+  assert_true(fabs(p.result.energy - -0.180488) < 1e-6);
+  solved_free(&p);
+  cvtm_device_destroy(device);
+}
+
+static double price_of_put(cvtm_device *device, int64_t intervals, int64_t steps, int has_grid) {
+  cvtm_model_problem p;
+  cvtm_error error = {CVTM_OK, ""};
+  assert_int_equal(cvtm_model_problem_create(CVTM_MODEL_PUT, intervals, 1, steps, &p, &error),
+                   CVTM_OK);
+  const setting s = {CVTM_LCP_AUTO, 1e-13, 1, 1, 0};
+  const cvtm_lcp_options options = options_of(&s);
+  const int64_t n = p.width;
+  const size_t bytes = (size_t)n * sizeof(double);
+  cvtm_lcp *lcp = NULL;
+  assert_device_ok(device,
+                   cvtm_lcp_create(device, &p.matrix, has_grid ? n : 0, has_grid, &options, &lcp));
+  double *b = to_device(device, p.b, n), *lower = to_device(device, p.lower, n);
+  double *x = to_device(device, p.lower, n), *values = malloc(bytes);
+  assert_non_null(values);
+  memcpy(values, p.lower, bytes);
+  for (int64_t step = 0; step < steps; ++step) {
+    cvtm_lcp_result result;
+    cvtm_model_put_next(&p, values);
+    assert_device_ok(device, cvtm_device_copy_in(device, b, p.b, bytes));
+    assert_device_ok(device, cvtm_lcp_solve(lcp, b, lower, NULL, x, 1, &result));
+    assert_true(result.stop == CVTM_LCP_CONVERGED || result.stop == CVTM_LCP_ROUNDING);
+    assert_device_ok(device, cvtm_device_copy_out(device, values, x, bytes));
+  }
+  const double price = cvtm_model_put_price(&p, values);
+  cvtm_device_free(device, b);
+  cvtm_device_free(device, lower);
+  cvtm_device_free(device, x);
+  cvtm_lcp_destroy(lcp);
+  free(values);
+  cvtm_model_problem_free(&p);
+  return price;
+}
+
+static void price_of_the_american_put(void **state) {
+  (void)state;
+  cvtm_device *device = test_device_open();
+  assert_true(fabs(price_of_put(device, 512, 256, 1) - 6.083257008578) < 1e-12);
+  /* The same problem without its grid has the same solution: rounding of 32 solves. */
+  assert_true(fabs(price_of_put(device, 64, 32, 0) - price_of_put(device, 64, 32, 1)) < 1e-11);
+  cvtm_device_destroy(device);
+}
+
+/* --- counts ----------------------------------------------------------------------------------- */
+
+/* Cycles on the finest grid to 1e-8 with nested start at 1023 x 1023, and a fifth more. They do
+ * not depend on the size: the same limits hold here. */
+static void cycle_counts(void **state) {
+  (void)state;
+  static const struct {
+    cvtm_lcp_method method;
+    int64_t published[3];
+  } rows[] = {{CVTM_LCP_MONOTONE, {52, 67, 25}},
+              {CVTM_LCP_TRUNCATED, {11, 13, 7}},
+              {CVTM_LCP_TNNMG, {6, 8, 7}}};
+  static const cvtm_model models[] = {CVTM_MODEL_MEMBRANE, CVTM_MODEL_TORSION,
+                                      CVTM_MODEL_HEMISPHERE};
+  cvtm_device *device = test_device_open();
+  for (size_t m = 0; m < 3; ++m) {
+    for (size_t k = 0; k < 3; ++k) {
+      const setting s = {rows[m].method, 1e-8, 1, 1, 0};
+      solved p = solve_model(device, models[k], 127, 127, &s);
+      assert_int_equal(p.result.stop, CVTM_LCP_CONVERGED);
+      assert_true(5 * p.result.iterations <= 6 * rows[m].published[k]);
+      assert_true(p.result.rate > 0 && p.result.rate < 1);
+      solved_free(&p);
+    }
+  }
+  cvtm_device_destroy(device);
+}
+
+/* Sides that are no power of two, long strips, single lines, single nodes; every method finds
+ * the solution of the first one. The residual is computed here. */
+static void grids_of_any_shape(void **state) {
+  (void)state;
+  static const int64_t sizes[][2] = {{100, 37}, {37, 100}, {64, 64}, {200, 3},
+                                     {1, 50},   {2, 2},    {1, 1},   {5, 4}};
+  static const cvtm_lcp_method methods[] = {CVTM_LCP_TNNMG, CVTM_LCP_TRUNCATED, CVTM_LCP_MONOTONE,
+                                            CVTM_LCP_PDAS};
+  cvtm_device *device = test_device_open();
+  for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; ++k) {
+    double *first = NULL;
+    const int64_t n = sizes[k][0] * sizes[k][1];
+    for (size_t m = 0; m < 4; ++m) {
+      const setting s = {methods[m], 1e-10, 1, 1, 0};
+      solved p = solve_model(device, CVTM_MODEL_TORSION, sizes[k][0], sizes[k][1], &s);
+      const vectors v = {p.problem.b, p.problem.lower, NULL};
+      assert_int_equal(p.result.stop, CVTM_LCP_CONVERGED);
+      const double residual = natural_residual(&p.problem.matrix, v, p.x);
+      assert_true(residual <= p.result.natural_residual * (1 + 1e-6) + 1e-15);
+      if (first == NULL) {
+        first = malloc((size_t)n * sizeof *first);
+        assert_non_null(first);
+        memcpy(first, p.x, (size_t)n * sizeof *first);
+      }
+      /* 1e-10 of the residual times the condition of the matrix, at most (2 / pi * 100)^2. */
+      for (int64_t i = 0; i < n; ++i) assert_true(fabs(first[i] - p.x[i]) < 1e-8);
+      solved_free(&p);
+    }
+    free(first);
+  }
+  cvtm_device_destroy(device);
+}
+
+/* --- random problems -----------------------------------------------------------------------------
+ */
+
+typedef struct random_problem {
+  cvtm_csr a;
+  double *b, *lower, *upper;
+} random_problem;
+
+static double uniform(uint64_t seed, uint64_t stream, int64_t k) {
+  return cvtm_random_uniform(seed, stream, (uint64_t)k);
+}
+
+/* A strictly diagonally dominant matrix on a random graph: an M-matrix, or with links of both
+ * signs an H-matrix; a third of all bounds infinite. */
+static random_problem make_problem(int64_t n, int is_m, int is_symmetric, uint64_t seed) {
+  random_problem p;
+  double *dense = calloc((size_t)(n * n), sizeof *dense);
+  assert_non_null(dense);
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < i; ++j) {
+      if (uniform(seed, 1, i * n + j) > 6.0 / (double)n && i != j + 1) continue;
+      const double link = 0.1 + uniform(seed, 2, i * n + j);
+      const double sign = is_m || uniform(seed, 3, i * n + j) < 0.5 ? -1 : 1;
+      dense[i * n + j] = sign * link;
+      dense[j * n + i] = sign * (is_symmetric ? link : link * uniform(seed, 4, i * n + j));
+    }
+  }
+  assert_int_equal(cvtm_csr_create(n, n, n * n, &p.a, NULL), CVTM_OK);
+  int64_t count = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    double sum = 0;
+    for (int64_t j = 0; j < n; ++j) sum += fabs(dense[i * n + j]);
+    dense[i * n + i] = sum * (1 + 0.05 * uniform(seed, 5, i)) + 0.01;
+    for (int64_t j = 0; j < n; ++j) {
+      if (dense[i * n + j] == 0) continue;
+      p.a.column[count] = (int32_t)j;
+      p.a.value[count++] = dense[i * n + j];
+    }
+    p.a.row_start[i + 1] = count;
+  }
+  free(dense);
+  const size_t bytes = (size_t)n * sizeof(double);
+  p.b = malloc(bytes);
+  p.lower = malloc(bytes);
+  p.upper = malloc(bytes);
+  assert_true(p.b != NULL && p.lower != NULL && p.upper != NULL);
+  for (int64_t i = 0; i < n; ++i) {
+    p.b[i] = 4 * uniform(seed, 6, i) - 2;
+    p.lower[i] = uniform(seed, 7, i) < 1.0 / 3 ? -(double)INFINITY : -uniform(seed, 8, i);
+    p.upper[i] = uniform(seed, 9, i) < 1.0 / 3 ? (double)INFINITY : uniform(seed, 10, i);
+  }
+  return p;
+}
+
+static void problem_free(random_problem *p) {
+  cvtm_csr_free(&p->a);
+  free(p->b);
+  free(p->lower);
+  free(p->upper);
+}
+
+/* Plain projected Gauss-Seidel until nothing moves, which converges for H-matrices. */
+static void relax_to_the_end(const random_problem *p, double *x) {
+  const int64_t n = p->a.rows;
+  for (int64_t i = 0; i < n; ++i) x[i] = 0;
+  for (int sweep = 0; sweep < 20000; ++sweep) {
+    double moved = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      double sum = p->b[i], diagonal = 0;
+      for (int64_t k = p->a.row_start[i]; k < p->a.row_start[i + 1]; ++k) {
+        if (p->a.column[k] == i)
+          diagonal = p->a.value[k];
+        else
+          sum -= p->a.value[k] * x[p->a.column[k]];
+      }
+      const double to = fmin(fmax(sum / diagonal, p->lower[i]), p->upper[i]);
+      moved = fmax(moved, fabs(to - x[i]));
+      x[i] = to;
+    }
+    if (moved < 1e-15) return;
+  }
+}
+
+static void random_problems_have_the_right_solution(void **state) {
+  (void)state;
+  enum { ROWS = 120 };
+  static const cvtm_lcp_method symmetric[] = {CVTM_LCP_TNNMG, CVTM_LCP_PDAS, CVTM_LCP_PSOR,
+                                              CVTM_LCP_MONOTONE};
+  static const cvtm_lcp_method other[] = {CVTM_LCP_AUTO, CVTM_LCP_PSOR};
+  cvtm_device *device = test_device_open();
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    const int is_symmetric = seed % 2 == 0, is_m = seed % 4 < 2;
+    random_problem p = make_problem(ROWS, is_m, is_symmetric, seed);
+    double right[ROWS], x[ROWS] = {0};
+    relax_to_the_end(&p, right);
+    const vectors v = {p.b, p.lower, p.upper};
+    const int count = is_symmetric ? 4 : 2;
+    for (int m = 0; m < count; ++m) {
+      const setting s = {is_symmetric ? symmetric[m] : other[m], 1e-11, 0, 1, 5000};
+      const cvtm_lcp_result result = solve_on(device, &p.a, 0, 0, &s, v, x);
+      assert_int_equal(result.stop, CVTM_LCP_CONVERGED);
+      assert_true(natural_residual(&p.a, v, x) < 1e-9);
+      int64_t lower = 0, upper = 0;
+      for (int i = 0; i < ROWS; ++i) {
+        lower += x[i] == p.lower[i];
+        upper += x[i] == p.upper[i];
+        /* Dominance of 0.01 turns a residual of 1e-11 * |b| into 1e-7 at worst. */
+        assert_true(fabs(x[i] - right[i]) < 1e-7);
+        assert_true(x[i] >= p.lower[i] && x[i] <= p.upper[i]);
+      }
+      assert_int_equal(result.active_lower, lower);
+      assert_int_equal(result.active_upper, upper);
+      assert_true(isnan(result.energy) == !is_symmetric);
+    }
+    problem_free(&p);
+  }
+  cvtm_device_destroy(device);
+}
+
+/* An obstacle problem whose grid nobody mentions: aggregation. */
+static void grids_may_be_unknown(void **state) {
+  (void)state;
+  cvtm_device *device = test_device_open();
+  const setting known = {CVTM_LCP_TNNMG, 1e-10, 1, 1, 0},
+                unknown = {CVTM_LCP_TNNMG, 1e-10, 0, 1, 0};
+  solved with = solve_model(device, CVTM_MODEL_TORSION, 60, 40, &known);
+  solved without = solve_model(device, CVTM_MODEL_TORSION, 60, 40, &unknown);
+  assert_int_equal(without.result.stop, CVTM_LCP_CONVERGED);
+  assert_true(without.result.iterations < 60);
+  assert_int_equal(with.result.active_lower, without.result.active_lower);
+  solved_free(&with);
+  solved_free(&without);
+  cvtm_device_destroy(device);
+}
+
+/* --- devices, stops, refusals -------------------------------------------------------------------
+ */
+
+/* The CPU's iterate is the oracle: sums and rows are the same on every device, so that even the
+ * last bit agrees; and again on a second run. */
+static void same_bits_everywhere(void **state) {
+  (void)state;
+  cvtm_device *device = test_device_open(), *cpu = NULL;
+  cvtm_error error = {CVTM_OK, ""};
+  assert_int_equal(cvtm_device_create("cpu", 1, &cpu, &error), CVTM_OK);
+  for (int method = CVTM_LCP_PSOR; method <= CVTM_LCP_PDAS; ++method) {
+    const setting s = {(cvtm_lcp_method)method, 1e-8, 1, 1, method == CVTM_LCP_PSOR ? 50 : 20};
+    solved one = solve_model(device, CVTM_MODEL_HEMISPHERE, 90, 70, &s);
+    solved again = solve_model(device, CVTM_MODEL_HEMISPHERE, 90, 70, &s);
+    solved plain = solve_model(cpu, CVTM_MODEL_HEMISPHERE, 90, 70, &s);
+    assert_int_equal(one.result.iterations, plain.result.iterations);
+    for (int64_t i = 0; i < 90 * 70; ++i) {
+      assert_true(one.x[i] == again.x[i]);
+      assert_true(fabs(one.x[i] - plain.x[i]) <= 1e-13);
+    }
+    solved_free(&one);
+    solved_free(&again);
+    solved_free(&plain);
+  }
+  cvtm_device_destroy(cpu);
+  cvtm_device_destroy(device);
+}
+
+static void the_published_cycle_stalls_and_says_so(void **state) {
+  (void)state;
+  cvtm_device *device = test_device_open();
+  const setting s = {CVTM_LCP_PROJECTED_MULTIGRID, 1e-8, 1, 1, 0};
+  const double cold = 1.0 / 128 / 128 * 127; /* |b| over the membrane */
+  solved p = solve_model(device, CVTM_MODEL_MEMBRANE, 127, 127, &s);
+  assert_int_equal(p.result.stop, CVTM_LCP_STALLED);
+  assert_true(p.result.natural_residual > 1e-3 * cold);
+  solved_free(&p);
+  /* It does solve linear systems: no obstacle, no stall. */
+  cvtm_model_problem linear;
+  cvtm_error error = {CVTM_OK, ""};
+  assert_int_equal(cvtm_model_problem_create(CVTM_MODEL_MEMBRANE, 63, 63, 1, &linear, &error),
+                   CVTM_OK);
+  double *x = calloc(63 * 63, sizeof *x);
+  assert_non_null(x);
+  const vectors v = {linear.b, NULL, NULL};
+  const cvtm_lcp_result result = solve_on(device, &linear.matrix, 63, 63, &s, v, x);
+  assert_int_equal(result.stop, CVTM_LCP_CONVERGED);
+  free(x);
+  cvtm_model_problem_free(&linear);
+  cvtm_device_destroy(device);
+}
+
+/* Symmetric, positive diagonal, but indefinite: relaxation runs away, and is stopped. */
+static void divergence_is_noticed(void **state) {
+  (void)state;
+  int64_t start[] = {0, 2, 4};
+  int32_t column[] = {0, 1, 0, 1};
+  double value[] = {1, 3, 3, 1}, b[] = {1, 2}, x[] = {0, 0};
+  const cvtm_csr a = {2, 2, start, column, value};
+  const setting s = {CVTM_LCP_PSOR, 1e-8, 0, 1, 0};
+  cvtm_device *device = test_device_open();
+  const vectors v = {b, NULL, NULL};
+  const cvtm_lcp_result result = solve_on(device, &a, 0, 0, &s, v, x);
+  assert_int_equal(result.stop, CVTM_LCP_DIVERGED);
+  assert_true(isfinite(x[0]) && isfinite(x[1])); /* the best iterate */
+  cvtm_device_destroy(device);
+}
+
+static int stop_at_3(void *context, const cvtm_lcp_progress *progress) {
+  int64_t *seen = context;
+  assert_int_equal(progress->iteration, *seen);
+  ++*seen;
+  return progress->iteration >= 3;
+}
+
+static void monitors_see_every_iteration_and_may_stop(void **state) {
+  (void)state;
+  cvtm_device *device = test_device_open();
+  cvtm_model_problem p;
+  cvtm_error error = {CVTM_OK, ""};
+  assert_int_equal(cvtm_model_problem_create(CVTM_MODEL_TORSION, 20, 20, 1, &p, &error), CVTM_OK);
+  int64_t seen = 0;
+  setting s = {CVTM_LCP_PSOR, 1e-12, 0, 0, 1000};
+  cvtm_lcp_options options = options_of(&s);
+  options.monitor = stop_at_3;
+  options.monitor_context = &seen;
+  cvtm_lcp *lcp = NULL;
+  cvtm_lcp_result result;
+  assert_device_ok(device, cvtm_lcp_create(device, &p.matrix, 0, 0, &options, &lcp));
+  double *b = to_device(device, p.b, 400), *lower = to_device(device, p.lower, 400);
+  double *x = to_device(device, p.b, 400);
+  assert_device_ok(device, cvtm_lcp_solve(lcp, b, lower, NULL, x, 0, &result));
+  assert_int_equal(result.stop, CVTM_LCP_ITERATIONS);
+  assert_true(seen >= 4 && seen == result.iterations + 1 && seen < 40);
+  cvtm_lcp_destroy(lcp);
+  cvtm_device_free(device, b);
+  cvtm_device_free(device, lower);
+  cvtm_device_free(device, x);
+  cvtm_model_problem_free(&p);
+  cvtm_device_destroy(device);
+}
+
+static void expect_refusal(cvtm_device *device, cvtm_status status, const char *reason) {
+  assert_int_equal(status, CVTM_ERROR_INPUT);
+  if (strstr(cvtm_device_error(device)->message, reason) == NULL)
+    fail_msg("'%s' does not say '%s'", cvtm_device_error(device)->message, reason);
+}
+
+static void refusals(void **state) {
+  (void)state;
+  int64_t start[] = {0, 2, 4};
+  int32_t column[] = {0, 1, 0, 1};
+  double value[] = {2, -1, -0.5, 2};
+  const cvtm_csr a = {2, 2, start, column, value};
+  cvtm_device *device = test_device_open();
+  setting s = {CVTM_LCP_TNNMG, 1e-8, 0, 1, 0};
+  cvtm_lcp_options options = options_of(&s);
+  cvtm_lcp *lcp = NULL;
+  expect_refusal(device, cvtm_lcp_create(device, &a, 0, 0, &options, &lcp),
+                 "tnnmg needs a symmetric matrix: row 1 differs from column 1");
+  options.method = CVTM_LCP_PSOR;
+  expect_refusal(device, cvtm_lcp_create(device, &a, 3, 1, &options, &lcp),
+                 "2 rows are not a grid of 3 x 1");
+  options.omega = 2;
+  expect_refusal(device, cvtm_lcp_create(device, &a, 0, 0, &options, &lcp), "omega is 2");
+  options.omega = 1;
+  options.tolerance = (double)NAN;
+  expect_refusal(device, cvtm_lcp_create(device, &a, 0, 0, &options, &lcp), "a tolerance of");
+  options.tolerance = 1e-8;
+  value[3] = 0;
+  expect_refusal(device, cvtm_lcp_create(device, &a, 0, 0, &options, &lcp),
+                 "row 2: the diagonal entry is zero");
+  value[3] = 2;
+  assert_null(lcp);
+  assert_device_ok(device, cvtm_lcp_create(device, &a, 0, 0, &options, &lcp));
+  const double fine[] = {0, 0}, above[] = {0, 1}, odd[] = {0, (double)NAN};
+  double *zero = to_device(device, fine, 2), *one = to_device(device, above, 2);
+  double *nan = to_device(device, odd, 2), *x = to_device(device, fine, 2);
+  cvtm_lcp_result result;
+  expect_refusal(device, cvtm_lcp_solve(lcp, zero, one, zero, x, 0, &result),
+                 "row 2: the lower bound is above the upper one");
+  expect_refusal(device, cvtm_lcp_solve(lcp, nan, NULL, NULL, x, 0, &result),
+                 "row 2: b or a bound is not a number");
+  expect_refusal(device, cvtm_lcp_solve(lcp, zero, NULL, nan, x, 0, &result),
+                 "row 2: b or a bound is not a number");
+  assert_device_ok(device, cvtm_lcp_solve(lcp, zero, zero, zero, x, 0, &result));
+  assert_int_equal(result.stop, CVTM_LCP_CONVERGED);
+  cvtm_lcp_destroy(lcp);
+  cvtm_device_free(device, zero);
+  cvtm_device_free(device, one);
+  cvtm_device_free(device, nan);
+  cvtm_device_free(device, x);
+  cvtm_device_destroy(device);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(figures_of_membrane_and_torsion),
+      cmocka_unit_test(errors_of_the_hemisphere),
+      cmocka_unit_test(energy_of_the_bearing),
+      cmocka_unit_test(price_of_the_american_put),
+      cmocka_unit_test(cycle_counts),
+      cmocka_unit_test(grids_of_any_shape),
+      cmocka_unit_test(random_problems_have_the_right_solution),
+      cmocka_unit_test(grids_may_be_unknown),
+      cmocka_unit_test(same_bits_everywhere),
+      cmocka_unit_test(the_published_cycle_stalls_and_says_so),
+      cmocka_unit_test(divergence_is_noticed),
+      cmocka_unit_test(monitors_see_every_iteration_and_may_stop),
+      cmocka_unit_test(refusals),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

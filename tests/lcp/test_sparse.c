@@ -1,0 +1,298 @@
+/* Sparse matrices: conversion, products, refusals; Matrix Market files; colourings. */
+#include "test_devices.h"
+
+#include "base/random.h"
+#include "lcp/colouring.h"
+#include "lcp/matrix_market.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+static double uniform(uint64_t stream, int64_t k) {
+  return cvtm_random_uniform(7, stream, (uint64_t)k);
+}
+
+/* Rows of very different lengths, empty ones among them; every value is nonzero. */
+static cvtm_csr random_matrix(int64_t rows, int64_t columns, uint64_t seed) {
+  cvtm_csr a;
+  assert_int_equal(cvtm_csr_create(rows, columns, rows * columns, &a, NULL), CVTM_OK);
+  int64_t count = 0;
+  for (int64_t i = 0; i < rows; ++i) {
+    const double share = uniform(seed, -1 - i) < 0.2 ? 0 : 0.5 * uniform(seed + 1, i);
+    for (int64_t j = 0; j < columns; ++j) {
+      if (uniform(seed + 2, i * columns + j) >= share) continue;
+      a.column[count] = (int32_t)j;
+      a.value[count++] = 0.5 + uniform(seed + 3, i * columns + j);
+    }
+    a.row_start[i + 1] = count;
+  }
+  return a;
+}
+
+static void assert_same(const cvtm_csr *a, const cvtm_csr *b) {
+  assert_int_equal(a->rows, b->rows);
+  assert_int_equal(a->columns, b->columns);
+  const size_t rows = (size_t)a->rows + 1, entries = (size_t)a->row_start[a->rows];
+  assert_memory_equal(a->row_start, b->row_start, rows * sizeof *a->row_start);
+  assert_memory_equal(a->column, b->column, entries * sizeof *a->column);
+  assert_memory_equal(a->value, b->value, entries * sizeof *a->value);
+}
+
+static void sliced_and_back(void **state) {
+  (void)state;
+  static const int64_t sizes[][2] = {{1, 1}, {31, 40}, {32, 32}, {33, 7}, {200, 150}, {5, 100}};
+  cvtm_device *device = test_device_open();
+  for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; ++k) {
+    cvtm_csr a = random_matrix(sizes[k][0], sizes[k][1], 10 * k), back;
+    cvtm_sell sell;
+    assert_device_ok(device, cvtm_sell_create(device, &a, &sell));
+    assert_int_equal(sell.entries % CVTM_SLICE_ROWS, 0);
+    assert_device_ok(device, cvtm_sell_to_csr(device, &sell, &back));
+    assert_same(&a, &back);
+    cvtm_sell_free(device, &sell);
+    cvtm_csr_free(&a);
+    cvtm_csr_free(&back);
+  }
+  cvtm_device_destroy(device);
+}
+
+/* The product adds in the order of the columns, so it is the plain sum to the last bit. */
+static void product_is_the_plain_sum(void **state) {
+  (void)state;
+  enum { ROWS = 203, COLUMNS = 150 };
+  cvtm_device *device = test_device_open();
+  cvtm_csr a = random_matrix(ROWS, COLUMNS, 3);
+  cvtm_sell sell;
+  double x[COLUMNS], y[ROWS], *memory;
+  for (int k = 0; k < COLUMNS; ++k) x[k] = uniform(99, k) - 0.5;
+  assert_device_ok(device, cvtm_sell_create(device, &a, &sell));
+  assert_device_ok(device,
+                   cvtm_device_allocate(device, ROWS + COLUMNS, sizeof(double), (void **)&memory));
+  assert_device_ok(device, cvtm_device_copy_in(device, memory, x, sizeof x));
+  assert_device_ok(device, cvtm_sell_multiply(device, &sell, memory, memory + COLUMNS));
+  assert_device_ok(device, cvtm_device_copy_out(device, y, memory + COLUMNS, sizeof y));
+  for (int64_t i = 0; i < ROWS; ++i) {
+    double sum = 0;
+    for (int64_t k = a.row_start[i]; k < a.row_start[i + 1]; ++k)
+      sum += a.value[k] * x[a.column[k]];
+    assert_true(sum == y[i]);
+  }
+  cvtm_device_free(device, memory);
+  cvtm_sell_free(device, &sell);
+  cvtm_csr_free(&a);
+  cvtm_device_destroy(device);
+}
+
+typedef struct bad_matrix {
+  int64_t rows, columns, start[4];
+  int32_t column[4];
+  double value[4];
+  const char *reason;
+} bad_matrix;
+
+static void refusals_name_row_and_reason(void **state) {
+  (void)state;
+  const double nan = (double)NAN, infinite = (double)INFINITY;
+  bad_matrix cases[] = {
+      {2, 2, {0, 2, 1}, {0, 1, 1}, {1, 1, 1}, "row 2: the row starts decrease"},
+      {2, 2, {0, 1, 2}, {0, 2}, {1, 1}, "row 2: column 3 is not within 1 .. 2"},
+      {2, 2, {0, 1, 2}, {-1, 1}, {1, 1}, "row 1: column 0 is not within 1 .. 2"},
+      {2, 2, {0, 1, 3}, {0, 1, 0}, {1, 1, 1}, "row 2: column 1 is out of order"},
+      {2, 2, {0, 1, 3}, {0, 1, 1}, {1, 1, 1}, "row 2: column 2 appears twice"},
+      {2, 2, {0, 1, 2}, {0, 1}, {1, nan}, "row 2: the value in column 2 is"},
+      {2, 2, {0, 1, 2}, {0, 1}, {infinite, 1}, "row 1: the value in column 1 is"},
+      {2, 3, {0, 1, 2}, {0, 1}, {1, 1}, "2 rows and 3 columns: not square"},
+      {2, 2, {0, 1, 2}, {0, 0}, {1, 1}, "row 2: the diagonal entry is missing"},
+      {2, 2, {0, 1, 2}, {0, 1}, {1, 0}, "row 2: the diagonal entry is zero"},
+      {2, 2, {0, 1, 2}, {0, 1}, {-1, 1}, "row 1: the diagonal entry is negative"},
+      {2, 2, {1, 1, 2}, {0, 1}, {1, 1}, "the first row does not start at 0"},
+  };
+  for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
+    const cvtm_csr a = {cases[k].rows, cases[k].columns, cases[k].start, cases[k].column,
+                        cases[k].value};
+    cvtm_error error = {CVTM_OK, ""};
+    assert_int_equal(cvtm_csr_check_diagonal(&a, "A", &error), CVTM_ERROR_INPUT);
+    if (strstr(error.message, cases[k].reason) == NULL)
+      fail_msg("'%s' does not say '%s'", error.message, cases[k].reason);
+    assert_int_equal(error.message[0], 'A');
+  }
+}
+
+static cvtm_status parse(const char *text, cvtm_csr *a, cvtm_error *error) {
+  return cvtm_matrix_market_parse((const unsigned char *)text, strlen(text), "text", a, error);
+}
+
+static void matrix_market_kinds(void **state) {
+  (void)state;
+  cvtm_csr a;
+  cvtm_error error = {CVTM_OK, ""};
+  assert_int_equal(parse("%%MatrixMarket matrix coordinate real general\n% note\n\n2 3 3\n"
+                         "2 3 -1.5e0\n1 2 4\r\n2 1 .25",
+                         &a, &error),
+                   CVTM_OK);
+  assert_int_equal(a.rows, 2);
+  assert_int_equal(a.columns, 3);
+  assert_int_equal(a.row_start[1], 1);
+  assert_int_equal(a.row_start[2], 3);
+  assert_int_equal(a.column[1], 0);
+  assert_true(a.value[0] == 4 && a.value[1] == 0.25 && a.value[2] == -1.5);
+  cvtm_csr_free(&a);
+
+  assert_int_equal(
+      parse("%%matrixmarket MATRIX coordinate integer symmetric\n2 2 2\n1 1 3\n2 1 -1\n", &a,
+            &error),
+      CVTM_OK);
+  assert_int_equal(a.row_start[2], 3);
+  assert_true(a.value[0] == 3 && a.value[1] == -1 && a.value[2] == -1);
+  cvtm_csr_free(&a);
+
+  assert_int_equal(
+      parse("%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n2 1 5\n", &a, &error),
+      CVTM_OK);
+  assert_true(a.value[0] == -5 && a.value[1] == 5);
+  cvtm_csr_free(&a);
+
+  assert_int_equal(
+      parse("%%MatrixMarket matrix coordinate pattern general\n2 2 1\n2 1\n", &a, &error), CVTM_OK);
+  assert_true(a.value[0] == 1);
+  cvtm_csr_free(&a);
+}
+
+static void matrix_market_refusals(void **state) {
+  (void)state;
+#define REAL "%%MatrixMarket matrix coordinate real general\n"
+  static const char *const cases[][2] = {
+      {"", "line 1: not a Matrix Market file"},
+      {"%%MatrixMarket matrix array real general\n1 1\n1\n", "line 1: only 'matrix coordinate'"},
+      {"%%MatrixMarket matrix coordinate complex general\n", "line 1: entries are neither"},
+      {"%%MatrixMarket matrix coordinate real hermitian\n", "line 1: neither general"},
+      {REAL, "line 2: the file ends before its size line"},
+      {REAL "2 2\n", "line 2: not three whole numbers"},
+      {REAL "0 0 0\n", "line 2: the matrix is empty"},
+      {REAL "3000000000 3 1\n1 1 1\n", "line 2: a side is not below 2^31"},
+      {REAL "2000000000 2000000000 1\n1 1 1\n", "line 2: nearly all rows"},
+      {REAL "2 2 99\n1 1 1\n", "line 2: more entries than the file has room for"},
+      {REAL "2 2 2\n1 1 1\n", "line 4: the file ends before its last entry"},
+      {REAL "2 2 1\n1 1 1\n2 2 1\n", "line 4: more entries than the size line says"},
+      {REAL "2 2 1\n3 1 1\n", "line 3: the row is out of range"},
+      {REAL "2 2 1\n1 0 1\n", "line 3: the column is out of range"},
+      {REAL "2 2 1\n1 1\n", "line 3: no number as the value"},
+      {REAL "2 2 1\n1 1 x\n", "line 3: no number as the value"},
+      {REAL "2 2 1\n1 1 nan\n", "line 3: the value is not finite"},
+      {REAL "2 2 1\n1 1 1e999\n", "line 3: the value is not finite"},
+      {REAL "2 2 1\n1 1 1 1\n", "line 3: something follows the entry"},
+      {REAL "2 2 2\n1 1 1\n1 1 2\n", "row 1, column 1 is given twice"},
+      {"%%MatrixMarket matrix coordinate real symmetric\n2 3 1\n1 1 1\n", "line 2: symmetric, but"},
+      {"%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n1 1 1\n",
+       "line 3: a diagonal"},
+  };
+#undef REAL
+  for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
+    cvtm_csr a;
+    cvtm_error error = {CVTM_OK, ""};
+    assert_int_equal(parse(cases[k][0], &a, &error), CVTM_ERROR_INPUT);
+    assert_null(a.value);
+    if (strstr(error.message, cases[k][1]) == NULL)
+      fail_msg("'%s' does not say '%s'", error.message, cases[k][1]);
+  }
+}
+
+static void matrix_market_round_trip(void **state) {
+  (void)state;
+  char path[] = "/tmp/cvtmesh-test-XXXXXX";
+  const int file = mkstemp(path);
+  assert_true(file >= 0);
+  close(file);
+  cvtm_csr a = random_matrix(40, 30, 21), back;
+  cvtm_error error = {CVTM_OK, ""};
+  a.value[0] = 1.0 / 3;
+  a.value[1] = 4.9406564584124654e-324;
+  assert_int_equal(cvtm_matrix_market_write(path, &a, &error), CVTM_OK);
+  assert_int_equal(cvtm_matrix_market_read(path, &back, &error), CVTM_OK);
+  assert_same(&a, &back);
+  cvtm_csr_free(&a);
+  cvtm_csr_free(&back);
+  unlink(path);
+  assert_int_equal(cvtm_matrix_market_read(path, &back, &error), CVTM_ERROR_INPUT);
+}
+
+static void colourings_are_proper(void **state) {
+  (void)state;
+  cvtm_device *device = test_device_open();
+  for (uint64_t seed = 0; seed < 3; ++seed) {
+    cvtm_csr a = random_matrix(150, 150, 100 + seed); /* no symmetry at all */
+    cvtm_colouring colouring;
+    cvtm_error error = {CVTM_OK, ""};
+    assert_device_ok(device, cvtm_colouring_create(device, &a, &colouring));
+    assert_int_equal(cvtm_colouring_check(&a, &colouring, &error), CVTM_OK);
+    int32_t order[150];
+    int64_t start[151];
+    cvtm_colouring_sort(&colouring, order, start);
+    assert_int_equal(start[0], 0);
+    assert_int_equal(start[colouring.count], 150);
+    for (int32_t c = 0; c < colouring.count; ++c) {
+      assert_true(start[c] < start[c + 1]);
+      for (int64_t k = start[c]; k < start[c + 1]; ++k) {
+        assert_int_equal(colouring.colour[order[k]], c);
+        if (k > start[c]) assert_true(order[k] > order[k - 1]);
+      }
+    }
+    /* One row recoloured like a neighbour is found out. */
+    int64_t row = 0;
+    while (a.row_start[row + 1] == a.row_start[row] || a.column[a.row_start[row]] == row) ++row;
+    colouring.colour[row] = colouring.colour[a.column[a.row_start[row]]];
+    assert_int_equal(cvtm_colouring_check(&a, &colouring, &error), CVTM_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "has the colour of row"));
+    colouring.colour[row] = colouring.count;
+    assert_int_equal(cvtm_colouring_check(&a, &colouring, &error), CVTM_ERROR_INPUT);
+    cvtm_colouring_free(&colouring);
+    cvtm_csr_free(&a);
+  }
+  cvtm_device_destroy(device);
+}
+
+/* The rule is a function of the pattern alone, so both devices find the same colours: here,
+ * what the definition gives one row at a time, heaviest first. */
+static void colouring_is_greedy_by_weight(void **state) {
+  (void)state;
+  enum { ROWS = 40 };
+  cvtm_device *device = test_device_open();
+  cvtm_csr a = random_matrix(ROWS, ROWS, 55);
+  cvtm_colouring one, two;
+  assert_device_ok(device, cvtm_colouring_create(device, &a, &one));
+  assert_device_ok(device, cvtm_colouring_create(device, &a, &two));
+  assert_memory_equal(one.colour, two.colour, ROWS * sizeof *one.colour);
+  /* No row could take a smaller colour without meeting a neighbour that has it. */
+  for (int64_t i = 0; i < ROWS; ++i) {
+    for (int32_t colour = 0; colour < one.colour[i]; ++colour) {
+      int met = 0;
+      for (int64_t r = 0; r < ROWS; ++r) {
+        for (int64_t k = a.row_start[r]; k < a.row_start[r + 1]; ++k) {
+          const int64_t c = a.column[k];
+          met |= (r == i && c != i && one.colour[c] == colour) ||
+                 (c == i && r != i && one.colour[r] == colour);
+        }
+      }
+      assert_true(met);
+    }
+  }
+  cvtm_colouring_free(&one);
+  cvtm_colouring_free(&two);
+  cvtm_csr_free(&a);
+  cvtm_device_destroy(device);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sliced_and_back),
+      cmocka_unit_test(product_is_the_plain_sum),
+      cmocka_unit_test(refusals_name_row_and_reason),
+      cmocka_unit_test(matrix_market_kinds),
+      cmocka_unit_test(matrix_market_refusals),
+      cmocka_unit_test(matrix_market_round_trip),
+      cmocka_unit_test(colourings_are_proper),
+      cmocka_unit_test(colouring_is_greedy_by_weight),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
