@@ -165,7 +165,15 @@ static cvtm_status cuda_post(cvtm_device *device, void *to, const void *from, si
   return cvtm_cuda_check(device, cudaStreamSynchronize(stream), "cudaStreamSynchronize");
 }
 
-/* loop->state: the graph `condition; while (condition) { body; condition }`. */
+/* CVTMESH_HOST_LOOPS=1: the host reads the flag and enqueues round by round, for tools that
+ * cannot follow graphs with conditions (compute-sanitizer's racecheck). */
+static int host_drives_loops(void) {
+  const char *wish = getenv("CVTMESH_HOST_LOOPS");
+  return wish != nullptr && strcmp(wish, "1") == 0;
+}
+
+/* loop->state: the graph `condition; while (condition) { body; condition }`; NULL if the host
+ * drives the loop. */
 typedef struct loop_state {
   cudaGraph_t graph;
   cudaGraphExec_t executable;
@@ -209,6 +217,7 @@ static cudaError_t add_conditional_node(cudaGraphNode_t *node, cudaGraph_t graph
 
 static cvtm_status cuda_loop_prepare(cvtm_loop *loop) {
   cvtm_device *device = loop->device;
+  if (host_drives_loops()) return CVTM_OK;
   loop_state *state = static_cast<loop_state *>(calloc(1, sizeof(loop_state)));
   if (!state) return cvtm_fail(&device->error, CVTM_ERROR_MEMORY, "out of memory");
   loop->state = state; /* loop_release frees it on failure, too */
@@ -242,8 +251,19 @@ static cvtm_status cuda_loop_prepare(cvtm_loop *loop) {
   return CVTM_OK;
 }
 
+static cvtm_status run_from_host(cvtm_loop *loop) {
+  int flag = 0;
+  cvtm_status status = cuda_copy_out(loop->device, &flag, loop->flag, sizeof flag);
+  while (status == CVTM_OK && flag != 0) {
+    status = loop->body(loop->context);
+    if (status == CVTM_OK) status = cuda_copy_out(loop->device, &flag, loop->flag, sizeof flag);
+  }
+  return status;
+}
+
 static cvtm_status cuda_loop_run(cvtm_loop *loop) {
   const loop_state *state = static_cast<const loop_state *>(loop->state);
+  if (!state) return run_from_host(loop);
   return cvtm_cuda_check(loop->device,
                          cudaGraphLaunch(state->executable, cvtm_cuda_stream(loop->device)),
                          "cudaGraphLaunch");
