@@ -396,6 +396,16 @@ static cvtm_status open_journal(batch *b, cvtm_error *error) {
   return status != CVTM_OK ? status : cvtm_fail(error, CVTM_ERROR_IO, "a journal cannot be opened");
 }
 
+/* Every rank has come to the same conclusion; one of them speaks. */
+static int refuse(const batch *b, cvtm_status status, const cvtm_error *error) {
+  char unsaid[8];
+  if (batch_ranks_rank(b->ranks) > 0) cli_capture_messages(unsaid, sizeof unsaid);
+  const int code = status == CVTM_ERROR_ARGUMENT ? cli_usage_error(CLI_BATCH, "%s", error->message)
+                                                 : cli_failed(CLI_READING, status, error);
+  cli_capture_messages(NULL, 0);
+  return code;
+}
+
 static int prepare(batch *b) {
   cvtm_error error = {CVTM_OK, ""};
   b->journal_base = make_journal_base(b->options);
@@ -406,10 +416,7 @@ static int prepare(batch *b) {
     status = cvtm_fail(&error, CVTM_ERROR_ARGUMENT, "several ranks cannot share standard input");
   if (status == CVTM_OK) status = batch_list_open(b->options, &b->list, &error);
   if (status == CVTM_OK) status = check_list(b, &error);
-  /* Every rank has come to the same conclusion; one of them speaks. */
-  if (status != CVTM_OK && batch_ranks_rank(b->ranks) > 0) return CLI_EXIT_FAILURE;
-  if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_BATCH, "%s", error.message);
-  if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
+  if (status != CVTM_OK) return refuse(b, status, &error);
   status = open_journal(b, &error);
   if (status != CVTM_OK && batch_ranks_rank(b->ranks) > 0 && error.message[0] == '\0')
     return CLI_EXIT_FAILURE;

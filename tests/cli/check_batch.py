@@ -279,8 +279,11 @@ class Failures(Case):
 
 class Resumption(Case):
     def start(self, *options):
-        return subprocess.Popen(self.arguments("in/*.pgm", options), cwd=self.folder,
-                                stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(self.arguments("in/*.pgm", options), cwd=self.folder,
+                                   stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
 
     def finished(self):
         return [n for n in os.listdir(self.path("out")) if not n.startswith(".")]
@@ -299,7 +302,8 @@ class Resumption(Case):
             process = self.start(*TEMPLATE, *resume)
             while len(self.finished()) < enough and process.poll() is None:
                 # Whatever has its name is whole, at any moment.
-                for name in chance.sample(self.finished(), min(5, len(self.finished()))):
+                names = self.finished()
+                for name in chance.sample(names, min(5, len(names))):
                     self.assertEqual(self.read("out", name), whole[name])
             time.sleep(0.003 * chance.random())
             process.kill()
