@@ -37,6 +37,7 @@ typedef struct option_row {
 #define VORONOI IN(CLI_VORONOI)
 #define MESH IN(CLI_MESH)
 #define STATS IN(CLI_STATS)
+#define VIEW IN(CLI_VIEW)
 #define INFO IN(CLI_INFO)
 #define MINIMIZE IN(CLI_MINIMIZE)
 #define BENCH IN(CLI_BENCH)
@@ -50,63 +51,63 @@ typedef struct option_row {
 
 /* clang-format off */
 static const option_row rows[] = {
-  {"points", 'n', RUN, INTEGER, AT(points), "N", 1, COUNT_MAX, "number of sites"},
-  {"output", 'o', RUN | VORONOI | MESH | MINIMIZE, LIST, AT(output), "FILE", 0, 0,
+  {"points", 'n', RUN | VIEW, INTEGER, AT(points), "N", 1, COUNT_MAX, "number of sites"},
+  {"output", 'o', RUN | VORONOI | MESH | VIEW | MINIMIZE, LIST, AT(output), "FILE", 0, 0,
    "write FILE, in the format of its extension; repeats; - is stdout"},
-  {"format", 0, RUN | VORONOI | MESH | MINIMIZE, TEXT, AT(format), "EXT", 0, 0,
+  {"format", 0, RUN | VORONOI | MESH | VIEW | MINIMIZE, TEXT, AT(format), "EXT", 0, 0,
    "extension that stands for the output -"},
   {"picture", 0, RUN, TEXT, AT(picture), "FILE", 0, 0, "draw density, cells, edges and sites as PNG"},
   {"layers", 0, RUN | MESH, TEXT, AT(layers), "LIST", 0, 0,
    "of a picture, split by commas: density, cells, cell-edges, triangles,\n"
    "mesh-edges, sites, stipples"},
-  {"picture-size", 0, RUN | MESH, INTEGER, AT(picture_size), "PIXELS", 0, 16384,
+  {"picture-size", 0, RUN | MESH | VIEW, INTEGER, AT(picture_size), "PIXELS", 0, 16384,
    "longer side of a picture; 0: chosen from the spacing of the sites"},
   {"density-out", 0, RUN, TEXT, AT(density_out), "FILE", 0, 0,
    "write the density that was used as NPY, float32, height x width"},
   {"report", 0, RUN_ALONE | VORONOI | MESH | MINIMIZE, TEXT, AT(report), "FILE", 0, 0,
    "write a JSON report; - is stdout"},
   {"run-report", 0, BATCH, TEXT, AT(report), "FILE", 0, 0, "write a JSON report of each run"},
-  {"svg", 0, RUN | MESH, CHOICE, AT(svg), SVG_KINDS, 0, 0, "what an SVG output shows"},
+  {"svg", 0, RUN | MESH | VIEW, CHOICE, AT(svg), SVG_KINDS, 0, 0, "what an SVG output shows"},
   {"dots", 0, RUN, CHOICE, AT(dots), "equal|mass", 0, 0,
    "stipples of one size, or of an area that follows the cell's mass"},
-  {"unit", 0, RUN | MESH | STATS, FLAG, AT(unit), NULL, 0, 0,
+  {"unit", 0, RUN | MESH | STATS | VIEW, FLAG, AT(unit), NULL, 0, 0,
    "mesh coordinates are divided by the width of the image"},
-  {"ascii", 0, RUN | MESH, FLAG, AT(ascii), NULL, 0, 0, "text where a mesh format has a binary form too"},
+  {"ascii", 0, RUN | MESH | VIEW, FLAG, AT(ascii), NULL, 0, 0, "text where a mesh format has a binary form too"},
 
-  {"method", 0, RUN, CHOICE, AT(method), "lloyd|lbfgsb", 0, 0, "how the energy is minimised"},
+  {"method", 0, RUN | VIEW, CHOICE, AT(method), "lloyd|lbfgsb", 0, 0, "how the energy is minimised"},
   {"method", 0, VORONOI, CHOICE, AT(voronoi), VORONOI_METHODS, 0, 0, "how the diagram is computed"},
-  {"energy", 0, RUN, CHOICE, AT(energy), "exact|pixel", 0, 0,
+  {"energy", 0, RUN | VIEW, CHOICE, AT(energy), "exact|pixel", 0, 0,
    "objective: integrals over polygonal cells, or sums over pixels"},
-  {"voronoi", 0, RUN, CHOICE, AT(voronoi), VORONOI_METHODS, 0, 0, "diagram of the pixel energy"},
-  {"iterations", 0, RUN | MINIMIZE | BENCH, INTEGER, AT(iterations), "N", 0, 1e15, "most iterations; 0 keeps the start"},
-  {"tolerance", 0, RUN | MINIMIZE, REAL, AT(tolerance), "T", 0, 1,
+  {"voronoi", 0, RUN | VIEW, CHOICE, AT(voronoi), VORONOI_METHODS, 0, 0, "diagram of the pixel energy"},
+  {"iterations", 0, RUN | VIEW | MINIMIZE | BENCH, INTEGER, AT(iterations), "N", 0, 1e15, "most iterations; 0 keeps the start"},
+  {"tolerance", 0, RUN | VIEW | MINIMIZE, REAL, AT(tolerance), "T", 0, 1,
    "stop at this mean relative decrease over 10 iterations; 0: never"},
-  {"gradient-tolerance", 0, RUN, REAL, AT(gradient_tolerance), "PIXELS", 0, HUGE_VAL,
+  {"gradient-tolerance", 0, RUN | VIEW, REAL, AT(gradient_tolerance), "PIXELS", 0, HUGE_VAL,
    "stop when every site is this near its centroid; 0: never"},
-  {"time-limit", 0, RUN | MINIMIZE | BENCH, REAL, AT(time_limit), "SECONDS", 0, HUGE_VAL,
+  {"time-limit", 0, RUN | VIEW | MINIMIZE | BENCH, REAL, AT(time_limit), "SECONDS", 0, HUGE_VAL,
    "stop optimising after this time; 0: never"},
-  {"seed", 0, RUN, INTEGER, AT(seed), "N", 0, SEED_MAX, "of the random start; same seed, same files"},
-  {"start", 0, RUN, CHOICE, AT(start), "random|stratified", 0, 0, "how the first sites are sampled"},
+  {"seed", 0, RUN | VIEW, INTEGER, AT(seed), "N", 0, SEED_MAX, "of the random start; same seed, same files"},
+  {"start", 0, RUN | VIEW, CHOICE, AT(start), "random|stratified", 0, 0, "how the first sites are sampled"},
   {"effort", 0, RUN, CHOICE, AT(effort), "low|normal|high", 0, 0,
    "descent alone; from coarse to fine; then also moves of sites from where\n"
    "they are too many to where they are too few, which takes several times as long"},
   {"reseed", 0, RUN, FLAG, AT(reseed), NULL, 0, 0,
    "sites whose cells have no mass move to where they are needed"},
-  {"init", 0, RUN, TEXT, AT(init), "FILE", 0, 0, "start from the points of FILE (csv, npy, xyz)"},
-  {"fixed", 0, RUN, TEXT, AT(fixed), "FILE", 0, 0,
+  {"init", 0, RUN | VIEW, TEXT, AT(init), "FILE", 0, 0, "start from the points of FILE (csv, npy, xyz)"},
+  {"fixed", 0, RUN | VIEW, TEXT, AT(fixed), "FILE", 0, 0,
    "sites that do not move; they come first and count among the N"},
-  {"periodic", 0, RUN | VORONOI | STATS, FLAG, AT(periodic), NULL, 0, 0, "opposite sides are glued: a torus"},
+  {"periodic", 0, RUN | VORONOI | STATS | VIEW, FLAG, AT(periodic), NULL, 0, 0, "opposite sides are glued: a torus"},
 
   {"density", 0, STATS, TEXT, AT(density), "IMAGE", 0, 0, "also the energy ratio for this density"},
-  {"invert", 0, RUN | STATS, FLAG, AT(invert), NULL, 0, 0, "bright is dense"},
-  {"gamma", 0, RUN | STATS, REAL, AT(gamma), "G", 1e-6, 1e6, "the tone is raised to this power first"},
-  {"density-from", 0, RUN | STATS, CHOICE, AT(density_from), "auto|tone|density|size", 0, 0,
+  {"invert", 0, RUN | STATS | VIEW, FLAG, AT(invert), NULL, 0, 0, "bright is dense"},
+  {"gamma", 0, RUN | STATS | VIEW, REAL, AT(gamma), "G", 1e-6, 1e6, "the tone is raised to this power first"},
+  {"density-from", 0, RUN | STATS | VIEW, CHOICE, AT(density_from), "auto|tone|density|size", 0, 0,
    "density = tone^2, value, or value^-4; auto: tone for pictures"},
-  {"floor", 0, RUN | STATS, REAL, AT(floor), "RHO", 0, HUGE_VAL, "raise smaller densities to this"},
+  {"floor", 0, RUN | STATS | VIEW, REAL, AT(floor), "RHO", 0, HUGE_VAL, "raise smaller densities to this"},
 
-  {"width", 0, VORONOI | MESH | STATS, INTEGER, AT(width), "W", 0, CVTM_MAX_SIDE,
+  {"width", 0, VORONOI | MESH | STATS | VIEW, INTEGER, AT(width), "W", 0, CVTM_MAX_SIDE,
    "of the domain; 0: from the points"},
-  {"height", 0, VORONOI | MESH | STATS, INTEGER, AT(height), "H", 0, CVTM_MAX_SIDE,
+  {"height", 0, VORONOI | MESH | STATS | VIEW, INTEGER, AT(height), "H", 0, CVTM_MAX_SIDE,
    "of the domain; 0: from the points"},
   {"nx", 0, MINIMIZE, INTEGER, AT(minimize.nx), "N", 1, 1e15, "interior nodes across [200; gl2: 100]"},
   {"ny", 0, MINIMIZE, INTEGER, AT(minimize.ny), "N", 1, 1e15, "interior nodes up [200; gl2: 100]"},
@@ -184,11 +185,28 @@ static const option_row rows[] = {
   {"report", 0, BATCH, TEXT, AT(batch.report), "FILE", 0, 0,
    "write a JSON report of the batch; - is stdout"},
 
-  {"device", 0, RUN_ALONE | VORONOI | STATS | MINIMIZE | BENCH, TEXT, AT(device), "NAME", 0, 0,
+  {"layers", 0, VIEW, TEXT, AT(layers), "LIST", 0, 0,
+   "shown at the start, split by commas: density, cells, cell-edges, sites,\n"
+   "mesh-edges, defects, boundary, plot, figures"},
+  {"colour", 0, VIEW, CHOICE, AT(view.colour), "area|site|sides", 0, 0, "of filled cells"},
+  {"dark", 0, VIEW | RUN_ALONE, FLAG, AT(view.dark), NULL, 0, 0, "light on a dark ground (--watch, view)"},
+  {"size", 0, VIEW | RUN_ALONE, TEXT, AT(view.size), "WxH", 0, 0, "of the window or the pictures (--watch, view) [1280x800]"},
+  {"paused", 0, VIEW, FLAG, AT(view.paused), NULL, 0, 0, "begin with a pause"},
+  {"script", 0, VIEW, TEXT, AT(view.script), "FILE", 0, 0, "do what FILE says: keys, mouse, waiting, pictures"},
+  {"frames", 0, VIEW, INTEGER, AT(view.frames), "N", 0, 1e9, "end after so many frames; 0: no limit"},
+  {"shot", 0, VIEW, TEXT, AT(view.shot), "FILE", 0, 0, "no window: write the last frame as PNG"},
+  {"record", 0, VIEW, TEXT, AT(view.record), "DIR", 0, 0, "no window: write every frame into DIR"},
+  {"save", 0, VIEW, TEXT, AT(view.save), "NAME", 0, 0, "S writes NAME.png, NAME.csv, NAME.obj"},
+  {"pinned", 0, VIEW, FLAG, AT(view.pinned), NULL, 0, 0, "no CUDA-OpenGL interop: copy through pinned memory"},
+  {"watch", 0, RUN_ALONE, TEXT, AT(view.watch), "DIR", 0, 0,
+   "pictures of the optimisation, and a page DIR/index.html with them"},
+  {"every", 0, RUN_ALONE, INTEGER, AT(view.every), "K", 1, 1e9, "iterations between two pictures of --watch"},
+
+  {"device", 0, RUN_ALONE | VORONOI | STATS | VIEW | MINIMIZE | BENCH, TEXT, AT(device), "NAME", 0, 0,
    "cpu, cuda, cuda:N or auto"},
   {"device", 0, BATCH, TEXT, AT(device), "NAMES", 0, 0,
    "auto, cpu, cuda, cuda:N, several of them split by commas, or all"},
-  {"threads", 0, RUN | VORONOI | STATS | MINIMIZE | BENCH, INTEGER, AT(threads), "N", 0, 4096,
+  {"threads", 0, RUN | VORONOI | STATS | VIEW | MINIMIZE | BENCH, INTEGER, AT(threads), "N", 0, 4096,
    "CPU threads; 0: as many as there are cores"},
   {"config", 0, EVERY, TEXT, AT(config), "FILE", 0, 0,
    "read options from FILE: lines `name = value`; the command line wins"},
@@ -271,8 +289,8 @@ static void set_defaults(cli_command command, cli_options *options) {
   cvtm_density_options density;
   cvtm_density_defaults(&density);
   options->command = command;
-  options->format = command == CLI_RUN || command == CLI_BATCH ? "csv"
-                    : command == CLI_MESH                      ? "obj"
+  options->format = command == CLI_RUN || command == CLI_BATCH || command == CLI_VIEW ? "csv"
+                    : command == CLI_MESH                                             ? "obj"
                                                                : "npy";
   options->svg = command == CLI_MESH ? CVTM_SVG_MESH : CVTM_SVG_STIPPLES;
   options->method = (int)cvt.method;
@@ -289,6 +307,9 @@ static void set_defaults(cli_command command, cli_options *options) {
   options->gamma = density.gamma;
   options->floor = density.floor;
   options->device = "auto";
+  options->view.save = "cvtmesh-view";
+  options->view.every = 10;
+  if (command == CLI_VIEW) options->iterations = 1000000;
   if (command == CLI_MINIMIZE || command == CLI_BENCH) set_minimize_defaults(options);
   if (command == CLI_HLCP) set_hlcp_defaults(options);
 }

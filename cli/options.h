@@ -18,6 +18,8 @@
     "compute a discrete Voronoi diagram")                                             \
   X(CLI_MESH, cli_mesh, "mesh", "POINTS", " -o MESH [-o MESH2 ...]",                  \
     "Delaunay triangulation of points")                                               \
+  X(CLI_VIEW, cli_view, "view", "IMAGE|POINTS", " [-n POINTS] [--shot FILE]",         \
+    "watch and steer the optimisation in a window")                                   \
   X(CLI_STATS, cli_stats, "stats", "FILE", "", "quality of a mesh or point file")     \
   X(CLI_MINIMIZE, cli_minimize, "minimize", "PROBLEM", " [-o X.npy] [--report FILE]", \
     "the optimiser on a problem of MINPACK-2: ept pjb msa odc gl1 lj ssc gl2")        \
@@ -87,6 +89,13 @@ typedef struct cli_options {
     int resume, fail_fast;
     const char *journal, *shard, *report;
   } batch;
+
+  struct {
+    const char *script, *shot, *record, *save, *size;
+    int64_t frames, every;
+    int dark, colour, paused, pinned;
+    const char *watch; /* of run */
+  } view;
 
   const char *device, *config;
   int64_t threads;

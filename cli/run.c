@@ -6,6 +6,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/run.h"
+#include "cli/watch.h"
 #include "cvt/cvt.h"
 #include "meshes/mesh_file.h"
 
@@ -52,6 +53,7 @@ struct cli_run_job {
   cvtm_cells cells;
   cvtm_quality quality;
   cli_progress progress;
+  cli_watch *watch; /* NULL without --watch */
   double seconds[PHASE_COUNT], start, phase_start;
 };
 
@@ -69,9 +71,10 @@ int cli_run_check(const cli_options *options) {
   if (options->points == 0 && options->init == NULL && options->fixed == NULL)
     return cli_usage_error(options->command, "--points is missing");
   if (options->output.count == 0 && options->picture == NULL && options->density_out == NULL &&
-      options->report == NULL)
+      options->report == NULL && options->view.watch == NULL)
     return cli_usage_error(options->command, "--output is missing");
-  return cli_outputs_check_names(options);
+  const int code = cli_watch_check(options);
+  return code == CLI_EXIT_OK ? cli_outputs_check_names(options) : code;
 }
 
 /* Fixed sites first, then those of --init, else room for samples. */
@@ -173,8 +176,8 @@ static cvtm_status optimize(run *r) {
   how.start = (cvtm_cvt_start)r->options.start;
   how.seed = (uint64_t)r->options.seed;
   how.reseed = r->options.reseed;
-  how.monitor = cli_progress_monitor;
-  how.monitor_context = &r->progress;
+  how.monitor = r->watch != NULL ? cli_watch_monitor : cli_progress_monitor;
+  how.monitor_context = r->watch != NULL ? (void *)r->watch : (void *)&r->progress;
   return cvtm_cvt_solve(r->cvt, r->density, &how, r->given, r->sites, r->count, &r->result);
 }
 
@@ -188,9 +191,14 @@ static cvtm_status solve(run *r) {
   if (status != CVTM_OK) return status;
   r->bound = cvtm_cvt_energy_bound(r->domain, r->density, r->count);
   cli_progress_start(&r->progress, &r->options, r->count, r->bound);
+  if (r->options.view.watch != NULL)
+    status = cli_watch_start(&r->options, r->device, r->domain, r->density, r->cvt, r->count,
+                             r->bound, &r->progress, &r->watch, error);
   const int hold = r->options.iterations == 0 || r->fixed == r->count;
-  status = hold ? keep_start(r) : optimize(r);
+  if (status == CVTM_OK) status = hold ? keep_start(r) : optimize(r);
   cli_progress_finish(&r->progress);
+  if (status == CVTM_OK && r->watch != NULL)
+    status = cli_watch_last(r->watch, r->sites, &r->result, error);
   r->stop_reason =
       r->result.stop == CVTM_STOP_REQUEST ? "interrupted" : cvtm_stop_name(r->result.stop);
   return status;
@@ -280,6 +288,17 @@ static cvtm_status write_report(const run *r, cvtm_error *error) {
   return status;
 }
 
+static cvtm_status write_watch_page(const run *r, cvtm_error *error) {
+  if (r->watch == NULL) return CVTM_OK;
+  cJSON *report = make_report(r);
+  cJSON_DeleteItemFromObject(report, "history"); /* the page has a plot */
+  char *text = cJSON_Print(report);
+  const cvtm_status status = cli_watch_page(r->watch, text, error);
+  cJSON_free(text);
+  cJSON_Delete(report);
+  return status;
+}
+
 static const char *stop_text(const run *r) {
   switch (r->result.stop) {
     case CVTM_STOP_GRADIENT:
@@ -311,6 +330,7 @@ static void print_written(const cli_options *options) {
   if (options->picture != NULL) print_name(options->picture, &first);
   if (options->density_out != NULL) print_name(options->density_out, &first);
   if (options->report != NULL) print_name(options->report, &first);
+  if (options->view.watch != NULL) print_name(options->view.watch, &first);
   fputc('\n', stderr);
 }
 
@@ -392,11 +412,13 @@ int cli_run_write(cli_run_job *r) {
   status = write_outputs(r, &error);
   end_phase(r, PHASE_WRITE);
   if (status == CVTM_OK) status = write_report(r, &error);
+  if (status == CVTM_OK) status = write_watch_page(r, &error);
   return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WRITING, status, &error);
 }
 
 void cli_run_destroy(cli_run_job *r) {
   if (r == NULL) return;
+  cli_watch_destroy(r->watch);
   cli_progress_free(&r->progress);
   cvtm_cells_free(&r->cells);
   cvtm_mesh_free(&r->mesh);

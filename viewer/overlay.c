@@ -102,12 +102,12 @@ typedef struct axis {
   double low, high;
 } axis;
 
-/* The range of positive values, as logarithms. */
-static axis log_range(const float *values, int count) {
+/* The range of the logarithms of what is larger than `above`, less it. */
+static axis log_range(const float *values, int count, float above) {
   axis range = {INFINITY, -INFINITY};
   for (int k = 0; k < count; ++k) {
-    if (!(values[k] > 0)) continue;
-    const double value = log10((double)values[k]);
+    if (!(values[k] > above)) continue;
+    const double value = log10((double)(values[k] - above));
     range.low = fmin(range.low, value);
     range.high = fmax(range.high, value);
   }
@@ -120,15 +120,16 @@ typedef struct plot_box {
   double x, y, width, height;
 } plot_box;
 
-static void draw_curve(const overlay *o, plot_box box, const float *values, axis range,
+static void draw_curve(const overlay *o, plot_box box, const float *values, float above,
                        const float colour[3]) {
+  const axis range = log_range(values, o->state->history.count, above);
   const cvtm_view_history *h = &o->state->history;
   const double last = fmax((double)h->iteration[h->count - 1], 1);
   double x0 = 0, y0 = 0;
   int drawn = 0;
   for (int k = 0; k < h->count; ++k) {
-    if (!(values[k] > 0)) continue;
-    const double t = (log10((double)values[k]) - range.low) / (range.high - range.low);
+    if (!(values[k] > above)) continue;
+    const double t = (log10((double)(values[k] - above)) - range.low) / (range.high - range.low);
     const double x = box.x + box.width * (double)h->iteration[k] / last;
     const double y = box.y + box.height * (1 - t);
     if (drawn && x - x0 < 0.7 && fabs(y - y0) < 0.7) continue;
@@ -154,10 +155,10 @@ static void draw_plot(const overlay *o) {
     cvtm_canvas_line(o->canvas, box.x, y, box.x + box.width, y, s, o->theme->ink, 0.10);
   }
   const double second = left + 14 * s, line = 18 * s;
-  const double value_x = left + 150 * s;
-  cvtm_canvas_text(o->canvas, second, top + 16 * s, "energy ratio", ratio, 1);
+  const double value_x = left + 178 * s;
+  cvtm_canvas_text(o->canvas, second, top + 16 * s, "energy ratio - 1", ratio, 1);
   cvtm_canvas_text(o->canvas, second, top + 16 * s + line, "gradient, px", gradient, 1);
-  snprintf(text, sizeof text, "%.6f", o->state->ratio);
+  snprintf(text, sizeof text, "%.2e", o->state->ratio - 1);
   cvtm_canvas_text(o->canvas, value_x, top + 16 * s, text, o->theme->ink, 0.9);
   snprintf(text, sizeof text, "%.2e", o->state->gradient_norm);
   cvtm_canvas_text(o->canvas, value_x, top + 16 * s + line, text, o->theme->ink, 0.9);
@@ -170,8 +171,8 @@ static void draw_plot(const overlay *o) {
   cvtm_canvas_text(o->canvas, box.x + 0.5 * (box.width - cvtm_canvas_text_width(o->canvas, name)),
                    below, name, o->theme->ink, 0.5);
   if (h->count == 0) return;
-  draw_curve(o, box, h->gradient, log_range(h->gradient, h->count), gradient);
-  draw_curve(o, box, h->ratio, log_range(h->ratio, h->count), ratio);
+  draw_curve(o, box, h->gradient, 0, gradient);
+  draw_curve(o, box, h->ratio, 1, ratio);
 }
 
 /* ---- The help ---- */

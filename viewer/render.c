@@ -120,7 +120,7 @@ static const char site_vertex[] =
     "void main() {\n"
     "  gl_Position = place_on_screen(place);\n"
     "  float spacing = sqrt(max(cell_of(gl_VertexID).x, 1e-6)) * zoom;\n"
-    "  radius = clamp(0.105 * spacing, 0.6 * scale, 4.0 * scale);\n"
+    "  radius = clamp(0.085 * spacing, 0.6 * scale, 4.0 * scale);\n"
     "  float opacity = 0.85 * clamp(spacing / (5.0 * scale), 0.15, 1.0);\n"
     "  vec3 colour = ink;\n"
     "  if (filled == 1) {\n"

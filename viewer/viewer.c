@@ -129,6 +129,7 @@ static cvtm_status take_news(viewer *v) {
 }
 
 static cvtm_status draw(viewer *v) {
+  if (v->frames == 0) v->start = now();
   const cvtm_status status = cvtm_render_draw(v->render, &v->control.view, v->error);
   ++v->frames;
   v->control.changed = 0;
@@ -192,7 +193,6 @@ static void expire_note(viewer *v) {
 
 static cvtm_status show(viewer *v) {
   cvtm_status status = CVTM_OK;
-  v->start = now();
   while (status == CVTM_OK && !finished(v)) {
     int waits = 0;
     status = take_news(v);
@@ -286,7 +286,7 @@ static cvtm_status fill_result(viewer *v, cvtm_viewer_result *result) {
                               .ratio = state ? state->ratio : 0,
                               .gradient_norm = state ? state->gradient_norm : 0,
                               .frames = v->frames,
-                              .seconds = now() - v->start};
+                              .seconds = v->frames > 0 ? now() - v->start : 0};
   const size_t bytes = 2 * (size_t)found.count * sizeof *found.sites;
   found.sites = malloc(bytes);
   if (!found.sites) return cvtm_fail(v->error, CVTM_ERROR_MEMORY, "out of memory");

@@ -45,7 +45,7 @@ typedef struct cvtm_viewer_result {
   int64_t count, iterations;
   double ratio, gradient_norm;
   int64_t frames; /* drawn */
-  double seconds; /* while drawing */
+  double seconds; /* from the first frame on */
   char renderer[128];
 } cvtm_viewer_result;
 

@@ -1,0 +1,239 @@
+/* cvtmesh view: the optimisation in a window, or in pictures without one. */
+#include "cli/cli.h"
+
+#if defined(CVTMESH_HAVE_VIEWER) && CVTMESH_HAVE_VIEWER
+
+#include "base/file.h"
+#include "base/npy.h"
+#include "cli/input.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "cli/view_options.h"
+#include "cvt/cvt.h"
+#include "meshes/mesh_file.h"
+#include "viewer/script.h"
+#include "viewer/viewer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct view {
+  cli_options options;
+  cvtm_device *device;
+  cvtm_domain domain;
+  float *density;
+  double *sites;
+  int64_t count, fixed;
+  unsigned char *script;
+  cvtm_viewer_options viewer;
+  cvtm_viewer_result result;
+} view;
+
+static void say(void *context, const char *line) {
+  const view *v = context;
+  if (!v->options.quiet) fprintf(stderr, "cvtmesh view: %s\n", line);
+}
+
+/* ---- What is read ---- */
+
+/* NPY files of two columns are points, others are pictures. */
+static int names_points(const char *path) {
+  char buffer[16];
+  const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
+  if (strcmp(path, "-") == 0) return 0;
+  if (strcmp(extension, "npy") != 0) return cvtm_points_format_known(path);
+  double *points = NULL;
+  int64_t count = 0;
+  if (cvtm_points_read(path, &points, &count, NULL) != CVTM_OK) return 0;
+  free(points);
+  return 1;
+}
+
+/* Points are sites on an even density. */
+static cvtm_status read_points(view *v, cvtm_error *error) {
+  cli_options *o = &v->options;
+  cvtm_status status = cvtm_points_read(o->input, &v->sites, &v->count, error);
+  if (status == CVTM_OK)
+    status = cli_domain_of_points(o, o->input, v->sites, v->count, &v->domain, error);
+  if (status == CVTM_OK)
+    status = cli_require_inside(o->input, v->sites, v->count, v->domain, error);
+  if (status != CVTM_OK) return status;
+  const size_t pixels = (size_t)v->domain.width * (size_t)v->domain.height;
+  v->density = malloc(pixels * sizeof *v->density);
+  if (v->density == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  for (size_t p = 0; p < pixels; ++p) v->density[p] = 1;
+  return CVTM_OK;
+}
+
+/* Fixed sites, those of --init, and samples for the rest. */
+static cvtm_status place_sites(view *v, cvtm_error *error) {
+  const cli_options *o = &v->options;
+  double *fixed = NULL, *init = NULL;
+  int64_t given = 0;
+  cvtm_status status = CVTM_OK;
+  if (o->fixed != NULL) status = cvtm_points_read(o->fixed, &fixed, &v->fixed, error);
+  if (status == CVTM_OK && o->fixed != NULL)
+    status = cli_require_inside(o->fixed, fixed, v->fixed, v->domain, error);
+  if (status == CVTM_OK && o->init != NULL)
+    status = cvtm_points_read(o->init, &init, &given, error);
+  if (status == CVTM_OK) {
+    const int64_t least = v->fixed + given;
+    v->count = o->points > least ? o->points : least > 0 ? least : 2000;
+    v->sites = malloc(2 * (size_t)v->count * sizeof *v->sites);
+    if (v->sites == NULL) status = cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  }
+  if (status == CVTM_OK) {
+    const size_t pair = 2 * sizeof *v->sites;
+    if (v->fixed > 0) memcpy(v->sites, fixed, (size_t)v->fixed * pair);
+    if (given > 0) memcpy(v->sites + 2 * v->fixed, init, (size_t)given * pair);
+    const int64_t rest = v->count - v->fixed - given;
+    if (rest > 0)
+      status = cvtm_cvt_sample(v->domain, v->density, rest, (uint64_t)o->seed,
+                               (cvtm_cvt_start)o->start, v->sites + 2 * (v->fixed + given), error);
+  }
+  free(fixed);
+  free(init);
+  return status;
+}
+
+static cvtm_status read_input(view *v, cvtm_error *error) {
+  if (names_points(v->options.input)) return read_points(v, error);
+  cvtm_status status =
+      cli_read_density(v->options.input, &v->options, &v->density, &v->domain, error);
+  return status == CVTM_OK ? place_sites(v, error) : status;
+}
+
+static cvtm_status read_script(view *v, cvtm_error *error) {
+  size_t size = 0;
+  if (v->options.view.script == NULL) return CVTM_OK;
+  return cvtm_file_read(v->options.view.script, 1 << 20, &v->script, &size, error);
+}
+
+/* ---- What is shown ---- */
+
+static void set_up_viewer(view *v) {
+  const cli_options *o = &v->options;
+  cvtm_viewer_options *how = &v->viewer;
+  cvtm_cvt_defaults(&how->cvt);
+  how->cvt.method = (cvtm_cvt_method)o->method;
+  how->cvt.energy = (cvtm_cvt_energy)o->energy;
+  how->cvt.voronoi = (cvtm_voronoi_method)o->voronoi;
+  how->cvt.max_iterations = o->iterations;
+  how->cvt.tolerance = o->tolerance;
+  how->cvt.gradient_tolerance = o->gradient_tolerance;
+  how->cvt.max_seconds = o->time_limit;
+  how->cvt.fixed = v->fixed;
+  how->device = v->device;
+  how->domain = v->domain;
+  how->density = v->density;
+  how->sites = v->sites;
+  how->count = v->count;
+  how->start = (cvtm_cvt_start)o->start;
+  how->seed = (uint64_t)o->seed;
+  how->title = o->input;
+  how->fill = (cvtm_fill)o->view.colour;
+  how->dark = o->view.dark;
+  how->paused = o->view.paused || o->iterations == 0;
+  how->pinned = o->view.pinned;
+  how->offscreen = o->view.shot != NULL || o->view.record != NULL;
+  how->script = (const char *)v->script;
+  how->script_name = o->view.script;
+  how->frames = o->view.frames;
+  how->shot = o->view.shot;
+  how->record = o->view.record;
+  how->save = o->view.save;
+  how->interrupted = cli_interrupted;
+  how->say = say;
+  how->say_context = v;
+}
+
+static int check_options(view *v) {
+  const cli_options *o = &v->options;
+  cvtm_error error = {CVTM_OK, ""};
+  if (!cli_view_size(o, &v->viewer.width, &v->viewer.height))
+    return cli_usage_error(o->command, "--size: '%s' is not WxH with sides of 16 to 16384",
+                           o->view.size);
+  if (o->layers != NULL && cvtm_layers_parse(o->layers, &v->viewer.layers, &error) != CVTM_OK)
+    return cli_usage_error(o->command, "--layers: %s", error.message);
+  v->options.layers = NULL; /* those of a picture among the outputs are others */
+  return CLI_EXIT_OK;
+}
+
+/* ---- What is left ---- */
+
+static cvtm_status write_outputs(view *v, cvtm_error *error) {
+  cvtm_mesh mesh = {0};
+  cvtm_cells cells = {0};
+  if (v->options.output.count == 0) return CVTM_OK;
+  cvtm_status status = cvtm_delaunay(v->result.sites, v->result.count, &mesh, error);
+  if (status == CVTM_OK) status = cvtm_cells_create(&mesh, v->domain, &cells, error);
+  if (status == CVTM_OK) {
+    const cli_scene scene = {&v->options, v->domain, v->result.sites, v->result.count,
+                             v->density,  NULL,      &mesh,           &cells};
+    status = cli_scene_write(&scene, error);
+  }
+  cvtm_cells_free(&cells);
+  cvtm_mesh_free(&mesh);
+  return status;
+}
+
+static void print_summary(const view *v) {
+  const cvtm_viewer_result *r = &v->result;
+  char line[256];
+  snprintf(line, sizeof line,
+           "%lld sites, %lld iterations, ratio %.6f; %lld frames in %.2f s: %.1f a second",
+           (long long)r->count, (long long)r->iterations, r->ratio, (long long)r->frames,
+           r->seconds, r->seconds > 0 ? (double)r->frames / r->seconds : 0);
+  say((void *)(uintptr_t)v, line);
+}
+
+/* The whole story; the caller frees. */
+static int perform(view *v) {
+  cli_options *o = &v->options;
+  int code = check_options(v);
+  if (code == CLI_EXIT_OK && o->output.count > 0) code = cli_outputs_check(o);
+  if (code != CLI_EXIT_OK) return code;
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_status status = read_input(v, &error);
+  if (status == CVTM_OK) status = read_script(v, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
+  if (o->view.record != NULL) (void)mkdir(o->view.record, 0777); /* may be there */
+  status = cvtm_device_create(o->device, (int)o->threads, &v->device, &error);
+  if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(o->command, "%s", error.message);
+  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
+  cli_catch_signals();
+  set_up_viewer(v);
+  status = cvtm_viewer_run(&v->viewer, &v->result, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
+  print_summary(v);
+  status = write_outputs(v, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
+  return cli_interrupted() ? CLI_EXIT_INTERRUPTED : CLI_EXIT_OK;
+}
+
+int cli_view(const cli_options *options) {
+  view v;
+  memset(&v, 0, sizeof v);
+  v.options = *options;
+  const int code = perform(&v);
+  free(v.result.sites);
+  free(v.script);
+  free(v.sites);
+  free(v.density);
+  cvtm_device_destroy(v.device);
+  return code;
+}
+
+#else
+
+int cli_view(const cli_options *options) {
+  cvtm_error error;
+  (void)options;
+  cvtm_fail(&error, CVTM_ERROR_UNSUPPORTED,
+            "this build has no viewer: it needs GLFW 3.3 and libepoxy");
+  return cli_failed(CLI_WORKING, error.status, &error);
+}
+
+#endif

@@ -1,0 +1,267 @@
+#include "cli/watch.h"
+
+#include "cli/cli.h"
+
+#if defined(CVTMESH_HAVE_VIEWER) && CVTMESH_HAVE_VIEWER
+
+#include "cli/view_options.h"
+#include "density/density.h"
+#include "viewer/page.h"
+#include "viewer/render.h"
+#include "viewer/surface.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct picture {
+  char path[512];
+  int64_t iteration, sites;
+  double ratio;
+} picture;
+
+struct cli_watch {
+  const cli_options *options;
+  cvtm_device *device;
+  const cvtm_cvt *cvt;
+  cli_progress *progress;
+  int64_t count;
+  double bound;
+  cvtm_surface *surface;
+  cvtm_render *render;
+  cvtm_view view;
+  cvtm_view_frame frame;
+  unsigned char *pixels;
+  picture *pictures;
+  int64_t made, capacity;
+  double last_time;
+  cvtm_status status; /* of the pictures so far */
+  cvtm_error error;
+};
+
+int cli_watch_check(const cli_options *options) {
+  int width, height;
+  if (options->view.watch == NULL || cli_view_size(options, &width, &height)) return CLI_EXIT_OK;
+  return cli_usage_error(options->command, "--size: '%s' is not WxH with sides of 16 to 16384",
+                         options->view.size);
+}
+
+static cvtm_status make_folder(const char *path, cvtm_error *error) {
+  struct stat found;
+  if (mkdir(path, 0777) == 0) return CVTM_OK;
+  const int reason = errno;
+  if (reason == EEXIST && stat(path, &found) == 0 && S_ISDIR(found.st_mode)) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(reason));
+}
+
+static void close_context(cli_watch *w) {
+  cvtm_render_destroy(w->render);
+  w->render = NULL;
+  if (w->surface) w->surface->destroy(w->surface);
+  w->surface = NULL;
+  cvtm_view_frame_free(&w->frame);
+  free(w->pixels);
+  w->pixels = NULL;
+}
+
+static cvtm_status open_context(cli_watch *w, cvtm_domain domain, const float *density,
+                                cvtm_error *error) {
+  int width, height;
+  (void)cli_view_size(w->options, &width, &height);
+  w->frame.state.domain = domain;
+  w->view = (cvtm_view){.width = width,
+                        .height = height,
+                        .scale = 1,
+                        .layers = CVTM_LAYER_CELLS | CVTM_LAYER_CELL_EDGES | CVTM_LAYER_SITES |
+                                  CVTM_LAYER_PLOT | CVTM_LAYER_FIGURES,
+                        .dark = w->options->view.dark,
+                        .device = cvtm_device_name(w->device),
+                        .tool = "",
+                        .note = ""};
+  cvtm_view_fit(&w->view, domain);
+  w->pixels = malloc(3 * (size_t)width * (size_t)height);
+  if (w->pixels == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  cvtm_status status = cvtm_headless_create(width, height, -1, &w->surface, error);
+  if (status == CVTM_OK) status = cvtm_render_create(&w->render, error);
+  if (status == CVTM_OK) status = cvtm_render_set_density(w->render, density, domain, error);
+  return status;
+}
+
+cvtm_status cli_watch_start(const cli_options *options, cvtm_device *device, cvtm_domain domain,
+                            const float *density, const cvtm_cvt *cvt, int64_t count, double bound,
+                            cli_progress *progress, cli_watch **watch, cvtm_error *error) {
+  cvtm_status status = make_folder(options->view.watch, error);
+  if (status != CVTM_OK) return status;
+  cli_watch *w = calloc(1, sizeof *w);
+  if (w == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  w->options = options;
+  w->device = device;
+  w->cvt = cvt;
+  w->progress = progress;
+  w->count = count;
+  w->bound = bound;
+  w->last_time = cli_seconds();
+  status = open_context(w, domain, density, error);
+  if (status != CVTM_OK) {
+    cli_watch_destroy(w);
+    return status;
+  }
+  *watch = w;
+  return CVTM_OK;
+}
+
+static cvtm_status add_picture(cli_watch *w, cvtm_error *error) {
+  if (w->made == w->capacity) {
+    const int64_t wanted = 2 * w->capacity + 64;
+    picture *larger = realloc(w->pictures, (size_t)wanted * sizeof *larger);
+    if (larger == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+    w->pictures = larger;
+    w->capacity = wanted;
+  }
+  picture *p = &w->pictures[w->made++];
+  p->iteration = w->frame.state.iteration;
+  p->sites = w->frame.state.count;
+  p->ratio = w->frame.state.ratio;
+  snprintf(p->path, sizeof p->path, "%.480s/frame-%06lld.png", w->options->view.watch,
+           (long long)w->made);
+  return cvtm_png_write(p->path, w->view.width, w->view.height, 3, w->pixels, error);
+}
+
+/* Draws and writes the state as it stands in the frame. */
+static cvtm_status draw(cli_watch *w, cvtm_error *error) {
+  cvtm_status status = cvtm_view_frame_build(&w->frame, error);
+  if (status != CVTM_OK) return status;
+  cvtm_render_set_frame(w->render, &w->frame);
+  status = cvtm_render_set_sites(w->render, error);
+  if (status == CVTM_OK) status = cvtm_render_draw(w->render, &w->view, error);
+  if (status == CVTM_OK) status = cvtm_render_read(w->view.width, w->view.height, w->pixels, error);
+  return status == CVTM_OK ? add_picture(w, error) : status;
+}
+
+static void set_figures(cli_watch *w, int64_t sites, int64_t iteration, double energy,
+                        double gradient_norm) {
+  cvtm_view_state *state = &w->frame.state;
+  /* The bound falls as one over the number of sites. */
+  state->ratio = energy / (w->bound * (double)w->count / (double)sites);
+  state->count = sites;
+  state->iteration = iteration;
+  state->gradient_norm = gradient_norm;
+  state->lloyd = w->options->method == CVTM_CVT_LLOYD;
+}
+
+static void wrap_sites(cvtm_view_state *state) {
+  const double size[2] = {(double)state->domain.width, (double)state->domain.height};
+  for (int64_t k = 0; state->domain.periodic && k < 2 * state->count; ++k)
+    state->sites[k] -= size[k % 2] * floor(state->sites[k] / size[k % 2]);
+}
+
+static cvtm_status draw_current(cli_watch *w, int64_t sites) {
+  cvtm_view_state *state = &w->frame.state;
+  cvtm_status status = cvtm_view_state_reserve(state, sites, &w->error);
+  if (status != CVTM_OK) return status;
+  status = cvtm_device_copy_out(w->device, state->sites, cvtm_cvt_current_sites(w->cvt),
+                                2 * (size_t)sites * sizeof *state->sites);
+  if (status != CVTM_OK)
+    return cvtm_fail(&w->error, status, "%s", cvtm_device_error(w->device)->message);
+  wrap_sites(state);
+  return draw(w, &w->error);
+}
+
+int cli_watch_monitor(void *context, const cvtm_cvt_record *record) {
+  cli_watch *w = context;
+  const int stop = cli_progress_monitor(w->progress, record);
+  const double now = cli_seconds();
+  cvtm_view_state *state = &w->frame.state;
+  set_figures(w, record->sites, record->iteration, record->energy, record->gradient_norm);
+  if (record->iteration > 0)
+    state->milliseconds = 0.8 * state->milliseconds + 0.2e3 * (now - w->last_time);
+  if (record->sites == w->count)
+    cvtm_view_history_add(&state->history, record->iteration, state->ratio, state->gradient_norm);
+  if (w->status == CVTM_OK && record->iteration % w->options->view.every == 0)
+    w->status = draw_current(w, record->sites);
+  w->last_time = cli_seconds();
+  return stop || w->status != CVTM_OK;
+}
+
+cvtm_status cli_watch_last(cli_watch *w, const double *sites, const cvtm_cvt_result *result,
+                           cvtm_error *error) {
+  cvtm_view_state *state = &w->frame.state;
+  if (w->status == CVTM_OK) w->status = cvtm_view_state_reserve(state, w->count, &w->error);
+  if (w->status == CVTM_OK) {
+    set_figures(w, w->count, result->iterations, result->objective, result->gradient_norm);
+    memcpy(state->sites, sites, 2 * (size_t)w->count * sizeof *sites);
+    state->phase = result->stop == CVTM_STOP_REQUEST ? CVTM_VIEW_PAUSED : CVTM_VIEW_CONVERGED;
+    w->status = draw(w, &w->error);
+  }
+  const cvtm_view_history history = state->history;
+  close_context(w);
+  w->frame.state.history = history;
+  return w->status == CVTM_OK ? CVTM_OK : cvtm_fail(error, w->status, "%s", w->error.message);
+}
+
+cvtm_status cli_watch_page(const cli_watch *w, const char *report, cvtm_error *error) {
+  char path[512], title[512];
+  cvtm_page_picture *pictures = malloc((size_t)(w->made + 1) * sizeof *pictures);
+  if (pictures == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  for (int64_t k = 0; k < w->made; ++k) {
+    const picture *p = &w->pictures[k];
+    pictures[k] = (cvtm_page_picture){p->path, p->iteration, p->sites, p->ratio};
+  }
+  snprintf(path, sizeof path, "%.490s/index.html", w->options->view.watch);
+  snprintf(title, sizeof title, "%.400s: %lld sites", w->options->input, (long long)w->count);
+  const cvtm_page page = {.title = title,
+                          .dark = w->options->view.dark,
+                          .pictures = pictures,
+                          .picture_count = w->made,
+                          .history = &w->frame.state.history,
+                          .report = report};
+  const cvtm_status status = cvtm_page_write(path, &page, error);
+  free(pictures);
+  return status;
+}
+
+void cli_watch_destroy(cli_watch *w) {
+  if (w == NULL) return;
+  close_context(w);
+  free(w->pictures);
+  free(w);
+}
+
+#else
+
+int cli_watch_check(const cli_options *options) {
+  (void)options;
+  return CLI_EXIT_OK;
+}
+
+cvtm_status cli_watch_start(const cli_options *options, cvtm_device *device, cvtm_domain domain,
+                            const float *density, const cvtm_cvt *cvt, int64_t count, double bound,
+                            cli_progress *progress, cli_watch **watch, cvtm_error *error) {
+  (void)options, (void)device, (void)domain, (void)density, (void)cvt, (void)count, (void)bound;
+  (void)progress, (void)watch;
+  return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED,
+                   "--watch: this build has no viewer, which needs GLFW 3.3 and libepoxy");
+}
+
+int cli_watch_monitor(void *context, const cvtm_cvt_record *record) {
+  (void)context, (void)record;
+  return 1;
+}
+
+cvtm_status cli_watch_last(cli_watch *watch, const double *sites, const cvtm_cvt_result *result,
+                           cvtm_error *error) {
+  (void)watch, (void)sites, (void)result, (void)error;
+  return CVTM_ERROR_UNSUPPORTED;
+}
+
+cvtm_status cli_watch_page(const cli_watch *watch, const char *report, cvtm_error *error) {
+  (void)watch, (void)report, (void)error;
+  return CVTM_ERROR_UNSUPPORTED;
+}
+
+void cli_watch_destroy(cli_watch *watch) { (void)watch; }
+
+#endif
