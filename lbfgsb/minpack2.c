@@ -143,15 +143,18 @@ static void set_layers(cvtm_minpack2 *problem, double temperature) {
   data->last_s = data->nx - quarter;
   data->h[0] = 2.2 / (double)quarter;
   data->h[1] = 2.0 / (double)(data->last_s - data->first_s);
+  double a[2], b[2];
   for (int k = 0; k < 2; ++k) {
     const double ratio = temperature / critical[k], s = ratio * ratio;
     const double strength = field[k] * depth[k], area = depth[k] * depth[k];
-    data->a[k] = -2.0 * q * strength * strength * (1.0 - s) / (1.0 + s) * 1e18;
-    data->b[k] = 16.0 * pi * q * q * strength * strength * area / ((1.0 + s) * (1.0 + s)) * 1e36;
+    a[k] = -2.0 * q * strength * strength * (1.0 - s) / (1.0 + s) * 1e18;
+    b[k] = 16.0 * pi * q * q * strength * strength * area / ((1.0 + s) * (1.0 + s)) * 1e36;
+    data->per_h[k] = 1.0 / data->h[k];
+    data->third_a[k] = a[k] / 3.0;
+    data->tenth_b[k] = b[k] / 10.0;
   }
   data->stiffness = planck * planck / (4.0 * mass) * 1e30;
-  problem->start_value =
-      sqrt((data->b[0] + data->b[1]) / (2.0 * (fabs(data->a[0]) + fabs(data->a[1]))));
+  problem->start_value = sqrt((b[0] + b[1]) / (2.0 * (fabs(a[0]) + fabs(a[1]))));
 }
 
 static void set_constants(cvtm_minpack2 *problem, const double *parameter) {

@@ -4,10 +4,10 @@
 enum {
   THREADS = 256,
   WARP = 32,
-  ATOMS = 32,                  /* of a block */
-  LANES = THREADS / ATOMS,     /* threads that share an atom */
-  ENOUGH_BLOCKS = 2 * 8 * 132, /* two waves on a large GPU; beyond it threads do more */
-  MOST_ROWS = 8                /* of a thread */
+  ATOMS = 32,              /* of a block */
+  LANES = THREADS / ATOMS, /* threads that share an atom */
+  ENOUGH_BLOCKS = 8 * 132, /* fill a large GPU; beyond it threads do more */
+  MOST_ROWS = 16           /* of a thread */
 };
 
 /* How a grid is cut: a block has width x (THREADS / width) threads, each with a column of

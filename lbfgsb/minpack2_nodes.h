@@ -21,7 +21,7 @@ typedef struct cvtm_minpack2_data {
   double lambda;
   /* gl1: the two layers, N before S. */
   int64_t first_s, last_s;
-  double h[2], a[2], b[2], stiffness;
+  double h[2], per_h[2], third_a[2], tenth_b[2], stiffness; /* per_h: 1 / h */
   /* gl2 */
   double kappa2, turn; /* B(nx, j) - B(0, j) */
   /* Boundary values of the grid: bottom[0 .. nx + 1], top, left[0 .. ny + 1], right. */
@@ -200,8 +200,9 @@ CVTM_HD double cvtm_minpack2_node(cvtm_minpack2_kind kind, const cvtm_minpack2_d
 CVTM_HD double cvtm_minpack2_interval(const cvtm_minpack2_data *data, int64_t i, double u, double v,
                                       double *by_u, double *by_v) {
   const int s = i >= data->first_s && i < data->last_s;
-  const double h = data->h[s], a = data->a[s] / 3.0, b = data->b[s] / 10.0;
-  const double slope = (v - u) / h, flux = 2.0 * data->stiffness / h * slope;
+  const double h = data->h[s], a = data->third_a[s], b = data->tenth_b[s];
+  const double slope = (v - u) * data->per_h[s];
+  const double flux = 2.0 * data->stiffness * slope * data->per_h[s];
   const double u2 = u * u, v2 = v * v, uv = u * v;
   *by_u =
       h * (a * (2.0 * u + v) + b * (4.0 * u2 * u + 3.0 * u2 * v + 2.0 * u * v2 + v2 * v) - flux);

@@ -4,53 +4,58 @@
 enum {
   COLUMNS = CVTM_PANEL_COLUMNS,
   ENTRIES = CVTM_PANEL_ENTRIES,
+  HALF = COLUMNS / 2, /* columns of B that a thread has */
+  OWNED = COLUMNS * HALF,
   WARP = 32,
-  THREADS = 128,
-  ONE_BLOCK = 2048, /* rows that one block does in less time than a second launch takes */
-  MOST_PARTS = 528, /* four blocks for each of 132 multiprocessors */
-  LANES = 4         /* threads that add up one entry of all parts */
+  THREADS = 256,
+  ROWS = THREADS / 2, /* of a block at a time */
+  WARPS = ROWS / WARP,
+  ONE_BLOCK = 2 * ROWS, /* rows that one block does in less time than a second launch takes */
+  MOST_PARTS = 2 * 132, /* what a large GPU holds at a time */
+  LANES = 4             /* threads that add up one entry of all parts */
 };
 
 static int64_t cuda_parts(int64_t rows) {
   if (rows <= ONE_BLOCK) return 1;
-  const int64_t parts = (rows - 1) / (2 * THREADS) + 1;
+  const int64_t parts = (rows - 1) / ROWS + 1;
   if (parts > MOST_PARTS) return MOST_PARTS;
   return parts;
 }
 
-/* A thread holds all 64 sums of its rows in registers, so every element is read once. */
-static __global__ void __launch_bounds__(THREADS)
+/* A thread keeps 8 x 4 sums of its rows in registers; the other half of a block has the other
+ * four columns of B, and finds A in the cache. */
+static __global__ void __launch_bounds__(THREADS, 2)
     multiply_rows(int64_t rows, const double *__restrict__ a, const double *__restrict__ b,
                   double *partial) {
-  __shared__ double sums[THREADS / WARP][ENTRIES];
-  double own[ENTRIES];
+  __shared__ double sums[WARPS][ENTRIES];
+  const int half = (int)threadIdx.x / ROWS, row = (int)threadIdx.x % ROWS;
+  const int lane = row % WARP, warp = row / WARP;
+  const int64_t stride = (int64_t)gridDim.x * ROWS;
+  double own[OWNED];
 #pragma unroll
-  for (int e = 0; e < ENTRIES; ++e) own[e] = 0.0;
-  const int64_t stride = (int64_t)gridDim.x * THREADS;
-  for (int64_t r = (int64_t)blockIdx.x * THREADS + threadIdx.x; r < rows; r += stride) {
-    double left[COLUMNS], right[COLUMNS];
+  for (int e = 0; e < OWNED; ++e) own[e] = 0.0;
+#pragma unroll 2
+  for (int64_t r = (int64_t)blockIdx.x * ROWS + row; r < rows; r += stride) {
+    double left[COLUMNS], right[HALF];
 #pragma unroll
-    for (int p = 0; p < COLUMNS; ++p) {
-      left[p] = a[p * rows + r];
-      right[p] = b[p * rows + r];
-    }
+    for (int p = 0; p < COLUMNS; ++p) left[p] = a[p * rows + r];
 #pragma unroll
-    for (int e = 0; e < ENTRIES; ++e) own[e] += left[e / COLUMNS] * right[e % COLUMNS];
+    for (int q = 0; q < HALF; ++q) right[q] = b[(half * HALF + q) * rows + r];
+#pragma unroll
+    for (int e = 0; e < OWNED; ++e) own[e] += left[e / HALF] * right[e % HALF];
   }
-  const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
 #pragma unroll
-  for (int e = 0; e < ENTRIES; ++e) {
+  for (int e = 0; e < OWNED; ++e) {
     for (int offset = WARP / 2; offset > 0; offset /= 2) {
       own[e] += __shfl_down_sync(0xffffffffu, own[e], (unsigned)offset);
     }
-    if (lane == 0) sums[warp][e] = own[e];
+    if (lane == 0) sums[warp][e / HALF * COLUMNS + half * HALF + e % HALF] = own[e];
   }
   __syncthreads();
-  for (int e = (int)threadIdx.x; e < ENTRIES; e += THREADS) {
-    double sum = sums[0][e];
-    for (int w = 1; w < THREADS / WARP; ++w) sum += sums[w][e];
-    partial[(int64_t)blockIdx.x * ENTRIES + e] = sum;
-  }
+  if ((int)threadIdx.x >= ENTRIES) return;
+  double sum = sums[0][threadIdx.x];
+  for (int w = 1; w < WARPS; ++w) sum += sums[w][threadIdx.x];
+  partial[(int64_t)blockIdx.x * ENTRIES + threadIdx.x] = sum;
 }
 
 static __global__ void add_parts(const double *partial, int64_t parts, double *product) {
