@@ -7,6 +7,7 @@
 #include "cvt/cvt.h"
 #include "density/density.h"
 #include "lcp/hlcp.h"
+#include "lcp/lcp.h"
 #include "meshes/mesh_file.h"
 
 #include <errno.h>
@@ -42,6 +43,7 @@ typedef struct option_row {
 #define MINIMIZE IN(CLI_MINIMIZE)
 #define BENCH IN(CLI_BENCH)
 #define HLCP IN(CLI_HLCP)
+#define LCP IN(CLI_LCP)
 #define EVERY (~0u)
 #define AT(field) offsetof(cli_options, field)
 #define COUNT_MAX 2147483647.0
@@ -52,9 +54,9 @@ typedef struct option_row {
 /* clang-format off */
 static const option_row rows[] = {
   {"points", 'n', RUN | VIEW, INTEGER, AT(points), "N", 1, COUNT_MAX, "number of sites"},
-  {"output", 'o', RUN | VORONOI | MESH | VIEW | MINIMIZE, LIST, AT(output), "FILE", 0, 0,
+  {"output", 'o', RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP, LIST, AT(output), "FILE", 0, 0,
    "write FILE, in the format of its extension; repeats; - is stdout"},
-  {"format", 0, RUN | VORONOI | MESH | VIEW | MINIMIZE, TEXT, AT(format), "EXT", 0, 0,
+  {"format", 0, RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP, TEXT, AT(format), "EXT", 0, 0,
    "extension that stands for the output -"},
   {"picture", 0, RUN, TEXT, AT(picture), "FILE", 0, 0, "draw density, cells, edges and sites as PNG"},
   {"layers", 0, RUN | MESH, TEXT, AT(layers), "LIST", 0, 0,
@@ -166,12 +168,33 @@ static const option_row rows[] = {
   {"tolerance", 0, HLCP, REAL, AT(tolerance), "T", -HUGE_VAL, HUGE_VAL, "stop when ||A z - B w - q|| is less"},
   {"check", 0, HLCP, FLAG, AT(check), NULL, 0, 0, "warn where the convergence theory does not hold"},
   {"suggest", 0, HLCP, FLAG, AT(hlcp.suggest), NULL, 0, 0, "try some alpha and omega by a few sweeps each"},
-  {"report", 0, HLCP, TEXT, AT(report), "FILE", 0, 0, "write a JSON report; - is stdout"},
-  {"device", 0, HLCP, TEXT, AT(device), "NAME", 0, 0, "cpu, cuda, cuda:N or auto"},
-  {"threads", 0, HLCP, INTEGER, AT(threads), "N", 0, 4096, "CPU threads; 0: as many as there are cores"},
+  {"report", 0, HLCP | LCP, TEXT, AT(report), "FILE", 0, 0, "write a JSON report; - is stdout"},
+  {"device", 0, HLCP | LCP, TEXT, AT(device), "NAME", 0, 0, "cpu, cuda, cuda:N or auto"},
+  {"threads", 0, HLCP | LCP, INTEGER, AT(threads), "N", 0, 4096, "CPU threads; 0: as many as there are cores"},
 
   {"check", 0, VORONOI, FLAG, AT(check), NULL, 0, 0, "compare with the exact diagram"},
   {"json", 0, STATS | INFO, FLAG, AT(json), NULL, 0, 0, "print JSON"},
+
+  {"problem", 0, LCP, CHOICE, AT(lcp.problem), "membrane|torsion|hemisphere|put|pjb", 0, 0, "a model problem"},
+  {"size", 0, LCP, INTEGER, AT(lcp.size), "M", 1, COUNT_MAX, "nodes along a side; intervals of put"},
+  {"width", 0, LCP, INTEGER, AT(lcp.width), "W", 0, COUNT_MAX, "grid of the unknowns, with --height"},
+  {"height", 0, LCP, INTEGER, AT(lcp.height), "H", 0, COUNT_MAX, "a matrix without either has no grid"},
+  {"steps", 0, LCP, INTEGER, AT(lcp.steps), "K", 1, COUNT_MAX, "time steps of put"},
+  {"matrix", 0, LCP, TEXT, AT(lcp.matrix), "A.mtx", 0, 0, "Matrix Market file"},
+  {"rhs", 0, LCP, TEXT, AT(lcp.rhs), "B.npy", 0, 0, "right side"},
+  {"lower", 0, LCP, TEXT, AT(lcp.lower), "L.npy", 0, 0, "lower bounds; left out: none"},
+  {"upper", 0, LCP, TEXT, AT(lcp.upper), "U.npy", 0, 0, "upper bounds; left out: none"},
+  {"method", 0, LCP, CHOICE, AT(lcp.method),
+   "auto|psor|projected-multigrid|monotone|truncated|tnnmg|pdas", 0, 0,
+   "auto: tnnmg for a symmetric matrix, else pdas"},
+  {"storage", 0, LCP, CHOICE, AT(lcp.is_matrix_free), "sparse|matrix-free", 0, 0,
+   "of the matrix; matrix-free: five-point model problems"},
+  {"omega", 0, LCP, REAL, AT(lcp.omega), "W", -HUGE_VAL, HUGE_VAL, "relaxation of psor, between 0 and 2"},
+  {"nested", 0, LCP, FLAG, AT(lcp.nested), NULL, 0, 0, "start multigrid from coarser grids"},
+  {"iterations", 0, LCP, INTEGER, AT(iterations), "N", 0, 1e15, "most sweeps, cycles or steps; 0: 100000 sweeps of psor, else 200"},
+  {"tolerance", 0, LCP, REAL, AT(tolerance), "T", 0, 1,
+   "stop when the natural residual has fallen by this factor from its\n"
+   "value at x = 0"},
 
   {"jobs", 'j', BATCH, INTEGER, AT(batch.jobs), "N", 0, 256,
    "runs at a time on each device; 0: chosen for it"},
@@ -282,6 +305,17 @@ static void set_hlcp_defaults(cli_options *options) {
   options->hlcp.supply = 0.1;
 }
 
+static void set_lcp_defaults(cli_options *options) {
+  cvtm_lcp_options lcp;
+  cvtm_lcp_defaults(&lcp);
+  options->tolerance = lcp.tolerance;
+  options->iterations = lcp.max_iterations;
+  options->lcp.size = 255;
+  options->lcp.steps = 256;
+  options->lcp.omega = lcp.omega;
+  options->lcp.nested = lcp.nested;
+}
+
 static void set_defaults(cli_command command, cli_options *options) {
   memset(options, 0, sizeof *options);
   cvtm_cvt_options cvt;
@@ -312,6 +346,7 @@ static void set_defaults(cli_command command, cli_options *options) {
   if (command == CLI_VIEW) options->iterations = 1000000;
   if (command == CLI_MINIMIZE || command == CLI_BENCH) set_minimize_defaults(options);
   if (command == CLI_HLCP) set_hlcp_defaults(options);
+  if (command == CLI_LCP) set_lcp_defaults(options);
 }
 
 /* Copies value number `index` of a list split by | into text; 0 if there is none. */

@@ -9,24 +9,26 @@
 #include <stdio.h>
 
 /* code, function, name, operand, further usage, summary */
-#define CLI_COMMAND_LIST(X)                                                           \
-  X(CLI_RUN, cli_run, "run", "IMAGE", " -n POINTS -o OUT [-o OUT2 ...]",              \
-    "turn a density image into a CVT: points, cells, mesh, picture")                  \
-  X(CLI_BATCH, cli_batch, "batch", "JOBS", " [the options of run]",                   \
-    "many runs in one process, resumable")                                            \
-  X(CLI_VORONOI, cli_voronoi, "voronoi", "POINTS", " -o LABELS",                      \
-    "compute a discrete Voronoi diagram")                                             \
-  X(CLI_MESH, cli_mesh, "mesh", "POINTS", " -o MESH [-o MESH2 ...]",                  \
-    "Delaunay triangulation of points")                                               \
-  X(CLI_VIEW, cli_view, "view", "IMAGE|POINTS", " [-n POINTS] [--shot FILE]",         \
-    "watch and steer the optimisation in a window")                                   \
-  X(CLI_STATS, cli_stats, "stats", "FILE", "", "quality of a mesh or point file")     \
-  X(CLI_MINIMIZE, cli_minimize, "minimize", "PROBLEM", " [-o X.npy] [--report FILE]", \
-    "the optimiser on a problem of MINPACK-2: ept pjb msa odc gl1 lj ssc gl2")        \
+#define CLI_COMMAND_LIST(X)                                                               \
+  X(CLI_RUN, cli_run, "run", "IMAGE", " -n POINTS -o OUT [-o OUT2 ...]",                  \
+    "turn a density image into a CVT: points, cells, mesh, picture")                      \
+  X(CLI_BATCH, cli_batch, "batch", "JOBS", " [the options of run]",                       \
+    "many runs in one process, resumable")                                                \
+  X(CLI_VORONOI, cli_voronoi, "voronoi", "POINTS", " -o LABELS",                          \
+    "compute a discrete Voronoi diagram")                                                 \
+  X(CLI_MESH, cli_mesh, "mesh", "POINTS", " -o MESH [-o MESH2 ...]",                      \
+    "Delaunay triangulation of points")                                                   \
+  X(CLI_VIEW, cli_view, "view", "IMAGE|POINTS", " [-n POINTS] [--shot FILE]",             \
+    "watch and steer the optimisation in a window")                                       \
+  X(CLI_STATS, cli_stats, "stats", "FILE", "", "quality of a mesh or point file")         \
+  X(CLI_MINIMIZE, cli_minimize, "minimize", "PROBLEM", " [-o X.npy] [--report FILE]",     \
+    "the optimiser on a problem of MINPACK-2: ept pjb msa odc gl1 lj ssc gl2")            \
   X(CLI_HLCP, cli_hlcp, "hlcp", "", " --example N | --problem NAME | --matrix-a FILE",    \
-    "solve a horizontal linear complementarity problem")                              \
-  X(CLI_BENCH, cli_bench, "bench", "NAME", "",                                        \
-    "a table of the reference paper beside this machine's figures")                   \
+    "solve a horizontal linear complementarity problem")                                  \
+  X(CLI_LCP, cli_lcp, "lcp", "", " --problem NAME --size M | --matrix A.mtx --rhs B.npy", \
+    "solve a linear complementarity problem with bounds")                                 \
+  X(CLI_BENCH, cli_bench, "bench", "NAME", "",                                            \
+    "a table of the reference paper beside this machine's figures")                       \
   X(CLI_INFO, cli_info, "info", "", "", "what this build can do, and the devices it sees")
 
 typedef enum cli_command {
@@ -83,6 +85,13 @@ typedef struct cli_options {
     const char *omega; /* a number, `ratio` or a file; NULL: that of the problem */
     const char *weights, *matrix_a, *matrix_b, *rhs, *output_z, *output_w;
   } hlcp;
+
+  struct {
+    int problem, method, is_matrix_free, nested;
+    int64_t size, width, height, steps; /* width, height 0: size x size, or no grid */
+    const char *matrix, *rhs, *lower, *upper;
+    double omega;
+  } lcp;
 
   struct {
     int64_t jobs; /* runs at a time on each device; 0: chosen */

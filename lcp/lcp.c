@@ -164,6 +164,7 @@ cvtm_status cvtm_lcp_solve(cvtm_lcp *lcp, const double *b, const double *lower, 
   status = lcp->table->solve(lcp, b, lower, upper, x, warm, &found);
   if (status == CVTM_OK) status = cvtm_device_synchronize(lcp->device);
   if (status != CVTM_OK) return status;
+  found.method = lcp->options.method;
   found.seconds = seconds_now() - start;
   found.setup_seconds = lcp->setup_seconds;
   *result = found;

@@ -80,6 +80,7 @@ typedef struct cvtm_lcp_options {
 void cvtm_lcp_defaults(cvtm_lcp_options *options);
 
 typedef struct cvtm_lcp_result {
+  cvtm_lcp_method method; /* what auto has become */
   cvtm_lcp_stop stop;
   int64_t iterations;
   double natural_residual, natural_residual_max;

@@ -1,0 +1,363 @@
+/* cvtmesh lcp: a linear complementarity problem, from the model problems or from files. */
+#include "base/file.h"
+#include "base/npy.h"
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "cli/report.h"
+#include "lcp/lcp.h"
+#include "lcp/matrix_market.h"
+#include "lcp/model_problems.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct record {
+  int64_t step;
+  cvtm_lcp_progress progress;
+} record;
+
+typedef struct history {
+  record *records;
+  int64_t count, capacity;
+  int64_t step; /* the one under way */
+  int keep, verbose, interrupted;
+} history;
+
+typedef struct work {
+  cli_options options; /* become the values that were in effect */
+  int is_model;
+  cvtm_model_problem model;
+  cvtm_csr matrix; /* borrowed from the model, or read */
+  int64_t n, width, height;
+  double *b, *lower, *upper, *x; /* host memory; b and lower are the model's or read */
+  cvtm_device *device;
+  cvtm_lcp *lcp;
+  double *memory; /* device memory: b, lower, upper, x, links */
+  double *on_b, *on_lower, *on_upper, *on_x, *on_horizontal, *on_vertical;
+  cvtm_lcp_result result; /* of the last step; iterations and seconds of all */
+  history history;
+} work;
+
+/* Remembers an iteration; a history that no longer fits into memory stops the run. */
+static int watch(void *context, const cvtm_lcp_progress *progress) {
+  history *h = context;
+  if (h->verbose) {
+    fprintf(stderr, "iteration %lld  natural residual %.3e, at most %.3e\n",
+            (long long)progress->iteration, progress->natural_residual,
+            progress->natural_residual_max);
+  }
+  if (h->keep && h->count == h->capacity) {
+    const int64_t capacity = h->capacity > 0 ? 2 * h->capacity : 256;
+    record *grown = realloc(h->records, (size_t)capacity * sizeof *grown);
+    if (grown == NULL) return 1;
+    h->records = grown;
+    h->capacity = capacity;
+  }
+  if (h->keep) h->records[h->count++] = (record){h->step, *progress};
+  h->interrupted |= cli_interrupted();
+  return h->interrupted;
+}
+
+/* --- the problem ------------------------------------------------------------------------- */
+
+static int check_usage(work *w) {
+  const cli_options *o = &w->options;
+  w->is_model = cli_option_given(o, "problem");
+  if (w->is_model == (o->lcp.matrix != NULL))
+    return cli_usage_error(CLI_LCP, "one of --problem and --matrix is needed");
+  if (w->is_model && (o->lcp.rhs != NULL || o->lcp.lower != NULL || o->lcp.upper != NULL))
+    return cli_usage_error(CLI_LCP, "--rhs, --lower and --upper belong to --matrix");
+  if (!w->is_model && o->lcp.rhs == NULL) return cli_usage_error(CLI_LCP, "--rhs is missing");
+  if ((o->lcp.width > 0) != (o->lcp.height > 0))
+    return cli_usage_error(CLI_LCP, "--width and --height go together");
+  if (o->lcp.is_matrix_free && (!w->is_model || o->lcp.problem == (int)CVTM_MODEL_PUT))
+    return cli_usage_error(CLI_LCP, "only the five-point model problems can be matrix-free");
+  for (int k = 0; k < o->output.count; ++k) {
+    char buffer[16];
+    const char *path = o->output.item[k], *extension = o->format;
+    if (strcmp(path, "-") != 0) extension = cvtm_file_extension(path, buffer, sizeof buffer);
+    if (strcmp(extension, "npy") != 0)
+      return cli_usage_error(CLI_LCP, "%s: x is written as .npy", path);
+  }
+  return cli_outputs_check(o);
+}
+
+static cvtm_status make_model(work *w, cvtm_error *error) {
+  cli_options *o = &w->options;
+  if (o->lcp.width == 0) o->lcp.width = o->lcp.height = o->lcp.size;
+  const cvtm_status status = cvtm_model_problem_create(
+      (cvtm_model)o->lcp.problem, o->lcp.width, o->lcp.height, o->lcp.steps, &w->model, error);
+  if (status != CVTM_OK) return status;
+  w->matrix = w->model.matrix;
+  w->b = w->model.b;
+  w->lower = w->model.lower;
+  w->width = w->model.width;
+  w->height = w->model.height;
+  /* A time step adds its error to those before it. */
+  if (w->model.model != CVTM_MODEL_PUT) {
+    o->lcp.steps = 1;
+  } else if (!cli_option_given(o, "tolerance")) {
+    o->tolerance = 1e-13;
+  }
+  return CVTM_OK;
+}
+
+/* A vector with as many entries as the matrix has rows. */
+static cvtm_status read_vector(const char *path, int64_t n, double **vector, cvtm_error *error) {
+  cvtm_npy array;
+  if (path == NULL) return CVTM_OK;
+  const cvtm_status status = cvtm_npy_read(path, &array, error);
+  if (status != CVTM_OK) return status;
+  if (array.count != n) {
+    cvtm_npy_free(&array);
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %lld numbers for a matrix of %lld rows", path,
+                     (long long)array.count, (long long)n);
+  }
+  *vector = malloc((size_t)n * sizeof **vector);
+  for (int64_t k = 0; k < n && *vector != NULL; ++k) (*vector)[k] = cvtm_npy_get(&array, k);
+  cvtm_npy_free(&array);
+  if (*vector != NULL) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+}
+
+static cvtm_status read_files(work *w, cvtm_error *error) {
+  const cli_options *o = &w->options;
+  w->width = o->lcp.width;
+  w->height = o->lcp.height;
+  w->options.lcp.steps = 1;
+  cvtm_status status = cvtm_matrix_market_read(o->lcp.matrix, &w->matrix, error);
+  if (status == CVTM_OK) status = cvtm_csr_check_diagonal(&w->matrix, o->lcp.matrix, error);
+  if (status == CVTM_OK) status = read_vector(o->lcp.rhs, w->matrix.rows, &w->b, error);
+  if (status == CVTM_OK) status = read_vector(o->lcp.lower, w->matrix.rows, &w->lower, error);
+  if (status == CVTM_OK) status = read_vector(o->lcp.upper, w->matrix.rows, &w->upper, error);
+  return status;
+}
+
+/* --- the solver --------------------------------------------------------------------------- */
+
+/* Cuts the next `count` numbers off the device memory and copies `from` there. */
+static cvtm_status place(work *w, double **rest, const double *from, int64_t count, double **to) {
+  if (from == NULL) return CVTM_OK;
+  *to = *rest;
+  *rest += count;
+  return cvtm_device_copy_in(w->device, *to, from, (size_t)count * sizeof *from);
+}
+
+static cvtm_status to_device(work *w) {
+  const int64_t across = (w->width + 1) * w->height, down = w->width * (w->height + 1);
+  const int64_t links = w->model.horizontal != NULL ? across + down : 0;
+  cvtm_status status =
+      cvtm_device_allocate(w->device, 4 * w->n + links, sizeof(double), (void **)&w->memory);
+  double *rest = w->memory;
+  w->x = malloc((size_t)w->n * sizeof *w->x);
+  if (status == CVTM_OK && w->x == NULL)
+    status = cvtm_fail(cvtm_device_error(w->device), CVTM_ERROR_MEMORY, "out of memory");
+  if (status != CVTM_OK) return status;
+  const double *start = w->lower != NULL ? w->lower : w->b;
+  memcpy(w->x, start, (size_t)w->n * sizeof *w->x);
+  status = place(w, &rest, w->x, w->n, &w->on_x);
+  if (status == CVTM_OK) status = place(w, &rest, w->b, w->n, &w->on_b);
+  if (status == CVTM_OK) status = place(w, &rest, w->lower, w->n, &w->on_lower);
+  if (status == CVTM_OK) status = place(w, &rest, w->upper, w->n, &w->on_upper);
+  if (status == CVTM_OK) status = place(w, &rest, w->model.horizontal, across, &w->on_horizontal);
+  if (status == CVTM_OK) status = place(w, &rest, w->model.vertical, down, &w->on_vertical);
+  return status;
+}
+
+static cvtm_status create_solver(work *w) {
+  const cli_options *o = &w->options;
+  cvtm_lcp_options how;
+  cvtm_lcp_defaults(&how);
+  how.method = (cvtm_lcp_method)o->lcp.method;
+  how.tolerance = o->tolerance;
+  how.max_iterations = o->iterations;
+  how.omega = o->lcp.omega;
+  how.nested = o->lcp.nested;
+  how.monitor = watch;
+  how.monitor_context = &w->history;
+  if (!o->lcp.is_matrix_free)
+    return cvtm_lcp_create(w->device, &w->matrix, w->width, w->height, &how, &w->lcp);
+  cvtm_lcp_grid grid;
+  memset(&grid, 0, sizeof grid);
+  grid.width = w->width;
+  grid.height = w->height;
+  grid.horizontal = w->on_horizontal;
+  grid.vertical = w->on_vertical;
+  grid.constant = 1;
+  const cvtm_status status = cvtm_lcp_create_grid(w->device, w->width, w->height, &how, &w->lcp);
+  return status == CVTM_OK ? cvtm_lcp_set_grid(w->lcp, &grid) : status;
+}
+
+/* One problem, or one for each time step of the put, each from the values of the last. */
+static cvtm_status solve_steps(work *w) {
+  const size_t bytes = (size_t)w->n * sizeof *w->x;
+  const int is_put = w->is_model && w->model.model == CVTM_MODEL_PUT;
+  double seconds = 0;
+  int64_t iterations = 0;
+  for (int64_t step = 0; step < w->options.lcp.steps; ++step) {
+    w->history.step = step + 1;
+    cvtm_status status = CVTM_OK;
+    if (is_put) {
+      cvtm_model_put_next(&w->model, w->x);
+      status = cvtm_device_copy_in(w->device, w->on_b, w->b, bytes);
+    }
+    if (status == CVTM_OK) {
+      status =
+          cvtm_lcp_solve(w->lcp, w->on_b, w->on_lower, w->on_upper, w->on_x, is_put, &w->result);
+    }
+    if (status == CVTM_OK) status = cvtm_device_copy_out(w->device, w->x, w->on_x, bytes);
+    if (status != CVTM_OK) return status;
+    seconds += w->result.seconds;
+    iterations += w->result.iterations;
+    if (w->result.stop != CVTM_LCP_CONVERGED && w->result.stop != CVTM_LCP_ROUNDING) break;
+  }
+  w->result.seconds = seconds;
+  w->result.iterations = iterations;
+  return CVTM_OK;
+}
+
+static int solve(work *w) {
+  cvtm_error error = {CVTM_OK, ""};
+  cli_options *o = &w->options;
+  cvtm_status status = cvtm_device_create(o->device, (int)o->threads, &w->device, &error);
+  if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_LCP, "%s", error.message);
+  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
+  o->device = cvtm_device_name(w->device);
+  w->n = w->matrix.rows;
+  w->history.keep = o->report != NULL;
+  w->history.verbose = o->verbose && !o->quiet;
+  cli_catch_signals();
+  status = to_device(w);
+  if (status == CVTM_OK) status = create_solver(w);
+  if (status == CVTM_OK) status = solve_steps(w);
+  if (status == CVTM_OK) return CLI_EXIT_OK;
+  return cli_failed(CLI_WORKING, status, cvtm_device_error(w->device));
+}
+
+/* --- results ------------------------------------------------------------------------------- */
+
+static cvtm_status write_x(void *context, const char *path, cvtm_error *error) {
+  const work *w = context;
+  const int64_t shape[2] = {w->height, w->width}, line = w->n;
+  const int is_plane = w->width > 0 && w->height > 1;
+  return cvtm_npy_write(path, 'f', (int)sizeof *w->x, is_plane ? 2 : 1, is_plane ? shape : &line,
+                        w->x, error);
+}
+
+static void add_history(cJSON *report, const work *w) {
+  cJSON *array = cJSON_AddArrayToObject(report, "history");
+  for (int64_t k = 0; k < w->history.count; ++k) {
+    const record *r = &w->history.records[k];
+    cJSON *entry = cJSON_CreateObject();
+    if (w->options.lcp.steps > 1) cli_json_integer(entry, "step", r->step);
+    cli_json_integer(entry, "iteration", r->progress.iteration);
+    cli_json_real(entry, "natural_residual", r->progress.natural_residual);
+    cli_json_real(entry, "natural_residual_max", r->progress.natural_residual_max);
+    cJSON_AddItemToArray(array, entry);
+  }
+}
+
+/* What is known about a model problem's solution. */
+static void add_checks(cJSON *report, const work *w) {
+  if (!w->is_model) return;
+  const cvtm_model_problem *p = &w->model;
+  double sum = 0;
+  for (int64_t k = 0; k < w->n; ++k) sum += w->x[k];
+  if (p->model == CVTM_MODEL_PUT) cli_json_real(report, "price", cvtm_model_put_price(p, w->x));
+  if (p->model == CVTM_MODEL_HEMISPHERE)
+    cli_json_real(report, "max_error", cvtm_model_hemisphere_error(p, w->x));
+  if (p->model == CVTM_MODEL_MEMBRANE || p->model == CVTM_MODEL_TORSION)
+    cli_json_real(report, "integral", sum * p->spacing * p->spacing);
+}
+
+static cvtm_status write_report(const work *w, cvtm_error *error) {
+  if (w->options.report == NULL) return CVTM_OK;
+  const cvtm_lcp_result *r = &w->result;
+  cJSON *report = cJSON_CreateObject();
+  cli_json_text(report, "version", CVTMESH_VERSION);
+  cli_json_device(report, w->device);
+  cli_json_options(report, &w->options);
+  cli_json_text(report, "method", cvtm_lcp_method_name(r->method));
+  cli_json_integer(report, "unknowns", w->n);
+  cli_json_integer(report, "nonzeros", w->matrix.row_start[w->n]);
+  cli_json_integer(report, "iterations", r->iterations);
+  cli_json_real(report, "natural_residual", r->natural_residual);
+  cli_json_real(report, "natural_residual_max", r->natural_residual_max);
+  cli_json_integer(report, "active_lower", r->active_lower);
+  cli_json_integer(report, "active_upper", r->active_upper);
+  cli_json_real(report, "energy", r->energy);
+  cli_json_real(report, "rate", r->rate);
+  cli_json_text(report, "stop_reason", cvtm_lcp_stop_name(r->stop));
+  add_checks(report, w);
+  cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
+  cli_json_real(seconds, "setup", r->setup_seconds);
+  cli_json_real(seconds, "solve", r->seconds);
+  add_history(report, w);
+  const cvtm_status status = cli_json_write(w->options.report, report, error);
+  cJSON_Delete(report);
+  return status;
+}
+
+static void print_summary(const work *w) {
+  const cvtm_lcp_result *r = &w->result;
+  fprintf(stderr,
+          "%lld unknowns on %s (%s)\n"
+          "  %lld iterations, natural residual %.3e, at most %.3e; stopped by: %s\n"
+          "  at the lower bound %lld, at the upper bound %lld; %.3f + %.3f seconds\n",
+          (long long)w->n, cvtm_device_name(w->device), cvtm_device_description(w->device),
+          (long long)r->iterations, r->natural_residual, r->natural_residual_max,
+          cvtm_lcp_stop_name(r->stop), (long long)r->active_lower, (long long)r->active_upper,
+          r->setup_seconds, r->seconds);
+  if (w->is_model && w->model.model == CVTM_MODEL_PUT)
+    fprintf(stderr, "  price at S = K = 100: %.12f\n", cvtm_model_put_price(&w->model, w->x));
+}
+
+static int finish(work *w) {
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_status status = CVTM_OK;
+  for (int k = 0; k < w->options.output.count && status == CVTM_OK; ++k)
+    status = cli_output_write(&w->options, w->options.output.item[k], write_x, w, &error);
+  if (status == CVTM_OK) status = write_report(w, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
+  if (!w->options.quiet) print_summary(w);
+  if (w->history.interrupted) return CLI_EXIT_INTERRUPTED;
+  const cvtm_lcp_stop stop = w->result.stop;
+  return stop == CVTM_LCP_CONVERGED || stop == CVTM_LCP_ROUNDING ? CLI_EXIT_OK
+                                                                 : CLI_EXIT_NOT_CONVERGED;
+}
+
+static int perform(work *w) {
+  cvtm_error error = {CVTM_OK, ""};
+  int code = check_usage(w);
+  if (code != CLI_EXIT_OK) return code;
+  const cvtm_status status = w->is_model ? make_model(w, &error) : read_files(w, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
+  code = solve(w);
+  return code == CLI_EXIT_OK ? finish(w) : code;
+}
+
+static void release(work *w) {
+  cvtm_lcp_destroy(w->lcp);
+  if (w->device != NULL) cvtm_device_free(w->device, w->memory);
+  cvtm_device_destroy(w->device);
+  if (!w->is_model) {
+    cvtm_csr_free(&w->matrix);
+    free(w->b);
+    free(w->lower);
+  }
+  cvtm_model_problem_free(&w->model);
+  free(w->upper);
+  free(w->x);
+  free(w->history.records);
+}
+
+int cli_lcp(const cli_options *options) {
+  work w;
+  memset(&w, 0, sizeof w);
+  w.options = *options;
+  const int code = perform(&w);
+  release(&w);
+  return code;
+}
