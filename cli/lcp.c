@@ -111,9 +111,10 @@ static cvtm_status read_vector(const char *path, int64_t n, double **vector, cvt
   const cvtm_status status = cvtm_npy_read(path, &array, error);
   if (status != CVTM_OK) return status;
   if (array.count != n) {
+    const long long count = array.count;
     cvtm_npy_free(&array);
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %lld numbers for a matrix of %lld rows", path,
-                     (long long)array.count, (long long)n);
+                     count, (long long)n);
   }
   *vector = malloc((size_t)n * sizeof **vector);
   for (int64_t k = 0; k < n && *vector != NULL; ++k) (*vector)[k] = cvtm_npy_get(&array, k);
