@@ -174,10 +174,11 @@ static cvtm_status measure_size(cvtm_device *device, int64_t size, int64_t split
   }
   const int64_t tried[] = {0, 64, 512, 4096, n / 32, n / 16, n / 8, n / 4, n / 2, n};
   if (splits == 0) status = measure(device, &p, size, CVTM_HLCP_MMJ, 0, plain_time);
-  status = status ? status : measure(device, &p, size, CVTM_HLCP_MMGS, splits, plain_time);
+  const int64_t chosen = splits < 0 ? n / -splits : splits;
+  status = status ? status : measure(device, &p, size, CVTM_HLCP_MMGS, chosen, plain_time);
   for (size_t k = 0; k < sizeof tried / sizeof *tried && !status; ++k) {
-    if (splits != 0 && k > 0) break;
-    const int64_t l = splits < 0 ? n / -splits : splits > 0 ? splits : tried[k];
+    if (chosen != 0 && k > 0) break;
+    const int64_t l = chosen > 0 ? chosen : tried[k];
     if (l > n || (k > 0 && is_cpu && k % 3 != 1)) continue;
     status = measure(device, &p, size, CVTM_HLCP_MMSOR, l, plain_time);
   }

@@ -10,7 +10,9 @@
   X(cli_bench_table1, "table1", "Cauchy points of the MINPACK-2 problems (Fei et al., Table 1)") \
   X(cli_bench_table3, "table3", "Cauchy points of CVTs (Fei et al., Table 3)")                   \
   X(cli_bench_table4, "table4", "Elastic-plastic torsion (Fei et al., Table 4)")                 \
-  X(cli_bench_figure3, "figure3", "Products of an 8 x M and an M x 8 matrix (Fei et al., Figure 3)")
+  X(cli_bench_figure3, "figure3",                                                                \
+    "Products of an 8 x M and an M x 8 matrix (Fei et al., Figure 3)")                           \
+  X(cli_bench_hlcp, "hlcp", "HLCPs by multisplitting (Mezzadri 2020, Tables 1 to 3, Figure 2)")
 
 /* Each prints a table in Markdown on stdout; on failure the message is in the device. */
 #define CLI_BENCH_FUNCTION(function, name, summary) \
