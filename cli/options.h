@@ -28,7 +28,7 @@
   X(CLI_LCP, cli_lcp, "lcp", "", " --problem NAME --size M | --matrix A.mtx --rhs B.npy", \
     "solve a linear complementarity problem with bounds")                                 \
   X(CLI_BENCH, cli_bench, "bench", "NAME", "",                                            \
-    "a table of the reference paper beside this machine's figures")                       \
+    "published figures beside this machine's: table1 table3 table4 figure3")              \
   X(CLI_INFO, cli_info, "info", "", "", "what this build can do, and the devices it sees")
 
 typedef enum cli_command {

@@ -5,6 +5,7 @@ iterations against SciPy's L-BFGS-B, exit codes, reports and files. CVTMESH_PROG
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -363,12 +364,27 @@ class Refused(Case):
         self.refused("ept", "--nx", 9, "--ny", 9, "--param", "c=1e400", says="c = inf")
 
     def test_too_large(self):
-        done = self.call("ept", "--nx", 10**7, "--ny", 10**7, "-o", "x.npy", code=1)
+        done = self.call("gl1", "--n", 10**15, "-o", "x.npy", code=1)
         self.assertIn("memory", done.stderr.decode())
 
     def test_full_disk(self):
         if os.path.exists("/dev/full"):
             self.call("ept", "--nx", 5, "--ny", 5, "-q", "--report", "/dev/full", code=1)
+
+
+class Manual(Case):
+    def test_options(self):
+        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        with open(os.path.join(root, "docs", "cvtmesh.1"), encoding="utf-8") as stream:
+            manual = stream.read().replace("\\", "")
+        for command in ("minimize", "bench"):
+            text = subprocess.run([PROGRAM, command, "--help"], stdout=subprocess.PIPE, check=True)
+            lines = text.stdout.decode().splitlines()
+            self.assertTrue(all(len(line) <= 110 for line in lines))
+            options = [word for line in lines for word in line.split()[:2] if word[:2] == "--"]
+            self.assertIn("--device", options)
+            for option in options:
+                self.assertRegex(manual, re.escape(option) + r"(?![\w-])", command)
 
 
 class Bench(Case):
