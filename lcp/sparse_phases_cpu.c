@@ -1,10 +1,17 @@
 #include "lcp/sparse_phases.h"
 
+/* Fewer rows than this are done before other threads have woken up. */
+enum { PARALLEL_ROWS = 8192 };
+
+static int threads_for(const cvtm_device *device, int64_t rows) {
+  return rows < PARALLEL_ROWS ? 1 : cvtm_device_threads(device);
+}
+
 /* One statement for every row of first .. end - 1, in parallel. */
 #define FOR_ROWS(device, first, end, statement)                                                    \
   do {                                                                                             \
     const int64_t end_ = (end);                                                                    \
-    const int threads_ = end_ - (first) < 2048 ? 1 : cvtm_device_threads(device);                  \
+    const int threads_ = threads_for(device, end_ - (first));                                      \
     _Pragma("omp parallel for num_threads(threads_) schedule(static)") for (int64_t row = (first); \
                                                                             row < end_; ++row) {   \
       statement;                                                                                   \
@@ -104,7 +111,9 @@ static cvtm_status sum_cpu(cvtm_device *device, const cvtm_level *level, const d
                            cvtm_sum_kind kind, cvtm_sum_use use, cvtm_sums *partial,
                            cvtm_sweep_state *state) {
   const int64_t blocks = cvtm_sum_blocks(level->rows);
-#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
+  const int threads = threads_for(device, level->rows);
+  (void)threads; /* without OpenMP */
+#pragma omp parallel for num_threads(threads) schedule(static)
   for (int64_t block = 0; block < blocks; ++block) {
     cvtm_sums lanes[CVTM_SUM_LANES] = {{{0}}};
     const int64_t start = block * CVTM_SUM_BLOCK;
