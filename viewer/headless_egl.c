@@ -1,5 +1,6 @@
 #include "viewer/surface.h"
 
+#include <dlfcn.h>
 #include <epoxy/egl.h>
 #include <epoxy/gl.h>
 #include <stdlib.h>
@@ -79,6 +80,13 @@ static int open_surfaceless(headless *h) {
                       "EGL surfaceless");
 }
 
+/* libepoxy ends the program where there is no libEGL to load. */
+static int has_egl(void) {
+  void *library = dlopen("libEGL.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (library) dlclose(library);
+  return library != NULL;
+}
+
 /* ---- The surface ---- */
 
 static cvtm_status headless_resize(cvtm_surface *surface, int width, int height,
@@ -126,8 +134,8 @@ cvtm_status cvtm_headless_create(int width, int height, int cuda, cvtm_surface *
                                  cvtm_error *error) {
   headless *h = calloc(1, sizeof *h);
   if (!h) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
-  const int found =
-      (cuda >= 0 && open_device(h, cuda)) || open_device(h, -1) || open_surfaceless(h);
+  const int found = has_egl() && ((cuda >= 0 && open_device(h, cuda)) || open_device(h, -1) ||
+                                  open_surfaceless(h));
   if (!found) {
     free(h);
     return cvtm_fail(error, CVTM_ERROR_DEVICE_UNAVAILABLE,

@@ -33,6 +33,20 @@ static void group_digits(int64_t number, char *text, size_t capacity) {
   text[used] = '\0';
 }
 
+/* The rim of the domain. */
+static void draw_boundary(const overlay *o) {
+  const double sides[2] = {(double)o->state->domain.width, (double)o->state->domain.height};
+  const double origin[2] = {0, 0}, thickness = 2 * o->scale;
+  double a[2], b[2];
+  cvtm_view_to_screen(o->view, origin, a);
+  cvtm_view_to_screen(o->view, sides, b);
+  const double corners[5][2] = {
+      {a[0], a[1]}, {b[0], a[1]}, {b[0], b[1]}, {a[0], b[1]}, {a[0], a[1]}};
+  for (int k = 0; k < 4; ++k)
+    cvtm_canvas_line(o->canvas, corners[k][0], corners[k][1], corners[k + 1][0], corners[k + 1][1],
+                     thickness, o->theme->boundary, 1);
+}
+
 /* ---- The line of figures ---- */
 
 static const char *phase_text(const cvtm_view_state *state) {
@@ -238,6 +252,7 @@ static void draw_help(const overlay *o) {
 
 void cvtm_overlay_draw(cvtm_canvas *canvas, const cvtm_view_state *state, const cvtm_view *view) {
   const overlay o = {canvas, state, view, cvtm_theme_of(view->dark), view->scale};
+  if (view->layers & CVTM_LAYER_BOUNDARY) draw_boundary(&o);
   if (view->brush > 0)
     cvtm_canvas_ring(canvas, view->cursor[0], view->cursor[1], view->brush * view->zoom,
                      1.5 * view->scale, o.theme->boundary, 0.9);

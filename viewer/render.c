@@ -46,11 +46,9 @@ static const char cell_vertex[] =
     "out float away;\n"
     "flat out vec3 own, other;\n"
     "flat out float spacing;\n"
-    "flat out int border;\n"
     "void main() {\n"
     "  gl_Position = place_on_screen(place);\n"
     "  away = cell.y == 0x7ffffffe ? 1.0 : 0.0;\n"
-    "  border = cell.y == 0x7fffffff ? 1 : 0;\n"
     "  own = fill_colour(cell.x);\n"
     "  other = cell.y >= 0x7ffffffe ? own : fill_colour(cell.y);\n"
     "  spacing = sqrt(cell_of(cell.x).x) * zoom;\n"
@@ -60,9 +58,8 @@ static const char cell_fragment[] =
     "in float away;\n"
     "flat in vec3 own, other;\n"
     "flat in float spacing;\n"
-    "flat in int border;\n"
-    "uniform float fill_opacity, edge_opacity, border_opacity;\n"
-    "uniform vec3 ink, border_colour;\n"
+    "uniform float fill_opacity, edge_opacity;\n"
+    "uniform vec3 ink;\n"
     "out vec4 result;\n"
     "void main() {\n"
     "  float distance = away / max(length(vec2(dFdx(away), dFdy(away))), 1e-6);\n"
@@ -76,10 +73,6 @@ static const char cell_fragment[] =
     "    float light = dot(ground, vec3(0.30, 0.59, 0.11));\n"
     "    line = light > 0.42 ? mix(ground, vec3(0.05, 0.10, 0.14), 0.42)\n"
     "                        : mix(ground, vec3(1.0), 0.30);\n"
-    "  }\n"
-    "  if (border == 1) {\n"
-    "    edge = clamp(1.6 * scale + 0.5 - distance, 0.0, 1.0) * border_opacity;\n"
-    "    line = border_colour;\n"
     "  }\n"
     "  float rest = fill_opacity * (1.0 - edge);\n"
     "  result = vec4(colour * rest + line * edge, rest + edge);\n"
@@ -405,8 +398,7 @@ static void upload_frame(cvtm_render *r, unsigned layers) {
     upload(GL_TEXTURE_BUFFER, &r->cells, f->cells, f->cell_count, sizeof *f->cells);
     r->stale_cells = 0;
   }
-  if (r->stale_vertices &&
-      layers & (CVTM_LAYER_CELLS | CVTM_LAYER_CELL_EDGES | CVTM_LAYER_BOUNDARY)) {
+  if (r->stale_vertices && layers & (CVTM_LAYER_CELLS | CVTM_LAYER_CELL_EDGES)) {
     glBindVertexArray(r->vertices.array);
     upload(GL_ARRAY_BUFFER, &r->vertices, f->vertices, f->vertex_count, sizeof *f->vertices);
     upload(GL_ELEMENT_ARRAY_BUFFER, &r->indices, f->indices, f->index_count, sizeof *f->indices);
@@ -467,8 +459,6 @@ static void draw_cells(const cvtm_render *r, const cvtm_view *view) {
   glUniform1f(place_of(p, "fill_opacity"), fill);
   glUniform1f(place_of(p, "edge_opacity"),
               layers & CVTM_LAYER_CELL_EDGES ? fill > 0 ? 1.0f : 0.75f : 0.0f);
-  glUniform1f(place_of(p, "border_opacity"), layers & CVTM_LAYER_BOUNDARY ? 1.0f : 0.0f);
-  set_colour(p, "border_colour", cvtm_theme_of(view->dark)->boundary);
   glBindVertexArray(r->vertices.array);
   glDrawElements(GL_TRIANGLES, (GLsizei)r->frame->index_count, GL_UNSIGNED_INT, NULL);
 }
@@ -511,8 +501,7 @@ static void draw_layers(cvtm_render *r, const cvtm_view *view) {
   draw_ground(r, view);
   glEnable(GL_BLEND);
   glBlendFunc(GL_ONE, GL_ONE_MINUS_SRC_ALPHA); /* the layers' colours come times their cover */
-  if (r->frame->index_count > 0 &&
-      layers & (CVTM_LAYER_CELLS | CVTM_LAYER_CELL_EDGES | CVTM_LAYER_BOUNDARY))
+  if (r->frame->index_count > 0 && layers & (CVTM_LAYER_CELLS | CVTM_LAYER_CELL_EDGES))
     draw_cells(r, view);
   if (layers & CVTM_LAYER_MESH_EDGES && r->frame->corner_count > 0) draw_mesh(r, view);
   glEnable(GL_PROGRAM_POINT_SIZE);

@@ -206,6 +206,10 @@ static cvtm_status show(viewer *v) {
     if (wanted && status == CVTM_OK) v->surface->present(v->surface);
     v->surface->poll(v->surface, wanted ? 0 : 0.005);
   }
+  if (v->surface->lost) {
+    say(v, "the display went away");
+    return CVTM_OK; /* whatever went wrong with it */
+  }
   return status;
 }
 
@@ -291,7 +295,6 @@ static cvtm_status fill_result(viewer *v, cvtm_viewer_result *result) {
   found.sites = malloc(bytes);
   if (!found.sites) return cvtm_fail(v->error, CVTM_ERROR_MEMORY, "out of memory");
   memcpy(found.sites, sites, bytes);
-  snprintf(found.renderer, sizeof found.renderer, "%.100s", cvtm_render_name(v->render));
   *result = found;
   return CVTM_OK;
 }

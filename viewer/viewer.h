@@ -46,7 +46,6 @@ typedef struct cvtm_viewer_result {
   double ratio, gradient_norm;
   int64_t frames; /* drawn */
   double seconds; /* from the first frame on */
-  char renderer[128];
 } cvtm_viewer_result;
 
 /* Returns when the window is closed or the script is over. CVTM_ERROR_DEVICE_UNAVAILABLE if there

@@ -3,6 +3,7 @@
 #define GLFW_INCLUDE_NONE
 #include <GLFW/glfw3.h>
 #include <ctype.h>
+#include <dlfcn.h>
 #include <stdlib.h>
 
 typedef struct window {
@@ -95,6 +96,31 @@ static void on_scroll(GLFWwindow *handle, double dx, double dy) {
   send(w, event);
 }
 
+static int ignore_lost_display(void *display) {
+  (void)display;
+  return 0;
+}
+
+static void on_display_lost(void *display, void *context) {
+  (void)display;
+  ((window *)context)->base.lost = 1;
+}
+
+/* Without this Xlib ends the program when the X server goes away. GLFW may have been built for
+ * another window system, so the functions are looked for where they may be. */
+static void survive_display(window *w) {
+  void *(*get_display)(void) = NULL;
+  void (*set_handler)(int (*handler)(void *)) = NULL;
+  void (*set_exit)(void *display, void (*handler)(void *, void *), void *context) = NULL;
+  *(void **)&get_display = dlsym(RTLD_DEFAULT, "glfwGetX11Display");
+  *(void **)&set_handler = dlsym(RTLD_DEFAULT, "XSetIOErrorHandler");
+  *(void **)&set_exit = dlsym(RTLD_DEFAULT, "XSetIOErrorExitHandler");
+  void *display = get_display ? get_display() : NULL;
+  if (!display || !set_handler || !set_exit) return;
+  set_handler(ignore_lost_display);
+  set_exit(display, on_display_lost, w);
+}
+
 static void window_poll(cvtm_surface *surface, double seconds) {
   (void)surface;
   if (seconds > 0) {
@@ -130,6 +156,7 @@ static cvtm_status open_window(window *w, const char *title, int width, int heig
   glfwWindowHint(GLFW_STENCIL_BITS, 0);
   w->handle = glfwCreateWindow(width, height, title, NULL, NULL);
   if (!w->handle) return CVTM_ERROR_DEVICE_UNAVAILABLE;
+  survive_display(w);
   glfwMakeContextCurrent(w->handle);
   glfwSwapInterval(1);
   glfwSetWindowUserPointer(w->handle, w);
