@@ -207,16 +207,9 @@ static cvtm_status enqueue_pixel(cvtm_cvt *cvt, const double *sites, int64_t cou
 static cvtm_status enqueue_evaluation(const evaluation *e, const double *sites, double *value,
                                       double *gradient) {
   cvtm_cvt *cvt = e->cvt;
-  cvtm_status status = uses_labels(e)
-                           ? enqueue_pixel(cvt, sites, e->count, e->voronoi)
-                           : enqueue_cells(cvt, sites, e->count, e->energy);
-  if (status == CVTM_OK) status = cvt->table->gradient(cvt, e->count, e->fixed, gradient);
-  if (status == CVTM_OK)
-    status = cvtm_reduce(cvt->device, CVTM_REDUCE_SUM, cvt->second, e->count, value, cvt->workspace,
-                         cvt->workspace_bytes);
-  if (status == CVTM_OK)
-    status = cvtm_reduce(cvt->device, CVTM_REDUCE_MAX, cvt->distance, e->count, value + 1,
-                         cvt->workspace, cvt->workspace_bytes);
+  cvtm_status status = uses_labels(e) ? enqueue_pixel(cvt, sites, e->count, e->voronoi)
+                                      : enqueue_cells(cvt, sites, e->count, e->energy);
+  if (status == CVTM_OK) status = cvt->table->finish(cvt, e->count, e->fixed, value, gradient);
   return status;
 }
 

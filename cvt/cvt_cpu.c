@@ -1,3 +1,4 @@
+#include "base/primitives.h"
 #include "cvt/cvt_kernels.h"
 
 #include <stdlib.h>
@@ -13,19 +14,17 @@ typedef struct cpu_state {
 enum { CORNERS = 64 };
 
 static void release_cell(cvtm_cell *cell) {
-  free(cell->x);
-  free(cell->y);
+  free(cell->x); /* the other arrays follow in the same memory */
   *cell = (cvtm_cell){0};
 }
 
 static int grow_cell(cvtm_cell *cell, int32_t capacity) {
   cvtm_cell grown = {.capacity = capacity, .stride = 1};
-  grown.x = malloc((size_t)capacity * sizeof *grown.x);
-  grown.y = malloc((size_t)capacity * sizeof *grown.y);
-  if (!grown.x || !grown.y) {
-    release_cell(&grown);
-    return 0;
-  }
+  grown.x = malloc(4 * (size_t)capacity * sizeof *grown.x);
+  if (!grown.x) return 0;
+  grown.y = grown.x + capacity;
+  grown.slope = grown.y + capacity;
+  grown.inverse = grown.slope + capacity;
   release_cell(cell);
   *cell = grown;
   return 1;
@@ -78,14 +77,17 @@ static int sum_cell(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_
   if (!compute_cell(cvt, tree, place, cell)) return 0;
   if (cell->count < 3) return 1;
   cvtm_cell_rows rows;
-  cvtm_cell_begin_rows(&cvt->density, sx, sy, cell, &rows);
-  const double doubt = cvtm_cell_doubt(cvt->domain, cell);
-  for (int32_t j = rows.first; j <= rows.last; ++j) {
-    if (energy == CVTM_CVT_EXACT)
-      cvtm_cell_add_row(&cvt->density, cell, &rows, j, sums);
-    else
-      cvtm_cell_add_centres(tree, cvt->domain, &cvt->density, place, cell, doubt, &rows, j, sums);
+  cvtm_cell_set_slopes(cell);
+  cvtm_cell_begin_rows(cvt->domain, sx, sy, cell, &rows);
+  if (energy == CVTM_CVT_EXACT) {
+    int32_t column[2 * CVTM_CELL_BATCH];
+    const cvtm_cell_columns columns = {1, column};
+    cvtm_cell_add_rows(&cvt->density, cell, &rows, rows.first, rows.last, &columns, sums);
+    return 1;
   }
+  const double doubt = cvtm_cell_doubt(cvt->domain, cell);
+  for (int32_t j = rows.first; j <= rows.last; ++j)
+    cvtm_cell_add_centres(tree, cvt->domain, &cvt->density, place, cell, doubt, &rows, j, sums);
   return 1;
 }
 
@@ -132,12 +134,18 @@ static cvtm_status pixel_sums_cpu(cvtm_cvt *cvt, const double *sites, int64_t co
   return CVTM_OK;
 }
 
-static cvtm_status gradient_cpu(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *gradient) {
+static cvtm_status finish_cpu(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *value,
+                              double *gradient) {
 #pragma omp parallel for num_threads(cvtm_device_threads(cvt->device)) schedule(static)
   for (int64_t i = 0; i < count; ++i) {
-    cvtm_cvt_finish_site(&cvt->sums[i], i, fixed, cvt->second, cvt->distance, gradient);
+    cvt->second[i] = cvt->sums[i].second;
+    cvt->distance[i] = cvtm_cvt_finish_site(&cvt->sums[i], i, fixed, gradient);
   }
-  return CVTM_OK;
+  const cvtm_status status = cvtm_reduce(cvt->device, CVTM_REDUCE_SUM, cvt->second, count, value,
+                                         cvt->workspace, cvt->workspace_bytes);
+  if (status != CVTM_OK) return status;
+  return cvtm_reduce(cvt->device, CVTM_REDUCE_MAX, cvt->distance, count, value + 1, cvt->workspace,
+                     cvt->workspace_bytes);
 }
 
 static cvtm_status lloyd_cpu(cvtm_cvt *cvt, double *sites, int64_t count, int64_t fixed) {
@@ -160,6 +168,6 @@ const cvtm_cvt_table cvtm_cvt_table_cpu = {
     .cell_sums = cell_sums_cpu,
     .pixel_keys = pixel_keys_cpu,
     .pixel_sums = pixel_sums_cpu,
-    .gradient = gradient_cpu,
+    .finish = finish_cpu,
     .lloyd = lloyd_cpu,
 };

@@ -1,7 +1,8 @@
-/* Sums over cells in up to three kernels. cells: a lane cuts out each cell the quick way, then
- * the warp shares out the pixel rows of all its cells evenly. large: a block per cell
- * that the quick way left, or that has very many rows. huge: all blocks together for each
- * cell of a good part of the image. All sums have a fixed order. */
+/* An evaluation in four kernels, of which the middle two mostly find nothing to do. cells: a
+ * lane cuts out each cell the quick way, then all lanes of the warp add up its rows.
+ * large: a block per cell that the quick way left, or that has very many rows. huge: all blocks
+ * together for each cell of a good part of the image. finish: energy and gradient.
+ * All sums have a fixed order. */
 #include "base/cuda_check.h"
 #include "cvt/cvt_kernels.h"
 
@@ -12,138 +13,146 @@ namespace {
 enum {
   WARP = 32,
   WARPS = 4,    /* of a block of the first kernel */
-  CORNERS = 14, /* of a cell there */
+  BLOCKS = 3,   /* of them on a multiprocessor: what shared memory allows */
+  CORNERS = 12, /* of a cell there */
   SMALL_ROWS = 512,
   LARGE_THREADS = 128,
   LARGE_BLOCKS = 264, /* at once; each has a polygon in scratch */
   HUGE_AREA = 1 << 20,
   PIXEL_THREADS = 128,
+  FINISH_THREADS = 256,
+  FINISH_BLOCKS = 264,
 };
 
-/* list: places left to the large kernel, *listed of them, in no particular order; huge: of those,
- * the places left to the huge kernel, and each block's part of their sums. */
+/* listed: how many cells the large kernel has to do, how many the huge one, and how many blocks of
+ * the huge and of the finish kernel have ended. list: places left to the large kernel, in
+ * no particular order; huge: of those, the ones left to the huge kernel, and each block's part of
+ * their sums; energy, distance: each block's part. */
 struct cuda_state {
-  int32_t *listed; /* and the number of huge cells behind it */
+  int32_t *listed;
   int32_t *list, *huge;
   cvtm_cell_sums *part; /* LARGE_BLOCKS per huge cell */
-  double *corners;      /* x and y of a cell per block */
+  double *corners;      /* of a cell per block */
+  double *energy, *distance;
 };
+enum { LISTED_LARGE, LISTED_HUGE, LISTED_HUGE_BLOCKS, LISTED_FINISH_BLOCKS, LISTED };
 
-/* What one warp works on: CELLS neighbouring cells. */
+/* What one warp works on: CELLS neighbouring cells. First lists, then slopes. */
 template <int CELLS>
 struct warp_memory {
   double x[CORNERS * CELLS], y[CORNERS * CELLS], doubt[CELLS];
   union {
     uint64_t entry[CVTM_CELL_LIST * CELLS];
-    cvtm_cell_sums part[2 * WARP];
+    struct {
+      double slope[CORNERS * CELLS], inverse[CORNERS * CELLS];
+      int32_t column[2 * CVTM_CELL_BATCH * WARP];
+    };
   };
-  int32_t count[CELLS];
-  int32_t row[CELLS + 1]; /* rows of the cells before */
+  int32_t count[CELLS]; /* corners; less than 3: nothing to add up */
 };
 
-/* Cuts out the cell; the number of its rows, 0 if it is left to the large kernel. */
+/* A cell in one lane's part of the memory. */
 template <int CELLS>
-__device__ int32_t cut_cell(const cvtm_site_tree_view &tree, cvtm_domain domain,
-                            const cvtm_density_view &density, const cuda_state &state,
-                            int64_t place, int lane, warp_memory<CELLS> *memory) {
-  cvtm_cell cell = {0, CORNERS, CELLS, memory->x + lane, memory->y + lane, 0};
-  cvtm_cell_list list = {0, CELLS, 0, memory->entry + lane};
-  const double sx = tree.position[2 * place], sy = tree.position[2 * place + 1];
-  const bool quick = isfinite(sx) && isfinite(sy) &&
-                     cvtm_cell_quick(&tree, domain, place, &list, &cell) == CVTM_CELL_DONE;
-  memory->count[lane] = cell.count;
-  if (quick && cell.count < 3) return 0;
-  cvtm_cell_rows rows;
-  if (quick) {
-    cvtm_cell_begin_rows(&density, sx, sy, &cell, &rows);
-    memory->doubt[lane] = cvtm_cell_doubt(domain, &cell);
-  }
-  if (quick && rows.last - rows.first < SMALL_ROWS) return rows.last - rows.first + 1;
-  state.list[atomicAdd(state.listed, 1)] = static_cast<int32_t>(place);
-  memory->count[lane] = -1;
-  return 0;
+__device__ cvtm_cell cell_in(warp_memory<CELLS> *memory, int lane) {
+  const cvtm_cell cell = {memory->count[lane],
+                          CORNERS,
+                          CELLS,
+                          memory->x + lane,
+                          memory->y + lane,
+                          memory->slope + lane,
+                          memory->inverse + lane,
+                          0};
+  return cell;
 }
 
+/* Cuts out a cell; false if it is left to the large kernel. */
+template <int CELLS>
+__device__ bool cut_cell(const cvtm_site_tree_view &tree, cvtm_domain domain, int64_t place,
+                         int lane, warp_memory<CELLS> *memory) {
+  cvtm_cell cell = cell_in(memory, lane);
+  cvtm_cell_list list = {0, CELLS, 0, memory->entry + lane};
+  if (!isfinite(tree.position[2 * place]) || !isfinite(tree.position[2 * place + 1]) ||
+      cvtm_cell_quick(&tree, domain, place, &list, &cell) != CVTM_CELL_DONE)
+    return false;
+  memory->count[lane] = cell.count;
+  memory->doubt[lane] = cell.count < 3 ? 0 : cvtm_cell_doubt(domain, &cell);
+  double top = 0, bottom = 0;
+  for (int k = 0; k < cell.count; ++k) {
+    top = fmin(top, cell.y[k * CELLS]);
+    bottom = fmax(bottom, cell.y[k * CELLS]);
+  }
+  return bottom - top < SMALL_ROWS;
+}
+
+/* Adds rows first .. last of a cell. */
 template <bool PIXEL>
-__device__ void add_row(const cvtm_site_tree_view &tree, cvtm_domain domain,
-                        const cvtm_density_view &density, int64_t place, const cvtm_cell &cell,
-                        double doubt, cvtm_cell_rows *rows, int32_t j, cvtm_cell_sums *sums) {
-  if (PIXEL)
-    cvtm_cell_add_centres(&tree, domain, &density, place, &cell, doubt, rows, j, sums);
-  else
-    cvtm_cell_add_row(&density, &cell, rows, j, sums);
+__device__ void add_rows(const cvtm_site_tree_view &tree, cvtm_domain domain,
+                         const cvtm_density_view &density, int64_t place, const cvtm_cell &cell,
+                         double doubt, cvtm_cell_rows *rows, int32_t first, int32_t last,
+                         const cvtm_cell_columns &columns, cvtm_cell_sums *sums) {
+  if (PIXEL) {
+    for (int32_t j = first; j <= last; ++j)
+      cvtm_cell_add_centres(&tree, domain, &density, place, &cell, doubt, rows, j, sums);
+  } else {
+    cvtm_cell_add_rows(&density, &cell, rows, first, last, &columns, sums);
+  }
+}
+
+__device__ void add_sums(cvtm_cell_sums *to, const cvtm_cell_sums &from) {
+  to->mass += from.mass;
+  to->x += from.x;
+  to->y += from.y;
+  to->second += from.second;
+}
+
+/* The sums of the lane `offset` further on. */
+__device__ cvtm_cell_sums shift_sums(const cvtm_cell_sums &sums, int offset) {
+  const unsigned all = 0xFFFFFFFFu;
+  const cvtm_cell_sums other = {
+      __shfl_down_sync(all, sums.mass, offset), __shfl_down_sync(all, sums.x, offset),
+      __shfl_down_sync(all, sums.y, offset), __shfl_down_sync(all, sums.second, offset)};
+  return other;
 }
 
 template <int CELLS, bool PIXEL>
-__global__ void __launch_bounds__(WARPS *WARP, 4)
+__global__ void __launch_bounds__(WARPS *WARP, BLOCKS)
     cells_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
                  cuda_state state, cvtm_cell_sums *sums) {
   extern __shared__ __align__(16) unsigned char shared[];
   warp_memory<CELLS> *memory = reinterpret_cast<warp_memory<CELLS> *>(shared) + threadIdx.x / WARP;
-  const int lane = threadIdx.x % WARP;
-  const unsigned all = 0xFFFFFFFFu;
+  const int lane = threadIdx.x % WARP, c = lane % CELLS;
   const int64_t base = (static_cast<int64_t>(blockIdx.x) * WARPS + threadIdx.x / WARP) * CELLS;
+  const int64_t place = base + c;
   if (base >= tree.count) return; /* whole warps */
 
-  int32_t before = 0;
-  if (lane < CELLS && base + lane < tree.count)
-    before = cut_cell<CELLS>(tree, domain, density, state, base + lane, lane, memory);
-  else if (lane < CELLS)
-    memory->count[lane] = -1;
-  for (int offset = 1; offset < CELLS; offset *= 2) {
-    const int32_t other = __shfl_up_sync(all, before, offset);
-    if (lane >= offset) before += other;
+  bool mine = lane < CELLS && place < tree.count;
+  if (lane < CELLS) memory->count[lane] = 0;
+  if (mine && !cut_cell<CELLS>(tree, domain, place, lane, memory)) {
+    state.list[atomicAdd(state.listed + LISTED_LARGE, 1)] = static_cast<int32_t>(place);
+    memory->count[lane] = 0;
+    mine = false;
   }
-  if (lane < CELLS) memory->row[lane + 1] = before;
-  if (lane == 0) memory->row[0] = 0;
   __syncwarp();
-
-  /* Lane l takes rows l * share .. ; its part of cell c goes to slot l + c, which is its alone. */
-  const int32_t total = memory->row[CELLS], share = (total + WARP - 1) / WARP;
-  int32_t row = lane * share;
-  const int32_t end = row + share < total ? row + share : total;
-  if (row < end) {
-    int c = 0;
-    for (int step = CELLS / 2; step > 0; step /= 2)
-      if (memory->row[c + step] <= row) c += step;
-    cvtm_cell cell = {0, CORNERS, CELLS, memory->x, memory->y, 0};
+  cvtm_cell cell = cell_in(memory, c);
+  if (lane < CELLS) cvtm_cell_set_slopes(&cell);
+  __syncwarp();
+  cvtm_cell_sums part = {0, 0, 0, 0};
+  if (cell.count >= 3) {
+    /* The rows of a cell, shared out evenly among its lanes. */
+    const cvtm_cell_columns columns = {WARP, memory->column + lane};
     cvtm_cell_rows rows;
-    cvtm_cell_sums mine = {0, 0, 0, 0};
-    int fresh = 1;
-    for (; row < end; ++row) {
-      if (row == memory->row[c + 1]) {
-        memory->part[lane + c] = mine;
-        mine.mass = mine.x = mine.y = mine.second = 0;
-        while (row == memory->row[c + 1]) ++c;
-        fresh = 1;
-      }
-      if (fresh) {
-        cell.count = memory->count[c];
-        cell.x = memory->x + c;
-        cell.y = memory->y + c;
-        cvtm_cell_begin_rows(&density, tree.position[2 * (base + c)],
-                             tree.position[2 * (base + c) + 1], &cell, &rows);
-        fresh = 0;
-      }
-      add_row<PIXEL>(tree, domain, density, base + c, cell, memory->doubt[c], &rows,
-                     rows.first + (row - memory->row[c]), &mine);
-    }
-    memory->part[lane + c] = mine;
+    cvtm_cell_begin_rows(domain, tree.position[2 * place], tree.position[2 * place + 1], &cell,
+                         &rows);
+    const int32_t share = (rows.last - rows.first + WARP / CELLS) / (WARP / CELLS);
+    const int32_t first = rows.first + lane / CELLS * share;
+    const int32_t last = first + share - 1 < rows.last ? first + share - 1 : rows.last;
+    add_rows<PIXEL>(tree, domain, density, place, cell, memory->doubt[c], &rows, first, last,
+                    columns, &part);
   }
   __syncwarp();
-  if (lane >= CELLS || memory->count[lane] < 0) return;
-  cvtm_cell_sums cell_sums = {0, 0, 0, 0};
-  if (memory->row[lane] < memory->row[lane + 1]) {
-    const int32_t last = (memory->row[lane + 1] - 1) / share;
-    for (int32_t l = memory->row[lane] / share; l <= last; ++l) {
-      const cvtm_cell_sums part = memory->part[l + lane];
-      cell_sums.mass += part.mass;
-      cell_sums.x += part.x;
-      cell_sums.y += part.y;
-      cell_sums.second += part.second;
-    }
-  }
-  sums[tree.index[base + lane]] = cell_sums;
+  for (int offset = WARP / 2; offset >= CELLS; offset /= 2)
+    add_sums(&part, shift_sums(part, offset));
+  if (mine) sums[tree.index[place]] = part;
 }
 
 /* Adds up the parts of a block's threads; the result is thread 0's. */
@@ -151,12 +160,7 @@ __device__ cvtm_cell_sums block_sum(cvtm_cell_sums *part, int threads) {
   for (int half = threads / 2; half > 0; half /= 2) {
     __syncthreads();
     if (threadIdx.x < static_cast<unsigned>(half)) {
-      cvtm_cell_sums &a = part[threadIdx.x];
-      const cvtm_cell_sums &b = part[threadIdx.x + half];
-      a.mass += b.mass;
-      a.x += b.x;
-      a.y += b.y;
-      a.second += b.second;
+      add_sums(part + threadIdx.x, part[threadIdx.x + half]);
     }
   }
   __syncthreads();
@@ -178,17 +182,27 @@ __device__ cvtm_cell_sums share_sum(const cvtm_site_tree_view &tree, cvtm_domain
                                     const cvtm_cell &cell, int block, int blocks,
                                     cvtm_cell_sums *part) {
   cvtm_cell_sums mine = {0, 0, 0, 0};
+  int32_t column[2 * CVTM_CELL_BATCH];
+  const cvtm_cell_columns columns = {1, column};
   if (cell.count >= 3) {
     cvtm_cell_rows rows;
-    cvtm_cell_begin_rows(&density, tree.position[2 * place], tree.position[2 * place + 1], &cell,
+    cvtm_cell_begin_rows(domain, tree.position[2 * place], tree.position[2 * place + 1], &cell,
                          &rows);
     const double doubt = cvtm_cell_doubt(domain, &cell);
     for (int32_t j = rows.first + block * LARGE_THREADS + static_cast<int32_t>(threadIdx.x);
          j <= rows.last; j += blocks * LARGE_THREADS)
-      add_row<PIXEL>(tree, domain, density, place, cell, doubt, &rows, j, &mine);
+      add_rows<PIXEL>(tree, domain, density, place, cell, doubt, &rows, j, j, columns, &mine);
   }
   part[threadIdx.x] = mine;
   return block_sum(part, LARGE_THREADS);
+}
+
+/* This block's cell in scratch. */
+__device__ cvtm_cell block_cell(const cuda_state &state) {
+  const int64_t n = CVTM_CVT_MAX_CORNERS;
+  double *x = state.corners + blockIdx.x * 4 * n;
+  const cvtm_cell cell = {0, CVTM_CVT_MAX_CORNERS, 1, x, x + n, x + 2 * n, x + 3 * n, 0};
+  return cell;
 }
 
 /* Thread 0 cuts out a cell the other way; all threads have it then. */
@@ -202,6 +216,7 @@ __device__ void block_cut(const cvtm_site_tree_view &tree, cvtm_domain domain, i
       cell->count = -1;
       *failed = 1;
     }
+    cvtm_cell_set_slopes(cell);
     *shared = *cell;
   }
   __syncthreads();
@@ -214,15 +229,14 @@ __global__ void __launch_bounds__(LARGE_THREADS)
                  cuda_state state, cvtm_cell_sums *sums, int *failed) {
   __shared__ cvtm_cell_sums part[LARGE_THREADS];
   __shared__ cvtm_cell shared;
-  double *x = state.corners + static_cast<int64_t>(blockIdx.x) * 2 * CVTM_CVT_MAX_CORNERS;
-  cvtm_cell cell = {0, CVTM_CVT_MAX_CORNERS, 1, x, x + CVTM_CVT_MAX_CORNERS, 0};
-  const int32_t listed = *state.listed;
+  cvtm_cell cell = block_cell(state);
+  const int32_t listed = state.listed[LISTED_LARGE];
   for (int32_t entry = blockIdx.x; entry < listed; entry += gridDim.x) {
     const int64_t place = state.list[entry];
     block_cut(tree, domain, place, &cell, &shared, failed);
     if (cell.count > 0 && cell_area(cell) > HUGE_AREA) {
       if (threadIdx.x == 0)
-        state.huge[atomicAdd(state.listed + 1, 1)] = static_cast<int32_t>(place);
+        state.huge[atomicAdd(state.listed + LISTED_HUGE, 1)] = static_cast<int32_t>(place);
       continue;
     }
     cvtm_cell_sums all = share_sum<PIXEL>(tree, domain, density, place, cell, 0, 1, part);
@@ -231,15 +245,30 @@ __global__ void __launch_bounds__(LARGE_THREADS)
   }
 }
 
+/* Whether this block is the last to come here; what the others wrote is seen then. */
+__device__ bool last_block(int32_t *ended) {
+  __shared__ bool last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    last = atomicAdd(ended, 1) + 1 == static_cast<int32_t>(gridDim.x);
+    if (last) *ended = 0;
+  }
+  __syncthreads();
+  if (last) __threadfence();
+  return last;
+}
+
+/* LARGE_BLOCKS blocks; the last to end adds up the parts. */
 template <bool PIXEL>
 __global__ void __launch_bounds__(LARGE_THREADS)
     huge_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
-                cuda_state state, int *failed) {
+                cuda_state state, cvtm_cell_sums *sums, int *failed) {
   __shared__ cvtm_cell_sums part[LARGE_THREADS];
   __shared__ cvtm_cell shared;
-  double *x = state.corners + static_cast<int64_t>(blockIdx.x) * 2 * CVTM_CVT_MAX_CORNERS;
-  cvtm_cell cell = {0, CVTM_CVT_MAX_CORNERS, 1, x, x + CVTM_CVT_MAX_CORNERS, 0};
-  const int32_t huge = state.listed[1];
+  const int32_t huge = state.listed[LISTED_HUGE];
+  if (huge == 0) return;
+  cvtm_cell cell = block_cell(state);
   for (int32_t entry = 0; entry < huge; ++entry) {
     const int64_t place = state.huge[entry];
     block_cut(tree, domain, place, &cell, &shared, failed);
@@ -247,21 +276,59 @@ __global__ void __launch_bounds__(LARGE_THREADS)
                                                  static_cast<int>(blockIdx.x), LARGE_BLOCKS, part);
     if (threadIdx.x == 0) state.part[entry * LARGE_BLOCKS + blockIdx.x] = mine;
   }
+  if (!last_block(state.listed + LISTED_HUGE_BLOCKS)) return;
+  for (int32_t entry = threadIdx.x; entry < huge; entry += LARGE_THREADS) {
+    cvtm_cell_sums all = {0, 0, 0, 0};
+    for (int b = 0; b < LARGE_BLOCKS; ++b) add_sums(&all, state.part[entry * LARGE_BLOCKS + b]);
+    sums[tree.index[state.huge[entry]]] = all;
+  }
 }
 
-__global__ void __launch_bounds__(WARP)
-    join_kernel(cvtm_site_tree_view tree, cuda_state state, cvtm_cell_sums *sums) {
-  const int32_t huge = state.listed[1];
-  for (int32_t entry = threadIdx.x; entry < huge; entry += WARP) {
-    cvtm_cell_sums all = {0, 0, 0, 0};
-    for (int b = 0; b < LARGE_BLOCKS; ++b) {
-      const cvtm_cell_sums &part = state.part[entry * LARGE_BLOCKS + b];
-      all.mass += part.mass;
-      all.x += part.x;
-      all.y += part.y;
-      all.second += part.second;
-    }
-    sums[tree.index[state.huge[entry]]] = all;
+/* Sum of energies and largest distance of the threads; the result is thread 0's. */
+__device__ void join_block(double *energy, double *distance) {
+  __shared__ double energies[FINISH_THREADS], distances[FINISH_THREADS];
+  energies[threadIdx.x] = *energy;
+  distances[threadIdx.x] = *distance;
+  for (int half = FINISH_THREADS / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x >= static_cast<unsigned>(half)) continue;
+    energies[threadIdx.x] += energies[threadIdx.x + half];
+    distances[threadIdx.x] = cvtm_cvt_larger(distances[threadIdx.x], distances[threadIdx.x + half]);
+  }
+  __syncthreads();
+  *energy = energies[0];
+  *distance = distances[0];
+  __syncthreads();
+}
+
+/* Gradient, energy and largest distance; the last block joins the parts of all, and leaves
+ * the counts as the next evaluation wants them. */
+__global__ void __launch_bounds__(FINISH_THREADS)
+    finish_kernel(const cvtm_cell_sums *sums, int64_t count, int64_t fixed, cuda_state state,
+                  double *gradient, double *value) {
+  double energy = 0, distance = 0;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * FINISH_THREADS + threadIdx.x; i < count;
+       i += static_cast<int64_t>(gridDim.x) * FINISH_THREADS) {
+    const cvtm_cell_sums s = sums[i];
+    energy += s.second;
+    distance = cvtm_cvt_larger(distance, cvtm_cvt_finish_site(&s, i, fixed, gradient));
+  }
+  join_block(&energy, &distance);
+  if (threadIdx.x == 0) {
+    state.energy[blockIdx.x] = energy;
+    state.distance[blockIdx.x] = distance;
+  }
+  if (!last_block(state.listed + LISTED_FINISH_BLOCKS)) return;
+  energy = distance = 0;
+  for (unsigned b = threadIdx.x; b < gridDim.x; b += FINISH_THREADS) {
+    energy += state.energy[b];
+    distance = cvtm_cvt_larger(distance, state.distance[b]);
+  }
+  join_block(&energy, &distance);
+  if (threadIdx.x == 0) {
+    value[0] = energy;
+    value[1] = distance;
+    state.listed[LISTED_LARGE] = state.listed[LISTED_HUGE] = 0;
   }
 }
 
@@ -293,15 +360,6 @@ __global__ void __launch_bounds__(PIXEL_THREADS)
   }
 }
 
-__global__ void gradient_kernel(const cvtm_cell_sums *sums, int64_t count, int64_t fixed,
-                                double *second, double *distance, double *gradient) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
-       i += step) {
-    cvtm_cvt_finish_site(&sums[i], i, fixed, second, distance, gradient);
-  }
-}
-
 __global__ void lloyd_kernel(const cvtm_cell_sums *sums, cvtm_domain domain, int64_t count,
                              int64_t fixed, double *sites) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
@@ -319,7 +377,8 @@ __global__ void lloyd_kernel(const cvtm_cell_sums *sums, cvtm_domain domain, int
 void destroy_state_cuda(cvtm_cvt *cvt) {
   cuda_state *state = static_cast<cuda_state *>(cvt->state);
   if (!state) return;
-  void *arrays[] = {state->listed, state->list, state->huge, state->part, state->corners};
+  void *arrays[] = {state->listed,  state->list,   state->huge,    state->part,
+                    state->corners, state->energy, state->distance};
   for (void *array : arrays) cvtm_device_free(cvt->device, array);
   delete state;
   cvt->state = nullptr;
@@ -339,12 +398,16 @@ cvtm_status create_state_cuda(cvtm_cvt *cvt) {
   cvt->state = state;
   /* Cells do not overlap, so that no more than this can be huge. */
   const int64_t huge = static_cast<int64_t>(cvt->domain.width) * cvt->domain.height / HUGE_AREA + 1;
-  cvtm_status status = allocate(cvt, 2, &state->listed);
+  cvtm_status status = allocate(cvt, LISTED, &state->listed);
+  if (status == CVTM_OK)
+    status = cvtm_device_fill(cvt->device, state->listed, 0, LISTED * sizeof *state->listed);
+  if (status == CVTM_OK) status = allocate(cvt, FINISH_BLOCKS, &state->energy);
+  if (status == CVTM_OK) status = allocate(cvt, FINISH_BLOCKS, &state->distance);
   if (status == CVTM_OK) status = allocate(cvt, cvt->capacity, &state->list);
   if (status == CVTM_OK) status = allocate(cvt, huge, &state->huge);
   if (status == CVTM_OK) status = allocate(cvt, huge * LARGE_BLOCKS, &state->part);
   if (status == CVTM_OK)
-    status = allocate(cvt, static_cast<int64_t>(LARGE_BLOCKS) * 2 * CVTM_CVT_MAX_CORNERS,
+    status = allocate(cvt, static_cast<int64_t>(LARGE_BLOCKS) * 4 * CVTM_CVT_MAX_CORNERS,
                       &state->corners);
   if (status != CVTM_OK) destroy_state_cuda(cvt);
   return status;
@@ -368,10 +431,11 @@ cvtm_status enqueue_cells(cvtm_cvt *cvt, int64_t count) {
   const cudaStream_t stream = cvtm_cuda_stream(device);
   const cuda_state state = *static_cast<const cuda_state *>(cvt->state);
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
-  cvtm_status status = cvtm_device_fill(device, state.listed, 0, 2 * sizeof *state.listed);
-  if (status != CVTM_OK) return status;
+  cvtm_status status = CVTM_OK;
   const int cells = count < 8000 ? 4 : count < 30000 ? 8 : 32; /* enough warps for the device */
-  if (cells == 4)
+  if (cells == 2)
+    status = launch_cells<2, PIXEL>(cvt, tree, state);
+  else if (cells == 4)
     status = launch_cells<4, PIXEL>(cvt, tree, state);
   else if (cells == 8)
     status = launch_cells<8, PIXEL>(cvt, tree, state);
@@ -379,18 +443,15 @@ cvtm_status enqueue_cells(cvtm_cvt *cvt, int64_t count) {
     status = launch_cells<16, PIXEL>(cvt, tree, state);
   else
     status = launch_cells<32, PIXEL>(cvt, tree, state);
-  if (status == CVTM_OK) status = cvtm_site_tree_bound(cvt->tree, state.listed);
+  if (status == CVTM_OK) status = cvtm_site_tree_bound(cvt->tree, state.listed + LISTED_LARGE);
   if (status != CVTM_OK) return status;
   large_kernel<PIXEL><<<LARGE_BLOCKS, LARGE_THREADS, 0, stream>>>(tree, cvt->domain, cvt->density,
                                                                   state, cvt->sums, cvt->failed);
   status = cvtm_cuda_launched(device, "large_kernel");
   if (status != CVTM_OK) return status;
   huge_kernel<PIXEL><<<LARGE_BLOCKS, LARGE_THREADS, 0, stream>>>(tree, cvt->domain, cvt->density,
-                                                                 state, cvt->failed);
-  status = cvtm_cuda_launched(device, "huge_kernel");
-  if (status != CVTM_OK) return status;
-  join_kernel<<<1, WARP, 0, stream>>>(tree, state, cvt->sums);
-  return cvtm_cuda_launched(device, "join_kernel");
+                                                                 state, cvt->sums, cvt->failed);
+  return cvtm_cuda_launched(device, "huge_kernel");
 }
 
 cvtm_status cell_sums_cuda(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy) {
@@ -411,10 +472,14 @@ cvtm_status pixel_sums_cuda(cvtm_cvt *cvt, const double *sites, int64_t count) {
   return cvtm_cuda_launched(cvt->device, "pixel_kernel");
 }
 
-cvtm_status gradient_cuda(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *gradient) {
-  gradient_kernel<<<cvtm_cuda_blocks(count, 256), 256, 0, cvtm_cuda_stream(cvt->device)>>>(
-      cvt->sums, count, fixed, cvt->second, cvt->distance, gradient);
-  return cvtm_cuda_launched(cvt->device, "gradient_kernel");
+cvtm_status finish_cuda(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *value,
+                        double *gradient) {
+  const unsigned needed = cvtm_cuda_blocks(count, FINISH_THREADS);
+  const unsigned most = FINISH_BLOCKS;
+  const unsigned blocks = needed < most ? needed : most;
+  finish_kernel<<<blocks, FINISH_THREADS, 0, cvtm_cuda_stream(cvt->device)>>>(
+      cvt->sums, count, fixed, *static_cast<const cuda_state *>(cvt->state), gradient, value);
+  return cvtm_cuda_launched(cvt->device, "finish_kernel");
 }
 
 cvtm_status lloyd_cuda(cvtm_cvt *cvt, double *sites, int64_t count, int64_t fixed) {
@@ -428,5 +493,5 @@ cvtm_status lloyd_cuda(cvtm_cvt *cvt, double *sites, int64_t count, int64_t fixe
 
 extern "C" const cvtm_cvt_table cvtm_cvt_table_cuda = {
     create_state_cuda, destroy_state_cuda, cell_sums_cuda, pixel_keys_cuda,
-    pixel_sums_cuda,   gradient_cuda,      lloyd_cuda,
+    pixel_sums_cuda,   finish_cuda,        lloyd_cuda,
 };

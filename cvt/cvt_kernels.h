@@ -4,7 +4,6 @@
 
 #include "cvt/cell_integral.h"
 #include "cvt/cvt.h"
-#include "cvt/voronoi_cell.h"
 
 #ifndef CVTMESH_HAVE_CUDA
 #define CVTMESH_HAVE_CUDA 0
@@ -55,8 +54,10 @@ struct cvtm_cvt_table {
   cvtm_status (*pixel_keys)(cvtm_cvt *cvt);
   /* sums over pixel centres from the sorted keys and pixels. */
   cvtm_status (*pixel_sums)(cvtm_cvt *cvt, const double *sites, int64_t count);
-  /* second, distance and, if not NULL, the gradient from the sums. */
-  cvtm_status (*gradient)(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *gradient);
+  /* From the sums: value[0] = the energy, value[1] = the largest distance of a site from `fixed`
+   * on to its centroid, and the gradient if that is not NULL. */
+  cvtm_status (*finish)(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *value,
+                        double *gradient);
   /* Moves the sites from `fixed` on to their centroids. */
   cvtm_status (*lloyd)(cvtm_cvt *cvt, double *sites, int64_t count, int64_t fixed);
 };
@@ -101,19 +102,20 @@ CVTM_HD int64_t cvtm_cvt_lower_bound(const uint64_t *keys, int64_t count, uint64
   return low;
 }
 
-/* What follows from the sums of site i: dF/dx_i = -2 integral of rho (p - x_i). */
-CVTM_HD void cvtm_cvt_finish_site(const cvtm_cell_sums *sums, int64_t i, int64_t fixed,
-                                  double *second, double *distance, double *gradient) {
-  second[i] = sums->second;
-  distance[i] = 0;
-  if (i >= fixed && sums->mass != 0) { /* NaN is not 0 either */
-    const double cx = sums->x / sums->mass, cy = sums->y / sums->mass;
-    distance[i] = sqrt(cx * cx + cy * cy);
-  }
+/* The larger of two; NaN on either side stays. */
+CVTM_HD double cvtm_cvt_larger(double a, double b) { return a > b || a != a ? a : b; }
+
+/* Site i's share of the gradient, dF/dx_i = -2 integral of rho (p - x_i), and the distance to its
+ * centroid, 0 if it is fixed or its cell empty. */
+CVTM_HD double cvtm_cvt_finish_site(const cvtm_cell_sums *sums, int64_t i, int64_t fixed,
+                                    double *gradient) {
   if (gradient) {
     gradient[2 * i] = -2 * sums->x;
     gradient[2 * i + 1] = -2 * sums->y;
   }
+  if (i < fixed || sums->mass == 0) return 0; /* NaN is not 0 */
+  const double cx = sums->x / sums->mass, cy = sums->y / sums->mass;
+  return sqrt(cx * cx + cy * cy);
 }
 
 CVTM_HD double cvtm_cvt_lloyd_coordinate(double x, double first, double mass, double size,

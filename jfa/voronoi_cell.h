@@ -7,18 +7,20 @@
  * together) the other way searches the box tree, and skips a subtree when no corner
  * of the cell is nearer to its box than to the site: then no site in it can cut. So
  * clusters and empty regions cost little. */
-#ifndef CVTMESH_CVT_VORONOI_CELL_H
-#define CVTMESH_CVT_VORONOI_CELL_H
+#ifndef CVTMESH_JFA_VORONOI_CELL_H
+#define CVTMESH_JFA_VORONOI_CELL_H
 
 #include "jfa/site_query.h"
 
 #include <string.h>
 
 /* A convex polygon about the site, in the caller's memory; corner k is x[k * stride],
- * y[k * stride]. Corners run down the left side and up the right one, y down. */
+ * y[k * stride]. Corners run down the left side and up the right one, y down. slope and
+ * inverse belong to the edge from corner k to the next: dx / dy and dy / dx, once
+ * cvtm_cell_set_slopes has been called. */
 typedef struct cvtm_cell {
   int32_t count, capacity, stride;
-  double *x, *y;
+  double *x, *y, *slope, *inverse;
   double nearest2; /* squared distance to the nearest site elsewhere; infinite with none in reach */
 } cvtm_cell;
 
@@ -225,17 +227,16 @@ enum {
 };
 
 /* Sites by (distance, place), the distance rounded to float: the bits of both, side by
- * side, sort as one number. entry[k * stride]. */
+ * side, sort as one number; it is entry[k * stride]. */
 typedef struct cvtm_cell_list {
   int32_t count, stride;
   int32_t dropped; /* some were nearer than the limit, but farther than a full list */
   uint64_t *entry;
 } cvtm_cell_list;
 
-CVTM_HD uint64_t cvtm_cell_entry(double distance2, uint32_t place) {
-  const float rounded = (float)distance2;
+CVTM_HD uint64_t cvtm_cell_entry(float distance2, uint32_t place) {
   uint32_t bits;
-  memcpy(&bits, &rounded, sizeof bits);
+  memcpy(&bits, &distance2, sizeof bits);
   return (uint64_t)bits << 32 | place;
 }
 
@@ -246,18 +247,27 @@ CVTM_HD double cvtm_cell_entry_distance2(uint64_t entry) {
   return (double)rounded;
 }
 
+/* Adds to the list, in no order; a full one loses its largest entry. */
 CVTM_HD void cvtm_cell_list_add(cvtm_cell_list *list, uint64_t entry) {
-  int32_t k = list->count;
-  if (k == CVTM_CELL_LIST) {
-    list->dropped = 1;
-    if (entry >= list->entry[(k - 1) * list->stride]) return;
-    --k;
-  } else {
-    ++list->count;
+  if (list->count < CVTM_CELL_LIST) {
+    list->entry[list->count++ * list->stride] = entry;
+    return;
   }
-  for (; k > 0 && list->entry[(k - 1) * list->stride] > entry; --k)
-    list->entry[k * list->stride] = list->entry[(k - 1) * list->stride];
-  list->entry[k * list->stride] = entry;
+  int32_t largest = 0;
+  for (int32_t k = 1; k < CVTM_CELL_LIST; ++k)
+    if (list->entry[k * list->stride] > list->entry[largest * list->stride]) largest = k;
+  if (entry < list->entry[largest * list->stride]) list->entry[largest * list->stride] = entry;
+  list->dropped = 1;
+}
+
+CVTM_HD void cvtm_cell_list_sort(cvtm_cell_list *list) {
+  for (int32_t n = 1; n < list->count; ++n) {
+    const uint64_t entry = list->entry[n * list->stride];
+    int32_t k = n;
+    for (; k > 0 && list->entry[(k - 1) * list->stride] > entry; --k)
+      list->entry[k * list->stride] = list->entry[(k - 1) * list->stride];
+    list->entry[k * list->stride] = entry;
+  }
 }
 
 /* Bits 0 .. 15 of x to the even bits. */
@@ -344,7 +354,8 @@ CVTM_HD int cvtm_cell_gather(const cvtm_site_tree_view *tree, cvtm_domain domain
       for (int32_t place = first; place < last; ++place) {
         double dx, dy;
         cvtm_cell_relative_site(tree, place, o, &dx, &dy);
-        const uint64_t entry = cvtm_cell_entry(dx * dx + dy * dy, (uint32_t)place);
+        const float x = (float)dx, y = (float)dy;
+        const uint64_t entry = cvtm_cell_entry(x * x + y * y, (uint32_t)place);
         if (entry >= from && entry < to) cvtm_cell_list_add(list, entry);
       }
     }
@@ -402,7 +413,7 @@ CVTM_HD int cvtm_cell_clip_list(const cvtm_site_tree_view *tree, cvtm_domain dom
 }
 
 /* The cell of the site at a sorted place, if the bins around tell it. Distances in the
- * list are rounded by less than 1e-7; the factors below make up for that. */
+ * list are rounded by less than 4e-7; the factors below make up for that. */
 CVTM_HD cvtm_cell_status cvtm_cell_quick(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                          int64_t place, cvtm_cell_list *list, cvtm_cell *cell) {
   cvtm_cell_box start;
@@ -418,20 +429,21 @@ CVTM_HD cvtm_cell_status cvtm_cell_quick(const cvtm_site_tree_view *tree, cvtm_d
   for (int round = 0; round < CVTM_CELL_ROUNDS; ++round) {
     double limit2 = reach * reach;
     if (limit2 > 4.00001 * radius2) limit2 = 4.00001 * radius2;
-    const double within = sqrt(limit2);
-    while (bins.level < tree->levels && bins.side > within) {
+    const double within = 1.000001 * sqrt(limit2);
+    while (bins.level < tree->levels && bins.side > 1.5 * within) {
       ++bins.level;
       bins.side *= 0.5;
     }
-    while (bins.level > 0 && 2 * bins.side <= within) {
+    while (bins.level > 0 && 2 * bins.side <= 1.5 * within) {
       --bins.level;
       bins.side *= 2;
     }
-    const uint64_t to = cvtm_cell_entry(limit2, 0);
+    const uint64_t to = cvtm_cell_entry((float)limit2, 0);
     list->count = list->dropped = 0;
     if (!(domain.periodic ? cvtm_cell_gather_images(tree, domain, &bins, &o, within, from, to, list)
                           : cvtm_cell_gather(tree, domain, &bins, &o, within, from, to, list)))
       return CVTM_CELL_UNDECIDED;
+    cvtm_cell_list_sort(list);
     cvtm_cell_status status = CVTM_CELL_DONE;
     if (!cvtm_cell_clip_list(tree, domain, &o, list, cell, &radius2, &status)) return status;
     double complete2 = limit2;
