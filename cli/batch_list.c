@@ -249,12 +249,13 @@ static int is_of_batch(const char *name) {
 
 static cvtm_status set_pair(batch_job *job, const char *name, const char *value,
                             cvtm_error *error) {
-  if (is_of_batch(name))
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "'%s' is for the batch, not for one run", name);
+  const int is_input = strcmp(name, "input") == 0;
+  if (is_of_batch(name) || !(is_input || cli_option_shared(CLI_RUN, name, CLI_BATCH)))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "'%s' is no option of a run in a batch", name);
   const char *copy = NULL;
   cvtm_status status = copy_text(job, value, &copy, error);
   if (status != CVTM_OK) return status;
-  if (strcmp(name, "input") != 0) return cli_options_set(&job->options, name, copy, error);
+  if (!is_input) return cli_options_set(&job->options, name, copy, error);
   job->options.input = copy;
   return CVTM_OK;
 }

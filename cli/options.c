@@ -703,13 +703,23 @@ cvtm_status cli_options_inherit(cli_command command, const cli_options *from, cl
   return status;
 }
 
-cvtm_status cli_options_set(cli_options *options, const char *name, const char *value,
-                            cvtm_error *error) {
+/* The row of a name that may have _ between its words, or -1. */
+static int find_spelled(cli_command command, const char *name) {
   char key[64];
   snprintf(key, sizeof key, "%s", name);
   for (char *c = key; *c != '\0'; ++c)
     if (*c == '_') *c = '-';
-  const int row = strlen(name) < sizeof key ? find_row(options->command, key) : -1;
+  return strlen(name) < sizeof key ? find_row(command, key) : -1;
+}
+
+int cli_option_shared(cli_command command, const char *name, cli_command other) {
+  const int row = find_spelled(command, name);
+  return row >= 0 && find_field(other, rows[row].offset) >= 0;
+}
+
+cvtm_status cli_options_set(cli_options *options, const char *name, const char *value,
+                            cvtm_error *error) {
+  const int row = find_spelled(options->command, name);
   if (row < 0) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "unknown option '%s'", name);
   return set_option(options, row, value, error);
 }

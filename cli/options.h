@@ -139,6 +139,9 @@ cvtm_status cli_options_inherit(cli_command command, const cli_options *from, cl
 cvtm_status cli_options_set(cli_options *options, const char *name, const char *value,
                             cvtm_error *error);
 
+/* Nonzero if `other` has an option too that sets what this one of `command` sets. */
+int cli_option_shared(cli_command command, const char *name, cli_command other);
+
 /* Nonzero if the user gave the option on the command line or in a config file. */
 int cli_option_given(const cli_options *options, const char *name);
 

@@ -154,7 +154,7 @@ class Jobs(Case):
     def test_bad_lists_are_refused_before_work(self):
         self.pictures(2)
         good = '{"input": "in/p000.pgm", "output": "out/a.csv", "points": 5}\n'
-        for bad in ("{", "[]", '{"input": "in/p001.pgm"', '{"pionts": 5}', '{"input": 5}',
+        for bad in ("{", "[]", '{"input": "in/p001.pgm"', '{"pionts": 5}', '{"watch": "x"}', '{"input": 5}',
                     '{"input": "in/p001.pgm", "output": "out/b.csv", "points": 0}',
                     '{"input": "in/p001.pgm", "output": "out/b.csv"}',
                     '{"input": "in/p001.pgm", "output": "out/b.doc", "points": 5}',
