@@ -83,10 +83,11 @@ void cvtm_lcp_close(cvtm_lcp *lcp) { cvtm_device_free(lcp->device, lcp->verdict)
 
 /* Which method auto stands for; refuses those that need a symmetric matrix without one. */
 static cvtm_status settle_method(const cvtm_csr *matrix, cvtm_lcp_options *options,
-                                 cvtm_error *error) {
+                                 int *is_symmetric, cvtm_error *error) {
   int64_t row = -1;
   const cvtm_status status = cvtm_csr_asymmetric_row(matrix, &row, error);
   if (status != CVTM_OK) return status;
+  *is_symmetric = row < 0;
   if (options->method == CVTM_LCP_AUTO) options->method = row < 0 ? CVTM_LCP_TNNMG : CVTM_LCP_PDAS;
   const int needs_symmetry = options->method == CVTM_LCP_TNNMG ||
                              options->method == CVTM_LCP_TRUNCATED ||
@@ -113,17 +114,19 @@ cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t
                      (long long)matrix->rows, (long long)width, (long long)height);
   }
   if (matrix->rows == 0) return cvtm_fail(error, CVTM_ERROR_INPUT, "the matrix has no rows");
-  status = settle_method(matrix, &settled, error);
+  int is_symmetric = 0;
+  status = settle_method(matrix, &settled, &is_symmetric, error);
   if (status != CVTM_OK) return status;
   switch (settled.method) {
     case CVTM_LCP_PSOR:
-      status = cvtm_psor_create(device, matrix, &settled, lcp);
+      status = cvtm_psor_create(device, matrix, is_symmetric, &settled, lcp);
       break;
     case CVTM_LCP_PDAS:
-      status = cvtm_pdas_create(device, matrix, width, height, &settled, lcp);
+      status = cvtm_pdas_create(device, matrix, is_symmetric, width, height, &settled, lcp);
       break;
     default:
-      status = cvtm_sparse_multigrid_create(device, matrix, width, height, &settled, lcp);
+      status =
+          cvtm_sparse_multigrid_create(device, matrix, is_symmetric, width, height, &settled, lcp);
   }
   if (status == CVTM_OK) (*lcp)->setup_seconds = seconds_now() - start;
   return status;

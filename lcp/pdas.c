@@ -130,8 +130,8 @@ static cvtm_status step(cvtm_sparse_solver *s, double target) {
   const inner *in = s->own;
   const cvtm_passage how = {0, 0, 1};
   cvtm_level level = h->level[0];
-  cvtm_status status = h->phases->sum(h->device, &level, NULL, CVTM_SUM_CHOOSE, CVTM_USE_NOTHING,
-                                      s->partial, s->state);
+  cvtm_status status = h->phases->sum(h->device, &level, h->count > 1 ? &h->level[1] : NULL, NULL,
+                                      CVTM_SUM_CHOOSE, CVTM_USE_NOTHING, s->partial, s->state);
   if (status == CVTM_OK) status = h->phases->clip(h->device, &level, 1);
   if (status == CVTM_OK) status = cvtm_hierarchy_products(h, 0);
   level.r = in->start;
@@ -180,10 +180,11 @@ static cvtm_status allocate_inner(cvtm_sparse_solver *s) {
   return status;
 }
 
-cvtm_status cvtm_pdas_create(cvtm_device *device, const cvtm_csr *matrix, int64_t width,
-                             int64_t height, const cvtm_lcp_options *options, cvtm_lcp **lcp) {
+cvtm_status cvtm_pdas_create(cvtm_device *device, const cvtm_csr *matrix, int is_symmetric,
+                             int64_t width, int64_t height, const cvtm_lcp_options *options,
+                             cvtm_lcp **lcp) {
   static const cvtm_lcp_table table = {solve, destroy};
-  const cvtm_hierarchy_options levels = {width, height, CVTM_LEVELS_MAX, 1, 0};
+  const cvtm_hierarchy_options levels = {width, height, CVTM_LEVELS_MAX, 1, is_symmetric, 0};
   cvtm_sparse_solver *s = NULL;
   cvtm_status status = cvtm_sparse_open(&table, device, matrix, &levels, options, &s);
   if (status != CVTM_OK) return status;

@@ -164,12 +164,8 @@ static cvtm_status find_coarse(const draft *fine, const cvtm_hierarchy_options *
     status = cvtm_grid_prolongation(fine->width, fine->height, sides, &t->prolongation, &t->centre,
                                     error);
   } else {
-    cvtm_csr pattern;
-    status = cvtm_csr_symmetric_pattern(&fine->matrix, &pattern, error);
-    if (status != CVTM_OK) return status;
-    status =
-        cvtm_aggregate(&pattern, level, !options->bounded, &t->prolongation, &t->centre, error);
-    cvtm_csr_free(&pattern);
+    status = cvtm_aggregate(&fine->matrix, level, !options->bounded, &t->prolongation, &t->centre,
+                            error);
   }
   if (status == CVTM_OK) status = cvtm_csr_transpose(&t->prolongation, &t->restriction, error);
   return status;
@@ -232,7 +228,14 @@ cvtm_status cvtm_hierarchy_create(cvtm_device *device, const cvtm_csr *matrix,
   hierarchy->device = device;
   hierarchy->phases = cvtm_sparse_phases_of(device);
   hierarchy->truncates = options->truncates;
-  cvtm_status status = add_levels(hierarchy, matrix, options);
+  cvtm_csr pattern = {0, 0, NULL, NULL, NULL};
+  cvtm_status status = CVTM_OK;
+  if (!options->is_symmetric) {
+    status = cvtm_csr_symmetric_pattern(matrix, &pattern, cvtm_device_error(device));
+    matrix = &pattern;
+  }
+  if (status == CVTM_OK) status = add_levels(hierarchy, matrix, options);
+  cvtm_csr_free(&pattern);
   if (status == CVTM_OK) {
     status = upload(hierarchy, hierarchy->level, hierarchy->count, sizeof *hierarchy->level,
                     (void **)&hierarchy->level_device);
@@ -255,11 +258,11 @@ void cvtm_hierarchy_destroy(cvtm_hierarchy *h) {
 /* --- cycles ------------------------------------------------------------------------------ */
 
 cvtm_status cvtm_hierarchy_reset(cvtm_hierarchy *h, int top) {
-  cvtm_status status =
-      cvtm_device_fill(h->device, h->level[top].state, 0, (size_t)h->level[top].rows);
-  for (int l = top + 1; l < h->count && status == CVTM_OK; ++l) {
+  cvtm_status status = CVTM_OK;
+  for (int l = top; l < h->count && status == CVTM_OK; ++l) {
     const cvtm_level *level = &h->level[l];
-    if (level->correction.value == level->matrix.value) continue;
+    status = cvtm_device_fill(h->device, level->state, 0, (size_t)level->rows);
+    if (status != CVTM_OK || l == top || level->correction.value == level->matrix.value) continue;
     status = cvtm_device_copy(h->device, level->correction.value, level->matrix.value,
                               (size_t)level->matrix.entries * sizeof(double));
   }

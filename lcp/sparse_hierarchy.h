@@ -11,6 +11,7 @@ typedef struct cvtm_hierarchy_options {
   int64_t width, height; /* 0, 0: no grid */
   int levels;            /* at most; CVTM_LEVELS_MAX for no limit */
   int truncates;         /* corrections have values of their own */
+  int is_symmetric;      /* in pattern; else zeros are added where that takes them */
   int bounded;           /* coarse problems have bounds: interpolation may not overshoot */
 } cvtm_hierarchy_options;
 

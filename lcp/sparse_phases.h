@@ -11,10 +11,12 @@ extern "C" {
 
 /* What is summed over the rows of a level. */
 typedef enum cvtm_sum_kind {
-  CVTM_SUM_MEASURE, /* cvtm_measure_row */
-  CVTM_SUM_SEARCH,  /* cvtm_search_row along level.direction */
-  CVTM_SUM_ACCOUNT, /* cvtm_account_row */
-  CVTM_SUM_CHOOSE   /* cvtm_choose_row: 0 counts the rows that change sides */
+  CVTM_SUM_MEASURE,  /* cvtm_measure_row */
+  CVTM_SUM_EXAMINE,  /* cvtm_examine_row */
+  CVTM_SUM_TRUNCATE, /* cvtm_examine_row, masked */
+  CVTM_SUM_SEARCH,   /* cvtm_search_row along level.direction */
+  CVTM_SUM_ACCOUNT,  /* cvtm_account_row */
+  CVTM_SUM_CHOOSE    /* cvtm_choose_row: 0 counts the rows that change sides */
 } cvtm_sum_kind;
 
 /* What is made of the sums, in the same launch or right after it. */
@@ -39,7 +41,6 @@ typedef struct cvtm_sparse_phases {
   cvtm_status (*residual)(cvtm_device *device, const cvtm_level *level, cvtm_passage how);
   /* y = A x, 0 in active rows. */
   cvtm_status (*apply)(cvtm_device *device, const cvtm_level *level, const double *x, double *y);
-  cvtm_status (*mark)(cvtm_device *device, const cvtm_level *level);
   cvtm_status (*product)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
                          int is_top);
   cvtm_status (*restriction)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
@@ -53,10 +54,11 @@ typedef struct cvtm_sparse_phases {
                       const cvtm_sweep_state *state);
   cvtm_status (*coarsen)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse);
   cvtm_status (*refine)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse);
-  /* partial: room for cvtm_sum_blocks(rows) cvtm_sums. Leaves the result in state.sums. */
-  cvtm_status (*sum)(cvtm_device *device, const cvtm_level *level, const double *direction,
-                     cvtm_sum_kind kind, cvtm_sum_use use, cvtm_sums *partial,
-                     cvtm_sweep_state *state);
+  /* next: the coarser level, NULL if there is none. partial: room for cvtm_sum_blocks(rows)
+   * cvtm_sums. Leaves the result in state.sums. */
+  cvtm_status (*sum)(cvtm_device *device, const cvtm_level *level, const cvtm_level *next,
+                     const double *direction, cvtm_sum_kind kind, cvtm_sum_use use,
+                     cvtm_sums *partial, cvtm_sweep_state *state);
   /* best = x if the last iterate is the best so far. */
   cvtm_status (*keep)(cvtm_device *device, const cvtm_level *level, const cvtm_sweep_state *state,
                       double *best);
@@ -128,7 +130,7 @@ CVTM_HD void cvtm_use_sums(cvtm_sweep_state *state, cvtm_sum_use use) {
 
 /* The primal-dual choice at one row: where x - F / a_ii leaves the box, the bound holds.
  * Returns whether the row changes sides. */
-CVTM_HD int cvtm_choose_row(const cvtm_level *level, int64_t row) {
+CVTM_HD int cvtm_choose_row(const cvtm_level *level, const cvtm_level *next, int64_t row) {
   const cvtm_sell *a = &level->matrix;
   double product = 0, diagonal = 0;
   for (int64_t k = cvtm_sell_first(a, row); k < cvtm_sell_end(a, row); k += CVTM_SLICE_ROWS) {
@@ -141,23 +143,24 @@ CVTM_HD int cvtm_choose_row(const cvtm_level *level, int64_t row) {
     side = CVTM_ROW_LOWER;
   else if (guess > level->upper[row])
     side = CVTM_ROW_UPPER;
-  const int before = level->state[row] & CVTM_ROW_ACTIVE;
-  const int flipped = (side != 0) != (before != 0);
-  level->state[row] = (uint8_t)(side | (flipped ? CVTM_ROW_FLIPPED : 0));
-  return side != before;
+  return cvtm_mark_row(level, next, side, row) != side;
 }
 
-CVTM_HD cvtm_sums cvtm_sum_row(const cvtm_level *level, const double *direction, cvtm_sum_kind kind,
-                               int64_t row) {
+CVTM_HD cvtm_sums cvtm_sum_row(const cvtm_level *level, const cvtm_level *next,
+                               const double *direction, cvtm_sum_kind kind, int64_t row) {
   switch (kind) {
     case CVTM_SUM_MEASURE:
       return cvtm_measure_row(level, row);
+    case CVTM_SUM_EXAMINE:
+      return cvtm_examine_row(level, next, 0, row);
+    case CVTM_SUM_TRUNCATE:
+      return cvtm_examine_row(level, next, 1, row);
     case CVTM_SUM_SEARCH:
       return cvtm_search_row(level, direction, row);
     case CVTM_SUM_ACCOUNT:
       return cvtm_account_row(level, row);
     default: {
-      const cvtm_sums changes = {{cvtm_choose_row(level, row) ? 1.0 : 0.0, 0, 0, 0}};
+      const cvtm_sums changes = {{cvtm_choose_row(level, next, row) ? 1.0 : 0.0, 0, 0, 0}};
       return changes;
     }
   }

@@ -35,10 +35,6 @@ static cvtm_status apply_cpu(cvtm_device *device, const cvtm_level *level, const
   FOR_ROWS(device, 0, level->rows, cvtm_apply_row(level, x, y, row));
 }
 
-static cvtm_status mark_cpu(cvtm_device *device, const cvtm_level *level) {
-  FOR_ROWS(device, 0, level->rows, cvtm_mark_row(level, row));
-}
-
 static cvtm_status product_cpu(cvtm_device *device, const cvtm_level *fine,
                                const cvtm_level *coarse, int is_top) {
   FOR_ROWS(device, 0, coarse->rows, cvtm_product_row(fine, coarse, is_top, row));
@@ -107,9 +103,9 @@ static cvtm_sums join_lanes(cvtm_sums *lanes) {
   return lanes[0];
 }
 
-static cvtm_status sum_cpu(cvtm_device *device, const cvtm_level *level, const double *direction,
-                           cvtm_sum_kind kind, cvtm_sum_use use, cvtm_sums *partial,
-                           cvtm_sweep_state *state) {
+static cvtm_status sum_cpu(cvtm_device *device, const cvtm_level *level, const cvtm_level *next,
+                           const double *direction, cvtm_sum_kind kind, cvtm_sum_use use,
+                           cvtm_sums *partial, cvtm_sweep_state *state) {
   const int64_t blocks = cvtm_sum_blocks(level->rows);
   const int threads = threads_for(device, level->rows);
   (void)threads; /* without OpenMP */
@@ -119,7 +115,7 @@ static cvtm_status sum_cpu(cvtm_device *device, const cvtm_level *level, const d
     const int64_t start = block * CVTM_SUM_BLOCK;
     const int64_t end = start + CVTM_SUM_BLOCK < level->rows ? start + CVTM_SUM_BLOCK : level->rows;
     for (int64_t row = start; row < end; ++row) {
-      const cvtm_sums sums = cvtm_sum_row(level, direction, kind, row);
+      const cvtm_sums sums = cvtm_sum_row(level, next, direction, kind, row);
       cvtm_sums_join(&lanes[(row - start) % CVTM_SUM_LANES], &sums);
     }
     partial[block] = join_lanes(lanes);
@@ -149,8 +145,8 @@ static cvtm_status check_cpu(cvtm_device *device, const double *b, const double 
 }
 
 const cvtm_sparse_phases cvtm_sparse_phases_cpu = {
-    relax_cpu,       residual_cpu, apply_cpu,     mark_cpu,   product_cpu,
-    restriction_cpu, prolong_cpu,  direction_cpu, step_cpu,   coarsen_cpu,
-    refine_cpu,      sum_cpu,      keep_cpu,      gather_cpu, scatter_cpu,
-    clip_cpu,        combine_cpu,  check_cpu,     NULL,       0,
+    relax_cpu,   residual_cpu,  apply_cpu,  product_cpu, restriction_cpu,
+    prolong_cpu, direction_cpu, step_cpu,   coarsen_cpu, refine_cpu,
+    sum_cpu,     keep_cpu,      gather_cpu, scatter_cpu, clip_cpu,
+    combine_cpu, check_cpu,     NULL,       0,
 };

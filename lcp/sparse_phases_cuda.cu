@@ -57,15 +57,6 @@ cvtm_status apply(cvtm_device *device, const cvtm_level *level, const double *x,
   return run_rows(device, 0, level->rows, apply_at{*level, x, y}, "apply");
 }
 
-struct mark_at {
-  cvtm_level level;
-  __device__ void operator()(int64_t row) const { cvtm_mark_row(&level, row); }
-};
-
-cvtm_status mark(cvtm_device *device, const cvtm_level *level) {
-  return run_rows(device, 0, level->rows, mark_at{*level}, "mark");
-}
-
 struct product_at {
   cvtm_level fine, coarse;
   int is_top;
@@ -224,14 +215,16 @@ __device__ void join_lanes(cvtm_sums *lanes) {
 
 template <cvtm_sum_kind kind>
 __global__ void __launch_bounds__(CVTM_SUM_LANES)
-    sum_blocks(cvtm_level level, const double *along, int64_t blocks, cvtm_sums *partial) {
+    sum_blocks(cvtm_level level, cvtm_level next, bool has_next, const double *along,
+               int64_t blocks, cvtm_sums *partial) {
   __shared__ cvtm_sums lanes[CVTM_SUM_LANES];
+  const cvtm_level *coarser = has_next ? &next : nullptr;
   for (int64_t block = blockIdx.x; block < blocks; block += gridDim.x) {
     const int64_t start = block * CVTM_SUM_BLOCK;
     const int64_t end = start + CVTM_SUM_BLOCK < level.rows ? start + CVTM_SUM_BLOCK : level.rows;
     cvtm_sums sums = {{0, 0, 0, 0}};
     for (int64_t row = start + threadIdx.x; row < end; row += CVTM_SUM_LANES) {
-      const cvtm_sums here = cvtm_sum_row(&level, along, kind, row);
+      const cvtm_sums here = cvtm_sum_row(&level, coarser, along, kind, row);
       cvtm_sums_join(&sums, &here);
     }
     lanes[threadIdx.x] = sums;
@@ -255,29 +248,33 @@ __global__ void __launch_bounds__(CVTM_SUM_LANES)
   cvtm_use_sums(state, use);
 }
 
-cvtm_status sum(cvtm_device *device, const cvtm_level *level, const double *along,
-                cvtm_sum_kind kind, cvtm_sum_use use, cvtm_sums *partial, cvtm_sweep_state *state) {
+using sum_kernel = void (*)(cvtm_level, cvtm_level, bool, const double *, int64_t, cvtm_sums *);
+
+sum_kernel kernel_of(cvtm_sum_kind kind) {
+  switch (kind) {
+    case CVTM_SUM_MEASURE:
+      return sum_blocks<CVTM_SUM_MEASURE>;
+    case CVTM_SUM_EXAMINE:
+      return sum_blocks<CVTM_SUM_EXAMINE>;
+    case CVTM_SUM_TRUNCATE:
+      return sum_blocks<CVTM_SUM_TRUNCATE>;
+    case CVTM_SUM_SEARCH:
+      return sum_blocks<CVTM_SUM_SEARCH>;
+    case CVTM_SUM_ACCOUNT:
+      return sum_blocks<CVTM_SUM_ACCOUNT>;
+    default:
+      return sum_blocks<CVTM_SUM_CHOOSE>;
+  }
+}
+
+cvtm_status sum(cvtm_device *device, const cvtm_level *level, const cvtm_level *next,
+                const double *along, cvtm_sum_kind kind, cvtm_sum_use use, cvtm_sums *partial,
+                cvtm_sweep_state *state) {
   const cudaStream_t stream = cvtm_cuda_stream(device);
   const int64_t blocks = cvtm_sum_blocks(level->rows);
   const unsigned grid = cvtm_cuda_blocks(blocks, 1);
-  switch (kind) {
-    case CVTM_SUM_MEASURE:
-      sum_blocks<CVTM_SUM_MEASURE>
-          <<<grid, CVTM_SUM_LANES, 0, stream>>>(*level, along, blocks, partial);
-      break;
-    case CVTM_SUM_SEARCH:
-      sum_blocks<CVTM_SUM_SEARCH>
-          <<<grid, CVTM_SUM_LANES, 0, stream>>>(*level, along, blocks, partial);
-      break;
-    case CVTM_SUM_ACCOUNT:
-      sum_blocks<CVTM_SUM_ACCOUNT>
-          <<<grid, CVTM_SUM_LANES, 0, stream>>>(*level, along, blocks, partial);
-      break;
-    case CVTM_SUM_CHOOSE:
-      sum_blocks<CVTM_SUM_CHOOSE>
-          <<<grid, CVTM_SUM_LANES, 0, stream>>>(*level, along, blocks, partial);
-      break;
-  }
+  kernel_of(kind)<<<grid, CVTM_SUM_LANES, 0, stream>>>(*level, next != nullptr ? *next : *level,
+                                                       next != nullptr, along, blocks, partial);
   const cvtm_status status = cvtm_cuda_launched(device, "sum_blocks");
   if (status != CVTM_OK) return status;
   finish_sums<<<1, CVTM_SUM_LANES, 0, stream>>>(partial, blocks, use, state);
@@ -356,6 +353,6 @@ cvtm_status small(cvtm_device *device, const cvtm_level *levels, const cvtm_vcyc
 }  // namespace
 
 extern "C" const cvtm_sparse_phases cvtm_sparse_phases_cuda = {
-    relax,  residual, apply, mark,   product, restriction, prolong, direction, step,  coarsen,
-    refine, sum,      keep,  gather, scatter, clip,        combine, check,     small, small_rows,
+    relax, residual, apply,  product, restriction, prolong, direction, step,  coarsen,    refine,
+    sum,   keep,     gather, scatter, clip,        combine, check,     small, small_rows,
 };

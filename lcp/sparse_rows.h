@@ -11,8 +11,8 @@ enum {
   CVTM_ROW_LOWER = 1,   /* x is held at the lower bound */
   CVTM_ROW_UPPER = 2,   /* x is held at the upper bound */
   CVTM_ROW_ACTIVE = 3,  /* either */
-  CVTM_ROW_FLIPPED = 4, /* became active or inactive since the last Galerkin product */
-  CVTM_ROW_STALE = 8    /* the last Galerkin product changed this row of `correction` */
+  CVTM_ROW_PENDING = 4, /* this row of `correction` has to be computed again */
+  CVTM_ROW_RENEWED = 8  /* it has been, by the last Galerkin product */
 };
 
 /* One level; a plain struct of borrowed pointers that kernels take by value. The problem is
@@ -80,35 +80,43 @@ CVTM_HD void cvtm_residual_row(const cvtm_level *level, cvtm_passage how, int64_
   level->r[row] = active ? 0 : level->b[row] - cvtm_sell_row_times(a, row, level->x);
 }
 
-/* Which bound holds x; a row is flipped if that is news to the Galerkin products. */
-CVTM_HD void cvtm_mark_row(const cvtm_level *level, int64_t row) {
-  const double x = level->x[row];
-  const int was = (level->state[row] & CVTM_ROW_ACTIVE) != 0;
-  int now = 0;
-  if (x <= level->lower[row])
-    now = CVTM_ROW_LOWER;
-  else if (x >= level->upper[row])
-    now = CVTM_ROW_UPPER;
-  level->state[row] = (uint8_t)(now | (was != (now != 0) ? CVTM_ROW_FLIPPED : 0));
+/* Bytes of the state that several rows may write at once, all the same. */
+CVTM_HD void cvtm_set_pending(uint8_t *state) {
+#ifdef __CUDA_ARCH__
+  *state = CVTM_ROW_PENDING;
+#else
+  __atomic_store_n(state, (uint8_t)CVTM_ROW_PENDING, __ATOMIC_RELAXED);
+#endif
+}
+
+/* Row `row` of the top level became active or inactive: all rows of the coarse product that
+ * contain it, or a neighbour of it, are out of date. The pattern of A is symmetric. */
+CVTM_HD void cvtm_announce_row(const cvtm_level *level, const cvtm_level *next, int64_t row) {
+  const cvtm_sell *a = &level->matrix, *p = &level->prolongation;
+  for (int64_t k = cvtm_sell_first(a, row); k < cvtm_sell_end(a, row); k += CVTM_SLICE_ROWS) {
+    const int32_t j = a->column[k];
+    for (int64_t l = cvtm_sell_first(p, j); l < cvtm_sell_end(p, j); l += CVTM_SLICE_ROWS)
+      if (p->value[l] != 0) cvtm_set_pending(&next->state[p->column[l]]);
+  }
+}
+
+/* Records which bound holds x in this row: 0, CVTM_ROW_LOWER or CVTM_ROW_UPPER. Returns the
+ * record before. next: the coarser level, NULL if there is none. */
+CVTM_HD int cvtm_mark_row(const cvtm_level *level, const cvtm_level *next, int side, int64_t row) {
+  const int before = level->state[row];
+  if (side == before) return before;
+  level->state[row] = (uint8_t)side;
+  if (next != NULL && (side == 0) != (before == 0)) cvtm_announce_row(level, next, row);
+  return before;
 }
 
 /* Whether row `row` of the coarse level's product depends on anything that has changed. */
 CVTM_HD int cvtm_product_is_stale(const cvtm_level *fine, const cvtm_level *coarse, int is_top,
                                   int64_t row) {
-  (void)coarse;
+  if (is_top) return coarse->state[row] == CVTM_ROW_PENDING;
   const cvtm_sell *r = &fine->restriction;
-  const cvtm_sell *a = &fine->matrix;
-  for (int64_t k = cvtm_sell_first(r, row); k < cvtm_sell_end(r, row); k += CVTM_SLICE_ROWS) {
-    if (r->value[k] == 0) continue;
-    const int32_t i = r->column[k];
-    if (!is_top) {
-      if ((fine->state[i] & CVTM_ROW_STALE) != 0) return 1;
-      continue;
-    }
-    for (int64_t m = cvtm_sell_first(a, i); m < cvtm_sell_end(a, i); m += CVTM_SLICE_ROWS) {
-      if ((fine->state[a->column[m]] & CVTM_ROW_FLIPPED) != 0) return 1;
-    }
-  }
+  for (int64_t k = cvtm_sell_first(r, row); k < cvtm_sell_end(r, row); k += CVTM_SLICE_ROWS)
+    if (fine->state[r->column[k]] == CVTM_ROW_RENEWED) return 1;
   return 0;
 }
 
@@ -130,7 +138,7 @@ CVTM_HD void cvtm_product_row(const cvtm_level *fine, const cvtm_level *coarse, 
     coarse->state[row] = 0;
     return;
   }
-  coarse->state[row] = CVTM_ROW_STALE;
+  coarse->state[row] = CVTM_ROW_RENEWED;
   const cvtm_sell *a = is_top ? &fine->matrix : &fine->correction;
   const cvtm_sell *r = &fine->restriction, *p = &fine->prolongation;
   const cvtm_sell *product = &coarse->correction;
@@ -246,15 +254,34 @@ CVTM_HD void cvtm_sums_join(cvtm_sums *a, const cvtm_sums *b) {
   a->at[3] += b->at[3];
 }
 
-/* Natural residual: its square, the square of what rounds in it, its size, nothing. */
-CVTM_HD cvtm_sums cvtm_measure_row(const cvtm_level *level, int64_t row) {
-  const double x = level->x[row];
-  const double product = cvtm_sell_row_times(&level->matrix, row, level->x);
-  const double f = product - level->b[row];
-  const double r = x - cvtm_clip(x - f, level->lower[row], level->upper[row]);
-  const double size = fabs(product) + fabs(level->b[row]);
+/* Natural residual: its square, the square of what rounds in it, its size. */
+CVTM_HD cvtm_sums cvtm_natural_residual(const cvtm_level *level, double product, int64_t row) {
+  const double x = level->x[row], b = level->b[row];
+  const double r = x - cvtm_clip(x - (product - b), level->lower[row], level->upper[row]);
+  const double size = fabs(product) + fabs(b);
   const cvtm_sums sums = {{r * r, size * size, fabs(r), 0}};
   return sums;
+}
+
+CVTM_HD cvtm_sums cvtm_measure_row(const cvtm_level *level, int64_t row) {
+  return cvtm_natural_residual(level, cvtm_sell_row_times(&level->matrix, row, level->x), row);
+}
+
+/* The same, and r = b - A x; with is_masked, active rows are recorded and r is 0 there. */
+CVTM_HD cvtm_sums cvtm_examine_row(const cvtm_level *level, const cvtm_level *next, int is_masked,
+                                   int64_t row) {
+  const double product = cvtm_sell_row_times(&level->matrix, row, level->x);
+  const double x = level->x[row];
+  int side = 0;
+  if (is_masked) {
+    if (x <= level->lower[row])
+      side = CVTM_ROW_LOWER;
+    else if (x >= level->upper[row])
+      side = CVTM_ROW_UPPER;
+    cvtm_mark_row(level, next, side, row);
+  }
+  level->r[row] = side != 0 ? 0 : level->b[row] - product;
+  return cvtm_natural_residual(level, product, row);
 }
 
 /* Line search along d from x: r'd, d'Ad, and 1 / the largest feasible step. */

@@ -1,7 +1,5 @@
 #include "lcp/sparse_solver.h"
 
-#include "lcp/sparse_algebra.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,11 +10,8 @@ enum { MONITOR_CHUNK = 8, UNDECIDED = -1 };
 static cvtm_status open_parts(cvtm_sparse_solver *s, const cvtm_csr *matrix,
                               const cvtm_hierarchy_options *options) {
   cvtm_hierarchy *h = &s->hierarchy;
-  int64_t asymmetric = -1;
-  cvtm_status status =
-      cvtm_csr_asymmetric_row(matrix, &asymmetric, cvtm_device_error(s->head.device));
-  s->is_symmetric = asymmetric < 0;
-  if (status == CVTM_OK) status = cvtm_hierarchy_create(s->head.device, matrix, options, h);
+  s->is_symmetric = options->is_symmetric;
+  cvtm_status status = cvtm_hierarchy_create(s->head.device, matrix, options, h);
   if (status == CVTM_OK) {
     status = cvtm_hierarchy_allocate(h, 1, sizeof *s->state, (void **)&s->state);
   }
@@ -86,7 +81,7 @@ void cvtm_sparse_close(cvtm_sparse_solver *s) {
 cvtm_status cvtm_sparse_norm(cvtm_sparse_solver *s, int level, double *norm) {
   const cvtm_hierarchy *h = &s->hierarchy;
   cvtm_sums sums;
-  cvtm_status status = h->phases->sum(h->device, &h->level[level], NULL, CVTM_SUM_MEASURE,
+  cvtm_status status = h->phases->sum(h->device, &h->level[level], NULL, NULL, CVTM_SUM_MEASURE,
                                       CVTM_USE_NOTHING, s->partial, s->state);
   if (status != CVTM_OK) return status;
   status = cvtm_device_copy_out(h->device, &sums, &s->state->sums, sizeof sums);
@@ -123,7 +118,8 @@ cvtm_status cvtm_sparse_load(cvtm_sparse_solver *s, const double *b, const doubl
 cvtm_status cvtm_sparse_judge(cvtm_sparse_solver *s, int top) {
   const cvtm_hierarchy *h = &s->hierarchy;
   const cvtm_level *level = &h->level[top];
-  const cvtm_status status = h->phases->sum(h->device, level, NULL, CVTM_SUM_MEASURE,
+  const cvtm_level *next = top + 1 < h->count ? level + 1 : NULL;
+  const cvtm_status status = h->phases->sum(h->device, level, next, NULL, s->judged_by,
                                             CVTM_USE_JUDGE, s->partial, s->state);
   return status == CVTM_OK ? h->phases->keep(h->device, level, s->state, s->best) : status;
 }
@@ -188,15 +184,15 @@ cvtm_status cvtm_sparse_unload(cvtm_sparse_solver *s, double *x, cvtm_lcp_result
       cvtm_device_copy(h->device, level->x, s->best, (size_t)level->rows * sizeof(double));
   if (status == CVTM_OK) status = h->phases->scatter(h->device, level->x, h->order, level->rows, x);
   if (status == CVTM_OK) {
-    status = h->phases->sum(h->device, level, NULL, CVTM_SUM_MEASURE, CVTM_USE_NOTHING, s->partial,
-                            s->state);
+    status = h->phases->sum(h->device, level, NULL, NULL, CVTM_SUM_MEASURE, CVTM_USE_NOTHING,
+                            s->partial, s->state);
   }
   if (status == CVTM_OK) {
     status = cvtm_device_copy_out(h->device, &measured, &s->state->sums, sizeof measured);
   }
   if (status == CVTM_OK) {
-    status = h->phases->sum(h->device, level, NULL, CVTM_SUM_ACCOUNT, CVTM_USE_NOTHING, s->partial,
-                            s->state);
+    status = h->phases->sum(h->device, level, NULL, NULL, CVTM_SUM_ACCOUNT, CVTM_USE_NOTHING,
+                            s->partial, s->state);
   }
   if (status == CVTM_OK) {
     status = cvtm_device_copy_out(h->device, &account, &s->state->sums, sizeof account);

@@ -20,6 +20,7 @@ struct cvtm_sparse_solver {
   cvtm_lcp head;
   cvtm_hierarchy hierarchy;
   int is_symmetric;
+  cvtm_sum_kind judged_by;         /* the pass that gives the natural residual after an iteration */
   cvtm_sparse_iteration iteration; /* NULL: the host takes part in every iteration */
   cvtm_sparse_loop loop[CVTM_LEVELS_MAX];
   cvtm_sweep_state *state; /* device memory */
@@ -57,12 +58,13 @@ cvtm_status cvtm_sparse_run(cvtm_sparse_solver *solver, int top);
 cvtm_status cvtm_sparse_unload(cvtm_sparse_solver *solver, double *x, cvtm_lcp_result *result);
 
 /* The methods; options are checked, auto is resolved. */
-cvtm_status cvtm_psor_create(cvtm_device *device, const cvtm_csr *matrix,
+cvtm_status cvtm_psor_create(cvtm_device *device, const cvtm_csr *matrix, int is_symmetric,
                              const cvtm_lcp_options *options, cvtm_lcp **lcp);
-cvtm_status cvtm_sparse_multigrid_create(cvtm_device *device, const cvtm_csr *matrix, int64_t width,
-                                         int64_t height, const cvtm_lcp_options *options,
-                                         cvtm_lcp **lcp);
-cvtm_status cvtm_pdas_create(cvtm_device *device, const cvtm_csr *matrix, int64_t width,
-                             int64_t height, const cvtm_lcp_options *options, cvtm_lcp **lcp);
+cvtm_status cvtm_sparse_multigrid_create(cvtm_device *device, const cvtm_csr *matrix,
+                                         int is_symmetric, int64_t width, int64_t height,
+                                         const cvtm_lcp_options *options, cvtm_lcp **lcp);
+cvtm_status cvtm_pdas_create(cvtm_device *device, const cvtm_csr *matrix, int is_symmetric,
+                             int64_t width, int64_t height, const cvtm_lcp_options *options,
+                             cvtm_lcp **lcp);
 
 #endif
