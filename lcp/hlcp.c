@@ -125,7 +125,7 @@ cvtm_status cvtm_hlcp_check_input(const cvtm_csr *a, const cvtm_csr *b,
 
 /* --- setup ---------------------------------------------------------------------------- */
 
-static const cvtm_hlcp_table *table_of(const cvtm_device *device) {
+const cvtm_hlcp_table *cvtm_hlcp_table_of(const cvtm_device *device) {
 #if CVTMESH_HAVE_CUDA
   if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA) return &cvtm_hlcp_table_cuda;
 #endif
@@ -235,7 +235,7 @@ cvtm_status cvtm_hlcp_create(cvtm_device *device, const cvtm_csr *a, const cvtm_
   cvtm_hlcp *h = calloc(1, sizeof *h);
   if (h == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   h->device = device;
-  h->table = table_of(device);
+  h->table = cvtm_hlcp_table_of(device);
   h->options = *options;
   settle_method(&h->options);
   h->arrays.n = a->rows;

@@ -147,6 +147,15 @@ static cvtm_status cpu_krylov(cvtm_device *device, const cvtm_krylov *krylov,
   return CVTM_OK;
 }
 
+static cvtm_status cpu_pixels(cvtm_device *device, const cvtm_hlcp_pixels *s) {
+  const int64_t n = s->links.width * s->links.height;
+  const int threads = threads_for(device, n);
+  (void)threads;
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int64_t p = 0; p < n; ++p) cvtm_hlcp_pixel(s, p);
+  return CVTM_OK;
+}
+
 const cvtm_hlcp_table cvtm_hlcp_table_cpu = {
     .takes_levels = 0,
     .automatic_block = 0,
@@ -160,4 +169,5 @@ const cvtm_hlcp_table cvtm_hlcp_table_cpu = {
     .apply = cpu_apply,
     .diagonal = cpu_diagonal,
     .krylov = cpu_krylov,
+    .pixels = cpu_pixels,
 };

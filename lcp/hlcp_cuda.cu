@@ -202,6 +202,11 @@ __global__ void krylov_vectors(cvtm_krylov krylov, cvtm_krylov_pass pass) {
   }
 }
 
+__global__ void pixels(cvtm_hlcp_pixels s) {
+  const int64_t n = s.links.width * s.links.height;
+  for (int64_t p = first_thread(); p < n; p += thread_count()) cvtm_hlcp_pixel(&s, p);
+}
+
 cvtm_status cuda_residual(cvtm_device *device, const cvtm_hlcp_arrays *s) {
   const unsigned blocks = static_cast<unsigned>(cuda_parts(s->n));
   residual<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*s);
@@ -285,6 +290,12 @@ cvtm_status cuda_krylov(cvtm_device *device, const cvtm_krylov *krylov, cvtm_kry
   return cvtm_cuda_launched(device, "krylov_vectors");
 }
 
+cvtm_status cuda_pixels(cvtm_device *device, const cvtm_hlcp_pixels *s) {
+  const unsigned blocks = cvtm_cuda_blocks(s->links.width * s->links.height, block_size);
+  pixels<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*s);
+  return cvtm_cuda_launched(device, "pixels");
+}
+
 }  // namespace
 
 const cvtm_hlcp_table cvtm_hlcp_table_cuda = {
@@ -300,4 +311,5 @@ const cvtm_hlcp_table cvtm_hlcp_table_cuda = {
     cuda_apply,
     cuda_diagonal,
     cuda_krylov,
+    cuda_pixels,
 };

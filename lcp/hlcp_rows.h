@@ -55,6 +55,30 @@ CVTM_HD double cvtm_hlcp_chosen_inverse(const cvtm_hlcp_arrays *s, int64_t row) 
   return sum != 0 ? 1 / sum : 1;
 }
 
+/* link (x_p - x_q) of one neighbour; a link of the boundary sees x_q = 0. */
+CVTM_HD double cvtm_hlcp_link(const cvtm_hlcp_pixels *s, const double *links, int64_t place,
+                              int inside, int64_t p, int64_t neighbour) {
+  const cvtm_lcp_grid *grid = &s->links;
+  const double constant = grid->neumann && !inside ? 0 : grid->constant;
+  const double link = links != NULL ? links[place] : constant;
+  const int unknown = inside && (grid->mask == NULL || grid->mask[neighbour] != 0);
+  return link * (s->x[p] - (unknown ? s->x[neighbour] : 0));
+}
+
+CVTM_HD void cvtm_hlcp_pixel(const cvtm_hlcp_pixels *s, int64_t p) {
+  const cvtm_lcp_grid *grid = &s->links;
+  const int64_t width = grid->width, i = p % width, j = p / width;
+  const int masked = grid->mask != NULL && grid->mask[p] == 0;
+  const double diagonal = s->x[p] > 0 ? s->a[p] : s->b[p];
+  double r = diagonal * s->x[p] - s->q[p];
+  r += cvtm_hlcp_link(s, grid->horizontal, j * (width + 1) + i, i > 0, p, p - 1);
+  r += cvtm_hlcp_link(s, grid->horizontal, j * (width + 1) + i + 1, i + 1 < width, p, p + 1);
+  r += cvtm_hlcp_link(s, grid->vertical, p, j > 0, p, p - width);
+  r += cvtm_hlcp_link(s, grid->vertical, p + width, j + 1 < grid->height, p, p + width);
+  s->diagonal[p] = diagonal;
+  s->squares[p] = masked ? 0 : r * r;
+}
+
 #ifdef __cplusplus
 }
 #endif

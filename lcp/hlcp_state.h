@@ -4,6 +4,7 @@
 
 #include "base/portable.h"
 #include "lcp/hlcp.h"
+#include "lcp/lcp.h"
 
 #include <math.h>
 
@@ -64,6 +65,14 @@ typedef struct cvtm_hlcp_arrays {
   cvtm_hlcp_state *state;
   cvtm_hlcp_systems systems;
 } cvtm_hlcp_arrays;
+
+/* A Newton step on a grid of pixels; a view, all in device memory. */
+typedef struct cvtm_hlcp_pixels {
+  cvtm_lcp_grid links;
+  const double *a, *b, *q, *x;
+  double *diagonal; /* a where x > 0, else b */
+  double *squares;  /* of the residual */
+} cvtm_hlcp_pixels;
 
 /* First unknown of block k where n unknowns are cut into that many blocks (section 4). */
 CVTM_HD int64_t cvtm_hlcp_block_start(int64_t n, int64_t blocks, int64_t k) {

@@ -1,0 +1,108 @@
+/* HLCPs on a grid of pixels against the same problems as sparse matrices. */
+#include "test_devices.h"
+
+#include "lcp/hlcp_grid.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { WIDTH = 24, HEIGHT = 17, PIXELS = WIDTH * HEIGHT };
+
+/* lambda times the Neumann Laplacian plus a constant diagonal. */
+static cvtm_csr laplacian(double lambda, double diagonal) {
+  cvtm_csr m;
+  cvtm_error error;
+  assert_int_equal(cvtm_csr_create(PIXELS, PIXELS, 5 * PIXELS, &m, &error), CVTM_OK);
+  int64_t count = 0;
+  for (int64_t p = 0; p < PIXELS; ++p) {
+    const int64_t shifts[] = {-WIDTH, -1, 0, 1, WIDTH};
+    int64_t centre = 0;
+    int links = 0;
+    for (int k = 0; k < 5; ++k) {
+      const int64_t q = p + shifts[k];
+      if (q < 0 || q >= PIXELS) continue;
+      if ((k == 1 && p % WIDTH == 0) || (k == 3 && q % WIDTH == 0)) continue;
+      if (k == 2) centre = count;
+      links += k != 2;
+      m.column[count] = (int32_t)q;
+      m.value[count++] = -lambda;
+    }
+    m.value[centre] = links * lambda + diagonal;
+    m.row_start[p + 1] = count;
+  }
+  return m;
+}
+
+static double *upload(cvtm_device *device, const double *values) {
+  double *memory = NULL;
+  assert_device_ok(device, cvtm_device_allocate(device, PIXELS, sizeof *memory, (void **)&memory));
+  assert_device_ok(device, cvtm_device_copy_in(device, memory, values, PIXELS * sizeof *memory));
+  return memory;
+}
+
+static void download(cvtm_device *device, double *values, const double *memory) {
+  assert_device_ok(device, cvtm_device_copy_out(device, values, memory, PIXELS * sizeof *values));
+}
+
+/* Expectile smoothing of an uneven signal, weights 1 above it and (1 - p) / p below. */
+static void equals_the_sparse_solution(void **state) {
+  (void)state;
+  cvtm_device *device = test_device_open();
+  const double lambdas[] = {1, 10}, expectiles[] = {0.5, 0.1};
+  for (int k = 0; k < 2; ++k) {
+    const double lambda = lambdas[k], below = (1 - expectiles[k]) / expectiles[k];
+    cvtm_csr a = laplacian(lambda, 1), b = laplacian(lambda, below), l = laplacian(lambda, 0);
+    double rho[PIXELS], q[PIXELS], ones[PIXELS], others[PIXELS], z[PIXELS], w[PIXELS];
+    for (int p = 0; p < PIXELS; ++p) {
+      rho[p] = 1 + sin(0.9 * p) + (p % 7 == 0 ? 3 : 0);
+      ones[p] = 1;
+      others[p] = below;
+    }
+    for (int p = 0; p < PIXELS; ++p) {
+      q[p] = 0;
+      for (int64_t e = l.row_start[p]; e < l.row_start[p + 1]; ++e)
+        q[p] -= l.value[e] * rho[l.column[e]];
+    }
+    double *memory[6] = {upload(device, ones), upload(device, others), upload(device, q),
+                         upload(device, q),    upload(device, q),      upload(device, q)};
+    cvtm_hlcp_grid *grid = NULL;
+    cvtm_hlcp_result result;
+    const cvtm_lcp_grid links = {
+        .width = WIDTH, .height = HEIGHT, .constant = lambda, .neumann = 1};
+    assert_device_ok(device, cvtm_hlcp_grid_create(device, WIDTH, HEIGHT, 1e-9, 50, &grid));
+    assert_device_ok(device, cvtm_hlcp_grid_solve(grid, &links, memory[0], memory[1], memory[2],
+                                                  memory[3], 0, memory[4], memory[5], &result));
+    cvtm_hlcp_grid_destroy(grid);
+    assert_int_equal(result.stop, CVTM_HLCP_CONVERGED);
+    double got_z[PIXELS], got_w[PIXELS];
+    download(device, got_z, memory[4]);
+    download(device, got_w, memory[5]);
+
+    cvtm_hlcp *hlcp = NULL;
+    cvtm_hlcp_options options;
+    cvtm_hlcp_defaults(&options);
+    options.method = CVTM_HLCP_NEWTON;
+    options.tolerance = 1e-10;
+    assert_device_ok(device, cvtm_hlcp_create(device, &a, &b, &options, &hlcp));
+    assert_device_ok(device,
+                     cvtm_hlcp_solve(hlcp, memory[2], NULL, 0, memory[4], memory[5], &result));
+    cvtm_hlcp_destroy(hlcp);
+    download(device, z, memory[4]);
+    download(device, w, memory[5]);
+    for (int p = 0; p < PIXELS; ++p) {
+      assert_true(got_z[p] >= 0 && got_w[p] >= 0 && got_z[p] * got_w[p] == 0);
+      /* Both residuals are below 1e-9, and no eigenvalue is below 1. */
+      assert_true(fabs(got_z[p] - z[p]) < 3e-9 && fabs(got_w[p] - w[p]) < 3e-9);
+    }
+    for (int v = 0; v < 6; ++v) cvtm_device_free(device, memory[v]);
+    cvtm_csr_free(&a);
+    cvtm_csr_free(&b);
+    cvtm_csr_free(&l);
+  }
+  cvtm_device_destroy(device);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(equals_the_sparse_solution)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
