@@ -1,0 +1,61 @@
+/* Handles that share a machine: memory comes back whole however often it is freed and taken. */
+#include "test_devices.h"
+
+#include <string.h>
+
+enum { HANDLES = 3, ROUNDS = 50 };
+
+/* Blocks of several handles, freed and allocated in turn, keep their own bytes. */
+static void test_blocks_are_apart(void **state) {
+  (void)state;
+  cvtm_device *device[HANDLES];
+  unsigned char *host = malloc(100000);
+  assert_non_null(host);
+  for (int k = 0; k < HANDLES; ++k) {
+    device[k] = test_device_open_threads(1);
+    assert_int_equal(cvtm_device_share(device[k]), CVTM_OK);
+  }
+  for (int round = 0; round < ROUNDS; ++round) {
+    void *block[HANDLES][2];
+    const size_t bytes = (size_t)(round * 1999 + 1);
+    for (int k = 0; k < HANDLES; ++k)
+      for (int b = 0; b < 2; ++b) {
+        assert_int_equal(cvtm_device_allocate(device[k], (int64_t)bytes, 1, &block[k][b]), CVTM_OK);
+        assert_int_equal(cvtm_device_fill(device[k], block[k][b], round + 2 * k + b, bytes),
+                         CVTM_OK);
+      }
+    for (int k = 0; k < HANDLES; ++k)
+      for (int b = 0; b < 2; ++b) {
+        assert_int_equal(cvtm_device_copy_out(device[k], host, block[k][b], bytes), CVTM_OK);
+        assert_int_equal(host[0], round + 2 * k + b);
+        assert_int_equal(memcmp(host, host + 1, bytes - 1), 0);
+        cvtm_device_free(device[k], block[k][b]);
+      }
+  }
+  for (int k = 0; k < HANDLES; ++k) cvtm_device_destroy(device[k]);
+  free(host);
+}
+
+/* Scratch, and nothing at all, come from the same place. */
+static void test_scratch_and_nothing(void **state) {
+  (void)state;
+  cvtm_device *device = test_device_open_threads(1);
+  assert_int_equal(cvtm_device_share(device), CVTM_OK);
+  void *scratch = NULL, *nothing = NULL;
+  assert_int_equal(cvtm_device_scratch(device, 1000, &scratch), CVTM_OK);
+  assert_int_equal(cvtm_device_scratch(device, 100000, &scratch), CVTM_OK);
+  assert_int_equal(cvtm_device_fill(device, scratch, 1, 100000), CVTM_OK);
+  assert_int_equal(cvtm_device_allocate(device, 0, 8, &nothing), CVTM_OK);
+  assert_non_null(nothing);
+  assert_int_equal(cvtm_device_synchronize(device), CVTM_OK);
+  cvtm_device_free(device, nothing);
+  cvtm_device_destroy(device);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_blocks_are_apart),
+      cmocka_unit_test(test_scratch_and_nothing),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
