@@ -3,7 +3,25 @@
 #include <math.h>
 #include <stdlib.h>
 
-int64_t cvtm_coarse_side(int64_t side) { return side > 1 ? side / 2 : 1; }
+/* Links towards the neighbours `offset` further on, added up. */
+static double links_along(const cvtm_csr *a, int64_t offset) {
+  double sum = 0;
+  for (int64_t row = 0; row < a->rows; ++row) {
+    for (int64_t k = a->row_start[row]; k < a->row_start[row + 1]; ++k)
+      if (a->column[k] - row == offset) sum -= a->value[k];
+  }
+  return sum > 0 ? sum : 0;
+}
+
+cvtm_grid_coarsening cvtm_grid_coarsen(const cvtm_csr *matrix, int64_t width, int64_t height) {
+  const double much = 3;
+  cvtm_grid_coarsening grids = {width, height, width, height};
+  const double across = width > 1 ? links_along(matrix, 1) : 0;
+  const double down = height > 1 ? links_along(matrix, width) : 0;
+  if (width > 1 && (height == 1 || much * across >= down)) grids.coarse_width = width / 2;
+  if (height > 1 && (width == 1 || much * down >= across)) grids.coarse_height = height / 2;
+  return grids;
+}
 
 /* Where the row sum of a node on a side, not at a corner, is small beside its strongest link,
  * nothing is lost through that side. */
@@ -37,11 +55,11 @@ typedef struct stencil {
   double weight[2];
 } stencil;
 
-static stencil along_side(int64_t side, int64_t i, int closed_before, int closed_after) {
-  const int64_t coarse = cvtm_coarse_side(side);
+static stencil along_side(int64_t side, int64_t coarse, int64_t i, int closed_before,
+                          int closed_after) {
   stencil s = {0, {0, 0}, {1, 1}};
-  if (side == 1 || i % 2 == 1) {
-    s.node[s.count++] = side == 1 ? 0 : i / 2;
+  if (coarse == side || i % 2 == 1) {
+    s.node[s.count++] = coarse == side ? i : i / 2;
     return s;
   }
   const int has_before = i > 0, has_after = i / 2 < coarse;
@@ -56,49 +74,50 @@ static stencil along_side(int64_t side, int64_t i, int closed_before, int closed
   return s;
 }
 
-static void fill(int64_t width, int64_t height, cvtm_grid_sides sides, cvtm_csr *p) {
-  const int64_t coarse_width = cvtm_coarse_side(width);
+static void fill(cvtm_grid_coarsening g, cvtm_grid_sides sides, cvtm_csr *p) {
   int64_t k = 0;
-  for (int64_t j = 0; j < height; ++j) {
-    const stencil down = along_side(height, j, sides.top, sides.bottom);
-    for (int64_t i = 0; i < width; ++i) {
-      const stencil across = along_side(width, i, sides.left, sides.right);
+  for (int64_t j = 0; j < g.height; ++j) {
+    const stencil down = along_side(g.height, g.coarse_height, j, sides.top, sides.bottom);
+    for (int64_t i = 0; i < g.width; ++i) {
+      const stencil across = along_side(g.width, g.coarse_width, i, sides.left, sides.right);
       for (int v = 0; v < down.count; ++v) {
         for (int u = 0; u < across.count; ++u, ++k) {
-          p->column[k] = (int32_t)(down.node[v] * coarse_width + across.node[u]);
+          p->column[k] = (int32_t)(down.node[v] * g.coarse_width + across.node[u]);
           p->value[k] = down.weight[v] * across.weight[u];
         }
       }
-      p->row_start[j * width + i + 1] = k;
+      p->row_start[j * g.width + i + 1] = k;
     }
   }
 }
 
 /* Entries of all stencils along a side. */
-static int64_t side_entries(int64_t side) {
+static int64_t side_entries(int64_t side, int64_t coarse) {
   int64_t sum = 0;
-  for (int64_t i = 0; i < side; ++i) sum += along_side(side, i, 0, 0).count;
+  for (int64_t i = 0; i < side; ++i) sum += along_side(side, coarse, i, 0, 0).count;
   return sum;
 }
 
-cvtm_status cvtm_grid_prolongation(int64_t width, int64_t height, cvtm_grid_sides sides,
+cvtm_status cvtm_grid_prolongation(cvtm_grid_coarsening g, cvtm_grid_sides sides,
                                    cvtm_csr *prolongation, int32_t **centre, cvtm_error *error) {
-  const int64_t coarse_width = cvtm_coarse_side(width), coarse_height = cvtm_coarse_side(height);
-  const int64_t coarse = coarse_width * coarse_height;
+  const int64_t coarse = g.coarse_width * g.coarse_height;
   *centre = malloc((size_t)coarse * sizeof **centre);
   if (*centre == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a coarse grid");
-  const cvtm_status status = cvtm_csr_create(
-      width * height, coarse, side_entries(width) * side_entries(height), prolongation, error);
+  const int64_t entries =
+      side_entries(g.width, g.coarse_width) * side_entries(g.height, g.coarse_height);
+  const cvtm_status status =
+      cvtm_csr_create(g.width * g.height, coarse, entries, prolongation, error);
   if (status != CVTM_OK) {
     free(*centre);
     *centre = NULL;
     return status;
   }
-  fill(width, height, sides, prolongation);
-  for (int64_t j = 0; j < coarse_height; ++j) {
-    for (int64_t i = 0; i < coarse_width; ++i) {
-      const int64_t row = height > 1 ? 2 * j + 1 : 0, column = width > 1 ? 2 * i + 1 : 0;
-      (*centre)[j * coarse_width + i] = (int32_t)(row * width + column);
+  fill(g, sides, prolongation);
+  for (int64_t j = 0; j < g.coarse_height; ++j) {
+    for (int64_t i = 0; i < g.coarse_width; ++i) {
+      const int64_t row = g.coarse_height < g.height ? 2 * j + 1 : j;
+      const int64_t column = g.coarse_width < g.width ? 2 * i + 1 : i;
+      (*centre)[j * g.coarse_width + i] = (int32_t)(row * g.width + column);
     }
   }
   return CVTM_OK;

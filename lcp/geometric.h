@@ -14,12 +14,18 @@ typedef struct cvtm_grid_sides {
 /* Told from the row sums at the sides of a matrix. */
 cvtm_grid_sides cvtm_grid_sides_of(const cvtm_csr *matrix, int64_t width, int64_t height);
 
-/* Sides above one node are halved. */
-int64_t cvtm_coarse_side(int64_t side);
+/* The next coarser grid: sides above one node are halved, but where the links along one side
+ * are much stronger than those along the other, that one alone. */
+typedef struct cvtm_grid_coarsening {
+  int64_t width, height;               /* of the fine grid */
+  int64_t coarse_width, coarse_height; /* the same where a side is kept */
+} cvtm_grid_coarsening;
+
+cvtm_grid_coarsening cvtm_grid_coarsen(const cvtm_csr *matrix, int64_t width, int64_t height);
 
 /* Bilinear interpolation from the coarse grid, rows and columns row by row; centre (the
  * caller frees): the fine node under each coarse one. */
-cvtm_status cvtm_grid_prolongation(int64_t width, int64_t height, cvtm_grid_sides sides,
+cvtm_status cvtm_grid_prolongation(cvtm_grid_coarsening grids, cvtm_grid_sides sides,
                                    cvtm_csr *prolongation, int32_t **centre, cvtm_error *error);
 
 #endif

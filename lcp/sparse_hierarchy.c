@@ -159,10 +159,10 @@ static cvtm_status find_coarse(const draft *fine, const cvtm_hierarchy_options *
                                cvtm_error *error) {
   cvtm_status status;
   if (options->width > 0) {
-    coarse->width = cvtm_coarse_side(fine->width);
-    coarse->height = cvtm_coarse_side(fine->height);
-    status = cvtm_grid_prolongation(fine->width, fine->height, sides, &t->prolongation, &t->centre,
-                                    error);
+    const cvtm_grid_coarsening grids = cvtm_grid_coarsen(&fine->matrix, fine->width, fine->height);
+    coarse->width = grids.coarse_width;
+    coarse->height = grids.coarse_height;
+    status = cvtm_grid_prolongation(grids, sides, &t->prolongation, &t->centre, error);
   } else {
     status = cvtm_aggregate(&fine->matrix, level, !options->bounded, &t->prolongation, &t->centre,
                             error);
