@@ -109,9 +109,9 @@ CVTM_HD void cvtm_hlcp_judge(cvtm_hlcp_state *state, double squares, double gamm
   state->apply = 0;
   state->go_on = 0;
   state->done = 1;
-  if (residual < state->tolerance) {
+  if (residual < state->tolerance || residual == 0) {
     state->stop = CVTM_HLCP_CONVERGED;
-  } else if (!(residual <= 1e12 * (1 + state->first))) { /* NaN included */
+  } else if (!isfinite(residual) || residual > 1e12 * (1 + state->first)) {
     state->stop = CVTM_HLCP_DIVERGED;
   } else if (state->iteration >= state->limit) {
     state->stop = CVTM_HLCP_ITERATIONS;
