@@ -737,6 +737,30 @@ static void reruns_are_bit_identical(void **state) {
   cvtm_hlcp_problem_free(&p);
 }
 
+static void a_solution_is_a_start(void **state) {
+  (void)state;
+  cvtm_device *device = test_device_open();
+  cvtm_hlcp_problem p = example(1, 12);
+  cvtm_hlcp_options o = options_of(1, CVTM_HLCP_MMGS, 9);
+  outcome first = solve(device, &p, &o);
+  double *v[4];
+  cvtm_hlcp *hlcp = NULL;
+  cvtm_hlcp_result result;
+  for (int k = 0; k < 4; ++k)
+    assert_device_ok(device, cvtm_device_allocate(device, 144, sizeof(double), (void **)&v[k]));
+  assert_device_ok(device, cvtm_device_copy_in(device, v[0], p.q, 144 * sizeof(double)));
+  assert_device_ok(device, cvtm_device_copy_in(device, v[1], first.x, 144 * sizeof(double)));
+  assert_device_ok(device, cvtm_hlcp_create(device, &p.a, &p.b, &o, &hlcp));
+  assert_device_ok(device, cvtm_hlcp_solve(hlcp, v[0], v[1], 1, v[2], v[3], &result));
+  assert_int_equal(result.iterations, 0);
+  assert_true(result.residual == first.result.residual);
+  cvtm_hlcp_destroy(hlcp);
+  for (int k = 0; k < 4; ++k) cvtm_device_free(device, v[k]);
+  outcome_free(&first);
+  cvtm_hlcp_problem_free(&p);
+  cvtm_device_destroy(device);
+}
+
 static void suggestions_help(void **state) {
   (void)state;
   cvtm_device *device = test_device_open();
@@ -774,6 +798,7 @@ int main(void) {
       cmocka_unit_test(bad_input_is_refused),
       cmocka_unit_test(the_monitor_hears_everything),
       cmocka_unit_test(reruns_are_bit_identical),
+      cmocka_unit_test(a_solution_is_a_start),
       cmocka_unit_test(suggestions_help),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
