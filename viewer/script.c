@@ -176,6 +176,7 @@ static cvtm_status do_layers(const action *a) {
   if (a->count < 2) return complain(a, "which layers?");
   if (cvtm_layers_parse(a->words[1], &a->control->view.layers, &detail) != CVTM_OK)
     return complain(a, detail.message);
+  if (a->control->fitted) cvtm_view_fit(&a->control->view, a->control->domain);
   a->control->changed = 1;
   return CVTM_OK;
 }
