@@ -155,8 +155,11 @@ static void print_table(const char *const *titles, const shares *columns, int co
   for (int row = 0; row < CLASSES; ++row) {
     printf("\n| %s |", class_names[row]);
     for (int c = 0; c < count; ++c) {
-      const double all = columns[c].compared > 0 ? (double)columns[c].compared : 1;
-      printf(" %.2f (%.2f) |", 100 * (double)columns[c].of_class[row] / all, paper[c][row]);
+      const double all = (double)columns[c].compared;
+      if (all > 0)
+        printf(" %.2f (%.2f) |", 100 * (double)columns[c].of_class[row] / all, paper[c][row]);
+      else
+        printf(" - (%.2f) |", paper[c][row]);
     }
   }
   printf("\n| iterations |");
