@@ -145,12 +145,15 @@ static int run_stages(batch *b, const batch_job *job) {
 }
 
 static void tell(const batch *b, const batch_job *job, double seconds, const char *reason) {
-  if (reason != NULL)
-    fprintf(stderr, "%scvtmesh: job %lld, %s: %s\n", b->visible ? "\r\033[K" : "",
-            (long long)job->index + 1, job->options.input, reason);
-  else if (b->options->verbose && !b->options->quiet)
-    fprintf(stderr, "job %lld, %s: %.2f seconds\n", (long long)job->index + 1, job->options.input,
-            seconds);
+  const char *input = job->options.input;
+  const long long number = (long long)job->index + 1;
+  if (reason != NULL) {
+    const int named = strncmp(reason, input, strlen(input)) == 0;
+    fprintf(stderr, "%scvtmesh: job %lld: %s%s%s\n", b->visible ? "\r\033[K" : "", number,
+            named ? "" : input, named ? "" : ": ", reason);
+  } else if (b->options->verbose && !b->options->quiet) {
+    fprintf(stderr, "job %lld: %s: %.2f seconds\n", number, input, seconds);
+  }
 }
 
 static void do_job(batch *b, const batch_job *job, batch_key key) {

@@ -209,7 +209,7 @@ class Failures(Case):
         self.assertEqual(len(self.outputs()), 18)
         text = self.call("in/*.pgm", *TEMPLATE, code=1).text
         for k in bad:
-            self.assertRegex(text, r"job %d, in/p%03d\.pgm: .*\w" % (k + 1, k))
+            self.assertRegex(text, r"job %d: in/p%03d\.pgm: .*\w" % (k + 1, k))
         self.assertRegex(text, r"(?m)^  done +9$")
         self.assertRegex(text, r"(?m)^  failed +3;")
         for k in bad:
