@@ -102,19 +102,20 @@ static void update_rows(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t
     const int r = (int)(i - first);
     const double x = arrays->trial_x[i], g = arrays->trial_g[i];
     const cvtm_lbfgsb_row row = cvtm_lbfgsb_get_row(arrays, i, x, g);
-    rows->s[r] = (x - arrays->x[i]) / row.scale;
+    rows->s[r] = cvtm_lbfgsb_unscaled(arrays, &row, x - arrays->x[i]);
     rows->y[r] = (g - arrays->g[i]) * row.scale;
     arrays->x[i] = x;
     arrays->g[i] = g;
-    const double t = cvtm_lbfgsb_breakpoint(&row);
-    figures[CVTM_MAX_GRADIENT] = cvtm_lbfgsb_combine(CVTM_MAX_GRADIENT, figures[CVTM_MAX_GRADIENT],
-                                                     cvtm_lbfgsb_projected_gradient(&row));
+    const double gradient = cvtm_lbfgsb_projected_gradient(arrays, &row);
+    figures[CVTM_MAX_GRADIENT] =
+        cvtm_lbfgsb_combine(CVTM_MAX_GRADIENT, figures[CVTM_MAX_GRADIENT], gradient);
     if (x == row.lower || x == row.upper) figures[CVTM_SUM_ACTIVE] += 1.0;
-    if (t > 0.0) {
+    const int is_free = cvtm_lbfgsb_is_free(&row);
+    if (is_free) {
       figures[CVTM_MIN_BREAKPOINT] =
-          cvtm_lbfgsb_combine(CVTM_MIN_BREAKPOINT, figures[CVTM_MIN_BREAKPOINT], t);
+          cvtm_lbfgsb_least_breakpoint(&row, figures[CVTM_MIN_BREAKPOINT]);
     }
-    sort_row(rows, r, t > 0.0, row.g);
+    sort_row(rows, r, is_free, row.g);
   }
 }
 
@@ -316,7 +317,7 @@ INLINE void step_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t l
   const double *q = arrays->dense->q;
   const double factor = state->due_fallback ? state->truncation : 1.0;
   _Alignas(32) double copy[2 * MOST * TILE];
-  double slope = 0.0, dd = 0.0;
+  double slope = 0.0, dd = 0.0, largest = HUGE_VAL, truncation = HUGE_VAL;
   for (int64_t begin = first; begin < last; begin += TILE) {
     const double *tile = view_tile(arrays, begin, copy);
     _Alignas(32) double wq[TILE];
@@ -328,18 +329,17 @@ INLINE void step_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t l
     }
     for (int64_t i = begin; i < smaller(begin + TILE, last); ++i) {
       const cvtm_lbfgsb_row row = cvtm_lbfgsb_get_row(arrays, i, arrays->x[i], arrays->g[i]);
-      double truncation;
       const double d = cvtm_lbfgsb_direction(state, &row, wq[i - begin], factor, &truncation);
-      const double largest = cvtm_lbfgsb_largest_step(&row, row.x, d);
+      const double scaled = cvtm_lbfgsb_unscaled(arrays, &row, d);
       arrays->d[i] = d;
       arrays->trial_x[i] = cvtm_lbfgsb_trial(&row, d, 1.0);
-      figures[CVTM_MIN_STEP] = cvtm_lbfgsb_combine(CVTM_MIN_STEP, figures[CVTM_MIN_STEP], largest);
-      figures[CVTM_MIN_TRUNCATION] =
-          cvtm_lbfgsb_combine(CVTM_MIN_TRUNCATION, figures[CVTM_MIN_TRUNCATION], truncation);
+      largest = cvtm_lbfgsb_least_step(&row, row.x, d, largest);
       slope += arrays->g[i] * d;
-      dd += (d / row.scale) * (d / row.scale);
+      dd += scaled * scaled;
     }
   }
+  figures[CVTM_MIN_STEP] = largest;
+  figures[CVTM_MIN_TRUNCATION] = truncation;
   figures[CVTM_SUM_SLOPE] = slope;
   figures[CVTM_SUM_DD] = dd;
 }

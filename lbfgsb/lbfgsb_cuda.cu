@@ -100,7 +100,7 @@ static __device__ void meet(const crew &team) {
 }
 
 /* figures[0 .. entries - 1], in shared memory, from those of the blocks. */
-static __device__ void combine_blocks(const crew &team, int entries, double *figures) {
+static __device__ __noinline__ void combine_blocks(const crew &team, int entries, double *figures) {
   const double *partial = team.arrays.partial;
   const int64_t stride = team.arrays.entries;
   const int threads = static_cast<int>(blockDim.x), thread = static_cast<int>(threadIdx.x);
@@ -148,8 +148,9 @@ static __device__ void combine_blocks(const crew &team, int entries, double *fig
 }
 
 /* The end of a pass: the last block combines and decides, and all blocks go on with the new
- * state in their shared memory. decide(lanes) is called by one warp. */
-template <typename Decide>
+ * state in their shared memory. decide(lanes) is called by one warp; with_dense: it needs the
+ * dense matrices. */
+template <int with_dense, typename Decide>
 static __device__ void conclude(const crew &team, int entries, double *figures, Decide decide) {
   unsigned generation = 0;
   shared_memory *shared = team.shared;
@@ -160,7 +161,7 @@ static __device__ void conclude(const crew &team, int entries, double *figures, 
     __syncthreads();
     return;
   }
-  copy_words(&shared->dense, team.arrays.dense);
+  if (with_dense) copy_words(&shared->dense, team.arrays.dense);
   combine_blocks(team, entries, figures);
   __syncthreads();
   if (threadIdx.x < WARP) {
@@ -168,7 +169,7 @@ static __device__ void conclude(const crew &team, int entries, double *figures, 
     decide(lanes);
   }
   __syncthreads();
-  copy_words(team.arrays.dense, &shared->dense);
+  if (with_dense) copy_words(team.arrays.dense, &shared->dense);
   copy_words(team.arrays.state, &shared->state);
   let_go(team, generation);
   __syncthreads();
@@ -185,7 +186,7 @@ static __device__ double warp_combine(int entry, double value) {
 }
 
 /* The first CVTM_SUM_COLUMNS figures of this block, from those of its threads. */
-static __device__ void write_figures(const crew &team, const double *own) {
+static __device__ __noinline__ void write_figures(const crew &team, const double *own) {
   double *buffer = team.shared->buffer;
   const int thread = static_cast<int>(threadIdx.x), warps = static_cast<int>(blockDim.x) / WARP;
   __syncthreads();
@@ -333,19 +334,17 @@ static __device__ lane_row update_row(const cvtm_lbfgsb_arrays &arrays, int64_t 
   lane_row made;
   const double x = arrays.trial_x[i], g = arrays.trial_g[i];
   const cvtm_lbfgsb_row row = cvtm_lbfgsb_get_row(&arrays, i, x, g);
-  made.s = (x - arrays.x[i]) / row.scale;
+  made.s = cvtm_lbfgsb_unscaled(&arrays, &row, x - arrays.x[i]);
   made.y = (g - arrays.g[i]) * row.scale;
   arrays.x[i] = x;
   arrays.g[i] = g;
-  const double t = cvtm_lbfgsb_breakpoint(&row);
-  made.is_free = t > 0.0;
+  made.is_free = cvtm_lbfgsb_is_free(&row);
   made.is_fixed = !made.is_free;
   made.g = made.is_free ? row.g : 0.0;
   own[CVTM_MAX_GRADIENT] = cvtm_lbfgsb_combine(CVTM_MAX_GRADIENT, own[CVTM_MAX_GRADIENT],
-                                               cvtm_lbfgsb_projected_gradient(&row));
+                                               cvtm_lbfgsb_projected_gradient(&arrays, &row));
   if (made.is_free) {
-    own[CVTM_MIN_BREAKPOINT] =
-        cvtm_lbfgsb_combine(CVTM_MIN_BREAKPOINT, own[CVTM_MIN_BREAKPOINT], t);
+    own[CVTM_MIN_BREAKPOINT] = cvtm_lbfgsb_least_breakpoint(&row, own[CVTM_MIN_BREAKPOINT]);
   }
   if (x == row.lower || x == row.upper) own[CVTM_SUM_ACTIVE] += 1.0;
   own[CVTM_SUM_FREE_GG] += made.g * made.g;
@@ -366,7 +365,7 @@ static __device__ lane_row restrict_row(const cvtm_lbfgsb_arrays &arrays, int64_
 
 /* Pass A (restricting = 0) and its correction (1): a warp takes tiles of 32 rows. */
 template <int BLOCKS, int restricting, typename Real>
-static __device__ void pass_a(const crew &team) {
+static __device__ __noinline__ void pass_a(const crew &team) {
   enum { STEPS = BLOCKS == 1 ? 8 : BLOCKS == 2 ? 4 : 2 };
   typedef products<BLOCKS> shape;
   const cvtm_lbfgsb_arrays &arrays = team.arrays;
@@ -520,7 +519,7 @@ static __device__ void walk(const crew &team, const double *t, const int64_t *ro
   }
 }
 
-static __device__ void walk_window(const crew &team) {
+static __device__ __noinline__ void walk_window(const crew &team) {
   const cvtm_lbfgsb_arrays &arrays = team.arrays;
   shared_memory *shared = team.shared;
   const cvtm_lbfgsb_layout layout =
@@ -595,7 +594,7 @@ static __device__ void pass_search(const crew &team) {
 
 /* Pass B, truncated where that is due. */
 template <typename Real>
-static __device__ void pass_b(const crew &team) {
+static __device__ __noinline__ void pass_b(const crew &team) {
   const cvtm_lbfgsb_arrays &arrays = team.arrays;
   const cvtm_lbfgsb_state *state = &team.shared->state;
   const int m = state->history, k = state->count;
@@ -608,7 +607,7 @@ static __device__ void pass_b(const crew &team) {
   __syncthreads();
   for (int64_t i = first_row(team); i < arrays.n; i += row_stride(team)) {
     const Real *w = static_cast<const Real *>(arrays.w) + cvtm_lbfgsb_at(i, 0, m);
-    double wq = 0.0, limit;
+    double wq = 0.0;
 #pragma unroll 8
     for (int p = 0; p < k; ++p) {
       wq += static_cast<double>(w[p * TILE]) * q[p] +
@@ -616,15 +615,13 @@ static __device__ void pass_b(const crew &team) {
     }
     const double g = arrays.g[i];
     const cvtm_lbfgsb_row row = cvtm_lbfgsb_get_row(&arrays, i, arrays.x[i], g);
-    const double d = cvtm_lbfgsb_direction(state, &row, wq, factor, &limit);
-    const double largest = cvtm_lbfgsb_largest_step(&row, row.x, d);
+    const double d = cvtm_lbfgsb_direction(state, &row, wq, factor, &own[CVTM_MIN_TRUNCATION]);
+    const double scaled = cvtm_lbfgsb_unscaled(&arrays, &row, d);
     arrays.d[i] = d;
     arrays.trial_x[i] = cvtm_lbfgsb_trial(&row, d, 1.0);
-    own[CVTM_MIN_STEP] = cvtm_lbfgsb_combine(CVTM_MIN_STEP, own[CVTM_MIN_STEP], largest);
-    own[CVTM_MIN_TRUNCATION] =
-        cvtm_lbfgsb_combine(CVTM_MIN_TRUNCATION, own[CVTM_MIN_TRUNCATION], limit);
+    own[CVTM_MIN_STEP] = cvtm_lbfgsb_least_step(&row, row.x, d, own[CVTM_MIN_STEP]);
     own[CVTM_SUM_SLOPE] += g * d;
-    own[CVTM_SUM_DD] += (d / row.scale) * (d / row.scale);
+    own[CVTM_SUM_DD] += scaled * scaled;
   }
   write_figures(team, own);
 }
@@ -662,7 +659,7 @@ static __device__ void run_round(const crew &team) {
   const cvtm_lbfgsb_layout layout = cvtm_lbfgsb_get_layout(state->history, state->bounded);
 
   pass_search(team);
-  conclude(team, CVTM_SUM_COLUMNS, shared->rows, [&](cvtm_team lanes) {
+  conclude<0>(team, CVTM_SUM_COLUMNS, shared->rows, [&](cvtm_team lanes) {
     if (lanes.lane != 0) return;
     cvtm_lbfgsb_decide_search(state, arrays.values, shared->rows[CVTM_SUM_SLOPE],
                               *static_cast<const volatile int *>(&arrays.orders->stop));
@@ -672,7 +669,7 @@ static __device__ void run_round(const crew &team) {
   if (state->due_update || state->due_direction) {
     const int renew = state->due_update;
     if (renew) pass_a_any<BLOCKS, 0>(team);
-    conclude(team, renew ? layout.entries : 0, shared->sums, [&](cvtm_team lanes) {
+    conclude<1>(team, renew ? layout.entries : 0, shared->sums, [&](cvtm_team lanes) {
       if (renew) {
         keep_figures(team, layout.entries);
       } else {
@@ -689,7 +686,7 @@ static __device__ void run_round(const crew &team) {
   while (state->due_breakpoints) walk_window(team);
   if (state->due_restrict) {
     pass_a_any<BLOCKS, 1>(team);
-    conclude(team, layout.entries, shared->rows, [&](cvtm_team lanes) {
+    conclude<1>(team, layout.entries, shared->rows, [&](cvtm_team lanes) {
       for (int e = lanes.lane; e < layout.entries; e += WARP) shared->sums[e] = arrays.sums[e];
       cvtm_team_sync();
       cvtm_lbfgsb_decide_restrict(lanes, state, &shared->dense, &shared->work, &layout,
@@ -698,13 +695,13 @@ static __device__ void run_round(const crew &team) {
   }
   if (state->due_step) {
     pass_b_any(team);
-    conclude(team, CVTM_SUM_COLUMNS, shared->rows, [&](cvtm_team lanes) {
+    conclude<0>(team, CVTM_SUM_COLUMNS, shared->rows, [&](cvtm_team lanes) {
       if (lanes.lane == 0) cvtm_lbfgsb_decide_step(state, shared->rows);
     });
   }
   if (state->running && state->due_fallback) {
     pass_b_any(team);
-    conclude(team, CVTM_SUM_COLUMNS, shared->rows, [&](cvtm_team lanes) {
+    conclude<0>(team, CVTM_SUM_COLUMNS, shared->rows, [&](cvtm_team lanes) {
       if (lanes.lane == 0) cvtm_lbfgsb_decide_fallback(state, shared->rows);
     });
   }
@@ -768,7 +765,7 @@ static __global__ void __launch_bounds__(WARPS *WARP)
     arrays.d[i] = 0.0;
   }
   write_figures(team, own);
-  conclude(team, CVTM_SUM_COLUMNS, team.shared->rows, [&](cvtm_team lanes) {
+  conclude<0>(team, CVTM_SUM_COLUMNS, team.shared->rows, [&](cvtm_team lanes) {
     if (lanes.lane == 0) cvtm_lbfgsb_begin(&team.shared->state, team.shared->rows);
   });
 }

@@ -128,8 +128,8 @@ CVTM_HD cvtm_stop cvtm_lbfgsb_interruption(const cvtm_lbfgsb_state *state, int r
   return CVTM_STOP_NONE;
 }
 
-CVTM_HD void cvtm_lbfgsb_decide_trial(cvtm_lbfgsb_state *state, int finite, double trial_slope,
-                                      int request) {
+CVTM_HD_CALLED void cvtm_lbfgsb_decide_trial(cvtm_lbfgsb_state *state, int finite,
+                                             double trial_slope, int request) {
   const double tried = state->step;
   state->search_evaluations++;
   if (finite) {
@@ -157,8 +157,8 @@ CVTM_HD void cvtm_lbfgsb_decide_trial(cvtm_lbfgsb_state *state, int finite, doub
 
 /* After an evaluation: values[0..1] are f[0..1], trial_slope is the trial gradient times d
  * (not finite if an entry of the gradient is not). */
-CVTM_HD void cvtm_lbfgsb_decide_search(cvtm_lbfgsb_state *state, const double *values,
-                                       double trial_slope, int request) {
+CVTM_HD_CALLED void cvtm_lbfgsb_decide_search(cvtm_lbfgsb_state *state, const double *values,
+                                              double trial_slope, int request) {
   state->due_update = state->store_pair = state->due_direction = 0;
   state->due_restrict = state->due_step = state->due_fallback = state->due_trial = 0;
   state->due_breakpoints = 0;
@@ -251,17 +251,22 @@ CVTM_HD double cvtm_lbfgsb_sy(const cvtm_lbfgsb_dense *dense, const cvtm_lbfgsb_
 
 /* With B = theta I - W P W', W = [Y S], P^-1 = [-D, L'/theta; L/theta, S'S/theta]: the Cholesky
  * factor of T = S'S + L D^-1 L'/theta into work->a. 0 if there is none. */
-CVTM_HD int cvtm_lbfgsb_factor_model(cvtm_team team, const cvtm_lbfgsb_state *state,
-                                     const cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work) {
+CVTM_HD_CALLED int cvtm_lbfgsb_factor_model(cvtm_team team, const cvtm_lbfgsb_state *state,
+                                            const cvtm_lbfgsb_dense *dense,
+                                            cvtm_lbfgsb_work *work) {
   const int k = state->count;
+  const double inverse_theta = 1.0 / state->theta;
   double *l_over_d = work->b;
   int good = 1;
   for (int j = 0; j < k; ++j) good = good && cvtm_lbfgsb_sy(dense, work, j, j) > 0.0;
   if (!good) return 0;
+  for (int j = team.lane; j < k; j += team.lanes) {
+    work->inverse_d[j] = 1.0 / cvtm_lbfgsb_sy(dense, work, j, j);
+  }
+  cvtm_team_sync();
   for (int e = team.lane; e < k * k; e += team.lanes) {
     const int i = e / k, j = e % k;
-    l_over_d[e] =
-        i > j ? cvtm_lbfgsb_sy(dense, work, i, j) / cvtm_lbfgsb_sy(dense, work, j, j) : 0.0;
+    l_over_d[e] = i > j ? cvtm_lbfgsb_sy(dense, work, i, j) * work->inverse_d[j] : 0.0;
   }
   cvtm_team_sync();
   for (int e = team.lane; e < k * k; e += team.lanes) {
@@ -269,8 +274,8 @@ CVTM_HD int cvtm_lbfgsb_factor_model(cvtm_team team, const cvtm_lbfgsb_state *st
     if (j > i) continue;
     double sum = 0.0;
     for (int l = 0; l < j; ++l) sum += cvtm_lbfgsb_sy(dense, work, i, l) * l_over_d[j * k + l];
-    work->a[e] =
-        dense->ss[work->column[i] * CVTM_LBFGSB_MAX_HISTORY + work->column[j]] + sum / state->theta;
+    work->a[e] = dense->ss[work->column[i] * CVTM_LBFGSB_MAX_HISTORY + work->column[j]] +
+                 sum * inverse_theta;
   }
   cvtm_team_sync();
   return cvtm_dense_cholesky(team, work->a, k);
@@ -292,7 +297,7 @@ CVTM_HD double cvtm_lbfgsb_model_form(cvtm_team team, const cvtm_lbfgsb_state *s
   double negative = 0.0;
   for (int i = 0; i < k; ++i) {
     const double vy = dense->wg[work->column[i]];
-    negative += vy * vy / cvtm_lbfgsb_sy(dense, work, i, i);
+    negative += vy * vy * work->inverse_d[i];
   }
   return state->theta * cvtm_dense_dot(vs, vs, k) - negative;
 }
@@ -338,25 +343,26 @@ CVTM_HD int cvtm_lbfgsb_w_column(const cvtm_lbfgsb_state *state, const cvtm_lbfg
  * take s_i'y_j over fixed rows where i is younger than j and over free rows elsewhere
  * (Byrd et al., section 5.1): nothing cancels. `sums` is pass A's, restricted to F.
  * 0 if N has not the inertia it should have. */
-CVTM_HD int cvtm_lbfgsb_solve_subspace(cvtm_team team, const cvtm_lbfgsb_state *state,
-                                       cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work,
-                                       const cvtm_lbfgsb_layout *layout, const double *sums) {
+CVTM_HD_CALLED int cvtm_lbfgsb_solve_subspace(cvtm_team team, const cvtm_lbfgsb_state *state,
+                                              cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work,
+                                              const cvtm_lbfgsb_layout *layout,
+                                              const double *sums) {
   const int k = state->count, m = state->history, row = CVTM_LBFGSB_MAX_HISTORY;
-  const double theta = state->theta, rest = 1.0 / theta - state->cauchy;
+  const double inverse = 1.0 / state->theta, rest = inverse - state->cauchy;
   double *e = work->a, *x = work->b, *schur = work->c, *ry = work->u, *rs = work->u + k;
   for (int entry = team.lane; entry < k * k; entry += team.lanes) {
     const int i = entry / k, j = entry % k, p = work->column[i], q = work->column[j];
     const int pair = cvtm_lbfgsb_triangle(p, q);
     const double yy = state->bounded ? sums[layout->yy + pair] : dense->yy[p * row + q];
-    e[entry] = yy / theta + (i == j ? dense->sy[p * row + p] : 0.0);
-    schur[entry] = state->bounded ? sums[layout->ss + pair] / theta : 0.0;
+    e[entry] = yy * inverse + (i == j ? dense->sy[p * row + p] : 0.0);
+    schur[entry] = state->bounded ? sums[layout->ss + pair] * inverse : 0.0;
     const double sy = state->bounded ? sums[layout->sy + p * m + q] : dense->sy[p * row + q];
-    x[entry] = i > j ? (state->bounded ? sy / theta : 0.0) : -sy / theta;
+    x[entry] = i > j ? (state->bounded ? sy * inverse : 0.0) : -sy * inverse;
   }
   for (int i = team.lane; i < k; i += team.lanes) {
     const int p = work->column[i];
-    ry[i] = -(sums[layout->wg + p] * rest - dense->wc[p]) / theta;
-    rs[i] = -(sums[layout->wg + m + p] * rest - dense->wc[m + p]) / theta;
+    ry[i] = -(sums[layout->wg + p] * rest - dense->wc[p]) * inverse;
+    rs[i] = -(sums[layout->wg + m + p] * rest - dense->wc[m + p]) * inverse;
   }
   cvtm_team_sync();
   /* With e = C C': rows of x become (C^-1 X')', and the Schur complement of -e is positive. */
@@ -391,9 +397,10 @@ CVTM_HD int cvtm_lbfgsb_solve_subspace(cvtm_team team, const cvtm_lbfgsb_state *
 }
 
 /* Pass B is next, with the subspace step or, without history, with steepest descent. */
-CVTM_HD void cvtm_lbfgsb_decide_subspace(cvtm_team team, cvtm_lbfgsb_state *state,
-                                         cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work,
-                                         const cvtm_lbfgsb_layout *layout, const double *sums) {
+CVTM_HD_CALLED void cvtm_lbfgsb_decide_subspace(cvtm_team team, cvtm_lbfgsb_state *state,
+                                                cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work,
+                                                const cvtm_lbfgsb_layout *layout,
+                                                const double *sums) {
   int solved = 1;
   if (state->count > 0) {
     solved = cvtm_lbfgsb_solve_subspace(team, state, dense, work, layout, sums);
@@ -426,9 +433,10 @@ CVTM_HD void cvtm_lbfgsb_list_columns(cvtm_team team, const cvtm_lbfgsb_state *s
 }
 
 /* The walk starts at x, at t = 0; with the factor of the model in `work`. */
-CVTM_HD void cvtm_lbfgsb_start_walk(cvtm_team team, cvtm_lbfgsb_state *state,
-                                    const cvtm_lbfgsb_dense *dense, const cvtm_lbfgsb_work *work,
-                                    cvtm_lbfgsb_walk *walk, double first_minimum) {
+CVTM_HD_CALLED void cvtm_lbfgsb_start_walk(cvtm_team team, cvtm_lbfgsb_state *state,
+                                           const cvtm_lbfgsb_dense *dense,
+                                           const cvtm_lbfgsb_work *work, cvtm_lbfgsb_walk *walk,
+                                           double first_minimum) {
   const int size = 2 * state->count;
   for (int r = team.lane; r < size; r += team.lanes) {
     cvtm_lbfgsb_model_column(state, dense, work, r, walk->p + r * size); /* P is symmetric */
@@ -451,8 +459,8 @@ CVTM_HD void cvtm_lbfgsb_start_walk(cvtm_team team, cvtm_lbfgsb_state *state,
 
 /* Where the model has its minimum behind walk_t if no breakpoint comes before, Byrd et al. (4.4)
  * and (4.5): f' = -d'd (1 - theta t) - d'W P W'(x(t) - x), f'' = theta d'd - d'W P W'd. */
-CVTM_HD double cvtm_lbfgsb_walk_minimum(cvtm_team team, const cvtm_lbfgsb_state *state,
-                                        const cvtm_lbfgsb_walk *walk) {
+CVTM_HD_CALLED double cvtm_lbfgsb_walk_minimum(cvtm_team team, const cvtm_lbfgsb_state *state,
+                                               const cvtm_lbfgsb_walk *walk) {
   double first = 0.0, second = 0.0;
   for (int r = team.lane; r < 2 * state->count; r += team.lanes) {
     first += walk->wd[r] * walk->pwc[r];
@@ -469,8 +477,9 @@ CVTM_HD double cvtm_lbfgsb_walk_minimum(cvtm_team team, const cvtm_lbfgsb_state 
 
 /* Goes on from walk_t to t; then the variable with gradient g and row w of W (in order of age)
  * stops; g = 0: none does. */
-CVTM_HD void cvtm_lbfgsb_walk_to(cvtm_team team, cvtm_lbfgsb_state *state, cvtm_lbfgsb_walk *walk,
-                                 double t, double g, const double *w) {
+CVTM_HD_CALLED void cvtm_lbfgsb_walk_to(cvtm_team team, cvtm_lbfgsb_state *state,
+                                        cvtm_lbfgsb_walk *walk, double t, double g,
+                                        const double *w) {
   const int size = 2 * state->count;
   const double by = t - state->walk_t;
   for (int r = team.lane; r < size; r += team.lanes) {
@@ -489,10 +498,10 @@ CVTM_HD void cvtm_lbfgsb_walk_to(cvtm_team team, cvtm_lbfgsb_state *state, cvtm_
 }
 
 /* All breakpoints of the window lie behind: the Cauchy point, or another window. */
-CVTM_HD void cvtm_lbfgsb_end_window(cvtm_team team, cvtm_lbfgsb_state *state,
-                                    cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work,
-                                    cvtm_lbfgsb_walk *walk, const cvtm_lbfgsb_layout *layout,
-                                    const double *sums) {
+CVTM_HD_CALLED void cvtm_lbfgsb_end_window(cvtm_team team, cvtm_lbfgsb_state *state,
+                                           cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work,
+                                           cvtm_lbfgsb_walk *walk, const cvtm_lbfgsb_layout *layout,
+                                           const double *sums) {
   const double minimum = cvtm_lbfgsb_walk_minimum(team, state, walk);
   const int more = minimum > state->window_end;
   cvtm_team_sync();
@@ -521,9 +530,9 @@ CVTM_HD void cvtm_lbfgsb_end_window(cvtm_team team, cvtm_lbfgsb_state *state,
 
 /* t^c = min(t*, t^1), the approximate Cauchy point of Fei et al. (section 4.1), with t^1 the
  * smallest positive breakpoint; or the start of the walk to the exact one. */
-CVTM_HD void cvtm_lbfgsb_decide_cauchy(cvtm_team team, cvtm_lbfgsb_state *state,
-                                       cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work,
-                                       cvtm_lbfgsb_walk *walk) {
+CVTM_HD_CALLED void cvtm_lbfgsb_decide_cauchy(cvtm_team team, cvtm_lbfgsb_state *state,
+                                              cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work,
+                                              cvtm_lbfgsb_walk *walk) {
   double second = state->free_gg;
   const int modelled = state->count > 0;
   if (modelled) {
@@ -572,11 +581,12 @@ CVTM_HD void cvtm_lbfgsb_take_point(cvtm_lbfgsb_state *state, const double *sums
 }
 
 /* After pass A (or where a new direction is wanted without it). */
-CVTM_HD void cvtm_lbfgsb_decide_direction(cvtm_team team, cvtm_lbfgsb_state *state,
-                                          cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work,
-                                          cvtm_lbfgsb_walk *walk, const cvtm_lbfgsb_layout *layout,
-                                          const double *sums, cvtm_lbfgsb_mailbox *mailbox,
-                                          int request) {
+CVTM_HD_CALLED void cvtm_lbfgsb_decide_direction(cvtm_team team, cvtm_lbfgsb_state *state,
+                                                 cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work,
+                                                 cvtm_lbfgsb_walk *walk,
+                                                 const cvtm_lbfgsb_layout *layout,
+                                                 const double *sums, cvtm_lbfgsb_mailbox *mailbox,
+                                                 int request) {
   if (team.lane == 0) {
     const int resuming = state->phase == (int)CVTM_PHASE_RESUME;
     if (state->due_update) {
@@ -604,10 +614,10 @@ CVTM_HD void cvtm_lbfgsb_decide_direction(cvtm_team team, cvtm_lbfgsb_state *sta
 
 /* Moves the rows with 0 < t_i <= t^c from the free to the fixed ones: `rows` has their
  * sums in pass A's layout and receives those of the rest. */
-CVTM_HD void cvtm_lbfgsb_decide_restrict(cvtm_team team, cvtm_lbfgsb_state *state,
-                                         cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work,
-                                         const cvtm_lbfgsb_layout *layout, const double *sums,
-                                         double *rows) {
+CVTM_HD_CALLED void cvtm_lbfgsb_decide_restrict(cvtm_team team, cvtm_lbfgsb_state *state,
+                                                cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work,
+                                                const cvtm_lbfgsb_layout *layout,
+                                                const double *sums, double *rows) {
   const int m = state->history, k = state->count;
   cvtm_lbfgsb_list_columns(team, state, work);
   for (int p = team.lane; p < 2 * m; p += team.lanes) {
@@ -628,8 +638,8 @@ CVTM_HD void cvtm_lbfgsb_decide_restrict(cvtm_team team, cvtm_lbfgsb_state *stat
 
 /* The first trial of a search, as in L-BFGS-B 3.0: the whole step, or one of length 1
  * while nothing is known about the curvature. Pass B wrote the trial point of step 1. */
-CVTM_HD void cvtm_lbfgsb_start_search(cvtm_lbfgsb_state *state, double slope, double dd,
-                                      double largest) {
+CVTM_HD_CALLED void cvtm_lbfgsb_start_search(cvtm_lbfgsb_state *state, double slope, double dd,
+                                             double largest) {
   const double unlimited = 1e10;
   double limit = largest < unlimited ? largest : unlimited;
   double step = 1.0;
@@ -650,7 +660,7 @@ CVTM_HD void cvtm_lbfgsb_start_search(cvtm_lbfgsb_state *state, double slope, do
 }
 
 /* After pass B: a direction of descent, or the truncated step of Morales & Nocedal. */
-CVTM_HD void cvtm_lbfgsb_decide_step(cvtm_lbfgsb_state *state, const double *figures) {
+CVTM_HD_CALLED void cvtm_lbfgsb_decide_step(cvtm_lbfgsb_state *state, const double *figures) {
   if (!state->running || !state->due_step) return;
   const double slope = figures[CVTM_SUM_SLOPE];
   if (slope < 0.0) {
@@ -667,7 +677,7 @@ CVTM_HD void cvtm_lbfgsb_decide_step(cvtm_lbfgsb_state *state, const double *fig
 /* After the truncated pass B. If that is no direction of descent either, the history is
  * worthless; the next evaluation is spent on the current point, and then comes steepest
  * descent: this never happens often enough to earn a phase of its own. */
-CVTM_HD void cvtm_lbfgsb_decide_fallback(cvtm_lbfgsb_state *state, const double *figures) {
+CVTM_HD_CALLED void cvtm_lbfgsb_decide_fallback(cvtm_lbfgsb_state *state, const double *figures) {
   if (!state->running || !state->due_fallback) return;
   const double slope = figures[CVTM_SUM_SLOPE];
   if (slope < 0.0) {

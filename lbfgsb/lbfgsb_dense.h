@@ -10,6 +10,14 @@
 #include <float.h>
 #include <math.h>
 
+/* A function that a kernel calls: inlined everywhere, the decisions would not fit the device's
+ * instruction cache. */
+#ifdef __CUDACC__
+#define CVTM_HD_CALLED static __host__ __device__ __noinline__ __attribute__((unused))
+#else
+#define CVTM_HD_CALLED static inline
+#endif
+
 typedef struct cvtm_team {
   int lane, lanes;
 } cvtm_team;
@@ -18,6 +26,15 @@ typedef struct cvtm_team {
 CVTM_HD void cvtm_team_sync(void) {
 #ifdef __CUDA_ARCH__
   __syncwarp();
+#endif
+}
+
+/* 1/sqrt(x), x > 0. */
+CVTM_HD double cvtm_inverse_root(double x) {
+#ifdef __CUDA_ARCH__
+  return rsqrt(x);
+#else
+  return 1.0 / sqrt(x);
 #endif
 }
 
@@ -33,13 +50,13 @@ CVTM_HD double cvtm_team_sum(double value) {
 
 /* a = C C' in the lower triangle of a, the diagonal of C inverted; 0 if a is not positive
  * definite enough. */
-CVTM_HD int cvtm_dense_cholesky(cvtm_team team, double *a, int k) {
+CVTM_HD_CALLED int cvtm_dense_cholesky(cvtm_team team, double *a, int k) {
   int good = 1;
   for (int j = 0; j < k; ++j) {
     for (int i = j + team.lane; i < k; i += team.lanes) {
       double sum = a[i * k + j];
       for (int l = 0; l < j; ++l) sum -= a[i * k + l] * a[j * k + l];
-      if (i == j) sum = sum > DBL_EPSILON * a[j * k + j] ? 1.0 / sqrt(sum) : -1.0;
+      if (i == j) sum = sum > DBL_EPSILON * a[j * k + j] ? cvtm_inverse_root(sum) : -1.0;
       a[i * k + j] = sum;
     }
     cvtm_team_sync();
@@ -54,7 +71,7 @@ CVTM_HD int cvtm_dense_cholesky(cvtm_team team, double *a, int k) {
 }
 
 /* x = C^-1 x */
-CVTM_HD void cvtm_dense_solve_lower(cvtm_team team, const double *c, int k, double *x) {
+CVTM_HD_CALLED void cvtm_dense_solve_lower(cvtm_team team, const double *c, int k, double *x) {
   for (int j = 0; j < k; ++j) {
     if (team.lane == 0) x[j] *= c[j * k + j];
     cvtm_team_sync();
@@ -64,7 +81,7 @@ CVTM_HD void cvtm_dense_solve_lower(cvtm_team team, const double *c, int k, doub
 }
 
 /* x = C^-T x */
-CVTM_HD void cvtm_dense_solve_upper(cvtm_team team, const double *c, int k, double *x) {
+CVTM_HD_CALLED void cvtm_dense_solve_upper(cvtm_team team, const double *c, int k, double *x) {
   for (int j = k - 1; j >= 0; --j) {
     if (team.lane == 0) x[j] *= c[j * k + j];
     cvtm_team_sync();
@@ -74,7 +91,7 @@ CVTM_HD void cvtm_dense_solve_upper(cvtm_team team, const double *c, int k, doub
 }
 
 /* Every row of x (k x k) becomes C^-1 times it, one lane a row. */
-CVTM_HD void cvtm_dense_solve_rows(cvtm_team team, const double *c, int k, double *x) {
+CVTM_HD_CALLED void cvtm_dense_solve_rows(cvtm_team team, const double *c, int k, double *x) {
   for (int r = team.lane; r < k; r += team.lanes) {
     double *row = x + r * k;
     for (int i = 0; i < k; ++i) {

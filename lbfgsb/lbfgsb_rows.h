@@ -82,17 +82,50 @@ CVTM_HD cvtm_lbfgsb_row cvtm_lbfgsb_get_row(const cvtm_lbfgsb_arrays *arrays, in
   return row;
 }
 
-/* t_i of Fei et al. (3): where x - t g leaves the box. */
-CVTM_HD double cvtm_lbfgsb_breakpoint(const cvtm_lbfgsb_row *row) {
-  if (row->g < 0.0) return (row->x - row->upper) / (row->scale * row->g);
-  if (row->g > 0.0) return (row->x - row->lower) / (row->scale * row->g);
-  return HUGE_VAL;
+/* Divisions cost more than the rest of a row on a GPU, so one by a scale of 1 is left out. */
+CVTM_HD double cvtm_lbfgsb_unscaled(const cvtm_lbfgsb_arrays *arrays, const cvtm_lbfgsb_row *row,
+                                    double value) {
+  return arrays->scale ? value / row->scale : value;
 }
 
-CVTM_HD double cvtm_lbfgsb_projected_gradient(const cvtm_lbfgsb_row *row) {
-  const double to = cvtm_clamp(row->x - row->scale * row->g, row->lower, row->upper);
-  if (to == row->x - row->scale * row->g) return fabs(row->g);
-  return fabs(to - row->x) / row->scale;
+/* How far x - t g can go, t_i of Fei et al. (3) times |g|; not to be asked for g = 0. */
+CVTM_HD double cvtm_lbfgsb_room(const cvtm_lbfgsb_row *row) {
+  return row->g < 0.0 ? row->upper - row->x : row->x - row->lower;
+}
+
+/* t_i > 0: the variable moves along the projected gradient path. */
+CVTM_HD int cvtm_lbfgsb_is_free(const cvtm_lbfgsb_row *row) {
+  return !(row->g < 0.0 || row->g > 0.0) || cvtm_lbfgsb_room(row) > 0.0;
+}
+
+/* t_i: where x - t g leaves the box. */
+CVTM_HD double cvtm_lbfgsb_breakpoint(const cvtm_lbfgsb_row *row) {
+  if (!(row->g < 0.0 || row->g > 0.0)) return HUGE_VAL;
+  const double t = cvtm_lbfgsb_room(row) / fabs(row->scale * row->g);
+  /* A variable that is not at its bound has a breakpoint, however small the quotient. */
+  return t > 0.0 || !(cvtm_lbfgsb_room(row) > 0.0) ? t : DBL_MIN;
+}
+
+/* room / speed may be less than least, a lower bound so far; where it is not, up to rounding,
+ * the division can be spared. */
+CVTM_HD int cvtm_lbfgsb_may_be_less(double room, double speed, double least) {
+  return !(room > least * speed * (1.0 + 8.0 * DBL_EPSILON));
+}
+
+/* The smaller of `least` and t_i of a free row. */
+CVTM_HD double cvtm_lbfgsb_least_breakpoint(const cvtm_lbfgsb_row *row, double least) {
+  if (!cvtm_lbfgsb_may_be_less(cvtm_lbfgsb_room(row), fabs(row->scale * row->g), least)) {
+    return least;
+  }
+  const double t = cvtm_lbfgsb_breakpoint(row);
+  return t < least ? t : least;
+}
+
+CVTM_HD double cvtm_lbfgsb_projected_gradient(const cvtm_lbfgsb_arrays *arrays,
+                                              const cvtm_lbfgsb_row *row) {
+  const double to = row->x - row->scale * row->g;
+  if (to >= row->lower && to <= row->upper) return fabs(row->g);
+  return cvtm_lbfgsb_unscaled(arrays, row, fabs(cvtm_clamp(to, row->lower, row->upper) - row->x));
 }
 
 /* x + step d within the box; a step that reaches the bound but for rounding ends on it. */
@@ -104,26 +137,29 @@ CVTM_HD double cvtm_lbfgsb_trial(const cvtm_lbfgsb_row *row, double d, double st
   return cvtm_clamp(row->x + move, row->lower, row->upper);
 }
 
-/* The largest step along d within the box. */
-CVTM_HD double cvtm_lbfgsb_largest_step(const cvtm_lbfgsb_row *row, double x, double d) {
-  double step = HUGE_VAL;
-  if (d > 0.0) step = (row->upper - x) / d;
-  if (d < 0.0) step = (row->lower - x) / d;
-  return step > 0.0 ? step : 0.0;
+/* The smaller of `least` and the largest step from x along d within the box. */
+CVTM_HD double cvtm_lbfgsb_least_step(const cvtm_lbfgsb_row *row, double x, double d,
+                                      double least) {
+  if (!(d > 0.0 || d < 0.0)) return least;
+  const double room = d > 0.0 ? row->upper - x : x - row->lower;
+  if (!(room > 0.0)) return 0.0;
+  if (!cvtm_lbfgsb_may_be_less(room, fabs(d), least)) return least;
+  const double step = room / fabs(d);
+  return step < least ? step : least;
 }
 
-/* d_i of pass B; wq is the row of W times q. *truncation: the largest factor of the subspace
- * step that stays in the box, `factor` the one to take (1 in pass B itself, whose step is
- * projected; less in the fallback). */
+/* d_i of pass B; wq is the row of W times q. *truncation is lowered to the largest factor of the
+ * subspace step that stays in the box; `factor` is the one to take (1 in pass B itself, whose step
+ * is projected; less in the fallback). */
 CVTM_HD double cvtm_lbfgsb_direction(const cvtm_lbfgsb_state *state, const cvtm_lbfgsb_row *row,
                                      double wq, double factor, double *truncation) {
-  *truncation = HUGE_VAL;
-  const double t = cvtm_lbfgsb_breakpoint(row);
-  if (!(t > 0.0)) return 0.0;
-  if (t <= state->cauchy) return (row->g < 0.0 ? row->upper : row->lower) - row->x;
+  if (!cvtm_lbfgsb_is_free(row)) return 0.0;
+  if (state->cauchy >= state->first_breakpoint && cvtm_lbfgsb_breakpoint(row) <= state->cauchy) {
+    return (row->g < 0.0 ? row->upper : row->lower) - row->x;
+  }
   const double cauchy = row->x - state->cauchy * row->scale * row->g;
   const double move = row->scale * (state->gradient_factor * row->g + wq);
-  *truncation = cvtm_lbfgsb_largest_step(row, cauchy, move);
+  *truncation = cvtm_lbfgsb_least_step(row, cauchy, move, *truncation);
   const double to = cvtm_clamp(cauchy + factor * move, row->lower, row->upper);
   return to - row->x;
 }

@@ -119,7 +119,8 @@ typedef struct cvtm_lbfgsb_walk {
 typedef struct cvtm_lbfgsb_work {
   double a[CVTM_LBFGSB_SQUARE], b[CVTM_LBFGSB_SQUARE], c[CVTM_LBFGSB_SQUARE];
   double u[CVTM_LBFGSB_PAIR];
-  int column[CVTM_LBFGSB_MAX_HISTORY]; /* by age */
+  double inverse_d[CVTM_LBFGSB_MAX_HISTORY]; /* 1 / s_i'y_i */
+  int column[CVTM_LBFGSB_MAX_HISTORY];       /* by age */
   int good;
 } cvtm_lbfgsb_work;
 

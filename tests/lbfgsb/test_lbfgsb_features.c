@@ -234,7 +234,7 @@ static void test_batch(void **state) {
   cvtm_lbfgsb_result results[PROBLEMS];
   uint64_t seed = 5;
   for (int64_t i = 0; i < ALL; ++i) {
-    diagonal[i] = pow(10.0, (double)(i / N) * 0.4 * fixture_uniform(&seed));
+    diagonal[i] = pow(10.0, (double)(i / N) * 0.25 * fixture_uniform(&seed));
     linear[i] = 10.0 * (fixture_uniform(&seed) - 0.5);
     lower[i] = i % 2 ? -0.5 : -INFINITY;
     upper[i] = i % 3 ? 0.75 : INFINITY;
@@ -243,7 +243,7 @@ static void test_batch(void **state) {
   const batch_problem all = {PROBLEMS, N, diagonal, linear};
   cvtm_lbfgsb_options options;
   cvtm_lbfgsb_defaults(&options);
-  options.gradient_tolerance = 1e-9;
+  options.gradient_tolerance = 1e-8;
   cvtm_lbfgsb *solver = NULL;
   cvtm_lbfgsb_evaluation at;
   assert_device_ok(device, cvtm_lbfgsb_create_batch(device, PROBLEMS, N, &options, &solver));
@@ -267,7 +267,7 @@ static void test_batch(void **state) {
   for (int64_t i = 0; i < ALL; ++i) {
     assert_int_equal(results[i / N].stop, CVTM_STOP_GRADIENT);
     const double best = fmin(fmax(linear[i] / diagonal[i], lower[i]), upper[i]);
-    assert_near(x[i], best, 1e-8);
+    assert_near(x[i], best, 2e-8); /* curvatures are 1 or more */
   }
   cvtm_lbfgsb_destroy(solver);
   cvtm_device_free(device, (void *)(uintptr_t)low);

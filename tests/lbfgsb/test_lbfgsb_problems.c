@@ -60,7 +60,7 @@ static void test_bearing_nearly_touching(void **state) {
   (void)state;
   fixture made = fixture_bearing(device, 50, 50, 0.99, 10.0);
   made.options.gradient_tolerance = 1e-4;
-  made.options.max_iterations = 5000;
+  made.options.max_iterations = 20000;
   assert_device_ok(device, fixture_minimize(&made));
   assert_int_equal(made.result.stop, CVTM_STOP_GRADIENT);
   assert_near(made.result.f, -60.1509, 1e-4);
