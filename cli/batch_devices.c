@@ -12,7 +12,7 @@
 enum {
   DEVICES_MAX = 64,
   NAME_SIZE = 24,
-  RUNS_PER_GPU = 16, /* one run of some thousand sites fills a small part of a GPU */
+  RUNS_PER_GPU = 8, /* more only wait for each other (bench/batch_throughput.py) */
 };
 
 struct batch_devices {
