@@ -1,4 +1,6 @@
-#include "lcp/grid_cycle.h"
+#include "lcp/grid_cpu_rows.h"
+
+#include <string.h>
 
 static int threads_of(const cvtm_grid_top *top) { return cvtm_device_threads(top->device); }
 
@@ -21,28 +23,26 @@ static cvtm_status start(const cvtm_grid_top *top, int warm, int into_d) {
   return CVTM_OK;
 }
 
-typedef struct norms {
-  double squares, maximum, rounding;
-} norms;
-
 /* Rows are summed one by one and then in order, whatever the number of threads. */
 static norms natural_norms(const cvtm_grid_top *top, const double *x) {
   const cvtm_grid_problem *p = top->problem;
+  const row_table *rows = rows_of_machine();
   double *partial = top->partial;
 #pragma omp parallel for num_threads(threads_of(top)) schedule(static)
   for (int64_t j = 0; j < p->height; ++j) {
-    double squares = 0, maximum = 0, rounding = 0;
-    for (int64_t i = 0; i < p->width; ++i) {
-      const int64_t k = j * p->width + i;
-      if (cvtm_grid_masked(p, k)) continue;
-      const cvtm_grid_natural n = cvtm_grid_natural_residual(p, x, i, j);
-      squares += n.residual * n.residual;
-      rounding += n.size * n.size;
-      if (!(fabs(n.residual) <= maximum)) maximum = fabs(n.residual);
+    norms row = {0, 0, 0};
+    if (!p->mask) {
+      row = rows->natural(p, x, j);
+    } else {
+      for (int64_t i = 0; i < p->width; ++i) {
+        if (cvtm_grid_masked(p, j * p->width + i)) continue;
+        const cvtm_grid_natural n = cvtm_grid_natural_residual(p, x, i, j);
+        add_natural(&row, n.residual, n.size);
+      }
     }
-    partial[3 * j] = squares;
-    partial[3 * j + 1] = maximum;
-    partial[3 * j + 2] = rounding;
+    partial[3 * j] = row.squares;
+    partial[3 * j + 1] = row.maximum;
+    partial[3 * j + 2] = row.rounding;
   }
   norms sum = {0, 0, 0};
   for (int64_t j = 0; j < p->height; ++j) {
@@ -77,9 +77,14 @@ static cvtm_status measure(const cvtm_grid_top *top, int counted) {
 
 static cvtm_status smooth(const cvtm_grid_top *top, int sweeps) {
   const cvtm_grid_problem *p = top->problem;
+  const row_table *rows = rows_of_machine();
   for (int colour = 0; colour < 2 * sweeps; ++colour) {
 #pragma omp parallel for num_threads(threads_of(top)) schedule(static)
     for (int64_t j = 0; j < p->height; ++j) {
+      if (!p->mask) {
+        rows->relax(p, j, colour & 1, top->rules.omega);
+        continue;
+      }
       for (int64_t i = (j + colour) & 1; i < p->width; i += 2) {
         const int64_t k = j * p->width + i;
         if (cvtm_grid_masked(p, k)) continue;
@@ -99,9 +104,83 @@ static cvtm_status free_active(const cvtm_grid_top *top) {
   return CVTM_OK;
 }
 
+/* Is interpolation bilinear in both directions? */
+static int bilinear(const cvtm_grid_level *coarse) {
+  return !coarse->weight && coarse->halved_x && coarse->halved_y;
+}
+
+/* Residuals of row j into d, 0 where active; returns whether the active nodes changed. */
+static int residual_row(const cvtm_grid_problem *p, const row_table *rows, int truncated,
+                        int64_t j) {
+  const int64_t k = j * p->width;
+  const double *x = p->x + k;
+  double *out = p->d + k;
+  int changed = 0;
+  rows->residual(p, j, out);
+  for (int64_t i = 0; i < p->width; ++i) {
+    const int active = truncated && ((p->lower && x[i] <= p->lower[k + i]) ||
+                                     (p->upper && x[i] >= p->upper[k + i]));
+    changed |= active != p->active[k + i];
+    out[i] = active ? 0.0 : out[i];
+  }
+  return changed;
+}
+
+static void mark_row(const cvtm_grid_problem *p, const cvtm_grid_level *coarse, int truncated,
+                     int64_t y) {
+  for (int64_t x = 0; x < coarse->width; ++x) {
+    int marked = 0;
+    for (int64_t j = 2 * y; j < 2 * y + 3 && j < p->height; ++j) {
+      for (int64_t i = 2 * x; i < 2 * x + 3 && i < p->width; ++i) {
+        const int64_t k = j * p->width + i;
+        marked |= cvtm_grid_now_active(p, truncated, k) != p->active[k];
+      }
+    }
+    coarse->marked[y * coarse->width + x] = (uint8_t)marked;
+  }
+}
+
+/* The descent without bounds and masks, by rows. */
+static void descend_rows(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
+  const cvtm_grid_problem *p = top->problem;
+  const row_table *rows = rows_of_machine();
+  const int64_t w = p->width;
+  double *changed = top->partial; /* 1 for rows whose active nodes changed */
+#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
+  for (int64_t j = 0; j < p->height; ++j) {
+    changed[j] = residual_row(p, rows, top->rules.truncated, j);
+  }
+#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
+  for (int64_t y = 0; y < coarse->height; ++y) {
+    const double *fine[3];
+    int any = 0;
+    for (int64_t dy = 0; dy < 3; ++dy) {
+      const int inside = 2 * y + dy < p->height;
+      fine[dy] = inside ? p->d + (2 * y + dy) * w : NULL;
+      any |= inside && changed[2 * y + dy] != 0;
+    }
+    rows->restrict_rows(coarse, w, p->height, y, fine);
+    if (any) {
+      mark_row(p, coarse, top->rules.truncated, y);
+    } else {
+      memset(coarse->marked + y * coarse->width, 0, (size_t)coarse->width);
+    }
+  }
+#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
+  for (int64_t j = 0; j < p->height; ++j) {
+    for (int64_t k = j * w; k < (j + 1) * w && changed[j] != 0; ++k) {
+      p->active[k] = (uint8_t)cvtm_grid_now_active(p, top->rules.truncated, k);
+    }
+  }
+}
+
 static cvtm_status descend(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   const cvtm_grid_problem *p = top->problem;
   smooth(top, top->rules.pre);
+  if (bilinear(coarse) && !p->mask && !top->rules.bounded) {
+    descend_rows(top, coarse);
+    return CVTM_OK;
+  }
 #pragma omp parallel for num_threads(threads_of(top)) schedule(static)
   for (int64_t y = 0; y < coarse->height; ++y) {
     for (int64_t x = 0; x < coarse->width; ++x) cvtm_grid_descend(p, coarse, &top->rules, x, y);
@@ -119,15 +198,31 @@ static cvtm_grid_finer finer_of(const cvtm_grid_top *top, const cvtm_grid_level 
   return f;
 }
 
+/* May any row of the operator near coarse row y have changed? */
+static int row_due(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t y) {
+  const uint8_t *flags = f->problem ? c->marked : f->level->fresh;
+  const int64_t width = f->problem ? c->width : f->level->width;
+  const int64_t height = f->problem ? c->height : f->level->height;
+  const int64_t first = f->problem ? y - 1 : c->halved_y ? 2 * y : y;
+  const int64_t last = f->problem ? y + 1 : c->halved_y ? 2 * y + 2 : y;
+  for (int64_t j = first < 0 ? 0 : first; j <= last && j < height; ++j) {
+    if (memchr(flags + j * width, 1, (size_t)width)) return 1;
+  }
+  return 0;
+}
+
 static cvtm_status galerkin(const cvtm_grid_top *top, const cvtm_grid_level *finer,
                             const cvtm_grid_level *coarse, int all) {
   const cvtm_grid_finer f = finer_of(top, finer);
 #pragma omp parallel for num_threads(threads_of(top)) schedule(static)
   for (int64_t y = 0; y < coarse->height; ++y) {
+    uint8_t *fresh = coarse->fresh + y * coarse->width;
+    memset(fresh, 0, (size_t)coarse->width);
+    if (!all && !row_due(&f, coarse, y)) continue;
     for (int64_t x = 0; x < coarse->width; ++x) {
-      const int due = cvtm_grid_due(&f, coarse, x, y, all);
-      coarse->fresh[y * coarse->width + x] = (uint8_t)due;
-      if (due) cvtm_grid_galerkin(&f, coarse, x, y);
+      if (!cvtm_grid_due(&f, coarse, x, y, all)) continue;
+      fresh[x] = 1;
+      cvtm_grid_galerkin(&f, coarse, x, y);
     }
   }
   return CVTM_OK;
@@ -144,29 +239,41 @@ static cvtm_status weights(const cvtm_grid_top *top, const cvtm_grid_level *fine
 }
 
 static void relax(const cvtm_grid_top *top, const cvtm_grid_level *level, int sweeps) {
+  const row_table *rows = rows_of_machine();
   for (int sweep = 0; sweep < sweeps; ++sweep) {
     for (int colour = 0; colour < 4; ++colour) {
-#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
+#pragma omp parallel for num_threads(threads_of(top)) schedule(static) if (level->height > 32)
       for (int64_t y = colour >> 1; y < level->height; y += 2) {
-        for (int64_t x = colour & 1; x < level->width; x += 2) {
-          level->e[y * level->width + x] =
-              cvtm_grid_coarse_relaxed(level, top->rules.bounded, x, y);
-        }
+        rows->coarse_relax(level, top->rules.bounded, y, colour & 1);
       }
     }
   }
 }
 
 static void clear(const cvtm_grid_level *level) {
-  for (int64_t k = 0; k < level->width * level->height; ++k) level->e[k] = 0;
+  memset(level->e, 0, (size_t)(level->width * level->height) * sizeof *level->e);
 }
 
 static cvtm_status down(const cvtm_grid_top *top, const cvtm_grid_level *level,
                         const cvtm_grid_level *coarse) {
+  const row_table *rows = rows_of_machine();
+  const int by_rows = bilinear(coarse) && !top->rules.bounded;
   clear(level);
   relax(top, level, top->rules.pre);
-#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
+#pragma omp parallel for num_threads(threads_of(top)) schedule(static) if (level->height > 32)
+  for (int64_t y = 0; y < (by_rows ? level->height : 0); ++y) {
+    rows->coarse_residual(level, y, level->half + y * level->width);
+  }
+#pragma omp parallel for num_threads(threads_of(top)) schedule(static) if (level->height > 32)
   for (int64_t y = 0; y < coarse->height; ++y) {
+    if (by_rows) {
+      const double *fine[3];
+      for (int64_t dy = 0; dy < 3; ++dy) {
+        fine[dy] = 2 * y + dy < level->height ? level->half + (2 * y + dy) * level->width : NULL;
+      }
+      rows->restrict_rows(coarse, level->width, level->height, y, fine);
+      continue;
+    }
     for (int64_t x = 0; x < coarse->width; ++x) cvtm_grid_down(level, coarse, &top->rules, x, y);
   }
   return CVTM_OK;
@@ -174,10 +281,17 @@ static cvtm_status down(const cvtm_grid_top *top, const cvtm_grid_level *level,
 
 static cvtm_status up(const cvtm_grid_top *top, const cvtm_grid_level *level,
                       const cvtm_grid_level *coarse) {
-#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
+  const row_table *rows = rows_of_machine();
+#pragma omp parallel for num_threads(threads_of(top)) schedule(static) if (level->height > 32)
   for (int64_t y = 0; y < level->height; ++y) {
-    for (int64_t x = 0; x < level->width; ++x) {
-      level->e[y * level->width + x] += cvtm_grid_prolonged(coarse, coarse->e, x, y);
+    double *e = level->e + y * level->width, *more = level->half + y * level->width;
+    if (bilinear(coarse)) {
+      rows->prolong(coarse, coarse->e, level->width, y, more);
+      for (int64_t x = 0; x < level->width; ++x) e[x] += more[x];
+    } else {
+      for (int64_t x = 0; x < level->width; ++x) {
+        e[x] += cvtm_grid_prolonged(coarse, coarse->e, x, y);
+      }
     }
   }
   relax(top, level, top->rules.post);
@@ -196,25 +310,45 @@ static cvtm_status tail(const cvtm_grid_top *top, const cvtm_grid_level *finer,
   return CVTM_OK;
 }
 
+/* d of row j: what is left of the interpolated correction within the bounds. */
+static void correct_row(const cvtm_grid_problem *p, const cvtm_grid_level *coarse,
+                        const row_table *rows, int64_t j) {
+  const int64_t k = j * p->width;
+  const double *x = p->x + k;
+  double *d = p->d + k;
+  rows->prolong(coarse, coarse->e, p->width, j, d);
+  for (int64_t i = 0; i < p->width; ++i) {
+    const double moved =
+        cvtm_grid_clip(x[i] + d[i], cvtm_grid_lower(p, k + i), cvtm_grid_upper(p, k + i));
+    d[i] = p->active[k + i] ? 0.0 : moved - x[i];
+  }
+}
+
 static cvtm_status correct(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   const cvtm_grid_problem *p = top->problem;
-  double *out = top->rules.searched ? p->d : p->x;
+  const row_table *rows = rows_of_machine();
+  const int searched = top->rules.searched;
 #pragma omp parallel for num_threads(threads_of(top)) schedule(static)
   for (int64_t j = 0; j < p->height; ++j) {
+    if (searched && bilinear(coarse)) {
+      correct_row(p, coarse, rows, j);
+      continue;
+    }
     for (int64_t i = 0; i < p->width; ++i) {
       const int64_t k = j * p->width + i;
       const double moved = cvtm_grid_corrected(p, coarse, i, j);
-      out[k] = top->rules.searched ? moved - p->x[k] : moved;
+      if (searched) {
+        p->d[k] = moved - p->x[k];
+      } else {
+        p->x[k] = moved;
+      }
     }
   }
-  if (!top->rules.searched) return CVTM_OK;
+  if (!searched) return CVTM_OK;
   double *partial = top->partial;
 #pragma omp parallel for num_threads(threads_of(top)) schedule(static)
   for (int64_t j = 0; j < p->height; ++j) {
-    double slope = 0, bend = 0;
-    for (int64_t i = 0; i < p->width; ++i) cvtm_grid_search(p, i, j, &slope, &bend);
-    partial[2 * j] = slope;
-    partial[2 * j + 1] = bend;
+    rows->search(p, j, &partial[2 * j], &partial[2 * j + 1]);
   }
   top->state->slope = top->state->bend = 0;
   for (int64_t j = 0; j < p->height; ++j) {
@@ -224,7 +358,8 @@ static cvtm_status correct(const cvtm_grid_top *top, const cvtm_grid_level *coar
   return CVTM_OK;
 }
 
-static cvtm_status ascend(const cvtm_grid_top *top) {
+static cvtm_status ascend(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
+  (void)coarse;
   const cvtm_grid_problem *p = top->problem;
   if (top->rules.searched) {
     const double step = cvtm_grid_step(top->state);

@@ -25,7 +25,7 @@ CVTM_HD cvtm_grid_natural cvtm_grid_natural_residual(const cvtm_grid_problem *p,
   return natural;
 }
 
-/* --- from the five-point problem to the first coarse level --------------------------------- */
+/* --- from the five-point problem to the first coarse level --- */
 
 CVTM_HD int cvtm_grid_now_active(const cvtm_grid_problem *p, int truncated, int64_t k) {
   if (cvtm_grid_masked(p, k)) return 1;
@@ -118,7 +118,7 @@ CVTM_HD int cvtm_grid_due(const cvtm_grid_finer *f, const cvtm_grid_level *c, in
   return 0;
 }
 
-/* --- between coarse levels -------------------------------------------------------------------- */
+/* --- between coarse levels --- */
 
 CVTM_HD void cvtm_grid_down(const cvtm_grid_level *f, const cvtm_grid_level *c,
                             const cvtm_grid_rules *rules, int64_t x, int64_t y) {
@@ -144,8 +144,7 @@ CVTM_HD void cvtm_grid_down(const cvtm_grid_level *f, const cvtm_grid_level *c,
   if (rules->bounded) cvtm_grid_room_store(&room, rules->averaged, c, k);
 }
 
-/* --- back to the five-point problem --------------------------------------------------------------
- */
+/* --- back to the five-point problem --- */
 
 /* x moved by the interpolated correction, into its bounds. */
 CVTM_HD double cvtm_grid_corrected(const cvtm_grid_problem *p, const cvtm_grid_level *c, int64_t i,
@@ -190,8 +189,7 @@ CVTM_HD double cvtm_grid_energy(const cvtm_grid_problem *p, int64_t i, int64_t j
   return sum + (0.5 * own * p->x[k] - p->b[k]) * p->x[k];
 }
 
-/* --- nested start ------------------------------------------------------------------------------
- */
+/* --- nested start --- */
 
 /* b is collected as residuals are, the bounds are those of the node that coincides. */
 CVTM_HD void cvtm_grid_coarsen_data(const cvtm_grid_problem *f, const cvtm_grid_problem *c,

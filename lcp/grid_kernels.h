@@ -90,7 +90,7 @@ typedef struct cvtm_grid_table {
   /* The correction of x: applied, or left in d with its slope and bend. */
   cvtm_status (*correct)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
   /* The step along d if any, post-smoothing, norms and verdict. */
-  cvtm_status (*ascend)(const cvtm_grid_top *top);
+  cvtm_status (*ascend)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
   /* For the nested start: data of the next coarser problem; links; its solution as a start. */
   cvtm_status (*coarsen_data)(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
                               const cvtm_grid_level *level);

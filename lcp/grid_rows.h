@@ -16,6 +16,13 @@
 #include <math.h>
 #include <stdint.h>
 
+/* Loops of few rounds, whose indices the GPU should know when it compiles. */
+#ifdef __CUDA_ARCH__
+#define CVTM_UNROLL _Pragma("unroll")
+#else
+#define CVTM_UNROLL
+#endif
+
 /* Planes of a coarse operator: the diagonal, and the links (negated entries) to the east,
  * south, south-east and south-west; the other four are their neighbours'. */
 enum {
@@ -48,13 +55,14 @@ typedef struct cvtm_grid_level {
   int neumann;            /* closed-form weights are constant beyond the boundary */
   double *coefficient;    /* CVTM_GRID_PLANES planes */
   double *e, *r, *lower, *upper;
+  double *half;    /* e before the coarser levels' correction, where a phase cannot work in place */
   uint8_t *marked; /* 1: active nodes changed in the support, right below a five-point problem */
   uint8_t *fresh;  /* 1: this cycle's row may differ from the last one's */
   float *weight;   /* CVTM_GRID_WEIGHTS planes of blocks of the finer level; NULL: closed form */
   int64_t blocks_x, blocks_y;
 } cvtm_grid_level;
 
-/* --- the five-point problem ------------------------------------------------------------ */
+/* --- the five-point problem --- */
 
 /* Links of node (i, j) to the west, east, north and south; returns the diagonal entry. */
 CVTM_HD double cvtm_grid_links(const cvtm_grid_problem *p, int64_t i, int64_t j, double link[4]) {
@@ -126,7 +134,7 @@ CVTM_HD double cvtm_grid_relaxed(const cvtm_grid_problem *p, const double *x, in
   return cvtm_grid_clip(value, cvtm_grid_lower(p, k), cvtm_grid_upper(p, k));
 }
 
-/* --- transfers -------------------------------------------------------------------------- */
+/* --- transfers --- */
 
 /* The coarse neighbours of fine index i in one direction: from *first on, one or two (a fine
  * node between two coarse ones). They may lie outside the coarse grid. */
@@ -194,7 +202,7 @@ CVTM_HD double cvtm_grid_basis(const cvtm_grid_level *c, int64_t x, int64_t y, i
   return cvtm_grid_weight(c, i, j, count_x, count_y, (int)(x - x0), (int)(y - y0));
 }
 
-/* --- coarse operators --------------------------------------------------------------------- */
+/* --- coarse operators --- */
 
 CVTM_HD double cvtm_grid_coarse_link(const cvtm_grid_level *c, int plane, int64_t x, int64_t y) {
   if (x < 0 || y < 0 || x >= c->width || y >= c->height) return 0.0;
@@ -219,8 +227,10 @@ CVTM_HD void cvtm_grid_coarse_row(const cvtm_grid_level *c, int64_t x, int64_t y
 CVTM_HD double cvtm_grid_coarse_around(const cvtm_grid_level *c, const double *e, int64_t x,
                                        int64_t y, double link[3][3]) {
   double row[3];
+  CVTM_UNROLL
   for (int64_t dy = -1; dy <= 1; ++dy) {
     row[dy + 1] = 0;
+    CVTM_UNROLL
     for (int64_t dx = -1; dx <= 1; ++dx) {
       const int64_t nx = x + dx, ny = y + dy;
       if ((dx == 0 && dy == 0) || nx < 0 || ny < 0 || nx >= c->width || ny >= c->height) continue;
@@ -282,12 +292,64 @@ CVTM_HD int cvtm_grid_finer_active(const cvtm_grid_finer *f, int64_t i, int64_t 
   return f->problem && f->problem->active[j * f->problem->width + i];
 }
 
-/* Row (x, y) of the Galerkin operator: sum over the support of w_f A_fg w_g, without the
- * active nodes. */
-CVTM_HD void cvtm_grid_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
-                                int64_t y) {
+/* Adds q A e_g for one fine node g = (2 x - 1 + tx, 2 y - 1 + ty) to the entries of row (x, y)
+ * that are stored: its parents among the neighbours, at offsets below. */
+CVTM_HD void cvtm_grid_spread(const cvtm_grid_level *c, int64_t x, int64_t y, int tx, int ty,
+                              double q, double sum[3][3]) {
+  const int64_t i = 2 * x - 1 + tx, j = 2 * y - 1 + ty;
+  const int count_x = 1 + (tx & 1), count_y = 1 + (ty & 1);
+  CVTM_UNROLL
+  for (int ky = 0; ky < count_y; ++ky) {
+    CVTM_UNROLL
+    for (int kx = 0; kx < count_x; ++kx) {
+      const int px = tx / 2 + kx, py = ty / 2 + ky; /* 0: x - 1, 1: x, 2: x + 1 */
+      if (py == 0 || (py == 1 && px == 0)) continue;
+      const int64_t cx = x + px - 1, cy = y + py - 1;
+      if (cx < 0 || cx >= c->width || cy >= c->height) continue;
+      sum[py][px] += q * cvtm_grid_weight(c, i, j, count_x, count_y, kx, ky);
+    }
+  }
+}
+
+/* cvtm_grid_galerkin where both directions are halved: first w A over the 5 x 5 fine nodes
+ * around the support, then their parents. */
+CVTM_HD void cvtm_grid_galerkin_halved(const cvtm_grid_finer *f, const cvtm_grid_level *c,
+                                       int64_t x, int64_t y, double sum[3][3]) {
   const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
-  double sum[3][3] = {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}};
+  double q[5][5] = {{0}};
+  CVTM_UNROLL
+  for (int dy = 0; dy < 3; ++dy) {
+    CVTM_UNROLL
+    for (int dx = 0; dx < 3; ++dx) {
+      const int64_t i = 2 * x + dx, j = 2 * y + dy;
+      if (i >= width || j >= height || cvtm_grid_finer_active(f, i, j)) continue;
+      double link[3][3];
+      const double own = cvtm_grid_basis(c, x, y, i, j);
+      cvtm_grid_finer_row(f, i, j, link);
+      link[1][1] = -link[1][1];
+      CVTM_UNROLL
+      for (int ny = 0; ny < 3; ++ny) {
+        CVTM_UNROLL
+        for (int nx = 0; nx < 3; ++nx) q[dy + ny][dx + nx] += own * link[ny][nx];
+      }
+    }
+  }
+  CVTM_UNROLL
+  for (int ty = 0; ty < 5; ++ty) {
+    CVTM_UNROLL
+    for (int tx = 0; tx < 5; ++tx) {
+      const int64_t i = 2 * x - 1 + tx, j = 2 * y - 1 + ty;
+      if (i < 0 || j < 0 || i >= width || j >= height) continue;
+      if (cvtm_grid_finer_active(f, i, j)) continue;
+      cvtm_grid_spread(c, x, y, tx, ty, q[ty][tx], sum);
+    }
+  }
+}
+
+/* The same for any coarsening. */
+CVTM_HD void cvtm_grid_galerkin_thin(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
+                                     int64_t y, double sum[3][3]) {
+  const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
   int64_t i0, i1, j0, j1;
   cvtm_grid_support(c->halved_x, x, width, &i0, &i1);
   cvtm_grid_support(c->halved_y, y, height, &j0, &j1);
@@ -318,6 +380,18 @@ CVTM_HD void cvtm_grid_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level 
         }
       }
     }
+  }
+}
+
+/* Row (x, y) of the Galerkin operator: sum over the support of w_f A_fg w_g, without the
+ * active nodes. */
+CVTM_HD void cvtm_grid_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
+                                int64_t y) {
+  double sum[3][3] = {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}};
+  if (c->halved_x && c->halved_y) {
+    cvtm_grid_galerkin_halved(f, c, x, y, sum);
+  } else {
+    cvtm_grid_galerkin_thin(f, c, x, y, sum);
   }
   double *out = c->coefficient + y * c->width + x;
   const int64_t plane = c->width * c->height;

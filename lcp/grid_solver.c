@@ -45,7 +45,7 @@ static cvtm_grid_rules rules_of(const cvtm_lcp_options *options) {
   return rules;
 }
 
-/* --- memory -------------------------------------------------------------------------------- */
+/* --- memory --- */
 
 /* Cuts arrays from one block; with base NULL it only counts. */
 typedef struct cutter {
@@ -80,6 +80,7 @@ static void cut_arena(cvtm_grid_solver *s, cutter *c) {
     cvtm_grid_level *level = &s->level[l];
     level->coefficient = cut(c, CVTM_GRID_PLANES * count, sizeof(double));
     level->e = cut(c, count, sizeof(double));
+    level->half = cut(c, count, sizeof(double));
     level->r = cut(c, count, sizeof(double));
     level->lower = cut(c, count, sizeof(double));
     level->upper = cut(c, count, sizeof(double));
@@ -141,7 +142,7 @@ static void destroy(cvtm_lcp *lcp) {
   free(s);
 }
 
-/* --- cycles ----------------------------------------------------------------------------------- */
+/* --- cycles --- */
 
 /* One V-cycle on the problem of level `at`. */
 static cvtm_status cycle(const cvtm_grid_solver *s, int at) {
@@ -163,7 +164,7 @@ static cvtm_status cycle(const cvtm_grid_solver *s, int at) {
     status = table->up(top, &level[l], &level[l + 1]);
   }
   if (!status) status = table->correct(top, &level[at + 1]);
-  if (!status) status = table->ascend(top);
+  if (!status) status = table->ascend(top, &level[at + 1]);
   if (!status && top->rules.averaged && at == 0) status = table->keep_best(top, 0);
   return status;
 }
@@ -310,8 +311,7 @@ static cvtm_status solve(cvtm_lcp *lcp, const double *b, const double *lower, co
   return CVTM_OK;
 }
 
-/* --- setup --------------------------------------------------------------------------------------
- */
+/* --- setup --- */
 
 static void plan_levels(cvtm_grid_solver *s, int64_t width, int64_t height) {
   s->shape[0].width = width;
