@@ -5,7 +5,8 @@
 
 namespace {
 
-constexpr int block_size = 256;
+constexpr int block_size = 128;
+constexpr int resident_blocks = 16; /* registers are limited so that as many fit */
 constexpr int judge_size = 1024;
 constexpr int block_rows = 4; /* of the chosen multisplitting: fastest of 1 to 32 on an H200 */
 
@@ -65,7 +66,7 @@ __device__ row_sums sum_row(const cvtm_hlcp_arrays &s, int64_t row) {
   return sums;
 }
 
-__global__ void __launch_bounds__(block_size) residual(cvtm_hlcp_arrays s) {
+__global__ void __launch_bounds__(block_size, resident_blocks) residual(cvtm_hlcp_arrays s) {
   const int64_t row = first_thread();
   double r = 0;
   if (row < s.n) {
@@ -104,7 +105,7 @@ __global__ void __launch_bounds__(block_size) correct_rows(cvtm_hlcp_arrays s) {
 /* Blocks of at most `group` rows: a group of lanes holds one block, a lane one row, and the values
  * pass from lane to lane. Columns ascend, so those outside the block come first. */
 template <int group>
-__global__ void __launch_bounds__(block_size) correct_small(cvtm_hlcp_arrays s) {
+__global__ void __launch_bounds__(block_size, resident_blocks) correct_small(cvtm_hlcp_arrays s) {
   const int64_t block = first_thread() / group;
   const int lane = threadIdx.x % group;
   const cvtm_hlcp_systems &t = s.systems;
