@@ -1,7 +1,8 @@
 /* The primal-dual active set method: guess which rows are held by a bound, solve the linear
  * system of the others, guess again (Hintermueller, Ito & Kunisch 2003, "The primal-dual active
- * set strategy as a semismooth Newton method"). The systems are solved by BiCGStab,
- * preconditioned by a truncated multigrid cycle; A need not be symmetric. */
+ * set strategy as a semismooth Newton method"). The systems are solved by elimination where A is
+ * tridiagonal, else by BiCGStab, preconditioned by a truncated multigrid cycle; A need not be
+ * symmetric. */
 #include "lcp/sparse_solver.h"
 
 #include "base/primitives.h"
@@ -19,6 +20,7 @@ typedef struct inner {
   double *vector[VECTORS]; /* as long as level 0 */
   double *start;           /* the right side of the system, then its residual */
   double *scalar;
+  cvtm_tridiagonal band; /* diagonal NULL: A is not tridiagonal */
   void *workspace;
   size_t workspace_bytes;
 } inner;
@@ -124,19 +126,33 @@ static cvtm_status solve_inactive(const cvtm_sparse_solver *s, double tolerance)
   return status;
 }
 
-/* A new active set, its bounds taken, and the others solved for. */
-static cvtm_status step(cvtm_sparse_solver *s, double target) {
+/* A new active set, its bounds taken, and the others solved for; *changes: rows that changed
+ * sides. */
+static cvtm_status step(cvtm_sparse_solver *s, double target, double *changes) {
   const cvtm_hierarchy *h = &s->hierarchy;
   const inner *in = s->own;
   const cvtm_passage how = {0, 0, 1};
   cvtm_level level = h->level[0];
   cvtm_status status = h->phases->sum(h->device, &level, h->count > 1 ? &h->level[1] : NULL, NULL,
                                       CVTM_SUM_CHOOSE, CVTM_USE_NOTHING, s->partial, s->state);
+  if (status == CVTM_OK) {
+    status = cvtm_device_copy_out(h->device, changes, &s->state->sums.at[0], sizeof *changes);
+  }
   if (status == CVTM_OK) status = h->phases->clip(h->device, &level, 1);
+  if (in->band.diagonal != NULL)
+    return status == CVTM_OK ? h->phases->tridiagonal(h->device, &level, &in->band) : status;
   if (status == CVTM_OK) status = cvtm_hierarchy_products(h, 0);
   level.r = in->start;
   if (status == CVTM_OK) status = h->phases->residual(h->device, &level, how);
   return status == CVTM_OK ? solve_inactive(s, 0.1 * target) : status;
+}
+
+/* The same active set again without a better solution of its system: this is all there is. */
+static void give_up(cvtm_sparse_solver *s) {
+  cvtm_lcp_course *course = &s->host.course;
+  if (course->stop >= 0 || course->improved || course->iteration < 2) return;
+  course->stop =
+      course->best <= cvtm_rounding_of(&s->host.sums) ? CVTM_LCP_ROUNDING : CVTM_LCP_STALLED;
 }
 
 static cvtm_status solve(cvtm_lcp *lcp, const double *b, const double *lower, const double *upper,
@@ -149,9 +165,11 @@ static cvtm_status solve(cvtm_lcp *lcp, const double *b, const double *lower, co
     status = cvtm_sparse_begin(s, 0, target, lcp->options.max_iterations, PDAS_WINDOW);
   if (status == CVTM_OK) status = cvtm_sparse_look(s, 0);
   while (status == CVTM_OK && s->host.course.stop < 0) {
-    status = step(s, target);
+    double changes = 0;
+    status = step(s, target, &changes);
     if (status == CVTM_OK) status = cvtm_sparse_judge(s, 0);
     if (status == CVTM_OK) status = cvtm_sparse_look(s, 0);
+    if (status == CVTM_OK && changes == 0) give_up(s);
   }
   return status == CVTM_OK ? cvtm_sparse_unload(s, x, result) : status;
 }
@@ -180,15 +198,64 @@ static cvtm_status allocate_inner(cvtm_sparse_solver *s) {
   return status;
 }
 
+static int is_tridiagonal(const cvtm_csr *a) {
+  for (int64_t row = 0; row < a->rows; ++row) {
+    for (int64_t k = a->row_start[row]; k < a->row_start[row + 1]; ++k)
+      if (a->column[k] < row - 1 || a->column[k] > row + 1) return 0;
+  }
+  return 1;
+}
+
+/* diagonals: below, diagonal, above, n each; order: the user's row of each place. */
+static void read_band(const cvtm_csr *a, const int32_t *order, double *diagonals, int32_t *place) {
+  for (int64_t row = 0; row < a->rows; ++row) {
+    place[order[row]] = (int32_t)row;
+    for (int64_t k = a->row_start[row]; k < a->row_start[row + 1]; ++k)
+      diagonals[(a->column[k] - row + 1) * a->rows + row] = a->value[k];
+  }
+}
+
+static cvtm_status allocate_band(cvtm_sparse_solver *s, const cvtm_csr *matrix) {
+  cvtm_hierarchy *h = &s->hierarchy;
+  inner *in = s->own;
+  const size_t n = (size_t)matrix->rows;
+  double *diagonals = calloc(3 * n, sizeof *diagonals), *on_device = NULL;
+  int32_t *order = malloc(2 * n * sizeof *order), *place = NULL;
+  cvtm_status status = CVTM_OK;
+  if (diagonals == NULL || order == NULL)
+    status = cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_MEMORY, "no memory for a solver");
+  if (status == CVTM_OK)
+    status = cvtm_hierarchy_allocate(h, 5 * matrix->rows, sizeof(double), (void **)&on_device);
+  if (status == CVTM_OK)
+    status = cvtm_hierarchy_allocate(h, matrix->rows, sizeof *place, (void **)&place);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_out(h->device, order, h->order, n * sizeof *order);
+  if (status == CVTM_OK) {
+    read_band(matrix, order, diagonals, order + n);
+    status = cvtm_device_copy_in(h->device, on_device, diagonals, 3 * n * sizeof *diagonals);
+  }
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_in(h->device, place, order + n, n * sizeof *place);
+  free(diagonals);
+  free(order);
+  if (status != CVTM_OK) return status;
+  in->band = (cvtm_tridiagonal){on_device, on_device + n,     on_device + 2 * n,
+                                place,     on_device + 3 * n, on_device + 4 * n};
+  return CVTM_OK;
+}
+
 cvtm_status cvtm_pdas_create(cvtm_device *device, const cvtm_csr *matrix, int is_symmetric,
                              int64_t width, int64_t height, const cvtm_lcp_options *options,
                              cvtm_lcp **lcp) {
   static const cvtm_lcp_table table = {solve, destroy};
-  const cvtm_hierarchy_options levels = {width, height, CVTM_LEVELS_MAX, 1, is_symmetric, 0};
+  const int is_band = is_tridiagonal(matrix);
+  const cvtm_hierarchy_options levels = {width,    height,       is_band ? 1 : CVTM_LEVELS_MAX,
+                                         !is_band, is_symmetric, 0};
   cvtm_sparse_solver *s = NULL;
   cvtm_status status = cvtm_sparse_open(&table, device, matrix, &levels, options, &s);
   if (status != CVTM_OK) return status;
   status = allocate_inner(s);
+  if (status == CVTM_OK && is_band) status = allocate_band(s, matrix);
   if (status != CVTM_OK) {
     destroy(&s->head);
     return status;

@@ -34,6 +34,13 @@ typedef struct cvtm_vcycle {
   int products; /* also refresh the products of all these levels but the first beforehand */
 } cvtm_vcycle;
 
+/* A tridiagonal matrix in the user's order; device memory, as long as level 0 each. */
+typedef struct cvtm_tridiagonal {
+  const double *below, *diagonal, *above;
+  const int32_t *place;  /* of the user's row on level 0 */
+  double *ratio, *value; /* room for the elimination */
+} cvtm_tridiagonal;
+
 typedef struct cvtm_sparse_phases {
   /* Gauss-Seidel on one colour. */
   cvtm_status (*relax)(cvtm_device *device, const cvtm_level *level, cvtm_passage how, double omega,
@@ -72,6 +79,9 @@ typedef struct cvtm_sparse_phases {
   /* y = a x + c y. */
   cvtm_status (*combine)(cvtm_device *device, double a, const double *x, double c, double *y,
                          int64_t count);
+  /* Solves for the inactive rows of a tridiagonal system, b given, x of active rows given. */
+  cvtm_status (*tridiagonal)(cvtm_device *device, const cvtm_level *level,
+                             const cvtm_tridiagonal *matrix);
   /* verdict[0], [1] = the first index where b or a bound is not a number, where
    * lower > upper; count if there is none. */
   cvtm_status (*check)(cvtm_device *device, const double *b, const double *lower,
@@ -96,6 +106,29 @@ const cvtm_sparse_phases *cvtm_sparse_phases_of(const cvtm_device *device);
 CVTM_HD void cvtm_apply_row(const cvtm_level *level, const double *x, double *y, int64_t row) {
   const int active = (level->state[row] & CVTM_ROW_ACTIVE) != 0;
   y[row] = active ? 0 : cvtm_sell_row_times(&level->matrix, row, x);
+}
+
+/* Elimination from the first row to the last, and back (Thomas). */
+CVTM_HD void cvtm_solve_tridiagonal(const cvtm_level *level, const cvtm_tridiagonal *a) {
+  double ratio = 0, value = 0;
+  for (int64_t i = 0; i < level->rows; ++i) {
+    const int32_t row = a->place[i];
+    if ((level->state[row] & CVTM_ROW_ACTIVE) != 0) {
+      ratio = 0;
+      value = level->x[row];
+    } else {
+      const double pivot = a->diagonal[i] - a->below[i] * ratio;
+      value = (level->b[row] - a->below[i] * value) / pivot;
+      ratio = a->above[i] / pivot;
+    }
+    a->ratio[i] = ratio;
+    a->value[i] = value;
+  }
+  double x = 0;
+  for (int64_t i = level->rows - 1; i >= 0; --i) {
+    x = a->value[i] - a->ratio[i] * x;
+    level->x[a->place[i]] = x;
+  }
 }
 
 CVTM_HD void cvtm_clip_row(const cvtm_level *level, int masked, int64_t row) {

@@ -128,6 +128,13 @@ static cvtm_status sum_cpu(cvtm_device *device, const cvtm_level *level, const c
   return CVTM_OK;
 }
 
+static cvtm_status tridiagonal_cpu(cvtm_device *device, const cvtm_level *level,
+                                   const cvtm_tridiagonal *matrix) {
+  (void)device;
+  cvtm_solve_tridiagonal(level, matrix);
+  return CVTM_OK;
+}
+
 static cvtm_status check_cpu(cvtm_device *device, const double *b, const double *lower,
                              const double *upper, int64_t count, int64_t *verdict) {
   int64_t unreal = count, crossed = count;
@@ -145,8 +152,8 @@ static cvtm_status check_cpu(cvtm_device *device, const double *b, const double 
 }
 
 const cvtm_sparse_phases cvtm_sparse_phases_cpu = {
-    relax_cpu,   residual_cpu,  apply_cpu,  product_cpu, restriction_cpu,
-    prolong_cpu, direction_cpu, step_cpu,   coarsen_cpu, refine_cpu,
-    sum_cpu,     keep_cpu,      gather_cpu, scatter_cpu, clip_cpu,
-    combine_cpu, check_cpu,     NULL,       0,
+    relax_cpu,   residual_cpu,    apply_cpu,  product_cpu, restriction_cpu,
+    prolong_cpu, direction_cpu,   step_cpu,   coarsen_cpu, refine_cpu,
+    sum_cpu,     keep_cpu,        gather_cpu, scatter_cpu, clip_cpu,
+    combine_cpu, tridiagonal_cpu, check_cpu,  NULL,        0,
 };

@@ -281,6 +281,17 @@ cvtm_status sum(cvtm_device *device, const cvtm_level *level, const cvtm_level *
   return cvtm_cuda_launched(device, "finish_sums");
 }
 
+/* One row waits for the one before it: a single thread. */
+__global__ void solve_tridiagonal(cvtm_level level, cvtm_tridiagonal matrix) {
+  cvtm_solve_tridiagonal(&level, &matrix);
+}
+
+cvtm_status tridiagonal(cvtm_device *device, const cvtm_level *level,
+                        const cvtm_tridiagonal *matrix) {
+  solve_tridiagonal<<<1, 1, 0, cvtm_cuda_stream(device)>>>(*level, *matrix);
+  return cvtm_cuda_launched(device, "solve_tridiagonal");
+}
+
 /* --- checks ------------------------------------------------------------------------------ */
 
 __global__ void check_start(int64_t *verdict, int64_t count) {
@@ -353,6 +364,6 @@ cvtm_status small(cvtm_device *device, const cvtm_level *levels, const cvtm_vcyc
 }  // namespace
 
 extern "C" const cvtm_sparse_phases cvtm_sparse_phases_cuda = {
-    relax, residual, apply,  product, restriction, prolong, direction, step,  coarsen,    refine,
-    sum,   keep,     gather, scatter, clip,        combine, check,     small, small_rows,
+    relax, residual, apply,  product, restriction, prolong, direction,   step,  coarsen, refine,
+    sum,   keep,     gather, scatter, clip,        combine, tridiagonal, check, small,   small_rows,
 };

@@ -258,7 +258,7 @@ CVTM_HD void cvtm_sums_join(cvtm_sums *a, const cvtm_sums *b) {
 CVTM_HD cvtm_sums cvtm_natural_residual(const cvtm_level *level, double product, int64_t row) {
   const double x = level->x[row], b = level->b[row];
   const double r = x - cvtm_clip(x - (product - b), level->lower[row], level->upper[row]);
-  const double size = fabs(product) + fabs(b);
+  const double size = fabs(product) + fabs(b) + fabs(x);
   const cvtm_sums sums = {{r * r, size * size, fabs(r), 0}};
   return sums;
 }
@@ -325,14 +325,19 @@ typedef struct cvtm_sweep_state {
   double norm[CVTM_COURSE_CHUNK], maximum[CVTM_COURSE_CHUNK]; /* by iteration modulo chunk */
 } cvtm_sweep_state;
 
+/* What rounding alone may leave of the natural residual's 2-norm. */
+CVTM_HD double cvtm_rounding_of(const cvtm_sums *sums) {
+  const double epsilon = 2.220446049250313e-16;
+  return 8 * epsilon * sqrt(sums->at[1]);
+}
+
 /* After cvtm_measure_row over all rows. */
 CVTM_HD void cvtm_sweep_judge(cvtm_sweep_state *state) {
   const cvtm_sums *sums = &state->sums;
-  const double epsilon = 2.220446049250313e-16;
   const double norm = sqrt(sums->at[0]);
   state->norm[state->course.iteration % CVTM_COURSE_CHUNK] = norm;
   state->maximum[state->course.iteration % CVTM_COURSE_CHUNK] = sums->at[2];
-  cvtm_lcp_judge(&state->course, norm, sums->at[2], 8 * epsilon * sqrt(sums->at[1]));
+  cvtm_lcp_judge(&state->course, norm, sums->at[2], cvtm_rounding_of(sums));
   if (state->course.iteration >= state->pause_at) state->course.go_on = 0;
 }
 
