@@ -32,5 +32,10 @@ extern "C" cvtm_status problem_evaluate_cuda(void *context, const double *x, dou
                                              void *stream) {
   const problem *p = static_cast<const problem *>(context);
   evaluate<<<1, THREADS, 0, static_cast<cudaStream_t>(stream)>>>(*p, x, f, g);
-  return cudaGetLastError() == cudaSuccess ? CVTM_OK : CVTM_ERROR_DEVICE;
+  cudaError_t code = cudaGetLastError();
+  if (code == cudaSuccess && p->waits) {
+    code = cudaStreamSynchronize(static_cast<cudaStream_t>(stream));
+    (void)cudaGetLastError();
+  }
+  return code == cudaSuccess ? CVTM_OK : CVTM_ERROR_DEVICE;
 }

@@ -56,6 +56,53 @@ static void test_not_finite(void **state) {
   fixture_free(&made);
 }
 
+/* An evaluation that fails is a status for the caller, and x is still there. */
+static cvtm_status fail_at_once(void *context, const double *x, double *f, double *g,
+                                void *stream) {
+  (void)context;
+  (void)x;
+  (void)f;
+  (void)g;
+  (void)stream;
+  return CVTM_ERROR_IO;
+}
+
+static void test_failing_evaluation(void **state) {
+  (void)state;
+  fixture made = make_quadratic(20);
+  opened open;
+  fixture_open(&made, &open);
+  assert_int_equal(cvtm_lbfgsb_minimize(open.solver, open.x, fail_at_once, NULL, NULL),
+                   CVTM_ERROR_IO);
+  assert_device_ok(device, cvtm_lbfgsb_minimize(open.solver, open.x, open.objective, open.context,
+                                                &made.result));
+  fixture_close(&made, &open);
+  for (int64_t i = 0; i < 20; ++i) assert_true(made.x[i] >= made.lower[i]);
+  fixture_free(&made);
+}
+
+/* With a graph, without, and with an evaluation that no graph can have: same bits. */
+static void test_rounds(void **state) {
+  (void)state;
+  const int on_cuda = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
+  double first[500];
+  for (int way = 0; way < 3; ++way) {
+    fixture made = make_quadratic(500);
+    made.options.max_iterations = 30;
+    made.options.host_rounds = way == 1;
+    made.options.time_evaluations = way == 0;
+    made.p.waits = way == 2;
+    assert_device_ok(device, fixture_minimize(&made));
+    assert_int_equal(made.result.captured, on_cuda && way == 0);
+    if (way == 0) {
+      assert_true(made.result.evaluation_seconds > 0.0);
+      memcpy(first, made.x, sizeof first);
+    }
+    assert_memory_equal(first, made.x, sizeof first);
+    fixture_free(&made);
+  }
+}
+
 typedef struct watched {
   int64_t seen, stop_at;
   double f, last_f, step, measure;
@@ -216,7 +263,8 @@ int main(void) {
       cmocka_unit_test(test_not_finite), cmocka_unit_test(test_monitor),
       cmocka_unit_test(test_request),    cmocka_unit_test(test_limits),
       cmocka_unit_test(test_refusals),   cmocka_unit_test(test_scaling),
-      cmocka_unit_test(test_same_bits),
+      cmocka_unit_test(test_same_bits),  cmocka_unit_test(test_failing_evaluation),
+      cmocka_unit_test(test_rounds),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   cvtm_device_destroy(device);
