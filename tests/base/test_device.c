@@ -160,6 +160,25 @@ static void scratch_grows_and_is_kept(void **state) {
   assert_ptr_equal(again, larger);
 }
 
+static void mapped_memory_is_seen_by_the_host(void **state) {
+  cvtm_device *device = *state;
+  const int64_t posted[4] = {3, -1, 4, 1};
+  void *host = NULL, *mapped = NULL, *memory = NULL;
+  int idle = 0;
+  assert_device_ok(device, cvtm_device_allocate(device, 4, sizeof(int64_t), &memory));
+  assert_device_ok(device, cvtm_device_allocate_mapped(device, sizeof posted, &host, &mapped));
+  for (int k = 0; k < 4; ++k) assert_int_equal(((const int64_t *)host)[k], 0);
+  assert_device_ok(device, cvtm_device_post(device, memory, posted, sizeof posted));
+  assert_device_ok(device, cvtm_device_copy(device, mapped, memory, sizeof posted));
+  while (!idle) assert_device_ok(device, cvtm_device_query(device, &idle));
+  assert_memory_equal(host, posted, sizeof posted);
+  uint64_t handle = 1;
+  assert_int_equal(cvtm_loop_claim(device, &handle), 0); /* no body is being captured */
+  cvtm_device_free_mapped(device, host);
+  cvtm_device_free_mapped(device, NULL);
+  cvtm_device_free(device, memory);
+}
+
 /* A countdown made of copies alone, so that it runs on any device: the flags ahead are
  * shifted down by one place per round, and the rounds are counted by the same means. */
 enum { TAPE = 64 };
@@ -274,6 +293,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(allocations_are_aligned_and_bounded, set_up, tear_down),
       cmocka_unit_test_setup_teardown(bytes_survive_the_round_trip, set_up, tear_down),
       cmocka_unit_test_setup_teardown(scratch_grows_and_is_kept, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(mapped_memory_is_seen_by_the_host, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_loop_runs_while_its_flag_is_set, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_loop_reports_the_failure_of_its_body, set_up, tear_down),
       cmocka_unit_test_setup_teardown(devices_do_not_share_state, set_up, tear_down),
