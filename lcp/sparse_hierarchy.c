@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COARSEST_ROWS = 9, COARSEST_SWEEPS = 40 };
+enum { COARSEST_ROWS = 9, COARSEST_SWEEPS = 12 };
 
 const cvtm_sparse_phases *cvtm_sparse_phases_of(const cvtm_device *device) {
 #if CVTMESH_HAVE_CUDA
@@ -109,6 +109,7 @@ static cvtm_status finish_level(cvtm_hierarchy *h, draft *d, int truncates) {
   const int64_t rows = d->matrix.rows;
   level->rows = rows;
   level->colours = d->colours;
+  level->has_bounds = h->has_bounds;
   level->colour_start = d->colour_start;
   d->colour_start = NULL; /* the level has it */
   double **const vectors[] = {&level->x, &level->b, &level->lower, &level->upper, &level->r};
@@ -233,6 +234,9 @@ cvtm_status cvtm_hierarchy_create(cvtm_device *device, const cvtm_csr *matrix,
   if (!options->is_symmetric) {
     status = cvtm_csr_symmetric_pattern(matrix, &pattern, cvtm_device_error(device));
     matrix = &pattern;
+  }
+  if (status == CVTM_OK) {
+    status = cvtm_hierarchy_allocate(hierarchy, 2, 1, (void **)&hierarchy->has_bounds);
   }
   if (status == CVTM_OK) status = add_levels(hierarchy, matrix, options);
   cvtm_csr_free(&pattern);

@@ -22,6 +22,7 @@ typedef struct cvtm_hierarchy {
   int count;
   cvtm_level level[CVTM_LEVELS_MAX];
   cvtm_level *level_device; /* the same in device memory */
+  uint8_t *has_bounds;      /* of the levels; device memory */
   int32_t *order;           /* the user's row of each row of level 0; device memory */
   void *owned[16 * CVTM_LEVELS_MAX];
   int owned_count;

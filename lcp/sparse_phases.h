@@ -69,9 +69,9 @@ typedef struct cvtm_sparse_phases {
   /* best = x if the last iterate is the best so far. */
   cvtm_status (*keep)(cvtm_device *device, const cvtm_level *level, const cvtm_sweep_state *state,
                       double *best);
-  /* to[k] = from[order[k]], or `missing` if from is NULL; and to[order[k]] = from[k]. */
+  /* to[k] = from[order[k]]; and to[order[k]] = from[k]. */
   cvtm_status (*gather)(cvtm_device *device, const double *from, const int32_t *order,
-                        int64_t count, double missing, double *to);
+                        int64_t count, double *to);
   cvtm_status (*scatter)(cvtm_device *device, const double *from, const int32_t *order,
                          int64_t count, double *to);
   /* Into the box: every row, or (masked) only the active ones, each to its bound. */
@@ -134,15 +134,15 @@ CVTM_HD void cvtm_solve_tridiagonal(const cvtm_level *level, const cvtm_tridiago
 CVTM_HD void cvtm_clip_row(const cvtm_level *level, int masked, int64_t row) {
   const int side = level->state[row] & CVTM_ROW_ACTIVE;
   if (!masked)
-    level->x[row] = cvtm_clip(level->x[row], level->lower[row], level->upper[row]);
+    level->x[row] = cvtm_clip(level->x[row], cvtm_lower_at(level, row), cvtm_upper_at(level, row));
   else if (side != 0)
-    level->x[row] = side == CVTM_ROW_LOWER ? level->lower[row] : level->upper[row];
+    level->x[row] = side == CVTM_ROW_LOWER ? cvtm_lower_at(level, row) : cvtm_upper_at(level, row);
 }
 
 CVTM_HD void cvtm_step_row(const cvtm_level *level, const double *direction, double step,
                            int64_t row) {
   const double x = level->x[row] + step * direction[row];
-  level->x[row] = cvtm_clip(x, level->lower[row], level->upper[row]);
+  level->x[row] = cvtm_clip(x, cvtm_lower_at(level, row), cvtm_upper_at(level, row));
 }
 
 /* 1: b or a bound is not a number, or b infinite; 2: lower > upper; 0: neither. */
@@ -172,9 +172,9 @@ CVTM_HD int cvtm_choose_row(const cvtm_level *level, const cvtm_level *next, int
   }
   const double guess = level->x[row] - (product - level->b[row]) / diagonal;
   int side = 0;
-  if (guess < level->lower[row])
+  if (guess < cvtm_lower_at(level, row))
     side = CVTM_ROW_LOWER;
-  else if (guess > level->upper[row])
+  else if (guess > cvtm_upper_at(level, row))
     side = CVTM_ROW_UPPER;
   return cvtm_mark_row(level, next, side, row) != side;
 }

@@ -72,8 +72,8 @@ static cvtm_status refine_cpu(cvtm_device *device, const cvtm_level *fine,
 }
 
 static cvtm_status gather_cpu(cvtm_device *device, const double *from, const int32_t *order,
-                              int64_t count, double missing, double *to) {
-  FOR_ROWS(device, 0, count, to[row] = from != NULL ? from[order[row]] : missing);
+                              int64_t count, double *to) {
+  FOR_ROWS(device, 0, count, to[row] = from[order[row]]);
 }
 
 static cvtm_status scatter_cpu(cvtm_device *device, const double *from, const int32_t *order,

@@ -142,15 +142,13 @@ cvtm_status refine(cvtm_device *device, const cvtm_level *fine, const cvtm_level
 struct gather_at {
   const double *from;
   const int32_t *order;
-  double missing, *to;
-  __device__ void operator()(int64_t k) const {
-    to[k] = from != nullptr ? from[order[k]] : missing;
-  }
+  double *to;
+  __device__ void operator()(int64_t k) const { to[k] = from[order[k]]; }
 };
 
 cvtm_status gather(cvtm_device *device, const double *from, const int32_t *order, int64_t count,
-                   double missing, double *to) {
-  return run_rows(device, 0, count, gather_at{from, order, missing, to}, "gather");
+                   double *to) {
+  return run_rows(device, 0, count, gather_at{from, order, to}, "gather");
 }
 
 struct scatter_at {

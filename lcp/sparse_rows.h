@@ -27,7 +27,9 @@ typedef struct cvtm_level {
   cvtm_sell restriction;  /* its transpose */
   const int32_t *centre;  /* the row of the next finer level in the middle of this one's basis */
   double *x, *b, *lower, *upper;
-  double *r; /* residuals and directions */
+  const uint8_t *has_bounds; /* device memory: 0 where no row has a lower, an upper bound; their
+                                arrays are then not read */
+  double *r;                 /* residuals and directions */
   uint8_t *state;
   int64_t colours;
   const int64_t *colour_start;        /* host memory; colours + 1 */
@@ -52,6 +54,13 @@ CVTM_HD double cvtm_clip(double x, double lower, double upper) {
   return raised > upper ? upper : raised;
 }
 
+CVTM_HD double cvtm_lower_at(const cvtm_level *level, int64_t row) {
+  return level->has_bounds[0] ? level->lower[row] : -(double)INFINITY;
+}
+CVTM_HD double cvtm_upper_at(const cvtm_level *level, int64_t row) {
+  return level->has_bounds[1] ? level->upper[row] : (double)INFINITY;
+}
+
 /* One row of Gauss-Seidel, overrelaxed by omega. A row whose diagonal has vanished (all of
  * its basis function is cut off) keeps its value. */
 CVTM_HD void cvtm_relax_row(const cvtm_level *level, cvtm_passage how, double omega, int64_t row) {
@@ -70,7 +79,7 @@ CVTM_HD void cvtm_relax_row(const cvtm_level *level, cvtm_passage how, double om
   if (!(diagonal > 0)) return;
   double x = (level->b[row] - sum) / diagonal;
   if (omega != 1) x = level->x[row] + omega * (x - level->x[row]);
-  if (how.bounded) x = cvtm_clip(x, level->lower[row], level->upper[row]);
+  if (how.bounded) x = cvtm_clip(x, cvtm_lower_at(level, row), cvtm_upper_at(level, row));
   level->x[row] = x;
 }
 
@@ -172,7 +181,8 @@ CVTM_HD void cvtm_restrict_row(const cvtm_level *fine, const cvtm_level *coarse,
     if (weight == 0) continue;
     right += weight * fine->r[i];
     if (bounds == CVTM_BOUNDS_NONE || (masked && (fine->state[i] & CVTM_ROW_ACTIVE) != 0)) continue;
-    const double below = fine->lower[i] - fine->x[i], above = fine->upper[i] - fine->x[i];
+    const double below = cvtm_lower_at(fine, i) - fine->x[i],
+                 above = cvtm_upper_at(fine, i) - fine->x[i];
     if (bounds == CVTM_BOUNDS_AVERAGE) {
       lower += weight * below;
       upper += weight * above;
@@ -190,8 +200,10 @@ CVTM_HD void cvtm_restrict_row(const cvtm_level *fine, const cvtm_level *coarse,
   coarse->x[row] = 0;
   if (bounds == CVTM_BOUNDS_NONE) return;
   /* A feasible start, whatever rounding has done. */
-  coarse->lower[row] = bounds == CVTM_BOUNDS_INNER && lower > 0 ? 0 : lower;
-  coarse->upper[row] = bounds == CVTM_BOUNDS_INNER && upper < 0 ? 0 : upper;
+  if (coarse->has_bounds[0])
+    coarse->lower[row] = bounds == CVTM_BOUNDS_INNER && lower > 0 ? 0 : lower;
+  if (coarse->has_bounds[1])
+    coarse->upper[row] = bounds == CVTM_BOUNDS_INNER && upper < 0 ? 0 : upper;
 }
 
 CVTM_HD double cvtm_prolonged(const cvtm_level *fine, const cvtm_level *coarse, int masked,
@@ -203,7 +215,7 @@ CVTM_HD double cvtm_prolonged(const cvtm_level *fine, const cvtm_level *coarse, 
 CVTM_HD void cvtm_prolong_row(const cvtm_level *fine, const cvtm_level *coarse, cvtm_passage how,
                               int64_t row) {
   const double x = fine->x[row] + cvtm_prolonged(fine, coarse, how.masked, row);
-  fine->x[row] = how.bounded ? cvtm_clip(x, fine->lower[row], fine->upper[row]) : x;
+  fine->x[row] = how.bounded ? cvtm_clip(x, cvtm_lower_at(fine, row), cvtm_upper_at(fine, row)) : x;
 }
 
 /* direction = what is left of the prolonged correction after projection into the box. */
@@ -211,23 +223,23 @@ CVTM_HD void cvtm_direction_row(const cvtm_level *fine, const cvtm_level *coarse
                                 int64_t row) {
   const double x = fine->x[row];
   const double to = x + cvtm_prolonged(fine, coarse, 1, row);
-  direction[row] = cvtm_clip(to, fine->lower[row], fine->upper[row]) - x;
+  direction[row] = cvtm_clip(to, cvtm_lower_at(fine, row), cvtm_upper_at(fine, row)) - x;
 }
 
 /* A level's own problem, from the next finer one: b by P', bounds at the centres. */
 CVTM_HD void cvtm_coarsen_row(const cvtm_level *fine, const cvtm_level *coarse, int64_t row) {
   coarse->b[row] = cvtm_sell_row_times(&fine->restriction, row, fine->b);
-  const double lower = fine->lower[coarse->centre[row]];
-  const double upper = fine->upper[coarse->centre[row]];
-  coarse->lower[row] = lower;
-  coarse->upper[row] = upper;
+  const double lower = cvtm_lower_at(fine, coarse->centre[row]);
+  const double upper = cvtm_upper_at(fine, coarse->centre[row]);
+  if (coarse->has_bounds[0]) coarse->lower[row] = lower;
+  if (coarse->has_bounds[1]) coarse->upper[row] = upper;
   coarse->x[row] = cvtm_clip(0, lower, upper);
 }
 
 /* A start on the fine level from the solution on the coarse one. */
 CVTM_HD void cvtm_refine_row(const cvtm_level *fine, const cvtm_level *coarse, int64_t row) {
   const double x = cvtm_sell_row_times(&fine->prolongation, row, coarse->x);
-  fine->x[row] = cvtm_clip(x, fine->lower[row], fine->upper[row]);
+  fine->x[row] = cvtm_clip(x, cvtm_lower_at(fine, row), cvtm_upper_at(fine, row));
 }
 
 /* --- sums over rows: blocks of rows, in each a fixed tree over lanes ---------------- */
@@ -257,7 +269,8 @@ CVTM_HD void cvtm_sums_join(cvtm_sums *a, const cvtm_sums *b) {
 /* Natural residual: its square, the square of what rounds in it, its size. */
 CVTM_HD cvtm_sums cvtm_natural_residual(const cvtm_level *level, double product, int64_t row) {
   const double x = level->x[row], b = level->b[row];
-  const double r = x - cvtm_clip(x - (product - b), level->lower[row], level->upper[row]);
+  const double r =
+      x - cvtm_clip(x - (product - b), cvtm_lower_at(level, row), cvtm_upper_at(level, row));
   const double size = fabs(product) + fabs(b) + fabs(x);
   const cvtm_sums sums = {{r * r, size * size, fabs(r), 0}};
   return sums;
@@ -274,9 +287,9 @@ CVTM_HD cvtm_sums cvtm_examine_row(const cvtm_level *level, const cvtm_level *ne
   const double x = level->x[row];
   int side = 0;
   if (is_masked) {
-    if (x <= level->lower[row])
+    if (x <= cvtm_lower_at(level, row))
       side = CVTM_ROW_LOWER;
-    else if (x >= level->upper[row])
+    else if (x >= cvtm_upper_at(level, row))
       side = CVTM_ROW_UPPER;
     cvtm_mark_row(level, next, side, row);
   }
@@ -289,7 +302,8 @@ CVTM_HD cvtm_sums cvtm_search_row(const cvtm_level *level, const double *directi
   const double d = direction[row];
   cvtm_sums sums = {{0, 0, 0, 0}};
   if (d == 0) return sums;
-  const double room = d < 0 ? level->lower[row] - level->x[row] : level->upper[row] - level->x[row];
+  const double room =
+      d < 0 ? cvtm_lower_at(level, row) - level->x[row] : cvtm_upper_at(level, row) - level->x[row];
   sums.at[0] = level->r[row] * d;
   sums.at[1] = d * cvtm_sell_row_times(&level->matrix, row, direction);
   sums.at[2] = d / room;
@@ -307,9 +321,9 @@ CVTM_HD double cvtm_search_step(const cvtm_sums *sums) {
 CVTM_HD cvtm_sums cvtm_account_row(const cvtm_level *level, int64_t row) {
   const double x = level->x[row];
   const double product = cvtm_sell_row_times(&level->matrix, row, level->x);
-  const int lower = x <= level->lower[row];
+  const int lower = x <= cvtm_lower_at(level, row);
   const cvtm_sums sums = {{x * (0.5 * product - level->b[row]), lower ? 1.0 : 0.0, 0,
-                           !lower && x >= level->upper[row] ? 1.0 : 0.0}};
+                           !lower && x >= cvtm_upper_at(level, row) ? 1.0 : 0.0}};
   return sums;
 }
 

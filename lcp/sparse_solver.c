@@ -93,20 +93,22 @@ cvtm_status cvtm_sparse_load(cvtm_sparse_solver *s, const double *b, const doubl
                              const double *upper, const double *x, int warm, double *target) {
   const cvtm_hierarchy *h = &s->hierarchy;
   const cvtm_level *level = &h->level[0];
-  const double infinity = (double)INFINITY;
   double cold = 0;
-  cvtm_status (*const gather)(cvtm_device *, const double *, const int32_t *, int64_t, double,
-                              double *) = h->phases->gather;
-  cvtm_status status = gather(h->device, b, h->order, level->rows, 0, level->b);
+  cvtm_status (*const gather)(cvtm_device *, const double *, const int32_t *, int64_t, double *) =
+      h->phases->gather;
+  const uint8_t has_bounds[2] = {lower != NULL, upper != NULL};
+  cvtm_status status = cvtm_device_copy_in(h->device, h->has_bounds, has_bounds, sizeof has_bounds);
+  if (status == CVTM_OK) status = gather(h->device, b, h->order, level->rows, level->b);
+  if (status == CVTM_OK && lower != NULL)
+    status = gather(h->device, lower, h->order, level->rows, level->lower);
+  if (status == CVTM_OK && upper != NULL)
+    status = gather(h->device, upper, h->order, level->rows, level->upper);
   if (status == CVTM_OK)
-    status = gather(h->device, lower, h->order, level->rows, -infinity, level->lower);
-  if (status == CVTM_OK)
-    status = gather(h->device, upper, h->order, level->rows, infinity, level->upper);
-  if (status == CVTM_OK) status = gather(h->device, NULL, h->order, level->rows, 0, level->x);
+    status = cvtm_device_fill(h->device, level->x, 0, (size_t)level->rows * sizeof(double));
   if (status == CVTM_OK) status = h->phases->clip(h->device, level, 0);
   if (status == CVTM_OK) status = cvtm_sparse_norm(s, 0, &cold);
   if (status == CVTM_OK && warm) {
-    status = gather(h->device, x, h->order, level->rows, 0, level->x);
+    status = gather(h->device, x, h->order, level->rows, level->x);
     if (status == CVTM_OK) status = h->phases->clip(h->device, level, 0);
   }
   const double relative = s->head.options.tolerance * cold;
