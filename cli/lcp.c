@@ -74,6 +74,8 @@ static int check_usage(work *w) {
     return cli_usage_error(CLI_LCP, "--width and --height go together");
   if (o->lcp.is_matrix_free && (!w->is_model || o->lcp.problem == (int)CVTM_MODEL_PUT))
     return cli_usage_error(CLI_LCP, "only the five-point model problems can be matrix-free");
+  if (o->lcp.is_matrix_free && o->lcp.method == (int)CVTM_LCP_PDAS)
+    return cli_usage_error(CLI_LCP, "pdas needs a stored matrix");
   for (int k = 0; k < o->output.count; ++k) {
     char buffer[16];
     const char *path = o->output.item[k], *extension = o->format;
