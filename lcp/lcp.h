@@ -22,7 +22,9 @@ extern "C" {
  * monotone             monotone multigrid (Kornhuber): coarse obstacles are maxima over supports
  * truncated            the same with active fine nodes removed from the coarse bases
  * tnnmg                truncated nonsmooth Newton multigrid (Graser & Kornhuber)
- * pdas                 primal-dual active set, a semismooth Newton method; any M-matrix */
+ * pdas                 primal-dual active set, a semismooth Newton method; any M-matrix
+ * monotone, truncated and tnnmg need a symmetric positive definite matrix. Where no grid is
+ * known, bounds on aggregates hold the first two back to many cycles; tnnmg has none there. */
 #define CVTM_LCP_METHOD_LIST(X)                          \
   X(CVTM_LCP_AUTO, "auto")                               \
   X(CVTM_LCP_PSOR, "psor")                               \
@@ -56,7 +58,8 @@ const char *cvtm_lcp_method_name(cvtm_lcp_method method);
 const char *cvtm_lcp_stop_name(cvtm_lcp_stop stop);
 
 typedef struct cvtm_lcp_progress {
-  int64_t iteration;       /* sweeps of psor, cycles of multigrid, steps of pdas; 0: the start */
+  int64_t iteration;       /* sweeps of psor, corrections of multigrid, steps of pdas; 0: the start.
+                              Multigrid takes the residual after the sweeps before a correction */
   double natural_residual; /* 2-norm */
   double natural_residual_max;
 } cvtm_lcp_progress;
