@@ -21,15 +21,15 @@ static int truncates(cvtm_lcp_method method) {
   return method == CVTM_LCP_TNNMG || method == CVTM_LCP_TRUNCATED;
 }
 
-/* The linear correction, projected, then the minimiser along what is left of it. */
-static cvtm_status step_along(cvtm_sparse_solver *s, const cvtm_level *level) {
+/* The linear correction, projected, then the minimiser along what is left of it. Only the
+ * step is found: the sweep that follows starts from there. */
+static cvtm_status search_along(cvtm_sparse_solver *s, const cvtm_level *level) {
   const cvtm_hierarchy *h = &s->hierarchy;
   cvtm_status status = h->phases->direction(h->device, level, level + 1, s->direction);
   if (status == CVTM_OK) {
     status = h->phases->sum(h->device, level, NULL, s->direction, CVTM_SUM_SEARCH, CVTM_USE_STEP,
                             s->partial, s->state);
   }
-  if (status == CVTM_OK) status = h->phases->step(h->device, level, s->direction, s->state);
   return status;
 }
 
@@ -50,7 +50,7 @@ static cvtm_status correct(cvtm_sparse_solver *s, int top) {
         cvtm_hierarchy_correct(h, top + 1, bounds, options->pre_smoothing, options->post_smoothing);
   }
   if (status != CVTM_OK) return status;
-  if (options->method == CVTM_LCP_TNNMG) return step_along(s, level);
+  if (options->method == CVTM_LCP_TNNMG) return search_along(s, level);
   return h->phases->prolong(h->device, level, level + 1, how);
 }
 
@@ -59,13 +59,30 @@ static cvtm_status smooth(cvtm_sparse_solver *s, int top, int sweeps) {
   return cvtm_hierarchy_sweep(&s->hierarchy, &s->hierarchy.level[top], projected, 1, sweeps);
 }
 
+/* x + step * direction, and the first sweep after the correction if there is one. */
+static cvtm_status take_step(cvtm_sparse_solver *s, int top) {
+  const cvtm_hierarchy *h = &s->hierarchy;
+  const cvtm_level *level = &h->level[top];
+  if (s->head.options.post_smoothing == 0)
+    return h->phases->step(h->device, level, s->direction, s->state);
+  cvtm_status status = CVTM_OK;
+  for (int64_t colour = 0; colour < level->colours && status == CVTM_OK; ++colour)
+    status = h->phases->relax_along(h->device, level, s->direction, s->state, colour);
+  return status;
+}
+
 /* From residual to residual: a correction, the sweeps after it, and those before the next one.
  * The residual that the next correction needs also tells whether there has to be one. */
 static cvtm_status cycle(cvtm_sparse_solver *s, int top) {
   const cvtm_lcp_options *options = &s->head.options;
   cvtm_status status = CVTM_OK;
   if (top + 1 < s->hierarchy.count) status = correct(s, top);
-  if (status == CVTM_OK) status = smooth(s, top, options->post_smoothing);
+  int left = options->post_smoothing;
+  if (status == CVTM_OK && options->method == CVTM_LCP_TNNMG && top + 1 < s->hierarchy.count) {
+    status = take_step(s, top);
+    if (left > 0) --left;
+  }
+  if (status == CVTM_OK) status = smooth(s, top, left);
   return status == CVTM_OK ? smooth(s, top, options->pre_smoothing) : status;
 }
 

@@ -45,6 +45,9 @@ typedef struct cvtm_sparse_phases {
   /* Gauss-Seidel on one colour. */
   cvtm_status (*relax)(cvtm_device *device, const cvtm_level *level, cvtm_passage how, double omega,
                        int64_t colour);
+  /* The same, projected, from x + state.step * direction. */
+  cvtm_status (*relax_along)(cvtm_device *device, const cvtm_level *level, const double *direction,
+                             const cvtm_sweep_state *state, int64_t colour);
   cvtm_status (*residual)(cvtm_device *device, const cvtm_level *level, cvtm_passage how);
   /* y = A x, 0 in active rows. */
   cvtm_status (*apply)(cvtm_device *device, const cvtm_level *level, const double *x, double *y);

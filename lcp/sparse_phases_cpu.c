@@ -26,6 +26,14 @@ static cvtm_status relax_cpu(cvtm_device *device, const cvtm_level *level, cvtm_
            cvtm_relax_row(level, how, omega, row));
 }
 
+static cvtm_status relax_along_cpu(cvtm_device *device, const cvtm_level *level,
+                                   const double *direction, const cvtm_sweep_state *state,
+                                   int64_t colour) {
+  const int64_t end = level->colour_start[colour + 1];
+  FOR_ROWS(device, level->colour_start[colour], end,
+           cvtm_relax_along_row(level, direction, state->step, end, row));
+}
+
 static cvtm_status residual_cpu(cvtm_device *device, const cvtm_level *level, cvtm_passage how) {
   FOR_ROWS(device, 0, level->rows, cvtm_residual_row(level, how, row));
 }
@@ -152,8 +160,10 @@ static cvtm_status check_cpu(cvtm_device *device, const double *b, const double 
 }
 
 const cvtm_sparse_phases cvtm_sparse_phases_cpu = {
-    relax_cpu,   residual_cpu,    apply_cpu,  product_cpu, restriction_cpu,
-    prolong_cpu, direction_cpu,   step_cpu,   coarsen_cpu, refine_cpu,
-    sum_cpu,     keep_cpu,        gather_cpu, scatter_cpu, clip_cpu,
-    combine_cpu, tridiagonal_cpu, check_cpu,  NULL,        0,
+    relax_cpu,   relax_along_cpu, residual_cpu, apply_cpu,
+    product_cpu, restriction_cpu, prolong_cpu,  direction_cpu,
+    step_cpu,    coarsen_cpu,     refine_cpu,   sum_cpu,
+    keep_cpu,    gather_cpu,      scatter_cpu,  clip_cpu,
+    combine_cpu, tridiagonal_cpu, check_cpu,    NULL,
+    0,
 };

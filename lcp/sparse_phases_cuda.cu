@@ -36,6 +36,23 @@ cvtm_status relax(cvtm_device *device, const cvtm_level *level, cvtm_passage how
                   relax_at{*level, how, omega}, "relax");
 }
 
+struct relax_along_at {
+  cvtm_level level;
+  const double *direction;
+  const cvtm_sweep_state *state;
+  int64_t colour_end;
+  __device__ void operator()(int64_t row) const {
+    cvtm_relax_along_row(&level, direction, state->step, colour_end, row);
+  }
+};
+
+cvtm_status relax_along(cvtm_device *device, const cvtm_level *level, const double *along,
+                        const cvtm_sweep_state *state, int64_t colour) {
+  const int64_t end = level->colour_start[colour + 1];
+  return run_rows(device, level->colour_start[colour], end,
+                  relax_along_at{*level, along, state, end}, "relax_along");
+}
+
 struct residual_at {
   cvtm_level level;
   cvtm_passage how;
@@ -362,6 +379,7 @@ cvtm_status small(cvtm_device *device, const cvtm_level *levels, const cvtm_vcyc
 }  // namespace
 
 extern "C" const cvtm_sparse_phases cvtm_sparse_phases_cuda = {
-    relax, residual, apply,  product, restriction, prolong, direction,   step,  coarsen, refine,
-    sum,   keep,     gather, scatter, clip,        combine, tridiagonal, check, small,   small_rows,
+    relax,     relax_along, residual, apply,       product, restriction, prolong,
+    direction, step,        coarsen,  refine,      sum,     keep,        gather,
+    scatter,   clip,        combine,  tridiagonal, check,   small,       small_rows,
 };

@@ -83,6 +83,28 @@ CVTM_HD void cvtm_relax_row(const cvtm_level *level, cvtm_passage how, double om
   level->x[row] = x;
 }
 
+/* Projected Gauss-Seidel from x + step * direction, which is never written: colours below
+ * colour_end are done, the others are still at x. */
+CVTM_HD void cvtm_relax_along_row(const cvtm_level *level, const double *direction, double step,
+                                  int64_t colour_end, int64_t row) {
+  const cvtm_sell *a = &level->matrix;
+  const int64_t end = cvtm_sell_end(a, row);
+  double sum = 0, diagonal = 0;
+  for (int64_t k = cvtm_sell_first(a, row); k < end; k += CVTM_SLICE_ROWS) {
+    const int32_t column = a->column[k];
+    const double value = a->value[k];
+    if (column == row) {
+      diagonal += value;
+    } else {
+      double x = level->x[column];
+      if (column >= colour_end) x += step * direction[column];
+      sum += value * x;
+    }
+  }
+  const double x = (level->b[row] - sum) / diagonal;
+  level->x[row] = cvtm_clip(x, cvtm_lower_at(level, row), cvtm_upper_at(level, row));
+}
+
 CVTM_HD void cvtm_residual_row(const cvtm_level *level, cvtm_passage how, int64_t row) {
   const cvtm_sell *a = how.correction ? &level->correction : &level->matrix;
   const int active = how.masked && (level->state[row] & CVTM_ROW_ACTIVE) != 0;
