@@ -92,14 +92,14 @@ typedef struct product_job {
 
 /* Returns 0 if memory ran out. */
 static int product_pass(const product_job *job, int threads) {
-  int fine = 1;
+  int failed = 0;
   cvtm_csr *product = job->product;
-#pragma omp parallel num_threads(threads) reduction(& : fine)
+#pragma omp parallel num_threads(threads) reduction(max : failed)
   {
     gathered_row row = {0, 0, NULL, NULL};
 #pragma omp for schedule(static)
     for (int64_t i = 0; i < job->r->rows; ++i) {
-      fine &= gather_product_row(job->a, job->p, job->r, i, &row);
+      if (!gather_product_row(job->a, job->p, job->r, i, &row)) failed = 1;
       if (job->is_fill) {
         const int64_t start = product->row_start[i];
         const size_t count = (size_t)(product->row_start[i + 1] - start);
@@ -114,7 +114,7 @@ static int product_pass(const product_job *job, int threads) {
     free(row.value);
   }
   (void)threads;
-  return fine;
+  return !failed;
 }
 
 cvtm_status cvtm_csr_galerkin(const cvtm_csr *matrix, const cvtm_csr *prolongation,
@@ -125,15 +125,15 @@ cvtm_status cvtm_csr_galerkin(const cvtm_csr *matrix, const cvtm_csr *prolongati
   cvtm_status status = cvtm_csr_create(rows, rows, 0, &lengths, error);
   if (status != CVTM_OK) return status;
   product_job job = {matrix, prolongation, restriction, &lengths, 0};
-  int fine = product_pass(&job, threads);
+  int is_whole = product_pass(&job, threads);
   for (int64_t row = 0; row < rows; ++row) lengths.row_start[row + 1] += lengths.row_start[row];
   status = cvtm_csr_create(rows, rows, lengths.row_start[rows], product, error);
   if (status == CVTM_OK) {
     memcpy(product->row_start, lengths.row_start, ((size_t)rows + 1) * sizeof *product->row_start);
     job.product = product;
     job.is_fill = 1;
-    fine &= product_pass(&job, threads);
-    if (!fine) {
+    is_whole &= product_pass(&job, threads);
+    if (!is_whole) {
       cvtm_csr_free(product);
       status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a coarse matrix");
     }
