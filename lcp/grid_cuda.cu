@@ -289,11 +289,32 @@ __device__ void operator_row(const cvtm_grid_finer *f, const cvtm_grid_level *c,
   if (due) cvtm_grid_galerkin(f, c, x, y);
 }
 
+/* Blocks near no change have nothing to do. */
 __global__ void galerkin_kernel(const cvtm_grid_problem *problem, cvtm_grid_level finer,
                                 cvtm_grid_level coarse, int first, int all) {
   const cvtm_grid_problem p = *problem;
   const cvtm_grid_finer f = {first ? &p : nullptr, &finer};
   const int64_t x = node_x(), y = node_y();
+  if (!all) {
+    const uint8_t *flags = first ? coarse.marked : finer.fresh;
+    const int64_t width = first ? coarse.width : finer.width;
+    const int64_t height = first ? coarse.height : finer.height;
+    const int scale_x = first || !coarse.halved_x ? 1 : 2;
+    const int scale_y = first || !coarse.halved_y ? 1 : 2;
+    const int across = scale_x * tile_x + 2, down = scale_y * tile_y + 2;
+    const int64_t left = (x - threadIdx.x) * scale_x - (first ? 1 : 0);
+    const int64_t top = (y - threadIdx.y) * scale_y - (first ? 1 : 0);
+    int any = 0;
+    for (int n = static_cast<int>(threadIdx.y * tile_x + threadIdx.x); n < across * down;
+         n += tile_x * tile_y) {
+      const int64_t i = left + n % across, j = top + n / across;
+      if (i >= 0 && j >= 0 && i < width && j < height) any |= flags[j * width + i];
+    }
+    if (!__syncthreads_or(any)) {
+      if (x < coarse.width && y < coarse.height) coarse.fresh[y * coarse.width + x] = 0;
+      return;
+    }
+  }
   if (x < coarse.width && y < coarse.height) operator_row(&f, &coarse, x, y, all);
 }
 
@@ -389,11 +410,26 @@ template <int reach>
 struct window {
   static constexpr int width = span_x + 1 + 2 * reach, height = span_y + 1 + 2 * reach;
   static constexpr int size = width * height;
-  int64_t left, top; /* grid indices of the window's first node */
+  int64_t left, top;                              /* grid indices of the window's first node */
+  int64_t first;                                  /* and its place in the grid's arrays */
+  int grid_width, begin_x, end_x, begin_y, end_y; /* the part of the window inside the grid */
 
-  __device__ window()
+  __device__ window(int64_t nodes_x, int64_t nodes_y)
       : left(blockIdx.x * static_cast<int64_t>(span_x) - reach),
-        top((blockIdx.z * static_cast<int64_t>(gridDim.y) + blockIdx.y) * span_y - reach) {}
+        top((blockIdx.z * static_cast<int64_t>(gridDim.y) + blockIdx.y) * span_y - reach),
+        first(top * nodes_x + left),
+        grid_width(static_cast<int>(nodes_x)),
+        begin_x(left < 0 ? reach : 0),
+        end_x(static_cast<int>(nodes_x - left < width ? nodes_x - left : width)),
+        begin_y(top < 0 ? reach : 0),
+        end_y(static_cast<int>(nodes_y - top < height ? nodes_y - top : height)) {}
+
+  __device__ bool inside(int wx, int wy) const {
+    return wx >= begin_x && wx < end_x && wy >= begin_y && wy < end_y;
+  }
+  __device__ int64_t place(int wx, int wy) const {
+    return first + wy * static_cast<int64_t>(grid_width) + wx;
+  }
 
   /* Nodes that this block, and no other, writes. */
   __device__ static bool owns(int at) {
@@ -401,57 +437,78 @@ struct window {
     return wx >= reach && wx < reach + span_x && wy >= reach && wy < reach + span_y;
   }
 
-  /* value(i, j) into all nodes of a tile. */
+  /* value(i, j, k) into all nodes of a tile; k: the node's place in the grid's arrays. */
   template <typename Value>
-  __device__ void load(double *tile, int64_t grid_width, int64_t grid_height, Value value) const {
+  __device__ void load(double *tile, Value value) const {
     for (int n = static_cast<int>(threadIdx.x); n < size; n += window_threads) {
-      const int64_t i = left + n % width, j = top + n / width;
-      tile[n] = i >= 0 && j >= 0 && i < grid_width && j < grid_height ? value(i, j) : 0.0;
+      const int wx = n % width, wy = n / width;
+      tile[n] = inside(wx, wy) ? value(left + wx, top + wy, place(wx, wy)) : 0.0;
     }
   }
 
-  /* work(i, j, at) for the nodes at least `reach` away from the window's edge. */
+  /* work(i, j, k, at) for the nodes at least `reach` away from the window's edge. */
   template <typename Work>
-  __device__ void inner(int64_t grid_width, int64_t grid_height, Work work) const {
+  __device__ void inner(Work work) const {
     for (int n = static_cast<int>(threadIdx.x); n < (span_x + 1) * (span_y + 1);
          n += window_threads) {
       const int wx = n % (span_x + 1) + reach, wy = n / (span_x + 1) + reach;
-      if (left + wx < grid_width && top + wy < grid_height) {
-        work(left + wx, top + wy, wy * width + wx);
-      }
+      if (wx < end_x && wy < end_y) work(left + wx, top + wy, place(wx, wy), wy * width + wx);
     }
   }
 
   /* One colour of a red-black order, at least `ring` away from the edge. */
   template <int ring, typename Work>
-  __device__ void red_black(int64_t grid_width, int64_t grid_height, int colour, Work work) const {
+  __device__ void red_black(int colour, Work work) const {
     constexpr int half = (width - 2 * ring + 1) / 2, rows = height - 2 * ring;
+    const int odd = static_cast<int>((left + top + colour) & 1);
     for (int n = static_cast<int>(threadIdx.x); n < half * rows; n += window_threads) {
       const int wy = n / half + ring;
-      const int64_t j = top + wy;
-      const int wx = 2 * (n % half) + static_cast<int>((left + ring + j + colour) & 1) + ring;
-      const int64_t i = left + wx;
-      if (wx < width - ring && i >= 0 && j >= 0 && i < grid_width && j < grid_height) {
-        work(i, j, wy * width + wx);
+      const int wx = 2 * (n % half) + ((ring + wy + odd) & 1) + ring;
+      if (wx < width - ring && inside(wx, wy)) {
+        work(left + wx, top + wy, place(wx, wy), wy * width + wx);
       }
     }
   }
 
   /* One colour of a four-colour order. */
   template <int ring, typename Work>
-  __device__ void four_colour(int64_t grid_width, int64_t grid_height, int colour,
-                              Work work) const {
+  __device__ void four_colour(int colour, Work work) const {
     constexpr int half_x = (width - 2 * ring + 1) / 2, half_y = (height - 2 * ring + 1) / 2;
     const int odd_x = static_cast<int>((left + ring + colour) & 1);
     const int odd_y = static_cast<int>((top + ring + (colour >> 1)) & 1);
     for (int n = static_cast<int>(threadIdx.x); n < half_x * half_y; n += window_threads) {
       const int wx = 2 * (n % half_x) + odd_x + ring, wy = 2 * (n / half_x) + odd_y + ring;
-      const int64_t i = left + wx, j = top + wy;
-      if (wx < width - ring && wy < height - ring && i >= 0 && j >= 0 && i < grid_width &&
-          j < grid_height) {
-        work(i, j, wy * width + wx);
+      if (wx < width - ring && wy < height - ring && inside(wx, wy)) {
+        work(left + wx, top + wy, place(wx, wy), wy * width + wx);
       }
     }
+  }
+};
+
+/* What kind of five-point problem: a constant operator with a Dirichlet boundary and no mask
+ * has the same links everywhere. inverse: of its diagonal where that is a power of two, so
+ * that multiplying gives the bits of dividing; else 0. */
+struct uniform_rows {
+  double link, diagonal, inverse;
+  __device__ double links(const cvtm_grid_problem *, int64_t, int64_t, double (&to)[4]) const {
+    to[0] = to[1] = to[2] = to[3] = link;
+    return diagonal;
+  }
+  __device__ double divide(double sum, double, double) const {
+    return inverse > 0 ? sum * inverse : sum / diagonal;
+  }
+  __device__ bool masked(const cvtm_grid_problem *, int64_t) const { return false; }
+};
+
+struct varying_rows {
+  __device__ double links(const cvtm_grid_problem *p, int64_t i, int64_t j, double (&to)[4]) const {
+    return cvtm_grid_links(p, i, j, to);
+  }
+  __device__ double divide(double sum, double diagonal, double old) const {
+    return diagonal > 0 ? sum / diagonal : old;
+  }
+  __device__ bool masked(const cvtm_grid_problem *p, int64_t k) const {
+    return cvtm_grid_masked(p, k);
   }
 };
 
@@ -461,27 +518,22 @@ __device__ double around(const double *x, const double link[4]) {
   return (link[0] * x[-1] + link[1] * x[1]) + (link[2] * x[-pitch] + link[3] * x[pitch]);
 }
 
-template <int pitch>
-__device__ double relaxed(const cvtm_grid_problem *p, const double *x, int64_t i, int64_t j) {
-  double link[4];
-  const int64_t k = j * p->width + i;
-  const double diagonal = cvtm_grid_links(p, i, j, link);
-  const double sum = p->b[k] + around<pitch>(x, link);
-  const double value = diagonal > 0 ? sum / diagonal : *x;
-  return cvtm_grid_clip(value, cvtm_grid_lower(p, k), cvtm_grid_upper(p, k));
-}
-
 /* A red-black sweep; the outermost ring only lends its values, the next one gives red ones. */
-template <int reach>
-__device__ void red_black_sweep(const window<reach> &w, const cvtm_grid_problem *p, double *tile) {
-  constexpr int pitch = window<reach>::width;
-  const auto relax_node = [&](int64_t i, int64_t j, int at) {
-    if (!cvtm_grid_masked(p, j * p->width + i)) tile[at] = relaxed<pitch>(p, tile + at, i, j);
+template <int reach, typename Rows>
+__device__ void red_black_sweep(const window<reach> &w, const cvtm_grid_problem *p,
+                                const Rows &rows, double *tile) {
+  const auto relax_node = [&](int64_t i, int64_t j, int64_t k, int at) {
+    if (rows.masked(p, k)) return;
+    double link[4];
+    const double diagonal = rows.links(p, i, j, link);
+    const double sum = p->b[k] + around<window<reach>::width>(tile + at, link);
+    tile[at] = cvtm_grid_clip(rows.divide(sum, diagonal, tile[at]), cvtm_grid_lower(p, k),
+                              cvtm_grid_upper(p, k));
   };
   __syncthreads();
-  w.template red_black<1>(p->width, p->height, 0, relax_node);
+  w.template red_black<1>(0, relax_node);
   __syncthreads();
-  w.template red_black<2>(p->width, p->height, 1, relax_node);
+  w.template red_black<2>(1, relax_node);
   __syncthreads();
 }
 
@@ -532,24 +584,24 @@ __device__ void mark_parents(const cvtm_grid_level *coarse, int64_t i, int64_t j
 }
 
 /* Smoothing, active nodes, and what the first coarse level gets: x -> d. The marks are 0. */
+template <typename Rows>
 __global__ void __launch_bounds__(window_threads)
-    descend_window(const cvtm_grid_problem *problem, cvtm_grid_level coarse,
+    descend_window(const cvtm_grid_problem *problem, Rows rows, cvtm_grid_level coarse,
                    cvtm_grid_rules rules) {
   using view = window<3>;
   __shared__ double tile[view::size];
   __shared__ double residual[view::size];
   const cvtm_grid_problem p = *problem;
-  const view w;
-  w.load(tile, p.width, p.height, [&](int64_t i, int64_t j) { return p.x[j * p.width + i]; });
-  red_black_sweep(w, &p, tile);
-  w.inner(p.width, p.height, [&](int64_t i, int64_t j, int at) {
-    const int64_t k = j * p.width + i;
+  const view w(p.width, p.height);
+  w.load(tile, [&](int64_t, int64_t, int64_t k) { return p.x[k]; });
+  red_black_sweep(w, &p, rows, tile);
+  w.inner([&](int64_t i, int64_t j, int64_t k, int at) {
     const double x = tile[at];
     const int active =
-        cvtm_grid_masked(&p, k) ||
+        rows.masked(&p, k) ||
         (rules.truncated && (x <= cvtm_grid_lower(&p, k) || x >= cvtm_grid_upper(&p, k)));
     double link[4];
-    const double diagonal = cvtm_grid_links(&p, i, j, link);
+    const double diagonal = rows.links(&p, i, j, link);
     residual[at] = active ? static_cast<double>(NAN)
                           : (p.b[k] + around<view::width>(tile + at, link)) - diagonal * x;
     if (!view::owns(at)) return;
@@ -568,8 +620,7 @@ __global__ void __launch_bounds__(window_threads)
 
 /* Where the coarse correction leads from d (the smoothed x). */
 __device__ double corrected(const cvtm_grid_problem *p, const cvtm_grid_level *c, int64_t i,
-                            int64_t j) {
-  const int64_t k = j * p->width + i;
+                            int64_t j, int64_t k) {
   const double x = p->d[k];
   if (p->active[k]) return x;
   return cvtm_grid_clip(x + cvtm_grid_prolonged(c, c->e, i, j), cvtm_grid_lower(p, k),
@@ -577,25 +628,25 @@ __device__ double corrected(const cvtm_grid_problem *p, const cvtm_grid_level *c
 }
 
 /* Slope and bend of the correction. */
+template <typename Rows>
 __global__ void __launch_bounds__(window_threads)
-    search_window(const cvtm_grid_problem *problem, cvtm_grid_level coarse, cvtm_grid_state *state,
-                  double *partial) {
+    search_window(const cvtm_grid_problem *problem, Rows rows, cvtm_grid_level coarse,
+                  cvtm_grid_state *state, double *partial) {
   using view = window<1>;
   __shared__ double tile[view::size];
   __shared__ double step[view::size];
   const cvtm_grid_problem p = *problem;
-  const view w;
-  w.load(tile, p.width, p.height, [&](int64_t i, int64_t j) { return p.d[j * p.width + i]; });
-  w.load(step, p.width, p.height,
-         [&](int64_t i, int64_t j) { return corrected(&p, &coarse, i, j) - p.d[j * p.width + i]; });
+  const view w(p.width, p.height);
+  w.load(tile, [&](int64_t, int64_t, int64_t k) { return p.d[k]; });
+  w.load(step,
+         [&](int64_t i, int64_t j, int64_t k) { return corrected(&p, &coarse, i, j, k) - p.d[k]; });
   __syncthreads();
   double sum[2] = {0, 0};
-  w.inner(p.width, p.height, [&](int64_t i, int64_t j, int at) {
+  w.inner([&](int64_t i, int64_t j, int64_t k, int at) {
     if (!view::owns(at)) return;
     double link[4];
-    const double diagonal = cvtm_grid_links(&p, i, j, link);
-    const double r =
-        (p.b[j * p.width + i] + around<view::width>(tile + at, link)) - diagonal * tile[at];
+    const double diagonal = rows.links(&p, i, j, link);
+    const double r = (p.b[k] + around<view::width>(tile + at, link)) - diagonal * tile[at];
     sum[0] += step[at] * r;
     sum[1] += step[at] * (diagonal * step[at] - around<view::width>(step + at, link));
   });
@@ -605,32 +656,31 @@ __global__ void __launch_bounds__(window_threads)
 }
 
 /* The step along the correction, smoothing, norms: d -> x. */
+template <typename Rows>
 __global__ void __launch_bounds__(window_threads)
-    ascend_window(const cvtm_grid_problem *problem, cvtm_grid_level coarse, int searched,
+    ascend_window(const cvtm_grid_problem *problem, Rows rows, cvtm_grid_level coarse, int searched,
                   cvtm_grid_state *state, double *partial, double *history) {
   using view = window<3>;
   __shared__ double tile[view::size];
   const cvtm_grid_problem p = *problem;
-  const view w;
+  const view w(p.width, p.height);
   const double step = searched ? cvtm_grid_step(state) : 1.0;
-  w.load(tile, p.width, p.height, [&](int64_t i, int64_t j) {
-    const double value = corrected(&p, &coarse, i, j);
+  w.load(tile, [&](int64_t i, int64_t j, int64_t k) {
+    const double value = corrected(&p, &coarse, i, j, k);
     if (!searched) return value;
-    const int64_t k = j * p.width + i;
-    if (cvtm_grid_masked(&p, k)) return 0.0;
+    if (rows.masked(&p, k)) return 0.0;
     const double x = p.d[k];
     return cvtm_grid_clip(x + step * (value - x), cvtm_grid_lower(&p, k), cvtm_grid_upper(&p, k));
   });
-  red_black_sweep(w, &p, tile);
+  red_black_sweep(w, &p, rows, tile);
   double sum[3] = {0, 0, 0};
-  w.inner(p.width, p.height, [&](int64_t i, int64_t j, int at) {
+  w.inner([&](int64_t i, int64_t j, int64_t k, int at) {
     if (!view::owns(at)) return;
-    const int64_t k = j * p.width + i;
     const double x = tile[at];
     p.x[k] = x;
-    if (cvtm_grid_masked(&p, k)) return;
+    if (rows.masked(&p, k)) return;
     double link[4];
-    const double diagonal = cvtm_grid_links(&p, i, j, link);
+    const double diagonal = rows.links(&p, i, j, link);
     const double held = diagonal * x;
     const double f = held - (p.b[k] + around<view::width>(tile + at, link));
     const double r = x - cvtm_grid_clip(x - f, cvtm_grid_lower(&p, k), cvtm_grid_upper(&p, k));
@@ -657,9 +707,8 @@ template <int ring>
 __device__ void relax_window(const window<4> &w, const cvtm_grid_level *level, int bounded,
                              int colour, double *tile) {
   __syncthreads();
-  w.four_colour<ring>(level->width, level->height, colour, [&](int64_t i, int64_t j, int at) {
+  w.four_colour<ring>(colour, [&](int64_t i, int64_t j, int64_t k, int at) {
     double link[3][3];
-    const int64_t k = j * level->width + i;
     cvtm_grid_coarse_row(level, i, j, link);
     double value = 0;
     if (link[1][1] > 0) {
@@ -678,16 +727,15 @@ __global__ void __launch_bounds__(window_threads)
   using view = window<4>;
   __shared__ double tile[view::size];
   __shared__ double residual[view::size];
-  const view w;
+  const view w(level.width, level.height);
   for (int n = static_cast<int>(threadIdx.x); n < view::size; n += window_threads) tile[n] = 0;
   relax_window<0>(w, &level, bounded, 0, tile);
   relax_window<1>(w, &level, bounded, 1, tile);
   relax_window<2>(w, &level, bounded, 2, tile);
   relax_window<3>(w, &level, bounded, 3, tile);
   __syncthreads();
-  w.inner(level.width, level.height, [&](int64_t i, int64_t j, int at) {
+  w.inner([&](int64_t i, int64_t j, int64_t k, int at) {
     double link[3][3];
-    const int64_t k = j * level.width + i;
     cvtm_grid_coarse_row(&level, i, j, link);
     residual[at] =
         (level.r[k] + coarse_around(tile + at, view::width, link)) - link[1][1] * tile[at];
@@ -706,17 +754,17 @@ __global__ void __launch_bounds__(window_threads)
     up_window(cvtm_grid_level level, cvtm_grid_level coarse, int bounded) {
   using view = window<4>;
   __shared__ double tile[view::size];
-  const view w;
-  w.load(tile, level.width, level.height, [&](int64_t i, int64_t j) {
-    return level.half[j * level.width + i] + cvtm_grid_prolonged(&coarse, coarse.e, i, j);
+  const view w(level.width, level.height);
+  w.load(tile, [&](int64_t i, int64_t j, int64_t k) {
+    return level.half[k] + cvtm_grid_prolonged(&coarse, coarse.e, i, j);
   });
   relax_window<1>(w, &level, bounded, 0, tile);
   relax_window<2>(w, &level, bounded, 1, tile);
   relax_window<3>(w, &level, bounded, 2, tile);
   relax_window<4>(w, &level, bounded, 3, tile);
   __syncthreads();
-  w.inner(level.width, level.height, [&](int64_t i, int64_t j, int at) {
-    if (view::owns(at)) level.e[j * level.width + i] = tile[at];
+  w.inner([&](int64_t, int64_t, int64_t k, int at) {
+    if (view::owns(at)) level.e[k] = tile[at];
   });
 }
 
@@ -928,6 +976,19 @@ bool windowed(const cvtm_grid_rules *rules, const cvtm_grid_level *coarse) {
          coarse->halved_y;
 }
 
+/* Calls launch with the kind of rows that the problem has. */
+template <typename Launch>
+void with_rows(const cvtm_grid_problem *shape, Launch launch) {
+  if (shape->horizontal || shape->diagonal || shape->mask || shape->neumann ||
+      !(shape->constant > 0)) {
+    launch(varying_rows());
+    return;
+  }
+  int exponent = 0;
+  const double c = shape->constant, diagonal = (c + c) + (c + c);
+  launch(uniform_rows{c, diagonal, frexp(c, &exponent) == 0.5 ? 1 / diagonal : 0.0});
+}
+
 /* A last odd node goes to the block of the last coarse node, or to one more. */
 dim3 spans_of(const cvtm_grid_level *coarse) {
   return spans(2 * coarse->width + 1, 2 * coarse->height + 1);
@@ -937,8 +998,10 @@ cvtm_status descend_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse
   if (windowed(&top->rules, coarse)) {
     const size_t marks = static_cast<size_t>(coarse->width * coarse->height);
     CVTM_CUDA_TRY(top->device, cudaMemsetAsync(coarse->marked, 0, marks, stream_of(top)));
-    descend_window<<<spans_of(coarse), window_threads, 0, stream_of(top)>>>(top->problem, *coarse,
-                                                                            top->rules);
+    with_rows(top->shape, [&](auto rows) {
+      descend_window<<<spans_of(coarse), window_threads, 0, stream_of(top)>>>(top->problem, rows,
+                                                                              *coarse, top->rules);
+    });
     return cvtm_cuda_launched(top->device, "descend_window");
   }
   const cvtm_status status = smooth_cuda(top, top->rules.pre);
@@ -1019,8 +1082,10 @@ cvtm_status tail_cuda(const cvtm_grid_top *top, const cvtm_grid_level *finer,
 cvtm_status correct_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   if (windowed(&top->rules, coarse)) {
     if (!top->rules.searched) return CVTM_OK; /* ascend corrects */
-    search_window<<<spans_of(coarse), window_threads, 0, stream_of(top)>>>(
-        top->problem, *coarse, top->state, top->partial);
+    with_rows(top->shape, [&](auto rows) {
+      search_window<<<spans_of(coarse), window_threads, 0, stream_of(top)>>>(
+          top->problem, rows, *coarse, top->state, top->partial);
+    });
     return cvtm_cuda_launched(top->device, "search_window");
   }
   correct_kernel<<<nodes_of(top), tile(), 0, stream_of(top)>>>(top->problem, *coarse,
@@ -1034,8 +1099,10 @@ cvtm_status correct_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse
 
 cvtm_status ascend_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   if (windowed(&top->rules, coarse)) {
-    ascend_window<<<spans_of(coarse), window_threads, 0, stream_of(top)>>>(
-        top->problem, *coarse, top->rules.searched, top->state, top->partial, top->history);
+    with_rows(top->shape, [&](auto rows) {
+      ascend_window<<<spans_of(coarse), window_threads, 0, stream_of(top)>>>(
+          top->problem, rows, *coarse, top->rules.searched, top->state, top->partial, top->history);
+    });
     return cvtm_cuda_launched(top->device, "ascend_window");
   }
   if (top->rules.searched) {

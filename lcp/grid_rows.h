@@ -171,6 +171,17 @@ CVTM_HD double cvtm_grid_weight(const cvtm_grid_level *c, int64_t i, int64_t j, 
 /* The value that coarse values e give to fine node (i, j). */
 CVTM_HD double cvtm_grid_prolonged(const cvtm_grid_level *c, const double *e, int64_t i,
                                    int64_t j) {
+  if (!c->weight && c->halved_x && c->halved_y) {
+    const int64_t x = i / 2, y = j / 2, west = x - !(i & 1), north = y - !(j & 1);
+    if (west >= 0 && north >= 0 && x < c->width && y < c->height) {
+      /* The same sum without a branch: a single parent counts twice, with weights 0 and 1. */
+      const double wx = i & 1 ? 0.0 : 0.5, wy = j & 1 ? 0.0 : 0.5;
+      const double *above = e + north * c->width, *below = e + y * c->width;
+      return (((wx * wy) * above[west] + ((1 - wx) * wy) * above[x]) +
+              (wx * (1 - wy)) * below[west]) +
+             ((1 - wx) * (1 - wy)) * below[x];
+    }
+  }
   int64_t x0, y0;
   const int count_x = cvtm_grid_parents(c->halved_x, i, &x0);
   const int count_y = cvtm_grid_parents(c->halved_y, j, &y0);
@@ -212,6 +223,23 @@ CVTM_HD double cvtm_grid_coarse_link(const cvtm_grid_level *c, int plane, int64_
 /* The nine links of a coarse row, link[dy + 1][dx + 1]; the middle one is the diagonal. */
 CVTM_HD void cvtm_grid_coarse_row(const cvtm_grid_level *c, int64_t x, int64_t y,
                                   double link[3][3]) {
+  if (x > 0 && y > 0 && x + 1 < c->width && y + 1 < c->height) {
+    const int64_t plane = c->width * c->height;
+    const double *at = c->coefficient + y * c->width + x;
+    const double *east = at + CVTM_GRID_EAST * plane, *south = at + CVTM_GRID_SOUTH * plane;
+    const double *south_east = at + CVTM_GRID_SOUTH_EAST * plane;
+    const double *south_west = at + CVTM_GRID_SOUTH_WEST * plane;
+    link[0][0] = south_east[-c->width - 1];
+    link[0][1] = south[-c->width];
+    link[0][2] = south_west[-c->width + 1];
+    link[1][0] = east[-1];
+    link[1][1] = at[0];
+    link[1][2] = east[0];
+    link[2][0] = south_west[0];
+    link[2][1] = south[0];
+    link[2][2] = south_east[0];
+    return;
+  }
   link[0][0] = cvtm_grid_coarse_link(c, CVTM_GRID_SOUTH_EAST, x - 1, y - 1);
   link[0][1] = cvtm_grid_coarse_link(c, CVTM_GRID_SOUTH, x, y - 1);
   link[0][2] = cvtm_grid_coarse_link(c, CVTM_GRID_SOUTH_WEST, x + 1, y - 1);
@@ -311,11 +339,36 @@ CVTM_HD void cvtm_grid_spread(const cvtm_grid_level *c, int64_t x, int64_t y, in
   }
 }
 
+/* Is the Galerkin row that of a constant operator, far from boundaries and active nodes? */
+CVTM_HD int cvtm_grid_uniform(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
+                              int64_t y) {
+  const cvtm_grid_problem *p = f->problem;
+  if (!p || p->horizontal || p->diagonal || c->weight || x < 1 || y < 1 || 2 * x + 4 >= p->width ||
+      2 * y + 4 >= p->height) {
+    return 0;
+  }
+  const uint8_t *active = p->active + (2 * y - 1) * p->width + 2 * x - 1;
+  int any = 0;
+  CVTM_UNROLL
+  for (int ty = 0; ty < 5; ++ty) {
+    CVTM_UNROLL
+    for (int tx = 0; tx < 5; ++tx) any |= active[ty * p->width + tx];
+  }
+  return !any;
+}
+
 /* cvtm_grid_galerkin where both directions are halved: first w A over the 5 x 5 fine nodes
  * around the support, then their parents. */
 CVTM_HD void cvtm_grid_galerkin_halved(const cvtm_grid_finer *f, const cvtm_grid_level *c,
                                        int64_t x, int64_t y, double sum[3][3]) {
   const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
+  if (cvtm_grid_uniform(f, c, x, y)) {
+    const double constant = f->problem->constant;
+    sum[1][1] = -3 * constant;
+    sum[1][2] = sum[2][1] = 0.5 * constant;
+    sum[2][2] = sum[2][0] = 0.25 * constant;
+    return;
+  }
   double q[5][5] = {{0}};
   CVTM_UNROLL
   for (int dy = 0; dy < 3; ++dy) {

@@ -28,7 +28,8 @@ typedef struct cvtm_grid_solver {
   } body[CVTM_GRID_MAX_LEVELS];
   void *arena, *extra; /* always there; once a grid has coefficients of its own */
   int ready;           /* set_grid has been called */
-  int kind;            /* of the grid that the loops were made for */
+  int kind;            /* of the grid that the loops were made for, */
+  double constant;     /* and its links */
 } cvtm_grid_solver;
 
 static cvtm_grid_rules rules_of(const cvtm_lcp_options *options) {
@@ -447,9 +448,10 @@ cvtm_status cvtm_lcp_set_grid(cvtm_lcp *lcp, const cvtm_lcp_grid *grid) {
   }
   const int kind =
       1 + !!grid->diagonal + 2 * !!grid->horizontal + 4 * !!grid->mask + 8 * !!grid->neumann;
-  if (!status && kind != s->kind) {
+  if (!status && (kind != s->kind || grid->constant != s->constant)) {
     status = make_loops(s);
     s->kind = status ? 0 : kind;
+    s->constant = grid->constant;
   }
   s->ready = status == CVTM_OK;
   return status;
