@@ -5,17 +5,16 @@
  * All sums have a fixed order. */
 #include "base/cuda_check.h"
 #include "cvt/cvt_kernels.h"
+#include "jfa/cell_warp.h"
 
 #include <new>
 
 namespace {
 
 enum {
-  WARP = 32,
-  WARPS = 4,    /* of a block of the first kernel */
-  BLOCKS = 3,   /* of them on a multiprocessor: what shared memory allows */
-  CORNERS = 12, /* of a cell there */
-  SMALL_ROWS = 512,
+  WARP = CVTM_WARP,
+  WARPS = 1,   /* of a block of the first kernel, so that as many as possible fit in */
+  BLOCKS = 15, /* of them on a multiprocessor: what shared memory allows */
   LARGE_THREADS = 128,
   LARGE_BLOCKS = 264, /* at once; each has a polygon in scratch */
   HUGE_AREA = 1 << 20,
@@ -37,52 +36,8 @@ struct cuda_state {
 };
 enum { LISTED_LARGE, LISTED_HUGE, LISTED_HUGE_BLOCKS, LISTED_FINISH_BLOCKS, LISTED };
 
-/* What one warp works on: CELLS neighbouring cells. First lists, then slopes. */
 template <int CELLS>
-struct warp_memory {
-  double x[CORNERS * CELLS], y[CORNERS * CELLS], doubt[CELLS];
-  union {
-    uint64_t entry[CVTM_CELL_LIST * CELLS];
-    struct {
-      double slope[CORNERS * CELLS], inverse[CORNERS * CELLS];
-      int32_t column[2 * CVTM_CELL_BATCH * WARP];
-    };
-  };
-  int32_t count[CELLS]; /* corners; less than 3: nothing to add up */
-};
-
-/* A cell in one lane's part of the memory. */
-template <int CELLS>
-__device__ cvtm_cell cell_in(warp_memory<CELLS> *memory, int lane) {
-  const cvtm_cell cell = {memory->count[lane],
-                          CORNERS,
-                          CELLS,
-                          memory->x + lane,
-                          memory->y + lane,
-                          memory->slope + lane,
-                          memory->inverse + lane,
-                          0};
-  return cell;
-}
-
-/* Cuts out a cell; false if it is left to the large kernel. */
-template <int CELLS>
-__device__ bool cut_cell(const cvtm_site_tree_view &tree, cvtm_domain domain, int64_t place,
-                         int lane, warp_memory<CELLS> *memory) {
-  cvtm_cell cell = cell_in(memory, lane);
-  cvtm_cell_list list = {0, CELLS, 0, memory->entry + lane};
-  if (!isfinite(tree.position[2 * place]) || !isfinite(tree.position[2 * place + 1]) ||
-      cvtm_cell_quick(&tree, domain, place, &list, &cell) != CVTM_CELL_DONE)
-    return false;
-  memory->count[lane] = cell.count;
-  memory->doubt[lane] = cell.count < 3 ? 0 : cvtm_cell_doubt(domain, &cell);
-  double top = 0, bottom = 0;
-  for (int k = 0; k < cell.count; ++k) {
-    top = fmin(top, cell.y[k * CELLS]);
-    bottom = fmax(bottom, cell.y[k * CELLS]);
-  }
-  return bottom - top < SMALL_ROWS;
-}
+using warp_cells = cvtm_warp_cells<CELLS, 2 * CVTM_CELL_BATCH * WARP>;
 
 /* Adds rows first .. last of a cell. */
 template <bool PIXEL>
@@ -119,27 +74,20 @@ __global__ void __launch_bounds__(WARPS *WARP, BLOCKS)
     cells_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
                  cuda_state state, cvtm_cell_sums *sums) {
   extern __shared__ __align__(16) unsigned char shared[];
-  warp_memory<CELLS> *memory = reinterpret_cast<warp_memory<CELLS> *>(shared) + threadIdx.x / WARP;
+  warp_cells<CELLS> *memory = reinterpret_cast<warp_cells<CELLS> *>(shared) + threadIdx.x / WARP;
   const int lane = threadIdx.x % WARP, c = lane % CELLS;
   const int64_t base = (static_cast<int64_t>(blockIdx.x) * WARPS + threadIdx.x / WARP) * CELLS;
   const int64_t place = base + c;
   if (base >= tree.count) return; /* whole warps */
 
-  bool mine = lane < CELLS && place < tree.count;
-  if (lane < CELLS) memory->count[lane] = 0;
-  if (mine && !cut_cell<CELLS>(tree, domain, place, lane, memory)) {
+  const bool done = cvtm_warp_cut(tree, domain, base, lane, memory);
+  if (!done && lane < CELLS && place < tree.count)
     state.list[atomicAdd(state.listed + LISTED_LARGE, 1)] = static_cast<int32_t>(place);
-    memory->count[lane] = 0;
-    mine = false;
-  }
-  __syncwarp();
-  cvtm_cell cell = cell_in(memory, c);
-  if (lane < CELLS) cvtm_cell_set_slopes(&cell);
-  __syncwarp();
+  const cvtm_cell cell = cvtm_warp_cell(memory, c);
   cvtm_cell_sums part = {0, 0, 0, 0};
   if (cell.count >= 3) {
     /* The rows of a cell, shared out evenly among its lanes. */
-    const cvtm_cell_columns columns = {WARP, memory->column + lane};
+    const cvtm_cell_columns columns = {WARP, memory->extra + lane};
     cvtm_cell_rows rows;
     cvtm_cell_begin_rows(domain, tree.position[2 * place], tree.position[2 * place + 1], &cell,
                          &rows);
@@ -152,7 +100,7 @@ __global__ void __launch_bounds__(WARPS *WARP, BLOCKS)
   __syncwarp();
   for (int offset = WARP / 2; offset >= CELLS; offset /= 2)
     add_sums(&part, shift_sums(part, offset));
-  if (mine) sums[tree.index[place]] = part;
+  if (done) sums[tree.index[place]] = part;
 }
 
 /* Adds up the parts of a block's threads; the result is thread 0's. */
@@ -415,7 +363,7 @@ cvtm_status create_state_cuda(cvtm_cvt *cvt) {
 
 template <int CELLS, bool PIXEL>
 cvtm_status launch_cells(cvtm_cvt *cvt, const cvtm_site_tree_view &tree, const cuda_state &state) {
-  const int bytes = WARPS * sizeof(warp_memory<CELLS>);
+  const int bytes = WARPS * sizeof(warp_cells<CELLS>);
   CVTM_CUDA_TRY(cvt->device,
                 cudaFuncSetAttribute(cells_kernel<CELLS, PIXEL>,
                                      cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));

@@ -138,7 +138,7 @@ CVTM_HD int cvtm_cell_owns(const cvtm_site_tree_view *tree, cvtm_domain domain, 
     for (int32_t by = y0; by <= y1; ++by) {
       for (int32_t bx = x0; bx <= x1; ++bx) {
         int32_t first, last;
-        cvtm_cell_bin_sites(tree, bins.level, bx, by, &first, &last);
+        cvtm_cell_bin_sites(tree, bins.level, bx, by, 0, &first, &last);
         for (int32_t other = first; other < last; ++other) {
           const double d2 = cvtm_distance2(metric, o.x, o.y, tree->position[2 * other],
                                            tree->position[2 * other + 1]);

@@ -13,6 +13,7 @@ struct cvtm_voronoi {
   cvtm_site_tree *tree;
   int32_t *group_end;
   int32_t *labels_alt;
+  uint64_t *labelled;
 };
 
 static const cvtm_voronoi_table *choose_table(const cvtm_device *device) {
@@ -43,6 +44,9 @@ cvtm_status cvtm_voronoi_create(cvtm_device *device, cvtm_domain domain, int64_t
   cvtm_status status = cvtm_site_tree_create(device, domain, capacity, &voronoi->tree);
   if (status == CVTM_OK) status = allocate_int32(device, capacity, &voronoi->group_end);
   if (status == CVTM_OK) status = allocate_int32(device, pixels_of(domain), &voronoi->labels_alt);
+  if (status == CVTM_OK)
+    status =
+        cvtm_device_allocate(device, 1, sizeof *voronoi->labelled, (void **)&voronoi->labelled);
   if (status != CVTM_OK) {
     cvtm_voronoi_destroy(voronoi);
     return status;
@@ -56,6 +60,7 @@ void cvtm_voronoi_destroy(cvtm_voronoi *voronoi) {
   cvtm_site_tree_destroy(voronoi->tree);
   cvtm_device_free(voronoi->device, voronoi->group_end);
   cvtm_device_free(voronoi->device, voronoi->labels_alt);
+  cvtm_device_free(voronoi->device, voronoi->labelled);
   free(voronoi);
 }
 
@@ -120,6 +125,7 @@ cvtm_status cvtm_voronoi_compute(cvtm_voronoi *voronoi, const double *sites, int
       .domain = voronoi->domain,
       .metric = cvtm_metric_of(voronoi->domain),
       .group_end = voronoi->group_end,
+      .labelled = voronoi->labelled,
   };
   if (method == CVTM_VORONOI_EXACT) return voronoi->table->exact(device, &flood, labels);
   return jump_flood(voronoi, &flood, method, labels);

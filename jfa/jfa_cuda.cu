@@ -1,16 +1,19 @@
 #include "base/cuda_check.h"
+#include "jfa/cell_warp.h"
 #include "jfa/jfa_kernels.h"
 
 enum {
   SEED_BLOCK = 256,
   PIXEL_BLOCK_X = 32,
   PIXEL_BLOCK_Y = 8,
-  WARP = 32,
+  WARP = CVTM_WARP,
   WARPS = 4, /* of a block of the exact kernel; each labels one tile */
   TILE = 8,
   ROWS = WARP / TILE, /* of a tile that a warp covers at once */
   MAX_CANDIDATES = 128,
-  FAN = 5, /* levels of the tree that a warp descends at once */
+  CELL_WARPS = 2,     /* of a block of the cells kernel */
+  CELL_PIXELS = 2048, /* of a cell, on average, up to which it is used */
+  FAN = 5,            /* levels of the tree that a warp descends at once */
   /* A visit takes one node from the stack and puts at most 32 there; there are at most 6
    * visits on a way down the 2^26 nodes above the buckets of 2^31 sites. */
   STACK = 6 * WARP
@@ -38,7 +41,57 @@ static __global__ void resolve_kernel(cvtm_flood flood, int32_t *labels) {
   *label = cvtm_resolve_pixel(&flood, i, j, *label);
 }
 
-/* --- the exact diagram: one warp per tile of 8 x 8 pixels ---------------------- *
+/* --- the exact diagram: cell by cell -------------------------------------------- */
+
+/* Labels the pixels of row j that belong to the site at a place; how many is returned. */
+static __device__ int32_t label_row(const cvtm_flood *flood, int64_t place, const cvtm_cell *cell,
+                                    double doubt, cvtm_cell_rows *rows, int32_t j,
+                                    int32_t *labels) {
+  const cvtm_domain domain = flood->domain;
+  const int32_t index = flood->tree.index[place];
+  const double y = (static_cast<double>(j) + 0.5) - rows->sy;
+  const cvtm_cell_span span = cvtm_cell_find_span(domain, cell, doubt, rows, j);
+  const int32_t wrapped = domain.periodic ? cvtm_cell_wrap(j, domain.height) : j;
+  int32_t *row = labels + static_cast<int64_t>(wrapped) * domain.width;
+  int32_t count = 0;
+  for (int32_t k = span.first; k <= span.last; ++k) {
+    const bool sure = k >= span.sure_first && k <= span.sure_last;
+    if (!sure && !cvtm_cell_owns(&flood->tree, domain, place, k, j,
+                                 (static_cast<double>(k) + 0.5) - rows->sx, y))
+      continue;
+    row[domain.periodic ? cvtm_cell_wrap(k, domain.width) : k] = index;
+    ++count;
+  }
+  return count;
+}
+
+/* A lane labels the pixels of a cell; those of cells that it cannot do stay -1. */
+static __global__ void __launch_bounds__(CELL_WARPS *WARP)
+    cells_kernel(cvtm_flood flood, int32_t *labels) {
+  __shared__ cvtm_warp_cells<WARP, 1> memories[CELL_WARPS];
+  cvtm_warp_cells<WARP, 1> *memory = &memories[threadIdx.x / WARP];
+  const int lane = static_cast<int>(threadIdx.x) % WARP;
+  const int64_t base = (static_cast<int64_t>(blockIdx.x) * CELL_WARPS + threadIdx.x / WARP) * WARP;
+  if (base >= flood.tree.count) return; /* whole warps */
+  cvtm_warp_cut(flood.tree, flood.domain, base, lane, memory);
+  const cvtm_cell cell = cvtm_warp_cell(memory, lane);
+  int32_t count = 0;
+  if (cell.count >= 3) {
+    const int64_t place = base + lane;
+    cvtm_cell_rows rows;
+    cvtm_cell_begin_rows(flood.domain, flood.tree.position[2 * place],
+                         flood.tree.position[2 * place + 1], &cell, &rows);
+    for (int32_t j = rows.first; j <= rows.last; ++j)
+      count += label_row(&flood, place, &cell, memory->doubt[lane], &rows, j, labels);
+  }
+  __syncwarp();
+  count = __reduce_add_sync(0xFFFFFFFFu, count);
+  if (lane == 0)
+    atomicAdd(reinterpret_cast<unsigned long long *>(flood.labelled),
+              static_cast<unsigned long long>(count));
+}
+
+/* --- and tile by tile, what is not labelled yet: one warp per 8 x 8 pixels ------- *
  * The heap order of the tree makes it a 32-ary tree too: the descendants five
  * levels below a node are consecutive, one for each lane. Its lowest nodes here are
  * buckets of at most 32 sites, again one for each lane. */
@@ -203,10 +256,12 @@ static __device__ void label_pixel(const cvtm_flood *flood, const warp_memory *m
 }
 
 static __global__ void __launch_bounds__(WARPS *WARP)
-    exact_kernel(cvtm_flood flood, int64_t tiles_x, int64_t tiles, int32_t *labels) {
+    tiles_kernel(cvtm_flood flood, int64_t tiles_x, int64_t tiles, int32_t *labels) {
   __shared__ warp_memory memories[WARPS];
   const int lane = static_cast<int>(threadIdx.x) % WARP;
   warp_memory *memory = &memories[threadIdx.x / WARP];
+  /* No pixel is labelled twice: if there are as many labels as pixels, none is missing. */
+  if (*flood.labelled == static_cast<uint64_t>(flood.domain.width) * flood.domain.height) return;
   const int64_t number = static_cast<int64_t>(blockIdx.x) * WARPS + threadIdx.x / WARP;
   if (number >= tiles) return; /* whole warps */
   cvtm_tile tile;
@@ -214,6 +269,13 @@ static __global__ void __launch_bounds__(WARPS *WARP)
   tile.y = static_cast<int>(number / tiles_x) * TILE;
   tile.width = flood.domain.width - tile.x < TILE ? flood.domain.width - tile.x : TILE;
   tile.height = flood.domain.height - tile.y < TILE ? flood.domain.height - tile.y : TILE;
+  bool missing = false;
+  for (int row = lane / TILE; row < tile.height; row += ROWS)
+    if (lane % TILE < tile.width)
+      missing |=
+          labels[static_cast<int64_t>(tile.y + row) * flood.domain.width + tile.x + lane % TILE] <
+          0;
+  if (!__any_sync(0xFFFFFFFFu, missing)) return;
   const double x = cvtm_tile_center_x(tile), y = cvtm_tile_center_y(tile);
   const double nearest2 = warp_nearest2(&flood, memory, x, y, lane);
   const int found = warp_gather(&flood, memory, x, y, cvtm_tile_reach2(tile, nearest2), lane);
@@ -249,12 +311,24 @@ static cvtm_status resolve_cuda(cvtm_device *device, const cvtm_flood *flood, in
 }
 
 static cvtm_status exact_cuda(cvtm_device *device, const cvtm_flood *flood, int32_t *labels) {
+  const cudaStream_t stream = cvtm_cuda_stream(device);
+  const int64_t area = static_cast<int64_t>(flood->domain.width) * flood->domain.height;
   const int64_t tiles_x = (flood->domain.width + TILE - 1) / TILE;
   const int64_t tiles_y = (flood->domain.height + TILE - 1) / TILE;
   const int64_t tiles = tiles_x * tiles_y;
-  exact_kernel<<<static_cast<unsigned>((tiles + WARPS - 1) / WARPS), WARPS * WARP, 0,
-                 cvtm_cuda_stream(device)>>>(*flood, tiles_x, tiles, labels);
-  return cvtm_cuda_launched(device, "exact_kernel");
+  cvtm_status status =
+      cvtm_device_fill(device, labels, 0xFF, static_cast<size_t>(area) * sizeof *labels);
+  if (status == CVTM_OK)
+    status = cvtm_device_fill(device, flood->labelled, 0, sizeof *flood->labelled);
+  if (status == CVTM_OK && area / flood->tree.count <= CELL_PIXELS) {
+    cells_kernel<<<cvtm_cuda_blocks(flood->tree.count, CELL_WARPS * WARP), CELL_WARPS * WARP, 0,
+                   stream>>>(*flood, labels);
+    status = cvtm_cuda_launched(device, "cells_kernel");
+  }
+  if (status != CVTM_OK) return status;
+  tiles_kernel<<<static_cast<unsigned>((tiles + WARPS - 1) / WARPS), WARPS * WARP, 0, stream>>>(
+      *flood, tiles_x, tiles, labels);
+  return cvtm_cuda_launched(device, "tiles_kernel");
 }
 
 extern "C" const cvtm_voronoi_table cvtm_voronoi_table_cuda = {

@@ -20,6 +20,7 @@ typedef struct cvtm_flood {
   cvtm_domain domain;
   cvtm_metric metric;
   int32_t *group_end; /* per place; set where a group of several sites begins */
+  uint64_t *labelled; /* one number: pixels that cells have labelled so far */
 } cvtm_flood;
 
 typedef struct cvtm_voronoi_table {

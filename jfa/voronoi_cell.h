@@ -40,6 +40,7 @@ typedef struct cvtm_cell_box {
 typedef struct cvtm_cell_origin {
   double x, y, shift_x, shift_y;
   int32_t index; /* the caller's number of the site */
+  int32_t place; /* where it is among the sorted ones */
 } cvtm_cell_origin;
 
 /* --- clipping ----------------------------------------------------------------------- */
@@ -201,6 +202,7 @@ CVTM_HD cvtm_cell_origin cvtm_cell_origin_at(const cvtm_site_tree_view *tree, cv
   o.y = tree->position[2 * place + 1];
   o.shift_x = o.shift_y = 0;
   o.index = tree->index[place];
+  o.place = (int32_t)place;
   start->x0 = domain.periodic ? -0.5 * width : -o.x;
   start->y0 = domain.periodic ? -0.5 * height : -o.y;
   start->x1 = domain.periodic ? 0.5 * width : width - o.x;
@@ -305,13 +307,13 @@ CVTM_HD int32_t cvtm_cell_bin_along(const cvtm_cell_bins *bins, double x, int si
   return (int32_t)(cvtm_quantize(x, size, bins->shift) >> (32 - bins->level));
 }
 
-/* The sorted sites first .. last - 1 of a bin. */
+/* The sorted sites first .. last - 1 of a bin and `more` ones behind it on the curve. */
 CVTM_HD void cvtm_cell_bin_sites(const cvtm_site_tree_view *tree, int32_t level, int32_t bx,
-                                 int32_t by, int32_t *first, int32_t *last) {
+                                 int32_t by, int32_t more, int32_t *first, int32_t *last) {
   const int down = 2 * (tree->levels - level);
   const uint32_t bin = cvtm_spread_bits_16((uint32_t)bx) | cvtm_spread_bits_16((uint32_t)by) << 1;
   *first = tree->start[bin << down];
-  *last = tree->start[(bin + 1) << down];
+  *last = tree->start[(bin + 1 + (uint32_t)more) << down];
 }
 
 /* The bin about the site that is just large enough to tell how close the sites lie, and
@@ -324,13 +326,13 @@ CVTM_HD double cvtm_cell_spacing(const cvtm_site_tree_view *tree, cvtm_domain do
   int32_t bx = cvtm_cell_bin_along(bins, o->x, domain.width);
   int32_t by = cvtm_cell_bin_along(bins, o->y, domain.height);
   int32_t first, last;
-  cvtm_cell_bin_sites(tree, bins->level, bx, by, &first, &last);
+  cvtm_cell_bin_sites(tree, bins->level, bx, by, 0, &first, &last);
   while (last - first < CVTM_CELL_NEIGHBORS && bins->level > 0) {
     --bins->level;
     bins->side *= 2;
     bx >>= 1;
     by >>= 1;
-    cvtm_cell_bin_sites(tree, bins->level, bx, by, &first, &last);
+    cvtm_cell_bin_sites(tree, bins->level, bx, by, 0, &first, &last);
   }
   return last - first > CVTM_CELL_MOST ? 0 : bins->side / sqrt((double)(last - first));
 }
@@ -347,8 +349,11 @@ CVTM_HD int cvtm_cell_gather(const cvtm_site_tree_view *tree, cvtm_domain domain
   int32_t seen = 0;
   for (int32_t by = y0; by <= y1; ++by) {
     for (int32_t bx = x0; bx <= x1; ++bx) {
+      /* A bin of even number and the next lie side by side on the curve. */
+      const int32_t pair = bx % 2 == 0 && bx < x1;
       int32_t first, last;
-      cvtm_cell_bin_sites(tree, bins->level, bx, by, &first, &last);
+      cvtm_cell_bin_sites(tree, bins->level, bx, by, pair, &first, &last);
+      bx += pair;
       seen += last - first;
       if (seen > CVTM_CELL_MOST) return 0;
       for (int32_t place = first; place < last; ++place) {
@@ -356,7 +361,7 @@ CVTM_HD int cvtm_cell_gather(const cvtm_site_tree_view *tree, cvtm_domain domain
         cvtm_cell_relative_site(tree, place, o, &dx, &dy);
         const float x = (float)dx, y = (float)dy;
         const uint64_t entry = cvtm_cell_entry(x * x + y * y, (uint32_t)place);
-        if (entry >= from && entry < to) cvtm_cell_list_add(list, entry);
+        if (entry >= from && entry < to && place != o->place) cvtm_cell_list_add(list, entry);
       }
     }
   }
@@ -391,23 +396,40 @@ CVTM_HD double cvtm_cell_nearest_image(double position, double origin, double pe
   return d;
 }
 
-/* Clips by the sites of the list, nearest first, while they are near enough. */
+/* Clips by the sites of the list, nearest first, while they are near enough. Of coincident sites
+ * the first on the curve has the lowest index. */
 CVTM_HD int cvtm_cell_clip_list(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                 const cvtm_cell_origin *o, const cvtm_cell_list *list,
                                 cvtm_cell *cell, double *radius2, cvtm_cell_status *status) {
-  for (int32_t k = 0; k < list->count; ++k) {
-    const uint64_t entry = list->entry[k * list->stride];
-    if (cvtm_cell_entry_distance2(entry) > 4.000001 * *radius2) return 1;
-    const int64_t place = (int64_t)(entry & 0xFFFFFFFFu);
-    double dx = tree->position[2 * place] - o->x, dy = tree->position[2 * place + 1] - o->y;
+  const int32_t count = list->count;
+  uint64_t entry = count > 0 ? list->entry[0] : 0;
+  const double *next = tree->position + 2 * (entry & 0xFFFFFFFFu);
+  double x = next[0], y = next[1];
+  for (int32_t k = 0; k < count; ++k) {
+    const uint64_t now = entry;
+    if (cvtm_cell_entry_distance2(now) > 4.000001 * *radius2) return 1;
+    double dx = x - o->x, dy = y - o->y;
     if (domain.periodic) {
-      dx = cvtm_cell_nearest_image(tree->position[2 * place], o->x, (double)domain.width);
-      dy = cvtm_cell_nearest_image(tree->position[2 * place + 1], o->y, (double)domain.height);
+      dx = cvtm_cell_nearest_image(x, o->x, (double)domain.width);
+      dy = cvtm_cell_nearest_image(y, o->y, (double)domain.height);
     }
-    const int32_t other = tree->index[place];
+    if (k + 1 < count) { /* asked for early, there when the cut is done */
+      entry = list->entry[(k + 1) * list->stride];
+      next = tree->position + 2 * (entry & 0xFFFFFFFFu);
+      x = next[0];
+      y = next[1];
+    }
     const double distance2 = dx * dx + dy * dy;
-    if (distance2 > 0 && distance2 < cell->nearest2) cell->nearest2 = distance2;
-    if (!cvtm_cell_clip_site(dx, dy, other, o, cell, radius2, status)) return 0;
+    if (distance2 > 0) {
+      if (distance2 < cell->nearest2) cell->nearest2 = distance2;
+      const cvtm_cell_cut cut = cvtm_cell_clip(cell, dx, dy);
+      if (cut == CVTM_CUT_DONE) *radius2 = cvtm_cell_radius2(cell);
+      if (cut == CVTM_CUT_OVERFLOW) *status = CVTM_CELL_OVERFLOW;
+      if (cut == CVTM_CUT_OVERFLOW || cut == CVTM_CUT_EMPTY) return 0;
+    } else if (dx == 0 && dy == 0 && (int64_t)(now & 0xFFFFFFFFu) < o->place) {
+      cell->count = 0;
+      return 0;
+    }
   }
   return 1;
 }
