@@ -16,6 +16,7 @@ typedef struct setting {
   double tolerance;
   int has_grid, nested;
   int64_t limit;
+  int pre, post; /* both 0: as by default */
 } setting;
 
 typedef struct vectors {
@@ -37,6 +38,10 @@ static cvtm_lcp_options options_of(const setting *s) {
   options.tolerance = s->tolerance;
   options.nested = s->nested;
   options.max_iterations = s->limit;
+  if (s->pre + s->post > 0) {
+    options.pre_smoothing = s->pre;
+    options.post_smoothing = s->post;
+  }
   return options;
 }
 
@@ -104,7 +109,7 @@ static double natural_residual(const cvtm_csr *a, vectors v, const double *x) {
 /* Energies to 13 digits of the largest terms: their sum rounds at 1e-16 times 65025 rows. */
 static void figures_of_membrane_and_torsion(void **state) {
   (void)state;
-  const setting s = {CVTM_LCP_TNNMG, 1e-12, 1, 1, 0};
+  const setting s = {CVTM_LCP_TNNMG, 1e-12, 1, 1, 0, 0, 0};
   cvtm_device *device = test_device_open();
   solved membrane = solve_model(device, CVTM_MODEL_MEMBRANE, 255, 255, &s);
   assert_int_equal(membrane.result.stop, CVTM_LCP_CONVERGED);
@@ -127,7 +132,7 @@ static void errors_of_the_hemisphere(void **state) {
   } rows[] = {{63, 421, 5.991417e-4}, {255, 6377, 9.339532e-5}};
   cvtm_device *device = test_device_open();
   for (size_t k = 0; k < 2; ++k) {
-    const setting s = {CVTM_LCP_TNNMG, 1e-11, 1, 1, 0};
+    const setting s = {CVTM_LCP_TNNMG, 1e-11, 1, 1, 0, 0, 0};
     solved h = solve_model(device, CVTM_MODEL_HEMISPHERE, rows[k].size, rows[k].size, &s);
     assert_int_equal(h.result.active_lower, rows[k].active);
     const double error = cvtm_model_hemisphere_error(&h.problem, h.x);
@@ -140,7 +145,7 @@ static void errors_of_the_hemisphere(void **state) {
 /* The minimum of MINPACK-2's problem, found there by a quasi-Newton method. */
 static void energy_of_the_bearing(void **state) {
   (void)state;
-  const setting s = {CVTM_LCP_AUTO, 1e-10, 1, 1, 0};
+  const setting s = {CVTM_LCP_AUTO, 1e-10, 1, 1, 0, 0, 0};
   cvtm_device *device = test_device_open();
   solved p = solve_model(device, CVTM_MODEL_PJB, 50, 50, &s);
   assert_int_equal(p.result.stop, CVTM_LCP_CONVERGED);
@@ -154,7 +159,7 @@ static double price_of_put(cvtm_device *device, int64_t intervals, int64_t steps
   cvtm_error error = {CVTM_OK, ""};
   assert_int_equal(cvtm_model_problem_create(CVTM_MODEL_PUT, intervals, 1, steps, &p, &error),
                    CVTM_OK);
-  const setting s = {CVTM_LCP_AUTO, 1e-13, 1, 1, 0};
+  const setting s = {CVTM_LCP_AUTO, 1e-13, 1, 1, 0, 0, 0};
   const cvtm_lcp_options options = options_of(&s);
   const int64_t n = p.width;
   const size_t bytes = (size_t)n * sizeof(double);
@@ -209,7 +214,7 @@ static void cycle_counts(void **state) {
   cvtm_device *device = test_device_open();
   for (size_t m = 0; m < 3; ++m) {
     for (size_t k = 0; k < 3; ++k) {
-      const setting s = {rows[m].method, 1e-8, 1, 1, 0};
+      const setting s = {rows[m].method, 1e-8, 1, 1, 0, 0, 0};
       solved p = solve_model(device, models[k], 127, 127, &s);
       assert_int_equal(p.result.stop, CVTM_LCP_CONVERGED);
       assert_true(5 * p.result.iterations <= 6 * rows[m].published[k]);
@@ -233,7 +238,7 @@ static void grids_of_any_shape(void **state) {
     double *first = NULL;
     const int64_t n = sizes[k][0] * sizes[k][1];
     for (size_t m = 0; m < 4; ++m) {
-      const setting s = {methods[m], 1e-10, 1, 1, 0};
+      const setting s = {methods[m], 1e-10, 1, 1, 0, 0, 0};
       solved p = solve_model(device, CVTM_MODEL_TORSION, sizes[k][0], sizes[k][1], &s);
       const vectors v = {p.problem.b, p.problem.lower, NULL};
       assert_int_equal(p.result.stop, CVTM_LCP_CONVERGED);
@@ -253,6 +258,22 @@ static void grids_of_any_shape(void **state) {
   cvtm_device_destroy(device);
 }
 
+/* Any number of sweeps before and after a correction, none of one kind included. */
+static void sweeps_may_differ(void **state) {
+  (void)state;
+  static const int sweeps[][2] = {{1, 0}, {0, 1}, {2, 1}, {1, 3}};
+  cvtm_device *device = test_device_open();
+  for (int method = CVTM_LCP_MONOTONE; method <= CVTM_LCP_PDAS; ++method) {
+    for (size_t k = 0; k < sizeof sweeps / sizeof sweeps[0]; ++k) {
+      const setting s = {(cvtm_lcp_method)method, 1e-9, 1, 1, 0, sweeps[k][0], sweeps[k][1]};
+      solved p = solve_model(device, CVTM_MODEL_TORSION, 50, 40, &s);
+      assert_int_equal(p.result.stop, CVTM_LCP_CONVERGED);
+      solved_free(&p);
+    }
+  }
+  cvtm_device_destroy(device);
+}
+
 /* --- random problems -----------------------------------------------------------------------------
  */
 
@@ -265,15 +286,17 @@ static double uniform(uint64_t seed, uint64_t stream, int64_t k) {
   return cvtm_random_uniform(seed, stream, (uint64_t)k);
 }
 
-/* A strictly diagonally dominant matrix on a random graph: an M-matrix, or with links of both
- * signs an H-matrix; a third of all bounds infinite. */
-static random_problem make_problem(int64_t n, int is_m, int is_symmetric, uint64_t seed) {
+/* A strictly diagonally dominant matrix on a random graph that holds a line of all rows (or is
+ * that line): an M-matrix, or with links of both signs an H-matrix; a third of all bounds
+ * infinite. */
+static random_problem make_problem(int64_t n, int is_m, int is_symmetric, int is_line,
+                                   uint64_t seed) {
   random_problem p;
   double *dense = calloc((size_t)(n * n), sizeof *dense);
   assert_non_null(dense);
   for (int64_t i = 0; i < n; ++i) {
     for (int64_t j = 0; j < i; ++j) {
-      if (uniform(seed, 1, i * n + j) > 6.0 / (double)n && i != j + 1) continue;
+      if ((is_line || uniform(seed, 1, i * n + j) > 6.0 / (double)n) && i != j + 1) continue;
       const double link = 0.1 + uniform(seed, 2, i * n + j);
       const double sign = is_m || uniform(seed, 3, i * n + j) < 0.5 ? -1 : 1;
       dense[i * n + j] = sign * link;
@@ -343,15 +366,15 @@ static void random_problems_have_the_right_solution(void **state) {
                                               CVTM_LCP_MONOTONE};
   static const cvtm_lcp_method other[] = {CVTM_LCP_AUTO, CVTM_LCP_PSOR};
   cvtm_device *device = test_device_open();
-  for (uint64_t seed = 1; seed <= 8; ++seed) {
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
     const int is_symmetric = seed % 2 == 0, is_m = seed % 4 < 2;
-    random_problem p = make_problem(ROWS, is_m, is_symmetric, seed);
+    random_problem p = make_problem(ROWS, is_m, is_symmetric, seed > 8, seed);
     double right[ROWS], x[ROWS] = {0};
     relax_to_the_end(&p, right);
     const vectors v = {p.b, p.lower, p.upper};
     const int count = is_symmetric ? 4 : 2;
     for (int m = 0; m < count; ++m) {
-      const setting s = {is_symmetric ? symmetric[m] : other[m], 1e-11, 0, 1, 5000};
+      const setting s = {is_symmetric ? symmetric[m] : other[m], 1e-11, 0, 1, 5000, 0, 0};
       const cvtm_lcp_result result = solve_on(device, &p.a, 0, 0, &s, v, x);
       assert_int_equal(result.stop, CVTM_LCP_CONVERGED);
       assert_true(natural_residual(&p.a, v, x) < 1e-9);
@@ -376,8 +399,8 @@ static void random_problems_have_the_right_solution(void **state) {
 static void grids_may_be_unknown(void **state) {
   (void)state;
   cvtm_device *device = test_device_open();
-  const setting known = {CVTM_LCP_TNNMG, 1e-10, 1, 1, 0},
-                unknown = {CVTM_LCP_TNNMG, 1e-10, 0, 1, 0};
+  const setting known = {CVTM_LCP_TNNMG, 1e-10, 1, 1, 0, 0, 0},
+                unknown = {CVTM_LCP_TNNMG, 1e-10, 0, 1, 0, 0, 0};
   solved with = solve_model(device, CVTM_MODEL_TORSION, 60, 40, &known);
   solved without = solve_model(device, CVTM_MODEL_TORSION, 60, 40, &unknown);
   assert_int_equal(without.result.stop, CVTM_LCP_CONVERGED);
@@ -399,7 +422,8 @@ static void same_bits_everywhere(void **state) {
   cvtm_error error = {CVTM_OK, ""};
   assert_int_equal(cvtm_device_create("cpu", 1, &cpu, &error), CVTM_OK);
   for (int method = CVTM_LCP_PSOR; method <= CVTM_LCP_PDAS; ++method) {
-    const setting s = {(cvtm_lcp_method)method, 1e-8, 1, 1, method == CVTM_LCP_PSOR ? 50 : 20};
+    const setting s = {(cvtm_lcp_method)method,           1e-8, 1, 1,
+                       method == CVTM_LCP_PSOR ? 50 : 20, 0,    0};
     solved one = solve_model(device, CVTM_MODEL_HEMISPHERE, 90, 70, &s);
     solved again = solve_model(device, CVTM_MODEL_HEMISPHERE, 90, 70, &s);
     solved plain = solve_model(cpu, CVTM_MODEL_HEMISPHERE, 90, 70, &s);
@@ -419,7 +443,7 @@ static void same_bits_everywhere(void **state) {
 static void the_published_cycle_stalls_and_says_so(void **state) {
   (void)state;
   cvtm_device *device = test_device_open();
-  const setting s = {CVTM_LCP_PROJECTED_MULTIGRID, 1e-8, 1, 1, 0};
+  const setting s = {CVTM_LCP_PROJECTED_MULTIGRID, 1e-8, 1, 1, 0, 0, 0};
   const double cold = 1.0 / 128 / 128 * 127; /* |b| over the membrane */
   solved p = solve_model(device, CVTM_MODEL_MEMBRANE, 127, 127, &s);
   assert_int_equal(p.result.stop, CVTM_LCP_STALLED);
@@ -447,7 +471,7 @@ static void divergence_is_noticed(void **state) {
   int32_t column[] = {0, 1, 0, 1};
   double value[] = {1, 3, 3, 1}, b[] = {1, 2}, x[] = {0, 0};
   const cvtm_csr a = {2, 2, start, column, value};
-  const setting s = {CVTM_LCP_PSOR, 1e-8, 0, 1, 0};
+  const setting s = {CVTM_LCP_PSOR, 1e-8, 0, 1, 0, 0, 0};
   cvtm_device *device = test_device_open();
   const vectors v = {b, NULL, NULL};
   const cvtm_lcp_result result = solve_on(device, &a, 0, 0, &s, v, x);
@@ -470,7 +494,7 @@ static void monitors_see_every_iteration_and_may_stop(void **state) {
   cvtm_error error = {CVTM_OK, ""};
   assert_int_equal(cvtm_model_problem_create(CVTM_MODEL_TORSION, 20, 20, 1, &p, &error), CVTM_OK);
   int64_t seen = 0;
-  setting s = {CVTM_LCP_PSOR, 1e-12, 0, 0, 1000};
+  setting s = {CVTM_LCP_PSOR, 1e-12, 0, 0, 1000, 0, 0};
   cvtm_lcp_options options = options_of(&s);
   options.monitor = stop_at_3;
   options.monitor_context = &seen;
@@ -503,7 +527,7 @@ static void refusals(void **state) {
   double value[] = {2, -1, -0.5, 2};
   const cvtm_csr a = {2, 2, start, column, value};
   cvtm_device *device = test_device_open();
-  setting s = {CVTM_LCP_TNNMG, 1e-8, 0, 1, 0};
+  setting s = {CVTM_LCP_TNNMG, 1e-8, 0, 1, 0, 0, 0};
   cvtm_lcp_options options = options_of(&s);
   cvtm_lcp *lcp = NULL;
   expect_refusal(device, cvtm_lcp_create(device, &a, 0, 0, &options, &lcp),
@@ -551,6 +575,7 @@ int main(void) {
       cmocka_unit_test(price_of_the_american_put),
       cmocka_unit_test(cycle_counts),
       cmocka_unit_test(grids_of_any_shape),
+      cmocka_unit_test(sweeps_may_differ),
       cmocka_unit_test(random_problems_have_the_right_solution),
       cmocka_unit_test(grids_may_be_unknown),
       cmocka_unit_test(same_bits_everywhere),
