@@ -1,5 +1,6 @@
 #include "lcp/grid_cpu_rows.h"
 
+#include <omp.h>
 #include <string.h>
 
 static int threads_of(const cvtm_grid_top *top) { return cvtm_device_threads(top->device); }
@@ -75,21 +76,45 @@ static cvtm_status measure(const cvtm_grid_top *top, int counted) {
   return CVTM_OK;
 }
 
+/* One colour of row j. */
+static void smooth_row(const cvtm_grid_problem *p, const row_table *rows, int64_t j, int colour,
+                       double omega) {
+  if (!p->mask) {
+    rows->relax(p, j, colour, omega);
+    return;
+  }
+  for (int64_t i = (j + colour) & 1; i < p->width; i += 2) {
+    const int64_t k = j * p->width + i;
+    if (!cvtm_grid_masked(p, k)) p->x[k] = cvtm_grid_relaxed(p, p->x, i, j, omega);
+  }
+}
+
+/* The rows of one thread's part. */
+static void band_of(int thread, int threads, int64_t rows, int64_t *first, int64_t *end) {
+  *first = rows * thread / threads;
+  *end = rows * (thread + 1) / threads;
+}
+
+/* Both colours in one pass through memory: black follows red one row behind. A part's outer
+ * rows turn red first, so that black finds its neighbours in other parts red, too. */
 static cvtm_status smooth(const cvtm_grid_top *top, int sweeps) {
   const cvtm_grid_problem *p = top->problem;
   const row_table *rows = rows_of_machine();
-  for (int colour = 0; colour < 2 * sweeps; ++colour) {
-#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
-    for (int64_t j = 0; j < p->height; ++j) {
-      if (!p->mask) {
-        rows->relax(p, j, colour & 1, top->rules.omega);
-        continue;
+  const double omega = top->rules.omega;
+  const int threads = p->height < 64 ? 1 : threads_of(top);
+  for (int sweep = 0; sweep < sweeps; ++sweep) {
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+      int64_t first, end;
+      band_of(omp_get_thread_num(), omp_get_num_threads(), p->height, &first, &end);
+      if (first < end) smooth_row(p, rows, first, 0, omega);
+      if (first < end - 1) smooth_row(p, rows, end - 1, 0, omega);
+#pragma omp barrier
+      for (int64_t j = first + 1; j < end; ++j) {
+        if (j < end - 1) smooth_row(p, rows, j, 0, omega);
+        smooth_row(p, rows, j - 1, 1, omega);
       }
-      for (int64_t i = (j + colour) & 1; i < p->width; i += 2) {
-        const int64_t k = j * p->width + i;
-        if (cvtm_grid_masked(p, k)) continue;
-        p->x[k] = cvtm_grid_relaxed(p, p->x, i, j, top->rules.omega);
-      }
+      if (first < end) smooth_row(p, rows, end - 1, 1, omega);
     }
   }
   return CVTM_OK;
@@ -238,13 +263,27 @@ static cvtm_status weights(const cvtm_grid_top *top, const cvtm_grid_level *fine
   return CVTM_OK;
 }
 
+/* All four colours in one pass: two of an even row, then two of the odd row before it. A part
+ * begins at an even row, which is done first for the sake of the part above. */
 static void relax(const cvtm_grid_top *top, const cvtm_grid_level *level, int sweeps) {
   const row_table *rows = rows_of_machine();
+  const int threads = level->height < 64 ? 1 : threads_of(top), bounded = top->rules.bounded;
   for (int sweep = 0; sweep < sweeps; ++sweep) {
-    for (int colour = 0; colour < 4; ++colour) {
-#pragma omp parallel for num_threads(threads_of(top)) schedule(static) if (level->height > 32)
-      for (int64_t y = colour >> 1; y < level->height; y += 2) {
-        rows->coarse_relax(level, top->rules.bounded, y, colour & 1);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+      int64_t first, end;
+      band_of(omp_get_thread_num(), omp_get_num_threads(), (level->height + 1) / 2, &first, &end);
+      for (int64_t pair = first; pair <= end; ++pair) {
+        for (int colour = 0; colour < 2 && pair < end; ++colour) {
+          rows->coarse_relax(level, bounded, 2 * pair, colour);
+        }
+        if (pair == first) {
+#pragma omp barrier
+          continue;
+        }
+        for (int colour = 0; colour < 2 && 2 * pair - 1 < level->height; ++colour) {
+          rows->coarse_relax(level, bounded, 2 * pair - 1, colour);
+        }
       }
     }
   }
