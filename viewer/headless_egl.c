@@ -15,7 +15,8 @@ typedef struct headless {
 
 /* ---- Displays ---- */
 
-/* One EGL display and a context on it, or nothing. */
+/* One EGL display and a context on it, or nothing. A display belongs to the whole process, so it
+ * is never terminated here: another surface may stand on it. */
 static int open_context(headless *h, EGLDisplay display, const char *name) {
   static const EGLint wanted[] = {EGL_RENDERABLE_TYPE, EGL_OPENGL_BIT, EGL_SURFACE_TYPE,
                                   EGL_PBUFFER_BIT, EGL_NONE};
@@ -42,7 +43,6 @@ static int open_context(headless *h, EGLDisplay display, const char *name) {
     return 1;
   }
   if (h->context != EGL_NO_CONTEXT) eglDestroyContext(display, h->context);
-  eglTerminate(display);
   return 0;
 }
 
@@ -125,7 +125,6 @@ static void headless_destroy(cvtm_surface *surface) {
   glDeleteRenderbuffers(1, &h->colour);
   eglMakeCurrent(h->display, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
   eglDestroyContext(h->display, h->context);
-  eglTerminate(h->display);
   eglReleaseThread();
   free(h);
 }

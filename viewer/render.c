@@ -117,6 +117,7 @@ static const char site_vertex[] =
     "  float opacity = 0.85 * clamp(spacing / (5.0 * scale), 0.15, 1.0);\n"
     "  vec3 colour = ink;\n"
     "  if (filled == 1) {\n"
+    "    opacity *= smoothstep(1.5 * scale, 4.0 * scale, spacing);\n"
     "    float light = dot(fill_colour(gl_VertexID), vec3(0.30, 0.59, 0.11));\n"
     "    colour = light > 0.5 ? vec3(0.05, 0.10, 0.14) : vec3(0.97, 0.98, 0.96);\n"
     "  }\n"
@@ -491,8 +492,18 @@ static void draw_sites(const cvtm_render *r, const cvtm_view *view) {
   glDrawArrays(GL_POINTS, 0, (GLsizei)r->site_count);
 }
 
+/* What fades away where cells are small is not drawn at all where even the large ones are. */
+static unsigned visible_layers(const cvtm_render *r, const cvtm_view *view) {
+  const double spacing = sqrt((double)r->frame->high_area) * view->zoom / view->scale;
+  unsigned layers = view->layers;
+  if (spacing < 1.5 && layers & CVTM_LAYER_CELLS) layers &= ~(unsigned)CVTM_LAYER_SITES;
+  if (spacing < 1.5) layers &= ~(unsigned)CVTM_LAYER_MESH_EDGES;
+  if (spacing < 2.5) layers &= ~(unsigned)CVTM_LAYER_CELL_EDGES;
+  return layers;
+}
+
 static void draw_layers(cvtm_render *r, const cvtm_view *view) {
-  const unsigned layers = view->layers;
+  const unsigned layers = visible_layers(r, view);
   upload_frame(r, layers);
   glActiveTexture(GL_TEXTURE1);
   glBindTexture(GL_TEXTURE_BUFFER, r->cell_texture);

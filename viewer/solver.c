@@ -353,10 +353,11 @@ static void take_time(cvtm_solver *s) {
 static int take_soft(cvtm_solver *s) {
   int64_t taken = 0;
   while (taken < s->queued && is_soft(&s->queue[taken])) apply_soft(s, &s->queue[taken++]);
+  if (taken == 0) return 0;
   s->queued -= taken;
   memmove(s->queue, s->queue + taken, (size_t)s->queued * sizeof *s->queue);
   s->applied += (uint64_t)taken;
-  return taken > 0;
+  return 1;
 }
 
 /* Publishes where somebody looks, and waits while paused. Nonzero ends the descent. */
@@ -453,7 +454,7 @@ static void *run(void *context) {
   cvtm_solver *s = context;
   /* On the CPU it shares the cores with the drawing, which people wait for. */
   if (cvtm_device_get_kind(s->options.device) == CVTM_DEVICE_CPU)
-    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 5);
+    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 10);
   const cvtm_status status = work(s);
   cvtm_cvt_destroy(s->cvt);
   s->cvt = NULL;
