@@ -55,7 +55,7 @@ static cvtm_status allocate_plan(cvtm_cvt *cvt, const float *density) {
       {(void **)&cvt->sites, 2 * n, sizeof(double)}, {(void **)&cvt->best, 2 * n, sizeof(double)},
       {(void **)&cvt->scale, 2 * n, sizeof(double)}, {(void **)&cvt->sums, n, sizeof *cvt->sums},
       {(void **)&cvt->second, n, sizeof(double)},    {(void **)&cvt->distance, n, sizeof(double)},
-      {(void **)&cvt->value, 2, sizeof(double)},     {(void **)&cvt->failed, 1, sizeof(int)},
+      {(void **)&cvt->value, 2, sizeof(double)},
   };
   for (size_t a = 0; status == CVTM_OK && a < sizeof arrays / sizeof arrays[0]; ++a)
     status = cvtm_device_allocate(device, arrays[a].count, arrays[a].size, arrays[a].memory);
@@ -115,7 +115,6 @@ void cvtm_cvt_destroy(cvtm_cvt *cvt) {
                     cvt->second,
                     cvt->distance,
                     cvt->value,
-                    cvt->failed,
                     cvt->workspace};
   for (size_t a = 0; a < sizeof arrays / sizeof arrays[0]; ++a)
     cvtm_device_free(cvt->device, arrays[a]);
@@ -213,22 +212,11 @@ static cvtm_status enqueue_evaluation(const evaluation *e, const double *sites, 
   return status;
 }
 
-/* Did a kernel give up since the flag was cleared? */
-static cvtm_status check_failed(cvtm_cvt *cvt) {
-  int failed = 0;
-  const cvtm_status status = cvtm_device_copy_out(cvt->device, &failed, cvt->failed, sizeof failed);
-  if (status != CVTM_OK || !failed) return status;
-  return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_DEVICE,
-                   "a cell has more than %d corners", CVTM_CVT_MAX_CORNERS);
-}
-
 static cvtm_status read_evaluation(const evaluation *e, const double *sites, double value[2]) {
   cvtm_cvt *cvt = e->cvt;
-  cvtm_status status = cvtm_device_fill(cvt->device, cvt->failed, 0, sizeof *cvt->failed);
-  if (status == CVTM_OK) status = enqueue_evaluation(e, sites, cvt->value, NULL);
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_out(cvt->device, value, cvt->value, 2 * sizeof(double));
-  return status == CVTM_OK ? check_failed(cvt) : status;
+  const cvtm_status status = enqueue_evaluation(e, sites, cvt->value, NULL);
+  if (status != CVTM_OK) return status;
+  return cvtm_device_copy_out(cvt->device, value, cvt->value, 2 * sizeof(double));
 }
 
 static cvtm_status check_sites(const cvtm_cvt *cvt, const double *sites, int64_t count) {
@@ -471,14 +459,12 @@ static cvtm_status minimize(run *r, cvtm_lbfgsb *solver, double *host, double *b
   cvtm_status status = set_bounds(r, solver, host, bounds, bounds + 2 * r->e.count);
   if (status == CVTM_OK) status = set_scaling(r, solver, host);
   if (status == CVTM_OK)
-    status = cvtm_device_fill(cvt->device, cvt->failed, 0, sizeof *cvt->failed);
-  if (status == CVTM_OK)
     status = cvtm_lbfgsb_minimize(solver, cvt->sites, objective, &r->e, &result);
   if (status != CVTM_OK) return status;
   if (r->stop == CVTM_STOP_NONE) r->stop = result.stop;
   r->iterations += result.iterations;
   r->evaluations += result.evaluations;
-  return check_failed(cvt);
+  return CVTM_OK;
 }
 
 /* What Lloyd's steps left of the limits. */

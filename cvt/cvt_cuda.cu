@@ -13,8 +13,9 @@ namespace {
 
 enum {
   WARP = CVTM_WARP,
-  WARPS = 1,   /* of a block of the first kernel, so that as many as possible fit in */
-  BLOCKS = 15, /* of them on a multiprocessor: what shared memory allows */
+  WARPS = 1,            /* of a block of the first kernel, so that as many as possible fit in */
+  BLOCKS = 15,          /* of them on a multiprocessor: what shared memory allows */
+  BLOCK_CORNERS = 1024, /* of a cell in a block's scratch */
   LARGE_THREADS = 128,
   LARGE_BLOCKS = 264, /* at once; each has a polygon in scratch */
   HUGE_AREA = 1 << 20,
@@ -23,18 +24,22 @@ enum {
   FINISH_BLOCKS = 264,
 };
 
-/* listed: how many cells the large kernel has to do, how many the huge one, and how many blocks of
- * the huge and of the finish kernel have ended. list: places left to the large kernel, in
- * no particular order; huge: of those, the ones left to the huge kernel, and each block's part of
- * their sums; energy, distance: each block's part. */
+/* listed: how many cells the large kernel has to do, how many are huge, how many of more corners
+ * than a block's scratch holds, and how many blocks of the huge and of the finish kernel have
+ * ended. list: places left to the large kernel, in no particular order; huge and giant: of
+ * those, the ones left to the huge kernel, and each block's part of a huge cell's sums;
+ * energy, distance: each block's part. */
 struct cuda_state {
   int32_t *listed;
-  int32_t *list, *huge;
-  cvtm_cell_sums *part; /* LARGE_BLOCKS per huge cell */
-  double *corners;      /* of a cell per block */
+  int32_t *list, *huge, *giant;
+  cvtm_cell_sums *part;   /* LARGE_BLOCKS per huge cell */
+  double *corners;        /* of a cell per block */
+  double *giant_corners;  /* of one cell with any number of corners */
+  int64_t giant_capacity; /* corners */
   double *energy, *distance;
 };
-enum { LISTED_LARGE, LISTED_HUGE, LISTED_HUGE_BLOCKS, LISTED_FINISH_BLOCKS, LISTED };
+enum { LISTED_LARGE, LISTED_HUGE, LISTED_GIANT, LISTED_HUGE_BLOCKS, LISTED_FINISH_BLOCKS, LISTED };
+enum { NOT_FINITE = -1, TOO_MANY_CORNERS = -2 }; /* as a cell's count */
 
 template <int CELLS>
 using warp_cells = cvtm_warp_cells<CELLS, 2 * CVTM_CELL_BATCH * WARP>;
@@ -145,25 +150,26 @@ __device__ cvtm_cell_sums share_sum(const cvtm_site_tree_view &tree, cvtm_domain
   return block_sum(part, LARGE_THREADS);
 }
 
-/* This block's cell in scratch. */
-__device__ cvtm_cell block_cell(const cuda_state &state) {
-  const int64_t n = CVTM_CVT_MAX_CORNERS;
-  double *x = state.corners + blockIdx.x * 4 * n;
-  const cvtm_cell cell = {0, CVTM_CVT_MAX_CORNERS, 1, x, x + n, x + 2 * n, x + 3 * n, 0};
+/* A cell in scratch with room for n corners. */
+__device__ cvtm_cell scratch_cell(double *corners, int64_t n) {
+  const cvtm_cell cell = {
+      0, static_cast<int32_t>(n), 1, corners, corners + n, corners + 2 * n, corners + 3 * n, 0};
   return cell;
+}
+
+__device__ cvtm_cell block_cell(const cuda_state &state) {
+  return scratch_cell(state.corners + blockIdx.x * (4 * BLOCK_CORNERS), BLOCK_CORNERS);
 }
 
 /* Thread 0 cuts out a cell the other way; all threads have it then. */
 __device__ void block_cut(const cvtm_site_tree_view &tree, cvtm_domain domain, int64_t place,
-                          cvtm_cell *cell, cvtm_cell *shared, int *failed) {
+                          cvtm_cell *cell, cvtm_cell *shared) {
   __syncthreads();
   if (threadIdx.x == 0) {
-    cell->count = -1;
+    cell->count = NOT_FINITE;
     if (isfinite(tree.position[2 * place]) && isfinite(tree.position[2 * place + 1]) &&
-        cvtm_cell_compute(&tree, domain, place, cell) != CVTM_CELL_DONE) {
-      cell->count = -1;
-      *failed = 1;
-    }
+        cvtm_cell_compute(&tree, domain, place, cell) != CVTM_CELL_DONE)
+      cell->count = TOO_MANY_CORNERS;
     cvtm_cell_set_slopes(cell);
     *shared = *cell;
   }
@@ -174,21 +180,23 @@ __device__ void block_cut(const cvtm_site_tree_view &tree, cvtm_domain domain, i
 template <bool PIXEL>
 __global__ void __launch_bounds__(LARGE_THREADS)
     large_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
-                 cuda_state state, cvtm_cell_sums *sums, int *failed) {
+                 cuda_state state, cvtm_cell_sums *sums) {
   __shared__ cvtm_cell_sums part[LARGE_THREADS];
   __shared__ cvtm_cell shared;
   cvtm_cell cell = block_cell(state);
   const int32_t listed = state.listed[LISTED_LARGE];
   for (int32_t entry = blockIdx.x; entry < listed; entry += gridDim.x) {
     const int64_t place = state.list[entry];
-    block_cut(tree, domain, place, &cell, &shared, failed);
-    if (cell.count > 0 && cell_area(cell) > HUGE_AREA) {
-      if (threadIdx.x == 0)
-        state.huge[atomicAdd(state.listed + LISTED_HUGE, 1)] = static_cast<int32_t>(place);
+    block_cut(tree, domain, place, &cell, &shared);
+    const bool giant = cell.count == TOO_MANY_CORNERS;
+    if (giant || (cell.count > 0 && cell_area(cell) > HUGE_AREA)) {
+      int32_t *list = giant ? state.giant : state.huge;
+      int32_t *count = state.listed + (giant ? LISTED_GIANT : LISTED_HUGE);
+      if (threadIdx.x == 0) list[atomicAdd(count, 1)] = static_cast<int32_t>(place);
       continue;
     }
     cvtm_cell_sums all = share_sum<PIXEL>(tree, domain, density, place, cell, 0, 1, part);
-    if (cell.count < 0) all.mass = all.x = all.y = all.second = NAN;
+    if (cell.count == NOT_FINITE) all.mass = all.x = all.y = all.second = NAN;
     if (threadIdx.x == 0) sums[tree.index[place]] = all;
   }
 }
@@ -207,19 +215,27 @@ __device__ bool last_block(int32_t *ended) {
   return last;
 }
 
-/* LARGE_BLOCKS blocks; the last to end adds up the parts. */
+/* LARGE_BLOCKS blocks; the last to end adds up the parts. The first sums the giants besides. */
 template <bool PIXEL>
 __global__ void __launch_bounds__(LARGE_THREADS)
     huge_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
-                cuda_state state, cvtm_cell_sums *sums, int *failed) {
+                cuda_state state, cvtm_cell_sums *sums) {
   __shared__ cvtm_cell_sums part[LARGE_THREADS];
   __shared__ cvtm_cell shared;
   const int32_t huge = state.listed[LISTED_HUGE];
+  const int32_t giants = blockIdx.x == 0 ? state.listed[LISTED_GIANT] : 0;
+  for (int32_t entry = 0; entry < giants; ++entry) {
+    const int64_t place = state.giant[entry];
+    cvtm_cell cell = scratch_cell(state.giant_corners, state.giant_capacity);
+    block_cut(tree, domain, place, &cell, &shared);
+    const cvtm_cell_sums all = share_sum<PIXEL>(tree, domain, density, place, cell, 0, 1, part);
+    if (threadIdx.x == 0) sums[tree.index[place]] = all;
+  }
   if (huge == 0) return;
   cvtm_cell cell = block_cell(state);
   for (int32_t entry = 0; entry < huge; ++entry) {
     const int64_t place = state.huge[entry];
-    block_cut(tree, domain, place, &cell, &shared, failed);
+    block_cut(tree, domain, place, &cell, &shared);
     const cvtm_cell_sums mine = share_sum<PIXEL>(tree, domain, density, place, cell,
                                                  static_cast<int>(blockIdx.x), LARGE_BLOCKS, part);
     if (threadIdx.x == 0) state.part[entry * LARGE_BLOCKS + blockIdx.x] = mine;
@@ -276,7 +292,7 @@ __global__ void __launch_bounds__(FINISH_THREADS)
   if (threadIdx.x == 0) {
     value[0] = energy;
     value[1] = distance;
-    state.listed[LISTED_LARGE] = state.listed[LISTED_HUGE] = 0;
+    state.listed[LISTED_LARGE] = state.listed[LISTED_HUGE] = state.listed[LISTED_GIANT] = 0;
   }
 }
 
@@ -325,8 +341,9 @@ __global__ void lloyd_kernel(const cvtm_cell_sums *sums, cvtm_domain domain, int
 void destroy_state_cuda(cvtm_cvt *cvt) {
   cuda_state *state = static_cast<cuda_state *>(cvt->state);
   if (!state) return;
-  void *arrays[] = {state->listed,  state->list,   state->huge,    state->part,
-                    state->corners, state->energy, state->distance};
+  void *arrays[] = {state->listed,        state->list,   state->huge,
+                    state->giant,         state->part,   state->corners,
+                    state->giant_corners, state->energy, state->distance};
   for (void *array : arrays) cvtm_device_free(cvt->device, array);
   delete state;
   cvt->state = nullptr;
@@ -355,8 +372,13 @@ cvtm_status create_state_cuda(cvtm_cvt *cvt) {
   if (status == CVTM_OK) status = allocate(cvt, huge, &state->huge);
   if (status == CVTM_OK) status = allocate(cvt, huge * LARGE_BLOCKS, &state->part);
   if (status == CVTM_OK)
-    status = allocate(cvt, static_cast<int64_t>(LARGE_BLOCKS) * 4 * CVTM_CVT_MAX_CORNERS,
-                      &state->corners);
+    status = allocate(cvt, static_cast<int64_t>(LARGE_BLOCKS) * 4 * BLOCK_CORNERS, &state->corners);
+  /* A site adds a corner at most. Several of its images do only where there are few sites. Together
+   * the cells have 6 corners a site. */
+  const int64_t n = cvt->capacity, few = n < BLOCK_CORNERS ? n : BLOCK_CORNERS;
+  state->giant_capacity = 4 + n + 8 * few;
+  if (status == CVTM_OK) status = allocate(cvt, 6 * n / BLOCK_CORNERS + 1, &state->giant);
+  if (status == CVTM_OK) status = allocate(cvt, 4 * state->giant_capacity, &state->giant_corners);
   if (status != CVTM_OK) destroy_state_cuda(cvt);
   return status;
 }
@@ -394,11 +416,11 @@ cvtm_status enqueue_cells(cvtm_cvt *cvt, int64_t count) {
   if (status == CVTM_OK) status = cvtm_site_tree_bound(cvt->tree, state.listed + LISTED_LARGE);
   if (status != CVTM_OK) return status;
   large_kernel<PIXEL><<<LARGE_BLOCKS, LARGE_THREADS, 0, stream>>>(tree, cvt->domain, cvt->density,
-                                                                  state, cvt->sums, cvt->failed);
+                                                                  state, cvt->sums);
   status = cvtm_cuda_launched(device, "large_kernel");
   if (status != CVTM_OK) return status;
   huge_kernel<PIXEL><<<LARGE_BLOCKS, LARGE_THREADS, 0, stream>>>(tree, cvt->domain, cvt->density,
-                                                                 state, cvt->sums, cvt->failed);
+                                                                 state, cvt->sums);
   return cvtm_cuda_launched(device, "huge_kernel");
 }
 

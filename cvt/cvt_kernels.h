@@ -13,9 +13,6 @@
 extern "C" {
 #endif
 
-/* Corners of the largest cell that CUDA can hold; the CPU's buffers grow. */
-enum { CVTM_CVT_MAX_CORNERS = 4096 };
-
 typedef struct cvtm_cvt_table cvtm_cvt_table;
 
 /* Everything of one plan; pointers are to device memory unless said otherwise. */
@@ -33,7 +30,6 @@ struct cvtm_cvt {
   double *second;       /* capacity */
   double *distance;     /* capacity: from the site to its centroid; 0 if fixed or empty */
   double *value;        /* f[0] energy, f[1] largest distance */
-  int *failed;          /* a kernel met what it cannot do */
   void *workspace;      /* of sorts and reductions */
   size_t workspace_bytes;
   void *state;               /* of the table */

@@ -390,6 +390,37 @@ static void test_many_corners(void **context) {
   check(d, rho, sites, N);
 }
 
+/* The site in the middle of very many: its cell is a regular polygon. */
+static void test_very_many_corners(void **context) {
+  (void)context;
+  enum { N = 5001, SIDE = 64 };
+  const cvtm_domain d = {SIDE, SIDE, 0};
+  static double sites[2 * N], mass[N], centroid[2 * N], second[N];
+  static float rho[SIDE * SIDE];
+  const cvtm_cvt_moments moments = {mass, centroid, second};
+  const double middle = 0.5 * SIDE, inner = 0.2 * SIDE, angle = acos(-1) / (N - 1);
+  for (int i = 0; i < N; ++i) {
+    sites[2 * i] = middle + (i > 0) * 2 * inner * cos(2 * angle * i);
+    sites[2 * i + 1] = middle + (i > 0) * 2 * inner * sin(2 * angle * i);
+  }
+  paint_uniform(d, rho);
+  cvtm_device *device = test_device_open();
+  cvtm_cvt *cvt = NULL;
+  double energy = -1, total = 0;
+  assert_device_ok(device, cvtm_cvt_create(device, d, rho, N, &cvt));
+  assert_device_ok(device, cvtm_cvt_evaluate(cvt, sites, N, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT,
+                                             &energy, &moments));
+  for (int i = 0; i < N; ++i) total += mass[i];
+  const double t = tan(angle), expected = (N - 1) * inner * inner * t;
+  const double polar = (N - 1) * pow(inner, 4) / 2 * (t + t * t * t / 3);
+  assert_true(fabs(mass[0] - expected) <= 1e-10 * expected);
+  assert_true(fabs(second[0] - polar) <= 1e-10 * polar);
+  assert_true(fabs(centroid[0] - middle) <= 1e-9 && fabs(centroid[1] - middle) <= 1e-9);
+  assert_true(fabs(total - SIDE * SIDE) <= 1e-10 * SIDE * SIDE);
+  cvtm_cvt_destroy(cvt);
+  cvtm_device_destroy(device);
+}
+
 /* A site far outside gets the part of the domain that is nearest to it, or none. */
 static void test_sites_outside(void **context) {
   (void)context;
@@ -410,6 +441,7 @@ int main(void) {
       cmocka_unit_test(test_few_sites_on_a_torus),
       cmocka_unit_test(test_more_sites_than_pixels),
       cmocka_unit_test(test_many_corners),
+      cmocka_unit_test(test_very_many_corners),
       cmocka_unit_test(test_sites_outside),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
