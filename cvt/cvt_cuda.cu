@@ -375,7 +375,7 @@ cvtm_status create_state_cuda(cvtm_cvt *cvt) {
     status = allocate(cvt, static_cast<int64_t>(LARGE_BLOCKS) * 4 * BLOCK_CORNERS, &state->corners);
   /* A site adds a corner at most. Several of its images do only where there are few sites. Together
    * the cells have 6 corners a site. */
-  const int64_t n = cvt->capacity, few = n < BLOCK_CORNERS ? n : BLOCK_CORNERS;
+  const int64_t n = cvt->capacity, most = BLOCK_CORNERS, few = n < most ? n : most;
   state->giant_capacity = 4 + n + 8 * few;
   if (status == CVTM_OK) status = allocate(cvt, 6 * n / BLOCK_CORNERS + 1, &state->giant);
   if (status == CVTM_OK) status = allocate(cvt, 4 * state->giant_capacity, &state->giant_corners);
