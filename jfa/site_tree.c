@@ -69,7 +69,8 @@ static cvtm_status allocate_all(cvtm_site_tree *tree) {
   };
   for (size_t k = 0; status == CVTM_OK && k < sizeof arrays / sizeof *arrays; ++k)
     status = cvtm_device_allocate(device, arrays[k].count, arrays[k].size, arrays[k].memory);
-  return status;
+  if (status != CVTM_OK) return status;
+  return cvtm_device_fill(device, a->bin_count, 0, (size_t)bins * sizeof *a->bin_count);
 }
 
 cvtm_status cvtm_site_tree_create(cvtm_device *device, cvtm_domain domain, int64_t capacity,

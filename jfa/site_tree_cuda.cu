@@ -26,11 +26,13 @@ static __global__ void count_kernel(cvtm_site_tree_arrays tree, const double *si
   }
 }
 
-/* Bins in order, each with its sites in any. */
+/* Bins in order, each with its sites in any. The counts are zero again for the next time. */
 static __global__ void scatter_kernel(cvtm_site_tree_arrays tree) {
   for (int64_t i = first_index(); i < tree.count; i += index_stride()) {
     const uint64_t code = tree.keys[i];
-    const int32_t place = tree.start[cvtm_bin_of(code, tree.levels)] + tree.rank[i];
+    const int32_t bin = cvtm_bin_of(code, tree.levels);
+    const int32_t place = tree.start[bin] + tree.rank[i];
+    tree.bin_count[bin] = 0;
     tree.keys_alt[place] = code;
     tree.order[place] = static_cast<int32_t>(i);
   }
@@ -86,11 +88,8 @@ static cvtm_status sort_cuda(cvtm_device *device, const cvtm_site_tree_arrays *t
   const cudaStream_t stream = cvtm_cuda_stream(device);
   const unsigned blocks = cvtm_cuda_blocks(tree->count, BLOCK);
   const int64_t bins = INT64_C(1) << 2 * tree->levels;
-  cvtm_status status = cvtm_device_fill(device, tree->bin_count, 0,
-                                        static_cast<size_t>(bins) * sizeof *tree->bin_count);
-  if (status != CVTM_OK) return status;
   count_kernel<<<blocks, BLOCK, 0, stream>>>(*tree, sites);
-  status = cvtm_cuda_launched(device, "count_kernel");
+  cvtm_status status = cvtm_cuda_launched(device, "count_kernel");
   if (status == CVTM_OK)
     status = cvtm_scan_32(device, tree->bin_count, bins, tree->start, tree->workspace,
                           tree->workspace_bytes);

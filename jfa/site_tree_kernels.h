@@ -19,9 +19,10 @@ typedef struct cvtm_site_tree_arrays {
   int32_t levels;
   double *position, *box;
   int32_t *index, *start;
-  /* Scratch: three arrays of sites, one of bins, and what sorts and scans need. */
+  /* Scratch: four arrays of sites, one of bins, and what sorts and scans need. */
   uint64_t *keys, *keys_alt;
-  int32_t *order, *rank, *bin_count;
+  int32_t *order, *rank;
+  int32_t *bin_count; /* all zero between sorts */
   void *workspace;
   size_t workspace_bytes;
 } cvtm_site_tree_arrays;
