@@ -9,11 +9,14 @@
  *   jfa+1   jfa, then 1               log2 N + 1
  *   jfa+2   jfa, then 2, 1            log2 N + 2
  *   jfa2    jfa twice                 2 log2 N
- *   exact   no flooding: sites from a box tree, gathered tile by tile; 0 wrong pixels
+ *   exact   no flooding; 0 wrong pixels
  *
  * A pass reads nine labels per pixel and compares the sites that differ. The exact
- * diagram costs two short tree searches per tile and a few distances per pixel, and
- * is usually the fastest of all; the others are there for comparison and study.
+ * diagram is the fastest of all by far; the others are there for comparison and study. On
+ * the CPU it gathers the sites that matter to a tile of pixels from a box tree. On CUDA it
+ * cuts out each site's polygon and labels the pixel centres in it; those within rounding of
+ * a side are decided by comparing distances, and what no polygon could label (cells of
+ * very many corners, of a large part of the image) is gathered tile by tile.
  *
  * No site is lost because several share a pixel. The sites are sorted so that those of
  * one pixel are consecutive; what is flooded is the whole group, whose distance is
@@ -56,7 +59,8 @@ typedef enum cvtm_voronoi_method {
 } cvtm_voronoi_method;
 
 /* A plan: buffers for one domain and up to `capacity` sites. It holds 4 bytes per pixel and,
- * per site, 44 bytes, 64 to 128 bytes of tree boxes at most, and what sorting takes. */
+ * per site, 48 bytes, 64 to 128 bytes of tree boxes, 16 to 128 bytes of bins, and what sorting
+ * takes. */
 typedef struct cvtm_voronoi cvtm_voronoi;
 
 cvtm_status cvtm_voronoi_create(cvtm_device *device, cvtm_domain domain, int64_t capacity,
