@@ -230,8 +230,8 @@ __device__ void join_lanes(cvtm_sums *lanes) {
 
 template <cvtm_sum_kind kind>
 __global__ void __launch_bounds__(CVTM_SUM_LANES)
-    sum_blocks(cvtm_level level, cvtm_level next, bool has_next, const double *along,
-               int64_t blocks, cvtm_sums *partial) {
+    sum_blocks(const __grid_constant__ cvtm_level level, const __grid_constant__ cvtm_level next,
+               bool has_next, const double *along, int64_t blocks, cvtm_sums *partial) {
   __shared__ cvtm_sums lanes[CVTM_SUM_LANES];
   const cvtm_level *coarser = has_next ? &next : nullptr;
   for (int64_t block = blockIdx.x; block < blocks; block += gridDim.x) {

@@ -71,10 +71,11 @@ CVTM_HD void cvtm_relax_row(const cvtm_level *level, cvtm_passage how, double om
   for (int64_t k = cvtm_sell_first(a, row); k < end; k += CVTM_SLICE_ROWS) {
     const int32_t column = a->column[k];
     const double value = a->value[k];
-    if (column == row)
-      diagonal += value;
-    else
-      sum += value * level->x[column];
+    /* Without a branch, so that the loads of several entries are under way at once. */
+    const int is_own = column == row;
+    const double x = level->x[is_own ? 0 : column];
+    diagonal += is_own ? value : 0;
+    sum += is_own ? 0 : value * x;
   }
   if (!(diagonal > 0)) return;
   double x = (level->b[row] - sum) / diagonal;
