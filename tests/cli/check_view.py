@@ -47,25 +47,23 @@ def read_png(path):
         elif kind == b"IDAT":
             packed += body
         at += size + 12
-    raw = np.frombuffer(zlib.decompress(packed), np.uint8).reshape(height, 1 + 3 * width)
-    image = np.zeros((height + 1, 3 * width + 3), np.int32)  # a row above, a pixel before
+    raw, stride = zlib.decompress(packed), 1 + 3 * width
+    above, rows = [0] * (3 * width + 3), []  # three zeros before each row
     for y in range(height):
-        kind, line, above = raw[y, 0], raw[y, 1:].astype(np.int32), image[y]
-        row = image[y + 1]
-        if kind in (0, 2):
-            row[3:] = (line + (above[3:] if kind == 2 else 0)) & 255
-            continue
-        for x in range(3, 3 * width + 3):
+        kind, line = raw[y * stride], raw[y * stride + 1:(y + 1) * stride]
+        row = [0, 0, 0]
+        for x, value in enumerate(line, 3):
             a, b, c = row[x - 3], above[x], above[x - 3]
-            if kind == 1:
-                guess = a
-            elif kind == 3:
-                guess = (a + b) // 2
-            else:
+            if kind == 4:
                 p = a + b - c
-                guess = min((abs(p - a), 0, a), (abs(p - b), 1, b), (abs(p - c), 2, c))[2]
-            row[x] = (line[x - 3] + guess) & 255
-    return image[1:, 3:].reshape(height, width, 3)
+                pa, pb, pc = abs(p - a), abs(p - b), abs(p - c)
+                value += a if pa <= pb and pa <= pc else b if pb <= pc else c
+            elif kind:
+                value += (a, b, (a + b) // 2)[kind - 1]
+            row.append(value & 255)
+        rows.append(row[3:])
+        above = row
+    return np.array(rows, np.int32).reshape(height, width, 3)
 
 
 def read_points(path):
@@ -152,7 +150,7 @@ class Offscreen(Case):
         keys = "123456789"
         self.play("layers sites\nwait 0\n" + "shot base.png\n" + "".join(
             "key %s\nshot on%s.png\nkey %s\nshot off%s.png\n" % (k, k, k, k) for k in keys),
-            "-n", 150, source=HORSE, size="640x480")
+            "-n", 60, source=HORSE, size="400x300")
         base = read_png(self.path("base.png"))
         for key in keys:
             on, off = (read_png(self.path(s + key + ".png")) for s in ("on", "off"))
