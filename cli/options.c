@@ -325,7 +325,7 @@ static void set_defaults(cli_command command, cli_options *options) {
   options->command = command;
   options->format = command == CLI_RUN || command == CLI_BATCH || command == CLI_VIEW ? "csv"
                     : command == CLI_MESH                                             ? "obj"
-                                                               : "npy";
+                                                                                      : "npy";
   options->svg = command == CLI_MESH ? CVTM_SVG_MESH : CVTM_SVG_STIPPLES;
   options->method = (int)cvt.method;
   options->energy = (int)cvt.energy;

@@ -41,7 +41,9 @@ struct cvtm_solver {
   int64_t plan_capacity;
   double *sites;
   int64_t count, capacity, fixed, held; /* held: the site that stands still, -1: none */
-  double bound, reference;              /* the density that dabs go towards */
+  double bound;                         /* of the energy of bound_count sites */
+  int64_t bound_count;
+  double reference; /* the density that dabs go towards */
   int paused, converged, dirty;
   int64_t steps; /* wished for while paused */
   uint64_t applied, draws;
@@ -339,7 +341,10 @@ static cvtm_status prepare_plan(cvtm_solver *s, int painted) {
   } else if (painted) {
     status = cvtm_cvt_set_density(s->cvt, s->density);
   }
-  if (status == CVTM_OK) s->bound = cvtm_cvt_energy_bound(s->options.domain, s->density, s->count);
+  if (status == CVTM_OK && (painted || s->count != s->bound_count)) {
+    s->bound = cvtm_cvt_energy_bound(s->options.domain, s->density, s->count);
+    s->bound_count = s->count;
+  }
   return status;
 }
 
