@@ -152,14 +152,34 @@ CVTM_HD int cvtm_product_is_stale(const cvtm_level *fine, const cvtm_level *coar
   return 0;
 }
 
-/* value[place of column] += term, in a row of the coarse product. */
-CVTM_HD void cvtm_product_add(const cvtm_sell *product, int64_t first, int64_t end, int32_t column,
-                              double term) {
-  for (int64_t k = first; k < end; k += CVTM_SLICE_ROWS) {
-    if (product->column[k] == column) {
-      product->value[k] += term;
+/* A row that is being added up: entry k has its column and value at k * stride. */
+typedef struct cvtm_row_sum {
+  const int32_t *column;
+  double *value;
+  int64_t count, stride;
+} cvtm_row_sum;
+
+enum { CVTM_LOCAL_ROW = 32 }; /* entries of a row that are added up beside the memory */
+
+CVTM_HD void cvtm_row_add(const cvtm_row_sum *row, int32_t column, double term) {
+  for (int64_t k = 0; k < row->count * row->stride; k += row->stride) {
+    if (row->column[k] == column) {
+      row->value[k] += term;
       return;
     }
+  }
+}
+
+/* The terms of one fine row i, which enters with this weight. */
+CVTM_HD void cvtm_product_terms(const cvtm_level *fine, int is_top, int32_t i, double weight,
+                                const cvtm_row_sum *sum) {
+  const cvtm_sell *a = is_top ? &fine->matrix : &fine->correction, *p = &fine->prolongation;
+  for (int64_t m = cvtm_sell_first(a, i); m < cvtm_sell_end(a, i); m += CVTM_SLICE_ROWS) {
+    const int32_t j = a->column[m];
+    const double entry = weight * a->value[m];
+    if (entry == 0 || (is_top && (fine->state[j] & CVTM_ROW_ACTIVE) != 0)) continue;
+    for (int64_t l = cvtm_sell_first(p, j); l < cvtm_sell_end(p, j); l += CVTM_SLICE_ROWS)
+      if (p->value[l] != 0) cvtm_row_add(sum, p->column[l], entry * p->value[l]);
   }
 }
 
@@ -171,24 +191,30 @@ CVTM_HD void cvtm_product_row(const cvtm_level *fine, const cvtm_level *coarse, 
     return;
   }
   coarse->state[row] = CVTM_ROW_RENEWED;
-  const cvtm_sell *a = is_top ? &fine->matrix : &fine->correction;
-  const cvtm_sell *r = &fine->restriction, *p = &fine->prolongation;
-  const cvtm_sell *product = &coarse->correction;
-  const int64_t first = cvtm_sell_first(product, row), end = cvtm_sell_end(product, row);
-  for (int64_t k = first; k < end; k += CVTM_SLICE_ROWS) product->value[k] = 0;
+  const cvtm_sell *r = &fine->restriction, *product = &coarse->correction;
+  const int64_t first = cvtm_sell_first(product, row);
+  const int64_t count =
+      (cvtm_sell_end(product, row) - first + CVTM_SLICE_ROWS - 1) / CVTM_SLICE_ROWS;
+  int32_t column[CVTM_LOCAL_ROW];
+  double value[CVTM_LOCAL_ROW];
+  const int is_local = count <= CVTM_LOCAL_ROW;
+  cvtm_row_sum sum = {product->column + first, product->value + first, count, CVTM_SLICE_ROWS};
+  if (is_local) {
+    sum.column = column;
+    sum.value = value;
+    sum.stride = 1;
+  }
+  for (int64_t k = 0; k < count; ++k) {
+    if (is_local) column[k] = product->column[first + k * CVTM_SLICE_ROWS];
+    sum.value[k * sum.stride] = 0;
+  }
   for (int64_t k = cvtm_sell_first(r, row); k < cvtm_sell_end(r, row); k += CVTM_SLICE_ROWS) {
     const int32_t i = r->column[k];
     if (r->value[k] == 0 || (is_top && (fine->state[i] & CVTM_ROW_ACTIVE) != 0)) continue;
-    for (int64_t m = cvtm_sell_first(a, i); m < cvtm_sell_end(a, i); m += CVTM_SLICE_ROWS) {
-      const int32_t j = a->column[m];
-      const double weight = r->value[k] * a->value[m];
-      if (weight == 0 || (is_top && (fine->state[j] & CVTM_ROW_ACTIVE) != 0)) continue;
-      for (int64_t l = cvtm_sell_first(p, j); l < cvtm_sell_end(p, j); l += CVTM_SLICE_ROWS) {
-        if (p->value[l] != 0)
-          cvtm_product_add(product, first, end, p->column[l], weight * p->value[l]);
-      }
-    }
+    cvtm_product_terms(fine, is_top, i, r->value[k], &sum);
   }
+  for (int64_t k = 0; k < count && is_local; ++k)
+    product->value[first + k * CVTM_SLICE_ROWS] = value[k];
 }
 
 /* The coarse problem for a correction of the fine x: right side P' r, start 0, bounds. */
