@@ -24,6 +24,15 @@ void cvtm_view_history_add(cvtm_view_history *history, int64_t iteration, double
   history->gradient[history->count++] = (float)gradient;
 }
 
+double cvtm_view_history_floor(const cvtm_view_history *history) {
+  double low = INFINITY, high = -INFINITY;
+  for (int k = 0; k < history->count; ++k) {
+    low = fmin(low, (double)history->ratio[k]);
+    high = fmax(high, (double)history->ratio[k]);
+  }
+  return low > 1 ? 1 : fmin(low - 0.01 * (high - low), low * (1 - 1e-6));
+}
+
 /* Room for `count` elements; contents are lost when it grows. */
 static cvtm_status reserve(void **memory, int64_t *capacity, int64_t count, size_t size,
                            cvtm_error *error) {

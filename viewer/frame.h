@@ -20,6 +20,10 @@ typedef struct cvtm_view_history {
 void cvtm_view_history_add(cvtm_view_history *history, int64_t iteration, double ratio,
                            double gradient);
 
+/* What plots on a log scale subtract from the ratios: 1, or a little less than the lowest where
+ * ratios are not above 1, as for a density that varies within cells. */
+double cvtm_view_history_floor(const cvtm_view_history *history);
+
 typedef enum cvtm_view_phase {
   CVTM_VIEW_RUNNING,
   CVTM_VIEW_PAUSED,

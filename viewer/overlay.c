@@ -169,10 +169,10 @@ static void draw_plot(const overlay *o) {
     cvtm_canvas_line(o->canvas, box.x, y, box.x + box.width, y, s, o->theme->ink, 0.10);
   }
   const double second = left + 14 * s, line = 18 * s;
-  const double value_x = left + 178 * s;
-  cvtm_canvas_text(o->canvas, second, top + 16 * s, "energy ratio - 1", ratio, 1);
+  const double value_x = left + 150 * s;
+  cvtm_canvas_text(o->canvas, second, top + 16 * s, "energy ratio", ratio, 1);
   cvtm_canvas_text(o->canvas, second, top + 16 * s + line, "gradient, px", gradient, 1);
-  snprintf(text, sizeof text, "%.2e", o->state->ratio - 1);
+  snprintf(text, sizeof text, "%.6f", o->state->ratio);
   cvtm_canvas_text(o->canvas, value_x, top + 16 * s, text, o->theme->ink, 0.9);
   snprintf(text, sizeof text, "%.2e", o->state->gradient_norm);
   cvtm_canvas_text(o->canvas, value_x, top + 16 * s + line, text, o->theme->ink, 0.9);
@@ -186,7 +186,7 @@ static void draw_plot(const overlay *o) {
                    below, name, o->theme->ink, 0.5);
   if (h->count == 0) return;
   draw_curve(o, box, h->gradient, 0, gradient);
-  draw_curve(o, box, h->ratio, 1, ratio);
+  draw_curve(o, box, h->ratio, (float)cvtm_view_history_floor(h), ratio);
 }
 
 /* ---- The help ---- */

@@ -165,7 +165,8 @@ static void write_scale(FILE *stream, const curve *c, int right) {
 
 static void write_plot(FILE *stream, const cvtm_view_history *h) {
   if (h->count == 0) return;
-  const curve ratio = make_curve(h->ratio, h->count, 1);
+  const double above = cvtm_view_history_floor(h);
+  const curve ratio = make_curve(h->ratio, h->count, above);
   const curve gradient = make_curve(h->gradient, h->count, 0);
   fprintf(stream, "<section><h2>Energy</h2><svg id=\"plot\" viewBox=\"0 0 %d %d\">\n", PLOT_WIDTH,
           PLOT_HEIGHT);
@@ -183,11 +184,12 @@ static void write_plot(FILE *stream, const cvtm_view_history *h) {
           "iterations</text>\n",
           PLOT_LEFT, PLOT_HEIGHT - 8, PLOT_WIDTH - PLOT_LEFT, PLOT_HEIGHT - 8,
           (double)h->iteration[h->count - 1]);
-  fprintf(stream,
-          "<text x=\"%d\" y=\"%d\" style=\"fill:var(--accent)\">energy ratio - 1 (left, log)</text>"
-          "<text x=\"%d\" y=\"%d\" style=\"fill:var(--second)\">largest distance to a centroid, "
-          "pixels (right, log)</text></svg></section>\n",
-          PLOT_WIDTH / 2 - 330, PLOT_HEIGHT - 8, PLOT_WIDTH / 2 - 100, PLOT_HEIGHT - 8);
+  fprintf(
+      stream,
+      "<text x=\"%d\" y=\"%d\" style=\"fill:var(--accent)\">energy ratio - %.4g (left, log)</text>"
+      "<text x=\"%d\" y=\"%d\" style=\"fill:var(--second)\">largest distance to a centroid, "
+      "pixels (right, log)</text></svg></section>\n",
+      PLOT_WIDTH / 2 - 330, PLOT_HEIGHT - 8, above, PLOT_WIDTH / 2 - 100, PLOT_HEIGHT - 8);
 }
 
 static cvtm_status write_body(FILE *stream, const cvtm_page *page, cvtm_error *error) {

@@ -124,6 +124,16 @@ static void test_history_thins(void **state) {
   }
 }
 
+static void test_floor_is_below_every_ratio(void **state) {
+  (void)state;
+  cvtm_view_history history = {0};
+  cvtm_view_history_add(&history, 0, 1.5, 1);
+  assert_true(cvtm_view_history_floor(&history) == 1);
+  cvtm_view_history_add(&history, 1, 0.96, 1);
+  const double low = cvtm_view_history_floor(&history);
+  assert_true(low < 0.96 && low > 0.95);
+}
+
 static void test_mailbox_gives_the_newest(void **state) {
   (void)state;
   cvtm_mailbox box;
@@ -253,6 +263,7 @@ int main(void) {
       cmocka_unit_test(test_defects_of_a_lattice),
       cmocka_unit_test(test_few_sites),
       cmocka_unit_test(test_history_thins),
+      cmocka_unit_test(test_floor_is_below_every_ratio),
       cmocka_unit_test(test_mailbox_gives_the_newest),
       cmocka_unit_test(test_every_glyph),
       cmocka_unit_test(test_ramps_are_monotonic),
