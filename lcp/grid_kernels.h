@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 enum { CVTM_GRID_MAX_LEVELS = 40 };
-/* Cells of the reductions' partial sums: how many parts a device may cut a grid into. */
+/* Figures that a part of a grid leaves for a reduction, at most. */
 enum { CVTM_GRID_SUMS = 6 };
 
 /* In device memory. */
@@ -81,7 +81,7 @@ typedef struct cvtm_grid_table {
   /* e += interpolated correction, post-smoothing. */
   cvtm_status (*up)(const cvtm_grid_top *top, const cvtm_grid_level *level,
                     const cvtm_grid_level *coarse);
-  /* Levels of at most this many nodes are the tail's. */
+  /* Levels of at most this many nodes, and at least the last one, are the tail's. */
   int64_t tail_nodes;
   /* Operators and V-cycle of levels first .. last, all small; the last one by sweeps. `finer`
    * as in galerkin. */

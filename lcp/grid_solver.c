@@ -124,7 +124,7 @@ static cvtm_status allocate_arena(cvtm_grid_solver *s) {
   if (status != CVTM_OK) return status;
   cutter give = {s->arena, 0};
   cut_arena(s, &give);
-  return CVTM_OK;
+  return cvtm_device_fill(s->head.device, s->top[0].state, 0, sizeof *s->top[0].state);
 }
 
 static void drop_loops(cvtm_grid_solver *s) {
