@@ -169,7 +169,7 @@ static void check_converged(const grid_case *g, int features, int64_t most) {
 
 static void test_against_dense(void **state) {
   (void)state;
-  static const int64_t sizes[][2] = {{12, 13}, {1, 40}, {15, 15}, {29, 6}, {2, 2}, {1, 1}};
+  static const int64_t sizes[][2] = {{12, 9}, {1, 40}, {7, 15}, {20, 5}, {2, 2}, {1, 1}};
   for (int s = 0; s < 6; ++s) {
     for (int features = 0; features < 64; ++features) {
       /* Without diagonal a Neumann problem is singular; holes hold it by chance. */
@@ -203,8 +203,8 @@ static void test_against_dense(void **state) {
  * no coarse grid resolves cost some cycles. */
 static void test_large(void **state) {
   (void)state;
-  static const int64_t sizes[][2] = {{200, 200}, {255, 255}, {301, 110}};
-  for (int s = 0; s < 3; ++s) {
+  static const int64_t sizes[][2] = {{255, 255}, {301, 110}};
+  for (int s = 0; s < 2; ++s) {
     for (int features = 0; features < 64; ++features) {
       if ((features & NEUMANN) && !(features & DIAGONAL)) continue;
       grid_case g = make(sizes[s][0], sizes[s][1], features, (uint64_t)(99 + features));
