@@ -103,11 +103,12 @@ CVTM_HD double cvtm_cell_zero(const cvtm_cell_columns *columns, int32_t row, int
 }
 
 /* Walks down the left (step 1) or right (step -1) side through rows first .. last, from one line of
- * the pixel grid or corner to the next. */
+ * the pixel grid or corner to the next. at: a corner from which on the side holds the first row. */
 CVTM_HD void cvtm_cell_walk_side(const cvtm_density_view *density, const cvtm_cell *cell,
                                  const cvtm_cell_rows *rows, int32_t step, int32_t first,
-                                 int32_t last, const cvtm_cell_columns *columns,
-                                 cvtm_cell_side side, cvtm_cell_green *g) {
+                                 int32_t last, const cvtm_cell_columns *columns, int32_t at,
+                                 cvtm_cell_green *g) {
+  cvtm_cell_side side = cvtm_cell_side_from(at);
   const double sx = rows->sx, half = step > 0 ? -0.5 : 0.5;
   const int right_side = step < 0;
   int32_t j = first, k = columns->column[right_side * columns->stride];
@@ -205,9 +206,12 @@ CVTM_HD void cvtm_cell_add_rows(const cvtm_density_view *density, const cvtm_cel
                                 const cvtm_cell_columns *columns, cvtm_cell_sums *sums) {
   for (; first <= last; first += CVTM_CELL_BATCH) {
     const int32_t end = last - first < CVTM_CELL_BATCH ? last : first + CVTM_CELL_BATCH - 1;
-    const cvtm_cell_side left = rows->left, right = rows->right;
+    const int32_t left = rows->left.at, right = rows->right.at;
     cvtm_cell_green g = {0, 0, 0, 0, 0};
     cvtm_cell_find_columns(density, cell, rows, first, end, columns);
+    /* What is not kept is one corner's loads away, and registers are dear. */
+    rows->left = cvtm_cell_side_from(rows->left.at);
+    rows->right = cvtm_cell_side_from(rows->right.at);
     for (int32_t j = first; j <= end; ++j) {
       const int32_t *column = columns->column + 2 * (j - first) * columns->stride;
       cvtm_cell_add_run(density, rows, j, column[0] + 1, column[columns->stride], sums);

@@ -15,6 +15,7 @@ enum {
   WARP = CVTM_WARP,
   WARPS = 1,            /* of a block of the first kernel, so that as many as possible fit in */
   BLOCKS = 15,          /* of them on a multiprocessor: what shared memory allows */
+  PIXEL_BLOCKS = 17,    /* the same of the pixel sums */
   BLOCK_CORNERS = 1024, /* of a cell in a block's scratch */
   LARGE_THREADS = 128,
   LARGE_BLOCKS = 264, /* at once; each has a polygon in scratch */
@@ -41,8 +42,8 @@ struct cuda_state {
 enum { LISTED_LARGE, LISTED_HUGE, LISTED_GIANT, LISTED_HUGE_BLOCKS, LISTED_FINISH_BLOCKS, LISTED };
 enum { NOT_FINITE = -1, TOO_MANY_CORNERS = -2 }; /* as a cell's count */
 
-template <int CELLS>
-using warp_cells = cvtm_warp_cells<CELLS, 2 * CVTM_CELL_BATCH * WARP>;
+template <int CELLS, bool PIXEL>
+using warp_cells = cvtm_warp_cells<CELLS, PIXEL ? 2 : 2 * CVTM_CELL_BATCH * WARP>;
 
 /* Adds rows first .. last of a cell. */
 template <bool PIXEL>
@@ -75,11 +76,12 @@ __device__ cvtm_cell_sums shift_sums(const cvtm_cell_sums &sums, int offset) {
 }
 
 template <int CELLS, bool PIXEL>
-__global__ void __launch_bounds__(WARPS *WARP, BLOCKS)
+__global__ void __launch_bounds__(WARPS *WARP, PIXEL ? PIXEL_BLOCKS : BLOCKS)
     cells_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
                  cuda_state state, cvtm_cell_sums *sums) {
   extern __shared__ __align__(16) unsigned char shared[];
-  warp_cells<CELLS> *memory = reinterpret_cast<warp_cells<CELLS> *>(shared) + threadIdx.x / WARP;
+  warp_cells<CELLS, PIXEL> *memory =
+      reinterpret_cast<warp_cells<CELLS, PIXEL> *>(shared) + threadIdx.x / WARP;
   const int lane = threadIdx.x % WARP, c = lane % CELLS;
   const int64_t base = (static_cast<int64_t>(blockIdx.x) * WARPS + threadIdx.x / WARP) * CELLS;
   const int64_t place = base + c;
@@ -92,7 +94,7 @@ __global__ void __launch_bounds__(WARPS *WARP, BLOCKS)
   cvtm_cell_sums part = {0, 0, 0, 0};
   if (cell.count >= 3) {
     /* The rows of a cell, shared out evenly among its lanes. */
-    const cvtm_cell_columns columns = {WARP, memory->extra + lane};
+    const cvtm_cell_columns columns = {WARP, memory->extra + (PIXEL ? 0 : lane)};
     cvtm_cell_rows rows;
     cvtm_cell_begin_rows(domain, tree.position[2 * place], tree.position[2 * place + 1], &cell,
                          &rows);
@@ -385,7 +387,7 @@ cvtm_status create_state_cuda(cvtm_cvt *cvt) {
 
 template <int CELLS, bool PIXEL>
 cvtm_status launch_cells(cvtm_cvt *cvt, const cvtm_site_tree_view &tree, const cuda_state &state) {
-  const int bytes = WARPS * sizeof(warp_cells<CELLS>);
+  const int bytes = WARPS * sizeof(warp_cells<CELLS, PIXEL>);
   CVTM_CUDA_TRY(cvt->device,
                 cudaFuncSetAttribute(cells_kernel<CELLS, PIXEL>,
                                      cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
@@ -402,10 +404,9 @@ cvtm_status enqueue_cells(cvtm_cvt *cvt, int64_t count) {
   const cuda_state state = *static_cast<const cuda_state *>(cvt->state);
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
   cvtm_status status = CVTM_OK;
-  const int cells = count < 8000 ? 4 : count < 30000 ? 8 : 32; /* enough warps for the device */
-  if (cells == 2)
-    status = launch_cells<2, PIXEL>(cvt, tree, state);
-  else if (cells == 4)
+  /* Enough warps for the device. */
+  const int cells = count < 8000 ? 4 : count < 16000 ? 8 : count < 40000 ? 16 : 32;
+  if (cells == 4)
     status = launch_cells<4, PIXEL>(cvt, tree, state);
   else if (cells == 8)
     status = launch_cells<8, PIXEL>(cvt, tree, state);

@@ -82,6 +82,12 @@ CVTM_HD double cvtm_cell_side_at(const cvtm_cell_side *side, double y) {
                              : cvtm_cell_clamp(x, side->x1, side->x0);
 }
 
+/* A walk that has come to corner `at`, and is on no side yet. */
+CVTM_HD cvtm_cell_side cvtm_cell_side_from(int32_t at) {
+  const cvtm_cell_side side = {at, at, 0, 0, 0, 0, 0, 0};
+  return side;
+}
+
 /* Before the first row, of a cell with at least 3 corners whose slopes are set. */
 CVTM_HD void cvtm_cell_begin_rows(cvtm_domain domain, double sx, double sy, const cvtm_cell *cell,
                                   cvtm_cell_rows *rows) {
@@ -101,11 +107,9 @@ CVTM_HD void cvtm_cell_begin_rows(cvtm_domain domain, double sx, double sy, cons
       rows->bottom = k;
     }
   }
-  rows->top = top;
   rows->first = cvtm_cell_pixel(sy + rows->y_top, domain.height, domain.periodic);
   rows->last = cvtm_cell_pixel(sy + rows->y_bottom, domain.height, domain.periodic);
-  const cvtm_cell_side above = {top, top, 0, 0, 0, rows->y_top, 0, 0};
-  rows->left = rows->right = above;
+  rows->left = rows->right = cvtm_cell_side_from(top);
 }
 
 /* --- the pixel centres of a cell ------------------------------------------------------ */

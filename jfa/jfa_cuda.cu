@@ -12,6 +12,7 @@ enum {
   ROWS = WARP / TILE, /* of a tile that a warp covers at once */
   MAX_CANDIDATES = 128,
   CELL_WARPS = 2,     /* of a block of the cells kernel */
+  CELL_BLOCKS = 8,    /* of them on a multiprocessor: what registers allow */
   CELL_PIXELS = 2048, /* of a cell, on average, up to which it is used */
   FAN = 5,            /* levels of the tree that a warp descends at once */
   /* A visit takes one node from the stack and puts at most 32 there; there are at most 6
@@ -66,7 +67,7 @@ static __device__ int32_t label_row(const cvtm_flood *flood, int64_t place, cons
 }
 
 /* A lane labels the pixels of a cell; those of cells that it cannot do stay -1. */
-static __global__ void __launch_bounds__(CELL_WARPS *WARP)
+static __global__ void __launch_bounds__(CELL_WARPS *WARP, CELL_BLOCKS)
     cells_kernel(cvtm_flood flood, int32_t *labels) {
   __shared__ cvtm_warp_cells<WARP, 1> memories[CELL_WARPS];
   cvtm_warp_cells<WARP, 1> *memory = &memories[threadIdx.x / WARP];
