@@ -195,4 +195,4 @@ class Refusals(Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(argv=sys.argv[:1])

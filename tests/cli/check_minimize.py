@@ -409,4 +409,4 @@ class Bench(Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(argv=sys.argv[:1])
