@@ -8,3 +8,11 @@ void cvtm_mesh_free(cvtm_mesh *mesh) {
   free(mesh->triangles);
   *mesh = (cvtm_mesh){0};
 }
+
+void cvtm_regions_free(cvtm_regions *regions) {
+  free(regions->region);
+  free(regions->edges);
+  free(regions->left);
+  free(regions->right);
+  *regions = (cvtm_regions){0};
+}

@@ -24,6 +24,17 @@ typedef struct cvtm_mesh {
 
 void cvtm_mesh_free(cvtm_mesh *mesh);
 
+/* What the triangles of a mesh belong to, and the edges between: region[t] >= 1; edge e runs from
+ * vertex edges[2 * e] to edges[2 * e + 1] with the regions left[e] and right[e] beside it as seen
+ * with y up, 0: the outside. All arrays are malloc'd and owned. */
+typedef struct cvtm_regions {
+  int64_t edge_count;
+  int32_t *region; /* triangle_count of the mesh */
+  int32_t *edges, *left, *right;
+} cvtm_regions;
+
+void cvtm_regions_free(cvtm_regions *regions);
+
 /* Delaunay triangulation of count points (x, y; finite) by exact predicates. The
  * points are snapped to a grid of at most 2^30 steps (each a power of two) along the longer
  * side of their bounding box, and the mesh is exactly Delaunay for the snapped coordinates that

@@ -1,0 +1,543 @@
+#include "meshes/constrained.h"
+
+#include "meshes/predicates.h"
+#include "meshes/snap.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Half-edge h = 3 t + k runs from corner k of triangle t, counterclockwise, to the next. */
+typedef struct triangulation {
+  const cvtm_grid_point *grid;
+  const double *points; /* for messages */
+  int64_t vertex_count, triangle_count;
+  int32_t *corner;     /* per half-edge: its origin */
+  int64_t *twin;       /* per half-edge: the same edge in the other triangle, -1 on the hull */
+  int32_t *constraint; /* per half-edge: the edge of the boundary that it lies on, or -1 */
+  int64_t *at;         /* per vertex: a half-edge that begins there, -1 if there is none */
+  const cvtm_boundary *boundary;
+  int64_t *stack; /* of half-edges, or pairs of vertices */
+  int64_t depth, capacity;
+  cvtm_error *error;
+} triangulation;
+
+static int64_t after(int64_t h) { return h % 3 == 2 ? h - 2 : h + 1; }
+static int64_t before(int64_t h) { return h % 3 == 0 ? h + 2 : h - 1; }
+
+static int64_t orient(const triangulation *t, int32_t a, int32_t b, int32_t c) {
+  return cvtm_orient(t->grid[a], t->grid[b], t->grid[c]);
+}
+
+static cvtm_status no_memory(cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the constrained triangulation");
+}
+
+static cvtm_status push(triangulation *t, int64_t value) {
+  if (t->depth == t->capacity) {
+    const int64_t larger = t->capacity == 0 ? 1024 : 2 * t->capacity;
+    int64_t *moved = realloc(t->stack, (size_t)larger * sizeof *moved);
+    if (moved == NULL) return no_memory(t->error);
+    t->stack = moved;
+    t->capacity = larger;
+  }
+  t->stack[t->depth++] = value;
+  return CVTM_OK;
+}
+
+/* ---- Building ---- */
+
+/* Twins: the half-edges that leave a vertex are listed, and each edge looks up its reverse. */
+static cvtm_status find_twins(triangulation *t) {
+  const int64_t n = t->vertex_count, halves = 3 * t->triangle_count;
+  int64_t *start = calloc((size_t)n + 2, sizeof *start);
+  int64_t *leaving = malloc(((size_t)halves + 1) * sizeof *leaving);
+  if (start == NULL || leaving == NULL) {
+    free(start);
+    free(leaving);
+    return no_memory(t->error);
+  }
+  for (int64_t h = 0; h < halves; ++h) ++start[t->corner[h] + 2];
+  for (int64_t v = 0; v < n; ++v) start[v + 2] += start[v + 1];
+  for (int64_t h = 0; h < halves; ++h) leaving[start[t->corner[h] + 1]++] = h;
+  for (int64_t v = 0; v < n; ++v) t->at[v] = start[v] < start[v + 1] ? leaving[start[v]] : -1;
+  for (int64_t h = 0; h < halves; ++h) {
+    const int32_t from = t->corner[h], to = t->corner[after(h)];
+    t->twin[h] = -1;
+    t->constraint[h] = -1;
+    for (int64_t k = start[to]; k < start[to + 1]; ++k) {
+      if (t->corner[after(leaving[k])] == from) t->twin[h] = leaving[k];
+    }
+  }
+  free(start);
+  free(leaving);
+  return CVTM_OK;
+}
+
+static cvtm_status build(triangulation *t, const cvtm_mesh *mesh) {
+  const size_t halves = 3 * (size_t)mesh->triangle_count + 1;
+  t->vertex_count = mesh->vertex_count;
+  t->triangle_count = mesh->triangle_count;
+  t->points = mesh->points;
+  t->corner = malloc(halves * sizeof *t->corner);
+  t->twin = malloc(halves * sizeof *t->twin);
+  t->constraint = malloc(halves * sizeof *t->constraint);
+  t->at = malloc((size_t)mesh->vertex_count * sizeof *t->at);
+  if (!t->corner || !t->twin || !t->constraint || !t->at) return no_memory(t->error);
+  memcpy(t->corner, mesh->triangles, 3 * (size_t)mesh->triangle_count * sizeof *t->corner);
+  return find_twins(t);
+}
+
+static void destroy(triangulation *t) {
+  free(t->corner);
+  free(t->twin);
+  free(t->constraint);
+  free(t->at);
+  free(t->stack);
+}
+
+/* ---- Flips ---- */
+
+static void link_halves(triangulation *t, int64_t h, int64_t outer, int32_t constraint) {
+  t->twin[h] = outer;
+  t->constraint[h] = constraint;
+  if (outer >= 0) t->twin[outer] = h;
+  t->at[t->corner[h]] = h;
+}
+
+/* Replaces the diagonal h of the quadrilateral of its two triangles by the other one, which
+ * becomes h too. */
+static void flip(triangulation *t, int64_t h) {
+  const int64_t g = t->twin[h];
+  const int64_t h1 = after(h), h2 = before(h), g1 = after(g), g2 = before(g);
+  const int32_t a = t->corner[h], b = t->corner[g], c = t->corner[h2], d = t->corner[g2];
+  const int64_t bc = t->twin[h1], ca = t->twin[h2], ad = t->twin[g1], db = t->twin[g2];
+  const int32_t on_bc = t->constraint[h1], on_ca = t->constraint[h2];
+  const int32_t on_ad = t->constraint[g1], on_db = t->constraint[g2];
+  /* d c a and c d b. */
+  t->corner[h] = d;
+  t->corner[h1] = c;
+  t->corner[h2] = a;
+  t->corner[g] = c;
+  t->corner[g1] = d;
+  t->corner[g2] = b;
+  link_halves(t, h1, ca, on_ca);
+  link_halves(t, h2, ad, on_ad);
+  link_halves(t, g1, db, on_db);
+  link_halves(t, g2, bc, on_bc);
+  link_halves(t, h, g, -1);
+  t->constraint[g] = -1;
+}
+
+/* ---- Constraints ---- */
+
+/* The next half-edge that leaves the same vertex, counterclockwise; -1 at the hull. */
+static int64_t turn_left(const triangulation *t, int64_t h) { return t->twin[before(h)]; }
+
+static int64_t turn_right(const triangulation *t, int64_t h) {
+  return t->twin[h] < 0 ? -1 : after(t->twin[h]);
+}
+
+/* The half-edge that leaves its vertex first: all others follow by turn_left. */
+static int64_t rightmost(const triangulation *t, int32_t v) {
+  const int64_t begin = t->at[v];
+  int64_t h = begin;
+  for (;;) {
+    const int64_t further = turn_right(t, h);
+    if (further < 0 || further == begin) return further < 0 ? h : begin;
+    h = further;
+  }
+}
+
+/* Nonzero if c lies on the ray from a through b, beyond a. */
+static int is_ahead(const triangulation *t, int32_t a, int32_t b, int32_t c) {
+  const int64_t bx = (int64_t)t->grid[b].x - t->grid[a].x,
+                by = (int64_t)t->grid[b].y - t->grid[a].y;
+  const int64_t cx = (int64_t)t->grid[c].x - t->grid[a].x,
+                cy = (int64_t)t->grid[c].y - t->grid[a].y;
+  return bx * cy == by * cx && bx * cx + by * cy > 0;
+}
+
+static void mark(triangulation *t, int64_t h, int32_t constraint) {
+  t->constraint[h] = constraint;
+  if (t->twin[h] >= 0) t->constraint[t->twin[h]] = constraint;
+}
+
+/* From a towards b: *along, the half-edge that leaves a exactly in that direction, or *across,
+ * the one opposite to a that the way crosses. */
+static void look(const triangulation *t, int32_t a, int32_t b, int64_t *along, int64_t *across) {
+  const int64_t begin = rightmost(t, a);
+  *along = *across = -1;
+  for (int64_t h = begin; h >= 0;) {
+    const int32_t right = t->corner[after(h)], left = t->corner[before(h)];
+    if (is_ahead(t, a, b, right)) {
+      *along = h;
+      return;
+    }
+    if (is_ahead(t, a, b, left)) {
+      *along = before(h); /* arrives at a: its twin may be missing */
+      return;
+    }
+    if (orient(t, a, b, right) < 0 && orient(t, a, b, left) > 0) {
+      *across = after(h);
+      return;
+    }
+    h = turn_left(t, h);
+    if (h == begin) return;
+  }
+}
+
+static int64_t find_edge(const triangulation *t, int32_t a, int32_t b) {
+  const int64_t begin = rightmost(t, a);
+  for (int64_t h = begin; h >= 0;) {
+    if (t->corner[after(h)] == b) return h;
+    if (t->corner[before(h)] == b) return before(h);
+    h = turn_left(t, h);
+    if (h == begin) return -1;
+  }
+  return -1;
+}
+
+static cvtm_status fail_crossing(const triangulation *t, int32_t a, int32_t b) {
+  const double *p = t->points + 2 * (int64_t)a, *q = t->points + 2 * (int64_t)b;
+  return cvtm_fail(t->error, CVTM_ERROR_INPUT,
+                   "the boundary crosses itself between (%g, %g) and (%g, %g)", p[0], p[1], q[0],
+                   q[1]);
+}
+
+static cvtm_status fail_lost(const triangulation *t, int32_t a, int32_t b) {
+  return cvtm_fail(t->error, CVTM_ERROR_INTERNAL,
+                   "the edge from point %" PRId32 " to %" PRId32 " was lost", a, b);
+}
+
+/* Lists the edges between a and b as pairs of vertices, up to b or the first vertex on the
+ * way: that becomes *reached. */
+static cvtm_status collect_crossed(triangulation *t, int32_t a, int32_t b, int64_t across,
+                                   int32_t *reached) {
+  t->depth = 0;
+  for (int64_t h = across;;) {
+    if (t->constraint[h] >= 0) return fail_crossing(t, a, b);
+    cvtm_status status = push(t, t->corner[h]);
+    if (status == CVTM_OK) status = push(t, t->corner[after(h)]);
+    if (status != CVTM_OK) return status;
+    const int64_t g = t->twin[h];
+    if (g < 0) return fail_lost(t, a, b);
+    const int32_t opposite = t->corner[before(g)];
+    const int64_t side = orient(t, a, b, opposite);
+    if (side == 0) {
+      *reached = opposite;
+      return CVTM_OK;
+    }
+    /* g runs from left to right of the way; on to the side that it leaves through. */
+    h = side > 0 ? after(g) : before(g);
+    if (orient(t, a, b, t->corner[h]) > 0) return fail_lost(t, a, b);
+  }
+}
+
+/* Flips the listed edges until none crosses the way from a to b (Sloan 1993). */
+static cvtm_status clear_way(triangulation *t, int32_t a, int32_t b) {
+  int64_t count = t->depth / 2;
+  /* A ring of pairs: what cannot be flipped yet goes to the end. */
+  int64_t patience = 4 * (count + 4) * (count + 4);
+  while (count > 0 && patience-- > 0) {
+    int64_t kept = 0;
+    for (int64_t k = 0; k < count; ++k) {
+      const int32_t u = (int32_t)t->stack[2 * k], v = (int32_t)t->stack[2 * k + 1];
+      const int64_t h = find_edge(t, u, v);
+      if (h < 0 || t->twin[h] < 0) return fail_lost(t, u, v);
+      const int32_t c = t->corner[before(h)], d = t->corner[before(t->twin[h])];
+      const int32_t from = t->corner[h], to = t->corner[after(h)];
+      int32_t p = u, q = v;
+      if (orient(t, d, c, from) > 0 && orient(t, d, c, to) < 0) {
+        flip(t, h);
+        p = c;
+        q = d;
+      }
+      const int64_t side_p = orient(t, a, b, p), side_q = orient(t, a, b, q);
+      const int crosses = (side_p > 0 && side_q < 0) || (side_p < 0 && side_q > 0);
+      if (!crosses) continue;
+      t->stack[2 * kept] = p;
+      t->stack[2 * kept++ + 1] = q;
+    }
+    count = kept;
+  }
+  return count == 0 ? CVTM_OK : fail_lost(t, a, b);
+}
+
+static cvtm_status insert_constraint(triangulation *t, int32_t a, int32_t b, int32_t constraint) {
+  while (a != b) {
+    int64_t along, across;
+    if (t->at[a] < 0) return fail_lost(t, a, b);
+    look(t, a, b, &along, &across);
+    if (along < 0) {
+      if (across < 0) return fail_lost(t, a, b);
+      int32_t reached = a;
+      cvtm_status status = collect_crossed(t, a, b, across, &reached);
+      if (status == CVTM_OK) status = clear_way(t, a, reached);
+      if (status != CVTM_OK) return status;
+      along = find_edge(t, a, reached);
+      if (along < 0) return fail_lost(t, a, reached);
+    }
+    const int32_t next = t->corner[along] == a ? t->corner[after(along)] : t->corner[along];
+    if (t->constraint[along] >= 0) return fail_crossing(t, a, next);
+    mark(t, along, constraint);
+    a = next;
+  }
+  return CVTM_OK;
+}
+
+/* Lawson's flips: every edge that is no constraint becomes Delaunay. */
+static cvtm_status restore_delaunay(triangulation *t) {
+  t->depth = 0;
+  cvtm_status status = CVTM_OK;
+  for (int64_t h = 0; h < 3 * t->triangle_count && status == CVTM_OK; ++h) {
+    if (t->twin[h] > h) status = push(t, h);
+  }
+  while (t->depth > 0 && status == CVTM_OK) {
+    const int64_t h = t->stack[--t->depth], g = t->twin[h];
+    if (g < 0 || t->constraint[h] >= 0) continue;
+    const cvtm_grid_point a = t->grid[t->corner[h]], b = t->grid[t->corner[g]];
+    const cvtm_grid_point c = t->grid[t->corner[before(h)]], d = t->grid[t->corner[before(g)]];
+    if (!cvtm_in_circle(a, b, c, d)) continue;
+    flip(t, h);
+    const int64_t around[4] = {after(h), before(h), after(g), before(g)};
+    for (int k = 0; k < 4 && status == CVTM_OK; ++k) status = push(t, around[k]);
+  }
+  return status;
+}
+
+/* ---- Regions ---- */
+
+/* What the constraint under half-edge h says about its triangle. */
+static int32_t region_beside(const triangulation *t, int64_t h) {
+  const int32_t constraint = t->constraint[h];
+  const int32_t *edge = t->boundary->edges + 2 * (int64_t)constraint;
+  const cvtm_grid_point a = t->grid[edge[0]], b = t->grid[edge[1]];
+  const cvtm_grid_point p = t->grid[t->corner[h]], q = t->grid[t->corner[after(h)]];
+  const int64_t way =
+      ((int64_t)b.x - a.x) * ((int64_t)q.x - p.x) + ((int64_t)b.y - a.y) * ((int64_t)q.y - p.y);
+  return way > 0 ? t->boundary->left[constraint] : t->boundary->right[constraint];
+}
+
+/* region: per triangle, -1 where not yet known. Spreads that of triangle `first`. */
+static cvtm_status spread(triangulation *t, int64_t first, int32_t *region) {
+  t->depth = 0;
+  cvtm_status status = push(t, first);
+  while (t->depth > 0 && status == CVTM_OK) {
+    const int64_t triangle = t->stack[--t->depth];
+    for (int k = 0; k < 3 && status == CVTM_OK; ++k) {
+      const int64_t h = 3 * triangle + k;
+      if (t->constraint[h] >= 0) {
+        if (region_beside(t, h) == region[triangle]) continue;
+        const double *p = t->points + 2 * (int64_t)t->corner[h];
+        return cvtm_fail(t->error, CVTM_ERROR_INPUT,
+                         "the boundary does not close, or crosses itself, near (%g, %g)", p[0],
+                         p[1]);
+      }
+      const int64_t g = t->twin[h];
+      if (g < 0 || region[g / 3] >= 0) continue;
+      region[g / 3] = region[triangle];
+      status = push(t, g / 3);
+    }
+  }
+  return status;
+}
+
+static cvtm_status find_regions(triangulation *t, int32_t *region) {
+  cvtm_status status = CVTM_OK;
+  for (int64_t k = 0; k < t->triangle_count; ++k) region[k] = -1;
+  for (int64_t h = 0; h < 3 * t->triangle_count && status == CVTM_OK; ++h) {
+    if (t->constraint[h] < 0 || region[h / 3] >= 0) continue;
+    region[h / 3] = region_beside(t, h);
+    status = spread(t, h / 3, region);
+  }
+  return status;
+}
+
+/* ---- The result ---- */
+
+typedef struct kept_triangle {
+  int32_t corner[3], region;
+} kept_triangle;
+
+static int compare_triangles(const void *first, const void *second) {
+  const kept_triangle *a = first, *b = second;
+  for (int k = 0; k < 3; ++k) {
+    if (a->corner[k] != b->corner[k]) return a->corner[k] < b->corner[k] ? -1 : 1;
+  }
+  return 0;
+}
+
+/* The triangles inside, from their smallest vertex, sorted; vertices are numbered anew. */
+static int64_t list_triangles(const triangulation *t, const int32_t *region, const int32_t *number,
+                              kept_triangle *list) {
+  int64_t count = 0;
+  for (int64_t k = 0; k < t->triangle_count; ++k) {
+    if (region[k] <= 0) continue;
+    int32_t v[3];
+    for (int c = 0; c < 3; ++c) v[c] = number[t->corner[3 * k + c]];
+    const int first = v[0] < v[1] ? (v[0] < v[2] ? 0 : 2) : (v[1] < v[2] ? 1 : 2);
+    list[count++] = (kept_triangle){{v[first], v[(first + 1) % 3], v[(first + 2) % 3]}, region[k]};
+  }
+  qsort(list, (size_t)count, sizeof *list, compare_triangles);
+  return count;
+}
+
+static void list_edges(const triangulation *t, const int32_t *region, const int32_t *number,
+                       cvtm_regions *made) {
+  for (int64_t h = 0; h < 3 * t->triangle_count; ++h) {
+    const int64_t g = t->twin[h];
+    if (t->constraint[h] < 0 || (g >= 0 && g < h)) continue;
+    const int32_t left = region[h / 3] > 0 ? region[h / 3] : 0;
+    const int32_t right = g >= 0 && region[g / 3] > 0 ? region[g / 3] : 0;
+    if (left == 0 && right == 0) continue;
+    const int64_t e = made->edge_count++;
+    const int turned = left == 0; /* the inside on the left */
+    made->edges[2 * e] = number[t->corner[turned ? after(h) : h]];
+    made->edges[2 * e + 1] = number[t->corner[turned ? h : after(h)]];
+    made->left[e] = turned ? right : left;
+    made->right[e] = turned ? left : right;
+  }
+}
+
+/* Numbers the vertices of triangles inside; returns how many. */
+static int64_t number_vertices(const triangulation *t, const int32_t *region, int32_t *number) {
+  for (int64_t v = 0; v < t->vertex_count; ++v) number[v] = -1;
+  for (int64_t h = 0; h < 3 * t->triangle_count; ++h) {
+    if (region[h / 3] > 0) number[t->corner[h]] = 0;
+  }
+  int64_t count = 0;
+  for (int64_t v = 0; v < t->vertex_count; ++v) {
+    if (number[v] == 0) number[v] = (int32_t)count++;
+  }
+  return count;
+}
+
+static cvtm_status extract(const triangulation *t, const int32_t *region, cvtm_mesh *mesh,
+                           cvtm_regions *regions, int32_t **source) {
+  const size_t n = (size_t)t->vertex_count, triangles = (size_t)t->triangle_count + 1;
+  const size_t edges = (size_t)t->boundary->edge_count + n; /* divided edges have more parts */
+  int32_t *number = malloc(n * sizeof *number);
+  kept_triangle *list = malloc(triangles * sizeof *list);
+  cvtm_mesh made = {.points = malloc(2 * n * sizeof *made.points),
+                    .triangles = malloc(3 * triangles * sizeof *made.triangles)};
+  cvtm_regions parts = {.region = malloc(triangles * sizeof *parts.region),
+                        .edges = malloc(2 * edges * sizeof *parts.edges),
+                        .left = malloc(edges * sizeof *parts.left),
+                        .right = malloc(edges * sizeof *parts.right)};
+  int32_t *origin = malloc(n * sizeof *origin);
+  cvtm_status status = CVTM_OK;
+  if (!number || !list || !made.points || !made.triangles || !parts.region || !parts.edges ||
+      !parts.left || !parts.right || !origin) {
+    status = no_memory(t->error);
+  } else {
+    made.vertex_count = number_vertices(t, region, number);
+    for (int64_t v = 0; v < t->vertex_count; ++v) {
+      if (number[v] < 0) continue;
+      memcpy(made.points + 2 * (int64_t)number[v], t->points + 2 * v, 2 * sizeof(double));
+      origin[number[v]] = (int32_t)v;
+    }
+    made.triangle_count = list_triangles(t, region, number, list);
+    for (int64_t k = 0; k < made.triangle_count; ++k) {
+      memcpy(made.triangles + 3 * k, list[k].corner, sizeof list[k].corner);
+      parts.region[k] = list[k].region;
+    }
+    list_edges(t, region, number, &parts);
+    if (made.triangle_count == 0) {
+      status = cvtm_fail(t->error, CVTM_ERROR_INPUT, "no triangle lies inside the boundary");
+    }
+  }
+  free(number);
+  free(list);
+  if (status != CVTM_OK) {
+    cvtm_mesh_free(&made);
+    cvtm_regions_free(&parts);
+    free(origin);
+    return status;
+  }
+  *mesh = made;
+  *regions = parts;
+  *source = origin;
+  return CVTM_OK;
+}
+
+/* ---- The whole ---- */
+
+typedef struct placed {
+  cvtm_grid_point place;
+  int32_t index;
+} placed;
+
+static int compare_placed(const void *first, const void *second) {
+  const placed *a = first, *b = second;
+  if (a->place.x != b->place.x) return a->place.x < b->place.x ? -1 : 1;
+  if (a->place.y != b->place.y) return a->place.y < b->place.y ? -1 : 1;
+  return (a->index > b->index) - (a->index < b->index);
+}
+
+/* first[i]: the first point at the place of point i, the one that has triangles. */
+static cvtm_status find_first(const cvtm_grid_point *grid, int64_t count, int32_t *first,
+                              cvtm_error *error) {
+  placed *list = malloc((size_t)count * sizeof *list);
+  if (list == NULL) return no_memory(error);
+  for (int64_t i = 0; i < count; ++i) list[i] = (placed){grid[i], (int32_t)i};
+  qsort(list, (size_t)count, sizeof *list, compare_placed);
+  for (int64_t i = 0; i < count; ++i) {
+    const int same =
+        i > 0 && list[i].place.x == list[i - 1].place.x && list[i].place.y == list[i - 1].place.y;
+    first[list[i].index] = same ? first[list[i - 1].index] : list[i].index;
+  }
+  free(list);
+  return CVTM_OK;
+}
+
+static cvtm_status constrain(triangulation *t, const int32_t *first) {
+  cvtm_status status = CVTM_OK;
+  const cvtm_boundary *b = t->boundary;
+  for (int64_t e = 0; e < b->edge_count && status == CVTM_OK; ++e) {
+    status = insert_constraint(t, first[b->edges[2 * e]], first[b->edges[2 * e + 1]], (int32_t)e);
+  }
+  return status == CVTM_OK ? restore_delaunay(t) : status;
+}
+
+static cvtm_status triangulate(const cvtm_mesh *plain, const cvtm_boundary *boundary,
+                               cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source,
+                               cvtm_error *error) {
+  const size_t n = (size_t)plain->vertex_count;
+  cvtm_grid_point *grid = malloc(n * sizeof *grid);
+  int32_t *first = malloc(n * sizeof *first);
+  int32_t *region = malloc(((size_t)plain->triangle_count + 1) * sizeof *region);
+  triangulation t = {.grid = grid, .boundary = boundary, .error = error};
+  cvtm_status status = grid && first && region ? CVTM_OK : no_memory(error);
+  /* The points are on their grid and stay where they are. */
+  if (status == CVTM_OK) status = cvtm_snap_points(plain->points, (int64_t)n, grid, error);
+  if (status == CVTM_OK) status = find_first(grid, (int64_t)n, first, error);
+  if (status == CVTM_OK) status = build(&t, plain);
+  if (status == CVTM_OK) status = constrain(&t, first);
+  if (status == CVTM_OK) status = find_regions(&t, region);
+  if (status == CVTM_OK) status = extract(&t, region, mesh, regions, source);
+  destroy(&t);
+  free(grid);
+  free(first);
+  free(region);
+  return status;
+}
+
+cvtm_status cvtm_constrained_delaunay(const double *points, int64_t count,
+                                      const cvtm_boundary *boundary, cvtm_mesh *mesh,
+                                      cvtm_regions *regions, int32_t **source, cvtm_error *error) {
+  if (!points || !boundary || !mesh || !regions || !source || boundary->edge_count < 3) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no points or no boundary");
+  }
+  for (int64_t k = 0; k < 2 * boundary->edge_count; ++k) {
+    if (boundary->edges[k] >= 0 && boundary->edges[k] < count) continue;
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "edge %" PRId64 " has no point %" PRId32, k / 2,
+                     boundary->edges[k]);
+  }
+  cvtm_mesh plain = {0};
+  cvtm_status status = cvtm_delaunay(points, count, &plain, error);
+  if (status != CVTM_OK) return status;
+  status = triangulate(&plain, boundary, mesh, regions, source, error);
+  cvtm_mesh_free(&plain);
+  return status;
+}

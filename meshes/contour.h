@@ -1,0 +1,86 @@
+/* The boundary of a domain in an image: curves with sub-pixel places, corners and the regions on
+ * their two sides, and their sampling by a size field. */
+#ifndef CVTMESH_MESHES_CONTOUR_H
+#define CVTMESH_MESHES_CONTOUR_H
+
+#include "base/status.h"
+#include "meshes/polygon_file.h"
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Arcs: polylines that end in junctions, where three regions or more meet, or are closed, the
+ * first point repeated at the end. Arc k has the points start[k] .. start[k + 1] - 1, in
+ * pixels with y down. left and right, as seen with y up along the arc: the regions beside it,
+ * 0 for the outside. Arrays are malloc'd and owned. */
+typedef struct cvtm_contour {
+  int64_t arc_count;
+  int64_t *start;
+  double *points;
+  uint8_t *corner; /* per point: keeps its place as a vertex; ends of open arcs are corners */
+  int32_t *left, *right;
+  double area;         /* of all regions */
+  double corner_shift; /* farthest that a corner was moved from the traced curve */
+  int64_t dropped;     /* closed curves around less than the smallest area */
+} cvtm_contour;
+
+void cvtm_contour_free(cvtm_contour *contour);
+
+typedef struct cvtm_contour_options {
+  double corner_angle; /* degrees; a turn at least so sharp is a corner; 40 (polygons: 10) */
+  double smallest;     /* square pixels: closed curves around less are dropped; 1 */
+} cvtm_contour_options;
+
+void cvtm_contour_defaults(cvtm_contour_options *options);
+
+/* Marching squares (Lorensen & Cline 1987, in the plane) between the pixels' centres at half
+ * coverage; beyond the image there is nothing, so that what touches its border ends there. Of
+ * pixels that meet in a corner alone the brighter diagonal is joined. The regions are 1, and 0.
+ * coverage: width * height in [0, 1]. A corner is where the straight lines fitted to both sides
+ * turn by corner_angle or more; it is put where they meet, at most half a pixel from the curve
+ * (pixels have blunt corners). A single pixel is a diamond of half its area and is dropped
+ * by default. CVTM_ERROR_INPUT if nothing is left. */
+cvtm_status cvtm_contour_of_mask(const float *coverage, int width, int height,
+                                 const cvtm_contour_options *options, cvtm_contour *contour,
+                                 cvtm_error *error);
+/* The same between labels >= 0, half way between the centres; 0 is the outside. */
+cvtm_status cvtm_contour_of_labels(const int32_t *labels, int width, int height,
+                                   const cvtm_contour_options *options, cvtm_contour *contour,
+                                   cvtm_error *error);
+/* The rings as they are; CVTM_ERROR_INPUT if one leaves the image. */
+cvtm_status cvtm_contour_of_polygons(const cvtm_polygons *polygons, int width, int height,
+                                     const cvtm_contour_options *options, cvtm_contour *contour,
+                                     cvtm_error *error);
+
+/* coverage (width * height): the share of each pixel that belongs to regions. */
+cvtm_status cvtm_contour_coverage(const cvtm_contour *contour, int width, int height,
+                                  float *coverage, cvtm_error *error);
+
+/* The spacing wanted at a place, > 0, in pixels. */
+typedef double (*cvtm_spacing)(const void *context, double x, double y);
+
+/* Vertices on the contour and the edges between neighbours. */
+typedef struct cvtm_boundary {
+  int64_t vertex_count, edge_count;
+  double *points;        /* 2 * vertex_count */
+  uint8_t *corner;       /* per vertex */
+  int32_t *edges;        /* 2 * edge_count, in the direction of the arc */
+  int32_t *left, *right; /* per edge */
+  double *deviation;     /* per edge: largest distance between it and its stretch of the contour */
+} cvtm_boundary;
+
+void cvtm_boundary_free(cvtm_boundary *boundary);
+
+/* Every corner is a vertex; between corners the vertices divide the integral of 1 / spacing
+ * evenly. They then move across the curve, as far as makes the area beside each edge that of
+ * the contour (at most half a pixel). */
+cvtm_status cvtm_boundary_sample(const cvtm_contour *contour, cvtm_spacing spacing,
+                                 const void *context, cvtm_boundary *boundary, cvtm_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
