@@ -1,5 +1,12 @@
 /* Geometry, history, mailbox, typeface, scripts and the page: all that needs no OpenGL. */
-#include "test_devices.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
 
 #include "base/random.h"
 #include "viewer/colours.h"
