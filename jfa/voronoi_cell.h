@@ -629,9 +629,9 @@ CVTM_HD int cvtm_cell_clip_tree(const cvtm_site_tree_view *tree, const cvtm_cell
 
 /* Clips the rectangle [x0, x1] x [y0, y1] about the site by all sites; of those on a
  * torus only the images one period away can reach it. */
-CVTM_HD cvtm_cell_status cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm_domain domain,
-                                           const cvtm_cell_box *start, cvtm_cell_origin *o,
-                                           cvtm_cell *cell, double *radius2) {
+CVTM_HD cvtm_cell_status cvtm_cell_cut_from(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                            const cvtm_cell_box *start, cvtm_cell_origin *o,
+                                            cvtm_cell *cell, double *radius2) {
   cvtm_cell_status status = CVTM_CELL_DONE;
   cvtm_cell_set_rectangle(cell, start);
   *radius2 = cvtm_cell_radius2(cell);
@@ -667,12 +667,12 @@ CVTM_HD cvtm_cell_status cvtm_cell_compute(const cvtm_site_tree_view *tree, cvtm
   cvtm_cell_box start;
   cvtm_cell_origin o = cvtm_cell_origin_at(tree, domain, place, &start);
   double radius2 = 0;
-  const cvtm_cell_status status = cvtm_cell_cut_out(tree, domain, &start, &o, cell, &radius2);
+  const cvtm_cell_status status = cvtm_cell_cut_from(tree, domain, &start, &o, cell, &radius2);
   if (status != CVTM_CELL_DONE || cell->count == 0) return status;
   const double reach = 2 * sqrt(radius2);
   const double size = (double)(domain.width > domain.height ? domain.width : domain.height);
   if (reach > 1e-3 * size || !cvtm_cell_shrink_box(&start, reach)) return status;
-  return cvtm_cell_cut_out(tree, domain, &start, &o, cell, &radius2);
+  return cvtm_cell_cut_from(tree, domain, &start, &o, cell, &radius2);
 }
 
 #endif
