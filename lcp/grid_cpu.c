@@ -3,7 +3,12 @@
 #include <omp.h>
 #include <string.h>
 
-static int threads_of(const cvtm_grid_top *top) { return cvtm_device_threads(top->device); }
+enum { ONE_THREAD = 8192 }; /* nodes below which waking others costs more than it gains */
+
+static int threads_of(const cvtm_grid_top *top) {
+  const int64_t nodes = top->shape->width * top->shape->height;
+  return nodes < ONE_THREAD ? 1 : cvtm_device_threads(top->device);
+}
 
 static int64_t partials(int64_t width, int64_t height) {
   (void)width;
