@@ -1,0 +1,69 @@
+#include "density/field_kernels.h"
+
+/* Few rows are not worth waking many threads. */
+static int threads_for(const cvtm_device *device, int64_t pixels) {
+  const int64_t useful = 1 + pixels / 16384;
+  const int threads = cvtm_device_threads(device);
+  return useful < threads ? (int)useful : threads;
+}
+
+static cvtm_status cpu_laplacian(cvtm_device *device, const cvtm_lcp_grid *grid, double sign,
+                                 const double *v, double *out) {
+  const int threads = threads_for(device, grid->width * grid->height);
+  (void)threads; /* without OpenMP */
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int64_t j = 0; j < grid->height; ++j) {
+    for (int64_t i = 0; i < grid->width; ++i)
+      out[j * grid->width + i] = cvtm_field_laplacian(grid, sign, v, i, j);
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status cpu_displace(cvtm_device *device, int64_t count, const double *v,
+                                const double *up, const double *down, double *out) {
+  const int threads = threads_for(device, count);
+  (void)threads;
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int64_t p = 0; p < count; ++p) out[p] = v[p] + up[p] - down[p];
+  return CVTM_OK;
+}
+
+static cvtm_status cpu_detector(cvtm_device *device, const cvtm_level_set *set) {
+  const int threads = threads_for(device, set->width * set->height);
+  (void)threads;
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int64_t j = 0; j <= set->height; ++j) {
+    for (int64_t i = 0; i <= set->width; ++i) cvtm_level_detector(set, i, j);
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status cpu_coefficients(cvtm_device *device, const cvtm_level_set *set) {
+  const int threads = threads_for(device, set->width * set->height);
+  (void)threads;
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int64_t j = 0; j < set->height; ++j) {
+    for (int64_t i = 0; i < set->width; ++i) cvtm_level_coefficients(set, i, j);
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status cpu_measure(cvtm_device *device, const cvtm_level_set *set) {
+  const int threads = threads_for(device, set->width * set->height);
+  (void)threads;
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int64_t j = 0; j < set->height; ++j) {
+    double sum[CVTM_LEVEL_SUMS] = {0};
+    for (int64_t i = 0; i < set->width; ++i) cvtm_level_measure(set, i, j, sum);
+    for (int k = 0; k < CVTM_LEVEL_SUMS; ++k) set->partial[CVTM_LEVEL_SUMS * j + k] = sum[k];
+  }
+  for (int k = 0; k < CVTM_LEVEL_SUMS; ++k) {
+    set->sums[k] = 0;
+    for (int64_t j = 0; j < set->height; ++j) set->sums[k] += set->partial[CVTM_LEVEL_SUMS * j + k];
+  }
+  return CVTM_OK;
+}
+
+const cvtm_field_table cvtm_field_table_cpu = {
+    cpu_laplacian, cpu_displace, cpu_detector, cpu_coefficients, cpu_measure,
+};

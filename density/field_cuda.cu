@@ -1,0 +1,113 @@
+#include "base/cuda_check.h"
+#include "density/field_kernels.h"
+
+namespace {
+
+enum { block_size = 256, tile_x = 64, tile_y = 4 };
+
+__device__ int64_t column() { return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
+__device__ int64_t row() { return static_cast<int64_t>(blockIdx.y) * blockDim.y + threadIdx.y; }
+
+dim3 tiles(int64_t width, int64_t height) {
+  return dim3(static_cast<unsigned>((width + tile_x - 1) / tile_x),
+              static_cast<unsigned>((height + tile_y - 1) / tile_y));
+}
+
+__global__ void laplacian(cvtm_lcp_grid grid, double sign, const double *v, double *out) {
+  const int64_t i = column(), j = row();
+  if (i < grid.width && j < grid.height)
+    out[j * grid.width + i] = cvtm_field_laplacian(&grid, sign, v, i, j);
+}
+
+__global__ void displace(int64_t count, const double *v, const double *up, const double *down,
+                         double *out) {
+  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
+  for (int64_t p = column(); p < count; p += step) out[p] = v[p] + up[p] - down[p];
+}
+
+__global__ void detector(cvtm_level_set set) {
+  const int64_t i = column(), j = row();
+  if (i <= set.width && j <= set.height) cvtm_level_detector(&set, i, j);
+}
+
+__global__ void coefficients(cvtm_level_set set) {
+  const int64_t i = column(), j = row();
+  if (i < set.width && j < set.height) cvtm_level_coefficients(&set, i, j);
+}
+
+/* The block's sums, in a fixed order, in the first thread's `sum`. */
+__device__ void add_block(double sum[CVTM_LEVEL_SUMS]) {
+  __shared__ double lanes[CVTM_LEVEL_SUMS][block_size];
+  for (int k = 0; k < CVTM_LEVEL_SUMS; ++k) lanes[k][threadIdx.x] = sum[k];
+  for (unsigned half = block_size / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x >= half) continue;
+    for (int k = 0; k < CVTM_LEVEL_SUMS; ++k) lanes[k][threadIdx.x] += lanes[k][threadIdx.x + half];
+  }
+  if (threadIdx.x > 0) return;
+  for (int k = 0; k < CVTM_LEVEL_SUMS; ++k) sum[k] = lanes[k][0];
+}
+
+/* One block for each row of pixels. */
+__global__ void measure(cvtm_level_set set) {
+  const int64_t j = blockIdx.x;
+  double sum[CVTM_LEVEL_SUMS] = {0};
+  for (int64_t i = threadIdx.x; i < set.width; i += block_size) {
+    cvtm_level_measure(&set, i, j, sum);
+  }
+  add_block(sum);
+  if (threadIdx.x > 0) return;
+  for (int k = 0; k < CVTM_LEVEL_SUMS; ++k) set.partial[CVTM_LEVEL_SUMS * j + k] = sum[k];
+}
+
+/* One block for all rows. */
+__global__ void measure_rows(cvtm_level_set set) {
+  double sum[CVTM_LEVEL_SUMS] = {0};
+  for (int64_t j = threadIdx.x; j < set.height; j += block_size) {
+    for (int k = 0; k < CVTM_LEVEL_SUMS; ++k) sum[k] += set.partial[CVTM_LEVEL_SUMS * j + k];
+  }
+  add_block(sum);
+  if (threadIdx.x > 0) return;
+  for (int k = 0; k < CVTM_LEVEL_SUMS; ++k) set.sums[k] = sum[k];
+}
+
+cvtm_status cuda_laplacian(cvtm_device *device, const cvtm_lcp_grid *grid, double sign,
+                           const double *v, double *out) {
+  laplacian<<<tiles(grid->width, grid->height), dim3(tile_x, tile_y), 0,
+              cvtm_cuda_stream(device)>>>(*grid, sign, v, out);
+  return cvtm_cuda_launched(device, "laplacian");
+}
+
+cvtm_status cuda_displace(cvtm_device *device, int64_t count, const double *v, const double *up,
+                          const double *down, double *out) {
+  displace<<<cvtm_cuda_blocks(count, block_size), block_size, 0, cvtm_cuda_stream(device)>>>(
+      count, v, up, down, out);
+  return cvtm_cuda_launched(device, "displace");
+}
+
+cvtm_status cuda_detector(cvtm_device *device, const cvtm_level_set *set) {
+  detector<<<tiles(set->width + 1, set->height + 1), dim3(tile_x, tile_y), 0,
+             cvtm_cuda_stream(device)>>>(*set);
+  return cvtm_cuda_launched(device, "detector");
+}
+
+cvtm_status cuda_coefficients(cvtm_device *device, const cvtm_level_set *set) {
+  coefficients<<<tiles(set->width, set->height), dim3(tile_x, tile_y), 0,
+                 cvtm_cuda_stream(device)>>>(*set);
+  return cvtm_cuda_launched(device, "coefficients");
+}
+
+cvtm_status cuda_measure(cvtm_device *device, const cvtm_level_set *set) {
+  const cudaStream_t stream = cvtm_cuda_stream(device);
+  measure<<<static_cast<unsigned>(set->height), block_size, 0, stream>>>(*set);
+  const cvtm_status status = cvtm_cuda_launched(device, "measure");
+  if (status != CVTM_OK) return status;
+  measure_rows<<<1, block_size, 0, stream>>>(*set);
+  return cvtm_cuda_launched(device, "measure_rows");
+}
+
+}  // namespace
+
+const cvtm_field_table cvtm_field_table_cuda = {
+    cuda_laplacian, cuda_displace, cuda_detector, cuda_coefficients, cuda_measure,
+};

@@ -1,0 +1,43 @@
+/* Inside density only: the phases on fields that differ between devices. Each enqueues its work
+ * on the device's stream. */
+#ifndef CVTMESH_DENSITY_FIELD_KERNELS_H
+#define CVTMESH_DENSITY_FIELD_KERNELS_H
+
+#include "density/field_rows.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cvtm_field_table {
+  /* out = sign L v. */
+  cvtm_status (*laplacian)(cvtm_device *device, const cvtm_lcp_grid *grid, double sign,
+                           const double *v, double *out);
+  /* out = v + up - down. */
+  cvtm_status (*displace)(cvtm_device *device, int64_t count, const double *v, const double *up,
+                          const double *down, double *out);
+  /* g at all edges of the image. */
+  cvtm_status (*detector)(cvtm_device *device, const cvtm_level_set *set);
+  /* The LCP of the next step. */
+  cvtm_status (*coefficients)(cvtm_device *device, const cvtm_level_set *set);
+  /* The sums over all pixels, in a fixed order. */
+  cvtm_status (*measure)(cvtm_device *device, const cvtm_level_set *set);
+} cvtm_field_table;
+
+extern const cvtm_field_table cvtm_field_table_cpu;
+#if CVTMESH_HAVE_CUDA
+extern const cvtm_field_table cvtm_field_table_cuda;
+#endif
+
+static inline const cvtm_field_table *cvtm_field_table_of(const cvtm_device *device) {
+#if CVTMESH_HAVE_CUDA
+  if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA) return &cvtm_field_table_cuda;
+#endif
+  (void)device;
+  return &cvtm_field_table_cpu;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

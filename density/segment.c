@@ -1,0 +1,228 @@
+#include "density/segment.h"
+
+#include "density/field_kernels.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct cvtm_segment {
+  cvtm_device *device;
+  const cvtm_field_table *table;
+  cvtm_segment_options options;
+  cvtm_level_set set;
+  cvtm_lcp *lcp;
+  double *memory; /* device memory of everything below and of the set */
+  double *lower, *upper;
+};
+
+void cvtm_segment_defaults(cvtm_segment_options *options) {
+  *options = (cvtm_segment_options){.k = 10,
+                                    .epsilon = 1,
+                                    .tau = 5e-3,
+                                    .max_steps = 200,
+                                    .tolerance = 1e-5,
+                                    .step_tolerance = 1e-6};
+}
+
+const char *cvtm_segment_stop_name(cvtm_segment_stop stop) {
+  static const char *const names[] = {
+#define CVTM_SEGMENT_STOP_NAME(code, name) name,
+      CVTM_SEGMENT_STOP_LIST(CVTM_SEGMENT_STOP_NAME)
+#undef CVTM_SEGMENT_STOP_NAME
+  };
+  return names[stop];
+}
+
+/* --- setup --------------------------------------------------------------------------------- */
+
+static cvtm_status check_options(const cvtm_segment_options *o, cvtm_error *error) {
+  if (!(o->k >= 0) || !isfinite(o->k))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "an edge constant K of %g", o->k);
+  if (!(o->epsilon > 0) || !isfinite(o->epsilon))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "an epsilon of %g", o->epsilon);
+  if (!(o->tau > 0) || !isfinite(o->tau))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "steps of %g in time", o->tau);
+  if (o->max_steps < 0 || !(o->tolerance >= 0))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "at most %lld steps, a tolerance of %g",
+                     (long long)o->max_steps, o->tolerance);
+  return CVTM_OK;
+}
+
+static cvtm_status allocate(cvtm_segment *s) {
+  cvtm_level_set *set = &s->set;
+  const int64_t pixels = set->width * set->height;
+  const int64_t across = (set->width + 1) * set->height, down = set->width * (set->height + 1);
+  const struct {
+    double **place;
+    int64_t count;
+  } parts[] = {{&set->image, pixels},        {&set->u, pixels},
+               {&set->before, pixels},       {&set->diagonal, pixels},
+               {&set->right, pixels},        {&s->lower, pixels},
+               {&s->upper, pixels},          {&set->detector_horizontal, across},
+               {&set->horizontal, across},   {&set->detector_vertical, down},
+               {&set->vertical, down},       {&set->partial, CVTM_LEVEL_SUMS * set->height},
+               {&set->sums, CVTM_LEVEL_SUMS}};
+  const size_t count = sizeof parts / sizeof parts[0];
+  int64_t total = 0;
+  for (size_t k = 0; k < count; ++k) total += parts[k].count;
+  const cvtm_status status =
+      cvtm_device_allocate(s->device, total, sizeof(double), (void **)&s->memory);
+  if (status != CVTM_OK) return status;
+  double *next = s->memory;
+  for (size_t k = 0; k < count; ++k) {
+    *parts[k].place = next;
+    next += parts[k].count;
+  }
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_segment_create(cvtm_device *device, int width, int height,
+                                const cvtm_segment_options *options, cvtm_segment **segment) {
+  cvtm_error *error = cvtm_device_error(device);
+  *segment = NULL;
+  cvtm_status status = check_options(options, error);
+  if (status != CVTM_OK) return status;
+  cvtm_segment *s = calloc(1, sizeof *s);
+  if (s == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  s->device = device;
+  s->table = cvtm_field_table_of(device);
+  s->options = *options;
+  s->set.width = width;
+  s->set.height = height;
+  s->set.h = 1.0 / (width > height ? width : height);
+  s->set.epsilon = options->epsilon;
+  s->set.k = options->k;
+  s->set.tau = options->tau;
+  cvtm_lcp_options how;
+  cvtm_lcp_defaults(&how);
+  how.tolerance = options->step_tolerance;
+  how.nested = 0; /* every step starts from the one before */
+  status = cvtm_lcp_create_grid(device, width, height, &how, &s->lcp);
+  if (status == CVTM_OK) status = allocate(s);
+  if (status == CVTM_OK)
+    *segment = s;
+  else
+    cvtm_segment_destroy(s);
+  return status;
+}
+
+void cvtm_segment_destroy(cvtm_segment *s) {
+  if (s == NULL) return;
+  cvtm_lcp_destroy(s->lcp);
+  cvtm_device_free(s->device, s->memory);
+  free(s);
+}
+
+/* --- solving ------------------------------------------------------------------------------- */
+
+static cvtm_status give(cvtm_segment *s, double *to, const double *from) {
+  if (from == NULL) return CVTM_OK;
+  const size_t bytes = (size_t)(s->set.width * s->set.height) * sizeof *from;
+  return cvtm_device_copy_in(s->device, to, from, bytes);
+}
+
+/* Refuses bounds that contradict and clips u. */
+static cvtm_status prepare(cvtm_segment *s, const double *lower, const double *upper, double *u) {
+  cvtm_error *error = cvtm_device_error(s->device);
+  for (int64_t p = 0; p < s->set.width * s->set.height; ++p) {
+    const double low = lower ? lower[p] : -(double)INFINITY;
+    const double high = upper ? upper[p] : (double)INFINITY;
+    if (!(low <= high)) {
+      return cvtm_fail(error, CVTM_ERROR_INPUT,
+                       "pixel (%lld, %lld) would be inside and outside at once",
+                       (long long)(p % s->set.width), (long long)(p / s->set.width));
+    }
+    if (!isfinite(u[p])) {
+      return cvtm_fail(error, CVTM_ERROR_INPUT, "the start is not finite at pixel (%lld, %lld)",
+                       (long long)(p % s->set.width), (long long)(p / s->set.width));
+    }
+    u[p] = u[p] < low ? low : u[p] > high ? high : u[p];
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status measure(cvtm_segment *s, cvtm_segment_progress *progress) {
+  const double h = s->set.h, pixels = (double)s->set.width * (double)s->set.height;
+  double sums[CVTM_LEVEL_SUMS];
+  cvtm_status status = s->table->measure(s->device, &s->set);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(s->device, sums, s->set.sums, sizeof sums);
+  if (status != CVTM_OK) return status;
+  progress->change = h * sqrt(sums[CVTM_LEVEL_CHANGE]);
+  progress->area = sums[CVTM_LEVEL_INSIDE] / pixels;
+  progress->energy = h * h * sums[CVTM_LEVEL_ENERGY];
+  return CVTM_OK;
+}
+
+static cvtm_status step(cvtm_segment *s, int has_lower, int has_upper,
+                        cvtm_segment_progress *progress, int *solved) {
+  const cvtm_lcp_grid grid = {.width = s->set.width,
+                              .height = s->set.height,
+                              .diagonal = s->set.diagonal,
+                              .horizontal = s->set.horizontal,
+                              .vertical = s->set.vertical};
+  cvtm_lcp_result result;
+  cvtm_status status = s->table->coefficients(s->device, &s->set);
+  if (status == CVTM_OK) status = cvtm_lcp_set_grid(s->lcp, &grid);
+  if (status == CVTM_OK) {
+    status = cvtm_lcp_solve(s->lcp, s->set.right, has_lower ? s->lower : NULL,
+                            has_upper ? s->upper : NULL, s->set.u, 1, &result);
+  }
+  if (status != CVTM_OK) return status;
+  *solved = result.stop == CVTM_LCP_CONVERGED || result.stop == CVTM_LCP_ROUNDING;
+  ++progress->step;
+  progress->cycles = result.iterations;
+  return measure(s, progress);
+}
+
+static int asked_to_stop(const cvtm_segment *s, const cvtm_segment_progress *progress) {
+  return s->options.monitor != NULL && s->options.monitor(s->options.monitor_context, progress);
+}
+
+static cvtm_status iterate(cvtm_segment *s, int has_lower, int has_upper,
+                           cvtm_segment_result *result) {
+  cvtm_segment_progress progress = {0};
+  cvtm_status status = s->table->coefficients(s->device, &s->set);
+  if (status == CVTM_OK) status = measure(s, &progress);
+  if (status != CVTM_OK) return status;
+  result->stop = asked_to_stop(s, &progress) ? CVTM_SEGMENT_INTERRUPTED : CVTM_SEGMENT_STEPS;
+  while (result->stop == CVTM_SEGMENT_STEPS && progress.step < s->options.max_steps) {
+    int solved = 0;
+    status = step(s, has_lower, has_upper, &progress, &solved);
+    if (status != CVTM_OK) return status;
+    result->cycles += progress.cycles;
+    if (asked_to_stop(s, &progress)) result->stop = CVTM_SEGMENT_INTERRUPTED;
+    if (progress.change < s->options.tolerance) result->stop = CVTM_SEGMENT_CONVERGED;
+    if (!solved) result->stop = CVTM_SEGMENT_STEP_FAILED;
+  }
+  result->steps = progress.step;
+  result->change = progress.change;
+  result->area = progress.area;
+  result->energy = progress.energy;
+  return CVTM_OK;
+}
+
+static double seconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+cvtm_status cvtm_segment_solve(cvtm_segment *s, const double *image, const double *lower,
+                               const double *upper, double *u, cvtm_segment_result *result) {
+  const double start = seconds_now();
+  const size_t bytes = (size_t)(s->set.width * s->set.height) * sizeof *u;
+  cvtm_segment_result found = {0};
+  cvtm_status status = prepare(s, lower, upper, u);
+  if (status == CVTM_OK) status = give(s, s->set.image, image);
+  if (status == CVTM_OK) status = give(s, s->lower, lower);
+  if (status == CVTM_OK) status = give(s, s->upper, upper);
+  if (status == CVTM_OK) status = give(s, s->set.u, u);
+  if (status == CVTM_OK) status = s->table->detector(s->device, &s->set);
+  if (status == CVTM_OK) status = iterate(s, lower != NULL, upper != NULL, &found);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(s->device, u, s->set.u, bytes);
+  if (status != CVTM_OK) return status;
+  found.seconds = seconds_now() - start;
+  *result = found;
+  return CVTM_OK;
+}
