@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATIENCE = 5 }; /* steps without progress */
+enum {
+  PATIENCE = 10, /* steps without progress */
+  CYCLES = 1     /* of multigrid in a step: more would solve systems whose signs are not final */
+};
 
 struct cvtm_hlcp_grid {
   cvtm_device *device;
@@ -38,6 +41,7 @@ cvtm_status cvtm_hlcp_grid_create(cvtm_device *device, int64_t width, int64_t he
   linear.tolerance = 1e-14;
   linear.absolute_tolerance = tolerance / 4;
   linear.nested = 0;
+  linear.max_iterations = CYCLES;
   cvtm_status status = cvtm_lcp_create_grid(device, width, height, &linear, &h->linear);
   const int64_t n = status == CVTM_OK ? width * height : 0;
   double **const vectors[] = {&h->pixels.diagonal, &h->pixels.squares, &h->best};
