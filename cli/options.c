@@ -100,6 +100,16 @@ static const option_row rows[] = {
    "sites that do not move; they come first and count among the N"},
   {"periodic", 0, RUN | VORONOI | STATS | VIEW, FLAG, AT(periodic), NULL, 0, 0, "opposite sides are glued: a torus"},
 
+  {"domain", 0, RUN, CHOICE, AT(domain.kind), "none|image|mask|polygon|labels", 0, 0,
+   "mesh a domain and keep its boundary: what is dark in the image (bright with\n"
+   "--invert), or what a file holds; none: all sites are free"},
+  {"mask", 0, RUN, TEXT, AT(domain.mask), "IMAGE", 0, 0, "domain: alpha if the image has any, else what is bright"},
+  {"polygon", 0, RUN, TEXT, AT(domain.polygon), "FILE", 0, 0, "domain: polygons with holes (svg, geojson, csv)"},
+  {"labels", 0, RUN, TEXT, AT(domain.labels), "IMAGE", 0, 0,
+   "domain: a region for each grey level (or number of an NPY) but 0"},
+  {"boundary-tolerance", 0, RUN, REAL, AT(domain.tolerance), "PIXELS", 0.01, 100,
+   "edges may leave the contour of the domain by so much"},
+
   {"density", 0, STATS, TEXT, AT(density), "IMAGE", 0, 0, "also the energy ratio for this density"},
   {"invert", 0, RUN | STATS | VIEW, FLAG, AT(invert), NULL, 0, 0, "bright is dense"},
   {"gamma", 0, RUN | STATS | VIEW, REAL, AT(gamma), "G", 1e-6, 1e6, "the tone is raised to this power first"},
@@ -340,6 +350,7 @@ static void set_defaults(cli_command command, cli_options *options) {
   options->density_from = (int)density.from;
   options->gamma = density.gamma;
   options->floor = density.floor;
+  options->domain.tolerance = 0.3;
   options->device = "auto";
   options->view.save = "cvtmesh-view";
   options->view.every = 10;

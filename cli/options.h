@@ -67,6 +67,12 @@ typedef struct cli_options {
   double gamma, floor;
   const char *density;
 
+  struct {
+    int kind; /* cli_domain_kind */
+    const char *mask, *polygon, *labels;
+    double tolerance;
+  } domain;
+
   int64_t width, height; /* 0: not given */
   int check, json;
 

@@ -1,6 +1,7 @@
 /* cvtmesh run: density image -> centroidal Voronoi tessellation -> files. */
 #include "base/npy.h"
 #include "cli/cli.h"
+#include "cli/domain.h"
 #include "cli/input.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -52,6 +53,7 @@ struct cli_run_job {
   cvtm_mesh mesh;
   cvtm_cells cells;
   cvtm_quality quality;
+  cli_domain shape; /* of --domain; else empty */
   cli_progress progress;
   cli_watch *watch; /* NULL without --watch */
   double seconds[PHASE_COUNT], start, phase_start;
@@ -73,8 +75,19 @@ int cli_run_check(const cli_options *options) {
   if (options->output.count == 0 && options->picture == NULL && options->density_out == NULL &&
       options->report == NULL && options->view.watch == NULL)
     return cli_usage_error(options->command, "--output is missing");
-  const int code = cli_watch_check(options);
+  int code = cli_watch_check(options);
+  if (code == CLI_EXIT_OK) code = cli_domain_check(options);
   return code == CLI_EXIT_OK ? cli_outputs_check_names(options) : code;
+}
+
+/* The vertices on the boundary of --domain, copied. */
+static cvtm_status take_boundary(const run *r, double **fixed, int64_t *count, cvtm_error *error) {
+  const size_t bytes = 2 * (size_t)r->shape.boundary.vertex_count * sizeof **fixed;
+  *fixed = malloc(bytes);
+  if (*fixed == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for the boundary");
+  memcpy(*fixed, r->shape.boundary.points, bytes);
+  *count = r->shape.boundary.vertex_count;
+  return CVTM_OK;
 }
 
 /* Fixed sites first, then those of --init, else room for samples. */
@@ -90,6 +103,7 @@ static int place_given_sites(run *r) {
     if (status == CVTM_OK)
       status = cli_require_inside(options->fixed, fixed, r->fixed, r->domain, &error);
   }
+  if (options->domain.kind != CLI_DOMAIN_NONE) status = take_boundary(r, &fixed, &r->fixed, &error);
   if (status == CVTM_OK && options->init != NULL)
     status = cvtm_points_read(options->init, &init, &init_count, &error);
   r->count = options->points > 0 ? options->points : r->fixed + init_count;
@@ -123,6 +137,8 @@ static int read_density(run *r) {
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status =
       cli_read_density(r->options.input, &r->options, &r->density, &r->domain, &error);
+  if (status == CVTM_OK && r->options.domain.kind != CLI_DOMAIN_NONE)
+    status = cli_domain_read(&r->options, r->domain, r->density, &r->shape, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   return CLI_EXIT_OK;
 }
@@ -213,9 +229,22 @@ static cvtm_status evaluate_result(run *r) {
   return CVTM_OK;
 }
 
+/* The Delaunay mesh of the sites and its cells; with --domain the constrained one is kept. */
 static cvtm_status triangulate(run *r, cvtm_error *error) {
-  cvtm_status status = cvtm_delaunay(r->sites, r->count, &r->mesh, error);
+  const int shaped = r->options.domain.kind != CLI_DOMAIN_NONE;
+  cvtm_mesh inside = {0};
+  cvtm_status status = CVTM_OK;
+  if (shaped)
+    status = cli_domain_triangulate(&r->shape, r->sites, r->mass, r->centroid, &r->count, &inside,
+                                    error);
+  if (status == CVTM_OK) status = cvtm_delaunay(r->sites, r->count, &r->mesh, error);
   if (status == CVTM_OK) status = cvtm_cells_create(&r->mesh, r->domain, &r->cells, error);
+  if (shaped) {
+    cvtm_mesh_free(&r->mesh);
+    r->mesh = inside;
+    if (status != CVTM_OK) return status;
+    return cvtm_quality_compute(&r->mesh, NULL, &r->quality, error);
+  }
   if (status == CVTM_OK) status = cvtm_quality_compute(&r->mesh, &r->domain, &r->quality, error);
   return status;
 }
@@ -276,6 +305,7 @@ static cJSON *make_report(const run *r) {
   cli_json_real(seconds, "total", cli_seconds() - r->start);
   cli_json_real(seconds, "optimize_evaluation", r->result.seconds_evaluation);
   cli_json_real(seconds, "optimize_optimizer", r->result.seconds_optimizer);
+  if (r->options.domain.kind != CLI_DOMAIN_NONE) cli_domain_report(&r->shape, report);
   cli_json_quality(report, &r->quality);
   return report;
 }
@@ -351,6 +381,7 @@ void cli_run_print_summary(const cli_run_job *r) {
             inner->mean_q, 100 * r->quality.degree6_share);
   else
     fprintf(stderr, "  mesh       %lld triangles\n", (long long)r->mesh.triangle_count);
+  if (r->options.domain.kind != CLI_DOMAIN_NONE) cli_domain_print_summary(&r->shape);
   if (r->mesh.coincident_count > 0)
     fprintf(stderr, "  note       %lld sites share another's place\n",
             (long long)r->mesh.coincident_count);
@@ -422,6 +453,7 @@ void cli_run_destroy(cli_run_job *r) {
   cli_progress_free(&r->progress);
   cvtm_cells_free(&r->cells);
   cvtm_mesh_free(&r->mesh);
+  cli_domain_free(&r->shape);
   cvtm_cvt_destroy(r->cvt);
   free(r->mass);
   free(r->centroid);

@@ -1,0 +1,268 @@
+#include "cli/domain.h"
+
+#include "cli/cli.h"
+#include "cli/report.h"
+#include "density/density.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Options ---- */
+
+static const char *file_of(const cli_options *options, int kind) {
+  switch (kind) {
+    case CLI_DOMAIN_MASK:
+      return options->domain.mask;
+    case CLI_DOMAIN_POLYGON:
+      return options->domain.polygon;
+    case CLI_DOMAIN_LABELS:
+      return options->domain.labels;
+    default:
+      return NULL;
+  }
+}
+
+int cli_domain_check(const cli_options *options) {
+  static const char *const names[] = {"none", "image", "mask", "polygon", "labels"};
+  const int kind = options->domain.kind;
+  for (int other = CLI_DOMAIN_MASK; other <= CLI_DOMAIN_LABELS; ++other) {
+    const char *file = file_of(options, other);
+    if (other == kind && file == NULL)
+      return cli_usage_error(options->command, "--domain %s needs --%s FILE", names[kind],
+                             names[kind]);
+    if (other != kind && file != NULL)
+      return cli_usage_error(options->command, "--%s needs --domain %s", names[other],
+                             names[other]);
+  }
+  if (kind == CLI_DOMAIN_NONE) return CLI_EXIT_OK;
+  if (options->points == 0) return cli_usage_error(options->command, "--points is missing");
+  if (options->periodic)
+    return cli_usage_error(options->command, "--periodic has no boundary for --domain");
+  if (options->init != NULL || options->fixed != NULL)
+    return cli_usage_error(options->command, "--domain places the fixed sites itself");
+  if (kind == CLI_DOMAIN_IMAGE && strcmp(options->input, "-") == 0)
+    return cli_usage_error(options->command, "--domain image reads the image twice: name a file");
+  return CLI_EXIT_OK;
+}
+
+/* ---- Reading ---- */
+
+static cvtm_status check_same_size(const char *path, const cvtm_image *image, cvtm_domain domain,
+                                   cvtm_error *error) {
+  if (image->width == domain.width && image->height == domain.height) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %d x %d pixels, but the image has %d x %d", path,
+                   image->width, image->height, domain.width, domain.height);
+}
+
+/* The sRGB code of linear light: antialiased masks are linear in that. */
+static float encode(float linear) {
+  const double y = fmin(fmax((double)linear, 0), 1);
+  return (float)(y <= 0.0031308 ? 12.92 * y : 1.055 * pow(y, 1 / 2.4) - 0.055);
+}
+
+static int is_translucent(const cvtm_image *image) {
+  if (image->alpha == NULL) return 0;
+  const int64_t pixels = (int64_t)image->width * image->height;
+  for (int64_t k = 0; k < pixels; ++k) {
+    if (image->alpha[k] < 1) return 1;
+  }
+  return 0;
+}
+
+/* Coverage in place of the image's values: of the picture itself by what is dark (bright if
+ * inverted), of a mask by its alpha where it has any, else by what is bright. */
+static void make_coverage(const cli_options *options, cvtm_image *image) {
+  const int64_t pixels = (int64_t)image->width * image->height;
+  const int own = options->domain.kind == CLI_DOMAIN_IMAGE;
+  const int by_alpha = !own && is_translucent(image);
+  const int dark = own && !options->invert && !image->is_data;
+  for (int64_t k = 0; k < pixels; ++k) {
+    const float value = by_alpha         ? image->alpha[k]
+                        : image->is_data ? image->value[k]
+                                         : encode(image->value[k]);
+    image->value[k] = dark ? 1 - value : value;
+  }
+}
+
+static int compare_values(const void *a, const void *b) {
+  const float p = *(const float *)a, q = *(const float *)b;
+  return (p > q) - (p < q);
+}
+
+/* Labels of a picture: grey levels in ascending order, black is 0. */
+static cvtm_status rank_levels(const char *path, const cvtm_image *image, int32_t *labels,
+                               cvtm_error *error) {
+  enum { MOST = 4096 };
+  float levels[MOST] = {0};
+  int count = 1;
+  const int64_t pixels = (int64_t)image->width * image->height;
+  for (int64_t k = 0; k < pixels; ++k) {
+    const float value = image->value[k];
+    if (bsearch(&value, levels, (size_t)count, sizeof *levels, compare_values) != NULL) continue;
+    if (count == MOST)
+      return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: more than %d grey levels are no labels", path,
+                       MOST);
+    int at = count++;
+    for (; levels[at - 1] > value; --at) levels[at] = levels[at - 1];
+    levels[at] = value;
+  }
+  for (int64_t k = 0; k < pixels; ++k) {
+    const float *found =
+        bsearch(&image->value[k], levels, (size_t)count, sizeof *levels, compare_values);
+    labels[k] = (int32_t)(found - levels);
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status take_labels(const char *path, const cvtm_image *image, int32_t *labels,
+                               cvtm_error *error) {
+  if (!image->is_data) return rank_levels(path, image, labels, error);
+  const int64_t pixels = (int64_t)image->width * image->height;
+  for (int64_t k = 0; k < pixels; ++k) {
+    const double value = (double)image->value[k];
+    if (value >= 0 && value < 0x1p24 && value == floor(value)) {
+      labels[k] = (int32_t)value;
+      continue;
+    }
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: pixel (%d, %d) is %g; labels are integers from 0 on", path,
+                     (int)(k % image->width), (int)(k / image->width), value);
+  }
+  return CVTM_OK;
+}
+
+/* The contour of a picture of any kind, and the region of each pixel. */
+static cvtm_status trace_picture(const cli_options *options, const char *path, cvtm_domain image,
+                                 const cvtm_contour_options *how, int32_t *region,
+                                 cvtm_contour *contour, cvtm_error *error) {
+  cvtm_image picture = {0};
+  cvtm_status status = cvtm_image_read(path, &picture, error);
+  if (status != CVTM_OK) return status;
+  status = check_same_size(path, &picture, image, error);
+  const int64_t pixels = (int64_t)image.width * image.height;
+  if (status == CVTM_OK && options->domain.kind == CLI_DOMAIN_LABELS) {
+    status = take_labels(path, &picture, region, error);
+    if (status == CVTM_OK)
+      status = cvtm_contour_of_labels(region, image.width, image.height, how, contour, error);
+  } else if (status == CVTM_OK) {
+    make_coverage(options, &picture);
+    status = cvtm_contour_of_mask(picture.value, image.width, image.height, how, contour, error);
+    for (int64_t k = 0; k < pixels; ++k) region[k] = picture.value[k] >= 0.5F;
+  }
+  cvtm_image_free(&picture);
+  return status;
+}
+
+static cvtm_status trace_polygons(const char *path, cvtm_domain image, cvtm_contour_options *how,
+                                  int32_t *region, cvtm_contour *contour, cvtm_error *error) {
+  cvtm_polygons polygons = {0};
+  cvtm_status status = cvtm_polygons_read(path, &polygons, error);
+  if (status != CVTM_OK) return status;
+  how->corner_angle = 10; /* what is drawn as a corner is one */
+  status = cvtm_contour_of_polygons(&polygons, image.width, image.height, how, contour, error);
+  cvtm_polygons_free(&polygons);
+  const int64_t pixels = (int64_t)image.width * image.height;
+  float *coverage = malloc((size_t)pixels * sizeof *coverage);
+  if (status == CVTM_OK && coverage == NULL)
+    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  if (status == CVTM_OK)
+    status = cvtm_contour_coverage(contour, image.width, image.height, coverage, error);
+  for (int64_t k = 0; k < pixels && status == CVTM_OK; ++k) region[k] = coverage[k] >= 0.5F;
+  free(coverage);
+  return status;
+}
+
+cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, float *density,
+                            cli_domain *domain, cvtm_error *error) {
+  const int kind = options->domain.kind;
+  const char *path = kind == CLI_DOMAIN_IMAGE ? options->input : file_of(options, kind);
+  int32_t *region = malloc((size_t)image.width * (size_t)image.height * sizeof *region);
+  if (region == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  cvtm_contour_options how;
+  cvtm_contour_defaults(&how);
+  cvtm_status status =
+      kind == CLI_DOMAIN_POLYGON
+          ? trace_polygons(path, image, &how, region, &domain->contour, error)
+          : trace_picture(options, path, image, &how, region, &domain->contour, error);
+  if (status == CVTM_OK)
+    status = cvtm_domain_plan(&domain->contour, region, image.width, image.height, options->points,
+                              options->domain.tolerance, density, &domain->boundary,
+                              &domain->figures, error);
+  free(region);
+  return status;
+}
+
+/* ---- The mesh ---- */
+
+static double area_of(const cvtm_mesh *mesh) {
+  double twice = 0;
+  for (int64_t t = 0; t < mesh->triangle_count; ++t) {
+    const double *a = mesh->points + 2 * (int64_t)mesh->triangles[3 * t];
+    const double *b = mesh->points + 2 * (int64_t)mesh->triangles[3 * t + 1];
+    const double *c = mesh->points + 2 * (int64_t)mesh->triangles[3 * t + 2];
+    twice += (b[1] - a[1]) * (c[0] - a[0]) - (b[0] - a[0]) * (c[1] - a[1]);
+  }
+  return 0.5 * twice;
+}
+
+cvtm_status cli_domain_triangulate(cli_domain *domain, double *sites, double *mass,
+                                   double *centroid, int64_t *count, cvtm_mesh *mesh,
+                                   cvtm_error *error) {
+  int32_t *source = NULL;
+  cvtm_status status = cvtm_constrained_delaunay(sites, *count, &domain->boundary, mesh,
+                                                 &domain->regions, &source, error);
+  if (status != CVTM_OK) return status;
+  for (int64_t v = 0; v < mesh->vertex_count; ++v) {
+    const int64_t from = source[v];
+    memmove(sites + 2 * v, sites + 2 * from, 2 * sizeof *sites);
+    memmove(centroid + 2 * v, centroid + 2 * from, 2 * sizeof *centroid);
+    mass[v] = mass[from];
+  }
+  domain->dropped = *count - mesh->vertex_count;
+  domain->mesh_area = area_of(mesh);
+  *count = mesh->vertex_count;
+  free(source);
+  return CVTM_OK;
+}
+
+/* ---- What is said about it ---- */
+
+static int64_t count_corners(const cvtm_boundary *boundary) {
+  int64_t corners = 0;
+  for (int64_t v = 0; v < boundary->vertex_count; ++v) corners += boundary->corner[v];
+  return corners;
+}
+
+void cli_domain_report(const cli_domain *domain, cJSON *report) {
+  const cvtm_boundary *boundary = &domain->boundary;
+  cJSON *entry = cJSON_AddObjectToObject(report, "domain");
+  cli_json_integer(entry, "curves", domain->contour.arc_count);
+  cli_json_integer(entry, "dropped_curves", domain->contour.dropped);
+  cli_json_integer(entry, "boundary_vertices", boundary->vertex_count);
+  cli_json_integer(entry, "boundary_edges", boundary->edge_count);
+  cli_json_integer(entry, "corners", count_corners(boundary));
+  cli_json_integer(entry, "limited_edges", domain->figures.limited);
+  cli_json_integer(entry, "dropped_sites", domain->dropped);
+  cli_json_real(entry, "area", domain->contour.area);
+  cli_json_real(entry, "mesh_area", domain->mesh_area);
+  cli_json_real(entry, "hausdorff", domain->figures.hausdorff);
+}
+
+void cli_domain_print_summary(const cli_domain *domain) {
+  fprintf(stderr,
+          "  domain     %lld boundary vertices, %lld of them corners; within %.2f px of the"
+          " contour, area off by %.3f %%\n",
+          (long long)domain->boundary.vertex_count, (long long)count_corners(&domain->boundary),
+          domain->figures.hausdorff,
+          100 * fabs(domain->mesh_area - domain->contour.area) / domain->contour.area);
+  if (domain->contour.dropped > 0)
+    fprintf(stderr, "  note       %lld specks of less than a square pixel were left out\n",
+            (long long)domain->contour.dropped);
+}
+
+void cli_domain_free(cli_domain *domain) {
+  cvtm_contour_free(&domain->contour);
+  cvtm_boundary_free(&domain->boundary);
+  cvtm_regions_free(&domain->regions);
+}

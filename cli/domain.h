@@ -1,0 +1,44 @@
+/* Meshes that keep the boundary of a domain: where run takes the domain from, and what it
+ * does with it before and after the tessellation. */
+#ifndef CVTMESH_CLI_DOMAIN_H
+#define CVTMESH_CLI_DOMAIN_H
+
+#include "base/domain.h"
+#include "cli/options.h"
+#include "meshes/constrained.h"
+#include "meshes/domain_plan.h"
+
+#include <cjson/cJSON.h>
+
+typedef enum cli_domain_kind {
+  CLI_DOMAIN_NONE,
+  CLI_DOMAIN_IMAGE,
+  CLI_DOMAIN_MASK,
+  CLI_DOMAIN_POLYGON,
+  CLI_DOMAIN_LABELS
+} cli_domain_kind;
+
+typedef struct cli_domain {
+  cvtm_contour contour;
+  cvtm_boundary boundary; /* its vertices are the first sites, and fixed */
+  cvtm_domain_plan_figures figures;
+  cvtm_regions regions; /* of the mesh */
+  int64_t dropped;      /* sites that ended up without a triangle */
+  double mesh_area;
+} cli_domain;
+
+/* What the options ask of each other; CLI_EXIT_OK or CLI_EXIT_USAGE after a message. */
+int cli_domain_check(const cli_options *options);
+/* Reads the domain, plans its boundary and changes the density to match. */
+cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, float *density,
+                            cli_domain *domain, cvtm_error *error);
+/* The constrained triangulation of the sites. Those that have no triangle leave all three lists
+ * (2, 1 and 2 numbers each). */
+cvtm_status cli_domain_triangulate(cli_domain *domain, double *sites, double *mass,
+                                   double *centroid, int64_t *count, cvtm_mesh *mesh,
+                                   cvtm_error *error);
+void cli_domain_report(const cli_domain *domain, cJSON *report);
+void cli_domain_print_summary(const cli_domain *domain);
+void cli_domain_free(cli_domain *domain);
+
+#endif
