@@ -22,7 +22,7 @@ void cvtm_segment_defaults(cvtm_segment_options *options) {
                                     .tau = 5e-3,
                                     .max_steps = 200,
                                     .tolerance = 1e-5,
-                                    .step_tolerance = 1e-6};
+                                    .step_tolerance = 1e-4};
 }
 
 const char *cvtm_segment_stop_name(cvtm_segment_stop stop) {
