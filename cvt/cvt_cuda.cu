@@ -15,7 +15,7 @@ enum {
   WARP = CVTM_WARP,
   WARPS = 1,            /* of a block of the first kernel, so that as many as possible fit in */
   BLOCKS = 15,          /* of them on a multiprocessor: what shared memory allows */
-  PIXEL_BLOCKS = 17,    /* the same of the pixel sums */
+  PIXEL_BLOCKS = 16,    /* the same of the pixel sums: what registers allow */
   BLOCK_CORNERS = 1024, /* of a cell in a block's scratch */
   LARGE_THREADS = 128,
   LARGE_BLOCKS = 264, /* at once; each has a polygon in scratch */

@@ -225,6 +225,7 @@ enum {
   CVTM_CELL_LIST = 16,     /* sites sorted at once */
   CVTM_CELL_ROUNDS = 6,    /* lists clipped by before the quick way gives up */
   CVTM_CELL_MOST = 192,    /* sites looked at for one list */
+  CVTM_CELL_AHEAD = 4,     /* of them at a time */
   CVTM_CELL_NEIGHBORS = 8, /* sites of the bin that tells how close they lie */
 };
 
@@ -356,12 +357,17 @@ CVTM_HD int cvtm_cell_gather(const cvtm_site_tree_view *tree, cvtm_domain domain
       bx += pair;
       seen += last - first;
       if (seen > CVTM_CELL_MOST) return 0;
-      for (int32_t place = first; place < last; ++place) {
-        double dx, dy;
-        cvtm_cell_relative_site(tree, place, o, &dx, &dy);
-        const float x = (float)dx, y = (float)dy;
-        const uint64_t entry = cvtm_cell_entry(x * x + y * y, (uint32_t)place);
-        if (entry >= from && entry < to && place != o->place) cvtm_cell_list_add(list, entry);
+      for (; first < last; first += CVTM_CELL_AHEAD) {
+        double dx[CVTM_CELL_AHEAD], dy[CVTM_CELL_AHEAD]; /* asked for together */
+        for (int32_t k = 0; k < CVTM_CELL_AHEAD; ++k)
+          cvtm_cell_relative_site(tree, first + k < last ? first + k : last - 1, o, dx + k, dy + k);
+        for (int32_t k = 0; k < CVTM_CELL_AHEAD; ++k) {
+          const int32_t place = first + k;
+          const float x = (float)dx[k], y = (float)dy[k];
+          const uint64_t entry = cvtm_cell_entry(x * x + y * y, (uint32_t)place);
+          if (place < last && entry >= from && entry < to && place != o->place)
+            cvtm_cell_list_add(list, entry);
+        }
       }
     }
   }
