@@ -392,9 +392,27 @@ static int meet(line l, line m, const double *p, int64_t before, int64_t k, int6
 typedef struct corner_room {
   uint8_t *mark;
   int64_t *stack, *kept;
-  double *copy; /* 2 per point */
+  double *copy;   /* 2 per point */
+  double *cosine; /* of the turn at a corner */
   line *lines;
 } corner_room;
+
+/* Of two corners closer than an edge may be, the sharper one stays; the ends of an open arc, given
+ * with a cosine of -2, stay in any case. */
+static void thin_corners(const double *p, const double *cosine, int64_t count, uint8_t *corner) {
+  const double least = 1.25;
+  int64_t last = -1;
+  for (int64_t k = 0; k < count; ++k) {
+    if (!corner[k]) continue;
+    if (last >= 0 && fmin(cosine[k], cosine[last]) < fmax(cosine[k], cosine[last]) &&
+        hypot(p[2 * k] - p[2 * last], p[2 * k + 1] - p[2 * last + 1]) < least) {
+      const int64_t blunter = cosine[k] > cosine[last] ? k : last;
+      corner[blunter] = 0;
+      if (blunter == k) continue;
+    }
+    last = k;
+  }
+}
 
 /* Corners of one arc of a traced contour. */
 static void find_corners(cvtm_contour *c, int64_t arc, double angle, corner_room *room) {
@@ -427,7 +445,8 @@ static void find_corners(cvtm_contour *c, int64_t arc, double angle, corner_room
     if (s == 0 && !closed) continue;
     const int64_t k = room->kept[s];
     const line before = room->lines[s > 0 ? s - 1 : pieces - 1], after = room->lines[s];
-    if (before.dx * after.dx + before.dy * after.dy > sharp) continue;
+    room->cosine[k] = before.dx * after.dx + before.dy * after.dy;
+    if (room->cosine[k] > sharp) continue;
     corner[k] = 1;
     double place[2], shift;
     const int64_t one_before = k > 0 ? k - 1 : count - 2;
@@ -438,8 +457,10 @@ static void find_corners(cvtm_contour *c, int64_t arc, double angle, corner_room
   }
   if (!closed) {
     corner[0] = corner[count - 1] = 1;
-    return;
+    room->cosine[0] = room->cosine[count - 1] = -2;
   }
+  thin_corners(p, room->cosine, count - closed, corner);
+  if (!closed) return;
   memcpy(p + 2 * (count - 1), p, 2 * sizeof *p);
   corner[count - 1] = corner[0];
   int64_t first = 0;
@@ -454,10 +475,14 @@ static cvtm_status find_all_corners(cvtm_contour *c, double angle, cvtm_error *e
     if (count > longest) longest = count;
   }
   const size_t n = (size_t)longest + 1;
-  corner_room room = {malloc(n), malloc(n * sizeof *room.stack), malloc(n * sizeof *room.kept),
-                      malloc(2 * n * sizeof *room.copy), malloc(n * sizeof *room.lines)};
+  corner_room room = {malloc(n),
+                      malloc(n * sizeof *room.stack),
+                      malloc(n * sizeof *room.kept),
+                      malloc(2 * n * sizeof *room.copy),
+                      malloc(n * sizeof *room.cosine),
+                      malloc(n * sizeof *room.lines)};
   cvtm_status status = CVTM_OK;
-  if (!room.mark || !room.stack || !room.kept || !room.copy || !room.lines) {
+  if (!room.mark || !room.stack || !room.kept || !room.copy || !room.cosine || !room.lines) {
     status = no_memory(error);
   } else {
     for (int64_t arc = 0; arc < c->arc_count; ++arc) find_corners(c, arc, angle, &room);
@@ -466,6 +491,7 @@ static cvtm_status find_all_corners(cvtm_contour *c, double angle, cvtm_error *e
   free(room.stack);
   free(room.kept);
   free(room.copy);
+  free(room.cosine);
   free(room.lines);
   return status;
 }

@@ -121,15 +121,21 @@ static void spread_limits(planner *p) {
   }
 }
 
-/* Limits from every edge that is too long; returns how many are. */
+/* Limits from every edge that is too long, or so short (between corners) that its neighbours
+ * must not be much longer; returns how many there are. */
 static int64_t apply_limits(planner *p, const cvtm_boundary *b) {
+  const double jump = 1.3; /* of lengths */
   int64_t found = 0;
   for (int64_t e = 0; e < b->edge_count; ++e) {
     const double *from = b->points + 2 * (int64_t)b->edges[2 * e];
     const double *to = b->points + 2 * (int64_t)b->edges[2 * e + 1];
     const double length = hypot(to[0] - from[0], to[1] - from[1]);
-    const double allowed = allowed_length(p, b, e);
-    if (!(allowed < 0.98 * length)) continue;
+    double allowed = allowed_length(p, b, e);
+    const double around = fmin(spacing_at(p, from[0], from[1]), spacing_at(p, to[0], to[1]));
+    if (!(allowed < 0.98 * length)) {
+      if (!(around > 1.05 * jump * length)) continue;
+      allowed = jump * length;
+    }
     ++found;
     set_limit(p, b, e, allowed);
   }
