@@ -1,4 +1,5 @@
 #include "base/primitives.h"
+#include "cvt/cell_host.h"
 #include "cvt/cvt_kernels.h"
 
 #include <stdlib.h>
@@ -11,29 +12,10 @@ typedef struct cpu_state {
   cvtm_cell cell[];
 } cpu_state;
 
-enum { CORNERS = 64 };
-
-static void release_cell(cvtm_cell *cell) {
-  free(cell->x); /* the other arrays follow in the same memory */
-  *cell = (cvtm_cell){0};
-}
-
-static int grow_cell(cvtm_cell *cell, int32_t capacity) {
-  cvtm_cell grown = {.capacity = capacity, .stride = 1};
-  grown.x = malloc(4 * (size_t)capacity * sizeof *grown.x);
-  if (!grown.x) return 0;
-  grown.y = grown.x + capacity;
-  grown.slope = grown.y + capacity;
-  grown.inverse = grown.slope + capacity;
-  release_cell(cell);
-  *cell = grown;
-  return 1;
-}
-
 static void destroy_state_cpu(cvtm_cvt *cvt) {
   cpu_state *state = cvt->state;
   if (!state) return;
-  for (int t = 0; t < state->threads; ++t) release_cell(&state->cell[t]);
+  for (int t = 0; t < state->threads; ++t) cvtm_cell_release(&state->cell[t]);
   free(state);
   cvt->state = NULL;
 }
@@ -45,24 +27,12 @@ static cvtm_status create_state_cpu(cvtm_cvt *cvt) {
   if (good) {
     state->threads = threads;
     cvt->state = state;
-    for (int t = 0; t < threads; ++t) good &= grow_cell(&state->cell[t], CORNERS);
+    for (int t = 0; t < threads; ++t) good &= cvtm_cell_grow(&state->cell[t], CVTM_CELL_CORNERS);
   }
   if (good) return CVTM_OK;
   destroy_state_cpu(cvt);
   return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory for %d cells",
                    threads);
-}
-
-/* The cell of the site at a place, by the quick way or the other; 0 if memory ran out. */
-static int compute_cell(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_t place,
-                        cvtm_cell *cell) {
-  uint64_t entries[CVTM_CELL_LIST];
-  cvtm_cell_list list = {.stride = 1, .entry = entries};
-  if (cvtm_cell_quick(tree, cvt->domain, place, &list, cell) == CVTM_CELL_DONE) return 1;
-  while (cvtm_cell_compute(tree, cvt->domain, place, cell) == CVTM_CELL_OVERFLOW) {
-    if (cell->capacity > INT32_MAX / 2 || !grow_cell(cell, 2 * cell->capacity)) return 0;
-  }
-  return 1;
 }
 
 /* The sums of one site; 0 if memory ran out. */
@@ -74,7 +44,7 @@ static int sum_cell(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_
     sums->mass = sums->x = sums->y = sums->second = NAN;
     return 1;
   }
-  if (!compute_cell(cvt, tree, place, cell)) return 0;
+  if (!cvtm_cell_cut_out(tree, cvt->domain, place, cell)) return 0;
   if (cell->count < 3) return 1;
   cvtm_cell_rows rows;
   cvtm_cell_set_slopes(cell);

@@ -14,13 +14,18 @@ extern "C" {
 #endif
 
 typedef struct cvtm_cvt_table cvtm_cvt_table;
+struct cvtm_cvt_moves_table; /* moves_kernels.h */
+
+enum { CVTM_CVT_WINDOW = 10 }; /* iterations over which the relative decrease is averaged */
 
 /* Everything of one plan; pointers are to device memory unless said otherwise. */
 struct cvtm_cvt {
   cvtm_device *device;
   const cvtm_cvt_table *table;
+  const struct cvtm_cvt_moves_table *moves;
   cvtm_domain domain;
   int64_t capacity;
+  double mass, root; /* integrals of rho and sqrt(rho) */
   cvtm_density_view density;
   cvtm_site_tree *tree;
   double *sites;        /* 2 * capacity: the current state */
@@ -29,11 +34,14 @@ struct cvtm_cvt {
   cvtm_cell_sums *sums; /* capacity, in the caller's order */
   double *second;       /* capacity */
   double *distance;     /* capacity: from the site to its centroid; 0 if fixed or empty */
-  double *value;        /* f[0] energy, f[1] largest distance */
+  double *value;        /* of each evaluation of a window: f[0] energy, f[1] largest distance */
+  double *least;        /* CVTM_CVT_WINDOW + 1: the energy of `best` before and after each */
   void *workspace;      /* of sorts and reductions */
   size_t workspace_bytes;
-  void *state;               /* of the table */
-  const cvtm_lbfgsb *solver; /* while it runs, else NULL */
+  void *state;         /* of the table */
+  cvtm_lbfgsb *solver; /* of the last descent, kept for the next of as many sites; or NULL */
+  int64_t solver_count, solver_fixed;
+  int solver_history, solver_runs;
   /* For the pixel energy, allocated when first asked for: pixels grouped by label. */
   cvtm_voronoi *voronoi;
   int32_t *labels, *pixels, *pixels_alt;

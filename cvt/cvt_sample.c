@@ -1,6 +1,7 @@
 /* Initial sites, and the energy that regular hexagons would have. */
 #include "base/random.h"
 #include "cvt/cvt.h"
+#include "cvt/density_scan.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,22 +10,11 @@ enum { BLOCK = 64 }; /* pixels per entry of the cumulative table */
 
 static double root_of(float rho) { return sqrt((double)rho); }
 
-/* Row by row, so that the sum stays accurate for large images. */
-static double root_integral(cvtm_domain domain, const float *density) {
-  double total = 0;
-  for (int j = 0; j < domain.height; ++j) {
-    double row = 0;
-    const float *rho = density + (int64_t)j * domain.width;
-    for (int i = 0; i < domain.width; ++i) row += root_of(rho[i]);
-    total += row;
-  }
-  return total;
-}
-
 double cvtm_cvt_energy_bound(cvtm_domain domain, const float *density, int64_t count) {
-  if (count <= 0 || !density) return INFINITY;
-  const double integral = root_integral(domain, density);
-  return 5 / (18 * sqrt(3.0)) * (integral * integral) / (double)count;
+  cvtm_density_sums sums;
+  if (count <= 0 || !density || cvtm_density_scan(domain, density, &sums, NULL) != CVTM_OK)
+    return INFINITY;
+  return 5 / (18 * sqrt(3.0)) * (sums.root * sums.root) / (double)count;
 }
 
 /* A uniform place in pixel (i, j), strictly inside the domain. */
@@ -88,21 +78,37 @@ static cvtm_status sample_random(cvtm_domain domain, const float *density, int64
   return CVTM_OK;
 }
 
-/* A walk along the Hilbert curve that cuts its length, sqrt(rho) per pixel, into count
- * equal strata and draws one site in each. */
+/* A walk along the Hilbert curve cuts its length, sqrt(rho) per pixel, into count equal strata
+ * and draws one site in each. Tiles of the curve are walked side by side. */
+typedef struct tile {
+  int i, j, ax, ay, bx, by; /* as of walk_square */
+  double before, length;    /* of the curve */
+} tile;
+
+enum { TILE_ORDER = 7, WORTH_THREADS = 64 /* tiles */ };
+
 typedef struct hilbert_walk {
   cvtm_domain domain;
   const float *density;
-  int64_t count, next; /* sites, and those placed so far */
+  int64_t count, next, last; /* sites; the next to be placed, up to the last */
   uint64_t seed;
   double total, sum, target; /* target: where the next site lies */
   int last_i, last_j;        /* the last pixel with any density */
   double *sites;
+  tile *tiles; /* not NULL: the walk stops at tiles and lists them */
+  int64_t tile_count;
 } hilbert_walk;
 
 static void set_target(hilbert_walk *walk) {
   const double u = cvtm_random_uniform(walk->seed, 0, (uint64_t)walk->next);
   walk->target = walk->total * (((double)walk->next + u) / (double)walk->count);
+}
+
+static void place_next(hilbert_walk *walk, int i, int j) {
+  place_in_pixel(walk->domain, i, j, walk->seed, (uint64_t)walk->next,
+                 walk->sites + 2 * walk->next);
+  ++walk->next;
+  set_target(walk);
 }
 
 static void visit_pixel(hilbert_walk *walk, int i, int j) {
@@ -111,12 +117,7 @@ static void visit_pixel(hilbert_walk *walk, int i, int j) {
   walk->last_i = i;
   walk->last_j = j;
   walk->sum += root_of(rho);
-  while (walk->next < walk->count && walk->target < walk->sum) {
-    place_in_pixel(walk->domain, i, j, walk->seed, (uint64_t)walk->next,
-                   walk->sites + 2 * walk->next);
-    ++walk->next;
-    set_target(walk);
-  }
+  while (walk->next < walk->last && walk->target < walk->sum) place_next(walk, i, j);
 }
 
 /* The square of 2^order pixels whose corner is (i, j); the curve enters it at the corner that
@@ -125,6 +126,10 @@ static void walk_square(hilbert_walk *walk, int order, int i, int j, int ax, int
                         int by) {
   const int side = 1 << order;
   if (i >= walk->domain.width || j >= walk->domain.height) return;
+  if (order == TILE_ORDER && walk->tiles) {
+    walk->tiles[walk->tile_count++] = (tile){i, j, ax, ay, bx, by, 0, 0};
+    return;
+  }
   if (order == 0) {
     visit_pixel(walk, i, j);
     return;
@@ -146,56 +151,101 @@ static void walk_square(hilbert_walk *walk, int order, int i, int j, int ax, int
   }
 }
 
-static void sample_stratified(cvtm_domain domain, const float *density, int64_t count,
-                              uint64_t seed, double total, double *sites) {
-  hilbert_walk walk = {.domain = domain,
-                       .density = density,
-                       .count = count,
-                       .seed = seed,
-                       .total = total,
-                       .sites = sites};
-  const int side = domain.width > domain.height ? domain.width : domain.height;
-  int order = 0;
+/* The tiles in order of the curve, a power of two of them along a side. */
+static cvtm_status list_tiles(hilbert_walk *walk, cvtm_error *error) {
+  const int side =
+      walk->domain.width > walk->domain.height ? walk->domain.width : walk->domain.height;
+  int order = TILE_ORDER;
   while ((1 << order) < side) ++order;
+  const int across = 1 << (order - TILE_ORDER);
+  walk->tiles = malloc((size_t)across * (size_t)across * sizeof *walk->tiles);
+  if (!walk->tiles) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to sample sites");
+  walk_square(walk, order, 0, 0, 1, 0, 0, 1);
+  return CVTM_OK;
+}
+
+static double tile_length(const hilbert_walk *walk, const tile *t) {
+  const int right = t->i + (1 << TILE_ORDER), below = t->j + (1 << TILE_ORDER);
+  double length = 0;
+  for (int j = t->j; j < below && j < walk->domain.height; ++j) {
+    const float *rho = walk->density + (int64_t)j * walk->domain.width;
+    double row = 0;
+    for (int i = t->i; i < right && i < walk->domain.width; ++i) row += root_of(rho[i]);
+    length += row;
+  }
+  return length;
+}
+
+/* The first site that lies at `place` of the curve or beyond. */
+static int64_t first_site_from(const hilbert_walk *walk, double place) {
+  hilbert_walk probe = *walk;
+  probe.next = (int64_t)fmax(0, floor(place / walk->total * (double)walk->count) - 1);
+  for (set_target(&probe); probe.next < probe.count && probe.target < place; set_target(&probe))
+    ++probe.next;
+  return probe.next;
+}
+
+/* The walk adds in another order than the lengths did: what rounding leaves over goes to the last
+ * pixel of the tile. */
+static void walk_tile(hilbert_walk walk, const tile *t) {
+  walk.tiles = NULL;
+  walk.sum = t->before;
   set_target(&walk);
-  walk_square(&walk, order, 0, 0, 1, 0, 0, 1);
-  /* The walk adds in another order than the total did: rounding may leave a site over. */
-  for (; walk.next < count; ++walk.next) {
-    place_in_pixel(domain, walk.last_i, walk.last_j, seed, (uint64_t)walk.next,
-                   sites + 2 * walk.next);
+  walk_square(&walk, TILE_ORDER, t->i, t->j, t->ax, t->ay, t->bx, t->by);
+  while (walk.next < walk.last) place_next(&walk, walk.last_i, walk.last_j);
+}
+
+static void walk_tiles(const hilbert_walk *all) {
+  int64_t end = all->tile_count; /* the last tile with any density gets all that is left */
+  while (all->tiles[end - 1].length == 0) --end;
+#pragma omp parallel for schedule(dynamic, 8) if (end >= WORTH_THREADS)
+  for (int64_t k = 0; k < end; ++k) {
+    const tile *t = &all->tiles[k];
+    if (t->length == 0) continue;
+    hilbert_walk walk = *all;
+    walk.next = first_site_from(all, t->before);
+    walk.last = k + 1 == end ? all->count : first_site_from(all, t->before + t->length);
+    if (walk.next < walk.last) walk_tile(walk, t);
   }
 }
 
-static cvtm_status check_density(cvtm_domain domain, const float *density, double *total,
-                                 cvtm_error *error) {
+static cvtm_status sample_stratified(cvtm_domain domain, const float *density, int64_t count,
+                                     uint64_t seed, double *sites, cvtm_error *error) {
+  hilbert_walk walk = {
+      .domain = domain, .density = density, .count = count, .seed = seed, .sites = sites};
+  const cvtm_status status = list_tiles(&walk, error);
+  if (status != CVTM_OK) return status;
+#pragma omp parallel for schedule(static) if (walk.tile_count >= WORTH_THREADS)
+  for (int64_t k = 0; k < walk.tile_count; ++k)
+    walk.tiles[k].length = tile_length(&walk, &walk.tiles[k]);
+  for (int64_t k = 0; k < walk.tile_count; ++k) {
+    walk.tiles[k].before = walk.total;
+    walk.total += walk.tiles[k].length;
+  }
+  walk_tiles(&walk);
+  free(walk.tiles);
+  return CVTM_OK;
+}
+
+static cvtm_status check_density(cvtm_domain domain, const float *density, cvtm_error *error) {
+  cvtm_density_sums sums;
   if (!density || domain.width < 1 || domain.height < 1 || domain.width > CVTM_MAX_SIDE ||
       domain.height > CVTM_MAX_SIDE) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no density of 1 to %d pixels a side",
                      CVTM_MAX_SIDE);
   }
-  const int64_t area = (int64_t)domain.width * domain.height;
-  for (int64_t p = 0; p < area; ++p) {
-    if (!(density[p] >= 0) || isinf(density[p])) {
-      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "density at pixel (%d, %d) is %g",
-                       (int)(p % domain.width), (int)(p / domain.width), (double)density[p]);
-    }
-  }
-  *total = root_integral(domain, density);
-  if (!(*total > 0)) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the density is zero everywhere");
-  return CVTM_OK;
+  return cvtm_density_scan(domain, density, &sums, error);
 }
 
 cvtm_status cvtm_cvt_sample(cvtm_domain domain, const float *density, int64_t count, uint64_t seed,
                             cvtm_cvt_start start, double *sites, cvtm_error *error) {
   if (count < 0 || (count > 0 && !sites))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no room for %lld sites", (long long)count);
-  double total = 0;
-  const cvtm_status status = check_density(domain, density, &total, error);
+  const cvtm_status status = check_density(domain, density, error);
   if (status != CVTM_OK || count == 0) return status;
   if (start == CVTM_CVT_START_RANDOM)
     return sample_random(domain, density, count, seed, sites, error);
-  if (start != CVTM_CVT_START_STRATIFIED)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "unknown way %d to sample sites", (int)start);
-  sample_stratified(domain, density, count, seed, total, sites);
-  return CVTM_OK;
+  if (start == CVTM_CVT_START_STRATIFIED)
+    return sample_stratified(domain, density, count, seed, sites, error);
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "unknown way %d to sample sites", (int)start);
 }

@@ -7,12 +7,16 @@
 /* The coarsest level of a start has at least this many sites. */
 enum { CVTM_CVT_COARSEST = 64 };
 
+/* Cells along the border per root of the number of sites; a torus has none. root: the integral of
+ * sqrt(rho). */
+double cvtm_cvt_border_share(cvtm_domain domain, const float *density, double root);
 /* Sites of a tessellation of about count / 4 sites that refine to `count`. */
-int64_t cvtm_cvt_coarse_count(cvtm_domain domain, const float *density, int64_t count);
+int64_t cvtm_cvt_coarse_count(double border_share, int64_t count);
 
 /* fine (2 * count): the sites of a tessellation and the middles between its neighbours;
- * some middles are left out, or some sites added, where that is not `count`. */
-cvtm_status cvtm_cvt_refine(cvtm_domain domain, const double *coarse, int64_t coarse_count,
-                            double *fine, int64_t count, cvtm_error *error);
+ * some middles are left out, or some sites added, where that is not `count`. threads: of the host,
+ * where this is done; 0 for OpenMP's default. The result is the same for any number of them. */
+cvtm_status cvtm_cvt_refine(cvtm_domain domain, int threads, const double *coarse,
+                            int64_t coarse_count, double *fine, int64_t count, cvtm_error *error);
 
 #endif

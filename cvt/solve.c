@@ -1,6 +1,7 @@
 /* From a density to a tessellation: the start, the descent, and the search beyond it. */
-#include "base/random.h"
-#include "cvt/cvt_kernels.h"
+#include "base/primitives.h"
+#include "cvt/descent.h"
+#include "cvt/moves_kernels.h"
 #include "cvt/multilevel.h"
 
 #include <math.h>
@@ -30,20 +31,21 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-typedef struct ranked {
-  double energy;
-  int64_t site;
-} ranked;
-
 typedef struct solve {
   cvtm_cvt *cvt;
   const float *density;
   const cvtm_cvt_options *options;
   int64_t count;
-  double deadline;               /* of now(); infinity for none */
-  double *mass, *second, *spare; /* count, count, 2 * count */
-  ranked *order;                 /* count */
-  uint32_t draws;                /* transfers so far; each draws its own random numbers */
+  double deadline; /* of now(); infinity for none */
+  double *spare;   /* on the host, 2 * count: coarse sites */
+  /* In device memory, if sites may be transferred: */
+  double *kept; /* 2 * count: the best sites of the search */
+  uint64_t *keys, *keys_alt;
+  int32_t *order, *order_alt;
+  int64_t *moved;
+  void *workspace; /* of the sort */
+  size_t workspace_bytes;
+  uint64_t draws; /* transfers so far; each draws its own random numbers */
   cvtm_cvt_result result;
 } solve;
 
@@ -53,10 +55,16 @@ static cvtm_cvt_options limited(const solve *s) {
   return options;
 }
 
-/* One descent; its effort is added to the result's. */
-static cvtm_status descend(solve *s, const cvtm_cvt_options *options, double *sites, int64_t count,
+static cvtm_cvt_task task_of(const solve *s, int64_t count) {
+  const cvtm_cvt_options *o = s->options;
+  return (cvtm_cvt_task){s->cvt, count, o->fixed, o->energy, o->voronoi};
+}
+
+/* One descent of the plan's sites; its effort is added to the result's. */
+static cvtm_status descend(solve *s, const cvtm_cvt_options *options, int64_t count,
                            cvtm_cvt_result *found) {
-  const cvtm_status status = cvtm_cvt_optimize(s->cvt, options, sites, count, found);
+  const cvtm_cvt_task task = task_of(s, count);
+  const cvtm_status status = cvtm_cvt_descend(&task, options, found);
   if (status != CVTM_OK) return status;
   s->result.evaluations += found->evaluations;
   s->result.seconds_evaluation += found->seconds_evaluation;
@@ -64,47 +72,39 @@ static cvtm_status descend(solve *s, const cvtm_cvt_options *options, double *si
   return CVTM_OK;
 }
 
-/* --- transfers --------------------------------------------------------------------- */
-
-static int compare_ranked(const void *left, const void *right) {
-  const ranked *a = left, *b = right;
-  if (a->energy != b->energy) return a->energy < b->energy ? -1 : 1;
-  return (a->site > b->site) - (a->site < b->site);
+static cvtm_status copy_sites(const solve *s, double *to, const double *from) {
+  return cvtm_device_copy(s->cvt->device, to, from, 2 * (size_t)s->count * sizeof *to);
 }
+
+/* --- transfers --------------------------------------------------------------------- */
 
 /* In an optimal tessellation all cells have nearly the same energy (Gersho 1979), and one site
  * more or less changes the total by about as much. So up to `most` sites of the poorest
- * cells of `sites` move beside those of the richest, in `moved` (may be the same). How many. */
-static cvtm_status transfer(solve *s, int64_t most, double contrast, const double *sites,
-                            int64_t count, double *moved, int64_t *transfers) {
-  const cvtm_cvt_options *o = s->options;
-  const cvtm_cvt_moments moments = {s->mass, NULL, s->second};
-  const cvtm_status status =
-      cvtm_cvt_evaluate(s->cvt, sites, count, o->energy, o->voronoi, NULL, &moments);
+ * cells move beside those of the richest. The sums are those of the sites. How many moved. */
+static cvtm_status transfer(solve *s, int64_t count, int64_t most, double contrast,
+                            int64_t *transfers) {
+  cvtm_cvt *cvt = s->cvt;
+  const cvtm_cvt_transfer transfer = {.domain = cvt->domain,
+                                      .sites = cvt->sites,
+                                      .sums = cvt->sums,
+                                      .order = s->order,
+                                      .movable = count - s->options->fixed,
+                                      .most = most,
+                                      .contrast = contrast,
+                                      .seed = s->options->seed,
+                                      .draw = ++s->draws};
   *transfers = 0;
-  if (status != CVTM_OK) return status;
-  const int64_t movable = count - o->fixed;
-  for (int64_t i = 0; i < movable; ++i)
-    s->order[i] = (ranked){s->second[o->fixed + i], o->fixed + i};
-  qsort(s->order, (size_t)movable, sizeof *s->order, compare_ranked);
-  if (moved != sites) memcpy(moved, sites, 2 * (size_t)count * sizeof *moved);
-  ++s->draws;
-  int64_t k = 0;
-  for (; k < most && k < movable / 2; ++k) {
-    const ranked poor = s->order[k], rich = s->order[movable - 1 - k];
-    if (!(rich.energy > contrast * poor.energy) || !(s->mass[rich.site] > 0)) break;
-    const double turn = cvtm_random_uniform(o->seed, s->draws, (uint64_t)rich.site);
-    const double radius = 0.7 * sqrt(rich.energy / s->mass[rich.site]);
-    const double dx = radius * cos(6.283185307179586 * turn);
-    const double dy = radius * sin(6.283185307179586 * turn);
-    double *from = moved + 2 * poor.site, *to = moved + 2 * rich.site;
-    from[0] = to[0] + dx;
-    from[1] = to[1] + dy;
-    to[0] -= dx;
-    to[1] -= dy;
-  }
-  *transfers = k;
-  return CVTM_OK;
+  if (transfer.movable < 2) return CVTM_OK;
+  cvtm_status status = cvt->moves->energy_keys(cvt->device, cvt->sums, s->options->fixed,
+                                               transfer.movable, s->keys, s->order);
+  if (status == CVTM_OK)
+    status = cvtm_sort_pairs(cvt->device, s->keys, s->order, s->keys_alt, s->order_alt,
+                             transfer.movable, 64, s->workspace, s->workspace_bytes);
+  if (status == CVTM_OK) status = cvtm_device_fill(cvt->device, s->moved, 0, sizeof *s->moved);
+  if (status == CVTM_OK) status = cvt->moves->transfer(cvt->device, &transfer, s->moved);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_out(cvt->device, transfers, s->moved, sizeof *transfers);
+  return status;
 }
 
 /* --- coarse to fine ---------------------------------------------------------------- */
@@ -112,58 +112,62 @@ static cvtm_status transfer(solve *s, int64_t most, double contrast, const doubl
 /* counts[0] is the full number of sites. */
 static int plan_levels(const solve *s, int64_t counts[LEVELS_HIGH + 1]) {
   const int most = s->options->effort == CVTM_CVT_EFFORT_HIGH ? LEVELS_HIGH : LEVELS_NORMAL;
+  const double share = cvtm_cvt_border_share(s->cvt->domain, s->density, s->cvt->root);
   int levels = 0;
   counts[0] = s->count;
   while (levels < most) {
-    const int64_t coarser = cvtm_cvt_coarse_count(s->cvt->domain, s->density, counts[levels]);
+    const int64_t coarser = cvtm_cvt_coarse_count(share, counts[levels]);
     if (coarser < CVTM_CVT_COARSEST || coarser >= counts[levels]) break;
     counts[++levels] = coarser;
   }
   return levels;
 }
 
-static cvtm_status descend_coarse(solve *s, double *sites, int64_t count) {
+static cvtm_status descend_coarse(solve *s, int64_t count) {
   cvtm_cvt_options options = limited(s);
   cvtm_cvt_result found;
   options.max_iterations =
       options.effort == CVTM_CVT_EFFORT_HIGH ? COARSE_ITERATIONS_HIGH : COARSE_ITERATIONS_NORMAL;
-  const cvtm_status status = descend(s, &options, sites, count, &found);
+  const cvtm_status status = descend(s, &options, count, &found);
   if (status == CVTM_OK) s->result.coarse_iterations += found.iterations;
   return status;
 }
 
+static cvtm_status refine(solve *s, int64_t from, int64_t to, double *sites) {
+  cvtm_cvt *cvt = s->cvt;
+  cvtm_status status = cvtm_cvt_get_sites(cvt, s->spare, from);
+  if (status == CVTM_OK)
+    status = cvtm_cvt_refine(cvt->domain, cvtm_device_threads(cvt->device), s->spare, from, sites,
+                             to, cvtm_device_error(cvt->device));
+  return status == CVTM_OK ? cvtm_cvt_put_sites(cvt, sites, to) : status;
+}
+
 /* Refined sites are too many where the density falls within a coarse cell and too few where it
  * rises: a few steps of Lloyd's method and transfers in turn. */
-static cvtm_status balance(solve *s, double *sites, int64_t count) {
-  for (int round = 0; round < BALANCE_ROUNDS; ++round) {
-    cvtm_cvt_options options = limited(s);
-    cvtm_cvt_result found;
+static cvtm_status balance(solve *s, int64_t count) {
+  const cvtm_cvt_task task = task_of(s, count);
+  for (int round = 0; round < BALANCE_ROUNDS && now() < s->deadline; ++round) {
     int64_t transfers = 0;
-    options.method = CVTM_CVT_LLOYD;
-    options.max_iterations = BALANCE_STEPS;
-    options.monitor = NULL;
-    cvtm_status status = descend(s, &options, sites, count, &found);
+    cvtm_status status = cvtm_cvt_enqueue_lloyd(&task, BALANCE_STEPS);
     if (status == CVTM_OK)
-      status = transfer(s, count / 10 + 1, contrast_of_balance, sites, count, sites, &transfers);
+      status = transfer(s, count, count / 10 + 1, contrast_of_balance, &transfers);
+    s->result.evaluations += BALANCE_STEPS + 1;
     if (status != CVTM_OK || transfers == 0) return status;
   }
   return CVTM_OK;
 }
 
 static cvtm_status place_coarse_to_fine(solve *s, double *sites) {
-  cvtm_error *error = cvtm_device_error(s->cvt->device);
-  const cvtm_domain domain = s->cvt->domain;
   int64_t counts[LEVELS_HIGH + 1];
   int level = plan_levels(s, counts);
   s->result.levels = level;
-  cvtm_status status = cvtm_cvt_sample(domain, s->density, counts[level], s->options->seed,
-                                       s->options->start, sites, error);
+  cvtm_status status = cvtm_cvt_sample(s->cvt->domain, s->density, counts[level], s->options->seed,
+                                       s->options->start, sites, cvtm_device_error(s->cvt->device));
+  if (status == CVTM_OK) status = cvtm_cvt_put_sites(s->cvt, sites, counts[level]);
   for (; status == CVTM_OK && level > 0; --level) {
-    status = descend_coarse(s, sites, counts[level]);
-    if (status != CVTM_OK) break;
-    memcpy(s->spare, sites, 2 * (size_t)counts[level] * sizeof *sites);
-    status = cvtm_cvt_refine(domain, s->spare, counts[level], sites, counts[level - 1], error);
-    if (status == CVTM_OK) status = balance(s, sites, counts[level - 1]);
+    status = descend_coarse(s, counts[level]);
+    if (status == CVTM_OK) status = refine(s, counts[level], counts[level - 1], sites);
+    if (status == CVTM_OK) status = balance(s, counts[level - 1]);
   }
   return status;
 }
@@ -171,79 +175,140 @@ static cvtm_status place_coarse_to_fine(solve *s, double *sites) {
 static cvtm_status place(solve *s, int64_t given, double *sites) {
   const cvtm_cvt_options *o = s->options;
   if (given == 0 && o->effort != CVTM_CVT_EFFORT_LOW) return place_coarse_to_fine(s, sites);
-  return cvtm_cvt_sample(s->cvt->domain, s->density, s->count - given, o->seed, o->start,
-                         sites + 2 * given, cvtm_device_error(s->cvt->device));
+  cvtm_status status =
+      cvtm_cvt_sample(s->cvt->domain, s->density, s->count - given, o->seed, o->start,
+                      sites + 2 * given, cvtm_device_error(s->cvt->device));
+  if (status == CVTM_OK) status = cvtm_cvt_check_sites(s->cvt, sites, s->count);
+  return status == CVTM_OK ? cvtm_cvt_put_sites(s->cvt, sites, s->count) : status;
 }
 
 /* --- beyond descent ---------------------------------------------------------------- */
 
-/* Keeps the figures of the sites that are kept. */
-static void keep(solve *s, const cvtm_cvt_result *found) {
+/* Keeps the sites, and their figures; or takes the ones kept before. */
+static cvtm_status keep(solve *s, const cvtm_cvt_result *found) {
   s->result.objective = found->objective;
   s->result.gradient_norm = found->gradient_norm;
-  s->result.empty_cells = found->empty_cells;
+  return s->kept ? copy_sites(s, s->kept, s->cvt->sites) : CVTM_OK;
+}
+
+static cvtm_status restore(solve *s) {
+  const cvtm_cvt_task task = task_of(s, s->count);
+  const cvtm_status status = copy_sites(s, s->cvt->sites, s->kept);
+  ++s->result.evaluations;
+  return status == CVTM_OK ? cvtm_cvt_enqueue(&task, s->cvt->sites, s->cvt->value, NULL) : status;
+}
+
+/* Transfers up to `most` sites and descends. */
+static cvtm_status try_transfers(solve *s, int64_t most, double contrast, int64_t iterations,
+                                 int64_t *transfers, cvtm_cvt_result *found) {
+  cvtm_cvt_options options = limited(s);
+  const cvtm_status status = transfer(s, s->count, most, contrast, transfers);
+  if (status != CVTM_OK || *transfers == 0) return status;
+  options.max_iterations = iterations;
+  options.monitor = NULL;
+  return descend(s, &options, s->count, found);
 }
 
 /* Sites whose cells have no mass, where nothing moves them, go to the richest cells. */
-static cvtm_status reseed(solve *s, double *sites) {
+static cvtm_status reseed(solve *s) {
   for (int round = 0; round < RESEED_ROUNDS && s->result.empty_cells > 0; ++round) {
-    cvtm_cvt_options options = limited(s);
     cvtm_cvt_result found;
-    int64_t transfers = 0;
-    cvtm_status status = transfer(s, s->result.empty_cells, contrast_of_balance, sites, s->count,
-                                  s->spare, &transfers);
+    int64_t transfers = 0, empty = 0;
+    cvtm_status status = try_transfers(s, s->result.empty_cells, contrast_of_balance,
+                                       s->options->max_iterations, &transfers, &found);
     if (status != CVTM_OK || transfers == 0) return status;
-    options.monitor = NULL;
-    status = descend(s, &options, s->spare, s->count, &found);
+    status = cvtm_cvt_count_empty(s->cvt, s->count, &empty);
     if (status != CVTM_OK) return status;
-    if (found.empty_cells >= s->result.empty_cells) return CVTM_OK;
-    memcpy(sites, s->spare, 2 * (size_t)s->count * sizeof *sites);
-    keep(s, &found);
+    if (empty >= s->result.empty_cells) return restore(s);
+    s->result.empty_cells = empty;
     s->result.transfers += transfers;
+    status = keep(s, &found);
+    if (status != CVTM_OK) return status;
   }
   return CVTM_OK;
 }
 
 /* Transfers and short descents; what does not lower the energy is undone and half as much
  * tried, so the energy never rises. */
-static cvtm_status search(solve *s, double *sites) {
+static cvtm_status search(solve *s) {
   int64_t most = s->count / 50 + 1;
   for (int round = 0; round < SEARCH_ROUNDS && most > 0 && now() < s->deadline; ++round) {
-    cvtm_cvt_options options = limited(s);
     cvtm_cvt_result found;
     int64_t transfers = 0;
     cvtm_status status =
-        transfer(s, most, contrast_of_search, sites, s->count, s->spare, &transfers);
+        try_transfers(s, most, contrast_of_search, SEARCH_ITERATIONS, &transfers, &found);
     if (status != CVTM_OK || transfers == 0) return status;
-    options.max_iterations = SEARCH_ITERATIONS;
-    options.monitor = NULL;
-    status = descend(s, &options, s->spare, s->count, &found);
-    if (status != CVTM_OK) return status;
     if (found.objective < s->result.objective) {
-      memcpy(sites, s->spare, 2 * (size_t)s->count * sizeof *sites);
-      keep(s, &found);
       ++s->result.rounds;
       s->result.transfers += transfers;
+      status = keep(s, &found);
     } else {
       most = transfers / 2;
+      status = restore(s);
     }
+    if (status != CVTM_OK) return status;
   }
   return CVTM_OK;
 }
 
 /* The full set's own descent gives the result's iterations and reason to stop. */
-static cvtm_status descend_fine(solve *s, double *sites) {
+static cvtm_status descend_fine(solve *s) {
   const cvtm_cvt_options options = limited(s);
   cvtm_cvt_result found;
-  cvtm_status status = descend(s, &options, sites, s->count, &found);
+  cvtm_status status = descend(s, &options, s->count, &found);
+  if (status == CVTM_OK) status = keep(s, &found);
+  if (status == CVTM_OK) status = cvtm_cvt_count_empty(s->cvt, s->count, &s->result.empty_cells);
   if (status != CVTM_OK) return status;
-  keep(s, &found);
   s->result.stop = found.stop;
   s->result.iterations = found.iterations;
   if (found.stop == CVTM_STOP_REQUEST) return CVTM_OK;
-  if (options.reseed) status = reseed(s, sites);
-  if (status == CVTM_OK && options.effort == CVTM_CVT_EFFORT_HIGH) status = search(s, sites);
+  if (options.reseed) status = reseed(s);
+  if (status != CVTM_OK || options.effort != CVTM_CVT_EFFORT_HIGH) return status;
+  status = search(s);
+  return status == CVTM_OK ? cvtm_cvt_count_empty(s->cvt, s->count, &s->result.empty_cells)
+                           : status;
+}
+
+/* --- from start to end ------------------------------------------------------------- */
+
+static cvtm_status allocate_transfers(solve *s) {
+  cvtm_device *device = s->cvt->device;
+  cvtm_status status = cvtm_sort_workspace(device, s->count, &s->workspace_bytes);
+  const struct {
+    void **memory;
+    int64_t count;
+    size_t size;
+  } arrays[] = {
+      {(void **)&s->kept, 2 * s->count, sizeof *s->kept},
+      {(void **)&s->keys, s->count, sizeof *s->keys},
+      {(void **)&s->keys_alt, s->count, sizeof *s->keys_alt},
+      {(void **)&s->order, s->count, sizeof *s->order},
+      {(void **)&s->order_alt, s->count, sizeof *s->order_alt},
+      {(void **)&s->moved, 1, sizeof *s->moved},
+      {&s->workspace, (int64_t)s->workspace_bytes, 1},
+  };
+  for (size_t a = 0; status == CVTM_OK && a < sizeof arrays / sizeof arrays[0]; ++a)
+    status = cvtm_device_allocate(device, arrays[a].count, arrays[a].size, arrays[a].memory);
   return status;
+}
+
+static void release(solve *s) {
+  void *arrays[] = {s->kept, s->keys, s->keys_alt, s->order, s->order_alt, s->moved, s->workspace};
+  for (size_t a = 0; a < sizeof arrays / sizeof arrays[0]; ++a)
+    cvtm_device_free(s->cvt->device, arrays[a]);
+  free(s->spare);
+}
+
+static cvtm_status prepare(solve *s) {
+  const cvtm_cvt_options *o = s->options;
+  const cvtm_cvt_task task = task_of(s, s->count);
+  cvtm_status status = cvtm_cvt_check_options(s->cvt, o, s->count);
+  if (status == CVTM_OK) status = cvtm_cvt_prepare(&task);
+  if (status == CVTM_OK && !s->spare)
+    status = cvtm_fail(cvtm_device_error(s->cvt->device), CVTM_ERROR_MEMORY,
+                       "no memory for %lld sites", (long long)s->count);
+  if (status != CVTM_OK || (o->effort == CVTM_CVT_EFFORT_LOW && !o->reseed)) return status;
+  return allocate_transfers(s);
 }
 
 cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const float *density, const cvtm_cvt_options *options,
@@ -258,19 +323,12 @@ cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const float *density, const cvtm_cvt_o
              .options = options,
              .count = count,
              .deadline = options->max_seconds > 0 ? start + options->max_seconds : INFINITY,
-             .mass = malloc((size_t)count * sizeof(double)),
-             .second = malloc((size_t)count * sizeof(double)),
-             .spare = malloc(2 * (size_t)count * sizeof(double)),
-             .order = malloc((size_t)count * sizeof(ranked))};
-  cvtm_status status = CVTM_OK;
-  if (!s.mass || !s.second || !s.spare || !s.order)
-    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for %lld sites", (long long)count);
+             .spare = malloc(2 * (size_t)count * sizeof(double))};
+  cvtm_status status = prepare(&s);
   if (status == CVTM_OK) status = place(&s, given, sites);
-  if (status == CVTM_OK) status = descend_fine(&s, sites);
-  free(s.mass);
-  free(s.second);
-  free(s.spare);
-  free(s.order);
+  if (status == CVTM_OK) status = descend_fine(&s);
+  if (status == CVTM_OK) status = cvtm_cvt_get_sites(cvt, sites, count);
+  release(&s);
   s.result.seconds = now() - start;
   if (status == CVTM_OK && result) *result = s.result;
   return status;

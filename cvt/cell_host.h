@@ -1,0 +1,41 @@
+/* Inside cvt only: a cell on the host, in memory that grows with its corners. */
+#ifndef CVTMESH_CVT_CELL_HOST_H
+#define CVTMESH_CVT_CELL_HOST_H
+
+#include "jfa/voronoi_cell.h"
+
+#include <stdlib.h>
+
+enum { CVTM_CELL_CORNERS = 64 }; /* enough for most cells */
+
+static inline void cvtm_cell_release(cvtm_cell *cell) {
+  free(cell->x); /* the other arrays follow in the same memory */
+  *cell = (cvtm_cell){0};
+}
+
+static inline int cvtm_cell_grow(cvtm_cell *cell, int32_t capacity) {
+  cvtm_cell grown = {.capacity = capacity, .stride = 1};
+  grown.x = malloc(4 * (size_t)capacity * sizeof *grown.x);
+  if (!grown.x) return 0;
+  grown.y = grown.x + capacity;
+  grown.slope = grown.y + capacity;
+  grown.inverse = grown.slope + capacity;
+  cvtm_cell_release(cell);
+  *cell = grown;
+  return 1;
+}
+
+/* The cell of the site at a place, by the quick way or the other; 0 if memory ran out. The
+ * boxes of the tree must be there. */
+static inline int cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                    int64_t place, cvtm_cell *cell) {
+  uint64_t entries[CVTM_CELL_LIST];
+  cvtm_cell_list list = {.stride = 1, .entry = entries};
+  if (cvtm_cell_quick(tree, domain, place, &list, cell) == CVTM_CELL_DONE) return 1;
+  while (cvtm_cell_compute(tree, domain, place, cell) == CVTM_CELL_OVERFLOW) {
+    if (cell->capacity > INT32_MAX / 2 || !cvtm_cell_grow(cell, 2 * cell->capacity)) return 0;
+  }
+  return 1;
+}
+
+#endif

@@ -1,0 +1,42 @@
+#include "cvt/moves_kernels.h"
+
+static cvtm_status keep_best_cpu(cvtm_device *device, const double *sites, int64_t count,
+                                 const double *value, double *least, double *best) {
+  const int better = value[0] < least[0];
+  least[1] = better ? value[0] : least[0];
+  return better ? cvtm_device_copy(device, best, sites, 2 * (size_t)count * sizeof *best) : CVTM_OK;
+}
+
+static cvtm_status scale_cpu(cvtm_device *device, const cvtm_cell_sums *sums, int64_t count,
+                             double mean, double *scale) {
+#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
+  for (int64_t i = 0; i < count; ++i)
+    scale[2 * i] = scale[2 * i + 1] = cvtm_cvt_scale_of(sums[i].mass, mean);
+  return CVTM_OK;
+}
+
+static cvtm_status energy_keys_cpu(cvtm_device *device, const cvtm_cell_sums *sums, int64_t fixed,
+                                   int64_t movable, uint64_t *keys, int32_t *sites) {
+#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
+  for (int64_t i = 0; i < movable; ++i) {
+    keys[i] = cvtm_cvt_energy_key(sums[fixed + i].second);
+    sites[i] = (int32_t)(fixed + i);
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status transfer_cpu(cvtm_device *device, const cvtm_cvt_transfer *transfer,
+                                int64_t *moved) {
+  (void)device;
+  int64_t k = 0;
+  for (; cvtm_cvt_transfers(transfer, k); ++k) cvtm_cvt_transfer_site(transfer, k);
+  *moved = k;
+  return CVTM_OK;
+}
+
+const cvtm_cvt_moves_table cvtm_cvt_moves_cpu = {
+    .keep_best = keep_best_cpu,
+    .scale = scale_cpu,
+    .energy_keys = energy_keys_cpu,
+    .transfer = transfer_cpu,
+};

@@ -1,0 +1,82 @@
+#include "base/cuda_check.h"
+#include "cvt/moves_kernels.h"
+
+namespace {
+
+enum { THREADS = 256 };
+
+__device__ int64_t first_index() {
+  return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
+__device__ int64_t index_stride() { return static_cast<int64_t>(gridDim.x) * blockDim.x; }
+
+/* n: coordinates. */
+__global__ void keep_best_kernel(const double *sites, int64_t n, const double *value, double *least,
+                                 double *best) {
+  const double before = least[0], now = value[0];
+  const bool better = now < before;
+  if (first_index() == 0) least[1] = better ? now : before;
+  if (!better) return;
+  for (int64_t k = first_index(); k < n; k += index_stride()) best[k] = sites[k];
+}
+
+__global__ void scale_kernel(const cvtm_cell_sums *sums, int64_t count, double mean,
+                             double *scale) {
+  for (int64_t i = first_index(); i < count; i += index_stride())
+    scale[2 * i] = scale[2 * i + 1] = cvtm_cvt_scale_of(sums[i].mass, mean);
+}
+
+__global__ void energy_keys_kernel(const cvtm_cell_sums *sums, int64_t fixed, int64_t movable,
+                                   uint64_t *keys, int32_t *sites) {
+  for (int64_t i = first_index(); i < movable; i += index_stride()) {
+    keys[i] = cvtm_cvt_energy_key(sums[fixed + i].second);
+    sites[i] = static_cast<int32_t>(fixed + i);
+  }
+}
+
+/* No site belongs to two transfers; the last one that is worth while tells how many there are. */
+__global__ void transfer_kernel(cvtm_cvt_transfer transfer, int64_t *moved) {
+  for (int64_t k = first_index(); cvtm_cvt_transfers(&transfer, k); k += index_stride()) {
+    cvtm_cvt_transfer_site(&transfer, k);
+    if (!cvtm_cvt_transfers(&transfer, k + 1)) *moved = k + 1;
+  }
+}
+
+cvtm_status keep_best_cuda(cvtm_device *device, const double *sites, int64_t count,
+                           const double *value, double *least, double *best) {
+  keep_best_kernel<<<cvtm_cuda_blocks(2 * count, THREADS), THREADS, 0, cvtm_cuda_stream(device)>>>(
+      sites, 2 * count, value, least, best);
+  return cvtm_cuda_launched(device, "keep_best_kernel");
+}
+
+cvtm_status scale_cuda(cvtm_device *device, const cvtm_cell_sums *sums, int64_t count, double mean,
+                       double *scale) {
+  scale_kernel<<<cvtm_cuda_blocks(count, THREADS), THREADS, 0, cvtm_cuda_stream(device)>>>(
+      sums, count, mean, scale);
+  return cvtm_cuda_launched(device, "scale_kernel");
+}
+
+cvtm_status energy_keys_cuda(cvtm_device *device, const cvtm_cell_sums *sums, int64_t fixed,
+                             int64_t movable, uint64_t *keys, int32_t *sites) {
+  energy_keys_kernel<<<cvtm_cuda_blocks(movable, THREADS), THREADS, 0, cvtm_cuda_stream(device)>>>(
+      sums, fixed, movable, keys, sites);
+  return cvtm_cuda_launched(device, "energy_keys_kernel");
+}
+
+cvtm_status transfer_cuda(cvtm_device *device, const cvtm_cvt_transfer *transfer, int64_t *moved) {
+  const int64_t half = transfer->movable / 2;
+  const int64_t most = transfer->most < half ? transfer->most : half;
+  transfer_kernel<<<cvtm_cuda_blocks(most, THREADS), THREADS, 0, cvtm_cuda_stream(device)>>>(
+      *transfer, moved);
+  return cvtm_cuda_launched(device, "transfer_kernel");
+}
+
+}  // namespace
+
+extern "C" const cvtm_cvt_moves_table cvtm_cvt_moves_cuda = {
+    keep_best_cuda,
+    scale_cuda,
+    energy_keys_cuda,
+    transfer_cuda,
+};
