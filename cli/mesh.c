@@ -76,8 +76,8 @@ static int perform(meshing *m) {
   options->height = m->domain.height;
   status = triangulate(m, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
-  const cli_scene scene = {options, m->domain, m->points, m->count,
-                           NULL,    NULL,      &m->mesh,  &m->cells};
+  const cli_scene scene = {options, m->domain, m->points, m->count, NULL,
+                           NULL,    &m->mesh,  &m->cells, NULL};
   status = cli_scene_write(&scene, &error);
   if (status == CVTM_OK) status = write_report(m, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);

@@ -216,7 +216,7 @@ static cvtm_status write_scene_file(void *context, const char *path, cvtm_error 
   switch (cli_output_kind_of(scene->options, path)) {
     case CLI_OUTPUT_MESH: {
       const cvtm_mesh_file_options how = {scene->domain, scene->options->unit,
-                                          scene->options->ascii, scene->mass};
+                                          scene->options->ascii, scene->mass, scene->regions};
       return cvtm_mesh_write(path, scene->mesh, &how, error);
     }
     case CLI_OUTPUT_POINTS:

@@ -53,6 +53,7 @@ typedef struct cli_scene {
   const double *mass;
   const cvtm_mesh *mesh;
   const cvtm_cells *cells;
+  const cvtm_regions *regions;
 } cli_scene;
 
 /* Writes every -o and --picture. */

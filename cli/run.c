@@ -250,8 +250,15 @@ static cvtm_status triangulate(run *r, cvtm_error *error) {
 }
 
 static cvtm_status write_outputs(run *r, cvtm_error *error) {
-  const cli_scene scene = {&r->options, r->domain, r->sites, r->count,
-                           r->density,  r->mass,   &r->mesh, &r->cells};
+  const cli_scene scene = {&r->options,
+                           r->domain,
+                           r->sites,
+                           r->count,
+                           r->density,
+                           r->mass,
+                           &r->mesh,
+                           &r->cells,
+                           r->options.domain.kind != CLI_DOMAIN_NONE ? &r->shape.regions : NULL};
   cvtm_status status = cli_scene_write(&scene, error);
   if (status != CVTM_OK || r->options.density_out == NULL) return status;
   const int64_t shape[2] = {r->domain.height, r->domain.width};

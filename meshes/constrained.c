@@ -362,6 +362,7 @@ typedef struct kept_triangle {
 
 static int compare_triangles(const void *first, const void *second) {
   const kept_triangle *a = first, *b = second;
+  if (a->region != b->region) return a->region < b->region ? -1 : 1;
   for (int k = 0; k < 3; ++k) {
     if (a->corner[k] != b->corner[k]) return a->corner[k] < b->corner[k] ? -1 : 1;
   }
@@ -383,21 +384,67 @@ static int64_t list_triangles(const triangulation *t, const int32_t *region, con
   return count;
 }
 
-static void list_edges(const triangulation *t, const int32_t *region, const int32_t *number,
-                       cvtm_regions *made) {
+typedef struct kept_edge {
+  int32_t from, to, left, right, curve;
+} kept_edge;
+
+static int compare_edges(const void *first, const void *second) {
+  const kept_edge *a = first, *b = second;
+  if (a->left != b->left) return a->left < b->left ? -1 : 1;
+  if (a->right != b->right) return a->right < b->right ? -1 : 1;
+  if (a->curve != b->curve) return a->curve < b->curve ? -1 : 1;
+  return (a->from > b->from) - (a->from < b->from);
+}
+
+static int64_t list_edges(const triangulation *t, const int32_t *region, const int32_t *number,
+                          kept_edge *list) {
+  int64_t count = 0;
   for (int64_t h = 0; h < 3 * t->triangle_count; ++h) {
     const int64_t g = t->twin[h];
     if (t->constraint[h] < 0 || (g >= 0 && g < h)) continue;
     const int32_t left = region[h / 3] > 0 ? region[h / 3] : 0;
     const int32_t right = g >= 0 && region[g / 3] > 0 ? region[g / 3] : 0;
     if (left == 0 && right == 0) continue;
-    const int64_t e = made->edge_count++;
-    const int turned = left == 0; /* the inside on the left */
-    made->edges[2 * e] = number[t->corner[turned ? after(h) : h]];
-    made->edges[2 * e + 1] = number[t->corner[turned ? h : after(h)]];
-    made->left[e] = turned ? right : left;
-    made->right[e] = turned ? left : right;
+    const int32_t from = number[t->corner[h]], to = number[t->corner[after(h)]];
+    const int turned = right > 0 && (left == 0 || right < left);
+    list[count++] =
+        turned ? (kept_edge){to, from, right, left, 0} : (kept_edge){from, to, left, right, 0};
   }
+  qsort(list, (size_t)count, sizeof *list, compare_edges);
+  return count;
+}
+
+static int32_t root_of(int32_t *parent, int32_t v) {
+  while (parent[v] != v) {
+    parent[v] = parent[parent[v]];
+    v = parent[v];
+  }
+  return v;
+}
+
+/* Numbers the curves of edges that are sorted by their sides: within each pair of sides the
+ * vertices that edges connect are united. parent: room for all vertices. */
+static int32_t find_curves(kept_edge *list, int64_t count, int32_t *parent) {
+  int32_t curves = 0;
+  for (int64_t first = 0, end; first < count; first = end) {
+    for (end = first;
+         end < count && list[end].left == list[first].left && list[end].right == list[first].right;
+         ++end) {
+      parent[list[end].from] = list[end].from;
+      parent[list[end].to] = list[end].to;
+    }
+    for (int64_t e = first; e < end; ++e) {
+      const int32_t a = root_of(parent, list[e].from), b = root_of(parent, list[e].to);
+      parent[a < b ? b : a] = a < b ? a : b;
+    }
+    for (int64_t e = first; e < end; ++e) list[e].curve = root_of(parent, list[e].from);
+    qsort(list + first, (size_t)(end - first), sizeof *list, compare_edges);
+    for (int64_t e = first; e < end;) {
+      const int32_t root = list[e].curve;
+      for (++curves; e < end && list[e].curve == root; ++e) list[e].curve = curves;
+    }
+  }
+  return curves;
 }
 
 /* Numbers the vertices of triangles inside; returns how many. */
@@ -419,16 +466,18 @@ static cvtm_status extract(const triangulation *t, const int32_t *region, cvtm_m
   const size_t edges = (size_t)t->boundary->edge_count + n; /* divided edges have more parts */
   int32_t *number = malloc(n * sizeof *number);
   kept_triangle *list = malloc(triangles * sizeof *list);
+  kept_edge *sides = malloc(edges * sizeof *sides);
   cvtm_mesh made = {.points = malloc(2 * n * sizeof *made.points),
                     .triangles = malloc(3 * triangles * sizeof *made.triangles)};
   cvtm_regions parts = {.region = malloc(triangles * sizeof *parts.region),
                         .edges = malloc(2 * edges * sizeof *parts.edges),
                         .left = malloc(edges * sizeof *parts.left),
-                        .right = malloc(edges * sizeof *parts.right)};
+                        .right = malloc(edges * sizeof *parts.right),
+                        .curve = malloc(edges * sizeof *parts.curve)};
   int32_t *origin = malloc(n * sizeof *origin);
   cvtm_status status = CVTM_OK;
-  if (!number || !list || !made.points || !made.triangles || !parts.region || !parts.edges ||
-      !parts.left || !parts.right || !origin) {
+  if (!number || !list || !sides || !parts.curve || !made.points || !made.triangles ||
+      !parts.region || !parts.edges || !parts.left || !parts.right || !origin) {
     status = no_memory(t->error);
   } else {
     made.vertex_count = number_vertices(t, region, number);
@@ -442,13 +491,22 @@ static cvtm_status extract(const triangulation *t, const int32_t *region, cvtm_m
       memcpy(made.triangles + 3 * k, list[k].corner, sizeof list[k].corner);
       parts.region[k] = list[k].region;
     }
-    list_edges(t, region, number, &parts);
+    parts.edge_count = list_edges(t, region, number, sides);
+    parts.curve_count = find_curves(sides, parts.edge_count, number);
+    for (int64_t e = 0; e < parts.edge_count; ++e) {
+      parts.edges[2 * e] = sides[e].from;
+      parts.edges[2 * e + 1] = sides[e].to;
+      parts.left[e] = sides[e].left;
+      parts.right[e] = sides[e].right;
+      parts.curve[e] = sides[e].curve;
+    }
     if (made.triangle_count == 0) {
       status = cvtm_fail(t->error, CVTM_ERROR_INPUT, "no triangle lies inside the boundary");
     }
   }
   free(number);
   free(list);
+  free(sides);
   if (status != CVTM_OK) {
     cvtm_mesh_free(&made);
     cvtm_regions_free(&parts);

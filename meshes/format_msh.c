@@ -6,29 +6,127 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void write_entities(FILE *file, const cvtm_image *m) {
+/* Elements of one entity: first .. end - 1 of the triangles or of the edges, and its tag. */
+typedef struct run {
+  int64_t first, end;
+  int32_t tag;
+} run;
+
+/* The run that begins at `first` among count tagged items; tags NULL: all are 1. */
+static run find_run(const int32_t *tags, int64_t first, int64_t count) {
+  run r = {first, count, tags != NULL ? tags[first] : 1};
+  for (int64_t k = first; tags != NULL && k < count; ++k) {
+    if (tags[k] == r.tag) continue;
+    r.end = k;
+    break;
+  }
+  return r;
+}
+
+static const int32_t *surface_tags(const cvtm_image *m) {
+  return m->regions != NULL ? m->regions->region : NULL;
+}
+
+static int64_t count_runs(const int32_t *tags, int64_t count) {
+  int64_t runs = 0;
+  for (int64_t k = 0; k < count; k = find_run(tags, k, count).end) ++runs;
+  return runs;
+}
+
+/* The box around the vertices of a list of corners; NULL: all vertices. */
+static void write_box(FILE *file, const cvtm_image *m, const int32_t *corners, int64_t count) {
   double low[2] = {0, 0}, high[2] = {0, 0};
-  for (int64_t i = 0; i < m->vertex_count; ++i) {
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t v = corners != NULL ? corners[i] : i;
     for (int k = 0; k < 2; ++k) {
-      double x = m->points[2 * i + k];
+      const double x = m->points[2 * v + k];
       if (i == 0 || x < low[k]) low[k] = x;
       if (i == 0 || x > high[k]) high[k] = x;
     }
   }
-  fputs("$Entities\n0 0 1 0\n1 ", file); /* one surface */
-  cvtm_put_number(file, low[0]);
-  fputc(' ', file);
-  cvtm_put_number(file, low[1]);
-  fputs(" 0 ", file);
-  cvtm_put_number(file, high[0]);
-  fputc(' ', file);
-  cvtm_put_number(file, high[1]);
-  fputs(" 0 0 0\n$EndEntities\n", file);
+  const double *const end[2] = {low, high};
+  for (int k = 0; k < 2; ++k) {
+    fputc(' ', file);
+    cvtm_put_number(file, end[k][0]);
+    fputc(' ', file);
+    cvtm_put_number(file, end[k][1]);
+    fputs(" 0", file);
+  }
+}
+
+static void write_physical_names(FILE *file, const cvtm_image *m) {
+  const cvtm_regions *r = m->regions;
+  if (r == NULL) return;
+  fprintf(file, "$PhysicalNames\n%" PRId64 "\n",
+          r->curve_count + count_runs(r->region, m->triangle_count));
+  for (int64_t e = 0; e < r->edge_count; e = find_run(r->curve, e, r->edge_count).end) {
+    fprintf(file, "1 %" PRId32 " \"curve %" PRId32 ": region %" PRId32, r->curve[e], r->curve[e],
+            r->left[e]);
+    if (r->right[e] > 0) {
+      fprintf(file, ", region %" PRId32 "\"\n", r->right[e]);
+    } else {
+      fputs(", outside\"\n", file);
+    }
+  }
+  for (int64_t t = 0; t < m->triangle_count; t = find_run(r->region, t, m->triangle_count).end) {
+    fprintf(file, "2 %" PRId32 " \"region %" PRId32 "\"\n", r->region[t], r->region[t]);
+  }
+  fputs("$EndPhysicalNames\n", file);
+}
+
+static void write_curves(FILE *file, const cvtm_image *m) {
+  const cvtm_regions *r = m->regions;
+  for (int64_t e = 0; r != NULL && e < r->edge_count;) {
+    const run edges = find_run(r->curve, e, r->edge_count);
+    fprintf(file, "%" PRId32, edges.tag);
+    write_box(file, m, r->edges + 2 * e, 2 * (edges.end - e));
+    fprintf(file, " 1 %" PRId32 " 0\n", edges.tag);
+    e = edges.end;
+  }
+}
+
+/* The curves around a region: with a minus sign those that have it on their right. */
+static void write_bounding_curves(FILE *file, const cvtm_regions *r, int32_t region) {
+  int64_t count = 0;
+  for (int pass = 0; pass < 2; ++pass) {
+    for (int64_t e = 0; e < r->edge_count; e = find_run(r->curve, e, r->edge_count).end) {
+      if (r->left[e] != region && r->right[e] != region) continue;
+      if (pass == 0) ++count;
+      if (pass == 1) fprintf(file, " %s%" PRId32, r->left[e] == region ? "" : "-", r->curve[e]);
+    }
+    if (pass == 0) fprintf(file, " %" PRId64, count);
+  }
+}
+
+/* Surfaces are the regions; of a mesh without any there is one. */
+static void write_entities(FILE *file, const cvtm_image *m) {
+  const cvtm_regions *r = m->regions;
+  if (r == NULL) {
+    fputs("$Entities\n0 0 1 0\n1", file);
+    write_box(file, m, NULL, m->vertex_count);
+    fputs(" 0 0\n$EndEntities\n", file);
+    return;
+  }
+  fprintf(file, "$Entities\n0 %" PRId32 " %" PRId64 " 0\n", r->curve_count,
+          count_runs(r->region, m->triangle_count));
+  write_curves(file, m);
+  for (int64_t t = 0; t < m->triangle_count;) {
+    const run triangles = find_run(r->region, t, m->triangle_count);
+    fprintf(file, "%" PRId32, triangles.tag);
+    write_box(file, m, m->triangles + 3 * t, 3 * (triangles.end - t));
+    fprintf(file, " 1 %" PRId32, triangles.tag);
+    write_bounding_curves(file, r, triangles.tag);
+    fputc('\n', file);
+    t = triangles.end;
+  }
+  fputs("$EndEntities\n", file);
 }
 
 static void write_nodes(FILE *file, const cvtm_image *m) {
   int64_t n = m->vertex_count;
-  fprintf(file, "$Nodes\n1 %" PRId64 " 1 %" PRId64 "\n2 1 0 %" PRId64 "\n", n, n, n);
+  const int32_t *tags = m->triangle_count > 0 ? surface_tags(m) : NULL;
+  fprintf(file, "$Nodes\n1 %" PRId64 " 1 %" PRId64 "\n2 %" PRId32 " 0 %" PRId64 "\n", n, n,
+          tags != NULL ? tags[0] : 1, n);
   for (int64_t i = 1; i <= n; ++i) fprintf(file, "%" PRId64 "\n", i);
   for (int64_t i = 0; i < n; ++i) {
     cvtm_put_number(file, m->points[2 * i]);
@@ -39,23 +137,48 @@ static void write_nodes(FILE *file, const cvtm_image *m) {
   fputs("$EndNodes\n", file);
 }
 
+/* One block of elements with `corners` vertices each; *tag counts all of them. */
+static void write_block(FILE *file, int corners, run r, const int32_t *vertices, int64_t *tag) {
+  fprintf(file, "%d %" PRId32 " %d %" PRId64 "\n", corners - 1, r.tag, corners - 1,
+          r.end - r.first);
+  for (int64_t k = r.first; k < r.end; ++k) {
+    fprintf(file, "%" PRId64, ++*tag);
+    for (int c = 0; c < corners; ++c) {
+      fprintf(file, " %" PRId64, (int64_t)vertices[corners * k + c] + 1);
+    }
+    fputc('\n', file);
+  }
+}
+
 static void write_elements(FILE *file, const cvtm_image *m) {
-  int64_t n = m->triangle_count;
-  if (n == 0) {
+  const int64_t triangles = m->triangle_count;
+  if (triangles == 0) {
     fputs("$Elements\n0 0 0 0\n$EndElements\n", file);
     return;
   }
-  fprintf(file, "$Elements\n1 %" PRId64 " 1 %" PRId64 "\n2 1 2 %" PRId64 "\n", n, n, n);
-  for (int64_t t = 0; t < n; ++t) {
-    const int32_t *v = m->triangles + 3 * t;
-    fprintf(file, "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n", t + 1, (int64_t)v[0] + 1,
-            (int64_t)v[1] + 1, (int64_t)v[2] + 1);
+  const int64_t edges = m->regions != NULL ? m->regions->edge_count : 0;
+  const int32_t *curves = m->regions != NULL ? m->regions->curve : NULL;
+  const int32_t *surfaces = surface_tags(m);
+  int64_t tag = 0;
+  fprintf(file, "$Elements\n%" PRId64 " %" PRId64 " 1 %" PRId64 "\n",
+          count_runs(curves, edges) + count_runs(surfaces, triangles), edges + triangles,
+          edges + triangles);
+  for (int64_t k = 0; k < edges;) {
+    const run r = find_run(curves, k, edges);
+    write_block(file, 2, r, m->regions->edges, &tag);
+    k = r.end;
+  }
+  for (int64_t k = 0; k < triangles;) {
+    const run r = find_run(surfaces, k, triangles);
+    write_block(file, 3, r, m->triangles, &tag);
+    k = r.end;
   }
   fputs("$EndElements\n", file);
 }
 
 void cvtm_write_msh(FILE *file, const cvtm_image *m) {
   fputs("$MeshFormat\n4.1 0 8\n$EndMeshFormat\n", file);
+  write_physical_names(file, m);
   write_entities(file, m);
   write_nodes(file, m);
   write_elements(file, m);

@@ -64,20 +64,47 @@ static void end_array(array_writer *w) {
   fputs("\n</DataArray>\n", w->file);
 }
 
+/* Lines follow the triangles of a mesh with regions. */
+static int64_t line_count(const cvtm_image *m) {
+  return m->regions != NULL ? m->regions->edge_count : 0;
+}
+
 /* A mesh without triangles shows its vertices: several readers stumble over no cells. */
+static int64_t cell_count(const cvtm_image *m) {
+  return m->triangle_count > 0 ? m->triangle_count + line_count(m) : m->vertex_count;
+}
+
 static void write_cells(FILE *file, const cvtm_image *m) {
-  enum { VERTEX = 1, TRIANGLE = 5 };
-  int corners = m->triangle_count > 0 ? 3 : 1;
-  int64_t n = m->triangle_count > 0 ? m->triangle_count : m->vertex_count;
-  array_writer w = begin_array(file, m->ascii, CVTM_I64, "Name=\"connectivity\"", corners * n);
+  enum { VERTEX = 1, LINE = 3, TRIANGLE = 5 };
+  const int corners = m->triangle_count > 0 ? 3 : 1;
+  const int64_t lines = line_count(m), n = cell_count(m) - lines;
+  array_writer w =
+      begin_array(file, m->ascii, CVTM_I64, "Name=\"connectivity\"", corners * n + 2 * lines);
   for (int64_t k = 0; k < corners * n; ++k) put(&w, corners == 3 ? m->triangles[k] : (double)k);
+  for (int64_t k = 0; k < 2 * lines; ++k) put(&w, m->regions->edges[k]);
   end_array(&w);
-  w = begin_array(file, m->ascii, CVTM_I64, "Name=\"offsets\"", n);
+  w = begin_array(file, m->ascii, CVTM_I64, "Name=\"offsets\"", n + lines);
   for (int64_t t = 1; t <= n; ++t) put(&w, (double)(corners * t));
+  for (int64_t e = 1; e <= lines; ++e) put(&w, (double)(corners * n + 2 * e));
   end_array(&w);
-  w = begin_array(file, m->ascii, CVTM_U8, "Name=\"types\"", n);
+  w = begin_array(file, m->ascii, CVTM_U8, "Name=\"types\"", n + lines);
   for (int64_t t = 0; t < n; ++t) put(&w, corners == 3 ? TRIANGLE : VERTEX);
+  for (int64_t e = 0; e < lines; ++e) put(&w, LINE);
   end_array(&w);
+}
+
+static void write_cell_data(FILE *file, const cvtm_image *m) {
+  const cvtm_regions *regions = m->regions;
+  if (regions == NULL || m->triangle_count == 0) return;
+  const int64_t n = cell_count(m), triangles = m->triangle_count;
+  fputs("<CellData Scalars=\"region\">\n", file);
+  array_writer w = begin_array(file, m->ascii, CVTM_I64, "Name=\"region\"", n);
+  for (int64_t k = 0; k < n; ++k) put(&w, k < triangles ? regions->region[k] : 0);
+  end_array(&w);
+  w = begin_array(file, m->ascii, CVTM_I64, "Name=\"curve\"", n);
+  for (int64_t k = 0; k < n; ++k) put(&w, k < triangles ? 0 : regions->curve[k - triangles]);
+  end_array(&w);
+  fputs("</CellData>\n", file);
 }
 
 void cvtm_write_vtu(FILE *file, const cvtm_image *m) {
@@ -85,7 +112,7 @@ void cvtm_write_vtu(FILE *file, const cvtm_image *m) {
           "<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" "
           "byte_order=\"LittleEndian\" header_type=\"UInt64\">\n<UnstructuredGrid>\n"
           "<Piece NumberOfPoints=\"%" PRId64 "\" NumberOfCells=\"%" PRId64 "\">\n",
-          m->vertex_count, m->triangle_count > 0 ? m->triangle_count : m->vertex_count);
+          m->vertex_count, cell_count(m));
   if (m->mass != NULL) {
     fputs("<PointData Scalars=\"mass\">\n", file);
     array_writer w = begin_array(file, m->ascii, CVTM_F64, "Name=\"mass\"", m->vertex_count);
@@ -93,6 +120,7 @@ void cvtm_write_vtu(FILE *file, const cvtm_image *m) {
     end_array(&w);
     fputs("</PointData>\n", file);
   }
+  write_cell_data(file, m);
   fputs("<Points>\n", file);
   array_writer w = begin_array(file, m->ascii, CVTM_F64, "Name=\"Points\" NumberOfComponents=\"3\"",
                                3 * m->vertex_count);

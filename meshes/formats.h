@@ -118,6 +118,7 @@ typedef struct cvtm_image {
   int64_t triangle_count;
   const double *mass; /* or NULL */
   int ascii;
+  const cvtm_regions *regions; /* or NULL */
 } cvtm_image;
 
 /* 15 significant digits if they read back to the same bits, else 17. */

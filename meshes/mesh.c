@@ -14,5 +14,6 @@ void cvtm_regions_free(cvtm_regions *regions) {
   free(regions->edges);
   free(regions->left);
   free(regions->right);
+  free(regions->curve);
   *regions = (cvtm_regions){0};
 }

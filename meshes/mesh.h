@@ -24,13 +24,16 @@ typedef struct cvtm_mesh {
 
 void cvtm_mesh_free(cvtm_mesh *mesh);
 
-/* What the triangles of a mesh belong to, and the edges between: region[t] >= 1; edge e runs from
- * vertex edges[2 * e] to edges[2 * e + 1] with the regions left[e] and right[e] beside it as seen
- * with y up, 0: the outside. All arrays are malloc'd and owned. */
+/* What the triangles of a mesh belong to, and the edges between. region[t] >= 1 of triangle t;
+ * triangles of one region stand together. Edge e runs from vertex edges[2 * e] to
+ * edges[2 * e + 1] with the regions left[e] and right[e] beside it as seen with y up, 0: the
+ * outside, which is never on the left; it belongs to curve[e], 1 .. curve_count: connected edges
+ * between the same two regions, which stand together. All arrays are malloc'd and owned. */
 typedef struct cvtm_regions {
   int64_t edge_count;
+  int32_t curve_count;
   int32_t *region; /* triangle_count of the mesh */
-  int32_t *edges, *left, *right;
+  int32_t *edges, *left, *right, *curve;
 } cvtm_regions;
 
 void cvtm_regions_free(cvtm_regions *regions);

@@ -64,8 +64,8 @@ cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
   double *points = place_vertices(mesh, options);
   if (points == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   cvtm_image image = {
-      points,        mesh->vertex_count, mesh->triangles, mesh->triangle_count, options->cell_mass,
-      options->ascii};
+      points,         mesh->vertex_count, mesh->triangles, mesh->triangle_count, options->cell_mass,
+      options->ascii, options->regions};
   cvtm_output *output;
   cvtm_status status = cvtm_output_open(path, &output, error);
   if (status == CVTM_OK) {
