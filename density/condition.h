@@ -1,0 +1,48 @@
+/* What a density goes through after it was made from a picture, in this order: weights of
+ * regions, the domain (what is outside becomes 0), asymmetric smoothing, grading, and the bound
+ * on the gradation of sizes. */
+#ifndef CVTMESH_DENSITY_CONDITION_H
+#define CVTMESH_DENSITY_CONDITION_H
+
+#include "base/device.h"
+#include "density/bias.h"
+#include "density/grade.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cvtm_condition_options {
+  double bias;   /* p of the asymmetric smoothing; 0.5 */
+  double smooth; /* its lambda; 0: none */
+  cvtm_hlcp_method bias_method;
+  double grade;      /* lambda of grading; 0: none */
+  double grade_max;  /* grading ends here, or at the density where that is larger; infinite */
+  double grade_size; /* largest slope of the size density^(-1/4); 0: any */
+} cvtm_condition_options;
+
+void cvtm_condition_defaults(cvtm_condition_options *options);
+/* Nonzero if the options change anything. */
+int cvtm_condition_wanted(const cvtm_condition_options *options);
+
+typedef struct cvtm_condition_result {
+  cvtm_hlcp_result bias; /* where they were wanted */
+  cvtm_lcp_result grade;
+  int converged;
+} cvtm_condition_result;
+
+/* density: width * height doubles >= 0 in host memory, 0 outside the mask (NULL: none), in
+ * place; outside it stays 0. Residuals of the complementarity problems end below 1e-8 times the
+ * largest density (2-norm), or at rounding. */
+cvtm_status cvtm_density_condition(cvtm_device *device, int width, int height, const uint8_t *mask,
+                                   const cvtm_condition_options *options, double *density,
+                                   cvtm_condition_result *result);
+
+/* The largest sizes h <= density^(-1/4) with |grad h| <= slope, as a density h^-4; no path leads
+ * through what is masked out. */
+void cvtm_grade_size(int width, int height, const uint8_t *mask, double slope, double *density);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
