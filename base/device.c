@@ -231,6 +231,11 @@ cvtm_status cvtm_device_scratch(cvtm_device *device, size_t bytes, void **memory
   return CVTM_OK;
 }
 
+cvtm_status cvtm_loop_try(cvtm_device *device, cvtm_loop_body body, void *context) {
+  const cvtm_status status = device->table->activate(device);
+  return status == CVTM_OK ? device->table->loop_try(device, body, context) : status;
+}
+
 cvtm_status cvtm_loop_create(cvtm_device *device, cvtm_loop_body body, void *context,
                              const int *flag, cvtm_loop **loop) {
   if (!body || !flag || !loop) {

@@ -73,6 +73,13 @@ static cvtm_status cpu_allocate_mapped(cvtm_device *device, size_t bytes, void *
   return CVTM_OK;
 }
 
+static cvtm_status cpu_loop_try(cvtm_device *device, cvtm_loop_body body, void *context) {
+  (void)device;
+  (void)body;
+  (void)context;
+  return CVTM_OK;
+}
+
 static cvtm_status cpu_loop_prepare(cvtm_loop *loop) {
   (void)loop;
   return CVTM_OK;
@@ -104,6 +111,7 @@ const cvtm_device_table cvtm_device_table_cpu = {
     .allocate_mapped = cpu_allocate_mapped,
     .release_mapped = cpu_release,
     .post = cpu_copy,
+    .loop_try = cpu_loop_try,
     .loop_prepare = cpu_loop_prepare,
     .loop_run = cpu_loop_run,
     .loop_release = cpu_loop_release,

@@ -179,6 +179,25 @@ typedef struct loop_state {
   cudaGraphExec_t executable;
 } loop_state;
 
+/* Whether the body can be captured at all. A capture that is invalidated takes the graph it goes
+ * to with it, so this one has none. */
+static cvtm_status cuda_loop_try(cvtm_device *device, cvtm_loop_body body, void *context) {
+  const cudaStream_t stream = cvtm_cuda_stream(device);
+  cudaGraph_t captured = nullptr;
+  CVTM_CUDA_TRY(device, cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  device->loop_condition = 0;
+  device->loop_open = 1;
+  const cvtm_status status = body(context);
+  device->loop_open = 0;
+  const cudaError_t ended = cudaStreamEndCapture(stream, &captured);
+  if (captured) (void)cudaGraphDestroy(captured);
+  if (status != CVTM_OK) {
+    (void)cudaGetLastError();
+    return status; /* the body's own reason, not the broken capture */
+  }
+  return cvtm_cuda_check(device, ended, "capture of the loop's body");
+}
+
 /* Records the body and the condition's kernel behind it into the graph of the
  * conditional node. The capture is ended whatever happens in between. */
 static cvtm_status capture_body(cvtm_loop *loop, cudaGraph_t graph,
@@ -283,8 +302,8 @@ static void cuda_loop_release(cvtm_loop *loop) {
 }
 
 const cvtm_device_table cvtm_device_table_cuda = {
-    cuda_open,         cuda_close,    cuda_share,           cuda_activate,       cuda_allocate,
-    cuda_release,      cuda_copy_in,  cuda_copy_out,        cuda_copy,           cuda_fill,
-    cuda_synchronize,  cuda_query,    cuda_allocate_mapped, cuda_release_mapped, cuda_post,
-    cuda_loop_prepare, cuda_loop_run, cuda_loop_release,
+    cuda_open,        cuda_close,        cuda_share,           cuda_activate,       cuda_allocate,
+    cuda_release,     cuda_copy_in,      cuda_copy_out,        cuda_copy,           cuda_fill,
+    cuda_synchronize, cuda_query,        cuda_allocate_mapped, cuda_release_mapped, cuda_post,
+    cuda_loop_try,    cuda_loop_prepare, cuda_loop_run,        cuda_loop_release,
 };

@@ -32,6 +32,7 @@ typedef struct cvtm_device_table {
   cvtm_status (*allocate_mapped)(cvtm_device *device, size_t bytes, void **host, void **mapped);
   void (*release_mapped)(cvtm_device *device, void *host);
   cvtm_status (*post)(cvtm_device *device, void *to, const void *from, size_t bytes);
+  cvtm_status (*loop_try)(cvtm_device *device, cvtm_loop_body body, void *context);
   /* Captures the body where that is needed; may leave what it made in loop->state. */
   cvtm_status (*loop_prepare)(cvtm_loop *loop);
   cvtm_status (*loop_run)(cvtm_loop *loop);

@@ -575,13 +575,14 @@ static cvtm_status iterate(run *current) {
   cvtm_lbfgsb *solver = current->solver;
   cvtm_loop *loop = NULL;
   if (count_running(solver) == 0) return CVTM_OK;
-  const int alone = on_cpu(solver) || solver->options.host_rounds;
-  if (alone || cvtm_loop_create(solver->device, enqueue_round, current, solver->arrays.flag,
-                                &loop) != CVTM_OK) {
-    return iterate_by_host(current);
-  }
+  const int by_host = on_cpu(solver) || solver->options.host_rounds ||
+                      cvtm_loop_try(solver->device, enqueue_round, current) != CVTM_OK;
+  if (by_host) return iterate_by_host(current);
+  cvtm_status status =
+      cvtm_loop_create(solver->device, enqueue_round, current, solver->arrays.flag, &loop);
+  if (status != CVTM_OK) return status;
   current->captured = 1;
-  const cvtm_status status = iterate_by_graph(current, loop);
+  status = iterate_by_graph(current, loop);
   cvtm_loop_destroy(loop);
   return status;
 }

@@ -3,7 +3,7 @@
 #include "lbfgsb/lbfgsb_kernels.h"
 
 /* One kernel does a whole round: the passes over n rows with all blocks, and between them the
- * decisions by the block that arrives last, while the others wait. It is launched cooperatively,
+ * decisions by block 0, while the others wait. It is launched cooperatively,
  * so all blocks are resident. Every reduction has a fixed order: which warp has which tiles
  * depends on n and the number of blocks alone, and blocks are combined by their index. In a batch
  * each problem has one block, which waits for nobody. */
@@ -15,6 +15,7 @@ enum {
   COLUMNS = 8,       /* of a fragment of the tensor cores */
   FRAGMENT = COLUMNS * COLUMNS,
   GROUP = 6,    /* fragments that the warps of a block put into shared memory at a time */
+  PENDING = 16, /* loads of a thread that are under way together */
   SORTED = 2048 /* breakpoints that are sorted in shared memory */
 };
 
@@ -26,7 +27,6 @@ struct shared_memory {
   cvtm_lbfgsb_work work;
   double sums[CVTM_LBFGSB_MAX_ENTRIES], rows[CVTM_LBFGSB_MAX_ENTRIES];
   double w[CVTM_LBFGSB_PAIR];
-  int last;
   double buffer[1]; /* of SINGLE_WARPS or BATCH_WARPS * GROUP * FRAGMENT doubles */
 };
 
@@ -55,7 +55,8 @@ static __device__ void copy_words(T *to, const T *from) {
 
 /* --- blocks that wait for each other --------------------------------------------------------- */
 
-/* Arrives; 1 in the block that comes last, which then must let the others go. */
+/* Arrives. Block 0 (always the same: its caches hold what a decision needs) waits for all and
+ * returns 1; it then must let the others go. */
 static __device__ int arrive(const crew &team, unsigned *generation) {
   if (team.blocks == 1) return 1;
   volatile unsigned *barrier = team.arrays.barrier;
@@ -63,12 +64,15 @@ static __device__ int arrive(const crew &team, unsigned *generation) {
   if (threadIdx.x == 0) {
     *generation = barrier[1];
     __threadfence();
-    const unsigned before = atomicAdd(team.arrays.barrier, 1u);
-    team.shared->last = before == static_cast<unsigned>(team.blocks) - 1u;
+    if (team.block == 0) {
+      while (barrier[0] != static_cast<unsigned>(team.blocks) - 1u) continue;
+    } else {
+      atomicAdd(team.arrays.barrier, 1u);
+    }
     __threadfence();
   }
   __syncthreads();
-  return team.shared->last;
+  return team.block == 0;
 }
 
 static __device__ void let_go(const crew &team, unsigned generation) {
@@ -130,9 +134,16 @@ static __device__ __noinline__ void combine_blocks(const crew &team, int entries
     const int mine = group < groups && entry < entries;
     double value = cvtm_lbfgsb_neutral(entry);
     if (mine) {
-#pragma unroll 8
-      for (int64_t b = group; b < team.blocks; b += groups) {
-        value = cvtm_lbfgsb_combine(entry, value, partial[b * stride + entry]);
+      /* The loads first: one after the other they would cost a latency each. */
+      for (int64_t b = group; b < team.blocks; b += PENDING * groups) {
+        double loaded[PENDING];
+#pragma unroll
+        for (int l = 0; l < PENDING; ++l) {
+          const int64_t at = b + l * groups;
+          loaded[l] = at < team.blocks ? partial[at * stride + entry] : cvtm_lbfgsb_neutral(entry);
+        }
+#pragma unroll
+        for (int l = 0; l < PENDING; ++l) value = cvtm_lbfgsb_combine(entry, value, loaded[l]);
       }
       buffer[thread] = value;
     }
@@ -147,7 +158,7 @@ static __device__ __noinline__ void combine_blocks(const crew &team, int entries
   }
 }
 
-/* The end of a pass: the last block combines and decides, and all blocks go on with the new
+/* The end of a pass: block 0 combines and decides, and all blocks go on with the new
  * state in their shared memory. decide(lanes) is called by one warp; with_dense: it needs the
  * dense matrices. */
 template <int with_dense, typename Decide>
@@ -305,20 +316,39 @@ static __device__ void write_products(const crew &team, const cvtm_lbfgsb_layout
   __syncthreads();
 }
 
-/* STEPS fragments of Y and of S, from four rows each on, starting with number `first` of 8. */
+/* Two neighbouring elements of a column, loaded at once. */
+template <typename Real>
+struct __align__(2 * sizeof(Real)) couple {
+  Real first, second;
+};
+
+/* The row of step `step` of 8 that this lane holds: steps 2 h and 2 h + 1 share rows 8 h to
+ * 8 h + 7, even and odd, so that a lane loads neighbours. */
+static __device__ int row_of_step(int step) {
+  const int lane = static_cast<int>(threadIdx.x) % WARP;
+  return 8 * (step / 2) + 2 * (lane % 4) + step % 2;
+}
+
+/* STEPS fragments of Y and of S, starting with number `first` of 8. */
 template <int BLOCKS, int STEPS, typename Real>
 static __device__ void load_fragments(const Real *tile, int m, int first,
                                       double (&y)[STEPS][BLOCKS], double (&s)[STEPS][BLOCKS]) {
   const int lane = static_cast<int>(threadIdx.x) % WARP;
 #pragma unroll
-  for (int step = 0; step < STEPS; ++step) {
-    const int row = 4 * (first + step) + lane % 4;
+  for (int step = 0; step < STEPS; step += 2) {
+    const int row = row_of_step(first + step);
 #pragma unroll
     for (int block = 0; block < BLOCKS; ++block) {
       const int column = COLUMNS * block + lane / 4;
-      const int exists = column < m;
-      y[step][block] = exists ? static_cast<double>(tile[column * TILE + row]) : 0.0;
-      s[step][block] = exists ? static_cast<double>(tile[(m + column) * TILE + row]) : 0.0;
+      couple<Real> from_y = {0, 0}, from_s = {0, 0};
+      if (column < m) {
+        from_y = *reinterpret_cast<const couple<Real> *>(tile + column * TILE + row);
+        from_s = *reinterpret_cast<const couple<Real> *>(tile + (m + column) * TILE + row);
+      }
+      y[step][block] = static_cast<double>(from_y.first);
+      y[step + 1][block] = static_cast<double>(from_y.second);
+      s[step][block] = static_cast<double>(from_s.first);
+      s[step + 1][block] = static_cast<double>(from_s.second);
     }
   }
 }
@@ -368,7 +398,8 @@ template <int BLOCKS, int restricting, typename Real>
 static __device__ __noinline__ void pass_a(const crew &team) {
   enum { STEPS = BLOCKS == 1 ? 8 : BLOCKS == 2 ? 4 : 2 };
   typedef products<BLOCKS> shape;
-  const cvtm_lbfgsb_arrays &arrays = team.arrays;
+  /* A copy: stores cannot change it, so its pointers stay in registers. */
+  const cvtm_lbfgsb_arrays arrays = team.arrays;
   const cvtm_lbfgsb_state *state = &team.shared->state;
   const int m = state->history, bounded = state->bounded, any = state->count > 0;
   const int store = !restricting && state->store_pair;
@@ -409,7 +440,7 @@ static __device__ __noinline__ void pass_a(const crew &team) {
       if (first > 0) load_fragments<BLOCKS, STEPS>(tile, m, first, y, s);
 #pragma unroll
       for (int step = 0; step < STEPS; ++step) {
-        const int from = 4 * (first + step) + lane % 4, column = lane / 4;
+        const int from = row_of_step(first + step), column = lane / 4;
         const double row_g = __shfl_sync(0xffffffffu, row.g, from);
         const double row_s = __shfl_sync(0xffffffffu, row.s, from);
         const double row_y = __shfl_sync(0xffffffffu, row.y, from);
@@ -595,7 +626,7 @@ static __device__ void pass_search(const crew &team) {
 /* Pass B, truncated where that is due. */
 template <typename Real>
 static __device__ __noinline__ void pass_b(const crew &team) {
-  const cvtm_lbfgsb_arrays &arrays = team.arrays;
+  const cvtm_lbfgsb_arrays arrays = team.arrays;
   const cvtm_lbfgsb_state *state = &team.shared->state;
   const int m = state->history, k = state->count;
   const double factor = state->due_fallback ? state->truncation : 1.0;
