@@ -1,16 +1,10 @@
 #include "cli/input.h"
 
-#include "density/density.h"
-
 #include <math.h>
 #include <stdlib.h>
 
-cvtm_status cli_read_density(const char *path, cli_options *options, float **density,
-                             cvtm_domain *domain, cvtm_error *error) {
-  *density = NULL;
-  cvtm_image image = {0};
-  cvtm_status status = cvtm_image_read(path, &image, error);
-  if (status != CVTM_OK) return status;
+cvtm_status cli_density_of_image(const cvtm_image *image, const char *path, cli_options *options,
+                                 float **density, cvtm_domain *domain, cvtm_error *error) {
   cvtm_density_options tone;
   cvtm_density_defaults(&tone);
   tone.invert = options->invert;
@@ -18,12 +12,21 @@ cvtm_status cli_read_density(const char *path, cli_options *options, float **den
   tone.from = (cvtm_density_from)options->density_from;
   tone.floor = options->floor;
   if (tone.from == CVTM_DENSITY_FROM_AUTO)
-    tone.from = image.is_data ? CVTM_DENSITY_FROM_DENSITY : CVTM_DENSITY_FROM_TONE;
+    tone.from = image->is_data ? CVTM_DENSITY_FROM_DENSITY : CVTM_DENSITY_FROM_TONE;
   options->density_from = (int)tone.from;
-  domain->width = image.width;
-  domain->height = image.height;
+  domain->width = image->width;
+  domain->height = image->height;
   domain->periodic = options->periodic;
-  status = cvtm_density_from_image(&image, &tone, path, density, error);
+  return cvtm_density_from_image(image, &tone, path, density, error);
+}
+
+cvtm_status cli_read_density(const char *path, cli_options *options, float **density,
+                             cvtm_domain *domain, cvtm_error *error) {
+  *density = NULL;
+  cvtm_image image = {0};
+  cvtm_status status = cvtm_image_read(path, &image, error);
+  if (status == CVTM_OK)
+    status = cli_density_of_image(&image, path, options, density, domain, error);
   cvtm_image_free(&image);
   return status;
 }

@@ -5,11 +5,16 @@
 #include "base/domain.h"
 #include "base/status.h"
 #include "cli/options.h"
+#include "density/density.h"
 
 /* Reads the picture and makes its density by the tone options. *density: width * height
  * floats, malloc'd. An automatic density_from becomes what was chosen. */
 cvtm_status cli_read_density(const char *path, cli_options *options, float **density,
                              cvtm_domain *domain, cvtm_error *error);
+
+/* The same of a picture that was read. */
+cvtm_status cli_density_of_image(const cvtm_image *image, const char *path, cli_options *options,
+                                 float **density, cvtm_domain *domain, cvtm_error *error);
 
 /* The domain of --width and --height; a side that was not given is the smallest
  * whole number that holds the points. */

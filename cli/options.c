@@ -5,7 +5,9 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cvt/cvt.h"
+#include "density/condition.h"
 #include "density/density.h"
+#include "density/segment.h"
 #include "lcp/hlcp.h"
 #include "lcp/lcp.h"
 #include "meshes/mesh_file.h"
@@ -44,6 +46,8 @@ typedef struct option_row {
 #define BENCH IN(CLI_BENCH)
 #define HLCP IN(CLI_HLCP)
 #define LCP IN(CLI_LCP)
+#define DENSITY IN(CLI_DENSITY)
+#define SEGMENT IN(CLI_SEGMENT)
 #define EVERY (~0u)
 #define AT(field) offsetof(cli_options, field)
 #define COUNT_MAX 2147483647.0
@@ -54,9 +58,9 @@ typedef struct option_row {
 /* clang-format off */
 static const option_row rows[] = {
   {"points", 'n', RUN | VIEW, INTEGER, AT(points), "N", 1, COUNT_MAX, "number of sites"},
-  {"output", 'o', RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP, LIST, AT(output), "FILE", 0, 0,
+  {"output", 'o', RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, LIST, AT(output), "FILE", 0, 0,
    "write FILE, in the format of its extension; repeats; - is stdout"},
-  {"format", 0, RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP, TEXT, AT(format), "EXT", 0, 0,
+  {"format", 0, RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, TEXT, AT(format), "EXT", 0, 0,
    "extension that stands for the output -"},
   {"picture", 0, RUN, TEXT, AT(picture), "FILE", 0, 0, "draw density, cells, edges and sites as PNG"},
   {"layers", 0, RUN | MESH, TEXT, AT(layers), "LIST", 0, 0,
@@ -108,14 +112,54 @@ static const option_row rows[] = {
   {"labels", 0, RUN, TEXT, AT(domain.labels), "IMAGE", 0, 0,
    "domain: a region for each grey level (or number of an NPY) but 0"},
   {"boundary-tolerance", 0, RUN, REAL, AT(domain.tolerance), "PIXELS", 0.01, 100,
-   "edges may leave the contour of the domain by so much"},
+   "edges may bend away from the contour of the domain by so much"},
 
   {"density", 0, STATS, TEXT, AT(density), "IMAGE", 0, 0, "also the energy ratio for this density"},
-  {"invert", 0, RUN | STATS | VIEW, FLAG, AT(invert), NULL, 0, 0, "bright is dense"},
-  {"gamma", 0, RUN | STATS | VIEW, REAL, AT(gamma), "G", 1e-6, 1e6, "the tone is raised to this power first"},
-  {"density-from", 0, RUN | STATS | VIEW, CHOICE, AT(density_from), "auto|tone|density|size", 0, 0,
+  {"invert", 0, RUN | STATS | VIEW | DENSITY, FLAG, AT(invert), NULL, 0, 0, "bright is dense"},
+  {"gamma", 0, RUN | STATS | VIEW | DENSITY, REAL, AT(gamma), "G", 1e-6, 1e6, "the tone is raised to this power first"},
+  {"density-from", 0, RUN | STATS | VIEW | DENSITY, CHOICE, AT(density_from), "auto|tone|density|size", 0, 0,
    "density = tone^2, value, or value^-4; auto: tone for pictures"},
-  {"floor", 0, RUN | STATS | VIEW, REAL, AT(floor), "RHO", 0, HUGE_VAL, "raise smaller densities to this"},
+  {"floor", 0, RUN | STATS | VIEW | DENSITY, REAL, AT(floor), "RHO", 0, HUGE_VAL, "raise smaller densities to this"},
+
+  {"within", 0, RUN | DENSITY, LIST, AT(condition.within), "FILE", 0, 0,
+   "no density outside: an image (what is bright), polygons (svg, geojson, csv),\n"
+   "or alpha for the picture's own alpha channel; repeats: where all overlap"},
+  {"obstacle", 0, RUN | DENSITY, LIST, AT(condition.obstacle), "FILE", 0, 0,
+   "no density here, and no smoothing through it; as --within; repeats"},
+  {"weight", 0, RUN | DENSITY, LIST, AT(condition.weight), "FILE=FACTOR", 0, 0,
+   "multiply the density of a region; as --within; repeats"},
+  {"smooth", 0, RUN | DENSITY, REAL, AT(condition.smooth), "LAMBDA", 0, 1e12,
+   "smooth the density, over about sqrt(LAMBDA) pixels; 0: not at all"},
+  {"bias", 0, RUN | DENSITY, REAL, AT(condition.bias), "P", 1e-9, 1 - 1e-9,
+   "of --smooth: below 1/2 the result stays rather above the density, beyond rather below"},
+  {"bias-method", 0, RUN | DENSITY, CHOICE, AT(condition.bias_method), "mmj|mmgs|mmsor|mmaor|newton", 0, 0,
+   "multisplitting sweeps, or semismooth Newton with multigrid"},
+  {"grade", 0, RUN | DENSITY, REAL, AT(condition.grade), "LAMBDA", 0, 1e12,
+   "the smoothest density that is nowhere below the image's; 0: not at all"},
+  {"grade-max", 0, RUN | DENSITY, REAL, AT(condition.grade_max), "RHO", 0, HUGE_VAL,
+   "grading goes no higher than this where the image does not; 0: any height"},
+  {"grade-size", 0, RUN | DENSITY, REAL, AT(condition.grade_size), "G", 0, 1e6,
+   "sizes (density^-1/4) grow by at most G per pixel; 0: any slope"},
+
+  {"segment", 0, RUN | DENSITY, FLAG, AT(segment.on), NULL, 0, 0,
+   "no density outside the object that the seeds mark, see cvtmesh segment"},
+  {"inside", 0, RUN | DENSITY | SEGMENT, LIST, AT(segment.inside), "X,Y,R", 0, 0,
+   "a disc that belongs to the object, in pixels; repeats"},
+  {"outside", 0, RUN | DENSITY | SEGMENT, LIST, AT(segment.outside), "X,Y,R", 0, 0,
+   "a disc that does not; repeats"},
+  {"seeds", 0, RUN | DENSITY | SEGMENT, TEXT, AT(segment.seeds), "IMAGE", 0, 0,
+   "white is inside, black outside, grey or transparent neither; data: by sign"},
+  {"initial", 0, RUN | DENSITY | SEGMENT, TEXT, AT(segment.initial), "WHAT", 0, 0,
+   "the first curve: grow (from the seeds up to edges), image (its border),\n"
+   "X,Y,R (a circle) or a file as for --within of cvtmesh density"},
+  {"sigma", 0, RUN | DENSITY | SEGMENT, REAL, AT(segment.sigma), "PIXELS", 0, 1000,
+   "the image is smoothed by this first"},
+  {"k", 0, RUN | DENSITY | SEGMENT, REAL, AT(segment.k), "K", 0, 1e12,
+   "how much edges hold the curve: 1 / (1 + K |grad I|^2) on the unit square"},
+  {"tau", 0, RUN | DENSITY | SEGMENT, REAL, AT(segment.tau), "T", 1e-12, 1e6, "step in time"},
+  {"steps", 0, RUN | DENSITY | SEGMENT, INTEGER, AT(segment.steps), "N", 0, 1e6, "most steps"},
+  {"tolerance", 0, SEGMENT, REAL, AT(segment.tolerance), "T", 0, HUGE_VAL,
+   "stop when a step changes the level set by less (root mean square)"},
 
   {"width", 0, VORONOI | MESH | STATS | VIEW, INTEGER, AT(width), "W", 0, CVTM_MAX_SIDE,
    "of the domain; 0: from the points"},
@@ -178,9 +222,9 @@ static const option_row rows[] = {
   {"tolerance", 0, HLCP, REAL, AT(tolerance), "T", -HUGE_VAL, HUGE_VAL, "stop when ||A z - B w - q|| is less"},
   {"check", 0, HLCP, FLAG, AT(check), NULL, 0, 0, "warn where the convergence theory does not hold"},
   {"suggest", 0, HLCP, FLAG, AT(hlcp.suggest), NULL, 0, 0, "try some alpha and omega by a few sweeps each"},
-  {"report", 0, HLCP | LCP, TEXT, AT(report), "FILE", 0, 0, "write a JSON report; - is stdout"},
-  {"device", 0, HLCP | LCP, TEXT, AT(device), "NAME", 0, 0, "cpu, cuda, cuda:N or auto"},
-  {"threads", 0, HLCP | LCP, INTEGER, AT(threads), "N", 0, 4096, "CPU threads; 0: as many as there are cores"},
+  {"report", 0, HLCP | LCP | DENSITY | SEGMENT, TEXT, AT(report), "FILE", 0, 0, "write a JSON report; - is stdout"},
+  {"device", 0, HLCP | LCP | DENSITY | SEGMENT, TEXT, AT(device), "NAME", 0, 0, "cpu, cuda, cuda:N or auto"},
+  {"threads", 0, HLCP | LCP | DENSITY | SEGMENT, INTEGER, AT(threads), "N", 0, 4096, "CPU threads; 0: as many as there are cores"},
 
   {"check", 0, VORONOI, FLAG, AT(check), NULL, 0, 0, "compare with the exact diagram"},
   {"json", 0, STATS | INFO, FLAG, AT(json), NULL, 0, 0, "print JSON"},
@@ -326,6 +370,21 @@ static void set_lcp_defaults(cli_options *options) {
   options->lcp.nested = lcp.nested;
 }
 
+static void set_condition_defaults(cli_options *options) {
+  cvtm_condition_options condition;
+  cvtm_condition_defaults(&condition);
+  cvtm_segment_options segment;
+  cvtm_segment_defaults(&segment);
+  options->condition.bias = condition.bias;
+  options->condition.bias_method = (int)condition.bias_method;
+  options->segment.initial = "grow";
+  options->segment.sigma = 1;
+  options->segment.k = segment.k;
+  options->segment.tau = segment.tau;
+  options->segment.steps = segment.max_steps;
+  options->segment.tolerance = segment.tolerance;
+}
+
 static void set_defaults(cli_command command, cli_options *options) {
   memset(options, 0, sizeof *options);
   cvtm_cvt_options cvt;
@@ -352,6 +411,7 @@ static void set_defaults(cli_command command, cli_options *options) {
   options->floor = density.floor;
   options->domain.tolerance = 0.3;
   options->device = "auto";
+  set_condition_defaults(options);
   options->view.save = "cvtmesh-view";
   options->view.every = 10;
   if (command == CLI_VIEW) options->iterations = 1000000;

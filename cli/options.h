@@ -18,6 +18,10 @@
     "compute a discrete Voronoi diagram")                                                 \
   X(CLI_MESH, cli_mesh, "mesh", "POINTS", " -o MESH [-o MESH2 ...]",                      \
     "Delaunay triangulation of points")                                                   \
+  X(CLI_DENSITY, cli_density, "density", "IMAGE", " -o OUT [-o OUT2 ...]",                \
+    "the density of an image, with domain, weights, smoothing and grading")               \
+  X(CLI_SEGMENT, cli_segment, "segment", "IMAGE", " --inside X,Y,R -o MASK",              \
+    "the object in an image that seeds mark")                                             \
   X(CLI_VIEW, cli_view, "view", "IMAGE|POINTS", " [-n POINTS] [--shot FILE]",             \
     "watch and steer the optimisation in a window")                                       \
   X(CLI_STATS, cli_stats, "stats", "FILE", "", "quality of a mesh or point file")         \
@@ -72,6 +76,20 @@ typedef struct cli_options {
     const char *mask, *polygon, *labels;
     double tolerance;
   } domain;
+
+  struct {
+    double bias, smooth, grade, grade_max, grade_size; /* lambdas, grade_max, grade_size 0: none */
+    int bias_method;
+    cli_list within, obstacle, weight;
+  } condition;
+
+  struct {
+    int on; /* of run and density */
+    cli_list inside, outside;
+    const char *seeds, *initial;
+    double sigma, k, tau, tolerance;
+    int64_t steps;
+  } segment;
 
   int64_t width, height; /* 0: not given */
   int check, json;

@@ -1,0 +1,379 @@
+#include "cli/condition.h"
+
+#include "cli/cli.h"
+#include "cli/input.h"
+#include "cli/progress.h"
+#include "cli/report.h"
+#include "density/region.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static cvtm_status no_memory(cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a picture");
+}
+
+/* --- options ------------------------------------------------------------------------------- */
+
+/* `count` finite numbers split by commas; 0 if the text is anything else. */
+static int parse_numbers(const char *text, int count, double *numbers) {
+  for (int k = 0; k < count; ++k) {
+    char *end;
+    numbers[k] = strtod(text, &end);
+    if (end == text || !isfinite(numbers[k]) || *end != (k + 1 < count ? ',' : '\0')) return 0;
+    text = end + 1;
+  }
+  return 1;
+}
+
+static int check_discs(const cli_options *options, const char *name, const cli_list *list) {
+  double disc[3];
+  for (int k = 0; k < list->count; ++k) {
+    if (!parse_numbers(list->item[k], 3, disc) || !(disc[2] >= 0))
+      return cli_usage_error(options->command, "--%s: '%s' is not X,Y,RADIUS", name, list->item[k]);
+  }
+  return CLI_EXIT_OK;
+}
+
+int cli_segment_check(const cli_options *o) {
+  const int asked = o->command == CLI_SEGMENT || o->segment.on;
+  int code = check_discs(o, "inside", &o->segment.inside);
+  if (code == CLI_EXIT_OK) code = check_discs(o, "outside", &o->segment.outside);
+  if (code != CLI_EXIT_OK) return code;
+  const int seeded = o->segment.inside.count > 0 || o->segment.seeds != NULL;
+  if (asked && !seeded)
+    return cli_usage_error(o->command,
+                           "no seeds inside: give --inside X,Y,RADIUS or --seeds IMAGE");
+  if (!asked && (seeded || o->segment.outside.count > 0))
+    return cli_usage_error(o->command, "seeds need --segment");
+  return CLI_EXIT_OK;
+}
+
+/* The factor of FILE=FACTOR, and where the file's name ends; 0 if the text is anything else. */
+static int parse_weight(const char *text, size_t *length, double *factor) {
+  const char *equals = strrchr(text, '=');
+  if (equals == NULL || equals == text) return 0;
+  *length = (size_t)(equals - text);
+  return parse_numbers(equals + 1, 1, factor) && *factor >= 0;
+}
+
+int cli_condition_check(const cli_options *o) {
+  if (cli_option_given(o, "bias") && !(o->condition.smooth > 0))
+    return cli_usage_error(o->command, "--bias needs --smooth LAMBDA");
+  if (cli_option_given(o, "grade-max") && !(o->condition.grade > 0))
+    return cli_usage_error(o->command, "--grade-max needs --grade LAMBDA");
+  for (int k = 0; k < o->condition.weight.count; ++k) {
+    size_t length;
+    double factor;
+    if (!parse_weight(o->condition.weight.item[k], &length, &factor))
+      return cli_usage_error(o->command, "--weight: '%s' is not FILE=FACTOR",
+                             o->condition.weight.item[k]);
+  }
+  return CLI_EXIT_OK;
+}
+
+/* --- segmentation -------------------------------------------------------------------------- */
+
+static cvtm_status add_discs(const cli_list *list, cvtm_seed seed, cvtm_seeds *seeds,
+                             cvtm_error *error) {
+  cvtm_status status = CVTM_OK;
+  double disc[3];
+  for (int k = 0; k < list->count && status == CVTM_OK; ++k) {
+    (void)parse_numbers(list->item[k], 3, disc);
+    status = cvtm_seeds_add_disc(seeds, disc[0], disc[1], disc[2], seed, error);
+  }
+  return status;
+}
+
+static cvtm_status read_seeds(const cli_options *o, int width, int height, cvtm_seeds *seeds,
+                              cvtm_error *error) {
+  cvtm_status status = cvtm_seeds_create(width, height, seeds, error);
+  if (status == CVTM_OK && o->segment.seeds != NULL)
+    status = cvtm_seeds_add_image(seeds, o->segment.seeds, error);
+  if (status == CVTM_OK) status = add_discs(&o->segment.inside, CVTM_SEED_INSIDE, seeds, error);
+  if (status == CVTM_OK) status = add_discs(&o->segment.outside, CVTM_SEED_OUTSIDE, seeds, error);
+  if (status == CVTM_OK && cvtm_seeds_count(seeds, CVTM_SEED_INSIDE) == 0)
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no pixel is marked as inside",
+                       o->segment.seeds != NULL ? o->segment.seeds : "the seeds");
+  return status;
+}
+
+/* The region that --initial names. */
+static cvtm_status first_region(const cli_options *o, cli_segmentation *s, cvtm_error *error) {
+  const int width = s->seeds.width, height = s->seeds.height;
+  const char *initial = o->segment.initial;
+  double disc[3];
+  if (strcmp(initial, "grow") == 0)
+    return cvtm_seeds_grow(&s->seeds, s->shades, o->segment.k, s->inside, error);
+  if (strcmp(initial, "image") != 0 && !parse_numbers(initial, 3, disc)) {
+    free(s->inside);
+    return cvtm_region_read(initial, width, height, &s->inside, error);
+  }
+  for (int j = 0; j < height; ++j) {
+    for (int i = 0; i < width; ++i) {
+      const int within = strcmp(initial, "image") == 0
+                             ? i > 0 && j > 0 && i < width - 1 && j < height - 1
+                             : hypot(i + 0.5 - disc[0], j + 0.5 - disc[1]) < disc[2];
+      s->inside[(size_t)j * (size_t)width + (size_t)i] = (uint8_t)within;
+    }
+  }
+  return CVTM_OK;
+}
+
+/* Remembers a step. */
+static int watch(void *context, const cvtm_segment_progress *progress) {
+  cli_segmentation *s = context;
+  s->history[s->count++] = *progress;
+  return cli_interrupted();
+}
+
+static cvtm_status move_curve(cvtm_device *device, const cli_options *o, cli_segmentation *s,
+                              cvtm_error *error) {
+  const int width = s->seeds.width, height = s->seeds.height;
+  const size_t count = (size_t)width * (size_t)height;
+  cvtm_segment_options how;
+  cvtm_segment_defaults(&how);
+  how.k = o->segment.k;
+  how.tau = o->segment.tau;
+  how.max_steps = o->segment.steps;
+  how.tolerance = o->segment.tolerance;
+  how.monitor = watch;
+  how.monitor_context = s;
+  double *bounds = malloc(2 * count * sizeof *bounds);
+  s->history = malloc((size_t)(how.max_steps + 1) * sizeof *s->history);
+  if (bounds == NULL || s->history == NULL) {
+    free(bounds);
+    return no_memory(error);
+  }
+  cvtm_seeds_bounds(&s->seeds, bounds, bounds + count);
+  cvtm_segment *segment = NULL;
+  cvtm_status status = cvtm_segment_create(device, width, height, &how, &segment);
+  if (status == CVTM_OK) {
+    const int has_lower = cvtm_seeds_count(&s->seeds, CVTM_SEED_OUTSIDE) > 0;
+    status = cvtm_segment_solve(segment, s->shades, has_lower ? bounds : NULL, bounds + count, s->u,
+                                &s->result);
+  }
+  if (status != CVTM_OK) *error = *cvtm_device_error(device);
+  cvtm_segment_destroy(segment);
+  free(bounds);
+  return status;
+}
+
+static cvtm_status segment_on(cvtm_device *device, const cli_options *o, const cvtm_image *image,
+                              cli_segmentation *s, cvtm_error *error) {
+  const int width = image->width, height = image->height;
+  const size_t count = (size_t)width * (size_t)height;
+  cvtm_status status = read_seeds(o, width, height, &s->seeds, error);
+  s->u = malloc(count * sizeof *s->u);
+  s->inside = malloc(count);
+  if (status == CVTM_OK && (s->u == NULL || s->inside == NULL)) status = no_memory(error);
+  if (status == CVTM_OK) status = cvtm_shades_of_image(image, &s->shades, error);
+  if (status == CVTM_OK)
+    status = cvtm_shades_blur(width, height, o->segment.sigma, s->shades, error);
+  if (status == CVTM_OK) status = first_region(o, s, error);
+  if (status == CVTM_OK) status = cvtm_level_set_of_region(width, height, s->inside, s->u, error);
+  if (status == CVTM_OK) status = move_curve(device, o, s, error);
+  if (status == CVTM_OK) status = cvtm_seeds_select(&s->seeds, s->u, s->inside, error);
+  return status;
+}
+
+/* Device NULL: a handle of the CPU for as long as it is needed. */
+static cvtm_status borrow(cvtm_device *device, const cli_options *o, cvtm_device **borrowed,
+                          cvtm_error *error) {
+  *borrowed = device;
+  return device != NULL ? CVTM_OK : cvtm_device_create("cpu", (int)o->threads, borrowed, error);
+}
+
+cvtm_status cli_segment_image(cvtm_device *device, const cli_options *options,
+                              const cvtm_image *image, cli_segmentation *made, cvtm_error *error) {
+  cvtm_device *borrowed = NULL;
+  *made = (cli_segmentation){0};
+  cvtm_status status = borrow(device, options, &borrowed, error);
+  if (status == CVTM_OK) status = segment_on(borrowed, options, image, made, error);
+  if (device == NULL) cvtm_device_destroy(borrowed);
+  if (status != CVTM_OK) cli_segmentation_free(made);
+  return status;
+}
+
+void cli_segmentation_free(cli_segmentation *made) {
+  free(made->shades);
+  free(made->u);
+  free(made->inside);
+  free(made->history);
+  cvtm_seeds_free(&made->seeds);
+  *made = (cli_segmentation){0};
+}
+
+void cli_segment_report(const cli_segmentation *s, cJSON *report) {
+  const int64_t pixels = (int64_t)s->seeds.width * s->seeds.height;
+  int64_t kept = 0;
+  for (int64_t p = 0; p < pixels; ++p) kept += s->inside[p];
+  cJSON *entry = cJSON_AddObjectToObject(report, "segmentation");
+  cli_json_integer(entry, "steps", s->result.steps);
+  cli_json_integer(entry, "cycles", s->result.cycles);
+  cli_json_text(entry, "stop_reason", cvtm_segment_stop_name(s->result.stop));
+  cli_json_real(entry, "change", s->result.change);
+  cli_json_real(entry, "area", s->result.area);
+  cli_json_real(entry, "energy", s->result.energy);
+  cli_json_integer(entry, "pixels", kept);
+  cli_json_real(entry, "seconds", s->result.seconds);
+  cJSON *history = cJSON_AddArrayToObject(entry, "history");
+  for (int64_t k = 0; k < s->count; ++k) {
+    cJSON *row = cJSON_CreateObject();
+    cli_json_integer(row, "step", s->history[k].step);
+    cli_json_real(row, "change", s->history[k].change);
+    cli_json_real(row, "area", s->history[k].area);
+    cli_json_real(row, "energy", s->history[k].energy);
+    cJSON_AddItemToArray(history, row);
+  }
+}
+
+/* --- regions ------------------------------------------------------------------------------- */
+
+static cvtm_status read_region(const cvtm_image *image, const char *path, const char *input,
+                               uint8_t **inside, cvtm_error *error) {
+  if (strcmp(path, "alpha") == 0) return cvtm_region_of_alpha(image, input, inside, error);
+  return cvtm_region_read(path, image->width, image->height, inside, error);
+}
+
+static cvtm_status apply_weights(const cli_options *o, const cvtm_image *image, double *density,
+                                 cvtm_error *error) {
+  const size_t count = (size_t)image->width * (size_t)image->height;
+  cvtm_status status = CVTM_OK;
+  for (int k = 0; k < o->condition.weight.count && status == CVTM_OK; ++k) {
+    size_t length = 0;
+    double factor = 1;
+    (void)parse_weight(o->condition.weight.item[k], &length, &factor);
+    char *path = strndup(o->condition.weight.item[k], length);
+    uint8_t *inside = NULL;
+    status = path != NULL ? read_region(image, path, o->input, &inside, error) : no_memory(error);
+    for (size_t p = 0; p < count && status == CVTM_OK; ++p)
+      if (inside[p]) density[p] *= factor;
+    free(inside);
+    free(path);
+  }
+  return status;
+}
+
+/* domain &= region, or &= not region. */
+static cvtm_status meet(const cvtm_image *image, const char *path, const char *input, int obstacle,
+                        uint8_t *domain, cvtm_error *error) {
+  uint8_t *region = NULL;
+  const cvtm_status status = read_region(image, path, input, &region, error);
+  for (size_t p = 0; status == CVTM_OK && p < (size_t)image->width * (size_t)image->height; ++p)
+    domain[p] &= (uint8_t)(region[p] != obstacle);
+  free(region);
+  return status;
+}
+
+static cvtm_status make_domain(const cli_options *o, const cvtm_image *image, cli_conditioned *made,
+                               cvtm_error *error) {
+  const size_t count = (size_t)image->width * (size_t)image->height;
+  const cli_list *within = &o->condition.within, *obstacle = &o->condition.obstacle;
+  const uint8_t *segmented = made->segmentation.inside;
+  if (within->count == 0 && obstacle->count == 0 && segmented == NULL) return CVTM_OK;
+  made->inside = malloc(count);
+  if (made->inside == NULL) return no_memory(error);
+  for (size_t p = 0; p < count; ++p) made->inside[p] = segmented == NULL || segmented[p] ? 1 : 0;
+  cvtm_status status = CVTM_OK;
+  for (int k = 0; k < within->count && status == CVTM_OK; ++k)
+    status = meet(image, within->item[k], o->input, 0, made->inside, error);
+  for (int k = 0; k < obstacle->count && status == CVTM_OK; ++k)
+    status = meet(image, obstacle->item[k], o->input, 1, made->inside, error);
+  return status;
+}
+
+/* --- the density --------------------------------------------------------------------------- */
+
+static int is_zero(const double *density, size_t count) {
+  for (size_t p = 0; p < count; ++p)
+    if (density[p] > 0) return 0;
+  return 1;
+}
+
+static cvtm_status smooth(cvtm_device *device, const cli_options *o, cli_conditioned *made,
+                          cvtm_error *error) {
+  const cvtm_condition_options how = {
+      .bias = o->condition.bias,
+      .smooth = o->condition.smooth,
+      .bias_method = (cvtm_hlcp_method)o->condition.bias_method,
+      .grade = o->condition.grade,
+      .grade_max = o->condition.grade_max > 0 ? o->condition.grade_max : (double)INFINITY,
+      .grade_size = o->condition.grade_size};
+  made->result.converged = 1;
+  if (!cvtm_condition_wanted(&how)) return CVTM_OK;
+  cvtm_device *borrowed = NULL;
+  cvtm_status status = borrow(device, o, &borrowed, error);
+  if (status != CVTM_OK) return status;
+  status = cvtm_density_condition(borrowed, made->domain.width, made->domain.height, made->inside,
+                                  &how, made->precise, &made->result);
+  if (status != CVTM_OK) *error = *cvtm_device_error(borrowed);
+  if (device == NULL) cvtm_device_destroy(borrowed);
+  return status;
+}
+
+static cvtm_status condition(cvtm_device *device, const cli_options *o, const cvtm_image *image,
+                             cli_conditioned *made, cvtm_error *error) {
+  const size_t count = (size_t)image->width * (size_t)image->height;
+  made->precise = malloc(count * sizeof *made->precise);
+  if (made->precise == NULL) return no_memory(error);
+  for (size_t p = 0; p < count; ++p) made->precise[p] = (double)made->density[p];
+  cvtm_status status = CVTM_OK;
+  if (o->segment.on) status = cli_segment_image(device, o, image, &made->segmentation, error);
+  if (status == CVTM_OK) status = apply_weights(o, image, made->precise, error);
+  if (status == CVTM_OK) status = make_domain(o, image, made, error);
+  if (status != CVTM_OK) return status;
+  for (size_t p = 0; p < count; ++p)
+    if (made->inside != NULL && !made->inside[p]) made->precise[p] = 0;
+  if (is_zero(made->precise, count))
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: weights and domain leave no pixel with a density above zero", o->input);
+  status = smooth(device, o, made, error);
+  for (size_t p = 0; p < count; ++p) made->density[p] = (float)made->precise[p];
+  return status;
+}
+
+cvtm_status cli_read_conditioned(cvtm_device *device, const char *path, cli_options *options,
+                                 cli_conditioned *made, cvtm_error *error) {
+  *made = (cli_conditioned){0};
+  cvtm_image image = {0};
+  cvtm_status status = cvtm_image_read(path, &image, error);
+  if (status == CVTM_OK)
+    status = cli_density_of_image(&image, path, options, &made->density, &made->domain, error);
+  if (status == CVTM_OK) status = condition(device, options, &image, made, error);
+  cvtm_image_free(&image);
+  if (status != CVTM_OK) cli_conditioned_free(made);
+  return status;
+}
+
+void cli_conditioned_free(cli_conditioned *made) {
+  free(made->density);
+  free(made->precise);
+  free(made->inside);
+  cli_segmentation_free(&made->segmentation);
+  *made = (cli_conditioned){0};
+}
+
+void cli_condition_report(const cli_options *o, const cli_conditioned *made, cJSON *report) {
+  if (o->segment.on) cli_segment_report(&made->segmentation, report);
+  if (o->condition.smooth > 0) {
+    const cvtm_hlcp_result *r = &made->result.bias;
+    cJSON *entry = cJSON_AddObjectToObject(report, "smoothing");
+    cli_json_integer(entry, "iterations", r->iterations);
+    cli_json_integer(entry, "cycles", r->linear_iterations);
+    cli_json_real(entry, "residual", r->residual);
+    cli_json_text(entry, "stop_reason", cvtm_hlcp_stop_name(r->stop));
+    cli_json_real(entry, "seconds", r->seconds);
+  }
+  if (o->condition.grade > 0) {
+    const cvtm_lcp_result *r = &made->result.grade;
+    cJSON *entry = cJSON_AddObjectToObject(report, "grading");
+    cli_json_integer(entry, "iterations", r->iterations);
+    cli_json_real(entry, "natural_residual", r->natural_residual);
+    cli_json_integer(entry, "active_lower", r->active_lower);
+    cli_json_integer(entry, "active_upper", r->active_upper);
+    cli_json_text(entry, "stop_reason", cvtm_lcp_stop_name(r->stop));
+    cli_json_real(entry, "seconds", r->seconds);
+  }
+}

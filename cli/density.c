@@ -1,0 +1,114 @@
+/* cvtmesh density: a picture becomes the density that run would use, and nothing else. */
+#include "base/file.h"
+#include "base/npy.h"
+#include "cli/cli.h"
+#include "cli/condition.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "cli/report.h"
+#include "density/density.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct work {
+  cli_options options; /* become the values that were in effect */
+  cvtm_device *device;
+  cli_conditioned made;
+  double start;
+} work;
+
+static const char *kind_of(const cli_options *o, const char *path, char *buffer, size_t capacity) {
+  return strcmp(path, "-") == 0 ? o->format : cvtm_file_extension(path, buffer, capacity);
+}
+
+static int check_usage(const cli_options *o) {
+  char buffer[16];
+  if (o->output.count == 0 && o->report == NULL)
+    return cli_usage_error(o->command, "--output is missing");
+  for (int k = 0; k < o->output.count; ++k) {
+    const char *kind = kind_of(o, o->output.item[k], buffer, sizeof buffer);
+    if (strcmp(kind, "npy") != 0 && strcmp(kind, "png") != 0)
+      return cli_usage_error(o->command, "%s: a density is written as .npy or .png",
+                             o->output.item[k]);
+  }
+  int code = cli_condition_check(o);
+  if (code == CLI_EXIT_OK) code = cli_segment_check(o);
+  return code == CLI_EXIT_OK ? cli_outputs_check(o) : code;
+}
+
+/* A picture that reads back as this density divided by its largest value, in 8 bits. */
+static cvtm_status write_picture(const work *w, const char *path, cvtm_error *error) {
+  const size_t count = (size_t)w->made.domain.width * (size_t)w->made.domain.height;
+  unsigned char *grey = malloc(count);
+  if (grey == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  double most = 0;
+  for (size_t p = 0; p < count; ++p) most = fmax(most, w->made.precise[p]);
+  for (size_t p = 0; p < count; ++p) {
+    const double light = 1 - sqrt(w->made.precise[p] / most);
+    const double code = light <= 0.0031308 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055;
+    grey[p] = (unsigned char)(255 * code + 0.5);
+  }
+  const cvtm_status status =
+      cvtm_png_write(path, w->made.domain.width, w->made.domain.height, 1, grey, error);
+  free(grey);
+  return status;
+}
+
+static cvtm_status write_one(void *context, const char *path, cvtm_error *error) {
+  const work *w = context;
+  const int64_t shape[2] = {w->made.domain.height, w->made.domain.width};
+  char buffer[16];
+  if (strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "png") == 0)
+    return write_picture(w, path, error);
+  return cvtm_npy_write(path, 'f', (int)sizeof(double), 2, shape, w->made.precise, error);
+}
+
+static cvtm_status write_report(const work *w, cvtm_error *error) {
+  if (w->options.report == NULL) return CVTM_OK;
+  cJSON *report = cJSON_CreateObject();
+  cli_json_text(report, "version", CVTMESH_VERSION);
+  cli_json_device(report, w->device);
+  cli_json_options(report, &w->options);
+  cli_json_integer(report, "width", w->made.domain.width);
+  cli_json_integer(report, "height", w->made.domain.height);
+  cli_condition_report(&w->options, &w->made, report);
+  cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
+  cli_json_real(seconds, "total", cli_seconds() - w->start);
+  const cvtm_status status = cli_json_write(w->options.report, report, error);
+  cJSON_Delete(report);
+  return status;
+}
+
+static int perform(work *w) {
+  cvtm_error error = {CVTM_OK, ""};
+  cli_options *o = &w->options;
+  cvtm_status status = cvtm_device_create(o->device, (int)o->threads, &w->device, &error);
+  if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(o->command, "%s", error.message);
+  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
+  o->device = cvtm_device_name(w->device);
+  cli_catch_signals();
+  status = cli_read_conditioned(w->device, o->input, o, &w->made, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
+  for (int k = 0; k < o->output.count && status == CVTM_OK; ++k)
+    status = cli_output_write(o, o->output.item[k], write_one, w, &error);
+  if (status == CVTM_OK) status = write_report(w, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
+  if (!o->quiet) {
+    fprintf(stderr, "%s: %d x %d pixels, on %s (%s), %.3f seconds\n", o->input,
+            w->made.domain.width, w->made.domain.height, cvtm_device_name(w->device),
+            cvtm_device_description(w->device), cli_seconds() - w->start);
+  }
+  if (cli_interrupted()) return CLI_EXIT_INTERRUPTED;
+  return w->made.result.converged ? CLI_EXIT_OK : CLI_EXIT_NOT_CONVERGED;
+}
+
+int cli_density(const cli_options *options) {
+  work w = {.options = *options, .start = cli_seconds()};
+  int code = check_usage(options);
+  if (code == CLI_EXIT_OK) code = perform(&w);
+  cli_conditioned_free(&w.made);
+  cvtm_device_destroy(w.device);
+  return code;
+}

@@ -1,0 +1,158 @@
+/* cvtmesh segment: the object in a picture that the seeds mark. */
+#include "base/file.h"
+#include "base/npy.h"
+#include "cli/cli.h"
+#include "cli/condition.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "cli/report.h"
+#include "meshes/contour.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct work {
+  cli_options options; /* become the values that were in effect */
+  cvtm_device *device;
+  cvtm_image image;
+  cli_segmentation made;
+  double start;
+} work;
+
+static int check_usage(const cli_options *o) {
+  char buffer[16];
+  if (o->output.count == 0 && o->report == NULL)
+    return cli_usage_error(o->command, "--output is missing");
+  for (int k = 0; k < o->output.count; ++k) {
+    const char *path = o->output.item[k];
+    const char *kind =
+        strcmp(path, "-") == 0 ? o->format : cvtm_file_extension(path, buffer, sizeof buffer);
+    if (strcmp(kind, "npy") != 0 && strcmp(kind, "png") != 0 && strcmp(kind, "svg") != 0)
+      return cli_usage_error(o->command,
+                             "%s: a mask is written as .png, its contour as .svg, the level set "
+                             "as .npy",
+                             path);
+  }
+  const int code = cli_segment_check(o);
+  return code == CLI_EXIT_OK ? cli_outputs_check(o) : code;
+}
+
+static cvtm_status write_mask(const work *w, const char *path, cvtm_error *error) {
+  const size_t count = (size_t)w->image.width * (size_t)w->image.height;
+  unsigned char *grey = malloc(count);
+  if (grey == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  for (size_t p = 0; p < count; ++p) grey[p] = w->made.inside[p] ? 255 : 0;
+  const cvtm_status status = cvtm_png_write(path, w->image.width, w->image.height, 1, grey, error);
+  free(grey);
+  return status;
+}
+
+static cvtm_status write_rings(const work *w, const cvtm_contour *contour, const char *path,
+                               cvtm_error *error) {
+  cvtm_output *output = NULL;
+  const cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status != CVTM_OK) return status;
+  FILE *stream = cvtm_output_stream(output);
+  fprintf(stream,
+          "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+          "viewBox=\"0 0 %d %d\">\n<path fill=\"none\" stroke=\"#d02020\" d=\"",
+          w->image.width, w->image.height, w->image.width, w->image.height);
+  for (int64_t arc = 0; arc < contour->arc_count; ++arc) {
+    for (int64_t k = contour->start[arc]; k < contour->start[arc + 1] - 1; ++k)
+      fprintf(stream, "%c%.3f %.3f", k == contour->start[arc] ? 'M' : 'L', contour->points[2 * k],
+              contour->points[2 * k + 1]);
+    fputs("Z\n", stream);
+  }
+  fputs("\"/>\n</svg>\n", stream);
+  return cvtm_output_commit(output, error);
+}
+
+/* Where u is 0 between the pixels' centres, around the parts that are kept. */
+static cvtm_status write_contour(const work *w, const char *path, cvtm_error *error) {
+  const size_t count = (size_t)w->image.width * (size_t)w->image.height;
+  float *coverage = malloc(count * sizeof *coverage);
+  if (coverage == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  double most = 0;
+  for (size_t p = 0; p < count; ++p) most = fmax(most, fabs(w->made.u[p]));
+  for (size_t p = 0; p < count; ++p) {
+    const double u = w->made.inside[p] ? w->made.u[p] : fabs(w->made.u[p]);
+    coverage[p] = (float)(0.5 - 0.5 * u / most);
+  }
+  cvtm_contour_options how;
+  cvtm_contour contour = {0};
+  cvtm_contour_defaults(&how);
+  cvtm_status status =
+      cvtm_contour_of_mask(coverage, w->image.width, w->image.height, &how, &contour, error);
+  if (status == CVTM_OK) status = write_rings(w, &contour, path, error);
+  cvtm_contour_free(&contour);
+  free(coverage);
+  return status;
+}
+
+static cvtm_status write_one(void *context, const char *path, cvtm_error *error) {
+  const work *w = context;
+  const int64_t shape[2] = {w->image.height, w->image.width};
+  char buffer[16];
+  const char *kind = cvtm_file_extension(path, buffer, sizeof buffer);
+  if (strcmp(kind, "png") == 0) return write_mask(w, path, error);
+  if (strcmp(kind, "svg") == 0) return write_contour(w, path, error);
+  return cvtm_npy_write(path, 'f', (int)sizeof(double), 2, shape, w->made.u, error);
+}
+
+static cvtm_status write_report(const work *w, cvtm_error *error) {
+  if (w->options.report == NULL) return CVTM_OK;
+  cJSON *report = cJSON_CreateObject();
+  cli_json_text(report, "version", CVTMESH_VERSION);
+  cli_json_device(report, w->device);
+  cli_json_options(report, &w->options);
+  cli_json_integer(report, "width", w->image.width);
+  cli_json_integer(report, "height", w->image.height);
+  cli_segment_report(&w->made, report);
+  cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
+  cli_json_real(seconds, "total", cli_seconds() - w->start);
+  const cvtm_status status = cli_json_write(w->options.report, report, error);
+  cJSON_Delete(report);
+  return status;
+}
+
+static void print_summary(const work *w) {
+  const cvtm_segment_result *r = &w->made.result;
+  fprintf(stderr,
+          "%s: %d x %d pixels, on %s (%s)\n"
+          "  %lld steps, %.3f seconds; stopped by: %s\n"
+          "  inside %.4f of the image, energy %.6g, last change %.2g\n",
+          w->options.input, w->image.width, w->image.height, cvtm_device_name(w->device),
+          cvtm_device_description(w->device), (long long)r->steps, r->seconds,
+          cvtm_segment_stop_name(r->stop), r->area, r->energy, r->change);
+}
+
+static int perform(work *w) {
+  cvtm_error error = {CVTM_OK, ""};
+  cli_options *o = &w->options;
+  cvtm_status status = cvtm_device_create(o->device, (int)o->threads, &w->device, &error);
+  if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(o->command, "%s", error.message);
+  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
+  o->device = cvtm_device_name(w->device);
+  cli_catch_signals();
+  status = cvtm_image_read(o->input, &w->image, &error);
+  if (status == CVTM_OK) status = cli_segment_image(w->device, o, &w->image, &w->made, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
+  for (int k = 0; k < o->output.count && status == CVTM_OK; ++k)
+    status = cli_output_write(o, o->output.item[k], write_one, w, &error);
+  if (status == CVTM_OK) status = write_report(w, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
+  if (!o->quiet) print_summary(w);
+  if (cli_interrupted()) return CLI_EXIT_INTERRUPTED;
+  return w->made.result.stop == CVTM_SEGMENT_STEP_FAILED ? CLI_EXIT_NOT_CONVERGED : CLI_EXIT_OK;
+}
+
+int cli_segment(const cli_options *options) {
+  work w = {.options = *options, .start = cli_seconds()};
+  int code = check_usage(options);
+  if (code == CLI_EXIT_OK) code = perform(&w);
+  cli_segmentation_free(&w.made);
+  cvtm_image_free(&w.image);
+  cvtm_device_destroy(w.device);
+  return code;
+}
