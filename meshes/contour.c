@@ -389,6 +389,26 @@ static int meet(line l, line m, const double *p, int64_t before, int64_t k, int6
   return *shift <= 0.5 && hypot(place[0] - p[2 * k], place[1] - p[2 * k + 1]) <= 1;
 }
 
+/* Cosine of the turn at point k, seen from the points about four pixels before and behind (nearer
+ * ones at the ends of an open arc): steps of pixels turn at close range only. */
+static double wide_turn(const double *p, int64_t count, int closed, int64_t k) {
+  const double arm = 4;
+  double way[2][2] = {{0, 0}, {0, 0}};
+  for (int side = 0; side < 2; ++side) {
+    int64_t at = k;
+    for (int64_t step = 1; step < count / 3; ++step) {
+      at += side == 0 ? -1 : 1;
+      if (closed) at = (at + count - 1) % (count - 1);
+      if (at < 0 || at >= count) break;
+      way[side][0] = p[2 * at] - p[2 * k];
+      way[side][1] = p[2 * at + 1] - p[2 * k + 1];
+      if (hypot(way[side][0], way[side][1]) >= arm) break;
+    }
+  }
+  const double lengths = hypot(way[0][0], way[0][1]) * hypot(way[1][0], way[1][1]);
+  return lengths > 0 ? -(way[0][0] * way[1][0] + way[0][1] * way[1][1]) / lengths : -1;
+}
+
 typedef struct corner_room {
   uint8_t *mark;
   int64_t *stack, *kept;
@@ -417,7 +437,7 @@ static void thin_corners(const double *p, const double *cosine, int64_t count, u
 /* Corners of one arc of a traced contour. */
 static void find_corners(cvtm_contour *c, int64_t arc, double angle, corner_room *room) {
   const double tolerance = 0.6; /* a blunt pixel corner is half a pixel off */
-  const double sharp = cos(angle * pi / 180);
+  const double sharp = cos(angle * pi / 180), nearly = cos(0.75 * angle * pi / 180);
   double *p = c->points + 2 * c->start[arc];
   uint8_t *corner = c->corner + c->start[arc];
   const int64_t count = c->start[arc + 1] - c->start[arc];
@@ -446,7 +466,7 @@ static void find_corners(cvtm_contour *c, int64_t arc, double angle, corner_room
     const int64_t k = room->kept[s];
     const line before = room->lines[s > 0 ? s - 1 : pieces - 1], after = room->lines[s];
     room->cosine[k] = before.dx * after.dx + before.dy * after.dy;
-    if (room->cosine[k] > sharp) continue;
+    if (room->cosine[k] > sharp || wide_turn(room->copy, count, closed, k) > nearly) continue;
     corner[k] = 1;
     double place[2], shift;
     const int64_t one_before = k > 0 ? k - 1 : count - 2;

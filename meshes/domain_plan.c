@@ -7,6 +7,7 @@
 
 static const double gradation = 0.3;              /* growth of a limited spacing per pixel */
 static const double smallest_edge = 1.25;         /* pixels: below that the contour is noise */
+static const double largest_deviation = 0.5;      /* of an edge from the contour, pixels */
 static const double hexagon = 1.1547005383792517; /* 2 / sqrt 3: area of a cell is h^2 / that */
 
 typedef struct planner {
@@ -67,6 +68,18 @@ static double clear_way(const planner *p, double x, double y, double dx, double 
   return most;
 }
 
+/* The turn between edge e and the next, if they meet where the contour is smooth; else 0. */
+static double turn_after(const cvtm_boundary *b, int64_t e) {
+  if (e < 0 || e + 1 >= b->edge_count) return 0;
+  const int32_t middle = b->edges[2 * e + 1];
+  if (middle != b->edges[2 * e + 2] || b->corner[middle]) return 0;
+  const double *p = b->points + 2 * (int64_t)b->edges[2 * e];
+  const double *q = b->points + 2 * (int64_t)middle;
+  const double *r = b->points + 2 * (int64_t)b->edges[2 * e + 3];
+  const double ux = q[0] - p[0], uy = q[1] - p[1], vx = r[0] - q[0], vy = r[1] - q[1];
+  return fabs(atan2(ux * vy - uy * vx, ux * vx + uy * vy));
+}
+
 /* The longest that an edge may be, by what surrounds it; its length if nothing objects. */
 static double allowed_length(const planner *p, const cvtm_boundary *b, int64_t e) {
   const double *from = b->points + 2 * (int64_t)b->edges[2 * e];
@@ -74,7 +87,11 @@ static double allowed_length(const planner *p, const cvtm_boundary *b, int64_t e
   const double dx = to[0] - from[0], dy = to[1] - from[1], length = hypot(dx, dy);
   double allowed = length;
   if (!(length > smallest_edge)) return length;
-  if (b->deviation[e] > p->tolerance) allowed = 0.9 * length * sqrt(p->tolerance / b->deviation[e]);
+  /* The sagitta of an arc that turns like the edges: deviations themselves are made of steps of
+   * pixels, which shorter edges would only follow. */
+  const double sagitta = length * fmax(turn_after(b, e - 1), turn_after(b, e)) / 8;
+  if (sagitta > p->tolerance) allowed = 0.9 * length * sqrt(p->tolerance / sagitta);
+  if (b->deviation[e] > largest_deviation) allowed = fmin(allowed, 0.7 * length);
   const double x = 0.5 * (from[0] + to[0]), y = 0.5 * (from[1] + to[1]);
   /* Left of the edge, y down, is (dy, -dx). */
   for (int side = -1; side <= 1; side += 2) {
@@ -204,7 +221,7 @@ static void write_density(const planner *p) {
 
 /* ---- The plan ---- */
 
-static double largest_deviation(const cvtm_boundary *b, double corner_shift) {
+static double find_hausdorff(const cvtm_boundary *b, double corner_shift) {
   double largest = corner_shift;
   for (int64_t e = 0; e < b->edge_count; ++e) largest = fmax(largest, b->deviation[e]);
   return largest;
@@ -268,7 +285,7 @@ cvtm_status cvtm_domain_plan(const cvtm_contour *contour, const int32_t *region,
   if (status == CVTM_OK) {
     write_density(&p);
     clamp_to_image(&p, &made);
-    result.hausdorff = largest_deviation(&made, contour->corner_shift);
+    result.hausdorff = find_hausdorff(&made, contour->corner_shift);
     result.limited = p.limited;
     *boundary = made;
     *figures = result;
