@@ -105,36 +105,26 @@ CVTM_HD int cvtm_step_along(int i, int step, int side, int periodic) {
   return k < 0 ? k + side : k;
 }
 
-/* The label of pixel (i, j) after a pass. What neighbours tell is read before any of it is
- * looked at, so that the loads overlap; hearing of a site twice changes nothing. */
+/* The label of pixel (i, j) after a pass. */
 CVTM_HD int32_t cvtm_flood_pixel(const cvtm_flood *flood, int i, int j, int step,
                                  const int32_t *from) {
   const cvtm_domain domain = flood->domain;
   const double x = i + 0.5, y = j + 0.5;
-  int32_t heard[9];
-  double site[9][2];
-  for (int k = 0; k < 9; ++k) {
-    const int column = cvtm_step_along(i, (k % 3 - 1) * step, domain.width, domain.periodic);
-    const int row = cvtm_step_along(j, (k / 3 - 1) * step, domain.height, domain.periodic);
-    heard[k] = column < 0 || row < 0 ? -1 : from[(int64_t)row * domain.width + column];
-  }
-  for (int k = 0; k < 9; ++k) {
-    if (heard[k] == (k > 0 ? heard[k - 1] : -1)) continue;
-    const int64_t place = heard[k] < 0 ? 0 : heard[k];
-    site[k][0] = flood->tree.position[2 * place];
-    site[k][1] = flood->tree.position[2 * place + 1];
-  }
-  int32_t label = heard[4];
+  int32_t label = from[(int64_t)j * domain.width + i];
   cvtm_nearest best = cvtm_nearest_none();
   cvtm_consider_label(flood, x, y, label, &best);
-  for (int k = 0; k < 9; ++k) {
-    if (heard[k] == -1 || heard[k] == label || (k > 0 && heard[k] == heard[k - 1])) continue;
-    if (heard[k] >= 0 &&
-        cvtm_distance2(flood->metric, x, y, site[k][0], site[k][1]) > best.distance2)
-      continue;
-    const int32_t before = best.place;
-    cvtm_consider_label(flood, x, y, heard[k], &best);
-    if (best.place != before) label = heard[k];
+  for (int dj = -1; dj <= 1; ++dj) {
+    const int row = cvtm_step_along(j, dj * step, domain.height, domain.periodic);
+    if (row < 0) continue;
+    for (int di = -1; di <= 1; ++di) {
+      const int column = cvtm_step_along(i, di * step, domain.width, domain.periodic);
+      if (column < 0) continue;
+      const int32_t heard = from[(int64_t)row * domain.width + column];
+      if (heard == -1 || heard == label) continue;
+      const int32_t before = best.place;
+      cvtm_consider_label(flood, x, y, heard, &best);
+      if (best.place != before) label = heard;
+    }
   }
   return label;
 }
