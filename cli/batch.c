@@ -132,7 +132,7 @@ static int run_stages(batch *b, const batch_job *job) {
   cli_run_job *run = NULL;
   int code = cli_outputs_check(&job->options);
   if (code == CLI_EXIT_OK) code = cli_run_create(&job->options, &run);
-  if (code == CLI_EXIT_OK) code = cli_run_read(run);
+  if (code == CLI_EXIT_OK) code = cli_run_read(run, NULL);
   end_stage(b, STAGE_READ, &begin);
   if (code == CLI_EXIT_OK) code = solve(b, run, &begin);
   if (cli_interrupted()) code = CLI_EXIT_INTERRUPTED;

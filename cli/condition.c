@@ -205,6 +205,16 @@ void cli_segmentation_free(cli_segmentation *made) {
   *made = (cli_segmentation){0};
 }
 
+void cli_segment_coverage(const cli_segmentation *s, float *coverage) {
+  const int64_t pixels = (int64_t)s->seeds.width * s->seeds.height;
+  double most = 0;
+  for (int64_t p = 0; p < pixels; ++p) most = fmax(most, fabs(s->u[p]));
+  for (int64_t p = 0; p < pixels; ++p) {
+    const double u = s->inside[p] ? s->u[p] : fabs(s->u[p]);
+    coverage[p] = (float)(0.5 - 0.5 * u / most);
+  }
+}
+
 void cli_segment_report(const cli_segmentation *s, cJSON *report) {
   const int64_t pixels = (int64_t)s->seeds.width * s->seeds.height;
   int64_t kept = 0;

@@ -30,6 +30,8 @@ int cli_condition_check(const cli_options *options);
 cvtm_status cli_segment_image(cvtm_device *device, const cli_options *options,
                               const cvtm_image *image, cli_segmentation *made, cvtm_error *error);
 void cli_segmentation_free(cli_segmentation *made);
+/* Half where u is 0 between the pixels' centres, around the parts that are kept; width * height. */
+void cli_segment_coverage(const cli_segmentation *made, float *coverage);
 void cli_segment_report(const cli_segmentation *made, cJSON *report);
 
 typedef struct cli_conditioned {

@@ -24,7 +24,7 @@ static const char *file_of(const cli_options *options, int kind) {
 }
 
 int cli_domain_check(const cli_options *options) {
-  static const char *const names[] = {"none", "image", "mask", "polygon", "labels"};
+  static const char *const names[] = {"none", "image", "mask", "polygon", "labels", "segment"};
   const int kind = options->domain.kind;
   for (int other = CLI_DOMAIN_MASK; other <= CLI_DOMAIN_LABELS; ++other) {
     const char *file = file_of(options, other);
@@ -35,6 +35,8 @@ int cli_domain_check(const cli_options *options) {
       return cli_usage_error(options->command, "--%s needs --domain %s", names[other],
                              names[other]);
   }
+  if (kind == CLI_DOMAIN_SEGMENT && !options->segment.on)
+    return cli_usage_error(options->command, "--domain segment needs --segment");
   if (kind == CLI_DOMAIN_NONE) return CLI_EXIT_OK;
   if (options->points == 0) return cli_usage_error(options->command, "--points is missing");
   if (options->periodic)
@@ -132,6 +134,14 @@ static cvtm_status take_labels(const char *path, const cvtm_image *image, int32_
   return CVTM_OK;
 }
 
+static cvtm_status trace_coverage(const float *coverage, cvtm_domain image,
+                                  const cvtm_contour_options *how, int32_t *region,
+                                  cvtm_contour *contour, cvtm_error *error) {
+  const int64_t pixels = (int64_t)image.width * image.height;
+  for (int64_t k = 0; k < pixels; ++k) region[k] = coverage[k] >= 0.5F;
+  return cvtm_contour_of_mask(coverage, image.width, image.height, how, contour, error);
+}
+
 /* The contour of a picture of any kind, and the region of each pixel. */
 static cvtm_status trace_picture(const cli_options *options, const char *path, cvtm_domain image,
                                  const cvtm_contour_options *how, int32_t *region,
@@ -140,15 +150,13 @@ static cvtm_status trace_picture(const cli_options *options, const char *path, c
   cvtm_status status = cvtm_image_read(path, &picture, error);
   if (status != CVTM_OK) return status;
   status = check_same_size(path, &picture, image, error);
-  const int64_t pixels = (int64_t)image.width * image.height;
   if (status == CVTM_OK && options->domain.kind == CLI_DOMAIN_LABELS) {
     status = take_labels(path, &picture, region, error);
     if (status == CVTM_OK)
       status = cvtm_contour_of_labels(region, image.width, image.height, how, contour, error);
   } else if (status == CVTM_OK) {
     make_coverage(options, &picture);
-    status = cvtm_contour_of_mask(picture.value, image.width, image.height, how, contour, error);
-    for (int64_t k = 0; k < pixels; ++k) region[k] = picture.value[k] >= 0.5F;
+    status = trace_coverage(picture.value, image, how, region, contour, error);
   }
   cvtm_image_free(&picture);
   return status;
@@ -173,16 +181,18 @@ static cvtm_status trace_polygons(const char *path, cvtm_domain image, cvtm_cont
   return status;
 }
 
-cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, float *density,
-                            cli_domain *domain, cvtm_error *error) {
+cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, const float *segmented,
+                            float *density, cli_domain *domain, cvtm_error *error) {
   const int kind = options->domain.kind;
-  const char *path = kind == CLI_DOMAIN_IMAGE ? options->input : file_of(options, kind);
+  const char *file = file_of(options, kind), *path = file != NULL ? file : options->input;
   int32_t *region = malloc((size_t)image.width * (size_t)image.height * sizeof *region);
   if (region == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   cvtm_contour_options how;
   cvtm_contour_defaults(&how);
   cvtm_status status =
-      kind == CLI_DOMAIN_POLYGON
+      kind == CLI_DOMAIN_SEGMENT
+          ? trace_coverage(segmented, image, &how, region, &domain->contour, error)
+      : kind == CLI_DOMAIN_POLYGON
           ? trace_polygons(path, image, &how, region, &domain->contour, error)
           : trace_picture(options, path, image, &how, region, &domain->contour, error);
   if (status == CVTM_OK)
@@ -206,23 +216,81 @@ static double area_of(const cvtm_mesh *mesh) {
   return 0.5 * twice;
 }
 
+static double angle_at(const double *a, const double *b, const double *c) {
+  const double ux = b[0] - a[0], uy = b[1] - a[1], vx = c[0] - a[0], vy = c[1] - a[1];
+  return fabs(atan2(ux * vy - uy * vx, ux * vx + uy * vy));
+}
+
+/* The site that lies so close to the boundary edge of a triangle that an angle there is below 20
+ * degrees; -1 if none does. Sharp corners press sites against the boundary. */
+static int32_t crowded_site(const cvtm_mesh *mesh, const int32_t *source, int64_t fixed,
+                            const int32_t *corners) {
+  const double least = 20 * 3.14159265358979323846 / 180;
+  for (int k = 0; k < 3; ++k) {
+    const int32_t v = corners[k], from = corners[(k + 1) % 3], to = corners[(k + 2) % 3];
+    if (source[v] < fixed || source[from] >= fixed || source[to] >= fixed) continue;
+    const double *a = mesh->points + 2 * (int64_t)from, *b = mesh->points + 2 * (int64_t)to;
+    const double *c = mesh->points + 2 * (int64_t)v;
+    if (angle_at(a, b, c) < least || angle_at(b, a, c) < least) return source[v];
+  }
+  return -1;
+}
+
+typedef struct site_lists {
+  double *sites, *mass, *centroid;
+  int64_t count;
+} site_lists;
+
+static void move_site(site_lists *lists, int64_t from, int64_t to) {
+  memmove(lists->sites + 2 * to, lists->sites + 2 * from, 2 * sizeof *lists->sites);
+  memmove(lists->centroid + 2 * to, lists->centroid + 2 * from, 2 * sizeof *lists->centroid);
+  lists->mass[to] = lists->mass[from];
+}
+
+/* Takes the crowded sites off the lists; returns how many there were, -1 without memory. */
+static int64_t drop_crowded(const cvtm_mesh *mesh, const int32_t *source, int64_t fixed,
+                            site_lists *lists) {
+  char *drop = calloc((size_t)lists->count, 1);
+  if (drop == NULL) return -1;
+  for (int64_t t = 0; t < mesh->triangle_count; ++t) {
+    const int32_t site = crowded_site(mesh, source, fixed, mesh->triangles + 3 * t);
+    if (site >= 0) drop[site] = 1;
+  }
+  int64_t kept = 0;
+  for (int64_t i = 0; i < lists->count; ++i) {
+    if (!drop[i]) move_site(lists, i, kept++);
+  }
+  const int64_t dropped = lists->count - kept;
+  lists->count = kept;
+  free(drop);
+  return dropped;
+}
+
 cvtm_status cli_domain_triangulate(cli_domain *domain, double *sites, double *mass,
                                    double *centroid, int64_t *count, cvtm_mesh *mesh,
                                    cvtm_error *error) {
-  int32_t *source = NULL;
-  cvtm_status status = cvtm_constrained_delaunay(sites, *count, &domain->boundary, mesh,
-                                                 &domain->regions, &source, error);
-  if (status != CVTM_OK) return status;
-  for (int64_t v = 0; v < mesh->vertex_count; ++v) {
-    const int64_t from = source[v];
-    memmove(sites + 2 * v, sites + 2 * from, 2 * sizeof *sites);
-    memmove(centroid + 2 * v, centroid + 2 * from, 2 * sizeof *centroid);
-    mass[v] = mass[from];
+  enum { ROUNDS = 4 };
+  site_lists lists = {sites, mass, centroid, *count};
+  for (int round = 0;; ++round) {
+    int32_t *source = NULL;
+    const cvtm_status status = cvtm_constrained_delaunay(sites, lists.count, &domain->boundary,
+                                                         mesh, &domain->regions, &source, error);
+    if (status != CVTM_OK) return status;
+    const int64_t crowded =
+        round < ROUNDS ? drop_crowded(mesh, source, domain->boundary.vertex_count, &lists) : 0;
+    if (crowded == 0) {
+      for (int64_t v = 0; v < mesh->vertex_count; ++v) move_site(&lists, source[v], v);
+      free(source);
+      break;
+    }
+    free(source);
+    cvtm_mesh_free(mesh);
+    cvtm_regions_free(&domain->regions);
+    if (crowded < 0) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the domain's mesh");
   }
   domain->dropped = *count - mesh->vertex_count;
   domain->mesh_area = area_of(mesh);
   *count = mesh->vertex_count;
-  free(source);
   return CVTM_OK;
 }
 

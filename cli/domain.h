@@ -15,7 +15,8 @@ typedef enum cli_domain_kind {
   CLI_DOMAIN_IMAGE,
   CLI_DOMAIN_MASK,
   CLI_DOMAIN_POLYGON,
-  CLI_DOMAIN_LABELS
+  CLI_DOMAIN_LABELS,
+  CLI_DOMAIN_SEGMENT
 } cli_domain_kind;
 
 typedef struct cli_domain {
@@ -23,17 +24,19 @@ typedef struct cli_domain {
   cvtm_boundary boundary; /* its vertices are the first sites, and fixed */
   cvtm_domain_plan_figures figures;
   cvtm_regions regions; /* of the mesh */
-  int64_t dropped;      /* sites that ended up without a triangle */
+  int64_t dropped;      /* sites that have no place in the mesh */
   double mesh_area;
 } cli_domain;
 
 /* What the options ask of each other; CLI_EXIT_OK or CLI_EXIT_USAGE after a message. */
 int cli_domain_check(const cli_options *options);
-/* Reads the domain, plans its boundary and changes the density to match. */
-cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, float *density,
-                            cli_domain *domain, cvtm_error *error);
-/* The constrained triangulation of the sites. Those that have no triangle leave all three lists
- * (2, 1 and 2 numbers each). */
+/* Reads the domain, plans its boundary and changes the density to match. segmented: the
+ * coverage of what --segment has found, else NULL. */
+cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, const float *segmented,
+                            float *density, cli_domain *domain, cvtm_error *error);
+/* The constrained triangulation of the sites. Those that have no triangle, or lie so close to an
+ * edge of the boundary that a triangle there is flat, leave all three lists (2, 1 and 2 numbers
+ * each). */
 cvtm_status cli_domain_triangulate(cli_domain *domain, double *sites, double *mass,
                                    double *centroid, int64_t *count, cvtm_mesh *mesh,
                                    cvtm_error *error);

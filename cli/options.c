@@ -104,7 +104,7 @@ static const option_row rows[] = {
    "sites that do not move; they come first and count among the N"},
   {"periodic", 0, RUN | VORONOI | STATS | VIEW, FLAG, AT(periodic), NULL, 0, 0, "opposite sides are glued: a torus"},
 
-  {"domain", 0, RUN, CHOICE, AT(domain.kind), "none|image|mask|polygon|labels", 0, 0,
+  {"domain", 0, RUN, CHOICE, AT(domain.kind), "none|image|mask|polygon|labels|segment", 0, 0,
    "mesh a domain and keep its boundary: what is dark in the image (bright with\n"
    "--invert), or what a file holds; none: all sites are free"},
   {"mask", 0, RUN, TEXT, AT(domain.mask), "IMAGE", 0, 0, "domain: alpha if the image has any, else what is bright"},

@@ -1,6 +1,7 @@
 /* cvtmesh run: density image -> centroidal Voronoi tessellation -> files. */
 #include "base/npy.h"
 #include "cli/cli.h"
+#include "cli/condition.h"
 #include "cli/domain.h"
 #include "cli/input.h"
 #include "cli/output.h"
@@ -41,7 +42,8 @@ struct cli_run_job {
   cli_options options; /* becomes the values that were in effect */
   cvtm_device *device; /* borrowed; NULL before the solution */
   cvtm_domain domain;
-  float *density;
+  float *density; /* that of `made` */
+  cli_conditioned made;
   double *sites;
   int64_t count, fixed, given; /* given: fixed sites and those of --init */
   double bound;
@@ -76,6 +78,8 @@ int cli_run_check(const cli_options *options) {
       options->report == NULL && options->view.watch == NULL)
     return cli_usage_error(options->command, "--output is missing");
   int code = cli_watch_check(options);
+  if (code == CLI_EXIT_OK) code = cli_condition_check(options);
+  if (code == CLI_EXIT_OK) code = cli_segment_check(options);
   if (code == CLI_EXIT_OK) code = cli_domain_check(options);
   return code == CLI_EXIT_OK ? cli_outputs_check_names(options) : code;
 }
@@ -133,12 +137,27 @@ static int place_given_sites(run *r) {
   return code;
 }
 
-static int read_density(run *r) {
+static cvtm_status read_domain(run *r, cvtm_error *error) {
+  float *segmented = NULL;
+  if (r->options.segment.on) {
+    segmented = malloc((size_t)r->domain.width * (size_t)r->domain.height * sizeof *segmented);
+    if (segmented == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+    cli_segment_coverage(&r->made.segmentation, segmented);
+  }
+  const cvtm_status status =
+      cli_domain_read(&r->options, r->domain, segmented, r->made.density, &r->shape, error);
+  free(segmented);
+  return status;
+}
+
+static int read_density(run *r, cvtm_device *device) {
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status =
-      cli_read_density(r->options.input, &r->options, &r->density, &r->domain, &error);
+      cli_read_conditioned(device, r->options.input, &r->options, &r->made, &error);
+  r->domain = r->made.domain;
   if (status == CVTM_OK && r->options.domain.kind != CLI_DOMAIN_NONE)
-    status = cli_domain_read(&r->options, r->domain, r->density, &r->shape, &error);
+    status = read_domain(r, &error);
+  r->density = r->made.density;
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   return CLI_EXIT_OK;
 }
@@ -306,6 +325,7 @@ static cJSON *make_report(const run *r) {
   cli_json_integer(report, "empty_cells", r->result.empty_cells);
   cli_json_integer(report, "coincident_sites", r->mesh.coincident_count);
   cJSON_AddBoolToObject(report, "collinear", r->mesh.collinear != 0);
+  cli_condition_report(&r->options, &r->made, report);
   add_history(report, &r->progress);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   for (int k = 0; k < PHASE_COUNT; ++k) cli_json_real(seconds, phase_names[k], r->seconds[k]);
@@ -414,10 +434,10 @@ int cli_run_create(const cli_options *options, cli_run_job **job) {
   return CLI_EXIT_OK;
 }
 
-int cli_run_read(cli_run_job *r) {
+int cli_run_read(cli_run_job *r, cvtm_device *device) {
   start_phase(r);
   r->start = r->phase_start;
-  int code = read_density(r);
+  int code = read_density(r, device);
   if (code != CLI_EXIT_OK) return code;
   end_phase(r, PHASE_READ);
   code = place_given_sites(r);
@@ -465,12 +485,12 @@ void cli_run_destroy(cli_run_job *r) {
   free(r->mass);
   free(r->centroid);
   free(r->sites);
-  free(r->density);
+  cli_conditioned_free(&r->made);
   free(r);
 }
 
 static int run_on(cli_run_job *job, cvtm_device *device) {
-  int code = cli_run_read(job);
+  int code = cli_run_read(job, device);
   if (code == CLI_EXIT_OK) code = cli_run_solve(job, device);
   if (code == CLI_EXIT_OK) code = cli_run_write(job);
   return code;

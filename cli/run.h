@@ -13,8 +13,9 @@ int cli_run_check(const cli_options *options);
 
 /* Copies the options; their strings stay the caller's. */
 int cli_run_create(const cli_options *options, cli_run_job **job);
-/* The picture, its density and the first sites; needs no device. */
-int cli_run_read(cli_run_job *job);
+/* The picture, its density and the first sites. device: where smoothing and segmentation
+ * work; NULL: on the CPU. */
+int cli_run_read(cli_run_job *job, cvtm_device *device);
 /* Minimises and evaluates. The device may serve other runs afterwards; it is borrowed until
  * the job is destroyed, for its name. */
 int cli_run_solve(cli_run_job *job, cvtm_device *device);

@@ -8,7 +8,6 @@
 #include "cli/report.h"
 #include "meshes/contour.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,17 +67,11 @@ static cvtm_status write_rings(const work *w, const cvtm_contour *contour, const
   return cvtm_output_commit(output, error);
 }
 
-/* Where u is 0 between the pixels' centres, around the parts that are kept. */
 static cvtm_status write_contour(const work *w, const char *path, cvtm_error *error) {
   const size_t count = (size_t)w->image.width * (size_t)w->image.height;
   float *coverage = malloc(count * sizeof *coverage);
   if (coverage == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
-  double most = 0;
-  for (size_t p = 0; p < count; ++p) most = fmax(most, fabs(w->made.u[p]));
-  for (size_t p = 0; p < count; ++p) {
-    const double u = w->made.inside[p] ? w->made.u[p] : fabs(w->made.u[p]);
-    coverage[p] = (float)(0.5 - 0.5 * u / most);
-  }
+  cli_segment_coverage(&w->made, coverage);
   cvtm_contour_options how;
   cvtm_contour contour = {0};
   cvtm_contour_defaults(&how);

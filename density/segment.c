@@ -21,7 +21,7 @@ void cvtm_segment_defaults(cvtm_segment_options *options) {
                                     .epsilon = 1,
                                     .tau = 5e-3,
                                     .max_steps = 200,
-                                    .tolerance = 1e-5,
+                                    .tolerance = 5e-4,
                                     .step_tolerance = 1e-4};
 }
 

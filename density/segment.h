@@ -36,7 +36,7 @@ typedef struct cvtm_segment_options {
   double epsilon;        /* 1 */
   double tau;            /* the step in time; 5e-3 */
   int64_t max_steps;     /* 200 */
-  double tolerance;      /* stop when the change is less; 1e-5 */
+  double tolerance;      /* stop when the change is less; 5e-4 */
   double step_tolerance; /* of the LCPs: the fall of the natural residual; 1e-4 */
   cvtm_segment_monitor monitor;
   void *monitor_context;
