@@ -82,7 +82,7 @@ typedef struct cvtm_cvt_options {
   cvtm_cvt_energy energy;      /* exact */
   cvtm_voronoi_method voronoi; /* exact; for the pixel energy */
   int64_t max_iterations;      /* 300 */
-  double tolerance;          /* mean relative decrease of the objective over 10 iterations; 1e-7 */
+  double tolerance;          /* mean relative decrease of the objective over 10 iterations; 1e-6 */
   double gradient_tolerance; /* on gradient_norm, pixels; 0 */
   double max_seconds;        /* 0 */
   int history;               /* m; 8 */
