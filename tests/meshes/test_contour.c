@@ -1,0 +1,412 @@
+/* Contours, polygons and boundary samples against closed forms. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "meshes/contour.h"
+#include "meshes/domain_plan.h"
+
+static const double pi = 3.14159265358979323846;
+
+enum { W = 64, H = 48 };
+
+static cvtm_contour trace(const float *mask) {
+  cvtm_contour_options how;
+  cvtm_contour_defaults(&how);
+  cvtm_contour c = {0};
+  cvtm_error error = {CVTM_OK, ""};
+  const cvtm_status status = cvtm_contour_of_mask(mask, W, H, &how, &c, &error);
+  if (status != CVTM_OK) fail_msg("%s", error.message);
+  return c;
+}
+
+static void fill(float *mask, int x0, int y0, int x1, int y1, float value) {
+  for (int j = y0; j < y1; ++j) {
+    for (int i = x0; i < x1; ++i) mask[j * W + i] = value;
+  }
+}
+
+static int has_corner(const cvtm_contour *c, double x, double y) {
+  for (int64_t k = 0; k < c->start[c->arc_count]; ++k) {
+    if (c->corner[k] && hypot(c->points[2 * k] - x, c->points[2 * k + 1] - y) < 1e-9) return 1;
+  }
+  return 0;
+}
+
+static int64_t count_corners(const cvtm_contour *c) {
+  int64_t corners = 0;
+  for (int64_t arc = 0; arc < c->arc_count; ++arc) {
+    for (int64_t k = c->start[arc]; k + 1 < c->start[arc + 1]; ++k) corners += c->corner[k];
+  }
+  return corners;
+}
+
+/* A rectangle of whole pixels gets its blunt corners back, at the image's border too. */
+static void rectangles_have_their_corners(void **state) {
+  (void)state;
+  static const int box[3][4] = {{10, 12, 40, 30}, {0, 0, 20, 20}, {0, 0, W, H}};
+  for (int n = 0; n < 3; ++n) {
+    float mask[W * H] = {0};
+    const int *b = box[n];
+    fill(mask, b[0], b[1], b[2], b[3], 1);
+    cvtm_contour c = trace(mask);
+    assert_int_equal(c.arc_count, 1);
+    assert_int_equal(count_corners(&c), 4);
+    for (int k = 0; k < 4; ++k) assert_true(has_corner(&c, b[k & 1 ? 2 : 0], b[k & 2 ? 3 : 1]));
+    /* Marching squares cut an eighth of a pixel off each corner. */
+    assert_true(fabs(c.area - ((b[2] - b[0]) * (b[3] - b[1]) - 0.5)) < 1e-9);
+    assert_true(c.corner_shift <= 0.5);
+    cvtm_contour_free(&c);
+  }
+}
+
+static void discs_are_smooth(void **state) {
+  (void)state;
+  float mask[W * H];
+  for (int j = 0; j < H; ++j) {
+    for (int i = 0; i < W; ++i) {
+      const double d = 15.3 - hypot(i + 0.5 - 30.2, j + 0.5 - 24.7);
+      mask[j * W + i] = (float)fmin(fmax(d + 0.5, 0), 1);
+    }
+  }
+  cvtm_contour c = trace(mask);
+  assert_int_equal(c.arc_count, 1);
+  assert_int_equal(count_corners(&c), 0);
+  for (int64_t k = 0; k < c.start[1]; ++k) {
+    const double r = hypot(c.points[2 * k] - 30.2, c.points[2 * k + 1] - 24.7);
+    assert_true(fabs(r - 15.3) < 0.1); /* the mask itself is only near to coverage */
+  }
+  assert_true(fabs(c.area / (pi * 15.3 * 15.3) - 1) < 2e-3);
+  assert_int_equal(c.left[0] + c.right[0], 1);
+  cvtm_contour_free(&c);
+}
+
+static void holes_islands_and_specks(void **state) {
+  (void)state;
+  float mask[W * H] = {0};
+  fill(mask, 4, 4, 44, 44, 1);
+  fill(mask, 14, 14, 34, 34, 0);
+  fill(mask, 20, 20, 28, 28, 1);
+  fill(mask, 50, 10, 51, 11, 1); /* one pixel */
+  fill(mask, 54, 10, 56, 11, 1); /* two */
+  cvtm_contour c = trace(mask);
+  assert_int_equal(c.arc_count, 4);
+  assert_int_equal(c.dropped, 1);
+  assert_true(fabs(c.area - (1600 - 0.5 - (400 - 0.5) + 64 - 0.5 + 1.5)) < 1e-9);
+  cvtm_contour_free(&c);
+}
+
+static void empty_domains_are_refused(void **state) {
+  (void)state;
+  cvtm_contour_options how;
+  cvtm_contour_defaults(&how);
+  cvtm_contour c = {0};
+  cvtm_error error = {CVTM_OK, ""};
+  float mask[W * H] = {0};
+  assert_int_equal(cvtm_contour_of_mask(mask, W, H, &how, &c, &error), CVTM_ERROR_INPUT);
+  assert_non_null(strstr(error.message, "empty"));
+  mask[5 * W + 5] = 1;
+  assert_int_equal(cvtm_contour_of_mask(mask, W, H, &how, &c, &error), CVTM_ERROR_INPUT);
+  mask[7] = NAN;
+  assert_int_equal(cvtm_contour_of_mask(mask, W, H, &how, &c, &error), CVTM_ERROR_INPUT);
+  assert_non_null(strstr(error.message, "(7, 0)"));
+  assert_null(c.points);
+  /* Kept if asked for: a diamond of half a pixel. */
+  mask[7] = 0;
+  how.smallest = 0;
+  assert_int_equal(cvtm_contour_of_mask(mask, W, H, &how, &c, &error), CVTM_OK);
+  assert_true(fabs(c.area - 0.5) < 1e-12);
+  cvtm_contour_free(&c);
+}
+
+/* Three labels around a point: three arcs to the outside, and interfaces between them. */
+static void labels_meet_in_junctions(void **state) {
+  (void)state;
+  int32_t labels[W * H] = {0};
+  for (int j = 4; j < 44; ++j) {
+    for (int i = 4; i < 60; ++i) labels[j * W + i] = i < 30 ? 1 : j < 20 ? 2 : 7;
+  }
+  cvtm_contour_options how;
+  cvtm_contour_defaults(&how);
+  cvtm_contour c = {0};
+  cvtm_error error = {CVTM_OK, ""};
+  assert_int_equal(cvtm_contour_of_labels(labels, W, H, &how, &c, &error), CVTM_OK);
+  assert_int_equal(c.arc_count, 6);
+  int seen[8][8] = {{0}};
+  for (int64_t arc = 0; arc < 6; ++arc) {
+    ++seen[c.left[arc]][c.right[arc]];
+    ++seen[c.right[arc]][c.left[arc]];
+    assert_true(c.corner[c.start[arc]] && c.corner[c.start[arc + 1] - 1]);
+  }
+  const int32_t names[4] = {0, 1, 2, 7};
+  for (int a = 0; a < 4; ++a) {
+    for (int b = 0; b < a; ++b) assert_int_equal(seen[names[a]][names[b]], 1);
+  }
+  cvtm_contour_free(&c);
+  labels[9] = -1;
+  assert_int_equal(cvtm_contour_of_labels(labels, W, H, &how, &c, &error), CVTM_ERROR_INPUT);
+}
+
+/* ---- Polygons ---- */
+
+static cvtm_status read_text(const char *extension, const char *text, cvtm_polygons *p,
+                             cvtm_error *error) {
+  return cvtm_polygons_read_bytes(extension, (const unsigned char *)text, strlen(text), "it", p,
+                                  error);
+}
+
+static double total_area(const cvtm_polygons *p) {
+  double area = 0;
+  for (int64_t r = 0; r < p->ring_count; ++r) {
+    area += cvtm_ring_area(p->points + 2 * p->start[r], p->start[r + 1] - p->start[r]);
+  }
+  return area;
+}
+
+/* The same square with a square hole in every format; directions and repeated ends do not
+ * matter. */
+static void formats_agree(void **state) {
+  (void)state;
+  static const char *const text[][2] = {
+      {"csv", "x,y\n2,2\n2,42\n42,42\n42,2\n\n# a hole\n10 10\n10;20\n20,20\n20\t10\n10,10\n"},
+      {"svg",
+       "<?xml version='1.0'?><svg><!-- <path d='A'/> --><defs><path d='A'/></defs>"
+       "<path d='M2 2h40v40H2zm8 8V20h10l0-10Z'/></svg>"},
+      {"svg",
+       "<svg><polygon points='2,2 42,2 42,42 2,42'/><polygon points='10 10 20 10 20 20 10 "
+       "20'/></svg>"},
+      {"geojson",
+       "{\"type\":\"FeatureCollection\",\"features\":[{\"type\":\"Feature\",\"geometry\":"
+       "{\"type\":\"Polygon\",\"coordinates\":[[[2,2],[42,2],[42,42],[2,42],[2,2]],"
+       "[[10,10],[20,10],[20,20],[10,20],[10,10]]]}}]}"},
+  };
+  for (size_t k = 0; k < sizeof text / sizeof text[0]; ++k) {
+    cvtm_polygons p = {0};
+    cvtm_error error = {CVTM_OK, ""};
+    if (read_text(text[k][0], text[k][1], &p, &error) != CVTM_OK) fail_msg("%s", error.message);
+    assert_int_equal(p.ring_count, 2);
+    assert_int_equal(p.start[2], 8);
+    assert_true(total_area(&p) == 1500);
+    assert_true(cvtm_ring_area(p.points, 4) == 1600);
+    cvtm_polygons_free(&p);
+  }
+}
+
+/* Two cubics that make nearly a circle, smooth continuation and a parabola: areas by calculus. */
+static void curves_become_chords(void **state) {
+  (void)state;
+  cvtm_polygons p = {0};
+  cvtm_error error = {CVTM_OK, ""};
+  /* A quadratic with its control 20 above a chord of 30 bounds 2/3 * 30 * 10. */
+  assert_int_equal(read_text("svg", "<svg><path d='M10 30Q25 10 40 30'/></svg>", &p, &error),
+                   CVTM_OK);
+  assert_true(fabs(total_area(&p) - 200) < 30 * 0.02);
+  cvtm_polygons_free(&p);
+  /* Symmetric cubic: 3/5 of width times the height of its controls, above and, by S, below. */
+  assert_int_equal(
+      read_text("svg", "<svg><path d='M10 30C10 20 40 20 40 30S10 40 10 30'/></svg>", &p, &error),
+      CVTM_OK);
+  assert_true(fabs(total_area(&p) - 2 * 180) < 60 * 0.02);
+  cvtm_polygons_free(&p);
+}
+
+static void bad_polygons_are_refused(void **state) {
+  (void)state;
+  static const char *const text[][3] = {
+      {"csv", "0,0\n10,10\n10,0\n0,10\n", "meets itself"},
+      {"csv", "0,0\n10,0\n10,10\n0,10\n\n5,5\n15,5\n15,8\n", " cross"},
+      {"csv", "0,0\n10,0\n10,10\n0,10\n\n0,2\n0,8\n-5,5\n", " cross"},
+      {"csv", "0,0\n1,x\n", "line 2"},
+      {"csv", "0,0\n1,1\n2,2\n", "no polygon"},
+      {"csv", "", "no polygon"},
+      {"csv", "1e30,0\n1,1\n2,2\n", "no place"},
+      {"svg", "<svg><path d='M0 0A1 1 0 0 0 5 5'/></svg>", "`A`"},
+      {"svg", "<svg><path d='L1 1'/></svg>", "begins with M"},
+      {"svg", "<svg>\n<path d='M1'/></svg>", "line 2"},
+      {"svg", "<svg><g transform='scale(2)'/></svg>", "transform"},
+      {"svg", "<svg><path d='M0 0L1", "ends inside"},
+      {"json", "{\"type\":\"Polygon\",\"coordinates\":[[[1],[2]]]}", "two numbers"},
+      {"json", "{\"type\":\"Polygon\",\"coord", "no JSON"},
+      {"json", "[1]", "type"},
+      {"txt", "", "unknown"},
+  };
+  for (size_t k = 0; k < sizeof text / sizeof text[0]; ++k) {
+    cvtm_polygons p = {0};
+    cvtm_error error = {CVTM_OK, ""};
+    assert_int_not_equal(read_text(text[k][0], text[k][1], &p, &error), CVTM_OK);
+    if (strstr(error.message, text[k][2]) == NULL) fail_msg("%zu: %s", k, error.message);
+    assert_null(p.points);
+  }
+  assert_false(cvtm_polygon_format_known("a.txt"));
+  assert_true(cvtm_polygon_format_known("a.GeoJSON"));
+}
+
+static cvtm_contour contour_of(const char *csv) {
+  cvtm_contour_options how;
+  cvtm_contour_defaults(&how);
+  cvtm_polygons p = {0};
+  cvtm_contour c = {0};
+  cvtm_error error = {CVTM_OK, ""};
+  assert_int_equal(read_text("csv", csv, &p, &error), CVTM_OK);
+  const cvtm_status status = cvtm_contour_of_polygons(&p, W, H, &how, &c, &error);
+  cvtm_polygons_free(&p);
+  if (status != CVTM_OK) fail_msg("%s", error.message);
+  return c;
+}
+
+/* Coverage against the areas of a triangle clipped to pixels, by sampling 64 x 64 places. */
+static void coverage_is_exact(void **state) {
+  (void)state;
+  cvtm_contour c = contour_of("3.3,2.1\n60.7,11.9\n20.25,47.5\n\n20,14\n30,14\n30,22.5\n20,20\n");
+  float coverage[W * H];
+  cvtm_error error = {CVTM_OK, ""};
+  assert_int_equal(cvtm_contour_coverage(&c, W, H, coverage, &error), CVTM_OK);
+  double sum = 0;
+  for (int k = 0; k < W * H; ++k) {
+    assert_true(coverage[k] >= 0 && coverage[k] <= 1);
+    sum += (double)coverage[k];
+  }
+  assert_true(fabs(sum - c.area) < 1e-3); /* floats */
+  enum { FINE = 64 };
+  for (int pixel = 0; pixel < W * H; pixel += 37) {
+    int inside = 0;
+    for (int s = 0; s < FINE * FINE; ++s) {
+      const double x = pixel % W + (s % FINE + 0.5) / FINE, y = pixel / W + (s / FINE + 0.5) / FINE;
+      int odd = 0;
+      for (int64_t arc = 0; arc < c.arc_count; ++arc) {
+        for (int64_t k = c.start[arc]; k + 1 < c.start[arc + 1]; ++k) {
+          const double *a = c.points + 2 * k, *b = a + 2;
+          if ((a[1] > y) == (b[1] > y)) continue;
+          odd ^= x < a[0] + (b[0] - a[0]) * (y - a[1]) / (b[1] - a[1]);
+        }
+      }
+      inside += odd;
+    }
+    /* An edge through the pixel is off by at most half a sample in each row. */
+    assert_true(fabs((double)inside / (FINE * FINE) - (double)coverage[pixel]) < 2.0 / FINE);
+  }
+  cvtm_contour_free(&c);
+}
+
+/* ---- Samples ---- */
+
+static double constant(const void *context, double x, double y) {
+  (void)x;
+  (void)y;
+  return *(const double *)context;
+}
+
+static double boundary_area(const cvtm_boundary *b) {
+  double twice = 0;
+  for (int64_t e = 0; e < b->edge_count; ++e) {
+    const double *p = b->points + 2 * (int64_t)b->edges[2 * e];
+    const double *q = b->points + 2 * (int64_t)b->edges[2 * e + 1];
+    twice += ((b->left[e] != 0) - (b->right[e] != 0)) * (q[0] - p[0]) * (p[1] + q[1]);
+  }
+  return 0.5 * twice;
+}
+
+static void samples_keep_corners_spacing_and_area(void **state) {
+  (void)state;
+  cvtm_contour c = contour_of("4,4\n60,4\n60,44\n4,44\n\n20,14\n30,14\n30,22.5\n");
+  cvtm_error error = {CVTM_OK, ""};
+  const double spacing = 3;
+  cvtm_boundary b = {0};
+  assert_int_equal(cvtm_boundary_sample(&c, constant, &spacing, &b, &error), CVTM_OK);
+  assert_int_equal(b.vertex_count, b.edge_count);
+  int corners = 0;
+  for (int64_t v = 0; v < b.vertex_count; ++v) corners += b.corner[v];
+  assert_int_equal(corners, 7);
+  assert_true(fabs(boundary_area(&b) - c.area) < 1e-9);
+  for (int64_t e = 0; e < b.edge_count; ++e) {
+    const double *p = b.points + 2 * (int64_t)b.edges[2 * e];
+    const double *q = b.points + 2 * (int64_t)b.edges[2 * e + 1];
+    const double length = hypot(q[0] - p[0], q[1] - p[1]);
+    assert_true(length > 0.6 * spacing && length < 1.4 * spacing);
+    assert_true(b.deviation[e] < 1e-9);
+  }
+  cvtm_boundary_free(&b);
+  cvtm_contour_free(&c);
+}
+
+/* Far fewer vertices than the curve has points, and still its area. */
+static void coarse_samples_keep_the_area(void **state) {
+  (void)state;
+  float mask[W * H];
+  for (int k = 0; k < W * H; ++k) {
+    const double d = 20 - hypot(k % W + 0.5 - 32, k / W + 0.5 - 24);
+    mask[k] = (float)fmin(fmax(d + 0.5, 0), 1);
+  }
+  cvtm_contour c = trace(mask);
+  cvtm_error error = {CVTM_OK, ""};
+  const double spacing = 6;
+  cvtm_boundary b = {0};
+  assert_int_equal(cvtm_boundary_sample(&c, constant, &spacing, &b, &error), CVTM_OK);
+  assert_true(b.vertex_count > 18 && b.vertex_count < 24);
+  assert_true(fabs(boundary_area(&b) / c.area - 1) < 1e-3);
+  for (int64_t e = 0; e < b.edge_count; ++e) assert_true(b.deviation[e] < 0.3);
+  cvtm_boundary_free(&b);
+  cvtm_contour_free(&c);
+}
+
+/* A strip 2 pixels wide takes edges of about that length, whatever the sites would like. */
+static void narrow_places_get_short_edges(void **state) {
+  (void)state;
+  cvtm_contour c = contour_of("2,2\n30,2\n30,20\n62,20\n62,23\n30,23\n30,46\n2,46\n");
+  float density[W * H];
+  int32_t region[W * H];
+  for (int k = 0; k < W * H; ++k) density[k] = 1;
+  cvtm_error error = {CVTM_OK, ""};
+  assert_int_equal(cvtm_contour_coverage(&c, W, H, density, &error), CVTM_OK);
+  for (int k = 0; k < W * H; ++k) {
+    region[k] = density[k] >= 0.5F;
+    density[k] = 1;
+  }
+  cvtm_boundary b = {0};
+  cvtm_domain_plan_figures figures;
+  assert_int_equal(cvtm_domain_plan(&c, region, W, H, 200, 0.3, density, &b, &figures, &error),
+                   CVTM_OK);
+  double longest = 0;
+  for (int64_t e = 0; e < b.edge_count; ++e) {
+    const double *p = b.points + 2 * (int64_t)b.edges[2 * e];
+    const double *q = b.points + 2 * (int64_t)b.edges[2 * e + 1];
+    if (p[0] > 34 && q[0] > 34) longest = fmax(longest, hypot(q[0] - p[0], q[1] - p[1]));
+  }
+  assert_true(longest > 1 && longest < 4.2);
+  assert_true(figures.hausdorff < 1e-9);
+  for (int k = 0; k < W * H; ++k) assert_true(region[k] ? density[k] > 0 : density[k] == 0);
+  cvtm_boundary_free(&b);
+  for (int k = 0; k < W * H; ++k) density[k] = 1;
+  assert_int_equal(cvtm_domain_plan(&c, region, W, H, 10, 0.3, density, &b, &figures, &error),
+                   CVTM_ERROR_INPUT);
+  assert_non_null(strstr(error.message, "too few"));
+  for (int k = 0; k < W * H; ++k) density[k] = 0;
+  assert_int_equal(cvtm_domain_plan(&c, region, W, H, 200, 0.3, density, &b, &figures, &error),
+                   CVTM_ERROR_INPUT);
+  cvtm_contour_free(&c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(rectangles_have_their_corners),
+      cmocka_unit_test(discs_are_smooth),
+      cmocka_unit_test(holes_islands_and_specks),
+      cmocka_unit_test(empty_domains_are_refused),
+      cmocka_unit_test(labels_meet_in_junctions),
+      cmocka_unit_test(formats_agree),
+      cmocka_unit_test(curves_become_chords),
+      cmocka_unit_test(bad_polygons_are_refused),
+      cmocka_unit_test(coverage_is_exact),
+      cmocka_unit_test(samples_keep_corners_spacing_and_area),
+      cmocka_unit_test(coarse_samples_keep_the_area),
+      cmocka_unit_test(narrow_places_get_short_edges),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
