@@ -1,5 +1,6 @@
 /* From a density to a tessellation: coarse to fine, transfers, reseeding. */
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 #include "cvt/cvt.h"
@@ -26,10 +27,9 @@ typedef struct outcome {
   cvtm_cvt_result result;
 } outcome;
 
-static outcome solve(const float *density, int periodic, int64_t count, int64_t given,
-                     const double *first, const cvtm_cvt_options *options) {
+static outcome solve_on(cvtm_device *device, const float *density, int periodic, int64_t count,
+                        int64_t given, const double *first, const cvtm_cvt_options *options) {
   const cvtm_domain domain = {SIDE, SIDE, periodic};
-  cvtm_device *device = test_device_open();
   cvtm_cvt *cvt = NULL;
   double energy = 0;
   outcome o = {.sites = calloc(2 * (size_t)count, sizeof(double))};
@@ -45,6 +45,11 @@ static outcome solve(const float *density, int periodic, int64_t count, int64_t 
   cvtm_cvt_destroy(cvt);
   cvtm_device_destroy(device);
   return o;
+}
+
+static outcome solve(const float *density, int periodic, int64_t count, int64_t given,
+                     const double *first, const cvtm_cvt_options *options) {
+  return solve_on(test_device_open(), density, periodic, count, given, first, options);
 }
 
 static double ratio_of_effort(const float *density, int periodic, cvtm_cvt_effort effort) {
@@ -95,6 +100,105 @@ static void same_seed_gives_the_same_sites(void **unused) {
   free(a.sites);
   free(b.sites);
   free(c.sites);
+}
+
+static void any_number_of_threads_gives_the_same_sites(void **unused) {
+  (void)unused;
+  enum { COUNT = 350 };
+  float density[AREA];
+  fill_disc(density);
+  double first[2 * COUNT];
+  for (int threads = 1; threads <= 3; ++threads) {
+    cvtm_cvt_options options;
+    cvtm_cvt_defaults(&options);
+    options.effort = CVTM_CVT_EFFORT_HIGH;
+    options.max_iterations = 10;
+    const outcome o =
+        solve_on(test_device_open_threads(threads), density, 0, COUNT, 0, NULL, &options);
+    if (threads == 1) memcpy(first, o.sites, sizeof first);
+    assert_memory_equal(first, o.sites, sizeof first);
+    free(o.sites);
+  }
+}
+
+/* Large enough to be sampled by several threads; sums, too, must not depend on them. */
+static void large_samples_do_not_depend_on_threads(void **unused) {
+  (void)unused;
+  enum { WIDTH = 1300, HEIGHT = 1100, COUNT = 3000 };
+  const cvtm_domain domain = {WIDTH, HEIGHT, 0};
+  float *density = malloc((size_t)WIDTH * HEIGHT * sizeof *density);
+  double one[2 * COUNT], more[2 * COUNT];
+  for (int p = 0; p < WIDTH * HEIGHT; ++p)
+    density[p] = p % WIDTH < 200 ? 0 : (float)(1 + p / WIDTH % 7);
+  const int before = omp_get_max_threads();
+  for (int threads = 1; threads <= 4; ++threads) {
+    double *sites = threads == 1 ? one : more;
+    omp_set_num_threads(threads);
+    assert_int_equal(
+        cvtm_cvt_sample(domain, density, COUNT, 5, CVTM_CVT_START_STRATIFIED, sites, NULL),
+        CVTM_OK);
+    for (int i = 0; i < COUNT; ++i)
+      assert_true(sites[2 * i] >= 200 && sites[2 * i] < WIDTH && sites[2 * i + 1] < HEIGHT);
+    assert_memory_equal(one, sites, sizeof one);
+  }
+  omp_set_num_threads(before);
+  free(density);
+}
+
+typedef struct listener {
+  int in_order, stop_at, heard;
+  cvtm_cvt_record last;
+} listener;
+
+/* From level to level the sites become more, and each begins at iteration 0. */
+static int listen(void *context, const cvtm_cvt_record *record) {
+  listener *l = context;
+  const int same = l->heard > 0 && record->sites == l->last.sites;
+  l->in_order &= same ? record->iteration == l->last.iteration + 1
+                      : record->iteration == 0 && record->sites > l->last.sites;
+  l->last = *record;
+  return ++l->heard == l->stop_at;
+}
+
+static void monitors_hear_of_levels_and_iterations_in_order(void **unused) {
+  (void)unused;
+  float density[AREA];
+  fill_uniform(density);
+  for (int method = 0; method < 2; ++method) {
+    listener l = {.in_order = 1};
+    cvtm_cvt_options options;
+    cvtm_cvt_defaults(&options);
+    options.method = method ? CVTM_CVT_LLOYD : CVTM_CVT_LBFGSB;
+    options.max_iterations = 25;
+    options.monitor = listen;
+    options.monitor_context = &l;
+    const outcome o = solve(density, 0, 400, 0, NULL, &options);
+    assert_true(l.in_order);
+    assert_int_equal(o.result.levels, 1);
+    assert_int_equal(l.last.sites, 400);
+    assert_int_equal(l.last.iteration, o.result.iterations);
+    assert_true(l.last.energy >= o.result.objective);
+    assert_int_equal(l.heard, o.result.iterations + o.result.coarse_iterations + 2);
+    free(o.sites);
+  }
+}
+
+/* No time at all: every level is gone through, without a step. */
+static void the_time_limit_holds_for_all_levels(void **unused) {
+  (void)unused;
+  float density[AREA];
+  fill_uniform(density);
+  cvtm_cvt_options options;
+  cvtm_cvt_defaults(&options);
+  options.effort = CVTM_CVT_EFFORT_HIGH;
+  options.max_iterations = 0;
+  options.tolerance = 0;
+  options.max_seconds = 1e-9;
+  const outcome o = solve(density, 0, 400, 0, NULL, &options);
+  assert_int_equal(o.result.stop, CVTM_STOP_TIME);
+  assert_int_equal(o.result.iterations + o.result.coarse_iterations, 0);
+  assert_int_equal(o.result.rounds, 0);
+  free(o.sites);
 }
 
 static void fixed_sites_stay_at_high_effort(void **unused) {
@@ -196,6 +300,10 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(more_effort_gives_better_minima),
       cmocka_unit_test(same_seed_gives_the_same_sites),
+      cmocka_unit_test(any_number_of_threads_gives_the_same_sites),
+      cmocka_unit_test(large_samples_do_not_depend_on_threads),
+      cmocka_unit_test(monitors_hear_of_levels_and_iterations_in_order),
+      cmocka_unit_test(the_time_limit_holds_for_all_levels),
       cmocka_unit_test(fixed_sites_stay_at_high_effort),
       cmocka_unit_test(sites_without_mass_are_reseeded),
       cmocka_unit_test(a_lattice_refines_to_a_lattice),
