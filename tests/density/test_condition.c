@@ -1,0 +1,182 @@
+/* Bounded gradation against sums over all pairs of pixels and around walls; regions of polygons
+ * against areas; seeds, first curves and the smoothing of shades. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "density/condition.h"
+#include "density/eikonal.h"
+#include "density/region.h"
+#include "density/seeds.h"
+
+enum { WIDTH = 37, HEIGHT = 29, PIXELS = WIDTH * HEIGHT };
+
+static double apart(int p, int q) {
+  return hypot(p % WIDTH - q % WIDTH, (double)(p / WIDTH) - (double)(q / WIDTH));
+}
+
+/* First-order upwind differences take fronts for straight: above the exact distance by a share of
+ * h log h around a point, and below by at most 1 - 1/sqrt(2) pixels where two fronts meet. */
+static void sizes_are_bounded(void **state) {
+  (void)state;
+  double density[PIXELS], graded[PIXELS];
+  const double slope = 0.3;
+  uint32_t seed = 3;
+  for (int p = 0; p < PIXELS; ++p) {
+    seed = seed * 1664525U + 1013904223U;
+    density[p] = seed >> 24 > 250 ? 1.0 : 1e-4;
+  }
+  density[5] = 0;
+  memcpy(graded, density, sizeof density);
+  cvtm_grade_size(WIDTH, HEIGHT, NULL, slope, graded);
+  for (int p = 0; p < PIXELS; ++p) {
+    double exact = (double)INFINITY, far = 0;
+    for (int q = 0; q < PIXELS; ++q) {
+      const double size = density[q] > 0 ? pow(density[q], -0.25) : (double)INFINITY;
+      if (size + slope * apart(p, q) < exact) {
+        exact = size + slope * apart(p, q);
+        far = apart(p, q);
+      }
+    }
+    const double size = pow(graded[p], -0.25);
+    assert_true(size >= exact - slope * 0.293);
+    assert_true(size <= exact + slope * 0.35 * (1 + log(1 + far)));
+  }
+  /* Once is enough. */
+  double again[PIXELS];
+  memcpy(again, graded, sizeof graded);
+  cvtm_grade_size(WIDTH, HEIGHT, NULL, slope, again);
+  for (int p = 0; p < PIXELS; ++p) assert_true(fabs(again[p] - graded[p]) <= 1e-12 * graded[p]);
+}
+
+/* A wall with a gap at its lower end: sizes behind it come around. */
+static void walls_hold(void **state) {
+  (void)state;
+  double value[PIXELS];
+  uint8_t mask[PIXELS];
+  for (int p = 0; p < PIXELS; ++p) {
+    value[p] = (double)INFINITY;
+    mask[p] = p % WIDTH != 18 || p / WIDTH == HEIGHT - 1;
+  }
+  value[0] = 0;
+  cvtm_eikonal(WIDTH, HEIGHT, mask, NULL, 1, value);
+  const double gap = hypot(18, HEIGHT - 1), around = gap + hypot(18, HEIGHT - 1);
+  assert_true(value[36] >= around - 1 && value[36] <= around + 3);
+  assert_true(value[17] == 17);
+  assert_true(isinf(value[18]));
+  /* Closed, nothing gets through. */
+  mask[(HEIGHT - 1) * WIDTH + 18] = 0;
+  for (int p = 1; p < PIXELS; ++p) value[p] = (double)INFINITY;
+  cvtm_eikonal(WIDTH, HEIGHT, mask, NULL, 1, value);
+  for (int p = 0; p < PIXELS; ++p) assert_int_equal(isinf(value[p]) != 0, p % WIDTH >= 18);
+  /* And a density behind it is what it was. */
+  double density[PIXELS];
+  for (int p = 0; p < PIXELS; ++p) density[p] = !mask[p] ? 0 : p % WIDTH < 18 ? 1 : 1e-8;
+  cvtm_grade_size(WIDTH, HEIGHT, mask, 0.1, density);
+  for (int p = 0; p < PIXELS; ++p)
+    assert_true(fabs(density[p] - (!mask[p] ? 0 : p % WIDTH < 18 ? 1 : 1e-8)) < 1e-15);
+}
+
+static void polygons_become_regions(void **state) {
+  (void)state;
+  /* A square with a square hole, partly outside the picture. */
+  double points[16] = {-10, 2, 20, 2, 20, 22, -10, 22, 4.5, 6.5, 4.5, 12.5, 10.5, 12.5, 10.5, 6.5};
+  int64_t start[3] = {0, 4, 8};
+  const cvtm_polygons polygons = {2, start, points};
+  uint8_t inside[PIXELS];
+  cvtm_error error = {CVTM_OK, ""};
+  assert_int_equal(cvtm_region_of_polygons(&polygons, WIDTH, HEIGHT, inside, &error), CVTM_OK);
+  for (int p = 0; p < PIXELS; ++p) {
+    const double x = p % WIDTH + 0.5, y = (double)(p / WIDTH) + 0.5;
+    const int hole = x > 4.5 && x < 10.5 && y > 6.5 && y < 12.5;
+    const int edge = x == 4.5 || x == 10.5 || y == 6.5 || y == 12.5;
+    if (!edge) assert_int_equal(inside[p], x < 20 && y > 2 && y < 22 && !hole);
+  }
+}
+
+static void seeds_are_checked(void **state) {
+  (void)state;
+  cvtm_seeds seeds;
+  cvtm_error error = {CVTM_OK, ""};
+  assert_int_equal(cvtm_seeds_create(WIDTH, HEIGHT, &seeds, &error), CVTM_OK);
+  assert_int_equal(cvtm_seeds_add_disc(&seeds, 10, 10, 3, CVTM_SEED_INSIDE, &error), CVTM_OK);
+  assert_int_equal(cvtm_seeds_count(&seeds, CVTM_SEED_INSIDE), 32);
+  /* The pixel of the centre at least; discs may leave the image. */
+  assert_int_equal(cvtm_seeds_add_disc(&seeds, 30.2, 20.2, 0, CVTM_SEED_OUTSIDE, &error), CVTM_OK);
+  assert_int_equal(seeds.mark[20 * WIDTH + 30], CVTM_SEED_OUTSIDE);
+  assert_int_equal(cvtm_seeds_add_disc(&seeds, 36, 0, 2, CVTM_SEED_OUTSIDE, &error), CVTM_OK);
+  assert_int_equal(cvtm_seeds_add_disc(&seeds, 12, 10, 2, CVTM_SEED_OUTSIDE, &error),
+                   CVTM_ERROR_INPUT);
+  assert_non_null(strstr(error.message, "contradict"));
+  assert_int_equal(cvtm_seeds_add_disc(&seeds, 37, 5, 100, CVTM_SEED_INSIDE, &error),
+                   CVTM_ERROR_INPUT);
+  assert_non_null(strstr(error.message, "outside the image"));
+  double lower[PIXELS], upper[PIXELS];
+  cvtm_seeds_bounds(&seeds, lower, upper);
+  assert_true(upper[10 * WIDTH + 10] == -0.05 && isinf(lower[10 * WIDTH + 10]));
+  assert_true(lower[20 * WIDTH + 30] == 0.05 && isinf(upper[20 * WIDTH + 30]));
+  cvtm_seeds_free(&seeds);
+}
+
+/* In a picture of a bright disc the region grown from its middle is the disc. */
+static void regions_grow_up_to_edges(void **state) {
+  (void)state;
+  double shades[PIXELS], u[PIXELS];
+  uint8_t inside[PIXELS], kept[PIXELS];
+  cvtm_error error = {CVTM_OK, ""};
+  for (int p = 0; p < PIXELS; ++p) shades[p] = apart(p, 14 * WIDTH + 15) < 8 ? 1 : 0;
+  cvtm_seeds seeds;
+  assert_int_equal(cvtm_seeds_create(WIDTH, HEIGHT, &seeds, &error), CVTM_OK);
+  assert_int_equal(cvtm_seeds_add_disc(&seeds, 14, 15, 1, CVTM_SEED_INSIDE, &error), CVTM_OK);
+  assert_int_equal(cvtm_seeds_grow(&seeds, shades, 10, inside, &error), CVTM_OK);
+  for (int p = 0; p < PIXELS; ++p) {
+    const double r = apart(p, 14 * WIDTH + 15);
+    if (r < 7 || r > 9) assert_int_equal(inside[p], r < 8);
+  }
+  assert_int_equal(cvtm_level_set_of_region(WIDTH, HEIGHT, inside, u, &error), CVTM_OK);
+  for (int p = 0; p < PIXELS; ++p) assert_int_equal(u[p] < 0, inside[p]);
+  assert_true(fabs(u[14 * WIDTH + 15] * WIDTH + 8) < 1.5);
+  /* A second part without a seed is left out. */
+  u[3] = u[4] = -1;
+  assert_int_equal(cvtm_seeds_select(&seeds, u, kept, &error), CVTM_OK);
+  assert_memory_equal(kept, inside, sizeof kept);
+  memset(inside, 1, sizeof inside);
+  assert_int_equal(cvtm_level_set_of_region(WIDTH, HEIGHT, inside, u, &error), CVTM_ERROR_INPUT);
+  memset(inside, 0, sizeof inside);
+  assert_int_equal(cvtm_level_set_of_region(WIDTH, HEIGHT, inside, u, &error), CVTM_ERROR_INPUT);
+  cvtm_seeds_free(&seeds);
+}
+
+/* Mirroring keeps the sum; a point becomes a Gaussian. */
+static void shades_are_smoothed(void **state) {
+  (void)state;
+  double shades[PIXELS] = {0};
+  cvtm_error error = {CVTM_OK, ""};
+  shades[14 * WIDTH + 18] = 1;
+  shades[WIDTH - 1] = 1;
+  assert_int_equal(cvtm_shades_blur(WIDTH, HEIGHT, 1.5, shades, &error), CVTM_OK);
+  double sum = 0;
+  for (int p = 0; p < PIXELS; ++p) sum += shades[p];
+  assert_true(fabs(sum - 2) < 1e-12);
+  const double ratio = shades[14 * WIDTH + 20] / shades[14 * WIDTH + 18];
+  assert_true(fabs(ratio - exp(-0.5 * 4 / 2.25)) < 1e-12);
+  /* Kernels wider than the picture. */
+  assert_int_equal(cvtm_shades_blur(WIDTH, HEIGHT, 300, shades, &error), CVTM_OK);
+  double tiny[2] = {0, 1};
+  assert_int_equal(cvtm_shades_blur(2, 1, 5, tiny, &error), CVTM_OK);
+  for (int p = 0; p < 2; ++p) assert_true(tiny[p] >= 0 && tiny[p] <= 1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sizes_are_bounded),        cmocka_unit_test(walls_hold),
+      cmocka_unit_test(polygons_become_regions),  cmocka_unit_test(seeds_are_checked),
+      cmocka_unit_test(regions_grow_up_to_edges), cmocka_unit_test(shades_are_smoothed)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
