@@ -113,7 +113,7 @@ static cvtm_status run_way(cvtm_device *device, const setting *s, const float *d
 /* --- the picture ------------------------------------------------------------------- */
 
 enum { LEFT = 64, TOP = 20, WIDTH = 560, HEIGHT = 360 };
-static const double highest = 1.10;
+static const double highest = 1.12;
 
 static double across(double time, double first, double last) {
   return LEFT + WIDTH * log(time / first) / log(last / first);
@@ -125,10 +125,10 @@ static double down(double ratio) {
 
 static void draw_axes(FILE *file, double first, double last) {
   fprintf(file, "<g stroke=\"#ccc\" fill=\"none\">\n");
-  for (int k = 0; k <= 10; k += 2)
+  for (int k = 0; k <= 12; k += 2)
     fprintf(file, "<path d=\"M%d %.1fh%d\"/>\n", LEFT, down(1 + 0.01 * k), WIDTH);
   fprintf(file, "</g>\n<g fill=\"#333\" font-family=\"sans-serif\" font-size=\"12\">\n");
-  for (int k = 0; k <= 10; k += 2)
+  for (int k = 0; k <= 12; k += 2)
     fprintf(file, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.2f</text>\n", LEFT - 8,
             down(1 + 0.01 * k) + 4, 1 + 0.01 * k);
   for (double decade = 1e-4; decade < 1e4; decade *= 10) {
