@@ -1,0 +1,317 @@
+"""cvtmesh run --domain from outside: meshes of an image, masks, polygons and labels are watertight,
+fill the domain, keep its corners and have good angles; gmsh accepts them; Poisson's equation
+converges on them at second order; bad domains are refused."""
+import json
+import math
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter, defaultdict
+
+try:
+    import meshio
+    import numpy as np
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.linalg import spsolve
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+PROGRAM = os.environ["CVTMESH_PROGRAM"]
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+WIDTH, HEIGHT = 200, 160
+failures = []
+
+
+def expect(condition, what):
+    if not condition:
+        failures.append(what)
+
+
+def run(image, *arguments):
+    command = [PROGRAM, "run", image, "--device", "cpu", "--threads", "2", "-q", *map(str, arguments)]
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300)
+
+
+def write_pgm(path, values):
+    values = np.asarray(values).round().astype(np.uint8)
+    path.write_bytes(b"P5 %d %d 255\n" % values.shape[::-1] + values.tobytes())
+    return path
+
+
+def write_rings(path, rings):
+    path.write_text("\n\n".join("\n".join(f"{x!r},{y!r}" for x, y in ring) for ring in rings))
+    return path
+
+
+class Mesh:
+    """A mesh in pixels, y down, as meshio reads it."""
+
+    def __init__(self, path, height):
+        found = meshio.read(path)
+        self.points = found.points[:, :2] * [1, -1] + [0, height]
+        data = found.cell_data["gmsh:physical"]
+        pick = lambda kind: [(c.data, d) for c, d in zip(found.cells, data) if c.type == kind]
+        self.triangles = np.concatenate([c for c, _ in pick("triangle")])
+        self.region = np.concatenate([d for _, d in pick("triangle")])
+        self.lines = np.concatenate([c for c, _ in pick("line")])
+        self.curve = np.concatenate([d for _, d in pick("line")])
+        self.names = found.field_data
+        self.sides = defaultdict(list)
+        for t, corners in enumerate(self.triangles):
+            for k in range(3):
+                self.sides[frozenset((corners[k], corners[k - 2]))].append(t)
+
+    def angles(self):
+        """Of every triangle at every corner, degrees."""
+        p = self.points[self.triangles]
+        u = np.roll(p, -1, axis=1) - p
+        v = np.roll(p, -2, axis=1) - p
+        cross = u[..., 1] * v[..., 0] - u[..., 0] * v[..., 1]  # counterclockwise with y up
+        return np.degrees(np.arctan2(cross, (u * v).sum(axis=2)))
+
+    def areas(self):
+        a, b, c = (self.points[self.triangles[:, k]] for k in range(3))
+        return ((b - a)[:, 1] * (c - a)[:, 0] - (b - a)[:, 0] * (c - a)[:, 1]) / 2
+
+    def border(self):
+        return [tuple(side) for side, around in self.sides.items() if len(around) == 1]
+
+
+def check_mesh(name, mesh, loops, components=1):
+    """Watertight, its curves are what the lines say, angles away from sharp corners."""
+    expect(max(map(len, mesh.sides.values())) <= 2, f"{name}: an edge with three triangles")
+    expect((mesh.areas() > 0).all(), f"{name}: a flat or turned triangle")
+    degree = Counter(v for side in mesh.border() for v in side)
+    expect(all(d % 2 == 0 for d in degree.values()), f"{name}: the border does not close")
+    euler = len(mesh.points) - len(mesh.sides) + len(mesh.triangles)
+    expect(euler == 2 * components - loops, f"{name}: Euler characteristic {euler}")
+    expect(set(mesh.triangles.flat) == set(range(len(mesh.points))), f"{name}: a loose vertex")
+    lines = {frozenset(line) for line in mesh.lines}
+    between = {side for side, around in mesh.sides.items()
+               if len({mesh.region[t] for t in around} | ({0} if len(around) == 1 else set())) > 1}
+    expect(lines == between, f"{name}: the lines are not the edges between regions")
+    angles = mesh.angles()
+    around = np.zeros(len(mesh.points))
+    np.add.at(around, mesh.triangles.ravel(), angles.ravel())
+    # Between curves at a corner below 60 degrees nothing better than the corner is possible.
+    sharp = np.isin(np.arange(len(mesh.points)), list(degree)) & (around < 60)
+    blunt = ~sharp[mesh.triangles].any(axis=1)
+    least = angles[blunt].min()
+    expect(least >= 20, f"{name}: an angle of {least:.1f} degrees away from sharp corners")
+
+
+def check_gmsh(name, path):
+    if shutil.which("gmsh") is None:
+        return
+    done = subprocess.run(["gmsh", "-check", path], capture_output=True, text=True, timeout=120)
+    said = done.stdout + done.stderr
+    expect(done.returncode == 0 and "Warning" not in said and "Error" not in said,
+           f"{name}: gmsh: {said}")
+
+
+def inside_rings(points, rings):
+    """By the even-odd rule."""
+    inside = np.zeros(len(points), bool)
+    x, y = points.T
+    for ring in rings:
+        for (ax, ay), (bx, by) in zip(ring, np.roll(ring, -1, axis=0)):
+            crosses = (ay > y) != (by > y)
+            at = ax + (bx - ax) * (y - ay) / (by - ay) if by != ay else ax + 0 * y
+            inside ^= crosses & (x < at)
+    return inside
+
+
+def ring_area(ring):
+    x, y = np.asarray(ring).T
+    return abs((x * np.roll(y, -1) - y * np.roll(x, -1)).sum()) / 2
+
+
+def distance_to_rings(points, rings):
+    best = np.full(len(points), np.inf)
+    for ring in rings:
+        for a, b in zip(np.asarray(ring), np.roll(ring, -1, axis=0)):
+            d = b - a
+            t = np.clip(((points - a) @ d) / (d @ d), 0, 1)
+            best = np.minimum(best, np.hypot(*(points - a - t[:, None] * d).T))
+    return best
+
+
+def along(segments, points):
+    """Five places on every segment."""
+    a, b = points[segments[:, 0]], points[segments[:, 1]]
+    return np.concatenate([a + t * (b - a) for t in np.linspace(0, 1, 5)])
+
+
+def solve_poisson(mesh):
+    """-Laplace u = f with linear elements and u given on the border; the error in L2, relative, for
+    u = sin(x / 17) cos(y / 23)."""
+    exact = lambda p: np.sin(p[..., 0] / 17) * np.cos(p[..., 1] / 23)
+    p = mesh.points[mesh.triangles]
+    area = mesh.areas()
+    gradient = np.empty((len(area), 3, 2))
+    for k in range(3):
+        edge = p[:, k - 1] - p[:, k - 2]
+        gradient[:, k] = np.stack([edge[:, 1], -edge[:, 0]], axis=1) / (2 * area)[:, None]
+    local = np.einsum("tik,tjk->tij", gradient, gradient) * area[:, None, None]
+    n = len(mesh.points)
+    i, j = np.repeat(mesh.triangles, 3, axis=1), np.tile(mesh.triangles, (1, 3))
+    stiffness = coo_matrix((local.ravel(), (i.ravel(), j.ravel())), (n, n)).tocsr()
+    middle = [(p[:, k] + p[:, k - 1]) / 2 for k in range(3)]  # exact for quadratics
+    load = np.zeros(n)
+    for k in range(3):
+        f = (1 / 17**2 + 1 / 23**2) * exact(middle[k]) * area / 6
+        np.add.at(load, mesh.triangles[:, k], f)
+        np.add.at(load, mesh.triangles[:, k - 1], f)
+    u = exact(mesh.points)
+    free = np.setdiff1d(np.arange(n), list({v for side in mesh.border() for v in side}))
+    fixed = np.setdiff1d(np.arange(n), free)
+    u[free] = spsolve(stiffness[free][:, free], load[free] - stiffness[free][:, fixed] @ u[fixed])
+    at = u[mesh.triangles]
+    error = scale = 0
+    for k in range(3):
+        error += (((at[:, k] + at[:, k - 1]) / 2 - exact(middle[k])) ** 2 * area / 3).sum()
+        scale += (exact(middle[k]) ** 2 * area / 3).sum()
+    return math.sqrt(error / scale)
+
+
+def check_second_order(name, coarse, fine):
+    """h from the number of triangles: errors fall at least like h^1.8."""
+    errors = [solve_poisson(mesh) for mesh in (coarse, fine)]
+    rate = math.log(errors[0] / errors[1]) / math.log(math.sqrt(len(fine.triangles) / len(coarse.triangles)))
+    expect(rate > 1.8, f"{name}: errors {errors} fall at order {rate:.2f}")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    folder = pathlib.Path(folder)
+    black = write_pgm(folder / "black.pgm", np.zeros((HEIGHT, WIDTH)))
+    y, x = np.mgrid[0:HEIGHT, 0:WIDTH] + 0.5
+
+    def make(name, image, sites, *domain, height=HEIGHT):
+        msh, report = folder / f"{name}.msh", folder / f"{name}.json"
+        done = run(image, "-n", sites, "-o", msh, "--report", report, "--iterations", 80, *domain)
+        expect(done.returncode == 0, f"{name}: exit {done.returncode}: {done.stderr}")
+        check_gmsh(name, msh)
+        return Mesh(msh, height), json.loads(report.read_text())["domain"]
+
+    # The horse: a dark shape with a gap between tail and leg.
+    horse, said = make("horse", EXAMPLES / "horse.png", 1500, "--domain", "image", height=328)
+    check_mesh("horse", horse, loops=said["curves"])
+    expect(abs(horse.areas().sum() / said["area"] - 1) < 1e-3, "horse: area")
+    expect(abs(said["mesh_area"] / horse.areas().sum() - 1) < 1e-9, "horse: reported area")
+    expect(said["hausdorff"] <= 0.5, f"horse: {said['hausdorff']} px from its contour")
+    expect(said["boundary_edges"] == len(horse.lines), "horse: number of edges")
+
+    # A disc, antialiased, and as whole pixels.
+    distance = np.hypot(x - 97.3, y - 81.6)
+    for name, values in (("disc", np.clip(60.5 - distance + 0.5, 0, 1)), ("pixels", distance < 60.5)):
+        mask = write_pgm(folder / f"{name}.pgm", 255 * values)
+        disc, said = make(name, black, 800, "--domain", "mask", "--mask", mask)
+        check_mesh(name, disc, loops=1)
+        # Whole pixels: their own count is that far from the circle's area.
+        expect(abs(disc.areas().sum() / (math.pi * 60.5**2) - 1) < 1e-3, f"{name}: area")
+        off = np.hypot(*(along(np.array(disc.border()), disc.points) - [97.3, 81.6]).T) - 60.5
+        expect(np.abs(off).max() <= (0.25 if name == "disc" else 1), f"{name}: {np.abs(off).max()} px off")
+        expect(said["hausdorff"] <= 0.5 and said["corners"] == 0, f"{name}: {said}")
+    fine, _ = make("fine", black, 3200, "--domain", "mask", "--mask", folder / "disc.pgm")
+    coarse, _ = make("coarse", black, 800, "--domain", "mask", "--mask", folder / "disc.pgm")
+    check_second_order("disc", coarse, fine)
+
+    # Polygons: a star around a round hole, and a plate with a slit and a square hole.
+    turn = lambda n, r, phase=0: [(100 + r * math.sin(2 * math.pi * k / n + phase),
+                                   80 + r * math.cos(2 * math.pi * k / n + phase)) for k in range(n)]
+    star = [p for pair in zip(turn(5, 75), turn(5, 30, math.pi / 5)) for p in pair]
+    plate = [(10, 10), (190, 10), (190, 150), (101.5, 150), (100, 60), (98.5, 150), (10, 150)]
+    hole = [(30, 30), (60.5, 30), (60.5, 60), (30, 60.25)]
+    shapes = {"star": ([star, turn(100, 10)], 10), "plate": ([plate, hole], 11)}
+    for name, (rings, corners) in shapes.items():
+        file = write_rings(folder / f"{name}.csv", rings)
+        mesh, said = make(name, black, 900, "--domain", "polygon", "--polygon", file)
+        check_mesh(name, mesh, loops=2)
+        wanted = ring_area(rings[0]) - ring_area(rings[1])
+        expect(abs(mesh.areas().sum() / wanted - 1) < 1e-3, f"{name}: area {mesh.areas().sum()}")
+        expect(said["corners"] == corners and abs(said["area"] / wanted - 1) < 1e-12, f"{name}: {said}")
+        for corner in (p for ring in rings if len(ring) < 20 for p in ring):
+            near = np.hypot(*(mesh.points - corner).T).min()
+            expect(near < 1e-6, f"{name}: {corner} is no vertex")  # steps of the exact grid: 2e-7
+        expect(inside_rings(mesh.points[mesh.triangles].mean(axis=1), rings).all(),
+               f"{name}: a triangle outside")
+        off = distance_to_rings(along(np.array(mesh.border()), mesh.points), rings).max()
+        expect(off <= 0.5 and off <= said["hausdorff"] + 1e-6, f"{name}: {off} px off")
+        expect(len(set(mesh.curve)) == 2, f"{name}: curves")
+        finer, _ = make(name + "4", black, 3600, "--domain", "polygon", "--polygon", file)
+        check_second_order(name, mesh, finer)
+
+    # Labels: two halves and a disc that overlaps both; neighbours share their edges.
+    labels = np.zeros((HEIGHT, WIDTH), np.int32)
+    labels[20:140, 20:180] = 1
+    labels[20:80, 100:180] = 2
+    labels[np.hypot(x - 100, y - 100) < 25] = 3
+    np.save(folder / "labels.npy", labels)
+    mesh, said = make("labels", black, 1000, "--domain", "labels", "--labels", folder / "labels.npy")
+    check_mesh("labels", mesh, loops=1)
+    for region in (1, 2, 3):
+        area = mesh.areas()[mesh.region == region].sum()
+        expect(abs(area / (labels == region).sum() - 1) < 5e-3, f"labels: region {region}: {area}")
+        expect(f"region {region}" in mesh.names, f"labels: no group of region {region}")
+    expect(abs(mesh.areas().sum() - 160 * 120) < 1, "labels: area")  # corners are whole
+    pairs = {tuple(sorted(mesh.region[t] for t in mesh.sides[frozenset(line)])) for line in mesh.lines}
+    expect(pairs == {(1,), (2,), (1, 2), (1, 3), (2, 3)}, f"labels: pairs {pairs}")
+    grey, _ = make("grey", black, 1000, "--domain", "labels", "--labels",
+                   write_pgm(folder / "labels.pgm", 80 * labels))
+    expect((grey.triangles == mesh.triangles).all(), "labels: grey levels are other labels")
+
+    # Touching the border, with a hole, an island, and specks of one pixel.
+    mask = np.zeros((HEIGHT, WIDTH))
+    mask[:90, :120] = mask[140:, 150:] = 255
+    mask[30:50, 30:60] = 0
+    mask[70, 70] = 0
+    mask[120, 150] = 255
+    file = write_pgm(folder / "border.pgm", mask)
+    mesh, said = make("border", black, 600, "--domain", "mask", "--mask", file)
+    check_mesh("border", mesh, loops=3, components=2)
+    expect(said["dropped_curves"] == 2, f"border: {said}")
+    expect(abs(mesh.areas().sum() - (90 * 120 + 20 * 50 - 20 * 30)) < 1, f"border: {mesh.areas().sum()}")
+    for corner in ((0, 0), (120, 0), (0, 90), (120, 90), (200, 160), (150, 140), (30, 30), (60, 50)):
+        expect(np.hypot(*(mesh.points - corner).T).min() < 1e-6, f"border: {corner} is no vertex")
+
+    # Same seed, same file, for any number of threads.
+    first = (folder / "border.msh").read_bytes()
+    run(black, "-n", 600, "-o", folder / "again.msh", "--iterations", 80, "--domain", "mask",
+        "--mask", file, "--threads", 1)
+    expect((folder / "again.msh").read_bytes() == first, "border: another file with one thread")
+
+    # What is no domain.
+    empty = write_pgm(folder / "empty.pgm", np.zeros((HEIGHT, WIDTH)))
+    speck = np.zeros((HEIGHT, WIDTH))
+    speck[7, 9] = 255
+    bow = [(10, 10), (100, 100), (100, 10), (10, 100)]
+    small = write_pgm(folder / "small.pgm", np.zeros((9, 9)))
+    np.save(folder / "half.npy", labels + 0.5)
+    refused = [
+        ("mask", empty, "empty"),
+        ("mask", write_pgm(folder / "speck.pgm", speck), "empty"),
+        ("mask", small, "9 x 9"),
+        ("mask", folder / "none.pgm", "none.pgm"),
+        ("polygon", write_rings(folder / "bow.csv", [bow]), "meets itself"),
+        ("polygon", write_rings(folder / "out.csv", [[(0, 0), (300, 0), (0, 90)]]), "outside the image"),
+        ("polygon", folder / "none.svg", "none.svg"),
+        ("labels", folder / "half.npy", "integers"),
+    ]
+    for kind, file, word in refused:
+        done = run(black, "-n", 300, "-o", folder / "no.msh", "--domain", kind, f"--{kind}", file)
+        expect(done.returncode == 3 and word in done.stderr, f"{file.name}: {done.returncode} {done.stderr}")
+    done = run(black, "-n", 20, "-o", folder / "no.msh", "--domain", "polygon", "--polygon",
+               folder / "star.csv")
+    expect(done.returncode == 3 and "too few" in done.stderr, f"too few: {done.returncode} {done.stderr}")
+    for arguments in (["--domain", "mask"], ["--mask", file], ["--domain", "image", "--periodic"],
+                      ["--domain", "image", "--fixed", file]):
+        done = run(black, "-n", 300, "-o", folder / "no.msh", *arguments)
+        expect(done.returncode == 2, f"{arguments}: exit {done.returncode}: {done.stderr}")
+    expect(not (folder / "no.msh").exists(), "a refused run left a file")
+
+print("\n".join(failures) or "domains: all well")
+sys.exit(bool(failures))
