@@ -85,7 +85,7 @@ typedef struct tile {
   double before, length;    /* of the curve */
 } tile;
 
-enum { TILE_ORDER = 7, WORTH_THREADS = 64 /* tiles */ };
+enum { TILE_ORDER = 7, BLOCK_ORDER = 3, WORTH_THREADS = 64 /* tiles */ };
 
 typedef struct hilbert_walk {
   cvtm_domain domain;
@@ -93,7 +93,6 @@ typedef struct hilbert_walk {
   int64_t count, next, last; /* sites; the next to be placed, up to the last */
   uint64_t seed;
   double total, sum, target; /* target: where the next site lies */
-  int last_i, last_j;        /* the last pixel with any density */
   double *sites;
   tile *tiles; /* not NULL: the walk stops at tiles and lists them */
   int64_t tile_count;
@@ -114,10 +113,31 @@ static void place_next(hilbert_walk *walk, int i, int j) {
 static void visit_pixel(hilbert_walk *walk, int i, int j) {
   const float rho = walk->density[(int64_t)j * walk->domain.width + i];
   if (!(rho > 0)) return;
-  walk->last_i = i;
-  walk->last_j = j;
   walk->sum += root_of(rho);
   while (walk->next < walk->last && walk->target < walk->sum) place_next(walk, i, j);
+}
+
+/* Of the square of 2^order pixels whose corner is (i, j). */
+static double square_length(const hilbert_walk *walk, int order, int i, int j) {
+  const int width = walk->domain.width, height = walk->domain.height, side = 1 << order;
+  const int right = i + side < width ? i + side : width;
+  const int below = j + side < height ? j + side : height;
+  double length = 0;
+  for (int y = j; y < below; ++y) {
+    const float *rho = walk->density + (int64_t)y * width;
+    double row = 0;
+    for (int x = i; x < right; ++x) row += root_of(rho[x]);
+    length += row;
+  }
+  return length;
+}
+
+/* Past a block in which no site lies. */
+static int skip_block(hilbert_walk *walk, int i, int j) {
+  const double after = walk->sum + square_length(walk, BLOCK_ORDER, i, j);
+  if (walk->next < walk->last && walk->target < after) return 0;
+  walk->sum = after;
+  return 1;
 }
 
 /* The square of 2^order pixels whose corner is (i, j); the curve enters it at the corner that
@@ -130,6 +150,7 @@ static void walk_square(hilbert_walk *walk, int order, int i, int j, int ax, int
     walk->tiles[walk->tile_count++] = (tile){i, j, ax, ay, bx, by, 0, 0};
     return;
   }
+  if (order == BLOCK_ORDER && skip_block(walk, i, j)) return;
   if (order == 0) {
     visit_pixel(walk, i, j);
     return;
@@ -164,18 +185,6 @@ static cvtm_status list_tiles(hilbert_walk *walk, cvtm_error *error) {
   return CVTM_OK;
 }
 
-static double tile_length(const hilbert_walk *walk, const tile *t) {
-  const int right = t->i + (1 << TILE_ORDER), below = t->j + (1 << TILE_ORDER);
-  double length = 0;
-  for (int j = t->j; j < below && j < walk->domain.height; ++j) {
-    const float *rho = walk->density + (int64_t)j * walk->domain.width;
-    double row = 0;
-    for (int i = t->i; i < right && i < walk->domain.width; ++i) row += root_of(rho[i]);
-    length += row;
-  }
-  return length;
-}
-
 /* The first site that lies at `place` of the curve or beyond. */
 static int64_t first_site_from(const hilbert_walk *walk, double place) {
   hilbert_walk probe = *walk;
@@ -185,14 +194,28 @@ static int64_t first_site_from(const hilbert_walk *walk, double place) {
   return probe.next;
 }
 
-/* The walk adds in another order than the lengths did: what rounding leaves over goes to the last
- * pixel of the tile. */
+/* The last pixel of a tile that has any density. */
+static int64_t last_pixel(const hilbert_walk *walk, const tile *t) {
+  const int width = walk->domain.width, height = walk->domain.height;
+  int64_t last = 0;
+  for (int j = t->j; j < t->j + (1 << TILE_ORDER) && j < height; ++j) {
+    for (int i = t->i; i < t->i + (1 << TILE_ORDER) && i < width; ++i)
+      if (walk->density[(int64_t)j * width + i] > 0) last = (int64_t)j * width + i;
+  }
+  return last;
+}
+
+/* The walk adds in another order than the lengths did: what rounding leaves over goes to one
+ * pixel. */
 static void walk_tile(hilbert_walk walk, const tile *t) {
   walk.tiles = NULL;
   walk.sum = t->before;
   set_target(&walk);
   walk_square(&walk, TILE_ORDER, t->i, t->j, t->ax, t->ay, t->bx, t->by);
-  while (walk.next < walk.last) place_next(&walk, walk.last_i, walk.last_j);
+  if (walk.next == walk.last) return;
+  const int64_t p = last_pixel(&walk, t);
+  while (walk.next < walk.last)
+    place_next(&walk, (int)(p % walk.domain.width), (int)(p / walk.domain.width));
 }
 
 static void walk_tiles(const hilbert_walk *all) {
@@ -217,7 +240,7 @@ static cvtm_status sample_stratified(cvtm_domain domain, const float *density, i
   if (status != CVTM_OK) return status;
 #pragma omp parallel for schedule(static) if (walk.tile_count >= WORTH_THREADS)
   for (int64_t k = 0; k < walk.tile_count; ++k)
-    walk.tiles[k].length = tile_length(&walk, &walk.tiles[k]);
+    walk.tiles[k].length = square_length(&walk, TILE_ORDER, walk.tiles[k].i, walk.tiles[k].j);
   for (int64_t k = 0; k < walk.tile_count; ++k) {
     walk.tiles[k].before = walk.total;
     walk.total += walk.tiles[k].length;
