@@ -4,6 +4,7 @@
  * --size M (of grading and bias), --image SIZE and --step-tolerance T (of segmentation). */
 #include "density/bias.h"
 #include "density/grade.h"
+#include "density/seeds.h"
 #include "density/segment.h"
 
 #include <math.h>
@@ -85,7 +86,8 @@ static void measure_smoothing(cvtm_device *device, int m) {
   free(host);
 }
 
-/* A disc with a gap in a noisy image; the curve starts around it. */
+/* A disc with a gap in a noisy image, smoothed as the program does by default; the curve starts
+ * around it. */
 static void measure_segmentation(cvtm_device *device, int m, int steps, double tolerance,
                                  const char *published) {
   double *image = host_plane(m), *upper = host_plane(m), *u = host_plane(m);
@@ -97,6 +99,8 @@ static void measure_segmentation(cvtm_device *device, int m, int steps, double t
     upper[k] = hypot(x - 0.26, y) < 0.03 ? -0.05 : (double)INFINITY;
     u[k] = hypot(x, y) - 0.4;
   }
+  cvtm_error error;
+  if (cvtm_shades_blur(m, m, 1, image, &error) != CVTM_OK) exit(1);
   cvtm_segment_options options;
   cvtm_segment_defaults(&options);
   options.max_steps = steps;
