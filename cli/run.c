@@ -248,22 +248,17 @@ static cvtm_status evaluate_result(run *r) {
   return CVTM_OK;
 }
 
-/* The Delaunay mesh of the sites and its cells; with --domain the constrained one is kept. */
+/* With --domain the constrained mesh, and cells that end at the boundary. */
 static cvtm_status triangulate(run *r, cvtm_error *error) {
-  const int shaped = r->options.domain.kind != CLI_DOMAIN_NONE;
-  cvtm_mesh inside = {0};
-  cvtm_status status = CVTM_OK;
-  if (shaped)
-    status = cli_domain_triangulate(&r->shape, r->sites, r->mass, r->centroid, &r->count, &inside,
-                                    error);
-  if (status == CVTM_OK) status = cvtm_delaunay(r->sites, r->count, &r->mesh, error);
-  if (status == CVTM_OK) status = cvtm_cells_create(&r->mesh, r->domain, &r->cells, error);
-  if (shaped) {
-    cvtm_mesh_free(&r->mesh);
-    r->mesh = inside;
-    if (status != CVTM_OK) return status;
-    return cvtm_quality_compute(&r->mesh, NULL, &r->quality, error);
+  if (r->options.domain.kind != CLI_DOMAIN_NONE) {
+    cvtm_status status = cli_domain_triangulate(&r->shape, r->sites, r->mass, r->centroid,
+                                                &r->count, &r->mesh, error);
+    if (status == CVTM_OK) status = cvtm_cells_of_domain(&r->mesh, &r->cells, error);
+    if (status == CVTM_OK) status = cvtm_quality_compute(&r->mesh, NULL, &r->quality, error);
+    return status;
   }
+  cvtm_status status = cvtm_delaunay(r->sites, r->count, &r->mesh, error);
+  if (status == CVTM_OK) status = cvtm_cells_create(&r->mesh, r->domain, &r->cells, error);
   if (status == CVTM_OK) status = cvtm_quality_compute(&r->mesh, &r->domain, &r->quality, error);
   return status;
 }

@@ -2,12 +2,13 @@
 
 #include "meshes/predicates.h"
 #include "meshes/snap.h"
+#include "meshes/twins.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Half-edge h = 3 t + k runs from corner k of triangle t, counterclockwise, to the next. */
+/* Half-edges as in meshes/twins.h, counterclockwise. */
 typedef struct triangulation {
   const cvtm_grid_point *grid;
   const double *points; /* for messages */
@@ -21,9 +22,6 @@ typedef struct triangulation {
   int64_t depth, capacity;
   cvtm_error *error;
 } triangulation;
-
-static int64_t after(int64_t h) { return h % 3 == 2 ? h - 2 : h + 1; }
-static int64_t before(int64_t h) { return h % 3 == 0 ? h + 2 : h - 1; }
 
 static int64_t orient(const triangulation *t, int32_t a, int32_t b, int32_t c) {
   return cvtm_orient(t->grid[a], t->grid[b], t->grid[c]);
@@ -47,33 +45,6 @@ static cvtm_status push(triangulation *t, int64_t value) {
 
 /* ---- Building ---- */
 
-/* Twins: the half-edges that leave a vertex are listed, and each edge looks up its reverse. */
-static cvtm_status find_twins(triangulation *t) {
-  const int64_t n = t->vertex_count, halves = 3 * t->triangle_count;
-  int64_t *start = calloc((size_t)n + 2, sizeof *start);
-  int64_t *leaving = malloc(((size_t)halves + 1) * sizeof *leaving);
-  if (start == NULL || leaving == NULL) {
-    free(start);
-    free(leaving);
-    return no_memory(t->error);
-  }
-  for (int64_t h = 0; h < halves; ++h) ++start[t->corner[h] + 2];
-  for (int64_t v = 0; v < n; ++v) start[v + 2] += start[v + 1];
-  for (int64_t h = 0; h < halves; ++h) leaving[start[t->corner[h] + 1]++] = h;
-  for (int64_t v = 0; v < n; ++v) t->at[v] = start[v] < start[v + 1] ? leaving[start[v]] : -1;
-  for (int64_t h = 0; h < halves; ++h) {
-    const int32_t from = t->corner[h], to = t->corner[after(h)];
-    t->twin[h] = -1;
-    t->constraint[h] = -1;
-    for (int64_t k = start[to]; k < start[to + 1]; ++k) {
-      if (t->corner[after(leaving[k])] == from) t->twin[h] = leaving[k];
-    }
-  }
-  free(start);
-  free(leaving);
-  return CVTM_OK;
-}
-
 static cvtm_status build(triangulation *t, const cvtm_mesh *mesh) {
   const size_t halves = 3 * (size_t)mesh->triangle_count + 1;
   t->vertex_count = mesh->vertex_count;
@@ -85,7 +56,8 @@ static cvtm_status build(triangulation *t, const cvtm_mesh *mesh) {
   t->at = malloc((size_t)mesh->vertex_count * sizeof *t->at);
   if (!t->corner || !t->twin || !t->constraint || !t->at) return no_memory(t->error);
   memcpy(t->corner, mesh->triangles, 3 * (size_t)mesh->triangle_count * sizeof *t->corner);
-  return find_twins(t);
+  for (size_t h = 0; h < halves; ++h) t->constraint[h] = -1;
+  return cvtm_find_twins(t->corner, t->triangle_count, t->vertex_count, t->twin, t->at, t->error);
 }
 
 static void destroy(triangulation *t) {
@@ -109,7 +81,8 @@ static void link_halves(triangulation *t, int64_t h, int64_t outer, int32_t cons
  * becomes h too. */
 static void flip(triangulation *t, int64_t h) {
   const int64_t g = t->twin[h];
-  const int64_t h1 = after(h), h2 = before(h), g1 = after(g), g2 = before(g);
+  const int64_t h1 = cvtm_half_after(h), h2 = cvtm_half_before(h), g1 = cvtm_half_after(g),
+                g2 = cvtm_half_before(g);
   const int32_t a = t->corner[h], b = t->corner[g], c = t->corner[h2], d = t->corner[g2];
   const int64_t bc = t->twin[h1], ca = t->twin[h2], ad = t->twin[g1], db = t->twin[g2];
   const int32_t on_bc = t->constraint[h1], on_ca = t->constraint[h2];
@@ -132,10 +105,10 @@ static void flip(triangulation *t, int64_t h) {
 /* ---- Constraints ---- */
 
 /* The next half-edge that leaves the same vertex, counterclockwise; -1 at the hull. */
-static int64_t turn_left(const triangulation *t, int64_t h) { return t->twin[before(h)]; }
+static int64_t turn_left(const triangulation *t, int64_t h) { return t->twin[cvtm_half_before(h)]; }
 
 static int64_t turn_right(const triangulation *t, int64_t h) {
-  return t->twin[h] < 0 ? -1 : after(t->twin[h]);
+  return t->twin[h] < 0 ? -1 : cvtm_half_after(t->twin[h]);
 }
 
 /* The half-edge that leaves its vertex first: all others follow by turn_left. */
@@ -169,17 +142,17 @@ static void look(const triangulation *t, int32_t a, int32_t b, int64_t *along, i
   const int64_t begin = rightmost(t, a);
   *along = *across = -1;
   for (int64_t h = begin; h >= 0;) {
-    const int32_t right = t->corner[after(h)], left = t->corner[before(h)];
+    const int32_t right = t->corner[cvtm_half_after(h)], left = t->corner[cvtm_half_before(h)];
     if (is_ahead(t, a, b, right)) {
       *along = h;
       return;
     }
     if (is_ahead(t, a, b, left)) {
-      *along = before(h); /* arrives at a: its twin may be missing */
+      *along = cvtm_half_before(h); /* arrives at a: its twin may be missing */
       return;
     }
     if (orient(t, a, b, right) < 0 && orient(t, a, b, left) > 0) {
-      *across = after(h);
+      *across = cvtm_half_after(h);
       return;
     }
     h = turn_left(t, h);
@@ -190,8 +163,8 @@ static void look(const triangulation *t, int32_t a, int32_t b, int64_t *along, i
 static int64_t find_edge(const triangulation *t, int32_t a, int32_t b) {
   const int64_t begin = rightmost(t, a);
   for (int64_t h = begin; h >= 0;) {
-    if (t->corner[after(h)] == b) return h;
-    if (t->corner[before(h)] == b) return before(h);
+    if (t->corner[cvtm_half_after(h)] == b) return h;
+    if (t->corner[cvtm_half_before(h)] == b) return cvtm_half_before(h);
     h = turn_left(t, h);
     if (h == begin) return -1;
   }
@@ -218,18 +191,18 @@ static cvtm_status collect_crossed(triangulation *t, int32_t a, int32_t b, int64
   for (int64_t h = across;;) {
     if (t->constraint[h] >= 0) return fail_crossing(t, a, b);
     cvtm_status status = push(t, t->corner[h]);
-    if (status == CVTM_OK) status = push(t, t->corner[after(h)]);
+    if (status == CVTM_OK) status = push(t, t->corner[cvtm_half_after(h)]);
     if (status != CVTM_OK) return status;
     const int64_t g = t->twin[h];
     if (g < 0) return fail_lost(t, a, b);
-    const int32_t opposite = t->corner[before(g)];
+    const int32_t opposite = t->corner[cvtm_half_before(g)];
     const int64_t side = orient(t, a, b, opposite);
     if (side == 0) {
       *reached = opposite;
       return CVTM_OK;
     }
     /* g runs from left to right of the way; on to the side that it leaves through. */
-    h = side > 0 ? after(g) : before(g);
+    h = side > 0 ? cvtm_half_after(g) : cvtm_half_before(g);
     if (orient(t, a, b, t->corner[h]) > 0) return fail_lost(t, a, b);
   }
 }
@@ -245,8 +218,8 @@ static cvtm_status clear_way(triangulation *t, int32_t a, int32_t b) {
       const int32_t u = (int32_t)t->stack[2 * k], v = (int32_t)t->stack[2 * k + 1];
       const int64_t h = find_edge(t, u, v);
       if (h < 0 || t->twin[h] < 0) return fail_lost(t, u, v);
-      const int32_t c = t->corner[before(h)], d = t->corner[before(t->twin[h])];
-      const int32_t from = t->corner[h], to = t->corner[after(h)];
+      const int32_t c = t->corner[cvtm_half_before(h)], d = t->corner[cvtm_half_before(t->twin[h])];
+      const int32_t from = t->corner[h], to = t->corner[cvtm_half_after(h)];
       int32_t p = u, q = v;
       if (orient(t, d, c, from) > 0 && orient(t, d, c, to) < 0) {
         flip(t, h);
@@ -278,7 +251,8 @@ static cvtm_status insert_constraint(triangulation *t, int32_t a, int32_t b, int
       along = find_edge(t, a, reached);
       if (along < 0) return fail_lost(t, a, reached);
     }
-    const int32_t next = t->corner[along] == a ? t->corner[after(along)] : t->corner[along];
+    const int32_t next =
+        t->corner[along] == a ? t->corner[cvtm_half_after(along)] : t->corner[along];
     if (t->constraint[along] >= 0) return fail_crossing(t, a, next);
     mark(t, along, constraint);
     a = next;
@@ -297,10 +271,12 @@ static cvtm_status restore_delaunay(triangulation *t) {
     const int64_t h = t->stack[--t->depth], g = t->twin[h];
     if (g < 0 || t->constraint[h] >= 0) continue;
     const cvtm_grid_point a = t->grid[t->corner[h]], b = t->grid[t->corner[g]];
-    const cvtm_grid_point c = t->grid[t->corner[before(h)]], d = t->grid[t->corner[before(g)]];
+    const cvtm_grid_point c = t->grid[t->corner[cvtm_half_before(h)]],
+                          d = t->grid[t->corner[cvtm_half_before(g)]];
     if (!cvtm_in_circle(a, b, c, d)) continue;
     flip(t, h);
-    const int64_t around[4] = {after(h), before(h), after(g), before(g)};
+    const int64_t around[4] = {cvtm_half_after(h), cvtm_half_before(h), cvtm_half_after(g),
+                               cvtm_half_before(g)};
     for (int k = 0; k < 4 && status == CVTM_OK; ++k) status = push(t, around[k]);
   }
   return status;
@@ -313,7 +289,7 @@ static int32_t region_beside(const triangulation *t, int64_t h) {
   const int32_t constraint = t->constraint[h];
   const int32_t *edge = t->boundary->edges + 2 * (int64_t)constraint;
   const cvtm_grid_point a = t->grid[edge[0]], b = t->grid[edge[1]];
-  const cvtm_grid_point p = t->grid[t->corner[h]], q = t->grid[t->corner[after(h)]];
+  const cvtm_grid_point p = t->grid[t->corner[h]], q = t->grid[t->corner[cvtm_half_after(h)]];
   const int64_t way =
       ((int64_t)b.x - a.x) * ((int64_t)q.x - p.x) + ((int64_t)b.y - a.y) * ((int64_t)q.y - p.y);
   return way > 0 ? t->boundary->left[constraint] : t->boundary->right[constraint];
@@ -405,7 +381,7 @@ static int64_t list_edges(const triangulation *t, const int32_t *region, const i
     const int32_t left = region[h / 3] > 0 ? region[h / 3] : 0;
     const int32_t right = g >= 0 && region[g / 3] > 0 ? region[g / 3] : 0;
     if (left == 0 && right == 0) continue;
-    const int32_t from = number[t->corner[h]], to = number[t->corner[after(h)]];
+    const int32_t from = number[t->corner[h]], to = number[t->corner[cvtm_half_after(h)]];
     const int turned = right > 0 && (left == 0 || right < left);
     list[count++] =
         turned ? (kept_edge){to, from, right, left, 0} : (kept_edge){from, to, left, right, 0};

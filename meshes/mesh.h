@@ -64,6 +64,11 @@ typedef struct cvtm_cells {
 
 cvtm_status cvtm_cells_create(const cvtm_mesh *mesh, cvtm_domain domain, cvtm_cells *cells,
                               cvtm_error *error);
+/* Cells of the vertices of a mesh that fills a domain, bounded by its border instead: polygons
+ * through the circumcentres of the triangles around a vertex (the middle of a border edge where
+ * the centre is behind it) and, on the border, the vertex itself and the middles of its edges; not
+ * convex where the border is not. They fill the domain. */
+cvtm_status cvtm_cells_of_domain(const cvtm_mesh *mesh, cvtm_cells *cells, cvtm_error *error);
 void cvtm_cells_free(cvtm_cells *cells);
 
 enum { CVTM_ANGLE_BINS = 12 }; /* 5 degrees each, 0 to 60 */

@@ -192,13 +192,13 @@ with tempfile.TemporaryDirectory() as folder:
 
     def make(name, image, sites, *domain, height=HEIGHT):
         msh, report = folder / f"{name}.msh", folder / f"{name}.json"
-        done = run(image, "-n", sites, "-o", msh, "--report", report, "--iterations", 80, *domain)
+        done = run(image, "-n", sites, "-o", msh, "--report", report, "--iterations", 40, *domain)
         expect(done.returncode == 0, f"{name}: exit {done.returncode}: {done.stderr}")
         check_gmsh(name, msh)
         return Mesh(msh, height), json.loads(report.read_text())["domain"]
 
     # The horse: a dark shape with a gap between tail and leg.
-    horse, said = make("horse", EXAMPLES / "horse.png", 1500, "--domain", "image", height=328)
+    horse, said = make("horse", EXAMPLES / "horse.png", 1200, "--domain", "image", height=328)
     check_mesh("horse", horse, loops=said["curves"])
     expect(abs(horse.areas().sum() / said["area"] - 1) < 1e-3, "horse: area")
     expect(abs(said["mesh_area"] / horse.areas().sum() - 1) < 1e-9, "horse: reported area")
@@ -216,8 +216,8 @@ with tempfile.TemporaryDirectory() as folder:
         off = np.hypot(*(along(np.array(disc.border()), disc.points) - [97.3, 81.6]).T) - 60.5
         expect(np.abs(off).max() <= (0.25 if name == "disc" else 1), f"{name}: {np.abs(off).max()} px off")
         expect(said["hausdorff"] <= 0.5 and said["corners"] == 0, f"{name}: {said}")
-    fine, _ = make("fine", black, 3200, "--domain", "mask", "--mask", folder / "disc.pgm")
-    coarse, _ = make("coarse", black, 800, "--domain", "mask", "--mask", folder / "disc.pgm")
+    fine, _ = make("fine", black, 1800, "--domain", "mask", "--mask", folder / "disc.pgm")
+    coarse, _ = make("coarse", black, 450, "--domain", "mask", "--mask", folder / "disc.pgm")
     check_second_order("disc", coarse, fine)
 
     # Polygons: a star around a round hole, and a plate with a slit and a square hole.
@@ -229,7 +229,7 @@ with tempfile.TemporaryDirectory() as folder:
     shapes = {"star": ([star, turn(100, 10)], 10), "plate": ([plate, hole], 11)}
     for name, (rings, corners) in shapes.items():
         file = write_rings(folder / f"{name}.csv", rings)
-        mesh, said = make(name, black, 900, "--domain", "polygon", "--polygon", file)
+        mesh, said = make(name, black, 500, "--domain", "polygon", "--polygon", file)
         check_mesh(name, mesh, loops=2)
         wanted = ring_area(rings[0]) - ring_area(rings[1])
         expect(abs(mesh.areas().sum() / wanted - 1) < 1e-3, f"{name}: area {mesh.areas().sum()}")
@@ -242,7 +242,7 @@ with tempfile.TemporaryDirectory() as folder:
         off = distance_to_rings(along(np.array(mesh.border()), mesh.points), rings).max()
         expect(off <= 0.5 and off <= said["hausdorff"] + 1e-6, f"{name}: {off} px off")
         expect(len(set(mesh.curve)) == 2, f"{name}: curves")
-        finer, _ = make(name + "4", black, 3600, "--domain", "polygon", "--polygon", file)
+        finer, _ = make(name + "4", black, 2000, "--domain", "polygon", "--polygon", file)
         check_second_order(name, mesh, finer)
 
     # Labels: two halves and a disc that overlaps both; neighbours share their edges.
@@ -251,7 +251,7 @@ with tempfile.TemporaryDirectory() as folder:
     labels[20:80, 100:180] = 2
     labels[np.hypot(x - 100, y - 100) < 25] = 3
     np.save(folder / "labels.npy", labels)
-    mesh, said = make("labels", black, 1000, "--domain", "labels", "--labels", folder / "labels.npy")
+    mesh, said = make("labels", black, 700, "--domain", "labels", "--labels", folder / "labels.npy")
     check_mesh("labels", mesh, loops=1)
     for region in (1, 2, 3):
         area = mesh.areas()[mesh.region == region].sum()
@@ -260,7 +260,7 @@ with tempfile.TemporaryDirectory() as folder:
     expect(abs(mesh.areas().sum() - 160 * 120) < 1, "labels: area")  # corners are whole
     pairs = {tuple(sorted(mesh.region[t] for t in mesh.sides[frozenset(line)])) for line in mesh.lines}
     expect(pairs == {(1,), (2,), (1, 2), (1, 3), (2, 3)}, f"labels: pairs {pairs}")
-    grey, _ = make("grey", black, 1000, "--domain", "labels", "--labels",
+    grey, _ = make("grey", black, 700, "--domain", "labels", "--labels",
                    write_pgm(folder / "labels.pgm", 80 * labels))
     expect((grey.triangles == mesh.triangles).all(), "labels: grey levels are other labels")
 
@@ -280,7 +280,7 @@ with tempfile.TemporaryDirectory() as folder:
 
     # Same seed, same file, for any number of threads.
     first = (folder / "border.msh").read_bytes()
-    run(black, "-n", 600, "-o", folder / "again.msh", "--iterations", 80, "--domain", "mask",
+    run(black, "-n", 600, "-o", folder / "again.msh", "--iterations", 40, "--domain", "mask",
         "--mask", file, "--threads", 1)
     expect((folder / "again.msh").read_bytes() == first, "border: another file with one thread")
 
