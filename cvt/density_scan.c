@@ -15,7 +15,7 @@ static cvtm_status refuse(cvtm_domain domain, const float *density, cvtm_error *
   return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the density is zero everywhere");
 }
 
-/* Row by row, so that the sums stay accurate for large images. Returns whether all is sound. */
+/* Row by row, so that the sums stay accurate for large images. Returns whether any pixel is bad. */
 static int scan_rows(cvtm_domain domain, const float *density, int first, int last,
                      cvtm_density_sums *sums) {
   int bad = 0;
@@ -31,7 +31,7 @@ static int scan_rows(cvtm_domain domain, const float *density, int first, int la
     sums->mass += mass;
     sums->root += root;
   }
-  return !bad;
+  return bad;
 }
 
 cvtm_status cvtm_density_scan(cvtm_domain domain, const float *density, cvtm_density_sums *sums,
@@ -39,19 +39,19 @@ cvtm_status cvtm_density_scan(cvtm_domain domain, const float *density, cvtm_den
   const int bands = domain.height < BANDS ? domain.height : BANDS;
   const int64_t area = (int64_t)domain.width * domain.height;
   cvtm_density_sums part[BANDS];
-  int sound = 1;
-#pragma omp parallel for schedule(static) reduction(& : sound) if (area >= WORTH_THREADS)
+  int bad = 0;
+#pragma omp parallel for schedule(static) reduction(| : bad) if (area >= WORTH_THREADS)
   for (int b = 0; b < bands; ++b) {
     const int first = (int)((int64_t)domain.height * b / bands);
     const int last = (int)((int64_t)domain.height * (b + 1) / bands);
-    sound &= scan_rows(domain, density, first, last, &part[b]);
+    bad |= scan_rows(domain, density, first, last, &part[b]);
   }
   cvtm_density_sums total = {0, 0};
   for (int b = 0; b < bands; ++b) {
     total.mass += part[b].mass;
     total.root += part[b].root;
   }
-  if (!sound || !(total.mass > 0)) return refuse(domain, density, error);
+  if (bad || !(total.mass > 0)) return refuse(domain, density, error);
   *sums = total;
   return CVTM_OK;
 }

@@ -25,6 +25,9 @@ enum {
  * energies are those of a rough start. */
 static const double contrast_of_balance = 3, contrast_of_search = 1.3;
 
+/* Of a coarse level at normal effort, in tolerances: the finer levels go on from there. */
+static const double coarse_tolerance = 10;
+
 static double now(void) {
   struct timespec t;
   timespec_get(&t, TIME_UTC);
@@ -126,8 +129,9 @@ static int plan_levels(const solve *s, int64_t counts[LEVELS_HIGH + 1]) {
 static cvtm_status descend_coarse(solve *s, int64_t count) {
   cvtm_cvt_options options = limited(s);
   cvtm_cvt_result found;
-  options.max_iterations =
-      options.effort == CVTM_CVT_EFFORT_HIGH ? COARSE_ITERATIONS_HIGH : COARSE_ITERATIONS_NORMAL;
+  const int high = options.effort == CVTM_CVT_EFFORT_HIGH;
+  options.max_iterations = high ? COARSE_ITERATIONS_HIGH : COARSE_ITERATIONS_NORMAL;
+  if (!high) options.tolerance *= coarse_tolerance;
   const cvtm_status status = descend(s, &options, count, &found);
   if (status == CVTM_OK) s->result.coarse_iterations += found.iterations;
   return status;
