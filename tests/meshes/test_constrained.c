@@ -157,10 +157,34 @@ static int64_t check(const output *out) {
   return twice;
 }
 
+/* Cells fill the mesh; edges between two cells belong to both. */
+static void check_cells(const output *out, int64_t twice) {
+  cvtm_cells cells = {0};
+  cvtm_error error = {CVTM_OK, ""};
+  assert_int_equal(cvtm_cells_of_domain(&out->mesh, &cells, &error), CVTM_OK);
+  double sum = 0;
+  int64_t between = 0;
+  for (int64_t v = 0; v < cells.count; ++v) {
+    for (int64_t k = cells.start[v]; k < cells.start[v + 1]; ++k) {
+      const double *a = cells.corners + 2 * k;
+      const double *b = cells.corners + 2 * (k + 1 < cells.start[v + 1] ? k + 1 : cells.start[v]);
+      sum += (b[0] - a[0]) * (a[1] + b[1]); /* counterclockwise, y up: positive */
+      if (cells.neighbors[k] < 0) continue;
+      assert_int_not_equal(cells.neighbors[k], v);
+      between += cells.neighbors[k] > v ? 1 : -1;
+    }
+  }
+  assert_int_equal(between, 0);
+  /* Centres of flat triangles are far away and large: so much cancels. */
+  assert_true(fabs(sum - (double)twice) < 1e-6 * (double)twice);
+  cvtm_cells_free(&cells);
+}
+
 static int64_t run(const input *in) {
   output out;
   if (triangulate(in, &out) != CVTM_OK) fail_msg("%s", out.error.message);
   const int64_t twice = check(&out);
+  check_cells(&out, twice);
   discard(&out);
   return twice;
 }
