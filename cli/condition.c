@@ -6,6 +6,7 @@
 #include "cli/report.h"
 #include "density/region.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -296,10 +297,16 @@ static cvtm_status make_domain(const cli_options *o, const cvtm_image *image, cl
 
 /* --- the density --------------------------------------------------------------------------- */
 
-static int is_zero(const double *density, size_t count) {
-  for (size_t p = 0; p < count; ++p)
-    if (density[p] > 0) return 0;
-  return 1;
+static cvtm_status check_range(const char *path, const double *density, size_t count,
+                               cvtm_error *error) {
+  double most = 0;
+  for (size_t p = 0; p < count; ++p) most = fmax(most, density[p]);
+  if (most > (double)FLT_MAX)
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: the weights make a density beyond single precision", path);
+  if (most > 0) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_INPUT,
+                   "%s: weights and domain leave no pixel with a density above zero", path);
 }
 
 static cvtm_status smooth(cvtm_device *device, const cli_options *o, cli_conditioned *made,
@@ -336,10 +343,8 @@ static cvtm_status condition(cvtm_device *device, const cli_options *o, const cv
   if (status != CVTM_OK) return status;
   for (size_t p = 0; p < count; ++p)
     if (made->inside != NULL && !made->inside[p]) made->precise[p] = 0;
-  if (is_zero(made->precise, count))
-    return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: weights and domain leave no pixel with a density above zero", o->input);
-  status = smooth(device, o, made, error);
+  status = check_range(o->input, made->precise, count, error);
+  if (status == CVTM_OK) status = smooth(device, o, made, error);
   for (size_t p = 0; p < count; ++p) made->density[p] = (float)made->precise[p];
   return status;
 }

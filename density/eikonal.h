@@ -6,6 +6,10 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The largest field with |grad v| <= slowness that is nowhere above `value`, in place: away
  * from obstacles min over y of value(y) + slowness |x - y|, up to the first-order error of the
  * differences. value: width * height, infinite where nothing is known; slowness: per pixel, or NULL
@@ -17,4 +21,7 @@ void cvtm_eikonal(int width, int height, const uint8_t *mask, const double *slow
  * a pixel beside it, negative inside. Infinite where there is no boundary. */
 void cvtm_signed_distance(int width, int height, const uint8_t *inside, double *distance);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -20,6 +20,12 @@ static double encoded(double linear) {
 cvtm_status cvtm_shades_of_image(const cvtm_image *image, double **shades, cvtm_error *error) {
   const size_t count = (size_t)image->width * (size_t)image->height;
   double low = 0, high = 1;
+  *shades = NULL;
+  for (size_t p = 0; p < count; ++p) {
+    if (isfinite(image->value[p])) continue;
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "the image's value at pixel (%zu, %zu) is not finite",
+                     p % (size_t)image->width, p / (size_t)image->width);
+  }
   *shades = malloc(count * sizeof **shades);
   if (*shades == NULL) return no_memory(error);
   if (image->is_data) {

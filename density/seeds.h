@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Shades in [0, 1]: of pictures the sRGB value of their luminance, of data its values scaled
- * to its range. malloc'd. */
+ * to its range. malloc'd. CVTM_ERROR_INPUT for a value that is not finite. */
 cvtm_status cvtm_shades_of_image(const cvtm_image *image, double **shades, cvtm_error *error);
 /* Gaussian smoothing in place, mirrored at the border; sigma in pixels, 0: none. */
 cvtm_status cvtm_shades_blur(int width, int height, double sigma, double *shades,

@@ -138,6 +138,7 @@ def check_refusals(folder):
             (("--within", folder / "absent.png"), 3, "absent.png"),
             (("--weight", "a.png"), 2, "FILE=FACTOR"),
             (("--weight", "a.png=-1"), 2, "FILE=FACTOR"),
+            (("--weight", f"{EXAMPLES}/camera.png=1e300"), 3, "single precision"),
             (("--bias", 0.1), 2, "--smooth"),
             (("--grade-max", 1), 2, "--grade"),
             (("--smooth", 1, "--bias", 1), 2, "--bias"),
