@@ -1,6 +1,8 @@
 /* cvtmesh hlcp: horizontal linear complementarity problems. */
+#include "base/file.h"
 #include "base/npy.h"
 #include "cli/cli.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "lcp/hlcp.h"
@@ -64,6 +66,17 @@ static int check_source(const cli_options *o) {
   if (!files && (o->hlcp.matrix_b != NULL || o->hlcp.rhs != NULL))
     return cli_usage_error(CLI_HLCP, "--matrix-b and --rhs go with --matrix-a");
   return CLI_EXIT_OK;
+}
+
+static int check_outputs(const cli_options *o) {
+  const char *const paths[] = {o->hlcp.output_z, o->hlcp.output_w};
+  for (int k = 0; k < 2; ++k) {
+    char buffer[16];
+    if (paths[k] == NULL) continue;
+    if (strcmp(cvtm_file_extension(paths[k], buffer, sizeof buffer), "npy") != 0)
+      return cli_usage_error(CLI_HLCP, "%s: z and w are written as .npy", paths[k]);
+  }
+  return cli_outputs_check(o);
 }
 
 /* The methods whose alpha and beta are fixed take no others. */
@@ -315,6 +328,7 @@ static int finish(const problem *p) {
 static int perform(problem *p) {
   int code = check_source(&p->options);
   if (code == CLI_EXIT_OK) code = check_parameters(&p->options);
+  if (code == CLI_EXIT_OK) code = check_outputs(&p->options);
   if (code != CLI_EXIT_OK) return code;
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status =

@@ -56,6 +56,8 @@ void cli_outputs_names(const cli_options *options, cli_output_names *names) {
   for (int k = 0; k < options->output.count; ++k) add_name(names, options->output.item[k]);
   add_name(names, options->picture);
   add_name(names, options->density_out);
+  add_name(names, options->hlcp.output_z);
+  add_name(names, options->hlcp.output_w);
   add_name(names, options->report);
 }
 

@@ -109,7 +109,8 @@ typedef struct cvtm_hlcp_options {
   cvtm_hlcp_rule rule;
   cvtm_hlcp_split split;
   int64_t splits;          /* l, 1 .. n; 0: chosen for the device, in the report of the result */
-  const cvtm_csr *weights; /* of the AOR family, l x n as above; NULL: the paper's blocks */
+  const cvtm_csr *weights; /* of the AOR family, l x n as above; block k is where E_k is not
+                            * zero; NULL: the paper's blocks */
   const cvtm_hlcp_multisplitting *multisplitting; /* instead of the AOR family; NULL */
   double start;           /* x^(0) in every component where no x is given; 2 */
   double tolerance;       /* on ||A z - B w - q||_2, absolute, after every iteration; 1e-6 */

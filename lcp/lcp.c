@@ -48,8 +48,9 @@ static cvtm_status check_options(const cvtm_lcp_options *options, cvtm_error *er
     return cvtm_fail(error, CVTM_ERROR_INPUT, "omega is %g, not between 0 and 2", options->omega);
   }
   if (!(options->tolerance >= 0 && options->tolerance < 1) || !(options->absolute_tolerance >= 0)) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "a tolerance of %g, absolute %g", options->tolerance,
-                     options->absolute_tolerance);
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "a tolerance of %g (0 to below 1), absolute %g (at least 0)",
+                     options->tolerance, options->absolute_tolerance);
   }
   if (options->max_iterations < 0) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "at most %lld iterations",
@@ -146,7 +147,8 @@ static cvtm_status check_problem(cvtm_lcp *lcp, const double *b, const double *l
   status = cvtm_device_copy_out(lcp->device, verdict, lcp->verdict, sizeof verdict);
   if (status != CVTM_OK) return status;
   if (verdict[0] < lcp->rows) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "row %lld: b or a bound is not a number",
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "row %lld: b or a bound is not a number, or b is infinite",
                      (long long)verdict[0] + 1);
   }
   if (verdict[1] < lcp->rows) {

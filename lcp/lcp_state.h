@@ -75,9 +75,9 @@ CVTM_HD void cvtm_lcp_judge(cvtm_lcp_course *course, double norm, double maximum
   }
   course->recent[course->iteration % CVTM_LCP_WINDOW] = norm;
   if (course->improved) course->best = norm;
-  if (!(norm <= 1e6 * course->first + rounding)) { /* NaN included */
+  if (!(norm <= 1e6 * course->first + rounding) || !isfinite(norm)) {
     course->stop = CVTM_LCP_DIVERGED;
-  } else if (norm <= course->target) {
+  } else if (norm <= course->target && isfinite(course->target)) {
     course->stop = CVTM_LCP_CONVERGED;
   } else if (course->iteration >= course->limit) {
     course->stop = CVTM_LCP_ITERATIONS;

@@ -190,8 +190,16 @@ class Refusals(Case):
 
     def test_usage(self):
         for arguments in ([], ["--example", 3, "--problem", "bearing"], ["--example", 4],
-                          ["--matrix-a", "a.mtx"], ["--example", 3, "--method", "mmgs", "--beta", 2]):
+                          ["--matrix-a", "a.mtx"], ["--example", 3, "--method", "mmgs", "--beta", 2],
+                          ["--example", 3, "--output-z", "a.mtx"],
+                          ["--example", 3, "--output-z", "x.npy", "--output-w", "x.npy"]):
             self.run_hlcp(*arguments, code=2)
+
+    def test_outputs(self):
+        """Found before anything is computed."""
+        done = self.run_hlcp("--example", 3, "--size", 4000, "--output-w",
+                             self.path("none/w.npy"), code=1)
+        self.assertIn("none/w.npy", done.stderr)
 
 
 if __name__ == "__main__":

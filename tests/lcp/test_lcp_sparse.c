@@ -480,6 +480,26 @@ static void divergence_is_noticed(void **state) {
   cvtm_device_destroy(device);
 }
 
+/* Squares of the residual overflow: nothing can be said of it, so it is not called small. */
+static void infinite_residuals_are_not_small(void **state) {
+  (void)state;
+  static const cvtm_lcp_method methods[] = {CVTM_LCP_PSOR, CVTM_LCP_TNNMG, CVTM_LCP_PDAS};
+  int64_t start[] = {0, 2, 4};
+  int32_t column[] = {0, 1, 0, 1};
+  double value[] = {1e200, -1e200, -1e200, 1.5e200}, b[] = {1e208, 1e208};
+  const cvtm_csr a = {2, 2, start, column, value};
+  cvtm_device *device = test_device_open();
+  for (int k = 0; k < 3; ++k) {
+    double x[] = {0, 0};
+    const setting s = {methods[k], 1e-8, 0, 1, 0, 0, 0};
+    const vectors v = {b, NULL, NULL};
+    const cvtm_lcp_result result = solve_on(device, &a, 0, 0, &s, v, x);
+    assert_int_equal(result.stop, CVTM_LCP_DIVERGED);
+    assert_true(isfinite(x[0]) && isfinite(x[1]));
+  }
+  cvtm_device_destroy(device);
+}
+
 static int stop_at_3(void *context, const cvtm_lcp_progress *progress) {
   int64_t *seen = context;
   assert_int_equal(progress->iteration, *seen);
@@ -581,6 +601,7 @@ int main(void) {
       cmocka_unit_test(same_bits_everywhere),
       cmocka_unit_test(the_published_cycle_stalls_and_says_so),
       cmocka_unit_test(divergence_is_noticed),
+      cmocka_unit_test(infinite_residuals_are_not_small),
       cmocka_unit_test(monitors_see_every_iteration_and_may_stop),
       cmocka_unit_test(refusals),
   };
