@@ -217,6 +217,7 @@ static cvtm_status prepare_solver(const cvtm_cvt_task *task, const cvtm_lbfgsb_o
   if (status == CVTM_OK && (!fits || task->fixed > 0 || cvt->solver_fixed > 0))
     status = set_bounds(task);
   cvt->solver_fixed = task->fixed;
+  if (status != CVTM_OK) cvt->solver_count = 0; /* fits no more */
   if (status == CVTM_OK)
     status = cvt->moves->scale(cvt->device, cvt->sums, task->count, cvt->mass / (double)task->count,
                                cvt->scale);
