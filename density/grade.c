@@ -19,7 +19,8 @@ static cvtm_status open_solver(cvtm_grade *g, double tolerance) {
   cvtm_lcp_defaults(&how);
   how.tolerance = 0;
   how.absolute_tolerance = tolerance;
-  how.nested = 0; /* rho itself is a near start */
+  /* Coarser grids save a fifth of the cycles; on a GPU their launches cost as much. */
+  how.nested = cvtm_device_get_kind(g->device) == CVTM_DEVICE_CPU;
   cvtm_status status =
       cvtm_device_allocate(g->device, width * height, sizeof(double), (void **)&g->ones);
   if (status == CVTM_OK) status = cvtm_vector_fill(g->device, g->ones, 1, width * height);
