@@ -8,6 +8,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,10 +123,15 @@ static cvtm_status first_region(const cli_options *o, cli_segmentation *s, cvtm_
   return CVTM_OK;
 }
 
-/* Remembers a step. */
+/* Remembers a step, and prints it if asked to. */
 static int watch(void *context, const cvtm_segment_progress *progress) {
   cli_segmentation *s = context;
   s->history[s->count++] = *progress;
+  if (s->verbose) {
+    fprintf(stderr, "step %lld  energy %.8g  area %.6f  change %.3e  %lld cycles\n",
+            (long long)progress->step, progress->energy, progress->area, progress->change,
+            (long long)progress->cycles);
+  }
   return cli_interrupted();
 }
 
@@ -141,6 +147,7 @@ static cvtm_status move_curve(cvtm_device *device, const cli_options *o, cli_seg
   how.tolerance = o->segment.tolerance;
   how.monitor = watch;
   how.monitor_context = s;
+  s->verbose = o->verbose && !o->quiet;
   double *bounds = malloc(2 * count * sizeof *bounds);
   s->history = malloc((size_t)(how.max_steps + 1) * sizeof *s->history);
   if (bounds == NULL || s->history == NULL) {

@@ -20,6 +20,7 @@ typedef struct cli_segmentation {
   cvtm_segment_result result;
   cvtm_segment_progress *history; /* result.steps + 1 */
   int64_t count;
+  int verbose;
 } cli_segmentation;
 
 /* What the options ask of each other; CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */

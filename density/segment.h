@@ -68,7 +68,8 @@ typedef struct cvtm_segment_result {
 
 typedef struct cvtm_segment cvtm_segment;
 
-/* All memory for images of one size; solving allocates nothing and copies no field. */
+/* All memory for images of one size, but for the solver's operators, which come with the first
+ * step; no later step allocates, and none copies a field. */
 cvtm_status cvtm_segment_create(cvtm_device *device, int width, int height,
                                 const cvtm_segment_options *options, cvtm_segment **segment);
 void cvtm_segment_destroy(cvtm_segment *segment);
