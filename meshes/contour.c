@@ -1,5 +1,7 @@
 #include "meshes/contour.h"
 
+#include "meshes/crossings.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -516,6 +518,57 @@ static cvtm_status find_all_corners(cvtm_contour *c, double angle, cvtm_error *e
   return status;
 }
 
+/* Moved corners can make curves cross that are less than a pixel apart: then corners beside the
+ * crossing go back to where the curve was traced. traced: the points before corners moved, arc by
+ * arc in any rotation, so that a corner's own place is the nearest. */
+static int64_t move_back(cvtm_contour *c, const double *traced, const uint8_t *crossed) {
+  int64_t moved = 0;
+  for (int64_t arc = 0; arc < c->arc_count; ++arc) {
+    const int64_t first = c->start[arc], last = c->start[arc + 1] - 1;
+    const double *raw = traced + 2 * first;
+    for (int64_t k = first; k <= last; ++k) {
+      const int beside = (k > first && crossed[k - 1]) || (k < last && crossed[k]) ||
+                         (k == first && crossed[last - 1]) || (k == last && crossed[first]);
+      if (!beside) continue;
+      double *p = c->points + 2 * k;
+      const int64_t n = last - first + 1;
+      double best[2] = {p[0], p[1]}, least = INFINITY;
+      for (int64_t i = 0; i < n; ++i) {
+        const double d = hypot(raw[2 * i] - p[0], raw[2 * i + 1] - p[1]);
+        if (d >= least) continue;
+        least = d;
+        best[0] = raw[2 * i];
+        best[1] = raw[2 * i + 1];
+      }
+      moved += least > 0;
+      memcpy(p, best, sizeof best);
+    }
+  }
+  return moved;
+}
+
+static cvtm_status untangle_corners(cvtm_contour *c, const double *traced, cvtm_error *error) {
+  const int64_t points = c->start[c->arc_count];
+  int32_t *edges = malloc((size_t)points * 2 * sizeof *edges);
+  uint8_t *crossed = malloc((size_t)points);
+  cvtm_status status = edges != NULL && crossed != NULL ? CVTM_OK : no_memory(error);
+  if (status == CVTM_OK) {
+    /* Edge k begins at point k; behind an arc's last point there is none. */
+    for (int64_t k = 0; k < points; ++k) edges[2 * k] = edges[2 * k + 1] = (int32_t)k;
+    for (int64_t arc = 0; arc < c->arc_count; ++arc) {
+      for (int64_t k = c->start[arc]; k + 1 < c->start[arc + 1]; ++k) ++edges[2 * k + 1];
+    }
+  }
+  int64_t found = 1, moved = 1;
+  while (status == CVTM_OK && found > 0 && moved > 0) {
+    status = cvtm_find_crossed(c->points, points, edges, points, crossed, &found, error);
+    if (status == CVTM_OK && found > 0) moved = move_back(c, traced, crossed);
+  }
+  free(edges);
+  free(crossed);
+  return status;
+}
+
 /* ---- The three ways in ---- */
 
 /* Area of the regions: by Green's theorem, arc by arc. */
@@ -551,10 +604,19 @@ static cvtm_status trace(tracer *t, const cvtm_contour_options *options, cvtm_co
                                         : "the domain is empty: no pixel is at least half covered",
                        options->smallest);
   }
+  double *traced = NULL;
+  if (status == CVTM_OK) {
+    const size_t bytes = 2 * (size_t)made.start[made.arc_count] * sizeof *traced;
+    traced = malloc(bytes);
+    if (traced == NULL) status = no_memory(t->error);
+    if (traced != NULL) memcpy(traced, made.points, bytes);
+  }
   if (status == CVTM_OK) {
     made.area = regions_area(&made);
     status = find_all_corners(&made, options->corner_angle, t->error);
   }
+  if (status == CVTM_OK) status = untangle_corners(&made, traced, t->error);
+  free(traced);
   free(t->points);
   free(t->segments);
   if (status != CVTM_OK) {

@@ -1,13 +1,16 @@
 #include "meshes/domain_plan.h"
 
+#include "meshes/crossings.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const double gradation = 0.3;              /* growth of a limited spacing per pixel */
-static const double smallest_edge = 1.25;         /* pixels: below that the contour is noise */
-static const double largest_deviation = 0.5;      /* of an edge from the contour, pixels */
+static const double gradation = 0.3;         /* growth of a limited spacing per pixel */
+static const double smallest_edge = 1.25;    /* pixels: below that the contour is noise */
+static const double largest_deviation = 0.5; /* of an edge from the contour, pixels */
+static const double every_point = 0.25; /* spacing so small that all points of a contour count */
 static const double hexagon = 1.1547005383792517; /* 2 / sqrt 3: area of a cell is h^2 / that */
 
 typedef struct planner {
@@ -138,6 +141,21 @@ static void spread_limits(planner *p) {
   }
 }
 
+/* Edges that cross each other are to follow the contour point by point there. */
+static cvtm_status separate_edges(planner *p, const cvtm_boundary *b, int64_t *found,
+                                  cvtm_error *error) {
+  uint8_t *crossed = malloc((size_t)b->edge_count + 1);
+  if (crossed == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the boundary");
+  const cvtm_status status =
+      cvtm_find_crossed(b->points, b->vertex_count, b->edges, b->edge_count, crossed, found, error);
+  for (int64_t e = 0; e < b->edge_count && status == CVTM_OK; ++e) {
+    if (crossed[e]) set_limit(p, b, e, every_point);
+  }
+  free(crossed);
+  if (status == CVTM_OK && *found > 0) spread_limits(p);
+  return status;
+}
+
 /* Limits from every edge that is too long, or so short (between corners) that its neighbours
  * must not be much longer; returns how many there are. */
 static int64_t apply_limits(planner *p, const cvtm_boundary *b) {
@@ -150,8 +168,8 @@ static int64_t apply_limits(planner *p, const cvtm_boundary *b) {
     double allowed = allowed_length(p, b, e);
     const double around = fmin(spacing_at(p, from[0], from[1]), spacing_at(p, to[0], to[1]));
     if (!(allowed < 0.98 * length)) {
-      if (!(around > 1.05 * jump * length)) continue;
-      allowed = jump * length;
+      if (!(around > 1.05 * fmax(jump * length, every_point))) continue;
+      allowed = fmax(jump * length, every_point);
     }
     ++found;
     set_limit(p, b, e, allowed);
@@ -211,8 +229,8 @@ static cvtm_status raise_density(planner *p, int64_t sites, cvtm_domain_plan_fig
 /* The density that the planned spacings come from. */
 static void write_density(const planner *p) {
   for (int64_t k = 0; k < (int64_t)p->width * p->height; ++k) {
-    double rho = (double)p->density[k];
-    if ((double)p->limit[k] < p->scale / sqrt(sqrt(rho))) {
+    double rho = p->coverage[k] > 0 ? (double)p->density[k] : 0;
+    if (rho > 0 && (double)p->limit[k] < p->scale / sqrt(sqrt(rho))) {
       rho = pow((double)p->limit[k] / p->scale, -4);
     }
     p->density[k] = (float)((double)p->coverage[k] * rho);
@@ -237,15 +255,29 @@ static void clamp_to_image(const planner *p, cvtm_boundary *b) {
 /* Spacing and limits in turn, until both hold. */
 static cvtm_status settle(planner *p, int64_t sites, cvtm_boundary *boundary, cvtm_error *error) {
   enum { ROUNDS = 12 };
+  const double largest_scale = 16 * p->scale;
   for (int round = 0;; ++round) {
     cvtm_boundary_free(boundary);
-    const cvtm_status status = cvtm_boundary_sample(p->contour, spacing_at, p, boundary, error);
-    if (status != CVTM_OK || round == ROUNDS) return status;
-    const int64_t found = apply_limits(p, boundary);
-    const double ratio = count_sites(p, boundary) / (double)sites;
+    cvtm_status status = cvtm_boundary_sample(p->contour, spacing_at, p, boundary, error);
+    if (status != CVTM_OK) return status;
+    const double wanted = count_sites(p, boundary);
+    if (round == ROUNDS) {
+      if (wanted < 1.1 * (double)sites && boundary->vertex_count <= sites) return CVTM_OK;
+      return cvtm_fail(error, CVTM_ERROR_INPUT,
+                       "%" PRId64 " sites are too few: the boundary takes %" PRId64
+                       ", and the finest places of the shape about %.0f in all",
+                       sites, boundary->vertex_count, fmax(wanted, (double)sites));
+    }
+    int64_t crossed = 0;
+    status = separate_edges(p, boundary, &crossed, error);
+    if (status != CVTM_OK) return status;
+    const int64_t found = apply_limits(p, boundary) + crossed;
+    const double ratio = wanted / (double)sites;
     p->limited = p->limited > found ? p->limited : found;
-    if (found == 0 && fabs(ratio - 1) < 2e-3) return CVTM_OK;
-    p->scale *= sqrt(ratio);
+    const int enough = boundary->vertex_count <= sites;
+    if (found == 0 && enough && fabs(ratio - 1) < 2e-3) return CVTM_OK;
+    /* Where the shape alone asks for more sites than there are, no scale is large enough. */
+    p->scale = fmin(p->scale * sqrt(ratio), largest_scale);
   }
 }
 
@@ -277,11 +309,6 @@ cvtm_status cvtm_domain_plan(const cvtm_contour *contour, const int32_t *region,
   }
   if (status == CVTM_OK) status = raise_density(&p, sites, &result, error);
   if (status == CVTM_OK) status = settle(&p, sites, &made, error);
-  if (status == CVTM_OK && made.vertex_count > sites) {
-    status = cvtm_fail(error, CVTM_ERROR_INPUT,
-                       "%" PRId64 " sites are too few: the boundary alone takes %" PRId64, sites,
-                       made.vertex_count);
-  }
   if (status == CVTM_OK) {
     write_density(&p);
     clamp_to_image(&p, &made);

@@ -1,8 +1,8 @@
 #include "meshes/polygon_file.h"
 
 #include "base/file.h"
+#include "meshes/crossings.h"
 #include "meshes/formats.h"
-#include "meshes/snap.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -494,122 +494,64 @@ static cvtm_status read_geojson(cvtm_source *s, collector *c) {
 
 /* ---- What crosses what ---- */
 
-typedef struct side {
-  cvtm_grid_point a, b;
-  int64_t ring, index; /* from corner `index` of the ring to the next */
-  int64_t ring_size;
-  int32_t left, right, low, high; /* bounding box */
-} side;
+/* Edge k runs from point k to the next of its ring. */
+typedef struct crossing_check {
+  const cvtm_polygons *rings;
+  const int32_t *edges;
+  const char *name;
+  cvtm_error *error;
+  cvtm_status status;
+} crossing_check;
 
-static int compare_sides(const void *first, const void *second) {
-  const side *a = first, *b = second;
-  return (a->left > b->left) - (a->left < b->left);
-}
-
-static int sign(int64_t value) { return (value > 0) - (value < 0); }
-
-/* How two sides meet: 0 not at all, 1 in a point without crossing, 2 crossing or along. */
-static int meeting(const side *p, const side *q) {
-  const int pa = sign(cvtm_orient(p->a, p->b, q->a)), pb = sign(cvtm_orient(p->a, p->b, q->b));
-  const int qa = sign(cvtm_orient(q->a, q->b, p->a)), qb = sign(cvtm_orient(q->a, q->b, p->b));
-  if (pa * pb > 0 || qa * qb > 0) return 0;
-  if (pa != 0 || pb != 0) return pa * pb < 0 && qa * qb < 0 ? 2 : 1;
-  /* On one line: what the boxes share is a point or a stretch. */
-  const int32_t width =
-      (p->right < q->right ? p->right : q->right) - (p->left > q->left ? p->left : q->left);
-  const int32_t height =
-      (p->high < q->high ? p->high : q->high) - (p->low > q->low ? p->low : q->low);
-  if (width < 0 || height < 0) return 0;
-  return width == 0 && height == 0 ? 1 : 2;
-}
-
-static int are_neighbors(const side *p, const side *q) {
-  if (p->ring != q->ring) return 0;
-  const int64_t apart = llabs(p->index - q->index);
-  return apart == 1 || apart == p->ring_size - 1;
-}
-
-static cvtm_status fail_crossing(const side *p, const side *q, const cvtm_polygons *rings,
-                                 const char *name, cvtm_error *error) {
-  const double *a = rings->points + 2 * (rings->start[p->ring] + p->index);
-  const double *b = rings->points + 2 * (rings->start[q->ring] + q->index);
-  if (p->ring == q->ring) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: ring %" PRId64
-                     " meets itself: the edges that begin at (%g, %g) and at "
-                     "(%g, %g)",
-                     name, p->ring, a[0], a[1], b[0], b[1]);
-  }
-  return cvtm_fail(error, CVTM_ERROR_INPUT,
-                   "%s: rings %" PRId64 " and %" PRId64
-                   " cross: the edges that begin at (%g, %g) and at (%g, %g)",
-                   name, p->ring, q->ring, a[0], a[1], b[0], b[1]);
-}
-
-static void make_sides(const cvtm_polygons *rings, const cvtm_grid_point *grid, side *sides) {
-  for (int64_t r = 0; r < rings->ring_count; ++r) {
-    const int64_t first = rings->start[r], size = rings->start[r + 1] - first;
-    for (int64_t k = 0; k < size; ++k) {
-      const cvtm_grid_point a = grid[first + k], b = grid[first + (k + 1) % size];
-      sides[first + k] = (side){a,
-                                b,
-                                r,
-                                k,
-                                size,
-                                a.x < b.x ? a.x : b.x,
-                                a.x < b.x ? b.x : a.x,
-                                a.y < b.y ? a.y : b.y,
-                                a.y < b.y ? b.y : a.y};
+static int64_t ring_of(const cvtm_polygons *rings, int64_t point) {
+  int64_t low = 0, high = rings->ring_count - 1;
+  while (low < high) {
+    const int64_t middle = high - (high - low) / 2;
+    if (rings->start[middle] <= point) {
+      low = middle;
+    } else {
+      high = middle - 1;
     }
   }
+  return low;
 }
 
-/* A sweep from left to right over the sides that the line meets. */
-static cvtm_status sweep(const side *sides, int64_t count, int64_t *active,
-                         const cvtm_polygons *rings, const char *name, cvtm_error *error) {
-  int64_t kept = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    const side *p = &sides[i];
-    int64_t still = 0;
-    for (int64_t k = 0; k < kept; ++k) {
-      const side *q = &sides[active[k]];
-      if (q->right < p->left) continue;
-      active[still++] = active[k];
-      if (q->low > p->high || q->high < p->low) continue;
-      const int how = meeting(p, q);
-      const int allowed = p->ring != q->ring || are_neighbors(p, q) ? 1 : 0;
-      if (how > allowed) return fail_crossing(p, q, rings, name, error);
-    }
-    kept = still;
-    active[kept++] = i;
+static int visit_meeting(void *context, int64_t e, int64_t f, int crossing) {
+  crossing_check *c = context;
+  const int64_t ring = ring_of(c->rings, e), other = ring_of(c->rings, f);
+  const double *a = c->rings->points + 2 * e, *b = c->rings->points + 2 * f;
+  const int follow = c->edges[2 * e + 1] == f || c->edges[2 * f + 1] == e;
+  if (!crossing && (ring != other || follow)) return 0;
+  if (ring == other) {
+    c->status = cvtm_fail(c->error, CVTM_ERROR_INPUT,
+                          "%s: ring %" PRId64
+                          " meets itself: the edges that begin at (%g, %g) and at (%g, %g)",
+                          c->name, ring, a[0], a[1], b[0], b[1]);
+  } else {
+    c->status = cvtm_fail(c->error, CVTM_ERROR_INPUT,
+                          "%s: rings %" PRId64 " and %" PRId64
+                          " cross: the edges that begin at (%g, %g) and at (%g, %g)",
+                          c->name, ring, other, a[0], a[1], b[0], b[1]);
   }
-  return CVTM_OK;
+  return 1;
 }
 
 static cvtm_status check_crossings(const cvtm_polygons *rings, const char *name,
                                    cvtm_error *error) {
   const int64_t count = rings->start[rings->ring_count];
-  double *places = malloc((size_t)count * 2 * sizeof *places);
-  cvtm_grid_point *grid = malloc((size_t)count * sizeof *grid);
-  side *sides = malloc((size_t)count * sizeof *sides);
-  int64_t *active = malloc((size_t)count * sizeof *active);
-  cvtm_status status = CVTM_OK;
-  if (places == NULL || grid == NULL || sides == NULL || active == NULL) {
-    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
-  } else {
-    memcpy(places, rings->points, (size_t)count * 2 * sizeof *places);
-    status = cvtm_snap_points(places, count, grid, error);
+  int32_t *edges = malloc((size_t)count * 2 * sizeof *edges);
+  if (edges == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
+  for (int64_t r = 0; r < rings->ring_count; ++r) {
+    for (int64_t k = rings->start[r]; k < rings->start[r + 1]; ++k) {
+      edges[2 * k] = (int32_t)k;
+      edges[2 * k + 1] = (int32_t)(k + 1 < rings->start[r + 1] ? k + 1 : rings->start[r]);
+    }
   }
-  if (status == CVTM_OK) {
-    make_sides(rings, grid, sides);
-    qsort(sides, (size_t)count, sizeof *sides, compare_sides);
-    status = sweep(sides, count, active, rings, name, error);
-  }
-  free(places);
-  free(grid);
-  free(sides);
-  free(active);
-  return status;
+  crossing_check check = {rings, edges, name, error, CVTM_OK};
+  const cvtm_status status =
+      cvtm_visit_meetings(rings->points, count, edges, count, visit_meeting, &check, error);
+  free(edges);
+  return status == CVTM_OK ? check.status : status;
 }
 
 /* ---- Which way round ---- */
