@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -126,6 +127,16 @@ def check_stops(folder):
     expect(np.load(stalled).shape == (127, 127), "the best iterate is written")
     row = report("--problem", "torsion", "--size", 31, "--method", "psor", "--iterations", 5, code=4)
     expect(row["stop_reason"] == "iterations" and row["iterations"] == 5, "psor: five sweeps")
+    command = [PROGRAM, "lcp", "--device", "cpu", "--problem", "put", "--steps", "1000000", "-v",
+               "-o", folder / "cut.npy", "--report", folder / "cut.json"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as cut:
+        cut.stderr.readline()
+        cut.send_signal(signal.SIGINT)
+        cut.communicate(timeout=300)
+    expect(cut.returncode == 130, f"interrupted: exit {cut.returncode}")
+    row = json.loads((folder / "cut.json").read_text())
+    expect(row["stop_reason"] == "interrupted", f"interrupted: {row['stop_reason']}")
+    expect(np.isfinite(np.load(folder / "cut.npy")).all(), "interrupted: x is written")
 
 
 def check_refusals(folder):
