@@ -173,7 +173,8 @@ static void place_cut(const sampler *s, int64_t i, int64_t parts, int closed, do
   if (!(span > 0)) return;
   double shift = (weight_before * area_beside(s, before) + weight_after * area_beside(s, after)) /
                  (chord(s, before) + chord(s, after));
-  shift = fmin(fmax(shift, -largest_shift), largest_shift);
+  const double most = fmin(largest_shift, 0.2 * fmin(chord(s, before), chord(s, after)));
+  shift = fmin(fmax(shift, -most), most);
   /* The left of (dx, dy), y down, is (dy, -dx). */
   place[0] += shift * (b[1] - a[1]) / span;
   place[1] -= shift * (b[0] - a[0]) / span;

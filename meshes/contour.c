@@ -368,15 +368,18 @@ static int64_t farthest_from(const double *p, int64_t count, double x, double y)
 }
 
 /* Turns a closed arc of count points (the last repeats the first) so that it begins at `first`. */
-static void rotate_arc(double *p, uint8_t *corner, int64_t count, int64_t first, double *room) {
+static void rotate_points(double *p, int64_t count, int64_t first, double *room) {
   const int64_t n = count - 1;
   memcpy(room, p, (size_t)n * 2 * sizeof *p);
   for (int64_t k = 0; k < n; ++k) memcpy(p + 2 * k, room + 2 * ((k + first) % n), 2 * sizeof *p);
   memcpy(p + 2 * n, p, 2 * sizeof *p);
-  uint8_t *flags = (uint8_t *)room;
-  memcpy(flags, corner, (size_t)n);
-  for (int64_t k = 0; k < n; ++k) corner[k] = flags[(k + first) % n];
-  corner[n] = corner[0];
+}
+
+static void rotate_flags(uint8_t *flags, int64_t count, int64_t first, uint8_t *room) {
+  const int64_t n = count - 1;
+  memcpy(room, flags, (size_t)n);
+  for (int64_t k = 0; k < n; ++k) flags[k] = room[(k + first) % n];
+  flags[n] = flags[0];
 }
 
 /* Where two lines meet, if that is within half a pixel of the curve's stretch around point k. */
@@ -437,14 +440,18 @@ static void thin_corners(const double *p, const double *cosine, int64_t count, u
 }
 
 /* Corners of one arc of a traced contour. */
-static void find_corners(cvtm_contour *c, int64_t arc, double angle, corner_room *room) {
+static void find_corners(cvtm_contour *c, double *traced, int64_t arc, double angle,
+                         corner_room *room) {
   const double tolerance = 0.6; /* a blunt pixel corner is half a pixel off */
   const double sharp = cos(angle * pi / 180), nearly = cos(0.75 * angle * pi / 180);
-  double *p = c->points + 2 * c->start[arc];
+  double *p = c->points + 2 * c->start[arc], *raw = traced + 2 * c->start[arc];
   uint8_t *corner = c->corner + c->start[arc];
   const int64_t count = c->start[arc + 1] - c->start[arc];
   const int closed = is_closed(c, arc);
-  if (closed) rotate_arc(p, corner, count, farthest_from(p, count - 1, p[0], p[1]), room->copy);
+  if (closed) {
+    rotate_points(p, count, farthest_from(p, count - 1, p[0], p[1]), room->copy);
+    memcpy(raw, p, (size_t)count * 2 * sizeof *p);
+  }
   memset(room->mark, 0, (size_t)count);
   const int64_t middle = closed ? farthest_from(p, count, p[0], p[1]) : 0;
   room->mark[0] = room->mark[middle] = room->mark[count - 1] = 1;
@@ -487,10 +494,15 @@ static void find_corners(cvtm_contour *c, int64_t arc, double angle, corner_room
   corner[count - 1] = corner[0];
   int64_t first = 0;
   while (first < count - 1 && !corner[first]) ++first;
-  if (first > 0 && first < count - 1) rotate_arc(p, corner, count, first, room->copy);
+  if (first == 0 || first == count - 1) return;
+  rotate_points(p, count, first, room->copy);
+  rotate_points(raw, count, first, room->copy);
+  rotate_flags(corner, count, first, (uint8_t *)room->copy);
 }
 
-static cvtm_status find_all_corners(cvtm_contour *c, double angle, cvtm_error *error) {
+/* traced: a copy of the points, turned with them and not moved. */
+static cvtm_status find_all_corners(cvtm_contour *c, double *traced, double angle,
+                                    cvtm_error *error) {
   int64_t longest = 0;
   for (int64_t arc = 0; arc < c->arc_count; ++arc) {
     const int64_t count = c->start[arc + 1] - c->start[arc];
@@ -507,7 +519,7 @@ static cvtm_status find_all_corners(cvtm_contour *c, double angle, cvtm_error *e
   if (!room.mark || !room.stack || !room.kept || !room.copy || !room.cosine || !room.lines) {
     status = no_memory(error);
   } else {
-    for (int64_t arc = 0; arc < c->arc_count; ++arc) find_corners(c, arc, angle, &room);
+    for (int64_t arc = 0; arc < c->arc_count; ++arc) find_corners(c, traced, arc, angle, &room);
   }
   free(room.mark);
   free(room.stack);
@@ -518,30 +530,19 @@ static cvtm_status find_all_corners(cvtm_contour *c, double angle, cvtm_error *e
   return status;
 }
 
-/* Moved corners can make curves cross that are less than a pixel apart: then corners beside the
- * crossing go back to where the curve was traced. traced: the points before corners moved, arc by
- * arc in any rotation, so that a corner's own place is the nearest. */
+/* Moved corners can make curves cross that are less than a pixel apart: then the ends of what
+ * crosses go back to where they were traced. */
 static int64_t move_back(cvtm_contour *c, const double *traced, const uint8_t *crossed) {
   int64_t moved = 0;
   for (int64_t arc = 0; arc < c->arc_count; ++arc) {
     const int64_t first = c->start[arc], last = c->start[arc + 1] - 1;
-    const double *raw = traced + 2 * first;
+    const int around = is_closed(c, arc) && (crossed[first] || crossed[last - 1]);
     for (int64_t k = first; k <= last; ++k) {
-      const int beside = (k > first && crossed[k - 1]) || (k < last && crossed[k]) ||
-                         (k == first && crossed[last - 1]) || (k == last && crossed[first]);
-      if (!beside) continue;
+      const int end = around && (k == first || k == last);
+      if (!end && !(k > first && crossed[k - 1]) && !(k < last && crossed[k])) continue;
       double *p = c->points + 2 * k;
-      const int64_t n = last - first + 1;
-      double best[2] = {p[0], p[1]}, least = INFINITY;
-      for (int64_t i = 0; i < n; ++i) {
-        const double d = hypot(raw[2 * i] - p[0], raw[2 * i + 1] - p[1]);
-        if (d >= least) continue;
-        least = d;
-        best[0] = raw[2 * i];
-        best[1] = raw[2 * i + 1];
-      }
-      moved += least > 0;
-      memcpy(p, best, sizeof best);
+      moved += p[0] != traced[2 * k] || p[1] != traced[2 * k + 1];
+      memcpy(p, traced + 2 * k, 2 * sizeof *p);
     }
   }
   return moved;
@@ -550,7 +551,7 @@ static int64_t move_back(cvtm_contour *c, const double *traced, const uint8_t *c
 static cvtm_status untangle_corners(cvtm_contour *c, const double *traced, cvtm_error *error) {
   const int64_t points = c->start[c->arc_count];
   int32_t *edges = malloc((size_t)points * 2 * sizeof *edges);
-  uint8_t *crossed = malloc((size_t)points);
+  uint8_t *crossed = calloc((size_t)points + 1, 1);
   cvtm_status status = edges != NULL && crossed != NULL ? CVTM_OK : no_memory(error);
   if (status == CVTM_OK) {
     /* Edge k begins at point k; behind an arc's last point there is none. */
@@ -613,7 +614,12 @@ static cvtm_status trace(tracer *t, const cvtm_contour_options *options, cvtm_co
   }
   if (status == CVTM_OK) {
     made.area = regions_area(&made);
-    status = find_all_corners(&made, options->corner_angle, t->error);
+    status = find_all_corners(&made, traced, options->corner_angle, t->error);
+  }
+  /* A corner that was moved may have left the image. */
+  for (int64_t k = 0; status == CVTM_OK && k < made.start[made.arc_count]; ++k) {
+    made.points[2 * k] = fmin(fmax(made.points[2 * k], 0), t->width);
+    made.points[2 * k + 1] = fmin(fmax(made.points[2 * k + 1], 0), t->height);
   }
   if (status == CVTM_OK) status = untangle_corners(&made, traced, t->error);
   free(traced);
@@ -744,7 +750,7 @@ static void cover_segment(double *rows, int width, int height, const double *a, 
   const double way = (a[1] < b[1] ? 1 : -1) * (double)side;
   const double slope = (bottom[0] - top[0]) / (bottom[1] - top[1]);
   const int last = (int)fmin(ceil(bottom[1]) - 1, height - 1);
-  for (int j = (int)floor(top[1]); j <= last; ++j) {
+  for (int j = (int)fmax(floor(top[1]), 0); j <= last; ++j) {
     const double y0 = fmax(top[1], j), y1 = fmin(bottom[1], j + 1.0);
     const double x0 = top[0] + (y0 - top[1]) * slope, x1 = top[0] + (y1 - top[1]) * slope;
     cover_stretch(rows + (int64_t)j * (width + 1), width, fmin(fmax(x0, 0), width),

@@ -76,7 +76,7 @@ void cvtm_boundary_free(cvtm_boundary *boundary);
 
 /* Every corner is a vertex; between corners the vertices divide the integral of 1 / spacing
  * evenly. They then move across the curve, as far as makes the area beside each edge that of
- * the contour (at most half a pixel). */
+ * the contour (at most half a pixel, and a fifth of the shorter edge). */
 cvtm_status cvtm_boundary_sample(const cvtm_contour *contour, cvtm_spacing spacing,
                                  const void *context, cvtm_boundary *boundary, cvtm_error *error);
 

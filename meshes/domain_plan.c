@@ -10,7 +10,8 @@
 static const double gradation = 0.3;         /* growth of a limited spacing per pixel */
 static const double smallest_edge = 1.25;    /* pixels: below that the contour is noise */
 static const double largest_deviation = 0.5; /* of an edge from the contour, pixels */
-static const double every_point = 0.25; /* spacing so small that all points of a contour count */
+static const double every_point = 0.05; /* spacing so small that all points of a contour count */
+static const double least_limit = 0.25; /* beside edges that are short anyway */
 static const double hexagon = 1.1547005383792517; /* 2 / sqrt 3: area of a cell is h^2 / that */
 
 typedef struct planner {
@@ -168,8 +169,8 @@ static int64_t apply_limits(planner *p, const cvtm_boundary *b) {
     double allowed = allowed_length(p, b, e);
     const double around = fmin(spacing_at(p, from[0], from[1]), spacing_at(p, to[0], to[1]));
     if (!(allowed < 0.98 * length)) {
-      if (!(around > 1.05 * fmax(jump * length, every_point))) continue;
-      allowed = fmax(jump * length, every_point);
+      if (!(around > 1.05 * fmax(jump * length, least_limit))) continue;
+      allowed = fmax(jump * length, least_limit);
     }
     ++found;
     set_limit(p, b, e, allowed);

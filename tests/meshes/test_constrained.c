@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "meshes/constrained.h"
+#include "meshes/domain_plan.h"
 
 __extension__ typedef __int128 int128;
 
@@ -316,6 +317,56 @@ static void contradictions_are_refused(void **state) {
   assert_null(out.mesh.points);
 }
 
+/* Masks of noise have curves within fractions of a pixel of each other: still every edge of the
+ * boundary is an edge of the mesh, and the mesh has the boundary's area. */
+static void noise_can_be_meshed(void **state) {
+  (void)state;
+  enum { W = 24, H = 20 };
+  for (int trial = 0; trial < 12; ++trial) {
+    float mask[W * H], density[W * H];
+    int32_t region[W * H];
+    for (int k = 0; k < W * H; ++k) {
+      mask[k] = (float)random_below(trial % 3 == 0 ? 2 : 256) / (trial % 3 == 0 ? 1.0F : 255.0F);
+      region[k] = mask[k] >= 0.5F;
+      density[k] = 1;
+    }
+    cvtm_contour_options how;
+    cvtm_contour_defaults(&how);
+    cvtm_contour contour = {0};
+    cvtm_boundary boundary = {0};
+    cvtm_domain_plan_figures figures;
+    output out = {0};
+    cvtm_status status = cvtm_contour_of_mask(mask, W, H, &how, &contour, &out.error);
+    if (status == CVTM_OK) {
+      status = cvtm_domain_plan(&contour, region, W, H, 20000, 0.3, density, &boundary, &figures,
+                                &out.error);
+    }
+    if (status == CVTM_OK) {
+      status = cvtm_constrained_delaunay(boundary.points, boundary.vertex_count, &boundary,
+                                         &out.mesh, &out.regions, &out.source, &out.error);
+    }
+    if (status != CVTM_OK) fail_msg("%d: %s", trial, out.error.message);
+    double inside = 0, outline = 0;
+    for (int64_t t = 0; t < out.mesh.triangle_count; ++t) {
+      double p[3][2];
+      for (int k = 0; k < 3; ++k) {
+        memcpy(p[k], out.mesh.points + 2 * out.mesh.triangles[3 * t + k], sizeof p[k]);
+      }
+      inside +=
+          (p[1][1] - p[0][1]) * (p[2][0] - p[0][0]) - (p[1][0] - p[0][0]) * (p[2][1] - p[0][1]);
+    }
+    for (int64_t e = 0; e < boundary.edge_count; ++e) {
+      const double *a = boundary.points + 2 * (int64_t)boundary.edges[2 * e];
+      const double *b = boundary.points + 2 * (int64_t)boundary.edges[2 * e + 1];
+      outline += (boundary.left[e] - boundary.right[e]) * (b[0] - a[0]) * (a[1] + b[1]);
+    }
+    assert_true(fabs(inside - outline) < 1e-5); /* the grid has steps of 2e-8 */
+    discard(&out);
+    cvtm_boundary_free(&boundary);
+    cvtm_contour_free(&contour);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(combs_are_not_bridged),
@@ -323,6 +374,7 @@ int main(void) {
       cmocka_unit_test(edges_through_points_are_divided),
       cmocka_unit_test(rings_may_touch),
       cmocka_unit_test(contradictions_are_refused),
+      cmocka_unit_test(noise_can_be_meshed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
