@@ -312,6 +312,7 @@ void cli_domain_report(const cli_domain *domain, cJSON *report) {
   cli_json_integer(entry, "corners", count_corners(boundary));
   cli_json_integer(entry, "limited_edges", domain->figures.limited);
   cli_json_integer(entry, "dropped_sites", domain->dropped);
+  cli_json_real(entry, "spacing", domain->figures.spacing);
   cli_json_real(entry, "area", domain->contour.area);
   cli_json_real(entry, "mesh_area", domain->mesh_area);
   cli_json_real(entry, "hausdorff", domain->figures.hausdorff);
