@@ -1,5 +1,6 @@
 /* Obstacle problems on Dirichlet grids: known values, cycle counts, every method. */
 #include "grid_problems.h"
+#include "test_devices.h"
 
 static cvtm_device *device;
 

@@ -1,6 +1,7 @@
 /* Varying coefficients, masks, Neumann boundaries and boxes against a dense active-set method;
  * larger problems by their natural residual alone. */
 #include "grid_problems.h"
+#include "test_devices.h"
 
 static cvtm_device *device;
 
