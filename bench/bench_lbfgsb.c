@@ -48,7 +48,7 @@ static arguments read_arguments(int argc, char **argv) {
     } else if (strcmp(argv[i], "--single") == 0) {
       read.options.single_history = 1;
     } else if (strcmp(argv[i], "--host-rounds") == 0) {
-      read.options.host_rounds = 1;
+      read.options.host_rounds = 16;
     } else if (strcmp(argv[i], "--unbounded") == 0) {
       read.unbounded = 1;
     } else {

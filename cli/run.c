@@ -213,6 +213,7 @@ static cvtm_status optimize(run *r) {
   how.reseed = r->options.reseed;
   how.monitor = r->watch != NULL ? cli_watch_monitor : cli_progress_monitor;
   how.monitor_context = r->watch != NULL ? (void *)r->watch : (void *)&r->progress;
+  how.live = r->watch != NULL;
   return cvtm_cvt_solve(r->cvt, r->density, &how, r->given, r->sites, r->count, &r->result);
 }
 

@@ -96,6 +96,8 @@ typedef struct cvtm_cvt_options {
   int reseed;                /* move sites without mass to the richest cells; 0 */
   cvtm_cvt_monitor monitor;
   void *monitor_context;
+  int live; /* the device waits for the monitor at every iteration; else a CUDA device runs ahead; 0
+             */
 } cvtm_cvt_options;
 
 void cvtm_cvt_defaults(cvtm_cvt_options *options);

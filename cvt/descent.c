@@ -97,7 +97,8 @@ static cvtm_status record_lloyd(run *r, const double value[2]) {
  * time is short. So other stops than the limit of iterations may come some steps late. */
 static int64_t lloyd_window(const run *r, int64_t steps) {
   const int64_t most = r->options->max_iterations;
-  int64_t window = r->timed || r->options->max_seconds > 0 ? 1 : CVTM_CVT_WINDOW;
+  const int single = r->timed || r->options->max_seconds > 0 || r->options->live;
+  int64_t window = single ? 1 : CVTM_CVT_WINDOW;
   if (steps >= 0 && window > steps - r->iterations) window = steps - r->iterations;
   if (most > 0 && window > most - r->iterations) window = most - r->iterations;
   return window;
@@ -235,6 +236,7 @@ static cvtm_lbfgsb_options remaining_options(run *r) {
   options.decrease_tolerance = o->tolerance;
   if (o->monitor || o->gradient_tolerance > 0) options.monitor = watch;
   options.monitor_context = r;
+  options.host_rounds = o->live != 0;
   return options;
 }
 

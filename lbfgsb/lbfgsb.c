@@ -512,11 +512,13 @@ static cvtm_status deliver(run *current) {
 
 /* Rounds between two looks: as many as take some 20 ms, so that slow evaluations are not
  * repeated in vain after the end. */
-static int next_rounds(int rounds, double seconds) {
+static int next_rounds(const cvtm_lbfgsb_options *options, int rounds, double seconds) {
+  const int wish = options->host_rounds;
+  const int most = wish > 0 && wish < MOST_ROUNDS ? wish : MOST_ROUNDS;
   const double each = seconds / rounds;
   int next = 2 * rounds;
   while (next > 1 && next * each > 0.02) next /= 2;
-  return next < MOST_ROUNDS ? next : MOST_ROUNDS;
+  return next < most ? next : most;
 }
 
 /* The host enqueues every round. */
@@ -531,7 +533,7 @@ static cvtm_status iterate_by_host(run *current) {
     }
     if (status == CVTM_OK) status = read_states(solver);
     if (status == CVTM_OK) status = deliver(current);
-    if (!on_cpu(solver)) rounds = next_rounds(rounds, now() - before);
+    if (!on_cpu(solver)) rounds = next_rounds(&solver->options, rounds, now() - before);
   }
   return status;
 }

@@ -83,10 +83,11 @@ typedef struct cvtm_lbfgsb_options {
   double search_width;       /* relative width of the interval at which it gives up; 0.1 */
   cvtm_lbfgsb_cauchy cauchy; /* approximate */
   int single_history;        /* keep the history in single precision: half its memory; 0 */
-  int host_rounds;           /* CUDA: enqueue every round instead of capturing a graph; 0 */
-  int time_evaluations;      /* fill result.evaluation_seconds on CUDA, too, by evaluations
-                                repeated after the run; 0 */
-  double poll_seconds;       /* CUDA: the host looks after the device this often; 0: 50e-6 */
+  int host_rounds;      /* CUDA: the host enqueues the rounds, at most so many between two looks
+                           at the device; 0: a graph does them all where it can be captured */
+  int time_evaluations; /* fill result.evaluation_seconds on CUDA, too, by evaluations
+                           repeated after the run; 0 */
+  double poll_seconds;  /* CUDA: the host looks after the device this often; 0: 50e-6 */
   cvtm_lbfgsb_monitor monitor;
   void *monitor_context;
 } cvtm_lbfgsb_options;

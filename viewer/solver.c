@@ -403,6 +403,7 @@ static cvtm_status descend(cvtm_solver *s) {
   how.fixed = s->fixed + held;
   how.monitor = watch;
   how.monitor_context = s;
+  how.live = 1;
   if (s->base > 0 && how.lloyd_steps > 1) how.lloyd_steps = 1;
   if (held) swap_sites(s->sites, s->held, s->fixed);
   s->clock = now();

@@ -393,7 +393,8 @@ class Runs(Case):
     def test_stops(self):
         args = [CAMERA, "-n", 200, "-o", "a.csv"]
         self.assertEqual(self.report(*args, "--iterations", 3)["stop_reason"], "iterations")
-        report = self.report(*args, "--tolerance", 0, "--iterations", 1000000, "--time-limit", 0.3)
+        long = [CAMERA, "-n", 5000, "-o", "a.csv", "--tolerance", 0, "--iterations", 1000000]
+        report = self.report(*long, "--time-limit", 0.05)
         self.assertEqual(report["stop_reason"], "time")
         self.assertEqual(self.report(*args, "--tolerance", 1e-3)["stop_reason"], "decrease")
         report = self.report(*args, "--gradient-tolerance", 3, "--tolerance", 0)
