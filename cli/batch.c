@@ -470,7 +470,7 @@ static cvtm_status write_report(const batch *b, const totals *t, double seconds,
   cvtm_status status = CVTM_OK;
   if (t->count[FAILED] > 0)
     status = batch_journal_failures(b->journal, FAILURES_REPORTED, failures, error);
-  if (status == CVTM_OK) status = cli_json_write(b->options->batch.report, report, error);
+  if (status == CVTM_OK) return cli_json_write(b->options->batch.report, report, error);
   cJSON_Delete(report);
   return status;
 }

@@ -67,18 +67,13 @@ static cvtm_status write_one(void *context, const char *path, cvtm_error *error)
 
 static cvtm_status write_report(const work *w, cvtm_error *error) {
   if (w->options.report == NULL) return CVTM_OK;
-  cJSON *report = cJSON_CreateObject();
-  cli_json_text(report, "version", CVTMESH_VERSION);
-  cli_json_device(report, w->device);
-  cli_json_options(report, &w->options);
+  cJSON *report = cli_report_begin(w->device, &w->options);
   cli_json_integer(report, "width", w->made.domain.width);
   cli_json_integer(report, "height", w->made.domain.height);
   cli_condition_report(&w->options, &w->made, report);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   cli_json_real(seconds, "total", cli_seconds() - w->start);
-  const cvtm_status status = cli_json_write(w->options.report, report, error);
-  cJSON_Delete(report);
-  return status;
+  return cli_json_write(w->options.report, report, error);
 }
 
 static int perform(work *w) {

@@ -259,10 +259,7 @@ static cvtm_status write_report(const problem *p, cvtm_error *error) {
   double largest_z, largest_w;
   const int64_t positive_z = count_positive(p->z_out, p->given.a.rows, &largest_z);
   const int64_t positive_w = count_positive(p->w_out, p->given.a.rows, &largest_w);
-  cJSON *report = cJSON_CreateObject();
-  cli_json_text(report, "version", CVTMESH_VERSION);
-  cli_json_device(report, p->device);
-  cli_json_options(report, &p->options);
+  cJSON *report = cli_report_begin(p->device, &p->options);
   cli_json_text(report, "method", cvtm_hlcp_method_name(p->how.method));
   cli_json_integer(report, "unknowns", p->given.a.rows);
   cli_json_integer(report, "splits", result->splits);
@@ -286,9 +283,7 @@ static cvtm_status write_report(const problem *p, cvtm_error *error) {
   cli_json_real(seconds, "setup", result->setup_seconds);
   cli_json_real(seconds, "solve", result->seconds);
   add_lists(report, p);
-  const cvtm_status status = cli_json_write(p->options.report, report, error);
-  cJSON_Delete(report);
-  return status;
+  return cli_json_write(p->options.report, report, error);
 }
 
 static cvtm_status write_vector(const char *path, const double *values, int64_t n,

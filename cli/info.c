@@ -74,7 +74,6 @@ static int print_json(int cuda_count, const char *reason) {
   cli_json_text(info, "cuda_reason", cuda_count > 0 ? NULL : reason);
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status = cli_json_write("-", info, &error);
-  cJSON_Delete(info);
   return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WRITING, status, &error);
 }
 

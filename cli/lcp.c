@@ -284,10 +284,7 @@ static const char *stop_reason(const work *w) {
 static cvtm_status write_report(const work *w, cvtm_error *error) {
   if (w->options.report == NULL) return CVTM_OK;
   const cvtm_lcp_result *r = &w->result;
-  cJSON *report = cJSON_CreateObject();
-  cli_json_text(report, "version", CVTMESH_VERSION);
-  cli_json_device(report, w->device);
-  cli_json_options(report, &w->options);
+  cJSON *report = cli_report_begin(w->device, &w->options);
   cli_json_text(report, "method", cvtm_lcp_method_name(r->method));
   cli_json_integer(report, "unknowns", w->n);
   cli_json_integer(report, "nonzeros", w->matrix.row_start[w->n]);
@@ -304,9 +301,7 @@ static cvtm_status write_report(const work *w, cvtm_error *error) {
   cli_json_real(seconds, "setup", r->setup_seconds);
   cli_json_real(seconds, "solve", r->seconds);
   add_history(report, w);
-  const cvtm_status status = cli_json_write(w->options.report, report, error);
-  cJSON_Delete(report);
-  return status;
+  return cli_json_write(w->options.report, report, error);
 }
 
 static void print_summary(const work *w) {

@@ -21,9 +21,7 @@ typedef struct meshing {
 
 static cvtm_status write_report(const meshing *m, cvtm_error *error) {
   if (m->options.report == NULL) return CVTM_OK;
-  cJSON *report = cJSON_CreateObject();
-  cli_json_text(report, "version", CVTMESH_VERSION);
-  cli_json_options(report, &m->options);
+  cJSON *report = cli_report_begin(NULL, &m->options);
   cli_json_integer(report, "width", m->domain.width);
   cli_json_integer(report, "height", m->domain.height);
   cli_json_integer(report, "sites", m->count);
@@ -33,9 +31,7 @@ static cvtm_status write_report(const meshing *m, cvtm_error *error) {
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   cli_json_real(seconds, "mesh", m->seconds);
   cli_json_quality(report, &m->quality);
-  cvtm_status status = cli_json_write(m->options.report, report, error);
-  cJSON_Delete(report);
-  return status;
+  return cli_json_write(m->options.report, report, error);
 }
 
 static void print_summary(const meshing *m) {

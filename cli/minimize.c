@@ -269,10 +269,7 @@ static void add_history(cJSON *report, const history *h) {
 static cvtm_status write_report(const solution *s, cvtm_error *error) {
   if (s->options.report == NULL) return CVTM_OK;
   const cvtm_lbfgsb_result *result = &s->result;
-  cJSON *report = cJSON_CreateObject();
-  cli_json_text(report, "version", CVTMESH_VERSION);
-  cli_json_device(report, s->device);
-  cli_json_options(report, &s->options);
+  cJSON *report = cli_report_begin(s->device, &s->options);
   cli_json_text(report, "problem", cvtm_minpack2_name(s->kind));
   cli_json_text(report, "title", cvtm_minpack2_title(s->kind));
   cJSON *parameters = cJSON_AddObjectToObject(report, "parameters");
@@ -297,9 +294,7 @@ static cvtm_status write_report(const solution *s, cvtm_error *error) {
   cli_json_real(seconds, "optimizer", result->seconds - result->evaluation_seconds);
   cli_json_real(seconds, "write", s->write);
   if (s->options.minimize.history) add_history(report, &s->history);
-  const cvtm_status status = cli_json_write(s->options.report, report, error);
-  cJSON_Delete(report);
-  return status;
+  return cli_json_write(s->options.report, report, error);
 }
 
 static void print_summary(const solution *s) {

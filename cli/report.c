@@ -1,5 +1,7 @@
 #include "cli/report.h"
 
+#include "cli/cli.h"
+
 #include "base/file.h"
 
 #include <math.h>
@@ -119,8 +121,17 @@ void cli_json_device(cJSON *object, const cvtm_device *device) {
   cli_json_text(object, "device_description", cvtm_device_description(device));
 }
 
-cvtm_status cli_json_write(const char *path, const cJSON *object, cvtm_error *error) {
+cJSON *cli_report_begin(const cvtm_device *device, const cli_options *options) {
+  cJSON *report = cJSON_CreateObject();
+  cli_json_text(report, "version", CVTMESH_VERSION);
+  if (device != NULL) cli_json_device(report, device);
+  cli_json_options(report, options);
+  return report;
+}
+
+cvtm_status cli_json_write(const char *path, cJSON *object, cvtm_error *error) {
   char *text = cJSON_Print(object);
+  cJSON_Delete(object);
   if (text == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   cvtm_output *output;
   cvtm_status status = cvtm_output_open(path, &output, error);

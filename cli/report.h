@@ -20,7 +20,10 @@ void cli_json_options(cJSON *object, const cli_options *options);
 /* Adds `device` (cpu, cuda:0) and `device_description`. */
 void cli_json_device(cJSON *object, const cvtm_device *device);
 
-/* Writes the object to a file or, for `-`, to stdout. */
-cvtm_status cli_json_write(const char *path, const cJSON *object, cvtm_error *error);
+/* What every report begins with: `version`, the device (NULL: none), `options`. */
+cJSON *cli_report_begin(const cvtm_device *device, const cli_options *options);
+
+/* Writes the object to a file or, for `-`, to stdout, and deletes it in any case. */
+cvtm_status cli_json_write(const char *path, cJSON *object, cvtm_error *error);
 
 #endif

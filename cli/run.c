@@ -309,11 +309,8 @@ static int64_t count_outside(const run *r) {
 }
 
 static cJSON *make_report(const run *r) {
-  cJSON *report = cJSON_CreateObject();
-  cli_json_text(report, "version", CVTMESH_VERSION);
-  cli_json_device(report, r->device);
+  cJSON *report = cli_report_begin(r->device, &r->options);
   cli_json_integer(report, "seed", r->options.seed);
-  cli_json_options(report, &r->options);
   cli_json_integer(report, "width", r->domain.width);
   cli_json_integer(report, "height", r->domain.height);
   cli_json_integer(report, "sites", r->count);
@@ -351,9 +348,7 @@ static cJSON *make_report(const run *r) {
 static cvtm_status write_report(const run *r, cvtm_error *error) {
   if (r->options.report == NULL) return CVTM_OK;
   cJSON *report = make_report(r);
-  cvtm_status status = cli_json_write(r->options.report, report, error);
-  cJSON_Delete(report);
-  return status;
+  return cli_json_write(r->options.report, report, error);
 }
 
 static cvtm_status write_watch_page(const run *r, cvtm_error *error) {

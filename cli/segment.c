@@ -95,18 +95,13 @@ static cvtm_status write_one(void *context, const char *path, cvtm_error *error)
 
 static cvtm_status write_report(const work *w, cvtm_error *error) {
   if (w->options.report == NULL) return CVTM_OK;
-  cJSON *report = cJSON_CreateObject();
-  cli_json_text(report, "version", CVTMESH_VERSION);
-  cli_json_device(report, w->device);
-  cli_json_options(report, &w->options);
+  cJSON *report = cli_report_begin(w->device, &w->options);
   cli_json_integer(report, "width", w->image.width);
   cli_json_integer(report, "height", w->image.height);
   cli_segment_report(&w->made, report);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   cli_json_real(seconds, "total", cli_seconds() - w->start);
-  const cvtm_status status = cli_json_write(w->options.report, report, error);
-  cJSON_Delete(report);
-  return status;
+  return cli_json_write(w->options.report, report, error);
 }
 
 static void print_summary(const work *w) {

@@ -104,7 +104,6 @@ static int print_json(const stats *s) {
   cli_json_quality(report, &s->quality);
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status = cli_json_write("-", report, &error);
-  cJSON_Delete(report);
   return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WRITING, status, &error);
 }
 

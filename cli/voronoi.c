@@ -145,10 +145,7 @@ static double wrong_share(const diagram *d) { return (double)d->wrong / (double)
 
 static cvtm_status write_report(const diagram *d, cvtm_error *error) {
   if (d->options.report == NULL) return CVTM_OK;
-  cJSON *report = cJSON_CreateObject();
-  cli_json_text(report, "version", CVTMESH_VERSION);
-  cli_json_device(report, d->device);
-  cli_json_options(report, &d->options);
+  cJSON *report = cli_report_begin(d->device, &d->options);
   cli_json_integer(report, "width", d->domain.width);
   cli_json_integer(report, "height", d->domain.height);
   cli_json_integer(report, "sites", d->count);
@@ -158,9 +155,7 @@ static cvtm_status write_report(const diagram *d, cvtm_error *error) {
   }
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   cli_json_real(seconds, "diagram", d->seconds);
-  cvtm_status status = cli_json_write(d->options.report, report, error);
-  cJSON_Delete(report);
-  return status;
+  return cli_json_write(d->options.report, report, error);
 }
 
 static void print_summary(const diagram *d) {

@@ -42,8 +42,8 @@ status=0
 ctest --preset cuda -L gpu --output-log "$output/ctest.log" || status=1
 
 # compute-sanitizer TOOL NAME COMMAND...: one line of outcome, the log in the output folder.
-# Racecheck runs eight at a time; memcheck, which follows graphs, reports errors that are none where
-# processes share the device, and its children outlive a timeout, so it runs alone and to the end.
+# Racecheck runs eight at a time. Memcheck runs alone and to the end: with twelve processes on one
+# device tests failed under it that had passed alone, and a timeout does not end its children.
 sanitized() {
   local tool=$1 name=$2 log=$output/$1-$2.log checks=(--error-exitcode 9) at_a_time=8
   shift 2
