@@ -50,7 +50,8 @@ cvtm_status cvtm_colouring_create(cvtm_device *device, const cvtm_csr *matrix,
                                   cvtm_colouring *colouring) {
   memset(colouring, 0, sizeof *colouring);
   cvtm_csr pattern = {0, 0, NULL, NULL, NULL};
-  cvtm_sell graph = {0, 0, 0, NULL, NULL, NULL};
+  cvtm_sell graph;
+  memset(&graph, 0, sizeof graph);
   int32_t *colours[2] = {NULL, NULL}, *left = NULL;
   cvtm_status status = cvtm_csr_symmetric_pattern(matrix, &pattern, cvtm_device_error(device));
   if (status == CVTM_OK) status = cvtm_sell_create(device, &pattern, &graph);

@@ -44,14 +44,14 @@ static cvtm_status combine(const cvtm_sparse_solver *s, double a, const double *
 static cvtm_status precondition(const cvtm_sparse_solver *s, double *from, double *to) {
   const cvtm_hierarchy *h = &s->hierarchy;
   const cvtm_lcp_options *options = &s->head.options;
-  const cvtm_passage how = {0, 0, 1};
+  const cvtm_passage how = {.masked = 1};
   cvtm_level level = h->level[0];
   level.x = to;
   level.b = from;
   cvtm_status status = cvtm_device_fill(h->device, to, 0, (size_t)level.rows * sizeof *to);
   if (status == CVTM_OK) status = cvtm_hierarchy_sweep(h, &level, how, 1, options->pre_smoothing);
   if (status == CVTM_OK && h->count > 1) {
-    status = h->phases->residual(h->device, &level, how);
+    status = h->phases->residual(h->device, &level, how, level.rows);
     if (status == CVTM_OK) {
       status = h->phases->restriction(h->device, &level, &h->level[1], CVTM_BOUNDS_NONE, 1);
     }
@@ -131,10 +131,10 @@ static cvtm_status solve_inactive(const cvtm_sparse_solver *s, double tolerance)
 static cvtm_status step(cvtm_sparse_solver *s, double target, double *changes) {
   const cvtm_hierarchy *h = &s->hierarchy;
   const inner *in = s->own;
-  const cvtm_passage how = {0, 0, 1};
+  const cvtm_passage how = {.masked = 1};
   cvtm_level level = h->level[0];
   cvtm_status status = h->phases->sum(h->device, &level, h->count > 1 ? &h->level[1] : NULL, NULL,
-                                      CVTM_SUM_CHOOSE, CVTM_USE_NOTHING, s->partial, s->state);
+                                      CVTM_SUM_CHOOSE, 0, CVTM_USE_NOTHING, s->partial, s->state);
   if (status == CVTM_OK) {
     status = cvtm_device_copy_out(h->device, changes, &s->state->sums.at[0], sizeof *changes);
   }
@@ -143,7 +143,7 @@ static cvtm_status step(cvtm_sparse_solver *s, double target, double *changes) {
     return status == CVTM_OK ? h->phases->tridiagonal(h->device, &level, &in->band) : status;
   if (status == CVTM_OK) status = cvtm_hierarchy_products(h, 0);
   level.r = in->start;
-  if (status == CVTM_OK) status = h->phases->residual(h->device, &level, how);
+  if (status == CVTM_OK) status = h->phases->residual(h->device, &level, how, level.rows);
   return status == CVTM_OK ? solve_inactive(s, 0.1 * target) : status;
 }
 
@@ -162,12 +162,12 @@ static cvtm_status solve(cvtm_lcp *lcp, const double *b, const double *lower, co
   cvtm_status status = cvtm_sparse_load(s, b, lower, upper, x, warm, &target);
   if (status == CVTM_OK) status = cvtm_hierarchy_reset(&s->hierarchy, 0);
   if (status == CVTM_OK)
-    status = cvtm_sparse_begin(s, 0, target, lcp->options.max_iterations, PDAS_WINDOW);
+    status = cvtm_sparse_begin(s, 0, target, lcp->options.max_iterations, PDAS_WINDOW, 0);
   if (status == CVTM_OK) status = cvtm_sparse_look(s, 0);
   while (status == CVTM_OK && s->host.course.stop < 0) {
     double changes = 0;
     status = step(s, target, &changes);
-    if (status == CVTM_OK) status = cvtm_sparse_judge(s, 0);
+    if (status == CVTM_OK) status = cvtm_sparse_judge(s, 0, 0);
     if (status == CVTM_OK) status = cvtm_sparse_look(s, 0);
     if (status == CVTM_OK && changes == 0) give_up(s);
   }

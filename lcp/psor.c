@@ -4,9 +4,9 @@
 enum { PSOR_WINDOW = 5000 };
 
 static cvtm_status sweep(cvtm_sparse_solver *s, int top) {
-  const cvtm_passage how = {0, 1, 0};
-  return cvtm_hierarchy_sweep(&s->hierarchy, &s->hierarchy.level[top], how, s->head.options.omega,
-                              1);
+  const cvtm_passage how = {.bounded = 1};
+  const cvtm_level *level = &s->hierarchy.level[top];
+  return cvtm_hierarchy_relax(&s->hierarchy, level, how, s->head.options.omega, level->colours - 1);
 }
 
 static cvtm_status solve(cvtm_lcp *lcp, const double *b, const double *lower, const double *upper,
@@ -15,7 +15,7 @@ static cvtm_status solve(cvtm_lcp *lcp, const double *b, const double *lower, co
   double target = 0;
   cvtm_status status = cvtm_sparse_load(s, b, lower, upper, x, warm, &target);
   if (status == CVTM_OK)
-    status = cvtm_sparse_begin(s, 0, target, lcp->options.max_iterations, PSOR_WINDOW);
+    status = cvtm_sparse_begin(s, 0, target, lcp->options.max_iterations, PSOR_WINDOW, 0);
   if (status == CVTM_OK) status = cvtm_sparse_run(s, 0);
   return status == CVTM_OK ? cvtm_sparse_unload(s, x, result) : status;
 }
@@ -29,6 +29,7 @@ cvtm_status cvtm_psor_create(cvtm_device *device, const cvtm_csr *matrix, int is
   cvtm_sparse_solver *s = NULL;
   cvtm_status status = cvtm_sparse_open(&table, device, matrix, &one_level, options, &s);
   if (status != CVTM_OK) return status;
+  s->last_omega = options->omega;
   status = cvtm_sparse_record(s, sweep, 1);
   if (status != CVTM_OK) {
     cvtm_sparse_close(s);

@@ -278,7 +278,14 @@ void cvtm_sell_free(cvtm_device *device, cvtm_sell *sell) {
   cvtm_device_free(device, sell->slice_start);
   cvtm_device_free(device, sell->column);
   cvtm_device_free(device, sell->value);
+  cvtm_device_free(device, sell->run);
   memset(sell, 0, sizeof *sell);
+}
+
+cvtm_status cvtm_sell_find_runs(cvtm_device *device, cvtm_sell *sell) {
+  const cvtm_status status =
+      allocate(device, sell->entries / CVTM_SLICE_ROWS, sizeof *sell->run, (void **)&sell->run);
+  return status == CVTM_OK ? table_of(device)->find_runs(device, sell) : status;
 }
 
 cvtm_status cvtm_sell_multiply(cvtm_device *device, const cvtm_sell *matrix, const double *x,

@@ -20,6 +20,13 @@ static cvtm_status row_sizes_cpu(cvtm_device *device, const cvtm_sell *sell, int
   return CVTM_OK;
 }
 
+static cvtm_status find_runs_cpu(cvtm_device *device, const cvtm_sell *sell) {
+  const int64_t groups = sell->entries / CVTM_SLICE_ROWS;
+#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
+  for (int64_t group = 0; group < groups; ++group) sell->run[group] = cvtm_sell_run_at(sell, group);
+  return CVTM_OK;
+}
+
 static cvtm_status fill_csr_cpu(cvtm_device *device, const cvtm_sell *sell, const cvtm_csr *csr) {
 #pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
   for (int64_t row = 0; row < sell->rows; ++row) cvtm_csr_fill_row(sell, csr, row);
@@ -34,5 +41,5 @@ static cvtm_status multiply_cpu(cvtm_device *device, const cvtm_sell *matrix, co
 }
 
 const cvtm_sparse_table cvtm_sparse_table_cpu = {
-    slice_sizes_cpu, fill_sell_cpu, row_sizes_cpu, fill_csr_cpu, multiply_cpu,
+    slice_sizes_cpu, fill_sell_cpu, row_sizes_cpu, find_runs_cpu, fill_csr_cpu, multiply_cpu,
 };

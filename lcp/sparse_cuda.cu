@@ -26,6 +26,11 @@ __global__ void row_sizes(cvtm_sell sell, int32_t *sizes) {
     sizes[row] = cvtm_sell_row_size(&sell, row);
 }
 
+__global__ void find_runs(cvtm_sell sell, int64_t groups) {
+  for (int64_t group = first_thread(); group < groups; group += thread_count())
+    sell.run[group] = cvtm_sell_run_at(&sell, group);
+}
+
 __global__ void fill_csr(cvtm_sell sell, cvtm_csr csr) {
   for (int64_t row = first_thread(); row < sell.rows; row += thread_count())
     cvtm_csr_fill_row(&sell, &csr, row);
@@ -55,6 +60,13 @@ cvtm_status row_sizes_cuda(cvtm_device *device, const cvtm_sell *sell, int32_t *
   return cvtm_cuda_launched(device, "row_sizes");
 }
 
+cvtm_status find_runs_cuda(cvtm_device *device, const cvtm_sell *sell) {
+  const int64_t groups = sell->entries / CVTM_SLICE_ROWS;
+  const unsigned blocks = cvtm_cuda_blocks(groups, block_size);
+  find_runs<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*sell, groups);
+  return cvtm_cuda_launched(device, "find_runs");
+}
+
 cvtm_status fill_csr_cuda(cvtm_device *device, const cvtm_sell *sell, const cvtm_csr *csr) {
   const unsigned blocks = cvtm_cuda_blocks(sell->rows, block_size);
   fill_csr<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*sell, *csr);
@@ -71,5 +83,5 @@ cvtm_status multiply_cuda(cvtm_device *device, const cvtm_sell *matrix, const do
 }  // namespace
 
 extern "C" const cvtm_sparse_table cvtm_sparse_table_cuda = {
-    slice_sizes_cuda, fill_sell_cuda, row_sizes_cuda, fill_csr_cuda, multiply_cuda,
+    slice_sizes_cuda, fill_sell_cuda, row_sizes_cuda, find_runs_cuda, fill_csr_cuda, multiply_cuda,
 };

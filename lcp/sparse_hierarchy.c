@@ -115,6 +115,7 @@ static cvtm_status finish_level(cvtm_hierarchy *h, draft *d, int truncates) {
   double **const vectors[] = {&level->x, &level->b, &level->lower, &level->upper, &level->r};
   status = upload_matrix(h, &d->matrix, d->order, d->place, &level->matrix);
   ++h->count; /* from here on the level is freed with the hierarchy */
+  if (status == CVTM_OK) status = cvtm_sell_find_runs(h->device, &level->matrix);
   level->correction = level->matrix;
   for (size_t k = 0; k < sizeof vectors / sizeof vectors[0] && status == CVTM_OK; ++k)
     status = cvtm_hierarchy_allocate(h, rows, sizeof(double), (void **)vectors[k]);
@@ -273,15 +274,34 @@ cvtm_status cvtm_hierarchy_reset(cvtm_hierarchy *h, int top) {
   return status;
 }
 
+cvtm_status cvtm_hierarchy_relax(const cvtm_hierarchy *h, const cvtm_level *level, cvtm_passage how,
+                                 double omega, int64_t colours) {
+  cvtm_status status = CVTM_OK;
+  for (int64_t colour = 0; colour < colours && status == CVTM_OK; ++colour)
+    status = h->phases->relax(h->device, level, how, omega, colour);
+  return status;
+}
+
 cvtm_status cvtm_hierarchy_sweep(const cvtm_hierarchy *h, const cvtm_level *level, cvtm_passage how,
                                  double omega, int sweeps) {
-  for (int sweep = 0; sweep < sweeps; ++sweep) {
-    for (int64_t colour = 0; colour < level->colours; ++colour) {
-      const cvtm_status status = h->phases->relax(h->device, level, how, omega, colour);
-      if (status != CVTM_OK) return status;
-    }
-  }
-  return CVTM_OK;
+  cvtm_status status = CVTM_OK;
+  for (int sweep = 0; sweep < sweeps && status == CVTM_OK; ++sweep)
+    status = cvtm_hierarchy_relax(h, level, how, omega, level->colours);
+  return status;
+}
+
+/* Sweeps, and the residual: that of the last colour is known as it is relaxed. */
+static cvtm_status sweep_to_residual(const cvtm_hierarchy *h, const cvtm_level *level,
+                                     cvtm_passage how, int sweeps) {
+  if (sweeps == 0) return h->phases->residual(h->device, level, how, level->rows);
+  const int64_t last = level->colours - 1;
+  cvtm_passage closing = how;
+  closing.residual = 1;
+  cvtm_status status = cvtm_hierarchy_sweep(h, level, how, 1, sweeps - 1);
+  if (status == CVTM_OK) status = cvtm_hierarchy_relax(h, level, how, 1, last);
+  if (status == CVTM_OK) status = h->phases->relax(h->device, level, closing, 1, last);
+  if (status != CVTM_OK) return status;
+  return h->phases->residual(h->device, level, how, level->colour_start[last]);
 }
 
 /* The first level from `first` on that one launch can take together with all coarser ones. */
@@ -304,7 +324,7 @@ cvtm_status cvtm_hierarchy_products(const cvtm_hierarchy *h, int top) {
 
 cvtm_status cvtm_hierarchy_correct(const cvtm_hierarchy *h, int first, cvtm_restrict_bounds bounds,
                                    int pre, int post) {
-  const cvtm_passage how = {1, bounds != CVTM_BOUNDS_NONE, 0};
+  const cvtm_passage how = {.correction = 1, .bounded = bounds != CVTM_BOUNDS_NONE};
   const cvtm_level *level = &h->level[first];
   const int small = first_small(h, first);
   if (first == small) {
@@ -313,8 +333,7 @@ cvtm_status cvtm_hierarchy_correct(const cvtm_hierarchy *h, int first, cvtm_rest
     return h->phases->small(h->device, h->level_device, &cycle);
   }
   if (first == h->count - 1) return cvtm_hierarchy_sweep(h, level, how, 1, COARSEST_SWEEPS);
-  cvtm_status status = cvtm_hierarchy_sweep(h, level, how, 1, pre);
-  if (status == CVTM_OK) status = h->phases->residual(h->device, level, how);
+  cvtm_status status = sweep_to_residual(h, level, how, pre);
   if (status == CVTM_OK) {
     status = h->phases->restriction(h->device, level, level + 1, bounds, 0);
   }

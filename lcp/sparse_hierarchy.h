@@ -40,7 +40,9 @@ cvtm_status cvtm_hierarchy_allocate(cvtm_hierarchy *hierarchy, int64_t count, si
 /* Corrections of the problem on level `top` begin with nothing active. Enqueued. */
 cvtm_status cvtm_hierarchy_reset(cvtm_hierarchy *hierarchy, int top);
 
-/* Gauss-Seidel sweeps over all colours. Enqueued, as is what follows. */
+/* Gauss-Seidel on the first `colours` colours; sweeps over all. Enqueued, as is what follows. */
+cvtm_status cvtm_hierarchy_relax(const cvtm_hierarchy *hierarchy, const cvtm_level *level,
+                                 cvtm_passage how, double omega, int64_t colours);
 cvtm_status cvtm_hierarchy_sweep(const cvtm_hierarchy *hierarchy, const cvtm_level *level,
                                  cvtm_passage how, double omega, int sweeps);
 /* Brings the products below `top` up to date with its active rows. */

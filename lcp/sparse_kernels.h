@@ -21,6 +21,7 @@ typedef struct cvtm_sparse_table {
   cvtm_status (*fill_sell)(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell *sell);
   /* sizes[r] = entries of row r without its padding. */
   cvtm_status (*row_sizes)(cvtm_device *device, const cvtm_sell *sell, int32_t *sizes);
+  cvtm_status (*find_runs)(cvtm_device *device, const cvtm_sell *sell);
   cvtm_status (*fill_csr)(cvtm_device *device, const cvtm_sell *sell, const cvtm_csr *csr);
   cvtm_status (*multiply)(cvtm_device *device, const cvtm_sell *matrix, const double *x, double *y);
 } cvtm_sparse_table;
@@ -50,11 +51,51 @@ CVTM_HD int32_t cvtm_sell_padding(const cvtm_sell *sell, int64_t row) {
   return row < sell->columns ? (int32_t)row : 0;
 }
 
+/* Entries that are read at once: on a GPU, enough to have their loads under way together. */
+#ifdef __CUDA_ARCH__
+#ifndef CVTM_SELL_BATCH
+#define CVTM_SELL_BATCH 5
+#endif
+#define CVTM_UNROLLED _Pragma("unroll")
+#else
+#undef CVTM_SELL_BATCH
+#define CVTM_SELL_BATCH 1
+#define CVTM_UNROLLED
+#endif
+enum { CVTM_SELL_STEP = CVTM_SELL_BATCH * CVTM_SLICE_ROWS };
+
+typedef struct cvtm_sell_batch {
+  int32_t column[CVTM_SELL_BATCH];
+  double value[CVTM_SELL_BATCH];
+} cvtm_sell_batch;
+
+/* The entries of a row from place `at` on, padded beyond its end. */
+CVTM_HD cvtm_sell_batch cvtm_sell_read(const cvtm_sell *sell, int64_t row, int64_t at,
+                                       int64_t end) {
+  cvtm_sell_batch batch;
+  CVTM_UNROLLED
+  for (int j = 0; j < CVTM_SELL_BATCH; ++j) {
+    const int64_t k = at + j * CVTM_SLICE_ROWS;
+    batch.column[j] = cvtm_sell_padding(sell, row);
+    batch.value[j] = 0;
+    if (k >= end) continue;
+    const int32_t run = sell->run != NULL ? sell->run[k / CVTM_SLICE_ROWS] : -1;
+    batch.column[j] = run >= 0 ? run + (int32_t)(row % CVTM_SLICE_ROWS) : sell->column[k];
+    batch.value[j] = sell->value[k];
+  }
+  return batch;
+}
+
 CVTM_HD double cvtm_sell_row_times(const cvtm_sell *sell, int64_t row, const double *x) {
   const int64_t end = cvtm_sell_end(sell, row);
   double sum = 0;
-  for (int64_t k = cvtm_sell_first(sell, row); k < end; k += CVTM_SLICE_ROWS) {
-    sum += sell->value[k] * x[sell->column[k]];
+  for (int64_t k = cvtm_sell_first(sell, row); k < end; k += CVTM_SELL_STEP) {
+    const cvtm_sell_batch batch = cvtm_sell_read(sell, row, k, end);
+    double at[CVTM_SELL_BATCH];
+    CVTM_UNROLLED
+    for (int j = 0; j < CVTM_SELL_BATCH; ++j) at[j] = x[batch.column[j]];
+    CVTM_UNROLLED
+    for (int j = 0; j < CVTM_SELL_BATCH; ++j) sum += batch.value[j] * at[j];
   }
   return sum;
 }
@@ -91,6 +132,14 @@ CVTM_HD int32_t cvtm_sell_row_size(const cvtm_sell *sell, int64_t row) {
     if (sell->value[at] != 0 || sell->column[at] != cvtm_sell_padding(sell, row)) size = k;
   }
   return size;
+}
+
+/* Entry group `group` of all slices: the columns of one entry in 32 rows. */
+CVTM_HD int32_t cvtm_sell_run_at(const cvtm_sell *sell, int64_t group) {
+  const int32_t *column = sell->column + group * CVTM_SLICE_ROWS;
+  for (int32_t j = 1; j < CVTM_SLICE_ROWS; ++j)
+    if (column[j] != column[0] + j) return -1;
+  return column[0];
 }
 
 CVTM_HD void cvtm_csr_fill_row(const cvtm_sell *sell, const cvtm_csr *csr, int64_t row) {

@@ -27,7 +27,7 @@ static cvtm_status search_along(cvtm_sparse_solver *s, const cvtm_level *level) 
   const cvtm_hierarchy *h = &s->hierarchy;
   cvtm_status status = h->phases->direction(h->device, level, level + 1, s->direction);
   if (status == CVTM_OK) {
-    status = h->phases->sum(h->device, level, NULL, s->direction, CVTM_SUM_SEARCH, CVTM_USE_STEP,
+    status = h->phases->sum(h->device, level, NULL, s->direction, CVTM_SUM_SEARCH, 0, CVTM_USE_STEP,
                             s->partial, s->state);
   }
   return status;
@@ -40,7 +40,7 @@ static cvtm_status correct(cvtm_sparse_solver *s, int top) {
   const cvtm_lcp_options *options = &s->head.options;
   const cvtm_restrict_bounds bounds = bounds_of(options->method);
   const int masked = truncates(options->method);
-  const cvtm_passage how = {0, 1, masked};
+  const cvtm_passage how = {.bounded = 1, .masked = masked};
   cvtm_status status = masked ? cvtm_hierarchy_products(h, top) : CVTM_OK;
   if (status == CVTM_OK) {
     status = h->phases->restriction(h->device, level, level + 1, bounds, masked);
@@ -55,8 +55,19 @@ static cvtm_status correct(cvtm_sparse_solver *s, int top) {
 }
 
 static cvtm_status smooth(cvtm_sparse_solver *s, int top, int sweeps) {
-  const cvtm_passage projected = {0, 1, 0};
+  const cvtm_passage projected = {.bounded = 1};
   return cvtm_hierarchy_sweep(&s->hierarchy, &s->hierarchy.level[top], projected, 1, sweeps);
+}
+
+/* The sweeps before a correction but for the last colour, which is the judgement's. */
+static cvtm_status smooth_before(cvtm_sparse_solver *s, int top) {
+  const cvtm_passage projected = {.bounded = 1};
+  const int sweeps = s->head.options.pre_smoothing;
+  const cvtm_level *level = &s->hierarchy.level[top];
+  if (sweeps == 0) return CVTM_OK;
+  const cvtm_status status = smooth(s, top, sweeps - 1);
+  if (status != CVTM_OK) return status;
+  return cvtm_hierarchy_relax(&s->hierarchy, level, projected, 1, level->colours - 1);
 }
 
 /* x + step * direction, and the first sweep after the correction if there is one. */
@@ -83,13 +94,13 @@ static cvtm_status cycle(cvtm_sparse_solver *s, int top) {
     if (left > 0) --left;
   }
   if (status == CVTM_OK) status = smooth(s, top, left);
-  return status == CVTM_OK ? smooth(s, top, options->pre_smoothing) : status;
+  return status == CVTM_OK ? smooth_before(s, top) : status;
 }
 
 static cvtm_status run_level(cvtm_sparse_solver *s, int top, double target, int64_t limit) {
   cvtm_status status = cvtm_hierarchy_reset(&s->hierarchy, top);
-  if (status == CVTM_OK) status = smooth(s, top, s->head.options.pre_smoothing);
-  if (status == CVTM_OK) status = cvtm_sparse_begin(s, top, target, limit, WINDOW);
+  if (status == CVTM_OK) status = smooth_before(s, top);
+  if (status == CVTM_OK) status = cvtm_sparse_begin(s, top, target, limit, WINDOW, s->last_omega);
   return status == CVTM_OK ? cvtm_sparse_run(s, top) : status;
 }
 
@@ -144,6 +155,7 @@ cvtm_status cvtm_sparse_multigrid_create(cvtm_device *device, const cvtm_csr *ma
   cvtm_status status = cvtm_sparse_open(&table, device, matrix, &levels, options, &s);
   if (status != CVTM_OK) return status;
   s->judged_by = levels.truncates ? CVTM_SUM_TRUNCATE : CVTM_SUM_EXAMINE;
+  s->last_omega = options->pre_smoothing > 0 ? 1 : 0;
   status = cvtm_sparse_record(s, cycle, options->nested ? nested_start(&s->hierarchy) + 1 : 1);
   if (status != CVTM_OK) {
     cvtm_sparse_close(s);

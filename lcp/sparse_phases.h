@@ -11,7 +11,7 @@ extern "C" {
 
 /* What is summed over the rows of a level. */
 typedef enum cvtm_sum_kind {
-  CVTM_SUM_MEASURE,  /* cvtm_measure_row */
+  CVTM_SUM_MEASURE,  /* cvtm_natural_residual */
   CVTM_SUM_EXAMINE,  /* cvtm_examine_row */
   CVTM_SUM_TRUNCATE, /* cvtm_examine_row, masked */
   CVTM_SUM_SEARCH,   /* cvtm_search_row along level.direction */
@@ -48,7 +48,9 @@ typedef struct cvtm_sparse_phases {
   /* The same, projected, from x + state.step * direction. */
   cvtm_status (*relax_along)(cvtm_device *device, const cvtm_level *level, const double *direction,
                              const cvtm_sweep_state *state, int64_t colour);
-  cvtm_status (*residual)(cvtm_device *device, const cvtm_level *level, cvtm_passage how);
+  /* Of the rows below `end`. */
+  cvtm_status (*residual)(cvtm_device *device, const cvtm_level *level, cvtm_passage how,
+                          int64_t end);
   /* y = A x, 0 in active rows. */
   cvtm_status (*apply)(cvtm_device *device, const cvtm_level *level, const double *x, double *y);
   cvtm_status (*product)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
@@ -64,11 +66,12 @@ typedef struct cvtm_sparse_phases {
                       const cvtm_sweep_state *state);
   cvtm_status (*coarsen)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse);
   cvtm_status (*refine)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse);
-  /* next: the coarser level, NULL if there is none. partial: room for cvtm_sum_blocks(rows)
-   * cvtm_sums. Leaves the result in state.sums. */
+  /* next: the coarser level, NULL if there is none. partial: room for cvtm_sum_blocks(rows) + 1
+   * cvtm_sums. Leaves the result in state.sums. last_omega > 0: the natural residual's sums first
+   * relax the last colour, projected, which saves them another look at its rows. */
   cvtm_status (*sum)(cvtm_device *device, const cvtm_level *level, const cvtm_level *next,
-                     const double *direction, cvtm_sum_kind kind, cvtm_sum_use use,
-                     cvtm_sums *partial, cvtm_sweep_state *state);
+                     const double *direction, cvtm_sum_kind kind, double last_omega,
+                     cvtm_sum_use use, cvtm_sums *partial, cvtm_sweep_state *state);
   /* best = x if the last iterate is the best so far. */
   cvtm_status (*keep)(cvtm_device *device, const cvtm_level *level, const cvtm_sweep_state *state,
                       double *best);
@@ -182,15 +185,32 @@ CVTM_HD int cvtm_choose_row(const cvtm_level *level, const cvtm_level *next, int
   return cvtm_mark_row(level, next, side, row) != side;
 }
 
+/* The rows of a sum in the order in which they are taken: part 0 is the last colour where that
+ * is relaxed first, else empty; part 1 is the rest. */
+CVTM_HD int64_t cvtm_sum_part(const cvtm_level *level, double last_omega, int part,
+                              int64_t *first) {
+  const int64_t split = last_omega > 0 ? level->colour_start[level->colours - 1] : level->rows;
+  *first = part == 0 ? split : 0;
+  return part == 0 ? level->rows : split;
+}
+
+/* omega > 0: the row is relaxed first. */
+CVTM_HD double cvtm_judged_product(const cvtm_level *level, double omega, int64_t row) {
+  const cvtm_passage projected = {0, 1, 0, 0};
+  if (omega > 0) return cvtm_relax_row(level, projected, omega, row);
+  return cvtm_sell_row_times(&level->matrix, row, level->x);
+}
+
 CVTM_HD cvtm_sums cvtm_sum_row(const cvtm_level *level, const cvtm_level *next,
-                               const double *direction, cvtm_sum_kind kind, int64_t row) {
+                               const double *direction, cvtm_sum_kind kind, double omega,
+                               int64_t row) {
   switch (kind) {
     case CVTM_SUM_MEASURE:
-      return cvtm_measure_row(level, row);
+      return cvtm_natural_residual(level, cvtm_judged_product(level, omega, row), row);
     case CVTM_SUM_EXAMINE:
-      return cvtm_examine_row(level, next, 0, row);
+      return cvtm_examine_row(level, next, 0, cvtm_judged_product(level, omega, row), row);
     case CVTM_SUM_TRUNCATE:
-      return cvtm_examine_row(level, next, 1, row);
+      return cvtm_examine_row(level, next, 1, cvtm_judged_product(level, omega, row), row);
     case CVTM_SUM_SEARCH:
       return cvtm_search_row(level, direction, row);
     case CVTM_SUM_ACCOUNT:

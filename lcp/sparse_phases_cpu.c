@@ -34,8 +34,9 @@ static cvtm_status relax_along_cpu(cvtm_device *device, const cvtm_level *level,
            cvtm_relax_along_row(level, direction, state->step, end, row));
 }
 
-static cvtm_status residual_cpu(cvtm_device *device, const cvtm_level *level, cvtm_passage how) {
-  FOR_ROWS(device, 0, level->rows, cvtm_residual_row(level, how, row));
+static cvtm_status residual_cpu(cvtm_device *device, const cvtm_level *level, cvtm_passage how,
+                                int64_t end) {
+  FOR_ROWS(device, 0, end, cvtm_residual_row(level, how, row));
 }
 
 static cvtm_status apply_cpu(cvtm_device *device, const cvtm_level *level, const double *x,
@@ -112,21 +113,28 @@ static cvtm_sums join_lanes(cvtm_sums *lanes) {
 }
 
 static cvtm_status sum_cpu(cvtm_device *device, const cvtm_level *level, const cvtm_level *next,
-                           const double *direction, cvtm_sum_kind kind, cvtm_sum_use use,
-                           cvtm_sums *partial, cvtm_sweep_state *state) {
-  const int64_t blocks = cvtm_sum_blocks(level->rows);
-  const int threads = threads_for(device, level->rows);
-  (void)threads; /* without OpenMP */
+                           const double *direction, cvtm_sum_kind kind, double last_omega,
+                           cvtm_sum_use use, cvtm_sums *partial, cvtm_sweep_state *state) {
+  int64_t blocks = 0;
+  for (int part = 0; part < 2; ++part) {
+    int64_t first;
+    const int64_t last = cvtm_sum_part(level, last_omega, part, &first);
+    const double omega = part == 0 ? last_omega : 0;
+    const int64_t before = blocks;
+    const int threads = threads_for(device, last - first);
+    (void)threads; /* without OpenMP */
+    blocks += cvtm_sum_blocks(last - first);
 #pragma omp parallel for num_threads(threads) schedule(static)
-  for (int64_t block = 0; block < blocks; ++block) {
-    cvtm_sums lanes[CVTM_SUM_LANES] = {{{0}}};
-    const int64_t start = block * CVTM_SUM_BLOCK;
-    const int64_t end = start + CVTM_SUM_BLOCK < level->rows ? start + CVTM_SUM_BLOCK : level->rows;
-    for (int64_t row = start; row < end; ++row) {
-      const cvtm_sums sums = cvtm_sum_row(level, next, direction, kind, row);
-      cvtm_sums_join(&lanes[(row - start) % CVTM_SUM_LANES], &sums);
+    for (int64_t block = before; block < blocks; ++block) {
+      cvtm_sums lanes[CVTM_SUM_LANES] = {{{0}}};
+      const int64_t start = first + (block - before) * CVTM_SUM_BLOCK;
+      const int64_t end = start + CVTM_SUM_BLOCK < last ? start + CVTM_SUM_BLOCK : last;
+      for (int64_t row = start; row < end; ++row) {
+        const cvtm_sums sums = cvtm_sum_row(level, next, direction, kind, omega, row);
+        cvtm_sums_join(&lanes[(row - start) % CVTM_SUM_LANES], &sums);
+      }
+      partial[block] = join_lanes(lanes);
     }
-    partial[block] = join_lanes(lanes);
   }
   cvtm_sums lanes[CVTM_SUM_LANES] = {{{0}}};
   for (int64_t block = 0; block < blocks; ++block)

@@ -59,8 +59,8 @@ struct residual_at {
   __device__ void operator()(int64_t row) const { cvtm_residual_row(&level, how, row); }
 };
 
-cvtm_status residual(cvtm_device *device, const cvtm_level *level, cvtm_passage how) {
-  return run_rows(device, 0, level->rows, residual_at{*level, how}, "residual");
+cvtm_status residual(cvtm_device *device, const cvtm_level *level, cvtm_passage how, int64_t end) {
+  return run_rows(device, 0, end, residual_at{*level, how}, "residual");
 }
 
 struct apply_at {
@@ -228,18 +228,20 @@ __device__ void join_lanes(cvtm_sums *lanes) {
   }
 }
 
-template <cvtm_sum_kind kind>
+template <cvtm_sum_kind kind, bool relaxes>
 __global__ void __launch_bounds__(CVTM_SUM_LANES)
     sum_blocks(const __grid_constant__ cvtm_level level, const __grid_constant__ cvtm_level next,
-               bool has_next, const double *along, int64_t blocks, cvtm_sums *partial) {
+               bool has_next, const double *along, double omega, int64_t first, int64_t last,
+               cvtm_sums *partial) {
   __shared__ cvtm_sums lanes[CVTM_SUM_LANES];
   const cvtm_level *coarser = has_next ? &next : nullptr;
+  const int64_t blocks = cvtm_sum_blocks(last - first);
   for (int64_t block = blockIdx.x; block < blocks; block += gridDim.x) {
-    const int64_t start = block * CVTM_SUM_BLOCK;
-    const int64_t end = start + CVTM_SUM_BLOCK < level.rows ? start + CVTM_SUM_BLOCK : level.rows;
+    const int64_t start = first + block * CVTM_SUM_BLOCK;
+    const int64_t end = start + CVTM_SUM_BLOCK < last ? start + CVTM_SUM_BLOCK : last;
     cvtm_sums sums = {{0, 0, 0, 0}};
     for (int64_t row = start + threadIdx.x; row < end; row += CVTM_SUM_LANES) {
-      const cvtm_sums here = cvtm_sum_row(&level, coarser, along, kind, row);
+      const cvtm_sums here = cvtm_sum_row(&level, coarser, along, kind, relaxes ? omega : 0, row);
       cvtm_sums_join(&sums, &here);
     }
     lanes[threadIdx.x] = sums;
@@ -263,35 +265,43 @@ __global__ void __launch_bounds__(CVTM_SUM_LANES)
   cvtm_use_sums(state, use);
 }
 
-using sum_kernel = void (*)(cvtm_level, cvtm_level, bool, const double *, int64_t, cvtm_sums *);
+using sum_kernel = void (*)(cvtm_level, cvtm_level, bool, const double *, double, int64_t, int64_t,
+                            cvtm_sums *);
 
-sum_kernel kernel_of(cvtm_sum_kind kind) {
+sum_kernel kernel_of(cvtm_sum_kind kind, bool relaxes) {
   switch (kind) {
     case CVTM_SUM_MEASURE:
-      return sum_blocks<CVTM_SUM_MEASURE>;
+      return relaxes ? sum_blocks<CVTM_SUM_MEASURE, true> : sum_blocks<CVTM_SUM_MEASURE, false>;
     case CVTM_SUM_EXAMINE:
-      return sum_blocks<CVTM_SUM_EXAMINE>;
+      return relaxes ? sum_blocks<CVTM_SUM_EXAMINE, true> : sum_blocks<CVTM_SUM_EXAMINE, false>;
     case CVTM_SUM_TRUNCATE:
-      return sum_blocks<CVTM_SUM_TRUNCATE>;
+      return relaxes ? sum_blocks<CVTM_SUM_TRUNCATE, true> : sum_blocks<CVTM_SUM_TRUNCATE, false>;
     case CVTM_SUM_SEARCH:
-      return sum_blocks<CVTM_SUM_SEARCH>;
+      return sum_blocks<CVTM_SUM_SEARCH, false>;
     case CVTM_SUM_ACCOUNT:
-      return sum_blocks<CVTM_SUM_ACCOUNT>;
+      return sum_blocks<CVTM_SUM_ACCOUNT, false>;
     default:
-      return sum_blocks<CVTM_SUM_CHOOSE>;
+      return sum_blocks<CVTM_SUM_CHOOSE, false>;
   }
 }
 
 cvtm_status sum(cvtm_device *device, const cvtm_level *level, const cvtm_level *next,
-                const double *along, cvtm_sum_kind kind, cvtm_sum_use use, cvtm_sums *partial,
-                cvtm_sweep_state *state) {
+                const double *along, cvtm_sum_kind kind, double last_omega, cvtm_sum_use use,
+                cvtm_sums *partial, cvtm_sweep_state *state) {
   const cudaStream_t stream = cvtm_cuda_stream(device);
-  const int64_t blocks = cvtm_sum_blocks(level->rows);
-  const unsigned grid = cvtm_cuda_blocks(blocks, 1);
-  kernel_of(kind)<<<grid, CVTM_SUM_LANES, 0, stream>>>(*level, next != nullptr ? *next : *level,
-                                                       next != nullptr, along, blocks, partial);
-  const cvtm_status status = cvtm_cuda_launched(device, "sum_blocks");
-  if (status != CVTM_OK) return status;
+  int64_t blocks = 0;
+  for (int part = 0; part < 2; ++part) {
+    int64_t first;
+    const int64_t last = cvtm_sum_part(level, last_omega, part, &first);
+    if (first == last) continue;
+    const int64_t here = cvtm_sum_blocks(last - first);
+    kernel_of(kind, part == 0)<<<cvtm_cuda_blocks(here, 1), CVTM_SUM_LANES, 0, stream>>>(
+        *level, next != nullptr ? *next : *level, next != nullptr, along, last_omega, first, last,
+        partial + blocks);
+    const cvtm_status status = cvtm_cuda_launched(device, "sum_blocks");
+    if (status != CVTM_OK) return status;
+    blocks += here;
+  }
   finish_sums<<<1, CVTM_SUM_LANES, 0, stream>>>(partial, blocks, use, state);
   return cvtm_cuda_launched(device, "finish_sums");
 }
@@ -352,7 +362,7 @@ __device__ void block_sweeps(const cvtm_level &level, cvtm_passage how, int swee
 
 __global__ void __launch_bounds__(small_block)
     small_levels(const cvtm_level *levels, cvtm_vcycle cycle) {
-  const cvtm_passage how = {1, cycle.bounds != CVTM_BOUNDS_NONE, 0};
+  const cvtm_passage how = {1, cycle.bounds != CVTM_BOUNDS_NONE, 0, 0};
   if (cycle.products) {
     for (int l = cycle.first; l < cycle.last; ++l)
       block_rows(0, levels[l + 1].rows, product_at{levels[l], levels[l + 1], 0});

@@ -47,6 +47,7 @@ typedef struct cvtm_passage {
   int correction; /* the operator is level.correction, else level.matrix */
   int bounded;    /* x is kept within the bounds */
   int masked;     /* active rows are left out */
+  int residual;   /* a relaxed row leaves its residual in level.r */
 } cvtm_passage;
 
 CVTM_HD double cvtm_clip(double x, double lower, double upper) {
@@ -61,27 +62,49 @@ CVTM_HD double cvtm_upper_at(const cvtm_level *level, int64_t row) {
   return level->has_bounds[1] ? level->upper[row] : (double)INFINITY;
 }
 
-/* One row of Gauss-Seidel, overrelaxed by omega. A row whose diagonal has vanished (all of
- * its basis function is cut off) keeps its value. */
-CVTM_HD void cvtm_relax_row(const cvtm_level *level, cvtm_passage how, double omega, int64_t row) {
-  if (how.masked && (level->state[row] & CVTM_ROW_ACTIVE) != 0) return;
-  const cvtm_sell *a = how.correction ? &level->correction : &level->matrix;
+/* A row times x, in two parts. */
+typedef struct cvtm_split_product {
+  double diagonal;
+  double others; /* what the other columns add */
+} cvtm_split_product;
+
+CVTM_HD cvtm_split_product cvtm_split_row(const cvtm_sell *a, const double *x, int64_t row) {
   const int64_t end = cvtm_sell_end(a, row);
-  double sum = 0, diagonal = 0;
-  for (int64_t k = cvtm_sell_first(a, row); k < end; k += CVTM_SLICE_ROWS) {
-    const int32_t column = a->column[k];
-    const double value = a->value[k];
-    /* Without a branch, so that the loads of several entries are under way at once. */
-    const int is_own = column == row;
-    const double x = level->x[is_own ? 0 : column];
-    diagonal += is_own ? value : 0;
-    sum += is_own ? 0 : value * x;
+  cvtm_split_product product = {0, 0};
+  for (int64_t k = cvtm_sell_first(a, row); k < end; k += CVTM_SELL_STEP) {
+    const cvtm_sell_batch batch = cvtm_sell_read(a, row, k, end);
+    double at[CVTM_SELL_BATCH];
+    CVTM_UNROLLED
+    for (int j = 0; j < CVTM_SELL_BATCH; ++j) at[j] = x[batch.column[j]];
+    CVTM_UNROLLED
+    for (int j = 0; j < CVTM_SELL_BATCH; ++j) {
+      const int is_own = batch.column[j] == row;
+      product.diagonal += is_own ? batch.value[j] : 0;
+      product.others += is_own ? 0 : batch.value[j] * at[j];
+    }
   }
-  if (!(diagonal > 0)) return;
-  double x = (level->b[row] - sum) / diagonal;
+  return product;
+}
+
+/* One row of Gauss-Seidel, overrelaxed by omega. A row whose diagonal has vanished (all of
+ * its basis function is cut off) keeps its value. Returns A x in this row, afterwards. */
+CVTM_HD double cvtm_relax_row(const cvtm_level *level, cvtm_passage how, double omega,
+                              int64_t row) {
+  if (how.masked && (level->state[row] & CVTM_ROW_ACTIVE) != 0) return 0;
+  const double b = level->b[row];
+  const cvtm_split_product product =
+      cvtm_split_row(how.correction ? &level->correction : &level->matrix, level->x, row);
+  if (!(product.diagonal > 0)) {
+    if (how.residual) level->r[row] = b - product.others;
+    return product.others;
+  }
+  double x = (b - product.others) / product.diagonal;
   if (omega != 1) x = level->x[row] + omega * (x - level->x[row]);
   if (how.bounded) x = cvtm_clip(x, cvtm_lower_at(level, row), cvtm_upper_at(level, row));
   level->x[row] = x;
+  const double after = product.others + product.diagonal * x;
+  if (how.residual) level->r[row] = b - after;
+  return after;
 }
 
 /* Projected Gauss-Seidel from x + step * direction, which is never written: colours below
@@ -91,15 +114,20 @@ CVTM_HD void cvtm_relax_along_row(const cvtm_level *level, const double *directi
   const cvtm_sell *a = &level->matrix;
   const int64_t end = cvtm_sell_end(a, row);
   double sum = 0, diagonal = 0;
-  for (int64_t k = cvtm_sell_first(a, row); k < end; k += CVTM_SLICE_ROWS) {
-    const int32_t column = a->column[k];
-    const double value = a->value[k];
-    if (column == row) {
-      diagonal += value;
-    } else {
-      double x = level->x[column];
-      if (column >= colour_end) x += step * direction[column];
-      sum += value * x;
+  for (int64_t k = cvtm_sell_first(a, row); k < end; k += CVTM_SELL_STEP) {
+    const cvtm_sell_batch batch = cvtm_sell_read(a, row, k, end);
+    double at[CVTM_SELL_BATCH];
+    CVTM_UNROLLED
+    for (int j = 0; j < CVTM_SELL_BATCH; ++j) {
+      const int32_t column = batch.column[j];
+      at[j] = level->x[column];
+      if (column >= colour_end) at[j] += step * direction[column];
+    }
+    CVTM_UNROLLED
+    for (int j = 0; j < CVTM_SELL_BATCH; ++j) {
+      const int is_own = batch.column[j] == row;
+      diagonal += is_own ? batch.value[j] : 0;
+      sum += is_own ? 0 : batch.value[j] * at[j];
     }
   }
   const double x = (level->b[row] - sum) / diagonal;
@@ -224,21 +252,27 @@ CVTM_HD void cvtm_restrict_row(const cvtm_level *fine, const cvtm_level *coarse,
   double right = 0, weights = 0;
   double lower = bounds == CVTM_BOUNDS_AVERAGE ? 0 : -(double)INFINITY;
   double upper = bounds == CVTM_BOUNDS_AVERAGE ? 0 : (double)INFINITY;
-  for (int64_t k = cvtm_sell_first(r, row); k < cvtm_sell_end(r, row); k += CVTM_SLICE_ROWS) {
-    const int32_t i = r->column[k];
-    const double weight = r->value[k];
-    if (weight == 0) continue;
-    right += weight * fine->r[i];
-    if (bounds == CVTM_BOUNDS_NONE || (masked && (fine->state[i] & CVTM_ROW_ACTIVE) != 0)) continue;
-    const double below = cvtm_lower_at(fine, i) - fine->x[i],
-                 above = cvtm_upper_at(fine, i) - fine->x[i];
-    if (bounds == CVTM_BOUNDS_AVERAGE) {
-      lower += weight * below;
-      upper += weight * above;
-      weights += weight;
-    } else {
-      if (below > lower) lower = below;
-      if (above < upper) upper = above;
+  const int64_t end = cvtm_sell_end(r, row);
+  for (int64_t k = cvtm_sell_first(r, row); k < end; k += CVTM_SELL_STEP) {
+    const cvtm_sell_batch batch = cvtm_sell_read(r, row, k, end);
+    CVTM_UNROLLED
+    for (int j = 0; j < CVTM_SELL_BATCH; ++j) {
+      const int32_t i = batch.column[j];
+      const double weight = batch.value[j];
+      right += weight * fine->r[i];
+      if (weight == 0 || bounds == CVTM_BOUNDS_NONE ||
+          (masked && (fine->state[i] & CVTM_ROW_ACTIVE) != 0))
+        continue;
+      const double below = cvtm_lower_at(fine, i) - fine->x[i],
+                   above = cvtm_upper_at(fine, i) - fine->x[i];
+      if (bounds == CVTM_BOUNDS_AVERAGE) {
+        lower += weight * below;
+        upper += weight * above;
+        weights += weight;
+      } else {
+        if (below > lower) lower = below;
+        if (above < upper) upper = above;
+      }
     }
   }
   if (weights > 0) {
@@ -325,14 +359,9 @@ CVTM_HD cvtm_sums cvtm_natural_residual(const cvtm_level *level, double product,
   return sums;
 }
 
-CVTM_HD cvtm_sums cvtm_measure_row(const cvtm_level *level, int64_t row) {
-  return cvtm_natural_residual(level, cvtm_sell_row_times(&level->matrix, row, level->x), row);
-}
-
 /* The same, and r = b - A x; with is_masked, active rows are recorded and r is 0 there. */
 CVTM_HD cvtm_sums cvtm_examine_row(const cvtm_level *level, const cvtm_level *next, int is_masked,
-                                   int64_t row) {
-  const double product = cvtm_sell_row_times(&level->matrix, row, level->x);
+                                   double product, int64_t row) {
   const double x = level->x[row];
   int side = 0;
   if (is_masked) {
@@ -394,7 +423,7 @@ CVTM_HD double cvtm_rounding_of(const cvtm_sums *sums) {
   return 8 * epsilon * sqrt(sums->at[1]);
 }
 
-/* After cvtm_measure_row over all rows. */
+/* After the natural residual has been summed over all rows. */
 CVTM_HD void cvtm_sweep_judge(cvtm_sweep_state *state) {
   const cvtm_sums *sums = &state->sums;
   const double norm = sqrt(sums->at[0]);

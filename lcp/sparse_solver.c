@@ -16,7 +16,7 @@ static cvtm_status open_parts(cvtm_sparse_solver *s, const cvtm_csr *matrix,
     status = cvtm_hierarchy_allocate(h, 1, sizeof *s->state, (void **)&s->state);
   }
   if (status == CVTM_OK) {
-    status = cvtm_hierarchy_allocate(h, cvtm_sum_blocks(matrix->rows), sizeof *s->partial,
+    status = cvtm_hierarchy_allocate(h, cvtm_sum_blocks(matrix->rows) + 1, sizeof *s->partial,
                                      (void **)&s->partial);
   }
   if (status == CVTM_OK) {
@@ -52,7 +52,8 @@ cvtm_status cvtm_sparse_open(const cvtm_lcp_table *table, cvtm_device *device,
 static cvtm_status loop_body(void *context) {
   const cvtm_sparse_loop *loop = context;
   const cvtm_status status = loop->solver->iteration(loop->solver, loop->top);
-  return status == CVTM_OK ? cvtm_sparse_judge(loop->solver, loop->top) : status;
+  return status == CVTM_OK ? cvtm_sparse_judge(loop->solver, loop->top, loop->solver->last_omega)
+                           : status;
 }
 
 cvtm_status cvtm_sparse_record(cvtm_sparse_solver *s, cvtm_sparse_iteration iteration, int loops) {
@@ -81,7 +82,7 @@ void cvtm_sparse_close(cvtm_sparse_solver *s) {
 cvtm_status cvtm_sparse_norm(cvtm_sparse_solver *s, int level, double *norm) {
   const cvtm_hierarchy *h = &s->hierarchy;
   cvtm_sums sums;
-  cvtm_status status = h->phases->sum(h->device, &h->level[level], NULL, NULL, CVTM_SUM_MEASURE,
+  cvtm_status status = h->phases->sum(h->device, &h->level[level], NULL, NULL, CVTM_SUM_MEASURE, 0,
                                       CVTM_USE_NOTHING, s->partial, s->state);
   if (status != CVTM_OK) return status;
   status = cvtm_device_copy_out(h->device, &sums, &s->state->sums, sizeof sums);
@@ -117,11 +118,11 @@ cvtm_status cvtm_sparse_load(cvtm_sparse_solver *s, const double *b, const doubl
   return status;
 }
 
-cvtm_status cvtm_sparse_judge(cvtm_sparse_solver *s, int top) {
+cvtm_status cvtm_sparse_judge(cvtm_sparse_solver *s, int top, double last_omega) {
   const cvtm_hierarchy *h = &s->hierarchy;
   const cvtm_level *level = &h->level[top];
   const cvtm_level *next = top + 1 < h->count ? level + 1 : NULL;
-  const cvtm_status status = h->phases->sum(h->device, level, next, NULL, s->judged_by,
+  const cvtm_status status = h->phases->sum(h->device, level, next, NULL, s->judged_by, last_omega,
                                             CVTM_USE_JUDGE, s->partial, s->state);
   return status == CVTM_OK ? h->phases->keep(h->device, level, s->state, s->best) : status;
 }
@@ -131,7 +132,7 @@ static int64_t chunk_of(const cvtm_sparse_solver *s, int top) {
 }
 
 cvtm_status cvtm_sparse_begin(cvtm_sparse_solver *s, int top, double target, int64_t limit,
-                              int64_t window) {
+                              int64_t window, double last_omega) {
   memset(&s->host, 0, sizeof s->host);
   s->host.course.target = target;
   s->host.course.limit = limit;
@@ -142,7 +143,7 @@ cvtm_status cvtm_sparse_begin(cvtm_sparse_solver *s, int top, double target, int
   s->reported = -1;
   const cvtm_status status =
       cvtm_device_copy_in(s->head.device, s->state, &s->host, sizeof s->host);
-  return status == CVTM_OK ? cvtm_sparse_judge(s, top) : status;
+  return status == CVTM_OK ? cvtm_sparse_judge(s, top, last_omega) : status;
 }
 
 static int tell(cvtm_sparse_solver *s) {
@@ -186,14 +187,14 @@ cvtm_status cvtm_sparse_unload(cvtm_sparse_solver *s, double *x, cvtm_lcp_result
       cvtm_device_copy(h->device, level->x, s->best, (size_t)level->rows * sizeof(double));
   if (status == CVTM_OK) status = h->phases->scatter(h->device, level->x, h->order, level->rows, x);
   if (status == CVTM_OK) {
-    status = h->phases->sum(h->device, level, NULL, NULL, CVTM_SUM_MEASURE, CVTM_USE_NOTHING,
+    status = h->phases->sum(h->device, level, NULL, NULL, CVTM_SUM_MEASURE, 0, CVTM_USE_NOTHING,
                             s->partial, s->state);
   }
   if (status == CVTM_OK) {
     status = cvtm_device_copy_out(h->device, &measured, &s->state->sums, sizeof measured);
   }
   if (status == CVTM_OK) {
-    status = h->phases->sum(h->device, level, NULL, NULL, CVTM_SUM_ACCOUNT, CVTM_USE_NOTHING,
+    status = h->phases->sum(h->device, level, NULL, NULL, CVTM_SUM_ACCOUNT, 0, CVTM_USE_NOTHING,
                             s->partial, s->state);
   }
   if (status == CVTM_OK) {

@@ -20,7 +20,9 @@ struct cvtm_sparse_solver {
   cvtm_lcp head;
   cvtm_hierarchy hierarchy;
   int is_symmetric;
-  cvtm_sum_kind judged_by;         /* the pass that gives the natural residual after an iteration */
+  cvtm_sum_kind judged_by; /* the pass that gives the natural residual after an iteration */
+  double last_omega;       /* > 0: an iteration ends with a sweep that leaves the last colour
+                              to that pass, relaxed by this */
   cvtm_sparse_iteration iteration; /* NULL: the host takes part in every iteration */
   cvtm_sparse_loop loop[CVTM_LEVELS_MAX];
   cvtm_sweep_state *state; /* device memory */
@@ -45,11 +47,11 @@ cvtm_status cvtm_sparse_load(cvtm_sparse_solver *solver, const double *b, const 
                              const double *upper, const double *x, int warm, double *target);
 /* The 2-norm of the natural residual on a level. Waits. */
 cvtm_status cvtm_sparse_norm(cvtm_sparse_solver *solver, int level, double *norm);
-/* A new course for level `top`; judges the start. */
+/* A new course for level `top`; judges the start, last_omega as in cvtm_sparse_judge. */
 cvtm_status cvtm_sparse_begin(cvtm_sparse_solver *solver, int top, double target, int64_t limit,
-                              int64_t window);
-/* Judges x after an iteration. Enqueued. */
-cvtm_status cvtm_sparse_judge(cvtm_sparse_solver *solver, int top);
+                              int64_t window, double last_omega);
+/* Judges x after an iteration; last_omega > 0: once the last colour has been relaxed. Enqueued. */
+cvtm_status cvtm_sparse_judge(cvtm_sparse_solver *solver, int top, double last_omega);
 /* Copies the state to solver.host and tells the monitor, which may stop the course. */
 cvtm_status cvtm_sparse_look(cvtm_sparse_solver *solver, int top);
 /* Iterates until the course of level `top` stops. */
