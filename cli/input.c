@@ -14,6 +14,8 @@ cvtm_status cli_density_of_image(const cvtm_image *image, const char *path, cli_
   if (tone.from == CVTM_DENSITY_FROM_AUTO)
     tone.from = image->is_data ? CVTM_DENSITY_FROM_DENSITY : CVTM_DENSITY_FROM_TONE;
   options->density_from = (int)tone.from;
+  /* Sites of equal mass follow the density itself, not its root: so half the exponent. */
+  if (options->equal_mass.on && tone.from != CVTM_DENSITY_FROM_DENSITY) tone.gamma *= 0.5;
   domain->width = image->width;
   domain->height = image->height;
   domain->periodic = options->periodic;

@@ -104,6 +104,14 @@ static const option_row rows[] = {
    "sites that do not move; they come first and count among the N"},
   {"periodic", 0, RUN | VORONOI | STATS | VIEW, FLAG, AT(periodic), NULL, 0, 0, "opposite sides are glued: a torus"},
 
+  {"equal-mass", 0, RUN, FLAG, AT(equal_mass.on), NULL, 0, 0,
+   "cells of equal mass: weighted cells (a power diagram); the density of the\n"
+   "sites follows the image's, which is then tone, value or value^-2"},
+  {"mass-tolerance", 0, RUN, REAL, AT(equal_mass.tolerance), "T", 1e-13, 1,
+   "of --equal-mass: the largest relative deviation of a cell's mass"},
+  {"weights-out", 0, RUN, TEXT, AT(equal_mass.weights_out), "FILE", 0, 0,
+   "of --equal-mass: write the weights of the sites as NPY, float64"},
+
   {"domain", 0, RUN, CHOICE, AT(domain.kind), "none|image|mask|polygon|labels|segment", 0, 0,
    "mesh a domain and keep its boundary: what is dark in the image (bright with\n"
    "--invert), or what a file holds; none: all sites are free"},
@@ -111,6 +119,12 @@ static const option_row rows[] = {
   {"polygon", 0, RUN, TEXT, AT(domain.polygon), "FILE", 0, 0, "domain: polygons with holes (svg, geojson, csv)"},
   {"labels", 0, RUN, TEXT, AT(domain.labels), "IMAGE", 0, 0,
    "domain: a region for each grey level (or number of an NPY) but 0"},
+  {"domain-smooth", 0, RUN, REAL, AT(domain.smooth), "SIGMA", 0, 100,
+   "of an image or a mask: smooth the ragged contours of photographs, in pixels"},
+  {"domain-smallest", 0, RUN, REAL, AT(domain.smallest), "AREA", 0, 1e12,
+   "leave out islands and holes of less than so many square pixels"},
+  {"boundary", 0, RUN, CHOICE, AT(domain.sliding), "locked|sliding", 0, 0,
+   "sites on the boundary keep their places, or move along it to lower energy"},
   {"boundary-tolerance", 0, RUN, REAL, AT(domain.tolerance), "PIXELS", 0.01, 100,
    "edges may bend away from the contour of the domain by so much"},
 
@@ -409,6 +423,8 @@ static void set_defaults(cli_command command, cli_options *options) {
   options->density_from = (int)density.from;
   options->gamma = density.gamma;
   options->floor = density.floor;
+  options->equal_mass.tolerance = 1e-6;
+  options->domain.smallest = 1;
   options->domain.tolerance = 0.3;
   options->device = "auto";
   set_condition_defaults(options);

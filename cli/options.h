@@ -66,6 +66,11 @@ typedef struct cli_options {
   int64_t iterations, seed;
   double tolerance, gradient_tolerance, time_limit;
   const char *init, *fixed;
+  struct {
+    int on;
+    double tolerance;
+    const char *weights_out;
+  } equal_mass;
 
   int invert, density_from;
   double gamma, floor;
@@ -74,7 +79,8 @@ typedef struct cli_options {
   struct {
     int kind; /* cli_domain_kind */
     const char *mask, *polygon, *labels;
-    double tolerance;
+    double smooth, smallest, tolerance;
+    int sliding;
   } domain;
 
   struct {

@@ -56,6 +56,7 @@ void cli_outputs_names(const cli_options *options, cli_output_names *names) {
   for (int k = 0; k < options->output.count; ++k) add_name(names, options->output.item[k]);
   add_name(names, options->picture);
   add_name(names, options->density_out);
+  add_name(names, options->equal_mass.weights_out);
   add_name(names, options->hlcp.output_z);
   add_name(names, options->hlcp.output_w);
   add_name(names, options->report);
@@ -81,6 +82,9 @@ static int check_extensions(const cli_options *options) {
   if (!has_extension(options->density_out, "npy"))
     return cli_usage_error(options->command, "%s: --density-out is written as .npy",
                            options->density_out);
+  if (!has_extension(options->equal_mass.weights_out, "npy"))
+    return cli_usage_error(options->command, "%s: --weights-out is written as .npy",
+                           options->equal_mass.weights_out);
   return CLI_EXIT_OK;
 }
 

@@ -22,7 +22,7 @@ cli_output_kind cli_output_kind_of(const cli_options *options, const char *path)
 
 /* Every file that the options name for writing; strings are borrowed. */
 typedef struct cli_output_names {
-  const char *item[CLI_LIST_MAX + 5];
+  const char *item[CLI_LIST_MAX + 6];
   int count;
 } cli_output_names;
 

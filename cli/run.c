@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "cli/condition.h"
 #include "cli/domain.h"
+#include "cli/equal_mass.h"
 #include "cli/input.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -49,6 +50,7 @@ struct cli_run_job {
   double bound;
   cvtm_cvt *cvt;
   cvtm_cvt_result result;
+  cli_equal_mass equal; /* of --equal-mass; else empty */
   const char *stop_reason;
   double energy, energy_pixel; /* of the final sites */
   double *mass, *centroid;
@@ -81,6 +83,7 @@ int cli_run_check(const cli_options *options) {
   if (code == CLI_EXIT_OK) code = cli_condition_check(options);
   if (code == CLI_EXIT_OK) code = cli_segment_check(options);
   if (code == CLI_EXIT_OK) code = cli_domain_check(options);
+  if (code == CLI_EXIT_OK) code = cli_equal_mass_check(options);
   return code == CLI_EXIT_OK ? cli_outputs_check_names(options) : code;
 }
 
@@ -196,7 +199,7 @@ static cvtm_status keep_start(run *r) {
   return CVTM_OK;
 }
 
-static cvtm_status optimize(run *r) {
+static cvtm_cvt_options descent_options(run *r) {
   cvtm_cvt_options how;
   cvtm_cvt_defaults(&how);
   how.method = (cvtm_cvt_method)r->options.method;
@@ -214,7 +217,24 @@ static cvtm_status optimize(run *r) {
   how.monitor = r->watch != NULL ? cli_watch_monitor : cli_progress_monitor;
   how.monitor_context = r->watch != NULL ? (void *)r->watch : (void *)&r->progress;
   how.live = r->watch != NULL;
+  return how;
+}
+
+static cvtm_status optimize(run *r) {
+  const cvtm_cvt_options how = descent_options(r);
   return cvtm_cvt_solve(r->cvt, r->density, &how, r->given, r->sites, r->count, &r->result);
+}
+
+/* hold: the sites stay as they are. */
+static cvtm_status optimize_equal_mass(run *r, int hold) {
+  const cvtm_cvt_options how = descent_options(r);
+  const cvtm_cvt_moments moments = {r->mass, r->centroid, NULL};
+  const cvtm_status status =
+      cli_equal_mass_solve(&r->options, r->cvt, r->domain, r->density, &how, r->given, hold,
+                           r->sites, r->count, &moments, &r->equal, cvtm_device_error(r->device));
+  r->result = r->equal.result.descent;
+  r->energy = r->result.objective;
+  return status;
 }
 
 static cvtm_status solve(run *r) {
@@ -225,13 +245,17 @@ static cvtm_status solve(run *r) {
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for %lld sites", (long long)r->count);
   cvtm_status status = cvtm_cvt_create(r->device, r->domain, r->density, r->count, &r->cvt);
   if (status != CVTM_OK) return status;
-  r->bound = cvtm_cvt_energy_bound(r->domain, r->density, r->count);
+  r->bound = r->options.equal_mass.on ? cvtm_equal_mass_bound(r->domain, r->density, r->count)
+                                      : cvtm_cvt_energy_bound(r->domain, r->density, r->count);
   cli_progress_start(&r->progress, &r->options, r->count, r->bound);
   if (r->options.view.watch != NULL)
     status = cli_watch_start(&r->options, r->device, r->domain, r->density, r->cvt, r->count,
                              r->bound, &r->progress, &r->watch, error);
   const int hold = r->options.iterations == 0 || r->fixed == r->count;
-  if (status == CVTM_OK) status = hold ? keep_start(r) : optimize(r);
+  if (status == CVTM_OK && r->options.equal_mass.on)
+    status = optimize_equal_mass(r, hold);
+  else if (status == CVTM_OK)
+    status = hold ? keep_start(r) : optimize(r);
   cli_progress_finish(&r->progress);
   if (status == CVTM_OK && r->watch != NULL)
     status = cli_watch_last(r->watch, r->sites, &r->result, error);
@@ -241,6 +265,7 @@ static cvtm_status solve(run *r) {
 }
 
 static cvtm_status evaluate_result(run *r) {
+  if (r->options.equal_mass.on) return CVTM_OK; /* known already */
   cvtm_status status = evaluate(r, CVTM_CVT_PIXEL, CVTM_VORONOI_EXACT, &r->energy_pixel);
   if (status == CVTM_OK) status = evaluate(r, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT, &r->energy);
   if (status != CVTM_OK) return status;
@@ -256,6 +281,12 @@ static cvtm_status triangulate(run *r, cvtm_error *error) {
                                                 &r->count, &r->mesh, error);
     if (status == CVTM_OK) status = cvtm_cells_of_domain(&r->mesh, &r->cells, error);
     if (status == CVTM_OK) status = cvtm_quality_compute(&r->mesh, NULL, &r->quality, error);
+    return status;
+  }
+  if (r->options.equal_mass.on) {
+    cvtm_status status = cvtm_power_diagram(r->domain, r->sites, r->equal.weights, r->count,
+                                            (int)r->options.threads, &r->cells, &r->mesh, error);
+    if (status == CVTM_OK) status = cvtm_quality_compute(&r->mesh, &r->domain, &r->quality, error);
     return status;
   }
   cvtm_status status = cvtm_delaunay(r->sites, r->count, &r->mesh, error);
@@ -275,6 +306,9 @@ static cvtm_status write_outputs(run *r, cvtm_error *error) {
                            &r->cells,
                            r->options.domain.kind != CLI_DOMAIN_NONE ? &r->shape.regions : NULL};
   cvtm_status status = cli_scene_write(&scene, error);
+  if (status == CVTM_OK && r->options.equal_mass.weights_out != NULL)
+    status = cvtm_npy_write(r->options.equal_mass.weights_out, 'f', (int)sizeof(double), 1,
+                            &r->count, r->equal.weights, error);
   if (status != CVTM_OK || r->options.density_out == NULL) return status;
   const int64_t shape[2] = {r->domain.height, r->domain.width};
   return cvtm_npy_write(r->options.density_out, 'f', (int)sizeof(float), 2, shape, r->density,
@@ -325,7 +359,10 @@ static cJSON *make_report(const run *r) {
   cli_json_real(report, "energy", r->energy);
   cli_json_real(report, "energy_bound", r->bound);
   cli_json_real(report, "energy_ratio", r->energy / r->bound);
-  cli_json_real(report, "energy_pixel", r->energy_pixel);
+  if (r->options.equal_mass.on)
+    cli_equal_mass_report(&r->equal, report);
+  else
+    cli_json_real(report, "energy_pixel", r->energy_pixel);
   cli_json_text(report, "objective", r->options.energy == CVTM_CVT_PIXEL ? "pixel" : "exact");
   cli_json_real(report, "gradient_norm", r->result.gradient_norm);
   cli_json_real(report, "tolerance", r->options.tolerance);
@@ -392,6 +429,7 @@ static void print_written(const cli_options *options) {
   for (int k = 0; k < options->output.count; ++k) print_name(options->output.item[k], &first);
   if (options->picture != NULL) print_name(options->picture, &first);
   if (options->density_out != NULL) print_name(options->density_out, &first);
+  if (options->equal_mass.weights_out != NULL) print_name(options->equal_mass.weights_out, &first);
   if (options->report != NULL) print_name(options->report, &first);
   if (options->view.watch != NULL) print_name(options->view.watch, &first);
   fputc('\n', stderr);
@@ -406,6 +444,7 @@ void cli_run_print_summary(const cli_run_job *r) {
           r->energy / r->bound, r->result.gradient_norm);
   fprintf(stderr, "  stopped    after %lld iterations, %lld evaluations: %s\n",
           (long long)r->result.iterations, (long long)r->result.evaluations, stop_text(r));
+  if (r->options.equal_mass.on) cli_equal_mass_print_summary(&r->equal);
   if (inner->triangles > 0)
     fprintf(stderr,
             "  mesh       %lld triangles; smallest angle %.1f degrees, mean %.1f; mean Q %.4f;"
@@ -491,6 +530,7 @@ void cli_run_destroy(cli_run_job *r) {
   cvtm_mesh_free(&r->mesh);
   cli_domain_free(&r->shape);
   cvtm_cvt_destroy(r->cvt);
+  free(r->equal.weights);
   free(r->mass);
   free(r->centroid);
   free(r->sites);
@@ -520,6 +560,8 @@ int cli_run(const cli_options *options) {
   code = cli_run_create(options, &job);
   if (code == CLI_EXIT_OK) code = run_on(job, device);
   if (code == CLI_EXIT_OK && !options->quiet) cli_run_print_summary(job);
+  if (code == CLI_EXIT_OK && options->equal_mass.on && !job->equal.result.converged)
+    code = CLI_EXIT_NOT_CONVERGED;
   if (code == CLI_EXIT_OK && cli_interrupted()) code = CLI_EXIT_INTERRUPTED;
   cli_run_destroy(job);
   cvtm_device_destroy(device);

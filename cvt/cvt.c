@@ -245,8 +245,8 @@ cvtm_status cvtm_cvt_read_sums(cvtm_cvt *cvt, int64_t count, cvtm_cell_sums **su
   return status;
 }
 
-static cvtm_status read_moments(cvtm_cvt *cvt, const double *sites, int64_t count,
-                                const cvtm_cvt_moments *moments) {
+cvtm_status cvtm_cvt_read_moments(cvtm_cvt *cvt, const double *sites, int64_t count,
+                                  const cvtm_cvt_moments *moments) {
   cvtm_cell_sums *sums = NULL;
   const cvtm_status status = cvtm_cvt_read_sums(cvt, count, &sums);
   if (status != CVTM_OK) return status;
@@ -275,7 +275,7 @@ cvtm_status cvtm_cvt_evaluate(cvtm_cvt *cvt, const double *sites, int64_t count,
   if (status == CVTM_OK) status = cvtm_cvt_enqueue(&task, cvt->sites, cvt->value, NULL);
   if (status == CVTM_OK)
     status = cvtm_device_copy_out(cvt->device, &result, cvt->value, sizeof result);
-  if (status == CVTM_OK && moments) status = read_moments(cvt, sites, count, moments);
+  if (status == CVTM_OK && moments) status = cvtm_cvt_read_moments(cvt, sites, count, moments);
   if (status == CVTM_OK && value) *value = result;
   return status;
 }

@@ -208,8 +208,8 @@ static cvtm_status create_solver(const cvtm_cvt_task *task, const cvtm_lbfgsb_op
   return cvtm_lbfgsb_create(cvt->device, 2 * task->count, options, &cvt->solver);
 }
 
-/* The solver of the last descent, if it fits; its bounds hold unless sites are fixed. */
-static cvtm_status prepare_solver(const cvtm_cvt_task *task, const cvtm_lbfgsb_options *options) {
+/* The solver of the last descent is kept if it fits; its bounds hold unless sites are fixed. */
+cvtm_status cvtm_cvt_prepare_solver(const cvtm_cvt_task *task, const cvtm_lbfgsb_options *options) {
   cvtm_cvt *cvt = task->cvt;
   const int fits =
       cvt->solver && cvt->solver_count == task->count && cvt->solver_history == options->history;
@@ -244,7 +244,7 @@ static cvtm_status run_lbfgsb(run *r) {
   cvtm_cvt *cvt = r->task->cvt;
   const cvtm_lbfgsb_options options = remaining_options(r);
   cvtm_lbfgsb_result result;
-  cvtm_status status = prepare_solver(r->task, &options);
+  cvtm_status status = cvtm_cvt_prepare_solver(r->task, &options);
   if (status != CVTM_OK) return status;
   cvt->solver_runs = 1;
   status = cvtm_lbfgsb_minimize(cvt->solver, cvt->sites, objective, r, &result);

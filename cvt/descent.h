@@ -20,6 +20,9 @@ cvtm_status cvtm_cvt_enqueue(const cvtm_cvt_task *task, const double *sites, dou
                              double *gradient);
 /* The sums of the last evaluation, in memory that the caller frees. */
 cvtm_status cvtm_cvt_read_sums(cvtm_cvt *cvt, int64_t count, cvtm_cell_sums **sums);
+/* The same as moments of the sites (host). */
+cvtm_status cvtm_cvt_read_moments(cvtm_cvt *cvt, const double *sites, int64_t count,
+                                  const cvtm_cvt_moments *moments);
 /* How many of their masses are zero. */
 cvtm_status cvtm_cvt_count_empty(cvtm_cvt *cvt, int64_t count, int64_t *empty);
 
@@ -32,6 +35,8 @@ cvtm_status cvtm_cvt_get_sites(cvtm_cvt *cvt, double *sites, int64_t count);
 cvtm_status cvtm_cvt_check_options(cvtm_cvt *cvt, const cvtm_cvt_options *options, int64_t count);
 /* Enqueues `steps` of Lloyd's method, without a look at the energy, and an evaluation. */
 cvtm_status cvtm_cvt_enqueue_lloyd(const cvtm_cvt_task *task, int steps);
+/* cvt->solver, its variables scaled by the masses of the last evaluation. */
+cvtm_status cvtm_cvt_prepare_solver(const cvtm_cvt_task *task, const cvtm_lbfgsb_options *options);
 /* From cvt->sites to lower energy, there again; the last evaluation is of them. Options are
  * checked, the task prepared. Leaves empty_cells alone, and all figures of cvtm_cvt_solve. */
 cvtm_status cvtm_cvt_descend(const cvtm_cvt_task *task, const cvtm_cvt_options *options,

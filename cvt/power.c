@@ -1,0 +1,228 @@
+/* The dual of semi-discrete optimal transport: sum over cells of integral of
+ * rho (|x - x_i|^2 - w_i), plus target * sum of w_i, is concave in the weights, its gradient is
+ * target - mass (Aurenhammer, Hoffmann & Aronov 1998; de Goes et al. 2012, section 4). Newton's
+ * method with shortened steps finds its maximum (Kitagawa, Merigot & Thibert 2019). */
+#include "cvt/power.h"
+
+#include "base/primitives.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MOST_STEPS = 200, MOST_HALVINGS = 24, MOST_CG = 2000, CG_ROUND = 16 };
+
+static const double sufficient = 1e-4; /* share of the slope that a step must gain */
+static const double rounding = 1e-13;  /* of the dual's value, relative to the energy */
+/* The systems are solved, and places without density bridged, as well as the masses are near. */
+static const double loosest_system = 0.1, widest_bridge = 0.1;
+
+static double now(void) {
+  struct timespec t;
+  timespec_get(&t, TIME_UTC);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* --- memory --------------------------------------------------------------------------- */
+
+static cvtm_status allocate_all(cvtm_power *p) {
+  cvtm_device *device = p->cvt->device;
+  const int64_t n = p->count;
+  /* Cells have six corners on average, and a few more at the border of the domain. */
+  p->edge_capacity = 10 * n + 64;
+  const struct {
+    void **memory;
+    int64_t count;
+    size_t size;
+  } arrays[] = {
+      {(void **)&p->weight, n, sizeof(double)},
+      {(void **)&p->trial, n, sizeof(double)},
+      {(void **)&p->sorted_weight, n, sizeof(double)},
+      {(void **)&p->heaviest, n + 4, sizeof(double)},
+      {(void **)&p->missing, n, sizeof(double)},
+      {(void **)&p->dual, n, sizeof(double)},
+      {(void **)&p->hidden, n, sizeof(double)},
+      {(void **)&p->figures, CVTM_POWER_FIGURES, sizeof(double)},
+      {(void **)&p->first, n, sizeof(int32_t)},
+      {(void **)&p->degree, n, sizeof(int32_t)},
+      {(void **)&p->neighbor, p->edge_capacity, sizeof(int32_t)},
+      {(void **)&p->coupling, p->edge_capacity, sizeof(double)},
+      {(void **)&p->diagonal, n, sizeof(double)},
+      {(void **)&p->edges, 1, sizeof(int32_t)},
+      {(void **)&p->step, n, sizeof(double)},
+      {(void **)&p->residual, n, sizeof(double)},
+      {(void **)&p->preconditioned, n, sizeof(double)},
+      {(void **)&p->direction, n, sizeof(double)},
+      {(void **)&p->image, n, sizeof(double)},
+      {(void **)&p->term, n, sizeof(double)},
+      {(void **)&p->cg, 1, sizeof *p->cg},
+  };
+  cvtm_status status = CVTM_OK;
+  for (size_t a = 0; status == CVTM_OK && a < sizeof arrays / sizeof arrays[0]; ++a)
+    status = cvtm_device_allocate(device, arrays[a].count, arrays[a].size, arrays[a].memory);
+  if (status == CVTM_OK) status = cvtm_vector_fill(device, p->weight, 0, n);
+  return status == CVTM_OK ? p->table->create_state(p) : status;
+}
+
+cvtm_status cvtm_power_create(cvtm_cvt *cvt, int64_t count, cvtm_power **result) {
+  cvtm_error *error = cvtm_device_error(cvt->device);
+  if (count > INT32_MAX / 11)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites; at most %ld of equal mass",
+                     (long long)count, (long)(INT32_MAX / 11));
+  if (cvtm_device_get_kind(cvt->device) == CVTM_DEVICE_CUDA)
+    return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "cells of equal mass on a CUDA device");
+  cvtm_power *p = calloc(1, sizeof *p);
+  if (!p) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory");
+  p->cvt = cvt;
+  p->count = count;
+  p->target = cvt->mass / (double)count;
+  p->bridge = widest_bridge;
+  p->table = &cvtm_power_table_cpu;
+  const cvtm_status status = allocate_all(p);
+  if (status != CVTM_OK) {
+    cvtm_power_destroy(p);
+    return status;
+  }
+  *result = p;
+  return CVTM_OK;
+}
+
+void cvtm_power_destroy(cvtm_power *p) {
+  if (!p) return;
+  p->table->destroy_state(p);
+  void *arrays[] = {
+      p->weight,  p->trial,    p->sorted_weight,  p->heaviest,  p->missing,  p->dual,     p->hidden,
+      p->figures, p->first,    p->degree,         p->neighbor,  p->coupling, p->diagonal, p->edges,
+      p->step,    p->residual, p->preconditioned, p->direction, p->image,    p->term,     p->cg};
+  for (size_t a = 0; a < sizeof arrays / sizeof arrays[0]; ++a)
+    cvtm_device_free(p->cvt->device, arrays[a]);
+  free(p);
+}
+
+/* --- one diagram ------------------------------------------------------------------------ */
+
+static cvtm_status enqueue_cells(cvtm_power *p, const double *weight) {
+  cvtm_status status = p->table->weigh(p, weight);
+  if (status == CVTM_OK) status = cvtm_device_fill(p->cvt->device, p->edges, 0, sizeof *p->edges);
+  if (status == CVTM_OK) status = p->table->cells(p);
+  return status == CVTM_OK ? p->table->figures(p, weight) : status;
+}
+
+/* Of the sites that are in the plan's tree. */
+static cvtm_status evaluate(cvtm_power *p, const double *weight, cvtm_power_figures *figures,
+                            cvtm_power_effort *effort) {
+  const double start = now();
+  double values[CVTM_POWER_FIGURES];
+  cvtm_status status = enqueue_cells(p, weight);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_out(p->cvt->device, values, p->figures, sizeof values);
+  if (status != CVTM_OK) return status;
+  *figures = (cvtm_power_figures){values[0], values[1], values[2], values[3], values[4]};
+  ++effort->evaluations;
+  effort->seconds_evaluation += now() - start;
+  if (isfinite(figures->dual)) return CVTM_OK;
+  return cvtm_fail(cvtm_device_error(p->cvt->device), CVTM_ERROR_EVALUATION,
+                   "the transport cost is not finite");
+}
+
+/* --- one step ----------------------------------------------------------------------------- */
+
+/* step = the solution of the couplings' system for what is missing. The steps beyond the last
+ * that is needed change nothing. */
+static cvtm_status solve_system(cvtm_power *p, double tolerance, cvtm_power_effort *effort) {
+  cvtm_device *device = p->cvt->device;
+  const double start = now();
+  cvtm_power_cg cg = {.most = MOST_CG};
+  cvtm_status status = cvtm_device_copy_in(device, p->cg, &cg, sizeof cg);
+  if (status == CVTM_OK) status = p->table->begin(p, tolerance);
+  do {
+    for (int k = 0; status == CVTM_OK && k < CG_ROUND; ++k) {
+      status = p->table->apply(p);
+      if (status == CVTM_OK) status = p->table->advance(p);
+      if (status == CVTM_OK) status = p->table->turn(p);
+    }
+    if (status == CVTM_OK) status = cvtm_device_copy_out(device, &cg, p->cg, sizeof cg);
+  } while (status == CVTM_OK && cg.running);
+  effort->solver_iterations += cg.iteration;
+  effort->seconds_solver += now() - start;
+  return status;
+}
+
+static cvtm_status find_slope(cvtm_power *p, double *slope) {
+  cvtm_cvt *cvt = p->cvt;
+  const cvtm_status status = cvtm_dot(cvt->device, p->missing, p->step, p->count, p->figures,
+                                      cvt->workspace, cvt->workspace_bytes);
+  return status == CVTM_OK ? cvtm_device_copy_out(cvt->device, slope, p->figures, sizeof *slope)
+                           : status;
+}
+
+static cvtm_status try_step(cvtm_power *p, double length, cvtm_power_figures *figures,
+                            cvtm_power_effort *effort) {
+  cvtm_device *device = p->cvt->device;
+  cvtm_status status =
+      cvtm_device_copy(device, p->trial, p->weight, (size_t)p->count * sizeof *p->trial);
+  if (status == CVTM_OK) status = cvtm_vector_axpy(device, length, p->step, p->trial, p->count);
+  return status == CVTM_OK ? evaluate(p, p->trial, figures, effort) : status;
+}
+
+/* No cell may vanish, for a cell without edges is not heard of again. Where the dual's gain
+ * drowns in rounding, the masses decide. */
+static int is_better(const cvtm_power_figures *new, const cvtm_power_figures *old, double gain) {
+  const double noise = rounding * (old->energy + fabs(old->dual));
+  if (new->hidden > 0) return 0;
+  if (fabs(new->dual - old->dual) <= noise) return new->square < old->square;
+  return new->dual >= old->dual + sufficient *gain;
+}
+
+/* One step of Newton's method; *moved = 0 if none is better. */
+static cvtm_status improve(cvtm_power *p, cvtm_power_figures *figures, int *moved,
+                           cvtm_power_effort *effort) {
+  const double near = fmin(figures->deviation / p->target, 1);
+  double slope = 0, length = 1;
+  cvtm_status status = solve_system(p, loosest_system * fmin(1, 10 * near), effort);
+  if (status == CVTM_OK) status = find_slope(p, &slope);
+  p->bridge = widest_bridge * near;
+  *moved = 0;
+  ++effort->steps;
+  for (int k = 0; status == CVTM_OK && !*moved && k < MOST_HALVINGS; ++k, length /= 2) {
+    cvtm_power_figures found;
+    status = try_step(p, length, &found, effort);
+    if (status != CVTM_OK || !is_better(&found, figures, length * slope)) continue;
+    *figures = found;
+    *moved = 1;
+    double *swap = p->weight;
+    p->weight = p->trial;
+    p->trial = swap;
+  }
+  return status;
+}
+
+/* --- the weights ----------------------------------------------------------------------------- */
+
+/* The weights as they are, unless some cell is empty with them: then all equal. */
+static cvtm_status begin(cvtm_power *p, cvtm_power_figures *figures, cvtm_power_effort *effort) {
+  cvtm_status status = evaluate(p, p->weight, figures, effort);
+  if (status != CVTM_OK || !(figures->hidden > 0)) return status;
+  status = cvtm_vector_fill(p->cvt->device, p->weight, 0, p->count);
+  p->bridge = widest_bridge;
+  if (status == CVTM_OK) status = evaluate(p, p->weight, figures, effort);
+  if (status != CVTM_OK || !(figures->hidden > 0)) return status;
+  return cvtm_fail(cvtm_device_error(p->cvt->device), CVTM_ERROR_INPUT,
+                   "sites share a place: their cells cannot have equal masses");
+}
+
+cvtm_status cvtm_power_balance(cvtm_power *p, const double *sites, double tolerance,
+                               cvtm_power_figures *figures, int *converged,
+                               cvtm_power_effort *effort) {
+  int moved = 1;
+  cvtm_status status = cvtm_site_tree_build(p->cvt->tree, sites, p->count);
+  if (status == CVTM_OK) status = begin(p, figures, effort);
+  for (int k = 0; status == CVTM_OK && moved && k < MOST_STEPS; ++k) {
+    if (figures->deviation <= tolerance * p->target) break;
+    status = improve(p, figures, &moved, effort);
+  }
+  if (status == CVTM_OK && !moved) status = evaluate(p, p->weight, figures, effort);
+  *converged = status == CVTM_OK && figures->deviation <= tolerance * p->target;
+  return status;
+}

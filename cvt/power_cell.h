@@ -1,0 +1,195 @@
+/* The power cell of a weighted site: where |x - x_i|^2 - w_i is least (Aurenhammer 1987), inside
+ * the domain. With all weights equal it is the Voronoi cell. A cell need not hold its own site,
+ * and may be empty. It is cut out of the domain's rectangle by the sites that the box tree
+ * offers; a subtree is skipped when, with its largest weight, no corner of the cell is nearer to
+ * its box than to the site. Compiles as C11 and inside CUDA kernels. */
+#ifndef CVTMESH_CVT_POWER_CELL_H
+#define CVTMESH_CVT_POWER_CELL_H
+
+#include "base/polygon.h"
+#include "cvt/cell_integral.h"
+
+/* A tree with the weights of its sites. */
+typedef struct cvtm_power_view {
+  cvtm_site_tree_view tree;
+  const double *weight;   /* in sorted order */
+  const double *heaviest; /* per node of the tree: the largest weight below it */
+} cvtm_power_view;
+
+/* A polygon, its stride 1, and what lies across its edges: other[k], across the edge from corner
+ * k to the next, is the sorted place of a site or CVTM_POLYGON_BORDER. */
+typedef struct cvtm_power_cell {
+  cvtm_cell polygon;
+  int32_t *other;
+} cvtm_power_cell;
+
+/* Leaf l of the tree: its largest weight. */
+CVTM_HD void cvtm_power_weigh_leaf(const double *weight, int64_t count, int64_t leaf_count,
+                                   int64_t leaf, double *heaviest) {
+  const int64_t first = leaf * CVTM_TREE_LEAF;
+  double most = -HUGE_VAL;
+  for (int64_t place = first; place < first + CVTM_TREE_LEAF && place < count; ++place)
+    if (weight[place] > most) most = weight[place];
+  heaviest[leaf_count + leaf] = most;
+}
+
+CVTM_HD void cvtm_power_weigh_node(int64_t node, double *heaviest) {
+  const double left = heaviest[2 * node], right = heaviest[2 * node + 1];
+  heaviest[node] = left > right ? left : right;
+}
+
+/* All of them on the host, in order; heaviest has room for 2 * leaf_count. */
+static inline void cvtm_power_weigh(const double *weight, int64_t count, int64_t leaf_count,
+                                    double *heaviest) {
+  for (int64_t leaf = 0; leaf < leaf_count; ++leaf)
+    cvtm_power_weigh_leaf(weight, count, leaf_count, leaf, heaviest);
+  for (int64_t node = leaf_count - 1; node >= 1; --node) cvtm_power_weigh_node(node, heaviest);
+}
+
+/* --- searching the tree ---------------------------------------------------------------- */
+
+/* Can a site in the box, of at most `heaviest`, cut the cell of a site that weighs `weight`? */
+CVTM_HD int cvtm_power_box_cuts(const cvtm_cell *cell, const cvtm_cell_box *box, double heaviest,
+                                double weight) {
+  for (int32_t k = 0; k < cell->count; ++k) {
+    const double x = cell->x[k], y = cell->y[k];
+    if (cvtm_cell_box_distance2(box, x, y) < x * x + y * y + (heaviest - weight)) return 1;
+  }
+  return 0;
+}
+
+/* Clips by the sites of one leaf. Returns 0 when the cell is finished: empty, or *status says
+ * overflow. Of coincident sites the heaviest owns the cell, of equal ones the first on the curve,
+ * which has the lowest index. */
+CVTM_HD int cvtm_power_clip_leaf(const cvtm_power_view *view, int64_t leaf,
+                                 const cvtm_cell_origin *o, cvtm_power_cell *cell,
+                                 cvtm_cell_status *status) {
+  const int64_t first = leaf * CVTM_TREE_LEAF, count = view->tree.count;
+  const int64_t last = first + CVTM_TREE_LEAF < count ? first + CVTM_TREE_LEAF : count;
+  const double weight = view->weight[o->place];
+  const int own_images = o->shift_x != 0 || o->shift_y != 0;
+  for (int64_t place = first; place < last; ++place) {
+    if (place == o->place && !own_images) continue;
+    double dx, dy;
+    cvtm_cell_relative_site(&view->tree, place, o, &dx, &dy);
+    const double lighter = weight - view->weight[place];
+    if (dx == 0 && dy == 0) {
+      if (lighter > 0 || (lighter == 0 && place > o->place)) continue;
+      cell->polygon.count = 0;
+      return 0;
+    }
+    const double offset = 0.5 * (dx * dx + dy * dy + lighter);
+    const cvtm_clip cut =
+        cvtm_corners_clip(dx, dy, offset, (int32_t)place, cell->polygon.capacity,
+                          &cell->polygon.count, cell->polygon.x, cell->polygon.y, cell->other);
+    if (cut == CVTM_CLIP_OVERFLOW) *status = CVTM_CELL_OVERFLOW;
+    if (cut == CVTM_CLIP_OVERFLOW || cut == CVTM_CLIP_EMPTY) return 0;
+  }
+  return 1;
+}
+
+/* Clips by all sites, shifted as the origin says: depth first, the nearer child first. */
+CVTM_HD int cvtm_power_clip_tree(const cvtm_power_view *view, const cvtm_cell_origin *o,
+                                 cvtm_power_cell *cell, cvtm_cell_status *status) {
+  const cvtm_site_tree_view *tree = &view->tree;
+  const double weight = view->weight[o->place];
+  int32_t stack[CVTM_TREE_STACK];
+  int top = 0;
+  stack[top++] = 1;
+  while (top > 0) {
+    int64_t node = stack[--top];
+    cvtm_cell_box box = cvtm_cell_relative_box(tree, node, o);
+    if (!cvtm_power_box_cuts(&cell->polygon, &box, view->heaviest[node], weight)) continue;
+    while (node < tree->leaf_count) {
+      const cvtm_cell_box left = cvtm_cell_relative_box(tree, 2 * node, o);
+      const cvtm_cell_box right = cvtm_cell_relative_box(tree, 2 * node + 1, o);
+      const double left2 = cvtm_cell_box_distance2(&left, 0, 0) - view->heaviest[2 * node];
+      const double right2 = cvtm_cell_box_distance2(&right, 0, 0) - view->heaviest[2 * node + 1];
+      const int left_first = left2 <= right2;
+      stack[top++] = (int32_t)(2 * node + left_first);
+      node = 2 * node + !left_first;
+    }
+    box = cvtm_cell_relative_box(tree, node, o);
+    if (!cvtm_power_box_cuts(&cell->polygon, &box, view->heaviest[node], weight)) continue;
+    if (!cvtm_power_clip_leaf(view, node - tree->leaf_count, o, cell, status)) return 0;
+  }
+  return 1;
+}
+
+/* The rectangle cut by all sites; on a torus by their images one period away, too. */
+CVTM_HD cvtm_cell_status cvtm_power_cut_from(const cvtm_power_view *view, cvtm_domain domain,
+                                             const cvtm_cell_box *start, cvtm_cell_origin *o,
+                                             cvtm_power_cell *cell) {
+  cvtm_cell_status status = CVTM_CELL_DONE;
+  cvtm_corners_rectangle(start->x0, start->y0, start->x1, start->y1, &cell->polygon.count,
+                         cell->polygon.x, cell->polygon.y, cell->other);
+  for (int round = 0; round < (domain.periodic ? 9 : 1); ++round) {
+    const int image = (round + 4) % 9; /* the middle one first */
+    o->shift_x = (image % 3 - 1) * (double)domain.width;
+    o->shift_y = (image / 3 - 1) * (double)domain.height;
+    if (!cvtm_power_clip_tree(view, o, cell, &status)) break;
+  }
+  return status;
+}
+
+/* --- edges ----------------------------------------------------------------------------- */
+
+/* The mean of the density along the segment from (ax, ay) to (bx, by), pixel by pixel. */
+CVTM_HD double cvtm_power_mean_density(const cvtm_density_view *density, double ax, double ay,
+                                       double bx, double by) {
+  const double dx = bx - ax, dy = by - ay;
+  const int32_t step_x = dx > 0 ? 1 : -1, step_y = dy > 0 ? 1 : -1;
+  int32_t column = cvtm_cell_floor(ax), row = cvtm_cell_floor(ay);
+  double t = 0, sum = 0;
+  for (;;) {
+    const double next_x = dx != 0 ? ((double)(column + (dx > 0)) - ax) / dx : HUGE_VAL;
+    const double next_y = dy != 0 ? ((double)(row + (dy > 0)) - ay) / dy : HUGE_VAL;
+    const double next = next_x < next_y ? next_x : next_y;
+    const double end = next < 1 ? next : 1;
+    if (end > t) {
+      const int32_t k = cvtm_cell_pixel((double)column, density->width, density->periodic);
+      const int32_t j = cvtm_cell_pixel((double)row, density->height, density->periodic);
+      sum += (end - t) * cvtm_cell_rho(cvtm_cell_row(density, j), k, density);
+      t = end;
+    }
+    if (!(next < 1)) return sum;
+    if (next_x <= next) column += step_x;
+    if (next_y <= next) row += step_y;
+  }
+}
+
+/* What couples two cells: the mass that passes from one to the other across their common edge
+ * when a weight grows by one, integral of rho / (2 |x_i - x_j|) (Kitagawa, Merigot & Thibert
+ * 2019, theorem 1.3). bridge * a cell's mass, spread evenly, is added to the density, so that
+ * cells are coupled across places without any. */
+CVTM_HD double cvtm_power_coupling(double mean, double length, double distance, double mass,
+                                   double bridge) {
+  const double wide = length > distance ? length : distance;
+  return (mean / (2 * distance) + bridge * mass / (3 * wide * wide * distance)) * length;
+}
+
+/* The coupling across edge k of a cell that is not empty; *index: the other site, or -1 where there
+ * is none. */
+CVTM_HD double cvtm_power_edge(const cvtm_power_view *view, cvtm_domain domain,
+                               const cvtm_density_view *density, int64_t place,
+                               const cvtm_power_cell *cell, int32_t k, double mass, double bridge,
+                               int32_t *index) {
+  const cvtm_cell *polygon = &cell->polygon;
+  const int32_t next = k + 1 < polygon->count ? k + 1 : 0, other = cell->other[k];
+  *index = -1;
+  if (other < 0 || other == place) return 0;
+  const double sx = view->tree.position[2 * place], sy = view->tree.position[2 * place + 1];
+  const double ax = polygon->x[k], ay = polygon->y[k];
+  const double bx = polygon->x[next], by = polygon->y[next];
+  const double ex = bx - ax, ey = by - ay;
+  const double length = sqrt(ex * ex + ey * ey);
+  if (!(length > 0)) return 0;
+  const cvtm_metric metric = cvtm_metric_of(domain);
+  const double distance = sqrt(cvtm_distance2(metric, sx, sy, view->tree.position[2 * other],
+                                              view->tree.position[2 * other + 1]));
+  *index = view->tree.index[other];
+  const double mean = cvtm_power_mean_density(density, sx + ax, sy + ay, sx + bx, sy + by);
+  return cvtm_power_coupling(mean, length, distance, mass, bridge);
+}
+
+#endif

@@ -1,0 +1,206 @@
+#include "base/primitives.h"
+#include "cvt/power_cell_host.h"
+#include "cvt/power_kernels.h"
+
+#include <omp.h>
+#include <stdlib.h>
+
+/* One polygon per thread. */
+typedef struct cpu_state {
+  int threads;
+  cvtm_power_cell cell[];
+} cpu_state;
+
+static void destroy_state_cpu(cvtm_power *power) {
+  cpu_state *state = power->state;
+  if (!state) return;
+  for (int t = 0; t < state->threads; ++t) cvtm_power_cell_release(&state->cell[t]);
+  free(state);
+  power->state = NULL;
+}
+
+static cvtm_status create_state_cpu(cvtm_power *power) {
+  cvtm_device *device = power->cvt->device;
+  const int threads = cvtm_device_threads(device);
+  cpu_state *state = calloc(1, sizeof *state + (size_t)threads * sizeof state->cell[0]);
+  int good = state != NULL;
+  if (good) {
+    state->threads = threads;
+    power->state = state;
+    for (int t = 0; t < threads; ++t)
+      good &= cvtm_power_cell_grow(&state->cell[t], CVTM_CELL_CORNERS);
+  }
+  if (good) return CVTM_OK;
+  destroy_state_cpu(power);
+  return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory for %d cells", threads);
+}
+
+static cvtm_status weigh_cpu(cvtm_power *power, const double *weight) {
+  const int threads = cvtm_device_threads(power->cvt->device);
+  const cvtm_site_tree_view tree = cvtm_site_tree_get_view(power->cvt->tree);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int64_t place = 0; place < tree.count; ++place)
+    power->sorted_weight[place] = weight[tree.index[place]];
+  cvtm_power_weigh(power->sorted_weight, tree.count, tree.leaf_count, power->heaviest);
+  return CVTM_OK;
+}
+
+/* A row of couplings, or *none that fits. */
+static int couple(cvtm_power *power, const cvtm_power_view *view, int64_t place,
+                  const cvtm_power_cell *cell) {
+  const int32_t i = view->tree.index[place], corners = cell->polygon.count;
+  int32_t first, degree = 0;
+  double diagonal = 0;
+#pragma omp atomic capture
+  {
+    first = *power->edges;
+    *power->edges += corners;
+  }
+  if (first > power->edge_capacity - corners) return 0;
+  for (int32_t k = 0; k < corners; ++k) {
+    int32_t other;
+    const double coupling = cvtm_power_edge(view, power->cvt->domain, &power->cvt->density, place,
+                                            cell, k, power->target, power->bridge, &other);
+    if (other < 0) continue;
+    power->neighbor[first + degree] = other;
+    power->coupling[first + degree++] = coupling;
+    diagonal += coupling;
+  }
+  power->first[i] = first;
+  power->degree[i] = degree;
+  power->diagonal[i] = diagonal;
+  return 1;
+}
+
+static void integrate(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_t place,
+                      cvtm_cell *cell, cvtm_cell_sums *sums) {
+  int32_t column[2 * CVTM_CELL_BATCH];
+  const cvtm_cell_columns columns = {1, column};
+  cvtm_cell_rows rows;
+  *sums = (cvtm_cell_sums){0, 0, 0, 0};
+  if (cell->count < 3) return;
+  cvtm_cell_set_slopes(cell);
+  cvtm_cell_begin_rows(cvt->domain, tree->position[2 * place], tree->position[2 * place + 1], cell,
+                       &rows);
+  cvtm_cell_add_rows(&cvt->density, cell, &rows, rows.first, rows.last, &columns, sums);
+}
+
+static cvtm_status cells_cpu(cvtm_power *power) {
+  cvtm_cvt *cvt = power->cvt;
+  cpu_state *state = power->state;
+  const cvtm_power_view view = {cvtm_site_tree_get_view(cvt->tree), power->sorted_weight,
+                                power->heaviest};
+  int no_memory = 0, no_room = 0;
+#pragma omp parallel for num_threads(state->threads) schedule(dynamic, 32) \
+    reduction(|                                                            \
+              : no_memory, no_room)
+  for (int64_t place = 0; place < view.tree.count; ++place) {
+    cvtm_power_cell *cell = &state->cell[omp_get_thread_num()];
+    const int32_t i = view.tree.index[place];
+    if (!cvtm_power_cut_out(&view, cvt->domain, place, NULL, cell)) {
+      no_memory = 1;
+      continue;
+    }
+    power->hidden[i] = cell->polygon.count < 3;
+    integrate(cvt, &view.tree, place, &cell->polygon, &cvt->sums[i]);
+    if (!couple(power, &view, place, cell)) no_room = 1;
+  }
+  if (no_memory)
+    return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY,
+                     "no memory for a cell with very many corners");
+  if (no_room)
+    return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_INTERNAL,
+                     "the cells have more edges than a plane has room for");
+  return CVTM_OK;
+}
+
+static cvtm_status figures_cpu(cvtm_power *power, const double *weight) {
+  cvtm_cvt *cvt = power->cvt;
+  cvtm_device *device = cvt->device;
+  const int64_t n = power->count;
+#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
+  for (int64_t i = 0; i < n; ++i) {
+    power->missing[i] = power->target - cvt->sums[i].mass;
+    power->dual[i] = cvt->sums[i].second + weight[i] * power->missing[i];
+    cvt->second[i] = cvt->sums[i].second;
+  }
+  const struct {
+    cvtm_reduction reduction;
+    const double *x;
+    double *result;
+  } reductions[] = {{CVTM_REDUCE_SUM, power->dual, power->figures},
+                    {CVTM_REDUCE_SUM, cvt->second, power->figures + 1},
+                    {CVTM_REDUCE_MAX_ABS, power->missing, power->figures + 2},
+                    {CVTM_REDUCE_SUM, power->hidden, power->figures + 4}};
+  cvtm_status status = cvtm_dot(device, power->missing, power->missing, n, power->figures + 3,
+                                cvt->workspace, cvt->workspace_bytes);
+  for (size_t k = 0; status == CVTM_OK && k < sizeof reductions / sizeof reductions[0]; ++k)
+    status = cvtm_reduce(device, reductions[k].reduction, reductions[k].x, n, reductions[k].result,
+                         cvt->workspace, cvt->workspace_bytes);
+  return status;
+}
+
+/* --- conjugate gradients ---------------------------------------------------------------- */
+
+/* The product of two vectors, to where it is wanted on the host, which is the device. */
+static cvtm_status dot(cvtm_power *power, const double *x, const double *y, double *result) {
+  cvtm_cvt *cvt = power->cvt;
+  return cvtm_dot(cvt->device, x, y, power->count, result, cvt->workspace, cvt->workspace_bytes);
+}
+
+static cvtm_status begin_cpu(cvtm_power *power, double tolerance) {
+  double square = 0;
+#pragma omp parallel for num_threads(cvtm_device_threads(power->cvt->device)) schedule(static)
+  for (int64_t i = 0; i < power->count; ++i) {
+    power->step[i] = 0;
+    power->residual[i] = power->missing[i];
+    power->direction[i] = power->preconditioned[i] = cvtm_power_precondition(power, i);
+  }
+  const cvtm_status status = dot(power, power->residual, power->preconditioned, &square);
+  cvtm_power_cg_begin(power->cg, square, tolerance);
+  return status;
+}
+
+static cvtm_status apply_cpu(cvtm_power *power) {
+  if (!power->cg->running) return CVTM_OK;
+#pragma omp parallel for num_threads(cvtm_device_threads(power->cvt->device)) schedule(static)
+  for (int64_t i = 0; i < power->count; ++i)
+    power->image[i] = cvtm_power_apply_row(power, power->direction, i);
+  return dot(power, power->direction, power->image, &power->cg->product);
+}
+
+static cvtm_status advance_cpu(cvtm_power *power) {
+  if (!power->cg->running) return CVTM_OK;
+  const double length = cvtm_power_cg_length(power->cg);
+  double square = 0;
+#pragma omp parallel for num_threads(cvtm_device_threads(power->cvt->device)) schedule(static)
+  for (int64_t i = 0; i < power->count; ++i) {
+    power->step[i] += length * power->direction[i];
+    power->residual[i] -= length * power->image[i];
+    power->preconditioned[i] = cvtm_power_precondition(power, i);
+  }
+  const cvtm_status status = dot(power, power->residual, power->preconditioned, &square);
+  cvtm_power_cg_decide(power->cg, square);
+  return status;
+}
+
+static cvtm_status turn_cpu(cvtm_power *power) {
+  const cvtm_power_cg *cg = power->cg;
+  if (!cg->running) return CVTM_OK;
+#pragma omp parallel for num_threads(cvtm_device_threads(power->cvt->device)) schedule(static)
+  for (int64_t i = 0; i < power->count; ++i)
+    power->direction[i] = power->preconditioned[i] + cg->turn * power->direction[i];
+  return CVTM_OK;
+}
+
+const cvtm_power_table cvtm_power_table_cpu = {
+    .create_state = create_state_cpu,
+    .destroy_state = destroy_state_cpu,
+    .weigh = weigh_cpu,
+    .cells = cells_cpu,
+    .figures = figures_cpu,
+    .begin = begin_cpu,
+    .apply = apply_cpu,
+    .advance = advance_cpu,
+    .turn = turn_cpu,
+};

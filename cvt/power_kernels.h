@@ -1,0 +1,119 @@
+/* Inside cvt only: power diagrams of the sites of a plan, the weights that give all cells one
+ * mass, and the phases that differ between devices. */
+#ifndef CVTMESH_CVT_POWER_KERNELS_H
+#define CVTMESH_CVT_POWER_KERNELS_H
+
+#include "cvt/cvt_kernels.h"
+#include "cvt/power_cell.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Of a diagram; the order of the array of the same length. */
+typedef struct cvtm_power_figures {
+  double dual;      /* the value of the dual problem */
+  double energy;    /* the transport cost: integrals of rho |x - x_i|^2 */
+  double deviation; /* largest |target - mass| */
+  double square;    /* sum of its squares */
+  double hidden;    /* not 0: some cell has no corners */
+} cvtm_power_figures;
+enum { CVTM_POWER_FIGURES = 5 };
+
+/* Conjugate gradients, in device memory. */
+typedef struct cvtm_power_cg {
+  double product; /* of the direction and its image */
+  double square;  /* of the residual and the preconditioned one */
+  double enough;  /* square at which it ends */
+  double turn;    /* the next direction has this much of the last */
+  int32_t iteration, most;
+  int32_t running;
+} cvtm_power_cg;
+
+typedef struct cvtm_power_table cvtm_power_table;
+
+/* Pointers are to device memory; arrays by site, in the caller's order, unless said otherwise. */
+typedef struct cvtm_power {
+  cvtm_cvt *cvt;
+  const cvtm_power_table *table;
+  int64_t count;
+  double target; /* mass of a cell */
+  double bridge; /* of cvtm_power_coupling */
+  double *weight, *trial;
+  double *sorted_weight, *heaviest; /* of cvtm_power_view */
+  double *missing;                  /* target - mass: the gradient of the dual */
+  double *dual;                     /* each cell's share of it */
+  double *hidden;                   /* 1: the cell has no corners */
+  double *figures;
+  /* Row i of the couplings: edges first[i] .. first[i] + degree[i] - 1. A row's order is that of
+   * the cell's corners; where it begins may differ from run to run. */
+  int32_t *first, *degree;
+  int32_t *neighbor;
+  double *coupling, *diagonal;
+  int32_t *edges; /* how many are taken of edge_capacity */
+  int64_t edge_capacity;
+  /* Conjugate gradients. */
+  double *step, *residual, *preconditioned, *direction, *image, *term;
+  cvtm_power_cg *cg;
+  void *state; /* of the table */
+} cvtm_power;
+
+struct cvtm_power_table {
+  cvtm_status (*create_state)(cvtm_power *power);
+  void (*destroy_state)(cvtm_power *power);
+  /* sorted_weight and heaviest of the plan's tree. */
+  cvtm_status (*weigh)(cvtm_power *power, const double *weight);
+  /* The plan's sums over the power cells; hidden; the couplings. *edges is 0 before. */
+  cvtm_status (*cells)(cvtm_power *power);
+  /* missing, dual and figures from the sums. */
+  cvtm_status (*figures)(cvtm_power *power, const double *weight);
+  /* A step of conjugate gradients is apply, advance, turn, and changes nothing once cg->running
+   * is 0; begin sets up all but cg->most, with `enough` = tolerance^2 of the first square. */
+  cvtm_status (*begin)(cvtm_power *power, double tolerance);
+  cvtm_status (*apply)(cvtm_power *power);
+  cvtm_status (*advance)(cvtm_power *power);
+  cvtm_status (*turn)(cvtm_power *power);
+};
+
+extern const cvtm_power_table cvtm_power_table_cpu;
+#if CVTMESH_HAVE_CUDA
+extern const cvtm_power_table cvtm_power_table_cuda;
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+/* Row i of the couplings times x. */
+CVTM_HD double cvtm_power_apply_row(const cvtm_power *power, const double *x, int64_t i) {
+  const int32_t first = power->first[i], last = first + power->degree[i];
+  double sum = 0;
+  for (int32_t e = first; e < last; ++e) sum += power->coupling[e] * (x[i] - x[power->neighbor[e]]);
+  return sum;
+}
+
+CVTM_HD double cvtm_power_precondition(const cvtm_power *power, int64_t i) {
+  return power->diagonal[i] > 0 ? power->residual[i] / power->diagonal[i] : 0;
+}
+
+/* The step length along the direction. */
+CVTM_HD double cvtm_power_cg_length(const cvtm_power_cg *cg) {
+  return cg->product > 0 ? cg->square / cg->product : 0;
+}
+
+CVTM_HD void cvtm_power_cg_begin(cvtm_power_cg *cg, double square, double tolerance) {
+  cg->square = square;
+  cg->enough = tolerance * tolerance * square;
+  cg->iteration = 0;
+  cg->running = square > 0;
+}
+
+/* After a step; square: of the new residual. */
+CVTM_HD void cvtm_power_cg_decide(cvtm_power_cg *cg, double square) {
+  cg->turn = square / cg->square;
+  cg->square = square;
+  ++cg->iteration;
+  cg->running = cg->product > 0 && square > cg->enough && cg->iteration < cg->most;
+}
+
+#endif
