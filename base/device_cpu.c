@@ -1,10 +1,9 @@
 #include "base/device_kernels.h"
+#include "base/host_memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { ALIGNMENT = 64 };
 
 static cvtm_status cpu_open(cvtm_device *device, int index) {
   (void)index;
@@ -26,9 +25,7 @@ static cvtm_status cpu_activate(cvtm_device *device) {
 }
 
 static cvtm_status cpu_allocate(cvtm_device *device, size_t bytes, void **memory) {
-  /* aligned_alloc wants a multiple of the alignment; device.c bounds bytes well below SIZE_MAX. */
-  const size_t rounded = bytes == 0 ? ALIGNMENT : (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  void *block = aligned_alloc(ALIGNMENT, rounded);
+  void *block = cvtm_host_allocate(bytes);
   if (!block) {
     return cvtm_fail(&device->error, CVTM_ERROR_MEMORY, "out of memory: %zu bytes", bytes);
   }

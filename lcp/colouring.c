@@ -53,7 +53,8 @@ cvtm_status cvtm_colouring_create(cvtm_device *device, const cvtm_csr *matrix,
   cvtm_sell graph;
   memset(&graph, 0, sizeof graph);
   int32_t *colours[2] = {NULL, NULL}, *left = NULL;
-  cvtm_status status = cvtm_csr_symmetric_pattern(matrix, &pattern, cvtm_device_error(device));
+  cvtm_status status = cvtm_csr_symmetric_pattern(matrix, cvtm_device_threads(device), &pattern,
+                                                  cvtm_device_error(device));
   if (status == CVTM_OK) status = cvtm_sell_create(device, &pattern, &graph);
   for (int k = 0; k < 2 && status == CVTM_OK; ++k)
     status = cvtm_device_allocate(device, matrix->rows, sizeof **colours, (void **)&colours[k]);
@@ -73,7 +74,7 @@ cvtm_status cvtm_colouring_create(cvtm_device *device, const cvtm_csr *matrix,
   return CVTM_OK;
 }
 
-cvtm_status cvtm_colouring_create_grid(int64_t width, int64_t height, int32_t colours,
+cvtm_status cvtm_colouring_create_grid(int64_t width, int64_t height, int32_t colours, int threads,
                                        cvtm_colouring *colouring, cvtm_error *error) {
   memset(colouring, 0, sizeof *colouring);
   if (colours != 2 && colours != 4) {
@@ -83,6 +84,8 @@ cvtm_status cvtm_colouring_create_grid(int64_t width, int64_t height, int32_t co
   const cvtm_status status = allocate(width * height, colouring, error);
   if (status != CVTM_OK) return status;
   colouring->count = colours;
+  (void)threads; /* without OpenMP */
+#pragma omp parallel for num_threads(threads) schedule(static)
   for (int64_t j = 0; j < height; ++j) {
     for (int64_t i = 0; i < width; ++i) {
       const int64_t colour = colours == 2 ? (i + j) % 2 : i % 2 + 2 * (j % 2);
@@ -92,27 +95,35 @@ cvtm_status cvtm_colouring_create_grid(int64_t width, int64_t height, int32_t co
   return CVTM_OK;
 }
 
+static cvtm_status check_row(const cvtm_csr *matrix, const cvtm_colouring *colouring, int64_t row,
+                             cvtm_error *error) {
+  const int32_t colour = colouring->colour[row];
+  if (colour < 0 || colour >= colouring->count) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "row %lld: colour %ld is not within 0 .. %ld",
+                     (long long)row + 1, (long)colour, (long)colouring->count - 1);
+  }
+  for (int64_t k = matrix->row_start[row]; k < matrix->row_start[row + 1]; ++k) {
+    const int32_t column = matrix->column[k];
+    if (column != row && column < colouring->rows && colouring->colour[column] == colour) {
+      return cvtm_fail(error, CVTM_ERROR_INPUT, "row %lld has the colour of row %lld beside it",
+                       (long long)row + 1, (long long)column + 1);
+    }
+  }
+  return CVTM_OK;
+}
+
 cvtm_status cvtm_colouring_check(const cvtm_csr *matrix, const cvtm_colouring *colouring,
-                                 cvtm_error *error) {
+                                 int threads, cvtm_error *error) {
   if (colouring->rows != matrix->rows) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "colours of %lld rows for a matrix of %lld",
                      (long long)colouring->rows, (long long)matrix->rows);
   }
-  for (int64_t row = 0; row < matrix->rows; ++row) {
-    const int32_t colour = colouring->colour[row];
-    if (colour < 0 || colour >= colouring->count) {
-      return cvtm_fail(error, CVTM_ERROR_INPUT, "row %lld: colour %ld is not within 0 .. %ld",
-                       (long long)row + 1, (long)colour, (long)colouring->count - 1);
-    }
-    for (int64_t k = matrix->row_start[row]; k < matrix->row_start[row + 1]; ++k) {
-      const int32_t column = matrix->column[k];
-      if (column != row && column < colouring->rows && colouring->colour[column] == colour) {
-        return cvtm_fail(error, CVTM_ERROR_INPUT, "row %lld has the colour of row %lld beside it",
-                         (long long)row + 1, (long long)column + 1);
-      }
-    }
-  }
-  return CVTM_OK;
+  int64_t first = matrix->rows;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(min : first)
+  for (int64_t row = 0; row < matrix->rows; ++row)
+    if (row < first && check_row(matrix, colouring, row, NULL) != CVTM_OK) first = row;
+  (void)threads;
+  return first < matrix->rows ? check_row(matrix, colouring, first, error) : CVTM_OK;
 }
 
 void cvtm_colouring_sort(const cvtm_colouring *colouring, int32_t *order, int64_t *start) {

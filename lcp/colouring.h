@@ -22,13 +22,13 @@ cvtm_status cvtm_colouring_create(cvtm_device *device, const cvtm_csr *matrix,
                                   cvtm_colouring *colouring);
 /* The nodes of a grid, row by row: red and black (colours = 2) for five-point matrices, four
  * colours (4) for nine-point ones. */
-cvtm_status cvtm_colouring_create_grid(int64_t width, int64_t height, int32_t colours,
+cvtm_status cvtm_colouring_create_grid(int64_t width, int64_t height, int32_t colours, int threads,
                                        cvtm_colouring *colouring, cvtm_error *error);
 void cvtm_colouring_free(cvtm_colouring *colouring);
 
 /* Refuses a colouring that is not one, with the row (counted from 1) and the reason. */
 cvtm_status cvtm_colouring_check(const cvtm_csr *matrix, const cvtm_colouring *colouring,
-                                 cvtm_error *error);
+                                 int threads, cvtm_error *error);
 /* order[k] = the row that comes k-th when rows are sorted by colour, stable; start: count + 1
  * entries, colour c takes the places start[c] .. start[c + 1] - 1. */
 void cvtm_colouring_sort(const cvtm_colouring *colouring, int32_t *order, int64_t *start);

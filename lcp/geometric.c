@@ -3,24 +3,43 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Links towards the neighbours `offset` further on, added up. */
-static double links_along(const cvtm_csr *a, int64_t offset) {
-  double sum = 0;
-  for (int64_t row = 0; row < a->rows; ++row) {
-    for (int64_t k = a->row_start[row]; k < a->row_start[row + 1]; ++k)
-      if (a->column[k] - row == offset) sum -= a->value[k];
+/* Links of a line of nodes towards the next node, and towards the next line, added up. */
+typedef struct line_links {
+  double across, down;
+} line_links;
+
+static line_links add_line(const cvtm_csr *a, int64_t first, int64_t width) {
+  line_links sums = {0, 0};
+  for (int64_t row = first; row < first + width; ++row) {
+    for (int64_t k = a->row_start[row]; k < a->row_start[row + 1]; ++k) {
+      if (a->column[k] - row == 1) sums.across -= a->value[k];
+      if (a->column[k] - row == width) sums.down -= a->value[k];
+    }
   }
-  return sum > 0 ? sum : 0;
+  return sums;
 }
 
-cvtm_grid_coarsening cvtm_grid_coarsen(const cvtm_csr *matrix, int64_t width, int64_t height) {
+cvtm_status cvtm_grid_coarsen(const cvtm_csr *matrix, int64_t width, int64_t height, int threads,
+                              cvtm_grid_coarsening *grids, cvtm_error *error) {
   const double much = 3;
-  cvtm_grid_coarsening grids = {width, height, width, height};
-  const double across = width > 1 ? links_along(matrix, 1) : 0;
-  const double down = height > 1 ? links_along(matrix, width) : 0;
-  if (width > 1 && (height == 1 || much * across >= down)) grids.coarse_width = width / 2;
-  if (height > 1 && (width == 1 || much * down >= across)) grids.coarse_height = height / 2;
-  return grids;
+  const cvtm_grid_coarsening same = {width, height, width, height};
+  line_links *lines = malloc((size_t)height * sizeof *lines);
+  if (lines == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a coarse grid");
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int64_t j = 0; j < height; ++j) lines[j] = add_line(matrix, j * width, width);
+  (void)threads;
+  double across = 0, down = 0;
+  for (int64_t j = 0; j < height; ++j) {
+    across += lines[j].across;
+    down += lines[j].down;
+  }
+  free(lines);
+  across = width > 1 && across > 0 ? across : 0;
+  down = height > 1 && down > 0 ? down : 0;
+  *grids = same;
+  if (width > 1 && (height == 1 || much * across >= down)) grids->coarse_width = width / 2;
+  if (height > 1 && (width == 1 || much * down >= across)) grids->coarse_height = height / 2;
+  return CVTM_OK;
 }
 
 /* Where the row sum of a node on a side, not at a corner, is small beside its strongest link,
@@ -74,23 +93,6 @@ static stencil along_side(int64_t side, int64_t coarse, int64_t i, int closed_be
   return s;
 }
 
-static void fill(cvtm_grid_coarsening g, cvtm_grid_sides sides, cvtm_csr *p) {
-  int64_t k = 0;
-  for (int64_t j = 0; j < g.height; ++j) {
-    const stencil down = along_side(g.height, g.coarse_height, j, sides.top, sides.bottom);
-    for (int64_t i = 0; i < g.width; ++i) {
-      const stencil across = along_side(g.width, g.coarse_width, i, sides.left, sides.right);
-      for (int v = 0; v < down.count; ++v) {
-        for (int u = 0; u < across.count; ++u, ++k) {
-          p->column[k] = (int32_t)(down.node[v] * g.coarse_width + across.node[u]);
-          p->value[k] = down.weight[v] * across.weight[u];
-        }
-      }
-      p->row_start[j * g.width + i + 1] = k;
-    }
-  }
-}
-
 /* Entries of all stencils along a side. */
 static int64_t side_entries(int64_t side, int64_t coarse) {
   int64_t sum = 0;
@@ -98,7 +100,34 @@ static int64_t side_entries(int64_t side, int64_t coarse) {
   return sum;
 }
 
-cvtm_status cvtm_grid_prolongation(cvtm_grid_coarsening g, cvtm_grid_sides sides,
+/* A line of nodes, whose first row has its start. */
+static void fill_line(cvtm_grid_coarsening g, cvtm_grid_sides sides, int64_t j, cvtm_csr *p) {
+  const stencil down = along_side(g.height, g.coarse_height, j, sides.top, sides.bottom);
+  int64_t k = p->row_start[j * g.width];
+  for (int64_t i = 0; i < g.width; ++i) {
+    const stencil across = along_side(g.width, g.coarse_width, i, sides.left, sides.right);
+    for (int v = 0; v < down.count; ++v) {
+      for (int u = 0; u < across.count; ++u, ++k) {
+        p->column[k] = (int32_t)(down.node[v] * g.coarse_width + across.node[u]);
+        p->value[k] = down.weight[v] * across.weight[u];
+      }
+    }
+    if (i + 1 < g.width) p->row_start[j * g.width + i + 1] = k;
+  }
+}
+
+static void fill(cvtm_grid_coarsening g, cvtm_grid_sides sides, int threads, cvtm_csr *p) {
+  const int64_t across = side_entries(g.width, g.coarse_width);
+  for (int64_t j = 0; j < g.height; ++j) {
+    const int down = along_side(g.height, g.coarse_height, j, 0, 0).count;
+    p->row_start[(j + 1) * g.width] = p->row_start[j * g.width] + down * across;
+  }
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int64_t j = 0; j < g.height; ++j) fill_line(g, sides, j, p);
+  (void)threads;
+}
+
+cvtm_status cvtm_grid_prolongation(cvtm_grid_coarsening g, cvtm_grid_sides sides, int threads,
                                    cvtm_csr *prolongation, int32_t **centre, cvtm_error *error) {
   const int64_t coarse = g.coarse_width * g.coarse_height;
   *centre = malloc((size_t)coarse * sizeof **centre);
@@ -112,7 +141,7 @@ cvtm_status cvtm_grid_prolongation(cvtm_grid_coarsening g, cvtm_grid_sides sides
     *centre = NULL;
     return status;
   }
-  fill(g, sides, prolongation);
+  fill(g, sides, threads, prolongation);
   for (int64_t j = 0; j < g.coarse_height; ++j) {
     for (int64_t i = 0; i < g.coarse_width; ++i) {
       const int64_t row = g.coarse_height < g.height ? 2 * j + 1 : j;

@@ -21,11 +21,12 @@ typedef struct cvtm_grid_coarsening {
   int64_t coarse_width, coarse_height; /* the same where a side is kept */
 } cvtm_grid_coarsening;
 
-cvtm_grid_coarsening cvtm_grid_coarsen(const cvtm_csr *matrix, int64_t width, int64_t height);
+cvtm_status cvtm_grid_coarsen(const cvtm_csr *matrix, int64_t width, int64_t height, int threads,
+                              cvtm_grid_coarsening *grids, cvtm_error *error);
 
 /* Bilinear interpolation from the coarse grid, rows and columns row by row; centre (the
  * caller frees): the fine node under each coarse one. */
-cvtm_status cvtm_grid_prolongation(cvtm_grid_coarsening grids, cvtm_grid_sides sides,
+cvtm_status cvtm_grid_prolongation(cvtm_grid_coarsening grids, cvtm_grid_sides sides, int threads,
                                    cvtm_csr *prolongation, int32_t **centre, cvtm_error *error);
 
 #endif

@@ -83,11 +83,9 @@ void cvtm_lcp_close(cvtm_lcp *lcp) { cvtm_device_free(lcp->device, lcp->verdict)
 /* --- the public interface ----------------------------------------------------------------- */
 
 /* Which method auto stands for; refuses those that need a symmetric matrix without one. */
-static cvtm_status settle_method(const cvtm_csr *matrix, cvtm_lcp_options *options,
+static cvtm_status settle_method(const cvtm_csr *matrix, int threads, cvtm_lcp_options *options,
                                  int *is_symmetric, cvtm_error *error) {
-  int64_t row = -1;
-  const cvtm_status status = cvtm_csr_asymmetric_row(matrix, &row, error);
-  if (status != CVTM_OK) return status;
+  const int64_t row = cvtm_csr_asymmetric_row(matrix, threads);
   *is_symmetric = row < 0;
   if (options->method == CVTM_LCP_AUTO) options->method = row < 0 ? CVTM_LCP_TNNMG : CVTM_LCP_PDAS;
   const int needs_symmetry = options->method == CVTM_LCP_TNNMG ||
@@ -103,10 +101,11 @@ cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t
                             int64_t height, const cvtm_lcp_options *options, cvtm_lcp **lcp) {
   const double start = seconds_now();
   cvtm_error *error = cvtm_device_error(device);
+  const int threads = cvtm_device_threads(device);
   cvtm_lcp_options settled = *options;
   *lcp = NULL;
   cvtm_status status = cvtm_device_activate(device);
-  if (status == CVTM_OK) status = cvtm_csr_check_diagonal(matrix, "the matrix", error);
+  if (status == CVTM_OK) status = cvtm_csr_check_all(matrix, "the matrix", threads, error);
   if (status != CVTM_OK) return status;
   if ((width != 0 || height != 0) &&
       (width < 1 || height < 1 || width > matrix->rows || height != matrix->rows / width ||
@@ -116,7 +115,7 @@ cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t
   }
   if (matrix->rows == 0) return cvtm_fail(error, CVTM_ERROR_INPUT, "the matrix has no rows");
   int is_symmetric = 0;
-  status = settle_method(matrix, &settled, &is_symmetric, error);
+  status = settle_method(matrix, threads, &settled, &is_symmetric, error);
   if (status != CVTM_OK) return status;
   switch (settled.method) {
     case CVTM_LCP_PSOR:

@@ -1,6 +1,8 @@
 #include "lcp/sparse_kernels.h"
 
+#include "base/host_memory.h"
 #include "base/primitives.h"
+#include "lcp/sparse_algebra.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -29,9 +31,9 @@ cvtm_status cvtm_csr_create(int64_t rows, int64_t columns, int64_t entries, cvtm
   }
   matrix->rows = rows;
   matrix->columns = columns;
-  matrix->row_start = malloc(((size_t)rows + 1) * sizeof *matrix->row_start);
-  matrix->column = malloc(((size_t)entries + 1) * sizeof *matrix->column);
-  matrix->value = malloc(((size_t)entries + 1) * sizeof *matrix->value);
+  matrix->row_start = cvtm_host_allocate(((size_t)rows + 1) * sizeof *matrix->row_start);
+  matrix->column = cvtm_host_allocate((size_t)entries * sizeof *matrix->column);
+  matrix->value = cvtm_host_allocate((size_t)entries * sizeof *matrix->value);
   if (matrix->row_start == NULL || matrix->column == NULL || matrix->value == NULL) {
     cvtm_csr_free(matrix);
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a matrix of %lld rows, %lld entries",
@@ -48,8 +50,8 @@ void cvtm_csr_free(cvtm_csr *matrix) {
   memset(matrix, 0, sizeof *matrix);
 }
 
-static cvtm_status check_row(const cvtm_csr *matrix, const char *name, int64_t row,
-                             cvtm_error *error) {
+static cvtm_status check_entries(const cvtm_csr *matrix, const char *name, int64_t row,
+                                 cvtm_error *error) {
   const long long number = row + 1;
   const int64_t start = matrix->row_start[row], end = matrix->row_start[row + 1];
   for (int64_t k = start; k < end; ++k) {
@@ -71,7 +73,36 @@ static cvtm_status check_row(const cvtm_csr *matrix, const char *name, int64_t r
   return CVTM_OK;
 }
 
-cvtm_status cvtm_csr_check(const cvtm_csr *matrix, const char *name, cvtm_error *error) {
+static cvtm_status check_diagonal_entry(const cvtm_csr *matrix, const char *name, int64_t row,
+                                        cvtm_error *error) {
+  int64_t k = matrix->row_start[row];
+  const int64_t end = matrix->row_start[row + 1];
+  while (k < end && matrix->column[k] < row) ++k;
+  if (k == end || matrix->column[k] != row) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: row %lld: the diagonal entry is missing", name,
+                     (long long)row + 1);
+  }
+  if (matrix->value[k] > 0) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: row %lld: the diagonal entry is %s", name,
+                   (long long)row + 1, matrix->value[k] < 0 ? "negative" : "zero");
+}
+
+typedef cvtm_status (*row_check)(const cvtm_csr *matrix, const char *name, int64_t row,
+                                 cvtm_error *error);
+
+/* The complaint about the first row that has one. */
+static cvtm_status check_rows(const cvtm_csr *matrix, const char *name, int threads,
+                              row_check check, cvtm_error *error) {
+  int64_t first = matrix->rows;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(min : first)
+  for (int64_t row = 0; row < matrix->rows; ++row)
+    if (row < first && check(matrix, name, row, NULL) != CVTM_OK) first = row;
+  (void)threads;
+  return first < matrix->rows ? check(matrix, name, first, error) : CVTM_OK;
+}
+
+static cvtm_status check_structure(const cvtm_csr *matrix, const char *name, int threads,
+                                   cvtm_error *error) {
   if (matrix->rows < 0 || matrix->rows > INT32_MAX || matrix->columns < 0 ||
       matrix->columns > INT32_MAX) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %lld x %lld is not a size of a matrix", name,
@@ -89,41 +120,34 @@ cvtm_status cvtm_csr_check(const cvtm_csr *matrix, const char *name, cvtm_error 
   if (matrix->row_start[matrix->rows] > 0 && (matrix->column == NULL || matrix->value == NULL)) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no columns or values", name);
   }
-  for (int64_t row = 0; row < matrix->rows; ++row) {
-    const cvtm_status status = check_row(matrix, name, row, error);
-    if (status != CVTM_OK) return status;
-  }
-  return CVTM_OK;
+  return check_rows(matrix, name, threads, check_entries, error);
 }
 
-cvtm_status cvtm_csr_check_diagonal(const cvtm_csr *matrix, const char *name, cvtm_error *error) {
-  const cvtm_status status = cvtm_csr_check(matrix, name, error);
+cvtm_status cvtm_csr_check(const cvtm_csr *matrix, const char *name, cvtm_error *error) {
+  return check_structure(matrix, name, 1, error);
+}
+
+cvtm_status cvtm_csr_check_all(const cvtm_csr *matrix, const char *name, int threads,
+                               cvtm_error *error) {
+  const cvtm_status status = check_structure(matrix, name, threads, error);
   if (status != CVTM_OK) return status;
   if (matrix->rows != matrix->columns) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %lld rows and %lld columns: not square", name,
                      (long long)matrix->rows, (long long)matrix->columns);
   }
-  for (int64_t row = 0; row < matrix->rows; ++row) {
-    int64_t k = matrix->row_start[row];
-    const int64_t end = matrix->row_start[row + 1];
-    while (k < end && matrix->column[k] < row) ++k;
-    if (k == end || matrix->column[k] != row) {
-      return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: row %lld: the diagonal entry is missing", name,
-                       (long long)row + 1);
-    }
-    if (!(matrix->value[k] > 0)) {
-      return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: row %lld: the diagonal entry is %s", name,
-                       (long long)row + 1, matrix->value[k] < 0 ? "negative" : "zero");
-    }
-  }
-  return CVTM_OK;
+  return check_rows(matrix, name, threads, check_diagonal_entry, error);
+}
+
+cvtm_status cvtm_csr_check_diagonal(const cvtm_csr *matrix, const char *name, cvtm_error *error) {
+  return cvtm_csr_check_all(matrix, name, 1, error);
 }
 
 /* --- in device memory --------------------------------------------------------------- */
 
-/* Device copies of a CSR matrix and what a conversion needs besides. */
+/* A CSR matrix in device memory and what a conversion needs besides. */
 typedef struct conversion {
   cvtm_csr csr;
+  int is_borrowed; /* its arrays */
   int32_t *counts;
   void *workspace;
   size_t workspace_bytes;
@@ -138,10 +162,7 @@ static cvtm_status conversion_open(cvtm_device *device, int64_t rows, int64_t co
   memset(work, 0, sizeof *work);
   work->csr.rows = rows;
   work->csr.columns = columns;
-  cvtm_status status = allocate(device, rows + 1, sizeof(int64_t), (void **)&work->csr.row_start);
-  if (status == CVTM_OK) {
-    status = allocate(device, rows + 1, sizeof(int32_t), (void **)&work->counts);
-  }
+  cvtm_status status = allocate(device, rows + 1, sizeof(int32_t), (void **)&work->counts);
   if (status == CVTM_OK) status = cvtm_scan_workspace(device, rows, &work->workspace_bytes);
   if (status == CVTM_OK) {
     status = allocate(device, (int64_t)work->workspace_bytes, 1, &work->workspace);
@@ -156,16 +177,25 @@ static cvtm_status conversion_entries(cvtm_device *device, int64_t entries, conv
 }
 
 static void conversion_close(cvtm_device *device, conversion *work) {
-  cvtm_device_free(device, work->csr.row_start);
-  cvtm_device_free(device, work->csr.column);
-  cvtm_device_free(device, work->csr.value);
+  if (!work->is_borrowed) {
+    cvtm_device_free(device, work->csr.row_start);
+    cvtm_device_free(device, work->csr.column);
+    cvtm_device_free(device, work->csr.value);
+  }
   cvtm_device_free(device, work->counts);
   cvtm_device_free(device, work->workspace);
 }
 
 static cvtm_status copy_csr_in(cvtm_device *device, const cvtm_csr *matrix, conversion *work) {
+  if (cvtm_device_get_kind(device) == CVTM_DEVICE_CPU) {
+    work->csr = *matrix;
+    work->is_borrowed = 1;
+    return CVTM_OK;
+  }
   const size_t entries = (size_t)matrix->row_start[matrix->rows];
-  cvtm_status status = conversion_entries(device, (int64_t)entries, work);
+  cvtm_status status =
+      allocate(device, matrix->rows + 1, sizeof(int64_t), (void **)&work->csr.row_start);
+  if (status == CVTM_OK) status = conversion_entries(device, (int64_t)entries, work);
   if (status == CVTM_OK) {
     status = cvtm_device_copy_in(device, work->csr.row_start, matrix->row_start,
                                  ((size_t)matrix->rows + 1) * sizeof *matrix->row_start);
@@ -181,11 +211,12 @@ static cvtm_status copy_csr_in(cvtm_device *device, const cvtm_csr *matrix, conv
   return status;
 }
 
-static cvtm_status fill_sell(cvtm_device *device, conversion *work, cvtm_sell *sell) {
+static cvtm_status fill_sell(cvtm_device *device, const cvtm_sell_order *order, conversion *work,
+                             cvtm_sell *sell) {
   const int64_t slices = cvtm_sell_slices(sell->rows);
   const cvtm_sparse_table *table = table_of(device);
   cvtm_status status = allocate(device, slices + 1, sizeof(int64_t), (void **)&sell->slice_start);
-  if (status == CVTM_OK) status = table->slice_sizes(device, &work->csr, work->counts);
+  if (status == CVTM_OK) status = table->slice_sizes(device, &work->csr, order, work->counts);
   if (status == CVTM_OK) {
     status = cvtm_scan_64(device, work->counts, slices, sell->slice_start, work->workspace,
                           work->workspace_bytes);
@@ -200,7 +231,7 @@ static cvtm_status fill_sell(cvtm_device *device, conversion *work, cvtm_sell *s
   if (status == CVTM_OK) {
     status = allocate(device, sell->entries, sizeof(double), (void **)&sell->value);
   }
-  if (status == CVTM_OK) status = table->fill_sell(device, &work->csr, sell);
+  if (status == CVTM_OK) status = table->fill_sell(device, &work->csr, order, sell);
   if (status == CVTM_OK) status = cvtm_device_synchronize(device);
   return status;
 }
@@ -216,7 +247,8 @@ static cvtm_status check_row_lengths(cvtm_device *device, const cvtm_csr *matrix
   return CVTM_OK;
 }
 
-cvtm_status cvtm_sell_create(cvtm_device *device, const cvtm_csr *matrix, cvtm_sell *sell) {
+cvtm_status cvtm_sell_create_ordered(cvtm_device *device, const cvtm_csr *matrix,
+                                     const cvtm_sell_order *order, cvtm_sell *sell) {
   memset(sell, 0, sizeof *sell);
   const cvtm_status checked = check_row_lengths(device, matrix);
   if (checked != CVTM_OK) return checked;
@@ -225,17 +257,24 @@ cvtm_status cvtm_sell_create(cvtm_device *device, const cvtm_csr *matrix, cvtm_s
   conversion work;
   cvtm_status status = conversion_open(device, matrix->rows, matrix->columns, &work);
   if (status == CVTM_OK) status = copy_csr_in(device, matrix, &work);
-  if (status == CVTM_OK) status = fill_sell(device, &work, sell);
+  if (status == CVTM_OK) status = fill_sell(device, order, &work, sell);
   conversion_close(device, &work);
   if (status != CVTM_OK) cvtm_sell_free(device, sell);
   return status;
+}
+
+cvtm_status cvtm_sell_create(cvtm_device *device, const cvtm_csr *matrix, cvtm_sell *sell) {
+  const cvtm_sell_order as_it_is = {NULL, NULL};
+  return cvtm_sell_create_ordered(device, matrix, &as_it_is, sell);
 }
 
 static cvtm_status fill_csr(cvtm_device *device, const cvtm_sell *sell, conversion *work,
                             cvtm_csr *matrix) {
   const cvtm_sparse_table *table = table_of(device);
   int64_t entries = 0;
-  cvtm_status status = table->row_sizes(device, sell, work->counts);
+  cvtm_status status =
+      allocate(device, sell->rows + 1, sizeof(int64_t), (void **)&work->csr.row_start);
+  if (status == CVTM_OK) status = table->row_sizes(device, sell, work->counts);
   if (status == CVTM_OK) {
     status = cvtm_scan_64(device, work->counts, sell->rows, work->csr.row_start, work->workspace,
                           work->workspace_bytes);

@@ -1,16 +1,19 @@
 #include "lcp/sparse_kernels.h"
 
-static cvtm_status slice_sizes_cpu(cvtm_device *device, const cvtm_csr *csr, int32_t *sizes) {
+static cvtm_status slice_sizes_cpu(cvtm_device *device, const cvtm_csr *csr,
+                                   const cvtm_sell_order *order, int32_t *sizes) {
   const int64_t slices = cvtm_sell_slices(csr->rows);
 #pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
-  for (int64_t slice = 0; slice < slices; ++slice) sizes[slice] = cvtm_sell_slice_size(csr, slice);
+  for (int64_t slice = 0; slice < slices; ++slice)
+    sizes[slice] = cvtm_sell_slice_size(csr, order, slice);
   return CVTM_OK;
 }
 
-static cvtm_status fill_sell_cpu(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell *sell) {
+static cvtm_status fill_sell_cpu(cvtm_device *device, const cvtm_csr *csr,
+                                 const cvtm_sell_order *order, const cvtm_sell *sell) {
   const int64_t rows = cvtm_sell_slices(csr->rows) * CVTM_SLICE_ROWS;
 #pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
-  for (int64_t row = 0; row < rows; ++row) cvtm_sell_fill_row(csr, sell, row);
+  for (int64_t row = 0; row < rows; ++row) cvtm_sell_fill_row(csr, order, sell, row);
   return CVTM_OK;
 }
 

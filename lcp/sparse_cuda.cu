@@ -10,15 +10,15 @@ __device__ int64_t first_thread() {
 }
 __device__ int64_t thread_count() { return gridDim.x * static_cast<int64_t>(blockDim.x); }
 
-__global__ void slice_sizes(cvtm_csr csr, int32_t *sizes) {
+__global__ void slice_sizes(cvtm_csr csr, cvtm_sell_order order, int32_t *sizes) {
   const int64_t slices = cvtm_sell_slices(csr.rows);
   for (int64_t slice = first_thread(); slice < slices; slice += thread_count())
-    sizes[slice] = cvtm_sell_slice_size(&csr, slice);
+    sizes[slice] = cvtm_sell_slice_size(&csr, &order, slice);
 }
 
-__global__ void fill_sell(cvtm_csr csr, cvtm_sell sell, int64_t rows) {
+__global__ void fill_sell(cvtm_csr csr, cvtm_sell_order order, cvtm_sell sell, int64_t rows) {
   for (int64_t row = first_thread(); row < rows; row += thread_count())
-    cvtm_sell_fill_row(&csr, &sell, row);
+    cvtm_sell_fill_row(&csr, &order, &sell, row);
 }
 
 __global__ void row_sizes(cvtm_sell sell, int32_t *sizes) {
@@ -41,16 +41,18 @@ __global__ void multiply(cvtm_sell matrix, const double *x, double *y) {
     y[row] = cvtm_sell_row_times(&matrix, row, x);
 }
 
-cvtm_status slice_sizes_cuda(cvtm_device *device, const cvtm_csr *csr, int32_t *sizes) {
+cvtm_status slice_sizes_cuda(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
+                             int32_t *sizes) {
   const unsigned blocks = cvtm_cuda_blocks(cvtm_sell_slices(csr->rows), block_size);
-  slice_sizes<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*csr, sizes);
+  slice_sizes<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*csr, *order, sizes);
   return cvtm_cuda_launched(device, "slice_sizes");
 }
 
-cvtm_status fill_sell_cuda(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell *sell) {
+cvtm_status fill_sell_cuda(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
+                           const cvtm_sell *sell) {
   const int64_t rows = cvtm_sell_slices(csr->rows) * CVTM_SLICE_ROWS;
   const unsigned blocks = cvtm_cuda_blocks(rows, block_size);
-  fill_sell<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*csr, *sell, rows);
+  fill_sell<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*csr, *order, *sell, rows);
   return cvtm_cuda_launched(device, "fill_sell");
 }
 

@@ -24,14 +24,17 @@ const cvtm_sparse_phases *cvtm_sparse_phases_of(const cvtm_device *device) {
 typedef struct draft {
   cvtm_csr matrix; /* borrowed on level 0 */
   int64_t width, height;
-  int32_t *order; /* row of each place when sorted by colour */
-  int32_t *place; /* its inverse */
+  int32_t *order;               /* row of each place when sorted by colour */
+  int32_t *place;               /* its inverse */
+  int32_t *order_on, *place_on; /* the same in device memory */
   int64_t *colour_start;
   int64_t colours;
 } draft;
 
-static void draft_free(draft *d, int is_borrowed) {
+static void draft_free(cvtm_device *device, draft *d, int is_borrowed) {
   if (!is_borrowed) cvtm_csr_free(&d->matrix);
+  cvtm_device_free(device, d->order_on);
+  cvtm_device_free(device, d->place_on);
   free(d->order);
   free(d->place);
   free(d->colour_start);
@@ -42,13 +45,25 @@ static void draft_free(draft *d, int is_borrowed) {
 static cvtm_status choose_colours(cvtm_device *device, const draft *d, cvtm_colouring *colouring) {
   for (int32_t colours = 2; colours <= 4 && d->width > 0; colours += 2) {
     cvtm_error unfit;
-    const cvtm_status status = cvtm_colouring_create_grid(d->width, d->height, colours, colouring,
-                                                          cvtm_device_error(device));
+    const int threads = cvtm_device_threads(device);
+    const cvtm_status status = cvtm_colouring_create_grid(d->width, d->height, colours, threads,
+                                                          colouring, cvtm_device_error(device));
     if (status != CVTM_OK) return status;
-    if (cvtm_colouring_check(&d->matrix, colouring, &unfit) == CVTM_OK) return CVTM_OK;
+    if (cvtm_colouring_check(&d->matrix, colouring, threads, &unfit) == CVTM_OK) return CVTM_OK;
     cvtm_colouring_free(colouring);
   }
   return cvtm_colouring_create(device, &d->matrix, colouring);
+}
+
+static cvtm_status order_to_device(cvtm_device *device, draft *d) {
+  const int64_t rows = d->matrix.rows;
+  const size_t bytes = (size_t)rows * sizeof(int32_t);
+  cvtm_status status = cvtm_device_allocate(device, rows, sizeof(int32_t), (void **)&d->order_on);
+  if (status == CVTM_OK)
+    status = cvtm_device_allocate(device, rows, sizeof(int32_t), (void **)&d->place_on);
+  if (status == CVTM_OK) status = cvtm_device_copy_in(device, d->order_on, d->order, bytes);
+  if (status == CVTM_OK) status = cvtm_device_copy_in(device, d->place_on, d->place, bytes);
+  return status;
 }
 
 static cvtm_status sort_by_colour(cvtm_device *device, draft *d) {
@@ -67,7 +82,7 @@ static cvtm_status sort_by_colour(cvtm_device *device, draft *d) {
   cvtm_colouring_sort(&colouring, d->order, d->colour_start);
   for (int64_t k = 0; k < d->matrix.rows; ++k) d->place[d->order[k]] = (int32_t)k;
   cvtm_colouring_free(&colouring);
-  return CVTM_OK;
+  return order_to_device(device, d);
 }
 
 cvtm_status cvtm_hierarchy_allocate(cvtm_hierarchy *h, int64_t count, size_t size, void **memory) {
@@ -88,17 +103,11 @@ static cvtm_status upload(cvtm_hierarchy *h, const void *from, int64_t count, si
   return cvtm_device_copy_in(h->device, *memory, from, (size_t)count * size);
 }
 
-/* Rows in row_order, columns by column_place, sliced. */
-static cvtm_status upload_matrix(cvtm_hierarchy *h, const cvtm_csr *matrix,
-                                 const int32_t *row_order, const int32_t *column_place,
-                                 cvtm_sell *sell) {
-  cvtm_csr permuted;
-  cvtm_status status =
-      cvtm_csr_permute(matrix, row_order, column_place, &permuted, cvtm_device_error(h->device));
-  if (status != CVTM_OK) return status;
-  status = cvtm_sell_create(h->device, &permuted, sell);
-  cvtm_csr_free(&permuted);
-  return status;
+/* Rows and columns in the orders of their levels, sliced. */
+static cvtm_status upload_matrix(cvtm_hierarchy *h, const cvtm_csr *matrix, const draft *rows,
+                                 const draft *columns, cvtm_sell *sell) {
+  const cvtm_sell_order order = {rows->order_on, columns->place_on};
+  return cvtm_sell_create_ordered(h->device, matrix, &order, sell);
 }
 
 static cvtm_status finish_level(cvtm_hierarchy *h, draft *d, int truncates) {
@@ -113,7 +122,7 @@ static cvtm_status finish_level(cvtm_hierarchy *h, draft *d, int truncates) {
   level->colour_start = d->colour_start;
   d->colour_start = NULL; /* the level has it */
   double **const vectors[] = {&level->x, &level->b, &level->lower, &level->upper, &level->r};
-  status = upload_matrix(h, &d->matrix, d->order, d->place, &level->matrix);
+  status = upload_matrix(h, &d->matrix, d, d, &level->matrix);
   ++h->count; /* from here on the level is freed with the hierarchy */
   if (status == CVTM_OK) status = cvtm_sell_find_runs(h->device, &level->matrix);
   level->correction = level->matrix;
@@ -157,19 +166,22 @@ static void transfer_free(transfer *t) {
 }
 
 static cvtm_status find_coarse(const draft *fine, const cvtm_hierarchy_options *options, int level,
-                               cvtm_grid_sides sides, transfer *t, draft *coarse,
+                               cvtm_grid_sides sides, int threads, transfer *t, draft *coarse,
                                cvtm_error *error) {
   cvtm_status status;
   if (options->width > 0) {
-    const cvtm_grid_coarsening grids = cvtm_grid_coarsen(&fine->matrix, fine->width, fine->height);
+    cvtm_grid_coarsening grids;
+    status = cvtm_grid_coarsen(&fine->matrix, fine->width, fine->height, threads, &grids, error);
+    if (status != CVTM_OK) return status;
     coarse->width = grids.coarse_width;
     coarse->height = grids.coarse_height;
-    status = cvtm_grid_prolongation(grids, sides, &t->prolongation, &t->centre, error);
+    status = cvtm_grid_prolongation(grids, sides, threads, &t->prolongation, &t->centre, error);
   } else {
     status = cvtm_aggregate(&fine->matrix, level, !options->bounded, &t->prolongation, &t->centre,
                             error);
   }
-  if (status == CVTM_OK) status = cvtm_csr_transpose(&t->prolongation, &t->restriction, error);
+  if (status == CVTM_OK)
+    status = cvtm_csr_transpose(&t->prolongation, threads, &t->restriction, error);
   return status;
 }
 
@@ -180,18 +192,19 @@ static cvtm_status add_coarse(cvtm_hierarchy *h, const cvtm_hierarchy_options *o
   transfer t;
   memset(&t, 0, sizeof t);
   cvtm_level *level = &h->level[h->count - 1];
-  cvtm_status status = find_coarse(fine, options, h->count - 1, sides, &t, coarse, error);
+  const int threads = cvtm_device_threads(h->device);
+  cvtm_status status = find_coarse(fine, options, h->count - 1, sides, threads, &t, coarse, error);
   *found = status == CVTM_OK && t.prolongation.columns > 0 &&
            t.prolongation.columns <= level->rows - level->rows / 8;
   if (*found) {
-    status = cvtm_csr_galerkin(&fine->matrix, &t.prolongation, &t.restriction,
-                               cvtm_device_threads(h->device), &coarse->matrix, error);
+    status = cvtm_csr_galerkin(&fine->matrix, &t.prolongation, &t.restriction, threads,
+                               &coarse->matrix, error);
     if (status == CVTM_OK) status = finish_level(h, coarse, options->truncates);
     if (status == CVTM_OK) {
-      status = upload_matrix(h, &t.prolongation, fine->order, coarse->place, &level->prolongation);
+      status = upload_matrix(h, &t.prolongation, fine, coarse, &level->prolongation);
     }
     if (status == CVTM_OK) {
-      status = upload_matrix(h, &t.restriction, coarse->order, fine->place, &level->restriction);
+      status = upload_matrix(h, &t.restriction, coarse, fine, &level->restriction);
     }
     if (status == CVTM_OK) status = upload_centres(h, fine, coarse, t.centre, &level[1]);
   }
@@ -203,23 +216,24 @@ static cvtm_status add_levels(cvtm_hierarchy *h, const cvtm_csr *matrix,
                               const cvtm_hierarchy_options *options) {
   cvtm_grid_sides sides = {0, 0, 0, 0};
   if (options->width > 0) sides = cvtm_grid_sides_of(matrix, options->width, options->height);
-  draft fine = {*matrix, options->width, options->height, NULL, NULL, NULL, 0};
+  draft fine = {.matrix = *matrix, .width = options->width, .height = options->height};
   cvtm_status status = finish_level(h, &fine, options->truncates);
   if (status == CVTM_OK) {
     status = upload(h, fine.order, matrix->rows, sizeof *fine.order, (void **)&h->order);
   }
   while (status == CVTM_OK && h->count < options->levels && fine.matrix.rows > COARSEST_ROWS) {
     int found = 0;
-    draft coarse = {{0, 0, NULL, NULL, NULL}, 0, 0, NULL, NULL, NULL, 0};
+    draft coarse;
+    memset(&coarse, 0, sizeof coarse);
     status = add_coarse(h, options, sides, &fine, &coarse, &found);
     if (!found || status != CVTM_OK) {
-      draft_free(&coarse, 0);
+      draft_free(h->device, &coarse, 0);
       break;
     }
-    draft_free(&fine, fine.matrix.value == matrix->value);
+    draft_free(h->device, &fine, fine.matrix.value == matrix->value);
     fine = coarse;
   }
-  draft_free(&fine, fine.matrix.value == matrix->value);
+  draft_free(h->device, &fine, fine.matrix.value == matrix->value);
   return status;
 }
 
@@ -233,7 +247,8 @@ cvtm_status cvtm_hierarchy_create(cvtm_device *device, const cvtm_csr *matrix,
   cvtm_csr pattern = {0, 0, NULL, NULL, NULL};
   cvtm_status status = CVTM_OK;
   if (!options->is_symmetric) {
-    status = cvtm_csr_symmetric_pattern(matrix, &pattern, cvtm_device_error(device));
+    status = cvtm_csr_symmetric_pattern(matrix, cvtm_device_threads(device), &pattern,
+                                        cvtm_device_error(device));
     matrix = &pattern;
   }
   if (status == CVTM_OK) {

@@ -14,11 +14,22 @@
 extern "C" {
 #endif
 
+/* Row k of the sliced matrix is row `row[k]` of the other one, its column c becomes `place[c]`;
+ * NULL: k, c. Device memory. */
+typedef struct cvtm_sell_order {
+  const int32_t *row, *place;
+} cvtm_sell_order;
+
+cvtm_status cvtm_sell_create_ordered(cvtm_device *device, const cvtm_csr *matrix,
+                                     const cvtm_sell_order *order, cvtm_sell *sell);
+
 /* All arrays are in device memory, those of the cvtm_csr too. */
 typedef struct cvtm_sparse_table {
   /* sizes[s] = stored entries of slice s, padding included. */
-  cvtm_status (*slice_sizes)(cvtm_device *device, const cvtm_csr *csr, int32_t *sizes);
-  cvtm_status (*fill_sell)(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell *sell);
+  cvtm_status (*slice_sizes)(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
+                             int32_t *sizes);
+  cvtm_status (*fill_sell)(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
+                           const cvtm_sell *sell);
   /* sizes[r] = entries of row r without its padding. */
   cvtm_status (*row_sizes)(cvtm_device *device, const cvtm_sell *sell, int32_t *sizes);
   cvtm_status (*find_runs)(cvtm_device *device, const cvtm_sell *sell);
@@ -101,26 +112,42 @@ CVTM_HD double cvtm_sell_row_times(const cvtm_sell *sell, int64_t row, const dou
 }
 
 /* Every row of a slice is as long as the longest one. */
-CVTM_HD int32_t cvtm_sell_slice_size(const cvtm_csr *csr, int64_t slice) {
+CVTM_HD int32_t cvtm_sell_slice_size(const cvtm_csr *csr, const cvtm_sell_order *order,
+                                     int64_t slice) {
   const int64_t start = slice * CVTM_SLICE_ROWS;
   const int64_t end = start + CVTM_SLICE_ROWS < csr->rows ? start + CVTM_SLICE_ROWS : csr->rows;
   int64_t longest = 0;
   for (int64_t row = start; row < end; ++row) {
-    const int64_t length = csr->row_start[row + 1] - csr->row_start[row];
+    const int64_t from = order->row != NULL ? order->row[row] : row;
+    const int64_t length = csr->row_start[from + 1] - csr->row_start[from];
     if (length > longest) longest = length;
   }
   return (int32_t)(longest * CVTM_SLICE_ROWS);
 }
 
-/* Rows beyond the last one, which complete its slice, are padding alone. */
-CVTM_HD void cvtm_sell_fill_row(const cvtm_csr *csr, const cvtm_sell *sell, int64_t row) {
-  const int64_t end = cvtm_sell_end(sell, row);
-  int64_t from = row < csr->rows ? csr->row_start[row] : 0;
-  const int64_t from_end = row < csr->rows ? csr->row_start[row + 1] : 0;
-  for (int64_t k = cvtm_sell_first(sell, row); k < end; k += CVTM_SLICE_ROWS, ++from) {
-    const int real = from < from_end;
-    sell->column[k] = real ? csr->column[from] : cvtm_sell_padding(sell, row);
-    sell->value[k] = real ? csr->value[from] : 0;
+/* Rows beyond the last one, which complete its slice, are padding alone. Sorts by insertion: rows
+ * are short, and mostly in order. */
+CVTM_HD void cvtm_sell_fill_row(const cvtm_csr *csr, const cvtm_sell_order *order,
+                                const cvtm_sell *sell, int64_t row) {
+  const int64_t first = cvtm_sell_first(sell, row), end = cvtm_sell_end(sell, row);
+  const int64_t source = row >= csr->rows || order->row == NULL ? row : order->row[row];
+  int64_t from = row < csr->rows ? csr->row_start[source] : 0;
+  const int64_t from_end = row < csr->rows ? csr->row_start[source + 1] : 0;
+  int64_t at = first;
+  for (; from < from_end; at += CVTM_SLICE_ROWS, ++from) {
+    const int32_t column =
+        order->place != NULL ? order->place[csr->column[from]] : csr->column[from];
+    int64_t to = at;
+    for (; to > first && sell->column[to - CVTM_SLICE_ROWS] > column; to -= CVTM_SLICE_ROWS) {
+      sell->column[to] = sell->column[to - CVTM_SLICE_ROWS];
+      sell->value[to] = sell->value[to - CVTM_SLICE_ROWS];
+    }
+    sell->column[to] = column;
+    sell->value[to] = csr->value[from];
+  }
+  for (; at < end; at += CVTM_SLICE_ROWS) {
+    sell->column[at] = cvtm_sell_padding(sell, row);
+    sell->value[at] = 0;
   }
 }
 

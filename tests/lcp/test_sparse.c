@@ -225,7 +225,7 @@ static void colourings_are_proper(void **state) {
     cvtm_colouring colouring;
     cvtm_error error = {CVTM_OK, ""};
     assert_device_ok(device, cvtm_colouring_create(device, &a, &colouring));
-    assert_int_equal(cvtm_colouring_check(&a, &colouring, &error), CVTM_OK);
+    assert_int_equal(cvtm_colouring_check(&a, &colouring, 1, &error), CVTM_OK);
     int32_t order[150];
     int64_t start[151];
     cvtm_colouring_sort(&colouring, order, start);
@@ -242,10 +242,10 @@ static void colourings_are_proper(void **state) {
     int64_t row = 0;
     while (a.row_start[row + 1] == a.row_start[row] || a.column[a.row_start[row]] == row) ++row;
     colouring.colour[row] = colouring.colour[a.column[a.row_start[row]]];
-    assert_int_equal(cvtm_colouring_check(&a, &colouring, &error), CVTM_ERROR_INPUT);
+    assert_int_equal(cvtm_colouring_check(&a, &colouring, 1, &error), CVTM_ERROR_INPUT);
     assert_non_null(strstr(error.message, "has the colour of row"));
     colouring.colour[row] = colouring.count;
-    assert_int_equal(cvtm_colouring_check(&a, &colouring, &error), CVTM_ERROR_INPUT);
+    assert_int_equal(cvtm_colouring_check(&a, &colouring, 1, &error), CVTM_ERROR_INPUT);
     cvtm_colouring_free(&colouring);
     cvtm_csr_free(&a);
   }
