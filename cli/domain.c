@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "cli/report.h"
 #include "density/density.h"
+#include "density/seeds.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -37,6 +38,10 @@ int cli_domain_check(const cli_options *options) {
   }
   if (kind == CLI_DOMAIN_SEGMENT && !options->segment.on)
     return cli_usage_error(options->command, "--domain segment needs --segment");
+  if (options->domain.smooth > 0 && kind != CLI_DOMAIN_IMAGE && kind != CLI_DOMAIN_MASK)
+    return cli_usage_error(options->command, "--domain-smooth needs --domain image or mask");
+  if (options->domain.sliding && kind == CLI_DOMAIN_NONE)
+    return cli_usage_error(options->command, "--boundary sliding needs --domain");
   if (kind == CLI_DOMAIN_NONE) return CLI_EXIT_OK;
   if (options->points == 0) return cli_usage_error(options->command, "--points is missing");
   if (options->periodic)
@@ -134,50 +139,66 @@ static cvtm_status take_labels(const char *path, const cvtm_image *image, int32_
   return CVTM_OK;
 }
 
-static cvtm_status trace_coverage(const float *coverage, cvtm_domain image,
-                                  const cvtm_contour_options *how, int32_t *region,
-                                  cvtm_contour *contour, cvtm_error *error) {
-  const int64_t pixels = (int64_t)image.width * image.height;
-  for (int64_t k = 0; k < pixels; ++k) region[k] = coverage[k] >= 0.5F;
-  return cvtm_contour_of_mask(coverage, image.width, image.height, how, contour, error);
+/* Gaussian smoothing twice over, which leaves the curvature of an edge to first order and so the
+ * area inside it: 2 G v - G G v. Takes the rag off a thresholded photograph. */
+static cvtm_status smooth_coverage(double sigma, cvtm_image *image, cvtm_error *error) {
+  const size_t pixels = (size_t)image->width * (size_t)image->height;
+  size_t valid = 0; /* what is not, the contour refuses */
+  while (valid < pixels && image->value[valid] >= 0 && image->value[valid] <= 1) ++valid;
+  if (!(sigma > 0) || valid < pixels) return CVTM_OK;
+  double *once = malloc(2 * pixels * sizeof *once);
+  if (once == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to smooth the domain");
+  double *twice = once + pixels;
+  for (size_t k = 0; k < pixels; ++k) once[k] = (double)image->value[k];
+  cvtm_status status = cvtm_shades_blur(image->width, image->height, sigma, once, error);
+  memcpy(twice, once, pixels * sizeof *twice);
+  if (status == CVTM_OK)
+    status = cvtm_shades_blur(image->width, image->height, sigma, twice, error);
+  for (size_t k = 0; k < pixels && status == CVTM_OK; ++k)
+    image->value[k] = (float)fmin(fmax(2 * once[k] - twice[k], 0), 1);
+  free(once);
+  return status;
 }
 
-/* The contour of a picture of any kind, and the region of each pixel. */
+static cvtm_status trace_labels(const char *path, const cvtm_image *picture,
+                                const cvtm_contour_options *how, cvtm_contour *contour,
+                                cvtm_error *error) {
+  int32_t *labels = malloc((size_t)picture->width * (size_t)picture->height * sizeof *labels);
+  if (labels == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  cvtm_status status = take_labels(path, picture, labels, error);
+  if (status == CVTM_OK)
+    status = cvtm_contour_of_labels(labels, picture->width, picture->height, how, contour, error);
+  free(labels);
+  return status;
+}
+
 static cvtm_status trace_picture(const cli_options *options, const char *path, cvtm_domain image,
-                                 const cvtm_contour_options *how, int32_t *region,
-                                 cvtm_contour *contour, cvtm_error *error) {
+                                 const cvtm_contour_options *how, cvtm_contour *contour,
+                                 cvtm_error *error) {
   cvtm_image picture = {0};
   cvtm_status status = cvtm_image_read(path, &picture, error);
   if (status != CVTM_OK) return status;
   status = check_same_size(path, &picture, image, error);
   if (status == CVTM_OK && options->domain.kind == CLI_DOMAIN_LABELS) {
-    status = take_labels(path, &picture, region, error);
-    if (status == CVTM_OK)
-      status = cvtm_contour_of_labels(region, image.width, image.height, how, contour, error);
+    status = trace_labels(path, &picture, how, contour, error);
   } else if (status == CVTM_OK) {
     make_coverage(options, &picture);
-    status = trace_coverage(picture.value, image, how, region, contour, error);
+    status = smooth_coverage(options->domain.smooth, &picture, error);
+    if (status == CVTM_OK)
+      status = cvtm_contour_of_mask(picture.value, image.width, image.height, how, contour, error);
   }
   cvtm_image_free(&picture);
   return status;
 }
 
 static cvtm_status trace_polygons(const char *path, cvtm_domain image, cvtm_contour_options *how,
-                                  int32_t *region, cvtm_contour *contour, cvtm_error *error) {
+                                  cvtm_contour *contour, cvtm_error *error) {
   cvtm_polygons polygons = {0};
   cvtm_status status = cvtm_polygons_read(path, &polygons, error);
   if (status != CVTM_OK) return status;
   how->corner_angle = 10; /* what is drawn as a corner is one */
   status = cvtm_contour_of_polygons(&polygons, image.width, image.height, how, contour, error);
   cvtm_polygons_free(&polygons);
-  const int64_t pixels = (int64_t)image.width * image.height;
-  float *coverage = malloc((size_t)pixels * sizeof *coverage);
-  if (status == CVTM_OK && coverage == NULL)
-    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
-  if (status == CVTM_OK)
-    status = cvtm_contour_coverage(contour, image.width, image.height, coverage, error);
-  for (int64_t k = 0; k < pixels && status == CVTM_OK; ++k) region[k] = coverage[k] >= 0.5F;
-  free(coverage);
   return status;
 }
 
@@ -185,22 +206,19 @@ cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, const
                             float *density, cli_domain *domain, cvtm_error *error) {
   const int kind = options->domain.kind;
   const char *file = file_of(options, kind), *path = file != NULL ? file : options->input;
-  int32_t *region = malloc((size_t)image.width * (size_t)image.height * sizeof *region);
-  if (region == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   cvtm_contour_options how;
   cvtm_contour_defaults(&how);
-  cvtm_status status =
-      kind == CLI_DOMAIN_SEGMENT
-          ? trace_coverage(segmented, image, &how, region, &domain->contour, error)
-      : kind == CLI_DOMAIN_POLYGON
-          ? trace_polygons(path, image, &how, region, &domain->contour, error)
-          : trace_picture(options, path, image, &how, region, &domain->contour, error);
-  if (status == CVTM_OK)
-    status = cvtm_domain_plan(&domain->contour, region, image.width, image.height, options->points,
-                              options->domain.tolerance, density, &domain->boundary,
-                              &domain->figures, error);
-  free(region);
-  return status;
+  how.smallest = domain->smallest = options->domain.smallest;
+  cvtm_status status = kind == CLI_DOMAIN_SEGMENT
+                           ? cvtm_contour_of_mask(segmented, image.width, image.height, &how,
+                                                  &domain->contour, error)
+                       : kind == CLI_DOMAIN_POLYGON
+                           ? trace_polygons(path, image, &how, &domain->contour, error)
+                           : trace_picture(options, path, image, &how, &domain->contour, error);
+  if (status != CVTM_OK) return status;
+  return cvtm_domain_plan(&domain->contour, image.width, image.height, options->points,
+                          options->domain.tolerance, density, &domain->boundary, &domain->figures,
+                          error);
 }
 
 /* ---- The mesh ---- */
@@ -221,17 +239,20 @@ static double angle_at(const double *a, const double *b, const double *c) {
   return fabs(atan2(ux * vy - uy * vx, ux * vx + uy * vy));
 }
 
-/* The site that lies so close to the boundary edge of a triangle that an angle there is below 20
- * degrees; -1 if none does. Sharp corners press sites against the boundary. */
+/* A site to leave out for the sake of a triangle with an angle below 20 degrees: an end of its
+ * shortest edge that is not on the boundary; -1 if there is none, or no need. Corners of the
+ * boundary press sites together. */
 static int32_t crowded_site(const cvtm_mesh *mesh, const int32_t *source, int64_t fixed,
                             const int32_t *corners) {
   const double least = 20 * 3.14159265358979323846 / 180;
   for (int k = 0; k < 3; ++k) {
     const int32_t v = corners[k], from = corners[(k + 1) % 3], to = corners[(k + 2) % 3];
-    if (source[v] < fixed || source[from] >= fixed || source[to] >= fixed) continue;
     const double *a = mesh->points + 2 * (int64_t)from, *b = mesh->points + 2 * (int64_t)to;
     const double *c = mesh->points + 2 * (int64_t)v;
-    if (angle_at(a, b, c) < least || angle_at(b, a, c) < least) return source[v];
+    const double opposite = angle_at(c, a, b);
+    if (opposite >= least || opposite > fmin(angle_at(a, b, c), angle_at(b, c, a))) continue;
+    const int32_t crowded = source[from] > source[to] ? source[from] : source[to];
+    return crowded >= fixed ? crowded : -1;
   }
   return -1;
 }
@@ -326,8 +347,8 @@ void cli_domain_print_summary(const cli_domain *domain) {
           domain->figures.hausdorff,
           100 * fabs(domain->mesh_area - domain->contour.area) / domain->contour.area);
   if (domain->contour.dropped > 0)
-    fprintf(stderr, "  note       %lld specks of less than a square pixel were left out\n",
-            (long long)domain->contour.dropped);
+    fprintf(stderr, "  note       %lld specks of less than %g square pixels were left out\n",
+            (long long)domain->contour.dropped, domain->smallest);
 }
 
 void cli_domain_free(cli_domain *domain) {

@@ -25,7 +25,7 @@ typedef struct cli_domain {
   cvtm_domain_plan_figures figures;
   cvtm_regions regions; /* of the mesh */
   int64_t dropped;      /* sites that have no place in the mesh */
-  double mesh_area;
+  double mesh_area, smallest; /* of parts of the domain that are not left out */
 } cli_domain;
 
 /* What the options ask of each other; CLI_EXIT_OK or CLI_EXIT_USAGE after a message. */

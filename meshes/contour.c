@@ -92,8 +92,11 @@ static cvtm_status cross(tracer *t, int i, int j, int di, int dj, int64_t *place
   if (t->coverage != NULL) {
     const double here = coverage_at(t, i, j), there = coverage_at(t, i + di, j + dj);
     share = (0.5 - here) / (there - here);
-    /* Not on a centre, where up to four crossings would coincide. */
-    share = fmin(fmax(share, 0.001), 0.999);
+    /* Not on a centre, where up to four crossings would coincide; and a line of single pixels,
+     * however faint, is half a pixel wide. */
+    const double least = here >= 0.5 && !label_at(t, i - di, j - dj) ? 0.25 : 0.001;
+    const double most = there >= 0.5 && !label_at(t, i + 2 * di, j + 2 * dj) ? 0.75 : 0.999;
+    share = fmin(fmax(share, least), most);
   }
   *place = add_place(t, i + 0.5 + di * share, j + 0.5 + dj * share);
   return *place < 0 ? no_memory(t->error) : CVTM_OK;
@@ -102,6 +105,26 @@ static cvtm_status cross(tracer *t, int i, int j, int di, int dj, int64_t *place
 /* Joins the crossings on the sides p < q of a square whose corners have these labels. */
 static cvtm_status join(tracer *t, const int64_t *crossing, const int32_t *label, int p, int q) {
   return add_segment(t, crossing[p], crossing[q], label[p + 1], label[p]);
+}
+
+static double distance_to_stretch(const double *a, const double *b, double x, double y) {
+  const double dx = b[0] - a[0], dy = b[1] - a[1], length2 = dx * dx + dy * dy;
+  const double along = length2 > 0 ? ((x - a[0]) * dx + (y - a[1]) * dy) / length2 : 0;
+  const double t = fmin(fmax(along, 0), 1);
+  return hypot(a[0] + t * dx - x, a[1] + t * dy - y);
+}
+
+/* Is the bridge narrower than half a pixel that is left of a square when its second and fourth
+ * corners are cut off (`falling`), or its first and third? */
+static int is_narrow(const tracer *t, const int64_t *crossing, int falling) {
+  const double *end[4];
+  for (int k = 0; k < 4; ++k) end[k] = t->points + 2 * crossing[(k + !falling) % 4];
+  double width = INFINITY;
+  for (int k = 0; k < 2; ++k) {
+    width = fmin(width, distance_to_stretch(end[0], end[1], end[2 + k][0], end[2 + k][1]));
+    width = fmin(width, distance_to_stretch(end[2], end[3], end[k][0], end[k][1]));
+  }
+  return width < 0.5;
 }
 
 /* Side k of a square lies between its corners k and k + 1: upper left, upper right, lower right,
@@ -124,6 +147,10 @@ static cvtm_status trace_square(tracer *t, int i, int j, const int64_t *crossing
         t->coverage == NULL ? (label[0] > label[1] ? label[0] : label[1]) : (mean >= 2);
     falling = wins == label[0];
     rising = !falling;
+  }
+  if (t->coverage != NULL && falling == (label[0] != 0) && is_narrow(t, crossing, falling)) {
+    falling = !falling;
+    rising = !rising;
   }
   if (count == 4 && (falling || rising)) {
     /* Two corners are cut off: the second and fourth, or the first and third. */
@@ -322,13 +349,6 @@ static line fit_line(const double *p, int64_t count) {
   return l;
 }
 
-static double distance_to_stretch(const double *a, const double *b, double x, double y) {
-  const double dx = b[0] - a[0], dy = b[1] - a[1], length2 = dx * dx + dy * dy;
-  const double along = length2 > 0 ? ((x - a[0]) * dx + (y - a[1]) * dy) / length2 : 0;
-  const double t = fmin(fmax(along, 0), 1);
-  return hypot(a[0] + t * dx - x, a[1] + t * dy - y);
-}
-
 /* Douglas & Peucker 1973: marks the points of first .. last that keep the polyline within
  * `tolerance`; the ends are marked already. stack: room for all points. */
 static void simplify(const double *p, int64_t first, int64_t last, double tolerance, uint8_t *mark,
@@ -382,7 +402,13 @@ static void rotate_flags(uint8_t *flags, int64_t count, int64_t first, uint8_t *
   flags[n] = flags[0];
 }
 
-/* Where two lines meet, if that is within half a pixel of the curve's stretch around point k. */
+static double turn_cosine(const double *a, const double *b, const double *c) {
+  const double ux = b[0] - a[0], uy = b[1] - a[1], vx = c[0] - b[0], vy = c[1] - b[1];
+  return (ux * vx + uy * vy) / (hypot(ux, uy) * hypot(vx, vy));
+}
+
+/* Where two lines meet, if that is within half a pixel of the curve's stretch around point k and
+ * the curve does not turn back there. */
 static int meet(line l, line m, const double *p, int64_t before, int64_t k, int64_t after,
                 double place[2], double *shift) {
   const double sine = l.dx * m.dy - l.dy * m.dx;
@@ -391,7 +417,16 @@ static int meet(line l, line m, const double *p, int64_t before, int64_t k, int6
   place[1] = l.y + t * l.dy;
   *shift = fmin(distance_to_stretch(p + 2 * before, p + 2 * k, place[0], place[1]),
                 distance_to_stretch(p + 2 * k, p + 2 * after, place[0], place[1]));
-  return *shift <= 0.5 && hypot(place[0] - p[2 * k], place[1] - p[2 * k + 1]) <= 1;
+  const int turns_back =
+      turn_cosine(p + 2 * before, place, p + 2 * after) < l.dx * m.dx + l.dy * m.dy - 0.3;
+  return !turns_back && *shift <= 0.5 && hypot(place[0] - p[2 * k], place[1] - p[2 * k + 1]) <= 1;
+}
+
+/* A point of the blunt corner that is now behind the sharp one. */
+static void straighten(const double *corner, double *point, const double *beyond) {
+  if (!(turn_cosine(corner, point, beyond) < 0)) return;
+  point[0] = 0.5 * (corner[0] + beyond[0]);
+  point[1] = 0.5 * (corner[1] + beyond[1]);
 }
 
 /* Cosine of the turn at point k, seen from the points about four pixels before and behind (nearer
@@ -422,16 +457,19 @@ typedef struct corner_room {
   line *lines;
 } corner_room;
 
-/* Of two corners closer than an edge may be, the sharper one stays; the ends of an open arc, given
- * with a cosine of -2, stay in any case. */
-static void thin_corners(const double *p, const double *cosine, int64_t count, uint8_t *corner) {
+/* Of two corners closer than an edge may be, the sharper one stays (of equals the first); the ends
+ * of an open arc, given with a cosine of -2, stay in any case. On a closed arc the last corner is
+ * next to the first. */
+static void thin_corners(const double *p, const double *cosine, int64_t count, int closed,
+                         uint8_t *corner) {
   const double least = 1.25;
   int64_t last = -1;
-  for (int64_t k = 0; k < count; ++k) {
-    if (!corner[k]) continue;
-    if (last >= 0 && fmin(cosine[k], cosine[last]) < fmax(cosine[k], cosine[last]) &&
+  for (int64_t step = 0; step < count + (closed ? count : 0); ++step) {
+    const int64_t k = step % count;
+    if (!corner[k] || k == last) continue;
+    if (last >= 0 && fmax(cosine[k], cosine[last]) > -2 &&
         hypot(p[2 * k] - p[2 * last], p[2 * k + 1] - p[2 * last + 1]) < least) {
-      const int64_t blunter = cosine[k] > cosine[last] ? k : last;
+      const int64_t blunter = cosine[k] >= cosine[last] ? k : last;
       corner[blunter] = 0;
       if (blunter == k) continue;
     }
@@ -483,12 +521,14 @@ static void find_corners(cvtm_contour *c, double *traced, int64_t arc, double an
     p[2 * k] = place[0];
     p[2 * k + 1] = place[1];
     c->corner_shift = fmax(c->corner_shift, shift);
+    if (k > 1) straighten(p + 2 * k, p + 2 * k - 2, p + 2 * k - 4);
+    if (k + 2 < count) straighten(p + 2 * k, p + 2 * k + 2, p + 2 * k + 4);
   }
   if (!closed) {
     corner[0] = corner[count - 1] = 1;
     room->cosine[0] = room->cosine[count - 1] = -2;
   }
-  thin_corners(p, room->cosine, count - closed, corner);
+  thin_corners(p, room->cosine, count - closed, closed, corner);
   if (!closed) return;
   memcpy(p + 2 * (count - 1), p, 2 * sizeof *p);
   corner[count - 1] = corner[0];
@@ -657,11 +697,6 @@ cvtm_status cvtm_contour_of_labels(const int32_t *labels, int width, int height,
   }
   tracer t = {.labels = labels, .width = width, .height = height, .error = error};
   return status == CVTM_OK ? trace(&t, options, contour) : status;
-}
-
-static double turn_cosine(const double *a, const double *b, const double *c) {
-  const double ux = b[0] - a[0], uy = b[1] - a[1], vx = c[0] - b[0], vy = c[1] - b[1];
-  return (ux * vx + uy * vy) / (hypot(ux, uy) * hypot(vx, vy));
 }
 
 /* One ring, begun at a corner if it has any. */

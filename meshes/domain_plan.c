@@ -1,5 +1,6 @@
 #include "meshes/domain_plan.h"
 
+#include "meshes/constrained.h"
 #include "meshes/crossings.h"
 
 #include <inttypes.h>
@@ -11,12 +12,13 @@ static const double gradation = 0.3;         /* growth of a limited spacing per 
 static const double smallest_edge = 1.25;    /* pixels: below that the contour is noise */
 static const double largest_deviation = 0.5; /* of an edge from the contour, pixels */
 static const double every_point = 0.05; /* spacing so small that all points of a contour count */
-static const double least_limit = 0.25; /* beside edges that are short anyway */
+static const double least_limit = 0.25; /* beside what is short anyway */
+static const double largest_jump = 1.3; /* of lengths, from one edge to another, */
+static const double largest_at_corner = 2.2;      /* and behind the triangle in a corner */
 static const double hexagon = 1.1547005383792517; /* 2 / sqrt 3: area of a cell is h^2 / that */
 
 typedef struct planner {
   const cvtm_contour *contour;
-  const int32_t *region;
   int width, height;
   float *density;  /* within the domain raised to the floor */
   float *coverage; /* of pixels by the domain */
@@ -58,18 +60,13 @@ static double spacing_at(const void *context, double x, double y) {
 
 /* ---- What the shape asks for ---- */
 
-/* How far one gets from (x, y) along the unit vector (dx, dy) within one region. */
-static double clear_way(const planner *p, double x, double y, double dx, double dy, double most) {
-  const double first = 1; /* off the boundary's own pixels */
-  int32_t here = 0;
-  for (double d = first; d < most; d += 0.5) {
-    const double px = x + d * dx, py = y + d * dy;
-    if (px < 0 || py < 0 || px >= p->width || py >= p->height) return d;
-    const int32_t region = p->region[pixel_of(p, px, py)];
-    if (d == first) here = region;
-    if (region != here) return d;
-  }
-  return most;
+static double distance(const cvtm_boundary *b, int32_t u, int32_t v) {
+  const double *p = b->points + 2 * (int64_t)u, *q = b->points + 2 * (int64_t)v;
+  return hypot(q[0] - p[0], q[1] - p[1]);
+}
+
+static double edge_length(const cvtm_boundary *b, int64_t e) {
+  return distance(b, b->edges[2 * e], b->edges[2 * e + 1]);
 }
 
 /* The turn between edge e and the next, if they meet where the contour is smooth; else 0. */
@@ -84,26 +81,22 @@ static double turn_after(const cvtm_boundary *b, int64_t e) {
   return fabs(atan2(ux * vy - uy * vx, ux * vx + uy * vy));
 }
 
-/* The longest that an edge may be, by what surrounds it; its length if nothing objects. */
+/* The longest that an edge may be, by the contour that it follows; its length if nothing objects.
+ */
 static double allowed_length(const planner *p, const cvtm_boundary *b, int64_t e) {
-  const double *from = b->points + 2 * (int64_t)b->edges[2 * e];
-  const double *to = b->points + 2 * (int64_t)b->edges[2 * e + 1];
-  const double dx = to[0] - from[0], dy = to[1] - from[1], length = hypot(dx, dy);
-  double allowed = length;
-  if (!(length > smallest_edge)) return length;
+  const double length = edge_length(b, e);
+  const double divided = b->deviation[e] > largest_deviation ? 0.6 * length : length; /* in two */
+  if (!(length > smallest_edge)) return divided;
   /* The sagitta of an arc that turns like the edges: deviations themselves are made of steps of
    * pixels, which shorter edges would only follow. */
   const double sagitta = length * fmax(turn_after(b, e - 1), turn_after(b, e)) / 8;
-  if (sagitta > p->tolerance) allowed = 0.9 * length * sqrt(p->tolerance / sagitta);
-  if (b->deviation[e] > largest_deviation) allowed = fmin(allowed, 0.7 * length);
-  const double x = 0.5 * (from[0] + to[0]), y = 0.5 * (from[1] + to[1]);
-  /* Left of the edge, y down, is (dy, -dx). */
-  for (int side = -1; side <= 1; side += 2) {
-    if ((side > 0 ? b->left[e] : b->right[e]) == 0) continue;
-    const double clear = clear_way(p, x, y, side * dy / length, -side * dx / length, 1.1 * length);
-    if (clear < length) allowed = fmin(allowed, clear);
-  }
-  return fmax(allowed, smallest_edge);
+  const double bent = sagitta > p->tolerance ? 0.9 * length * sqrt(p->tolerance / sagitta) : length;
+  return fmax(fmin(divided, bent), smallest_edge);
+}
+
+static void lower_limit(planner *p, const double *place, double allowed) {
+  float *limit = &p->limit[pixel_of(p, place[0], place[1])];
+  if ((float)allowed < *limit) *limit = (float)allowed;
 }
 
 /* Lowers the limit along an edge. */
@@ -113,9 +106,8 @@ static void set_limit(planner *p, const cvtm_boundary *b, int64_t e, double allo
   const int steps = (int)ceil(hypot(to[0] - from[0], to[1] - from[1])) + 1;
   for (int k = 0; k <= steps; ++k) {
     const double t = (double)k / steps;
-    float *limit =
-        &p->limit[pixel_of(p, from[0] + t * (to[0] - from[0]), from[1] + t * (to[1] - from[1]))];
-    if ((float)allowed < *limit) *limit = (float)allowed;
+    const double place[2] = {from[0] + t * (to[0] - from[0]), from[1] + t * (to[1] - from[1])};
+    lower_limit(p, place, allowed);
   }
 }
 
@@ -142,7 +134,8 @@ static void spread_limits(planner *p) {
   }
 }
 
-/* Edges that cross each other are to follow the contour point by point there. */
+/* Edges that cross each other become shorter, in the end so short that they follow the contour,
+ * which does not cross itself, point by point. */
 static cvtm_status separate_edges(planner *p, const cvtm_boundary *b, int64_t *found,
                                   cvtm_error *error) {
   uint8_t *crossed = malloc((size_t)b->edge_count + 1);
@@ -150,33 +143,118 @@ static cvtm_status separate_edges(planner *p, const cvtm_boundary *b, int64_t *f
   const cvtm_status status =
       cvtm_find_crossed(b->points, b->vertex_count, b->edges, b->edge_count, crossed, found, error);
   for (int64_t e = 0; e < b->edge_count && status == CVTM_OK; ++e) {
-    if (crossed[e]) set_limit(p, b, e, every_point);
+    if (!crossed[e]) continue;
+    set_limit(p, b, e, fmax(0.4 * edge_length(b, e), every_point));
   }
   free(crossed);
-  if (status == CVTM_OK && *found > 0) spread_limits(p);
   return status;
 }
 
-/* Limits from every edge that is too long, or so short (between corners) that its neighbours
- * must not be much longer; returns how many there are. */
-static int64_t apply_limits(planner *p, const cvtm_boundary *b) {
-  const double jump = 1.3; /* of lengths */
+/* Limits from every edge that is too long; returns how many there are. */
+static int64_t limit_long_edges(planner *p, const cvtm_boundary *b) {
   int64_t found = 0;
   for (int64_t e = 0; e < b->edge_count; ++e) {
-    const double *from = b->points + 2 * (int64_t)b->edges[2 * e];
-    const double *to = b->points + 2 * (int64_t)b->edges[2 * e + 1];
-    const double length = hypot(to[0] - from[0], to[1] - from[1]);
-    double allowed = allowed_length(p, b, e);
-    const double around = fmin(spacing_at(p, from[0], from[1]), spacing_at(p, to[0], to[1]));
-    if (!(allowed < 0.98 * length)) {
-      if (!(around > 1.05 * fmax(jump * length, least_limit))) continue;
-      allowed = fmax(jump * length, least_limit);
-    }
+    const double allowed = allowed_length(p, b, e);
+    if (!(allowed < 0.98 * edge_length(b, e))) continue;
     ++found;
     set_limit(p, b, e, allowed);
   }
-  if (found > 0) spread_limits(p);
   return found;
+}
+
+/* ---- Narrow places ---- */
+
+/* Of each vertex, on either side along the boundary: the next vertex and the next corner, -1 for
+ * none. Its own index twice for a corner. */
+typedef struct vicinity {
+  int32_t next[2], corner[2];
+} vicinity;
+
+static void find_vicinities(const cvtm_boundary *b, vicinity *around) {
+  for (int64_t v = 0; v < b->vertex_count; ++v) around[v] = (vicinity){{-1, -1}, {-1, -1}};
+  for (int side = 0; side < 2; ++side) {
+    int32_t last = -1, passed = -1; /* vertex, corner */
+    for (int64_t step = 0; step < b->edge_count; ++step) {
+      const int64_t e = side == 0 ? step : b->edge_count - 1 - step;
+      const int32_t from = b->edges[2 * e + side], to = b->edges[2 * e + 1 - side];
+      if (b->corner[from]) passed = from;
+      if (!b->corner[from] && from != last) passed = -1;
+      last = to;
+      around[to].next[side] = b->corner[to] ? to : from;
+      around[to].corner[side] = b->corner[to] ? to : passed;
+    }
+  }
+}
+
+/* The corner on whose two sides u and v lie, not much farther away than they are from each other;
+ * -1 if there is none. */
+static int32_t corner_between(const cvtm_boundary *b, const vicinity *around, int32_t u,
+                              int32_t v) {
+  for (int k = 0; k < 4; ++k) {
+    const int32_t c = around[u].corner[k / 2];
+    if (c < 0 || c != around[v].corner[k % 2] || c == u || c == v) continue;
+    if (distance(b, u, c) < 8 * distance(b, u, v)) return c;
+  }
+  return -1;
+}
+
+static int is_next_to(const vicinity *around, int32_t u, int32_t c) {
+  return around[u].next[0] == c || around[u].next[1] == c;
+}
+
+/* The spacing that two vertices allow which see each other; infinity where nothing objects. The two
+ * sides of a corner are near each other in any case. */
+static double limit_between(const planner *p, const cvtm_boundary *b, const vicinity *around,
+                            int32_t u, int32_t v) {
+  const double *from = b->points + 2 * (int64_t)u, *to = b->points + 2 * (int64_t)v;
+  const int32_t corner = corner_between(b, around, u, v);
+  const int at_corner =
+      corner >= 0 && is_next_to(around, u, corner) && is_next_to(around, v, corner);
+  const double jump = at_corner ? largest_at_corner : largest_jump;
+  const double allowed = fmax(jump * distance(b, u, v), corner >= 0 ? smallest_edge : least_limit);
+  const double here = fmin(spacing_at(p, from[0], from[1]), spacing_at(p, to[0], to[1]));
+  return here > 1.05 * allowed ? allowed : INFINITY;
+}
+
+/* Limits from every two vertices, neighbours on the boundary or on opposite sides of a narrow
+ * place, that are much closer to each other than sites are to be there. */
+static cvtm_status limit_narrow_places(planner *p, const cvtm_boundary *b, int64_t *found,
+                                       cvtm_error *error) {
+  cvtm_mesh mesh = {0};
+  cvtm_regions regions = {0};
+  int32_t *source = NULL;
+  *found = 0;
+  vicinity *around = malloc((size_t)b->vertex_count * sizeof *around);
+  if (around == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the boundary");
+  cvtm_status status =
+      cvtm_constrained_delaunay(b->points, b->vertex_count, b, &mesh, &regions, &source, error);
+  if (status == CVTM_OK) find_vicinities(b, around);
+  for (int64_t h = 0; h < 3 * mesh.triangle_count; ++h) {
+    const int32_t u = source[mesh.triangles[h]];
+    const int32_t v = source[mesh.triangles[h % 3 == 2 ? h - 2 : h + 1]];
+    const double allowed = limit_between(p, b, around, u, v);
+    if (!isfinite(allowed)) continue;
+    ++*found;
+    lower_limit(p, b->points + 2 * (int64_t)u, allowed);
+    lower_limit(p, b->points + 2 * (int64_t)v, allowed);
+  }
+  cvtm_mesh_free(&mesh);
+  cvtm_regions_free(&regions);
+  free(source);
+  free(around);
+  return status;
+}
+
+/* All limits that the boundary as it is asks for. */
+static cvtm_status apply_limits(planner *p, const cvtm_boundary *b, int64_t *found,
+                                cvtm_error *error) {
+  int64_t crossed = 0, narrow = 0;
+  cvtm_status status = separate_edges(p, b, &crossed, error);
+  if (status == CVTM_OK && crossed == 0) status = limit_narrow_places(p, b, &narrow, error);
+  if (status != CVTM_OK) return status;
+  *found = crossed + narrow + limit_long_edges(p, b);
+  if (*found > 0) spread_limits(p);
+  return CVTM_OK;
 }
 
 /* ---- Densities ---- */
@@ -255,7 +333,7 @@ static void clamp_to_image(const planner *p, cvtm_boundary *b) {
 
 /* Spacing and limits in turn, until both hold. */
 static cvtm_status settle(planner *p, int64_t sites, cvtm_boundary *boundary, cvtm_error *error) {
-  enum { ROUNDS = 12 };
+  enum { ROUNDS = 16 };
   const double largest_scale = 16 * p->scale;
   for (int round = 0;; ++round) {
     cvtm_boundary_free(boundary);
@@ -269,10 +347,9 @@ static cvtm_status settle(planner *p, int64_t sites, cvtm_boundary *boundary, cv
                        ", and the finest places of the shape about %.0f in all",
                        sites, boundary->vertex_count, fmax(wanted, (double)sites));
     }
-    int64_t crossed = 0;
-    status = separate_edges(p, boundary, &crossed, error);
+    int64_t found = 0;
+    status = apply_limits(p, boundary, &found, error);
     if (status != CVTM_OK) return status;
-    const int64_t found = apply_limits(p, boundary) + crossed;
     const double ratio = wanted / (double)sites;
     p->limited = p->limited > found ? p->limited : found;
     const int enough = boundary->vertex_count <= sites;
@@ -282,16 +359,14 @@ static cvtm_status settle(planner *p, int64_t sites, cvtm_boundary *boundary, cv
   }
 }
 
-cvtm_status cvtm_domain_plan(const cvtm_contour *contour, const int32_t *region, int width,
-                             int height, int64_t sites, double tolerance, float *density,
-                             cvtm_boundary *boundary, cvtm_domain_plan_figures *figures,
-                             cvtm_error *error) {
-  if (!contour || !region || !density || width < 1 || height < 1 || sites < 1 || !(tolerance > 0)) {
+cvtm_status cvtm_domain_plan(const cvtm_contour *contour, int width, int height, int64_t sites,
+                             double tolerance, float *density, cvtm_boundary *boundary,
+                             cvtm_domain_plan_figures *figures, cvtm_error *error) {
+  if (!contour || !density || width < 1 || height < 1 || sites < 1 || !(tolerance > 0)) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no domain, or no sites for it");
   }
   const size_t pixels = (size_t)width * (size_t)height;
   planner p = {.contour = contour,
-               .region = region,
                .width = width,
                .height = height,
                .density = density,

@@ -18,15 +18,14 @@ typedef struct cvtm_domain_plan_figures {
  * included, that follows the density (width * height, >= 0, finite): its spacing is that of
  * hexagons with local density sqrt(rho). Where the shape is narrower than that, or edges would
  * leave the contour by more than `tolerance` pixels, spacing shrinks, and grows back by 0.3 per
- * pixel of distance. region: width * height, the region of each pixel, 0 outside. The density is
+ * pixel of distance. The density is
  * changed to match: zero outside the domain, in proportion on pixels that the contour cuts,
  * higher where spacing shrank, nowhere below 1/625 of its mean (in roots: 1/25), so that every part
  * gets sites. CVTM_ERROR_INPUT if the boundary, or its finest places, need more sites, or the
  * density is zero all over the domain. */
-cvtm_status cvtm_domain_plan(const cvtm_contour *contour, const int32_t *region, int width,
-                             int height, int64_t sites, double tolerance, float *density,
-                             cvtm_boundary *boundary, cvtm_domain_plan_figures *figures,
-                             cvtm_error *error);
+cvtm_status cvtm_domain_plan(const cvtm_contour *contour, int width, int height, int64_t sites,
+                             double tolerance, float *density, cvtm_boundary *boundary,
+                             cvtm_domain_plan_figures *figures, cvtm_error *error);
 
 #ifdef __cplusplus
 }
