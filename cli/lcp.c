@@ -89,14 +89,19 @@ static int check_usage(work *w) {
 static cvtm_status make_model(work *w, cvtm_error *error) {
   cli_options *o = &w->options;
   if (o->lcp.width == 0) o->lcp.width = o->lcp.height = o->lcp.size;
-  const cvtm_status status = cvtm_model_problem_create(
-      (cvtm_model)o->lcp.problem, o->lcp.width, o->lcp.height, o->lcp.steps, &w->model, error);
+  const cvtm_model model = (cvtm_model)o->lcp.problem;
+  const cvtm_status status =
+      o->lcp.is_matrix_free
+          ? cvtm_model_problem_create_grid(model, o->lcp.width, o->lcp.height, &w->model, error)
+          : cvtm_model_problem_create(model, o->lcp.width, o->lcp.height, o->lcp.steps, &w->model,
+                                      error);
   if (status != CVTM_OK) return status;
   w->matrix = w->model.matrix;
   w->b = w->model.b;
   w->lower = w->model.lower;
   w->width = w->model.width;
   w->height = w->model.height;
+  w->n = w->width * w->height;
   /* A time step adds its error to those before it. */
   if (w->model.model != CVTM_MODEL_PUT) {
     o->lcp.steps = 1;
@@ -132,6 +137,7 @@ static cvtm_status read_files(work *w, cvtm_error *error) {
   w->options.lcp.steps = 1;
   cvtm_status status = cvtm_matrix_market_read(o->lcp.matrix, &w->matrix, error);
   if (status == CVTM_OK) status = cvtm_csr_check_diagonal(&w->matrix, o->lcp.matrix, error);
+  w->n = w->matrix.rows;
   if (status == CVTM_OK) status = read_vector(o->lcp.rhs, w->matrix.rows, &w->b, error);
   if (status == CVTM_OK) status = read_vector(o->lcp.lower, w->matrix.rows, &w->lower, error);
   if (status == CVTM_OK) status = read_vector(o->lcp.upper, w->matrix.rows, &w->upper, error);
@@ -151,22 +157,28 @@ static cvtm_status place(work *w, double **rest, const double *from, int64_t cou
 static cvtm_status to_device(work *w) {
   const int64_t across = (w->width + 1) * w->height, down = w->width * (w->height + 1);
   const int64_t links = w->model.horizontal != NULL ? across + down : 0;
+  const int64_t vectors = 2 + (w->lower != NULL) + (w->upper != NULL);
   cvtm_status status =
-      cvtm_device_allocate(w->device, 4 * w->n + links, sizeof(double), (void **)&w->memory);
+      cvtm_device_allocate(w->device, vectors * w->n + links, sizeof(double), (void **)&w->memory);
   double *rest = w->memory;
-  w->x = malloc((size_t)w->n * sizeof *w->x);
-  if (status == CVTM_OK && w->x == NULL)
-    status = cvtm_fail(cvtm_device_error(w->device), CVTM_ERROR_MEMORY, "out of memory");
-  if (status != CVTM_OK) return status;
-  const double *start = w->lower != NULL ? w->lower : w->b;
-  memcpy(w->x, start, (size_t)w->n * sizeof *w->x);
-  status = place(w, &rest, w->x, w->n, &w->on_x);
+  /* What a put starts from; other problems start from nothing. */
+  if (status == CVTM_OK) {
+    status = place(w, &rest, w->lower != NULL ? w->lower : w->b, w->n, &w->on_x);
+  }
   if (status == CVTM_OK) status = place(w, &rest, w->b, w->n, &w->on_b);
   if (status == CVTM_OK) status = place(w, &rest, w->lower, w->n, &w->on_lower);
   if (status == CVTM_OK) status = place(w, &rest, w->upper, w->n, &w->on_upper);
   if (status == CVTM_OK) status = place(w, &rest, w->model.horizontal, across, &w->on_horizontal);
   if (status == CVTM_OK) status = place(w, &rest, w->model.vertical, down, &w->on_vertical);
   return status;
+}
+
+/* What is on the device is not needed here as well. */
+static void drop_vectors(work *w) {
+  free(w->b);
+  free(w->lower);
+  w->b = w->lower = NULL;
+  w->model.b = w->model.lower = NULL;
 }
 
 static cvtm_status create_solver(work *w) {
@@ -195,6 +207,10 @@ static cvtm_status create_solver(work *w) {
 
 /* One problem, or one for each time step of the put, each from the values of the last. */
 static cvtm_status solve_steps(work *w) {
+  w->x = malloc((size_t)w->n * sizeof *w->x);
+  if (w->x == NULL)
+    return cvtm_fail(cvtm_device_error(w->device), CVTM_ERROR_MEMORY, "out of memory");
+  if (w->lower != NULL) memcpy(w->x, w->lower, (size_t)w->n * sizeof *w->x);
   const size_t bytes = (size_t)w->n * sizeof *w->x;
   const int is_put = w->is_model && w->model.model == CVTM_MODEL_PUT;
   double seconds = 0;
@@ -228,11 +244,11 @@ static int solve(work *w) {
   if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_LCP, "%s", error.message);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   o->device = cvtm_device_name(w->device);
-  w->n = w->matrix.rows;
   w->history.keep = o->report != NULL;
   w->history.verbose = o->verbose && !o->quiet;
   cli_catch_signals();
   status = to_device(w);
+  if (status == CVTM_OK && w->options.lcp.is_matrix_free) drop_vectors(w);
   if (status == CVTM_OK) status = create_solver(w);
   if (status == CVTM_OK) status = solve_steps(w);
   if (status == CVTM_OK) return CLI_EXIT_OK;
@@ -281,13 +297,19 @@ static const char *stop_reason(const work *w) {
   return cut ? "interrupted" : cvtm_lcp_stop_name(w->result.stop);
 }
 
+/* Of the matrix, stored or not. */
+static int64_t nonzeros(const work *w) {
+  if (w->options.lcp.is_matrix_free) return 5 * w->n - 2 * w->width - 2 * w->height;
+  return w->matrix.row_start[w->n];
+}
+
 static cvtm_status write_report(const work *w, cvtm_error *error) {
   if (w->options.report == NULL) return CVTM_OK;
   const cvtm_lcp_result *r = &w->result;
   cJSON *report = cli_report_begin(w->device, &w->options);
   cli_json_text(report, "method", cvtm_lcp_method_name(r->method));
   cli_json_integer(report, "unknowns", w->n);
-  cli_json_integer(report, "nonzeros", w->matrix.row_start[w->n]);
+  cli_json_integer(report, "nonzeros", nonzeros(w));
   cli_json_integer(report, "iterations", r->iterations);
   cli_json_real(report, "natural_residual", r->natural_residual);
   cli_json_real(report, "natural_residual_max", r->natural_residual_max);

@@ -33,11 +33,14 @@ void cvtm_model_problem_free(cvtm_model_problem *problem) {
 
 static double *doubles(int64_t count) { return malloc((size_t)count * sizeof(double)); }
 
-static cvtm_status allocate(cvtm_model_problem *problem, int has_links, cvtm_error *error) {
+static cvtm_status allocate(cvtm_model_problem *problem, int has_matrix, int has_links,
+                            cvtm_error *error) {
   const int64_t width = problem->width, height = problem->height, rows = width * height;
   const int64_t entries = 5 * rows - 2 * width - 2 * height;
-  const cvtm_status status = cvtm_csr_create(rows, rows, entries, &problem->matrix, error);
-  if (status != CVTM_OK) return status;
+  if (has_matrix) {
+    const cvtm_status status = cvtm_csr_create(rows, rows, entries, &problem->matrix, error);
+    if (status != CVTM_OK) return status;
+  }
   problem->b = doubles(rows);
   problem->lower = doubles(rows);
   if (has_links) {
@@ -209,12 +212,10 @@ double cvtm_model_put_price(const cvtm_model_problem *problem, const double *x) 
   return 100 * x[(problem->width - 1) / 2];
 }
 
-/* ------------------------------------------------------------------------------------------------
- */
+/* --- all of them ------------------------------------------------------------------------------ */
 
-cvtm_status cvtm_model_problem_create(cvtm_model model, int64_t width, int64_t height,
-                                      int64_t steps, cvtm_model_problem *problem,
-                                      cvtm_error *error) {
+static cvtm_status create(cvtm_model model, int64_t width, int64_t height, int64_t steps,
+                          int has_matrix, cvtm_model_problem *problem, cvtm_error *error) {
   memset(problem, 0, sizeof *problem);
   const int is_put = model == CVTM_MODEL_PUT;
   if (is_put) height = 1;
@@ -231,7 +232,7 @@ cvtm_status cvtm_model_problem_create(cvtm_model model, int64_t width, int64_t h
   const double length = is_put ? 2 * put_half_width : model == CVTM_MODEL_HEMISPHERE ? 4 : 1;
   const int64_t side = problem->width > height ? problem->width : height;
   problem->spacing = length / (double)(side + 1);
-  const cvtm_status status = allocate(problem, model == CVTM_MODEL_PJB, error);
+  const cvtm_status status = allocate(problem, has_matrix, model == CVTM_MODEL_PJB, error);
   if (status != CVTM_OK) {
     cvtm_model_problem_free(problem);
     return status;
@@ -246,6 +247,21 @@ cvtm_status cvtm_model_problem_create(cvtm_model model, int64_t width, int64_t h
     fill_bearing(problem);
   else
     fill_plane(problem);
-  fill_matrix(problem);
+  if (has_matrix) fill_matrix(problem);
   return CVTM_OK;
+}
+
+cvtm_status cvtm_model_problem_create(cvtm_model model, int64_t width, int64_t height,
+                                      int64_t steps, cvtm_model_problem *problem,
+                                      cvtm_error *error) {
+  return create(model, width, height, steps, 1, problem, error);
+}
+
+cvtm_status cvtm_model_problem_create_grid(cvtm_model model, int64_t width, int64_t height,
+                                           cvtm_model_problem *problem, cvtm_error *error) {
+  if (model == CVTM_MODEL_PUT) {
+    memset(problem, 0, sizeof *problem);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a put has no five-point operator");
+  }
+  return create(model, width, height, 0, 0, problem, error);
 }

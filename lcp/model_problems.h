@@ -34,7 +34,7 @@ typedef struct cvtm_model_problem {
   cvtm_model model;
   int64_t width, height; /* unknowns, x fastest; put: intervals - 1, 1 */
   double spacing;
-  cvtm_csr matrix;
+  cvtm_csr matrix;               /* no rows where it has been left out */
   double *b, *lower;             /* width * height; no upper bounds */
   double *horizontal, *vertical; /* links as in cvtm_lcp_grid; NULL: all of them 1, or no grid */
 } cvtm_model_problem;
@@ -44,6 +44,9 @@ typedef struct cvtm_model_problem {
 cvtm_status cvtm_model_problem_create(cvtm_model model, int64_t width, int64_t height,
                                       int64_t steps, cvtm_model_problem *problem,
                                       cvtm_error *error);
+/* The same without its matrix, for the five-point operator alone: any model but put. */
+cvtm_status cvtm_model_problem_create_grid(cvtm_model model, int64_t width, int64_t height,
+                                           cvtm_model_problem *problem, cvtm_error *error);
 void cvtm_model_problem_free(cvtm_model_problem *problem);
 
 /* put: the right side of the next step from the values x of this one. */
