@@ -38,23 +38,13 @@ static cvtm_status cpu_detector(cvtm_device *device, const cvtm_level_set *set) 
   return CVTM_OK;
 }
 
-static cvtm_status cpu_coefficients(cvtm_device *device, const cvtm_level_set *set) {
-  const int threads = threads_for(device, set->width * set->height);
-  (void)threads;
-#pragma omp parallel for schedule(static) num_threads(threads)
-  for (int64_t j = 0; j < set->height; ++j) {
-    for (int64_t i = 0; i < set->width; ++i) cvtm_level_coefficients(set, i, j);
-  }
-  return CVTM_OK;
-}
-
-static cvtm_status cpu_measure(cvtm_device *device, const cvtm_level_set *set) {
+static cvtm_status cpu_advance(cvtm_device *device, const cvtm_level_set *set) {
   const int threads = threads_for(device, set->width * set->height);
   (void)threads;
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (int64_t j = 0; j < set->height; ++j) {
     double sum[CVTM_LEVEL_SUMS] = {0};
-    for (int64_t i = 0; i < set->width; ++i) cvtm_level_measure(set, i, j, sum);
+    for (int64_t i = 0; i < set->width; ++i) cvtm_level_advance(set, i, j, sum);
     for (int k = 0; k < CVTM_LEVEL_SUMS; ++k) set->partial[CVTM_LEVEL_SUMS * j + k] = sum[k];
   }
   for (int k = 0; k < CVTM_LEVEL_SUMS; ++k) {
@@ -65,5 +55,8 @@ static cvtm_status cpu_measure(cvtm_device *device, const cvtm_level_set *set) {
 }
 
 const cvtm_field_table cvtm_field_table_cpu = {
-    cpu_laplacian, cpu_displace, cpu_detector, cpu_coefficients, cpu_measure,
+    cpu_laplacian,
+    cpu_displace,
+    cpu_detector,
+    cpu_advance,
 };

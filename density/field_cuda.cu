@@ -30,11 +30,6 @@ __global__ void detector(cvtm_level_set set) {
   if (i <= set.width && j <= set.height) cvtm_level_detector(&set, i, j);
 }
 
-__global__ void coefficients(cvtm_level_set set) {
-  const int64_t i = column(), j = row();
-  if (i < set.width && j < set.height) cvtm_level_coefficients(&set, i, j);
-}
-
 /* The block's sums, in a fixed order, in the first thread's `sum`. */
 __device__ void add_block(double sum[CVTM_LEVEL_SUMS]) {
   __shared__ double lanes[CVTM_LEVEL_SUMS][block_size];
@@ -49,11 +44,11 @@ __device__ void add_block(double sum[CVTM_LEVEL_SUMS]) {
 }
 
 /* One block for each row of pixels. */
-__global__ void measure(cvtm_level_set set) {
+__global__ void advance(cvtm_level_set set) {
   const int64_t j = blockIdx.x;
   double sum[CVTM_LEVEL_SUMS] = {0};
   for (int64_t i = threadIdx.x; i < set.width; i += block_size) {
-    cvtm_level_measure(&set, i, j, sum);
+    cvtm_level_advance(&set, i, j, sum);
   }
   add_block(sum);
   if (threadIdx.x > 0) return;
@@ -61,7 +56,7 @@ __global__ void measure(cvtm_level_set set) {
 }
 
 /* One block for all rows. */
-__global__ void measure_rows(cvtm_level_set set) {
+__global__ void add_rows(cvtm_level_set set) {
   double sum[CVTM_LEVEL_SUMS] = {0};
   for (int64_t j = threadIdx.x; j < set.height; j += block_size) {
     for (int k = 0; k < CVTM_LEVEL_SUMS; ++k) sum[k] += set.partial[CVTM_LEVEL_SUMS * j + k];
@@ -91,23 +86,20 @@ cvtm_status cuda_detector(cvtm_device *device, const cvtm_level_set *set) {
   return cvtm_cuda_launched(device, "detector");
 }
 
-cvtm_status cuda_coefficients(cvtm_device *device, const cvtm_level_set *set) {
-  coefficients<<<tiles(set->width, set->height), dim3(tile_x, tile_y), 0,
-                 cvtm_cuda_stream(device)>>>(*set);
-  return cvtm_cuda_launched(device, "coefficients");
-}
-
-cvtm_status cuda_measure(cvtm_device *device, const cvtm_level_set *set) {
+cvtm_status cuda_advance(cvtm_device *device, const cvtm_level_set *set) {
   const cudaStream_t stream = cvtm_cuda_stream(device);
-  measure<<<static_cast<unsigned>(set->height), block_size, 0, stream>>>(*set);
-  const cvtm_status status = cvtm_cuda_launched(device, "measure");
+  advance<<<static_cast<unsigned>(set->height), block_size, 0, stream>>>(*set);
+  const cvtm_status status = cvtm_cuda_launched(device, "advance");
   if (status != CVTM_OK) return status;
-  measure_rows<<<1, block_size, 0, stream>>>(*set);
-  return cvtm_cuda_launched(device, "measure_rows");
+  add_rows<<<1, block_size, 0, stream>>>(*set);
+  return cvtm_cuda_launched(device, "add_rows");
 }
 
 }  // namespace
 
 const cvtm_field_table cvtm_field_table_cuda = {
-    cuda_laplacian, cuda_displace, cuda_detector, cuda_coefficients, cuda_measure,
+    cuda_laplacian,
+    cuda_displace,
+    cuda_detector,
+    cuda_advance,
 };

@@ -18,10 +18,9 @@ typedef struct cvtm_field_table {
                           const double *down, double *out);
   /* g at all edges of the image. */
   cvtm_status (*detector)(cvtm_device *device, const cvtm_level_set *set);
-  /* The LCP of the next step. */
-  cvtm_status (*coefficients)(cvtm_device *device, const cvtm_level_set *set);
-  /* The sums over all pixels, in a fixed order. */
-  cvtm_status (*measure)(cvtm_device *device, const cvtm_level_set *set);
+  /* The LCP of the next step; the sums of the last one over all pixels, in a fixed order. Then u is
+   * what comes before. */
+  cvtm_status (*advance)(cvtm_device *device, const cvtm_level_set *set);
 } cvtm_field_table;
 
 extern const cvtm_field_table cvtm_field_table_cpu;

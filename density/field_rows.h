@@ -18,7 +18,7 @@ typedef struct cvtm_level_set {
   int64_t width, height;
   double h;                   /* side of a pixel: 1 / longer side */
   double epsilon, k, tau;     /* of the regularisation, the edge detector, the step */
-  double *image, *u, *before; /* now, and at the step's start */
+  double *image, *u, *before; /* now, and a step ago */
   double *detector_horizontal, *detector_vertical;  /* g at the edges */
   double *diagonal, *horizontal, *vertical, *right; /* the LCP of the step */
   double *partial;                                  /* CVTM_LEVEL_SUMS * height */
@@ -99,33 +99,28 @@ CVTM_HD int cvtm_level_edges(const cvtm_level_set *s, int64_t i, int64_t j, doub
 }
 
 /* h^2 / mean Q u - tau div (g / Q grad u) = h^2 / mean Q u^n: the coefficients of one pixel and
- * of the edges west and north of it (and those beyond the image, which are 0). */
-CVTM_HD void cvtm_level_coefficients(const cvtm_level_set *s, int64_t i, int64_t j) {
-  const int64_t p = j * s->width + i, west = j * (s->width + 1) + i;
-  double q[4];
-  const int count = cvtm_level_edges(s, i, j, q);
-  const double sum = (q[0] + q[1]) + (q[2] + q[3]);
-  const double b = count > 0 ? s->h * s->h * count / sum : s->h * s->h / s->epsilon;
-  s->diagonal[p] = b;
-  s->right[p] = b * s->u[p];
-  s->before[p] = s->u[p];
-  s->horizontal[west] = i > 0 ? s->tau * s->detector_horizontal[west] / q[0] : 0;
-  s->vertical[p] = j > 0 ? s->tau * s->detector_vertical[p] / q[2] : 0;
-  if (i + 1 == s->width) s->horizontal[west + 1] = 0;
-  if (j + 1 == s->height) s->vertical[p + s->width] = 0;
-}
-
-CVTM_HD void cvtm_level_measure(const cvtm_level_set *s, int64_t i, int64_t j,
+ * of the edges west and north of it (and those beyond the image, which are 0). Adds the pixel's
+ * part of the sums, of the step that has led to u. */
+CVTM_HD void cvtm_level_advance(const cvtm_level_set *s, int64_t i, int64_t j,
                                 double sum[CVTM_LEVEL_SUMS]) {
   const int64_t p = j * s->width + i, west = j * (s->width + 1) + i;
-  const double change = s->u[p] - s->before[p];
+  const double u = s->u[p], change = u - s->before[p];
+  const double g_west = s->detector_horizontal[west], g_north = s->detector_vertical[p];
   double q[4];
   const int count = cvtm_level_edges(s, i, j, q);
-  const double weighted =
-      (s->detector_horizontal[west] * q[0] + s->detector_horizontal[west + 1] * q[1]) +
-      (s->detector_vertical[p] * q[2] + s->detector_vertical[p + s->width] * q[3]);
+  const double length = (q[0] + q[1]) + (q[2] + q[3]);
+  const double weighted = (g_west * q[0] + s->detector_horizontal[west + 1] * q[1]) +
+                          (g_north * q[2] + s->detector_vertical[p + s->width] * q[3]);
+  const double b = count > 0 ? s->h * s->h * count / length : s->h * s->h / s->epsilon;
+  s->diagonal[p] = b;
+  s->right[p] = b * u;
+  s->before[p] = u;
+  s->horizontal[west] = i > 0 ? s->tau * g_west / q[0] : 0;
+  s->vertical[p] = j > 0 ? s->tau * g_north / q[2] : 0;
+  if (i + 1 == s->width) s->horizontal[west + 1] = 0;
+  if (j + 1 == s->height) s->vertical[p + s->width] = 0;
   sum[CVTM_LEVEL_CHANGE] += change * change;
-  sum[CVTM_LEVEL_INSIDE] += s->u[p] < 0;
+  sum[CVTM_LEVEL_INSIDE] += u < 0;
   sum[CVTM_LEVEL_ENERGY] += count > 0 ? weighted / count : 0;
 }
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+enum { REFRESH = 10 }; /* steps that share one interpolation between grids */
+
 struct cvtm_segment {
   cvtm_device *device;
   const cvtm_field_table *table;
@@ -142,10 +144,11 @@ static cvtm_status prepare(cvtm_segment *s, const double *lower, const double *u
   return CVTM_OK;
 }
 
-static cvtm_status measure(cvtm_segment *s, cvtm_segment_progress *progress) {
+/* The LCP of the next step, and the figures of the last one. */
+static cvtm_status advance(cvtm_segment *s, cvtm_segment_progress *progress) {
   const double h = s->set.h, pixels = (double)s->set.width * (double)s->set.height;
   double sums[CVTM_LEVEL_SUMS];
-  cvtm_status status = s->table->measure(s->device, &s->set);
+  cvtm_status status = s->table->advance(s->device, &s->set);
   if (status == CVTM_OK) status = cvtm_device_copy_out(s->device, sums, s->set.sums, sizeof sums);
   if (status != CVTM_OK) return status;
   progress->change = h * sqrt(sums[CVTM_LEVEL_CHANGE]);
@@ -154,16 +157,20 @@ static cvtm_status measure(cvtm_segment *s, cvtm_segment_progress *progress) {
   return CVTM_OK;
 }
 
-static cvtm_status step(cvtm_segment *s, int has_lower, int has_upper,
-                        cvtm_segment_progress *progress, int *solved) {
+/* Coefficients change little from one step to the next, and interpolation with them. */
+static cvtm_status refresh(cvtm_segment *s, int64_t step) {
   const cvtm_lcp_grid grid = {.width = s->set.width,
                               .height = s->set.height,
                               .diagonal = s->set.diagonal,
                               .horizontal = s->set.horizontal,
                               .vertical = s->set.vertical};
+  return step % REFRESH == 0 ? cvtm_lcp_set_grid(s->lcp, &grid) : CVTM_OK;
+}
+
+static cvtm_status step(cvtm_segment *s, int has_lower, int has_upper,
+                        cvtm_segment_progress *progress, int *solved) {
   cvtm_lcp_result result;
-  cvtm_status status = s->table->coefficients(s->device, &s->set);
-  if (status == CVTM_OK) status = cvtm_lcp_set_grid(s->lcp, &grid);
+  cvtm_status status = refresh(s, progress->step);
   if (status == CVTM_OK) {
     status = cvtm_lcp_solve(s->lcp, s->set.right, has_lower ? s->lower : NULL,
                             has_upper ? s->upper : NULL, s->set.u, 1, &result);
@@ -172,7 +179,7 @@ static cvtm_status step(cvtm_segment *s, int has_lower, int has_upper,
   *solved = result.stop == CVTM_LCP_CONVERGED || result.stop == CVTM_LCP_ROUNDING;
   ++progress->step;
   progress->cycles = result.iterations;
-  return measure(s, progress);
+  return advance(s, progress);
 }
 
 static int asked_to_stop(const cvtm_segment *s, const cvtm_segment_progress *progress) {
@@ -182,8 +189,7 @@ static int asked_to_stop(const cvtm_segment *s, const cvtm_segment_progress *pro
 static cvtm_status iterate(cvtm_segment *s, int has_lower, int has_upper,
                            cvtm_segment_result *result) {
   cvtm_segment_progress progress = {0};
-  cvtm_status status = s->table->coefficients(s->device, &s->set);
-  if (status == CVTM_OK) status = measure(s, &progress);
+  cvtm_status status = advance(s, &progress);
   if (status != CVTM_OK) return status;
   result->stop = asked_to_stop(s, &progress) ? CVTM_SEGMENT_INTERRUPTED : CVTM_SEGMENT_STEPS;
   while (result->stop == CVTM_SEGMENT_STEPS && progress.step < s->options.max_steps) {
@@ -218,6 +224,7 @@ cvtm_status cvtm_segment_solve(cvtm_segment *s, const double *image, const doubl
   if (status == CVTM_OK) status = give(s, s->lower, lower);
   if (status == CVTM_OK) status = give(s, s->upper, upper);
   if (status == CVTM_OK) status = give(s, s->set.u, u);
+  if (status == CVTM_OK) status = give(s, s->set.before, u);
   if (status == CVTM_OK) status = s->table->detector(s->device, &s->set);
   if (status == CVTM_OK) status = iterate(s, lower != NULL, upper != NULL, &found);
   if (status == CVTM_OK) status = cvtm_device_copy_out(s->device, u, s->set.u, bytes);
