@@ -299,7 +299,7 @@ cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const float *density,
   const double start = now();
   run r = {.task = {cvt, count, options->fixed, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT},
            .options = options,
-           .tolerance = fmin(tolerance, balanced),
+           .tolerance = balanced,
            .deadline = options->max_seconds > 0 ? start + options->max_seconds : INFINITY};
   cvtm_error *error = cvtm_device_error(cvt->device);
   cvtm_status status = check(cvt, tolerance, count);

@@ -13,10 +13,10 @@
 
 enum { MOST_STEPS = 200, MOST_HALVINGS = 24, MOST_CG = 2000, CG_ROUND = 16 };
 
-static const double sufficient = 1e-4; /* share of the slope that a step must gain */
-static const double rounding = 1e-13;  /* of the dual's value, relative to the energy */
-/* The systems are solved, and places without density bridged, as well as the masses are near. */
-static const double loosest_system = 0.1, widest_bridge = 0.1;
+static const double sufficient = 1e-4;   /* share of the slope that a step must gain */
+static const double rounding = 1e-13;    /* of the dual's value, relative to the energy */
+static const double widest_bridge = 0.1; /* times how far the masses are off */
+static const double loosest_system = 0.1;
 
 static double now(void) {
   struct timespec t;
@@ -70,8 +70,6 @@ cvtm_status cvtm_power_create(cvtm_cvt *cvt, int64_t count, cvtm_power **result)
   if (count > INT32_MAX / 11)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites; at most %ld of equal mass",
                      (long long)count, (long)(INT32_MAX / 11));
-  if (cvtm_device_get_kind(cvt->device) == CVTM_DEVICE_CUDA)
-    return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "cells of equal mass on a CUDA device");
   cvtm_power *p = calloc(1, sizeof *p);
   if (!p) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory");
   p->cvt = cvt;
@@ -79,6 +77,9 @@ cvtm_status cvtm_power_create(cvtm_cvt *cvt, int64_t count, cvtm_power **result)
   p->target = cvt->mass / (double)count;
   p->bridge = widest_bridge;
   p->table = &cvtm_power_table_cpu;
+#if CVTMESH_HAVE_CUDA
+  if (cvtm_device_get_kind(cvt->device) == CVTM_DEVICE_CUDA) p->table = &cvtm_power_table_cuda;
+#endif
   const cvtm_status status = allocate_all(p);
   if (status != CVTM_OK) {
     cvtm_power_destroy(p);
@@ -118,9 +119,12 @@ static cvtm_status evaluate(cvtm_power *p, const double *weight, cvtm_power_figu
   if (status == CVTM_OK)
     status = cvtm_device_copy_out(p->cvt->device, values, p->figures, sizeof values);
   if (status != CVTM_OK) return status;
-  *figures = (cvtm_power_figures){values[0], values[1], values[2], values[3], values[4]};
+  *figures = (cvtm_power_figures){values[0], values[1], values[2], values[3], values[4], values[5]};
   ++effort->evaluations;
   effort->seconds_evaluation += now() - start;
+  if (figures->edges > (double)p->edge_capacity)
+    return cvtm_fail(cvtm_device_error(p->cvt->device), CVTM_ERROR_INTERNAL,
+                     "%.0f edges of %lld cells", figures->edges, (long long)p->count);
   if (isfinite(figures->dual)) return CVTM_OK;
   return cvtm_fail(cvtm_device_error(p->cvt->device), CVTM_ERROR_EVALUATION,
                    "the transport cost is not finite");
@@ -175,14 +179,20 @@ static int is_better(const cvtm_power_figures *new, const cvtm_power_figures *ol
   return new->dual >= old->dual + sufficient *gain;
 }
 
+/* A step leaves the square of what the masses are off now, and need not leave less than is
+ * tolerated. */
+static double system_tolerance(double off, double tolerance) {
+  return fmin(fmax(off, 0.3 * tolerance / off), loosest_system);
+}
+
 /* One step of Newton's method; *moved = 0 if none is better. */
-static cvtm_status improve(cvtm_power *p, cvtm_power_figures *figures, int *moved,
+static cvtm_status improve(cvtm_power *p, double tolerance, cvtm_power_figures *figures, int *moved,
                            cvtm_power_effort *effort) {
-  const double near = fmin(figures->deviation / p->target, 1);
+  const double off = fmin(figures->deviation / p->target, 1);
   double slope = 0, length = 1;
-  cvtm_status status = solve_system(p, loosest_system * fmin(1, 10 * near), effort);
+  cvtm_status status = solve_system(p, system_tolerance(off, tolerance), effort);
   if (status == CVTM_OK) status = find_slope(p, &slope);
-  p->bridge = widest_bridge * near;
+  p->bridge = widest_bridge * off;
   *moved = 0;
   ++effort->steps;
   for (int k = 0; status == CVTM_OK && !*moved && k < MOST_HALVINGS; ++k, length /= 2) {
@@ -220,7 +230,7 @@ cvtm_status cvtm_power_balance(cvtm_power *p, const double *sites, double tolera
   if (status == CVTM_OK) status = begin(p, figures, effort);
   for (int k = 0; status == CVTM_OK && moved && k < MOST_STEPS; ++k) {
     if (figures->deviation <= tolerance * p->target) break;
-    status = improve(p, figures, &moved, effort);
+    status = improve(p, tolerance, figures, &moved, effort);
   }
   if (status == CVTM_OK && !moved) status = evaluate(p, p->weight, figures, effort);
   *converged = status == CVTM_OK && figures->deviation <= tolerance * p->target;

@@ -48,49 +48,64 @@ static inline void cvtm_power_weigh(const double *weight, int64_t count, int64_t
 
 /* --- searching the tree ---------------------------------------------------------------- */
 
-/* Can a site in the box, of at most `heaviest`, cut the cell of a site that weighs `weight`? */
-CVTM_HD int cvtm_power_box_cuts(const cvtm_cell *cell, const cvtm_cell_box *box, double heaviest,
-                                double weight) {
+/* Sites at a squared distance of distance2 or more, no heavier than by -lighter, cannot cut a cell
+ * inside a circle about its site: |x_j| R <= (|x_j|^2 + w_i - w_j) / 2 holds there and beyond. */
+CVTM_HD int cvtm_power_too_far(double distance2, double lighter, double radius2) {
+  const double offset = distance2 + lighter;
+  return distance2 >= radius2 && offset > 0 && offset * offset > 4.000001 * distance2 * radius2;
+}
+
+/* Can a site in the box, of at most `heaviest`, cut the cell of a site that weighs `weight`?
+ * radius2: of its farthest corner. */
+CVTM_HD int cvtm_power_box_cuts(const cvtm_cell *cell, double radius2, const cvtm_cell_box *box,
+                                double heaviest, double weight) {
+  const double lighter = weight - heaviest;
+  if (cvtm_power_too_far(cvtm_cell_box_distance2(box, 0, 0), lighter, radius2)) return 0;
   for (int32_t k = 0; k < cell->count; ++k) {
     const double x = cell->x[k], y = cell->y[k];
-    if (cvtm_cell_box_distance2(box, x, y) < x * x + y * y + (heaviest - weight)) return 1;
+    if (cvtm_cell_box_distance2(box, x, y) + lighter < x * x + y * y) return 1;
   }
   return 0;
 }
 
-/* Clips by the sites of one leaf. Returns 0 when the cell is finished: empty, or *status says
+/* Clips by the site at a sorted place. Returns 0 when the cell is finished: empty, or *status says
  * overflow. Of coincident sites the heaviest owns the cell, of equal ones the first on the curve,
  * which has the lowest index. */
+CVTM_HD int cvtm_power_clip_site(const cvtm_power_view *view, int64_t place,
+                                 const cvtm_cell_origin *o, cvtm_power_cell *cell, double *radius2,
+                                 cvtm_cell_status *status) {
+  double dx, dy;
+  cvtm_cell_relative_site(&view->tree, place, o, &dx, &dy);
+  const double lighter = view->weight[o->place] - view->weight[place];
+  if (dx == 0 && dy == 0) {
+    if (lighter > 0 || (lighter == 0 && place >= o->place)) return 1;
+    cell->polygon.count = 0;
+    return 0;
+  }
+  const double distance2 = dx * dx + dy * dy, offset = 0.5 * (distance2 + lighter);
+  if (cvtm_power_too_far(distance2, lighter, *radius2)) return 1;
+  const cvtm_clip cut =
+      cvtm_corners_clip(dx, dy, offset, (int32_t)place, cell->polygon.capacity,
+                        &cell->polygon.count, cell->polygon.x, cell->polygon.y, cell->other);
+  if (cut == CVTM_CLIP_OVERFLOW) *status = CVTM_CELL_OVERFLOW;
+  if (cut == CVTM_CLIP_OVERFLOW || cut == CVTM_CLIP_EMPTY) return 0;
+  if (cut == CVTM_CLIP_CUT) *radius2 = cvtm_cell_radius2(&cell->polygon);
+  return 1;
+}
+
 CVTM_HD int cvtm_power_clip_leaf(const cvtm_power_view *view, int64_t leaf,
-                                 const cvtm_cell_origin *o, cvtm_power_cell *cell,
+                                 const cvtm_cell_origin *o, cvtm_power_cell *cell, double *radius2,
                                  cvtm_cell_status *status) {
   const int64_t first = leaf * CVTM_TREE_LEAF, count = view->tree.count;
   const int64_t last = first + CVTM_TREE_LEAF < count ? first + CVTM_TREE_LEAF : count;
-  const double weight = view->weight[o->place];
-  const int own_images = o->shift_x != 0 || o->shift_y != 0;
-  for (int64_t place = first; place < last; ++place) {
-    if (place == o->place && !own_images) continue;
-    double dx, dy;
-    cvtm_cell_relative_site(&view->tree, place, o, &dx, &dy);
-    const double lighter = weight - view->weight[place];
-    if (dx == 0 && dy == 0) {
-      if (lighter > 0 || (lighter == 0 && place > o->place)) continue;
-      cell->polygon.count = 0;
-      return 0;
-    }
-    const double offset = 0.5 * (dx * dx + dy * dy + lighter);
-    const cvtm_clip cut =
-        cvtm_corners_clip(dx, dy, offset, (int32_t)place, cell->polygon.capacity,
-                          &cell->polygon.count, cell->polygon.x, cell->polygon.y, cell->other);
-    if (cut == CVTM_CLIP_OVERFLOW) *status = CVTM_CELL_OVERFLOW;
-    if (cut == CVTM_CLIP_OVERFLOW || cut == CVTM_CLIP_EMPTY) return 0;
-  }
+  for (int64_t place = first; place < last; ++place)
+    if (!cvtm_power_clip_site(view, place, o, cell, radius2, status)) return 0;
   return 1;
 }
 
 /* Clips by all sites, shifted as the origin says: depth first, the nearer child first. */
 CVTM_HD int cvtm_power_clip_tree(const cvtm_power_view *view, const cvtm_cell_origin *o,
-                                 cvtm_power_cell *cell, cvtm_cell_status *status) {
+                                 cvtm_power_cell *cell, double *radius2, cvtm_cell_status *status) {
   const cvtm_site_tree_view *tree = &view->tree;
   const double weight = view->weight[o->place];
   int32_t stack[CVTM_TREE_STACK];
@@ -99,7 +114,8 @@ CVTM_HD int cvtm_power_clip_tree(const cvtm_power_view *view, const cvtm_cell_or
   while (top > 0) {
     int64_t node = stack[--top];
     cvtm_cell_box box = cvtm_cell_relative_box(tree, node, o);
-    if (!cvtm_power_box_cuts(&cell->polygon, &box, view->heaviest[node], weight)) continue;
+    if (!cvtm_power_box_cuts(&cell->polygon, *radius2, &box, view->heaviest[node], weight))
+      continue;
     while (node < tree->leaf_count) {
       const cvtm_cell_box left = cvtm_cell_relative_box(tree, 2 * node, o);
       const cvtm_cell_box right = cvtm_cell_relative_box(tree, 2 * node + 1, o);
@@ -110,8 +126,9 @@ CVTM_HD int cvtm_power_clip_tree(const cvtm_power_view *view, const cvtm_cell_or
       node = 2 * node + !left_first;
     }
     box = cvtm_cell_relative_box(tree, node, o);
-    if (!cvtm_power_box_cuts(&cell->polygon, &box, view->heaviest[node], weight)) continue;
-    if (!cvtm_power_clip_leaf(view, node - tree->leaf_count, o, cell, status)) return 0;
+    if (!cvtm_power_box_cuts(&cell->polygon, *radius2, &box, view->heaviest[node], weight))
+      continue;
+    if (!cvtm_power_clip_leaf(view, node - tree->leaf_count, o, cell, radius2, status)) return 0;
   }
   return 1;
 }
@@ -123,11 +140,18 @@ CVTM_HD cvtm_cell_status cvtm_power_cut_from(const cvtm_power_view *view, cvtm_d
   cvtm_cell_status status = CVTM_CELL_DONE;
   cvtm_corners_rectangle(start->x0, start->y0, start->x1, start->y1, &cell->polygon.count,
                          cell->polygon.x, cell->polygon.y, cell->other);
+  double radius2 = cvtm_cell_radius2(&cell->polygon);
+  /* The nearest sites first: they leave a cell so small that few others need a look. */
+  cvtm_cell_nearest nearest;
+  o->shift_x = o->shift_y = 0;
+  (void)cvtm_cell_find_nearest(&view->tree, o, &nearest);
+  for (int32_t k = 0; k < nearest.count; ++k)
+    if (!cvtm_power_clip_site(view, nearest.place[k], o, cell, &radius2, &status)) return status;
   for (int round = 0; round < (domain.periodic ? 9 : 1); ++round) {
     const int image = (round + 4) % 9; /* the middle one first */
     o->shift_x = (image % 3 - 1) * (double)domain.width;
     o->shift_y = (image / 3 - 1) * (double)domain.height;
-    if (!cvtm_power_clip_tree(view, o, cell, &status)) break;
+    if (!cvtm_power_clip_tree(view, o, cell, &radius2, &status)) break;
   }
   return status;
 }

@@ -45,9 +45,9 @@ static cvtm_status weigh_cpu(cvtm_power *power, const double *weight) {
   return CVTM_OK;
 }
 
-/* A row of couplings, or *none that fits. */
-static int couple(cvtm_power *power, const cvtm_power_view *view, int64_t place,
-                  const cvtm_power_cell *cell) {
+/* A row of couplings, if there is room. */
+static void couple(cvtm_power *power, const cvtm_power_view *view, int64_t place,
+                   const cvtm_power_cell *cell) {
   const int32_t i = view->tree.index[place], corners = cell->polygon.count;
   int32_t first, degree = 0;
   double diagonal = 0;
@@ -56,7 +56,8 @@ static int couple(cvtm_power *power, const cvtm_power_view *view, int64_t place,
     first = *power->edges;
     *power->edges += corners;
   }
-  if (first > power->edge_capacity - corners) return 0;
+  power->degree[i] = 0;
+  if (first > power->edge_capacity - corners) return;
   for (int32_t k = 0; k < corners; ++k) {
     int32_t other;
     const double coupling = cvtm_power_edge(view, power->cvt->domain, &power->cvt->density, place,
@@ -69,7 +70,6 @@ static int couple(cvtm_power *power, const cvtm_power_view *view, int64_t place,
   power->first[i] = first;
   power->degree[i] = degree;
   power->diagonal[i] = diagonal;
-  return 1;
 }
 
 static void integrate(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_t place,
@@ -90,7 +90,7 @@ static cvtm_status cells_cpu(cvtm_power *power) {
   cpu_state *state = power->state;
   const cvtm_power_view view = {cvtm_site_tree_get_view(cvt->tree), power->sorted_weight,
                                 power->heaviest};
-  int no_memory = 0, no_room = 0;
+  int no_memory = 0;
 #pragma omp parallel for num_threads(state->threads) schedule(dynamic, 32) \
     reduction(|                                                            \
               : no_memory, no_room)
@@ -103,14 +103,11 @@ static cvtm_status cells_cpu(cvtm_power *power) {
     }
     power->hidden[i] = cell->polygon.count < 3;
     integrate(cvt, &view.tree, place, &cell->polygon, &cvt->sums[i]);
-    if (!couple(power, &view, place, cell)) no_room = 1;
+    couple(power, &view, place, cell);
   }
   if (no_memory)
     return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY,
                      "no memory for a cell with very many corners");
-  if (no_room)
-    return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_INTERNAL,
-                     "the cells have more edges than a plane has room for");
   return CVTM_OK;
 }
 
@@ -132,6 +129,7 @@ static cvtm_status figures_cpu(cvtm_power *power, const double *weight) {
                     {CVTM_REDUCE_SUM, cvt->second, power->figures + 1},
                     {CVTM_REDUCE_MAX_ABS, power->missing, power->figures + 2},
                     {CVTM_REDUCE_SUM, power->hidden, power->figures + 4}};
+  power->figures[5] = (double)*power->edges;
   cvtm_status status = cvtm_dot(device, power->missing, power->missing, n, power->figures + 3,
                                 cvt->workspace, cvt->workspace_bytes);
   for (size_t k = 0; status == CVTM_OK && k < sizeof reductions / sizeof reductions[0]; ++k)

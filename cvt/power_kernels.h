@@ -17,8 +17,9 @@ typedef struct cvtm_power_figures {
   double deviation; /* largest |target - mass| */
   double square;    /* sum of its squares */
   double hidden;    /* not 0: some cell has no corners */
+  double edges;     /* entries of the couplings that were asked for */
 } cvtm_power_figures;
-enum { CVTM_POWER_FIGURES = 5 };
+enum { CVTM_POWER_FIGURES = 6 };
 
 /* Conjugate gradients, in device memory. */
 typedef struct cvtm_power_cg {
