@@ -91,9 +91,7 @@ static cvtm_status cells_cpu(cvtm_power *power) {
   const cvtm_power_view view = {cvtm_site_tree_get_view(cvt->tree), power->sorted_weight,
                                 power->heaviest};
   int no_memory = 0;
-#pragma omp parallel for num_threads(state->threads) schedule(dynamic, 32) \
-    reduction(|                                                            \
-              : no_memory, no_room)
+#pragma omp parallel for num_threads(state->threads) schedule(dynamic, 32) reduction(| : no_memory)
   for (int64_t place = 0; place < view.tree.count; ++place) {
     cvtm_power_cell *cell = &state->cell[omp_get_thread_num()];
     const int32_t i = view.tree.index[place];
@@ -138,6 +136,11 @@ static cvtm_status figures_cpu(cvtm_power *power, const double *weight) {
   return status;
 }
 
+/* Threads of a loop over the sites that is worth so few operations a site. */
+static int threads_of(const cvtm_power *power) {
+  return power->count < 20000 ? 1 : cvtm_device_threads(power->cvt->device);
+}
+
 /* --- conjugate gradients ---------------------------------------------------------------- */
 
 /* The product of two vectors, to where it is wanted on the host, which is the device. */
@@ -148,7 +151,7 @@ static cvtm_status dot(cvtm_power *power, const double *x, const double *y, doub
 
 static cvtm_status begin_cpu(cvtm_power *power, double tolerance) {
   double square = 0;
-#pragma omp parallel for num_threads(cvtm_device_threads(power->cvt->device)) schedule(static)
+#pragma omp parallel for num_threads(threads_of(power)) schedule(static)
   for (int64_t i = 0; i < power->count; ++i) {
     power->step[i] = 0;
     power->residual[i] = power->missing[i];
@@ -161,7 +164,7 @@ static cvtm_status begin_cpu(cvtm_power *power, double tolerance) {
 
 static cvtm_status apply_cpu(cvtm_power *power) {
   if (!power->cg->running) return CVTM_OK;
-#pragma omp parallel for num_threads(cvtm_device_threads(power->cvt->device)) schedule(static)
+#pragma omp parallel for num_threads(threads_of(power)) schedule(static)
   for (int64_t i = 0; i < power->count; ++i)
     power->image[i] = cvtm_power_apply_row(power, power->direction, i);
   return dot(power, power->direction, power->image, &power->cg->product);
@@ -171,7 +174,7 @@ static cvtm_status advance_cpu(cvtm_power *power) {
   if (!power->cg->running) return CVTM_OK;
   const double length = cvtm_power_cg_length(power->cg);
   double square = 0;
-#pragma omp parallel for num_threads(cvtm_device_threads(power->cvt->device)) schedule(static)
+#pragma omp parallel for num_threads(threads_of(power)) schedule(static)
   for (int64_t i = 0; i < power->count; ++i) {
     power->step[i] += length * power->direction[i];
     power->residual[i] -= length * power->image[i];
@@ -185,7 +188,7 @@ static cvtm_status advance_cpu(cvtm_power *power) {
 static cvtm_status turn_cpu(cvtm_power *power) {
   const cvtm_power_cg *cg = power->cg;
   if (!cg->running) return CVTM_OK;
-#pragma omp parallel for num_threads(cvtm_device_threads(power->cvt->device)) schedule(static)
+#pragma omp parallel for num_threads(threads_of(power)) schedule(static)
   for (int64_t i = 0; i < power->count; ++i)
     power->direction[i] = power->preconditioned[i] + cg->turn * power->direction[i];
   return CVTM_OK;
