@@ -26,7 +26,7 @@ typedef struct draft {
   int64_t width, height;
   int32_t *order;               /* row of each place when sorted by colour */
   int32_t *place;               /* its inverse */
-  int32_t *order_on, *place_on; /* the same in device memory */
+  int32_t *order_on, *place_on; /* the same in device memory; the level keeps place_on */
   int64_t *colour_start;
   int64_t colours;
 } draft;
@@ -34,7 +34,6 @@ typedef struct draft {
 static void draft_free(cvtm_device *device, draft *d, int is_borrowed) {
   if (!is_borrowed) cvtm_csr_free(&d->matrix);
   cvtm_device_free(device, d->order_on);
-  cvtm_device_free(device, d->place_on);
   free(d->order);
   free(d->place);
   free(d->colour_start);
@@ -55,17 +54,6 @@ static cvtm_status choose_colours(cvtm_device *device, const draft *d, cvtm_colo
   return cvtm_colouring_create(device, &d->matrix, colouring);
 }
 
-static cvtm_status order_to_device(cvtm_device *device, draft *d) {
-  const int64_t rows = d->matrix.rows;
-  const size_t bytes = (size_t)rows * sizeof(int32_t);
-  cvtm_status status = cvtm_device_allocate(device, rows, sizeof(int32_t), (void **)&d->order_on);
-  if (status == CVTM_OK)
-    status = cvtm_device_allocate(device, rows, sizeof(int32_t), (void **)&d->place_on);
-  if (status == CVTM_OK) status = cvtm_device_copy_in(device, d->order_on, d->order, bytes);
-  if (status == CVTM_OK) status = cvtm_device_copy_in(device, d->place_on, d->place, bytes);
-  return status;
-}
-
 static cvtm_status sort_by_colour(cvtm_device *device, draft *d) {
   cvtm_colouring colouring;
   const cvtm_status status = choose_colours(device, d, &colouring);
@@ -82,7 +70,7 @@ static cvtm_status sort_by_colour(cvtm_device *device, draft *d) {
   cvtm_colouring_sort(&colouring, d->order, d->colour_start);
   for (int64_t k = 0; k < d->matrix.rows; ++k) d->place[d->order[k]] = (int32_t)k;
   cvtm_colouring_free(&colouring);
-  return order_to_device(device, d);
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_hierarchy_allocate(cvtm_hierarchy *h, int64_t count, size_t size, void **memory) {
@@ -103,10 +91,21 @@ static cvtm_status upload(cvtm_hierarchy *h, const void *from, int64_t count, si
   return cvtm_device_copy_in(h->device, *memory, from, (size_t)count * size);
 }
 
-/* Rows and columns in the orders of their levels, sliced. */
+static cvtm_status upload_order(cvtm_hierarchy *h, draft *d) {
+  const int64_t rows = d->matrix.rows;
+  cvtm_status status =
+      cvtm_device_allocate(h->device, rows, sizeof *d->order, (void **)&d->order_on);
+  if (status == CVTM_OK) {
+    status = cvtm_device_copy_in(h->device, d->order_on, d->order, (size_t)rows * sizeof *d->order);
+  }
+  if (status != CVTM_OK) return status;
+  return upload(h, d->place, rows, sizeof *d->place, (void **)&d->place_on);
+}
+
+/* Rows (NULL: in the user's order) and columns in the orders of their levels, sliced. */
 static cvtm_status upload_matrix(cvtm_hierarchy *h, const cvtm_csr *matrix, const draft *rows,
                                  const draft *columns, cvtm_sell *sell) {
-  const cvtm_sell_order order = {rows->order_on, columns->place_on};
+  const cvtm_sell_order order = {rows != NULL ? rows->order_on : NULL, columns->place_on};
   return cvtm_sell_create_ordered(h->device, matrix, &order, sell);
 }
 
@@ -114,11 +113,13 @@ static cvtm_status finish_level(cvtm_hierarchy *h, draft *d, int truncates) {
   cvtm_level *level = &h->level[h->count];
   memset(level, 0, sizeof *level);
   cvtm_status status = sort_by_colour(h->device, d);
+  if (status == CVTM_OK) status = upload_order(h, d);
   if (status != CVTM_OK) return status;
   const int64_t rows = d->matrix.rows;
   level->rows = rows;
   level->colours = d->colours;
   level->has_bounds = h->has_bounds;
+  level->place = d->place_on;
   level->colour_start = d->colour_start;
   d->colour_start = NULL; /* the level has it */
   double **const vectors[] = {&level->x, &level->b, &level->lower, &level->upper, &level->r};
@@ -204,8 +205,9 @@ static cvtm_status add_coarse(cvtm_hierarchy *h, const cvtm_hierarchy_options *o
       status = upload_matrix(h, &t.prolongation, fine, coarse, &level->prolongation);
     }
     if (status == CVTM_OK) {
-      status = upload_matrix(h, &t.restriction, coarse, fine, &level->restriction);
+      status = upload_matrix(h, &t.restriction, NULL, fine, &level->restriction);
     }
+    if (status == CVTM_OK) status = cvtm_sell_find_runs(h->device, &level->restriction);
     if (status == CVTM_OK) status = upload_centres(h, fine, coarse, t.centre, &level[1]);
   }
   transfer_free(&t);

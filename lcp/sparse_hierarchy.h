@@ -5,8 +5,6 @@
 
 #include "lcp/sparse_phases.h"
 
-enum { CVTM_LEVELS_MAX = 32 };
-
 typedef struct cvtm_hierarchy_options {
   int64_t width, height; /* 0, 0: no grid */
   int levels;            /* at most; CVTM_LEVELS_MAX for no limit */

@@ -68,13 +68,11 @@ typedef struct cvtm_sparse_phases {
   cvtm_status (*refine)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse);
   /* next: the coarser level, NULL if there is none. partial: room for cvtm_sum_blocks(rows) + 1
    * cvtm_sums. Leaves the result in state.sums. last_omega > 0: the natural residual's sums first
-   * relax the last colour, projected, which saves them another look at its rows. */
+   * relax the last colour, projected, which saves them another look at its rows. vector: the
+   * direction of a search; else NULL, or two copies of x, of which the free one is written. */
   cvtm_status (*sum)(cvtm_device *device, const cvtm_level *level, const cvtm_level *next,
-                     const double *direction, cvtm_sum_kind kind, double last_omega,
-                     cvtm_sum_use use, cvtm_sums *partial, cvtm_sweep_state *state);
-  /* best = x if the last iterate is the best so far. */
-  cvtm_status (*keep)(cvtm_device *device, const cvtm_level *level, const cvtm_sweep_state *state,
-                      double *best);
+                     double *vector, cvtm_sum_kind kind, double last_omega, cvtm_sum_use use,
+                     cvtm_sums *partial, cvtm_sweep_state *state);
   /* to[k] = from[order[k]]; and to[order[k]] = from[k]. */
   cvtm_status (*gather)(cvtm_device *device, const double *from, const int32_t *order,
                         int64_t count, double *to);
@@ -194,6 +192,13 @@ CVTM_HD int64_t cvtm_sum_part(const cvtm_level *level, double last_omega, int pa
   return part == 0 ? level->rows : split;
 }
 
+/* Where a sum finds its direction or leaves its copy of x. */
+CVTM_HD double *cvtm_sum_vector(const cvtm_level *level, const cvtm_sweep_state *state,
+                                cvtm_sum_kind kind, double *vector) {
+  const int copies = vector != NULL && kind != CVTM_SUM_SEARCH && state->kept == 0;
+  return copies ? vector + level->rows : vector;
+}
+
 /* omega > 0: the row is relaxed first. */
 CVTM_HD double cvtm_judged_product(const cvtm_level *level, double omega, int64_t row) {
   const cvtm_passage projected = {0, 1, 0, 0};
@@ -201,18 +206,19 @@ CVTM_HD double cvtm_judged_product(const cvtm_level *level, double omega, int64_
   return cvtm_sell_row_times(&level->matrix, row, level->x);
 }
 
-CVTM_HD cvtm_sums cvtm_sum_row(const cvtm_level *level, const cvtm_level *next,
-                               const double *direction, cvtm_sum_kind kind, double omega,
-                               int64_t row) {
+CVTM_HD cvtm_sums cvtm_sum_row(const cvtm_level *level, const cvtm_level *next, double *vector,
+                               cvtm_sum_kind kind, double omega, int64_t row) {
   switch (kind) {
     case CVTM_SUM_MEASURE:
-      return cvtm_natural_residual(level, cvtm_judged_product(level, omega, row), row);
     case CVTM_SUM_EXAMINE:
-      return cvtm_examine_row(level, next, 0, cvtm_judged_product(level, omega, row), row);
-    case CVTM_SUM_TRUNCATE:
-      return cvtm_examine_row(level, next, 1, cvtm_judged_product(level, omega, row), row);
+    case CVTM_SUM_TRUNCATE: {
+      const double product = cvtm_judged_product(level, omega, row);
+      if (vector != NULL) vector[row] = level->x[row];
+      if (kind == CVTM_SUM_MEASURE) return cvtm_natural_residual(level, product, row);
+      return cvtm_examine_row(level, next, kind == CVTM_SUM_TRUNCATE, product, row);
+    }
     case CVTM_SUM_SEARCH:
-      return cvtm_search_row(level, direction, row);
+      return cvtm_search_row(level, vector, row);
     case CVTM_SUM_ACCOUNT:
       return cvtm_account_row(level, row);
     default: {

@@ -99,12 +99,6 @@ static cvtm_status combine_cpu(cvtm_device *device, double a, const double *x, d
   FOR_ROWS(device, 0, count, y[row] = a * x[row] + c * y[row]);
 }
 
-static cvtm_status keep_cpu(cvtm_device *device, const cvtm_level *level,
-                            const cvtm_sweep_state *state, double *best) {
-  if (!state->course.improved) return CVTM_OK;
-  FOR_ROWS(device, 0, level->rows, best[row] = level->x[row]);
-}
-
 /* Halves the lanes until one is left. */
 static cvtm_sums join_lanes(cvtm_sums *lanes) {
   for (int half = CVTM_SUM_LANES / 2; half > 0; half /= 2)
@@ -113,8 +107,9 @@ static cvtm_sums join_lanes(cvtm_sums *lanes) {
 }
 
 static cvtm_status sum_cpu(cvtm_device *device, const cvtm_level *level, const cvtm_level *next,
-                           const double *direction, cvtm_sum_kind kind, double last_omega,
-                           cvtm_sum_use use, cvtm_sums *partial, cvtm_sweep_state *state) {
+                           double *vector, cvtm_sum_kind kind, double last_omega, cvtm_sum_use use,
+                           cvtm_sums *partial, cvtm_sweep_state *state) {
+  double *const at = cvtm_sum_vector(level, state, kind, vector);
   int64_t blocks = 0;
   for (int part = 0; part < 2; ++part) {
     int64_t first;
@@ -130,7 +125,7 @@ static cvtm_status sum_cpu(cvtm_device *device, const cvtm_level *level, const c
       const int64_t start = first + (block - before) * CVTM_SUM_BLOCK;
       const int64_t end = start + CVTM_SUM_BLOCK < last ? start + CVTM_SUM_BLOCK : last;
       for (int64_t row = start; row < end; ++row) {
-        const cvtm_sums sums = cvtm_sum_row(level, next, direction, kind, omega, row);
+        const cvtm_sums sums = cvtm_sum_row(level, next, at, kind, omega, row);
         cvtm_sums_join(&lanes[(row - start) % CVTM_SUM_LANES], &sums);
       }
       partial[block] = join_lanes(lanes);
@@ -168,10 +163,8 @@ static cvtm_status check_cpu(cvtm_device *device, const double *b, const double 
 }
 
 const cvtm_sparse_phases cvtm_sparse_phases_cpu = {
-    relax_cpu,   relax_along_cpu, residual_cpu, apply_cpu,
-    product_cpu, restriction_cpu, prolong_cpu,  direction_cpu,
-    step_cpu,    coarsen_cpu,     refine_cpu,   sum_cpu,
-    keep_cpu,    gather_cpu,      scatter_cpu,  clip_cpu,
-    combine_cpu, tridiagonal_cpu, check_cpu,    NULL,
-    0,
+    relax_cpu,       relax_along_cpu, residual_cpu,  apply_cpu,   product_cpu,
+    restriction_cpu, prolong_cpu,     direction_cpu, step_cpu,    coarsen_cpu,
+    refine_cpu,      sum_cpu,         gather_cpu,    scatter_cpu, clip_cpu,
+    combine_cpu,     tridiagonal_cpu, check_cpu,     NULL,        0,
 };

@@ -7,8 +7,14 @@ constexpr int block_size = 256;
 constexpr int small_block = 1024;
 constexpr int64_t small_rows = 4096;
 
+#ifndef MINB
+#define MINB 1
+#endif
+#ifndef MINS
+#define MINS 1
+#endif
 template <class Row>
-__global__ void __launch_bounds__(block_size) for_rows(int64_t first, int64_t end, Row at) {
+__global__ void __launch_bounds__(block_size, MINB) for_rows(int64_t first, int64_t end, Row at) {
   const int64_t stride = gridDim.x * static_cast<int64_t>(block_size);
   for (int64_t row = first + blockIdx.x * static_cast<int64_t>(block_size) + threadIdx.x; row < end;
        row += stride)
@@ -202,20 +208,6 @@ cvtm_status combine(cvtm_device *device, double a, const double *x, double c, do
   return run_rows(device, 0, count, combine_at{a, x, c, y}, "combine");
 }
 
-struct keep_at {
-  const double *x;
-  const cvtm_sweep_state *state;
-  double *best;
-  __device__ void operator()(int64_t k) const {
-    if (state->course.improved) best[k] = x[k];
-  }
-};
-
-cvtm_status keep(cvtm_device *device, const cvtm_level *level, const cvtm_sweep_state *state,
-                 double *best) {
-  return run_rows(device, 0, level->rows, keep_at{level->x, state, best}, "keep");
-}
-
 /* --- sums ------------------------------------------------------------------------------ */
 
 /* Halves the lanes until the first holds everything. */
@@ -229,10 +221,11 @@ __device__ void join_lanes(cvtm_sums *lanes) {
 }
 
 template <cvtm_sum_kind kind, bool relaxes>
-__global__ void __launch_bounds__(CVTM_SUM_LANES)
+__global__ void __launch_bounds__(CVTM_SUM_LANES, MINS)
     sum_blocks(const __grid_constant__ cvtm_level level, const __grid_constant__ cvtm_level next,
-               bool has_next, const double *along, double omega, int64_t first, int64_t last,
-               cvtm_sums *partial) {
+               bool has_next, double *vector, double omega, int64_t first, int64_t last,
+               cvtm_sums *partial, const cvtm_sweep_state *state) {
+  double *const at = cvtm_sum_vector(&level, state, kind, vector);
   __shared__ cvtm_sums lanes[CVTM_SUM_LANES];
   const cvtm_level *coarser = has_next ? &next : nullptr;
   const int64_t blocks = cvtm_sum_blocks(last - first);
@@ -241,7 +234,7 @@ __global__ void __launch_bounds__(CVTM_SUM_LANES)
     const int64_t end = start + CVTM_SUM_BLOCK < last ? start + CVTM_SUM_BLOCK : last;
     cvtm_sums sums = {{0, 0, 0, 0}};
     for (int64_t row = start + threadIdx.x; row < end; row += CVTM_SUM_LANES) {
-      const cvtm_sums here = cvtm_sum_row(&level, coarser, along, kind, relaxes ? omega : 0, row);
+      const cvtm_sums here = cvtm_sum_row(&level, coarser, at, kind, relaxes ? omega : 0, row);
       cvtm_sums_join(&sums, &here);
     }
     lanes[threadIdx.x] = sums;
@@ -265,8 +258,8 @@ __global__ void __launch_bounds__(CVTM_SUM_LANES)
   cvtm_use_sums(state, use);
 }
 
-using sum_kernel = void (*)(cvtm_level, cvtm_level, bool, const double *, double, int64_t, int64_t,
-                            cvtm_sums *);
+using sum_kernel = void (*)(cvtm_level, cvtm_level, bool, double *, double, int64_t, int64_t,
+                            cvtm_sums *, const cvtm_sweep_state *);
 
 sum_kernel kernel_of(cvtm_sum_kind kind, bool relaxes) {
   switch (kind) {
@@ -286,7 +279,7 @@ sum_kernel kernel_of(cvtm_sum_kind kind, bool relaxes) {
 }
 
 cvtm_status sum(cvtm_device *device, const cvtm_level *level, const cvtm_level *next,
-                const double *along, cvtm_sum_kind kind, double last_omega, cvtm_sum_use use,
+                double *vector, cvtm_sum_kind kind, double last_omega, cvtm_sum_use use,
                 cvtm_sums *partial, cvtm_sweep_state *state) {
   const cudaStream_t stream = cvtm_cuda_stream(device);
   int64_t blocks = 0;
@@ -296,8 +289,8 @@ cvtm_status sum(cvtm_device *device, const cvtm_level *level, const cvtm_level *
     if (first == last) continue;
     const int64_t here = cvtm_sum_blocks(last - first);
     kernel_of(kind, part == 0)<<<cvtm_cuda_blocks(here, 1), CVTM_SUM_LANES, 0, stream>>>(
-        *level, next != nullptr ? *next : *level, next != nullptr, along, last_omega, first, last,
-        partial + blocks);
+        *level, next != nullptr ? *next : *level, next != nullptr, vector, last_omega, first, last,
+        partial + blocks, state);
     const cvtm_status status = cvtm_cuda_launched(device, "sum_blocks");
     if (status != CVTM_OK) return status;
     blocks += here;
@@ -352,32 +345,41 @@ __device__ void block_rows(int64_t first, int64_t end, const Row &at) {
   __syncthreads();
 }
 
-__device__ void block_sweeps(const cvtm_level &level, cvtm_passage how, int sweeps) {
-  const relax_at at = {level, how, 1};
+__device__ void block_sweeps(const cvtm_level *level, cvtm_passage how, int sweeps) {
   for (int sweep = 0; sweep < sweeps; ++sweep) {
-    for (int64_t colour = 0; colour < level.colours; ++colour)
-      block_rows(level.colour_start_device[colour], level.colour_start_device[colour + 1], at);
+    for (int64_t colour = 0; colour < level->colours; ++colour) {
+      block_rows(level->colour_start_device[colour], level->colour_start_device[colour + 1],
+                 [=](int64_t row) { cvtm_relax_row(level, how, 1, row); });
+    }
   }
 }
 
 __global__ void __launch_bounds__(small_block)
     small_levels(const cvtm_level *levels, cvtm_vcycle cycle) {
+  __shared__ cvtm_level level[CVTM_LEVELS_MAX];
   const cvtm_passage how = {1, cycle.bounds != CVTM_BOUNDS_NONE, 0, 0};
+  const cvtm_restrict_bounds bounds = cycle.bounds;
+  for (int l = cycle.first + static_cast<int>(threadIdx.x); l <= cycle.last; l += small_block)
+    level[l] = levels[l];
+  __syncthreads();
   if (cycle.products) {
-    for (int l = cycle.first; l < cycle.last; ++l)
-      block_rows(0, levels[l + 1].rows, product_at{levels[l], levels[l + 1], 0});
+    for (int l = cycle.first; l < cycle.last; ++l) {
+      const cvtm_level *fine = &level[l];
+      block_rows(0, fine[1].rows, [=](int64_t k) { cvtm_product_row(fine, fine + 1, 0, k); });
+    }
   }
   for (int l = cycle.first; l < cycle.last; ++l) {
-    const cvtm_level level = levels[l];
-    block_sweeps(level, how, cycle.pre);
-    block_rows(0, level.rows, residual_at{level, how});
-    block_rows(0, levels[l + 1].rows, restrict_at{level, levels[l + 1], cycle.bounds, 0});
+    const cvtm_level *fine = &level[l];
+    block_sweeps(fine, how, cycle.pre);
+    block_rows(0, fine->rows, [=](int64_t row) { cvtm_residual_row(fine, how, row); });
+    block_rows(0, fine[1].rows,
+               [=](int64_t k) { cvtm_restrict_row(fine, fine + 1, bounds, 0, k); });
   }
-  block_sweeps(levels[cycle.last], how, cycle.coarsest);
+  block_sweeps(&level[cycle.last], how, cycle.coarsest);
   for (int l = cycle.last - 1; l >= cycle.first; --l) {
-    const cvtm_level level = levels[l];
-    block_rows(0, level.rows, prolong_at{level, levels[l + 1], how});
-    block_sweeps(level, how, cycle.post);
+    const cvtm_level *fine = &level[l];
+    block_rows(0, fine->rows, [=](int64_t row) { cvtm_prolong_row(fine, fine + 1, how, row); });
+    block_sweeps(fine, how, cycle.post);
   }
 }
 
@@ -389,7 +391,7 @@ cvtm_status small(cvtm_device *device, const cvtm_level *levels, const cvtm_vcyc
 }  // namespace
 
 extern "C" const cvtm_sparse_phases cvtm_sparse_phases_cuda = {
-    relax,     relax_along, residual, apply,       product, restriction, prolong,
-    direction, step,        coarsen,  refine,      sum,     keep,        gather,
-    scatter,   clip,        combine,  tridiagonal, check,   small,       small_rows,
+    relax,     relax_along, residual,    apply,  product, restriction, prolong,
+    direction, step,        coarsen,     refine, sum,     gather,      scatter,
+    clip,      combine,     tridiagonal, check,  small,   small_rows,
 };

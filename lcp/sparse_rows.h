@@ -15,6 +15,8 @@ enum {
   CVTM_ROW_RENEWED = 8  /* it has been, by the last Galerkin product */
 };
 
+enum { CVTM_LEVELS_MAX = 32 };
+
 /* One level; a plain struct of borrowed pointers that kernels take by value. The problem is
  * A x = b with bounds: the user's, or its image on a coarser grid, or a correction's. */
 typedef struct cvtm_level {
@@ -24,8 +26,11 @@ typedef struct cvtm_level {
    * are cut off the basis functions, else the same arrays. */
   cvtm_sell correction;
   cvtm_sell prolongation; /* rows x rows of the next coarser level; none on the coarsest */
-  cvtm_sell restriction;  /* its transpose */
-  const int32_t *centre;  /* the row of the next finer level in the middle of this one's basis */
+  /* Its transpose, rows in the user's order: neighbours then read neighbours. Row k belongs to row
+   * place[k] of the coarser level. */
+  cvtm_sell restriction;
+  const int32_t *place;  /* of the user's rows of this level */
+  const int32_t *centre; /* the row of the next finer level in the middle of this one's basis */
   double *x, *b, *lower, *upper;
   const uint8_t *has_bounds; /* device memory: 0 where no row has a lower, an upper bound; their
                                 arrays are then not read */
@@ -170,12 +175,13 @@ CVTM_HD int cvtm_mark_row(const cvtm_level *level, const cvtm_level *next, int s
   return before;
 }
 
-/* Whether row `row` of the coarse level's product depends on anything that has changed. */
+/* Whether the row of the coarse level's product that row `from` of the restriction belongs to
+ * depends on anything that has changed. */
 CVTM_HD int cvtm_product_is_stale(const cvtm_level *fine, const cvtm_level *coarse, int is_top,
-                                  int64_t row) {
-  if (is_top) return coarse->state[row] == CVTM_ROW_PENDING;
+                                  int64_t from) {
+  if (is_top) return coarse->state[coarse->place[from]] == CVTM_ROW_PENDING;
   const cvtm_sell *r = &fine->restriction;
-  for (int64_t k = cvtm_sell_first(r, row); k < cvtm_sell_end(r, row); k += CVTM_SLICE_ROWS)
+  for (int64_t k = cvtm_sell_first(r, from); k < cvtm_sell_end(r, from); k += CVTM_SLICE_ROWS)
     if (fine->state[r->column[k]] == CVTM_ROW_RENEWED) return 1;
   return 0;
 }
@@ -211,10 +217,11 @@ CVTM_HD void cvtm_product_terms(const cvtm_level *fine, int is_top, int32_t i, d
   }
 }
 
-/* Row `row` of P' A P, where the rows of P at active nodes count as zero on the top level. */
+/* Row place[from] of P' A P, where the rows of P at active nodes count as zero on the top level. */
 CVTM_HD void cvtm_product_row(const cvtm_level *fine, const cvtm_level *coarse, int is_top,
-                              int64_t row) {
-  if (!cvtm_product_is_stale(fine, coarse, is_top, row)) {
+                              int64_t from) {
+  const int64_t row = coarse->place[from];
+  if (!cvtm_product_is_stale(fine, coarse, is_top, from)) {
     coarse->state[row] = 0;
     return;
   }
@@ -236,7 +243,7 @@ CVTM_HD void cvtm_product_row(const cvtm_level *fine, const cvtm_level *coarse, 
     if (is_local) column[k] = product->column[first + k * CVTM_SLICE_ROWS];
     sum.value[k * sum.stride] = 0;
   }
-  for (int64_t k = cvtm_sell_first(r, row); k < cvtm_sell_end(r, row); k += CVTM_SLICE_ROWS) {
+  for (int64_t k = cvtm_sell_first(r, from); k < cvtm_sell_end(r, from); k += CVTM_SLICE_ROWS) {
     const int32_t i = r->column[k];
     if (r->value[k] == 0 || (is_top && (fine->state[i] & CVTM_ROW_ACTIVE) != 0)) continue;
     cvtm_product_terms(fine, is_top, i, r->value[k], &sum);
@@ -247,14 +254,15 @@ CVTM_HD void cvtm_product_row(const cvtm_level *fine, const cvtm_level *coarse, 
 
 /* The coarse problem for a correction of the fine x: right side P' r, start 0, bounds. */
 CVTM_HD void cvtm_restrict_row(const cvtm_level *fine, const cvtm_level *coarse,
-                               cvtm_restrict_bounds bounds, int masked, int64_t row) {
+                               cvtm_restrict_bounds bounds, int masked, int64_t from) {
   const cvtm_sell *r = &fine->restriction;
+  const int64_t row = coarse->place[from];
   double right = 0, weights = 0;
   double lower = bounds == CVTM_BOUNDS_AVERAGE ? 0 : -(double)INFINITY;
   double upper = bounds == CVTM_BOUNDS_AVERAGE ? 0 : (double)INFINITY;
-  const int64_t end = cvtm_sell_end(r, row);
-  for (int64_t k = cvtm_sell_first(r, row); k < end; k += CVTM_SELL_STEP) {
-    const cvtm_sell_batch batch = cvtm_sell_read(r, row, k, end);
+  const int64_t end = cvtm_sell_end(r, from);
+  for (int64_t k = cvtm_sell_first(r, from); k < end; k += CVTM_SELL_STEP) {
+    const cvtm_sell_batch batch = cvtm_sell_read(r, from, k, end);
     CVTM_UNROLLED
     for (int j = 0; j < CVTM_SELL_BATCH; ++j) {
       const int32_t i = batch.column[j];
@@ -310,8 +318,9 @@ CVTM_HD void cvtm_direction_row(const cvtm_level *fine, const cvtm_level *coarse
 }
 
 /* A level's own problem, from the next finer one: b by P', bounds at the centres. */
-CVTM_HD void cvtm_coarsen_row(const cvtm_level *fine, const cvtm_level *coarse, int64_t row) {
-  coarse->b[row] = cvtm_sell_row_times(&fine->restriction, row, fine->b);
+CVTM_HD void cvtm_coarsen_row(const cvtm_level *fine, const cvtm_level *coarse, int64_t from) {
+  const int64_t row = coarse->place[from];
+  coarse->b[row] = cvtm_sell_row_times(&fine->restriction, from, fine->b);
   const double lower = cvtm_lower_at(fine, coarse->centre[row]);
   const double upper = cvtm_upper_at(fine, coarse->centre[row]);
   if (coarse->has_bounds[0]) coarse->lower[row] = lower;
@@ -413,6 +422,7 @@ typedef struct cvtm_sweep_state {
   cvtm_lcp_course course;
   int64_t pause_at; /* the loop is left after this iteration */
   double step;      /* of the line search */
+  int64_t kept;     /* 0, 1: which of two copies is the best iterate; the other one is free */
   cvtm_sums sums;   /* of the last pass */
   double norm[CVTM_COURSE_CHUNK], maximum[CVTM_COURSE_CHUNK]; /* by iteration modulo chunk */
 } cvtm_sweep_state;
@@ -430,6 +440,7 @@ CVTM_HD void cvtm_sweep_judge(cvtm_sweep_state *state) {
   state->norm[state->course.iteration % CVTM_COURSE_CHUNK] = norm;
   state->maximum[state->course.iteration % CVTM_COURSE_CHUNK] = sums->at[2];
   cvtm_lcp_judge(&state->course, norm, sums->at[2], cvtm_rounding_of(sums));
+  if (state->course.improved) state->kept = 1 - state->kept;
   if (state->course.iteration >= state->pause_at) state->course.go_on = 0;
 }
 

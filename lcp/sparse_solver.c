@@ -23,7 +23,7 @@ static cvtm_status open_parts(cvtm_sparse_solver *s, const cvtm_csr *matrix,
     status = cvtm_hierarchy_allocate(h, matrix->rows, sizeof(double), (void **)&s->direction);
   }
   if (status == CVTM_OK) {
-    status = cvtm_hierarchy_allocate(h, matrix->rows, sizeof(double), (void **)&s->best);
+    status = cvtm_hierarchy_allocate(h, 2 * matrix->rows, sizeof(double), (void **)&s->best);
   }
   return status;
 }
@@ -122,9 +122,8 @@ cvtm_status cvtm_sparse_judge(cvtm_sparse_solver *s, int top, double last_omega)
   const cvtm_hierarchy *h = &s->hierarchy;
   const cvtm_level *level = &h->level[top];
   const cvtm_level *next = top + 1 < h->count ? level + 1 : NULL;
-  const cvtm_status status = h->phases->sum(h->device, level, next, NULL, s->judged_by, last_omega,
-                                            CVTM_USE_JUDGE, s->partial, s->state);
-  return status == CVTM_OK ? h->phases->keep(h->device, level, s->state, s->best) : status;
+  return h->phases->sum(h->device, level, next, s->best, s->judged_by, last_omega, CVTM_USE_JUDGE,
+                        s->partial, s->state);
 }
 
 static int64_t chunk_of(const cvtm_sparse_solver *s, int top) {
@@ -183,8 +182,8 @@ cvtm_status cvtm_sparse_unload(cvtm_sparse_solver *s, double *x, cvtm_lcp_result
   const cvtm_level *level = &h->level[0];
   const cvtm_lcp_course course = s->host.course;
   cvtm_sums measured, account;
-  cvtm_status status =
-      cvtm_device_copy(h->device, level->x, s->best, (size_t)level->rows * sizeof(double));
+  cvtm_status status = cvtm_device_copy(h->device, level->x, s->best + s->host.kept * level->rows,
+                                        (size_t)level->rows * sizeof(double));
   if (status == CVTM_OK) status = h->phases->scatter(h->device, level->x, h->order, level->rows, x);
   if (status == CVTM_OK) {
     status = h->phases->sum(h->device, level, NULL, NULL, CVTM_SUM_MEASURE, 0, CVTM_USE_NOTHING,

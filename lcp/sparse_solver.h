@@ -28,9 +28,10 @@ struct cvtm_sparse_solver {
   cvtm_sweep_state *state; /* device memory */
   cvtm_sweep_state host;   /* its last copy */
   cvtm_sums *partial;
-  double *direction, *best; /* as long as level 0 */
-  int64_t reported;         /* the last iteration that the monitor has seen */
-  void *own;                /* of the method; freed by it */
+  double *direction; /* as long as level 0 */
+  double *best;      /* twice as long: see cvtm_sweep_state.kept */
+  int64_t reported;  /* the last iteration that the monitor has seen */
+  void *own;         /* of the method; freed by it */
 };
 
 /* Checks the matrix and sets everything up; loops for `loops` levels from the finest. On
