@@ -93,19 +93,25 @@ CVTM_HD int cvtm_power_clip_site(const cvtm_power_view *view, int64_t place,
   return 1;
 }
 
+/* Clips by the sites of one leaf, without those that have cut already: again they would leave
+ * slivers of rounding. */
 CVTM_HD int cvtm_power_clip_leaf(const cvtm_power_view *view, int64_t leaf,
-                                 const cvtm_cell_origin *o, cvtm_power_cell *cell, double *radius2,
-                                 cvtm_cell_status *status) {
+                                 const cvtm_cell_origin *o, const cvtm_cell_nearest *nearest,
+                                 cvtm_power_cell *cell, double *radius2, cvtm_cell_status *status) {
   const int64_t first = leaf * CVTM_TREE_LEAF, count = view->tree.count;
   const int64_t last = first + CVTM_TREE_LEAF < count ? first + CVTM_TREE_LEAF : count;
-  for (int64_t place = first; place < last; ++place)
-    if (!cvtm_power_clip_site(view, place, o, cell, radius2, status)) return 0;
+  for (int64_t place = first; place < last; ++place) {
+    int known = 0;
+    for (int32_t k = 0; k < nearest->count; ++k) known |= nearest->place[k] == place;
+    if (!known && !cvtm_power_clip_site(view, place, o, cell, radius2, status)) return 0;
+  }
   return 1;
 }
 
 /* Clips by all sites, shifted as the origin says: depth first, the nearer child first. */
 CVTM_HD int cvtm_power_clip_tree(const cvtm_power_view *view, const cvtm_cell_origin *o,
-                                 cvtm_power_cell *cell, double *radius2, cvtm_cell_status *status) {
+                                 const cvtm_cell_nearest *nearest, cvtm_power_cell *cell,
+                                 double *radius2, cvtm_cell_status *status) {
   const cvtm_site_tree_view *tree = &view->tree;
   const double weight = view->weight[o->place];
   int32_t stack[CVTM_TREE_STACK];
@@ -128,7 +134,8 @@ CVTM_HD int cvtm_power_clip_tree(const cvtm_power_view *view, const cvtm_cell_or
     box = cvtm_cell_relative_box(tree, node, o);
     if (!cvtm_power_box_cuts(&cell->polygon, *radius2, &box, view->heaviest[node], weight))
       continue;
-    if (!cvtm_power_clip_leaf(view, node - tree->leaf_count, o, cell, radius2, status)) return 0;
+    if (!cvtm_power_clip_leaf(view, node - tree->leaf_count, o, nearest, cell, radius2, status))
+      return 0;
   }
   return 1;
 }
@@ -151,7 +158,8 @@ CVTM_HD cvtm_cell_status cvtm_power_cut_from(const cvtm_power_view *view, cvtm_d
     const int image = (round + 4) % 9; /* the middle one first */
     o->shift_x = (image % 3 - 1) * (double)domain.width;
     o->shift_y = (image / 3 - 1) * (double)domain.height;
-    if (!cvtm_power_clip_tree(view, o, cell, &radius2, &status)) break;
+    if (!cvtm_power_clip_tree(view, o, &nearest, cell, &radius2, &status)) break;
+    nearest.count = 0; /* their images have not cut yet */
   }
   return status;
 }
