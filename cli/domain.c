@@ -221,6 +221,140 @@ cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, const
                           error);
 }
 
+/* ---- Sliding ---- */
+
+typedef struct slide {
+  cli_domain *domain;
+  const cli_domain_sites *given;
+  cvtm_error *error;
+  double *saved; /* of the boundary: points, along, deviation; of the sites: as many points */
+  double energy;
+} slide;
+
+static cvtm_status evaluate_slide(const slide *s, double *energy) {
+  const cli_domain_sites *g = s->given;
+  const cvtm_cvt_moments moments = {NULL, g->centroid, NULL};
+  ++g->result->evaluations;
+  return cvtm_cvt_evaluate(g->cvt, g->sites, g->count, g->options->energy, g->options->voronoi,
+                           energy, &moments);
+}
+
+/* To the copy, or back. */
+static void save(const slide *s, int back) {
+  const cvtm_boundary *b = &s->domain->boundary;
+  const size_t n = (size_t)b->vertex_count;
+  const struct {
+    double *place;
+    size_t count;
+  } parts[] = {{b->points, 2 * n},
+               {b->along, n},
+               {b->deviation, (size_t)b->edge_count},
+               {s->given->sites, 2 * n}};
+  double *copy = s->saved;
+  for (size_t k = 0; k < sizeof parts / sizeof parts[0]; copy += parts[k++].count)
+    memcpy(back ? parts[k].place : copy, back ? copy : parts[k].place,
+           parts[k].count * sizeof *copy);
+}
+
+/* One step of everything on the boundary; undone, and 0, if it does not lower the energy. The
+ * centroids are those of the sites, before and after. */
+static cvtm_status try_slide(slide *s, double share, int *lowered) {
+  const cvtm_boundary *b = &s->domain->boundary;
+  const cli_domain_sites *g = s->given;
+  double energy = 0;
+  save(s, 0);
+  cvtm_status status =
+      cvtm_boundary_slide(&s->domain->contour, g->centroid, share, &s->domain->boundary, s->error);
+  if (status != CVTM_OK) return status;
+  for (int64_t v = 0; v < b->vertex_count; ++v) {
+    g->sites[2 * v] = fmin(fmax(b->points[2 * v], 0), g->image.width);
+    g->sites[2 * v + 1] = fmin(fmax(b->points[2 * v + 1], 0), g->image.height);
+  }
+  status = evaluate_slide(s, &energy);
+  *lowered = energy < s->energy;
+  if (status == CVTM_OK && *lowered) {
+    s->energy = energy;
+    ++s->domain->slides;
+  } else if (status == CVTM_OK) {
+    save(s, 1);
+    status = evaluate_slide(s, &energy);
+  }
+  return status;
+}
+
+/* Steps of Lloyd's method overshoot gladly; how many lowered the energy. */
+static cvtm_status slide_boundary(slide *s, int64_t *lowered) {
+  enum { SLIDES = 5 };
+  static const double shares[] = {1.6, 0.8, 0.2};
+  cvtm_status status = evaluate_slide(s, &s->energy);
+  *lowered = 0;
+  for (int k = 0, bolder = 0; k < SLIDES && bolder < 3 && status == CVTM_OK;) {
+    int better = 0;
+    status = try_slide(s, shares[bolder], &better);
+    *lowered += better;
+    k += better;
+    bolder += !better;
+  }
+  return status;
+}
+
+static cvtm_status descend_inside(const slide *s, double seconds) {
+  enum { ITERATIONS = 20 };
+  const cli_domain_sites *g = s->given;
+  cvtm_cvt_options options = *g->options;
+  cvtm_cvt_result found;
+  options.max_iterations = ITERATIONS;
+  options.lloyd_steps = 0;
+  options.monitor = NULL;
+  options.live = 0;
+  if (options.max_seconds > 0) options.max_seconds = seconds;
+  const cvtm_status status = cvtm_cvt_optimize(g->cvt, &options, g->sites, g->count, &found);
+  if (status != CVTM_OK) return status;
+  g->result->iterations += found.iterations;
+  g->result->evaluations += found.evaluations;
+  g->result->objective = found.objective;
+  g->result->gradient_norm = found.gradient_norm;
+  return CVTM_OK;
+}
+
+static cvtm_status slide_and_descend(slide *s, cli_progress *progress) {
+  enum { ROUNDS = 15 };
+  const cli_domain_sites *g = s->given;
+  const double start = cli_seconds(), most = g->options->max_seconds;
+  for (int round = 0; round < ROUNDS && !cli_interrupted(); ++round) {
+    const double before = g->result->objective;
+    const double left = most - g->result->seconds - (cli_seconds() - start);
+    int64_t lowered = 0;
+    if (most > 0 && left <= 0) break;
+    cvtm_status status = slide_boundary(s, &lowered);
+    if (status == CVTM_OK && lowered > 0) status = descend_inside(s, left);
+    if (status != CVTM_OK) return status;
+    if (lowered == 0) break;
+    const cvtm_cvt_record record = {g->count, g->result->iterations, g->result->objective,
+                                    g->result->gradient_norm, 1};
+    (void)cli_progress_monitor(progress, &record);
+    if (before - g->result->objective <= 10 * g->options->tolerance * before) break;
+  }
+  g->result->seconds += cli_seconds() - start;
+  return CVTM_OK;
+}
+
+cvtm_status cli_domain_slide(cli_domain *domain, const cli_domain_sites *given,
+                             cli_progress *progress, cvtm_error *error) {
+  const size_t n = (size_t)domain->boundary.vertex_count;
+  slide s = {.domain = domain,
+             .given = given,
+             .error = error,
+             .saved = malloc((5 * n + (size_t)domain->boundary.edge_count + 1) * sizeof(double))};
+  if (s.saved == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the boundary");
+  domain->slid_from = given->result->objective;
+  const cvtm_status status = slide_and_descend(&s, progress);
+  domain->figures.hausdorff =
+      fmax(domain->contour.corner_shift, cvtm_boundary_deviation(&domain->boundary));
+  free(s.saved);
+  return status;
+}
+
 /* ---- The mesh ---- */
 
 static double area_of(const cvtm_mesh *mesh) {
@@ -333,6 +467,8 @@ void cli_domain_report(const cli_domain *domain, cJSON *report) {
   cli_json_integer(entry, "corners", count_corners(boundary));
   cli_json_integer(entry, "limited_edges", domain->figures.limited);
   cli_json_integer(entry, "dropped_sites", domain->dropped);
+  cli_json_integer(entry, "slides", domain->slides);
+  if (domain->slides > 0) cli_json_real(entry, "energy_locked", domain->slid_from);
   cli_json_real(entry, "spacing", domain->figures.spacing);
   cli_json_real(entry, "area", domain->contour.area);
   cli_json_real(entry, "mesh_area", domain->mesh_area);

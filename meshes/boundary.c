@@ -1,6 +1,8 @@
 /* Vertices on a contour, spaced by a size field. */
 #include "meshes/contour.h"
 
+#include "meshes/crossings.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,17 +17,26 @@ void cvtm_boundary_free(cvtm_boundary *boundary) {
   free(boundary->left);
   free(boundary->right);
   free(boundary->deviation);
+  free(boundary->along);
+  free(boundary->home);
   *boundary = (cvtm_boundary){0};
+}
+
+double cvtm_boundary_deviation(const cvtm_boundary *boundary) {
+  double largest = 0;
+  for (int64_t e = 0; e < boundary->edge_count; ++e)
+    largest = fmax(largest, boundary->deviation[e]);
+  return largest;
 }
 
 static cvtm_status no_memory(cvtm_error *error) {
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the boundary");
 }
 
-/* Points along a stretch of an arc, at most half a pixel apart, with the integral of
+/* Points along a stretch of an arc, at most half a pixel apart, with the way and the integral of
  * 1 / spacing up to each. */
 typedef struct track {
-  double *points, *measure;
+  double *points, *way, *measure;
   int64_t count, capacity;
 } track;
 
@@ -46,11 +57,15 @@ static cvtm_status add_track_point(sampler *s, double x, double y, double measur
     const int64_t larger = t->capacity == 0 ? 1024 : 2 * t->capacity;
     double *points = realloc(t->points, (size_t)larger * 2 * sizeof *points);
     if (points != NULL) t->points = points;
+    double *ways = realloc(t->way, (size_t)larger * sizeof *ways);
+    if (ways != NULL) t->way = ways;
     double *measures = realloc(t->measure, (size_t)larger * sizeof *measures);
     if (measures != NULL) t->measure = measures;
-    if (points == NULL || measures == NULL) return no_memory(s->error);
+    if (points == NULL || ways == NULL || measures == NULL) return no_memory(s->error);
     t->capacity = larger;
   }
+  const double *last = t->points + 2 * (t->count - 1);
+  t->way[t->count] = t->count > 0 ? t->way[t->count - 1] + hypot(x - last[0], y - last[1]) : 0;
   t->points[2 * t->count] = x;
   t->points[2 * t->count + 1] = y;
   t->measure[t->count++] = measure;
@@ -67,9 +82,9 @@ static cvtm_status lay_track(sampler *s, const double *p, int64_t count) {
     const int64_t parts = (int64_t)ceil(2 * length) + (length == 0);
     for (int64_t i = 1; i <= parts && status == CVTM_OK; ++i) {
       const double to = (double)i / (double)parts, half = ((double)i - 0.5) / (double)parts;
-      const double h =
-          s->spacing(s->context, a[0] + half * (b[0] - a[0]), a[1] + half * (b[1] - a[1]));
-      measure += length / (double)parts / h;
+      if (s->spacing != NULL)
+        measure += length / (double)parts /
+                   s->spacing(s->context, a[0] + half * (b[0] - a[0]), a[1] + half * (b[1] - a[1]));
       status = add_track_point(s, i == parts ? b[0] : a[0] + to * (b[0] - a[0]),
                                i == parts ? b[1] : a[1] + to * (b[1] - a[1]), measure);
     }
@@ -77,14 +92,19 @@ static cvtm_status lay_track(sampler *s, const double *p, int64_t count) {
   return status;
 }
 
+static cvtm_status reserve_cuts(sampler *s, int64_t parts) {
+  if (parts + 1 <= s->cut_capacity) return CVTM_OK;
+  int64_t *moved = realloc(s->cuts, (size_t)(parts + 1) * sizeof *moved);
+  if (moved == NULL) return no_memory(s->error);
+  s->cuts = moved;
+  s->cut_capacity = parts + 1;
+  return CVTM_OK;
+}
+
 /* The track's points that divide its measure evenly; parts + 1 of them, all different. */
 static cvtm_status choose_cuts(sampler *s, int64_t parts) {
-  if (parts + 1 > s->cut_capacity) {
-    int64_t *moved = realloc(s->cuts, (size_t)(parts + 1) * sizeof *moved);
-    if (moved == NULL) return no_memory(s->error);
-    s->cuts = moved;
-    s->cut_capacity = parts + 1;
-  }
+  const cvtm_status status = reserve_cuts(s, parts);
+  if (status != CVTM_OK) return status;
   const track *t = &s->track;
   const double total = t->measure[t->count - 1];
   int64_t k = 0;
@@ -102,9 +122,15 @@ static cvtm_status choose_cuts(sampler *s, int64_t parts) {
   return CVTM_OK;
 }
 
+static void free_track(track *t) {
+  free(t->points);
+  free(t->way);
+  free(t->measure);
+}
+
 /* ---- Vertices ---- */
 
-static int32_t add_vertex(sampler *s, const double *place, int corner) {
+static int32_t add_vertex(sampler *s, const double *place, double along, int corner) {
   cvtm_boundary *b = &s->made;
   if (b->vertex_count == s->vertex_capacity) {
     const int64_t larger = s->vertex_capacity == 0 ? 256 : 2 * s->vertex_capacity;
@@ -112,11 +138,16 @@ static int32_t add_vertex(sampler *s, const double *place, int corner) {
     if (points != NULL) b->points = points;
     uint8_t *corners = realloc(b->corner, (size_t)larger);
     if (corners != NULL) b->corner = corners;
-    if (points == NULL || corners == NULL) return -1;
+    double *ways = realloc(b->along, (size_t)larger * sizeof *ways);
+    if (ways != NULL) b->along = ways;
+    double *homes = realloc(b->home, (size_t)larger * sizeof *homes);
+    if (homes != NULL) b->home = homes;
+    if (points == NULL || corners == NULL || ways == NULL || homes == NULL) return -1;
     s->vertex_capacity = larger;
   }
   memcpy(b->points + 2 * b->vertex_count, place, 2 * sizeof *place);
   b->corner[b->vertex_count] = (uint8_t)corner;
+  b->along[b->vertex_count] = b->home[b->vertex_count] = along;
   return (int32_t)b->vertex_count++;
 }
 
@@ -207,7 +238,7 @@ static cvtm_status emit_piece(sampler *s, int64_t parts, int closed, int32_t fir
   for (int64_t i = 1; i <= parts && status == CVTM_OK; ++i) {
     double place[2];
     place_cut(s, i, parts, closed, place);
-    const int32_t to = i == parts ? last : add_vertex(s, place, 0);
+    const int32_t to = i == parts ? last : add_vertex(s, place, s->track.way[s->cuts[i]], 0);
     if (to < 0) return no_memory(s->error);
     const double *a = s->made.points + 2 * (int64_t)from, *b = s->made.points + 2 * (int64_t)to;
     status = add_edge(s, from, to, left, right, edge_deviation(s, i - 1, a, b));
@@ -243,7 +274,7 @@ static cvtm_status add_end_vertices(sampler *s, const cvtm_contour *c, int32_t *
     int32_t vertex = k > 0 ? vertex_of[ends[k - 1].slot] : -1;
     if (k == 0 || compare_ends(&ends[k - 1], &ends[k]) != 0) {
       const double place[2] = {ends[k].x, ends[k].y};
-      vertex = add_vertex(s, place, c->corner[c->start[ends[k].slot / 2]]);
+      vertex = add_vertex(s, place, 0, c->corner[c->start[ends[k].slot / 2]]);
     }
     if (vertex < 0) status = no_memory(s->error);
     vertex_of[ends[k].slot] = vertex;
@@ -272,7 +303,7 @@ static cvtm_status sample_arc(sampler *s, const cvtm_contour *c, int64_t arc, co
     if (parts > s->track.count - 1) parts = s->track.count - 1;
     status = choose_cuts(s, parts);
     if (status != CVTM_OK) break;
-    const int32_t to = end == last ? ends[1] : add_vertex(s, c->points + 2 * end, 1);
+    const int32_t to = end == last ? ends[1] : add_vertex(s, c->points + 2 * end, 0, 1);
     if (to < 0) return no_memory(s->error);
     const int closed = loop && corners == 0 && !c->corner[first];
     status = emit_piece(s, parts, closed, from, to, c->left[arc], c->right[arc]);
@@ -291,8 +322,7 @@ cvtm_status cvtm_boundary_sample(const cvtm_contour *contour, cvtm_spacing spaci
     status = sample_arc(&s, contour, arc, vertex_of + 2 * arc);
   }
   free(vertex_of);
-  free(s.track.points);
-  free(s.track.measure);
+  free_track(&s.track);
   free(s.cuts);
   if (status != CVTM_OK) {
     cvtm_boundary_free(&s.made);
@@ -300,4 +330,184 @@ cvtm_status cvtm_boundary_sample(const cvtm_contour *contour, cvtm_spacing spaci
   }
   *boundary = s.made;
   return CVTM_OK;
+}
+
+/* ---- Sliding ---- */
+
+typedef struct slider {
+  sampler sampler; /* of the boundary itself */
+  const double *wish;
+  double share;
+  uint8_t *held;  /* per vertex: stays */
+  double *wanted; /* ways of a piece's vertices */
+  track spare;
+} slider;
+
+/* The way along the track, from `low` to `high`, of the place nearest to a point. */
+static double nearest_way(const track *t, double low, double high, const double *point) {
+  double best = low, least = INFINITY;
+  for (int64_t k = 0; k + 1 < t->count; ++k) {
+    const double length = t->way[k + 1] - t->way[k];
+    if (t->way[k + 1] < low || t->way[k] > high || !(length > 0)) continue;
+    const double *a = t->points + 2 * k, *b = a + 2;
+    const double ux = (b[0] - a[0]) / length, uy = (b[1] - a[1]) / length;
+    const double along = (point[0] - a[0]) * ux + (point[1] - a[1]) * uy;
+    const double from = fmax(low - t->way[k], 0), to = fmin(high - t->way[k], length);
+    const double way = fmin(fmax(along, from), to);
+    const double off = hypot(a[0] + way * ux - point[0], a[1] + way * uy - point[1]);
+    if (off >= least) continue;
+    least = off;
+    best = t->way[k] + way;
+  }
+  return best;
+}
+
+/* Where the vertices of a piece want to be: those between its first edge's start and its end. */
+static void find_wanted(slider *s, int64_t first, int64_t parts) {
+  const double reach = 1.0 / 3;
+  const cvtm_boundary *b = &s->sampler.made;
+  const track *t = &s->sampler.track;
+  double before = 0;
+  for (int64_t i = 1; i < parts; ++i) {
+    const int32_t v = b->edges[2 * (first + i)], next = b->edges[2 * (first + i) + 1];
+    const double home = b->home[v], after = i + 1 < parts ? b->home[next] : t->way[t->count - 1];
+    const double low = home - reach * (home - before), high = home + reach * (after - home);
+    const double nearest = nearest_way(t, low, high, s->wish + 2 * (int64_t)v);
+    const double wanted = b->along[v] + s->share * (nearest - b->along[v]);
+    s->wanted[i] = s->held[v] ? b->along[v] : fmin(fmax(wanted, low), high);
+    before = home;
+  }
+}
+
+/* Lays the track anew with a point at every wanted place, and cuts it there. */
+static cvtm_status cut_at_wanted(slider *s, int64_t parts) {
+  sampler *to = &s->sampler;
+  const track plain = to->track;
+  to->track = s->spare;
+  s->spare = plain;
+  to->track.count = 0;
+  cvtm_status status = reserve_cuts(to, parts);
+  int64_t next = 1;
+  for (int64_t k = 0; k < plain.count && status == CVTM_OK; ++k) {
+    for (; k > 0 && next < parts && s->wanted[next] < plain.way[k] && status == CVTM_OK; ++next) {
+      const double *a = plain.points + 2 * (k - 1), *b = a + 2;
+      const double t = (s->wanted[next] - plain.way[k - 1]) / (plain.way[k] - plain.way[k - 1]);
+      to->cuts[next] = to->track.count;
+      status = add_track_point(to, a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1]), 0);
+    }
+    if (status == CVTM_OK)
+      status = add_track_point(to, plain.points[2 * k], plain.points[2 * k + 1], 0);
+  }
+  if (status != CVTM_OK) return status;
+  to->cuts[0] = 0;
+  to->cuts[parts] = to->track.count - 1;
+  return CVTM_OK;
+}
+
+/* The piece of `parts` edges from `first` on, whose stretch of the contour is given. */
+static cvtm_status slide_piece(slider *s, const double *p, int64_t count, int64_t first,
+                               int64_t parts) {
+  cvtm_boundary *b = &s->sampler.made;
+  const int32_t begin = b->edges[2 * first], end = b->edges[2 * (first + parts) - 1];
+  const int closed = begin == end && !b->corner[begin];
+  cvtm_status status = lay_track(&s->sampler, p, count);
+  if (status != CVTM_OK) return status;
+  find_wanted(s, first, parts);
+  status = cut_at_wanted(s, parts);
+  for (int64_t i = closed ? 0 : 1; i < parts && status == CVTM_OK; ++i) {
+    const int32_t v = b->edges[2 * (first + i)];
+    place_cut(&s->sampler, i, parts, closed, b->points + 2 * (int64_t)v);
+    b->along[v] = i > 0 ? s->wanted[i] : 0;
+  }
+  for (int64_t i = 0; i < parts && status == CVTM_OK; ++i) {
+    const int32_t *edge = b->edges + 2 * (first + i);
+    b->deviation[first + i] = edge_deviation(&s->sampler, i, b->points + 2 * (int64_t)edge[0],
+                                             b->points + 2 * (int64_t)edge[1]);
+  }
+  return status;
+}
+
+static cvtm_status slide_all(slider *s, const cvtm_contour *c) {
+  const cvtm_boundary *b = &s->sampler.made;
+  int64_t first = 0;
+  cvtm_status status = CVTM_OK;
+  for (int64_t arc = 0; arc < c->arc_count && status == CVTM_OK; ++arc) {
+    const int64_t last = c->start[arc + 1] - 1;
+    for (int64_t begin = c->start[arc], end; begin < last && status == CVTM_OK; begin = end) {
+      end = begin + 1;
+      while (end < last && !c->corner[end]) ++end;
+      int64_t parts = 1;
+      for (int32_t to = b->edges[2 * first + 1]; !b->corner[to] && to != b->edges[2 * first];)
+        to = b->edges[2 * (first + parts++) + 1];
+      status = slide_piece(s, c->points + 2 * begin, end - begin + 1, first, parts);
+      first += parts;
+    }
+  }
+  return status;
+}
+
+/* Holds the ends of edges that must not be as they are now; `found` of them, `held` new ones. */
+static cvtm_status hold_bad_edges(slider *s, const double *deviation, int64_t *found,
+                                  int64_t *held) {
+  const cvtm_boundary *b = &s->sampler.made;
+  uint8_t *crossed = malloc((size_t)b->edge_count + 1);
+  if (crossed == NULL) return no_memory(s->sampler.error);
+  const cvtm_status status = cvtm_find_crossed(b->points, b->vertex_count, b->edges, b->edge_count,
+                                               crossed, found, s->sampler.error);
+  *held = 0;
+  for (int64_t e = 0; e < b->edge_count && status == CVTM_OK; ++e) {
+    const int bent = b->deviation[e] > fmax(deviation[e], largest_shift);
+    if (!bent && !crossed[e]) continue;
+    *found += bent && !crossed[e];
+    for (int end = 0; end < 2; ++end) {
+      uint8_t *stays = &s->held[b->edges[2 * e + end]];
+      *held += !*stays;
+      *stays = 1;
+    }
+  }
+  free(crossed);
+  return status;
+}
+
+typedef struct boundary_state {
+  double *points, *along, *deviation;
+} boundary_state;
+
+static void copy_state(const cvtm_boundary *b, const boundary_state *from,
+                       const boundary_state *to) {
+  const size_t vertices = (size_t)b->vertex_count * sizeof(double);
+  memcpy(to->points, from->points, 2 * vertices);
+  memcpy(to->along, from->along, vertices);
+  memcpy(to->deviation, from->deviation, (size_t)b->edge_count * sizeof(double));
+}
+
+cvtm_status cvtm_boundary_slide(const cvtm_contour *contour, const double *wish, double share,
+                                cvtm_boundary *boundary, cvtm_error *error) {
+  const size_t n = (size_t)boundary->vertex_count, edges = (size_t)boundary->edge_count;
+  const boundary_state now = {boundary->points, boundary->along, boundary->deviation};
+  boundary_state old = {malloc((3 * n + edges + 1) * sizeof(double)), NULL, NULL};
+  slider s = {.sampler = {.made = *boundary, .error = error},
+              .wish = wish,
+              .share = share,
+              .held = calloc(n + 1, 1),
+              .wanted = malloc((edges + 1) * sizeof(double))};
+  cvtm_status status = old.points && s.held && s.wanted ? CVTM_OK : no_memory(error);
+  if (status == CVTM_OK) {
+    old.along = old.points + 2 * n;
+    old.deviation = old.along + n;
+    copy_state(boundary, &now, &old);
+  }
+  for (int64_t found = 1, held = 1; status == CVTM_OK && found > 0;) {
+    status = slide_all(&s, contour);
+    if (status == CVTM_OK) status = hold_bad_edges(&s, old.deviation, &found, &held);
+    if (status != CVTM_OK || found > 0) copy_state(boundary, &old, &now);
+    if (held == 0) break;
+  }
+  free_track(&s.sampler.track);
+  free_track(&s.spare);
+  free(s.sampler.cuts);
+  free(old.points);
+  free(s.held);
+  free(s.wanted);
+  return status;
 }

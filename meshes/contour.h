@@ -70,15 +70,28 @@ typedef struct cvtm_boundary {
   int32_t *edges;        /* 2 * edge_count, in the direction of the arc */
   int32_t *left, *right; /* per edge */
   double *deviation;     /* per edge: largest distance between it and its stretch of the contour */
+  double *along; /* per vertex: its way along the contour from the corner before it; 0 at corners */
+  double *home;  /* per vertex: that when it was sampled */
 } cvtm_boundary;
 
 void cvtm_boundary_free(cvtm_boundary *boundary);
+/* The largest deviation of all edges. */
+double cvtm_boundary_deviation(const cvtm_boundary *boundary);
 
 /* Every corner is a vertex; between corners the vertices divide the integral of 1 / spacing
  * evenly. They then move across the curve, as far as makes the area beside each edge that of
  * the contour (at most half a pixel, and a fifth of the shorter edge). */
 cvtm_status cvtm_boundary_sample(const cvtm_contour *contour, cvtm_spacing spacing,
                                  const void *context, cvtm_boundary *boundary, cvtm_error *error);
+
+/* Moves the vertices of a sampled boundary along the contour: all but corners, and one of every
+ * curve without any, go `share` of the way to the place nearest to their wish (2 * vertex_count)
+ * within a stretch of their own, a third of the way to the neighbours as sampled, so that their
+ * order stays; and then across the curve as above. What would leave the contour by more than half
+ * a pixel (or more than before), or cross another edge, stays where it was. On failure nothing
+ * has moved. */
+cvtm_status cvtm_boundary_slide(const cvtm_contour *contour, const double *wish, double share,
+                                cvtm_boundary *boundary, cvtm_error *error);
 
 #ifdef __cplusplus
 }

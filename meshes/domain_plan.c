@@ -318,12 +318,6 @@ static void write_density(const planner *p) {
 
 /* ---- The plan ---- */
 
-static double find_hausdorff(const cvtm_boundary *b, double corner_shift) {
-  double largest = corner_shift;
-  for (int64_t e = 0; e < b->edge_count; ++e) largest = fmax(largest, b->deviation[e]);
-  return largest;
-}
-
 static void clamp_to_image(const planner *p, cvtm_boundary *b) {
   for (int64_t v = 0; v < b->vertex_count; ++v) {
     b->points[2 * v] = fmin(fmax(b->points[2 * v], 0), p->width);
@@ -388,7 +382,7 @@ cvtm_status cvtm_domain_plan(const cvtm_contour *contour, int width, int height,
   if (status == CVTM_OK) {
     write_density(&p);
     clamp_to_image(&p, &made);
-    result.hausdorff = find_hausdorff(&made, contour->corner_shift);
+    result.hausdorff = fmax(contour->corner_shift, cvtm_boundary_deviation(&made));
     result.limited = p.limited;
     *boundary = made;
     *figures = result;

@@ -387,6 +387,86 @@ static void narrow_places_get_short_edges(void **state) {
   cvtm_contour_free(&c);
 }
 
+/* A line of faint pixels is no thinner than half a pixel, and a bridge that would be is cut. */
+static void nothing_is_thinner_than_half_a_pixel(void **state) {
+  (void)state;
+  float mask[W * H] = {0};
+  for (int i = 10; i < 30; ++i) mask[20 * W + i] = 0.51F;
+  for (int k = 0; k < 100; ++k) mask[(32 + k / 10) * W + 10 + k % 10] = 1;
+  for (int k = 0; k < 100; ++k) mask[(42 + k / 10 % 4) * W + 20 + k % 10] = 1;
+  mask[41 * W + 20] = mask[42 * W + 19] = 0.02F; /* beside the corner that they share */
+  cvtm_contour c = trace(mask);
+  assert_int_equal(c.arc_count, 2);
+  cvtm_contour_free(&c);
+  mask[41 * W + 19] = mask[42 * W + 20] = 0.501F; /* the bridge is 0.02 wide and more */
+  mask[41 * W + 20] = mask[42 * W + 19] = 0.498F;
+  c = trace(mask);
+  assert_int_equal(c.arc_count, 3);
+  double low = H, high = 0;
+  for (int64_t k = 0; k < c.start[c.arc_count]; ++k) {
+    const double x = c.points[2 * k], y = c.points[2 * k + 1];
+    if (y > 22 || x < 12 || x > 28) continue;
+    low = fmin(low, y);
+    high = fmax(high, y);
+  }
+  assert_true(high - low > 0.499 && high - low < 0.501);
+  cvtm_contour_free(&c);
+}
+
+/* Of a disc with a notch; wishes are the vertices' own places, turned by an angle. */
+static void turn_wishes(const cvtm_boundary *b, double angle, double *wish) {
+  for (int64_t v = 0; v < b->vertex_count; ++v) {
+    const double x = b->points[2 * v] - 32, y = b->points[2 * v + 1] - 24;
+    wish[2 * v] = 32 + x * cos(angle) - y * sin(angle);
+    wish[2 * v + 1] = 24 + x * sin(angle) + y * cos(angle);
+  }
+}
+
+/* Sliding keeps corners, order, area and the distance to the contour, and does nothing where it
+ * is not wished for. */
+static void slides_along_the_contour(void **state) {
+  (void)state;
+  float mask[W * H];
+  for (int k = 0; k < W * H; ++k) {
+    const double x = k % W + 0.5 - 32, y = k / W + 0.5 - 24;
+    const double d = fmin(20 - hypot(x, y), fmax(-x - 4, fabs(y) - 3));
+    mask[k] = (float)fmin(fmax(d + 0.5, 0), 1);
+  }
+  cvtm_contour c = trace(mask);
+  cvtm_error error = {CVTM_OK, ""};
+  const double spacing = 3;
+  cvtm_boundary b = {0};
+  assert_int_equal(cvtm_boundary_sample(&c, constant, &spacing, &b, &error), CVTM_OK);
+  double wish[2 * W * H], old[2 * W * H];
+  memcpy(old, b.points, (size_t)(2 * b.vertex_count) * sizeof *old);
+  turn_wishes(&b, 0, wish);
+  const int64_t n = b.vertex_count;
+  assert_int_equal(cvtm_boundary_slide(&c, wish, 0, &b, &error), CVTM_OK);
+  for (int64_t k = 0; k < 2 * n; ++k) assert_true(fabs(b.points[k] - old[k]) < 1e-9);
+  /* By more than a third of the spacing, and back: as far as that and no farther. */
+  for (int way = -1; way <= 1; way += 2) {
+    turn_wishes(&b, way * 0.2, wish);
+    assert_int_equal(cvtm_boundary_slide(&c, wish, 1, &b, &error), CVTM_OK);
+    assert_true(fabs(boundary_area(&b) / c.area - 1) < 1e-3);
+    double farthest = 0;
+    for (int64_t v = 0; v < n; ++v) {
+      const double moved =
+          hypot(b.points[2 * v] - old[2 * v], b.points[2 * v + 1] - old[2 * v + 1]);
+      if (b.corner[v]) assert_true(moved == 0);
+      farthest = fmax(farthest, moved);
+    }
+    assert_true(farthest > 0.25 * spacing && farthest < 0.45 * spacing);
+    for (int64_t e = 0; e < b.edge_count; ++e) {
+      const int32_t from = b.edges[2 * e], to = b.edges[2 * e + 1];
+      assert_true(b.deviation[e] < 0.5);
+      if (!b.corner[from] && !b.corner[to] && b.along[from] > 0 && b.along[to] > 0)
+        assert_true(b.along[to] - b.along[from] > 0.3 * (b.home[to] - b.home[from]));
+    }
+  }
+  cvtm_boundary_free(&b);
+  cvtm_contour_free(&c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rectangles_have_their_corners),
@@ -401,6 +481,8 @@ int main(void) {
       cmocka_unit_test(samples_keep_corners_spacing_and_area),
       cmocka_unit_test(coarse_samples_keep_the_area),
       cmocka_unit_test(narrow_places_get_short_edges),
+      cmocka_unit_test(nothing_is_thinner_than_half_a_pixel),
+      cmocka_unit_test(slides_along_the_contour),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
