@@ -15,6 +15,7 @@ try:
     import meshio
     import numpy as np
     from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
     from scipy.sparse.linalg import spsolve
 except ImportError as missing:
     print(f"skipped: {missing}")
@@ -204,6 +205,35 @@ with tempfile.TemporaryDirectory() as folder:
     expect(abs(said["mesh_area"] / horse.areas().sum() - 1) < 1e-9, "horse: reported area")
     expect(said["hausdorff"] <= 0.5, f"horse: {said['hausdorff']} px from its contour")
     expect(said["boundary_edges"] == len(horse.lines), "horse: number of edges")
+
+    # Sites that slide along its boundary lower the energy, and nothing else changes.
+    slid, then = make("slid", EXAMPLES / "horse.png", 1200, "--domain", "image", "--boundary", "sliding",
+                      height=328)
+    check_mesh("slid", slid, loops=then["curves"])
+    expect(then["slides"] > 0 and said["slides"] == 0, f"slid: {then['slides']} slides")
+    energy = lambda name: json.loads((folder / f"{name}.json").read_text())["energy"]
+    expect(energy("slid") < energy("horse"), "slid: the energy has not fallen")
+    expect(abs(then["energy_locked"] / energy("horse") - 1) < 1e-9, "slid: another start")
+    expect(abs(slid.areas().sum() / then["area"] - 1) < 1e-3, "slid: area")
+    expect(then["hausdorff"] <= 0.5, f"slid: {then['hausdorff']} px from its contour")
+    expect(then["corners"] == said["corners"], "slid: corners")
+
+    # What a threshold makes of a photograph, smoothed; and of a disc in noise, which keeps its area.
+    mesh, said = make("coins", EXAMPLES / "coins.png", 4000, "--domain", "image", "--domain-smooth", 1,
+                      "--domain-smallest", 20, height=303)
+    graph = coo_matrix((np.ones(len(mesh.sides)), np.array([tuple(side) for side in mesh.sides]).T),
+                       (len(mesh.points),) * 2)
+    check_mesh("coins", mesh, loops=said["curves"], components=connected_components(graph)[0])
+    expect(said["hausdorff"] <= 0.5, f"coins: {said['hausdorff']} px from the contour")
+    expect(abs(mesh.areas().sum() / said["area"] - 1) < 1e-3, "coins: area")
+    expect(said["curves"] > 20 and said["dropped_curves"] > 20, f"coins: {said}")
+    noise = np.random.default_rng(1).normal(0, 0.25, (HEIGHT, WIDTH))
+    disc = np.clip(60.5 - np.hypot(x - 97.3, y - 81.6) + 0.5, 0, 1)
+    file = write_pgm(folder / "noise.pgm", 255 * np.clip(disc + noise, 0, 1))
+    mesh, said = make("noise", black, 800, "--domain", "mask", "--mask", file, "--domain-smooth", 3)
+    check_mesh("noise", mesh, loops=1)
+    expect(abs(mesh.areas().sum() / (math.pi * 60.5**2) - 1) < 3e-3, f"noise: {mesh.areas().sum()}")
+    expect(said["corners"] == 0, f"noise: {said['corners']} corners")
 
     # A disc, antialiased, and as whole pixels.
     distance = np.hypot(x - 97.3, y - 81.6)
