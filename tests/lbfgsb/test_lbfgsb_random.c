@@ -1,4 +1,4 @@
-/* Random quadratics and chained Rosenbrock functions with every mix of bounds, 1 to 100,000
+/* Random quadratics and chained Rosenbrock functions with every mix of bounds, 1 to a million
  * variables and 1 to 20 pairs: each point found satisfies the Karush-Kuhn-Tucker conditions to
  * 1e-8 of the gradient's size at the start. With --print it writes the smaller problems and its
  * solutions as lines of JSON instead, for check_lbfgsb_scipy.py. */
@@ -96,6 +96,31 @@ static void test_large(void **state) {
   fixture_free(&made);
 }
 
+/* A million variables without coupling: each ends at its own minimum, moved into its bounds. */
+static void test_separable_million(void **state) {
+  (void)state;
+  const int64_t n = 1000003;
+  uint64_t seed = 11;
+  fixture made = fixture_make(device, PROBLEM_QUADRATIC, n);
+  made.diagonal = fixture_doubles(n, 1.0);
+  made.linear = fixture_doubles(n, 0.0);
+  for (int64_t i = 0; i < n; ++i) {
+    made.diagonal[i] = 1.0 + fixture_uniform(&seed);
+    made.linear[i] = 4.0 * (fixture_uniform(&seed) - 0.5);
+  }
+  fixture_random_box(&made, MIXED, &seed);
+  made.options.gradient_tolerance = 1e-8;
+  assert_device_ok(device, fixture_minimize(&made));
+  assert_int_equal(made.result.stop, CVTM_STOP_GRADIENT);
+  for (int64_t i = 0; i < n; ++i) {
+    /* The projected gradient, and with it the distance, is at most the tolerance. */
+    const double minimum = made.linear[i] / made.diagonal[i];
+    assert_near(made.x[i], fmin(fmax(minimum, made.lower[i]), made.upper[i]), 1.1e-8);
+  }
+  assert_int_equal(made.outside, 0);
+  fixture_free(&made);
+}
+
 static void print_list(const char *name, const double *values, int64_t n) {
   printf("\"%s\": [", name);
   for (int64_t i = 0; i < n; ++i) {
@@ -159,6 +184,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_quadratics),
       cmocka_unit_test(test_rosenbrock),
       cmocka_unit_test(test_large),
+      cmocka_unit_test(test_separable_million),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   cvtm_device_destroy(device);
