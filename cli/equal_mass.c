@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "cli/report.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -38,6 +39,19 @@ static cvtm_status hold_sites(const cli_options *options, cvtm_cvt *cvt, cvtm_do
   return status;
 }
 
+static float *square_of(cvtm_domain domain, const float *density) {
+  const int64_t pixels = (int64_t)domain.width * domain.height;
+  float *square = malloc((size_t)pixels * sizeof *square);
+  for (int64_t p = 0; square != NULL && p < pixels; ++p)
+    square[p] = fminf(density[p] * density[p], FLT_MAX);
+  return square;
+}
+
+void cli_equal_mass_free(cli_equal_mass *made) {
+  free(made->weights);
+  free(made->drawn);
+}
+
 cvtm_status cli_equal_mass_solve(const cli_options *options, cvtm_cvt *cvt, cvtm_domain domain,
                                  const float *density, const cvtm_cvt_options *how, int64_t given,
                                  int hold, double *sites, int64_t count,
@@ -45,7 +59,9 @@ cvtm_status cli_equal_mass_solve(const cli_options *options, cvtm_cvt *cvt, cvtm
                                  cvtm_error *error) {
   made->tolerance = options->equal_mass.tolerance;
   made->weights = malloc((size_t)count * sizeof *made->weights);
-  if (made->weights == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  made->drawn = square_of(domain, density);
+  if (made->weights == NULL || made->drawn == NULL)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   const cvtm_status status =
       hold ? hold_sites(options, cvt, domain, density, given, sites, count, moments, made, error)
            : cvtm_equal_mass_solve(cvt, density, how, made->tolerance, given, sites, made->weights,

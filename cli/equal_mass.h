@@ -8,7 +8,8 @@
 #include <cjson/cJSON.h>
 
 typedef struct cli_equal_mass {
-  double *weights;    /* of the sites; malloc'd */
+  double *weights;    /* of the sites */
+  float *drawn;       /* for pictures: the density whose root the sites follow */
   double least, most; /* masses, relative to the target */
   double tolerance;
   cvtm_equal_mass_result result;
@@ -17,12 +18,13 @@ typedef struct cli_equal_mass {
 /* What the options ask of each other; CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
 int cli_equal_mass_check(const cli_options *options);
 /* As cvtm_equal_mass_solve; hold: the sites are given or sampled, and stay. The moments must have
- * masses. The caller frees made->weights in any case. */
+ * masses. To be freed in any case. */
 cvtm_status cli_equal_mass_solve(const cli_options *options, cvtm_cvt *cvt, cvtm_domain domain,
                                  const float *density, const cvtm_cvt_options *how, int64_t given,
                                  int hold, double *sites, int64_t count,
                                  const cvtm_cvt_moments *moments, cli_equal_mass *made,
                                  cvtm_error *error);
+void cli_equal_mass_free(cli_equal_mass *made);
 void cli_equal_mass_report(const cli_equal_mass *made, cJSON *report);
 void cli_equal_mass_print_summary(const cli_equal_mass *made);
 

@@ -305,7 +305,7 @@ static cvtm_status write_outputs(run *r, cvtm_error *error) {
                            r->domain,
                            r->sites,
                            r->count,
-                           r->density,
+                           r->options.equal_mass.on ? r->equal.drawn : r->density,
                            r->mass,
                            &r->mesh,
                            &r->cells,
@@ -535,7 +535,7 @@ void cli_run_destroy(cli_run_job *r) {
   cvtm_mesh_free(&r->mesh);
   cli_domain_free(&r->shape);
   cvtm_cvt_destroy(r->cvt);
-  free(r->equal.weights);
+  cli_equal_mass_free(&r->equal);
   free(r->mass);
   free(r->centroid);
   free(r->sites);

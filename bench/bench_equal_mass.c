@@ -1,0 +1,139 @@
+/* Cells of equal mass. Of sites relaxed in a plain CVT of the squared density: one power diagram
+ * with its integrals and couplings, and a step of conjugate gradients in its Newton systems. Of
+ * the whole run, from a density to balanced masses at the default tolerances: time, and what it
+ * consists of. Usage: bench_equal_mass [--device NAME] [--side PIXELS]; --side takes the images of
+ * that size alone. */
+#include "base/primitives.h"
+#include "cvt/descent.h"
+#include "cvt/equal_mass.h"
+#include "cvt/power.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct size_row {
+  int side;
+  int64_t sites;
+} size_row;
+
+static const size_row rows[] = {{256, 1000}, {512, 10000}, {2048, 60000}, {8192, 1000000}};
+enum { ROWS = sizeof rows / sizeof rows[0], SMALL_ROWS = 1 };
+
+static double now(void) {
+  struct timespec t;
+  timespec_get(&t, TIME_UTC);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* 1, or from 1 to 100 in waves. */
+static void paint(int side, int graded, float *density) {
+  for (int y = 0; y < side; ++y) {
+    for (int x = 0; x < side; ++x) {
+      const double wave = sin(9.0 * x / side) * cos(6.0 * y / side);
+      density[(int64_t)y * side + x] = graded ? (float)pow(100, 0.5 + 0.5 * wave) : 1.0F;
+    }
+  }
+}
+
+/* Milliseconds of a diagram of the plan's sites, and of a step of conjugate gradients. */
+static cvtm_status measure_phases(cvtm_cvt *cvt, int64_t count, double *diagram, double *step) {
+  enum { ROUNDS = 5, STEPS = 200 };
+  cvtm_power *p = NULL;
+  cvtm_power_cg cg = {.most = STEPS};
+  cvtm_status status = cvtm_power_create(cvt, count, &p);
+  if (!status) status = cvtm_site_tree_build(cvt->tree, cvt->sites, count);
+  double start = 0;
+  for (int k = -1; k < ROUNDS && !status; ++k) {
+    if (k == 0) status = cvtm_device_synchronize(cvt->device);
+    if (k == 0) start = now();
+    if (!status) status = cvtm_device_fill(cvt->device, p->edges, 0, sizeof *p->edges);
+    if (!status) status = p->table->weigh(p, p->weight);
+    if (!status) status = p->table->cells(p);
+    if (!status) status = p->table->figures(p, p->weight);
+  }
+  if (!status) status = cvtm_device_synchronize(cvt->device);
+  *diagram = 1e3 * (now() - start) / ROUNDS;
+  if (!status) status = cvtm_device_copy_in(cvt->device, p->cg, &cg, sizeof cg);
+  if (!status) status = p->table->begin(p, 0);
+  if (!status) status = cvtm_device_synchronize(cvt->device);
+  start = now();
+  for (int k = 0; k < STEPS && !status; ++k) {
+    status = p->table->apply(p);
+    if (!status) status = p->table->advance(p);
+    if (!status) status = p->table->turn(p);
+  }
+  if (!status) status = cvtm_device_synchronize(cvt->device);
+  *step = 1e3 * (now() - start) / STEPS;
+  cvtm_power_destroy(p);
+  return status;
+}
+
+static cvtm_status print_row(cvtm_cvt *cvt, const float *density, const size_row *row, int graded,
+                             double *sites, double *weights) {
+  const cvtm_domain domain = {row->side, row->side, 0};
+  const double bound = cvtm_equal_mass_bound(domain, density, row->sites);
+  double diagram = 0, step = 0;
+  cvtm_cvt_options options;
+  cvtm_equal_mass_result r = {0};
+  cvtm_cvt_defaults(&options);
+  cvtm_status status =
+      cvtm_equal_mass_solve(cvt, density, &options, 1e-6, 0, sites, weights, row->sites, NULL, &r);
+  if (!status) status = measure_phases(cvt, row->sites, &diagram, &step);
+  printf(
+      "| %d^2 | %lld | %s | %.3f | %.4f | %lld | %lld | %lld | %lld | %.5f | %.0e | %.2f | %.2f "
+      "| %.2f | %.2f |\n",
+      row->side, (long long)row->sites, graded ? "100:1" : "uniform", diagram, step,
+      (long long)r.descent.iterations, (long long)r.diagrams, (long long)r.newton_steps,
+      (long long)r.solver_iterations, r.descent.objective / bound, r.deviation, r.seconds_start,
+      r.seconds_diagrams, r.seconds_solver, r.descent.seconds);
+  fflush(stdout);
+  return status;
+}
+
+static cvtm_status run_row(cvtm_device *device, const size_row *row, int graded) {
+  const cvtm_domain domain = {row->side, row->side, 0};
+  float *density = malloc((size_t)row->side * (size_t)row->side * sizeof *density);
+  double *sites = malloc(2 * (size_t)row->sites * sizeof *sites);
+  double *weights = malloc((size_t)row->sites * sizeof *weights);
+  cvtm_cvt *cvt = NULL;
+  cvtm_status status = density && sites && weights ? CVTM_OK : CVTM_ERROR_MEMORY;
+  if (!status) paint(row->side, graded, density);
+  if (!status) status = cvtm_cvt_create(device, domain, density, row->sites, &cvt);
+  if (!status) status = print_row(cvt, density, row, graded, sites, weights);
+  cvtm_cvt_destroy(cvt);
+  free(density);
+  free(sites);
+  free(weights);
+  return status;
+}
+
+int main(int argc, char **argv) {
+  const char *name = "cpu";
+  int side = 0;
+  for (int k = 1; k + 1 < argc; k += 2) {
+    if (strcmp(argv[k], "--device") == 0) name = argv[k + 1];
+    if (strcmp(argv[k], "--side") == 0) side = atoi(argv[k + 1]);
+  }
+  cvtm_device *device = NULL;
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_status status = cvtm_device_create(name, 0, &device, &error);
+  if (status != CVTM_OK) {
+    fprintf(stderr, "%s\n", error.message);
+    return 1;
+  }
+  printf(
+      "%s (%s)\n\n| image | sites | density | diagram, ms | CG step, ms | iterations | diagrams | "
+      "Newton steps | CG steps | energy ratio | deviation | start, s | diagrams, s | systems, s "
+      "| total, s |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+      cvtm_device_name(device), cvtm_device_description(device));
+  const int some = cvtm_device_get_kind(device) == CVTM_DEVICE_CPU && side == 0;
+  for (int k = 0; k < (some ? SMALL_ROWS : ROWS) && !status; ++k)
+    for (int graded = 0; graded < 2 && !status; ++graded)
+      if (side == 0 || rows[k].side == side) status = run_row(device, &rows[k], graded);
+  if (status) fprintf(stderr, "%s\n", cvtm_device_error(device)->message);
+  cvtm_device_destroy(device);
+  return status != CVTM_OK;
+}
