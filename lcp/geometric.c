@@ -1,7 +1,7 @@
 #include "lcp/geometric.h"
 
-#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Links of a line of nodes towards the next node, and towards the next line, added up. */
 typedef struct line_links {
@@ -42,92 +42,159 @@ cvtm_status cvtm_grid_coarsen(const cvtm_csr *matrix, int64_t width, int64_t hei
   return CVTM_OK;
 }
 
-/* Where the row sum of a node on a side, not at a corner, is small beside its strongest link,
- * nothing is lost through that side. */
-static int is_closed(const cvtm_csr *a, int64_t first, int64_t step, int64_t count) {
-  double sums = 0, links = 0;
-  const int64_t skipped = count > 2 ? 1 : 0;
-  for (int64_t k = skipped; k < count - skipped; ++k) {
-    const int64_t row = first + k * step;
-    double sum = 0, link = 0;
-    for (int64_t m = a->row_start[row]; m < a->row_start[row + 1]; ++m) {
-      sum += a->value[m];
-      if (a->column[m] != row && -a->value[m] > link) link = -a->value[m];
-    }
-    sums += fabs(sum);
-    links += link;
-  }
-  return sums < 0.25 * links;
-}
+/* --- interpolation ---------------------------------------------------------------------- */
 
-cvtm_grid_sides cvtm_grid_sides_of(const cvtm_csr *matrix, int64_t width, int64_t height) {
-  const cvtm_grid_sides sides = {
-      is_closed(matrix, 0, width, height), is_closed(matrix, width - 1, width, height),
-      is_closed(matrix, 0, 1, width), is_closed(matrix, (height - 1) * width, 1, width)};
-  return sides;
-}
-
-/* Interpolation along one side: at most two coarse nodes for fine node i. */
+/* Along one side: the coarse nodes before and after fine node i, at most two of them. */
 typedef struct stencil {
-  int count;
-  int64_t node[2];
-  double weight[2];
+  int count, first; /* first = 1: there is none before */
+  int64_t node;     /* the first one */
 } stencil;
 
-static stencil along_side(int64_t side, int64_t coarse, int64_t i, int closed_before,
-                          int closed_after) {
-  stencil s = {0, {0, 0}, {1, 1}};
-  if (coarse == side || i % 2 == 1) {
-    s.node[s.count++] = coarse == side ? i : i / 2;
-    return s;
+static int is_between(int64_t side, int64_t coarse, int64_t i) {
+  return coarse != side && i % 2 == 0;
+}
+
+static stencil along_side(int64_t side, int64_t coarse, int64_t i) {
+  if (!is_between(side, coarse, i)) {
+    const stencil same = {1, 0, coarse == side ? i : i / 2};
+    return same;
   }
   const int has_before = i > 0, has_after = i / 2 < coarse;
-  if (has_before) {
-    s.weight[s.count] = has_after || !closed_after ? 0.5 : 1;
-    s.node[s.count++] = i / 2 - 1;
-  }
-  if (has_after) {
-    s.weight[s.count] = has_before || !closed_before ? 0.5 : 1;
-    s.node[s.count++] = i / 2;
-  }
+  const stencil s = {has_before + has_after, !has_before, has_before ? i / 2 - 1 : i / 2};
   return s;
 }
 
 /* Entries of all stencils along a side. */
 static int64_t side_entries(int64_t side, int64_t coarse) {
   int64_t sum = 0;
-  for (int64_t i = 0; i < side; ++i) sum += along_side(side, coarse, i, 0, 0).count;
+  for (int64_t i = 0; i < side; ++i) sum += along_side(side, coarse, i).count;
   return sum;
 }
 
+/* A row of the matrix as a stencil: entry [v][u] joins node (i + u - 1, j + v - 1). Zero where it
+ * joins others as well. */
+typedef struct nine_points {
+  double at[3][3];
+} nine_points;
+
+static nine_points read_row(const cvtm_csr *a, int64_t width, int64_t i, int64_t j) {
+  nine_points s = {{{0}}};
+  const nine_points none = s;
+  const int64_t row = j * width + i;
+  for (int64_t k = a->row_start[row]; k < a->row_start[row + 1]; ++k) {
+    const int64_t distance = a->column[k] - row;
+    int v = 0;
+    while (v < 3 && (i + distance - (v - 1) * width < 0 || i + distance - (v - 1) * width >= width))
+      ++v;
+    const int64_t u = v < 3 ? distance - (v - 1) * width + 1 : -1;
+    if (u < 0 || u > 2) return none;
+    s.at[v][u] += a->value[k];
+  }
+  return s;
+}
+
+/* Weights of what lies before and after a node. */
+typedef struct two_weights {
+  double at[2];
+} two_weights;
+
+static two_weights share(double before, double after, double middle) {
+  const two_weights halves = {{0.5, 0.5}};
+  const double whole = before + after > middle ? before + after : middle;
+  if (!(before >= 0 && after >= 0 && whole > 0)) return halves;
+  const two_weights weights = {{before / whole, after / whole}};
+  return weights;
+}
+
+/* Between two coarse nodes: the equation of the node, its stencil added up across. */
+static two_weights across_weights(const nine_points *s) {
+  double sum[3];
+  for (int u = 0; u < 3; ++u) sum[u] = s->at[0][u] + s->at[1][u] + s->at[2][u];
+  return share(-sum[0], -sum[2], sum[1]);
+}
+
+static two_weights down_weights(const nine_points *s) {
+  double sum[3];
+  for (int v = 0; v < 3; ++v) sum[v] = s->at[v][0] + s->at[v][1] + s->at[v][2];
+  return share(-sum[0], -sum[2], sum[1]);
+}
+
+/* weight[v][u] of the coarse nodes around one in the middle of four: its equation, with the values
+ * beside, above and below it interpolated. */
+static void middle_weights(const cvtm_csr *a, cvtm_grid_coarsening g, int64_t i, int64_t j,
+                           double weight[2][2]) {
+  const nine_points s = read_row(a, g.width, i, j);
+  double sum = 0;
+  int is_sound = 1;
+  memset(weight, 0, 4 * sizeof(double));
+  for (int side = 0; side < 2; ++side) {
+    const int64_t x = i + 2 * side - 1, y = j + 2 * side - 1;
+    const double beside = -s.at[1][2 * side], over = -s.at[2 * side][1];
+    two_weights w = {{0, 0}};
+    if (beside != 0) {
+      const nine_points neighbour = read_row(a, g.width, x, j);
+      w = down_weights(&neighbour);
+    }
+    for (int v = 0; v < 2; ++v) weight[v][side] += beside * w.at[v] - s.at[2 * v][2 * side];
+    if (over != 0) {
+      const nine_points neighbour = read_row(a, g.width, i, y);
+      w = across_weights(&neighbour);
+      for (int u = 0; u < 2; ++u) weight[side][u] += over * w.at[u];
+    }
+    sum += beside + over - s.at[0][2 * side] - s.at[2][2 * side];
+    is_sound &= beside >= 0 && over >= 0;
+  }
+  for (int k = 0; k < 4; ++k) is_sound &= weight[k / 2][k % 2] >= 0;
+  const double whole = sum > s.at[1][1] ? sum : s.at[1][1];
+  for (int k = 0; k < 4; ++k)
+    weight[k / 2][k % 2] = is_sound && whole > 0 ? weight[k / 2][k % 2] / whole : 0.25;
+}
+
+static void node_weights(const cvtm_csr *a, cvtm_grid_coarsening g, int64_t i, int64_t j,
+                         double weight[2][2]) {
+  const int across = is_between(g.width, g.coarse_width, i);
+  const int down = is_between(g.height, g.coarse_height, j);
+  if (across && down) {
+    middle_weights(a, g, i, j, weight);
+    return;
+  }
+  weight[0][0] = weight[0][1] = weight[1][0] = weight[1][1] = 1;
+  if (!across && !down) return;
+  const nine_points s = read_row(a, g.width, i, j);
+  const two_weights w = across ? across_weights(&s) : down_weights(&s);
+  for (int k = 0; k < 4; ++k) weight[k / 2][k % 2] = w.at[across ? k % 2 : k / 2];
+}
+
 /* A line of nodes, whose first row has its start. */
-static void fill_line(cvtm_grid_coarsening g, cvtm_grid_sides sides, int64_t j, cvtm_csr *p) {
-  const stencil down = along_side(g.height, g.coarse_height, j, sides.top, sides.bottom);
+static void fill_line(const cvtm_csr *a, cvtm_grid_coarsening g, int64_t j, cvtm_csr *p) {
+  const stencil down = along_side(g.height, g.coarse_height, j);
   int64_t k = p->row_start[j * g.width];
   for (int64_t i = 0; i < g.width; ++i) {
-    const stencil across = along_side(g.width, g.coarse_width, i, sides.left, sides.right);
+    const stencil across = along_side(g.width, g.coarse_width, i);
+    double weight[2][2];
+    node_weights(a, g, i, j, weight);
     for (int v = 0; v < down.count; ++v) {
       for (int u = 0; u < across.count; ++u, ++k) {
-        p->column[k] = (int32_t)(down.node[v] * g.coarse_width + across.node[u]);
-        p->value[k] = down.weight[v] * across.weight[u];
+        p->column[k] = (int32_t)((down.node + v) * g.coarse_width + across.node + u);
+        p->value[k] = weight[down.first + v][across.first + u];
       }
     }
     if (i + 1 < g.width) p->row_start[j * g.width + i + 1] = k;
   }
 }
 
-static void fill(cvtm_grid_coarsening g, cvtm_grid_sides sides, int threads, cvtm_csr *p) {
+static void fill(const cvtm_csr *a, cvtm_grid_coarsening g, int threads, cvtm_csr *p) {
   const int64_t across = side_entries(g.width, g.coarse_width);
   for (int64_t j = 0; j < g.height; ++j) {
-    const int down = along_side(g.height, g.coarse_height, j, 0, 0).count;
+    const int down = along_side(g.height, g.coarse_height, j).count;
     p->row_start[(j + 1) * g.width] = p->row_start[j * g.width] + down * across;
   }
 #pragma omp parallel for num_threads(threads) schedule(static)
-  for (int64_t j = 0; j < g.height; ++j) fill_line(g, sides, j, p);
+  for (int64_t j = 0; j < g.height; ++j) fill_line(a, g, j, p);
   (void)threads;
 }
 
-cvtm_status cvtm_grid_prolongation(cvtm_grid_coarsening g, cvtm_grid_sides sides, int threads,
+cvtm_status cvtm_grid_prolongation(const cvtm_csr *matrix, cvtm_grid_coarsening g, int threads,
                                    cvtm_csr *prolongation, int32_t **centre, cvtm_error *error) {
   const int64_t coarse = g.coarse_width * g.coarse_height;
   *centre = malloc((size_t)coarse * sizeof **centre);
@@ -141,7 +208,7 @@ cvtm_status cvtm_grid_prolongation(cvtm_grid_coarsening g, cvtm_grid_sides sides
     *centre = NULL;
     return status;
   }
-  fill(g, sides, threads, prolongation);
+  fill(matrix, g, threads, prolongation);
   for (int64_t j = 0; j < g.coarse_height; ++j) {
     for (int64_t i = 0; i < g.coarse_width; ++i) {
       const int64_t row = g.coarse_height < g.height ? 2 * j + 1 : j;

@@ -5,15 +5,6 @@
 
 #include "lcp/sparse.h"
 
-/* What lies beyond the four sides: 0 where x is 0 one node further on (Dirichlet), 1 where
- * nothing flows (Neumann), so that a coarse value goes on as it is. */
-typedef struct cvtm_grid_sides {
-  int left, right, top, bottom;
-} cvtm_grid_sides;
-
-/* Told from the row sums at the sides of a matrix. */
-cvtm_grid_sides cvtm_grid_sides_of(const cvtm_csr *matrix, int64_t width, int64_t height);
-
 /* The next coarser grid: sides above one node are halved, but where the links along one side
  * are much stronger than those along the other, that one alone. */
 typedef struct cvtm_grid_coarsening {
@@ -24,9 +15,11 @@ typedef struct cvtm_grid_coarsening {
 cvtm_status cvtm_grid_coarsen(const cvtm_csr *matrix, int64_t width, int64_t height, int threads,
                               cvtm_grid_coarsening *grids, cvtm_error *error);
 
-/* Bilinear interpolation from the coarse grid, rows and columns row by row; centre (the
- * caller frees): the fine node under each coarse one. */
-cvtm_status cvtm_grid_prolongation(cvtm_grid_coarsening grids, cvtm_grid_sides sides, int threads,
+/* Interpolation from the coarse grid, rows and columns row by row, weighted as the equations of
+ * the fine nodes have it (Dendy 1982, "Black box multigrid"): flat where little flows, bilinear for
+ * constant coefficients and for rows of more than nine points. centre (the caller frees): the fine
+ * node under each coarse one. */
+cvtm_status cvtm_grid_prolongation(const cvtm_csr *matrix, cvtm_grid_coarsening grids, int threads,
                                    cvtm_csr *prolongation, int32_t **centre, cvtm_error *error);
 
 #endif

@@ -167,8 +167,7 @@ static void transfer_free(transfer *t) {
 }
 
 static cvtm_status find_coarse(const draft *fine, const cvtm_hierarchy_options *options, int level,
-                               cvtm_grid_sides sides, int threads, transfer *t, draft *coarse,
-                               cvtm_error *error) {
+                               int threads, transfer *t, draft *coarse, cvtm_error *error) {
   cvtm_status status;
   if (options->width > 0) {
     cvtm_grid_coarsening grids;
@@ -176,7 +175,8 @@ static cvtm_status find_coarse(const draft *fine, const cvtm_hierarchy_options *
     if (status != CVTM_OK) return status;
     coarse->width = grids.coarse_width;
     coarse->height = grids.coarse_height;
-    status = cvtm_grid_prolongation(grids, sides, threads, &t->prolongation, &t->centre, error);
+    status =
+        cvtm_grid_prolongation(&fine->matrix, grids, threads, &t->prolongation, &t->centre, error);
   } else {
     status = cvtm_aggregate(&fine->matrix, level, !options->bounded, &t->prolongation, &t->centre,
                             error);
@@ -188,13 +188,13 @@ static cvtm_status find_coarse(const draft *fine, const cvtm_hierarchy_options *
 
 /* From a finished level to the next coarser one; *found = 0 if there is none worth having. */
 static cvtm_status add_coarse(cvtm_hierarchy *h, const cvtm_hierarchy_options *options,
-                              cvtm_grid_sides sides, const draft *fine, draft *coarse, int *found) {
+                              const draft *fine, draft *coarse, int *found) {
   cvtm_error *error = cvtm_device_error(h->device);
   transfer t;
   memset(&t, 0, sizeof t);
   cvtm_level *level = &h->level[h->count - 1];
   const int threads = cvtm_device_threads(h->device);
-  cvtm_status status = find_coarse(fine, options, h->count - 1, sides, threads, &t, coarse, error);
+  cvtm_status status = find_coarse(fine, options, h->count - 1, threads, &t, coarse, error);
   *found = status == CVTM_OK && t.prolongation.columns > 0 &&
            t.prolongation.columns <= level->rows - level->rows / 8;
   if (*found) {
@@ -216,8 +216,6 @@ static cvtm_status add_coarse(cvtm_hierarchy *h, const cvtm_hierarchy_options *o
 
 static cvtm_status add_levels(cvtm_hierarchy *h, const cvtm_csr *matrix,
                               const cvtm_hierarchy_options *options) {
-  cvtm_grid_sides sides = {0, 0, 0, 0};
-  if (options->width > 0) sides = cvtm_grid_sides_of(matrix, options->width, options->height);
   draft fine = {.matrix = *matrix, .width = options->width, .height = options->height};
   cvtm_status status = finish_level(h, &fine, options->truncates);
   if (status == CVTM_OK) {
@@ -227,7 +225,7 @@ static cvtm_status add_levels(cvtm_hierarchy *h, const cvtm_csr *matrix,
     int found = 0;
     draft coarse;
     memset(&coarse, 0, sizeof coarse);
-    status = add_coarse(h, options, sides, &fine, &coarse, &found);
+    status = add_coarse(h, options, &fine, &coarse, &found);
     if (!found || status != CVTM_OK) {
       draft_free(h->device, &coarse, 0);
       break;
