@@ -109,8 +109,11 @@ static cvtm_status first_region(const cli_options *o, cli_segmentation *s, cvtm_
   if (strcmp(initial, "grow") == 0)
     return cvtm_seeds_grow(&s->seeds, s->shades, o->segment.k, s->inside, error);
   if (strcmp(initial, "image") != 0 && !parse_numbers(initial, 3, disc)) {
-    free(s->inside);
-    return cvtm_region_read(initial, width, height, &s->inside, error);
+    cvtm_region region = {0};
+    const cvtm_status status = cvtm_region_read(initial, width, height, &region, error);
+    if (status == CVTM_OK) memcpy(s->inside, region.inside, (size_t)width * (size_t)height);
+    cvtm_region_free(&region);
+    return status;
   }
   for (int j = 0; j < height; ++j) {
     for (int i = 0; i < width; ++i) {
@@ -252,9 +255,9 @@ void cli_segment_report(const cli_segmentation *s, cJSON *report) {
 /* --- regions ------------------------------------------------------------------------------- */
 
 static cvtm_status read_region(const cvtm_image *image, const char *path, const char *input,
-                               uint8_t **inside, cvtm_error *error) {
-  if (strcmp(path, "alpha") == 0) return cvtm_region_of_alpha(image, input, inside, error);
-  return cvtm_region_read(path, image->width, image->height, inside, error);
+                               cvtm_region *region, cvtm_error *error) {
+  if (strcmp(path, "alpha") == 0) return cvtm_region_of_alpha(image, input, region, error);
+  return cvtm_region_read(path, image->width, image->height, region, error);
 }
 
 static cvtm_status apply_weights(const cli_options *o, const cvtm_image *image, double *density,
@@ -266,24 +269,13 @@ static cvtm_status apply_weights(const cli_options *o, const cvtm_image *image, 
     double factor = 1;
     (void)parse_weight(o->condition.weight.item[k], &length, &factor);
     char *path = strndup(o->condition.weight.item[k], length);
-    uint8_t *inside = NULL;
-    status = path != NULL ? read_region(image, path, o->input, &inside, error) : no_memory(error);
+    cvtm_region region = {0};
+    status = path != NULL ? read_region(image, path, o->input, &region, error) : no_memory(error);
     for (size_t p = 0; p < count && status == CVTM_OK; ++p)
-      if (inside[p]) density[p] *= factor;
-    free(inside);
+      if (region.inside[p]) density[p] *= factor;
+    cvtm_region_free(&region);
     free(path);
   }
-  return status;
-}
-
-/* domain &= region, or &= not region. */
-static cvtm_status meet(const cvtm_image *image, const char *path, const char *input, int obstacle,
-                        uint8_t *domain, cvtm_error *error) {
-  uint8_t *region = NULL;
-  const cvtm_status status = read_region(image, path, input, &region, error);
-  for (size_t p = 0; status == CVTM_OK && p < (size_t)image->width * (size_t)image->height; ++p)
-    domain[p] &= (uint8_t)(region[p] != obstacle);
-  free(region);
   return status;
 }
 
@@ -292,16 +284,88 @@ static cvtm_status make_domain(const cli_options *o, const cvtm_image *image, cl
   const size_t count = (size_t)image->width * (size_t)image->height;
   const cli_list *within = &o->condition.within, *obstacle = &o->condition.obstacle;
   const uint8_t *segmented = made->segmentation.inside;
-  if (within->count == 0 && obstacle->count == 0 && segmented == NULL) return CVTM_OK;
+  const int regions = within->count + obstacle->count;
+  if (regions == 0 && segmented == NULL) return CVTM_OK;
   made->inside = malloc(count);
-  if (made->inside == NULL) return no_memory(error);
+  made->regions = calloc((size_t)regions + 1, sizeof *made->regions);
+  if (made->inside == NULL || made->regions == NULL) return no_memory(error);
+  made->obstacles_from = within->count;
   for (size_t p = 0; p < count; ++p) made->inside[p] = segmented == NULL || segmented[p] ? 1 : 0;
-  cvtm_status status = CVTM_OK;
-  for (int k = 0; k < within->count && status == CVTM_OK; ++k)
-    status = meet(image, within->item[k], o->input, 0, made->inside, error);
-  for (int k = 0; k < obstacle->count && status == CVTM_OK; ++k)
-    status = meet(image, obstacle->item[k], o->input, 1, made->inside, error);
-  return status;
+  for (int k = 0; k < regions; ++k) {
+    const int wall = k >= within->count;
+    const char *path = wall ? obstacle->item[k - within->count] : within->item[k];
+    cvtm_region *region = &made->regions[made->region_count];
+    const cvtm_status status = read_region(image, path, o->input, region, error);
+    if (status != CVTM_OK) return status;
+    ++made->region_count;
+    for (size_t p = 0; p < count; ++p) made->inside[p] &= (uint8_t)(region->inside[p] != wall);
+  }
+  return CVTM_OK;
+}
+
+/* --- sites --------------------------------------------------------------------------------- */
+
+/* May a site be at this place? */
+static int is_free(const cli_conditioned *made, double x, double y) {
+  const int64_t i = (int64_t)fmin(x, made->domain.width - 1);
+  const int64_t j = (int64_t)fmin(y, made->domain.height - 1);
+  const uint8_t *segmented = made->segmentation.inside;
+  if (segmented != NULL && !segmented[j * made->domain.width + i]) return 0;
+  for (int k = 0; k < made->region_count; ++k) {
+    if (cvtm_region_contains(&made->regions[k], x, y) == (k >= made->obstacles_from)) return 0;
+  }
+  return 1;
+}
+
+/* The centre of the pixel of the domain nearest to a place; there is one. */
+static void nearest_centre(const cli_conditioned *made, const double *place, double *centre) {
+  const int width = made->domain.width, height = made->domain.height;
+  const int i0 = (int)fmin(place[0], width - 1), j0 = (int)fmin(place[1], height - 1);
+  double least = INFINITY;
+  for (int ring = 0; ring <= (width > height ? width : height) && ring - 1 < least; ++ring) {
+    for (int j = j0 - ring; j <= j0 + ring; ++j) {
+      const int across = j == j0 - ring || j == j0 + ring || ring == 0 ? 1 : 2 * ring;
+      for (int i = i0 - ring; i <= i0 + ring; i += across) {
+        if (i < 0 || j < 0 || i >= width || j >= height) continue;
+        const double off = hypot(i + 0.5 - place[0], j + 0.5 - place[1]);
+        if (off >= least || !made->inside[(int64_t)j * width + i]) continue;
+        least = off;
+        centre[0] = i + 0.5;
+        centre[1] = j + 0.5;
+      }
+    }
+  }
+}
+
+/* From where no site may be to a free centre: a little beyond the border on the way. */
+static void move_out(const cli_conditioned *made, double *site) {
+  const double margin = 1e-3; /* pixels */
+  double centre[2] = {site[0], site[1]}, low = 0, high = 1;
+  nearest_centre(made, site, centre);
+  const double dx = centre[0] - site[0], dy = centre[1] - site[1];
+  for (int k = 0; k < 40; ++k) {
+    const double middle = 0.5 * (low + high);
+    if (is_free(made, site[0] + middle * dx, site[1] + middle * dy)) {
+      high = middle;
+    } else {
+      low = middle;
+    }
+  }
+  const double beyond = fmin(high + margin / hypot(dx, dy), 1);
+  if (is_free(made, site[0] + beyond * dx, site[1] + beyond * dy)) high = beyond;
+  site[0] += high * dx;
+  site[1] += high * dy;
+}
+
+int64_t cli_condition_move_sites(const cli_conditioned *made, double *sites, int64_t count) {
+  int64_t moved = 0;
+  if (made->inside == NULL) return 0;
+  for (int64_t k = 0; k < count; ++k) {
+    if (is_free(made, sites[2 * k], sites[2 * k + 1])) continue;
+    move_out(made, sites + 2 * k);
+    ++moved;
+  }
+  return moved;
 }
 
 /* --- the density --------------------------------------------------------------------------- */
@@ -375,6 +439,8 @@ void cli_conditioned_free(cli_conditioned *made) {
   free(made->density);
   free(made->precise);
   free(made->inside);
+  for (int k = 0; k < made->region_count; ++k) cvtm_region_free(&made->regions[k]);
+  free(made->regions);
   cli_segmentation_free(&made->segmentation);
   *made = (cli_conditioned){0};
 }

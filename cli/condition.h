@@ -7,6 +7,7 @@
 #include "base/domain.h"
 #include "cli/options.h"
 #include "density/condition.h"
+#include "density/region.h"
 #include "density/seeds.h"
 #include "density/segment.h"
 
@@ -38,8 +39,10 @@ void cli_segment_report(const cli_segmentation *made, cJSON *report);
 typedef struct cli_conditioned {
   cvtm_domain domain;
   float *density;
-  double *precise; /* the same before rounding */
-  uint8_t *inside; /* the domain; NULL: everything */
+  double *precise;      /* the same before rounding */
+  uint8_t *inside;      /* the domain; NULL: everything */
+  cvtm_region *regions; /* that the domain is made of; the obstacles come last */
+  int region_count, obstacles_from;
   cvtm_condition_result result;
   cli_segmentation segmentation; /* empty without --segment */
 } cli_conditioned;
@@ -48,6 +51,10 @@ typedef struct cli_conditioned {
  * what was chosen. */
 cvtm_status cli_read_conditioned(cvtm_device *device, const char *path, cli_options *options,
                                  cli_conditioned *made, cvtm_error *error);
+/* The centroid of a cell that reaches around an obstacle may lie in it: sites that are outside the
+ * domain, decided exactly for polygons however thin, go to a place inside that is near. How
+ * many there were. */
+int64_t cli_condition_move_sites(const cli_conditioned *made, double *sites, int64_t count);
 void cli_conditioned_free(cli_conditioned *made);
 void cli_condition_report(const cli_options *options, const cli_conditioned *made, cJSON *report);
 

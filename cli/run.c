@@ -47,6 +47,7 @@ struct cli_run_job {
   cli_conditioned made;
   double *sites;
   int64_t count, fixed, given; /* given: fixed sites and those of --init */
+  int64_t moved;               /* at the end, out of obstacles */
   double bound;
   cvtm_cvt *cvt;
   cvtm_cvt_result result;
@@ -271,6 +272,10 @@ static cvtm_status solve(run *r) {
 
 static cvtm_status evaluate_result(run *r) {
   if (r->options.equal_mass.on) return CVTM_OK; /* known already */
+  const int64_t first = r->options.iterations == 0 ? r->given : r->fixed;
+  /* A mesh that keeps its boundary has sites on it. */
+  if (r->options.domain.kind == CLI_DOMAIN_NONE)
+    r->moved = cli_condition_move_sites(&r->made, r->sites + 2 * first, r->count - first);
   cvtm_status status = evaluate(r, CVTM_CVT_PIXEL, CVTM_VORONOI_EXACT, &r->energy_pixel);
   if (status == CVTM_OK) status = evaluate(r, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT, &r->energy);
   if (status != CVTM_OK) return status;
@@ -333,20 +338,6 @@ static void add_history(cJSON *report, const cli_progress *progress) {
   }
 }
 
-/* Sites in pixels that do not belong to the domain: the middle of a cell may lie in an obstacle
- * that the cell reaches around. */
-static int64_t count_outside(const run *r) {
-  int64_t count = 0;
-  /* A mesh that keeps its boundary has sites on it. */
-  if (r->made.inside == NULL || r->options.domain.kind != CLI_DOMAIN_NONE) return 0;
-  for (int64_t i = 0; i < r->count; ++i) {
-    const double x = fmin(r->sites[2 * i], r->domain.width - 1);
-    const double y = fmin(r->sites[2 * i + 1], r->domain.height - 1);
-    count += !r->made.inside[(int64_t)y * r->domain.width + (int64_t)x];
-  }
-  return count;
-}
-
 static cJSON *make_report(const run *r) {
   cJSON *report = cli_report_begin(r->device, &r->options);
   cli_json_integer(report, "seed", r->options.seed);
@@ -372,7 +363,7 @@ static cJSON *make_report(const run *r) {
   cli_json_real(report, "gradient_norm", r->result.gradient_norm);
   cli_json_real(report, "tolerance", r->options.tolerance);
   cli_json_integer(report, "empty_cells", r->result.empty_cells);
-  if (r->made.inside != NULL) cli_json_integer(report, "sites_outside", count_outside(r));
+  if (r->made.inside != NULL) cli_json_integer(report, "moved_sites", r->moved);
   cli_json_integer(report, "coincident_sites", r->mesh.coincident_count);
   cJSON_AddBoolToObject(report, "collinear", r->mesh.collinear != 0);
   cli_condition_report(&r->options, &r->made, report);
@@ -462,9 +453,9 @@ void cli_run_print_summary(const cli_run_job *r) {
   if (r->mesh.coincident_count > 0)
     fprintf(stderr, "  note       %lld sites share another's place\n",
             (long long)r->mesh.coincident_count);
-  if (count_outside(r) > 0)
-    fprintf(stderr, "  note       %lld sites lie outside the domain or in an obstacle\n",
-            (long long)count_outside(r));
+  if (r->moved > 0)
+    fprintf(stderr, "  note       %lld sites were moved into the domain, or out of an obstacle\n",
+            (long long)r->moved);
   if (r->result.empty_cells > 0)
     fprintf(stderr, "  note       %lld cells have no mass\n", (long long)r->result.empty_cells);
   if (cli_option_given(&r->options, "voronoi") && r->options.energy != CVTM_CVT_PIXEL)

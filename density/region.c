@@ -13,52 +13,121 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Where the rings cross the horizontal line at y; returns how often. */
-static int64_t crossings(const cvtm_polygons *polygons, double y, double *x) {
+/* Where the rings cross the line on which coordinate 1 - axis is `at`, in ascending order; returns
+ * how often. */
+static int64_t crossings(const cvtm_polygons *polygons, int axis, double at, double *where) {
   int64_t count = 0;
   for (int64_t ring = 0; ring < polygons->ring_count; ++ring) {
     const int64_t first = polygons->start[ring], end = polygons->start[ring + 1];
     for (int64_t k = first; k < end; ++k) {
       const double *p = polygons->points + 2 * k;
       const double *q = polygons->points + 2 * (k + 1 < end ? k + 1 : first);
-      if ((p[1] <= y) == (q[1] <= y)) continue;
-      x[count++] = p[0] + (y - p[1]) / (q[1] - p[1]) * (q[0] - p[0]);
+      const double p0 = p[1 - axis], q0 = q[1 - axis];
+      if ((p0 <= at) == (q0 <= at)) continue;
+      where[count++] = p[axis] + (at - p0) / (q0 - p0) * (q[axis] - p[axis]);
     }
   }
-  qsort(x, (size_t)count, sizeof *x, ascending);
+  qsort(where, (size_t)count, sizeof *where, ascending);
   return count;
 }
 
-/* The first pixel of a row whose centre is not left of x. */
-static int first_pixel(double x, int width) {
+/* The first pixel of a line whose centre is not before x. */
+static int first_pixel(double x, int count) {
   const double pixel = ceil(x - 0.5);
-  return pixel < 0 ? 0 : pixel < width ? (int)pixel : width;
+  return pixel < 0 ? 0 : pixel < count ? (int)pixel : count;
+}
+
+/* The pixels of one line of `count`, `step` apart, along an axis. */
+static void mark_line(const double *where, int64_t crossed, int count, int64_t step,
+                      uint8_t *inside) {
+  for (int64_t k = 0; k + 1 < crossed; k += 2) {
+    const int first = first_pixel(where[k], count), end = first_pixel(where[k + 1], count);
+    for (int i = first; i < end; ++i) inside[i * step] = 1;
+    const double middle = 0.5 * (where[k] + where[k + 1]);
+    if (first == end && where[k] < where[k + 1] && middle >= 0 && middle < count)
+      inside[(int64_t)middle * step] = 1;
+  }
+}
+
+static cvtm_status no_memory(cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a region");
 }
 
 cvtm_status cvtm_region_of_polygons(const cvtm_polygons *polygons, int width, int height,
                                     uint8_t *inside, cvtm_error *error) {
   const int64_t points = polygons->start[polygons->ring_count];
-  double *x = malloc((size_t)(points > 0 ? points : 1) * sizeof *x);
-  if (x == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for polygons");
+  double *where = malloc((size_t)(points > 0 ? points : 1) * sizeof *where);
+  if (where == NULL) return no_memory(error);
   memset(inside, 0, (size_t)width * (size_t)height);
   for (int j = 0; j < height; ++j) {
-    const int64_t count = crossings(polygons, j + 0.5, x);
-    for (int64_t k = 0; k + 1 < count; k += 2) {
-      const int first = first_pixel(x[k], width), end = first_pixel(x[k + 1], width);
-      if (first < end) memset(inside + (size_t)j * (size_t)width + first, 1, (size_t)(end - first));
-    }
+    const int64_t crossed = crossings(polygons, 0, j + 0.5, where);
+    mark_line(where, crossed, width, 1, inside + (size_t)j * (size_t)width);
   }
-  free(x);
+  for (int i = 0; i < width; ++i) {
+    const int64_t crossed = crossings(polygons, 1, i + 0.5, where);
+    mark_line(where, crossed, height, width, inside + i);
+  }
+  free(where);
   return CVTM_OK;
 }
 
-static cvtm_status read_polygons(const char *path, int width, int height, uint8_t *inside,
-                                 cvtm_error *error) {
-  cvtm_polygons polygons = {0};
-  cvtm_status status = cvtm_polygons_read(path, &polygons, error);
-  if (status == CVTM_OK) status = cvtm_region_of_polygons(&polygons, width, height, inside, error);
-  cvtm_polygons_free(&polygons);
-  return status;
+/* The pixels that an edge passes through. */
+static void mark_edge(const double *p, const double *q, cvtm_region *region) {
+  const double *top = p[1] < q[1] ? p : q, *bottom = p[1] < q[1] ? q : p;
+  const double slope = bottom[1] > top[1] ? (bottom[0] - top[0]) / (bottom[1] - top[1]) : 0;
+  const int last_row = (int)fmin(floor(bottom[1]), region->height - 1);
+  for (int j = (int)fmax(floor(top[1]), 0); j <= last_row; ++j) {
+    double a = top[0] + slope * (fmax(top[1], j) - top[1]);
+    double b = top[0] + slope * (fmin(bottom[1], j + 1.0) - top[1]);
+    if (!(bottom[1] > top[1])) b = bottom[0];
+    const int last = (int)fmin(floor(fmax(a, b)), region->width - 1);
+    for (int i = (int)fmax(floor(fmin(a, b)), 0); i <= last; ++i)
+      region->divided[(int64_t)j * region->width + i] = 1;
+  }
+}
+
+static void mark_edges(cvtm_region *region) {
+  const cvtm_polygons *polygons = &region->polygons;
+  for (int64_t ring = 0; ring < polygons->ring_count; ++ring) {
+    const int64_t first = polygons->start[ring], end = polygons->start[ring + 1];
+    for (int64_t k = first; k < end; ++k)
+      mark_edge(polygons->points + 2 * k, polygons->points + 2 * (k + 1 < end ? k + 1 : first),
+                region);
+  }
+}
+
+static cvtm_status read_polygons(const char *path, cvtm_region *region, cvtm_error *error) {
+  cvtm_status status = cvtm_polygons_read(path, &region->polygons, error);
+  if (status == CVTM_OK)
+    status = cvtm_region_of_polygons(&region->polygons, region->width, region->height,
+                                     region->inside, error);
+  if (status != CVTM_OK) return status;
+  region->divided = calloc((size_t)region->width * (size_t)region->height, 1);
+  if (region->divided == NULL) return no_memory(error);
+  mark_edges(region);
+  return CVTM_OK;
+}
+
+static int is_within(const cvtm_polygons *polygons, double x, double y) {
+  int odd = 0;
+  for (int64_t ring = 0; ring < polygons->ring_count; ++ring) {
+    const int64_t first = polygons->start[ring], end = polygons->start[ring + 1];
+    for (int64_t k = first; k < end; ++k) {
+      const double *p = polygons->points + 2 * k;
+      const double *q = polygons->points + 2 * (k + 1 < end ? k + 1 : first);
+      if ((p[1] <= y) == (q[1] <= y)) continue;
+      odd ^= p[0] + (y - p[1]) / (q[1] - p[1]) * (q[0] - p[0]) > x;
+    }
+  }
+  return odd;
+}
+
+int cvtm_region_contains(const cvtm_region *region, double x, double y) {
+  const int64_t i = (int64_t)fmin(fmax(x, 0), region->width - 1);
+  const int64_t j = (int64_t)fmin(fmax(y, 0), region->height - 1);
+  const int64_t p = j * region->width + i;
+  const int exact = region->divided != NULL && region->divided[p];
+  return exact ? is_within(&region->polygons, x, y) : region->inside[p];
 }
 
 /* --- images -------------------------------------------------------------------------------- */
@@ -70,17 +139,16 @@ static void mark_image(const cvtm_image *image, uint8_t *inside) {
   }
 }
 
-static cvtm_status read_image(const char *path, int width, int height, uint8_t *inside,
-                              cvtm_error *error) {
+static cvtm_status read_image(const char *path, cvtm_region *region, cvtm_error *error) {
   cvtm_image image = {0};
   cvtm_status status = cvtm_image_read(path, &image, error);
   if (status != CVTM_OK) return status;
-  if (image.width != width || image.height != height) {
+  if (image.width != region->width || image.height != region->height) {
     status = cvtm_fail(error, CVTM_ERROR_INPUT,
                        "%s: a region of %d x %d pixels for a picture of %d x %d", path, image.width,
-                       image.height, width, height);
+                       image.height, region->width, region->height);
   } else {
-    mark_image(&image, inside);
+    mark_image(&image, region->inside);
   }
   cvtm_image_free(&image);
   return status;
@@ -88,32 +156,36 @@ static cvtm_status read_image(const char *path, int width, int height, uint8_t *
 
 /* --- the public interface ------------------------------------------------------------------ */
 
-static cvtm_status allocate(int width, int height, uint8_t **inside, cvtm_error *error) {
-  *inside = malloc((size_t)width * (size_t)height);
-  if (*inside != NULL) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a region of %d x %d pixels", width,
-                   height);
+void cvtm_region_free(cvtm_region *region) {
+  free(region->inside);
+  free(region->divided);
+  cvtm_polygons_free(&region->polygons);
+  *region = (cvtm_region){0};
 }
 
-cvtm_status cvtm_region_read(const char *path, int width, int height, uint8_t **inside,
+static cvtm_status allocate(int width, int height, cvtm_region *region, cvtm_error *error) {
+  *region = (cvtm_region){.width = width, .height = height};
+  region->inside = malloc((size_t)width * (size_t)height);
+  return region->inside != NULL ? CVTM_OK : no_memory(error);
+}
+
+cvtm_status cvtm_region_read(const char *path, int width, int height, cvtm_region *region,
                              cvtm_error *error) {
-  cvtm_status status = allocate(width, height, inside, error);
-  if (status != CVTM_OK) return status;
-  status = cvtm_polygon_format_known(path) ? read_polygons(path, width, height, *inside, error)
-                                           : read_image(path, width, height, *inside, error);
-  if (status == CVTM_OK) return status;
-  free(*inside);
-  *inside = NULL;
+  cvtm_status status = allocate(width, height, region, error);
+  if (status == CVTM_OK)
+    status = cvtm_polygon_format_known(path) ? read_polygons(path, region, error)
+                                             : read_image(path, region, error);
+  if (status != CVTM_OK) cvtm_region_free(region);
   return status;
 }
 
-cvtm_status cvtm_region_of_alpha(const cvtm_image *image, const char *name, uint8_t **inside,
+cvtm_status cvtm_region_of_alpha(const cvtm_image *image, const char *name, cvtm_region *region,
                                  cvtm_error *error) {
-  *inside = NULL;
+  *region = (cvtm_region){0};
   if (image->alpha == NULL) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the picture has no alpha channel", name);
   }
-  const cvtm_status status = allocate(image->width, image->height, inside, error);
-  if (status == CVTM_OK) mark_image(image, *inside);
+  const cvtm_status status = allocate(image->width, image->height, region, error);
+  if (status == CVTM_OK) mark_image(image, region->inside);
   return status;
 }

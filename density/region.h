@@ -12,16 +12,28 @@
 extern "C" {
 #endif
 
-/* inside: width * height, malloc'd; 1 where the pixel belongs to the region. Polygons (svg,
- * geojson, csv): pixels whose centre is inside; they may leave the picture. Images, of the
- * picture's size: of one with an alpha channel the pixels that are more than half opaque, of others
- * those brighter than half (of sRGB values), of data those that are positive. */
-cvtm_status cvtm_region_read(const char *path, int width, int height, uint8_t **inside,
+typedef struct cvtm_region {
+  int width, height;
+  uint8_t *inside;        /* width * height; 1 where the pixel belongs to the region */
+  uint8_t *divided;       /* likewise: an edge of a polygon passes through; NULL without polygons */
+  cvtm_polygons polygons; /* empty for images */
+} cvtm_region;
+
+void cvtm_region_free(cvtm_region *region);
+
+/* Polygons (svg, geojson, csv) may leave the picture. Images, of the picture's size: of one with an
+ * alpha channel the pixels that are more than half opaque, of others those brighter than half (of
+ * sRGB values), of data those that are positive. */
+cvtm_status cvtm_region_read(const char *path, int width, int height, cvtm_region *region,
                              cvtm_error *error);
 /* The opaque pixels of a picture; CVTM_ERROR_INPUT if it has no alpha channel. */
-cvtm_status cvtm_region_of_alpha(const cvtm_image *image, const char *name, uint8_t **inside,
+cvtm_status cvtm_region_of_alpha(const cvtm_image *image, const char *name, cvtm_region *region,
                                  cvtm_error *error);
-/* The pixels whose centre is inside by the even-odd rule. */
+/* Is a place in the picture in the region: within the polygons by the even-odd rule, or in one of
+ * the image's pixels? */
+int cvtm_region_contains(const cvtm_region *region, double x, double y);
+/* The pixels whose centre is inside by the even-odd rule, and where polygons are so thin that they
+ * pass between the centres of a row or a column, the pixels that they pass there. */
 cvtm_status cvtm_region_of_polygons(const cvtm_polygons *polygons, int width, int height,
                                     uint8_t *inside, cvtm_error *error);
 

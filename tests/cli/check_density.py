@@ -95,6 +95,26 @@ def check_domains(folder):
     u = density(image, "--within", folder / "mask.npy", "--grade-size", 0.1)
     sizes = u[20, 26:45] ** -0.25
     expect(abs(sizes - np.minimum(10, 1 + 0.1 * np.arange(2, 21))).max() < 1e-9, "sizes on a line")
+    # A wall a fifth of a pixel thick, across the picture: nothing leaks, and no site is in it.
+    thin = [(-1, 3.3), (51, 30.3), (51, 30.5), (-1, 3.5)]
+    block = [(5.2, 25.7), (21.3, 27.4), (18.6, 38.1)]
+    walls = folder / "walls.csv"
+    walls.write_text("\n\n".join("\n".join(f"{x},{y}" for x, y in ring) for ring in (thin, block)))
+    y, x = np.mgrid[0:40, 0:50] + 0.5
+    above = y < 3.4 + (x + 1) * 27 / 52
+    np.save(folder / "sides.npy", np.where(above, 1, 1e-4).astype(np.float32))
+    sides, wall = folder / "sides.npy", ("--obstacle", walls)
+    rho = density(sides, *wall)
+    expect(abs(density(sides, *wall, "--grade", 100) - rho).max() < 1e-9, "grading leaks through a thin wall")
+    expect(abs(density(sides, *wall, "--grade-size", 0.1) - rho).max() < 1e-9, "sizes leak through a thin wall")
+    run("run", image, "-n", 150, *wall, "-o", folder / "sites.npy", "--report", folder / "walls.json")
+    sx, sy = np.load(folder / "sites.npy").T
+    for name, ring in (("thin wall", thin), ("block", block)):
+        turns = [(bx - ax) * (sy - ay) - (by - ay) * (sx - ax)
+                 for (ax, ay), (bx, by) in zip(ring, ring[1:] + ring[:1])]
+        within = (np.min(turns, axis=0) > 0) | (np.max(turns, axis=0) < 0)  # they are convex
+        expect(not within.any(), f"{within.sum()} sites in the {name}")
+    expect("moved_sites" in json.loads((folder / "walls.json").read_text()), "sites out of walls are not counted")
     weighted = density(image, "--weight", f"{folder}/wall.geojson=0.25")
     expect(np.allclose(weighted[:, 24], 0.25) and np.allclose(weighted[:, 23], 1), "a weight")
     horse = density(EXAMPLES / "horse.png", "--within", "alpha")

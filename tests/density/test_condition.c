@@ -100,6 +100,29 @@ static void polygons_become_regions(void **state) {
   }
 }
 
+/* A wall between the centres of pixels is one pixel wide, without gaps. */
+static void thin_polygons_leave_no_gap(void **state) {
+  (void)state;
+  static double flat[8] = {2, 5.6, 12, 5.6, 12, 5.9, 2, 5.9};
+  static double steep[8] = {3.6, -1, 6.1, HEIGHT + 1, 6.2, HEIGHT + 1, 3.7, -1};
+  int64_t start[2] = {0, 4};
+  cvtm_error error = {CVTM_OK, ""};
+  uint8_t inside[PIXELS];
+  cvtm_polygons polygons = {1, start, flat};
+  assert_int_equal(cvtm_region_of_polygons(&polygons, WIDTH, HEIGHT, inside, &error), CVTM_OK);
+  for (int p = 0; p < PIXELS; ++p)
+    assert_int_equal(inside[p], p / WIDTH == 5 && p % WIDTH >= 2 && p % WIDTH < 12);
+  polygons.points = steep;
+  assert_int_equal(cvtm_region_of_polygons(&polygons, WIDTH, HEIGHT, inside, &error), CVTM_OK);
+  int last = -1;
+  for (int j = 0; j < HEIGHT; ++j) {
+    int first = 0;
+    while (first < WIDTH && !inside[j * WIDTH + first]) ++first;
+    assert_true(first >= 3 && first <= 6 && first >= last);
+    last = first;
+  }
+}
+
 static void seeds_are_checked(void **state) {
   (void)state;
   cvtm_seeds seeds;
@@ -175,8 +198,9 @@ static void shades_are_smoothed(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sizes_are_bounded),        cmocka_unit_test(walls_hold),
-      cmocka_unit_test(polygons_become_regions),  cmocka_unit_test(seeds_are_checked),
-      cmocka_unit_test(regions_grow_up_to_edges), cmocka_unit_test(shades_are_smoothed)};
+      cmocka_unit_test(sizes_are_bounded),       cmocka_unit_test(walls_hold),
+      cmocka_unit_test(polygons_become_regions), cmocka_unit_test(thin_polygons_leave_no_gap),
+      cmocka_unit_test(seeds_are_checked),       cmocka_unit_test(regions_grow_up_to_edges),
+      cmocka_unit_test(shades_are_smoothed)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
