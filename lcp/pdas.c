@@ -150,9 +150,32 @@ static cvtm_status step(cvtm_sparse_solver *s, double target, double *changes) {
 /* The same active set again without a better solution of its system: this is all there is. */
 static void give_up(cvtm_sparse_solver *s) {
   cvtm_lcp_course *course = &s->host.course;
-  if (course->stop >= 0 || course->improved || course->iteration < 2) return;
+  if (course->stop != CVTM_UNDECIDED || course->improved) return;
   course->stop =
       course->best <= cvtm_rounding_of(&s->host.sums) ? CVTM_LCP_ROUNDING : CVTM_LCP_STALLED;
+}
+
+static cvtm_status iterate(cvtm_sparse_solver *s, double target) {
+  cvtm_status status = CVTM_OK;
+  for (int64_t k = 0; status == CVTM_OK && s->host.course.stop == CVTM_UNDECIDED; ++k) {
+    double changes = 0;
+    status = step(s, target, &changes);
+    if (status == CVTM_OK) status = cvtm_sparse_judge(s, 0, 0);
+    if (status == CVTM_OK) status = cvtm_sparse_look(s, 0);
+    if (status == CVTM_OK && k > 0 && changes == 0) give_up(s);
+  }
+  return status;
+}
+
+cvtm_status cvtm_pdas_go_on(cvtm_sparse_solver *s, double target) {
+  const cvtm_sum_kind judged_by = s->judged_by;
+  s->host.course.window = PDAS_WINDOW;
+  s->host.course.stop = CVTM_UNDECIDED;
+  cvtm_status status = cvtm_device_copy_in(s->head.device, s->state, &s->host, sizeof s->host);
+  s->judged_by = CVTM_SUM_MEASURE;
+  if (status == CVTM_OK) status = iterate(s, target);
+  s->judged_by = judged_by;
+  return status;
 }
 
 static cvtm_status solve(cvtm_lcp *lcp, const double *b, const double *lower, const double *upper,
@@ -164,23 +187,13 @@ static cvtm_status solve(cvtm_lcp *lcp, const double *b, const double *lower, co
   if (status == CVTM_OK)
     status = cvtm_sparse_begin(s, 0, target, lcp->options.max_iterations, PDAS_WINDOW, 0);
   if (status == CVTM_OK) status = cvtm_sparse_look(s, 0);
-  while (status == CVTM_OK && s->host.course.stop < 0) {
-    double changes = 0;
-    status = step(s, target, &changes);
-    if (status == CVTM_OK) status = cvtm_sparse_judge(s, 0, 0);
-    if (status == CVTM_OK) status = cvtm_sparse_look(s, 0);
-    if (status == CVTM_OK && changes == 0) give_up(s);
-  }
+  if (status == CVTM_OK) status = iterate(s, target);
   return status == CVTM_OK ? cvtm_sparse_unload(s, x, result) : status;
 }
 
-static void destroy(cvtm_lcp *lcp) {
-  cvtm_sparse_solver *s = (cvtm_sparse_solver *)lcp;
-  free(s->own);
-  cvtm_sparse_close(s);
-}
+static void destroy(cvtm_lcp *lcp) { cvtm_sparse_close((cvtm_sparse_solver *)lcp); }
 
-static cvtm_status allocate_inner(cvtm_sparse_solver *s) {
+cvtm_status cvtm_pdas_prepare(cvtm_sparse_solver *s) {
   cvtm_hierarchy *h = &s->hierarchy;
   inner *in = calloc(1, sizeof *in);
   if (in == NULL) {
@@ -254,7 +267,7 @@ cvtm_status cvtm_pdas_create(cvtm_device *device, const cvtm_csr *matrix, int is
   cvtm_sparse_solver *s = NULL;
   cvtm_status status = cvtm_sparse_open(&table, device, matrix, &levels, options, &s);
   if (status != CVTM_OK) return status;
-  status = allocate_inner(s);
+  status = cvtm_pdas_prepare(s);
   if (status == CVTM_OK && is_band) status = allocate_band(s, matrix);
   if (status != CVTM_OK) {
     destroy(&s->head);

@@ -138,6 +138,9 @@ static cvtm_status solve(cvtm_lcp *lcp, const double *b, const double *lower, co
   cvtm_status status = cvtm_sparse_load(s, b, lower, upper, x, warm, &target);
   if (status == CVTM_OK && lcp->options.nested && !warm) status = start_nested(s);
   if (status == CVTM_OK) status = run_level(s, 0, target, lcp->options.max_iterations);
+  const int stop = s->host.course.stop;
+  if (status == CVTM_OK && s->hands_over && (stop == CVTM_UNDECIDED || stop == CVTM_LCP_STALLED))
+    status = cvtm_pdas_go_on(s, target);
   return status == CVTM_OK ? cvtm_sparse_unload(s, x, result) : status;
 }
 
@@ -157,6 +160,8 @@ cvtm_status cvtm_sparse_multigrid_create(cvtm_device *device, const cvtm_csr *ma
   s->judged_by = levels.truncates ? CVTM_SUM_TRUNCATE : CVTM_SUM_EXAMINE;
   s->last_omega = options->pre_smoothing > 0 ? 1 : 0;
   status = cvtm_sparse_record(s, cycle, options->nested ? nested_start(&s->hierarchy) + 1 : 1);
+  s->hands_over = options->method == CVTM_LCP_TNNMG;
+  if (status == CVTM_OK && s->hands_over) status = cvtm_pdas_prepare(s);
   if (status != CVTM_OK) {
     cvtm_sparse_close(s);
     return status;

@@ -91,24 +91,36 @@ CVTM_HD cvtm_split_product cvtm_split_row(const cvtm_sell *a, const double *x, i
   return product;
 }
 
+/* A x in a row, and the largest of its terms: how the sum rounds. */
+typedef struct cvtm_row_product {
+  double sum, held;
+} cvtm_row_product;
+
+CVTM_HD cvtm_row_product cvtm_join_product(cvtm_split_product product, double x) {
+  const double held = product.diagonal * x;
+  const cvtm_row_product joined = {product.others + held, held};
+  return joined;
+}
+
 /* One row of Gauss-Seidel, overrelaxed by omega. A row whose diagonal has vanished (all of
  * its basis function is cut off) keeps its value. Returns A x in this row, afterwards. */
-CVTM_HD double cvtm_relax_row(const cvtm_level *level, cvtm_passage how, double omega,
-                              int64_t row) {
-  if (how.masked && (level->state[row] & CVTM_ROW_ACTIVE) != 0) return 0;
+CVTM_HD cvtm_row_product cvtm_relax_row(const cvtm_level *level, cvtm_passage how, double omega,
+                                        int64_t row) {
+  const cvtm_row_product none = {0, 0};
+  if (how.masked && (level->state[row] & CVTM_ROW_ACTIVE) != 0) return none;
   const double b = level->b[row];
   const cvtm_split_product product =
       cvtm_split_row(how.correction ? &level->correction : &level->matrix, level->x, row);
   if (!(product.diagonal > 0)) {
     if (how.residual) level->r[row] = b - product.others;
-    return product.others;
+    return none;
   }
   double x = (b - product.others) / product.diagonal;
   if (omega != 1) x = level->x[row] + omega * (x - level->x[row]);
   if (how.bounded) x = cvtm_clip(x, cvtm_lower_at(level, row), cvtm_upper_at(level, row));
   level->x[row] = x;
-  const double after = product.others + product.diagonal * x;
-  if (how.residual) level->r[row] = b - after;
+  const cvtm_row_product after = cvtm_join_product(product, x);
+  if (how.residual) level->r[row] = b - after.sum;
   return after;
 }
 
@@ -359,18 +371,19 @@ CVTM_HD void cvtm_sums_join(cvtm_sums *a, const cvtm_sums *b) {
 }
 
 /* Natural residual: its square, the square of what rounds in it, its size. */
-CVTM_HD cvtm_sums cvtm_natural_residual(const cvtm_level *level, double product, int64_t row) {
+CVTM_HD cvtm_sums cvtm_natural_residual(const cvtm_level *level, cvtm_row_product product,
+                                        int64_t row) {
   const double x = level->x[row], b = level->b[row];
   const double r =
-      x - cvtm_clip(x - (product - b), cvtm_lower_at(level, row), cvtm_upper_at(level, row));
-  const double size = fabs(product) + fabs(b) + fabs(x);
+      x - cvtm_clip(x - (product.sum - b), cvtm_lower_at(level, row), cvtm_upper_at(level, row));
+  const double size = 2 * fabs(product.held) + fabs(b) + fabs(x);
   const cvtm_sums sums = {{r * r, size * size, fabs(r), 0}};
   return sums;
 }
 
 /* The same, and r = b - A x; with is_masked, active rows are recorded and r is 0 there. */
 CVTM_HD cvtm_sums cvtm_examine_row(const cvtm_level *level, const cvtm_level *next, int is_masked,
-                                   double product, int64_t row) {
+                                   cvtm_row_product product, int64_t row) {
   const double x = level->x[row];
   int side = 0;
   if (is_masked) {
@@ -380,7 +393,7 @@ CVTM_HD cvtm_sums cvtm_examine_row(const cvtm_level *level, const cvtm_level *ne
       side = CVTM_ROW_UPPER;
     cvtm_mark_row(level, next, side, row);
   }
-  level->r[row] = side != 0 ? 0 : level->b[row] - product;
+  level->r[row] = side != 0 ? 0 : level->b[row] - product.sum;
   return cvtm_natural_residual(level, product, row);
 }
 

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MONITOR_CHUNK = 8, UNDECIDED = -1 };
+enum { MONITOR_CHUNK = 8 };
+static const double slow_rate = 0.7;
 
 /* --- setup ------------------------------------------------------------------------------- */
 
@@ -72,6 +73,7 @@ cvtm_status cvtm_sparse_record(cvtm_sparse_solver *s, cvtm_sparse_iteration iter
 void cvtm_sparse_close(cvtm_sparse_solver *s) {
   for (int top = 0; top < CVTM_LEVELS_MAX; ++top)
     if (s->loop[top].loop != NULL) cvtm_loop_destroy(s->loop[top].loop);
+  free(s->own);
   cvtm_hierarchy_destroy(&s->hierarchy);
   cvtm_lcp_close(&s->head);
   free(s);
@@ -127,7 +129,13 @@ cvtm_status cvtm_sparse_judge(cvtm_sparse_solver *s, int top, double last_omega)
 }
 
 static int64_t chunk_of(const cvtm_sparse_solver *s, int top) {
-  return top == 0 && s->head.options.monitor != NULL ? MONITOR_CHUNK : CVTM_COURSE_CHUNK;
+  if (top > 0) return CVTM_COURSE_CHUNK;
+  if (s->head.options.monitor != NULL) return MONITOR_CHUNK;
+  return s->hands_over ? CVTM_LCP_WINDOW : CVTM_COURSE_CHUNK;
+}
+
+static int is_slow(const cvtm_lcp_course *course) {
+  return course->iteration >= 2 * CVTM_LCP_WINDOW && cvtm_lcp_rate(course) > slow_rate;
 }
 
 cvtm_status cvtm_sparse_begin(cvtm_sparse_solver *s, int top, double target, int64_t limit,
@@ -137,7 +145,7 @@ cvtm_status cvtm_sparse_begin(cvtm_sparse_solver *s, int top, double target, int
   s->host.course.limit = limit;
   s->host.course.window = window;
   s->host.course.iteration = -1;
-  s->host.course.stop = UNDECIDED;
+  s->host.course.stop = CVTM_UNDECIDED;
   s->host.pause_at = chunk_of(s, top);
   s->reported = -1;
   const cvtm_status status =
@@ -161,7 +169,7 @@ cvtm_status cvtm_sparse_look(cvtm_sparse_solver *s, int top) {
   const cvtm_status status =
       cvtm_device_copy_out(s->head.device, &s->host, s->state, sizeof s->host);
   if (status != CVTM_OK || top > 0 || s->head.options.monitor == NULL) return status;
-  if (tell(s) && s->host.course.stop == UNDECIDED) s->host.course.stop = CVTM_LCP_ITERATIONS;
+  if (tell(s) && s->host.course.stop == CVTM_UNDECIDED) s->host.course.stop = CVTM_LCP_ITERATIONS;
   return CVTM_OK;
 }
 
@@ -169,7 +177,8 @@ cvtm_status cvtm_sparse_run(cvtm_sparse_solver *s, int top) {
   for (;;) {
     cvtm_status status = cvtm_loop_run(s->loop[top].loop);
     if (status == CVTM_OK) status = cvtm_sparse_look(s, top);
-    if (status != CVTM_OK || s->host.course.stop != UNDECIDED) return status;
+    if (status != CVTM_OK || s->host.course.stop != CVTM_UNDECIDED) return status;
+    if (top == 0 && s->hands_over && is_slow(&s->host.course)) return CVTM_OK;
     s->host.pause_at += chunk_of(s, top);
     s->host.course.go_on = 1;
     status = cvtm_device_copy_in(s->head.device, s->state, &s->host, sizeof s->host);

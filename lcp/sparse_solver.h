@@ -7,6 +7,8 @@
 
 typedef struct cvtm_sparse_solver cvtm_sparse_solver;
 
+enum { CVTM_UNDECIDED = -1 }; /* the stop of a course that is under way */
+
 /* One iteration with level `top` as the finest, without its judgement. */
 typedef cvtm_status (*cvtm_sparse_iteration)(cvtm_sparse_solver *solver, int top);
 
@@ -31,7 +33,8 @@ struct cvtm_sparse_solver {
   double *direction; /* as long as level 0 */
   double *best;      /* twice as long: see cvtm_sweep_state.kept */
   int64_t reported;  /* the last iteration that the monitor has seen */
-  void *own;         /* of the method; freed by it */
+  int hands_over;    /* leaves the course of level 0 undecided where that is slow */
+  void *own;         /* of the method; freed with the solver */
 };
 
 /* Checks the matrix and sets everything up; loops for `loops` levels from the finest. On
@@ -55,7 +58,7 @@ cvtm_status cvtm_sparse_begin(cvtm_sparse_solver *solver, int top, double target
 cvtm_status cvtm_sparse_judge(cvtm_sparse_solver *solver, int top, double last_omega);
 /* Copies the state to solver.host and tells the monitor, which may stop the course. */
 cvtm_status cvtm_sparse_look(cvtm_sparse_solver *solver, int top);
-/* Iterates until the course of level `top` stops. */
+/* Iterates until the course of level `top` stops, or is to be handed over. */
 cvtm_status cvtm_sparse_run(cvtm_sparse_solver *solver, int top);
 /* The best iterate of level 0 to x, and its figures. */
 cvtm_status cvtm_sparse_unload(cvtm_sparse_solver *solver, double *x, cvtm_lcp_result *result);
@@ -66,6 +69,10 @@ cvtm_status cvtm_psor_create(cvtm_device *device, const cvtm_csr *matrix, int is
 cvtm_status cvtm_sparse_multigrid_create(cvtm_device *device, const cvtm_csr *matrix,
                                          int is_symmetric, int64_t width, int64_t height,
                                          const cvtm_lcp_options *options, cvtm_lcp **lcp);
+/* The primal-dual active set method from where the course of another one has come to: memory for
+ * it, and its iterations until the course stops. */
+cvtm_status cvtm_pdas_prepare(cvtm_sparse_solver *solver);
+cvtm_status cvtm_pdas_go_on(cvtm_sparse_solver *solver, double target);
 cvtm_status cvtm_pdas_create(cvtm_device *device, const cvtm_csr *matrix, int is_symmetric,
                              int64_t width, int64_t height, const cvtm_lcp_options *options,
                              cvtm_lcp **lcp);
