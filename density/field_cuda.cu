@@ -44,7 +44,7 @@ __device__ void add_block(double sum[CVTM_LEVEL_SUMS]) {
 }
 
 /* One block for each row of pixels. */
-__global__ void advance(cvtm_level_set set) {
+__global__ void __launch_bounds__(block_size, 4) advance(cvtm_level_set set) {
   const int64_t j = blockIdx.x;
   double sum[CVTM_LEVEL_SUMS] = {0};
   for (int64_t i = threadIdx.x; i < set.width; i += block_size) {

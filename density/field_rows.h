@@ -16,7 +16,7 @@ extern "C" {
  * a cvtm_lcp_grid, horizontal ones first. */
 typedef struct cvtm_level_set {
   int64_t width, height;
-  double h;                   /* side of a pixel: 1 / longer side */
+  double h, per_h2;           /* side of a pixel: 1 / longer side; 1 / h^2 */
   double epsilon, k, tau;     /* of the regularisation, the edge detector, the step */
   double *image, *u, *before; /* now, and a step ago */
   double *detector_horizontal, *detector_vertical;  /* g at the edges */
@@ -55,14 +55,12 @@ CVTM_HD double cvtm_field_mirrored(const cvtm_level_set *s, const double *v, int
 CVTM_HD double cvtm_field_slope(const cvtm_level_set *s, const double *v, int64_t i, int64_t j,
                                 int vertical) {
   const int64_t a = vertical ? 0 : 1, b = 1 - a; /* across; along */
-  const double across =
-      (cvtm_field_mirrored(s, v, i, j) - cvtm_field_mirrored(s, v, i - a, j - b)) / s->h;
+  const double across = cvtm_field_mirrored(s, v, i, j) - cvtm_field_mirrored(s, v, i - a, j - b);
   const double along =
-      ((cvtm_field_mirrored(s, v, i + b, j + a) - cvtm_field_mirrored(s, v, i - b, j - a)) +
-       (cvtm_field_mirrored(s, v, i - a + b, j - b + a) -
-        cvtm_field_mirrored(s, v, i - a - b, j - b - a))) /
-      (4 * s->h);
-  return across * across + along * along;
+      0.25 * ((cvtm_field_mirrored(s, v, i + b, j + a) - cvtm_field_mirrored(s, v, i - b, j - a)) +
+              (cvtm_field_mirrored(s, v, i - a + b, j - b + a) -
+               cvtm_field_mirrored(s, v, i - a - b, j - b - a)));
+  return (across * across + along * along) * s->per_h2;
 }
 
 CVTM_HD double cvtm_level_q(const cvtm_level_set *s, int64_t i, int64_t j, int vertical) {

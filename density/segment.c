@@ -92,7 +92,9 @@ cvtm_status cvtm_segment_create(cvtm_device *device, int width, int height,
   s->options = *options;
   s->set.width = width;
   s->set.height = height;
-  s->set.h = 1.0 / (width > height ? width : height);
+  const double longer = width > height ? width : height;
+  s->set.h = 1 / longer;
+  s->set.per_h2 = longer * longer;
   s->set.epsilon = options->epsilon;
   s->set.k = options->k;
   s->set.tau = options->tau;
