@@ -16,7 +16,7 @@ enum { MOST_STEPS = 200, MOST_HALVINGS = 24, MOST_CG = 2000, CG_ROUND = 16 };
 static const double sufficient = 1e-4;   /* share of the slope that a step must gain */
 static const double rounding = 1e-13;    /* of the dual's value, relative to the energy */
 static const double widest_bridge = 0.1; /* times how far the masses are off */
-static const double loosest_system = 0.1;
+static const double loosest_system = 0.1, foreseen_system = 0.01;
 
 static double now(void) {
   struct timespec t;
@@ -49,6 +49,12 @@ static cvtm_status allocate_all(cvtm_power *p) {
       {(void **)&p->neighbor, p->edge_capacity, sizeof(int32_t)},
       {(void **)&p->coupling, p->edge_capacity, sizeof(double)},
       {(void **)&p->diagonal, n, sizeof(double)},
+      {(void **)&p->arm, 2 * p->edge_capacity, sizeof(double)},
+      {(void **)&p->hint_first, n, sizeof(int32_t)},
+      {(void **)&p->hint_degree, n, sizeof(int32_t)},
+      {(void **)&p->hint, p->edge_capacity, sizeof(int32_t)},
+      {(void **)&p->place_of, n, sizeof(int32_t)},
+      {(void **)&p->sites, 2 * n, sizeof(double)},
       {(void **)&p->edges, 1, sizeof(int32_t)},
       {(void **)&p->step, n, sizeof(double)},
       {(void **)&p->residual, n, sizeof(double)},
@@ -62,6 +68,8 @@ static cvtm_status allocate_all(cvtm_power *p) {
   for (size_t a = 0; status == CVTM_OK && a < sizeof arrays / sizeof arrays[0]; ++a)
     status = cvtm_device_allocate(device, arrays[a].count, arrays[a].size, arrays[a].memory);
   if (status == CVTM_OK) status = cvtm_vector_fill(device, p->weight, 0, n);
+  if (status == CVTM_OK)
+    status = cvtm_device_fill(device, p->degree, 0, (size_t)n * sizeof *p->degree);
   return status == CVTM_OK ? p->table->create_state(p) : status;
 }
 
@@ -92,10 +100,12 @@ cvtm_status cvtm_power_create(cvtm_cvt *cvt, int64_t count, cvtm_power **result)
 void cvtm_power_destroy(cvtm_power *p) {
   if (!p) return;
   p->table->destroy_state(p);
-  void *arrays[] = {
-      p->weight,  p->trial,    p->sorted_weight,  p->heaviest,  p->missing,  p->dual,     p->hidden,
-      p->figures, p->first,    p->degree,         p->neighbor,  p->coupling, p->diagonal, p->edges,
-      p->step,    p->residual, p->preconditioned, p->direction, p->image,    p->term,     p->cg};
+  void *arrays[] = {p->weight,      p->trial,    p->sorted_weight,  p->heaviest,  p->missing,
+                    p->dual,        p->hidden,   p->figures,        p->first,     p->degree,
+                    p->neighbor,    p->coupling, p->diagonal,       p->arm,       p->hint_first,
+                    p->hint_degree, p->hint,     p->place_of,       p->sites,     p->edges,
+                    p->step,        p->residual, p->preconditioned, p->direction, p->image,
+                    p->term,        p->cg};
   for (size_t a = 0; a < sizeof arrays / sizeof arrays[0]; ++a)
     cvtm_device_free(p->cvt->device, arrays[a]);
   free(p);
@@ -103,7 +113,16 @@ void cvtm_power_destroy(cvtm_power *p) {
 
 /* --- one diagram ------------------------------------------------------------------------ */
 
+static void swap(int32_t **a, int32_t **b) {
+  int32_t *c = *a;
+  *a = *b;
+  *b = c;
+}
+
 static cvtm_status enqueue_cells(cvtm_power *p, const double *weight) {
+  swap(&p->first, &p->hint_first);
+  swap(&p->degree, &p->hint_degree);
+  swap(&p->neighbor, &p->hint);
   cvtm_status status = p->table->weigh(p, weight);
   if (status == CVTM_OK) status = cvtm_device_fill(p->cvt->device, p->edges, 0, sizeof *p->edges);
   if (status == CVTM_OK) status = p->table->cells(p);
@@ -161,6 +180,12 @@ static cvtm_status find_slope(cvtm_power *p, double *slope) {
                            : status;
 }
 
+static void take_trial(cvtm_power *p) {
+  double *weight = p->weight;
+  p->weight = p->trial;
+  p->trial = weight;
+}
+
 static cvtm_status try_step(cvtm_power *p, double length, cvtm_power_figures *figures,
                             cvtm_power_effort *effort) {
   cvtm_device *device = p->cvt->device;
@@ -201,18 +226,33 @@ static cvtm_status improve(cvtm_power *p, double tolerance, cvtm_power_figures *
     if (status != CVTM_OK || !is_better(&found, figures, length * slope)) continue;
     *figures = found;
     *moved = 1;
-    double *swap = p->weight;
-    p->weight = p->trial;
-    p->trial = swap;
+    take_trial(p);
   }
   return status;
 }
 
 /* --- the weights ----------------------------------------------------------------------------- */
 
+/* The weights of the last sites with the step that their couplings foresee for these; *good = 0 if
+ * that leaves a cell empty. */
+static cvtm_status begin_foreseen(cvtm_power *p, const double *sites, cvtm_power_figures *figures,
+                                  int *good, cvtm_power_effort *effort) {
+  cvtm_status status = p->table->predict(p, sites);
+  if (status == CVTM_OK) status = solve_system(p, foreseen_system, effort);
+  if (status == CVTM_OK) status = try_step(p, 1, figures, effort);
+  *good = status == CVTM_OK && !(figures->hidden > 0);
+  if (*good) take_trial(p);
+  return status;
+}
+
 /* The weights as they are, unless some cell is empty with them: then all equal. */
-static cvtm_status begin(cvtm_power *p, cvtm_power_figures *figures, cvtm_power_effort *effort) {
-  cvtm_status status = evaluate(p, p->weight, figures, effort);
+static cvtm_status begin(cvtm_power *p, const double *sites, cvtm_power_figures *figures,
+                         cvtm_power_effort *effort) {
+  int good = 0;
+  cvtm_status status = CVTM_OK;
+  if (p->has_sites) status = begin_foreseen(p, sites, figures, &good, effort);
+  if (status != CVTM_OK || good) return status;
+  status = evaluate(p, p->weight, figures, effort);
   if (status != CVTM_OK || !(figures->hidden > 0)) return status;
   status = cvtm_vector_fill(p->cvt->device, p->weight, 0, p->count);
   p->bridge = widest_bridge;
@@ -227,12 +267,16 @@ cvtm_status cvtm_power_balance(cvtm_power *p, const double *sites, double tolera
                                cvtm_power_effort *effort) {
   int moved = 1;
   cvtm_status status = cvtm_site_tree_build(p->cvt->tree, sites, p->count);
-  if (status == CVTM_OK) status = begin(p, figures, effort);
+  if (status == CVTM_OK) status = begin(p, sites, figures, effort);
   for (int k = 0; status == CVTM_OK && moved && k < MOST_STEPS; ++k) {
     if (figures->deviation <= tolerance * p->target) break;
     status = improve(p, tolerance, figures, &moved, effort);
   }
   if (status == CVTM_OK && !moved) status = evaluate(p, p->weight, figures, effort);
+  if (status == CVTM_OK)
+    status =
+        cvtm_device_copy(p->cvt->device, p->sites, sites, 2 * (size_t)p->count * sizeof *p->sites);
+  p->has_sites = status == CVTM_OK;
   *converged = status == CVTM_OK && figures->deviation <= tolerance * p->target;
   return status;
 }

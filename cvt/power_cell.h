@@ -9,11 +9,14 @@
 #include "base/polygon.h"
 #include "cvt/cell_integral.h"
 
-/* A tree with the weights of its sites. */
+/* A tree with the weights of its sites. The hints, if place_of is not NULL, are the neighbours of
+ * each cell in a similar diagram, by the caller's numbers: hint[hint_first[i]] and so on. */
 typedef struct cvtm_power_view {
   cvtm_site_tree_view tree;
-  const double *weight;   /* in sorted order */
-  const double *heaviest; /* per node of the tree: the largest weight below it */
+  const double *weight;    /* in sorted order */
+  const double *heaviest;  /* per node of the tree: the largest weight below it */
+  const int32_t *place_of; /* the sorted place of the caller's site i */
+  const int32_t *hint_first, *hint_degree, *hint;
 } cvtm_power_view;
 
 /* A polygon, its stride 1, and what lies across its edges: other[k], across the edge from corner
@@ -93,24 +96,47 @@ CVTM_HD int cvtm_power_clip_site(const cvtm_power_view *view, int64_t place,
   return 1;
 }
 
-/* Clips by the sites of one leaf, without those that have cut already: again they would leave
- * slivers of rounding. */
+/* Places of sites that have cut already: again they would leave slivers of rounding. */
+enum { CVTM_POWER_KNOWN = 12 };
+typedef struct cvtm_power_known {
+  int32_t count, place[CVTM_POWER_KNOWN];
+} cvtm_power_known;
+
+/* Clips by the sites of one leaf. */
 CVTM_HD int cvtm_power_clip_leaf(const cvtm_power_view *view, int64_t leaf,
-                                 const cvtm_cell_origin *o, const cvtm_cell_nearest *nearest,
+                                 const cvtm_cell_origin *o, const cvtm_power_known *known,
                                  cvtm_power_cell *cell, double *radius2, cvtm_cell_status *status) {
   const int64_t first = leaf * CVTM_TREE_LEAF, count = view->tree.count;
   const int64_t last = first + CVTM_TREE_LEAF < count ? first + CVTM_TREE_LEAF : count;
   for (int64_t place = first; place < last; ++place) {
-    int known = 0;
-    for (int32_t k = 0; k < nearest->count; ++k) known |= nearest->place[k] == place;
-    if (!known && !cvtm_power_clip_site(view, place, o, cell, radius2, status)) return 0;
+    int is_known = 0;
+    for (int32_t k = 0; k < known->count; ++k) is_known |= known->place[k] == place;
+    if (!is_known && !cvtm_power_clip_site(view, place, o, cell, radius2, status)) return 0;
   }
   return 1;
 }
 
+/* The sites to begin with, which leave a cell so small that few others need a look: the hints, or
+ * else the nearest ones. */
+CVTM_HD void cvtm_power_find_first(const cvtm_power_view *view, const cvtm_cell_origin *o,
+                                   cvtm_power_known *known) {
+  known->count = 0;
+  if (view->place_of && view->hint_degree[o->index] > 0) {
+    const int32_t first = view->hint_first[o->index], degree = view->hint_degree[o->index];
+    for (int32_t k = 0; k < degree && known->count < CVTM_POWER_KNOWN; ++k) {
+      const int32_t i = view->hint[first + k];
+      if (i != o->index) known->place[known->count++] = view->place_of[i];
+    }
+    return;
+  }
+  cvtm_cell_nearest nearest;
+  (void)cvtm_cell_find_nearest(&view->tree, o, &nearest);
+  for (int32_t k = 0; k < nearest.count; ++k) known->place[known->count++] = nearest.place[k];
+}
+
 /* Clips by all sites, shifted as the origin says: depth first, the nearer child first. */
 CVTM_HD int cvtm_power_clip_tree(const cvtm_power_view *view, const cvtm_cell_origin *o,
-                                 const cvtm_cell_nearest *nearest, cvtm_power_cell *cell,
+                                 const cvtm_power_known *known, cvtm_power_cell *cell,
                                  double *radius2, cvtm_cell_status *status) {
   const cvtm_site_tree_view *tree = &view->tree;
   const double weight = view->weight[o->place];
@@ -134,7 +160,7 @@ CVTM_HD int cvtm_power_clip_tree(const cvtm_power_view *view, const cvtm_cell_or
     box = cvtm_cell_relative_box(tree, node, o);
     if (!cvtm_power_box_cuts(&cell->polygon, *radius2, &box, view->heaviest[node], weight))
       continue;
-    if (!cvtm_power_clip_leaf(view, node - tree->leaf_count, o, nearest, cell, radius2, status))
+    if (!cvtm_power_clip_leaf(view, node - tree->leaf_count, o, known, cell, radius2, status))
       return 0;
   }
   return 1;
@@ -148,18 +174,17 @@ CVTM_HD cvtm_cell_status cvtm_power_cut_from(const cvtm_power_view *view, cvtm_d
   cvtm_corners_rectangle(start->x0, start->y0, start->x1, start->y1, &cell->polygon.count,
                          cell->polygon.x, cell->polygon.y, cell->other);
   double radius2 = cvtm_cell_radius2(&cell->polygon);
-  /* The nearest sites first: they leave a cell so small that few others need a look. */
-  cvtm_cell_nearest nearest;
+  cvtm_power_known known;
   o->shift_x = o->shift_y = 0;
-  (void)cvtm_cell_find_nearest(&view->tree, o, &nearest);
-  for (int32_t k = 0; k < nearest.count; ++k)
-    if (!cvtm_power_clip_site(view, nearest.place[k], o, cell, &radius2, &status)) return status;
+  cvtm_power_find_first(view, o, &known);
+  for (int32_t k = 0; k < known.count; ++k)
+    if (!cvtm_power_clip_site(view, known.place[k], o, cell, &radius2, &status)) return status;
   for (int round = 0; round < (domain.periodic ? 9 : 1); ++round) {
     const int image = (round + 4) % 9; /* the middle one first */
     o->shift_x = (image % 3 - 1) * (double)domain.width;
     o->shift_y = (image / 3 - 1) * (double)domain.height;
-    if (!cvtm_power_clip_tree(view, o, &nearest, cell, &radius2, &status)) break;
-    nearest.count = 0; /* their images have not cut yet */
+    if (!cvtm_power_clip_tree(view, o, &known, cell, &radius2, &status)) break;
+    known.count = 0; /* their images have not cut yet */
   }
   return status;
 }
@@ -200,28 +225,34 @@ CVTM_HD double cvtm_power_coupling(double mean, double length, double distance, 
   return (mean / (2 * distance) + bridge * mass / (3 * wide * wide * distance)) * length;
 }
 
-/* The coupling across edge k of a cell that is not empty; *index: the other site, or -1 where there
- * is none. */
-CVTM_HD double cvtm_power_edge(const cvtm_power_view *view, cvtm_domain domain,
-                               const cvtm_density_view *density, int64_t place,
-                               const cvtm_power_cell *cell, int32_t k, double mass, double bridge,
-                               int32_t *index) {
+/* What lies across an edge: the site by the caller's number, its coupling, and the middle of the
+ * edge relative to the cell's site. */
+typedef struct cvtm_power_link {
+  int32_t index; /* -1: nothing */
+  double coupling, arm_x, arm_y;
+} cvtm_power_link;
+
+/* Edge k of a cell that is not empty. */
+CVTM_HD cvtm_power_link cvtm_power_edge(const cvtm_power_view *view, cvtm_domain domain,
+                                        const cvtm_density_view *density, int64_t place,
+                                        const cvtm_power_cell *cell, int32_t k, double mass,
+                                        double bridge) {
   const cvtm_cell *polygon = &cell->polygon;
   const int32_t next = k + 1 < polygon->count ? k + 1 : 0, other = cell->other[k];
-  *index = -1;
-  if (other < 0 || other == place) return 0;
-  const double sx = view->tree.position[2 * place], sy = view->tree.position[2 * place + 1];
   const double ax = polygon->x[k], ay = polygon->y[k];
   const double bx = polygon->x[next], by = polygon->y[next];
   const double ex = bx - ax, ey = by - ay;
   const double length = sqrt(ex * ex + ey * ey);
-  if (!(length > 0)) return 0;
-  const cvtm_metric metric = cvtm_metric_of(domain);
-  const double distance = sqrt(cvtm_distance2(metric, sx, sy, view->tree.position[2 * other],
-                                              view->tree.position[2 * other + 1]));
-  *index = view->tree.index[other];
+  cvtm_power_link link = {-1, 0, 0.5 * (ax + bx), 0.5 * (ay + by)};
+  if (other < 0 || other == place || !(length > 0)) return link;
+  const double sx = view->tree.position[2 * place], sy = view->tree.position[2 * place + 1];
+  const double distance =
+      sqrt(cvtm_distance2(cvtm_metric_of(domain), sx, sy, view->tree.position[2 * other],
+                          view->tree.position[2 * other + 1]));
   const double mean = cvtm_power_mean_density(density, sx + ax, sy + ay, sx + bx, sy + by);
-  return cvtm_power_coupling(mean, length, distance, mass, bridge);
+  link.index = view->tree.index[other];
+  link.coupling = cvtm_power_coupling(mean, length, distance, mass, bridge);
+  return link;
 }
 
 #endif

@@ -39,8 +39,10 @@ static cvtm_status weigh_cpu(cvtm_power *power, const double *weight) {
   const int threads = cvtm_device_threads(power->cvt->device);
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(power->cvt->tree);
 #pragma omp parallel for num_threads(threads) schedule(static)
-  for (int64_t place = 0; place < tree.count; ++place)
+  for (int64_t place = 0; place < tree.count; ++place) {
     power->sorted_weight[place] = weight[tree.index[place]];
+    power->place_of[tree.index[place]] = (int32_t)place;
+  }
   cvtm_power_weigh(power->sorted_weight, tree.count, tree.leaf_count, power->heaviest);
   return CVTM_OK;
 }
@@ -59,13 +61,15 @@ static void couple(cvtm_power *power, const cvtm_power_view *view, int64_t place
   power->degree[i] = 0;
   if (first > power->edge_capacity - corners) return;
   for (int32_t k = 0; k < corners; ++k) {
-    int32_t other;
-    const double coupling = cvtm_power_edge(view, power->cvt->domain, &power->cvt->density, place,
-                                            cell, k, power->target, power->bridge, &other);
-    if (other < 0) continue;
-    power->neighbor[first + degree] = other;
-    power->coupling[first + degree++] = coupling;
-    diagonal += coupling;
+    const cvtm_power_link link = cvtm_power_edge(view, power->cvt->domain, &power->cvt->density,
+                                                 place, cell, k, power->target, power->bridge);
+    if (link.index < 0) continue;
+    const int32_t entry = first + degree++;
+    power->neighbor[entry] = link.index;
+    power->coupling[entry] = link.coupling;
+    power->arm[2 * entry] = link.arm_x;
+    power->arm[2 * entry + 1] = link.arm_y;
+    diagonal += link.coupling;
   }
   power->first[i] = first;
   power->degree[i] = degree;
@@ -88,8 +92,7 @@ static void integrate(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int6
 static cvtm_status cells_cpu(cvtm_power *power) {
   cvtm_cvt *cvt = power->cvt;
   cpu_state *state = power->state;
-  const cvtm_power_view view = {cvtm_site_tree_get_view(cvt->tree), power->sorted_weight,
-                                power->heaviest};
+  const cvtm_power_view view = cvtm_power_view_of(power);
   int no_memory = 0;
 #pragma omp parallel for num_threads(state->threads) schedule(dynamic, 32) reduction(| : no_memory)
   for (int64_t place = 0; place < view.tree.count; ++place) {
@@ -139,6 +142,14 @@ static cvtm_status figures_cpu(cvtm_power *power, const double *weight) {
 /* Threads of a loop over the sites that is worth so few operations a site. */
 static int threads_of(const cvtm_power *power) {
   return power->count < 20000 ? 1 : cvtm_device_threads(power->cvt->device);
+}
+
+static cvtm_status predict_cpu(cvtm_power *power, const double *sites) {
+  const cvtm_metric metric = cvtm_metric_of(power->cvt->domain);
+#pragma omp parallel for num_threads(threads_of(power)) schedule(static)
+  for (int64_t i = 0; i < power->count; ++i)
+    power->missing[i] -= cvtm_power_gain_row(power, metric, sites, i);
+  return CVTM_OK;
 }
 
 /* --- conjugate gradients ---------------------------------------------------------------- */
@@ -200,6 +211,7 @@ const cvtm_power_table cvtm_power_table_cpu = {
     .weigh = weigh_cpu,
     .cells = cells_cpu,
     .figures = figures_cpu,
+    .predict = predict_cpu,
     .begin = begin_cpu,
     .apply = apply_cpu,
     .advance = advance_cpu,

@@ -36,13 +36,15 @@ enum { LISTED_LARGE, LISTED_GIANT, LISTED_ENDED, LISTED };
 /* --- weights ------------------------------------------------------------------------------- */
 
 __global__ void weigh_kernel(cvtm_site_tree_view tree, const double *weight, double *sorted,
-                             double *heaviest) {
+                             int32_t *place_of, double *heaviest) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
   for (int64_t leaf = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
        leaf < tree.leaf_count; leaf += step) {
     const int64_t first = leaf * CVTM_TREE_LEAF;
-    for (int64_t place = first; place < first + CVTM_TREE_LEAF && place < tree.count; ++place)
+    for (int64_t place = first; place < first + CVTM_TREE_LEAF && place < tree.count; ++place) {
       sorted[place] = weight[tree.index[place]];
+      place_of[tree.index[place]] = static_cast<int32_t>(place);
+    }
     cvtm_power_weigh_leaf(sorted, tree.count, tree.leaf_count, leaf, heaviest);
   }
 }
@@ -118,12 +120,13 @@ __device__ cvtm_cell_sums share_sums(const cvtm_power_view &view, cvtm_domain do
 __device__ double put_edge(const cvtm_power &power, const cvtm_power_view &view, cvtm_domain domain,
                            const cvtm_density_view &density, int64_t place,
                            const cvtm_power_cell &cell, int32_t k, int32_t entry) {
-  int32_t other;
-  const double coupling =
-      cvtm_power_edge(&view, domain, &density, place, &cell, k, power.target, power.bridge, &other);
-  power.neighbor[entry] = other < 0 ? view.tree.index[place] : other;
-  power.coupling[entry] = coupling;
-  return coupling;
+  const cvtm_power_link link =
+      cvtm_power_edge(&view, domain, &density, place, &cell, k, power.target, power.bridge);
+  power.neighbor[entry] = link.index < 0 ? view.tree.index[place] : link.index;
+  power.coupling[entry] = link.coupling;
+  power.arm[2 * entry] = link.arm_x;
+  power.arm[2 * entry + 1] = link.arm_y;
+  return link.coupling;
 }
 
 /* Where the warp's first `lanes` lanes' edges begin, in their order. */
@@ -366,6 +369,13 @@ __global__ void __launch_bounds__(THREADS)
   power.figures[5] = *power.edges;
 }
 
+__global__ void predict_kernel(cvtm_power power, cvtm_metric metric, const double *sites) {
+  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < power.count;
+       i += step)
+    power.missing[i] -= cvtm_power_gain_row(&power, metric, sites, i);
+}
+
 /* --- conjugate gradients -------------------------------------------------------------------- */
 
 __global__ void __launch_bounds__(THREADS)
@@ -462,7 +472,7 @@ cvtm_status weigh_cuda(cvtm_power *power, const double *weight) {
   const cudaStream_t stream = cvtm_cuda_stream(device);
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(power->cvt->tree);
   weigh_kernel<<<cvtm_cuda_blocks(tree.leaf_count, 128), 128, 0, stream>>>(
-      tree, weight, power->sorted_weight, power->heaviest);
+      tree, weight, power->sorted_weight, power->place_of, power->heaviest);
   cvtm_status status = cvtm_cuda_launched(device, "weigh_kernel");
   int64_t level = tree.leaf_count / 2;
   for (; status == CVTM_OK && level > TOP; level /= 2) {
@@ -491,8 +501,7 @@ cvtm_status cells_cuda(cvtm_power *power) {
   cvtm_cvt *cvt = power->cvt;
   const cudaStream_t stream = cvtm_cuda_stream(cvt->device);
   const cuda_state state = *static_cast<const cuda_state *>(power->state);
-  const cvtm_power_view view = {cvtm_site_tree_get_view(cvt->tree), power->sorted_weight,
-                                power->heaviest};
+  const cvtm_power_view view = cvtm_power_view_of(power);
   /* Enough warps for the device. */
   cvtm_status status = view.tree.count < 16000   ? launch_cells<4>(power, view, state)
                        : view.tree.count < 40000 ? launch_cells<8>(power, view, state)
@@ -516,6 +525,13 @@ cvtm_status figures_cuda(cvtm_power *power, const double *weight) {
   figures_kernel<<<reduction_blocks(power), THREADS, 0, cvtm_cuda_stream(device)>>>(
       *power, power->cvt->sums, weight, *static_cast<const cuda_state *>(power->state));
   return cvtm_cuda_launched(device, "figures_kernel");
+}
+
+cvtm_status predict_cuda(cvtm_power *power, const double *sites) {
+  cvtm_device *device = power->cvt->device;
+  predict_kernel<<<reduction_blocks(power), THREADS, 0, cvtm_cuda_stream(device)>>>(
+      *power, cvtm_metric_of(power->cvt->domain), sites);
+  return cvtm_cuda_launched(device, "predict_kernel");
 }
 
 cvtm_status begin_cuda(cvtm_power *power, double tolerance) {
@@ -548,6 +564,6 @@ cvtm_status turn_cuda(cvtm_power *power) {
 }  // namespace
 
 extern "C" const cvtm_power_table cvtm_power_table_cuda = {
-    create_state_cuda, destroy_state_cuda, weigh_cuda,   cells_cuda, figures_cuda,
-    begin_cuda,        apply_cuda,         advance_cuda, turn_cuda,
+    create_state_cuda, destroy_state_cuda, weigh_cuda, cells_cuda,   figures_cuda,
+    predict_cuda,      begin_cuda,         apply_cuda, advance_cuda, turn_cuda,
 };

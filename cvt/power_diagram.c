@@ -49,7 +49,7 @@ static cvtm_status build_diagram(diagram *d, const double *sites, const double *
   if (!d->weight || !d->heaviest) return out_of_memory(d);
   for (int64_t place = 0; place < count; ++place) d->weight[place] = weights[tree.index[place]];
   cvtm_power_weigh(d->weight, count, tree.leaf_count, d->heaviest);
-  d->view = (cvtm_power_view){tree, d->weight, d->heaviest};
+  d->view = (cvtm_power_view){.tree = tree, .weight = d->weight, .heaviest = d->heaviest};
   return CVTM_OK;
 }
 

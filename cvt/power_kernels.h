@@ -49,25 +49,32 @@ typedef struct cvtm_power {
   /* Row i of the couplings: edges first[i] .. first[i] + degree[i] - 1. A row's order is that of
    * the cell's corners; where it begins may differ from run to run. */
   int32_t *first, *degree;
-  int32_t *neighbor;
+  int32_t *neighbor; /* a site itself where there is none */
   double *coupling, *diagonal;
+  double *arm; /* 2 per entry: the middle of the edge, relative to the site */
+  int32_t *hint_first, *hint_degree, *hint; /* first, degree and neighbor of the diagram before */
+  int32_t *place_of;
   int32_t *edges; /* how many are taken of edge_capacity */
   int64_t edge_capacity;
   /* Conjugate gradients. */
   double *step, *residual, *preconditioned, *direction, *image, *term;
   cvtm_power_cg *cg;
-  void *state; /* of the table */
+  double *sites; /* 2 * count: of the couplings, */
+  int has_sites; /* if there are any */
+  void *state;   /* of the table */
 } cvtm_power;
 
 struct cvtm_power_table {
   cvtm_status (*create_state)(cvtm_power *power);
   void (*destroy_state)(cvtm_power *power);
-  /* sorted_weight and heaviest of the plan's tree. */
+  /* sorted_weight, heaviest and place_of of the plan's tree. */
   cvtm_status (*weigh)(cvtm_power *power, const double *weight);
   /* The plan's sums over the power cells; hidden; the couplings. *edges is 0 before. */
   cvtm_status (*cells)(cvtm_power *power);
   /* missing, dual and figures from the sums. */
   cvtm_status (*figures)(cvtm_power *power, const double *weight);
+  /* missing, as it will be at other sites; to first order. */
+  cvtm_status (*predict)(cvtm_power *power, const double *sites);
   /* A step of conjugate gradients is apply, advance, turn, and changes nothing once cg->running
    * is 0; begin sets up all but cg->most, with `enough` = tolerance^2 of the first square. */
   cvtm_status (*begin)(cvtm_power *power, double tolerance);
@@ -85,11 +92,47 @@ extern const cvtm_power_table cvtm_power_table_cuda;
 }
 #endif
 
+static inline cvtm_power_view cvtm_power_view_of(const cvtm_power *power) {
+  cvtm_power_view view;
+  view.tree = cvtm_site_tree_get_view(power->cvt->tree);
+  view.weight = power->sorted_weight;
+  view.heaviest = power->heaviest;
+  view.place_of = power->place_of;
+  view.hint_first = power->hint_first;
+  view.hint_degree = power->hint_degree;
+  view.hint = power->hint;
+  return view;
+}
+
 /* Row i of the couplings times x. */
 CVTM_HD double cvtm_power_apply_row(const cvtm_power *power, const double *x, int64_t i) {
   const int32_t first = power->first[i], last = first + power->degree[i];
   double sum = 0;
   for (int32_t e = first; e < last; ++e) sum += power->coupling[e] * (x[i] - x[power->neighbor[e]]);
+  return sum;
+}
+
+/* d brought into half a period about 0; 0: no period. */
+CVTM_HD double cvtm_power_nearest(double d, double period) {
+  return period > 0 ? d - period * floor(d / period + 0.5) : d;
+}
+
+/* The mass that cell i gains when the sites move to `to`: each edge moves with both its sites. */
+CVTM_HD double cvtm_power_gain_row(const cvtm_power *power, cvtm_metric metric, const double *to,
+                                   int64_t i) {
+  const double *from = power->sites;
+  const double x = from[2 * i], y = from[2 * i + 1];
+  const double vx = to[2 * i] - x, vy = to[2 * i + 1] - y;
+  const int32_t first = power->first[i], last = first + power->degree[i];
+  double sum = 0;
+  for (int32_t e = first; e < last; ++e) {
+    const int64_t j = power->neighbor[e];
+    const double dx = cvtm_power_nearest(from[2 * j] - x, metric.period_x);
+    const double dy = cvtm_power_nearest(from[2 * j + 1] - y, metric.period_y);
+    const double ax = power->arm[2 * e], ay = power->arm[2 * e + 1];
+    const double ux = to[2 * j] - from[2 * j], uy = to[2 * j + 1] - from[2 * j + 1];
+    sum += 2 * power->coupling[e] * ((vx * ax + vy * ay) - (ux * (ax - dx) + uy * (ay - dy)));
+  }
   return sum;
 }
 
