@@ -42,7 +42,6 @@ static void paint(int side, int graded, float *density) {
 static cvtm_status measure_phases(cvtm_cvt *cvt, int64_t count, double *diagram, double *step) {
   enum { ROUNDS = 5, STEPS = 200 };
   cvtm_power *p = NULL;
-  cvtm_power_cg cg = {.most = STEPS};
   cvtm_status status = cvtm_power_create(cvt, count, &p);
   if (!status) status = cvtm_site_tree_build(cvt->tree, cvt->sites, count);
   double start = 0;
@@ -56,15 +55,8 @@ static cvtm_status measure_phases(cvtm_cvt *cvt, int64_t count, double *diagram,
   }
   if (!status) status = cvtm_device_synchronize(cvt->device);
   *diagram = 1e3 * (now() - start) / ROUNDS;
-  if (!status) status = cvtm_device_copy_in(cvt->device, p->cg, &cg, sizeof cg);
-  if (!status) status = p->table->begin(p, 0);
-  if (!status) status = cvtm_device_synchronize(cvt->device);
   start = now();
-  for (int k = 0; k < STEPS && !status; ++k) {
-    status = p->table->apply(p);
-    if (!status) status = p->table->advance(p);
-    if (!status) status = p->table->turn(p);
-  }
+  if (!status) status = p->table->solve(p, 0, STEPS);
   if (!status) status = cvtm_device_synchronize(cvt->device);
   *step = 1e3 * (now() - start) / STEPS;
   cvtm_power_destroy(p);

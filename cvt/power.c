@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_STEPS = 200, MOST_HALVINGS = 24, MOST_CG = 2000, CG_ROUND = 16 };
+enum { MOST_STEPS = 200, MOST_HALVINGS = 24, MOST_CG = 2000 };
 
 static const double sufficient = 1e-4;   /* share of the slope that a step must gain */
 static const double rounding = 1e-13;    /* of the dual's value, relative to the energy */
@@ -61,8 +61,8 @@ static cvtm_status allocate_all(cvtm_power *p) {
       {(void **)&p->preconditioned, n, sizeof(double)},
       {(void **)&p->direction, n, sizeof(double)},
       {(void **)&p->image, n, sizeof(double)},
-      {(void **)&p->term, n, sizeof(double)},
-      {(void **)&p->cg, 1, sizeof *p->cg},
+      {(void **)&p->turned, n, sizeof(double)},
+      {(void **)&p->iterations, 1, sizeof(int32_t)},
   };
   cvtm_status status = CVTM_OK;
   for (size_t a = 0; status == CVTM_OK && a < sizeof arrays / sizeof arrays[0]; ++a)
@@ -100,12 +100,12 @@ cvtm_status cvtm_power_create(cvtm_cvt *cvt, int64_t count, cvtm_power **result)
 void cvtm_power_destroy(cvtm_power *p) {
   if (!p) return;
   p->table->destroy_state(p);
-  void *arrays[] = {p->weight,      p->trial,    p->sorted_weight,  p->heaviest,  p->missing,
-                    p->dual,        p->hidden,   p->figures,        p->first,     p->degree,
-                    p->neighbor,    p->coupling, p->diagonal,       p->arm,       p->hint_first,
-                    p->hint_degree, p->hint,     p->place_of,       p->sites,     p->edges,
-                    p->step,        p->residual, p->preconditioned, p->direction, p->image,
-                    p->term,        p->cg};
+  void *arrays[] = {p->weight,      p->trial,     p->sorted_weight,  p->heaviest,  p->missing,
+                    p->dual,        p->hidden,    p->figures,        p->first,     p->degree,
+                    p->neighbor,    p->coupling,  p->diagonal,       p->arm,       p->hint_first,
+                    p->hint_degree, p->hint,      p->place_of,       p->sites,     p->edges,
+                    p->step,        p->residual,  p->preconditioned, p->direction, p->image,
+                    p->turned,      p->iterations};
   for (size_t a = 0; a < sizeof arrays / sizeof arrays[0]; ++a)
     cvtm_device_free(p->cvt->device, arrays[a]);
   free(p);
@@ -151,23 +151,13 @@ static cvtm_status evaluate(cvtm_power *p, const double *weight, cvtm_power_figu
 
 /* --- one step ----------------------------------------------------------------------------- */
 
-/* step = the solution of the couplings' system for what is missing. The steps beyond the last
- * that is needed change nothing. */
 static cvtm_status solve_system(cvtm_power *p, double tolerance, cvtm_power_effort *effort) {
-  cvtm_device *device = p->cvt->device;
   const double start = now();
-  cvtm_power_cg cg = {.most = MOST_CG};
-  cvtm_status status = cvtm_device_copy_in(device, p->cg, &cg, sizeof cg);
-  if (status == CVTM_OK) status = p->table->begin(p, tolerance);
-  do {
-    for (int k = 0; status == CVTM_OK && k < CG_ROUND; ++k) {
-      status = p->table->apply(p);
-      if (status == CVTM_OK) status = p->table->advance(p);
-      if (status == CVTM_OK) status = p->table->turn(p);
-    }
-    if (status == CVTM_OK) status = cvtm_device_copy_out(device, &cg, p->cg, sizeof cg);
-  } while (status == CVTM_OK && cg.running);
-  effort->solver_iterations += cg.iteration;
+  int32_t iterations = 0;
+  cvtm_status status = p->table->solve(p, tolerance, MOST_CG);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_out(p->cvt->device, &iterations, p->iterations, sizeof iterations);
+  effort->solver_iterations += iterations;
   effort->seconds_solver += now() - start;
   return status;
 }

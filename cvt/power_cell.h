@@ -166,23 +166,38 @@ CVTM_HD int cvtm_power_clip_tree(const cvtm_power_view *view, const cvtm_cell_or
   return 1;
 }
 
+/* What the cell of a site on a torus sees of the others in a round: them, then their images. */
+CVTM_HD void cvtm_power_shift(cvtm_domain domain, int round, cvtm_cell_origin *o) {
+  const int image = (round + 4) % 9;
+  o->shift_x = (image % 3 - 1) * (double)domain.width;
+  o->shift_y = (image / 3 - 1) * (double)domain.height;
+}
+
+/* The rectangle cut by the sites to begin with; returns 0 if the cell is finished. */
+CVTM_HD int cvtm_power_begin_cell(const cvtm_power_view *view, const cvtm_cell_box *start,
+                                  const cvtm_cell_origin *o, cvtm_power_known *known,
+                                  cvtm_power_cell *cell, double *radius2,
+                                  cvtm_cell_status *status) {
+  cvtm_corners_rectangle(start->x0, start->y0, start->x1, start->y1, &cell->polygon.count,
+                         cell->polygon.x, cell->polygon.y, cell->other);
+  *radius2 = cvtm_cell_radius2(&cell->polygon);
+  cvtm_power_find_first(view, o, known);
+  for (int32_t k = 0; k < known->count; ++k)
+    if (!cvtm_power_clip_site(view, known->place[k], o, cell, radius2, status)) return 0;
+  return 1;
+}
+
 /* The rectangle cut by all sites; on a torus by their images one period away, too. */
 CVTM_HD cvtm_cell_status cvtm_power_cut_from(const cvtm_power_view *view, cvtm_domain domain,
                                              const cvtm_cell_box *start, cvtm_cell_origin *o,
                                              cvtm_power_cell *cell) {
   cvtm_cell_status status = CVTM_CELL_DONE;
-  cvtm_corners_rectangle(start->x0, start->y0, start->x1, start->y1, &cell->polygon.count,
-                         cell->polygon.x, cell->polygon.y, cell->other);
-  double radius2 = cvtm_cell_radius2(&cell->polygon);
   cvtm_power_known known;
+  double radius2;
   o->shift_x = o->shift_y = 0;
-  cvtm_power_find_first(view, o, &known);
-  for (int32_t k = 0; k < known.count; ++k)
-    if (!cvtm_power_clip_site(view, known.place[k], o, cell, &radius2, &status)) return status;
+  if (!cvtm_power_begin_cell(view, start, o, &known, cell, &radius2, &status)) return status;
   for (int round = 0; round < (domain.periodic ? 9 : 1); ++round) {
-    const int image = (round + 4) % 9; /* the middle one first */
-    o->shift_x = (image % 3 - 1) * (double)domain.width;
-    o->shift_y = (image / 3 - 1) * (double)domain.height;
+    cvtm_power_shift(domain, round, o);
     if (!cvtm_power_clip_tree(view, o, &known, cell, &radius2, &status)) break;
     known.count = 0; /* their images have not cut yet */
   }

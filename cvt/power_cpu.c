@@ -154,55 +154,53 @@ static cvtm_status predict_cpu(cvtm_power *power, const double *sites) {
 
 /* --- conjugate gradients ---------------------------------------------------------------- */
 
-/* The product of two vectors, to where it is wanted on the host, which is the device. */
 static cvtm_status dot(cvtm_power *power, const double *x, const double *y, double *result) {
   cvtm_cvt *cvt = power->cvt;
   return cvtm_dot(cvt->device, x, y, power->count, result, cvt->workspace, cvt->workspace_bytes);
 }
 
-static cvtm_status begin_cpu(cvtm_power *power, double tolerance) {
-  double square = 0;
-#pragma omp parallel for num_threads(threads_of(power)) schedule(static)
-  for (int64_t i = 0; i < power->count; ++i) {
-    power->step[i] = 0;
-    power->residual[i] = power->missing[i];
-    power->direction[i] = power->preconditioned[i] = cvtm_power_precondition(power, i);
-  }
-  const cvtm_status status = dot(power, power->residual, power->preconditioned, &square);
-  cvtm_power_cg_begin(power->cg, square, tolerance);
-  return status;
-}
-
-static cvtm_status apply_cpu(cvtm_power *power) {
-  if (!power->cg->running) return CVTM_OK;
+/* image = the couplings applied to the direction. */
+static void apply(cvtm_power *power) {
 #pragma omp parallel for num_threads(threads_of(power)) schedule(static)
   for (int64_t i = 0; i < power->count; ++i)
     power->image[i] = cvtm_power_apply_row(power, power->direction, i);
-  return dot(power, power->direction, power->image, &power->cg->product);
 }
 
-static cvtm_status advance_cpu(cvtm_power *power) {
-  if (!power->cg->running) return CVTM_OK;
-  const double length = cvtm_power_cg_length(power->cg);
-  double square = 0;
+static void advance(cvtm_power *power, double length) {
 #pragma omp parallel for num_threads(threads_of(power)) schedule(static)
   for (int64_t i = 0; i < power->count; ++i) {
     power->step[i] += length * power->direction[i];
     power->residual[i] -= length * power->image[i];
     power->preconditioned[i] = cvtm_power_precondition(power, i);
   }
-  const cvtm_status status = dot(power, power->residual, power->preconditioned, &square);
-  cvtm_power_cg_decide(power->cg, square);
-  return status;
 }
 
-static cvtm_status turn_cpu(cvtm_power *power) {
-  const cvtm_power_cg *cg = power->cg;
-  if (!cg->running) return CVTM_OK;
+static void turn(cvtm_power *power, double share) {
 #pragma omp parallel for num_threads(threads_of(power)) schedule(static)
   for (int64_t i = 0; i < power->count; ++i)
-    power->direction[i] = power->preconditioned[i] + cg->turn * power->direction[i];
-  return CVTM_OK;
+    power->direction[i] = power->preconditioned[i] + share * power->direction[i];
+}
+
+static cvtm_status solve_cpu(cvtm_power *power, double tolerance, int32_t most) {
+  double product = 0, square = 0;
+  for (int64_t i = 0; i < power->count; ++i) {
+    power->step[i] = 0;
+    power->residual[i] = power->missing[i];
+    power->direction[i] = power->preconditioned[i] = cvtm_power_precondition(power, i);
+  }
+  cvtm_status status = dot(power, power->residual, power->preconditioned, &square);
+  cvtm_power_cg cg = cvtm_power_cg_begin(square, tolerance, most);
+  while (status == CVTM_OK && cg.running) {
+    apply(power);
+    status = dot(power, power->direction, power->image, &product);
+    cvtm_power_cg_measure(&cg, product);
+    advance(power, cg.length);
+    if (status == CVTM_OK) status = dot(power, power->residual, power->preconditioned, &square);
+    cvtm_power_cg_decide(&cg, square);
+    turn(power, cg.turn);
+  }
+  *power->iterations = cg.iteration;
+  return status;
 }
 
 const cvtm_power_table cvtm_power_table_cpu = {
@@ -212,8 +210,5 @@ const cvtm_power_table cvtm_power_table_cpu = {
     .cells = cells_cpu,
     .figures = figures_cpu,
     .predict = predict_cpu,
-    .begin = begin_cpu,
-    .apply = apply_cpu,
-    .advance = advance_cpu,
-    .turn = turn_cpu,
+    .solve = solve_cpu,
 };

@@ -5,6 +5,8 @@
 #include "base/cuda_check.h"
 #include "cvt/power_kernels.h"
 
+#include <cooperative_groups.h>
+
 #include <new>
 
 namespace {
@@ -72,7 +74,10 @@ template <int CELLS>
 struct warp_cells {
   double x[SLOTS * CELLS], y[SLOTS * CELLS], slope[SLOTS * CELLS], inverse[SLOTS * CELLS];
   int32_t other[SLOTS * CELLS], count[CELLS], first[CELLS];
-  int32_t column[2 * CVTM_CELL_BATCH * WARP];
+  union {
+    int32_t stack[CVTM_TREE_STACK];
+    int32_t column[2 * CVTM_CELL_BATCH * WARP];
+  };
 };
 
 template <int CELLS>
@@ -141,6 +146,71 @@ __device__ int32_t take_edges(const cvtm_power &power, int32_t corners, int lane
   return __shfl_sync(0xFFFFFFFFu, base, WARP - 1) + end - corners;
 }
 
+/* Clips the cells of the lanes that are `cutting` by the sites of one leaf, for all lanes at once.
+ */
+__device__ void cut_by_leaf(const cvtm_power_view &view, int64_t leaf, const cvtm_cell_origin &o,
+                            const cvtm_power_known &known, bool *cutting, cvtm_power_cell *cell,
+                            double *radius2, cvtm_cell_status *status) {
+  if (*cutting)
+    *cutting = cvtm_power_clip_leaf(&view, leaf, &o, &known, cell, radius2, status) != 0;
+}
+
+/* The lanes' cells, which are neighbours, are cut together: a node of the tree is visited by all
+ * if one of them needs it. `stack` is the warp's. */
+__device__ void warp_cut_by_tree(const cvtm_power_view &view, const cvtm_cell_origin &o,
+                                 const cvtm_power_known &known, int lane, int32_t *stack,
+                                 bool *cutting, cvtm_power_cell *cell, double *radius2,
+                                 cvtm_cell_status *status) {
+  const cvtm_site_tree_view &tree = view.tree;
+  const double weight = *cutting ? view.weight[o.place] : 0;
+  int top = 0;
+  if (lane == 0) stack[top] = 1;
+  ++top;
+  __syncwarp();
+  while (top > 0) {
+    const int64_t node = stack[--top];
+    const bool wanted = *cutting && [&] {
+      const cvtm_cell_box box = cvtm_cell_relative_box(&tree, node, &o);
+      return cvtm_power_box_cuts(&cell->polygon, *radius2, &box, view.heaviest[node], weight) != 0;
+    }();
+    __syncwarp();
+    if (!__any_sync(0xFFFFFFFFu, wanted)) continue;
+    if (node >= tree.leaf_count) {
+      bool mine = wanted;
+      cut_by_leaf(view, node - tree.leaf_count, o, known, &mine, cell, radius2, status);
+      if (wanted) *cutting = mine;
+    } else {
+      if (lane == 0) {
+        stack[top] = static_cast<int32_t>(2 * node + 1);
+        stack[top + 1] = static_cast<int32_t>(2 * node);
+      }
+      top += 2;
+    }
+    __syncwarp();
+  }
+}
+
+/* cvtm_power_cut_from of each lane that has a cell; whether this lane's is done. */
+__device__ bool warp_cut_cells(const cvtm_power_view &view, cvtm_domain domain, int64_t place,
+                               bool mine, int lane, int32_t *stack, cvtm_power_cell *cell) {
+  cvtm_cell_status status = CVTM_CELL_DONE;
+  cvtm_cell_origin o = {0, 0, 0, 0, -1, -1};
+  cvtm_power_known known = {0, {0}};
+  double radius2 = 0;
+  bool cutting = mine;
+  if (mine) {
+    cvtm_cell_box start;
+    o = cvtm_cell_origin_at(&view.tree, domain, place, &start);
+    cutting = cvtm_power_begin_cell(&view, &start, &o, &known, cell, &radius2, &status) != 0;
+  }
+  for (int round = 0; round < (domain.periodic ? 9 : 1); ++round) {
+    cvtm_power_shift(domain, round, &o);
+    warp_cut_by_tree(view, o, known, lane, stack, &cutting, cell, &radius2, &status);
+    known.count = 0;
+  }
+  return mine && status == CVTM_CELL_DONE;
+}
+
 template <int CELLS>
 __global__ void __launch_bounds__(WARP)
     cells_kernel(cvtm_power power, cvtm_power_view view, cvtm_domain domain,
@@ -150,19 +220,16 @@ __global__ void __launch_bounds__(WARP)
   const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS, part = lane / CELLS;
   const int64_t place = static_cast<int64_t>(blockIdx.x) * CELLS + c;
   const bool mine = part == 0 && place < view.tree.count;
-  bool done = false;
   if (part == 0) memory->count[c] = 0;
+  cvtm_power_cell cell = warp_cell(memory, c);
+  const bool done = warp_cut_cells(view, domain, place, mine, lane, memory->stack, &cell);
   if (mine) {
-    cvtm_power_cell cell = warp_cell(memory, c);
-    cvtm_cell_box start;
-    cvtm_cell_origin o = cvtm_cell_origin_at(&view.tree, domain, place, &start);
-    done = cvtm_power_cut_from(&view, domain, &start, &o, &cell) == CVTM_CELL_DONE;
     memory->count[c] = done ? cell.polygon.count : 0;
     if (done) cvtm_cell_set_slopes(&cell.polygon);
     if (!done) state.list[atomicAdd(state.listed + LISTED_LARGE, 1)] = static_cast<int32_t>(place);
   }
   __syncwarp();
-  const cvtm_power_cell cell = warp_cell(memory, c);
+  cell.polygon.count = memory->count[c];
   cvtm_cell_sums sum = share_sums(view, domain, density, place, cell.polygon, part, WARP / CELLS,
                                   memory->column + lane);
   for (int offset = WARP / 2; offset >= CELLS; offset /= 2) shift_and_add(&sum, offset);
@@ -316,16 +383,6 @@ __device__ double join_parts(const double *part, int f, double *memory) {
   return join_block<Op>(value, memory);
 }
 
-/* The sum over all blocks; whether this block has it, in thread 0. */
-__device__ bool sum_all(double value, const cuda_state &state, double *total) {
-  __shared__ double memory[THREADS];
-  const double mine = join_block<sum_of>(value, memory);
-  if (threadIdx.x == 0) state.part[blockIdx.x] = mine;
-  if (!last_block(state.listed + LISTED_ENDED)) return false;
-  *total = join_parts<sum_of>(state.part, 0, memory);
-  return threadIdx.x == 0;
-}
-
 __global__ void __launch_bounds__(THREADS)
     figures_kernel(cvtm_power power, const cvtm_cell_sums *sums, const double *weight,
                    cuda_state state) {
@@ -378,51 +435,55 @@ __global__ void predict_kernel(cvtm_power power, cvtm_metric metric, const doubl
 
 /* --- conjugate gradients -------------------------------------------------------------------- */
 
+/* The sum of all threads' values, the same in every thread; `slot` alternates from call to call. */
+__device__ double grid_sum(double value, int slot, const cuda_state &state, double *memory) {
+  const double mine = join_block<sum_of>(value, memory);
+  double *part = state.part + slot * BLOCKS;
+  if (threadIdx.x == 0) part[blockIdx.x] = mine;
+  cooperative_groups::this_grid().sync();
+  double total = 0;
+  for (unsigned b = threadIdx.x; b < gridDim.x; b += THREADS) total += part[b];
+  return join_block<sum_of>(total, memory);
+}
+
+/* All blocks at once, in step: a direction is turned when its image is taken, by each row for
+ * itself and its neighbours, so that a step takes two sums and no further wait. */
 __global__ void __launch_bounds__(THREADS)
-    begin_kernel(cvtm_power power, double tolerance, cuda_state state) {
-  double square = 0, total;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x; i < power.count;
-       i += static_cast<int64_t>(gridDim.x) * THREADS) {
-    power.step[i] = 0;
+    solve_kernel(cvtm_power power, double tolerance, int32_t most, cuda_state state) {
+  __shared__ double memory[THREADS];
+  const int64_t begin = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x;
+  const int64_t step = static_cast<int64_t>(gridDim.x) * THREADS;
+  double *last = power.direction, *next = power.turned;
+  double sum = 0;
+  for (int64_t i = begin; i < power.count; i += step) {
+    power.step[i] = last[i] = 0;
     power.residual[i] = power.missing[i];
-    const double z = cvtm_power_precondition(&power, i);
-    power.preconditioned[i] = power.direction[i] = z;
-    square += power.residual[i] * z;
-  }
-  if (sum_all(square, state, &total)) cvtm_power_cg_begin(power.cg, total, tolerance);
-}
-
-__global__ void __launch_bounds__(THREADS) apply_kernel(cvtm_power power, cuda_state state) {
-  if (!power.cg->running) return;
-  double product = 0, total;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x; i < power.count;
-       i += static_cast<int64_t>(gridDim.x) * THREADS) {
-    power.image[i] = cvtm_power_apply_row(&power, power.direction, i);
-    product += power.direction[i] * power.image[i];
-  }
-  if (sum_all(product, state, &total)) power.cg->product = total;
-}
-
-__global__ void __launch_bounds__(THREADS) advance_kernel(cvtm_power power, cuda_state state) {
-  if (!power.cg->running) return;
-  const double length = cvtm_power_cg_length(power.cg);
-  double square = 0, total;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x; i < power.count;
-       i += static_cast<int64_t>(gridDim.x) * THREADS) {
-    power.step[i] += length * power.direction[i];
-    power.residual[i] -= length * power.image[i];
     power.preconditioned[i] = cvtm_power_precondition(&power, i);
-    square += power.residual[i] * power.preconditioned[i];
+    sum += power.residual[i] * power.preconditioned[i];
   }
-  if (sum_all(square, state, &total)) cvtm_power_cg_decide(power.cg, total);
-}
-
-__global__ void __launch_bounds__(THREADS) turn_kernel(cvtm_power power) {
-  if (!power.cg->running) return;
-  const double turn = power.cg->turn;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x; i < power.count;
-       i += static_cast<int64_t>(gridDim.x) * THREADS)
-    power.direction[i] = power.preconditioned[i] + turn * power.direction[i];
+  cvtm_power_cg cg = cvtm_power_cg_begin(grid_sum(sum, 0, state, memory), tolerance, most);
+  while (cg.running) {
+    sum = 0;
+    for (int64_t i = begin; i < power.count; i += step) {
+      next[i] = power.preconditioned[i] + cg.turn * last[i];
+      power.image[i] = cvtm_power_apply_turned(&power, last, cg.turn, next[i], i);
+      sum += next[i] * power.image[i];
+    }
+    cvtm_power_cg_measure(&cg, grid_sum(sum, 1, state, memory));
+    sum = 0;
+    for (int64_t i = begin; i < power.count; i += step) {
+      power.step[i] += cg.length * next[i];
+      power.residual[i] -= cg.length * power.image[i];
+      const double z = cvtm_power_precondition(&power, i);
+      power.preconditioned[i] = z;
+      sum += power.residual[i] * z;
+    }
+    cvtm_power_cg_decide(&cg, grid_sum(sum, 0, state, memory));
+    double *swap = last;
+    last = next;
+    next = swap;
+  }
+  if (begin == 0) *power.iterations = cg.iteration;
 }
 
 /* --- the table ------------------------------------------------------------------------------- */
@@ -534,36 +595,36 @@ cvtm_status predict_cuda(cvtm_power *power, const double *sites) {
   return cvtm_cuda_launched(device, "predict_kernel");
 }
 
-cvtm_status begin_cuda(cvtm_power *power, double tolerance) {
-  cvtm_device *device = power->cvt->device;
-  begin_kernel<<<reduction_blocks(power), THREADS, 0, cvtm_cuda_stream(device)>>>(
-      *power, tolerance, *static_cast<const cuda_state *>(power->state));
-  return cvtm_cuda_launched(device, "begin_kernel");
+/* As many blocks as are there at once. */
+cvtm_status solve_blocks(cvtm_device *device, const cvtm_power *power, unsigned *blocks) {
+  int at_once = 0, number = 0, processors = 0;
+  CVTM_CUDA_TRY(device, cudaGetDevice(&number));
+  CVTM_CUDA_TRY(device,
+                cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, number));
+  CVTM_CUDA_TRY(device,
+                cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, solve_kernel, THREADS, 0));
+  const unsigned most = static_cast<unsigned>(at_once) * static_cast<unsigned>(processors);
+  *blocks = reduction_blocks(power);
+  if (*blocks > most) *blocks = most;
+  return CVTM_OK;
 }
 
-cvtm_status apply_cuda(cvtm_power *power) {
+cvtm_status solve_cuda(cvtm_power *power, double tolerance, int32_t most) {
   cvtm_device *device = power->cvt->device;
-  apply_kernel<<<reduction_blocks(power), THREADS, 0, cvtm_cuda_stream(device)>>>(
-      *power, *static_cast<const cuda_state *>(power->state));
-  return cvtm_cuda_launched(device, "apply_kernel");
-}
-
-cvtm_status advance_cuda(cvtm_power *power) {
-  cvtm_device *device = power->cvt->device;
-  advance_kernel<<<reduction_blocks(power), THREADS, 0, cvtm_cuda_stream(device)>>>(
-      *power, *static_cast<const cuda_state *>(power->state));
-  return cvtm_cuda_launched(device, "advance_kernel");
-}
-
-cvtm_status turn_cuda(cvtm_power *power) {
-  cvtm_device *device = power->cvt->device;
-  turn_kernel<<<reduction_blocks(power), THREADS, 0, cvtm_cuda_stream(device)>>>(*power);
-  return cvtm_cuda_launched(device, "turn_kernel");
+  cuda_state state = *static_cast<const cuda_state *>(power->state);
+  cvtm_power argument = *power;
+  unsigned blocks = 0;
+  const cvtm_status status = solve_blocks(device, power, &blocks);
+  if (status != CVTM_OK) return status;
+  void *arguments[] = {&argument, &tolerance, &most, &state};
+  CVTM_CUDA_TRY(device, cudaLaunchCooperativeKernel(solve_kernel, dim3(blocks), dim3(THREADS),
+                                                    arguments, 0, cvtm_cuda_stream(device)));
+  return CVTM_OK;
 }
 
 }  // namespace
 
 extern "C" const cvtm_power_table cvtm_power_table_cuda = {
-    create_state_cuda, destroy_state_cuda, weigh_cuda, cells_cuda,   figures_cuda,
-    predict_cuda,      begin_cuda,         apply_cuda, advance_cuda, turn_cuda,
+    create_state_cuda, destroy_state_cuda, weigh_cuda, cells_cuda,
+    figures_cuda,      predict_cuda,       solve_cuda,
 };

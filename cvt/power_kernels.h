@@ -21,12 +21,12 @@ typedef struct cvtm_power_figures {
 } cvtm_power_figures;
 enum { CVTM_POWER_FIGURES = 6 };
 
-/* Conjugate gradients, in device memory. */
+/* Conjugate gradients. */
 typedef struct cvtm_power_cg {
-  double product; /* of the direction and its image */
-  double square;  /* of the residual and the preconditioned one */
-  double enough;  /* square at which it ends */
-  double turn;    /* the next direction has this much of the last */
+  double square; /* of the residual and the preconditioned one */
+  double enough; /* square at which it ends */
+  double length; /* of the step */
+  double turn;   /* the next direction has this much of the last */
   int32_t iteration, most;
   int32_t running;
 } cvtm_power_cg;
@@ -57,11 +57,11 @@ typedef struct cvtm_power {
   int32_t *edges; /* how many are taken of edge_capacity */
   int64_t edge_capacity;
   /* Conjugate gradients. */
-  double *step, *residual, *preconditioned, *direction, *image, *term;
-  cvtm_power_cg *cg;
-  double *sites; /* 2 * count: of the couplings, */
-  int has_sites; /* if there are any */
-  void *state;   /* of the table */
+  double *step, *residual, *preconditioned, *direction, *turned, *image;
+  int32_t *iterations; /* of the last system */
+  double *sites;       /* 2 * count: of the couplings, */
+  int has_sites;       /* if there are any */
+  void *state;         /* of the table */
 } cvtm_power;
 
 struct cvtm_power_table {
@@ -75,12 +75,10 @@ struct cvtm_power_table {
   cvtm_status (*figures)(cvtm_power *power, const double *weight);
   /* missing, as it will be at other sites; to first order. */
   cvtm_status (*predict)(cvtm_power *power, const double *sites);
-  /* A step of conjugate gradients is apply, advance, turn, and changes nothing once cg->running
-   * is 0; begin sets up all but cg->most, with `enough` = tolerance^2 of the first square. */
-  cvtm_status (*begin)(cvtm_power *power, double tolerance);
-  cvtm_status (*apply)(cvtm_power *power);
-  cvtm_status (*advance)(cvtm_power *power);
-  cvtm_status (*turn)(cvtm_power *power);
+  /* step = the solution of the couplings' system for what is missing, by conjugate gradients,
+   * until the residual's square in the preconditioner's norm is tolerance^2 of the first one, or
+   * after `most` iterations. */
+  cvtm_status (*solve)(cvtm_power *power, double tolerance, int32_t most);
 };
 
 extern const cvtm_power_table cvtm_power_table_cpu;
@@ -136,20 +134,36 @@ CVTM_HD double cvtm_power_gain_row(const cvtm_power *power, cvtm_metric metric, 
   return sum;
 }
 
+/* The same for x_i = own and x_j = z_j + turn * last_j, z the preconditioned residual. */
+CVTM_HD double cvtm_power_apply_turned(const cvtm_power *power, const double *last, double turn,
+                                       double own, int64_t i) {
+  const int32_t first = power->first[i], end = first + power->degree[i];
+  double sum = 0;
+  for (int32_t e = first; e < end; ++e) {
+    const int32_t j = power->neighbor[e];
+    sum += power->coupling[e] * (own - (power->preconditioned[j] + turn * last[j]));
+  }
+  return sum;
+}
+
 CVTM_HD double cvtm_power_precondition(const cvtm_power *power, int64_t i) {
   return power->diagonal[i] > 0 ? power->residual[i] / power->diagonal[i] : 0;
 }
 
-/* The step length along the direction. */
-CVTM_HD double cvtm_power_cg_length(const cvtm_power_cg *cg) {
-  return cg->product > 0 ? cg->square / cg->product : 0;
+CVTM_HD cvtm_power_cg cvtm_power_cg_begin(double square, double tolerance, int32_t most) {
+  cvtm_power_cg cg;
+  cg.square = square;
+  cg.enough = tolerance * tolerance * square;
+  cg.length = cg.turn = 0;
+  cg.iteration = 0;
+  cg.most = most;
+  cg.running = square > 0;
+  return cg;
 }
 
-CVTM_HD void cvtm_power_cg_begin(cvtm_power_cg *cg, double square, double tolerance) {
-  cg->square = square;
-  cg->enough = tolerance * tolerance * square;
-  cg->iteration = 0;
-  cg->running = square > 0;
+/* product: of the direction and its image. */
+CVTM_HD void cvtm_power_cg_measure(cvtm_power_cg *cg, double product) {
+  cg->length = product > 0 ? cg->square / product : 0;
 }
 
 /* After a step; square: of the new residual. */
@@ -157,7 +171,7 @@ CVTM_HD void cvtm_power_cg_decide(cvtm_power_cg *cg, double square) {
   cg->turn = square / cg->square;
   cg->square = square;
   ++cg->iteration;
-  cg->running = cg->product > 0 && square > cg->enough && cg->iteration < cg->most;
+  cg->running = cg->length > 0 && square > cg->enough && cg->iteration < cg->most;
 }
 
 #endif
