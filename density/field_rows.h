@@ -19,6 +19,7 @@ typedef struct cvtm_level_set {
   double h, per_h2;           /* side of a pixel: 1 / longer side; 1 / h^2 */
   double epsilon, k, tau;     /* of the regularisation, the edge detector, the step */
   double *image, *u, *before; /* now, and a step ago */
+  double *next;               /* where the next step starts to look for u: as far on as the last */
   double *detector_horizontal, *detector_vertical;  /* g at the edges */
   double *diagonal, *horizontal, *vertical, *right; /* the LCP of the step */
   double *partial;                                  /* CVTM_LEVEL_SUMS * height */
@@ -113,6 +114,7 @@ CVTM_HD void cvtm_level_advance(const cvtm_level_set *s, int64_t i, int64_t j,
   s->diagonal[p] = b;
   s->right[p] = b * u;
   s->before[p] = u;
+  s->next[p] = u + change;
   s->horizontal[west] = i > 0 ? s->tau * g_west / q[0] : 0;
   s->vertical[p] = j > 0 ? s->tau * g_north / q[2] : 0;
   if (i + 1 == s->width) s->horizontal[west + 1] = 0;

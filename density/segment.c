@@ -24,7 +24,7 @@ void cvtm_segment_defaults(cvtm_segment_options *options) {
                                     .tau = 5e-3,
                                     .max_steps = 200,
                                     .tolerance = 5e-4,
-                                    .step_tolerance = 1e-4};
+                                    .step_tolerance = 3e-5};
 }
 
 const char *cvtm_segment_stop_name(cvtm_segment_stop stop) {
@@ -58,12 +58,19 @@ static cvtm_status allocate(cvtm_segment *s) {
   const struct {
     double **place;
     int64_t count;
-  } parts[] = {{&set->image, pixels},        {&set->u, pixels},
-               {&set->before, pixels},       {&set->diagonal, pixels},
-               {&set->right, pixels},        {&s->lower, pixels},
-               {&s->upper, pixels},          {&set->detector_horizontal, across},
-               {&set->horizontal, across},   {&set->detector_vertical, down},
-               {&set->vertical, down},       {&set->partial, CVTM_LEVEL_SUMS * set->height},
+  } parts[] = {{&set->image, pixels},
+               {&set->u, pixels},
+               {&set->before, pixels},
+               {&set->next, pixels},
+               {&set->diagonal, pixels},
+               {&set->right, pixels},
+               {&s->lower, pixels},
+               {&s->upper, pixels},
+               {&set->detector_horizontal, across},
+               {&set->horizontal, across},
+               {&set->detector_vertical, down},
+               {&set->vertical, down},
+               {&set->partial, CVTM_LEVEL_SUMS * set->height},
                {&set->sums, CVTM_LEVEL_SUMS}};
   const size_t count = sizeof parts / sizeof parts[0];
   int64_t total = 0;
@@ -173,6 +180,9 @@ static cvtm_status step(cvtm_segment *s, int has_lower, int has_upper,
                         cvtm_segment_progress *progress, int *solved) {
   cvtm_lcp_result result;
   cvtm_status status = refresh(s, progress->step);
+  double *const last = s->set.u;
+  s->set.u = s->set.next;
+  s->set.next = last;
   if (status == CVTM_OK) {
     status = cvtm_lcp_solve(s->lcp, s->set.right, has_lower ? s->lower : NULL,
                             has_upper ? s->upper : NULL, s->set.u, 1, &result);

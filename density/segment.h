@@ -10,7 +10,8 @@
  *
  *     b_p u_p + tau sum_q a_pq (u_p - u_q) <= b_p u_p^n,  b_p = h^2 / mean Q,  a_pq = g_pq / Q_pq,
  *
- * solved by multigrid from the last step's values. It decreases the energy, the integral of g Q. */
+ * solved by multigrid, from where one more step like the last would lead. It decreases the energy,
+ * the integral of g Q. */
 #ifndef CVTMESH_DENSITY_SEGMENT_H
 #define CVTMESH_DENSITY_SEGMENT_H
 
@@ -37,7 +38,7 @@ typedef struct cvtm_segment_options {
   double tau;            /* the step in time; 5e-3 */
   int64_t max_steps;     /* 200 */
   double tolerance;      /* stop when the change is less; 5e-4 */
-  double step_tolerance; /* of the LCPs: the fall of the natural residual; 1e-4 */
+  double step_tolerance; /* of the LCPs: the fall of the natural residual; 3e-5 */
   cvtm_segment_monitor monitor;
   void *monitor_context;
 } cvtm_segment_options;
