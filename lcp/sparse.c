@@ -216,7 +216,8 @@ static cvtm_status fill_sell(cvtm_device *device, const cvtm_sell_order *order, 
   const int64_t slices = cvtm_sell_slices(sell->rows);
   const cvtm_sparse_table *table = table_of(device);
   cvtm_status status = allocate(device, slices + 1, sizeof(int64_t), (void **)&sell->slice_start);
-  if (status == CVTM_OK) status = table->slice_sizes(device, &work->csr, order, work->counts);
+  if (status == CVTM_OK)
+    status = table->slice_sizes(device, &work->csr, order, sell->uniform, work->counts);
   if (status == CVTM_OK) {
     status = cvtm_scan_64(device, work->counts, slices, sell->slice_start, work->workspace,
                           work->workspace_bytes);
@@ -236,21 +237,30 @@ static cvtm_status fill_sell(cvtm_device *device, const cvtm_sell_order *order, 
   return status;
 }
 
-/* A slice counts its entries in 32 bits. */
-static cvtm_status check_row_lengths(cvtm_device *device, const cvtm_csr *matrix) {
+/* The length of all slices where they can be equally long. A slice counts its entries in 32 bits.
+ */
+static cvtm_status measure_rows(cvtm_device *device, const cvtm_csr *matrix, int64_t *uniform) {
+  int64_t longest = 0;
+#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static) \
+    reduction(max                                                                  \
+              : longest)
   for (int64_t row = 0; row < matrix->rows; ++row) {
-    if (matrix->row_start[row + 1] - matrix->row_start[row] > INT32_MAX / CVTM_SLICE_ROWS) {
-      return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_INPUT,
-                       "row %lld has too many entries for a sliced matrix", (long long)row + 1);
-    }
+    const int64_t length = matrix->row_start[row + 1] - matrix->row_start[row];
+    longest = length > longest ? length : longest;
   }
+  if (longest > INT32_MAX / CVTM_SLICE_ROWS) {
+    return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_INPUT,
+                     "a row of %lld entries is too long for a sliced matrix", (long long)longest);
+  }
+  const int64_t entries = matrix->row_start[matrix->rows];
+  *uniform = longest * matrix->rows <= entries + entries / 32 ? longest * CVTM_SLICE_ROWS : 0;
   return CVTM_OK;
 }
 
 cvtm_status cvtm_sell_create_ordered(cvtm_device *device, const cvtm_csr *matrix,
                                      const cvtm_sell_order *order, cvtm_sell *sell) {
   memset(sell, 0, sizeof *sell);
-  const cvtm_status checked = check_row_lengths(device, matrix);
+  const cvtm_status checked = measure_rows(device, matrix, &sell->uniform);
   if (checked != CVTM_OK) return checked;
   sell->rows = matrix->rows;
   sell->columns = matrix->columns;

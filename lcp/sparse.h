@@ -34,10 +34,12 @@ enum { CVTM_SLICE_ROWS = 32 };
 
 /* A matrix in device memory: rows are taken 32 at a time, and entry k of row r lies at
  * slice_start[r / 32] + 32 * k + r % 32. Rows shorter than their slice are padded
- * with zeros in the column of the row itself (column 0 where that is none). */
+ * with zeros in the column of the row itself (column 0 where that is none). Where that adds little,
+ * all slices are as long as the longest one. */
 typedef struct cvtm_sell {
   int64_t rows, columns;
   int64_t entries;      /* stored, padding included */
+  int64_t uniform;      /* entries of every slice; 0: they differ */
   int64_t *slice_start; /* slices + 1 */
   int32_t *column;
   double *value;

@@ -1,11 +1,11 @@
 #include "lcp/sparse_kernels.h"
 
 static cvtm_status slice_sizes_cpu(cvtm_device *device, const cvtm_csr *csr,
-                                   const cvtm_sell_order *order, int32_t *sizes) {
+                                   const cvtm_sell_order *order, int64_t uniform, int32_t *sizes) {
   const int64_t slices = cvtm_sell_slices(csr->rows);
 #pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
   for (int64_t slice = 0; slice < slices; ++slice)
-    sizes[slice] = cvtm_sell_slice_size(csr, order, slice);
+    sizes[slice] = cvtm_sell_slice_size(csr, order, uniform, slice);
   return CVTM_OK;
 }
 

@@ -10,10 +10,10 @@ __device__ int64_t first_thread() {
 }
 __device__ int64_t thread_count() { return gridDim.x * static_cast<int64_t>(blockDim.x); }
 
-__global__ void slice_sizes(cvtm_csr csr, cvtm_sell_order order, int32_t *sizes) {
+__global__ void slice_sizes(cvtm_csr csr, cvtm_sell_order order, int64_t uniform, int32_t *sizes) {
   const int64_t slices = cvtm_sell_slices(csr.rows);
   for (int64_t slice = first_thread(); slice < slices; slice += thread_count())
-    sizes[slice] = cvtm_sell_slice_size(&csr, &order, slice);
+    sizes[slice] = cvtm_sell_slice_size(&csr, &order, uniform, slice);
 }
 
 __global__ void fill_sell(cvtm_csr csr, cvtm_sell_order order, cvtm_sell sell, int64_t rows) {
@@ -42,9 +42,9 @@ __global__ void multiply(cvtm_sell matrix, const double *x, double *y) {
 }
 
 cvtm_status slice_sizes_cuda(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
-                             int32_t *sizes) {
+                             int64_t uniform, int32_t *sizes) {
   const unsigned blocks = cvtm_cuda_blocks(cvtm_sell_slices(csr->rows), block_size);
-  slice_sizes<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*csr, *order, sizes);
+  slice_sizes<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*csr, *order, uniform, sizes);
   return cvtm_cuda_launched(device, "slice_sizes");
 }
 

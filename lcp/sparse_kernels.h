@@ -27,7 +27,7 @@ cvtm_status cvtm_sell_create_ordered(cvtm_device *device, const cvtm_csr *matrix
 typedef struct cvtm_sparse_table {
   /* sizes[s] = stored entries of slice s, padding included. */
   cvtm_status (*slice_sizes)(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
-                             int32_t *sizes);
+                             int64_t uniform, int32_t *sizes);
   cvtm_status (*fill_sell)(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
                            const cvtm_sell *sell);
   /* sizes[r] = entries of row r without its padding. */
@@ -52,10 +52,13 @@ CVTM_HD int64_t cvtm_sell_slices(int64_t rows) {
 
 /* Where entry 0 of a row lies, and the end of its slice: entries are CVTM_SLICE_ROWS apart. */
 CVTM_HD int64_t cvtm_sell_first(const cvtm_sell *sell, int64_t row) {
-  return sell->slice_start[row / CVTM_SLICE_ROWS] + row % CVTM_SLICE_ROWS;
+  const int64_t slice = row / CVTM_SLICE_ROWS;
+  const int64_t start = sell->uniform > 0 ? slice * sell->uniform : sell->slice_start[slice];
+  return start + row % CVTM_SLICE_ROWS;
 }
 CVTM_HD int64_t cvtm_sell_end(const cvtm_sell *sell, int64_t row) {
-  return sell->slice_start[row / CVTM_SLICE_ROWS + 1];
+  const int64_t next = row / CVTM_SLICE_ROWS + 1;
+  return sell->uniform > 0 ? next * sell->uniform : sell->slice_start[next];
 }
 
 CVTM_HD int32_t cvtm_sell_padding(const cvtm_sell *sell, int64_t row) {
@@ -111,9 +114,10 @@ CVTM_HD double cvtm_sell_row_times(const cvtm_sell *sell, int64_t row, const dou
   return sum;
 }
 
-/* Every row of a slice is as long as the longest one. */
+/* Every row of a slice is as long as the longest one. uniform: as in cvtm_sell. */
 CVTM_HD int32_t cvtm_sell_slice_size(const cvtm_csr *csr, const cvtm_sell_order *order,
-                                     int64_t slice) {
+                                     int64_t uniform, int64_t slice) {
+  if (uniform > 0) return (int32_t)uniform;
   const int64_t start = slice * CVTM_SLICE_ROWS;
   const int64_t end = start + CVTM_SLICE_ROWS < csr->rows ? start + CVTM_SLICE_ROWS : csr->rows;
   int64_t longest = 0;
