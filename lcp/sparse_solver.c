@@ -130,7 +130,8 @@ cvtm_status cvtm_sparse_judge(cvtm_sparse_solver *s, int top, double last_omega)
 
 static int64_t chunk_of(const cvtm_sparse_solver *s, int top) {
   if (top > 0) return CVTM_COURSE_CHUNK;
-  if (s->head.options.monitor != NULL) return MONITOR_CHUNK;
+  if (s->head.options.monitor != NULL)
+    return cvtm_device_get_kind(s->head.device) == CVTM_DEVICE_CPU ? 1 : MONITOR_CHUNK;
   return s->hands_over ? CVTM_LCP_WINDOW : CVTM_COURSE_CHUNK;
 }
 
