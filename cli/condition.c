@@ -198,6 +198,14 @@ static cvtm_status borrow(cvtm_device *device, const cli_options *o, cvtm_device
   return device != NULL ? CVTM_OK : cvtm_device_create("cpu", (int)o->threads, borrowed, error);
 }
 
+/* Messages name the picture, unless they name a file of seeds or of the first curve. */
+static cvtm_status name_picture(const cli_options *o, cvtm_status status, cvtm_error *error) {
+  const char *files[] = {o->segment.seeds, o->segment.initial};
+  for (int k = 0; k < 2 && status != CVTM_OK; ++k)
+    if (files[k] != NULL && strncmp(error->message, files[k], strlen(files[k])) == 0) return status;
+  return cli_name_file(o->input, status, error);
+}
+
 cvtm_status cli_segment_image(cvtm_device *device, const cli_options *options,
                               const cvtm_image *image, cli_segmentation *made, cvtm_error *error) {
   cvtm_device *borrowed = NULL;
@@ -206,7 +214,7 @@ cvtm_status cli_segment_image(cvtm_device *device, const cli_options *options,
   if (status == CVTM_OK) status = segment_on(borrowed, options, image, made, error);
   if (device == NULL) cvtm_device_destroy(borrowed);
   if (status != CVTM_OK) cli_segmentation_free(made);
-  return status;
+  return name_picture(options, status, error);
 }
 
 void cli_segmentation_free(cli_segmentation *made) {
@@ -379,7 +387,9 @@ static cvtm_status check_range(const char *path, const double *density, size_t c
                      "%s: the weights make a density beyond single precision", path);
   if (most > 0) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_INPUT,
-                   "%s: weights and domain leave no pixel with a density above zero", path);
+                   "%s: weights and domain leave no pixel with a density above zero;"
+                   " --floor or --invert may help",
+                   path);
 }
 
 static cvtm_status smooth(cvtm_device *device, const cli_options *o, cli_conditioned *made,

@@ -1,6 +1,7 @@
 #include "cli/domain.h"
 
 #include "cli/cli.h"
+#include "cli/input.h"
 #include "cli/report.h"
 #include "density/density.h"
 #include "density/seeds.h"
@@ -215,10 +216,11 @@ cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, const
                        : kind == CLI_DOMAIN_POLYGON
                            ? trace_polygons(path, image, &how, &domain->contour, error)
                            : trace_picture(options, path, image, &how, &domain->contour, error);
-  if (status != CVTM_OK) return status;
-  return cvtm_domain_plan(&domain->contour, image.width, image.height, options->points,
-                          options->domain.tolerance, density, &domain->boundary, &domain->figures,
-                          error);
+  if (status == CVTM_OK)
+    status = cvtm_domain_plan(&domain->contour, image.width, image.height, options->points,
+                              options->domain.tolerance, density, &domain->boundary,
+                              &domain->figures, error);
+  return cli_name_file(path, status, error);
 }
 
 /* ---- Sliding ---- */

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 cvtm_status cli_density_of_image(const cvtm_image *image, const char *path, cli_options *options,
                                  float **density, cvtm_domain *domain, cvtm_error *error) {
@@ -63,4 +64,10 @@ cvtm_status cli_require_inside(const char *path, const double *points, int64_t c
                      (long long)i + 1, x, y, domain.width, domain.height);
   }
   return CVTM_OK;
+}
+
+cvtm_status cli_name_file(const char *path, cvtm_status status, cvtm_error *error) {
+  if (status != CVTM_ERROR_INPUT || strncmp(error->message, path, strlen(path)) == 0) return status;
+  const cvtm_error reason = *error;
+  return cvtm_fail(error, status, "%s: %s", path, reason.message);
 }

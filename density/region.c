@@ -132,11 +132,16 @@ int cvtm_region_contains(const cvtm_region *region, double x, double y) {
 
 /* --- images -------------------------------------------------------------------------------- */
 
-static void mark_image(const cvtm_image *image, uint8_t *inside) {
+static cvtm_status mark_image(const cvtm_image *image, const char *name, uint8_t *inside,
+                              cvtm_error *error) {
   const double half = image->is_data ? 0 : cvtm_srgb_to_linear(0.5);
-  for (size_t p = 0; p < (size_t)image->width * (size_t)image->height; ++p) {
+  for (int64_t p = 0; p < (int64_t)image->width * image->height; ++p) {
+    if (isnan(image->value[p]))
+      return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the value at pixel (%d, %d) is nan", name,
+                       (int)(p % image->width), (int)(p / image->width));
     inside[p] = image->alpha != NULL ? image->alpha[p] > 0.5f : (double)image->value[p] > half;
   }
+  return CVTM_OK;
 }
 
 static cvtm_status read_image(const char *path, cvtm_region *region, cvtm_error *error) {
@@ -148,7 +153,7 @@ static cvtm_status read_image(const char *path, cvtm_region *region, cvtm_error 
                        "%s: a region of %d x %d pixels for a picture of %d x %d", path, image.width,
                        image.height, region->width, region->height);
   } else {
-    mark_image(&image, region->inside);
+    status = mark_image(&image, path, region->inside, error);
   }
   cvtm_image_free(&image);
   return status;
@@ -185,7 +190,8 @@ cvtm_status cvtm_region_of_alpha(const cvtm_image *image, const char *name, cvtm
   if (image->alpha == NULL) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the picture has no alpha channel", name);
   }
-  const cvtm_status status = allocate(image->width, image->height, region, error);
-  if (status == CVTM_OK) mark_image(image, region->inside);
+  cvtm_status status = allocate(image->width, image->height, region, error);
+  if (status == CVTM_OK) status = mark_image(image, name, region->inside, error);
+  if (status != CVTM_OK) cvtm_region_free(region);
   return status;
 }

@@ -141,8 +141,13 @@ cvtm_status cvtm_seeds_add_image(cvtm_seeds *seeds, const char *path, cvtm_error
   }
   for (int j = 0; j < seeds->height && status == CVTM_OK; ++j) {
     for (int i = 0; i < seeds->width && status == CVTM_OK; ++i) {
-      const cvtm_seed seed = seed_of(&image, (size_t)j * (size_t)seeds->width + (size_t)i);
-      if (seed != CVTM_SEED_NONE) status = set_mark(seeds, i, j, seed, error);
+      const size_t p = (size_t)j * (size_t)seeds->width + (size_t)i;
+      const cvtm_seed seed = seed_of(&image, p);
+      if (isnan(image.value[p]))
+        status =
+            cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the seed at pixel (%d, %d) is nan", path, i, j);
+      else if (seed != CVTM_SEED_NONE)
+        status = set_mark(seeds, i, j, seed, error);
     }
   }
   cvtm_image_free(&image);

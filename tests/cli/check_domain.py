@@ -331,14 +331,19 @@ with tempfile.TemporaryDirectory() as folder:
         ("polygon", folder / "none.svg", "none.svg"),
         ("labels", folder / "half.npy", "integers"),
     ]
+    np.save(folder / "nan.npy", np.where(labels == 1, np.nan, 1).astype(np.float32))
+    refused += [("mask", folder / "nan.npy", "is nan"), ("labels", folder / "nan.npy", "is nan"),
+                ("polygon", write_rings(folder / "thin.csv", [[(5, 30), (75, 30), (75, 30.02)]]), "empty")]
     for kind, file, word in refused:
         done = run(black, "-n", 300, "-o", folder / "no.msh", "--domain", kind, f"--{kind}", file)
-        expect(done.returncode == 3 and word in done.stderr, f"{file.name}: {done.returncode} {done.stderr}")
+        expect(done.returncode == 3 and word in done.stderr and str(file) in done.stderr,
+               f"{file.name}: {done.returncode} {done.stderr}")
     done = run(black, "-n", 20, "-o", folder / "no.msh", "--domain", "polygon", "--polygon",
                folder / "star.csv")
     expect(done.returncode == 3 and "too few" in done.stderr, f"too few: {done.returncode} {done.stderr}")
     for arguments in (["--domain", "mask"], ["--mask", file], ["--domain", "image", "--periodic"],
-                      ["--domain", "image", "--fixed", file]):
+                      ["--domain", "image", "--fixed", file], ["--boundary", "sliding"],
+                      ["--domain", "labels", "--labels", file, "--domain-smooth", 1]):
         done = run(black, "-n", 300, "-o", folder / "no.msh", *arguments)
         expect(done.returncode == 2, f"{arguments}: exit {done.returncode}: {done.stderr}")
     expect(not (folder / "no.msh").exists(), "a refused run left a file")
