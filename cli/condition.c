@@ -149,7 +149,8 @@ static cvtm_status move_curve(cvtm_device *device, const cli_options *o, cli_seg
   how.max_steps = o->segment.steps;
   how.tolerance = o->segment.tolerance;
   /* A step that is solved too roughly would look like one that changes nothing. */
-  how.step_tolerance = fmin(how.step_tolerance, fmax(0.2 * how.tolerance, 1e-9));
+  if (how.tolerance > 0)
+    how.step_tolerance = fmin(how.step_tolerance, fmax(0.2 * how.tolerance, 1e-9));
   how.monitor = watch;
   how.monitor_context = s;
   s->verbose = o->verbose && !o->quiet;
