@@ -1,7 +1,8 @@
 /* Grading and bias of a density with edges and noise (lambda = 16, to 1e-8 times the largest
  * density), and segmentation steps, beside the times that Klement, Oberhuber & Sevcovic give for
  * theirs. Everything is in device memory before the clock starts. Options: --device NAME,
- * --size M (of grading and bias), --image SIZE and --step-tolerance T (of segmentation). */
+ * --threads N, --size M (of grading and bias; negative: neither), --image SIZE, --steps N and
+ * --step-tolerance T (of segmentation). */
 #include "density/bias.h"
 #include "density/grade.h"
 #include "density/seeds.h"
@@ -121,23 +122,25 @@ static void measure_segmentation(cvtm_device *device, int m, int steps, double t
 
 int main(int argc, char **argv) {
   const char *name = "auto";
-  int size = 0, image = 0;
+  int size = 0, image = 0, threads = 0, steps = 0;
   double tolerance = 0;
   for (int k = 1; k + 1 < argc; k += 2) {
     if (!strcmp(argv[k], "--device")) name = argv[k + 1];
     if (!strcmp(argv[k], "--size")) size = atoi(argv[k + 1]);
+    if (!strcmp(argv[k], "--threads")) threads = atoi(argv[k + 1]);
+    if (!strcmp(argv[k], "--steps")) steps = atoi(argv[k + 1]);
     if (!strcmp(argv[k], "--image")) image = atoi(argv[k + 1]);
     if (!strcmp(argv[k], "--step-tolerance")) tolerance = atof(argv[k + 1]);
   }
   cvtm_device *device = NULL;
   cvtm_error error = {CVTM_OK, ""};
-  if (cvtm_device_create(name, 0, &device, &error) != CVTM_OK) {
+  if (cvtm_device_create(name, threads, &device, &error) != CVTM_OK) {
     fprintf(stderr, "bench_density: %s\n", error.message);
     return 5;
   }
   const int gpu = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
   printf("Device: %s (%s)\n", cvtm_device_name(device), cvtm_device_description(device));
-  measure_smoothing(device, size > 0 ? size : 1024);
+  if (size >= 0) measure_smoothing(device, size > 0 ? size : 1024);
   if (gpu && size == 0) measure_smoothing(device, 4096);
   /* Tables I and II of the paper: GTX 480; one core of a Core 2 Duo; 12 of an Opteron. */
   static const struct {
@@ -146,11 +149,12 @@ int main(int argc, char **argv) {
   } rows[] = {{256, "2.6 s on a GTX 480, 25.3 s on one core, 6.4 s on 12"},
               {512, "25 s on a GTX 480, 368 s on one core, 61 s on 12"},
               {1024, "267 s on a GTX 480, 5431 s on one core, 935 s on 12"}};
-  const int count = gpu ? 3 : 2;
-  printf("segmentation, 200 steps on a GPU, 20 on a CPU (the paper's number is not stated)\n");
+  const int count = gpu || steps > 0 ? 3 : 2;
+  if (steps == 0) steps = gpu || image > 0 ? 200 : 20;
+  printf("segmentation, %d steps (the paper's number is not stated)\n", steps);
   for (int k = 0; k < count && image == 0; ++k)
-    measure_segmentation(device, rows[k].side, gpu ? 200 : 20, tolerance, rows[k].published);
-  if (image > 0) measure_segmentation(device, image, 200, tolerance, "-");
+    measure_segmentation(device, rows[k].side, steps, tolerance, rows[k].published);
+  if (image > 0) measure_segmentation(device, image, steps, tolerance, "-");
   cvtm_device_destroy(device);
   return 0;
 }
