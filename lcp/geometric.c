@@ -98,31 +98,35 @@ typedef struct two_weights {
   double at[2];
 } two_weights;
 
-static two_weights share(double before, double after, double middle) {
+/* What a node loses to the boundary across does not count; along, where a neighbour is missing, it
+ * does: `middle` is what its equation has for itself. */
+static two_weights share(double before, double after, double middle, int is_inner) {
   const two_weights halves = {{0.5, 0.5}};
-  const double whole = before + after > middle ? before + after : middle;
+  const double whole = is_inner || before + after > middle ? before + after : middle;
   if (!(before >= 0 && after >= 0 && whole > 0)) return halves;
   const two_weights weights = {{before / whole, after / whole}};
   return weights;
 }
 
 /* Between two coarse nodes: the equation of the node, its stencil added up across. */
-static two_weights across_weights(const nine_points *s) {
+static two_weights across_weights(const nine_points *s, int is_inner) {
   double sum[3];
   for (int u = 0; u < 3; ++u) sum[u] = s->at[0][u] + s->at[1][u] + s->at[2][u];
-  return share(-sum[0], -sum[2], sum[1]);
+  return share(-sum[0], -sum[2], sum[1], is_inner);
 }
 
-static two_weights down_weights(const nine_points *s) {
+static two_weights down_weights(const nine_points *s, int is_inner) {
   double sum[3];
   for (int v = 0; v < 3; ++v) sum[v] = s->at[v][0] + s->at[v][1] + s->at[v][2];
-  return share(-sum[0], -sum[2], sum[1]);
+  return share(-sum[0], -sum[2], sum[1], is_inner);
 }
 
 /* weight[v][u] of the coarse nodes around one in the middle of four: its equation, with the values
  * beside, above and below it interpolated. */
 static void middle_weights(const cvtm_csr *a, cvtm_grid_coarsening g, int64_t i, int64_t j,
                            double weight[2][2]) {
+  const int inner_across = along_side(g.width, g.coarse_width, i).count == 2;
+  const int inner_down = along_side(g.height, g.coarse_height, j).count == 2;
   const nine_points s = read_row(a, g.width, i, j);
   double sum = 0;
   int is_sound = 1;
@@ -133,19 +137,19 @@ static void middle_weights(const cvtm_csr *a, cvtm_grid_coarsening g, int64_t i,
     two_weights w = {{0, 0}};
     if (beside != 0) {
       const nine_points neighbour = read_row(a, g.width, x, j);
-      w = down_weights(&neighbour);
+      w = down_weights(&neighbour, inner_down);
     }
     for (int v = 0; v < 2; ++v) weight[v][side] += beside * w.at[v] - s.at[2 * v][2 * side];
     if (over != 0) {
       const nine_points neighbour = read_row(a, g.width, i, y);
-      w = across_weights(&neighbour);
+      w = across_weights(&neighbour, inner_across);
       for (int u = 0; u < 2; ++u) weight[side][u] += over * w.at[u];
     }
     sum += beside + over - s.at[0][2 * side] - s.at[2][2 * side];
     is_sound &= beside >= 0 && over >= 0;
   }
   for (int k = 0; k < 4; ++k) is_sound &= weight[k / 2][k % 2] >= 0;
-  const double whole = sum > s.at[1][1] ? sum : s.at[1][1];
+  const double whole = (inner_across && inner_down) || sum > s.at[1][1] ? sum : s.at[1][1];
   for (int k = 0; k < 4; ++k)
     weight[k / 2][k % 2] = is_sound && whole > 0 ? weight[k / 2][k % 2] / whole : 0.25;
 }
@@ -161,7 +165,9 @@ static void node_weights(const cvtm_csr *a, cvtm_grid_coarsening g, int64_t i, i
   weight[0][0] = weight[0][1] = weight[1][0] = weight[1][1] = 1;
   if (!across && !down) return;
   const nine_points s = read_row(a, g.width, i, j);
-  const two_weights w = across ? across_weights(&s) : down_weights(&s);
+  const two_weights w = across
+                            ? across_weights(&s, along_side(g.width, g.coarse_width, i).count == 2)
+                            : down_weights(&s, along_side(g.height, g.coarse_height, j).count == 2);
   for (int k = 0; k < 4; ++k) weight[k / 2][k % 2] = w.at[across ? k % 2 : k / 2];
 }
 

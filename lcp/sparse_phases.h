@@ -200,10 +200,13 @@ CVTM_HD double *cvtm_sum_vector(const cvtm_level *level, const cvtm_sweep_state 
 }
 
 /* omega > 0: the row is relaxed first. */
-CVTM_HD cvtm_row_product cvtm_judged_product(const cvtm_level *level, double omega, int64_t row) {
+CVTM_HD cvtm_row cvtm_judged_row(const cvtm_level *level, double omega, int64_t row) {
   const cvtm_passage projected = {0, 1, 0, 0};
   if (omega > 0) return cvtm_relax_row(level, projected, omega, row);
-  return cvtm_join_product(cvtm_split_row(&level->matrix, level->x, row), level->x[row]);
+  cvtm_row here = cvtm_read_row(level, 1, row);
+  here.x = level->x[row];
+  cvtm_set_product(&here, cvtm_split_row(&level->matrix, level->x, row));
+  return here;
 }
 
 CVTM_HD cvtm_sums cvtm_sum_row(const cvtm_level *level, const cvtm_level *next, double *vector,
@@ -212,10 +215,10 @@ CVTM_HD cvtm_sums cvtm_sum_row(const cvtm_level *level, const cvtm_level *next, 
     case CVTM_SUM_MEASURE:
     case CVTM_SUM_EXAMINE:
     case CVTM_SUM_TRUNCATE: {
-      const cvtm_row_product product = cvtm_judged_product(level, omega, row);
-      if (vector != NULL) vector[row] = level->x[row];
-      if (kind == CVTM_SUM_MEASURE) return cvtm_natural_residual(level, product, row);
-      return cvtm_examine_row(level, next, kind == CVTM_SUM_TRUNCATE, product, row);
+      const cvtm_row here = cvtm_judged_row(level, omega, row);
+      if (vector != NULL) vector[row] = here.x;
+      if (kind == CVTM_SUM_MEASURE) return cvtm_natural_residual(&here);
+      return cvtm_examine_row(level, next, kind == CVTM_SUM_TRUNCATE, &here, row);
     }
     case CVTM_SUM_SEARCH:
       return cvtm_search_row(level, vector, row);

@@ -91,37 +91,46 @@ CVTM_HD cvtm_split_product cvtm_split_row(const cvtm_sell *a, const double *x, i
   return product;
 }
 
-/* A x in a row, and the largest of its terms: how the sum rounds. */
-typedef struct cvtm_row_product {
-  double sum, held;
-} cvtm_row_product;
+/* What a row holds: read once, before anything is written. */
+typedef struct cvtm_row {
+  double x, b, lower, upper;
+  double product, held; /* A x; the largest of its terms, which tells how it rounds */
+} cvtm_row;
 
-CVTM_HD cvtm_row_product cvtm_join_product(cvtm_split_product product, double x) {
-  const double held = product.diagonal * x;
-  const cvtm_row_product joined = {product.others + held, held};
-  return joined;
+/* All but x and the product. */
+CVTM_HD cvtm_row cvtm_read_row(const cvtm_level *level, int bounded, int64_t row) {
+  cvtm_row here = {0, level->b[row], -(double)INFINITY, (double)INFINITY, 0, 0};
+  if (bounded) {
+    here.lower = cvtm_lower_at(level, row);
+    here.upper = cvtm_upper_at(level, row);
+  }
+  return here;
+}
+
+CVTM_HD void cvtm_set_product(cvtm_row *here, cvtm_split_product product) {
+  here->held = product.diagonal * here->x;
+  here->product = product.others + here->held;
 }
 
 /* One row of Gauss-Seidel, overrelaxed by omega. A row whose diagonal has vanished (all of
- * its basis function is cut off) keeps its value. Returns A x in this row, afterwards. */
-CVTM_HD cvtm_row_product cvtm_relax_row(const cvtm_level *level, cvtm_passage how, double omega,
-                                        int64_t row) {
-  const cvtm_row_product none = {0, 0};
-  if (how.masked && (level->state[row] & CVTM_ROW_ACTIVE) != 0) return none;
-  const double b = level->b[row];
+ * its basis function is cut off) keeps its value. Returns the row as it is then. */
+CVTM_HD cvtm_row cvtm_relax_row(const cvtm_level *level, cvtm_passage how, double omega,
+                                int64_t row) {
+  cvtm_row here = cvtm_read_row(level, how.bounded, row);
+  if (how.masked && (level->state[row] & CVTM_ROW_ACTIVE) != 0) return here;
   const cvtm_split_product product =
       cvtm_split_row(how.correction ? &level->correction : &level->matrix, level->x, row);
-  if (!(product.diagonal > 0)) {
-    if (how.residual) level->r[row] = b - product.others;
-    return none;
+  if (product.diagonal > 0) {
+    double x = (here.b - product.others) / product.diagonal;
+    if (omega != 1) x = level->x[row] + omega * (x - level->x[row]);
+    here.x = how.bounded ? cvtm_clip(x, here.lower, here.upper) : x;
+    level->x[row] = here.x;
+  } else {
+    here.x = level->x[row];
   }
-  double x = (b - product.others) / product.diagonal;
-  if (omega != 1) x = level->x[row] + omega * (x - level->x[row]);
-  if (how.bounded) x = cvtm_clip(x, cvtm_lower_at(level, row), cvtm_upper_at(level, row));
-  level->x[row] = x;
-  const cvtm_row_product after = cvtm_join_product(product, x);
-  if (how.residual) level->r[row] = b - after.sum;
-  return after;
+  cvtm_set_product(&here, product);
+  if (how.residual) level->r[row] = here.b - here.product;
+  return here;
 }
 
 /* Projected Gauss-Seidel from x + step * direction, which is never written: colours below
@@ -371,30 +380,26 @@ CVTM_HD void cvtm_sums_join(cvtm_sums *a, const cvtm_sums *b) {
 }
 
 /* Natural residual: its square, the square of what rounds in it, its size. */
-CVTM_HD cvtm_sums cvtm_natural_residual(const cvtm_level *level, cvtm_row_product product,
-                                        int64_t row) {
-  const double x = level->x[row], b = level->b[row];
-  const double r =
-      x - cvtm_clip(x - (product.sum - b), cvtm_lower_at(level, row), cvtm_upper_at(level, row));
-  const double size = 2 * fabs(product.held) + fabs(b) + fabs(x);
+CVTM_HD cvtm_sums cvtm_natural_residual(const cvtm_row *at) {
+  const double r = at->x - cvtm_clip(at->x - (at->product - at->b), at->lower, at->upper);
+  const double size = 2 * fabs(at->held) + fabs(at->b) + fabs(at->x);
   const cvtm_sums sums = {{r * r, size * size, fabs(r), 0}};
   return sums;
 }
 
 /* The same, and r = b - A x; with is_masked, active rows are recorded and r is 0 there. */
 CVTM_HD cvtm_sums cvtm_examine_row(const cvtm_level *level, const cvtm_level *next, int is_masked,
-                                   cvtm_row_product product, int64_t row) {
-  const double x = level->x[row];
+                                   const cvtm_row *at, int64_t row) {
   int side = 0;
   if (is_masked) {
-    if (x <= cvtm_lower_at(level, row))
+    if (at->x <= at->lower)
       side = CVTM_ROW_LOWER;
-    else if (x >= cvtm_upper_at(level, row))
+    else if (at->x >= at->upper)
       side = CVTM_ROW_UPPER;
     cvtm_mark_row(level, next, side, row);
   }
-  level->r[row] = side != 0 ? 0 : level->b[row] - product.sum;
-  return cvtm_natural_residual(level, product, row);
+  level->r[row] = side != 0 ? 0 : at->b - at->product;
+  return cvtm_natural_residual(at);
 }
 
 /* Line search along d from x: r'd, d'Ad, and 1 / the largest feasible step. */
