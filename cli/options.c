@@ -53,7 +53,7 @@ typedef struct option_row {
 #define COUNT_MAX 2147483647.0
 #define SEED_MAX 9007199254740992.0 /* 2^53, what every JSON reader keeps */
 #define SVG_KINDS "stipples|cells|mesh"
-#define VORONOI_METHODS "jfa|1+jfa|jfa+1|jfa+2|jfa2|exact"
+#define VORONOI_METHODS "jfa|1+jfa|jfa+1|jfa+2|jfa2|jfa-short|exact"
 
 /* clang-format off */
 static const option_row rows[] = {
@@ -241,6 +241,11 @@ static const option_row rows[] = {
   {"threads", 0, HLCP | LCP | DENSITY | SEGMENT, INTEGER, AT(threads), "N", 0, 4096, "CPU threads; 0: as many as there are cores"},
 
   {"check", 0, VORONOI, FLAG, AT(check), NULL, 0, 0, "compare with the exact diagram"},
+  {"labels-from", 0, VORONOI, TEXT, AT(warm.labels), "FILE", 0, 0,
+   "warm start: jump flooding from the labels (npy) that the sites had before they\n"
+   "moved a little; checked, and corrected where something was missed"},
+  {"first-step", 0, VORONOI, INTEGER, AT(warm.first_step), "PIXELS", 0, CVTM_MAX_SIDE,
+   "with --labels-from: how far the sites may have moved; 0: 0.3 spacings"},
   {"json", 0, STATS | INFO, FLAG, AT(json), NULL, 0, 0, "print JSON"},
 
   {"problem", 0, LCP, CHOICE, AT(lcp.problem), "membrane|torsion|hemisphere|put|pjb", 0, 0, "a model problem"},

@@ -99,6 +99,10 @@ typedef struct cli_options {
 
   int64_t width, height; /* 0: not given */
   int check, json;
+  struct {
+    const char *labels; /* to start from; NULL: none */
+    int64_t first_step; /* 0: chosen */
+  } warm;
 
   struct {
     int64_t nx, ny, n, atoms, dimension; /* 0: the problem's own */

@@ -18,9 +18,11 @@ typedef struct diagram {
   cvtm_domain domain;
   double *points;
   int64_t count;
+  cvtm_npy start;  /* labels of a warm start */
   int32_t *labels; /* width * height on the host */
-  int64_t wrong;   /* pixels whose site is farther than the nearest; with --check */
-  double seconds;
+  int64_t wrong;   /* pixels whose site is farther than the nearest; if checked */
+  cvtm_voronoi_cost cost;
+  double seconds, check_seconds;
 } diagram;
 
 static int64_t pixels(cvtm_domain domain) { return (int64_t)domain.width * domain.height; }
@@ -86,41 +88,46 @@ static cvtm_status make_arrays(diagram *d, arrays *a) {
   return status;
 }
 
-static cvtm_status compute(diagram *d, arrays *a, cvtm_voronoi_method method, int32_t *labels) {
-  cvtm_status status = cvtm_voronoi_compute(a->plan, a->sites, d->count, method, a->labels);
-  if (status != CVTM_OK) return status;
-  return cvtm_device_copy_out(d->device, labels, a->labels,
+static cvtm_status copy_labels(diagram *d, const arrays *a) {
+  return cvtm_device_copy_out(d->device, d->labels, a->labels,
                               (size_t)pixels(d->domain) * sizeof(int32_t));
 }
 
-static double wrapped(double difference, double side, int periodic) {
-  if (!periodic) return difference;
-  double turns = difference / side;
-  turns -= (double)(int64_t)(turns + (turns < 0 ? -0.5 : 0.5));
-  return turns * side;
+/* The labels to start from. */
+static cvtm_status read_start(diagram *d, cvtm_error *error) {
+  const char *path = d->options.warm.labels;
+  const cvtm_status status = cvtm_npy_read(path, &d->start, error);
+  if (status != CVTM_OK) return status;
+  if (d->start.dimensions != 2 || d->start.shape[0] != d->domain.height ||
+      d->start.shape[1] != d->domain.width || d->start.kind != 'i' ||
+      d->start.item != sizeof(int32_t))
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: not labels, int32, of %d x %d pixels", path,
+                     d->domain.width, d->domain.height);
+  return CVTM_OK;
 }
 
-static double distance(const diagram *d, int64_t pixel, int32_t label) {
-  if (label < 0) return 1e300;
-  double x = (double)(pixel % d->domain.width) + 0.5, y = (double)(pixel / d->domain.width) + 0.5;
-  x = wrapped(x - d->points[2 * label], d->domain.width, d->domain.periodic);
-  y = wrapped(y - d->points[2 * label + 1], d->domain.height, d->domain.periodic);
-  return x * x + y * y;
+static cvtm_status compute(diagram *d, const arrays *a) {
+  const double start = cli_seconds();
+  cvtm_status status =
+      d->options.warm.labels
+          ? cvtm_voronoi_update(a->plan, a->sites, d->count, (int)d->options.warm.first_step,
+                                a->labels)
+          : cvtm_voronoi_compute(a->plan, a->sites, d->count,
+                                 (cvtm_voronoi_method)d->options.voronoi, a->labels);
+  if (status == CVTM_OK) status = cvtm_device_synchronize(d->device);
+  d->seconds = cli_seconds() - start;
+  if (status == CVTM_OK) status = cvtm_voronoi_get_cost(a->plan, &d->cost);
+  return status == CVTM_OK ? copy_labels(d, a) : status;
 }
 
-/* Ties and rounding aside, a wrong label is one farther away than the exact diagram's. */
-static cvtm_status count_wrong(diagram *d, arrays *a) {
-  int32_t *exact = malloc((size_t)pixels(d->domain) * sizeof *exact);
-  if (exact == NULL)
-    return cvtm_fail(cvtm_device_error(d->device), CVTM_ERROR_MEMORY, "out of memory");
-  cvtm_status status = compute(d, a, CVTM_VORONOI_EXACT, exact);
-  for (int64_t p = 0; p < pixels(d->domain) && status == CVTM_OK; ++p) {
-    if (exact[p] == d->labels[p]) continue;
-    double nearest = distance(d, p, exact[p]);
-    d->wrong += distance(d, p, d->labels[p]) > nearest + 1e-9 * (1 + nearest);
-  }
-  free(exact);
-  return status;
+static int is_checked(const diagram *d) { return d->options.check || d->options.warm.labels; }
+
+/* A warm start is corrected; otherwise the labels stay those of the method. */
+static cvtm_status check(diagram *d, const arrays *a) {
+  const double start = cli_seconds();
+  const cvtm_status status = cvtm_voronoi_correct(a->plan, a->labels, &d->wrong);
+  d->check_seconds = cli_seconds() - start;
+  return status == CVTM_OK && d->options.warm.labels ? copy_labels(d, a) : status;
 }
 
 static cvtm_status solve(diagram *d) {
@@ -130,11 +137,11 @@ static cvtm_status solve(diagram *d) {
     return cvtm_fail(cvtm_device_error(d->device), CVTM_ERROR_MEMORY,
                      "out of memory for %d x %d labels", d->domain.width, d->domain.height);
   cvtm_status status = make_arrays(d, &a);
-  double start = cli_seconds();
-  if (status == CVTM_OK)
-    status = compute(d, &a, (cvtm_voronoi_method)d->options.voronoi, d->labels);
-  d->seconds = cli_seconds() - start;
-  if (status == CVTM_OK && d->options.check) status = count_wrong(d, &a);
+  if (status == CVTM_OK && d->options.warm.labels)
+    status = cvtm_device_copy_in(d->device, a.labels, d->start.data,
+                                 (size_t)d->start.count * sizeof(int32_t));
+  if (status == CVTM_OK) status = compute(d, &a);
+  if (status == CVTM_OK && is_checked(d)) status = check(d, &a);
   cvtm_device_free(d->device, a.sites);
   cvtm_device_free(d->device, a.labels);
   cvtm_voronoi_destroy(a.plan);
@@ -149,12 +156,17 @@ static cvtm_status write_report(const diagram *d, cvtm_error *error) {
   cli_json_integer(report, "width", d->domain.width);
   cli_json_integer(report, "height", d->domain.height);
   cli_json_integer(report, "sites", d->count);
-  if (d->options.check) {
+  cli_json_text(report, "start", d->options.warm.labels ? "labels" : "sites");
+  cli_json_integer(report, "passes", d->cost.passes);
+  cli_json_integer(report, "first_step", d->cost.first_step);
+  cli_json_integer(report, "bytes", d->cost.bytes);
+  if (is_checked(d)) {
     cli_json_integer(report, "wrong_pixels", d->wrong);
     cli_json_real(report, "wrong_share", wrong_share(d));
   }
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   cli_json_real(seconds, "diagram", d->seconds);
+  if (is_checked(d)) cli_json_real(seconds, "check", d->check_seconds);
   return cli_json_write(d->options.report, report, error);
 }
 
@@ -162,14 +174,22 @@ static void print_summary(const diagram *d) {
   fprintf(stderr, "%s: %lld sites, %d x %d pixels, on %s (%s), %.3f seconds\n", d->options.input,
           (long long)d->count, d->domain.width, d->domain.height, cvtm_device_name(d->device),
           cvtm_device_description(d->device), d->seconds);
-  if (d->options.check)
-    fprintf(stderr, "  wrong pixels: %lld of %lld (%.3g %%)\n", (long long)d->wrong,
-            (long long)pixels(d->domain), 100 * wrong_share(d));
+  if (d->cost.passes > 0)
+    fprintf(stderr, "  jump flooding: %d passes from step %d on, %.3g MB of pixels\n",
+            d->cost.passes, d->cost.first_step, 1e-6 * (double)d->cost.bytes);
+  if (is_checked(d))
+    fprintf(stderr, "  %s pixels: %lld of %lld (%.3g %%), %.3f seconds\n",
+            d->options.warm.labels ? "corrected" : "wrong", (long long)d->wrong,
+            (long long)pixels(d->domain), 100 * wrong_share(d), d->check_seconds);
 }
 
 static int perform(diagram *d) {
   if (d->options.output.count == 0 && d->options.report == NULL && !d->options.check)
     return cli_usage_error(CLI_VORONOI, "--output is missing");
+  if (d->options.warm.labels && cli_option_given(&d->options, "method"))
+    return cli_usage_error(CLI_VORONOI, "--labels-from has passes of its own: no --method");
+  if (!d->options.warm.labels && cli_option_given(&d->options, "first-step"))
+    return cli_usage_error(CLI_VORONOI, "--first-step goes with --labels-from");
   int code = cli_outputs_check(&d->options);
   if (code != CLI_EXIT_OK) return code;
   cvtm_error error = {CVTM_OK, ""};
@@ -177,6 +197,7 @@ static int perform(diagram *d) {
   if (status == CVTM_OK)
     status = cli_domain_of_points(&d->options, d->options.input, d->points, d->count, &d->domain,
                                   &error);
+  if (status == CVTM_OK && d->options.warm.labels) status = read_start(d, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   d->options.width = d->domain.width;
   d->options.height = d->domain.height;
@@ -199,6 +220,7 @@ int cli_voronoi(const cli_options *options) {
   memset(&d, 0, sizeof d);
   d.options = *options;
   int code = perform(&d);
+  cvtm_npy_free(&d.start);
   free(d.labels);
   free(d.points);
   cvtm_device_destroy(d.device);

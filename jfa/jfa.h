@@ -4,34 +4,43 @@
  * pixels `step` away and keep the nearest site it hears of; its variants (Rong &
  * Tan 2007) add passes. With N the least power of two that covers the longer side:
  *
- *   jfa     N/2, N/4, ..., 1          log2 N passes
- *   1+jfa   1, then as jfa            log2 N + 1
- *   jfa+1   jfa, then 1               log2 N + 1
- *   jfa+2   jfa, then 2, 1            log2 N + 2
- *   jfa2    jfa twice                 2 log2 N
- *   exact   no flooding; 0 wrong pixels
+ *   jfa        N/2, N/4, ..., 1          log2 N passes
+ *   1+jfa      1, then as jfa            log2 N + 1
+ *   jfa+1      jfa, then 1               log2 N + 1
+ *   jfa+2      jfa, then 2, 1            log2 N + 2
+ *   jfa2       jfa twice                 2 log2 N
+ *   jfa-short  jfa without its first passes, see below
+ *   exact      no flooding; 0 wrong pixels
  *
- * A pass reads nine labels per pixel and compares the sites that differ. The exact
- * diagram is the fastest of all by far; the others are there for comparison and study. On
- * the CPU it gathers the sites that matter to a tile of pixels from a box tree. On CUDA it
- * cuts out each site's polygon and labels the pixel centres in it; those within rounding of
- * a side are decided by comparing distances, and what no polygon could label (cells of
- * very many corners, of a large part of the image) is gathered tile by tile.
+ * The exact diagram is the fastest of all by far; the others are there for comparison and
+ * study. On the CPU it gathers the sites that matter to a tile of pixels from a box tree. On
+ * CUDA it cuts out each site's polygon and labels the pixel centres in it; those within
+ * rounding of a side are decided by comparing distances, and what no polygon could label
+ * (cells of very many corners, of a large part of the image) is gathered tile by tile.
  *
- * No site is lost because several share a pixel. The sites are sorted so that those of
- * one pixel are consecutive; what is flooded is the whole group, whose distance is
- * that of its nearest member, found by scanning the group or, when it is large, by searching
- * its part of the box tree. The errors that remain are those of jump flooding
- * itself; measured at 512^2 on random sites, as shares of all pixels:
+ * No site is lost because several share a pixel: what is flooded are the pixels with sites in
+ * them. All passes but the last take the distance to the site nearest to such a pixel's
+ * centre, in float, its coordinates rounded down to 2^-16 of the least square of side a
+ * power of two that covers the domain (of 8192 pixels: to an eighth). The last pass
+ * compares, in double, all sites of the pixels that it hears of, and hears of four more, two
+ * pixels away, which makes up for that rounding. What remains are the errors of jump
+ * flooding itself; measured at 512^2 on random sites, as shares of all pixels:
  *
  *   pixels per cell    10       100      1000
- *   jfa                2.2e-3   3.2e-4   1.9e-5
- *   1+jfa              6.1e-5   0        0
- *   jfa+1              5.0e-5   1.9e-5   0
- *   jfa+2, jfa2        3.8e-6   0        0
+ *   jfa, jfa-short     2.4e-3   2.9e-4   1.9e-5
+ *   1+jfa              2.3e-4   3.8e-6   0
+ *   jfa+1              1.7e-4   7.6e-6   0
+ *   jfa+2, jfa2        1.7e-4   3.8e-6   0
  *
- * A site outside a domain that is not periodic joins the group of the nearest
- * border pixel and keeps its own coordinates. */
+ * The short schedule begins at the least power of two s that is at least 2 R, where R bounds
+ * from above how far a pixel centre is from its nearest site: the radius of the largest
+ * empty circle. Its steps add up to 2 s - 1 >= 4 R - 1 pixels along each axis, so every
+ * site can come to every pixel that it is nearest to, and to others around on which it may
+ * depend; of the ways that jfa has, those are missing that lead out of that reach and back.
+ *
+ * A site outside a domain that is not periodic is flooded from the nearest border pixel
+ * with its own coordinates. Where there is such a site, or one that is not finite, passes
+ * look up coordinates, which takes several times as long. */
 #ifndef CVTMESH_JFA_JFA_H
 #define CVTMESH_JFA_JFA_H
 
@@ -44,12 +53,13 @@ extern "C" {
 #endif
 
 /* code, name on the command line */
-#define CVTM_VORONOI_LIST(X)            \
-  X(CVTM_VORONOI_JFA, "jfa")            \
-  X(CVTM_VORONOI_ONE_PLUS_JFA, "1+jfa") \
-  X(CVTM_VORONOI_JFA_PLUS_1, "jfa+1")   \
-  X(CVTM_VORONOI_JFA_PLUS_2, "jfa+2")   \
-  X(CVTM_VORONOI_JFA_SQUARED, "jfa2")   \
+#define CVTM_VORONOI_LIST(X)             \
+  X(CVTM_VORONOI_JFA, "jfa")             \
+  X(CVTM_VORONOI_ONE_PLUS_JFA, "1+jfa")  \
+  X(CVTM_VORONOI_JFA_PLUS_1, "jfa+1")    \
+  X(CVTM_VORONOI_JFA_PLUS_2, "jfa+2")    \
+  X(CVTM_VORONOI_JFA_SQUARED, "jfa2")    \
+  X(CVTM_VORONOI_JFA_SHORT, "jfa-short") \
   X(CVTM_VORONOI_EXACT, "exact")
 
 typedef enum cvtm_voronoi_method {
@@ -59,7 +69,7 @@ typedef enum cvtm_voronoi_method {
 } cvtm_voronoi_method;
 
 /* A plan: buffers for one domain and up to `capacity` sites. It holds 4 bytes per pixel and,
- * per site, 48 bytes, 64 to 128 bytes of tree boxes, 16 to 128 bytes of bins, and what sorting
+ * per site, 44 bytes, 64 to 128 bytes of tree boxes, 16 to 128 bytes of bins, and what sorting
  * takes. */
 typedef struct cvtm_voronoi cvtm_voronoi;
 
@@ -76,8 +86,30 @@ void cvtm_voronoi_destroy(cvtm_voronoi *voronoi);
 cvtm_status cvtm_voronoi_compute(cvtm_voronoi *voronoi, const double *sites, int64_t count,
                                  cvtm_voronoi_method method, int32_t *labels);
 
-/* The tree over the sites of the last compute; valid until the next one or destroy. */
-cvtm_site_tree_view cvtm_voronoi_get_tree(const cvtm_voronoi *voronoi);
+/* Jump flooding from the labels of an earlier diagram of as many sites, each of which has moved a
+ * little since: a warm start. Every pixel begins with the site of its old label where that is
+ * now (a label that is none counts as 0), and every pixel with a site in it with that; then
+ * passes from first_step, raised to a power of two, down to 1. About as far as a site has moved
+ * is right; 0 stands for 0.3 spacings of equally spread sites. What it misses,
+ * cvtm_voronoi_correct finds. Otherwise as compute. */
+cvtm_status cvtm_voronoi_update(cvtm_voronoi *voronoi, const double *sites, int64_t count,
+                                int first_step, int32_t *labels);
+
+/* Compares the labels of the last compute or update, whose sites are still there, with the exact
+ * diagram, and replaces those that differ. *wrong counts the pixels whose site was farther
+ * than the nearest. Waits. */
+cvtm_status cvtm_voronoi_correct(cvtm_voronoi *voronoi, int32_t *labels, int64_t *wrong);
+
+/* What the last compute or update did. */
+typedef struct cvtm_voronoi_cost {
+  int passes;     /* of jump flooding; 0 for the exact diagram */
+  int first_step; /* of the first pass, in pixels */
+  int64_t bytes;  /* of words and labels, the arrays of pixels: written once, then read
+                     and written by each pass */
+} cvtm_voronoi_cost;
+
+/* Waits. */
+cvtm_status cvtm_voronoi_get_cost(cvtm_voronoi *voronoi, cvtm_voronoi_cost *cost);
 
 #ifdef __cplusplus
 }

@@ -9,34 +9,6 @@ enum {
   SHORT_LIST = 3
 };
 
-static cvtm_status seed_cpu(cvtm_device *device, const cvtm_flood *flood, int32_t *labels) {
-#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
-  for (int64_t place = 0; place < flood->tree.count; ++place) cvtm_seed_place(flood, place, labels);
-  return CVTM_OK;
-}
-
-static cvtm_status pass_cpu(cvtm_device *device, const cvtm_flood *flood, int step,
-                            const int32_t *from, int32_t *to) {
-  const int width = flood->domain.width, height = flood->domain.height;
-#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
-  for (int j = 0; j < height; ++j)
-    for (int i = 0; i < width; ++i)
-      to[(int64_t)j * width + i] = cvtm_flood_pixel(flood, i, j, step, from);
-  return CVTM_OK;
-}
-
-static cvtm_status resolve_cpu(cvtm_device *device, const cvtm_flood *flood, int32_t *labels) {
-  const int width = flood->domain.width, height = flood->domain.height;
-#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
-  for (int j = 0; j < height; ++j) {
-    int32_t *row = labels + (int64_t)j * width;
-    for (int i = 0; i < width; ++i) row[i] = cvtm_resolve_pixel(flood, i, j, row[i]);
-  }
-  return CVTM_OK;
-}
-
-/* --- the exact diagram -------------------------------------------------------- */
-
 typedef struct candidate {
   double x, y;
   int32_t index;
@@ -169,7 +141,9 @@ static void label_tile(const cvtm_flood *flood, cvtm_tile tile, int32_t *guess, 
   label_tile(flood, half[1], guess, labels);
 }
 
-static cvtm_status exact_cpu(cvtm_device *device, const cvtm_flood *flood, int32_t *labels) {
+static cvtm_status tiles_cpu(cvtm_device *device, const cvtm_flood *flood, int32_t *labels,
+                             const int32_t *missing) {
+  (void)missing; /* all of them */
   const int width = flood->domain.width, height = flood->domain.height;
 #pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(dynamic)
   for (int y = 0; y < height; y += TILE_SIDE) {
@@ -183,9 +157,26 @@ static cvtm_status exact_cpu(cvtm_device *device, const cvtm_flood *flood, int32
   return CVTM_OK;
 }
 
+static cvtm_status correct_cpu(cvtm_device *device, const cvtm_flood *flood, const double *sites,
+                               const int32_t *exact, int32_t *labels, uint64_t *wrong) {
+  const int width = flood->domain.width, height = flood->domain.height;
+  int64_t count = 0;
+#pragma omp parallel for num_threads(cvtm_device_threads(device)) reduction(+ : count)
+  for (int j = 0; j < height; ++j) {
+    for (int i = 0; i < width; ++i) {
+      const int64_t p = (int64_t)j * width + i;
+      if (labels[p] == exact[p]) continue;
+      count += cvtm_label_distance2(flood, sites, i, j, labels[p]) >
+               cvtm_label_distance2(flood, sites, i, j, exact[p]);
+      labels[p] = exact[p];
+    }
+  }
+  *wrong += (uint64_t)count;
+  return CVTM_OK;
+}
+
 const cvtm_voronoi_table cvtm_voronoi_table_cpu = {
-    .seed = seed_cpu,
-    .pass = pass_cpu,
-    .resolve = resolve_cpu,
-    .exact = exact_cpu,
+    .cells = NULL,
+    .tiles = tiles_cpu,
+    .correct = correct_cpu,
 };

@@ -3,9 +3,7 @@
 #include "jfa/jfa_kernels.h"
 
 enum {
-  SEED_BLOCK = 256,
-  PIXEL_BLOCK_X = 32,
-  PIXEL_BLOCK_Y = 8,
+  PIXEL_BLOCK = 256,
   WARP = CVTM_WARP,
   WARPS = 4, /* of a block of the exact kernel; each labels one tile */
   TILE = 8,
@@ -14,35 +12,14 @@ enum {
   CELL_WARPS = 2,     /* of a block of the cells kernel */
   CELL_BLOCKS = 8,    /* of them on a multiprocessor: what registers allow */
   CELL_PIXELS = 2048, /* of a cell, on average, up to which it is used */
+  MAX_BLOCKS = 2048,  /* of the tiles kernel; they take further tiles in turn */
   FAN = 5,            /* levels of the tree that a warp descends at once */
   /* A visit takes one node from the stack and puts at most 32 there; there are at most 6
    * visits on a way down the 2^26 nodes above the buckets of 2^31 sites. */
   STACK = 6 * WARP
 };
 
-static __global__ void seed_kernel(cvtm_flood flood, int32_t *labels) {
-  const int64_t stride = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t place = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-       place < flood.tree.count; place += stride)
-    cvtm_seed_place(&flood, place, labels);
-}
-
-static __global__ void pass_kernel(cvtm_flood flood, int step, const int32_t *from, int32_t *to) {
-  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  const int j = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
-  if (i >= flood.domain.width || j >= flood.domain.height) return;
-  to[static_cast<int64_t>(j) * flood.domain.width + i] = cvtm_flood_pixel(&flood, i, j, step, from);
-}
-
-static __global__ void resolve_kernel(cvtm_flood flood, int32_t *labels) {
-  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  const int j = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
-  if (i >= flood.domain.width || j >= flood.domain.height) return;
-  int32_t *label = labels + static_cast<int64_t>(j) * flood.domain.width + i;
-  *label = cvtm_resolve_pixel(&flood, i, j, *label);
-}
-
-/* --- the exact diagram: cell by cell -------------------------------------------- */
+/* --- cell by cell -------------------------------------------- */
 
 /* Labels the pixels of row j that belong to the site at a place; how many is returned. */
 static __device__ int32_t label_row(const cvtm_flood *flood, int64_t place, const cvtm_cell *cell,
@@ -68,7 +45,7 @@ static __device__ int32_t label_row(const cvtm_flood *flood, int64_t place, cons
 
 /* A lane labels the pixels of a cell; those of cells that it cannot do stay -1. */
 static __global__ void __launch_bounds__(CELL_WARPS *WARP, CELL_BLOCKS)
-    cells_kernel(cvtm_flood flood, int32_t *labels) {
+    cells_kernel(cvtm_flood flood, int32_t *labels, int32_t *missing) {
   __shared__ cvtm_warp_cells<WARP, 1> memories[CELL_WARPS];
   cvtm_warp_cells<WARP, 1> *memory = &memories[threadIdx.x / WARP];
   const int lane = static_cast<int>(threadIdx.x) % WARP;
@@ -87,9 +64,7 @@ static __global__ void __launch_bounds__(CELL_WARPS *WARP, CELL_BLOCKS)
   }
   __syncwarp();
   count = __reduce_add_sync(0xFFFFFFFFu, count);
-  if (lane == 0)
-    atomicAdd(reinterpret_cast<unsigned long long *>(flood.labelled),
-              static_cast<unsigned long long>(count));
+  if (lane == 0) atomicSub(missing, count);
 }
 
 /* --- and tile by tile, what is not labelled yet: one warp per 8 x 8 pixels ------- *
@@ -256,85 +231,103 @@ static __device__ void label_pixel(const cvtm_flood *flood, const warp_memory *m
   labels[static_cast<int64_t>(j) * flood->domain.width + i] = label;
 }
 
-static __global__ void __launch_bounds__(WARPS *WARP)
-    tiles_kernel(cvtm_flood flood, int64_t tiles_x, int64_t tiles, int32_t *labels) {
-  __shared__ warp_memory memories[WARPS];
-  const int lane = static_cast<int>(threadIdx.x) % WARP;
-  warp_memory *memory = &memories[threadIdx.x / WARP];
-  /* No pixel is labelled twice: if there are as many labels as pixels, none is missing. */
-  if (*flood.labelled == static_cast<uint64_t>(flood.domain.width) * flood.domain.height) return;
-  const int64_t number = static_cast<int64_t>(blockIdx.x) * WARPS + threadIdx.x / WARP;
-  if (number >= tiles) return; /* whole warps */
-  cvtm_tile tile;
-  tile.x = static_cast<int>(number % tiles_x) * TILE;
-  tile.y = static_cast<int>(number / tiles_x) * TILE;
-  tile.width = flood.domain.width - tile.x < TILE ? flood.domain.width - tile.x : TILE;
-  tile.height = flood.domain.height - tile.y < TILE ? flood.domain.height - tile.y : TILE;
+/* The pixels of a tile that have no label yet. */
+static __device__ void label_tile(const cvtm_flood *flood, warp_memory *memory, cvtm_tile tile,
+                                  int lane, int32_t *labels) {
   bool missing = false;
   for (int row = lane / TILE; row < tile.height; row += ROWS)
     if (lane % TILE < tile.width)
       missing |=
-          labels[static_cast<int64_t>(tile.y + row) * flood.domain.width + tile.x + lane % TILE] <
+          labels[static_cast<int64_t>(tile.y + row) * flood->domain.width + tile.x + lane % TILE] <
           0;
   if (!__any_sync(0xFFFFFFFFu, missing)) return;
   const double x = cvtm_tile_center_x(tile), y = cvtm_tile_center_y(tile);
-  const double nearest2 = warp_nearest2(&flood, memory, x, y, lane);
-  const int found = warp_gather(&flood, memory, x, y, cvtm_tile_reach2(tile, nearest2), lane);
+  const double nearest2 = warp_nearest2(flood, memory, x, y, lane);
+  const int found = warp_gather(flood, memory, x, y, cvtm_tile_reach2(tile, nearest2), lane);
   for (int row = lane / TILE; row < tile.height; row += ROWS)
     if (lane % TILE < tile.width)
-      label_pixel(&flood, memory, found, tile.x + lane % TILE, tile.y + row, labels);
+      label_pixel(flood, memory, found, tile.x + lane % TILE, tile.y + row, labels);
+  __syncwarp(); /* before the memory serves the next tile */
+}
+
+static __global__ void __launch_bounds__(WARPS *WARP)
+    tiles_kernel(cvtm_flood flood, int64_t tiles_x, int64_t tiles, int32_t *labels,
+                 const int32_t *missing) {
+  __shared__ warp_memory memories[WARPS];
+  if (!*missing) return;
+  const int lane = static_cast<int>(threadIdx.x) % WARP;
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * WARPS;
+  for (int64_t number = static_cast<int64_t>(blockIdx.x) * WARPS + threadIdx.x / WARP;
+       number < tiles; number += stride) { /* whole warps */
+    cvtm_tile tile;
+    tile.x = static_cast<int>(number % tiles_x) * TILE;
+    tile.y = static_cast<int>(number / tiles_x) * TILE;
+    tile.width = flood.domain.width - tile.x < TILE ? flood.domain.width - tile.x : TILE;
+    tile.height = flood.domain.height - tile.y < TILE ? flood.domain.height - tile.y : TILE;
+    label_tile(&flood, &memories[threadIdx.x / WARP], tile, lane, labels);
+  }
+}
+
+static __global__ void __launch_bounds__(PIXEL_BLOCK)
+    correct_kernel(cvtm_flood flood, const double *sites, const int32_t *exact, int32_t *labels,
+                   unsigned long long *wrong) {
+  const int64_t pixels = static_cast<int64_t>(flood.domain.width) * flood.domain.height;
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * PIXEL_BLOCK;
+  unsigned count = 0;
+  for (int64_t p = static_cast<int64_t>(blockIdx.x) * PIXEL_BLOCK + threadIdx.x; p < pixels;
+       p += stride) {
+    if (labels[p] == exact[p]) continue;
+    const int i = static_cast<int>(p % flood.domain.width);
+    const int j = static_cast<int>(p / flood.domain.width);
+    count += cvtm_label_distance2(&flood, sites, i, j, labels[p]) >
+             cvtm_label_distance2(&flood, sites, i, j, exact[p]);
+    labels[p] = exact[p];
+  }
+  if (count > 0) atomicAdd(wrong, static_cast<unsigned long long>(count));
 }
 
 /* --- launchers ------------------------------------------------------------------- */
 
-static dim3 pixel_grid(cvtm_domain domain) {
-  return dim3(static_cast<unsigned>((domain.width + PIXEL_BLOCK_X - 1) / PIXEL_BLOCK_X),
-              static_cast<unsigned>((domain.height + PIXEL_BLOCK_Y - 1) / PIXEL_BLOCK_Y));
-}
+static __global__ void set_kernel(int32_t value, int32_t *number) { *number = value; }
 
-static cvtm_status seed_cuda(cvtm_device *device, const cvtm_flood *flood, int32_t *labels) {
-  seed_kernel<<<cvtm_cuda_blocks(flood->tree.count, SEED_BLOCK), SEED_BLOCK, 0,
-                cvtm_cuda_stream(device)>>>(*flood, labels);
-  return cvtm_cuda_launched(device, "seed_kernel");
-}
-
-static cvtm_status pass_cuda(cvtm_device *device, const cvtm_flood *flood, int step,
-                             const int32_t *from, int32_t *to) {
-  pass_kernel<<<pixel_grid(flood->domain), dim3(PIXEL_BLOCK_X, PIXEL_BLOCK_Y), 0,
-                cvtm_cuda_stream(device)>>>(*flood, step, from, to);
-  return cvtm_cuda_launched(device, "pass_kernel");
-}
-
-static cvtm_status resolve_cuda(cvtm_device *device, const cvtm_flood *flood, int32_t *labels) {
-  resolve_kernel<<<pixel_grid(flood->domain), dim3(PIXEL_BLOCK_X, PIXEL_BLOCK_Y), 0,
-                   cvtm_cuda_stream(device)>>>(*flood, labels);
-  return cvtm_cuda_launched(device, "resolve_kernel");
-}
-
-static cvtm_status exact_cuda(cvtm_device *device, const cvtm_flood *flood, int32_t *labels) {
+static cvtm_status cells_cuda(cvtm_device *device, const cvtm_flood *flood, int32_t *labels,
+                              int32_t *missing) {
   const cudaStream_t stream = cvtm_cuda_stream(device);
   const int64_t area = static_cast<int64_t>(flood->domain.width) * flood->domain.height;
+  cvtm_status status =
+      cvtm_device_fill(device, labels, 0xFF, static_cast<size_t>(area) * sizeof *labels);
+  if (status != CVTM_OK) return status;
+  set_kernel<<<1, 1, 0, stream>>>(static_cast<int32_t>(area), missing);
+  status = cvtm_cuda_launched(device, "set_kernel");
+  if (status != CVTM_OK || area / flood->tree.count > CELL_PIXELS) return status;
+  cells_kernel<<<cvtm_cuda_blocks(flood->tree.count, CELL_WARPS * WARP), CELL_WARPS * WARP, 0,
+                 stream>>>(*flood, labels, missing);
+  return cvtm_cuda_launched(device, "cells_kernel");
+}
+
+static cvtm_status tiles_cuda(cvtm_device *device, const cvtm_flood *flood, int32_t *labels,
+                              const int32_t *missing) {
   const int64_t tiles_x = (flood->domain.width + TILE - 1) / TILE;
   const int64_t tiles_y = (flood->domain.height + TILE - 1) / TILE;
   const int64_t tiles = tiles_x * tiles_y;
-  cvtm_status status =
-      cvtm_device_fill(device, labels, 0xFF, static_cast<size_t>(area) * sizeof *labels);
-  if (status == CVTM_OK)
-    status = cvtm_device_fill(device, flood->labelled, 0, sizeof *flood->labelled);
-  if (status == CVTM_OK && area / flood->tree.count <= CELL_PIXELS) {
-    cells_kernel<<<cvtm_cuda_blocks(flood->tree.count, CELL_WARPS * WARP), CELL_WARPS * WARP, 0,
-                   stream>>>(*flood, labels);
-    status = cvtm_cuda_launched(device, "cells_kernel");
-  }
-  if (status != CVTM_OK) return status;
-  tiles_kernel<<<static_cast<unsigned>((tiles + WARPS - 1) / WARPS), WARPS * WARP, 0, stream>>>(
-      *flood, tiles_x, tiles, labels);
+  int64_t blocks = (tiles + WARPS - 1) / WARPS;
+  if (blocks > MAX_BLOCKS) blocks = MAX_BLOCKS;
+  tiles_kernel<<<static_cast<unsigned>(blocks), WARPS * WARP, 0, cvtm_cuda_stream(device)>>>(
+      *flood, tiles_x, tiles, labels, missing);
   return cvtm_cuda_launched(device, "tiles_kernel");
 }
 
+static cvtm_status correct_cuda(cvtm_device *device, const cvtm_flood *flood, const double *sites,
+                                const int32_t *exact, int32_t *labels, uint64_t *wrong) {
+  const int64_t pixels = static_cast<int64_t>(flood->domain.width) * flood->domain.height;
+  correct_kernel<<<cvtm_cuda_blocks(pixels, PIXEL_BLOCK), PIXEL_BLOCK, 0,
+                   cvtm_cuda_stream(device)>>>(*flood, sites, exact, labels,
+                                               reinterpret_cast<unsigned long long *>(wrong));
+  return cvtm_cuda_launched(device, "correct_kernel");
+}
+
 extern "C" const cvtm_voronoi_table cvtm_voronoi_table_cuda = {
-    seed_cuda,
-    pass_cuda,
-    resolve_cuda,
-    exact_cuda,
+    cells_cuda,
+    tiles_cuda,
+    correct_cuda,
 };

@@ -380,7 +380,7 @@ class Runs(Case):
 
     def test_lloyd_and_pixel(self):
         for method in ("lloyd", "lbfgsb"):
-            for voronoi in ("jfa", "1+jfa", "jfa+1", "jfa+2", "jfa2", "exact"):
+            for voronoi in ("jfa", "1+jfa", "jfa+1", "jfa+2", "jfa2", "jfa-short", "exact"):
                 with self.subTest(method=method, voronoi=voronoi):
                     report = self.report(HORSE, "-n", 200, "--method", method, "--energy", "pixel",
                                          "--voronoi", voronoi, "--iterations", 8, "-o", "a.csv")
@@ -730,7 +730,7 @@ class Diagrams(Case):
             labels = np.load(self.path("labels.npy"))
             self.assertEqual(labels.dtype, np.int32)
             np.testing.assert_array_equal(labels, self.nearest(points, 90, 60, bool(extra)))
-        for method in ("jfa", "1+jfa", "jfa+1", "jfa+2", "jfa2"):
+        for method in ("jfa", "1+jfa", "jfa+1", "jfa+2", "jfa2", "jfa-short"):
             done = self.call("voronoi", "points.npy", "-o", "jfa.npy", "--width", 90, "--height", 60,
                              "--method", method, "--check", "--report", "r.json")
             wrong = strict_json(self.read("r.json"))["wrong_share"]
@@ -738,6 +738,39 @@ class Diagrams(Case):
             differ = (np.load(self.path("jfa.npy")) != self.nearest(points, 90, 60, False)).mean()
             self.assertAlmostEqual(wrong, differ, delta=1e-12)
             self.assertIn(b"wrong", done.stderr)
+
+    def test_schedules_and_warm_start(self):
+        rng = np.random.default_rng(6)
+        points = rng.random((300, 2)) * (90, 60)
+        self.file("points.npy", points)
+        size = ["--width", 90, "--height", 60, "--report", "r.json"]
+
+        def report():
+            return strict_json(self.read("r.json"))
+
+        self.call("voronoi", "points.npy", "-o", "labels.npy", "--method", "jfa", *size)
+        self.assertEqual((report()["passes"], report()["first_step"]), (7, 64))
+        self.assertEqual(report()["bytes"], 4 * (2 * 7 + 1) * 90 * 60)
+        self.call("voronoi", "points.npy", "-o", "short.npy", "--method", "jfa-short", *size)
+        self.assertLess(report()["passes"], 7)
+        self.call("voronoi", "points.npy", "-o", "labels.npy", *size)
+        self.assertEqual((report()["passes"], report()["start"]), (0, "sites"))
+        moved = np.clip(points + rng.normal(0, 0.5, points.shape), 0, (90, 60))
+        self.file("moved.npy", moved)
+        done = self.call("voronoi", "moved.npy", "-o", "warm.npy", "--labels-from", "labels.npy",
+                         "--first-step", 2, *size)
+        self.assertEqual((report()["passes"], report()["start"]), (2, "labels"))
+        self.assertLess(report()["wrong_share"], 0.02)
+        self.assertIn(b"corrected", done.stderr)
+        np.testing.assert_array_equal(np.load(self.path("warm.npy")),
+                                      self.nearest(moved, 90, 60, False))
+        self.file("floats.npy", np.zeros((60, 90)))
+        self.refused("voronoi", "moved.npy", "-o", "a.npy", "--labels-from", "floats.npy",
+                     "--width", 90, "--height", 60, code=3, names=["floats.npy"])
+        self.refused("voronoi", "moved.npy", "-o", "a.npy", "--labels-from", "labels.npy",
+                     "--width", 91, "--height", 60, code=3, names=["labels.npy", "91 x 60"])
+        self.refused("voronoi", "moved.npy", "-o", "a.npy", "--first-step", 2, code=2,
+                     names=["--labels-from"])
 
     def test_pictures_and_default_domain(self):
         self.file("points.csv", "x,y\n3.5,2\n19.25,11.5\n")

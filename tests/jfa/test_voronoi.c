@@ -3,27 +3,68 @@
 
 #include "jfa/jfa.h"
 
+/* A plan with sites and labels in device memory. */
+typedef struct diagram {
+  cvtm_device *device;
+  cvtm_domain domain;
+  int64_t count;
+  cvtm_voronoi *voronoi;
+  double *sites;
+  int32_t *labels;
+} diagram;
+
+static int64_t pixels_of(cvtm_domain domain) { return (int64_t)domain.width * domain.height; }
+
+static void put_sites(const diagram *d, const double *sites) {
+  assert_device_ok(d->device, cvtm_device_copy_in(d->device, d->sites, sites,
+                                                  2 * (size_t)d->count * sizeof *sites));
+}
+
+static void put_labels(const diagram *d, const int32_t *labels) {
+  assert_device_ok(d->device, cvtm_device_copy_in(d->device, d->labels, labels,
+                                                  (size_t)pixels_of(d->domain) * sizeof *labels));
+}
+
+/* Free with free. */
+static int32_t *get_labels(const diagram *d) {
+  int32_t *labels = test_allocate(pixels_of(d->domain), sizeof *labels);
+  assert_device_ok(d->device, cvtm_device_copy_out(d->device, labels, d->labels,
+                                                   (size_t)pixels_of(d->domain) * sizeof *labels));
+  return labels;
+}
+
+static diagram open_diagram(cvtm_device *device, cvtm_domain domain, const double *sites,
+                            int64_t count) {
+  diagram d = {.device = device, .domain = domain, .count = count};
+  assert_device_ok(device,
+                   cvtm_device_allocate(device, 2 * count, sizeof *sites, (void **)&d.sites));
+  assert_device_ok(device, cvtm_device_allocate(device, pixels_of(domain), sizeof *d.labels,
+                                                (void **)&d.labels));
+  assert_device_ok(device, cvtm_voronoi_create(device, domain, count, &d.voronoi));
+  put_sites(&d, sites);
+  return d;
+}
+
+static void close_diagram(diagram *d) {
+  cvtm_voronoi_destroy(d->voronoi);
+  cvtm_device_free(d->device, d->sites);
+  cvtm_device_free(d->device, d->labels);
+}
+
+static void run(const diagram *d, cvtm_voronoi_method method) {
+  assert_device_ok(d->device,
+                   cvtm_voronoi_compute(d->voronoi, d->sites, d->count, method, d->labels));
+}
+
 /* Labels of host sites, computed on the device; free with free. */
 static int32_t *compute(cvtm_device *device, cvtm_domain domain, const double *sites, int64_t count,
                         cvtm_voronoi_method method) {
-  const int64_t pixels = (int64_t)domain.width * domain.height;
-  void *site_memory = NULL, *label_memory = NULL;
-  cvtm_voronoi *voronoi = NULL;
-  int32_t *labels = test_allocate(pixels, sizeof *labels);
-  assert_device_ok(device, cvtm_device_allocate(device, 2 * count, sizeof *sites, &site_memory));
-  assert_device_ok(device, cvtm_device_allocate(device, pixels, sizeof *labels, &label_memory));
-  assert_device_ok(
-      device, cvtm_device_copy_in(device, site_memory, sites, 2 * (size_t)count * sizeof *sites));
-  assert_device_ok(device, cvtm_voronoi_create(device, domain, count, &voronoi));
+  diagram d = open_diagram(device, domain, sites, count);
   /* Twice: nothing may be left over from an earlier call. */
-  for (int k = 0; k < 2; ++k)
-    assert_device_ok(device,
-                     cvtm_voronoi_compute(voronoi, site_memory, count, method, label_memory));
-  assert_device_ok(
-      device, cvtm_device_copy_out(device, labels, label_memory, (size_t)pixels * sizeof *labels));
-  cvtm_voronoi_destroy(voronoi);
-  cvtm_device_free(device, site_memory);
-  cvtm_device_free(device, label_memory);
+  run(&d, method);
+  run(&d, method);
+  int32_t *labels = get_labels(&d);
+  close_diagram(&d);
   return labels;
 }
 
@@ -140,10 +181,11 @@ static double error_rate(cvtm_device *device, cvtm_domain domain, const double *
 static void test_error_rates(void **state) {
   static const double most[][3] = {
       [CVTM_VORONOI_JFA] = {3.5e-3, 6e-4, 8e-5},
-      [CVTM_VORONOI_ONE_PLUS_JFA] = {1.5e-4, 3e-5, 2e-5},
-      [CVTM_VORONOI_JFA_PLUS_1] = {1.5e-4, 6e-5, 2e-5},
-      [CVTM_VORONOI_JFA_PLUS_2] = {3e-5, 3e-5, 2e-5},
-      [CVTM_VORONOI_JFA_SQUARED] = {3e-5, 3e-5, 2e-5},
+      [CVTM_VORONOI_ONE_PLUS_JFA] = {4e-4, 3e-5, 2e-5},
+      [CVTM_VORONOI_JFA_PLUS_1] = {4e-4, 6e-5, 2e-5},
+      [CVTM_VORONOI_JFA_PLUS_2] = {3e-4, 3e-5, 2e-5},
+      [CVTM_VORONOI_JFA_SQUARED] = {3e-4, 3e-5, 2e-5},
+      [CVTM_VORONOI_JFA_SHORT] = {3.5e-3, 6e-4, 8e-5},
   };
   static const int64_t cell[] = {10, 100, 1000};
   for (int periodic = 0; periodic < 2; ++periodic) {
@@ -247,23 +289,162 @@ static void test_not_finite(void **state) {
     }
 }
 
+/* Sites outside the domain are flooded from its border, with their own coordinates. */
+static void test_outside_flooding(void **state) {
+  const cvtm_domain domain = {150, 110, 0};
+  double *sites = uniform_sites(domain, 300, 43);
+  for (int i = 0; i < 300; i += 3) {
+    sites[2 * i] = 3 * sites[2 * i] - 150;
+    sites[2 * i + 1] = 3 * sites[2 * i + 1] - 110;
+  }
+  for (int method = 0; method < CVTM_VORONOI_EXACT; ++method)
+    assert_true(error_rate(*state, domain, sites, 300, (cvtm_voronoi_method)method) <= 0.01);
+  free(sites);
+}
+
+/* --- schedules ------------------------------------------------------------------- */
+
+static cvtm_voronoi_cost cost_of(const diagram *d) {
+  cvtm_voronoi_cost cost;
+  assert_device_ok(d->device, cvtm_voronoi_get_cost(d->voronoi, &cost));
+  return cost;
+}
+
+/* Corrects the labels; how many were wrong, checked against the plain search. */
+static int64_t correct(const diagram *d, const double *sites) {
+  int32_t *before = get_labels(d);
+  int64_t wrong = -1;
+  assert_device_ok(d->device, cvtm_voronoi_correct(d->voronoi, d->labels, &wrong));
+  int32_t *after = get_labels(d);
+  run(d, CVTM_VORONOI_EXACT);
+  int32_t *exact = get_labels(d);
+  assert_memory_equal(after, exact, (size_t)pixels_of(d->domain) * sizeof *after);
+  int64_t farther = 0;
+  for (int64_t p = 0; p < pixels_of(d->domain); ++p) {
+    const int label_is_none = before[p] < 0 || before[p] >= d->count;
+    const double x = (double)(p % d->domain.width) + 0.5, y = (double)(p / d->domain.width) + 0.5;
+    farther += label_is_none ||
+               reference_distance2(d->domain, x, y, sites + 2 * before[p]) >
+                   reference_distance2(d->domain, x, y, sites + 2 * exact[p]) * (1 + 1e-13L);
+  }
+  assert_int_equal(wrong, farther);
+  free(before);
+  free(after);
+  free(exact);
+  return wrong;
+}
+
+/* Dense sites need few passes; a large empty circle needs as many as jfa, and finds its way. */
+static void test_short_schedule(void **state) {
+  for (int periodic = 0; periodic < 2; ++periodic) {
+    const cvtm_domain domain = {320, 200, periodic};
+    double *sites = uniform_sites(domain, 2000, 47);
+    diagram d = open_diagram(*state, domain, sites, 2000);
+    run(&d, CVTM_VORONOI_JFA);
+    const cvtm_voronoi_cost full = cost_of(&d);
+    assert_int_equal(full.passes, 9);
+    assert_int_equal(full.first_step, 256);
+    const int64_t full_wrong = correct(&d, sites);
+    run(&d, CVTM_VORONOI_JFA_SHORT);
+    const cvtm_voronoi_cost dense = cost_of(&d);
+    assert_in_range(dense.first_step, 16, 64);
+    assert_int_equal(1 << (dense.passes - 1), dense.first_step);
+    assert_int_equal(dense.bytes, full.bytes * (2 * dense.passes + 1) / (2 * full.passes + 1));
+    assert_true(correct(&d, sites) <= full_wrong + full_wrong / 2 + 10);
+    /* All in a corner, but one: the first step must lead from there to the other end. */
+    for (int i = 1; i < 2000; ++i) {
+      sites[2 * i] = 5 * sites[2 * i] / domain.width;
+      sites[2 * i + 1] = 5 * sites[2 * i + 1] / domain.height;
+    }
+    sites[0] = 30.5;
+    sites[1] = 10.25;
+    put_sites(&d, sites);
+    run(&d, CVTM_VORONOI_JFA_SHORT);
+    assert_int_equal(cost_of(&d).first_step, 256);
+    assert_true(correct(&d, sites) <= 0.01 * (double)pixels_of(domain));
+    close_diagram(&d);
+    free(sites);
+  }
+}
+
+/* Small moves are followed; what larger ones break is put right. */
+static void test_warm_start(void **state) {
+  enum { COUNT = 400 };
+  static const double move[] = {0, 0.3, 3, 200};
+  for (int periodic = 0; periodic < 2; ++periodic) {
+    const cvtm_domain domain = {220, 190, periodic};
+    double *sites = uniform_sites(domain, COUNT, 53), moved[2 * COUNT];
+    diagram d = open_diagram(*state, domain, sites, COUNT);
+    for (size_t k = 0; k < sizeof move / sizeof *move; ++k) {
+      put_sites(&d, sites);
+      run(&d, CVTM_VORONOI_EXACT);
+      for (int i = 0; i < COUNT; ++i) {
+        double at[2];
+        cvtm_random_uniform2(59, k, (uint64_t)i, at);
+        moved[2 * i] = sites[2 * i] + move[k] * (2 * at[0] - 1);
+        moved[2 * i + 1] = sites[2 * i + 1] + move[k] * (2 * at[1] - 1);
+      }
+      put_sites(&d, moved);
+      const int step = k < 3 ? (int)ceil(move[k]) : 0;
+      assert_device_ok(d.device, cvtm_voronoi_update(d.voronoi, d.sites, COUNT, step, d.labels));
+      assert_int_equal(cost_of(&d).first_step, k == 1 ? 1 : 4); /* 0.3 spacings: 3.06 pixels */
+      const int64_t wrong = correct(&d, moved);
+      if (k < 3) assert_true(wrong <= 0.005 * (double)pixels_of(domain));
+    }
+    close_diagram(&d);
+    free(sites);
+  }
+}
+
+/* Labels that lead nowhere: none, too large, all the same, and those of other places. */
+static void test_warm_start_from_anything(void **state) {
+  enum { COUNT = 250 };
+  const cvtm_domain domain = {96, 130, 0};
+  double *sites = uniform_sites(domain, COUNT, 61);
+  sites[8] = -40; /* one outside, one nowhere */
+  sites[21] = NAN;
+  diagram d = open_diagram(*state, domain, sites, COUNT);
+  run(&d, CVTM_VORONOI_EXACT);
+  int32_t *exact = get_labels(&d), *labels = get_labels(&d);
+  for (int kind = 0; kind < 4; ++kind) {
+    for (int p = 0; p < 96 * 130; ++p) {
+      const int32_t garbage[] = {-1, p % 2 ? INT32_MAX : INT32_MIN, COUNT - 1,
+                                 exact[96 * 130 - 1 - p]};
+      labels[p] = garbage[kind];
+    }
+    put_labels(&d, labels);
+    assert_device_ok(d.device, cvtm_voronoi_update(d.voronoi, d.sites, COUNT, 1, d.labels));
+    int64_t wrong = 0;
+    assert_device_ok(d.device, cvtm_voronoi_correct(d.voronoi, d.labels, &wrong));
+    assert_true(wrong > 0);
+    int32_t *corrected = get_labels(&d);
+    assert_memory_equal(corrected, exact, (size_t)pixels_of(domain) * sizeof *exact);
+    free(corrected);
+  }
+  close_diagram(&d);
+  free(exact);
+  free(labels);
+  free(sites);
+}
+
 /* The same labels from any number of threads and, since everything is decided by exact
  * comparisons, on every device. */
 static void test_determinism(void **state) {
   (void)state;
   cvtm_device *one = NULL, *three = test_device_open_threads(3);
   assert_int_equal(cvtm_device_create("cpu", 1, &one, NULL), CVTM_OK);
-  for (int d = 0; d < DOMAINS; ++d)
+  for (int d = 0; d < DOMAINS + 2; ++d) {
+    const cvtm_domain large = {333, 270, d % 2}, domain = d < DOMAINS ? domains[d] : large;
+    double *sites = d < DOMAINS ? clustered_sites(domain, 500, 41) : uniform_sites(domain, 900, 41);
     for (int method = 0; method <= CVTM_VORONOI_EXACT; ++method) {
-      const int64_t pixels = (int64_t)domains[d].width * domains[d].height;
-      double *sites = clustered_sites(domains[d], 500, 41);
-      int32_t *a = compute(one, domains[d], sites, 500, (cvtm_voronoi_method)method);
-      int32_t *b = compute(three, domains[d], sites, 500, (cvtm_voronoi_method)method);
-      assert_memory_equal(a, b, (size_t)pixels * sizeof *a);
-      free(sites);
+      int32_t *a = compute(one, domain, sites, 500, (cvtm_voronoi_method)method);
+      int32_t *b = compute(three, domain, sites, 500, (cvtm_voronoi_method)method);
+      assert_memory_equal(a, b, (size_t)pixels_of(domain) * sizeof *a);
       free(a);
       free(b);
     }
+    free(sites);
+  }
   cvtm_device_destroy(one);
   cvtm_device_destroy(three);
 }
@@ -299,6 +480,10 @@ int main(void) {
       cmocka_unit_test_prestate(test_tiny_domains, device),
       cmocka_unit_test_prestate(test_no_sites, device),
       cmocka_unit_test_prestate(test_not_finite, device),
+      cmocka_unit_test_prestate(test_outside_flooding, device),
+      cmocka_unit_test_prestate(test_short_schedule, device),
+      cmocka_unit_test_prestate(test_warm_start, device),
+      cmocka_unit_test_prestate(test_warm_start_from_anything, device),
       cmocka_unit_test_prestate(test_determinism, device),
       cmocka_unit_test_prestate(test_arguments, device),
   };
