@@ -40,7 +40,7 @@ static void paint(int side, int graded, float *density) {
 
 /* Milliseconds of a diagram of the plan's sites, and of a step of conjugate gradients. */
 static cvtm_status measure_phases(cvtm_cvt *cvt, int64_t count, double *diagram, double *step) {
-  enum { ROUNDS = 5, STEPS = 200 };
+  enum { ROUNDS = 20, STEPS = 200 };
   cvtm_power *p = NULL;
   cvtm_status status = cvtm_power_create(cvt, count, &p);
   if (!status) status = cvtm_site_tree_build(cvt->tree, cvt->sites, count);
@@ -48,10 +48,7 @@ static cvtm_status measure_phases(cvtm_cvt *cvt, int64_t count, double *diagram,
   for (int k = -1; k < ROUNDS && !status; ++k) {
     if (k == 0) status = cvtm_device_synchronize(cvt->device);
     if (k == 0) start = now();
-    if (!status) status = cvtm_device_fill(cvt->device, p->edges, 0, sizeof *p->edges);
-    if (!status) status = p->table->weigh(p, p->weight);
-    if (!status) status = p->table->cells(p);
-    if (!status) status = p->table->figures(p, p->weight);
+    if (!status) status = cvtm_power_enqueue(p, p->weight);
   }
   if (!status) status = cvtm_device_synchronize(cvt->device);
   *diagram = 1e3 * (now() - start) / ROUNDS;

@@ -11,7 +11,7 @@
 
 /* While sites move, masses are balanced so well. The cost is then good to the square of that times
  * the number of sites at worst. Masses farther off than `useless` say nothing about the cost. */
-static const double balanced = 1e-6, useless = 1e-2;
+static const double balanced = 1e-6, useless = 1e-4;
 
 static double now(void) {
   struct timespec t;

@@ -13,9 +13,11 @@
 
 enum { MOST_STEPS = 200, MOST_HALVINGS = 24, MOST_CG = 2000 };
 
-static const double sufficient = 1e-4;   /* share of the slope that a step must gain */
-static const double rounding = 1e-13;    /* of the dual's value, relative to the energy */
-static const double widest_bridge = 0.1; /* times how far the masses are off */
+static const double sufficient = 1e-4; /* share of the slope that a step must gain */
+static const double rounding = 1e-13;  /* of the dual's value, relative to the energy */
+/* Bridges of cvtm_power_coupling: at first, after a small move of the sites, and times how far the
+ * masses are off. */
+static const double widest_bridge = 0.1, usual_bridge = 1e-3;
 static const double loosest_system = 0.1, foreseen_system = 0.01;
 
 static double now(void) {
@@ -49,7 +51,7 @@ static cvtm_status allocate_all(cvtm_power *p) {
       {(void **)&p->neighbor, p->edge_capacity, sizeof(int32_t)},
       {(void **)&p->coupling, p->edge_capacity, sizeof(double)},
       {(void **)&p->diagonal, n, sizeof(double)},
-      {(void **)&p->arm, 2 * p->edge_capacity, sizeof(double)},
+      {(void **)&p->arm, 4 * p->edge_capacity, sizeof(double)},
       {(void **)&p->hint_first, n, sizeof(int32_t)},
       {(void **)&p->hint_degree, n, sizeof(int32_t)},
       {(void **)&p->hint, p->edge_capacity, sizeof(int32_t)},
@@ -119,7 +121,7 @@ static void swap(int32_t **a, int32_t **b) {
   *b = c;
 }
 
-static cvtm_status enqueue_cells(cvtm_power *p, const double *weight) {
+cvtm_status cvtm_power_enqueue(cvtm_power *p, const double *weight) {
   swap(&p->first, &p->hint_first);
   swap(&p->degree, &p->hint_degree);
   swap(&p->neighbor, &p->hint);
@@ -134,7 +136,7 @@ static cvtm_status evaluate(cvtm_power *p, const double *weight, cvtm_power_figu
                             cvtm_power_effort *effort) {
   const double start = now();
   double values[CVTM_POWER_FIGURES];
-  cvtm_status status = enqueue_cells(p, weight);
+  cvtm_status status = cvtm_power_enqueue(p, weight);
   if (status == CVTM_OK)
     status = cvtm_device_copy_out(p->cvt->device, values, p->figures, sizeof values);
   if (status != CVTM_OK) return status;
@@ -240,6 +242,7 @@ static cvtm_status begin(cvtm_power *p, const double *sites, cvtm_power_figures 
                          cvtm_power_effort *effort) {
   int good = 0;
   cvtm_status status = CVTM_OK;
+  p->bridge = p->has_sites ? usual_bridge : widest_bridge;
   if (p->has_sites) status = begin_foreseen(p, sites, figures, &good, effort);
   if (status != CVTM_OK || good) return status;
   status = evaluate(p, p->weight, figures, effort);
@@ -255,14 +258,20 @@ static cvtm_status begin(cvtm_power *p, const double *sites, cvtm_power_figures 
 cvtm_status cvtm_power_balance(cvtm_power *p, const double *sites, double tolerance,
                                cvtm_power_figures *figures, int *converged,
                                cvtm_power_effort *effort) {
-  int moved = 1;
+  int wide = 0;
   cvtm_status status = cvtm_site_tree_build(p->cvt->tree, sites, p->count);
   if (status == CVTM_OK) status = begin(p, sites, figures, effort);
-  for (int k = 0; status == CVTM_OK && moved && k < MOST_STEPS; ++k) {
+  for (int k = 0; status == CVTM_OK && k < MOST_STEPS; ++k) {
+    int moved = 0;
     if (figures->deviation <= tolerance * p->target) break;
     status = improve(p, tolerance, figures, &moved, effort);
+    if (status == CVTM_OK && !moved) {
+      p->bridge = widest_bridge; /* with which the step is shorter */
+      status = evaluate(p, p->weight, figures, effort);
+      if (wide) break;
+    }
+    wide = !moved;
   }
-  if (status == CVTM_OK && !moved) status = evaluate(p, p->weight, figures, effort);
   if (status == CVTM_OK)
     status =
         cvtm_device_copy(p->cvt->device, p->sites, sites, 2 * (size_t)p->count * sizeof *p->sites);

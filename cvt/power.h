@@ -16,6 +16,9 @@ typedef struct cvtm_power_effort {
 cvtm_status cvtm_power_create(cvtm_cvt *cvt, int64_t count, cvtm_power **power);
 void cvtm_power_destroy(cvtm_power *power);
 
+/* Enqueues the diagram of the sites that are in the plan's tree, with its figures. */
+cvtm_status cvtm_power_enqueue(cvtm_power *power, const double *weight);
+
 /* Changes power->weight until no cell's mass is farther than tolerance * target from the target,
  * for the sites (device memory); the plan's sums are those of the cells then. *converged = 0 if no
  * step brings the masses nearer any more: then the weights are the best found. Adds to *effort.

@@ -20,7 +20,7 @@ typedef struct cvtm_power_view {
 } cvtm_power_view;
 
 /* A polygon, its stride 1, and what lies across its edges: other[k], across the edge from corner
- * k to the next, is the sorted place of a site or CVTM_POLYGON_BORDER. */
+ * k to the next, is cvtm_power_label of a site or CVTM_POLYGON_BORDER. */
 typedef struct cvtm_power_cell {
   cvtm_cell polygon;
   int32_t *other;
@@ -47,6 +47,21 @@ static inline void cvtm_power_weigh(const double *weight, int64_t count, int64_t
   for (int64_t leaf = 0; leaf < leaf_count; ++leaf)
     cvtm_power_weigh_leaf(weight, count, leaf_count, leaf, heaviest);
   for (int64_t node = leaf_count - 1; node >= 1; --node) cvtm_power_weigh_node(node, heaviest);
+}
+
+/* The site at a sorted place, in the image of it that the origin sees, as one number: places are
+ * fewer than 2^31 / 9. */
+CVTM_HD int32_t cvtm_power_label(int64_t place, const cvtm_cell_origin *o) {
+  const int32_t ix = (o->shift_x > 0) - (o->shift_x < 0) + 1;
+  const int32_t iy = (o->shift_y > 0) - (o->shift_y < 0) + 1;
+  return (int32_t)place * 9 + iy * 3 + ix;
+}
+
+CVTM_HD int32_t cvtm_power_place(int32_t label) { return label / 9; }
+
+CVTM_HD void cvtm_power_shift_to(cvtm_domain domain, int32_t image, cvtm_cell_origin *o) {
+  o->shift_x = (image % 3 - 1) * (double)domain.width;
+  o->shift_y = (image / 3 - 1) * (double)domain.height;
 }
 
 /* --- searching the tree ---------------------------------------------------------------- */
@@ -88,7 +103,7 @@ CVTM_HD int cvtm_power_clip_site(const cvtm_power_view *view, int64_t place,
   const double distance2 = dx * dx + dy * dy, offset = 0.5 * (distance2 + lighter);
   if (cvtm_power_too_far(distance2, lighter, *radius2)) return 1;
   const cvtm_clip cut =
-      cvtm_corners_clip(dx, dy, offset, (int32_t)place, cell->polygon.capacity,
+      cvtm_corners_clip(dx, dy, offset, cvtm_power_label(place, o), cell->polygon.capacity,
                         &cell->polygon.count, cell->polygon.x, cell->polygon.y, cell->other);
   if (cut == CVTM_CLIP_OVERFLOW) *status = CVTM_CELL_OVERFLOW;
   if (cut == CVTM_CLIP_OVERFLOW || cut == CVTM_CLIP_EMPTY) return 0;
@@ -166,13 +181,6 @@ CVTM_HD int cvtm_power_clip_tree(const cvtm_power_view *view, const cvtm_cell_or
   return 1;
 }
 
-/* What the cell of a site on a torus sees of the others in a round: them, then their images. */
-CVTM_HD void cvtm_power_shift(cvtm_domain domain, int round, cvtm_cell_origin *o) {
-  const int image = (round + 4) % 9;
-  o->shift_x = (image % 3 - 1) * (double)domain.width;
-  o->shift_y = (image / 3 - 1) * (double)domain.height;
-}
-
 /* The rectangle cut by the sites to begin with; returns 0 if the cell is finished. */
 CVTM_HD int cvtm_power_begin_cell(const cvtm_power_view *view, const cvtm_cell_box *start,
                                   const cvtm_cell_origin *o, cvtm_power_known *known,
@@ -197,9 +205,9 @@ CVTM_HD cvtm_cell_status cvtm_power_cut_from(const cvtm_power_view *view, cvtm_d
   o->shift_x = o->shift_y = 0;
   if (!cvtm_power_begin_cell(view, start, o, &known, cell, &radius2, &status)) return status;
   for (int round = 0; round < (domain.periodic ? 9 : 1); ++round) {
-    cvtm_power_shift(domain, round, o);
+    cvtm_power_shift_to(domain, (round + 4) % 9, o); /* the sites, then their images */
     if (!cvtm_power_clip_tree(view, o, &known, cell, &radius2, &status)) break;
-    known.count = 0; /* their images have not cut yet */
+    known.count = 0;
   }
   return status;
 }
@@ -240,11 +248,12 @@ CVTM_HD double cvtm_power_coupling(double mean, double length, double distance, 
   return (mean / (2 * distance) + bridge * mass / (3 * wide * wide * distance)) * length;
 }
 
-/* What lies across an edge: the site by the caller's number, its coupling, and the middle of the
- * edge relative to the cell's site. */
+/* What lies across an edge: the site by the caller's number, its coupling, and the way to the
+ * middle of the edge from the cell's site and from that one. */
 typedef struct cvtm_power_link {
   int32_t index; /* -1: nothing */
-  double coupling, arm_x, arm_y;
+  double coupling;
+  double arm[4]; /* x, y from the cell's site; x, y from the other */
 } cvtm_power_link;
 
 /* Edge k of a cell that is not empty. */
@@ -253,20 +262,24 @@ CVTM_HD cvtm_power_link cvtm_power_edge(const cvtm_power_view *view, cvtm_domain
                                         const cvtm_power_cell *cell, int32_t k, double mass,
                                         double bridge) {
   const cvtm_cell *polygon = &cell->polygon;
-  const int32_t next = k + 1 < polygon->count ? k + 1 : 0, other = cell->other[k];
+  const int32_t next = k + 1 < polygon->count ? k + 1 : 0, label = cell->other[k];
+  const int32_t other = label < 0 ? -1 : cvtm_power_place(label);
   const double ax = polygon->x[k], ay = polygon->y[k];
   const double bx = polygon->x[next], by = polygon->y[next];
   const double ex = bx - ax, ey = by - ay;
   const double length = sqrt(ex * ex + ey * ey);
-  cvtm_power_link link = {-1, 0, 0.5 * (ax + bx), 0.5 * (ay + by)};
+  cvtm_power_link link = {-1, 0, {0.5 * (ax + bx), 0.5 * (ay + by), 0, 0}};
   if (other < 0 || other == place || !(length > 0)) return link;
-  const double sx = view->tree.position[2 * place], sy = view->tree.position[2 * place + 1];
-  const double distance =
-      sqrt(cvtm_distance2(cvtm_metric_of(domain), sx, sy, view->tree.position[2 * other],
-                          view->tree.position[2 * other + 1]));
-  const double mean = cvtm_power_mean_density(density, sx + ax, sy + ay, sx + bx, sy + by);
+  cvtm_cell_box unused;
+  cvtm_cell_origin o = cvtm_cell_origin_at(&view->tree, domain, place, &unused);
+  double dx, dy;
+  cvtm_power_shift_to(domain, label % 9, &o);
+  cvtm_cell_relative_site(&view->tree, other, &o, &dx, &dy);
+  const double mean = cvtm_power_mean_density(density, o.x + ax, o.y + ay, o.x + bx, o.y + by);
   link.index = view->tree.index[other];
-  link.coupling = cvtm_power_coupling(mean, length, distance, mass, bridge);
+  link.coupling = cvtm_power_coupling(mean, length, sqrt(dx * dx + dy * dy), mass, bridge);
+  link.arm[2] = link.arm[0] - dx;
+  link.arm[3] = link.arm[1] - dy;
   return link;
 }
 

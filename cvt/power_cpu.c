@@ -4,6 +4,7 @@
 
 #include <omp.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* One polygon per thread. */
 typedef struct cpu_state {
@@ -67,8 +68,7 @@ static void couple(cvtm_power *power, const cvtm_power_view *view, int64_t place
     const int32_t entry = first + degree++;
     power->neighbor[entry] = link.index;
     power->coupling[entry] = link.coupling;
-    power->arm[2 * entry] = link.arm_x;
-    power->arm[2 * entry + 1] = link.arm_y;
+    memcpy(power->arm + 4 * (int64_t)entry, link.arm, sizeof link.arm);
     diagonal += link.coupling;
   }
   power->first[i] = first;
@@ -145,10 +145,9 @@ static int threads_of(const cvtm_power *power) {
 }
 
 static cvtm_status predict_cpu(cvtm_power *power, const double *sites) {
-  const cvtm_metric metric = cvtm_metric_of(power->cvt->domain);
 #pragma omp parallel for num_threads(threads_of(power)) schedule(static)
   for (int64_t i = 0; i < power->count; ++i)
-    power->missing[i] -= cvtm_power_gain_row(power, metric, sites, i);
+    power->missing[i] -= cvtm_power_gain_row(power, sites, i);
   return CVTM_OK;
 }
 
@@ -182,13 +181,16 @@ static void turn(cvtm_power *power, double share) {
 }
 
 static cvtm_status solve_cpu(cvtm_power *power, double tolerance, int32_t most) {
-  double product = 0, square = 0;
+  cvtm_cvt *cvt = power->cvt;
+  double sum = 0, product = 0, square = 0;
+  cvtm_status status = cvtm_reduce(cvt->device, CVTM_REDUCE_SUM, power->missing, power->count, &sum,
+                                   cvt->workspace, cvt->workspace_bytes);
   for (int64_t i = 0; i < power->count; ++i) {
     power->step[i] = 0;
-    power->residual[i] = power->missing[i];
+    power->residual[i] = power->missing[i] - sum / (double)power->count;
     power->direction[i] = power->preconditioned[i] = cvtm_power_precondition(power, i);
   }
-  cvtm_status status = dot(power, power->residual, power->preconditioned, &square);
+  if (status == CVTM_OK) status = dot(power, power->residual, power->preconditioned, &square);
   cvtm_power_cg cg = cvtm_power_cg_begin(square, tolerance, most);
   while (status == CVTM_OK && cg.running) {
     apply(power);

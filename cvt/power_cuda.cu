@@ -73,7 +73,7 @@ __global__ void weigh_top_kernel(int64_t first, double *heaviest) {
 template <int CELLS>
 struct warp_cells {
   double x[SLOTS * CELLS], y[SLOTS * CELLS], slope[SLOTS * CELLS], inverse[SLOTS * CELLS];
-  int32_t other[SLOTS * CELLS], count[CELLS], first[CELLS];
+  int32_t other[SLOTS * CELLS];
   union {
     int32_t stack[CVTM_TREE_STACK];
     int32_t column[2 * CVTM_CELL_BATCH * WARP];
@@ -83,9 +83,9 @@ struct warp_cells {
 template <int CELLS>
 __device__ cvtm_power_cell warp_cell(warp_cells<CELLS> *memory, int c) {
   const int at = SLOTS * c;
-  const cvtm_power_cell cell = {{memory->count[c], CORNERS, 1, memory->x + at, memory->y + at,
-                                 memory->slope + at, memory->inverse + at, 0},
-                                memory->other + at};
+  const cvtm_power_cell cell = {
+      {0, CORNERS, 1, memory->x + at, memory->y + at, memory->slope + at, memory->inverse + at, 0},
+      memory->other + at};
   return cell;
 }
 
@@ -129,12 +129,11 @@ __device__ double put_edge(const cvtm_power &power, const cvtm_power_view &view,
       cvtm_power_edge(&view, domain, &density, place, &cell, k, power.target, power.bridge);
   power.neighbor[entry] = link.index < 0 ? view.tree.index[place] : link.index;
   power.coupling[entry] = link.coupling;
-  power.arm[2 * entry] = link.arm_x;
-  power.arm[2 * entry + 1] = link.arm_y;
+  for (int a = 0; a < 4; ++a) power.arm[4 * static_cast<int64_t>(entry) + a] = link.arm[a];
   return link.coupling;
 }
 
-/* Where the warp's first `lanes` lanes' edges begin, in their order. */
+/* Where each lane's edges begin, in the order of the lanes. */
 __device__ int32_t take_edges(const cvtm_power &power, int32_t corners, int lane) {
   int32_t end = corners;
   for (int offset = 1; offset < WARP; offset *= 2) {
@@ -204,7 +203,7 @@ __device__ bool warp_cut_cells(const cvtm_power_view &view, cvtm_domain domain, 
     cutting = cvtm_power_begin_cell(&view, &start, &o, &known, cell, &radius2, &status) != 0;
   }
   for (int round = 0; round < (domain.periodic ? 9 : 1); ++round) {
-    cvtm_power_shift(domain, round, &o);
+    cvtm_power_shift_to(domain, (round + 4) % 9, &o);
     warp_cut_by_tree(view, o, known, lane, stack, &cutting, cell, &radius2, &status);
     known.count = 0;
   }
@@ -220,27 +219,23 @@ __global__ void __launch_bounds__(WARP)
   const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS, part = lane / CELLS;
   const int64_t place = static_cast<int64_t>(blockIdx.x) * CELLS + c;
   const bool mine = part == 0 && place < view.tree.count;
-  if (part == 0) memory->count[c] = 0;
   cvtm_power_cell cell = warp_cell(memory, c);
   const bool done = warp_cut_cells(view, domain, place, mine, lane, memory->stack, &cell);
-  if (mine) {
-    memory->count[c] = done ? cell.polygon.count : 0;
-    if (done) cvtm_cell_set_slopes(&cell.polygon);
-    if (!done) state.list[atomicAdd(state.listed + LISTED_LARGE, 1)] = static_cast<int32_t>(place);
-  }
+  if (done) cvtm_cell_set_slopes(&cell.polygon);
+  if (mine && !done)
+    state.list[atomicAdd(state.listed + LISTED_LARGE, 1)] = static_cast<int32_t>(place);
   __syncwarp();
-  cell.polygon.count = memory->count[c];
+  const int32_t corners = __shfl_sync(0xFFFFFFFFu, done ? cell.polygon.count : 0, c);
+  cell.polygon.count = corners;
   cvtm_cell_sums sum = share_sums(view, domain, density, place, cell.polygon, part, WARP / CELLS,
                                   memory->column + lane);
   for (int offset = WARP / 2; offset >= CELLS; offset /= 2) shift_and_add(&sum, offset);
-  const int32_t corners = cell.polygon.count;
-  const int32_t first = take_edges(power, part == 0 ? corners : 0, lane);
-  if (part == 0) memory->first[c] = first;
-  __syncwarp();
-  const bool room = memory->first[c] <= power.edge_capacity - corners;
+  const int32_t taken = take_edges(power, part == 0 ? corners : 0, lane);
+  const int32_t first = __shfl_sync(0xFFFFFFFFu, taken, c);
+  const bool room = first <= power.edge_capacity - corners;
+  __syncwarp(); /* the slopes are not needed any more */
   for (int32_t k = part; room && k < corners; k += WARP / CELLS)
-    cell.polygon.slope[k] =
-        put_edge(power, view, domain, density, place, cell, k, memory->first[c] + k);
+    cell.polygon.slope[k] = put_edge(power, view, domain, density, place, cell, k, first + k);
   __syncwarp();
   if (!done) return;
   const int32_t i = view.tree.index[place];
@@ -426,11 +421,11 @@ __global__ void __launch_bounds__(THREADS)
   power.figures[5] = *power.edges;
 }
 
-__global__ void predict_kernel(cvtm_power power, cvtm_metric metric, const double *sites) {
+__global__ void predict_kernel(cvtm_power power, const double *sites) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < power.count;
        i += step)
-    power.missing[i] -= cvtm_power_gain_row(&power, metric, sites, i);
+    power.missing[i] -= cvtm_power_gain_row(&power, sites, i);
 }
 
 /* --- conjugate gradients -------------------------------------------------------------------- */
@@ -455,9 +450,12 @@ __global__ void __launch_bounds__(THREADS)
   const int64_t step = static_cast<int64_t>(gridDim.x) * THREADS;
   double *last = power.direction, *next = power.turned;
   double sum = 0;
+  for (int64_t i = begin; i < power.count; i += step) sum += power.missing[i];
+  const double mean = grid_sum(sum, 1, state, memory) / static_cast<double>(power.count);
+  sum = 0;
   for (int64_t i = begin; i < power.count; i += step) {
     power.step[i] = last[i] = 0;
-    power.residual[i] = power.missing[i];
+    power.residual[i] = power.missing[i] - mean;
     power.preconditioned[i] = cvtm_power_precondition(&power, i);
     sum += power.residual[i] * power.preconditioned[i];
   }
@@ -590,8 +588,7 @@ cvtm_status figures_cuda(cvtm_power *power, const double *weight) {
 
 cvtm_status predict_cuda(cvtm_power *power, const double *sites) {
   cvtm_device *device = power->cvt->device;
-  predict_kernel<<<reduction_blocks(power), THREADS, 0, cvtm_cuda_stream(device)>>>(
-      *power, cvtm_metric_of(power->cvt->domain), sites);
+  predict_kernel<<<reduction_blocks(power), THREADS, 0, cvtm_cuda_stream(device)>>>(*power, sites);
   return cvtm_cuda_launched(device, "predict_kernel");
 }
 

@@ -81,7 +81,8 @@ static int cut_all(const diagram *d, double margin, cvtm_cells *cells) {
         const int64_t at = cells->start[i] + k;
         cells->corners[2 * at] = fmin(fmax(x + cell.polygon.x[k], -margin), width + margin);
         cells->corners[2 * at + 1] = fmin(fmax(y + cell.polygon.y[k], -margin), height + margin);
-        cells->neighbors[at] = cell.other[k] < 0 ? -1 : tree->index[cell.other[k]];
+        cells->neighbors[at] =
+            cell.other[k] < 0 ? -1 : tree->index[cvtm_power_place(cell.other[k])];
       }
     }
     cvtm_power_cell_release(&cell);

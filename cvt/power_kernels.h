@@ -51,7 +51,7 @@ typedef struct cvtm_power {
   int32_t *first, *degree;
   int32_t *neighbor; /* a site itself where there is none */
   double *coupling, *diagonal;
-  double *arm; /* 2 per entry: the middle of the edge, relative to the site */
+  double *arm;                              /* of cvtm_power_link */
   int32_t *hint_first, *hint_degree, *hint; /* first, degree and neighbor of the diagram before */
   int32_t *place_of;
   int32_t *edges; /* how many are taken of edge_capacity */
@@ -75,7 +75,8 @@ struct cvtm_power_table {
   cvtm_status (*figures)(cvtm_power *power, const double *weight);
   /* missing, as it will be at other sites; to first order. */
   cvtm_status (*predict)(cvtm_power *power, const double *sites);
-  /* step = the solution of the couplings' system for what is missing, by conjugate gradients,
+  /* step = the solution of the couplings' system for what is missing, less its mean, which is
+   * rounding: the system is singular. By conjugate gradients,
    * until the residual's square in the preconditioner's norm is tolerance^2 of the first one, or
    * after `most` iterations. */
   cvtm_status (*solve)(cvtm_power *power, double tolerance, int32_t most);
@@ -110,26 +111,17 @@ CVTM_HD double cvtm_power_apply_row(const cvtm_power *power, const double *x, in
   return sum;
 }
 
-/* d brought into half a period about 0; 0: no period. */
-CVTM_HD double cvtm_power_nearest(double d, double period) {
-  return period > 0 ? d - period * floor(d / period + 0.5) : d;
-}
-
 /* The mass that cell i gains when the sites move to `to`: each edge moves with both its sites. */
-CVTM_HD double cvtm_power_gain_row(const cvtm_power *power, cvtm_metric metric, const double *to,
-                                   int64_t i) {
+CVTM_HD double cvtm_power_gain_row(const cvtm_power *power, const double *to, int64_t i) {
   const double *from = power->sites;
-  const double x = from[2 * i], y = from[2 * i + 1];
-  const double vx = to[2 * i] - x, vy = to[2 * i + 1] - y;
+  const double vx = to[2 * i] - from[2 * i], vy = to[2 * i + 1] - from[2 * i + 1];
   const int32_t first = power->first[i], last = first + power->degree[i];
   double sum = 0;
   for (int32_t e = first; e < last; ++e) {
     const int64_t j = power->neighbor[e];
-    const double dx = cvtm_power_nearest(from[2 * j] - x, metric.period_x);
-    const double dy = cvtm_power_nearest(from[2 * j + 1] - y, metric.period_y);
-    const double ax = power->arm[2 * e], ay = power->arm[2 * e + 1];
     const double ux = to[2 * j] - from[2 * j], uy = to[2 * j + 1] - from[2 * j + 1];
-    sum += 2 * power->coupling[e] * ((vx * ax + vy * ay) - (ux * (ax - dx) + uy * (ay - dy)));
+    const double *arm = power->arm + 4 * (int64_t)e;
+    sum += 2 * power->coupling[e] * ((vx * arm[0] + vy * arm[1]) - (ux * arm[2] + uy * arm[3]));
   }
   return sum;
 }
