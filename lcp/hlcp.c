@@ -1,5 +1,6 @@
 #include "lcp/hlcp.h"
 
+#include "base/names.h"
 #include "base/primitives.h"
 #include "lcp/hlcp_control.h"
 
@@ -8,23 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-const char *cvtm_hlcp_method_name(cvtm_hlcp_method method) {
-  static const char *const names[] = {
-#define CVTM_HLCP_METHOD_NAME(code, name) name,
-      CVTM_HLCP_METHOD_LIST(CVTM_HLCP_METHOD_NAME)
-#undef CVTM_HLCP_METHOD_NAME
-  };
-  return names[method];
-}
-
-const char *cvtm_hlcp_stop_name(cvtm_hlcp_stop stop) {
-  static const char *const names[] = {
-#define CVTM_HLCP_STOP_NAME(code, name) name,
-      CVTM_HLCP_STOP_LIST(CVTM_HLCP_STOP_NAME)
-#undef CVTM_HLCP_STOP_NAME
-  };
-  return names[stop];
-}
+CVTM_DEFINE_NAMES(cvtm_hlcp_method_name, cvtm_hlcp_method, CVTM_HLCP_METHOD_LIST)
+CVTM_DEFINE_NAMES(cvtm_hlcp_stop_name, cvtm_hlcp_stop, CVTM_HLCP_STOP_LIST)
 
 void cvtm_hlcp_defaults(cvtm_hlcp_options *options) {
   memset(options, 0, sizeof *options);

@@ -1,28 +1,14 @@
 #include "lcp/lcp_state.h"
 
+#include "base/names.h"
 #include "lcp/sparse_algebra.h"
 #include "lcp/sparse_solver.h"
 
 #include <string.h>
 #include <time.h>
 
-const char *cvtm_lcp_method_name(cvtm_lcp_method method) {
-  static const char *const names[] = {
-#define CVTM_LCP_METHOD_NAME(code, name) name,
-      CVTM_LCP_METHOD_LIST(CVTM_LCP_METHOD_NAME)
-#undef CVTM_LCP_METHOD_NAME
-  };
-  return names[method];
-}
-
-const char *cvtm_lcp_stop_name(cvtm_lcp_stop stop) {
-  static const char *const names[] = {
-#define CVTM_LCP_STOP_NAME(code, name) name,
-      CVTM_LCP_STOP_LIST(CVTM_LCP_STOP_NAME)
-#undef CVTM_LCP_STOP_NAME
-  };
-  return names[stop];
-}
+CVTM_DEFINE_NAMES(cvtm_lcp_method_name, cvtm_lcp_method, CVTM_LCP_METHOD_LIST)
+CVTM_DEFINE_NAMES(cvtm_lcp_stop_name, cvtm_lcp_stop, CVTM_LCP_STOP_LIST)
 
 void cvtm_lcp_defaults(cvtm_lcp_options *options) {
   memset(options, 0, sizeof *options);
