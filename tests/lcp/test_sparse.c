@@ -57,30 +57,76 @@ static void sliced_and_back(void **state) {
   cvtm_device_destroy(device);
 }
 
-/* The product adds in the order of the columns, so it is the plain sum to the last bit. */
-static void product_is_the_plain_sum(void **state) {
-  (void)state;
-  enum { ROWS = 203, COLUMNS = 150 };
-  cvtm_device *device = test_device_open();
-  cvtm_csr a = random_matrix(ROWS, COLUMNS, 3);
-  cvtm_sell sell;
-  double x[COLUMNS], y[ROWS], *memory;
-  for (int k = 0; k < COLUMNS; ++k) x[k] = uniform(99, k) - 0.5;
-  assert_device_ok(device, cvtm_sell_create(device, &a, &sell));
-  assert_device_ok(device,
-                   cvtm_device_allocate(device, ROWS + COLUMNS, sizeof(double), (void **)&memory));
-  assert_device_ok(device, cvtm_device_copy_in(device, memory, x, sizeof x));
-  assert_device_ok(device, cvtm_sell_multiply(device, &sell, memory, memory + COLUMNS));
-  assert_device_ok(device, cvtm_device_copy_out(device, y, memory + COLUMNS, sizeof y));
-  for (int64_t i = 0; i < ROWS; ++i) {
+enum { MOST_ROWS = 300 };
+
+static void check_product(cvtm_device *device, const cvtm_csr *a, const cvtm_sell *sell) {
+  double x[MOST_ROWS], y[MOST_ROWS], *memory;
+  const size_t rows = (size_t)a->rows, columns = (size_t)a->columns;
+  for (int64_t k = 0; k < a->columns; ++k) x[k] = uniform(99, k) - 0.5;
+  assert_device_ok(
+      device, cvtm_device_allocate(device, a->rows + a->columns, sizeof(double), (void **)&memory));
+  assert_device_ok(device, cvtm_device_copy_in(device, memory, x, columns * sizeof *x));
+  assert_device_ok(device, cvtm_sell_multiply(device, sell, memory, memory + columns));
+  assert_device_ok(device, cvtm_device_copy_out(device, y, memory + columns, rows * sizeof *y));
+  for (int64_t i = 0; i < a->rows; ++i) {
     double sum = 0;
-    for (int64_t k = a.row_start[i]; k < a.row_start[i + 1]; ++k)
-      sum += a.value[k] * x[a.column[k]];
+    for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; ++k)
+      sum += a->value[k] * x[a->column[k]];
     assert_true(sum == y[i]);
   }
   cvtm_device_free(device, memory);
+}
+
+/* The product adds in the order of the columns, so it is the plain sum to the last bit. */
+static void product_is_the_plain_sum(void **state) {
+  (void)state;
+  cvtm_device *device = test_device_open();
+  cvtm_csr a = random_matrix(203, 150, 3);
+  cvtm_sell sell;
+  assert_device_ok(device, cvtm_sell_create(device, &a, &sell));
+  check_product(device, &a, &sell);
   cvtm_sell_free(device, &sell);
   cvtm_csr_free(&a);
+  cvtm_device_destroy(device);
+}
+
+/* Bands of any width: `start` is the first column of row 0, `length` that of all rows within. */
+static cvtm_csr banded_matrix(int64_t rows, int64_t start, int64_t length) {
+  cvtm_csr a;
+  cvtm_error error = {CVTM_OK, ""};
+  assert_int_equal(cvtm_csr_create(rows, rows, rows * length, &a, &error), CVTM_OK);
+  int64_t to = 0;
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t k = i + start; k < i + start + length; ++k) {
+      if (k < 0 || k >= rows) continue;
+      a.column[to] = (int32_t)k;
+      a.value[to] = uniform(7, to) - 0.3;
+      ++to;
+    }
+    a.row_start[i + 1] = to;
+  }
+  return a;
+}
+
+/* Columns that follow one another are not read, and slices of one length have no starts. */
+static void runs_and_equal_slices_change_nothing(void **state) {
+  (void)state;
+  cvtm_device *device = test_device_open();
+  for (int64_t length = 1; length < 12; ++length) {
+    cvtm_csr a = banded_matrix(MOST_ROWS, -length / 2, length);
+    cvtm_sell sell;
+    assert_device_ok(device, cvtm_sell_create(device, &a, &sell));
+    assert_true(sell.uniform == 0 || sell.uniform == length * CVTM_SLICE_ROWS);
+    assert_device_ok(device, cvtm_sell_find_runs(device, &sell));
+    const size_t groups = (size_t)(sell.entries / CVTM_SLICE_ROWS);
+    int32_t runs[12 * MOST_ROWS / CVTM_SLICE_ROWS + 12], found = 0;
+    assert_device_ok(device, cvtm_device_copy_out(device, runs, sell.run, groups * sizeof *runs));
+    for (size_t k = 0; k < groups; ++k) found += runs[k] >= 0;
+    assert_true(found >= 8 * (int32_t)length); /* all slices but the first and the last */
+    check_product(device, &a, &sell);
+    cvtm_sell_free(device, &sell);
+    cvtm_csr_free(&a);
+  }
   cvtm_device_destroy(device);
 }
 
@@ -287,6 +333,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sliced_and_back),
       cmocka_unit_test(product_is_the_plain_sum),
+      cmocka_unit_test(runs_and_equal_slices_change_nothing),
       cmocka_unit_test(refusals_name_row_and_reason),
       cmocka_unit_test(matrix_market_kinds),
       cmocka_unit_test(matrix_market_refusals),
