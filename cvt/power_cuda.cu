@@ -18,7 +18,7 @@ enum {
   LARGE_BLOCKS = 128,
   LARGE_CORNERS = 4096, /* of a cell in a block's scratch */
   TOP = 1024,           /* nodes of a level that one block does with all levels above */
-  THREADS = 256,
+  THREADS = 512,
   BLOCKS = 264, /* of reductions, at most */
 };
 
@@ -340,19 +340,25 @@ struct largest_of {
   __device__ static double join(double a, double b) { return cvtm_cvt_larger(a, b); }
 };
 
-/* The block's values joined; the result is thread 0's. */
+/* The warp's values joined; the result is lane 0's. */
+template <typename Op>
+__device__ double join_warp(double value) {
+  for (int offset = WARP / 2; offset > 0; offset /= 2)
+    value = Op::join(value, __shfl_down_sync(0xFFFFFFFFu, value, offset));
+  return value;
+}
+
+/* The block's values joined, none less than 0 if the largest is asked for; all threads have the
+ * result. */
 template <typename Op>
 __device__ double join_block(double value, double *memory) {
-  memory[threadIdx.x] = value;
-  for (unsigned half = THREADS / 2; half > 0; half /= 2) {
-    __syncthreads();
-    if (threadIdx.x < half)
-      memory[threadIdx.x] = Op::join(memory[threadIdx.x], memory[threadIdx.x + half]);
-  }
+  const unsigned lane = threadIdx.x % WARP;
+  value = join_warp<Op>(value);
+  if (lane == 0) memory[threadIdx.x / WARP] = value;
   __syncthreads();
-  const double joined = memory[0];
+  value = join_warp<Op>(lane < THREADS / WARP ? memory[lane] : 0);
   __syncthreads();
-  return joined;
+  return __shfl_sync(0xFFFFFFFFu, value, 0);
 }
 
 /* Is this block the last to come here? What the others wrote is seen then. */
@@ -381,7 +387,7 @@ __device__ double join_parts(const double *part, int f, double *memory) {
 __global__ void __launch_bounds__(THREADS)
     figures_kernel(cvtm_power power, const cvtm_cell_sums *sums, const double *weight,
                    cuda_state state) {
-  __shared__ double memory[THREADS];
+  __shared__ double memory[THREADS / WARP];
   double dual = 0, energy = 0, deviation = 0, square = 0, hidden = 0;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x; i < power.count;
        i += static_cast<int64_t>(gridDim.x) * THREADS) {
@@ -445,7 +451,7 @@ __device__ double grid_sum(double value, int slot, const cuda_state &state, doub
  * itself and its neighbours, so that a step takes two sums and no further wait. */
 __global__ void __launch_bounds__(THREADS)
     solve_kernel(cvtm_power power, double tolerance, int32_t most, cuda_state state) {
-  __shared__ double memory[THREADS];
+  __shared__ double memory[THREADS / WARP];
   const int64_t begin = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x;
   const int64_t step = static_cast<int64_t>(gridDim.x) * THREADS;
   double *last = power.direction, *next = power.turned;
