@@ -58,18 +58,18 @@ static cvtm_status build_diagram(diagram *d, const double *sites, const double *
 static int cut_all(const diagram *d, double margin, cvtm_cells *cells) {
   const cvtm_site_tree_view *tree = &d->view.tree;
   const double width = (double)d->domain.width, height = (double)d->domain.height;
-  int good = 1;
-#pragma omp parallel num_threads(cvtm_device_threads(d->device)) reduction(& : good)
+  int failed = 0;
+#pragma omp parallel num_threads(cvtm_device_threads(d->device)) reduction(| : failed)
   {
     cvtm_power_cell cell = {0};
-    good = cvtm_power_cell_grow(&cell, CVTM_CELL_CORNERS);
+    failed = !cvtm_power_cell_grow(&cell, CVTM_CELL_CORNERS);
 #pragma omp for schedule(dynamic, 32)
     for (int64_t place = 0; place < tree->count; ++place) {
       const double x = tree->position[2 * place], y = tree->position[2 * place + 1];
       const cvtm_cell_box box = {-margin - x, -margin - y, width + margin - x, height + margin - y};
       const int32_t i = tree->index[place];
-      if (!good || !cvtm_power_cut_out(&d->view, d->domain, place, &box, &cell)) {
-        good = 0;
+      if (failed || !cvtm_power_cut_out(&d->view, d->domain, place, &box, &cell)) {
+        failed = 1;
         continue;
       }
       const int32_t corners = cell.polygon.count;
@@ -87,7 +87,7 @@ static int cut_all(const diagram *d, double margin, cvtm_cells *cells) {
     }
     cvtm_power_cell_release(&cell);
   }
-  return good;
+  return !failed;
 }
 
 static cvtm_status make_cells(const diagram *d, double margin, cvtm_cells *cells) {
