@@ -47,8 +47,7 @@ static cvtm_status write_picture(const work *w, const char *path, cvtm_error *er
   for (size_t p = 0; p < count; ++p) most = fmax(most, w->made.precise[p]);
   for (size_t p = 0; p < count; ++p) {
     const double light = 1 - sqrt(w->made.precise[p] / most);
-    const double code = light <= 0.0031308 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055;
-    grey[p] = (unsigned char)(255 * code + 0.5);
+    grey[p] = (unsigned char)(255 * cvtm_linear_to_srgb(light) + 0.5);
   }
   const cvtm_status status =
       cvtm_png_write(path, w->made.domain.width, w->made.domain.height, 1, grey, error);

@@ -63,10 +63,9 @@ static cvtm_status check_same_size(const char *path, const cvtm_image *image, cv
                    image->width, image->height, domain.width, domain.height);
 }
 
-/* The sRGB code of linear light: antialiased masks are linear in that. */
+/* Antialiased masks are linear in the sRGB code. */
 static float encode(float linear) {
-  const double y = fmin(fmax((double)linear, 0), 1);
-  return (float)(y <= 0.0031308 ? 12.92 * y : 1.055 * pow(y, 1 / 2.4) - 0.055);
+  return (float)cvtm_linear_to_srgb(fmin(fmax((double)linear, 0), 1));
 }
 
 static int is_translucent(const cvtm_image *image) {

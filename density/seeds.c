@@ -13,10 +13,6 @@ static cvtm_status no_memory(cvtm_error *error) {
 
 /* --- shades -------------------------------------------------------------------------------- */
 
-static double encoded(double linear) {
-  return linear <= 0.0031308 ? 12.92 * linear : 1.055 * pow(linear, 1 / 2.4) - 0.055;
-}
-
 cvtm_status cvtm_shades_of_image(const cvtm_image *image, double **shades, cvtm_error *error) {
   const size_t count = (size_t)image->width * (size_t)image->height;
   double low = 0, high = 1;
@@ -38,7 +34,7 @@ cvtm_status cvtm_shades_of_image(const cvtm_image *image, double **shades, cvtm_
   const double scale = high > low ? 1 / (high - low) : 0;
   for (size_t p = 0; p < count; ++p) {
     const double value = (double)image->value[p];
-    (*shades)[p] = image->is_data ? (value - low) * scale : encoded(value);
+    (*shades)[p] = image->is_data ? (value - low) * scale : cvtm_linear_to_srgb(value);
   }
   return CVTM_OK;
 }
@@ -126,7 +122,7 @@ static cvtm_seed seed_of(const cvtm_image *image, size_t p) {
   if (image->is_data)
     return value > 0 ? CVTM_SEED_INSIDE : value < 0 ? CVTM_SEED_OUTSIDE : CVTM_SEED_NONE;
   if (image->alpha != NULL && image->alpha[p] < 0.5f) return CVTM_SEED_NONE;
-  const double shade = encoded(value);
+  const double shade = cvtm_linear_to_srgb(value);
   return shade > 0.75 ? CVTM_SEED_INSIDE : shade < 0.25 ? CVTM_SEED_OUTSIDE : CVTM_SEED_NONE;
 }
 
