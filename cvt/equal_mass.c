@@ -78,10 +78,11 @@ static cvtm_status evaluate(run *r, const double *x, double value[2], double *gr
     status = cvt->table->finish(cvt, r->task.count, r->task.fixed, cvt->value, gradient);
   if (status == CVTM_OK)
     status = cvtm_device_copy_out(cvt->device, value, cvt->value, 2 * sizeof *value);
+  if (status != CVTM_OK) return status;
   value[0] = figures.dual;
   if (!converged && !(figures.deviation <= useless * r->power->target)) value[0] = NAN;
   ++r->result.descent.evaluations;
-  return status;
+  return CVTM_OK;
 }
 
 static void report(run *r, double cost, double distance, double step) {

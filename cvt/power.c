@@ -8,7 +8,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 enum { MOST_STEPS = 200, MOST_HALVINGS = 24, MOST_CG = 2000 };
@@ -146,13 +145,12 @@ static cvtm_status evaluate(cvtm_power *p, const double *weight, cvtm_power_figu
   if (figures->edges > (double)p->edge_capacity)
     return cvtm_fail(cvtm_device_error(p->cvt->device), CVTM_ERROR_INTERNAL,
                      "%.0f edges of %lld cells", figures->edges, (long long)p->count);
-  if (isfinite(figures->dual)) return CVTM_OK;
-  return cvtm_fail(cvtm_device_error(p->cvt->device), CVTM_ERROR_EVALUATION,
-                   "the transport cost is not finite");
+  return CVTM_OK;
 }
 
 /* --- one step ----------------------------------------------------------------------------- */
 
+/* step = the change of the weights that makes up for what is missing, to first order. */
 static cvtm_status solve_system(cvtm_power *p, double tolerance, cvtm_power_effort *effort) {
   const double start = now();
   int32_t iterations = 0;
@@ -189,11 +187,11 @@ static cvtm_status try_step(cvtm_power *p, double length, cvtm_power_figures *fi
 
 /* No cell may vanish, for a cell without edges is not heard of again. Where the dual's gain
  * drowns in rounding, the masses decide. */
-static int is_better(const cvtm_power_figures *new, const cvtm_power_figures *old, double gain) {
-  const double noise = rounding * (old->energy + fabs(old->dual));
-  if (new->hidden > 0) return 0;
-  if (fabs(new->dual - old->dual) <= noise) return new->square < old->square;
-  return new->dual >= old->dual + sufficient *gain;
+static int is_better(const cvtm_power_figures *found, const cvtm_power_figures *last, double gain) {
+  const double noise = rounding * (last->energy + fabs(last->dual));
+  if (found->hidden > 0) return 0;
+  if (fabs(found->dual - last->dual) <= noise) return found->square < last->square;
+  return found->dual >= last->dual + sufficient * gain;
 }
 
 /* A step leaves the square of what the masses are off now, and need not leave less than is
@@ -250,9 +248,13 @@ static cvtm_status begin(cvtm_power *p, const double *sites, cvtm_power_figures 
   status = cvtm_vector_fill(p->cvt->device, p->weight, 0, p->count);
   p->bridge = widest_bridge;
   if (status == CVTM_OK) status = evaluate(p, p->weight, figures, effort);
-  if (status != CVTM_OK || !(figures->hidden > 0)) return status;
-  return cvtm_fail(cvtm_device_error(p->cvt->device), CVTM_ERROR_INPUT,
-                   "sites share a place: their cells cannot have equal masses");
+  if (status != CVTM_OK) return status;
+  if (figures->hidden > 0)
+    return cvtm_fail(cvtm_device_error(p->cvt->device), CVTM_ERROR_INPUT,
+                     "sites share a place: their cells cannot have equal masses");
+  if (isfinite(figures->dual)) return CVTM_OK;
+  return cvtm_fail(cvtm_device_error(p->cvt->device), CVTM_ERROR_EVALUATION,
+                   "the transport cost is not finite");
 }
 
 cvtm_status cvtm_power_balance(cvtm_power *p, const double *sites, double tolerance,

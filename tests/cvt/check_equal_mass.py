@@ -85,7 +85,7 @@ def check_masses(folder, name, density, *options):
     image = folder / f"{name}.npy"
     np.save(image, density.astype(np.float32))
     files = [folder / f"{name}_{end}" for end in ("p.npy", "w.npy", "r.json", "m.obj")]
-    run(image, "-n", 70, "--equal-mass", "--mass-tolerance", 1e-9, "-o", files[0], "-o", files[3],
+    run(image, "-n", 50, "--equal-mass", "--mass-tolerance", 1e-9, "-o", files[0], "-o", files[3],
         "--weights-out", files[1], "--report", files[2], *options)
     sites, weights = np.load(files[0]), np.load(files[1])
     report = json.loads(files[2].read_text())
