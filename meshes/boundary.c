@@ -343,12 +343,26 @@ typedef struct slider {
   track spare;
 } slider;
 
+/* The last of the track's points that is not behind `way`. */
+static int64_t point_before(const track *t, double way) {
+  int64_t low = 0, high = t->count - 1;
+  while (low < high) {
+    const int64_t middle = low + (high - low + 1) / 2;
+    if (t->way[middle] <= way) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
+}
+
 /* The way along the track, from `low` to `high`, of the place nearest to a point. */
 static double nearest_way(const track *t, double low, double high, const double *point) {
   double best = low, least = INFINITY;
-  for (int64_t k = 0; k + 1 < t->count; ++k) {
+  for (int64_t k = point_before(t, low); k + 1 < t->count && t->way[k] <= high; ++k) {
     const double length = t->way[k + 1] - t->way[k];
-    if (t->way[k + 1] < low || t->way[k] > high || !(length > 0)) continue;
+    if (!(length > 0)) continue;
     const double *a = t->points + 2 * k, *b = a + 2;
     const double ux = (b[0] - a[0]) / length, uy = (b[1] - a[1]) / length;
     const double along = (point[0] - a[0]) * ux + (point[1] - a[1]) * uy;

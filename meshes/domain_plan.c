@@ -103,7 +103,7 @@ static void lower_limit(planner *p, const double *place, double allowed) {
 static void set_limit(planner *p, const cvtm_boundary *b, int64_t e, double allowed) {
   const double *from = b->points + 2 * (int64_t)b->edges[2 * e];
   const double *to = b->points + 2 * (int64_t)b->edges[2 * e + 1];
-  const int steps = (int)ceil(hypot(to[0] - from[0], to[1] - from[1])) + 1;
+  const int steps = (int)ceil(edge_length(b, e)) + 1;
   for (int k = 0; k <= steps; ++k) {
     const double t = (double)k / steps;
     const double place[2] = {from[0] + t * (to[0] - from[0]), from[1] + t * (to[1] - from[1])};
