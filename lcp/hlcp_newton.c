@@ -16,7 +16,9 @@ enum {
   LINEAR_LIMIT = 2000
 };
 static const double band_memory = 4e9; /* bytes */
-static const double linear_decrease = 1e-5;
+/* Of a linear residual: little while the signs of x are still guesses (Eisenstat & Walker 1996,
+ * "Choosing the forcing terms in an inexact Newton method"). */
+static const double most_linear_decrease = 1e-5, least_linear_decrease = 0.1;
 
 struct cvtm_hlcp_newton {
   int is_banded;
@@ -26,6 +28,7 @@ struct cvtm_hlcp_newton {
   double *step, *best;
   cvtm_krylov krylov;
   double *inverse;
+  double norm_before; /* of the step before; 0: there is none */
   cvtm_loop *loop;
 };
 
@@ -156,7 +159,11 @@ static cvtm_status krylov_step(cvtm_hlcp *h, cvtm_hlcp_result *result) {
   const double norm = h->seen->residual; /* of the right side */
   cvtm_krylov_state state;
   memset(&state, 0, sizeof state);
-  double target = linear_decrease * norm;
+  const double progress = norm / s->norm_before;
+  double decrease = s->norm_before > 0 ? progress * progress : least_linear_decrease;
+  decrease = fmin(fmax(decrease, most_linear_decrease), least_linear_decrease);
+  s->norm_before = norm;
+  double target = decrease * norm;
   if (0.1 * h->options.tolerance > target) target = 0.1 * h->options.tolerance;
   state.target = target * target;
   state.limit = LINEAR_LIMIT;
@@ -340,6 +347,7 @@ cvtm_status cvtm_hlcp_newton_solve(cvtm_hlcp *h, cvtm_hlcp_result *result) {
   cvtm_status status = send_state(h);
   if (status == CVTM_OK) status = evaluate(h);
   double best = (double)INFINITY;
+  s->norm_before = 0;
   int useless = 0, searches = 0;
   int64_t steps = 0;
   while (status == CVTM_OK) {

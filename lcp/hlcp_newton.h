@@ -15,9 +15,11 @@ typedef struct cvtm_krylov_state {
   double rho, rho_before, alpha, beta, omega;
   double shadow_v, ts, tt; /* (shadow, v), (t, s), (t, t) */
   double squares;          /* (r, r) */
+  double shadow_squares;   /* (shadow, shadow) */
   double target;           /* for squares */
   int64_t iteration, limit;
   int32_t go_on;
+  int32_t renew; /* the next iteration takes r as its shadow and begins anew */
 } cvtm_krylov_state;
 
 /* One iteration; apply and the dot products lie between the passes. Pointers are to device memory;
@@ -41,11 +43,12 @@ typedef enum cvtm_krylov_pass {
   CVTM_KRYLOV_CLOSE      /* beta; stop or go on */
 } cvtm_krylov_pass;
 
-/* The passes that only touch the state. A breakdown (division by zero) ends the iteration. */
+/* The passes that only touch the state. */
 CVTM_HD void cvtm_krylov_decide(cvtm_krylov_state *state, cvtm_krylov_pass pass) {
   switch (pass) {
     case CVTM_KRYLOV_OPEN: /* rho holds (shadow, r) = (r, r) */
-      state->squares = state->rho;
+      state->squares = state->shadow_squares = state->rho;
+      state->renew = 0;
       state->rho_before = state->alpha = state->omega = 1;
       state->beta = 0;
       state->iteration = 0;
@@ -60,10 +63,15 @@ CVTM_HD void cvtm_krylov_decide(cvtm_krylov_state *state, cvtm_krylov_pass pass)
       break;
     case CVTM_KRYLOV_CLOSE: {
       const double divisor = state->rho_before * state->omega;
-      state->beta = divisor != 0 ? state->rho * state->alpha / divisor : 0;
+      /* Nearly at right angles to its shadow, r says nothing: rounding would take over. */
+      const double right_angle = 1e-8;
+      state->renew = state->rho * state->rho <=
+                     right_angle * right_angle * state->shadow_squares * state->squares;
+      state->renew |= divisor == 0 || state->alpha == 0;
+      state->beta = state->renew ? 0 : state->rho * state->alpha / divisor;
+      if (state->renew) state->rho = state->shadow_squares = state->squares;
       ++state->iteration;
-      state->go_on = state->squares > state->target && state->iteration < state->limit &&
-                     divisor != 0 && state->alpha != 0 && state->rho != 0;
+      state->go_on = state->squares > state->target && state->iteration < state->limit;
       break;
     }
     default:
@@ -84,6 +92,7 @@ CVTM_HD void cvtm_krylov_element(const cvtm_krylov *k, cvtm_krylov_pass pass, in
       k->shadow[i] = k->r[i];
       break;
     case CVTM_KRYLOV_DIRECTION:
+      if (state->renew) k->shadow[i] = k->r[i];
       k->p[i] = k->r[i] + state->beta * (k->p[i] - state->omega * k->v[i]);
       k->p_hat[i] = k->inverse[i] * k->p[i];
       break;
