@@ -469,22 +469,26 @@ static void sweeps_on_the_bearing(void **state) {
   cvtm_device_destroy(device);
 }
 
-/* A band too wide for the direct solver. */
+/* Bands too wide for the direct solver. At h = 256 the residual of BiCGSTAB comes to be at right
+ * angles to its shadow. Errors are of the size of the residual. */
 static void newton_with_krylov(void **state) {
   (void)state;
+  static const int64_t sizes[] = {40, 256};
   cvtm_device *device = test_device_open();
-  cvtm_hlcp_problem p = example(3, 40);
-  cvtm_hlcp_options o = options_of(3, CVTM_HLCP_NEWTON, 0);
-  o.tolerance = 1e-9;
-  outcome got = solve(device, &p, &o);
-  assert_int_equal(got.result.stop, CVTM_HLCP_CONVERGED);
-  assert_true(got.result.linear_iterations > 0);
-  for (int64_t i = 0; i < p.a.rows; ++i) {
-    assert_true(fabs(got.z[i] - (double)(i % 2)) < 1e-9);
-    assert_true(fabs(got.w[i] - (double)(1 - i % 2)) < 1e-9);
+  for (int k = 0; k < 2; ++k) {
+    cvtm_hlcp_problem p = example(3, sizes[k]);
+    cvtm_hlcp_options o = options_of(3, CVTM_HLCP_NEWTON, 0);
+    o.tolerance = 1e-9;
+    outcome got = solve(device, &p, &o);
+    assert_int_equal(got.result.stop, CVTM_HLCP_CONVERGED);
+    assert_true(got.result.linear_iterations > 0 && got.result.linear_iterations < 600);
+    for (int64_t i = 0; i < p.a.rows; ++i) {
+      assert_true(fabs(got.z[i] - (double)(i % 2)) < 2e-9);
+      assert_true(fabs(got.w[i] - (double)(1 - i % 2)) < 2e-9);
+    }
+    outcome_free(&got);
+    cvtm_hlcp_problem_free(&p);
   }
-  outcome_free(&got);
-  cvtm_hlcp_problem_free(&p);
   cvtm_device_destroy(device);
 }
 
