@@ -284,47 +284,45 @@ CVTM_HD int32_t cvtm_name_of_word(const cvtm_flood *flood, int packed, uint32_t 
   return sites.last - sites.first == 1 ? sites.first : -2 - sites.first;
 }
 
-/* Improves *best by the sites of a seed, for the pixel centre (x, y). */
-CVTM_HD void cvtm_consider_name(const cvtm_flood *flood, double x, double y, int32_t name,
-                                cvtm_nearest *best) {
-  if (name >= 0) {
-    cvtm_nearest_consider(&flood->tree, flood->metric, x, y, name, best);
-  } else if (name < -1) {
-    const cvtm_seed_pixel pixel = cvtm_pixel_of_place(flood, -2 - name);
-    cvtm_consider_sites(flood, x, y, cvtm_sites_of_pixel(flood, pixel), best);
-  }
+/* The offsets of the pixels that the last pass hears of: those of a pass, the pixel's own among
+ * them, and four at twice the step, which make up for what the rounding of positions has lost. */
+enum { CVTM_LAST_HEARD = 13 };
+
+CVTM_HD int32_t cvtm_last_heard(const cvtm_flood *flood, int i, int j, int k,
+                                const int32_t *names) {
+  const cvtm_domain domain = flood->domain;
+  const int di = k < 9 ? k % 3 - 1 : k == 9 ? -2 : k == 10 ? 2 : 0;
+  const int dj = k < 9 ? k / 3 - 1 : k == 11 ? -2 : k == 12 ? 2 : 0;
+  const int64_t row = cvtm_step_along(j, dj, domain.height, domain.periodic);
+  return names[row * domain.width + cvtm_step_along(i, di, domain.width, domain.periodic)];
 }
 
-/* The offsets of the pixels that the last pass hears of besides its own: those of a pass, and
- * four at twice the step, which make up for what the rounding of positions has lost. */
-enum { CVTM_LAST_HEARD = 12 };
-
-CVTM_HD void cvtm_last_heard(int k, int *di, int *dj) {
-  const int near = k < 4 ? k : k + 1; /* of a square of 9, without its middle */
-  *di = k < 8 ? near % 3 - 1 : k == 8 ? -2 : k == 9 ? 2 : 0;
-  *dj = k < 8 ? near / 3 - 1 : k == 10 ? -2 : k == 11 ? 2 : 0;
+/* Improves *best by the sites of all heard seeds that have several. */
+CVTM_HD void cvtm_consider_crowds(const cvtm_flood *flood, int i, int j, const int32_t *names,
+                                  cvtm_nearest *best) {
+  for (int k = 0; k < CVTM_LAST_HEARD; ++k) {
+    const int32_t name = cvtm_last_heard(flood, i, j, k, names);
+    if (name >= -1) continue;
+    const cvtm_seed_pixel pixel = cvtm_pixel_of_place(flood, -2 - name);
+    cvtm_consider_sites(flood, i + 0.5, j + 0.5, cvtm_sites_of_pixel(flood, pixel), best);
+  }
 }
 
 /* The label of pixel (i, j), from names. */
 CVTM_HD int32_t cvtm_last_label(const cvtm_flood *flood, int i, int j, const int32_t *names) {
-  const cvtm_domain domain = flood->domain;
-  const double x = i + 0.5, y = j + 0.5;
-  const int32_t own = names[(int64_t)j * domain.width + i];
   int32_t heard[CVTM_LAST_HEARD];
-  int differ = 0;
+  int differ = 0, crowds = 0;
   for (int k = 0; k < CVTM_LAST_HEARD; ++k) {
-    int di, dj;
-    cvtm_last_heard(k, &di, &dj);
-    const int64_t row = cvtm_step_along(j, dj, domain.height, domain.periodic);
-    heard[k] = names[row * domain.width + cvtm_step_along(i, di, domain.width, domain.periodic)];
-    differ |= heard[k] != own;
+    heard[k] = cvtm_last_heard(flood, i, j, k, names);
+    differ |= heard[k] != heard[0];
+    crowds |= heard[k] < -1;
   }
-  if (!differ && own >= 0) return flood->tree.index[own];
+  if (!differ && heard[0] >= 0) return flood->tree.index[heard[0]];
   cvtm_nearest best = cvtm_nearest_none();
-  cvtm_consider_name(flood, x, y, own, &best);
   for (int k = 0; k < CVTM_LAST_HEARD; ++k)
-    if (heard[k] != own && (k == 0 || heard[k] != heard[k - 1]))
-      cvtm_consider_name(flood, x, y, heard[k], &best);
+    if (heard[k] >= 0 && (k == 0 || heard[k] != heard[k - 1]))
+      cvtm_nearest_consider(&flood->tree, flood->metric, i + 0.5, j + 0.5, heard[k], &best);
+  if (crowds) cvtm_consider_crowds(flood, i, j, names, &best);
   return best.place >= 0 ? best.index : -1;
 }
 

@@ -66,7 +66,7 @@ struct chain {
   const cvtm_flood &flood;
   const cvtm_flood_scale &scale;
   const uint32_t *from;
-  const uint32_t *column[3]; /* of the first row */
+  uint32_t column[3]; /* here, to the left, to the right */
   float x;
 
   static __device__ constexpr bool is_heard(int c) {
@@ -79,7 +79,7 @@ struct chain {
 #pragma unroll
     for (int c = 0; c < 3; ++c) {
       if (!is_heard(c)) continue;
-      const uint32_t word = column[c][offset];
+      const uint32_t word = from[offset + column[c]];
       float seed_x;
       cvtm_seed_position(&flood, PACKED, word, &seed_x, &row.y[c]);
       row.x2[c] = cvtm_flood_square(word, cvtm_flood_gap(x, seed_x, PERIODIC, scale.period_x));
@@ -109,11 +109,9 @@ struct chain {
   /* The pixels (i, j), (i, j + step) and so on. */
   __device__ void flood_down(int step, int i, int j, uint32_t *to) {
     const int height = flood.domain.height, width = flood.domain.width;
-    const uint32_t offsets[3] = {static_cast<uint32_t>(i),
-                                 static_cast<uint32_t>(cvtm_step_along(i, -step, width, PERIODIC)),
-                                 static_cast<uint32_t>(cvtm_step_along(i, step, width, PERIODIC))};
-    for (int c = 0; c < 3; ++c) column[c] = from + offsets[c];
-    to += i;
+    column[0] = static_cast<uint32_t>(i);
+    column[1] = static_cast<uint32_t>(cvtm_step_along(i, -step, width, PERIODIC));
+    column[2] = static_cast<uint32_t>(cvtm_step_along(i, step, width, PERIODIC));
     x = scale.origin + static_cast<float>(i) * scale.step;
     float y = scale.origin + static_cast<float>(j) * scale.step;
     const float y_step = static_cast<float>(step) * scale.step;
@@ -128,13 +126,10 @@ struct chain {
       if (k > 0 || above.offset != here.offset) least = least_key<1>(above, y, least);
       if (PERIODIC || next < height) least = least_key<2>(below, y, least);
       const uint32_t c = least & 3, r = least & 12;
-      const uint32_t best = (r == 0   ? here.offset
-                             : r == 4 ? above.offset
-                                      : below.offset) +
-                            (c == 0   ? offsets[0]
-                             : c == 1 ? offsets[1]
-                                      : offsets[2]);
-      to[here.offset] = from[best];
+      const uint32_t row = r == 0 ? here.offset : r == 4 ? above.offset : below.offset;
+      to[here.offset + column[0]] = from[row + (c == 0   ? column[0]
+                                                : c == 1 ? column[1]
+                                                         : column[2])];
       if (next >= height) return;
       j = next;
       y += y_step;
@@ -148,7 +143,7 @@ template <bool PACKED, bool PERIODIC, bool LEFT, bool RIGHT>
 static __device__ void flood_down(const cvtm_flood &flood, const cvtm_flood_scale &scale, int step,
                                   int i, int j, const uint32_t *__restrict__ from,
                                   uint32_t *__restrict__ to) {
-  chain<PACKED, PERIODIC, LEFT, RIGHT> down = {flood, scale, from, {from, from, from}, 0};
+  chain<PACKED, PERIODIC, LEFT, RIGHT> down = {flood, scale, from, {0, 0, 0}, 0};
   down.flood_down(step, i, j, to);
 }
 
