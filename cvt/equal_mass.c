@@ -188,6 +188,34 @@ static cvtm_status check(cvtm_cvt *cvt, double tolerance, int64_t count) {
   return CVTM_OK;
 }
 
+typedef struct placed {
+  double x, y;
+  int64_t index;
+} placed;
+
+static int compare_placed(const void *left, const void *right) {
+  const placed *a = left, *b = right;
+  if (a->x != b->x) return a->x < b->x ? -1 : 1;
+  if (a->y != b->y) return a->y < b->y ? -1 : 1;
+  return (a->index > b->index) - (a->index < b->index);
+}
+
+/* Sites at one place cannot share its mass. */
+static cvtm_status check_distinct(cvtm_error *error, const double *sites, int64_t count) {
+  placed *order = malloc((size_t)count * sizeof *order);
+  cvtm_status status = CVTM_OK;
+  if (!order) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for sites");
+  for (int64_t i = 0; i < count; ++i) order[i] = (placed){sites[2 * i], sites[2 * i + 1], i};
+  qsort(order, (size_t)count, sizeof *order, compare_placed);
+  for (int64_t k = 1; k < count && status == CVTM_OK; ++k)
+    if (order[k].x == order[k - 1].x && order[k].y == order[k - 1].y)
+      status = cvtm_fail(error, CVTM_ERROR_INPUT,
+                         "sites %lld and %lld share a place: their cells cannot have equal masses",
+                         (long long)order[k - 1].index, (long long)order[k].index);
+  free(order);
+  return status;
+}
+
 /* Weights of mean 0. */
 static cvtm_status read_weights(const run *r, double *weights) {
   const int64_t n = r->task.count;
@@ -240,6 +268,7 @@ cvtm_status cvtm_equal_mass_weights(cvtm_cvt *cvt, const double *sites, int64_t 
   run r = {.task = {cvt, count, 0, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT}};
   cvtm_status status = check(cvt, tolerance, count);
   if (status == CVTM_OK) status = cvtm_cvt_check_sites(cvt, sites, count);
+  if (status == CVTM_OK) status = check_distinct(cvtm_device_error(cvt->device), sites, count);
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, sites, count);
   if (status == CVTM_OK) status = cvtm_power_create(cvt, count, &r.power);
   if (status == CVTM_OK) status = finish(&r, tolerance, sites, weights, moments);
@@ -311,6 +340,7 @@ cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const float *density,
   if (status == CVTM_OK && options->energy != CVTM_CVT_EXACT)
     status = cvtm_fail(error, CVTM_ERROR_ARGUMENT, "cells of equal mass need the exact energy");
   if (status == CVTM_OK) status = place(&r, density, given, sites);
+  if (status == CVTM_OK) status = check_distinct(error, sites, count);
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, sites, count);
   if (status == CVTM_OK) status = cvtm_power_create(cvt, count, &r.power);
   if (status == CVTM_OK) status = descend(&r);

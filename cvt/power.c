@@ -251,7 +251,7 @@ static cvtm_status begin(cvtm_power *p, const double *sites, cvtm_power_figures 
   if (status != CVTM_OK) return status;
   if (figures->hidden > 0)
     return cvtm_fail(cvtm_device_error(p->cvt->device), CVTM_ERROR_INPUT,
-                     "sites share a place: their cells cannot have equal masses");
+                     "sites share a place or nearly so: their cells cannot have equal masses");
   if (isfinite(figures->dual)) return CVTM_OK;
   return cvtm_fail(cvtm_device_error(p->cvt->device), CVTM_ERROR_EVALUATION,
                    "the transport cost is not finite");

@@ -130,7 +130,7 @@ def check_refusals(folder):
     run(image, "-n", 9, "-o", out, "--weights-out", folder / "w.npy", code=2)
     (folder / "twice.csv").write_text("1,1\n5,5\n1,1\n")
     refused = run(image, "--init", folder / "twice.csv", *equal, code=3)
-    expect("share a place" in refused.stderr, f"coincident sites: {refused.stderr}")
+    expect("sites 0 and 2 share a place" in refused.stderr, f"coincident sites: {refused.stderr}")
     expect(not out.exists(), "a refused run wrote a file")
 
 
