@@ -179,6 +179,9 @@ static void drop_vectors(work *w) {
   free(w->lower);
   w->b = w->lower = NULL;
   w->model.b = w->model.lower = NULL;
+  free(w->model.horizontal);
+  free(w->model.vertical);
+  w->model.horizontal = w->model.vertical = NULL;
 }
 
 static cvtm_status create_solver(work *w) {
