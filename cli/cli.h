@@ -2,7 +2,7 @@
 #ifndef CVTMESH_CLI_CLI_H
 #define CVTMESH_CLI_CLI_H
 
-#include "base/status.h"
+#include "base/device.h"
 #include "cli/options.h"
 
 #include <stddef.h>
@@ -30,6 +30,10 @@ int cli_failed(cli_phase phase, cvtm_status status, const cvtm_error *error);
 /* The same for a wrong command line; returns CLI_EXIT_USAGE. */
 CVTM_PRINTF(2, 3)
 int cli_usage_error(cli_command command, const char *format, ...);
+
+/* Opens the device that the options name; the name becomes the one in effect. CLI_EXIT_OK, or the
+ * exit code after a message. */
+int cli_open_device(cli_options *options, cvtm_device **device);
 
 /* From now on the messages of the calling thread go to `text` instead of stderr, without
  * the program's name; the last one stays. NULL: stderr again. */

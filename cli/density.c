@@ -78,12 +78,10 @@ static cvtm_status write_report(const work *w, cvtm_error *error) {
 static int perform(work *w) {
   cvtm_error error = {CVTM_OK, ""};
   cli_options *o = &w->options;
-  cvtm_status status = cvtm_device_create(o->device, (int)o->threads, &w->device, &error);
-  if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(o->command, "%s", error.message);
-  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
-  o->device = cvtm_device_name(w->device);
+  const int code = cli_open_device(o, &w->device);
+  if (code != CLI_EXIT_OK) return code;
   cli_catch_signals();
-  status = cli_read_conditioned(w->device, o->input, o, &w->made, &error);
+  cvtm_status status = cli_read_conditioned(w->device, o->input, o, &w->made, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   for (int k = 0; k < o->output.count && status == CVTM_OK; ++k)
     status = cli_output_write(o, o->output.item[k], write_one, w, &error);

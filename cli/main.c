@@ -46,6 +46,16 @@ int cli_usage_error(cli_command command, const char *format, ...) {
   return CLI_EXIT_USAGE;
 }
 
+int cli_open_device(cli_options *options, cvtm_device **device) {
+  cvtm_error error = {CVTM_OK, ""};
+  const cvtm_status status =
+      cvtm_device_create(options->device, (int)options->threads, device, &error);
+  if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(options->command, "%s", error.message);
+  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
+  options->device = cvtm_device_name(*device);
+  return CLI_EXIT_OK;
+}
+
 double cli_seconds(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);

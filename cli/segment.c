@@ -118,12 +118,10 @@ static void print_summary(const work *w) {
 static int perform(work *w) {
   cvtm_error error = {CVTM_OK, ""};
   cli_options *o = &w->options;
-  cvtm_status status = cvtm_device_create(o->device, (int)o->threads, &w->device, &error);
-  if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(o->command, "%s", error.message);
-  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
-  o->device = cvtm_device_name(w->device);
+  const int code = cli_open_device(o, &w->device);
+  if (code != CLI_EXIT_OK) return code;
   cli_catch_signals();
-  status = cvtm_image_read(o->input, &w->image, &error);
+  cvtm_status status = cvtm_image_read(o->input, &w->image, &error);
   if (status == CVTM_OK) status = cli_segment_image(w->device, o, &w->image, &w->made, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   for (int k = 0; k < o->output.count && status == CVTM_OK; ++k)
