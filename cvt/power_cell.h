@@ -218,12 +218,13 @@ CVTM_HD cvtm_cell_status cvtm_power_cut_from(const cvtm_power_view *view, cvtm_d
 CVTM_HD double cvtm_power_mean_density(const cvtm_density_view *density, double ax, double ay,
                                        double bx, double by) {
   const double dx = bx - ax, dy = by - ay;
+  const double inverse_x = 1 / dx, inverse_y = 1 / dy;
   const int32_t step_x = dx > 0 ? 1 : -1, step_y = dy > 0 ? 1 : -1;
   int32_t column = cvtm_cell_floor(ax), row = cvtm_cell_floor(ay);
   double t = 0, sum = 0;
   for (;;) {
-    const double next_x = dx != 0 ? ((double)(column + (dx > 0)) - ax) / dx : HUGE_VAL;
-    const double next_y = dy != 0 ? ((double)(row + (dy > 0)) - ay) / dy : HUGE_VAL;
+    const double next_x = dx != 0 ? ((double)(column + (dx > 0)) - ax) * inverse_x : HUGE_VAL;
+    const double next_y = dy != 0 ? ((double)(row + (dy > 0)) - ay) * inverse_y : HUGE_VAL;
     const double next = next_x < next_y ? next_x : next_y;
     const double end = next < 1 ? next : 1;
     if (end > t) {
