@@ -135,8 +135,12 @@ static int64_t chunk_of(const cvtm_sparse_solver *s, int top) {
   return s->hands_over ? CVTM_LCP_WINDOW : CVTM_COURSE_CHUNK;
 }
 
-static int is_slow(const cvtm_lcp_course *course) {
-  return course->iteration >= 2 * CVTM_LCP_WINDOW && cvtm_lcp_rate(course) > slow_rate;
+/* From a cold start, cycles are slow while the free boundary is far from its place: the active set
+ * method is no faster then. */
+static int is_slow(const cvtm_sparse_solver *s) {
+  const cvtm_lcp_course *course = &s->host.course;
+  return s->hands_over && s->head.options.nested && course->iteration >= 2 * CVTM_LCP_WINDOW &&
+         cvtm_lcp_rate(course) > slow_rate;
 }
 
 cvtm_status cvtm_sparse_begin(cvtm_sparse_solver *s, int top, double target, int64_t limit,
@@ -179,7 +183,7 @@ cvtm_status cvtm_sparse_run(cvtm_sparse_solver *s, int top) {
     cvtm_status status = cvtm_loop_run(s->loop[top].loop);
     if (status == CVTM_OK) status = cvtm_sparse_look(s, top);
     if (status != CVTM_OK || s->host.course.stop != CVTM_UNDECIDED) return status;
-    if (top == 0 && s->hands_over && is_slow(&s->host.course)) return CVTM_OK;
+    if (top == 0 && is_slow(s)) return CVTM_OK;
     s->host.pause_at += chunk_of(s, top);
     s->host.course.go_on = 1;
     status = cvtm_device_copy_in(s->head.device, s->state, &s->host, sizeof s->host);
