@@ -1,5 +1,6 @@
-/* Discrete Voronoi diagrams of relaxed sites, 100 pixels per cell: every method, milliseconds from
- * positions to labels. Usage: bench_voronoi [--device NAME] [--side N] [--method NAME] */
+/* Discrete Voronoi diagrams of relaxed sites, 100 pixels per cell: milliseconds from positions to
+ * labels by every method, by a warm start from the labels themselves, and of the check that
+ * corrects it. Usage: bench_voronoi [--device NAME] [--side N] [--method NAME] */
 #include "cvt/cvt.h"
 #include "jfa/jfa.h"
 
@@ -9,13 +10,14 @@
 #include <string.h>
 #include <time.h>
 
-enum { PIXELS_PER_CELL = 100, LLOYD_STEPS = 20, METHODS = CVTM_VORONOI_EXACT + 1 };
+enum { PIXELS_PER_CELL = 100, LLOYD_STEPS = 20, WARM = CVTM_VORONOI_EXACT + 1, CHECK, KINDS };
 
-static const char *const method_names[METHODS] = {
+static const char *const kind_names[KINDS] = {
 #define METHOD_NAME(code, name) name,
     CVTM_VORONOI_LIST(METHOD_NAME)
 #undef METHOD_NAME
-};
+        "warm",
+    "check"};
 
 static double now(void) {
   struct timespec t;
@@ -33,14 +35,20 @@ typedef struct job {
   int32_t *labels;
 } job;
 
+static cvtm_status run_once(const job *j, int kind) {
+  int64_t wrong = 0;
+  if (kind == WARM) return cvtm_voronoi_update(j->voronoi, j->sites, j->count, 0, j->labels);
+  if (kind == CHECK) return cvtm_voronoi_correct(j->voronoi, j->labels, &wrong);
+  return cvtm_voronoi_compute(j->voronoi, j->sites, j->count, (cvtm_voronoi_method)kind, j->labels);
+}
+
 /* Milliseconds of one diagram, the best of three times `rounds` in a row. */
-static cvtm_status measure(const job *j, cvtm_voronoi_method method, int rounds, double *best) {
+static cvtm_status measure(const job *j, int kind, int rounds, double *best) {
   cvtm_status status = CVTM_OK;
   *best = INFINITY;
   for (int k = 0; k < 4 && !status; ++k) { /* the first to warm up */
     const double start = now();
-    for (int round = 0; round < rounds && !status; ++round)
-      status = cvtm_voronoi_compute(j->voronoi, j->sites, j->count, method, j->labels);
+    for (int round = 0; round < rounds && !status; ++round) status = run_once(j, kind);
     if (!status) status = cvtm_device_synchronize(j->device);
     if (k > 0) *best = fmin(*best, 1e3 * (now() - start) / rounds);
   }
@@ -85,10 +93,10 @@ static cvtm_status run_side(cvtm_device *device, int side, const char *only) {
   if (!status) status = cvtm_voronoi_create(device, j.domain, j.count, &j.voronoi);
   if (!status) status = cvtm_device_copy_in(device, j.sites, sites, bytes);
   if (!status) printf("| %d^2 | %lld |", side, (long long)j.count);
-  for (int method = 0; method < METHODS && !status; ++method) {
+  for (int kind = 0; kind < KINDS && !status; ++kind) {
     double milliseconds = 0;
-    if (only && strcmp(only, method_names[method]) != 0) continue;
-    status = measure(&j, (cvtm_voronoi_method)method, rounds, &milliseconds);
+    if (only && strcmp(only, kind_names[kind]) != 0) continue;
+    status = measure(&j, kind, rounds, &milliseconds);
     printf(" %.3f |", milliseconds);
   }
   printf("\n");
@@ -117,8 +125,8 @@ int main(int argc, char **argv) {
   const int cpu = cvtm_device_get_kind(device) == CVTM_DEVICE_CPU;
   printf("Device: %s (%s); milliseconds\n\n| image | sites |", cvtm_device_name(device),
          cvtm_device_description(device));
-  for (int method = 0; method < METHODS; ++method)
-    if (!only || !strcmp(only, method_names[method])) printf(" %s |", method_names[method]);
+  for (int kind = 0; kind < KINDS; ++kind)
+    if (!only || !strcmp(only, kind_names[kind])) printf(" %s |", kind_names[kind]);
   printf("\n");
   static const int sides[] = {1024, 2048, 4096, 8192, 16384};
   cvtm_status status = CVTM_OK;
