@@ -126,18 +126,6 @@ CVTM_HD double cvtm_power_gain_row(const cvtm_power *power, const double *to, in
   return sum;
 }
 
-/* The same for x_i = own and x_j = z_j + turn * last_j, z the preconditioned residual. */
-CVTM_HD double cvtm_power_apply_turned(const cvtm_power *power, const double *last, double turn,
-                                       double own, int64_t i) {
-  const int32_t first = power->first[i], end = first + power->degree[i];
-  double sum = 0;
-  for (int32_t e = first; e < end; ++e) {
-    const int32_t j = power->neighbor[e];
-    sum += power->coupling[e] * (own - (power->preconditioned[j] + turn * last[j]));
-  }
-  return sum;
-}
-
 CVTM_HD double cvtm_power_precondition(const cvtm_power *power, int64_t i) {
   return power->diagonal[i] > 0 ? power->residual[i] / power->diagonal[i] : 0;
 }
