@@ -63,6 +63,19 @@ typedef struct cvtm_lcp_course {
   int32_t stop;     /* cvtm_lcp_stop once go_on is 0 */
 } cvtm_lcp_course;
 
+/* Not better than in an earlier window, but on the way down: cycles that move a free boundary
+ * first raise the residual. */
+CVTM_HD int cvtm_lcp_is_falling(const cvtm_lcp_course *course) {
+  const int64_t count =
+      course->iteration < CVTM_LCP_WINDOW ? course->iteration + 1 : CVTM_LCP_WINDOW;
+  double largest = 0;
+  for (int64_t k = 0; k < count; ++k) {
+    if (course->recent[k] < course->norm) return 0;
+    if (course->recent[k] > largest) largest = course->recent[k];
+  }
+  return course->norm < 0.9 * largest;
+}
+
 /* Takes in the norms of the iterate after `iteration` iterations (0: the start). `rounding`
  * is the size of the rounding errors in the residual's 2-norm. */
 CVTM_HD void cvtm_lcp_judge(cvtm_lcp_course *course, double norm, double maximum, double rounding) {
@@ -84,7 +97,7 @@ CVTM_HD void cvtm_lcp_judge(cvtm_lcp_course *course, double norm, double maximum
   } else {
     course->go_on = 1;
     if (course->iteration > 0 && course->iteration % course->window == 0) {
-      if (course->best > 0.99 * course->marker) {
+      if (course->best > 0.99 * course->marker && !cvtm_lcp_is_falling(course)) {
         course->go_on = 0;
         course->stop = course->best <= rounding ? CVTM_LCP_ROUNDING : CVTM_LCP_STALLED;
       }

@@ -1,5 +1,7 @@
 #include "lcp/sparse_algebra.h"
 
+#include "base/host_memory.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +66,7 @@ cvtm_status cvtm_csr_transpose(const cvtm_csr *matrix, int threads, cvtm_csr *tr
 /* Rows first .. end - 1 of a product, one behind the other. */
 typedef struct product_part {
   int64_t first, end;
+  int64_t row; /* under way */
   int64_t count, room;
   int32_t *column;
   double *value;
@@ -76,16 +79,24 @@ static void part_free(product_part *part) {
   free(part->place);
 }
 
-/* 0: out of memory. */
+/* Room for the rest of the part if its rows are like those so far. 0: out of memory. */
 static int grow(product_part *part) {
-  const int64_t room = part->room + part->room / 2 + 1024;
-  int32_t *column = realloc(part->column, (size_t)room * sizeof *column);
-  if (column != NULL) part->column = column;
-  double *value = realloc(part->value, (size_t)room * sizeof *value);
-  if (value != NULL) part->value = value;
-  if (column == NULL || value == NULL) return 0;
+  const double done = (double)(part->row - part->first + 1);
+  const double guess = 1.05 * (double)part->count * (double)(part->end - part->first) / done;
+  const int64_t least = 2 * part->count + 1024;
+  const int64_t room = done > 256 && guess > (double)least ? (int64_t)guess : least;
+  int32_t *column = cvtm_host_allocate((size_t)room * sizeof *column);
+  double *value = cvtm_host_allocate((size_t)room * sizeof *value);
+  if (column != NULL && value != NULL && part->count > 0) {
+    memcpy(column, part->column, (size_t)part->count * sizeof *column);
+    memcpy(value, part->value, (size_t)part->count * sizeof *value);
+  }
+  free(part->column);
+  free(part->value);
+  part->column = column;
+  part->value = value;
   part->room = room;
-  return 1;
+  return column != NULL && value != NULL;
 }
 
 /* Adds to the row that began at `start`. 0: out of memory. */
@@ -124,10 +135,10 @@ static int multiply_part(const cvtm_csr *a, const cvtm_csr *p, const cvtm_csr *r
                          int64_t *row_start, product_part *part) {
   part->place = calloc((size_t)p->columns + 1, sizeof *part->place);
   if (part->place == NULL) return 0;
-  for (int64_t row = part->first; row < part->end; ++row) {
+  for (part->row = part->first; part->row < part->end; ++part->row) {
     const int64_t before = part->count;
-    if (!add_product_row(a, p, r, row, part)) return 0;
-    row_start[row + 1] = part->count - before;
+    if (!add_product_row(a, p, r, part->row, part)) return 0;
+    row_start[part->row + 1] = part->count - before;
   }
   return 1;
 }

@@ -67,12 +67,9 @@ CVTM_HD int32_t cvtm_sell_padding(const cvtm_sell *sell, int64_t row) {
 
 /* Entries that are read at once: on a GPU, enough to have their loads under way together. */
 #ifdef __CUDA_ARCH__
-#ifndef CVTM_SELL_BATCH
 #define CVTM_SELL_BATCH 5
-#endif
 #define CVTM_UNROLLED _Pragma("unroll")
 #else
-#undef CVTM_SELL_BATCH
 #define CVTM_SELL_BATCH 1
 #define CVTM_UNROLLED
 #endif

@@ -4,16 +4,13 @@
 namespace {
 
 constexpr int block_size = 256;
-#ifndef MINB
-#define MINB 5
-#endif
-constexpr int blocks_at_once =
-    MINB; /* of a multiprocessor: leaves enough registers for a batch of entries */
+/* Blocks of a multiprocessor at once: they leave the registers for a batch of entries. */
+constexpr int row_blocks = 5, sum_blocks_at_once = 4;
 constexpr int small_block = 1024;
 constexpr int64_t small_rows = 4096;
 
 template <class Row>
-__global__ void __launch_bounds__(block_size, blocks_at_once)
+__global__ void __launch_bounds__(block_size, row_blocks)
     for_rows(int64_t first, int64_t end, Row at) {
   const int64_t stride = gridDim.x * static_cast<int64_t>(block_size);
   for (int64_t row = first + blockIdx.x * static_cast<int64_t>(block_size) + threadIdx.x; row < end;
@@ -221,7 +218,7 @@ __device__ void join_lanes(cvtm_sums *lanes) {
 }
 
 template <cvtm_sum_kind kind, bool relaxes>
-__global__ void __launch_bounds__(CVTM_SUM_LANES, blocks_at_once)
+__global__ void __launch_bounds__(CVTM_SUM_LANES, sum_blocks_at_once)
     sum_blocks(const __grid_constant__ cvtm_level level, const __grid_constant__ cvtm_level next,
                bool has_next, double *vector, double omega, int64_t first, int64_t last,
                cvtm_sums *partial, const cvtm_sweep_state *state) {
