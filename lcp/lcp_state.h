@@ -66,8 +66,8 @@ typedef struct cvtm_lcp_course {
 /* Not better than in an earlier window, but on the way down: cycles that move a free boundary
  * first raise the residual. */
 CVTM_HD int cvtm_lcp_is_falling(const cvtm_lcp_course *course) {
-  const int64_t count =
-      course->iteration < CVTM_LCP_WINDOW ? course->iteration + 1 : CVTM_LCP_WINDOW;
+  const int64_t most = CVTM_LCP_WINDOW;
+  const int64_t count = course->iteration < most ? course->iteration + 1 : most;
   double largest = 0;
   for (int64_t k = 0; k < count; ++k) {
     if (course->recent[k] < course->norm) return 0;
