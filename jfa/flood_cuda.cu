@@ -5,8 +5,9 @@ enum {
   BLOCK = 256,
   WARP = 32,
   WARPS = BLOCK / WARP,
-  PASS_BLOCKS = 5, /* of a pass on a multiprocessor */
-  CHAIN = 8        /* pixels of a column, `step` apart, that a thread of a pass does in turn */
+  NAME_BLOCKS = 4096, /* they take further pixels in turn */
+  PASS_BLOCKS = 5,    /* of a pass on a multiprocessor */
+  CHAIN = 16          /* pixels of a column, `step` apart, that a thread of a pass does in turn */
 };
 
 static __device__ int64_t first_index(void) {
@@ -153,7 +154,8 @@ static __global__ void __launch_bounds__(BLOCK, PASS_BLOCKS)
   const int left = static_cast<int>(blockIdx.x) * WARP;
   const int i = left + static_cast<int>(threadIdx.x) % WARP;
   const int number = static_cast<int>(blockIdx.y) * WARPS + static_cast<int>(threadIdx.x) / WARP;
-  const int j = number / step * (CHAIN * step) + number % step;
+  const int shift = 31 - __clz(step); /* a power of two */
+  const int j = ((number >> shift) * CHAIN << shift) + (number & (step - 1));
   const int width = flood.domain.width;
   if (i >= width || j >= flood.domain.height || step > *flood.first_step) return;
   const cvtm_flood_scale scale = cvtm_flood_scale_of(&flood);
@@ -248,7 +250,9 @@ static cvtm_status finish_cuda(cvtm_device *device, const cvtm_flood *flood, uin
                                int32_t *labels) {
   const dim3 grid(static_cast<unsigned>((flood->domain.width + WARP - 1) / WARP),
                   static_cast<unsigned>((flood->domain.height + WARPS - 1) / WARPS));
-  name_kernel<<<pixel_blocks(flood), BLOCK, 0, cvtm_cuda_stream(device)>>>(*flood, words);
+  unsigned blocks = pixel_blocks(flood);
+  if (blocks > NAME_BLOCKS) blocks = NAME_BLOCKS;
+  name_kernel<<<blocks, BLOCK, 0, cvtm_cuda_stream(device)>>>(*flood, words);
   const cvtm_status status = cvtm_cuda_launched(device, "name_kernel");
   if (status != CVTM_OK) return status;
   label_kernel<<<grid, BLOCK, 0, cvtm_cuda_stream(device)>>>(
