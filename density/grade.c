@@ -1,6 +1,5 @@
 #include "density/grade.h"
 
-#include "base/primitives.h"
 #include "density/links.h"
 
 #include <math.h>
@@ -10,7 +9,6 @@ struct cvtm_grade {
   cvtm_device *device;
   cvtm_links links;
   cvtm_lcp *lcp;
-  double *ones; /* device memory */
 };
 
 static cvtm_status open_solver(cvtm_grade *g, double tolerance) {
@@ -21,12 +19,9 @@ static cvtm_status open_solver(cvtm_grade *g, double tolerance) {
   how.absolute_tolerance = tolerance;
   /* Coarser grids save a fifth of the cycles; on a GPU their launches cost as much. */
   how.nested = cvtm_device_get_kind(g->device) == CVTM_DEVICE_CPU;
-  cvtm_status status =
-      cvtm_device_allocate(g->device, width * height, sizeof(double), (void **)&g->ones);
-  if (status == CVTM_OK) status = cvtm_vector_fill(g->device, g->ones, 1, width * height);
-  if (status == CVTM_OK) status = cvtm_lcp_create_grid(g->device, width, height, &how, &g->lcp);
+  const cvtm_status status = cvtm_lcp_create_grid(g->device, width, height, &how, &g->lcp);
   cvtm_lcp_grid grid = g->links.grid;
-  grid.diagonal = g->ones;
+  grid.mass = 1;
   return status == CVTM_OK ? cvtm_lcp_set_grid(g->lcp, &grid) : status;
 }
 
@@ -58,7 +53,6 @@ cvtm_status cvtm_grade_solve(cvtm_grade *grade, const double *rho, const double 
 void cvtm_grade_destroy(cvtm_grade *g) {
   if (g == NULL) return;
   cvtm_lcp_destroy(g->lcp);
-  cvtm_device_free(g->device, g->ones);
   cvtm_links_destroy(&g->links);
   free(g);
 }

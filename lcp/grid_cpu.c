@@ -233,10 +233,13 @@ static int row_due(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t y
   const uint8_t *flags = f->problem ? c->marked : f->level->fresh;
   const int64_t width = f->problem ? c->width : f->level->width;
   const int64_t height = f->problem ? c->height : f->level->height;
-  const int64_t first = f->problem ? y - 1 : c->halved_y ? 2 * y : y;
-  const int64_t last = f->problem ? y + 1 : c->halved_y ? 2 * y + 2 : y;
-  for (int64_t j = first < 0 ? 0 : first; j <= last && j < height; ++j) {
-    if (memchr(flags + j * width, 1, (size_t)width)) return 1;
+  const int reach = f->problem || f->level->active;
+  const int64_t first = f->problem || !c->halved_y ? y : 2 * y;
+  const int64_t last = f->problem || !c->halved_y ? y : 2 * y + 2;
+  for (int64_t j = first < reach ? 0 : first - reach; j <= last + reach && j < height; ++j) {
+    for (int64_t i = 0; i < width; ++i) {
+      if (flags[j * width + i]) return 1;
+    }
   }
   return 0;
 }
@@ -298,12 +301,20 @@ static void clear(const cvtm_grid_level *level) {
   memset(level->e, 0, (size_t)(level->width * level->height) * sizeof *level->e);
 }
 
+static void truncate_level(const cvtm_grid_top *top, const cvtm_grid_level *level) {
+#pragma omp parallel for num_threads(threads_of(top)) schedule(static) if (level->height > 32)
+  for (int64_t k = 0; k < level->width * level->height; ++k) {
+    cvtm_grid_truncate(level, k, level->e[k]);
+  }
+}
+
 static cvtm_status down(const cvtm_grid_top *top, const cvtm_grid_level *level,
                         const cvtm_grid_level *coarse) {
   const row_table *rows = rows_of_machine();
   const int by_rows = bilinear(coarse) && !top->rules.bounded;
   clear(level);
   relax(top, level, top->rules.pre);
+  if (level->active) truncate_level(top, level);
 #pragma omp parallel for num_threads(threads_of(top)) schedule(static) if (level->height > 32)
   for (int64_t y = 0; y < (by_rows ? level->height : 0); ++y) {
     rows->coarse_residual(level, y, level->half + y * level->width);
@@ -329,12 +340,12 @@ static cvtm_status up(const cvtm_grid_top *top, const cvtm_grid_level *level,
 #pragma omp parallel for num_threads(threads_of(top)) schedule(static) if (level->height > 32)
   for (int64_t y = 0; y < level->height; ++y) {
     double *e = level->e + y * level->width, *more = level->half + y * level->width;
-    if (bilinear(coarse)) {
+    if (bilinear(coarse) && !level->active) {
       rows->prolong(coarse, coarse->e, level->width, y, more);
       for (int64_t x = 0; x < level->width; ++x) e[x] += more[x];
     } else {
       for (int64_t x = 0; x < level->width; ++x) {
-        e[x] += cvtm_grid_prolonged(coarse, coarse->e, x, y);
+        e[x] = cvtm_grid_lifted(level, coarse, x, y);
       }
     }
   }
@@ -346,8 +357,8 @@ static cvtm_status tail(const cvtm_grid_top *top, const cvtm_grid_level *finer,
                         const cvtm_grid_level *levels, int first, int last) {
   for (int l = first; l <= last; ++l) {
     galerkin(top, l == first ? finer : &levels[l - 1], &levels[l], 0);
+    if (l < last) down(top, &levels[l], &levels[l + 1]);
   }
-  for (int l = first; l < last; ++l) down(top, &levels[l], &levels[l + 1]);
   clear(&levels[last]);
   relax(top, &levels[last], CVTM_GRID_BOTTOM_SWEEPS);
   for (int l = last - 1; l >= first; --l) up(top, &levels[l], &levels[l + 1]);

@@ -28,11 +28,12 @@ INLINE void around_body(const cvtm_grid_problem *p, const double *x, int64_t j, 
   const double *row = x + j * w + first;
   const double *north = j > 0 ? row - w : zeros, *south = j + 1 < p->height ? row + w : zeros;
   const double *own = p->diagonal ? p->diagonal + j * w + first : zeros;
+  const double mass = p->diagonal ? 0.0 : p->mass;
   if (p->horizontal) {
     const double *h = p->horizontal + j * (w + 1) + first;
     const double *v = p->vertical + j * w + first, *u = v + w;
     for (int64_t i = 0; i < count; ++i) {
-      diagonal[i] = own[i] + ((h[i] + h[i + 1]) + (v[i] + u[i]));
+      diagonal[i] = (own[i] + mass) + ((h[i] + h[i + 1]) + (v[i] + u[i]));
       around[i] = (h[i] * row[i - 1] + h[i + 1] * row[i + 1]) + (v[i] * north[i] + u[i] * south[i]);
     }
     return;
@@ -41,7 +42,7 @@ INLINE void around_body(const cvtm_grid_problem *p, const double *x, int64_t j, 
   const double up = j > 0 ? c : outer, down = j + 1 < p->height ? c : outer;
   const double links = (c + c) + (up + down);
   for (int64_t i = 0; i < count; ++i) {
-    diagonal[i] = own[i] + links;
+    diagonal[i] = (own[i] + mass) + links;
     around[i] = (c * row[i - 1] + c * row[i + 1]) + (up * north[i] + down * south[i]);
   }
 }

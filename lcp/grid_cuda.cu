@@ -1,6 +1,8 @@
 #include "base/cuda_check.h"
 #include "lcp/grid_cycle.h"
 
+#include <type_traits>
+
 namespace {
 
 constexpr int tile_x = 32, tile_y = 8;
@@ -93,29 +95,20 @@ __device__ bool reduce_grid(double (&value)[count], int maximum_at, double *part
   return true;
 }
 
+enum measured { MEASURE_COLD, MEASURE_START, MEASURE_COUNTED };
+
+} /* namespace */
+
+#include "lcp/grid_cuda_march.h"
+
+namespace {
+
 /* Rows of tiles are dealt out so that no more than max_parts blocks reduce. */
 dim3 reducing_tiles(int64_t width, int64_t height) {
   dim3 grid = tiles(width, height);
   grid.z = 1;
   while (static_cast<int64_t>(grid.x) * grid.y > max_parts && grid.y > 1) grid.y = (grid.y + 1) / 2;
   return grid;
-}
-
-/* Fine nodes that a block of a windowed phase owns. */
-constexpr int span_x = 64, span_y = 32;
-
-dim3 spans(int64_t width, int64_t height) {
-  const int64_t down = (height + span_y - 1) / span_y, limit = 1 << 15;
-  return dim3(static_cast<unsigned>((width + span_x - 1) / span_x),
-              static_cast<unsigned>(down < limit ? down : limit),
-              static_cast<unsigned>((down + limit - 1) / limit));
-}
-
-int64_t partials_cuda(int64_t width, int64_t height) {
-  const dim3 grid = reducing_tiles(width, height), windows = spans(width + 1, height + 1);
-  const int64_t few = static_cast<int64_t>(grid.x) * grid.y;
-  const int64_t many = static_cast<int64_t>(windows.x) * windows.y * windows.z;
-  return CVTM_GRID_SUMS * (few > many ? few : many);
 }
 
 /* --- the five-point problem --- */
@@ -138,31 +131,6 @@ __global__ void smooth_kernel(const cvtm_grid_problem *problem, int colour, doub
   if (i >= p.width || j >= p.height) return;
   const int64_t k = j * p.width + i;
   if (!cvtm_grid_masked(&p, k)) p.x[k] = cvtm_grid_relaxed(&p, p.x, i, j, omega);
-}
-
-enum measured { MEASURE_COLD, MEASURE_START, MEASURE_COUNTED };
-
-__global__ void measure_kernel(const cvtm_grid_problem *problem, cvtm_grid_state *state,
-                               double *partial, double *history, measured what) {
-  const cvtm_grid_problem p = *problem;
-  const double *x = what == MEASURE_COLD ? p.d : p.x;
-  double sum[3] = {0, 0, 0};
-  const int64_t i = node_x();
-  for (int64_t j = node_y(); j < p.height && i < p.width; j += gridDim.y * blockDim.y) {
-    const int64_t k = j * p.width + i;
-    if (cvtm_grid_masked(&p, k)) continue;
-    const cvtm_grid_natural r = cvtm_grid_natural_residual(&p, x, i, j);
-    sum[0] += r.residual * r.residual;
-    sum[1] += r.size * r.size;
-    if (!(fabs(r.residual) <= sum[2])) sum[2] = fabs(r.residual);
-  }
-  if (!reduce_grid(sum, 2, partial, state)) return;
-  if (threadIdx.x != 0 || threadIdx.y != 0) return;
-  if (what == MEASURE_COLD) {
-    state->cold = sqrt(sum[0]);
-  } else {
-    cvtm_grid_judge(state, history, sum[0], sum[2], sum[1], what == MEASURE_COUNTED);
-  }
 }
 
 __global__ void begin_kernel(cvtm_grid_state *state, cvtm_grid_course course) {
@@ -301,9 +269,9 @@ __global__ void galerkin_kernel(const cvtm_grid_problem *problem, cvtm_grid_leve
     const int64_t height = first ? coarse.height : finer.height;
     const int scale_x = first || !coarse.halved_x ? 1 : 2;
     const int scale_y = first || !coarse.halved_y ? 1 : 2;
-    const int across = scale_x * tile_x + 2, down = scale_y * tile_y + 2;
-    const int64_t left = (x - threadIdx.x) * scale_x - (first ? 1 : 0);
-    const int64_t top = (y - threadIdx.y) * scale_y - (first ? 1 : 0);
+    /* One more all around, as cvtm_grid_due may look. */
+    const int across = scale_x * tile_x + 4, down = scale_y * tile_y + 4;
+    const int64_t left = (x - threadIdx.x) * scale_x - 1, top = (y - threadIdx.y) * scale_y - 1;
     int any = 0;
     for (int n = static_cast<int>(threadIdx.y * tile_x + threadIdx.x); n < across * down;
          n += tile_x * tile_y) {
@@ -343,10 +311,15 @@ __global__ void down_kernel(cvtm_grid_level level, cvtm_grid_level coarse, cvtm_
   if (x < coarse.width && y < coarse.height) cvtm_grid_down(&level, &coarse, &rules, x, y);
 }
 
+__global__ void truncate_kernel(cvtm_grid_level level) {
+  const int64_t x = node_x(), y = node_y(), k = y * level.width + x;
+  if (x < level.width && y < level.height) cvtm_grid_truncate(&level, k, level.e[k]);
+}
+
 __global__ void prolong_kernel(cvtm_grid_level level, cvtm_grid_level coarse) {
   const int64_t x = node_x(), y = node_y();
   if (x >= level.width || y >= level.height) return;
-  level.e[y * level.width + x] += cvtm_grid_prolonged(&coarse, coarse.e, x, y);
+  level.e[y * level.width + x] = cvtm_grid_lifted(&level, &coarse, x, y);
 }
 
 /* --- the small levels in one block --- */
@@ -376,16 +349,18 @@ __global__ void __launch_bounds__(tail_threads)
                 cvtm_grid_rules rules, int first, int last, int below_problem) {
   const cvtm_grid_problem p = *problem;
   for (int l = first; l <= last; ++l) {
-    const cvtm_grid_finer f = {l == first && below_problem ? &p : nullptr, &levels[l - 1]};
-    const cvtm_grid_level c = levels[l];
-    for_nodes(c.width, c.height, [&](int64_t x, int64_t y) {
-      c.e[y * c.width + x] = 0;
-      operator_row(&f, &c, x, y, 0);
+    const cvtm_grid_finer finer = {l == first && below_problem ? &p : nullptr, &levels[l - 1]};
+    const cvtm_grid_level f = levels[l], c = levels[l < last ? l + 1 : l];
+    for_nodes(f.width, f.height, [&](int64_t x, int64_t y) {
+      f.e[y * f.width + x] = 0;
+      operator_row(&finer, &f, x, y, 0);
     });
-  }
-  for (int l = first; l < last; ++l) {
-    const cvtm_grid_level f = levels[l], c = levels[l + 1];
+    if (l == last) break;
     tail_relax(&f, rules.bounded, rules.pre);
+    if (f.active) {
+      for_nodes(f.width * f.height, 1,
+                [&](int64_t k, int64_t) { cvtm_grid_truncate(&f, k, f.e[k]); });
+    }
     for_nodes(c.width, c.height,
               [&](int64_t x, int64_t y) { cvtm_grid_down(&f, &c, &rules, x, y); });
   }
@@ -393,304 +368,10 @@ __global__ void __launch_bounds__(tail_threads)
   tail_relax(&bottom, rules.bounded, CVTM_GRID_BOTTOM_SWEEPS);
   for (int l = last - 1; l >= first; --l) {
     const cvtm_grid_level f = levels[l], c = levels[l + 1];
-    for_nodes(f.width, f.height, [&](int64_t x, int64_t y) {
-      f.e[y * f.width + x] += cvtm_grid_prolonged(&c, c.e, x, y);
-    });
+    for_nodes(f.width, f.height,
+              [&](int64_t x, int64_t y) { f.e[y * f.width + x] = cvtm_grid_lifted(&f, &c, x, y); });
     tail_relax(&f, rules.bounded, rules.post);
   }
-}
-
-/* --- windows: a whole phase of a cycle in shared memory --- */
-
-/* A block owns span_x x span_y fine nodes and works on a window that is wider by the reach of
- * its phase; window nodes outside the grid hold 0. */
-constexpr int window_threads = 256;
-
-template <int reach>
-struct window {
-  static constexpr int width = span_x + 1 + 2 * reach, height = span_y + 1 + 2 * reach;
-  static constexpr int size = width * height;
-  int64_t left, top;                              /* grid indices of the window's first node */
-  int64_t first;                                  /* and its place in the grid's arrays */
-  int grid_width, begin_x, end_x, begin_y, end_y; /* the part of the window inside the grid */
-
-  __device__ window(int64_t nodes_x, int64_t nodes_y)
-      : left(blockIdx.x * static_cast<int64_t>(span_x) - reach),
-        top((blockIdx.z * static_cast<int64_t>(gridDim.y) + blockIdx.y) * span_y - reach),
-        first(top * nodes_x + left),
-        grid_width(static_cast<int>(nodes_x)),
-        begin_x(left < 0 ? reach : 0),
-        end_x(static_cast<int>(nodes_x - left < width ? nodes_x - left : width)),
-        begin_y(top < 0 ? reach : 0),
-        end_y(static_cast<int>(nodes_y - top < height ? nodes_y - top : height)) {}
-
-  __device__ bool inside(int wx, int wy) const {
-    return wx >= begin_x && wx < end_x && wy >= begin_y && wy < end_y;
-  }
-  __device__ int64_t place(int wx, int wy) const {
-    return first + wy * static_cast<int64_t>(grid_width) + wx;
-  }
-
-  /* Nodes that this block, and no other, writes. */
-  __device__ static bool owns(int at) {
-    const int wx = at % width, wy = at / width;
-    return wx >= reach && wx < reach + span_x && wy >= reach && wy < reach + span_y;
-  }
-
-  /* value(i, j, k) into all nodes of a tile; k: the node's place in the grid's arrays. */
-  template <typename Value>
-  __device__ void load(double *tile, Value value) const {
-    for (int n = static_cast<int>(threadIdx.x); n < size; n += window_threads) {
-      const int wx = n % width, wy = n / width;
-      tile[n] = inside(wx, wy) ? value(left + wx, top + wy, place(wx, wy)) : 0.0;
-    }
-  }
-
-  /* work(i, j, k, at) for the nodes at least `reach` away from the window's edge. */
-  template <typename Work>
-  __device__ void inner(Work work) const {
-    for (int n = static_cast<int>(threadIdx.x); n < (span_x + 1) * (span_y + 1);
-         n += window_threads) {
-      const int wx = n % (span_x + 1) + reach, wy = n / (span_x + 1) + reach;
-      if (wx < end_x && wy < end_y) work(left + wx, top + wy, place(wx, wy), wy * width + wx);
-    }
-  }
-
-  /* One colour of a red-black order, at least `ring` away from the edge. */
-  template <int ring, typename Work>
-  __device__ void red_black(int colour, Work work) const {
-    constexpr int half = (width - 2 * ring + 1) / 2, rows = height - 2 * ring;
-    const int odd = static_cast<int>((left + top + colour) & 1);
-    for (int n = static_cast<int>(threadIdx.x); n < half * rows; n += window_threads) {
-      const int wy = n / half + ring;
-      const int wx = 2 * (n % half) + ((ring + wy + odd) & 1) + ring;
-      if (wx < width - ring && inside(wx, wy)) {
-        work(left + wx, top + wy, place(wx, wy), wy * width + wx);
-      }
-    }
-  }
-
-  /* One colour of a four-colour order. */
-  template <int ring, typename Work>
-  __device__ void four_colour(int colour, Work work) const {
-    constexpr int half_x = (width - 2 * ring + 1) / 2, half_y = (height - 2 * ring + 1) / 2;
-    const int odd_x = static_cast<int>((left + ring + colour) & 1);
-    const int odd_y = static_cast<int>((top + ring + (colour >> 1)) & 1);
-    for (int n = static_cast<int>(threadIdx.x); n < half_x * half_y; n += window_threads) {
-      const int wx = 2 * (n % half_x) + odd_x + ring, wy = 2 * (n / half_x) + odd_y + ring;
-      if (wx < width - ring && wy < height - ring && inside(wx, wy)) {
-        work(left + wx, top + wy, place(wx, wy), wy * width + wx);
-      }
-    }
-  }
-};
-
-/* What kind of five-point problem: a constant operator with a Dirichlet boundary and no mask
- * has the same links everywhere. inverse: of its diagonal where that is a power of two, so
- * that multiplying gives the bits of dividing; else 0. */
-struct uniform_rows {
-  double link, diagonal, inverse;
-  __device__ double links(const cvtm_grid_problem *, int64_t, int64_t, double (&to)[4]) const {
-    to[0] = to[1] = to[2] = to[3] = link;
-    return diagonal;
-  }
-  __device__ double divide(double sum, double, double) const {
-    return inverse > 0 ? sum * inverse : sum / diagonal;
-  }
-  __device__ bool masked(const cvtm_grid_problem *, int64_t) const { return false; }
-};
-
-struct varying_rows {
-  __device__ double links(const cvtm_grid_problem *p, int64_t i, int64_t j, double (&to)[4]) const {
-    return cvtm_grid_links(p, i, j, to);
-  }
-  __device__ double divide(double sum, double diagonal, double old) const {
-    return diagonal > 0 ? sum / diagonal : old;
-  }
-  __device__ bool masked(const cvtm_grid_problem *p, int64_t k) const {
-    return cvtm_grid_masked(p, k);
-  }
-};
-
-/* As cvtm_grid_around, where nodes outside the grid hold 0: the same values. */
-template <int pitch>
-__device__ double around(const double *x, const double link[4]) {
-  return (link[0] * x[-1] + link[1] * x[1]) + (link[2] * x[-pitch] + link[3] * x[pitch]);
-}
-
-/* A red-black sweep; the outermost ring only lends its values, the next one gives red ones. */
-template <int reach, typename Rows>
-__device__ void red_black_sweep(const window<reach> &w, const cvtm_grid_problem *p,
-                                const Rows &rows, double *tile) {
-  const auto relax_node = [&](int64_t i, int64_t j, int64_t k, int at) {
-    if (rows.masked(p, k)) return;
-    double link[4];
-    const double diagonal = rows.links(p, i, j, link);
-    const double sum = p->b[k] + around<window<reach>::width>(tile + at, link);
-    tile[at] = cvtm_grid_clip(rows.divide(sum, diagonal, tile[at]), cvtm_grid_lower(p, k),
-                              cvtm_grid_upper(p, k));
-  };
-  __syncthreads();
-  w.template red_black<1>(0, relax_node);
-  __syncthreads();
-  w.template red_black<2>(1, relax_node);
-  __syncthreads();
-}
-
-/* Sums residuals and bounds of a window over the supports of the coarse nodes that it owns.
- * residual[at] is NaN for active nodes; slack(k, at, &lower, &upper) gives the room of a node. */
-template <int reach, typename Slack>
-__device__ void restrict_window(const window<reach> &w, const double *residual,
-                                const cvtm_grid_level *coarse, int bounded, int64_t fine_width,
-                                int64_t fine_height, Slack slack) {
-  constexpr int across = span_x / 2, down = span_y / 2, pitch = window<reach>::width;
-  for (int n = static_cast<int>(threadIdx.x); n < across * down; n += window_threads) {
-    const int64_t x = (w.left + reach) / 2 + n % across, y = (w.top + reach) / 2 + n / across;
-    if (x >= coarse->width || y >= coarse->height) continue;
-    cvtm_grid_room room = cvtm_grid_room_start(0);
-    double sum = 0;
-    for (int dy = 0; dy < 3; ++dy) {
-      for (int dx = 0; dx < 3; ++dx) {
-        const int64_t i = 2 * x + dx, j = 2 * y + dy;
-        if (i >= fine_width || j >= fine_height) continue;
-        const int at = static_cast<int>(j - w.top) * pitch + static_cast<int>(i - w.left);
-        const double weight = cvtm_grid_basis(coarse, x, y, i, j);
-        if (isnan(residual[at]) || !(weight > 0)) continue;
-        sum += weight * residual[at];
-        if (bounded) {
-          double lower, upper;
-          slack(j * fine_width + i, at, &lower, &upper);
-          cvtm_grid_room_add(&room, 0, weight, lower, upper);
-        }
-      }
-    }
-    const int64_t k = y * coarse->width + x;
-    coarse->r[k] = sum;
-    if (bounded) cvtm_grid_room_store(&room, 0, coarse, k);
-  }
-}
-
-/* Marks the coarse nodes whose bases hold fine node (i, j). All write the same 1. */
-__device__ void mark_parents(const cvtm_grid_level *coarse, int64_t i, int64_t j) {
-  int64_t x0, y0;
-  const int count_x = cvtm_grid_parents(1, i, &x0), count_y = cvtm_grid_parents(1, j, &y0);
-  for (int64_t y = y0; y < y0 + count_y; ++y) {
-    for (int64_t x = x0; x < x0 + count_x; ++x) {
-      if (x >= 0 && y >= 0 && x < coarse->width && y < coarse->height) {
-        coarse->marked[y * coarse->width + x] = 1;
-      }
-    }
-  }
-}
-
-/* Smoothing, active nodes, and what the first coarse level gets: x -> d. The marks are 0. */
-template <typename Rows>
-__global__ void __launch_bounds__(window_threads)
-    descend_window(const cvtm_grid_problem *problem, Rows rows, cvtm_grid_level coarse,
-                   cvtm_grid_rules rules) {
-  using view = window<3>;
-  __shared__ double tile[view::size];
-  __shared__ double residual[view::size];
-  const cvtm_grid_problem p = *problem;
-  const view w(p.width, p.height);
-  w.load(tile, [&](int64_t, int64_t, int64_t k) { return p.x[k]; });
-  red_black_sweep(w, &p, rows, tile);
-  w.inner([&](int64_t i, int64_t j, int64_t k, int at) {
-    const double x = tile[at];
-    const int active =
-        rows.masked(&p, k) ||
-        (rules.truncated && (x <= cvtm_grid_lower(&p, k) || x >= cvtm_grid_upper(&p, k)));
-    double link[4];
-    const double diagonal = rows.links(&p, i, j, link);
-    residual[at] = active ? static_cast<double>(NAN)
-                          : (p.b[k] + around<view::width>(tile + at, link)) - diagonal * x;
-    if (!view::owns(at)) return;
-    p.d[k] = x;
-    if (active == p.active[k]) return;
-    p.active[k] = static_cast<uint8_t>(active);
-    mark_parents(&coarse, i, j);
-  });
-  __syncthreads();
-  restrict_window(w, residual, &coarse, rules.bounded, p.width, p.height,
-                  [&](int64_t k, int at, double *lower, double *upper) {
-                    *lower = cvtm_grid_lower(&p, k) - tile[at];
-                    *upper = cvtm_grid_upper(&p, k) - tile[at];
-                  });
-}
-
-/* Where the coarse correction leads from d (the smoothed x). */
-__device__ double corrected(const cvtm_grid_problem *p, const cvtm_grid_level *c, int64_t i,
-                            int64_t j, int64_t k) {
-  const double x = p->d[k];
-  if (p->active[k]) return x;
-  return cvtm_grid_clip(x + cvtm_grid_prolonged(c, c->e, i, j), cvtm_grid_lower(p, k),
-                        cvtm_grid_upper(p, k));
-}
-
-/* Slope and bend of the correction. */
-template <typename Rows>
-__global__ void __launch_bounds__(window_threads)
-    search_window(const cvtm_grid_problem *problem, Rows rows, cvtm_grid_level coarse,
-                  cvtm_grid_state *state, double *partial) {
-  using view = window<1>;
-  __shared__ double tile[view::size];
-  __shared__ double step[view::size];
-  const cvtm_grid_problem p = *problem;
-  const view w(p.width, p.height);
-  w.load(tile, [&](int64_t, int64_t, int64_t k) { return p.d[k]; });
-  w.load(step,
-         [&](int64_t i, int64_t j, int64_t k) { return corrected(&p, &coarse, i, j, k) - p.d[k]; });
-  __syncthreads();
-  double sum[2] = {0, 0};
-  w.inner([&](int64_t i, int64_t j, int64_t k, int at) {
-    if (!view::owns(at)) return;
-    double link[4];
-    const double diagonal = rows.links(&p, i, j, link);
-    const double r = (p.b[k] + around<view::width>(tile + at, link)) - diagonal * tile[at];
-    sum[0] += step[at] * r;
-    sum[1] += step[at] * (diagonal * step[at] - around<view::width>(step + at, link));
-  });
-  if (!reduce_grid(sum, -1, partial, state) || threadIdx.x != 0) return;
-  state->slope = sum[0];
-  state->bend = sum[1];
-}
-
-/* The step along the correction, smoothing, norms: d -> x. */
-template <typename Rows>
-__global__ void __launch_bounds__(window_threads)
-    ascend_window(const cvtm_grid_problem *problem, Rows rows, cvtm_grid_level coarse, int searched,
-                  cvtm_grid_state *state, double *partial, double *history) {
-  using view = window<3>;
-  __shared__ double tile[view::size];
-  const cvtm_grid_problem p = *problem;
-  const view w(p.width, p.height);
-  const double step = searched ? cvtm_grid_step(state) : 1.0;
-  w.load(tile, [&](int64_t i, int64_t j, int64_t k) {
-    const double value = corrected(&p, &coarse, i, j, k);
-    if (!searched) return value;
-    if (rows.masked(&p, k)) return 0.0;
-    const double x = p.d[k];
-    return cvtm_grid_clip(x + step * (value - x), cvtm_grid_lower(&p, k), cvtm_grid_upper(&p, k));
-  });
-  red_black_sweep(w, &p, rows, tile);
-  double sum[3] = {0, 0, 0};
-  w.inner([&](int64_t i, int64_t j, int64_t k, int at) {
-    if (!view::owns(at)) return;
-    const double x = tile[at];
-    p.x[k] = x;
-    if (rows.masked(&p, k)) return;
-    double link[4];
-    const double diagonal = rows.links(&p, i, j, link);
-    const double held = diagonal * x;
-    const double f = held - (p.b[k] + around<view::width>(tile + at, link));
-    const double r = x - cvtm_grid_clip(x - f, cvtm_grid_lower(&p, k), cvtm_grid_upper(&p, k));
-    const double size = fabs(p.b[k]) + 2 * fabs(held);
-    sum[0] += r * r;
-    sum[1] += size * size;
-    if (!(fabs(r) <= sum[2])) sum[2] = fabs(r);
-  });
-  if (!reduce_grid(sum, 2, partial, state) || threadIdx.x != 0) return;
-  cvtm_grid_judge(state, history, sum[0], sum[2], sum[1], 1);
 }
 
 /* As cvtm_grid_coarse_around, where nodes outside the grid hold 0. */
@@ -703,81 +384,14 @@ __device__ double coarse_around(const double *e, int pitch, const double link[3]
   return (north + beside) + south;
 }
 
-template <int ring>
-__device__ void relax_window(const window<4> &w, const cvtm_grid_level *level, int bounded,
-                             int colour, double *tile) {
-  __syncthreads();
-  w.four_colour<ring>(colour, [&](int64_t i, int64_t j, int64_t k, int at) {
-    double link[3][3];
-    cvtm_grid_coarse_row(level, i, j, link);
-    double value = 0;
-    if (link[1][1] > 0) {
-      /* At the window's edge, where e is still 0 all around. */
-      const double sum = ring > 0 ? coarse_around(tile + at, window<4>::width, link) : 0.0;
-      value = (level->r[k] + sum) / link[1][1];
-      if (bounded) value = cvtm_grid_clip(value, level->lower[k], level->upper[k]);
-    }
-    tile[at] = value;
-  });
-}
-
-/* From e = 0: smoothing, and what the next level gets. The smoothed e goes to `half`. */
-__global__ void __launch_bounds__(window_threads)
-    down_window(cvtm_grid_level level, cvtm_grid_level coarse, int bounded) {
-  using view = window<4>;
-  __shared__ double tile[view::size];
-  __shared__ double residual[view::size];
-  const view w(level.width, level.height);
-  for (int n = static_cast<int>(threadIdx.x); n < view::size; n += window_threads) tile[n] = 0;
-  relax_window<0>(w, &level, bounded, 0, tile);
-  relax_window<1>(w, &level, bounded, 1, tile);
-  relax_window<2>(w, &level, bounded, 2, tile);
-  relax_window<3>(w, &level, bounded, 3, tile);
-  __syncthreads();
-  w.inner([&](int64_t i, int64_t j, int64_t k, int at) {
-    double link[3][3];
-    cvtm_grid_coarse_row(&level, i, j, link);
-    residual[at] =
-        (level.r[k] + coarse_around(tile + at, view::width, link)) - link[1][1] * tile[at];
-    if (view::owns(at)) level.half[k] = tile[at];
-  });
-  __syncthreads();
-  restrict_window(w, residual, &coarse, bounded, level.width, level.height,
-                  [&](int64_t k, int at, double *lower, double *upper) {
-                    *lower = level.lower[k] - tile[at];
-                    *upper = level.upper[k] - tile[at];
-                  });
-}
-
-/* The next level's correction, smoothing: half -> e. */
-__global__ void __launch_bounds__(window_threads)
-    up_window(cvtm_grid_level level, cvtm_grid_level coarse, int bounded) {
-  using view = window<4>;
-  __shared__ double tile[view::size];
-  const view w(level.width, level.height);
-  w.load(tile, [&](int64_t i, int64_t j, int64_t k) {
-    return level.half[k] + cvtm_grid_prolonged(&coarse, coarse.e, i, j);
-  });
-  relax_window<1>(w, &level, bounded, 0, tile);
-  relax_window<2>(w, &level, bounded, 1, tile);
-  relax_window<3>(w, &level, bounded, 2, tile);
-  relax_window<4>(w, &level, bounded, 3, tile);
-  __syncthreads();
-  w.inner([&](int64_t, int64_t, int64_t k, int at) {
-    if (view::owns(at)) level.e[k] = tile[at];
-  });
-}
-
 /* --- small levels in shared memory --- */
 
 /* A small level in shared memory: arrays with a rim of zeros. */
 struct small_level {
-  double *e, *r, *lower, *upper, *plane[CVTM_GRID_PLANES];
+  double *e, *r, *rest, *inverse, *lower, *upper, *plane[CVTM_GRID_PLANES];
   int width, height, pitch, size; /* the size with its rim */
 
-  __device__ int at(int64_t x, int64_t y) const {
-    return static_cast<int>((y + 1) * pitch + x + 1);
-  }
+  __device__ int at(int x, int y) const { return (y + 1) * pitch + x + 1; }
   __device__ void row(int k, double link[3][3]) const {
     link[0][0] = plane[CVTM_GRID_SOUTH_EAST][k - pitch - 1];
     link[0][1] = plane[CVTM_GRID_SOUTH][k - pitch];
@@ -791,8 +405,8 @@ struct small_level {
   }
 };
 
-/* Arrays of a small level: e, r, the planes, and bounds where there are any. */
-__host__ __device__ int small_arrays(int bounded) { return CVTM_GRID_PLANES + (bounded ? 4 : 2); }
+/* Arrays of a small level: four of its own, the planes, and bounds where there are any. */
+__host__ __device__ int small_arrays(int bounded) { return CVTM_GRID_PLANES + (bounded ? 6 : 4); }
 
 __device__ double *cut_small(small_level *s, const cvtm_grid_level *level, int bounded,
                              double *memory) {
@@ -800,74 +414,191 @@ __device__ double *cut_small(small_level *s, const cvtm_grid_level *level, int b
   s->height = static_cast<int>(level->height);
   s->pitch = s->width + 2;
   s->size = s->pitch * (s->height + 2);
-  s->e = memory;
-  s->r = s->e + s->size;
-  for (int p = 0; p < CVTM_GRID_PLANES; ++p) s->plane[p] = s->r + (p + 1) * s->size;
-  s->lower = s->r + (CVTM_GRID_PLANES + 1) * s->size;
-  s->upper = s->lower + s->size;
+  double **const own[] = {&s->e, &s->r, &s->rest, &s->inverse, &s->lower, &s->upper};
+  for (int k = 0; k < 6; ++k) *own[k] = memory + (CVTM_GRID_PLANES + k) * s->size;
+  for (int p = 0; p < CVTM_GRID_PLANES; ++p) s->plane[p] = memory + p * s->size;
   return memory + small_arrays(bounded) * s->size;
+}
+
+/* Calls work(x, y) for all nodes of a small grid, then waits. Rows are dealt out without a
+ * division, to 2^n threads each. */
+template <bool wait = true, typename Work>
+__device__ void for_small(int width, int height, Work work) {
+  int bits = width > 1 ? 32 - __clz(width - 1) : 0;
+  if ((1 << bits) > tail_threads) bits = 31 - __clz(tail_threads);
+  const int thread = static_cast<int>(threadIdx.x);
+  for (int y = thread >> bits; y < height; y += tail_threads >> bits) {
+    for (int x = thread & ((1 << bits) - 1); x < width; x += 1 << bits) work(x, y);
+  }
+  if (wait) __syncthreads();
+}
+
+__device__ double small_relaxed(const small_level &s, int bounded, int k,
+                                const double (&link)[3][3]) {
+  const double value = (s.r[k] + coarse_around(s.e + k, s.pitch, link)) * s.inverse[k];
+  return bounded ? cvtm_grid_clip(value, s.lower[k], s.upper[k]) : value;
 }
 
 __device__ void relax_small(const small_level &s, int bounded, int sweeps) {
   for (int colour = 0; colour < 4 * sweeps; ++colour) {
     const int cx = colour & 1, cy = (colour >> 1) & 1;
-    for_nodes((s.width + 1 - cx) / 2, (s.height + 1 - cy) / 2, [&](int64_t x, int64_t y) {
+    for_small((s.width + 1 - cx) / 2, (s.height + 1 - cy) / 2, [&](int x, int y) {
       const int k = s.at(2 * x + cx, 2 * y + cy);
       double link[3][3];
       s.row(k, link);
-      if (!(link[1][1] > 0)) return;
-      const double value = (s.r[k] + coarse_around(s.e + k, s.pitch, link)) / link[1][1];
-      s.e[k] = bounded ? cvtm_grid_clip(value, s.lower[k], s.upper[k]) : value;
+      s.e[k] = small_relaxed(s, bounded, k, link);
     });
   }
 }
 
+/* The same on a grid that one warp holds, a node per thread: no other warp takes part. */
+__device__ void relax_bottom(const small_level &s, int bounded, int sweeps) {
+  const int lane = static_cast<int>(threadIdx.x);
+  if (lane < 32) {
+    const int x = lane % s.width, y = lane / s.width, k = s.at(x, y < s.height ? y : 0);
+    const int colour = y < s.height ? (x & 1) + 2 * (y & 1) : 4;
+    double link[3][3];
+    s.row(k, link);
+    for (int turn = 0; turn < 4 * sweeps; ++turn) {
+      if ((turn & 3) == colour) s.e[k] = small_relaxed(s, bounded, k, link);
+      __syncwarp();
+    }
+  }
+  __syncthreads();
+}
+
+/* Is interpolation the closed form in both directions? */
+__device__ bool is_bilinear(const cvtm_grid_level *c) {
+  return !c->weight && c->halved_x && c->halved_y;
+}
+
+/* What one node of the next level gathers. */
+__device__ double restrict_bilinear(const small_level &f, const small_level &s,
+                                    const cvtm_grid_level *c, int x, int y) {
+  const double west = c->neumann && x == 0 ? 1.0 : 0.5;
+  const double east = c->neumann && x + 1 == s.width ? 1.0 : 0.5;
+  const double *at = f.rest + f.at(2 * x, 2 * y);
+  double row[3];
+  for (int d = 0; d < 3; ++d, at += f.pitch) row[d] = (west * at[0] + at[1]) + east * at[2];
+  return ((c->neumann && y == 0 ? 1.0 : 0.5) * row[0] + row[1]) +
+         (c->neumann && y + 1 == s.height ? 1.0 : 0.5) * row[2];
+}
+
+__device__ double restrict_any(const small_level &f, const cvtm_grid_level *c, int x, int y) {
+  double sum = 0;
+  int64_t i0, i1, j0, j1;
+  cvtm_grid_support(c->halved_x, x, f.width, &i0, &i1);
+  cvtm_grid_support(c->halved_y, y, f.height, &j0, &j1);
+  for (int64_t j = j0; j <= j1; ++j) {
+    for (int64_t i = i0; i <= i1; ++i) {
+      sum +=
+          cvtm_grid_basis(c, x, y, i, j) * f.rest[f.at(static_cast<int>(i), static_cast<int>(j))];
+    }
+  }
+  return sum;
+}
+
+__device__ void restrict_room(const small_level &f, const small_level &s, const cvtm_grid_level *c,
+                              int averaged, int x, int y) {
+  cvtm_grid_room room = cvtm_grid_room_start(averaged);
+  int64_t i0, i1, j0, j1;
+  cvtm_grid_support(c->halved_x, x, f.width, &i0, &i1);
+  cvtm_grid_support(c->halved_y, y, f.height, &j0, &j1);
+  for (int64_t j = j0; j <= j1; ++j) {
+    for (int64_t i = i0; i <= i1; ++i) {
+      const double weight = cvtm_grid_basis(c, x, y, i, j);
+      const int k = f.at(static_cast<int>(i), static_cast<int>(j));
+      if (!(weight > 0)) continue;
+      cvtm_grid_room_add(&room, averaged, weight, f.lower[k] - f.e[k], f.upper[k] - f.e[k]);
+    }
+  }
+  const double scale = averaged && room.weight > 0 ? room.weight : 1.0;
+  s.lower[s.at(x, y)] = room.lower / scale;
+  s.upper[s.at(x, y)] = room.upper / scale;
+}
+
 __device__ void restrict_small(const small_level &f, const small_level &s, const cvtm_grid_level *c,
                                const cvtm_grid_rules *rules) {
-  for_nodes(s.width, s.height, [&](int64_t x, int64_t y) {
-    cvtm_grid_room room = cvtm_grid_room_start(rules->averaged);
-    double sum = 0;
-    int64_t i0, i1, j0, j1;
-    cvtm_grid_support(c->halved_x, x, f.width, &i0, &i1);
-    cvtm_grid_support(c->halved_y, y, f.height, &j0, &j1);
-    for (int64_t j = j0; j <= j1; ++j) {
-      for (int64_t i = i0; i <= i1; ++i) {
-        const double weight = cvtm_grid_basis(c, x, y, i, j);
-        if (!(weight > 0)) continue;
-        const int k = f.at(i, j);
-        double link[3][3];
-        f.row(k, link);
-        sum += weight * ((f.r[k] + coarse_around(f.e + k, f.pitch, link)) - link[1][1] * f.e[k]);
-        if (rules->bounded) {
-          cvtm_grid_room_add(&room, rules->averaged, weight, f.lower[k] - f.e[k],
-                             f.upper[k] - f.e[k]);
-        }
-      }
-    }
-    const int k = s.at(x, y);
-    s.r[k] = sum;
-    if (!rules->bounded) return;
-    const double scale = rules->averaged && room.weight > 0 ? room.weight : 1.0;
-    s.lower[k] = room.lower / scale;
-    s.upper[k] = room.upper / scale;
+  for_small(f.width, f.height, [&](int x, int y) {
+    const int k = f.at(x, y);
+    double link[3][3];
+    f.row(k, link);
+    f.rest[k] = (f.r[k] + coarse_around(f.e + k, f.pitch, link)) - link[1][1] * f.e[k];
   });
+  const bool bilinear = is_bilinear(c);
+  for_small(s.width, s.height, [&](int x, int y) {
+    s.r[s.at(x, y)] = bilinear ? restrict_bilinear(f, s, c, x, y) : restrict_any(f, c, x, y);
+    if (rules->bounded) restrict_room(f, s, c, rules->averaged, x, y);
+  });
+}
+
+__device__ double prolonged_bilinear(const small_level &s, const cvtm_grid_level *c, int i, int j) {
+  int x = i / 2, y = j / 2, west = x - !(i & 1), north = y - !(j & 1);
+  if (c->neumann) {
+    west = west < 0 ? 0 : west;
+    north = north < 0 ? 0 : north;
+    x = x < s.width ? x : s.width - 1;
+    y = y < s.height ? y : s.height - 1;
+  }
+  const double *e = s.e;
+  return 0.25 * ((e[s.at(west, north)] + e[s.at(x, north)]) + (e[s.at(west, y)] + e[s.at(x, y)]));
+}
+
+__device__ double prolonged_any(const small_level &s, const cvtm_grid_level *c, int i, int j) {
+  int64_t x0, y0;
+  const int count_x = cvtm_grid_parents(c->halved_x, i, &x0);
+  const int count_y = cvtm_grid_parents(c->halved_y, j, &y0);
+  double sum = 0;
+  for (int ky = 0; ky < count_y; ++ky) {
+    for (int kx = 0; kx < count_x; ++kx) {
+      const int x = static_cast<int>(x0) + kx, y = static_cast<int>(y0) + ky;
+      if (x < 0 || x >= s.width || y < 0 || y >= s.height) continue;
+      sum += cvtm_grid_weight(c, i, j, count_x, count_y, kx, ky) * s.e[s.at(x, y)];
+    }
+  }
+  return sum;
 }
 
 __device__ void prolong_small(const small_level &f, const small_level &s,
                               const cvtm_grid_level *c) {
-  for_nodes(f.width, f.height, [&](int64_t i, int64_t j) {
-    int64_t x0, y0;
-    const int count_x = cvtm_grid_parents(c->halved_x, i, &x0);
-    const int count_y = cvtm_grid_parents(c->halved_y, j, &y0);
-    double sum = 0;
-    for (int ky = 0; ky < count_y; ++ky) {
-      for (int kx = 0; kx < count_x; ++kx) {
-        const int64_t x = x0 + kx, y = y0 + ky;
-        if (x < 0 || x >= s.width || y < 0 || y >= s.height) continue;
-        sum += cvtm_grid_weight(c, i, j, count_x, count_y, kx, ky) * s.e[s.at(x, y)];
-      }
-    }
-    f.e[f.at(i, j)] += sum;
+  const bool bilinear = is_bilinear(c);
+  for_small(f.width, f.height, [&](int i, int j) {
+    f.e[f.at(i, j)] += bilinear ? prolonged_bilinear(s, c, i, j) : prolonged_any(s, c, i, j);
+  });
+}
+
+/* The operators of the tail's levels, as far as something has changed above. */
+__device__ void tail_operators(const cvtm_grid_problem *p, const cvtm_grid_level *levels, int first,
+                               int last, int below_problem) {
+  for (int l = first; l <= last; ++l) {
+    const bool highest = l == first && below_problem;
+    const cvtm_grid_finer f = {highest ? p : nullptr, &levels[l - 1]};
+    const cvtm_grid_level c = levels[l];
+    const uint8_t *flags = highest ? c.marked : levels[l - 1].fresh;
+    const int64_t count = highest ? c.width * c.height : levels[l - 1].width * levels[l - 1].height;
+    int any = 0;
+    for (int64_t k = threadIdx.x; k < count; k += tail_threads) any |= flags[k];
+    if (!__syncthreads_or(any)) return;
+    for_nodes(c.width, c.height, [&](int64_t x, int64_t y) { operator_row(&f, &c, x, y, 0); });
+  }
+}
+
+/* A level into shared memory; the caller waits. */
+__device__ void load_small(const small_level &s, const cvtm_grid_level &c, int first, int bounded) {
+  const int count = s.width * s.height;
+  for_small<false>(s.width, s.height, [&](int x, int y) {
+    const int k = y * s.width + x, at = s.at(x, y);
+    double plane[CVTM_GRID_PLANES];
+#pragma unroll
+    for (int p = 0; p < CVTM_GRID_PLANES; ++p) plane[p] = c.coefficient[p * count + k];
+#pragma unroll
+    for (int p = 0; p < CVTM_GRID_PLANES; ++p) s.plane[p][at] = plane[p];
+    s.inverse[at] = plane[CVTM_GRID_DIAGONAL] > 0 ? 1 / plane[CVTM_GRID_DIAGONAL] : 0.0;
+    if (!first) return;
+    s.r[at] = c.r[k];
+    if (!bounded) return;
+    s.lower[at] = c.lower[k];
+    s.upper[at] = c.upper[k];
   });
 }
 
@@ -877,49 +608,38 @@ __global__ void __launch_bounds__(tail_threads)
                 cvtm_grid_rules rules, int first, int last, int below_problem) {
   extern __shared__ double memory[];
   __shared__ small_level small[max_small];
-  const cvtm_grid_problem p = *problem;
-  for (int l = first; l <= last; ++l) {
-    const cvtm_grid_finer f = {l == first && below_problem ? &p : nullptr, &levels[l - 1]};
-    const cvtm_grid_level c = levels[l];
-    for_nodes(c.width, c.height, [&](int64_t x, int64_t y) { operator_row(&f, &c, x, y, 0); });
-  }
+  __shared__ cvtm_grid_level level[max_small];
+  __shared__ double *end;
   if (threadIdx.x == 0) {
-    double *next = memory;
+    end = memory;
     for (int l = first; l <= last; ++l) {
-      next = cut_small(&small[l - first], &levels[l], rules.bounded, next);
+      level[l - first] = levels[l];
+      end = cut_small(&small[l - first], &levels[l], rules.bounded, end);
     }
   }
   __syncthreads();
-  for (int l = first; l <= last; ++l) {
-    const small_level s = small[l - first];
-    for_nodes(small_arrays(rules.bounded) * static_cast<int64_t>(s.size), 1,
-              [&](int64_t k, int64_t) { s.e[k] = 0; });
-    const cvtm_grid_level c = levels[l];
-    for_nodes(s.width, s.height, [&](int64_t x, int64_t y) {
-      const int64_t k = y * s.width + x;
-      const int at = s.at(x, y);
-      for (int plane = 0; plane < CVTM_GRID_PLANES; ++plane) {
-        s.plane[plane][at] = c.coefficient[plane * c.width * c.height + k];
-      }
-      if (l != first) return;
-      s.r[at] = c.r[k];
-      if (!rules.bounded) return;
-      s.lower[at] = c.lower[k];
-      s.upper[at] = c.upper[k];
-    });
+  for (double *at = memory + threadIdx.x; at < end; at += tail_threads) *at = 0;
+  const cvtm_grid_problem p = *problem;
+  tail_operators(&p, levels, first, last, below_problem);
+  for (int l = 0; l <= last - first; ++l) load_small(small[l], level[l], l == 0, rules.bounded);
+  __syncthreads();
+  const int bottom = last - first;
+  for (int l = 0; l < bottom; ++l) {
+    relax_small(small[l], rules.bounded, rules.pre);
+    restrict_small(small[l], small[l + 1], &level[l + 1], &rules);
   }
-  for (int l = first; l < last; ++l) {
-    relax_small(small[l - first], rules.bounded, rules.pre);
-    restrict_small(small[l - first], small[l - first + 1], &levels[l + 1], &rules);
+  if (small[bottom].width * small[bottom].height <= 32) {
+    relax_bottom(small[bottom], rules.bounded, CVTM_GRID_BOTTOM_SWEEPS);
+  } else {
+    relax_small(small[bottom], rules.bounded, CVTM_GRID_BOTTOM_SWEEPS);
   }
-  relax_small(small[last - first], rules.bounded, CVTM_GRID_BOTTOM_SWEEPS);
-  for (int l = last - 1; l >= first; --l) {
-    prolong_small(small[l - first], small[l - first + 1], &levels[l + 1]);
-    relax_small(small[l - first], rules.bounded, rules.post);
+  for (int l = bottom - 1; l >= 0; --l) {
+    prolong_small(small[l], small[l + 1], &level[l + 1]);
+    relax_small(small[l], rules.bounded, rules.post);
   }
   const small_level s = small[0];
-  double *e = levels[first].e;
-  for_nodes(s.width, s.height, [&](int64_t x, int64_t y) { e[y * s.width + x] = s.e[s.at(x, y)]; });
+  double *e = level[0].e;
+  for_small(s.width, s.height, [&](int x, int y) { e[y * s.width + x] = s.e[s.at(x, y)]; });
 }
 
 /* --- launchers --- */
@@ -933,10 +653,73 @@ cvtm_status start_cuda(const cvtm_grid_top *top, int warm, int into_d) {
   return cvtm_cuda_launched(top->device, "start_kernel");
 }
 
+framed_rows framed(double link, double outer, double own) {
+  framed_rows rows = {link, outer, own, {0, 0, 0}, {0, 0, 0}};
+  for (int k = 0; k < 3; ++k) {
+    rows.diagonal[k] = own + ((link + (k > 0 ? outer : link)) + (link + (k > 1 ? outer : link)));
+    rows.inverse[k] = 1 / rows.diagonal[k];
+  }
+  return rows;
+}
+
+/* Calls launch with the kind of rows that the problem has. */
+template <typename Launch>
+void with_rows(const cvtm_grid_problem *shape, Launch launch) {
+  const double c = shape->constant;
+  if (shape->horizontal || shape->diagonal || shape->mask) {
+    launch(stored_rows());
+  } else if (!(c > 0)) {
+    launch(stored_rows());
+  } else if (shape->neumann || shape->mass > 0) {
+    launch(framed(c, shape->neumann ? 0.0 : c, shape->mass));
+  } else {
+    int exponent = 0;
+    const double diagonal = (c + c) + (c + c);
+    launch(uniform_rows{c, diagonal, frexp(c, &exponent) == 0.5 ? 1 / diagonal : 0.0});
+  }
+}
+
+/* Rows that each warp of a march owns: few warps have a long way, many lend much at the rims. */
+int rows_of(int64_t width, int64_t height) {
+  const int64_t enough = 1056, plenty = 4224, few = 16;
+  const int64_t all = height * ((width + 2 * march_pairs - 1) / (2 * march_pairs));
+  int64_t rows = (all + enough - 1) / enough;
+  if (rows > few) rows = few;
+  if (rows < all / plenty) rows = all / plenty;
+  return static_cast<int>(rows + (rows & 1));
+}
+int rows_of(const cvtm_grid_top *top) { return rows_of(top->shape->width, top->shape->height); }
+
+dim3 marches(int64_t width, int64_t height, int pairs) {
+  const int64_t span = 2 * pairs * march_warps, rows = rows_of(width, height);
+  const int64_t down = (height + rows - 1) / rows, limit = 1 << 15;
+  return dim3(static_cast<unsigned>((width + span - 1) / span),
+              static_cast<unsigned>(down < limit ? down : limit),
+              static_cast<unsigned>((down + limit - 1) / limit));
+}
+dim3 marches_of(const cvtm_grid_top *top) {
+  return marches(top->shape->width, top->shape->height, march_pairs);
+}
+
+/* Calls launch with a flag that kernels know when they are compiled. */
+template <typename Launch>
+void with_flag(bool flag, Launch launch) {
+  flag ? launch(std::true_type()) : launch(std::false_type());
+}
+
+int64_t partials_cuda(int64_t width, int64_t height) {
+  const dim3 tiled = reducing_tiles(width, height), marched = marches(width, height, march_pairs);
+  const int64_t few = static_cast<int64_t>(tiled.x) * tiled.y;
+  const int64_t many = static_cast<int64_t>(marched.x) * marched.y * marched.z;
+  return CVTM_GRID_SUMS * (few > many ? few : many);
+}
+
 cvtm_status launch_measure(const cvtm_grid_top *top, measured what) {
-  measure_kernel<<<reducing_tiles(top->shape->width, top->shape->height), tile(), 0,
-                   stream_of(top)>>>(top->problem, top->state, top->partial, top->history, what);
-  return cvtm_cuda_launched(top->device, "measure_kernel");
+  with_rows(top->shape, [&](auto rows) {
+    measure_march<<<marches_of(top), march_threads, 0, stream_of(top)>>>(
+        top->problem, rows, rows_of(top), what, top->state, top->partial, top->history);
+  });
+  return cvtm_cuda_launched(top->device, "measure_march");
 }
 
 cvtm_status measure_cold_cuda(const cvtm_grid_top *top) {
@@ -976,33 +759,18 @@ bool windowed(const cvtm_grid_rules *rules, const cvtm_grid_level *coarse) {
          coarse->halved_y;
 }
 
-/* Calls launch with the kind of rows that the problem has. */
-template <typename Launch>
-void with_rows(const cvtm_grid_problem *shape, Launch launch) {
-  if (shape->horizontal || shape->diagonal || shape->mask || shape->neumann ||
-      !(shape->constant > 0)) {
-    launch(varying_rows());
-    return;
-  }
-  int exponent = 0;
-  const double c = shape->constant, diagonal = (c + c) + (c + c);
-  launch(uniform_rows{c, diagonal, frexp(c, &exponent) == 0.5 ? 1 / diagonal : 0.0});
-}
-
-/* A last odd node goes to the block of the last coarse node, or to one more. */
-dim3 spans_of(const cvtm_grid_level *coarse) {
-  return spans(2 * coarse->width + 1, 2 * coarse->height + 1);
-}
-
 cvtm_status descend_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   if (windowed(&top->rules, coarse)) {
     const size_t marks = static_cast<size_t>(coarse->width * coarse->height);
     CVTM_CUDA_TRY(top->device, cudaMemsetAsync(coarse->marked, 0, marks, stream_of(top)));
     with_rows(top->shape, [&](auto rows) {
-      descend_window<<<spans_of(coarse), window_threads, 0, stream_of(top)>>>(top->problem, rows,
-                                                                              *coarse, top->rules);
+      with_flag(top->rules.bounded, [&](auto bounded) {
+        descend_march<decltype(bounded)::value>
+            <<<marches_of(top), march_threads, 0, stream_of(top)>>>(
+                top->problem, rows, *coarse, top->rules.truncated, rows_of(top));
+      });
     });
-    return cvtm_cuda_launched(top->device, "descend_window");
+    return cvtm_cuda_launched(top->device, "descend_march");
   }
   const cvtm_status status = smooth_cuda(top, top->rules.pre);
   if (status != CVTM_OK) return status;
@@ -1037,13 +805,22 @@ cvtm_status relax(const cvtm_grid_top *top, const cvtm_grid_level *level, int sw
 cvtm_status down_cuda(const cvtm_grid_top *top, const cvtm_grid_level *level,
                       const cvtm_grid_level *coarse) {
   if (windowed(&top->rules, coarse)) {
-    down_window<<<spans_of(coarse), window_threads, 0, stream_of(top)>>>(*level, *coarse,
-                                                                         top->rules.bounded);
-    return cvtm_cuda_launched(top->device, "down_window");
+    const int rows = rows_of(level->width, level->height);
+    const dim3 grid = marches(level->width, level->height, down_pairs);
+    with_flag(top->rules.bounded, [&](auto bounded) {
+      with_flag(coarse->weight != nullptr, [&](auto stored) {
+        down_march<decltype(bounded)::value, decltype(stored)::value>
+            <<<grid, march_threads, 0, stream_of(top)>>>(*level, *coarse, rows);
+      });
+    });
+    return cvtm_cuda_launched(top->device, "down_march");
   }
   clear_kernel<<<nodes_of(level), tile(), 0, stream_of(top)>>>(*level);
   const cvtm_status status = relax(top, level, top->rules.pre);
   if (status != CVTM_OK) return status;
+  if (level->active) {
+    truncate_kernel<<<nodes_of(level), tile(), 0, stream_of(top)>>>(*level);
+  }
   down_kernel<<<nodes_of(coarse), tile(), 0, stream_of(top)>>>(*level, *coarse, top->rules);
   return cvtm_cuda_launched(top->device, "down_kernel");
 }
@@ -1051,9 +828,15 @@ cvtm_status down_cuda(const cvtm_grid_top *top, const cvtm_grid_level *level,
 cvtm_status up_cuda(const cvtm_grid_top *top, const cvtm_grid_level *level,
                     const cvtm_grid_level *coarse) {
   if (windowed(&top->rules, coarse)) {
-    up_window<<<spans_of(coarse), window_threads, 0, stream_of(top)>>>(*level, *coarse,
-                                                                       top->rules.bounded);
-    return cvtm_cuda_launched(top->device, "up_window");
+    const int rows = rows_of(level->width, level->height);
+    const dim3 grid = marches(level->width, level->height, march_pairs);
+    with_flag(top->rules.bounded, [&](auto bounded) {
+      with_flag(coarse->weight != nullptr, [&](auto stored) {
+        up_march<decltype(bounded)::value, decltype(stored)::value>
+            <<<grid, march_threads, 0, stream_of(top)>>>(*level, *coarse, rows);
+      });
+    });
+    return cvtm_cuda_launched(top->device, "up_march");
   }
   prolong_kernel<<<nodes_of(level), tile(), 0, stream_of(top)>>>(*level, *coarse);
   return relax(top, level, top->rules.post);
@@ -1066,7 +849,8 @@ cvtm_status tail_cuda(const cvtm_grid_top *top, const cvtm_grid_level *finer,
     bytes += static_cast<size_t>((levels[l].width + 2) * (levels[l].height + 2)) *
              static_cast<size_t>(small_arrays(top->rules.bounded)) * sizeof(double);
   }
-  if (bytes <= small_bytes && last - first < max_small) {
+  /* Truncated levels need their operators one after the other. */
+  if (bytes <= small_bytes && last - first < max_small && !levels[first].active) {
     CVTM_CUDA_TRY(top->device,
                   cudaFuncSetAttribute(tail_shared, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                        static_cast<int>(small_bytes)));
@@ -1083,10 +867,10 @@ cvtm_status correct_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse
   if (windowed(&top->rules, coarse)) {
     if (!top->rules.searched) return CVTM_OK; /* ascend corrects */
     with_rows(top->shape, [&](auto rows) {
-      search_window<<<spans_of(coarse), window_threads, 0, stream_of(top)>>>(
-          top->problem, rows, *coarse, top->state, top->partial);
+      search_march<<<marches_of(top), march_threads, 0, stream_of(top)>>>(
+          top->problem, rows, *coarse, rows_of(top), top->state, top->partial);
     });
-    return cvtm_cuda_launched(top->device, "search_window");
+    return cvtm_cuda_launched(top->device, "search_march");
   }
   correct_kernel<<<nodes_of(top), tile(), 0, stream_of(top)>>>(top->problem, *coarse,
                                                                top->rules.searched);
@@ -1100,10 +884,11 @@ cvtm_status correct_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse
 cvtm_status ascend_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   if (windowed(&top->rules, coarse)) {
     with_rows(top->shape, [&](auto rows) {
-      ascend_window<<<spans_of(coarse), window_threads, 0, stream_of(top)>>>(
-          top->problem, rows, *coarse, top->rules.searched, top->state, top->partial, top->history);
+      ascend_march<<<marches_of(top), march_threads, 0, stream_of(top)>>>(
+          top->problem, rows, *coarse, top->rules.searched, rows_of(top), top->state, top->partial,
+          top->history);
     });
-    return cvtm_cuda_launched(top->device, "ascend_window");
+    return cvtm_cuda_launched(top->device, "ascend_march");
   }
   if (top->rules.searched) {
     step_kernel<<<nodes_of(top), tile(), 0, stream_of(top)>>>(top->problem, top->state);

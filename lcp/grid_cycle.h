@@ -99,26 +99,40 @@ CVTM_HD void cvtm_grid_descend(const cvtm_grid_problem *p, const cvtm_grid_level
 CVTM_HD int cvtm_grid_due(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x, int64_t y,
                           int all) {
   if (all) return 1;
+  int any = 0;      /* all flags are looked at: loads in a row, no branches between them */
   if (f->problem) { /* its entries reach over the supports of the neighbours */
     for (int64_t ny = y > 0 ? y - 1 : 0; ny <= y + 1 && ny < c->height; ++ny) {
       for (int64_t nx = x > 0 ? x - 1 : 0; nx <= x + 1 && nx < c->width; ++nx) {
-        if (c->marked[ny * c->width + nx]) return 1;
+        any |= c->marked[ny * c->width + nx];
       }
     }
-    return 0;
+    return any != 0;
   }
   int64_t i0, i1, j0, j1;
-  cvtm_grid_support(c->halved_x, x, f->level->width, &i0, &i1);
-  cvtm_grid_support(c->halved_y, y, f->level->height, &j0, &j1);
-  for (int64_t j = j0; j <= j1; ++j) {
-    for (int64_t i = i0; i <= i1; ++i) {
-      if (f->level->fresh[j * f->level->width + i]) return 1;
+  const int64_t width = f->level->width, height = f->level->height;
+  const int reach = f->level->active != NULL; /* an entry ends with the node that it leads to */
+  cvtm_grid_support(c->halved_x, x, width, &i0, &i1);
+  cvtm_grid_support(c->halved_y, y, height, &j0, &j1);
+  for (int64_t j = j0 - reach; j <= j1 + reach; ++j) {
+    for (int64_t i = i0 - reach; i <= i1 + reach; ++i) {
+      if (i >= 0 && j >= 0 && i < width && j < height) any |= f->level->fresh[j * width + i];
     }
   }
-  return 0;
+  return any != 0;
 }
 
 /* --- between coarse levels --- */
+
+CVTM_HD int cvtm_grid_cut(const cvtm_grid_level *f, int64_t k) { return f->active && f->active[k]; }
+
+/* Truncation goes on below: a node that the smoothing leaves at a bound would hold back every
+ * coarser correction, so it leaves the coarser bases, as on the finest grid. */
+CVTM_HD void cvtm_grid_truncate(const cvtm_grid_level *f, int64_t k, double e) {
+  const uint8_t active = e <= f->lower[k] || e >= f->upper[k];
+  if (active == f->active[k]) return;
+  f->active[k] = active;
+  f->fresh[k] |= 2;
+}
 
 CVTM_HD void cvtm_grid_down(const cvtm_grid_level *f, const cvtm_grid_level *c,
                             const cvtm_grid_rules *rules, int64_t x, int64_t y) {
@@ -131,7 +145,7 @@ CVTM_HD void cvtm_grid_down(const cvtm_grid_level *f, const cvtm_grid_level *c,
     for (int64_t i = i0; i <= i1; ++i) {
       const int64_t k = j * f->width + i;
       const double weight = cvtm_grid_basis(c, x, y, i, j);
-      if (!(weight > 0)) continue;
+      if (!(weight > 0) || cvtm_grid_cut(f, k)) continue;
       sum += weight * cvtm_grid_coarse_residual(f, i, j);
       if (rules->bounded) {
         cvtm_grid_room_add(&room, rules->averaged, weight, f->lower[k] - f->e[k],
@@ -142,6 +156,12 @@ CVTM_HD void cvtm_grid_down(const cvtm_grid_level *f, const cvtm_grid_level *c,
   const int64_t k = y * c->width + x;
   c->r[k] = sum;
   if (rules->bounded) cvtm_grid_room_store(&room, rules->averaged, c, k);
+}
+
+CVTM_HD double cvtm_grid_lifted(const cvtm_grid_level *f, const cvtm_grid_level *c, int64_t x,
+                                int64_t y) {
+  const int64_t k = y * f->width + x;
+  return cvtm_grid_cut(f, k) ? f->e[k] : f->e[k] + cvtm_grid_prolonged(c, c->e, x, y);
 }
 
 /* --- back to the five-point problem --- */
@@ -185,8 +205,7 @@ CVTM_HD double cvtm_grid_energy(const cvtm_grid_problem *p, int64_t i, int64_t j
     const double difference = p->x[k] - (shared ? p->x[next[side]] : 0.0);
     sum += (shared ? 0.25 : 0.5) * link[side] * difference * difference;
   }
-  const double own = p->diagonal ? p->diagonal[k] : 0.0;
-  return sum + (0.5 * own * p->x[k] - p->b[k]) * p->x[k];
+  return sum + (0.5 * cvtm_grid_own(p, k) * p->x[k] - p->b[k]) * p->x[k];
 }
 
 /* --- nested start --- */
@@ -277,7 +296,7 @@ CVTM_HD void cvtm_grid_coarsen_links(const cvtm_grid_problem *f, const cvtm_grid
         if (cvtm_grid_masked(f, j * f->width + i)) continue;
         sum += cvtm_grid_share(level, level->halved_x, c->width, i) *
                cvtm_grid_share(level, level->halved_y, c->height, j) *
-               f->diagonal[j * f->width + i];
+               cvtm_grid_own(f, j * f->width + i);
       }
     }
     ((double *)c->diagonal)[k] = sum;

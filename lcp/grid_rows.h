@@ -16,11 +16,17 @@
 #include <math.h>
 #include <stdint.h>
 
-/* Loops of few rounds, whose indices the GPU should know when it compiles. */
+/* Loops of few rounds, whose indices should be known when they are compiled. */
+#if defined(__CUDACC__)
 #ifdef __CUDA_ARCH__
 #define CVTM_UNROLL _Pragma("unroll")
 #else
 #define CVTM_UNROLL
+#endif
+#elif defined(__clang__)
+#define CVTM_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define CVTM_UNROLL _Pragma("GCC unroll 8")
 #endif
 
 /* Planes of a coarse operator: the diagonal, and the links (negated entries) to the east,
@@ -39,8 +45,8 @@ enum { CVTM_GRID_WEIGHTS = 8 };
 
 typedef struct cvtm_grid_problem {
   int64_t width, height;
-  const double *diagonal, *horizontal, *vertical; /* as in cvtm_lcp_grid */
-  double constant;
+  const double *diagonal, *horizontal, *vertical; /* as in cvtm_lcp_grid, */
+  double constant, mass;                          /* and these */
   int neumann;
   const uint8_t *mask;
   const double *b, *lower, *upper;
@@ -56,13 +62,19 @@ typedef struct cvtm_grid_level {
   double *coefficient;    /* CVTM_GRID_PLANES planes */
   double *e, *r, *lower, *upper;
   double *half;    /* e before the coarser levels' correction, where a phase cannot work in place */
+  uint8_t *active; /* 1: at a bound of its own and cut from the next level's bases; NULL: none */
   uint8_t *marked; /* 1: active nodes changed in the support, right below a five-point problem */
-  uint8_t *fresh;  /* 1: this cycle's row may differ from the last one's */
+  uint8_t *fresh;  /* bits: 1: this cycle's row may differ from the last one's; 2: `active` does */
   float *weight;   /* CVTM_GRID_WEIGHTS planes of blocks of the finer level; NULL: closed form */
   int64_t blocks_x, blocks_y;
 } cvtm_grid_level;
 
 /* --- the five-point problem --- */
+
+/* What the diagonal holds beside the links. */
+CVTM_HD double cvtm_grid_own(const cvtm_grid_problem *p, int64_t k) {
+  return p->diagonal ? p->diagonal[k] : p->mass;
+}
 
 /* Links of node (i, j) to the west, east, north and south; returns the diagonal entry. */
 CVTM_HD double cvtm_grid_links(const cvtm_grid_problem *p, int64_t i, int64_t j, double link[4]) {
@@ -80,8 +92,7 @@ CVTM_HD double cvtm_grid_links(const cvtm_grid_problem *p, int64_t i, int64_t j,
     link[2] = j > 0 ? p->constant : outer;
     link[3] = j + 1 < p->height ? p->constant : outer;
   }
-  const double own = p->diagonal ? p->diagonal[j * p->width + i] : 0.0;
-  return own + ((link[0] + link[1]) + (link[2] + link[3]));
+  return cvtm_grid_own(p, j * p->width + i) + ((link[0] + link[1]) + (link[2] + link[3]));
 }
 
 CVTM_HD double cvtm_grid_lower(const cvtm_grid_problem *p, int64_t k) {
@@ -317,7 +328,8 @@ CVTM_HD void cvtm_grid_finer_row(const cvtm_grid_finer *f, int64_t i, int64_t j,
 }
 
 CVTM_HD int cvtm_grid_finer_active(const cvtm_grid_finer *f, int64_t i, int64_t j) {
-  return f->problem && f->problem->active[j * f->problem->width + i];
+  if (f->problem) return f->problem->active[j * f->problem->width + i];
+  return f->level->active && f->level->active[j * f->level->width + i];
 }
 
 /* Adds q A e_g for one fine node g = (2 x - 1 + tx, 2 y - 1 + ty) to the entries of row (x, y)
@@ -339,36 +351,78 @@ CVTM_HD void cvtm_grid_spread(const cvtm_grid_level *c, int64_t x, int64_t y, in
   }
 }
 
-/* Is the Galerkin row that of a constant operator, far from boundaries and active nodes? */
-CVTM_HD int cvtm_grid_uniform(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
-                              int64_t y) {
-  const cvtm_grid_problem *p = f->problem;
-  if (!p || p->horizontal || p->diagonal || c->weight || x < 1 || y < 1 || 2 * x + 4 >= p->width ||
-      2 * y + 4 >= p->height) {
-    return 0;
+/* The nodes cut from the bases among those that a flag array marks; NULL: none. */
+CVTM_HD const uint8_t *cvtm_grid_finer_flags(const cvtm_grid_finer *f) {
+  return f->problem ? f->problem->active : f->level->active;
+}
+
+/* Is row (x, y) one where interpolation is in closed form, and far from the boundary? */
+CVTM_HD int cvtm_grid_inner(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
+                            int64_t y) {
+  return !c->weight && x >= 1 && y >= 1 && 2 * x + 4 < cvtm_grid_finer_width(f) &&
+         2 * y + 4 < cvtm_grid_finer_height(f);
+}
+
+/* cvtm_grid_galerkin for such rows of grids halved in both directions: weights known in advance. */
+CVTM_HD void cvtm_grid_galerkin_inner(const cvtm_grid_finer *f, int64_t x, int64_t y,
+                                      double sum[3][3]) {
+  const double weight[3] = {0.5, 1, 0.5};
+  const int64_t width = cvtm_grid_finer_width(f);
+  const uint8_t *flags = cvtm_grid_finer_flags(f);
+  int cut[5][5] = {{0}}, any = 0;
+  if (flags) {
+    flags += (2 * y - 1) * width + 2 * x - 1;
+    CVTM_UNROLL
+    for (int ty = 0; ty < 5; ++ty) {
+      CVTM_UNROLL
+      for (int tx = 0; tx < 5; ++tx) any |= cut[ty][tx] = flags[ty * width + tx];
+    }
   }
-  const uint8_t *active = p->active + (2 * y - 1) * p->width + 2 * x - 1;
-  int any = 0;
+  if (f->problem && !f->problem->diagonal && !any) {
+    const double constant = f->problem->constant, mass = f->problem->mass;
+    sum[1][1] = -(3 * constant + 2.25 * mass);
+    sum[1][2] = sum[2][1] = 0.5 * constant - 0.375 * mass;
+    sum[2][2] = sum[2][0] = 0.25 * constant - 0.0625 * mass;
+    return;
+  }
+  double q[5][5] = {{0}};
+  CVTM_UNROLL
+  for (int dy = 0; dy < 3; ++dy) {
+    CVTM_UNROLL
+    for (int dx = 0; dx < 3; ++dx) {
+      double link[3][3];
+      const double own = cut[dy + 1][dx + 1] ? 0.0 : weight[dy] * weight[dx];
+      cvtm_grid_finer_row(f, 2 * x + dx, 2 * y + dy, link);
+      link[1][1] = -link[1][1];
+      CVTM_UNROLL
+      for (int ny = 0; ny < 3; ++ny) {
+        CVTM_UNROLL
+        for (int nx = 0; nx < 3; ++nx) q[dy + ny][dx + nx] += own * link[ny][nx];
+      }
+    }
+  }
   CVTM_UNROLL
   for (int ty = 0; ty < 5; ++ty) {
     CVTM_UNROLL
-    for (int tx = 0; tx < 5; ++tx) any |= active[ty * p->width + tx];
+    for (int tx = 0; tx < 5; ++tx) {
+      const double share = (tx & 1 ? 0.5 : 1.0) * (ty & 1 ? 0.5 : 1.0);
+      const double part = cut[ty][tx] ? 0.0 : share * q[ty][tx];
+      CVTM_UNROLL
+      for (int py = ty / 2; py <= (ty + 1) / 2; ++py) { /* 0: y - 1, 1: y, 2: y + 1 */
+        CVTM_UNROLL
+        for (int px = tx / 2; px <= (tx + 1) / 2; ++px) {
+          if (py == 2 || (py == 1 && px > 0)) sum[py][px] += part;
+        }
+      }
+    }
   }
-  return !any;
 }
 
-/* cvtm_grid_galerkin where both directions are halved: first w A over the 5 x 5 fine nodes
- * around the support, then their parents. */
+/* The same near the boundary or with weights of the operator's own: first w A over the 5 x 5
+ * fine nodes around the support, then their parents. */
 CVTM_HD void cvtm_grid_galerkin_halved(const cvtm_grid_finer *f, const cvtm_grid_level *c,
                                        int64_t x, int64_t y, double sum[3][3]) {
   const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
-  if (cvtm_grid_uniform(f, c, x, y)) {
-    const double constant = f->problem->constant;
-    sum[1][1] = -3 * constant;
-    sum[1][2] = sum[2][1] = 0.5 * constant;
-    sum[2][2] = sum[2][0] = 0.25 * constant;
-    return;
-  }
   double q[5][5] = {{0}};
   CVTM_UNROLL
   for (int dy = 0; dy < 3; ++dy) {
@@ -441,7 +495,9 @@ CVTM_HD void cvtm_grid_galerkin_thin(const cvtm_grid_finer *f, const cvtm_grid_l
 CVTM_HD void cvtm_grid_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
                                 int64_t y) {
   double sum[3][3] = {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}};
-  if (c->halved_x && c->halved_y) {
+  if (c->halved_x && c->halved_y && cvtm_grid_inner(f, c, x, y)) {
+    cvtm_grid_galerkin_inner(f, x, y, sum);
+  } else if (c->halved_x && c->halved_y) {
     cvtm_grid_galerkin_halved(f, c, x, y, sum);
   } else {
     cvtm_grid_galerkin_thin(f, c, x, y, sum);

@@ -26,10 +26,10 @@ typedef struct cvtm_grid_solver {
     struct cvtm_grid_solver *solver;
     int at;
   } body[CVTM_GRID_MAX_LEVELS];
-  void *arena, *extra; /* always there; once a grid has coefficients of its own */
-  int ready;           /* set_grid has been called */
-  int kind;            /* of the grid that the loops were made for, */
-  double constant;     /* and its links */
+  void *arena, *extra;   /* always there; once a grid has coefficients of its own */
+  int ready;             /* set_grid has been called */
+  int kind;              /* of the grid that the loops were made for, */
+  double constant, mass; /* and its numbers */
 } cvtm_grid_solver;
 
 static cvtm_grid_rules rules_of(const cvtm_lcp_options *options) {
@@ -85,6 +85,7 @@ static void cut_arena(cvtm_grid_solver *s, cutter *c) {
     level->r = cut(c, count, sizeof(double));
     level->lower = cut(c, count, sizeof(double));
     level->upper = cut(c, count, sizeof(double));
+    if (s->head.options.method == CVTM_LCP_TRUNCATED) level->active = cut(c, count, 1);
     level->marked = cut(c, count, 1);
     level->fresh = cut(c, count, 1);
     /* While a level's own problem is solved, it corrects no other one. */
@@ -111,7 +112,7 @@ static void cut_extra(cvtm_grid_solver *s, cutter *c, int weights, const cvtm_lc
     level->weight = weights ? weight : NULL;
     p->horizontal = constant ? NULL : horizontal;
     p->vertical = constant ? NULL : vertical;
-    p->diagonal = grid->diagonal ? diagonal : NULL;
+    p->diagonal = grid->diagonal || grid->mass > 0 ? diagonal : NULL;
     p->mask = grid->mask ? mask : NULL;
   }
 }
@@ -393,7 +394,22 @@ static cvtm_status check_grid(cvtm_error *error, const cvtm_grid_solver *s,
   if (!grid->horizontal && !(grid->constant >= 0 && isfinite(grid->constant))) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "links of %g", grid->constant);
   }
+  if (!grid->diagonal && !(grid->mass >= 0 && isfinite(grid->mass))) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a mass of %g", grid->mass);
+  }
   return CVTM_OK;
+}
+
+/* No coarse node is at a bound. */
+static cvtm_status release_levels(const cvtm_grid_solver *s) {
+  cvtm_status status = CVTM_OK;
+  for (int l = 1; l <= s->levels && !status; ++l) {
+    const cvtm_grid_level *level = &s->level[l];
+    if (!level->active) continue;
+    status =
+        cvtm_device_fill(s->head.device, level->active, 0, (size_t)(level->width * level->height));
+  }
+  return status;
 }
 
 /* Operator-dependent weights on all levels, from the operator without active nodes. */
@@ -420,6 +436,7 @@ cvtm_status cvtm_lcp_set_grid(cvtm_lcp *lcp, const cvtm_lcp_grid *grid) {
 
   cvtm_grid_problem *p = &s->shape[0];
   p->diagonal = grid->diagonal;
+  p->mass = grid->mass;
   p->horizontal = grid->horizontal;
   p->vertical = grid->vertical;
   p->mask = grid->mask;
@@ -442,16 +459,18 @@ cvtm_status cvtm_lcp_set_grid(cvtm_lcp *lcp, const cvtm_lcp_grid *grid) {
     status = cvtm_device_copy_in(lcp->device, s->coarse, s->level,
                                  (size_t)(s->levels + 1) * sizeof *s->coarse);
   }
+  if (!status) status = release_levels(s);
   if (!status && weights && lcp->options.method != CVTM_LCP_PSOR) status = set_weights(s);
   for (int l = 1; l <= s->levels && !status && lcp->options.nested; ++l) {
     status = s->table->coarsen_links(&s->top[l - 1], &s->top[l], &s->level[l]);
   }
   const int kind =
       1 + !!grid->diagonal + 2 * !!grid->horizontal + 4 * !!grid->mask + 8 * !!grid->neumann;
-  if (!status && (kind != s->kind || grid->constant != s->constant)) {
+  if (!status && (kind != s->kind || grid->constant != s->constant || grid->mass != s->mass)) {
     status = make_loops(s);
     s->kind = status ? 0 : kind;
     s->constant = grid->constant;
+    s->mass = grid->mass;
   }
   s->ready = status == CVTM_OK;
   return status;

@@ -108,7 +108,8 @@ cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t
  * of weight 0 give a Neumann boundary, others a Dirichlet boundary. */
 typedef struct cvtm_lcp_grid {
   int64_t width, height;
-  const double *diagonal;   /* width * height, >= 0; NULL: 0 */
+  const double *diagonal;   /* width * height, >= 0; NULL: `mass` everywhere */
+  double mass;
   const double *horizontal; /* (width + 1) * height: entry (i, j) joins (i - 1, j) and (i, j) */
   const double *vertical;   /* width * (height + 1): entry (i, j) joins (i, j - 1) and (i, j) */
   double constant;          /* of all links where horizontal and vertical are NULL */
@@ -120,7 +121,9 @@ typedef struct cvtm_lcp_grid {
 /* All memory for grids of one size; no solve allocates. */
 cvtm_status cvtm_lcp_create_grid(cvtm_device *device, int64_t width, int64_t height,
                                  const cvtm_lcp_options *options, cvtm_lcp **lcp);
-/* Gives the coefficients; again for each time step. Enqueued. */
+/* Gives the coefficients; again for each time step. Enqueued. The next solve may also find other
+ * values in the same arrays: then interpolation stays that of the last call, which coefficients
+ * that change little do not notice. */
 cvtm_status cvtm_lcp_set_grid(cvtm_lcp *lcp, const cvtm_lcp_grid *grid);
 void cvtm_lcp_destroy(cvtm_lcp *lcp);
 

@@ -11,7 +11,7 @@
 
 typedef struct grid_case {
   int64_t width, height;
-  double constant;
+  double constant, mass;
   int neumann;
   double *diagonal, *horizontal, *vertical, *b, *lower, *upper, *x; /* NULL where not wanted */
   uint8_t *mask;
@@ -80,6 +80,7 @@ static inline grid_run grid_run_open(cvtm_device *device, const grid_case *g) {
   run.grid.width = g->width;
   run.grid.height = g->height;
   run.grid.constant = g->constant;
+  run.grid.mass = g->mass;
   run.grid.neumann = g->neumann;
   run.grid.diagonal = grid_copy_in(device, g->diagonal, count, sizeof(double));
   run.grid.horizontal =
@@ -147,7 +148,7 @@ static inline double grid_value(const grid_case *g, const double *x, int64_t i, 
 static inline long double grid_apply(const grid_case *g, const double *x, int64_t i, int64_t j) {
   static const int dx[4] = {-1, 1, 0, 0}, dy[4] = {0, 0, -1, 1};
   const int64_t k = j * g->width + i;
-  long double sum = g->diagonal ? (long double)g->diagonal[k] * x[k] : 0;
+  long double sum = (long double)(g->diagonal ? g->diagonal[k] : g->mass) * x[k];
   for (int side = 0; side < 4; ++side) {
     sum += grid_link(g, i, j, side) *
            ((long double)x[k] - grid_value(g, x, i + dx[side], j + dy[side]));

@@ -91,7 +91,7 @@ typedef struct method_row {
 
 static const method_row methods[] = {
     {CVTM_LCP_MONOTONE, {62, 80, 30}, {108, 151, 61}},
-    {CVTM_LCP_TRUNCATED, {15, 15, 8}, {38, 49, 53}},
+    {CVTM_LCP_TRUNCATED, {13, 15, 8}, {38, 49, 52}},
     {CVTM_LCP_TNNMG, {7, 9, 8}, {72, 70, 50}},
 };
 

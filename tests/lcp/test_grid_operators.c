@@ -216,6 +216,24 @@ static void test_large(void **state) {
   }
 }
 
+/* One number for the whole diagonal. */
+static void test_mass(void **state) {
+  (void)state;
+  static const int64_t sizes[][2] = {{255, 255}, {301, 110}, {12, 9}, {1, 40}, {2, 2}};
+  for (int s = 0; s < 5; ++s) {
+    for (int neumann = 0; neumann < 2; ++neumann) {
+      const int features = DIAGONAL | UPPER | (neumann ? NEUMANN : 0);
+      grid_case g = make(sizes[s][0], sizes[s][1], features, (uint64_t)(7 + s));
+      free(g.diagonal);
+      g.diagonal = NULL;
+      g.mass = 0.06;
+      grid_case_solve(device, &g);
+      check_converged(&g, features, 13);
+      grid_case_free(&g);
+    }
+  }
+}
+
 /* A second set of coefficients in the same solver, from the solution for the first. */
 static void test_new_coefficients(void **state) {
   (void)state;
@@ -240,6 +258,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_against_dense),
       cmocka_unit_test(test_large),
+      cmocka_unit_test(test_mass),
       cmocka_unit_test(test_new_coefficients),
   };
   device = test_device_open();
