@@ -1,6 +1,6 @@
 /* Obstacle problems with general sparse storage: seconds for the setup, milliseconds for a
  * V(1,1) cycle and for the whole solve to a relative natural residual of 1e-8; and the bytes per
- * unknown that a copy moves in the time of a cycle (a cycle has to move about 700).
+ * unknown that a copy moves in the time of a cycle (a cycle has to move 440 to 540).
  * Usage: bench_lcp_sparse [--device NAME] [--size M] */
 #include "lcp/lcp.h"
 #include "lcp/model_problems.h"

@@ -21,7 +21,9 @@ extern "C" {
  * projected-multigrid  Algorithm 1 of Klement & Oberhuber: stalls near free boundaries, and says so
  * monotone             monotone multigrid (Kornhuber): coarse obstacles are maxima over supports
  * truncated            the same with active fine nodes removed from the coarse bases
- * tnnmg                truncated nonsmooth Newton multigrid (Graser & Kornhuber)
+ * tnnmg                truncated nonsmooth Newton multigrid (Graser & Kornhuber); on a stored matrix
+ *                      it goes on as pdas where its cycles stall, or after 20 of them are slow, as
+ *                      coefficients that jump by orders of magnitude make them
  * pdas                 primal-dual active set, a semismooth Newton method; any M-matrix
  * monotone, truncated and tnnmg need a symmetric positive definite matrix. Where no grid is
  * known, bounds on aggregates hold the first two back to many cycles; tnnmg has none there. */
@@ -108,7 +110,7 @@ cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t
  * of weight 0 give a Neumann boundary, others a Dirichlet boundary. */
 typedef struct cvtm_lcp_grid {
   int64_t width, height;
-  const double *diagonal;   /* width * height, >= 0; NULL: `mass` everywhere */
+  const double *diagonal; /* width * height, >= 0; NULL: `mass` everywhere */
   double mass;
   const double *horizontal; /* (width + 1) * height: entry (i, j) joins (i - 1, j) and (i, j) */
   const double *vertical;   /* width * (height + 1): entry (i, j) joins (i, j - 1) and (i, j) */
