@@ -21,12 +21,12 @@ extern "C" {
  * projected-multigrid  Algorithm 1 of Klement & Oberhuber: stalls near free boundaries, and says so
  * monotone             monotone multigrid (Kornhuber): coarse obstacles are maxima over supports
  * truncated            the same with active fine nodes removed from the coarse bases
- * tnnmg                truncated nonsmooth Newton multigrid (Graser & Kornhuber); on a stored
- * matrix it goes on as pdas where its cycles stall, or after 20 of them are slow, as coefficients
- * that jump by orders of magnitude make them pdas                 primal-dual active set, a
- * semismooth Newton method; any M-matrix monotone, truncated and tnnmg need a symmetric positive
- * definite matrix. Where no grid is known, bounds on aggregates hold the first two back to many
- * cycles; tnnmg has none there. */
+ * tnnmg                truncated nonsmooth Newton multigrid (Graser & Kornhuber)
+ * pdas                 primal-dual active set, a semismooth Newton method; any M-matrix
+ * monotone, truncated and tnnmg need a symmetric positive definite matrix. Where no grid is
+ * known, bounds on aggregates hold the first two back to many cycles; tnnmg has none there. On a
+ * stored matrix tnnmg goes on as pdas where its cycles stall, or after 20 of them are slow, as
+ * coefficients that jump by orders of magnitude make them. */
 #define CVTM_LCP_METHOD_LIST(X)                          \
   X(CVTM_LCP_AUTO, "auto")                               \
   X(CVTM_LCP_PSOR, "psor")                               \
