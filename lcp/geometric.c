@@ -72,7 +72,7 @@ static int64_t side_entries(int64_t side, int64_t coarse) {
 }
 
 /* A row of the matrix as a stencil: entry [v][u] joins node (i + u - 1, j + v - 1). Zero where it
- * joins others as well. */
+ * joins others as well, and on grids of two columns, where a distance can mean either. */
 typedef struct nine_points {
   double at[3][3];
 } nine_points;
@@ -83,11 +83,9 @@ static nine_points read_row(const cvtm_csr *a, int64_t width, int64_t i, int64_t
   const int64_t row = j * width + i;
   for (int64_t k = a->row_start[row]; k < a->row_start[row + 1]; ++k) {
     const int64_t distance = a->column[k] - row;
-    int v = 0;
-    while (v < 3 && (i + distance - (v - 1) * width < 0 || i + distance - (v - 1) * width >= width))
-      ++v;
-    const int64_t u = v < 3 ? distance - (v - 1) * width + 1 : -1;
-    if (u < 0 || u > 2) return none;
+    const int64_t v = width == 1 ? distance + 1 : 1 + (distance > 1) - (distance < -1);
+    const int64_t u = distance - (v - 1) * width + 1;
+    if (width == 2 || v < 0 || v > 2 || u < 0 || u > 2 || i + u < 1 || i + u > width) return none;
     s.at[v][u] += a->value[k];
   }
   return s;
