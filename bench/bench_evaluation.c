@@ -2,7 +2,9 @@
  * optimiser's loop on the device runs it; and the labels of the same sites. Beside the
  * times: the bytes that must be read and written at least (the density or the labels once,
  * the sites, the gradient), and what share of their time at the given bandwidth the
- * measured one is. Usage: bench_evaluation [--device NAME] [--all] [--bandwidth GB/s] */
+ * measured one is. Usage: bench_evaluation [--device NAME] [--all] [--side PIXELS] [--bandwidth
+ * GB/s];
+ * --side takes the images of that size alone. */
 #include "base/primitives.h"
 #include "cvt/cvt_kernels.h"
 
@@ -151,10 +153,11 @@ static cvtm_status run_row(cvtm_device *device, const size_row *row, int graded,
 int main(int argc, char **argv) {
   const char *name = "auto";
   double bandwidth = 0;
-  int all = 0;
+  int all = 0, side = 0;
   for (int k = 1; k < argc; ++k) {
     if (!strcmp(argv[k], "--all")) all = 1;
     if (k + 1 < argc && !strcmp(argv[k], "--device")) name = argv[++k];
+    if (k + 1 < argc && !strcmp(argv[k], "--side")) side = atoi(argv[++k]);
     if (k + 1 < argc && !strcmp(argv[k], "--bandwidth")) bandwidth = atof(argv[++k]);
   }
   cvtm_device *device = NULL;
@@ -171,8 +174,9 @@ int main(int argc, char **argv) {
       "| image | sites | density | exact | pixel | MB | floor / exact | floor / pixel | exact "
       "labels | jfa labels |\n|---|---|---|---|---|---|---|---|---|---|\n");
   cvtm_status status = CVTM_OK;
-  for (int k = 0; k < (all ? ROWS : cpu ? SMALL_ROWS : ROWS - 1) && !status; ++k)
-    for (int graded = 0; graded < 2 && !status; ++graded)
+  const int count = all || side > 0 ? ROWS : cpu ? SMALL_ROWS : ROWS - 1;
+  for (int k = 0; k < count && !status; ++k)
+    for (int graded = 0; graded < 2 && !status && (side <= 0 || side == rows[k].side); ++graded)
       status = run_row(device, &rows[k], graded, bandwidth);
   if (status) fprintf(stderr, "bench_evaluation: %s\n", cvtm_device_error(device)->message);
   cvtm_device_destroy(device);
