@@ -448,26 +448,14 @@ __device__ double grid_sum(double value, int slot, const cuda_state &state, doub
 }
 
 /* cvtm_power_apply_row for x_i = own and x_j = z_j + turn * last_j, z the preconditioned residual.
- * Entries are loaded by eights, for a row's latency to be that of one; the zeros at its end add
- * nothing. */
+ */
 __device__ double apply_turned(const cvtm_power &power, const double *last, double turn, double own,
                                int64_t i) {
-  enum { AT_ONCE = 8 };
   const int32_t first = power.first[i], end = first + power.degree[i];
   double sum = 0;
-  for (int32_t begin = first; begin < end; begin += AT_ONCE) {
-    double coupling[AT_ONCE], x[AT_ONCE];
-    int32_t j[AT_ONCE];
-#pragma unroll
-    for (int k = 0; k < AT_ONCE; ++k) {
-      const int32_t e = begin + k < end ? begin + k : end - 1;
-      j[k] = power.neighbor[e];
-      coupling[k] = begin + k < end ? power.coupling[e] : 0;
-    }
-#pragma unroll
-    for (int k = 0; k < AT_ONCE; ++k) x[k] = power.preconditioned[j[k]] + turn * last[j[k]];
-#pragma unroll
-    for (int k = 0; k < AT_ONCE; ++k) sum += coupling[k] * (own - x[k]);
+  for (int32_t e = first; e < end; ++e) {
+    const int32_t j = power.neighbor[e];
+    sum += power.coupling[e] * (own - (power.preconditioned[j] + turn * last[j]));
   }
   return sum;
 }
