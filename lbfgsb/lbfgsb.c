@@ -119,7 +119,7 @@ static cvtm_status allocate_arrays(cvtm_lbfgsb *solver) {
   void *mapped = NULL, *host = NULL;
   arrays->n = solver->n;
   arrays->problems = problems;
-  arrays->entries = cvtm_lbfgsb_get_layout(m, 1).entries;
+  arrays->entries = (cvtm_lbfgsb_get_layout(m, 1).entries + 1) / 2 * 2;
   arrays->parts = solver->table->parts(solver->device, solver->n, problems);
   const int64_t figures = problems * arrays->entries;
   arrays->x = allocate(solver, total, sizeof(double), &status);
@@ -146,9 +146,9 @@ static cvtm_status allocate_arrays(cvtm_lbfgsb *solver) {
   solver->orders = allocate(solver, 1, sizeof *solver->orders, &status);
   arrays->orders = solver->orders;
   arrays->flag = allocate(solver, 1, sizeof(int), &status);
-  arrays->barrier = allocate(solver, 2, sizeof(unsigned), &status);
+  arrays->barrier = allocate(solver, 1, sizeof *arrays->barrier, &status);
   if (status == CVTM_OK) {
-    status = cvtm_device_fill(solver->device, arrays->barrier, 0, 2 * sizeof(unsigned));
+    status = cvtm_device_fill(solver->device, arrays->barrier, 0, sizeof *arrays->barrier);
   }
   if (status == CVTM_OK) {
     status =
@@ -744,7 +744,7 @@ typedef struct saved_header {
   uint64_t state_bytes;
 } saved_header;
 
-enum { SAVED_VERSION = 1, SAVED_ARRAYS = 11 };
+enum { SAVED_VERSION = 2, SAVED_ARRAYS = 11 };
 
 static saved_header make_header(const cvtm_lbfgsb *solver) {
   saved_header header = {.magic = "cvtmlbb",
@@ -855,7 +855,7 @@ cvtm_status cvtm_lbfgsb_restore(cvtm_lbfgsb *solver, const void *bytes, size_t c
   }
   if (status == CVTM_OK) status = read_states(solver);
   for (int64_t p = 0; status == CVTM_OK && p < solver->problems; ++p) {
-    if (!cvtm_lbfgsb_state_is_sound(solver->seen + p, solver->options.history)) {
+    if (!cvtm_lbfgsb_state_is_sound(solver->seen + p, solver->options.history, solver->n)) {
       status = cvtm_fail(cvtm_device_error(solver->device), CVTM_ERROR_INPUT,
                          "the saved run is damaged");
     } else {
@@ -910,7 +910,7 @@ static cvtm_status set_host_bounds(const host_run *host, const double *lower, co
 static cvtm_status solve_on_host(const host_run *host, double *x, cvtm_host_objective objective,
                                  void *context, cvtm_lbfgsb_result *result) {
   const size_t bytes = (size_t)host->solver->n * sizeof(double);
-  cvtm_lbfgsb_evaluation at;
+  cvtm_lbfgsb_evaluation at = {NULL, NULL, NULL};
   int running = 1;
   cvtm_status status = cvtm_device_copy_in(host->device, host->on_device, x, bytes);
   if (status == CVTM_OK) status = cvtm_lbfgsb_start(host->solver, host->on_device, &at);

@@ -55,6 +55,18 @@ static void reduce(int threads, const cvtm_lbfgsb_arrays *arrays, int entries,
   }
 }
 
+/* The first breakpoint of all parts of pass A. */
+static void reduce_first(const cvtm_lbfgsb_arrays *arrays, double *figures) {
+  cvtm_lbfgsb_first first = {HUGE_VAL, HUGE_VAL};
+  for (int64_t part = 0; part < part_count(arrays->n); ++part) {
+    const double *own = arrays->partial + part * arrays->entries;
+    const cvtm_lbfgsb_first other = {own[CVTM_MIN_BREAKPOINT], own[CVTM_FIRST_ROW]};
+    first = cvtm_lbfgsb_combine_first(first, other);
+  }
+  figures[CVTM_MIN_BREAKPOINT] = first.t;
+  figures[CVTM_FIRST_ROW] = first.row;
+}
+
 /* --- rows ------------------------------------------------------------------------- */
 
 static void start_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
@@ -97,6 +109,7 @@ static void sort_row(tile_rows *rows, int r, int is_free, double g) {
 /* Takes the trial point over in the rows of a tile. */
 static void update_rows(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
                         tile_rows *rows, double *figures) {
+  cvtm_lbfgsb_first found = {figures[CVTM_MIN_BREAKPOINT], figures[CVTM_FIRST_ROW]};
   memset(rows, 0, sizeof *rows);
   for (int64_t i = first; i < last; ++i) {
     const int r = (int)(i - first);
@@ -111,12 +124,11 @@ static void update_rows(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t
         cvtm_lbfgsb_combine(CVTM_MAX_GRADIENT, figures[CVTM_MAX_GRADIENT], gradient);
     if (x == row.lower || x == row.upper) figures[CVTM_SUM_ACTIVE] += 1.0;
     const int is_free = cvtm_lbfgsb_is_free(&row);
-    if (is_free) {
-      figures[CVTM_MIN_BREAKPOINT] =
-          cvtm_lbfgsb_least_breakpoint(&row, figures[CVTM_MIN_BREAKPOINT]);
-    }
+    if (is_free) found = cvtm_lbfgsb_next_first(&row, i, found);
     sort_row(rows, r, is_free, row.g);
   }
+  figures[CVTM_MIN_BREAKPOINT] = found.t;
+  figures[CVTM_FIRST_ROW] = found.row;
 }
 
 /* Of a tile only the rows with 0 < t_i <= t^c, both free and fixed; 0 if there are none. */
@@ -373,15 +385,57 @@ static void search(int threads, const cvtm_lbfgsb_arrays *arrays) {
   cvtm_lbfgsb_decide_search(arrays->state, arrays->values, slope, arrays->orders->stop);
 }
 
+/* Row i of column c of W. */
+static double read_w(const cvtm_lbfgsb_arrays *arrays, int64_t i, int c) {
+  const int64_t at = cvtm_lbfgsb_at(i, c, arrays->state->history);
+  return arrays->state->single ? (double)((const float *)arrays->w)[at]
+                               : ((const double *)arrays->w)[at];
+}
+
+/* The subspace step from `sums`, those of the rows with t_i > t^c. */
+static void solve(const cvtm_lbfgsb_arrays *arrays, const cvtm_lbfgsb_layout *layout,
+                  const double *sums, int on_first) {
+  cvtm_lbfgsb_list_columns(alone, arrays->state, arrays->work);
+  const int solved = cvtm_lbfgsb_solve_subspace(alone, arrays->state, arrays->dense, arrays->work,
+                                                layout, sums, on_first);
+  cvtm_lbfgsb_decide_subspace(alone, arrays->state, solved);
+}
+
+/* The row that alone has t_i = t^c leaves the free set. */
+static void restrict_first(const cvtm_lbfgsb_arrays *arrays, const cvtm_lbfgsb_layout *layout) {
+  const cvtm_lbfgsb_state *state = arrays->state;
+  const int64_t i = state->first_row;
+  double w[2 * MOST];
+  for (int c = 0; c < 2 * state->history; ++c) w[c] = read_w(arrays, i, c);
+  const double scale = arrays->scale ? arrays->scale[i] : 1.0;
+  cvtm_lbfgsb_restrict_row(alone, state, layout, arrays->sums, arrays->rows, w,
+                           scale * arrays->g[i]);
+  solve(arrays, layout, arrays->rows, 0);
+}
+
 static void update(int threads, const cvtm_lbfgsb_arrays *arrays,
                    const cvtm_lbfgsb_layout *layout) {
   cvtm_lbfgsb_state *state = arrays->state;
+  cvtm_lbfgsb_dense *dense = arrays->dense;
+  cvtm_lbfgsb_work *work = arrays->work;
   if (!state->running || !(state->due_update || state->due_direction)) return;
   if (state->due_update) {
     reduce(threads, arrays, layout->entries, choose_update_part(), arrays->sums);
+    reduce_first(arrays, arrays->sums);
   }
-  cvtm_lbfgsb_decide_direction(alone, state, arrays->dense, arrays->work, arrays->walk, layout,
-                               arrays->sums, arrays->mailbox, arrays->orders->stop);
+  cvtm_lbfgsb_decide_point(state, arrays->sums, arrays->mailbox, arrays->orders->stop);
+  if (state->due_update) cvtm_lbfgsb_absorb(alone, state, dense, layout, arrays->sums);
+  if (!state->running) return;
+  cvtm_lbfgsb_list_columns(alone, state, work);
+  const double second =
+      state->count > 0 ? cvtm_lbfgsb_model_curvature(alone, state, dense, work) : state->free_gg;
+  cvtm_lbfgsb_decide_cauchy(alone, state, dense, work, arrays->walk, second);
+  if (state->due_breakpoints) return;
+  if (!state->due_restrict) {
+    solve(arrays, layout, arrays->sums, 1);
+  } else if (state->first_row >= 0) {
+    restrict_first(arrays, layout);
+  }
 }
 
 /* The breakpoints of the window as a heap, the smallest (t, row) first. */
@@ -420,16 +474,6 @@ static int64_t list_breakpoints(const cvtm_lbfgsb_arrays *arrays) {
   return count;
 }
 
-/* Row i of W in order of age. */
-static void read_w_row(const cvtm_lbfgsb_arrays *arrays, int64_t i, double *w) {
-  const cvtm_lbfgsb_state *state = arrays->state;
-  for (int r = 0; r < 2 * state->count; ++r) {
-    const int64_t at =
-        cvtm_lbfgsb_at(i, cvtm_lbfgsb_w_column(state, arrays->work, r), state->history);
-    w[r] = state->single ? (double)((const float *)arrays->w)[at] : ((const double *)arrays->w)[at];
-  }
-}
-
 static void walk(const cvtm_lbfgsb_arrays *arrays, const cvtm_lbfgsb_layout *layout) {
   cvtm_lbfgsb_state *state = arrays->state;
   double w[2 * MOST];
@@ -441,15 +485,17 @@ static void walk(const cvtm_lbfgsb_arrays *arrays, const cvtm_lbfgsb_layout *lay
       const int64_t i = arrays->breakpoint_rows[0];
       if (cvtm_lbfgsb_walk_minimum(alone, state, arrays->walk) <= t) break;
       const double scale = arrays->scale ? arrays->scale[i] : 1.0;
-      read_w_row(arrays, i, w);
+      for (int r = 0; r < 2 * state->count; ++r) {
+        w[r] = read_w(arrays, i, cvtm_lbfgsb_w_column(state, arrays->work, r));
+      }
       cvtm_lbfgsb_walk_to(alone, state, arrays->walk, t, scale * arrays->g[i], w);
       --left;
       arrays->breakpoints[0] = arrays->breakpoints[left];
       arrays->breakpoint_rows[0] = arrays->breakpoint_rows[left];
       sift_down(arrays, 0, left);
     }
-    cvtm_lbfgsb_end_window(alone, state, arrays->dense, arrays->work, arrays->walk, layout,
-                           arrays->sums);
+    cvtm_lbfgsb_end_window(alone, state, arrays->dense, arrays->work, arrays->walk);
+    if (!state->due_breakpoints && !state->due_restrict) solve(arrays, layout, arrays->sums, 0);
   }
 }
 
@@ -472,8 +518,8 @@ static void run_round(int threads, const cvtm_lbfgsb_arrays *arrays) {
   walk(arrays, &layout);
   if (state->running && state->due_restrict) {
     reduce(threads, arrays, layout.entries, choose_restrict_part(), arrays->rows);
-    cvtm_lbfgsb_decide_restrict(alone, state, arrays->dense, arrays->work, &layout, arrays->sums,
-                                arrays->rows);
+    cvtm_lbfgsb_restrict_sums(alone, state, &layout, arrays->sums, arrays->rows);
+    solve(arrays, &layout, arrays->rows, 0);
   }
   if (state->running && state->due_step) {
     reduce(threads, arrays, CVTM_SUM_COLUMNS, choose_step_part(), arrays->rows);

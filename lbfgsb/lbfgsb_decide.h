@@ -21,10 +21,11 @@ CVTM_HD void cvtm_lbfgsb_begin(cvtm_lbfgsb_state *state, const double *figures) 
 }
 
 /* Of a state that comes from outside: whatever serves as an index is one. */
-CVTM_HD int cvtm_lbfgsb_state_is_sound(const cvtm_lbfgsb_state *state, int history) {
+CVTM_HD int cvtm_lbfgsb_state_is_sound(const cvtm_lbfgsb_state *state, int history, int64_t n) {
   return state->history == history && state->count >= 0 && state->count <= history &&
          state->oldest >= 0 && state->oldest < history && state->newest >= 0 &&
-         state->newest < history && state->iteration >= 0 && state->recorded >= 0;
+         state->newest < history && state->first_row < n && state->iteration >= 0 &&
+         state->recorded >= 0;
 }
 
 /* The direction is that of steepest descent again. */
@@ -46,11 +47,27 @@ CVTM_HD void cvtm_lbfgsb_search_failed(cvtm_lbfgsb_state *state) {
   state->due_direction = 1;
 }
 
+/* A column for a new pair, in the place of the oldest where there is no room. */
+CVTM_HD void cvtm_lbfgsb_make_room(cvtm_lbfgsb_state *state) {
+  if (state->count < state->history) {
+    state->newest = state->count++;
+  } else {
+    state->newest = state->oldest;
+    state->oldest = state->oldest + 1 < state->history ? state->oldest + 1 : 0;
+  }
+}
+
+/* The evaluated point is likely to be the next one. */
+CVTM_HD int cvtm_lbfgsb_is_eager(const cvtm_lbfgsb_state *state) {
+  return state->eager && state->phase == (int)CVTM_PHASE_SEARCH && state->search_evaluations == 0;
+}
+
 /* Takes the trial point over. The pair (s, y) enters the history if s'y is positive
- * enough, as in L-BFGS-B 3.0, and takes the place of the oldest where there is no room. */
+ * enough, as in L-BFGS-B 3.0. */
 CVTM_HD void cvtm_lbfgsb_accept(cvtm_lbfgsb_state *state, double trial_slope) {
   const double larger =
       fabs(state->f) > fabs(state->trial_f) ? fabs(state->f) : fabs(state->trial_f);
+  state->eager = state->search_evaluations == 1 && !state->exact;
   state->decrease[state->iteration % CVTM_LBFGSB_WINDOW] =
       larger > 0.0 ? (state->f - state->trial_f) / larger : 0.0;
   state->iteration++;
@@ -59,13 +76,7 @@ CVTM_HD void cvtm_lbfgsb_accept(cvtm_lbfgsb_state *state, double trial_slope) {
   state->due_update = 1;
   const double curvature = state->step * (trial_slope - state->slope);
   state->store_pair = curvature > DBL_EPSILON * state->step * -state->slope;
-  if (!state->store_pair) return;
-  if (state->count < state->history) {
-    state->newest = state->count++;
-  } else {
-    state->newest = state->oldest;
-    state->oldest = (state->oldest + 1) % state->history;
-  }
+  if (state->store_pair) cvtm_lbfgsb_make_room(state);
 }
 
 /* The trial of the search that comes next. */
@@ -128,8 +139,8 @@ CVTM_HD cvtm_stop cvtm_lbfgsb_interruption(const cvtm_lbfgsb_state *state, int r
   return CVTM_STOP_NONE;
 }
 
-CVTM_HD_CALLED void cvtm_lbfgsb_decide_trial(cvtm_lbfgsb_state *state, int finite,
-                                             double trial_slope, int request) {
+CVTM_HD void cvtm_lbfgsb_decide_trial(cvtm_lbfgsb_state *state, int finite, double trial_slope,
+                                      int request) {
   const double tried = state->step;
   state->search_evaluations++;
   if (finite) {
@@ -157,9 +168,9 @@ CVTM_HD_CALLED void cvtm_lbfgsb_decide_trial(cvtm_lbfgsb_state *state, int finit
 
 /* After an evaluation: values[0..1] are f[0..1], trial_slope is the trial gradient times d
  * (not finite if an entry of the gradient is not). */
-CVTM_HD_CALLED void cvtm_lbfgsb_decide_search(cvtm_lbfgsb_state *state, const double *values,
-                                              double trial_slope, int request) {
-  state->due_update = state->store_pair = state->due_direction = 0;
+CVTM_HD void cvtm_lbfgsb_decide_search(cvtm_lbfgsb_state *state, const double *values,
+                                       double trial_slope, int request) {
+  state->due_update = state->due_commit = state->store_pair = state->due_direction = 0;
   state->due_restrict = state->due_step = state->due_fallback = state->due_trial = 0;
   state->due_breakpoints = 0;
   if (!state->running) return;
@@ -249,57 +260,50 @@ CVTM_HD double cvtm_lbfgsb_sy(const cvtm_lbfgsb_dense *dense, const cvtm_lbfgsb_
   return dense->sy[work->column[i] * CVTM_LBFGSB_MAX_HISTORY + work->column[j]];
 }
 
-/* With B = theta I - W P W', W = [Y S], P^-1 = [-D, L'/theta; L/theta, S'S/theta]: the Cholesky
- * factor of T = S'S + L D^-1 L'/theta into work->a. 0 if there is none. */
-CVTM_HD_CALLED int cvtm_lbfgsb_factor_model(cvtm_team team, const cvtm_lbfgsb_state *state,
-                                            const cvtm_lbfgsb_dense *dense,
-                                            cvtm_lbfgsb_work *work) {
-  const int k = state->count;
+/* f'' along the projected gradient up to the first breakpoint, theta g'g - v'Pv for v = W'g over
+ * the rows with t_i > 0. With B = theta I - W P W', W = [Y S], P^-1 = [-D, L'/theta; L/theta,
+ * S'S/theta] and C C' = T = S'S + L D^-1 L'/theta,
+ *   v'Pv = theta |C^-1 (v_s + L D^-1 v_y / theta)|^2 - v_y' D^-1 v_y.
+ * Leaves C in work->a and L D^-1 in work->b. Negative if there is no C. */
+CVTM_HD double cvtm_lbfgsb_model_curvature(cvtm_team team, const cvtm_lbfgsb_state *state,
+                                           const cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work) {
+  const int k = state->count, m = state->history;
   const double inverse_theta = 1.0 / state->theta;
-  double *l_over_d = work->b;
+  const int shift = cvtm_dense_shift(k);
+  double *l_over_d = work->b, *vs = work->u;
   int good = 1;
   for (int j = 0; j < k; ++j) good = good && cvtm_lbfgsb_sy(dense, work, j, j) > 0.0;
-  if (!good) return 0;
+  if (!good) return -1.0;
   for (int j = team.lane; j < k; j += team.lanes) {
     work->inverse_d[j] = 1.0 / cvtm_lbfgsb_sy(dense, work, j, j);
   }
   cvtm_team_sync();
-  for (int e = team.lane; e < k * k; e += team.lanes) {
-    const int i = e / k, j = e % k;
-    l_over_d[e] = i > j ? cvtm_lbfgsb_sy(dense, work, i, j) * work->inverse_d[j] : 0.0;
+  for (int e = team.lane; e < k << shift; e += team.lanes) {
+    const int i = e >> shift, j = e & ((1 << shift) - 1);
+    if (j >= k) continue;
+    l_over_d[i * k + j] = i > j ? cvtm_lbfgsb_sy(dense, work, i, j) * work->inverse_d[j] : 0.0;
   }
   cvtm_team_sync();
-  for (int e = team.lane; e < k * k; e += team.lanes) {
-    const int i = e / k, j = e % k;
+  for (int e = team.lane; e < k << shift; e += team.lanes) {
+    const int i = e >> shift, j = e & ((1 << shift) - 1);
     if (j > i) continue;
     double sum = 0.0;
     for (int l = 0; l < j; ++l) sum += cvtm_lbfgsb_sy(dense, work, i, l) * l_over_d[j * k + l];
-    work->a[e] = dense->ss[work->column[i] * CVTM_LBFGSB_MAX_HISTORY + work->column[j]] +
-                 sum * inverse_theta;
+    work->a[i * k + j] = dense->ss[work->column[i] * CVTM_LBFGSB_MAX_HISTORY + work->column[j]] +
+                         sum * inverse_theta;
   }
-  cvtm_team_sync();
-  return cvtm_dense_cholesky(team, work->a, k);
-}
-
-/* v'Pv for v = W'g over the rows with t_i > 0, behind factor_model:
- *   theta |C^-1 (v_s + L D^-1 v_y / theta)|^2 - v_y' D^-1 v_y. */
-CVTM_HD double cvtm_lbfgsb_model_form(cvtm_team team, const cvtm_lbfgsb_state *state,
-                                      const cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work) {
-  const int k = state->count, m = state->history;
-  double *vs = work->u;
+  double negative = 0.0;
   for (int i = team.lane; i < k; i += team.lanes) {
     double sum = 0.0;
-    for (int j = 0; j < i; ++j) sum += work->b[i * k + j] * dense->wg[work->column[j]];
-    vs[i] = dense->wg[m + work->column[i]] + sum / state->theta;
-  }
-  cvtm_team_sync();
-  cvtm_dense_solve_lower(team, work->a, k, vs);
-  double negative = 0.0;
-  for (int i = 0; i < k; ++i) {
+    for (int j = 0; j < i; ++j) sum += l_over_d[i * k + j] * dense->wg[work->column[j]];
+    vs[i] = dense->wg[m + work->column[i]] + sum * inverse_theta;
     const double vy = dense->wg[work->column[i]];
     negative += vy * vy * work->inverse_d[i];
   }
-  return state->theta * cvtm_dense_dot(vs, vs, k) - negative;
+  negative = cvtm_team_sum(negative);
+  cvtm_team_sync();
+  if (!cvtm_dense_factor(team, work->a, k, vs, 1)) return -1.0;
+  return state->theta * state->free_gg - (state->theta * cvtm_dense_dot(vs, vs, k) - negative);
 }
 
 /* Column j of P, rows in order of age, Y before S, by one lane; behind factor_model. With the
@@ -341,17 +345,21 @@ CVTM_HD int cvtm_lbfgsb_w_column(const cvtm_lbfgsb_state *state, const cvtm_lbfg
  * where W_F has the rows with t_i > t^c. The blocks
  *   N = [-D - Y_F'Y_F/theta, X'; X, S_A'S_A/theta],  X = (L_A - R_F)/theta
  * take s_i'y_j over fixed rows where i is younger than j and over free rows elsewhere
- * (Byrd et al., section 5.1): nothing cancels. `sums` is pass A's, restricted to F.
+ * (Byrd et al., section 5.1): nothing cancels. `sums` is pass A's, restricted to F. On the
+ * first segment of the path W'(x^c - x) = -t^c W_F'g, and t^c need not be known (on_first).
  * 0 if N has not the inertia it should have. */
-CVTM_HD_CALLED int cvtm_lbfgsb_solve_subspace(cvtm_team team, const cvtm_lbfgsb_state *state,
-                                              cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work,
-                                              const cvtm_lbfgsb_layout *layout,
-                                              const double *sums) {
+CVTM_HD int cvtm_lbfgsb_solve_subspace(cvtm_team team, const cvtm_lbfgsb_state *state,
+                                       cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work,
+                                       const cvtm_lbfgsb_layout *layout, const double *sums,
+                                       int on_first) {
   const int k = state->count, m = state->history, row = CVTM_LBFGSB_MAX_HISTORY;
-  const double inverse = 1.0 / state->theta, rest = inverse - state->cauchy;
-  double *e = work->a, *x = work->b, *schur = work->c, *ry = work->u, *rs = work->u + k;
-  for (int entry = team.lane; entry < k * k; entry += team.lanes) {
-    const int i = entry / k, j = entry % k, p = work->column[i], q = work->column[j];
+  const int shift = cvtm_dense_shift(k);
+  const double inverse = 1.0 / state->theta;
+  double *e = work->a, *x = work->b, *schur = work->c, *ry = x + k * k, *rs = work->u;
+  for (int at = team.lane; at < k << shift; at += team.lanes) {
+    const int i = at >> shift, j = at & ((1 << shift) - 1), entry = i * k + j;
+    if (j >= k) continue;
+    const int p = work->column[i], q = work->column[j];
     const int pair = cvtm_lbfgsb_triangle(p, q);
     const double yy = state->bounded ? sums[layout->yy + pair] : dense->yy[p * row + q];
     e[entry] = yy * inverse + (i == j ? dense->sy[p * row + p] : 0.0);
@@ -361,22 +369,22 @@ CVTM_HD_CALLED int cvtm_lbfgsb_solve_subspace(cvtm_team team, const cvtm_lbfgsb_
   }
   for (int i = team.lane; i < k; i += team.lanes) {
     const int p = work->column[i];
-    ry[i] = -(sums[layout->wg + p] * rest - dense->wc[p]) * inverse;
-    rs[i] = -(sums[layout->wg + m + p] * rest - dense->wc[m + p]) * inverse;
+    const double y = sums[layout->wg + p], s = sums[layout->wg + m + p];
+    const double moved_y = on_first ? 0.0 : state->cauchy * y + dense->wc[p];
+    const double moved_s = on_first ? 0.0 : state->cauchy * s + dense->wc[m + p];
+    ry[i] = -(y * inverse - moved_y) * inverse;
+    rs[i] = -(s * inverse - moved_s) * inverse;
   }
   cvtm_team_sync();
   /* With e = C C': rows of x become (C^-1 X')', and the Schur complement of -e is positive. */
-  if (!cvtm_dense_cholesky(team, e, k)) return 0;
-  cvtm_dense_solve_rows(team, e, k, x);
-  cvtm_dense_solve_lower(team, e, k, ry);
-  for (int entry = team.lane; entry < k * k; entry += team.lanes) {
-    const int i = entry / k, j = entry % k;
-    if (j <= i) schur[entry] += cvtm_dense_dot(x + i * k, x + j * k, k);
+  if (!cvtm_dense_factor(team, e, k, x, k + 1)) return 0;
+  for (int at = team.lane; at < k << shift; at += team.lanes) {
+    const int i = at >> shift, j = at & ((1 << shift) - 1);
+    if (j <= i) schur[i * k + j] += cvtm_dense_dot(x + i * k, x + j * k, k);
   }
   for (int i = team.lane; i < k; i += team.lanes) rs[i] += cvtm_dense_dot(x + i * k, ry, k);
   cvtm_team_sync();
-  if (!cvtm_dense_cholesky(team, schur, k)) return 0;
-  cvtm_dense_solve_lower(team, schur, k, rs);
+  if (!cvtm_dense_factor(team, schur, k, rs, 1)) return 0;
   cvtm_dense_solve_upper(team, schur, k, rs);
   for (int j = team.lane; j < k; j += team.lanes) {
     double sum = -ry[j];
@@ -385,29 +393,20 @@ CVTM_HD_CALLED int cvtm_lbfgsb_solve_subspace(cvtm_team team, const cvtm_lbfgsb_
   }
   cvtm_team_sync();
   cvtm_dense_solve_upper(team, e, k, ry);
-  int finite = 1;
-  for (int i = 0; i < k; ++i) {
-    finite = finite && cvtm_is_finite(ry[i]) && cvtm_is_finite(rs[i]);
-  }
+  double zero = 0.0; /* unless something is not finite */
   for (int i = team.lane; i < k; i += team.lanes) {
     dense->q[work->column[i]] = ry[i];
     dense->q[m + work->column[i]] = rs[i];
+    zero += 0.0 * ry[i] + 0.0 * rs[i];
   }
-  return finite;
+  return cvtm_team_sum(zero) == 0.0;
 }
 
-/* Pass B is next, with the subspace step or, without history, with steepest descent. */
-CVTM_HD_CALLED void cvtm_lbfgsb_decide_subspace(cvtm_team team, cvtm_lbfgsb_state *state,
-                                                cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work,
-                                                const cvtm_lbfgsb_layout *layout,
-                                                const double *sums) {
-  int solved = 1;
-  if (state->count > 0) {
-    solved = cvtm_lbfgsb_solve_subspace(team, state, dense, work, layout, sums);
-  }
+/* Pass B is next, with the subspace step (solved) or, without history, with steepest descent. */
+CVTM_HD void cvtm_lbfgsb_decide_subspace(cvtm_team team, cvtm_lbfgsb_state *state, int solved) {
   cvtm_team_sync();
   if (team.lane == 0) {
-    if (!solved) {
+    if (!solved && state->count > 0) {
       cvtm_lbfgsb_drop_history(state);
       state->restarts++;
     }
@@ -433,10 +432,9 @@ CVTM_HD void cvtm_lbfgsb_list_columns(cvtm_team team, const cvtm_lbfgsb_state *s
 }
 
 /* The walk starts at x, at t = 0; with the factor of the model in `work`. */
-CVTM_HD_CALLED void cvtm_lbfgsb_start_walk(cvtm_team team, cvtm_lbfgsb_state *state,
-                                           const cvtm_lbfgsb_dense *dense,
-                                           const cvtm_lbfgsb_work *work, cvtm_lbfgsb_walk *walk,
-                                           double first_minimum) {
+CVTM_HD void cvtm_lbfgsb_start_walk(cvtm_team team, cvtm_lbfgsb_state *state,
+                                    const cvtm_lbfgsb_dense *dense, const cvtm_lbfgsb_work *work,
+                                    cvtm_lbfgsb_walk *walk, double first_minimum) {
   const int size = 2 * state->count;
   for (int r = team.lane; r < size; r += team.lanes) {
     cvtm_lbfgsb_model_column(state, dense, work, r, walk->p + r * size); /* P is symmetric */
@@ -459,8 +457,8 @@ CVTM_HD_CALLED void cvtm_lbfgsb_start_walk(cvtm_team team, cvtm_lbfgsb_state *st
 
 /* Where the model has its minimum behind walk_t if no breakpoint comes before, Byrd et al. (4.4)
  * and (4.5): f' = -d'd (1 - theta t) - d'W P W'(x(t) - x), f'' = theta d'd - d'W P W'd. */
-CVTM_HD_CALLED double cvtm_lbfgsb_walk_minimum(cvtm_team team, const cvtm_lbfgsb_state *state,
-                                               const cvtm_lbfgsb_walk *walk) {
+CVTM_HD double cvtm_lbfgsb_walk_minimum(cvtm_team team, const cvtm_lbfgsb_state *state,
+                                        const cvtm_lbfgsb_walk *walk) {
   double first = 0.0, second = 0.0;
   for (int r = team.lane; r < 2 * state->count; r += team.lanes) {
     first += walk->wd[r] * walk->pwc[r];
@@ -477,9 +475,8 @@ CVTM_HD_CALLED double cvtm_lbfgsb_walk_minimum(cvtm_team team, const cvtm_lbfgsb
 
 /* Goes on from walk_t to t; then the variable with gradient g and row w of W (in order of age)
  * stops; g = 0: none does. */
-CVTM_HD_CALLED void cvtm_lbfgsb_walk_to(cvtm_team team, cvtm_lbfgsb_state *state,
-                                        cvtm_lbfgsb_walk *walk, double t, double g,
-                                        const double *w) {
+CVTM_HD void cvtm_lbfgsb_walk_to(cvtm_team team, cvtm_lbfgsb_state *state, cvtm_lbfgsb_walk *walk,
+                                 double t, double g, const double *w) {
   const int size = 2 * state->count;
   const double by = t - state->walk_t;
   for (int r = team.lane; r < size; r += team.lanes) {
@@ -498,10 +495,9 @@ CVTM_HD_CALLED void cvtm_lbfgsb_walk_to(cvtm_team team, cvtm_lbfgsb_state *state
 }
 
 /* All breakpoints of the window lie behind: the Cauchy point, or another window. */
-CVTM_HD_CALLED void cvtm_lbfgsb_end_window(cvtm_team team, cvtm_lbfgsb_state *state,
-                                           cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work,
-                                           cvtm_lbfgsb_walk *walk, const cvtm_lbfgsb_layout *layout,
-                                           const double *sums) {
+CVTM_HD void cvtm_lbfgsb_end_window(cvtm_team team, cvtm_lbfgsb_state *state,
+                                    cvtm_lbfgsb_dense *dense, const cvtm_lbfgsb_work *work,
+                                    cvtm_lbfgsb_walk *walk) {
   const double minimum = cvtm_lbfgsb_walk_minimum(team, state, walk);
   const int more = minimum > state->window_end;
   cvtm_team_sync();
@@ -523,29 +519,17 @@ CVTM_HD_CALLED void cvtm_lbfgsb_end_window(cvtm_team team, cvtm_lbfgsb_state *st
     state->due_restrict = minimum >= state->first_breakpoint;
   }
   cvtm_team_sync();
-  if (!state->due_restrict) {
-    cvtm_lbfgsb_decide_subspace(team, state, dense, work, layout, sums);
-  }
 }
 
 /* t^c = min(t*, t^1), the approximate Cauchy point of Fei et al. (section 4.1), with t^1 the
- * smallest positive breakpoint; or the start of the walk to the exact one. */
-CVTM_HD_CALLED void cvtm_lbfgsb_decide_cauchy(cvtm_team team, cvtm_lbfgsb_state *state,
-                                              cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work,
-                                              cvtm_lbfgsb_walk *walk) {
-  double second = state->free_gg;
-  const int modelled = state->count > 0;
-  if (modelled) {
-    cvtm_lbfgsb_list_columns(team, state, work);
-    second = -1.0;
-    if (cvtm_lbfgsb_factor_model(team, state, dense, work)) {
-      second = state->theta * state->free_gg - cvtm_lbfgsb_model_form(team, state, dense, work);
-    }
-  }
-  const int good = !modelled || (second > 0.0 && cvtm_is_finite(state->theta));
-  cvtm_team_sync();
+ * smallest positive breakpoint; or the start of the walk to the exact one. `second` is f'', not
+ * positive if the model is worthless; `work` is that of model_curvature. */
+CVTM_HD void cvtm_lbfgsb_decide_cauchy(cvtm_team team, cvtm_lbfgsb_state *state,
+                                       cvtm_lbfgsb_dense *dense, const cvtm_lbfgsb_work *work,
+                                       cvtm_lbfgsb_walk *walk, double second) {
+  const int good = second > 0.0 && cvtm_is_finite(state->theta);
   if (team.lane == 0) {
-    if (!good) {
+    if (!good && state->count > 0) {
       cvtm_lbfgsb_drop_history(state);
       state->restarts++;
       second = state->free_gg;
@@ -576,50 +560,40 @@ CVTM_HD void cvtm_lbfgsb_take_point(cvtm_lbfgsb_state *state, const double *sums
     state->least_gradient_iteration = state->iteration;
   }
   state->first_breakpoint = sums[CVTM_MIN_BREAKPOINT];
-  state->free_gg = sums[CVTM_SUM_FREE_GG];
+  state->first_row = sums[CVTM_FIRST_ROW] < HUGE_VAL ? (int64_t)sums[CVTM_FIRST_ROW] : -1;
   state->active = (int64_t)sums[CVTM_SUM_ACTIVE];
 }
 
-/* After pass A (or where a new direction is wanted without it). */
-CVTM_HD_CALLED void cvtm_lbfgsb_decide_direction(cvtm_team team, cvtm_lbfgsb_state *state,
-                                                 cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work,
-                                                 cvtm_lbfgsb_walk *walk,
-                                                 const cvtm_lbfgsb_layout *layout,
-                                                 const double *sums, cvtm_lbfgsb_mailbox *mailbox,
-                                                 int request) {
-  if (team.lane == 0) {
-    const int resuming = state->phase == (int)CVTM_PHASE_RESUME;
-    if (state->due_update) {
-      cvtm_lbfgsb_take_point(state, sums);
-      cvtm_lbfgsb_record(state, mailbox);
-    }
-    const cvtm_stop stop =
-        state->due_update || resuming ? cvtm_lbfgsb_find_stop(state, request) : CVTM_STOP_NONE;
-    if (stop != CVTM_STOP_NONE) cvtm_lbfgsb_stop(state, stop);
-  }
-  cvtm_team_sync();
+/* After pass A (or where a new direction is wanted without it): the new point, or the end. */
+CVTM_HD void cvtm_lbfgsb_decide_point(cvtm_lbfgsb_state *state, const double *sums,
+                                      cvtm_lbfgsb_mailbox *mailbox, int request) {
+  const int resuming = state->phase == (int)CVTM_PHASE_RESUME;
   if (state->due_update) {
-    for (int p = team.lane; p < 2 * state->history; p += team.lanes) {
-      dense->wg[p] = sums[layout->wg + p];
-    }
-    if (state->store_pair) cvtm_lbfgsb_absorb_pair(team, state, dense, layout, sums);
-    cvtm_team_sync();
+    cvtm_lbfgsb_take_point(state, sums);
+    cvtm_lbfgsb_record(state, mailbox);
   }
-  if (!state->running) return;
-  cvtm_lbfgsb_decide_cauchy(team, state, dense, work, walk);
-  if (!state->due_restrict && !state->due_breakpoints) {
-    cvtm_lbfgsb_decide_subspace(team, state, dense, work, layout, sums);
+  const cvtm_stop stop =
+      state->due_update || resuming ? cvtm_lbfgsb_find_stop(state, request) : CVTM_STOP_NONE;
+  if (stop != CVTM_STOP_NONE) cvtm_lbfgsb_stop(state, stop);
+}
+
+/* What pass A found out about the model. */
+CVTM_HD void cvtm_lbfgsb_absorb(cvtm_team team, cvtm_lbfgsb_state *state, cvtm_lbfgsb_dense *dense,
+                                const cvtm_lbfgsb_layout *layout, const double *sums) {
+  for (int p = team.lane; p < 2 * state->history; p += team.lanes) {
+    dense->wg[p] = sums[layout->wg + p];
   }
+  if (state->store_pair) cvtm_lbfgsb_absorb_pair(team, state, dense, layout, sums);
+  if (team.lane == 0) state->free_gg = sums[CVTM_SUM_FREE_GG];
+  cvtm_team_sync();
 }
 
 /* Moves the rows with 0 < t_i <= t^c from the free to the fixed ones: `rows` has their
  * sums in pass A's layout and receives those of the rest. */
-CVTM_HD_CALLED void cvtm_lbfgsb_decide_restrict(cvtm_team team, cvtm_lbfgsb_state *state,
-                                                cvtm_lbfgsb_dense *dense, cvtm_lbfgsb_work *work,
-                                                const cvtm_lbfgsb_layout *layout,
-                                                const double *sums, double *rows) {
+CVTM_HD void cvtm_lbfgsb_restrict_sums(cvtm_team team, const cvtm_lbfgsb_state *state,
+                                       const cvtm_lbfgsb_layout *layout, const double *sums,
+                                       double *rows) {
   const int m = state->history, k = state->count;
-  cvtm_lbfgsb_list_columns(team, state, work);
   for (int p = team.lane; p < 2 * m; p += team.lanes) {
     rows[layout->wg + p] = sums[layout->wg + p] - rows[layout->wg + p];
   }
@@ -633,13 +607,29 @@ CVTM_HD_CALLED void cvtm_lbfgsb_decide_restrict(cvtm_team team, cvtm_lbfgsb_stat
     rows[layout->ss + pair] += sums[layout->ss + pair];
   }
   cvtm_team_sync();
-  cvtm_lbfgsb_decide_subspace(team, state, dense, work, layout, rows);
+}
+
+/* The same where only one row has t_i = t^c, with gradient g and row w of W. */
+CVTM_HD void cvtm_lbfgsb_restrict_row(cvtm_team team, const cvtm_lbfgsb_state *state,
+                                      const cvtm_lbfgsb_layout *layout, const double *sums,
+                                      double *rows, const double *w, double g) {
+  const int m = state->history, k = state->count;
+  for (int p = team.lane; p < 2 * m; p += team.lanes) rows[layout->wg + p] = g * w[p];
+  for (int e = team.lane; e < k * k; e += team.lanes) {
+    const int p = e / k, q = e % k;
+    rows[layout->sy + p * m + q] = w[m + p] * w[q];
+    if (q > p) continue;
+    rows[layout->yy + cvtm_lbfgsb_triangle(p, q)] = w[p] * w[q];
+    rows[layout->ss + cvtm_lbfgsb_triangle(p, q)] = w[m + p] * w[m + q];
+  }
+  cvtm_team_sync();
+  cvtm_lbfgsb_restrict_sums(team, state, layout, sums, rows);
 }
 
 /* The first trial of a search, as in L-BFGS-B 3.0: the whole step, or one of length 1
  * while nothing is known about the curvature. Pass B wrote the trial point of step 1. */
-CVTM_HD_CALLED void cvtm_lbfgsb_start_search(cvtm_lbfgsb_state *state, double slope, double dd,
-                                             double largest) {
+CVTM_HD void cvtm_lbfgsb_start_search(cvtm_lbfgsb_state *state, double slope, double dd,
+                                      double largest) {
   const double unlimited = 1e10;
   double limit = largest < unlimited ? largest : unlimited;
   double step = 1.0;
@@ -660,7 +650,7 @@ CVTM_HD_CALLED void cvtm_lbfgsb_start_search(cvtm_lbfgsb_state *state, double sl
 }
 
 /* After pass B: a direction of descent, or the truncated step of Morales & Nocedal. */
-CVTM_HD_CALLED void cvtm_lbfgsb_decide_step(cvtm_lbfgsb_state *state, const double *figures) {
+CVTM_HD void cvtm_lbfgsb_decide_step(cvtm_lbfgsb_state *state, const double *figures) {
   if (!state->running || !state->due_step) return;
   const double slope = figures[CVTM_SUM_SLOPE];
   if (slope < 0.0) {
@@ -677,7 +667,7 @@ CVTM_HD_CALLED void cvtm_lbfgsb_decide_step(cvtm_lbfgsb_state *state, const doub
 /* After the truncated pass B. If that is no direction of descent either, the history is
  * worthless; the next evaluation is spent on the current point, and then comes steepest
  * descent: this never happens often enough to earn a phase of its own. */
-CVTM_HD_CALLED void cvtm_lbfgsb_decide_fallback(cvtm_lbfgsb_state *state, const double *figures) {
+CVTM_HD void cvtm_lbfgsb_decide_fallback(cvtm_lbfgsb_state *state, const double *figures) {
   if (!state->running || !state->due_fallback) return;
   const double slope = figures[CVTM_SUM_SLOPE];
   if (slope < 0.0) {

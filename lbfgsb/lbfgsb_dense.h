@@ -10,13 +10,7 @@
 #include <float.h>
 #include <math.h>
 
-/* A function that a kernel calls: inlined everywhere, the decisions would not fit the device's
- * instruction cache. */
-#ifdef __CUDACC__
-#define CVTM_HD_CALLED static __host__ __device__ __noinline__ __attribute__((unused))
-#else
-#define CVTM_HD_CALLED static inline
-#endif
+enum { CVTM_DENSE_MOST = 20 };
 
 typedef struct cvtm_team {
   int lane, lanes;
@@ -29,10 +23,13 @@ CVTM_HD void cvtm_team_sync(void) {
 #endif
 }
 
-/* 1/sqrt(x), x > 0. */
+/* 1/sqrt(x), x > 0. On CUDA from the hardware's 20 bits by one step of third order. */
 CVTM_HD double cvtm_inverse_root(double x) {
 #ifdef __CUDA_ARCH__
-  return rsqrt(x);
+  double root;
+  asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(root) : "d"(x));
+  const double error = fma(-(x * root), root, 1.0);
+  return fma(root * error, fma(0.375, error, 0.5), root);
 #else
   return 1.0 / sqrt(x);
 #endif
@@ -49,178 +46,102 @@ CVTM_HD double cvtm_team_sum(double value) {
 }
 
 #ifdef __CUDACC__
-/* The same operations in the same order by the lanes of a warp: lane i has row i in registers and
- * hears from the others by shuffles; k <= K. Rows and columns beyond k are those of the identity.
- */
-static __device__ __forceinline__ double cvtm_warp_from(double value, int lane) {
-  return __shfl_sync(0xffffffffu, value, lane);
-}
-
-/* Row `lane` of the lower triangle. */
+/* The same by the lanes of a warp: lane i has row i in registers and hears from the others by
+ * shuffles; k <= K. Every step is the same code, since the registers move on by one column: a
+ * warp that runs alone waits for its instructions more than for its operands. */
 template <int K>
-static __device__ __forceinline__ void cvtm_warp_load(const double *c, int k, int lane,
-                                                      double (&row)[K]) {
-#pragma unroll
-  for (int j = 0; j < K; ++j)
-    row[j] = lane < k && j <= lane ? c[lane * k + j] : (double)(j == lane);
-}
-
-template <int K>
-static __device__ __noinline__ int cvtm_warp_cholesky(int lane, double *a, int k) {
-  double row[K];
+static __device__ __forceinline__ int cvtm_warp_factor(int lane, double *a, int k, double *x,
+                                                       int rows) {
+  double row[K], other[K];
   int good = 1;
-  cvtm_warp_load(a, k, lane, row);
+  const double before = lane < k ? a[lane * k + lane] : 1.0;
 #pragma unroll
   for (int j = 0; j < K; ++j) {
-    double sum = row[j];
-#pragma unroll
-    for (int l = 0; l < j; ++l) sum -= row[l] * cvtm_warp_from(row[l], j);
-    const double pivot = cvtm_warp_from(sum, j), before = cvtm_warp_from(row[j], j);
-    const double inverse = pivot > DBL_EPSILON * before ? rsqrt(pivot) : -1.0;
-    good = good && inverse > 0.0;
-    row[j] = lane == j ? inverse : sum * inverse;
+    row[j] = lane < k && j <= lane ? a[lane * k + j] : 0.0;
+    other[j] = lane < rows && j < k ? x[lane * k + j] : 0.0;
   }
   __syncwarp();
+#pragma unroll 1
+  for (int j = 0; j < k; ++j) {
+    const double pivot = __shfl_sync(0xffffffffu, row[0], j);
+    const double whole = __shfl_sync(0xffffffffu, before, j);
+    const double inverse = pivot > DBL_EPSILON * whole ? cvtm_inverse_root(pivot) : -1.0;
+    const double mine = row[0] * inverse, rest = other[0] * inverse;
+    good = good && inverse > 0.0;
+    if (lane >= j && lane < k) a[lane * k + j] = lane == j ? inverse : mine;
+    if (lane < rows) x[lane * k + j] = rest;
 #pragma unroll
-  for (int j = 0; j < K; ++j)
-    if (lane < k && j <= lane) a[lane * k + j] = row[j];
+    for (int c = 1; c < K; ++c) {
+      const double by = __shfl_sync(0xffffffffu, mine, (j + c) % 32);
+      row[c - 1] = row[c] - mine * by;
+      other[c - 1] = other[c] - rest * by;
+    }
+  }
   __syncwarp();
   return good;
 }
 
-template <int K>
-static __device__ __noinline__ void cvtm_warp_solve_lower(int lane, const double *c, int k,
-                                                          double *x) {
-  double row[K], mine = lane < k ? x[lane] : 0.0;
-  cvtm_warp_load(c, k, lane, row);
-#pragma unroll
-  for (int j = 0; j < K; ++j) {
-    const double solved = cvtm_warp_from(mine * row[j], j);
-    mine = lane == j ? solved : lane > j ? mine - row[j] * solved : mine;
+static __device__ __forceinline__ void cvtm_warp_solve_upper(int lane, const double *c, int k,
+                                                             double *x) {
+  double mine = lane < k ? x[lane] : 0.0;
+  double next = lane < k ? c[(k - 1) * k + lane] : 0.0;
+#pragma unroll 1
+  for (int j = k - 1; j >= 0; --j) {
+    const double entry = next;
+    next = j > 0 && lane < j ? c[(j - 1) * k + lane] : 0.0;
+    const double solved = __shfl_sync(0xffffffffu, mine * entry, j);
+    mine = lane == j ? solved : lane < j ? mine - entry * solved : mine;
   }
   __syncwarp();
   if (lane < k) x[lane] = mine;
   __syncwarp();
 }
-
-template <int K>
-static __device__ __noinline__ void cvtm_warp_solve_upper(int lane, const double *c, int k,
-                                                          double *x) {
-  double column[K], mine = lane < k ? x[lane] : 0.0;
-#pragma unroll
-  for (int j = 0; j < K; ++j)
-    column[j] = j < k && lane <= j ? c[j * k + lane] : (double)(j == lane);
-#pragma unroll
-  for (int j = K - 1; j >= 0; --j) {
-    const double solved = cvtm_warp_from(mine * column[j], j);
-    mine = lane == j ? solved : lane < j ? mine - column[j] * solved : mine;
-  }
-  __syncwarp();
-  if (lane < k) x[lane] = mine;
-  __syncwarp();
-}
-
-template <int K>
-static __device__ __noinline__ void cvtm_warp_solve_rows(int lane, const double *c, int k,
-                                                         double *x) {
-  double row[K];
-#pragma unroll
-  for (int i = 0; i < K; ++i) row[i] = lane < k && i < k ? x[lane * k + i] : 0.0;
-#pragma unroll
-  for (int i = 0; i < K; ++i) {
-    if (i >= k) break;
-    double sum = row[i];
-#pragma unroll
-    for (int l = 0; l < i; ++l) sum -= c[i * k + l] * row[l];
-    row[i] = sum * c[i * k + i];
-  }
-  __syncwarp();
-#pragma unroll
-  for (int i = 0; i < K; ++i)
-    if (lane < k && i < k) x[lane * k + i] = row[i];
-  __syncwarp();
-}
-
 #endif
 
-/* Calls function<K> with the K that k needs, where a warp runs. */
+/* a = C C' in the lower triangle of a, the diagonal of C inverted, and each of the rows of x
+ * (rows <= k + 1, of length k) becomes C^-1 times it; 0 if a is not positive definite enough. */
+CVTM_HD int cvtm_dense_factor(cvtm_team team, double *a, int k, double *x, int rows) {
 #ifdef __CUDA_ARCH__
-#define CVTM_WARP_CALL(function, ...)               \
-  (k <= 8    ? function<8>(team.lane, __VA_ARGS__)  \
-   : k <= 16 ? function<16>(team.lane, __VA_ARGS__) \
-             : function<20>(team.lane, __VA_ARGS__))
-#endif
-
-/* a = C C' in the lower triangle of a, the diagonal of C inverted; 0 if a is not positive
- * definite enough. */
-CVTM_HD_CALLED int cvtm_dense_cholesky(cvtm_team team, double *a, int k) {
-#ifdef __CUDA_ARCH__
-  return CVTM_WARP_CALL(cvtm_warp_cholesky, a, k);
+  return k <= 8 ? cvtm_warp_factor<8>(team.lane, a, k, x, rows)
+                : cvtm_warp_factor<CVTM_DENSE_MOST>(team.lane, a, k, x, rows);
 #else
   int good = 1;
+  (void)team;
   for (int j = 0; j < k; ++j) {
-    for (int i = j + team.lane; i < k; i += team.lanes) {
-      double sum = a[i * k + j];
-      for (int l = 0; l < j; ++l) sum -= a[i * k + l] * a[j * k + l];
-      if (i == j) sum = sum > DBL_EPSILON * a[j * k + j] ? cvtm_inverse_root(sum) : -1.0;
-      a[i * k + j] = sum;
+    const double before = a[j * k + j];
+    for (int i = j; i < k + rows; ++i) {
+      double *row = i < k ? a + i * k : x + (i - k) * k;
+      for (int l = 0; l < j; ++l) row[j] -= row[l] * a[j * k + l];
     }
-    cvtm_team_sync();
-    const double inverse = a[j * k + j];
+    const double pivot = a[j * k + j];
+    const double inverse = pivot > DBL_EPSILON * before ? cvtm_inverse_root(pivot) : -1.0;
     good = good && inverse > 0.0;
-    for (int i = j + team.lane; i < k; i += team.lanes) {
-      if (i != j) a[i * k + j] *= inverse;
+    a[j * k + j] = inverse;
+    for (int i = j + 1; i < k + rows; ++i) {
+      double *row = i < k ? a + i * k : x + (i - k) * k;
+      row[j] *= inverse;
     }
-    cvtm_team_sync();
   }
   return good;
-#endif
-}
-
-/* x = C^-1 x */
-CVTM_HD_CALLED void cvtm_dense_solve_lower(cvtm_team team, const double *c, int k, double *x) {
-#ifdef __CUDA_ARCH__
-  CVTM_WARP_CALL(cvtm_warp_solve_lower, c, k, x);
-#else
-  for (int j = 0; j < k; ++j) {
-    if (team.lane == 0) x[j] *= c[j * k + j];
-    cvtm_team_sync();
-    for (int i = j + 1 + team.lane; i < k; i += team.lanes) x[i] -= c[i * k + j] * x[j];
-    cvtm_team_sync();
-  }
 #endif
 }
 
 /* x = C^-T x */
-CVTM_HD_CALLED void cvtm_dense_solve_upper(cvtm_team team, const double *c, int k, double *x) {
+CVTM_HD void cvtm_dense_solve_upper(cvtm_team team, const double *c, int k, double *x) {
 #ifdef __CUDA_ARCH__
-  CVTM_WARP_CALL(cvtm_warp_solve_upper, c, k, x);
+  cvtm_warp_solve_upper(team.lane, c, k, x);
 #else
+  (void)team;
   for (int j = k - 1; j >= 0; --j) {
-    if (team.lane == 0) x[j] *= c[j * k + j];
-    cvtm_team_sync();
-    for (int i = team.lane; i < j; i += team.lanes) x[i] -= c[j * k + i] * x[j];
-    cvtm_team_sync();
+    x[j] *= c[j * k + j];
+    for (int i = 0; i < j; ++i) x[i] -= c[j * k + i] * x[j];
   }
 #endif
 }
 
-/* Every row of x (k x k) becomes C^-1 times it, one lane a row. */
-CVTM_HD_CALLED void cvtm_dense_solve_rows(cvtm_team team, const double *c, int k, double *x) {
-#ifdef __CUDA_ARCH__
-  CVTM_WARP_CALL(cvtm_warp_solve_rows, c, k, x);
-#else
-  for (int r = team.lane; r < k; r += team.lanes) {
-    double *row = x + r * k;
-    for (int i = 0; i < k; ++i) {
-      double sum = row[i];
-      for (int l = 0; l < i; ++l) sum -= c[i * k + l] * row[l];
-      row[i] = sum * c[i * k + i];
-    }
-  }
-  cvtm_team_sync();
-#endif
-}
+/* Entry e of a loop over a matrix of order k, its rows cut from a power of two: where it lies is
+ * found without a division. */
+CVTM_HD int cvtm_dense_shift(int k) { return k <= 8 ? 3 : k <= 16 ? 4 : 5; }
 
 CVTM_HD double cvtm_dense_dot(const double *a, const double *b, int k) {
   double sum = 0.0;

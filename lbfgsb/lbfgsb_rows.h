@@ -10,6 +10,13 @@ typedef struct cvtm_lbfgsb_row {
   double g; /* of the scaled variable */
 } cvtm_lbfgsb_row;
 
+/* Where the blocks of a kernel wait for each other, in lines of the cache of their own: how many
+ * have arrived since the solver was made, the latest meeting that block 0 has ended, and the
+ * number of meetings before this kernel. */
+typedef struct cvtm_lbfgsb_barrier {
+  unsigned arrived, unused_a[31], ended, unused_b[31], meetings, unused_c[31];
+} cvtm_lbfgsb_barrier;
+
 /* The arrays of a solver, all in device memory; those of a batch one problem after the other. */
 typedef struct cvtm_lbfgsb_arrays {
   int64_t n, problems;
@@ -31,8 +38,8 @@ typedef struct cvtm_lbfgsb_arrays {
   cvtm_lbfgsb_work *work; /* CPU */
   cvtm_lbfgsb_mailbox *mailbox;
   const cvtm_lbfgsb_orders *orders;
-  int *flag;         /* of the loop: problems that want another round */
-  unsigned *barrier; /* CUDA: arrivals, generation */
+  int *flag;                    /* of the loop: problems that want another round */
+  cvtm_lbfgsb_barrier *barrier; /* CUDA */
 } cvtm_lbfgsb_arrays;
 
 /* Elements of W of one problem. */
@@ -112,13 +119,14 @@ CVTM_HD int cvtm_lbfgsb_may_be_less(double room, double speed, double least) {
   return !(room > least * speed * (1.0 + 8.0 * DBL_EPSILON));
 }
 
-/* The smaller of `least` and t_i of a free row. */
-CVTM_HD double cvtm_lbfgsb_least_breakpoint(const cvtm_lbfgsb_row *row, double least) {
-  if (!cvtm_lbfgsb_may_be_less(cvtm_lbfgsb_room(row), fabs(row->scale * row->g), least)) {
-    return least;
+/* The first breakpoint so far, and that of row i, which is free. */
+CVTM_HD cvtm_lbfgsb_first cvtm_lbfgsb_next_first(const cvtm_lbfgsb_row *row, int64_t i,
+                                                 cvtm_lbfgsb_first first) {
+  if (!cvtm_lbfgsb_may_be_less(cvtm_lbfgsb_room(row), fabs(row->scale * row->g), first.t)) {
+    return first;
   }
-  const double t = cvtm_lbfgsb_breakpoint(row);
-  return t < least ? t : least;
+  const cvtm_lbfgsb_first own = {cvtm_lbfgsb_breakpoint(row), (double)i};
+  return cvtm_lbfgsb_combine_first(first, own);
 }
 
 CVTM_HD double cvtm_lbfgsb_projected_gradient(const cvtm_lbfgsb_arrays *arrays,

@@ -48,6 +48,8 @@ typedef struct cvtm_lbfgsb_state {
 
   /* What is due in this round; a phase that is not due does nothing. */
   int due_update;      /* pass A: take the trial point over */
+  int due_commit;      /* CUDA: pass A has seen the trial point and left it to the next pass to
+                          write x, g and the new pair */
   int store_pair;      /* pass A also writes s and y */
   int due_direction;   /* a new Cauchy point is wanted without pass A */
   int due_breakpoints; /* a window of breakpoints is wanted for the exact Cauchy point */
@@ -61,6 +63,7 @@ typedef struct cvtm_lbfgsb_state {
   double theta;
   double free_gg;          /* g'g over the rows with t_i > 0 */
   double first_breakpoint; /* the smallest positive t_i */
+  int64_t first_row;       /* whose it is; negative: of several rows */
   double cauchy;           /* t^c */
   double gradient_factor;  /* d_i = xc_i + gradient_factor g_i + (W q)_i - x_i */
   double truncation;       /* factor of the subspace step in the fallback */
@@ -76,6 +79,8 @@ typedef struct cvtm_lbfgsb_state {
   int search_evaluations;
   int search_forced; /* the limit is reached: take the best point of the search */
   int search_not_finite;
+  int eager; /* the last search took its first trial, and so may the next: on CUDA pass A runs
+                together with its test */
 
   int64_t recorded; /* records written, the oldest ones taken by the host */
 } cvtm_lbfgsb_state;
@@ -117,7 +122,8 @@ typedef struct cvtm_lbfgsb_walk {
 
 /* Work space of one decision, in order of age, packed with row length `count`. */
 typedef struct cvtm_lbfgsb_work {
-  double a[CVTM_LBFGSB_SQUARE], b[CVTM_LBFGSB_SQUARE], c[CVTM_LBFGSB_SQUARE];
+  double a[CVTM_LBFGSB_SQUARE], c[CVTM_LBFGSB_SQUARE];
+  double b[CVTM_LBFGSB_SQUARE + CVTM_LBFGSB_MAX_HISTORY];
   double u[CVTM_LBFGSB_PAIR];
   double inverse_d[CVTM_LBFGSB_MAX_HISTORY]; /* 1 / s_i'y_i */
   int column[CVTM_LBFGSB_MAX_HISTORY];       /* by age */
@@ -130,13 +136,15 @@ enum {
   CVTM_MAX_GRADIENT = 0,   /* A: projected gradient */
   CVTM_MIN_BREAKPOINT = 1, /* A: smallest positive t_i */
   CVTM_MIN_STEP = 1,       /* B: largest step along d */
+  CVTM_FIRST_ROW = 2,      /* A: whose t_i it is; -1: several rows' */
   CVTM_MIN_TRUNCATION = 2, /* B: largest step along the unprojected subspace step */
   CVTM_SUM_FREE_GG = 3,    /* A */
   CVTM_SUM_SLOPE = 3,      /* B and search: g'd */
   CVTM_SUM_YY = 4,         /* A: y'y of the new pair */
   CVTM_SUM_DD = 4,         /* B: d'd */
   CVTM_SUM_ACTIVE = 5,     /* A: variables at a bound */
-  CVTM_SUM_COLUMNS = 6
+  CVTM_SUM_TRIAL = 6,      /* A together with the search: g'd */
+  CVTM_SUM_COLUMNS = 7
 };
 
 /* Where pass A's column sums start. */
@@ -171,11 +179,12 @@ CVTM_HD int cvtm_lbfgsb_triangle(int p, int q) {
 
 /* 0 for the oldest column. */
 CVTM_HD int cvtm_lbfgsb_age(const cvtm_lbfgsb_state *state, int column) {
-  return (column - state->oldest + state->history) % state->history;
+  return column - state->oldest + (column < state->oldest ? state->history : 0);
 }
 
 CVTM_HD int cvtm_lbfgsb_column(const cvtm_lbfgsb_state *state, int age) {
-  return (state->oldest + age) % state->history;
+  const int column = state->oldest + age;
+  return column < state->history ? column : column - state->history;
 }
 
 /* Of m = CVTM_LBFGSB_MAX_HISTORY with bounds. */
@@ -190,6 +199,18 @@ CVTM_HD double cvtm_lbfgsb_combine(int entry, double a, double b) {
   if (entry == 0) return a > b ? a : b;
   if (entry <= 2) return a < b ? a : b;
   return a + b;
+}
+
+/* Pass A's smallest positive t_i and the row that has it, of which one says nothing without the
+ * other. */
+typedef struct cvtm_lbfgsb_first {
+  double t, row;
+} cvtm_lbfgsb_first;
+
+CVTM_HD cvtm_lbfgsb_first cvtm_lbfgsb_combine_first(cvtm_lbfgsb_first a, cvtm_lbfgsb_first b) {
+  if (b.t < a.t) return b;
+  if (b.t == a.t && b.t < HUGE_VAL) a.row = -1.0;
+  return a;
 }
 
 CVTM_HD double cvtm_lbfgsb_neutral(int entry) { return entry == 1 || entry == 2 ? HUGE_VAL : 0.0; }
