@@ -257,12 +257,13 @@ __device__ void operator_row(const cvtm_grid_finer *f, const cvtm_grid_level *c,
   if (due) cvtm_grid_galerkin(f, c, x, y);
 }
 
-/* Blocks near no change have nothing to do. */
+/* Blocks near no change have nothing to do; each has `tall` tiles one below the other. */
 __global__ void galerkin_kernel(const cvtm_grid_problem *problem, cvtm_grid_level finer,
-                                cvtm_grid_level coarse, int first, int all) {
+                                cvtm_grid_level coarse, int first, int all, int tall) {
   const cvtm_grid_problem p = *problem;
   const cvtm_grid_finer f = {first ? &p : nullptr, &finer};
-  const int64_t x = node_x(), y = node_y();
+  const int64_t x = node_x(), y = (node_y() - threadIdx.y) * tall;
+  int any = all;
   if (!all) {
     const uint8_t *flags = first ? coarse.marked : finer.fresh;
     const int64_t width = first ? coarse.width : finer.width;
@@ -270,20 +271,24 @@ __global__ void galerkin_kernel(const cvtm_grid_problem *problem, cvtm_grid_leve
     const int scale_x = first || !coarse.halved_x ? 1 : 2;
     const int scale_y = first || !coarse.halved_y ? 1 : 2;
     /* One more all around, as cvtm_grid_due may look. */
-    const int across = scale_x * tile_x + 4, down = scale_y * tile_y + 4;
-    const int64_t left = (x - threadIdx.x) * scale_x - 1, top = (y - threadIdx.y) * scale_y - 1;
-    int any = 0;
+    const int across = scale_x * tile_x + 4, down = scale_y * tile_y * tall + 4;
+    const int64_t left = (x - threadIdx.x) * scale_x - 1, top = y * scale_y - 1;
+#pragma unroll 4
     for (int n = static_cast<int>(threadIdx.y * tile_x + threadIdx.x); n < across * down;
          n += tile_x * tile_y) {
       const int64_t i = left + n % across, j = top + n / across;
-      if (i >= 0 && j >= 0 && i < width && j < height) any |= flags[j * width + i];
-    }
-    if (!__syncthreads_or(any)) {
-      if (x < coarse.width && y < coarse.height) coarse.fresh[y * coarse.width + x] = 0;
-      return;
+      any |= i >= 0 && j >= 0 && i < width && j < height ? flags[j * width + i] : 0;
     }
   }
-  if (x < coarse.width && y < coarse.height) operator_row(&f, &coarse, x, y, all);
+  any = __syncthreads_or(any);
+  for (int64_t row = y + threadIdx.y; row < y + tile_y * tall; row += tile_y) {
+    if (x >= coarse.width || row >= coarse.height) continue;
+    if (any) {
+      operator_row(&f, &coarse, x, row, all);
+    } else {
+      coarse.fresh[row * coarse.width + x] = 0;
+    }
+  }
 }
 
 __global__ void weights_kernel(const cvtm_grid_problem *problem, cvtm_grid_level finer,
@@ -707,6 +712,14 @@ void with_flag(bool flag, Launch launch) {
   flag ? launch(std::true_type()) : launch(std::false_type());
 }
 
+/* The operator of a level where it is constant. */
+cvtm_grid_plain plain_of(const cvtm_grid_top *top, const cvtm_grid_level *level) {
+  cvtm_grid_plain plain = cvtm_grid_plain_of(top->shape);
+  for (int64_t w = top->shape->width; w > level->width; w /= 2)
+    plain = cvtm_grid_plain_below(plain);
+  return plain;
+}
+
 int64_t partials_cuda(int64_t width, int64_t height) {
   const dim3 tiled = reducing_tiles(width, height), marched = marches(width, height, march_pairs);
   const int64_t few = static_cast<int64_t>(tiled.x) * tiled.y;
@@ -782,8 +795,10 @@ cvtm_status descend_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse
 
 cvtm_status galerkin_cuda(const cvtm_grid_top *top, const cvtm_grid_level *finer,
                           const cvtm_grid_level *coarse, int all) {
-  galerkin_kernel<<<nodes_of(coarse), tile(), 0, stream_of(top)>>>(
-      top->problem, finer ? *finer : *coarse, *coarse, finer == nullptr, all);
+  const int tall = coarse->width * coarse->height > 1 << 20 ? 4 : 1;
+  galerkin_kernel<<<tiles(coarse->width, (coarse->height + tall - 1) / tall), tile(), 0,
+                    stream_of(top)>>>(top->problem, finer ? *finer : *coarse, *coarse,
+                                      finer == nullptr, all, tall);
   return cvtm_cuda_launched(top->device, "galerkin_kernel");
 }
 
@@ -810,7 +825,8 @@ cvtm_status down_cuda(const cvtm_grid_top *top, const cvtm_grid_level *level,
     with_flag(top->rules.bounded, [&](auto bounded) {
       with_flag(coarse->weight != nullptr, [&](auto stored) {
         down_march<decltype(bounded)::value, decltype(stored)::value>
-            <<<grid, march_threads, 0, stream_of(top)>>>(*level, *coarse, rows);
+            <<<grid, march_threads, 0, stream_of(top)>>>(*level, *coarse, plain_of(top, level),
+                                                         rows);
       });
     });
     return cvtm_cuda_launched(top->device, "down_march");
@@ -833,7 +849,8 @@ cvtm_status up_cuda(const cvtm_grid_top *top, const cvtm_grid_level *level,
     with_flag(top->rules.bounded, [&](auto bounded) {
       with_flag(coarse->weight != nullptr, [&](auto stored) {
         up_march<decltype(bounded)::value, decltype(stored)::value>
-            <<<grid, march_threads, 0, stream_of(top)>>>(*level, *coarse, rows);
+            <<<grid, march_threads, 0, stream_of(top)>>>(*level, *coarse, plain_of(top, level),
+                                                         rows);
       });
     });
     return cvtm_cuda_launched(top->device, "up_march");

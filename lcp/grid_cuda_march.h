@@ -688,10 +688,24 @@ struct link_row {
   two diagonal, east, south, south_east, south_west;
 };
 
-/* With no diagonal, and so no value, outside the grid. */
+/* What a known row has in one place. */
+__device__ two known(unsigned kind_x, unsigned kind_y, double plain) {
+  return two{kind_x == CVTM_GRID_PLAIN ? plain : 0.0, kind_y == CVTM_GRID_PLAIN ? plain : 0.0};
+}
+
+/* With no diagonal, and so no value, outside the grid. kinds: of the lane's rows; where a warp
+ * knows them all, nothing is loaded. */
 template <bool wide>
-__device__ link_row load_links(const strip &s, const cvtm_grid_level *level, int y) {
+__device__ link_row load_links(const strip &s, const cvtm_grid_level *level,
+                               const cvtm_grid_plain &plain, int y, unsigned kinds) {
   const int64_t plane = level->width * level->height;
+  const unsigned kind_x = s.has_x && s.row(y) ? kinds & 0xff : CVTM_GRID_EMPTY;
+  const unsigned kind_y = s.has_y && s.row(y) ? kinds >> 8 : CVTM_GRID_EMPTY;
+  if (__all_sync(0xffffffffU, kind_x != CVTM_GRID_ANY && kind_y != CVTM_GRID_ANY)) {
+    const two side = known(kind_x, kind_y, plain.side);
+    const two corner = known(kind_x, kind_y, plain.corner);
+    return link_row{known(kind_x, kind_y, plain.diagonal), side, side, corner, corner};
+  }
   const double *at = level->coefficient;
   link_row links;
   links.diagonal = s.inside(y, s.load<wide>(at, y));
@@ -815,17 +829,21 @@ __device__ yield_row level_row(const strip &s, const cvtm_grid_level *level, int
 
 template <bool bounded, bool stored, bool wide>
 __device__ void down_strip(const strip &s, const cvtm_grid_level *level,
-                           const cvtm_grid_level *coarse) {
+                           const cvtm_grid_level *coarse, const cvtm_grid_plain &plain) {
+  unsigned kinds = s.load_flags(level->kind, s.first - 2);
+  unsigned kinds_odd = s.load_flags(level->kind, s.first - 3);
   two before = both(0), even = both(0); /* rows j - 3 and j - 2 */
   link_row links_before = {both(0), both(0), both(0), both(0), both(0)}, links_even = links_before;
   level_data data_even = {both(0), both(0), both(0)};
   gathered sum = gather_none();
 #pragma unroll 2
   for (int j = s.first - 2; j <= s.end + 2; j += 2) {
-    const link_row links_next = load_links<wide>(s, level, j);
     const level_data data_next = load_level<bounded, wide>(s, level, j);
-    const link_row links_odd = load_links<wide>(s, level, j - 1);
     const level_data data_odd = load_level<bounded, wide>(s, level, j - 1);
+    const link_row links_next = load_links<wide>(s, level, plain, j, kinds);
+    const link_row links_odd = load_links<wide>(s, level, plain, j - 1, kinds_odd);
+    kinds = s.load_flags(level->kind, j + 2);
+    kinds_odd = s.load_flags(level->kind, j + 1);
     const two next = relax_first<bounded>(data_next, links_next);
     two odd = both(0);
     relax_row<bounded>(data_odd, links_even, links_odd, even, odd, next);
@@ -854,13 +872,14 @@ __device__ void down_strip(const strip &s, const cvtm_grid_level *level,
 /* From e = 0: smoothing, and what the next level gets. The smoothed e goes to `half`. */
 template <bool bounded, bool stored>
 __global__ void __launch_bounds__(march_threads)
-    down_march(cvtm_grid_level level, cvtm_grid_level coarse, int rows_each) {
+    down_march(cvtm_grid_level level, cvtm_grid_level coarse, cvtm_grid_plain plain,
+               int rows_each) {
   const strip s(level.width, level.height, rows_each, down_pairs);
   /* A level's planes begin at even places where its rows do. */
   if ((level.width & 1) == 0) {
-    down_strip<bounded, stored, true>(s, &level, &coarse);
+    down_strip<bounded, stored, true>(s, &level, &coarse, plain);
   } else {
-    down_strip<bounded, stored, false>(s, &level, &coarse);
+    down_strip<bounded, stored, false>(s, &level, &coarse, plain);
   }
 }
 
@@ -877,7 +896,9 @@ __device__ two lift_row(const strip &s, const cvtm_grid_level *level, const cvtm
 
 template <bool bounded, bool stored, bool wide>
 __device__ void up_strip(const strip &s, const cvtm_grid_level *level,
-                         const cvtm_grid_level *coarse) {
+                         const cvtm_grid_level *coarse, const cvtm_grid_plain &plain) {
+  unsigned kinds = s.load_flags(level->kind, s.first);
+  unsigned kinds_odd = s.load_flags(level->kind, s.first - 1);
   coarse_rows e = {0, load_coarse(s, coarse, (s.first >> 1) - 1)};
   two odd = lift_row<true, stored, wide>(s, level, coarse, s.first - 1, e), even = both(0);
   link_row links_even = {both(0), both(0), both(0), both(0), both(0)};
@@ -885,10 +906,12 @@ __device__ void up_strip(const strip &s, const cvtm_grid_level *level,
   for (int j = s.first; j <= s.end; j += 2) {
     e.north = e.here;
     e.here = load_coarse(s, coarse, j >> 1);
-    const link_row links_odd = load_links<wide>(s, level, j - 1);
     const level_data data_odd = load_level<bounded, wide>(s, level, j - 1);
-    const link_row links_next = load_links<wide>(s, level, j);
     const level_data data_next = load_level<bounded, wide>(s, level, j);
+    const link_row links_odd = load_links<wide>(s, level, plain, j - 1, kinds_odd);
+    const link_row links_next = load_links<wide>(s, level, plain, j, kinds);
+    kinds = s.load_flags(level->kind, j + 2);
+    kinds_odd = s.load_flags(level->kind, j + 1);
     two next = lift_row<false, stored, wide>(s, level, coarse, j, e);
     const two after = lift_row<true, stored, wide>(s, level, coarse, j + 1, e);
     relax_row<bounded>(data_next, links_odd, links_next, odd, next, after);
@@ -904,12 +927,12 @@ __device__ void up_strip(const strip &s, const cvtm_grid_level *level,
 /* The next level's correction, smoothing: half -> e. */
 template <bool bounded, bool stored>
 __global__ void __launch_bounds__(march_threads)
-    up_march(cvtm_grid_level level, cvtm_grid_level coarse, int rows_each) {
+    up_march(cvtm_grid_level level, cvtm_grid_level coarse, cvtm_grid_plain plain, int rows_each) {
   const strip s(level.width, level.height, rows_each, march_pairs);
   if ((level.width & 1) == 0) {
-    up_strip<bounded, stored, true>(s, &level, &coarse);
+    up_strip<bounded, stored, true>(s, &level, &coarse, plain);
   } else {
-    up_strip<bounded, stored, false>(s, &level, &coarse);
+    up_strip<bounded, stored, false>(s, &level, &coarse, plain);
   }
 }
 

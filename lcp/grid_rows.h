@@ -55,6 +55,10 @@ typedef struct cvtm_grid_problem {
   uint8_t *active; /* 1: masked out, or held at a bound and cut from the coarse bases */
 } cvtm_grid_problem;
 
+/* Rows of a coarse operator known without a look at their coefficients: those of a constant
+ * operator far from all that disturbs it, and those of bases that have been cut away. */
+enum cvtm_grid_kind { CVTM_GRID_ANY, CVTM_GRID_PLAIN, CVTM_GRID_EMPTY };
+
 typedef struct cvtm_grid_level {
   int64_t width, height;
   int halved_x, halved_y; /* against the finer level */
@@ -65,6 +69,7 @@ typedef struct cvtm_grid_level {
   uint8_t *active; /* 1: at a bound of its own and cut from the next level's bases; NULL: none */
   uint8_t *marked; /* 1: active nodes changed in the support, right below a five-point problem */
   uint8_t *fresh;  /* bits: 1: this cycle's row may differ from the last one's; 2: `active` does */
+  uint8_t *kind;   /* cvtm_grid_kind of each row */
   float *weight;   /* CVTM_GRID_WEIGHTS planes of blocks of the finer level; NULL: closed form */
   int64_t blocks_x, blocks_y;
 } cvtm_grid_level;
@@ -356,42 +361,95 @@ CVTM_HD const uint8_t *cvtm_grid_finer_flags(const cvtm_grid_finer *f) {
   return f->problem ? f->problem->active : f->level->active;
 }
 
-/* Is row (x, y) one where interpolation is in closed form, and far from the boundary? */
-CVTM_HD int cvtm_grid_inner(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
-                            int64_t y) {
-  return !c->weight && x >= 1 && y >= 1 && 2 * x + 4 < cvtm_grid_finer_width(f) &&
-         2 * y + 4 < cvtm_grid_finer_height(f);
+/* A constant operator: its diagonal, and its links to a side and to a corner. */
+typedef struct cvtm_grid_plain {
+  double diagonal, side, corner;
+} cvtm_grid_plain;
+
+/* Its Galerkin operator: interpolation meets itself with 3/2, 1 and 1/4 in each direction when
+ * moved by 0, 1 and 2 nodes. */
+CVTM_HD cvtm_grid_plain cvtm_grid_plain_below(cvtm_grid_plain a) {
+  cvtm_grid_plain c;
+  c.diagonal = 2.25 * a.diagonal - (6 * a.side + 4 * a.corner);
+  c.side = 2 * (a.side + a.corner) - 0.375 * a.diagonal;
+  c.corner = (0.5 * a.side + a.corner) - 0.0625 * a.diagonal;
+  return c;
 }
 
-/* cvtm_grid_galerkin for such rows of grids halved in both directions: weights known in advance. */
-CVTM_HD void cvtm_grid_galerkin_inner(const cvtm_grid_finer *f, int64_t x, int64_t y,
-                                      double sum[3][3]) {
-  const double weight[3] = {0.5, 1, 0.5};
-  const int64_t width = cvtm_grid_finer_width(f);
-  const uint8_t *flags = cvtm_grid_finer_flags(f);
-  int cut[5][5] = {{0}}, any = 0;
-  if (flags) {
-    flags += (2 * y - 1) * width + 2 * x - 1;
+/* That of a five-point problem without coefficients of its own. */
+CVTM_HD cvtm_grid_plain cvtm_grid_plain_of(const cvtm_grid_problem *p) {
+  cvtm_grid_plain a;
+  a.diagonal = 4 * p->constant + p->mass;
+  a.side = p->constant;
+  a.corner = 0;
+  return a;
+}
+
+/* Are the 5 x 5 fine nodes around a support inside the grid, and their rows those of a constant
+ * operator? Then *below is the one that results. */
+CVTM_HD int cvtm_grid_becomes_plain(const cvtm_grid_finer *f, int64_t x, int64_t y,
+                                    cvtm_grid_plain *below) {
+  const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
+  if (x < 1 || y < 1 || 2 * x + 4 >= width || 2 * y + 4 >= height) return 0;
+  if (f->problem) {
+    *below = cvtm_grid_plain_below(cvtm_grid_plain_of(f->problem));
+    return !f->problem->diagonal;
+  }
+  const uint8_t *kind = f->level->kind + (2 * y - 1) * width + 2 * x - 1;
+  int other = 0;
+  CVTM_UNROLL
+  for (int ty = 0; ty < 5; ++ty) {
     CVTM_UNROLL
-    for (int ty = 0; ty < 5; ++ty) {
-      CVTM_UNROLL
-      for (int tx = 0; tx < 5; ++tx) any |= cut[ty][tx] = flags[ty * width + tx];
+    for (int tx = 0; tx < 5; ++tx) other |= kind[ty * width + tx] != CVTM_GRID_PLAIN;
+  }
+  const double *middle = f->level->coefficient + (2 * y + 1) * width + 2 * x + 1;
+  const int64_t plane = width * height;
+  cvtm_grid_plain plain;
+  plain.diagonal = middle[CVTM_GRID_DIAGONAL * plane];
+  plain.side = middle[CVTM_GRID_EAST * plane];
+  plain.corner = middle[CVTM_GRID_SOUTH_EAST * plane];
+  *below = cvtm_grid_plain_below(plain);
+  return !other;
+}
+
+/* cvtm_grid_galerkin where interpolation is in closed form and both directions are halved: first
+ * w A over the 5 x 5 fine nodes around the support, then their parents. Returns whether the row
+ * is that of a constant operator. */
+CVTM_HD int cvtm_grid_galerkin_bilinear(const cvtm_grid_finer *f, const cvtm_grid_level *c,
+                                        int64_t x, int64_t y, double sum[3][3]) {
+  const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
+  const uint8_t *flags = cvtm_grid_finer_flags(f);
+  const double across[3] = {c->neumann && x == 0 ? 1.0 : 0.5, 1,
+                            c->neumann && x + 1 == c->width ? 1.0 : 0.5};
+  const double along[3] = {c->neumann && y == 0 ? 1.0 : 0.5, 1,
+                           c->neumann && y + 1 == c->height ? 1.0 : 0.5};
+  int cut[5][5], any = 0;
+  CVTM_UNROLL
+  for (int ty = 0; ty < 5; ++ty) {
+    CVTM_UNROLL
+    for (int tx = 0; tx < 5; ++tx) {
+      const int64_t i = 2 * x - 1 + tx, j = 2 * y - 1 + ty;
+      const int inside = i >= 0 && j >= 0 && i < width && j < height;
+      const int active = flags && inside ? flags[j * width + i] : 0;
+      any |= active;
+      cut[ty][tx] = active || !inside;
     }
   }
-  if (f->problem && !f->problem->diagonal && !any) {
-    const double constant = f->problem->constant, mass = f->problem->mass;
-    sum[1][1] = -(3 * constant + 2.25 * mass);
-    sum[1][2] = sum[2][1] = 0.5 * constant - 0.375 * mass;
-    sum[2][2] = sum[2][0] = 0.25 * constant - 0.0625 * mass;
-    return;
+  cvtm_grid_plain plain;
+  if (!any && cvtm_grid_becomes_plain(f, x, y, &plain)) {
+    sum[1][1] = -plain.diagonal;
+    sum[1][2] = sum[2][1] = plain.side;
+    sum[2][2] = sum[2][0] = plain.corner;
+    return 1;
   }
   double q[5][5] = {{0}};
   CVTM_UNROLL
   for (int dy = 0; dy < 3; ++dy) {
     CVTM_UNROLL
     for (int dx = 0; dx < 3; ++dx) {
+      if (cut[dy + 1][dx + 1]) continue;
       double link[3][3];
-      const double own = cut[dy + 1][dx + 1] ? 0.0 : weight[dy] * weight[dx];
+      const double own = along[dy] * across[dx];
       cvtm_grid_finer_row(f, 2 * x + dx, 2 * y + dy, link);
       link[1][1] = -link[1][1];
       CVTM_UNROLL
@@ -401,24 +459,28 @@ CVTM_HD void cvtm_grid_galerkin_inner(const cvtm_grid_finer *f, int64_t x, int64
       }
     }
   }
+  const int has_west = x > 0, has_east = x + 1 < c->width, has_south = y + 1 < c->height;
   CVTM_UNROLL
   for (int ty = 0; ty < 5; ++ty) {
     CVTM_UNROLL
     for (int tx = 0; tx < 5; ++tx) {
-      const double share = (tx & 1 ? 0.5 : 1.0) * (ty & 1 ? 0.5 : 1.0);
+      const double share = (ty & 1 ? along[ty - 1] : 1.0) * (tx & 1 ? across[tx - 1] : 1.0);
       const double part = cut[ty][tx] ? 0.0 : share * q[ty][tx];
       CVTM_UNROLL
       for (int py = ty / 2; py <= (ty + 1) / 2; ++py) { /* 0: y - 1, 1: y, 2: y + 1 */
         CVTM_UNROLL
         for (int px = tx / 2; px <= (tx + 1) / 2; ++px) {
-          if (py == 2 || (py == 1 && px > 0)) sum[py][px] += part;
+          if (py == 0 || (py == 1 && px == 0) || (py == 2 && !has_south)) continue;
+          if ((px == 0 && !has_west) || (px == 2 && !has_east)) continue;
+          sum[py][px] += part;
         }
       }
     }
   }
+  return 0;
 }
 
-/* The same near the boundary or with weights of the operator's own: first w A over the 5 x 5
+/* The same with weights of the operator's own: first w A over the 5 x 5
  * fine nodes around the support, then their parents. */
 CVTM_HD void cvtm_grid_galerkin_halved(const cvtm_grid_finer *f, const cvtm_grid_level *c,
                                        int64_t x, int64_t y, double sum[3][3]) {
@@ -495,8 +557,9 @@ CVTM_HD void cvtm_grid_galerkin_thin(const cvtm_grid_finer *f, const cvtm_grid_l
 CVTM_HD void cvtm_grid_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
                                 int64_t y) {
   double sum[3][3] = {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}};
-  if (c->halved_x && c->halved_y && cvtm_grid_inner(f, c, x, y)) {
-    cvtm_grid_galerkin_inner(f, x, y, sum);
+  int plain = 0;
+  if (c->halved_x && c->halved_y && !c->weight) {
+    plain = cvtm_grid_galerkin_bilinear(f, c, x, y, sum);
   } else if (c->halved_x && c->halved_y) {
     cvtm_grid_galerkin_halved(f, c, x, y, sum);
   } else {
@@ -509,6 +572,9 @@ CVTM_HD void cvtm_grid_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level 
   out[CVTM_GRID_SOUTH * plane] = sum[2][1];
   out[CVTM_GRID_SOUTH_EAST * plane] = sum[2][2];
   out[CVTM_GRID_SOUTH_WEST * plane] = sum[2][0];
+  c->kind[y * c->width + x] = plain           ? CVTM_GRID_PLAIN
+                              : sum[1][1] < 0 ? CVTM_GRID_ANY
+                                              : CVTM_GRID_EMPTY;
 }
 
 CVTM_HD double cvtm_grid_positive(double value) { return value > 0 ? value : 0.0; }

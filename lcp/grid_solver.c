@@ -88,6 +88,7 @@ static void cut_arena(cvtm_grid_solver *s, cutter *c) {
     if (s->head.options.method == CVTM_LCP_TRUNCATED) level->active = cut(c, count, 1);
     level->marked = cut(c, count, 1);
     level->fresh = cut(c, count, 1);
+    level->kind = cut(c, count, 1);
     /* While a level's own problem is solved, it corrects no other one. */
     p->x = level->e;
     p->b = level->r;
