@@ -57,16 +57,17 @@ static cvtm_status run(cvtm_device *device, const cvtm_model_problem *problem,
   cvtm_lcp_destroy(lcp);
 
   lcp = NULL;
+  /* From the solution, where the active set is at rest. */
   options.nested = 0;
   options.tolerance = 0;
-  options.max_iterations = 20;
+  options.max_iterations = 10;
   if (!status) {
     status =
         cvtm_lcp_create(device, &problem->matrix, problem->width, problem->height, &options, &lcp);
   }
   double first = 0;
   for (int k = 0; k < 2 && !status; k++) {
-    status = cvtm_lcp_solve(lcp, b, lower, NULL, x, 0, &result);
+    status = cvtm_lcp_solve(lcp, b, lower, NULL, x, 1, &result);
     if (k == 0) first = result.seconds;
   }
   if (!status) out->cycle = 1e3 * (result.seconds < first ? result.seconds : first);
