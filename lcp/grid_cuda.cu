@@ -766,14 +766,14 @@ cvtm_status free_active_cuda(const cvtm_grid_top *top) {
   return cvtm_cuda_launched(top->device, "mark_kernel");
 }
 
-/* One sweep before and after, and both directions halved: the phases work in windows. */
-bool windowed(const cvtm_grid_rules *rules, const cvtm_grid_level *coarse) {
+/* One sweep before and after, and both directions halved: the phases are marches. */
+bool in_marches(const cvtm_grid_rules *rules, const cvtm_grid_level *coarse) {
   return rules->pre == 1 && rules->post == 1 && !rules->averaged && coarse->halved_x &&
          coarse->halved_y;
 }
 
 cvtm_status descend_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
-  if (windowed(&top->rules, coarse)) {
+  if (in_marches(&top->rules, coarse)) {
     const size_t marks = static_cast<size_t>(coarse->width * coarse->height);
     CVTM_CUDA_TRY(top->device, cudaMemsetAsync(coarse->marked, 0, marks, stream_of(top)));
     with_rows(top->shape, [&](auto rows) {
@@ -819,7 +819,7 @@ cvtm_status relax(const cvtm_grid_top *top, const cvtm_grid_level *level, int sw
 
 cvtm_status down_cuda(const cvtm_grid_top *top, const cvtm_grid_level *level,
                       const cvtm_grid_level *coarse) {
-  if (windowed(&top->rules, coarse)) {
+  if (in_marches(&top->rules, coarse)) {
     const int rows = rows_of(level->width, level->height);
     const dim3 grid = marches(level->width, level->height, down_pairs);
     with_flag(top->rules.bounded, [&](auto bounded) {
@@ -843,7 +843,7 @@ cvtm_status down_cuda(const cvtm_grid_top *top, const cvtm_grid_level *level,
 
 cvtm_status up_cuda(const cvtm_grid_top *top, const cvtm_grid_level *level,
                     const cvtm_grid_level *coarse) {
-  if (windowed(&top->rules, coarse)) {
+  if (in_marches(&top->rules, coarse)) {
     const int rows = rows_of(level->width, level->height);
     const dim3 grid = marches(level->width, level->height, march_pairs);
     with_flag(top->rules.bounded, [&](auto bounded) {
@@ -881,7 +881,7 @@ cvtm_status tail_cuda(const cvtm_grid_top *top, const cvtm_grid_level *finer,
 }
 
 cvtm_status correct_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
-  if (windowed(&top->rules, coarse)) {
+  if (in_marches(&top->rules, coarse)) {
     if (!top->rules.searched) return CVTM_OK; /* ascend corrects */
     with_rows(top->shape, [&](auto rows) {
       search_march<<<marches_of(top), march_threads, 0, stream_of(top)>>>(
@@ -899,7 +899,7 @@ cvtm_status correct_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse
 }
 
 cvtm_status ascend_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
-  if (windowed(&top->rules, coarse)) {
+  if (in_marches(&top->rules, coarse)) {
     with_rows(top->shape, [&](auto rows) {
       ascend_march<<<marches_of(top), march_threads, 0, stream_of(top)>>>(
           top->problem, rows, *coarse, top->rules.searched, rows_of(top), top->state, top->partial,
