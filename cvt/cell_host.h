@@ -2,7 +2,7 @@
 #ifndef CVTMESH_CVT_CELL_HOST_H
 #define CVTMESH_CVT_CELL_HOST_H
 
-#include "jfa/voronoi_cell.h"
+#include "jfa/cell_hull.h"
 
 #include <stdlib.h>
 
@@ -29,9 +29,12 @@ static inline int cvtm_cell_grow(cvtm_cell *cell, int32_t capacity) {
  * boxes of the tree must be there. */
 static inline int cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                     int64_t place, cvtm_cell *cell) {
-  uint64_t entries[CVTM_CELL_LIST];
-  cvtm_cell_list list = {.stride = 1, .entry = entries};
-  if (cvtm_cell_quick(tree, domain, place, &list, cell) == CVTM_CELL_DONE) return 1;
+  cvtm_hull_pole poles[CVTM_HULL_POLES];
+  int32_t places[CVTM_HULL_POLES], order[CVTM_HULL_SIDES], look[64];
+  cvtm_hull hull = {
+      .stride = 1, .room = 64, .pole = poles, .place = places, .order = order, .look = look};
+  const cvtm_lanes one = {.lane = 0, .count = 1};
+  if (cvtm_hull_cut(tree, domain, place, 1, one, &hull, cell) == CVTM_CELL_DONE) return 1;
   while (cvtm_cell_compute(tree, domain, place, cell) == CVTM_CELL_OVERFLOW) {
     if (cell->capacity > INT32_MAX / 2 || !cvtm_cell_grow(cell, 2 * cell->capacity)) return 0;
   }

@@ -5,8 +5,8 @@
  * The polygon is cut into pixel rows. In a row, Green's theorem turns the integral
  * over the region into one along its two sides, of the density's antiderivative in x; that is
  * counted from the pixel where each side begins, and the whole pixels between those two
- * are added row by row. Along a straight side within one pixel the integrand is a cubic, for which
- * two Gauss points are exact; the step to the next pixel changes its coefficients. So only
+ * are added row by row. Along a straight side within one pixel the integrand is a cubic; the step
+ * to the next pixel changes its coefficients. So only
  * pixels that the cell touches enter, and the result is good to the rounding of
  * the corners for any ratio of densities, which prefix sums over the image would not
  * be. Compiles as C11 and inside CUDA kernels. */
@@ -42,23 +42,19 @@ typedef struct cvtm_cell_green {
   double mass, x2, y, xx3, yy;
 } cvtm_cell_green;
 
-/* Adds the integral from (x, y) to (xt, yt) of c0 + rho x and so on; weight: half the height. */
-CVTM_HD void cvtm_cell_add_segment(double weight, double x, double y, double xt, double yt,
-                                   double rho, double c0, double c1, double c2,
-                                   cvtm_cell_green *g) {
-  const double root = 0.28867513459481287; /* 1 / (2 sqrt 3): the Gauss points of a unit interval */
-  const double xm = 0.5 * (x + xt), ym = 0.5 * (y + yt);
-  const double dx = root * (xt - x), dy = root * (yt - y);
-  const double xa = xm - dx, xb = xm + dx, ya = ym - dy, yb = ym + dy;
-  const double ra = rho * xa, rb = rho * xb;
-  const double rra = ra * xa, rrb = rb * xb;
-  const double ga = c0 + ra, gb = c0 + rb;
-  const double gya = ga * ya, gyb = gb * yb;
-  g->mass += weight * (ga + gb);
-  g->x2 += weight * ((c1 + rra) + (c1 + rrb));
-  g->y += weight * (gya + gyb);
-  g->xx3 += weight * ((c2 + rra * xa) + (c2 + rrb * xb));
-  g->yy += weight * (gya * ya + gyb * yb);
+/* Adds the integral from (x, y) to (xt, yt) of c0 + rho x and so on: by moments about the middle.
+ */
+CVTM_HD void cvtm_cell_add_segment(double x, double y, double xt, double yt, double rho, double c0,
+                                   double c1, double c2, cvtm_cell_green *g) {
+  const double xm = 0.5 * (x + xt), ym = 0.5 * (y + yt), dx = xt - x, dy = yt - y;
+  const double rx = rho * xm, rxx = rx * xm, r0 = c0 + rx;
+  const double slant = rho * dx * (1.0 / 12), xx = slant * dx, xy = slant * dy;
+  const double ry = r0 * ym + xy;
+  g->mass += dy * r0;
+  g->x2 += dy * (c1 + (rxx + xx));
+  g->y += dy * ry;
+  g->xx3 += dy * (c2 + xm * (rxx + 3 * xx));
+  g->yy += dy * (ym * (ry + xy) + r0 * (dy * dy * (1.0 / 12)));
 }
 
 /* The y at which row j of the cell begins and ends. */
@@ -69,54 +65,50 @@ CVTM_HD double cvtm_cell_row_bottom(const cvtm_cell_rows *rows, int32_t j) {
   return j == rows->last ? rows->y_bottom : (double)(j + 1) - rows->sy;
 }
 
-/* Up to CVTM_CELL_BATCH rows at a time: the columns in which the sides enter each, that of the
- * left one at column[2 r * stride], of the right one behind it. */
-enum { CVTM_CELL_BATCH = 8 };
-typedef struct cvtm_cell_columns {
-  int32_t stride;
-  int32_t *column;
-} cvtm_cell_columns;
-
-CVTM_HD void cvtm_cell_find_columns(const cvtm_density_view *density, const cvtm_cell *cell,
-                                    cvtm_cell_rows *rows, int32_t first, int32_t last,
-                                    const cvtm_cell_columns *columns) {
-  for (int32_t j = first; j <= last; ++j) {
-    const double y = cvtm_cell_row_top(rows, j);
-    cvtm_cell_follow(cell, rows->bottom, 1, y, &rows->left);
-    cvtm_cell_follow(cell, rows->bottom, -1, y, &rows->right);
-    int32_t *column = columns->column + 2 * (j - first) * columns->stride;
-    column[0] = cvtm_cell_pixel(rows->sx + cvtm_cell_side_at(&rows->left, y), density->width,
-                                density->periodic);
-    column[columns->stride] = cvtm_cell_pixel(rows->sx + cvtm_cell_side_at(&rows->right, y),
-                                              density->width, density->periodic);
-  }
+/* The grid line nearest to the cell's chord at y. */
+CVTM_HD int32_t cvtm_cell_line(const cvtm_cell_rows *rows, double y) {
+  return cvtm_cell_floor(rows->sx + (rows->chord_x + (y - rows->y_top) * rows->chord_slope) + 0.5);
 }
 
-/* Where in a row the antiderivatives along a side are 0: at the inner edge of the pixel in
- * which the side begins; or, if both begin in one, somewhere in it, near to the cell. */
-CVTM_HD double cvtm_cell_zero(const cvtm_cell_columns *columns, int32_t row, int32_t step,
-                              double sx) {
-  const int32_t left = columns->column[2 * row * columns->stride];
-  const int32_t right = columns->column[(2 * row + 1) * columns->stride];
-  if (left < right) return (double)(step > 0 ? left + 1 : right) - sx;
-  return cvtm_cell_clamp(0, (double)left - sx, (double)(left + 1) - sx);
+/* Where the antiderivatives along a side are 0 in a row that it enters at y in column k: at the
+ * pixel's inner edge, or at that line if it is nearer. The chord is inside the cell, so the line is
+ * an edge of the pixel then. */
+CVTM_HD int32_t cvtm_cell_zero_line(const cvtm_cell_rows *rows, double y, int32_t step, int32_t k) {
+  const int32_t line = cvtm_cell_line(rows, y);
+  if (step > 0) return k < line ? k + 1 : line;
+  return k < line ? line : k;
 }
 
-/* Walks down the left (step 1) or right (step -1) side through rows first .. last, from one line of
- * the pixel grid or corner to the next. at: a corner from which on the side holds the first row. */
-CVTM_HD void cvtm_cell_walk_side(const cvtm_density_view *density, const cvtm_cell *cell,
-                                 const cvtm_cell_rows *rows, int32_t step, int32_t first,
-                                 int32_t last, const cvtm_cell_columns *columns, int32_t at,
-                                 cvtm_cell_green *g) {
-  cvtm_cell_side side = cvtm_cell_side_from(at);
-  const double sx = rows->sx, half = step > 0 ? -0.5 : 0.5;
-  const int right_side = step < 0;
-  int32_t j = first, k = columns->column[right_side * columns->stride];
-  double y = cvtm_cell_row_top(rows, j), end = cvtm_cell_row_bottom(rows, j);
-  cvtm_cell_follow(cell, rows->bottom, step, y, &side);
-  double x = cvtm_cell_side_at(&side, y);
+/* The same seen from the site. In a cell within one column it may be anywhere in that: near to the
+ * site, so that nothing is lost where many cells share a pixel. */
+CVTM_HD double cvtm_cell_zero(const cvtm_cell_rows *rows, double y, int32_t step, int32_t k) {
+  if (rows->narrow) return cvtm_cell_clamp(0, (double)k - rows->sx, (double)(k + 1) - rows->sx);
+  return (double)cvtm_cell_zero_line(rows, y, step, k) - rows->sx;
+}
+
+/* Where a side enters the row that begins at y: the column, and x in *at. */
+CVTM_HD int32_t cvtm_cell_enter_row(const cvtm_density_view *density, const cvtm_cell *cell,
+                                    const cvtm_cell_rows *rows, int32_t step, double y,
+                                    cvtm_cell_side *side, double *at) {
+  cvtm_cell_follow(cell, rows->bottom, step, y, side);
+  *at = cvtm_cell_side_at(side, y);
+  return cvtm_cell_pixel(rows->sx + *at, density->width, density->periodic);
+}
+
+/* Adds the integrals along the left (step 1) or right (step -1) side through rows first .. last:
+ * from one line of the pixel grid or corner to the next. */
+CVTM_HD void cvtm_cell_add_side(const cvtm_density_view *density, const cvtm_cell *cell,
+                                const cvtm_cell_rows *rows, int32_t step, int32_t first,
+                                int32_t last, cvtm_cell_sums *sums) {
+  cvtm_cell_side side = cvtm_cell_side_from(rows->top);
+  cvtm_cell_green g = {0, 0, 0, 0, 0};
+  const double sx = rows->sx, sign = step > 0 ? -1 : 1;
+  int32_t j = first;
+  double x, y = cvtm_cell_row_top(rows, j), end = cvtm_cell_row_bottom(rows, j);
+  double below = (double)(j + 1); /* the row's lower line, counted along: conversions are slow */
+  int32_t k = cvtm_cell_enter_row(density, cell, rows, step, y, &side, &x);
   const float *row = cvtm_cell_row(density, j);
-  const double zero = cvtm_cell_zero(columns, 0, step, sx);
+  double zero = cvtm_cell_zero(rows, y, step, k);
   double rho = cvtm_cell_rho(row, k, density);
   double c0 = -rho * zero, c1 = c0 * zero, c2 = c1 * zero;
   for (;;) {
@@ -132,11 +124,11 @@ CVTM_HD void cvtm_cell_walk_side(const cvtm_density_view *density, const cvtm_ce
       xt = line;
       yt = cvtm_cell_clamp(side.y0 + (line - side.x0) * side.inverse, y, yt);
     }
-    cvtm_cell_add_segment(half * (yt - y), x, y, xt, yt, rho, c0, c1, c2, g);
+    cvtm_cell_add_segment(x, y, xt, yt, rho, c0, c1, c2, &g);
     x = xt;
     y = yt;
     if (corner && !crossing) {
-      if (side.next == rows->bottom) return;
+      if (side.next == rows->bottom) break;
       cvtm_cell_follow(cell, rows->bottom, step, y, &side);
       x = side.x0;
       continue;
@@ -145,12 +137,17 @@ CVTM_HD void cvtm_cell_walk_side(const cvtm_density_view *density, const cvtm_ce
     if (crossing) {
       k = column;
     } else {
-      if (j == last) return;
+      if (j == last) break;
       ++j;
-      end = cvtm_cell_row_bottom(rows, j);
+      below += 1;
+      end = j == rows->last ? rows->y_bottom : below - rows->sy;
       row = cvtm_cell_row(density, j);
-      k = columns->column[(2 * (j - first) + right_side) * columns->stride];
-      line = cvtm_cell_zero(columns, j - first, step, sx);
+      if (side.y1 <= y && side.next != rows->bottom) {
+        cvtm_cell_follow(cell, rows->bottom, step, y, &side);
+        x = cvtm_cell_side_at(&side, y);
+      }
+      k = cvtm_cell_pixel(sx + x, density->width, density->periodic);
+      line = cvtm_cell_zero(rows, y, step, k);
       before = c0 = c1 = c2 = 0;
     }
     rho = cvtm_cell_rho(row, k, density);
@@ -159,6 +156,10 @@ CVTM_HD void cvtm_cell_walk_side(const cvtm_density_view *density, const cvtm_ce
     c1 += d1;
     c2 += d1 * line;
   }
+  sums->mass += sign * g.mass;
+  sums->x += sign * (0.5 * g.x2);
+  sums->y += sign * g.y;
+  sums->second += sign * ((1.0 / 3) * g.xx3 + g.yy);
 }
 
 /* Sums of rho, rho x and rho x^2 at the centres of columns first .. last - 1 of a row. */
@@ -187,42 +188,35 @@ CVTM_HD cvtm_cell_run cvtm_cell_sum_run(const cvtm_density_view *density, const 
   return run;
 }
 
-/* Adds the whole pixels of row j between those in which the sides enter it. */
-CVTM_HD void cvtm_cell_add_run(const cvtm_density_view *density, const cvtm_cell_rows *rows,
-                               int32_t j, int32_t first, int32_t last, cvtm_cell_sums *sums) {
-  const double a = cvtm_cell_row_top(rows, j), b = cvtm_cell_row_bottom(rows, j);
-  const double h = b - a, y = 0.5 * (a + b);
-  const cvtm_cell_run run =
-      cvtm_cell_sum_run(density, cvtm_cell_row(density, j), rows->sx, first, last);
-  sums->mass += h * run.s0;
-  sums->x += h * run.s1;
-  sums->y += h * y * run.s0;
-  sums->second += h * (run.s2 + run.s0 * (y * y + (1 + h * h) * (1.0 / 12)));
+/* Adds the whole pixels of rows first .. last between those lines. Calls for one cell go down it.
+ */
+CVTM_HD void cvtm_cell_add_runs(const cvtm_density_view *density, const cvtm_cell *cell,
+                                cvtm_cell_rows *rows, int32_t first, int32_t last,
+                                cvtm_cell_sums *sums) {
+  for (int32_t j = first; j <= last; ++j) {
+    const double a = cvtm_cell_row_top(rows, j), b = cvtm_cell_row_bottom(rows, j);
+    double x;
+    const int32_t k0 = cvtm_cell_enter_row(density, cell, rows, 1, a, &rows->left, &x);
+    const int32_t k1 = cvtm_cell_enter_row(density, cell, rows, -1, a, &rows->right, &x);
+    const double h = b - a, y = 0.5 * (a + b);
+    const cvtm_cell_run run = cvtm_cell_sum_run(density, cvtm_cell_row(density, j), rows->sx,
+                                                cvtm_cell_zero_line(rows, a, 1, k0),
+                                                cvtm_cell_zero_line(rows, a, -1, k1));
+    sums->mass += h * run.s0;
+    sums->x += h * run.s1;
+    sums->y += h * y * run.s0;
+    sums->second += h * (run.s2 + run.s0 * (y * y + (1 + h * h) * (1.0 / 12)));
+  }
 }
 
 /* Adds rows first .. last of the cell; calls for one cell go down it. */
 CVTM_HD void cvtm_cell_add_rows(const cvtm_density_view *density, const cvtm_cell *cell,
                                 cvtm_cell_rows *rows, int32_t first, int32_t last,
-                                const cvtm_cell_columns *columns, cvtm_cell_sums *sums) {
-  for (; first <= last; first += CVTM_CELL_BATCH) {
-    const int32_t end = last - first < CVTM_CELL_BATCH ? last : first + CVTM_CELL_BATCH - 1;
-    const int32_t left = rows->left.at, right = rows->right.at;
-    cvtm_cell_green g = {0, 0, 0, 0, 0};
-    cvtm_cell_find_columns(density, cell, rows, first, end, columns);
-    /* What is not kept is one corner's loads away, and registers are dear. */
-    rows->left = cvtm_cell_side_from(rows->left.at);
-    rows->right = cvtm_cell_side_from(rows->right.at);
-    for (int32_t j = first; j <= end; ++j) {
-      const int32_t *column = columns->column + 2 * (j - first) * columns->stride;
-      cvtm_cell_add_run(density, rows, j, column[0] + 1, column[columns->stride], sums);
-    }
-    cvtm_cell_walk_side(density, cell, rows, 1, first, end, columns, left, &g);
-    cvtm_cell_walk_side(density, cell, rows, -1, first, end, columns, right, &g);
-    sums->mass += g.mass;
-    sums->x += 0.5 * g.x2;
-    sums->y += g.y;
-    sums->second += (1.0 / 3) * g.xx3 + g.yy;
-  }
+                                cvtm_cell_sums *sums) {
+  if (first > last) return;
+  cvtm_cell_add_runs(density, cell, rows, first, last, sums);
+  cvtm_cell_add_side(density, cell, rows, 1, first, last, sums);
+  cvtm_cell_add_side(density, cell, rows, -1, first, last, sums);
 }
 
 /* --- the plain sum over pixel centres ------------------------------------------------- */

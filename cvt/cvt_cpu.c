@@ -50,9 +50,7 @@ static int sum_cell(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_
   cvtm_cell_set_slopes(cell);
   cvtm_cell_begin_rows(cvt->domain, sx, sy, cell, &rows);
   if (energy == CVTM_CVT_EXACT) {
-    int32_t column[2 * CVTM_CELL_BATCH];
-    const cvtm_cell_columns columns = {1, column};
-    cvtm_cell_add_rows(&cvt->density, cell, &rows, rows.first, rows.last, &columns, sums);
+    cvtm_cell_add_rows(&cvt->density, cell, &rows, rows.first, rows.last, sums);
     return 1;
   }
   const double doubt = cvtm_cell_doubt(cvt->domain, cell);

@@ -1,62 +1,83 @@
-/* An evaluation in four kernels, of which the middle two mostly find nothing to do. cells: a
- * lane cuts out each cell the quick way, then all lanes of the warp add up its rows.
- * large: a block per cell that the quick way left, or that has very many rows. huge: all blocks
- * together for each cell of a good part of the image. finish: energy and gradient.
- * All sums have a fixed order. */
+/* An evaluation in three kernels, and before the last the tree's boxes if anything needs them. cut:
+ * the lanes of a warp cut out a few cells the quick way. sum: they add up their rows. finish: what
+ * was left. A block each for cells that the quick way does not do or that have very many rows, all
+ * blocks together for each cell of a good part of the image; then energy and gradient. All sums
+ * have a fixed order. */
 #include "base/cuda_check.h"
 #include "cvt/cvt_kernels.h"
 #include "jfa/cell_warp.h"
 
+#include <cooperative_groups.h>
 #include <new>
 
 namespace {
 
 enum {
   WARP = CVTM_WARP,
-  WARPS = 1,            /* of a block of the first kernel, so that as many as possible fit in */
-  BLOCKS = 15,          /* of them on a multiprocessor: what shared memory allows */
-  PIXEL_BLOCKS = 16,    /* the same of the pixel sums: what registers allow */
+  CUT_BLOCKS = 16,      /* of a warp each, on a multiprocessor: what registers allow */
+  SUM_BLOCKS = 20,      /* the same of the sums, */
+  PIXEL_BLOCKS = 16,    /* and of the pixel sums */
   BLOCK_CORNERS = 1024, /* of a cell in a block's scratch */
   LARGE_THREADS = 128,
-  LARGE_BLOCKS = 264, /* at once; each has a polygon in scratch */
+  LARGE_BLOCKS = 264, /* at once, or fewer; each has a polygon in scratch */
+  PARTS = 264,        /* of a huge cell and of the energy, whatever the number of blocks */
   HUGE_AREA = 1 << 20,
   PIXEL_THREADS = 128,
-  FINISH_THREADS = 256,
-  FINISH_BLOCKS = 264,
 };
 
-/* listed: how many cells the large kernel has to do, how many are huge, how many of more corners
- * than a block's scratch holds, and how many blocks of the huge and of the finish kernel have
- * ended. list: places left to the large kernel, in no particular order; huge and giant: of
- * those, the ones left to the huge kernel, and each block's part of a huge cell's sums;
- * energy, distance: each block's part. */
+/* Cells between cut and sum, so that their corners stay in the cache. */
+constexpr int64_t CHUNK = 1 << 18;
+
+/* listed: how many cells the quick way left, how many of them are huge, how many have more corners
+ * than a block's scratch holds, and how many blocks have ended. list: places of the first, in
+ * no particular order; huge and giant: of those; part, energy, distance: of sums. */
 struct cuda_state {
+  double *x, *y, *nearest2; /* of the cells of a chunk, corner k of all of them side by side */
+  int32_t *count, chunk;    /* chunk: how many at most */
   int32_t *listed;
   int32_t *list, *huge, *giant;
-  cvtm_cell_sums *part;   /* LARGE_BLOCKS per huge cell */
+  cvtm_cell_sums *part;   /* PARTS per huge cell */
   double *corners;        /* of a cell per block */
   double *giant_corners;  /* of one cell with any number of corners */
   int64_t giant_capacity; /* corners */
   double *energy, *distance;
+  int blocks;             /* of the finish kernel: as many as the device holds at once */
+  cvtm_cvt_energy summed; /* which sums the finish kernel is to complete */
 };
-enum { LISTED_LARGE, LISTED_HUGE, LISTED_GIANT, LISTED_HUGE_BLOCKS, LISTED_FINISH_BLOCKS, LISTED };
-enum { NOT_FINITE = -1, TOO_MANY_CORNERS = -2 }; /* as a cell's count */
+enum { LISTED_LARGE, LISTED_HUGE, LISTED_GIANT, LISTED_BLOCKS, LISTED };
+enum { NOT_FINITE = -1, TOO_MANY_CORNERS = -2, LEFT = -3 }; /* as a cell's count */
 
-template <int CELLS, bool PIXEL>
-using warp_cells = cvtm_warp_cells<CELLS, PIXEL ? 2 : 2 * CVTM_CELL_BATCH * WARP>;
+/* Part `part` of `parts` of a cell's rows: first .. last. */
+__device__ void share_rows(const cvtm_cell_rows &rows, int part, int parts, int32_t *first,
+                           int32_t *last) {
+  const int32_t share = (rows.last - rows.first + parts) / parts;
+  *first = rows.first + part * share;
+  *last = min(*first + share - 1, rows.last);
+}
 
-/* Adds rows first .. last of a cell. */
+/* Adds what lane `lane` of `lanes` is to do of a cell: a part of the rows; and, where the energy is
+ * exact, of one side or both. */
 template <bool PIXEL>
-__device__ void add_rows(const cvtm_site_tree_view &tree, cvtm_domain domain,
-                         const cvtm_density_view &density, int64_t place, const cvtm_cell &cell,
-                         double doubt, cvtm_cell_rows *rows, int32_t first, int32_t last,
-                         const cvtm_cell_columns &columns, cvtm_cell_sums *sums) {
+__device__ void add_share(const cvtm_site_tree_view &tree, cvtm_domain domain,
+                          const cvtm_density_view &density, int64_t place, const cvtm_cell &cell,
+                          int lane, int lanes, cvtm_cell_sums *sums) {
+  cvtm_cell_rows rows;
+  int32_t first, last;
+  cvtm_cell_begin_rows(domain, tree.position[2 * place], tree.position[2 * place + 1], &cell,
+                       &rows);
+  share_rows(rows, lane, lanes, &first, &last);
   if (PIXEL) {
+    const double doubt = cvtm_cell_doubt(domain, &cell);
     for (int32_t j = first; j <= last; ++j)
-      cvtm_cell_add_centres(&tree, domain, &density, place, &cell, doubt, rows, j, sums);
-  } else {
-    cvtm_cell_add_rows(&density, &cell, rows, first, last, &columns, sums);
+      cvtm_cell_add_centres(&tree, domain, &density, place, &cell, doubt, &rows, j, sums);
+    return;
   }
+  cvtm_cell_add_runs(&density, &cell, &rows, first, last, sums);
+  const int sides = lanes > 1 ? 2 : 1;
+  share_rows(rows, lane / sides, lanes / sides, &first, &last);
+  if (first > last) return;
+  for (int k = 0; k < 2; k += sides)
+    cvtm_cell_add_side(&density, &cell, &rows, (k + lane) % 2 == 0 ? 1 : -1, first, last, sums);
 }
 
 __device__ void add_sums(cvtm_cell_sums *to, const cvtm_cell_sums &from) {
@@ -75,39 +96,57 @@ __device__ cvtm_cell_sums shift_sums(const cvtm_cell_sums &sums, int offset) {
   return other;
 }
 
-template <int CELLS, bool PIXEL>
-__global__ void __launch_bounds__(WARPS *WARP, PIXEL ? PIXEL_BLOCKS : BLOCKS)
-    cells_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
-                 cuda_state state, cvtm_cell_sums *sums) {
-  extern __shared__ __align__(16) unsigned char shared[];
-  warp_cells<CELLS, PIXEL> *memory =
-      reinterpret_cast<warp_cells<CELLS, PIXEL> *>(shared) + threadIdx.x / WARP;
-  const int lane = threadIdx.x % WARP, c = lane % CELLS;
-  const int64_t base = (static_cast<int64_t>(blockIdx.x) * WARPS + threadIdx.x / WARP) * CELLS;
-  const int64_t place = base + c;
-  if (base >= tree.count) return; /* whole warps */
+/* Cell k of a chunk. */
+__device__ cvtm_cell chunk_cell(const cuda_state &state, int64_t k) {
+  const cvtm_cell cell = {0,           CVTM_HULL_SIDES, state.chunk, state.x + k,
+                          state.y + k, nullptr,         nullptr,     0};
+  return cell;
+}
 
-  const bool done = cvtm_warp_cut(tree, domain, base, lane, memory);
-  if (!done && lane < CELLS && place < tree.count)
-    state.list[atomicAdd(state.listed + LISTED_LARGE, 1)] = static_cast<int32_t>(place);
-  const cvtm_cell cell = cvtm_warp_cell(memory, c);
-  cvtm_cell_sums part = {0, 0, 0, 0};
-  if (cell.count >= 3) {
-    /* The rows of a cell, shared out evenly among its lanes. */
-    const cvtm_cell_columns columns = {WARP, memory->extra + (PIXEL ? 0 : lane)};
-    cvtm_cell_rows rows;
-    cvtm_cell_begin_rows(domain, tree.position[2 * place], tree.position[2 * place + 1], &cell,
-                         &rows);
-    const int32_t share = (rows.last - rows.first + WARP / CELLS) / (WARP / CELLS);
-    const int32_t first = rows.first + lane / CELLS * share;
-    const int32_t last = first + share - 1 < rows.last ? first + share - 1 : rows.last;
-    add_rows<PIXEL>(tree, domain, density, place, cell, memory->doubt[c], &rows, first, last,
-                    columns, &part);
+/* Cuts out the cells at places first .. last - 1. */
+template <int CELLS>
+__global__ void __launch_bounds__(WARP, CUT_BLOCKS)
+    cut_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cuda_state state, int64_t first,
+               int64_t last) {
+  __shared__ cvtm_warp_hulls<CELLS> memory;
+  const int lane = static_cast<int>(threadIdx.x);
+  const int64_t k = static_cast<int64_t>(blockIdx.x) * CELLS + lane % CELLS;
+  cvtm_cell cell = chunk_cell(state, k);
+  const bool done =
+      cvtm_warp_cut_cells(tree, domain, first + blockIdx.x * CELLS, last, lane, &memory, &cell);
+  if (lane >= CELLS || first + k >= last) return;
+  state.count[k] = done ? cell.count : LEFT;
+  state.nearest2[k] = cell.nearest2;
+  if (!done)
+    state.list[atomicAdd(state.listed + LISTED_LARGE, 1)] = static_cast<int32_t>(first + k);
+}
+
+/* Sums over those that are done. */
+template <int CELLS, bool PIXEL>
+__global__ void __launch_bounds__(WARP, PIXEL ? PIXEL_BLOCKS : SUM_BLOCKS)
+    sum_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
+               cuda_state state, int64_t first, int64_t last, cvtm_cell_sums *sums) {
+  __shared__ double corners[4][CVTM_HULL_SIDES * CELLS];
+  const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS;
+  const int64_t k = static_cast<int64_t>(blockIdx.x) * CELLS + c, place = first + k;
+  const int32_t count = place < last ? state.count[k] : LEFT;
+  cvtm_cell cell = {count > 0 ? count : 0, CVTM_HULL_SIDES, CELLS,          corners[0] + c,
+                    corners[1] + c,        corners[2] + c,  corners[3] + c, 0};
+  for (int s = lane / CELLS; s < cell.count; s += WARP / CELLS) {
+    cell.x[s * CELLS] = state.x[s * state.chunk + k];
+    cell.y[s * CELLS] = state.y[s * state.chunk + k];
   }
+  __syncwarp();
+  for (int s = lane / CELLS; s < cell.count; s += WARP / CELLS) cvtm_cell_set_slope(&cell, s);
+  cell.nearest2 = PIXEL && count > 0 ? state.nearest2[k] : 0;
+  __syncwarp();
+  cvtm_cell_sums part = {0, 0, 0, 0};
+  if (cell.count >= 3)
+    add_share<PIXEL>(tree, domain, density, place, cell, lane / CELLS, WARP / CELLS, &part);
   __syncwarp();
   for (int offset = WARP / 2; offset >= CELLS; offset /= 2)
     add_sums(&part, shift_sums(part, offset));
-  if (done) sums[tree.index[place]] = part;
+  if (count != LEFT && lane < CELLS) sums[tree.index[place]] = part;
 }
 
 /* Adds up the parts of a block's threads; the result is thread 0's. */
@@ -137,16 +176,18 @@ __device__ cvtm_cell_sums share_sum(const cvtm_site_tree_view &tree, cvtm_domain
                                     const cvtm_cell &cell, int block, int blocks,
                                     cvtm_cell_sums *part) {
   cvtm_cell_sums mine = {0, 0, 0, 0};
-  int32_t column[2 * CVTM_CELL_BATCH];
-  const cvtm_cell_columns columns = {1, column};
   if (cell.count >= 3) {
     cvtm_cell_rows rows;
     cvtm_cell_begin_rows(domain, tree.position[2 * place], tree.position[2 * place + 1], &cell,
                          &rows);
     const double doubt = cvtm_cell_doubt(domain, &cell);
     for (int32_t j = rows.first + block * LARGE_THREADS + static_cast<int32_t>(threadIdx.x);
-         j <= rows.last; j += blocks * LARGE_THREADS)
-      add_rows<PIXEL>(tree, domain, density, place, cell, doubt, &rows, j, j, columns, &mine);
+         j <= rows.last; j += blocks * LARGE_THREADS) {
+      if (PIXEL)
+        cvtm_cell_add_centres(&tree, domain, &density, place, &cell, doubt, &rows, j, &mine);
+      else
+        cvtm_cell_add_rows(&density, &cell, &rows, j, j, &mine);
+    }
   }
   part[threadIdx.x] = mine;
   return block_sum(part, LARGE_THREADS);
@@ -179,17 +220,16 @@ __device__ void block_cut(const cvtm_site_tree_view &tree, cvtm_domain domain, i
   *cell = *shared;
 }
 
+/* The cells that the quick way left, but for the largest. */
 template <bool PIXEL>
-__global__ void __launch_bounds__(LARGE_THREADS)
-    large_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
-                 cuda_state state, cvtm_cell_sums *sums) {
-  __shared__ cvtm_cell_sums part[LARGE_THREADS];
-  __shared__ cvtm_cell shared;
+__device__ void sum_large(const cvtm_site_tree_view &tree, cvtm_domain domain,
+                          const cvtm_density_view &density, const cuda_state &state,
+                          cvtm_cell_sums *part, cvtm_cell *shared, cvtm_cell_sums *sums) {
   cvtm_cell cell = block_cell(state);
   const int32_t listed = state.listed[LISTED_LARGE];
   for (int32_t entry = blockIdx.x; entry < listed; entry += gridDim.x) {
     const int64_t place = state.list[entry];
-    block_cut(tree, domain, place, &cell, &shared);
+    block_cut(tree, domain, place, &cell, shared);
     const bool giant = cell.count == TOO_MANY_CORNERS;
     if (giant || (cell.count > 0 && cell_area(cell) > HUGE_AREA)) {
       int32_t *list = giant ? state.giant : state.huge;
@@ -203,92 +243,112 @@ __global__ void __launch_bounds__(LARGE_THREADS)
   }
 }
 
-/* Whether this block is the last to come here; what the others wrote is seen then. */
-__device__ bool last_block(int32_t *ended) {
-  __shared__ bool last;
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    last = atomicAdd(ended, 1) + 1 == static_cast<int32_t>(gridDim.x);
-    if (last) *ended = 0;
-  }
-  __syncthreads();
-  if (last) __threadfence();
-  return last;
-}
-
-/* LARGE_BLOCKS blocks; the last to end adds up the parts. The first sums the giants besides. */
+/* This block's parts of the huge cells. The first sums the giants besides. */
 template <bool PIXEL>
-__global__ void __launch_bounds__(LARGE_THREADS)
-    huge_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
-                cuda_state state, cvtm_cell_sums *sums) {
-  __shared__ cvtm_cell_sums part[LARGE_THREADS];
-  __shared__ cvtm_cell shared;
+__device__ void sum_huge(const cvtm_site_tree_view &tree, cvtm_domain domain,
+                         const cvtm_density_view &density, const cuda_state &state,
+                         cvtm_cell_sums *part, cvtm_cell *shared, cvtm_cell_sums *sums) {
   const int32_t huge = state.listed[LISTED_HUGE];
   const int32_t giants = blockIdx.x == 0 ? state.listed[LISTED_GIANT] : 0;
   for (int32_t entry = 0; entry < giants; ++entry) {
     const int64_t place = state.giant[entry];
     cvtm_cell cell = scratch_cell(state.giant_corners, state.giant_capacity);
-    block_cut(tree, domain, place, &cell, &shared);
+    block_cut(tree, domain, place, &cell, shared);
     const cvtm_cell_sums all = share_sum<PIXEL>(tree, domain, density, place, cell, 0, 1, part);
     if (threadIdx.x == 0) sums[tree.index[place]] = all;
   }
-  if (huge == 0) return;
   cvtm_cell cell = block_cell(state);
   for (int32_t entry = 0; entry < huge; ++entry) {
-    const int64_t place = state.huge[entry];
-    block_cut(tree, domain, place, &cell, &shared);
-    const cvtm_cell_sums mine = share_sum<PIXEL>(tree, domain, density, place, cell,
-                                                 static_cast<int>(blockIdx.x), LARGE_BLOCKS, part);
-    if (threadIdx.x == 0) state.part[entry * LARGE_BLOCKS + blockIdx.x] = mine;
+    block_cut(tree, domain, state.huge[entry], &cell, shared);
+    for (int p = static_cast<int>(blockIdx.x); p < PARTS; p += static_cast<int>(gridDim.x)) {
+      const cvtm_cell_sums mine =
+          share_sum<PIXEL>(tree, domain, density, state.huge[entry], cell, p, PARTS, part);
+      if (threadIdx.x == 0) state.part[entry * PARTS + p] = mine;
+    }
   }
-  if (!last_block(state.listed + LISTED_HUGE_BLOCKS)) return;
-  for (int32_t entry = threadIdx.x; entry < huge; entry += LARGE_THREADS) {
+}
+
+__device__ void join_huge(const cvtm_site_tree_view &tree, const cuda_state &state,
+                          cvtm_cell_sums *sums) {
+  const int32_t huge = state.listed[LISTED_HUGE];
+  for (int32_t entry = blockIdx.x * LARGE_THREADS + threadIdx.x; entry < huge;
+       entry += gridDim.x * LARGE_THREADS) {
     cvtm_cell_sums all = {0, 0, 0, 0};
-    for (int b = 0; b < LARGE_BLOCKS; ++b) add_sums(&all, state.part[entry * LARGE_BLOCKS + b]);
+    for (int p = 0; p < PARTS; ++p) add_sums(&all, state.part[entry * PARTS + p]);
     sums[tree.index[state.huge[entry]]] = all;
   }
 }
 
-/* Sum of energies and largest distance of the threads; the result is thread 0's. */
+/* Sum of energies and largest distance of the block's threads; the result is thread 0's. */
 __device__ void join_block(double *energy, double *distance) {
-  __shared__ double energies[FINISH_THREADS], distances[FINISH_THREADS];
-  energies[threadIdx.x] = *energy;
-  distances[threadIdx.x] = *distance;
-  for (int half = FINISH_THREADS / 2; half > 0; half /= 2) {
-    __syncthreads();
-    if (threadIdx.x >= static_cast<unsigned>(half)) continue;
-    energies[threadIdx.x] += energies[threadIdx.x + half];
-    distances[threadIdx.x] = cvtm_cvt_larger(distances[threadIdx.x], distances[threadIdx.x + half]);
+  __shared__ double energies[LARGE_THREADS / WARP], distances[LARGE_THREADS / WARP];
+  for (int offset = WARP / 2; offset > 0; offset /= 2) {
+    *energy += __shfl_down_sync(0xFFFFFFFFu, *energy, offset);
+    *distance = cvtm_cvt_larger(*distance, __shfl_down_sync(0xFFFFFFFFu, *distance, offset));
   }
   __syncthreads();
-  *energy = energies[0];
-  *distance = distances[0];
+  if (threadIdx.x % WARP == 0) {
+    energies[threadIdx.x / WARP] = *energy;
+    distances[threadIdx.x / WARP] = *distance;
+  }
   __syncthreads();
+  for (int k = 1; threadIdx.x == 0 && k < LARGE_THREADS / WARP; ++k) {
+    *energy += energies[k];
+    *distance = cvtm_cvt_larger(*distance, distances[k]);
+  }
 }
 
-/* Gradient, energy and largest distance; the last block joins the parts of all, and leaves
- * the counts as the next evaluation wants them. */
-__global__ void __launch_bounds__(FINISH_THREADS)
-    finish_kernel(const cvtm_cell_sums *sums, int64_t count, int64_t fixed, cuda_state state,
-                  double *gradient, double *value) {
-  double energy = 0, distance = 0;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * FINISH_THREADS + threadIdx.x; i < count;
-       i += static_cast<int64_t>(gridDim.x) * FINISH_THREADS) {
-    const cvtm_cell_sums s = sums[i];
-    energy += s.second;
-    distance = cvtm_cvt_larger(distance, cvtm_cvt_finish_site(&s, i, fixed, gradient));
-  }
-  join_block(&energy, &distance);
+/* Whether this block is the last to come here; what the others wrote is seen then. */
+__device__ bool last_block(int32_t *ended) {
+  __shared__ bool last;
+  __syncthreads();
   if (threadIdx.x == 0) {
-    state.energy[blockIdx.x] = energy;
-    state.distance[blockIdx.x] = distance;
+    __threadfence();
+    last = atomicAdd(ended, 1) + 1 == static_cast<int32_t>(gridDim.x);
+    if (last) *ended = 0;
+    __threadfence();
   }
-  if (!last_block(state.listed + LISTED_FINISH_BLOCKS)) return;
-  energy = distance = 0;
-  for (unsigned b = threadIdx.x; b < gridDim.x; b += FINISH_THREADS) {
-    energy += state.energy[b];
-    distance = cvtm_cvt_larger(distance, state.distance[b]);
+  __syncthreads();
+  return last;
+}
+
+/* Completes the sums; then gradient, energy and largest distance. The last block joins the parts of
+ * all, and leaves the counts as the next evaluation wants them. Launched cooperatively. */
+template <bool PIXEL>
+__global__ void __launch_bounds__(LARGE_THREADS)
+    finish_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
+                  cuda_state state, cvtm_cell_sums *sums, int64_t count, int64_t fixed,
+                  double *gradient, double *value) {
+  __shared__ cvtm_cell_sums part[LARGE_THREADS];
+  __shared__ cvtm_cell shared;
+  if (state.listed[LISTED_LARGE] > 0) {
+    const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    sum_large<PIXEL>(tree, domain, density, state, part, &shared, sums);
+    grid.sync();
+    sum_huge<PIXEL>(tree, domain, density, state, part, &shared, sums);
+    grid.sync();
+    join_huge(tree, state, sums);
+    grid.sync();
+  }
+  for (int p = static_cast<int>(blockIdx.x); p < PARTS; p += static_cast<int>(gridDim.x)) {
+    double energy = 0, distance = 0;
+    for (int64_t i = static_cast<int64_t>(p) * LARGE_THREADS + threadIdx.x; i < count;
+         i += static_cast<int64_t>(PARTS) * LARGE_THREADS) {
+      const cvtm_cell_sums s = sums[i];
+      energy += s.second;
+      distance = cvtm_cvt_larger(distance, cvtm_cvt_finish_site(&s, i, fixed, gradient));
+    }
+    join_block(&energy, &distance);
+    if (threadIdx.x == 0) {
+      state.energy[p] = energy;
+      state.distance[p] = distance;
+    }
+  }
+  if (!last_block(state.listed + LISTED_BLOCKS)) return;
+  double energy = 0, distance = 0;
+  for (int p = static_cast<int>(threadIdx.x); p < PARTS; p += LARGE_THREADS) {
+    energy += __ldcg(state.energy + p);
+    distance = cvtm_cvt_larger(distance, __ldcg(state.distance + p));
   }
   join_block(&energy, &distance);
   if (threadIdx.x == 0) {
@@ -343,9 +403,10 @@ __global__ void lloyd_kernel(const cvtm_cell_sums *sums, cvtm_domain domain, int
 void destroy_state_cuda(cvtm_cvt *cvt) {
   cuda_state *state = static_cast<cuda_state *>(cvt->state);
   if (!state) return;
-  void *arrays[] = {state->listed,        state->list,   state->huge,
-                    state->giant,         state->part,   state->corners,
-                    state->giant_corners, state->energy, state->distance};
+  void *arrays[] = {state->x,       state->y,       state->nearest2,      state->count,
+                    state->listed,  state->list,    state->huge,          state->giant,
+                    state->part,    state->corners, state->giant_corners, state->energy,
+                    state->distance};
   for (void *array : arrays) cvtm_device_free(cvt->device, array);
   delete state;
   cvt->state = nullptr;
@@ -359,6 +420,21 @@ cvtm_status allocate(cvtm_cvt *cvt, int64_t count, T **array) {
   return status;
 }
 
+/* How many blocks of the finish kernel the device holds at once, up to LARGE_BLOCKS. */
+cvtm_status count_blocks(cvtm_device *device, int *blocks) {
+  int number = 0, multiprocessors = 0, exact = 0, pixel = 0;
+  CVTM_CUDA_TRY(device, cudaGetDevice(&number));
+  CVTM_CUDA_TRY(device,
+                cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, number));
+  CVTM_CUDA_TRY(device, cudaOccupancyMaxActiveBlocksPerMultiprocessor(&exact, finish_kernel<false>,
+                                                                      LARGE_THREADS, 0));
+  CVTM_CUDA_TRY(device, cudaOccupancyMaxActiveBlocksPerMultiprocessor(&pixel, finish_kernel<true>,
+                                                                      LARGE_THREADS, 0));
+  const int most = multiprocessors * (exact < pixel ? exact : pixel);
+  *blocks = most < LARGE_BLOCKS ? most : LARGE_BLOCKS;
+  return CVTM_OK;
+}
+
 cvtm_status create_state_cuda(cvtm_cvt *cvt) {
   cuda_state *state = new (std::nothrow) cuda_state();
   if (!state) return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory");
@@ -368,11 +444,18 @@ cvtm_status create_state_cuda(cvtm_cvt *cvt) {
   cvtm_status status = allocate(cvt, LISTED, &state->listed);
   if (status == CVTM_OK)
     status = cvtm_device_fill(cvt->device, state->listed, 0, LISTED * sizeof *state->listed);
-  if (status == CVTM_OK) status = allocate(cvt, FINISH_BLOCKS, &state->energy);
-  if (status == CVTM_OK) status = allocate(cvt, FINISH_BLOCKS, &state->distance);
+  state->chunk = static_cast<int32_t>(cvt->capacity < CHUNK ? cvt->capacity : CHUNK);
+  const int64_t corners = static_cast<int64_t>(state->chunk) * CVTM_HULL_SIDES;
+  if (status == CVTM_OK) status = allocate(cvt, corners, &state->x);
+  if (status == CVTM_OK) status = allocate(cvt, corners, &state->y);
+  if (status == CVTM_OK) status = allocate(cvt, state->chunk, &state->nearest2);
+  if (status == CVTM_OK) status = allocate(cvt, state->chunk, &state->count);
+  if (status == CVTM_OK) status = count_blocks(cvt->device, &state->blocks);
+  if (status == CVTM_OK) status = allocate(cvt, PARTS, &state->energy);
+  if (status == CVTM_OK) status = allocate(cvt, PARTS, &state->distance);
   if (status == CVTM_OK) status = allocate(cvt, cvt->capacity, &state->list);
   if (status == CVTM_OK) status = allocate(cvt, huge, &state->huge);
-  if (status == CVTM_OK) status = allocate(cvt, huge * LARGE_BLOCKS, &state->part);
+  if (status == CVTM_OK) status = allocate(cvt, huge * PARTS, &state->part);
   if (status == CVTM_OK)
     status = allocate(cvt, static_cast<int64_t>(LARGE_BLOCKS) * 4 * BLOCK_CORNERS, &state->corners);
   /* A site adds a corner at most. Several of its images do only where there are few sites. Together
@@ -385,47 +468,50 @@ cvtm_status create_state_cuda(cvtm_cvt *cvt) {
   return status;
 }
 
+template <int CELLS>
+cvtm_status launch_cut(cvtm_cvt *cvt, const cvtm_site_tree_view &tree, const cuda_state &state,
+                       int64_t first, int64_t last) {
+  cut_kernel<CELLS>
+      <<<cvtm_cuda_blocks(last - first, CELLS), WARP, 0, cvtm_cuda_stream(cvt->device)>>>(
+          tree, cvt->domain, state, first, last);
+  return cvtm_cuda_launched(cvt->device, "cut_kernel");
+}
+
 template <int CELLS, bool PIXEL>
-cvtm_status launch_cells(cvtm_cvt *cvt, const cvtm_site_tree_view &tree, const cuda_state &state) {
-  const int bytes = WARPS * sizeof(warp_cells<CELLS, PIXEL>);
-  CVTM_CUDA_TRY(cvt->device,
-                cudaFuncSetAttribute(cells_kernel<CELLS, PIXEL>,
-                                     cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-  cells_kernel<CELLS, PIXEL>
-      <<<cvtm_cuda_blocks(tree.count, WARPS * CELLS), WARPS * WARP, bytes,
-         cvtm_cuda_stream(cvt->device)>>>(tree, cvt->domain, cvt->density, state, cvt->sums);
-  return cvtm_cuda_launched(cvt->device, "cells_kernel");
+cvtm_status launch_sum(cvtm_cvt *cvt, const cvtm_site_tree_view &tree, const cuda_state &state,
+                       int64_t first, int64_t last) {
+  sum_kernel<CELLS, PIXEL>
+      <<<cvtm_cuda_blocks(last - first, CELLS), WARP, 0, cvtm_cuda_stream(cvt->device)>>>(
+          tree, cvt->domain, cvt->density, state, first, last, cvt->sums);
+  return cvtm_cuda_launched(cvt->device, "sum_kernel");
+}
+
+/* Few cells get more lanes each, so that there are enough warps for the device. */
+template <bool PIXEL>
+cvtm_status enqueue_chunk(cvtm_cvt *cvt, const cvtm_site_tree_view &tree, const cuda_state &state,
+                          int64_t first, int64_t last) {
+  const int64_t count = last - first;
+  const cvtm_status status = count < 40000 ? launch_cut<8>(cvt, tree, state, first, last)
+                                           : launch_cut<16>(cvt, tree, state, first, last);
+  if (status != CVTM_OK) return status;
+  if (count < 16000) return launch_sum<4, PIXEL>(cvt, tree, state, first, last);
+  if (count < 100000) return launch_sum<8, PIXEL>(cvt, tree, state, first, last);
+  return launch_sum<16, PIXEL>(cvt, tree, state, first, last);
 }
 
 template <bool PIXEL>
 cvtm_status enqueue_cells(cvtm_cvt *cvt, int64_t count) {
-  cvtm_device *device = cvt->device;
-  const cudaStream_t stream = cvtm_cuda_stream(device);
   const cuda_state state = *static_cast<const cuda_state *>(cvt->state);
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
   cvtm_status status = CVTM_OK;
-  /* Enough warps for the device. */
-  const int cells = count < 8000 ? 4 : count < 16000 ? 8 : count < 40000 ? 16 : 32;
-  if (cells == 4)
-    status = launch_cells<4, PIXEL>(cvt, tree, state);
-  else if (cells == 8)
-    status = launch_cells<8, PIXEL>(cvt, tree, state);
-  else if (cells == 16)
-    status = launch_cells<16, PIXEL>(cvt, tree, state);
-  else
-    status = launch_cells<32, PIXEL>(cvt, tree, state);
-  if (status == CVTM_OK) status = cvtm_site_tree_bound(cvt->tree, state.listed + LISTED_LARGE);
-  if (status != CVTM_OK) return status;
-  large_kernel<PIXEL><<<LARGE_BLOCKS, LARGE_THREADS, 0, stream>>>(tree, cvt->domain, cvt->density,
-                                                                  state, cvt->sums);
-  status = cvtm_cuda_launched(device, "large_kernel");
-  if (status != CVTM_OK) return status;
-  huge_kernel<PIXEL><<<LARGE_BLOCKS, LARGE_THREADS, 0, stream>>>(tree, cvt->domain, cvt->density,
-                                                                 state, cvt->sums);
-  return cvtm_cuda_launched(device, "huge_kernel");
+  for (int64_t first = 0; status == CVTM_OK && first < count; first += state.chunk)
+    status = enqueue_chunk<PIXEL>(cvt, tree, state, first,
+                                  count - first < state.chunk ? count : first + state.chunk);
+  return status == CVTM_OK ? cvtm_site_tree_bound(cvt->tree, state.listed + LISTED_LARGE) : status;
 }
 
 cvtm_status cell_sums_cuda(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy) {
+  static_cast<cuda_state *>(cvt->state)->summed = energy;
   return energy == CVTM_CVT_EXACT ? enqueue_cells<false>(cvt, count)
                                   : enqueue_cells<true>(cvt, count);
 }
@@ -445,12 +531,18 @@ cvtm_status pixel_sums_cuda(cvtm_cvt *cvt, const double *sites, int64_t count) {
 
 cvtm_status finish_cuda(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *value,
                         double *gradient) {
-  const unsigned needed = cvtm_cuda_blocks(count, FINISH_THREADS);
-  const unsigned most = FINISH_BLOCKS;
-  const unsigned blocks = needed < most ? needed : most;
-  finish_kernel<<<blocks, FINISH_THREADS, 0, cvtm_cuda_stream(cvt->device)>>>(
-      cvt->sums, count, fixed, *static_cast<const cuda_state *>(cvt->state), gradient, value);
-  return cvtm_cuda_launched(cvt->device, "finish_kernel");
+  cuda_state state = *static_cast<const cuda_state *>(cvt->state);
+  cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
+  void *arguments[] = {&tree,  &cvt->domain, &cvt->density, &state, &cvt->sums,
+                       &count, &fixed,       &gradient,     &value};
+  const void *kernel = state.summed == CVTM_CVT_EXACT
+                           ? reinterpret_cast<const void *>(finish_kernel<false>)
+                           : reinterpret_cast<const void *>(finish_kernel<true>);
+  return cvtm_cuda_check(
+      cvt->device,
+      cudaLaunchCooperativeKernel(kernel, dim3(state.blocks), dim3(LARGE_THREADS), arguments, 0,
+                                  cvtm_cuda_stream(cvt->device)),
+      "finish_kernel");
 }
 
 cvtm_status lloyd_cuda(cvtm_cvt *cvt, double *sites, int64_t count, int64_t fixed) {

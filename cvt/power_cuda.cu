@@ -74,10 +74,7 @@ template <int CELLS>
 struct warp_cells {
   double x[SLOTS * CELLS], y[SLOTS * CELLS], slope[SLOTS * CELLS], inverse[SLOTS * CELLS];
   int32_t other[SLOTS * CELLS];
-  union {
-    int32_t stack[CVTM_TREE_STACK];
-    int32_t column[2 * CVTM_CELL_BATCH * WARP];
-  };
+  int32_t stack[CVTM_TREE_STACK];
 };
 
 template <int CELLS>
@@ -107,17 +104,16 @@ __device__ void shift_and_add(cvtm_cell_sums *sums, int offset) {
 /* The rows that one of `lanes` lanes adds up; the slopes are set. */
 __device__ cvtm_cell_sums share_sums(const cvtm_power_view &view, cvtm_domain domain,
                                      const cvtm_density_view &density, int64_t place,
-                                     const cvtm_cell &cell, int lane, int lanes, int32_t *column) {
+                                     const cvtm_cell &cell, int lane, int lanes) {
   cvtm_cell_sums sums = {0, 0, 0, 0};
   if (cell.count < 3) return sums;
-  const cvtm_cell_columns columns = {WARP, column};
   cvtm_cell_rows rows;
   cvtm_cell_begin_rows(domain, view.tree.position[2 * place], view.tree.position[2 * place + 1],
                        &cell, &rows);
   const int32_t share = (rows.last - rows.first + lanes) / lanes;
   const int32_t first = rows.first + lane * share;
   const int32_t last = first + share - 1 < rows.last ? first + share - 1 : rows.last;
-  cvtm_cell_add_rows(&density, &cell, &rows, first, last, &columns, &sums);
+  cvtm_cell_add_rows(&density, &cell, &rows, first, last, &sums);
   return sums;
 }
 
@@ -227,8 +223,7 @@ __global__ void __launch_bounds__(WARP)
   __syncwarp();
   const int32_t corners = __shfl_sync(0xFFFFFFFFu, done ? cell.polygon.count : 0, c);
   cell.polygon.count = corners;
-  cvtm_cell_sums sum = share_sums(view, domain, density, place, cell.polygon, part, WARP / CELLS,
-                                  memory->column + lane);
+  cvtm_cell_sums sum = share_sums(view, domain, density, place, cell.polygon, part, WARP / CELLS);
   for (int offset = WARP / 2; offset >= CELLS; offset /= 2) shift_and_add(&sum, offset);
   const int32_t taken = take_edges(power, part == 0 ? corners : 0, lane);
   const int32_t first = __shfl_sync(0xFFFFFFFFu, taken, c);
@@ -267,11 +262,9 @@ __device__ bool warp_cut(const cvtm_power_view &view, cvtm_domain domain, int64_
 
 __device__ void warp_integrate(const cvtm_power &power, const cvtm_power_view &view,
                                cvtm_domain domain, const cvtm_density_view &density, int64_t place,
-                               int lane, const cvtm_power_cell &cell, int32_t *column,
-                               cvtm_cell_sums *sums) {
+                               int lane, const cvtm_power_cell &cell, cvtm_cell_sums *sums) {
   const int32_t i = view.tree.index[place], corners = cell.polygon.count;
-  cvtm_cell_sums sum =
-      share_sums(view, domain, density, place, cell.polygon, lane, WARP, column + lane);
+  cvtm_cell_sums sum = share_sums(view, domain, density, place, cell.polygon, lane, WARP);
   for (int offset = WARP / 2; offset >= 1; offset /= 2) shift_and_add(&sum, offset);
   const int32_t own = take_edges(power, lane == 0 ? corners : 0, lane);
   const int32_t first = __shfl_sync(0xFFFFFFFFu, own, 0);
@@ -299,7 +292,6 @@ __device__ cvtm_power_cell scratch_cell(double *corners, int32_t *other, int64_t
 __global__ void __launch_bounds__(WARP)
     large_kernel(cvtm_power power, cvtm_power_view view, cvtm_domain domain,
                  cvtm_density_view density, cuda_state state, cvtm_cell_sums *sums) {
-  __shared__ int32_t column[2 * CVTM_CELL_BATCH * WARP];
   const int lane = static_cast<int>(threadIdx.x);
   const int64_t block = blockIdx.x;
   cvtm_power_cell cell = scratch_cell(state.corners + block * (4 * LARGE_CORNERS),
@@ -308,7 +300,7 @@ __global__ void __launch_bounds__(WARP)
   for (int32_t entry = blockIdx.x; entry < listed; entry += gridDim.x) {
     const int64_t place = state.list[entry];
     if (warp_cut(view, domain, place, lane, &cell))
-      warp_integrate(power, view, domain, density, place, lane, cell, column, sums);
+      warp_integrate(power, view, domain, density, place, lane, cell, sums);
     else if (lane == 0)
       state.giant[atomicAdd(state.listed + LISTED_GIANT, 1)] = static_cast<int32_t>(place);
     __syncwarp();
@@ -319,13 +311,12 @@ __global__ void __launch_bounds__(WARP)
 __global__ void __launch_bounds__(WARP)
     giant_kernel(cvtm_power power, cvtm_power_view view, cvtm_domain domain,
                  cvtm_density_view density, cuda_state state, cvtm_cell_sums *sums) {
-  __shared__ int32_t column[2 * CVTM_CELL_BATCH * WARP];
   const int lane = static_cast<int>(threadIdx.x);
   cvtm_power_cell cell = scratch_cell(state.giant_corners, state.giant_other, state.giant_capacity);
   const int32_t listed = state.listed[LISTED_GIANT];
   for (int32_t entry = 0; entry < listed; ++entry) {
     (void)warp_cut(view, domain, state.giant[entry], lane, &cell);
-    warp_integrate(power, view, domain, density, state.giant[entry], lane, cell, column, sums);
+    warp_integrate(power, view, domain, density, state.giant[entry], lane, cell, sums);
     __syncwarp();
   }
   if (lane == 0) state.listed[LISTED_LARGE] = state.listed[LISTED_GIANT] = 0;

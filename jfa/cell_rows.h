@@ -15,15 +15,21 @@ typedef struct cvtm_cell_side {
 /* A polygon being walked down, row by row. (sx, sy) is its site in the domain. */
 typedef struct cvtm_cell_rows {
   double sx, sy, y_top, y_bottom;
-  int32_t top;         /* corner */
-  int32_t first, last; /* rows; along a periodic axis perhaps outside the domain */
-  int32_t bottom;      /* corner */
+  int32_t top;                 /* corner */
+  int32_t first, last;         /* rows; along a periodic axis perhaps outside the domain */
+  int32_t bottom;              /* corner */
+  int narrow;                  /* within one pixel column */
+  double chord_x, chord_slope; /* from the top to the bottom corner */
   cvtm_cell_side left, right;
 } cvtm_cell_rows;
 
 CVTM_HD int32_t cvtm_cell_floor(double v) {
+#ifdef __CUDA_ARCH__
+  return __double2int_rd(v); /* conversions are slow, so one and not two */
+#else
   const int32_t k = (int32_t)v;
   return v < (double)k ? k - 1 : k;
+#endif
 }
 
 /* v kept in [low, high]; NaN gives low. */
@@ -49,14 +55,15 @@ CVTM_HD int32_t cvtm_cell_next(const cvtm_cell *cell, int32_t k, int32_t step) {
   return next < 0 ? cell->count - 1 : next < cell->count ? next : 0;
 }
 
+CVTM_HD void cvtm_cell_set_slope(cvtm_cell *cell, int32_t k) {
+  const int32_t s = cell->stride, next = k + 1 < cell->count ? k + 1 : 0;
+  const double dx = cell->x[next * s] - cell->x[k * s], dy = cell->y[next * s] - cell->y[k * s];
+  cell->slope[k * s] = dx / dy;
+  cell->inverse[k * s] = dy / dx;
+}
+
 CVTM_HD void cvtm_cell_set_slopes(cvtm_cell *cell) {
-  const int32_t s = cell->stride;
-  for (int32_t k = 0; k < cell->count; ++k) {
-    const int32_t next = k + 1 < cell->count ? k + 1 : 0;
-    const double dx = cell->x[next * s] - cell->x[k * s], dy = cell->y[next * s] - cell->y[k * s];
-    cell->slope[k * s] = dx / dy;
-    cell->inverse[k * s] = dy / dx;
-  }
+  for (int32_t k = 0; k < cell->count; ++k) cvtm_cell_set_slope(cell, k);
 }
 
 /* Goes on to the side that holds y, where the walk has come to. */
@@ -76,10 +83,10 @@ CVTM_HD void cvtm_cell_follow(const cvtm_cell *cell, int32_t bottom, int32_t ste
   side->inverse = cell->inverse[edge * cell->stride];
 }
 
+/* x of a side where it is at y; at its end where it has no height. */
 CVTM_HD double cvtm_cell_side_at(const cvtm_cell_side *side, double y) {
-  const double x = side->x0 + (y - side->y0) * side->slope;
-  return side->x0 < side->x1 ? cvtm_cell_clamp(x, side->x0, side->x1)
-                             : cvtm_cell_clamp(x, side->x1, side->x0);
+  const double dx = (y - side->y0) * side->slope;
+  return fabs(dx) <= fabs(side->x1 - side->x0) ? side->x0 + dx : side->x1;
 }
 
 /* A walk that has come to corner `at`, and is on no side yet. */
@@ -96,8 +103,11 @@ CVTM_HD void cvtm_cell_begin_rows(cvtm_domain domain, double sx, double sy, cons
   rows->sy = sy;
   rows->bottom = 0;
   rows->y_top = rows->y_bottom = cell->y[0];
+  double x0 = cell->x[0], x1 = x0;
   for (int32_t k = 1; k < cell->count; ++k) {
-    const double y = cell->y[k * cell->stride];
+    const double x = cell->x[k * cell->stride], y = cell->y[k * cell->stride];
+    x0 = x < x0 ? x : x0;
+    x1 = x > x1 ? x : x1;
     if (y < rows->y_top) {
       rows->y_top = y;
       top = k;
@@ -109,6 +119,13 @@ CVTM_HD void cvtm_cell_begin_rows(cvtm_domain domain, double sx, double sy, cons
   }
   rows->first = cvtm_cell_pixel(sy + rows->y_top, domain.height, domain.periodic);
   rows->last = cvtm_cell_pixel(sy + rows->y_bottom, domain.height, domain.periodic);
+  rows->narrow = cvtm_cell_floor(sx + x0) == cvtm_cell_floor(sx + x1);
+  rows->chord_x = cell->x[top * cell->stride];
+  rows->chord_slope =
+      rows->y_bottom > rows->y_top
+          ? (cell->x[rows->bottom * cell->stride] - rows->chord_x) / (rows->y_bottom - rows->y_top)
+          : 0;
+  rows->top = top;
   rows->left = rows->right = cvtm_cell_side_from(top);
 }
 
@@ -142,7 +159,7 @@ CVTM_HD int cvtm_cell_owns(const cvtm_site_tree_view *tree, cvtm_domain domain, 
     for (int32_t by = y0; by <= y1; ++by) {
       for (int32_t bx = x0; bx <= x1; ++bx) {
         int32_t first, last;
-        cvtm_cell_bin_sites(tree, bins.level, bx, by, 0, &first, &last);
+        cvtm_cell_bin_sites(tree, bins.level, bx, by, &first, &last);
         for (int32_t other = first; other < last; ++other) {
           const double d2 = cvtm_distance2(metric, o.x, o.y, tree->position[2 * other],
                                            tree->position[2 * other + 1]);

@@ -1,73 +1,90 @@
-/* For .cu files only: the warp's share of cutting out cells, CELLS neighbouring ones in
- * shared memory, one lane each. */
+/* For .cu files only: the warp's share of cutting out cells, CELLS neighbouring ones at a time, by
+ * as many lanes each as there are. */
 #ifndef CVTMESH_JFA_CELL_WARP_H
 #define CVTMESH_JFA_CELL_WARP_H
 
+#include "jfa/cell_hull.h"
 #include "jfa/cell_rows.h"
 
-enum {
-  CVTM_WARP = 32,
-  CVTM_WARP_CORNERS = 12, /* of a cell on the way */
-  CVTM_WARP_SIDES = 10,   /* of a cell in the end */
-  CVTM_WARP_ROWS = 512    /* about the most that a cell may have */
+enum { CVTM_WARP_ROWS = 512 /* about the most that a cell may have */ };
+
+/* What cutting out needs of shared memory. */
+template <int CELLS>
+struct cvtm_warp_hulls {
+  static constexpr int room = CELLS > 8 ? 32 : 64;
+  cvtm_hull_pole pole[CVTM_HULL_POLES * CELLS];
+  int32_t place[CVTM_HULL_POLES * CELLS], order[CVTM_HULL_SIDES * CELLS], look[room * CELLS];
 };
 
-/* First lists of sites, then slopes and EXTRA numbers for other purposes. */
-template <int CELLS, int EXTRA>
+/* Cuts out the cells at places base .. base + CELLS - 1 that are before `end`, each by the lanes of
+ * a whole warp that leave its number when divided by CELLS. Whether this lane's cell is done:
+ * the quick way ended, and it does not have very many rows. */
+template <int CELLS>
+__device__ bool cvtm_warp_cut_cells(const cvtm_site_tree_view &tree, cvtm_domain domain,
+                                    int64_t base, int64_t end, int lane,
+                                    cvtm_warp_hulls<CELLS> *memory, cvtm_cell *cell) {
+  const int c = lane % CELLS;
+  const cvtm_lanes lanes = {lane / CELLS, CVTM_WARP / CELLS};
+  cvtm_hull hull = {0,
+                    CELLS,
+                    cvtm_warp_hulls<CELLS>::room,
+                    memory->pole + c,
+                    memory->place + c,
+                    memory->order + c,
+                    memory->look + c};
+  bool done =
+      cvtm_hull_cut(&tree, domain, base + c, base + c < end, lanes, &hull, cell) == CVTM_CELL_DONE;
+  double top = 0, bottom = 0;
+  for (int k = 0; k < cell->count; ++k) {
+    top = fmin(top, cell->y[k * cell->stride]);
+    bottom = fmax(bottom, cell->y[k * cell->stride]);
+  }
+  done = done && bottom - top <= CVTM_WARP_ROWS;
+  if (!done) cell->count = 0;
+  __syncwarp();
+  return done;
+}
+
+/* Cells in shared memory: first hulls, then slopes. */
+template <int CELLS>
 struct cvtm_warp_cells {
-  double x[CVTM_WARP_CORNERS * CELLS], y[CVTM_WARP_CORNERS * CELLS], doubt[CELLS];
+  double x[CVTM_HULL_SIDES * CELLS], y[CVTM_HULL_SIDES * CELLS], doubt[CELLS];
   union {
-    uint64_t entry[CVTM_CELL_LIST * CELLS];
+    cvtm_warp_hulls<CELLS> hulls;
     struct {
-      double slope[CVTM_WARP_SIDES * CELLS], inverse[CVTM_WARP_SIDES * CELLS];
-      int32_t extra[EXTRA];
+      double slope[CVTM_HULL_SIDES * CELLS], inverse[CVTM_HULL_SIDES * CELLS];
     };
   };
   int32_t count[CELLS]; /* corners; less than 3: nothing to do */
 };
 
-template <int CELLS, int EXTRA>
-__device__ cvtm_cell cvtm_warp_cell(cvtm_warp_cells<CELLS, EXTRA> *memory, int c) {
+template <int CELLS>
+__device__ cvtm_cell cvtm_warp_cell(cvtm_warp_cells<CELLS> *memory, int c) {
   const cvtm_cell cell = {
-      memory->count[c],  CVTM_WARP_CORNERS,   CELLS, memory->x + c, memory->y + c,
+      memory->count[c],  CVTM_HULL_SIDES,     CELLS, memory->x + c, memory->y + c,
       memory->slope + c, memory->inverse + c, 0};
   return cell;
 }
 
-/* Cuts out one cell; false if the quick way does not end or it has very many rows or sides. */
-template <int CELLS, int EXTRA>
-__device__ bool cvtm_warp_cut_one(const cvtm_site_tree_view &tree, cvtm_domain domain,
-                                  int64_t place, int lane, cvtm_warp_cells<CELLS, EXTRA> *memory) {
-  cvtm_cell cell = cvtm_warp_cell(memory, lane);
-  cvtm_cell_list list = {0, CELLS, 0, memory->entry + lane};
-  if (!isfinite(tree.position[2 * place]) || !isfinite(tree.position[2 * place + 1]) ||
-      cvtm_cell_quick(&tree, domain, place, &list, &cell) != CVTM_CELL_DONE)
-    return false;
-  double top = 0, bottom = 0;
-  for (int k = 0; k < cell.count; ++k) {
-    top = fmin(top, cell.y[k * CELLS]);
-    bottom = fmax(bottom, cell.y[k * CELLS]);
-  }
-  if (cell.count > CVTM_WARP_SIDES || bottom - top > CVTM_WARP_ROWS) return false;
-  memory->count[lane] = cell.count;
-  memory->doubt[lane] = cell.count < 3 ? 0 : cvtm_cell_doubt(domain, &cell);
-  return true;
-}
-
-/* Cuts out the cells at places base .. base + CELLS - 1, in the first lanes of a whole warp.
- * Whether this lane's cell is done, of those lanes; the others have none. */
-template <int CELLS, int EXTRA>
+/* The same there, with slopes. */
+template <int CELLS>
 __device__ bool cvtm_warp_cut(const cvtm_site_tree_view &tree, cvtm_domain domain, int64_t base,
-                              int lane, cvtm_warp_cells<CELLS, EXTRA> *memory) {
-  bool done = false;
+                              int lane, cvtm_warp_cells<CELLS> *memory) {
+  const int c = lane % CELLS;
+  cvtm_cell cell = {0,
+                    CVTM_HULL_SIDES,
+                    CELLS,
+                    memory->x + c,
+                    memory->y + c,
+                    memory->slope + c,
+                    memory->inverse + c,
+                    0};
+  const bool done =
+      cvtm_warp_cut_cells(tree, domain, base, tree.count, lane, &memory->hulls, &cell);
+  for (int k = lane / CELLS; k < cell.count; k += CVTM_WARP / CELLS) cvtm_cell_set_slope(&cell, k);
   if (lane < CELLS) {
-    memory->count[lane] = 0;
-    done = base + lane < tree.count && cvtm_warp_cut_one(tree, domain, base + lane, lane, memory);
-  }
-  __syncwarp();
-  if (lane < CELLS) {
-    cvtm_cell cell = cvtm_warp_cell(memory, lane);
-    cvtm_cell_set_slopes(&cell);
+    memory->count[c] = cell.count;
+    memory->doubt[c] = cell.count < 3 ? 0 : cvtm_cell_doubt(domain, &cell);
   }
   __syncwarp();
   return done;

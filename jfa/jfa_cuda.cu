@@ -46,8 +46,8 @@ static __device__ int32_t label_row(const cvtm_flood *flood, int64_t place, cons
 /* A lane labels the pixels of a cell; those of cells that it cannot do stay -1. */
 static __global__ void __launch_bounds__(CELL_WARPS *WARP, CELL_BLOCKS)
     cells_kernel(cvtm_flood flood, int32_t *labels, int32_t *missing) {
-  __shared__ cvtm_warp_cells<WARP, 1> memories[CELL_WARPS];
-  cvtm_warp_cells<WARP, 1> *memory = &memories[threadIdx.x / WARP];
+  __shared__ cvtm_warp_cells<WARP> memories[CELL_WARPS];
+  cvtm_warp_cells<WARP> *memory = &memories[threadIdx.x / WARP];
   const int lane = static_cast<int>(threadIdx.x) % WARP;
   const int64_t base = (static_cast<int64_t>(blockIdx.x) * CELL_WARPS + threadIdx.x / WARP) * WARP;
   if (base >= flood.tree.count) return; /* whole warps */

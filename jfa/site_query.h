@@ -93,6 +93,19 @@ CVTM_HD double cvtm_box_distance2(cvtm_metric metric, double x, double y, const 
   return dx * dx + dy * dy;
 }
 
+/* Where the site at a sorted place is. */
+CVTM_HD void cvtm_tree_position(const cvtm_site_tree_view *view, int64_t place, double *x,
+                                double *y) {
+#ifdef __CUDA_ARCH__
+  const double2 both = reinterpret_cast<const double2 *>(view->position)[place]; /* one load */
+  *x = both.x;
+  *y = both.y;
+#else
+  *x = view->position[2 * place];
+  *y = view->position[2 * place + 1];
+#endif
+}
+
 /* The best site found so far. */
 typedef struct cvtm_nearest {
   double distance2;

@@ -47,10 +47,9 @@ static cvtm_status allocate_all(cvtm_site_tree *tree) {
   cvtm_device *device = tree->device;
   cvtm_site_tree_arrays *a = &tree->arrays;
   const int64_t n = tree->capacity, bins = bins_of(levels_for(a->domain, n));
-  size_t scan_bytes = 0;
-  cvtm_status status = cvtm_sort_workspace(device, n, &a->workspace_bytes);
-  if (status == CVTM_OK) status = cvtm_scan_workspace(device, bins, &scan_bytes);
-  if (scan_bytes > a->workspace_bytes) a->workspace_bytes = scan_bytes;
+  const int cuda = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
+  const int64_t counts = cuda ? bins : 0, tiles = cuda ? bins / CVTM_TREE_TILE + 1 : 0;
+  cvtm_status status = cuda ? CVTM_OK : cvtm_sort_workspace(device, n, &a->workspace_bytes);
   const struct {
     int64_t count;
     size_t size;
@@ -60,17 +59,23 @@ static cvtm_status allocate_all(cvtm_site_tree *tree) {
       {8 * leaves_for(n), sizeof(double), (void **)&a->box},
       {n, sizeof(int32_t), (void **)&a->index},
       {n, sizeof(int32_t), (void **)&a->order},
-      {n, sizeof(int32_t), (void **)&a->rank},
       {n, sizeof(uint64_t), (void **)&a->keys},
-      {n, sizeof(uint64_t), (void **)&a->keys_alt},
-      {bins, sizeof(int32_t), (void **)&a->bin_count},
+      {cuda ? 0 : n, sizeof(uint64_t), (void **)&a->keys_alt},
       {bins + 1, sizeof(int32_t), (void **)&a->start},
+      {counts, sizeof(int32_t), (void **)&a->bin_count},
+      {counts, sizeof(int32_t), (void **)&a->bin_head},
+      {tiles, sizeof(int32_t), (void **)&a->tile_count},
+      {cuda, sizeof(int32_t), (void **)&a->ended},
       {(int64_t)a->workspace_bytes, 1, &a->workspace},
   };
   for (size_t k = 0; status == CVTM_OK && k < sizeof arrays / sizeof *arrays; ++k)
     status = cvtm_device_allocate(device, arrays[k].count, arrays[k].size, arrays[k].memory);
-  if (status != CVTM_OK) return status;
-  return cvtm_device_fill(device, a->bin_count, 0, (size_t)bins * sizeof *a->bin_count);
+  if (status != CVTM_OK || !cuda) return status;
+  status = cvtm_device_fill(device, a->bin_count, 0, (size_t)counts * sizeof *a->bin_count);
+  if (status == CVTM_OK)
+    status = cvtm_device_fill(device, a->bin_head, 0xFF, (size_t)counts * sizeof *a->bin_head);
+  if (status == CVTM_OK) status = cvtm_device_fill(device, a->ended, 0, sizeof *a->ended);
+  return status;
 }
 
 cvtm_status cvtm_site_tree_create(cvtm_device *device, cvtm_domain domain, int64_t capacity,
@@ -102,8 +107,8 @@ cvtm_status cvtm_site_tree_create(cvtm_device *device, cvtm_domain domain, int64
 void cvtm_site_tree_destroy(cvtm_site_tree *tree) {
   if (!tree) return;
   const cvtm_site_tree_arrays *a = &tree->arrays;
-  void *arrays[] = {a->position, a->box,      a->index,     a->order, a->rank,
-                    a->keys,     a->keys_alt, a->bin_count, a->start, a->workspace};
+  void *arrays[] = {a->position, a->box,       a->index,    a->order,      a->keys,  a->keys_alt,
+                    a->start,    a->bin_count, a->bin_head, a->tile_count, a->ended, a->workspace};
   for (size_t k = 0; k < sizeof arrays / sizeof *arrays; ++k)
     cvtm_device_free(tree->device, arrays[k]);
   free(tree);

@@ -1,10 +1,13 @@
 /* Sorting by counting: a site's bin holds few others, so that its place in the order is
- * found by comparing with those alone. */
+ * found by comparing with those alone. The sites of a bin form a chain. */
 #include "base/cuda_check.h"
-#include "base/primitives.h"
 #include "jfa/site_tree_kernels.h"
 
-enum { BLOCK = 256, SUBTREE = 512 /* leaves whose boxes one block makes */ };
+enum {
+  BLOCK = 256,
+  SUBTREE = 512,                 /* leaves whose boxes one block makes */
+  SHARE = CVTM_TREE_TILE / BLOCK /* a thread's bins of a tile */
+};
 
 static __device__ int64_t first_index(void) {
   return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -14,52 +17,93 @@ static __device__ int64_t index_stride(void) {
   return static_cast<int64_t>(gridDim.x) * blockDim.x;
 }
 
-/* Counts the sites of each bin; a site's rank there is any. */
+/* Counts and chains the sites of each bin, in any order. */
 static __global__ void count_kernel(cvtm_site_tree_arrays tree, const double *sites) {
   const cvtm_metric metric = cvtm_metric_of(tree.domain);
   for (int64_t i = first_index(); i < tree.count; i += index_stride()) {
     double x, y;
     cvtm_canonical_site(metric, sites + 2 * i, &x, &y);
     const uint64_t code = cvtm_morton_code(tree.domain, x, y);
+    const int32_t bin = cvtm_bin_of(code, tree.levels);
     tree.keys[i] = code;
-    tree.rank[i] = atomicAdd(tree.bin_count + cvtm_bin_of(code, tree.levels), 1);
+    tree.order[i] = atomicExch(tree.bin_head + bin, static_cast<int32_t>(i));
+    atomicAdd(tree.bin_count + bin, 1);
   }
 }
 
-/* Bins in order, each with its sites in any. The counts are zero again for the next time. */
-static __global__ void scatter_kernel(cvtm_site_tree_arrays tree) {
+/* The sum of a number of each thread of the warps, and in *before that of the threads before. */
+static __device__ int32_t block_sums(int32_t mine, int32_t *before) {
+  __shared__ int32_t warp_sum[BLOCK / 32];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  int32_t sum = mine;
+  for (int apart = 1; apart < 32; apart *= 2) {
+    const int32_t other = __shfl_up_sync(0xFFFFFFFFu, sum, apart);
+    if (lane >= apart) sum += other;
+  }
+  if (lane == 31) warp_sum[warp] = sum;
+  __syncthreads();
+  int32_t total = 0;
+  *before = sum - mine;
+  for (int k = 0; k < BLOCK / 32; ++k) {
+    if (k < warp) *before += warp_sum[k];
+    total += warp_sum[k];
+  }
+  __syncthreads();
+  return total;
+}
+
+/* How many sites there are in each tile. */
+static __global__ void __launch_bounds__(BLOCK)
+    tile_kernel(cvtm_site_tree_arrays tree, int64_t bins) {
+  const int64_t first = static_cast<int64_t>(blockIdx.x) * CVTM_TREE_TILE + threadIdx.x;
+  int32_t mine = 0, before;
+  for (int k = 0; k < SHARE; ++k)
+    if (first + k * BLOCK < bins) mine += tree.bin_count[first + k * BLOCK];
+  const int32_t total = block_sums(mine, &before);
+  if (threadIdx.x == 0) tree.tile_count[blockIdx.x] = total;
+}
+
+/* Where the bins of a tile begin: behind the tiles before, one after the other. */
+static __global__ void __launch_bounds__(BLOCK)
+    start_kernel(cvtm_site_tree_arrays tree, int64_t bins) {
+  const int64_t first = static_cast<int64_t>(blockIdx.x) * CVTM_TREE_TILE + threadIdx.x * SHARE;
+  int32_t count[SHARE] = {0}, mine = 0, before, tiles_before = 0;
+  for (int k = 0; k < SHARE; ++k)
+    if (first + k < bins) mine += count[k] = tree.bin_count[first + k];
+  for (unsigned tile = threadIdx.x; tile < blockIdx.x; tile += BLOCK)
+    tiles_before += tree.tile_count[tile];
+  int32_t place = block_sums(tiles_before, &before);
+  block_sums(mine, &before);
+  place += before;
+  for (int k = 0; k < SHARE && first + k < bins; ++k) {
+    tree.start[first + k] = place;
+    place += count[k];
+  }
+  if (blockIdx.x == 0 && threadIdx.x == 0) tree.start[bins] = static_cast<int32_t>(tree.count);
+}
+
+/* Orders each bin by code, then index. Counts and chains are empty again for the next time. */
+static __global__ void order_kernel(cvtm_site_tree_arrays tree, const double *sites) {
+  const cvtm_metric metric = cvtm_metric_of(tree.domain);
   for (int64_t i = first_index(); i < tree.count; i += index_stride()) {
     const uint64_t code = tree.keys[i];
     const int32_t bin = cvtm_bin_of(code, tree.levels);
-    const int32_t place = tree.start[bin] + tree.rank[i];
-    tree.bin_count[bin] = 0;
-    tree.keys_alt[place] = code;
-    tree.order[place] = static_cast<int32_t>(i);
-  }
-}
-
-/* Orders each bin by code, then index. */
-static __global__ void order_kernel(cvtm_site_tree_arrays tree, const double *sites) {
-  const cvtm_metric metric = cvtm_metric_of(tree.domain);
-  for (int64_t k = first_index(); k < tree.count; k += index_stride()) {
-    const uint64_t code = tree.keys_alt[k];
-    const int32_t i = tree.order[k];
-    const int32_t bin = cvtm_bin_of(code, tree.levels);
-    const int32_t first = tree.start[bin], last = tree.start[bin + 1];
-    int32_t place = first;
-    for (int32_t other = first; other < last; ++other) {
-      const uint64_t other_code = tree.keys_alt[other];
-      place += other_code < code || (other_code == code && tree.order[other] < i);
+    int64_t place = tree.start[bin];
+    for (int32_t other = tree.bin_head[bin]; other >= 0; other = tree.order[other]) {
+      const uint64_t other_code = tree.keys[other];
+      place += other_code < code || (other_code == code && other < i);
     }
-    tree.index[place] = i;
-    cvtm_canonical_site(metric, sites + 2 * static_cast<int64_t>(i), &tree.position[2 * place],
+    tree.index[place] = static_cast<int32_t>(i);
+    cvtm_canonical_site(metric, sites + 2 * i, &tree.position[2 * place],
                         &tree.position[2 * place + 1]);
+    if (atomicSub(tree.bin_count + bin, 1) == 1) tree.bin_head[bin] = -1; /* the last of them */
   }
 }
 
-/* A block makes the boxes of a subtree of up to SUBTREE leaves. */
+/* A block makes the boxes of a subtree of up to SUBTREE leaves; the last to end, those above. */
 static __global__ void __launch_bounds__(BLOCK)
-    bound_leaves_kernel(cvtm_site_tree_arrays tree, const int32_t *wanted) {
+    bound_kernel(cvtm_site_tree_arrays tree, const int32_t *wanted) {
+  __shared__ bool last;
   if (wanted && !*wanted) return;
   const int64_t first = static_cast<int64_t>(blockIdx.x) * SUBTREE;
   int64_t width = tree.leaf_count < SUBTREE ? tree.leaf_count : SUBTREE;
@@ -72,13 +116,17 @@ static __global__ void __launch_bounds__(BLOCK)
     node /= 2;
     for (int64_t k = threadIdx.x; k < width; k += BLOCK) cvtm_bound_children(node + k, tree.box);
   }
-}
-
-/* One block: the levels from `level` up to the root. */
-static __global__ void bound_top_kernel(int64_t level, double *box, const int32_t *wanted) {
-  if (wanted && !*wanted) return;
-  for (; level >= 1; level /= 2) {
-    for (int64_t k = threadIdx.x; k < level; k += blockDim.x) cvtm_bound_children(level + k, box);
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    last = atomicAdd(tree.ended, 1) + 1 == static_cast<int32_t>(gridDim.x);
+    if (last) *tree.ended = 0;
+  }
+  __syncthreads();
+  if (!last) return;
+  __threadfence();
+  for (int64_t level = gridDim.x / 2; level >= 1; level /= 2) {
+    for (int64_t k = threadIdx.x; k < level; k += BLOCK) cvtm_bound_children(level + k, tree.box);
     __syncthreads();
   }
 }
@@ -88,14 +136,15 @@ static cvtm_status sort_cuda(cvtm_device *device, const cvtm_site_tree_arrays *t
   const cudaStream_t stream = cvtm_cuda_stream(device);
   const unsigned blocks = cvtm_cuda_blocks(tree->count, BLOCK);
   const int64_t bins = INT64_C(1) << 2 * tree->levels;
+  const int64_t tiles = (bins + CVTM_TREE_TILE - 1) / CVTM_TREE_TILE;
   count_kernel<<<blocks, BLOCK, 0, stream>>>(*tree, sites);
   cvtm_status status = cvtm_cuda_launched(device, "count_kernel");
-  if (status == CVTM_OK)
-    status = cvtm_scan_32(device, tree->bin_count, bins, tree->start, tree->workspace,
-                          tree->workspace_bytes);
   if (status != CVTM_OK) return status;
-  scatter_kernel<<<blocks, BLOCK, 0, stream>>>(*tree);
-  status = cvtm_cuda_launched(device, "scatter_kernel");
+  tile_kernel<<<static_cast<unsigned>(tiles), BLOCK, 0, stream>>>(*tree, bins);
+  status = cvtm_cuda_launched(device, "tile_kernel");
+  if (status != CVTM_OK) return status;
+  start_kernel<<<static_cast<unsigned>(tiles), BLOCK, 0, stream>>>(*tree, bins);
+  status = cvtm_cuda_launched(device, "start_kernel");
   if (status != CVTM_OK) return status;
   order_kernel<<<blocks, BLOCK, 0, stream>>>(*tree, sites);
   return cvtm_cuda_launched(device, "order_kernel");
@@ -103,13 +152,10 @@ static cvtm_status sort_cuda(cvtm_device *device, const cvtm_site_tree_arrays *t
 
 static cvtm_status bound_cuda(cvtm_device *device, const cvtm_site_tree_arrays *tree,
                               const int32_t *wanted) {
-  const cudaStream_t stream = cvtm_cuda_stream(device);
   const int64_t subtrees = tree->leaf_count > SUBTREE ? tree->leaf_count / SUBTREE : 1;
-  bound_leaves_kernel<<<static_cast<unsigned>(subtrees), BLOCK, 0, stream>>>(*tree, wanted);
-  const cvtm_status status = cvtm_cuda_launched(device, "bound_leaves_kernel");
-  if (status != CVTM_OK || subtrees == 1) return status;
-  bound_top_kernel<<<1, 1024, 0, stream>>>(subtrees / 2, tree->box, wanted);
-  return cvtm_cuda_launched(device, "bound_top_kernel");
+  bound_kernel<<<static_cast<unsigned>(subtrees), BLOCK, 0, cvtm_cuda_stream(device)>>>(*tree,
+                                                                                        wanted);
+  return cvtm_cuda_launched(device, "bound_kernel");
 }
 
 extern "C" const cvtm_site_tree_table cvtm_site_tree_table_cuda = {sort_cuda, bound_cuda};

@@ -12,6 +12,8 @@
 extern "C" {
 #endif
 
+enum { CVTM_TREE_TILE = 2048 /* bins that a block of CUDA threads counts together */ };
+
 /* A tree's device memory, and what it is made for. */
 typedef struct cvtm_site_tree_arrays {
   cvtm_domain domain;
@@ -19,12 +21,16 @@ typedef struct cvtm_site_tree_arrays {
   int32_t levels;
   double *position, *box;
   int32_t *index, *start;
-  /* Scratch: four arrays of sites, one of bins, and what sorts and scans need. */
-  uint64_t *keys, *keys_alt;
-  int32_t *order, *rank;
-  int32_t *bin_count; /* all zero between sorts */
+  /* Scratch. On both devices: codes, and an order or chains of sites. */
+  uint64_t *keys;
+  int32_t *order;
+  /* On the CPU: what a sort needs. */
+  uint64_t *keys_alt;
   void *workspace;
   size_t workspace_bytes;
+  /* On CUDA, per bin: how many sites it holds, 0 between sorts, and one of them, -1 between sorts;
+   * and how many there are in each tile of bins. And how many blocks have ended. */
+  int32_t *bin_count, *bin_head, *tile_count, *ended;
 } cvtm_site_tree_arrays;
 
 typedef struct cvtm_site_tree_table {

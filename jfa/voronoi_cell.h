@@ -1,18 +1,14 @@
 /* The Voronoi cell of one site inside the domain: a rectangle cut by the bisectors
  * with the sites around. Compiles as C11 and inside CUDA kernels.
  *
- * The quick way clips by the sites of the bins around in order of distance, the
- * nearest first, until twice the cell's radius is reached: about seven cuts for relaxed
- * sites. Where that does not end soon (few sites far apart beside many close
- * together) the other way searches the box tree, and skips a subtree when no corner
- * of the cell is nearer to its box than to the site: then no site in it can cut. So
- * clusters and empty regions cost little. */
+ * cell_hull.h is the quick way, for a site whose neighbours lie about as close as others
+ * around it. The other way, here, clips the rectangle by the bisectors of the sites in the box
+ * tree, and skips a subtree when no corner of the cell is nearer to its box than to the site: then
+ * no site in it can cut. So clusters and empty regions cost little. */
 #ifndef CVTMESH_JFA_VORONOI_CELL_H
 #define CVTMESH_JFA_VORONOI_CELL_H
 
 #include "jfa/site_query.h"
-
-#include <string.h>
 
 /* A convex polygon about the site, in the caller's memory; corner k is x[k * stride],
  * y[k * stride]. Corners run down the left side and up the right one, y down. slope and
@@ -189,8 +185,10 @@ CVTM_HD int cvtm_cell_clip_site(double dx, double dy, int32_t other, const cvtm_
 /* Position of a sorted site as the cell sees it. */
 CVTM_HD void cvtm_cell_relative_site(const cvtm_site_tree_view *tree, int64_t place,
                                      const cvtm_cell_origin *o, double *dx, double *dy) {
-  *dx = (tree->position[2 * place] - o->shift_x) - o->x;
-  *dy = (tree->position[2 * place + 1] - o->shift_y) - o->y;
+  double x, y;
+  cvtm_tree_position(tree, place, &x, &y);
+  *dx = (x - o->shift_x) - o->x;
+  *dy = (y - o->shift_y) - o->y;
 }
 
 /* The origin at a sorted place, and the domain as its cell sees it. */
@@ -219,59 +217,7 @@ CVTM_HD int cvtm_cell_shrink_box(cvtm_cell_box *box, double reach) {
   return box->x0 < box->x1 && box->y0 < box->y1;
 }
 
-/* --- the quick way --------------------------------------------------------------------- */
-
-enum {
-  CVTM_CELL_LIST = 16,     /* sites sorted at once */
-  CVTM_CELL_ROUNDS = 6,    /* lists clipped by before the quick way gives up */
-  CVTM_CELL_MOST = 192,    /* sites looked at for one list */
-  CVTM_CELL_AHEAD = 4,     /* of them at a time */
-  CVTM_CELL_NEIGHBORS = 8, /* sites of the bin that tells how close they lie */
-};
-
-/* Sites by (distance, place), the distance rounded to float: the bits of both, side by
- * side, sort as one number; it is entry[k * stride]. */
-typedef struct cvtm_cell_list {
-  int32_t count, stride;
-  int32_t dropped; /* some were nearer than the limit, but farther than a full list */
-  uint64_t *entry;
-} cvtm_cell_list;
-
-CVTM_HD uint64_t cvtm_cell_entry(float distance2, uint32_t place) {
-  uint32_t bits;
-  memcpy(&bits, &distance2, sizeof bits);
-  return (uint64_t)bits << 32 | place;
-}
-
-CVTM_HD double cvtm_cell_entry_distance2(uint64_t entry) {
-  const uint32_t bits = (uint32_t)(entry >> 32);
-  float rounded;
-  memcpy(&rounded, &bits, sizeof rounded);
-  return (double)rounded;
-}
-
-/* Adds to the list, in no order; a full one loses its largest entry. */
-CVTM_HD void cvtm_cell_list_add(cvtm_cell_list *list, uint64_t entry) {
-  if (list->count < CVTM_CELL_LIST) {
-    list->entry[list->count++ * list->stride] = entry;
-    return;
-  }
-  int32_t largest = 0;
-  for (int32_t k = 1; k < CVTM_CELL_LIST; ++k)
-    if (list->entry[k * list->stride] > list->entry[largest * list->stride]) largest = k;
-  if (entry < list->entry[largest * list->stride]) list->entry[largest * list->stride] = entry;
-  list->dropped = 1;
-}
-
-CVTM_HD void cvtm_cell_list_sort(cvtm_cell_list *list) {
-  for (int32_t n = 1; n < list->count; ++n) {
-    const uint64_t entry = list->entry[n * list->stride];
-    int32_t k = n;
-    for (; k > 0 && list->entry[(k - 1) * list->stride] > entry; --k)
-      list->entry[k * list->stride] = list->entry[(k - 1) * list->stride];
-    list->entry[k * list->stride] = entry;
-  }
-}
+/* --- the sites around ------------------------------------------------------------------- */
 
 /* Bits 0 .. 15 of x to the even bits. */
 CVTM_HD uint32_t cvtm_spread_bits_16(uint32_t x) {
@@ -308,14 +254,19 @@ CVTM_HD int32_t cvtm_cell_bin_along(const cvtm_cell_bins *bins, double x, int si
   return (int32_t)(cvtm_quantize(x, size, bins->shift) >> (32 - bins->level));
 }
 
-/* The sorted sites first .. last - 1 of a bin and `more` ones behind it on the curve. */
+/* The sorted sites first .. last - 1 of a bin. */
 CVTM_HD void cvtm_cell_bin_sites(const cvtm_site_tree_view *tree, int32_t level, int32_t bx,
-                                 int32_t by, int32_t more, int32_t *first, int32_t *last) {
+                                 int32_t by, int32_t *first, int32_t *last) {
   const int down = 2 * (tree->levels - level);
   const uint32_t bin = cvtm_spread_bits_16((uint32_t)bx) | cvtm_spread_bits_16((uint32_t)by) << 1;
   *first = tree->start[bin << down];
-  *last = tree->start[(bin + 1 + (uint32_t)more) << down];
+  *last = tree->start[(bin + 1) << down];
 }
+
+enum {
+  CVTM_CELL_NEIGHBORS = 8, /* sites of the bin that tells how close they lie */
+  CVTM_CELL_CROWD = 192,   /* more in a smallest bin tell nothing */
+};
 
 /* The bin about the site that is just large enough to tell how close the sites lie, and
  * their spacing; 0 if there are too many in the smallest one. */
@@ -327,71 +278,15 @@ CVTM_HD double cvtm_cell_spacing(const cvtm_site_tree_view *tree, cvtm_domain do
   int32_t bx = cvtm_cell_bin_along(bins, o->x, domain.width);
   int32_t by = cvtm_cell_bin_along(bins, o->y, domain.height);
   int32_t first, last;
-  cvtm_cell_bin_sites(tree, bins->level, bx, by, 0, &first, &last);
+  cvtm_cell_bin_sites(tree, bins->level, bx, by, &first, &last);
   while (last - first < CVTM_CELL_NEIGHBORS && bins->level > 0) {
     --bins->level;
     bins->side *= 2;
     bx >>= 1;
     by >>= 1;
-    cvtm_cell_bin_sites(tree, bins->level, bx, by, 0, &first, &last);
+    cvtm_cell_bin_sites(tree, bins->level, bx, by, &first, &last);
   }
-  return last - first > CVTM_CELL_MOST ? 0 : bins->side / sqrt((double)(last - first));
-}
-
-/* Adds the sites from entry `from` on, before `to`, of the bins within `reach`. 0 if there are too
- * many to look at. */
-CVTM_HD int cvtm_cell_gather(const cvtm_site_tree_view *tree, cvtm_domain domain,
-                             const cvtm_cell_bins *bins, const cvtm_cell_origin *o, double reach,
-                             uint64_t from, uint64_t to, cvtm_cell_list *list) {
-  const int32_t x0 = cvtm_cell_bin_along(bins, o->x + o->shift_x - reach, domain.width);
-  const int32_t x1 = cvtm_cell_bin_along(bins, o->x + o->shift_x + reach, domain.width);
-  const int32_t y0 = cvtm_cell_bin_along(bins, o->y + o->shift_y - reach, domain.height);
-  const int32_t y1 = cvtm_cell_bin_along(bins, o->y + o->shift_y + reach, domain.height);
-  int32_t seen = 0;
-  for (int32_t by = y0; by <= y1; ++by) {
-    for (int32_t bx = x0; bx <= x1; ++bx) {
-      /* A bin of even number and the next lie side by side on the curve. */
-      const int32_t pair = bx % 2 == 0 && bx < x1;
-      int32_t first, last;
-      cvtm_cell_bin_sites(tree, bins->level, bx, by, pair, &first, &last);
-      bx += pair;
-      seen += last - first;
-      if (seen > CVTM_CELL_MOST) return 0;
-      for (; first < last; first += CVTM_CELL_AHEAD) {
-        double dx[CVTM_CELL_AHEAD], dy[CVTM_CELL_AHEAD]; /* asked for together */
-        for (int32_t k = 0; k < CVTM_CELL_AHEAD; ++k)
-          cvtm_cell_relative_site(tree, first + k < last ? first + k : last - 1, o, dx + k, dy + k);
-        for (int32_t k = 0; k < CVTM_CELL_AHEAD; ++k) {
-          const int32_t place = first + k;
-          const float x = (float)dx[k], y = (float)dy[k];
-          const uint64_t entry = cvtm_cell_entry(x * x + y * y, (uint32_t)place);
-          if (place < last && entry >= from && entry < to && place != o->place)
-            cvtm_cell_list_add(list, entry);
-        }
-      }
-    }
-  }
-  return 1;
-}
-
-/* The same on a torus, where the reach is less than a quarter of it. */
-CVTM_HD int cvtm_cell_gather_images(const cvtm_site_tree_view *tree, cvtm_domain domain,
-                                    const cvtm_cell_bins *bins, cvtm_cell_origin *o, double reach,
-                                    uint64_t from, uint64_t to, cvtm_cell_list *list) {
-  const double width = (double)domain.width, height = (double)domain.height;
-  if (!(4 * reach < width && 4 * reach < height)) return 0;
-  const int left = o->x < reach, right = o->x >= width - reach;
-  const int above = o->y < reach, below = o->y >= height - reach;
-  int good = 1;
-  for (int iy = -below; iy <= above; ++iy) {
-    for (int ix = -right; ix <= left; ++ix) {
-      o->shift_x = ix * width;
-      o->shift_y = iy * height;
-      good = good && cvtm_cell_gather(tree, domain, bins, o, reach, from, to, list);
-    }
-  }
-  o->shift_x = o->shift_y = 0;
-  return good;
+  return last - first > CVTM_CELL_CROWD ? 0 : bins->side / sqrt((double)(last - first));
 }
 
 /* d brought into half a period about 0, in the order of cvtm_cell_relative_site. */
@@ -400,93 +295,6 @@ CVTM_HD double cvtm_cell_nearest_image(double position, double origin, double pe
   if (d > 0.5 * period) return (position - period) - origin;
   if (d < -0.5 * period) return (position + period) - origin;
   return d;
-}
-
-/* Clips by the sites of the list, nearest first, while they are near enough. Of coincident sites
- * the first on the curve has the lowest index. */
-CVTM_HD int cvtm_cell_clip_list(const cvtm_site_tree_view *tree, cvtm_domain domain,
-                                const cvtm_cell_origin *o, const cvtm_cell_list *list,
-                                cvtm_cell *cell, double *radius2, cvtm_cell_status *status) {
-  const int32_t count = list->count;
-  uint64_t entry = count > 0 ? list->entry[0] : 0;
-  const double *next = tree->position + 2 * (entry & 0xFFFFFFFFu);
-  double x = next[0], y = next[1];
-  for (int32_t k = 0; k < count; ++k) {
-    const uint64_t now = entry;
-    if (cvtm_cell_entry_distance2(now) > 4.000001 * *radius2) return 1;
-    double dx = x - o->x, dy = y - o->y;
-    if (domain.periodic) {
-      dx = cvtm_cell_nearest_image(x, o->x, (double)domain.width);
-      dy = cvtm_cell_nearest_image(y, o->y, (double)domain.height);
-    }
-    if (k + 1 < count) { /* asked for early, there when the cut is done */
-      entry = list->entry[(k + 1) * list->stride];
-      next = tree->position + 2 * (entry & 0xFFFFFFFFu);
-      x = next[0];
-      y = next[1];
-    }
-    const double distance2 = dx * dx + dy * dy;
-    if (distance2 > 0) {
-      if (distance2 < cell->nearest2) cell->nearest2 = distance2;
-      const cvtm_cell_cut cut = cvtm_cell_clip(cell, dx, dy);
-      if (cut == CVTM_CUT_DONE) *radius2 = cvtm_cell_radius2(cell);
-      if (cut == CVTM_CUT_OVERFLOW) *status = CVTM_CELL_OVERFLOW;
-      if (cut == CVTM_CUT_OVERFLOW || cut == CVTM_CUT_EMPTY) return 0;
-    } else if (dx == 0 && dy == 0 && (int64_t)(now & 0xFFFFFFFFu) < o->place) {
-      cell->count = 0;
-      return 0;
-    }
-  }
-  return 1;
-}
-
-/* The cell of the site at a sorted place, if the bins around tell it. Distances in the
- * list are rounded by less than 4e-7; the factors below make up for that. */
-CVTM_HD cvtm_cell_status cvtm_cell_quick(const cvtm_site_tree_view *tree, cvtm_domain domain,
-                                         int64_t place, cvtm_cell_list *list, cvtm_cell *cell) {
-  cvtm_cell_box start;
-  cvtm_cell_origin o = cvtm_cell_origin_at(tree, domain, place, &start);
-  cvtm_cell_bins bins;
-  double reach = 1.9 * cvtm_cell_spacing(tree, domain, &o, &bins);
-  /* A cell that ends in the rounds below is nowhere near to this box. */
-  if (!(reach > 0) || !cvtm_cell_shrink_box(&start, 4 * reach)) return CVTM_CELL_UNDECIDED;
-  cvtm_cell_set_rectangle(cell, &start);
-  cell->nearest2 = HUGE_VAL;
-  double radius2 = cvtm_cell_radius2(cell);
-  uint64_t from = 0;
-  for (int round = 0; round < CVTM_CELL_ROUNDS; ++round) {
-    double limit2 = reach * reach;
-    if (limit2 > 4.00001 * radius2) limit2 = 4.00001 * radius2;
-    const double within = 1.000001 * sqrt(limit2);
-    while (bins.level < tree->levels && bins.side > 1.5 * within) {
-      ++bins.level;
-      bins.side *= 0.5;
-    }
-    while (bins.level > 0 && 2 * bins.side <= 1.5 * within) {
-      --bins.level;
-      bins.side *= 2;
-    }
-    const uint64_t to = cvtm_cell_entry((float)limit2, 0);
-    list->count = list->dropped = 0;
-    if (!(domain.periodic ? cvtm_cell_gather_images(tree, domain, &bins, &o, within, from, to, list)
-                          : cvtm_cell_gather(tree, domain, &bins, &o, within, from, to, list)))
-      return CVTM_CELL_UNDECIDED;
-    cvtm_cell_list_sort(list);
-    cvtm_cell_status status = CVTM_CELL_DONE;
-    if (!cvtm_cell_clip_list(tree, domain, &o, list, cell, &radius2, &status)) return status;
-    double complete2 = limit2;
-    if (list->dropped) {
-      from = list->entry[(CVTM_CELL_LIST - 1) * list->stride] + 1;
-      complete2 = cvtm_cell_entry_distance2(from);
-    } else {
-      from = to;
-      reach *= 1.5;
-    }
-    if (4.000004 * radius2 > complete2) continue;
-    /* Corners carry the rounding of the box that they were cut from. */
-    return radius2 > 1e-4 * (reach * reach) ? CVTM_CELL_DONE : CVTM_CELL_UNDECIDED;
-  }
-  return CVTM_CELL_UNDECIDED;
 }
 
 /* --- the other way: the box tree ------------------------------------------------------- */

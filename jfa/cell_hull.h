@@ -1,0 +1,465 @@
+/* A Voronoi cell as a convex hull: the quick way, for sites whose neighbours are the sites of the
+ * bins around.
+ *
+ * The bisector with a site at n, seen from the cell's own, is the line n v = |n|^2 / 2. Its pole
+ * is the point 2 n / |n|^2. The bisectors that bound the cell are those whose poles are
+ * corners of the convex hull of all poles, and two that follow each other on the hull meet
+ * in a corner of the cell (polarity; Preparata & Shamos 1985, section 7.3). An edge of the
+ * domain is the bisector with the site's mirror image.
+ *
+ * The hull is wound up in single precision: that decides which bisectors meet, and nothing else.
+ * Corners are computed in double, each from its two bisectors, and tested against all
+ * others; where that fails the cell is left to the other way. Compiles as C11 and inside CUDA
+ * kernels, where several lanes share a cell. */
+#ifndef CVTMESH_JFA_CELL_HULL_H
+#define CVTMESH_JFA_CELL_HULL_H
+
+#include "jfa/cell_lanes.h"
+#include "jfa/voronoi_cell.h"
+
+enum {
+  CVTM_HULL_POLES = 16,  /* of a cell at once */
+  CVTM_HULL_SIDES = 10,  /* of a cell */
+  CVTM_HULL_ROUNDS = 8,  /* before the quick way gives up */
+  CVTM_HULL_BINS = 2,    /* of a lane in a pass */
+  CVTM_HULL_OUTSIDE = -4 /* the mirror images' places: -4 .. -1 */
+};
+
+#ifdef __CUDACC__
+#define CVTM_HULL_ALIGNED __align__(8)
+#else
+#define CVTM_HULL_ALIGNED
+#endif
+
+typedef struct CVTM_HULL_ALIGNED cvtm_hull_pole {
+  float x, y;
+} cvtm_hull_pole;
+
+/* Pole k is pole[k * stride], its site at place[k * stride]; order tells the hull's corners; look
+ * holds the places of a pass, and what follows each pole on the hull. In memory that the cell's
+ * lanes share. */
+typedef struct cvtm_hull {
+  int32_t count, stride, room; /* room: of look, no less than CVTM_HULL_POLES */
+  cvtm_hull_pole *pole;
+  int32_t *place, *order, *look;
+} cvtm_hull;
+
+/* What the lanes of a cell have in common. */
+typedef struct cvtm_hull_search {
+  const cvtm_site_tree_view *tree;
+  cvtm_domain domain;
+  cvtm_lanes lanes;
+  cvtm_cell_origin o;
+  cvtm_cell_box edges; /* of the domain */
+  cvtm_cell_bins bins;
+  float scale;    /* poles are multiples of this */
+  float from, to; /* squared distances of the sites asked for */
+  int active;
+} cvtm_hull_search;
+
+/* --- the sites around ------------------------------------------------------------------ */
+
+/* The bins x0 .. x1, by .. y1; a lane's next is (bx, by). */
+typedef struct cvtm_hull_window {
+  int32_t x0, x1, y1, bx, by;
+} cvtm_hull_window;
+
+CVTM_HD cvtm_hull_window cvtm_hull_open_window(const cvtm_hull_search *s, int wanted) {
+  const double reach = 1.000001 * sqrt((double)s->to);
+  const double x = s->o.x + s->o.shift_x, y = s->o.y + s->o.shift_y;
+  cvtm_hull_window w = {0, 0, -1, 0, 0};
+  if (!wanted) return w;
+  w.x0 = cvtm_cell_bin_along(&s->bins, x - reach, s->domain.width);
+  w.x1 = cvtm_cell_bin_along(&s->bins, x + reach, s->domain.width);
+  w.by = cvtm_cell_bin_along(&s->bins, y - reach, s->domain.height);
+  w.y1 = cvtm_cell_bin_along(&s->bins, y + reach, s->domain.height);
+  w.bx = w.x0 + s->lanes.lane;
+  return w;
+}
+
+/* Puts down the places of the next few bins of each lane; how many of the cell's lanes together,
+ * none where they are too many. */
+CVTM_HD int32_t cvtm_hull_look(const cvtm_hull_search *s, cvtm_hull_window *w, cvtm_hull *hull,
+                               int *crowded) {
+  int32_t first[CVTM_HULL_BINS], last[CVTM_HULL_BINS], mine = 0, total;
+  for (int b = 0; b < CVTM_HULL_BINS; ++b) {
+    while (w->bx > w->x1 && w->by <= w->y1) {
+      w->bx -= w->x1 - w->x0 + 1;
+      ++w->by;
+    }
+    first[b] = last[b] = 0;
+    if (w->by <= w->y1)
+      cvtm_cell_bin_sites(s->tree, s->bins.level, w->bx, w->by, &first[b], &last[b]);
+    w->bx += s->lanes.count;
+    mine += last[b] - first[b];
+  }
+  int32_t at = cvtm_lanes_before(s->lanes, mine, &total);
+  *crowded |= total > hull->room;
+  if (total > hull->room) total = 0;
+  for (int b = 0; b < CVTM_HULL_BINS && total > 0; ++b)
+    for (int32_t place = first[b]; place < last[b]; ++place)
+      hull->look[at++ * hull->stride] = place;
+  cvtm_lanes_sync();
+  return total;
+}
+
+/* Can the bisector with (dx, dy) cut the cell as it is? */
+CVTM_HD int cvtm_hull_cuts(const cvtm_cell *cell, double dx, double dy) {
+  const double offset = 0.5 * (dx * dx + dy * dy) * (1 - 1e-12);
+  for (int32_t k = 0; k < cell->count; ++k)
+    if (cvtm_cell_beyond(cell, k, dx, dy, offset) > 0) return 1;
+  return cell->count == 0;
+}
+
+/* Adds a pole for each lane that has one to take; hull->count may exceed the room. */
+CVTM_HD void cvtm_hull_add(const cvtm_hull_search *s, int take, float x, float y, int32_t place,
+                           cvtm_hull *hull) {
+  const int32_t at = cvtm_lanes_number(s->lanes, take, &hull->count);
+#ifdef __CUDA_ARCH__
+  const float t = __fdividef(s->scale, x * x + y * y);
+#else
+  const float t = s->scale / (x * x + y * y);
+#endif
+  if (!take || at >= CVTM_HULL_POLES) return;
+  hull->pole[at * hull->stride].x = x * t;
+  hull->pole[at * hull->stride].y = y * t;
+  hull->place[at * hull->stride] = place;
+}
+
+/* Adds the sites asked for that can cut the cell. Whether the cell belongs to another, coincident
+ * one. */
+CVTM_HD int cvtm_hull_gather(const cvtm_hull_search *s, int wanted, const cvtm_cell *cell,
+                             cvtm_hull *hull) {
+  cvtm_hull_window w = cvtm_hull_open_window(s, wanted);
+  int owned = 0, crowded = 0;
+  while (cvtm_lanes_any(w.by <= w.y1)) {
+    const int32_t count = cvtm_hull_look(s, &w, hull, &crowded);
+    for (int32_t first = 0; cvtm_lanes_any(first < count); first += s->lanes.count) {
+      const int32_t k = first + s->lanes.lane;
+      const int32_t place = k < count ? hull->look[k * hull->stride] : s->o.place;
+      double dx, dy;
+      cvtm_cell_relative_site(s->tree, place, &s->o, &dx, &dy);
+      const float x = (float)dx, y = (float)dy, distance2 = x * x + y * y;
+      int take = distance2 >= s->from && distance2 < s->to && place != s->o.place;
+      if (take && dx == 0 && dy == 0) {
+        owned |= place < s->o.place; /* of coincident sites the first has the lowest index */
+        take = 0;
+      }
+      if (cell->count > 0) take = take && cvtm_hull_cuts(cell, dx, dy);
+      cvtm_hull_add(s, take, x, y, place, hull);
+    }
+    cvtm_lanes_sync();
+  }
+  if (crowded) hull->count = 2 * CVTM_HULL_POLES;
+  return owned;
+}
+
+/* The same on a torus, where the reach is less than a quarter of it. */
+CVTM_HD int cvtm_hull_gather_images(cvtm_hull_search *s, const cvtm_cell *cell, cvtm_hull *hull) {
+  const double width = (double)s->domain.width, height = (double)s->domain.height;
+  const double reach = 1.000001 * sqrt((double)s->to);
+  int owned = 0;
+  for (int image = 0; image < 9; ++image) {
+    const int ix = image % 3 - 1, iy = image / 3 - 1;
+    const int wanted = s->active &&
+                       (ix == 0 || (ix > 0 ? s->o.x < reach : s->o.x >= width - reach)) &&
+                       (iy == 0 || (iy > 0 ? s->o.y < reach : s->o.y >= height - reach));
+    if (!cvtm_lanes_any(wanted)) continue;
+    s->o.shift_x = ix * width;
+    s->o.shift_y = iy * height;
+    owned |= cvtm_hull_gather(s, wanted, cell, hull);
+  }
+  s->o.shift_x = s->o.shift_y = 0;
+  return owned;
+}
+
+/* Where the site of a pole is: a mirror image or a site, on a torus its nearest image. */
+CVTM_HD void cvtm_hull_neighbor(const cvtm_hull_search *s, int32_t place, double *dx, double *dy) {
+  if (place < 0) {
+    *dx = place == -4 ? 2 * s->edges.x0 : place == -3 ? 2 * s->edges.x1 : 0;
+    *dy = place == -2 ? 2 * s->edges.y0 : place == -1 ? 2 * s->edges.y1 : 0;
+    return;
+  }
+  double x, y;
+  cvtm_tree_position(s->tree, place, &x, &y);
+  *dx = x - s->o.x;
+  *dy = y - s->o.y;
+  if (s->domain.periodic) {
+    *dx = cvtm_cell_nearest_image(x, s->o.x, (double)s->domain.width);
+    *dy = cvtm_cell_nearest_image(y, s->o.y, (double)s->domain.height);
+  }
+}
+
+CVTM_HD double cvtm_hull_distance2(const cvtm_hull_search *s, int32_t place) {
+  double dx, dy;
+  cvtm_hull_neighbor(s, place, &dx, &dy);
+  return dx * dx + dy * dy;
+}
+
+/* Adds the mirror images asked for. */
+CVTM_HD void cvtm_hull_add_edges(const cvtm_hull_search *s, cvtm_hull *hull) {
+  const double near = 0.5000001 * sqrt((double)s->to);
+  const int any = s->active && (s->edges.x0 > -near || s->edges.x1 < near || s->edges.y0 > -near ||
+                                s->edges.y1 < near);
+  if (!cvtm_lanes_any(any)) return;
+  for (int32_t k = CVTM_HULL_OUTSIDE; k < 0; k += s->lanes.count) {
+    const int32_t place = k + s->lanes.lane;
+    double dx = 0, dy = 0;
+    if (place < 0) cvtm_hull_neighbor(s, place, &dx, &dy);
+    const float x = (float)dx, y = (float)dy, distance2 = x * x + y * y;
+    const int take = any && place < 0 && distance2 >= s->from && distance2 < s->to;
+    cvtm_hull_add(s, take, x, y, place, hull);
+  }
+}
+
+/* --- the hull -------------------------------------------------------------------------- */
+
+/* A candidate for the next corner of the hull: how far its direction is out and across, and
+ * its number. */
+typedef struct cvtm_hull_step {
+  float out, across;
+  int32_t pole;
+} cvtm_hull_step;
+
+/* Is b the better next corner? */
+CVTM_HD int cvtm_hull_better(const cvtm_hull_step *a, const cvtm_hull_step *b) {
+  return b->out * a->across > a->out * b->across;
+}
+
+/* The corner behind corner `at`: no pole is to the left of the line through both, and the origin
+ * is to its right; -1 if there is none. */
+CVTM_HD int32_t cvtm_hull_next(const cvtm_hull *hull, int32_t at, int32_t count) {
+  const cvtm_hull_pole p = hull->pole[at * hull->stride];
+  cvtm_hull_step best = {-1, 0, -1}; /* worse than any */
+  for (int32_t k = 0; k < count; ++k) {
+    const cvtm_hull_pole q = hull->pole[k * hull->stride];
+    const float dx = q.x - p.x, dy = q.y - p.y;
+    const cvtm_hull_step step = {p.x * dx + p.y * dy, p.y * dx - p.x * dy, k};
+    if (step.across > 0 && cvtm_hull_better(&best, &step)) best = step;
+  }
+  return best.pole;
+}
+
+/* The number that goes with the largest value of the cell's lanes, the least of several. */
+CVTM_HD int32_t cvtm_hull_farthest(cvtm_lanes lanes, float value, int32_t number) {
+#ifdef __CUDA_ARCH__
+  for (int apart = CVTM_WARP / lanes.count; apart < CVTM_WARP; apart *= 2) {
+    const float other = __shfl_xor_sync(0xFFFFFFFFu, value, apart);
+    const int32_t other_number = __shfl_xor_sync(0xFFFFFFFFu, number, apart);
+    if (other > value || (other == value && other_number < number)) {
+      value = other;
+      number = other_number;
+    }
+  }
+#else
+  (void)lanes;
+  (void)value;
+#endif
+  return number;
+}
+
+/* Winds up the hull, clockwise where y is up. The number of its corners; 0 if the
+ * origin is not inside, more than CVTM_HULL_SIDES if there are too many. */
+CVTM_HD int32_t cvtm_hull_wind(cvtm_lanes lanes, cvtm_hull *hull, int active) {
+  const int32_t count = active && hull->count >= 3 ? hull->count : 0;
+  float farthest = -1;
+  int32_t start = 0, sides = 0;
+  for (int32_t k = lanes.lane; k < count; k += lanes.count) {
+    const cvtm_hull_pole p = hull->pole[k * hull->stride];
+    const float out = p.x * p.x + p.y * p.y;
+    start = out > farthest ? k : start;
+    farthest = out > farthest ? out : farthest;
+    hull->look[k * hull->stride] = cvtm_hull_next(hull, k, count);
+  }
+  start = cvtm_hull_farthest(lanes, farthest, start);
+  cvtm_lanes_sync();
+  int32_t at = start;
+  while (at >= 0 && sides < count && sides < CVTM_HULL_SIDES) {
+    if (lanes.lane == 0) hull->order[sides * hull->stride] = at;
+    ++sides;
+    at = hull->look[at * hull->stride];
+    if (at == start) return sides;
+  }
+  return at < 0 || count == 0 ? 0 : CVTM_HULL_SIDES + 1;
+}
+
+/* --- the cell -------------------------------------------------------------------------- */
+
+/* Where two bisectors meet; one along the axes stays there to the last bit. */
+CVTM_HD void cvtm_hull_corner(double ax, double ay, double bx, double by, double *x, double *y) {
+  const double a = 0.5 * (ax * ax + ay * ay), b = 0.5 * (bx * bx + by * by);
+  const double t = 1 / (ax * by - ay * bx);
+  *x = ay == 0 ? 0.5 * ax : by == 0 ? 0.5 * bx : (a * by - b * ay) * t;
+  *y = ax == 0 ? 0.5 * ay : bx == 0 ? 0.5 * by : (ax * b - bx * a) * t;
+}
+
+/* The cell's corners; returns the squared distance of the farthest. */
+CVTM_HD double cvtm_hull_set_corners(const cvtm_hull_search *s, const cvtm_hull *hull,
+                                     int32_t sides, cvtm_cell *cell) {
+  double largest = 0;
+  for (int32_t k = s->lanes.lane; k < sides; k += s->lanes.count) {
+    const int32_t next = k + 1 < sides ? k + 1 : 0;
+    double ax, ay, bx, by, x, y;
+    cvtm_hull_neighbor(s, hull->place[hull->order[k * hull->stride] * hull->stride], &ax, &ay);
+    cvtm_hull_neighbor(s, hull->place[hull->order[next * hull->stride] * hull->stride], &bx, &by);
+    cvtm_hull_corner(ax, ay, bx, by, &x, &y);
+    cell->x[k * cell->stride] = x;
+    cell->y[k * cell->stride] = y;
+    const double r2 = x * x + y * y;
+    largest = r2 <= largest ? largest : r2 < HUGE_VAL ? r2 : HUGE_VAL; /* of parallel ones, too */
+  }
+  cell->count = sides;
+  return cvtm_lanes_largest(s->lanes, largest);
+}
+
+/* Whether no corner is beyond a bisector by more than rounding. */
+CVTM_HD int cvtm_hull_holds(const cvtm_hull_search *s, const cvtm_hull *hull, const cvtm_cell *cell,
+                            double radius2) {
+  int good = 1;
+  for (int32_t k = s->lanes.lane; k < hull->count && cell->count > 0; k += s->lanes.count) {
+    double dx, dy, most = 0;
+    cvtm_hull_neighbor(s, hull->place[k * hull->stride], &dx, &dy);
+    const double d2 = dx * dx + dy * dy;
+    for (int32_t c = 0; c < cell->count; ++c) {
+      const double beyond = cvtm_cell_beyond(cell, c, dx, dy, 0.5 * d2);
+      most = beyond > most ? beyond : most;
+    }
+    good = good && most * most <= 1.6e-23 * (d2 * radius2);
+  }
+  return cvtm_lanes_vote(s->lanes, !good) == 0;
+}
+
+/* Leaves out the poles that are no corners of the hull. */
+CVTM_HD void cvtm_hull_compact(cvtm_lanes lanes, cvtm_hull *hull, int32_t sides) {
+  uint32_t corners = 0;
+  int32_t kept = 0;
+  for (int32_t k = 0; k < sides; ++k) corners |= 1u << hull->order[k * hull->stride];
+  for (int32_t first = 0; first < CVTM_HULL_POLES; first += lanes.count) {
+    const int32_t k = first + lanes.lane;
+    const int keep = k < CVTM_HULL_POLES && (corners >> k & 1);
+    const cvtm_hull_pole pole = hull->pole[(keep ? k : 0) * hull->stride];
+    const int32_t place = hull->place[(keep ? k : 0) * hull->stride];
+    const int32_t at = cvtm_lanes_number(lanes, keep, &kept);
+    cvtm_lanes_sync();
+    if (keep) {
+      hull->pole[at * hull->stride] = pole;
+      hull->place[at * hull->stride] = place;
+    }
+    cvtm_lanes_sync();
+  }
+  if (sides > 0) hull->count = kept;
+}
+
+/* The reach to begin with; 0 where the quick way is not for the site. */
+CVTM_HD double cvtm_hull_first_reach(cvtm_hull_search *s) {
+  const cvtm_cell_box *e = &s->edges;
+  if (!isfinite(s->o.x) || !isfinite(s->o.y)) return 0;
+  if (!s->domain.periodic && !(e->x0 < 0 && e->y0 < 0 && e->x1 > 0 && e->y1 > 0)) return 0;
+  return 1.7 * cvtm_cell_spacing(s->tree, s->domain, &s->o, &s->bins);
+}
+
+/* Squares of bins about as large as the reach. */
+CVTM_HD void cvtm_hull_fit_bins(cvtm_hull_search *s) {
+  const double reach = sqrt((double)s->to);
+  while (s->bins.level < s->tree->levels && s->bins.side > 1.5 * reach) {
+    ++s->bins.level;
+    s->bins.side *= 0.5;
+  }
+  while (s->bins.level > 0 && 2 * s->bins.side <= 1.5 * reach) {
+    --s->bins.level;
+    s->bins.side *= 2;
+  }
+}
+
+/* One round: adds the sites asked for, and makes the cell of all. */
+CVTM_HD cvtm_cell_status cvtm_hull_round(cvtm_hull_search *s, cvtm_hull *hull, cvtm_cell *cell,
+                                         double *radius2) {
+  const int32_t before = hull->count;
+  int owned = 0;
+  cvtm_hull_fit_bins(s);
+  if (s->domain.periodic) {
+    owned = cvtm_hull_gather_images(s, cell, hull);
+  } else {
+    owned = cvtm_hull_gather(s, s->active, cell, hull);
+    cvtm_hull_add_edges(s, hull);
+  }
+  owned = cvtm_lanes_vote(s->lanes, owned) != 0;
+  const int crowded = cvtm_lanes_vote(s->lanes, hull->count > CVTM_HULL_POLES) != 0;
+  const int changed = s->active && hull->count > before && !crowded && !owned;
+  int good = 1;
+  cvtm_lanes_sync();
+  if (cvtm_lanes_any(changed)) {
+    const int32_t sides = cvtm_hull_wind(s->lanes, hull, changed);
+    cvtm_lanes_sync();
+    const int fits = changed && sides > 0 && sides <= CVTM_HULL_SIDES;
+    cvtm_cell found = *cell;
+    const double r2 = cvtm_hull_set_corners(s, hull, fits ? sides : 0, &found);
+    cvtm_lanes_sync();
+    if (!(r2 < 1e4 * (double)s->to)) found.count = 0; /* as good as open */
+    good = cvtm_hull_holds(s, hull, &found, r2) && sides <= CVTM_HULL_SIDES;
+    if (changed) {
+      cell->count = found.count;
+      *radius2 = found.count > 0 ? r2 : HUGE_VAL;
+    }
+    if (changed && found.count > 0)
+      cell->nearest2 = cvtm_hull_distance2(s, hull->place[hull->order[0] * hull->stride]);
+    const int more = changed && good && found.count > 0 && 4.000004 * r2 > (double)s->to;
+    if (cvtm_lanes_any(more)) cvtm_hull_compact(s->lanes, hull, more ? sides : 0);
+  }
+  if (owned) {
+    cell->count = 0;
+    *radius2 = 0;
+    return CVTM_CELL_DONE;
+  }
+  if (crowded) {
+    hull->count = before;
+    return CVTM_CELL_OVERFLOW;
+  }
+  if (!good) return CVTM_CELL_UNDECIDED;
+  return CVTM_CELL_DONE;
+}
+
+/* The cell of the site at a place, in at most CVTM_HULL_SIDES corners; `wanted`: there is one to
+ * do. CVTM_CELL_DONE or _UNDECIDED. Slopes are not set. */
+CVTM_HD cvtm_cell_status cvtm_hull_cut(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                       int64_t place, int wanted, cvtm_lanes lanes, cvtm_hull *hull,
+                                       cvtm_cell *cell) {
+  cvtm_hull_search s;
+  s.tree = tree;
+  s.domain = domain;
+  s.lanes = lanes;
+  s.o = cvtm_cell_origin_at(tree, domain, wanted ? place : 0, &s.edges);
+  s.bins.level = s.bins.shift = 0;
+  s.bins.side = 0;
+  double reach = wanted ? cvtm_hull_first_reach(&s) : 0, radius2 = HUGE_VAL;
+  const double most =
+      domain.periodic ? 0.25 * fmin((double)domain.width, (double)domain.height) : HUGE_VAL;
+  cvtm_cell_status result = CVTM_CELL_UNDECIDED;
+  s.active = reach > 0 && reach < most;
+  s.scale = (float)(reach * reach);
+  s.from = 0;
+  s.to = (float)(reach * reach);
+  hull->count = 0;
+  cell->count = 0;
+  cell->nearest2 = HUGE_VAL;
+  for (int round = 0; round < CVTM_HULL_ROUNDS && cvtm_lanes_any(s.active); ++round) {
+    const cvtm_cell_status status = cvtm_hull_round(&s, hull, cell, &radius2);
+    if (!s.active) continue;
+    if (status == CVTM_CELL_OVERFLOW) {
+      s.to = s.from + 0.5F * (s.to - s.from);
+    } else if (status == CVTM_CELL_UNDECIDED) {
+      s.active = 0;
+    } else if (4.000004 * radius2 <= (double)s.to) {
+      result = CVTM_CELL_DONE;
+      s.active = 0;
+    } else {
+      const double farther = 2.25 * (double)s.to, needed = 4.00001 * radius2;
+      s.from = s.to;
+      s.to = (float)(needed < farther ? needed : farther);
+    }
+    if (!(s.to < (float)(most * most))) s.active = 0;
+  }
+  return result;
+}
+
+#endif

@@ -1,0 +1,89 @@
+/* Lanes of a warp that work on one cell together. On the CPU there is one, and what is
+ * shared is its own. Compiles as C11 and inside CUDA kernels, where all lanes of a warp make
+ * each call together. */
+#ifndef CVTMESH_JFA_CELL_LANES_H
+#define CVTMESH_JFA_CELL_LANES_H
+
+#include "base/portable.h"
+
+#include <stdint.h>
+
+enum { CVTM_WARP = 32 };
+
+/* Lane `lane` of `count`; those of a cell are 32 / count lanes apart in the warp. */
+typedef struct cvtm_lanes {
+  int32_t lane, count;
+} cvtm_lanes;
+
+/* Makes what the others have written to shared memory visible. */
+CVTM_HD void cvtm_lanes_sync(void) {
+#ifdef __CUDA_ARCH__
+  __syncwarp();
+#endif
+}
+
+/* Whether any lane of the warp says yes. */
+CVTM_HD int cvtm_lanes_any(int yes) {
+#ifdef __CUDA_ARCH__
+  return __any_sync(0xFFFFFFFFu, yes);
+#else
+  return yes;
+#endif
+}
+
+/* One bit for each lane of the cell that says yes. */
+CVTM_HD uint32_t cvtm_lanes_vote(cvtm_lanes lanes, int yes) {
+#ifdef __CUDA_ARCH__
+  const int apart = CVTM_WARP / lanes.count, number = (int)(threadIdx.x % CVTM_WARP);
+  uint32_t group = 1; /* this cell's bits of all */
+  for (int k = apart; k < CVTM_WARP; k *= 2) group |= group << k;
+  return __ballot_sync(0xFFFFFFFFu, yes) & (group << number % apart);
+#else
+  (void)lanes;
+  return yes != 0;
+#endif
+}
+
+/* Gives each lane of the cell that says yes a number from *count on, in the order of the lanes. */
+CVTM_HD int32_t cvtm_lanes_number(cvtm_lanes lanes, int yes, int32_t *count) {
+  const uint32_t votes = cvtm_lanes_vote(lanes, yes);
+  const int32_t before = *count;
+#ifdef __CUDA_ARCH__
+  *count = before + __popc(votes);
+  return before + __popc(votes & ((1u << threadIdx.x % CVTM_WARP) - 1));
+#else
+  *count = before + (int32_t)votes;
+  return before;
+#endif
+}
+
+/* The sum over the cell's lanes before this one; *total: over all of them. */
+CVTM_HD int32_t cvtm_lanes_before(cvtm_lanes lanes, int32_t value, int32_t *total) {
+#ifdef __CUDA_ARCH__
+  const int apart = CVTM_WARP / lanes.count, number = (int)(threadIdx.x % CVTM_WARP);
+  int32_t sum = value;
+  for (int offset = 1; offset < lanes.count; offset *= 2) {
+    const int32_t other = __shfl_up_sync(0xFFFFFFFFu, sum, (unsigned)(offset * apart));
+    if (lanes.lane >= offset) sum += other;
+  }
+  *total = __shfl_sync(0xFFFFFFFFu, sum, (lanes.count - 1) * apart + number % apart);
+  return sum - value;
+#else
+  (void)lanes;
+  *total = value;
+  return 0;
+#endif
+}
+
+/* The largest value of the cell's lanes. */
+CVTM_HD double cvtm_lanes_largest(cvtm_lanes lanes, double value) {
+#ifdef __CUDA_ARCH__
+  for (int apart = CVTM_WARP / lanes.count; apart < CVTM_WARP; apart *= 2)
+    value = fmax(value, __shfl_xor_sync(0xFFFFFFFFu, value, apart));
+#else
+  (void)lanes;
+#endif
+  return value;
+}
+
+#endif
