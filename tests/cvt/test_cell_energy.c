@@ -1,123 +1,11 @@
-/* Mass, centroid and energy of exact cells against cells cut and integrated in another
- * way: every site against every other, in long double, pixel by pixel. And the plain sums
- * over pixel centres against every centre compared with every site. */
+/* Mass, centroid and energy of exact cells against cells cut and integrated in another way. And
+ * the plain sums over pixel centres against every centre compared with every site. */
 #include <math.h>
 #include <string.h>
 
 #include "cvt/cvt.h"
+#include "tests/cvt/reference_cells.h"
 #include "tests/test_devices.h"
-
-typedef long double real;
-
-enum { MOST = 600 };
-
-typedef struct shape {
-  int count;
-  real x[MOST], y[MOST];
-} shape;
-
-/* Sutherland & Hodgman: keeps a x + b y <= c. */
-static void cut(shape *p, real a, real b, real c) {
-  static shape q;
-  q.count = 0;
-  for (int k = 0; k < p->count; ++k) {
-    const int next = (k + 1) % p->count;
-    const real s = a * p->x[k] + b * p->y[k] - c, t = a * p->x[next] + b * p->y[next] - c;
-    if (s <= 0) {
-      q.x[q.count] = p->x[k];
-      q.y[q.count++] = p->y[k];
-    }
-    if ((s < 0 && t > 0) || (s > 0 && t < 0)) {
-      const real r = s / (s - t);
-      q.x[q.count] = p->x[k] + (p->x[next] - p->x[k]) * r;
-      q.y[q.count++] = p->y[k] + (p->y[next] - p->y[k]) * r;
-    }
-  }
-  *p = q;
-}
-
-static void set_rectangle(shape *p, real x0, real y0, real x1, real y1) {
-  const shape r = {.count = 4, .x = {x0, x1, x1, x0}, .y = {y0, y0, y1, y1}};
-  *p = r;
-}
-
-/* Adds mass, first and second moments about the origin, by triangles from a corner. */
-static void add_moments(const shape *p, real rho, real sums[4]) {
-  for (int k = 1; k + 1 < p->count; ++k) {
-    const real ax = p->x[0], ay = p->y[0], bx = p->x[k], by = p->y[k];
-    const real cx = p->x[k + 1], cy = p->y[k + 1];
-    const real area = fabsl((bx - ax) * (cy - ay) - (by - ay) * (cx - ax)) / 2;
-    const real mx = (ax + bx + cx) / 3, my = (ay + by + cy) / 3;
-    const real squares = ax * ax + bx * bx + cx * cx + ay * ay + by * by + cy * cy;
-    sums[0] += rho * area;
-    sums[1] += rho * area * mx;
-    sums[2] += rho * area * my;
-    sums[3] += rho * area * (squares / 12 + 0.75L * (mx * mx + my * my));
-  }
-}
-
-static void reference_cell(cvtm_domain d, const double *sites, int n, int i, shape *cell) {
-  const real sx = sites[2 * i], sy = sites[2 * i + 1], w = d.width, h = d.height;
-  if (d.periodic) {
-    set_rectangle(cell, -w / 2, -h / 2, w / 2, h / 2);
-  } else {
-    set_rectangle(cell, -sx, -sy, w - sx, h - sy);
-  }
-  for (int j = 0; j < n; ++j) {
-    for (int image = 0; image < 9; ++image) {
-      if (!d.periodic && image != 4) continue;
-      const real dx = sites[2 * j] - sx + (image % 3 - 1) * w;
-      const real dy = sites[2 * j + 1] - sy + (image / 3 - 1) * h;
-      if (j == i) continue;
-      if (dx == 0 && dy == 0) {
-        if (j < i) cell->count = 0;
-        continue;
-      }
-      cut(cell, dx, dy, (dx * dx + dy * dy) / 2);
-    }
-  }
-}
-
-/* sums[4] is the squared radius of the cell, sums[5] the largest density that it touches. */
-static void reference_sums(cvtm_domain d, const float *rho, const double *sites, int n, int i,
-                           real sums[6]) {
-  static shape cell, part;
-  const real sx = sites[2 * i], sy = sites[2 * i + 1];
-  reference_cell(d, sites, n, i, &cell);
-  for (int k = 0; k < 6; ++k) sums[k] = 0;
-  if (cell.count < 3) return;
-  real low_x = cell.x[0], high_x = low_x, low_y = cell.y[0], high_y = low_y;
-  for (int k = 0; k < cell.count; ++k) {
-    sums[4] = fmaxl(sums[4], cell.x[k] * cell.x[k] + cell.y[k] * cell.y[k]);
-    low_x = fminl(low_x, cell.x[k]);
-    high_x = fmaxl(high_x, cell.x[k]);
-    low_y = fminl(low_y, cell.y[k]);
-    high_y = fmaxl(high_y, cell.y[k]);
-  }
-  for (int j = (int)floorl(sy + low_y); j <= (int)floorl(sy + high_y); ++j) {
-    for (int c = (int)floorl(sx + low_x); c <= (int)floorl(sx + high_x); ++c) {
-      int row = j, column = c;
-      if (d.periodic) {
-        row = ((j % d.height) + d.height) % d.height;
-        column = ((c % d.width) + d.width) % d.width;
-      }
-      if (row < 0 || row >= d.height || column < 0 || column >= d.width) continue;
-      sums[5] = fmaxl(sums[5], (real)rho[row * d.width + column]);
-      part = cell;
-      cut(&part, -1, 0, -(c - sx));
-      cut(&part, 1, 0, c + 1 - sx);
-      cut(&part, 0, -1, -(j - sy));
-      cut(&part, 0, 1, j + 1 - sy);
-      add_moments(&part, (real)rho[row * d.width + column], sums);
-    }
-  }
-}
-
-static uint64_t state;
-static double uniform(void) {
-  state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-  return (double)(state >> 11) / 9007199254740992.0;
-}
 
 static void check(cvtm_domain d, const float *rho, const double *sites, int n) {
   cvtm_device *device = test_device_open();
@@ -132,7 +20,7 @@ static void check(cvtm_domain d, const float *rho, const double *sites, int n) {
   real total = 0, total_mass = 0;
   for (int i = 0; i < n; ++i) {
     real sums[6];
-    reference_sums(d, rho, sites, n, i, sums);
+    reference_sums(d, rho, sites, NULL, n, i, sums);
     total += sums[3];
     total_mass += mass[i];
     /* Beside 1e-10 of the value: the rounding of corners, where the density jumps. */
