@@ -23,7 +23,8 @@ typedef struct cvtm_cvt cvtm_cvt;
 
 /* density: width * height floats on the host, >= 0, finite, not all zero; copied. In device memory
  * a plan takes 4 bytes a pixel, 28 more for the pixel energy on a diagram that is not exact, and
- * in a whole run, with a history of 8, some 700 a site. */
+ * in a whole run, with a history of 8, some 700 a site, and on CUDA 170 more for up to 2^18 of
+ * them. */
 cvtm_status cvtm_cvt_create(cvtm_device *device, cvtm_domain domain, const float *density,
                             int64_t capacity, cvtm_cvt **cvt);
 void cvtm_cvt_destroy(cvtm_cvt *cvt);
