@@ -2,9 +2,7 @@
 were written, by clipping; the mesh is the regular triangulation, by its lifted convexity; the same
 files on every run; options that do not go together are refused."""
 import json
-import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
@@ -14,22 +12,9 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
 
-PROGRAM = os.environ["CVTMESH_PROGRAM"]
-EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+from program import expect, failures, run
+
 WIDTH, HEIGHT = 60, 40
-failures = []
-
-
-def expect(condition, what):
-    if not condition:
-        failures.append(what)
-
-
-def run(*arguments, code=0):
-    command = [PROGRAM, "run", *map(str, arguments), "--device", "cpu", "--threads", "2", "-q"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    expect(done.returncode == code, f"{arguments}: exit {done.returncode}, not {code}: {done.stderr}")
-    return done
 
 
 def clip(polygon, normal, offset):
@@ -85,8 +70,8 @@ def check_masses(folder, name, density, *options):
     image = folder / f"{name}.npy"
     np.save(image, density.astype(np.float32))
     files = [folder / f"{name}_{end}" for end in ("p.npy", "w.npy", "r.json", "m.obj")]
-    run(image, "-n", 50, "--equal-mass", "--mass-tolerance", 1e-9, "-o", files[0], "-o", files[3],
-        "--weights-out", files[1], "--report", files[2], *options)
+    run("run", image, "-n", 50, "--equal-mass", "--mass-tolerance", 1e-9, "-o", files[0],
+        "-o", files[3], "--weights-out", files[1], "--report", files[2], *options)
     sites, weights = np.load(files[0]), np.load(files[1])
     report = json.loads(files[2].read_text())
     target = density.astype(np.float32).sum(dtype=float) / len(sites)
@@ -121,15 +106,15 @@ def check_refusals(folder):
     image = folder / "graded.npy"
     out = folder / "x.csv"
     equal = ("--equal-mass", "-o", out)
-    run(image, "-n", 9, *equal, "--energy", "pixel", code=2)
-    run(image, "-n", 9, *equal, "--domain", "image", code=2)
-    run(image, "-n", 9, *equal, "--watch", folder / "watch", code=2)
-    run(image, "-n", 9, *equal, "--mass-tolerance", 0, code=2)
-    run(image, "-n", 9, *equal, "--weights-out", folder / "w.csv", code=2)
-    run(image, "-n", 9, "-o", out, "--mass-tolerance", 0.1, code=2)
-    run(image, "-n", 9, "-o", out, "--weights-out", folder / "w.npy", code=2)
+    run("run", image, "-n", 9, *equal, "--energy", "pixel", code=2)
+    run("run", image, "-n", 9, *equal, "--domain", "image", code=2)
+    run("run", image, "-n", 9, *equal, "--watch", folder / "watch", code=2)
+    run("run", image, "-n", 9, *equal, "--mass-tolerance", 0, code=2)
+    run("run", image, "-n", 9, *equal, "--weights-out", folder / "w.csv", code=2)
+    run("run", image, "-n", 9, "-o", out, "--mass-tolerance", 0.1, code=2)
+    run("run", image, "-n", 9, "-o", out, "--weights-out", folder / "w.npy", code=2)
     (folder / "twice.csv").write_text("1,1\n5,5\n1,1\n")
-    refused = run(image, "--init", folder / "twice.csv", *equal, code=3)
+    refused = run("run", image, "--init", folder / "twice.csv", *equal, code=3)
     expect("sites 0 and 2 share a place" in refused.stderr, f"coincident sites: {refused.stderr}")
     expect(not out.exists(), "a refused run wrote a file")
 
@@ -141,7 +126,7 @@ def check_kept_sites(folder):
     for n, options in ((3, ("--init", folder / "three.csv", "--iterations", 0)),
                        (3, ("--fixed", folder / "three.csv")),
                        (12, ("--fixed", folder / "three.csv", "--iterations", 20))):
-        run(folder / "flat.npy", "-n", n, "--equal-mass", *options, "-o", folder / "k.npy",
+        run("run", folder / "flat.npy", "-n", n, "--equal-mass", *options, "-o", folder / "k.npy",
             "--weights-out", folder / "k_w.npy")
         sites, weights = np.load(folder / "k.npy"), np.load(folder / "k_w.npy")
         expect(np.array_equal(sites[:3], [[3, 4], [50, 30], [20, 37.5]]), f"{options}: moved")
@@ -155,8 +140,8 @@ def check_tone(folder):
     picture[:, : WIDTH // 2] = 188  # half the light, in sRGB
     picture[:, WIDTH // 2 :] = 0
     (folder / "tone.pgm").write_bytes(b"P5 %d %d 255\n" % (WIDTH, HEIGHT) + picture.tobytes())
-    run(folder / "tone.pgm", "-n", 90, "--equal-mass", "-o", folder / "t.npy", "--density-out",
-        folder / "t_rho.npy")
+    run("run", folder / "tone.pgm", "-n", 90, "--equal-mass", "-o", folder / "t.npy",
+        "--density-out", folder / "t_rho.npy")
     left = (np.load(folder / "t.npy")[:, 0] < WIDTH / 2).sum()
     rho = np.load(folder / "t_rho.npy")
     expect(abs(rho[0, 0] / rho[0, -1] - 0.5) < 0.01, f"tones {rho[0, 0]}, {rho[0, -1]}")
