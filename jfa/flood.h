@@ -288,56 +288,42 @@ CVTM_HD int32_t cvtm_name_of_word(const cvtm_flood *flood, int packed, uint32_t 
  * them, and four at twice the step, which make up for what the rounding of positions has lost. */
 enum { CVTM_LAST_HEARD = 13 };
 
-/* What the k-th of them holds. inside: none of them is beyond the domain's border. */
-CVTM_HD int32_t cvtm_last_heard(cvtm_domain domain, int inside, int i, int j, int k,
+CVTM_HD int32_t cvtm_last_heard(const cvtm_flood *flood, int i, int j, int k,
                                 const int32_t *names) {
+  const cvtm_domain domain = flood->domain;
   const int di = k < 9 ? k % 3 - 1 : k == 9 ? -2 : k == 10 ? 2 : 0;
   const int dj = k < 9 ? k / 3 - 1 : k == 11 ? -2 : k == 12 ? 2 : 0;
-  if (inside) return names[(j + dj) * (int64_t)domain.width + (i + di)];
   const int64_t row = cvtm_step_along(j, dj, domain.height, domain.periodic);
   return names[row * domain.width + cvtm_step_along(i, di, domain.width, domain.periodic)];
 }
 
-/* The label of pixel (i, j) where many seeds are heard of, or some with several sites. */
-CVTM_HD int32_t cvtm_crowded_label(const cvtm_flood *flood, int i, int j, const int32_t *names) {
-  cvtm_nearest best = cvtm_nearest_none();
+/* Improves *best by the sites of all heard seeds that have several. */
+CVTM_HD void cvtm_consider_crowds(const cvtm_flood *flood, int i, int j, const int32_t *names,
+                                  cvtm_nearest *best) {
   for (int k = 0; k < CVTM_LAST_HEARD; ++k) {
-    const int32_t name = cvtm_last_heard(flood->domain, 0, i, j, k, names);
-    cvtm_seed_sites sites = {name, name + 1};
-    if (name == -1) continue;
-    if (name < -1) sites = cvtm_sites_of_pixel(flood, cvtm_pixel_of_place(flood, -2 - name));
-    cvtm_consider_sites(flood, i + 0.5, j + 0.5, sites, &best);
+    const int32_t name = cvtm_last_heard(flood, i, j, k, names);
+    if (name >= -1) continue;
+    const cvtm_seed_pixel pixel = cvtm_pixel_of_place(flood, -2 - name);
+    cvtm_consider_sites(flood, i + 0.5, j + 0.5, cvtm_sites_of_pixel(flood, pixel), best);
   }
-  return best.place >= 0 ? best.index : -1;
 }
 
-/* The label of pixel (i, j), from names. Few pixels hear of more than four seeds. */
+/* The label of pixel (i, j), from names. */
 CVTM_HD int32_t cvtm_last_label(const cvtm_flood *flood, int i, int j, const int32_t *names) {
-  const cvtm_domain domain = flood->domain;
-  const int inside = i >= 2 && j >= 2 && i < domain.width - 2 && j < domain.height - 2;
-  const int32_t own = names[(int64_t)j * domain.width + i];
-  int32_t second = own, third = own, fourth = own; /* unlike own: taken */
-  int crowded = own < 0;
+  int32_t heard[CVTM_LAST_HEARD];
+  int differ = 0, crowds = 0;
   for (int k = 0; k < CVTM_LAST_HEARD; ++k) {
-    const int32_t name = cvtm_last_heard(domain, inside, i, j, k, names);
-    if (name == own || name == second || name == third || name == fourth) continue;
-    crowded |= name < 0 || fourth != own;
-    if (second == own)
-      second = name;
-    else if (third == own)
-      third = name;
-    else
-      fourth = name;
+    heard[k] = cvtm_last_heard(flood, i, j, k, names);
+    differ |= heard[k] != heard[0];
+    crowds |= heard[k] < -1;
   }
-  if (crowded) return cvtm_crowded_label(flood, i, j, names);
-  if (second == own) return flood->tree.index[own];
-  const double x = i + 0.5, y = j + 0.5;
+  if (!differ && heard[0] >= 0) return flood->tree.index[heard[0]];
   cvtm_nearest best = cvtm_nearest_none();
-  cvtm_nearest_consider(&flood->tree, flood->metric, x, y, own, &best);
-  cvtm_nearest_consider(&flood->tree, flood->metric, x, y, second, &best);
-  if (third != own) cvtm_nearest_consider(&flood->tree, flood->metric, x, y, third, &best);
-  if (fourth != own) cvtm_nearest_consider(&flood->tree, flood->metric, x, y, fourth, &best);
-  return best.index;
+  for (int k = 0; k < CVTM_LAST_HEARD; ++k)
+    if (heard[k] >= 0 && (k == 0 || heard[k] != heard[k - 1]))
+      cvtm_nearest_consider(&flood->tree, flood->metric, i + 0.5, j + 0.5, heard[k], &best);
+  if (crowds) cvtm_consider_crowds(flood, i, j, names, &best);
+  return best.place >= 0 ? best.index : -1;
 }
 
 /* --- the short schedule -------------------------------------------------------------- */
