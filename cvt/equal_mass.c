@@ -165,8 +165,9 @@ static cvtm_status run_lbfgsb(run *r) {
   cvtm_status status = cvtm_cvt_prepare_solver(&r->task, &options);
   if (status == CVTM_OK) status = cvtm_lbfgsb_start(cvt->solver, cvt->sites, &at);
   while (status == CVTM_OK && running) {
-    double value[2];
+    double value[2] = {NAN, NAN};
     status = evaluate(r, at.x, value, at.g);
+    if (status == CVTM_ERROR_INPUT) status = CVTM_OK; /* a trial at which sites meet: no cost */
     if (status == CVTM_OK) status = cvtm_device_copy_in(cvt->device, at.f, value, sizeof value);
     if (status == CVTM_OK) status = cvtm_lbfgsb_advance(cvt->solver, &running);
   }
@@ -200,19 +201,23 @@ static int compare_placed(const void *left, const void *right) {
   return (a->index > b->index) - (a->index < b->index);
 }
 
-/* Sites at one place cannot share its mass. */
-static cvtm_status check_distinct(cvtm_error *error, const double *sites, int64_t count) {
+/* Sites at one place, in the domain or on the torus, cannot share its mass. */
+static cvtm_status check_distinct(cvtm_cvt *cvt, int64_t count) {
+  cvtm_error *error = cvtm_device_error(cvt->device);
   placed *order = malloc((size_t)count * sizeof *order);
-  cvtm_status status = CVTM_OK;
-  if (!order) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for sites");
+  double *sites = malloc(2 * (size_t)count * sizeof *sites);
+  cvtm_status status = order && sites ? cvtm_cvt_get_sites(cvt, sites, count)
+                                      : cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for sites");
+  if (status != CVTM_OK) count = 0;
   for (int64_t i = 0; i < count; ++i) order[i] = (placed){sites[2 * i], sites[2 * i + 1], i};
-  qsort(order, (size_t)count, sizeof *order, compare_placed);
+  if (count > 0) qsort(order, (size_t)count, sizeof *order, compare_placed);
   for (int64_t k = 1; k < count && status == CVTM_OK; ++k)
     if (order[k].x == order[k - 1].x && order[k].y == order[k - 1].y)
       status = cvtm_fail(error, CVTM_ERROR_INPUT,
                          "sites %lld and %lld share a place: their cells cannot have equal masses",
                          (long long)order[k - 1].index, (long long)order[k].index);
   free(order);
+  free(sites);
   return status;
 }
 
@@ -268,8 +273,8 @@ cvtm_status cvtm_equal_mass_weights(cvtm_cvt *cvt, const double *sites, int64_t 
   run r = {.task = {cvt, count, 0, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT}};
   cvtm_status status = check(cvt, tolerance, count);
   if (status == CVTM_OK) status = cvtm_cvt_check_sites(cvt, sites, count);
-  if (status == CVTM_OK) status = check_distinct(cvtm_device_error(cvt->device), sites, count);
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, sites, count);
+  if (status == CVTM_OK) status = check_distinct(cvt, count);
   if (status == CVTM_OK) status = cvtm_power_create(cvt, count, &r.power);
   if (status == CVTM_OK) status = finish(&r, tolerance, sites, weights, moments);
   cvtm_power_destroy(r.power);
@@ -340,8 +345,8 @@ cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const float *density,
   if (status == CVTM_OK && options->energy != CVTM_CVT_EXACT)
     status = cvtm_fail(error, CVTM_ERROR_ARGUMENT, "cells of equal mass need the exact energy");
   if (status == CVTM_OK) status = place(&r, density, given, sites);
-  if (status == CVTM_OK) status = check_distinct(error, sites, count);
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, sites, count);
+  if (status == CVTM_OK) status = check_distinct(cvt, count);
   if (status == CVTM_OK) status = cvtm_power_create(cvt, count, &r.power);
   if (status == CVTM_OK) status = descend(&r);
   if (status == CVTM_OK) status = cvtm_cvt_get_sites(cvt, sites, count);

@@ -116,7 +116,22 @@ def check_refusals(folder):
     (folder / "twice.csv").write_text("1,1\n5,5\n1,1\n")
     refused = run("run", image, "--init", folder / "twice.csv", *equal, code=3)
     expect("sites 0 and 2 share a place" in refused.stderr, f"coincident sites: {refused.stderr}")
+    (folder / "corners.csv").write_text(f"0,0\n5,5\n{WIDTH},{HEIGHT}\n")
+    refused = run("run", image, "--init", folder / "corners.csv", "--periodic", *equal, code=3)
+    expect("sites 0 and 2 share a place" in refused.stderr, f"corners of a torus: {refused.stderr}")
     expect(not out.exists(), "a refused run wrote a file")
+
+
+def check_row(folder):
+    """A row of sites is a saddle. The way off it tries steps that lead outside, where several sites
+    end in one corner of the domain: steps to shorten, no failure."""
+    rng = np.random.default_rng(34)
+    np.save(folder / "rough.npy", rng.uniform(0.01, 1, (24, 32)).astype(np.float32))
+    x = np.linspace(1, 31, 9)
+    np.savetxt(folder / "row.csv", np.column_stack([x, np.full(9, 12.0)]), delimiter=",")
+    run("run", folder / "rough.npy", "--init", folder / "row.csv", "--equal-mass",
+        "-o", folder / "r.npy")
+    expect(np.ptp(np.load(folder / "r.npy")[:, 1]) > 5, "the row is kept")
 
 
 def check_kept_sites(folder):
@@ -158,6 +173,7 @@ with tempfile.TemporaryDirectory() as place:
     gap = np.where((x > 25) & (x < 40), 0.0, 1 + x / 20)
     check_masses(place, "gap", gap, "--effort", "low")
     check_refusals(place)
+    check_row(place)
     check_kept_sites(place)
     check_tone(place)
 print("\n".join(failures) or "equal masses: all good")
