@@ -243,6 +243,33 @@ static void test_shared_pixels(void **state) {
   }
 }
 
+/* Two sites, mirrored at a column of pixel centres but for a billionth of a pixel: far less than
+ * the words that are flooded can tell. Then two crowds, whose nearest sites are not those that are
+ * flooded. With two seeds jump flooding itself loses nothing. */
+static void test_near_ties(void **state) {
+  enum { CROWD = 6, TRIALS = 12 };
+  for (int trial = 0; trial < TRIALS; ++trial) {
+    const cvtm_domain domain = {61, 40, trial % 2};
+    double sites[2 * CROWD];
+    const double nudge = 1e-9 * (trial % 3 - 1);
+    for (int i = 0; i < CROWD; ++i) {
+      double at[2];
+      cvtm_random_uniform2(67, (uint64_t)trial, (uint64_t)i, at);
+      sites[2 * i] = (i % 2 ? 22 : 29) + at[0];
+      sites[2 * i + 1] = (i % 2 ? 17 : 19) + at[1];
+    }
+    const double pair[] = {sites[0], sites[1], 53 - sites[0] + nudge, sites[1]};
+    for (int method = 0; method <= CVTM_VORONOI_EXACT; ++method) {
+      int32_t *labels = compute(*state, domain, pair, 2, (cvtm_voronoi_method)method);
+      assert_int_equal(wrong_pixels(domain, pair, 2, labels), 0);
+      free(labels);
+      labels = compute(*state, domain, sites, CROWD, (cvtm_voronoi_method)method);
+      assert_int_equal(wrong_pixels(domain, sites, CROWD, labels), 0);
+      free(labels);
+    }
+  }
+}
+
 /* Flooding a crowd: ten sites in each pixel, and clusters. */
 static void test_crowded_flooding(void **state) {
   const cvtm_domain domain = {48, 40, 0};
@@ -476,6 +503,7 @@ int main(void) {
       cmocka_unit_test_prestate(test_error_rates, device),
       cmocka_unit_test_prestate(test_centred_sites_own_their_pixels, device),
       cmocka_unit_test_prestate(test_shared_pixels, device),
+      cmocka_unit_test_prestate(test_near_ties, device),
       cmocka_unit_test_prestate(test_crowded_flooding, device),
       cmocka_unit_test_prestate(test_tiny_domains, device),
       cmocka_unit_test_prestate(test_no_sites, device),
