@@ -339,7 +339,8 @@ static cvtm_status settle(planner *p, int64_t sites, cvtm_boundary *boundary, cv
       return cvtm_fail(error, CVTM_ERROR_INPUT,
                        "%" PRId64 " sites are too few: the boundary takes %" PRId64
                        ", and the finest places of the shape about %.0f in all",
-                       sites, boundary->vertex_count, fmax(wanted, (double)sites));
+                       sites, boundary->vertex_count,
+                       fmax(wanted, fmax((double)sites, (double)boundary->vertex_count)));
     }
     int64_t found = 0;
     status = apply_limits(p, boundary, &found, error);
