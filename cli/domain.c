@@ -299,12 +299,18 @@ static cvtm_status slide_boundary(slide *s, int64_t *lowered) {
   return status;
 }
 
-static cvtm_status descend_inside(const slide *s, double seconds) {
+/* Of --iterations; a turn takes at most 20. */
+static int64_t iterations_left(const cli_domain_sites *g) {
   enum { ITERATIONS = 20 };
+  const int64_t most = g->options->max_iterations, left = most - g->result->iterations;
+  return most > 0 && left < ITERATIONS ? left : ITERATIONS;
+}
+
+static cvtm_status descend_inside(const slide *s, double seconds) {
   const cli_domain_sites *g = s->given;
   cvtm_cvt_options options = *g->options;
   cvtm_cvt_result found;
-  options.max_iterations = ITERATIONS;
+  options.max_iterations = iterations_left(g);
   options.lloyd_steps = 0;
   options.monitor = NULL;
   options.live = 0;
@@ -326,7 +332,7 @@ static cvtm_status slide_and_descend(slide *s, cli_progress *progress) {
     const double before = g->result->objective;
     const double left = most - g->result->seconds - (cli_seconds() - start);
     int64_t lowered = 0;
-    if (most > 0 && left <= 0) break;
+    if ((most > 0 && left <= 0) || iterations_left(g) <= 0) break;
     cvtm_status status = slide_boundary(s, &lowered);
     if (status == CVTM_OK && lowered > 0) status = descend_inside(s, left);
     if (status != CVTM_OK) return status;
