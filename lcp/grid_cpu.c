@@ -29,34 +29,42 @@ static cvtm_status start(const cvtm_grid_top *top, int warm, int into_d) {
   return CVTM_OK;
 }
 
-/* Rows are summed one by one and then in order, whatever the number of threads. */
-static norms natural_norms(const cvtm_grid_top *top, const double *x) {
+/* The norms of row j, left for a sum. */
+static void natural_row(const cvtm_grid_top *top, const row_table *rows, const double *x,
+                        int64_t j) {
   const cvtm_grid_problem *p = top->problem;
-  const row_table *rows = rows_of_machine();
-  double *partial = top->partial;
-#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
-  for (int64_t j = 0; j < p->height; ++j) {
-    norms row = {0, 0, 0};
-    if (!p->mask) {
-      row = rows->natural(p, x, j);
-    } else {
-      for (int64_t i = 0; i < p->width; ++i) {
-        if (cvtm_grid_masked(p, j * p->width + i)) continue;
-        const cvtm_grid_natural n = cvtm_grid_natural_residual(p, x, i, j);
-        add_natural(&row, n.residual, n.size);
-      }
+  norms row = {0, 0, 0};
+  if (!p->mask) {
+    row = rows->natural(p, x, j);
+  } else {
+    for (int64_t i = 0; i < p->width; ++i) {
+      if (cvtm_grid_masked(p, j * p->width + i)) continue;
+      const cvtm_grid_natural n = cvtm_grid_natural_residual(p, x, i, j);
+      add_natural(&row, n.residual, n.size);
     }
-    partial[3 * j] = row.squares;
-    partial[3 * j + 1] = row.maximum;
-    partial[3 * j + 2] = row.rounding;
   }
+  top->partial[3 * j] = row.squares;
+  top->partial[3 * j + 1] = row.maximum;
+  top->partial[3 * j + 2] = row.rounding;
+}
+
+/* Rows are summed one by one and then in order, whatever the number of threads. */
+static norms sum_of_rows(const cvtm_grid_top *top) {
+  const double *partial = top->partial;
   norms sum = {0, 0, 0};
-  for (int64_t j = 0; j < p->height; ++j) {
+  for (int64_t j = 0; j < top->shape->height; ++j) {
     sum.squares += partial[3 * j];
     if (!(partial[3 * j + 1] <= sum.maximum)) sum.maximum = partial[3 * j + 1];
     sum.rounding += partial[3 * j + 2];
   }
   return sum;
+}
+
+static norms natural_norms(const cvtm_grid_top *top, const double *x) {
+  const row_table *rows = rows_of_machine();
+#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
+  for (int64_t j = 0; j < top->shape->height; ++j) natural_row(top, rows, x, j);
+  return sum_of_rows(top);
 }
 
 static cvtm_status measure_cold(const cvtm_grid_top *top) {
@@ -75,9 +83,12 @@ static cvtm_status resume(const cvtm_grid_top *top, int64_t limit) {
   return CVTM_OK;
 }
 
-static cvtm_status measure(const cvtm_grid_top *top, int counted) {
-  const norms n = natural_norms(top, top->problem->x);
+static void judge(const cvtm_grid_top *top, norms n, int counted) {
   cvtm_grid_judge(top->state, top->history, n.squares, n.maximum, n.rounding, counted);
+}
+
+static cvtm_status measure(const cvtm_grid_top *top, int counted) {
+  judge(top, natural_norms(top, top->problem->x), counted);
   return CVTM_OK;
 }
 
@@ -100,26 +111,70 @@ static void band_of(int thread, int threads, int64_t rows, int64_t *first, int64
   *end = rows * (thread + 1) / threads;
 }
 
-/* Both colours in one pass through memory: black follows red one row behind. A part's outer
- * rows turn red first, so that black finds its neighbours in other parts red, too. */
+/* A pass through the rows of a grid, and what it does besides smoothing. */
+typedef struct pass {
+  const cvtm_grid_top *top;
+  const row_table *rows;
+  int smooths;        /* both colours */
+  const double *step; /* before that, x moves along d by this step; NULL: it stays */
+  /* Afterwards, for rows whose neighbours have their last values too; a thread's part begins at
+   * row `first`. */
+  void (*settled)(const struct pass *pass, int64_t first, int64_t j);
+  const cvtm_grid_level *coarse; /* for `settled` */
+} pass;
+
+static void move_row(const pass *s, int64_t j) {
+  const cvtm_grid_problem *p = s->top->problem;
+  if (!p->mask) {
+    s->rows->move(p, j, *s->step);
+    return;
+  }
+  for (int64_t k = j * p->width; k < (j + 1) * p->width; ++k) {
+    p->x[k] = cvtm_grid_moved(p, k, *s->step);
+  }
+}
+
+/* All of it in one march down each thread's part: black follows red one row behind, and so on.
+ * What parts need of each other, their outer rows, is done before and after. */
+static void march(const pass *s, int64_t first, int64_t end) {
+  const cvtm_grid_problem *p = s->top->problem;
+  const double omega = s->top->rules.omega;
+  if (s->step) {
+    for (int64_t j = first; j < end; ++j) {
+      if (j == first + 2 && j < end - 2) j = end - 2; /* the others follow in the march */
+      move_row(s, j);
+    }
+#pragma omp barrier
+  }
+  if (s->smooths) {
+    if (first < end) smooth_row(p, s->rows, first, 0, omega);
+    if (first < end - 1) smooth_row(p, s->rows, end - 1, 0, omega);
+#pragma omp barrier
+  }
+  for (int64_t j = first + 1; j <= end && first < end; ++j) {
+    if (s->step && j + 1 < end - 2) move_row(s, j + 1);
+    if (s->smooths && j < end - 1) smooth_row(p, s->rows, j, 0, omega);
+    if (s->smooths) smooth_row(p, s->rows, j - 1, 1, omega);
+    if (s->settled && j - 2 > first) s->settled(s, first, j - 2);
+  }
+}
+
+/* Threads for parts of enough rows to march in. */
+static int marching_threads(const cvtm_grid_top *top) {
+  const int64_t most = top->shape->height / 32;
+  const int threads = threads_of(top);
+  return most < 1 ? 1 : most < threads ? (int)most : threads;
+}
+
 static cvtm_status smooth(const cvtm_grid_top *top, int sweeps) {
-  const cvtm_grid_problem *p = top->problem;
-  const row_table *rows = rows_of_machine();
-  const double omega = top->rules.omega;
-  const int threads = p->height < 64 ? 1 : threads_of(top);
+  const pass s = {.top = top, .rows = rows_of_machine(), .smooths = 1};
+  const int threads = marching_threads(top);
   for (int sweep = 0; sweep < sweeps; ++sweep) {
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
       int64_t first, end;
-      band_of(omp_get_thread_num(), omp_get_num_threads(), p->height, &first, &end);
-      if (first < end) smooth_row(p, rows, first, 0, omega);
-      if (first < end - 1) smooth_row(p, rows, end - 1, 0, omega);
-#pragma omp barrier
-      for (int64_t j = first + 1; j < end; ++j) {
-        if (j < end - 1) smooth_row(p, rows, j, 0, omega);
-        smooth_row(p, rows, j - 1, 1, omega);
-      }
-      if (first < end) smooth_row(p, rows, end - 1, 1, omega);
+      band_of(omp_get_thread_num(), omp_get_num_threads(), top->shape->height, &first, &end);
+      march(&s, first, end);
     }
   }
   return CVTM_OK;
@@ -139,66 +194,75 @@ static int bilinear(const cvtm_grid_level *coarse) {
   return !coarse->weight && coarse->halved_x && coarse->halved_y;
 }
 
-/* Residuals of row j into d, 0 where active; returns whether the active nodes changed. */
-static int residual_row(const cvtm_grid_problem *p, const row_table *rows, int truncated,
-                        int64_t j) {
-  const int64_t k = j * p->width;
-  const double *x = p->x + k;
-  double *out = p->d + k;
-  int changed = 0;
-  rows->residual(p, j, out);
-  for (int64_t i = 0; i < p->width; ++i) {
-    const int active = truncated && ((p->lower && x[i] <= p->lower[k + i]) ||
-                                     (p->upper && x[i] >= p->upper[k + i]));
-    changed |= active != p->active[k + i];
-    out[i] = active ? 0.0 : out[i];
-  }
-  return changed;
+/* Residuals and changes of few rows are needed at a time: a part keeps its first three, and the
+ * last three that have come by, in the first rows of its d. */
+enum { KEPT_ROWS = 6, MARCH_ROWS = 16 /* a grid that is worth it */ };
+
+static int64_t place_of(int64_t first, int64_t j) {
+  return j - first < 3 ? j - first : 3 + (j - first) % 3;
 }
 
-static void mark_row(const cvtm_grid_problem *p, const cvtm_grid_level *coarse, int truncated,
-                     int64_t y) {
-  for (int64_t x = 0; x < coarse->width; ++x) {
-    int marked = 0;
-    for (int64_t j = 2 * y; j < 2 * y + 3 && j < p->height; ++j) {
-      for (int64_t i = 2 * x; i < 2 * x + 3 && i < p->width; ++i) {
-        const int64_t k = j * p->width + i;
-        marked |= cvtm_grid_now_active(p, truncated, k) != p->active[k];
-      }
-    }
-    coarse->marked[y * coarse->width + x] = (uint8_t)marked;
+static double *kept_residual(const cvtm_grid_problem *p, int64_t first, int64_t j) {
+  return p->d + (first + place_of(first, j)) * p->width;
+}
+
+static uint8_t *kept_changes(const cvtm_grid_problem *p, int64_t first, int64_t j) {
+  return (uint8_t *)(p->d + (first + KEPT_ROWS) * p->width) + place_of(first, j) * p->width;
+}
+
+/* Residuals of row j, 0 where active, and where the active nodes changed. */
+static void take_residual(const pass *s, int64_t first, int64_t j, int store) {
+  const cvtm_grid_problem *p = s->top->problem;
+  double *residual = kept_residual(p, first, j);
+  s->rows->residual(p, j, residual);
+  s->rows->hold(p, s->top->rules.truncated, j, store, residual, kept_changes(p, first, j));
+}
+
+static void take_restriction(const pass *s, int64_t first, int64_t y) {
+  const cvtm_grid_problem *p = s->top->problem;
+  const double *residual[3] = {NULL, NULL, NULL};
+  const uint8_t *changed[3] = {NULL, NULL, NULL};
+  for (int64_t dy = 0; dy < 3 && 2 * y + dy < p->height; ++dy) {
+    residual[dy] = kept_residual(p, first, 2 * y + dy);
+    changed[dy] = kept_changes(p, first, 2 * y + dy);
   }
+  s->rows->restrict_rows(s->coarse, p->width, p->height, y, residual);
+  s->rows->mark(s->coarse, p->width, y, changed);
+}
+
+/* The descent of row j, which may be the last one that a coarse row waits for. */
+static void settle_residual(const pass *s, int64_t first, int64_t j) {
+  take_residual(s, first, j, j > first);
+  if (j % 2 == 0 && j >= first + 4) take_restriction(s, first, j / 2 - 1);
 }
 
 /* The descent without bounds and masks, by rows. */
 static void descend_rows(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   const cvtm_grid_problem *p = top->problem;
-  const row_table *rows = rows_of_machine();
-  const int64_t w = p->width;
-  double *changed = top->partial; /* 1 for rows whose active nodes changed */
-#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
-  for (int64_t j = 0; j < p->height; ++j) {
-    changed[j] = residual_row(p, rows, top->rules.truncated, j);
-  }
-#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
-  for (int64_t y = 0; y < coarse->height; ++y) {
-    const double *fine[3];
-    int any = 0;
-    for (int64_t dy = 0; dy < 3; ++dy) {
-      const int inside = 2 * y + dy < p->height;
-      fine[dy] = inside ? p->d + (2 * y + dy) * w : NULL;
-      any |= inside && changed[2 * y + dy] != 0;
+  const int threads = marching_threads(top);
+  const pass s = {.top = top,
+                  .rows = rows_of_machine(),
+                  .smooths = top->rules.pre > 0,
+                  .settled = settle_residual,
+                  .coarse = coarse};
+  if (top->rules.pre > 1) smooth(top, top->rules.pre - 1);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+  {
+    int64_t upper, lower; /* coarse rows */
+    band_of(omp_get_thread_num(), omp_get_num_threads(), coarse->height, &upper, &lower);
+    const int64_t first = 2 * upper, end = lower < coarse->height ? 2 * lower : p->height;
+    march(&s, first, end);
+#pragma omp barrier
+    settle_residual(&s, first, first);
+    take_restriction(&s, first, upper);
+    settle_residual(&s, first, end - 1);
+    if (end % 2 == 0) {
+      if (end < p->height) take_residual(&s, first, end, 0);
+      take_restriction(&s, first, lower - 1);
     }
-    rows->restrict_rows(coarse, w, p->height, y, fine);
-    if (any) {
-      mark_row(p, coarse, top->rules.truncated, y);
-    } else {
-      memset(coarse->marked + y * coarse->width, 0, (size_t)coarse->width);
-    }
-  }
-#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
-  for (int64_t j = 0; j < p->height; ++j) {
-    for (int64_t k = j * w; k < (j + 1) * w && changed[j] != 0; ++k) {
+    /* The part above has compared its results with the marks of last time. */
+#pragma omp barrier
+    for (int64_t k = first * p->width; k < (first + 1) * p->width; ++k) {
       p->active[k] = (uint8_t)cvtm_grid_now_active(p, top->rules.truncated, k);
     }
   }
@@ -206,11 +270,11 @@ static void descend_rows(const cvtm_grid_top *top, const cvtm_grid_level *coarse
 
 static cvtm_status descend(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   const cvtm_grid_problem *p = top->problem;
-  smooth(top, top->rules.pre);
-  if (bilinear(coarse) && !p->mask && !top->rules.bounded) {
+  if (bilinear(coarse) && !p->mask && !top->rules.bounded && p->height >= MARCH_ROWS) {
     descend_rows(top, coarse);
     return CVTM_OK;
   }
+  smooth(top, top->rules.pre);
 #pragma omp parallel for num_threads(threads_of(top)) schedule(static)
   for (int64_t y = 0; y < coarse->height; ++y) {
     for (int64_t x = 0; x < coarse->width; ++x) cvtm_grid_descend(p, coarse, &top->rules, x, y);
@@ -229,29 +293,34 @@ static cvtm_grid_finer finer_of(const cvtm_grid_top *top, const cvtm_grid_level 
 }
 
 /* May any row of the operator near coarse row y have changed? */
-static int row_due(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t y) {
-  const uint8_t *flags = f->problem ? c->marked : f->level->fresh;
-  const int64_t width = f->problem ? c->width : f->level->width;
-  const int64_t height = f->problem ? c->height : f->level->height;
-  const int reach = f->problem || f->level->active;
-  const int64_t first = f->problem || !c->halved_y ? y : 2 * y;
-  const int64_t last = f->problem || !c->halved_y ? y : 2 * y + 2;
-  for (int64_t j = first < reach ? 0 : first - reach; j <= last + reach && j < height; ++j) {
-    for (int64_t i = 0; i < width; ++i) {
-      if (flags[j * width + i]) return 1;
-    }
+static int row_due(const cvtm_grid_level *finer, const cvtm_grid_level *c, int64_t y) {
+  const int reach = finer->active != NULL;
+  const int64_t first = c->halved_y ? 2 * y : y, last = c->halved_y ? first + 2 : first;
+  for (int64_t j = first < reach ? 0 : first - reach; j <= last + reach && j < finer->height; ++j) {
+    int any = 0;
+    for (int64_t i = 0; i < finer->width; ++i) any |= finer->fresh[j * finer->width + i];
+    if (any) return 1;
   }
   return 0;
 }
 
 static cvtm_status galerkin(const cvtm_grid_top *top, const cvtm_grid_level *finer,
                             const cvtm_grid_level *coarse, int all) {
+  const row_table *rows = rows_of_machine();
   const cvtm_grid_finer f = finer_of(top, finer);
 #pragma omp parallel for num_threads(threads_of(top)) schedule(static)
   for (int64_t y = 0; y < coarse->height; ++y) {
     uint8_t *fresh = coarse->fresh + y * coarse->width;
+    if (!all && !finer) {
+      rows->due(coarse, y, fresh);
+      const uint8_t *end = fresh + coarse->width, *next = fresh;
+      while ((next = memchr(next, 1, (size_t)(end - next)))) {
+        cvtm_grid_galerkin(&f, coarse, next++ - fresh, y);
+      }
+      continue;
+    }
     memset(fresh, 0, (size_t)coarse->width);
-    if (!all && !row_due(&f, coarse, y)) continue;
+    if (!all && !row_due(finer, coarse, y)) continue;
     for (int64_t x = 0; x < coarse->width; ++x) {
       if (!cvtm_grid_due(&f, coarse, x, y, all)) continue;
       fresh[x] = 1;
@@ -365,46 +434,47 @@ static cvtm_status tail(const cvtm_grid_top *top, const cvtm_grid_level *finer,
   return CVTM_OK;
 }
 
-/* d of row j: what is left of the interpolated correction within the bounds. */
-static void correct_row(const cvtm_grid_problem *p, const cvtm_grid_level *coarse,
+/* x moved by the correction, or d = the move. */
+static void correct_row(const cvtm_grid_top *top, const cvtm_grid_level *coarse,
                         const row_table *rows, int64_t j) {
-  const int64_t k = j * p->width;
-  const double *x = p->x + k;
-  double *d = p->d + k;
-  rows->prolong(coarse, coarse->e, p->width, j, d);
+  const cvtm_grid_problem *p = top->problem;
+  if (top->rules.searched && bilinear(coarse)) {
+    rows->prolong(coarse, coarse->e, p->width, j, p->d + j * p->width);
+    rows->limit(p, j);
+    return;
+  }
   for (int64_t i = 0; i < p->width; ++i) {
-    const double moved =
-        cvtm_grid_clip(x[i] + d[i], cvtm_grid_lower(p, k + i), cvtm_grid_upper(p, k + i));
-    d[i] = p->active[k + i] ? 0.0 : moved - x[i];
+    const int64_t k = j * p->width + i;
+    const double moved = cvtm_grid_corrected(p, coarse, i, j);
+    if (top->rules.searched) {
+      p->d[k] = moved - p->x[k];
+    } else {
+      p->x[k] = moved;
+    }
   }
 }
 
 static cvtm_status correct(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   const cvtm_grid_problem *p = top->problem;
   const row_table *rows = rows_of_machine();
-  const int searched = top->rules.searched;
-#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
-  for (int64_t j = 0; j < p->height; ++j) {
-    if (searched && bilinear(coarse)) {
-      correct_row(p, coarse, rows, j);
-      continue;
+  const int searched = top->rules.searched, threads = marching_threads(top);
+  double *partial = top->partial;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+  {
+    int64_t first, end; /* slope and bend follow one row behind */
+    band_of(omp_get_thread_num(), omp_get_num_threads(), p->height, &first, &end);
+    for (int64_t j = first; j < end; ++j) {
+      correct_row(top, coarse, rows, j);
+      const int64_t i = j - 1;
+      if (searched && i > first) rows->search(p, i, &partial[2 * i], &partial[2 * i + 1]);
     }
-    for (int64_t i = 0; i < p->width; ++i) {
-      const int64_t k = j * p->width + i;
-      const double moved = cvtm_grid_corrected(p, coarse, i, j);
-      if (searched) {
-        p->d[k] = moved - p->x[k];
-      } else {
-        p->x[k] = moved;
-      }
+#pragma omp barrier
+    if (searched) {
+      rows->search(p, first, &partial[2 * first], &partial[2 * first + 1]);
+      rows->search(p, end - 1, &partial[2 * end - 2], &partial[2 * end - 1]);
     }
   }
   if (!searched) return CVTM_OK;
-  double *partial = top->partial;
-#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
-  for (int64_t j = 0; j < p->height; ++j) {
-    rows->search(p, j, &partial[2 * j], &partial[2 * j + 1]);
-  }
   top->state->slope = top->state->bend = 0;
   for (int64_t j = 0; j < p->height; ++j) {
     top->state->slope += partial[2 * j];
@@ -413,16 +483,36 @@ static cvtm_status correct(const cvtm_grid_top *top, const cvtm_grid_level *coar
   return CVTM_OK;
 }
 
+static void settle_norms(const pass *s, int64_t first, int64_t j) {
+  (void)first;
+  natural_row(s->top, s->rows, s->top->problem->x, j);
+}
+
 static cvtm_status ascend(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   (void)coarse;
-  const cvtm_grid_problem *p = top->problem;
-  if (top->rules.searched) {
-    const double step = cvtm_grid_step(top->state);
-#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
-    for (int64_t k = 0; k < p->width * p->height; ++k) p->x[k] = cvtm_grid_moved(p, k, step);
+  const int sweeps = top->rules.post, last = sweeps > 1 ? sweeps - 1 : 0;
+  const int threads = marching_threads(top);
+  const double step = top->rules.searched ? cvtm_grid_step(top->state) : 0.0;
+  for (int sweep = 0; sweep <= last; ++sweep) {
+    const pass s = {.top = top,
+                    .rows = rows_of_machine(),
+                    .smooths = sweeps > 0,
+                    .step = top->rules.searched && sweep == 0 ? &step : NULL,
+                    .settled = sweep == last ? settle_norms : NULL};
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+      int64_t first, end;
+      band_of(omp_get_thread_num(), omp_get_num_threads(), top->shape->height, &first, &end);
+      march(&s, first, end);
+      if (s.settled) {
+#pragma omp barrier
+        s.settled(&s, first, first);
+        if (first < end - 1) s.settled(&s, first, end - 1);
+      }
+    }
   }
-  smooth(top, top->rules.post);
-  return measure(top, 1);
+  judge(top, sum_of_rows(top), 1);
+  return CVTM_OK;
 }
 
 static cvtm_status coarsen_data(const cvtm_grid_top *top, const cvtm_grid_top *coarse,

@@ -20,10 +20,10 @@ enum { CHUNK = 256, LANES = 4 };
 
 static const double zeros[CHUNK + 2] = {0};
 
-/* Diagonals, and sums over the neighbours, of nodes first .. first + count - 1 of row j; none of
- * them lies at the left or right edge. */
+/* Diagonals, and sums over the neighbours, of `count` nodes of row j: first, first + step, ...;
+ * none of them lies at the left or right edge. */
 INLINE void around_body(const cvtm_grid_problem *p, const double *x, int64_t j, int64_t first,
-                        int64_t count, double *around, double *diagonal) {
+                        int64_t step, int64_t count, double *around, double *diagonal) {
   const int64_t w = p->width;
   const double *row = x + j * w + first;
   const double *north = j > 0 ? row - w : zeros, *south = j + 1 < p->height ? row + w : zeros;
@@ -32,18 +32,18 @@ INLINE void around_body(const cvtm_grid_problem *p, const double *x, int64_t j, 
   if (p->horizontal) {
     const double *h = p->horizontal + j * (w + 1) + first;
     const double *v = p->vertical + j * w + first, *u = v + w;
-    for (int64_t i = 0; i < count; ++i) {
-      diagonal[i] = (own[i] + mass) + ((h[i] + h[i + 1]) + (v[i] + u[i]));
-      around[i] = (h[i] * row[i - 1] + h[i + 1] * row[i + 1]) + (v[i] * north[i] + u[i] * south[i]);
+    for (int64_t n = 0, i = 0; n < count; ++n, i += step) {
+      diagonal[n] = (own[i] + mass) + ((h[i] + h[i + 1]) + (v[i] + u[i]));
+      around[n] = (h[i] * row[i - 1] + h[i + 1] * row[i + 1]) + (v[i] * north[i] + u[i] * south[i]);
     }
     return;
   }
   const double c = p->constant, outer = p->neumann ? 0.0 : c;
   const double up = j > 0 ? c : outer, down = j + 1 < p->height ? c : outer;
   const double links = (c + c) + (up + down);
-  for (int64_t i = 0; i < count; ++i) {
-    diagonal[i] = (own[i] + mass) + links;
-    around[i] = (c * row[i - 1] + c * row[i + 1]) + (up * north[i] + down * south[i]);
+  for (int64_t n = 0, i = 0; n < count; ++n, i += step) {
+    diagonal[n] = (own[i] + mass) + links;
+    around[n] = (c * row[i - 1] + c * row[i + 1]) + (up * north[i] + down * south[i]);
   }
 }
 
@@ -54,26 +54,35 @@ INLINE int64_t chunk_of(int64_t first, int64_t end) {
 /* One colour of row j. */
 INLINE void relax_body(const cvtm_grid_problem *p, int64_t j, int colour, double omega) {
   const int64_t w = p->width, odd = (j + colour) & 1;
-  double around[CHUNK], diagonal[CHUNK];
+  double value[CHUNK / 2], diagonal[CHUNK / 2];
   if (odd == 0) p->x[j * w] = cvtm_grid_relaxed(p, p->x, 0, j, omega);
-  for (int64_t first = 1; first < w - 1; first += CHUNK) {
-    const int64_t count = chunk_of(first, w - 1), k = j * w + first;
+  for (int64_t first = 2 - odd; first < w - 1; first += CHUNK) {
+    const int64_t count = (chunk_of(first, w - 1) + 1) / 2, k = j * w + first;
     const double *b = p->b + k;
     double *x = p->x + k;
-    around_body(p, p->x, j, first, count, around, diagonal);
-    for (int64_t i = 0; i < count; ++i) {
-      const double value = diagonal[i] > 0 ? (b[i] + around[i]) / diagonal[i] : x[i];
-      around[i] = omega != 1.0 ? x[i] + omega * (value - x[i]) : value;
+    around_body(p, p->x, j, first, 2, count, value, diagonal);
+    int empty = 0; /* rows of zeros keep their values; a branch at each would hold back the rest */
+    for (int64_t n = 0; n < count; ++n) value[n] = (b[2 * n] + value[n]) / diagonal[n];
+    for (int64_t n = 0; n < count; ++n) empty |= !(diagonal[n] > 0);
+    for (int64_t n = 0; n < count && empty; ++n) {
+      if (!(diagonal[n] > 0)) value[n] = x[2 * n];
+    }
+    for (int64_t n = 0; n < count && omega != 1.0; ++n) {
+      value[n] = x[2 * n] + omega * (value[n] - x[2 * n]);
     }
     if (p->lower) {
       const double *lower = p->lower + k;
-      for (int64_t i = 0; i < count; ++i) around[i] = around[i] < lower[i] ? lower[i] : around[i];
+      for (int64_t n = 0; n < count; ++n) {
+        value[n] = value[n] < lower[2 * n] ? lower[2 * n] : value[n];
+      }
     }
     if (p->upper) {
       const double *upper = p->upper + k;
-      for (int64_t i = 0; i < count; ++i) around[i] = around[i] > upper[i] ? upper[i] : around[i];
+      for (int64_t n = 0; n < count; ++n) {
+        value[n] = value[n] > upper[2 * n] ? upper[2 * n] : value[n];
+      }
     }
-    for (int64_t i = (first + odd) & 1; i < count; i += 2) x[i] = around[i];
+    for (int64_t n = 0; n < count; ++n) x[2 * n] = value[n];
   }
   if (w > 1 && ((w - 1) & 1) == odd) {
     p->x[j * w + w - 1] = cvtm_grid_relaxed(p, p->x, w - 1, j, omega);
@@ -88,10 +97,47 @@ INLINE void residual_body(const cvtm_grid_problem *p, int64_t j, double *out) {
   out[w - 1] = cvtm_grid_residual(p, p->x, w - 1, j);
   for (int64_t first = 1; first < w - 1; first += CHUNK) {
     const int64_t count = chunk_of(first, w - 1), k = j * w + first;
-    around_body(p, p->x, j, first, count, around, diagonal);
+    around_body(p, p->x, j, first, 1, count, around, diagonal);
     for (int64_t i = 0; i < count; ++i) {
       out[first + i] = (p->b[k + i] + around[i]) - diagonal[i] * p->x[k + i];
     }
+  }
+}
+
+/* Marks the active nodes of row j: their residuals become 0, changed[i] says whether they or the
+ * others are no longer what p->active says, which learns of it only if `store`. */
+INLINE void hold_body(const cvtm_grid_problem *p, int truncated, int64_t j, int store,
+                      double *residual, uint8_t *changed) {
+  const int64_t w = p->width;
+  int64_t held[CHUNK];
+  for (int64_t first = 0; first < w; first += CHUNK) {
+    const int64_t count = chunk_of(first, w), k = j * w + first;
+    const double *x = p->x + k;
+    double *r = residual + first;
+    uint8_t *active = p->active + k, *out = changed + first;
+    for (int64_t i = 0; i < count; ++i) held[i] = 0;
+    if (truncated && p->lower) {
+      const double *lower = p->lower + k;
+      for (int64_t i = 0; i < count; ++i) held[i] = x[i] <= lower[i];
+    }
+    if (truncated && p->upper) {
+      const double *upper = p->upper + k;
+      for (int64_t i = 0; i < count; ++i) held[i] |= x[i] >= upper[i];
+    }
+    for (int64_t i = 0; i < count; ++i) r[i] = held[i] ? 0.0 : r[i];
+    for (int64_t i = 0; i < count; ++i) out[i] = active[i] != (uint8_t)held[i];
+    for (int64_t i = 0; i < count && store; ++i) active[i] = (uint8_t)held[i];
+  }
+}
+
+INLINE void clip_body(const cvtm_grid_problem *p, int64_t k, int64_t count, double *value) {
+  if (p->lower) {
+    const double *lower = p->lower + k;
+    for (int64_t i = 0; i < count; ++i) value[i] = value[i] < lower[i] ? lower[i] : value[i];
+  }
+  if (p->upper) {
+    const double *upper = p->upper + k;
+    for (int64_t i = 0; i < count; ++i) value[i] = value[i] > upper[i] ? upper[i] : value[i];
   }
 }
 
@@ -108,7 +154,8 @@ INLINE void add_natural(norms *sum, double residual, double size) {
 INLINE norms natural_body(const cvtm_grid_problem *p, const double *x, int64_t j) {
   const int64_t w = p->width;
   double around[CHUNK], diagonal[CHUNK], size[CHUNK];
-  norms sum = {0, 0, 0}, lane[LANES] = {{0, 0, 0}};
+  double squares[LANES] = {0}, maximum[LANES] = {0}, rounding[LANES] = {0};
+  norms sum = {0, 0, 0};
   for (int64_t i = 0; i<w; i += w> 1 ? w - 1 : 1) {
     const cvtm_grid_natural n = cvtm_grid_natural_residual(p, x, i, j);
     add_natural(&sum, n.residual, n.size);
@@ -116,37 +163,60 @@ INLINE norms natural_body(const cvtm_grid_problem *p, const double *x, int64_t j
   for (int64_t first = 1; first < w - 1; first += CHUNK) {
     const int64_t count = chunk_of(first, w - 1), k = j * w + first;
     const double *b = p->b + k, *at = x + k;
-    around_body(p, x, j, first, count, around, diagonal);
+    around_body(p, x, j, first, 1, count, around, diagonal);
     for (int64_t i = 0; i < count; ++i) {
       const double held = diagonal[i] * at[i];
       around[i] = at[i] - (held - (b[i] + around[i]));
       size[i] = fabs(b[i]) + 2 * fabs(held);
     }
-    if (p->lower) {
-      const double *lower = p->lower + k;
-      for (int64_t i = 0; i < count; ++i) around[i] = around[i] < lower[i] ? lower[i] : around[i];
-    }
-    if (p->upper) {
-      const double *upper = p->upper + k;
-      for (int64_t i = 0; i < count; ++i) around[i] = around[i] > upper[i] ? upper[i] : around[i];
-    }
+    clip_body(p, k, count, around);
     int64_t i = 0;
     for (; i + LANES <= count; i += LANES) {
       for (int l = 0; l < LANES; ++l) {
         const double r = at[i + l] - around[i + l];
-        lane[l].squares += r * r;
-        lane[l].rounding += size[i + l] * size[i + l];
-        lane[l].maximum = fabs(r) <= lane[l].maximum ? lane[l].maximum : fabs(r);
+        squares[l] += r * r;
+        rounding[l] += size[i + l] * size[i + l];
+        maximum[l] = fabs(r) <= maximum[l] ? maximum[l] : fabs(r);
       }
     }
     for (; i < count; ++i) add_natural(&sum, at[i] - around[i], size[i]);
   }
   for (int l = 0; l < LANES; ++l) {
-    sum.squares += lane[l].squares;
-    sum.rounding += lane[l].rounding;
-    if (!(lane[l].maximum <= sum.maximum)) sum.maximum = lane[l].maximum;
+    sum.squares += squares[l];
+    sum.rounding += rounding[l];
+    if (!(maximum[l] <= sum.maximum)) sum.maximum = maximum[l];
   }
   return sum;
+}
+
+/* d of row j: what the bounds leave of a correction, nothing at active nodes. */
+INLINE void limit_body(const cvtm_grid_problem *p, int64_t j) {
+  const int64_t w = p->width;
+  double moved[CHUNK];
+  for (int64_t first = 0; first < w; first += CHUNK) {
+    const int64_t count = chunk_of(first, w), k = j * w + first;
+    const double *x = p->x + k;
+    const uint8_t *active = p->active + k;
+    double *d = p->d + k;
+    for (int64_t i = 0; i < count; ++i) moved[i] = x[i] + d[i];
+    clip_body(p, k, count, moved);
+    for (int64_t i = 0; i < count; ++i) moved[i] -= x[i];
+    for (int64_t i = 0; i < count; ++i) d[i] = active[i] ? 0.0 : moved[i];
+  }
+}
+
+/* x of row j moved along d, into its bounds. */
+INLINE void move_body(const cvtm_grid_problem *p, int64_t j, double step) {
+  const int64_t w = p->width;
+  double moved[CHUNK];
+  for (int64_t first = 0; first < w; first += CHUNK) {
+    const int64_t count = chunk_of(first, w), k = j * w + first;
+    const double *d = p->d + k;
+    double *x = p->x + k;
+    for (int64_t i = 0; i < count; ++i) moved[i] = x[i] + step * d[i];
+    clip_body(p, k, count, moved);
+    for (int64_t i = 0; i < count; ++i) x[i] = moved[i];
+  }
 }
 
 /* Slope and bend of the correction in row j. */
@@ -158,9 +228,9 @@ INLINE void search_body(const cvtm_grid_problem *p, int64_t j, double *slope, do
   for (int64_t first = 1; first < w - 1; first += CHUNK) {
     const int64_t count = chunk_of(first, w - 1), k = j * w + first;
     const double *b = p->b + k, *x = p->x + k, *d = p->d + k;
-    around_body(p, p->x, j, first, count, around, diagonal);
+    around_body(p, p->x, j, first, 1, count, around, diagonal);
     for (int64_t i = 0; i < count; ++i) pull[i] = (b[i] + around[i]) - diagonal[i] * x[i];
-    around_body(p, p->d, j, first, count, around, diagonal);
+    around_body(p, p->d, j, first, 1, count, around, diagonal);
     int64_t i = 0;
     for (; i + LANES <= count; i += LANES) {
       for (int l = 0; l < LANES; ++l) {
@@ -181,22 +251,22 @@ INLINE void search_body(const cvtm_grid_problem *p, int64_t j, double *slope, do
 
 /* --- coarse rows --- */
 
-/* Sums over the eight neighbours of nodes first .. first + count - 1, none at an edge. */
-INLINE void coarse_around_body(const cvtm_grid_level *c, int64_t y, int64_t first, int64_t count,
-                               double *around) {
+/* Sums over the eight neighbours of `count` nodes: first, first + step, ...; none at an edge. */
+INLINE void coarse_around_body(const cvtm_grid_level *c, int64_t y, int64_t first, int64_t step,
+                               int64_t count, double *around) {
   const int64_t w = c->width, plane = w * c->height, k = y * w + first;
   const double *east = c->coefficient + CVTM_GRID_EAST * plane + k;
   const double *south = c->coefficient + CVTM_GRID_SOUTH * plane + k;
   const double *south_east = c->coefficient + CVTM_GRID_SOUTH_EAST * plane + k;
   const double *south_west = c->coefficient + CVTM_GRID_SOUTH_WEST * plane + k;
   const double *row = c->e + k, *north = row - w, *below = row + w;
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t n = 0, i = 0; n < count; ++n, i += step) {
     const double over = (south_east[i - w - 1] * north[i - 1] + south[i - w] * north[i]) +
                         south_west[i - w + 1] * north[i + 1];
     const double beside = east[i - 1] * row[i - 1] + east[i] * row[i + 1];
     const double under =
         (south_west[i] * below[i - 1] + south[i] * below[i]) + south_east[i] * below[i + 1];
-    around[i] = (over + beside) + under;
+    around[n] = (over + beside) + under;
   }
 }
 
@@ -204,26 +274,28 @@ INLINE void coarse_around_body(const cvtm_grid_level *c, int64_t y, int64_t firs
 INLINE void coarse_relax_body(const cvtm_grid_level *c, int bounded, int64_t y, int64_t odd) {
   const int64_t w = c->width;
   const int edge = y == 0 || y + 1 == c->height || w < 3;
-  double around[CHUNK];
+  double value[CHUNK / 2];
   for (int64_t x = odd; x < w; x += 2) {
     if (!edge && x > 0 && x < w - 2) x = ((w - 1 - odd) & ~INT64_C(1)) + odd; /* on to the last */
     if (edge || x == 0 || x == w - 1) c->e[y * w + x] = cvtm_grid_coarse_relaxed(c, bounded, x, y);
   }
   if (edge) return;
-  for (int64_t first = 1; first < w - 1; first += CHUNK) {
-    const int64_t count = chunk_of(first, w - 1), k = y * w + first;
+  for (int64_t first = 2 - odd; first < w - 1; first += CHUNK) {
+    const int64_t count = (chunk_of(first, w - 1) + 1) / 2, k = y * w + first;
     const double *diagonal = c->coefficient + k, *r = c->r + k;
-    coarse_around_body(c, y, first, count, around);
-    for (int64_t i = 0; i < count; ++i) {
-      around[i] = diagonal[i] > 0 ? (r[i] + around[i]) / diagonal[i] : 0.0;
+    double *e = c->e + k;
+    coarse_around_body(c, y, first, 2, count, value);
+    for (int64_t n = 0; n < count; ++n) {
+      value[n] = (r[2 * n] + value[n]) / diagonal[2 * n];
     }
     if (bounded) {
-      for (int64_t i = 0; i < count; ++i) {
-        around[i] =
-            diagonal[i] > 0 ? cvtm_grid_clip(around[i], c->lower[k + i], c->upper[k + i]) : 0.0;
+      const double *lower = c->lower + k, *upper = c->upper + k;
+      for (int64_t n = 0; n < count; ++n) {
+        value[n] = cvtm_grid_clip(value[n], lower[2 * n], upper[2 * n]);
       }
     }
-    for (int64_t i = (first + odd) & 1; i < count; i += 2) c->e[k + i] = around[i];
+    for (int64_t n = 0; n < count; ++n) value[n] = diagonal[2 * n] > 0 ? value[n] : 0.0;
+    for (int64_t n = 0; n < count; ++n) e[2 * n] = value[n];
   }
 }
 
@@ -236,7 +308,7 @@ INLINE void coarse_residual_body(const cvtm_grid_level *c, int64_t y, double *ou
   }
   for (int64_t first = 1; first < w - 1 && !edge; first += CHUNK) {
     const int64_t count = chunk_of(first, w - 1), k = y * w + first;
-    coarse_around_body(c, y, first, count, around);
+    coarse_around_body(c, y, first, 1, count, around);
     for (int64_t i = 0; i < count; ++i) {
       out[first + i] = (c->r[k + i] + around[i]) - c->coefficient[k + i] * c->e[k + i];
     }
@@ -270,6 +342,42 @@ INLINE void restrict_body(const cvtm_grid_level *c, int64_t fine_width, int64_t 
     const double north = (0.25 * a[2 * x] + 0.5 * a[2 * x + 1]) + 0.25 * a[2 * x + 2];
     const double middle = ((north + 0.5 * b[2 * x]) + b[2 * x + 1]) + 0.5 * b[2 * x + 2];
     r[x] = ((middle + 0.25 * d[2 * x]) + 0.5 * d[2 * x + 1]) + 0.25 * d[2 * x + 2];
+  }
+}
+
+/* Which coarse nodes of row y have changes in their support; NULL: a row outside. */
+INLINE void mark_body(const cvtm_grid_level *c, int64_t fine_width, int64_t y,
+                      const uint8_t *const rows[3]) {
+  const int64_t w = c->width, whole = 2 * w < fine_width ? w : w - 1;
+  const uint8_t *a = rows[0], *b = rows[1], *d = rows[2] ? rows[2] : b;
+  uint8_t *marked = c->marked + y * w;
+  for (int64_t x = 0; x < whole; ++x) {
+    const uint8_t west = a[2 * x] | b[2 * x] | d[2 * x];
+    const uint8_t amid = a[2 * x + 1] | b[2 * x + 1] | d[2 * x + 1];
+    marked[x] = west | amid | a[2 * x + 2] | b[2 * x + 2] | d[2 * x + 2];
+  }
+  for (int64_t x = whole; x < w; ++x) {
+    marked[x] = a[2 * x] | b[2 * x] | d[2 * x] | a[2 * x + 1] | b[2 * x + 1] | d[2 * x + 1];
+  }
+}
+
+/* Which rows of the operator right below a five-point problem must be computed again: those with
+ * a mark in one of the supports that their entries reach. */
+INLINE void due_body(const cvtm_grid_level *c, int64_t y, uint8_t *due) {
+  const int64_t w = c->width;
+  const uint8_t *row = c->marked + y * w, *north = y > 0 ? row - w : row;
+  const uint8_t *south = y + 1 < c->height ? row + w : row;
+  uint8_t column[CHUNK + 2];
+  for (int64_t first = 0; first < w; first += CHUNK) {
+    const int64_t count = chunk_of(first, w), from = first > 0 ? -1 : 0;
+    const int64_t to = first + count < w ? count + 1 : count;
+    column[0] = column[count + 1] = 0;
+    for (int64_t i = from; i < to; ++i) {
+      column[i + 1] = north[first + i] | row[first + i] | south[first + i];
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      due[first + i] = column[i] | column[i + 1] | column[i + 2];
+    }
   }
 }
 
@@ -335,9 +443,29 @@ INLINE void prolong_body(const cvtm_grid_level *c, const double *e, int64_t fine
                                          int64_t fine_width, int64_t j, double *out) {          \
     prolong_body(c, e, fine_width, j, out);                                                     \
   }                                                                                             \
+  attribute static void hold_##suffix(const cvtm_grid_problem *p, int truncated, int64_t j,     \
+                                      int store, double *residual, uint8_t *changed) {          \
+    hold_body(p, truncated, j, store, residual, changed);                                       \
+  }                                                                                             \
+  attribute static void mark_##suffix(const cvtm_grid_level *c, int64_t fine_width, int64_t y,  \
+                                      const uint8_t *const rows[3]) {                           \
+    mark_body(c, fine_width, y, rows);                                                          \
+  }                                                                                             \
+  attribute static void due_##suffix(const cvtm_grid_level *c, int64_t y, uint8_t *due) {       \
+    due_body(c, y, due);                                                                        \
+  }                                                                                             \
+  attribute static void limit_##suffix(const cvtm_grid_problem *p, int64_t j) {                 \
+    limit_body(p, j);                                                                           \
+  }                                                                                             \
+  attribute static void move_##suffix(const cvtm_grid_problem *p, int64_t j, double step) {     \
+    move_body(p, j, step);                                                                      \
+  }                                                                                             \
   static const row_table rows_##suffix = {                                                      \
-      relax_##suffix,        residual_##suffix,        natural_##suffix,  search_##suffix,      \
-      coarse_relax_##suffix, coarse_residual_##suffix, restrict_##suffix, prolong_##suffix};
+      relax_##suffix,    residual_##suffix,     natural_##suffix,                               \
+      search_##suffix,   coarse_relax_##suffix, coarse_residual_##suffix,                       \
+      restrict_##suffix, prolong_##suffix,      hold_##suffix,                                  \
+      mark_##suffix,     due_##suffix,          limit_##suffix,                                 \
+      move_##suffix};
 
 typedef struct row_table {
   void (*relax)(const cvtm_grid_problem *p, int64_t j, int colour, double omega);
@@ -350,6 +478,13 @@ typedef struct row_table {
                         int64_t y, const double *const rows[3]);
   void (*prolong)(const cvtm_grid_level *c, const double *e, int64_t fine_width, int64_t j,
                   double *out);
+  void (*hold)(const cvtm_grid_problem *p, int truncated, int64_t j, int store, double *residual,
+               uint8_t *changed);
+  void (*mark)(const cvtm_grid_level *c, int64_t fine_width, int64_t y,
+               const uint8_t *const rows[3]);
+  void (*due)(const cvtm_grid_level *c, int64_t y, uint8_t *due);
+  void (*limit)(const cvtm_grid_problem *p, int64_t j);
+  void (*move)(const cvtm_grid_problem *p, int64_t j, double step);
 } row_table;
 
 ROWS(plain, )
