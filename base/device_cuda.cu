@@ -184,6 +184,8 @@ typedef struct loop_state {
 static cvtm_status cuda_loop_try(cvtm_device *device, cvtm_loop_body body, void *context) {
   const cudaStream_t stream = cvtm_cuda_stream(device);
   cudaGraph_t captured = nullptr;
+  if (host_drives_loops())
+    return cvtm_fail(&device->error, CVTM_ERROR_UNSUPPORTED, "the host drives the loops");
   CVTM_CUDA_TRY(device, cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   device->loop_condition = 0;
   device->loop_open = 1;
