@@ -194,6 +194,11 @@ static int bilinear(const cvtm_grid_level *coarse) {
   return !coarse->weight && coarse->halved_x && coarse->halved_y;
 }
 
+/* Are bounds, if there are any, gathered from all nodes of a support? */
+static int by_rows(const cvtm_grid_rules *rules, const cvtm_grid_level *coarse) {
+  return bilinear(coarse) && (!rules->bounded || !(rules->averaged || rules->truncated));
+}
+
 /* Residuals and changes of few rows are needed at a time: a part keeps its first three, and the
  * last three that have come by, in the first rows of its d. */
 enum { KEPT_ROWS = 6, MARCH_ROWS = 16 /* a grid that is worth it */ };
@@ -227,6 +232,10 @@ static void take_restriction(const pass *s, int64_t first, int64_t y) {
     changed[dy] = kept_changes(p, first, 2 * y + dy);
   }
   s->rows->restrict_rows(s->coarse, p->width, p->height, y, residual);
+  if (s->top->rules.bounded) {
+    const fine_values fine = {p->width, p->height, p->lower, p->upper, p->x};
+    s->rows->room(s->coarse, &fine, y);
+  }
   s->rows->mark(s->coarse, p->width, y, changed);
 }
 
@@ -236,7 +245,7 @@ static void settle_residual(const pass *s, int64_t first, int64_t j) {
   if (j % 2 == 0 && j >= first + 4) take_restriction(s, first, j / 2 - 1);
 }
 
-/* The descent without bounds and masks, by rows. */
+/* The descent without masks, by rows. */
 static void descend_rows(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   const cvtm_grid_problem *p = top->problem;
   const int threads = marching_threads(top);
@@ -270,7 +279,7 @@ static void descend_rows(const cvtm_grid_top *top, const cvtm_grid_level *coarse
 
 static cvtm_status descend(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   const cvtm_grid_problem *p = top->problem;
-  if (bilinear(coarse) && !p->mask && !top->rules.bounded && p->height >= MARCH_ROWS) {
+  if (by_rows(&top->rules, coarse) && !p->mask && p->height >= MARCH_ROWS) {
     descend_rows(top, coarse);
     return CVTM_OK;
   }
@@ -380,22 +389,25 @@ static void truncate_level(const cvtm_grid_top *top, const cvtm_grid_level *leve
 static cvtm_status down(const cvtm_grid_top *top, const cvtm_grid_level *level,
                         const cvtm_grid_level *coarse) {
   const row_table *rows = rows_of_machine();
-  const int by_rows = bilinear(coarse) && !top->rules.bounded;
+  const int whole = by_rows(&top->rules, coarse);
+  const fine_values fine_level = {level->width, level->height, level->lower, level->upper,
+                                  level->e};
   clear(level);
   relax(top, level, top->rules.pre);
   if (level->active) truncate_level(top, level);
 #pragma omp parallel for num_threads(threads_of(top)) schedule(static) if (level->height > 32)
-  for (int64_t y = 0; y < (by_rows ? level->height : 0); ++y) {
+  for (int64_t y = 0; y < (whole ? level->height : 0); ++y) {
     rows->coarse_residual(level, y, level->half + y * level->width);
   }
 #pragma omp parallel for num_threads(threads_of(top)) schedule(static) if (level->height > 32)
   for (int64_t y = 0; y < coarse->height; ++y) {
-    if (by_rows) {
+    if (whole) {
       const double *fine[3];
       for (int64_t dy = 0; dy < 3; ++dy) {
         fine[dy] = 2 * y + dy < level->height ? level->half + (2 * y + dy) * level->width : NULL;
       }
       rows->restrict_rows(coarse, level->width, level->height, y, fine);
+      if (top->rules.bounded) rows->room(coarse, &fine_level, y);
       continue;
     }
     for (int64_t x = 0; x < coarse->width; ++x) cvtm_grid_down(level, coarse, &top->rules, x, y);

@@ -345,6 +345,46 @@ INLINE void restrict_body(const cvtm_grid_level *c, int64_t fine_width, int64_t 
   }
 }
 
+/* What the bounds of corrections are gathered from: a grid's bounds (NULL: none) and values. */
+typedef struct fine_values {
+  int64_t width, height;
+  const double *lower, *upper, *value;
+} fine_values;
+
+/* Bounds of coarse row y: the tightest in each support. */
+INLINE void room_body(const cvtm_grid_level *c, const fine_values *f, int64_t y) {
+  const int64_t w = c->width, part = CHUNK / 2;
+  double low[CHUNK + 1], up[CHUNK + 1];
+  for (int64_t first = 0; first < w; first += part) {
+    const int64_t count = w - first < part ? w - first : part;
+    const int64_t there = f->width - 2 * first; /* fine nodes from the first one on */
+    const int64_t wide = 2 * count + 1 < there ? 2 * count + 1 : there;
+    for (int64_t i = 0; i <= 2 * count; ++i) low[i] = -(double)INFINITY;
+    for (int64_t i = 0; i <= 2 * count; ++i) up[i] = (double)INFINITY;
+    for (int64_t j = 2 * y; j < 2 * y + 3 && j < f->height; ++j) {
+      const int64_t k = j * f->width + 2 * first;
+      const double *value = f->value + k;
+      for (int64_t i = 0; i < wide && f->lower; ++i) {
+        const double lower = f->lower[k + i] - value[i];
+        low[i] = lower > low[i] ? lower : low[i];
+      }
+      for (int64_t i = 0; i < wide && f->upper; ++i) {
+        const double upper = f->upper[k + i] - value[i];
+        up[i] = upper < up[i] ? upper : up[i];
+      }
+    }
+    double *lower = c->lower + y * w + first, *upper = c->upper + y * w + first;
+    for (int64_t x = 0; x < count; ++x) {
+      const double two = low[2 * x + 1] > low[2 * x] ? low[2 * x + 1] : low[2 * x];
+      lower[x] = low[2 * x + 2] > two ? low[2 * x + 2] : two;
+    }
+    for (int64_t x = 0; x < count; ++x) {
+      const double two = up[2 * x + 1] < up[2 * x] ? up[2 * x + 1] : up[2 * x];
+      upper[x] = up[2 * x + 2] < two ? up[2 * x + 2] : two;
+    }
+  }
+}
+
 /* Which coarse nodes of row y have changes in their support; NULL: a row outside. */
 INLINE void mark_body(const cvtm_grid_level *c, int64_t fine_width, int64_t y,
                       const uint8_t *const rows[3]) {
@@ -410,62 +450,65 @@ INLINE void prolong_body(const cvtm_grid_level *c, const double *e, int64_t fine
 
 /* --- both widths --- */
 
-#define ROWS(suffix, attribute)                                                                 \
-  attribute static void relax_##suffix(const cvtm_grid_problem *p, int64_t j, int colour,       \
-                                       double omega) {                                          \
-    relax_body(p, j, colour, omega);                                                            \
-  }                                                                                             \
-  attribute static void residual_##suffix(const cvtm_grid_problem *p, int64_t j, double *out) { \
-    residual_body(p, j, out);                                                                   \
-  }                                                                                             \
-  attribute static norms natural_##suffix(const cvtm_grid_problem *p, const double *x,          \
-                                          int64_t j) {                                          \
-    return natural_body(p, x, j);                                                               \
-  }                                                                                             \
-  attribute static void search_##suffix(const cvtm_grid_problem *p, int64_t j, double *slope,   \
-                                        double *bend) {                                         \
-    search_body(p, j, slope, bend);                                                             \
-  }                                                                                             \
-  attribute static void coarse_relax_##suffix(const cvtm_grid_level *c, int bounded, int64_t y, \
-                                              int64_t odd) {                                    \
-    coarse_relax_body(c, bounded, y, odd);                                                      \
-  }                                                                                             \
-  attribute static void coarse_residual_##suffix(const cvtm_grid_level *c, int64_t y,           \
-                                                 double *out) {                                 \
-    coarse_residual_body(c, y, out);                                                            \
-  }                                                                                             \
-  attribute static void restrict_##suffix(const cvtm_grid_level *c, int64_t fine_width,         \
-                                          int64_t fine_height, int64_t y,                       \
-                                          const double *const rows[3]) {                        \
-    restrict_body(c, fine_width, fine_height, y, rows);                                         \
-  }                                                                                             \
-  attribute static void prolong_##suffix(const cvtm_grid_level *c, const double *e,             \
-                                         int64_t fine_width, int64_t j, double *out) {          \
-    prolong_body(c, e, fine_width, j, out);                                                     \
-  }                                                                                             \
-  attribute static void hold_##suffix(const cvtm_grid_problem *p, int truncated, int64_t j,     \
-                                      int store, double *residual, uint8_t *changed) {          \
-    hold_body(p, truncated, j, store, residual, changed);                                       \
-  }                                                                                             \
-  attribute static void mark_##suffix(const cvtm_grid_level *c, int64_t fine_width, int64_t y,  \
-                                      const uint8_t *const rows[3]) {                           \
-    mark_body(c, fine_width, y, rows);                                                          \
-  }                                                                                             \
-  attribute static void due_##suffix(const cvtm_grid_level *c, int64_t y, uint8_t *due) {       \
-    due_body(c, y, due);                                                                        \
-  }                                                                                             \
-  attribute static void limit_##suffix(const cvtm_grid_problem *p, int64_t j) {                 \
-    limit_body(p, j);                                                                           \
-  }                                                                                             \
-  attribute static void move_##suffix(const cvtm_grid_problem *p, int64_t j, double step) {     \
-    move_body(p, j, step);                                                                      \
-  }                                                                                             \
-  static const row_table rows_##suffix = {                                                      \
-      relax_##suffix,    residual_##suffix,     natural_##suffix,                               \
-      search_##suffix,   coarse_relax_##suffix, coarse_residual_##suffix,                       \
-      restrict_##suffix, prolong_##suffix,      hold_##suffix,                                  \
-      mark_##suffix,     due_##suffix,          limit_##suffix,                                 \
-      move_##suffix};
+#define ROWS(suffix, attribute)                                                                    \
+  attribute static void relax_##suffix(const cvtm_grid_problem *p, int64_t j, int colour,          \
+                                       double omega) {                                             \
+    relax_body(p, j, colour, omega);                                                               \
+  }                                                                                                \
+  attribute static void residual_##suffix(const cvtm_grid_problem *p, int64_t j, double *out) {    \
+    residual_body(p, j, out);                                                                      \
+  }                                                                                                \
+  attribute static norms natural_##suffix(const cvtm_grid_problem *p, const double *x,             \
+                                          int64_t j) {                                             \
+    return natural_body(p, x, j);                                                                  \
+  }                                                                                                \
+  attribute static void search_##suffix(const cvtm_grid_problem *p, int64_t j, double *slope,      \
+                                        double *bend) {                                            \
+    search_body(p, j, slope, bend);                                                                \
+  }                                                                                                \
+  attribute static void coarse_relax_##suffix(const cvtm_grid_level *c, int bounded, int64_t y,    \
+                                              int64_t odd) {                                       \
+    coarse_relax_body(c, bounded, y, odd);                                                         \
+  }                                                                                                \
+  attribute static void coarse_residual_##suffix(const cvtm_grid_level *c, int64_t y,              \
+                                                 double *out) {                                    \
+    coarse_residual_body(c, y, out);                                                               \
+  }                                                                                                \
+  attribute static void restrict_##suffix(const cvtm_grid_level *c, int64_t fine_width,            \
+                                          int64_t fine_height, int64_t y,                          \
+                                          const double *const rows[3]) {                           \
+    restrict_body(c, fine_width, fine_height, y, rows);                                            \
+  }                                                                                                \
+  attribute static void prolong_##suffix(const cvtm_grid_level *c, const double *e,                \
+                                         int64_t fine_width, int64_t j, double *out) {             \
+    prolong_body(c, e, fine_width, j, out);                                                        \
+  }                                                                                                \
+  attribute static void hold_##suffix(const cvtm_grid_problem *p, int truncated, int64_t j,        \
+                                      int store, double *residual, uint8_t *changed) {             \
+    hold_body(p, truncated, j, store, residual, changed);                                          \
+  }                                                                                                \
+  attribute static void mark_##suffix(const cvtm_grid_level *c, int64_t fine_width, int64_t y,     \
+                                      const uint8_t *const rows[3]) {                              \
+    mark_body(c, fine_width, y, rows);                                                             \
+  }                                                                                                \
+  attribute static void due_##suffix(const cvtm_grid_level *c, int64_t y, uint8_t *due) {          \
+    due_body(c, y, due);                                                                           \
+  }                                                                                                \
+  attribute static void room_##suffix(const cvtm_grid_level *c, const fine_values *f, int64_t y) { \
+    room_body(c, f, y);                                                                            \
+  }                                                                                                \
+  attribute static void limit_##suffix(const cvtm_grid_problem *p, int64_t j) {                    \
+    limit_body(p, j);                                                                              \
+  }                                                                                                \
+  attribute static void move_##suffix(const cvtm_grid_problem *p, int64_t j, double step) {        \
+    move_body(p, j, step);                                                                         \
+  }                                                                                                \
+  static const row_table rows_##suffix = {                                                         \
+      relax_##suffix,    residual_##suffix,     natural_##suffix,                                  \
+      search_##suffix,   coarse_relax_##suffix, coarse_residual_##suffix,                          \
+      restrict_##suffix, prolong_##suffix,      hold_##suffix,                                     \
+      mark_##suffix,     due_##suffix,          limit_##suffix,                                    \
+      move_##suffix,     room_##suffix};
 
 typedef struct row_table {
   void (*relax)(const cvtm_grid_problem *p, int64_t j, int colour, double omega);
@@ -485,6 +528,7 @@ typedef struct row_table {
   void (*due)(const cvtm_grid_level *c, int64_t y, uint8_t *due);
   void (*limit)(const cvtm_grid_problem *p, int64_t j);
   void (*move)(const cvtm_grid_problem *p, int64_t j, double step);
+  void (*room)(const cvtm_grid_level *c, const fine_values *f, int64_t y);
 } row_table;
 
 ROWS(plain, )
