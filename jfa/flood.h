@@ -9,8 +9,8 @@
  * positions are looked up.
  *
  * Passes compare squared distances in float, with the roundings of cvtm_flood_key on every
- * device. The last pass of a method, which makes labels of words, gives the nearest of all
- * sites of the seeds that it hears of, in double. */
+ * device. The last pass of a method, which makes labels of words, compares all sites of
+ * the seeds that it hears of in double. */
 #ifndef CVTMESH_JFA_FLOOD_H
 #define CVTMESH_JFA_FLOOD_H
 
@@ -43,8 +43,8 @@ typedef struct cvtm_flood_table {
   /* One pass from one array of words to another. */
   cvtm_status (*pass)(cvtm_device *device, const cvtm_flood *flood, int step, const uint32_t *from,
                       uint32_t *to);
-  /* The last pass, of step 1: from words to labels. */
-  cvtm_status (*finish)(cvtm_device *device, const cvtm_flood *flood, const uint32_t *words,
+  /* The last pass, of step 1: from words to labels. The words are lost. */
+  cvtm_status (*finish)(cvtm_device *device, const cvtm_flood *flood, uint32_t *words,
                         int32_t *labels);
 } cvtm_flood_table;
 
@@ -63,20 +63,18 @@ extern const cvtm_flood_table cvtm_flood_table_cuda;
 typedef struct cvtm_flood_scale {
   float origin, step;
   float period_x, period_y; /* 0: not periodic */
-  int shift;                /* steps of the words' grid per pixel, as a power of two */
   int packed;               /* words are positions, not places */
 } cvtm_flood_scale;
 
+/* Steps of the words' grid per pixel, as a power of two. */
 CVTM_HD int cvtm_word_shift(cvtm_domain domain) { return cvtm_morton_shift(domain) - 16; }
 
 CVTM_HD cvtm_flood_scale cvtm_flood_scale_of(const cvtm_flood *flood) {
   const cvtm_domain domain = flood->domain;
   const double *all = flood->tree.box + 4;
-  const double x0 = all[0], y0 = all[1], x1 = all[2], y1 = all[3]; /* at once, not one by one */
+  const int32_t step = 1 << cvtm_word_shift(domain);
   cvtm_flood_scale scale;
-  scale.shift = cvtm_word_shift(domain);
-  scale.packed = (x0 >= 0) & (y0 >= 0) & (x1 <= domain.width) & (y1 <= domain.height);
-  const int32_t step = 1 << scale.shift;
+  scale.packed = all[0] >= 0 && all[1] >= 0 && all[2] <= domain.width && all[3] <= domain.height;
   /* 2^23 is what cvtm_seed_position adds; all is whole and rounded down. */
   scale.origin = scale.packed ? 8388608.0F + (float)(step / 2) : 0.5F;
   scale.step = scale.packed ? (float)step : 1;
@@ -140,12 +138,11 @@ CVTM_HD int32_t cvtm_first_place(const cvtm_flood *flood, int32_t first, int32_t
   return first;
 }
 
-/* All sites in a seed's pixel. shift: of the scale. */
-CVTM_HD cvtm_seed_sites cvtm_sites_of_pixel(const cvtm_flood *flood, int shift,
-                                            cvtm_seed_pixel pixel) {
+/* All sites in a seed's pixel. */
+CVTM_HD cvtm_seed_sites cvtm_sites_of_pixel(const cvtm_flood *flood, cvtm_seed_pixel pixel) {
   const cvtm_site_tree_view *tree = &flood->tree;
   const uint64_t code = cvtm_pixel_code(pixel);
-  const int finer = tree->levels - (16 - shift);
+  const int finer = tree->levels - (32 - cvtm_morton_shift(flood->domain));
   cvtm_seed_sites sites;
   if (finer >= 0) { /* the pixel is a run of bins */
     sites.first = tree->start[code << 2 * finer];
@@ -161,16 +158,13 @@ CVTM_HD cvtm_seed_sites cvtm_sites_of_pixel(const cvtm_flood *flood, int shift,
   return sites;
 }
 
-CVTM_HD cvtm_seed_sites cvtm_sites_of_word(const cvtm_flood *flood, const cvtm_flood_scale *scale,
-                                           uint32_t word) {
+CVTM_HD cvtm_seed_sites cvtm_sites_of_word(const cvtm_flood *flood, int packed, uint32_t word) {
+  if (!packed) return cvtm_sites_of_pixel(flood, cvtm_pixel_of_place(flood, word));
+  const int shift = cvtm_word_shift(flood->domain);
   cvtm_seed_pixel pixel;
-  if (scale->packed) {
-    pixel.column = (word & 0xFFFFU) >> scale->shift;
-    pixel.row = (word >> 16) >> scale->shift;
-  } else {
-    pixel = cvtm_pixel_of_place(flood, word);
-  }
-  return cvtm_sites_of_pixel(flood, scale->shift, pixel);
+  pixel.column = (word & 0xFFFFU) >> shift;
+  pixel.row = (word >> 16) >> shift;
+  return cvtm_sites_of_pixel(flood, pixel);
 }
 
 /* Improves *best by the sites of a seed, for the pixel centre (x, y). */
@@ -185,8 +179,8 @@ CVTM_HD void cvtm_consider_sites(const cvtm_flood *flood, double x, double y, cv
 /* The site nearest to the centre of a seed's pixel, by its place. */
 CVTM_HD int32_t cvtm_middle_site(const cvtm_flood *flood, cvtm_seed_pixel pixel) {
   cvtm_nearest middle = cvtm_nearest_none();
-  cvtm_consider_sites(flood, pixel.column + 0.5, pixel.row + 0.5,
-                      cvtm_sites_of_pixel(flood, cvtm_word_shift(flood->domain), pixel), &middle);
+  cvtm_consider_sites(flood, pixel.column + 0.5, pixel.row + 0.5, cvtm_sites_of_pixel(flood, pixel),
+                      &middle);
   return middle.place;
 }
 
@@ -281,88 +275,54 @@ CVTM_HD int cvtm_step_along(int i, int step, int side, int periodic) {
 }
 
 /* --- the last pass --------------------------------------------------------------------- *
- * Nearly everywhere words decide: where one is nearer than all others by more than what rounding
- * took, and its pixel has one site. */
+ * Words are replaced by names first: the place of the seed's only site, or -2 - the first of its
+ * places; -1 for no seed. */
 
-/* Of the 13 pixels that the last pass hears of, those of a pass, the pixel's own among them, and
- * four at twice the step, which make up for what the rounding of positions has lost, the offsets
- * of the k-th. */
-enum { CVTM_LAST_HEARD = 13, CVTM_LAST_REACH = 2 };
-
-CVTM_HD int cvtm_last_column(int k) { return k < 9 ? k % 3 - 1 : k == 9 ? -2 : k == 10 ? 2 : 0; }
-
-CVTM_HD int cvtm_last_row(int k) { return k < 9 ? k / 3 - 1 : k == 11 ? -2 : k == 12 ? 2 : 0; }
-
-/* The squared distance from a point to a word's position, all on the scale. */
-CVTM_HD float cvtm_word_distance2(const cvtm_flood_scale *scale, int periodic, float x, float y,
-                                  uint32_t word) {
-  const float dx = cvtm_flood_gap(x, cvtm_biased_half(word, 0), periodic, scale->period_x);
-  const float dy = cvtm_flood_gap(y, cvtm_biased_half(word, 1), periodic, scale->period_y);
-  return cvtm_flood_square(word, dx) + dy * dy;
-}
-
-/* The word whose pixel has the site nearest to the centre of pixel (i, j) if words decide, else
- * CVTM_NO_SEED. Only words within *limit2, squared and on the scale, can have the nearest site.
- *
- * Along each axis a word's position is at most `step` from any site in its pixel, and from one of
- * them at most 1, or 2 beside CVTM_NO_SEED. So of two words whose distances differ by more than
- * sqrt(2) step + sqrt(5) only the nearer matters. sqrt(2) (step + 2) leaves half a unit for
- * roundings, which change distances below 2^17 by less than 2^-4 in all. */
-CVTM_HD uint32_t cvtm_clear_word(const cvtm_flood *flood, const cvtm_flood_scale *scale,
-                                 int periodic, int i, int j, const uint32_t *words, float *limit2) {
-  const int width = flood->domain.width, height = flood->domain.height;
-  *limit2 = HUGE_VALF;
-  if (!scale->packed || i < CVTM_LAST_REACH || i >= width - CVTM_LAST_REACH ||
-      j < CVTM_LAST_REACH || j >= height - CVTM_LAST_REACH)
-    return CVTM_NO_SEED;
-  const uint32_t *here = words + (int64_t)j * width + i;
-  const float x = scale->origin + (float)i * scale->step;
-  const float y = scale->origin + (float)j * scale->step;
-  uint32_t word[CVTM_LAST_HEARD], best = CVTM_NO_SEED;
-  float distance2[CVTM_LAST_HEARD], least = HUGE_VALF;
-  for (int k = 0; k < CVTM_LAST_HEARD; ++k) {
-    word[k] = here[cvtm_last_row(k) * width + cvtm_last_column(k)];
-    distance2[k] = cvtm_word_distance2(scale, periodic, x, y, word[k]);
-    if (distance2[k] < least) best = word[k];
-    least = distance2[k] < least ? distance2[k] : least;
-  }
-  const float limit = sqrtf(least) + 1.4143F * (scale->step + 2);
-  *limit2 = limit * limit;
-  int clear = 1;
-  for (int k = 0; k < CVTM_LAST_HEARD; ++k) clear &= word[k] == best || distance2[k] > *limit2;
-  return clear ? best : CVTM_NO_SEED;
-}
-
-/* The label of the only site in a word's pixel; -1 if there are several, or none. */
-CVTM_HD int32_t cvtm_only_label(const cvtm_flood *flood, const cvtm_flood_scale *scale,
-                                uint32_t word) {
+CVTM_HD int32_t cvtm_name_of_word(const cvtm_flood *flood, int packed, uint32_t word) {
   if (word == CVTM_NO_SEED) return -1;
-  const cvtm_seed_sites sites = cvtm_sites_of_word(flood, scale, word);
-  return sites.last - sites.first == 1 ? flood->tree.index[sites.first] : -1;
+  const cvtm_seed_sites sites = cvtm_sites_of_word(flood, packed, word);
+  return sites.last - sites.first == 1 ? sites.first : -2 - sites.first;
 }
 
-/* The label of pixel (i, j) where words do not decide: all sites of the words within the limit
- * are compared, in double. */
-CVTM_HD int32_t cvtm_compared_label(const cvtm_flood *flood, const cvtm_flood_scale *scale, int i,
-                                    int j, const uint32_t *words, float limit2) {
+/* The offsets of the pixels that the last pass hears of: those of a pass, the pixel's own among
+ * them, and four at twice the step, which make up for what the rounding of positions has lost. */
+enum { CVTM_LAST_HEARD = 13 };
+
+CVTM_HD int32_t cvtm_last_heard(const cvtm_flood *flood, int i, int j, int k,
+                                const int32_t *names) {
   const cvtm_domain domain = flood->domain;
-  const float x = scale->origin + (float)i * scale->step;
-  const float y = scale->origin + (float)j * scale->step;
-  cvtm_nearest best = cvtm_nearest_none();
-  uint32_t last = CVTM_NO_SEED;
-#ifdef __CUDA_ARCH__
-#pragma unroll 1
-#endif
+  const int di = k < 9 ? k % 3 - 1 : k == 9 ? -2 : k == 10 ? 2 : 0;
+  const int dj = k < 9 ? k / 3 - 1 : k == 11 ? -2 : k == 12 ? 2 : 0;
+  const int64_t row = cvtm_step_along(j, dj, domain.height, domain.periodic);
+  return names[row * domain.width + cvtm_step_along(i, di, domain.width, domain.periodic)];
+}
+
+/* Improves *best by the sites of all heard seeds that have several. */
+CVTM_HD void cvtm_consider_crowds(const cvtm_flood *flood, int i, int j, const int32_t *names,
+                                  cvtm_nearest *best) {
   for (int k = 0; k < CVTM_LAST_HEARD; ++k) {
-    const int64_t row = cvtm_step_along(j, cvtm_last_row(k), domain.height, domain.periodic);
-    const int column = cvtm_step_along(i, cvtm_last_column(k), domain.width, domain.periodic);
-    const uint32_t word = words[row * domain.width + column];
-    if (word == last || word == CVTM_NO_SEED) continue;
-    if (limit2 < HUGE_VALF && cvtm_word_distance2(scale, domain.periodic, x, y, word) > limit2)
-      continue;
-    cvtm_consider_sites(flood, i + 0.5, j + 0.5, cvtm_sites_of_word(flood, scale, word), &best);
-    last = word;
+    const int32_t name = cvtm_last_heard(flood, i, j, k, names);
+    if (name >= -1) continue;
+    const cvtm_seed_pixel pixel = cvtm_pixel_of_place(flood, -2 - name);
+    cvtm_consider_sites(flood, i + 0.5, j + 0.5, cvtm_sites_of_pixel(flood, pixel), best);
   }
+}
+
+/* The label of pixel (i, j), from names. */
+CVTM_HD int32_t cvtm_last_label(const cvtm_flood *flood, int i, int j, const int32_t *names) {
+  int32_t heard[CVTM_LAST_HEARD];
+  int differ = 0, crowds = 0;
+  for (int k = 0; k < CVTM_LAST_HEARD; ++k) {
+    heard[k] = cvtm_last_heard(flood, i, j, k, names);
+    differ |= heard[k] != heard[0];
+    crowds |= heard[k] < -1;
+  }
+  if (!differ && heard[0] >= 0) return flood->tree.index[heard[0]];
+  cvtm_nearest best = cvtm_nearest_none();
+  for (int k = 0; k < CVTM_LAST_HEARD; ++k)
+    if (heard[k] >= 0 && (k == 0 || heard[k] != heard[k - 1]))
+      cvtm_nearest_consider(&flood->tree, flood->metric, i + 0.5, j + 0.5, heard[k], &best);
+  if (crowds) cvtm_consider_crowds(flood, i, j, names, &best);
   return best.place >= 0 ? best.index : -1;
 }
 

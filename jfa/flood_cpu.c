@@ -86,31 +86,33 @@ static cvtm_status pass_cpu(cvtm_device *device, const cvtm_flood *flood, int st
   return CVTM_OK;
 }
 
-/* The labels of row j. Pixels side by side mostly have the same. */
-static inline void label_row(const cvtm_flood *flood, const cvtm_flood_scale *scale, int periodic,
-                             int j, const uint32_t *words, int32_t *labels) {
-  const int width = flood->domain.width;
-  uint32_t last = CVTM_NO_SEED;
-  int32_t only = -1;
-  for (int i = 0; i < width; ++i) {
-    float limit2;
-    const uint32_t word = cvtm_clear_word(flood, scale, periodic, i, j, words, &limit2);
-    if (word != last) only = cvtm_only_label(flood, scale, word);
-    last = word;
-    labels[(int64_t)j * width + i] =
-        only >= 0 ? only : cvtm_compared_label(flood, scale, i, j, words, limit2);
+static void name_row(const cvtm_flood *flood, int packed, uint32_t *words) {
+  int32_t *names = (int32_t *)words;
+  uint32_t word = words[0];
+  int32_t name = cvtm_name_of_word(flood, packed, word);
+  for (int i = 0; i < flood->domain.width; ++i) {
+    if (words[i] != word) {
+      word = words[i];
+      name = cvtm_name_of_word(flood, packed, word);
+    }
+    names[i] = name;
   }
 }
 
-static cvtm_status finish_cpu(cvtm_device *device, const cvtm_flood *flood, const uint32_t *words,
+static cvtm_status finish_cpu(cvtm_device *device, const cvtm_flood *flood, uint32_t *words,
                               int32_t *labels) {
-  const cvtm_flood_scale scale = cvtm_flood_scale_of(flood);
-#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
-  for (int j = 0; j < flood->domain.height; ++j)
-    if (flood->domain.periodic)
-      label_row(flood, &scale, 1, j, words, labels);
-    else
-      label_row(flood, &scale, 0, j, words, labels);
+  const int packed = cvtm_flood_scale_of(flood).packed;
+  const int64_t width = flood->domain.width;
+  const int height = flood->domain.height;
+#pragma omp parallel num_threads(cvtm_device_threads(device))
+  {
+#pragma omp for schedule(static)
+    for (int j = 0; j < height; ++j) name_row(flood, packed, words + j * width);
+#pragma omp for schedule(static)
+    for (int j = 0; j < height; ++j)
+      for (int i = 0; i < width; ++i)
+        labels[j * width + i] = cvtm_last_label(flood, i, j, (const int32_t *)words);
+  }
   return CVTM_OK;
 }
 

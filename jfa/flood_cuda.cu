@@ -5,10 +5,9 @@ enum {
   BLOCK = 256,
   WARP = 32,
   WARPS = BLOCK / WARP,
-  PASS_BLOCKS = 5,  /* of a pass on a multiprocessor */
-  LABEL_BLOCKS = 4, /* of the last pass */
-  TILE_ROWS = 32,   /* of the tiles of the last pass */
-  CHAIN = 16        /* pixels of a column, `step` apart, that a thread of a pass does in turn */
+  NAME_BLOCKS = 4096, /* they take further pixels in turn */
+  PASS_BLOCKS = 5,    /* of a pass on a multiprocessor */
+  CHAIN = 16          /* pixels of a column, `step` apart, that a thread of a pass does in turn */
 };
 
 static __device__ int64_t first_index(void) {
@@ -176,41 +175,31 @@ static __global__ void __launch_bounds__(BLOCK, PASS_BLOCKS)
 
 /* --- the last pass ------------------------------------------------------------------ */
 
-/* A block labels a tile. Its pixels for which words do not decide wait until the others are done,
- * and are then done side by side. */
-template <bool PERIODIC>
-static __global__ void __launch_bounds__(BLOCK, LABEL_BLOCKS)
-    label_kernel(cvtm_flood flood, const uint32_t *__restrict__ words,
+/* Words become names. Of lanes side by side with the same word the first looks it up. */
+static __global__ void __launch_bounds__(BLOCK) name_kernel(cvtm_flood flood, uint32_t *words) {
+  const int lane = static_cast<int>(threadIdx.x) % WARP;
+  const int packed = cvtm_flood_scale_of(&flood).packed;
+  const int64_t pixels = pixels_of(flood);
+  for (int64_t p = first_index(); p - lane < pixels; p += index_stride()) { /* whole warps */
+    const uint32_t word = p < pixels ? words[p] : CVTM_NO_SEED;
+    const uint32_t left = __shfl_up_sync(0xFFFFFFFFu, word, 1);
+    const bool is_head = lane == 0 || word != left;
+    const unsigned heads = __ballot_sync(0xFFFFFFFFu, is_head) & (0xFFFFFFFFu >> (WARP - 1 - lane));
+    int32_t name = -1;
+    if (is_head) name = cvtm_name_of_word(&flood, packed, word);
+    __syncwarp();
+    name = __shfl_sync(0xFFFFFFFFu, name, WARP - 1 - __clz(static_cast<int>(heads)));
+    if (p < pixels) words[p] = static_cast<uint32_t>(name);
+  }
+}
+
+static __global__ void __launch_bounds__(BLOCK)
+    label_kernel(cvtm_flood flood, const int32_t *__restrict__ names,
                  int32_t *__restrict__ labels) {
-  __shared__ int waiting, waiting_pixel[WARP * TILE_ROWS];
-  __shared__ float waiting_limit2[WARP * TILE_ROWS];
-  const int width = flood.domain.width;
-  const int left = static_cast<int>(blockIdx.x) * WARP;
-  const int top = static_cast<int>(blockIdx.y) * TILE_ROWS;
-  const int thread = static_cast<int>(threadIdx.x);
-  const cvtm_flood_scale scale = cvtm_flood_scale_of(&flood);
-  if (thread == 0) waiting = 0;
-  __syncthreads();
-  for (int pixel = thread; pixel < WARP * TILE_ROWS; pixel += BLOCK) {
-    const int i = left + pixel % WARP, j = top + pixel / WARP;
-    if (i >= width || j >= flood.domain.height) break;
-    float limit2;
-    const uint32_t word = cvtm_clear_word(&flood, &scale, PERIODIC, i, j, words, &limit2);
-    const int32_t only = cvtm_only_label(&flood, &scale, word);
-    if (only >= 0) {
-      labels[static_cast<int64_t>(j) * width + i] = only;
-    } else {
-      const int k = atomicAdd(&waiting, 1);
-      waiting_pixel[k] = pixel;
-      waiting_limit2[k] = limit2;
-    }
-  }
-  __syncthreads();
-  for (int k = thread; k < waiting; k += BLOCK) {
-    const int i = left + waiting_pixel[k] % WARP, j = top + waiting_pixel[k] / WARP;
-    labels[static_cast<int64_t>(j) * width + i] =
-        cvtm_compared_label(&flood, &scale, i, j, words, waiting_limit2[k]);
-  }
+  const int i = static_cast<int>(blockIdx.x) * WARP + static_cast<int>(threadIdx.x) % WARP;
+  const int j = static_cast<int>(blockIdx.y) * WARPS + static_cast<int>(threadIdx.x) / WARP;
+  if (i >= flood.domain.width || j >= flood.domain.height) return;
+  labels[static_cast<int64_t>(j) * flood.domain.width + i] = cvtm_last_label(&flood, i, j, names);
 }
 
 /* --- launchers ------------------------------------------------------------------- */
@@ -257,14 +246,17 @@ static cvtm_status pass_cuda(cvtm_device *device, const cvtm_flood *flood, int s
   return cvtm_cuda_launched(device, "pass_kernel");
 }
 
-static cvtm_status finish_cuda(cvtm_device *device, const cvtm_flood *flood, const uint32_t *words,
+static cvtm_status finish_cuda(cvtm_device *device, const cvtm_flood *flood, uint32_t *words,
                                int32_t *labels) {
   const dim3 grid(static_cast<unsigned>((flood->domain.width + WARP - 1) / WARP),
-                  static_cast<unsigned>((flood->domain.height + TILE_ROWS - 1) / TILE_ROWS));
-  if (flood->domain.periodic)
-    label_kernel<true><<<grid, BLOCK, 0, cvtm_cuda_stream(device)>>>(*flood, words, labels);
-  else
-    label_kernel<false><<<grid, BLOCK, 0, cvtm_cuda_stream(device)>>>(*flood, words, labels);
+                  static_cast<unsigned>((flood->domain.height + WARPS - 1) / WARPS));
+  unsigned blocks = pixel_blocks(flood);
+  if (blocks > NAME_BLOCKS) blocks = NAME_BLOCKS;
+  name_kernel<<<blocks, BLOCK, 0, cvtm_cuda_stream(device)>>>(*flood, words);
+  const cvtm_status status = cvtm_cuda_launched(device, "name_kernel");
+  if (status != CVTM_OK) return status;
+  label_kernel<<<grid, BLOCK, 0, cvtm_cuda_stream(device)>>>(
+      *flood, reinterpret_cast<const int32_t *>(words), labels);
   return cvtm_cuda_launched(device, "label_kernel");
 }
 
