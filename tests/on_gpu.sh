@@ -76,6 +76,7 @@ if [ -n "$sanitize" ]; then
   tiny=$output/tiny.pgm
   { printf 'P2\n24 20\n255\n'; seq 0 479 | awk '{print ($1 * 7) % 200}'; } >"$tiny"
   $program run "$tiny" --device cpu -q -n 60 -o "$output/points.csv"
+  $program voronoi "$output/points.csv" --width 24 --height 20 --device cpu -q -o "$output/labels.npy"
   race() {
     local name=$1
     shift
@@ -85,12 +86,15 @@ if [ -n "$sanitize" ]; then
   race exact run "$tiny" "${small[@]}" -o "$output/tiny.csv"
   race coarse-to-fine run "$tiny" -n 300 --iterations 3 -o "$output/tiny-c.csv"
   race periodic run "$tiny" "${small[@]}" --periodic -o "$output/tiny-p.csv"
+  race equal-mass run "$tiny" -n 20 --effort low --iterations 4 --equal-mass -o "$output/tiny-e.csv"
   race pixel run "$tiny" "${small[@]}" --energy pixel -o "$output/tiny-x.csv"
   race one-site run "$tiny" -n 1 -o "$output/tiny-1.csv"
-  for method in jfa 1+jfa jfa+1 jfa+2 jfa2 exact; do
+  for method in jfa 1+jfa jfa+1 jfa+2 jfa2 jfa-short exact; do
     race "voronoi-$method" voronoi "$output/points.csv" --width 24 --height 20 \
       --method "$method" -o "$output/tiny-$method.npy"
   done
+  race warm voronoi "$output/points.csv" --width 24 --height 20 \
+    --labels-from "$output/labels.npy" -o "$output/tiny-warm.npy"
   for problem in ept pjb msa odc ssc gl2; do
     race "minimize-$problem" minimize "$problem" --nx 8 --ny 6 --iterations 6
   done
@@ -107,6 +111,9 @@ if [ -n "$sanitize" ]; then
   for method in mmj mmgs mmsor newton; do
     race "hlcp-$method" hlcp --example 3 --size 8 --splits 4 --method "$method"
   done
+  race grade density "$tiny" --grade 4 -o "$output/tiny-g.npy"
+  race bias density "$tiny" --bias 0.1 --smooth 4 -o "$output/tiny-b.npy"
+  race segment segment "$tiny" --inside 6,6,3 --outside 20,15,2 --steps 3 -o "$output/tiny-s.png"
   while [ -n "$(jobs -rp)" ]; do wait -n || true; done
   unset CVTMESH_HOST_LOOPS
   # A solver that stops at its limit exits with 4: that is no failure of the check.

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -39,6 +40,12 @@ static inline cvtm_device *test_device_open_threads(int threads) {
 }
 
 static inline cvtm_device *test_device_open(void) { return test_device_open_threads(0); }
+
+/* Whether loops become graphs: on CUDA, unless the environment has the host drive them. */
+static inline int test_device_captures(const cvtm_device *device) {
+  const char *host = getenv("CVTMESH_HOST_LOOPS");
+  return cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA && !(host && strcmp(host, "1") == 0);
+}
 
 /* Fails the test with the device's message unless status is CVTM_OK. */
 #define assert_device_ok(device, expression)                                \

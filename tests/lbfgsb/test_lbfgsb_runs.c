@@ -84,7 +84,6 @@ static void test_failing_evaluation(void **state) {
 /* With a graph, without, and with an evaluation that no graph can have: same bits. */
 static void test_rounds(void **state) {
   (void)state;
-  const int on_cuda = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
   double first[500];
   for (int way = 0; way < 3; ++way) {
     fixture made = make_quadratic(500);
@@ -93,7 +92,7 @@ static void test_rounds(void **state) {
     made.options.time_evaluations = way == 0;
     made.p.waits = way == 2;
     assert_device_ok(device, fixture_minimize(&made));
-    assert_int_equal(made.result.captured, on_cuda && way == 0);
+    assert_int_equal(made.result.captured, test_device_captures(device) && way == 0);
     if (way == 0) {
       assert_true(made.result.evaluation_seconds > 0.0);
       memcpy(first, made.x, sizeof first);
