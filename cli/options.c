@@ -233,7 +233,7 @@ static const option_row rows[] = {
    "L x n: row k is the diagonal of E_k; left out: equal blocks"},
   {"start", 0, HLCP, REAL, AT(hlcp.start), "X", -HUGE_VAL, HUGE_VAL, "every component of the first x"},
   {"iterations", 0, HLCP, INTEGER, AT(iterations), "N", 0, 1e15, "most sweeps or Newton steps"},
-  {"tolerance", 0, HLCP, REAL, AT(tolerance), "T", -HUGE_VAL, HUGE_VAL, "stop when ||A z - B w - q|| is less"},
+  {"tolerance", 0, HLCP, REAL, AT(tolerance), "T", 0, HUGE_VAL, "stop when ||A z - B w - q|| is less"},
   {"check", 0, HLCP, FLAG, AT(check), NULL, 0, 0, "warn where the convergence theory does not hold"},
   {"suggest", 0, HLCP, FLAG, AT(hlcp.suggest), NULL, 0, 0, "try some alpha and omega by a few sweeps each"},
   {"report", 0, HLCP | LCP | DENSITY | SEGMENT, TEXT, AT(report), "FILE", 0, 0, "write a JSON report; - is stdout"},
@@ -265,7 +265,7 @@ static const option_row rows[] = {
   {"omega", 0, LCP, REAL, AT(lcp.omega), "W", -HUGE_VAL, HUGE_VAL, "relaxation of psor, between 0 and 2"},
   {"nested", 0, LCP, FLAG, AT(lcp.nested), NULL, 0, 0, "start multigrid from coarser grids"},
   {"iterations", 0, LCP, INTEGER, AT(iterations), "N", 0, 1e15, "most sweeps, cycles or steps; 0: 100000 sweeps of psor, else 200"},
-  {"tolerance", 0, LCP, REAL, AT(tolerance), "T", 0, 1,
+  {"tolerance", 0, LCP, REAL, AT(tolerance), "T", 0, 1 - 1e-9,
    "stop when the natural residual has fallen by this factor from its\n"
    "value at x = 0"},
 
