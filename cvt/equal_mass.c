@@ -2,6 +2,7 @@
  * the right weights is 2 m_i (x_i - c_i); the weights anew in every evaluation, from the last. */
 #include "cvt/equal_mass.h"
 
+#include "base/point_order.h"
 #include "cvt/descent.h"
 #include "cvt/power.h"
 
@@ -189,28 +190,16 @@ static cvtm_status check(cvtm_cvt *cvt, double tolerance, int64_t count) {
   return CVTM_OK;
 }
 
-typedef struct placed {
-  double x, y;
-  int64_t index;
-} placed;
-
-static int compare_placed(const void *left, const void *right) {
-  const placed *a = left, *b = right;
-  if (a->x != b->x) return a->x < b->x ? -1 : 1;
-  if (a->y != b->y) return a->y < b->y ? -1 : 1;
-  return (a->index > b->index) - (a->index < b->index);
-}
-
 /* Sites at one place, in the domain or on the torus, cannot share its mass. */
 static cvtm_status check_distinct(cvtm_cvt *cvt, int64_t count) {
   cvtm_error *error = cvtm_device_error(cvt->device);
-  placed *order = malloc((size_t)count * sizeof *order);
+  cvtm_placed *order = malloc((size_t)count * sizeof *order);
   double *sites = malloc(2 * (size_t)count * sizeof *sites);
   cvtm_status status = order && sites ? cvtm_cvt_get_sites(cvt, sites, count)
                                       : cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for sites");
   if (status != CVTM_OK) count = 0;
-  for (int64_t i = 0; i < count; ++i) order[i] = (placed){sites[2 * i], sites[2 * i + 1], i};
-  if (count > 0) qsort(order, (size_t)count, sizeof *order, compare_placed);
+  for (int64_t i = 0; i < count; ++i) order[i] = (cvtm_placed){sites[2 * i], sites[2 * i + 1], i};
+  if (count > 0) qsort(order, (size_t)count, sizeof *order, cvtm_compare_placed);
   for (int64_t k = 1; k < count && status == CVTM_OK; ++k)
     if (order[k].x == order[k - 1].x && order[k].y == order[k - 1].y)
       status = cvtm_fail(error, CVTM_ERROR_INPUT,

@@ -1,4 +1,5 @@
 /* Voronoi cells: the domain's rectangle cut by the bisectors of Delaunay neighbours. */
+#include "base/point_order.h"
 #include "base/polygon.h"
 #include "meshes/mesh.h"
 
@@ -41,28 +42,16 @@ static void adjacency_of_triangles(const cvtm_mesh *mesh, adjacency *adjacent) {
   }
 }
 
-typedef struct placed {
-  double x, y;
-  int32_t index;
-} placed;
-
-static int compare_placed(const void *left, const void *right) {
-  const placed *a = left, *b = right;
-  if (a->x != b->x) return a->x < b->x ? -1 : 1;
-  if (a->y != b->y) return a->y < b->y ? -1 : 1;
-  return (a->index > b->index) - (a->index < b->index);
-}
-
 /* Points on a line have the points before and after them as neighbours. */
-static void adjacency_of_line(const cvtm_mesh *mesh, placed *order, adjacency *adjacent) {
+static void adjacency_of_line(const cvtm_mesh *mesh, cvtm_placed *order, adjacency *adjacent) {
   int64_t *start = adjacent->start;
   for (int64_t i = 0; i < mesh->vertex_count; ++i) {
-    order[i] = (placed){mesh->points[2 * i], mesh->points[2 * i + 1], (int32_t)i};
+    order[i] = (cvtm_placed){mesh->points[2 * i], mesh->points[2 * i + 1], i};
   }
-  qsort(order, (size_t)mesh->vertex_count, sizeof *order, compare_placed);
+  qsort(order, (size_t)mesh->vertex_count, sizeof *order, cvtm_compare_placed);
   int64_t distinct = 0;
   for (int64_t i = 0; i < mesh->vertex_count; ++i) {
-    const placed *last = distinct > 0 ? &order[distinct - 1] : NULL;
+    const cvtm_placed *last = distinct > 0 ? &order[distinct - 1] : NULL;
     if (!last || last->x != order[i].x || last->y != order[i].y) order[distinct++] = order[i];
   }
   for (int64_t i = 0; i < distinct; ++i) {
@@ -70,9 +59,9 @@ static void adjacency_of_line(const cvtm_mesh *mesh, placed *order, adjacency *a
   }
   for (int64_t v = 0; v < mesh->vertex_count; ++v) start[v + 2] += start[v + 1];
   for (int64_t i = 0; i < distinct; ++i) {
-    const int32_t v = order[i].index;
-    if (i > 0) adjacent->id[start[v + 1]++] = order[i - 1].index;
-    if (i + 1 < distinct) adjacent->id[start[v + 1]++] = order[i + 1].index;
+    const int64_t v = order[i].index;
+    if (i > 0) adjacent->id[start[v + 1]++] = (int32_t)order[i - 1].index;
+    if (i + 1 < distinct) adjacent->id[start[v + 1]++] = (int32_t)order[i + 1].index;
   }
 }
 
@@ -80,7 +69,7 @@ static cvtm_status find_adjacency(const cvtm_mesh *mesh, adjacency *adjacent, cv
   const int64_t vertices = mesh->vertex_count;
   const int on_line = mesh->triangle_count == 0;
   const int64_t entries = on_line ? 2 * vertices : 6 * mesh->triangle_count;
-  placed *order = on_line ? malloc((size_t)vertices * sizeof *order) : NULL;
+  cvtm_placed *order = on_line ? malloc((size_t)vertices * sizeof *order) : NULL;
   adjacent->start = calloc((size_t)vertices + 2, sizeof *adjacent->start);
   adjacent->id = malloc((size_t)(entries + 1) * sizeof *adjacent->id);
   cvtm_status status = CVTM_OK;
