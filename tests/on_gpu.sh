@@ -43,9 +43,9 @@ ctest --preset cuda -L gpu --output-log "$output/ctest.log" || status=1
 
 # compute-sanitizer TOOL NAME COMMAND...: one line of outcome, the log in the output folder.
 # The host drives the loops under both: racecheck cannot follow graphs with conditions, and memcheck
-# now and then loses an allocation in them (it names addresses inside live ones, never twice the
-# same). Racecheck runs eight at a time. Memcheck runs alone and to the end: with twelve processes
-# on one device tests failed under it that pass alone, and a timeout does not end its children.
+# has told of errors in them that came and went between runs. Racecheck runs eight at a time.
+# Memcheck runs alone and to the end: with twelve processes on one device tests failed under it that
+# pass alone, and a timeout does not end its children.
 sanitized() {
   local tool=$1 name=$2 log=$output/$1-$2.log checks=(--error-exitcode 9) at_a_time=8
   shift 2
