@@ -228,7 +228,7 @@ typedef struct slide {
   cli_domain *domain;
   const cli_domain_sites *given;
   cvtm_error *error;
-  double *saved; /* of the boundary: points, along, deviation; of the sites: as many points */
+  double *saved; /* of the boundary: points, along, deviation, and its sites and centroids */
   double energy;
 } slide;
 
@@ -250,7 +250,8 @@ static void save(const slide *s, int back) {
   } parts[] = {{b->points, 2 * n},
                {b->along, n},
                {b->deviation, (size_t)b->edge_count},
-               {s->given->sites, 2 * n}};
+               {s->given->sites, 2 * n},
+               {s->given->centroid, 2 * n}};
   double *copy = s->saved;
   for (size_t k = 0; k < sizeof parts / sizeof parts[0]; copy += parts[k++].count)
     memcpy(back ? parts[k].place : copy, back ? copy : parts[k].place,
@@ -258,7 +259,7 @@ static void save(const slide *s, int back) {
 }
 
 /* One step of everything on the boundary; undone, and 0, if it does not lower the energy. The
- * centroids are those of the sites, before and after. */
+ * centroids on the boundary are those of the sites, before and after. */
 static cvtm_status try_slide(slide *s, double share, int *lowered) {
   const cvtm_boundary *b = &s->domain->boundary;
   const cli_domain_sites *g = s->given;
@@ -278,7 +279,6 @@ static cvtm_status try_slide(slide *s, double share, int *lowered) {
     ++s->domain->slides;
   } else if (status == CVTM_OK) {
     save(s, 1);
-    status = evaluate_slide(s, &energy);
   }
   return status;
 }
@@ -352,7 +352,7 @@ cvtm_status cli_domain_slide(cli_domain *domain, const cli_domain_sites *given,
   slide s = {.domain = domain,
              .given = given,
              .error = error,
-             .saved = malloc((5 * n + (size_t)domain->boundary.edge_count + 1) * sizeof(double))};
+             .saved = malloc((7 * n + (size_t)domain->boundary.edge_count + 1) * sizeof(double))};
   if (s.saved == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the boundary");
   domain->slid_from = given->result->objective;
   const cvtm_status status = slide_and_descend(&s, progress);
