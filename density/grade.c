@@ -17,8 +17,6 @@ static cvtm_status open_solver(cvtm_grade *g, double tolerance) {
   cvtm_lcp_defaults(&how);
   how.tolerance = 0;
   how.absolute_tolerance = tolerance;
-  /* Coarser grids save a fifth of the cycles; on a GPU their launches cost as much. */
-  how.nested = cvtm_device_get_kind(g->device) == CVTM_DEVICE_CPU;
   const cvtm_status status = cvtm_lcp_create_grid(g->device, width, height, &how, &g->lcp);
   cvtm_lcp_grid grid = g->links.grid;
   grid.mass = 1;

@@ -441,7 +441,7 @@ static cvtm_status tail(const cvtm_grid_top *top, const cvtm_grid_level *finer,
     if (l < last) down(top, &levels[l], &levels[l + 1]);
   }
   clear(&levels[last]);
-  relax(top, &levels[last], CVTM_GRID_BOTTOM_SWEEPS);
+  relax(top, &levels[last], cvtm_grid_bottom_sweeps(&levels[last]));
   for (int l = last - 1; l >= first; --l) up(top, &levels[l], &levels[l + 1]);
   return CVTM_OK;
 }
@@ -469,7 +469,7 @@ static void correct_row(const cvtm_grid_top *top, const cvtm_grid_level *coarse,
 static cvtm_status correct(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   const cvtm_grid_problem *p = top->problem;
   const row_table *rows = rows_of_machine();
-  const int searched = top->rules.searched, threads = marching_threads(top);
+  const int searched = top->rules.searched && top->state->search, threads = marching_threads(top);
   double *partial = top->partial;
 #pragma omp parallel num_threads(threads) if (threads > 1)
   {

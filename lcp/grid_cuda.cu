@@ -7,6 +7,7 @@ namespace {
 
 constexpr int tile_x = 32, tile_y = 8;
 constexpr int tail_threads = 512;
+constexpr int64_t tail_nodes = 34 * 34;
 constexpr int max_small = 12;              /* levels of a tail in shared memory */
 constexpr size_t small_bytes = 200 * 1024; /* and what they may take */
 /* Blocks that leave partial sums: enough to fill any device several times. */
@@ -173,6 +174,7 @@ __global__ void correct_kernel(const cvtm_grid_problem *problem, cvtm_grid_level
 
 __global__ void search_kernel(const cvtm_grid_problem *problem, cvtm_grid_state *state,
                               double *partial) {
+  if (!state->search) return;
   const cvtm_grid_problem p = *problem;
   double sum[2] = {0, 0};
   const int64_t i = node_x();
@@ -291,6 +293,109 @@ __global__ void galerkin_kernel(const cvtm_grid_problem *problem, cvtm_grid_leve
   }
 }
 
+/* --- coarse operators with interpolation in closed form --- */
+
+/* Flags of the finer nodes around a block's rows as bits, 32 columns to a word. */
+template <int rows, int words>
+struct near_bits {
+  uint32_t word[rows][words];
+
+  /* All by whole warps; left and top: where the flags begin. Returns whether this warp has found
+   * any. */
+  __device__ bool load(const uint8_t *flags, int64_t width, int64_t height, int64_t left,
+                       int64_t top, bool outside) {
+    const int lane = static_cast<int>(threadIdx.x), warp = static_cast<int>(threadIdx.y);
+    constexpr int turns = (rows + tile_y - 1) / tile_y;
+    bool set[turns][words];
+    uint32_t any = 0;
+#pragma unroll
+    for (int t = 0; t < turns; ++t) {
+#pragma unroll
+      for (int w = 0; w < words; ++w) {
+        const int64_t i = left + 32 * w + lane, j = top + t * tile_y + warp;
+        const bool inside = i >= 0 && i < width && j >= 0 && j < height;
+        set[t][w] = inside ? flags[j * width + i] != 0 : outside;
+      }
+    }
+#pragma unroll
+    for (int t = 0; t < turns; ++t) {
+      const int r = t * tile_y + warp;
+#pragma unroll
+      for (int w = 0; w < words; ++w) {
+        const uint32_t bits = __ballot_sync(0xffffffffU, set[t][w]);
+        if (lane == 0 && r < rows) word[r][w] = bits;
+        any |= bits;
+      }
+    }
+    return any != 0;
+  }
+  /* 32 bits of a row from bit `first` on. */
+  __device__ uint32_t at(int row, int first) const {
+    const int w = first >> 5;
+    return __funnelshift_r(word[row][w], w + 1 < words ? word[row][w + 1] : 0U, first & 31);
+  }
+};
+
+__device__ __noinline__ void galerkin_row(const cvtm_grid_finer *f, const cvtm_grid_level *c,
+                                          int64_t x, int64_t y) {
+  cvtm_grid_galerkin(f, c, x, y);
+}
+
+/* As galerkin_kernel where both directions are halved and no weights are stored; below a problem
+ * without links of its own (first), or below a level of which nothing is cut. A block's flags are
+ * looked at once. */
+template <bool first, int rows>
+__global__ void __launch_bounds__(tile_x *tile_y)
+    galerkin_bilinear_kernel(const cvtm_grid_problem *problem,
+                             const __grid_constant__ cvtm_grid_level finer,
+                             const __grid_constant__ cvtm_grid_level coarse, int all) {
+  constexpr int changed_rows = first ? rows + 2 : 2 * rows + 1;
+  __shared__ near_bits<changed_rows, first ? 2 : 3> changes;
+  __shared__ near_bits<2 * rows + 3, 3> cuts;
+  const cvtm_grid_problem p = *problem;
+  const cvtm_grid_finer f = {first ? &p : nullptr, &finer};
+  const int64_t left = node_x() - threadIdx.x, x = node_x();
+  const int64_t top = (node_y() - threadIdx.y) / tile_y * rows;
+  bool any =
+      first ? changes.load(coarse.marked, coarse.width, coarse.height, left - 1, top - 1, false)
+            : changes.load(finer.fresh, finer.width, finer.height, 2 * left, 2 * top, false);
+  any = __syncthreads_or(any || all);
+  if (first && any) {
+    cuts.load(p.active, p.width, p.height, 2 * left - 1, 2 * top - 1, true);
+    __syncthreads();
+  }
+  const int lane = static_cast<int>(threadIdx.x), scale = first ? 1 : 2;
+  for (int r = static_cast<int>(threadIdx.y); r < rows; r += tile_y) {
+    const int64_t y = top + r;
+    if (x >= coarse.width || y >= coarse.height) continue;
+    uint32_t due = all ? 7 : 0;
+    for (int d = 0; d < 3; ++d) due |= changes.at(scale * r + d, scale * lane) & 7U;
+    coarse.fresh[y * coarse.width + x] = due != 0;
+    if (due == 0) continue;
+    const bool inside = x > 0 && y > 0 && 2 * x + 3 < finer.width && 2 * y + 3 < finer.height;
+    if (!first && !inside) {
+      galerkin_row(&f, &coarse, x, y);
+      continue;
+    }
+    uint32_t cut = 0;
+    if (first) {
+#pragma unroll
+      for (int t = 0; t < 5; ++t) cut |= (cuts.at(2 * r + t, 2 * lane) & 31U) << (5 * t);
+    }
+    double sum[3][3] = {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}};
+    cvtm_grid_plain plain;
+    const bool is_plain = cut == 0 && cvtm_grid_becomes_plain(&f, x, y, &plain);
+    if (is_plain) {
+      cvtm_grid_plain_row(plain, sum);
+    } else if (first) {
+      cvtm_grid_galerkin_five(&p, &coarse, x, y, cut, sum);
+    } else {
+      cvtm_grid_galerkin_nine(&finer, &coarse, x, y, sum);
+    }
+    cvtm_grid_store_row(&coarse, x, y, sum, is_plain);
+  }
+}
+
 __global__ void weights_kernel(const cvtm_grid_problem *problem, cvtm_grid_level finer,
                                cvtm_grid_level coarse, int first) {
   const cvtm_grid_problem p = *problem;
@@ -370,7 +475,7 @@ __global__ void __launch_bounds__(tail_threads)
               [&](int64_t x, int64_t y) { cvtm_grid_down(&f, &c, &rules, x, y); });
   }
   const cvtm_grid_level bottom = levels[last];
-  tail_relax(&bottom, rules.bounded, CVTM_GRID_BOTTOM_SWEEPS);
+  tail_relax(&bottom, rules.bounded, cvtm_grid_bottom_sweeps(&bottom));
   for (int l = last - 1; l >= first; --l) {
     const cvtm_grid_level f = levels[l], c = levels[l + 1];
     for_nodes(f.width, f.height,
@@ -628,15 +733,15 @@ __global__ void __launch_bounds__(tail_threads)
   tail_operators(&p, levels, first, last, below_problem);
   for (int l = 0; l <= last - first; ++l) load_small(small[l], level[l], l == 0, rules.bounded);
   __syncthreads();
-  const int bottom = last - first;
+  const int bottom = last - first, sweeps = cvtm_grid_bottom_sweeps(&level[bottom]);
   for (int l = 0; l < bottom; ++l) {
     relax_small(small[l], rules.bounded, rules.pre);
     restrict_small(small[l], small[l + 1], &level[l + 1], &rules);
   }
   if (small[bottom].width * small[bottom].height <= 32) {
-    relax_bottom(small[bottom], rules.bounded, CVTM_GRID_BOTTOM_SWEEPS);
+    relax_bottom(small[bottom], rules.bounded, sweeps);
   } else {
-    relax_small(small[bottom], rules.bounded, CVTM_GRID_BOTTOM_SWEEPS);
+    relax_small(small[bottom], rules.bounded, sweeps);
   }
   for (int l = bottom - 1; l >= 0; --l) {
     prolong_small(small[l], small[l + 1], &level[l + 1]);
@@ -671,7 +776,11 @@ framed_rows framed(double link, double outer, double own) {
 template <typename Launch>
 void with_rows(const cvtm_grid_problem *shape, Launch launch) {
   const double c = shape->constant;
-  if (shape->horizontal || shape->diagonal || shape->mask) {
+  if (shape->horizontal || shape->mask) {
+    launch(stored_rows());
+  } else if (shape->diagonal && shape->neumann && c > 0) {
+    launch(weighted_rows{c, 0.0});
+  } else if (shape->diagonal) {
     launch(stored_rows());
   } else if (!(c > 0)) {
     launch(stored_rows());
@@ -795,7 +904,22 @@ cvtm_status descend_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse
 
 cvtm_status galerkin_cuda(const cvtm_grid_top *top, const cvtm_grid_level *finer,
                           const cvtm_grid_level *coarse, int all) {
-  const int tall = coarse->width * coarse->height > 1 << 20 ? 4 : 1;
+  const bool large = coarse->width * coarse->height > 1 << 20;
+  const bool halved = coarse->halved_x && coarse->halved_y;
+  if (halved && !coarse->weight &&
+      !(finer ? finer->active != nullptr : top->shape->horizontal != nullptr)) {
+    with_flag(finer == nullptr, [&](auto first) {
+      with_flag(large, [&](auto tall) {
+        constexpr int rows = decltype(tall)::value ? 4 * tile_y : tile_y;
+        const int64_t blocks = (coarse->height + rows - 1) / rows;
+        galerkin_bilinear_kernel<decltype(first)::value, rows>
+            <<<tiles(coarse->width, blocks * tile_y), tile(), 0, stream_of(top)>>>(
+                top->problem, finer ? *finer : *coarse, *coarse, all);
+      });
+    });
+    return cvtm_cuda_launched(top->device, "galerkin_bilinear_kernel");
+  }
+  const int tall = large ? 4 : 1;
   galerkin_kernel<<<tiles(coarse->width, (coarse->height + tall - 1) / tall), tile(), 0,
                     stream_of(top)>>>(top->problem, finer ? *finer : *coarse, *coarse,
                                       finer == nullptr, all, tall);
@@ -861,6 +985,12 @@ cvtm_status up_cuda(const cvtm_grid_top *top, const cvtm_grid_level *level,
 
 cvtm_status tail_cuda(const cvtm_grid_top *top, const cvtm_grid_level *finer,
                       const cvtm_grid_level *levels, int first, int last) {
+  if (levels[first].width * levels[first].height > tail_nodes) { /* the only one */
+    const cvtm_status status = galerkin_cuda(top, finer, &levels[first], 0);
+    if (status != CVTM_OK) return status;
+    clear_kernel<<<nodes_of(&levels[first]), tile(), 0, stream_of(top)>>>(levels[first]);
+    return relax(top, &levels[first], cvtm_grid_bottom_sweeps(&levels[first]));
+  }
   size_t bytes = 0;
   for (int l = first; l <= last; ++l) {
     bytes += static_cast<size_t>((levels[l].width + 2) * (levels[l].height + 2)) *
@@ -949,10 +1079,9 @@ cvtm_status finish_cuda(const cvtm_grid_top *top) {
 } /* namespace */
 
 const cvtm_grid_table cvtm_grid_table_cuda = {
-    partials_cuda,  start_cuda,        measure_cold_cuda,  begin_cuda,
-    resume_cuda,    measure_cuda,      smooth_cuda,        free_active_cuda,
-    descend_cuda,   galerkin_cuda,     weights_cuda,       down_cuda,
-    up_cuda,        34 * 34,           tail_cuda,          correct_cuda,
-    ascend_cuda,    coarsen_data_cuda, coarsen_links_cuda, prolong_start_cuda,
+    partials_cuda,  start_cuda,  measure_cold_cuda, begin_cuda,         resume_cuda,
+    measure_cuda,   smooth_cuda, free_active_cuda,  descend_cuda,       galerkin_cuda,
+    weights_cuda,   down_cuda,   up_cuda,           tail_nodes,         tail_cuda,
+    correct_cuda,   ascend_cuda, coarsen_data_cuda, coarsen_links_cuda, prolong_start_cuda,
     keep_best_cuda, finish_cuda,
 };

@@ -138,6 +138,25 @@ struct framed_rows {
   __device__ bool masked(const cvtm_grid_problem *, int64_t) const { return false; }
 };
 
+/* The same with a diagonal of its own at each node. */
+struct weighted_rows {
+  static constexpr bool stored = false;
+  double link, outer;
+  __device__ double links(const cvtm_grid_problem *p, int64_t i, int64_t j, double (&to)[4]) const {
+    const int width = static_cast<int>(p->width), height = static_cast<int>(p->height);
+    const int x = static_cast<int>(i), y = static_cast<int>(j);
+    const int64_t row = y < 0 ? 0 : y < height ? y : height - 1; /* beyond, any value does */
+    to[0] = to[1] = to[2] = to[3] = link;
+    const double across = (x > 0 ? link : outer) + (x + 1 < width ? link : outer);
+    const double down = (y > 0 ? link : outer) + (y + 1 < height ? link : outer);
+    return p->diagonal[row * width + (x < 0 ? 0 : x < width ? x : width - 1)] + (across + down);
+  }
+  __device__ double divide(double sum, double by, double old) const {
+    return by > 0 ? sum / by : old;
+  }
+  __device__ bool masked(const cvtm_grid_problem *, int64_t) const { return false; }
+};
+
 struct stored_rows {
   static constexpr bool stored = true;
   __device__ double links(const cvtm_grid_problem *p, int64_t i, int64_t j, double (&to)[4]) const {
@@ -307,6 +326,7 @@ __device__ void prefetch(const strip &s, const cvtm_grid_problem *p, const doubl
   s.prefetch(x, sizeof(double), j);
   s.prefetch(p->b, sizeof(double), j);
   if (p->lower) s.prefetch(p->lower, sizeof(double), j);
+  if (p->diagonal) s.prefetch(p->diagonal, sizeof(double), j);
 }
 
 /* Can all arrays of a problem be read 16 bytes at a time? */
@@ -557,6 +577,7 @@ template <typename Rows>
 __global__ void __launch_bounds__(march_threads)
     search_march(const cvtm_grid_problem *problem, Rows rows, cvtm_grid_level coarse, int rows_each,
                  cvtm_grid_state *state, double *partial) {
+  if (!state->search) return;
   const cvtm_grid_problem p = *problem;
   const strip s(p.width, p.height, rows_each, march_pairs);
   double sum[2] = {0, 0};

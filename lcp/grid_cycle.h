@@ -4,8 +4,13 @@
 
 #include "lcp/grid_kernels.h"
 
-/* The coarsest grid has at most 3 x 3 nodes. */
-enum { CVTM_GRID_BOTTOM_SWEEPS = 8 };
+/* Sweeps on the coarsest grid: it has at most 3 x 3 nodes, or the mass prevails there. */
+enum { CVTM_GRID_BOTTOM_SWEEPS = 8, CVTM_GRID_MASSIVE_SWEEPS = 2 };
+
+CVTM_HD int cvtm_grid_bottom_sweeps(const cvtm_grid_level *bottom) {
+  return bottom->width <= 3 && bottom->height <= 3 ? CVTM_GRID_BOTTOM_SWEEPS
+                                                   : CVTM_GRID_MASSIVE_SWEEPS;
+}
 
 /* The natural residual of a node, and the size of the terms it is the difference of. */
 typedef struct cvtm_grid_natural {

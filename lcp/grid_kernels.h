@@ -19,6 +19,7 @@ typedef struct cvtm_grid_state {
   cvtm_lcp_course course;
   double cold;        /* natural residual of clip(0) */
   double slope, bend; /* r'd and d'Ad of the correction */
+  int32_t search;     /* 0: the next correction may do without a line search */
   double energy;
   int64_t active_lower, active_upper;
   uint32_t arrived; /* blocks that have left their partial sums */
@@ -109,12 +110,27 @@ extern const cvtm_grid_table cvtm_grid_table_cpu;
 extern const cvtm_grid_table cvtm_grid_table_cuda;
 #endif
 
+/* Step along the correction: the energy's minimum on the line, which may lie a little beyond the
+ * end of the correction. What then leaves the bounds is moved back. */
+CVTM_HD double cvtm_grid_step(const cvtm_grid_state *state) {
+  if (!(state->slope > 0)) return 0.0;
+  return state->slope < 2 * state->bend ? state->slope / state->bend : 2.0;
+}
+
+/* Has a cycle left less than a tenth of the residual, with a step of about 1? Then the next one may
+ * have a step of the same length. */
+CVTM_HD int cvtm_grid_is_fast(double norm, double before, const cvtm_grid_state *state) {
+  const double step = cvtm_grid_step(state);
+  return norm < 0.1 * before && step > 0.8 && step < 1.25;
+}
+
 /* The verdict on the iterate whose sums of squares, maximum and squared size of rounding
  * errors these are. */
 CVTM_HD void cvtm_grid_judge(cvtm_grid_state *state, double *history, double squares,
                              double maximum, double rounding, int counted) {
   cvtm_lcp_course *course = &state->course;
   if (counted) course->iteration++;
+  state->search = !(counted && cvtm_grid_is_fast(sqrt(squares), course->norm, state));
   cvtm_lcp_judge(course, sqrt(squares), maximum, 0x1p-53 * sqrt(rounding));
   if (history) {
     history[2 * course->iteration] = course->norm;
@@ -128,13 +144,7 @@ CVTM_HD void cvtm_grid_begin(cvtm_grid_state *state, const cvtm_grid_course *cou
   state->course.limit = course->limit;
   state->course.window = course->window;
   state->course.iteration = 0;
-}
-
-/* Step along the correction: the energy's minimum on the line, which may lie a little beyond the
- * end of the correction. What then leaves the bounds is moved back. */
-CVTM_HD double cvtm_grid_step(const cvtm_grid_state *state) {
-  if (!(state->slope > 0)) return 0.0;
-  return state->slope < 2 * state->bend ? state->slope / state->bend : 2.0;
+  state->search = 1;
 }
 
 #ifdef __cplusplus

@@ -236,24 +236,30 @@ CVTM_HD double cvtm_grid_coarse_link(const cvtm_grid_level *c, int plane, int64_
   return c->coefficient[(plane * c->height + y) * c->width + x];
 }
 
+/* cvtm_grid_coarse_row of a node with all eight neighbours. */
+CVTM_HD void cvtm_grid_coarse_row_inside(const cvtm_grid_level *c, int64_t x, int64_t y,
+                                         double link[3][3]) {
+  const int64_t plane = c->width * c->height;
+  const double *at = c->coefficient + y * c->width + x;
+  const double *east = at + CVTM_GRID_EAST * plane, *south = at + CVTM_GRID_SOUTH * plane;
+  const double *south_east = at + CVTM_GRID_SOUTH_EAST * plane;
+  const double *south_west = at + CVTM_GRID_SOUTH_WEST * plane;
+  link[0][0] = south_east[-c->width - 1];
+  link[0][1] = south[-c->width];
+  link[0][2] = south_west[-c->width + 1];
+  link[1][0] = east[-1];
+  link[1][1] = at[0];
+  link[1][2] = east[0];
+  link[2][0] = south_west[0];
+  link[2][1] = south[0];
+  link[2][2] = south_east[0];
+}
+
 /* The nine links of a coarse row, link[dy + 1][dx + 1]; the middle one is the diagonal. */
 CVTM_HD void cvtm_grid_coarse_row(const cvtm_grid_level *c, int64_t x, int64_t y,
                                   double link[3][3]) {
   if (x > 0 && y > 0 && x + 1 < c->width && y + 1 < c->height) {
-    const int64_t plane = c->width * c->height;
-    const double *at = c->coefficient + y * c->width + x;
-    const double *east = at + CVTM_GRID_EAST * plane, *south = at + CVTM_GRID_SOUTH * plane;
-    const double *south_east = at + CVTM_GRID_SOUTH_EAST * plane;
-    const double *south_west = at + CVTM_GRID_SOUTH_WEST * plane;
-    link[0][0] = south_east[-c->width - 1];
-    link[0][1] = south[-c->width];
-    link[0][2] = south_west[-c->width + 1];
-    link[1][0] = east[-1];
-    link[1][1] = at[0];
-    link[1][2] = east[0];
-    link[2][0] = south_west[0];
-    link[2][1] = south[0];
-    link[2][2] = south_east[0];
+    cvtm_grid_coarse_row_inside(c, x, y, link);
     return;
   }
   link[0][0] = cvtm_grid_coarse_link(c, CVTM_GRID_SOUTH_EAST, x - 1, y - 1);
@@ -397,6 +403,7 @@ CVTM_HD int cvtm_grid_becomes_plain(const cvtm_grid_finer *f, int64_t x, int64_t
   }
   const uint8_t *kind = f->level->kind + (2 * y - 1) * width + 2 * x - 1;
   int other = 0;
+  if (kind[2 * width + 2] != CVTM_GRID_PLAIN) return 0;
   CVTM_UNROLL
   for (int ty = 0; ty < 5; ++ty) {
     CVTM_UNROLL
@@ -412,42 +419,152 @@ CVTM_HD int cvtm_grid_becomes_plain(const cvtm_grid_finer *f, int64_t x, int64_t
   return !other;
 }
 
-/* cvtm_grid_galerkin where interpolation is in closed form and both directions are halved: first
- * w A over the 5 x 5 fine nodes around the support, then their parents. Returns whether the row
- * is that of a constant operator. */
-CVTM_HD int cvtm_grid_galerkin_bilinear(const cvtm_grid_finer *f, const cvtm_grid_level *c,
-                                        int64_t x, int64_t y, double sum[3][3]) {
+/* Of the 5 x 5 fine nodes around a support, bit 5 ty + tx: those cut from the bases or outside the
+ * grid. */
+CVTM_HD uint32_t cvtm_grid_cuts(const cvtm_grid_finer *f, int64_t x, int64_t y) {
   const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
   const uint8_t *flags = cvtm_grid_finer_flags(f);
-  const double across[3] = {c->neumann && x == 0 ? 1.0 : 0.5, 1,
-                            c->neumann && x + 1 == c->width ? 1.0 : 0.5};
-  const double along[3] = {c->neumann && y == 0 ? 1.0 : 0.5, 1,
-                           c->neumann && y + 1 == c->height ? 1.0 : 0.5};
-  int cut[5][5], any = 0;
+  uint32_t cuts = 0;
   CVTM_UNROLL
   for (int ty = 0; ty < 5; ++ty) {
     CVTM_UNROLL
     for (int tx = 0; tx < 5; ++tx) {
       const int64_t i = 2 * x - 1 + tx, j = 2 * y - 1 + ty;
       const int inside = i >= 0 && j >= 0 && i < width && j < height;
-      const int active = flags && inside ? flags[j * width + i] : 0;
-      any |= active;
-      cut[ty][tx] = active || !inside;
+      const uint32_t cut = !inside || (flags && flags[j * width + i]);
+      cuts |= cut << (5 * ty + tx);
     }
   }
-  cvtm_grid_plain plain;
-  if (!any && cvtm_grid_becomes_plain(f, x, y, &plain)) {
-    sum[1][1] = -plain.diagonal;
-    sum[1][2] = sum[2][1] = plain.side;
-    sum[2][2] = sum[2][0] = plain.corner;
-    return 1;
+  return cuts;
+}
+
+/* Closed-form weights of coarse index I at its three fine nodes, in one direction. */
+CVTM_HD void cvtm_grid_weights_1d(int neumann, int64_t coarse, int64_t count, double weight[3]) {
+  weight[0] = neumann && coarse == 0 ? 1.0 : 0.5;
+  weight[1] = 1;
+  weight[2] = neumann && coarse + 1 == count ? 1.0 : 0.5;
+}
+
+/* Adds a part of w A at node (tx, ty) of the 5 x 5 to the entries of row (x, y) that are stored:
+ * its parents among the neighbours. */
+CVTM_HD void cvtm_grid_spread_bilinear(const cvtm_grid_level *c, int64_t x, int64_t y, int tx,
+                                       int ty, double part, double sum[3][3]) {
+  const int has_west = x > 0, has_east = x + 1 < c->width, has_south = y + 1 < c->height;
+  CVTM_UNROLL
+  for (int py = ty / 2; py <= (ty + 1) / 2; ++py) { /* 0: y - 1, 1: y, 2: y + 1 */
+    CVTM_UNROLL
+    for (int px = tx / 2; px <= (tx + 1) / 2; ++px) {
+      if (py == 0 || (py == 1 && px == 0) || (py == 2 && !has_south)) continue;
+      if ((px == 0 && !has_west) || (px == 2 && !has_east)) continue;
+      sum[py][px] += part;
+    }
   }
+}
+
+/* cvtm_grid_galerkin_bilinear right below a five-point problem without links of its own. */
+CVTM_HD void cvtm_grid_galerkin_five(const cvtm_grid_problem *p, const cvtm_grid_level *c,
+                                     int64_t x, int64_t y, uint32_t cuts, double sum[3][3]) {
+  const double link = p->constant, outer = p->neumann ? 0.0 : link;
+  double across[3], along[3], own[3][3];
+  cvtm_grid_weights_1d(c->neumann, x, c->width, across);
+  cvtm_grid_weights_1d(c->neumann, y, c->height, along);
+  CVTM_UNROLL
+  for (int dy = 0; dy < 3; ++dy) {
+    CVTM_UNROLL
+    for (int dx = 0; dx < 3; ++dx) {
+      own[dy][dx] = cuts >> (5 * dy + dx + 6) & 1 ? 0.0 : along[dy] * across[dx];
+    }
+  }
+  CVTM_UNROLL
+  for (int ty = 0; ty < 5; ++ty) {
+    CVTM_UNROLL
+    for (int tx = 0; tx < 5; ++tx) {
+      const int row = ty > 0 && ty<4, column = tx> 0 && tx < 4;
+      if (!row && !column) continue;
+      double q = 0;
+      if (column && ty >= 2) q += own[ty - 2][tx - 1] * link;
+      if (row && tx >= 2) q += own[ty - 1][tx - 2] * link;
+      if (row && column) {
+        const int64_t i = 2 * x - 1 + tx, j = 2 * y - 1 + ty;
+        const double beside = (i > 0 ? link : outer) + (i + 1 < p->width ? link : outer);
+        const double above = (j > 0 ? link : outer) + (j + 1 < p->height ? link : outer);
+        const int cut = cuts >> (5 * ty + tx) & 1;
+        const double held = cut ? 0.0 : cvtm_grid_own(p, j * p->width + i);
+        q -= own[ty - 1][tx - 1] * (held + (beside + above));
+      }
+      if (row && tx <= 2) q += own[ty - 1][tx] * link;
+      if (column && ty <= 2) q += own[ty][tx - 1] * link;
+      const double share = (ty & 1 ? along[ty - 1] : 1.0) * (tx & 1 ? across[tx - 1] : 1.0);
+      const double part = cuts >> (5 * ty + tx) & 1 ? 0.0 : share * q;
+      cvtm_grid_spread_bilinear(c, x, y, tx, ty, part, sum);
+    }
+  }
+}
+
+/* cvtm_grid_galerkin_bilinear between coarse levels, where the 5 x 5 fine nodes are inside the grid
+ * and none of them is cut. */
+CVTM_HD void cvtm_grid_galerkin_nine(const cvtm_grid_level *f, const cvtm_grid_level *c, int64_t x,
+                                     int64_t y, double sum[3][3]) {
   double q[5][5] = {{0}};
   CVTM_UNROLL
   for (int dy = 0; dy < 3; ++dy) {
     CVTM_UNROLL
     for (int dx = 0; dx < 3; ++dx) {
-      if (cut[dy + 1][dx + 1]) continue;
+      double link[3][3];
+      const double own = (dy == 1 ? 1.0 : 0.5) * (dx == 1 ? 1.0 : 0.5);
+      cvtm_grid_coarse_row_inside(f, 2 * x + dx, 2 * y + dy, link);
+      link[1][1] = -link[1][1];
+      CVTM_UNROLL
+      for (int ny = 0; ny < 3; ++ny) {
+        CVTM_UNROLL
+        for (int nx = 0; nx < 3; ++nx) q[dy + ny][dx + nx] += own * link[ny][nx];
+      }
+    }
+  }
+  CVTM_UNROLL
+  for (int ty = 0; ty < 5; ++ty) {
+    CVTM_UNROLL
+    for (int tx = 0; tx < 5; ++tx) {
+      const double share = (ty & 1 ? 0.5 : 1.0) * (tx & 1 ? 0.5 : 1.0);
+      cvtm_grid_spread_bilinear(c, x, y, tx, ty, share * q[ty][tx], sum);
+    }
+  }
+}
+
+/* The row of a constant operator. */
+CVTM_HD void cvtm_grid_plain_row(cvtm_grid_plain plain, double sum[3][3]) {
+  sum[1][1] = -plain.diagonal;
+  sum[1][2] = sum[2][1] = plain.side;
+  sum[2][2] = sum[2][0] = plain.corner;
+}
+
+/* cvtm_grid_galerkin where interpolation is in closed form and both directions are halved: first
+ * w A over the 5 x 5 fine nodes around the support, then their parents. Returns whether the row
+ * is that of a constant operator. */
+CVTM_HD int cvtm_grid_galerkin_bilinear(const cvtm_grid_finer *f, const cvtm_grid_level *c,
+                                        int64_t x, int64_t y, double sum[3][3]) {
+  const uint32_t cuts = cvtm_grid_cuts(f, x, y);
+  cvtm_grid_plain plain;
+  if (cuts == 0 && cvtm_grid_becomes_plain(f, x, y, &plain)) {
+    cvtm_grid_plain_row(plain, sum);
+    return 1;
+  }
+  if (cuts == 0 && !f->problem) {
+    cvtm_grid_galerkin_nine(f->level, c, x, y, sum);
+    return 0;
+  }
+  if (f->problem && !f->problem->horizontal) {
+    cvtm_grid_galerkin_five(f->problem, c, x, y, cuts, sum);
+    return 0;
+  }
+  double across[3], along[3], q[5][5] = {{0}};
+  cvtm_grid_weights_1d(c->neumann, x, c->width, across);
+  cvtm_grid_weights_1d(c->neumann, y, c->height, along);
+  CVTM_UNROLL
+  for (int dy = 0; dy < 3; ++dy) {
+    CVTM_UNROLL
+    for (int dx = 0; dx < 3; ++dx) {
+      if (cuts >> (5 * dy + dx + 6) & 1) continue;
       double link[3][3];
       const double own = along[dy] * across[dx];
       cvtm_grid_finer_row(f, 2 * x + dx, 2 * y + dy, link);
@@ -459,22 +576,13 @@ CVTM_HD int cvtm_grid_galerkin_bilinear(const cvtm_grid_finer *f, const cvtm_gri
       }
     }
   }
-  const int has_west = x > 0, has_east = x + 1 < c->width, has_south = y + 1 < c->height;
   CVTM_UNROLL
   for (int ty = 0; ty < 5; ++ty) {
     CVTM_UNROLL
     for (int tx = 0; tx < 5; ++tx) {
       const double share = (ty & 1 ? along[ty - 1] : 1.0) * (tx & 1 ? across[tx - 1] : 1.0);
-      const double part = cut[ty][tx] ? 0.0 : share * q[ty][tx];
-      CVTM_UNROLL
-      for (int py = ty / 2; py <= (ty + 1) / 2; ++py) { /* 0: y - 1, 1: y, 2: y + 1 */
-        CVTM_UNROLL
-        for (int px = tx / 2; px <= (tx + 1) / 2; ++px) {
-          if (py == 0 || (py == 1 && px == 0) || (py == 2 && !has_south)) continue;
-          if ((px == 0 && !has_west) || (px == 2 && !has_east)) continue;
-          sum[py][px] += part;
-        }
-      }
+      const double part = cuts >> (5 * ty + tx) & 1 ? 0.0 : share * q[ty][tx];
+      cvtm_grid_spread_bilinear(c, x, y, tx, ty, part, sum);
     }
   }
   return 0;
@@ -552,6 +660,20 @@ CVTM_HD void cvtm_grid_galerkin_thin(const cvtm_grid_finer *f, const cvtm_grid_l
   }
 }
 
+CVTM_HD void cvtm_grid_store_row(const cvtm_grid_level *c, int64_t x, int64_t y, double sum[3][3],
+                                 int plain) {
+  double *out = c->coefficient + y * c->width + x;
+  const int64_t plane = c->width * c->height;
+  out[CVTM_GRID_DIAGONAL * plane] = -sum[1][1];
+  out[CVTM_GRID_EAST * plane] = sum[1][2];
+  out[CVTM_GRID_SOUTH * plane] = sum[2][1];
+  out[CVTM_GRID_SOUTH_EAST * plane] = sum[2][2];
+  out[CVTM_GRID_SOUTH_WEST * plane] = sum[2][0];
+  c->kind[y * c->width + x] = plain           ? CVTM_GRID_PLAIN
+                              : sum[1][1] < 0 ? CVTM_GRID_ANY
+                                              : CVTM_GRID_EMPTY;
+}
+
 /* Row (x, y) of the Galerkin operator: sum over the support of w_f A_fg w_g, without the
  * active nodes. */
 CVTM_HD void cvtm_grid_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
@@ -565,16 +687,7 @@ CVTM_HD void cvtm_grid_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level 
   } else {
     cvtm_grid_galerkin_thin(f, c, x, y, sum);
   }
-  double *out = c->coefficient + y * c->width + x;
-  const int64_t plane = c->width * c->height;
-  out[CVTM_GRID_DIAGONAL * plane] = -sum[1][1];
-  out[CVTM_GRID_EAST * plane] = sum[1][2];
-  out[CVTM_GRID_SOUTH * plane] = sum[2][1];
-  out[CVTM_GRID_SOUTH_EAST * plane] = sum[2][2];
-  out[CVTM_GRID_SOUTH_WEST * plane] = sum[2][0];
-  c->kind[y * c->width + x] = plain           ? CVTM_GRID_PLAIN
-                              : sum[1][1] < 0 ? CVTM_GRID_ANY
-                                              : CVTM_GRID_EMPTY;
+  cvtm_grid_store_row(c, x, y, sum, plain);
 }
 
 CVTM_HD double cvtm_grid_positive(double value) { return value > 0 ? value : 0.0; }

@@ -1,4 +1,6 @@
 /* Multigrid for five-point complementarity problems that are never stored as matrices. */
+#include "lcp/grid_solver.h"
+
 #include "lcp/grid_cycle.h"
 
 #include <stdlib.h>
@@ -7,15 +9,19 @@
 enum {
   COARSEST = 3,              /* nodes per side of the coarsest grid */
   COARSEST_SWEEPS = 40,      /* of the nested start's first problem */
-  NESTED_CYCLES = 2,         /* of tnnmg, per level; */
+  NESTED_CYCLES = 1,         /* of tnnmg, per level; */
   NESTED_BOUNDED_CYCLES = 8, /* the others need the free boundary in its place */
   POLL = 4,                  /* iterations between two looks of the host, where it has a monitor */
 };
+
+/* Links below this share of the mass leave nothing to coarser levels. */
+static const double negligible = 1.0 / 16;
 
 typedef struct cvtm_grid_solver {
   cvtm_lcp head;
   const cvtm_grid_table *table;
   int levels; /* coarse ones: level[1] .. level[levels] */
+  int bottom; /* the last one that cycles visit */
   cvtm_grid_level level[CVTM_GRID_MAX_LEVELS];
   cvtm_grid_problem shape[CVTM_GRID_MAX_LEVELS]; /* host copies of the device's problems */
   cvtm_grid_problem *problem;                    /* device memory, levels + 1 */
@@ -152,7 +158,7 @@ static cvtm_status cycle(const cvtm_grid_solver *s, int at) {
   const cvtm_grid_table *table = s->table;
   const cvtm_grid_top *top = &s->top[at];
   const cvtm_grid_level *level = s->level;
-  const int last = s->levels;
+  const int last = s->bottom > at ? s->bottom : at + 1;
   int small = at + 1; /* the first level of the tail */
   while (small < last && level[small].width * level[small].height > table->tail_nodes) ++small;
   cvtm_status status = table->descend(top, &level[at + 1]);
@@ -193,11 +199,16 @@ static cvtm_status make_loops(cvtm_grid_solver *s) {
   return CVTM_OK;
 }
 
+/* All active nodes count as changed. */
+static cvtm_status forget_active(const cvtm_grid_top *top) {
+  const size_t nodes = (size_t)(top->shape->width * top->shape->height);
+  return cvtm_device_fill(top->device, top->shape->active, CVTM_GRID_CHANGED, nodes);
+}
+
 /* Iterates on one level's x, which holds the start. */
 static cvtm_status iterate(const cvtm_grid_solver *s, int at, int64_t limit) {
   const cvtm_lcp_options *options = &s->head.options;
   const cvtm_grid_top *top = &s->top[at];
-  const cvtm_grid_problem *shape = &s->shape[at];
   const int psor = options->method == CVTM_LCP_PSOR;
   const cvtm_grid_course course = {
       .relative = at == 0 ? options->tolerance : 0,
@@ -207,8 +218,7 @@ static cvtm_status iterate(const cvtm_grid_solver *s, int at, int64_t limit) {
                 : top->rules.averaged ? 10
                                       : 40,
   };
-  cvtm_status status =
-      cvtm_device_fill(top->device, shape->active, 0xff, (size_t)(shape->width * shape->height));
+  cvtm_status status = forget_active(top);
   if (!status) status = s->table->begin(top, &course);
   if (!status) status = s->table->measure(top, 0);
   if (!status && top->rules.averaged && at == 0) status = s->table->keep_best(top, 0);
@@ -268,12 +278,11 @@ static cvtm_status run(const cvtm_grid_solver *s, cvtm_grid_state *state) {
   }
 }
 
-static cvtm_status solve(cvtm_lcp *lcp, const double *b, const double *lower, const double *upper,
-                         double *x, int warm, cvtm_lcp_result *result) {
-  cvtm_grid_solver *s = (cvtm_grid_solver *)lcp;
-  const cvtm_grid_top *top = &s->top[0];
+/* The problem that is to be solved, on the finest grid and as the others will see it. */
+static cvtm_status take_problem(cvtm_grid_solver *s, const double *b, const double *lower,
+                                const double *upper, double *x) {
   if (!s->ready) {
-    return cvtm_fail(cvtm_device_error(lcp->device), CVTM_ERROR_ARGUMENT,
+    return cvtm_fail(cvtm_device_error(s->head.device), CVTM_ERROR_ARGUMENT,
                      "the grid's coefficients have not been set");
   }
   s->shape[0].b = b;
@@ -284,10 +293,19 @@ static cvtm_status solve(cvtm_lcp *lcp, const double *b, const double *lower, co
     s->shape[l].lower = lower ? s->level[l].lower : NULL;
     s->shape[l].upper = upper ? s->level[l].upper : NULL;
   }
-  cvtm_status status = cvtm_device_copy_in(lcp->device, s->problem, s->shape,
-                                           (size_t)(s->levels + 1) * sizeof *s->problem);
-  if (!status) status = s->table->start(top, 0, 1);
-  if (!status) status = s->table->measure_cold(top);
+  return cvtm_device_copy_in(s->head.device, s->problem, s->shape,
+                             (size_t)(s->levels + 1) * sizeof *s->problem);
+}
+
+static cvtm_status solve(cvtm_lcp *lcp, const double *b, const double *lower, const double *upper,
+                         double *x, int warm, cvtm_lcp_result *result) {
+  cvtm_grid_solver *s = (cvtm_grid_solver *)lcp;
+  const cvtm_grid_top *top = &s->top[0];
+  cvtm_status status = take_problem(s, b, lower, upper, x);
+  if (lcp->options.tolerance > 0) {
+    if (!status) status = s->table->start(top, 0, 1);
+    if (!status) status = s->table->measure_cold(top);
+  }
   const int nested =
       !warm && lcp->options.nested && s->levels > 0 && lcp->options.method != CVTM_LCP_PSOR;
   if (!status) status = nested ? nested_start(s) : s->table->start(top, warm, 0);
@@ -313,6 +331,20 @@ static cvtm_status solve(cvtm_lcp *lcp, const double *b, const double *lower, co
   result->rate = cvtm_lcp_rate(course);
   return CVTM_OK;
 }
+
+/* --- single cycles --- */
+
+cvtm_status cvtm_grid_begin_cycles(cvtm_lcp *lcp, const double *b, double *x) {
+  cvtm_grid_solver *s = (cvtm_grid_solver *)lcp;
+  const cvtm_grid_course course = {.limit = INT64_MAX, .window = INT64_MAX};
+  cvtm_status status = take_problem(s, b, NULL, NULL, x);
+  if (!status) status = forget_active(&s->top[0]);
+  return status ? status : s->table->begin(&s->top[0], &course);
+}
+
+uint8_t *cvtm_grid_changes(cvtm_lcp *lcp) { return ((cvtm_grid_solver *)lcp)->shape[0].active; }
+
+cvtm_status cvtm_grid_cycle(cvtm_lcp *lcp) { return body(&((cvtm_grid_solver *)lcp)->body[0]); }
 
 /* --- setup --- */
 
@@ -395,7 +427,7 @@ static cvtm_status check_grid(cvtm_error *error, const cvtm_grid_solver *s,
   if (!grid->horizontal && !(grid->constant >= 0 && isfinite(grid->constant))) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "links of %g", grid->constant);
   }
-  if (!grid->diagonal && !(grid->mass >= 0 && isfinite(grid->mass))) {
+  if (!(grid->mass >= 0 && isfinite(grid->mass))) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a mass of %g", grid->mass);
   }
   return CVTM_OK;
@@ -422,6 +454,18 @@ static cvtm_status set_weights(const cvtm_grid_solver *s) {
     if (!status) status = s->table->galerkin(&s->top[0], finer, &s->level[l], 1);
   }
   return status;
+}
+
+/* Where links are constant, each level has the same ones and four times the mass of the one above:
+ * soon nodes hardly know of each other. */
+static int find_bottom(const cvtm_grid_solver *s, const cvtm_lcp_grid *grid) {
+  double mass = grid->horizontal ? 0 : grid->mass;
+  int level = 0;
+  while (level < s->levels && !(mass > 0 && grid->constant <= negligible * mass)) {
+    mass *= 4;
+    ++level;
+  }
+  return level;
 }
 
 cvtm_status cvtm_lcp_set_grid(cvtm_lcp *lcp, const cvtm_lcp_grid *grid) {
@@ -465,6 +509,7 @@ cvtm_status cvtm_lcp_set_grid(cvtm_lcp *lcp, const cvtm_lcp_grid *grid) {
   for (int l = 1; l <= s->levels && !status && lcp->options.nested; ++l) {
     status = s->table->coarsen_links(&s->top[l - 1], &s->top[l], &s->level[l]);
   }
+  s->bottom = find_bottom(s, grid);
   const int kind =
       1 + !!grid->diagonal + 2 * !!grid->horizontal + 4 * !!grid->mask + 8 * !!grid->neumann;
   if (!status && (kind != s->kind || grid->constant != s->constant || grid->mass != s->mass)) {

@@ -110,8 +110,8 @@ cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t
  * of weight 0 give a Neumann boundary, others a Dirichlet boundary. */
 typedef struct cvtm_lcp_grid {
   int64_t width, height;
-  const double *diagonal; /* width * height, >= 0; NULL: `mass` everywhere */
-  double mass;
+  const double *diagonal;   /* width * height, >= mass; NULL: `mass` everywhere */
+  double mass;              /* >= 0 */
   const double *horizontal; /* (width + 1) * height: entry (i, j) joins (i - 1, j) and (i, j) */
   const double *vertical;   /* width * (height + 1): entry (i, j) joins (i, j - 1) and (i, j) */
   double constant;          /* of all links where horizontal and vertical are NULL */
