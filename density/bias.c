@@ -16,24 +16,14 @@ struct cvtm_bias {
   cvtm_links links;
   cvtm_hlcp_grid *newton; /* or */
   cvtm_hlcp *sweeps;
-  double *memory;                /* device memory: all that follows */
-  double *a, *b, *q, *x, *z, *w; /* weights of z and w; unknowns */
+  double *memory;        /* device memory: all that follows */
+  double *q, *x, *z, *w; /* right side; unknowns */
 };
 
 /* With p > 1/2 the weights are mirrored, so that neither is below 1. */
 static void weights_of(double p, double *a, double *b) {
   *a = p > 0.5 ? p / (1 - p) : 1;
   *b = p > 0.5 ? 1 : (1 - p) / p;
-}
-
-static cvtm_status open_newton(cvtm_bias *s, int64_t count) {
-  double a, b;
-  weights_of(s->options.p, &a, &b);
-  cvtm_status status = cvtm_vector_fill(s->device, s->a, a, count);
-  if (status == CVTM_OK) status = cvtm_vector_fill(s->device, s->b, b, count);
-  if (status != CVTM_OK) return status;
-  return cvtm_hlcp_grid_create(s->device, s->links.grid.width, s->links.grid.height,
-                               s->options.tolerance, NEWTON_STEPS, &s->newton);
 }
 
 /* --- the matrices of the sweeps ------------------------------------------------------------ */
@@ -99,11 +89,13 @@ static cvtm_status open_sweeps(cvtm_bias *s, const uint8_t *mask) {
 static cvtm_status open_solver(cvtm_bias *s, const uint8_t *mask) {
   const int64_t count = s->links.grid.width * s->links.grid.height;
   cvtm_status status =
-      cvtm_device_allocate(s->device, 6 * count, sizeof(double), (void **)&s->memory);
+      cvtm_device_allocate(s->device, 4 * count, sizeof(double), (void **)&s->memory);
   if (status != CVTM_OK) return status;
-  double **const vectors[] = {&s->a, &s->b, &s->q, &s->x, &s->z, &s->w};
-  for (int k = 0; k < 6; ++k) *vectors[k] = s->memory + k * count;
-  return s->options.method == CVTM_HLCP_NEWTON ? open_newton(s, count) : open_sweeps(s, mask);
+  double **const vectors[] = {&s->q, &s->x, &s->z, &s->w};
+  for (int k = 0; k < 4; ++k) *vectors[k] = s->memory + k * count;
+  if (s->options.method != CVTM_HLCP_NEWTON) return open_sweeps(s, mask);
+  return cvtm_hlcp_grid_create(s->device, s->links.grid.width, s->links.grid.height,
+                               s->options.tolerance, NEWTON_STEPS, &s->newton);
 }
 
 cvtm_status cvtm_bias_create(cvtm_device *device, int width, int height, const uint8_t *mask,
@@ -134,8 +126,10 @@ cvtm_status cvtm_bias_solve(cvtm_bias *s, const double *rho, double *u, cvtm_hlc
   const int mirrored = s->newton == NULL && s->options.p > 0.5;
   cvtm_status status = table->laplacian(s->device, &s->links.grid, mirrored ? 1 : -1, rho, s->q);
   if (status == CVTM_OK && s->newton != NULL) {
-    status = cvtm_hlcp_grid_solve(s->newton, &s->links.grid, s->a, s->b, s->q, s->x, 0, s->z, s->w,
-                                  result);
+    double a, b;
+    weights_of(s->options.p, &a, &b);
+    status =
+        cvtm_hlcp_grid_solve(s->newton, &s->links.grid, a, b, s->q, s->x, 0, s->z, s->w, result);
   } else if (status == CVTM_OK) {
     status = cvtm_hlcp_solve(s->sweeps, s->q, s->x, 0, s->z, s->w, result);
   }

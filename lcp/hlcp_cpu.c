@@ -147,12 +147,24 @@ static cvtm_status cpu_krylov(cvtm_device *device, const cvtm_krylov *krylov,
   return CVTM_OK;
 }
 
+static int64_t cpu_pixel_parts(int64_t width, int64_t height) {
+  (void)width;
+  return height;
+}
+
 static cvtm_status cpu_pixels(cvtm_device *device, const cvtm_hlcp_pixels *s) {
-  const int64_t n = s->links.width * s->links.height;
-  const int threads = threads_for(device, n);
+  const int threads = threads_for(device, s->links.width * s->links.height);
   (void)threads;
 #pragma omp parallel for schedule(static) num_threads(threads)
-  for (int64_t p = 0; p < n; ++p) cvtm_hlcp_pixel(s, p);
+  for (int64_t j = 0; j < s->links.height; ++j) {
+    double squares = 0;
+    for (int64_t i = 0; i < s->links.width; ++i) {
+      int changes;
+      squares += cvtm_hlcp_pixel(s, i, j, &changes);
+      if (changes) cvtm_hlcp_choose(s, j * s->links.width + i);
+    }
+    s->squares[j] = squares;
+  }
   return CVTM_OK;
 }
 
@@ -169,5 +181,6 @@ const cvtm_hlcp_table cvtm_hlcp_table_cpu = {
     .apply = cpu_apply,
     .diagonal = cpu_diagonal,
     .krylov = cpu_krylov,
+    .pixel_parts = cpu_pixel_parts,
     .pixels = cpu_pixels,
 };

@@ -8,7 +8,8 @@ namespace {
 constexpr int block_size = 128;
 constexpr int resident_blocks = 16; /* registers are limited so that as many fit */
 constexpr int judge_size = 1024;
-constexpr int block_rows = 4; /* of the chosen multisplitting: fastest of 1 to 32 on an H200 */
+constexpr int pixel_rows = 16; /* of a block of pixels */
+constexpr int block_rows = 4;  /* of the chosen multisplitting: fastest of 1 to 32 on an H200 */
 
 __device__ int64_t first_thread() {
   return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
@@ -203,9 +204,31 @@ __global__ void krylov_vectors(cvtm_krylov krylov, cvtm_krylov_pass pass) {
   }
 }
 
-__global__ void pixels(cvtm_hlcp_pixels s) {
-  const int64_t n = s.links.width * s.links.height;
-  for (int64_t p = first_thread(); p < n; p += thread_count()) cvtm_hlcp_pixel(&s, p);
+/* A thread goes down a few pixels of its column; nothing is stored between loads. */
+__global__ void __launch_bounds__(block_size) pixels(cvtm_hlcp_pixels s) {
+  const int64_t across = (s.links.width + block_size - 1) / block_size;
+  const int64_t i = blockIdx.x % across * block_size + threadIdx.x;
+  const int64_t first = blockIdx.x / across * pixel_rows, height = s.links.height;
+  const int64_t rows = i >= s.links.width            ? 0
+                       : height - first < pixel_rows ? height - first
+                                                     : pixel_rows;
+  double squares = 0;
+  unsigned changed = 0;
+#pragma unroll 4
+  for (int r = 0; r < rows; ++r) {
+    int changes;
+    squares += cvtm_hlcp_pixel(&s, i, first + r, &changes);
+    changed |= static_cast<unsigned>(changes) << r;
+  }
+  for (int r = 0; changed >> r != 0; ++r) {
+    if (changed >> r & 1) cvtm_hlcp_choose(&s, (first + r) * s.links.width + i);
+  }
+  const double sum = quick_block_sum(squares);
+  if (threadIdx.x == 0) s.squares[blockIdx.x] = sum;
+}
+
+int64_t cuda_pixel_parts(int64_t width, int64_t height) {
+  return (width + block_size - 1) / block_size * ((height + pixel_rows - 1) / pixel_rows);
 }
 
 cvtm_status cuda_residual(cvtm_device *device, const cvtm_hlcp_arrays *s) {
@@ -292,8 +315,8 @@ cvtm_status cuda_krylov(cvtm_device *device, const cvtm_krylov *krylov, cvtm_kry
 }
 
 cvtm_status cuda_pixels(cvtm_device *device, const cvtm_hlcp_pixels *s) {
-  const unsigned blocks = cvtm_cuda_blocks(s->links.width * s->links.height, block_size);
-  pixels<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*s);
+  const int64_t blocks = cuda_pixel_parts(s->links.width, s->links.height);
+  pixels<<<static_cast<unsigned>(blocks), block_size, 0, cvtm_cuda_stream(device)>>>(*s);
   return cvtm_cuda_launched(device, "pixels");
 }
 
@@ -312,5 +335,6 @@ const cvtm_hlcp_table cvtm_hlcp_table_cuda = {
     cuda_apply,
     cuda_diagonal,
     cuda_krylov,
+    cuda_pixel_parts,
     cuda_pixels,
 };

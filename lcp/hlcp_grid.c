@@ -1,16 +1,14 @@
 #include "lcp/hlcp_grid.h"
 
 #include "base/primitives.h"
+#include "lcp/grid_solver.h"
 #include "lcp/hlcp_control.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-  PATIENCE = 10, /* steps without progress */
-  CYCLES = 1     /* of multigrid in a step: more would solve systems whose signs are not final */
-};
+enum { PATIENCE = 10 /* steps without progress */ };
 
 struct cvtm_hlcp_grid {
   cvtm_device *device;
@@ -19,6 +17,8 @@ struct cvtm_hlcp_grid {
   cvtm_hlcp_pixels pixels;
   double tolerance;
   int64_t limit;
+  int64_t parts;      /* of the residual's sum */
+  double *diagonal;   /* device memory */
   double *best, *sum; /* the best x so far, and one number, in device memory */
   void *workspace;
   size_t workspace_bytes;
@@ -38,20 +38,21 @@ cvtm_status cvtm_hlcp_grid_create(cvtm_device *device, int64_t width, int64_t he
   h->limit = max_iterations;
   cvtm_lcp_options linear;
   cvtm_lcp_defaults(&linear);
-  linear.tolerance = 1e-14;
-  linear.absolute_tolerance = tolerance / 4;
   linear.nested = 0;
-  linear.max_iterations = CYCLES;
   cvtm_status status = cvtm_lcp_create_grid(device, width, height, &linear, &h->linear);
   const int64_t n = status == CVTM_OK ? width * height : 0;
-  double **const vectors[] = {&h->pixels.diagonal, &h->pixels.squares, &h->best};
+  if (status == CVTM_OK) h->parts = h->table->pixel_parts(width, height);
+  double **const vectors[] = {&h->diagonal, &h->best};
   for (size_t k = 0; k < sizeof vectors / sizeof *vectors && status == CVTM_OK; ++k) {
     status = cvtm_device_allocate(device, n, sizeof(double), (void **)vectors[k]);
   }
   if (status == CVTM_OK) {
     status = cvtm_device_allocate(device, 1, sizeof(double), (void **)&h->sum);
   }
-  if (status == CVTM_OK) status = cvtm_reduce_workspace(device, n, &h->workspace_bytes);
+  if (status == CVTM_OK) {
+    status = cvtm_device_allocate(device, h->parts, sizeof(double), (void **)&h->pixels.squares);
+  }
+  if (status == CVTM_OK) status = cvtm_reduce_workspace(device, h->parts, &h->workspace_bytes);
   if (status == CVTM_OK) {
     status = cvtm_device_allocate(device, (int64_t)h->workspace_bytes, 1, &h->workspace);
   }
@@ -68,7 +69,7 @@ cvtm_status cvtm_hlcp_grid_create(cvtm_device *device, int64_t width, int64_t he
 void cvtm_hlcp_grid_destroy(cvtm_hlcp_grid *h) {
   if (h == NULL) return;
   cvtm_lcp_destroy(h->linear);
-  cvtm_device_free(h->device, h->pixels.diagonal);
+  cvtm_device_free(h->device, h->diagonal);
   cvtm_device_free(h->device, h->pixels.squares);
   cvtm_device_free(h->device, h->best);
   cvtm_device_free(h->device, h->sum);
@@ -77,11 +78,11 @@ void cvtm_hlcp_grid_destroy(cvtm_hlcp_grid *h) {
 }
 
 /* The diagonal that the signs of x choose, and the norm of the residual. */
-static cvtm_status evaluate(cvtm_hlcp_grid *h, int64_t n, double *residual) {
+static cvtm_status evaluate(cvtm_hlcp_grid *h, double *residual) {
   cvtm_status status = h->table->pixels(h->device, &h->pixels);
   if (status == CVTM_OK) {
-    status = cvtm_reduce(h->device, CVTM_REDUCE_SUM, h->pixels.squares, n, h->sum, h->workspace,
-                         h->workspace_bytes);
+    status = cvtm_reduce(h->device, CVTM_REDUCE_SUM, h->pixels.squares, h->parts, h->sum,
+                         h->workspace, h->workspace_bytes);
   }
   if (status == CVTM_OK) {
     status = cvtm_device_copy_out(h->device, residual, h->sum, sizeof *residual);
@@ -90,24 +91,28 @@ static cvtm_status evaluate(cvtm_hlcp_grid *h, int64_t n, double *residual) {
   return status;
 }
 
-/* One Newton step in x: the linear system that belongs to its signs. */
-static cvtm_status step(cvtm_hlcp_grid *h, double *x, cvtm_hlcp_result *result) {
+static cvtm_status set_links(cvtm_hlcp_grid *h) {
   cvtm_lcp_grid grid = h->pixels.links;
   grid.diagonal = h->pixels.diagonal;
-  cvtm_lcp_result linear;
-  cvtm_status status = cvtm_lcp_set_grid(h->linear, &grid);
-  if (status == CVTM_OK) {
-    status = cvtm_lcp_solve(h->linear, h->pixels.q, NULL, NULL, x, 1, &linear);
-  }
-  if (status == CVTM_OK) result->linear_iterations += linear.iterations;
-  return status;
+  grid.mass = fmin(h->pixels.a, h->pixels.b);
+  return cvtm_lcp_set_grid(h->linear, &grid);
+}
+
+/* One cycle on the linear system that belongs to the signs of x: more would solve systems whose
+ * signs are not final. Interpolation that follows the operator follows the diagonal too. */
+static cvtm_status step(cvtm_hlcp_grid *h) {
+  const int follows = h->pixels.diagonal && (h->pixels.links.mask || h->pixels.links.horizontal);
+  const cvtm_status status = follows ? set_links(h) : CVTM_OK;
+  return status == CVTM_OK ? cvtm_grid_cycle(h->linear) : status;
 }
 
 static cvtm_status newton(cvtm_hlcp_grid *h, int64_t n, double *x, cvtm_hlcp_result *result) {
   const size_t bytes = (size_t)n * sizeof *x;
   double best = (double)INFINITY;
   int useless = 0;
-  cvtm_status status = evaluate(h, n, &result->residual);
+  cvtm_status status = evaluate(h, &result->residual);
+  if (status == CVTM_OK) status = set_links(h);
+  if (status == CVTM_OK) status = cvtm_grid_begin_cycles(h->linear, h->pixels.q, x);
   while (status == CVTM_OK) {
     useless = result->residual < best ? 0 : useless + 1;
     if (result->residual < best) {
@@ -118,17 +123,17 @@ static cvtm_status newton(cvtm_hlcp_grid *h, int64_t n, double *x, cvtm_hlcp_res
     if (status != CVTM_OK || result->residual < h->tolerance) return status;
     result->stop = useless >= PATIENCE ? CVTM_HLCP_STALLED : CVTM_HLCP_ITERATIONS;
     if (useless >= PATIENCE || result->iterations >= h->limit) break;
-    status = step(h, x, result);
-    ++result->iterations;
-    if (status == CVTM_OK) status = evaluate(h, n, &result->residual);
+    status = step(h);
+    result->linear_iterations = ++result->iterations;
+    if (status == CVTM_OK) status = evaluate(h, &result->residual);
   }
   result->residual = best;
   return status == CVTM_OK ? cvtm_device_copy(h->device, x, h->best, bytes) : status;
 }
 
-cvtm_status cvtm_hlcp_grid_solve(cvtm_hlcp_grid *h, const cvtm_lcp_grid *links, const double *a,
-                                 const double *b, const double *q, double *x, int warm, double *z,
-                                 double *w, cvtm_hlcp_result *result) {
+cvtm_status cvtm_hlcp_grid_solve(cvtm_hlcp_grid *h, const cvtm_lcp_grid *links, double a, double b,
+                                 const double *q, double *x, int warm, double *z, double *w,
+                                 cvtm_hlcp_result *result) {
   memset(result, 0, sizeof *result);
   const double start = cvtm_hlcp_clock();
   const int64_t width = h->pixels.links.width, height = h->pixels.links.height;
@@ -143,8 +148,10 @@ cvtm_status cvtm_hlcp_grid_solve(cvtm_hlcp_grid *h, const cvtm_lcp_grid *links, 
   h->pixels.b = b;
   h->pixels.q = q;
   h->pixels.x = x;
-  cvtm_status status = CVTM_OK;
-  if (!warm) status = cvtm_device_fill(h->device, x, 0, (size_t)n * sizeof *x);
+  h->pixels.diagonal = a == b ? NULL : h->diagonal;
+  h->pixels.changed = cvtm_grid_changes(h->linear);
+  cvtm_status status = cvtm_device_fill(h->device, h->diagonal, 0, (size_t)n * sizeof(double));
+  if (status == CVTM_OK && !warm) status = cvtm_device_fill(h->device, x, 0, (size_t)n * sizeof *x);
   if (status == CVTM_OK) status = newton(h, n, x, result);
   if (status == CVTM_OK) {
     /* gamma = 2 and Omega = I make z and w the two parts of x. */
@@ -154,7 +161,7 @@ cvtm_status cvtm_hlcp_grid_solve(cvtm_hlcp_grid *h, const cvtm_lcp_grid *links, 
     parts.gamma = 2;
     parts.omega_number = 1;
     parts.x = x;
-    parts.change = h->pixels.squares;
+    parts.change = h->best;
     status = h->table->finish(h->device, &parts, z, w);
   }
   if (status == CVTM_OK) status = cvtm_device_synchronize(h->device);

@@ -39,7 +39,9 @@ typedef struct cvtm_hlcp_table {
   cvtm_status (*diagonal)(cvtm_device *device, const cvtm_hlcp_arrays *arrays, double *inverse);
   /* The vector operations of one BiCGSTAB iteration, cvtm_krylov_pass after pass. */
   cvtm_status (*krylov)(cvtm_device *device, const cvtm_krylov *krylov, cvtm_krylov_pass pass);
-  /* On a grid: the diagonal that the signs of x choose, and the squares of the residual. */
+  /* On a grid: the diagonal that the signs of x choose, and the squares of the residual, summed up
+   * in that many parts. */
+  int64_t (*pixel_parts)(int64_t width, int64_t height);
   cvtm_status (*pixels)(cvtm_device *device, const cvtm_hlcp_pixels *pixels);
 } cvtm_hlcp_table;
 

@@ -2,6 +2,7 @@
 #ifndef CVTMESH_LCP_HLCP_ROWS_H
 #define CVTMESH_LCP_HLCP_ROWS_H
 
+#include "lcp/grid_solver.h"
 #include "lcp/hlcp_state.h"
 #include "lcp/sparse_kernels.h"
 
@@ -65,18 +66,25 @@ CVTM_HD double cvtm_hlcp_link(const cvtm_hlcp_pixels *s, const double *links, in
   return link * (s->x[p] - (unknown ? s->x[neighbour] : 0));
 }
 
-CVTM_HD void cvtm_hlcp_pixel(const cvtm_hlcp_pixels *s, int64_t p) {
+/* The square of the residual at pixel (i, j), and whether its diagonal must change. */
+CVTM_HD double cvtm_hlcp_pixel(const cvtm_hlcp_pixels *s, int64_t i, int64_t j, int *changes) {
   const cvtm_lcp_grid *grid = &s->links;
-  const int64_t width = grid->width, i = p % width, j = p / width;
-  const int masked = grid->mask != NULL && grid->mask[p] == 0;
-  const double diagonal = s->x[p] > 0 ? s->a[p] : s->b[p];
+  const int64_t width = grid->width, p = j * width + i;
+  const double diagonal = s->x[p] > 0 ? s->a : s->b;
+  *changes = s->diagonal != NULL && s->diagonal[p] != diagonal;
+  if (grid->mask != NULL && grid->mask[p] == 0) return 0;
   double r = diagonal * s->x[p] - s->q[p];
   r += cvtm_hlcp_link(s, grid->horizontal, j * (width + 1) + i, i > 0, p, p - 1);
   r += cvtm_hlcp_link(s, grid->horizontal, j * (width + 1) + i + 1, i + 1 < width, p, p + 1);
   r += cvtm_hlcp_link(s, grid->vertical, p, j > 0, p, p - width);
   r += cvtm_hlcp_link(s, grid->vertical, p + width, j + 1 < grid->height, p, p + width);
-  s->diagonal[p] = diagonal;
-  s->squares[p] = masked ? 0 : r * r;
+  return r * r;
+}
+
+/* The diagonal that the sign of x chooses. */
+CVTM_HD void cvtm_hlcp_choose(const cvtm_hlcp_pixels *s, int64_t p) {
+  s->diagonal[p] = s->x[p] > 0 ? s->a : s->b;
+  s->changed[p] = CVTM_GRID_CHANGED;
 }
 
 #ifdef __cplusplus

@@ -69,9 +69,11 @@ typedef struct cvtm_hlcp_arrays {
 /* A Newton step on a grid of pixels; a view, all in device memory. */
 typedef struct cvtm_hlcp_pixels {
   cvtm_lcp_grid links;
-  const double *a, *b, *q, *x;
-  double *diagonal; /* a where x > 0, else b */
-  double *squares;  /* of the residual */
+  double a, b;
+  const double *q, *x;
+  double *diagonal; /* a where x > 0, else b; NULL: they are the same */
+  uint8_t *changed; /* CVTM_GRID_CHANGED goes where the diagonal has changed */
+  double *squares;  /* of the residual, in parts */
 } cvtm_hlcp_pixels;
 
 /* First unknown of block k where n unknowns are cut into that many blocks (section 4). */

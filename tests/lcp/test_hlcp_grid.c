@@ -52,31 +52,27 @@ static void equals_the_sparse_solution(void **state) {
   for (int k = 0; k < 2; ++k) {
     const double lambda = lambdas[k], below = (1 - expectiles[k]) / expectiles[k];
     cvtm_csr a = laplacian(lambda, 1), b = laplacian(lambda, below), l = laplacian(lambda, 0);
-    double rho[PIXELS], q[PIXELS], ones[PIXELS], others[PIXELS], z[PIXELS], w[PIXELS];
-    for (int p = 0; p < PIXELS; ++p) {
-      rho[p] = 1 + sin(0.9 * p) + (p % 7 == 0 ? 3 : 0);
-      ones[p] = 1;
-      others[p] = below;
-    }
+    double rho[PIXELS], q[PIXELS], z[PIXELS], w[PIXELS];
+    for (int p = 0; p < PIXELS; ++p) rho[p] = 1 + sin(0.9 * p) + (p % 7 == 0 ? 3 : 0);
     for (int p = 0; p < PIXELS; ++p) {
       q[p] = 0;
       for (int64_t e = l.row_start[p]; e < l.row_start[p + 1]; ++e)
         q[p] -= l.value[e] * rho[l.column[e]];
     }
-    double *memory[6] = {upload(device, ones), upload(device, others), upload(device, q),
-                         upload(device, q),    upload(device, q),      upload(device, q)};
+    double *memory[4]; /* q, x, z, w */
+    for (int v = 0; v < 4; ++v) memory[v] = upload(device, q);
     cvtm_hlcp_grid *grid = NULL;
     cvtm_hlcp_result result;
     const cvtm_lcp_grid links = {
         .width = WIDTH, .height = HEIGHT, .constant = lambda, .neumann = 1};
     assert_device_ok(device, cvtm_hlcp_grid_create(device, WIDTH, HEIGHT, 1e-9, 50, &grid));
-    assert_device_ok(device, cvtm_hlcp_grid_solve(grid, &links, memory[0], memory[1], memory[2],
-                                                  memory[3], 0, memory[4], memory[5], &result));
+    assert_device_ok(device, cvtm_hlcp_grid_solve(grid, &links, 1, below, memory[0], memory[1], 0,
+                                                  memory[2], memory[3], &result));
     cvtm_hlcp_grid_destroy(grid);
     assert_int_equal(result.stop, CVTM_HLCP_CONVERGED);
     double got_z[PIXELS], got_w[PIXELS];
-    download(device, got_z, memory[4]);
-    download(device, got_w, memory[5]);
+    download(device, got_z, memory[2]);
+    download(device, got_w, memory[3]);
 
     cvtm_hlcp *hlcp = NULL;
     cvtm_hlcp_options options;
@@ -85,16 +81,16 @@ static void equals_the_sparse_solution(void **state) {
     options.tolerance = 1e-10;
     assert_device_ok(device, cvtm_hlcp_create(device, &a, &b, &options, &hlcp));
     assert_device_ok(device,
-                     cvtm_hlcp_solve(hlcp, memory[2], NULL, 0, memory[4], memory[5], &result));
+                     cvtm_hlcp_solve(hlcp, memory[0], NULL, 0, memory[2], memory[3], &result));
     cvtm_hlcp_destroy(hlcp);
-    download(device, z, memory[4]);
-    download(device, w, memory[5]);
+    download(device, z, memory[2]);
+    download(device, w, memory[3]);
     for (int p = 0; p < PIXELS; ++p) {
       assert_true(got_z[p] >= 0 && got_w[p] >= 0 && got_z[p] * got_w[p] == 0);
       /* Both residuals are below 1e-9, and no eigenvalue is below 1. */
       assert_true(fabs(got_z[p] - z[p]) < 3e-9 && fabs(got_w[p] - w[p]) < 3e-9);
     }
-    for (int v = 0; v < 6; ++v) cvtm_device_free(device, memory[v]);
+    for (int v = 0; v < 4; ++v) cvtm_device_free(device, memory[v]);
     cvtm_csr_free(&a);
     cvtm_csr_free(&b);
     cvtm_csr_free(&l);
