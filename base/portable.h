@@ -8,4 +8,11 @@
 #define CVTM_HD static inline
 #endif
 
+/* a * b + c, in sums that decide nothing: devices may round it once or twice. */
+#ifdef __CUDA_ARCH__
+#define CVTM_FMA(a, b, c) __fma_rn(a, b, c)
+#else
+#define CVTM_FMA(a, b, c) ((a) * (b) + (c))
+#endif
+
 #endif

@@ -162,27 +162,45 @@ CVTM_HD void cvtm_cell_add_side(const cvtm_density_view *density, const cvtm_cel
   sums->second += sign * ((1.0 / 3) * g.xx3 + g.yy);
 }
 
+CVTM_HD double cvtm_cell_double(int32_t k) {
+#ifdef __CUDA_ARCH__
+  return __hiloint2double(0x43300000, k ^ (int32_t)0x80000000) - 4503601774854144.0;
+#else
+  return (double)k;
+#endif
+}
+
 /* Sums of rho, rho x and rho x^2 at the centres of columns first .. last - 1 of a row. */
 typedef struct cvtm_cell_run {
   double s0, s1, s2;
 } cvtm_cell_run;
 
+/* The same of n pixels, the first of which has its centre at x: four at a time. */
+CVTM_HD void cvtm_cell_add_pixels(const float *pixel, int32_t n, double x, cvtm_cell_run *run) {
+  for (int32_t i = 0; i < n; i += 4) {
+    const float *p = pixel + i;
+    const double w0 = (double)p[0], w1 = i + 1 < n ? (double)p[1] : 0;
+    const double w2 = i + 2 < n ? (double)p[2] : 0, w3 = i + 3 < n ? (double)p[3] : 0;
+    const double s0 = (w0 + w1) + (w2 + w3), s1 = CVTM_FMA(3, w3, CVTM_FMA(2, w2, w1));
+    const double s2 = CVTM_FMA(9, w3, CVTM_FMA(4, w2, w1)), s1x = CVTM_FMA(s0, x, s1);
+    run->s0 += s0;
+    run->s1 += s1x;
+    run->s2 += CVTM_FMA(x, s1 + s1x, s2);
+    x += 4;
+  }
+}
+
 CVTM_HD cvtm_cell_run cvtm_cell_sum_run(const cvtm_density_view *density, const float *row,
                                         double sx, int32_t first, int32_t last) {
   cvtm_cell_run run = {0, 0, 0};
-  const double shift = 0.5 - sx;
   int32_t k = first;
   while (k < last) { /* one round per period of the image */
-    const int32_t wrapped = density->periodic ? cvtm_cell_wrap(k, density->width) : k;
-    const int32_t room = density->width - wrapped, left = last - k;
-    const int32_t n = left < room ? left : room;
-    const float *pixel = row + wrapped;
-    for (int32_t i = 0; i < n; ++i) {
-      const double w = (double)pixel[i], x = (double)(k + i) + shift, wx = w * x;
-      run.s0 += w;
-      run.s1 += wx;
-      run.s2 += wx * x;
+    int32_t wrapped = k, n = last - k;
+    if (density->periodic) {
+      wrapped = cvtm_cell_wrap(k, density->width);
+      n = n < density->width - wrapped ? n : density->width - wrapped;
     }
+    cvtm_cell_add_pixels(row + wrapped, n, cvtm_cell_double(k) + 0.5 - sx, &run);
     k += n;
   }
   return run;

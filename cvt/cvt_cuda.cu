@@ -1,9 +1,10 @@
 /* An evaluation in three kernels, and before the last the tree's boxes if anything needs them. cut:
- * the lanes of a warp cut out a few cells the quick way. sum: they add up their rows. finish: what
- * was left. A block each for cells that the quick way does not do or that have very many rows, all
- * blocks together for each cell of a good part of the image; then energy and gradient. All sums
+ * the lanes of a warp cut out a few cells the quick way. Then their sums (cell_sums.h). finish:
+ * what was left. A block each for cells that the quick way does not do or that have very many rows,
+ * all blocks together for each cell of a good part of the image; then energy and gradient. All sums
  * have a fixed order. */
 #include "base/cuda_check.h"
+#include "cvt/cell_sums.h"
 #include "cvt/cvt_kernels.h"
 #include "jfa/cell_warp.h"
 
@@ -15,8 +16,6 @@ namespace {
 enum {
   WARP = CVTM_WARP,
   CUT_BLOCKS = 16,      /* of a warp each, on a multiprocessor: what registers allow */
-  SUM_BLOCKS = 20,      /* the same of the sums, */
-  PIXEL_BLOCKS = 16,    /* and of the pixel sums */
   BLOCK_CORNERS = 1024, /* of a cell in a block's scratch */
   LARGE_THREADS = 128,
   LARGE_BLOCKS = 264, /* at once, or fewer; each has a polygon in scratch */
@@ -45,55 +44,13 @@ struct cuda_state {
   cvtm_cvt_energy summed; /* which sums the finish kernel is to complete */
 };
 enum { LISTED_LARGE, LISTED_HUGE, LISTED_GIANT, LISTED_BLOCKS, LISTED };
-enum { NOT_FINITE = -1, TOO_MANY_CORNERS = -2, LEFT = -3 }; /* as a cell's count */
-
-/* Part `part` of `parts` of a cell's rows: first .. last. */
-__device__ void share_rows(const cvtm_cell_rows &rows, int part, int parts, int32_t *first,
-                           int32_t *last) {
-  const int32_t share = (rows.last - rows.first + parts) / parts;
-  *first = rows.first + part * share;
-  *last = min(*first + share - 1, rows.last);
-}
-
-/* Adds what lane `lane` of `lanes` is to do of a cell: a part of the rows; and, where the energy is
- * exact, of one side or both. */
-template <bool PIXEL>
-__device__ void add_share(const cvtm_site_tree_view &tree, cvtm_domain domain,
-                          const cvtm_density_view &density, int64_t place, const cvtm_cell &cell,
-                          int lane, int lanes, cvtm_cell_sums *sums) {
-  cvtm_cell_rows rows;
-  int32_t first, last;
-  cvtm_cell_begin_rows(domain, tree.position[2 * place], tree.position[2 * place + 1], &cell,
-                       &rows);
-  share_rows(rows, lane, lanes, &first, &last);
-  if (PIXEL) {
-    const double doubt = cvtm_cell_doubt(domain, &cell);
-    for (int32_t j = first; j <= last; ++j)
-      cvtm_cell_add_centres(&tree, domain, &density, place, &cell, doubt, &rows, j, sums);
-    return;
-  }
-  cvtm_cell_add_runs(&density, &cell, &rows, first, last, sums);
-  const int sides = lanes > 1 ? 2 : 1;
-  share_rows(rows, lane / sides, lanes / sides, &first, &last);
-  if (first > last) return;
-  for (int k = 0; k < 2; k += sides)
-    cvtm_cell_add_side(&density, &cell, &rows, (k + lane) % 2 == 0 ? 1 : -1, first, last, sums);
-}
+enum { NOT_FINITE = -1, TOO_MANY_CORNERS = -2, LEFT = CVTM_CELL_LEFT }; /* as a cell's count */
 
 __device__ void add_sums(cvtm_cell_sums *to, const cvtm_cell_sums &from) {
   to->mass += from.mass;
   to->x += from.x;
   to->y += from.y;
   to->second += from.second;
-}
-
-/* The sums of the lane `offset` further on. */
-__device__ cvtm_cell_sums shift_sums(const cvtm_cell_sums &sums, int offset) {
-  const unsigned all = 0xFFFFFFFFu;
-  const cvtm_cell_sums other = {
-      __shfl_down_sync(all, sums.mass, offset), __shfl_down_sync(all, sums.x, offset),
-      __shfl_down_sync(all, sums.y, offset), __shfl_down_sync(all, sums.second, offset)};
-  return other;
 }
 
 /* Cell k of a chunk. */
@@ -119,34 +76,6 @@ __global__ void __launch_bounds__(WARP, CUT_BLOCKS)
   state.nearest2[k] = cell.nearest2;
   if (!done)
     state.list[atomicAdd(state.listed + LISTED_LARGE, 1)] = static_cast<int32_t>(first + k);
-}
-
-/* Sums over those that are done. */
-template <int CELLS, bool PIXEL>
-__global__ void __launch_bounds__(WARP, PIXEL ? PIXEL_BLOCKS : SUM_BLOCKS)
-    sum_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
-               cuda_state state, int64_t first, int64_t last, cvtm_cell_sums *sums) {
-  __shared__ double corners[4][CVTM_HULL_SIDES * CELLS];
-  const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS;
-  const int64_t k = static_cast<int64_t>(blockIdx.x) * CELLS + c, place = first + k;
-  const int32_t count = place < last ? state.count[k] : LEFT;
-  cvtm_cell cell = {count > 0 ? count : 0, CVTM_HULL_SIDES, CELLS,          corners[0] + c,
-                    corners[1] + c,        corners[2] + c,  corners[3] + c, 0};
-  for (int s = lane / CELLS; s < cell.count; s += WARP / CELLS) {
-    cell.x[s * CELLS] = state.x[s * state.chunk + k];
-    cell.y[s * CELLS] = state.y[s * state.chunk + k];
-  }
-  __syncwarp();
-  for (int s = lane / CELLS; s < cell.count; s += WARP / CELLS) cvtm_cell_set_slope(&cell, s);
-  cell.nearest2 = PIXEL && count > 0 ? state.nearest2[k] : 0;
-  __syncwarp();
-  cvtm_cell_sums part = {0, 0, 0, 0};
-  if (cell.count >= 3)
-    add_share<PIXEL>(tree, domain, density, place, cell, lane / CELLS, WARP / CELLS, &part);
-  __syncwarp();
-  for (int offset = WARP / 2; offset >= CELLS; offset /= 2)
-    add_sums(&part, shift_sums(part, offset));
-  if (count != LEFT && lane < CELLS) sums[tree.index[place]] = part;
 }
 
 /* Adds up the parts of a block's threads; the result is thread 0's. */
@@ -477,43 +406,26 @@ cvtm_status launch_cut(cvtm_cvt *cvt, const cvtm_site_tree_view &tree, const cud
   return cvtm_cuda_launched(cvt->device, "cut_kernel");
 }
 
-template <int CELLS, bool PIXEL>
-cvtm_status launch_sum(cvtm_cvt *cvt, const cvtm_site_tree_view &tree, const cuda_state &state,
-                       int64_t first, int64_t last) {
-  sum_kernel<CELLS, PIXEL>
-      <<<cvtm_cuda_blocks(last - first, CELLS), WARP, 0, cvtm_cuda_stream(cvt->device)>>>(
-          tree, cvt->domain, cvt->density, state, first, last, cvt->sums);
-  return cvtm_cuda_launched(cvt->device, "sum_kernel");
-}
-
 /* Few cells get more lanes each, so that there are enough warps for the device. */
-template <bool PIXEL>
 cvtm_status enqueue_chunk(cvtm_cvt *cvt, const cvtm_site_tree_view &tree, const cuda_state &state,
                           int64_t first, int64_t last) {
   const int64_t count = last - first;
   const cvtm_status status = count < 40000 ? launch_cut<8>(cvt, tree, state, first, last)
                                            : launch_cut<16>(cvt, tree, state, first, last);
   if (status != CVTM_OK) return status;
-  if (count < 16000) return launch_sum<4, PIXEL>(cvt, tree, state, first, last);
-  if (count < 100000) return launch_sum<8, PIXEL>(cvt, tree, state, first, last);
-  return launch_sum<16, PIXEL>(cvt, tree, state, first, last);
-}
-
-template <bool PIXEL>
-cvtm_status enqueue_cells(cvtm_cvt *cvt, int64_t count) {
-  const cuda_state state = *static_cast<const cuda_state *>(cvt->state);
-  const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
-  cvtm_status status = CVTM_OK;
-  for (int64_t first = 0; status == CVTM_OK && first < count; first += state.chunk)
-    status = enqueue_chunk<PIXEL>(cvt, tree, state, first,
-                                  count - first < state.chunk ? count : first + state.chunk);
-  return status == CVTM_OK ? cvtm_site_tree_bound(cvt->tree, state.listed + LISTED_LARGE) : status;
+  const cvtm_cut_cells cells = {state.x, state.y, state.nearest2, state.count, state.chunk};
+  return cvtm_cell_sums_cuda(cvt, &tree, &cells, first, last, state.summed);
 }
 
 cvtm_status cell_sums_cuda(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy) {
-  static_cast<cuda_state *>(cvt->state)->summed = energy;
-  return energy == CVTM_CVT_EXACT ? enqueue_cells<false>(cvt, count)
-                                  : enqueue_cells<true>(cvt, count);
+  cuda_state *state = static_cast<cuda_state *>(cvt->state);
+  state->summed = energy;
+  const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
+  cvtm_status status = CVTM_OK;
+  for (int64_t first = 0; status == CVTM_OK && first < count; first += state->chunk)
+    status = enqueue_chunk(cvt, tree, *state, first,
+                           count - first < state->chunk ? count : first + state->chunk);
+  return status == CVTM_OK ? cvtm_site_tree_bound(cvt->tree, state->listed + LISTED_LARGE) : status;
 }
 
 cvtm_status pixel_keys_cuda(cvtm_cvt *cvt) {

@@ -1,0 +1,264 @@
+/* The same integrals by the lanes of a group together, without a walk: for cells with few corners.
+ *
+ * A side of the polygon, from its upper to its lower corner, crosses as many lines of the pixel
+ * grid as the pixels of its two corners say, each in a fixed direction; so the number of its
+ * segments is known before any of them. How many of the first u crossings are of its minor axis is
+ * the whole part of start + u * step: in fixed point, so that it grows by 0 or 1 each time whatever
+ * was rounded (there is room for 1000 rows), and all segments of a cell can be worked out at the
+ * same time. Each integrates between itself and the inner edge of its pixel; where it passes the
+ * outer edge, that pixel is whole from there to the end of the row, or was. What is left are the
+ * whole pixels between those in which the two sides enter a row.
+ *
+ * Compiles as C11 and inside CUDA kernels. */
+#ifndef CVTMESH_CVT_CELL_PATH_H
+#define CVTMESH_CVT_CELL_PATH_H
+
+#include "cvt/cell_integral.h"
+
+#include <string.h>
+
+/* The pixel of a corner. */
+typedef struct cvtm_path_pixel {
+  int32_t column, row;
+} cvtm_path_pixel;
+
+/* A side of the polygon, from its upper end to its lower one. x and columns are mirrored, x to -x,
+ * where they would descend. */
+typedef struct cvtm_path_edge {
+  double x0, y0, x1, y1;
+  double slope, inverse; /* dx / dy and dy / dx; 0 where that is too large to be of use */
+  uint64_t step, start;  /* of crossings of the minor axis per crossing, 2^-52 */
+  cvtm_path_pixel pixel; /* of (x0, y0) */
+  int32_t minor;         /* crossings of the minor axis */
+  int32_t flags;         /* the sum of: */
+} cvtm_path_edge;
+enum { CVTM_PATH_MIRRORED = 1, CVTM_PATH_STEEP = 2, CVTM_PATH_OUTWARD = 4 };
+
+/* A polygon in memory that its lanes share; edge k, corner k and so on are `stride` apart. The left
+ * chain of edges runs down from the top corner, then the right one does. */
+typedef struct cvtm_path {
+  int32_t count, stride, top, left; /* corners; left: edges of the left chain */
+  int32_t first, last;              /* rows */
+  int wide;                         /* in more than two columns */
+  double sx, sy, y_top, y_bottom;
+  double zero; /* of a cell that is not wide: where x is counted from */
+  const double *x, *y;
+  cvtm_path_pixel *pixel;
+  cvtm_path_edge *edge;
+  int32_t *base; /* the first segment of each edge; count + 1 of them */
+} cvtm_path;
+
+/* The whole part of v, |v| < 2^31. */
+CVTM_HD int32_t cvtm_path_floor(double v) {
+#ifdef __CUDA_ARCH__
+  return __double2loint(__dadd_rd(v, 6755399441055744.0)); /* conversions are slow */
+#else
+  return cvtm_cell_floor(v);
+#endif
+}
+
+CVTM_HD uint64_t cvtm_path_fixed(double v) { /* of 0 <= v <= 1 */
+  const double shifted = v + 1;
+  uint64_t bits;
+  memcpy(&bits, &shifted, sizeof bits);
+  return bits - 0x3FF0000000000000U;
+}
+
+CVTM_HD int32_t cvtm_path_within(int32_t k, int32_t size) {
+  return k < 0 ? 0 : k < size ? k : size - 1;
+}
+
+CVTM_HD void cvtm_path_set_pixel(cvtm_domain domain, const cvtm_path *path, int32_t k) {
+  const int32_t s = k * path->stride;
+  cvtm_path_pixel p = {cvtm_path_floor(path->sx + path->x[s]),
+                       cvtm_path_floor(path->sy + path->y[s])};
+  if (!domain.periodic) {
+    p.column = cvtm_path_within(p.column, domain.width);
+    p.row = cvtm_path_within(p.row, domain.height);
+  }
+  path->pixel[s] = p;
+}
+
+/* The extent of the cell, once all pixels are set. */
+CVTM_HD void cvtm_path_measure(cvtm_path *path) {
+  int32_t top = 0, bottom = 0, low = path->pixel[0].column, high = low;
+  path->y_top = path->y_bottom = path->y[0];
+  for (int32_t k = 1; k < path->count; ++k) {
+    const double y = path->y[k * path->stride];
+    const int32_t column = path->pixel[k * path->stride].column;
+    if (y < path->y_top) {
+      path->y_top = y;
+      top = k;
+    }
+    if (y > path->y_bottom) {
+      path->y_bottom = y;
+      bottom = k;
+    }
+    low = column < low ? column : low;
+    high = column > high ? column : high;
+  }
+  path->top = top;
+  path->left = bottom - top < 0 ? bottom - top + path->count : bottom - top;
+  path->first = path->pixel[top * path->stride].row;
+  path->last = path->pixel[bottom * path->stride].row;
+  path->wide = high - low > 1;
+  /* Near to the site, so that nothing is lost where many cells share a pixel. */
+  path->zero = high > low
+                   ? (double)high - path->sx
+                   : cvtm_cell_clamp(0, (double)low - path->sx, (double)(low + 1) - path->sx);
+}
+
+/* Sets the ends of the edges of a chain, 0 left or 1 right, and how many segments come before each
+ * in it; returns how many it has. */
+CVTM_HD int32_t cvtm_path_chain(const cvtm_path *path, int chain) {
+  const int32_t n = path->count, s = path->stride, edges = chain ? n - path->left : path->left;
+  int32_t k = path->top, segments = 0;
+  cvtm_path_pixel p = path->pixel[k * s];
+  for (int32_t e = 0; e < edges; ++e) {
+    cvtm_path_edge *edge = path->edge + ((chain ? path->left : 0) + e) * s;
+    edge->x0 = path->x[k * s];
+    edge->y0 = path->y[k * s];
+    k = chain ? (k > 0 ? k - 1 : n - 1) : k + 1 < n ? k + 1 : 0;
+    edge->x1 = path->x[k * s];
+    edge->y1 = path->y[k * s];
+    cvtm_path_pixel q = path->pixel[k * s];
+    q.row = q.row < p.row ? p.row : q.row; /* by rounding alone is it above */
+    edge->pixel = p;
+    edge->minor = q.column - p.column;
+    edge->flags = q.row - p.row;
+    path->base[((chain ? path->left : 0) + e) * s] = segments;
+    segments += 1 + edge->flags + (edge->minor < 0 ? -edge->minor : edge->minor);
+    p = q;
+  }
+  return segments;
+}
+
+CVTM_HD double cvtm_path_mirror(double x, int mirrored) { return mirrored ? -x : x; }
+
+/* Completes edge e; from here on segments of the right chain come after those of the left one. */
+CVTM_HD void cvtm_path_set_edge(const cvtm_path *path, int32_t e, int32_t left_segments) {
+  cvtm_path_edge *edge = path->edge + e * path->stride;
+  const int right = e >= path->left, mirrored = edge->minor < 0;
+  const int32_t columns = mirrored ? -edge->minor : edge->minor, rows = edge->flags;
+  edge->x0 = cvtm_path_mirror(edge->x0, mirrored);
+  edge->x1 = cvtm_path_mirror(edge->x1, mirrored);
+  edge->pixel.column ^= -mirrored; /* -1 - column */
+  const double dx = edge->x1 - edge->x0, dy = edge->y1 - edge->y0;
+  const double width = fabs(dx), height = fabs(dy);
+  const double huge = 1125899906842624.0; /* 2^50 */
+  edge->slope = width < huge * height ? dx / dy : 0;
+  edge->inverse = height < huge * width ? dy / dx : 0;
+  const int steep = height >= width;
+  const double along = /* within the pixel */
+      (cvtm_path_mirror(path->sx, mirrored) + edge->x0) - cvtm_cell_double(edge->pixel.column);
+  const double down = (path->sy + edge->y0) - cvtm_cell_double(edge->pixel.row);
+  const double a = steep ? width : height, b = steep ? height : width, scale = 1 / (a + b);
+  const double minor = steep ? along : down, major = steep ? down : along;
+  const double start = ((1 - major) * a + minor * b) * scale;
+  edge->step = cvtm_path_fixed(a * scale);
+  edge->start = cvtm_path_fixed(cvtm_cell_clamp(start, 0, 1 - 0x1p-52));
+  edge->minor = steep ? columns : rows;
+  edge->flags = (mirrored ? CVTM_PATH_MIRRORED : 0) + (steep ? CVTM_PATH_STEEP : 0) +
+                (right != mirrored ? CVTM_PATH_OUTWARD : 0);
+  if (right) path->base[e * path->stride] += left_segments;
+}
+
+/* How many of the first u crossings along an edge are of its minor axis. sum: start + u * step;
+ * left: how many crossings there are beyond those. */
+CVTM_HD int32_t cvtm_path_minor(const cvtm_path_edge *edge, int32_t left, uint64_t sum) {
+  const int32_t least = edge->minor - left, n = (int32_t)((int64_t)sum >> 52);
+  const int32_t above = n > least ? n : least;
+  return above < edge->minor ? above : edge->minor;
+}
+
+CVTM_HD float cvtm_path_value(const cvtm_density_view *density, int32_t j, int32_t k) {
+  if (density->periodic) {
+    j = cvtm_cell_wrap(j, density->height);
+    k = cvtm_cell_wrap(k, density->width);
+  }
+  return density->value[(int64_t)j * density->width + k];
+}
+
+/* Adds segment u of an edge, after which come `left` more of it, if it is in rows first_row ..
+ * end_row - 1. Where it enters a row, sets entry[row - first_row]. */
+CVTM_HD void cvtm_path_add_segment(const cvtm_density_view *density, const cvtm_path *path,
+                                   const cvtm_path_edge *edge, int32_t u, int32_t left,
+                                   int32_t first_row, int32_t end_row, int32_t *entry,
+                                   cvtm_cell_sums *sums) {
+  const uint64_t sum = edge->start + (uint64_t)(uint32_t)u * edge->step;
+  const int32_t at = cvtm_path_minor(edge, left, sum);
+  const int mirrored = (edge->flags & CVTM_PATH_MIRRORED) != 0;
+  const int steep = (edge->flags & CVTM_PATH_STEEP) != 0;
+  const int outward = (edge->flags & CVTM_PATH_OUTWARD) != 0;
+  const int32_t rows = steep ? u - at : at;
+  const int32_t j = edge->pixel.row + rows, k = edge->pixel.column + (u - rows);
+  const int32_t column = k ^ -mirrored;
+  if (j < first_row || j >= end_row) return;
+  const float value = cvtm_path_value(density, j, column); /* early: it takes a while to come */
+  const int32_t before = cvtm_path_minor(edge, left + 1, sum - edge->step);
+  const int32_t after = cvtm_path_minor(edge, left - 1, sum + edge->step);
+  const int by_row = (before != at) != steep, to_row = (at != after) != steep;
+  const int from_column = u > 0 && !by_row, to_column = left > 0 && !to_row;
+  if (u > 0 && by_row) entry[(j - first_row) * path->stride] = column;
+
+  const double left_x = cvtm_cell_double(k) - cvtm_path_mirror(path->sx, mirrored);
+  const double right_x = left_x + 1;
+  const double top_y = cvtm_cell_double(j) - path->sy, bottom_y = top_y + 1;
+  const double begin_y = u > 0 ? top_y : edge->y0;
+  const double begin_x = CVTM_FMA(begin_y - edge->y0, edge->slope, edge->x0);
+  const double xa = from_column ? left_x : begin_x;
+  const double ya = from_column ? CVTM_FMA(left_x - edge->x0, edge->inverse, edge->y0) : begin_y;
+  double xb = to_column ? right_x : CVTM_FMA(bottom_y - edge->y0, edge->slope, edge->x0);
+  double yb = to_column ? CVTM_FMA(right_x - edge->x0, edge->inverse, edge->y0) : bottom_y;
+  if (left == 0) {
+    xb = edge->x1;
+    yb = edge->y1;
+  }
+
+  const double inner = outward ? left_x : right_x;
+  const double zero = path->wide ? inner : cvtm_path_mirror(path->zero, mirrored);
+  const double ua = xa - zero, ub = xb - zero, h = yb - ya, du = ub - ua;
+  const double u0 = 0.5 * (ua + ub), y0 = 0.5 * (ya + yb), hh = h * h * (1.0 / 12);
+  const double uu = du * du * (1.0 / 12), square = CVTM_FMA(u0, u0, uu), skew = hh * du;
+  double mass = h * u0, mu = 0.5 * h * square;
+  double muu = (1.0 / 3) * mass * CVTM_FMA(2, uu, square);
+  double my = CVTM_FMA(mass, y0, skew);
+  double myy = CVTM_FMA(y0, my + skew, mass * hh);
+
+  if (path->wide && (outward ? to_column : from_column)) { /* the pixel is whole below, or was */
+    const double end = j == path->last ? path->y_bottom : bottom_y;
+    const double from = outward ? yb : ya, whole = end - from, middle = 0.5 * (from + end);
+    mass += whole;
+    mu = CVTM_FMA(outward ? 0.5 : -0.5, whole, mu);
+    muu = CVTM_FMA(1.0 / 3, whole, muu);
+    my = CVTM_FMA(whole, middle, my);
+    myy = CVTM_FMA(whole, CVTM_FMA(middle, middle, whole * whole * (1.0 / 12)), myy);
+  }
+  const double rho = outward ? (double)value : -(double)value;
+  const double mx = CVTM_FMA(zero, mass, mu);
+  sums->mass = CVTM_FMA(rho, mass, sums->mass);
+  sums->x = CVTM_FMA(cvtm_path_mirror(rho, mirrored), mx, sums->x);
+  sums->y = CVTM_FMA(rho, my, sums->y);
+  sums->second = CVTM_FMA(rho, CVTM_FMA(zero, mx + mu, muu + myy), sums->second);
+}
+
+/* Adds the whole pixels between those in which the sides enter row j; less them, if in the other
+ * order. */
+CVTM_HD void cvtm_path_add_run(const cvtm_density_view *density, const cvtm_path *path, int32_t j,
+                               int32_t left, int32_t right, cvtm_cell_sums *sums) {
+  const double top = cvtm_cell_double(j) - path->sy;
+  const double a = j == path->first ? path->y_top : top;
+  const double b = j == path->last ? path->y_bottom : top + 1;
+  const int back = right <= left;
+  const int32_t first = back ? right : left + 1, end = back ? left + 1 : right;
+  const double span = b - a, h = back ? -span : span, y = 0.5 * (a + b);
+  const cvtm_cell_run run =
+      cvtm_cell_sum_run(density, cvtm_cell_row(density, j), path->sx, first, end);
+  const double moment = CVTM_FMA(span * span, 1.0 / 12, CVTM_FMA(y, y, 1.0 / 12));
+  sums->mass = CVTM_FMA(h, run.s0, sums->mass);
+  sums->x = CVTM_FMA(h, run.s1, sums->x);
+  sums->y = CVTM_FMA(h * y, run.s0, sums->y);
+  sums->second = CVTM_FMA(h, CVTM_FMA(run.s0, moment, run.s2), sums->second);
+}
+
+#endif

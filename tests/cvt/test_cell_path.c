@@ -1,0 +1,154 @@
+/* The integrals that the lanes of a group work out together against those of a walk down the same
+ * cell, whatever the number of lanes and of rows at a time: random cells; cells whose corners lie
+ * on the pixel grid, exactly and nearly; cells much smaller than a pixel. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "cvt/cell_path.h"
+
+enum { CORNERS = 16, MOST_ROWS = 64, MOST_LANES = 8, MOST_SIDE = 48 };
+
+static uint64_t state = 1;
+
+static double uniform(void) {
+  state = state * 6364136223846793005U + 1442695040888963407U;
+  return (double)(state >> 11) * 0x1p-53;
+}
+
+static int32_t below(int32_t n) { return (int32_t)(uniform() * n); }
+
+typedef struct shape {
+  cvtm_domain domain;
+  cvtm_density_view density;
+  double sx, sy;
+  cvtm_cell cell;
+  float rho[MOST_SIDE * MOST_SIDE];
+  double x[CORNERS], y[CORNERS], slope[CORNERS], inverse[CORNERS];
+} shape;
+
+/* A grid of halves, and what is added to places on it. */
+typedef enum placing { ANYWHERE, ON_GRID, NEAR_GRID } placing;
+
+static double place(double v, placing how) {
+  if (how == ANYWHERE) return v;
+  return floor(2 * v) / 2 + (how == NEAR_GRID ? 1e-14 * (uniform() - 0.5) : 0);
+}
+
+/* Cut out by bisectors with sites up to `reach` away. */
+static void make_shape(placing how, int periodic, double reach, shape *s) {
+  const cvtm_domain domain = {8 + below(MOST_SIDE - 8), 8 + below(MOST_SIDE - 8), periodic};
+  const cvtm_density_view density = {s->rho, domain.width, domain.height, periodic};
+  const cvtm_cell cell = {0, CORNERS, 1, s->x, s->y, s->slope, s->inverse, 1};
+  s->domain = domain;
+  s->density = density;
+  s->cell = cell;
+  for (int32_t p = 0; p < domain.width * domain.height; ++p)
+    s->rho[p] = (float)pow(10, -8 * uniform());
+  s->sx = place(domain.width * uniform(), how == ANYWHERE ? how : ON_GRID);
+  s->sy = place(domain.height * uniform(), how == ANYWHERE ? how : ON_GRID);
+  const cvtm_cell_box box = {-s->sx, -s->sy, domain.width - s->sx, domain.height - s->sy};
+  cvtm_cell_set_rectangle(&s->cell, &box);
+  for (int k = 3 + below(8); k > 0 && s->cell.count > 0; --k) {
+    const double angle = 2 * 3.14159265358979323846 * uniform(), far = reach * (0.5 + uniform());
+    const double dx = place(far * cos(angle), how), dy = place(far * sin(angle), how);
+    if (dx != 0 || dy != 0) cvtm_cell_clip(&s->cell, dx, dy);
+  }
+  cvtm_cell_set_slopes(&s->cell);
+}
+
+static cvtm_cell_sums walk(const shape *s) {
+  cvtm_cell_sums sums = {0, 0, 0, 0};
+  cvtm_cell_rows rows;
+  cvtm_cell_begin_rows(s->domain, s->sx, s->sy, &s->cell, &rows);
+  cvtm_cell_add_rows(&s->density, &s->cell, &rows, rows.first, rows.last, &sums);
+  return sums;
+}
+
+/* As a group does it, one lane after the other. */
+static cvtm_cell_sums share(const shape *s, int32_t lanes, int32_t window) {
+  cvtm_path_pixel pixel[CORNERS] = {{0, 0}};
+  cvtm_path_edge edge[CORNERS];
+  int32_t base[CORNERS + 1], entry[2][MOST_ROWS];
+  cvtm_path path = {.count = s->cell.count,
+                    .stride = 1,
+                    .sx = s->sx,
+                    .sy = s->sy,
+                    .x = s->x,
+                    .y = s->y,
+                    .pixel = pixel,
+                    .edge = edge,
+                    .base = base};
+  for (int32_t k = 0; k < path.count; ++k) cvtm_path_set_pixel(s->domain, &path, k);
+  cvtm_path_measure(&path);
+  const int32_t left = cvtm_path_chain(&path, 0), all = left + cvtm_path_chain(&path, 1);
+  for (int32_t e = 0; e < path.count; ++e) cvtm_path_set_edge(&path, e, left);
+  base[path.count] = all;
+  entry[0][0] = entry[1][0] = pixel[path.top].column;
+  cvtm_cell_sums sums = {0, 0, 0, 0};
+  for (int32_t from = path.first; from <= path.last; from += window) {
+    for (int32_t lane = 0; lane < lanes; ++lane) {
+      int32_t e = 0;
+      for (int32_t t = lane; t < all; t += lanes) {
+        while (t >= base[e + 1]) ++e;
+        cvtm_path_add_segment(&s->density, &path, edge + e, t - base[e], base[e + 1] - 1 - t, from,
+                              from + window, entry[e >= path.left], &sums);
+      }
+    }
+    for (int32_t j = from; path.wide && j <= path.last && j < from + window; ++j)
+      cvtm_path_add_run(&s->density, &path, j, entry[0][j - from], entry[1][j - from], &sums);
+  }
+  return sums;
+}
+
+/* Beside 1e-12 of the value: the rounding of corners, where the density jumps by up to 1. */
+static void assert_near(double value, double expected, double scale, double corners) {
+  if (!(fabs(value - expected) <= 1e-12 * scale + 1e-14 * corners))
+    fail_msg("%.17g, expected %.17g", value, expected);
+}
+
+static void compare(placing how, double smallest) {
+  static shape s;
+  int compared = 0;
+  for (int round = 0; round < 4000; ++round) {
+    make_shape(how, round % 2, round % 3 ? 2 + 10 * uniform() : pow(smallest, uniform()), &s);
+    const double r2 = cvtm_cell_radius2(&s.cell), r = sqrt(r2);
+    /* Smaller than this it is made of rounding alone. */
+    if (s.cell.count < 3 || r < 1e-9) continue;
+    const cvtm_cell_sums expected = walk(&s);
+    const cvtm_cell_sums sums = share(&s, 1 + below(MOST_LANES), round % 5 ? MOST_ROWS : 3);
+    assert_near(sums.mass, expected.mass, expected.mass, r2);
+    assert_near(sums.x, expected.x, expected.mass * r, r2 * r);
+    assert_near(sums.y, expected.y, expected.mass * r, r2 * r);
+    assert_near(sums.second, expected.second, expected.second, r2 * r2);
+    ++compared;
+  }
+  assert_true(compared > 2000);
+}
+
+static void test_anywhere(void **unused) {
+  (void)unused;
+  compare(ANYWHERE, 1e-7);
+}
+
+static void test_on_grid(void **unused) {
+  (void)unused;
+  compare(ON_GRID, 1);
+}
+
+static void test_near_grid(void **unused) {
+  (void)unused;
+  compare(NEAR_GRID, 1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_anywhere),
+                                     cmocka_unit_test(test_on_grid),
+                                     cmocka_unit_test(test_near_grid)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
