@@ -1,7 +1,6 @@
 #include "lcp/grid_cpu_rows.h"
 
 #include <omp.h>
-#include <string.h>
 
 enum { ONE_THREAD = 8192 }; /* nodes below which waking others costs more than it gains */
 
@@ -194,9 +193,9 @@ static int bilinear(const cvtm_grid_level *coarse) {
   return !coarse->weight && coarse->halved_x && coarse->halved_y;
 }
 
-/* Are bounds, if there are any, gathered from all nodes of a support? */
+/* Do residuals and bounds go to the coarser level row by row? */
 static int by_rows(const cvtm_grid_rules *rules, const cvtm_grid_level *coarse) {
-  return bilinear(coarse) && (!rules->bounded || !(rules->averaged || rules->truncated));
+  return bilinear(coarse) && !rules->averaged;
 }
 
 /* Residuals and changes of few rows are needed at a time: a part keeps its first three, and the
@@ -234,7 +233,7 @@ static void take_restriction(const pass *s, int64_t first, int64_t y) {
   s->rows->restrict_rows(s->coarse, p->width, p->height, y, residual);
   if (s->top->rules.bounded) {
     const fine_values fine = {p->width, p->height, p->lower, p->upper, p->x};
-    s->rows->room(s->coarse, &fine, y);
+    s->rows->room(s->coarse, &fine, s->top->rules.truncated, y);
   }
   s->rows->mark(s->coarse, p->width, y, changed);
 }
@@ -301,40 +300,41 @@ static cvtm_grid_finer finer_of(const cvtm_grid_top *top, const cvtm_grid_level 
   return f;
 }
 
-/* May any row of the operator near coarse row y have changed? */
-static int row_due(const cvtm_grid_level *finer, const cvtm_grid_level *c, int64_t y) {
-  const int reach = finer->active != NULL;
-  const int64_t first = c->halved_y ? 2 * y : y, last = c->halved_y ? first + 2 : first;
-  for (int64_t j = first < reach ? 0 : first - reach; j <= last + reach && j < finer->height; ++j) {
-    int any = 0;
-    for (int64_t i = 0; i < finer->width; ++i) any |= finer->fresh[j * finer->width + i];
-    if (any) return 1;
+/* Threads for a coarse level, whose parts have enough rows to march in. */
+static int level_threads(const cvtm_grid_top *top, const cvtm_grid_level *level) {
+  const int64_t most = level->width * level->height < ONE_THREAD ? 1 : level->height / 32;
+  const int threads = cvtm_device_threads(top->device);
+  return most < 1 ? 1 : most < threads ? (int)most : threads;
+}
+
+/* Which rows of the operator of coarse row y are computed again, if not all of them. */
+static void find_due(const row_table *rows, const cvtm_grid_finer *f, const cvtm_grid_level *coarse,
+                     int64_t y, uint8_t *due) {
+  if (f->problem) {
+    rows->due(coarse, y, due);
+  } else if (coarse->halved_x && coarse->halved_y) {
+    rows->due_below(f->level, coarse, y, due);
+  } else {
+    for (int64_t x = 0; x < coarse->width; ++x) {
+      due[x] = (uint8_t)cvtm_grid_due(f, coarse, x, y, 0);
+    }
   }
-  return 0;
 }
 
 static cvtm_status galerkin(const cvtm_grid_top *top, const cvtm_grid_level *finer,
                             const cvtm_grid_level *coarse, int all) {
   const row_table *rows = rows_of_machine();
   const cvtm_grid_finer f = finer_of(top, finer);
-#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
+  const int threads = level_threads(top, coarse);
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
   for (int64_t y = 0; y < coarse->height; ++y) {
-    uint8_t *fresh = coarse->fresh + y * coarse->width;
-    if (!all && !finer) {
-      rows->due(coarse, y, fresh);
-      const uint8_t *end = fresh + coarse->width, *next = fresh;
-      while ((next = memchr(next, 1, (size_t)(end - next)))) {
-        cvtm_grid_galerkin(&f, coarse, next++ - fresh, y);
-      }
-      continue;
+    uint8_t *due = coarse->fresh + y * coarse->width;
+    if (all) {
+      memset(due, 1, (size_t)coarse->width);
+    } else {
+      find_due(rows, &f, coarse, y, due);
     }
-    memset(fresh, 0, (size_t)coarse->width);
-    if (!all && !row_due(finer, coarse, y)) continue;
-    for (int64_t x = 0; x < coarse->width; ++x) {
-      if (!cvtm_grid_due(&f, coarse, x, y, all)) continue;
-      fresh[x] = 1;
-      cvtm_grid_galerkin(&f, coarse, x, y);
-    }
+    rows->galerkin(&f, coarse, y, due);
   }
   return CVTM_OK;
 }
@@ -349,67 +349,107 @@ static cvtm_status weights(const cvtm_grid_top *top, const cvtm_grid_level *fine
   return CVTM_OK;
 }
 
-/* All four colours in one pass: two of an even row, then two of the odd row before it. A part
- * begins at an even row, which is done first for the sake of the part above. */
-static void relax(const cvtm_grid_top *top, const cvtm_grid_level *level, int sweeps) {
+static void clear_rows(const cvtm_grid_level *level, int64_t first, int64_t end) {
+  memset(level->e + first * level->width, 0,
+         (size_t)((end - first) * level->width) * sizeof *level->e);
+}
+
+/* Residuals of few rows are needed at a time, as on the finest grid. */
+static double *kept_rest(const cvtm_grid_level *level, int64_t first, int64_t j) {
+  return level->half + (first + place_of(first, j)) * level->width;
+}
+
+static void take_rest(const cvtm_grid_level *level, const row_table *rows, int64_t first,
+                      int64_t j) {
+  if (j < level->height) rows->coarse_residual(level, j, kept_rest(level, first, j));
+}
+
+/* `first` is the part's first pair. */
+static void restrict_rest(const cvtm_grid_top *top, const cvtm_grid_level *level,
+                          const cvtm_grid_level *coarse, int64_t first, int64_t y) {
   const row_table *rows = rows_of_machine();
-  const int threads = level->height < 64 ? 1 : threads_of(top), bounded = top->rules.bounded;
-  for (int sweep = 0; sweep < sweeps; ++sweep) {
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-      int64_t first, end;
-      band_of(omp_get_thread_num(), omp_get_num_threads(), (level->height + 1) / 2, &first, &end);
-      for (int64_t pair = first; pair <= end; ++pair) {
-        for (int colour = 0; colour < 2 && pair < end; ++colour) {
-          rows->coarse_relax(level, bounded, 2 * pair, colour);
-        }
-        if (pair == first) {
+  if (y >= coarse->height) return;
+  const double *fine[3] = {NULL, NULL, NULL};
+  for (int64_t dy = 0; dy < 3 && 2 * y + dy < level->height; ++dy) {
+    fine[dy] = kept_rest(level, 2 * first, 2 * y + dy);
+  }
+  rows->restrict_rows(coarse, level->width, level->height, y, fine);
+  if (!top->rules.bounded) return;
+  const fine_values values = {level->width, level->height, level->lower, level->upper, level->e};
+  rows->room(coarse, &values, top->rules.truncated, y);
+}
+
+/* A sweep of all four colours, if it `smooths`, down pairs of rows first .. end - 1: an even row,
+ * then the odd row before it. A part's first row is done beforehand for the sake of the part
+ * above. With `coarse`, residuals and their restriction follow, but for the part's first row and
+ * its first and last coarse rows. */
+static void sweep(const cvtm_grid_top *top, const cvtm_grid_level *level,
+                  const cvtm_grid_level *coarse, int smooths, int64_t first, int64_t end) {
+  const row_table *rows = rows_of_machine();
+  const int bounded = top->rules.bounded;
+  if (smooths) rows->coarse_relax(level, bounded, 2 * first);
 #pragma omp barrier
-          continue;
-        }
-        for (int colour = 0; colour < 2 && 2 * pair - 1 < level->height; ++colour) {
-          rows->coarse_relax(level, bounded, 2 * pair - 1, colour);
-        }
-      }
+  for (int64_t pair = first + 1; pair <= end; ++pair) {
+    const int64_t odd = 2 * pair - 1;
+    if (smooths && pair < end) rows->coarse_relax(level, bounded, odd + 1);
+    if (smooths && odd < level->height) rows->coarse_relax(level, bounded, odd);
+    if (!coarse) continue;
+    if (pair > first + 1) take_rest(level, rows, 2 * first, odd - 1);
+    if (pair > first + 2) restrict_rest(top, level, coarse, first, pair - 2);
+    take_rest(level, rows, 2 * first, odd);
+  }
+#pragma omp barrier
+}
+
+/* e = 0, sweeps, residual and bounds for the next level, by rows. */
+static void down_rows(const cvtm_grid_top *top, const cvtm_grid_level *level,
+                      const cvtm_grid_level *coarse) {
+  const row_table *rows = rows_of_machine();
+  const int threads = level_threads(top, level), last = top->rules.pre > 0 ? top->rules.pre : 1;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+  {
+    int64_t first, end; /* pairs of rows */
+    band_of(omp_get_thread_num(), omp_get_num_threads(), (level->height + 1) / 2, &first, &end);
+    const int64_t stop = 2 * end < level->height ? 2 * end : level->height;
+    clear_rows(level, 2 * first, stop);
+#pragma omp barrier
+    for (int k = 1; k <= last; ++k) {
+      sweep(top, level, k == last ? coarse : NULL, top->rules.pre > 0, first, end);
     }
+    take_rest(level, rows, 2 * first, 2 * first);
+    take_rest(level, rows, 2 * first, 2 * end);
+    restrict_rest(top, level, coarse, first, first);
+    if (end - 1 > first) restrict_rest(top, level, coarse, first, end - 1);
   }
 }
 
-static void clear(const cvtm_grid_level *level) {
-  memset(level->e, 0, (size_t)(level->width * level->height) * sizeof *level->e);
-}
-
-static void truncate_level(const cvtm_grid_top *top, const cvtm_grid_level *level) {
-#pragma omp parallel for num_threads(threads_of(top)) schedule(static) if (level->height > 32)
-  for (int64_t k = 0; k < level->width * level->height; ++k) {
-    cvtm_grid_truncate(level, k, level->e[k]);
+static void relax(const cvtm_grid_top *top, const cvtm_grid_level *level, int sweeps) {
+  const int threads = level_threads(top, level);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+  {
+    int64_t first, end;
+    band_of(omp_get_thread_num(), omp_get_num_threads(), (level->height + 1) / 2, &first, &end);
+    for (int k = 0; k < sweeps; ++k) sweep(top, level, NULL, 1, first, end);
   }
 }
 
 static cvtm_status down(const cvtm_grid_top *top, const cvtm_grid_level *level,
                         const cvtm_grid_level *coarse) {
-  const row_table *rows = rows_of_machine();
-  const int whole = by_rows(&top->rules, coarse);
-  const fine_values fine_level = {level->width, level->height, level->lower, level->upper,
-                                  level->e};
-  clear(level);
-  relax(top, level, top->rules.pre);
-  if (level->active) truncate_level(top, level);
-#pragma omp parallel for num_threads(threads_of(top)) schedule(static) if (level->height > 32)
-  for (int64_t y = 0; y < (whole ? level->height : 0); ++y) {
-    rows->coarse_residual(level, y, level->half + y * level->width);
+  if (by_rows(&top->rules, coarse)) {
+    down_rows(top, level, coarse);
+    return CVTM_OK;
   }
-#pragma omp parallel for num_threads(threads_of(top)) schedule(static) if (level->height > 32)
-  for (int64_t y = 0; y < coarse->height; ++y) {
-    if (whole) {
-      const double *fine[3];
-      for (int64_t dy = 0; dy < 3; ++dy) {
-        fine[dy] = 2 * y + dy < level->height ? level->half + (2 * y + dy) * level->width : NULL;
-      }
-      rows->restrict_rows(coarse, level->width, level->height, y, fine);
-      if (top->rules.bounded) rows->room(coarse, &fine_level, y);
-      continue;
+  const int threads = level_threads(top, level);
+  clear_rows(level, 0, level->height);
+  relax(top, level, top->rules.pre);
+  if (level->active) {
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (int64_t k = 0; k < level->width * level->height; ++k) {
+      cvtm_grid_truncate(level, k, level->e[k]);
     }
+  }
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+  for (int64_t y = 0; y < coarse->height; ++y) {
     for (int64_t x = 0; x < coarse->width; ++x) cvtm_grid_down(level, coarse, &top->rules, x, y);
   }
   return CVTM_OK;
@@ -418,16 +458,15 @@ static cvtm_status down(const cvtm_grid_top *top, const cvtm_grid_level *level,
 static cvtm_status up(const cvtm_grid_top *top, const cvtm_grid_level *level,
                       const cvtm_grid_level *coarse) {
   const row_table *rows = rows_of_machine();
-#pragma omp parallel for num_threads(threads_of(top)) schedule(static) if (level->height > 32)
+  const int threads = level_threads(top, level);
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
   for (int64_t y = 0; y < level->height; ++y) {
-    double *e = level->e + y * level->width, *more = level->half + y * level->width;
-    if (bilinear(coarse) && !level->active) {
-      rows->prolong(coarse, coarse->e, level->width, y, more);
-      for (int64_t x = 0; x < level->width; ++x) e[x] += more[x];
-    } else {
-      for (int64_t x = 0; x < level->width; ++x) {
-        e[x] = cvtm_grid_lifted(level, coarse, x, y);
-      }
+    if (bilinear(coarse)) {
+      rows->lift(level, coarse, y);
+      continue;
+    }
+    for (int64_t x = 0; x < level->width; ++x) {
+      level->e[y * level->width + x] = cvtm_grid_lifted(level, coarse, x, y);
     }
   }
   relax(top, level, top->rules.post);
@@ -440,7 +479,7 @@ static cvtm_status tail(const cvtm_grid_top *top, const cvtm_grid_level *finer,
     galerkin(top, l == first ? finer : &levels[l - 1], &levels[l], 0);
     if (l < last) down(top, &levels[l], &levels[l + 1]);
   }
-  clear(&levels[last]);
+  clear_rows(&levels[last], 0, levels[last].height);
   relax(top, &levels[last], cvtm_grid_bottom_sweeps(&levels[last]));
   for (int l = last - 1; l >= first; --l) up(top, &levels[l], &levels[l + 1]);
   return CVTM_OK;
@@ -450,9 +489,8 @@ static cvtm_status tail(const cvtm_grid_top *top, const cvtm_grid_level *finer,
 static void correct_row(const cvtm_grid_top *top, const cvtm_grid_level *coarse,
                         const row_table *rows, int64_t j) {
   const cvtm_grid_problem *p = top->problem;
-  if (top->rules.searched && bilinear(coarse)) {
-    rows->prolong(coarse, coarse->e, p->width, j, p->d + j * p->width);
-    rows->limit(p, j);
+  if (bilinear(coarse) && !p->mask) {
+    rows->correct(p, coarse, top->rules.truncated, top->rules.searched, j);
     return;
   }
   for (int64_t i = 0; i < p->width; ++i) {

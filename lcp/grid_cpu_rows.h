@@ -1,14 +1,19 @@
 /* Inside grid_cpu.c only: rows of nodes at a time, in a form that compilers turn into vector
- * code. Every value is that of the functions for one node. Compiled twice, for plain and for
+ * code. Every value is that of the functions for one node, except that rows with a constant
+ * diagonal, and coarse ones, are multiplied by its inverse. Compiled twice, for plain and for
  * wide vectors; no sum depends on which. */
 #ifndef CVTMESH_LCP_GRID_CPU_ROWS_H
 #define CVTMESH_LCP_GRID_CPU_ROWS_H
 
 #include "lcp/grid_cycle.h"
 
+#include <string.h>
+
 #if defined(__x86_64__)
 #define INLINE static inline __attribute__((always_inline))
+#ifndef WIDE
 #define WIDE __attribute__((target("avx2")))
+#endif
 static int has_wide_vectors(void) { return __builtin_cpu_supports("avx2"); }
 #else
 #define INLINE static inline
@@ -16,73 +21,155 @@ static int has_wide_vectors(void) { return __builtin_cpu_supports("avx2"); }
 static int has_wide_vectors(void) { return 0; }
 #endif
 
-enum { CHUNK = 256, LANES = 4 };
+/* Nodes at a time, an even number of partial sums; these. */
+enum { CHUNK = 256, LANES = 32 };
 
-static const double zeros[CHUNK + 2] = {0};
-
-/* Diagonals, and sums over the neighbours, of `count` nodes of row j: first, first + step, ...;
- * none of them lies at the left or right edge. */
-INLINE void around_body(const cvtm_grid_problem *p, const double *x, int64_t j, int64_t first,
-                        int64_t step, int64_t count, double *around, double *diagonal) {
-  const int64_t w = p->width;
-  const double *row = x + j * w + first;
-  const double *north = j > 0 ? row - w : zeros, *south = j + 1 < p->height ? row + w : zeros;
-  const double *own = p->diagonal ? p->diagonal + j * w + first : zeros;
-  const double mass = p->diagonal ? 0.0 : p->mass;
-  if (p->horizontal) {
-    const double *h = p->horizontal + j * (w + 1) + first;
-    const double *v = p->vertical + j * w + first, *u = v + w;
-    for (int64_t n = 0, i = 0; n < count; ++n, i += step) {
-      diagonal[n] = (own[i] + mass) + ((h[i] + h[i + 1]) + (v[i] + u[i]));
-      around[n] = (h[i] * row[i - 1] + h[i + 1] * row[i + 1]) + (v[i] * north[i] + u[i] * south[i]);
-    }
-    return;
-  }
-  const double c = p->constant, outer = p->neumann ? 0.0 : c;
-  const double up = j > 0 ? c : outer, down = j + 1 < p->height ? c : outer;
-  const double links = (c + c) + (up + down);
-  for (int64_t n = 0, i = 0; n < count; ++n, i += step) {
-    diagonal[n] = (own[i] + mass) + links;
-    around[n] = (c * row[i - 1] + c * row[i + 1]) + (up * north[i] + down * south[i]);
-  }
-}
+/* Rows outside a grid, and bounds that are not there. */
+static const double zeros[CHUNK] = {0};
+static const double never[CHUNK + 1] = {[0 ... CHUNK] = (double)INFINITY};
+static const double ever[CHUNK + 1] = {[0 ... CHUNK] = -(double)INFINITY};
 
 INLINE int64_t chunk_of(int64_t first, int64_t end) {
   return end - first < CHUNK ? end - first : CHUNK;
 }
 
-/* One colour of row j. */
-INLINE void relax_body(const cvtm_grid_problem *p, int64_t j, int colour, double omega) {
+typedef struct bounds {
+  const double *lower, *upper;
+} bounds;
+
+/* Those of the nodes of a chunk. */
+INLINE bounds bounds_from(const cvtm_grid_problem *p, int64_t k) {
+  const bounds b = {p->lower ? p->lower + k : NULL, p->upper ? p->upper + k : NULL};
+  return b;
+}
+
+INLINE double clip_at(bounds b, int64_t i, double value) {
+  if (b.lower) value = value < b.lower[i] ? b.lower[i] : value;
+  if (b.upper) value = value > b.upper[i] ? b.upper[i] : value;
+  return value;
+}
+
+/* Is a node at a bound? */
+INLINE int is_held(bounds b, int64_t i, double value) {
+  const int low = b.lower && value <= b.lower[i];
+  return low | (b.upper && value >= b.upper[i]);
+}
+
+/* --- the five-point operator --- */
+
+/* A chunk of row j: values and those of the rows beside it, and what its operator consists of. */
+typedef struct stencil {
+  const double *row, *north, *south;
+  double link, up, down, diagonal;    /* if links and diagonal are constant; */
+  const double *sums, *own_diagonals; /* otherwise worked out beforehand */
+} stencil;
+
+/* Do the inner nodes of row j have the same links and a diagonal above 0? */
+INLINE int is_plain(const cvtm_grid_problem *p) {
+  return !p->horizontal && !p->diagonal && p->constant > 0;
+}
+
+/* Sums over the neighbours, and diagonals, of `count` nodes that do not lie at the left or right
+ * edge. */
+INLINE void varying_body(const cvtm_grid_problem *p, const stencil *s, int64_t j, int64_t first,
+                         int64_t count, double *sums, double *diagonals) {
+  const int64_t w = p->width;
+  const double *row = s->row, *north = s->north, *south = s->south;
+  const double *own = p->diagonal ? p->diagonal + j * w + first : zeros;
+  const double mass = p->diagonal ? 0.0 : p->mass;
+  if (p->horizontal) {
+    const double *h = p->horizontal + j * (w + 1) + first;
+    const double *v = p->vertical + j * w + first, *u = v + w;
+    for (int64_t i = 0; i < count; ++i) {
+      diagonals[i] = (own[i] + mass) + ((h[i] + h[i + 1]) + (v[i] + u[i]));
+      sums[i] = (h[i] * row[i - 1] + h[i + 1] * row[i + 1]) + (v[i] * north[i] + u[i] * south[i]);
+    }
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    diagonals[i] = (own[i] + mass) + s->diagonal;
+    sums[i] =
+        (s->link * row[i - 1] + s->link * row[i + 1]) + (s->up * north[i] + s->down * south[i]);
+  }
+}
+
+/* `varying` is known where a row function is compiled; the arrays of a chunk are used if it is
+ * set. */
+INLINE stencil stencil_from(const cvtm_grid_problem *p, const double *x, int64_t j, int64_t first,
+                            int64_t count, int varying, double *sums, double *diagonals) {
+  const double c = p->constant, outer = p->neumann ? 0.0 : c;
+  const double *row = x + j * p->width + first;
+  stencil s = {.row = row,
+               .north = j > 0 ? row - p->width : zeros,
+               .south = j + 1 < p->height ? row + p->width : zeros,
+               .link = c,
+               .up = j > 0 ? c : outer,
+               .down = j + 1 < p->height ? c : outer};
+  s.diagonal = (c + c) + (s.up + s.down);
+  if (varying) {
+    varying_body(p, &s, j, first, count, sums, diagonals);
+    s.sums = sums;
+    s.own_diagonals = diagonals;
+  } else {
+    s.diagonal = p->mass + s.diagonal;
+  }
+  return s;
+}
+
+INLINE double sum_at(const stencil *s, int varying, int64_t i) {
+  return varying ? s->sums[i]
+                 : (s->link * s->row[i - 1] + s->link * s->row[i + 1]) +
+                       (s->up * s->north[i] + s->down * s->south[i]);
+}
+
+INLINE double diagonal_at(const stencil *s, int varying, int64_t i) {
+  return varying ? s->own_diagonals[i] : s->diagonal;
+}
+
+/* Zeros up to a whole number of lanes. */
+INLINE int64_t fill_lanes(double *value, int64_t count) {
+  const int64_t whole = (count + LANES - 1) / LANES * LANES;
+  for (int64_t i = count; i < whole; ++i) value[i] = 0;
+  return whole;
+}
+
+INLINE double sum_of_lanes(double lane[LANES]) {
+  for (int half = LANES / 2; half > 0; half /= 2) {
+    for (int l = 0; l < half; ++l) lane[l] += lane[l + half];
+  }
+  return lane[0];
+}
+
+/* One colour of row j; the values of the other are computed along with it, which is cheaper than
+ * to take every second one out. */
+INLINE void relax_body(const cvtm_grid_problem *p, int64_t j, int colour, double omega,
+                       int varying) {
   const int64_t w = p->width, odd = (j + colour) & 1;
-  double value[CHUNK / 2], diagonal[CHUNK / 2];
+  double sums[CHUNK], diagonals[CHUNK], value[CHUNK];
   if (odd == 0) p->x[j * w] = cvtm_grid_relaxed(p, p->x, 0, j, omega);
   for (int64_t first = 2 - odd; first < w - 1; first += CHUNK) {
-    const int64_t count = (chunk_of(first, w - 1) + 1) / 2, k = j * w + first;
+    const int64_t count = chunk_of(first, w - 1), k = j * w + first;
+    const stencil s = stencil_from(p, p->x, j, first, count, varying, sums, diagonals);
+    const bounds limit = bounds_from(p, k);
     const double *b = p->b + k;
     double *x = p->x + k;
-    around_body(p, p->x, j, first, 2, count, value, diagonal);
-    int empty = 0; /* rows of zeros keep their values; a branch at each would hold back the rest */
-    for (int64_t n = 0; n < count; ++n) value[n] = (b[2 * n] + value[n]) / diagonal[n];
-    for (int64_t n = 0; n < count; ++n) empty |= !(diagonal[n] > 0);
-    for (int64_t n = 0; n < count && empty; ++n) {
-      if (!(diagonal[n] > 0)) value[n] = x[2 * n];
-    }
-    for (int64_t n = 0; n < count && omega != 1.0; ++n) {
-      value[n] = x[2 * n] + omega * (value[n] - x[2 * n]);
-    }
-    if (p->lower) {
-      const double *lower = p->lower + k;
-      for (int64_t n = 0; n < count; ++n) {
-        value[n] = value[n] < lower[2 * n] ? lower[2 * n] : value[n];
+    if (varying) { /* rows of zeros keep their values */
+      for (int64_t i = 0; i < count; ++i) value[i] = (b[i] + sums[i]) / diagonals[i];
+      for (int64_t i = 0; i < count; ++i) value[i] = diagonals[i] > 0 ? value[i] : x[i];
+    } else {
+      const double inverse = 1 / s.diagonal;
+      for (int64_t i = 0; i < count; ++i) {
+        const double relaxed = (b[i] + sum_at(&s, 0, i)) * inverse;
+        value[i] = omega == 1.0 ? clip_at(limit, i, relaxed) : relaxed;
       }
     }
-    if (p->upper) {
-      const double *upper = p->upper + k;
-      for (int64_t n = 0; n < count; ++n) {
-        value[n] = value[n] > upper[2 * n] ? upper[2 * n] : value[n];
-      }
+    for (int64_t i = 0; i < count && omega != 1.0; ++i) {
+      value[i] = x[i] + omega * (value[i] - x[i]);
     }
-    for (int64_t n = 0; n < count; ++n) x[2 * n] = value[n];
+    for (int64_t i = 0; i < count && (varying || omega != 1.0); ++i) {
+      value[i] = clip_at(limit, i, value[i]);
+    }
+    for (int64_t i = 0; i < count; i += 2) x[i] = value[i];
   }
   if (w > 1 && ((w - 1) & 1) == odd) {
     p->x[j * w + w - 1] = cvtm_grid_relaxed(p, p->x, w - 1, j, omega);
@@ -90,16 +177,17 @@ INLINE void relax_body(const cvtm_grid_problem *p, int64_t j, int colour, double
 }
 
 /* out = b - A x in row j. */
-INLINE void residual_body(const cvtm_grid_problem *p, int64_t j, double *out) {
+INLINE void residual_body(const cvtm_grid_problem *p, int64_t j, double *out, int varying) {
   const int64_t w = p->width;
-  double around[CHUNK], diagonal[CHUNK];
+  double sums[CHUNK], diagonals[CHUNK];
   out[0] = cvtm_grid_residual(p, p->x, 0, j);
   out[w - 1] = cvtm_grid_residual(p, p->x, w - 1, j);
   for (int64_t first = 1; first < w - 1; first += CHUNK) {
-    const int64_t count = chunk_of(first, w - 1), k = j * w + first;
-    around_body(p, p->x, j, first, 1, count, around, diagonal);
+    const int64_t count = chunk_of(first, w - 1);
+    const stencil s = stencil_from(p, p->x, j, first, count, varying, sums, diagonals);
+    const double *b = p->b + j * w + first;
     for (int64_t i = 0; i < count; ++i) {
-      out[first + i] = (p->b[k + i] + around[i]) - diagonal[i] * p->x[k + i];
+      out[first + i] = (b[i] + sum_at(&s, varying, i)) - diagonal_at(&s, varying, i) * s.row[i];
     }
   }
 }
@@ -112,32 +200,14 @@ INLINE void hold_body(const cvtm_grid_problem *p, int truncated, int64_t j, int 
   int64_t held[CHUNK];
   for (int64_t first = 0; first < w; first += CHUNK) {
     const int64_t count = chunk_of(first, w), k = j * w + first;
+    const bounds limit = bounds_from(p, k);
     const double *x = p->x + k;
     double *r = residual + first;
     uint8_t *active = p->active + k, *out = changed + first;
-    for (int64_t i = 0; i < count; ++i) held[i] = 0;
-    if (truncated && p->lower) {
-      const double *lower = p->lower + k;
-      for (int64_t i = 0; i < count; ++i) held[i] = x[i] <= lower[i];
-    }
-    if (truncated && p->upper) {
-      const double *upper = p->upper + k;
-      for (int64_t i = 0; i < count; ++i) held[i] |= x[i] >= upper[i];
-    }
+    for (int64_t i = 0; i < count; ++i) held[i] = truncated && is_held(limit, i, x[i]);
     for (int64_t i = 0; i < count; ++i) r[i] = held[i] ? 0.0 : r[i];
     for (int64_t i = 0; i < count; ++i) out[i] = active[i] != (uint8_t)held[i];
     for (int64_t i = 0; i < count && store; ++i) active[i] = (uint8_t)held[i];
-  }
-}
-
-INLINE void clip_body(const cvtm_grid_problem *p, int64_t k, int64_t count, double *value) {
-  if (p->lower) {
-    const double *lower = p->lower + k;
-    for (int64_t i = 0; i < count; ++i) value[i] = value[i] < lower[i] ? lower[i] : value[i];
-  }
-  if (p->upper) {
-    const double *upper = p->upper + k;
-    for (int64_t i = 0; i < count; ++i) value[i] = value[i] > upper[i] ? upper[i] : value[i];
   }
 }
 
@@ -151,9 +221,9 @@ INLINE void add_natural(norms *sum, double residual, double size) {
   if (!(fabs(residual) <= sum->maximum)) sum->maximum = fabs(residual);
 }
 
-INLINE norms natural_body(const cvtm_grid_problem *p, const double *x, int64_t j) {
+INLINE norms natural_body(const cvtm_grid_problem *p, const double *x, int64_t j, int varying) {
   const int64_t w = p->width;
-  double around[CHUNK], diagonal[CHUNK], size[CHUNK];
+  double sums[CHUNK], diagonals[CHUNK], residual[CHUNK], size[CHUNK];
   double squares[LANES] = {0}, maximum[LANES] = {0}, rounding[LANES] = {0};
   norms sum = {0, 0, 0};
   for (int64_t i = 0; i<w; i += w> 1 ? w - 1 : 1) {
@@ -162,156 +232,182 @@ INLINE norms natural_body(const cvtm_grid_problem *p, const double *x, int64_t j
   }
   for (int64_t first = 1; first < w - 1; first += CHUNK) {
     const int64_t count = chunk_of(first, w - 1), k = j * w + first;
-    const double *b = p->b + k, *at = x + k;
-    around_body(p, x, j, first, 1, count, around, diagonal);
+    const stencil s = stencil_from(p, x, j, first, count, varying, sums, diagonals);
+    const bounds limit = bounds_from(p, k);
+    const double *b = p->b + k;
     for (int64_t i = 0; i < count; ++i) {
-      const double held = diagonal[i] * at[i];
-      around[i] = at[i] - (held - (b[i] + around[i]));
+      const double at = s.row[i], held = diagonal_at(&s, varying, i) * at;
+      residual[i] = at - clip_at(limit, i, at - (held - (b[i] + sum_at(&s, varying, i))));
       size[i] = fabs(b[i]) + 2 * fabs(held);
     }
-    clip_body(p, k, count, around);
-    int64_t i = 0;
-    for (; i + LANES <= count; i += LANES) {
+    fill_lanes(size, count);
+    const int64_t whole = fill_lanes(residual, count);
+    for (int64_t i = 0; i < whole; i += LANES) {
       for (int l = 0; l < LANES; ++l) {
-        const double r = at[i + l] - around[i + l];
+        const double r = fabs(residual[i + l]);
         squares[l] += r * r;
         rounding[l] += size[i + l] * size[i + l];
-        maximum[l] = fabs(r) <= maximum[l] ? maximum[l] : fabs(r);
+        maximum[l] = r <= maximum[l] ? maximum[l] : r;
       }
     }
-    for (; i < count; ++i) add_natural(&sum, at[i] - around[i], size[i]);
   }
   for (int l = 0; l < LANES; ++l) {
-    sum.squares += squares[l];
-    sum.rounding += rounding[l];
     if (!(maximum[l] <= sum.maximum)) sum.maximum = maximum[l];
   }
+  sum.squares += sum_of_lanes(squares);
+  sum.rounding += sum_of_lanes(rounding);
   return sum;
-}
-
-/* d of row j: what the bounds leave of a correction, nothing at active nodes. */
-INLINE void limit_body(const cvtm_grid_problem *p, int64_t j) {
-  const int64_t w = p->width;
-  double moved[CHUNK];
-  for (int64_t first = 0; first < w; first += CHUNK) {
-    const int64_t count = chunk_of(first, w), k = j * w + first;
-    const double *x = p->x + k;
-    const uint8_t *active = p->active + k;
-    double *d = p->d + k;
-    for (int64_t i = 0; i < count; ++i) moved[i] = x[i] + d[i];
-    clip_body(p, k, count, moved);
-    for (int64_t i = 0; i < count; ++i) moved[i] -= x[i];
-    for (int64_t i = 0; i < count; ++i) d[i] = active[i] ? 0.0 : moved[i];
-  }
 }
 
 /* x of row j moved along d, into its bounds. */
 INLINE void move_body(const cvtm_grid_problem *p, int64_t j, double step) {
   const int64_t w = p->width;
-  double moved[CHUNK];
   for (int64_t first = 0; first < w; first += CHUNK) {
     const int64_t count = chunk_of(first, w), k = j * w + first;
+    const bounds limit = bounds_from(p, k);
     const double *d = p->d + k;
     double *x = p->x + k;
-    for (int64_t i = 0; i < count; ++i) moved[i] = x[i] + step * d[i];
-    clip_body(p, k, count, moved);
-    for (int64_t i = 0; i < count; ++i) x[i] = moved[i];
+    for (int64_t i = 0; i < count; ++i) x[i] = clip_at(limit, i, x[i] + step * d[i]);
   }
 }
 
 /* Slope and bend of the correction in row j. */
-INLINE void search_body(const cvtm_grid_problem *p, int64_t j, double *slope, double *bend) {
+INLINE void search_body(const cvtm_grid_problem *p, int64_t j, double *slope, double *bend,
+                        int varying) {
   const int64_t w = p->width;
-  double around[CHUNK], diagonal[CHUNK], pull[CHUNK], lane[2][LANES] = {{0}};
+  double sums[CHUNK], diagonals[CHUNK], more[CHUNK], pull[CHUNK], push[CHUNK];
+  double slopes[LANES] = {0}, bends[LANES] = {0};
   *slope = *bend = 0;
   for (int64_t i = 0; i<w; i += w> 1 ? w - 1 : 1) cvtm_grid_search(p, i, j, slope, bend);
   for (int64_t first = 1; first < w - 1; first += CHUNK) {
     const int64_t count = chunk_of(first, w - 1), k = j * w + first;
-    const double *b = p->b + k, *x = p->x + k, *d = p->d + k;
-    around_body(p, p->x, j, first, 1, count, around, diagonal);
-    for (int64_t i = 0; i < count; ++i) pull[i] = (b[i] + around[i]) - diagonal[i] * x[i];
-    around_body(p, p->d, j, first, 1, count, around, diagonal);
-    int64_t i = 0;
-    for (; i + LANES <= count; i += LANES) {
+    const stencil s = stencil_from(p, p->x, j, first, count, varying, sums, diagonals);
+    const stencil t = stencil_from(p, p->d, j, first, count, varying, more, diagonals);
+    const double *b = p->b + k;
+    for (int64_t i = 0; i < count; ++i) {
+      const double d = t.row[i], diagonal = diagonal_at(&s, varying, i);
+      pull[i] = d * ((b[i] + sum_at(&s, varying, i)) - diagonal * s.row[i]);
+      push[i] = d * (diagonal * d - sum_at(&t, varying, i));
+    }
+    fill_lanes(push, count);
+    const int64_t whole = fill_lanes(pull, count);
+    for (int64_t i = 0; i < whole; i += LANES) {
       for (int l = 0; l < LANES; ++l) {
-        lane[0][l] += d[i + l] * pull[i + l];
-        lane[1][l] += d[i + l] * (diagonal[i + l] * d[i + l] - around[i + l]);
+        slopes[l] += pull[i + l];
+        bends[l] += push[i + l];
       }
     }
-    for (; i < count; ++i) {
-      *slope += d[i] * pull[i];
-      *bend += d[i] * (diagonal[i] * d[i] - around[i]);
-    }
   }
-  for (int l = 0; l < LANES; ++l) {
-    *slope += lane[0][l];
-    *bend += lane[1][l];
-  }
+  *slope += sum_of_lanes(slopes);
+  *bend += sum_of_lanes(bends);
 }
 
 /* --- coarse rows --- */
 
-/* Sums over the eight neighbours of `count` nodes: first, first + step, ...; none at an edge. */
-INLINE void coarse_around_body(const cvtm_grid_level *c, int64_t y, int64_t first, int64_t step,
-                               int64_t count, double *around) {
+/* A chunk of a coarse row that is at no edge, and the rows beside it. */
+typedef struct coarse_stencil {
+  const double *diagonal, *r;
+  const double *row, *north, *below;
+  const double *east, *south, *south_east, *south_west;
+} coarse_stencil;
+
+INLINE coarse_stencil coarse_from(const cvtm_grid_level *c, int64_t y, int64_t first) {
   const int64_t w = c->width, plane = w * c->height, k = y * w + first;
-  const double *east = c->coefficient + CVTM_GRID_EAST * plane + k;
-  const double *south = c->coefficient + CVTM_GRID_SOUTH * plane + k;
-  const double *south_east = c->coefficient + CVTM_GRID_SOUTH_EAST * plane + k;
-  const double *south_west = c->coefficient + CVTM_GRID_SOUTH_WEST * plane + k;
-  const double *row = c->e + k, *north = row - w, *below = row + w;
-  for (int64_t n = 0, i = 0; n < count; ++n, i += step) {
-    const double over = (south_east[i - w - 1] * north[i - 1] + south[i - w] * north[i]) +
-                        south_west[i - w + 1] * north[i + 1];
-    const double beside = east[i - 1] * row[i - 1] + east[i] * row[i + 1];
-    const double under =
-        (south_west[i] * below[i - 1] + south[i] * below[i]) + south_east[i] * below[i + 1];
-    around[n] = (over + beside) + under;
-  }
+  const double *at = c->coefficient + k;
+  const coarse_stencil s = {.diagonal = at + CVTM_GRID_DIAGONAL * plane,
+                            .r = c->r + k,
+                            .row = c->e + k,
+                            .north = c->e + k - w,
+                            .below = c->e + k + w,
+                            .east = at + CVTM_GRID_EAST * plane,
+                            .south = at + CVTM_GRID_SOUTH * plane,
+                            .south_east = at + CVTM_GRID_SOUTH_EAST * plane,
+                            .south_west = at + CVTM_GRID_SOUTH_WEST * plane};
+  return s;
 }
 
-/* Columns of parity `odd` in row y. */
-INLINE void coarse_relax_body(const cvtm_grid_level *c, int bounded, int64_t y, int64_t odd) {
+/* Sums over the neighbours of node i: in the row above, beside it, in the row below. */
+INLINE double over_at(const coarse_stencil *s, int64_t w, int64_t i) {
+  return (s->south_east[i - w - 1] * s->north[i - 1] + s->south[i - w] * s->north[i]) +
+         s->south_west[i - w + 1] * s->north[i + 1];
+}
+
+INLINE double beside_at(const coarse_stencil *s, int64_t i) {
+  return s->east[i - 1] * s->row[i - 1] + s->east[i] * s->row[i + 1];
+}
+
+INLINE double under_at(const coarse_stencil *s, int64_t i) {
+  return (s->south_west[i] * s->below[i - 1] + s->south[i] * s->below[i]) +
+         s->south_east[i] * s->below[i + 1];
+}
+
+INLINE void coarse_relax_edge(const cvtm_grid_level *c, int bounded, int64_t y, int64_t x) {
+  c->e[y * c->width + x] = cvtm_grid_coarse_relaxed(c, bounded, x, y);
+}
+
+/* Both colours of row y: even columns, then odd ones, chunk by chunk. What lies above and below
+ * is the same for both. */
+INLINE void coarse_relax_body(const cvtm_grid_level *c, int bounded, int64_t y) {
   const int64_t w = c->width;
-  const int edge = y == 0 || y + 1 == c->height || w < 3;
-  double value[CHUNK / 2];
-  for (int64_t x = odd; x < w; x += 2) {
-    if (!edge && x > 0 && x < w - 2) x = ((w - 1 - odd) & ~INT64_C(1)) + odd; /* on to the last */
-    if (edge || x == 0 || x == w - 1) c->e[y * w + x] = cvtm_grid_coarse_relaxed(c, bounded, x, y);
+  double over[CHUNK], under[CHUNK], inverse[CHUNK], value[CHUNK];
+  if (y == 0 || y + 1 == c->height || w < 3) {
+    for (int64_t x = 0; x < w; x += 2) coarse_relax_edge(c, bounded, y, x);
+    for (int64_t x = 1; x < w; x += 2) coarse_relax_edge(c, bounded, y, x);
+    return;
   }
-  if (edge) return;
-  for (int64_t first = 2 - odd; first < w - 1; first += CHUNK) {
-    const int64_t count = (chunk_of(first, w - 1) + 1) / 2, k = y * w + first;
-    const double *diagonal = c->coefficient + k, *r = c->r + k;
+  coarse_relax_edge(c, bounded, y, 0);
+  if (w % 2 == 1) coarse_relax_edge(c, bounded, y, w - 1);
+  for (int64_t first = 1; first < w - 1; first += CHUNK) { /* odd; so chunks end with even ones */
+    const int64_t count = chunk_of(first, w - 1), k = y * w + first;
+    const coarse_stencil s = coarse_from(c, y, first);
+    const double *lower = bounded ? c->lower + k : ever, *upper = bounded ? c->upper + k : never;
     double *e = c->e + k;
-    coarse_around_body(c, y, first, 2, count, value);
-    for (int64_t n = 0; n < count; ++n) {
-      value[n] = (r[2 * n] + value[n]) / diagonal[2 * n];
-    }
-    if (bounded) {
-      const double *lower = c->lower + k, *upper = c->upper + k;
-      for (int64_t n = 0; n < count; ++n) {
-        value[n] = cvtm_grid_clip(value[n], lower[2 * n], upper[2 * n]);
+    for (int64_t i = 0; i < count; ++i) over[i] = over_at(&s, w, i);
+    for (int64_t i = 0; i < count; ++i) under[i] = under_at(&s, i);
+    for (int64_t i = 0; i < count; ++i) inverse[i] = 1 / s.diagonal[i];
+    for (int64_t i = 0; i < count; ++i) inverse[i] = s.diagonal[i] > 0 ? inverse[i] : 0.0;
+    for (int64_t odd = 1; odd >= 0; --odd) { /* the chunk's odd nodes are the row's even ones */
+      for (int64_t i = 0; i < count; ++i) {
+        const double sum = s.r[i] + ((over[i] + beside_at(&s, i)) + under[i]);
+        value[i] = cvtm_grid_clip(sum * inverse[i], lower[i], upper[i]);
       }
+      for (int64_t i = odd; i < count; i += 2) e[i] = value[i];
     }
-    for (int64_t n = 0; n < count; ++n) value[n] = diagonal[2 * n] > 0 ? value[n] : 0.0;
-    for (int64_t n = 0; n < count; ++n) e[2 * n] = value[n];
   }
+  if (w % 2 == 0) coarse_relax_edge(c, bounded, y, w - 1);
 }
 
 INLINE void coarse_residual_body(const cvtm_grid_level *c, int64_t y, double *out) {
   const int64_t w = c->width;
   const int edge = y == 0 || y + 1 == c->height || w < 3;
-  double around[CHUNK];
   for (int64_t x = 0; x < w; x += edge || w < 2 ? 1 : w - 1) {
     out[x] = cvtm_grid_coarse_residual(c, x, y);
   }
   for (int64_t first = 1; first < w - 1 && !edge; first += CHUNK) {
-    const int64_t count = chunk_of(first, w - 1), k = y * w + first;
-    coarse_around_body(c, y, first, 1, count, around);
+    const int64_t count = chunk_of(first, w - 1);
+    const coarse_stencil s = coarse_from(c, y, first);
     for (int64_t i = 0; i < count; ++i) {
-      out[first + i] = (c->r[k + i] + around[i]) - c->coefficient[k + i] * c->e[k + i];
+      const double around = (over_at(&s, w, i) + beside_at(&s, i)) + under_at(&s, i);
+      out[first + i] = (s.r[i] + around) - s.diagonal[i] * s.row[i];
     }
+  }
+}
+
+/* cvtm_grid_truncate for row y; the residuals of active nodes become 0. */
+INLINE void coarse_hold_body(const cvtm_grid_level *c, int64_t y, double *residual) {
+  int64_t held[CHUNK];
+  for (int64_t first = 0; first < c->width; first += CHUNK) {
+    const int64_t count = chunk_of(first, c->width), k = y * c->width + first;
+    const bounds limit = {c->lower + k, c->upper + k};
+    const double *e = c->e + k;
+    double *r = residual + first;
+    uint8_t *active = c->active + k, *fresh = c->fresh + k;
+    for (int64_t i = 0; i < count; ++i) held[i] = is_held(limit, i, e[i]);
+    for (int64_t i = 0; i < count; ++i) r[i] = held[i] ? 0.0 : r[i];
+    for (int64_t i = 0; i < count; ++i) {
+      fresh[i] |= (uint8_t)(2 * (active[i] != (uint8_t)held[i]));
+    }
+    for (int64_t i = 0; i < count; ++i) active[i] = (uint8_t)held[i];
   }
 }
 
@@ -351,9 +447,11 @@ typedef struct fine_values {
   const double *lower, *upper, *value;
 } fine_values;
 
-/* Bounds of coarse row y: the tightest in each support. */
-INLINE void room_body(const cvtm_grid_level *c, const fine_values *f, int64_t y) {
+/* Bounds of coarse row y: the tightest in each support, where nodes at a bound do not count if
+ * they are `truncated`. */
+INLINE void room_body(const cvtm_grid_level *c, const fine_values *f, int truncated, int64_t y) {
   const int64_t w = c->width, part = CHUNK / 2;
+  const double none = truncated ? 0.0 : (double)INFINITY;
   double low[CHUNK + 1], up[CHUNK + 1];
   for (int64_t first = 0; first < w; first += part) {
     const int64_t count = w - first < part ? w - first : part;
@@ -364,13 +462,15 @@ INLINE void room_body(const cvtm_grid_level *c, const fine_values *f, int64_t y)
     for (int64_t j = 2 * y; j < 2 * y + 3 && j < f->height; ++j) {
       const int64_t k = j * f->width + 2 * first;
       const double *value = f->value + k;
-      for (int64_t i = 0; i < wide && f->lower; ++i) {
-        const double lower = f->lower[k + i] - value[i];
-        low[i] = lower > low[i] ? lower : low[i];
-      }
-      for (int64_t i = 0; i < wide && f->upper; ++i) {
-        const double upper = f->upper[k + i] - value[i];
-        up[i] = upper < up[i] ? upper : up[i];
+      const double *fine_lower = f->lower ? f->lower + k : ever;
+      const double *fine_upper = f->upper ? f->upper + k : never;
+      for (int64_t i = 0; i < wide; ++i) {
+        const double lower = fine_lower[i] - value[i], upper = fine_upper[i] - value[i];
+        const int held = (lower >= none) | (upper <= -none);
+        const double least = held ? -(double)INFINITY : lower;
+        const double most = held ? (double)INFINITY : upper;
+        low[i] = least > low[i] ? least : low[i];
+        up[i] = most < up[i] ? most : up[i];
       }
     }
     double *lower = c->lower + y * w + first, *upper = c->upper + y * w + first;
@@ -421,114 +521,364 @@ INLINE void due_body(const cvtm_grid_level *c, int64_t y, uint8_t *due) {
   }
 }
 
-/* Interpolated values of fine row j; those near the left and right boundary one by one. */
-INLINE void prolong_body(const cvtm_grid_level *c, const double *e, int64_t fine_width, int64_t j,
+/* Interpolated values of nodes first, first + 1, ... of fine row j: whole pairs, of which the first
+ * begins at an even index, or nodes near the left and right boundary. */
+INLINE void prolong_body(const cvtm_grid_level *c, int64_t j, int64_t first, int64_t count,
                          double *out) {
-  const int64_t w = c->width, safe = 2 * (w - 1); /* fine nodes 2 .. safe + 1 have all parents */
-  int64_t y0;
-  const int count_y = cvtm_grid_parents(1, j, &y0);
-  const int inside = y0 >= 0 && y0 + count_y <= c->height;
-  for (int64_t i = 0; i < fine_width; ++i) {
-    if (inside && i >= 2 && i <= safe) {
-      i = safe;
-      continue;
-    }
-    out[i] = cvtm_grid_prolonged(c, e, i, j);
+  const int64_t w = c->width, x = first / 2;
+  int64_t y;
+  const int parents = cvtm_grid_parents(1, j, &y);
+  if (first < 2 || first >= 2 * w || y < 0 || y + parents > c->height) {
+    for (int64_t i = 0; i < count; ++i) out[i] = cvtm_grid_prolonged(c, c->e, first + i, j);
+    return;
   }
-  if (!inside) return;
-  const double *a = e + y0 * w, *b = a + w;
-  if (count_y == 1) {
-    for (int64_t x = 1; x < w; ++x) out[2 * x] = 0.5 * a[x - 1] + 0.5 * a[x];
-    for (int64_t x = 2; x < w; ++x) out[2 * x - 1] = a[x - 1];
-  } else {
-    for (int64_t x = 1; x < w; ++x) {
-      out[2 * x] = ((0.25 * a[x - 1] + 0.25 * a[x]) + 0.25 * b[x - 1]) + 0.25 * b[x];
+  const double *a = c->e + y * w + x, *b = a + w;
+  if (parents == 1) {
+    for (int64_t n = 0; n < count / 2; ++n) {
+      out[2 * n] = 0.5 * a[n - 1] + 0.5 * a[n];
+      out[2 * n + 1] = a[n];
     }
-    for (int64_t x = 2; x < w; ++x) out[2 * x - 1] = 0.5 * a[x - 1] + 0.5 * b[x - 1];
+  } else {
+    for (int64_t n = 0; n < count / 2; ++n) {
+      out[2 * n] = ((0.25 * a[n - 1] + 0.25 * a[n]) + 0.25 * b[n - 1]) + 0.25 * b[n];
+      out[2 * n + 1] = 0.5 * a[n] + 0.5 * b[n];
+    }
+  }
+}
+
+/* Nodes from `first` on that prolong_body takes together. */
+INLINE int64_t prolonged_count(const cvtm_grid_level *c, int64_t fine_width, int64_t first) {
+  if (first == 0) return 2;
+  return first < 2 * c->width ? chunk_of(first, 2 * c->width) : fine_width - first;
+}
+
+/* e of row y of a level moved by the correction from the next one, but for active nodes. */
+INLINE void lift_body(const cvtm_grid_level *f, const cvtm_grid_level *c, int64_t y) {
+  double more[CHUNK];
+  for (int64_t first = 0, count; first < f->width; first += count) {
+    count = prolonged_count(c, f->width, first);
+    double *e = f->e + y * f->width + first;
+    prolong_body(c, y, first, count, more);
+    if (f->active) {
+      const uint8_t *active = f->active + y * f->width + first;
+      for (int64_t i = 0; i < count; ++i) more[i] = active[i] ? 0.0 : more[i];
+    }
+    for (int64_t i = 0; i < count; ++i) e[i] += more[i];
+  }
+}
+
+/* The correction of row j: x moved into its bounds, or d = the move; nothing where nodes are at a
+ * bound and `truncated`. */
+INLINE void correct_body(const cvtm_grid_problem *p, const cvtm_grid_level *c, int truncated,
+                         int searched, int64_t j) {
+  double moved[CHUNK];
+  for (int64_t first = 0, count; first < p->width; first += count) {
+    count = prolonged_count(c, p->width, first);
+    const int64_t k = j * p->width + first;
+    const bounds limit = bounds_from(p, k);
+    double *x = p->x + k, *d = p->d + k;
+    prolong_body(c, j, first, count, moved);
+    for (int64_t i = 0; i < count; ++i) {
+      const int held = truncated & is_held(limit, i, x[i]);
+      const double next = clip_at(limit, i, x[i] + moved[i]);
+      moved[i] = held ? x[i] : next;
+    }
+    for (int64_t i = 0; i < count && searched; ++i) d[i] = moved[i] - x[i];
+    for (int64_t i = 0; i < count && !searched; ++i) x[i] = moved[i];
+  }
+}
+
+/* Which rows of the operator below a coarse level must be computed again: those with a fresh row
+ * of the finer operator in their support, or beside it if an entry may end at a node cut off. */
+INLINE void due_below_body(const cvtm_grid_level *f, const cvtm_grid_level *c, int64_t y,
+                           uint8_t *due) {
+  const int64_t part = CHUNK / 2, reach = f->active != NULL;
+  const int64_t top = 2 * y - reach > 0 ? 2 * y - reach : 0;
+  const int64_t bottom = 2 * y + 2 + reach < f->height ? 2 * y + 2 + reach : f->height - 1;
+  uint8_t column[CHUNK + 3]; /* from the node before the first support on */
+  for (int64_t first = 0; first < c->width; first += part) {
+    const int64_t count = c->width - first < part ? c->width - first : part;
+    const int64_t from = first > 0 ? -1 : 0, there = f->width - 2 * first;
+    const int64_t to = 2 * count + 2 < there ? 2 * count + 2 : there;
+    for (int64_t i = 0; i < 2 * count + 3; ++i) column[i] = 0;
+    for (int64_t j = top; j <= bottom; ++j) {
+      const uint8_t *fresh = f->fresh + j * f->width + 2 * first;
+      for (int64_t i = from; i < to; ++i) column[i + 1] |= fresh[i];
+    }
+    for (int64_t x = 0; x < count; ++x) {
+      const uint8_t *at = column + 2 * x;
+      const int beside = reach ? at[0] | at[4] : 0;
+      due[first + x] = (uint8_t)((at[1] | at[2] | at[3] | beside) != 0);
+    }
+  }
+}
+
+/* Adds weights times links of three nodes in a row to the nodes west of them, above or below them
+ * or themselves, and east of them. */
+INLINE void spread_row(double q[5], const double weight[3], const double *west, const double *own,
+                       double sign, const double *east) {
+  CVTM_UNROLL
+  for (int s = 0; s < 3; ++s) {
+    q[s] += weight[s] * west[s];
+    q[s + 1] += weight[s] * (sign * own[s]);
+    q[s + 2] += weight[s] * east[s];
+  }
+}
+
+/* q = w A for a basis function w, in the three rows of its support, which begins at node k of the
+ * finer grid, and in the row south of it. */
+INLINE void spread_coarse(const cvtm_grid_level *f, int64_t k, double weight[3][3],
+                          double q[4][5]) {
+  const int64_t w = f->width, plane = w * f->height;
+  const double *at = f->coefficient + k;
+  const double *east = at + CVTM_GRID_EAST * plane, *south = at + CVTM_GRID_SOUTH * plane;
+  const double *south_east = at + CVTM_GRID_SOUTH_EAST * plane;
+  const double *south_west = at + CVTM_GRID_SOUTH_WEST * plane;
+  CVTM_UNROLL
+  for (int s = 0; s < 3; ++s) {
+    const int64_t o = s * w;
+    if (s > 0) {
+      spread_row(q[s - 1], weight[s], south_east + o - w - 1, south + o - w, 1,
+                 south_west + o - w + 1);
+    }
+    spread_row(q[s], weight[s], east + o - 1, at + o, -1, east + o);
+    spread_row(q[s + 1], weight[s], south_west + o, south + o, 1, south_east + o);
+  }
+}
+
+INLINE void spread_problem(const cvtm_grid_problem *p, int64_t k, double weight[3][3],
+                           double q[4][5]) {
+  const double c = p->constant;
+  CVTM_UNROLL
+  for (int s = 0; s < 3; ++s) {
+    CVTM_UNROLL
+    for (int t = 0; t < 3; ++t) {
+      const double along = c * weight[s][t];
+      const double diagonal = cvtm_grid_own(p, k + s * p->width + t) + ((c + c) + (c + c));
+      if (s > 0) q[s - 1][t + 1] += along;
+      q[s][t] += along;
+      q[s][t + 1] -= diagonal * weight[s][t];
+      q[s][t + 2] += along;
+      q[s + 1][t + 1] += along;
+    }
+  }
+}
+
+/* What is left of the 5 x 5 nodes around a support: 0 where a node was cut away, else 1. */
+typedef struct kept_nodes {
+  const double *row[5];
+  int any; /* cut away */
+} kept_nodes;
+
+/* cvtm_grid_galerkin between grids with bilinear interpolation, for a node whose support keeps off
+ * the boundary. */
+INLINE void galerkin_body(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x, int64_t y,
+                          const kept_nodes *kept) {
+  const int64_t k = 2 * y * cvtm_grid_finer_width(f) + 2 * x, plane = c->width * c->height;
+  double q[4][5] = {{0}};
+  double weight[3][3] = {{0.25, 0.5, 0.25}, {0.5, 1, 0.5}, {0.25, 0.5, 0.25}};
+  if (kept) {
+    CVTM_UNROLL
+    for (int t = 0; t < 3; ++t) {
+      CVTM_UNROLL
+      for (int s = 0; s < 3; ++s) weight[t][s] *= kept->row[t + 1][s + 1];
+    }
+  }
+  if (f->problem) {
+    spread_problem(f->problem, k, weight, q);
+  } else {
+    spread_coarse(f->level, k, weight, q);
+  }
+  if (kept) {
+    CVTM_UNROLL
+    for (int t = 0; t < 4; ++t) {
+      CVTM_UNROLL
+      for (int s = 0; s < 5; ++s) q[t][s] *= kept->row[t + 1][s];
+    }
+  }
+  double west[4], middle[4], east[4]; /* rows of q taken to the coarse columns */
+  CVTM_UNROLL
+  for (int t = 0; t < 4; ++t) {
+    west[t] = q[t][0] + 0.5 * q[t][1];
+    middle[t] = (0.5 * q[t][1] + q[t][2]) + 0.5 * q[t][3];
+    east[t] = 0.5 * q[t][3] + q[t][4];
+  }
+  double *out = c->coefficient + y * c->width + x;
+  const double diagonal = (0.5 * middle[0] + middle[1]) + 0.5 * middle[2];
+  out[CVTM_GRID_DIAGONAL * plane] = -diagonal;
+  out[CVTM_GRID_EAST * plane] = (0.5 * east[0] + east[1]) + 0.5 * east[2];
+  out[CVTM_GRID_SOUTH * plane] = 0.5 * middle[2] + middle[3];
+  out[CVTM_GRID_SOUTH_EAST * plane] = 0.5 * east[2] + east[3];
+  out[CVTM_GRID_SOUTH_WEST * plane] = 0.5 * west[2] + west[3];
+  c->kind[y * c->width + x] = diagonal < 0 ? CVTM_GRID_ANY : CVTM_GRID_EMPTY;
+}
+
+INLINE int constant_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
+                             int64_t y) {
+  cvtm_grid_plain plain;
+  if (!cvtm_grid_becomes_plain(f, x, y, &plain)) return 0;
+  double *out = c->coefficient + y * c->width + x;
+  const int64_t plane = c->width * c->height;
+  out[CVTM_GRID_DIAGONAL * plane] = plain.diagonal;
+  out[CVTM_GRID_EAST * plane] = out[CVTM_GRID_SOUTH * plane] = plain.side;
+  out[CVTM_GRID_SOUTH_EAST * plane] = out[CVTM_GRID_SOUTH_WEST * plane] = plain.corner;
+  c->kind[y * c->width + x] = CVTM_GRID_PLAIN;
+  return 1;
+}
+
+/* Nodes first .. end - 1 of row y, whose supports keep off the boundary. */
+INLINE void galerkin_run(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t first,
+                         int64_t end, int64_t y) {
+  const int64_t width = cvtm_grid_finer_width(f), fine = 2 * (end - first) + 3;
+  const uint8_t *flags = cvtm_grid_finer_flags(f);
+  double keep[5][CHUNK + 3];
+  uint8_t column[CHUNK + 3];
+  for (int64_t i = 0; i < fine; ++i) column[i] = 0;
+  for (int t = 0; t < 5 && flags; ++t) {
+    const uint8_t *row = flags + (2 * y - 1 + t) * width + 2 * first - 1;
+    for (int64_t i = 0; i < fine; ++i) column[i] |= row[i];
+    for (int64_t i = 0; i < fine; ++i) keep[t][i] = (double)(1 - row[i]);
+  }
+  for (int64_t x = first; x < end; ++x) {
+    const int64_t o = 2 * (x - first);
+    const kept_nodes kept = {
+        {keep[0] + o, keep[1] + o, keep[2] + o, keep[3] + o, keep[4] + o},
+        column[o] | column[o + 1] | column[o + 2] | column[o + 3] | column[o + 4]};
+    if (kept.any) {
+      galerkin_body(f, c, x, y, &kept);
+    } else if (!constant_galerkin(f, c, x, y)) {
+      galerkin_body(f, c, x, y, NULL);
+    }
+  }
+}
+
+/* The rows of the operator at the nodes x of row y with due[x] = 1. */
+INLINE void galerkin_row_body(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t y,
+                              const uint8_t *due) {
+  const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
+  const int inside = !c->weight && c->halved_x && c->halved_y && y > 0 && 2 * y + 4 < height;
+  const uint8_t *next = due;
+  while ((next = memchr(next, 1, (size_t)(due + c->width - next)))) {
+    const int64_t x = next - due;
+    int64_t end = x + 1;
+    if (inside && x > 0 && 2 * x + 4 < width) {
+      while (end - x < CHUNK / 2 && 2 * end + 4 < width && due[end]) ++end;
+      galerkin_run(f, c, x, end, y);
+    } else {
+      cvtm_grid_galerkin(f, c, x, y);
+    }
+    next = due + end;
   }
 }
 
 /* --- both widths --- */
 
-#define ROWS(suffix, attribute)                                                                    \
-  attribute static void relax_##suffix(const cvtm_grid_problem *p, int64_t j, int colour,          \
-                                       double omega) {                                             \
-    relax_body(p, j, colour, omega);                                                               \
-  }                                                                                                \
-  attribute static void residual_##suffix(const cvtm_grid_problem *p, int64_t j, double *out) {    \
-    residual_body(p, j, out);                                                                      \
-  }                                                                                                \
-  attribute static norms natural_##suffix(const cvtm_grid_problem *p, const double *x,             \
-                                          int64_t j) {                                             \
-    return natural_body(p, x, j);                                                                  \
-  }                                                                                                \
-  attribute static void search_##suffix(const cvtm_grid_problem *p, int64_t j, double *slope,      \
-                                        double *bend) {                                            \
-    search_body(p, j, slope, bend);                                                                \
-  }                                                                                                \
-  attribute static void coarse_relax_##suffix(const cvtm_grid_level *c, int bounded, int64_t y,    \
-                                              int64_t odd) {                                       \
-    coarse_relax_body(c, bounded, y, odd);                                                         \
-  }                                                                                                \
-  attribute static void coarse_residual_##suffix(const cvtm_grid_level *c, int64_t y,              \
-                                                 double *out) {                                    \
-    coarse_residual_body(c, y, out);                                                               \
-  }                                                                                                \
-  attribute static void restrict_##suffix(const cvtm_grid_level *c, int64_t fine_width,            \
-                                          int64_t fine_height, int64_t y,                          \
-                                          const double *const rows[3]) {                           \
-    restrict_body(c, fine_width, fine_height, y, rows);                                            \
-  }                                                                                                \
-  attribute static void prolong_##suffix(const cvtm_grid_level *c, const double *e,                \
-                                         int64_t fine_width, int64_t j, double *out) {             \
-    prolong_body(c, e, fine_width, j, out);                                                        \
-  }                                                                                                \
-  attribute static void hold_##suffix(const cvtm_grid_problem *p, int truncated, int64_t j,        \
-                                      int store, double *residual, uint8_t *changed) {             \
-    hold_body(p, truncated, j, store, residual, changed);                                          \
-  }                                                                                                \
-  attribute static void mark_##suffix(const cvtm_grid_level *c, int64_t fine_width, int64_t y,     \
-                                      const uint8_t *const rows[3]) {                              \
-    mark_body(c, fine_width, y, rows);                                                             \
-  }                                                                                                \
-  attribute static void due_##suffix(const cvtm_grid_level *c, int64_t y, uint8_t *due) {          \
-    due_body(c, y, due);                                                                           \
-  }                                                                                                \
-  attribute static void room_##suffix(const cvtm_grid_level *c, const fine_values *f, int64_t y) { \
-    room_body(c, f, y);                                                                            \
-  }                                                                                                \
-  attribute static void limit_##suffix(const cvtm_grid_problem *p, int64_t j) {                    \
-    limit_body(p, j);                                                                              \
-  }                                                                                                \
-  attribute static void move_##suffix(const cvtm_grid_problem *p, int64_t j, double step) {        \
-    move_body(p, j, step);                                                                         \
-  }                                                                                                \
-  static const row_table rows_##suffix = {                                                         \
-      relax_##suffix,    residual_##suffix,     natural_##suffix,                                  \
-      search_##suffix,   coarse_relax_##suffix, coarse_residual_##suffix,                          \
-      restrict_##suffix, prolong_##suffix,      hold_##suffix,                                     \
-      mark_##suffix,     due_##suffix,          limit_##suffix,                                    \
-      move_##suffix,     room_##suffix};
+#define ROWS(suffix, attribute)                                                                   \
+  attribute static void relax_##suffix(const cvtm_grid_problem *p, int64_t j, int colour,         \
+                                       double omega) {                                            \
+    if (is_plain(p)) {                                                                            \
+      relax_body(p, j, colour, omega, 0);                                                         \
+    } else {                                                                                      \
+      relax_body(p, j, colour, omega, 1);                                                         \
+    }                                                                                             \
+  }                                                                                               \
+  attribute static void residual_##suffix(const cvtm_grid_problem *p, int64_t j, double *out) {   \
+    if (is_plain(p)) {                                                                            \
+      residual_body(p, j, out, 0);                                                                \
+    } else {                                                                                      \
+      residual_body(p, j, out, 1);                                                                \
+    }                                                                                             \
+  }                                                                                               \
+  attribute static norms natural_##suffix(const cvtm_grid_problem *p, const double *x,            \
+                                          int64_t j) {                                            \
+    return is_plain(p) ? natural_body(p, x, j, 0) : natural_body(p, x, j, 1);                     \
+  }                                                                                               \
+  attribute static void search_##suffix(const cvtm_grid_problem *p, int64_t j, double *slope,     \
+                                        double *bend) {                                           \
+    if (is_plain(p)) {                                                                            \
+      search_body(p, j, slope, bend, 0);                                                          \
+    } else {                                                                                      \
+      search_body(p, j, slope, bend, 1);                                                          \
+    }                                                                                             \
+  }                                                                                               \
+  attribute static void hold_##suffix(const cvtm_grid_problem *p, int truncated, int64_t j,       \
+                                      int store, double *residual, uint8_t *changed) {            \
+    hold_body(p, truncated, j, store, residual, changed);                                         \
+  }                                                                                               \
+  attribute static void correct_##suffix(const cvtm_grid_problem *p, const cvtm_grid_level *c,    \
+                                         int truncated, int searched, int64_t j) {                \
+    correct_body(p, c, truncated, searched, j);                                                   \
+  }                                                                                               \
+  attribute static void move_##suffix(const cvtm_grid_problem *p, int64_t j, double step) {       \
+    move_body(p, j, step);                                                                        \
+  }                                                                                               \
+  attribute static void coarse_relax_##suffix(const cvtm_grid_level *c, int bounded, int64_t y) { \
+    coarse_relax_body(c, bounded, y);                                                             \
+  }                                                                                               \
+  attribute static void coarse_residual_##suffix(const cvtm_grid_level *c, int64_t y,             \
+                                                 double *out) {                                   \
+    coarse_residual_body(c, y, out);                                                              \
+    if (c->active) coarse_hold_body(c, y, out);                                                   \
+  }                                                                                               \
+  attribute static void restrict_##suffix(const cvtm_grid_level *c, int64_t fine_width,           \
+                                          int64_t fine_height, int64_t y,                         \
+                                          const double *const rows[3]) {                          \
+    restrict_body(c, fine_width, fine_height, y, rows);                                           \
+  }                                                                                               \
+  attribute static void room_##suffix(const cvtm_grid_level *c, const fine_values *f,             \
+                                      int truncated, int64_t y) {                                 \
+    room_body(c, f, truncated, y);                                                                \
+  }                                                                                               \
+  attribute static void mark_##suffix(const cvtm_grid_level *c, int64_t fine_width, int64_t y,    \
+                                      const uint8_t *const rows[3]) {                             \
+    mark_body(c, fine_width, y, rows);                                                            \
+  }                                                                                               \
+  attribute static void due_##suffix(const cvtm_grid_level *c, int64_t y, uint8_t *due) {         \
+    due_body(c, y, due);                                                                          \
+  }                                                                                               \
+  attribute static void lift_##suffix(const cvtm_grid_level *f, const cvtm_grid_level *c,         \
+                                      int64_t y) {                                                \
+    lift_body(f, c, y);                                                                           \
+  }                                                                                               \
+  attribute static void due_below_##suffix(const cvtm_grid_level *f, const cvtm_grid_level *c,    \
+                                           int64_t y, uint8_t *due) {                             \
+    due_below_body(f, c, y, due);                                                                 \
+  }                                                                                               \
+  attribute static void galerkin_##suffix(const cvtm_grid_finer *f, const cvtm_grid_level *c,     \
+                                          int64_t y, const uint8_t *due) {                        \
+    galerkin_row_body(f, c, y, due);                                                              \
+  }                                                                                               \
+  static const row_table rows_##suffix = {                                                        \
+      relax_##suffix,    residual_##suffix,     natural_##suffix,                                 \
+      search_##suffix,   hold_##suffix,         correct_##suffix,                                 \
+      move_##suffix,     coarse_relax_##suffix, coarse_residual_##suffix,                         \
+      restrict_##suffix, room_##suffix,         mark_##suffix,                                    \
+      due_##suffix,      due_below_##suffix,    galerkin_##suffix,                                \
+      lift_##suffix};
 
+/* Phases of rows; those that take a problem need one without a mask. */
 typedef struct row_table {
   void (*relax)(const cvtm_grid_problem *p, int64_t j, int colour, double omega);
   void (*residual)(const cvtm_grid_problem *p, int64_t j, double *out);
   norms (*natural)(const cvtm_grid_problem *p, const double *x, int64_t j);
   void (*search)(const cvtm_grid_problem *p, int64_t j, double *slope, double *bend);
-  void (*coarse_relax)(const cvtm_grid_level *c, int bounded, int64_t y, int64_t odd);
+  void (*hold)(const cvtm_grid_problem *p, int truncated, int64_t j, int store, double *residual,
+               uint8_t *changed);
+  void (*correct)(const cvtm_grid_problem *p, const cvtm_grid_level *c, int truncated, int searched,
+                  int64_t j);
+  void (*move)(const cvtm_grid_problem *p, int64_t j, double step);
+  void (*coarse_relax)(const cvtm_grid_level *c, int bounded, int64_t y);
   void (*coarse_residual)(const cvtm_grid_level *c, int64_t y, double *out);
   void (*restrict_rows)(const cvtm_grid_level *c, int64_t fine_width, int64_t fine_height,
                         int64_t y, const double *const rows[3]);
-  void (*prolong)(const cvtm_grid_level *c, const double *e, int64_t fine_width, int64_t j,
-                  double *out);
-  void (*hold)(const cvtm_grid_problem *p, int truncated, int64_t j, int store, double *residual,
-               uint8_t *changed);
+  void (*room)(const cvtm_grid_level *c, const fine_values *f, int truncated, int64_t y);
   void (*mark)(const cvtm_grid_level *c, int64_t fine_width, int64_t y,
                const uint8_t *const rows[3]);
   void (*due)(const cvtm_grid_level *c, int64_t y, uint8_t *due);
-  void (*limit)(const cvtm_grid_problem *p, int64_t j);
-  void (*move)(const cvtm_grid_problem *p, int64_t j, double step);
-  void (*room)(const cvtm_grid_level *c, const fine_values *f, int64_t y);
+  void (*due_below)(const cvtm_grid_level *f, const cvtm_grid_level *c, int64_t y, uint8_t *due);
+  void (*galerkin)(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t y,
+                   const uint8_t *due);
+  void (*lift)(const cvtm_grid_level *f, const cvtm_grid_level *c, int64_t y);
 } row_table;
 
 ROWS(plain, )
