@@ -302,7 +302,7 @@ static cvtm_grid_finer finer_of(const cvtm_grid_top *top, const cvtm_grid_level 
 
 /* Threads for a coarse level, whose parts have enough rows to march in. */
 static int level_threads(const cvtm_grid_top *top, const cvtm_grid_level *level) {
-  const int64_t most = level->width * level->height < ONE_THREAD ? 1 : level->height / 32;
+  const int64_t most = level->width * level->height < ONE_THREAD ? 1 : level->height / 16;
   const int threads = cvtm_device_threads(top->device);
   return most < 1 ? 1 : most < threads ? (int)most : threads;
 }

@@ -380,6 +380,7 @@ INLINE void coarse_relax_body(const cvtm_grid_level *c, int bounded, int64_t y) 
 INLINE void coarse_residual_body(const cvtm_grid_level *c, int64_t y, double *out) {
   const int64_t w = c->width;
   const int edge = y == 0 || y + 1 == c->height || w < 3;
+  double around[CHUNK];
   for (int64_t x = 0; x < w; x += edge || w < 2 ? 1 : w - 1) {
     out[x] = cvtm_grid_coarse_residual(c, x, y);
   }
@@ -387,8 +388,10 @@ INLINE void coarse_residual_body(const cvtm_grid_level *c, int64_t y, double *ou
     const int64_t count = chunk_of(first, w - 1);
     const coarse_stencil s = coarse_from(c, y, first);
     for (int64_t i = 0; i < count; ++i) {
-      const double around = (over_at(&s, w, i) + beside_at(&s, i)) + under_at(&s, i);
-      out[first + i] = (s.r[i] + around) - s.diagonal[i] * s.row[i];
+      around[i] = (over_at(&s, w, i) + beside_at(&s, i)) + under_at(&s, i);
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      out[first + i] = (s.r[i] + around[i]) - s.diagonal[i] * s.row[i];
     }
   }
 }
