@@ -674,10 +674,10 @@ typedef struct kept_nodes {
 } kept_nodes;
 
 /* cvtm_grid_galerkin between grids with bilinear interpolation, for a node whose support keeps off
- * the boundary. */
-INLINE void galerkin_body(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x, int64_t y,
-                          const kept_nodes *kept) {
-  const int64_t k = 2 * y * cvtm_grid_finer_width(f) + 2 * x, plane = c->width * c->height;
+ * the boundary; kept = NULL: nothing is cut away. */
+INLINE void galerkin_body(const cvtm_grid_finer *f, int64_t x, int64_t y, const kept_nodes *kept,
+                          double sum[3][3]) {
+  const int64_t k = 2 * y * cvtm_grid_finer_width(f) + 2 * x;
   double q[4][5] = {{0}};
   double weight[3][3] = {{0.25, 0.5, 0.25}, {0.5, 1, 0.5}, {0.25, 0.5, 0.25}};
   if (kept) {
@@ -706,27 +706,11 @@ INLINE void galerkin_body(const cvtm_grid_finer *f, const cvtm_grid_level *c, in
     middle[t] = (0.5 * q[t][1] + q[t][2]) + 0.5 * q[t][3];
     east[t] = 0.5 * q[t][3] + q[t][4];
   }
-  double *out = c->coefficient + y * c->width + x;
-  const double diagonal = (0.5 * middle[0] + middle[1]) + 0.5 * middle[2];
-  out[CVTM_GRID_DIAGONAL * plane] = -diagonal;
-  out[CVTM_GRID_EAST * plane] = (0.5 * east[0] + east[1]) + 0.5 * east[2];
-  out[CVTM_GRID_SOUTH * plane] = 0.5 * middle[2] + middle[3];
-  out[CVTM_GRID_SOUTH_EAST * plane] = 0.5 * east[2] + east[3];
-  out[CVTM_GRID_SOUTH_WEST * plane] = 0.5 * west[2] + west[3];
-  c->kind[y * c->width + x] = diagonal < 0 ? CVTM_GRID_ANY : CVTM_GRID_EMPTY;
-}
-
-INLINE int constant_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
-                             int64_t y) {
-  cvtm_grid_plain plain;
-  if (!cvtm_grid_becomes_plain(f, x, y, &plain)) return 0;
-  double *out = c->coefficient + y * c->width + x;
-  const int64_t plane = c->width * c->height;
-  out[CVTM_GRID_DIAGONAL * plane] = plain.diagonal;
-  out[CVTM_GRID_EAST * plane] = out[CVTM_GRID_SOUTH * plane] = plain.side;
-  out[CVTM_GRID_SOUTH_EAST * plane] = out[CVTM_GRID_SOUTH_WEST * plane] = plain.corner;
-  c->kind[y * c->width + x] = CVTM_GRID_PLAIN;
-  return 1;
+  sum[1][1] = (0.5 * middle[0] + middle[1]) + 0.5 * middle[2];
+  sum[1][2] = (0.5 * east[0] + east[1]) + 0.5 * east[2];
+  sum[2][0] = 0.5 * west[2] + west[3];
+  sum[2][1] = 0.5 * middle[2] + middle[3];
+  sum[2][2] = 0.5 * east[2] + east[3];
 }
 
 /* Nodes first .. end - 1 of row y, whose supports keep off the boundary. */
@@ -747,11 +731,17 @@ INLINE void galerkin_run(const cvtm_grid_finer *f, const cvtm_grid_level *c, int
     const kept_nodes kept = {
         {keep[0] + o, keep[1] + o, keep[2] + o, keep[3] + o, keep[4] + o},
         column[o] | column[o + 1] | column[o + 2] | column[o + 3] | column[o + 4]};
-    if (kept.any) {
-      galerkin_body(f, c, x, y, &kept);
-    } else if (!constant_galerkin(f, c, x, y)) {
-      galerkin_body(f, c, x, y, NULL);
+    double sum[3][3];
+    cvtm_grid_plain plain;
+    const int constant = !kept.any && cvtm_grid_becomes_plain(f, x, y, &plain);
+    if (constant) {
+      cvtm_grid_plain_row(plain, sum);
+    } else if (kept.any) {
+      galerkin_body(f, x, y, &kept, sum);
+    } else {
+      galerkin_body(f, x, y, NULL, sum);
     }
+    cvtm_grid_store_row(c, x, y, sum, constant);
   }
 }
 
