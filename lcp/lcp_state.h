@@ -73,7 +73,7 @@ CVTM_HD int cvtm_lcp_is_falling(const cvtm_lcp_course *course) {
     if (course->recent[k] < course->norm) return 0;
     if (course->recent[k] > largest) largest = course->recent[k];
   }
-  return course->norm < 0.9 * largest;
+  return course->norm < 0.99 * largest;
 }
 
 /* Takes in the norms of the iterate after `iteration` iterations (0: the start). `rounding`
@@ -92,14 +92,16 @@ CVTM_HD void cvtm_lcp_judge(cvtm_lcp_course *course, double norm, double maximum
     course->stop = CVTM_LCP_DIVERGED;
   } else if (norm <= course->target && isfinite(course->target)) {
     course->stop = CVTM_LCP_CONVERGED;
-  } else if (course->iteration >= course->limit) {
-    course->stop = CVTM_LCP_ITERATIONS;
   } else {
-    course->go_on = 1;
+    const int is_last = course->iteration >= course->limit;
+    course->go_on = !is_last;
+    if (is_last) course->stop = CVTM_LCP_ITERATIONS;
     if (course->iteration > 0 && course->iteration % course->window == 0) {
-      if (course->best > 0.99 * course->marker && !cvtm_lcp_is_falling(course)) {
+      const int as_good = course->best <= rounding; /* chance may still lower it a little */
+      if (course->best > (as_good ? 0.5 : 0.99) * course->marker &&
+          (as_good || !cvtm_lcp_is_falling(course))) {
         course->go_on = 0;
-        course->stop = course->best <= rounding ? CVTM_LCP_ROUNDING : CVTM_LCP_STALLED;
+        course->stop = as_good ? CVTM_LCP_ROUNDING : CVTM_LCP_STALLED;
       }
       course->marker = course->best;
     }

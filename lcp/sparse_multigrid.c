@@ -1,7 +1,8 @@
 #include "lcp/sparse_solver.h"
 
 enum {
-  WINDOW = 10,           /* cycles over which progress is judged */
+  WINDOW = 10,           /* cycles over which progress is judged, */
+  FAR_WINDOW = 40,       /* and from a start that may be far away: they first move a boundary */
   FIRST_NESTED_ROWS = 9, /* a nested start begins on the coarsest level above this */
   NESTED_CYCLES = 30     /* at most, on each level of a nested start but the finest */
 };
@@ -97,10 +98,11 @@ static cvtm_status cycle(cvtm_sparse_solver *s, int top) {
   return status == CVTM_OK ? smooth_before(s, top) : status;
 }
 
-static cvtm_status run_level(cvtm_sparse_solver *s, int top, double target, int64_t limit) {
+static cvtm_status run_level(cvtm_sparse_solver *s, int top, double target, int64_t limit,
+                             int64_t window) {
   cvtm_status status = cvtm_hierarchy_reset(&s->hierarchy, top);
   if (status == CVTM_OK) status = smooth_before(s, top);
-  if (status == CVTM_OK) status = cvtm_sparse_begin(s, top, target, limit, WINDOW, s->last_omega);
+  if (status == CVTM_OK) status = cvtm_sparse_begin(s, top, target, limit, window, s->last_omega);
   return status == CVTM_OK ? cvtm_sparse_run(s, top) : status;
 }
 
@@ -122,7 +124,7 @@ static cvtm_status start_nested(cvtm_sparse_solver *s) {
     double norm = 0;
     status = cvtm_sparse_norm(s, l, &norm);
     if (status == CVTM_OK) {
-      status = run_level(s, l, s->head.options.tolerance * norm, NESTED_CYCLES);
+      status = run_level(s, l, s->head.options.tolerance * norm, NESTED_CYCLES, WINDOW);
     }
     if (status == CVTM_OK) {
       status = h->phases->refine(h->device, &h->level[l - 1], &h->level[l]);
@@ -136,8 +138,12 @@ static cvtm_status solve(cvtm_lcp *lcp, const double *b, const double *lower, co
   cvtm_sparse_solver *s = (cvtm_sparse_solver *)lcp;
   double target = 0;
   cvtm_status status = cvtm_sparse_load(s, b, lower, upper, x, warm, &target);
-  if (status == CVTM_OK && lcp->options.nested && !warm) status = start_nested(s);
-  if (status == CVTM_OK) status = run_level(s, 0, target, lcp->options.max_iterations);
+  const int is_nested = lcp->options.nested && !warm;
+  const int is_near = is_nested || lcp->options.method == CVTM_LCP_PROJECTED_MULTIGRID;
+  if (status == CVTM_OK && is_nested) status = start_nested(s);
+  if (status == CVTM_OK) {
+    status = run_level(s, 0, target, lcp->options.max_iterations, is_near ? WINDOW : FAR_WINDOW);
+  }
   const int stop = s->host.course.stop;
   if (status == CVTM_OK && s->hands_over && (stop == CVTM_UNDECIDED || stop == CVTM_LCP_STALLED))
     status = cvtm_pdas_go_on(s, target);
