@@ -8,7 +8,7 @@ enum { ALONE = -2, FREE = -1 };
 
 typedef struct aggregates {
   const cvtm_csr *matrix;
-  double limit; /* a link is strong if a_ij^2 > limit^2 a_ii a_jj */
+  double limit; /* a link is strong if |a_ij| > limit sqrt|a_ii a_jj| */
   double *diagonal;
   int32_t *member; /* aggregate of each row, or FREE or ALONE */
   int32_t *root;   /* of each aggregate */
@@ -18,8 +18,8 @@ typedef struct aggregates {
 static int is_strong(const aggregates *work, int64_t row, int64_t k) {
   const int32_t column = work->matrix->column[k];
   const double value = work->matrix->value[k];
-  return column != row &&
-         value * value > work->limit * work->limit * work->diagonal[row] * work->diagonal[column];
+  return column != row && fabs(value) > work->limit * sqrt(fabs(work->diagonal[row])) *
+                                            sqrt(fabs(work->diagonal[column]));
 }
 
 static void read_diagonal(aggregates *work) {

@@ -51,6 +51,7 @@ enum { CVTM_LCP_WINDOW = 10 }; /* iterations over which progress is judged */
 /* Lives in device memory where the loop does. */
 typedef struct cvtm_lcp_course {
   double target;                  /* of the 2-norm of the natural residual */
+  double cold;                    /* 2-norm at clip(0); 0: not known */
   double first;                   /* 2-norm at the start of this solve */
   double norm, maximum;           /* of the last iterate */
   double best;                    /* smallest 2-norm so far */
@@ -58,8 +59,9 @@ typedef struct cvtm_lcp_course {
   double recent[CVTM_LCP_WINDOW]; /* 2-norms, by iteration modulo the window */
   int64_t iteration, limit;
   int64_t window;   /* iterations without progress that count as a stall */
+  int32_t roams;    /* iterates may be far outside the box for a while: no sign of divergence */
   int32_t go_on;    /* the flag of the loop */
-  int32_t improved; /* the last iterate is the best so far */
+  int32_t improved; /* the last iterate is the best so far, or as good as rounding lets one be */
   int32_t stop;     /* cvtm_lcp_stop once go_on is 0 */
 } cvtm_lcp_course;
 
@@ -76,19 +78,26 @@ CVTM_HD int cvtm_lcp_is_falling(const cvtm_lcp_course *course) {
   return course->norm < 0.99 * largest;
 }
 
+/* The best iterate is as good as any: rounding hides what is left. Where it hides by far more than
+ * there was to begin with, nothing is known. */
+CVTM_HD cvtm_lcp_stop cvtm_lcp_reason_to_give_up(const cvtm_lcp_course *course, double rounding) {
+  const int is_blind = course->cold > 0 && rounding > 1e4 * course->cold;
+  return course->best <= rounding && !is_blind ? CVTM_LCP_ROUNDING : CVTM_LCP_STALLED;
+}
+
 /* Takes in the norms of the iterate after `iteration` iterations (0: the start). `rounding`
  * is the size of the rounding errors in the residual's 2-norm. */
 CVTM_HD void cvtm_lcp_judge(cvtm_lcp_course *course, double norm, double maximum, double rounding) {
   course->norm = norm;
   course->maximum = maximum;
   course->go_on = 0;
-  course->improved = norm < course->best || course->iteration == 0;
+  course->improved = norm < course->best || norm <= rounding || course->iteration == 0;
   if (course->iteration == 0) {
     course->first = course->best = course->marker = norm;
   }
   course->recent[course->iteration % CVTM_LCP_WINDOW] = norm;
-  if (course->improved) course->best = norm;
-  if (!(norm <= 1e6 * course->first + rounding) || !isfinite(norm)) {
+  if (norm < course->best) course->best = norm;
+  if (!isfinite(norm) || (!course->roams && norm > 1e6 * course->first + rounding)) {
     course->stop = CVTM_LCP_DIVERGED;
   } else if (norm <= course->target && isfinite(course->target)) {
     course->stop = CVTM_LCP_CONVERGED;
@@ -101,7 +110,7 @@ CVTM_HD void cvtm_lcp_judge(cvtm_lcp_course *course, double norm, double maximum
       if (course->best > (as_good ? 0.5 : 0.99) * course->marker &&
           (as_good || !cvtm_lcp_is_falling(course))) {
         course->go_on = 0;
-        course->stop = as_good ? CVTM_LCP_ROUNDING : CVTM_LCP_STALLED;
+        course->stop = cvtm_lcp_reason_to_give_up(course, rounding);
       }
       course->marker = course->best;
     }

@@ -74,7 +74,7 @@ static cvtm_status try_direction(const cvtm_sparse_solver *s, double *direction,
   return s->hierarchy.phases->apply(s->head.device, level, in->vector[FOUND], applied);
 }
 
-/* One step of BiCGStab (van der Vorst 1992) on x and the residual in->start; *rho is
+/* One step of BiCGStab (van der Vorst 1992) on x and the scaled residual in->start; *rho is
  * shadow' residual. *go_on = 0 where it breaks down. */
 static cvtm_status krylov_step(const cvtm_sparse_solver *s, double *rho, int *go_on) {
   const inner *in = s->own;
@@ -86,7 +86,7 @@ static cvtm_status krylov_step(const cvtm_sparse_solver *s, double *rho, int *go
   *go_on = status == CVTM_OK && shadow_image != 0 && isfinite(*rho / shadow_image);
   if (!*go_on) return status;
   const double alpha = *rho / shadow_image;
-  status = combine(s, alpha, in->vector[FOUND], 1, x);
+  status = combine(s, alpha / s->host.scale, in->vector[FOUND], 1, x);
   if (status == CVTM_OK) status = combine(s, -alpha, image, 1, r);
   if (status == CVTM_OK) status = try_direction(s, r, applied);
   if (status == CVTM_OK) status = dot(s, applied, r, &along);
@@ -94,7 +94,7 @@ static cvtm_status krylov_step(const cvtm_sparse_solver *s, double *rho, int *go
   *go_on = status == CVTM_OK && length > 0 && along != 0;
   if (!*go_on) return status;
   const double omega = along / length;
-  status = combine(s, omega, in->vector[FOUND], 1, x);
+  status = combine(s, omega / s->host.scale, in->vector[FOUND], 1, x);
   if (status == CVTM_OK) status = combine(s, -omega, applied, 1, r);
   if (status == CVTM_OK) status = dot(s, in->vector[SHADOW], r, &next);
   if (status == CVTM_OK) status = combine(s, -omega, image, 1, search);
@@ -104,7 +104,7 @@ static cvtm_status krylov_step(const cvtm_sparse_solver *s, double *rho, int *go
   return status == CVTM_OK ? combine(s, 1, r, beta, search) : status;
 }
 
-/* x += the solution of A d = start in the inactive rows, to a residual of `tolerance`. */
+/* x += the solution of scale A d = start in the inactive rows, to a residual of `tolerance`. */
 static cvtm_status solve_inactive(const cvtm_sparse_solver *s, double tolerance) {
   const inner *in = s->own;
   const size_t bytes = (size_t)s->head.rows * sizeof(double);
@@ -144,15 +144,17 @@ static cvtm_status step(cvtm_sparse_solver *s, double target, double *changes) {
   if (status == CVTM_OK) status = cvtm_hierarchy_products(h, 0);
   level.r = in->start;
   if (status == CVTM_OK) status = h->phases->residual(h->device, &level, how, level.rows);
-  return status == CVTM_OK ? solve_inactive(s, 0.1 * target) : status;
+  const double scale = s->host.scale;
+  if (status == CVTM_OK && scale != 1) status = combine(s, scale, in->start, 0, in->start);
+  return status == CVTM_OK ? solve_inactive(s, 0.1 * target * scale) : status;
 }
 
 /* The same active set again without a better solution of its system: this is all there is. */
 static void give_up(cvtm_sparse_solver *s) {
   cvtm_lcp_course *course = &s->host.course;
-  if (course->stop != CVTM_UNDECIDED || course->improved) return;
-  course->stop =
-      course->best <= cvtm_rounding_of(&s->host.sums) ? CVTM_LCP_ROUNDING : CVTM_LCP_STALLED;
+  const double rounding = cvtm_rounding_of(&s->host);
+  if (course->stop != CVTM_UNDECIDED || (course->improved && course->norm > rounding)) return;
+  course->stop = cvtm_lcp_reason_to_give_up(course, rounding);
 }
 
 static cvtm_status iterate(cvtm_sparse_solver *s, double target) {
@@ -170,6 +172,7 @@ static cvtm_status iterate(cvtm_sparse_solver *s, double target) {
 cvtm_status cvtm_pdas_go_on(cvtm_sparse_solver *s, double target) {
   const cvtm_sum_kind judged_by = s->judged_by;
   s->host.course.window = PDAS_WINDOW;
+  s->host.course.roams = 1;
   s->host.course.stop = CVTM_UNDECIDED;
   cvtm_status status = cvtm_device_copy_in(s->head.device, s->state, &s->host, sizeof s->host);
   s->judged_by = CVTM_SUM_MEASURE;

@@ -210,18 +210,18 @@ CVTM_HD cvtm_row cvtm_judged_row(const cvtm_level *level, double omega, int64_t 
 }
 
 CVTM_HD cvtm_sums cvtm_sum_row(const cvtm_level *level, const cvtm_level *next, double *vector,
-                               cvtm_sum_kind kind, double omega, int64_t row) {
+                               cvtm_sum_kind kind, double omega, double scale, int64_t row) {
   switch (kind) {
     case CVTM_SUM_MEASURE:
     case CVTM_SUM_EXAMINE:
     case CVTM_SUM_TRUNCATE: {
       const cvtm_row here = cvtm_judged_row(level, omega, row);
       if (vector != NULL) vector[row] = here.x;
-      if (kind == CVTM_SUM_MEASURE) return cvtm_natural_residual(&here);
-      return cvtm_examine_row(level, next, kind == CVTM_SUM_TRUNCATE, &here, row);
+      if (kind == CVTM_SUM_MEASURE) return cvtm_natural_residual(&here, scale);
+      return cvtm_examine_row(level, next, kind == CVTM_SUM_TRUNCATE, &here, scale, row);
     }
     case CVTM_SUM_SEARCH:
-      return cvtm_search_row(level, vector, row);
+      return cvtm_search_row(level, vector, scale, row);
     case CVTM_SUM_ACCOUNT:
       return cvtm_account_row(level, row);
     default: {

@@ -110,6 +110,7 @@ static cvtm_status sum_cpu(cvtm_device *device, const cvtm_level *level, const c
                            double *vector, cvtm_sum_kind kind, double last_omega, cvtm_sum_use use,
                            cvtm_sums *partial, cvtm_sweep_state *state) {
   double *const at = cvtm_sum_vector(level, state, kind, vector);
+  const double scale = state->scale;
   int64_t blocks = 0;
   for (int part = 0; part < 2; ++part) {
     int64_t first;
@@ -125,7 +126,7 @@ static cvtm_status sum_cpu(cvtm_device *device, const cvtm_level *level, const c
       const int64_t start = first + (block - before) * CVTM_SUM_BLOCK;
       const int64_t end = start + CVTM_SUM_BLOCK < last ? start + CVTM_SUM_BLOCK : last;
       for (int64_t row = start; row < end; ++row) {
-        const cvtm_sums sums = cvtm_sum_row(level, next, at, kind, omega, row);
+        const cvtm_sums sums = cvtm_sum_row(level, next, at, kind, omega, scale, row);
         cvtm_sums_join(&lanes[(row - start) % CVTM_SUM_LANES], &sums);
       }
       partial[block] = join_lanes(lanes);

@@ -223,6 +223,7 @@ __global__ void __launch_bounds__(CVTM_SUM_LANES, sum_blocks_at_once)
                bool has_next, double *vector, double omega, int64_t first, int64_t last,
                cvtm_sums *partial, const cvtm_sweep_state *state) {
   double *const at = cvtm_sum_vector(&level, state, kind, vector);
+  const double scale = state->scale;
   __shared__ cvtm_sums lanes[CVTM_SUM_LANES];
   const cvtm_level *coarser = has_next ? &next : nullptr;
   const int64_t blocks = cvtm_sum_blocks(last - first);
@@ -231,7 +232,8 @@ __global__ void __launch_bounds__(CVTM_SUM_LANES, sum_blocks_at_once)
     const int64_t end = start + CVTM_SUM_BLOCK < last ? start + CVTM_SUM_BLOCK : last;
     cvtm_sums sums = {{0, 0, 0, 0}};
     for (int64_t row = start + threadIdx.x; row < end; row += CVTM_SUM_LANES) {
-      const cvtm_sums here = cvtm_sum_row(&level, coarser, at, kind, relaxes ? omega : 0, row);
+      const cvtm_sums here =
+          cvtm_sum_row(&level, coarser, at, kind, relaxes ? omega : 0, scale, row);
       cvtm_sums_join(&sums, &here);
     }
     lanes[threadIdx.x] = sums;

@@ -379,17 +379,20 @@ CVTM_HD void cvtm_sums_join(cvtm_sums *a, const cvtm_sums *b) {
   a->at[3] += b->at[3];
 }
 
-/* Natural residual: its square, the square of what rounds in it, its size. */
-CVTM_HD cvtm_sums cvtm_natural_residual(const cvtm_row *at) {
-  const double r = at->x - cvtm_clip(at->x - (at->product - at->b), at->lower, at->upper);
-  const double size = 2 * fabs(at->held) + fabs(at->b) + fabs(at->x);
-  const cvtm_sums sums = {{r * r, size * size, fabs(r), 0}};
+/* Natural residual: its square, the square of what rounds in it, its size. The squares are those
+ * of `scale` times the numbers. */
+CVTM_HD cvtm_sums cvtm_natural_residual(const cvtm_row *at, double scale) {
+  /* x - clip(x - F), without a difference in which a small F would be lost. */
+  const double r = cvtm_clip(at->product - at->b, at->x - at->upper, at->x - at->lower);
+  const double scaled = scale * r;
+  const double size = scale * (2 * fabs(at->held) + fabs(at->b));
+  const cvtm_sums sums = {{scaled * scaled, size * size, fabs(r), 0}};
   return sums;
 }
 
 /* The same, and r = b - A x; with is_masked, active rows are recorded and r is 0 there. */
 CVTM_HD cvtm_sums cvtm_examine_row(const cvtm_level *level, const cvtm_level *next, int is_masked,
-                                   const cvtm_row *at, int64_t row) {
+                                   const cvtm_row *at, double scale, int64_t row) {
   int side = 0;
   if (is_masked) {
     if (at->x <= at->lower)
@@ -399,18 +402,20 @@ CVTM_HD cvtm_sums cvtm_examine_row(const cvtm_level *level, const cvtm_level *ne
     cvtm_mark_row(level, next, side, row);
   }
   level->r[row] = side != 0 ? 0 : at->b - at->product;
-  return cvtm_natural_residual(at);
+  return cvtm_natural_residual(at, scale);
 }
 
-/* Line search along d from x: r'd, d'Ad, and 1 / the largest feasible step. */
-CVTM_HD cvtm_sums cvtm_search_row(const cvtm_level *level, const double *direction, int64_t row) {
+/* Line search along d from x: r'd and d'Ad, both times `scale`, and 1 / the largest feasible
+ * step. */
+CVTM_HD cvtm_sums cvtm_search_row(const cvtm_level *level, const double *direction, double scale,
+                                  int64_t row) {
   const double d = direction[row];
   cvtm_sums sums = {{0, 0, 0, 0}};
   if (d == 0) return sums;
   const double room =
       d < 0 ? cvtm_lower_at(level, row) - level->x[row] : cvtm_upper_at(level, row) - level->x[row];
-  sums.at[0] = level->r[row] * d;
-  sums.at[1] = d * cvtm_sell_row_times(&level->matrix, row, direction);
+  sums.at[0] = scale * level->r[row] * d;
+  sums.at[1] = d * (scale * cvtm_sell_row_times(&level->matrix, row, direction));
   sums.at[2] = d / room;
   return sums;
 }
@@ -439,25 +444,34 @@ enum { CVTM_COURSE_CHUNK = 256 }; /* iterations between two looks of the host, a
 typedef struct cvtm_sweep_state {
   cvtm_lcp_course course;
   int64_t pause_at; /* the loop is left after this iteration */
-  double step;      /* of the line search */
-  int64_t kept;     /* 0, 1: which of two copies is the best iterate; the other one is free */
-  cvtm_sums sums;   /* of the last pass */
+  double scale;   /* of residuals before they are squared: a power of two that keeps the squares of
+                     very large and very small ones within range; 1 for all others */
+  double step;    /* of the line search */
+  int64_t kept;   /* 0, 1: which of two copies is the best iterate; the other one is free */
+  cvtm_sums sums; /* of the last pass */
   double norm[CVTM_COURSE_CHUNK], maximum[CVTM_COURSE_CHUNK]; /* by iteration modulo chunk */
 } cvtm_sweep_state;
 
+/* 2-norm of the natural residual: where its squares overflow, by 1e150 times the start, the largest
+ * entry has to do. */
+CVTM_HD double cvtm_norm_of(const cvtm_sums *sums, double scale) {
+  const double norm = sqrt(sums->at[0]) / scale;
+  return norm == (double)INFINITY ? sums->at[2] : norm;
+}
+
 /* What rounding alone may leave of the natural residual's 2-norm. */
-CVTM_HD double cvtm_rounding_of(const cvtm_sums *sums) {
+CVTM_HD double cvtm_rounding_of(const cvtm_sweep_state *state) {
   const double epsilon = 2.220446049250313e-16;
-  return 8 * epsilon * sqrt(sums->at[1]);
+  return 8 * epsilon * sqrt(state->sums.at[1]) / state->scale;
 }
 
 /* After the natural residual has been summed over all rows. */
 CVTM_HD void cvtm_sweep_judge(cvtm_sweep_state *state) {
   const cvtm_sums *sums = &state->sums;
-  const double norm = sqrt(sums->at[0]);
+  const double norm = cvtm_norm_of(sums, state->scale);
   state->norm[state->course.iteration % CVTM_COURSE_CHUNK] = norm;
   state->maximum[state->course.iteration % CVTM_COURSE_CHUNK] = sums->at[2];
-  cvtm_lcp_judge(&state->course, norm, sums->at[2], cvtm_rounding_of(sums));
+  cvtm_lcp_judge(&state->course, norm, sums->at[2], cvtm_rounding_of(state));
   if (state->course.improved) state->kept = 1 - state->kept;
   if (state->course.iteration >= state->pause_at) state->course.go_on = 0;
 }

@@ -88,8 +88,27 @@ cvtm_status cvtm_sparse_norm(cvtm_sparse_solver *s, int level, double *norm) {
                                       CVTM_USE_NOTHING, s->partial, s->state);
   if (status != CVTM_OK) return status;
   status = cvtm_device_copy_out(h->device, &sums, &s->state->sums, sizeof sums);
-  *norm = sqrt(sums.at[0]);
+  *norm = cvtm_norm_of(&sums, s->host.scale);
   return status;
+}
+
+static cvtm_status set_scale(cvtm_sparse_solver *s, double scale) {
+  s->host.scale = scale;
+  return cvtm_device_copy_in(s->head.device, &s->state->scale, &scale, sizeof scale);
+}
+
+/* The 2-norm of the natural residual of the first x, and the scale that it takes. */
+static cvtm_status measure_start(cvtm_sparse_solver *s, double *norm) {
+  const double least = 1e-120, most = 1e120; /* far enough from where squares leave the range */
+  cvtm_sums sums;
+  cvtm_status status = set_scale(s, 1);
+  if (status == CVTM_OK) status = cvtm_sparse_norm(s, 0, norm);
+  if (status != CVTM_OK || (*norm > least && *norm < most)) return status;
+  status = cvtm_device_copy_out(s->head.device, &sums, &s->state->sums, sizeof sums);
+  if (status != CVTM_OK || !(sums.at[2] > 0) || !isfinite(sums.at[2])) return status;
+  const int exponent = ilogb(sums.at[2]);
+  status = set_scale(s, ldexp(1, exponent > -1000 ? -exponent : 1000));
+  return status == CVTM_OK ? cvtm_sparse_norm(s, 0, norm) : status;
 }
 
 cvtm_status cvtm_sparse_load(cvtm_sparse_solver *s, const double *b, const double *lower,
@@ -109,11 +128,12 @@ cvtm_status cvtm_sparse_load(cvtm_sparse_solver *s, const double *b, const doubl
   if (status == CVTM_OK)
     status = cvtm_device_fill(h->device, level->x, 0, (size_t)level->rows * sizeof(double));
   if (status == CVTM_OK) status = h->phases->clip(h->device, level, 0);
-  if (status == CVTM_OK) status = cvtm_sparse_norm(s, 0, &cold);
+  if (status == CVTM_OK) status = measure_start(s, &cold);
   if (status == CVTM_OK && warm) {
     status = gather(h->device, x, h->order, level->rows, level->x);
     if (status == CVTM_OK) status = h->phases->clip(h->device, level, 0);
   }
+  s->host.course.cold = cold;
   const double relative = s->head.options.tolerance * cold;
   const double absolute = s->head.options.absolute_tolerance;
   *target = relative > absolute ? relative : absolute;
@@ -145,10 +165,14 @@ static int is_slow(const cvtm_sparse_solver *s) {
 
 cvtm_status cvtm_sparse_begin(cvtm_sparse_solver *s, int top, double target, int64_t limit,
                               int64_t window, double last_omega) {
+  const double scale = s->host.scale, cold = s->host.course.cold;
   memset(&s->host, 0, sizeof s->host);
+  s->host.scale = scale;
+  s->host.course.cold = cold;
   s->host.course.target = target;
   s->host.course.limit = limit;
   s->host.course.window = window;
+  s->host.course.roams = s->iteration == NULL; /* pdas */
   s->host.course.iteration = -1;
   s->host.course.stop = CVTM_UNDECIDED;
   s->host.pause_at = chunk_of(s, top);
@@ -198,6 +222,10 @@ cvtm_status cvtm_sparse_unload(cvtm_sparse_solver *s, double *x, cvtm_lcp_result
   cvtm_sums measured, account;
   cvtm_status status = cvtm_device_copy(h->device, level->x, s->best + s->host.kept * level->rows,
                                         (size_t)level->rows * sizeof(double));
+  if (status == CVTM_OK && !isfinite(course.best)) { /* of no iterate is anything known */
+    status = cvtm_device_fill(h->device, level->x, 0, (size_t)level->rows * sizeof(double));
+    if (status == CVTM_OK) status = h->phases->clip(h->device, level, 0);
+  }
   if (status == CVTM_OK) status = h->phases->scatter(h->device, level->x, h->order, level->rows, x);
   if (status == CVTM_OK) {
     status = h->phases->sum(h->device, level, NULL, NULL, CVTM_SUM_MEASURE, 0, CVTM_USE_NOTHING,
@@ -216,7 +244,7 @@ cvtm_status cvtm_sparse_unload(cvtm_sparse_solver *s, double *x, cvtm_lcp_result
   if (status != CVTM_OK) return status;
   result->stop = (cvtm_lcp_stop)course.stop;
   result->iterations = course.iteration;
-  result->natural_residual = sqrt(measured.at[0]);
+  result->natural_residual = cvtm_norm_of(&measured, s->host.scale);
   result->natural_residual_max = measured.at[2];
   result->energy = s->is_symmetric ? account.at[0] : (double)NAN;
   result->active_lower = (int64_t)account.at[1];

@@ -3,7 +3,7 @@
 #include "test_devices.h"
 
 #include "base/random.h"
-#include "lcp/lcp.h"
+#include "lcp/lcp_state.h"
 #include "lcp/model_problems.h"
 
 #include <math.h>
@@ -558,24 +558,80 @@ static void divergence_is_noticed(void **state) {
   cvtm_device_destroy(device);
 }
 
-/* Squares of the residual overflow: nothing can be said of it, so it is not called small. */
-static void infinite_residuals_are_not_small(void **state) {
+/* Near the ends of the range of numbers squares of residuals would vanish, and nothing seem left to
+ * do, or overflow. */
+static void units_do_not_matter(void **state) {
+  (void)state;
+  enum { SIDE = 20 };
+  static const cvtm_lcp_method methods[] = {CVTM_LCP_PSOR, CVTM_LCP_MONOTONE, CVTM_LCP_TRUNCATED,
+                                            CVTM_LCP_TNNMG, CVTM_LCP_PDAS};
+  static const double unit_of_a[] = {1e-200, 1, 1, 1e200}, unit_of_x[] = {1, 1e200, 1e-200, 1};
+  cvtm_device *device = test_device_open();
+  const setting plain = {CVTM_LCP_TNNMG, 1e-12, 1, 1, 0, 0, 0};
+  solved right = solve_model(device, CVTM_MODEL_TORSION, SIDE, SIDE, &plain);
+  for (int k = 0; k < 40; ++k) {
+    const double of_a = unit_of_a[k / 10], of_x = unit_of_x[k / 10];
+    cvtm_error error = {CVTM_OK, ""};
+    cvtm_model_problem p;
+    assert_int_equal(cvtm_model_problem_create(CVTM_MODEL_TORSION, SIDE, SIDE, 1, &p, &error),
+                     CVTM_OK);
+    for (int64_t e = 0; e < p.matrix.row_start[SIDE * SIDE]; ++e) p.matrix.value[e] *= of_a;
+    for (int i = 0; i < SIDE * SIDE; ++i) p.b[i] *= of_a * of_x;
+    for (int i = 0; i < SIDE * SIDE; ++i) p.lower[i] *= of_x;
+    double x[SIDE * SIDE] = {0};
+    const setting s = {methods[k % 10 / 2], 1e-11, k % 2, 1, 0, 0, 0};
+    const vectors v = {p.b, p.lower, NULL};
+    const cvtm_lcp_result result = solve_on(device, &p.matrix, SIDE, SIDE, &s, v, x);
+    cvtm_model_problem_free(&p);
+    if (of_a > 1) { /* F rounds to far more than what x can be off by: nothing is claimed */
+      assert_int_equal(result.stop, CVTM_LCP_STALLED);
+      continue;
+    }
+    assert_int_equal(result.stop, CVTM_LCP_CONVERGED);
+    assert_true(result.iterations > 0 && result.natural_residual > 0);
+    /* 1e-11 of b, about 0.2, through a condition of some 200. */
+    for (int i = 0; i < SIDE * SIDE; ++i) assert_true(fabs(x[i] / of_x - right.x[i]) < 1e-9);
+  }
+  solved_free(&right);
+  cvtm_device_destroy(device);
+}
+
+/* A residual that is not a number is not called small. */
+static void undefined_residuals_are_not_small(void **state) {
   (void)state;
   static const cvtm_lcp_method methods[] = {CVTM_LCP_PSOR, CVTM_LCP_TNNMG, CVTM_LCP_PDAS};
   int64_t start[] = {0, 2, 4};
   int32_t column[] = {0, 1, 0, 1};
-  double value[] = {1e200, -1e200, -1e200, 1.5e200}, b[] = {1e208, 1e208};
+  double value[] = {1e308, -1e308, -1e308, 1.5e308}, b[] = {1, 1}, lower[] = {1e5, 1e5};
   const cvtm_csr a = {2, 2, start, column, value};
   cvtm_device *device = test_device_open();
   for (int k = 0; k < 3; ++k) {
     double x[] = {0, 0};
     const setting s = {methods[k], 1e-8, 0, 1, 0, 0, 0};
-    const vectors v = {b, NULL, NULL};
+    const vectors v = {b, lower, NULL};
     const cvtm_lcp_result result = solve_on(device, &a, 0, 0, &s, v, x);
     assert_int_equal(result.stop, CVTM_LCP_DIVERGED);
     assert_true(isfinite(x[0]) && isfinite(x[1]));
   }
   cvtm_device_destroy(device);
+}
+
+/* The rule that all courses share. */
+static void courses_end_for_a_reason(void **state) {
+  (void)state;
+  cvtm_lcp_course still = {.limit = 20, .window = 20};
+  for (int k = 0; k <= 20; ++k, ++still.iteration) cvtm_lcp_judge(&still, 1, 1, 1e-9);
+  assert_int_equal(still.stop, CVTM_LCP_STALLED); /* no less so where the limit is reached */
+
+  cvtm_lcp_course climbing = {.limit = 200, .window = 40};
+  for (int k = 0; k < 100; ++k, ++climbing.iteration)
+    cvtm_lcp_judge(&climbing, k == 0 ? 1 : 6 * pow(0.997, k), 1, 1e-9);
+  assert_int_equal(climbing.go_on, 1); /* above its start, but on the way down */
+
+  cvtm_lcp_course fine = {.limit = 200, .window = 20};
+  for (int k = 0; k <= 40; ++k, ++fine.iteration)
+    cvtm_lcp_judge(&fine, k < 10 ? pow(0.01, k) : 1e-18 * pow(0.99, k), 1, 1e-16);
+  assert_int_equal(fine.stop, CVTM_LCP_ROUNDING); /* chance still lowers it a little */
 }
 
 static int stop_at_3(void *context, const cvtm_lcp_progress *progress) {
@@ -680,7 +736,9 @@ int main(void) {
       cmocka_unit_test(same_bits_everywhere),
       cmocka_unit_test(the_published_cycle_stalls_and_says_so),
       cmocka_unit_test(divergence_is_noticed),
-      cmocka_unit_test(infinite_residuals_are_not_small),
+      cmocka_unit_test(units_do_not_matter),
+      cmocka_unit_test(undefined_residuals_are_not_small),
+      cmocka_unit_test(courses_end_for_a_reason),
       cmocka_unit_test(monitors_see_every_iteration_and_may_stop),
       cmocka_unit_test(refusals),
   };
