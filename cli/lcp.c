@@ -106,7 +106,7 @@ static cvtm_status make_model(work *w, cvtm_error *error) {
   if (w->model.model != CVTM_MODEL_PUT) {
     o->lcp.steps = 1;
   } else if (!cli_option_given(o, "tolerance")) {
-    o->tolerance = 1e-13;
+    o->tolerance = 1e-14;
   }
   return CVTM_OK;
 }

@@ -250,6 +250,11 @@ static cvtm_status write_x(void *context, const char *path, cvtm_error *error) {
   return status;
 }
 
+static const char *stop_reason(const solution *s) {
+  const int cut = s->result.stop == CVTM_STOP_REQUEST && cli_interrupted();
+  return cut ? "interrupted" : cvtm_stop_name(s->result.stop);
+}
+
 static void add_history(cJSON *report, const history *h) {
   cJSON *array = cJSON_AddArrayToObject(report, "history");
   for (int64_t k = 0; k < h->count; ++k) {
@@ -285,7 +290,7 @@ static cvtm_status write_report(const solution *s, cvtm_error *error) {
   cli_json_integer(report, "active", result->active);
   cli_json_integer(report, "start_projected", result->start_projected);
   cli_json_integer(report, "restarts", result->restarts);
-  cli_json_text(report, "stop_reason", cvtm_stop_name(result->stop));
+  cli_json_text(report, "stop_reason", stop_reason(s));
   cJSON_AddBoolToObject(report, "converged", converged(s));
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   cli_json_real(seconds, "setup", s->setup);
@@ -305,7 +310,7 @@ static void print_summary(const solution *s) {
           cvtm_minpack2_title(s->kind), (long long)s->n, cvtm_device_name(s->device),
           cvtm_device_description(s->device), result->f, result->projected_gradient,
           (long long)result->active, (long long)result->iterations, (long long)result->evaluations,
-          result->seconds, cvtm_stop_name(result->stop));
+          result->seconds, stop_reason(s));
   if (result->start_projected > 0)
     fprintf(stderr, "  %lld values of the start lay outside the bounds and were moved onto them\n",
             (long long)result->start_projected);

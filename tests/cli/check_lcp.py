@@ -95,6 +95,10 @@ def check_published_figures():
     for size, steps, price in ((512, 256, 6.083257008578), (2048, 1024, 6.088831871593)):
         row = report("--problem", "put", "--size", size, "--steps", steps)
         expect(abs(row["price"] - price) < 1e-12, f"put, {size} intervals: {row['price']}")
+    relaxed = report("--problem", "put", "--size", 128, "--steps", 64, "--method", "psor")
+    right = report("--problem", "put", "--size", 128, "--steps", 64)
+    # 64 steps of 1e-14 of a residual of about 8.
+    expect(abs(relaxed["price"] - right["price"]) < 1e-12, f"put by psor: {relaxed['price']}")
     expect(row["method"] == "pdas" and row["energy"] is None, "the put is not symmetric")
 
 
@@ -127,6 +131,10 @@ def check_stops(folder):
     expect(np.load(stalled).shape == (127, 127), "the best iterate is written")
     row = report("--problem", "torsion", "--size", 31, "--method", "psor", "--iterations", 5, code=4)
     expect(row["stop_reason"] == "iterations" and row["iterations"] == 5, "psor: five sweeps")
+    # As far as rounding lets it, where the residual still moves by chance.
+    row = report("--problem", "torsion", "--size", 255, "--storage", "matrix-free", "--tolerance", 0)
+    expect(row["stop_reason"] in ("rounding", "tolerance"), f"matrix-free: {row['stop_reason']}")
+    expect(row["natural_residual"] < 1e-11 * row["history"][0]["natural_residual"], "matrix-free: rounding")
     command = [PROGRAM, "lcp", "--device", "cpu", "--problem", "put", "--steps", "1000000", "-v",
                "-o", folder / "cut.npy", "--report", folder / "cut.json"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as cut:

@@ -328,13 +328,15 @@ class Runs(Case):
 
     def test_interrupted(self):
         command = [PROGRAM, "minimize", "gl1", "--n", "40000", "--iterations", "100000000", "-v",
-                   "-o", "x.npy", "--device", "cpu"]
+                   "-o", "x.npy", "--device", "cpu", "--report", "cut.json"]
         with subprocess.Popen(command, cwd=self.folder, stderr=subprocess.PIPE) as running:
             running.stderr.readline()  # an iteration is done
             running.send_signal(signal.SIGINT)
             running.stderr.read()
             self.assertEqual(running.wait(timeout=60), 130)
         self.assertEqual(np.load(os.path.join(self.folder, "x.npy")).shape, (40000,))
+        with open(os.path.join(self.folder, "cut.json")) as file:
+            self.assertEqual(json.load(file)["stop_reason"], "interrupted")
 
 
 class Refused(Case):
