@@ -144,6 +144,7 @@ CVTM_HD void cvtm_grid_begin(cvtm_grid_state *state, const cvtm_grid_course *cou
   state->course.limit = course->limit;
   state->course.window = course->window;
   state->course.iteration = 0;
+  state->course.go_on = 1;
   state->search = 1;
 }
 

@@ -8,7 +8,8 @@
 
 enum {
   COARSEST = 3,              /* nodes per side of the coarsest grid */
-  COARSEST_SWEEPS = 40,      /* of the nested start's first problem */
+  COARSEST_SWEEPS = 40,      /* of the nested start's first problem, */
+  EARLY_SWEEPS = 4,          /* if the hierarchy ends there for its mass */
   NESTED_CYCLES = 1,         /* of tnnmg, per level; */
   NESTED_BOUNDED_CYCLES = 8, /* the others need the free boundary in its place */
   POLL = 4,                  /* iterations between two looks of the host, where it has a monitor */
@@ -21,7 +22,7 @@ typedef struct cvtm_grid_solver {
   cvtm_lcp head;
   const cvtm_grid_table *table;
   int levels; /* coarse ones: level[1] .. level[levels] */
-  int bottom; /* the last one that cycles visit */
+  int bottom; /* the last one that matters */
   cvtm_grid_level level[CVTM_GRID_MAX_LEVELS];
   cvtm_grid_problem shape[CVTM_GRID_MAX_LEVELS]; /* host copies of the device's problems */
   cvtm_grid_problem *problem;                    /* device memory, levels + 1 */
@@ -220,7 +221,8 @@ static cvtm_status iterate(const cvtm_grid_solver *s, int at, int64_t limit) {
   };
   cvtm_status status = forget_active(top);
   if (!status) status = s->table->begin(top, &course);
-  if (!status) status = s->table->measure(top, 0);
+  /* A single cycle of the nested start needs no verdict on where it begins. */
+  if (!status && (at == 0 || limit > 1)) status = s->table->measure(top, 0);
   if (!status && top->rules.averaged && at == 0) status = s->table->keep_best(top, 0);
   return status ? status : cvtm_loop_run(s->loop[at]);
 }
@@ -228,14 +230,14 @@ static cvtm_status iterate(const cvtm_grid_solver *s, int at, int64_t limit) {
 static cvtm_status nested_start(const cvtm_grid_solver *s) {
   const cvtm_grid_top *top = s->top;
   const int cycles = top->rules.bounded ? NESTED_BOUNDED_CYCLES : NESTED_CYCLES;
+  const int first = s->bottom, sweeps = first < s->levels ? EARLY_SWEEPS : COARSEST_SWEEPS;
   cvtm_status status = CVTM_OK;
-  for (int l = 1; l <= s->levels && !status; ++l) {
+  for (int l = 1; l <= first && !status; ++l) {
     status = s->table->coarsen_data(&top[l - 1], &top[l], &s->level[l]);
   }
-  const int last = s->levels;
-  if (!status) status = s->table->start(&top[last], 0, 0);
-  if (!status) status = s->table->smooth(&top[last], COARSEST_SWEEPS);
-  for (int l = last - 1; l >= 0 && !status; --l) {
+  if (!status) status = s->table->start(&top[first], 0, 0);
+  if (!status) status = s->table->smooth(&top[first], sweeps);
+  for (int l = first - 1; l >= 0 && !status; --l) {
     status = s->table->prolong_start(&top[l], &top[l + 1], &s->level[l + 1]);
     if (!status && l > 0) status = iterate(s, l, cycles);
   }
@@ -506,10 +508,10 @@ cvtm_status cvtm_lcp_set_grid(cvtm_lcp *lcp, const cvtm_lcp_grid *grid) {
   }
   if (!status) status = release_levels(s);
   if (!status && weights && lcp->options.method != CVTM_LCP_PSOR) status = set_weights(s);
-  for (int l = 1; l <= s->levels && !status && lcp->options.nested; ++l) {
+  s->bottom = find_bottom(s, grid);
+  for (int l = 1; l <= s->bottom && !status && lcp->options.nested; ++l) {
     status = s->table->coarsen_links(&s->top[l - 1], &s->top[l], &s->level[l]);
   }
-  s->bottom = find_bottom(s, grid);
   const int kind =
       1 + !!grid->diagonal + 2 * !!grid->horizontal + 4 * !!grid->mask + 8 * !!grid->neumann;
   if (!status && (kind != s->kind || grid->constant != s->constant || grid->mass != s->mass)) {
