@@ -111,6 +111,12 @@ static cvtm_status newton(cvtm_hlcp_grid *h, int64_t n, double *x, cvtm_hlcp_res
   double best = (double)INFINITY;
   int useless = 0;
   cvtm_status status = evaluate(h, &result->residual);
+  if (status == CVTM_OK && !isfinite(result->residual)) {
+    status =
+        cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_INPUT,
+                  "the residual at the start is not finite: q or x holds NaN, infinite or huge "
+                  "numbers");
+  }
   if (status == CVTM_OK) status = set_links(h);
   if (status == CVTM_OK) status = cvtm_grid_begin_cycles(h->linear, h->pixels.q, x);
   while (status == CVTM_OK) {

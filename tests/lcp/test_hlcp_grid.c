@@ -98,7 +98,30 @@ static void equals_the_sparse_solution(void **state) {
   cvtm_device_destroy(device);
 }
 
+static void refuses_what_is_not_finite(void **state) {
+  (void)state;
+  cvtm_device *device = test_device_open();
+  const double wrong[] = {(double)NAN, (double)INFINITY, 1e300};
+  const cvtm_lcp_grid links = {.width = WIDTH, .height = HEIGHT, .constant = 1, .neumann = 1};
+  cvtm_hlcp_grid *grid = NULL;
+  assert_device_ok(device, cvtm_hlcp_grid_create(device, WIDTH, HEIGHT, 1e-9, 50, &grid));
+  for (int k = 0; k < 3; ++k) {
+    double q[PIXELS] = {0};
+    q[PIXELS / 2] = wrong[k];
+    double *memory[4];
+    for (int v = 0; v < 4; ++v) memory[v] = upload(device, q);
+    cvtm_hlcp_result result;
+    assert_int_equal(cvtm_hlcp_grid_solve(grid, &links, 1, 9, memory[0], memory[1], 0, memory[2],
+                                          memory[3], &result),
+                     CVTM_ERROR_INPUT);
+    for (int v = 0; v < 4; ++v) cvtm_device_free(device, memory[v]);
+  }
+  cvtm_hlcp_grid_destroy(grid);
+  cvtm_device_destroy(device);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(equals_the_sparse_solution)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(equals_the_sparse_solution),
+                                     cmocka_unit_test(refuses_what_is_not_finite)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
