@@ -222,146 +222,6 @@ cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, const
   return cli_name_file(path, status, error);
 }
 
-/* ---- Sliding ---- */
-
-typedef struct slide {
-  cli_domain *domain;
-  const cli_domain_sites *given;
-  cvtm_error *error;
-  double *saved; /* of the boundary: points, along, deviation, and its sites and centroids */
-  double energy;
-} slide;
-
-static cvtm_status evaluate_slide(const slide *s, double *energy) {
-  const cli_domain_sites *g = s->given;
-  const cvtm_cvt_moments moments = {NULL, g->centroid, NULL};
-  ++g->result->evaluations;
-  return cvtm_cvt_evaluate(g->cvt, g->sites, g->count, g->options->energy, g->options->voronoi,
-                           energy, &moments);
-}
-
-/* To the copy, or back. */
-static void save(const slide *s, int back) {
-  const cvtm_boundary *b = &s->domain->boundary;
-  const size_t n = (size_t)b->vertex_count;
-  const struct {
-    double *place;
-    size_t count;
-  } parts[] = {{b->points, 2 * n},
-               {b->along, n},
-               {b->deviation, (size_t)b->edge_count},
-               {s->given->sites, 2 * n},
-               {s->given->centroid, 2 * n}};
-  double *copy = s->saved;
-  for (size_t k = 0; k < sizeof parts / sizeof parts[0]; copy += parts[k++].count)
-    memcpy(back ? parts[k].place : copy, back ? copy : parts[k].place,
-           parts[k].count * sizeof *copy);
-}
-
-/* One step of everything on the boundary; undone, and 0, if it does not lower the energy. The
- * centroids on the boundary are those of the sites, before and after. */
-static cvtm_status try_slide(slide *s, double share, int *lowered) {
-  const cvtm_boundary *b = &s->domain->boundary;
-  const cli_domain_sites *g = s->given;
-  double energy = 0;
-  save(s, 0);
-  cvtm_status status =
-      cvtm_boundary_slide(&s->domain->contour, g->centroid, share, &s->domain->boundary, s->error);
-  if (status != CVTM_OK) return status;
-  for (int64_t v = 0; v < b->vertex_count; ++v) {
-    g->sites[2 * v] = fmin(fmax(b->points[2 * v], 0), g->image.width);
-    g->sites[2 * v + 1] = fmin(fmax(b->points[2 * v + 1], 0), g->image.height);
-  }
-  status = evaluate_slide(s, &energy);
-  *lowered = energy < s->energy;
-  if (status == CVTM_OK && *lowered) {
-    s->energy = energy;
-    ++s->domain->slides;
-  } else if (status == CVTM_OK) {
-    save(s, 1);
-  }
-  return status;
-}
-
-/* Steps of Lloyd's method overshoot gladly; how many lowered the energy. */
-static cvtm_status slide_boundary(slide *s, int64_t *lowered) {
-  enum { SLIDES = 5 };
-  static const double shares[] = {1.6, 0.8, 0.2};
-  cvtm_status status = evaluate_slide(s, &s->energy);
-  *lowered = 0;
-  for (int k = 0, bolder = 0; k < SLIDES && bolder < 3 && status == CVTM_OK;) {
-    int better = 0;
-    status = try_slide(s, shares[bolder], &better);
-    *lowered += better;
-    k += better;
-    bolder += !better;
-  }
-  return status;
-}
-
-/* Of --iterations; a turn takes at most 20. */
-static int64_t iterations_left(const cli_domain_sites *g) {
-  enum { ITERATIONS = 20 };
-  const int64_t most = g->options->max_iterations, left = most - g->result->iterations;
-  return most > 0 && left < ITERATIONS ? left : ITERATIONS;
-}
-
-static cvtm_status descend_inside(const slide *s, double seconds) {
-  const cli_domain_sites *g = s->given;
-  cvtm_cvt_options options = *g->options;
-  cvtm_cvt_result found;
-  options.max_iterations = iterations_left(g);
-  options.lloyd_steps = 0;
-  options.monitor = NULL;
-  options.live = 0;
-  if (options.max_seconds > 0) options.max_seconds = seconds;
-  const cvtm_status status = cvtm_cvt_optimize(g->cvt, &options, g->sites, g->count, &found);
-  if (status != CVTM_OK) return status;
-  g->result->iterations += found.iterations;
-  g->result->evaluations += found.evaluations;
-  g->result->objective = found.objective;
-  g->result->gradient_norm = found.gradient_norm;
-  return CVTM_OK;
-}
-
-static cvtm_status slide_and_descend(slide *s, cli_progress *progress) {
-  enum { ROUNDS = 15 };
-  const cli_domain_sites *g = s->given;
-  const double start = cli_seconds(), most = g->options->max_seconds;
-  for (int round = 0; round < ROUNDS && !cli_interrupted(); ++round) {
-    const double before = g->result->objective;
-    const double left = most - g->result->seconds - (cli_seconds() - start);
-    int64_t lowered = 0;
-    if ((most > 0 && left <= 0) || iterations_left(g) <= 0) break;
-    cvtm_status status = slide_boundary(s, &lowered);
-    if (status == CVTM_OK && lowered > 0) status = descend_inside(s, left);
-    if (status != CVTM_OK) return status;
-    if (lowered == 0) break;
-    const cvtm_cvt_record record = {g->count, g->result->iterations, g->result->objective,
-                                    g->result->gradient_norm, 1};
-    (void)cli_progress_monitor(progress, &record);
-    if (before - g->result->objective <= 10 * g->options->tolerance * before) break;
-  }
-  g->result->seconds += cli_seconds() - start;
-  return CVTM_OK;
-}
-
-cvtm_status cli_domain_slide(cli_domain *domain, const cli_domain_sites *given,
-                             cli_progress *progress, cvtm_error *error) {
-  const size_t n = (size_t)domain->boundary.vertex_count;
-  slide s = {.domain = domain,
-             .given = given,
-             .error = error,
-             .saved = malloc((7 * n + (size_t)domain->boundary.edge_count + 1) * sizeof(double))};
-  if (s.saved == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the boundary");
-  domain->slid_from = given->result->objective;
-  const cvtm_status status = slide_and_descend(&s, progress);
-  domain->figures.hausdorff =
-      fmax(domain->contour.corner_shift, cvtm_boundary_deviation(&domain->boundary));
-  free(s.saved);
-  return status;
-}
-
 /* ---- The mesh ---- */
 
 static double area_of(const cvtm_mesh *mesh) {
@@ -375,81 +235,20 @@ static double area_of(const cvtm_mesh *mesh) {
   return 0.5 * twice;
 }
 
-static double angle_at(const double *a, const double *b, const double *c) {
-  const double ux = b[0] - a[0], uy = b[1] - a[1], vx = c[0] - a[0], vy = c[1] - a[1];
-  return fabs(atan2(ux * vy - uy * vx, ux * vx + uy * vy));
-}
-
-/* A site to leave out for the sake of a triangle with an angle below 20 degrees: an end of its
- * shortest edge that is not on the boundary; -1 if there is none, or no need. Corners of the
- * boundary press sites together. */
-static int32_t crowded_site(const cvtm_mesh *mesh, const int32_t *source, int64_t fixed,
-                            const int32_t *corners) {
-  const double least = 20 * 3.14159265358979323846 / 180;
-  for (int k = 0; k < 3; ++k) {
-    const int32_t v = corners[k], from = corners[(k + 1) % 3], to = corners[(k + 2) % 3];
-    const double *a = mesh->points + 2 * (int64_t)from, *b = mesh->points + 2 * (int64_t)to;
-    const double *c = mesh->points + 2 * (int64_t)v;
-    const double opposite = angle_at(c, a, b);
-    if (opposite >= least || opposite > fmin(angle_at(a, b, c), angle_at(b, c, a))) continue;
-    const int32_t crowded = source[from] > source[to] ? source[from] : source[to];
-    return crowded >= fixed ? crowded : -1;
-  }
-  return -1;
-}
-
-typedef struct site_lists {
-  double *sites, *mass, *centroid;
-  int64_t count;
-} site_lists;
-
-static void move_site(site_lists *lists, int64_t from, int64_t to) {
-  memmove(lists->sites + 2 * to, lists->sites + 2 * from, 2 * sizeof *lists->sites);
-  memmove(lists->centroid + 2 * to, lists->centroid + 2 * from, 2 * sizeof *lists->centroid);
-  lists->mass[to] = lists->mass[from];
-}
-
-/* Takes the crowded sites off the lists; returns how many there were, -1 without memory. */
-static int64_t drop_crowded(const cvtm_mesh *mesh, const int32_t *source, int64_t fixed,
-                            site_lists *lists) {
-  char *drop = calloc((size_t)lists->count, 1);
-  if (drop == NULL) return -1;
-  for (int64_t t = 0; t < mesh->triangle_count; ++t) {
-    const int32_t site = crowded_site(mesh, source, fixed, mesh->triangles + 3 * t);
-    if (site >= 0) drop[site] = 1;
-  }
-  int64_t kept = 0;
-  for (int64_t i = 0; i < lists->count; ++i) {
-    if (!drop[i]) move_site(lists, i, kept++);
-  }
-  const int64_t dropped = lists->count - kept;
-  lists->count = kept;
-  free(drop);
-  return dropped;
-}
-
 cvtm_status cli_domain_triangulate(cli_domain *domain, double *sites, double *mass,
                                    double *centroid, int64_t *count, cvtm_mesh *mesh,
                                    cvtm_error *error) {
-  enum { ROUNDS = 4 };
-  site_lists lists = {sites, mass, centroid, *count};
-  for (int round = 0;; ++round) {
-    int32_t *source = NULL;
-    const cvtm_status status = cvtm_constrained_delaunay(sites, lists.count, &domain->boundary,
-                                                         mesh, &domain->regions, &source, error);
-    if (status != CVTM_OK) return status;
-    const int64_t crowded =
-        round < ROUNDS ? drop_crowded(mesh, source, domain->boundary.vertex_count, &lists) : 0;
-    if (crowded == 0) {
-      for (int64_t v = 0; v < mesh->vertex_count; ++v) move_site(&lists, source[v], v);
-      free(source);
-      break;
-    }
-    free(source);
-    cvtm_mesh_free(mesh);
-    cvtm_regions_free(&domain->regions);
-    if (crowded < 0) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the domain's mesh");
+  int32_t *source = NULL;
+  const cvtm_status status =
+      cvtm_domain_mesh(sites, *count, &domain->boundary, mesh, &domain->regions, &source, error);
+  if (status != CVTM_OK) return status;
+  for (int64_t v = 0; v < mesh->vertex_count; ++v) {
+    const int64_t from = source[v];
+    mass[v] = mass[from];
+    memmove(sites + 2 * v, sites + 2 * from, 2 * sizeof *sites);
+    memmove(centroid + 2 * v, centroid + 2 * from, 2 * sizeof *centroid);
   }
+  free(source);
   domain->dropped = *count - mesh->vertex_count;
   domain->mesh_area = area_of(mesh);
   *count = mesh->vertex_count;
@@ -464,6 +263,11 @@ static int64_t count_corners(const cvtm_boundary *boundary) {
   return corners;
 }
 
+/* Between the boundary's edges, wherever they slid, and the contour; an upper bound. */
+static double hausdorff(const cli_domain *domain) {
+  return fmax(domain->contour.corner_shift, cvtm_boundary_deviation(&domain->boundary));
+}
+
 void cli_domain_report(const cli_domain *domain, cJSON *report) {
   const cvtm_boundary *boundary = &domain->boundary;
   cJSON *entry = cJSON_AddObjectToObject(report, "domain");
@@ -474,12 +278,12 @@ void cli_domain_report(const cli_domain *domain, cJSON *report) {
   cli_json_integer(entry, "corners", count_corners(boundary));
   cli_json_integer(entry, "limited_edges", domain->figures.limited);
   cli_json_integer(entry, "dropped_sites", domain->dropped);
-  cli_json_integer(entry, "slides", domain->slides);
-  if (domain->slides > 0) cli_json_real(entry, "energy_locked", domain->slid_from);
+  cli_json_integer(entry, "slides", domain->slides.count);
+  if (domain->slides.count > 0) cli_json_real(entry, "energy_locked", domain->slides.start_energy);
   cli_json_real(entry, "spacing", domain->figures.spacing);
   cli_json_real(entry, "area", domain->contour.area);
   cli_json_real(entry, "mesh_area", domain->mesh_area);
-  cli_json_real(entry, "hausdorff", domain->figures.hausdorff);
+  cli_json_real(entry, "hausdorff", hausdorff(domain));
 }
 
 void cli_domain_print_summary(const cli_domain *domain) {
@@ -487,7 +291,7 @@ void cli_domain_print_summary(const cli_domain *domain) {
           "  domain     %lld boundary vertices, %lld of them corners; within %.2f px of the"
           " contour, area off by %.3f %%\n",
           (long long)domain->boundary.vertex_count, (long long)count_corners(&domain->boundary),
-          domain->figures.hausdorff,
+          hausdorff(domain),
           100 * fabs(domain->mesh_area - domain->contour.area) / domain->contour.area);
   if (domain->contour.dropped > 0)
     fprintf(stderr, "  note       %lld specks of less than %g square pixels were left out\n",

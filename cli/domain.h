@@ -5,9 +5,8 @@
 
 #include "base/domain.h"
 #include "cli/options.h"
-#include "cli/progress.h"
-#include "cvt/cvt.h"
-#include "meshes/constrained.h"
+#include "cvt/slide.h"
+#include "meshes/domain_mesh.h"
 #include "meshes/domain_plan.h"
 
 #include <cjson/cJSON.h>
@@ -26,8 +25,7 @@ typedef struct cli_domain {
   cvtm_boundary boundary; /* its vertices are the first sites, and fixed for every descent */
   cvtm_domain_plan_figures figures;
   cvtm_regions regions;       /* of the mesh */
-  int64_t slides;             /* times that the sites of the boundary have moved along it */
-  double slid_from;           /* the energy before the first */
+  cvtm_cvt_slides slides;     /* of --boundary sliding */
   int64_t dropped;            /* sites that have no place in the mesh */
   double mesh_area, smallest; /* of parts of the domain that are not left out */
 } cli_domain;
@@ -38,21 +36,6 @@ int cli_domain_check(const cli_options *options);
  * coverage of what --segment has found, else NULL. */
 cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, const float *segmented,
                             float *density, cli_domain *domain, cvtm_error *error);
-/* Sites in host memory, the result of a descent with these options, and the plan it was made in. */
-typedef struct cli_domain_sites {
-  cvtm_cvt *cvt;
-  cvtm_domain image;
-  const cvtm_cvt_options *options;
-  double *sites, *centroid; /* 2 * count; what is in centroid is lost */
-  int64_t count;
-  cvtm_cvt_result *result; /* goes on counting */
-} cli_domain_sites;
-
-/* Constrained Lloyd steps (Du, Gunzburger & Ju 2003) for the sites on the boundary, towards the
- * places on it nearest to their centroids, in turns with descents of the others, as long as both
- * lower the energy. */
-cvtm_status cli_domain_slide(cli_domain *domain, const cli_domain_sites *given,
-                             cli_progress *progress, cvtm_error *error);
 /* The constrained triangulation of the sites. Those that have no triangle, or lie so close to an
  * edge of the boundary that a triangle there is flat, leave all three lists (2, 1 and 2 numbers
  * each). */

@@ -226,9 +226,8 @@ static cvtm_status optimize(run *r) {
   const cvtm_status status =
       cvtm_cvt_solve(r->cvt, r->density, &how, r->given, r->sites, r->count, &r->result);
   if (status != CVTM_OK || !r->options.domain.sliding) return status;
-  const cli_domain_sites sites = {r->cvt,      r->domain, &how,      r->sites,
-                                  r->centroid, r->count,  &r->result};
-  return cli_domain_slide(&r->shape, &sites, &r->progress, cvtm_device_error(r->device));
+  return cvtm_cvt_slide(r->cvt, &r->shape.contour, &how, &r->shape.boundary, r->sites, r->count,
+                        &r->result, &r->shape.slides);
 }
 
 /* hold: the sites stay as they are. */

@@ -16,11 +16,12 @@ int cvtm_condition_wanted(const cvtm_condition_options *options) {
 
 void cvtm_grade_size(int width, int height, const uint8_t *mask, double slope, double *density) {
   const int64_t count = (int64_t)width * height;
+  const double up = 1 + 0x1p-49; /* 13 roundings of 2^-53 leave nothing below what it was */
   for (int64_t p = 0; p < count; ++p) density[p] = 1 / sqrt(sqrt(density[p]));
   cvtm_eikonal(width, height, mask, NULL, slope, density);
   for (int64_t p = 0; p < count; ++p) {
     const double squared = density[p] * density[p];
-    density[p] = mask != NULL && !mask[p] ? 0 : 1 / (squared * squared);
+    density[p] = mask != NULL && !mask[p] ? 0 : up / (squared * squared);
   }
 }
 

@@ -383,7 +383,6 @@ cvtm_status cvtm_domain_plan(const cvtm_contour *contour, int width, int height,
   if (status == CVTM_OK) {
     write_density(&p);
     clamp_to_image(&p, &made);
-    result.hausdorff = fmax(contour->corner_shift, cvtm_boundary_deviation(&made));
     result.limited = p.limited;
     *boundary = made;
     *figures = result;

@@ -9,9 +9,8 @@ extern "C" {
 #endif
 
 typedef struct cvtm_domain_plan_figures {
-  double spacing;   /* between sites where the density has its mean root */
-  double hausdorff; /* between the boundary's edges and the contour, pixels; an upper bound */
-  int64_t limited;  /* places where the shape asked for finer edges than the density */
+  double spacing;  /* between sites where the density has its mean root */
+  int64_t limited; /* places where the shape asked for finer edges than the density */
 } cvtm_domain_plan_figures;
 
 /* Vertices on the contour for a tessellation of the domain by `sites` sites, those vertices

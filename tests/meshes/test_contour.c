@@ -374,7 +374,7 @@ static void narrow_places_get_short_edges(void **state) {
     if (p[0] > 34 && q[0] > 34) longest = fmax(longest, hypot(q[0] - p[0], q[1] - p[1]));
   }
   assert_true(longest > 1 && longest < 4.2);
-  assert_true(figures.hausdorff < 1e-9);
+  assert_true(cvtm_boundary_deviation(&b) < 1e-9);
   for (int k = 0; k < W * H; ++k) assert_true((coverage[k] > 0) == (density[k] > 0));
   cvtm_boundary_free(&b);
   for (int k = 0; k < W * H; ++k) density[k] = 1;

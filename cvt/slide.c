@@ -1,0 +1,163 @@
+#include "cvt/slide.h"
+
+#include "cvt/cvt_kernels.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { TURNS = 15, SLIDES = 5 /* in a turn */, ITERATIONS = 20 /* of the descent in a turn */ };
+
+typedef struct slide {
+  cvtm_cvt *cvt;
+  const cvtm_contour *contour;
+  const cvtm_cvt_options *options;
+  cvtm_boundary *boundary;
+  double *sites, *centroid; /* 2 * count */
+  int64_t count;
+  cvtm_cvt_result *result;
+  cvtm_cvt_slides *slides;
+  double *saved; /* of the boundary: points, along, deviation, and its sites and centroids */
+  double energy;
+} slide;
+
+static double now(void) {
+  struct timespec t;
+  timespec_get(&t, TIME_UTC);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static cvtm_status evaluate(const slide *s, double *energy) {
+  const cvtm_cvt_moments moments = {NULL, s->centroid, NULL};
+  ++s->result->evaluations;
+  return cvtm_cvt_evaluate(s->cvt, s->sites, s->count, s->options->energy, s->options->voronoi,
+                           energy, &moments);
+}
+
+/* To the copy, or back. */
+static void save(const slide *s, int back) {
+  const cvtm_boundary *b = s->boundary;
+  const size_t n = (size_t)b->vertex_count;
+  const struct {
+    double *place;
+    size_t count;
+  } parts[] = {{b->points, 2 * n},
+               {b->along, n},
+               {b->deviation, (size_t)b->edge_count},
+               {s->sites, 2 * n},
+               {s->centroid, 2 * n}};
+  double *copy = s->saved;
+  for (size_t k = 0; k < sizeof parts / sizeof parts[0]; copy += parts[k++].count)
+    memcpy(back ? parts[k].place : copy, back ? copy : parts[k].place,
+           parts[k].count * sizeof *copy);
+}
+
+/* One step of everything on the boundary; undone, and 0, if it does not lower the energy. The
+ * centroids on the boundary are those of the sites, before and after. */
+static cvtm_status try_slide(slide *s, double share, int *lowered) {
+  const cvtm_boundary *b = s->boundary;
+  const cvtm_domain image = s->cvt->domain;
+  double energy = 0;
+  save(s, 0);
+  cvtm_status status = cvtm_boundary_slide(s->contour, s->centroid, share, s->boundary,
+                                           cvtm_device_error(s->cvt->device));
+  if (status != CVTM_OK) return status;
+  for (int64_t v = 0; v < b->vertex_count; ++v) {
+    s->sites[2 * v] = fmin(fmax(b->points[2 * v], 0), image.width);
+    s->sites[2 * v + 1] = fmin(fmax(b->points[2 * v + 1], 0), image.height);
+  }
+  status = evaluate(s, &energy);
+  *lowered = energy < s->energy;
+  if (status == CVTM_OK && *lowered) {
+    s->energy = energy;
+    ++s->slides->count;
+  } else if (status == CVTM_OK) {
+    save(s, 1);
+  }
+  return status;
+}
+
+/* Steps of Lloyd's method overshoot gladly; how many lowered the energy. */
+static cvtm_status slide_boundary(slide *s, int *lowered) {
+  static const double shares[] = {1.6, 0.8, 0.2};
+  cvtm_status status = evaluate(s, &s->energy);
+  *lowered = 0;
+  for (int bolder = 0; *lowered < SLIDES && bolder < 3 && status == CVTM_OK;) {
+    int better = 0;
+    status = try_slide(s, shares[bolder], &better);
+    *lowered += better;
+    bolder += !better;
+  }
+  return status;
+}
+
+/* Of max_iterations, in one turn. */
+static int64_t iterations_left(const slide *s) {
+  const int64_t most = s->options->max_iterations, left = most - s->result->iterations;
+  return most > 0 && left < ITERATIONS ? left : ITERATIONS;
+}
+
+static cvtm_status descend_inside(const slide *s, double seconds) {
+  cvtm_cvt_options options = *s->options;
+  cvtm_cvt_result found;
+  options.max_iterations = iterations_left(s);
+  options.lloyd_steps = 0;
+  options.monitor = NULL;
+  options.live = 0;
+  if (options.max_seconds > 0) options.max_seconds = seconds;
+  const cvtm_status status = cvtm_cvt_optimize(s->cvt, &options, s->sites, s->count, &found);
+  if (status != CVTM_OK) return status;
+  s->result->iterations += found.iterations;
+  s->result->evaluations += found.evaluations;
+  s->result->objective = found.objective;
+  s->result->gradient_norm = found.gradient_norm;
+  return CVTM_OK;
+}
+
+static int told_to_stop(const slide *s) {
+  const cvtm_cvt_options *o = s->options;
+  const cvtm_cvt_record record = {s->count, s->result->iterations, s->result->objective,
+                                  s->result->gradient_norm, 1};
+  if (o->monitor == NULL || o->monitor(o->monitor_context, &record) == 0) return 0;
+  s->result->stop = CVTM_STOP_REQUEST;
+  return 1;
+}
+
+static cvtm_status take_turns(slide *s) {
+  const double start = now(), most = s->options->max_seconds;
+  for (int turn = 0; turn < TURNS; ++turn) {
+    const double before = s->result->objective;
+    const double left = most - s->result->seconds - (now() - start);
+    int lowered = 0;
+    if ((most > 0 && left <= 0) || iterations_left(s) <= 0) break;
+    cvtm_status status = slide_boundary(s, &lowered);
+    if (status == CVTM_OK && lowered > 0) status = descend_inside(s, left);
+    if (status != CVTM_OK) return status;
+    if (lowered == 0 || told_to_stop(s)) break;
+    if (before - s->result->objective <= 10 * s->options->tolerance * before) break;
+  }
+  s->result->seconds += now() - start;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_cvt_slide(cvtm_cvt *cvt, const cvtm_contour *contour,
+                           const cvtm_cvt_options *options, cvtm_boundary *boundary, double *sites,
+                           int64_t count, cvtm_cvt_result *result, cvtm_cvt_slides *slides) {
+  cvtm_error *error = cvtm_device_error(cvt->device);
+  const int64_t n = boundary->vertex_count;
+  if (options->fixed != n || n > count)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "%lld sites, %lld fixed, and %lld vertices on the boundary", (long long)count,
+                     (long long)options->fixed, (long long)n);
+  *slides = (cvtm_cvt_slides){0, result->objective};
+  if (result->stop == CVTM_STOP_REQUEST) return CVTM_OK;
+  double *memory = malloc((2 * (size_t)count + 7 * (size_t)n + (size_t)boundary->edge_count + 1) *
+                          sizeof *memory);
+  if (memory == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the boundary");
+  slide s = {cvt,   contour, options, boundary,           sites, memory,
+             count, result,  slides,  memory + 2 * count, 0};
+  const cvtm_status status = take_turns(&s);
+  free(memory);
+  return status;
+}

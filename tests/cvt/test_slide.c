@@ -1,0 +1,156 @@
+/* Sites of a boundary that slide along it, and the mesh of such a domain: a disc and a square, side
+ * by side, so that there are curves with corners and without. */
+#include <math.h>
+#include <string.h>
+
+#include "cvt/slide.h"
+#include "meshes/domain_mesh.h"
+#include "meshes/domain_plan.h"
+#include "tests/test_devices.h"
+
+enum { W = 96, H = 48, SITES = 220 };
+
+static const double centre = 24, radius = 18; /* of the disc; the square is [54, 90] x [6, 42] */
+
+typedef struct shape {
+  cvtm_contour contour;
+  cvtm_boundary boundary;
+  float density[W * H];
+} shape;
+
+static void plan_shape(shape *s) {
+  enum { TURN = 180 };
+  double points[2 * (TURN + 4)] = {0};
+  int64_t start[3] = {0, TURN, TURN + 4};
+  const cvtm_polygons polygons = {2, start, points};
+  for (int k = 0; k < TURN; ++k) {
+    points[2 * k] = centre + radius * cos(2 * 3.14159265358979323846 * k / TURN);
+    points[2 * k + 1] = centre - radius * sin(2 * 3.14159265358979323846 * k / TURN);
+  }
+  const double square[8] = {54, 6, 54, 42, 90, 42, 90, 6};
+  memcpy(points + (size_t)2 * TURN, square, sizeof square);
+  for (int k = 0; k < W * H; ++k) s->density[k] = 1;
+  cvtm_contour_options how;
+  cvtm_domain_plan_figures figures;
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_contour_defaults(&how);
+  assert_int_equal(cvtm_contour_of_polygons(&polygons, W, H, &how, &s->contour, &error), CVTM_OK);
+  assert_int_equal(
+      cvtm_domain_plan(&s->contour, W, H, SITES, 0.3, s->density, &s->boundary, &figures, &error),
+      CVTM_OK);
+}
+
+static void free_shape(shape *s) {
+  cvtm_contour_free(&s->contour);
+  cvtm_boundary_free(&s->boundary);
+}
+
+static int stop_at_once(void *context, const cvtm_cvt_record *record) {
+  (void)record;
+  ++*(int *)context;
+  return 1;
+}
+
+/* Half a pixel is what a vertex may be off its curve. */
+static void check_boundary(const cvtm_boundary *b, const double *before, const double *sites) {
+  int64_t moved = 0;
+  for (int64_t v = 0; v < b->vertex_count; ++v) {
+    const double x = sites[2 * v], y = sites[2 * v + 1];
+    const int same = x == before[2 * v] && y == before[2 * v + 1];
+    assert_true(x == b->points[2 * v] && y == b->points[2 * v + 1]);
+    assert_true(same || !b->corner[v]);
+    moved += !same;
+    const double off =
+        x < 48 ? hypot(x - centre, y - centre) - radius : fmax(fabs(x - 72), fabs(y - 24)) - 18;
+    assert_true(fabs(off) <= 0.5);
+  }
+  assert_true(moved > 0);
+}
+
+static void check_mesh(const cvtm_boundary *b, const double *sites) {
+  cvtm_mesh mesh = {0};
+  cvtm_regions regions = {0};
+  int32_t *source = NULL;
+  cvtm_error error = {CVTM_OK, ""};
+  double area = 0;
+  assert_int_equal(cvtm_domain_mesh(sites, SITES, b, &mesh, &regions, &source, &error), CVTM_OK);
+  for (int64_t t = 0; t < mesh.triangle_count; ++t) {
+    const double *p = mesh.points + 2 * (int64_t)mesh.triangles[3 * t];
+    const double *q = mesh.points + 2 * (int64_t)mesh.triangles[3 * t + 1];
+    const double *r = mesh.points + 2 * (int64_t)mesh.triangles[3 * t + 2];
+    area += fabs((q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0])) / 2;
+  }
+  /* Vertices stand off the curve so that areas are kept: 1e-3 is what the program promises. */
+  const double exact = 3.14159265358979323846 * radius * radius + 36.0 * 36.0;
+  assert_true(fabs(area / exact - 1) < 1e-3);
+  for (int64_t v = 0; v < mesh.vertex_count; ++v) {
+    assert_true(v == 0 || source[v] > source[v - 1]);
+    for (int k = 0; k < 2; ++k) /* steps of the exact grid */
+      assert_true(fabs(mesh.points[2 * v + k] - sites[2 * source[v] + k]) < 1e-6);
+  }
+  cvtm_mesh_free(&mesh);
+  cvtm_regions_free(&regions);
+  free(source);
+}
+
+static void sliding_lowers_the_energy(void **state) {
+  (void)state;
+  cvtm_device *device = test_device_open();
+  const cvtm_domain domain = {W, H, 0};
+  shape s = {0};
+  plan_shape(&s);
+  const int64_t n = s.boundary.vertex_count;
+  double sites[2 * SITES], before[2 * SITES], energy = 0;
+  cvtm_cvt_options options;
+  cvtm_cvt_result result;
+  cvtm_cvt_slides slides;
+  cvtm_cvt *cvt = NULL;
+  int heard = 0;
+  cvtm_cvt_defaults(&options);
+  options.fixed = n;
+  options.max_iterations = 120;
+  memcpy(sites, s.boundary.points, 2 * (size_t)n * sizeof *sites);
+  assert_device_ok(device, cvtm_cvt_create(device, domain, s.density, SITES, &cvt));
+  options.tolerance = 1e-5;
+  assert_device_ok(device, cvtm_cvt_solve(cvt, s.density, &options, n, sites, SITES, &result));
+  memcpy(before, sites, sizeof sites);
+  const double locked = result.objective;
+
+  options.monitor = stop_at_once;
+  options.monitor_context = &heard;
+  assert_device_ok(device, cvtm_cvt_slide(cvt, &s.contour, &options, &s.boundary, sites, SITES,
+                                          &result, &slides));
+  assert_true(heard == 1 && result.stop == CVTM_STOP_REQUEST);
+  assert_true(slides.count > 0 && slides.start_energy == locked);
+  /* A run that was told to stop does not go on. */
+  assert_device_ok(device, cvtm_cvt_slide(cvt, &s.contour, &options, &s.boundary, sites, SITES,
+                                          &result, &slides));
+  assert_true(heard == 1 && slides.count == 0);
+
+  result.stop = CVTM_STOP_DECREASE;
+  options.monitor = NULL;
+  assert_device_ok(device, cvtm_cvt_slide(cvt, &s.contour, &options, &s.boundary, sites, SITES,
+                                          &result, &slides));
+  assert_true(result.iterations <= options.max_iterations);
+  assert_device_ok(device, cvtm_cvt_evaluate(cvt, sites, SITES, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT,
+                                             &energy, NULL));
+  /* What is reported belongs to the sites returned; sums may round. */
+  assert_true(energy < locked && fabs(energy - result.objective) <= 1e-12 * energy);
+  check_boundary(&s.boundary, before, sites);
+  check_mesh(&s.boundary, sites);
+
+  options.fixed = n - 1;
+  assert_int_equal(
+      cvtm_cvt_slide(cvt, &s.contour, &options, &s.boundary, sites, SITES, &result, &slides),
+      CVTM_ERROR_ARGUMENT);
+  cvtm_cvt_destroy(cvt);
+  free_shape(&s);
+  cvtm_device_destroy(device);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sliding_lowers_the_energy),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
