@@ -1,16 +1,16 @@
 /* Inside jfa only: jump flooding at one pixel, written once for both devices.
  *
  * What is flooded are seeds: the pixels with sites in them. A seed is named by one
- * word, where the site nearest to the pixel's centre lies on a grid of 2^16 steps along
- * each axis of the least square of side a power of two that covers the domain: x in the
- * lower half of the word, y in the upper one. So a word says both which pixel the seed
- * is and how far away, and a pass reads nothing but words. If a site lies outside the
- * domain, or is not finite, words are places in the tree's order instead and
- * positions are looked up.
+ * word, where its site lies, or the middle of the pixel if there are several, on a grid of
+ * 2^16 steps along each axis of the least square of side a power of two that covers the
+ * domain: x in the lower half of the word, y in the upper one. So a word says both which
+ * pixel the seed is and how far away, and a pass reads nothing but words. If a site lies
+ * outside the domain, or is not finite, words are places in the tree's order instead
+ * (of several sites that nearest to the pixel's centre) and positions are looked up.
  *
  * Passes compare squared distances in float, with the roundings of cvtm_flood_key on every
- * device. The last pass of a method, which makes labels of words, compares all sites of
- * the seeds that it hears of in double. */
+ * device. The last pass of a method, which makes labels of words, decides as a comparison in
+ * double of all sites of the seeds that it hears of does. */
 #ifndef CVTMESH_JFA_FLOOD_H
 #define CVTMESH_JFA_FLOOD_H
 
@@ -40,6 +40,10 @@ typedef struct cvtm_flood_table {
                         const int32_t *labels, uint32_t *words);
   /* Makes *first_step at least twice the radius of the largest empty circle. */
   cvtm_status (*limit)(cvtm_device *device, const cvtm_flood *flood);
+  /* NULL, or: two passes in one, of a step and of half of it, from seeds alone. The domain is not
+   * periodic, and four times the second step covers it. */
+  cvtm_status (*open)(cvtm_device *device, const cvtm_flood *flood, int step, const uint32_t *from,
+                      uint32_t *to);
   /* One pass from one array of words to another. */
   cvtm_status (*pass)(cvtm_device *device, const cvtm_flood *flood, int step, const uint32_t *from,
                       uint32_t *to);
@@ -102,22 +106,39 @@ CVTM_HD cvtm_seed_pixel cvtm_pixel_of_place(const cvtm_flood *flood, int64_t pla
   return cvtm_pixel_at(flood->domain, site[0], site[1]);
 }
 
-CVTM_HD uint64_t cvtm_pixel_code(cvtm_seed_pixel pixel) {
-  return cvtm_spread_bits(pixel.column) | cvtm_spread_bits(pixel.row) << 1;
+/* Puts a zero before each of 16 bits. */
+CVTM_HD uint32_t cvtm_spread_half(uint32_t x) {
+  x = (x | x << 8) & 0x00FF00FFU;
+  x = (x | x << 4) & 0x0F0F0F0FU;
+  x = (x | x << 2) & 0x33333333U;
+  return (x | x << 1) & 0x55555555U;
 }
 
-/* The word of a position inside the domain. */
+CVTM_HD uint64_t cvtm_pixel_code(cvtm_seed_pixel pixel) {
+  return cvtm_spread_half(pixel.column) | cvtm_spread_half(pixel.row) << 1;
+}
+
+/* A word that says only which pixel the seed is: it stands for several sites. Its position is the
+ * middle of the pixel; a lone site that happens to lie there has it, too. */
+CVTM_HD uint32_t cvtm_shared_word(int shift, cvtm_seed_pixel pixel) {
+  const uint32_t half = 1U << (shift - 1);
+  return (pixel.column << shift | (half - 1)) | (pixel.row << shift | half) << 16;
+}
+
+CVTM_HD int cvtm_is_shared(int shift, uint32_t word) {
+  const cvtm_seed_pixel first = {0, 0};
+  const uint32_t fraction = (1U << shift) - 1;
+  return (word & (fraction | fraction << 16)) == cvtm_shared_word(shift, first);
+}
+
+/* The word of a lone site inside the domain. */
 CVTM_HD uint32_t cvtm_pack_word(const cvtm_flood *flood, double x, double y) {
   const int shift = cvtm_morton_shift(flood->domain);
-  const uint32_t word = cvtm_quantize(x, flood->domain.width, shift) >> 16 |
-                        cvtm_quantize(y, flood->domain.height, shift) >> 16 << 16;
-  return word == CVTM_NO_SEED ? word - 1 : word; /* in the same pixel */
-}
-
-CVTM_HD uint32_t cvtm_word_of_place(const cvtm_flood *flood, int packed, int64_t place) {
-  if (!packed) return (uint32_t)place;
-  const double *site = flood->tree.position + 2 * place;
-  return cvtm_pack_word(flood, site[0], site[1]);
+  const uint32_t column = cvtm_quantize(x, flood->domain.width, shift) >> 16;
+  const uint32_t row = cvtm_quantize(y, flood->domain.height, shift) >> 16;
+  const cvtm_seed_pixel pixel = {column >> (shift - 16), row >> (shift - 16)};
+  const uint32_t word = column | row << 16;
+  return word == CVTM_NO_SEED ? cvtm_shared_word(shift - 16, pixel) : word;
 }
 
 /* The sites first .. last - 1 of the tree's order. */
@@ -176,12 +197,22 @@ CVTM_HD void cvtm_consider_sites(const cvtm_flood *flood, double x, double y, cv
     cvtm_search_range(&flood->tree, flood->metric, x, y, sites.first, sites.last, best);
 }
 
-/* The site nearest to the centre of a seed's pixel, by its place. */
-CVTM_HD int32_t cvtm_middle_site(const cvtm_flood *flood, cvtm_seed_pixel pixel) {
-  cvtm_nearest middle = cvtm_nearest_none();
-  cvtm_consider_sites(flood, pixel.column + 0.5, pixel.row + 0.5, cvtm_sites_of_pixel(flood, pixel),
-                      &middle);
-  return middle.place;
+/* The word of the seed that holds a site at (x, y). */
+CVTM_HD uint32_t cvtm_word_at(const cvtm_flood *flood, int packed, double x, double y) {
+  const cvtm_seed_pixel pixel = cvtm_pixel_at(flood->domain, x, y);
+  const cvtm_seed_sites sites = cvtm_sites_of_pixel(flood, pixel);
+  if (!packed) {
+    cvtm_nearest middle = cvtm_nearest_none();
+    cvtm_consider_sites(flood, pixel.column + 0.5, pixel.row + 0.5, sites, &middle);
+    return (uint32_t)middle.place;
+  }
+  if (sites.last - sites.first > 1) return cvtm_shared_word(cvtm_word_shift(flood->domain), pixel);
+  return cvtm_pack_word(flood, x, y);
+}
+
+CVTM_HD uint32_t cvtm_word_of_place(const cvtm_flood *flood, int packed, int64_t place) {
+  const double *site = flood->tree.position + 2 * place;
+  return cvtm_word_at(flood, packed, site[0], site[1]);
 }
 
 /* Makes the pixel of the site at a place a seed, if it is the pixel's first site. */
@@ -192,18 +223,17 @@ CVTM_HD void cvtm_seed_place(const cvtm_flood *flood, int packed, int64_t place,
     if (before.column == pixel.column && before.row == pixel.row) return;
   }
   words[(int64_t)pixel.row * flood->domain.width + pixel.column] =
-      cvtm_word_of_place(flood, packed, cvtm_middle_site(flood, pixel));
+      cvtm_word_of_place(flood, packed, place);
 }
 
-/* The word of a seed that holds a site, given by the caller's index; for an index that is none,
+/* The word of the seed that holds a site, given by the caller's index; for an index that is none,
  * that of the site in the first place. */
 CVTM_HD uint32_t cvtm_recall_word(const cvtm_flood *flood, int packed, const double *sites,
                                   int32_t label) {
   if (label < 0 || label >= flood->tree.count) return cvtm_word_of_place(flood, packed, 0);
   double x, y;
   cvtm_canonical_site(flood->metric, sites + 2 * (int64_t)label, &x, &y);
-  if (packed) return cvtm_pack_word(flood, x, y);
-  return (uint32_t)cvtm_middle_site(flood, cvtm_pixel_at(flood->domain, x, y));
+  return cvtm_word_at(flood, packed, x, y);
 }
 
 /* 2^23 + the lower or the upper half of a word. */
@@ -245,20 +275,27 @@ CVTM_HD float cvtm_flood_square(uint32_t word, float gap) {
   return word == CVTM_NO_SEED ? HUGE_VALF : gap * gap;
 }
 
+/* The squared distance. */
+CVTM_HD float cvtm_flood_distance2(int packed, float x2, float gap_y) {
+  if (!packed) return x2 + gap_y * gap_y;
+#ifdef __CUDA_ARCH__
+  return __fmaf_rn(gap_y, gap_y, x2);
+#else
+  return (float)((double)x2 + (double)gap_y * gap_y); /* rounded once, too: whole numbers < 2^36 */
+#endif
+}
+
 /* Of all that a pixel hears of, the word with the least key is kept: by the squared distance
  * without its last four bits, then by tag. The tag is 4 r + c, with r, c = 0 for the pixel's own
  * row and column, 1 for those before and 2 for those after. */
-CVTM_HD uint32_t cvtm_flood_key(int packed, float x2, float gap_y, uint32_t tag) {
+CVTM_HD uint32_t cvtm_flood_key(float distance2, uint32_t tag) {
 #ifdef __CUDA_ARCH__
-  const float distance2 = packed ? __fmaf_rn(gap_y, gap_y, x2) : x2 + gap_y * gap_y;
   uint32_t key; /* (bits & ~15) | tag in one instruction */
   asm("lop3.b32 %0, %1, %2, %3, 0xEA;"
       : "=r"(key)
       : "r"(__float_as_uint(distance2)), "r"(~15U), "r"(tag));
   return key;
 #else
-  /* Rounded once, too: whole numbers below 2^36. */
-  const float distance2 = packed ? (float)((double)x2 + (double)gap_y * gap_y) : x2 + gap_y * gap_y;
   uint32_t bits;
   memcpy(&bits, &distance2, sizeof bits);
   return (bits & ~15U) | tag;
@@ -274,56 +311,24 @@ CVTM_HD int cvtm_step_along(int i, int step, int side, int periodic) {
   return k < 0 ? k + side : k;
 }
 
-/* --- the last pass --------------------------------------------------------------------- *
- * Words are replaced by names first: the place of the seed's only site, or -2 - the first of its
- * places; -1 for no seed. */
+/* --- the last pass --------------------------------------------------------------------- */
 
-CVTM_HD int32_t cvtm_name_of_word(const cvtm_flood *flood, int packed, uint32_t word) {
-  if (word == CVTM_NO_SEED) return -1;
-  const cvtm_seed_sites sites = cvtm_sites_of_word(flood, packed, word);
-  return sites.last - sites.first == 1 ? sites.first : -2 - sites.first;
-}
-
-/* The offsets of the pixels that the last pass hears of: those of a pass, the pixel's own among
- * them, and four at twice the step, which make up for what the rounding of positions has lost. */
+/* The pixels that the last pass hears of: those of a pass, the pixel's own among them, and four at
+ * twice the step, which make up for what the rounding of positions has lost. */
 enum { CVTM_LAST_HEARD = 13 };
 
-CVTM_HD int32_t cvtm_last_heard(const cvtm_flood *flood, int i, int j, int k,
-                                const int32_t *names) {
-  const cvtm_domain domain = flood->domain;
-  const int di = k < 9 ? k % 3 - 1 : k == 9 ? -2 : k == 10 ? 2 : 0;
-  const int dj = k < 9 ? k / 3 - 1 : k == 11 ? -2 : k == 12 ? 2 : 0;
-  const int64_t row = cvtm_step_along(j, dj, domain.height, domain.periodic);
-  return names[row * domain.width + cvtm_step_along(i, di, domain.width, domain.periodic)];
-}
+/* Their columns and rows, from the pixel's own. */
+CVTM_HD int cvtm_last_column(int k) { return k < 9 ? k % 3 - 1 : k == 9 ? -2 : k == 10 ? 2 : 0; }
+CVTM_HD int cvtm_last_row(int k) { return k < 9 ? k / 3 - 1 : k == 11 ? -2 : k == 12 ? 2 : 0; }
 
-/* Improves *best by the sites of all heard seeds that have several. */
-CVTM_HD void cvtm_consider_crowds(const cvtm_flood *flood, int i, int j, const int32_t *names,
-                                  cvtm_nearest *best) {
+/* The least of what a pixel heard that is at least `from`; if there is none, one that is less. */
+CVTM_HD uint32_t cvtm_next_heard(const uint32_t *heard, uint32_t from) {
+  uint32_t gap = UINT32_MAX;
   for (int k = 0; k < CVTM_LAST_HEARD; ++k) {
-    const int32_t name = cvtm_last_heard(flood, i, j, k, names);
-    if (name >= -1) continue;
-    const cvtm_seed_pixel pixel = cvtm_pixel_of_place(flood, -2 - name);
-    cvtm_consider_sites(flood, i + 0.5, j + 0.5, cvtm_sites_of_pixel(flood, pixel), best);
+    const uint32_t here = heard[k] - from;
+    gap = here < gap ? here : gap;
   }
-}
-
-/* The label of pixel (i, j), from names. */
-CVTM_HD int32_t cvtm_last_label(const cvtm_flood *flood, int i, int j, const int32_t *names) {
-  int32_t heard[CVTM_LAST_HEARD];
-  int differ = 0, crowds = 0;
-  for (int k = 0; k < CVTM_LAST_HEARD; ++k) {
-    heard[k] = cvtm_last_heard(flood, i, j, k, names);
-    differ |= heard[k] != heard[0];
-    crowds |= heard[k] < -1;
-  }
-  if (!differ && heard[0] >= 0) return flood->tree.index[heard[0]];
-  cvtm_nearest best = cvtm_nearest_none();
-  for (int k = 0; k < CVTM_LAST_HEARD; ++k)
-    if (heard[k] >= 0 && (k == 0 || heard[k] != heard[k - 1]))
-      cvtm_nearest_consider(&flood->tree, flood->metric, i + 0.5, j + 0.5, heard[k], &best);
-  if (crowds) cvtm_consider_crowds(flood, i, j, names, &best);
-  return best.place >= 0 ? best.index : -1;
+  return from + gap;
 }
 
 /* --- the short schedule -------------------------------------------------------------- */

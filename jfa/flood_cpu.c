@@ -59,7 +59,9 @@ static inline uint32_t flood_pixel(const cvtm_flood *flood, const cvtm_flood_sca
     cvtm_seed_position(flood, packed, word, &seed_x, &seed_y);
     const float x2 = cvtm_flood_square(word, cvtm_flood_gap(x, seed_x, periodic, scale->period_x));
     const uint32_t key =
-        cvtm_flood_key(packed, x2, cvtm_flood_gap(rows->y, seed_y, periodic, scale->period_y), tag);
+        cvtm_flood_key(cvtm_flood_distance2(
+                           packed, x2, cvtm_flood_gap(rows->y, seed_y, periodic, scale->period_y)),
+                       tag);
     least = key < least ? key : least;
   }
   return rows->word[(least & 15U) / 4][column[least % 4]];
@@ -86,17 +88,59 @@ static cvtm_status pass_cpu(cvtm_device *device, const cvtm_flood *flood, int st
   return CVTM_OK;
 }
 
+/* In the last pass words are replaced by names first: the place of the seed's only site, or
+ * 2^31 + the first of its places. No seed keeps its word. */
+enum { SEVERAL = INT32_MIN };
+
+static uint32_t name_of_word(const cvtm_flood *flood, int packed, uint32_t word) {
+  if (word == CVTM_NO_SEED) return word;
+  const cvtm_seed_sites sites = cvtm_sites_of_word(flood, packed, word);
+  return (uint32_t)(sites.last - sites.first == 1 ? sites.first : SEVERAL | sites.first);
+}
+
 static void name_row(const cvtm_flood *flood, int packed, uint32_t *words) {
-  int32_t *names = (int32_t *)words;
-  uint32_t word = words[0];
-  int32_t name = cvtm_name_of_word(flood, packed, word);
+  uint32_t word = words[0], name = name_of_word(flood, packed, word);
   for (int i = 0; i < flood->domain.width; ++i) {
     if (words[i] != word) {
       word = words[i];
-      name = cvtm_name_of_word(flood, packed, word);
+      name = name_of_word(flood, packed, word);
     }
-    names[i] = name;
+    words[i] = name;
   }
+}
+
+/* Improves *best by all sites of a seed. */
+static void consider_name(const cvtm_flood *flood, int i, int j, uint32_t name,
+                          cvtm_nearest *best) {
+  const double x = i + 0.5, y = j + 0.5;
+  if (name <= INT32_MAX) {
+    cvtm_nearest_consider(&flood->tree, flood->metric, x, y, name, best);
+    return;
+  }
+  const cvtm_seed_pixel pixel = cvtm_pixel_of_place(flood, name & INT32_MAX);
+  cvtm_consider_sites(flood, x, y, cvtm_sites_of_pixel(flood, pixel), best);
+}
+
+static int32_t label_pixel(const cvtm_flood *flood, int i, int j, const uint32_t *names) {
+  const cvtm_domain domain = flood->domain;
+  uint32_t heard[CVTM_LAST_HEARD];
+  int differ = 0;
+  for (int k = 0; k < CVTM_LAST_HEARD; ++k) {
+    const int column = cvtm_step_along(i, cvtm_last_column(k), domain.width, domain.periodic);
+    const int row = cvtm_step_along(j, cvtm_last_row(k), domain.height, domain.periodic);
+    heard[k] = names[(int64_t)row * domain.width + column];
+    differ |= heard[k] != heard[0];
+  }
+  if (!differ && heard[0] <= INT32_MAX) return flood->tree.index[heard[0]];
+  cvtm_nearest best = cvtm_nearest_none();
+  uint32_t from = 0;
+  for (;;) {
+    const uint32_t name = cvtm_next_heard(heard, from);
+    if (name < from || name == CVTM_NO_SEED) break;
+    consider_name(flood, i, j, name, &best);
+    from = name + 1;
+  }
+  return best.place >= 0 ? best.index : -1;
 }
 
 static cvtm_status finish_cpu(cvtm_device *device, const cvtm_flood *flood, uint32_t *words,
@@ -110,8 +154,7 @@ static cvtm_status finish_cpu(cvtm_device *device, const cvtm_flood *flood, uint
     for (int j = 0; j < height; ++j) name_row(flood, packed, words + j * width);
 #pragma omp for schedule(static)
     for (int j = 0; j < height; ++j)
-      for (int i = 0; i < width; ++i)
-        labels[j * width + i] = cvtm_last_label(flood, i, j, (const int32_t *)words);
+      for (int i = 0; i < width; ++i) labels[j * width + i] = label_pixel(flood, i, j, words);
   }
   return CVTM_OK;
 }

@@ -19,9 +19,10 @@ struct cvtm_voronoi {
   cvtm_voronoi_cost cost;        /* of the last diagram, before larger steps are left out */
 };
 
-/* The steps of all passes; the last, of step 1, makes the labels. */
+/* The steps of all passes; the last, of step 1, makes the labels. The first two may be done in
+ * one. */
 typedef struct schedule {
-  int passes;
+  int passes, opens;
   int step[MAX_PASSES];
 } schedule;
 
@@ -99,15 +100,18 @@ static void append_halving(schedule *plan, int step) {
   for (; step >= 1; step /= 2) append(plan, step);
 }
 
-static schedule plan_method(cvtm_domain domain, cvtm_voronoi_method method) {
+static schedule plan_method(const cvtm_voronoi *voronoi, cvtm_voronoi_method method) {
+  const cvtm_domain domain = voronoi->domain;
   const int largest = largest_step(domain);
-  schedule plan = {0, {0}};
+  schedule plan = {0, 0, {0}};
   if (method == CVTM_VORONOI_ONE_PLUS_JFA) append(&plan, 1);
   append_halving(&plan, largest);
   if (method == CVTM_VORONOI_JFA_SQUARED) append_halving(&plan, largest);
   if (method == CVTM_VORONOI_JFA_PLUS_2) append(&plan, 2);
   if (method == CVTM_VORONOI_JFA_PLUS_1 || method == CVTM_VORONOI_JFA_PLUS_2) append(&plan, 1);
   if (plan.passes == 0) append(&plan, 1); /* one pixel */
+  plan.opens = voronoi->flood_table->open && !domain.periodic && largest >= 4 &&
+               method != CVTM_VORONOI_ONE_PLUS_JFA && method != CVTM_VORONOI_JFA_SHORT;
   return plan;
 }
 
@@ -116,7 +120,7 @@ static schedule plan_update(const cvtm_voronoi *voronoi, int64_t count, int firs
   const double spacing = sqrt((double)pixels_of(voronoi->domain) / (double)(count > 0 ? count : 1));
   int step = 1;
   while (step < (first_step > 0 ? first_step : 0.3 * spacing) && step < largest) step *= 2;
-  schedule plan = {0, {0}};
+  schedule plan = {0, 0, {0}};
   append_halving(&plan, step);
   return plan;
 }
@@ -127,7 +131,7 @@ static uint32_t *words_in(int32_t *labels) { return (uint32_t *)labels; }
 
 /* Where words begin, so that the passes before the last end in labels_alt. */
 static int32_t *first_array(const cvtm_voronoi *voronoi, const schedule *plan, int32_t *labels) {
-  return plan->passes % 2 ? voronoi->labels_alt : labels;
+  return (plan->passes - plan->opens) % 2 ? voronoi->labels_alt : labels;
 }
 
 static int32_t *other_array(const cvtm_voronoi *voronoi, const int32_t *array, int32_t *labels) {
@@ -137,16 +141,19 @@ static int32_t *other_array(const cvtm_voronoi *voronoi, const int32_t *array, i
 /* All passes, on words that are in their first array. */
 static cvtm_status run_passes(cvtm_voronoi *voronoi, const cvtm_flood *flood, const schedule *plan,
                               int32_t *labels) {
+  const cvtm_flood_table *table = voronoi->flood_table;
   cvtm_device *device = voronoi->device;
   int32_t *from = first_array(voronoi, plan, labels);
   cvtm_status status = CVTM_OK;
-  for (int k = 0; status == CVTM_OK && k + 1 < plan->passes; ++k) {
+  for (int k = plan->opens; status == CVTM_OK && k + 1 < plan->passes; ++k) {
     int32_t *const to = other_array(voronoi, from, labels);
-    status = voronoi->flood_table->pass(device, flood, plan->step[k], words_in(from), words_in(to));
+    const int opens = plan->opens && k == 1;
+    status = (opens ? table->open : table->pass)(device, flood, plan->step[k - opens],
+                                                 words_in(from), words_in(to));
     from = to;
   }
   if (status != CVTM_OK) return status;
-  return voronoi->flood_table->finish(device, flood, words_in(from), labels);
+  return table->finish(device, flood, words_in(from), labels);
 }
 
 static cvtm_status jump_flood(cvtm_voronoi *voronoi, const cvtm_flood *flood,
@@ -196,7 +203,7 @@ static cvtm_voronoi_cost cost_of(const cvtm_voronoi *voronoi, const schedule *pl
   const cvtm_voronoi_cost cost = {
       .passes = plan->passes,
       .first_step = plan->step[0],
-      .bytes = 4 * (2 * (int64_t)plan->passes + 1) * pixels_of(voronoi->domain),
+      .bytes = 4 * (2 * (int64_t)(plan->passes - plan->opens) + 1) * pixels_of(voronoi->domain),
   };
   return cost;
 }
@@ -210,7 +217,7 @@ cvtm_status cvtm_voronoi_compute(cvtm_voronoi *voronoi, const double *sites, int
   cvtm_status status = cvtm_site_tree_sort(voronoi->tree, sites, count);
   if (status != CVTM_OK) return status;
   voronoi->sites = sites;
-  const schedule plan = plan_method(voronoi->domain, method);
+  const schedule plan = plan_method(voronoi, method);
   voronoi->cost = cost_of(voronoi, &plan);
   if (exact) voronoi->cost = (cvtm_voronoi_cost){.bytes = 4 * pixels_of(voronoi->domain)};
   if (count == 0) return label_none(voronoi, labels);

@@ -19,12 +19,12 @@
  * (cells of very many corners, of a large part of the image) is gathered tile by tile.
  *
  * No site is lost because several share a pixel: what is flooded are the pixels with sites in
- * them. All passes but the last take the distance to the site nearest to such a pixel's
- * centre, in float, its coordinates rounded down to 2^-16 of the least square of side a
- * power of two that covers the domain (of 8192 pixels: to an eighth). The last pass
- * compares, in double, all sites of the pixels that it hears of, and hears of four more, two
- * pixels away, which makes up for that rounding. What remains are the errors of jump
- * flooding itself; measured at 512^2 on random sites, as shares of all pixels:
+ * them. All passes but the last take the distance, in float, to the site of such a pixel, its
+ * coordinates rounded down to 2^-16 of the least square of side a power of two that covers the
+ * domain (of 8192 pixels: to an eighth), or to the middle of a pixel of several sites. The last
+ * pass decides as a comparison in double of all sites of the pixels that it hears of does, and
+ * hears of four more, two pixels away, which makes up for that rounding. What remains are the
+ * errors of jump flooding itself; measured at 512^2 on random sites, as shares of all pixels:
  *
  *   pixels per cell    10       100      1000
  *   jfa, jfa-short     2.4e-3   2.9e-4   1.9e-5

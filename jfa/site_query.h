@@ -30,9 +30,13 @@ CVTM_HD cvtm_metric cvtm_metric_of(cvtm_domain domain) {
  * covers both sides has 2^32 of them. */
 CVTM_HD int cvtm_morton_shift(cvtm_domain domain) {
   const int side = domain.width > domain.height ? domain.width : domain.height;
+#ifdef __CUDA_ARCH__
+  return __clz(side - 1);
+#else
   int bits = 0;
   while ((1 << bits) < side) ++bits;
   return 32 - bits;
+#endif
 }
 
 CVTM_HD uint32_t cvtm_quantize(double x, int side, int shift) {

@@ -244,8 +244,9 @@ static void test_shared_pixels(void **state) {
 }
 
 /* Two sites, mirrored at a column of pixel centres but for a billionth of a pixel: far less than
- * the words that are flooded can tell. Then two crowds, whose nearest sites are not those that are
- * flooded. With two seeds jump flooding itself loses nothing. */
+ * the words that are flooded can tell. With two seeds jump flooding itself loses nothing. Then two
+ * crowds, seven pixels apart and flooded as the middles of their pixels: four crowds away the line
+ * between those may be farther from the true one than the last pass hears. */
 static void test_near_ties(void **state) {
   enum { CROWD = 6, TRIALS = 12 };
   for (int trial = 0; trial < TRIALS; ++trial) {
@@ -264,7 +265,8 @@ static void test_near_ties(void **state) {
       assert_int_equal(wrong_pixels(domain, pair, 2, labels), 0);
       free(labels);
       labels = compute(*state, domain, sites, CROWD, (cvtm_voronoi_method)method);
-      assert_int_equal(wrong_pixels(domain, sites, CROWD, labels), 0);
+      assert_in_range(wrong_pixels(domain, sites, CROWD, labels), 0,
+                      method == CVTM_VORONOI_EXACT ? 0 : 2);
       free(labels);
     }
   }
@@ -376,7 +378,8 @@ static void test_short_schedule(void **state) {
     const cvtm_voronoi_cost dense = cost_of(&d);
     assert_in_range(dense.first_step, 16, 64);
     assert_int_equal(1 << (dense.passes - 1), dense.first_step);
-    assert_int_equal(dense.bytes, full.bytes * (2 * dense.passes + 1) / (2 * full.passes + 1));
+    assert_int_equal(dense.bytes, 4 * (2 * dense.passes + 1) * pixels_of(domain));
+    assert_true(full.bytes > dense.bytes);
     assert_true(correct(&d, sites) <= full_wrong + full_wrong / 2 + 10);
     /* All in a corner, but one: the first step must lead from there to the other end. */
     for (int i = 1; i < 2000; ++i) {
