@@ -76,7 +76,8 @@ typedef struct cvtm_lcp_options {
   double absolute_tolerance; /* or is at most this; 0: never */
   int64_t max_iterations;    /* 0: 100000 sweeps of psor, 200 of the others */
   double omega;              /* relaxation of psor, in (0, 2); 1 */
-  int pre_smoothing, post_smoothing; /* sweeps per level; 1, 1 */
+  int pre_smoothing, post_smoothing; /* sweeps per level; 1, 1. On a stored matrix truncated does
+                                        one more on coarse levels */
   int nested; /* start multigrid from coarser grids unless x is given warm; 1 */
   cvtm_lcp_monitor monitor;
   void *monitor_context;
