@@ -83,8 +83,7 @@ static int perform(work *w) {
   cli_catch_signals();
   cvtm_status status = cli_read_conditioned(w->device, o->input, o, &w->made, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
-  for (int k = 0; k < o->output.count && status == CVTM_OK; ++k)
-    status = cli_output_write(o, o->output.item[k], write_one, w, &error);
+  status = cli_outputs_write(o, write_one, w, &error);
   if (status == CVTM_OK) status = write_report(w, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!o->quiet) {

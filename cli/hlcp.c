@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/npy.h"
 #include "cli/cli.h"
+#include "cli/input.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report.h"
@@ -90,23 +91,6 @@ static int check_parameters(const cli_options *o) {
                          cvtm_hlcp_method_name((cvtm_hlcp_method)o->hlcp.method), beta);
 }
 
-static cvtm_status read_vector(const char *path, int64_t count, double **values,
-                               cvtm_error *error) {
-  cvtm_npy array;
-  cvtm_status status = cvtm_npy_read(path, &array, error);
-  if (status != CVTM_OK) return status;
-  if (array.count != count)
-    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %lld numbers where A has %lld rows", path,
-                       (long long)array.count, (long long)count);
-  double *read = status == CVTM_OK ? malloc(((size_t)count + 1) * sizeof *read) : NULL;
-  if (status == CVTM_OK && read == NULL)
-    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
-  for (int64_t i = 0; i < count && status == CVTM_OK; ++i) read[i] = cvtm_npy_get(&array, i);
-  cvtm_npy_free(&array);
-  if (status == CVTM_OK) *values = read;
-  return status;
-}
-
 static cvtm_status make_identity(int64_t n, cvtm_csr *matrix, cvtm_error *error) {
   const cvtm_status status = cvtm_csr_create(n, n, n, matrix, error);
   for (int64_t i = 0; i < n && status == CVTM_OK; ++i) {
@@ -124,7 +108,7 @@ static cvtm_status read_files(problem *p, cvtm_error *error) {
   status = o->hlcp.matrix_b != NULL ? cvtm_matrix_market_read(o->hlcp.matrix_b, &p->given.b, error)
                                     : make_identity(p->given.a.rows, &p->given.b, error);
   if (status != CVTM_OK) return status;
-  return read_vector(o->hlcp.rhs, p->given.a.rows, &p->given.q, error);
+  return cli_read_vector(o->hlcp.rhs, p->given.a.rows, &p->given.q, error);
 }
 
 static cvtm_status read_problem(problem *p, cvtm_error *error) {
@@ -153,7 +137,7 @@ static cvtm_status read_omega(problem *p, cvtm_error *error) {
   p->how.omega = strtod(text, &end);
   if (end != text && *end == '\0') return CVTM_OK;
   p->how.scaling = CVTM_HLCP_OMEGA_VECTOR;
-  const cvtm_status status = read_vector(text, p->given.a.rows, &p->omega, error);
+  const cvtm_status status = cli_read_vector(text, p->given.a.rows, &p->omega, error);
   p->how.omega_vector = p->omega;
   return status;
 }
@@ -325,13 +309,10 @@ static int perform(problem *p) {
   if (code == CLI_EXIT_OK) code = check_parameters(&p->options);
   if (code == CLI_EXIT_OK) code = check_outputs(&p->options);
   if (code != CLI_EXIT_OK) return code;
+  code = cli_open_device(&p->options, &p->device);
+  if (code != CLI_EXIT_OK) return code;
   cvtm_error error = {CVTM_OK, ""};
-  cvtm_status status =
-      cvtm_device_create(p->options.device, (int)p->options.threads, &p->device, &error);
-  if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_HLCP, "%s", error.message);
-  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
-  p->options.device = cvtm_device_name(p->device);
-  status = read_problem(p, &error);
+  cvtm_status status = read_problem(p, &error);
   if (status == CVTM_OK) status = set_options(p, &error);
   if (status == CVTM_OK) status = check_theory(p, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);

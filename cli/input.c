@@ -1,5 +1,7 @@
 #include "cli/input.h"
 
+#include "base/npy.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +66,24 @@ cvtm_status cli_require_inside(const char *path, const double *points, int64_t c
                      (long long)i + 1, x, y, domain.width, domain.height);
   }
   return CVTM_OK;
+}
+
+cvtm_status cli_read_vector(const char *path, int64_t rows, double **vector, cvtm_error *error) {
+  cvtm_npy array;
+  if (path == NULL) return CVTM_OK;
+  const cvtm_status status = cvtm_npy_read(path, &array, error);
+  if (status != CVTM_OK) return status;
+  if (array.count != rows) {
+    const long long count = array.count;
+    cvtm_npy_free(&array);
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %lld numbers for a matrix of %lld rows", path,
+                     count, (long long)rows);
+  }
+  *vector = malloc((size_t)rows * sizeof **vector);
+  for (int64_t k = 0; k < rows && *vector != NULL; ++k) (*vector)[k] = cvtm_npy_get(&array, k);
+  cvtm_npy_free(&array);
+  if (*vector != NULL) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
 }
 
 cvtm_status cli_name_file(const char *path, cvtm_status status, cvtm_error *error) {

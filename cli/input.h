@@ -25,6 +25,10 @@ cvtm_status cli_domain_of_points(const cli_options *options, const char *path, c
 cvtm_status cli_require_inside(const char *path, const double *points, int64_t count,
                                cvtm_domain domain, cvtm_error *error);
 
+/* A vector of an NPY file, malloc'd; as many numbers as a matrix has rows. NULL for a path: none.
+ */
+cvtm_status cli_read_vector(const char *path, int64_t rows, double **vector, cvtm_error *error);
+
 /* Passes a status on; the message of bad input is made to begin with the file's name. */
 cvtm_status cli_name_file(const char *path, cvtm_status status, cvtm_error *error);
 

@@ -1,7 +1,7 @@
 /* cvtmesh lcp: a linear complementarity problem, from the model problems or from files. */
-#include "base/file.h"
 #include "base/npy.h"
 #include "cli/cli.h"
+#include "cli/input.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report.h"
@@ -76,14 +76,7 @@ static int check_usage(work *w) {
     return cli_usage_error(CLI_LCP, "only the five-point model problems can be matrix-free");
   if (o->lcp.is_matrix_free && o->lcp.method == (int)CVTM_LCP_PDAS)
     return cli_usage_error(CLI_LCP, "pdas needs a stored matrix");
-  for (int k = 0; k < o->output.count; ++k) {
-    char buffer[16];
-    const char *path = o->output.item[k], *extension = o->format;
-    if (strcmp(path, "-") != 0) extension = cvtm_file_extension(path, buffer, sizeof buffer);
-    if (strcmp(extension, "npy") != 0)
-      return cli_usage_error(CLI_LCP, "%s: x is written as .npy", path);
-  }
-  return cli_outputs_check(o);
+  return cli_outputs_check_npy(o);
 }
 
 static cvtm_status make_model(work *w, cvtm_error *error) {
@@ -111,25 +104,6 @@ static cvtm_status make_model(work *w, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* A vector with as many entries as the matrix has rows. */
-static cvtm_status read_vector(const char *path, int64_t n, double **vector, cvtm_error *error) {
-  cvtm_npy array;
-  if (path == NULL) return CVTM_OK;
-  const cvtm_status status = cvtm_npy_read(path, &array, error);
-  if (status != CVTM_OK) return status;
-  if (array.count != n) {
-    const long long count = array.count;
-    cvtm_npy_free(&array);
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %lld numbers for a matrix of %lld rows", path,
-                     count, (long long)n);
-  }
-  *vector = malloc((size_t)n * sizeof **vector);
-  for (int64_t k = 0; k < n && *vector != NULL; ++k) (*vector)[k] = cvtm_npy_get(&array, k);
-  cvtm_npy_free(&array);
-  if (*vector != NULL) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
-}
-
 static cvtm_status read_files(work *w, cvtm_error *error) {
   const cli_options *o = &w->options;
   w->width = o->lcp.width;
@@ -138,9 +112,9 @@ static cvtm_status read_files(work *w, cvtm_error *error) {
   cvtm_status status = cvtm_matrix_market_read(o->lcp.matrix, &w->matrix, error);
   if (status == CVTM_OK) status = cvtm_csr_check_diagonal(&w->matrix, o->lcp.matrix, error);
   w->n = w->matrix.rows;
-  if (status == CVTM_OK) status = read_vector(o->lcp.rhs, w->matrix.rows, &w->b, error);
-  if (status == CVTM_OK) status = read_vector(o->lcp.lower, w->matrix.rows, &w->lower, error);
-  if (status == CVTM_OK) status = read_vector(o->lcp.upper, w->matrix.rows, &w->upper, error);
+  if (status == CVTM_OK) status = cli_read_vector(o->lcp.rhs, w->n, &w->b, error);
+  if (status == CVTM_OK) status = cli_read_vector(o->lcp.lower, w->n, &w->lower, error);
+  if (status == CVTM_OK) status = cli_read_vector(o->lcp.upper, w->n, &w->upper, error);
   return status;
 }
 
@@ -241,16 +215,13 @@ static cvtm_status solve_steps(work *w) {
 }
 
 static int solve(work *w) {
-  cvtm_error error = {CVTM_OK, ""};
   cli_options *o = &w->options;
-  cvtm_status status = cvtm_device_create(o->device, (int)o->threads, &w->device, &error);
-  if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_LCP, "%s", error.message);
-  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
-  o->device = cvtm_device_name(w->device);
+  const int code = cli_open_device(o, &w->device);
+  if (code != CLI_EXIT_OK) return code;
   w->history.keep = o->report != NULL;
   w->history.verbose = o->verbose && !o->quiet;
   cli_catch_signals();
-  status = to_device(w);
+  cvtm_status status = to_device(w);
   if (status == CVTM_OK && w->options.lcp.is_matrix_free) drop_vectors(w);
   if (status == CVTM_OK) status = create_solver(w);
   if (status == CVTM_OK) status = solve_steps(w);
@@ -344,9 +315,7 @@ static void print_summary(const work *w) {
 
 static int finish(work *w) {
   cvtm_error error = {CVTM_OK, ""};
-  cvtm_status status = CVTM_OK;
-  for (int k = 0; k < w->options.output.count && status == CVTM_OK; ++k)
-    status = cli_output_write(&w->options, w->options.output.item[k], write_x, w, &error);
+  cvtm_status status = cli_outputs_write(&w->options, write_x, w, &error);
   if (status == CVTM_OK) status = write_report(w, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!w->options.quiet) print_summary(w);

@@ -1,5 +1,4 @@
 /* cvtmesh minimize: L-BFGS-B on a problem of MINPACK-2. */
-#include "base/file.h"
 #include "base/npy.h"
 #include "cli/cli.h"
 #include "cli/output.h"
@@ -118,14 +117,7 @@ static int check(solution *s) {
   int code = set_sizes(s);
   for (int k = 0; k < o->minimize.parameters.count && code == CLI_EXIT_OK; ++k)
     code = set_parameter(s, o->minimize.parameters.item[k]);
-  for (int k = 0; k < o->output.count && code == CLI_EXIT_OK; ++k) {
-    char buffer[16];
-    const char *path = o->output.item[k], *extension = o->format;
-    if (strcmp(path, "-") != 0) extension = cvtm_file_extension(path, buffer, sizeof buffer);
-    if (strcmp(extension, "npy") != 0)
-      code = cli_usage_error(CLI_MINIMIZE, "%s: x is written as .npy", path);
-  }
-  return code == CLI_EXIT_OK ? cli_outputs_check(o) : code;
+  return code == CLI_EXIT_OK ? cli_outputs_check_npy(o) : code;
 }
 
 static cvtm_status allocate(solution *s, void **memory) {
@@ -177,14 +169,10 @@ static void set_options(const solution *s, cvtm_lbfgsb_options *how, history *h)
 }
 
 static int set_up(solution *s) {
-  cvtm_error error = {CVTM_OK, ""};
-  cvtm_status status =
-      cvtm_device_create(s->options.device, (int)s->options.threads, &s->device, &error);
-  if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_MINIMIZE, "%s", error.message);
-  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
-  s->options.device = cvtm_device_name(s->device);
+  const int code = cli_open_device(&s->options, &s->device);
+  if (code != CLI_EXIT_OK) return code;
   const cvtm_error *detail = cvtm_device_error(s->device);
-  status = cvtm_minpack2_create(s->device, s->kind, &s->sizes, &s->problem);
+  cvtm_status status = cvtm_minpack2_create(s->device, s->kind, &s->sizes, &s->problem);
   if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_MINIMIZE, "%s", detail->message);
   if (status == CVTM_OK) {
     cvtm_lbfgsb_options how;
@@ -318,10 +306,8 @@ static void print_summary(const solution *s) {
 
 static int finish(solution *s) {
   cvtm_error error = {CVTM_OK, ""};
-  cvtm_status status = CVTM_OK;
   const double start = cli_seconds();
-  for (int k = 0; k < s->options.output.count && status == CVTM_OK; ++k)
-    status = cli_output_write(&s->options, s->options.output.item[k], write_x, s, &error);
+  cvtm_status status = cli_outputs_write(&s->options, write_x, s, &error);
   s->write = cli_seconds() - start;
   if (status == CVTM_OK) status = write_report(s, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);

@@ -151,6 +151,15 @@ int cli_outputs_check(const cli_options *options) {
   return CLI_EXIT_OK;
 }
 
+int cli_outputs_check_npy(const cli_options *options) {
+  for (int k = 0; k < options->output.count; ++k) {
+    const char *path = options->output.item[k];
+    if (is_stream(path) ? strcmp(options->format, "npy") != 0 : !has_extension(path, "npy"))
+      return cli_usage_error(options->command, "%s: x is written as .npy", path);
+  }
+  return cli_outputs_check(options);
+}
+
 static cvtm_status copy_to_stdout(const char *path, cvtm_error *error) {
   FILE *file = fopen(path, "rb");
   if (file == NULL) return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
@@ -179,6 +188,14 @@ cvtm_status cli_output_write(const cli_options *options, const char *path, cli_w
   if (status == CVTM_OK) status = copy_to_stdout(file, error);
   (void)remove(file);
   (void)rmdir(directory);
+  return status;
+}
+
+cvtm_status cli_outputs_write(const cli_options *options, cli_writer writer, void *context,
+                              cvtm_error *error) {
+  cvtm_status status = CVTM_OK;
+  for (int k = 0; k < options->output.count && status == CVTM_OK; ++k)
+    status = cli_output_write(options, options->output.item[k], writer, context, error);
   return status;
 }
 
@@ -239,9 +256,7 @@ static cvtm_status write_scene_file(void *context, const char *path, cvtm_error 
 cvtm_status cli_scene_write(const cli_scene *scene, cvtm_error *error) {
   cli_scene context = *scene;
   const cli_options *options = scene->options;
-  cvtm_status status = CVTM_OK;
-  for (int k = 0; k < options->output.count && status == CVTM_OK; ++k)
-    status = cli_output_write(options, options->output.item[k], write_scene_file, &context, error);
+  cvtm_status status = cli_outputs_write(options, write_scene_file, &context, error);
   if (status == CVTM_OK && options->picture != NULL)
     status = write_picture(scene, options->picture, error);
   return status;

@@ -34,6 +34,9 @@ int cli_outputs_check_names(const cli_options *options);
 /* The same, and then refuses files that cannot be created, with CLI_EXIT_FAILURE. */
 int cli_outputs_check(const cli_options *options);
 
+/* The same for subcommands whose outputs are vectors. */
+int cli_outputs_check_npy(const cli_options *options);
+
 /* --layers and --picture-size; CLI_EXIT_USAGE after a message. */
 int cli_picture_options(const cli_options *options, cvtm_picture_options *picture);
 
@@ -42,6 +45,10 @@ int cli_picture_options(const cli_options *options, cvtm_picture_options *pictur
 typedef cvtm_status (*cli_writer)(void *context, const char *path, cvtm_error *error);
 cvtm_status cli_output_write(const cli_options *options, const char *path, cli_writer writer,
                              void *context, cvtm_error *error);
+
+/* Every -o. */
+cvtm_status cli_outputs_write(const cli_options *options, cli_writer writer, void *context,
+                              cvtm_error *error);
 
 /* What the mesh outputs of a subcommand show; members that it has no use for are NULL. */
 typedef struct cli_scene {

@@ -124,8 +124,7 @@ static int perform(work *w) {
   cvtm_status status = cvtm_image_read(o->input, &w->image, &error);
   if (status == CVTM_OK) status = cli_segment_image(w->device, o, &w->image, &w->made, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
-  for (int k = 0; k < o->output.count && status == CVTM_OK; ++k)
-    status = cli_output_write(o, o->output.item[k], write_one, w, &error);
+  status = cli_outputs_write(o, write_one, w, &error);
   if (status == CVTM_OK) status = write_report(w, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!o->quiet) print_summary(w);

@@ -207,8 +207,7 @@ static int perform(diagram *d) {
   d->options.device = cvtm_device_name(d->device);
   status = solve(d);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, cvtm_device_error(d->device));
-  for (int k = 0; k < d->options.output.count && status == CVTM_OK; ++k)
-    status = cli_output_write(&d->options, d->options.output.item[k], write_labels, d, &error);
+  status = cli_outputs_write(&d->options, write_labels, d, &error);
   if (status == CVTM_OK) status = write_report(d, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!d->options.quiet) print_summary(d);
