@@ -80,7 +80,7 @@ CVTM_HD int cvtm_lcp_is_falling(const cvtm_lcp_course *course) {
 
 /* The best iterate is as good as any: rounding hides what is left. Where it hides by far more than
  * there was to begin with, nothing is known. */
-CVTM_HD cvtm_lcp_stop cvtm_lcp_reason_to_give_up(const cvtm_lcp_course *course, double rounding) {
+CVTM_HD int32_t cvtm_lcp_reason_to_give_up(const cvtm_lcp_course *course, double rounding) {
   const int is_blind = course->cold > 0 && rounding > 1e4 * course->cold;
   return course->best <= rounding && !is_blind ? CVTM_LCP_ROUNDING : CVTM_LCP_STALLED;
 }
