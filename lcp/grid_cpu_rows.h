@@ -39,20 +39,17 @@ typedef struct bounds {
 
 /* Those of the nodes of a chunk. */
 INLINE bounds bounds_from(const cvtm_grid_problem *p, int64_t k) {
-  const bounds b = {p->lower ? p->lower + k : NULL, p->upper ? p->upper + k : NULL};
+  const bounds b = {p->lower ? p->lower + k : ever, p->upper ? p->upper + k : never};
   return b;
 }
 
 INLINE double clip_at(bounds b, int64_t i, double value) {
-  if (b.lower) value = value < b.lower[i] ? b.lower[i] : value;
-  if (b.upper) value = value > b.upper[i] ? b.upper[i] : value;
-  return value;
+  return cvtm_grid_clip(value, b.lower[i], b.upper[i]);
 }
 
 /* Is a node at a bound? */
 INLINE int is_held(bounds b, int64_t i, double value) {
-  const int low = b.lower && value <= b.lower[i];
-  return low | (b.upper && value >= b.upper[i]);
+  return (value <= b.lower[i]) | (value >= b.upper[i]);
 }
 
 /* --- the five-point operator --- */
