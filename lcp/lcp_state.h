@@ -110,7 +110,7 @@ CVTM_HD void cvtm_lcp_judge(cvtm_lcp_course *course, double norm, double maximum
       if (course->best > (as_good ? 0.5 : 0.99) * course->marker &&
           (as_good || !cvtm_lcp_is_falling(course))) {
         course->go_on = 0;
-        course->stop = cvtm_lcp_reason_to_give_up(course, rounding);
+        course->stop = (int32_t)cvtm_lcp_reason_to_give_up(course, rounding);
       }
       course->marker = course->best;
     }
