@@ -11,9 +11,7 @@
 
 #if defined(__x86_64__)
 #define INLINE static inline __attribute__((always_inline))
-#ifndef WIDE
 #define WIDE __attribute__((target("avx2")))
-#endif
 static int has_wide_vectors(void) { return __builtin_cpu_supports("avx2"); }
 #else
 #define INLINE static inline
@@ -21,7 +19,7 @@ static int has_wide_vectors(void) { return __builtin_cpu_supports("avx2"); }
 static int has_wide_vectors(void) { return 0; }
 #endif
 
-/* Nodes at a time, an even number of partial sums; these. */
+/* Nodes at a time, and partial sums of a row, which divide them. */
 enum { CHUNK = 256, LANES = 32 };
 
 /* Rows outside a grid, and bounds that are not there. */
@@ -61,7 +59,7 @@ typedef struct stencil {
   const double *sums, *own_diagonals; /* otherwise worked out beforehand */
 } stencil;
 
-/* Do the inner nodes of row j have the same links and a diagonal above 0? */
+/* Are links and diagonal of a row's inner nodes the same, and the diagonal above 0? */
 INLINE int is_plain(const cvtm_grid_problem *p) {
   return !p->horizontal && !p->diagonal && p->constant > 0;
 }
