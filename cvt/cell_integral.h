@@ -175,18 +175,38 @@ typedef struct cvtm_cell_run {
   double s0, s1, s2;
 } cvtm_cell_run;
 
-/* The same of n pixels, the first of which has its centre at x: four at a time. */
+typedef struct cvtm_cell_quad {
+  float w[4];
+} cvtm_cell_quad;
+
+/* Pixels i .. i + 3 of n; 0 beyond them. */
+CVTM_HD cvtm_cell_quad cvtm_cell_read_quad(const float *pixel, int32_t i, int32_t n) {
+  const cvtm_cell_quad quad = {{i < n ? pixel[i] : 0, i + 1 < n ? pixel[i + 1] : 0,
+                                i + 2 < n ? pixel[i + 2] : 0, i + 3 < n ? pixel[i + 3] : 0}};
+  return quad;
+}
+
+/* x: the centre of the first. */
+CVTM_HD void cvtm_cell_add_quad(const cvtm_cell_quad *quad, double x, cvtm_cell_run *run) {
+  const double w0 = (double)quad->w[0], w1 = (double)quad->w[1];
+  const double w2 = (double)quad->w[2], w3 = (double)quad->w[3];
+  const double s0 = (w0 + w1) + (w2 + w3), s1 = CVTM_FMA(3, w3, CVTM_FMA(2, w2, w1));
+  const double s2 = CVTM_FMA(9, w3, CVTM_FMA(4, w2, w1)), s1x = CVTM_FMA(s0, x, s1);
+  run->s0 += s0;
+  run->s1 += s1x;
+  run->s2 += CVTM_FMA(x, s1 + s1x, s2);
+}
+
+/* Adds n pixels, the first of which has its centre at x. Eight are read before any is waited for.
+ */
 CVTM_HD void cvtm_cell_add_pixels(const float *pixel, int32_t n, double x, cvtm_cell_run *run) {
-  for (int32_t i = 0; i < n; i += 4) {
-    const float *p = pixel + i;
-    const double w0 = (double)p[0], w1 = i + 1 < n ? (double)p[1] : 0;
-    const double w2 = i + 2 < n ? (double)p[2] : 0, w3 = i + 3 < n ? (double)p[3] : 0;
-    const double s0 = (w0 + w1) + (w2 + w3), s1 = CVTM_FMA(3, w3, CVTM_FMA(2, w2, w1));
-    const double s2 = CVTM_FMA(9, w3, CVTM_FMA(4, w2, w1)), s1x = CVTM_FMA(s0, x, s1);
-    run->s0 += s0;
-    run->s1 += s1x;
-    run->s2 += CVTM_FMA(x, s1 + s1x, s2);
-    x += 4;
+  const cvtm_cell_quad first = cvtm_cell_read_quad(pixel, 0, n);
+  const cvtm_cell_quad second = cvtm_cell_read_quad(pixel, 4, n);
+  cvtm_cell_add_quad(&first, x, run);
+  if (n > 4) cvtm_cell_add_quad(&second, x + 4, run);
+  for (int32_t i = 8; i < n; i += 4) {
+    const cvtm_cell_quad quad = cvtm_cell_read_quad(pixel, i, n);
+    cvtm_cell_add_quad(&quad, x + cvtm_cell_double(i), run);
   }
 }
 

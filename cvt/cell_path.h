@@ -32,21 +32,26 @@ typedef struct cvtm_path_edge {
   int32_t minor;         /* crossings of the minor axis */
   int32_t flags;         /* the sum of: */
 } cvtm_path_edge;
-enum { CVTM_PATH_MIRRORED = 1, CVTM_PATH_STEEP = 2, CVTM_PATH_OUTWARD = 4 };
+enum { CVTM_PATH_MIRRORED = INT32_MIN, CVTM_PATH_STEEP = 1, CVTM_PATH_OUTWARD = 2 };
 
 /* A polygon in memory that its lanes share; edge k, corner k and so on are `stride` apart. The left
  * chain of edges runs down from the top corner, then the right one does. */
 typedef struct cvtm_path {
   int32_t count, stride, top, left; /* corners; left: edges of the left chain */
   int32_t first, last;              /* rows */
-  int wide;                         /* in more than two columns */
   double sx, sy, y_top, y_bottom;
-  double zero; /* of a cell that is not wide: where x is counted from */
+  double wide; /* 1, or 0 if it is in two columns at most */
+  double zero; /* where x is counted from in those */
   const double *x, *y;
   cvtm_path_pixel *pixel;
   cvtm_path_edge *edge;
   int32_t *base; /* the first segment of each edge; count + 1 of them */
 } cvtm_path;
+
+/* Sums over a cell: of mass 2 times, of y 12 times, of the others 24 times what is asked for. */
+typedef struct cvtm_path_sums {
+  double mass, x, y, second;
+} cvtm_path_sums;
 
 /* The whole part of v, |v| < 2^31. */
 CVTM_HD int32_t cvtm_path_floor(double v) {
@@ -101,11 +106,13 @@ CVTM_HD void cvtm_path_measure(cvtm_path *path) {
   path->left = bottom - top < 0 ? bottom - top + path->count : bottom - top;
   path->first = path->pixel[top * path->stride].row;
   path->last = path->pixel[bottom * path->stride].row;
-  path->wide = high - low > 1;
-  /* Near to the site, so that nothing is lost where many cells share a pixel. */
-  path->zero = high > low
-                   ? (double)high - path->sx
-                   : cvtm_cell_clamp(0, (double)low - path->sx, (double)(low + 1) - path->sx);
+  path->wide = high - low > 1 ? 1 : 0;
+  path->zero = 0;
+  if (high - low == 1) path->zero = cvtm_cell_double(high) - path->sx;
+  if (high == low) { /* near to the site, so that nothing is lost where many cells share a pixel */
+    const double side = cvtm_cell_double(low) - path->sx;
+    path->zero = cvtm_cell_clamp(0, side, side + 1);
+  }
 }
 
 /* Sets the ends of the edges of a chain, 0 left or 1 right, and how many segments come before each
@@ -133,15 +140,23 @@ CVTM_HD int32_t cvtm_path_chain(const cvtm_path *path, int chain) {
   return segments;
 }
 
-CVTM_HD double cvtm_path_mirror(double x, int mirrored) { return mirrored ? -x : x; }
+/* x, or -x if `sign` is INT32_MIN and not 0. */
+CVTM_HD double cvtm_path_flip(double x, int32_t sign) {
+#ifdef __CUDA_ARCH__
+  return __hiloint2double(__double2hiint(x) ^ sign, __double2loint(x));
+#else
+  return sign ? -x : x;
+#endif
+}
 
 /* Completes edge e; from here on segments of the right chain come after those of the left one. */
 CVTM_HD void cvtm_path_set_edge(const cvtm_path *path, int32_t e, int32_t left_segments) {
   cvtm_path_edge *edge = path->edge + e * path->stride;
   const int right = e >= path->left, mirrored = edge->minor < 0;
+  const int32_t sign = mirrored ? INT32_MIN : 0;
   const int32_t columns = mirrored ? -edge->minor : edge->minor, rows = edge->flags;
-  edge->x0 = cvtm_path_mirror(edge->x0, mirrored);
-  edge->x1 = cvtm_path_mirror(edge->x1, mirrored);
+  edge->x0 = cvtm_path_flip(edge->x0, sign);
+  edge->x1 = cvtm_path_flip(edge->x1, sign);
   edge->pixel.column ^= -mirrored; /* -1 - column */
   const double dx = edge->x1 - edge->x0, dy = edge->y1 - edge->y0;
   const double width = fabs(dx), height = fabs(dy);
@@ -150,7 +165,7 @@ CVTM_HD void cvtm_path_set_edge(const cvtm_path *path, int32_t e, int32_t left_s
   edge->inverse = height < huge * width ? dy / dx : 0;
   const int steep = height >= width;
   const double along = /* within the pixel */
-      (cvtm_path_mirror(path->sx, mirrored) + edge->x0) - cvtm_cell_double(edge->pixel.column);
+      (cvtm_path_flip(path->sx, sign) + edge->x0) - cvtm_cell_double(edge->pixel.column);
   const double down = (path->sy + edge->y0) - cvtm_cell_double(edge->pixel.row);
   const double a = steep ? width : height, b = steep ? height : width, scale = 1 / (a + b);
   const double minor = steep ? along : down, major = steep ? down : along;
@@ -158,8 +173,7 @@ CVTM_HD void cvtm_path_set_edge(const cvtm_path *path, int32_t e, int32_t left_s
   edge->step = cvtm_path_fixed(a * scale);
   edge->start = cvtm_path_fixed(cvtm_cell_clamp(start, 0, 1 - 0x1p-52));
   edge->minor = steep ? columns : rows;
-  edge->flags = (mirrored ? CVTM_PATH_MIRRORED : 0) + (steep ? CVTM_PATH_STEEP : 0) +
-                (right != mirrored ? CVTM_PATH_OUTWARD : 0);
+  edge->flags = sign | (steep ? CVTM_PATH_STEEP : 0) | (right != mirrored ? CVTM_PATH_OUTWARD : 0);
   if (right) path->base[e * path->stride] += left_segments;
 }
 
@@ -184,60 +198,60 @@ CVTM_HD float cvtm_path_value(const cvtm_density_view *density, int32_t j, int32
 CVTM_HD void cvtm_path_add_segment(const cvtm_density_view *density, const cvtm_path *path,
                                    const cvtm_path_edge *edge, int32_t u, int32_t left,
                                    int32_t first_row, int32_t end_row, int32_t *entry,
-                                   cvtm_cell_sums *sums) {
+                                   cvtm_path_sums *sums) {
   const uint64_t sum = edge->start + (uint64_t)(uint32_t)u * edge->step;
-  const int32_t at = cvtm_path_minor(edge, left, sum);
-  const int mirrored = (edge->flags & CVTM_PATH_MIRRORED) != 0;
-  const int steep = (edge->flags & CVTM_PATH_STEEP) != 0;
-  const int outward = (edge->flags & CVTM_PATH_OUTWARD) != 0;
+  const int32_t at = cvtm_path_minor(edge, left, sum), flags = edge->flags;
+  const int steep = (flags & CVTM_PATH_STEEP) != 0;
   const int32_t rows = steep ? u - at : at;
   const int32_t j = edge->pixel.row + rows, k = edge->pixel.column + (u - rows);
-  const int32_t column = k ^ -mirrored;
+  const int32_t column = k ^ (flags >> 31); /* -1 - k where mirrored */
   if (j < first_row || j >= end_row) return;
   const float value = cvtm_path_value(density, j, column); /* early: it takes a while to come */
   const int32_t before = cvtm_path_minor(edge, left + 1, sum - edge->step);
   const int32_t after = cvtm_path_minor(edge, left - 1, sum + edge->step);
-  const int by_row = (before != at) != steep, to_row = (at != after) != steep;
-  const int from_column = u > 0 && !by_row, to_column = left > 0 && !to_row;
+  /* Whether it comes and goes by a line between rows; if not, by one between columns or a corner.
+   */
+  const int by_row = (before != at) != steep, to_row = (after != at) != steep;
+  const int by_column = u > 0 && !by_row, to_column = left > 0 && !to_row;
   if (u > 0 && by_row) entry[(j - first_row) * path->stride] = column;
 
-  const double left_x = cvtm_cell_double(k) - cvtm_path_mirror(path->sx, mirrored);
-  const double right_x = left_x + 1;
+  const int32_t sign = flags & INT32_MIN;
+  const double left_x = cvtm_cell_double(k) - cvtm_path_flip(path->sx, sign), right_x = left_x + 1;
   const double top_y = cvtm_cell_double(j) - path->sy, bottom_y = top_y + 1;
-  const double begin_y = u > 0 ? top_y : edge->y0;
-  const double begin_x = CVTM_FMA(begin_y - edge->y0, edge->slope, edge->x0);
-  const double xa = from_column ? left_x : begin_x;
-  const double ya = from_column ? CVTM_FMA(left_x - edge->x0, edge->inverse, edge->y0) : begin_y;
-  double xb = to_column ? right_x : CVTM_FMA(bottom_y - edge->y0, edge->slope, edge->x0);
-  double yb = to_column ? CVTM_FMA(right_x - edge->x0, edge->inverse, edge->y0) : bottom_y;
+  const double x0 = edge->x0, y0 = edge->y0, slope = edge->slope, inverse = edge->inverse;
+  const double begin_y = u > 0 ? top_y : y0;
+  const double begin_x = CVTM_FMA(begin_y - y0, slope, x0);
+  const double enter_y = CVTM_FMA(left_x - x0, inverse, y0);
+  const double end_x = CVTM_FMA(bottom_y - y0, slope, x0);
+  const double leave_y = CVTM_FMA(right_x - x0, inverse, y0);
+  const double xa = by_column ? left_x : begin_x, ya = by_column ? enter_y : begin_y;
+  double xb = to_column ? right_x : end_x, yb = to_column ? leave_y : bottom_y;
   if (left == 0) {
     xb = edge->x1;
     yb = edge->y1;
   }
 
-  const double inner = outward ? left_x : right_x;
-  const double zero = path->wide ? inner : cvtm_path_mirror(path->zero, mirrored);
-  const double ua = xa - zero, ub = xb - zero, h = yb - ya, du = ub - ua;
-  const double u0 = 0.5 * (ua + ub), y0 = 0.5 * (ya + yb), hh = h * h * (1.0 / 12);
-  const double uu = du * du * (1.0 / 12), square = CVTM_FMA(u0, u0, uu), skew = hh * du;
-  double mass = h * u0, mu = 0.5 * h * square;
-  double muu = (1.0 / 3) * mass * CVTM_FMA(2, uu, square);
-  double my = CVTM_FMA(mass, y0, skew);
-  double myy = CVTM_FMA(y0, my + skew, mass * hh);
-
-  if (path->wide && (outward ? to_column : from_column)) { /* the pixel is whole below, or was */
-    const double end = j == path->last ? path->y_bottom : bottom_y;
-    const double from = outward ? yb : ya, whole = end - from, middle = 0.5 * (from + end);
-    mass += whole;
-    mu = CVTM_FMA(outward ? 0.5 : -0.5, whole, mu);
-    muu = CVTM_FMA(1.0 / 3, whole, muu);
-    my = CVTM_FMA(whole, middle, my);
-    myy = CVTM_FMA(whole, CVTM_FMA(middle, middle, whole * whole * (1.0 / 12)), myy);
+  /* By moments about the middle. */
+  const int outward = flags & CVTM_PATH_OUTWARD;
+  const double zero =
+      CVTM_FMA(path->wide, outward ? left_x : right_x, cvtm_path_flip(path->zero, sign));
+  const double ua = xa - zero, ub = xb - zero, h = yb - ya, s = ua + ub, t = ya + yb, du = ub - ua;
+  const double ss = s * s, dd = du * du, hh = h * h, skew = hh * du;
+  double mass = h * s, mu = h * CVTM_FMA(3, ss, dd), muu = mass * (ss + dd);
+  double my = CVTM_FMA(3 * mass, t, skew), myy = CVTM_FMA(t, my + skew, mass * hh);
+  if (path->wide != 0 && (outward ? to_column : by_column)) { /* the pixel is whole below, or was */
+    const double from = outward ? yb : ya, end = j == path->last ? path->y_bottom : bottom_y;
+    const double whole = end - from, sum_y = from + end, moment = 6 * whole * sum_y;
+    mass = CVTM_FMA(2, whole, mass);
+    mu = CVTM_FMA(outward ? 12.0 : -12.0, whole, mu);
+    muu = CVTM_FMA(8, whole, muu);
+    my += moment;
+    myy = CVTM_FMA(2 * whole, whole * whole, CVTM_FMA(moment, sum_y, myy));
   }
-  const double rho = outward ? (double)value : -(double)value;
-  const double mx = CVTM_FMA(zero, mass, mu);
+  const double rho = (double)(outward ? value : -value);
+  const double mx = CVTM_FMA(12 * zero, mass, mu);
   sums->mass = CVTM_FMA(rho, mass, sums->mass);
-  sums->x = CVTM_FMA(cvtm_path_mirror(rho, mirrored), mx, sums->x);
+  sums->x = CVTM_FMA(cvtm_path_flip(rho, sign), mx, sums->x);
   sums->y = CVTM_FMA(rho, my, sums->y);
   sums->second = CVTM_FMA(rho, CVTM_FMA(zero, mx + mu, muu + myy), sums->second);
 }
@@ -245,7 +259,7 @@ CVTM_HD void cvtm_path_add_segment(const cvtm_density_view *density, const cvtm_
 /* Adds the whole pixels between those in which the sides enter row j; less them, if in the other
  * order. */
 CVTM_HD void cvtm_path_add_run(const cvtm_density_view *density, const cvtm_path *path, int32_t j,
-                               int32_t left, int32_t right, cvtm_cell_sums *sums) {
+                               int32_t left, int32_t right, cvtm_path_sums *sums) {
   const double top = cvtm_cell_double(j) - path->sy;
   const double a = j == path->first ? path->y_top : top;
   const double b = j == path->last ? path->y_bottom : top + 1;
@@ -254,11 +268,17 @@ CVTM_HD void cvtm_path_add_run(const cvtm_density_view *density, const cvtm_path
   const double span = b - a, h = back ? -span : span, y = 0.5 * (a + b);
   const cvtm_cell_run run =
       cvtm_cell_sum_run(density, cvtm_cell_row(density, j), path->sx, first, end);
-  const double moment = CVTM_FMA(span * span, 1.0 / 12, CVTM_FMA(y, y, 1.0 / 12));
-  sums->mass = CVTM_FMA(h, run.s0, sums->mass);
-  sums->x = CVTM_FMA(h, run.s1, sums->x);
-  sums->y = CVTM_FMA(h * y, run.s0, sums->y);
-  sums->second = CVTM_FMA(h, CVTM_FMA(run.s0, moment, run.s2), sums->second);
+  const double moment = CVTM_FMA(2 * span, span, CVTM_FMA(24 * y, y, 2)), h12 = 12 * h;
+  sums->mass = CVTM_FMA(2 * h, run.s0, sums->mass);
+  sums->x = CVTM_FMA(2 * h12, run.s1, sums->x);
+  sums->y = CVTM_FMA(h12 * y, run.s0, sums->y);
+  sums->second = CVTM_FMA(h, CVTM_FMA(run.s0, moment, 24 * run.s2), sums->second);
+}
+
+CVTM_HD cvtm_cell_sums cvtm_path_sums_of(const cvtm_path_sums *sums) {
+  const cvtm_cell_sums of = {0.5 * sums->mass, (1.0 / 24) * sums->x, (1.0 / 12) * sums->y,
+                             (1.0 / 24) * sums->second};
+  return of;
 }
 
 #endif

@@ -9,9 +9,7 @@ namespace {
 
 enum {
   WARP = 32,
-  INTEGRAL_BLOCKS = 24, /* of a warp each, on a multiprocessor: what registers allow */
-  CENTRE_BLOCKS = 24,
-  FEW_CELLS = 12000,
+  BLOCKS = 24, /* of a warp each, on a multiprocessor: what registers allow */
 };
 
 __device__ void add_sums(cvtm_cell_sums *to, const cvtm_cell_sums &from) {
@@ -90,7 +88,7 @@ struct warp_paths {
 };
 
 template <int CELLS>
-__global__ void __launch_bounds__(WARP, INTEGRAL_BLOCKS)
+__global__ void __launch_bounds__(WARP, BLOCKS)
     integral_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
                     cvtm_cut_cells cells, int64_t first, int64_t last, cvtm_cell_sums *sums) {
   __shared__ __align__(16) warp_paths<CELLS> memory;
@@ -128,7 +126,7 @@ __global__ void __launch_bounds__(WARP, INTEGRAL_BLOCKS)
   if (own == 0) path.base[path.count * CELLS] = segments;
   if (own < 2) memory.entry[own][c] = column;
   __syncwarp();
-  cvtm_cell_sums part = {0, 0, 0, 0};
+  cvtm_path_sums part = {0, 0, 0, 0};
   for (int32_t from = path.first; __any_sync(all, from <= path.last); from += window) {
     const int32_t end = from + window;
     int e = -1;
@@ -143,23 +141,23 @@ __global__ void __launch_bounds__(WARP, INTEGRAL_BLOCKS)
                             end, memory.entry[e >= path.left] + c, &part);
     }
     __syncwarp();
-    const int32_t stop = path.wide ? min(end, path.last + 1) : from;
+    const int32_t stop = path.wide != 0 ? min(end, path.last + 1) : from;
     for (int32_t j = from + own; j < stop; j += lanes) {
       const int32_t at = (j - from) * CELLS + c;
       cvtm_path_add_run(&density, &path, j, memory.entry[0][at], memory.entry[1][at], &part);
     }
     __syncwarp();
   }
-  write<CELLS>(cell, own, part, sums);
+  write<CELLS>(cell, own, cvtm_path_sums_of(&part), sums);
 }
 
-/* Of cells whose pixel centres the lanes of a warp add up. Edges as in a path: the corner where one
- * begins, that to which its slope belongs, and the first row whose centre is below it. */
+/* Of cells whose pixel centres the lanes of a warp add up: the first row whose centre is below each
+ * corner; of edges as in a path, where they begin, and the first row whose centre is beyond. */
 template <int CELLS>
 struct warp_centres {
   double x[CVTM_HULL_SIDES * CELLS], y[CVTM_HULL_SIDES * CELLS], slope[CVTM_HULL_SIDES * CELLS];
-  int32_t corner[CVTM_HULL_SIDES * CELLS], slopes[CVTM_HULL_SIDES * CELLS];
-  int32_t end[CVTM_HULL_SIDES * CELLS];
+  int32_t row[CVTM_HULL_SIDES * CELLS];
+  int32_t corner[CVTM_HULL_SIDES * CELLS], end[CVTM_HULL_SIDES * CELLS];
 };
 
 /* The first pixel whose centre is not before v. In doubt if one is about there. */
@@ -184,7 +182,7 @@ __device__ __noinline__ cvtm_cell_sums add_doubtful(cvtm_site_tree_view tree, cv
 }
 
 template <int CELLS>
-__global__ void __launch_bounds__(WARP, CENTRE_BLOCKS)
+__global__ void __launch_bounds__(WARP, BLOCKS)
     centre_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
                   cvtm_cut_cells cells, int64_t first, int64_t last, cvtm_cell_sums *sums) {
   __shared__ warp_centres<CELLS> memory;
@@ -214,26 +212,29 @@ __global__ void __launch_bounds__(WARP, CENTRE_BLOCKS)
         bottom = s;
       }
     }
-    doubt = 1e-12 * (domain.width + domain.height) + 1e-14 * radius2 / sqrt(cell.nearest2);
+    doubt = 1e-12 * (domain.width + domain.height) + 1e-14 * radius2 * rsqrt(cell.nearest2);
+    doubtful = !(doubt < 0.25);
     for (int s = own; s < count; s += lanes) {
       const int next = s + 1 < count ? s + 1 : 0;
       slopes[s * CELLS] = (xs[next * CELLS] - xs[s * CELLS]) / (ys[next * CELLS] - ys[s * CELLS]);
+      memory.row[s * CELLS + c] = centre_from(sy + ys[s * CELLS], doubt, &doubtful);
     }
   }
   const int left = bottom < top ? bottom - top + count : bottom - top;
+  __syncwarp();
   if (own < 2 && count > 0) { /* the chains */
     int s = top;
-    begin = end = centre_from(sy + ys[s * CELLS], doubt, &doubtful);
+    begin = end = memory.row[s * CELLS + c];
     const int after = own ? count : left;
     for (int e = own ? left : 0; e < after; ++e) {
       const int from = s;
       s = own ? (s > 0 ? s - 1 : count - 1) : s + 1 < count ? s + 1 : 0;
-      end = max(end, centre_from(sy + ys[s * CELLS], doubt, &doubtful));
+      end = max(end, memory.row[s * CELLS + c]);
       memory.corner[e * CELLS + c] = from;
-      memory.slopes[e * CELLS + c] = own ? s : from;
       memory.end[e * CELLS + c] = end;
     }
   }
+  __syncwarp();
   doubtful = (__ballot_sync(all, doubtful) >> c) & ours;
   begin = __shfl_sync(all, begin, c);
   end = __shfl_sync(all, end, c);
@@ -253,7 +254,7 @@ __global__ void __launch_bounds__(WARP, CENTRE_BLOCKS)
       const int at = memory.corner[l * CELLS + c];
       l_x = xs[at * CELLS];
       l_y = ys[at * CELLS];
-      l_slope = slopes[memory.slopes[l * CELLS + c] * CELLS];
+      l_slope = slopes[at * CELLS];
     }
     if (j >= r_end) {
       do r_end = memory.end[++r * CELLS + c];
@@ -261,7 +262,7 @@ __global__ void __launch_bounds__(WARP, CENTRE_BLOCKS)
       const int at = memory.corner[r * CELLS + c];
       r_x = xs[at * CELLS];
       r_y = ys[at * CELLS];
-      r_slope = slopes[memory.slopes[r * CELLS + c] * CELLS];
+      r_slope = slopes[(at > 0 ? at - 1 : count - 1) * CELLS];
     }
     const double y = cvtm_cell_double(j) + 0.5 - sy;
     int32_t from = centre_from(sx + CVTM_FMA(y - l_y, l_slope, l_x),
@@ -311,6 +312,8 @@ extern "C" cvtm_status cvtm_cell_sums_cuda(cvtm_cvt *cvt, const cvtm_site_tree_v
                                            const cvtm_cut_cells *cells, int64_t first, int64_t last,
                                            cvtm_cvt_energy energy) {
   const bool pixel = energy == CVTM_CVT_PIXEL;
-  return last - first < FEW_CELLS ? launch<2>(cvt, *tree, *cells, first, last, pixel)
-                                  : launch<8>(cvt, *tree, *cells, first, last, pixel);
+  const int64_t count = last - first;
+  if (count < 6000) return launch<2>(cvt, *tree, *cells, first, last, pixel);
+  if (count < (pixel ? 16000 : 40000)) return launch<4>(cvt, *tree, *cells, first, last, pixel);
+  return launch<8>(cvt, *tree, *cells, first, last, pixel);
 }

@@ -90,7 +90,7 @@ static cvtm_cell_sums share(const shape *s, int32_t lanes, int32_t window) {
   for (int32_t e = 0; e < path.count; ++e) cvtm_path_set_edge(&path, e, left);
   base[path.count] = all;
   entry[0][0] = entry[1][0] = pixel[path.top].column;
-  cvtm_cell_sums sums = {0, 0, 0, 0};
+  cvtm_path_sums sums = {0, 0, 0, 0};
   for (int32_t from = path.first; from <= path.last; from += window) {
     for (int32_t lane = 0; lane < lanes; ++lane) {
       int32_t e = 0;
@@ -100,10 +100,10 @@ static cvtm_cell_sums share(const shape *s, int32_t lanes, int32_t window) {
                               from + window, entry[e >= path.left], &sums);
       }
     }
-    for (int32_t j = from; path.wide && j <= path.last && j < from + window; ++j)
+    for (int32_t j = from; path.wide != 0 && j <= path.last && j < from + window; ++j)
       cvtm_path_add_run(&s->density, &path, j, entry[0][j - from], entry[1][j - from], &sums);
   }
-  return sums;
+  return cvtm_path_sums_of(&sums);
 }
 
 /* Beside 1e-12 of the value: the rounding of corners, where the density jumps by up to 1. */
