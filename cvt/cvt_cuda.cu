@@ -2,24 +2,26 @@
  * the lanes of a warp cut out a few cells the quick way. Then their sums (cell_sums.h). finish:
  * what was left. A block each for cells that the quick way does not do or that have very many rows,
  * all blocks together for each cell of a good part of the image; then energy and gradient. All sums
- * have a fixed order. */
+ * have a fixed order.
+ *
+ * What was left is done in stages. Blocks take the items of a stage in turn, and begin the next
+ * when all are done: a block waits for items alone that others have taken, so that it does not
+ * matter how many blocks the device holds at once. */
 #include "base/cuda_check.h"
 #include "cvt/cell_sums.h"
 #include "cvt/cvt_kernels.h"
 #include "jfa/cell_warp.h"
 
-#include <cooperative_groups.h>
 #include <new>
 
 namespace {
 
 enum {
   WARP = CVTM_WARP,
-  CUT_BLOCKS = 16,      /* of a warp each, on a multiprocessor: what registers allow */
+  CUT_BLOCKS = 24,      /* of a warp each, on a multiprocessor: what registers allow */
   BLOCK_CORNERS = 1024, /* of a cell in a block's scratch */
   LARGE_THREADS = 128,
-  LARGE_BLOCKS = 264, /* at once, or fewer; each has a polygon in scratch */
-  PARTS = 264,        /* of a huge cell and of the energy, whatever the number of blocks */
+  PARTS = 264, /* of a huge cell, and of the energy, a block each */
   HUGE_AREA = 1 << 20,
   PIXEL_THREADS = 128,
 };
@@ -28,8 +30,9 @@ enum {
 constexpr int64_t CHUNK = 1 << 18;
 
 /* listed: how many cells the quick way left, how many of them are huge, how many have more corners
- * than a block's scratch holds, and how many blocks have ended. list: places of the first, in
- * no particular order; huge and giant: of those; part, energy, distance: of sums. */
+ * than a block's scratch holds, how many blocks have ended, and how many items of each stage are
+ * taken and done. list: places of the first, in no particular order; huge and giant: of those;
+ * part, energy, distance: of sums. */
 struct cuda_state {
   double *x, *y, *nearest2; /* of the cells of a chunk, corner k of all of them side by side */
   int32_t *count, chunk;    /* chunk: how many at most */
@@ -40,10 +43,18 @@ struct cuda_state {
   double *giant_corners;  /* of one cell with any number of corners */
   int64_t giant_capacity; /* corners */
   double *energy, *distance;
-  int blocks;             /* of the finish kernel: as many as the device holds at once */
   cvtm_cvt_energy summed; /* which sums the finish kernel is to complete */
 };
-enum { LISTED_LARGE, LISTED_HUGE, LISTED_GIANT, LISTED_BLOCKS, LISTED };
+enum { STAGE_LARGE, STAGE_HUGE, STAGE_JOIN, STAGES };
+enum {
+  LISTED_LARGE,
+  LISTED_HUGE,
+  LISTED_GIANT,
+  LISTED_BLOCKS,
+  LISTED_TAKEN,
+  LISTED_DONE = LISTED_TAKEN + STAGES,
+  LISTED = LISTED_DONE + STAGES
+};
 enum { NOT_FINITE = -1, TOO_MANY_CORNERS = -2, LEFT = CVTM_CELL_LEFT }; /* as a cell's count */
 
 __device__ void add_sums(cvtm_cell_sums *to, const cvtm_cell_sums &from) {
@@ -149,63 +160,111 @@ __device__ void block_cut(const cvtm_site_tree_view &tree, cvtm_domain domain, i
   *cell = *shared;
 }
 
+/* The next item of a stage for this block. */
+__device__ int32_t take_item(const cuda_state &state, int stage) {
+  __shared__ int32_t item;
+  __syncthreads();
+  if (threadIdx.x == 0) item = atomicAdd(state.listed + LISTED_TAKEN + stage, 1);
+  __syncthreads();
+  return item;
+}
+
+__device__ void end_item(const cuda_state &state, int stage) {
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) atomicAdd(state.listed + LISTED_DONE + stage, 1);
+}
+
+/* Until all `items` of a stage are done; what was written is seen then. */
+__device__ void end_stage(const cuda_state &state, int stage, int32_t items) {
+  if (threadIdx.x == 0)
+    while (atomicAdd(state.listed + LISTED_DONE + stage, 0) < items) __nanosleep(100);
+  __syncthreads();
+  __threadfence();
+}
+
 /* The cells that the quick way left, but for the largest. */
 template <bool PIXEL>
 __device__ void sum_large(const cvtm_site_tree_view &tree, cvtm_domain domain,
                           const cvtm_density_view &density, const cuda_state &state,
                           cvtm_cell_sums *part, cvtm_cell *shared, cvtm_cell_sums *sums) {
-  cvtm_cell cell = block_cell(state);
   const int32_t listed = state.listed[LISTED_LARGE];
-  for (int32_t entry = blockIdx.x; entry < listed; entry += gridDim.x) {
-    const int64_t place = state.list[entry];
+  cvtm_cell cell = block_cell(state);
+  for (int32_t k = take_item(state, STAGE_LARGE); k < listed; k = take_item(state, STAGE_LARGE)) {
+    const int64_t place = state.list[k];
     block_cut(tree, domain, place, &cell, shared);
     const bool giant = cell.count == TOO_MANY_CORNERS;
     if (giant || (cell.count > 0 && cell_area(cell) > HUGE_AREA)) {
       int32_t *list = giant ? state.giant : state.huge;
       int32_t *count = state.listed + (giant ? LISTED_GIANT : LISTED_HUGE);
       if (threadIdx.x == 0) list[atomicAdd(count, 1)] = static_cast<int32_t>(place);
-      continue;
+    } else {
+      cvtm_cell_sums all = share_sum<PIXEL>(tree, domain, density, place, cell, 0, 1, part);
+      if (cell.count == NOT_FINITE) all.mass = all.x = all.y = all.second = NAN;
+      if (threadIdx.x == 0) sums[tree.index[place]] = all;
     }
-    cvtm_cell_sums all = share_sum<PIXEL>(tree, domain, density, place, cell, 0, 1, part);
-    if (cell.count == NOT_FINITE) all.mass = all.x = all.y = all.second = NAN;
-    if (threadIdx.x == 0) sums[tree.index[place]] = all;
+    end_item(state, STAGE_LARGE);
   }
+  end_stage(state, STAGE_LARGE, listed);
 }
 
-/* This block's parts of the huge cells. The first sums the giants besides. */
+/* A giant cell. */
+template <bool PIXEL>
+__device__ void sum_giant(const cvtm_site_tree_view &tree, cvtm_domain domain,
+                          const cvtm_density_view &density, const cuda_state &state, int64_t place,
+                          cvtm_cell_sums *part, cvtm_cell *shared, cvtm_cell_sums *sums) {
+  cvtm_cell cell = scratch_cell(state.giant_corners, state.giant_capacity);
+  block_cut(tree, domain, place, &cell, shared);
+  const cvtm_cell_sums all = share_sum<PIXEL>(tree, domain, density, place, cell, 0, 1, part);
+  if (threadIdx.x == 0) sums[tree.index[place]] = all;
+}
+
+/* The parts of the huge cells; and as one item, since there is one scratch for them, all giants. */
 template <bool PIXEL>
 __device__ void sum_huge(const cvtm_site_tree_view &tree, cvtm_domain domain,
                          const cvtm_density_view &density, const cuda_state &state,
                          cvtm_cell_sums *part, cvtm_cell *shared, cvtm_cell_sums *sums) {
-  const int32_t huge = state.listed[LISTED_HUGE];
-  const int32_t giants = blockIdx.x == 0 ? state.listed[LISTED_GIANT] : 0;
-  for (int32_t entry = 0; entry < giants; ++entry) {
-    const int64_t place = state.giant[entry];
-    cvtm_cell cell = scratch_cell(state.giant_corners, state.giant_capacity);
-    block_cut(tree, domain, place, &cell, shared);
-    const cvtm_cell_sums all = share_sum<PIXEL>(tree, domain, density, place, cell, 0, 1, part);
-    if (threadIdx.x == 0) sums[tree.index[place]] = all;
-  }
+  const int32_t items = __ldcg(state.listed + LISTED_HUGE) * PARTS + 1;
+  const int32_t giants = __ldcg(state.listed + LISTED_GIANT);
   cvtm_cell cell = block_cell(state);
-  for (int32_t entry = 0; entry < huge; ++entry) {
-    block_cut(tree, domain, state.huge[entry], &cell, shared);
-    for (int p = static_cast<int>(blockIdx.x); p < PARTS; p += static_cast<int>(gridDim.x)) {
+  int32_t cut = -1;
+  for (int32_t k = take_item(state, STAGE_HUGE); k < items; k = take_item(state, STAGE_HUGE)) {
+    if (k == 0) {
+      for (int32_t entry = 0; entry < giants; ++entry)
+        sum_giant<PIXEL>(tree, domain, density, state, __ldcg(state.giant + entry), part, shared,
+                         sums);
+    } else {
+      const int32_t entry = (k - 1) / PARTS, p = (k - 1) % PARTS;
+      const int64_t place = __ldcg(state.huge + entry);
+      if (cut != entry) block_cut(tree, domain, place, &cell, shared);
+      cut = entry;
       const cvtm_cell_sums mine =
-          share_sum<PIXEL>(tree, domain, density, state.huge[entry], cell, p, PARTS, part);
-      if (threadIdx.x == 0) state.part[entry * PARTS + p] = mine;
+          share_sum<PIXEL>(tree, domain, density, place, cell, p, PARTS, part);
+      if (threadIdx.x == 0) state.part[k - 1] = mine;
     }
+    end_item(state, STAGE_HUGE);
   }
+  end_stage(state, STAGE_HUGE, items);
+}
+
+__device__ cvtm_cell_sums read_sums(const cvtm_cell_sums *sums) {
+  const cvtm_cell_sums s = {__ldcg(&sums->mass), __ldcg(&sums->x), __ldcg(&sums->y),
+                            __ldcg(&sums->second)};
+  return s;
 }
 
 __device__ void join_huge(const cvtm_site_tree_view &tree, const cuda_state &state,
                           cvtm_cell_sums *sums) {
-  const int32_t huge = state.listed[LISTED_HUGE];
-  for (int32_t entry = blockIdx.x * LARGE_THREADS + threadIdx.x; entry < huge;
-       entry += gridDim.x * LARGE_THREADS) {
-    cvtm_cell_sums all = {0, 0, 0, 0};
-    for (int p = 0; p < PARTS; ++p) add_sums(&all, state.part[entry * PARTS + p]);
-    sums[tree.index[state.huge[entry]]] = all;
+  const int32_t huge = __ldcg(state.listed + LISTED_HUGE);
+  for (int32_t k = take_item(state, STAGE_JOIN); k < huge; k = take_item(state, STAGE_JOIN)) {
+    if (threadIdx.x == 0) {
+      cvtm_cell_sums all = {0, 0, 0, 0};
+      for (int p = 0; p < PARTS; ++p) add_sums(&all, read_sums(state.part + k * PARTS + p));
+      sums[tree.index[__ldcg(state.huge + k)]] = all;
+    }
+    end_item(state, STAGE_JOIN);
   }
+  end_stage(state, STAGE_JOIN, huge);
 }
 
 /* Sum of energies and largest distance of the block's threads; the result is thread 0's. */
@@ -241,8 +300,8 @@ __device__ bool last_block(int32_t *ended) {
   return last;
 }
 
-/* Completes the sums; then gradient, energy and largest distance. The last block joins the parts of
- * all, and leaves the counts as the next evaluation wants them. Launched cooperatively. */
+/* Completes the sums; then gradient, energy and largest distance, a part in each block. The last
+ * block joins the parts of all, and leaves the counts as the next evaluation wants them. */
 template <bool PIXEL>
 __global__ void __launch_bounds__(LARGE_THREADS)
     finish_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
@@ -251,31 +310,25 @@ __global__ void __launch_bounds__(LARGE_THREADS)
   __shared__ cvtm_cell_sums part[LARGE_THREADS];
   __shared__ cvtm_cell shared;
   if (state.listed[LISTED_LARGE] > 0) {
-    const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
     sum_large<PIXEL>(tree, domain, density, state, part, &shared, sums);
-    grid.sync();
     sum_huge<PIXEL>(tree, domain, density, state, part, &shared, sums);
-    grid.sync();
     join_huge(tree, state, sums);
-    grid.sync();
   }
-  for (int p = static_cast<int>(blockIdx.x); p < PARTS; p += static_cast<int>(gridDim.x)) {
-    double energy = 0, distance = 0;
-    for (int64_t i = static_cast<int64_t>(p) * LARGE_THREADS + threadIdx.x; i < count;
-         i += static_cast<int64_t>(PARTS) * LARGE_THREADS) {
-      const cvtm_cell_sums s = sums[i];
-      energy += s.second;
-      distance = cvtm_cvt_larger(distance, cvtm_cvt_finish_site(&s, i, fixed, gradient));
-    }
-    join_block(&energy, &distance);
-    if (threadIdx.x == 0) {
-      state.energy[p] = energy;
-      state.distance[p] = distance;
-    }
+  double energy = 0, distance = 0;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * LARGE_THREADS + threadIdx.x; i < count;
+       i += static_cast<int64_t>(gridDim.x) * LARGE_THREADS) {
+    const cvtm_cell_sums s = read_sums(sums + i);
+    energy += s.second;
+    distance = cvtm_cvt_larger(distance, cvtm_cvt_finish_site(&s, i, fixed, gradient));
+  }
+  join_block(&energy, &distance);
+  if (threadIdx.x == 0) {
+    state.energy[blockIdx.x] = energy;
+    state.distance[blockIdx.x] = distance;
   }
   if (!last_block(state.listed + LISTED_BLOCKS)) return;
-  double energy = 0, distance = 0;
-  for (int p = static_cast<int>(threadIdx.x); p < PARTS; p += LARGE_THREADS) {
+  energy = distance = 0;
+  for (unsigned p = threadIdx.x; p < gridDim.x; p += LARGE_THREADS) {
     energy += __ldcg(state.energy + p);
     distance = cvtm_cvt_larger(distance, __ldcg(state.distance + p));
   }
@@ -283,8 +336,8 @@ __global__ void __launch_bounds__(LARGE_THREADS)
   if (threadIdx.x == 0) {
     value[0] = energy;
     value[1] = distance;
-    state.listed[LISTED_LARGE] = state.listed[LISTED_HUGE] = state.listed[LISTED_GIANT] = 0;
   }
+  if (threadIdx.x < LISTED) state.listed[threadIdx.x] = 0;
 }
 
 __global__ void keys_kernel(const int32_t *labels, int64_t area, uint64_t *keys, int32_t *pixels) {
@@ -349,21 +402,6 @@ cvtm_status allocate(cvtm_cvt *cvt, int64_t count, T **array) {
   return status;
 }
 
-/* How many blocks of the finish kernel the device holds at once, up to LARGE_BLOCKS. */
-cvtm_status count_blocks(cvtm_device *device, int *blocks) {
-  int number = 0, multiprocessors = 0, exact = 0, pixel = 0;
-  CVTM_CUDA_TRY(device, cudaGetDevice(&number));
-  CVTM_CUDA_TRY(device,
-                cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, number));
-  CVTM_CUDA_TRY(device, cudaOccupancyMaxActiveBlocksPerMultiprocessor(&exact, finish_kernel<false>,
-                                                                      LARGE_THREADS, 0));
-  CVTM_CUDA_TRY(device, cudaOccupancyMaxActiveBlocksPerMultiprocessor(&pixel, finish_kernel<true>,
-                                                                      LARGE_THREADS, 0));
-  const int most = multiprocessors * (exact < pixel ? exact : pixel);
-  *blocks = most < LARGE_BLOCKS ? most : LARGE_BLOCKS;
-  return CVTM_OK;
-}
-
 cvtm_status create_state_cuda(cvtm_cvt *cvt) {
   cuda_state *state = new (std::nothrow) cuda_state();
   if (!state) return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory");
@@ -379,14 +417,13 @@ cvtm_status create_state_cuda(cvtm_cvt *cvt) {
   if (status == CVTM_OK) status = allocate(cvt, corners, &state->y);
   if (status == CVTM_OK) status = allocate(cvt, state->chunk, &state->nearest2);
   if (status == CVTM_OK) status = allocate(cvt, state->chunk, &state->count);
-  if (status == CVTM_OK) status = count_blocks(cvt->device, &state->blocks);
   if (status == CVTM_OK) status = allocate(cvt, PARTS, &state->energy);
   if (status == CVTM_OK) status = allocate(cvt, PARTS, &state->distance);
   if (status == CVTM_OK) status = allocate(cvt, cvt->capacity, &state->list);
   if (status == CVTM_OK) status = allocate(cvt, huge, &state->huge);
   if (status == CVTM_OK) status = allocate(cvt, huge * PARTS, &state->part);
   if (status == CVTM_OK)
-    status = allocate(cvt, static_cast<int64_t>(LARGE_BLOCKS) * 4 * BLOCK_CORNERS, &state->corners);
+    status = allocate(cvt, static_cast<int64_t>(PARTS) * 4 * BLOCK_CORNERS, &state->corners);
   /* A site adds a corner at most. Several of its images do only where there are few sites. Together
    * the cells have 6 corners a site. */
   const int64_t n = cvt->capacity, most = BLOCK_CORNERS, few = n < most ? n : most;
@@ -410,8 +447,10 @@ cvtm_status launch_cut(cvtm_cvt *cvt, const cvtm_site_tree_view &tree, const cud
 cvtm_status enqueue_chunk(cvtm_cvt *cvt, const cvtm_site_tree_view &tree, const cuda_state &state,
                           int64_t first, int64_t last) {
   const int64_t count = last - first;
-  const cvtm_status status = count < 40000 ? launch_cut<8>(cvt, tree, state, first, last)
-                                           : launch_cut<16>(cvt, tree, state, first, last);
+  const cvtm_status status = count < 8000     ? launch_cut<2>(cvt, tree, state, first, last)
+                             : count < 15000  ? launch_cut<4>(cvt, tree, state, first, last)
+                             : count < 100000 ? launch_cut<8>(cvt, tree, state, first, last)
+                                              : launch_cut<16>(cvt, tree, state, first, last);
   if (status != CVTM_OK) return status;
   const cvtm_cut_cells cells = {state.x, state.y, state.nearest2, state.count, state.chunk};
   return cvtm_cell_sums_cuda(cvt, &tree, &cells, first, last, state.summed);
@@ -443,18 +482,12 @@ cvtm_status pixel_sums_cuda(cvtm_cvt *cvt, const double *sites, int64_t count) {
 
 cvtm_status finish_cuda(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *value,
                         double *gradient) {
-  cuda_state state = *static_cast<const cuda_state *>(cvt->state);
-  cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
-  void *arguments[] = {&tree,  &cvt->domain, &cvt->density, &state, &cvt->sums,
-                       &count, &fixed,       &gradient,     &value};
-  const void *kernel = state.summed == CVTM_CVT_EXACT
-                           ? reinterpret_cast<const void *>(finish_kernel<false>)
-                           : reinterpret_cast<const void *>(finish_kernel<true>);
-  return cvtm_cuda_check(
-      cvt->device,
-      cudaLaunchCooperativeKernel(kernel, dim3(state.blocks), dim3(LARGE_THREADS), arguments, 0,
-                                  cvtm_cuda_stream(cvt->device)),
-      "finish_kernel");
+  const cuda_state state = *static_cast<const cuda_state *>(cvt->state);
+  const auto kernel = state.summed == CVTM_CVT_EXACT ? finish_kernel<false> : finish_kernel<true>;
+  kernel<<<PARTS, LARGE_THREADS, 0, cvtm_cuda_stream(cvt->device)>>>(
+      cvtm_site_tree_get_view(cvt->tree), cvt->domain, cvt->density, state, cvt->sums, count, fixed,
+      gradient, value);
+  return cvtm_cuda_launched(cvt->device, "finish_kernel");
 }
 
 cvtm_status lloyd_cuda(cvtm_cvt *cvt, double *sites, int64_t count, int64_t fixed) {

@@ -17,11 +17,14 @@
 #include "jfa/cell_lanes.h"
 #include "jfa/voronoi_cell.h"
 
+#include <string.h>
+
 enum {
   CVTM_HULL_POLES = 16,  /* of a cell at once */
   CVTM_HULL_SIDES = 10,  /* of a cell */
   CVTM_HULL_ROUNDS = 8,  /* before the quick way gives up */
-  CVTM_HULL_BINS = 2,    /* of a lane in a pass */
+  CVTM_HULL_LOOK = 32,   /* numbers that `look` holds */
+  CVTM_HULL_CROWD = 256, /* sites that a lane looks at, at most */
   CVTM_HULL_OUTSIDE = -4 /* the mirror images' places: -4 .. -1 */
 };
 
@@ -35,11 +38,12 @@ typedef struct CVTM_HULL_ALIGNED cvtm_hull_pole {
   float x, y;
 } cvtm_hull_pole;
 
-/* Pole k is pole[k * stride], its site at place[k * stride]; order tells the hull's corners; look
- * holds the places of a pass, and what follows each pole on the hull. In memory that the cell's
- * lanes share. */
+/* Pole k is pole[k * stride], its site at place[k * stride]; order tells the hull's corners, and so
+ * does bit k of corners; look holds the places of a pass, and what follows each pole on the hull.
+ * In memory that the cell's lanes share. */
 typedef struct cvtm_hull {
-  int32_t count, stride, room; /* room: of look, no less than CVTM_HULL_POLES */
+  int32_t count, stride;
+  uint32_t corners;
   cvtm_hull_pole *pole;
   int32_t *place, *order, *look;
 } cvtm_hull;
@@ -54,53 +58,39 @@ typedef struct cvtm_hull_search {
   cvtm_cell_bins bins;
   float scale;    /* poles are multiples of this */
   float from, to; /* squared distances of the sites asked for */
+  double reach;   /* the root of `to` */
   int active;
 } cvtm_hull_search;
 
 /* --- the sites around ------------------------------------------------------------------ */
 
-/* The bins x0 .. x1, by .. y1; a lane's next is (bx, by). */
-typedef struct cvtm_hull_window {
-  int32_t x0, x1, y1, bx, by;
-} cvtm_hull_window;
-
-CVTM_HD cvtm_hull_window cvtm_hull_open_window(const cvtm_hull_search *s, int wanted) {
-  const double reach = 1.000001 * sqrt((double)s->to);
+/* Puts down the first place of each bin within reach that is not empty, and the one behind its
+ * last, for this lane's share of the bins, at look[2 * (k * lanes + lane)]; how many. There are at
+ * most 4 by 4 bins. */
+CVTM_HD int32_t cvtm_hull_find_bins(const cvtm_hull_search *s, cvtm_hull *hull, int *crowded) {
+  const double reach = 1.000001 * s->reach;
   const double x = s->o.x + s->o.shift_x, y = s->o.y + s->o.shift_y;
-  cvtm_hull_window w = {0, 0, -1, 0, 0};
-  if (!wanted) return w;
-  w.x0 = cvtm_cell_bin_along(&s->bins, x - reach, s->domain.width);
-  w.x1 = cvtm_cell_bin_along(&s->bins, x + reach, s->domain.width);
-  w.by = cvtm_cell_bin_along(&s->bins, y - reach, s->domain.height);
-  w.y1 = cvtm_cell_bin_along(&s->bins, y + reach, s->domain.height);
-  w.bx = w.x0 + s->lanes.lane;
-  return w;
-}
-
-/* Puts down the places of the next few bins of each lane; how many of the cell's lanes together,
- * none where they are too many. */
-CVTM_HD int32_t cvtm_hull_look(const cvtm_hull_search *s, cvtm_hull_window *w, cvtm_hull *hull,
-                               int *crowded) {
-  int32_t first[CVTM_HULL_BINS], last[CVTM_HULL_BINS], mine = 0, total;
-  for (int b = 0; b < CVTM_HULL_BINS; ++b) {
-    while (w->bx > w->x1 && w->by <= w->y1) {
-      w->bx -= w->x1 - w->x0 + 1;
-      ++w->by;
+  const int32_t x0 = cvtm_cell_bin_along(&s->bins, x - reach, s->domain.width);
+  const int32_t x1 = cvtm_cell_bin_along(&s->bins, x + reach, s->domain.width);
+  const int32_t y0 = cvtm_cell_bin_along(&s->bins, y - reach, s->domain.height);
+  const int32_t y1 = cvtm_cell_bin_along(&s->bins, y + reach, s->domain.height);
+  int32_t count = 0, sites = 0;
+  for (int32_t bx = x0 + s->lanes.lane, by = y0; by <= y1; bx += s->lanes.count) {
+    while (bx > x1) {
+      bx -= x1 - x0 + 1;
+      ++by;
     }
-    first[b] = last[b] = 0;
-    if (w->by <= w->y1)
-      cvtm_cell_bin_sites(s->tree, s->bins.level, w->bx, w->by, &first[b], &last[b]);
-    w->bx += s->lanes.count;
-    mine += last[b] - first[b];
+    if (by > y1) break;
+    int32_t first, last;
+    cvtm_cell_bin_sites(s->tree, s->bins.level, bx, by, &first, &last);
+    if (first == last) continue;
+    int32_t *slot = hull->look + 2 * (count++ * s->lanes.count + s->lanes.lane) * hull->stride;
+    slot[0] = first;
+    slot[hull->stride] = last;
+    sites += last - first;
   }
-  int32_t at = cvtm_lanes_before(s->lanes, mine, &total);
-  *crowded |= total > hull->room;
-  if (total > hull->room) total = 0;
-  for (int b = 0; b < CVTM_HULL_BINS && total > 0; ++b)
-    for (int32_t place = first[b]; place < last[b]; ++place)
-      hull->look[at++ * hull->stride] = place;
-  cvtm_lanes_sync();
-  return total;
+  *crowded |= sites > CVTM_HULL_CROWD;
+  return sites > CVTM_HULL_CROWD ? 0 : count;
 }
 
 /* Can the bisector with (dx, dy) cut the cell as it is? */
@@ -111,45 +101,59 @@ CVTM_HD int cvtm_hull_cuts(const cvtm_cell *cell, double dx, double dy) {
   return cell->count == 0;
 }
 
-/* Adds a pole for each lane that has one to take; hull->count may exceed the room. */
+/* Adds a site, as yet without its pole, for each lane that has one to take; hull->count may exceed
+ * the room. */
 CVTM_HD void cvtm_hull_add(const cvtm_hull_search *s, int take, float x, float y, int32_t place,
                            cvtm_hull *hull) {
   const int32_t at = cvtm_lanes_number(s->lanes, take, &hull->count);
-#ifdef __CUDA_ARCH__
-  const float t = __fdividef(s->scale, x * x + y * y);
-#else
-  const float t = s->scale / (x * x + y * y);
-#endif
   if (!take || at >= CVTM_HULL_POLES) return;
-  hull->pole[at * hull->stride].x = x * t;
-  hull->pole[at * hull->stride].y = y * t;
+  hull->pole[at * hull->stride].x = x;
+  hull->pole[at * hull->stride].y = y;
   hull->place[at * hull->stride] = place;
+}
+
+/* The poles of the sites from `first` on. */
+CVTM_HD void cvtm_hull_set_poles(const cvtm_hull_search *s, int32_t first, int32_t end,
+                                 cvtm_hull *hull) {
+  for (int32_t k = first + s->lanes.lane; k < end; k += s->lanes.count) {
+    cvtm_hull_pole *pole = hull->pole + k * hull->stride;
+#ifdef __CUDA_ARCH__
+    const float t = __fdividef(s->scale, pole->x * pole->x + pole->y * pole->y);
+#else
+    const float t = s->scale / (pole->x * pole->x + pole->y * pole->y);
+#endif
+    pole->x *= t;
+    pole->y *= t;
+  }
 }
 
 /* Adds the sites asked for that can cut the cell. Whether the cell belongs to another, coincident
  * one. */
 CVTM_HD int cvtm_hull_gather(const cvtm_hull_search *s, int wanted, const cvtm_cell *cell,
                              cvtm_hull *hull) {
-  cvtm_hull_window w = cvtm_hull_open_window(s, wanted);
   int owned = 0, crowded = 0;
-  while (cvtm_lanes_any(w.by <= w.y1)) {
-    const int32_t count = cvtm_hull_look(s, &w, hull, &crowded);
-    for (int32_t first = 0; cvtm_lanes_any(first < count); first += s->lanes.count) {
-      const int32_t k = first + s->lanes.lane;
-      const int32_t place = k < count ? hull->look[k * hull->stride] : s->o.place;
-      double dx, dy;
-      cvtm_cell_relative_site(s->tree, place, &s->o, &dx, &dy);
-      const float x = (float)dx, y = (float)dy, distance2 = x * x + y * y;
-      int take = distance2 >= s->from && distance2 < s->to && place != s->o.place;
-      if (take && dx == 0 && dy == 0) {
-        owned |= place < s->o.place; /* of coincident sites the first has the lowest index */
-        take = 0;
-      }
-      if (cell->count > 0) take = take && cvtm_hull_cuts(cell, dx, dy);
-      cvtm_hull_add(s, take, x, y, place, hull);
+  const int32_t bins = wanted ? cvtm_hull_find_bins(s, hull, &crowded) : 0;
+  int32_t bin = 0, next = 0, end = 0;
+  while (cvtm_lanes_any(next < end || bin < bins)) {
+    if (next == end && bin < bins) {
+      const int32_t *slot =
+          hull->look + 2 * (bin++ * s->lanes.count + s->lanes.lane) * hull->stride;
+      next = slot[0];
+      end = slot[hull->stride];
     }
-    cvtm_lanes_sync();
+    const int32_t place = next < end ? next++ : s->o.place;
+    double dx, dy;
+    cvtm_cell_relative_site(s->tree, place, &s->o, &dx, &dy);
+    const float x = (float)dx, y = (float)dy, distance2 = x * x + y * y;
+    int take = distance2 >= s->from && distance2 < s->to && place != s->o.place;
+    if (take && dx == 0 && dy == 0) {
+      owned |= place < s->o.place; /* of coincident sites the first has the lowest index */
+      take = 0;
+    }
+    if (cell->count > 0) take = take && cvtm_hull_cuts(cell, dx, dy);
+    cvtm_hull_add(s, take, x, y, place, hull);
   }
+  cvtm_lanes_sync();
   if (crowded) hull->count = 2 * CVTM_HULL_POLES;
   return owned;
 }
@@ -157,7 +161,7 @@ CVTM_HD int cvtm_hull_gather(const cvtm_hull_search *s, int wanted, const cvtm_c
 /* The same on a torus, where the reach is less than a quarter of it. */
 CVTM_HD int cvtm_hull_gather_images(cvtm_hull_search *s, const cvtm_cell *cell, cvtm_hull *hull) {
   const double width = (double)s->domain.width, height = (double)s->domain.height;
-  const double reach = 1.000001 * sqrt((double)s->to);
+  const double reach = 1.000001 * s->reach;
   int owned = 0;
   for (int image = 0; image < 9; ++image) {
     const int ix = image % 3 - 1, iy = image / 3 - 1;
@@ -198,7 +202,7 @@ CVTM_HD double cvtm_hull_distance2(const cvtm_hull_search *s, int32_t place) {
 
 /* Adds the mirror images asked for. */
 CVTM_HD void cvtm_hull_add_edges(const cvtm_hull_search *s, cvtm_hull *hull) {
-  const double near = 0.5000001 * sqrt((double)s->to);
+  const double near = 0.5000001 * s->reach;
   const int any = s->active && (s->edges.x0 > -near || s->edges.x1 < near || s->edges.y0 > -near ||
                                 s->edges.y1 < near);
   if (!cvtm_lanes_any(any)) return;
@@ -226,8 +230,11 @@ CVTM_HD int cvtm_hull_better(const cvtm_hull_step *a, const cvtm_hull_step *b) {
   return b->out * a->across > a->out * b->across;
 }
 
+enum { CVTM_HULL_NONE = 64, CVTM_HULL_TURN = 128 };
+
 /* The corner behind corner `at`: no pole is to the left of the line through both, and the origin
- * is to its right; -1 if there is none. */
+ * is to its right; CVTM_HULL_NONE if there is none. With CVTM_HULL_TURN in it, the way there
+ * goes from y < 0 to y >= 0. */
 CVTM_HD int32_t cvtm_hull_next(const cvtm_hull *hull, int32_t at, int32_t count) {
   const cvtm_hull_pole p = hull->pole[at * hull->stride];
   cvtm_hull_step best = {-1, 0, -1}; /* worse than any */
@@ -237,7 +244,9 @@ CVTM_HD int32_t cvtm_hull_next(const cvtm_hull *hull, int32_t at, int32_t count)
     const cvtm_hull_step step = {p.x * dx + p.y * dy, p.y * dx - p.x * dy, k};
     if (step.across > 0 && cvtm_hull_better(&best, &step)) best = step;
   }
-  return best.pole;
+  if (best.pole < 0) return CVTM_HULL_NONE;
+  const int turn = p.y < 0 && !(hull->pole[best.pole * hull->stride].y < 0);
+  return best.pole | (turn ? CVTM_HULL_TURN : 0);
 }
 
 /* The number that goes with the largest value of the cell's lanes, the least of several. */
@@ -258,8 +267,8 @@ CVTM_HD int32_t cvtm_hull_farthest(cvtm_lanes lanes, float value, int32_t number
   return number;
 }
 
-/* Winds up the hull, clockwise where y is up. The number of its corners; 0 if the
- * origin is not inside, more than CVTM_HULL_SIDES if there are too many. */
+/* Winds up the hull, clockwise where y is up and around the origin once. The number of its corners;
+ * 0 if the origin is not inside, more than CVTM_HULL_SIDES if there are too many. */
 CVTM_HD int32_t cvtm_hull_wind(cvtm_lanes lanes, cvtm_hull *hull, int active) {
   const int32_t count = active && hull->count >= 3 ? hull->count : 0;
   float farthest = -1;
@@ -273,14 +282,18 @@ CVTM_HD int32_t cvtm_hull_wind(cvtm_lanes lanes, cvtm_hull *hull, int active) {
   }
   start = cvtm_hull_farthest(lanes, farthest, start);
   cvtm_lanes_sync();
-  int32_t at = start;
-  while (at >= 0 && sides < count && sides < CVTM_HULL_SIDES) {
+  int32_t at = start, turns = 0;
+  hull->corners = 0;
+  while (at < CVTM_HULL_NONE && sides < count && sides < CVTM_HULL_SIDES) {
     if (lanes.lane == 0) hull->order[sides * hull->stride] = at;
+    hull->corners |= 1u << at;
     ++sides;
-    at = hull->look[at * hull->stride];
-    if (at == start) return sides;
+    const int32_t next = hull->look[at * hull->stride];
+    turns += next >= CVTM_HULL_TURN;
+    at = next & (CVTM_HULL_TURN - 1);
+    if (at == start) return turns == 1 ? sides : 0;
   }
-  return at < 0 || count == 0 ? 0 : CVTM_HULL_SIDES + 1;
+  return at == CVTM_HULL_NONE || count == 0 ? 0 : CVTM_HULL_SIDES + 1;
 }
 
 /* --- the cell -------------------------------------------------------------------------- */
@@ -293,10 +306,23 @@ CVTM_HD void cvtm_hull_corner(double ax, double ay, double bx, double by, double
   *y = ax == 0 ? 0.5 * ay : bx == 0 ? 0.5 * by : (ax * b - bx * a) * t;
 }
 
-/* The cell's corners; returns the squared distance of the farthest. */
+/* Whether a number above 0 is rounding, where the square of what it is made of is this. */
+CVTM_HD int cvtm_hull_rounding(double number, double square) {
+  return number <= 0 || number * number <= 1.6e-23 * square;
+}
+
+/* Whether (x, y) is on the bisector with (dx, dy) but for rounding. */
+CVTM_HD int cvtm_hull_on(double dx, double dy, double x, double y) {
+  const double d2 = dx * dx + dy * dy;
+  return cvtm_hull_rounding(fabs(dx * x + dy * y - 0.5 * d2), d2 * (x * x + y * y));
+}
+
+/* The cell's corners; returns the squared distance of the farthest, infinite unless each bisector
+ * turns on from the one before. *good: whether each corner is on its bisectors. */
 CVTM_HD double cvtm_hull_set_corners(const cvtm_hull_search *s, const cvtm_hull *hull,
-                                     int32_t sides, cvtm_cell *cell) {
+                                     int32_t sides, cvtm_cell *cell, int *good) {
   double largest = 0;
+  *good = 1;
   for (int32_t k = s->lanes.lane; k < sides; k += s->lanes.count) {
     const int32_t next = k + 1 < sides ? k + 1 : 0;
     double ax, ay, bx, by, x, y;
@@ -306,37 +332,46 @@ CVTM_HD double cvtm_hull_set_corners(const cvtm_hull_search *s, const cvtm_hull 
     cell->x[k * cell->stride] = x;
     cell->y[k * cell->stride] = y;
     const double r2 = x * x + y * y;
-    largest = r2 <= largest ? largest : r2 < HUGE_VAL ? r2 : HUGE_VAL; /* of parallel ones, too */
+    if (!(r2 < HUGE_VAL && ax * by < ay * bx)) largest = HUGE_VAL;
+    if (r2 > largest) largest = r2;
+    *good &= cvtm_hull_on(ax, ay, x, y) & cvtm_hull_on(bx, by, x, y);
   }
   cell->count = sides;
   return cvtm_lanes_largest(s->lanes, largest);
 }
 
-/* Whether no corner is beyond a bisector by more than rounding. */
+/* Whether no corner is beyond a bisector by more than rounding, if the corners are on their own
+ * ones. Of the hull's own bisectors, which turn around the site once, none is if each edge leads
+ * onwards, at a right angle to the direction of the pole. */
 CVTM_HD int cvtm_hull_holds(const cvtm_hull_search *s, const cvtm_hull *hull, const cvtm_cell *cell,
                             double radius2) {
+  const int32_t stride = cell->stride;
   int good = 1;
-  for (int32_t k = s->lanes.lane; k < hull->count && cell->count > 0; k += s->lanes.count) {
-    double dx, dy, most = 0;
-    cvtm_hull_neighbor(s, hull->place[k * hull->stride], &dx, &dy);
-    const double d2 = dx * dx + dy * dy;
-    for (int32_t c = 0; c < cell->count; ++c) {
-      const double beyond = cvtm_cell_beyond(cell, c, dx, dy, 0.5 * d2);
-      most = beyond > most ? beyond : most;
-    }
-    good = good && most * most <= 1.6e-23 * (d2 * radius2);
+  for (int32_t k = s->lanes.lane; k < cell->count; k += s->lanes.count) {
+    const int32_t from = (k > 0 ? k : cell->count) - 1;
+    const cvtm_hull_pole pole = hull->pole[hull->order[k * hull->stride] * hull->stride];
+    const double dx = (double)pole.x, dy = (double)pole.y;
+    const double back = (cell->y[k * stride] - cell->y[from * stride]) * dx -
+                        (cell->x[k * stride] - cell->x[from * stride]) * dy;
+    good &= cvtm_hull_rounding(back, (dx * dx + dy * dy) * radius2);
   }
-  return cvtm_lanes_vote(s->lanes, !good) == 0;
+  uint32_t inside = cell->count > 0 ? ((1u << hull->count) - 1) & ~hull->corners : 0;
+  for (; inside > 0; inside &= inside - 1) {
+    double dx, dy;
+    cvtm_hull_neighbor(s, hull->place[cvtm_lowest_bit(inside) * hull->stride], &dx, &dy);
+    const double d2 = dx * dx + dy * dy;
+    for (int32_t c = s->lanes.lane; c < cell->count; c += s->lanes.count)
+      good &= cvtm_hull_rounding(cvtm_cell_beyond(cell, c, dx, dy, 0.5 * d2), d2 * radius2);
+  }
+  return good;
 }
 
 /* Leaves out the poles that are no corners of the hull. */
-CVTM_HD void cvtm_hull_compact(cvtm_lanes lanes, cvtm_hull *hull, int32_t sides) {
-  uint32_t corners = 0;
+CVTM_HD void cvtm_hull_compact(cvtm_lanes lanes, cvtm_hull *hull, int wanted) {
   int32_t kept = 0;
-  for (int32_t k = 0; k < sides; ++k) corners |= 1u << hull->order[k * hull->stride];
   for (int32_t first = 0; first < CVTM_HULL_POLES; first += lanes.count) {
     const int32_t k = first + lanes.lane;
-    const int keep = k < CVTM_HULL_POLES && (corners >> k & 1);
+    const int keep = wanted && k < CVTM_HULL_POLES && (hull->corners >> k & 1);
     const cvtm_hull_pole pole = hull->pole[(keep ? k : 0) * hull->stride];
     const int32_t place = hull->place[(keep ? k : 0) * hull->stride];
     const int32_t at = cvtm_lanes_number(lanes, keep, &kept);
@@ -347,28 +382,28 @@ CVTM_HD void cvtm_hull_compact(cvtm_lanes lanes, cvtm_hull *hull, int32_t sides)
     }
     cvtm_lanes_sync();
   }
-  if (sides > 0) hull->count = kept;
+  if (wanted) hull->count = kept;
 }
 
 /* The reach to begin with; 0 where the quick way is not for the site. */
-CVTM_HD double cvtm_hull_first_reach(cvtm_hull_search *s) {
+CVTM_HD double cvtm_hull_first_reach(const cvtm_hull_search *s) {
   const cvtm_cell_box *e = &s->edges;
   if (!isfinite(s->o.x) || !isfinite(s->o.y)) return 0;
   if (!s->domain.periodic && !(e->x0 < 0 && e->y0 < 0 && e->x1 > 0 && e->y1 > 0)) return 0;
-  return 1.7 * cvtm_cell_spacing(s->tree, s->domain, &s->o, &s->bins);
+  return 1.7 * (double)s->tree->spacing[s->o.place];
 }
 
-/* Squares of bins about as large as the reach. */
-CVTM_HD void cvtm_hull_fit_bins(cvtm_hull_search *s) {
-  const double reach = sqrt((double)s->to);
-  while (s->bins.level < s->tree->levels && s->bins.side > 1.5 * reach) {
-    ++s->bins.level;
-    s->bins.side *= 0.5;
-  }
-  while (s->bins.level > 0 && 2 * s->bins.side <= 1.5 * reach) {
-    --s->bins.level;
-    s->bins.side *= 2;
-  }
+/* Sites nearer than `reach` are asked for; squares of bins about as large: above 3/4 of it, not
+ * above 3/2. */
+CVTM_HD void cvtm_hull_set_reach(cvtm_hull_search *s, double reach) {
+  const float most = (float)(1.5 * reach);
+  uint32_t bits;
+  memcpy(&bits, &most, sizeof bits);
+  const int32_t exponent = (int32_t)(bits >> 23) - 127;
+  const int32_t level = 32 - s->tree->shift - exponent;
+  s->reach = reach;
+  s->to = (float)(reach * reach);
+  s->bins.level = level < 0 ? 0 : level < s->tree->levels ? level : s->tree->levels;
 }
 
 /* One round: adds the sites asked for, and makes the cell of all. */
@@ -376,7 +411,6 @@ CVTM_HD cvtm_cell_status cvtm_hull_round(cvtm_hull_search *s, cvtm_hull *hull, c
                                          double *radius2) {
   const int32_t before = hull->count;
   int owned = 0;
-  cvtm_hull_fit_bins(s);
   if (s->domain.periodic) {
     owned = cvtm_hull_gather_images(s, cell, hull);
   } else {
@@ -389,14 +423,18 @@ CVTM_HD cvtm_cell_status cvtm_hull_round(cvtm_hull_search *s, cvtm_hull *hull, c
   int good = 1;
   cvtm_lanes_sync();
   if (cvtm_lanes_any(changed)) {
+    cvtm_hull_set_poles(s, before, changed ? hull->count : 0, hull);
+    cvtm_lanes_sync();
     const int32_t sides = cvtm_hull_wind(s->lanes, hull, changed);
     cvtm_lanes_sync();
     const int fits = changed && sides > 0 && sides <= CVTM_HULL_SIDES;
     cvtm_cell found = *cell;
-    const double r2 = cvtm_hull_set_corners(s, hull, fits ? sides : 0, &found);
+    int on = 1;
+    const double r2 = cvtm_hull_set_corners(s, hull, fits ? sides : 0, &found, &on);
     cvtm_lanes_sync();
     if (!(r2 < 1e4 * (double)s->to)) found.count = 0; /* as good as open */
-    good = cvtm_hull_holds(s, hull, &found, r2) && sides <= CVTM_HULL_SIDES;
+    good = cvtm_hull_holds(s, hull, &found, r2) & (on | (found.count == 0));
+    good = cvtm_lanes_vote(s->lanes, !good) == 0 && sides <= CVTM_HULL_SIDES;
     if (changed) {
       cell->count = found.count;
       *radius2 = found.count > 0 ? r2 : HUGE_VAL;
@@ -404,7 +442,7 @@ CVTM_HD cvtm_cell_status cvtm_hull_round(cvtm_hull_search *s, cvtm_hull *hull, c
     if (changed && found.count > 0)
       cell->nearest2 = cvtm_hull_distance2(s, hull->place[hull->order[0] * hull->stride]);
     const int more = changed && good && found.count > 0 && 4.000004 * r2 > (double)s->to;
-    if (cvtm_lanes_any(more)) cvtm_hull_compact(s->lanes, hull, more ? sides : 0);
+    if (cvtm_lanes_any(more)) cvtm_hull_compact(s->lanes, hull, more);
   }
   if (owned) {
     cell->count = 0;
@@ -419,43 +457,44 @@ CVTM_HD cvtm_cell_status cvtm_hull_round(cvtm_hull_search *s, cvtm_hull *hull, c
   return CVTM_CELL_DONE;
 }
 
-/* The cell of the site at a place, in at most CVTM_HULL_SIDES corners; `wanted`: there is one to
- * do. CVTM_CELL_DONE or _UNDECIDED. Slopes are not set. */
+/* The cell of the site at a place, in at most CVTM_HULL_SIDES corners, and the squared distance of
+ * the farthest; `wanted`: there is one to do. CVTM_CELL_DONE or _UNDECIDED. Slopes are not set. */
 CVTM_HD cvtm_cell_status cvtm_hull_cut(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                        int64_t place, int wanted, cvtm_lanes lanes, cvtm_hull *hull,
-                                       cvtm_cell *cell) {
+                                       cvtm_cell *cell, double *radius2) {
   cvtm_hull_search s;
   s.tree = tree;
   s.domain = domain;
   s.lanes = lanes;
   s.o = cvtm_cell_origin_at(tree, domain, wanted ? place : 0, &s.edges);
-  s.bins.level = s.bins.shift = 0;
+  s.bins.shift = tree->shift;
   s.bins.side = 0;
-  double reach = wanted ? cvtm_hull_first_reach(&s) : 0, radius2 = HUGE_VAL;
+  const double reach = wanted ? cvtm_hull_first_reach(&s) : 0;
+  *radius2 = HUGE_VAL;
   const double most =
       domain.periodic ? 0.25 * fmin((double)domain.width, (double)domain.height) : HUGE_VAL;
   cvtm_cell_status result = CVTM_CELL_UNDECIDED;
   s.active = reach > 0 && reach < most;
   s.scale = (float)(reach * reach);
   s.from = 0;
-  s.to = (float)(reach * reach);
+  cvtm_hull_set_reach(&s, reach);
   hull->count = 0;
   cell->count = 0;
   cell->nearest2 = HUGE_VAL;
   for (int round = 0; round < CVTM_HULL_ROUNDS && cvtm_lanes_any(s.active); ++round) {
-    const cvtm_cell_status status = cvtm_hull_round(&s, hull, cell, &radius2);
+    const cvtm_cell_status status = cvtm_hull_round(&s, hull, cell, radius2);
     if (!s.active) continue;
     if (status == CVTM_CELL_OVERFLOW) {
-      s.to = s.from + 0.5F * (s.to - s.from);
+      cvtm_hull_set_reach(&s, sqrt((double)(s.from + 0.5F * (s.to - s.from))));
     } else if (status == CVTM_CELL_UNDECIDED) {
       s.active = 0;
-    } else if (4.000004 * radius2 <= (double)s.to) {
+    } else if (4.000004 * *radius2 <= (double)s.to) {
       result = CVTM_CELL_DONE;
       s.active = 0;
     } else {
-      const double farther = 2.25 * (double)s.to, needed = 4.00001 * radius2;
+      const double farther = 2.25 * (double)s.to, needed = 4.00001 * *radius2;
       s.from = s.to;
-      s.to = (float)(needed < farther ? needed : farther);
+      cvtm_hull_set_reach(&s, sqrt(needed < farther ? needed : farther));
     }
     if (!(s.to < (float)(most * most))) s.active = 0;
   }

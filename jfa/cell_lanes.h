@@ -22,6 +22,15 @@ CVTM_HD void cvtm_lanes_sync(void) {
 #endif
 }
 
+/* The number of the lowest bit that is set; there is one. */
+CVTM_HD int32_t cvtm_lowest_bit(uint32_t bits) {
+#ifdef __CUDA_ARCH__
+  return __ffs((int)bits) - 1;
+#else
+  return __builtin_ctz(bits);
+#endif
+}
+
 /* Whether any lane of the warp says yes. */
 CVTM_HD int cvtm_lanes_any(int yes) {
 #ifdef __CUDA_ARCH__

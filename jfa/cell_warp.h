@@ -11,9 +11,9 @@ enum { CVTM_WARP_ROWS = 512 /* about the most that a cell may have */ };
 /* What cutting out needs of shared memory. */
 template <int CELLS>
 struct cvtm_warp_hulls {
-  static constexpr int room = CELLS > 8 ? 32 : 64;
   cvtm_hull_pole pole[CVTM_HULL_POLES * CELLS];
-  int32_t place[CVTM_HULL_POLES * CELLS], order[CVTM_HULL_SIDES * CELLS], look[room * CELLS];
+  int32_t place[CVTM_HULL_POLES * CELLS], order[CVTM_HULL_SIDES * CELLS],
+      look[CVTM_HULL_LOOK * CELLS];
 };
 
 /* Cuts out the cells at places base .. base + CELLS - 1 that are before `end`, each by the lanes of
@@ -25,21 +25,12 @@ __device__ bool cvtm_warp_cut_cells(const cvtm_site_tree_view &tree, cvtm_domain
                                     cvtm_warp_hulls<CELLS> *memory, cvtm_cell *cell) {
   const int c = lane % CELLS;
   const cvtm_lanes lanes = {lane / CELLS, CVTM_WARP / CELLS};
-  cvtm_hull hull = {0,
-                    CELLS,
-                    cvtm_warp_hulls<CELLS>::room,
-                    memory->pole + c,
-                    memory->place + c,
-                    memory->order + c,
-                    memory->look + c};
-  bool done =
-      cvtm_hull_cut(&tree, domain, base + c, base + c < end, lanes, &hull, cell) == CVTM_CELL_DONE;
-  double top = 0, bottom = 0;
-  for (int k = 0; k < cell->count; ++k) {
-    top = fmin(top, cell->y[k * cell->stride]);
-    bottom = fmax(bottom, cell->y[k * cell->stride]);
-  }
-  done = done && bottom - top <= CVTM_WARP_ROWS;
+  cvtm_hull hull = {
+      0, CELLS, 0, memory->pole + c, memory->place + c, memory->order + c, memory->look + c};
+  double radius2 = 0;
+  const bool cut = cvtm_hull_cut(&tree, domain, base + c, base + c < end, lanes, &hull, cell,
+                                 &radius2) == CVTM_CELL_DONE;
+  const bool done = cut && 4 * radius2 <= CVTM_WARP_ROWS * CVTM_WARP_ROWS;
   if (!done) cell->count = 0;
   __syncwarp();
   return done;

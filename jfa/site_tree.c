@@ -27,14 +27,14 @@ static int64_t leaves_for(int64_t count) {
   return leaves;
 }
 
-/* Levels of bins: two bins a site inside the domain at least, below 16 a site over the square that
+/* Levels of bins: one bin a site inside the domain at least, below 16 a site over the square that
  * the curve fills unless the domain is long and thin. */
 static int32_t levels_for(cvtm_domain domain, int64_t count) {
   const double side = (double)((uint64_t)1 << (32 - cvtm_morton_shift(domain)));
   const double share = (double)domain.width * (double)domain.height / (side * side);
   int32_t levels = 0;
   double bins = 1;
-  while (levels < 13 && bins * share < 2.0 * (double)count && bins < 16.0 * (double)count) {
+  while (levels < 13 && bins * share < (double)count && bins < 16.0 * (double)count) {
     ++levels;
     bins *= 4;
   }
@@ -57,6 +57,7 @@ static cvtm_status allocate_all(cvtm_site_tree *tree) {
   } arrays[] = {
       {2 * n, sizeof(double), (void **)&a->position},
       {8 * leaves_for(n), sizeof(double), (void **)&a->box},
+      {n, sizeof(float), (void **)&a->spacing},
       {n, sizeof(int32_t), (void **)&a->index},
       {n, sizeof(int32_t), (void **)&a->order},
       {n, sizeof(uint64_t), (void **)&a->keys},
@@ -64,7 +65,8 @@ static cvtm_status allocate_all(cvtm_site_tree *tree) {
       {bins + 1, sizeof(int32_t), (void **)&a->start},
       {counts, sizeof(int32_t), (void **)&a->bin_count},
       {counts, sizeof(int32_t), (void **)&a->bin_head},
-      {tiles, sizeof(int32_t), (void **)&a->tile_count},
+      {tiles, sizeof(uint32_t), (void **)&a->tile_count},
+      {cuda, sizeof(int32_t), (void **)&a->taken},
       {cuda, sizeof(int32_t), (void **)&a->ended},
       {(int64_t)a->workspace_bytes, 1, &a->workspace},
   };
@@ -74,6 +76,9 @@ static cvtm_status allocate_all(cvtm_site_tree *tree) {
   status = cvtm_device_fill(device, a->bin_count, 0, (size_t)counts * sizeof *a->bin_count);
   if (status == CVTM_OK)
     status = cvtm_device_fill(device, a->bin_head, 0xFF, (size_t)counts * sizeof *a->bin_head);
+  if (status == CVTM_OK)
+    status = cvtm_device_fill(device, a->tile_count, 0, (size_t)tiles * sizeof *a->tile_count);
+  if (status == CVTM_OK) status = cvtm_device_fill(device, a->taken, 0, sizeof *a->taken);
   if (status == CVTM_OK) status = cvtm_device_fill(device, a->ended, 0, sizeof *a->ended);
   return status;
 }
@@ -107,8 +112,9 @@ cvtm_status cvtm_site_tree_create(cvtm_device *device, cvtm_domain domain, int64
 void cvtm_site_tree_destroy(cvtm_site_tree *tree) {
   if (!tree) return;
   const cvtm_site_tree_arrays *a = &tree->arrays;
-  void *arrays[] = {a->position, a->box,       a->index,    a->order,      a->keys,  a->keys_alt,
-                    a->start,    a->bin_count, a->bin_head, a->tile_count, a->ended, a->workspace};
+  void *arrays[] = {a->position,   a->box,      a->spacing, a->index,     a->order,
+                    a->keys,       a->keys_alt, a->start,   a->bin_count, a->bin_head,
+                    a->tile_count, a->taken,    a->ended,   a->workspace};
   for (size_t k = 0; k < sizeof arrays / sizeof *arrays; ++k)
     cvtm_device_free(tree->device, arrays[k]);
   free(tree);
@@ -151,6 +157,8 @@ cvtm_site_tree_view cvtm_site_tree_get_view(const cvtm_site_tree *tree) {
       .box = a->box,
       .start = a->start,
       .levels = a->levels,
+      .shift = cvtm_morton_shift(a->domain),
+      .spacing = a->spacing,
   };
   return view;
 }

@@ -10,7 +10,7 @@
  * site that is not finite lies infinitely far away: its coordinates are infinite.
  *
  * Along with the order comes a grid of bins, squares of 2^levels by 2^levels over the
- * same square, themselves numbered along the curve: about four bins a site, so that a
+ * same square, themselves numbered along the curve: about two bins a site, so that a
  * search that knows roughly how far it has to look needs no tree. A coarser bin, of
  * 4^k finest ones, is a run of them. */
 #ifndef CVTMESH_JFA_SITE_TREE_H
@@ -37,6 +37,9 @@ typedef struct cvtm_site_tree_view {
   const double *box; /* 4 per node: xmin, ymin, xmax, ymax; an empty node has xmin > xmax */
   const int32_t *start; /* 4^levels + 1: the sorted sites of bin b are start[b] .. start[b+1] - 1 */
   int32_t levels;
+  int32_t shift; /* steps of the curve in a pixel, as a power of two */
+  /* count: about how far apart the sites are there; 0 where a bin holds too many to tell */
+  const float *spacing;
 } cvtm_site_tree_view;
 
 typedef struct cvtm_site_tree cvtm_site_tree;

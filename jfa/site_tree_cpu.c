@@ -31,6 +31,12 @@ static void find_starts(const cvtm_site_tree_arrays *tree, int threads) {
   }
 }
 
+static void find_spacings(const cvtm_site_tree_arrays *tree, int threads) {
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int64_t place = 0; place < tree->count; ++place)
+    tree->spacing[place] = cvtm_tree_spacing(tree, cvtm_bin_of(tree->keys[place], tree->levels));
+}
+
 static cvtm_status sort_cpu(cvtm_device *device, const cvtm_site_tree_arrays *tree,
                             const double *sites) {
   const int threads = cvtm_device_threads(device);
@@ -41,6 +47,7 @@ static cvtm_status sort_cpu(cvtm_device *device, const cvtm_site_tree_arrays *tr
   if (status != CVTM_OK) return status;
   gather(tree, threads, sites);
   find_starts(tree, threads);
+  find_spacings(tree, threads);
   return CVTM_OK;
 }
 

@@ -52,38 +52,51 @@ static __device__ int32_t block_sums(int32_t mine, int32_t *before) {
   return total;
 }
 
-/* How many sites there are in each tile. */
-static __global__ void __launch_bounds__(BLOCK)
-    tile_kernel(cvtm_site_tree_arrays tree, int64_t bins) {
-  const int64_t first = static_cast<int64_t>(blockIdx.x) * CVTM_TREE_TILE + threadIdx.x;
+/* The tile of bins that this block is to do: the blocks take them in turn, so that those before are
+ * done or being done. */
+static __device__ int64_t take_tile(int32_t *taken) {
+  __shared__ int32_t tile;
+  if (threadIdx.x == 0) tile = atomicAdd(taken, 1);
+  __syncthreads();
+  return tile;
+}
+
+/* How many sites there are in the tiles before, as soon as their blocks have said so: a tile's
+ * number is one more than its sites. */
+static __device__ int32_t count_before(const cvtm_site_tree_arrays &tree, int64_t tile) {
   int32_t mine = 0, before;
-  for (int k = 0; k < SHARE; ++k)
-    if (first + k * BLOCK < bins) mine += tree.bin_count[first + k * BLOCK];
-  const int32_t total = block_sums(mine, &before);
-  if (threadIdx.x == 0) tree.tile_count[blockIdx.x] = total;
+  for (int64_t k = threadIdx.x; k < tile; k += BLOCK) {
+    const volatile uint32_t *told = tree.tile_count + k;
+    uint32_t said = *told;
+    while (said == 0) said = *told;
+    mine += static_cast<int32_t>(said - 1);
+  }
+  return block_sums(mine, &before);
 }
 
 /* Where the bins of a tile begin: behind the tiles before, one after the other. */
 static __global__ void __launch_bounds__(BLOCK)
     start_kernel(cvtm_site_tree_arrays tree, int64_t bins) {
-  const int64_t first = static_cast<int64_t>(blockIdx.x) * CVTM_TREE_TILE + threadIdx.x * SHARE;
-  int32_t count[SHARE] = {0}, mine = 0, before, tiles_before = 0;
+  const int64_t tile = take_tile(tree.taken);
+  const int64_t first = tile * CVTM_TREE_TILE + threadIdx.x * SHARE;
+  int32_t count[SHARE] = {0}, mine = 0, before;
   for (int k = 0; k < SHARE; ++k)
     if (first + k < bins) mine += count[k] = tree.bin_count[first + k];
-  for (unsigned tile = threadIdx.x; tile < blockIdx.x; tile += BLOCK)
-    tiles_before += tree.tile_count[tile];
-  int32_t place = block_sums(tiles_before, &before);
-  block_sums(mine, &before);
-  place += before;
+  const int32_t total = block_sums(mine, &before);
+  if (threadIdx.x == 0) atomicExch(tree.tile_count + tile, static_cast<uint32_t>(total) + 1);
+  int32_t place = before + count_before(tree, tile);
   for (int k = 0; k < SHARE && first + k < bins; ++k) {
     tree.start[first + k] = place;
     place += count[k];
   }
-  if (blockIdx.x == 0 && threadIdx.x == 0) tree.start[bins] = static_cast<int32_t>(tree.count);
+  if (tile == 0 && threadIdx.x == 0) tree.start[bins] = static_cast<int32_t>(tree.count);
 }
 
 /* Orders each bin by code, then index. Counts and chains are empty again for the next time. */
-static __global__ void order_kernel(cvtm_site_tree_arrays tree, const double *sites) {
+static __global__ void order_kernel(cvtm_site_tree_arrays tree, int64_t tiles,
+                                    const double *sites) {
+  for (int64_t k = first_index(); k < tiles; k += index_stride()) tree.tile_count[k] = 0;
+  if (first_index() == 0) *tree.taken = 0;
   const cvtm_metric metric = cvtm_metric_of(tree.domain);
   for (int64_t i = first_index(); i < tree.count; i += index_stride()) {
     const uint64_t code = tree.keys[i];
@@ -94,6 +107,7 @@ static __global__ void order_kernel(cvtm_site_tree_arrays tree, const double *si
       place += other_code < code || (other_code == code && other < i);
     }
     tree.index[place] = static_cast<int32_t>(i);
+    tree.spacing[place] = cvtm_tree_spacing(&tree, bin);
     cvtm_canonical_site(metric, sites + 2 * i, &tree.position[2 * place],
                         &tree.position[2 * place + 1]);
     if (atomicSub(tree.bin_count + bin, 1) == 1) tree.bin_head[bin] = -1; /* the last of them */
@@ -140,13 +154,10 @@ static cvtm_status sort_cuda(cvtm_device *device, const cvtm_site_tree_arrays *t
   count_kernel<<<blocks, BLOCK, 0, stream>>>(*tree, sites);
   cvtm_status status = cvtm_cuda_launched(device, "count_kernel");
   if (status != CVTM_OK) return status;
-  tile_kernel<<<static_cast<unsigned>(tiles), BLOCK, 0, stream>>>(*tree, bins);
-  status = cvtm_cuda_launched(device, "tile_kernel");
-  if (status != CVTM_OK) return status;
   start_kernel<<<static_cast<unsigned>(tiles), BLOCK, 0, stream>>>(*tree, bins);
   status = cvtm_cuda_launched(device, "start_kernel");
   if (status != CVTM_OK) return status;
-  order_kernel<<<blocks, BLOCK, 0, stream>>>(*tree, sites);
+  order_kernel<<<blocks, BLOCK, 0, stream>>>(*tree, tiles, sites);
   return cvtm_cuda_launched(device, "order_kernel");
 }
 

@@ -20,6 +20,7 @@ typedef struct cvtm_site_tree_arrays {
   int64_t count, leaf_count;
   int32_t levels;
   double *position, *box;
+  float *spacing;
   int32_t *index, *start;
   /* Scratch. On both devices: codes, and an order or chains of sites. */
   uint64_t *keys;
@@ -29,12 +30,14 @@ typedef struct cvtm_site_tree_arrays {
   void *workspace;
   size_t workspace_bytes;
   /* On CUDA, per bin: how many sites it holds, 0 between sorts, and one of them, -1 between sorts;
-   * and how many there are in each tile of bins. And how many blocks have ended. */
-  int32_t *bin_count, *bin_head, *tile_count, *ended;
+   * and of each tile of bins how many sites it holds and one more, 0 between sorts. And how many
+   * tiles are taken, and how many blocks have ended. */
+  int32_t *bin_count, *bin_head, *taken, *ended;
+  uint32_t *tile_count;
 } cvtm_site_tree_arrays;
 
 typedef struct cvtm_site_tree_table {
-  /* position, index and start of at least one site. */
+  /* position, index, start and spacing of at least one site. */
   cvtm_status (*sort)(cvtm_device *device, const cvtm_site_tree_arrays *tree, const double *sites);
   /* The boxes of all leaves, then of the levels above, up to the root; wanted: NULL, or
    * pointing to 0 if they are not. */
@@ -82,6 +85,33 @@ CVTM_HD uint64_t cvtm_morton_code(cvtm_domain domain, double x, double y) {
 /* The bin of a code, of 4^levels bins. */
 CVTM_HD int32_t cvtm_bin_of(uint64_t code, int32_t levels) {
   return levels == 0 ? 0 : (int32_t)(code >> (64 - 2 * levels));
+}
+
+enum {
+  CVTM_TREE_NEIGHBORS = 8, /* sites of the bin that tells how close they lie */
+  CVTM_TREE_CROWD = 192,   /* more in a smallest bin tell nothing */
+  CVTM_TREE_AT_ONCE = 4    /* bins to look at before the first answer */
+};
+
+/* How many sites are in the bin that holds a smallest one, `up` levels above it. */
+CVTM_HD int32_t cvtm_bin_count(const cvtm_site_tree_arrays *tree, int32_t bin, int32_t up) {
+  const int32_t first = bin >> 2 * up << 2 * up;
+  return tree->start[first + (1 << 2 * up)] - tree->start[first];
+}
+
+/* How far apart the sites around a smallest bin are, by the least bin about it that holds enough to
+ * tell; 0 if there are too many in it. */
+CVTM_HD float cvtm_tree_spacing(const cvtm_site_tree_arrays *tree, int32_t bin) {
+  int32_t counts[CVTM_TREE_AT_ONCE], up = 0, count = 0;
+  for (int32_t k = 0; k < CVTM_TREE_AT_ONCE; ++k)
+    counts[k] = cvtm_bin_count(tree, bin, k < tree->levels ? k : tree->levels);
+  for (int32_t k = 0; k < CVTM_TREE_AT_ONCE && count < CVTM_TREE_NEIGHBORS; ++k) {
+    count = counts[k];
+    up = k < tree->levels ? k : tree->levels;
+  }
+  while (count < CVTM_TREE_NEIGHBORS && up < tree->levels) count = cvtm_bin_count(tree, bin, ++up);
+  const float side = ldexpf(1, 32 - cvtm_morton_shift(tree->domain) - tree->levels + up);
+  return count > CVTM_TREE_CROWD ? 0 : side / sqrtf((float)count);
 }
 
 /* Box of the sorted sites first .. last - 1; an empty one is infinite inside out. */

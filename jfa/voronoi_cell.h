@@ -263,32 +263,6 @@ CVTM_HD void cvtm_cell_bin_sites(const cvtm_site_tree_view *tree, int32_t level,
   *last = tree->start[(bin + 1) << down];
 }
 
-enum {
-  CVTM_CELL_NEIGHBORS = 8, /* sites of the bin that tells how close they lie */
-  CVTM_CELL_CROWD = 192,   /* more in a smallest bin tell nothing */
-};
-
-/* The bin about the site that is just large enough to tell how close the sites lie, and
- * their spacing; 0 if there are too many in the smallest one. */
-CVTM_HD double cvtm_cell_spacing(const cvtm_site_tree_view *tree, cvtm_domain domain,
-                                 const cvtm_cell_origin *o, cvtm_cell_bins *bins) {
-  bins->shift = cvtm_morton_shift(domain);
-  bins->level = tree->levels;
-  bins->side = (double)((uint64_t)1 << (32 - bins->shift)) / (double)(1 << bins->level);
-  int32_t bx = cvtm_cell_bin_along(bins, o->x, domain.width);
-  int32_t by = cvtm_cell_bin_along(bins, o->y, domain.height);
-  int32_t first, last;
-  cvtm_cell_bin_sites(tree, bins->level, bx, by, &first, &last);
-  while (last - first < CVTM_CELL_NEIGHBORS && bins->level > 0) {
-    --bins->level;
-    bins->side *= 2;
-    bx >>= 1;
-    by >>= 1;
-    cvtm_cell_bin_sites(tree, bins->level, bx, by, &first, &last);
-  }
-  return last - first > CVTM_CELL_CROWD ? 0 : bins->side / sqrt((double)(last - first));
-}
-
 /* d brought into half a period about 0, in the order of cvtm_cell_relative_site. */
 CVTM_HD double cvtm_cell_nearest_image(double position, double origin, double period) {
   const double d = position - origin;
