@@ -209,10 +209,12 @@ static cvtm_status create_solver(const cvtm_cvt_task *task, const cvtm_lbfgsb_op
 }
 
 /* The solver of the last descent is kept if it fits; its bounds hold unless sites are fixed. */
-cvtm_status cvtm_cvt_prepare_solver(const cvtm_cvt_task *task, const cvtm_lbfgsb_options *options) {
+cvtm_status cvtm_cvt_prepare_solver(const cvtm_cvt_task *task, const cvtm_lbfgsb_options *options,
+                                    int equal_mass) {
   cvtm_cvt *cvt = task->cvt;
   const int fits =
       cvt->solver && cvt->solver_count == task->count && cvt->solver_history == options->history;
+  const double n = (double)task->count;
   cvtm_status status =
       fits ? cvtm_lbfgsb_set_options(cvt->solver, options) : create_solver(task, options);
   if (status == CVTM_OK && (!fits || task->fixed > 0 || cvt->solver_fixed > 0))
@@ -220,8 +222,8 @@ cvtm_status cvtm_cvt_prepare_solver(const cvtm_cvt_task *task, const cvtm_lbfgsb
   cvt->solver_fixed = task->fixed;
   if (status != CVTM_OK) cvt->solver_count = 0; /* fits no more */
   if (status == CVTM_OK)
-    status = cvt->moves->scale(cvt->device, cvt->sums, task->count, cvt->mass / (double)task->count,
-                               cvt->scale);
+    status = cvt->moves->scale(cvt->device, cvt->sums, task->count, cvt->mass / n,
+                               equal_mass ? 0 : cvt->root / n, cvt->scale);
   return status == CVTM_OK ? cvtm_lbfgsb_set_scaling(cvt->solver, cvt->scale) : status;
 }
 
@@ -244,7 +246,7 @@ static cvtm_status run_lbfgsb(run *r) {
   cvtm_cvt *cvt = r->task->cvt;
   const cvtm_lbfgsb_options options = remaining_options(r);
   cvtm_lbfgsb_result result;
-  cvtm_status status = cvtm_cvt_prepare_solver(r->task, &options);
+  cvtm_status status = cvtm_cvt_prepare_solver(r->task, &options, 0);
   if (status != CVTM_OK) return status;
   cvt->solver_runs = 1;
   status = cvtm_lbfgsb_minimize(cvt->solver, cvt->sites, objective, r, &result);

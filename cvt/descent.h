@@ -35,8 +35,10 @@ cvtm_status cvtm_cvt_get_sites(cvtm_cvt *cvt, double *sites, int64_t count);
 cvtm_status cvtm_cvt_check_options(cvtm_cvt *cvt, const cvtm_cvt_options *options, int64_t count);
 /* Enqueues `steps` of Lloyd's method, without a look at the energy, and an evaluation. */
 cvtm_status cvtm_cvt_enqueue_lloyd(const cvtm_cvt_task *task, int steps);
-/* cvt->solver, its variables scaled by the masses of the last evaluation. */
-cvtm_status cvtm_cvt_prepare_solver(const cvtm_cvt_task *task, const cvtm_lbfgsb_options *options);
+/* cvt->solver, its variables scaled by the masses of the last evaluation if they are to be equal,
+ * else by those that the cells will have. */
+cvtm_status cvtm_cvt_prepare_solver(const cvtm_cvt_task *task, const cvtm_lbfgsb_options *options,
+                                    int equal_mass);
 /* From cvt->sites to lower energy, there again; the last evaluation is of them. Options are
  * checked, the task prepared. Leaves empty_cells alone, and all figures of cvtm_cvt_solve. */
 cvtm_status cvtm_cvt_descend(const cvtm_cvt_task *task, const cvtm_cvt_options *options,

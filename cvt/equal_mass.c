@@ -3,6 +3,7 @@
 #include "cvt/equal_mass.h"
 
 #include "base/point_order.h"
+#include "base/primitives.h"
 #include "cvt/descent.h"
 #include "cvt/power.h"
 
@@ -113,12 +114,35 @@ static void decide_lloyd_stop(run *r, double cost) {
     r->stop = CVTM_STOP_TIME;
 }
 
+/* Some steps of Lloyd's method for plain cells, and all weights 0 again. */
+static cvtm_status part_sites(run *r) {
+  enum { STEPS = 10 };
+  cvtm_device *device = r->task.cvt->device;
+  cvtm_status status = cvtm_cvt_prepare(&r->task);
+  if (status == CVTM_OK) status = cvtm_cvt_enqueue_lloyd(&r->task, STEPS);
+  if (status == CVTM_OK) status = cvtm_vector_fill(device, r->power->weight, 0, r->task.count);
+  r->power->has_sites = 0;
+  r->result.descent.evaluations += STEPS + 1;
+  return status;
+}
+
+/* Sites may be given so close to each other that no step balances their masses: then they part. */
+static cvtm_status evaluate_start(run *r, double value[2]) {
+  const double *sites = r->task.cvt->sites;
+  cvtm_status status = evaluate(r, sites, value, NULL);
+  const int unbalanced = status == CVTM_OK && !isfinite(value[0]);
+  if (!unbalanced && status != CVTM_ERROR_INPUT) return status;
+  status = part_sites(r);
+  return status == CVTM_OK ? evaluate(r, sites, value, NULL) : status;
+}
+
 /* At most `steps` of them; negative: no limit. */
 static cvtm_status run_lloyd(run *r, int64_t steps) {
   cvtm_cvt *cvt = r->task.cvt;
   for (;;) {
     double value[2];
-    cvtm_status status = evaluate(r, cvt->sites, value, NULL);
+    cvtm_status status = r->result.descent.iterations == 0 ? evaluate_start(r, value)
+                                                           : evaluate(r, cvt->sites, value, NULL);
     if (status == CVTM_OK && !isfinite(value[0]))
       status = cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_EVALUATION,
                          "the masses cannot be balanced after %lld iterations",
@@ -163,7 +187,7 @@ static cvtm_status run_lbfgsb(run *r) {
   cvtm_lbfgsb_evaluation at;
   cvtm_lbfgsb_result found;
   int running = 1;
-  cvtm_status status = cvtm_cvt_prepare_solver(&r->task, &options);
+  cvtm_status status = cvtm_cvt_prepare_solver(&r->task, &options, 1);
   if (status == CVTM_OK) status = cvtm_lbfgsb_start(cvt->solver, cvt->sites, &at);
   while (status == CVTM_OK && running) {
     double value[2] = {NAN, NAN};

@@ -8,10 +8,10 @@ static cvtm_status keep_best_cpu(cvtm_device *device, const double *sites, int64
 }
 
 static cvtm_status scale_cpu(cvtm_device *device, const cvtm_cell_sums *sums, int64_t count,
-                             double mean, double *scale) {
+                             double mean, double root, double *scale) {
 #pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
   for (int64_t i = 0; i < count; ++i)
-    scale[2 * i] = scale[2 * i + 1] = cvtm_cvt_scale_of(sums[i].mass, mean);
+    scale[2 * i] = scale[2 * i + 1] = cvtm_cvt_scale_of(&sums[i], mean, root);
   return CVTM_OK;
 }
 

@@ -21,10 +21,10 @@ __global__ void keep_best_kernel(const double *sites, int64_t n, const double *v
   for (int64_t k = first_index(); k < n; k += index_stride()) best[k] = sites[k];
 }
 
-__global__ void scale_kernel(const cvtm_cell_sums *sums, int64_t count, double mean,
+__global__ void scale_kernel(const cvtm_cell_sums *sums, int64_t count, double mean, double root,
                              double *scale) {
   for (int64_t i = first_index(); i < count; i += index_stride())
-    scale[2 * i] = scale[2 * i + 1] = cvtm_cvt_scale_of(sums[i].mass, mean);
+    scale[2 * i] = scale[2 * i + 1] = cvtm_cvt_scale_of(&sums[i], mean, root);
 }
 
 __global__ void energy_keys_kernel(const cvtm_cell_sums *sums, int64_t fixed, int64_t movable,
@@ -51,9 +51,9 @@ cvtm_status keep_best_cuda(cvtm_device *device, const double *sites, int64_t cou
 }
 
 cvtm_status scale_cuda(cvtm_device *device, const cvtm_cell_sums *sums, int64_t count, double mean,
-                       double *scale) {
+                       double root, double *scale) {
   scale_kernel<<<cvtm_cuda_blocks(count, THREADS), THREADS, 0, cvtm_cuda_stream(device)>>>(
-      sums, count, mean, scale);
+      sums, count, mean, root, scale);
   return cvtm_cuda_launched(device, "scale_kernel");
 }
 

@@ -30,7 +30,7 @@ typedef struct cvtm_cvt_moves_table {
                            const double *value, double *least, double *best);
   /* scale[2 i] = scale[2 i + 1]: cvtm_cvt_scale_of. */
   cvtm_status (*scale)(cvtm_device *device, const cvtm_cell_sums *sums, int64_t count, double mean,
-                       double *scale);
+                       double root, double *scale);
   /* keys in the order of the energies of the cells from `fixed` on, and their sites. */
   cvtm_status (*energy_keys)(cvtm_device *device, const cvtm_cell_sums *sums, int64_t fixed,
                              int64_t movable, uint64_t *keys, int32_t *sites);
@@ -47,9 +47,21 @@ extern const cvtm_cvt_moves_table cvtm_cvt_moves_cuda;
 }
 #endif
 
-/* With y_i = x_i sqrt(2 m_i) the Hessian is near the identity. A site without mass has no scale
- * of its own and takes the mean's. */
-CVTM_HD double cvtm_cvt_scale_of(double mass, double mean) {
+/* The mass that a cell will have, to a factor of 8 the one it has: in the end all cells have nearly
+ * the same energy, and so masses of `root` times the root of the density around them, which is
+ * that of a regular hexagon with this mass and second moment. */
+CVTM_HD double cvtm_cvt_final_mass(const cvtm_cell_sums *sums, double root) {
+  const double hexagon = 5 / (18 * 1.7320508075688772); /* its second moment / (mass * area) */
+  if (!(sums->second > 0)) return sums->mass;
+  const double final_mass = root * sums->mass * sqrt(hexagon / sums->second);
+  return fmin(fmax(final_mass, sums->mass / 8), 8 * sums->mass);
+}
+
+/* With y_i = x_i sqrt(2 m_i) the Hessian is near the identity; m_i the final mass if root > 0 (the
+ * mean of the integral of sqrt(rho) over a cell), else that of today. A site without mass has no
+ * scale of its own and takes the mean's. */
+CVTM_HD double cvtm_cvt_scale_of(const cvtm_cell_sums *sums, double mean, double root) {
+  const double mass = root > 0 ? cvtm_cvt_final_mass(sums, root) : sums->mass;
   const double least = 1e-6 * mean;
   return 1 / sqrt(2 * (mass > 0 ? (mass > least ? mass : least) : mean));
 }

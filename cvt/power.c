@@ -10,10 +10,11 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { MOST_STEPS = 200, MOST_HALVINGS = 24, MOST_CG = 2000 };
+enum { MOST_STEPS = 200, WINDOW = 20, MOST_HALVINGS = 24, MOST_CG = 2000 };
 
 static const double sufficient = 1e-4; /* share of the slope that a step must gain */
-static const double rounding = 1e-13;  /* of the dual's value, relative to the energy */
+static const double stagnant = 0.9; /* of the square of what is missing, after a window of steps */
+static const double rounding = 1e-13; /* of the dual's value, relative to the energy */
 /* Bridges of cvtm_power_coupling: at first, after a small move of the sites, and times how far the
  * masses are off. */
 static const double widest_bridge = 0.1, usual_bridge = 1e-3;
@@ -261,11 +262,16 @@ cvtm_status cvtm_power_balance(cvtm_power *p, const double *sites, double tolera
                                cvtm_power_figures *figures, int *converged,
                                cvtm_power_effort *effort) {
   int wide = 0;
+  double before = INFINITY; /* at the last window's start */
   cvtm_status status = cvtm_site_tree_build(p->cvt->tree, sites, p->count);
   if (status == CVTM_OK) status = begin(p, sites, figures, effort);
   for (int k = 0; status == CVTM_OK && k < MOST_STEPS; ++k) {
     int moved = 0;
     if (figures->deviation <= tolerance * p->target) break;
+    if (k % WINDOW == 0) {
+      if (figures->square > stagnant * before) break;
+      before = figures->square;
+    }
     status = improve(p, tolerance, figures, &moved, effort);
     if (status == CVTM_OK && !moved) {
       p->bridge = widest_bridge; /* with which the step is shorter */

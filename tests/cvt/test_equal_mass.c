@@ -236,6 +236,31 @@ static void test_fixed_sites(void **unused) {
   check_weights(d, rho, sites, 40);
 }
 
+/* Given sites in pairs and a heap, far closer to each other than to anything else. */
+static void test_crowded_start(void **unused) {
+  (void)unused;
+  enum { PAIRS = 10, HEAP = 8, N = 2 * PAIRS + HEAP };
+  const cvtm_domain d = {40, 30, 0};
+  float rho[40 * 30];
+  double sites[2 * N], weights[N];
+  for (int p = 0; p < 40 * 30; ++p) rho[p] = 1;
+  state = 23;
+  scatter(d, sites, PAIRS);
+  for (int i = PAIRS; i < N; ++i) {
+    const double *beside = sites + 2 * (i < 2 * PAIRS ? i - PAIRS : 0);
+    for (int k = 0; k < 2; ++k) sites[2 * i + k] = beside[k] + 1e-9 * (uniform() - 0.5);
+  }
+  bench b = open_bench(d, rho, N, 0);
+  cvtm_cvt_options options;
+  cvtm_equal_mass_result result;
+  cvtm_cvt_defaults(&options);
+  options.max_iterations = 30;
+  assert_device_ok(b.device, cvtm_equal_mass_solve(b.cvt, rho, &options, 1e-8, N, sites, weights, N,
+                                                   NULL, &result));
+  assert_true(result.converged && result.deviation <= 1e-8);
+  close_bench(&b);
+}
+
 static void test_one_site(void **unused) {
   (void)unused;
   const cvtm_domain d = {10, 6, 0};
@@ -378,6 +403,7 @@ int main(void) {
       cmocka_unit_test(test_lattice),
       cmocka_unit_test(test_solution),
       cmocka_unit_test(test_fixed_sites),
+      cmocka_unit_test(test_crowded_start),
       cmocka_unit_test(test_one_site),
       cmocka_unit_test(test_same_bits),
       cmocka_unit_test(test_dual_of_equal_weights),
