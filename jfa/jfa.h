@@ -27,10 +27,10 @@
  * errors of jump flooding itself; measured at 512^2 on random sites, as shares of all pixels:
  *
  *   pixels per cell    10       100      1000
- *   jfa, jfa-short     2.4e-3   2.9e-4   1.9e-5
- *   1+jfa              2.3e-4   3.8e-6   0
- *   jfa+1              1.7e-4   7.6e-6   0
- *   jfa+2, jfa2        1.7e-4   3.8e-6   0
+ *   jfa, jfa-short     2.5e-3   2.3e-4   2.2e-5
+ *   1+jfa              1.9e-4   2.0e-5   0
+ *   jfa+1              1.5e-4   2.5e-5   0
+ *   jfa+2, jfa2        1.5e-4   2.2e-5   0
  *
  * The short schedule begins at the least power of two s that is at least 2 R, where R bounds
  * from above how far a pixel centre is from its nearest site: the radius of the largest
