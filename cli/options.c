@@ -133,7 +133,7 @@ static const option_row rows[] = {
   {"gamma", 0, RUN | STATS | VIEW | DENSITY, REAL, AT(gamma), "G", 1e-6, 1e6, "the tone is raised to this power first"},
   {"density-from", 0, RUN | STATS | VIEW | DENSITY, CHOICE, AT(density_from), "auto|tone|density|size", 0, 0,
    "density = tone^2, value, or value^-4; auto: tone for pictures"},
-  {"floor", 0, RUN | STATS | VIEW | DENSITY, REAL, AT(floor), "RHO", 0, HUGE_VAL, "raise smaller densities to this"},
+  {"floor", 0, RUN | STATS | VIEW | DENSITY, REAL, AT(floor), "RHO", 0, 3e38, "raise smaller densities to this"},
 
   {"within", 0, RUN | DENSITY, LIST, AT(condition.within), "FILE", 0, 0,
    "no density outside: an image (what is bright), polygons (svg, geojson, csv),\n"

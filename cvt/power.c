@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum { MOST_STEPS = 200, WINDOW = 20, MOST_HALVINGS = 24, MOST_CG = 2000 };
@@ -28,16 +29,18 @@ static double now(void) {
 
 /* --- memory --------------------------------------------------------------------------- */
 
-static cvtm_status allocate_all(cvtm_power *p) {
-  cvtm_device *device = p->cvt->device;
+typedef struct array {
+  void **memory;
+  int64_t count;
+  size_t size;
+} array;
+
+enum { ARRAYS = 27 };
+
+/* All of the device's memory. */
+static void list_arrays(cvtm_power *p, array arrays[ARRAYS]) {
   const int64_t n = p->count;
-  /* Cells have six corners on average, and a few more at the border of the domain. */
-  p->edge_capacity = 10 * n + 64;
-  const struct {
-    void **memory;
-    int64_t count;
-    size_t size;
-  } arrays[] = {
+  const array list[ARRAYS] = {
       {(void **)&p->weight, n, sizeof(double)},
       {(void **)&p->trial, n, sizeof(double)},
       {(void **)&p->sorted_weight, n, sizeof(double)},
@@ -66,12 +69,19 @@ static cvtm_status allocate_all(cvtm_power *p) {
       {(void **)&p->turned, n, sizeof(double)},
       {(void **)&p->iterations, 1, sizeof(int32_t)},
   };
+  memcpy(arrays, list, sizeof list);
+}
+
+static cvtm_status allocate_all(cvtm_power *p) {
+  cvtm_device *device = p->cvt->device;
+  array arrays[ARRAYS];
   cvtm_status status = CVTM_OK;
-  for (size_t a = 0; status == CVTM_OK && a < sizeof arrays / sizeof arrays[0]; ++a)
+  list_arrays(p, arrays);
+  for (int a = 0; status == CVTM_OK && a < ARRAYS; ++a)
     status = cvtm_device_allocate(device, arrays[a].count, arrays[a].size, arrays[a].memory);
-  if (status == CVTM_OK) status = cvtm_vector_fill(device, p->weight, 0, n);
+  if (status == CVTM_OK) status = cvtm_vector_fill(device, p->weight, 0, p->count);
   if (status == CVTM_OK)
-    status = cvtm_device_fill(device, p->degree, 0, (size_t)n * sizeof *p->degree);
+    status = cvtm_device_fill(device, p->degree, 0, (size_t)p->count * sizeof *p->degree);
   return status == CVTM_OK ? p->table->create_state(p) : status;
 }
 
@@ -84,6 +94,8 @@ cvtm_status cvtm_power_create(cvtm_cvt *cvt, int64_t count, cvtm_power **result)
   if (!p) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory");
   p->cvt = cvt;
   p->count = count;
+  /* Cells have six corners on average, and a few more at the border of the domain. */
+  p->edge_capacity = 10 * count + 64;
   p->target = cvt->mass / (double)count;
   p->bridge = widest_bridge;
   p->table = &cvtm_power_table_cpu;
@@ -102,14 +114,9 @@ cvtm_status cvtm_power_create(cvtm_cvt *cvt, int64_t count, cvtm_power **result)
 void cvtm_power_destroy(cvtm_power *p) {
   if (!p) return;
   p->table->destroy_state(p);
-  void *arrays[] = {p->weight,      p->trial,     p->sorted_weight,  p->heaviest,  p->missing,
-                    p->dual,        p->hidden,    p->figures,        p->first,     p->degree,
-                    p->neighbor,    p->coupling,  p->diagonal,       p->arm,       p->hint_first,
-                    p->hint_degree, p->hint,      p->place_of,       p->sites,     p->edges,
-                    p->step,        p->residual,  p->preconditioned, p->direction, p->image,
-                    p->turned,      p->iterations};
-  for (size_t a = 0; a < sizeof arrays / sizeof arrays[0]; ++a)
-    cvtm_device_free(p->cvt->device, arrays[a]);
+  array arrays[ARRAYS];
+  list_arrays(p, arrays);
+  for (int a = 0; a < ARRAYS; ++a) cvtm_device_free(p->cvt->device, *arrays[a].memory);
   free(p);
 }
 
