@@ -178,8 +178,8 @@ class Usage(Case):
                             ("--tolerance", "-1"), ("--tolerance", "nan"), ("--time-limit", "inf"),
                             ("--iterations", "-1"), ("--seed", "-1"), ("--gamma", "0"),
                             ("--threads", "-1"), ("--device", "gpu"), ("--svg", "x"),
-                            ("--density-from", "x"), ("--start", "x"), ("--floor", "-1"), ("--floor", "1e300"),
-                            ("--layers", "cells,hills")):
+                            ("--density-from", "x"), ("--start", "x"), ("--floor", "-1"),
+                            ("--floor", "1e300"), ("--layers", "cells,hills")):
             with self.subTest(option=option, bad=bad):
                 self.refused("run", CAMERA, "-n", 5, "-o", "out.csv", option, bad, code=2)
 
