@@ -1,6 +1,10 @@
 #include "base/cuda_check.h"
+#include "lcp/grid_cuda_march.h"
+#include "lcp/grid_cuda_sums.h"
+#include "lcp/grid_cuda_tiles.h"
 #include "lcp/grid_cycle.h"
 
+#include <algorithm>
 #include <type_traits>
 
 namespace {
@@ -10,8 +14,6 @@ constexpr int tail_threads = 512;
 constexpr int64_t tail_nodes = 34 * 34;
 constexpr int max_small = 12;              /* levels of a tail in shared memory */
 constexpr size_t small_bytes = 200 * 1024; /* and what they may take */
-/* Blocks that leave partial sums: enough to fill any device several times. */
-constexpr int64_t max_parts = 4096;
 
 __device__ int64_t node_x() { return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; }
 /* Tall grids go on in the third direction of blocks. */
@@ -27,82 +29,6 @@ dim3 tiles(int64_t width, int64_t height) {
 }
 
 dim3 tile() { return dim3(tile_x, tile_y); }
-
-/* --- reductions: every block leaves partial sums, the last one to arrive adds them in order --- */
-
-/* Sums (a maximum where is_max) over the block, in a fixed order; the result is thread 0's. */
-template <int count>
-__device__ void reduce_block(double (&value)[count], int maximum_at) {
-  __shared__ double shared[count][32];
-  const int thread = static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x);
-  const int lane = thread & 31, warp = thread >> 5;
-  const int warps = static_cast<int>(blockDim.x * blockDim.y + 31) / 32;
-  for (int c = 0; c < count; ++c) {
-    for (int step = 16; step > 0; step >>= 1) {
-      const double other = __shfl_down_sync(0xffffffffU, value[c], step);
-      if (c != maximum_at) {
-        value[c] += other;
-      } else if (!(other <= value[c])) {
-        value[c] = other;
-      }
-    }
-    if (lane == 0) shared[c][warp] = value[c];
-  }
-  __syncthreads();
-  if (thread == 0) {
-    for (int c = 0; c < count; ++c) {
-      for (int w = 1; w < warps; ++w) {
-        if (c != maximum_at) {
-          value[c] += shared[c][w];
-        } else if (!(shared[c][w] <= value[c])) {
-          value[c] = shared[c][w];
-        }
-      }
-    }
-  }
-  __syncthreads();
-}
-
-/* True in all threads of the last block; its thread 0 then holds the sums over all blocks. */
-template <int count>
-__device__ bool reduce_grid(double (&value)[count], int maximum_at, double *partial,
-                            cvtm_grid_state *state) {
-  __shared__ bool last;
-  const int thread = static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x);
-  const unsigned blocks = gridDim.x * gridDim.y * gridDim.z;
-  const unsigned block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
-  reduce_block(value, maximum_at);
-  if (thread == 0) {
-    for (int c = 0; c < count; ++c) partial[block * count + c] = value[c];
-    __threadfence();
-    last = atomicAdd(&state->arrived, 1U) == blocks - 1;
-  }
-  __syncthreads();
-  if (!last) return false;
-  __threadfence();
-  for (int c = 0; c < count; ++c) value[c] = 0;
-  for (unsigned b = static_cast<unsigned>(thread); b < blocks; b += blockDim.x * blockDim.y) {
-    for (int c = 0; c < count; ++c) {
-      const double other = __ldcg(partial + b * count + c);
-      if (c != maximum_at) {
-        value[c] += other;
-      } else if (!(other <= value[c])) {
-        value[c] = other;
-      }
-    }
-  }
-  reduce_block(value, maximum_at);
-  if (thread == 0) state->arrived = 0;
-  return true;
-}
-
-enum measured { MEASURE_COLD, MEASURE_START, MEASURE_COUNTED };
-
-} /* namespace */
-
-#include "lcp/grid_cuda_march.h"
-
-namespace {
 
 /* Rows of tiles are dealt out so that no more than max_parts blocks reduce. */
 dim3 reducing_tiles(int64_t width, int64_t height) {
@@ -457,6 +383,7 @@ __device__ void tail_relax(const cvtm_grid_level *level, int bounded, int sweeps
 __global__ void __launch_bounds__(tail_threads)
     tail_kernel(const cvtm_grid_problem *problem, const cvtm_grid_level *levels,
                 cvtm_grid_rules rules, int first, int last, int below_problem) {
+  await_before();
   const cvtm_grid_problem p = *problem;
   for (int l = first; l <= last; ++l) {
     const cvtm_grid_finer finer = {l == first && below_problem ? &p : nullptr, &levels[l - 1]};
@@ -716,6 +643,7 @@ __device__ void load_small(const small_level &s, const cvtm_grid_level &c, int f
 __global__ void __launch_bounds__(tail_threads)
     tail_shared(const cvtm_grid_problem *problem, const cvtm_grid_level *levels,
                 cvtm_grid_rules rules, int first, int last, int below_problem) {
+  await_before();
   extern __shared__ double memory[];
   __shared__ small_level small[max_small];
   __shared__ cvtm_grid_level level[max_small];
@@ -763,6 +691,34 @@ cvtm_status start_cuda(const cvtm_grid_top *top, int warm, int into_d) {
   return cvtm_cuda_launched(top->device, "start_kernel");
 }
 
+/* Launches a kernel that begins with await_before(): it gets ready while the one before it ends. */
+template <typename... Parameters, typename... Arguments>
+cvtm_status launch_next(const cvtm_grid_top *top, const char *name, void (*kernel)(Parameters...),
+                        dim3 grid, dim3 block, size_t shared, Arguments... arguments) {
+  if (shared > 0) {
+    CVTM_CUDA_TRY(top->device,
+                  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                       static_cast<int>(shared)));
+  }
+  int device = 0, major = 0;
+  CVTM_CUDA_TRY(top->device, cudaGetDevice(&device));
+  CVTM_CUDA_TRY(top->device,
+                cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  cudaLaunchAttribute overlap = {};
+  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlap.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t launch = {};
+  launch.gridDim = grid;
+  launch.blockDim = block;
+  launch.dynamicSmemBytes = shared;
+  launch.stream = stream_of(top);
+  launch.attrs = &overlap;
+  launch.numAttrs = major >= 9 ? 1 : 0;
+  return cvtm_cuda_check(top->device,
+                         cudaLaunchKernelEx(&launch, kernel, static_cast<Parameters>(arguments)...),
+                         name);
+}
+
 framed_rows framed(double link, double outer, double own) {
   framed_rows rows = {link, outer, own, {0, 0, 0}, {0, 0, 0}};
   for (int k = 0; k < 3; ++k) {
@@ -787,32 +743,35 @@ void with_rows(const cvtm_grid_problem *shape, Launch launch) {
   } else if (shape->neumann || shape->mass > 0) {
     launch(framed(c, shape->neumann ? 0.0 : c, shape->mass));
   } else {
-    int exponent = 0;
     const double diagonal = (c + c) + (c + c);
-    launch(uniform_rows{c, diagonal, frexp(c, &exponent) == 0.5 ? 1 / diagonal : 0.0});
+    launch(uniform_rows{constant_row{c, diagonal, 1 / diagonal}});
   }
 }
 
-/* Rows that each warp of a march owns: few warps have a long way, many lend much at the rims. */
-int rows_of(int64_t width, int64_t height) {
-  const int64_t enough = 1056, plenty = 4224, few = 16;
-  const int64_t all = height * ((width + 2 * march_pairs - 1) / (2 * march_pairs));
-  int64_t rows = (all + enough - 1) / enough;
-  if (rows > few) rows = few;
-  if (rows < all / plenty) rows = all / plenty;
-  return static_cast<int>(rows + (rows & 1));
+/* Rows that each warp of a march owns: as few rounds of blocks as can be, all of them full. */
+int march_rows(int64_t width, int64_t height) {
+  const int64_t crowd = 528, most = 64; /* blocks at a time; rows: long ways part neighbours */
+  const int64_t span = 2 * march_pairs * march_warps, across = (width + span - 1) / span;
+  const int64_t rounds = (height * across + most * crowd - 1) / (most * crowd);
+  const int64_t down = rounds * crowd > across ? rounds * crowd / across : 1;
+  const int64_t rows = (height + down - 1) / down;
+  return static_cast<int>(rows < 8 ? 8 : (rows + slack_rows - 1) / slack_rows * slack_rows);
 }
-int rows_of(const cvtm_grid_top *top) { return rows_of(top->shape->width, top->shape->height); }
+int rows_of(const cvtm_grid_top *top) { return march_rows(top->shape->width, top->shape->height); }
 
-dim3 marches(int64_t width, int64_t height, int pairs) {
-  const int64_t span = 2 * pairs * march_warps, rows = rows_of(width, height);
+dim3 marches(int64_t width, int64_t height) {
+  const int64_t span = 2 * march_pairs * march_warps, rows = march_rows(width, height);
   const int64_t down = (height + rows - 1) / rows, limit = 1 << 15;
   return dim3(static_cast<unsigned>((width + span - 1) / span),
               static_cast<unsigned>(down < limit ? down : limit),
               static_cast<unsigned>((down + limit - 1) / limit));
 }
-dim3 marches_of(const cvtm_grid_top *top) {
-  return marches(top->shape->width, top->shape->height, march_pairs);
+dim3 marches_of(const cvtm_grid_top *top) { return marches(top->shape->width, top->shape->height); }
+
+template <typename Kernel, typename... Arguments>
+cvtm_status launch_march(const cvtm_grid_top *top, const char *name, Kernel kernel,
+                         Arguments... arguments) {
+  return launch_next(top, name, kernel, marches_of(top), march_threads, kept_bytes, arguments...);
 }
 
 /* Calls launch with a flag that kernels know when they are compiled. */
@@ -829,19 +788,46 @@ cvtm_grid_plain plain_of(const cvtm_grid_top *top, const cvtm_grid_level *level)
   return plain;
 }
 
+constexpr int search_blocks = 528; /* as many as run at a time */
+
+/* At the head of `partial`: how far nodes are from their bounds, for the line search. */
+int64_t slack_doubles(int64_t width, int64_t height) {
+  return (strips_of(width) * ((height + slack_rows - 1) / slack_rows) + 1) / 2;
+}
+unsigned *slacks_of(const cvtm_grid_top *top) { return reinterpret_cast<unsigned *>(top->partial); }
+double *sums_of(const cvtm_grid_top *top) {
+  return top->partial + slack_doubles(top->shape->width, top->shape->height);
+}
+
+/* Launches kernel(level, coarse, plain), whose tiles own so many pairs of nodes each way. */
+template <typename Kernel>
+cvtm_status launch_tiles(const cvtm_grid_top *top, const char *name, Kernel kernel,
+                         const cvtm_grid_level *level, const cvtm_grid_level *coarse, int own_x,
+                         int own_y) {
+  const int64_t limit = 1 << 15, across = (level->width + 1) / 2, down = (level->height + 1) / 2;
+  const int64_t tiles_y = (down + own_y - 1) / own_y;
+  const dim3 grid(static_cast<unsigned>((across + own_x - 1) / own_x),
+                  static_cast<unsigned>(tiles_y < limit ? tiles_y : limit),
+                  static_cast<unsigned>((tiles_y + limit - 1) / limit));
+  return launch_next(top, name, kernel, grid, dim3(quads_x, quads_y), tile_bytes, *level, *coarse,
+                     plain_of(top, level));
+}
+
 int64_t partials_cuda(int64_t width, int64_t height) {
-  const dim3 tiled = reducing_tiles(width, height), marched = marches(width, height, march_pairs);
+  const dim3 tiled = reducing_tiles(width, height), marched = marches(width, height);
   const int64_t few = static_cast<int64_t>(tiled.x) * tiled.y;
   const int64_t many = static_cast<int64_t>(marched.x) * marched.y * marched.z;
-  return CVTM_GRID_SUMS * (few > many ? few : many);
+  return slack_doubles(width, height) +
+         CVTM_GRID_SUMS * std::max(std::max(few, many), static_cast<int64_t>(search_blocks));
 }
 
 cvtm_status launch_measure(const cvtm_grid_top *top, measured what) {
+  cvtm_status status = CVTM_OK;
   with_rows(top->shape, [&](auto rows) {
-    measure_march<<<marches_of(top), march_threads, 0, stream_of(top)>>>(
-        top->problem, rows, rows_of(top), what, top->state, top->partial, top->history);
+    status = launch_march(top, "measure_march", measure_march<decltype(rows)>, top->problem, rows,
+                          rows_of(top), what, top->state, sums_of(top), top->history);
   });
-  return cvtm_cuda_launched(top->device, "measure_march");
+  return status;
 }
 
 cvtm_status measure_cold_cuda(const cvtm_grid_top *top) {
@@ -885,14 +871,15 @@ cvtm_status descend_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse
   if (in_marches(&top->rules, coarse)) {
     const size_t marks = static_cast<size_t>(coarse->width * coarse->height);
     CVTM_CUDA_TRY(top->device, cudaMemsetAsync(coarse->marked, 0, marks, stream_of(top)));
+    cvtm_status status = CVTM_OK;
     with_rows(top->shape, [&](auto rows) {
       with_flag(top->rules.bounded, [&](auto bounded) {
-        descend_march<decltype(bounded)::value>
-            <<<marches_of(top), march_threads, 0, stream_of(top)>>>(
-                top->problem, rows, *coarse, top->rules.truncated, rows_of(top));
+        status = launch_march(top, "descend_march",
+                              descend_march<decltype(bounded)::value, decltype(rows)>, top->problem,
+                              rows, *coarse, top->rules.truncated, rows_of(top), slacks_of(top));
       });
     });
-    return cvtm_cuda_launched(top->device, "descend_march");
+    return status;
   }
   const cvtm_status status = smooth_cuda(top, top->rules.pre);
   if (status != CVTM_OK) return status;
@@ -944,16 +931,15 @@ cvtm_status relax(const cvtm_grid_top *top, const cvtm_grid_level *level, int sw
 cvtm_status down_cuda(const cvtm_grid_top *top, const cvtm_grid_level *level,
                       const cvtm_grid_level *coarse) {
   if (in_marches(&top->rules, coarse)) {
-    const int rows = rows_of(level->width, level->height);
-    const dim3 grid = marches(level->width, level->height, down_pairs);
+    cvtm_status status = CVTM_OK;
     with_flag(top->rules.bounded, [&](auto bounded) {
       with_flag(coarse->weight != nullptr, [&](auto stored) {
-        down_march<decltype(bounded)::value, decltype(stored)::value>
-            <<<grid, march_threads, 0, stream_of(top)>>>(*level, *coarse, plain_of(top, level),
-                                                         rows);
+        status = launch_tiles(top, "down_tile",
+                              down_tile<decltype(bounded)::value, decltype(stored)::value>, level,
+                              coarse, down_x, down_y);
       });
     });
-    return cvtm_cuda_launched(top->device, "down_march");
+    return status;
   }
   clear_kernel<<<nodes_of(level), tile(), 0, stream_of(top)>>>(*level);
   const cvtm_status status = relax(top, level, top->rules.pre);
@@ -968,16 +954,15 @@ cvtm_status down_cuda(const cvtm_grid_top *top, const cvtm_grid_level *level,
 cvtm_status up_cuda(const cvtm_grid_top *top, const cvtm_grid_level *level,
                     const cvtm_grid_level *coarse) {
   if (in_marches(&top->rules, coarse)) {
-    const int rows = rows_of(level->width, level->height);
-    const dim3 grid = marches(level->width, level->height, march_pairs);
+    cvtm_status status = CVTM_OK;
     with_flag(top->rules.bounded, [&](auto bounded) {
       with_flag(coarse->weight != nullptr, [&](auto stored) {
-        up_march<decltype(bounded)::value, decltype(stored)::value>
-            <<<grid, march_threads, 0, stream_of(top)>>>(*level, *coarse, plain_of(top, level),
-                                                         rows);
+        status =
+            launch_tiles(top, "up_tile", up_tile<decltype(bounded)::value, decltype(stored)::value>,
+                         level, coarse, up_x, up_y);
       });
     });
-    return cvtm_cuda_launched(top->device, "up_march");
+    return status;
   }
   prolong_kernel<<<nodes_of(level), tile(), 0, stream_of(top)>>>(*level, *coarse);
   return relax(top, level, top->rules.post);
@@ -998,44 +983,44 @@ cvtm_status tail_cuda(const cvtm_grid_top *top, const cvtm_grid_level *finer,
   }
   /* Truncated levels need their operators one after the other. */
   if (bytes <= small_bytes && last - first < max_small && !levels[first].active) {
-    CVTM_CUDA_TRY(top->device,
-                  cudaFuncSetAttribute(tail_shared, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                       static_cast<int>(small_bytes)));
-    tail_shared<<<1, tail_threads, bytes, stream_of(top)>>>(top->problem, top->levels, top->rules,
-                                                            first, last, finer == nullptr);
-    return cvtm_cuda_launched(top->device, "tail_shared");
+    return launch_next(top, "tail_shared", tail_shared, 1, tail_threads, bytes, top->problem,
+                       top->levels, top->rules, first, last, finer == nullptr);
   }
-  tail_kernel<<<1, tail_threads, 0, stream_of(top)>>>(top->problem, top->levels, top->rules, first,
-                                                      last, finer == nullptr);
-  return cvtm_cuda_launched(top->device, "tail_kernel");
+  return launch_next(top, "tail_kernel", tail_kernel, 1, tail_threads, 0, top->problem, top->levels,
+                     top->rules, first, last, finer == nullptr);
 }
 
 cvtm_status correct_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   if (in_marches(&top->rules, coarse)) {
     if (!top->rules.searched) return CVTM_OK; /* ascend corrects */
+    cvtm_status status = CVTM_OK;
     with_rows(top->shape, [&](auto rows) {
-      search_march<<<marches_of(top), march_threads, 0, stream_of(top)>>>(
-          top->problem, rows, *coarse, rows_of(top), top->state, top->partial);
+      status = launch_next(top, "search_march", search_march<decltype(rows)>, search_blocks,
+                           march_threads, 0, top->problem, rows, *coarse, slacks_of(top),
+                           top->state, sums_of(top));
     });
-    return cvtm_cuda_launched(top->device, "search_march");
+    return status;
   }
   correct_kernel<<<nodes_of(top), tile(), 0, stream_of(top)>>>(top->problem, *coarse,
                                                                top->rules.searched);
   if (top->rules.searched) {
     search_kernel<<<reducing_tiles(top->shape->width, top->shape->height), tile(), 0,
-                    stream_of(top)>>>(top->problem, top->state, top->partial);
+                    stream_of(top)>>>(top->problem, top->state, sums_of(top));
   }
   return cvtm_cuda_launched(top->device, "correct_kernel");
 }
 
 cvtm_status ascend_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   if (in_marches(&top->rules, coarse)) {
+    cvtm_status status = CVTM_OK;
+    uint64_t handle = 0;
+    const int claimed = cvtm_loop_claim(top->device, &handle);
     with_rows(top->shape, [&](auto rows) {
-      ascend_march<<<marches_of(top), march_threads, 0, stream_of(top)>>>(
-          top->problem, rows, *coarse, top->rules.searched, rows_of(top), top->state, top->partial,
-          top->history);
+      status = launch_march(top, "ascend_march", ascend_march<decltype(rows)>, top->problem, rows,
+                            *coarse, top->rules.searched, rows_of(top), top->state, sums_of(top),
+                            top->history, claimed, static_cast<cudaGraphConditionalHandle>(handle));
     });
-    return cvtm_cuda_launched(top->device, "ascend_march");
+    return status;
   }
   if (top->rules.searched) {
     step_kernel<<<nodes_of(top), tile(), 0, stream_of(top)>>>(top->problem, top->state);
@@ -1072,7 +1057,7 @@ cvtm_status keep_best_cuda(const cvtm_grid_top *top, int back) {
 
 cvtm_status finish_cuda(const cvtm_grid_top *top) {
   finish_kernel<<<reducing_tiles(top->shape->width, top->shape->height), tile(), 0,
-                  stream_of(top)>>>(top->problem, top->state, top->partial);
+                  stream_of(top)>>>(top->problem, top->state, sums_of(top));
   return cvtm_cuda_launched(top->device, "finish_kernel");
 }
 
