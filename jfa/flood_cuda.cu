@@ -283,12 +283,10 @@ static __device__ uint32_t flood_group(const cvtm_flood &flood, const cvtm_flood
     const int c = column + (tag % 4 == 1 ? -by : tag % 4 == 2 ? by : 0);
     if (tag % 4 == 3 || r < 0 || c < 0 || r >= group.rows || c >= group.columns) continue;
     const uint32_t heard = words[r * GROUP + c];
-    if (heard == CVTM_NO_SEED) continue;
     float seed_x, seed_y;
     cvtm_seed_position(&flood, scale.packed, heard, &seed_x, &seed_y);
-    const float gap_x = x - seed_x;
-    const uint32_t key =
-        cvtm_flood_key(cvtm_flood_distance2(scale.packed, gap_x * gap_x, y - seed_y), tag);
+    const float x2 = cvtm_flood_square(heard, x - seed_x);
+    const uint32_t key = cvtm_flood_key(cvtm_flood_distance2(scale.packed, x2, y - seed_y), tag);
     if (key < least) word = heard;
     least = min(least, key);
   }
@@ -322,8 +320,9 @@ static __global__ void __launch_bounds__(BLOCK)
   const int j = static_cast<int>(blockIdx.y) * WARPS + static_cast<int>(threadIdx.x) / WARP;
   if (j >= step) return;
   const pixel_group own = group_at(domain, i < step ? i : domain.width, j, step);
+  const cvtm_flood_scale scale = cvtm_flood_scale_of(&flood);
   uint32_t seed = CVTM_NO_SEED;
-  bool is_several = false;
+  bool is_several = i < step && !scale.packed; /* where nobody hears of a site infinitely far */
 #pragma unroll
   for (int k = 0; k < GROUP_PIXELS; ++k) {
     if (k % GROUP >= own.columns || k / GROUP >= own.rows) continue;
@@ -335,7 +334,6 @@ static __global__ void __launch_bounds__(BLOCK)
   for (int k = 0; k < GROUP_PIXELS; ++k)
     if (k % GROUP < own.columns && k / GROUP < own.rows && !is_several)
       to[group_offset(domain, own, k)] = seed;
-  const cvtm_flood_scale scale = cvtm_flood_scale_of(&flood);
   for (unsigned several = __ballot_sync(0xFFFFFFFFu, is_several); several != 0;) {
     const int first = __ffs(static_cast<int>(several)) - 1;
     several &= several - 1;

@@ -479,6 +479,23 @@ static void test_determinism(void **state) {
   cvtm_device_destroy(three);
 }
 
+/* Distances that are not finite in float mean the same on every device. */
+static void test_infinite_distances(void **state) {
+  const double sites[] = {NAN, 5, INFINITY, 1e30, -1e25, 3, 40, 1e25, 1e20, -1e19, 45, -90};
+  cvtm_device *cpu = NULL;
+  assert_int_equal(cvtm_device_create("cpu", 1, &cpu, NULL), CVTM_OK);
+  for (int64_t count = 1; count <= 6; ++count)
+    for (int method = 0; method <= CVTM_VORONOI_EXACT; ++method) {
+      const cvtm_domain domain = domains[0];
+      int32_t *a = compute(cpu, domain, sites, count, (cvtm_voronoi_method)method);
+      int32_t *b = compute(*state, domain, sites, count, (cvtm_voronoi_method)method);
+      assert_memory_equal(a, b, (size_t)pixels_of(domain) * sizeof *a);
+      free(a);
+      free(b);
+    }
+  cvtm_device_destroy(cpu);
+}
+
 static void test_arguments(void **state) {
   cvtm_device *device = *state;
   cvtm_voronoi *voronoi = NULL;
@@ -516,6 +533,7 @@ int main(void) {
       cmocka_unit_test_prestate(test_warm_start, device),
       cmocka_unit_test_prestate(test_warm_start_from_anything, device),
       cmocka_unit_test_prestate(test_determinism, device),
+      cmocka_unit_test_prestate(test_infinite_distances, device),
       cmocka_unit_test_prestate(test_arguments, device),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
