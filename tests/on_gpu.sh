@@ -71,49 +71,51 @@ if [ -n "$sanitize" ]; then
   while read -r name; do
     CVTMESH_TEST_DEVICE=cuda sanitized memcheck "$name" "build-cuda/tests/$name"
   done <"$output/gpu-tests"
-  # Racecheck is slow, so it watches every kernel at work on a small problem.
+  # Both watch every kernel at work on a small problem: racecheck is slow, and some tests are large.
   program=build-cuda/cvtmesh
   tiny=$output/tiny.pgm
   { printf 'P2\n24 20\n255\n'; seq 0 479 | awk '{print ($1 * 7) % 200}'; } >"$tiny"
   $program run "$tiny" --device cpu -q -n 60 -o "$output/points.csv"
   $program voronoi "$output/points.csv" --width 24 --height 20 --device cpu -q -o "$output/labels.npy"
-  race() {
+  small_run() {
     local name=$1
     shift
-    sanitized racecheck "$name" "$program" "$@" --device cuda -q
+    sanitized "$tool" "$name" "$program" "$@" --device cuda -q
   }
   small=(-n 60 --effort low --iterations 8)
-  race exact run "$tiny" "${small[@]}" -o "$output/tiny.csv"
-  race coarse-to-fine run "$tiny" -n 300 --iterations 3 -o "$output/tiny-c.csv"
-  race periodic run "$tiny" "${small[@]}" --periodic -o "$output/tiny-p.csv"
-  race equal-mass run "$tiny" -n 20 --effort low --iterations 4 --equal-mass -o "$output/tiny-e.csv"
-  race pixel run "$tiny" "${small[@]}" --energy pixel -o "$output/tiny-x.csv"
-  race one-site run "$tiny" -n 1 -o "$output/tiny-1.csv"
-  for method in jfa 1+jfa jfa+1 jfa+2 jfa2 jfa-short exact; do
-    race "voronoi-$method" voronoi "$output/points.csv" --width 24 --height 20 \
-      --method "$method" -o "$output/tiny-$method.npy"
+  for tool in racecheck memcheck; do
+    small_run exact run "$tiny" "${small[@]}" -o "$output/tiny.csv"
+    small_run coarse-to-fine run "$tiny" -n 300 --iterations 3 -o "$output/tiny-c.csv"
+    small_run periodic run "$tiny" "${small[@]}" --periodic -o "$output/tiny-p.csv"
+    small_run equal-mass run "$tiny" -n 20 --effort low --iterations 4 --equal-mass -o "$output/tiny-e.csv"
+    small_run pixel run "$tiny" "${small[@]}" --energy pixel -o "$output/tiny-x.csv"
+    small_run one-site run "$tiny" -n 1 -o "$output/tiny-1.csv"
+    for method in jfa 1+jfa jfa+1 jfa+2 jfa2 jfa-short exact; do
+      small_run "voronoi-$method" voronoi "$output/points.csv" --width 24 --height 20 \
+        --method "$method" -o "$output/tiny-$method.npy"
+    done
+    small_run warm voronoi "$output/points.csv" --width 24 --height 20 \
+      --labels-from "$output/labels.npy" -o "$output/tiny-warm.npy"
+    for problem in ept pjb msa odc ssc gl2; do
+      small_run "minimize-$problem" minimize "$problem" --nx 8 --ny 6 --iterations 6
+    done
+    small_run minimize-exact minimize ept --nx 12 --ny 12 --cauchy exact --iterations 8
+    small_run minimize-gl1 minimize gl1 --n 40 --iterations 6
+    small_run minimize-lj minimize lj --atoms 9 --dim 2 --iterations 6
+    for method in psor projected-multigrid monotone truncated tnnmg pdas; do
+      small_run "lcp-$method" lcp --problem torsion --size 15 --method "$method" --iterations 4
+    done
+    for method in psor monotone truncated tnnmg; do
+      small_run "lcp-grid-$method" lcp --problem torsion --size 31 --storage matrix-free \
+        --method "$method" --iterations 4
+    done
+    for method in mmj mmgs mmsor newton; do
+      small_run "hlcp-$method" hlcp --example 3 --size 8 --splits 4 --method "$method"
+    done
+    small_run grade density "$tiny" --grade 4 -o "$output/tiny-g.npy"
+    small_run bias density "$tiny" --bias 0.1 --smooth 4 -o "$output/tiny-b.npy"
+    small_run segment segment "$tiny" --inside 6,6,3 --outside 20,15,2 --steps 3 -o "$output/tiny-s.png"
   done
-  race warm voronoi "$output/points.csv" --width 24 --height 20 \
-    --labels-from "$output/labels.npy" -o "$output/tiny-warm.npy"
-  for problem in ept pjb msa odc ssc gl2; do
-    race "minimize-$problem" minimize "$problem" --nx 8 --ny 6 --iterations 6
-  done
-  race minimize-exact minimize ept --nx 12 --ny 12 --cauchy exact --iterations 8
-  race minimize-gl1 minimize gl1 --n 40 --iterations 6
-  race minimize-lj minimize lj --atoms 9 --dim 2 --iterations 6
-  for method in psor projected-multigrid monotone truncated tnnmg pdas; do
-    race "lcp-$method" lcp --problem torsion --size 15 --method "$method" --iterations 4
-  done
-  for method in psor monotone truncated tnnmg; do
-    race "lcp-grid-$method" lcp --problem torsion --size 31 --storage matrix-free \
-      --method "$method" --iterations 4
-  done
-  for method in mmj mmgs mmsor newton; do
-    race "hlcp-$method" hlcp --example 3 --size 8 --splits 4 --method "$method"
-  done
-  race grade density "$tiny" --grade 4 -o "$output/tiny-g.npy"
-  race bias density "$tiny" --bias 0.1 --smooth 4 -o "$output/tiny-b.npy"
-  race segment segment "$tiny" --inside 6,6,3 --outside 20,15,2 --steps 3 -o "$output/tiny-s.png"
   while [ -n "$(jobs -rp)" ]; do wait -n || true; done
   unset CVTMESH_HOST_LOOPS
   # A solver that stops at its limit exits with 4: that is no failure of the check.
