@@ -25,8 +25,10 @@
 #endif
 #elif defined(__clang__)
 #define CVTM_UNROLL _Pragma("clang loop unroll(full)")
-#else
+#elif defined(__OPTIMIZE__) /* gcc warns of annotations that it ignores */
 #define CVTM_UNROLL _Pragma("GCC unroll 8")
+#else
+#define CVTM_UNROLL
 #endif
 
 /* Planes of a coarse operator: the diagonal, and the links (negated entries) to the east,

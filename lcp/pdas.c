@@ -154,7 +154,7 @@ static void give_up(cvtm_sparse_solver *s) {
   cvtm_lcp_course *course = &s->host.course;
   const double rounding = cvtm_rounding_of(&s->host);
   if (course->stop != CVTM_UNDECIDED || (course->improved && course->norm > rounding)) return;
-  course->stop = (int32_t)cvtm_lcp_reason_to_give_up(course, rounding);
+  course->stop = cvtm_lcp_reason_to_give_up(course, rounding);
 }
 
 static cvtm_status iterate(cvtm_sparse_solver *s, double target) {
