@@ -18,6 +18,13 @@
 
 enum { TEST_SKIPPED = 77 };
 
+/* CVTMESH_TEST_FILTER: only the tests whose names match, with * and ? (cmocka_set_test_filter).
+ * Under compute-sanitizer a test program can take minutes, and one of its tests seconds. */
+__attribute__((constructor)) static void test_filter(void) {
+  const char *pattern = getenv("CVTMESH_TEST_FILTER");
+  if (pattern && *pattern) cmocka_set_test_filter(pattern);
+}
+
 static inline const char *test_device_name(void) {
   const char *name = getenv("CVTMESH_TEST_DEVICE");
   return name && *name ? name : "cpu";
