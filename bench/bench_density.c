@@ -3,6 +3,7 @@
  * theirs. Everything is in device memory before the clock starts. Options: --device NAME,
  * --threads N, --size M (of grading and bias; negative: neither), --image SIZE, --steps N and
  * --step-tolerance T (of segmentation). */
+#include "base/clock.h"
 #include "density/bias.h"
 #include "density/grade.h"
 #include "density/seeds.h"
@@ -12,13 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void check(cvtm_device *device, cvtm_status status) {
   if (status == CVTM_OK) return;
@@ -57,9 +51,9 @@ static void measure_smoothing(cvtm_device *device, int m) {
   double best = INFINITY;
   check(device, cvtm_grade_create(device, m, m, NULL, 16, tolerance, &grade));
   for (int k = 0; k < 3; ++k) {
-    const double start = now();
+    const double start = cvtm_clock();
     check(device, cvtm_grade_solve(grade, rho, NULL, u, &graded));
-    best = fmin(best, now() - start);
+    best = fmin(best, cvtm_clock() - start);
   }
   cvtm_grade_destroy(grade);
   printf("  grade  %4d^2  %9.3f ms  %3lld cycles            residual %.1e (%s)\n", m, 1e3 * best,
@@ -72,10 +66,10 @@ static void measure_smoothing(cvtm_device *device, int m) {
     best = INFINITY;
     check(device, cvtm_bias_create(device, m, m, NULL, &options, &bias));
     for (int k = 0; k < 3; ++k) {
-      const double start = now();
+      const double start = cvtm_clock();
       check(device, cvtm_bias_solve(bias, rho, u, &biased));
       check(device, cvtm_device_synchronize(device));
-      best = fmin(best, now() - start);
+      best = fmin(best, cvtm_clock() - start);
     }
     cvtm_bias_destroy(bias);
     printf("  bias   %4d^2  %9.3f ms  %3lld cycles, %2lld steps  residual %.1e (%s), p = %g\n", m,

@@ -2,13 +2,13 @@
  * Prints a table and, if a name is given, draws the curves as SVG.
  *
  *     bench_energy_time [--device NAME] [--side 256] [--sites 2500] [--seconds 2] [FILE.svg] */
+#include "base/clock.h"
 #include "cvt/cvt.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MOST_POINTS = 160 };
 
@@ -53,16 +53,10 @@ typedef struct setting {
   double seconds;
 } setting;
 
-static double now(void) {
-  struct timespec t;
-  timespec_get(&t, TIME_UTC);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Keeps the sites, at times that grow by some per cent. */
 static int watch(void *context, const cvtm_cvt_record *record) {
   curve *c = context;
-  const double came = now(), time = came - c->start - c->away;
+  const double came = cvtm_clock(), time = came - c->start - c->away;
   if (record->sites != c->count || time < c->next || c->points == MOST_POINTS) return 0;
   const size_t numbers = 2 * (size_t)c->count;
   if (cvtm_device_copy_out(c->device, c->sites + (size_t)c->points * numbers,
@@ -70,7 +64,7 @@ static int watch(void *context, const cvtm_cvt_record *record) {
     return 1;
   c->time[c->points++] = time;
   c->next = 1.06 * time;
-  c->away += now() - came;
+  c->away += cvtm_clock() - came;
   return 0;
 }
 
@@ -96,7 +90,7 @@ static cvtm_status run_way(cvtm_device *device, const setting *s, const float *d
   c->device = device;
   c->cvt = cvt;
   c->count = s->sites;
-  c->start = now();
+  c->start = cvtm_clock();
   if (status == CVTM_OK)
     status = cvtm_cvt_solve(cvt, density, &options, 0, sites, s->sites, &result);
   const double bound = cvtm_cvt_energy_bound(domain, density, s->sites);

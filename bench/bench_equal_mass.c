@@ -3,6 +3,7 @@
  * the whole run, from a density to balanced masses at the default tolerances: time, and what it
  * consists of. Usage: bench_equal_mass [--device NAME] [--side PIXELS]; --side takes the images of
  * that size alone. */
+#include "base/clock.h"
 #include "base/primitives.h"
 #include "cvt/descent.h"
 #include "cvt/equal_mass.h"
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 typedef struct size_row {
   int side;
@@ -21,12 +21,6 @@ typedef struct size_row {
 
 static const size_row rows[] = {{256, 1000}, {512, 10000}, {2048, 60000}, {4096, 250000}};
 enum { ROWS = sizeof rows / sizeof rows[0], SMALL_ROWS = 1 };
-
-static double now(void) {
-  struct timespec t;
-  timespec_get(&t, TIME_UTC);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* 1, or from 1 to 100 in waves. */
 static void paint(int side, int graded, float *density) {
@@ -47,15 +41,15 @@ static cvtm_status measure_phases(cvtm_cvt *cvt, int64_t count, double *diagram,
   double start = 0;
   for (int k = -1; k < ROUNDS && !status; ++k) {
     if (k == 0) status = cvtm_device_synchronize(cvt->device);
-    if (k == 0) start = now();
+    if (k == 0) start = cvtm_clock();
     if (!status) status = cvtm_power_enqueue(p, p->weight);
   }
   if (!status) status = cvtm_device_synchronize(cvt->device);
-  *diagram = 1e3 * (now() - start) / ROUNDS;
-  start = now();
+  *diagram = 1e3 * (cvtm_clock() - start) / ROUNDS;
+  start = cvtm_clock();
   if (!status) status = p->table->solve(p, 0, STEPS);
   if (!status) status = cvtm_device_synchronize(cvt->device);
-  *step = 1e3 * (now() - start) / STEPS;
+  *step = 1e3 * (cvtm_clock() - start) / STEPS;
   cvtm_power_destroy(p);
   return status;
 }

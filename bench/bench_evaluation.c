@@ -5,6 +5,7 @@
  * measured one is. Usage: bench_evaluation [--device NAME] [--all] [--side PIXELS] [--bandwidth
  * GB/s];
  * --side takes the images of that size alone. */
+#include "base/clock.h"
 #include "base/primitives.h"
 #include "cvt/cvt_kernels.h"
 
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 typedef struct size_row {
   int side;
@@ -23,12 +23,6 @@ static const size_row rows[] = {
     {1024, 4000}, {1024, 10000}, {2048, 20000}, {2048, 60000}, {8192, 671088}, {16384, 2684354},
 };
 enum { ROWS = sizeof rows / sizeof rows[0], SMALL_ROWS = 2, LLOYD_STEPS = 20 };
-
-static double now(void) {
-  struct timespec t;
-  timespec_get(&t, TIME_UTC);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* A loop of evaluations or of diagrams. */
 typedef struct job {
@@ -66,10 +60,10 @@ static cvtm_status measure(job *j, int rounds, double *milliseconds) {
   *milliseconds = INFINITY;
   for (int k = 0; k < 3 && !status; ++k) {
     status = cvtm_device_copy_in(j->device, j->left, left, sizeof left);
-    const double start = now();
+    const double start = cvtm_clock();
     if (!status) status = cvtm_loop_run(loop);
     if (!status) status = cvtm_device_synchronize(j->device);
-    *milliseconds = fmin(*milliseconds, 1e3 * (now() - start) / rounds);
+    *milliseconds = fmin(*milliseconds, 1e3 * (cvtm_clock() - start) / rounds);
   }
   cvtm_loop_destroy(loop);
   return status;

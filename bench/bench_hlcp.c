@@ -5,6 +5,7 @@
  *     bench_hlcp [--device NAME] [--threads N] [--size H] [--splits L]
  *
  * L may be given as rows per block with a minus sign. */
+#include "base/clock.h"
 #include "lcp/hlcp.h"
 #include "lcp/hlcp_problems.h"
 
@@ -12,15 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { REPEATS = 3 };
-
-static double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static int fail(const char *message) {
   fprintf(stderr, "bench_hlcp: %s\n", message);
@@ -82,12 +76,12 @@ static double plain_seconds(const cvtm_hlcp_problem *p, int *sweeps) {
   double seconds = 0;
   if (s.x != NULL && s.before != NULL) {
     for (int64_t i = 0; i < p->a.rows; ++i) s.x[i] = 2;
-    const double start = seconds_now();
+    const double start = cvtm_clock();
     do {
       plain_sweep(&s);
       ++*sweeps;
     } while (plain_residual(&s) >= 1e-6);
-    seconds = seconds_now() - start;
+    seconds = cvtm_clock() - start;
   }
   free(s.x);
   free(s.before);

@@ -2,25 +2,19 @@
  * natural residual; grading of a density and steps with new coefficients. A copy in the same run
  * gives the floor. Options: --device NAME, --size M (instead of the
  * device's usual sizes). */
+#include "base/clock.h"
 #include "lcp/lcp.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 typedef struct bench {
   cvtm_device *device;
   int64_t m;
   double *b, *lower, *x, *diagonal, *horizontal, *vertical; /* device memory */
 } bench;
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void check(cvtm_device *device, cvtm_status status) {
   if (status == CVTM_OK) return;
@@ -85,11 +79,11 @@ static double solve(const bench *t, const cvtm_lcp_grid *grid, const cvtm_lcp_op
   double best = INFINITY;
   for (int run = 0; run < 3; ++run) { /* the first one warms the device */
     check(t->device, cvtm_device_synchronize(t->device));
-    const double start = now();
+    const double start = cvtm_clock();
     if (set_again) check(t->device, cvtm_lcp_set_grid(lcp, grid));
     check(t->device, cvtm_lcp_solve(lcp, t->b, t->lower, NULL, t->x, warm, result));
     check(t->device, cvtm_device_synchronize(t->device));
-    best = fmin(best, now() - start);
+    best = fmin(best, cvtm_clock() - start);
   }
   cvtm_lcp_destroy(lcp);
   return best;
@@ -135,9 +129,9 @@ static double copy_seconds(const bench *t) {
   check(t->device, cvtm_device_fill(t->device, from, 0, bytes));
   double best = INFINITY;
   for (int run = 0; run < 4; ++run) {
-    const double start = now();
+    const double start = cvtm_clock();
     copy(t, to, from, bytes);
-    best = fmin(best, now() - start);
+    best = fmin(best, cvtm_clock() - start);
   }
   cvtm_device_free(t->device, from);
   cvtm_device_free(t->device, to);

@@ -2,13 +2,13 @@
  * V(1,1) cycle and for the whole solve to a relative natural residual of 1e-8; and the bytes per
  * unknown that a copy moves in the time of a cycle (a cycle has to move 440 to 540).
  * Usage: bench_lcp_sparse [--device NAME] [--size M] */
+#include "base/clock.h"
 #include "lcp/lcp.h"
 #include "lcp/model_problems.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 typedef struct timing {
   double setup, cycle, solve;
@@ -16,22 +16,16 @@ typedef struct timing {
   double rate;
 } timing;
 
-static double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* Milliseconds of a copy of one vector: 16 bytes per unknown. */
 static cvtm_status time_copy(cvtm_device *device, double *to, const double *from, size_t bytes,
                              double *milliseconds) {
   enum { COPIES = 10 };
   cvtm_status status = cvtm_device_copy(device, to, from, bytes);
   if (!status) status = cvtm_device_synchronize(device);
-  const double start = seconds_now();
+  const double start = cvtm_clock();
   for (int k = 0; k < COPIES && !status; k++) status = cvtm_device_copy(device, to, from, bytes);
   if (!status) status = cvtm_device_synchronize(device);
-  *milliseconds = 1e3 * (seconds_now() - start) / COPIES;
+  *milliseconds = 1e3 * (cvtm_clock() - start) / COPIES;
   return status;
 }
 

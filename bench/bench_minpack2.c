@@ -1,19 +1,13 @@
 /* Evaluations of the MINPACK-2 problems: milliseconds, and the share of a plain copy of x to g.
  *   bench_minpack2 [--device NAME] */
+#include "base/clock.h"
 #include "lbfgsb/minpack2.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 enum { REPEATS = 20 };
-
-static double now(void) {
-  struct timespec time;
-  timespec_get(&time, TIME_UTC);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 /* The arrays of a problem, in device memory. */
 typedef struct arrays {
@@ -35,14 +29,14 @@ static cvtm_status measure(cvtm_device *device, cvtm_minpack2 *problem, const ar
   for (int k = -1; k < REPEATS && status == CVTM_OK; ++k) {
     if (k == 0) {
       status = cvtm_device_synchronize(device);
-      start = now();
+      start = cvtm_clock();
     }
     if (status != CVTM_OK) break;
     status = problem ? cvtm_minpack2_evaluate(problem, a->x, a->f, a->g, cvtm_device_stream(device))
                      : cvtm_device_copy(device, a->g, a->x, (size_t)n * sizeof(double));
   }
   if (status == CVTM_OK) status = cvtm_device_synchronize(device);
-  *seconds = (now() - start) / REPEATS;
+  *seconds = (cvtm_clock() - start) / REPEATS;
   return status;
 }
 

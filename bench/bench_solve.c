@@ -1,11 +1,11 @@
 /* Whole runs, from a density to a tessellation: the time to a ratio, to the end, and what an
  * iteration takes; uniform density, the default effort. */
+#include "base/clock.h"
 #include "cvt/cvt.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 typedef struct run_row {
   int side;
@@ -24,17 +24,11 @@ typedef struct stopwatch {
   double start, fine, reached; /* when: began, came to the full set, met the ratio (0: never) */
 } stopwatch;
 
-static double now(void) {
-  struct timespec t;
-  timespec_get(&t, TIME_UTC);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static int watch(void *context, const cvtm_cvt_record *record) {
   stopwatch *w = context;
   if (record->sites != w->sites) return 0;
-  if (w->fine == 0) w->fine = now();
-  if (w->reached == 0 && record->energy <= w->ratio * w->bound) w->reached = now();
+  if (w->fine == 0) w->fine = cvtm_clock();
+  if (w->reached == 0 && record->energy <= w->ratio * w->bound) w->reached = cvtm_clock();
   return 0;
 }
 
@@ -71,13 +65,13 @@ static cvtm_status measure(cvtm_device *device, const run_row *row, const float 
     options.max_iterations = 2000;
     options.monitor = watch;
     options.monitor_context = &w;
-    const double before = now();
+    const double before = cvtm_clock();
     status = cvtm_cvt_create(device, domain, density, row->sites, &cvt);
-    w.start = now();
+    w.start = cvtm_clock();
     w.fine = w.reached = 0;
     if (status == CVTM_OK)
       status = cvtm_cvt_solve(cvt, density, &options, 0, sites, row->sites, &result);
-    if (status == CVTM_OK && turn == 1) print_row(row, &w, w.start - before, now(), &result);
+    if (status == CVTM_OK && turn == 1) print_row(row, &w, w.start - before, cvtm_clock(), &result);
     cvtm_cvt_destroy(cvt);
   }
   return status;

@@ -1,6 +1,7 @@
 /* Discrete Voronoi diagrams of relaxed sites, 100 pixels per cell: milliseconds from positions to
  * labels by every method, by a warm start from the labels themselves, and of the check that
  * corrects it. Usage: bench_voronoi [--device NAME] [--side N] [--method NAME] */
+#include "base/clock.h"
 #include "cvt/cvt.h"
 #include "jfa/jfa.h"
 
@@ -8,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { PIXELS_PER_CELL = 100, LLOYD_STEPS = 20, WARM = CVTM_VORONOI_EXACT + 1, CHECK, KINDS };
 
@@ -18,12 +18,6 @@ static const char *const kind_names[KINDS] = {
 #undef METHOD_NAME
         "warm",
     "check"};
-
-static double now(void) {
-  struct timespec t;
-  timespec_get(&t, TIME_UTC);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Sites of one size, and what their diagrams need. */
 typedef struct job {
@@ -47,10 +41,10 @@ static cvtm_status measure(const job *j, int kind, int rounds, double *best) {
   cvtm_status status = CVTM_OK;
   *best = INFINITY;
   for (int k = 0; k < 4 && !status; ++k) { /* the first to warm up */
-    const double start = now();
+    const double start = cvtm_clock();
     for (int round = 0; round < rounds && !status; ++round) status = run_once(j, kind);
     if (!status) status = cvtm_device_synchronize(j->device);
-    if (k > 0) *best = fmin(*best, 1e3 * (now() - start) / rounds);
+    if (k > 0) *best = fmin(*best, 1e3 * (cvtm_clock() - start) / rounds);
   }
   return status;
 }

@@ -1,6 +1,7 @@
 /* cvtmesh batch: many runs in one process. Every lane is a thread that takes a job, reads its
  * image, borrows a device, and writes the files; there are more lanes than devices, so
  * some read and write while others compute. */
+#include "base/clock.h"
 #include "cli/batch_devices.h"
 #include "cli/batch_journal.h"
 #include "cli/batch_list.h"
@@ -108,7 +109,7 @@ static batch_job *take(batch *b, batch_key *key) {
 }
 
 static void end_stage(batch *b, stage which, double *begin) {
-  const double now = cli_seconds();
+  const double now = cvtm_clock();
   pthread_mutex_lock(&b->lock);
   b->seconds[which] += now - *begin;
   pthread_mutex_unlock(&b->lock);
@@ -128,7 +129,7 @@ static int solve(batch *b, cli_run_job *run, double *begin) {
 
 /* All stages of a run; CLI_EXIT_INTERRUPTED if it was abandoned before it wrote anything. */
 static int run_stages(batch *b, const batch_job *job) {
-  double begin = cli_seconds();
+  double begin = cvtm_clock();
   cli_run_job *run = NULL;
   int code = cli_outputs_check(&job->options);
   if (code == CLI_EXIT_OK) code = cli_run_create(&job->options, &run);
@@ -159,12 +160,12 @@ static void tell(const batch *b, const batch_job *job, double seconds, const cha
 static void do_job(batch *b, const batch_job *job, batch_key key) {
   cvtm_error error = {CVTM_OK, ""};
   char message[sizeof error.message] = "";
-  const double start = cli_seconds();
+  const double start = cvtm_clock();
   cli_capture_messages(message, sizeof message);
   const int code = run_stages(b, job);
   cli_capture_messages(NULL, 0);
   if (code == CLI_EXIT_INTERRUPTED) return;
-  const double seconds = cli_seconds() - start;
+  const double seconds = cvtm_clock() - start;
   const char *reason = code == CLI_EXIT_OK ? NULL : message;
   tell(b, job, seconds, reason);
   count(b, reason == NULL ? DONE : FAILED);
@@ -192,7 +193,7 @@ static void *lane(void *context) {
 
 /* One line for the whole, of this rank's counts. */
 static void draw(const batch *b, const int64_t *counts) {
-  const double elapsed = cli_seconds() - b->start;
+  const double elapsed = cvtm_clock() - b->start;
   const int64_t worked = counts[DONE] + counts[FAILED];
   const int64_t ended = worked + counts[SKIPPED];
   fprintf(stderr, "\r%lld of %lld jobs", (long long)ended, (long long)b->mine);
@@ -222,9 +223,9 @@ static void watch(batch *b) {
     memcpy(counts, b->count, sizeof counts);
     pthread_mutex_unlock(&b->lock);
     batch_ranks_progress(b->ranks);
-    if (b->visible && cli_seconds() - shown > 0.1) {
+    if (b->visible && cvtm_clock() - shown > 0.1) {
       draw(b, counts);
-      shown = cli_seconds();
+      shown = cvtm_clock();
     }
     pthread_mutex_lock(&b->lock);
   }
@@ -496,7 +497,7 @@ static int conclude(batch *b) {
   totals t;
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status = sum_up(b, &t, &error);
-  const double seconds = cli_seconds() - b->start;
+  const double seconds = cvtm_clock() - b->start;
   if (status == CVTM_OK && batch_ranks_rank(b->ranks) == 0 && b->devices != NULL) {
     if (!b->options->quiet) print_summary(b, &t, seconds);
     status = write_report(b, &t, seconds, &error);
@@ -514,7 +515,7 @@ static int perform(batch *b) {
   cli_catch_signals();
   /* A limit on file sizes is an error like a full disk, not the end. */
   signal(SIGXFSZ, SIG_IGN);
-  b->start = cli_seconds();
+  b->start = cvtm_clock();
   b->visible = !b->options->quiet && !b->options->verbose && isatty(STDERR_FILENO);
   cvtm_status status =
       batch_devices_open(b->options, batch_ranks_local_rank(b->ranks),

@@ -1,5 +1,6 @@
 /* cvtmesh bench table1 and table3: how far the approximate Cauchy point t^c = min(t*, t^1) is from
  * the exact one, t*, in the iterations that the exact one leads through. */
+#include "base/clock.h"
 #include "base/primitives.h"
 #include "cli/bench.h"
 #include "cli/cli.h"
@@ -68,7 +69,7 @@ static int watch(void *context, const cvtm_lbfgsb_progress *progress) {
     s->over = s->over || progress->f >= s->last_f;
   }
   s->iterations = progress->iteration;
-  s->over = s->over || cli_seconds() > s->deadline;
+  s->over = s->over || cvtm_clock() > s->deadline;
   s->last_f = progress->f;
   s->first_breakpoint = progress->f == s->host_f ? find_first_breakpoint(s) : NAN;
   return s->over;
@@ -132,7 +133,7 @@ static cvtm_status compare_ways(study *s, const cli_options *options, shares *ou
       cli_option_given(options, "iterations") ? options->iterations : DEFAULT_ITERATIONS;
   cvtm_status status = allocate_host(s);
   for (int way = 0; way < 2 && status == CVTM_OK; ++way) {
-    s->deadline = options->time_limit > 0 ? cli_seconds() + options->time_limit : HUGE_VAL;
+    s->deadline = options->time_limit > 0 ? cvtm_clock() + options->time_limit : HUGE_VAL;
     s->out = way == 0 ? out : NULL;
     status = way == 0 ? run(s, CVTM_LBFGSB_CAUCHY_EXACT, &out->exact)
                       : run(s, CVTM_LBFGSB_CAUCHY_APPROXIMATE, &out->approximate);

@@ -39,9 +39,6 @@ int cli_open_device(cli_options *options, cvtm_device **device);
  * the program's name; the last one stays. NULL: stderr again. */
 void cli_capture_messages(char *text, size_t capacity);
 
-/* Seconds of a clock that never goes back. */
-double cli_seconds(void);
-
 /* The subcommands: options are parsed and within their ranges. */
 #define CLI_COMMAND_FUNCTION(code, function, name, operand, usage, summary) \
   int function(const cli_options *options);

@@ -1,4 +1,5 @@
 /* cvtmesh density: a picture becomes the density that run would use, and nothing else. */
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/npy.h"
 #include "cli/cli.h"
@@ -71,7 +72,7 @@ static cvtm_status write_report(const work *w, cvtm_error *error) {
   cli_json_integer(report, "height", w->made.domain.height);
   cli_condition_report(&w->options, &w->made, report);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
-  cli_json_real(seconds, "total", cli_seconds() - w->start);
+  cli_json_real(seconds, "total", cvtm_clock() - w->start);
   return cli_json_write(w->options.report, report, error);
 }
 
@@ -89,14 +90,14 @@ static int perform(work *w) {
   if (!o->quiet) {
     fprintf(stderr, "%s: %d x %d pixels, on %s (%s), %.3f seconds\n", o->input,
             w->made.domain.width, w->made.domain.height, cvtm_device_name(w->device),
-            cvtm_device_description(w->device), cli_seconds() - w->start);
+            cvtm_device_description(w->device), cvtm_clock() - w->start);
   }
   if (cli_interrupted()) return CLI_EXIT_INTERRUPTED;
   return w->made.result.converged ? CLI_EXIT_OK : CLI_EXIT_NOT_CONVERGED;
 }
 
 int cli_density(const cli_options *options) {
-  work w = {.options = *options, .start = cli_seconds()};
+  work w = {.options = *options, .start = cvtm_clock()};
   int code = check_usage(options);
   if (code == CLI_EXIT_OK) code = perform(&w);
   cli_conditioned_free(&w.made);

@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 static _Thread_local struct {
   char *text; /* NULL: stderr */
@@ -54,12 +53,6 @@ int cli_open_device(cli_options *options, cvtm_device **device) {
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   options->device = cvtm_device_name(*device);
   return CLI_EXIT_OK;
-}
-
-double cli_seconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 /* Help and the like: data on stdout that may meet a full disk. */

@@ -1,4 +1,5 @@
 /* cvtmesh mesh: the Delaunay triangulation of a point file. */
+#include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/output.h"
@@ -49,9 +50,9 @@ static void print_summary(const meshing *m) {
 
 /* Cells serve pictures; points outside the domain have empty ones. */
 static cvtm_status triangulate(meshing *m, cvtm_error *error) {
-  double start = cli_seconds();
+  double start = cvtm_clock();
   cvtm_status status = cvtm_delaunay(m->points, m->count, &m->mesh, error);
-  m->seconds = cli_seconds() - start;
+  m->seconds = cvtm_clock() - start;
   if (status == CVTM_OK) status = cvtm_cells_create(&m->mesh, m->domain, &m->cells, error);
   if (status == CVTM_OK) status = cvtm_quality_compute(&m->mesh, &m->domain, &m->quality, error);
   return status;

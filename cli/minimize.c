@@ -1,4 +1,5 @@
 /* cvtmesh minimize: L-BFGS-B on a problem of MINPACK-2. */
+#include "base/clock.h"
 #include "base/npy.h"
 #include "cli/cli.h"
 #include "cli/output.h"
@@ -306,9 +307,9 @@ static void print_summary(const solution *s) {
 
 static int finish(solution *s) {
   cvtm_error error = {CVTM_OK, ""};
-  const double start = cli_seconds();
+  const double start = cvtm_clock();
   cvtm_status status = cli_outputs_write(&s->options, write_x, s, &error);
-  s->write = cli_seconds() - start;
+  s->write = cvtm_clock() - start;
   if (status == CVTM_OK) status = write_report(s, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!s->options.quiet) print_summary(s);
@@ -320,9 +321,9 @@ static int finish(solution *s) {
 static int perform(solution *s) {
   int code = check(s);
   if (code != CLI_EXIT_OK) return code;
-  const double start = cli_seconds();
+  const double start = cvtm_clock();
   code = set_up(s);
-  s->setup = cli_seconds() - start;
+  s->setup = cvtm_clock() - start;
   if (code == CLI_EXIT_OK) code = solve(s);
   return code == CLI_EXIT_OK ? finish(s) : code;
 }

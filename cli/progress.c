@@ -2,6 +2,7 @@
 
 #include "cli/progress.h"
 
+#include "base/clock.h"
 #include "cli/cli.h"
 
 #include <signal.h>
@@ -37,7 +38,7 @@ void cli_progress_start(cli_progress *progress, const cli_options *options, int6
   progress->bound = bound;
   progress->max_iterations = options->iterations;
   progress->max_seconds = options->time_limit;
-  progress->start = cli_seconds();
+  progress->start = cvtm_clock();
 }
 
 /* False if there was no memory; the history then ends here. */
@@ -90,7 +91,7 @@ int cli_progress_monitor(void *context, const cvtm_cvt_record *record) {
             (long long)record->iteration, record->energy / progress->bound, record->gradient_norm,
             record->step);
   if (progress->line) {
-    double now = cli_seconds();
+    double now = cvtm_clock();
     if (now - progress->shown > 0.1) draw(progress, record, now);
   }
   return !remembered || cli_interrupted();

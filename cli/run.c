@@ -1,4 +1,5 @@
 /* cvtmesh run: density image -> centroidal Voronoi tessellation -> files. */
+#include "base/clock.h"
 #include "base/npy.h"
 #include "cli/cli.h"
 #include "cli/condition.h"
@@ -66,10 +67,10 @@ struct cli_run_job {
 
 typedef cli_run_job run;
 
-static void start_phase(run *r) { r->phase_start = cli_seconds(); }
+static void start_phase(run *r) { r->phase_start = cvtm_clock(); }
 
 static void end_phase(run *r, phase which) {
-  double now = cli_seconds();
+  double now = cvtm_clock();
   r->seconds[which] += now - r->phase_start;
   r->phase_start = now;
 }
@@ -369,7 +370,7 @@ static cJSON *make_report(const run *r) {
   add_history(report, &r->progress);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   for (int k = 0; k < PHASE_COUNT; ++k) cli_json_real(seconds, phase_names[k], r->seconds[k]);
-  cli_json_real(seconds, "total", cli_seconds() - r->start);
+  cli_json_real(seconds, "total", cvtm_clock() - r->start);
   cli_json_real(seconds, "optimize_evaluation", r->result.seconds_evaluation);
   cli_json_real(seconds, "optimize_optimizer", r->result.seconds_optimizer);
   if (r->options.domain.kind != CLI_DOMAIN_NONE) cli_domain_report(&r->shape, report);
@@ -460,7 +461,7 @@ void cli_run_print_summary(const cli_run_job *r) {
   if (cli_option_given(&r->options, "voronoi") && r->options.energy != CVTM_CVT_PIXEL)
     fprintf(stderr, "  note       --voronoi has an effect only with --energy pixel\n");
   fprintf(stderr, "  seconds    %.2f: optimize %.2f, mesh %.2f, write %.2f\n",
-          cli_seconds() - r->start, r->seconds[PHASE_OPTIMIZE], r->seconds[PHASE_MESH],
+          cvtm_clock() - r->start, r->seconds[PHASE_OPTIMIZE], r->seconds[PHASE_MESH],
           r->seconds[PHASE_WRITE]);
   print_written(&r->options);
 }

@@ -1,4 +1,5 @@
 /* cvtmesh segment: the object in a picture that the seeds mark. */
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/npy.h"
 #include "cli/cli.h"
@@ -100,7 +101,7 @@ static cvtm_status write_report(const work *w, cvtm_error *error) {
   cli_json_integer(report, "height", w->image.height);
   cli_segment_report(&w->made, report);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
-  cli_json_real(seconds, "total", cli_seconds() - w->start);
+  cli_json_real(seconds, "total", cvtm_clock() - w->start);
   return cli_json_write(w->options.report, report, error);
 }
 
@@ -133,7 +134,7 @@ static int perform(work *w) {
 }
 
 int cli_segment(const cli_options *options) {
-  work w = {.options = *options, .start = cli_seconds()};
+  work w = {.options = *options, .start = cvtm_clock()};
   int code = check_usage(options);
   if (code == CLI_EXIT_OK) code = perform(&w);
   cli_segmentation_free(&w.made);

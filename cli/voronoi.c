@@ -1,4 +1,5 @@
 /* cvtmesh voronoi: the discrete Voronoi diagram of a point file. */
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/npy.h"
 #include "cli/cli.h"
@@ -107,7 +108,7 @@ static cvtm_status read_start(diagram *d, cvtm_error *error) {
 }
 
 static cvtm_status compute(diagram *d, const arrays *a) {
-  const double start = cli_seconds();
+  const double start = cvtm_clock();
   cvtm_status status =
       d->options.warm.labels
           ? cvtm_voronoi_update(a->plan, a->sites, d->count, (int)d->options.warm.first_step,
@@ -115,7 +116,7 @@ static cvtm_status compute(diagram *d, const arrays *a) {
           : cvtm_voronoi_compute(a->plan, a->sites, d->count,
                                  (cvtm_voronoi_method)d->options.voronoi, a->labels);
   if (status == CVTM_OK) status = cvtm_device_synchronize(d->device);
-  d->seconds = cli_seconds() - start;
+  d->seconds = cvtm_clock() - start;
   if (status == CVTM_OK) status = cvtm_voronoi_get_cost(a->plan, &d->cost);
   return status == CVTM_OK ? copy_labels(d, a) : status;
 }
@@ -124,9 +125,9 @@ static int is_checked(const diagram *d) { return d->options.check || d->options.
 
 /* A warm start is corrected; otherwise the labels stay those of the method. */
 static cvtm_status check(diagram *d, const arrays *a) {
-  const double start = cli_seconds();
+  const double start = cvtm_clock();
   const cvtm_status status = cvtm_voronoi_correct(a->plan, a->labels, &d->wrong);
-  d->check_seconds = cli_seconds() - start;
+  d->check_seconds = cvtm_clock() - start;
   return status == CVTM_OK && d->options.warm.labels ? copy_labels(d, a) : status;
 }
 

@@ -1,5 +1,6 @@
 #include "cli/watch.h"
 
+#include "base/clock.h"
 #include "cli/cli.h"
 
 #if defined(CVTMESH_HAVE_VIEWER) && CVTMESH_HAVE_VIEWER
@@ -103,7 +104,7 @@ cvtm_status cli_watch_start(const cli_options *options, cvtm_device *device, cvt
   w->progress = progress;
   w->count = count;
   w->bound = bound;
-  w->last_time = cli_seconds();
+  w->last_time = cvtm_clock();
   status = open_context(w, domain, density, error);
   if (status != CVTM_OK) {
     cli_watch_destroy(w);
@@ -173,7 +174,7 @@ static cvtm_status draw_current(cli_watch *w, int64_t sites) {
 int cli_watch_monitor(void *context, const cvtm_cvt_record *record) {
   cli_watch *w = context;
   const int stop = cli_progress_monitor(w->progress, record);
-  const double now = cli_seconds();
+  const double now = cvtm_clock();
   cvtm_view_state *state = &w->frame.state;
   set_figures(w, record->sites, record->iteration, record->energy, record->gradient_norm);
   if (record->iteration > 0)
@@ -182,7 +183,7 @@ int cli_watch_monitor(void *context, const cvtm_cvt_record *record) {
     cvtm_view_history_add(&state->history, record->iteration, state->ratio, state->gradient_norm);
   if (w->status == CVTM_OK && record->iteration % w->options->view.every == 0)
     w->status = draw_current(w, record->sites);
-  w->last_time = cli_seconds();
+  w->last_time = cvtm_clock();
   return stop || w->status != CVTM_OK;
 }
 

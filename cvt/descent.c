@@ -1,12 +1,12 @@
 /* Minimisation by Lloyd's method and by L-BFGS-B. The sites stay in device memory. */
 #include "cvt/descent.h"
 
+#include "base/clock.h"
 #include "cvt/moves_kernels.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 void cvtm_cvt_defaults(cvtm_cvt_options *options) {
   *options = (cvtm_cvt_options){.method = CVTM_CVT_LBFGSB,
@@ -33,18 +33,12 @@ typedef struct run {
   double seconds;                   /* spent in them so far, if timed */
 } run;
 
-static double now(void) {
-  struct timespec t;
-  timespec_get(&t, TIME_UTC);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static size_t bytes_of(int64_t count) { return 2 * (size_t)count * sizeof(double); }
 
 static cvtm_status enqueue(run *r, const double *x, double *f, double *g) {
-  const double start = r->timed ? now() : 0;
+  const double start = r->timed ? cvtm_clock() : 0;
   const cvtm_status status = cvtm_cvt_enqueue(r->task, x, f, g);
-  if (r->timed) r->seconds += now() - start;
+  if (r->timed) r->seconds += cvtm_clock() - start;
   return status;
 }
 
@@ -76,7 +70,7 @@ static void decide_lloyd_stop(run *r, double energy) {
     r->stop = CVTM_STOP_DECREASE;
   else if (o->max_iterations > 0 && r->iterations >= o->max_iterations)
     r->stop = CVTM_STOP_ITERATIONS;
-  else if (o->max_seconds > 0 && now() - r->start >= o->max_seconds)
+  else if (o->max_seconds > 0 && cvtm_clock() - r->start >= o->max_seconds)
     r->stop = CVTM_STOP_TIME;
 }
 
@@ -234,7 +228,8 @@ static cvtm_lbfgsb_options remaining_options(run *r) {
   cvtm_lbfgsb_defaults(&options);
   options.history = o->history;
   options.max_iterations = o->max_iterations > 0 ? o->max_iterations - r->iterations : 0;
-  options.max_seconds = o->max_seconds > 0 ? fmax(o->max_seconds - (now() - r->start), 1e-9) : 0;
+  options.max_seconds =
+      o->max_seconds > 0 ? fmax(o->max_seconds - (cvtm_clock() - r->start), 1e-9) : 0;
   options.decrease_tolerance = o->tolerance;
   if (o->monitor || o->gradient_tolerance > 0) options.monitor = watch;
   options.monitor_context = r;
@@ -307,10 +302,10 @@ static cvtm_status read_final(run *r, double value[2]) {
  * not exact can mislead a descent. On CUDA the time of this evaluation stands for all. */
 static cvtm_status finish(run *r, cvtm_cvt_result *result) {
   cvtm_cvt *cvt = r->task->cvt;
-  const double before = now();
+  const double before = cvtm_clock();
   double value[2], seconds = 0;
   cvtm_status status = read_final(r, value);
-  seconds = now() - before;
+  seconds = cvtm_clock() - before;
   if (status == CVTM_OK && !(value[0] <= r->best)) {
     status = cvtm_device_copy(cvt->device, cvt->sites, cvt->best, bytes_of(r->task->count));
     if (status == CVTM_OK) status = read_final(r, value);
@@ -321,7 +316,7 @@ static cvtm_status finish(run *r, cvtm_cvt_result *result) {
   result->evaluations = r->evaluations;
   result->objective = value[0];
   result->gradient_norm = value[1];
-  result->seconds = now() - r->start;
+  result->seconds = cvtm_clock() - r->start;
   result->seconds_evaluation =
       fmin(r->timed ? r->seconds : seconds * (double)r->evaluations, result->seconds);
   result->seconds_optimizer = result->seconds - result->seconds_evaluation;
@@ -333,7 +328,7 @@ cvtm_status cvtm_cvt_descend(const cvtm_cvt_task *task, const cvtm_cvt_options *
   const int lbfgsb = options->method == CVTM_CVT_LBFGSB;
   run r = {.task = task,
            .options = options,
-           .start = now(),
+           .start = cvtm_clock(),
            .stop = CVTM_STOP_NONE,
            .best = INFINITY,
            .timed = cvtm_device_get_kind(task->cvt->device) == CVTM_DEVICE_CPU};
@@ -371,7 +366,7 @@ cvtm_status cvtm_cvt_check_options(cvtm_cvt *cvt, const cvtm_cvt_options *o, int
 cvtm_status cvtm_cvt_optimize(cvtm_cvt *cvt, const cvtm_cvt_options *options, double *sites,
                               int64_t count, cvtm_cvt_result *result) {
   const cvtm_cvt_task task = {cvt, count, options->fixed, options->energy, options->voronoi};
-  const double start = now();
+  const double start = cvtm_clock();
   cvtm_cvt_result found = {0};
   cvtm_status status = cvtm_cvt_check_sites(cvt, sites, count);
   if (status == CVTM_OK) status = cvtm_cvt_check_options(cvt, options, count);
@@ -380,7 +375,7 @@ cvtm_status cvtm_cvt_optimize(cvtm_cvt *cvt, const cvtm_cvt_options *options, do
   if (status == CVTM_OK) status = cvtm_cvt_descend(&task, options, &found);
   if (status == CVTM_OK && result) status = cvtm_cvt_count_empty(cvt, count, &found.empty_cells);
   if (status == CVTM_OK) status = cvtm_cvt_get_sites(cvt, sites, count);
-  found.seconds = now() - start;
+  found.seconds = cvtm_clock() - start;
   if (status == CVTM_OK && result) *result = found;
   return status;
 }

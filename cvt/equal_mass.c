@@ -2,6 +2,7 @@
  * the right weights is 2 m_i (x_i - c_i); the weights anew in every evaluation, from the last. */
 #include "cvt/equal_mass.h"
 
+#include "base/clock.h"
 #include "base/point_order.h"
 #include "base/primitives.h"
 #include "cvt/descent.h"
@@ -9,24 +10,17 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 /* While sites move, masses are balanced so well. The cost is then good to the square of that times
  * the number of sites at worst. Masses farther off than `useless` say nothing about the cost. */
 static const double balanced = 1e-6, useless = 1e-4;
-
-static double now(void) {
-  struct timespec t;
-  timespec_get(&t, TIME_UTC);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 typedef struct run {
   cvtm_cvt_task task;
   const cvtm_cvt_options *options;
   cvtm_power *power;
   double tolerance; /* of the masses, while sites move */
-  double deadline;  /* of now(); infinity for none */
+  double deadline;  /* of cvtm_clock(); infinity for none */
   cvtm_stop stop;
   double decrease[CVTM_CVT_WINDOW], last; /* of Lloyd's method: relative decreases, cost */
   cvtm_power_effort effort;
@@ -110,7 +104,7 @@ static void decide_lloyd_stop(run *r, double cost) {
     r->stop = CVTM_STOP_DECREASE;
   else if (o->max_iterations > 0 && k >= o->max_iterations)
     r->stop = CVTM_STOP_ITERATIONS;
-  else if (now() >= r->deadline)
+  else if (cvtm_clock() >= r->deadline)
     r->stop = CVTM_STOP_TIME;
 }
 
@@ -174,7 +168,7 @@ static cvtm_lbfgsb_options remaining_options(run *r) {
   options.history = o->history;
   options.max_iterations =
       o->max_iterations > 0 ? o->max_iterations - r->result.descent.iterations : 0;
-  options.max_seconds = o->max_seconds > 0 ? fmax(r->deadline - now(), 1e-9) : 0;
+  options.max_seconds = o->max_seconds > 0 ? fmax(r->deadline - cvtm_clock(), 1e-9) : 0;
   options.decrease_tolerance = o->tolerance;
   options.monitor = watch;
   options.monitor_context = r;
@@ -282,7 +276,7 @@ cvtm_status cvtm_equal_mass_weights(cvtm_cvt *cvt, const double *sites, int64_t 
                                     double tolerance, double *weights,
                                     const cvtm_cvt_moments *moments,
                                     cvtm_equal_mass_result *result) {
-  const double start = now();
+  const double start = cvtm_clock();
   run r = {.task = {cvt, count, 0, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT}};
   cvtm_status status = check(cvt, tolerance, count);
   if (status == CVTM_OK) status = cvtm_cvt_check_sites(cvt, sites, count);
@@ -291,7 +285,7 @@ cvtm_status cvtm_equal_mass_weights(cvtm_cvt *cvt, const double *sites, int64_t 
   if (status == CVTM_OK) status = cvtm_power_create(cvt, count, &r.power);
   if (status == CVTM_OK) status = finish(&r, tolerance, sites, weights, moments);
   cvtm_power_destroy(r.power);
-  r.result.descent.seconds = now() - start;
+  r.result.descent.seconds = cvtm_clock() - start;
   if (status == CVTM_OK && result) *result = r.result;
   return status;
 }
@@ -307,7 +301,7 @@ static int relay(void *context, const cvtm_cvt_record *record) {
 /* The sites on the host, from a plain CVT if some are not given. */
 static cvtm_status place(run *r, const float *density, int64_t given, double *sites) {
   cvtm_cvt *cvt = r->task.cvt;
-  const double start = now();
+  const double start = cvtm_clock();
   cvtm_cvt_options options = *r->options;
   cvtm_cvt_result found;
   if (given == r->task.count) return cvtm_cvt_check_sites(cvt, sites, given);
@@ -328,8 +322,8 @@ static cvtm_status place(run *r, const float *density, int64_t given, double *si
   r->result.descent.coarse_iterations = found.coarse_iterations;
   r->result.descent.rounds = found.rounds;
   r->result.descent.transfers = found.transfers;
-  r->result.seconds_start = now() - start;
-  if (found.stop == CVTM_STOP_REQUEST || now() >= r->deadline) r->stop = found.stop;
+  r->result.seconds_start = cvtm_clock() - start;
+  if (found.stop == CVTM_STOP_REQUEST || cvtm_clock() >= r->deadline) r->stop = found.stop;
   return CVTM_OK;
 }
 
@@ -344,7 +338,7 @@ cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const float *density,
                                   const cvtm_cvt_options *options, double tolerance, int64_t given,
                                   double *sites, double *weights, int64_t count,
                                   const cvtm_cvt_moments *moments, cvtm_equal_mass_result *result) {
-  const double start = now();
+  const double start = cvtm_clock();
   run r = {.task = {cvt, count, options->fixed, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT},
            .options = options,
            .tolerance = balanced,
@@ -366,7 +360,7 @@ cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const float *density,
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, sites, count); /* as they are returned */
   if (status == CVTM_OK) status = finish(&r, tolerance, sites, weights, moments);
   cvtm_power_destroy(r.power);
-  r.result.descent.seconds = now() - start;
+  r.result.descent.seconds = cvtm_clock() - start;
   r.result.descent.seconds_evaluation = r.effort.seconds_evaluation;
   r.result.descent.seconds_optimizer = r.result.descent.seconds - r.effort.seconds_evaluation;
   if (status == CVTM_OK && result) *result = r.result;

@@ -4,12 +4,12 @@
  * method with shortened steps finds its maximum (Kitagawa, Merigot & Thibert 2019). */
 #include "cvt/power.h"
 
+#include "base/clock.h"
 #include "base/primitives.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MOST_STEPS = 200, WINDOW = 20, MOST_HALVINGS = 24, MOST_CG = 2000 };
 
@@ -20,12 +20,6 @@ static const double rounding = 1e-13; /* of the dual's value, relative to the en
  * masses are off. */
 static const double widest_bridge = 0.1, usual_bridge = 1e-3;
 static const double loosest_system = 0.1, foreseen_system = 0.01;
-
-static double now(void) {
-  struct timespec t;
-  timespec_get(&t, TIME_UTC);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* --- memory --------------------------------------------------------------------------- */
 
@@ -141,7 +135,7 @@ cvtm_status cvtm_power_enqueue(cvtm_power *p, const double *weight) {
 /* Of the sites that are in the plan's tree. */
 static cvtm_status evaluate(cvtm_power *p, const double *weight, cvtm_power_figures *figures,
                             cvtm_power_effort *effort) {
-  const double start = now();
+  const double start = cvtm_clock();
   double values[CVTM_POWER_FIGURES];
   cvtm_status status = cvtm_power_enqueue(p, weight);
   if (status == CVTM_OK)
@@ -149,7 +143,7 @@ static cvtm_status evaluate(cvtm_power *p, const double *weight, cvtm_power_figu
   if (status != CVTM_OK) return status;
   *figures = (cvtm_power_figures){values[0], values[1], values[2], values[3], values[4], values[5]};
   ++effort->evaluations;
-  effort->seconds_evaluation += now() - start;
+  effort->seconds_evaluation += cvtm_clock() - start;
   if (figures->edges > (double)p->edge_capacity)
     return cvtm_fail(cvtm_device_error(p->cvt->device), CVTM_ERROR_INTERNAL,
                      "%.0f edges of %lld cells", figures->edges, (long long)p->count);
@@ -160,13 +154,13 @@ static cvtm_status evaluate(cvtm_power *p, const double *weight, cvtm_power_figu
 
 /* step = the change of the weights that makes up for what is missing, to first order. */
 static cvtm_status solve_system(cvtm_power *p, double tolerance, cvtm_power_effort *effort) {
-  const double start = now();
+  const double start = cvtm_clock();
   int32_t iterations = 0;
   cvtm_status status = p->table->solve(p, tolerance, MOST_CG);
   if (status == CVTM_OK)
     status = cvtm_device_copy_out(p->cvt->device, &iterations, p->iterations, sizeof iterations);
   effort->solver_iterations += iterations;
-  effort->seconds_solver += now() - start;
+  effort->seconds_solver += cvtm_clock() - start;
   return status;
 }
 

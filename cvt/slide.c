@@ -1,11 +1,11 @@
 #include "cvt/slide.h"
 
+#include "base/clock.h"
 #include "cvt/cvt_kernels.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { TURNS = 15, SLIDES = 5 /* in a turn */, ITERATIONS = 20 /* of the descent in a turn */ };
 
@@ -21,12 +21,6 @@ typedef struct slide {
   double *saved; /* of the boundary: points, along, deviation, and its sites and centroids */
   double energy;
 } slide;
-
-static double now(void) {
-  struct timespec t;
-  timespec_get(&t, TIME_UTC);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static cvtm_status evaluate(const slide *s, double *energy) {
   const cvtm_cvt_moments moments = {NULL, s->centroid, NULL};
@@ -125,10 +119,10 @@ static int told_to_stop(const slide *s) {
 }
 
 static cvtm_status take_turns(slide *s) {
-  const double start = now(), most = s->options->max_seconds;
+  const double start = cvtm_clock(), most = s->options->max_seconds;
   for (int turn = 0; turn < TURNS; ++turn) {
     const double before = s->result->objective;
-    const double left = most - s->result->seconds - (now() - start);
+    const double left = most - s->result->seconds - (cvtm_clock() - start);
     int lowered = 0;
     if ((most > 0 && left <= 0) || iterations_left(s) <= 0) break;
     cvtm_status status = slide_boundary(s, &lowered);
@@ -137,7 +131,7 @@ static cvtm_status take_turns(slide *s) {
     if (lowered == 0 || told_to_stop(s)) break;
     if (before - s->result->objective <= 10 * s->options->tolerance * before) break;
   }
-  s->result->seconds += now() - start;
+  s->result->seconds += cvtm_clock() - start;
   return CVTM_OK;
 }
 

@@ -1,4 +1,5 @@
 /* From a density to a tessellation: the start, the descent, and the search beyond it. */
+#include "base/clock.h"
 #include "base/primitives.h"
 #include "cvt/descent.h"
 #include "cvt/moves_kernels.h"
@@ -7,7 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
   LEVELS_NORMAL = 2,
@@ -28,18 +28,12 @@ static const double contrast_of_balance = 3, contrast_of_search = 1.3;
 /* Of a coarse level at normal effort, in tolerances: the finer levels go on from there. */
 static const double coarse_tolerance = 10;
 
-static double now(void) {
-  struct timespec t;
-  timespec_get(&t, TIME_UTC);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 typedef struct solve {
   cvtm_cvt *cvt;
   const float *density;
   const cvtm_cvt_options *options;
   int64_t count;
-  double deadline; /* of now(); infinity for none */
+  double deadline; /* of cvtm_clock(); infinity for none */
   double *spare;   /* on the host, 2 * count: coarse sites */
   /* In device memory, if sites may be transferred: */
   double *kept; /* 2 * count: the best sites of the search */
@@ -54,7 +48,7 @@ typedef struct solve {
 
 static cvtm_cvt_options limited(const solve *s) {
   cvtm_cvt_options options = *s->options;
-  if (options.max_seconds > 0) options.max_seconds = fmax(s->deadline - now(), 1e-9);
+  if (options.max_seconds > 0) options.max_seconds = fmax(s->deadline - cvtm_clock(), 1e-9);
   return options;
 }
 
@@ -150,7 +144,7 @@ static cvtm_status refine(solve *s, int64_t from, int64_t to, double *sites) {
  * rises: a few steps of Lloyd's method and transfers in turn. */
 static cvtm_status balance(solve *s, int64_t count) {
   const cvtm_cvt_task task = task_of(s, count);
-  for (int round = 0; round < BALANCE_ROUNDS && now() < s->deadline; ++round) {
+  for (int round = 0; round < BALANCE_ROUNDS && cvtm_clock() < s->deadline; ++round) {
     int64_t transfers = 0;
     cvtm_status status = cvtm_cvt_enqueue_lloyd(&task, BALANCE_STEPS);
     if (status == CVTM_OK)
@@ -236,7 +230,7 @@ static cvtm_status reseed(solve *s) {
  * tried, so the energy never rises. */
 static cvtm_status search(solve *s) {
   int64_t most = s->count / 50 + 1;
-  for (int round = 0; round < SEARCH_ROUNDS && most > 0 && now() < s->deadline; ++round) {
+  for (int round = 0; round < SEARCH_ROUNDS && most > 0 && cvtm_clock() < s->deadline; ++round) {
     cvtm_cvt_result found;
     int64_t transfers = 0;
     cvtm_status status =
@@ -321,7 +315,7 @@ cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const float *density, const cvtm_cvt_o
   if (count < 1 || count > cvt->capacity || given < options->fixed || given > count)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites, %lld given and %lld fixed",
                      (long long)count, (long long)given, (long long)options->fixed);
-  const double start = now();
+  const double start = cvtm_clock();
   solve s = {.cvt = cvt,
              .density = density,
              .options = options,
@@ -333,7 +327,7 @@ cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const float *density, const cvtm_cvt_o
   if (status == CVTM_OK) status = descend_fine(&s);
   if (status == CVTM_OK) status = cvtm_cvt_get_sites(cvt, sites, count);
   release(&s);
-  s.result.seconds = now() - start;
+  s.result.seconds = cvtm_clock() - start;
   if (status == CVTM_OK && result) *result = s.result;
   return status;
 }

@@ -1,10 +1,10 @@
 #include "density/segment.h"
 
+#include "base/clock.h"
 #include "density/field_kernels.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { REFRESH = 10 }; /* steps that share one interpolation between grids */
 
@@ -220,15 +220,9 @@ static cvtm_status iterate(cvtm_segment *s, int has_lower, int has_upper,
   return CVTM_OK;
 }
 
-static double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 cvtm_status cvtm_segment_solve(cvtm_segment *s, const double *image, const double *lower,
                                const double *upper, double *u, cvtm_segment_result *result) {
-  const double start = seconds_now();
+  const double start = cvtm_clock();
   const size_t bytes = (size_t)(s->set.width * s->set.height) * sizeof *u;
   cvtm_segment_result found = {0};
   cvtm_status status = prepare(s, lower, upper, u);
@@ -241,7 +235,7 @@ cvtm_status cvtm_segment_solve(cvtm_segment *s, const double *image, const doubl
   if (status == CVTM_OK) status = iterate(s, lower != NULL, upper != NULL, &found);
   if (status == CVTM_OK) status = cvtm_device_copy_out(s->device, u, s->set.u, bytes);
   if (status != CVTM_OK) return status;
-  found.seconds = seconds_now() - start;
+  found.seconds = cvtm_clock() - start;
   *result = found;
   return CVTM_OK;
 }

@@ -1,5 +1,6 @@
 #include "lbfgsb/lbfgsb.h"
 
+#include "base/clock.h"
 #include "lbfgsb/lbfgsb_decide.h"
 #include "lbfgsb/lbfgsb_kernels.h"
 
@@ -346,12 +347,6 @@ cvtm_status cvtm_lbfgsb_set_options(cvtm_lbfgsb *solver, const cvtm_lbfgsb_optio
   return CVTM_OK;
 }
 
-static double now(void) {
-  struct timespec time;
-  timespec_get(&time, TIME_UTC);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 static int on_cpu(const cvtm_lbfgsb *solver) {
   return cvtm_device_get_kind(solver->device) == CVTM_DEVICE_CPU;
 }
@@ -439,11 +434,11 @@ static cvtm_status begin(cvtm_lbfgsb *solver, const double *x) {
 static cvtm_status enqueue_evaluation(run *current) {
   const cvtm_lbfgsb_arrays *arrays = &current->solver->arrays;
   const int timed = on_cpu(current->solver);
-  const double before = timed ? now() : 0.0;
+  const double before = timed ? cvtm_clock() : 0.0;
   const cvtm_status status =
       current->objective(current->context, arrays->trial_x, arrays->values, arrays->trial_g,
                          cvtm_device_stream(current->solver->device));
-  if (timed) current->evaluation_seconds += now() - before;
+  if (timed) current->evaluation_seconds += cvtm_clock() - before;
   return status;
 }
 
@@ -504,7 +499,7 @@ static cvtm_status deliver(run *current) {
                               sizeof current->taken);
   }
   if (status == CVTM_OK && options->max_seconds > 0.0 &&
-      now() - current->start_time >= options->max_seconds) {
+      cvtm_clock() - current->start_time >= options->max_seconds) {
     status = request_stop(current, CVTM_STOP_TIME);
   }
   return status;
@@ -527,13 +522,13 @@ static cvtm_status iterate_by_host(run *current) {
   cvtm_status status = CVTM_OK;
   int rounds = 1;
   while (status == CVTM_OK && count_running(solver) > 0) {
-    const double before = now();
+    const double before = cvtm_clock();
     for (int round = 0; status == CVTM_OK && round < rounds; ++round) {
       status = enqueue_round(current);
     }
     if (status == CVTM_OK) status = read_states(solver);
     if (status == CVTM_OK) status = deliver(current);
-    if (!on_cpu(solver)) rounds = next_rounds(&solver->options, rounds, now() - before);
+    if (!on_cpu(solver)) rounds = next_rounds(&solver->options, rounds, cvtm_clock() - before);
   }
   return status;
 }
@@ -603,7 +598,7 @@ static void fill_results(const run *current, cvtm_lbfgsb_result *results) {
     result->active = seen->active;
     result->start_projected = seen->start_projected;
     result->restarts = seen->restarts;
-    result->seconds = now() - current->start_time;
+    result->seconds = cvtm_clock() - current->start_time;
     result->evaluation_seconds = current->evaluation_seconds;
     result->captured = current->captured;
   }
@@ -623,11 +618,11 @@ static cvtm_status time_evaluations(run *current) {
   const int64_t evaluations = most_evaluations(solver);
   const int64_t repeated = evaluations < TIMED_EVALUATIONS ? evaluations : TIMED_EVALUATIONS;
   if (repeated == 0) return CVTM_OK;
-  const double before = now();
+  const double before = cvtm_clock();
   cvtm_status status = CVTM_OK;
   for (int64_t i = 0; status == CVTM_OK && i < repeated; ++i) status = enqueue_evaluation(current);
   if (status == CVTM_OK) status = cvtm_device_synchronize(solver->device);
-  current->evaluation_seconds = (now() - before) / (double)repeated * (double)evaluations;
+  current->evaluation_seconds = (cvtm_clock() - before) / (double)repeated * (double)evaluations;
   return status;
 }
 
@@ -665,7 +660,7 @@ static cvtm_status end(run *current, cvtm_status status, double *x, cvtm_lbfgsb_
 cvtm_status cvtm_lbfgsb_minimize(cvtm_lbfgsb *solver, double *x, cvtm_objective objective,
                                  void *context, cvtm_lbfgsb_result *result) {
   run current = {.solver = solver, .objective = objective, .context = context};
-  current.start_time = now();
+  current.start_time = cvtm_clock();
   const cvtm_status status = begin(solver, x);
   if (status != CVTM_OK) return status;
   return end(&current, iterate(&current), x, result);
@@ -674,7 +669,7 @@ cvtm_status cvtm_lbfgsb_minimize(cvtm_lbfgsb *solver, double *x, cvtm_objective 
 cvtm_status cvtm_lbfgsb_resume(cvtm_lbfgsb *solver, double *x, cvtm_objective objective,
                                void *context, cvtm_lbfgsb_result *result) {
   run current = {.solver = solver, .objective = objective, .context = context};
-  current.start_time = now();
+  current.start_time = cvtm_clock();
   if (solver->seen->history == 0) {
     return cvtm_fail(cvtm_device_error(solver->device), CVTM_ERROR_ARGUMENT,
                      "there is no run to resume");
@@ -695,7 +690,7 @@ static void show_evaluation(const cvtm_lbfgsb *solver, cvtm_lbfgsb_evaluation *a
 static void start_talk(cvtm_lbfgsb *solver) {
   const run fresh = {.solver = solver};
   solver->talk = fresh;
-  solver->talk.start_time = now();
+  solver->talk.start_time = cvtm_clock();
 }
 
 cvtm_status cvtm_lbfgsb_start(cvtm_lbfgsb *solver, const double *x, cvtm_lbfgsb_evaluation *at) {
@@ -887,9 +882,9 @@ static cvtm_status evaluate_on_host(const host_run *host, const cvtm_lbfgsb_eval
   double *x = host->at_x, *g = host->at_g;
   cvtm_status status = cvtm_device_copy_out(host->device, x, at->x, bytes);
   if (status != CVTM_OK) return status;
-  const double before = now();
+  const double before = cvtm_clock();
   const double f = objective(context, x, g);
-  host->solver->talk.evaluation_seconds += now() - before;
+  host->solver->talk.evaluation_seconds += cvtm_clock() - before;
   status = cvtm_device_copy_in(host->device, at->f, &f, sizeof f);
   return status == CVTM_OK ? cvtm_device_copy_in(host->device, at->g, g, bytes) : status;
 }

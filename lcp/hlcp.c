@@ -1,5 +1,6 @@
 #include "lcp/hlcp.h"
 
+#include "base/clock.h"
 #include "base/names.h"
 #include "base/primitives.h"
 #include "lcp/hlcp_control.h"
@@ -7,7 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 CVTM_DEFINE_NAMES(cvtm_hlcp_method_name, cvtm_hlcp_method, CVTM_HLCP_METHOD_LIST)
 CVTM_DEFINE_NAMES(cvtm_hlcp_stop_name, cvtm_hlcp_stop, CVTM_HLCP_STOP_LIST)
@@ -23,12 +23,6 @@ void cvtm_hlcp_defaults(cvtm_hlcp_options *options) {
   options->start = 2;
   options->tolerance = 1e-6;
   options->max_iterations = 10000;
-}
-
-double cvtm_hlcp_clock(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 /* --- arguments ------------------------------------------------------------------------ */
@@ -214,7 +208,7 @@ static cvtm_status allocate(cvtm_hlcp *h) {
 
 cvtm_status cvtm_hlcp_create(cvtm_device *device, const cvtm_csr *a, const cvtm_csr *b,
                              const cvtm_hlcp_options *options, cvtm_hlcp **hlcp) {
-  const double start = cvtm_hlcp_clock();
+  const double start = cvtm_clock();
   cvtm_error *error = cvtm_device_error(device);
   cvtm_status status = cvtm_hlcp_check_input(a, b, options, error);
   if (status != CVTM_OK) return status;
@@ -250,7 +244,7 @@ cvtm_status cvtm_hlcp_create(cvtm_device *device, const cvtm_csr *a, const cvtm_
     cvtm_hlcp_destroy(h);
     return status;
   }
-  h->setup_seconds = cvtm_hlcp_clock() - start;
+  h->setup_seconds = cvtm_clock() - start;
   *hlcp = h;
   return CVTM_OK;
 }
@@ -372,7 +366,7 @@ cvtm_status cvtm_hlcp_solve(cvtm_hlcp *h, const double *q, double *x, int warm, 
   cvtm_status status = cvtm_device_copy(h->device, h->q, q, (size_t)h->arrays.n * sizeof *h->q);
   if (status == CVTM_OK) status = check_right_side(h);
   if (status != CVTM_OK) return status;
-  const double start = cvtm_hlcp_clock();
+  const double start = cvtm_clock();
   const size_t bytes = (size_t)h->arrays.n * sizeof(double);
   if (warm && x != NULL) {
     status = cvtm_device_copy(h->device, h->own_x, x, bytes);
@@ -382,7 +376,7 @@ cvtm_status cvtm_hlcp_solve(cvtm_hlcp *h, const double *q, double *x, int warm, 
   if (status == CVTM_OK) {
     status = h->newton != NULL ? cvtm_hlcp_newton_solve(h, result) : sweeps(h, result);
   }
-  result->seconds = cvtm_hlcp_clock() - start;
+  result->seconds = cvtm_clock() - start;
   if (status == CVTM_OK) status = h->table->finish(h->device, &h->arrays, z, w);
   if (status == CVTM_OK) {
     status = cvtm_hlcp_reduce(h, CVTM_REDUCE_MAX, h->arrays.change, &result->max_complementarity);

@@ -1,5 +1,6 @@
 #include "lcp/hlcp_grid.h"
 
+#include "base/clock.h"
 #include "base/primitives.h"
 #include "lcp/grid_solver.h"
 #include "lcp/hlcp_control.h"
@@ -141,7 +142,7 @@ cvtm_status cvtm_hlcp_grid_solve(cvtm_hlcp_grid *h, const cvtm_lcp_grid *links, 
                                  const double *q, double *x, int warm, double *z, double *w,
                                  cvtm_hlcp_result *result) {
   memset(result, 0, sizeof *result);
-  const double start = cvtm_hlcp_clock();
+  const double start = cvtm_clock();
   const int64_t width = h->pixels.links.width, height = h->pixels.links.height;
   if (links->width != width || links->height != height) {
     return cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_ARGUMENT,
@@ -171,6 +172,6 @@ cvtm_status cvtm_hlcp_grid_solve(cvtm_hlcp_grid *h, const cvtm_lcp_grid *links, 
     status = h->table->finish(h->device, &parts, z, w);
   }
   if (status == CVTM_OK) status = cvtm_device_synchronize(h->device);
-  result->seconds = cvtm_hlcp_clock() - start;
+  result->seconds = cvtm_clock() - start;
   return status;
 }

@@ -1,11 +1,11 @@
 #include "lcp/lcp_state.h"
 
+#include "base/clock.h"
 #include "base/names.h"
 #include "lcp/sparse_algebra.h"
 #include "lcp/sparse_solver.h"
 
 #include <string.h>
-#include <time.h>
 
 CVTM_DEFINE_NAMES(cvtm_lcp_method_name, cvtm_lcp_method, CVTM_LCP_METHOD_LIST)
 CVTM_DEFINE_NAMES(cvtm_lcp_stop_name, cvtm_lcp_stop, CVTM_LCP_STOP_LIST)
@@ -19,12 +19,6 @@ void cvtm_lcp_defaults(cvtm_lcp_options *options) {
   options->pre_smoothing = 1;
   options->post_smoothing = 1;
   options->nested = 1;
-}
-
-static double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 /* --- the head of every solver ----------------------------------------------------------- */
@@ -85,7 +79,7 @@ static cvtm_status settle_method(const cvtm_csr *matrix, int threads, cvtm_lcp_o
 
 cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t width,
                             int64_t height, const cvtm_lcp_options *options, cvtm_lcp **lcp) {
-  const double start = seconds_now();
+  const double start = cvtm_clock();
   cvtm_error *error = cvtm_device_error(device);
   const int threads = cvtm_device_threads(device);
   cvtm_lcp_options settled = *options;
@@ -114,7 +108,7 @@ cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t
       status =
           cvtm_sparse_multigrid_create(device, matrix, is_symmetric, width, height, &settled, lcp);
   }
-  if (status == CVTM_OK) (*lcp)->setup_seconds = seconds_now() - start;
+  if (status == CVTM_OK) (*lcp)->setup_seconds = cvtm_clock() - start;
   return status;
 }
 
@@ -145,7 +139,7 @@ static cvtm_status check_problem(cvtm_lcp *lcp, const double *b, const double *l
 
 cvtm_status cvtm_lcp_solve(cvtm_lcp *lcp, const double *b, const double *lower, const double *upper,
                            double *x, int warm, cvtm_lcp_result *result) {
-  const double start = seconds_now();
+  const double start = cvtm_clock();
   cvtm_status status = cvtm_device_activate(lcp->device);
   if (status == CVTM_OK) status = check_problem(lcp, b, lower, upper);
   if (status != CVTM_OK) return status;
@@ -155,7 +149,7 @@ cvtm_status cvtm_lcp_solve(cvtm_lcp *lcp, const double *b, const double *lower, 
   if (status == CVTM_OK) status = cvtm_device_synchronize(lcp->device);
   if (status != CVTM_OK) return status;
   found.method = lcp->options.method;
-  found.seconds = seconds_now() - start;
+  found.seconds = cvtm_clock() - start;
   found.setup_seconds = lcp->setup_seconds;
   *result = found;
   return CVTM_OK;

@@ -1,5 +1,6 @@
 #include "viewer/solver.h"
 
+#include "base/clock.h"
 #include "viewer/mailbox.h"
 
 #include <math.h>
@@ -52,12 +53,6 @@ struct cvtm_solver {
   cvtm_view_history history;
   double milliseconds, clock;
 };
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- States ---- */
 
@@ -349,7 +344,7 @@ static cvtm_status prepare_plan(cvtm_solver *s, int painted) {
 }
 
 static void take_time(cvtm_solver *s) {
-  const double time = now(), passed = 1e3 * (time - s->clock);
+  const double time = cvtm_clock(), passed = 1e3 * (time - s->clock);
   s->milliseconds = s->milliseconds > 0 ? 0.8 * s->milliseconds + 0.2 * passed : passed;
   s->clock = time;
 }
@@ -392,7 +387,7 @@ static int watch(void *context, const cvtm_cvt_record *record) {
   if (s->paused && s->steps > 0) --s->steps;
   const int stop = status != CVTM_OK || s->quit || s->queued > 0;
   pthread_mutex_unlock(&s->lock);
-  s->clock = now();
+  s->clock = cvtm_clock();
   return stop;
 }
 
@@ -406,7 +401,7 @@ static cvtm_status descend(cvtm_solver *s) {
   how.live = 1;
   if (s->base > 0 && how.lloyd_steps > 1) how.lloyd_steps = 1;
   if (held) swap_sites(s->sites, s->held, s->fixed);
-  s->clock = now();
+  s->clock = cvtm_clock();
   const cvtm_status status = cvtm_cvt_optimize(s->cvt, &how, s->sites, s->count, &result);
   if (held) swap_sites(s->sites, s->held, s->fixed);
   if (status != CVTM_OK) return status;

@@ -1,5 +1,6 @@
 #include "viewer/viewer.h"
 
+#include "base/clock.h"
 #include "density/density.h"
 #include "meshes/mesh_file.h"
 #include "viewer/builder.h"
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 typedef struct viewer {
   const cvtm_viewer_options *options;
@@ -33,12 +33,6 @@ typedef struct viewer {
   char device[320], note[640];
 } viewer;
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void say(const viewer *v, const char *line) {
   if (v->options->say) v->options->say(v->options->say_context, line);
 }
@@ -47,7 +41,7 @@ static void note(viewer *v, const char *text) {
   snprintf(v->note, sizeof v->note, "%s", text);
   v->control.view.note = v->note;
   v->control.changed = 1;
-  v->note_until = now() + 4;
+  v->note_until = cvtm_clock() + 4;
 }
 
 /* ---- Pictures and files ---- */
@@ -129,7 +123,7 @@ static cvtm_status take_news(viewer *v) {
 }
 
 static cvtm_status draw(viewer *v) {
-  if (v->frames == 0) v->start = now();
+  if (v->frames == 0) v->start = cvtm_clock();
   const cvtm_status status = cvtm_render_draw(v->render, &v->control.view, v->error);
   ++v->frames;
   v->control.changed = 0;
@@ -186,7 +180,7 @@ static int wants_frame(const viewer *v, int waits) {
 }
 
 static void expire_note(viewer *v) {
-  if (!v->control.view.note[0] || now() < v->note_until) return;
+  if (!v->control.view.note[0] || cvtm_clock() < v->note_until) return;
   v->control.view.note = "";
   v->control.changed = 1;
 }
@@ -290,7 +284,7 @@ static cvtm_status fill_result(viewer *v, cvtm_viewer_result *result) {
                               .ratio = state ? state->ratio : 0,
                               .gradient_norm = state ? state->gradient_norm : 0,
                               .frames = v->frames,
-                              .seconds = v->frames > 0 ? now() - v->start : 0};
+                              .seconds = v->frames > 0 ? cvtm_clock() - v->start : 0};
   const size_t bytes = 2 * (size_t)found.count * sizeof *found.sites;
   found.sites = malloc(bytes);
   if (!found.sites) return cvtm_fail(v->error, CVTM_ERROR_MEMORY, "out of memory");
