@@ -174,6 +174,7 @@ static cvtm_status draw_current(cli_watch *w, int64_t sites) {
 int cli_watch_monitor(void *context, const cvtm_cvt_record *record) {
   cli_watch *w = context;
   const int stop = cli_progress_monitor(w->progress, record);
+  if (record->sites == 0) return stop;
   const double now = cvtm_clock();
   cvtm_view_state *state = &w->frame.state;
   set_figures(w, record->sites, record->iteration, record->energy, record->gradient_norm);

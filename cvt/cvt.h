@@ -56,7 +56,8 @@ cvtm_status cvtm_cvt_sample(cvtm_domain domain, const float *density, int64_t co
                             cvtm_cvt_start start, double *sites, cvtm_error *error);
 
 typedef struct cvtm_cvt_record {
-  int64_t sites; /* of the level: fewer than asked for while a coarse start is made */
+  int64_t sites; /* of the level: fewer than asked for while a coarse start is made; 0 in the
+                    descents of cvtm_cvt_solve after sites have been transferred */
   int64_t iteration;
   double energy;        /* of the objective */
   double gradient_norm; /* max_i |dF/dx_i| / (2 m_i): largest distance to a centroid, pixels */

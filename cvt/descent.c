@@ -50,6 +50,13 @@ static void report(run *r, const cvtm_cvt_record *record) {
   if (o->monitor && o->monitor(o->monitor_context, record)) r->stop = CVTM_STOP_REQUEST;
 }
 
+int cvtm_cvt_relay(void *options, const cvtm_cvt_record *record) {
+  const cvtm_cvt_options *o = options;
+  cvtm_cvt_record unknown = *record;
+  unknown.sites = 0;
+  return o->monitor(o->monitor_context, &unknown);
+}
+
 /* --- Lloyd's method ---------------------------------------------------------------- */
 
 static double mean_decrease(const run *r) {

@@ -39,6 +39,9 @@ cvtm_status cvtm_cvt_enqueue_lloyd(const cvtm_cvt_task *task, int steps);
  * else by those that the cells will have. */
 cvtm_status cvtm_cvt_prepare_solver(const cvtm_cvt_task *task, const cvtm_lbfgsb_options *options,
                                     int equal_mass);
+/* A monitor whose context is the options of a run: theirs hears, with a record of 0 sites, of
+ * iterations that are not those of the run's own descent, so that it can stop them. */
+int cvtm_cvt_relay(void *options, const cvtm_cvt_record *record);
 /* From cvt->sites to lower energy, there again; the last evaluation is of them. Options are
  * checked, the task prepared. Leaves empty_cells alone, and all figures of cvtm_cvt_solve. */
 cvtm_status cvtm_cvt_descend(const cvtm_cvt_task *task, const cvtm_cvt_options *options,

@@ -290,14 +290,6 @@ cvtm_status cvtm_equal_mass_weights(cvtm_cvt *cvt, const double *sites, int64_t 
   return status;
 }
 
-/* Of the start's iterations only the wish to stop counts. */
-static int relay(void *context, const cvtm_cvt_record *record) {
-  const cvtm_cvt_options *o = context;
-  cvtm_cvt_record unknown = *record;
-  unknown.sites = 0;
-  return o->monitor(o->monitor_context, &unknown);
-}
-
 /* The sites on the host, from a plain CVT if some are not given. */
 static cvtm_status place(run *r, const float *density, int64_t given, double *sites) {
   cvtm_cvt *cvt = r->task.cvt;
@@ -305,7 +297,7 @@ static cvtm_status place(run *r, const float *density, int64_t given, double *si
   cvtm_cvt_options options = *r->options;
   cvtm_cvt_result found;
   if (given == r->task.count) return cvtm_cvt_check_sites(cvt, sites, given);
-  if (options.monitor) options.monitor = relay;
+  if (options.monitor) options.monitor = cvtm_cvt_relay;
   options.monitor_context = (void *)(uintptr_t)r->options;
   float *square = square_of(cvt->domain, density);
   if (!square)

@@ -33,7 +33,7 @@ typedef struct solve {
   const float *density;
   const cvtm_cvt_options *options;
   int64_t count;
-  double deadline; /* of cvtm_clock(); infinity for none */
+  double deadline; /* of cvtm_clock(); infinity for none, 0 after a wish to stop */
   double *spare;   /* on the host, 2 * count: coarse sites */
   /* In device memory, if sites may be transferred: */
   double *kept; /* 2 * count: the best sites of the search */
@@ -48,7 +48,7 @@ typedef struct solve {
 
 static cvtm_cvt_options limited(const solve *s) {
   cvtm_cvt_options options = *s->options;
-  if (options.max_seconds > 0) options.max_seconds = fmax(s->deadline - cvtm_clock(), 1e-9);
+  if (s->deadline < INFINITY) options.max_seconds = fmax(s->deadline - cvtm_clock(), 1e-9);
   return options;
 }
 
@@ -63,6 +63,10 @@ static cvtm_status descend(solve *s, const cvtm_cvt_options *options, int64_t co
   const cvtm_cvt_task task = task_of(s, count);
   const cvtm_status status = cvtm_cvt_descend(&task, options, found);
   if (status != CVTM_OK) return status;
+  if (found->stop == CVTM_STOP_REQUEST) {
+    s->result.stop = CVTM_STOP_REQUEST;
+    s->deadline = 0;
+  }
   s->result.evaluations += found->evaluations;
   s->result.seconds_evaluation += found->seconds_evaluation;
   s->result.seconds_optimizer += found->seconds_optimizer;
@@ -203,7 +207,8 @@ static cvtm_status try_transfers(solve *s, int64_t most, double contrast, int64_
   const cvtm_status status = transfer(s, s->count, most, contrast, transfers);
   if (status != CVTM_OK || *transfers == 0) return status;
   options.max_iterations = iterations;
-  options.monitor = NULL;
+  if (options.monitor) options.monitor = cvtm_cvt_relay;
+  options.monitor_context = (void *)(uintptr_t)s->options;
   return descend(s, &options, s->count, found);
 }
 
@@ -257,9 +262,9 @@ static cvtm_status descend_fine(solve *s) {
   if (status == CVTM_OK) status = keep(s, &found);
   if (status == CVTM_OK) status = cvtm_cvt_count_empty(s->cvt, s->count, &s->result.empty_cells);
   if (status != CVTM_OK) return status;
-  s->result.stop = found.stop;
   s->result.iterations = found.iterations;
-  if (found.stop == CVTM_STOP_REQUEST) return CVTM_OK;
+  if (s->result.stop == CVTM_STOP_REQUEST) return CVTM_OK;
+  s->result.stop = found.stop;
   if (options.reseed) status = reseed(s);
   if (status != CVTM_OK || options.effort != CVTM_CVT_EFFORT_HIGH) return status;
   status = search(s);

@@ -183,6 +183,34 @@ static void monitors_hear_of_levels_and_iterations_in_order(void **unused) {
   }
 }
 
+/* Whenever it is asked to stop, once: at a coarse level, in the descent, in the search after it. */
+static void a_wish_to_stop_ends_high_effort(void **unused) {
+  (void)unused;
+  float density[AREA];
+  fill_uniform(density);
+  listener l = {.in_order = 1};
+  cvtm_cvt_options options;
+  cvtm_cvt_defaults(&options);
+  options.effort = CVTM_CVT_EFFORT_HIGH;
+  options.max_iterations = 25;
+  options.monitor = listen;
+  options.monitor_context = &l;
+  const outcome whole = solve(density, 0, 400, 0, NULL, &options);
+  const int64_t descents = whole.result.iterations + whole.result.coarse_iterations;
+  const int64_t stops[] = {1, whole.result.coarse_iterations / 2, descents - 5, descents + 20};
+  free(whole.sites);
+  assert_true(whole.result.rounds > 1 && l.heard > descents + 100);
+  for (int k = 0; k < 4; ++k) {
+    l = (listener){.stop_at = (int)stops[k]};
+    const outcome o = solve(density, 0, 400, 0, NULL, &options);
+    assert_int_equal(o.result.stop, CVTM_STOP_REQUEST);
+    assert_true(o.result.rounds <= 1);
+    assert_true(o.result.evaluations < whole.result.evaluations);
+    assert_true(o.ratio < 2);
+    free(o.sites);
+  }
+}
+
 /* No time at all: every level is gone through, without a step. */
 static void the_time_limit_holds_for_all_levels(void **unused) {
   (void)unused;
@@ -303,6 +331,7 @@ int main(void) {
       cmocka_unit_test(any_number_of_threads_gives_the_same_sites),
       cmocka_unit_test(large_samples_do_not_depend_on_threads),
       cmocka_unit_test(monitors_hear_of_levels_and_iterations_in_order),
+      cmocka_unit_test(a_wish_to_stop_ends_high_effort),
       cmocka_unit_test(the_time_limit_holds_for_all_levels),
       cmocka_unit_test(fixed_sites_stay_at_high_effort),
       cmocka_unit_test(sites_without_mass_are_reseeded),
