@@ -99,6 +99,13 @@ static cvtm_status take_boundary(const run *r, double **fixed, int64_t *count, c
   return CVTM_OK;
 }
 
+static cvtm_status read_sites(const run *r, const char *path, double **sites, int64_t *count,
+                              cvtm_error *error) {
+  const cvtm_status status = cvtm_points_read(path, sites, count, error);
+  if (status != CVTM_OK) return status;
+  return cli_require_inside(path, *sites, *count, r->domain, error);
+}
+
 /* Fixed sites first, then those of --init, else room for samples. */
 static int place_given_sites(run *r) {
   cli_options *options = &r->options;
@@ -107,14 +114,10 @@ static int place_given_sites(run *r) {
   int64_t init_count = 0;
   cvtm_status status = CVTM_OK;
   int code = CLI_EXIT_OK;
-  if (options->fixed != NULL) {
-    status = cvtm_points_read(options->fixed, &fixed, &r->fixed, &error);
-    if (status == CVTM_OK)
-      status = cli_require_inside(options->fixed, fixed, r->fixed, r->domain, &error);
-  }
+  if (options->fixed != NULL) status = read_sites(r, options->fixed, &fixed, &r->fixed, &error);
   if (options->domain.kind != CLI_DOMAIN_NONE) status = take_boundary(r, &fixed, &r->fixed, &error);
   if (status == CVTM_OK && options->init != NULL)
-    status = cvtm_points_read(options->init, &init, &init_count, &error);
+    status = read_sites(r, options->init, &init, &init_count, &error);
   r->count = options->points > 0 ? options->points : r->fixed + init_count;
   if (status != CVTM_OK) {
     code = cli_failed(CLI_READING, status, &error);

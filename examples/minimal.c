@@ -22,17 +22,16 @@ int main(void) {
   cvtm_cvt_options options;
   cvtm_cvt_result result;
   cvtm_cvt_defaults(&options);
-  const int failed =
-      cvtm_cvt_sample(domain, density, SITES, 1, CVTM_CVT_START_RANDOM, sites, &error) ||
-      cvtm_cvt_create(device, domain, density, SITES, &cvt) ||
-      cvtm_cvt_optimize(cvt, &options, sites, SITES, &result);
+  int failed = cvtm_cvt_create(device, domain, density, SITES, &cvt) ||
+               cvtm_cvt_solve(cvt, density, &options, 0, sites, SITES, &result);
   if (failed) {
     fprintf(stderr, "%s\n", cvtm_device_error(device)->message);
   } else {
     printf("%s: %.4f of the bound after %lld iterations\n", cvtm_device_name(device),
            result.objective / cvtm_cvt_energy_bound(domain, density, SITES),
            (long long)result.iterations);
-    cvtm_points_write("minimal.csv", sites, SITES, &error);
+    failed = cvtm_points_write("minimal.csv", sites, SITES, &error) != CVTM_OK;
+    if (failed) fprintf(stderr, "%s\n", error.message);
   }
   cvtm_cvt_destroy(cvt);
   cvtm_device_destroy(device);

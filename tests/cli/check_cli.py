@@ -210,6 +210,13 @@ class Usage(Case):
         self.refused("run", CAMERA, "-n", 5, "-o", "-", "--report", "-", code=2)
         self.refused("run", CAMERA, "-n", 5, "-o", "a.obj", "-o", "a.obj", code=2, names=["a.obj"])
 
+    def test_sites_outside_the_image(self):
+        for name, text in (("far.csv", "x,y\n1,2\n5,1e300\n"), ("right.csv", "x,y\n1,2\n512.5,6\n")):
+            self.file(name, text)
+            for option in ("--fixed", "--init"):
+                self.refused("run", CAMERA, "-n", 2, option, name, "-o", "a.csv", code=3,
+                             names=[name, "point 2"])
+
     def test_fixed_and_init_counts(self):
         self.file("three.csv", "x,y\n1,2\n5,6\n9,20\n")
         self.refused("run", CAMERA, "-n", 2, "--fixed", "three.csv", "-o", "a.obj", code=2,
