@@ -22,11 +22,14 @@ extern "C" {
  * monotone             monotone multigrid (Kornhuber): coarse obstacles are maxima over supports
  * truncated            the same with active fine nodes removed from the coarse bases
  * tnnmg                truncated nonsmooth Newton multigrid (Graser & Kornhuber)
- * pdas                 primal-dual active set, a semismooth Newton method; any M-matrix
+ * pdas                 primal-dual active set, a semismooth Newton method; any M- or H-matrix
  * monotone, truncated and tnnmg need a symmetric positive definite matrix. Where no grid is
  * known, bounds on aggregates hold the first two back to many cycles; tnnmg has none there. On a
  * stored matrix tnnmg goes on as pdas where its cycles stall, or after 20 of them are slow, as
- * coefficients that jump by orders of magnitude make them. */
+ * coefficients that jump by orders of magnitude make them.
+ * pdas on a matrix that is not symmetric does not stop at the tolerance alone, but goes on while
+ * that helps, until the 1-norm of the residual of the rows divided by their diagonals has fallen as
+ * far. */
 #define CVTM_LCP_METHOD_LIST(X)                          \
   X(CVTM_LCP_AUTO, "auto")                               \
   X(CVTM_LCP_PSOR, "psor")                               \

@@ -55,6 +55,7 @@ typedef struct cvtm_lcp_course {
   double first;                   /* 2-norm at the start of this solve */
   double norm, maximum;           /* of the last iterate */
   double best;                    /* smallest 2-norm so far */
+  double rounding;                /* of the 2-norm of that iterate */
   double marker;                  /* smallest 2-norm at the end of the last window */
   double recent[CVTM_LCP_WINDOW]; /* 2-norms, by iteration modulo the window */
   int64_t iteration, limit;
@@ -80,9 +81,9 @@ CVTM_HD int cvtm_lcp_is_falling(const cvtm_lcp_course *course) {
 
 /* The best iterate is as good as any: rounding hides what is left. Where it hides by far more than
  * there was to begin with, nothing is known. */
-CVTM_HD int32_t cvtm_lcp_reason_to_give_up(const cvtm_lcp_course *course, double rounding) {
-  const int is_blind = course->cold > 0 && rounding > 1e4 * course->cold;
-  return course->best <= rounding && !is_blind ? CVTM_LCP_ROUNDING : CVTM_LCP_STALLED;
+CVTM_HD int32_t cvtm_lcp_reason_to_give_up(const cvtm_lcp_course *course) {
+  const int is_blind = course->cold > 0 && course->rounding > 1e4 * course->cold;
+  return course->best <= course->rounding && !is_blind ? CVTM_LCP_ROUNDING : CVTM_LCP_STALLED;
 }
 
 /* Takes in the norms of the iterate after `iteration` iterations (0: the start). `rounding`
@@ -91,12 +92,16 @@ CVTM_HD void cvtm_lcp_judge(cvtm_lcp_course *course, double norm, double maximum
   course->norm = norm;
   course->maximum = maximum;
   course->go_on = 0;
-  course->improved = norm < course->best || norm <= rounding || course->iteration == 0;
   if (course->iteration == 0) {
     course->first = course->best = course->marker = norm;
+    course->rounding = rounding;
   }
+  course->improved = norm < course->best || norm <= course->rounding || course->iteration == 0;
   course->recent[course->iteration % CVTM_LCP_WINDOW] = norm;
-  if (norm < course->best) course->best = norm;
+  if (norm < course->best) {
+    course->best = norm;
+    course->rounding = rounding;
+  }
   if (!isfinite(norm) || (!course->roams && norm > 1e6 * course->first + rounding)) {
     course->stop = CVTM_LCP_DIVERGED;
   } else if (norm <= course->target && isfinite(course->target)) {
@@ -106,11 +111,11 @@ CVTM_HD void cvtm_lcp_judge(cvtm_lcp_course *course, double norm, double maximum
     course->go_on = !is_last;
     if (is_last) course->stop = CVTM_LCP_ITERATIONS;
     if (course->iteration > 0 && course->iteration % course->window == 0) {
-      const int as_good = course->best <= rounding; /* chance may still lower it a little */
+      const int as_good = course->best <= course->rounding; /* chance may still lower it a little */
       if (course->best > (as_good ? 0.5 : 0.99) * course->marker &&
           (as_good || !cvtm_lcp_is_falling(course))) {
         course->go_on = 0;
-        course->stop = (int32_t)cvtm_lcp_reason_to_give_up(course, rounding);
+        course->stop = cvtm_lcp_reason_to_give_up(course);
       }
       course->marker = course->best;
     }

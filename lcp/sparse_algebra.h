@@ -17,6 +17,9 @@ cvtm_status cvtm_csr_galerkin(const cvtm_csr *matrix, const cvtm_csr *prolongati
 /* A + A' with the values of A where A has them: a symmetric pattern. */
 cvtm_status cvtm_csr_symmetric_pattern(const cvtm_csr *matrix, int threads, cvtm_csr *pattern,
                                        cvtm_error *error);
+/* A copy, each row divided by a power of two, weight[row], that takes its diagonal to 1 .. 2. */
+cvtm_status cvtm_csr_equilibrate(const cvtm_csr *matrix, cvtm_csr *even, double *weight,
+                                 cvtm_error *error);
 /* -1, or the first row that differs from its column by more than rounding. */
 int64_t cvtm_csr_asymmetric_row(const cvtm_csr *matrix, int threads);
 

@@ -11,7 +11,7 @@ extern "C" {
 
 /* What is summed over the rows of a level. */
 typedef enum cvtm_sum_kind {
-  CVTM_SUM_MEASURE,  /* cvtm_natural_residual */
+  CVTM_SUM_MEASURE,  /* cvtm_measure_row */
   CVTM_SUM_EXAMINE,  /* cvtm_examine_row */
   CVTM_SUM_TRUNCATE, /* cvtm_examine_row, masked */
   CVTM_SUM_SEARCH,   /* cvtm_search_row along level.direction */
@@ -83,6 +83,8 @@ typedef struct cvtm_sparse_phases {
   /* y = a x + c y. */
   cvtm_status (*combine)(cvtm_device *device, double a, const double *x, double c, double *y,
                          int64_t count);
+  /* y = y / x, one by one. */
+  cvtm_status (*divide)(cvtm_device *device, const double *x, double *y, int64_t count);
   /* Solves for the inactive rows of a tridiagonal system, b given, x of active rows given. */
   cvtm_status (*tridiagonal)(cvtm_device *device, const cvtm_level *level,
                              const cvtm_tridiagonal *matrix);
@@ -217,7 +219,7 @@ CVTM_HD cvtm_sums cvtm_sum_row(const cvtm_level *level, const cvtm_level *next, 
     case CVTM_SUM_TRUNCATE: {
       const cvtm_row here = cvtm_judged_row(level, omega, row);
       if (vector != NULL) vector[row] = here.x;
-      if (kind == CVTM_SUM_MEASURE) return cvtm_natural_residual(&here, scale);
+      if (kind == CVTM_SUM_MEASURE) return cvtm_measure_row(level, &here, scale, row);
       return cvtm_examine_row(level, next, kind == CVTM_SUM_TRUNCATE, &here, scale, row);
     }
     case CVTM_SUM_SEARCH:

@@ -99,6 +99,10 @@ static cvtm_status combine_cpu(cvtm_device *device, double a, const double *x, d
   FOR_ROWS(device, 0, count, y[row] = a * x[row] + c * y[row]);
 }
 
+static cvtm_status divide_cpu(cvtm_device *device, const double *x, double *y, int64_t count) {
+  FOR_ROWS(device, 0, count, y[row] /= x[row]);
+}
+
 /* Halves the lanes until one is left. */
 static cvtm_sums join_lanes(cvtm_sums *lanes) {
   for (int half = CVTM_SUM_LANES / 2; half > 0; half /= 2)
@@ -164,8 +168,10 @@ static cvtm_status check_cpu(cvtm_device *device, const double *b, const double 
 }
 
 const cvtm_sparse_phases cvtm_sparse_phases_cpu = {
-    relax_cpu,       relax_along_cpu, residual_cpu,  apply_cpu,   product_cpu,
-    restriction_cpu, prolong_cpu,     direction_cpu, step_cpu,    coarsen_cpu,
-    refine_cpu,      sum_cpu,         gather_cpu,    scatter_cpu, clip_cpu,
-    combine_cpu,     tridiagonal_cpu, check_cpu,     NULL,        0,
+    relax_cpu,   relax_along_cpu, residual_cpu, apply_cpu,
+    product_cpu, restriction_cpu, prolong_cpu,  direction_cpu,
+    step_cpu,    coarsen_cpu,     refine_cpu,   sum_cpu,
+    gather_cpu,  scatter_cpu,     clip_cpu,     combine_cpu,
+    divide_cpu,  tridiagonal_cpu, check_cpu,    NULL,
+    0,
 };

@@ -205,6 +205,16 @@ cvtm_status combine(cvtm_device *device, double a, const double *x, double c, do
   return run_rows(device, 0, count, combine_at{a, x, c, y}, "combine");
 }
 
+struct divide_at {
+  const double *x;
+  double *y;
+  __device__ void operator()(int64_t k) const { y[k] /= x[k]; }
+};
+
+cvtm_status divide(cvtm_device *device, const double *x, double *y, int64_t count) {
+  return run_rows(device, 0, count, divide_at{x, y}, "divide");
+}
+
 /* --- sums ------------------------------------------------------------------------------ */
 
 /* Halves the lanes until the first holds everything. */
@@ -390,7 +400,7 @@ cvtm_status small(cvtm_device *device, const cvtm_level *levels, const cvtm_vcyc
 }  // namespace
 
 extern "C" const cvtm_sparse_phases cvtm_sparse_phases_cuda = {
-    relax,     relax_along, residual,    apply,  product, restriction, prolong,
-    direction, step,        coarsen,     refine, sum,     gather,      scatter,
-    clip,      combine,     tridiagonal, check,  small,   small_rows,
+    relax,     relax_along, residual, apply,       product, restriction, prolong,
+    direction, step,        coarsen,  refine,      sum,     gather,      scatter,
+    clip,      combine,     divide,   tridiagonal, check,   small,       small_rows,
 };

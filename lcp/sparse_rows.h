@@ -36,6 +36,8 @@ typedef struct cvtm_level {
                                 arrays are then not read */
   double *r;                 /* residuals and directions */
   uint8_t *state;
+  const double *weight; /* powers of two: this level's rows times these are the user's, whose
+                           residual is judged; NULL: they are the same */
   int64_t colours;
   const int64_t *colour_start;        /* host memory; colours + 1 */
   const int64_t *colour_start_device; /* the same in device memory */
@@ -390,7 +392,23 @@ CVTM_HD cvtm_sums cvtm_natural_residual(const cvtm_row *at, double scale) {
   return sums;
 }
 
-/* The same, and r = b - A x; with is_masked, active rows are recorded and r is 0 there. */
+/* The user's rows; and the absolute value of this level's own residual. */
+CVTM_HD cvtm_sums cvtm_measure_row(const cvtm_level *level, const cvtm_row *at, double scale,
+                                   int64_t row) {
+  const double own = cvtm_clip(at->product - at->b, at->x - at->upper, at->x - at->lower);
+  cvtm_row given = *at;
+  if (level->weight != NULL) {
+    given.product *= level->weight[row];
+    given.held *= level->weight[row];
+    given.b *= level->weight[row];
+  }
+  cvtm_sums sums = cvtm_natural_residual(&given, scale);
+  sums.at[3] = fabs(own);
+  return sums;
+}
+
+/* The natural residual, and r = b - A x; with is_masked, active rows are recorded and r is 0 there.
+ */
 CVTM_HD cvtm_sums cvtm_examine_row(const cvtm_level *level, const cvtm_level *next, int is_masked,
                                    const cvtm_row *at, double scale, int64_t row) {
   int side = 0;

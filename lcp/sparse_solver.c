@@ -121,6 +121,8 @@ cvtm_status cvtm_sparse_load(cvtm_sparse_solver *s, const double *b, const doubl
   const uint8_t has_bounds[2] = {lower != NULL, upper != NULL};
   cvtm_status status = cvtm_device_copy_in(h->device, h->has_bounds, has_bounds, sizeof has_bounds);
   if (status == CVTM_OK) status = gather(h->device, b, h->order, level->rows, level->b);
+  if (status == CVTM_OK && level->weight != NULL)
+    status = h->phases->divide(h->device, level->weight, level->b, level->rows);
   if (status == CVTM_OK && lower != NULL)
     status = gather(h->device, lower, h->order, level->rows, level->lower);
   if (status == CVTM_OK && upper != NULL)

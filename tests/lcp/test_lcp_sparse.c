@@ -405,6 +405,86 @@ static void random_problems_have_the_right_solution(void **state) {
   cvtm_device_destroy(device);
 }
 
+/* Rows and right sides times factors of 1e-6 to 1e6: the same problem to solve. */
+static void scale_rows(random_problem *p, uint64_t seed) {
+  for (int64_t i = 0; i < p->a.rows; ++i) {
+    const double factor = pow(10, 12 * uniform(seed, 11, i) - 6);
+    for (int64_t k = p->a.row_start[i]; k < p->a.row_start[i + 1]; ++k) p->a.value[k] *= factor;
+    p->b[i] *= factor;
+  }
+}
+
+/* Dominance of 0.01 turns 1e-8 of the largest terms of rows that weigh the same, about 10 each,
+ * into 1e-4 at worst. The natural residual's norm alone would not see rows of small factors. */
+static void expect_right(cvtm_device *device, const random_problem *p, const double *right) {
+  const int64_t n = p->a.rows;
+  double *x = calloc((size_t)n, sizeof *x);
+  assert_non_null(x);
+  const vectors v = {p->b, p->lower, p->upper};
+  const setting s = {CVTM_LCP_AUTO, 1e-8, 0, 1, 0, 0, 0};
+  const double cold = natural_residual(&p->a, v, x); /* 0 is in all boxes */
+  const cvtm_lcp_result result = solve_on(device, &p->a, 0, 0, &s, v, x);
+  assert_int_equal(result.stop, CVTM_LCP_CONVERGED);
+  assert_int_equal(result.method, CVTM_LCP_PDAS);
+  assert_true(natural_residual(&p->a, v, x) <= 1.001e-8 * cold);
+  for (int64_t i = 0; i < n; ++i) assert_true(fabs(x[i] - right[i]) < 1e-4);
+  free(x);
+}
+
+static void rows_may_differ_in_scale(void **state) {
+  (void)state;
+  cvtm_device *device = test_device_open();
+  for (uint64_t seed = 21; seed <= 26; ++seed) {
+    const int64_t n = seed % 3 == 0 ? 500 : 60;
+    random_problem p = make_problem(n, seed % 2 == 0, 0, seed > 24, seed);
+    double right[500];
+    relax_to_the_end(&p, right);
+    scale_rows(&p, seed);
+    expect_right(device, &p, right);
+    problem_free(&p);
+  }
+  cvtm_device_destroy(device);
+}
+
+/* Transport across a square, upwind, `speed` times as strong as diffusion. */
+static random_problem make_transport(int64_t side, double speed, uint64_t seed) {
+  random_problem p = make_problem(side * side, 1, 0, 1, seed);
+  cvtm_csr_free(&p.a);
+  assert_int_equal(cvtm_csr_create(side * side, side * side, 5 * side * side, &p.a, NULL), CVTM_OK);
+  int64_t to = 0;
+  for (int64_t k = 0; k < side * side; ++k) {
+    const int64_t i = k % side, j = k / side, step[5] = {-side, -1, 0, 1, side};
+    const int is_inside[5] = {j > 0, i > 0, 1, i + 1 < side, j + 1 < side};
+    const double value[5] = {-1 - speed, -1 - speed, 0, -1, -1};
+    double sum = 0.05;
+    for (int q = 0; q < 5; ++q) sum -= is_inside[q] ? value[q] : 0;
+    for (int q = 0; q < 5; ++q) {
+      if (!is_inside[q]) continue;
+      p.a.column[to] = (int32_t)(k + step[q]);
+      p.a.value[to++] = q == 2 ? 1.01 * sum : value[q];
+    }
+    p.a.row_start[k + 1] = to;
+  }
+  return p;
+}
+
+static void transport_may_prevail(void **state) {
+  (void)state;
+  enum { SIDE = 20 };
+  static const double speeds[] = {0.01, 1, 50, 1000, 1e6};
+  cvtm_device *device = test_device_open();
+  for (size_t k = 0; k < sizeof speeds / sizeof speeds[0]; ++k) {
+    random_problem p = make_transport(SIDE, speeds[k], 31 + k);
+    double right[SIDE * SIDE];
+    relax_to_the_end(&p, right);
+    expect_right(device, &p, right);
+    scale_rows(&p, k);
+    expect_right(device, &p, right);
+    problem_free(&p);
+  }
+  cvtm_device_destroy(device);
+}
+
 /* An obstacle problem whose grid nobody mentions: aggregation. */
 static void grids_may_be_unknown(void **state) {
   (void)state;
@@ -741,6 +821,8 @@ int main(void) {
       cmocka_unit_test(grids_of_any_shape),
       cmocka_unit_test(sweeps_may_differ),
       cmocka_unit_test(random_problems_have_the_right_solution),
+      cmocka_unit_test(rows_may_differ_in_scale),
+      cmocka_unit_test(transport_may_prevail),
       cmocka_unit_test(grids_may_be_unknown),
       cmocka_unit_test(coefficients_may_jump),
       cmocka_unit_test(same_bits_everywhere),
