@@ -21,25 +21,27 @@ typedef enum cvtm_cvt_method { CVTM_CVT_LLOYD, CVTM_CVT_LBFGSB } cvtm_cvt_method
 /* A density on a device and all buffers for up to `capacity` sites. */
 typedef struct cvtm_cvt cvtm_cvt;
 
-/* density: width * height floats on the host, >= 0, finite, not all zero; copied. In device memory
- * a plan takes 4 bytes a pixel, 28 more for the pixel energy on a diagram that is not exact, and
- * in a whole run, with a history of 8, some 700 a site, and on CUDA 170 more for up to 2^18 of
- * them. */
+/* density: width * height floats on the host, >= 0, finite, not all zero; copied. Where it is not,
+ * CVTM_ERROR_ARGUMENT names the pixel; *cvt is untouched on failure. In device memory a plan takes
+ * 4 bytes a pixel, 28 more for the pixel energy on a diagram that is not exact, and in a whole run,
+ * with a history of 8, some 700 a site, and on CUDA 170 more for up to 2^18 of them. */
 cvtm_status cvtm_cvt_create(cvtm_device *device, cvtm_domain domain, const float *density,
                             int64_t capacity, cvtm_cvt **cvt);
 void cvtm_cvt_destroy(cvtm_cvt *cvt);
 /* Replaces the density; the same size and rules. On failure the old one stays. */
 cvtm_status cvtm_cvt_set_density(cvtm_cvt *cvt, const float *density);
 
-/* What one evaluation leaves in host memory; pointers may be NULL. */
+/* What one evaluation leaves in host memory of the caller; pointers may be NULL. */
 typedef struct cvtm_cvt_moments {
   double *mass;     /* count */
   double *centroid; /* 2 * count; the site itself where the mass is zero */
   double *second;   /* count: integral of rho |x - x_i|^2 over the cell */
 } cvtm_cvt_moments;
 
-/* Energy (and moments, if not NULL) of sites (host, 2 * count). `voronoi` is
- * used by the pixel energy alone. In a periodic domain the cells are those of the torus. */
+/* Energy (and moments, if not NULL) of sites (host, 2 * count), which may lie outside the domain;
+ * one that is not finite, or beyond 1e9, is refused by its index (CVTM_ERROR_ARGUMENT). Of sites
+ * that share a place the first has the cell and the others no mass. `voronoi` is used by the pixel
+ * energy alone. In a periodic domain the cells are those of the torus. */
 cvtm_status cvtm_cvt_evaluate(cvtm_cvt *cvt, const double *sites, int64_t count,
                               cvtm_cvt_energy energy, cvtm_voronoi_method voronoi, double *value,
                               const cvtm_cvt_moments *moments);

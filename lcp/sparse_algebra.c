@@ -1,6 +1,7 @@
 #include "lcp/sparse_algebra.h"
 
 #include "base/host_memory.h"
+#include "lcp/sparse_kernels.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,8 +13,11 @@ static void add_lengths(int64_t *row_start, int64_t rows) {
   for (int64_t row = 0; row < rows; ++row) row_start[row + 1] += row_start[row];
 }
 
-/* By insertion: rows are short, and mostly in order. */
 static void sort_row(int32_t *column, double *value, int64_t count) {
+  if (count > CVTM_LONG_ROW) {
+    cvtm_sort_long_row(column, value, 1, count);
+    return;
+  }
   for (int64_t k = 1; k < count; ++k) {
     const int32_t c = column[k];
     const double v = value[k];

@@ -126,26 +126,62 @@ CVTM_HD int32_t cvtm_sell_slice_size(const cvtm_csr *csr, const cvtm_sell_order 
   return (int32_t)(longest * CVTM_SLICE_ROWS);
 }
 
-/* Rows beyond the last one, which complete its slice, are padding alone. Sorts by insertion: rows
- * are short, and mostly in order. */
+/* Rows of more entries are sorted as heaps; others by insertion, since they are mostly in order. */
+enum { CVTM_LONG_ROW = 256 };
+
+/* Entries `stride` apart: moves the one at `place` down to where none below has a larger column. */
+CVTM_HD void cvtm_sift_down(int32_t *column, double *value, int64_t stride, int64_t place,
+                            int64_t count) {
+  const int32_t c = column[place * stride];
+  const double v = value[place * stride];
+  for (int64_t child = 2 * place + 1; child < count; child = 2 * place + 1) {
+    if (child + 1 < count && column[(child + 1) * stride] > column[child * stride]) ++child;
+    if (column[child * stride] <= c) break;
+    column[place * stride] = column[child * stride];
+    value[place * stride] = value[child * stride];
+    place = child;
+  }
+  column[place * stride] = c;
+  value[place * stride] = v;
+}
+
+CVTM_HD void cvtm_sort_long_row(int32_t *column, double *value, int64_t stride, int64_t count) {
+  for (int64_t k = count / 2; k > 0; --k) cvtm_sift_down(column, value, stride, k - 1, count);
+  for (int64_t k = count - 1; k > 0; --k) {
+    const int32_t c = column[0];
+    const double v = value[0];
+    column[0] = column[k * stride];
+    value[0] = value[k * stride];
+    column[k * stride] = c;
+    value[k * stride] = v;
+    cvtm_sift_down(column, value, stride, 0, k);
+  }
+}
+
+/* Rows beyond the last one, which complete its slice, are padding alone. */
 CVTM_HD void cvtm_sell_fill_row(const cvtm_csr *csr, const cvtm_sell_order *order,
                                 const cvtm_sell *sell, int64_t row) {
   const int64_t first = cvtm_sell_first(sell, row), end = cvtm_sell_end(sell, row);
   const int64_t source = row >= csr->rows || order->row == NULL ? row : order->row[row];
   int64_t from = row < csr->rows ? csr->row_start[source] : 0;
   const int64_t from_end = row < csr->rows ? csr->row_start[source + 1] : 0;
+  const int64_t count = from_end - from;
+  const int is_long = count > CVTM_LONG_ROW;
   int64_t at = first;
   for (; from < from_end; at += CVTM_SLICE_ROWS, ++from) {
     const int32_t column =
         order->place != NULL ? order->place[csr->column[from]] : csr->column[from];
     int64_t to = at;
-    for (; to > first && sell->column[to - CVTM_SLICE_ROWS] > column; to -= CVTM_SLICE_ROWS) {
+    for (; !is_long && to > first && sell->column[to - CVTM_SLICE_ROWS] > column;
+         to -= CVTM_SLICE_ROWS) {
       sell->column[to] = sell->column[to - CVTM_SLICE_ROWS];
       sell->value[to] = sell->value[to - CVTM_SLICE_ROWS];
     }
     sell->column[to] = column;
     sell->value[to] = csr->value[from];
   }
+  if (is_long)
+    cvtm_sort_long_row(sell->column + first, sell->value + first, CVTM_SLICE_ROWS, count);
   for (; at < end; at += CVTM_SLICE_ROWS) {
     sell->column[at] = cvtm_sell_padding(sell, row);
     sell->value[at] = 0;

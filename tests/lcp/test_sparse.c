@@ -4,6 +4,8 @@
 #include "base/random.h"
 #include "lcp/colouring.h"
 #include "lcp/matrix_market.h"
+#include "lcp/sparse_algebra.h"
+#include "lcp/sparse_kernels.h"
 
 #include <math.h>
 #include <string.h>
@@ -54,6 +56,53 @@ static void sliced_and_back(void **state) {
     cvtm_csr_free(&a);
     cvtm_csr_free(&back);
   }
+  cvtm_device_destroy(device);
+}
+
+/* Columns that change places, in rows short and long, and the columns of a transpose that several
+ * threads fill: ascending at the end, with the values that they had. */
+static void rows_of_any_length_are_sorted(void **state) {
+  (void)state;
+  enum { ROWS = 70, COLUMNS = 900 };
+  cvtm_device *device = test_device_open();
+  cvtm_csr a = random_matrix(ROWS, COLUMNS, 41), back, transpose, twice;
+  int32_t place[COLUMNS], *on_device;
+  int64_t longest = 0;
+  for (int64_t i = 0; i < ROWS; ++i) {
+    const int64_t length = a.row_start[i + 1] - a.row_start[i];
+    longest = length > longest ? length : longest;
+  }
+  assert_true(longest > CVTM_LONG_ROW && longest < COLUMNS);
+  for (int32_t k = 0; k < COLUMNS; ++k) place[k] = 7 * k % COLUMNS; /* 7 does not divide 900 */
+  assert_device_ok(device,
+                   cvtm_device_allocate(device, COLUMNS, sizeof *place, (void **)&on_device));
+  assert_device_ok(device, cvtm_device_copy_in(device, on_device, place, sizeof place));
+  const cvtm_sell_order order = {NULL, on_device};
+  cvtm_sell sell;
+  assert_device_ok(device, cvtm_sell_create_ordered(device, &a, &order, &sell));
+  assert_device_ok(device, cvtm_sell_to_csr(device, &sell, &back));
+  for (int64_t i = 0; i < ROWS; ++i) {
+    double row[COLUMNS] = {0};
+    for (int64_t k = a.row_start[i]; k < a.row_start[i + 1]; ++k)
+      row[place[a.column[k]]] = a.value[k];
+    int64_t at = back.row_start[i];
+    for (int32_t c = 0; c < COLUMNS; ++c) {
+      if (row[c] == 0) continue;
+      assert_true(back.column[at] == c && back.value[at] == row[c]);
+      ++at;
+    }
+    assert_int_equal(at, back.row_start[i + 1]);
+  }
+  assert_int_equal(cvtm_csr_transpose(&a, 3, &transpose, NULL), CVTM_OK);
+  assert_int_equal(cvtm_csr_transpose(&transpose, 3, &twice, NULL), CVTM_OK);
+  assert_int_equal(cvtm_csr_check(&transpose, "transpose", NULL), CVTM_OK);
+  assert_same(&a, &twice);
+  cvtm_device_free(device, on_device);
+  cvtm_sell_free(device, &sell);
+  cvtm_csr_free(&a);
+  cvtm_csr_free(&back);
+  cvtm_csr_free(&transpose);
+  cvtm_csr_free(&twice);
   cvtm_device_destroy(device);
 }
 
@@ -332,6 +381,7 @@ static void colouring_is_greedy_by_weight(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sliced_and_back),
+      cmocka_unit_test(rows_of_any_length_are_sorted),
       cmocka_unit_test(product_is_the_plain_sum),
       cmocka_unit_test(runs_and_equal_slices_change_nothing),
       cmocka_unit_test(refusals_name_row_and_reason),
