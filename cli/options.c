@@ -95,7 +95,7 @@ static const option_row rows[] = {
   {"seed", 0, RUN | VIEW, INTEGER, AT(seed), "N", 0, SEED_MAX, "of the random start; same seed, same files"},
   {"start", 0, RUN | VIEW, CHOICE, AT(start), "random|stratified", 0, 0, "how the first sites are sampled"},
   {"effort", 0, RUN, CHOICE, AT(effort), "low|normal|high", 0, 0,
-   "descent alone; from coarse to fine; then also moves of sites from where\n"
+   "descent from sampled sites; from coarse to fine; then also many moves of sites from where\n"
    "they are too many to where they are too few, which takes several times as long"},
   {"reseed", 0, RUN, FLAG, AT(reseed), NULL, 0, 0,
    "sites whose cells have no mass move to where they are needed"},

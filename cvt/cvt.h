@@ -69,9 +69,10 @@ typedef struct cvtm_cvt_record {
 /* Called on the host in order of iterations; nonzero asks to stop. */
 typedef int (*cvtm_cvt_monitor)(void *context, const cvtm_cvt_record *record);
 
-/* low: descent from sampled sites. normal: coarse to fine, then descent. high: coarse to
- * fine with longer descents and more levels, then rounds in which sites move from places with too
- * many to places with too few, kept where they lower the energy. */
+/* low: descent from sampled sites. normal: coarse to fine, then descent. high: coarse to fine with
+ * longer descents and more levels, then many rounds of moves, in which some sites go from where
+ * they are too many to where they are too few; what does not end lower, after a descent, is undone.
+ * A few such rounds are part of every descent by L-BFGS-B from sites that the program placed. */
 typedef enum cvtm_cvt_effort {
   CVTM_CVT_EFFORT_LOW,
   CVTM_CVT_EFFORT_NORMAL,
@@ -114,7 +115,7 @@ typedef struct cvtm_cvt_result {
   int64_t empty_cells;       /* cells of zero mass at the end */
   int64_t levels;            /* coarser tessellations that the start went through */
   int64_t coarse_iterations; /* on them, not counted in `iterations` */
-  int64_t rounds, transfers; /* of the high effort: rounds kept, sites that moved in them */
+  int64_t rounds, transfers; /* rounds of moves kept, sites that moved in them */
   double seconds_evaluation, seconds_optimizer, seconds;
 } cvtm_cvt_result;
 
@@ -125,9 +126,10 @@ cvtm_status cvtm_cvt_optimize(cvtm_cvt *cvt, const cvtm_cvt_options *options, do
 
 /* The whole way from a density to a tessellation: sites (host, 2 * count) holds `given` sites
  * (the fixed ones first), the others are placed: by samples if some are given or the effort is
- * low, else coarse to fine. Then cvtm_cvt_optimize, and the rounds of the high effort.
- * density: the one of the plan, on the host. max_iterations bounds each descent on the full set;
- * max_seconds everything. */
+ * low, else coarse to fine. Then comes the descent, with rounds of moves if only fixed sites were
+ * given, and the rounds of the high effort.
+ * density: the one of the plan, on the host. max_iterations bounds the descent on the full set, all
+ * its parts together; max_seconds everything. */
 cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const float *density, const cvtm_cvt_options *options,
                            int64_t given, double *sites, int64_t count, cvtm_cvt_result *result);
 

@@ -12,18 +12,29 @@
 enum {
   LEVELS_NORMAL = 2,
   LEVELS_HIGH = 3,
-  COARSE_ITERATIONS_NORMAL = 100,
+  COARSE_ITERATIONS_NORMAL = 50,
   COARSE_ITERATIONS_HIGH = 300,
   BALANCE_ROUNDS = 5,
   BALANCE_STEPS = 2, /* of Lloyd's method, between two transfers */
   SEARCH_ROUNDS = 24,
   SEARCH_ITERATIONS = 60,
-  RESEED_ROUNDS = 5
+  RESEED_ROUNDS = 5,
+  TRANSFERS = 4,         /* on the way of the full set's descent */
+  FIRST_TRANSFER = 40,   /* at the latest after so many iterations, */
+  BETWEEN_TRANSFERS = 30 /* the next after so many more */
 };
 
 /* A site moves from a cell to one whose energy is this many times larger: many times while the
  * energies are those of a rough start. */
 static const double contrast_of_balance = 3, contrast_of_search = 1.3;
+
+/* Of those on the way: the share of the sites in the last one; each before is larger by as much. */
+static const double share_of_transfer = 0.005;
+
+/* On the way a transfer comes when the energy decreases no faster than this, relatively, per
+ * iteration: the energies of the cells tell then where sites are too many, and few iterations have
+ * gone into a minimum that is left. */
+static const double slow_decrease = 2e-4;
 
 /* Of a coarse level at normal effort, in tolerances: the finer levels go on from there. */
 static const double coarse_tolerance = 10;
@@ -33,6 +44,7 @@ typedef struct solve {
   const float *density;
   const cvtm_cvt_options *options;
   int64_t count;
+  int sampled;     /* no site that may move was given */
   double deadline; /* of cvtm_clock(); infinity for none, 0 after a wish to stop */
   double *spare;   /* on the host, 2 * count: coarse sites */
   /* In device memory, if sites may be transferred: */
@@ -254,19 +266,82 @@ static cvtm_status search(solve *s) {
   return CVTM_OK;
 }
 
+/* --- the descent of the full set --------------------------------------------------- */
+
+/* A descent that goes on where another stopped, for monitors: one course of iterations. */
+typedef struct account {
+  const cvtm_cvt_options *options;
+  int64_t before; /* iterations */
+  int goes_on;    /* its start has been told */
+} account;
+
+static int tell(void *context, const cvtm_cvt_record *record) {
+  const account *a = context;
+  cvtm_cvt_record whole = *record;
+  if (a->goes_on && record->iteration == 0) return 0;
+  whole.iteration += a->before;
+  return a->options->monitor(a->options->monitor_context, &whole);
+}
+
+/* The most iterations up to the next transfer; 0: there is none, or no time to profit by it. */
+static int64_t iterations_to_transfer(const solve *s, int round) {
+  const int64_t most = s->options->max_iterations;
+  const int64_t own = round == 0 ? FIRST_TRANSFER : BETWEEN_TRANSFERS;
+  const int lbfgsb = s->options->method == CVTM_CVT_LBFGSB;
+  if (!lbfgsb || !s->sampled || round == TRANSFERS) return 0;
+  return most > 0 && s->result.iterations + own + BETWEEN_TRANSFERS > most ? 0 : own;
+}
+
+/* Up to a transfer, after at most `iterations`; 0: to the end. */
+static cvtm_status go_on(solve *s, int round, int64_t iterations, cvtm_cvt_result *found) {
+  cvtm_cvt_options options = limited(s);
+  account a = {s->options, s->result.iterations, round > 0};
+  if (options.monitor) options.monitor = tell;
+  options.monitor_context = &a;
+  if (round > 0) options.lloyd_steps = 0;
+  if (options.max_iterations > 0) options.max_iterations -= s->result.iterations;
+  if (iterations > 0) {
+    options.max_iterations = iterations;
+    options.tolerance = fmax(options.tolerance, slow_decrease);
+  }
+  const cvtm_status status = descend(s, &options, s->count, found);
+  s->result.iterations += status == CVTM_OK ? found->iterations : 0;
+  return status;
+}
+
+/* With transfers on the way; one is taken back if the descent behind it does not end lower. */
+static cvtm_status descend_with_transfers(solve *s) {
+  cvtm_cvt_result found = {0};
+  cvtm_status status = CVTM_OK;
+  int64_t iterations = 1, transfers = 0;
+  for (int round = 0; status == CVTM_OK && iterations > 0; ++round) {
+    iterations = iterations_to_transfer(s, round);
+    status = go_on(s, round, iterations, &found);
+    if (status != CVTM_OK) return status;
+    if (round == 0 || found.objective < s->result.objective) {
+      s->result.rounds += transfers > 0;
+      s->result.transfers += transfers;
+      status = keep(s, &found);
+    } else {
+      status = restore(s);
+    }
+    if (cvtm_clock() >= s->deadline) break;
+    const double share = (TRANSFERS - round) * share_of_transfer;
+    if (status == CVTM_OK && iterations > 0)
+      status = transfer(s, s->count, (int64_t)(share * (double)s->count) + 1, contrast_of_search,
+                        &transfers);
+  }
+  if (s->result.stop != CVTM_STOP_REQUEST) s->result.stop = found.stop;
+  return status;
+}
+
 /* The full set's own descent gives the result's iterations and reason to stop. */
 static cvtm_status descend_fine(solve *s) {
-  const cvtm_cvt_options options = limited(s);
-  cvtm_cvt_result found;
-  cvtm_status status = descend(s, &options, s->count, &found);
-  if (status == CVTM_OK) status = keep(s, &found);
+  cvtm_status status = descend_with_transfers(s);
   if (status == CVTM_OK) status = cvtm_cvt_count_empty(s->cvt, s->count, &s->result.empty_cells);
-  if (status != CVTM_OK) return status;
-  s->result.iterations = found.iterations;
-  if (s->result.stop == CVTM_STOP_REQUEST) return CVTM_OK;
-  s->result.stop = found.stop;
-  if (options.reseed) status = reseed(s);
-  if (status != CVTM_OK || options.effort != CVTM_CVT_EFFORT_HIGH) return status;
+  if (status != CVTM_OK || s->result.stop == CVTM_STOP_REQUEST) return status;
+  if (s->options->reseed) status = reseed(s);
+  if (status != CVTM_OK || s->options->effort != CVTM_CVT_EFFORT_HIGH) return status;
   status = search(s);
   return status == CVTM_OK ? cvtm_cvt_count_empty(s->cvt, s->count, &s->result.empty_cells)
                            : status;
@@ -310,7 +385,8 @@ static cvtm_status prepare(solve *s) {
   if (status == CVTM_OK && !s->spare)
     status = cvtm_fail(cvtm_device_error(s->cvt->device), CVTM_ERROR_MEMORY,
                        "no memory for %lld sites", (long long)s->count);
-  if (status != CVTM_OK || (o->effort == CVTM_CVT_EFFORT_LOW && !o->reseed)) return status;
+  if (status != CVTM_OK || (o->effort == CVTM_CVT_EFFORT_LOW && !o->reseed && !s->sampled))
+    return status;
   return allocate_transfers(s);
 }
 
@@ -325,6 +401,7 @@ cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const float *density, const cvtm_cvt_o
              .density = density,
              .options = options,
              .count = count,
+             .sampled = given == options->fixed,
              .deadline = options->max_seconds > 0 ? start + options->max_seconds : INFINITY,
              .spare = malloc(2 * (size_t)count * sizeof(double))};
   cvtm_status status = prepare(&s);

@@ -56,16 +56,16 @@ static double ratio_of_effort(const float *density, int periodic, cvtm_cvt_effor
   cvtm_cvt_options options;
   cvtm_cvt_defaults(&options);
   options.effort = effort;
-  options.max_iterations = 60;
+  options.seed = 3;
+  options.max_iterations = 100;
   const outcome o = solve(density, periodic, 400, 0, NULL, &options);
   assert_int_equal(o.result.levels > 0, effort != CVTM_CVT_EFFORT_LOW);
   assert_int_equal(o.result.coarse_iterations > 0, effort != CVTM_CVT_EFFORT_LOW);
-  assert_true(effort == CVTM_CVT_EFFORT_HIGH || o.result.rounds == 0);
   free(o.sites);
   return o.ratio;
 }
 
-/* Regular hexagons are 1; measured 1.0098, 1.0053, 1.0019 on the torus and 1.0156, 1.0149, 1.0099
+/* Regular hexagons are 1; measured 1.0071, 1.0045, 1.0016 on the torus and 1.0140, 1.0110, 1.0103
  * on the square, whose border costs more. */
 static void more_effort_gives_better_minima(void **unused) {
   (void)unused;
@@ -81,6 +81,40 @@ static void more_effort_gives_better_minima(void **unused) {
   fill_disc(density);
   assert_true(ratio_of_effort(density, 0, CVTM_CVT_EFFORT_HIGH) <
               ratio_of_effort(density, 0, CVTM_CVT_EFFORT_LOW));
+}
+
+/* The same samples as sites of the program's own, which it may transfer on the way, and as sites
+ * that are given, which it may not. Measured: 1.0123 and 1.0139. */
+static void transfers_on_the_way_lower_the_energy(void **unused) {
+  (void)unused;
+  enum { COUNT = 400 };
+  const cvtm_domain domain = {SIDE, SIDE, 0};
+  float density[AREA];
+  double first[2 * COUNT];
+  double own = 0, given = 0;
+  fill_uniform(density);
+  for (uint64_t seed = 1; seed <= 2; ++seed) {
+    cvtm_cvt_options options;
+    cvtm_cvt_defaults(&options);
+    options.effort = CVTM_CVT_EFFORT_LOW;
+    options.start = CVTM_CVT_START_RANDOM;
+    options.seed = seed;
+    options.tolerance = 0;
+    options.max_iterations = 150;
+    assert_int_equal(cvtm_cvt_sample(domain, density, COUNT, seed, options.start, first, NULL),
+                     CVTM_OK);
+    const outcome moved = solve(density, 0, COUNT, 0, NULL, &options);
+    const outcome plain = solve(density, 0, COUNT, COUNT, first, &options);
+    assert_int_equal(moved.result.iterations, 150);
+    assert_int_equal(plain.result.iterations, 150);
+    assert_true(moved.result.rounds > 0 && moved.result.transfers >= moved.result.rounds);
+    assert_int_equal(plain.result.transfers, 0);
+    own += moved.ratio / 2;
+    given += plain.ratio / 2;
+    free(moved.sites);
+    free(plain.sites);
+  }
+  assert_true(own < given - 5e-4);
 }
 
 static void same_seed_gives_the_same_sites(void **unused) {
@@ -169,7 +203,8 @@ static void monitors_hear_of_levels_and_iterations_in_order(void **unused) {
     cvtm_cvt_options options;
     cvtm_cvt_defaults(&options);
     options.method = method ? CVTM_CVT_LLOYD : CVTM_CVT_LBFGSB;
-    options.max_iterations = 25;
+    options.max_iterations = 120;
+    options.tolerance = 0;
     options.monitor = listen;
     options.monitor_context = &l;
     const outcome o = solve(density, 0, 400, 0, NULL, &options);
@@ -327,6 +362,7 @@ static void coarse_counts_are_about_a_quarter(void **unused) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(more_effort_gives_better_minima),
+      cmocka_unit_test(transfers_on_the_way_lower_the_energy),
       cmocka_unit_test(same_seed_gives_the_same_sites),
       cmocka_unit_test(any_number_of_threads_gives_the_same_sites),
       cmocka_unit_test(large_samples_do_not_depend_on_threads),
