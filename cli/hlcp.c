@@ -313,6 +313,7 @@ static int perform(problem *p) {
   if (code != CLI_EXIT_OK) return code;
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status = read_problem(p, &error);
+  if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_HLCP, "%s", error.message);
   if (status == CVTM_OK) status = set_options(p, &error);
   if (status == CVTM_OK) status = check_theory(p, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);

@@ -330,6 +330,7 @@ static int perform(work *w) {
   int code = check_usage(w);
   if (code != CLI_EXIT_OK) return code;
   const cvtm_status status = w->is_model ? make_model(w, &error) : read_files(w, &error);
+  if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_LCP, "%s", error.message);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   code = solve(w);
   return code == CLI_EXIT_OK ? finish(w) : code;

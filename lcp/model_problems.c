@@ -220,11 +220,11 @@ static cvtm_status create(cvtm_model model, int64_t width, int64_t height, int64
   const int is_put = model == CVTM_MODEL_PUT;
   if (is_put) height = 1;
   if (width < (is_put ? 3 : 1) || height < 1 || width > INT32_MAX || height > INT32_MAX / width) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "no problem of %lld x %lld", (long long)width,
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no problem of %lld x %lld", (long long)width,
                      (long long)height);
   }
   if (is_put && steps < 1) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "no put in %lld steps", (long long)steps);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no put in %lld steps", (long long)steps);
   }
   problem->model = model;
   problem->width = is_put ? width - 1 : width;

@@ -184,8 +184,8 @@ class Refusals(Case):
 
     def test_parameters(self):
         for option, value, text in [("--splits", 0, "splits"), ("--splits", 26, "splits"),
-                                    ("--gamma", 0, "gamma"), ("--omega", -1, "omega"),
-                                    ("--alpha", 0, "alpha"), ("--size", 2 ** 20, "size")]:
+                                    ("--splits", -1, "splits"), ("--gamma", 0, "gamma"),
+                                    ("--omega", 0, "omega"), ("--omega", -1, "omega")]:
             self.refuse(["--example", 3, "--size", 5, option, value], text)
 
     def test_usage(self):
@@ -194,6 +194,13 @@ class Refusals(Case):
                           ["--example", 3, "--output-z", "a.mtx"],
                           ["--example", 3, "--output-z", "x.npy", "--output-w", "x.npy"]):
             self.run_hlcp(*arguments, code=2)
+        for option, value in (("--alpha", 0), ("--beta", -1), ("--size", 2 ** 20), ("--size", 0),
+                              ("--tolerance", -1), ("--iterations", -1), ("--start", "inf")):
+            done = self.run_hlcp("--example", 3, "--method", "mmaor", option, value, code=2)
+            self.assertIn(option.strip("-"), done.stderr)
+        for option, value in (("--eccentricity", 1), ("--eccentricity", -0.1), ("--supply", -1),
+                              ("--size", 2)):
+            self.run_hlcp("--problem", "bearing", option, value, code=2)
 
     def test_outputs(self):
         """Found before anything is computed."""

@@ -184,6 +184,11 @@ def check_refusals(folder):
     refused(2, "--rhs is missing", "--matrix", matrix)
     refused(2, "x is written as .npy", *files, "-o", folder / "x.obj")
     refused(2, "--width and --height go together", *files, "--width", 2)
+    refused(2, "no problem of 100000 x 100000", "--problem", "torsion", "--size", 100000)
+    refused(2, "no problem of 2 x 1", "--problem", "put", "--size", 2)
+    for option, value in (("--size", 0), ("--width", -1), ("--steps", 0), ("--tolerance", -1),
+                          ("--tolerance", 1), ("--iterations", -1), ("--omega", "nan")):
+        refused(2, f"{option}: ", "--problem", "put", option, value)
 
 
 with tempfile.TemporaryDirectory() as name:
