@@ -305,7 +305,7 @@ static void print_summary(const work *w) {
   fprintf(stderr,
           "%lld unknowns on %s (%s)\n"
           "  %lld iterations, natural residual %.3e, at most %.3e; stopped by: %s\n"
-          "  at the lower bound %lld, at the upper bound %lld; %.3f + %.3f seconds\n",
+          "  at the lower bound %lld, at the upper bound %lld; setup %.3f, solve %.3f seconds\n",
           (long long)w->n, cvtm_device_name(w->device), cvtm_device_description(w->device),
           (long long)r->iterations, r->natural_residual, r->natural_residual_max, stop_reason(w),
           (long long)r->active_lower, (long long)r->active_upper, r->setup_seconds, r->seconds);

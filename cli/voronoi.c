@@ -176,7 +176,7 @@ static void print_summary(const diagram *d) {
           (long long)d->count, d->domain.width, d->domain.height, cvtm_device_name(d->device),
           cvtm_device_description(d->device), d->seconds);
   if (d->cost.passes > 0)
-    fprintf(stderr, "  jump flooding: %d passes from step %d on, %.3g MB of pixels\n",
+    fprintf(stderr, "  jump flooding: passes %d, from step %d on; %.3g MB of pixels\n",
             d->cost.passes, d->cost.first_step, 1e-6 * (double)d->cost.bytes);
   if (is_checked(d))
     fprintf(stderr, "  %s pixels: %lld of %lld (%.3g %%), %.3f seconds\n",

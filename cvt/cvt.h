@@ -41,7 +41,9 @@ typedef struct cvtm_cvt_moments {
 /* Energy (and moments, if not NULL) of sites (host, 2 * count), which may lie outside the domain;
  * one that is not finite, or beyond 1e9, is refused by its index (CVTM_ERROR_ARGUMENT). Of sites
  * that share a place the first has the cell and the others no mass. `voronoi` is used by the pixel
- * energy alone. In a periodic domain the cells are those of the torus. */
+ * energy alone. In a periodic domain the cells are those of the torus. The time follows the numbers
+ * of pixels and sites, however unevenly these lie; at worst, all on one circle to the last bits, it
+ * follows the number of their pairs. */
 cvtm_status cvtm_cvt_evaluate(cvtm_cvt *cvt, const double *sites, int64_t count,
                               cvtm_cvt_energy energy, cvtm_voronoi_method voronoi, double *value,
                               const cvtm_cvt_moments *moments);
