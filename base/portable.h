@@ -11,8 +11,10 @@
 /* a * b + c, in sums that decide nothing: devices may round it once or twice. */
 #ifdef __CUDA_ARCH__
 #define CVTM_FMA(a, b, c) __fma_rn(a, b, c)
+#define CVTM_FMAF(a, b, c) __fmaf_rn(a, b, c)
 #else
 #define CVTM_FMA(a, b, c) ((a) * (b) + (c))
+#define CVTM_FMAF(a, b, c) ((a) * (b) + (c))
 #endif
 
 #endif

@@ -71,6 +71,7 @@ static cvtm_status measure(job *j, int rounds, double *milliseconds) {
 
 /* 1, or from 1 to 100 in waves. */
 static void paint(int side, int graded, float *density) {
+#pragma omp parallel for schedule(static)
   for (int y = 0; y < side; ++y) {
     for (int x = 0; x < side; ++x) {
       const double wave = sin(9.0 * x / side) * cos(6.0 * y / side);

@@ -31,7 +31,12 @@ static inline int cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm_domain
                                     int64_t place, cvtm_cell *cell) {
   cvtm_hull_pole poles[CVTM_HULL_POLES];
   int32_t places[CVTM_HULL_POLES], order[CVTM_HULL_SIDES], look[CVTM_HULL_LOOK];
-  cvtm_hull hull = {.stride = 1, .pole = poles, .place = places, .order = order, .look = look};
+  cvtm_hull hull = {.stride = 1,
+                    .room = CVTM_HULL_POLES,
+                    .pole = poles,
+                    .place = places,
+                    .order = order,
+                    .look = look};
   const cvtm_lanes one = {.lane = 0, .count = 1};
   double radius2;
   if (cvtm_hull_cut(tree, domain, place, 1, one, &hull, cell, &radius2) == CVTM_CELL_DONE) return 1;

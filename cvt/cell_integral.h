@@ -170,6 +170,15 @@ CVTM_HD double cvtm_cell_double(int32_t k) {
 #endif
 }
 
+/* The whole part of v, |v| < 2^31. */
+CVTM_HD int32_t cvtm_cell_whole(double v) {
+#ifdef __CUDA_ARCH__
+  return __double2loint(__dadd_rd(v, 6755399441055744.0)); /* conversions are slow */
+#else
+  return cvtm_cell_floor(v);
+#endif
+}
+
 /* Sums of rho, rho x and rho x^2 at the centres of columns first .. last - 1 of a row. */
 typedef struct cvtm_cell_run {
   double s0, s1, s2;

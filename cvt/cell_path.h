@@ -53,15 +53,6 @@ typedef struct cvtm_path_sums {
   double mass, x, y, second;
 } cvtm_path_sums;
 
-/* The whole part of v, |v| < 2^31. */
-CVTM_HD int32_t cvtm_path_floor(double v) {
-#ifdef __CUDA_ARCH__
-  return __double2loint(__dadd_rd(v, 6755399441055744.0)); /* conversions are slow */
-#else
-  return cvtm_cell_floor(v);
-#endif
-}
-
 CVTM_HD uint64_t cvtm_path_fixed(double v) { /* of 0 <= v <= 1 */
   const double shifted = v + 1;
   uint64_t bits;
@@ -75,8 +66,8 @@ CVTM_HD int32_t cvtm_path_within(int32_t k, int32_t size) {
 
 CVTM_HD void cvtm_path_set_pixel(cvtm_domain domain, const cvtm_path *path, int32_t k) {
   const int32_t s = k * path->stride;
-  cvtm_path_pixel p = {cvtm_path_floor(path->sx + path->x[s]),
-                       cvtm_path_floor(path->sy + path->y[s])};
+  cvtm_path_pixel p = {cvtm_cell_whole(path->sx + path->x[s]),
+                       cvtm_cell_whole(path->sy + path->y[s])};
   if (!domain.periodic) {
     p.column = cvtm_path_within(p.column, domain.width);
     p.row = cvtm_path_within(p.row, domain.height);

@@ -1,15 +1,20 @@
 /* Sums over the cells of a Voronoi diagram, a few neighbouring ones by the lanes of a warp
  * together. All sums have a fixed order. */
 #include "base/cuda_check.h"
+#include "cvt/cell_centres.h"
 #include "cvt/cell_path.h"
 #include "cvt/cell_sums.h"
-#include "jfa/cell_hull.h"
+#include "jfa/cell_warp.h"
 
 namespace {
 
 enum {
-  WARP = 32,
-  BLOCKS = 24, /* of a warp each, on a multiprocessor: what registers allow */
+  WARP = CVTM_WARP,
+  BLOCKS = 20,       /* of a warp each, on a multiprocessor: what registers allow */
+  SHORT_BLOCKS = 24, /* the same of kernels that do one thing alone */
+  MANY = CVTM_CELLS_MANY,
+  CUT_CELLS = 16, /* of a warp that cuts out alone */
+  LEFT = -3       /* as a cell's corners: none of ours */
 };
 
 __device__ void add_sums(cvtm_cell_sums *to, const cvtm_cell_sums &from) {
@@ -28,25 +33,70 @@ __device__ cvtm_cell_sums shift_sums(const cvtm_cell_sums &sums, int offset) {
   return other;
 }
 
-/* What the lanes of a cell read, all of it before any is waited for. */
-struct read_cell {
+/* Adds up the parts of a cell's lanes; the result is its first lane's. */
+template <int CELLS>
+__device__ cvtm_cell_sums join_parts(cvtm_cell_sums part) {
+  for (int offset = WARP / 2; offset >= CELLS; offset /= 2)
+    add_sums(&part, shift_sums(part, offset));
+  return part;
+}
+
+__device__ void leave(const cvtm_left_cells &left, int64_t place) {
+  left.place[atomicAdd(left.count, 1)] = static_cast<int32_t>(place);
+}
+
+/* --- integrals ------------------------------------------------------------------------- */
+
+/* Cuts out the cells at places first .. last - 1. */
+__global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
+    cut_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_cut_cells cells,
+               cvtm_left_cells left, int64_t first, int64_t last) {
+  __shared__ cvtm_warp_hulls<CUT_CELLS> memory;
+  const int lane = static_cast<int>(threadIdx.x);
+  const int64_t begin = static_cast<int64_t>(blockIdx.x) * CUT_CELLS, k = begin + lane % CUT_CELLS;
+  cvtm_cell cell = {0, CVTM_HULL_SIDES, cells.chunk, cells.x + k, cells.y + k, nullptr, nullptr, 0};
+  const bool done = cvtm_warp_cut_cells(tree, domain, first + begin, last, lane, &memory, &cell);
+  if (lane >= CUT_CELLS || first + k >= last) return;
+  cells.count[k] = done ? cell.count : static_cast<int32_t>(LEFT);
+  if (!done) leave(left, first + k);
+}
+
+/* A cell as its lanes know it: how many corners, LEFT if it is none of ours. */
+struct warp_cell {
   int32_t count, index;
-  double sx, sy, nearest2;
+  double sx, sy;
 };
 
-/* Cell k, at `place`, if it is before `last`; corner s at x[s * CELLS], y[s * CELLS]. Counts as
- * empty if there is nothing in it. */
+/* Cells whose rows and sides the lanes of a warp share. */
 template <int CELLS>
-__device__ read_cell read(const cvtm_site_tree_view &tree, const cvtm_cut_cells &cells, int64_t k,
-                          int64_t place, int64_t last, int own, double *x, double *y) {
+struct warp_paths {
+  static constexpr int rows = 256 / CELLS; /* at a time */
+  union {
+    cvtm_warp_hulls<CELLS> hulls; /* first these */
+    cvtm_path_edge edge[CVTM_HULL_SIDES * CELLS];
+  };
+  union {
+    struct { /* first these */
+      double x[CVTM_HULL_SIDES * CELLS], y[CVTM_HULL_SIDES * CELLS];
+      cvtm_path_pixel pixel[CVTM_HULL_SIDES * CELLS];
+    };
+    int32_t entry[2][rows * CELLS];
+  };
+  int32_t base[(CVTM_HULL_SIDES + 1) * CELLS];
+};
+
+/* Reads cell k, at `place`, if it is before `last`; all of it before any is waited for. */
+template <int CELLS>
+__device__ warp_cell read_cell(const cvtm_site_tree_view &tree, const cvtm_cut_cells &cells,
+                               int64_t k, int64_t place, int64_t last, int own, double *x,
+                               double *y) {
   constexpr int lanes = WARP / CELLS, rounds = (CVTM_HULL_SIDES + lanes - 1) / lanes;
-  read_cell cell = {CVTM_CELL_LEFT, 0, 0, 0, 0};
+  warp_cell cell = {LEFT, 0, 0, 0};
   if (place >= last) return cell;
   cell.count = cells.count[k];
   cell.index = tree.index[place];
   cell.sx = tree.position[2 * place];
   cell.sy = tree.position[2 * place + 1];
-  cell.nearest2 = cells.nearest2[k];
   double corner_x[rounds], corner_y[rounds];
 #pragma unroll
   for (int r = 0; r < rounds; ++r) {
@@ -64,48 +114,45 @@ __device__ read_cell read(const cvtm_site_tree_view &tree, const cvtm_cut_cells 
   return cell;
 }
 
-/* Adds up the parts of a cell's lanes. */
+/* Cuts out the cells at the warp's places instead. */
 template <int CELLS>
-__device__ void write(const read_cell &cell, int own, cvtm_cell_sums part, cvtm_cell_sums *sums) {
-  for (int offset = WARP / 2; offset >= CELLS; offset /= 2)
-    add_sums(&part, shift_sums(part, offset));
-  if (own == 0 && cell.count != CVTM_CELL_LEFT) sums[cell.index] = part;
+__device__ warp_cell cut_cell(const cvtm_site_tree_view &tree, cvtm_domain domain, int64_t base,
+                              int lane, const cvtm_left_cells &left, warp_paths<CELLS> *memory) {
+  const int c = lane % CELLS;
+  const int64_t place = base + c;
+  warp_cell cell = {LEFT, 0, 0, 0};
+  cvtm_cell polygon = {0,       CVTM_HULL_SIDES, CELLS, memory->x + c, memory->y + c,
+                       nullptr, nullptr,         0};
+  const bool done =
+      cvtm_warp_cut_cells(tree, domain, base, tree.count, lane, &memory->hulls, &polygon);
+  if (place >= tree.count) return cell;
+  if (!done) {
+    if (lane < CELLS) leave(left, place);
+    return cell;
+  }
+  cell.count = polygon.count;
+  cell.index = tree.index[place];
+  cell.sx = tree.position[2 * place];
+  cell.sy = tree.position[2 * place + 1];
+  return cell;
 }
 
-/* Cells whose rows and sides the lanes of a warp share. */
+/* The integrals over the warp's cells, whose corners are in its memory. */
 template <int CELLS>
-struct warp_paths {
-  static constexpr int rows = 256 / CELLS; /* at a time */
-  cvtm_path_edge edge[CVTM_HULL_SIDES * CELLS];
-  union {
-    struct { /* first these */
-      double x[CVTM_HULL_SIDES * CELLS], y[CVTM_HULL_SIDES * CELLS];
-      cvtm_path_pixel pixel[CVTM_HULL_SIDES * CELLS];
-    };
-    int32_t entry[2][rows * CELLS];
-  };
-  int32_t base[(CVTM_HULL_SIDES + 1) * CELLS];
-};
-
-template <int CELLS>
-__global__ void __launch_bounds__(WARP, BLOCKS)
-    integral_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
-                    cvtm_cut_cells cells, int64_t first, int64_t last, cvtm_cell_sums *sums) {
-  __shared__ __align__(16) warp_paths<CELLS> memory;
+__device__ void integrate(cvtm_domain domain, const cvtm_density_view &density,
+                          const warp_cell &cell, int lane, warp_paths<CELLS> *memory,
+                          cvtm_cell_sums *sums) {
   constexpr int lanes = WARP / CELLS, window = warp_paths<CELLS>::rows;
   const unsigned all = 0xFFFFFFFFu;
-  const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS, own = lane / CELLS;
-  const int64_t k = static_cast<int64_t>(blockIdx.x) * CELLS + c;
-  const read_cell cell =
-      read<CELLS>(tree, cells, k, first + k, last, own, memory.x + c, memory.y + c);
+  const int c = lane % CELLS, own = lane / CELLS;
   cvtm_path path;
   path.count = cell.count >= 3 ? cell.count : 0;
   path.stride = CELLS;
-  path.x = memory.x + c;
-  path.y = memory.y + c;
-  path.pixel = memory.pixel + c;
-  path.edge = memory.edge + c;
-  path.base = memory.base + c;
+  path.x = memory->x + c;
+  path.y = memory->y + c;
+  path.pixel = memory->pixel + c;
+  path.edge = memory->edge + c;
+  path.base = memory->base + c;
   path.sx = cell.sx;
   path.sy = cell.sy;
   for (int s = own; s < path.count; s += lanes) cvtm_path_set_pixel(domain, &path, s);
@@ -124,7 +171,7 @@ __global__ void __launch_bounds__(WARP, BLOCKS)
   segments = left + __shfl_sync(all, segments, CELLS + c);
   for (int s = own; s < path.count; s += lanes) cvtm_path_set_edge(&path, s, left);
   if (own == 0) path.base[path.count * CELLS] = segments;
-  if (own < 2) memory.entry[own][c] = column;
+  if (own < 2) memory->entry[own][c] = column;
   __syncwarp();
   cvtm_path_sums part = {0, 0, 0, 0};
   for (int32_t from = path.first; __any_sync(all, from <= path.last); from += window) {
@@ -138,182 +185,135 @@ __global__ void __launch_bounds__(WARP, BLOCKS)
         next = path.base[(e + 1) * CELLS];
       }
       cvtm_path_add_segment(&density, &path, path.edge + e * CELLS, t - base, next - 1 - t, from,
-                            end, memory.entry[e >= path.left] + c, &part);
+                            end, memory->entry[e >= path.left] + c, &part);
     }
     __syncwarp();
     const int32_t stop = path.wide != 0 ? min(end, path.last + 1) : from;
     for (int32_t j = from + own; j < stop; j += lanes) {
       const int32_t at = (j - from) * CELLS + c;
-      cvtm_path_add_run(&density, &path, j, memory.entry[0][at], memory.entry[1][at], &part);
+      cvtm_path_add_run(&density, &path, j, memory->entry[0][at], memory->entry[1][at], &part);
     }
     __syncwarp();
   }
-  write<CELLS>(cell, own, cvtm_path_sums_of(&part), sums);
+  const cvtm_cell_sums mine = join_parts<CELLS>(cvtm_path_sums_of(&part));
+  if (own == 0 && cell.count != LEFT) sums[cell.index] = mine;
 }
 
-/* Of cells whose pixel centres the lanes of a warp add up: the first row whose centre is below each
- * corner; of edges as in a path, where they begin, and the first row whose centre is beyond. */
+/* Of cells that are cut out. */
+template <int CELLS>
+__global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
+    integral_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
+                    cvtm_cut_cells cells, int64_t first, int64_t last, cvtm_cell_sums *sums) {
+  __shared__ __align__(16) warp_paths<CELLS> memory;
+  const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS;
+  const int64_t k = static_cast<int64_t>(blockIdx.x) * CELLS + c;
+  const warp_cell cell =
+      read_cell<CELLS>(tree, cells, k, first + k, last, lane / CELLS, memory.x + c, memory.y + c);
+  integrate<CELLS>(domain, density, cell, lane, &memory, sums);
+}
+
+/* The same in one go. */
+template <int CELLS>
+__global__ void __launch_bounds__(WARP, BLOCKS)
+    cell_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
+                cvtm_left_cells left, cvtm_cell_sums *sums) {
+  __shared__ __align__(16) warp_paths<CELLS> memory;
+  const int lane = static_cast<int>(threadIdx.x);
+  const warp_cell cell =
+      cut_cell<CELLS>(tree, domain, static_cast<int64_t>(blockIdx.x) * CELLS, lane, left, &memory);
+  integrate<CELLS>(domain, density, cell, lane, &memory, sums);
+}
+
+template <int CELLS>
+cvtm_status launch_cells(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
+                         const cvtm_left_cells &left) {
+  cell_kernel<CELLS>
+      <<<cvtm_cuda_blocks(tree.count, CELLS), WARP, 0, cvtm_cuda_stream(cvt->device)>>>(
+          tree, cvt->domain, cvt->density, left, cvt->sums);
+  return cvtm_cuda_launched(cvt->device, "cell_kernel");
+}
+
+/* The cells at places first .. last - 1, not more than fit. */
+cvtm_status launch_chunk(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
+                         const cvtm_cut_cells &cells, const cvtm_left_cells &left, int64_t first,
+                         int64_t last) {
+  const cudaStream_t stream = cvtm_cuda_stream(cvt->device);
+  cut_kernel<<<cvtm_cuda_blocks(last - first, CUT_CELLS), WARP, 0, stream>>>(
+      tree, cvt->domain, cells, left, first, last);
+  const cvtm_status status = cvtm_cuda_launched(cvt->device, "cut_kernel");
+  if (status != CVTM_OK) return status;
+  constexpr int sum_cells = 8;
+  integral_kernel<sum_cells><<<cvtm_cuda_blocks(last - first, sum_cells), WARP, 0, stream>>>(
+      tree, cvt->domain, cvt->density, cells, first, last, cvt->sums);
+  return cvtm_cuda_launched(cvt->device, "integral_kernel");
+}
+
+/* --- pixel centres --------------------------------------------------------------------- */
+
+/* What the lanes of a warp need to add up the pixel centres of cells. */
 template <int CELLS>
 struct warp_centres {
-  double x[CVTM_HULL_SIDES * CELLS], y[CVTM_HULL_SIDES * CELLS], slope[CVTM_HULL_SIDES * CELLS];
-  int32_t row[CVTM_HULL_SIDES * CELLS];
-  int32_t corner[CVTM_HULL_SIDES * CELLS], end[CVTM_HULL_SIDES * CELLS];
+  cvtm_hull_pole pole[CVTM_CENTRE_SITES * CELLS];
+  int32_t place[CVTM_CENTRE_SITES * CELLS];
+  union {
+    int32_t look[CVTM_HULL_LOOK * CELLS];
+    cvtm_centre_bound bound[CVTM_CENTRE_SITES * CELLS];
+  };
 };
-
-/* The first pixel whose centre is not before v. In doubt if one is about there. */
-__device__ int32_t centre_from(double v, double doubt, bool *doubtful) {
-  const int32_t low = cvtm_path_floor(v - 0.5 - doubt), high = cvtm_path_floor(v - 0.5 + doubt);
-  *doubtful |= low != high;
-  return low + 1;
-}
-
-/* Every `step`th row of a cell, each centre with care. */
-__device__ __noinline__ cvtm_cell_sums add_doubtful(cvtm_site_tree_view tree, cvtm_domain domain,
-                                                    cvtm_density_view density, int64_t place,
-                                                    cvtm_cell cell, double doubt, int32_t begin,
-                                                    int32_t step) {
-  cvtm_cell_sums part = {0, 0, 0, 0};
-  cvtm_cell_rows rows;
-  cvtm_cell_begin_rows(domain, tree.position[2 * place], tree.position[2 * place + 1], &cell,
-                       &rows);
-  for (int32_t j = rows.first + begin; j <= rows.last; j += step)
-    cvtm_cell_add_centres(&tree, domain, &density, place, &cell, doubt, &rows, j, &part);
-  return part;
-}
 
 template <int CELLS>
 __global__ void __launch_bounds__(WARP, BLOCKS)
     centre_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
-                  cvtm_cut_cells cells, int64_t first, int64_t last, cvtm_cell_sums *sums) {
-  __shared__ warp_centres<CELLS> memory;
-  constexpr int lanes = WARP / CELLS;
-  const unsigned all = 0xFFFFFFFFu, ours = all / ((1u << CELLS) - 1); /* lanes, shifted by c */
+                  cvtm_left_cells left, cvtm_cell_sums *sums) {
+  __shared__ __align__(16) warp_centres<CELLS> memory;
   const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS, own = lane / CELLS;
-  const int64_t k = static_cast<int64_t>(blockIdx.x) * CELLS + c;
-  double *const xs = memory.x + c, *const ys = memory.y + c, *const slopes = memory.slope + c;
-  const read_cell cell = read<CELLS>(tree, cells, k, first + k, last, own, xs, ys);
-  const int count = cell.count >= 3 ? cell.count : 0;
-  __syncwarp();
-  const double sx = cell.sx, sy = cell.sy;
-  double doubt = 0;
-  int32_t top = 0, bottom = 0, begin = 0, end = 0;
-  bool doubtful = false;
-  if (count > 0) {
-    double y_top = HUGE_VAL, y_bottom = -HUGE_VAL, radius2 = 0;
-    for (int s = 0; s < count; ++s) {
-      const double x = xs[s * CELLS], y = ys[s * CELLS], r2 = CVTM_FMA(x, x, y * y);
-      radius2 = r2 > radius2 ? r2 : radius2;
-      if (y < y_top) {
-        y_top = y;
-        top = s;
-      }
-      if (y > y_bottom) {
-        y_bottom = y;
-        bottom = s;
-      }
-    }
-    doubt = 1e-12 * (domain.width + domain.height) + 1e-14 * radius2 * rsqrt(cell.nearest2);
-    doubtful = !(doubt < 0.25);
-    for (int s = own; s < count; s += lanes) {
-      const int next = s + 1 < count ? s + 1 : 0;
-      slopes[s * CELLS] = (xs[next * CELLS] - xs[s * CELLS]) / (ys[next * CELLS] - ys[s * CELLS]);
-      memory.row[s * CELLS + c] = centre_from(sy + ys[s * CELLS], doubt, &doubtful);
-    }
-  }
-  const int left = bottom < top ? bottom - top + count : bottom - top;
-  __syncwarp();
-  if (own < 2 && count > 0) { /* the chains */
-    int s = top;
-    begin = end = memory.row[s * CELLS + c];
-    const int after = own ? count : left;
-    for (int e = own ? left : 0; e < after; ++e) {
-      const int from = s;
-      s = own ? (s > 0 ? s - 1 : count - 1) : s + 1 < count ? s + 1 : 0;
-      end = max(end, memory.row[s * CELLS + c]);
-      memory.corner[e * CELLS + c] = from;
-      memory.end[e * CELLS + c] = end;
-    }
-  }
-  __syncwarp();
-  doubtful = (__ballot_sync(all, doubtful) >> c) & ours;
-  begin = __shfl_sync(all, begin, c);
-  end = __shfl_sync(all, end, c);
-  if (!domain.periodic) {
-    begin = max(begin, 0);
-    end = min(end, domain.height);
-  }
-  cvtm_cell_sums part = {0, 0, 0, 0};
-  bool unsure = doubtful;
-  int l = -1, r = left - 1;
-  int32_t l_end = INT32_MIN, r_end = INT32_MIN;
-  double l_x = 0, l_y = 0, l_slope = 0, r_x = 0, r_y = 0, r_slope = 0;
-  for (int32_t j = begin + own; !doubtful && j < end; j += lanes) {
-    if (j >= l_end) {
-      do l_end = memory.end[++l * CELLS + c];
-      while (j >= l_end);
-      const int at = memory.corner[l * CELLS + c];
-      l_x = xs[at * CELLS];
-      l_y = ys[at * CELLS];
-      l_slope = slopes[at * CELLS];
-    }
-    if (j >= r_end) {
-      do r_end = memory.end[++r * CELLS + c];
-      while (j >= r_end);
-      const int at = memory.corner[r * CELLS + c];
-      r_x = xs[at * CELLS];
-      r_y = ys[at * CELLS];
-      r_slope = slopes[(at > 0 ? at - 1 : count - 1) * CELLS];
-    }
-    const double y = cvtm_cell_double(j) + 0.5 - sy;
-    int32_t from = centre_from(sx + CVTM_FMA(y - l_y, l_slope, l_x),
-                               CVTM_FMA(doubt, fabs(l_slope), doubt), &unsure);
-    int32_t to = centre_from(sx + CVTM_FMA(y - r_y, r_slope, r_x),
-                             CVTM_FMA(doubt, fabs(r_slope), doubt), &unsure);
-    if (!domain.periodic) {
-      from = max(from, 0);
-      to = min(to, domain.width);
-    }
-    const cvtm_cell_run run = cvtm_cell_sum_run(&density, cvtm_cell_row(&density, j), sx, from, to);
-    part.mass += run.s0;
-    part.x += run.s1;
-    part.y = CVTM_FMA(y, run.s0, part.y);
-    part.second += CVTM_FMA(y * y, run.s0, run.s2);
-  }
-  __syncwarp();
-  unsure = (__ballot_sync(all, unsure) >> c) & ours;
-  if (unsure) {
-    const cvtm_cell careful = {count, CVTM_HULL_SIDES, CELLS,  xs,
-                               ys,    slopes,          slopes, cell.nearest2};
-    part = add_doubtful(tree, domain, density, first + k, careful, doubt, own, lanes);
-  }
-  __syncwarp();
-  write<CELLS>(cell, own, part, sums);
+  const int64_t place = static_cast<int64_t>(blockIdx.x) * CELLS + c;
+  cvtm_hull hull = {
+      0, CELLS, CVTM_CENTRE_SITES, 0, memory.pole + c, memory.place + c, nullptr, memory.look + c};
+  const cvtm_lanes lanes = {own, WARP / CELLS};
+  cvtm_cell_sums part;
+  const bool done = cvtm_centre_sum(&tree, domain, &density, place, place < tree.count, lanes,
+                                    &hull, memory.bound + c, &part) == CVTM_CELL_DONE;
+  part = join_parts<CELLS>(part);
+  if (own > 0 || place >= tree.count) return;
+  if (done)
+    sums[tree.index[place]] = part;
+  else
+    leave(left, place);
 }
 
 template <int CELLS>
-cvtm_status launch(cvtm_cvt *cvt, const cvtm_site_tree_view &tree, const cvtm_cut_cells &cells,
-                   int64_t first, int64_t last, bool pixel) {
-  const unsigned blocks = cvtm_cuda_blocks(last - first, CELLS);
-  const cudaStream_t stream = cvtm_cuda_stream(cvt->device);
-  if (pixel) {
-    centre_kernel<CELLS><<<blocks, WARP, 0, stream>>>(tree, cvt->domain, cvt->density, cells, first,
-                                                      last, cvt->sums);
-    return cvtm_cuda_launched(cvt->device, "centre_kernel");
-  }
-  integral_kernel<CELLS>
-      <<<blocks, WARP, 0, stream>>>(tree, cvt->domain, cvt->density, cells, first, last, cvt->sums);
-  return cvtm_cuda_launched(cvt->device, "integral_kernel");
+cvtm_status launch_centres(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
+                           const cvtm_left_cells &left) {
+  centre_kernel<CELLS>
+      <<<cvtm_cuda_blocks(tree.count, CELLS), WARP, 0, cvtm_cuda_stream(cvt->device)>>>(
+          tree, cvt->domain, cvt->density, left, cvt->sums);
+  return cvtm_cuda_launched(cvt->device, "centre_kernel");
 }
 
 }  // namespace
 
 /* Few cells get more lanes each, so that there are enough warps for the device. */
 extern "C" cvtm_status cvtm_cell_sums_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
-                                           const cvtm_cut_cells *cells, int64_t first, int64_t last,
-                                           cvtm_cvt_energy energy) {
-  const bool pixel = energy == CVTM_CVT_PIXEL;
-  const int64_t count = last - first;
-  if (count < 6000) return launch<2>(cvt, *tree, *cells, first, last, pixel);
-  if (count < (pixel ? 16000 : 40000)) return launch<4>(cvt, *tree, *cells, first, last, pixel);
-  return launch<8>(cvt, *tree, *cells, first, last, pixel);
+                                           const cvtm_cut_cells *cells,
+                                           const cvtm_left_cells *left) {
+  const int64_t count = tree->count;
+  if (count < 6000) return launch_cells<2>(cvt, *tree, *left);
+  if (count < 16000) return launch_cells<4>(cvt, *tree, *left);
+  if (count < MANY) return launch_cells<8>(cvt, *tree, *left);
+  cvtm_status status = CVTM_OK;
+  for (int64_t first = 0; status == CVTM_OK && first < count; first += cells->chunk) {
+    const int64_t most = first + cells->chunk;
+    status = launch_chunk(cvt, *tree, *cells, *left, first, most < count ? most : count);
+  }
+  return status;
+}
+
+extern "C" cvtm_status cvtm_centre_sums_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
+                                             const cvtm_left_cells *left) {
+  const int64_t count = tree->count;
+  if (count < 6000) return launch_centres<2>(cvt, *tree, *left);
+  if (count < 16000) return launch_centres<4>(cvt, *tree, *left);
+  if (count < MANY) return launch_centres<8>(cvt, *tree, *left);
+  return launch_centres<16>(cvt, *tree, *left);
 }

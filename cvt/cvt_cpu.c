@@ -1,4 +1,5 @@
 #include "base/primitives.h"
+#include "cvt/cell_centres.h"
 #include "cvt/cell_host.h"
 #include "cvt/cvt_kernels.h"
 
@@ -35,6 +36,22 @@ static cvtm_status create_state_cpu(cvtm_cvt *cvt) {
                    threads);
 }
 
+/* The sums over a site's pixel centres the quick way; 0 if that did not end. */
+static int sum_centres(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_t place,
+                       cvtm_cell_sums *sums) {
+  cvtm_hull_pole poles[CVTM_CENTRE_SITES];
+  cvtm_centre_bound bounds[CVTM_CENTRE_SITES];
+  int32_t places[CVTM_CENTRE_SITES], look[CVTM_HULL_LOOK];
+  cvtm_hull hull = {
+      .stride = 1, .room = CVTM_CENTRE_SITES, .pole = poles, .place = places, .look = look};
+  const cvtm_lanes one = {.lane = 0, .count = 1};
+  const cvtm_cell_status status =
+      cvtm_centre_sum(tree, cvt->domain, &cvt->density, place, 1, one, &hull, bounds, sums);
+  if (status == CVTM_CELL_DONE) return 1;
+  *sums = (cvtm_cell_sums){0, 0, 0, 0};
+  return 0;
+}
+
 /* The sums of one site; 0 if memory ran out. */
 static int sum_cell(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_t place,
                     cvtm_cvt_energy energy, cvtm_cell *cell, cvtm_cell_sums *sums) {
@@ -44,6 +61,7 @@ static int sum_cell(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_
     sums->mass = sums->x = sums->y = sums->second = NAN;
     return 1;
   }
+  if (energy == CVTM_CVT_PIXEL && sum_centres(cvt, tree, place, sums)) return 1;
   if (!cvtm_cell_cut_out(tree, cvt->domain, place, cell)) return 0;
   if (cell->count < 3) return 1;
   cvtm_cell_rows rows;

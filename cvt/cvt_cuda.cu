@@ -1,8 +1,7 @@
-/* An evaluation in three kernels, and before the last the tree's boxes if anything needs them. cut:
- * the lanes of a warp cut out a few cells the quick way. Then their sums (cell_sums.h). finish:
- * what was left. A block each for cells that the quick way does not do or that have very many rows,
- * all blocks together for each cell of a good part of the image; then energy and gradient. All sums
- * have a fixed order.
+/* An evaluation: sums over the cells the quick way (cell_sums.h), the tree's boxes if anything
+ * needs them, and the finish: what was left. A block each for cells that the quick way does not do
+ * or that have very many rows, all blocks together for each cell of a good part of the image; then
+ * energy and gradient. All sums have a fixed order.
  *
  * What was left is done in stages. Blocks take the items of a stage in turn, and begin the next
  * when all are done: a block waits for items alone that others have taken, so that it does not
@@ -10,7 +9,7 @@
 #include "base/cuda_check.h"
 #include "cvt/cell_sums.h"
 #include "cvt/cvt_kernels.h"
-#include "jfa/cell_warp.h"
+#include "jfa/cell_hull.h"
 
 #include <new>
 
@@ -18,7 +17,6 @@ namespace {
 
 enum {
   WARP = CVTM_WARP,
-  CUT_BLOCKS = 24,      /* of a warp each, on a multiprocessor: what registers allow */
   BLOCK_CORNERS = 1024, /* of a cell in a block's scratch */
   LARGE_THREADS = 128,
   PARTS = 264, /* of a huge cell, and of the energy, a block each */
@@ -34,8 +32,7 @@ constexpr int64_t CHUNK = 1 << 18;
  * taken and done. list: places of the first, in no particular order; huge and giant: of those;
  * part, energy, distance: of sums. */
 struct cuda_state {
-  double *x, *y, *nearest2; /* of the cells of a chunk, corner k of all of them side by side */
-  int32_t *count, chunk;    /* chunk: how many at most */
+  cvtm_cut_cells cells;
   int32_t *listed;
   int32_t *list, *huge, *giant;
   cvtm_cell_sums *part;   /* PARTS per huge cell */
@@ -55,38 +52,13 @@ enum {
   LISTED_DONE = LISTED_TAKEN + STAGES,
   LISTED = LISTED_DONE + STAGES
 };
-enum { NOT_FINITE = -1, TOO_MANY_CORNERS = -2, LEFT = CVTM_CELL_LEFT }; /* as a cell's count */
+enum { NOT_FINITE = -1, TOO_MANY_CORNERS = -2 }; /* as a cell's count */
 
 __device__ void add_sums(cvtm_cell_sums *to, const cvtm_cell_sums &from) {
   to->mass += from.mass;
   to->x += from.x;
   to->y += from.y;
   to->second += from.second;
-}
-
-/* Cell k of a chunk. */
-__device__ cvtm_cell chunk_cell(const cuda_state &state, int64_t k) {
-  const cvtm_cell cell = {0,           CVTM_HULL_SIDES, state.chunk, state.x + k,
-                          state.y + k, nullptr,         nullptr,     0};
-  return cell;
-}
-
-/* Cuts out the cells at places first .. last - 1. */
-template <int CELLS>
-__global__ void __launch_bounds__(WARP, CUT_BLOCKS)
-    cut_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cuda_state state, int64_t first,
-               int64_t last) {
-  __shared__ cvtm_warp_hulls<CELLS> memory;
-  const int lane = static_cast<int>(threadIdx.x);
-  const int64_t k = static_cast<int64_t>(blockIdx.x) * CELLS + lane % CELLS;
-  cvtm_cell cell = chunk_cell(state, k);
-  const bool done =
-      cvtm_warp_cut_cells(tree, domain, first + blockIdx.x * CELLS, last, lane, &memory, &cell);
-  if (lane >= CELLS || first + k >= last) return;
-  state.count[k] = done ? cell.count : LEFT;
-  state.nearest2[k] = cell.nearest2;
-  if (!done)
-    state.list[atomicAdd(state.listed + LISTED_LARGE, 1)] = static_cast<int32_t>(first + k);
 }
 
 /* Adds up the parts of a block's threads; the result is thread 0's. */
@@ -385,10 +357,9 @@ __global__ void lloyd_kernel(const cvtm_cell_sums *sums, cvtm_domain domain, int
 void destroy_state_cuda(cvtm_cvt *cvt) {
   cuda_state *state = static_cast<cuda_state *>(cvt->state);
   if (!state) return;
-  void *arrays[] = {state->x,       state->y,       state->nearest2,      state->count,
-                    state->listed,  state->list,    state->huge,          state->giant,
-                    state->part,    state->corners, state->giant_corners, state->energy,
-                    state->distance};
+  void *arrays[] = {state->cells.x, state->cells.y,       state->cells.count, state->listed,
+                    state->list,    state->huge,          state->giant,       state->part,
+                    state->corners, state->giant_corners, state->energy,      state->distance};
   for (void *array : arrays) cvtm_device_free(cvt->device, array);
   delete state;
   cvt->state = nullptr;
@@ -411,12 +382,13 @@ cvtm_status create_state_cuda(cvtm_cvt *cvt) {
   cvtm_status status = allocate(cvt, LISTED, &state->listed);
   if (status == CVTM_OK)
     status = cvtm_device_fill(cvt->device, state->listed, 0, LISTED * sizeof *state->listed);
-  state->chunk = static_cast<int32_t>(cvt->capacity < CHUNK ? cvt->capacity : CHUNK);
-  const int64_t corners = static_cast<int64_t>(state->chunk) * CVTM_HULL_SIDES;
-  if (status == CVTM_OK) status = allocate(cvt, corners, &state->x);
-  if (status == CVTM_OK) status = allocate(cvt, corners, &state->y);
-  if (status == CVTM_OK) status = allocate(cvt, state->chunk, &state->nearest2);
-  if (status == CVTM_OK) status = allocate(cvt, state->chunk, &state->count);
+  cvtm_cut_cells *cells = &state->cells;
+  const int64_t room = cvt->capacity < CVTM_CELLS_MANY ? 0 : cvt->capacity;
+  cells->chunk = static_cast<int32_t>(room < CHUNK ? room : CHUNK);
+  const int64_t corners = static_cast<int64_t>(cells->chunk) * CVTM_HULL_SIDES;
+  if (status == CVTM_OK) status = allocate(cvt, corners, &cells->x);
+  if (status == CVTM_OK) status = allocate(cvt, corners, &cells->y);
+  if (status == CVTM_OK) status = allocate(cvt, cells->chunk, &cells->count);
   if (status == CVTM_OK) status = allocate(cvt, PARTS, &state->energy);
   if (status == CVTM_OK) status = allocate(cvt, PARTS, &state->distance);
   if (status == CVTM_OK) status = allocate(cvt, cvt->capacity, &state->list);
@@ -434,37 +406,16 @@ cvtm_status create_state_cuda(cvtm_cvt *cvt) {
   return status;
 }
 
-template <int CELLS>
-cvtm_status launch_cut(cvtm_cvt *cvt, const cvtm_site_tree_view &tree, const cuda_state &state,
-                       int64_t first, int64_t last) {
-  cut_kernel<CELLS>
-      <<<cvtm_cuda_blocks(last - first, CELLS), WARP, 0, cvtm_cuda_stream(cvt->device)>>>(
-          tree, cvt->domain, state, first, last);
-  return cvtm_cuda_launched(cvt->device, "cut_kernel");
-}
-
-/* Few cells get more lanes each, so that there are enough warps for the device. */
-cvtm_status enqueue_chunk(cvtm_cvt *cvt, const cvtm_site_tree_view &tree, const cuda_state &state,
-                          int64_t first, int64_t last) {
-  const int64_t count = last - first;
-  const cvtm_status status = count < 8000     ? launch_cut<2>(cvt, tree, state, first, last)
-                             : count < 15000  ? launch_cut<4>(cvt, tree, state, first, last)
-                             : count < 100000 ? launch_cut<8>(cvt, tree, state, first, last)
-                                              : launch_cut<16>(cvt, tree, state, first, last);
-  if (status != CVTM_OK) return status;
-  const cvtm_cut_cells cells = {state.x, state.y, state.nearest2, state.count, state.chunk};
-  return cvtm_cell_sums_cuda(cvt, &tree, &cells, first, last, state.summed);
-}
-
-cvtm_status cell_sums_cuda(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy) {
+cvtm_status cell_sums_cuda(cvtm_cvt *cvt, int64_t, cvtm_cvt_energy energy) {
   cuda_state *state = static_cast<cuda_state *>(cvt->state);
   state->summed = energy;
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
-  cvtm_status status = CVTM_OK;
-  for (int64_t first = 0; status == CVTM_OK && first < count; first += state->chunk)
-    status = enqueue_chunk(cvt, tree, *state, first,
-                           count - first < state->chunk ? count : first + state->chunk);
-  return status == CVTM_OK ? cvtm_site_tree_bound(cvt->tree, state->listed + LISTED_LARGE) : status;
+  int32_t *const listed = state->listed + LISTED_LARGE;
+  const cvtm_left_cells left = {state->list, listed};
+  const cvtm_status status = energy == CVTM_CVT_EXACT
+                                 ? cvtm_cell_sums_cuda(cvt, &tree, &state->cells, &left)
+                                 : cvtm_centre_sums_cuda(cvt, &tree, &left);
+  return status == CVTM_OK ? cvtm_site_tree_bound(cvt->tree, listed) : status;
 }
 
 cvtm_status pixel_keys_cuda(cvtm_cvt *cvt) {

@@ -21,6 +21,7 @@
 
 enum {
   CVTM_HULL_POLES = 16,  /* of a cell at once */
+  CVTM_HULL_STEP = 4,    /* poles that are looked at together */
   CVTM_HULL_SIDES = 10,  /* of a cell */
   CVTM_HULL_ROUNDS = 8,  /* before the quick way gives up */
   CVTM_HULL_LOOK = 32,   /* numbers that `look` holds */
@@ -38,11 +39,11 @@ typedef struct CVTM_HULL_ALIGNED cvtm_hull_pole {
   float x, y;
 } cvtm_hull_pole;
 
-/* Pole k is pole[k * stride], its site at place[k * stride]; order tells the hull's corners, and so
- * does bit k of corners; look holds the places of a pass, and what follows each pole on the hull.
- * In memory that the cell's lanes share. */
+/* Pole k is pole[k * stride], its site at place[k * stride], with room for so many; order tells the
+ * hull's corners, and so does bit k of corners; look holds the places of a pass, and what follows
+ * each pole on the hull. In memory that the cell's lanes share. */
 typedef struct cvtm_hull {
-  int32_t count, stride;
+  int32_t count, stride, room;
   uint32_t corners;
   cvtm_hull_pole *pole;
   int32_t *place, *order, *look;
@@ -62,19 +63,26 @@ typedef struct cvtm_hull_search {
   int active;
 } cvtm_hull_search;
 
+/* A walk through this lane's bins. */
+typedef struct cvtm_hull_walk {
+  const int32_t *slot; /* of the bin behind */
+  int32_t next, end;   /* places */
+} cvtm_hull_walk;
+
 /* --- the sites around ------------------------------------------------------------------ */
 
 /* Puts down the first place of each bin within reach that is not empty, and the one behind its
- * last, for this lane's share of the bins, at look[2 * (k * lanes + lane)]; how many. There are at
- * most 4 by 4 bins. */
-CVTM_HD int32_t cvtm_hull_find_bins(const cvtm_hull_search *s, cvtm_hull *hull, int *crowded) {
+ * last, for this lane's share of the bins, at look[2 * (k * lanes + lane)]; how many sites there
+ * are in all of those. There are at most 4 by 4 bins. */
+CVTM_HD int32_t cvtm_hull_find_bins(const cvtm_hull_search *s, cvtm_hull *hull) {
   const double reach = 1.000001 * s->reach;
   const double x = s->o.x + s->o.shift_x, y = s->o.y + s->o.shift_y;
   const int32_t x0 = cvtm_cell_bin_along(&s->bins, x - reach, s->domain.width);
   const int32_t x1 = cvtm_cell_bin_along(&s->bins, x + reach, s->domain.width);
   const int32_t y0 = cvtm_cell_bin_along(&s->bins, y - reach, s->domain.height);
   const int32_t y1 = cvtm_cell_bin_along(&s->bins, y + reach, s->domain.height);
-  int32_t count = 0, sites = 0;
+  int32_t *slot = hull->look + 2 * s->lanes.lane * hull->stride;
+  int32_t sites = 0;
   for (int32_t bx = x0 + s->lanes.lane, by = y0; by <= y1; bx += s->lanes.count) {
     while (bx > x1) {
       bx -= x1 - x0 + 1;
@@ -84,13 +92,12 @@ CVTM_HD int32_t cvtm_hull_find_bins(const cvtm_hull_search *s, cvtm_hull *hull, 
     int32_t first, last;
     cvtm_cell_bin_sites(s->tree, s->bins.level, bx, by, &first, &last);
     if (first == last) continue;
-    int32_t *slot = hull->look + 2 * (count++ * s->lanes.count + s->lanes.lane) * hull->stride;
     slot[0] = first;
     slot[hull->stride] = last;
+    slot += 2 * s->lanes.count * hull->stride;
     sites += last - first;
   }
-  *crowded |= sites > CVTM_HULL_CROWD;
-  return sites > CVTM_HULL_CROWD ? 0 : count;
+  return sites;
 }
 
 /* Can the bisector with (dx, dy) cut the cell as it is? */
@@ -106,13 +113,14 @@ CVTM_HD int cvtm_hull_cuts(const cvtm_cell *cell, double dx, double dy) {
 CVTM_HD void cvtm_hull_add(const cvtm_hull_search *s, int take, float x, float y, int32_t place,
                            cvtm_hull *hull) {
   const int32_t at = cvtm_lanes_number(s->lanes, take, &hull->count);
-  if (!take || at >= CVTM_HULL_POLES) return;
+  if (!take || at >= hull->room) return;
   hull->pole[at * hull->stride].x = x;
   hull->pole[at * hull->stride].y = y;
   hull->place[at * hull->stride] = place;
 }
 
-/* The poles of the sites from `first` on. */
+/* The poles of the sites from `first` on; and up to a multiple of CVTM_HULL_STEP the origin, which
+ * is on no hull. */
 CVTM_HD void cvtm_hull_set_poles(const cvtm_hull_search *s, int32_t first, int32_t end,
                                  cvtm_hull *hull) {
   for (int32_t k = first + s->lanes.lane; k < end; k += s->lanes.count) {
@@ -125,36 +133,58 @@ CVTM_HD void cvtm_hull_set_poles(const cvtm_hull_search *s, int32_t first, int32
     pole->x *= t;
     pole->y *= t;
   }
+  const int32_t padded = (end + CVTM_HULL_STEP - 1) & -CVTM_HULL_STEP;
+  for (int32_t k = end + s->lanes.lane; k < padded; k += s->lanes.count) {
+    hull->pole[k * hull->stride].x = 0;
+    hull->pole[k * hull->stride].y = 0;
+  }
+}
+
+/* The next of this lane's sites; its own where there is none. */
+CVTM_HD int32_t cvtm_hull_take(const cvtm_hull_search *s, const cvtm_hull *hull, int more,
+                               cvtm_hull_walk *walk) {
+  if (!more) return s->o.place;
+  if (walk->next == walk->end) {
+    walk->next = walk->slot[0];
+    walk->end = walk->slot[hull->stride];
+    walk->slot += 2 * s->lanes.count * hull->stride;
+  }
+  return walk->next++;
 }
 
 /* Adds the sites asked for that can cut the cell. Whether the cell belongs to another, coincident
- * one. */
+ * one. The position of the next site is read before that of one is made use of. */
 CVTM_HD int cvtm_hull_gather(const cvtm_hull_search *s, int wanted, const cvtm_cell *cell,
                              cvtm_hull *hull) {
-  int owned = 0, crowded = 0;
-  const int32_t bins = wanted ? cvtm_hull_find_bins(s, hull, &crowded) : 0;
-  int32_t bin = 0, next = 0, end = 0;
-  while (cvtm_lanes_any(next < end || bin < bins)) {
-    if (next == end && bin < bins) {
-      const int32_t *slot =
-          hull->look + 2 * (bin++ * s->lanes.count + s->lanes.lane) * hull->stride;
-      next = slot[0];
-      end = slot[hull->stride];
-    }
-    const int32_t place = next < end ? next++ : s->o.place;
-    double dx, dy;
-    cvtm_cell_relative_site(s->tree, place, &s->o, &dx, &dy);
-    const float x = (float)dx, y = (float)dy, distance2 = x * x + y * y;
-    int take = distance2 >= s->from && distance2 < s->to && place != s->o.place;
-    if (take && dx == 0 && dy == 0) {
-      owned |= place < s->o.place; /* of coincident sites the first has the lowest index */
-      take = 0;
+  const int32_t found = wanted ? cvtm_hull_find_bins(s, hull) : 0;
+  const int crowded = found > CVTM_HULL_CROWD;
+  const int32_t sites = crowded ? 0 : found, most = cvtm_lanes_most(sites);
+  cvtm_hull_walk walk = {hull->look + 2 * s->lanes.lane * hull->stride, 0, 0};
+  int owned = 0;
+  double x, y, next_x, next_y;
+  int32_t place = cvtm_hull_take(s, hull, sites > 0, &walk);
+  cvtm_tree_position(s->tree, place, &next_x, &next_y);
+  for (int32_t k = 1; k <= most; ++k) {
+    const int32_t current = place;
+    x = next_x;
+    y = next_y;
+    place = cvtm_hull_take(s, hull, k < sites, &walk);
+    cvtm_tree_position(s->tree, place, &next_x, &next_y);
+    const double dx = (x - s->o.shift_x) - s->o.x, dy = (y - s->o.shift_y) - s->o.y;
+    const float near_x = (float)dx, near_y = (float)dy;
+    const float distance2 = near_x * near_x + near_y * near_y;
+    int take = distance2 >= s->from && distance2 < s->to;
+    if (!(distance2 > 0) && take) {
+      const int same = dx == 0 && dy == 0;
+      owned |=
+          same && current < s->o.place; /* of coincident sites the first has the lowest index */
+      take = !same && current != s->o.place;
     }
     if (cell->count > 0) take = take && cvtm_hull_cuts(cell, dx, dy);
-    cvtm_hull_add(s, take, x, y, place, hull);
+    cvtm_hull_add(s, take, near_x, near_y, current, hull);
   }
   cvtm_lanes_sync();
-  if (crowded) hull->count = 2 * CVTM_HULL_POLES;
+  if (crowded) hull->count = 2 * hull->room;
   return owned;
 }
 
@@ -238,11 +268,13 @@ enum { CVTM_HULL_NONE = 64, CVTM_HULL_TURN = 128 };
 CVTM_HD int32_t cvtm_hull_next(const cvtm_hull *hull, int32_t at, int32_t count) {
   const cvtm_hull_pole p = hull->pole[at * hull->stride];
   cvtm_hull_step best = {-1, 0, -1}; /* worse than any */
-  for (int32_t k = 0; k < count; ++k) {
-    const cvtm_hull_pole q = hull->pole[k * hull->stride];
-    const float dx = q.x - p.x, dy = q.y - p.y;
-    const cvtm_hull_step step = {p.x * dx + p.y * dy, p.y * dx - p.x * dy, k};
-    if (step.across > 0 && cvtm_hull_better(&best, &step)) best = step;
+  for (int32_t first = 0; first < count; first += CVTM_HULL_STEP) {
+    for (int32_t k = first; k < first + CVTM_HULL_STEP; ++k) {
+      const cvtm_hull_pole q = hull->pole[k * hull->stride];
+      const float dx = q.x - p.x, dy = q.y - p.y;
+      const cvtm_hull_step step = {CVTM_FMAF(p.x, dx, p.y * dy), p.y * dx - p.x * dy, k};
+      if (step.across > 0 && cvtm_hull_better(&best, &step)) best = step;
+    }
   }
   if (best.pole < 0) return CVTM_HULL_NONE;
   const int turn = p.y < 0 && !(hull->pole[best.pole * hull->stride].y < 0);
@@ -406,19 +438,40 @@ CVTM_HD void cvtm_hull_set_reach(cvtm_hull_search *s, double reach) {
   s->bins.level = level < 0 ? 0 : level < s->tree->levels ? level : s->tree->levels;
 }
 
+/* A search for the cell of the site at a place that has not begun; returns the squared distance
+ * that it must stay below. */
+CVTM_HD float cvtm_hull_begin(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t place,
+                              int wanted, cvtm_lanes lanes, cvtm_hull_search *s) {
+  s->tree = tree;
+  s->domain = domain;
+  s->lanes = lanes;
+  s->o = cvtm_cell_origin_at(tree, domain, wanted ? place : 0, &s->edges);
+  s->bins.shift = tree->shift;
+  s->bins.side = 0;
+  const double reach = wanted ? cvtm_hull_first_reach(s) : 0;
+  const double most =
+      domain.periodic ? 0.25 * fmin((double)domain.width, (double)domain.height) : HUGE_VAL;
+  s->active = reach > 0 && reach < most;
+  s->scale = (float)(reach * reach);
+  s->from = 0;
+  cvtm_hull_set_reach(s, reach);
+  return (float)(most * most);
+}
+
+/* Adds the sites asked for, of all images. Whether the cell belongs to another, coincident one. */
+CVTM_HD int cvtm_hull_collect(cvtm_hull_search *s, const cvtm_cell *cell, cvtm_hull *hull) {
+  const int owned = s->domain.periodic ? cvtm_hull_gather_images(s, cell, hull)
+                                       : cvtm_hull_gather(s, s->active, cell, hull);
+  return cvtm_lanes_vote(s->lanes, owned) != 0;
+}
+
 /* One round: adds the sites asked for, and makes the cell of all. */
 CVTM_HD cvtm_cell_status cvtm_hull_round(cvtm_hull_search *s, cvtm_hull *hull, cvtm_cell *cell,
                                          double *radius2) {
   const int32_t before = hull->count;
-  int owned = 0;
-  if (s->domain.periodic) {
-    owned = cvtm_hull_gather_images(s, cell, hull);
-  } else {
-    owned = cvtm_hull_gather(s, s->active, cell, hull);
-    cvtm_hull_add_edges(s, hull);
-  }
-  owned = cvtm_lanes_vote(s->lanes, owned) != 0;
-  const int crowded = cvtm_lanes_vote(s->lanes, hull->count > CVTM_HULL_POLES) != 0;
+  const int owned = cvtm_hull_collect(s, cell, hull);
+  if (!s->domain.periodic) cvtm_hull_add_edges(s, hull);
+  const int crowded = cvtm_lanes_vote(s->lanes, hull->count > hull->room) != 0;
   const int changed = s->active && hull->count > before && !crowded && !owned;
   int good = 1;
   cvtm_lanes_sync();
@@ -463,21 +516,9 @@ CVTM_HD cvtm_cell_status cvtm_hull_cut(const cvtm_site_tree_view *tree, cvtm_dom
                                        int64_t place, int wanted, cvtm_lanes lanes, cvtm_hull *hull,
                                        cvtm_cell *cell, double *radius2) {
   cvtm_hull_search s;
-  s.tree = tree;
-  s.domain = domain;
-  s.lanes = lanes;
-  s.o = cvtm_cell_origin_at(tree, domain, wanted ? place : 0, &s.edges);
-  s.bins.shift = tree->shift;
-  s.bins.side = 0;
-  const double reach = wanted ? cvtm_hull_first_reach(&s) : 0;
+  const float most = cvtm_hull_begin(tree, domain, place, wanted, lanes, &s);
   *radius2 = HUGE_VAL;
-  const double most =
-      domain.periodic ? 0.25 * fmin((double)domain.width, (double)domain.height) : HUGE_VAL;
   cvtm_cell_status result = CVTM_CELL_UNDECIDED;
-  s.active = reach > 0 && reach < most;
-  s.scale = (float)(reach * reach);
-  s.from = 0;
-  cvtm_hull_set_reach(&s, reach);
   hull->count = 0;
   cell->count = 0;
   cell->nearest2 = HUGE_VAL;
@@ -496,7 +537,7 @@ CVTM_HD cvtm_cell_status cvtm_hull_cut(const cvtm_site_tree_view *tree, cvtm_dom
       s.from = s.to;
       cvtm_hull_set_reach(&s, sqrt(needed < farther ? needed : farther));
     }
-    if (!(s.to < (float)(most * most))) s.active = 0;
+    if (!(s.to < most)) s.active = 0;
   }
   return result;
 }

@@ -84,6 +84,17 @@ CVTM_HD int32_t cvtm_lanes_before(cvtm_lanes lanes, int32_t value, int32_t *tota
 #endif
 }
 
+/* The largest number of all lanes of the warp. */
+CVTM_HD int32_t cvtm_lanes_most(int32_t number) {
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 800
+  return __reduce_max_sync(0xFFFFFFFFu, number);
+#elif defined __CUDA_ARCH__
+  for (int apart = 1; apart < CVTM_WARP; apart *= 2)
+    number = max(number, __shfl_xor_sync(0xFFFFFFFFu, number, apart));
+#endif
+  return number;
+}
+
 /* The largest value of the cell's lanes. */
 CVTM_HD double cvtm_lanes_largest(cvtm_lanes lanes, double value) {
 #ifdef __CUDA_ARCH__

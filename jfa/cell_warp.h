@@ -25,8 +25,14 @@ __device__ bool cvtm_warp_cut_cells(const cvtm_site_tree_view &tree, cvtm_domain
                                     cvtm_warp_hulls<CELLS> *memory, cvtm_cell *cell) {
   const int c = lane % CELLS;
   const cvtm_lanes lanes = {lane / CELLS, CVTM_WARP / CELLS};
-  cvtm_hull hull = {
-      0, CELLS, 0, memory->pole + c, memory->place + c, memory->order + c, memory->look + c};
+  cvtm_hull hull = {0,
+                    CELLS,
+                    CVTM_HULL_POLES,
+                    0,
+                    memory->pole + c,
+                    memory->place + c,
+                    memory->order + c,
+                    memory->look + c};
   double radius2 = 0;
   const bool cut = cvtm_hull_cut(&tree, domain, base + c, base + c < end, lanes, &hull, cell,
                                  &radius2) == CVTM_CELL_DONE;
