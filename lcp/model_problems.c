@@ -209,7 +209,11 @@ void cvtm_model_put_next(cvtm_model_problem *problem, const double *x) {
 }
 
 double cvtm_model_put_price(const cvtm_model_problem *problem, const double *x) {
-  return 100 * x[(problem->width - 1) / 2];
+  const int64_t n = problem->width;
+  const double *middle = x + n / 2;
+  if (n % 2 == 1) return 100 * *middle;
+  if (n == 2) return 50 * (x[0] + x[1]);
+  return 6.25 * (9 * (middle[-1] + middle[0]) - (middle[-2] + middle[1]));
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */

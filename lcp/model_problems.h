@@ -51,7 +51,8 @@ void cvtm_model_problem_free(cvtm_model_problem *problem);
 
 /* put: the right side of the next step from the values x of this one. */
 void cvtm_model_put_next(cvtm_model_problem *problem, const double *x);
-/* put: 100 times the value at S = K = 100; an even number of intervals has a node there. */
+/* put: 100 times the value at S = K = 100, where an even number of intervals has a node; else by
+ * the cubic through the four nodes around it. */
 double cvtm_model_put_price(const cvtm_model_problem *problem, const double *x);
 /* hemisphere: largest difference from the exact solution. */
 double cvtm_model_hemisphere_error(const cvtm_model_problem *problem, const double *x);
