@@ -17,7 +17,7 @@ static const double farthest = 1e9;
 static int64_t pixels_of(cvtm_domain domain) { return (int64_t)domain.width * domain.height; }
 
 static cvtm_status check_plan(cvtm_device *device, cvtm_domain domain, const float *density,
-                              int64_t capacity, cvtm_density_sums *sums) {
+                              int64_t capacity, cvtm_density_sums *sums, double **squares) {
   cvtm_error *error = cvtm_device_error(device);
   if (domain.width < 1 || domain.height < 1 || domain.width > CVTM_MAX_SIDE ||
       domain.height > CVTM_MAX_SIDE) {
@@ -28,12 +28,14 @@ static cvtm_status check_plan(cvtm_device *device, cvtm_domain domain, const flo
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites; 1 to 2^31 - 1", (long long)capacity);
   }
   if (!density) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no density");
-  return cvtm_density_scan(domain, density, sums, error);
+  return cvtm_density_scan_squares(domain, density, sums, squares, error);
 }
 
-static void keep_sums(cvtm_cvt *cvt, const cvtm_density_sums *sums) {
+static void keep_sums(cvtm_cvt *cvt, const cvtm_density_sums *sums, double *squares) {
   cvt->mass = sums->mass;
   cvt->root = sums->root;
+  free(cvt->square_roots);
+  cvt->square_roots = squares;
 }
 
 static cvtm_status allocate_plan(cvtm_cvt *cvt, const float *density) {
@@ -72,10 +74,14 @@ static cvtm_status allocate_plan(cvtm_cvt *cvt, const float *density) {
 cvtm_status cvtm_cvt_create(cvtm_device *device, cvtm_domain domain, const float *density,
                             int64_t capacity, cvtm_cvt **result) {
   cvtm_density_sums sums;
-  cvtm_status status = check_plan(device, domain, density, capacity, &sums);
+  double *squares = NULL;
+  cvtm_status status = check_plan(device, domain, density, capacity, &sums, &squares);
   if (status != CVTM_OK) return status;
   cvtm_cvt *cvt = calloc(1, sizeof *cvt);
-  if (!cvt) return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory");
+  if (!cvt) {
+    free(squares);
+    return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory");
+  }
   cvt->device = device;
   cvt->domain = domain;
   cvt->capacity = capacity;
@@ -87,7 +93,7 @@ cvtm_status cvtm_cvt_create(cvtm_device *device, cvtm_domain domain, const float
     cvt->moves = &cvtm_cvt_moves_cuda;
   }
 #endif
-  keep_sums(cvt, &sums);
+  keep_sums(cvt, &sums, squares);
   status = allocate_plan(cvt, density);
   if (status != CVTM_OK) {
     cvtm_cvt_destroy(cvt);
@@ -126,14 +132,17 @@ void cvtm_cvt_destroy(cvtm_cvt *cvt) {
                     cvt->workspace};
   for (size_t a = 0; a < sizeof arrays / sizeof arrays[0]; ++a)
     cvtm_device_free(cvt->device, arrays[a]);
+  free(cvt->square_roots);
   free(cvt);
 }
 
 cvtm_status cvtm_cvt_set_density(cvtm_cvt *cvt, const float *density) {
   cvtm_density_sums sums;
-  const cvtm_status status = check_plan(cvt->device, cvt->domain, density, cvt->capacity, &sums);
+  double *squares = NULL;
+  const cvtm_status status =
+      check_plan(cvt->device, cvt->domain, density, cvt->capacity, &sums, &squares);
   if (status != CVTM_OK) return status;
-  keep_sums(cvt, &sums);
+  keep_sums(cvt, &sums, squares);
   return cvtm_device_copy_in(cvt->device, (void *)(uintptr_t)cvt->density.value, density,
                              (size_t)pixels_of(cvt->domain) * sizeof(float));
 }

@@ -25,7 +25,8 @@ struct cvtm_cvt {
   const struct cvtm_cvt_moves_table *moves;
   cvtm_domain domain;
   int64_t capacity;
-  double mass, root; /* integrals of rho and sqrt(rho) */
+  double mass, root;    /* integrals of rho and sqrt(rho) */
+  double *square_roots; /* on the host: the latter over squares, of cvtm_density_scan */
   cvtm_density_view density;
   cvtm_site_tree *tree;
   double *sites;        /* 2 * capacity: the current state */

@@ -1,6 +1,7 @@
 /* Initial sites, and the energy that regular hexagons would have. */
 #include "base/random.h"
 #include "cvt/cvt.h"
+#include "cvt/cvt_sample.h"
 #include "cvt/density_scan.h"
 
 #include <math.h>
@@ -12,7 +13,7 @@ static double root_of(float rho) { return sqrt((double)rho); }
 
 double cvtm_cvt_energy_bound(cvtm_domain domain, const float *density, int64_t count) {
   cvtm_density_sums sums;
-  if (count <= 0 || !density || cvtm_density_scan(domain, density, &sums, NULL) != CVTM_OK)
+  if (count <= 0 || !density || cvtm_density_scan(domain, density, &sums, NULL, NULL) != CVTM_OK)
     return INFINITY;
   return 5 / (18 * sqrt(3.0)) * (sums.root * sums.root) / (double)count;
 }
@@ -85,11 +86,14 @@ typedef struct tile {
   double before, length;    /* of the curve */
 } tile;
 
-enum { TILE_ORDER = 7, BLOCK_ORDER = 3, WORTH_THREADS = 64 /* tiles */ };
+enum { TILE_ORDER = 7, SQUARE_ORDER = 3, WORTH_THREADS = 64 /* tiles */ };
+_Static_assert(CVTM_DENSITY_SQUARE == 1 << SQUARE_ORDER,
+               "the curve fills one square after the other");
 
 typedef struct hilbert_walk {
   cvtm_domain domain;
   const float *density;
+  const double *root;        /* of the squares, by cvtm_density_scan */
   int64_t count, next, last; /* sites; the next to be placed, up to the last */
   uint64_t seed;
   double total, sum, target; /* target: where the next site lies */
@@ -117,24 +121,25 @@ static void visit_pixel(hilbert_walk *walk, int i, int j) {
   while (walk->next < walk->last && walk->target < walk->sum) place_next(walk, i, j);
 }
 
-/* Of the square of 2^order pixels whose corner is (i, j). */
-static double square_length(const hilbert_walk *walk, int order, int i, int j) {
-  const int width = walk->domain.width, height = walk->domain.height, side = 1 << order;
-  const int right = i + side < width ? i + side : width;
-  const int below = j + side < height ? j + side : height;
+/* The length of the curve in the square whose corner is (i, j). */
+static double square_length(const hilbert_walk *walk, int i, int j) {
+  const int64_t row = cvtm_density_squares(walk->domain.width);
+  return walk->root[(j >> SQUARE_ORDER) * row + (i >> SQUARE_ORDER)];
+}
+
+static double tile_length(const hilbert_walk *walk, const tile *t) {
+  const int side = 1 << TILE_ORDER, step = CVTM_DENSITY_SQUARE;
   double length = 0;
-  for (int y = j; y < below; ++y) {
-    const float *rho = walk->density + (int64_t)y * width;
-    double row = 0;
-    for (int x = i; x < right; ++x) row += root_of(rho[x]);
-    length += row;
+  for (int j = t->j; j < t->j + side && j < walk->domain.height; j += step) {
+    for (int i = t->i; i < t->i + side && i < walk->domain.width; i += step)
+      length += square_length(walk, i, j);
   }
   return length;
 }
 
-/* Past a block in which no site lies. */
-static int skip_block(hilbert_walk *walk, int i, int j) {
-  const double after = walk->sum + square_length(walk, BLOCK_ORDER, i, j);
+/* Past a square in which no site lies. */
+static int skip_square(hilbert_walk *walk, int i, int j) {
+  const double after = walk->sum + square_length(walk, i, j);
   if (walk->next < walk->last && walk->target < after) return 0;
   walk->sum = after;
   return 1;
@@ -150,7 +155,7 @@ static void walk_square(hilbert_walk *walk, int order, int i, int j, int ax, int
     walk->tiles[walk->tile_count++] = (tile){i, j, ax, ay, bx, by, 0, 0};
     return;
   }
-  if (order == BLOCK_ORDER && skip_block(walk, i, j)) return;
+  if (order == SQUARE_ORDER && skip_square(walk, i, j)) return;
   if (order == 0) {
     visit_pixel(walk, i, j);
     return;
@@ -232,16 +237,19 @@ static void walk_tiles(const hilbert_walk *all) {
   }
 }
 
-static cvtm_status sample_stratified(cvtm_domain domain, const float *density, int64_t count,
-                                     uint64_t seed, double *sites, cvtm_error *error) {
-  hilbert_walk walk = {
-      .domain = domain, .density = density, .count = count, .seed = seed, .sites = sites};
+static cvtm_status sample_stratified(cvtm_domain domain, const float *density, const double *root,
+                                     int64_t count, uint64_t seed, double *sites,
+                                     cvtm_error *error) {
+  hilbert_walk walk = {.domain = domain,
+                       .density = density,
+                       .root = root,
+                       .count = count,
+                       .seed = seed,
+                       .sites = sites};
   const cvtm_status status = list_tiles(&walk, error);
   if (status != CVTM_OK) return status;
-#pragma omp parallel for schedule(static) if (walk.tile_count >= WORTH_THREADS)
-  for (int64_t k = 0; k < walk.tile_count; ++k)
-    walk.tiles[k].length = square_length(&walk, TILE_ORDER, walk.tiles[k].i, walk.tiles[k].j);
   for (int64_t k = 0; k < walk.tile_count; ++k) {
+    walk.tiles[k].length = tile_length(&walk, &walk.tiles[k]);
     walk.tiles[k].before = walk.total;
     walk.total += walk.tiles[k].length;
   }
@@ -250,25 +258,30 @@ static cvtm_status sample_stratified(cvtm_domain domain, const float *density, i
   return CVTM_OK;
 }
 
-static cvtm_status check_density(cvtm_domain domain, const float *density, cvtm_error *error) {
-  cvtm_density_sums sums;
-  if (!density || domain.width < 1 || domain.height < 1 || domain.width > CVTM_MAX_SIDE ||
-      domain.height > CVTM_MAX_SIDE) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no density of 1 to %d pixels a side",
-                     CVTM_MAX_SIDE);
-  }
-  return cvtm_density_scan(domain, density, &sums, error);
+cvtm_status cvtm_cvt_sample_scanned(cvtm_domain domain, const float *density, const double *root,
+                                    int64_t count, uint64_t seed, cvtm_cvt_start start,
+                                    double *sites, cvtm_error *error) {
+  if (count == 0) return CVTM_OK;
+  if (start == CVTM_CVT_START_RANDOM)
+    return sample_random(domain, density, count, seed, sites, error);
+  if (start == CVTM_CVT_START_STRATIFIED)
+    return sample_stratified(domain, density, root, count, seed, sites, error);
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "unknown way %d to sample sites", (int)start);
 }
 
 cvtm_status cvtm_cvt_sample(cvtm_domain domain, const float *density, int64_t count, uint64_t seed,
                             cvtm_cvt_start start, double *sites, cvtm_error *error) {
+  cvtm_density_sums sums;
+  double *root = NULL;
   if (count < 0 || (count > 0 && !sites))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no room for %lld sites", (long long)count);
-  const cvtm_status status = check_density(domain, density, error);
-  if (status != CVTM_OK || count == 0) return status;
-  if (start == CVTM_CVT_START_RANDOM)
-    return sample_random(domain, density, count, seed, sites, error);
-  if (start == CVTM_CVT_START_STRATIFIED)
-    return sample_stratified(domain, density, count, seed, sites, error);
-  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "unknown way %d to sample sites", (int)start);
+  if (!density || domain.width < 1 || domain.height < 1 || domain.width > CVTM_MAX_SIDE ||
+      domain.height > CVTM_MAX_SIDE)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no density of 1 to %d pixels a side",
+                     CVTM_MAX_SIDE);
+  cvtm_status status = cvtm_density_scan_squares(domain, density, &sums, &root, error);
+  if (status == CVTM_OK)
+    status = cvtm_cvt_sample_scanned(domain, density, root, count, seed, start, sites, error);
+  free(root);
+  return status;
 }

@@ -2,8 +2,10 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
-enum { BANDS = 256, WORTH_THREADS = 1 << 20 /* pixels */ };
+enum { BANDS = 256, WORTH_THREADS = 1 << 20 /* pixels */, SQUARE = CVTM_DENSITY_SQUARE };
 
 static cvtm_status refuse(cvtm_domain domain, const float *density, cvtm_error *error) {
   const int64_t area = (int64_t)domain.width * domain.height;
@@ -15,36 +17,55 @@ static cvtm_status refuse(cvtm_domain domain, const float *density, cvtm_error *
   return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the density is zero everywhere");
 }
 
-/* Row by row, so that the sums stay accurate for large images. Returns whether any pixel is bad. */
-static int scan_rows(cvtm_domain domain, const float *density, int first, int last,
-                     cvtm_density_sums *sums) {
+/* Of `count` pixels of a row. Returns whether any pixel is bad. */
+static int add_pixels(const float *rho, int count, cvtm_density_sums *sums) {
   int bad = 0;
-  *sums = (cvtm_density_sums){0, 0};
-  for (int j = first; j < last; ++j) {
-    const float *rho = density + (int64_t)j * domain.width;
-    double mass = 0, root = 0;
-    for (int i = 0; i < domain.width; ++i) {
-      bad |= !(rho[i] >= 0 && rho[i] <= FLT_MAX);
-      mass += (double)rho[i];
-      root += sqrt((double)rho[i]);
-    }
-    sums->mass += mass;
-    sums->root += root;
+  for (int i = 0; i < count; ++i) {
+    bad |= !(rho[i] >= 0 && rho[i] <= FLT_MAX);
+    sums->mass += (double)rho[i];
+    sums->root += sqrt((double)rho[i]);
   }
   return bad;
 }
 
+/* A row of squares, of which root gets the lengths if it is not NULL. Square by square and row by
+ * row, so that the sums stay accurate for large images. Returns whether any pixel is bad. */
+static int scan_squares(cvtm_domain domain, const float *density, int64_t row,
+                        cvtm_density_sums *sums, double *root) {
+  const int first = (int)row * SQUARE;
+  const int last = first + SQUARE < domain.height ? first + SQUARE : domain.height;
+  const int64_t across = cvtm_density_squares(domain.width);
+  cvtm_density_sums all = {0, 0};
+  int bad = 0;
+  if (root) memset(root + row * across, 0, (size_t)across * sizeof *root);
+  for (int j = first; j < last; ++j) {
+    const float *rho = density + (int64_t)j * domain.width;
+    for (int64_t k = 0; k < across; ++k) {
+      const int i = (int)k * SQUARE, count = i + SQUARE < domain.width ? SQUARE : domain.width - i;
+      cvtm_density_sums part = {0, 0};
+      bad |= add_pixels(rho + i, count, &part);
+      all.mass += part.mass;
+      all.root += part.root;
+      if (root) root[row * across + k] += part.root;
+    }
+  }
+  sums->mass += all.mass;
+  sums->root += all.root;
+  return bad;
+}
+
 cvtm_status cvtm_density_scan(cvtm_domain domain, const float *density, cvtm_density_sums *sums,
-                              cvtm_error *error) {
-  const int bands = domain.height < BANDS ? domain.height : BANDS;
+                              double *root, cvtm_error *error) {
   const int64_t area = (int64_t)domain.width * domain.height;
+  const int64_t rows = cvtm_density_squares(domain.height);
+  const int bands = (int)(rows < BANDS ? rows : BANDS);
   cvtm_density_sums part[BANDS];
   int bad = 0;
 #pragma omp parallel for schedule(static) reduction(| : bad) if (area >= WORTH_THREADS)
   for (int b = 0; b < bands; ++b) {
-    const int first = (int)((int64_t)domain.height * b / bands);
-    const int last = (int)((int64_t)domain.height * (b + 1) / bands);
-    bad |= scan_rows(domain, density, first, last, &part[b]);
+    part[b] = (cvtm_density_sums){0, 0};
+    for (int64_t row = rows * b / bands; row < rows * (b + 1) / bands; ++row)
+      bad |= scan_squares(domain, density, row, &part[b], root);
   }
   cvtm_density_sums total = {0, 0};
   for (int b = 0; b < bands; ++b) {
@@ -54,4 +75,16 @@ cvtm_status cvtm_density_scan(cvtm_domain domain, const float *density, cvtm_den
   if (bad || !(total.mass > 0)) return refuse(domain, density, error);
   *sums = total;
   return CVTM_OK;
+}
+
+cvtm_status cvtm_density_scan_squares(cvtm_domain domain, const float *density,
+                                      cvtm_density_sums *sums, double **root, cvtm_error *error) {
+  const int64_t squares = cvtm_density_squares(domain.width) * cvtm_density_squares(domain.height);
+  *root = malloc((size_t)squares * sizeof **root);
+  if (!*root) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for sums of the density");
+  const cvtm_status status = cvtm_density_scan(domain, density, sums, *root, error);
+  if (status == CVTM_OK) return CVTM_OK;
+  free(*root);
+  *root = NULL;
+  return status;
 }

@@ -1,6 +1,7 @@
 /* From a density to a tessellation: the start, the descent, and the search beyond it. */
 #include "base/clock.h"
 #include "base/primitives.h"
+#include "cvt/cvt_sample.h"
 #include "cvt/descent.h"
 #include "cvt/moves_kernels.h"
 #include "cvt/multilevel.h"
@@ -120,6 +121,13 @@ static cvtm_status transfer(solve *s, int64_t count, int64_t most, double contra
   return status;
 }
 
+static cvtm_status sample(const solve *s, int64_t count, double *sites) {
+  const cvtm_cvt *cvt = s->cvt;
+  return cvtm_cvt_sample_scanned(cvt->domain, s->density, cvt->square_roots, count,
+                                 s->options->seed, s->options->start, sites,
+                                 cvtm_device_error(cvt->device));
+}
+
 /* --- coarse to fine ---------------------------------------------------------------- */
 
 /* counts[0] is the full number of sites. */
@@ -175,8 +183,7 @@ static cvtm_status place_coarse_to_fine(solve *s, double *sites) {
   int64_t counts[LEVELS_HIGH + 1];
   int level = plan_levels(s, counts);
   s->result.levels = level;
-  cvtm_status status = cvtm_cvt_sample(s->cvt->domain, s->density, counts[level], s->options->seed,
-                                       s->options->start, sites, cvtm_device_error(s->cvt->device));
+  cvtm_status status = sample(s, counts[level], sites);
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(s->cvt, sites, counts[level]);
   for (; status == CVTM_OK && level > 0; --level) {
     status = descend_coarse(s, counts[level]);
@@ -189,9 +196,7 @@ static cvtm_status place_coarse_to_fine(solve *s, double *sites) {
 static cvtm_status place(solve *s, int64_t given, double *sites) {
   const cvtm_cvt_options *o = s->options;
   if (given == 0 && o->effort != CVTM_CVT_EFFORT_LOW) return place_coarse_to_fine(s, sites);
-  cvtm_status status =
-      cvtm_cvt_sample(s->cvt->domain, s->density, s->count - given, o->seed, o->start,
-                      sites + 2 * given, cvtm_device_error(s->cvt->device));
+  cvtm_status status = sample(s, s->count - given, sites + 2 * given);
   if (status == CVTM_OK) status = cvtm_cvt_check_sites(s->cvt, sites, s->count);
   return status == CVTM_OK ? cvtm_cvt_put_sites(s->cvt, sites, s->count) : status;
 }
@@ -396,6 +401,7 @@ cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const float *density, const cvtm_cvt_o
   if (count < 1 || count > cvt->capacity || given < options->fixed || given > count)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites, %lld given and %lld fixed",
                      (long long)count, (long long)given, (long long)options->fixed);
+  if (!density) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no density");
   const double start = cvtm_clock();
   solve s = {.cvt = cvt,
              .density = density,
