@@ -40,8 +40,8 @@ struct cvtm_cvt {
   void *workspace;      /* of sorts and reductions */
   size_t workspace_bytes;
   void *state;         /* of the table */
-  cvtm_lbfgsb *solver; /* of the last descent, kept for the next of as many sites; or NULL */
-  int64_t solver_count, solver_fixed;
+  cvtm_lbfgsb *solver; /* of the last descent, kept for the next, of `capacity` sites; or NULL */
+  int64_t solver_count, solver_fixed; /* sites of its bounds, 0: none */
   int solver_history, solver_runs;
   /* For the pixel energy, allocated when first asked for: pixels grouped by label. */
   cvtm_voronoi *voronoi;

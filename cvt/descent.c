@@ -166,62 +166,45 @@ static int watch(void *context, const cvtm_lbfgsb_progress *progress) {
   return r->stop != CVTM_STOP_NONE;
 }
 
-/* The domain's rectangle, no bounds on a torus; fixed sites have a box of one point.
- * `host` and `bounds` have room for 4 * count numbers. */
-static cvtm_status fill_bounds(const cvtm_cvt_task *task, double *host, double *bounds) {
-  const cvtm_cvt *cvt = task->cvt;
-  const int64_t n = 2 * task->count;
-  const size_t bytes = bytes_of(task->count);
-  const double size[2] = {(double)cvt->domain.width, (double)cvt->domain.height};
-  double *low = host, *high = host + n;
-  cvtm_status status = cvtm_device_copy_out(cvt->device, low, cvt->sites, bytes);
-  for (int64_t k = 0; status == CVTM_OK && k < n; ++k) {
-    high[k] = low[k];
-    if (k < 2 * task->fixed) continue;
-    low[k] = cvt->domain.periodic ? -INFINITY : 0;
-    high[k] = cvt->domain.periodic ? INFINITY : size[k % 2];
-  }
-  return status == CVTM_OK ? cvtm_device_copy_in(cvt->device, bounds, host, 2 * bytes) : status;
-}
-
+/* No bounds on a torus where all sites move. */
 static cvtm_status set_bounds(const cvtm_cvt_task *task) {
   cvtm_cvt *cvt = task->cvt;
   const int64_t n = 2 * task->count;
+  void *memory = NULL;
   if (cvt->domain.periodic && task->fixed == 0)
     return cvtm_lbfgsb_set_bounds(cvt->solver, NULL, NULL);
-  double *bounds = NULL;
-  double *host = malloc(2 * bytes_of(task->count));
-  cvtm_status status = cvtm_device_allocate(cvt->device, 2 * n, sizeof(double), (void **)&bounds);
-  if (!host) status = cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory");
-  if (status == CVTM_OK) status = fill_bounds(task, host, bounds);
-  if (status == CVTM_OK) status = cvtm_lbfgsb_set_bounds(cvt->solver, bounds, bounds + n);
-  cvtm_device_free(cvt->device, bounds);
-  free(host);
-  return status;
+  cvtm_status status = cvtm_device_scratch(cvt->device, 2 * bytes_of(task->count), &memory);
+  if (status != CVTM_OK) return status;
+  double *lower = memory, *upper = lower + n;
+  status = cvt->moves->bounds(cvt->device, cvt->domain, cvt->sites, task->count, task->fixed, lower,
+                              upper);
+  return status == CVTM_OK ? cvtm_lbfgsb_set_bounds(cvt->solver, lower, upper) : status;
 }
 
-static cvtm_status create_solver(const cvtm_cvt_task *task, const cvtm_lbfgsb_options *options) {
-  cvtm_cvt *cvt = task->cvt;
+/* Large enough for any number of sites of the plan. */
+static cvtm_status create_solver(cvtm_cvt *cvt, const cvtm_lbfgsb_options *options) {
   cvtm_lbfgsb_destroy(cvt->solver);
   cvt->solver = NULL;
-  cvt->solver_count = task->count;
+  cvt->solver_count = 0;
   cvt->solver_history = options->history;
-  return cvtm_lbfgsb_create(cvt->device, 2 * task->count, options, &cvt->solver);
+  return cvtm_lbfgsb_create(cvt->device, 2 * cvt->capacity, options, &cvt->solver);
 }
 
-/* The solver of the last descent is kept if it fits; its bounds hold unless sites are fixed. */
+/* The solver of the last descent is kept; its bounds hold for as many sites, unless some are
+ * fixed. */
 cvtm_status cvtm_cvt_prepare_solver(const cvtm_cvt_task *task, const cvtm_lbfgsb_options *options,
                                     int equal_mass) {
   cvtm_cvt *cvt = task->cvt;
-  const int fits =
-      cvt->solver && cvt->solver_count == task->count && cvt->solver_history == options->history;
   const double n = (double)task->count;
-  cvtm_status status =
-      fits ? cvtm_lbfgsb_set_options(cvt->solver, options) : create_solver(task, options);
+  cvtm_status status = cvt->solver && cvt->solver_history == options->history
+                           ? cvtm_lbfgsb_set_options(cvt->solver, options)
+                           : create_solver(cvt, options);
+  const int fits = cvt->solver_count == task->count;
+  if (status == CVTM_OK && !fits) status = cvtm_lbfgsb_set_size(cvt->solver, 2 * task->count);
   if (status == CVTM_OK && (!fits || task->fixed > 0 || cvt->solver_fixed > 0))
     status = set_bounds(task);
   cvt->solver_fixed = task->fixed;
-  if (status != CVTM_OK) cvt->solver_count = 0; /* fits no more */
+  cvt->solver_count = status == CVTM_OK ? task->count : 0;
   if (status == CVTM_OK)
     status = cvt->moves->scale(cvt->device, cvt->sums, task->count, cvt->mass / n,
                                equal_mass ? 0 : cvt->root / n, cvt->scale);

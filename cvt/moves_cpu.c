@@ -7,6 +7,14 @@ static cvtm_status keep_best_cpu(cvtm_device *device, const double *sites, int64
   return better ? cvtm_device_copy(device, best, sites, 2 * (size_t)count * sizeof *best) : CVTM_OK;
 }
 
+static cvtm_status bounds_cpu(cvtm_device *device, cvtm_domain domain, const double *sites,
+                              int64_t count, int64_t fixed, double *lower, double *upper) {
+  (void)device;
+  for (int64_t k = 0; k < 2 * count; ++k)
+    cvtm_cvt_bounds_of(domain, sites, fixed, k, lower + k, upper + k);
+  return CVTM_OK;
+}
+
 static cvtm_status scale_cpu(cvtm_device *device, const cvtm_cell_sums *sums, int64_t count,
                              double mean, double root, double *scale) {
 #pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
@@ -36,6 +44,7 @@ static cvtm_status transfer_cpu(cvtm_device *device, const cvtm_cvt_transfer *tr
 
 const cvtm_cvt_moves_table cvtm_cvt_moves_cpu = {
     .keep_best = keep_best_cpu,
+    .bounds = bounds_cpu,
     .scale = scale_cpu,
     .energy_keys = energy_keys_cpu,
     .transfer = transfer_cpu,

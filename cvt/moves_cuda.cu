@@ -21,6 +21,12 @@ __global__ void keep_best_kernel(const double *sites, int64_t n, const double *v
   for (int64_t k = first_index(); k < n; k += index_stride()) best[k] = sites[k];
 }
 
+__global__ void bounds_kernel(cvtm_domain domain, const double *sites, int64_t count, int64_t fixed,
+                              double *lower, double *upper) {
+  for (int64_t k = first_index(); k < 2 * count; k += index_stride())
+    cvtm_cvt_bounds_of(domain, sites, fixed, k, lower + k, upper + k);
+}
+
 __global__ void scale_kernel(const cvtm_cell_sums *sums, int64_t count, double mean, double root,
                              double *scale) {
   for (int64_t i = first_index(); i < count; i += index_stride())
@@ -50,6 +56,13 @@ cvtm_status keep_best_cuda(cvtm_device *device, const double *sites, int64_t cou
   return cvtm_cuda_launched(device, "keep_best_kernel");
 }
 
+cvtm_status bounds_cuda(cvtm_device *device, cvtm_domain domain, const double *sites, int64_t count,
+                        int64_t fixed, double *lower, double *upper) {
+  bounds_kernel<<<cvtm_cuda_blocks(2 * count, THREADS), THREADS, 0, cvtm_cuda_stream(device)>>>(
+      domain, sites, count, fixed, lower, upper);
+  return cvtm_cuda_launched(device, "bounds_kernel");
+}
+
 cvtm_status scale_cuda(cvtm_device *device, const cvtm_cell_sums *sums, int64_t count, double mean,
                        double root, double *scale) {
   scale_kernel<<<cvtm_cuda_blocks(count, THREADS), THREADS, 0, cvtm_cuda_stream(device)>>>(
@@ -75,8 +88,5 @@ cvtm_status transfer_cuda(cvtm_device *device, const cvtm_cvt_transfer *transfer
 }  // namespace
 
 extern "C" const cvtm_cvt_moves_table cvtm_cvt_moves_cuda = {
-    keep_best_cuda,
-    scale_cuda,
-    energy_keys_cuda,
-    transfer_cuda,
+    keep_best_cuda, bounds_cuda, scale_cuda, energy_keys_cuda, transfer_cuda,
 };

@@ -28,6 +28,9 @@ typedef struct cvtm_cvt_moves_table {
   /* least[1] = the smaller of value[0] and least[0]; best = sites if that is value[0]. */
   cvtm_status (*keep_best)(cvtm_device *device, const double *sites, int64_t count,
                            const double *value, double *least, double *best);
+  /* 2 * count each: cvtm_cvt_bounds_of. */
+  cvtm_status (*bounds)(cvtm_device *device, cvtm_domain domain, const double *sites, int64_t count,
+                        int64_t fixed, double *lower, double *upper);
   /* scale[2 i] = scale[2 i + 1]: cvtm_cvt_scale_of. */
   cvtm_status (*scale)(cvtm_device *device, const cvtm_cell_sums *sums, int64_t count, double mean,
                        double root, double *scale);
@@ -46,6 +49,16 @@ extern const cvtm_cvt_moves_table cvtm_cvt_moves_cuda;
 #ifdef __cplusplus
 }
 #endif
+
+/* The bounds of coordinate k: the domain's rectangle, none on a torus; a box of one point for the
+ * first `fixed` sites. */
+CVTM_HD void cvtm_cvt_bounds_of(cvtm_domain domain, const double *sites, int64_t fixed, int64_t k,
+                                double *lower, double *upper) {
+  const double size = (double)(k % 2 ? domain.height : domain.width);
+  const int is_fixed = k < 2 * fixed;
+  *lower = is_fixed ? sites[k] : domain.periodic ? -HUGE_VAL : 0;
+  *upper = is_fixed ? sites[k] : domain.periodic ? HUGE_VAL : size;
+}
 
 /* The mass that a cell will have, to a factor of 8 the one it has: in the end all cells have nearly
  * the same energy, and so masses of `root` times the root of the density around them, which is

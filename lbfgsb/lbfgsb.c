@@ -1,6 +1,7 @@
 #include "lbfgsb/lbfgsb.h"
 
 #include "base/clock.h"
+#include "lbfgsb/inputs_kernels.h"
 #include "lbfgsb/lbfgsb_decide.h"
 #include "lbfgsb/lbfgsb_kernels.h"
 
@@ -9,8 +10,7 @@
 #include <time.h>
 
 enum {
-  MOST_ROUNDS = 16,      /* enqueued between two looks at a CUDA device; well below the ring */
-  CHECK_CHUNK = 1 << 16, /* bounds looked at in one copy */
+  MOST_ROUNDS = 16, /* enqueued between two looks at a CUDA device; well below the ring */
   TIMED_EVALUATIONS = 100
 };
 
@@ -29,14 +29,17 @@ typedef struct run {
 struct cvtm_lbfgsb {
   cvtm_device *device;
   const cvtm_lbfgsb_table *table;
+  const cvtm_lbfgsb_inputs_table *inputs;
   cvtm_lbfgsb_options options;
   int64_t n, problems;
+  int64_t most;          /* n may become, with one problem */
   int64_t total;         /* n * problems */
   int64_t finite_bounds; /* of 2 total */
   cvtm_lbfgsb_arrays arrays;
   /* Owned, in device memory; `arrays` shows them while they are in use. */
   double *lower, *upper, *scale;
   cvtm_lbfgsb_orders *orders;
+  cvtm_lbfgsb_inputs *found;
   cvtm_lbfgsb_mailbox *mailbox; /* the host's side */
   /* On the host: the states, one for each problem, as last read; they survive a run. */
   cvtm_lbfgsb_state *seen;
@@ -91,12 +94,14 @@ static cvtm_status check_options(cvtm_error *error, const cvtm_lbfgsb_options *o
   return CVTM_OK;
 }
 
-static const cvtm_lbfgsb_table *find_table(const cvtm_device *device) {
+static void find_tables(cvtm_lbfgsb *solver) {
+  solver->table = &cvtm_lbfgsb_table_cpu;
+  solver->inputs = &cvtm_lbfgsb_inputs_table_cpu;
 #if CVTMESH_HAVE_CUDA
-  if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA) return &cvtm_lbfgsb_table_cuda;
+  if (cvtm_device_get_kind(solver->device) != CVTM_DEVICE_CUDA) return;
+  solver->table = &cvtm_lbfgsb_table_cuda;
+  solver->inputs = &cvtm_lbfgsb_inputs_table_cuda;
 #endif
-  (void)device;
-  return &cvtm_lbfgsb_table_cpu;
 }
 
 /* One block, or nothing more once something failed. */
@@ -145,6 +150,7 @@ static cvtm_status allocate_arrays(cvtm_lbfgsb *solver) {
     arrays->work = allocate(solver, problems, sizeof(cvtm_lbfgsb_work), &status);
   }
   solver->orders = allocate(solver, 1, sizeof *solver->orders, &status);
+  solver->found = allocate(solver, 1, sizeof *solver->found, &status);
   arrays->orders = solver->orders;
   arrays->flag = allocate(solver, 1, sizeof(int), &status);
   arrays->barrier = allocate(solver, 1, sizeof *arrays->barrier, &status);
@@ -178,9 +184,9 @@ cvtm_status cvtm_lbfgsb_create_batch(cvtm_device *device, int64_t problems, int6
   cvtm_lbfgsb *result = calloc(1, sizeof *result);
   if (!result) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   result->device = device;
-  result->table = find_table(device);
+  find_tables(result);
   result->options = *options;
-  result->n = n;
+  result->n = result->most = n;
   result->problems = problems;
   result->total = n * problems;
   result->seen = calloc((size_t)problems, sizeof *result->seen);
@@ -210,7 +216,7 @@ void cvtm_lbfgsb_destroy(cvtm_lbfgsb *solver) {
                          a->sums,       a->rows,       a->breakpoints,      a->breakpoint_rows,
                          a->walk,       a->state,      a->breakpoint_count, a->dense,
                          a->work,       a->flag,       a->barrier,          solver->orders,
-                         solver->lower, solver->upper, solver->scale};
+                         solver->lower, solver->upper, solver->scale,       solver->found};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; ++i) {
     if (owned[i]) cvtm_device_free(solver->device, owned[i]);
   }
@@ -219,53 +225,52 @@ void cvtm_lbfgsb_destroy(cvtm_lbfgsb *solver) {
   free(solver);
 }
 
-/* Host copies of a part of the two bounds (or of the scale in `low`). */
-typedef struct chunk {
-  double low[CHECK_CHUNK], high[CHECK_CHUNK];
-} chunk;
-
-static cvtm_status fetch(cvtm_lbfgsb *solver, const double *array, double absent, int64_t first,
-                         int64_t count, double *to) {
-  if (array) {
-    return cvtm_device_copy_out(solver->device, to, array + first, (size_t)count * sizeof *to);
-  }
-  for (int64_t i = 0; i < count; ++i) to[i] = absent;
-  return CVTM_OK;
+/* Element i of an array in device memory. */
+static cvtm_status fetch(const cvtm_lbfgsb *solver, const double *array, int64_t i, double *value) {
+  return array ? cvtm_device_copy_out(solver->device, value, array + i, sizeof *value) : CVTM_OK;
 }
 
-static cvtm_status check_bounds_chunk(cvtm_error *error, const chunk *values, int64_t first,
-                                      int64_t count, int64_t *finite) {
-  for (int64_t i = 0; i < count; ++i) {
-    const double low = values->low[i], high = values->high[i];
-    if (!(low <= high)) {
-      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "bounds of variable %lld: lower %g, upper %g",
-                       (long long)(first + i), low, high);
-    }
-    if (low == HUGE_VAL || high == -HUGE_VAL) {
-      return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                       "bounds of variable %lld leave no finite value: lower %g, upper %g",
-                       (long long)(first + i), low, high);
-    }
-    *finite += cvtm_is_finite(low) + cvtm_is_finite(high);
-  }
-  return CVTM_OK;
+static cvtm_status refuse_bounds(const cvtm_lbfgsb *solver, const double *lower,
+                                 const double *upper, int64_t i) {
+  double low = -HUGE_VAL, high = HUGE_VAL;
+  cvtm_status status = fetch(solver, lower, i, &low);
+  if (status == CVTM_OK) status = fetch(solver, upper, i, &high);
+  if (status != CVTM_OK) return status;
+  return cvtm_fail(cvtm_device_error(solver->device), CVTM_ERROR_ARGUMENT,
+                   "bounds of variable %lld%s: lower %g, upper %g", (long long)i,
+                   low <= high ? " leave no finite value" : "", low, high);
+}
+
+static cvtm_status refuse_scale(const cvtm_lbfgsb *solver, const double *scale, int64_t i) {
+  double value = 1.0;
+  const cvtm_status status = fetch(solver, scale, i, &value);
+  if (status != CVTM_OK) return status;
+  return cvtm_fail(cvtm_device_error(solver->device), CVTM_ERROR_ARGUMENT,
+                   "scale of variable %lld is %g", (long long)i, value);
 }
 
 static cvtm_status check_bounds(cvtm_lbfgsb *solver, const double *lower, const double *upper,
                                 int64_t *finite) {
-  cvtm_error *error = cvtm_device_error(solver->device);
-  chunk *values = malloc(sizeof *values);
-  if (!values) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
-  cvtm_status status = CVTM_OK;
-  *finite = 0;
-  for (int64_t first = 0; status == CVTM_OK && first < solver->total; first += CHECK_CHUNK) {
-    const int64_t count = solver->total - first < CHECK_CHUNK ? solver->total - first : CHECK_CHUNK;
-    status = fetch(solver, lower, -HUGE_VAL, first, count, values->low);
-    if (status == CVTM_OK) status = fetch(solver, upper, HUGE_VAL, first, count, values->high);
-    if (status == CVTM_OK) status = check_bounds_chunk(error, values, first, count, finite);
-  }
-  free(values);
-  return status;
+  cvtm_device *device = solver->device;
+  cvtm_lbfgsb_inputs found = {0, 0};
+  cvtm_status status = cvtm_device_fill(device, solver->found, 0, sizeof found);
+  if (status == CVTM_OK)
+    status = solver->inputs->check_bounds(device, lower, upper, solver->total, solver->found);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(device, &found, solver->found, sizeof found);
+  if (status != CVTM_OK) return status;
+  *finite = found.finite;
+  return found.bad ? refuse_bounds(solver, lower, upper, solver->total - found.bad) : CVTM_OK;
+}
+
+static cvtm_status check_scale(cvtm_lbfgsb *solver, const double *scale) {
+  cvtm_device *device = solver->device;
+  cvtm_lbfgsb_inputs found = {0, 0};
+  cvtm_status status = cvtm_device_fill(device, solver->found, 0, sizeof found);
+  if (status == CVTM_OK)
+    status = solver->inputs->check_scale(device, scale, solver->total, solver->found);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(device, &found, solver->found, sizeof found);
+  if (status != CVTM_OK) return status;
+  return found.bad ? refuse_scale(solver, scale, solver->total - found.bad) : CVTM_OK;
 }
 
 /* What a run has learnt holds no longer. */
@@ -279,7 +284,7 @@ static cvtm_status keep(cvtm_lbfgsb *solver, const double *array, double **own,
   *shown = NULL;
   if (!array) return CVTM_OK;
   cvtm_status status = CVTM_OK;
-  if (!*own) *own = allocate(solver, solver->total, sizeof(double), &status);
+  if (!*own) *own = allocate(solver, solver->most * solver->problems, sizeof(double), &status);
   if (status == CVTM_OK) {
     status = cvtm_device_copy(solver->device, *own, array, (size_t)solver->total * sizeof **own);
   }
@@ -289,7 +294,7 @@ static cvtm_status keep(cvtm_lbfgsb *solver, const double *array, double **own,
 
 cvtm_status cvtm_lbfgsb_set_bounds(cvtm_lbfgsb *solver, const double *lower, const double *upper) {
   int64_t finite = 0;
-  cvtm_status status = check_bounds(solver, lower, upper, &finite);
+  cvtm_status status = lower || upper ? check_bounds(solver, lower, upper, &finite) : CVTM_OK;
   if (status != CVTM_OK) return status;
   if (finite == 0) lower = upper = NULL;
   forget(solver);
@@ -305,22 +310,18 @@ cvtm_status cvtm_lbfgsb_set_bounds(cvtm_lbfgsb *solver, const double *lower, con
   return CVTM_OK;
 }
 
-static cvtm_status check_scale(cvtm_lbfgsb *solver, const double *scale) {
-  cvtm_error *error = cvtm_device_error(solver->device);
-  chunk *values = malloc(sizeof *values);
-  if (!values) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
-  cvtm_status status = CVTM_OK;
-  for (int64_t first = 0; status == CVTM_OK && first < solver->total; first += CHECK_CHUNK) {
-    const int64_t count = solver->total - first < CHECK_CHUNK ? solver->total - first : CHECK_CHUNK;
-    status = fetch(solver, scale, 1.0, first, count, values->low);
-    for (int64_t i = 0; status == CVTM_OK && i < count; ++i) {
-      if (values->low[i] > 0.0 && cvtm_is_finite(values->low[i])) continue;
-      status = cvtm_fail(error, CVTM_ERROR_ARGUMENT, "scale of variable %lld is %g",
-                         (long long)(first + i), values->low[i]);
-    }
+cvtm_status cvtm_lbfgsb_set_size(cvtm_lbfgsb *solver, int64_t n) {
+  if (n < 0 || n > solver->most || solver->problems > 1) {
+    return cvtm_fail(cvtm_device_error(solver->device), CVTM_ERROR_ARGUMENT,
+                     "%lld variables for a solver of %lld problems that was made for %lld",
+                     (long long)n, (long long)solver->problems, (long long)solver->most);
   }
-  free(values);
-  return status;
+  forget(solver);
+  solver->n = solver->total = solver->arrays.n = n;
+  solver->arrays.parts = solver->table->parts(solver->device, n, 1);
+  solver->arrays.lower = solver->arrays.upper = solver->arrays.scale = NULL;
+  solver->finite_bounds = 0;
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_lbfgsb_set_scaling(cvtm_lbfgsb *solver, const double *scale) {

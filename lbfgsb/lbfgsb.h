@@ -118,6 +118,9 @@ cvtm_status cvtm_lbfgsb_create_batch(cvtm_device *device, int64_t problems, int6
                                      const cvtm_lbfgsb_options *options, cvtm_lbfgsb **solver);
 void cvtm_lbfgsb_destroy(cvtm_lbfgsb *solver);
 
+/* For one problem of n variables from now on, no more than it was made for. Drops bounds, scale and
+ * history; a run is the one of a solver that was made for n. */
+cvtm_status cvtm_lbfgsb_set_size(cvtm_lbfgsb *solver, int64_t n);
 /* lower, upper: n doubles in device memory, copied; NULL or infinities for none.
  * lower > upper or NaN is refused with the index. Drops the history. */
 cvtm_status cvtm_lbfgsb_set_bounds(cvtm_lbfgsb *solver, const double *lower, const double *upper);
