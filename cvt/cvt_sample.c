@@ -5,6 +5,7 @@
 #include "cvt/density_scan.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 
 enum { BLOCK = 64 }; /* pixels per entry of the cumulative table */
@@ -86,7 +87,7 @@ typedef struct tile {
   double before, length;    /* of the curve */
 } tile;
 
-enum { TILE_ORDER = 7, SQUARE_ORDER = 3, WORTH_THREADS = 64 /* tiles */ };
+enum { TILE_ORDER = 7, SQUARE_ORDER = 3, TILES_OF_THREAD = 32 /* worth a thread */ };
 _Static_assert(CVTM_DENSITY_SQUARE == 1 << SQUARE_ORDER,
                "the curve fills one square after the other");
 
@@ -226,7 +227,9 @@ static void walk_tile(hilbert_walk walk, const tile *t) {
 static void walk_tiles(const hilbert_walk *all) {
   int64_t end = all->tile_count; /* the last tile with any density gets all that is left */
   while (all->tiles[end - 1].length == 0) --end;
-#pragma omp parallel for schedule(dynamic, 8) if (end >= WORTH_THREADS)
+  const int most = omp_get_max_threads();
+  const int threads = end / TILES_OF_THREAD < most ? (int)(end / TILES_OF_THREAD) + 1 : most;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 8)
   for (int64_t k = 0; k < end; ++k) {
     const tile *t = &all->tiles[k];
     if (t->length == 0) continue;

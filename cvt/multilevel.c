@@ -6,6 +6,7 @@
 #include "cvt/cell_host.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -133,6 +134,9 @@ static void fill_up(double *fine, int64_t have, int64_t count) {
   }
 }
 
+/* So many are worth a thread. */
+enum { CELLS_OF_THREAD = 1000 };
+
 static cvtm_status refine_on(cvtm_device *cpu, cvtm_domain domain, const double *coarse,
                              int64_t coarse_count, double *fine, int64_t count) {
   cvtm_site_tree *tree = NULL;
@@ -157,7 +161,9 @@ static cvtm_status refine_on(cvtm_device *cpu, cvtm_domain domain, const double 
 cvtm_status cvtm_cvt_refine(cvtm_domain domain, int threads, const double *coarse,
                             int64_t coarse_count, double *fine, int64_t count, cvtm_error *error) {
   cvtm_device *cpu = NULL;
-  cvtm_status status = cvtm_device_create("cpu", threads, &cpu, error);
+  const int most = threads > 0 ? threads : omp_get_max_threads();
+  const int64_t worth = coarse_count / CELLS_OF_THREAD + 1;
+  cvtm_status status = cvtm_device_create("cpu", worth < most ? (int)worth : most, &cpu, error);
   if (status != CVTM_OK) return status;
   status = refine_on(cpu, domain, coarse, coarse_count, fine, count);
   if (status != CVTM_OK && error) *error = *cvtm_device_error(cpu);

@@ -15,7 +15,8 @@ int64_t cvtm_cvt_coarse_count(double border_share, int64_t count);
 
 /* fine (2 * count): the sites of a tessellation and the middles between its neighbours;
  * some middles are left out, or some sites added, where that is not `count`. threads: of the host,
- * where this is done; 0 for OpenMP's default. The result is the same for any number of them. */
+ * where this is done, at most; 0 for OpenMP's default. The result is the same for any number of
+ * them. */
 cvtm_status cvtm_cvt_refine(cvtm_domain domain, int threads, const double *coarse,
                             int64_t coarse_count, double *fine, int64_t count, cvtm_error *error);
 

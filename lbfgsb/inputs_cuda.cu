@@ -1,7 +1,9 @@
 #include "base/cuda_check.h"
 #include "lbfgsb/inputs_kernels.h"
 
-enum { THREADS = 256, MOST_BLOCKS = 1024 };
+enum { THREADS = 256 };
+
+static constexpr unsigned MOST_BLOCKS = 1024;
 
 /* Of integers, so that the order does not matter. */
 static __device__ void add_found(int64_t bad, int finite, cvtm_lbfgsb_inputs *found) {

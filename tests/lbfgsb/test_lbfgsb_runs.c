@@ -207,6 +207,31 @@ static void test_refusals(void **state) {
   cvtm_device_free(device, (void *)(uintptr_t)upper);
 }
 
+/* A solver that was made for more variables: the same bits as one of their number. */
+static void test_size(void **state) {
+  (void)state;
+  fixture own = fixture_torsion(device, 30, 20), borrowed = fixture_torsion(device, 30, 20);
+  cvtm_lbfgsb *larger = NULL;
+  own.options.max_iterations = borrowed.options.max_iterations = 60;
+  assert_device_ok(device, fixture_minimize(&own));
+  opened open;
+  fixture_open(&borrowed, &open);
+  assert_device_ok(device, cvtm_lbfgsb_create(device, 5000, &borrowed.options, &larger));
+  assert_int_equal(cvtm_lbfgsb_set_size(larger, 5001), CVTM_ERROR_ARGUMENT);
+  assert_int_equal(cvtm_lbfgsb_set_size(larger, -1), CVTM_ERROR_ARGUMENT);
+  assert_device_ok(device, cvtm_lbfgsb_set_size(larger, borrowed.p.n));
+  assert_device_ok(device, cvtm_lbfgsb_set_bounds(larger, open.sent[3], open.sent[4]));
+  assert_device_ok(device, cvtm_lbfgsb_set_scaling(larger, open.sent[5]));
+  assert_device_ok(
+      device, cvtm_lbfgsb_minimize(larger, open.x, open.objective, open.context, &borrowed.result));
+  fixture_close(&borrowed, &open);
+  cvtm_lbfgsb_destroy(larger);
+  assert_int_equal(borrowed.result.iterations, own.result.iterations);
+  assert_memory_equal(borrowed.x, own.x, (size_t)own.p.n * sizeof *own.x);
+  fixture_free(&own);
+  fixture_free(&borrowed);
+}
+
 /* With powers of two nothing is rounded: scaling by s and the problem rewritten for
  * y = x / s give the same bits. */
 static void test_scaling(void **state) {
@@ -258,11 +283,17 @@ static void test_same_bits(void **state) {
 int main(void) {
   device = test_device_open();
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_nothing),    cmocka_unit_test(test_shorter_steps),
-      cmocka_unit_test(test_not_finite), cmocka_unit_test(test_monitor),
-      cmocka_unit_test(test_request),    cmocka_unit_test(test_limits),
-      cmocka_unit_test(test_refusals),   cmocka_unit_test(test_scaling),
-      cmocka_unit_test(test_same_bits),  cmocka_unit_test(test_failing_evaluation),
+      cmocka_unit_test(test_nothing),
+      cmocka_unit_test(test_shorter_steps),
+      cmocka_unit_test(test_not_finite),
+      cmocka_unit_test(test_monitor),
+      cmocka_unit_test(test_request),
+      cmocka_unit_test(test_limits),
+      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_size),
+      cmocka_unit_test(test_scaling),
+      cmocka_unit_test(test_same_bits),
+      cmocka_unit_test(test_failing_evaluation),
       cmocka_unit_test(test_rounds),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
