@@ -88,5 +88,5 @@ cvtm_status transfer_cuda(cvtm_device *device, const cvtm_cvt_transfer *transfer
 }  // namespace
 
 extern "C" const cvtm_cvt_moves_table cvtm_cvt_moves_cuda = {
-    keep_best_cuda, bounds_cuda, scale_cuda, energy_keys_cuda, transfer_cuda,
+    keep_best_cuda, bounds_cuda, scale_cuda, energy_keys_cuda, cvtm_cvt_middles_cuda, transfer_cuda,
 };

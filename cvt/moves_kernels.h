@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "cvt/cvt_kernels.h"
+#include "cvt/middles.h"
 
 #include <math.h>
 #include <string.h>
@@ -37,6 +38,9 @@ typedef struct cvtm_cvt_moves_table {
   /* keys in the order of the energies of the cells from `fixed` on, and their sites. */
   cvtm_status (*energy_keys)(cvtm_device *device, const cvtm_cell_sums *sums, int64_t fixed,
                              int64_t movable, uint64_t *keys, int32_t *sites);
+  /* Of the sites in the tree, which are sorted, by place; *left (device memory, zero before): how
+   * many have none because their cells are unusual. NULL: not done on this device. */
+  cvtm_status (*middles)(cvtm_cvt *cvt, cvtm_site_middles *middles, int32_t *left);
   /* *moved (device memory, zero before): how many. */
   cvtm_status (*transfer)(cvtm_device *device, const cvtm_cvt_transfer *transfer, int64_t *moved);
 } cvtm_cvt_moves_table;
@@ -44,6 +48,7 @@ typedef struct cvtm_cvt_moves_table {
 extern const cvtm_cvt_moves_table cvtm_cvt_moves_cpu;
 #if CVTMESH_HAVE_CUDA
 extern const cvtm_cvt_moves_table cvtm_cvt_moves_cuda;
+cvtm_status cvtm_cvt_middles_cuda(cvtm_cvt *cvt, cvtm_site_middles *middles, int32_t *left);
 #endif
 
 #ifdef __cplusplus

@@ -36,54 +36,8 @@ int64_t cvtm_cvt_coarse_count(double border_share, int64_t count) {
 
 /* --- refinement ------------------------------------------------------------------- */
 
-/* Middles that one site gives at most: each pair of neighbours counts for one of the two, so
- * that hexagons give three. The few sites with more neighbours lose some. */
-enum { MIDDLES = 6 };
-
-typedef struct site_middles {
-  int32_t count;
-  double x[MIDDLES], y[MIDDLES];
-} site_middles;
-
-static double wrapped(double x, double size) {
-  const double inside = x - size * floor(x / size);
-  return inside < size ? inside : 0;
-}
-
-static double placed_inside(double x, double size, int periodic) {
-  return periodic ? wrapped(x, size) : fmin(fmax(x, 0), size);
-}
-
-static int is_border(const cvtm_cell_box *box, double ax, double ay, double bx, double by) {
-  return (ax == bx && (ax == box->x0 || ax == box->x1)) ||
-         (ay == by && (ay == box->y0 || ay == box->y1));
-}
-
-/* An edge lies on the bisector with a neighbour, and where a normal through the site meets that is
- * the middle between the two. Of the two that see an edge, the one whose neighbour is
- * below (to the right, if they are level) takes it. */
-static void find_middles(cvtm_domain domain, const cvtm_site_tree_view *tree, int64_t place,
-                         const cvtm_cell *cell, site_middles *middles) {
-  const double level = 1e-9; /* far above rounding */
-  cvtm_cell_box box;
-  const cvtm_cell_origin o = cvtm_cell_origin_at(tree, domain, place, &box);
-  middles->count = 0;
-  for (int32_t k = 0; k < cell->count && middles->count < MIDDLES; ++k) {
-    const int32_t next = k + 1 < cell->count ? k + 1 : 0;
-    const double ax = cell->x[k], ay = cell->y[k], bx = cell->x[next], by = cell->y[next];
-    const double ex = bx - ax, ey = by - ay, length2 = ex * ex + ey * ey;
-    if (!(length2 > 1e-18 * (ax * ax + ay * ay)) || is_border(&box, ax, ay, bx, by)) continue;
-    const double t = (ax * ey - ay * ex) / length2;
-    const double x = t * ey, y = -t * ex;
-    if (fabs(y) > level * fabs(x) ? y < 0 : x < 0) continue;
-    middles->x[middles->count] = placed_inside(o.x + x, (double)domain.width, domain.periodic);
-    middles->y[middles->count] = placed_inside(o.y + y, (double)domain.height, domain.periodic);
-    ++middles->count;
-  }
-}
-
 static cvtm_status find_all_middles(cvtm_device *cpu, cvtm_domain domain,
-                                    const cvtm_site_tree_view *tree, site_middles *middles) {
+                                    const cvtm_site_tree_view *tree, cvtm_site_middles *middles) {
   int failed = 0;
 #pragma omp parallel num_threads(cvtm_device_threads(cpu)) reduction(| : failed)
   {
@@ -93,7 +47,7 @@ static cvtm_status find_all_middles(cvtm_device *cpu, cvtm_domain domain,
     for (int64_t place = 0; place < tree->count; ++place) {
       if (failed) continue;
       failed = !cvtm_cell_cut_out(tree, domain, place, &cell);
-      find_middles(domain, tree, place, &cell, &middles[place]);
+      cvtm_find_middles(domain, tree, place, &cell, &middles[place]);
     }
     cvtm_cell_release(&cell);
   }
@@ -109,7 +63,7 @@ static int in_even_choice(int64_t i, int64_t count, int64_t chosen) {
 
 /* Behind the `placed` sites of fine, as many of the middles as there is room for, evenly chosen;
  * how many sites there are then. */
-static int64_t add_middles(const site_middles *middles, int64_t placed, double *fine,
+static int64_t add_middles(const cvtm_site_middles *middles, int64_t placed, double *fine,
                            int64_t count) {
   const int64_t sites = placed, room = count - placed;
   int64_t total = 0, k = 0;
@@ -134,13 +88,19 @@ static void fill_up(double *fine, int64_t have, int64_t count) {
   }
 }
 
+void cvtm_cvt_place_middles(const double *coarse, int64_t coarse_count,
+                            const cvtm_site_middles *middles, double *fine, int64_t count) {
+  memcpy(fine, coarse, 2 * (size_t)coarse_count * sizeof *fine);
+  fill_up(fine, add_middles(middles, coarse_count, fine, count), count);
+}
+
 /* So many are worth a thread. */
 enum { CELLS_OF_THREAD = 1000 };
 
 static cvtm_status refine_on(cvtm_device *cpu, cvtm_domain domain, const double *coarse,
                              int64_t coarse_count, double *fine, int64_t count) {
   cvtm_site_tree *tree = NULL;
-  site_middles *middles = malloc((size_t)coarse_count * sizeof *middles);
+  cvtm_site_middles *middles = malloc((size_t)coarse_count * sizeof *middles);
   cvtm_status status = cvtm_site_tree_create(cpu, domain, coarse_count, &tree);
   if (!middles)
     status = cvtm_fail(cvtm_device_error(cpu), CVTM_ERROR_MEMORY, "no memory to refine sites");
@@ -150,8 +110,7 @@ static cvtm_status refine_on(cvtm_device *cpu, cvtm_domain domain, const double 
     status = find_all_middles(cpu, domain, &view, middles);
   }
   if (status == CVTM_OK) {
-    memcpy(fine, coarse, 2 * (size_t)coarse_count * sizeof *fine);
-    fill_up(fine, add_middles(middles, coarse_count, fine, count), count);
+    cvtm_cvt_place_middles(coarse, coarse_count, middles, fine, count);
   }
   cvtm_site_tree_destroy(tree);
   free(middles);

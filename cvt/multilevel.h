@@ -3,6 +3,7 @@
 #define CVTMESH_CVT_MULTILEVEL_H
 
 #include "cvt/cvt.h"
+#include "cvt/middles.h"
 
 /* The coarsest level of a start has at least this many sites. */
 enum { CVTM_CVT_COARSEST = 64 };
@@ -19,5 +20,8 @@ int64_t cvtm_cvt_coarse_count(double border_share, int64_t count);
  * them. */
 cvtm_status cvtm_cvt_refine(cvtm_domain domain, int threads, const double *coarse,
                             int64_t coarse_count, double *fine, int64_t count, cvtm_error *error);
+/* The same where the middles are known, of each site in the order of a tree over them. */
+void cvtm_cvt_place_middles(const double *coarse, int64_t coarse_count,
+                            const cvtm_site_middles *middles, double *fine, int64_t count);
 
 #endif

@@ -155,12 +155,41 @@ static cvtm_status descend_coarse(solve *s, int64_t count) {
   return status;
 }
 
+/* The middles of the `from` sites of the plan, on the device, to the host; *left: how many sites
+ * have none because their cells are unusual. */
+static cvtm_status find_middles(cvtm_cvt *cvt, int64_t from, cvtm_site_middles *middles,
+                                int32_t *left) {
+  const size_t bytes = (size_t)from * sizeof *middles;
+  void *memory = NULL;
+  cvtm_status status = cvtm_device_scratch(cvt->device, bytes + sizeof *left, &memory);
+  if (status == CVTM_OK) status = cvtm_site_tree_sort(cvt->tree, cvt->sites, from);
+  if (status != CVTM_OK) return status;
+  cvtm_site_middles *found = memory;
+  int32_t *count = (int32_t *)(void *)(found + from);
+  status = cvtm_device_fill(cvt->device, count, 0, sizeof *count);
+  if (status == CVTM_OK) status = cvt->moves->middles(cvt, found, count);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(cvt->device, left, count, sizeof *left);
+  if (status == CVTM_OK && *left == 0)
+    status = cvtm_device_copy_out(cvt->device, middles, found, bytes);
+  return status;
+}
+
+/* The host cuts all cells out anew where there is no device for it, or unusual ones. */
 static cvtm_status refine(solve *s, int64_t from, int64_t to, double *sites) {
   cvtm_cvt *cvt = s->cvt;
+  int32_t left = 1;
+  cvtm_site_middles *middles = NULL;
   cvtm_status status = cvtm_cvt_get_sites(cvt, s->spare, from);
-  if (status == CVTM_OK)
+  if (cvt->moves->middles) {
+    middles = malloc((size_t)from * sizeof *middles);
+    if (status == CVTM_OK && middles) status = find_middles(cvt, from, middles, &left);
+  }
+  if (status == CVTM_OK && left == 0)
+    cvtm_cvt_place_middles(s->spare, from, middles, sites, to);
+  else if (status == CVTM_OK)
     status = cvtm_cvt_refine(cvt->domain, cvtm_device_threads(cvt->device), s->spare, from, sites,
                              to, cvtm_device_error(cvt->device));
+  free(middles);
   return status == CVTM_OK ? cvtm_cvt_put_sites(cvt, sites, to) : status;
 }
 

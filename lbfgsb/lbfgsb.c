@@ -321,7 +321,9 @@ cvtm_status cvtm_lbfgsb_set_size(cvtm_lbfgsb *solver, int64_t n) {
   solver->arrays.parts = solver->table->parts(solver->device, n, 1);
   solver->arrays.lower = solver->arrays.upper = solver->arrays.scale = NULL;
   solver->finite_bounds = 0;
-  return CVTM_OK;
+  /* The blocks that share the rows are not as many as before. */
+  return cvtm_device_fill(solver->device, solver->arrays.barrier, 0,
+                          sizeof *solver->arrays.barrier);
 }
 
 cvtm_status cvtm_lbfgsb_set_scaling(cvtm_lbfgsb *solver, const double *scale) {

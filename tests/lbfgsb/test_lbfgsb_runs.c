@@ -207,7 +207,7 @@ static void test_refusals(void **state) {
   cvtm_device_free(device, (void *)(uintptr_t)upper);
 }
 
-/* A solver that was made for more variables: the same bits as one of their number. */
+/* A solver that was made for more variables, and had them: the same bits as one of their number. */
 static void test_size(void **state) {
   (void)state;
   fixture own = fixture_torsion(device, 30, 20), borrowed = fixture_torsion(device, 30, 20);
@@ -216,20 +216,28 @@ static void test_size(void **state) {
   assert_device_ok(device, fixture_minimize(&own));
   opened open;
   fixture_open(&borrowed, &open);
-  assert_device_ok(device, cvtm_lbfgsb_create(device, 5000, &borrowed.options, &larger));
-  assert_int_equal(cvtm_lbfgsb_set_size(larger, 5001), CVTM_ERROR_ARGUMENT);
+  fixture large = fixture_torsion(device, 70, 70);
+  opened first;
+  large.options.max_iterations = 20;
+  fixture_open(&large, &first);
+  assert_device_ok(device, cvtm_lbfgsb_minimize(first.solver, first.x, first.objective,
+                                                first.context, &large.result));
+  larger = first.solver;
+  assert_int_equal(cvtm_lbfgsb_set_size(larger, large.p.n + 1), CVTM_ERROR_ARGUMENT);
   assert_int_equal(cvtm_lbfgsb_set_size(larger, -1), CVTM_ERROR_ARGUMENT);
+  assert_device_ok(device, cvtm_lbfgsb_set_options(larger, &borrowed.options));
   assert_device_ok(device, cvtm_lbfgsb_set_size(larger, borrowed.p.n));
   assert_device_ok(device, cvtm_lbfgsb_set_bounds(larger, open.sent[3], open.sent[4]));
   assert_device_ok(device, cvtm_lbfgsb_set_scaling(larger, open.sent[5]));
   assert_device_ok(
       device, cvtm_lbfgsb_minimize(larger, open.x, open.objective, open.context, &borrowed.result));
   fixture_close(&borrowed, &open);
-  cvtm_lbfgsb_destroy(larger);
+  fixture_close(&large, &first);
   assert_int_equal(borrowed.result.iterations, own.result.iterations);
   assert_memory_equal(borrowed.x, own.x, (size_t)own.p.n * sizeof *own.x);
   fixture_free(&own);
   fixture_free(&borrowed);
+  fixture_free(&large);
 }
 
 /* With powers of two nothing is rounded: scaling by s and the problem rewritten for

@@ -1,0 +1,54 @@
+/* Inside cvt only: the middles between a site and its neighbours, by which a tessellation is
+ * refined. */
+#ifndef CVTMESH_CVT_MIDDLES_H
+#define CVTMESH_CVT_MIDDLES_H
+
+#include "jfa/voronoi_cell.h"
+
+#include <math.h>
+
+/* That one site gives at most: each pair of neighbours counts for one of the two, so that
+ * hexagons give three. The few sites with more neighbours lose some. */
+enum { CVTM_SITE_MIDDLES = 6 };
+
+typedef struct cvtm_site_middles {
+  int32_t count;
+  double x[CVTM_SITE_MIDDLES], y[CVTM_SITE_MIDDLES];
+} cvtm_site_middles;
+
+CVTM_HD double cvtm_placed_inside(double x, double size, int periodic) {
+  if (!periodic) return x < 0 ? 0 : x > size ? size : x;
+  const double inside = x - size * floor(x / size);
+  return inside < size ? inside : 0;
+}
+
+CVTM_HD int cvtm_is_border(const cvtm_cell_box *box, double ax, double ay, double bx, double by) {
+  return (ax == bx && (ax == box->x0 || ax == box->x1)) ||
+         (ay == by && (ay == box->y0 || ay == box->y1));
+}
+
+/* An edge lies on the bisector with a neighbour, and where a normal through the site meets that is
+ * the middle between the two. Of the two that see an edge, the one whose neighbour is
+ * below (to the right, if they are level) takes it. */
+CVTM_HD void cvtm_find_middles(cvtm_domain domain, const cvtm_site_tree_view *tree, int64_t place,
+                               const cvtm_cell *cell, cvtm_site_middles *middles) {
+  const double level = 1e-9; /* far above rounding */
+  cvtm_cell_box box;
+  const cvtm_cell_origin o = cvtm_cell_origin_at(tree, domain, place, &box);
+  int32_t found = 0;
+  for (int32_t k = 0; k < cell->count && found < CVTM_SITE_MIDDLES; ++k) {
+    const int32_t at = k * cell->stride, next = (k + 1 < cell->count ? k + 1 : 0) * cell->stride;
+    const double ax = cell->x[at], ay = cell->y[at], bx = cell->x[next], by = cell->y[next];
+    const double ex = bx - ax, ey = by - ay, length2 = ex * ex + ey * ey;
+    if (!(length2 > 1e-18 * (ax * ax + ay * ay)) || cvtm_is_border(&box, ax, ay, bx, by)) continue;
+    const double t = (ax * ey - ay * ex) / length2;
+    const double x = t * ey, y = -t * ex;
+    if (fabs(y) > level * fabs(x) ? y < 0 : x < 0) continue;
+    middles->x[found] = cvtm_placed_inside(o.x + x, (double)domain.width, domain.periodic);
+    middles->y[found] = cvtm_placed_inside(o.y + y, (double)domain.height, domain.periodic);
+    ++found;
+  }
+  middles->count = found;
+}
+
+#endif

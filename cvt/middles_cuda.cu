@@ -1,0 +1,31 @@
+#include "base/cuda_check.h"
+#include "cvt/moves_kernels.h"
+#include "jfa/cell_warp.h"
+
+namespace {
+
+enum { CELLS = 8 /* of a warp */ };
+
+/* left: how many cells the quick way did not do; they have no middles then. */
+__global__ void __launch_bounds__(CVTM_WARP)
+    middles_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_site_middles *middles,
+                   int32_t *left) {
+  __shared__ cvtm_warp_cells<CELLS> memory;
+  const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS;
+  const int64_t base = static_cast<int64_t>(blockIdx.x) * CELLS;
+  cvtm_cell cell = {0, CVTM_HULL_SIDES, CELLS, memory.x + c, memory.y + c, nullptr, nullptr, 0};
+  const bool done = cvtm_warp_cut_cells(tree, domain, base, tree.count, lane, &memory.hulls, &cell);
+  if (lane >= CELLS || base + c >= tree.count) return;
+  if (!done) atomicAdd(left, 1);
+  cvtm_find_middles(domain, &tree, base + c, &cell, middles + base + c);
+}
+
+}  // namespace
+
+extern "C" cvtm_status cvtm_cvt_middles_cuda(cvtm_cvt *cvt, cvtm_site_middles *middles,
+                                             int32_t *left) {
+  const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
+  middles_kernel<<<cvtm_cuda_blocks(tree.count, CELLS), CVTM_WARP, 0,
+                   cvtm_cuda_stream(cvt->device)>>>(tree, cvt->domain, middles, left);
+  return cvtm_cuda_launched(cvt->device, "middles_kernel");
+}
