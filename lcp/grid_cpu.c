@@ -321,8 +321,8 @@ static void find_due(const row_table *rows, const cvtm_grid_finer *f, const cvtm
   }
 }
 
-static cvtm_status galerkin(const cvtm_grid_top *top, const cvtm_grid_level *finer,
-                            const cvtm_grid_level *coarse, int all) {
+static void galerkin(const cvtm_grid_top *top, const cvtm_grid_level *finer,
+                     const cvtm_grid_level *coarse, int all) {
   const row_table *rows = rows_of_machine();
   const cvtm_grid_finer f = finer_of(top, finer);
   const int threads = level_threads(top, coarse);
@@ -335,6 +335,13 @@ static cvtm_status galerkin(const cvtm_grid_top *top, const cvtm_grid_level *fin
       find_due(rows, &f, coarse, y, due);
     }
     rows->galerkin(&f, coarse, y, due);
+  }
+}
+
+static cvtm_status operators(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
+                             int last, int all) {
+  for (int l = first; l <= last; ++l) {
+    galerkin(top, l == top->number + 1 ? NULL : &levels[l - 1], &levels[l], all);
   }
   return CVTM_OK;
 }
@@ -473,15 +480,11 @@ static cvtm_status up(const cvtm_grid_top *top, const cvtm_grid_level *level,
   return CVTM_OK;
 }
 
-static cvtm_status tail(const cvtm_grid_top *top, const cvtm_grid_level *finer,
-                        const cvtm_grid_level *levels, int first, int last) {
-  for (int l = first; l <= last; ++l) {
-    galerkin(top, l == first ? finer : &levels[l - 1], &levels[l], 0);
-    if (l < last) down(top, &levels[l], &levels[l + 1]);
-  }
+static cvtm_status tail(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
+                        int last) {
+  (void)first; /* the last one is all there is */
   clear_rows(&levels[last], 0, levels[last].height);
   relax(top, &levels[last], cvtm_grid_bottom_sweeps(&levels[last]));
-  for (int l = last - 1; l >= first; --l) up(top, &levels[l], &levels[l + 1]);
   return CVTM_OK;
 }
 
@@ -630,6 +633,12 @@ static cvtm_status finish(const cvtm_grid_top *top) {
   return CVTM_OK;
 }
 
+static int chains(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
+  (void)top;
+  (void)coarse;
+  return 0;
+}
+
 const cvtm_grid_table cvtm_grid_table_cpu = {
     .partials = partials,
     .start = start,
@@ -640,7 +649,7 @@ const cvtm_grid_table cvtm_grid_table_cpu = {
     .smooth = smooth,
     .free_active = free_active,
     .descend = descend,
-    .galerkin = galerkin,
+    .operators = operators,
     .weights = weights,
     .down = down,
     .up = up,
@@ -648,6 +657,7 @@ const cvtm_grid_table cvtm_grid_table_cpu = {
     .tail = tail,
     .correct = correct,
     .ascend = ascend,
+    .chains = chains,
     .coarsen_data = coarsen_data,
     .coarsen_links = coarsen_links,
     .prolong_start = prolong_start,

@@ -3,6 +3,7 @@
 #include "lcp/grid_cuda_sums.h"
 #include "lcp/grid_cuda_tiles.h"
 #include "lcp/grid_cycle.h"
+#include "lcp/launch_cuda.h"
 
 #include <algorithm>
 #include <type_traits>
@@ -121,8 +122,9 @@ __global__ void step_kernel(const cvtm_grid_problem *problem, const cvtm_grid_st
   p.x[j * p.width + i] = cvtm_grid_moved(&p, j * p.width + i, step);
 }
 
-__global__ void finish_kernel(const cvtm_grid_problem *problem, cvtm_grid_state *state,
-                              double *partial) {
+/* As many blocks at once as hide the way to the memory. */
+__global__ void __launch_bounds__(tile_x *tile_y, 4)
+    finish_kernel(const cvtm_grid_problem *problem, cvtm_grid_state *state, double *partial) {
   const cvtm_grid_problem p = *problem;
   double sum[3] = {0, 0, 0}; /* counts below 2^53 are exact */
   const int64_t i = node_x();
@@ -152,6 +154,19 @@ __global__ void keep_best_kernel(const cvtm_grid_problem *problem, const cvtm_gr
   } else {
     p.d[k] = p.x[k];
   }
+}
+
+/* What chained cycles have left in d, if it is not in x. */
+__global__ void bring_kernel(const cvtm_grid_problem *problem, const cvtm_grid_state *state,
+                             double *x) {
+  if (state->course.iteration == 0) return;
+  const cvtm_grid_problem p = *problem;
+  const int64_t i = node_x(), j = node_y();
+  if (p.d != x && i < p.width && j < p.height) x[j * p.width + i] = p.d[j * p.width + i];
+}
+
+__global__ void restore_kernel(cvtm_grid_problem *problem, cvtm_grid_problem shape) {
+  *problem = shape;
 }
 
 __global__ void coarsen_data_kernel(const cvtm_grid_problem *fine, const cvtm_grid_problem *coarse,
@@ -187,7 +202,10 @@ __device__ void operator_row(const cvtm_grid_finer *f, const cvtm_grid_level *c,
 
 /* Blocks near no change have nothing to do; each has `tall` tiles one below the other. */
 __global__ void galerkin_kernel(const cvtm_grid_problem *problem, cvtm_grid_level finer,
-                                cvtm_grid_level coarse, int first, int all, int tall) {
+                                cvtm_grid_level coarse, int first, int all, int tall,
+                                const uint8_t *changed) {
+  await_before();
+  if (!all && changed && !*changed) return;
   const cvtm_grid_problem p = *problem;
   const cvtm_grid_finer f = {first ? &p : nullptr, &finer};
   const int64_t x = node_x(), y = (node_y() - threadIdx.y) * tall;
@@ -262,9 +280,23 @@ struct near_bits {
   }
 };
 
-__device__ __noinline__ void galerkin_row(const cvtm_grid_finer *f, const cvtm_grid_level *c,
-                                          int64_t x, int64_t y) {
-  cvtm_grid_galerkin(f, c, x, y);
+/* A row of which a part lies beyond the finer level. Seldom called, so not part of the kernel. */
+__device__ __noinline__ void galerkin_edge(const cvtm_grid_level *f, const cvtm_grid_level *c,
+                                           int64_t x, int64_t y) {
+  double across[3], along[3], q[5][5] = {}, sum[3][3] = {};
+  cvtm_grid_weights_1d(c->neumann, x, c->width, across);
+  cvtm_grid_weights_1d(c->neumann, y, c->height, along);
+#pragma unroll
+  for (int dy = 0; dy < 3; ++dy) {
+#pragma unroll
+    for (int dx = 0; dx < 3; ++dx) {
+      double link[3][3];
+      cvtm_grid_coarse_row(f, 2 * x + dx, 2 * y + dy, link);
+      cvtm_grid_add_row(along[dy] * across[dx], dx, dy, link, q);
+    }
+  }
+  cvtm_grid_spread_all(c, x, y, across, along, 0, q, sum);
+  cvtm_grid_store_row(c, x, y, sum, 0);
 }
 
 /* As galerkin_kernel where both directions are halved and no weights are stored; below a problem
@@ -274,10 +306,13 @@ template <bool first, int rows>
 __global__ void __launch_bounds__(tile_x *tile_y)
     galerkin_bilinear_kernel(const cvtm_grid_problem *problem,
                              const __grid_constant__ cvtm_grid_level finer,
-                             const __grid_constant__ cvtm_grid_level coarse, int all) {
+                             const __grid_constant__ cvtm_grid_level coarse, int all,
+                             const uint8_t *changed) {
   constexpr int changed_rows = first ? rows + 2 : 2 * rows + 1;
   __shared__ near_bits<changed_rows, first ? 2 : 3> changes;
   __shared__ near_bits<2 * rows + 3, 3> cuts;
+  await_before();
+  if (!all && changed && !*changed) return;
   const cvtm_grid_problem p = *problem;
   const cvtm_grid_finer f = {first ? &p : nullptr, &finer};
   const int64_t left = node_x() - threadIdx.x, x = node_x();
@@ -300,7 +335,7 @@ __global__ void __launch_bounds__(tile_x *tile_y)
     if (due == 0) continue;
     const bool inside = x > 0 && y > 0 && 2 * x + 3 < finer.width && 2 * y + 3 < finer.height;
     if (!first && !inside) {
-      galerkin_row(&f, &coarse, x, y);
+      galerkin_edge(&finer, &coarse, x, y);
       continue;
     }
     uint32_t cut = 0;
@@ -319,6 +354,32 @@ __global__ void __launch_bounds__(tile_x *tile_y)
       cvtm_grid_galerkin_nine(&finer, &coarse, x, y, sum);
     }
     cvtm_grid_store_row(&coarse, x, y, sum, is_plain);
+  }
+}
+
+/* Blocks of a cluster, and the largest level that they do. */
+constexpr int team_blocks = 8, team_threads = 512;
+constexpr int64_t team_nodes = tail_nodes;
+
+/* The operators of several small levels, one after the other, in one cluster of blocks. */
+__global__ void __launch_bounds__(team_threads)
+    galerkin_team(const cvtm_grid_problem *problem, const cvtm_grid_level *levels, int first,
+                  int last, int below_problem, const uint8_t *changed) {
+  await_before();
+  if (changed && !*changed) return;
+  const cvtm_grid_problem p = *problem;
+  for (int l = first; l <= last; ++l) {
+    const cvtm_grid_finer f = {l == first && below_problem ? &p : nullptr, &levels[l - 1]};
+    const cvtm_grid_level c = levels[l];
+    const int width = static_cast<int>(c.width), count = static_cast<int>(c.width * c.height);
+    for (int k = static_cast<int>(blockIdx.x * team_threads + threadIdx.x); k < count;
+         k += team_blocks * team_threads) {
+      operator_row(&f, &c, k % width, k / width, 0);
+    }
+#if __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
   }
 }
 
@@ -381,16 +442,15 @@ __device__ void tail_relax(const cvtm_grid_level *level, int bounded, int sweeps
 }
 
 __global__ void __launch_bounds__(tail_threads)
-    tail_kernel(const cvtm_grid_problem *problem, const cvtm_grid_level *levels,
-                cvtm_grid_rules rules, int first, int last, int below_problem) {
-  await_before();
-  const cvtm_grid_problem p = *problem;
+    tail_kernel(const cvtm_grid_level *levels, cvtm_grid_rules rules, int first, int last) {
+  await_last();
+  let_next(); /* not before: see up_tile */
   for (int l = first; l <= last; ++l) {
-    const cvtm_grid_finer finer = {l == first && below_problem ? &p : nullptr, &levels[l - 1]};
+    const cvtm_grid_finer finer = {nullptr, &levels[l - 1]};
     const cvtm_grid_level f = levels[l], c = levels[l < last ? l + 1 : l];
     for_nodes(f.width, f.height, [&](int64_t x, int64_t y) {
       f.e[y * f.width + x] = 0;
-      operator_row(&finer, &f, x, y, 0);
+      if (l > first && f.active) operator_row(&finer, &f, x, y, 0);
     });
     if (l == last) break;
     tail_relax(&f, rules.bounded, rules.pre);
@@ -423,38 +483,45 @@ __device__ double coarse_around(const double *e, int pitch, const double link[3]
 
 /* --- small levels in shared memory --- */
 
-/* A small level in shared memory: arrays with a rim of zeros. */
+extern __shared__ double small_memory[];
+
+/* A small level in shared memory: arrays with a rim of zeros, one behind the other. */
 struct small_level {
-  double *e, *r, *rest, *inverse, *lower, *upper, *plane[CVTM_GRID_PLANES];
-  int width, height, pitch, size; /* the size with its rim */
+  int first, width, height, pitch, size; /* where it begins; the size of an array with its rim */
 
   __device__ int at(int x, int y) const { return (y + 1) * pitch + x + 1; }
+  __device__ double *array(int number) const { return small_memory + (first + number * size); }
+  __device__ double *plane(int p) const { return array(p); }
+  __device__ double *e() const { return array(CVTM_GRID_PLANES); }
+  __device__ double *r() const { return array(CVTM_GRID_PLANES + 1); }
+  __device__ double *rest() const { return array(CVTM_GRID_PLANES + 2); }
+  __device__ double *inverse() const { return array(CVTM_GRID_PLANES + 3); }
+  __device__ double *lower() const { return array(CVTM_GRID_PLANES + 4); }
+  __device__ double *upper() const { return array(CVTM_GRID_PLANES + 5); }
   __device__ void row(int k, double link[3][3]) const {
-    link[0][0] = plane[CVTM_GRID_SOUTH_EAST][k - pitch - 1];
-    link[0][1] = plane[CVTM_GRID_SOUTH][k - pitch];
-    link[0][2] = plane[CVTM_GRID_SOUTH_WEST][k - pitch + 1];
-    link[1][0] = plane[CVTM_GRID_EAST][k - 1];
-    link[1][1] = plane[CVTM_GRID_DIAGONAL][k];
-    link[1][2] = plane[CVTM_GRID_EAST][k];
-    link[2][0] = plane[CVTM_GRID_SOUTH_WEST][k];
-    link[2][1] = plane[CVTM_GRID_SOUTH][k];
-    link[2][2] = plane[CVTM_GRID_SOUTH_EAST][k];
+    link[0][0] = plane(CVTM_GRID_SOUTH_EAST)[k - pitch - 1];
+    link[0][1] = plane(CVTM_GRID_SOUTH)[k - pitch];
+    link[0][2] = plane(CVTM_GRID_SOUTH_WEST)[k - pitch + 1];
+    link[1][0] = plane(CVTM_GRID_EAST)[k - 1];
+    link[1][1] = plane(CVTM_GRID_DIAGONAL)[k];
+    link[1][2] = plane(CVTM_GRID_EAST)[k];
+    link[2][0] = plane(CVTM_GRID_SOUTH_WEST)[k];
+    link[2][1] = plane(CVTM_GRID_SOUTH)[k];
+    link[2][2] = plane(CVTM_GRID_SOUTH_EAST)[k];
   }
 };
 
 /* Arrays of a small level: four of its own, the planes, and bounds where there are any. */
 __host__ __device__ int small_arrays(int bounded) { return CVTM_GRID_PLANES + (bounded ? 6 : 4); }
 
-__device__ double *cut_small(small_level *s, const cvtm_grid_level *level, int bounded,
-                             double *memory) {
-  s->width = static_cast<int>(level->width);
-  s->height = static_cast<int>(level->height);
-  s->pitch = s->width + 2;
-  s->size = s->pitch * (s->height + 2);
-  double **const own[] = {&s->e, &s->r, &s->rest, &s->inverse, &s->lower, &s->upper};
-  for (int k = 0; k < 6; ++k) *own[k] = memory + (CVTM_GRID_PLANES + k) * s->size;
-  for (int p = 0; p < CVTM_GRID_PLANES; ++p) s->plane[p] = memory + p * s->size;
-  return memory + small_arrays(bounded) * s->size;
+__device__ small_level small_from(const cvtm_grid_level *level, int first) {
+  small_level s;
+  s.first = first;
+  s.width = static_cast<int>(level->width);
+  s.height = static_cast<int>(level->height);
+  s.pitch = s.width + 2;
+  s.size = s.pitch * (s.height + 2);
+  return s;
 }
 
 /* Calls work(x, y) for all nodes of a small grid, then waits. Rows are dealt out without a
@@ -470,26 +537,25 @@ __device__ void for_small(int width, int height, Work work) {
   if (wait) __syncthreads();
 }
 
-__device__ double small_relaxed(const small_level &s, int bounded, int k,
-                                const double (&link)[3][3]) {
-  const double value = (s.r[k] + coarse_around(s.e + k, s.pitch, link)) * s.inverse[k];
-  return bounded ? cvtm_grid_clip(value, s.lower[k], s.upper[k]) : value;
+__device__ double small_relaxed(small_level s, int bounded, int k, const double (&link)[3][3]) {
+  const double value = (s.r()[k] + coarse_around(s.e() + k, s.pitch, link)) * s.inverse()[k];
+  return bounded ? cvtm_grid_clip(value, s.lower()[k], s.upper()[k]) : value;
 }
 
-__device__ void relax_small(const small_level &s, int bounded, int sweeps) {
+__device__ void relax_small(small_level s, int bounded, int sweeps) {
   for (int colour = 0; colour < 4 * sweeps; ++colour) {
     const int cx = colour & 1, cy = (colour >> 1) & 1;
     for_small((s.width + 1 - cx) / 2, (s.height + 1 - cy) / 2, [&](int x, int y) {
       const int k = s.at(2 * x + cx, 2 * y + cy);
       double link[3][3];
       s.row(k, link);
-      s.e[k] = small_relaxed(s, bounded, k, link);
+      s.e()[k] = small_relaxed(s, bounded, k, link);
     });
   }
 }
 
 /* The same on a grid that one warp holds, a node per thread: no other warp takes part. */
-__device__ void relax_bottom(const small_level &s, int bounded, int sweeps) {
+__device__ void relax_bottom(small_level s, int bounded, int sweeps) {
   const int lane = static_cast<int>(threadIdx.x);
   if (lane < 32) {
     const int x = lane % s.width, y = lane / s.width, k = s.at(x, y < s.height ? y : 0);
@@ -497,7 +563,7 @@ __device__ void relax_bottom(const small_level &s, int bounded, int sweeps) {
     double link[3][3];
     s.row(k, link);
     for (int turn = 0; turn < 4 * sweeps; ++turn) {
-      if ((turn & 3) == colour) s.e[k] = small_relaxed(s, bounded, k, link);
+      if ((turn & 3) == colour) s.e()[k] = small_relaxed(s, bounded, k, link);
       __syncwarp();
     }
   }
@@ -510,18 +576,18 @@ __device__ bool is_bilinear(const cvtm_grid_level *c) {
 }
 
 /* What one node of the next level gathers. */
-__device__ double restrict_bilinear(const small_level &f, const small_level &s,
-                                    const cvtm_grid_level *c, int x, int y) {
+__device__ double restrict_bilinear(small_level f, small_level s, const cvtm_grid_level *c, int x,
+                                    int y) {
   const double west = c->neumann && x == 0 ? 1.0 : 0.5;
   const double east = c->neumann && x + 1 == s.width ? 1.0 : 0.5;
-  const double *at = f.rest + f.at(2 * x, 2 * y);
+  const double *at = f.rest() + f.at(2 * x, 2 * y);
   double row[3];
   for (int d = 0; d < 3; ++d, at += f.pitch) row[d] = (west * at[0] + at[1]) + east * at[2];
   return ((c->neumann && y == 0 ? 1.0 : 0.5) * row[0] + row[1]) +
          (c->neumann && y + 1 == s.height ? 1.0 : 0.5) * row[2];
 }
 
-__device__ double restrict_any(const small_level &f, const cvtm_grid_level *c, int x, int y) {
+__device__ double restrict_any(small_level f, const cvtm_grid_level *c, int x, int y) {
   double sum = 0;
   int64_t i0, i1, j0, j1;
   cvtm_grid_support(c->halved_x, x, f.width, &i0, &i1);
@@ -529,14 +595,14 @@ __device__ double restrict_any(const small_level &f, const cvtm_grid_level *c, i
   for (int64_t j = j0; j <= j1; ++j) {
     for (int64_t i = i0; i <= i1; ++i) {
       sum +=
-          cvtm_grid_basis(c, x, y, i, j) * f.rest[f.at(static_cast<int>(i), static_cast<int>(j))];
+          cvtm_grid_basis(c, x, y, i, j) * f.rest()[f.at(static_cast<int>(i), static_cast<int>(j))];
     }
   }
   return sum;
 }
 
-__device__ void restrict_room(const small_level &f, const small_level &s, const cvtm_grid_level *c,
-                              int averaged, int x, int y) {
+__device__ void restrict_room(small_level f, small_level s, const cvtm_grid_level *c, int averaged,
+                              int x, int y) {
   cvtm_grid_room room = cvtm_grid_room_start(averaged);
   int64_t i0, i1, j0, j1;
   cvtm_grid_support(c->halved_x, x, f.width, &i0, &i1);
@@ -546,30 +612,30 @@ __device__ void restrict_room(const small_level &f, const small_level &s, const 
       const double weight = cvtm_grid_basis(c, x, y, i, j);
       const int k = f.at(static_cast<int>(i), static_cast<int>(j));
       if (!(weight > 0)) continue;
-      cvtm_grid_room_add(&room, averaged, weight, f.lower[k] - f.e[k], f.upper[k] - f.e[k]);
+      cvtm_grid_room_add(&room, averaged, weight, f.lower()[k] - f.e()[k], f.upper()[k] - f.e()[k]);
     }
   }
   const double scale = averaged && room.weight > 0 ? room.weight : 1.0;
-  s.lower[s.at(x, y)] = room.lower / scale;
-  s.upper[s.at(x, y)] = room.upper / scale;
+  s.lower()[s.at(x, y)] = room.lower / scale;
+  s.upper()[s.at(x, y)] = room.upper / scale;
 }
 
-__device__ void restrict_small(const small_level &f, const small_level &s, const cvtm_grid_level *c,
+__device__ void restrict_small(small_level f, small_level s, const cvtm_grid_level *c,
                                const cvtm_grid_rules *rules) {
   for_small(f.width, f.height, [&](int x, int y) {
     const int k = f.at(x, y);
     double link[3][3];
     f.row(k, link);
-    f.rest[k] = (f.r[k] + coarse_around(f.e + k, f.pitch, link)) - link[1][1] * f.e[k];
+    f.rest()[k] = (f.r()[k] + coarse_around(f.e() + k, f.pitch, link)) - link[1][1] * f.e()[k];
   });
   const bool bilinear = is_bilinear(c);
   for_small(s.width, s.height, [&](int x, int y) {
-    s.r[s.at(x, y)] = bilinear ? restrict_bilinear(f, s, c, x, y) : restrict_any(f, c, x, y);
+    s.r()[s.at(x, y)] = bilinear ? restrict_bilinear(f, s, c, x, y) : restrict_any(f, c, x, y);
     if (rules->bounded) restrict_room(f, s, c, rules->averaged, x, y);
   });
 }
 
-__device__ double prolonged_bilinear(const small_level &s, const cvtm_grid_level *c, int i, int j) {
+__device__ double prolonged_bilinear(small_level s, const cvtm_grid_level *c, int i, int j) {
   int x = i / 2, y = j / 2, west = x - !(i & 1), north = y - !(j & 1);
   if (c->neumann) {
     west = west < 0 ? 0 : west;
@@ -577,11 +643,11 @@ __device__ double prolonged_bilinear(const small_level &s, const cvtm_grid_level
     x = x < s.width ? x : s.width - 1;
     y = y < s.height ? y : s.height - 1;
   }
-  const double *e = s.e;
+  const double *e = s.e();
   return 0.25 * ((e[s.at(west, north)] + e[s.at(x, north)]) + (e[s.at(west, y)] + e[s.at(x, y)]));
 }
 
-__device__ double prolonged_any(const small_level &s, const cvtm_grid_level *c, int i, int j) {
+__device__ double prolonged_any(small_level s, const cvtm_grid_level *c, int i, int j) {
   int64_t x0, y0;
   const int count_x = cvtm_grid_parents(c->halved_x, i, &x0);
   const int count_y = cvtm_grid_parents(c->halved_y, j, &y0);
@@ -590,81 +656,74 @@ __device__ double prolonged_any(const small_level &s, const cvtm_grid_level *c, 
     for (int kx = 0; kx < count_x; ++kx) {
       const int x = static_cast<int>(x0) + kx, y = static_cast<int>(y0) + ky;
       if (x < 0 || x >= s.width || y < 0 || y >= s.height) continue;
-      sum += cvtm_grid_weight(c, i, j, count_x, count_y, kx, ky) * s.e[s.at(x, y)];
+      sum += cvtm_grid_weight(c, i, j, count_x, count_y, kx, ky) * s.e()[s.at(x, y)];
     }
   }
   return sum;
 }
 
-__device__ void prolong_small(const small_level &f, const small_level &s,
-                              const cvtm_grid_level *c) {
+__device__ void prolong_small(small_level f, small_level s, const cvtm_grid_level *c) {
   const bool bilinear = is_bilinear(c);
   for_small(f.width, f.height, [&](int i, int j) {
-    f.e[f.at(i, j)] += bilinear ? prolonged_bilinear(s, c, i, j) : prolonged_any(s, c, i, j);
+    f.e()[f.at(i, j)] += bilinear ? prolonged_bilinear(s, c, i, j) : prolonged_any(s, c, i, j);
   });
 }
 
-/* The operators of the tail's levels, as far as something has changed above. */
-__device__ void tail_operators(const cvtm_grid_problem *p, const cvtm_grid_level *levels, int first,
-                               int last, int below_problem) {
-  for (int l = first; l <= last; ++l) {
-    const bool highest = l == first && below_problem;
-    const cvtm_grid_finer f = {highest ? p : nullptr, &levels[l - 1]};
-    const cvtm_grid_level c = levels[l];
-    const uint8_t *flags = highest ? c.marked : levels[l - 1].fresh;
-    const int64_t count = highest ? c.width * c.height : levels[l - 1].width * levels[l - 1].height;
-    int any = 0;
-    for (int64_t k = threadIdx.x; k < count; k += tail_threads) any |= flags[k];
-    if (!__syncthreads_or(any)) return;
-    for_nodes(c.width, c.height, [&](int64_t x, int64_t y) { operator_row(&f, &c, x, y, 0); });
-  }
-}
+/* The levels of a tail. */
+struct small_levels {
+  cvtm_grid_level level[max_small];
+  int bottom; /* the last one */
+  int makes;  /* are operators below the first one made there? */
+};
 
-/* A level into shared memory; the caller waits. */
-__device__ void load_small(const small_level &s, const cvtm_grid_level &c, int first, int bounded) {
+/* A level's operator into shared memory; the caller waits. */
+__device__ void load_small(small_level s, const cvtm_grid_level &c) {
   const int count = s.width * s.height;
   for_small<false>(s.width, s.height, [&](int x, int y) {
     const int k = y * s.width + x, at = s.at(x, y);
     double plane[CVTM_GRID_PLANES];
 #pragma unroll
-    for (int p = 0; p < CVTM_GRID_PLANES; ++p) plane[p] = c.coefficient[p * count + k];
+    for (int p = 0; p < CVTM_GRID_PLANES; ++p) plane[p] = __ldcg(c.coefficient + p * count + k);
 #pragma unroll
-    for (int p = 0; p < CVTM_GRID_PLANES; ++p) s.plane[p][at] = plane[p];
-    s.inverse[at] = plane[CVTM_GRID_DIAGONAL] > 0 ? 1 / plane[CVTM_GRID_DIAGONAL] : 0.0;
-    if (!first) return;
-    s.r[at] = c.r[k];
-    if (!bounded) return;
-    s.lower[at] = c.lower[k];
-    s.upper[at] = c.upper[k];
+    for (int p = 0; p < CVTM_GRID_PLANES; ++p) s.plane(p)[at] = plane[p];
+    s.inverse()[at] = plane[CVTM_GRID_DIAGONAL] > 0 ? 1 / plane[CVTM_GRID_DIAGONAL] : 0.0;
   });
 }
 
-/* The whole V-cycle of the small levels in one block's shared memory. */
-__global__ void __launch_bounds__(tail_threads)
-    tail_shared(const cvtm_grid_problem *problem, const cvtm_grid_level *levels,
-                cvtm_grid_rules rules, int first, int last, int below_problem) {
-  await_before();
-  extern __shared__ double memory[];
-  __shared__ small_level small[max_small];
-  __shared__ cvtm_grid_level level[max_small];
-  __shared__ double *end;
-  if (threadIdx.x == 0) {
-    end = memory;
-    for (int l = first; l <= last; ++l) {
-      level[l - first] = levels[l];
-      end = cut_small(&small[l - first], &levels[l], rules.bounded, end);
+/* A level's operator from the one above it, with bilinear interpolation; into the memory of the
+ * device, too. What lies beyond the grid is 0. */
+__device__ void make_small(small_level f, small_level s, const cvtm_grid_level &c) {
+  const int count = s.width * s.height;
+  for_small(s.width, s.height, [&](int x, int y) {
+    double across[3], along[3], q[5][5] = {}, sum[3][3] = {};
+    cvtm_grid_weights_1d(c.neumann, x, s.width, across);
+    cvtm_grid_weights_1d(c.neumann, y, s.height, along);
+#pragma unroll
+    for (int dy = 0; dy < 3; ++dy) {
+#pragma unroll
+      for (int dx = 0; dx < 3; ++dx) {
+        double link[3][3];
+        f.row(f.at(2 * x + dx, 2 * y + dy), link);
+        cvtm_grid_add_row(along[dy] * across[dx], dx, dy, link, q);
+      }
     }
-  }
-  __syncthreads();
-  for (double *at = memory + threadIdx.x; at < end; at += tail_threads) *at = 0;
-  const cvtm_grid_problem p = *problem;
-  tail_operators(&p, levels, first, last, below_problem);
-  for (int l = 0; l <= last - first; ++l) load_small(small[l], level[l], l == 0, rules.bounded);
-  __syncthreads();
-  const int bottom = last - first, sweeps = cvtm_grid_bottom_sweeps(&level[bottom]);
+    cvtm_grid_spread_all(&c, x, y, across, along, 0, q, sum);
+    const double row[CVTM_GRID_PLANES] = {-sum[1][1], sum[1][2], sum[2][1], sum[2][2], sum[2][0]};
+    const int k = y * s.width + x, at = s.at(x, y);
+#pragma unroll
+    for (int p = 0; p < CVTM_GRID_PLANES; ++p)
+      c.coefficient[p * count + k] = s.plane(p)[at] = row[p];
+    s.inverse()[at] = row[0] > 0 ? 1 / row[0] : 0.0;
+  });
+}
+
+/* The V-cycle of the levels in shared memory. */
+__device__ void cycle_small(const small_level *small, const small_levels &tail,
+                            const cvtm_grid_rules &rules) {
+  const int bottom = tail.bottom, sweeps = cvtm_grid_bottom_sweeps(&tail.level[bottom]);
   for (int l = 0; l < bottom; ++l) {
     relax_small(small[l], rules.bounded, rules.pre);
-    restrict_small(small[l], small[l + 1], &level[l + 1], &rules);
+    restrict_small(small[l], small[l + 1], &tail.level[l + 1], &rules);
   }
   if (small[bottom].width * small[bottom].height <= 32) {
     relax_bottom(small[bottom], rules.bounded, sweeps);
@@ -672,12 +731,53 @@ __global__ void __launch_bounds__(tail_threads)
     relax_small(small[bottom], rules.bounded, sweeps);
   }
   for (int l = bottom - 1; l >= 0; --l) {
-    prolong_small(small[l], small[l + 1], &level[l + 1]);
+    prolong_small(small[l], small[l + 1], &tail.level[l + 1]);
     relax_small(small[l], rules.bounded, rules.post);
   }
+}
+
+/* The whole V-cycle of the small levels in one block's shared memory. The operators, which seldom
+ * change, are looked at before the larger levels are ready. */
+__global__ void __launch_bounds__(tail_threads)
+    tail_shared(const __grid_constant__ small_levels tail, cvtm_grid_rules rules,
+                const uint8_t *changed) {
+  __shared__ small_level small[max_small];
+  const int thread = static_cast<int>(threadIdx.x);
+  int end = 0;
+  for (int l = 0; l <= tail.bottom; ++l) {
+    const small_level s = small_from(&tail.level[l], end);
+    if (l == thread) small[l] = s;
+    end += s.size * small_arrays(rules.bounded);
+  }
+  for (int k = thread; k < end; k += tail_threads) small_memory[k] = 0;
+  __syncthreads();
+#pragma unroll 1
+  for (bool waited = false;; waited = true) {
+    const int loaded = waited && tail.makes ? 0 : tail.bottom;
+    for (int l = 0; l <= loaded; ++l) load_small(small[l], tail.level[l]);
+    if (waited) {
+      __syncthreads();
+      for (int l = loaded + 1; l <= tail.bottom; ++l) {
+        make_small(small[l - 1], small[l], tail.level[l]);
+      }
+      break;
+    }
+    await_last();
+    let_next(); /* not before: see up_tile */
+    if (changed && !__ldcg(changed)) break;
+  }
   const small_level s = small[0];
-  double *e = level[0].e;
-  for_small(s.width, s.height, [&](int x, int y) { e[y * s.width + x] = s.e[s.at(x, y)]; });
+  const cvtm_grid_level &level = tail.level[0];
+  for_small(s.width, s.height, [&](int x, int y) {
+    const int k = y * s.width + x, at = s.at(x, y);
+    s.r()[at] = level.r[k];
+    if (!rules.bounded) return;
+    s.lower()[at] = level.lower[k];
+    s.upper()[at] = level.upper[k];
+  });
+  cycle_small(small, tail, rules);
+  for_small<false>(s.width, s.height,
+                   [&](int x, int y) { level.e[y * s.width + x] = s.e()[s.at(x, y)]; });
 }
 
 /* --- launchers --- */
@@ -691,32 +791,10 @@ cvtm_status start_cuda(const cvtm_grid_top *top, int warm, int into_d) {
   return cvtm_cuda_launched(top->device, "start_kernel");
 }
 
-/* Launches a kernel that begins with await_before(): it gets ready while the one before it ends. */
-template <typename... Parameters, typename... Arguments>
+template <int team = 1, typename... Parameters, typename... Arguments>
 cvtm_status launch_next(const cvtm_grid_top *top, const char *name, void (*kernel)(Parameters...),
                         dim3 grid, dim3 block, size_t shared, Arguments... arguments) {
-  if (shared > 0) {
-    CVTM_CUDA_TRY(top->device,
-                  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                       static_cast<int>(shared)));
-  }
-  int device = 0, major = 0;
-  CVTM_CUDA_TRY(top->device, cudaGetDevice(&device));
-  CVTM_CUDA_TRY(top->device,
-                cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-  cudaLaunchAttribute overlap = {};
-  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  overlap.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t launch = {};
-  launch.gridDim = grid;
-  launch.blockDim = block;
-  launch.dynamicSmemBytes = shared;
-  launch.stream = stream_of(top);
-  launch.attrs = &overlap;
-  launch.numAttrs = major >= 9 ? 1 : 0;
-  return cvtm_cuda_check(top->device,
-                         cudaLaunchKernelEx(&launch, kernel, static_cast<Parameters>(arguments)...),
-                         name);
+  return launch_beside<team>(top->device, name, kernel, grid, block, shared, arguments...);
 }
 
 framed_rows framed(double link, double outer, double own) {
@@ -749,29 +827,32 @@ void with_rows(const cvtm_grid_problem *shape, Launch launch) {
 }
 
 /* Rows that each warp of a march owns: as few rounds of blocks as can be, all of them full. */
-int march_rows(int64_t width, int64_t height) {
+int march_rows(int64_t width, int64_t height, int rim) {
   const int64_t crowd = 528, most = 64; /* blocks at a time; rows: long ways part neighbours */
-  const int64_t span = 2 * march_pairs * march_warps, across = (width + span - 1) / span;
+  const int64_t span = 2 * pairs_within(rim) * march_warps, across = (width + span - 1) / span;
   const int64_t rounds = (height * across + most * crowd - 1) / (most * crowd);
   const int64_t down = rounds * crowd > across ? rounds * crowd / across : 1;
   const int64_t rows = (height + down - 1) / down;
-  return static_cast<int>(rows < 8 ? 8 : (rows + slack_rows - 1) / slack_rows * slack_rows);
+  return static_cast<int>((rows + slack_rows - 1) / slack_rows * slack_rows);
 }
-int rows_of(const cvtm_grid_top *top) { return march_rows(top->shape->width, top->shape->height); }
-
-dim3 marches(int64_t width, int64_t height) {
-  const int64_t span = 2 * march_pairs * march_warps, rows = march_rows(width, height);
+dim3 marches(int64_t width, int64_t height, int rim) {
+  const int64_t span = 2 * pairs_within(rim) * march_warps, rows = march_rows(width, height, rim);
   const int64_t down = (height + rows - 1) / rows, limit = 1 << 15;
   return dim3(static_cast<unsigned>((width + span - 1) / span),
               static_cast<unsigned>(down < limit ? down : limit),
               static_cast<unsigned>((down + limit - 1) / limit));
 }
-dim3 marches_of(const cvtm_grid_top *top) { return marches(top->shape->width, top->shape->height); }
 
-template <typename Kernel, typename... Arguments>
+/* Launches kernel(problem, rows, arguments), each of whose warps has rows_of(...) rows. */
+template <typename Rows>
+int rows_of(const cvtm_grid_top *top) {
+  return march_rows(top->shape->width, top->shape->height, Rows::rim);
+}
+template <typename Rows, typename Kernel, typename... Arguments>
 cvtm_status launch_march(const cvtm_grid_top *top, const char *name, Kernel kernel,
-                         Arguments... arguments) {
-  return launch_next(top, name, kernel, marches_of(top), march_threads, kept_bytes, arguments...);
+                         const Rows &rows, Arguments... arguments) {
+  return launch_next(top, name, kernel, marches(top->shape->width, top->shape->height, Rows::rim),
+                     march_threads, kept_bytes, top->problem, rows, arguments...);
 }
 
 /* Calls launch with a flag that kernels know when they are compiled. */
@@ -788,44 +869,51 @@ cvtm_grid_plain plain_of(const cvtm_grid_top *top, const cvtm_grid_level *level)
   return plain;
 }
 
+/* A level whose tiles all run at once. */
+constexpr int64_t early_nodes = 1 << 18;
+
 constexpr int search_blocks = 528; /* as many as run at a time */
 
 /* At the head of `partial`: how far nodes are from their bounds, for the line search. */
 int64_t slack_doubles(int64_t width, int64_t height) {
-  return (strips_of(width) * ((height + slack_rows - 1) / slack_rows) + 1) / 2;
+  return (strips_of(width, most_rim) * ((height + slack_rows - 1) / slack_rows) + 1) / 2;
 }
 unsigned *slacks_of(const cvtm_grid_top *top) { return reinterpret_cast<unsigned *>(top->partial); }
 double *sums_of(const cvtm_grid_top *top) {
   return top->partial + slack_doubles(top->shape->width, top->shape->height);
 }
 
-/* Launches kernel(level, coarse, plain), whose tiles own so many pairs of nodes each way. */
-template <typename Kernel>
+/* Launches kernel(level, coarse, plain, more), whose tiles own so many pairs of nodes each way. */
+template <typename Kernel, typename... More>
 cvtm_status launch_tiles(const cvtm_grid_top *top, const char *name, Kernel kernel,
                          const cvtm_grid_level *level, const cvtm_grid_level *coarse, int own_x,
-                         int own_y) {
+                         int own_y, More... more) {
   const int64_t limit = 1 << 15, across = (level->width + 1) / 2, down = (level->height + 1) / 2;
   const int64_t tiles_y = (down + own_y - 1) / own_y;
   const dim3 grid(static_cast<unsigned>((across + own_x - 1) / own_x),
                   static_cast<unsigned>(tiles_y < limit ? tiles_y : limit),
                   static_cast<unsigned>((tiles_y + limit - 1) / limit));
   return launch_next(top, name, kernel, grid, dim3(quads_x, quads_y), tile_bytes, *level, *coarse,
-                     plain_of(top, level));
+                     plain_of(top, level), more...);
 }
 
 int64_t partials_cuda(int64_t width, int64_t height) {
-  const dim3 tiled = reducing_tiles(width, height), marched = marches(width, height);
-  const int64_t few = static_cast<int64_t>(tiled.x) * tiled.y;
-  const int64_t many = static_cast<int64_t>(marched.x) * marched.y * marched.z;
-  return slack_doubles(width, height) +
-         CVTM_GRID_SUMS * std::max(std::max(few, many), static_cast<int64_t>(search_blocks));
+  const dim3 tiled = reducing_tiles(width, height);
+  int64_t blocks =
+      std::max(static_cast<int64_t>(tiled.x) * tiled.y, static_cast<int64_t>(search_blocks));
+  for (int rim = least_rim; rim <= most_rim; ++rim) {
+    const dim3 marched = marches(width, height, rim);
+    blocks = std::max(blocks, static_cast<int64_t>(marched.x) * marched.y * marched.z);
+  }
+  return slack_doubles(width, height) + CVTM_GRID_SUMS * blocks;
 }
 
 cvtm_status launch_measure(const cvtm_grid_top *top, measured what) {
   cvtm_status status = CVTM_OK;
   with_rows(top->shape, [&](auto rows) {
-    status = launch_march(top, "measure_march", measure_march<decltype(rows)>, top->problem, rows,
-                          rows_of(top), what, top->state, sums_of(top), top->history);
+    status =
+        launch_march(top, "measure_march", measure_march<decltype(rows)>, rows,
+                     rows_of<decltype(rows)>(top), what, top->state, sums_of(top), top->history);
   });
   return status;
 }
@@ -867,16 +955,22 @@ bool in_marches(const cvtm_grid_rules *rules, const cvtm_grid_level *coarse) {
          coarse->halved_y;
 }
 
+/* With the one behind them: top->changed. */
+cvtm_status clear_marks(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
+  const size_t marks = static_cast<size_t>(coarse->width * coarse->height) + 1;
+  CVTM_CUDA_TRY(top->device, cudaMemsetAsync(coarse->marked, 0, marks, stream_of(top)));
+  return CVTM_OK;
+}
+
 cvtm_status descend_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   if (in_marches(&top->rules, coarse)) {
-    const size_t marks = static_cast<size_t>(coarse->width * coarse->height);
-    CVTM_CUDA_TRY(top->device, cudaMemsetAsync(coarse->marked, 0, marks, stream_of(top)));
-    cvtm_status status = CVTM_OK;
+    cvtm_status status = clear_marks(top, coarse);
+    if (status != CVTM_OK) return status;
     with_rows(top->shape, [&](auto rows) {
       with_flag(top->rules.bounded, [&](auto bounded) {
-        status = launch_march(top, "descend_march",
-                              descend_march<decltype(bounded)::value, decltype(rows)>, top->problem,
-                              rows, *coarse, top->rules.truncated, rows_of(top), slacks_of(top));
+        status = launch_march(
+            top, "descend_march", descend_march<decltype(bounded)::value, decltype(rows)>, rows,
+            *coarse, top->rules.truncated, rows_of<decltype(rows)>(top), slacks_of(top));
       });
     });
     return status;
@@ -886,11 +980,13 @@ cvtm_status descend_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse
   descend_kernel<<<nodes_of(coarse), tile(), 0, stream_of(top)>>>(top->problem, *coarse,
                                                                   top->rules);
   mark_kernel<<<nodes_of(top), tile(), 0, stream_of(top)>>>(top->problem, top->rules.truncated);
+  if (top->changed) CVTM_CUDA_TRY(top->device, cudaMemsetAsync(top->changed, 1, 1, stream_of(top)));
   return cvtm_cuda_launched(top->device, "descend_kernel");
 }
 
 cvtm_status galerkin_cuda(const cvtm_grid_top *top, const cvtm_grid_level *finer,
                           const cvtm_grid_level *coarse, int all) {
+  cvtm_status status = CVTM_OK;
   const bool large = coarse->width * coarse->height > 1 << 20;
   const bool halved = coarse->halved_x && coarse->halved_y;
   if (halved && !coarse->weight &&
@@ -899,18 +995,19 @@ cvtm_status galerkin_cuda(const cvtm_grid_top *top, const cvtm_grid_level *finer
       with_flag(large, [&](auto tall) {
         constexpr int rows = decltype(tall)::value ? 4 * tile_y : tile_y;
         const int64_t blocks = (coarse->height + rows - 1) / rows;
-        galerkin_bilinear_kernel<decltype(first)::value, rows>
-            <<<tiles(coarse->width, blocks * tile_y), tile(), 0, stream_of(top)>>>(
-                top->problem, finer ? *finer : *coarse, *coarse, all);
+        status = launch_next(top, "galerkin_bilinear_kernel",
+                             galerkin_bilinear_kernel<decltype(first)::value, rows>,
+                             tiles(coarse->width, blocks * tile_y), tile(), 0, top->problem,
+                             finer ? *finer : *coarse, *coarse, all, top->changed);
       });
     });
-    return cvtm_cuda_launched(top->device, "galerkin_bilinear_kernel");
+    return status;
   }
   const int tall = large ? 4 : 1;
-  galerkin_kernel<<<tiles(coarse->width, (coarse->height + tall - 1) / tall), tile(), 0,
-                    stream_of(top)>>>(top->problem, finer ? *finer : *coarse, *coarse,
-                                      finer == nullptr, all, tall);
-  return cvtm_cuda_launched(top->device, "galerkin_kernel");
+  return launch_next(top, "galerkin_kernel", galerkin_kernel,
+                     tiles(coarse->width, (coarse->height + tall - 1) / tall), tile(), 0,
+                     top->problem, finer ? *finer : *coarse, *coarse, finer == nullptr, all, tall,
+                     top->changed);
 }
 
 cvtm_status weights_cuda(const cvtm_grid_top *top, const cvtm_grid_level *finer,
@@ -936,7 +1033,8 @@ cvtm_status down_cuda(const cvtm_grid_top *top, const cvtm_grid_level *level,
       with_flag(coarse->weight != nullptr, [&](auto stored) {
         status = launch_tiles(top, "down_tile",
                               down_tile<decltype(bounded)::value, decltype(stored)::value>, level,
-                              coarse, down_x, down_y);
+                              coarse, down_x, down_y,
+                              level->width * level->height <= early_nodes ? top->changed : nullptr);
       });
     });
     return status;
@@ -968,26 +1066,59 @@ cvtm_status up_cuda(const cvtm_grid_top *top, const cvtm_grid_level *level,
   return relax(top, level, top->rules.post);
 }
 
-cvtm_status tail_cuda(const cvtm_grid_top *top, const cvtm_grid_level *finer,
-                      const cvtm_grid_level *levels, int first, int last) {
+/* Shared memory for the tail that begins with level `first`; 0 if it has to do without. */
+size_t tail_bytes(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first, int last) {
+  int64_t nodes = 0;
+  for (int l = first; l <= last; ++l) nodes += (levels[l].width + 2) * (levels[l].height + 2);
+  const size_t bytes =
+      static_cast<size_t>(nodes * small_arrays(top->rules.bounded)) * sizeof(double);
+  return bytes <= small_bytes && last - first < max_small && !levels[first].active ? bytes : 0;
+}
+
+/* The last level whose operator the tail does not make itself. */
+int last_apart(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first, int last) {
+  int small = first;
+  while (small < last && levels[small].width * levels[small].height > tail_nodes) ++small;
+  for (int l = small + 1; l <= last; ++l) {
+    if (!levels[l].halved_x || !levels[l].halved_y || levels[l].weight) return last;
+  }
+  return tail_bytes(top, levels, small, last) > 0 ? small : last;
+}
+
+cvtm_status operators_cuda(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
+                           int last, int all) {
+  bool has_teams = false;
+  if (!all) last = last_apart(top, levels, first, last);
+  cvtm_status status = overlaps(top->device, &has_teams);
+  for (int l = first; l <= last && !status; ++l) {
+    const bool below_problem = l == top->number + 1;
+    if (has_teams && !all && l < last && levels[l].width * levels[l].height <= team_nodes) {
+      return launch_next<team_blocks>(top, "galerkin_team", galerkin_team, team_blocks,
+                                      team_threads, 0, top->problem, top->levels, l, last,
+                                      below_problem, top->changed);
+    }
+    status = galerkin_cuda(top, below_problem ? nullptr : &levels[l - 1], &levels[l], all);
+  }
+  return status;
+}
+
+cvtm_status tail_cuda(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
+                      int last) {
   if (levels[first].width * levels[first].height > tail_nodes) { /* the only one */
-    const cvtm_status status = galerkin_cuda(top, finer, &levels[first], 0);
-    if (status != CVTM_OK) return status;
     clear_kernel<<<nodes_of(&levels[first]), tile(), 0, stream_of(top)>>>(levels[first]);
     return relax(top, &levels[first], cvtm_grid_bottom_sweeps(&levels[first]));
   }
-  size_t bytes = 0;
-  for (int l = first; l <= last; ++l) {
-    bytes += static_cast<size_t>((levels[l].width + 2) * (levels[l].height + 2)) *
-             static_cast<size_t>(small_arrays(top->rules.bounded)) * sizeof(double);
+  const size_t bytes = tail_bytes(top, levels, first, last);
+  if (bytes > 0) {
+    small_levels small = {};
+    small.bottom = last - first;
+    small.makes = last_apart(top, levels, first, last) == first;
+    for (int l = first; l <= last; ++l) small.level[l - first] = levels[l];
+    return launch_next(top, "tail_shared", tail_shared, 1, tail_threads, bytes, small, top->rules,
+                       top->changed);
   }
-  /* Truncated levels need their operators one after the other. */
-  if (bytes <= small_bytes && last - first < max_small && !levels[first].active) {
-    return launch_next(top, "tail_shared", tail_shared, 1, tail_threads, bytes, top->problem,
-                       top->levels, top->rules, first, last, finer == nullptr);
-  }
-  return launch_next(top, "tail_kernel", tail_kernel, 1, tail_threads, 0, top->problem, top->levels,
-                     top->rules, first, last, finer == nullptr);
+  return launch_next(top, "tail_kernel", tail_kernel, 1, tail_threads, 0, top->levels, top->rules,
+                     first, last);
 }
 
 cvtm_status correct_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
@@ -1016,9 +1147,10 @@ cvtm_status ascend_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse)
     uint64_t handle = 0;
     const int claimed = cvtm_loop_claim(top->device, &handle);
     with_rows(top->shape, [&](auto rows) {
-      status = launch_march(top, "ascend_march", ascend_march<decltype(rows)>, top->problem, rows,
-                            *coarse, top->rules.searched, rows_of(top), top->state, sums_of(top),
-                            top->history, claimed, static_cast<cudaGraphConditionalHandle>(handle));
+      status =
+          launch_march(top, "ascend_march", ascend_march<decltype(rows)>, rows, *coarse,
+                       top->rules.searched, rows_of<decltype(rows)>(top), top->state, sums_of(top),
+                       top->history, claimed, static_cast<cudaGraphConditionalHandle>(handle));
     });
     return status;
   }
@@ -1027,6 +1159,45 @@ cvtm_status ascend_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse)
   }
   const cvtm_status status = smooth_cuda(top, top->rules.post);
   return status ? status : measure_cuda(top, 1);
+}
+
+int chains_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
+  bool chains = false;
+  with_rows(top->shape, [&](auto rows) { chains = decltype(rows)::chains; });
+  return chains && in_marches(&top->rules, coarse);
+}
+
+cvtm_status turn_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
+  cvtm_status status = clear_marks(top, coarse);
+  if (status != CVTM_OK) return status;
+  uint64_t handle = 0;
+  const int claimed = cvtm_loop_claim(top->device, &handle);
+  with_rows(top->shape, [&](auto rows) {
+    if constexpr (decltype(rows)::chains) {
+      with_flag(top->rules.bounded, [&](auto bounded) {
+        status = launch_march(
+            top, "turn_march", turn_march<decltype(bounded)::value, decltype(rows)>, rows, *coarse,
+            top->rules, rows_of<decltype(rows)>(top), slacks_of(top), top->state, sums_of(top),
+            top->history, claimed, static_cast<cudaGraphConditionalHandle>(handle));
+      });
+    }
+  });
+  return status;
+}
+
+cvtm_status settle_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
+  cvtm_status status = CVTM_OK;
+  with_rows(top->shape, [&](auto rows) {
+    if constexpr (decltype(rows)::chains) {
+      status = launch_march(top, "settle_march", settle_march<decltype(rows)>, rows, *coarse,
+                            top->rules.searched, rows_of<decltype(rows)>(top), top->state);
+    }
+  });
+  if (status != CVTM_OK) return status;
+  bring_kernel<<<nodes_of(top), tile(), 0, stream_of(top)>>>(top->problem, top->state,
+                                                             top->shape->x);
+  restore_kernel<<<1, 1, 0, stream_of(top)>>>(top->problem, *top->shape);
+  return cvtm_cuda_launched(top->device, "bring_kernel");
 }
 
 cvtm_status coarsen_data_cuda(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
@@ -1064,9 +1235,11 @@ cvtm_status finish_cuda(const cvtm_grid_top *top) {
 } /* namespace */
 
 const cvtm_grid_table cvtm_grid_table_cuda = {
-    partials_cuda,  start_cuda,  measure_cold_cuda, begin_cuda,         resume_cuda,
-    measure_cuda,   smooth_cuda, free_active_cuda,  descend_cuda,       galerkin_cuda,
-    weights_cuda,   down_cuda,   up_cuda,           tail_nodes,         tail_cuda,
-    correct_cuda,   ascend_cuda, coarsen_data_cuda, coarsen_links_cuda, prolong_start_cuda,
-    keep_best_cuda, finish_cuda,
+    partials_cuda,     start_cuda,         measure_cold_cuda,  begin_cuda,
+    resume_cuda,       measure_cuda,       smooth_cuda,        free_active_cuda,
+    descend_cuda,      operators_cuda,     weights_cuda,       down_cuda,
+    up_cuda,           tail_nodes,         tail_cuda,          correct_cuda,
+    ascend_cuda,       chains_cuda,        turn_cuda,          settle_cuda,
+    coarsen_data_cuda, coarsen_links_cuda, prolong_start_cuda, keep_best_cuda,
+    finish_cuda,
 };

@@ -12,12 +12,14 @@
 
 namespace {
 
-constexpr int march_rim = 2, march_pairs = 32 - 2 * march_rim;
+constexpr int least_rim = 2, most_rim = 3; /* of any strip */
 constexpr int march_warps = 4, march_threads = 32 * march_warps;
 
-/* Strips of a grid, side by side. */
-__host__ __device__ int64_t strips_of(int64_t width) {
-  return (width + 2 * march_pairs - 1) / (2 * march_pairs);
+/* Pairs of columns that a warp owns, and strips of a grid, side by side. */
+__host__ __device__ constexpr int pairs_within(int rim) { return 32 - 2 * rim; }
+__host__ __device__ int64_t strips_of(int64_t width, int rim) {
+  const int span = 2 * pairs_within(rim);
+  return (width + span - 1) / span;
 }
 
 /* Rows by parity, known when a march is compiled. */
@@ -34,10 +36,11 @@ struct two {
 
 __device__ two both(double value) { return two{value, value}; }
 
-/* A warp's way: lanes beyond the grid read its nearest nodes and hold 0 in their stead. within:
- * all that the warp meets is in the grid. */
-template <bool within = false>
+/* A warp's way: lanes beyond the grid read its nearest nodes and hold 0 in their stead. rim: lanes
+ * on each side that own nothing. within: all that the warp meets is in the grid. */
+template <int rim, bool within = false>
 struct strip {
+  static constexpr int pairs = pairs_within(rim);
   int width, height, across;
   int pair, first, end;   /* pair: I; the warp owns rows first (even) .. end - 1 */
   int column_x, column_y; /* the lane's columns, moved into the grid */
@@ -50,7 +53,7 @@ struct strip {
         height(static_cast<int>(nodes_y)),
         across(static_cast<int>(number)) {
     const int lane = static_cast<int>(threadIdx.x) & 31;
-    const int64_t x = 2 * (number * march_pairs + lane - march_rim);
+    const int64_t x = 2 * (number * pairs + lane - rim);
     pair = static_cast<int>(x / 2);
     first = static_cast<int>(from);
     end = height - first > rows ? first + rows : height;
@@ -58,14 +61,14 @@ struct strip {
     in_y = x >= 0 && x + 1 < nodes_x;
     column_x = static_cast<int>(x < 0 ? 0 : in_x ? x : nodes_x - 1 - !(nodes_x & 1));
     column_y = in_y || (nodes_x & 1) == 0 ? column_x + 1 : column_x;
-    owner = lane >= march_rim && lane < march_rim + march_pairs;
+    owner = lane >= rim && lane < rim + pairs;
   }
   /* That of a warp in a grid of blocks. */
   __device__ strip(int64_t nodes_x, int64_t nodes_y, int rows)
       : strip(nodes_x, nodes_y, blockIdx.x * static_cast<int64_t>(march_warps) + (threadIdx.x >> 5),
               (blockIdx.z * static_cast<int64_t>(gridDim.y) + blockIdx.y) * rows, rows) {}
   template <bool other>
-  __device__ explicit strip(const strip<other> &s)
+  __device__ explicit strip(const strip<rim, other> &s)
       : width(s.width),
         height(s.height),
         across(s.across),
@@ -78,14 +81,20 @@ struct strip {
         in_y(s.in_y),
         owner(s.owner) {}
 
-  /* Are the warp's columns, and four rows beyond those it owns, in the grid? */
+  /* Does the warp own anything? */
+  __device__ bool is_empty() const { return 2 * across * pairs >= width; }
+  /* Are the warp's columns, and six rows beyond those it owns, in the grid? */
   __device__ bool is_within() const {
-    return __all_sync(0xffffffffU, in_x && in_y) && first >= 4 && end + 4 <= height;
+    return __all_sync(0xffffffffU, in_x && in_y) && first >= 6 && end + 6 <= height;
   }
-  /* Does the lane own nodes, or lie next to one that does? */
-  __device__ bool lends() const {
+  /* Is the lane's first (second) node owned, or next to one that is? */
+  __device__ bool lends_x() const {
     const int lane = static_cast<int>(threadIdx.x) & 31;
-    return lane >= march_rim - 1 && lane <= march_rim + march_pairs;
+    return lane >= rim && lane <= rim + pairs;
+  }
+  __device__ bool lends_y() const {
+    const int lane = static_cast<int>(threadIdx.x) & 31;
+    return lane >= rim - 1 && lane < rim + pairs;
   }
   __device__ bool has_x() const { return within || in_x; }
   __device__ bool has_y() const { return within || in_y; }
@@ -129,6 +138,16 @@ struct strip {
     if (has_x()) at[0] = value.x;
     if (has_y()) at[1] = value.y;
   }
+  /* Those of row j, of nodes that the warp owns. */
+  __device__ void store_flags(uint8_t *array, int j, unsigned flags) const {
+    uint8_t *at = array + place(j);
+    if ((width & 1) == 0) {
+      if (has_x()) *reinterpret_cast<uint16_t *>(at) = static_cast<uint16_t>(flags);
+      return;
+    }
+    if (has_x()) at[0] = static_cast<uint8_t>(flags);
+    if (has_y()) at[1] = static_cast<uint8_t>(flags >> 8);
+  }
   /* Flags of both columns: bits 0-7 and 8-15. */
   __device__ unsigned load_flags(const uint8_t *array, int j) const {
     const uint8_t *at = array + start(j);
@@ -157,6 +176,8 @@ struct constant_row {
 /* A constant operator with a Dirichlet boundary, the same at every node. */
 struct uniform_rows {
   static constexpr bool stored = false; /* are there links or a mask in memory? */
+  static constexpr bool chains = true;  /* are cycles chained? Others lack the registers for it, */
+  static constexpr int rim = 3;         /* and need one lane less at the rim */
   constant_row row;
   template <bool within>
   __device__ constant_row at(const cvtm_grid_problem *, int64_t, int64_t) const {
@@ -167,7 +188,8 @@ struct uniform_rows {
 
 /* A constant operator whose rows differ at the boundary. */
 struct framed_rows {
-  static constexpr bool stored = false;
+  static constexpr bool stored = false, chains = false;
+  static constexpr int rim = 2;
   double link, outer, own;
   double diagonal[3], inverse[3]; /* inside, at a side, at a corner */
   template <bool within>
@@ -196,7 +218,8 @@ struct weighted_row {
 };
 
 struct weighted_rows {
-  static constexpr bool stored = false;
+  static constexpr bool stored = false, chains = false;
+  static constexpr int rim = 2;
   double link, outer;
   template <bool within>
   __device__ weighted_row at(const cvtm_grid_problem *p, int64_t i, int64_t j) const {
@@ -223,7 +246,8 @@ struct stored_row {
 };
 
 struct stored_rows {
-  static constexpr bool stored = true;
+  static constexpr bool stored = true, chains = false;
+  static constexpr int rim = 2;
   template <bool within>
   __device__ stored_row at(const cvtm_grid_problem *p, int64_t i, int64_t j) const {
     stored_row row;
@@ -250,27 +274,32 @@ __device__ void copy_async(void *to, const void *from, int bytes) {
 
 /* Rows of the five-point problem, some of them not there yet. Every lane copies its own nodes
  * into shared memory and reads them back, so that none waits for another. */
-constexpr int ahead = 3;                 /* rows between what arrives and what is asked for */
 constexpr int far_ahead = 6;             /* the same for a diagonal, which waits in the L2 cache */
 constexpr int kept_x = 4, kept_rows = 8; /* rows in shared memory: of x, of all others */
 constexpr size_t kept_bytes = march_threads * ((kept_x + 2 * kept_rows) * 2 * sizeof(double) +
                                                kept_rows * 2 * sizeof(uint32_t));
 
-template <bool flagged, typename Strip>
+/* flagged: active nodes, too; ahead: rows between what arrives and what is asked for; easy: as in
+ * turn_march. */
+template <bool flagged, int ahead, bool easy, typename Strip>
 struct rows_kept {
+  static constexpr bool has_upper = !easy;
   const Strip &s;
   const cvtm_grid_problem *p;
   const double *source; /* of x */
   char *base;           /* what the lane keeps */
   int last;             /* row that is asked for at all */
-  bool wide;
+  bool aligned;
+
+  __device__ bool wide() const { return easy || aligned; }
+  __device__ bool has_lower() const { return easy || p->lower; }
 
   __device__ rows_kept(const Strip &strip, const cvtm_grid_problem *problem, const double *x,
                        int from, int to)
       : s(strip), p(problem), source(x), last(to) {
     extern __shared__ double2 march_memory[];
     base = reinterpret_cast<char *>(march_memory) + 16 * threadIdx.x;
-    wide = s.wide(p->x) && s.wide(p->d) && s.wide(p->b) && s.wide(p->lower);
+    aligned = s.wide(p->x) && s.wide(p->d) && s.wide(p->b) && s.wide(p->lower);
     for (int j = from; j < from + ahead; ++j) ask(j);
   }
   __device__ double2 *slot_x(int j) const {
@@ -290,7 +319,7 @@ struct rows_kept {
                                         (2 * (j & (kept_rows - 1)) + which) * (4 * march_threads));
   }
   __device__ void copy(double2 *to, const double *array, int64_t start) const {
-    if (wide) {
+    if (wide()) {
       copy_async(to, array + start + s.column_x, 16);
     } else {
       copy_async(&to->x, array + start + s.column_x, 8);
@@ -305,17 +334,17 @@ struct rows_kept {
       const int64_t start = s.start(j);
       copy(slot_x(j), source, start);
       copy(slot_b(j), p->b, start);
-      if (p->lower) copy(slot_lower(j), p->lower, start);
+      if (has_lower()) copy(slot_lower(j), p->lower, start);
       if (flagged) {
         copy_flag(slot_flags(j, 0), p->active + start + s.column_x);
-        if (!wide) copy_flag(slot_flags(j, 1), p->active + start + s.column_y);
+        if (!wide()) copy_flag(slot_flags(j, 1), p->active + start + s.column_y);
       }
     }
     asm volatile("cp.async.commit_group;" ::: "memory");
   }
   /* Row j is there from now on, and row j + ahead asked for. */
   __device__ void arrive(int j) const {
-    if (p->diagonal) {
+    if (!easy && p->diagonal) {
       const int far = j + far_ahead < s.height ? j + far_ahead : s.height - 1;
       const double *at = p->diagonal + (far < 0 ? 0 : far) * static_cast<int64_t>(s.width);
       asm volatile("prefetch.global.L2 [%0];" ::"l"(at + s.column_x));
@@ -333,7 +362,7 @@ struct rows_kept {
   }
   template <bool second>
   __device__ double lower(int j) const {
-    if (!p->lower) return -static_cast<double>(INFINITY);
+    if (!has_lower()) return -static_cast<double>(INFINITY);
     return second ? slot_lower(j)->y : slot_lower(j)->x;
   }
   /* Upper bounds are rare: they are read where they are needed. */
@@ -347,12 +376,12 @@ struct rows_kept {
     const uintptr_t at =
         reinterpret_cast<uintptr_t>(p->active) + static_cast<uintptr_t>(s.start(j));
     const unsigned in_x = 8 * static_cast<unsigned>((at + s.column_x) & 3);
-    if (wide) return *slot_flags(j, 0) >> in_x & 0xffffU;
+    if (wide()) return *slot_flags(j, 0) >> in_x & 0xffffU;
     const unsigned in_y = 8 * static_cast<unsigned>((at + s.column_y) & 3);
     return (*slot_flags(j, 0) >> in_x & 0xffU) | (*slot_flags(j, 1) >> in_y & 0xffU) << 8;
   }
   __device__ void store(double *array, int j, two value) const {
-    if (wide) {
+    if (wide()) {
       s.template store<true>(array, j, value);
     } else {
       s.template store<false>(array, j, value);
@@ -363,6 +392,7 @@ struct rows_kept {
 /* The same from memory, each row when it is needed. */
 template <typename Strip>
 struct rows_read {
+  static constexpr bool has_upper = true;
   const Strip &s;
   const cvtm_grid_problem *p;
   template <bool second>
@@ -389,7 +419,7 @@ template <bool second, typename Kept>
 __device__ double clip(const Kept &kept, int j, double value) {
   const double low = kept.template lower<second>(j);
   value = value < low ? low : value;
-  if (kept.p->upper) {
+  if (Kept::has_upper && kept.p->upper) {
     const double high = kept.template upper<second>(j);
     value = value > high ? high : value;
   }
@@ -400,7 +430,7 @@ __device__ double clip(const Kept &kept, int j, double value) {
 template <bool second, typename Kept>
 __device__ bool bound(const Kept &kept, int j, double value) {
   return value <= kept.template lower<second>(j) ||
-         (kept.p->upper && value >= kept.template upper<second>(j));
+         (Kept::has_upper && kept.p->upper && value >= kept.template upper<second>(j));
 }
 
 /* --- one row --- */
@@ -428,17 +458,20 @@ __device__ double residual(const Kept &kept, const Rows &rows, int j, two north,
 }
 
 /* Projected Gauss-Seidel at the lane's first or second node of row j, in place; returns the
- * residual that it leaves. */
+ * residual that it leaves, and the one before. */
 template <bool second, bool within, typename Rows, typename Kept>
-__device__ double relax(const Kept &kept, const Rows &rows, int j, two north, two &row, two south) {
+__device__ double relax(const Kept &kept, const Rows &rows, int j, two north, two &row, two south,
+                        double *before) {
   const cross c = cross_of<second>(north, row, south);
   const auto &s = kept.s;
   double &value = second ? row.y : row.x;
   const bool has = s.row(j) && (second ? s.has_y() : s.has_x());
+  *before = 0;
   if (Rows::stored && !has) return 0.0;
   if (Rows::stored && rows.masked(kept.p, s.place(j) + second)) return 0.0;
   const auto a = rows.template at<within>(kept.p, 2 * s.pair + second, j);
   const double sum = kept.template b<second>(j) + a.around(c);
+  *before = sum - a.diagonal * value;
   const double relaxed = clip<second>(kept, j, a.divide(sum, value));
   value = has ? relaxed : 0.0;
   return sum - a.diagonal * value;
@@ -462,8 +495,8 @@ __device__ gathered gather_none() {
 }
 
 /* Adds fine row j to the coarse node of this lane in coarse row y. */
-template <bool bounded, bool stored, bool within>
-__device__ void gather(const strip<within> &s, const cvtm_grid_level *c, int y, int j,
+template <bool bounded, bool stored, bool within, int rim>
+__device__ void gather(const strip<rim, within> &s, const cvtm_grid_level *c, int y, int j,
                        const yield_row &fine, gathered *sum) {
   const int x = s.pair, width = static_cast<int>(c->width), height = static_cast<int>(c->height);
   double weight[3] = {0.5, 1, 0.5}, down = j & 1 ? 1.0 : 0.5;
@@ -491,8 +524,8 @@ __device__ void gather(const strip<within> &s, const cvtm_grid_level *c, int y, 
   }
 }
 
-template <bool bounded, bool within>
-__device__ void gather_store(const strip<within> &s, const cvtm_grid_level *c, int y,
+template <bool bounded, bool within, int rim>
+__device__ void gather_store(const strip<rim, within> &s, const cvtm_grid_level *c, int y,
                              const gathered &sum) {
   if (!s.owner || !s.owns_row(2 * y)) return;
   if (!within && (s.pair >= c->width || y >= c->height)) return;
@@ -507,9 +540,10 @@ __device__ void gather_store(const strip<within> &s, const cvtm_grid_level *c, i
 template <bool within>
 struct sweeping {
   two x[5];
-  double left, leaves; /* residuals of the black nodes of rows j - 3 and j - 2 */
+  double left, leaves; /* residuals of the black nodes of rows j - 3 and j - 2, */
+  double before;       /* and of the red one of row j - 1 before the sweep */
 
-  __device__ sweeping() : left(0), leaves(0) {
+  __device__ sweeping() : left(0), leaves(0), before(0) {
     for (int k = 0; k < 5; ++k) x[k] = both(0);
   }
   /* Row j comes; the sweep moves on: red in row j - 1, black in row j - 2. */
@@ -519,8 +553,9 @@ struct sweeping {
     for (int k = 4; k > 0; --k) x[k] = x[k - 1];
     x[0] = row;
     left = leaves;
-    (void)relax<!odd, within>(kept, rows, j - 1, x[2], x[1], x[0]);
-    leaves = relax<!odd, within>(kept, rows, j - 2, x[3], x[2], x[1]);
+    (void)relax<!odd, within>(kept, rows, j - 1, x[2], x[1], x[0], &before);
+    double unused;
+    leaves = relax<!odd, within>(kept, rows, j - 2, x[3], x[2], x[1], &unused);
   }
   /* Residuals of row j - 3. */
   template <bool odd, typename Rows, typename Kept>
@@ -542,10 +577,11 @@ __device__ void march(int from, int to, Advance advance) {
 }
 
 /* Calls work with the strip of a warp that meets no boundary, or with that of any other. */
-template <typename Work>
-__device__ void along(const strip<> &s, Work work) {
+template <int rim, typename Work>
+__device__ void along(const strip<rim> &s, Work work) {
+  if (s.is_empty()) return;
   if (s.is_within()) {
-    work(strip<true>(s), std::true_type());
+    work(strip<rim, true>(s), std::true_type());
   } else {
     work(s, std::false_type());
   }
@@ -559,6 +595,7 @@ __device__ __noinline__ void keep_active(uint8_t *active, uint8_t *marked, int64
   const bool x_changed = (before & 0xff) != (now & 0xff);
   if (x_changed) active[0] = static_cast<uint8_t>(now);
   if (before >> 8 != now >> 8) active[1] = static_cast<uint8_t>(now >> 8);
+  marked[coarse_width * coarse_height] = 1; /* top->changed */
   for (int y = j / 2 - !(j & 1); y <= j / 2; ++y) {
     if (y < 0 || y >= coarse_height) continue;
     uint8_t *row = marked + y * coarse_width;
@@ -580,12 +617,14 @@ template <bool second, typename Kept>
 __device__ unsigned slack_of(const Kept &kept, int j, double x, bool off) {
   if (off) return slack_most;
   unsigned slack = high_word(x - kept.template lower<second>(j));
-  if (kept.p->upper) slack = min(slack, high_word(kept.template upper<second>(j) - x));
+  if (Kept::has_upper && kept.p->upper)
+    slack = min(slack, high_word(kept.template upper<second>(j) - x));
   return slack;
 }
 
-/* What row j yields, and its active nodes. */
-template <bool bounded, typename Rows, typename Kept>
+/* What row j yields, and its active nodes. apart: they go to an array of their own, else only those
+ * that change are written. */
+template <bool bounded, bool apart, typename Rows, typename Kept>
 __device__ yield_row descend_row(const Kept &kept, const Rows &rows, int truncated,
                                  const cvtm_grid_level *coarse, int j, two x, two left,
                                  unsigned *slack) {
@@ -600,15 +639,19 @@ __device__ yield_row descend_row(const Kept &kept, const Rows &rows, int truncat
   }
   const unsigned now = (off_x ? 1U : 0U) | (off_y ? 256U : 0U);
   const unsigned before = kept.flags(j) & ((s.has_x() ? 0xffU : 0U) | (s.has_y() ? 0xff00U : 0U));
-  if (s.owner && s.owns_row(j) && before != now) {
-    keep_active(p->active + s.place(j), coarse->marked, coarse->width, coarse->height, s.pair, j,
-                before, now);
+  if (s.owner && s.owns_row(j)) {
+    uint8_t *active = apart ? p->other : p->active;
+    if (apart) s.store_flags(active, j, now);
+    if (before != now) {
+      keep_active(active + s.place(j), coarse->marked, coarse->width, coarse->height, s.pair, j,
+                  before, now);
+    }
   }
   off_x = off_x || !has_x;
   off_y = off_y || !has_y;
   if (!bounded && !Rows::stored) {
-    *slack =
-        min(*slack, min(slack_of<false>(kept, j, x.x, off_x), slack_of<true>(kept, j, x.y, off_y)));
+    if (s.lends_x()) *slack = min(*slack, slack_of<false>(kept, j, x.x, off_x));
+    if (s.lends_y()) *slack = min(*slack, slack_of<true>(kept, j, x.y, off_y));
   }
   const double none = static_cast<double>(INFINITY);
   yield_row out;
@@ -627,39 +670,68 @@ __device__ yield_row descend_row(const Kept &kept, const Rows &rows, int truncat
 }
 
 /* The place of a strip's slack in row j. */
-__device__ int64_t slack_place(const cvtm_grid_problem *p, int across, int j) {
-  return j / slack_rows * strips_of(p->width) + across;
+template <int rim, bool within>
+__device__ int64_t slack_place(const strip<rim, within> &s, int j) {
+  return j / slack_rows * strips_of(s.width, rim) + s.across;
 }
 
+/* What the next level gets, gathered row by row. */
+template <bool bounded, bool apart, bool within, typename Rows, typename Kept>
+struct restriction {
+  const Kept &kept;
+  const Rows &rows;
+  const cvtm_grid_level *coarse;
+  int truncated;
+  unsigned *slacks;
+  gathered sum;
+  unsigned slack;
+
+  __device__ restriction(const Kept &rows_there, const Rows &kind, const cvtm_grid_level *level,
+                         int is_truncated, unsigned *to_slacks)
+      : kept(rows_there),
+        rows(kind),
+        coarse(level),
+        truncated(is_truncated),
+        slacks(to_slacks),
+        sum(gather_none()),
+        slack(slack_most) {}
+  /* Row j, from the first one that the warp owns on, with its residuals. */
+  template <bool odd>
+  __device__ void take(int j, two x, two left) {
+    const auto &s = kept.s;
+    const yield_row fine =
+        descend_row<bounded, apart>(kept, rows, truncated, coarse, j, x, left, &slack);
+    if (!bounded && !Rows::stored && (j % slack_rows == slack_rows - 1 || j == s.end - 1)) {
+      slack = __reduce_min_sync(0xffffffffU, slack);
+      if ((threadIdx.x & 31) == 0 && j < s.end) slacks[slack_place(s, j)] = slack;
+      slack = slack_most;
+    }
+    const int y = j / 2;
+    if (!odd) { /* the last row of one support and the first of the next */
+      gather<bounded, Rows::stored>(s, coarse, y - 1, j, fine, &sum);
+      gather_store<bounded>(s, coarse, y - 1, sum);
+      sum = gather_none();
+    }
+    gather<bounded, Rows::stored>(s, coarse, y, j, fine, &sum);
+  }
+};
+
 template <bool bounded, bool within, typename Rows>
-__device__ void descend_strip(const strip<within> &s, const cvtm_grid_problem *p, const Rows &rows,
-                              const cvtm_grid_level *coarse, int truncated, unsigned *slacks) {
-  const rows_kept<true, strip<within>> kept(s, p, p->x, s.first - 3, s.end + 3);
+__device__ void descend_strip(const strip<Rows::rim, within> &s, const cvtm_grid_problem *p,
+                              const Rows &rows, const cvtm_grid_level *coarse, int truncated,
+                              unsigned *slacks) {
+  using kept_rows_of = rows_kept<true, 3, false, strip<Rows::rim, within>>;
+  const kept_rows_of kept(s, p, p->x, s.first - 3, s.end + 3);
   sweeping<within> m;
-  gathered sum = gather_none();
-  unsigned slack = slack_most;
+  restriction<bounded, false, within, Rows, kept_rows_of> below(kept, rows, coarse, truncated,
+                                                                slacks);
   march(s.first - 3, s.end + 3, [&](auto parity, int j) {
     constexpr bool odd = decltype(parity)::value;
     kept.arrive(j);
     m.template sweep<odd>(kept, rows, j, s.inside(j, kept.x(j)));
     kept.store(p->d, j - 2, m.x[2]);
     if (j - 3 < s.first) return;
-    const two left = m.template residuals<odd>(kept, rows, j);
-    const yield_row fine =
-        descend_row<bounded>(kept, rows, truncated, coarse, j - 3, m.x[3], left, &slack);
-    if (!bounded && !Rows::stored &&
-        ((j - 3) % slack_rows == slack_rows - 1 || j - 3 == s.end - 1)) {
-      slack = __reduce_min_sync(0xffffffffU, s.lends() ? slack : slack_most);
-      if ((threadIdx.x & 31) == 0 && j - 3 < s.end) slacks[slack_place(p, s.across, j - 3)] = slack;
-      slack = slack_most;
-    }
-    const int y = (j - 3) / 2;
-    if (odd) { /* the last row of one support and the first of the next */
-      gather<bounded, Rows::stored>(s, coarse, y - 1, j - 3, fine, &sum);
-      gather_store<bounded>(s, coarse, y - 1, sum);
-      sum = gather_none();
-    }
-    gather<bounded, Rows::stored>(s, coarse, y, j - 3, fine, &sum);
+    below.template take<!odd>(j - 3, m.x[3], m.template residuals<odd>(kept, rows, j));
   });
 }
 
@@ -676,7 +748,7 @@ __global__ void __launch_bounds__(march_threads, crowd<Rows>())
                   int truncated, int rows_each, unsigned *slacks) {
   await_before();
   const cvtm_grid_problem p = *problem;
-  along(strip<>(p.width, p.height, rows_each), [&](const auto &s, auto within) {
+  along(strip<Rows::rim>(p.width, p.height, rows_each), [&](const auto &s, auto within) {
     descend_strip<bounded, decltype(within)::value>(s, &p, rows, &coarse, truncated, slacks);
   });
 }
@@ -689,8 +761,8 @@ struct coarse_rows {
 };
 
 /* e of coarse row y; beyond a Neumann boundary it goes on as it is. */
-template <bool within>
-__device__ double load_coarse(const strip<within> &s, const cvtm_grid_level *c, int y) {
+template <bool within, int rim>
+__device__ double load_coarse(const strip<rim, within> &s, const cvtm_grid_level *c, int y) {
   const int width = static_cast<int>(c->width), height = static_cast<int>(c->height);
   if (within) return c->e[(y < height ? y : height - 1) * c->width + s.pair];
   const int x = s.pair < 0 ? 0 : s.pair < width ? s.pair : width - 1;
@@ -700,8 +772,8 @@ __device__ double load_coarse(const strip<within> &s, const cvtm_grid_level *c, 
 }
 
 /* The interpolated correction in row j. */
-template <bool odd, bool stored, bool within>
-__device__ two prolong_row(const strip<within> &s, const cvtm_grid_level *c, int j,
+template <bool odd, bool stored, bool within, int rim>
+__device__ two prolong_row(const strip<rim, within> &s, const cvtm_grid_level *c, int j,
                            const coarse_rows &e) {
   if constexpr (stored) {
     two out = both(0);
@@ -744,9 +816,9 @@ struct correction {
 
 /* r'd and d'Ad over a tile, where nodes may come to lie beyond their bounds. */
 template <bool within, typename Rows>
-__device__ void search_rows(const strip<within> &s, const cvtm_grid_problem *p, const Rows &rows,
-                            const cvtm_grid_level *coarse, double (&sum)[2]) {
-  const rows_read<strip<within>> kept = {s, p};
+__device__ void search_rows(const strip<Rows::rim, within> &s, const cvtm_grid_problem *p,
+                            const Rows &rows, const cvtm_grid_level *coarse, double (&sum)[2]) {
+  const rows_read<strip<Rows::rim, within>> kept = {s, p};
   correction from(s, coarse, s.first - 1);
   two x[3] = {both(0), both(0), both(0)}, step[3] = {both(0), both(0), both(0)};
   two over[2] = {both(0), both(0)};
@@ -787,8 +859,9 @@ constexpr int search_tile = 8; /* rows */
  * r'd its residual times e, so that x and b are not looked at. Returns 0 where some node may leave
  * them after all: then the slope lacks what is cut off there, and the bend the tile. */
 template <bool within, typename Rows>
-__device__ int search_free(const strip<within> &s, const cvtm_grid_problem *p, const Rows &rows,
-                           const cvtm_grid_level *c, const unsigned *slacks, double (&sum)[2]) {
+__device__ int search_free(const strip<Rows::rim, within> &s, const cvtm_grid_problem *p,
+                           const Rows &rows, const cvtm_grid_level *c, const unsigned *slacks,
+                           double (&sum)[2]) {
   constexpr int lines = search_tile / 2;
   const int y = s.first >> 1;
   double e[lines + 2], r[lines];
@@ -805,7 +878,7 @@ __device__ int search_free(const strip<within> &s, const cvtm_grid_problem *p, c
 #pragma unroll
   for (int k = -slack_rows; k < search_tile + slack_rows; k += slack_rows) {
     const int j = s.first + k;
-    if (j >= 0 && j < s.height) slack = min(slack, slacks[slack_place(p, s.across, j)]);
+    if (j >= 0 && j < s.height) slack = min(slack, slacks[slack_place(s, j)]);
   }
   two step[search_tile + 2];
 #pragma unroll
@@ -841,13 +914,13 @@ __global__ void __launch_bounds__(march_threads, crowd<Rows>())
   await_before();
   if (!state->search) return;
   const cvtm_grid_problem p = *problem;
-  const int strips = static_cast<int>(strips_of(p.width));
+  const int strips = static_cast<int>(strips_of(p.width, Rows::rim));
   const int64_t tiles = strips * ((p.height + search_tile - 1) / search_tile);
   double sum[2] = {0, 0};
   for (int64_t t = blockIdx.x * static_cast<int64_t>(march_warps) + (threadIdx.x >> 5); t < tiles;
        t += gridDim.x * march_warps) {
     const int across = static_cast<int>(t % strips);
-    const strip<> place(p.width, p.height, across, t / strips * search_tile, search_tile);
+    const strip<Rows::rim> place(p.width, p.height, across, t / strips * search_tile, search_tile);
     along(place, [&](const auto &s, auto within) {
       constexpr bool is = decltype(within)::value;
       if constexpr (!Rows::stored) {
@@ -884,29 +957,39 @@ __device__ void natural_row(const Kept &kept, const Rows &rows, int j, two x, tw
   add_natural<true, within>(kept, rows, j, x.y, left.y, sum);
 }
 
+/* Row j of d, moved along the correction. */
+template <bool odd, typename Rows, typename Kept>
+__device__ two corrected(const Kept &kept, const Rows &rows, const cvtm_grid_level *coarse,
+                         int searched, double step, int j, correction *from) {
+  const auto &s = kept.s;
+  const two x = s.inside(j, kept.x(j));
+  two free;
+  two moved = from->template next<odd, Rows::stored>(kept, coarse, j, x, &free);
+  if (searched) {
+    moved.x = clip<false>(kept, j, x.x + step * (moved.x - x.x));
+    moved.y = clip<true>(kept, j, x.y + step * (moved.y - x.y));
+    moved = s.inside(j, moved);
+    if (Rows::stored && s.row(j)) {
+      if (s.has_x() && rows.masked(kept.p, s.place(j))) moved.x = 0;
+      if (s.has_y() && rows.masked(kept.p, s.place(j) + 1)) moved.y = 0;
+    }
+  }
+  return moved;
+}
+
 template <bool within, typename Rows>
-__device__ void ascend_strip(const strip<within> &s, const cvtm_grid_problem *p, const Rows &rows,
-                             const cvtm_grid_level *coarse, int searched, double step,
-                             double (&sum)[3]) {
-  const rows_kept<true, strip<within>> kept(s, p, p->d, s.first - 3, s.end + 2);
+__device__ void ascend_strip(const strip<Rows::rim, within> &s, const cvtm_grid_problem *p,
+                             const Rows &rows, const cvtm_grid_level *coarse, int searched,
+                             double step, double (&sum)[3]) {
+  const rows_kept<true, 3, false, strip<Rows::rim, within>> kept(s, p, p->d, s.first - 3,
+                                                                 s.end + 2);
   sweeping<within> m;
   correction from(s, coarse, s.first - 3);
   march(s.first - 3, s.end + 2, [&](auto parity, int j) {
     constexpr bool odd = decltype(parity)::value;
     kept.arrive(j);
-    const two x = s.inside(j, kept.x(j));
-    two free;
-    two moved = from.template next<odd, Rows::stored>(kept, coarse, j, x, &free);
-    if (searched) {
-      moved.x = clip<false>(kept, j, x.x + step * (moved.x - x.x));
-      moved.y = clip<true>(kept, j, x.y + step * (moved.y - x.y));
-      moved = s.inside(j, moved);
-      if (Rows::stored && s.row(j)) {
-        if (s.has_x() && rows.masked(p, s.place(j))) moved.x = 0;
-        if (s.has_y() && rows.masked(p, s.place(j) + 1)) moved.y = 0;
-      }
-    }
-    m.template sweep<odd>(kept, rows, j, moved);
+    m.template sweep<odd>(kept, rows, j,
+                          corrected<odd>(kept, rows, coarse, searched, step, j, &from));
     kept.store(p->x, j - 2, m.x[2]);
     const two left = m.template residuals<odd>(kept, rows, j);
     natural_row<within>(kept, rows, j - 3, m.x[3], left, sum);
@@ -923,7 +1006,7 @@ __global__ void __launch_bounds__(march_threads, crowd<Rows>())
   const cvtm_grid_problem p = *problem;
   const double step = searched ? cvtm_grid_step(state) : 1.0;
   double sum[3] = {0, 0, 0};
-  along(strip<>(p.width, p.height, rows_each), [&](const auto &s, auto within) {
+  along(strip<Rows::rim>(p.width, p.height, rows_each), [&](const auto &s, auto within) {
     ascend_strip<decltype(within)::value>(s, &p, rows, &coarse, searched, step, sum);
   });
   if (!reduce_grid(sum, 2, partial, state) || threadIdx.x != 0) return;
@@ -931,10 +1014,86 @@ __global__ void __launch_bounds__(march_threads, crowd<Rows>())
   if (claimed) cudaGraphSetConditional(handle, state->course.go_on ? 1 : 0);
 }
 
+/* ascend and the next cycle's descend in one march: the iterate between them, whose norms these
+ * are, is not stored. */
+template <bool bounded, bool easy, bool within, typename Rows>
+__device__ void turn_strip(const strip<Rows::rim, within> &s, const cvtm_grid_problem *p,
+                           const Rows &rows, const cvtm_grid_level *coarse,
+                           const cvtm_grid_rules &rules, double step, unsigned *slacks,
+                           double (&sum)[3]) {
+  using kept_rows_of = rows_kept<true, 2, easy, strip<Rows::rim, within>>;
+  const kept_rows_of kept(s, p, p->d, s.first - 5, s.end + 5);
+  sweeping<within> up, down;
+  correction from(s, coarse, s.first - 5);
+  restriction<bounded, true, within, Rows, kept_rows_of> below(kept, rows, coarse, rules.truncated,
+                                                               slacks);
+  march(s.first - 5, s.end + 5, [&](auto parity, int j) {
+    constexpr bool odd = decltype(parity)::value;
+    kept.arrive(j);
+    up.template sweep<odd>(kept, rows, j,
+                           corrected<odd>(kept, rows, coarse, rules.searched, step, j, &from));
+    down.template sweep<odd>(kept, rows, j - 2, up.x[2]);
+    const two left = odd ? two{down.before, up.left} : two{up.left, down.before};
+    natural_row<within>(kept, rows, j - 3, up.x[3], left, sum);
+    kept.store(p->x, j - 4, down.x[2]);
+    if (j - 5 < s.first) return;
+    below.template take<!odd>(j - 5, down.x[3], down.template residuals<odd>(kept, rows, j - 2));
+  });
+}
+
+/* From the end of a cycle to the coarse levels of the next: d -> x, which then change places, as
+ * the two arrays of active nodes do. */
+template <bool bounded, typename Rows>
+__global__ void __launch_bounds__(march_threads, crowd<Rows>())
+    turn_march(cvtm_grid_problem *problem, Rows rows, cvtm_grid_level coarse, cvtm_grid_rules rules,
+               int rows_each, unsigned *slacks, cvtm_grid_state *state, double *partial,
+               double *history, int claimed, cudaGraphConditionalHandle handle) {
+  await_before();
+  const cvtm_grid_problem p = *problem;
+  const double step = rules.searched ? cvtm_grid_step(state) : 1.0;
+  const strip<Rows::rim> any(p.width, p.height, rows_each);
+  const bool easy =
+      p.lower && !p.upper && any.wide(p.x) && any.wide(p.d) && any.wide(p.b) && any.wide(p.lower);
+  double sum[3] = {0, 0, 0};
+  along(any, [&](const auto &s, auto within) {
+    constexpr bool is = decltype(within)::value;
+    if (is && easy) {
+      turn_strip<bounded, is, is>(s, &p, rows, &coarse, rules, step, slacks, sum);
+    } else {
+      turn_strip<bounded, false, is>(s, &p, rows, &coarse, rules, step, slacks, sum);
+    }
+  });
+  if (!reduce_grid(sum, 2, partial, state) || threadIdx.x != 0) return;
+  problem->x = p.d;
+  problem->d = p.x;
+  problem->active = p.other;
+  problem->other = p.active;
+  cvtm_grid_judge(state, history, sum[0], sum[2], sum[1], 1);
+  if (claimed) cudaGraphSetConditional(handle, state->course.go_on ? 1 : 0);
+}
+
+/* The iterate that the last turn has measured, if there was one: in d. */
+template <typename Rows>
+__global__ void __launch_bounds__(march_threads, crowd<Rows>())
+    settle_march(const cvtm_grid_problem *problem, Rows rows, cvtm_grid_level coarse, int searched,
+                 int rows_each, const cvtm_grid_state *state) {
+  await_before();
+  if (state->course.iteration == 0) return;
+  cvtm_grid_problem p = *problem;
+  p.d = problem->x; /* as before that turn */
+  p.x = problem->d;
+  p.active = problem->other;
+  const double step = searched ? cvtm_grid_step(state) : 1.0;
+  double sum[3] = {0, 0, 0};
+  along(strip<Rows::rim>(p.width, p.height, rows_each), [&](const auto &s, auto within) {
+    ascend_strip<decltype(within)::value>(s, &p, rows, &coarse, searched, step, sum);
+  });
+}
+
 template <bool within, typename Rows>
-__device__ void measure_strip(const strip<within> &s, const cvtm_grid_problem *p, const Rows &rows,
-                              const double *x, double (&sum)[3]) {
-  const rows_kept<false, strip<within>> kept(s, p, x, s.first - 1, s.end);
+__device__ void measure_strip(const strip<Rows::rim, within> &s, const cvtm_grid_problem *p,
+                              const Rows &rows, const double *x, double (&sum)[3]) {
+  const rows_kept<false, 3, false, strip<Rows::rim, within>> kept(s, p, x, s.first - 1, s.end);
   two row[3] = {both(0), both(0), both(0)};
   march(s.first - 1, s.end, [&](auto, int j) {
     row[2] = row[1];
@@ -958,7 +1117,7 @@ __global__ void __launch_bounds__(march_threads, crowd<Rows>())
   const cvtm_grid_problem p = *problem;
   const double *x = what == MEASURE_COLD ? p.d : p.x;
   double sum[3] = {0, 0, 0};
-  along(strip<>(p.width, p.height, rows_each), [&](const auto &s, auto within) {
+  along(strip<Rows::rim>(p.width, p.height, rows_each), [&](const auto &s, auto within) {
     measure_strip<decltype(within)::value>(s, &p, rows, x, sum);
   });
   if (!reduce_grid(sum, 2, partial, state) || threadIdx.x != 0) return;

@@ -4,20 +4,12 @@
 #define CVTMESH_LCP_GRID_CUDA_SUMS_H
 
 #include "lcp/grid_kernels.h"
+#include "lcp/launch_cuda.h"
 
 namespace {
 
 /* Blocks that leave partial sums: enough to fill any device several times. */
 constexpr int64_t max_parts = 4096;
-
-/* What a kernel begins with that is launched beside the one before it: from here on the work of
- * that one is done. */
-__device__ void await_before() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
 
 /* Sums (a maximum where is_max) over the block, in a fixed order; the result is thread 0's. */
 template <int count>

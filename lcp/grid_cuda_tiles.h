@@ -49,19 +49,19 @@ struct quad_place {
   /* Rows begin at even places, so that both nodes of a row are read and written at once. */
   __device__ bool wide() const { return (width & 1) == 0; }
 
-  /* 0 outside the grid. */
+  /* Loads from the L2 cache, as these may run before the kernel has waited. 0 outside the grid. */
   __device__ quad load(const double *array) const {
     quad q = {{0, 0, 0, 0}};
 #pragma unroll
     for (int c = 0; c < 4; c += 2) {
       if (wide()) {
         if (!has[c]) continue;
-        const double2 pair = *reinterpret_cast<const double2 *>(array + node(c));
+        const double2 pair = __ldcg(reinterpret_cast<const double2 *>(array + node(c)));
         q.at[c] = pair.x;
         q.at[c + 1] = pair.y;
       } else {
-        if (has[c]) q.at[c] = array[node(c)];
-        if (has[c + 1]) q.at[c + 1] = array[node(c + 1)];
+        if (has[c]) q.at[c] = __ldcg(array + node(c));
+        if (has[c + 1]) q.at[c + 1] = __ldcg(array + node(c + 1));
       }
     }
     return q;
@@ -85,12 +85,12 @@ struct quad_place {
     for (int c = 0; c < 4; c += 2) {
       out[c] = out[c + 1] = none;
       if (wide() && has[c]) {
-        const unsigned pair = *reinterpret_cast<const uint16_t *>(array + node(c));
+        const unsigned pair = __ldcg(reinterpret_cast<const unsigned short *>(array + node(c)));
         out[c] = static_cast<int>(pair & 0xff);
         out[c + 1] = static_cast<int>(pair >> 8);
       } else {
-        if (has[c]) out[c] = array[node(c)];
-        if (has[c + 1]) out[c + 1] = array[node(c + 1)];
+        if (has[c]) out[c] = __ldcg(array + node(c));
+        if (has[c + 1]) out[c + 1] = __ldcg(array + node(c + 1));
       }
     }
   }
@@ -190,18 +190,16 @@ struct quad_operator {
 };
 
 /* A tile's: known if all its rows are. All threads take part. */
-__device__ quad_operator tile_operator(const quad_place &t, const cvtm_grid_level *level,
-                                       const cvtm_grid_plain &plain, double *memory) {
-  quad_operator a(memory);
+__device__ void tile_operator(const quad_place &t, const cvtm_grid_level *level,
+                              const cvtm_grid_plain &plain, quad_operator *a) {
   int kind[4];
   t.load_bytes(level->kind, CVTM_GRID_EMPTY, kind);
   if (__syncthreads_or(kind[0] == CVTM_GRID_ANY || kind[1] == CVTM_GRID_ANY ||
                        kind[2] == CVTM_GRID_ANY || kind[3] == CVTM_GRID_ANY)) {
-    a.load(t, level);
+    a->load(t, level);
   } else {
-    a.know(plain, kind);
+    a->know(plain, kind);
   }
-  return a;
 }
 
 /* What sweeps read beside the operator. */
@@ -280,17 +278,25 @@ __device__ void tile_weights(const quad_place &t, const cvtm_grid_level *c,
   }
 }
 
-/* From e = 0: smoothing, and what the next level gets. The smoothed e goes to `half`. */
+/* From e = 0: smoothing, and what the next level gets. The smoothed e goes to `half`. With a flag
+ * `changed`, the operator is looked at beforehand, and again where it may have changed. */
 template <bool bounded, bool stored>
 __global__ void __launch_bounds__(tile_threads, 2)
-    down_tile(cvtm_grid_level level, cvtm_grid_level coarse, cvtm_grid_plain plain) {
+    down_tile(cvtm_grid_level level, cvtm_grid_level coarse, cvtm_grid_plain plain,
+              const uint8_t *changed) {
   extern __shared__ double tile_memory[];
   double *memory = tile_memory;
-  await_before();
+  let_next();
   const quad_place t = tile_place(&level, down_x, down_y);
+  quad_operator a(memory);
+  if (changed) tile_operator(t, &level, plain, &a);
+  await_last();
   quad_data<bounded> d;
   d.load(t, &level);
-  const quad_operator a = tile_operator(t, &level, plain, memory);
+  if (!changed || __ldcg(changed)) {
+    __syncthreads();
+    tile_operator(t, &level, plain, &a);
+  }
   quad e, left;
   left.at[3] = relax_quads<true>(a, d, t.at, &e);
   t.store(level.half, e);
@@ -357,26 +363,29 @@ __device__ quad prolong_tile(const quad_place &t, const cvtm_grid_level *c) {
   return q;
 }
 
-/* The next level's correction, smoothing: half -> e. */
+/* The next level's correction, smoothing: half -> e. What the way down has left is there from the
+ * start: the tail between has waited for it before it lets any way up begin. */
 template <bool bounded, bool stored>
 __global__ void __launch_bounds__(tile_threads, 2)
     up_tile(cvtm_grid_level level, cvtm_grid_level coarse, cvtm_grid_plain plain) {
   extern __shared__ double tile_memory[];
   double *memory = tile_memory;
-  await_before();
+  let_next();
   const quad_place t = tile_place(&level, up_x, up_y);
   quad_data<bounded> d;
   d.load(t, &level);
   quad e = t.load(level.half);
-  const quad change = prolong_tile<stored>(t, &coarse);
   int cut[4] = {0, 0, 0, 0};
   if (level.active) t.load_bytes(level.active, 0, cut);
+  quad_operator a(memory);
+  tile_operator(t, &level, plain, &a);
+  await_last();
+  const quad change = prolong_tile<stored>(t, &coarse);
 #pragma unroll
   for (int c = 0; c < 4; ++c) {
     if (t.has[c] && !cut[c]) e.at[c] += change.at[c];
     memory[c * quad_plane + t.at] = e.at[c];
   }
-  const quad_operator a = tile_operator(t, &level, plain, memory);
   __syncthreads();
   (void)relax_quads<false>(a, d, t.at, &e);
   t.store(level.e, e);

@@ -45,6 +45,8 @@ typedef struct cvtm_grid_top {
   double *partial;                /* device memory: CVTM_GRID_SUMS * parts */
   double *history; /* device memory: norm and maximum per iteration; NULL: not wanted */
   const cvtm_grid_level *levels; /* all of them, in device memory */
+  int number;                    /* the problem's level */
+  uint8_t *changed; /* device memory: 0: no operator changes in this cycle; NULL: unknown */
 } cvtm_grid_top;
 
 /* How an iteration ends. */
@@ -71,9 +73,9 @@ typedef struct cvtm_grid_table {
   cvtm_status (*free_active)(const cvtm_grid_top *top);
   /* Pre-smoothing, active nodes, residual and bounds for the level below. */
   cvtm_status (*descend)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
-  /* The operator of `coarse`, where it may have changed (all: everywhere). */
-  cvtm_status (*galerkin)(const cvtm_grid_top *top, const cvtm_grid_level *finer,
-                          const cvtm_grid_level *coarse, int all);
+  /* The operators of levels first .. last, where they may have changed (all: everywhere). */
+  cvtm_status (*operators)(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
+                           int last, int all);
   cvtm_status (*weights)(const cvtm_grid_top *top, const cvtm_grid_level *finer,
                          const cvtm_grid_level *coarse);
   /* e = 0, pre-smoothing, residual and bounds for the next level. */
@@ -84,14 +86,18 @@ typedef struct cvtm_grid_table {
                     const cvtm_grid_level *coarse);
   /* Levels of at most this many nodes, and at least the last one, are the tail's. */
   int64_t tail_nodes;
-  /* Operators and V-cycle of levels first .. last, all small; the last one by sweeps. `finer`
-   * as in galerkin. */
-  cvtm_status (*tail)(const cvtm_grid_top *top, const cvtm_grid_level *finer,
-                      const cvtm_grid_level *levels, int first, int last);
+  /* The V-cycle of levels first .. last, all small, the last one by sweeps; and where levels are
+   * truncated, their operators below the first one. */
+  cvtm_status (*tail)(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first, int last);
   /* The correction of x: applied, or left in d with its slope and bend. */
   cvtm_status (*correct)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
   /* The step along d if any, post-smoothing, norms and verdict. */
   cvtm_status (*ascend)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
+  /* Cycles may be chained: `turn` does what `ascend` does and then `descend`, for the next cycle,
+   * and leaves no iterate; `settle` makes the last one. */
+  int (*chains)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
+  cvtm_status (*turn)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
+  cvtm_status (*settle)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
   /* For the nested start: data of the next coarser problem; links; its solution as a start. */
   cvtm_status (*coarsen_data)(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
                               const cvtm_grid_level *level);

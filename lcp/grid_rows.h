@@ -55,6 +55,7 @@ typedef struct cvtm_grid_problem {
   double *x;
   double *d;       /* the correction before its line search */
   uint8_t *active; /* 1: masked out, or held at a bound and cut from the coarse bases */
+  uint8_t *other;  /* the same for the next cycle, on devices that chain cycles */
 } cvtm_grid_problem;
 
 /* Rows of a coarse operator known without a look at their coefficients: those of a constant
@@ -463,6 +464,33 @@ CVTM_HD void cvtm_grid_spread_bilinear(const cvtm_grid_level *c, int64_t x, int6
   }
 }
 
+/* The same for w A at all of the 5 x 5, without the nodes that are cut; `across` and `along` as
+ * cvtm_grid_weights_1d gives them. */
+CVTM_HD void cvtm_grid_spread_all(const cvtm_grid_level *c, int64_t x, int64_t y,
+                                  const double across[3], const double along[3], uint32_t cuts,
+                                  double q[5][5], double sum[3][3]) {
+  CVTM_UNROLL
+  for (int ty = 0; ty < 5; ++ty) {
+    CVTM_UNROLL
+    for (int tx = 0; tx < 5; ++tx) {
+      const double share = (ty & 1 ? along[ty - 1] : 1.0) * (tx & 1 ? across[tx - 1] : 1.0);
+      const double part = cuts >> (5 * ty + tx) & 1 ? 0.0 : share * q[ty][tx];
+      cvtm_grid_spread_bilinear(c, x, y, tx, ty, part, sum);
+    }
+  }
+}
+
+/* Adds a row of links (the middle one is the diagonal), `own` times, to w A over the 5 x 5: that of
+ * node (dx, dy) of the support. */
+CVTM_HD void cvtm_grid_add_row(double own, int dx, int dy, double link[3][3], double q[5][5]) {
+  link[1][1] = -link[1][1];
+  CVTM_UNROLL
+  for (int ny = 0; ny < 3; ++ny) {
+    CVTM_UNROLL
+    for (int nx = 0; nx < 3; ++nx) q[dy + ny][dx + nx] += own * link[ny][nx];
+  }
+}
+
 /* cvtm_grid_galerkin_bilinear right below a five-point problem without links of its own. */
 CVTM_HD void cvtm_grid_galerkin_five(const cvtm_grid_problem *p, const cvtm_grid_level *c,
                                      int64_t x, int64_t y, uint32_t cuts, double sum[3][3]) {
@@ -507,30 +535,18 @@ CVTM_HD void cvtm_grid_galerkin_five(const cvtm_grid_problem *p, const cvtm_grid
  * and none of them is cut. */
 CVTM_HD void cvtm_grid_galerkin_nine(const cvtm_grid_level *f, const cvtm_grid_level *c, int64_t x,
                                      int64_t y, double sum[3][3]) {
+  const double half[3] = {0.5, 1, 0.5};
   double q[5][5] = {{0}};
   CVTM_UNROLL
   for (int dy = 0; dy < 3; ++dy) {
     CVTM_UNROLL
     for (int dx = 0; dx < 3; ++dx) {
       double link[3][3];
-      const double own = (dy == 1 ? 1.0 : 0.5) * (dx == 1 ? 1.0 : 0.5);
       cvtm_grid_coarse_row_inside(f, 2 * x + dx, 2 * y + dy, link);
-      link[1][1] = -link[1][1];
-      CVTM_UNROLL
-      for (int ny = 0; ny < 3; ++ny) {
-        CVTM_UNROLL
-        for (int nx = 0; nx < 3; ++nx) q[dy + ny][dx + nx] += own * link[ny][nx];
-      }
+      cvtm_grid_add_row(half[dy] * half[dx], dx, dy, link, q);
     }
   }
-  CVTM_UNROLL
-  for (int ty = 0; ty < 5; ++ty) {
-    CVTM_UNROLL
-    for (int tx = 0; tx < 5; ++tx) {
-      const double share = (ty & 1 ? 0.5 : 1.0) * (tx & 1 ? 0.5 : 1.0);
-      cvtm_grid_spread_bilinear(c, x, y, tx, ty, share * q[ty][tx], sum);
-    }
-  }
+  cvtm_grid_spread_all(c, x, y, half, half, 0, q, sum);
 }
 
 /* The row of a constant operator. */
@@ -568,25 +584,11 @@ CVTM_HD int cvtm_grid_galerkin_bilinear(const cvtm_grid_finer *f, const cvtm_gri
     for (int dx = 0; dx < 3; ++dx) {
       if (cuts >> (5 * dy + dx + 6) & 1) continue;
       double link[3][3];
-      const double own = along[dy] * across[dx];
       cvtm_grid_finer_row(f, 2 * x + dx, 2 * y + dy, link);
-      link[1][1] = -link[1][1];
-      CVTM_UNROLL
-      for (int ny = 0; ny < 3; ++ny) {
-        CVTM_UNROLL
-        for (int nx = 0; nx < 3; ++nx) q[dy + ny][dx + nx] += own * link[ny][nx];
-      }
+      cvtm_grid_add_row(along[dy] * across[dx], dx, dy, link, q);
     }
   }
-  CVTM_UNROLL
-  for (int ty = 0; ty < 5; ++ty) {
-    CVTM_UNROLL
-    for (int tx = 0; tx < 5; ++tx) {
-      const double share = (ty & 1 ? along[ty - 1] : 1.0) * (tx & 1 ? across[tx - 1] : 1.0);
-      const double part = cuts >> (5 * ty + tx) & 1 ? 0.0 : share * q[ty][tx];
-      cvtm_grid_spread_bilinear(c, x, y, tx, ty, part, sum);
-    }
-  }
+  cvtm_grid_spread_all(c, x, y, across, along, cuts, q, sum);
   return 0;
 }
 

@@ -67,6 +67,10 @@ static void *cut(cutter *c, int64_t count, size_t size) {
   return at;
 }
 
+static int truncates_levels(const cvtm_grid_solver *s) {
+  return s->head.options.method == CVTM_LCP_TRUNCATED;
+}
+
 static void cut_arena(cvtm_grid_solver *s, cutter *c) {
   const cvtm_grid_problem *fine = &s->shape[0];
   const int64_t parts = s->table->partials(fine->width, fine->height);
@@ -81,6 +85,7 @@ static void cut_arena(cvtm_grid_solver *s, cutter *c) {
     cvtm_grid_problem *p = &s->shape[l];
     const int64_t count = p->width * p->height;
     p->active = cut(c, count, 1);
+    p->other = cut(c, count, 1);
     if (l == 0) {
       p->d = cut(c, count, sizeof(double));
       continue;
@@ -92,8 +97,9 @@ static void cut_arena(cvtm_grid_solver *s, cutter *c) {
     level->r = cut(c, count, sizeof(double));
     level->lower = cut(c, count, sizeof(double));
     level->upper = cut(c, count, sizeof(double));
-    if (s->head.options.method == CVTM_LCP_TRUNCATED) level->active = cut(c, count, 1);
-    level->marked = cut(c, count, 1);
+    if (truncates_levels(s)) level->active = cut(c, count, 1);
+    level->marked = cut(c, count + 1, 1);
+    if (!truncates_levels(s)) s->top[l - 1].changed = level->marked + count;
     level->fresh = cut(c, count, 1);
     level->kind = cut(c, count, 1);
     /* While a level's own problem is solved, it corrects no other one. */
@@ -154,27 +160,40 @@ static void destroy(cvtm_lcp *lcp) {
 
 /* --- cycles --- */
 
-/* One V-cycle on the problem of level `at`. */
-static cvtm_status cycle(const cvtm_grid_solver *s, int at) {
+static int nested_cycles(const cvtm_grid_top *top) {
+  return top->rules.bounded ? NESTED_BOUNDED_CYCLES : NESTED_CYCLES;
+}
+
+/* Are the cycles on a level's problem chained? One by itself need not be. */
+static int chained(const cvtm_grid_solver *s, int at) {
+  const cvtm_grid_top *top = &s->top[at];
+  return (at == 0 || nested_cycles(top) > 1) && s->head.options.method != CVTM_LCP_PSOR &&
+         at < s->levels && s->table->chains(top, &s->level[at + 1]);
+}
+
+/* One V-cycle on the problem of level `at`; with a chain, `descend` has been done. */
+static cvtm_status cycle(const cvtm_grid_solver *s, int at, int chain) {
   const cvtm_grid_table *table = s->table;
   const cvtm_grid_top *top = &s->top[at];
   const cvtm_grid_level *level = s->level;
   const int last = s->bottom > at ? s->bottom : at + 1;
   int small = at + 1; /* the first level of the tail */
   while (small < last && level[small].width * level[small].height > table->tail_nodes) ++small;
-  cvtm_status status = table->descend(top, &level[at + 1]);
-  for (int l = at + 1; l < small && !status; ++l) {
-    status = table->galerkin(top, l == at + 1 ? NULL : &level[l - 1], &level[l], 0);
-    if (!status) status = table->down(top, &level[l], &level[l + 1]);
+  cvtm_status status = chain ? CVTM_OK : table->descend(top, &level[at + 1]);
+  int known = at; /* operators are, down to this level */
+  for (int l = at + 1; l <= small && !status; ++l) {
+    if (l > known) { /* a truncated level on its way down decides on the operator below it */
+      known = level[l].active ? l : last;
+      status = table->operators(top, level, l, known, 0);
+    }
+    if (!status && l < small) status = table->down(top, &level[l], &level[l + 1]);
   }
-  if (!status) {
-    status = table->tail(top, small == at + 1 ? NULL : &level[small - 1], level, small, last);
-  }
+  if (!status) status = table->tail(top, level, small, last);
   for (int l = small - 1; l > at && !status; --l) {
     status = table->up(top, &level[l], &level[l + 1]);
   }
   if (!status) status = table->correct(top, &level[at + 1]);
-  if (!status) status = table->ascend(top, &level[at + 1]);
+  if (!status) status = (chain ? table->turn : table->ascend)(top, &level[at + 1]);
   if (!status && top->rules.averaged && at == 0) status = table->keep_best(top, 0);
   return status;
 }
@@ -183,7 +202,9 @@ static cvtm_status body(void *context) {
   const struct cvtm_grid_body *b = context;
   const cvtm_grid_solver *s = b->solver;
   const cvtm_grid_top *top = &s->top[b->at];
-  if (b->at < s->levels && s->head.options.method != CVTM_LCP_PSOR) return cycle(s, b->at);
+  if (b->at < s->levels && s->head.options.method != CVTM_LCP_PSOR) {
+    return cycle(s, b->at, chained(s, b->at));
+  }
   const int sweeps = s->head.options.method == CVTM_LCP_PSOR ? 1 : CVTM_GRID_BOTTOM_SWEEPS;
   const cvtm_status status = s->table->smooth(top, sweeps);
   return status ? status : s->table->measure(top, 1);
@@ -224,12 +245,18 @@ static cvtm_status iterate(const cvtm_grid_solver *s, int at, int64_t limit) {
   /* A single cycle of the nested start needs no verdict on where it begins. */
   if (!status && (at == 0 || limit > 1)) status = s->table->measure(top, 0);
   if (!status && top->rules.averaged && at == 0) status = s->table->keep_best(top, 0);
+  if (!status && chained(s, at)) status = s->table->descend(top, &s->level[at + 1]);
   return status ? status : cvtm_loop_run(s->loop[at]);
+}
+
+/* The iterate, once no cycle is to follow. */
+static cvtm_status settle(const cvtm_grid_solver *s, int at) {
+  return chained(s, at) ? s->table->settle(&s->top[at], &s->level[at + 1]) : CVTM_OK;
 }
 
 static cvtm_status nested_start(const cvtm_grid_solver *s) {
   const cvtm_grid_top *top = s->top;
-  const int cycles = top->rules.bounded ? NESTED_BOUNDED_CYCLES : NESTED_CYCLES;
+  const int cycles = nested_cycles(top);
   const int first = s->bottom, sweeps = first < s->levels ? EARLY_SWEEPS : COARSEST_SWEEPS;
   cvtm_status status = CVTM_OK;
   for (int l = 1; l <= first && !status; ++l) {
@@ -240,6 +267,7 @@ static cvtm_status nested_start(const cvtm_grid_solver *s) {
   for (int l = first - 1; l >= 0 && !status; --l) {
     status = s->table->prolong_start(&top[l], &top[l + 1], &s->level[l + 1]);
     if (!status && l > 0) status = iterate(s, l, cycles);
+    if (!status && l > 0) status = settle(s, l);
   }
   return status;
 }
@@ -272,7 +300,7 @@ static cvtm_status run(const cvtm_grid_solver *s, cvtm_grid_state *state) {
     if (!status && options->monitor) status = tell(s, &told, state->course.iteration, &stop);
     if (status || stop || state->course.stop != CVTM_LCP_ITERATIONS ||
         limit >= options->max_iterations) {
-      return status;
+      return status ? status : settle(s, 0);
     }
     limit = limit + stride < options->max_iterations ? limit + stride : options->max_iterations;
     status = s->table->resume(&s->top[0], limit);
@@ -346,7 +374,10 @@ cvtm_status cvtm_grid_begin_cycles(cvtm_lcp *lcp, const double *b, double *x) {
 
 uint8_t *cvtm_grid_changes(cvtm_lcp *lcp) { return ((cvtm_grid_solver *)lcp)->shape[0].active; }
 
-cvtm_status cvtm_grid_cycle(cvtm_lcp *lcp) { return body(&((cvtm_grid_solver *)lcp)->body[0]); }
+cvtm_status cvtm_grid_cycle(cvtm_lcp *lcp) {
+  const cvtm_grid_solver *s = (const cvtm_grid_solver *)lcp;
+  return s->levels > 0 ? cycle(s, 0, 0) : body((void *)&s->body[0]);
+}
 
 /* --- setup --- */
 
@@ -408,6 +439,7 @@ cvtm_status cvtm_lcp_create_grid(cvtm_device *device, int64_t width, int64_t hei
     top->state = s->top[0].state;
     top->partial = s->top[0].partial;
     top->levels = s->coarse;
+    top->number = l;
     s->body[l].solver = s;
     s->body[l].at = l;
   }
@@ -453,7 +485,7 @@ static cvtm_status set_weights(const cvtm_grid_solver *s) {
   for (int l = 1; l <= s->levels && !status; ++l) {
     const cvtm_grid_level *finer = l == 1 ? NULL : &s->level[l - 1];
     status = s->table->weights(&s->top[0], finer, &s->level[l]);
-    if (!status) status = s->table->galerkin(&s->top[0], finer, &s->level[l], 1);
+    if (!status) status = s->table->operators(&s->top[0], s->level, l, l, 1);
   }
   return status;
 }
