@@ -69,7 +69,8 @@ typedef struct cvtm_lcp_progress {
   double natural_residual_max;
 } cvtm_lcp_progress;
 
-/* Called on the host in order, possibly a few iterations late; nonzero asks to stop. */
+/* Called on the host in order, possibly a few iterations late; nonzero asks to stop, as if
+ * max_iterations had been reached. */
 typedef int (*cvtm_lcp_monitor)(void *context, const cvtm_lcp_progress *progress);
 
 typedef struct cvtm_lcp_options {

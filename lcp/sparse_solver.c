@@ -88,7 +88,7 @@ cvtm_status cvtm_sparse_norm(cvtm_sparse_solver *s, int level, double *norm) {
                                       CVTM_USE_NOTHING, s->partial, s->state);
   if (status != CVTM_OK) return status;
   status = cvtm_device_copy_out(h->device, &sums, &s->state->sums, sizeof sums);
-  *norm = cvtm_norm_of(&sums, s->host.scale);
+  if (status == CVTM_OK) *norm = cvtm_norm_of(&sums, s->host.scale);
   return status;
 }
 
