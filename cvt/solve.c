@@ -343,25 +343,29 @@ static cvtm_status go_on(solve *s, int round, int64_t iterations, cvtm_cvt_resul
   return status;
 }
 
-/* With transfers on the way; one is taken back if the descent behind it does not end lower. */
+/* With transfers on the way. One is taken back if the descent behind it does not end lower, and
+ * then there are no more. */
 static cvtm_status descend_with_transfers(solve *s) {
   cvtm_cvt_result found = {0};
   cvtm_status status = CVTM_OK;
   int64_t iterations = 1, transfers = 0;
+  int undone = 0;
   for (int round = 0; status == CVTM_OK && iterations > 0; ++round) {
-    iterations = iterations_to_transfer(s, round);
+    iterations = undone ? 0 : iterations_to_transfer(s, round);
     status = go_on(s, round, iterations, &found);
     if (status != CVTM_OK) return status;
-    if (round == 0 || found.objective < s->result.objective) {
+    undone = round > 0 && !(found.objective < s->result.objective);
+    if (undone) {
+      transfers = 0;
+      status = restore(s);
+    } else {
       s->result.rounds += transfers > 0;
       s->result.transfers += transfers;
       status = keep(s, &found);
-    } else {
-      status = restore(s);
     }
     if (cvtm_clock() >= s->deadline) break;
     const double share = (TRANSFERS - round) * share_of_transfer;
-    if (status == CVTM_OK && iterations > 0)
+    if (status == CVTM_OK && iterations > 0 && !undone)
       status = transfer(s, s->count, (int64_t)(share * (double)s->count) + 1, contrast_of_search,
                         &transfers);
   }
