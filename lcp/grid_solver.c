@@ -1,6 +1,7 @@
 /* Multigrid for five-point complementarity problems that are never stored as matrices. */
 #include "lcp/grid_solver.h"
 
+#include "base/primitives.h"
 #include "lcp/grid_cycle.h"
 
 #include <stdlib.h>
@@ -17,6 +18,9 @@ enum {
 
 /* Links below this share of the mass leave nothing to coarser levels. */
 static const double negligible = 1.0 / 16;
+
+/* Links along one side this many times as strong as the others: that side is halved first. */
+static const double much = 3;
 
 typedef struct cvtm_grid_solver {
   cvtm_lcp head;
@@ -381,20 +385,49 @@ cvtm_status cvtm_grid_cycle(cvtm_lcp *lcp) {
 
 /* --- setup --- */
 
-static void plan_levels(cvtm_grid_solver *s, int64_t width, int64_t height) {
+/* aspect: links across over links down. A side with weak links waits until those along the other
+ * one, four times as weak against them after each step, are about alike. */
+static void plan_levels(cvtm_grid_solver *s, int64_t width, int64_t height, double aspect) {
+  s->levels = 0;
   s->shape[0].width = width;
   s->shape[0].height = height;
   while (width > COARSEST || height > COARSEST) {
     cvtm_grid_level *level = &s->level[++s->levels];
-    level->halved_x = width > 1;
-    level->halved_y = height > 1;
+    memset(level, 0, sizeof *level);
+    level->halved_x = width > 1 && (height == 1 || much * aspect >= 1);
+    level->halved_y = height > 1 && (width == 1 || much >= aspect);
     level->blocks_x = level->halved_x ? (width + 1) / 2 : width;
     level->blocks_y = level->halved_y ? (height + 1) / 2 : height;
     if (level->halved_x) width /= 2;
     if (level->halved_y) height /= 2;
+    if (!level->halved_x) aspect *= 4;
+    if (!level->halved_y) aspect /= 4;
     level->width = s->shape[s->levels].width = width;
     level->height = s->shape[s->levels].height = height;
   }
+}
+
+/* Levels and their memory, instead of what there was. */
+static cvtm_status lay_out(cvtm_grid_solver *s, int64_t width, int64_t height, double aspect) {
+  cvtm_device_free(s->head.device, s->arena);
+  s->arena = NULL;
+  plan_levels(s, width, height, aspect);
+  const cvtm_status status = allocate_arena(s);
+  if (status != CVTM_OK) return status;
+  for (int l = 0; l <= s->levels; ++l) {
+    cvtm_grid_top *top = &s->top[l];
+    top->device = s->head.device;
+    top->rules = rules_of(&s->head.options);
+    top->problem = s->problem + l;
+    top->shape = &s->shape[l];
+    top->state = s->top[0].state;
+    top->partial = s->top[0].partial;
+    top->levels = s->coarse;
+    top->number = l;
+    s->body[l].solver = s;
+    s->body[l].at = l;
+  }
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_lcp_create_grid(cvtm_device *device, int64_t width, int64_t height,
@@ -423,25 +456,10 @@ cvtm_status cvtm_lcp_create_grid(cvtm_device *device, int64_t width, int64_t hei
 #if CVTMESH_HAVE_CUDA
   if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA) s->table = &cvtm_grid_table_cuda;
 #endif
-  plan_levels(s, width, height);
-  status = allocate_arena(s);
+  status = lay_out(s, width, height, 1);
   if (status != CVTM_OK) {
     destroy(&s->head);
     return status;
-  }
-  const cvtm_grid_rules rules = rules_of(&s->head.options);
-  for (int l = 0; l <= s->levels; ++l) {
-    cvtm_grid_top *top = &s->top[l];
-    top->device = device;
-    top->rules = rules;
-    top->problem = s->problem + l;
-    top->shape = &s->shape[l];
-    top->state = s->top[0].state;
-    top->partial = s->top[0].partial;
-    top->levels = s->coarse;
-    top->number = l;
-    s->body[l].solver = s;
-    s->body[l].at = l;
   }
   *lcp = &s->head;
   return CVTM_OK;
@@ -465,6 +483,30 @@ static cvtm_status check_grid(cvtm_error *error, const cvtm_grid_solver *s,
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a mass of %g", grid->mass);
   }
   return CVTM_OK;
+}
+
+/* Links across over links down, by their root mean squares; 1 where that says nothing. */
+static cvtm_status find_aspect(const cvtm_grid_solver *s, const cvtm_lcp_grid *grid,
+                               double *aspect) {
+  const int64_t across = (grid->width + 1) * grid->height, down = grid->width * (grid->height + 1);
+  cvtm_device *device = s->head.device;
+  double squares[2] = {0, 0}, *result = NULL;
+  void *workspace = NULL;
+  size_t bytes = 0;
+  *aspect = 1;
+  cvtm_status status = cvtm_reduce_workspace(device, across > down ? across : down, &bytes);
+  if (!status) status = cvtm_device_allocate(device, (int64_t)bytes, 1, &workspace);
+  if (!status) status = cvtm_device_allocate(device, 2, sizeof *result, (void **)&result);
+  if (!status)
+    status = cvtm_dot(device, grid->horizontal, grid->horizontal, across, result, workspace, bytes);
+  if (!status)
+    status = cvtm_dot(device, grid->vertical, grid->vertical, down, result + 1, workspace, bytes);
+  if (!status) status = cvtm_device_copy_out(device, squares, result, sizeof squares);
+  cvtm_device_free(device, result);
+  cvtm_device_free(device, workspace);
+  const double found = sqrt(squares[0] / (double)across) / sqrt(squares[1] / (double)down);
+  if (found > 0 && isfinite(found)) *aspect = found;
+  return status;
 }
 
 /* No coarse node is at a bound. */
@@ -512,6 +554,11 @@ cvtm_status cvtm_lcp_set_grid(cvtm_lcp *lcp, const cvtm_lcp_grid *grid) {
   cvtm_status status = check_grid(error, s, grid);
   if (status != CVTM_OK) return status;
   s->ready = 0;
+  double aspect = 1;
+  if (!s->extra && grid->horizontal) status = find_aspect(s, grid, &aspect);
+  if (!status && (!s->arena || aspect > much || much * aspect < 1))
+    status = lay_out(s, grid->width, grid->height, aspect);
+  if (status != CVTM_OK) return status;
 
   cvtm_grid_problem *p = &s->shape[0];
   p->diagonal = grid->diagonal;

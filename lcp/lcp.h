@@ -130,7 +130,9 @@ typedef struct cvtm_lcp_grid {
 /* All memory for grids of one size; no solve allocates. */
 cvtm_status cvtm_lcp_create_grid(cvtm_device *device, int64_t width, int64_t height,
                                  const cvtm_lcp_options *options, cvtm_lcp **lcp);
-/* Gives the coefficients; again for each time step. Enqueued. The next solve may also find other
+/* Gives the coefficients; again for each time step. Enqueued, but for the first call with links of
+ * their own: where those along one side are more than three times as strong, that side is halved
+ * first, and the memory allocated anew. The next solve may also find other
  * values in the same arrays: then interpolation stays that of the last call, which coefficients
  * that change little do not notice. */
 cvtm_status cvtm_lcp_set_grid(cvtm_lcp *lcp, const cvtm_lcp_grid *grid);

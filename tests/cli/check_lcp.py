@@ -91,6 +91,12 @@ def check_published_figures():
                   "matrix-free")
     expect(abs(free["energy"] - row["energy"]) < 1e-9, f"pjb, matrix-free: {free['energy']}")
 
+    # Nodes ten times closer along one side.
+    sides = ["--problem", "pjb", "--width", 300, "--height", 100]
+    stored, free = report(*sides), report(*sides, "--storage", "matrix-free")
+    expect(free["iterations"] <= 12, f"stretched, matrix-free: {free['iterations']} cycles")
+    expect(abs(free["energy"] - stored["energy"]) < 1e-9, f"stretched: {free['energy']}, {stored['energy']}")
+
     # Rounding in a thousand steps moves the last digit printed.
     for size, steps, price in ((512, 256, 6.083257008578), (2048, 1024, 6.088831871593)):
         row = report("--problem", "put", "--size", size, "--steps", steps)

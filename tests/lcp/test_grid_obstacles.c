@@ -189,6 +189,45 @@ static void test_any_size(void **state) {
   }
 }
 
+/* A membrane whose links across are `aspect` times those down, give or take a fifth. */
+static grid_case stretched_make(int64_t width, int64_t height, double aspect) {
+  grid_case g = grid_case_make(width, height);
+  const int64_t across = (width + 1) * height, down = width * (height + 1);
+  const double w = (double)(width + 1), h = (double)(height + 1);
+  g.horizontal = grid_doubles(across, aspect);
+  g.vertical = grid_doubles(down, 1);
+  for (int64_t k = 0; k < across; ++k)
+    g.horizontal[k] *= 1 + 0.2 * sin(0.1 * (double)(k % (width + 1)));
+  for (int64_t k = 0; k < down; ++k) g.vertical[k] *= 1 + 0.2 * cos(0.07 * (double)(k / width));
+  g.lower = grid_doubles(width * height, -0.05);
+  for (int64_t k = 0; k < width * height; ++k) g.b[k] = -(aspect / (w * w) + 1 / (h * h));
+  return g;
+}
+
+/* Where links along one side are far stronger, coarse grids wait with the other one. */
+static void test_stretched(void **state) {
+  (void)state;
+  static const struct {
+    int64_t width, height;
+    double aspect;
+  } grids[] = {{300, 37, 1e3}, {37, 300, 1e-3}, {64, 64, 1e4}, {65, 33, 1e-2},
+               {127, 130, 10}, {2, 200, 50},    {200, 3, 1e5}, {1, 40, 100}};
+  static const int64_t most[] = {32, 12, 11}; /* 27, 10 and 9 are needed */
+  for (size_t k = 0; k < sizeof grids / sizeof *grids; ++k) {
+    for (int method = CVTM_LCP_MONOTONE; method <= CVTM_LCP_TNNMG; ++method) {
+      grid_case g = stretched_make(grids[k].width, grids[k].height, grids[k].aspect);
+      g.options.method = (cvtm_lcp_method)method;
+      grid_case_solve(device, &g);
+      check_solved(&g);
+      if (g.result.iterations > most[method - CVTM_LCP_MONOTONE]) {
+        fail_msg("%lld x %lld, %s: %lld cycles", (long long)g.width, (long long)g.height,
+                 cvtm_lcp_method_name((cvtm_lcp_method)method), (long long)g.result.iterations);
+      }
+      grid_case_free(&g);
+    }
+  }
+}
+
 static int collect(void *context, const cvtm_lcp_progress *progress) {
   double *seen = context;
   if ((int64_t)seen[0] != progress->iteration) fail_msg("iterations out of order");
@@ -303,11 +342,17 @@ static void test_refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_known_answers), cmocka_unit_test(test_methods),
-      cmocka_unit_test(test_psor),          cmocka_unit_test(test_published_cycle_stalls),
-      cmocka_unit_test(test_linear),        cmocka_unit_test(test_any_size),
-      cmocka_unit_test(test_monitor),       cmocka_unit_test(test_reruns_and_threads),
-      cmocka_unit_test(test_devices_agree), cmocka_unit_test(test_warm_start),
+      cmocka_unit_test(test_known_answers),
+      cmocka_unit_test(test_methods),
+      cmocka_unit_test(test_psor),
+      cmocka_unit_test(test_published_cycle_stalls),
+      cmocka_unit_test(test_linear),
+      cmocka_unit_test(test_any_size),
+      cmocka_unit_test(test_stretched),
+      cmocka_unit_test(test_monitor),
+      cmocka_unit_test(test_reruns_and_threads),
+      cmocka_unit_test(test_devices_agree),
+      cmocka_unit_test(test_warm_start),
       cmocka_unit_test(test_refusals),
   };
   device = test_device_open();
