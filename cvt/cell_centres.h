@@ -200,7 +200,7 @@ CVTM_HD cvtm_cell_status cvtm_centre_sum(const cvtm_site_tree_view *tree, cvtm_d
   const cvtm_cell any = {0, 0, 0, NULL, NULL, NULL, NULL, 0}; /* may be cut by all */
   const float grain = 1e-12F * (float)(domain.width + domain.height);
   cvtm_hull_search s;
-  const float most = fminf(cvtm_hull_begin(tree, domain, place, wanted, lanes, &s),
+  const float most = fminf(cvtm_hull_begin(tree, domain, place, wanted, lanes, hull->reach, &s),
                            (float)CVTM_CENTRE_ROWS * CVTM_CENTRE_ROWS);
   cvtm_centre_cell cell = {0,     hull->stride, 0,    (float)s.edges.x0, (float)s.edges.x1,
                            s.o.x, s.o.y,        bound};

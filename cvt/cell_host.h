@@ -33,6 +33,7 @@ static inline int cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm_domain
   int32_t places[CVTM_HULL_POLES], order[CVTM_HULL_SIDES], look[CVTM_HULL_LOOK];
   cvtm_hull hull = {.stride = 1,
                     .room = CVTM_HULL_POLES,
+                    .reach = CVTM_HULL_REACH,
                     .pole = poles,
                     .place = places,
                     .order = order,

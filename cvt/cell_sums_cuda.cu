@@ -268,8 +268,15 @@ __global__ void __launch_bounds__(WARP, BLOCKS)
   __shared__ __align__(16) warp_centres<CELLS> memory;
   const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS, own = lane / CELLS;
   const int64_t place = static_cast<int64_t>(blockIdx.x) * CELLS + c;
-  cvtm_hull hull = {
-      0, CELLS, CVTM_CENTRE_SITES, 0, memory.pole + c, memory.place + c, nullptr, memory.look + c};
+  cvtm_hull hull = {0,
+                    CELLS,
+                    CVTM_CENTRE_SITES,
+                    CVTM_HULL_REACH,
+                    0,
+                    memory.pole + c,
+                    memory.place + c,
+                    nullptr,
+                    memory.look + c};
   const cvtm_lanes lanes = {own, WARP / CELLS};
   cvtm_cell_sums part;
   const bool done = cvtm_centre_sum(&tree, domain, &density, place, place < tree.count, lanes,

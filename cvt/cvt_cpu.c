@@ -42,8 +42,12 @@ static int sum_centres(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int
   cvtm_hull_pole poles[CVTM_CENTRE_SITES];
   cvtm_centre_bound bounds[CVTM_CENTRE_SITES];
   int32_t places[CVTM_CENTRE_SITES], look[CVTM_HULL_LOOK];
-  cvtm_hull hull = {
-      .stride = 1, .room = CVTM_CENTRE_SITES, .pole = poles, .place = places, .look = look};
+  cvtm_hull hull = {.stride = 1,
+                    .room = CVTM_CENTRE_SITES,
+                    .reach = CVTM_HULL_REACH,
+                    .pole = poles,
+                    .place = places,
+                    .look = look};
   const cvtm_lanes one = {.lane = 0, .count = 1};
   const cvtm_cell_status status =
       cvtm_centre_sum(tree, cvt->domain, &cvt->density, place, 1, one, &hull, bounds, sums);

@@ -1,7 +1,7 @@
-/* An evaluation: sums over the cells the quick way (cell_sums.h), the tree's boxes if anything
- * needs them, and the finish: what was left. A block each for cells that the quick way does not do
- * or that have very many rows, all blocks together for each cell of a good part of the image; then
- * energy and gradient. All sums have a fixed order.
+/* An evaluation: sums over the cells the quick way (cell_sums.h), and the finish: what was left,
+ * for which the tree gets its boxes. A block each for cells that the quick way does not do or that
+ * have very many rows, all blocks together for each cell of a good part of the image; then energy
+ * and gradient. All sums have a fixed order.
  *
  * What was left is done in stages. Blocks take the items of a stage in turn, and begin the next
  * when all are done: a block waits for items alone that others have taken, so that it does not
@@ -10,6 +10,7 @@
 #include "cvt/cell_sums.h"
 #include "cvt/cvt_kernels.h"
 #include "jfa/cell_hull.h"
+#include "jfa/site_tree_bound.h"
 
 #include <new>
 
@@ -25,7 +26,7 @@ enum {
 };
 
 /* Cells between cut and sum, so that their corners stay in the cache. */
-constexpr int64_t CHUNK = 1 << 18;
+constexpr int64_t CHUNK = 1 << 20;
 
 /* listed: how many cells the quick way left, how many of them are huge, how many have more corners
  * than a block's scratch holds, how many blocks have ended, and how many items of each stage are
@@ -42,7 +43,7 @@ struct cuda_state {
   double *energy, *distance;
   cvtm_cvt_energy summed; /* which sums the finish kernel is to complete */
 };
-enum { STAGE_LARGE, STAGE_HUGE, STAGE_JOIN, STAGES };
+enum { STAGE_BOUND, STAGE_ABOVE, STAGE_LARGE, STAGE_HUGE, STAGE_JOIN, STAGES };
 enum {
   LISTED_LARGE,
   LISTED_HUGE,
@@ -153,6 +154,21 @@ __device__ void end_stage(const cuda_state &state, int stage, int32_t items) {
     while (atomicAdd(state.listed + LISTED_DONE + stage, 0) < items) __nanosleep(100);
   __syncthreads();
   __threadfence();
+}
+
+/* The boxes of the tree. */
+__device__ void bound_tree(const cvtm_site_tree_view &tree, const cuda_state &state, double *box) {
+  const int32_t subtrees = static_cast<int32_t>(cvtm_bound_subtrees(tree.leaf_count));
+  for (int32_t k = take_item(state, STAGE_BOUND); k < subtrees; k = take_item(state, STAGE_BOUND)) {
+    cvtm_bound_subtree<LARGE_THREADS>(tree.position, tree.count, tree.leaf_count, k, box);
+    end_item(state, STAGE_BOUND);
+  }
+  end_stage(state, STAGE_BOUND, subtrees);
+  for (int32_t k = take_item(state, STAGE_ABOVE); k < 1; k = take_item(state, STAGE_ABOVE)) {
+    cvtm_bound_above<LARGE_THREADS>(tree.leaf_count, box);
+    end_item(state, STAGE_ABOVE);
+  }
+  end_stage(state, STAGE_ABOVE, 1);
 }
 
 /* The cells that the quick way left, but for the largest. */
@@ -282,6 +298,7 @@ __global__ void __launch_bounds__(LARGE_THREADS)
   __shared__ cvtm_cell_sums part[LARGE_THREADS];
   __shared__ cvtm_cell shared;
   if (state.listed[LISTED_LARGE] > 0) {
+    bound_tree(tree, state, const_cast<double *>(tree.box)); /* of our own tree */
     sum_large<PIXEL>(tree, domain, density, state, part, &shared, sums);
     sum_huge<PIXEL>(tree, domain, density, state, part, &shared, sums);
     join_huge(tree, state, sums);
@@ -410,12 +427,9 @@ cvtm_status cell_sums_cuda(cvtm_cvt *cvt, int64_t, cvtm_cvt_energy energy) {
   cuda_state *state = static_cast<cuda_state *>(cvt->state);
   state->summed = energy;
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
-  int32_t *const listed = state->listed + LISTED_LARGE;
-  const cvtm_left_cells left = {state->list, listed};
-  const cvtm_status status = energy == CVTM_CVT_EXACT
-                                 ? cvtm_cell_sums_cuda(cvt, &tree, &state->cells, &left)
-                                 : cvtm_centre_sums_cuda(cvt, &tree, &left);
-  return status == CVTM_OK ? cvtm_site_tree_bound(cvt->tree, listed) : status;
+  const cvtm_left_cells left = {state->list, state->listed + LISTED_LARGE};
+  return energy == CVTM_CVT_EXACT ? cvtm_cell_sums_cuda(cvt, &tree, &state->cells, &left)
+                                  : cvtm_centre_sums_cuda(cvt, &tree, &left);
 }
 
 cvtm_status pixel_keys_cuda(cvtm_cvt *cvt) {

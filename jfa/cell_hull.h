@@ -29,6 +29,8 @@ enum {
   CVTM_HULL_OUTSIDE = -4 /* the mirror images' places: -4 .. -1 */
 };
 
+#define CVTM_HULL_REACH 1.7F /* finds most cells in one round */
+
 #ifdef __CUDACC__
 #define CVTM_HULL_ALIGNED __align__(8)
 #else
@@ -44,6 +46,7 @@ typedef struct CVTM_HULL_ALIGNED cvtm_hull_pole {
  * each pole on the hull. In memory that the cell's lanes share. */
 typedef struct cvtm_hull {
   int32_t count, stride, room;
+  float reach; /* of the first round, in spacings of the sites */
   uint32_t corners;
   cvtm_hull_pole *pole;
   int32_t *place, *order, *look;
@@ -418,11 +421,11 @@ CVTM_HD void cvtm_hull_compact(cvtm_lanes lanes, cvtm_hull *hull, int wanted) {
 }
 
 /* The reach to begin with; 0 where the quick way is not for the site. */
-CVTM_HD double cvtm_hull_first_reach(const cvtm_hull_search *s) {
+CVTM_HD double cvtm_hull_first_reach(const cvtm_hull_search *s, float spacings) {
   const cvtm_cell_box *e = &s->edges;
   if (!isfinite(s->o.x) || !isfinite(s->o.y)) return 0;
   if (!s->domain.periodic && !(e->x0 < 0 && e->y0 < 0 && e->x1 > 0 && e->y1 > 0)) return 0;
-  return 1.7 * (double)s->tree->spacing[s->o.place];
+  return (double)spacings * (double)s->tree->spacing[s->o.place];
 }
 
 /* Sites nearer than `reach` are asked for; squares of bins about as large: above 3/4 of it, not
@@ -441,14 +444,14 @@ CVTM_HD void cvtm_hull_set_reach(cvtm_hull_search *s, double reach) {
 /* A search for the cell of the site at a place that has not begun; returns the squared distance
  * that it must stay below. */
 CVTM_HD float cvtm_hull_begin(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t place,
-                              int wanted, cvtm_lanes lanes, cvtm_hull_search *s) {
+                              int wanted, cvtm_lanes lanes, float spacings, cvtm_hull_search *s) {
   s->tree = tree;
   s->domain = domain;
   s->lanes = lanes;
   s->o = cvtm_cell_origin_at(tree, domain, wanted ? place : 0, &s->edges);
   s->bins.shift = tree->shift;
   s->bins.side = 0;
-  const double reach = wanted ? cvtm_hull_first_reach(s) : 0;
+  const double reach = wanted ? cvtm_hull_first_reach(s, spacings) : 0;
   const double most =
       domain.periodic ? 0.25 * fmin((double)domain.width, (double)domain.height) : HUGE_VAL;
   s->active = reach > 0 && reach < most;
@@ -516,7 +519,7 @@ CVTM_HD cvtm_cell_status cvtm_hull_cut(const cvtm_site_tree_view *tree, cvtm_dom
                                        int64_t place, int wanted, cvtm_lanes lanes, cvtm_hull *hull,
                                        cvtm_cell *cell, double *radius2) {
   cvtm_hull_search s;
-  const float most = cvtm_hull_begin(tree, domain, place, wanted, lanes, &s);
+  const float most = cvtm_hull_begin(tree, domain, place, wanted, lanes, hull->reach, &s);
   *radius2 = HUGE_VAL;
   cvtm_cell_status result = CVTM_CELL_UNDECIDED;
   hull->count = 0;

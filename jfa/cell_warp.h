@@ -28,6 +28,7 @@ __device__ bool cvtm_warp_cut_cells(const cvtm_site_tree_view &tree, cvtm_domain
   cvtm_hull hull = {0,
                     CELLS,
                     CVTM_HULL_POLES,
+                    CELLS == 16 ? 1.6F : CVTM_HULL_REACH, /* to few lanes a site costs more */
                     0,
                     memory->pole + c,
                     memory->place + c,

@@ -1,11 +1,10 @@
 /* Sorting by counting: a site's bin holds few others, so that its place in the order is
  * found by comparing with those alone. The sites of a bin form a chain. */
 #include "base/cuda_check.h"
-#include "jfa/site_tree_kernels.h"
+#include "jfa/site_tree_bound.h"
 
 enum {
   BLOCK = 256,
-  SUBTREE = 512,                 /* leaves whose boxes one block makes */
   SHARE = CVTM_TREE_TILE / BLOCK /* a thread's bins of a tile */
 };
 
@@ -114,22 +113,12 @@ static __global__ void order_kernel(cvtm_site_tree_arrays tree, int64_t tiles,
   }
 }
 
-/* A block makes the boxes of a subtree of up to SUBTREE leaves; the last to end, those above. */
+/* A block makes the boxes of a subtree; the last to end, those above. */
 static __global__ void __launch_bounds__(BLOCK)
     bound_kernel(cvtm_site_tree_arrays tree, const int32_t *wanted) {
   __shared__ bool last;
   if (wanted && !*wanted) return;
-  const int64_t first = static_cast<int64_t>(blockIdx.x) * SUBTREE;
-  int64_t width = tree.leaf_count < SUBTREE ? tree.leaf_count : SUBTREE;
-  int64_t node = tree.leaf_count + first;
-  for (int64_t k = threadIdx.x; k < width; k += BLOCK)
-    cvtm_bound_leaf(tree.position, tree.count, first + k, tree.box + 4 * (node + k));
-  while (width > 1) {
-    __syncthreads();
-    width /= 2;
-    node /= 2;
-    for (int64_t k = threadIdx.x; k < width; k += BLOCK) cvtm_bound_children(node + k, tree.box);
-  }
+  cvtm_bound_subtree<BLOCK>(tree.position, tree.count, tree.leaf_count, blockIdx.x, tree.box);
   __threadfence();
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -139,10 +128,7 @@ static __global__ void __launch_bounds__(BLOCK)
   __syncthreads();
   if (!last) return;
   __threadfence();
-  for (int64_t level = gridDim.x / 2; level >= 1; level /= 2) {
-    for (int64_t k = threadIdx.x; k < level; k += BLOCK) cvtm_bound_children(level + k, tree.box);
-    __syncthreads();
-  }
+  cvtm_bound_above<BLOCK>(tree.leaf_count, tree.box);
 }
 
 static cvtm_status sort_cuda(cvtm_device *device, const cvtm_site_tree_arrays *tree,
@@ -163,7 +149,7 @@ static cvtm_status sort_cuda(cvtm_device *device, const cvtm_site_tree_arrays *t
 
 static cvtm_status bound_cuda(cvtm_device *device, const cvtm_site_tree_arrays *tree,
                               const int32_t *wanted) {
-  const int64_t subtrees = tree->leaf_count > SUBTREE ? tree->leaf_count / SUBTREE : 1;
+  const int64_t subtrees = cvtm_bound_subtrees(tree->leaf_count);
   bound_kernel<<<static_cast<unsigned>(subtrees), BLOCK, 0, cvtm_cuda_stream(device)>>>(*tree,
                                                                                         wanted);
   return cvtm_cuda_launched(device, "bound_kernel");
