@@ -158,6 +158,20 @@ void cvtm_device_free(cvtm_device *device, void *memory) {
   device->table->release(device, memory);
 }
 
+cvtm_status cvtm_device_allocate_all(cvtm_device *device, const cvtm_array *arrays, size_t count) {
+  cvtm_status status = CVTM_OK;
+  for (size_t a = 0; status == CVTM_OK && a < count; ++a)
+    status = cvtm_device_allocate(device, arrays[a].count, arrays[a].size, arrays[a].memory);
+  return status;
+}
+
+void cvtm_device_free_all(cvtm_device *device, const cvtm_array *arrays, size_t count) {
+  for (size_t a = 0; a < count; ++a) {
+    cvtm_device_free(device, *arrays[a].memory);
+    *arrays[a].memory = NULL;
+  }
+}
+
 cvtm_status cvtm_device_copy_in(cvtm_device *device, void *to, const void *from_host,
                                 size_t bytes) {
   const cvtm_status status = device->table->activate(device);

@@ -53,6 +53,20 @@ int cvtm_cuda_count(const char **reason);
  * count = 0 gives a valid pointer to nothing. Overflow of count * size fails. */
 cvtm_status cvtm_device_allocate(cvtm_device *device, int64_t count, size_t size, void **memory);
 void cvtm_device_free(cvtm_device *device, void *memory);
+
+/* One of the arrays that are allocated and freed together: a pointer, NULL before, and its extent.
+ */
+typedef struct cvtm_array {
+  void **memory;
+  int64_t count;
+  size_t size;
+} cvtm_array;
+
+/* Stops at the first that fails; cvtm_device_free_all frees those that came before it. */
+cvtm_status cvtm_device_allocate_all(cvtm_device *device, const cvtm_array *arrays, size_t count);
+/* The pointers are NULL afterwards. */
+void cvtm_device_free_all(cvtm_device *device, const cvtm_array *arrays, size_t count);
+
 /* Host to device, device to host (both wait until done), device to device (enqueued). */
 cvtm_status cvtm_device_copy_in(cvtm_device *device, void *to, const void *from_host, size_t bytes);
 cvtm_status cvtm_device_copy_out(cvtm_device *device, void *to_host, const void *from,

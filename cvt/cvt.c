@@ -38,18 +38,11 @@ static void keep_sums(cvtm_cvt *cvt, const cvtm_density_sums *sums, double *squa
   cvt->square_roots = squares;
 }
 
-static cvtm_status allocate_plan(cvtm_cvt *cvt, const float *density) {
-  cvtm_device *device = cvt->device;
-  const int64_t n = cvt->capacity, area = pixels_of(cvt->domain);
-  void *value = NULL;
-  cvtm_status status = cvtm_device_allocate(device, area, sizeof(float), &value);
-  cvt->density =
-      (cvtm_density_view){value, cvt->domain.width, cvt->domain.height, cvt->domain.periodic != 0};
-  const struct {
-    void **memory;
-    int64_t count;
-    size_t size;
-  } arrays[] = {
+enum { ARRAYS = 9 };
+
+static void list_arrays(cvtm_cvt *cvt, cvtm_array arrays[ARRAYS]) {
+  const int64_t n = cvt->capacity;
+  const cvtm_array list[ARRAYS] = {
       {(void **)&cvt->sites, 2 * n, sizeof(double)},
       {(void **)&cvt->best, 2 * n, sizeof(double)},
       {(void **)&cvt->scale, 2 * n, sizeof(double)},
@@ -58,13 +51,23 @@ static cvtm_status allocate_plan(cvtm_cvt *cvt, const float *density) {
       {(void **)&cvt->distance, n, sizeof(double)},
       {(void **)&cvt->value, 2 * CVTM_CVT_WINDOW, sizeof(double)},
       {(void **)&cvt->least, CVTM_CVT_WINDOW + 1, sizeof(double)},
+      {&cvt->workspace, (int64_t)cvt->workspace_bytes, 1},
   };
-  for (size_t a = 0; status == CVTM_OK && a < sizeof arrays / sizeof arrays[0]; ++a)
-    status = cvtm_device_allocate(device, arrays[a].count, arrays[a].size, arrays[a].memory);
-  if (status == CVTM_OK) status = cvtm_site_tree_create(device, cvt->domain, n, &cvt->tree);
+  memcpy(arrays, list, sizeof list);
+}
+
+static cvtm_status allocate_plan(cvtm_cvt *cvt, const float *density) {
+  cvtm_device *device = cvt->device;
+  const int64_t n = cvt->capacity, area = pixels_of(cvt->domain);
+  void *value = NULL;
+  cvtm_status status = cvtm_device_allocate(device, area, sizeof(float), &value);
+  cvt->density =
+      (cvtm_density_view){value, cvt->domain.width, cvt->domain.height, cvt->domain.periodic != 0};
   if (status == CVTM_OK) status = cvtm_reduce_workspace(device, n, &cvt->workspace_bytes);
-  if (status == CVTM_OK)
-    status = cvtm_device_allocate(device, (int64_t)cvt->workspace_bytes, 1, &cvt->workspace);
+  cvtm_array arrays[ARRAYS];
+  list_arrays(cvt, arrays);
+  if (status == CVTM_OK) status = cvtm_device_allocate_all(device, arrays, ARRAYS);
+  if (status == CVTM_OK) status = cvtm_site_tree_create(device, cvt->domain, n, &cvt->tree);
   if (status == CVTM_OK) status = cvt->table->create_state(cvt);
   if (status == CVTM_OK)
     status = cvtm_device_copy_in(device, value, density, (size_t)area * sizeof(float));
@@ -120,18 +123,10 @@ void cvtm_cvt_destroy(cvtm_cvt *cvt) {
   cvtm_lbfgsb_destroy(cvt->solver);
   release_pixels(cvt);
   cvtm_site_tree_destroy(cvt->tree);
-  void *arrays[] = {(void *)(uintptr_t)cvt->density.value,
-                    cvt->sites,
-                    cvt->best,
-                    cvt->scale,
-                    cvt->sums,
-                    cvt->second,
-                    cvt->distance,
-                    cvt->value,
-                    cvt->least,
-                    cvt->workspace};
-  for (size_t a = 0; a < sizeof arrays / sizeof arrays[0]; ++a)
-    cvtm_device_free(cvt->device, arrays[a]);
+  cvtm_device_free(cvt->device, (void *)(uintptr_t)cvt->density.value);
+  cvtm_array arrays[ARRAYS];
+  list_arrays(cvt, arrays);
+  cvtm_device_free_all(cvt->device, arrays, ARRAYS);
   free(cvt->square_roots);
   free(cvt);
 }

@@ -23,18 +23,12 @@ static const double loosest_system = 0.1, foreseen_system = 0.01;
 
 /* --- memory --------------------------------------------------------------------------- */
 
-typedef struct array {
-  void **memory;
-  int64_t count;
-  size_t size;
-} array;
-
 enum { ARRAYS = 27 };
 
 /* All of the device's memory. */
-static void list_arrays(cvtm_power *p, array arrays[ARRAYS]) {
+static void list_arrays(cvtm_power *p, cvtm_array arrays[ARRAYS]) {
   const int64_t n = p->count;
-  const array list[ARRAYS] = {
+  const cvtm_array list[ARRAYS] = {
       {(void **)&p->weight, n, sizeof(double)},
       {(void **)&p->trial, n, sizeof(double)},
       {(void **)&p->sorted_weight, n, sizeof(double)},
@@ -68,11 +62,9 @@ static void list_arrays(cvtm_power *p, array arrays[ARRAYS]) {
 
 static cvtm_status allocate_all(cvtm_power *p) {
   cvtm_device *device = p->cvt->device;
-  array arrays[ARRAYS];
-  cvtm_status status = CVTM_OK;
+  cvtm_array arrays[ARRAYS];
   list_arrays(p, arrays);
-  for (int a = 0; status == CVTM_OK && a < ARRAYS; ++a)
-    status = cvtm_device_allocate(device, arrays[a].count, arrays[a].size, arrays[a].memory);
+  cvtm_status status = cvtm_device_allocate_all(device, arrays, ARRAYS);
   if (status == CVTM_OK) status = cvtm_vector_fill(device, p->weight, 0, p->count);
   if (status == CVTM_OK)
     status = cvtm_device_fill(device, p->degree, 0, (size_t)p->count * sizeof *p->degree);
@@ -108,9 +100,9 @@ cvtm_status cvtm_power_create(cvtm_cvt *cvt, int64_t count, cvtm_power **result)
 void cvtm_power_destroy(cvtm_power *p) {
   if (!p) return;
   p->table->destroy_state(p);
-  array arrays[ARRAYS];
+  cvtm_array arrays[ARRAYS];
   list_arrays(p, arrays);
-  for (int a = 0; a < ARRAYS; ++a) cvtm_device_free(p->cvt->device, *arrays[a].memory);
+  cvtm_device_free_all(p->cvt->device, arrays, ARRAYS);
   free(p);
 }
 

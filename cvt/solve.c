@@ -387,14 +387,10 @@ static cvtm_status descend_fine(solve *s) {
 
 /* --- from start to end ------------------------------------------------------------- */
 
-static cvtm_status allocate_transfers(solve *s) {
-  cvtm_device *device = s->cvt->device;
-  cvtm_status status = cvtm_sort_workspace(device, s->count, &s->workspace_bytes);
-  const struct {
-    void **memory;
-    int64_t count;
-    size_t size;
-  } arrays[] = {
+enum { TRANSFER_ARRAYS = 7 };
+
+static void list_transfers(solve *s, cvtm_array arrays[TRANSFER_ARRAYS]) {
+  const cvtm_array list[TRANSFER_ARRAYS] = {
       {(void **)&s->kept, 2 * s->count, sizeof *s->kept},
       {(void **)&s->keys, s->count, sizeof *s->keys},
       {(void **)&s->keys_alt, s->count, sizeof *s->keys_alt},
@@ -403,15 +399,21 @@ static cvtm_status allocate_transfers(solve *s) {
       {(void **)&s->moved, 1, sizeof *s->moved},
       {&s->workspace, (int64_t)s->workspace_bytes, 1},
   };
-  for (size_t a = 0; status == CVTM_OK && a < sizeof arrays / sizeof arrays[0]; ++a)
-    status = cvtm_device_allocate(device, arrays[a].count, arrays[a].size, arrays[a].memory);
-  return status;
+  memcpy(arrays, list, sizeof list);
+}
+
+static cvtm_status allocate_transfers(solve *s) {
+  cvtm_device *device = s->cvt->device;
+  cvtm_status status = cvtm_sort_workspace(device, s->count, &s->workspace_bytes);
+  cvtm_array arrays[TRANSFER_ARRAYS];
+  list_transfers(s, arrays);
+  return status == CVTM_OK ? cvtm_device_allocate_all(device, arrays, TRANSFER_ARRAYS) : status;
 }
 
 static void release(solve *s) {
-  void *arrays[] = {s->kept, s->keys, s->keys_alt, s->order, s->order_alt, s->moved, s->workspace};
-  for (size_t a = 0; a < sizeof arrays / sizeof arrays[0]; ++a)
-    cvtm_device_free(s->cvt->device, arrays[a]);
+  cvtm_array arrays[TRANSFER_ARRAYS];
+  list_transfers(s, arrays);
+  cvtm_device_free_all(s->cvt->device, arrays, TRANSFER_ARRAYS);
   free(s->spare);
 }
 

@@ -3,6 +3,7 @@
 #include "jfa/jfa_kernels.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { MAX_PASSES = 40, NO_LIMIT = 0x7F /* in every byte of the first step */ };
 
@@ -39,22 +40,16 @@ static void choose_tables(cvtm_voronoi *voronoi) {
 
 static int64_t pixels_of(cvtm_domain domain) { return (int64_t)domain.width * domain.height; }
 
-static cvtm_status allocate_all(cvtm_voronoi *voronoi) {
-  const struct {
-    int64_t count;
-    size_t size;
-    void **memory;
-  } arrays[] = {
-      {pixels_of(voronoi->domain), sizeof(int32_t), (void **)&voronoi->labels_alt},
-      {1, sizeof(int32_t), (void **)&voronoi->first_step},
-      {1, sizeof(int32_t), (void **)&voronoi->missing},
-      {1, sizeof(uint64_t), (void **)&voronoi->wrong},
+enum { ARRAYS = 4 };
+
+static void list_arrays(cvtm_voronoi *voronoi, cvtm_array arrays[ARRAYS]) {
+  const cvtm_array list[ARRAYS] = {
+      {(void **)&voronoi->labels_alt, pixels_of(voronoi->domain), sizeof(int32_t)},
+      {(void **)&voronoi->first_step, 1, sizeof(int32_t)},
+      {(void **)&voronoi->missing, 1, sizeof(int32_t)},
+      {(void **)&voronoi->wrong, 1, sizeof(uint64_t)},
   };
-  cvtm_status status = CVTM_OK;
-  for (size_t k = 0; status == CVTM_OK && k < sizeof arrays / sizeof *arrays; ++k)
-    status =
-        cvtm_device_allocate(voronoi->device, arrays[k].count, arrays[k].size, arrays[k].memory);
-  return status;
+  memcpy(arrays, list, sizeof list);
 }
 
 cvtm_status cvtm_voronoi_create(cvtm_device *device, cvtm_domain domain, int64_t capacity,
@@ -64,8 +59,10 @@ cvtm_status cvtm_voronoi_create(cvtm_device *device, cvtm_domain domain, int64_t
   voronoi->device = device;
   voronoi->domain = domain;
   choose_tables(voronoi);
+  cvtm_array arrays[ARRAYS];
+  list_arrays(voronoi, arrays);
   cvtm_status status = cvtm_site_tree_create(device, domain, capacity, &voronoi->tree);
-  if (status == CVTM_OK) status = allocate_all(voronoi);
+  if (status == CVTM_OK) status = cvtm_device_allocate_all(device, arrays, ARRAYS);
   if (status != CVTM_OK) {
     cvtm_voronoi_destroy(voronoi);
     return status;
@@ -77,10 +74,9 @@ cvtm_status cvtm_voronoi_create(cvtm_device *device, cvtm_domain domain, int64_t
 void cvtm_voronoi_destroy(cvtm_voronoi *voronoi) {
   if (!voronoi) return;
   cvtm_site_tree_destroy(voronoi->tree);
-  cvtm_device_free(voronoi->device, voronoi->labels_alt);
-  cvtm_device_free(voronoi->device, voronoi->first_step);
-  cvtm_device_free(voronoi->device, voronoi->missing);
-  cvtm_device_free(voronoi->device, voronoi->wrong);
+  cvtm_array arrays[ARRAYS];
+  list_arrays(voronoi, arrays);
+  cvtm_device_free_all(voronoi->device, arrays, ARRAYS);
   free(voronoi);
 }
 

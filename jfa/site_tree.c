@@ -4,6 +4,7 @@
 #include "jfa/site_tree_kernels.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct cvtm_site_tree {
   cvtm_device *device;
@@ -43,41 +44,62 @@ static int32_t levels_for(cvtm_domain domain, int64_t count) {
 
 static int64_t bins_of(int32_t levels) { return (int64_t)1 << 2 * levels; }
 
+static int on_cuda(const cvtm_site_tree *tree) {
+  return cvtm_device_get_kind(tree->device) == CVTM_DEVICE_CUDA;
+}
+
+/* Bins at most, and on CUDA the tiles of their counts. */
+static int64_t most_bins(const cvtm_site_tree *tree) {
+  return bins_of(levels_for(tree->arrays.domain, tree->capacity));
+}
+
+static int64_t most_tiles(const cvtm_site_tree *tree) {
+  return most_bins(tree) / CVTM_TREE_TILE + 1;
+}
+
+enum { ARRAYS = 14 };
+
+static void list_arrays(cvtm_site_tree *tree, cvtm_array arrays[ARRAYS]) {
+  cvtm_site_tree_arrays *a = &tree->arrays;
+  const int cuda = on_cuda(tree);
+  const int64_t n = tree->capacity, bins = most_bins(tree);
+  const int64_t counts = cuda ? bins : 0, tiles = cuda ? most_tiles(tree) : 0;
+  const cvtm_array list[ARRAYS] = {
+      {(void **)&a->position, 2 * n, sizeof(double)},
+      {(void **)&a->box, 8 * leaves_for(n), sizeof(double)},
+      {(void **)&a->spacing, n, sizeof(float)},
+      {(void **)&a->index, n, sizeof(int32_t)},
+      {(void **)&a->order, n, sizeof(int32_t)},
+      {(void **)&a->keys, n, sizeof(uint64_t)},
+      {(void **)&a->keys_alt, cuda ? 0 : n, sizeof(uint64_t)},
+      {(void **)&a->start, bins + 1, sizeof(int32_t)},
+      {(void **)&a->bin_count, counts, sizeof(int32_t)},
+      {(void **)&a->bin_head, counts, sizeof(int32_t)},
+      {(void **)&a->tile_count, tiles, sizeof(uint32_t)},
+      {(void **)&a->taken, cuda, sizeof(int32_t)},
+      {(void **)&a->ended, cuda, sizeof(int32_t)},
+      {&a->workspace, (int64_t)a->workspace_bytes, 1},
+  };
+  memcpy(arrays, list, sizeof list);
+}
+
 static cvtm_status allocate_all(cvtm_site_tree *tree) {
   cvtm_device *device = tree->device;
   cvtm_site_tree_arrays *a = &tree->arrays;
-  const int64_t n = tree->capacity, bins = bins_of(levels_for(a->domain, n));
-  const int cuda = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
-  const int64_t counts = cuda ? bins : 0, tiles = cuda ? bins / CVTM_TREE_TILE + 1 : 0;
-  cvtm_status status = cuda ? CVTM_OK : cvtm_sort_workspace(device, n, &a->workspace_bytes);
-  const struct {
-    int64_t count;
-    size_t size;
-    void **memory;
-  } arrays[] = {
-      {2 * n, sizeof(double), (void **)&a->position},
-      {8 * leaves_for(n), sizeof(double), (void **)&a->box},
-      {n, sizeof(float), (void **)&a->spacing},
-      {n, sizeof(int32_t), (void **)&a->index},
-      {n, sizeof(int32_t), (void **)&a->order},
-      {n, sizeof(uint64_t), (void **)&a->keys},
-      {cuda ? 0 : n, sizeof(uint64_t), (void **)&a->keys_alt},
-      {bins + 1, sizeof(int32_t), (void **)&a->start},
-      {counts, sizeof(int32_t), (void **)&a->bin_count},
-      {counts, sizeof(int32_t), (void **)&a->bin_head},
-      {tiles, sizeof(uint32_t), (void **)&a->tile_count},
-      {cuda, sizeof(int32_t), (void **)&a->taken},
-      {cuda, sizeof(int32_t), (void **)&a->ended},
-      {(int64_t)a->workspace_bytes, 1, &a->workspace},
-  };
-  for (size_t k = 0; status == CVTM_OK && k < sizeof arrays / sizeof *arrays; ++k)
-    status = cvtm_device_allocate(device, arrays[k].count, arrays[k].size, arrays[k].memory);
+  const int cuda = on_cuda(tree);
+  cvtm_status status =
+      cuda ? CVTM_OK : cvtm_sort_workspace(device, tree->capacity, &a->workspace_bytes);
+  if (status != CVTM_OK) return status;
+  cvtm_array arrays[ARRAYS];
+  list_arrays(tree, arrays);
+  status = cvtm_device_allocate_all(device, arrays, ARRAYS);
   if (status != CVTM_OK || !cuda) return status;
-  status = cvtm_device_fill(device, a->bin_count, 0, (size_t)counts * sizeof *a->bin_count);
+  const size_t counts = (size_t)most_bins(tree), tiles = (size_t)most_tiles(tree);
+  status = cvtm_device_fill(device, a->bin_count, 0, counts * sizeof *a->bin_count);
   if (status == CVTM_OK)
-    status = cvtm_device_fill(device, a->bin_head, 0xFF, (size_t)counts * sizeof *a->bin_head);
+    status = cvtm_device_fill(device, a->bin_head, 0xFF, counts * sizeof *a->bin_head);
   if (status == CVTM_OK)
-    status = cvtm_device_fill(device, a->tile_count, 0, (size_t)tiles * sizeof *a->tile_count);
+    status = cvtm_device_fill(device, a->tile_count, 0, tiles * sizeof *a->tile_count);
   if (status == CVTM_OK) status = cvtm_device_fill(device, a->taken, 0, sizeof *a->taken);
   if (status == CVTM_OK) status = cvtm_device_fill(device, a->ended, 0, sizeof *a->ended);
   return status;
@@ -111,12 +133,9 @@ cvtm_status cvtm_site_tree_create(cvtm_device *device, cvtm_domain domain, int64
 
 void cvtm_site_tree_destroy(cvtm_site_tree *tree) {
   if (!tree) return;
-  const cvtm_site_tree_arrays *a = &tree->arrays;
-  void *arrays[] = {a->position,   a->box,      a->spacing, a->index,     a->order,
-                    a->keys,       a->keys_alt, a->start,   a->bin_count, a->bin_head,
-                    a->tile_count, a->taken,    a->ended,   a->workspace};
-  for (size_t k = 0; k < sizeof arrays / sizeof *arrays; ++k)
-    cvtm_device_free(tree->device, arrays[k]);
+  cvtm_array arrays[ARRAYS];
+  list_arrays(tree, arrays);
+  cvtm_device_free_all(tree->device, arrays, ARRAYS);
   free(tree);
 }
 

@@ -1,5 +1,6 @@
 #include "meshes/constrained.h"
 
+#include "base/point_order.h"
 #include "meshes/predicates.h"
 #include "meshes/snap.h"
 #include "meshes/twins.h"
@@ -497,29 +498,16 @@ static cvtm_status extract(const triangulation *t, const int32_t *region, cvtm_m
 
 /* ---- The whole ---- */
 
-typedef struct placed {
-  cvtm_grid_point place;
-  int32_t index;
-} placed;
-
-static int compare_placed(const void *first, const void *second) {
-  const placed *a = first, *b = second;
-  if (a->place.x != b->place.x) return a->place.x < b->place.x ? -1 : 1;
-  if (a->place.y != b->place.y) return a->place.y < b->place.y ? -1 : 1;
-  return (a->index > b->index) - (a->index < b->index);
-}
-
 /* first[i]: the first point at the place of point i, the one that has triangles. */
 static cvtm_status find_first(const cvtm_grid_point *grid, int64_t count, int32_t *first,
                               cvtm_error *error) {
-  placed *list = malloc((size_t)count * sizeof *list);
+  cvtm_placed *list = malloc((size_t)count * sizeof *list);
   if (list == NULL) return no_memory(error);
-  for (int64_t i = 0; i < count; ++i) list[i] = (placed){grid[i], (int32_t)i};
-  qsort(list, (size_t)count, sizeof *list, compare_placed);
+  for (int64_t i = 0; i < count; ++i) list[i] = (cvtm_placed){grid[i].x, grid[i].y, i};
+  qsort(list, (size_t)count, sizeof *list, cvtm_compare_placed);
   for (int64_t i = 0; i < count; ++i) {
-    const int same =
-        i > 0 && list[i].place.x == list[i - 1].place.x && list[i].place.y == list[i - 1].place.y;
-    first[list[i].index] = same ? first[list[i - 1].index] : list[i].index;
+    const int same = i > 0 && list[i].x == list[i - 1].x && list[i].y == list[i - 1].y;
+    first[list[i].index] = same ? first[list[i - 1].index] : (int32_t)list[i].index;
   }
   free(list);
   return CVTM_OK;
