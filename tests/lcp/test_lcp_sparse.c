@@ -724,6 +724,12 @@ static void courses_end_for_a_reason(void **state) {
   for (int k = 0; k <= 40; ++k, ++fine.iteration)
     cvtm_lcp_judge(&fine, k < 10 ? pow(0.01, k) : 1e-18 * pow(0.99, k), 1, 1e-16);
   assert_int_equal(fine.stop, CVTM_LCP_ROUNDING); /* chance still lowers it a little */
+
+  cvtm_lcp_course lost = {.limit = 200, .window = 20, .roams = 1};
+  for (int k = 0; k <= 20; ++k, ++lost.iteration)
+    cvtm_lcp_judge(&lost, k == 0 ? 1 : 1e3, 1, k == 0 ? 1e-9 : 1e5);
+  assert_int_equal(lost.stop, CVTM_LCP_STALLED); /* what far iterates round to excuses nothing */
+  assert_int_equal(lost.improved, 0);
 }
 
 static int stop_at_3(void *context, const cvtm_lcp_progress *progress) {
