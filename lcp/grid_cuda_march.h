@@ -83,9 +83,9 @@ struct strip {
 
   /* Does the warp own anything? */
   __device__ bool is_empty() const { return 2 * across * pairs >= width; }
-  /* Are the warp's columns, and six rows beyond those it owns, in the grid? */
-  __device__ bool is_within() const {
-    return __all_sync(0xffffffffU, in_x && in_y) && first >= 6 && end + 6 <= height;
+  /* Are the warp's columns, and so many rows before those it owns and six behind, in the grid? */
+  __device__ bool is_within(int before) const {
+    return __all_sync(0xffffffffU, in_x && in_y) && first >= before && end + 6 <= height;
   }
   /* Is the lane's first (second) node owned, or next to one that is? */
   __device__ bool lends_x() const {
@@ -576,11 +576,12 @@ __device__ void march(int from, int to, Advance advance) {
   }
 }
 
-/* Calls work with the strip of a warp that meets no boundary, or with that of any other. */
+/* Calls work with the strip of a warp that meets no boundary, or with that of any other. before:
+ * rows that the march looks at ahead of those the warp owns. */
 template <int rim, typename Work>
-__device__ void along(const strip<rim> &s, Work work) {
+__device__ void along(const strip<rim> &s, Work work, int before = 6) {
   if (s.is_empty()) return;
-  if (s.is_within()) {
+  if (s.is_within(before)) {
     work(strip<rim, true>(s), std::true_type());
   } else {
     work(s, std::false_type());
@@ -1055,14 +1056,15 @@ __global__ void __launch_bounds__(march_threads, crowd<Rows>())
   const bool easy =
       p.lower && !p.upper && any.wide(p.x) && any.wide(p.d) && any.wide(p.b) && any.wide(p.lower);
   double sum[3] = {0, 0, 0};
-  along(any, [&](const auto &s, auto within) {
+  const auto turn = [&](const auto &s, auto within) {
     constexpr bool is = decltype(within)::value;
     if (is && easy) {
       turn_strip<bounded, is, is>(s, &p, rows, &coarse, rules, step, slacks, sum);
     } else {
       turn_strip<bounded, false, is>(s, &p, rows, &coarse, rules, step, slacks, sum);
     }
-  });
+  };
+  along(any, turn, 9); /* five rows, and two for each of the sweeps that follow them */
   if (!reduce_grid(sum, 2, partial, state) || threadIdx.x != 0) return;
   problem->x = p.d;
   problem->d = p.x;
