@@ -66,24 +66,6 @@ CVTM_HD int32_t cvtm_lanes_number(cvtm_lanes lanes, int yes, int32_t *count) {
 #endif
 }
 
-/* The sum over the cell's lanes before this one; *total: over all of them. */
-CVTM_HD int32_t cvtm_lanes_before(cvtm_lanes lanes, int32_t value, int32_t *total) {
-#ifdef __CUDA_ARCH__
-  const int apart = CVTM_WARP / lanes.count, number = (int)(threadIdx.x % CVTM_WARP);
-  int32_t sum = value;
-  for (int offset = 1; offset < lanes.count; offset *= 2) {
-    const int32_t other = __shfl_up_sync(0xFFFFFFFFu, sum, (unsigned)(offset * apart));
-    if (lanes.lane >= offset) sum += other;
-  }
-  *total = __shfl_sync(0xFFFFFFFFu, sum, (lanes.count - 1) * apart + number % apart);
-  return sum - value;
-#else
-  (void)lanes;
-  *total = value;
-  return 0;
-#endif
-}
-
 /* The largest number of all lanes of the warp. */
 CVTM_HD int32_t cvtm_lanes_most(int32_t number) {
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 800
