@@ -38,24 +38,53 @@ static inline cvtm_status cvtm_cuda_check(cvtm_device *device, cudaError_t code,
                    cvtm_device_name(device), what, cudaGetErrorString(code));
 }
 
+/* Tests alone: from here on the n-th call that is checked fails, without being made if it is made
+ * by CVTM_CUDA_CALL or CVTM_CUDA_TRY, after it was made else; 0: none does. */
+extern "C" void cvtm_cuda_fail_call(int64_t n);
+/* Counts a call; whether it is the one to fail. */
+extern "C" int cvtm_cuda_call_fails(void);
+/* The most blocks of a launch: 2^20, or CVTMESH_TEST_MAX_BLOCKS of the environment. */
+extern "C" int64_t cvtm_cuda_most_blocks(void);
+
+/* A status; `call` is made unless a test lets it fail. */
+#define CVTM_CUDA_CALL(device, call) \
+  cvtm_cuda_check((device), cvtm_cuda_call_fails() ? cudaErrorUnknown : (call), #call)
+
 /* To be called right after a launch: was it accepted? Faults while it runs are
  * reported by the next call that waits. */
 static inline cvtm_status cvtm_cuda_launched(cvtm_device *device, const char *kernel) {
-  return cvtm_cuda_check(device, cudaGetLastError(), kernel);
+  const cudaError_t code = cudaGetLastError();
+  return cvtm_cuda_check(device, cvtm_cuda_call_fails() ? cudaErrorUnknown : code, kernel);
 }
 
 /* Returns from the calling function if the call fails. */
-#define CVTM_CUDA_TRY(device, call)                                              \
-  do {                                                                           \
-    const cvtm_status cvtm_cuda_try_ = cvtm_cuda_check((device), (call), #call); \
-    if (cvtm_cuda_try_ != CVTM_OK) return cvtm_cuda_try_;                        \
+#define CVTM_CUDA_TRY(device, call)                                    \
+  do {                                                                 \
+    const cvtm_status cvtm_cuda_try_ = CVTM_CUDA_CALL((device), call); \
+    if (cvtm_cuda_try_ != CVTM_OK) return cvtm_cuda_try_;              \
   } while (0)
+
+/* Parts of a sum that is partitioned alike on every device: the multiprocessors of an H100 or H200,
+ * so that these get one each. */
+enum { CVTM_CUDA_PARTS = 132 };
+
+/* At most so many blocks, fewer where a launch may not have them. The kernel must do with any
+ * number of blocks. */
+static inline unsigned cvtm_cuda_cap(int64_t blocks) {
+  const int64_t most = cvtm_cuda_most_blocks();
+  return static_cast<unsigned>(blocks < most ? blocks : most);
+}
 
 /* Blocks for `count` elements, at least one; kernels stride over what is beyond the cap. */
 static inline unsigned cvtm_cuda_blocks(int64_t count, int block_size) {
   const int64_t blocks = count / block_size + (count % block_size != 0);
-  const int64_t cap = INT64_C(1) << 20;
-  return static_cast<unsigned>(blocks < 1 ? 1 : blocks > cap ? cap : blocks);
+  return cvtm_cuda_cap(blocks < 1 ? 1 : blocks);
+}
+
+/* The same along y or z, where a launch has fewer blocks. */
+static inline unsigned cvtm_cuda_rows(int64_t count, int block_size) {
+  const unsigned blocks = cvtm_cuda_blocks(count, block_size), most = 65535;
+  return blocks < most ? blocks : most;
 }
 
 #endif

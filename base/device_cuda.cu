@@ -5,6 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int64_t calls_until_failure; /* 0: no call fails */
+
+void cvtm_cuda_fail_call(int64_t n) { calls_until_failure = n; }
+
+int cvtm_cuda_call_fails(void) { return calls_until_failure > 0 && --calls_until_failure == 0; }
+
+static int64_t read_most_blocks(void) {
+  const char *wish = getenv("CVTMESH_TEST_MAX_BLOCKS");
+  const int64_t most = wish ? atoll(wish) : 0;
+  return most > 0 ? most : INT64_C(1) << 20;
+}
+
+int64_t cvtm_cuda_most_blocks(void) {
+  static const int64_t most = read_most_blocks();
+  return most;
+}
+
 /* The condition of the next round, copied from device memory to the graph. */
 static __global__ void set_condition(cudaGraphConditionalHandle handle, const int *flag) {
   cudaGraphSetConditional(handle, *flag != 0 ? 1u : 0u);
@@ -29,7 +46,7 @@ int cvtm_cuda_count_devices(const char **reason) {
 }
 
 static cvtm_status cuda_activate(cvtm_device *device) {
-  return cvtm_cuda_check(device, cudaSetDevice(device->index), "cudaSetDevice");
+  return CVTM_CUDA_CALL(device, cudaSetDevice(device->index));
 }
 
 static cvtm_status cuda_open(cvtm_device *device, int index) {
@@ -76,7 +93,8 @@ static cvtm_status cuda_allocate(cvtm_device *device, size_t bytes, void **memor
   void *block = nullptr;
   if (bytes == 0) bytes = 256; /* cudaMalloc of nothing gives NULL */
   const cudaError_t code =
-      device->pool
+      cvtm_cuda_call_fails() ? cudaErrorMemoryAllocation
+      : device->pool
           ? cudaMallocFromPoolAsync(&block, bytes, static_cast<cudaMemPool_t>(device->pool),
                                     cvtm_cuda_stream(device))
           : cudaMalloc(&block, bytes);
@@ -85,7 +103,8 @@ static cvtm_status cuda_allocate(cvtm_device *device, size_t bytes, void **memor
     return cvtm_fail(&device->error, CVTM_ERROR_MEMORY, "%s: out of memory: %zu bytes",
                      device->name, bytes);
   }
-  CVTM_CUDA_TRY(device, code);
+  const cvtm_status status = cvtm_cuda_check(device, code, "cudaMalloc");
+  if (status != CVTM_OK) return status;
   *memory = block;
   return CVTM_OK;
 }
@@ -100,8 +119,7 @@ static void cuda_release(cvtm_device *device, void *memory) {
 }
 
 static cvtm_status cuda_synchronize(cvtm_device *device) {
-  return cvtm_cuda_check(device, cudaStreamSynchronize(cvtm_cuda_stream(device)),
-                         "cudaStreamSynchronize");
+  return CVTM_CUDA_CALL(device, cudaStreamSynchronize(cvtm_cuda_stream(device)));
 }
 
 static cvtm_status cuda_copy_in(cvtm_device *device, void *to, const void *from, size_t bytes) {
@@ -139,8 +157,7 @@ static cvtm_status cuda_allocate_mapped(cvtm_device *device, size_t bytes, void 
   void *block = nullptr;
   CVTM_CUDA_TRY(device, cudaHostAlloc(&block, bytes == 0 ? 256 : bytes, cudaHostAllocMapped));
   memset(block, 0, bytes);
-  const cvtm_status status = cvtm_cuda_check(device, cudaHostGetDevicePointer(mapped, block, 0),
-                                             "cudaHostGetDevicePointer");
+  const cvtm_status status = CVTM_CUDA_CALL(device, cudaHostGetDevicePointer(mapped, block, 0));
   if (status != CVTM_OK) {
     (void)cudaFreeHost(block);
     return status;
@@ -162,7 +179,7 @@ static cvtm_status cuda_post(cvtm_device *device, void *to, const void *from, si
     device->side_stream = stream;
   }
   CVTM_CUDA_TRY(device, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream));
-  return cvtm_cuda_check(device, cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  return CVTM_CUDA_CALL(device, cudaStreamSynchronize(stream));
 }
 
 /* CVTMESH_HOST_LOOPS=1: the host reads the flag and enqueues round by round, for tools that
@@ -285,9 +302,8 @@ static cvtm_status run_from_host(cvtm_loop *loop) {
 static cvtm_status cuda_loop_run(cvtm_loop *loop) {
   const loop_state *state = static_cast<const loop_state *>(loop->state);
   if (!state) return run_from_host(loop);
-  return cvtm_cuda_check(loop->device,
-                         cudaGraphLaunch(state->executable, cvtm_cuda_stream(loop->device)),
-                         "cudaGraphLaunch");
+  return CVTM_CUDA_CALL(loop->device,
+                        cudaGraphLaunch(state->executable, cvtm_cuda_stream(loop->device)));
 }
 
 static void cuda_loop_release(cvtm_loop *loop) {

@@ -17,4 +17,15 @@
 #define CVTM_FMAF(a, b, c) ((a) * (b) + (c))
 #endif
 
+#include <stdint.h>
+
+/* Zero bits above the highest bit that is set; 64 of 0. */
+CVTM_HD int cvtm_leading_zeros(uint64_t bits) {
+#ifdef __CUDA_ARCH__
+  return __clzll((long long)bits);
+#else
+  return bits == 0 ? 64 : __builtin_clzll(bits);
+#endif
+}
+
 #endif

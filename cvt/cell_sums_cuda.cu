@@ -45,6 +45,17 @@ __device__ void leave(const cvtm_left_cells &left, int64_t place) {
   left.place[atomicAdd(left.count, 1)] = static_cast<int32_t>(place);
 }
 
+/* The first cell of a warp that is a block, and how far it is to the next one. */
+template <int CELLS>
+__device__ int64_t first_cell() {
+  return static_cast<int64_t>(blockIdx.x) * CELLS;
+}
+
+template <int CELLS>
+__device__ int64_t cell_stride() {
+  return static_cast<int64_t>(gridDim.x) * CELLS;
+}
+
 /* --- integrals ------------------------------------------------------------------------- */
 
 /* Cuts out the cells at places first .. last - 1. */
@@ -53,12 +64,18 @@ __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
                cvtm_left_cells left, int64_t first, int64_t last) {
   __shared__ cvtm_warp_hulls<CUT_CELLS> memory;
   const int lane = static_cast<int>(threadIdx.x);
-  const int64_t begin = static_cast<int64_t>(blockIdx.x) * CUT_CELLS, k = begin + lane % CUT_CELLS;
-  cvtm_cell cell = {0, CVTM_HULL_SIDES, cells.chunk, cells.x + k, cells.y + k, nullptr, nullptr, 0};
-  const bool done = cvtm_warp_cut_cells(tree, domain, first + begin, last, lane, &memory, &cell);
-  if (lane >= CUT_CELLS || first + k >= last) return;
-  cells.count[k] = done ? cell.count : static_cast<int32_t>(LEFT);
-  if (!done) leave(left, first + k);
+  for (int64_t begin = first_cell<CUT_CELLS>(); first + begin < last;
+       begin += cell_stride<CUT_CELLS>()) {
+    const int64_t k = begin + lane % CUT_CELLS;
+    cvtm_cell cell = {0,           CVTM_HULL_SIDES, cells.chunk, cells.x + k,
+                      cells.y + k, nullptr,         nullptr,     0};
+    const bool done = cvtm_warp_cut_cells(tree, domain, first + begin, last, lane, &memory, &cell);
+    if (lane < CUT_CELLS && first + k < last) {
+      cells.count[k] = done ? cell.count : static_cast<int32_t>(LEFT);
+      if (!done) leave(left, first + k);
+    }
+    __syncwarp(); /* before the memory serves the next cells */
+  }
 }
 
 /* A cell as its lanes know it: how many corners, LEFT if it is none of ours. */
@@ -206,10 +223,13 @@ __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
                     cvtm_cut_cells cells, int64_t first, int64_t last, cvtm_cell_sums *sums) {
   __shared__ __align__(16) warp_paths<CELLS> memory;
   const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS;
-  const int64_t k = static_cast<int64_t>(blockIdx.x) * CELLS + c;
-  const warp_cell cell =
-      read_cell<CELLS>(tree, cells, k, first + k, last, lane / CELLS, memory.x + c, memory.y + c);
-  integrate<CELLS>(domain, density, cell, lane, &memory, sums);
+  for (int64_t begin = first_cell<CELLS>(); first + begin < last; begin += cell_stride<CELLS>()) {
+    const int64_t k = begin + c;
+    const warp_cell cell =
+        read_cell<CELLS>(tree, cells, k, first + k, last, lane / CELLS, memory.x + c, memory.y + c);
+    integrate<CELLS>(domain, density, cell, lane, &memory, sums);
+    __syncwarp(); /* before the memory serves the next cells */
+  }
 }
 
 /* The same in one go. */
@@ -219,9 +239,11 @@ __global__ void __launch_bounds__(WARP, BLOCKS)
                 cvtm_left_cells left, cvtm_cell_sums *sums) {
   __shared__ __align__(16) warp_paths<CELLS> memory;
   const int lane = static_cast<int>(threadIdx.x);
-  const warp_cell cell =
-      cut_cell<CELLS>(tree, domain, static_cast<int64_t>(blockIdx.x) * CELLS, lane, left, &memory);
-  integrate<CELLS>(domain, density, cell, lane, &memory, sums);
+  for (int64_t base = first_cell<CELLS>(); base < tree.count; base += cell_stride<CELLS>()) {
+    const warp_cell cell = cut_cell<CELLS>(tree, domain, base, lane, left, &memory);
+    integrate<CELLS>(domain, density, cell, lane, &memory, sums);
+    __syncwarp(); /* before the memory serves the next cells */
+  }
 }
 
 template <int CELLS>
@@ -267,26 +289,30 @@ __global__ void __launch_bounds__(WARP, BLOCKS)
                   cvtm_left_cells left, cvtm_cell_sums *sums) {
   __shared__ __align__(16) warp_centres<CELLS> memory;
   const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS, own = lane / CELLS;
-  const int64_t place = static_cast<int64_t>(blockIdx.x) * CELLS + c;
-  cvtm_hull hull = {0,
-                    CELLS,
-                    CVTM_CENTRE_SITES,
-                    CVTM_HULL_REACH,
-                    0,
-                    memory.pole + c,
-                    memory.place + c,
-                    nullptr,
-                    memory.look + c};
   const cvtm_lanes lanes = {own, WARP / CELLS};
-  cvtm_cell_sums part;
-  const bool done = cvtm_centre_sum(&tree, domain, &density, place, place < tree.count, lanes,
-                                    &hull, memory.bound + c, &part) == CVTM_CELL_DONE;
-  part = join_parts<CELLS>(part);
-  if (own > 0 || place >= tree.count) return;
-  if (done)
-    sums[tree.index[place]] = part;
-  else
-    leave(left, place);
+  for (int64_t base = first_cell<CELLS>(); base < tree.count; base += cell_stride<CELLS>()) {
+    const int64_t place = base + c;
+    cvtm_hull hull = {0,
+                      CELLS,
+                      CVTM_CENTRE_SITES,
+                      CVTM_HULL_REACH,
+                      0,
+                      memory.pole + c,
+                      memory.place + c,
+                      nullptr,
+                      memory.look + c};
+    cvtm_cell_sums part;
+    const bool done = cvtm_centre_sum(&tree, domain, &density, place, place < tree.count, lanes,
+                                      &hull, memory.bound + c, &part) == CVTM_CELL_DONE;
+    part = join_parts<CELLS>(part);
+    if (own == 0 && place < tree.count) {
+      if (done)
+        sums[tree.index[place]] = part;
+      else
+        leave(left, place);
+    }
+    __syncwarp(); /* before the memory serves the next cells */
+  }
 }
 
 template <int CELLS>

@@ -449,7 +449,7 @@ cvtm_status finish_cuda(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *val
                         double *gradient) {
   const cuda_state state = *static_cast<const cuda_state *>(cvt->state);
   const auto kernel = state.summed == CVTM_CVT_EXACT ? finish_kernel<false> : finish_kernel<true>;
-  kernel<<<PARTS, LARGE_THREADS, 0, cvtm_cuda_stream(cvt->device)>>>(
+  kernel<<<cvtm_cuda_cap(PARTS), LARGE_THREADS, 0, cvtm_cuda_stream(cvt->device)>>>(
       cvtm_site_tree_get_view(cvt->tree), cvt->domain, cvt->density, state, cvt->sums, count, fixed,
       gradient, value);
   return cvtm_cuda_launched(cvt->device, "finish_kernel");

@@ -12,12 +12,17 @@ __global__ void __launch_bounds__(CVTM_WARP)
                    int32_t *left) {
   __shared__ cvtm_warp_cells<CELLS> memory;
   const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS;
-  const int64_t base = static_cast<int64_t>(blockIdx.x) * CELLS;
-  cvtm_cell cell = {0, CVTM_HULL_SIDES, CELLS, memory.x + c, memory.y + c, nullptr, nullptr, 0};
-  const bool done = cvtm_warp_cut_cells(tree, domain, base, tree.count, lane, &memory.hulls, &cell);
-  if (lane >= CELLS || base + c >= tree.count) return;
-  if (!done) atomicAdd(left, 1);
-  cvtm_find_middles(domain, &tree, base + c, &cell, middles + base + c);
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * CELLS;
+  for (int64_t base = static_cast<int64_t>(blockIdx.x) * CELLS; base < tree.count; base += stride) {
+    cvtm_cell cell = {0, CVTM_HULL_SIDES, CELLS, memory.x + c, memory.y + c, nullptr, nullptr, 0};
+    const bool done =
+        cvtm_warp_cut_cells(tree, domain, base, tree.count, lane, &memory.hulls, &cell);
+    if (lane < CELLS && base + c < tree.count) {
+      if (!done) atomicAdd(left, 1);
+      cvtm_find_middles(domain, &tree, base + c, &cell, middles + base + c);
+    }
+    __syncwarp(); /* before the memory serves the next cells */
+  }
 }
 
 }  // namespace

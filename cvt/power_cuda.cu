@@ -206,14 +206,13 @@ __device__ bool warp_cut_cells(const cvtm_power_view &view, cvtm_domain domain, 
   return mine && status == CVTM_CELL_DONE;
 }
 
+/* The cells at places base .. base + CELLS - 1, by a warp. */
 template <int CELLS>
-__global__ void __launch_bounds__(WARP)
-    cells_kernel(cvtm_power power, cvtm_power_view view, cvtm_domain domain,
-                 cvtm_density_view density, cuda_state state, cvtm_cell_sums *sums) {
-  extern __shared__ __align__(16) unsigned char shared[];
-  warp_cells<CELLS> *memory = reinterpret_cast<warp_cells<CELLS> *>(shared);
+__device__ void sum_cells(const cvtm_power &power, const cvtm_power_view &view, cvtm_domain domain,
+                          const cvtm_density_view &density, const cuda_state &state, int64_t base,
+                          warp_cells<CELLS> *memory, cvtm_cell_sums *sums) {
   const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS, part = lane / CELLS;
-  const int64_t place = static_cast<int64_t>(blockIdx.x) * CELLS + c;
+  const int64_t place = base + c;
   const bool mine = part == 0 && place < view.tree.count;
   cvtm_power_cell cell = warp_cell(memory, c);
   const bool done = warp_cut_cells(view, domain, place, mine, lane, memory->stack, &cell);
@@ -241,6 +240,20 @@ __global__ void __launch_bounds__(WARP)
   power.first[i] = first;
   power.degree[i] = room ? corners : 0;
   power.diagonal[i] = room ? diagonal : 0;
+}
+
+template <int CELLS>
+__global__ void __launch_bounds__(WARP)
+    cells_kernel(cvtm_power power, cvtm_power_view view, cvtm_domain domain,
+                 cvtm_density_view density, cuda_state state, cvtm_cell_sums *sums) {
+  extern __shared__ __align__(16) unsigned char shared[];
+  warp_cells<CELLS> *memory = reinterpret_cast<warp_cells<CELLS> *>(shared);
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * CELLS;
+  for (int64_t base = static_cast<int64_t>(blockIdx.x) * CELLS; base < view.tree.count;
+       base += stride) {
+    sum_cells<CELLS>(power, view, domain, density, state, base, memory, sums);
+    __syncwarp(); /* before the memory serves the next cells */
+  }
 }
 
 /* A cell in scratch: lane 0 cuts it out. All lanes have it then; false: it needs more room. */
@@ -560,7 +573,7 @@ cvtm_status launch_cells(cvtm_power *power, const cvtm_power_view &view, const c
   CVTM_CUDA_TRY(cvt->device,
                 cudaFuncSetAttribute(cells_kernel<CELLS>,
                                      cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-  const unsigned blocks = static_cast<unsigned>((view.tree.count + CELLS - 1) / CELLS);
+  const unsigned blocks = cvtm_cuda_blocks(view.tree.count, CELLS);
   cells_kernel<CELLS><<<blocks, WARP, bytes, cvtm_cuda_stream(cvt->device)>>>(
       *power, view, cvt->domain, cvt->density, state, cvt->sums);
   return cvtm_cuda_launched(cvt->device, "cells_kernel");
@@ -576,8 +589,8 @@ cvtm_status cells_cuda(cvtm_power *power) {
                        : view.tree.count < 40000 ? launch_cells<8>(power, view, state)
                                                  : launch_cells<16>(power, view, state);
   if (status != CVTM_OK) return status;
-  large_kernel<<<LARGE_BLOCKS, WARP, 0, stream>>>(*power, view, cvt->domain, cvt->density, state,
-                                                  cvt->sums);
+  large_kernel<<<cvtm_cuda_cap(LARGE_BLOCKS), WARP, 0, stream>>>(*power, view, cvt->domain,
+                                                                 cvt->density, state, cvt->sums);
   status = cvtm_cuda_launched(cvt->device, "large_kernel");
   if (status != CVTM_OK) return status;
   giant_kernel<<<1, WARP, 0, stream>>>(*power, view, cvt->domain, cvt->density, state, cvt->sums);

@@ -6,17 +6,24 @@ namespace {
 enum { block_size = 256, tile_x = 64, tile_y = 4 };
 
 __device__ int64_t column() { return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
-__device__ int64_t row() { return static_cast<int64_t>(blockIdx.y) * blockDim.y + threadIdx.y; }
+
+/* Calls body(i, j) for each pixel of a grid of any size, by a grid of blocks of any size. */
+template <typename body_type>
+__device__ void for_pixels(int64_t width, int64_t height, body_type body) {
+  const int64_t step_x = static_cast<int64_t>(gridDim.x) * tile_x;
+  const int64_t step_y = static_cast<int64_t>(gridDim.y) * tile_y;
+  for (int64_t j = static_cast<int64_t>(blockIdx.y) * tile_y + threadIdx.y; j < height; j += step_y)
+    for (int64_t i = column(); i < width; i += step_x) body(i, j);
+}
 
 dim3 tiles(int64_t width, int64_t height) {
-  return dim3(static_cast<unsigned>((width + tile_x - 1) / tile_x),
-              static_cast<unsigned>((height + tile_y - 1) / tile_y));
+  return dim3(cvtm_cuda_blocks(width, tile_x), cvtm_cuda_rows(height, tile_y));
 }
 
 __global__ void laplacian(cvtm_lcp_grid grid, double sign, const double *v, double *out) {
-  const int64_t i = column(), j = row();
-  if (i < grid.width && j < grid.height)
+  for_pixels(grid.width, grid.height, [&](int64_t i, int64_t j) {
     out[j * grid.width + i] = cvtm_field_laplacian(&grid, sign, v, i, j);
+  });
 }
 
 __global__ void displace(int64_t count, const double *v, const double *up, const double *down,
@@ -26,8 +33,8 @@ __global__ void displace(int64_t count, const double *v, const double *up, const
 }
 
 __global__ void detector(cvtm_level_set set) {
-  const int64_t i = column(), j = row();
-  if (i <= set.width && j <= set.height) cvtm_level_detector(&set, i, j);
+  for_pixels(set.width + 1, set.height + 1,
+             [&](int64_t i, int64_t j) { cvtm_level_detector(&set, i, j); });
 }
 
 /* The block's sums, in a fixed order, in the first thread's `sum`. */
@@ -43,16 +50,18 @@ __device__ void add_block(double sum[CVTM_LEVEL_SUMS]) {
   for (int k = 0; k < CVTM_LEVEL_SUMS; ++k) sum[k] = lanes[k][0];
 }
 
-/* One block for each row of pixels. */
+/* A block does whole rows of pixels. */
 __global__ void __launch_bounds__(block_size, 4) advance(cvtm_level_set set) {
-  const int64_t j = blockIdx.x;
-  double sum[CVTM_LEVEL_SUMS] = {0};
-  for (int64_t i = threadIdx.x; i < set.width; i += block_size) {
-    cvtm_level_advance(&set, i, j, sum);
+  for (int64_t j = blockIdx.x; j < set.height; j += gridDim.x) {
+    double sum[CVTM_LEVEL_SUMS] = {0};
+    for (int64_t i = threadIdx.x; i < set.width; i += block_size) {
+      cvtm_level_advance(&set, i, j, sum);
+    }
+    add_block(sum);
+    for (int k = 0; threadIdx.x == 0 && k < CVTM_LEVEL_SUMS; ++k)
+      set.partial[CVTM_LEVEL_SUMS * j + k] = sum[k];
+    __syncthreads(); /* before the lanes serve the next row */
   }
-  add_block(sum);
-  if (threadIdx.x > 0) return;
-  for (int k = 0; k < CVTM_LEVEL_SUMS; ++k) set.partial[CVTM_LEVEL_SUMS * j + k] = sum[k];
 }
 
 /* One block for all rows. */
@@ -88,7 +97,7 @@ cvtm_status cuda_detector(cvtm_device *device, const cvtm_level_set *set) {
 
 cvtm_status cuda_advance(cvtm_device *device, const cvtm_level_set *set) {
   const cudaStream_t stream = cvtm_cuda_stream(device);
-  advance<<<static_cast<unsigned>(set->height), block_size, 0, stream>>>(*set);
+  advance<<<cvtm_cuda_blocks(set->height, 1), block_size, 0, stream>>>(*set);
   const cvtm_status status = cvtm_cuda_launched(device, "advance");
   if (status != CVTM_OK) return status;
   add_rows<<<1, block_size, 0, stream>>>(*set);

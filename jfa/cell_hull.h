@@ -60,6 +60,7 @@ typedef struct cvtm_hull_search {
   cvtm_cell_origin o;
   cvtm_cell_box edges; /* of the domain */
   cvtm_cell_bins bins;
+  int32_t finest; /* level of bins */
   float scale;    /* poles are multiples of this */
   float from, to; /* squared distances of the sites asked for */
   double reach;   /* the root of `to` */
@@ -93,7 +94,10 @@ CVTM_HD int32_t cvtm_hull_find_bins(const cvtm_hull_search *s, cvtm_hull *hull) 
     }
     if (by > y1) break;
     int32_t first, last;
-    cvtm_cell_bin_sites(s->tree, s->bins.level, bx, by, &first, &last);
+    if (s->bins.level > s->tree->levels)
+      cvtm_cell_square_sites(s->tree, s->domain, s->bins.level, bx, by, &first, &last);
+    else
+      cvtm_cell_bin_sites(s->tree, s->bins.level, bx, by, &first, &last);
     if (first == last) continue;
     slot[0] = first;
     slot[hull->stride] = last;
@@ -438,7 +442,22 @@ CVTM_HD void cvtm_hull_set_reach(cvtm_hull_search *s, double reach) {
   const int32_t level = 32 - s->tree->shift - exponent;
   s->reach = reach;
   s->to = (float)(reach * reach);
-  s->bins.level = level < 0 ? 0 : level < s->tree->levels ? level : s->tree->levels;
+  s->bins.level = level < 0 ? 0 : level < s->finest ? level : s->finest;
+}
+
+/* Is the finest bin of the site crowded, so that the search needs smaller squares? */
+CVTM_HD int cvtm_hull_is_crowded(const cvtm_hull_search *s, double spacing) {
+  const int32_t exponent = 32 - s->tree->shift - s->tree->levels; /* of a finest bin's side */
+  return spacing > 0 && spacing * CVTM_TREE_CROWDED <= ldexp(1, exponent);
+}
+
+/* Is the site before this one, in the tree's order, at the same point? Then the cell is that one's.
+ */
+CVTM_HD int cvtm_hull_is_repeated(const cvtm_hull_search *s) {
+  if (s->o.place == 0) return 0;
+  double x, y;
+  cvtm_tree_position(s->tree, s->o.place - 1, &x, &y);
+  return x == s->o.x && y == s->o.y;
 }
 
 /* A search for the cell of the site at a place that has not begun; returns the squared distance
@@ -452,6 +471,7 @@ CVTM_HD float cvtm_hull_begin(const cvtm_site_tree_view *tree, cvtm_domain domai
   s->bins.shift = tree->shift;
   s->bins.side = 0;
   const double reach = wanted ? cvtm_hull_first_reach(s, spacings) : 0;
+  s->finest = cvtm_hull_is_crowded(s, reach / (double)spacings) ? CVTM_TREE_DEPTH : tree->levels;
   const double most =
       domain.periodic ? 0.25 * fmin((double)domain.width, (double)domain.height) : HUGE_VAL;
   s->active = reach > 0 && reach < most;
@@ -525,6 +545,11 @@ CVTM_HD cvtm_cell_status cvtm_hull_cut(const cvtm_site_tree_view *tree, cvtm_dom
   hull->count = 0;
   cell->count = 0;
   cell->nearest2 = HUGE_VAL;
+  if (s.active && s.finest > tree->levels && cvtm_hull_is_repeated(&s)) {
+    *radius2 = 0;
+    result = CVTM_CELL_DONE;
+    s.active = 0;
+  }
   for (int round = 0; round < CVTM_HULL_ROUNDS && cvtm_lanes_any(s.active); ++round) {
     const cvtm_cell_status status = cvtm_hull_round(&s, hull, cell, radius2);
     if (!s.active) continue;

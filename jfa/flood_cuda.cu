@@ -47,6 +47,20 @@ static __global__ void __launch_bounds__(BLOCK) limit_kernel(cvtm_flood flood) {
   if (threadIdx.x % WARP == 0) atomicMax(flood.first_step, step);
 }
 
+/* Calls work(x, y) for each block of a grid of blocks, by a launch of any size. */
+template <typename Work>
+static __device__ void for_blocks(dim3 blocks, Work work) {
+  for (unsigned y = blockIdx.y; y < blocks.y; y += gridDim.y)
+    for (unsigned x = blockIdx.x; x < blocks.x; x += gridDim.x) {
+      work(static_cast<int>(x), static_cast<int>(y));
+      __syncthreads(); /* before the memory serves the next block */
+    }
+}
+
+static dim3 launched_blocks(dim3 blocks) {
+  return dim3(cvtm_cuda_cap(blocks.x), cvtm_cuda_cap(blocks.y));
+}
+
 /* --- a pass ------------------------------------------------------------------------ *
  * A thread goes down two columns, one step apart, in steps, and holds the three rows of four words
  * that a pair of pixels hears of: two words are read a pixel, not nine, and the squares along
@@ -210,7 +224,7 @@ static __device__ int chain_start(int number, int step, int many) {
 }
 
 static __global__ void __launch_bounds__(BLOCK, PASS_BLOCKS)
-    pass_kernel(cvtm_flood flood, int step, const uint32_t *__restrict__ from,
+    pass_kernel(cvtm_flood flood, dim3 blocks, int step, const uint32_t *__restrict__ from,
                 uint32_t *__restrict__ to) {
   __shared__ int32_t jumps[16];
   const int width = flood.domain.width, thread = static_cast<int>(threadIdx.x);
@@ -226,18 +240,20 @@ static __global__ void __launch_bounds__(BLOCK, PASS_BLOCKS)
                     step;
   }
   __syncthreads();
-  const int i = chain_start(static_cast<int>(blockIdx.x) * WARP + thread % WARP, step, PAIR);
-  const int j = chain_start(static_cast<int>(blockIdx.y) * WARPS + thread / WARP, step, CHAIN);
-  if (i >= width || j >= flood.domain.height) return;
   const cvtm_flood_scale scale = cvtm_flood_scale_of(&flood);
-  if (scale.packed && !flood.domain.periodic)
-    flood_down<true, false>(flood, scale, step, i, j, jumps, from, to);
-  else if (scale.packed)
-    flood_down<true, true>(flood, scale, step, i, j, jumps, from, to);
-  else if (flood.domain.periodic)
-    flood_down<false, true>(flood, scale, step, i, j, jumps, from, to);
-  else
-    flood_down<false, false>(flood, scale, step, i, j, jumps, from, to);
+  for_blocks(blocks, [&](int x, int y) {
+    const int i = chain_start(x * WARP + thread % WARP, step, PAIR);
+    const int j = chain_start(y * WARPS + thread / WARP, step, CHAIN);
+    if (i >= width || j >= flood.domain.height) return;
+    if (scale.packed && !flood.domain.periodic)
+      flood_down<true, false>(flood, scale, step, i, j, jumps, from, to);
+    else if (scale.packed)
+      flood_down<true, true>(flood, scale, step, i, j, jumps, from, to);
+    else if (flood.domain.periodic)
+      flood_down<false, true>(flood, scale, step, i, j, jumps, from, to);
+    else
+      flood_down<false, false>(flood, scale, step, i, j, jumps, from, to);
+  });
 }
 
 /* --- the first two passes ------------------------------------------------------------ *
@@ -310,15 +326,12 @@ static __device__ void flood_twice(const cvtm_flood &flood, const cvtm_flood_sca
   if (is_there) to[offset] = word;
 }
 
-static __global__ void __launch_bounds__(BLOCK)
-    open_kernel(cvtm_flood flood, int step, const uint32_t *__restrict__ from,
-                uint32_t *__restrict__ to) {
-  __shared__ uint32_t memory[2 * WARPS][GROUP_PIXELS];
+/* The groups that begin in row j and in the columns from `left` on, a lane for each. */
+static __device__ void open_row(const cvtm_flood &flood, int step, int left, int j,
+                                uint32_t (*memory)[GROUP_PIXELS], const uint32_t *__restrict__ from,
+                                uint32_t *__restrict__ to) {
   const cvtm_domain domain = flood.domain;
-  const int lane = static_cast<int>(threadIdx.x) % WARP;
-  const int left = static_cast<int>(blockIdx.x) * WARP, i = left + lane;
-  const int j = static_cast<int>(blockIdx.y) * WARPS + static_cast<int>(threadIdx.x) / WARP;
-  if (j >= step) return;
+  const int lane = static_cast<int>(threadIdx.x) % WARP, i = left + lane;
   const pixel_group own = group_at(domain, i < step ? i : domain.width, j, step);
   const cvtm_flood_scale scale = cvtm_flood_scale_of(&flood);
   uint32_t seed = CVTM_NO_SEED;
@@ -343,6 +356,16 @@ static __global__ void __launch_bounds__(BLOCK)
         group_at(domain, left + (lane < GROUP_PIXELS ? first : second), j, step);
     flood_twice(flood, scale, group, memory[threadIdx.x / GROUP_PIXELS], from, to);
   }
+}
+
+static __global__ void __launch_bounds__(BLOCK)
+    open_kernel(cvtm_flood flood, dim3 blocks, int step, const uint32_t *__restrict__ from,
+                uint32_t *__restrict__ to) {
+  __shared__ uint32_t memory[2 * WARPS][GROUP_PIXELS];
+  for_blocks(blocks, [&](int x, int y) {
+    const int j = y * WARPS + static_cast<int>(threadIdx.x) / WARP;
+    if (j < step) open_row(flood, step, x * WARP, j, memory, from, to);
+  });
 }
 
 /* --- the last pass ------------------------------------------------------------------ *
@@ -702,14 +725,12 @@ static __device__ void write_labels(cvtm_domain domain, int left, int top, int r
     to[1] = static_cast<int32_t>(both & 2 ? listed.y : memory.looked_up[places.y]);
 }
 
-static __global__ void __launch_bounds__(TILE_BLOCK, FINISH_BLOCKS)
-    finish_kernel(cvtm_flood flood, const uint32_t *__restrict__ words,
-                  int32_t *__restrict__ labels) {
-  __shared__ tile_memory memory;
+/* Labels the tile whose margin begins at (left, top). */
+static __device__ void label_tile(const cvtm_flood &flood, int left, int top,
+                                  const uint32_t *__restrict__ words, tile_memory &memory,
+                                  int32_t *__restrict__ labels) {
   const int thread = static_cast<int>(threadIdx.x), lane = thread % WARP;
   const int first_row = MARGIN + thread / WARP * RUN;
-  const int left = static_cast<int>(blockIdx.x) * TILE - MARGIN;
-  const int top = static_cast<int>(blockIdx.y) * TILE_ROWS - MARGIN;
   const cvtm_domain domain = flood.domain;
   const cvtm_flood_scale scale = cvtm_flood_scale_of(&flood);
   if (thread == 0) memory.lookups = 0;
@@ -748,6 +769,15 @@ static __global__ void __launch_bounds__(TILE_BLOCK, FINISH_BLOCKS)
   for (int k = 0; k < RUN; ++k)
     if (top + first_row + k < domain.height)
       write_labels(domain, left, top, first_row + k, places[k], memory, labels);
+}
+
+static __global__ void __launch_bounds__(TILE_BLOCK, FINISH_BLOCKS)
+    finish_kernel(cvtm_flood flood, dim3 blocks, const uint32_t *__restrict__ words,
+                  int32_t *__restrict__ labels) {
+  __shared__ tile_memory memory;
+  for_blocks(blocks, [&](int x, int y) {
+    label_tile(flood, x * TILE - MARGIN, y * TILE_ROWS - MARGIN, words, memory, labels);
+  });
 }
 
 /* --- launchers ------------------------------------------------------------------- */
@@ -795,7 +825,8 @@ static cvtm_status pass_cuda(cvtm_device *device, const cvtm_flood *flood, int s
   const int chains = chains_of(flood->domain.height, step, CHAIN);
   const dim3 grid(static_cast<unsigned>((pairs + WARP - 1) / WARP),
                   static_cast<unsigned>((chains + WARPS - 1) / WARPS));
-  pass_kernel<<<grid, BLOCK, 0, cvtm_cuda_stream(device)>>>(*flood, step, from, to);
+  pass_kernel<<<launched_blocks(grid), BLOCK, 0, cvtm_cuda_stream(device)>>>(*flood, grid, step,
+                                                                             from, to);
   return cvtm_cuda_launched(device, "pass_kernel");
 }
 
@@ -804,7 +835,8 @@ static cvtm_status open_cuda(cvtm_device *device, const cvtm_flood *flood, int s
   const int second = step / 2;
   const dim3 grid(static_cast<unsigned>((second + WARP - 1) / WARP),
                   static_cast<unsigned>((second + WARPS - 1) / WARPS));
-  open_kernel<<<grid, BLOCK, 0, cvtm_cuda_stream(device)>>>(*flood, second, from, to);
+  open_kernel<<<launched_blocks(grid), BLOCK, 0, cvtm_cuda_stream(device)>>>(*flood, grid, second,
+                                                                             from, to);
   return cvtm_cuda_launched(device, "open_kernel");
 }
 
@@ -812,7 +844,8 @@ static cvtm_status finish_cuda(cvtm_device *device, const cvtm_flood *flood, uin
                                int32_t *labels) {
   const dim3 grid(static_cast<unsigned>((flood->domain.width + TILE - 1) / TILE),
                   static_cast<unsigned>((flood->domain.height + TILE_ROWS - 1) / TILE_ROWS));
-  finish_kernel<<<grid, TILE_BLOCK, 0, cvtm_cuda_stream(device)>>>(*flood, words, labels);
+  finish_kernel<<<launched_blocks(grid), TILE_BLOCK, 0, cvtm_cuda_stream(device)>>>(*flood, grid,
+                                                                                    words, labels);
   return cvtm_cuda_launched(device, "finish_kernel");
 }
 

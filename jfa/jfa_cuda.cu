@@ -43,14 +43,10 @@ static __device__ int32_t label_row(const cvtm_flood *flood, int64_t place, cons
   return count;
 }
 
-/* A lane labels the pixels of a cell; those of cells that it cannot do stay -1. */
-static __global__ void __launch_bounds__(CELL_WARPS *WARP, CELL_BLOCKS)
-    cells_kernel(cvtm_flood flood, int32_t *labels, int32_t *missing) {
-  __shared__ cvtm_warp_cells<WARP> memories[CELL_WARPS];
-  cvtm_warp_cells<WARP> *memory = &memories[threadIdx.x / WARP];
-  const int lane = static_cast<int>(threadIdx.x) % WARP;
-  const int64_t base = (static_cast<int64_t>(blockIdx.x) * CELL_WARPS + threadIdx.x / WARP) * WARP;
-  if (base >= flood.tree.count) return; /* whole warps */
+/* The cells of the sites at places base .. base + 31, a lane for each; how many pixels the lane has
+ * labelled. */
+static __device__ int32_t label_cells(const cvtm_flood &flood, int64_t base, int lane,
+                                      cvtm_warp_cells<WARP> *memory, int32_t *labels) {
   cvtm_warp_cut(flood.tree, flood.domain, base, lane, memory);
   const cvtm_cell cell = cvtm_warp_cell(memory, lane);
   int32_t count = 0;
@@ -62,7 +58,21 @@ static __global__ void __launch_bounds__(CELL_WARPS *WARP, CELL_BLOCKS)
     for (int32_t j = rows.first; j <= rows.last; ++j)
       count += label_row(&flood, place, &cell, memory->doubt[lane], &rows, j, labels);
   }
-  __syncwarp();
+  __syncwarp(); /* before the memory serves the next cells */
+  return count;
+}
+
+/* Labels the pixels of the cells; those of cells that a lane cannot do stay -1. */
+static __global__ void __launch_bounds__(CELL_WARPS *WARP, CELL_BLOCKS)
+    cells_kernel(cvtm_flood flood, int32_t *labels, int32_t *missing) {
+  __shared__ cvtm_warp_cells<WARP> memories[CELL_WARPS];
+  const int lane = static_cast<int>(threadIdx.x) % WARP,
+            warp = static_cast<int>(threadIdx.x) / WARP;
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * CELL_WARPS * WARP;
+  int32_t count = 0;
+  for (int64_t base = (static_cast<int64_t>(blockIdx.x) * CELL_WARPS + warp) * WARP;
+       base < flood.tree.count; base += stride)
+    count += label_cells(flood, base, lane, &memories[warp], labels);
   count = __reduce_add_sync(0xFFFFFFFFu, count);
   if (lane == 0) atomicSub(missing, count);
 }
@@ -310,10 +320,10 @@ static cvtm_status tiles_cuda(cvtm_device *device, const cvtm_flood *flood, int3
   const int64_t tiles_x = (flood->domain.width + TILE - 1) / TILE;
   const int64_t tiles_y = (flood->domain.height + TILE - 1) / TILE;
   const int64_t tiles = tiles_x * tiles_y;
-  int64_t blocks = (tiles + WARPS - 1) / WARPS;
-  if (blocks > MAX_BLOCKS) blocks = MAX_BLOCKS;
-  tiles_kernel<<<static_cast<unsigned>(blocks), WARPS * WARP, 0, cvtm_cuda_stream(device)>>>(
-      *flood, tiles_x, tiles, labels, missing);
+  const unsigned needed = cvtm_cuda_blocks(tiles, WARPS), most = MAX_BLOCKS;
+  const unsigned blocks = needed < most ? needed : most;
+  tiles_kernel<<<blocks, WARPS * WARP, 0, cvtm_cuda_stream(device)>>>(*flood, tiles_x, tiles,
+                                                                      labels, missing);
   return cvtm_cuda_launched(device, "tiles_kernel");
 }
 

@@ -46,6 +46,23 @@ CVTM_HD uint32_t cvtm_quantize(double x, int side, int shift) {
   return (uint32_t)(x * steps);
 }
 
+/* Bit k of x to bit 2 k. */
+CVTM_HD uint64_t cvtm_spread_bits(uint32_t x) {
+  uint64_t bits = x;
+  bits = (bits | bits << 16) & UINT64_C(0x0000FFFF0000FFFF);
+  bits = (bits | bits << 8) & UINT64_C(0x00FF00FF00FF00FF);
+  bits = (bits | bits << 4) & UINT64_C(0x0F0F0F0F0F0F0F0F);
+  bits = (bits | bits << 2) & UINT64_C(0x3333333333333333);
+  bits = (bits | bits << 1) & UINT64_C(0x5555555555555555);
+  return bits;
+}
+
+CVTM_HD uint64_t cvtm_morton_code(cvtm_domain domain, double x, double y) {
+  const int shift = cvtm_morton_shift(domain);
+  return cvtm_spread_bits(cvtm_quantize(x, domain.width, shift)) |
+         cvtm_spread_bits(cvtm_quantize(y, domain.height, shift)) << 1;
+}
+
 /* x moved into [0, period); unchanged where period is 0. */
 CVTM_HD double cvtm_wrap(double x, double period) {
   if (!(period > 0) || (x >= 0 && x < period)) return x;

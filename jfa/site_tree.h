@@ -23,7 +23,11 @@
 extern "C" {
 #endif
 
-enum { CVTM_TREE_LEAF = 8 };
+enum {
+  CVTM_TREE_LEAF = 8,
+  CVTM_TREE_CROWDED = 16, /* sites along a finest bin's side, or more, where it is crowded */
+  CVTM_TREE_DEPTH = 31    /* levels of squares that a search by codes tells apart */
+};
 
 /* Pointers into the tree's device memory, to be passed to kernels by value.
  * Nodes are numbered as in a heap: root 1, children 2k and 2k+1, leaf l at
@@ -38,7 +42,8 @@ typedef struct cvtm_site_tree_view {
   const int32_t *start; /* 4^levels + 1: the sorted sites of bin b are start[b] .. start[b+1] - 1 */
   int32_t levels;
   int32_t shift; /* steps of the curve in a pixel, as a power of two */
-  /* count: about how far apart the sites are there; 0 where a bin holds too many to tell */
+  /* count: about how far apart the sites are there; at most the side of a finest bin divided by
+   * CVTM_TREE_CROWDED where such a bin is crowded; 0 where that cannot be told */
   const float *spacing;
 } cvtm_site_tree_view;
 

@@ -33,8 +33,12 @@ static void find_starts(const cvtm_site_tree_arrays *tree, int threads) {
 
 static void find_spacings(const cvtm_site_tree_arrays *tree, int threads) {
 #pragma omp parallel for num_threads(threads) schedule(static)
-  for (int64_t place = 0; place < tree->count; ++place)
-    tree->spacing[place] = cvtm_tree_spacing(tree, cvtm_bin_of(tree->keys[place], tree->levels));
+  for (int64_t place = 0; place < tree->count; ++place) {
+    const int32_t bin = cvtm_bin_of(tree->keys[place], tree->levels);
+    tree->spacing[place] = cvtm_bin_count(tree, bin, 0) > CVTM_TREE_CROWD
+                               ? cvtm_crowd_spacing(tree, place)
+                               : cvtm_bin_spacing(tree, bin);
+  }
 }
 
 static cvtm_status sort_cpu(cvtm_device *device, const cvtm_site_tree_arrays *tree,

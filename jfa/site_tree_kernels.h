@@ -31,8 +31,9 @@ typedef struct cvtm_site_tree_arrays {
   size_t workspace_bytes;
   /* On CUDA, per bin: how many sites it holds, 0 between sorts, and one of them, -1 between sorts;
    * and of each tile of bins how many sites it holds and one more, 0 between sorts. And how many
-   * tiles are taken, and how many blocks have ended. */
-  int32_t *bin_count, *bin_head, *taken, *ended;
+   * tiles are taken, and how many blocks have ended; and the number of sites of the fullest crowded
+   * bin, 0 between sorts. */
+  int32_t *bin_count, *bin_head, *taken, *ended, *fullest;
   uint32_t *tile_count;
 } cvtm_site_tree_arrays;
 
@@ -65,23 +66,6 @@ CVTM_HD void cvtm_canonical_site(cvtm_metric metric, const double *site, double 
   *y = cvtm_wrap(site[1], metric.period_y);
 }
 
-/* Bit k of x to bit 2 k. */
-CVTM_HD uint64_t cvtm_spread_bits(uint32_t x) {
-  uint64_t bits = x;
-  bits = (bits | bits << 16) & UINT64_C(0x0000FFFF0000FFFF);
-  bits = (bits | bits << 8) & UINT64_C(0x00FF00FF00FF00FF);
-  bits = (bits | bits << 4) & UINT64_C(0x0F0F0F0F0F0F0F0F);
-  bits = (bits | bits << 2) & UINT64_C(0x3333333333333333);
-  bits = (bits | bits << 1) & UINT64_C(0x5555555555555555);
-  return bits;
-}
-
-CVTM_HD uint64_t cvtm_morton_code(cvtm_domain domain, double x, double y) {
-  const int shift = cvtm_morton_shift(domain);
-  return cvtm_spread_bits(cvtm_quantize(x, domain.width, shift)) |
-         cvtm_spread_bits(cvtm_quantize(y, domain.height, shift)) << 1;
-}
-
 /* The bin of a code, of 4^levels bins. */
 CVTM_HD int32_t cvtm_bin_of(uint64_t code, int32_t levels) {
   return levels == 0 ? 0 : (int32_t)(code >> (64 - 2 * levels));
@@ -89,7 +73,7 @@ CVTM_HD int32_t cvtm_bin_of(uint64_t code, int32_t levels) {
 
 enum {
   CVTM_TREE_NEIGHBORS = 8, /* sites of the bin that tells how close they lie */
-  CVTM_TREE_CROWD = 192,   /* more in a smallest bin tell nothing */
+  CVTM_TREE_CROWD = 192,   /* a smallest bin that holds more sites is crowded */
   CVTM_TREE_AT_ONCE = 4    /* bins to look at before the first answer */
 };
 
@@ -99,9 +83,14 @@ CVTM_HD int32_t cvtm_bin_count(const cvtm_site_tree_arrays *tree, int32_t bin, i
   return tree->start[first + (1 << 2 * up)] - tree->start[first];
 }
 
+/* The side of a square of 4^-depth of the curve's square, in pixels. */
+CVTM_HD float cvtm_tree_side(const cvtm_site_tree_arrays *tree, int32_t depth) {
+  return ldexpf(1, 32 - cvtm_morton_shift(tree->domain) - depth);
+}
+
 /* How far apart the sites around a smallest bin are, by the least bin about it that holds enough to
  * tell; 0 if there are too many in it. */
-CVTM_HD float cvtm_tree_spacing(const cvtm_site_tree_arrays *tree, int32_t bin) {
+CVTM_HD float cvtm_bin_spacing(const cvtm_site_tree_arrays *tree, int32_t bin) {
   int32_t counts[CVTM_TREE_AT_ONCE], up = 0, count = 0;
   for (int32_t k = 0; k < CVTM_TREE_AT_ONCE; ++k)
     counts[k] = cvtm_bin_count(tree, bin, k < tree->levels ? k : tree->levels);
@@ -110,8 +99,35 @@ CVTM_HD float cvtm_tree_spacing(const cvtm_site_tree_arrays *tree, int32_t bin) 
     up = k < tree->levels ? k : tree->levels;
   }
   while (count < CVTM_TREE_NEIGHBORS && up < tree->levels) count = cvtm_bin_count(tree, bin, ++up);
-  const float side = ldexpf(1, 32 - cvtm_morton_shift(tree->domain) - tree->levels + up);
+  const float side = cvtm_tree_side(tree, tree->levels - up);
   return count > CVTM_TREE_CROWD ? 0 : side / sqrtf((float)count);
+}
+
+/* The code of the site at a place, while the tree is built. */
+CVTM_HD uint64_t cvtm_tree_code(const cvtm_site_tree_arrays *tree, int64_t place) {
+#ifdef __CUDA_ARCH__
+  return tree->keys[tree->index[place]];
+#else
+  return tree->keys[place];
+#endif
+}
+
+/* How far apart the sites around a place in a crowded bin are, by the smallest square of the curve
+ * that holds the site and enough others. At most cvtm_hull_is_crowded's limit. */
+CVTM_HD float cvtm_crowd_spacing(const cvtm_site_tree_arrays *tree, int64_t place) {
+  enum { OTHERS = CVTM_TREE_NEIGHBORS - 1 };
+  const int32_t bin = cvtm_bin_of(cvtm_tree_code(tree, place), tree->levels);
+  const int64_t first = tree->start[bin], last = tree->start[bin + 1];
+  int32_t depth = tree->levels;
+  for (int64_t k = place - OTHERS > first ? place - OTHERS : first; k <= place && k + OTHERS < last;
+       ++k) {
+    const uint64_t differ = cvtm_tree_code(tree, k) ^ cvtm_tree_code(tree, k + OTHERS);
+    const int32_t common = cvtm_leading_zeros(differ) / 2;
+    if (common > depth) depth = common;
+  }
+  const float side = cvtm_tree_side(tree, depth < CVTM_TREE_DEPTH ? depth : CVTM_TREE_DEPTH);
+  const float most = cvtm_tree_side(tree, tree->levels) / CVTM_TREE_CROWDED;
+  return fminf(side / sqrtf((float)CVTM_TREE_NEIGHBORS), most);
 }
 
 /* Box of the sorted sites first .. last - 1; an empty one is infinite inside out. */

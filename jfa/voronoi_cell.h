@@ -254,6 +254,33 @@ CVTM_HD int32_t cvtm_cell_bin_along(const cvtm_cell_bins *bins, double x, int si
   return (int32_t)(cvtm_quantize(x, size, bins->shift) >> (32 - bins->level));
 }
 
+/* The first of the sorted places first .. last - 1 whose code is not below `code`; else last. */
+CVTM_HD int32_t cvtm_cell_find_code(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                    uint64_t code, int32_t first, int32_t last) {
+  while (first < last) {
+    const int32_t middle = first + (last - first) / 2;
+    double x, y;
+    cvtm_tree_position(tree, middle, &x, &y);
+    if (cvtm_morton_code(domain, x, y) < code)
+      first = middle + 1;
+    else
+      last = middle;
+  }
+  return first;
+}
+
+/* The sorted sites first .. last - 1 of a square smaller than the finest bins. */
+CVTM_HD void cvtm_cell_square_sites(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                    int32_t level, int32_t bx, int32_t by, int32_t *first,
+                                    int32_t *last) {
+  const uint64_t square = cvtm_spread_bits((uint32_t)bx) | cvtm_spread_bits((uint32_t)by) << 1;
+  const uint64_t bin = square >> 2 * (level - tree->levels);
+  const uint64_t code = square << (64 - 2 * level), next = (square + 1) << (64 - 2 * level);
+  const int32_t end = tree->start[bin + 1];
+  *first = cvtm_cell_find_code(tree, domain, code, tree->start[bin], end);
+  *last = next == 0 ? end : cvtm_cell_find_code(tree, domain, next, *first, end);
+}
+
 /* The sorted sites first .. last - 1 of a bin. */
 CVTM_HD void cvtm_cell_bin_sites(const cvtm_site_tree_view *tree, int32_t level, int32_t bx,
                                  int32_t by, int32_t *first, int32_t *last) {

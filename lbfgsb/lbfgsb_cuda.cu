@@ -18,7 +18,7 @@ enum {
   GROUP = 3,     /* fragments that the warps of a block put into shared memory at a time */
   SIDES = 3,     /* vectors that the history is multiplied with: g over free rows, s, y */
   PENDING = 14,  /* loads of a thread that are under way together */
-  AT_ONCE = 5,   /* the same where the lanes of a warp share 132 blocks */
+  AT_ONCE = 5,   /* the same where the lanes of a warp share the blocks */
   SORTED = 2048, /* breakpoints that are sorted in shared memory */
   BATCH_SORTED = 768
 };
@@ -1426,7 +1426,7 @@ static int64_t cuda_parts(cvtm_device *device, int64_t n, int64_t problems) {
     (void)cudaGetLastError();
     return 1;
   }
-  return wanted < multiprocessors ? wanted : multiprocessors;
+  return cvtm_cuda_cap(wanted < multiprocessors ? wanted : multiprocessors);
 }
 
 static cvtm_status cuda_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,

@@ -4,10 +4,10 @@
 enum {
   THREADS = 256,
   WARP = 32,
-  ATOMS = 32,              /* of a block */
-  LANES = THREADS / ATOMS, /* threads that share an atom */
-  ENOUGH_BLOCKS = 8 * 132, /* fill a large GPU; beyond it threads do more */
-  MOST_ROWS = 16           /* of a thread */
+  ATOMS = 32,                          /* of a block */
+  LANES = THREADS / ATOMS,             /* threads that share an atom */
+  ENOUGH_BLOCKS = 8 * CVTM_CUDA_PARTS, /* beyond them threads do more */
+  MOST_ROWS = 16                       /* of a thread */
 };
 
 /* How a grid is cut: a block has width x (THREADS / width) threads, each with a column of
@@ -39,11 +39,6 @@ static tiling cut(const cvtm_minpack2_data *data) {
   return made;
 }
 
-static int64_t cuda_parts(const cvtm_minpack2_data *data) {
-  const tiling made = cut(data);
-  return made.tiles * made.bands;
-}
-
 /* The sum over a block, in thread 0; the order is fixed. */
 static __device__ double block_sum(double value) {
   __shared__ double sums[THREADS / WARP];
@@ -59,13 +54,18 @@ static __device__ double block_sum(double value) {
   return value;
 }
 
-/* Each block leaves its sum; whichever comes last adds all of them up, in the order of their
- * numbers, so that the result does not depend on which one that is. */
-static __device__ void finish(const cvtm_minpack2_data &data, double value, double *f) {
+/* Each part leaves its sum; the block that ends last adds all of them up, in the order of their
+ * numbers, so that the result does not depend on which one that is. value_of(part) is what a
+ * thread contributes to the sum of a part. */
+template <typename Value>
+static __device__ void sum_parts(const cvtm_minpack2_data &data, int64_t parts, double factor,
+                                 double *f, Value value_of) {
   __shared__ int is_last;
-  const double sum = block_sum(value);
+  for (int64_t part = blockIdx.x; part < parts; part += gridDim.x) {
+    const double sum = block_sum(factor * value_of(part));
+    if (threadIdx.x == 0) data.partial[part] = sum;
+  }
   if (threadIdx.x == 0) {
-    data.partial[blockIdx.x] = sum;
     __threadfence();
     is_last = atomicInc(data.ticket, gridDim.x - 1) == gridDim.x - 1;
   }
@@ -73,16 +73,17 @@ static __device__ void finish(const cvtm_minpack2_data &data, double value, doub
   if (!is_last) return;
   __threadfence();
   double total = 0.0;
-  for (unsigned part = threadIdx.x; part < gridDim.x; part += THREADS) {
+  for (int64_t part = threadIdx.x; part < parts; part += THREADS)
     total += __ldcg(data.partial + part);
-  }
   total = block_sum(total);
   if (threadIdx.x == 0) f[0] = data.offset + total;
 }
 
+static __host__ __device__ int64_t parts_of(const tiling &made) { return made.tiles * made.bands; }
+
 /* The node of a thread: column i and the first of its rows, from 0. */
-static __device__ void find_node(const tiling &made, int64_t *i, int64_t *j) {
-  const int64_t tile = (int64_t)blockIdx.x % made.tiles, band = (int64_t)blockIdx.x / made.tiles;
+static __device__ void find_node(const tiling &made, int64_t part, int64_t *i, int64_t *j) {
+  const int64_t tile = part % made.tiles, band = part / made.tiles;
   const int thread = (int)threadIdx.x, across = THREADS / made.width;
   *i = tile * made.width + thread % made.width;
   *j = (band * across + thread / made.width) * made.rows;
@@ -92,53 +93,58 @@ template <cvtm_minpack2_kind kind>
 static __global__ void __launch_bounds__(THREADS)
     evaluate_grid(cvtm_minpack2_data data, tiling made, const double *__restrict__ x, double *f,
                   double *__restrict__ g) {
-  int64_t i, j;
-  find_node(made, &i, &j);
-  const int64_t end = j + made.rows < data.ny ? j + made.rows : data.ny;
-  double value = 0.0;
-  for (; i < data.nx && j < end; ++j) {
-    const int64_t k = i + data.nx * j;
-    const int edges = cvtm_minpack2_edges(&data, i + 1, j + 1);
-    const cvtm_stencil s = edges ? cvtm_minpack2_edge_stencil(&data, x, i + 1, j + 1)
-                                 : cvtm_minpack2_inner_stencil(x + k, data.nx);
-    value += cvtm_minpack2_node(kind, &data, &s, i + 1, edges, g + k);
-  }
-  finish(data, value, f);
+  sum_parts(data, parts_of(made), 1, f, [&](int64_t part) {
+    int64_t i, j;
+    find_node(made, part, &i, &j);
+    const int64_t end = j + made.rows < data.ny ? j + made.rows : data.ny;
+    double value = 0.0;
+    for (; i < data.nx && j < end; ++j) {
+      const int64_t k = i + data.nx * j;
+      const int edges = cvtm_minpack2_edges(&data, i + 1, j + 1);
+      const cvtm_stencil s = edges ? cvtm_minpack2_edge_stencil(&data, x, i + 1, j + 1)
+                                   : cvtm_minpack2_inner_stencil(x + k, data.nx);
+      value += cvtm_minpack2_node(kind, &data, &s, i + 1, edges, g + k);
+    }
+    return value;
+  });
 }
 
 static __global__ void __launch_bounds__(THREADS)
     evaluate_vortices(cvtm_minpack2_data data, tiling made, const double *__restrict__ x, double *f,
                       double *__restrict__ g) {
-  int64_t i, j;
-  find_node(made, &i, &j);
-  const int64_t end = j + made.rows < data.ny ? j + made.rows : data.ny;
-  double value = 0.0;
-  for (; i < data.nx && j < end; ++j) value += cvtm_minpack2_vortex(&data, x, i, j, g);
-  finish(data, value, f);
+  sum_parts(data, parts_of(made), 1, f, [&](int64_t part) {
+    int64_t i, j;
+    find_node(made, part, &i, &j);
+    const int64_t end = j + made.rows < data.ny ? j + made.rows : data.ny;
+    double value = 0.0;
+    for (; i < data.nx && j < end; ++j) value += cvtm_minpack2_vortex(&data, x, i, j, g);
+    return value;
+  });
 }
 
 static __global__ void __launch_bounds__(THREADS)
     evaluate_ring(cvtm_minpack2_data data, tiling made, const double *__restrict__ x, double *f,
                   double *__restrict__ g) {
-  const int64_t first = (int64_t)blockIdx.x * made.width + threadIdx.x;
-  double value = 0.0;
-  for (int row = 0; row < made.rows; ++row) {
-    const int64_t i = first + (int64_t)row * THREADS;
-    if (i < data.nx) value += cvtm_minpack2_ring(&data, x, i, g);
-  }
-  finish(data, value, f);
+  sum_parts(data, parts_of(made), 1, f, [&](int64_t part) {
+    const int64_t first = part * made.width + threadIdx.x;
+    double value = 0.0;
+    for (int row = 0; row < made.rows; ++row) {
+      const int64_t i = first + (int64_t)row * THREADS;
+      if (i < data.nx) value += cvtm_minpack2_ring(&data, x, i, g);
+    }
+    return value;
+  });
 }
 
-/* A block has 32 atoms; the others come through shared memory, 256 at a time, and are shared
- * out among the eight threads of an atom. */
+/* The energy of the pairs of 32 atoms, and their gradients; the others come through shared memory,
+ * 256 at a time, and are shared out among the eight threads of an atom. */
 template <int dimension>
-static __global__ void __launch_bounds__(THREADS)
-    evaluate_atoms(cvtm_minpack2_data data, const double *__restrict__ x, double *f,
-                   double *__restrict__ g) {
+static __device__ double sum_pairs(const cvtm_minpack2_data &data, const double *__restrict__ x,
+                                   int64_t part, double *__restrict__ g) {
   __shared__ double others[THREADS * dimension];
   __shared__ double slopes[dimension][LANES][ATOMS];
   const int own = (int)threadIdx.x % ATOMS, lane = (int)threadIdx.x / ATOMS;
-  const int64_t count = data.nx, atom = (int64_t)blockIdx.x * ATOMS + own;
+  const int64_t count = data.nx, atom = part * ATOMS + own;
   double here[dimension], slope[dimension], away[dimension], value = 0.0;
   for (int k = 0; k < dimension; ++k) {
     here[k] = atom < count ? x[dimension * atom + k] : 0.0;
@@ -165,15 +171,25 @@ static __global__ void __launch_bounds__(THREADS)
     for (int l = 0; l < LANES; ++l) sum += slopes[lane][l][own];
     g[dimension * atom + lane] = sum;
   }
-  finish(data, 0.5 * value, f);
+  return value;
+}
+
+template <int dimension>
+static __global__ void __launch_bounds__(THREADS)
+    evaluate_atoms(cvtm_minpack2_data data, tiling made, const double *__restrict__ x, double *f,
+                   double *__restrict__ g) {
+  sum_parts(data, parts_of(made), 0.5, f,
+            [&](int64_t part) { return sum_pairs<dimension>(data, x, part, g); });
 }
 
 extern "C" {
 
+static int64_t cuda_parts(const cvtm_minpack2_data *data) { return parts_of(cut(data)); }
+
 static cvtm_status cuda_evaluate(cvtm_device *device, const cvtm_minpack2_data *data,
                                  const double *x, double *f, double *g, void *stream) {
   const tiling made = cut(data);
-  const unsigned blocks = static_cast<unsigned>(made.tiles * made.bands);
+  const unsigned blocks = cvtm_cuda_blocks(parts_of(made), 1);
   const cudaStream_t on = static_cast<cudaStream_t>(stream);
   switch (data->kind) {
     case CVTM_MINPACK2_EPT:
@@ -196,9 +212,9 @@ static cvtm_status cuda_evaluate(cvtm_device *device, const cvtm_minpack2_data *
       break;
     case CVTM_MINPACK2_LJ:
       if (data->dimension == 2) {
-        evaluate_atoms<2><<<blocks, THREADS, 0, on>>>(*data, x, f, g);
+        evaluate_atoms<2><<<blocks, THREADS, 0, on>>>(*data, made, x, f, g);
       } else {
-        evaluate_atoms<3><<<blocks, THREADS, 0, on>>>(*data, x, f, g);
+        evaluate_atoms<3><<<blocks, THREADS, 0, on>>>(*data, made, x, f, g);
       }
       break;
     default:

@@ -11,8 +11,8 @@ enum {
   ROWS = THREADS / 2, /* of a block at a time */
   WARPS = ROWS / WARP,
   ONE_BLOCK = 2 * ROWS, /* rows that one block does in less time than a second launch takes */
-  MOST_PARTS = 2 * 132, /* what a large GPU holds at a time */
-  LANES = 4             /* threads that add up one entry of all parts */
+  MOST_PARTS = 2 * CVTM_CUDA_PARTS,
+  LANES = 4 /* threads that add up one entry of all parts */
 };
 
 static int64_t cuda_parts(int64_t rows) {

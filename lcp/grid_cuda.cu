@@ -31,10 +31,23 @@ dim3 tiles(int64_t width, int64_t height) {
 
 dim3 tile() { return dim3(tile_x, tile_y); }
 
+/* Calls work(i, j) for each node of a grid, by any number of tiles. */
+template <typename Work>
+__device__ void for_tiles(int64_t width, int64_t height, Work work) {
+  const int64_t step_x = static_cast<int64_t>(gridDim.x) * tile_x;
+  const int64_t step_y = static_cast<int64_t>(gridDim.z) * gridDim.y * tile_y;
+  for (int64_t j = node_y(); j < height; j += step_y)
+    for (int64_t i = node_x(); i < width; i += step_x) work(i, j);
+}
+
+/* Tiles for kernels that do with any number of them. */
+dim3 striding_tiles(int64_t width, int64_t height) {
+  return dim3(cvtm_cuda_blocks(width, tile_x), cvtm_cuda_rows(height, tile_y));
+}
+
 /* Rows of tiles are dealt out so that no more than max_parts blocks reduce. */
 dim3 reducing_tiles(int64_t width, int64_t height) {
-  dim3 grid = tiles(width, height);
-  grid.z = 1;
+  dim3 grid = striding_tiles(width, height);
   while (static_cast<int64_t>(grid.x) * grid.y > max_parts && grid.y > 1) grid.y = (grid.y + 1) / 2;
   return grid;
 }
@@ -43,22 +56,23 @@ dim3 reducing_tiles(int64_t width, int64_t height) {
 
 __global__ void start_kernel(const cvtm_grid_problem *problem, int warm, int into_d) {
   const cvtm_grid_problem p = *problem;
-  const int64_t i = node_x(), j = node_y();
-  if (i >= p.width || j >= p.height) return;
-  const int64_t k = j * p.width + i;
-  const double value = warm ? p.x[k] : 0.0;
   double *out = into_d ? p.d : p.x;
-  out[k] = cvtm_grid_masked(&p, k)
-               ? 0.0
-               : cvtm_grid_clip(value, cvtm_grid_lower(&p, k), cvtm_grid_upper(&p, k));
+  for_tiles(p.width, p.height, [&](int64_t i, int64_t j) {
+    const int64_t k = j * p.width + i;
+    const double value = warm ? p.x[k] : 0.0;
+    out[k] = cvtm_grid_masked(&p, k)
+                 ? 0.0
+                 : cvtm_grid_clip(value, cvtm_grid_lower(&p, k), cvtm_grid_upper(&p, k));
+  });
 }
 
 __global__ void smooth_kernel(const cvtm_grid_problem *problem, int colour, double omega) {
   const cvtm_grid_problem p = *problem;
-  const int64_t j = node_y(), i = 2 * node_x() + ((j + colour) & 1);
-  if (i >= p.width || j >= p.height) return;
-  const int64_t k = j * p.width + i;
-  if (!cvtm_grid_masked(&p, k)) p.x[k] = cvtm_grid_relaxed(&p, p.x, i, j, omega);
+  for_tiles((p.width + 1) / 2, p.height, [&](int64_t half, int64_t j) {
+    const int64_t i = 2 * half + ((j + colour) & 1), k = j * p.width + i;
+    if (i >= p.width) return;
+    if (!cvtm_grid_masked(&p, k)) p.x[k] = cvtm_grid_relaxed(&p, p.x, i, j, omega);
+  });
 }
 
 __global__ void begin_kernel(cvtm_grid_state *state, cvtm_grid_course course) {
@@ -72,31 +86,31 @@ __global__ void resume_kernel(cvtm_grid_state *state, int64_t limit) {
 
 __global__ void mark_kernel(const cvtm_grid_problem *problem, int truncated) {
   const cvtm_grid_problem p = *problem;
-  const int64_t i = node_x(), j = node_y();
-  if (i >= p.width || j >= p.height) return;
-  const int64_t k = j * p.width + i;
-  p.active[k] = static_cast<uint8_t>(cvtm_grid_now_active(&p, truncated, k));
+  for_tiles(p.width, p.height, [&](int64_t i, int64_t j) {
+    const int64_t k = j * p.width + i;
+    p.active[k] = static_cast<uint8_t>(cvtm_grid_now_active(&p, truncated, k));
+  });
 }
 
 __global__ void descend_kernel(const cvtm_grid_problem *problem, cvtm_grid_level coarse,
                                cvtm_grid_rules rules) {
   const cvtm_grid_problem p = *problem;
-  const int64_t x = node_x(), y = node_y();
-  if (x < coarse.width && y < coarse.height) cvtm_grid_descend(&p, &coarse, &rules, x, y);
+  for_tiles(coarse.width, coarse.height,
+            [&](int64_t x, int64_t y) { cvtm_grid_descend(&p, &coarse, &rules, x, y); });
 }
 
 __global__ void correct_kernel(const cvtm_grid_problem *problem, cvtm_grid_level coarse,
                                int searched) {
   const cvtm_grid_problem p = *problem;
-  const int64_t i = node_x(), j = node_y();
-  if (i >= p.width || j >= p.height) return;
-  const int64_t k = j * p.width + i;
-  const double moved = cvtm_grid_corrected(&p, &coarse, i, j);
-  if (searched) {
-    p.d[k] = moved - p.x[k];
-  } else {
-    p.x[k] = moved;
-  }
+  for_tiles(p.width, p.height, [&](int64_t i, int64_t j) {
+    const int64_t k = j * p.width + i;
+    const double moved = cvtm_grid_corrected(&p, &coarse, i, j);
+    if (searched) {
+      p.d[k] = moved - p.x[k];
+    } else {
+      p.x[k] = moved;
+    }
+  });
 }
 
 __global__ void search_kernel(const cvtm_grid_problem *problem, cvtm_grid_state *state,
@@ -104,10 +118,8 @@ __global__ void search_kernel(const cvtm_grid_problem *problem, cvtm_grid_state 
   if (!state->search) return;
   const cvtm_grid_problem p = *problem;
   double sum[2] = {0, 0};
-  const int64_t i = node_x();
-  for (int64_t j = node_y(); j < p.height && i < p.width; j += gridDim.y * blockDim.y) {
-    cvtm_grid_search(&p, i, j, &sum[0], &sum[1]);
-  }
+  for_tiles(p.width, p.height,
+            [&](int64_t i, int64_t j) { cvtm_grid_search(&p, i, j, &sum[0], &sum[1]); });
   if (!reduce_grid(sum, -1, partial, state)) return;
   if (threadIdx.x != 0 || threadIdx.y != 0) return;
   state->slope = sum[0];
@@ -117,9 +129,9 @@ __global__ void search_kernel(const cvtm_grid_problem *problem, cvtm_grid_state 
 __global__ void step_kernel(const cvtm_grid_problem *problem, const cvtm_grid_state *state) {
   const cvtm_grid_problem p = *problem;
   const double step = cvtm_grid_step(state);
-  const int64_t i = node_x(), j = node_y();
-  if (i >= p.width || j >= p.height) return;
-  p.x[j * p.width + i] = cvtm_grid_moved(&p, j * p.width + i, step);
+  for_tiles(p.width, p.height, [&](int64_t i, int64_t j) {
+    p.x[j * p.width + i] = cvtm_grid_moved(&p, j * p.width + i, step);
+  });
 }
 
 /* As many blocks at once as hide the way to the memory. */
@@ -127,14 +139,13 @@ __global__ void __launch_bounds__(tile_x *tile_y, 4)
     finish_kernel(const cvtm_grid_problem *problem, cvtm_grid_state *state, double *partial) {
   const cvtm_grid_problem p = *problem;
   double sum[3] = {0, 0, 0}; /* counts below 2^53 are exact */
-  const int64_t i = node_x();
-  for (int64_t j = node_y(); j < p.height && i < p.width; j += gridDim.y * blockDim.y) {
+  for_tiles(p.width, p.height, [&](int64_t i, int64_t j) {
     const int64_t k = j * p.width + i;
-    if (cvtm_grid_masked(&p, k)) continue;
+    if (cvtm_grid_masked(&p, k)) return;
     sum[0] += cvtm_grid_energy(&p, i, j);
     sum[1] += p.x[k] <= cvtm_grid_lower(&p, k);
     sum[2] += p.x[k] >= cvtm_grid_upper(&p, k);
-  }
+  });
   if (!reduce_grid(sum, -1, partial, state)) return;
   if (threadIdx.x != 0 || threadIdx.y != 0) return;
   state->energy = sum[0];
@@ -146,14 +157,14 @@ __global__ void keep_best_kernel(const cvtm_grid_problem *problem, const cvtm_gr
                                  int back) {
   const cvtm_grid_problem p = *problem;
   if (back ? state->course.improved : !state->course.improved) return;
-  const int64_t i = node_x(), j = node_y();
-  if (i >= p.width || j >= p.height) return;
-  const int64_t k = j * p.width + i;
-  if (back) {
-    p.x[k] = p.d[k];
-  } else {
-    p.d[k] = p.x[k];
-  }
+  for_tiles(p.width, p.height, [&](int64_t i, int64_t j) {
+    const int64_t k = j * p.width + i;
+    if (back) {
+      p.x[k] = p.d[k];
+    } else {
+      p.d[k] = p.x[k];
+    }
+  });
 }
 
 /* What chained cycles have left in d, if it is not in x. */
@@ -161,8 +172,9 @@ __global__ void bring_kernel(const cvtm_grid_problem *problem, const cvtm_grid_s
                              double *x) {
   if (state->course.iteration == 0) return;
   const cvtm_grid_problem p = *problem;
-  const int64_t i = node_x(), j = node_y();
-  if (p.d != x && i < p.width && j < p.height) x[j * p.width + i] = p.d[j * p.width + i];
+  if (p.d == x) return;
+  for_tiles(p.width, p.height,
+            [&](int64_t i, int64_t j) { x[j * p.width + i] = p.d[j * p.width + i]; });
 }
 
 __global__ void restore_kernel(cvtm_grid_problem *problem, cvtm_grid_problem shape) {
@@ -172,23 +184,23 @@ __global__ void restore_kernel(cvtm_grid_problem *problem, cvtm_grid_problem sha
 __global__ void coarsen_data_kernel(const cvtm_grid_problem *fine, const cvtm_grid_problem *coarse,
                                     cvtm_grid_level level) {
   const cvtm_grid_problem f = *fine, c = *coarse;
-  const int64_t x = node_x(), y = node_y();
-  if (x < c.width && y < c.height) cvtm_grid_coarsen_data(&f, &c, &level, x, y);
+  for_tiles(c.width, c.height,
+            [&](int64_t x, int64_t y) { cvtm_grid_coarsen_data(&f, &c, &level, x, y); });
 }
 
 __global__ void coarsen_links_kernel(const cvtm_grid_problem *fine, const cvtm_grid_problem *coarse,
                                      cvtm_grid_level level) {
   const cvtm_grid_problem f = *fine, c = *coarse;
-  const int64_t x = node_x(), y = node_y();
-  if (x <= c.width && y <= c.height) cvtm_grid_coarsen_links(&f, &c, &level, x, y);
+  for_tiles(c.width + 1, c.height + 1,
+            [&](int64_t x, int64_t y) { cvtm_grid_coarsen_links(&f, &c, &level, x, y); });
 }
 
 __global__ void prolong_start_kernel(const cvtm_grid_problem *fine, const cvtm_grid_problem *coarse,
                                      cvtm_grid_level level) {
   const cvtm_grid_problem p = *fine;
-  const int64_t i = node_x(), j = node_y();
-  if (i >= p.width || j >= p.height) return;
-  p.x[j * p.width + i] = cvtm_grid_started(&p, &level, coarse->x, i, j);
+  for_tiles(p.width, p.height, [&](int64_t i, int64_t j) {
+    p.x[j * p.width + i] = cvtm_grid_started(&p, &level, coarse->x, i, j);
+  });
 }
 
 /* --- coarse levels --- */
@@ -387,36 +399,40 @@ __global__ void weights_kernel(const cvtm_grid_problem *problem, cvtm_grid_level
                                cvtm_grid_level coarse, int first) {
   const cvtm_grid_problem p = *problem;
   const cvtm_grid_finer f = {first ? &p : nullptr, &finer};
-  const int64_t x = node_x(), y = node_y();
-  if (x < coarse.blocks_x && y < coarse.blocks_y) cvtm_grid_weights(&f, &coarse, x, y);
+  for_tiles(coarse.blocks_x, coarse.blocks_y,
+            [&](int64_t x, int64_t y) { cvtm_grid_weights(&f, &coarse, x, y); });
 }
 
 __global__ void clear_kernel(cvtm_grid_level level) {
-  const int64_t x = node_x(), y = node_y();
-  if (x < level.width && y < level.height) level.e[y * level.width + x] = 0;
+  for_tiles(level.width, level.height,
+            [&](int64_t x, int64_t y) { level.e[y * level.width + x] = 0; });
 }
 
 __global__ void relax_kernel(cvtm_grid_level level, int bounded, int colour) {
-  const int64_t x = 2 * node_x() + (colour & 1), y = 2 * node_y() + (colour >> 1);
-  if (x < level.width && y < level.height) {
-    level.e[y * level.width + x] = cvtm_grid_coarse_relaxed(&level, bounded, x, y);
-  }
+  const int64_t from_x = colour & 1, from_y = colour >> 1;
+  for_tiles((level.width - from_x + 1) / 2, (level.height - from_y + 1) / 2,
+            [&](int64_t half_x, int64_t half_y) {
+              const int64_t x = 2 * half_x + from_x, y = 2 * half_y + from_y;
+              level.e[y * level.width + x] = cvtm_grid_coarse_relaxed(&level, bounded, x, y);
+            });
 }
 
 __global__ void down_kernel(cvtm_grid_level level, cvtm_grid_level coarse, cvtm_grid_rules rules) {
-  const int64_t x = node_x(), y = node_y();
-  if (x < coarse.width && y < coarse.height) cvtm_grid_down(&level, &coarse, &rules, x, y);
+  for_tiles(coarse.width, coarse.height,
+            [&](int64_t x, int64_t y) { cvtm_grid_down(&level, &coarse, &rules, x, y); });
 }
 
 __global__ void truncate_kernel(cvtm_grid_level level) {
-  const int64_t x = node_x(), y = node_y(), k = y * level.width + x;
-  if (x < level.width && y < level.height) cvtm_grid_truncate(&level, k, level.e[k]);
+  for_tiles(level.width, level.height, [&](int64_t x, int64_t y) {
+    const int64_t k = y * level.width + x;
+    cvtm_grid_truncate(&level, k, level.e[k]);
+  });
 }
 
 __global__ void prolong_kernel(cvtm_grid_level level, cvtm_grid_level coarse) {
-  const int64_t x = node_x(), y = node_y();
-  if (x >= level.width || y >= level.height) return;
-  level.e[y * level.width + x] = cvtm_grid_lifted(&level, &coarse, x, y);
+  for_tiles(level.width, level.height, [&](int64_t x, int64_t y) {
+    level.e[y * level.width + x] = cvtm_grid_lifted(&level, &coarse, x, y);
+  });
 }
 
 /* --- the small levels in one block --- */
@@ -783,8 +799,10 @@ __global__ void __launch_bounds__(tail_threads)
 /* --- launchers --- */
 
 cudaStream_t stream_of(const cvtm_grid_top *top) { return cvtm_cuda_stream(top->device); }
-dim3 nodes_of(const cvtm_grid_top *top) { return tiles(top->shape->width, top->shape->height); }
-dim3 nodes_of(const cvtm_grid_level *level) { return tiles(level->width, level->height); }
+dim3 nodes_of(const cvtm_grid_top *top) {
+  return striding_tiles(top->shape->width, top->shape->height);
+}
+dim3 nodes_of(const cvtm_grid_level *level) { return striding_tiles(level->width, level->height); }
 
 cvtm_status start_cuda(const cvtm_grid_top *top, int warm, int into_d) {
   start_kernel<<<nodes_of(top), tile(), 0, stream_of(top)>>>(top->problem, warm, into_d);
@@ -937,7 +955,7 @@ cvtm_status resume_cuda(const cvtm_grid_top *top, int64_t limit) {
 }
 
 cvtm_status smooth_cuda(const cvtm_grid_top *top, int sweeps) {
-  const dim3 grid = tiles((top->shape->width + 1) / 2, top->shape->height);
+  const dim3 grid = striding_tiles((top->shape->width + 1) / 2, top->shape->height);
   for (int colour = 0; colour < 2 * sweeps; ++colour) {
     smooth_kernel<<<grid, tile(), 0, stream_of(top)>>>(top->problem, colour & 1, top->rules.omega);
   }
@@ -1012,13 +1030,13 @@ cvtm_status galerkin_cuda(const cvtm_grid_top *top, const cvtm_grid_level *finer
 
 cvtm_status weights_cuda(const cvtm_grid_top *top, const cvtm_grid_level *finer,
                          const cvtm_grid_level *coarse) {
-  weights_kernel<<<tiles(coarse->blocks_x, coarse->blocks_y), tile(), 0, stream_of(top)>>>(
+  weights_kernel<<<striding_tiles(coarse->blocks_x, coarse->blocks_y), tile(), 0, stream_of(top)>>>(
       top->problem, finer ? *finer : *coarse, *coarse, finer == nullptr);
   return cvtm_cuda_launched(top->device, "weights_kernel");
 }
 
 cvtm_status relax(const cvtm_grid_top *top, const cvtm_grid_level *level, int sweeps) {
-  const dim3 grid = tiles((level->width + 1) / 2, (level->height + 1) / 2);
+  const dim3 grid = striding_tiles((level->width + 1) / 2, (level->height + 1) / 2);
   for (int colour = 0; colour < 4 * sweeps; ++colour) {
     relax_kernel<<<grid, tile(), 0, stream_of(top)>>>(*level, top->rules.bounded, colour & 3);
   }
@@ -1209,8 +1227,8 @@ cvtm_status coarsen_data_cuda(const cvtm_grid_top *top, const cvtm_grid_top *coa
 
 cvtm_status coarsen_links_cuda(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
                                const cvtm_grid_level *level) {
-  coarsen_links_kernel<<<tiles(level->width + 1, level->height + 1), tile(), 0, stream_of(top)>>>(
-      top->problem, coarse->problem, *level);
+  coarsen_links_kernel<<<striding_tiles(level->width + 1, level->height + 1), tile(), 0,
+                         stream_of(top)>>>(top->problem, coarse->problem, *level);
   return cvtm_cuda_launched(top->device, "coarsen_links_kernel");
 }
 

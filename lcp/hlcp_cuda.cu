@@ -40,7 +40,7 @@ __device__ double quick_block_sum(double value) {
   return sum;
 }
 
-int64_t cuda_parts(int64_t n) { return (n + block_size - 1) / block_size; }
+__host__ __device__ int64_t cuda_parts(int64_t n) { return (n + block_size - 1) / block_size; }
 
 struct row_sums {
   double half, a, b; /* of the residual; the diagonals */
@@ -68,15 +68,19 @@ __device__ row_sums sum_row(const cvtm_hlcp_arrays &s, int64_t row) {
 }
 
 __global__ void __launch_bounds__(block_size, resident_blocks) residual(cvtm_hlcp_arrays s) {
-  const int64_t row = first_thread();
-  double r = 0;
-  if (row < s.n) {
-    const row_sums sums = sum_row(s, row);
-    r = cvtm_hlcp_residual(sums.half, s.gamma, s.q[row]);
-    s.change[row] = cvtm_hlcp_change(r, sums.a, sums.b, s.alpha, s.share);
+  const int64_t parts = cuda_parts(s.n);
+  for (int64_t part = blockIdx.x; part < parts; part += gridDim.x) {
+    const int64_t row = part * block_size + threadIdx.x;
+    double r = 0;
+    if (row < s.n) {
+      const row_sums sums = sum_row(s, row);
+      r = cvtm_hlcp_residual(sums.half, s.gamma, s.q[row]);
+      s.change[row] = cvtm_hlcp_change(r, sums.a, sums.b, s.alpha, s.share);
+    }
+    const double squares = quick_block_sum(r * r);
+    if (threadIdx.x == 0) s.partial[part] = squares;
+    __syncthreads(); /* before the memory serves the next part */
   }
-  const double squares = quick_block_sum(r * r);
-  if (threadIdx.x == 0) s.partial[blockIdx.x] = squares;
 }
 
 __global__ void __launch_bounds__(judge_size)
@@ -91,26 +95,25 @@ __global__ void __launch_bounds__(judge_size)
 
 /* No unknown depends on another one. */
 __global__ void __launch_bounds__(block_size) correct_rows(cvtm_hlcp_arrays s) {
-  const int64_t e = first_thread();
-  if (e >= s.systems.unknowns || !s.state->apply) return;
+  if (!s.state->apply) return;
   const cvtm_sell &lower = s.systems.lower;
-  const int64_t end = cvtm_sell_end(&lower, e);
-  double sum = 0;
+  for (int64_t e = first_thread(); e < s.systems.unknowns; e += thread_count()) {
+    const int64_t end = cvtm_sell_end(&lower, e);
+    double sum = 0;
 #pragma unroll 2
-  for (int64_t k = cvtm_sell_first(&lower, e); k < end; k += CVTM_SLICE_ROWS) {
-    sum += __ldcs(lower.value + k) * __ldg(s.change + __ldcs(lower.column + k));
+    for (int64_t k = cvtm_sell_first(&lower, e); k < end; k += CVTM_SLICE_ROWS) {
+      sum += __ldcs(lower.value + k) * __ldg(s.change + __ldcs(lower.column + k));
+    }
+    s.x[e] += s.change[e] - sum;
   }
-  s.x[e] += s.change[e] - sum;
 }
 
-/* Blocks of at most `group` rows: a group of lanes holds one block, a lane one row, and the values
+/* A block of at most `group` rows: a group of lanes holds it, a lane one row, and the values
  * pass from lane to lane. Columns ascend, so those outside the block come first. */
 template <int group>
-__global__ void __launch_bounds__(block_size, resident_blocks) correct_small(cvtm_hlcp_arrays s) {
-  const int64_t block = first_thread() / group;
+__device__ void correct_block(const cvtm_hlcp_arrays &s, int64_t block) {
   const int lane = threadIdx.x % group;
   const cvtm_hlcp_systems &t = s.systems;
-  if (!s.state->apply) return;
   int64_t first = 0, e = t.unknowns;
   if (block < t.blocks) {
     first = cvtm_hlcp_block_start(s.n, t.blocks, block);
@@ -148,6 +151,16 @@ __global__ void __launch_bounds__(block_size, resident_blocks) correct_small(cvt
     }
   }
   if (is_row) s.x[e] += right - sum;
+}
+
+/* Whole warps stay together: their lanes exchange values. */
+template <int group>
+__global__ void __launch_bounds__(block_size, resident_blocks) correct_small(cvtm_hlcp_arrays s) {
+  if (!s.state->apply) return;
+  const int64_t lane = threadIdx.x % 32, groups = 32 / group;
+  for (int64_t warp = first_thread() / 32; warp * groups < s.systems.blocks;
+       warp += thread_count() / 32)
+    correct_block<group>(s, warp * groups + lane / group);
 }
 
 /* Any blocks: one block of threads each, level by level. */
@@ -204,11 +217,16 @@ __global__ void krylov_vectors(cvtm_krylov krylov, cvtm_krylov_pass pass) {
   }
 }
 
-/* A thread goes down a few pixels of its column; nothing is stored between loads. */
-__global__ void __launch_bounds__(block_size) pixels(cvtm_hlcp_pixels s) {
+__host__ __device__ int64_t cuda_pixel_parts(int64_t width, int64_t height) {
+  return (width + block_size - 1) / block_size * ((height + pixel_rows - 1) / pixel_rows);
+}
+
+/* Part `part` of the pixels: a thread goes down a few of its column; nothing is stored between
+ * loads. */
+__device__ void update_pixels(const cvtm_hlcp_pixels &s, int64_t part) {
   const int64_t across = (s.links.width + block_size - 1) / block_size;
-  const int64_t i = blockIdx.x % across * block_size + threadIdx.x;
-  const int64_t first = blockIdx.x / across * pixel_rows, height = s.links.height;
+  const int64_t i = part % across * block_size + threadIdx.x;
+  const int64_t first = part / across * pixel_rows, height = s.links.height;
   const int64_t rows = i >= s.links.width            ? 0
                        : height - first < pixel_rows ? height - first
                                                      : pixel_rows;
@@ -224,15 +242,19 @@ __global__ void __launch_bounds__(block_size) pixels(cvtm_hlcp_pixels s) {
     if (changed >> r & 1) cvtm_hlcp_choose(&s, (first + r) * s.links.width + i);
   }
   const double sum = quick_block_sum(squares);
-  if (threadIdx.x == 0) s.squares[blockIdx.x] = sum;
+  if (threadIdx.x == 0) s.squares[part] = sum;
 }
 
-int64_t cuda_pixel_parts(int64_t width, int64_t height) {
-  return (width + block_size - 1) / block_size * ((height + pixel_rows - 1) / pixel_rows);
+__global__ void __launch_bounds__(block_size) pixels(cvtm_hlcp_pixels s) {
+  const int64_t parts = cuda_pixel_parts(s.links.width, s.links.height);
+  for (int64_t part = blockIdx.x; part < parts; part += gridDim.x) {
+    update_pixels(s, part);
+    __syncthreads(); /* before the memory serves the next part */
+  }
 }
 
 cvtm_status cuda_residual(cvtm_device *device, const cvtm_hlcp_arrays *s) {
-  const unsigned blocks = static_cast<unsigned>(cuda_parts(s->n));
+  const unsigned blocks = cvtm_cuda_cap(cuda_parts(s->n));
   residual<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*s);
   return cvtm_cuda_launched(device, "residual");
 }
@@ -247,7 +269,7 @@ cvtm_status cuda_judge(cvtm_device *device, const cvtm_hlcp_arrays *s) {
 template <int group>
 cvtm_status launch_small(cvtm_device *device, const cvtm_hlcp_arrays *s) {
   const int64_t threads = s->systems.blocks * group;
-  const unsigned blocks = static_cast<unsigned>((threads + block_size - 1) / block_size);
+  const unsigned blocks = cvtm_cuda_blocks(threads, block_size);
   correct_small<group><<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*s);
   return cvtm_cuda_launched(device, "correct_small");
 }
@@ -269,7 +291,7 @@ cvtm_status cuda_correct(cvtm_device *device, const cvtm_hlcp_arrays *s) {
     return cvtm_cuda_launched(device, "correct_apart");
   }
   if (!t->chained) {
-    const unsigned blocks = static_cast<unsigned>(cuda_parts(t->unknowns));
+    const unsigned blocks = cvtm_cuda_cap(cuda_parts(t->unknowns));
     correct_rows<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*s);
     return cvtm_cuda_launched(device, "correct_rows");
   }
@@ -316,7 +338,7 @@ cvtm_status cuda_krylov(cvtm_device *device, const cvtm_krylov *krylov, cvtm_kry
 
 cvtm_status cuda_pixels(cvtm_device *device, const cvtm_hlcp_pixels *s) {
   const int64_t blocks = cuda_pixel_parts(s->links.width, s->links.height);
-  pixels<<<static_cast<unsigned>(blocks), block_size, 0, cvtm_cuda_stream(device)>>>(*s);
+  pixels<<<cvtm_cuda_cap(blocks), block_size, 0, cvtm_cuda_stream(device)>>>(*s);
   return cvtm_cuda_launched(device, "pixels");
 }
 

@@ -266,6 +266,28 @@ static void test_more_sites_than_pixels(void **context) {
   check_all((cvtm_domain){64, 1, 0}, 100);
 }
 
+/* Half of the sites in one pixel, a quarter of them in a millionth of it, a few of these at one
+ * point: bins of the site tree that hold far more sites than others. */
+static void test_crowded_bins(void **context) {
+  (void)context;
+  enum { N = 1200 };
+  static double sites[2 * N];
+  static float rho[64 * 48];
+  for (int periodic = 0; periodic < 2; ++periodic) {
+    const cvtm_domain d = {64, 48, periodic};
+    state = 11;
+    scatter_random(d, sites, N);
+    for (int i = 0; i < N; i += 2) {
+      const double spread = i % 4 == 0 ? 0.8 : i % 100 == 2 ? 0 : 1e-3;
+      sites[2 * i] = 20.6 + spread * (uniform() - 0.5);
+      sites[2 * i + 1] = 13.4 + spread * (uniform() - 0.5);
+    }
+    paint_random(d, rho);
+    check(d, rho, sites, N);
+    check_pixels(d, rho, sites, N);
+  }
+}
+
 static void test_many_corners(void **context) {
   (void)context;
   enum { N = 500 };
@@ -328,6 +350,7 @@ int main(void) {
       cmocka_unit_test(test_one_site),
       cmocka_unit_test(test_few_sites_on_a_torus),
       cmocka_unit_test(test_more_sites_than_pixels),
+      cmocka_unit_test(test_crowded_bins),
       cmocka_unit_test(test_many_corners),
       cmocka_unit_test(test_very_many_corners),
       cmocka_unit_test(test_sites_outside),

@@ -1,13 +1,14 @@
 #include "test_devices.h"
 #include "voronoi_fixture.h"
 
-#include "jfa/site_query.h"
+#include "jfa/site_tree_kernels.h"
 
 /* A tree's arrays on the host. */
 typedef struct host_tree {
   cvtm_site_tree_view view;
   double *position, *box;
-  int32_t *index;
+  int32_t *index, *start;
+  float *spacing;
 } host_tree;
 
 static void *copy_out(cvtm_device *device, const void *from, int64_t count, size_t size) {
@@ -31,10 +32,14 @@ static host_tree build(cvtm_device *device, cvtm_domain domain, const double *si
   host.position = copy_out(device, view.position, 2 * count, sizeof(double));
   host.index = copy_out(device, view.index, count, sizeof(int32_t));
   host.box = copy_out(device, view.box, 8 * view.leaf_count, sizeof(double));
+  host.start = copy_out(device, view.start, (INT64_C(1) << 2 * view.levels) + 1, sizeof(int32_t));
+  host.spacing = copy_out(device, view.spacing, count, sizeof(float));
   host.view = view;
   host.view.position = host.position;
   host.view.index = host.index;
   host.view.box = host.box;
+  host.view.start = host.start;
+  host.view.spacing = host.spacing;
   cvtm_site_tree_destroy(tree);
   cvtm_device_free(device, memory);
   return host;
@@ -44,6 +49,8 @@ static void free_tree(host_tree *tree) {
   free(tree->position);
   free(tree->box);
   free(tree->index);
+  free(tree->start);
+  free(tree->spacing);
 }
 
 static void check_structure(const host_tree *tree, cvtm_domain domain, const double *sites) {
@@ -175,6 +182,46 @@ static void test_order(void **state) {
   free(sites);
 }
 
+/* Crowded bins, whose sites are not ordered by comparing each with all others: half of the sites in
+ * one pixel, many of them in a thousandth of it, some at one point. */
+static void test_crowded_bins(void **state) {
+  enum { COUNT = 200000 };
+  const cvtm_domain domain = {200, 100, 0};
+  const double center[2] = {60.3, 40.6};
+  double *sites = uniform_sites(domain, COUNT, 6);
+  for (int i = 0; i < COUNT; i += 2) {
+    const double spread = i % 4 == 0 ? 0.5 : i % 100 == 2 ? 0 : 1e-3;
+    for (int axis = 0; axis < 2; ++axis) {
+      const double side = axis == 0 ? domain.width : domain.height;
+      sites[2 * i + axis] = center[axis] + spread * (sites[2 * i + axis] / side - 0.5);
+    }
+  }
+  host_tree tree = build(*state, domain, sites, COUNT);
+  check_structure(&tree, domain, sites);
+  const double finest = ldexp(1, 32 - tree.view.shift - tree.view.levels);
+  uint64_t before = 0;
+  for (int64_t place = 0; place < COUNT; ++place) {
+    const double x = tree.position[2 * place], y = tree.position[2 * place + 1];
+    const uint64_t code = cvtm_morton_code(domain, x, y);
+    const int32_t bin = cvtm_bin_of(code, tree.view.levels);
+    assert_true(place >= tree.start[bin] && place < tree.start[bin + 1]);
+    assert_true(code >= before);
+    if (place > 0 && code == before) assert_true(tree.index[place] > tree.index[place - 1]);
+    before = code;
+    if (tree.start[bin + 1] - tree.start[bin] <= CVTM_TREE_CROWD) continue;
+    const double spacing = (double)tree.spacing[place];
+    assert_true(spacing > 0 && spacing * CVTM_TREE_CROWDED <= finest);
+    if (tree.index[place] % 4 != 0) continue;
+    /* COUNT / 4 sites evenly in a quarter of a square pixel, the others in its middle. */
+    const double even = 0.5 / sqrt(COUNT / 4);
+    const double from_center = fmax(fabs(x - center[0]), fabs(y - center[1]));
+    if (from_center < 0.01 || from_center > 0.2) continue;
+    assert_true(spacing > even / 4 && spacing < 4 * even);
+  }
+  free_tree(&tree);
+  free(sites);
+}
+
 static void test_range(void **state) {
   enum { COUNT = 1003 };
   for (int d = 0; d < 2; ++d) {
@@ -236,6 +283,7 @@ int main(void) {
       cmocka_unit_test_prestate(test_lattice, device),
       cmocka_unit_test_prestate(test_coincident, device),
       cmocka_unit_test_prestate(test_order, device),
+      cmocka_unit_test_prestate(test_crowded_bins, device),
       cmocka_unit_test_prestate(test_range, device),
       cmocka_unit_test_prestate(test_empty_and_not_finite, device),
       cmocka_unit_test_prestate(test_arguments, device),
