@@ -5,10 +5,14 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 struct cvtm_output {
@@ -24,6 +28,61 @@ static void free_output(cvtm_output *output) {
   free(output->name);
   free(output);
 }
+
+/* --- names of temporary files ----------------------------------------------------------------- */
+
+static char token[CVTM_OUTPUT_TOKEN];
+static pthread_once_t token_once = PTHREAD_ONCE_INIT;
+
+static void choose_token(void) {
+  uint64_t bits = 0;
+  if (getrandom(&bits, sizeof bits, 0) != (ssize_t)sizeof bits) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    bits = (uint64_t)getpid() << 40 ^ (uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec;
+  }
+  snprintf(token, sizeof token, "%016" PRIx64, bits);
+}
+
+const char *cvtm_output_token(void) {
+  pthread_once(&token_once, choose_token);
+  return token;
+}
+
+/* --- folders ---------------------------------------------------------------------------------- */
+
+/* The folder of `path`, open, or -1 with errno. */
+static int open_folder(const char *path) {
+  const char *slash = strrchr(path, '/');
+  char *folder = slash != NULL ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+  if (folder == NULL) return -1;
+  const int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int reason = errno;
+  free(folder);
+  errno = reason;
+  return file;
+}
+
+/* Of a file or a folder; 0 or an errno. Some file systems and devices cannot sync. */
+static int sync_descriptor(int file) {
+  while (fsync(file) != 0) {
+    if (errno == EINVAL || errno == EOPNOTSUPP || errno == EROFS) return 0;
+    if (errno != EINTR) return errno;
+  }
+  return 0;
+}
+
+cvtm_status cvtm_folder_sync(const char *path, cvtm_error *error) {
+  const int folder = open_folder(path);
+  if (folder < 0 && errno == EACCES) return CVTM_OK;
+  const int reason = folder < 0 ? errno : sync_descriptor(folder);
+  if (folder >= 0) close(folder);
+  if (reason == 0) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_IO, "%s: its folder cannot be synced: %s", path,
+                   strerror(reason));
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
 
 /* Standard output, devices and pipes cannot be renamed over: they are written in place. */
 static cvtm_status open_in_place(cvtm_output *output, const char *path, cvtm_error *error) {
@@ -51,7 +110,7 @@ static cvtm_status open_temporary(cvtm_output *output, mode_t mode, cvtm_error *
   memcpy(output->temporary, output->path, directory);
   int file = -1;
   for (int attempt = 0; attempt < TRIES && file < 0; ++attempt) {
-    snprintf(output->temporary + directory, NAME_SIZE, ".cvtmesh-%ld-%d.tmp", (long)getpid(),
+    snprintf(output->temporary + directory, NAME_SIZE, ".cvtmesh-%s-%d.tmp", cvtm_output_token(),
              attempt);
     file = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file < 0 && errno != EEXIST) break;
@@ -73,6 +132,31 @@ static cvtm_status open_temporary(cvtm_output *output, mode_t mode, cvtm_error *
   return CVTM_OK;
 }
 
+/* The absent file that `path`, or the dangling link there, names; malloc'd. NULL: errno. */
+static char *follow_links(const char *path) {
+  enum { MOST_LINKS = 40, TARGET_SIZE = 4096 };
+  char target[TARGET_SIZE];
+  char *name = strdup(path);
+  for (int links = 0; name != NULL; ++links) {
+    const ssize_t length = readlink(name, target, sizeof target);
+    if (length < 0 && (errno == ENOENT || errno == EINVAL)) return name;
+    const int failed = length < 0 ? errno : links == MOST_LINKS ? ELOOP : 0;
+    if (failed != 0 || length == TARGET_SIZE) {
+      free(name);
+      errno = failed != 0 ? failed : ENAMETOOLONG;
+      return NULL;
+    }
+    const char *slash = strrchr(name, '/');
+    const int folder = target[0] == '/' || slash == NULL ? 0 : (int)(slash - name) + 1;
+    const size_t size = (size_t)folder + (size_t)length + 1;
+    char *next = malloc(size);
+    if (next != NULL) snprintf(next, size, "%.*s%.*s", folder, name, (int)length, target);
+    free(name);
+    name = next;
+  }
+  return NULL;
+}
+
 static cvtm_status open_path(cvtm_output *output, const char *path, cvtm_error *error) {
   struct stat found;
   if (stat(path, &found) == 0) {
@@ -91,14 +175,14 @@ static cvtm_status open_path(cvtm_output *output, const char *path, cvtm_error *
     return open_temporary(output, found.st_mode & 07777, error);
   }
   if (errno != ENOENT) return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
-  if (lstat(path, &found) == 0) return open_in_place(output, path, error); /* dangling link */
   size_t length = strlen(path);
   if (length == 0 || path[length - 1] == '/') {
     return cvtm_fail(error, CVTM_ERROR_IO, "%s: not a file name", path);
   }
-  output->path = strdup(path);
+  output->path = follow_links(path);
   if (output->path == NULL) {
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+    return cvtm_fail(error, errno == ENOMEM ? CVTM_ERROR_MEMORY : CVTM_ERROR_IO, "%s: %s", path,
+                     strerror(errno));
   }
   return open_temporary(output, 0, error);
 }
@@ -140,20 +224,34 @@ static int finish_stream(cvtm_output *output) {
     if (failed) clearerr(stream);
     return failed;
   }
-  if (!failed && output->temporary != NULL && fsync(fileno(stream)) != 0 && errno != EINVAL) {
-    failed = errno;
-  }
+  if (!failed && output->temporary != NULL) failed = sync_descriptor(fileno(stream));
   if (fclose(stream) != 0 && !failed) failed = errno;
   output->stream = NULL;
+  return failed;
+}
+
+/* Renames over the final place and makes the new name last; 0 or an errno. The folder is opened
+ * first, so that a lack of descriptors leaves the earlier file. A folder that may be written but
+ * not read cannot be synced. */
+static int put_in_place(cvtm_output *output) {
+  const int folder = open_folder(output->path);
+  if (folder < 0 && errno != EACCES) return errno;
+  int failed = 0;
+  if (rename(output->temporary, output->path) != 0) {
+    failed = errno;
+  } else {
+    free(output->temporary);
+    output->temporary = NULL;
+    if (folder >= 0) failed = sync_descriptor(folder);
+  }
+  if (folder >= 0) close(folder);
   return failed;
 }
 
 cvtm_status cvtm_output_commit(cvtm_output *output, cvtm_error *error) {
   cvtm_status status = CVTM_OK;
   int failed = finish_stream(output);
-  if (!failed && output->temporary != NULL && rename(output->temporary, output->path) != 0) {
-    failed = errno;
-  }
+  if (!failed && output->temporary != NULL) failed = put_in_place(output);
   if (failed) {
     status = cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", output->name,
                        failed > 0 ? strerror(failed) : "writing failed");

@@ -17,11 +17,22 @@ typedef struct cvtm_output cvtm_output;
 cvtm_status cvtm_output_open(const char *path, cvtm_output **output, cvtm_error *error);
 /* Borrowed; write to it, do not close it. */
 FILE *cvtm_output_stream(cvtm_output *output);
-/* Flushes, checks, renames over `path` and frees. On failure (a full disk, say)
- * the temporary file is removed and an earlier file at `path` is untouched. */
+/* Flushes, checks, renames over `path`, syncs the folder and frees: after CVTM_OK a power failure
+ * cannot lose the file, if the file system can sync folders. On failure (a full disk, say) the
+ * temporary file is removed and an earlier file at `path` is untouched; if only the sync of the
+ * folder failed, the new file stands in its place. */
 cvtm_status cvtm_output_commit(cvtm_output *output, cvtm_error *error);
 /* Removes the temporary file and frees; NULL is allowed. */
 void cvtm_output_abort(cvtm_output *output);
+
+enum { CVTM_OUTPUT_TOKEN = 17 }; /* 16 hexadecimal digits and the end */
+/* Random, one for each process: this process names temporary files .cvtmesh-TOKEN-NUMBER.tmp. No
+ * other process has that token, whatever its host and its PID namespace. */
+const char *cvtm_output_token(void);
+
+/* Syncs the folder of `path`, so that files created, renamed and removed in it stay so. File
+ * systems that cannot and folders that may not be read are passed over. */
+cvtm_status cvtm_folder_sync(const char *path, cvtm_error *error);
 
 /* Reads a whole file (`-`: standard input) of at most `limit` bytes into malloc'd memory
  * that the caller frees; one extra zero byte follows the data. */

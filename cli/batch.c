@@ -335,15 +335,25 @@ static cvtm_status check_list(batch *b, cvtm_error *error) {
   return status == CVTM_OK ? batch_list_rewind(b->list, error) : status;
 }
 
+static cvtm_status clean_job(batch *b, const batch_job *job, cvtm_error *error) {
+  cvtm_status status = CVTM_OK;
+  cli_output_names outputs;
+  cli_outputs_names(&job->options, &outputs);
+  for (int k = 0; k < outputs.count && status == CVTM_OK; ++k)
+    status = batch_journal_clean(b->journal, outputs.item[k], error);
+  return status;
+}
+
 /* Removes what killed sessions left half-written. */
 static cvtm_status clean(batch *b, cvtm_error *error) {
-  if (!b->options->batch.resume || batch_ranks_rank(b->ranks) != 0) return CVTM_OK;
+  const char *report = b->options->batch.report;
   cvtm_status status = CVTM_OK;
+  if (report != NULL) status = batch_journal_clean(b->journal, report, error);
   for (int64_t k = 0; k < b->mine && status == CVTM_OK; ++k) {
     batch_job *job = NULL;
     status = batch_list_get(b->list, b->shard + k * b->shards, &job, error);
     if (job == NULL) break;
-    status = batch_journal_clean(b->journal, job, error);
+    status = clean_job(b, job, error);
     batch_job_free(job);
   }
   return status == CVTM_OK ? batch_list_rewind(b->list, error) : status;

@@ -1,5 +1,6 @@
 #include "cli/batch_journal.h"
 
+#include "base/file.h"
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/report.h"
@@ -8,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,16 +16,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HOST_SIZE = 256 };
-
 struct batch_journal {
   char *path;
   char *base; /* of the whole batch: this path, or that of rank 0 without a shard */
   int file;
+  int resume;
+  int locked; /* 0: the file system has no locks */
   int64_t session;
-  char host[HOST_SIZE];
-  batch_key_set done;    /* by earlier sessions */
-  batch_key_set dead;    /* processes of earlier sessions on this machine */
+  batch_key_set done;    /* by earlier sessions; resume only */
+  batch_key_set dead;    /* tokens of processes that have ended, see cvtm_output_token */
   batch_key_set cleaned; /* folders */
   pthread_mutex_t lock;
 };
@@ -108,6 +107,11 @@ static cvtm_status read_journal(const char *path, entry_reader reader, void *con
   if (file == NULL)
     return errno == ENOENT ? CVTM_OK
                            : cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
+  struct stat found;
+  if (fstat(fileno(file), &found) != 0 || !S_ISREG(found.st_mode)) {
+    fclose(file);
+    return cvtm_fail(error, CVTM_ERROR_IO, "%s: not a regular file", path);
+  }
   char *line = NULL;
   size_t capacity = 0;
   cvtm_status status = CVTM_OK;
@@ -118,16 +122,31 @@ static cvtm_status read_journal(const char *path, entry_reader reader, void *con
   }
   if (status != CVTM_OK)
     (void)cvtm_fail(error, status, "%s: out of memory", path);
-  else if (ferror(file))
+  else if (!feof(file))
     status = cvtm_fail(error, CVTM_ERROR_IO, "%s: cannot be read", path);
   free(line);
   fclose(file);
   return status;
 }
 
+/* Skips ".WORD" and digits; NULL if the text does not begin so. */
+static const char *skip_number(const char *text, const char *word) {
+  const size_t length = strlen(word);
+  if (strncmp(text, word, length) != 0) return NULL;
+  const size_t digits = strspn(text + length, "0123456789");
+  return digits > 0 ? text + length + digits : NULL;
+}
+
+/* .shardN, .rankN or .shardN.rankN */
+static int is_sibling(const char *ending) {
+  const char *shard = skip_number(ending, ".shard");
+  const char *rank = skip_number(shard != NULL ? shard : ending, ".rank");
+  return (rank != NULL && *rank == '\0') || (shard != NULL && *shard == '\0');
+}
+
 typedef cvtm_status (*path_visitor)(void *context, const char *path, cvtm_error *error);
 
-/* Visits the journals of other ranks and shards: PATH.rankN..., PATH.shardN... */
+/* Visits the journals of other ranks and shards: PATH.rankN, PATH.shardN, PATH.shardN.rankN. */
 static cvtm_status visit_siblings(const char *path, path_visitor visitor, void *context,
                                   cvtm_error *error) {
   const char *slash = strrchr(path, '/');
@@ -140,9 +159,7 @@ static cvtm_status visit_siblings(const char *path, path_visitor visitor, void *
   cvtm_status status = CVTM_OK;
   const struct dirent *entry;
   while (status == CVTM_OK && (entry = readdir(entries)) != NULL) {
-    const char *rest = entry->d_name + length;
-    if (strncmp(entry->d_name, name, length) != 0) continue;
-    if (strncmp(rest, ".rank", 5) != 0 && strncmp(rest, ".shard", 6) != 0) continue;
+    if (strncmp(entry->d_name, name, length) != 0 || !is_sibling(entry->d_name + length)) continue;
     char *sibling = malloc(folder + strlen(entry->d_name) + 1);
     if (sibling == NULL) {
       status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
@@ -157,43 +174,154 @@ static cvtm_status visit_siblings(const char *path, path_visitor visitor, void *
   return status;
 }
 
-static cvtm_status remove_journal(void *context, const char *path, cvtm_error *error) {
-  (void)context;
-  if (unlink(path) == 0 || errno == ENOENT) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
-}
-
 static const char *text_of(const cJSON *entry, const char *name) {
   const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, name));
   return text != NULL ? text : "";
 }
 
-static batch_key process_key(const char *host, long pid) {
+static batch_key token_key(const char *token) {
   batch_key key = batch_key_start();
-  batch_key_add_text(&key, host);
-  batch_key_add(&key, &pid, sizeof pid);
+  batch_key_add_text(&key, token);
   return key;
 }
 
+typedef struct past_context {
+  batch_journal *journal;
+  int is_dead; /* the process that wrote the entries */
+} past_context;
+
 /* An entry_reader: keeps what is done, and the processes that may have left files. */
-static cvtm_status read_past(void *context, const cJSON *entry) {
-  batch_journal *journal = context;
+static cvtm_status read_past_entry(void *context, const cJSON *entry) {
+  const past_context *c = context;
+  const char *token = text_of(entry, "token");
   batch_key key;
   int added = 1;
-  if (strcmp(text_of(entry, "status"), "done") == 0 && batch_key_parse(text_of(entry, "job"), &key))
-    added = batch_key_set_add(&journal->done, key);
-  const cJSON *pid = cJSON_GetObjectItemCaseSensitive(entry, "pid");
-  if (cJSON_IsNumber(pid) && strcmp(text_of(entry, "host"), journal->host) == 0) {
-    /* A number that is in use again may be a run that writes just now. */
-    const long number = (long)pid->valuedouble;
-    if (number == (long)getpid() || (kill((pid_t)number, 0) != 0 && errno == ESRCH))
-      added = batch_key_set_add(&journal->dead, process_key(journal->host, number));
-  }
+  if (c->journal->resume && strcmp(text_of(entry, "status"), "done") == 0 &&
+      batch_key_parse(text_of(entry, "job"), &key))
+    added = batch_key_set_add(&c->journal->done, key);
+  if (added >= 0 && c->is_dead && token[0] != '\0')
+    added = batch_key_set_add(&c->journal->dead, token_key(token));
   return added < 0 ? CVTM_ERROR_MEMORY : CVTM_OK;
 }
 
+static cvtm_status read_past(batch_journal *journal, const char *path, int is_dead,
+                             cvtm_error *error) {
+  past_context context = {journal, is_dead};
+  return read_journal(path, read_past_entry, &context, error);
+}
+
+/* --- locks ------------------------------------------------------------------------------------
+ * A process keeps its journal locked as long as it lives. Whether a process lives is asked of
+ * that lock alone: a process number says nothing in another PID namespace or on another host. */
+
+typedef enum lock_state { LOCK_TAKEN, LOCK_HELD, LOCK_UNSUPPORTED } lock_state;
+
+/* kind: LOCK_EX or LOCK_SH. */
+static cvtm_status try_lock(int file, int kind, const char *path, lock_state *state,
+                            cvtm_error *error) {
+  int result = 0;
+  do {
+    result = flock(file, kind | LOCK_NB);
+  } while (result != 0 && errno == EINTR);
+  *state = LOCK_TAKEN;
+  if (result == 0) return CVTM_OK;
+  *state = errno == EWOULDBLOCK ? LOCK_HELD : LOCK_UNSUPPORTED;
+  if (errno == EWOULDBLOCK || errno == EOPNOTSUPP || errno == ENOSYS) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_IO, "%s: the journal cannot be locked: %s", path,
+                   strerror(errno));
+}
+
+static cvtm_status fail_held(const char *path, cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_IO, "%s: another batch is writing it", path);
+}
+
+/* Is `path` still the name of the open file? */
+static int has_name(int file, const char *path) {
+  struct stat opened, named;
+  return fstat(file, &opened) == 0 && stat(path, &named) == 0 && opened.st_dev == named.st_dev &&
+         opened.st_ino == named.st_ino;
+}
+
+/* Opens and locks the own journal. A batch without `resume` may remove the file between opening
+ * and locking: then the lock is that of a file without a name. */
+static cvtm_status open_locked(batch_journal *journal, cvtm_error *error) {
+  lock_state state = LOCK_TAKEN;
+  for (;;) {
+    journal->file = open(journal->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (journal->file < 0)
+      return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", journal->path, strerror(errno));
+    const cvtm_status status = try_lock(journal->file, LOCK_EX, journal->path, &state, error);
+    if (status != CVTM_OK) return status;
+    if (state == LOCK_HELD) return fail_held(journal->path, error);
+    if (has_name(journal->file, journal->path)) break;
+    close(journal->file);
+  }
+  journal->locked = state == LOCK_TAKEN;
+  /* One rank speaks for all. */
+  if (!journal->locked && strstr(journal->path + strlen(journal->base), ".rank") == NULL)
+    fprintf(stderr,
+            "cvtmesh: note: %s: the file system has no locks; a second batch with this journal "
+            "is not refused, and temporary files of a killed one stay\n",
+            journal->path);
+  return CVTM_OK;
+}
+
+/* Opens and locks the journal of a process that must have ended; *file is -1 if there is none. */
+static cvtm_status open_sibling(const char *path, int *file, lock_state *state, cvtm_error *error) {
+  *file = open(path, O_RDWR | O_CLOEXEC);
+  if (*file < 0 && errno == ENOENT) return CVTM_OK;
+  if (*file < 0) return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
+  cvtm_status status = try_lock(*file, LOCK_EX, path, state, error);
+  if (status == CVTM_OK && *state == LOCK_HELD) status = fail_held(path, error);
+  if (status != CVTM_OK) close(*file);
+  return status;
+}
+
+/* A path_visitor. */
+static cvtm_status check_sibling(void *context, const char *path, cvtm_error *error) {
+  (void)context;
+  int file = -1;
+  lock_state state = LOCK_TAKEN;
+  const cvtm_status status = open_sibling(path, &file, &state, error);
+  if (status == CVTM_OK && file >= 0) close(file);
+  return status;
+}
+
+/* A path_visitor: reads which processes wrote the journal, and removes it. */
+static cvtm_status remove_sibling(void *context, const char *path, cvtm_error *error) {
+  int file = -1;
+  lock_state state = LOCK_TAKEN;
+  cvtm_status status = open_sibling(path, &file, &state, error);
+  if (status != CVTM_OK || file < 0) return status;
+  status = read_past(context, path, state == LOCK_TAKEN, error);
+  if (status == CVTM_OK && unlink(path) != 0 && errno != ENOENT)
+    status = cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
+  close(file);
+  return status;
+}
+
+/* This process cleans up after its own journal, those named after it, and the base. Shards that
+ * start together must not probe one another's locks: a probe would look like a second batch. */
+static int is_responsible(const batch_journal *journal, const char *path) {
+  const size_t length = strlen(journal->path);
+  return strcmp(path, journal->base) == 0 ||
+         (strncmp(path, journal->path, length) == 0 && path[length] == '.');
+}
+
+/* A path_visitor: reads a journal of an earlier session, or of a sibling that may be alive. The
+ * lock is kept while reading, so that no process begins a session meanwhile. */
 static cvtm_status read_past_file(void *context, const char *path, cvtm_error *error) {
-  return read_journal(path, read_past, context, error);
+  batch_journal *journal = context;
+  if (strcmp(path, journal->path) == 0) return read_past(journal, path, journal->locked, error);
+  if (!is_responsible(journal, path)) return read_past(journal, path, 0, error);
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0 && errno == ENOENT) return CVTM_OK;
+  if (file < 0) return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
+  lock_state state = LOCK_HELD;
+  cvtm_status status = try_lock(file, LOCK_SH, path, &state, error);
+  if (status == CVTM_OK) status = read_past(journal, path, state == LOCK_TAKEN, error);
+  close(file);
+  return status;
 }
 
 /* --- writing ------------------------------------------------------------------------------ */
@@ -221,7 +349,7 @@ static cvtm_status append(batch_journal *journal, const cJSON *entry, cvtm_error
   if (written < length + 1)
     return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", journal->path, strerror(reason));
   /* Outside the lock: several waiting for the disk share its time. */
-  if (fdatasync(journal->file) != 0 && errno != EINVAL && errno != EROFS)
+  if (fdatasync(journal->file) != 0 && errno != EINVAL && errno != EOPNOTSUPP && errno != EROFS)
     return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", journal->path, strerror(errno));
   return CVTM_OK;
 }
@@ -237,34 +365,31 @@ static cvtm_status end_torn_line(batch_journal *journal, cvtm_error *error) {
 }
 
 static cvtm_status begin_session(batch_journal *journal, cvtm_error *error) {
+  char host[256] = "";
+  if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
   cJSON *entry = cJSON_CreateObject();
   cli_json_integer(entry, "session", journal->session);
   cli_json_text(entry, "version", CVTMESH_VERSION);
-  cli_json_text(entry, "host", journal->host);
+  cli_json_text(entry, "host", host);
   cli_json_integer(entry, "pid", (int64_t)getpid());
+  cli_json_text(entry, "token", cvtm_output_token());
   const cvtm_status status = append(journal, entry, error);
   cJSON_Delete(entry);
   return status;
 }
 
-static cvtm_status open_locked(batch_journal *journal, cvtm_error *error) {
-  journal->file = open(journal->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (journal->file < 0)
-    return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", journal->path, strerror(errno));
-  if (flock(journal->file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    return cvtm_fail(error, CVTM_ERROR_IO, "%s: another batch is writing it", journal->path);
-  return CVTM_OK;
-}
-
-static cvtm_status read_or_empty(batch_journal *journal, int resume, cvtm_error *error) {
-  if (!resume) {
-    if (ftruncate(journal->file, 0) != 0)
-      return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", journal->path, strerror(errno));
-    return visit_siblings(journal->path, remove_journal, NULL, error);
+static cvtm_status read_or_empty(batch_journal *journal, cvtm_error *error) {
+  cvtm_status status = CVTM_OK;
+  if (journal->resume) {
+    status = read_past_file(journal, journal->base, error);
+    if (status == CVTM_OK) status = visit_siblings(journal->base, read_past_file, journal, error);
+    return status == CVTM_OK ? end_torn_line(journal, error) : status;
   }
-  cvtm_status status = read_past_file(journal, journal->base, error);
-  if (status == CVTM_OK) status = visit_siblings(journal->base, read_past_file, journal, error);
-  return status == CVTM_OK ? end_torn_line(journal, error) : status;
+  status = read_past_file(journal, journal->path, error);
+  if (status == CVTM_OK) status = visit_siblings(journal->path, remove_sibling, journal, error);
+  if (status == CVTM_OK && ftruncate(journal->file, 0) != 0)
+    status = cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", journal->path, strerror(errno));
+  return status;
 }
 
 cvtm_status batch_journal_open(const char *path, const char *base, int resume, int64_t session,
@@ -272,16 +397,19 @@ cvtm_status batch_journal_open(const char *path, const char *base, int resume, i
   batch_journal *journal = calloc(1, sizeof *journal);
   if (journal == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   journal->file = -1;
+  journal->resume = resume;
   journal->session = session;
   journal->path = strdup(path);
   journal->base = strdup(base);
   pthread_mutex_init(&journal->lock, NULL);
-  if (gethostname(journal->host, sizeof journal->host - 1) != 0) journal->host[0] = '\0';
   cvtm_status status = CVTM_OK;
   if (journal->path == NULL || journal->base == NULL)
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  /* Before anything changes: a batch that is refused leaves no trace. */
+  if (status == CVTM_OK && !resume) status = visit_siblings(path, check_sibling, NULL, error);
   if (status == CVTM_OK) status = open_locked(journal, error);
-  if (status == CVTM_OK) status = read_or_empty(journal, resume, error);
+  if (status == CVTM_OK) status = read_or_empty(journal, error);
+  if (status == CVTM_OK) status = cvtm_folder_sync(path, error);
   if (status == CVTM_OK) status = begin_session(journal, error);
   if (status == CVTM_OK)
     *result = journal;
@@ -343,32 +471,27 @@ static void clean_folder(const batch_journal *journal, const char *folder) {
   if (entries == NULL) return; /* the job itself will say so */
   const struct dirent *entry;
   while ((entry = readdir(entries)) != NULL) {
-    long pid = 0;
+    char token[CVTM_OUTPUT_TOKEN];
     int number = 0, end = 0;
-    if (sscanf(entry->d_name, ".cvtmesh-%ld-%d.tmp%n", &pid, &number, &end) != 2) continue;
+    if (sscanf(entry->d_name, ".cvtmesh-%16[0-9a-f]-%d.tmp%n", token, &number, &end) != 2) continue;
     if (end == 0 || entry->d_name[end] != '\0') continue;
-    if (batch_key_set_has(&journal->dead, process_key(journal->host, pid)))
+    if (batch_key_set_has(&journal->dead, token_key(token)))
       (void)unlinkat(dirfd(entries), entry->d_name, 0);
   }
   closedir(entries);
 }
 
-cvtm_status batch_journal_clean(batch_journal *journal, const batch_job *job, cvtm_error *error) {
+cvtm_status batch_journal_clean(batch_journal *journal, const char *output, cvtm_error *error) {
   if (journal->dead.count == 0) return CVTM_OK;
-  cli_output_names outputs;
-  cli_outputs_names(&job->options, &outputs);
-  for (int k = 0; k < outputs.count; ++k) {
-    const char *slash = strrchr(outputs.item[k], '/');
-    const size_t length = slash != NULL ? (size_t)(slash - outputs.item[k]) + 1 : 0;
-    char *folder = length > 0 ? strndup(outputs.item[k], length) : strdup(".");
-    batch_key key = batch_key_start();
-    batch_key_add_text(&key, folder);
-    const int added = folder != NULL ? batch_key_set_add(&journal->cleaned, key) : -1;
-    if (added == 1) clean_folder(journal, folder);
-    free(folder);
-    if (added < 0) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
-  }
-  return CVTM_OK;
+  const char *slash = strrchr(output, '/');
+  const size_t length = slash != NULL ? (size_t)(slash - output) + 1 : 0;
+  char *folder = length > 0 ? strndup(output, length) : strdup(".");
+  batch_key key = batch_key_start();
+  batch_key_add_text(&key, folder);
+  const int added = folder != NULL ? batch_key_set_add(&journal->cleaned, key) : -1;
+  if (added == 1) clean_folder(journal, folder);
+  free(folder);
+  return added < 0 ? cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory") : CVTM_OK;
 }
 
 typedef struct failure_context {

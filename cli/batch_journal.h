@@ -1,5 +1,5 @@
 /* What a batch did, one JSON object in a line, on the disk before the next job counts:
- * {"session", "version", "host", "pid"} when a process begins, {"job", "index", "input",
+ * {"session", "version", "host", "pid", "token"} when a process begins, {"job", "index", "input",
  * "status": "done" | "failed", "seconds", "code", "reason"} when a job ends. A line that a
  * killed process left unfinished is passed over. */
 #ifndef CVTMESH_CLI_BATCH_JOURNAL_H
@@ -17,13 +17,18 @@ typedef struct batch_journal batch_journal;
 batch_key batch_job_key(const batch_job *job);
 
 /* Opens `path` for this process alone. base: the journal of the whole batch; beside it stand
- * base.rankN and base.shardN. resume: reads them all; else this one starts empty, and those
- * named after it are removed. session: one number for all ranks of a batch. */
+ * base.rankN, base.shardN and base.shardN.rankN. resume: reads them all; else this one starts
+ * empty, and those named after it are removed. session: one number for all ranks of a batch.
+ *
+ * The process locks its journal (flock) and keeps the lock until it closes the journal or dies. A
+ * journal that another process has locked is refused before anything changes. Any other error of
+ * locking is a failure, except where the file system has no locks: then a note on stderr says so,
+ * and the batch goes on without. */
 cvtm_status batch_journal_open(const char *path, const char *base, int resume, int64_t session,
                                batch_journal **journal, cvtm_error *error);
-/* For every job before work begins: after a killed session, removes the temporary files
- * that it left in the folders the job writes to. */
-cvtm_status batch_journal_clean(batch_journal *journal, const batch_job *job, cvtm_error *error);
+/* For every output before work begins: removes from its folder the temporary files of earlier
+ * sessions whose process has ended, as the lock of its journal tells. */
+cvtm_status batch_journal_clean(batch_journal *journal, const char *output, cvtm_error *error);
 /* Nonzero if an earlier session finished the job and its outputs still exist. */
 int batch_journal_has(const batch_journal *journal, const batch_job *job, batch_key key);
 /* reason: NULL if the job is done. Any thread may call it. */

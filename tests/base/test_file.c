@@ -130,6 +130,23 @@ static void a_symbolic_link_stays_one(void **state) {
   assert_true(S_ISLNK(found.st_mode));
 }
 
+static void a_dangling_link_names_a_file_that_is_whole_or_absent(void **state) {
+  (void)state;
+  cvtm_output *output;
+  assert_int_equal(mkdir("folder", 0700), 0);
+  assert_int_equal(symlink("folder/second", "first"), 0);
+  assert_int_equal(symlink("../absent.txt", "folder/second"), 0);
+  assert_int_equal(cvtm_output_open("first", &output, NULL), CVTM_OK);
+  fputs("half", cvtm_output_stream(output));
+  assert_int_not_equal(access("absent.txt", F_OK), 0);
+  cvtm_output_abort(output);
+  assert_int_not_equal(access("absent.txt", F_OK), 0);
+  write_through("first");
+  assert_text("absent.txt", "new");
+  assert_int_equal(unlink("folder/second"), 0);
+  assert_int_equal(count_entries(), 3);
+}
+
 static void what_is_no_regular_file_is_written_in_place(void **state) {
   (void)state;
   struct stat found;
@@ -270,6 +287,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(modes_follow_the_umask_or_the_earlier_file, enter_directory,
                                       leave_directory),
       cmocka_unit_test_setup_teardown(a_symbolic_link_stays_one, enter_directory, leave_directory),
+      cmocka_unit_test_setup_teardown(a_dangling_link_names_a_file_that_is_whole_or_absent,
+                                      enter_directory, leave_directory),
       cmocka_unit_test(what_is_no_regular_file_is_written_in_place),
       cmocka_unit_test_setup_teardown(outputs_that_cannot_be_are_refused_at_once, enter_directory,
                                       leave_directory),

@@ -1,0 +1,78 @@
+/* Preloaded into the program by test_batch_journal.py. SHIM_FLOCK_ERROR: flock fails with that
+ * errno; SHIM_FLOCK_ONCE: only the first time. SHIM_SYNC_ERROR: fsync of a folder fails with that
+ * errno. SHIM_RECORD: a file that names each fsync, fdatasync, rename and unlink, in order.
+ * SHIM_KILL: the process dies before the call of that number, from 1, among these. */
+#define _GNU_SOURCE
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int wanted(const char *variable) {
+  const char *text = getenv(variable);
+  return text != NULL ? atoi(text) : 0;
+}
+
+static void record(const char *call, const char *path) {
+  static atomic_int calls;
+  if (atomic_fetch_add(&calls, 1) + 1 == wanted("SHIM_KILL")) (void)raise(SIGKILL);
+  const char *name = getenv("SHIM_RECORD");
+  if (name == NULL) return;
+  char line[9000];
+  const int length = snprintf(line, sizeof line, "%s %s\n", call, path);
+  const int file = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (file < 0 || length < 0 || write(file, line, (size_t)length) != length) abort();
+  close(file);
+}
+
+int flock(int file, int operation) {
+  static int calls = 0;
+  if (wanted("SHIM_FLOCK_ERROR") != 0 && !(wanted("SHIM_FLOCK_ONCE") != 0 && calls++ > 0)) {
+    errno = wanted("SHIM_FLOCK_ERROR");
+    return -1;
+  }
+  int (*next)(int, int) = (int (*)(int, int))dlsym(RTLD_NEXT, "flock");
+  return next(file, operation);
+}
+
+static int sync_recorded(const char *call, int file) {
+  char link[64], path[4096];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  const ssize_t length = readlink(link, path, sizeof path - 1);
+  path[length > 0 ? length : 0] = '\0';
+  record(call, path);
+  struct stat found;
+  if (wanted("SHIM_SYNC_ERROR") != 0 && fstat(file, &found) == 0 && S_ISDIR(found.st_mode)) {
+    errno = wanted("SHIM_SYNC_ERROR");
+    return -1;
+  }
+  int (*next)(int) = (int (*)(int))dlsym(RTLD_NEXT, call);
+  return next(file);
+}
+
+int fsync(int file) { return sync_recorded("fsync", file); }
+
+int fdatasync(int file) { return sync_recorded("fdatasync", file); }
+
+int rename(const char *from, const char *to) {
+  char both[8300];
+  snprintf(both, sizeof both, "%s %s", from, to);
+  record("rename", both);
+  int (*next)(const char *, const char *) =
+      (int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename");
+  return next(from, to);
+}
+
+int unlink(const char *path) {
+  record("unlink", path);
+  int (*next)(const char *) = (int (*)(const char *))dlsym(RTLD_NEXT, "unlink");
+  return next(path);
+}

@@ -1,0 +1,251 @@
+"""The journal of `cvtmesh batch`: who may write it, what a killed batch leaves, and in which
+order files and folders reach the disk. A shim in C, preloaded, makes calls fail or records them."""
+
+import errno
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import PROGRAM, ROOT, strict_json
+
+SMALL = ("-n", 12, "--iterations", 3)
+OUTPUTS = ("-o", "out/{stem}.csv", "-o", "out/{stem}.msh")
+
+
+def picture(number, size=20):
+    """A grey ramp as PGM that differs for every number."""
+    values = bytes((x * (3 + number % 5) + y * 7 + number) % 200 for y in range(size)
+                   for x in range(size))
+    return b"P5\n%d %d\n255\n" % (size, size) + values
+
+
+@pytest.fixture
+def work(cvtmesh):
+    """A folder with in/ (four pictures) and out/."""
+    for name in ("in", "out"):
+        cvtmesh.path(name).mkdir()
+    for k in range(4):
+        cvtmesh.file("in/p%d.pgm" % k, picture(k))
+    return cvtmesh
+
+
+@pytest.fixture(scope="session")
+def shim(tmp_path_factory):
+    """The environment under which the program calls the shim."""
+    library = tmp_path_factory.mktemp("shim") / "shim.so"
+    source = ROOT / "tests/cli/lock_and_sync_shim.c"
+    subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-Wall", "-Wextra", "-Werror", "-fPIC",
+                    "-shared", "-o", library, source, "-ldl"], check=True)
+    return {"LD_PRELOAD": str(library), "ASAN_OPTIONS": "verify_asan_link_order=0"}
+
+
+def outputs(work):
+    """Name -> content; temporary files included."""
+    return {path.name: path.read_bytes() for path in work.path("out").iterdir()}
+
+
+def empty(work):
+    shutil.rmtree(work.path("out"))
+    work.path("out").mkdir()
+
+
+def entries(path):
+    return [strict_json(line) for line in path.read_text().splitlines()]
+
+
+@pytest.fixture
+def living(work):
+    """Starts batches that are stopped once their journal names them; they live until the end."""
+    started = []
+
+    def start(journal, *options):
+        work.file("big.pgm", picture(9, 300))
+        process = subprocess.Popen(
+            [PROGRAM, "batch", "big.pgm", "-n", "3000", "--iterations", "1000000", "--tolerance",
+             "0", "-o", "out/big.csv", "--device", "cpu", *options], cwd=work.folder,
+            stderr=subprocess.DEVNULL)
+        started.append(process)
+        deadline = time.monotonic() + 60
+        while not (work.path(journal).exists() and work.path(journal).read_bytes().count(b"\n")):
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.01)
+        process.send_signal(signal.SIGSTOP)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def disguise(path):
+    """The session seems to be of a process on another machine that is long gone."""
+    content = path.read_text()
+    changed = re.sub(r'"host":"[^"]*"', '"host":"elsewhere"', content)
+    changed = re.sub(r'"pid":\d+', '"pid":999999999', changed)
+    assert changed != content
+    path.write_text(changed)  # the same inode, so the lock stays
+
+
+def test_two_batches_with_one_journal(work, living):
+    living("j", "--journal", "j")
+    for is_disguised in (False, True):
+        if is_disguised:
+            disguise(work.path("j"))
+        for options in ((), ("--resume",)):
+            work.refused("batch", "in/*.pgm", *SMALL, *OUTPUTS, "--journal", "j", *options, code=1,
+                         names=["j: another batch is writing it"])
+    assert outputs(work) == {}
+
+
+def test_the_journal_of_a_living_shard_stays(work, living):
+    living("j.shard0", "--journal", "j", "--shard", "0/1")
+    disguise(work.path("j.shard0"))
+    work.file("j.shard1", "")
+    before = work.path("j.shard0").read_bytes()
+    work.refused("batch", "in/*.pgm", *SMALL, *OUTPUTS, "--journal", "j", code=1,
+                 names=["j.shard0: another batch is writing it"])
+    assert work.path("j.shard0").read_bytes() == before
+    assert outputs(work) == {}
+
+
+def test_temporary_files_stay_while_their_writer_lives(work, living):
+    process = living("j.shard0", "--journal", "j", "--shard", "0/1")
+    disguise(work.path("j.shard0"))
+    token = entries(work.path("j.shard0"))[0]["token"]
+    temporary = work.file("out/.cvtmesh-%s-77.tmp" % token, "half")
+    other = work.file("out/.cvtmesh-%s-0.tmp" % ("0" * 16), "of a process that nobody knows")
+    resume = ("batch", "in/*.pgm", *SMALL, *OUTPUTS, "--journal", "j", "--resume")
+    work.call(*resume)
+    assert temporary.exists()
+    process.kill()
+    process.wait()
+    work.call(*resume)
+    assert not temporary.exists()
+    assert other.exists()
+
+
+def test_only_journals_are_removed(work):
+    for name in ("j.shard0", "j.rank1", "j.shard1.rank2", "j.shard", "j.rank1.bak", "j.shard-notes",
+                 "j.rank1x", "k.shard0"):
+        work.file(name, "")
+    work.call("batch", "in/*.pgm", *SMALL, *OUTPUTS, "--journal", "j")
+    assert [name for name in work.names() if name[0] in "jk"] == [
+        "j", "j.rank1.bak", "j.rank1x", "j.shard", "j.shard-notes", "k.shard0"]
+
+
+def test_a_journal_that_is_no_file(work):
+    for options in ((), ("--resume",)):
+        work.refused("batch", "in/*.pgm", *SMALL, *OUTPUTS, "--journal", "/dev/zero", *options,
+                     code=1, names=["/dev/zero"])
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EIO])
+def test_errors_of_locking(work, shim, number):
+    work.file("j", "")
+    work.file("j.shard0", "")
+    for options in ((), ("--resume",)):
+        work.refused("batch", "in/*.pgm", *SMALL, *OUTPUTS, "--journal", "j", *options, code=1,
+                     names=["j", "cannot be locked", os.strerror(number)],
+                     environment={**shim, "SHIM_FLOCK_ERROR": str(number)})
+    assert outputs(work) == {}
+
+
+def test_an_interrupted_lock_is_tried_again(work, shim):
+    done = work.call("batch", "in/*.pgm", *SMALL, *OUTPUTS, "-q", environment={
+        **shim, "SHIM_FLOCK_ERROR": str(errno.EINTR), "SHIM_FLOCK_ONCE": "1"})
+    assert done.stderr == b""
+    assert len(outputs(work)) == 8
+
+
+@pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.ENOSYS])
+def test_a_file_system_without_locks(work, shim, number):
+    without = {**shim, "SHIM_FLOCK_ERROR": str(number)}
+    for options in ((), ("--resume",)):
+        text = work.call("batch", "in/*.pgm", *SMALL, *OUTPUTS, "-q", "--journal", "j", *options,
+                         environment=without).stderr.decode()
+        assert text.count("\n") == 1 and "j: the file system has no locks" in text
+    assert len(outputs(work)) == 8
+
+
+def calls(work, shim, *arguments):
+    """What the program synced, renamed and removed, in order: (call, its paths)."""
+    record = work.path("record")
+    work.call(*arguments, environment={**shim, "SHIM_RECORD": str(record)})
+    found = [tuple(line.split()) for line in record.read_text().splitlines()]
+    record.unlink()
+    return found
+
+
+def check_order(found, folder, name):
+    """The data, the name, the folder: each on the disk before the next. The place behind it."""
+    place, = [k for k, call in enumerate(found)
+              if call[0] == "rename" and os.path.basename(call[2]) == name]
+    temporary = os.path.basename(found[place][1])
+    assert ("fsync", str(folder / temporary)) in found[:place]
+    return place + 1 + found[place + 1:].index(("fsync", str(folder)))
+
+
+def test_order_of_syncs(work, shim):
+    for k in range(1, 4):
+        work.path("in/p%d.pgm" % k).unlink()
+    found = calls(work, shim, "batch", "in/*.pgm", *SMALL, *OUTPUTS, "--journal", "j")
+    folder, journal = work.path("out"), ("fdatasync", str(work.path("j")))
+    assert found.index(("fsync", str(work.folder))) < found.index(journal)
+    last = len(found) - 1 - found[::-1].index(journal)
+    assert found.count(journal) == 2
+    for name in ("p0.csv", "p0.msh"):
+        assert check_order(found, folder, name) < last
+    found = calls(work, shim, "run", "in/p0.pgm", *SMALL, "-o", "a.csv")  # no folder in the name
+    check_order(found, work.folder, "a.csv")
+
+
+def test_a_folder_that_cannot_be_synced(work, shim):
+    run = ("run", "in/p0.pgm", *SMALL, "-q", "-o", "out/a.csv")
+    work.call(*run, environment={**shim, "SHIM_SYNC_ERROR": str(errno.EINVAL)})
+    whole = outputs(work)
+    empty(work)
+    done = work.call(*run, code=1, environment={**shim, "SHIM_SYNC_ERROR": str(errno.EIO)})
+    text = done.stderr.decode()
+    assert text.count("\n") == 1 and "out/a.csv" in text and os.strerror(errno.EIO) in text
+    assert outputs(work) == whole
+
+
+@pytest.mark.parametrize("first", [0, 1, 2, 3])
+def test_killed_before_every_call(work, shim, first):
+    """Dies before the k-th sync, rename or removal, for every k; four tests share the numbers."""
+    batch = ("batch", "in/*.pgm", *SMALL, *OUTPUTS, "--report", "out/report.json")
+
+    def state():
+        found = outputs(work)
+        report = json.loads(found.pop("report.json"))
+        return found, report["done"] + report["skipped"]
+
+    work.call(*batch)
+    whole, count = state()
+    assert len(whole) == 8 and count == 4
+    kills = 0
+    for k in range(first + 1, 1000, 4):
+        empty(work)
+        work.path("cvtmesh-batch.journal").unlink()
+        killed = subprocess.run([PROGRAM, *map(str, batch), "--device", "cpu"], cwd=work.folder,
+                                stderr=subprocess.DEVNULL, check=False, timeout=60,
+                                env={**os.environ, **shim, "SHIM_KILL": str(k)})
+        if killed.returncode == 0:
+            break
+        assert killed.returncode == -signal.SIGKILL
+        kills += 1
+        for name, content in outputs(work).items():
+            assert name.startswith(".") or name == "report.json" or content == whole[name]
+        work.call(*batch, "--resume")
+        assert state() == (whole, 4)  # and no temporary file is left
+        done = [e["index"] for e in entries(work.path("cvtmesh-batch.journal"))
+                if e.get("status") == "done"]
+        assert sorted(done) == [0, 1, 2, 3]
+    assert kills >= 7
