@@ -39,6 +39,7 @@ typedef struct cvtm_grid_solver {
   } body[CVTM_GRID_MAX_LEVELS];
   void *arena, *extra;   /* always there; once a grid has coefficients of its own */
   int ready;             /* set_grid has been called */
+  int linked;            /* with links of their own, after which the levels are laid out */
   int kind;              /* of the grid that the loops were made for, */
   double constant, mass; /* and its numbers */
 } cvtm_grid_solver;
@@ -376,7 +377,10 @@ cvtm_status cvtm_grid_begin_cycles(cvtm_lcp *lcp, const double *b, double *x) {
   return status ? status : s->table->begin(&s->top[0], &course);
 }
 
-uint8_t *cvtm_grid_changes(cvtm_lcp *lcp) { return ((cvtm_grid_solver *)lcp)->shape[0].active; }
+uint8_t *cvtm_grid_changes(cvtm_lcp *lcp) {
+  const cvtm_grid_solver *s = (const cvtm_grid_solver *)lcp;
+  return s->arena ? s->shape[0].active : NULL;
+}
 
 cvtm_status cvtm_grid_cycle(cvtm_lcp *lcp) {
   const cvtm_grid_solver *s = (const cvtm_grid_solver *)lcp;
@@ -407,10 +411,14 @@ static void plan_levels(cvtm_grid_solver *s, int64_t width, int64_t height, doub
   }
 }
 
-/* Levels and their memory, instead of what there was. */
+/* Levels and their memory, instead of what there was. Loops and what set_grid allocated belonged to
+ * the levels before. */
 static cvtm_status lay_out(cvtm_grid_solver *s, int64_t width, int64_t height, double aspect) {
+  drop_loops(s);
+  s->kind = 0;
+  cvtm_device_free(s->head.device, s->extra);
   cvtm_device_free(s->head.device, s->arena);
-  s->arena = NULL;
+  s->extra = s->arena = NULL;
   plan_levels(s, width, height, aspect);
   const cvtm_status status = allocate_arena(s);
   if (status != CVTM_OK) return status;
@@ -555,10 +563,11 @@ cvtm_status cvtm_lcp_set_grid(cvtm_lcp *lcp, const cvtm_lcp_grid *grid) {
   if (status != CVTM_OK) return status;
   s->ready = 0;
   double aspect = 1;
-  if (!s->extra && grid->horizontal) status = find_aspect(s, grid, &aspect);
+  if (!s->linked && grid->horizontal) status = find_aspect(s, grid, &aspect);
   if (!status && (!s->arena || aspect > much || much * aspect < 1))
     status = lay_out(s, grid->width, grid->height, aspect);
   if (status != CVTM_OK) return status;
+  if (grid->horizontal) s->linked = 1;
 
   cvtm_grid_problem *p = &s->shape[0];
   p->diagonal = grid->diagonal;

@@ -13,7 +13,8 @@ extern "C" {
  * known of coarse operators. No solve may follow. */
 cvtm_status cvtm_grid_begin_cycles(cvtm_lcp *lcp, const double *b, double *x);
 /* width * height bytes in device memory: CVTM_GRID_CHANGED goes where the diagonal has changed
- * since the last cycle. */
+ * since the last cycle. The first cvtm_lcp_set_grid with links may move it; NULL after that has
+ * found no memory. */
 enum { CVTM_GRID_CHANGED = 0xff };
 uint8_t *cvtm_grid_changes(cvtm_lcp *lcp);
 /* One V-cycle, enqueued. */

@@ -92,11 +92,14 @@ static cvtm_status evaluate(cvtm_hlcp_grid *h, double *residual) {
   return status;
 }
 
+/* A new layout of the levels moves the array of changes. */
 static cvtm_status set_links(cvtm_hlcp_grid *h) {
   cvtm_lcp_grid grid = h->pixels.links;
   grid.diagonal = h->pixels.diagonal;
   grid.mass = fmin(h->pixels.a, h->pixels.b);
-  return cvtm_lcp_set_grid(h->linear, &grid);
+  const cvtm_status status = cvtm_lcp_set_grid(h->linear, &grid);
+  h->pixels.changed = cvtm_grid_changes(h->linear);
+  return status;
 }
 
 /* One cycle on the linear system that belongs to the signs of x: more would solve systems whose
@@ -158,6 +161,8 @@ cvtm_status cvtm_hlcp_grid_solve(cvtm_hlcp_grid *h, const cvtm_lcp_grid *links, 
   h->pixels.diagonal = a == b ? NULL : h->diagonal;
   h->pixels.changed = cvtm_grid_changes(h->linear);
   cvtm_status status = cvtm_device_fill(h->device, h->diagonal, 0, (size_t)n * sizeof(double));
+  /* No array of changes: an earlier solve found no memory for a new layout. */
+  if (status == CVTM_OK && h->pixels.changed == NULL) status = set_links(h);
   if (status == CVTM_OK && !warm) status = cvtm_device_fill(h->device, x, 0, (size_t)n * sizeof *x);
   if (status == CVTM_OK) status = newton(h, n, x, result);
   if (status == CVTM_OK) {

@@ -131,10 +131,12 @@ typedef struct cvtm_lcp_grid {
 cvtm_status cvtm_lcp_create_grid(cvtm_device *device, int64_t width, int64_t height,
                                  const cvtm_lcp_options *options, cvtm_lcp **lcp);
 /* Gives the coefficients; again for each time step. Enqueued, but for the first call with links of
- * their own: where those along one side are more than three times as strong, that side is halved
- * first, and the memory allocated anew. The next solve may also find other
- * values in the same arrays: then interpolation stays that of the last call, which coefficients
- * that change little do not notice. */
+ * their own, whatever calls without links came before: where the links along one side are more than
+ * three times as strong, that side is halved first on coarse grids, and the memory is allocated
+ * anew. That layout stays for all later calls; for links of another ratio, which it solves in more
+ * cycles, create another solver. The next solve may also find other values in the same arrays: then
+ * interpolation stays that of the last call, which coefficients that change little do not notice.
+ * On failure no coefficients are set. */
 cvtm_status cvtm_lcp_set_grid(cvtm_lcp *lcp, const cvtm_lcp_grid *grid);
 void cvtm_lcp_destroy(cvtm_lcp *lcp);
 

@@ -228,6 +228,42 @@ static void test_stretched(void **state) {
   }
 }
 
+/* The first links decide on the layout, also where coefficients without links came before. */
+static void test_first_links_after_constants(void **state) {
+  (void)state;
+  const double aspects[] = {1e3, 1e-3};
+  for (int k = 0; k < 2; ++k) {
+    for (int method = CVTM_LCP_PSOR; method <= CVTM_LCP_TNNMG; ++method) {
+      grid_case alone = stretched_make(61, 90, aspects[k]),
+                after = stretched_make(61, 90, aspects[k]);
+      grid_case before = grid_case_make(61, 90);
+      before.constant = 1;
+      alone.options.method = after.options.method = before.options.method = (cvtm_lcp_method)method;
+      if (method == CVTM_LCP_PSOR)
+        alone.options.max_iterations = before.options.max_iterations = 50;
+      grid_case_solve(device, &alone);
+      grid_run run = grid_run_open(device, &before), links = grid_run_open(device, &after);
+      grid_run_solve(device, &run, &before, 0);
+      assert_device_ok(device, cvtm_lcp_set_grid(run.lcp, &links.grid));
+      assert_device_ok(device, cvtm_lcp_solve(run.lcp, links.b, links.lower, links.upper, links.x,
+                                              0, &after.result));
+      assert_device_ok(device,
+                       cvtm_device_copy_out(device, after.x, links.x, 61 * 90 * sizeof(double)));
+      assert_int_equal(after.result.iterations, alone.result.iterations);
+      assert_memory_equal(after.x, alone.x, 61 * 90 * sizeof(double));
+      /* And back: the layout stays, the answer is that of the first time. */
+      assert_device_ok(device, cvtm_lcp_set_grid(run.lcp, &run.grid));
+      grid_run_solve(device, &run, &before, 0);
+      if (method != CVTM_LCP_PSOR) check_solved(&before);
+      grid_run_close(device, &run);
+      grid_run_close(device, &links);
+      grid_case_free(&alone);
+      grid_case_free(&after);
+      grid_case_free(&before);
+    }
+  }
+}
+
 static int collect(void *context, const cvtm_lcp_progress *progress) {
   double *seen = context;
   if ((int64_t)seen[0] != progress->iteration) fail_msg("iterations out of order");
@@ -342,17 +378,12 @@ static void test_refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_known_answers),
-      cmocka_unit_test(test_methods),
-      cmocka_unit_test(test_psor),
-      cmocka_unit_test(test_published_cycle_stalls),
-      cmocka_unit_test(test_linear),
-      cmocka_unit_test(test_any_size),
-      cmocka_unit_test(test_stretched),
-      cmocka_unit_test(test_monitor),
-      cmocka_unit_test(test_reruns_and_threads),
-      cmocka_unit_test(test_devices_agree),
-      cmocka_unit_test(test_warm_start),
+      cmocka_unit_test(test_known_answers), cmocka_unit_test(test_methods),
+      cmocka_unit_test(test_psor),          cmocka_unit_test(test_published_cycle_stalls),
+      cmocka_unit_test(test_linear),        cmocka_unit_test(test_any_size),
+      cmocka_unit_test(test_stretched),     cmocka_unit_test(test_first_links_after_constants),
+      cmocka_unit_test(test_monitor),       cmocka_unit_test(test_reruns_and_threads),
+      cmocka_unit_test(test_devices_agree), cmocka_unit_test(test_warm_start),
       cmocka_unit_test(test_refusals),
   };
   device = test_device_open();

@@ -120,8 +120,48 @@ static void refuses_what_is_not_finite(void **state) {
   cvtm_device_destroy(device);
 }
 
+/* Links across a hundred times as strong as those down make for another layout of the levels, be it
+ * in a solver that is new or in one that has solved a problem with constant links. */
+static void stretched_links_in_a_used_solver(void **state) {
+  (void)state;
+  cvtm_device *device = test_device_open();
+  enum { ACROSS = (WIDTH + 1) * HEIGHT, DOWN = WIDTH * (HEIGHT + 1) };
+  double across[ACROSS], down[DOWN], q[PIXELS], found[2][PIXELS];
+  for (int k = 0; k < ACROSS; ++k)
+    across[k] = k % (WIDTH + 1) == 0 || k % (WIDTH + 1) == WIDTH ? 0 : 100;
+  for (int k = 0; k < DOWN; ++k) down[k] = k < WIDTH || k >= DOWN - WIDTH ? 0 : 1;
+  for (int p = 0; p < PIXELS; ++p) q[p] = sin(0.9 * p) + (p % 7 == 0 ? 3 : 0);
+  double *horizontal = NULL, *vertical = NULL, *memory[4];
+  assert_device_ok(device, cvtm_device_allocate(device, 1, sizeof across, (void **)&horizontal));
+  assert_device_ok(device, cvtm_device_allocate(device, 1, sizeof down, (void **)&vertical));
+  assert_device_ok(device, cvtm_device_copy_in(device, horizontal, across, sizeof across));
+  assert_device_ok(device, cvtm_device_copy_in(device, vertical, down, sizeof down));
+  for (int v = 0; v < 4; ++v) memory[v] = upload(device, q);
+  const cvtm_lcp_grid constant = {.width = WIDTH, .height = HEIGHT, .constant = 1, .neumann = 1};
+  const cvtm_lcp_grid stretched = {
+      .width = WIDTH, .height = HEIGHT, .horizontal = horizontal, .vertical = vertical};
+  for (int used = 0; used < 2; ++used) {
+    cvtm_hlcp_grid *grid = NULL;
+    cvtm_hlcp_result result;
+    assert_device_ok(device, cvtm_hlcp_grid_create(device, WIDTH, HEIGHT, 1e-9, 50, &grid));
+    for (int k = used ? 0 : 1; k < 2; ++k)
+      assert_device_ok(
+          device, cvtm_hlcp_grid_solve(grid, k ? &stretched : &constant, 1, 9, memory[0], memory[1],
+                                       0, memory[2], memory[3], &result));
+    cvtm_hlcp_grid_destroy(grid);
+    assert_int_equal(result.stop, CVTM_HLCP_CONVERGED);
+    download(device, found[used], memory[1]);
+  }
+  assert_memory_equal(found[0], found[1], sizeof found[0]);
+  for (int v = 0; v < 4; ++v) cvtm_device_free(device, memory[v]);
+  cvtm_device_free(device, horizontal);
+  cvtm_device_free(device, vertical);
+  cvtm_device_destroy(device);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(equals_the_sparse_solution),
-                                     cmocka_unit_test(refuses_what_is_not_finite)};
+                                     cmocka_unit_test(refuses_what_is_not_finite),
+                                     cmocka_unit_test(stretched_links_in_a_used_solver)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
