@@ -130,8 +130,10 @@ static void free_track(track *t) {
 
 /* ---- Vertices ---- */
 
+/* -1: see no_vertex. */
 static int32_t add_vertex(sampler *s, const double *place, double along, int corner) {
   cvtm_boundary *b = &s->made;
+  if (b->vertex_count == INT32_MAX) return -1;
   if (b->vertex_count == s->vertex_capacity) {
     const int64_t larger = s->vertex_capacity == 0 ? 256 : 2 * s->vertex_capacity;
     double *points = realloc(b->points, (size_t)larger * 2 * sizeof *points);
@@ -149,6 +151,12 @@ static int32_t add_vertex(sampler *s, const double *place, double along, int cor
   b->corner[b->vertex_count] = (uint8_t)corner;
   b->along[b->vertex_count] = b->home[b->vertex_count] = along;
   return (int32_t)b->vertex_count++;
+}
+
+static cvtm_status no_vertex(const sampler *s) {
+  if (s->made.vertex_count < INT32_MAX) return no_memory(s->error);
+  return cvtm_fail(s->error, CVTM_ERROR_INPUT, "a boundary of more than %ld vertices",
+                   (long)INT32_MAX);
 }
 
 static cvtm_status add_edge(sampler *s, int32_t from, int32_t to, int32_t left, int32_t right,
@@ -239,7 +247,7 @@ static cvtm_status emit_piece(sampler *s, int64_t parts, int closed, int32_t fir
     double place[2];
     place_cut(s, i, parts, closed, place);
     const int32_t to = i == parts ? last : add_vertex(s, place, s->track.way[s->cuts[i]], 0);
-    if (to < 0) return no_memory(s->error);
+    if (to < 0) return no_vertex(s);
     const double *a = s->made.points + 2 * (int64_t)from, *b = s->made.points + 2 * (int64_t)to;
     status = add_edge(s, from, to, left, right, edge_deviation(s, i - 1, a, b));
     from = to;
@@ -276,7 +284,7 @@ static cvtm_status add_end_vertices(sampler *s, const cvtm_contour *c, int32_t *
       const double place[2] = {ends[k].x, ends[k].y};
       vertex = add_vertex(s, place, 0, c->corner[c->start[ends[k].slot / 2]]);
     }
-    if (vertex < 0) status = no_memory(s->error);
+    if (vertex < 0) status = no_vertex(s);
     vertex_of[ends[k].slot] = vertex;
   }
   free(ends);
@@ -304,7 +312,7 @@ static cvtm_status sample_arc(sampler *s, const cvtm_contour *c, int64_t arc, co
     status = choose_cuts(s, parts);
     if (status != CVTM_OK) break;
     const int32_t to = end == last ? ends[1] : add_vertex(s, c->points + 2 * end, 0, 1);
-    if (to < 0) return no_memory(s->error);
+    if (to < 0) return no_vertex(s);
     const int closed = loop && corners == 0 && !c->corner[first];
     status = emit_piece(s, parts, closed, from, to, c->left[arc], c->right[arc]);
     from = to;

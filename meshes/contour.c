@@ -590,6 +590,10 @@ static int64_t move_back(cvtm_contour *c, const double *traced, const uint8_t *c
 
 static cvtm_status untangle_corners(cvtm_contour *c, const double *traced, cvtm_error *error) {
   const int64_t points = c->start[c->arc_count];
+  if (points > INT32_MAX) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "a contour of %lld points; the most is %ld",
+                     (long long)points, (long)INT32_MAX);
+  }
   int32_t *edges = malloc((size_t)points * 2 * sizeof *edges);
   uint8_t *crossed = calloc((size_t)points + 1, 1);
   cvtm_status status = edges != NULL && crossed != NULL ? CVTM_OK : no_memory(error);

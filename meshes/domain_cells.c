@@ -87,6 +87,10 @@ static void list_leaving(const cvtm_mesh *mesh, int64_t *start, int64_t *leaving
 
 cvtm_status cvtm_cells_of_domain(const cvtm_mesh *mesh, cvtm_cells *cells, cvtm_error *error) {
   if (!mesh || !cells) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no mesh or no cells");
+  if (mesh->vertex_count > INT32_MAX) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites; the most is %ld",
+                     (long long)mesh->vertex_count, (long)INT32_MAX);
+  }
   const size_t n = (size_t)mesh->vertex_count, halves = 3 * (size_t)mesh->triangle_count;
   /* A corner for each triangle, and three for each of the fans, of which every one at the
    * border has a half-edge of its own there. */

@@ -539,6 +539,10 @@ static int visit_meeting(void *context, int64_t e, int64_t f, int crossing) {
 static cvtm_status check_crossings(const cvtm_polygons *rings, const char *name,
                                    cvtm_error *error) {
   const int64_t count = rings->start[rings->ring_count];
+  if (count > INT32_MAX) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %" PRId64 " points; the most is %" PRId32, name,
+                     count, INT32_MAX);
+  }
   int32_t *edges = malloc((size_t)count * 2 * sizeof *edges);
   if (edges == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
   for (int64_t r = 0; r < rings->ring_count; ++r) {

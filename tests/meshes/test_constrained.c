@@ -317,6 +317,24 @@ static void contradictions_are_refused(void **state) {
   assert_null(out.mesh.points);
 }
 
+/* Refused by the counts alone: edges and sites have numbers of 32 bits. */
+static void more_than_numbers_of_32_bits_are_refused(void **state) {
+  (void)state;
+  const double site[2] = {0, 0};
+  int32_t edge[2] = {0, 99};
+  cvtm_boundary boundary = {.edge_count = (int64_t)INT32_MAX + 1, .edges = edge};
+  cvtm_mesh mesh = {.vertex_count = (int64_t)INT32_MAX + 1};
+  cvtm_regions regions;
+  cvtm_cells cells;
+  int32_t *source = NULL;
+  cvtm_error error;
+  assert_int_equal(cvtm_constrained_delaunay(site, 1, &boundary, &mesh, &regions, &source, &error),
+                   CVTM_ERROR_ARGUMENT);
+  assert_non_null(strstr(error.message, "2147483648 edges"));
+  assert_int_equal(cvtm_cells_of_domain(&mesh, &cells, &error), CVTM_ERROR_ARGUMENT);
+  assert_non_null(strstr(error.message, "2147483648 sites"));
+}
+
 /* Masks of noise have curves within fractions of a pixel of each other: still every edge of the
  * boundary is an edge of the mesh, and the mesh has the boundary's area. */
 static void noise_can_be_meshed(void **state) {
@@ -372,6 +390,7 @@ int main(void) {
       cmocka_unit_test(edges_through_points_are_divided),
       cmocka_unit_test(rings_may_touch),
       cmocka_unit_test(contradictions_are_refused),
+      cmocka_unit_test(more_than_numbers_of_32_bits_are_refused),
       cmocka_unit_test(noise_can_be_meshed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
