@@ -76,6 +76,7 @@ def living(work):
             assert process.poll() is None and time.monotonic() < deadline
             time.sleep(0.01)
         process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)  # not before all its threads stand still
         return process
 
     yield start
