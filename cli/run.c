@@ -225,10 +225,13 @@ static cvtm_cvt_options descent_options(run *r) {
   return how;
 }
 
+/* A boundary that slides has a quarter of the time. */
 static cvtm_status optimize(run *r) {
   const cvtm_cvt_options how = descent_options(r);
+  cvtm_cvt_options locked = how;
+  if (r->options.domain.sliding) locked.max_seconds *= 0.75;
   const cvtm_status status =
-      cvtm_cvt_solve(r->cvt, r->density, &how, r->given, r->sites, r->count, &r->result);
+      cvtm_cvt_solve(r->cvt, r->density, &locked, r->given, r->sites, r->count, &r->result);
   if (status != CVTM_OK || !r->options.domain.sliding) return status;
   return cvtm_cvt_slide(r->cvt, &r->shape.contour, &how, &r->shape.boundary, r->sites, r->count,
                         &r->result, &r->shape.slides);

@@ -24,13 +24,14 @@ void cvtm_cvt_defaults(cvtm_cvt_options *options) {
 typedef struct run {
   const cvtm_cvt_task *task;
   const cvtm_cvt_options *options;
-  double start;
+  double start, deadline;
   cvtm_stop stop;
   int64_t iterations, evaluations;
   double decrease[CVTM_CVT_WINDOW]; /* relative, of the last iterations of Lloyd's method */
-  double last, best;                /* energies of Lloyd's method */
+  double last[2], best;             /* values and least energy of Lloyd's method */
   int timed;                        /* evaluations are done when a call returns */
   double seconds;                   /* spent in them so far, if timed */
+  int64_t enqueued;                 /* evaluations in those seconds */
 } run;
 
 static size_t bytes_of(int64_t count) { return 2 * (size_t)count * sizeof(double); }
@@ -39,6 +40,7 @@ static cvtm_status enqueue(run *r, const double *x, double *f, double *g) {
   const double start = r->timed ? cvtm_clock() : 0;
   const cvtm_status status = cvtm_cvt_enqueue(r->task, x, f, g);
   if (r->timed) r->seconds += cvtm_clock() - start;
+  ++r->enqueued;
   return status;
 }
 
@@ -65,19 +67,22 @@ static double mean_decrease(const run *r) {
   return sum / CVTM_CVT_WINDOW;
 }
 
+double cvtm_cvt_deadline(const cvtm_cvt_options *options, double start) {
+  return options->max_seconds > 0 ? start + options->max_seconds : INFINITY;
+}
+
 static void decide_lloyd_stop(run *r, double energy) {
   const cvtm_cvt_options *o = r->options;
   if (r->iterations > 0) {
-    const double larger = fmax(fabs(r->last), fabs(energy));
-    r->decrease[r->iterations % CVTM_CVT_WINDOW] = larger > 0 ? (r->last - energy) / larger : 0;
+    const double before = r->last[0], larger = fmax(fabs(before), fabs(energy));
+    r->decrease[r->iterations % CVTM_CVT_WINDOW] = larger > 0 ? (before - energy) / larger : 0;
   }
-  r->last = energy;
   if (r->stop != CVTM_STOP_NONE) return;
   if (o->tolerance > 0 && r->iterations >= CVTM_CVT_WINDOW && mean_decrease(r) <= o->tolerance)
     r->stop = CVTM_STOP_DECREASE;
   else if (o->max_iterations > 0 && r->iterations >= o->max_iterations)
     r->stop = CVTM_STOP_ITERATIONS;
-  else if (o->max_seconds > 0 && cvtm_clock() - r->start >= o->max_seconds)
+  else if (cvtm_clock() >= r->deadline)
     r->stop = CVTM_STOP_TIME;
 }
 
@@ -91,6 +96,7 @@ static cvtm_status record_lloyd(run *r, const double value[2]) {
   r->best = fmin(r->best, value[0]);
   report(r, &record);
   decide_lloyd_stop(r, value[0]);
+  memcpy(r->last, value, sizeof r->last);
   return CVTM_OK;
 }
 
@@ -98,7 +104,7 @@ static cvtm_status record_lloyd(run *r, const double value[2]) {
  * time is short. So other stops than the limit of iterations may come some steps late. */
 static int64_t lloyd_window(const run *r, int64_t steps) {
   const int64_t most = r->options->max_iterations;
-  const int single = r->timed || r->options->max_seconds > 0 || r->options->live;
+  const int single = r->timed || r->deadline < INFINITY || r->options->live;
   int64_t window = single ? 1 : CVTM_CVT_WINDOW;
   if (steps >= 0 && window > steps - r->iterations) window = steps - r->iterations;
   if (most > 0 && window > most - r->iterations) window = most - r->iterations;
@@ -211,15 +217,17 @@ cvtm_status cvtm_cvt_prepare_solver(const cvtm_cvt_task *task, const cvtm_lbfgsb
   return status == CVTM_OK ? cvtm_lbfgsb_set_scaling(cvt->solver, cvt->scale) : status;
 }
 
-/* What Lloyd's steps left of the limits. */
+/* What Lloyd's steps left of the limits. The evaluation of the final sites is within the limit of
+ * time. */
 static cvtm_lbfgsb_options remaining_options(run *r) {
   const cvtm_cvt_options *o = r->options;
+  const double evaluation = r->enqueued > 0 ? r->seconds / (double)r->enqueued : 0;
   cvtm_lbfgsb_options options;
   cvtm_lbfgsb_defaults(&options);
   options.history = o->history;
   options.max_iterations = o->max_iterations > 0 ? o->max_iterations - r->iterations : 0;
   options.max_seconds =
-      o->max_seconds > 0 ? fmax(o->max_seconds - (cvtm_clock() - r->start), 1e-9) : 0;
+      r->deadline < INFINITY ? fmax(r->deadline - evaluation - cvtm_clock(), 1e-9) : 0;
   options.decrease_tolerance = o->tolerance;
   if (o->monitor || o->gradient_tolerance > 0) options.monitor = watch;
   options.monitor_context = r;
@@ -289,12 +297,13 @@ static cvtm_status read_final(run *r, double value[2]) {
 }
 
 /* Evaluates the final state, or that of Lloyd's method if it was better: a diagram that is
- * not exact can mislead a descent. On CUDA the time of this evaluation stands for all. */
-static cvtm_status finish(run *r, cvtm_cvt_result *result) {
+ * not exact can mislead a descent. On CUDA the time of this evaluation stands for all. On the CPU
+ * the last evaluation of Lloyd's method need not be repeated. */
+static cvtm_status finish(run *r, int evaluated, cvtm_cvt_result *result) {
   cvtm_cvt *cvt = r->task->cvt;
   const double before = cvtm_clock();
-  double value[2], seconds = 0;
-  cvtm_status status = read_final(r, value);
+  double value[2] = {r->last[0], r->last[1]}, seconds = 0;
+  cvtm_status status = r->timed && evaluated ? CVTM_OK : read_final(r, value);
   seconds = cvtm_clock() - before;
   if (status == CVTM_OK && !(value[0] <= r->best)) {
     status = cvtm_device_copy(cvt->device, cvt->sites, cvt->best, bytes_of(r->task->count));
@@ -314,17 +323,19 @@ static cvtm_status finish(run *r, cvtm_cvt_result *result) {
 }
 
 cvtm_status cvtm_cvt_descend(const cvtm_cvt_task *task, const cvtm_cvt_options *options,
-                             cvtm_cvt_result *result) {
+                             double deadline, cvtm_cvt_result *result) {
   const int lbfgsb = options->method == CVTM_CVT_LBFGSB;
   run r = {.task = task,
            .options = options,
            .start = cvtm_clock(),
+           .deadline = deadline,
            .stop = CVTM_STOP_NONE,
            .best = INFINITY,
            .timed = cvtm_device_get_kind(task->cvt->device) == CVTM_DEVICE_CPU};
   cvtm_status status = run_lloyd(&r, lbfgsb ? options->lloyd_steps : -1);
-  if (status == CVTM_OK && lbfgsb && r.stop == CVTM_STOP_NONE) status = run_lbfgsb(&r);
-  return status == CVTM_OK ? finish(&r, result) : status;
+  const int goes_on = lbfgsb && r.stop == CVTM_STOP_NONE;
+  if (status == CVTM_OK && goes_on) status = run_lbfgsb(&r);
+  return status == CVTM_OK ? finish(&r, !goes_on, result) : status;
 }
 
 cvtm_status cvtm_cvt_count_empty(cvtm_cvt *cvt, int64_t count, int64_t *empty) {
@@ -362,7 +373,8 @@ cvtm_status cvtm_cvt_optimize(cvtm_cvt *cvt, const cvtm_cvt_options *options, do
   if (status == CVTM_OK) status = cvtm_cvt_check_options(cvt, options, count);
   if (status == CVTM_OK) status = cvtm_cvt_prepare(&task);
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, sites, count);
-  if (status == CVTM_OK) status = cvtm_cvt_descend(&task, options, &found);
+  if (status == CVTM_OK)
+    status = cvtm_cvt_descend(&task, options, cvtm_cvt_deadline(options, start), &found);
   if (status == CVTM_OK && result) status = cvtm_cvt_count_empty(cvt, count, &found.empty_cells);
   if (status == CVTM_OK) status = cvtm_cvt_get_sites(cvt, sites, count);
   found.seconds = cvtm_clock() - start;

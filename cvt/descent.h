@@ -42,9 +42,12 @@ cvtm_status cvtm_cvt_prepare_solver(const cvtm_cvt_task *task, const cvtm_lbfgsb
 /* A monitor whose context is the options of a run: theirs hears, with a record of 0 sites, of
  * iterations that are not those of the run's own descent, so that it can stop them. */
 int cvtm_cvt_relay(void *options, const cvtm_cvt_record *record);
+/* When max_seconds from `start` are over, in seconds of cvtm_clock; infinity without a limit. */
+double cvtm_cvt_deadline(const cvtm_cvt_options *options, double start);
 /* From cvt->sites to lower energy, there again; the last evaluation is of them. Options are
- * checked, the task prepared. Leaves empty_cells alone, and all figures of cvtm_cvt_solve. */
+ * checked, the task prepared; the deadline is in place of max_seconds. Leaves empty_cells alone,
+ * and all figures of cvtm_cvt_solve. */
 cvtm_status cvtm_cvt_descend(const cvtm_cvt_task *task, const cvtm_cvt_options *options,
-                             cvtm_cvt_result *result);
+                             double deadline, cvtm_cvt_result *result);
 
 #endif

@@ -168,7 +168,7 @@ static cvtm_lbfgsb_options remaining_options(run *r) {
   options.history = o->history;
   options.max_iterations =
       o->max_iterations > 0 ? o->max_iterations - r->result.descent.iterations : 0;
-  options.max_seconds = o->max_seconds > 0 ? fmax(r->deadline - cvtm_clock(), 1e-9) : 0;
+  options.max_seconds = r->deadline < INFINITY ? fmax(r->deadline - cvtm_clock(), 1e-9) : 0;
   options.decrease_tolerance = o->tolerance;
   options.monitor = watch;
   options.monitor_context = r;
@@ -290,7 +290,8 @@ cvtm_status cvtm_equal_mass_weights(cvtm_cvt *cvt, const double *sites, int64_t 
   return status;
 }
 
-/* The sites on the host, from a plain CVT if some are not given. */
+/* The sites on the host, from a plain CVT if some are not given; it takes half of the time at most.
+ */
 static cvtm_status place(run *r, const float *density, int64_t given, double *sites) {
   cvtm_cvt *cvt = r->task.cvt;
   const double start = cvtm_clock();
@@ -299,6 +300,7 @@ static cvtm_status place(run *r, const float *density, int64_t given, double *si
   if (given == r->task.count) return cvtm_cvt_check_sites(cvt, sites, given);
   if (options.monitor) options.monitor = cvtm_cvt_relay;
   options.monitor_context = (void *)(uintptr_t)r->options;
+  options.max_seconds *= 0.5;
   float *square = square_of(cvt->domain, density);
   if (!square)
     return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory for a density");
@@ -315,12 +317,13 @@ static cvtm_status place(run *r, const float *density, int64_t given, double *si
   r->result.descent.rounds = found.rounds;
   r->result.descent.transfers = found.transfers;
   r->result.seconds_start = cvtm_clock() - start;
-  if (found.stop == CVTM_STOP_REQUEST || cvtm_clock() >= r->deadline) r->stop = found.stop;
+  if (found.stop == CVTM_STOP_REQUEST) r->stop = CVTM_STOP_REQUEST;
   return CVTM_OK;
 }
 
 static cvtm_status descend(run *r) {
   const int lbfgsb = r->options->method == CVTM_CVT_LBFGSB;
+  if (r->stop == CVTM_STOP_NONE && cvtm_clock() >= r->deadline) r->stop = CVTM_STOP_TIME;
   if (r->stop != CVTM_STOP_NONE) return CVTM_OK;
   const cvtm_status status = run_lloyd(r, lbfgsb ? r->options->lloyd_steps : -1);
   return status == CVTM_OK && r->stop == CVTM_STOP_NONE ? run_lbfgsb(r) : status;
@@ -334,7 +337,7 @@ cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const float *density,
   run r = {.task = {cvt, count, options->fixed, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT},
            .options = options,
            .tolerance = balanced,
-           .deadline = options->max_seconds > 0 ? start + options->max_seconds : INFINITY};
+           .deadline = cvtm_cvt_deadline(options, start)};
   cvtm_error *error = cvtm_device_error(cvt->device);
   cvtm_status status = check(cvt, tolerance, count);
   if (status == CVTM_OK) status = cvtm_cvt_check_options(cvt, options, count);

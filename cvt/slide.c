@@ -1,7 +1,7 @@
 #include "cvt/slide.h"
 
 #include "base/clock.h"
-#include "cvt/cvt_kernels.h"
+#include "cvt/descent.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,6 +19,7 @@ typedef struct slide {
   cvtm_cvt_result *result;
   cvtm_cvt_slides *slides;
   double *saved; /* of the boundary: points, along, deviation, and its sites and centroids */
+  double deadline;
   double energy;
 } slide;
 
@@ -79,6 +80,7 @@ static cvtm_status slide_boundary(slide *s, int *lowered) {
   *lowered = 0;
   for (int bolder = 0; *lowered < SLIDES && bolder < 3 && status == CVTM_OK;) {
     int better = 0;
+    if (cvtm_clock() >= s->deadline) break;
     status = try_slide(s, shares[bolder], &better);
     *lowered += better;
     bolder += !better;
@@ -92,14 +94,14 @@ static int64_t iterations_left(const slide *s) {
   return most > 0 && left < ITERATIONS ? left : ITERATIONS;
 }
 
-static cvtm_status descend_inside(const slide *s, double seconds) {
+static cvtm_status descend_inside(const slide *s) {
   cvtm_cvt_options options = *s->options;
   cvtm_cvt_result found;
   options.max_iterations = iterations_left(s);
   options.lloyd_steps = 0;
   options.monitor = NULL;
   options.live = 0;
-  if (options.max_seconds > 0) options.max_seconds = seconds;
+  if (options.max_seconds > 0) options.max_seconds = fmax(s->deadline - cvtm_clock(), 1e-9);
   const cvtm_status status = cvtm_cvt_optimize(s->cvt, &options, s->sites, s->count, &found);
   if (status != CVTM_OK) return status;
   s->result->iterations += found.iterations;
@@ -119,19 +121,21 @@ static int told_to_stop(const slide *s) {
 }
 
 static cvtm_status take_turns(slide *s) {
-  const double start = cvtm_clock(), most = s->options->max_seconds;
+  const double start = cvtm_clock();
+  s->deadline = cvtm_cvt_deadline(s->options, start - s->result->seconds);
   for (int turn = 0; turn < TURNS; ++turn) {
     const double before = s->result->objective;
-    const double left = most - s->result->seconds - (cvtm_clock() - start);
     int lowered = 0;
-    if ((most > 0 && left <= 0) || iterations_left(s) <= 0) break;
+    if (iterations_left(s) <= 0 || cvtm_clock() >= s->deadline) break;
     cvtm_status status = slide_boundary(s, &lowered);
-    if (status == CVTM_OK && lowered > 0) status = descend_inside(s, left);
+    if (status == CVTM_OK && lowered > 0) status = descend_inside(s);
     if (status != CVTM_OK) return status;
     if (lowered == 0 || told_to_stop(s)) break;
     if (before - s->result->objective <= 10 * s->options->tolerance * before) break;
   }
-  s->result->seconds += cvtm_clock() - start;
+  const double end = cvtm_clock();
+  s->result->seconds += end - start;
+  if (s->result->stop != CVTM_STOP_REQUEST && end >= s->deadline) s->result->stop = CVTM_STOP_TIME;
   return CVTM_OK;
 }
 
@@ -149,8 +153,8 @@ cvtm_status cvtm_cvt_slide(cvtm_cvt *cvt, const cvtm_contour *contour,
   double *memory = malloc((2 * (size_t)count + 7 * (size_t)n + (size_t)boundary->edge_count + 1) *
                           sizeof *memory);
   if (memory == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the boundary");
-  slide s = {cvt,   contour, options, boundary,           sites, memory,
-             count, result,  slides,  memory + 2 * count, 0};
+  slide s = {cvt,   contour, options, boundary,           sites,    memory,
+             count, result,  slides,  memory + 2 * count, INFINITY, 0};
   const cvtm_status status = take_turns(&s);
   free(memory);
   return status;

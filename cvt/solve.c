@@ -1,5 +1,6 @@
 /* From a density to a tessellation: the start, the descent, and the search beyond it. */
 #include "base/clock.h"
+#include "base/point_order.h"
 #include "base/primitives.h"
 #include "cvt/cvt_sample.h"
 #include "cvt/descent.h"
@@ -20,6 +21,7 @@ enum {
   SEARCH_ROUNDS = 24,
   SEARCH_ITERATIONS = 60,
   RESEED_ROUNDS = 5,
+  SEPARATE_ROUNDS = 5,
   TRANSFERS = 4,         /* on the way of the full set's descent */
   FIRST_TRANSFER = 40,   /* at the latest after so many iterations, */
   BETWEEN_TRANSFERS = 30 /* the next after so many more */
@@ -56,14 +58,9 @@ typedef struct solve {
   void *workspace; /* of the sort */
   size_t workspace_bytes;
   uint64_t draws; /* transfers so far; each draws its own random numbers */
+  double pace;    /* seconds per iteration, of the full set's last */
   cvtm_cvt_result result;
 } solve;
-
-static cvtm_cvt_options limited(const solve *s) {
-  cvtm_cvt_options options = *s->options;
-  if (s->deadline < INFINITY) options.max_seconds = fmax(s->deadline - cvtm_clock(), 1e-9);
-  return options;
-}
 
 static cvtm_cvt_task task_of(const solve *s, int64_t count) {
   const cvtm_cvt_options *o = s->options;
@@ -72,9 +69,9 @@ static cvtm_cvt_task task_of(const solve *s, int64_t count) {
 
 /* One descent of the plan's sites; its effort is added to the result's. */
 static cvtm_status descend(solve *s, const cvtm_cvt_options *options, int64_t count,
-                           cvtm_cvt_result *found) {
+                           double deadline, cvtm_cvt_result *found) {
   const cvtm_cvt_task task = task_of(s, count);
-  const cvtm_status status = cvtm_cvt_descend(&task, options, found);
+  const cvtm_status status = cvtm_cvt_descend(&task, options, deadline, found);
   if (status != CVTM_OK) return status;
   if (found->stop == CVTM_STOP_REQUEST) {
     s->result.stop = CVTM_STOP_REQUEST;
@@ -144,13 +141,19 @@ static int plan_levels(const solve *s, int64_t counts[LEVELS_HIGH + 1]) {
   return levels;
 }
 
-static cvtm_status descend_coarse(solve *s, int64_t count) {
-  cvtm_cvt_options options = limited(s);
+/* When level `level` ends at the latest: a finer level has as long as all that are coarser. */
+static double deadline_of(const solve *s, int level) {
+  const double most = s->options->max_seconds;
+  return most > 0 ? s->deadline - most * (1 - ldexp(1, -level)) : s->deadline;
+}
+
+static cvtm_status descend_coarse(solve *s, int level, int64_t count) {
+  cvtm_cvt_options options = *s->options;
   cvtm_cvt_result found;
   const int high = options.effort == CVTM_CVT_EFFORT_HIGH;
   options.max_iterations = high ? COARSE_ITERATIONS_HIGH : COARSE_ITERATIONS_NORMAL;
   if (!high) options.tolerance *= coarse_tolerance;
-  const cvtm_status status = descend(s, &options, count, &found);
+  const cvtm_status status = descend(s, &options, count, deadline_of(s, level), &found);
   if (status == CVTM_OK) s->result.coarse_iterations += found.iterations;
   return status;
 }
@@ -194,10 +197,12 @@ static cvtm_status refine(solve *s, int64_t from, int64_t to, double *sites) {
 }
 
 /* Refined sites are too many where the density falls within a coarse cell and too few where it
- * rises: a few steps of Lloyd's method and transfers in turn. */
-static cvtm_status balance(solve *s, int64_t count) {
+ * rises: a few steps of Lloyd's method and transfers in turn. They leave the level's descent half
+ * of its time. */
+static cvtm_status balance(solve *s, int level, int64_t count) {
   const cvtm_cvt_task task = task_of(s, count);
-  for (int round = 0; round < BALANCE_ROUNDS && cvtm_clock() < s->deadline; ++round) {
+  const double deadline = 0.5 * (deadline_of(s, level + 1) + deadline_of(s, level));
+  for (int round = 0; round < BALANCE_ROUNDS && cvtm_clock() < deadline; ++round) {
     int64_t transfers = 0;
     cvtm_status status = cvtm_cvt_enqueue_lloyd(&task, BALANCE_STEPS);
     if (status == CVTM_OK)
@@ -215,9 +220,9 @@ static cvtm_status place_coarse_to_fine(solve *s, double *sites) {
   cvtm_status status = sample(s, counts[level], sites);
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(s->cvt, sites, counts[level]);
   for (; status == CVTM_OK && level > 0; --level) {
-    status = descend_coarse(s, counts[level]);
+    status = descend_coarse(s, level, counts[level]);
     if (status == CVTM_OK) status = refine(s, counts[level], counts[level - 1], sites);
-    if (status == CVTM_OK) status = balance(s, counts[level - 1]);
+    if (status == CVTM_OK) status = balance(s, level - 1, counts[level - 1]);
   }
   return status;
 }
@@ -249,18 +254,19 @@ static cvtm_status restore(solve *s) {
 /* Transfers up to `most` sites and descends. */
 static cvtm_status try_transfers(solve *s, int64_t most, double contrast, int64_t iterations,
                                  int64_t *transfers, cvtm_cvt_result *found) {
-  cvtm_cvt_options options = limited(s);
+  cvtm_cvt_options options = *s->options;
   const cvtm_status status = transfer(s, s->count, most, contrast, transfers);
   if (status != CVTM_OK || *transfers == 0) return status;
   options.max_iterations = iterations;
   if (options.monitor) options.monitor = cvtm_cvt_relay;
   options.monitor_context = (void *)(uintptr_t)s->options;
-  return descend(s, &options, s->count, found);
+  return descend(s, &options, s->count, s->deadline, found);
 }
 
 /* Sites whose cells have no mass, where nothing moves them, go to the richest cells. */
 static cvtm_status reseed(solve *s) {
   for (int round = 0; round < RESEED_ROUNDS && s->result.empty_cells > 0; ++round) {
+    if (cvtm_clock() >= s->deadline) break;
     cvtm_cvt_result found;
     int64_t transfers = 0, empty = 0;
     cvtm_status status = try_transfers(s, s->result.empty_cells, contrast_of_balance,
@@ -323,12 +329,14 @@ static int64_t iterations_to_transfer(const solve *s, int round) {
   const int64_t own = round == 0 ? FIRST_TRANSFER : BETWEEN_TRANSFERS;
   const int lbfgsb = s->options->method == CVTM_CVT_LBFGSB;
   if (!lbfgsb || !s->sampled || round == TRANSFERS) return 0;
+  if (s->deadline < INFINITY && cvtm_clock() + BETWEEN_TRANSFERS * s->pace > s->deadline) return 0;
   return most > 0 && s->result.iterations + own + BETWEEN_TRANSFERS > most ? 0 : own;
 }
 
 /* Up to a transfer, after at most `iterations`; 0: to the end. */
 static cvtm_status go_on(solve *s, int round, int64_t iterations, cvtm_cvt_result *found) {
-  cvtm_cvt_options options = limited(s);
+  const double start = cvtm_clock();
+  cvtm_cvt_options options = *s->options;
   account a = {s->options, s->result.iterations, round > 0};
   if (options.monitor) options.monitor = tell;
   options.monitor_context = &a;
@@ -338,9 +346,11 @@ static cvtm_status go_on(solve *s, int round, int64_t iterations, cvtm_cvt_resul
     options.max_iterations = iterations;
     options.tolerance = fmax(options.tolerance, slow_decrease);
   }
-  const cvtm_status status = descend(s, &options, s->count, found);
-  s->result.iterations += status == CVTM_OK ? found->iterations : 0;
-  return status;
+  const cvtm_status status = descend(s, &options, s->count, s->deadline, found);
+  if (status != CVTM_OK) return status;
+  s->result.iterations += found->iterations;
+  if (found->iterations > 0) s->pace = (cvtm_clock() - start) / (double)found->iterations;
+  return CVTM_OK;
 }
 
 /* With transfers on the way. One is taken back if the descent behind it does not end lower, and
@@ -383,6 +393,78 @@ static cvtm_status descend_fine(solve *s) {
   status = search(s);
   return status == CVTM_OK ? cvtm_cvt_count_empty(s->cvt, s->count, &s->result.empty_cells)
                            : status;
+}
+
+/* --- sites at one place ------------------------------------------------------------ */
+
+/* In place of a step that would leave 0 .. size, one to the other side. */
+static double step_inside(double x, double step, double size) {
+  return x + step >= 0 && x + step <= size ? x + step : x - step;
+}
+
+/* Moves `site` off a place that it shares with the site `owner`, whose cell has the mass, about
+ * as far as the cell is wide. */
+static void move_off(const solve *s, const cvtm_cell_sums *sums, int64_t owner, int64_t site,
+                     double *sites) {
+  const cvtm_domain domain = s->cvt->domain;
+  const double width = domain.width, height = domain.height;
+  const cvtm_cell_sums *cell = &sums[owner];
+  const double turn =
+      6.283185307179586 * cvtm_random_uniform(s->options->seed, s->draws, (uint64_t)site);
+  const double mean = 0.1 * sqrt(width * height / (double)s->count);
+  const double radius = cell->second > 0 ? 0.7 * sqrt(cell->second / cell->mass) : mean;
+  double *place = sites + 2 * site;
+  place[0] = step_inside(place[0], radius * cos(turn), width);
+  place[1] = step_inside(place[1], radius * sin(turn), height);
+}
+
+/* Of the sites (host) at one place the first, or a fixed one, stays. How many moved; -1: no memory.
+ */
+static int64_t move_apart(const solve *s, const cvtm_cell_sums *sums, double *sites) {
+  cvtm_placed *order = malloc((size_t)s->count * sizeof *order);
+  int64_t moved = 0, owner = 0;
+  if (!order) return -1;
+  for (int64_t i = 0; i < s->count; ++i)
+    order[i] = (cvtm_placed){sites[2 * i], sites[2 * i + 1], i};
+  qsort(order, (size_t)s->count, sizeof *order, cvtm_compare_placed);
+  for (int64_t k = 1; k < s->count; ++k) {
+    const int64_t site = order[k].index;
+    if (order[k].x != order[owner].x || order[k].y != order[owner].y) owner = k;
+    if (k == owner || site < s->options->fixed) continue;
+    move_off(s, sums, order[owner].index, site, sites);
+    ++moved;
+  }
+  free(order);
+  return moved;
+}
+
+/* A coarse level refined in a hurry, bounds and transfers may put sites at one place, of which all
+ * but one have no mass. The sites (host) are those of the last evaluation, and are so again. */
+static cvtm_status separate(solve *s, double *sites) {
+  cvtm_cvt *cvt = s->cvt;
+  const cvtm_cvt_task task = task_of(s, s->count);
+  for (int round = 0; round < SEPARATE_ROUNDS && s->result.empty_cells > 0; ++round) {
+    cvtm_cell_sums *sums = NULL;
+    double value[2];
+    cvtm_status status = cvtm_cvt_read_sums(cvt, s->count, &sums);
+    if (status != CVTM_OK) return status;
+    ++s->draws;
+    const int64_t moved = move_apart(s, sums, sites);
+    free(sums);
+    if (moved == 0) break;
+    if (moved < 0)
+      return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory for sites");
+    status = cvtm_cvt_put_sites(cvt, sites, s->count);
+    if (status == CVTM_OK) status = cvtm_cvt_enqueue(&task, cvt->sites, cvt->value, NULL);
+    if (status == CVTM_OK)
+      status = cvtm_device_copy_out(cvt->device, value, cvt->value, sizeof value);
+    if (status == CVTM_OK) status = cvtm_cvt_count_empty(cvt, s->count, &s->result.empty_cells);
+    if (status != CVTM_OK) return status;
+    ++s->result.evaluations;
+    s->result.objective = value[0];
+    s->result.gradient_norm = value[1];
+  }
+  return CVTM_OK;
 }
 
 /* --- from start to end ------------------------------------------------------------- */
@@ -443,12 +525,13 @@ cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const float *density, const cvtm_cvt_o
              .options = options,
              .count = count,
              .sampled = given == options->fixed,
-             .deadline = options->max_seconds > 0 ? start + options->max_seconds : INFINITY,
+             .deadline = cvtm_cvt_deadline(options, start),
              .spare = malloc(2 * (size_t)count * sizeof(double))};
   cvtm_status status = prepare(&s);
   if (status == CVTM_OK) status = place(&s, given, sites);
   if (status == CVTM_OK) status = descend_fine(&s);
   if (status == CVTM_OK) status = cvtm_cvt_get_sites(cvt, sites, count);
+  if (status == CVTM_OK) status = separate(&s, sites);
   release(&s);
   s.result.seconds = cvtm_clock() - start;
   if (status == CVTM_OK && result) *result = s.result;
