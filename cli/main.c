@@ -5,7 +5,14 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#if defined(__linux__)
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
 
 static _Thread_local struct {
   char *text; /* NULL: stderr */
@@ -118,6 +125,32 @@ static int print_help_about(int argc, char **argv) {
   return printed();
 }
 
+#if defined(__linux__)
+/* Nonzero if the file at `path` is the one that runs, and not a loader that was given it. */
+static int is_this_program(const char *path) {
+  struct stat named, running;
+  return stat(path, &named) == 0 && stat("/proc/self/exe", &running) == 0 &&
+         named.st_dev == running.st_dev && named.st_ino == running.st_ino;
+}
+
+/* By default a thread that waits for others spins for milliseconds before it sleeps. Beside other
+ * work it takes the core from the threads that it waits for, and a run takes several times as long.
+ * The OpenMP runtimes read the limit (libgomp a count, libomp milliseconds) when they are loaded,
+ * before main: so the program sets it and starts itself again, once. A choice of the user's
+ * stands. */
+static void limit_spinning(char **argv) {
+  static const char *const chosen[] = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"};
+  for (size_t k = 0; k < sizeof chosen / sizeof chosen[0]; ++k)
+    if (getenv(chosen[k]) != NULL) return;
+  const char *path = (const char *)(uintptr_t)getauxval(AT_EXECFN);
+  if (path == NULL || !is_this_program(path)) return;
+  if (setenv("GOMP_SPINCOUNT", "1000", 0) != 0 || setenv("KMP_BLOCKTIME", "0", 0) != 0) return;
+  (void)execv(path, argv);
+}
+#else
+static void limit_spinning(char **argv) { (void)argv; }
+#endif
+
 int main(int argc, char **argv) {
   if (argc < 2) {
     cli_print_overview(stderr);
@@ -133,5 +166,6 @@ int main(int argc, char **argv) {
     fprintf(stderr, "cvtmesh: there is no command '%s' (see cvtmesh --help)\n", name);
     return CLI_EXIT_USAGE;
   }
+  limit_spinning(argv);
   return run_command(command, argc - 1, argv + 1);
 }
