@@ -44,7 +44,8 @@ int cli_domain_check(const cli_options *options) {
   if (options->domain.sliding && kind == CLI_DOMAIN_NONE)
     return cli_usage_error(options->command, "--boundary sliding needs --domain");
   if (kind == CLI_DOMAIN_NONE) return CLI_EXIT_OK;
-  if (options->points == 0) return cli_usage_error(options->command, "--points is missing");
+  if (options->points == 0 && options->density_from != CVTM_DENSITY_FROM_SIZE)
+    return cli_usage_error(options->command, "--points is missing");
   if (options->periodic)
     return cli_usage_error(options->command, "--periodic has no boundary for --domain");
   if (options->init != NULL || options->fixed != NULL)

@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 
+#include <omp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,6 +95,7 @@ static int run_command(cli_command command, int argc, char **argv) {
     case CLI_PARSE_FAILED:
       break;
     case CLI_PARSED:
+      if (options.threads > 0) omp_set_num_threads((int)options.threads);
       code = functions[command](&options);
       if (code == CLI_EXIT_OK) code = printed();
       break;

@@ -76,7 +76,8 @@ static void end_phase(run *r, phase which) {
 }
 
 int cli_run_check(const cli_options *options) {
-  if (options->points == 0 && options->init == NULL && options->fixed == NULL)
+  if (options->points == 0 && options->init == NULL && options->fixed == NULL &&
+      options->density_from != CVTM_DENSITY_FROM_SIZE)
     return cli_usage_error(options->command, "--points is missing");
   if (options->output.count == 0 && options->picture == NULL && options->density_out == NULL &&
       options->report == NULL && options->view.watch == NULL)
@@ -158,13 +159,35 @@ static cvtm_status read_domain(run *r, cvtm_error *error) {
   return status;
 }
 
+/* Where the density has the sizes s, as many sites as hexagons whose centres are s apart. */
+static cvtm_status count_by_size(run *r, cvtm_error *error) {
+  const double most = 1e9;
+  const int64_t pixels = (int64_t)r->domain.width * r->domain.height;
+  double sites = 0; /* s^-2 is the root of the density, or with equal masses the density */
+  for (int64_t p = 0; p < pixels; ++p) {
+    const double rho = (double)r->made.density[p];
+    sites += 2 / sqrt(3.0) * (r->options.equal_mass.on ? rho : sqrt(rho));
+  }
+  if (sites > most)
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the sizes ask for %.3g sites; at most %g",
+                     r->options.input, sites, most);
+  r->options.points = (int64_t)fmax(round(sites), 1);
+  return CVTM_OK;
+}
+
 static int read_density(run *r, cvtm_device *device) {
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status =
       cli_read_conditioned(device, r->options.input, &r->options, &r->made, &error);
   r->domain = r->made.domain;
-  if (status == CVTM_OK && r->options.domain.kind != CLI_DOMAIN_NONE)
+  const int by_size = r->options.density_from == CVTM_DENSITY_FROM_SIZE && r->options.points == 0 &&
+                      r->options.init == NULL;
+  if (status == CVTM_OK && r->options.domain.kind != CLI_DOMAIN_NONE) {
     status = read_domain(r, &error);
+    if (status == CVTM_OK) r->options.points = r->shape.figures.sites;
+  } else if (status == CVTM_OK && by_size) {
+    status = count_by_size(r, &error);
+  }
   r->density = r->made.density;
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   return CLI_EXIT_OK;
@@ -350,6 +373,7 @@ static cJSON *make_report(const run *r) {
   cli_json_integer(report, "width", r->domain.width);
   cli_json_integer(report, "height", r->domain.height);
   cli_json_integer(report, "sites", r->count);
+  cli_json_integer(report, "sites_asked", r->options.points);
   cli_json_integer(report, "fixed_sites", r->fixed);
   cli_json_integer(report, "iterations", r->result.iterations);
   cli_json_integer(report, "evaluations", r->result.evaluations);
@@ -456,6 +480,9 @@ void cli_run_print_summary(const cli_run_job *r) {
   else
     fprintf(stderr, "  mesh       %lld triangles\n", (long long)r->mesh.triangle_count);
   if (r->options.domain.kind != CLI_DOMAIN_NONE) cli_domain_print_summary(&r->shape);
+  if (r->count < r->options.points)
+    fprintf(stderr, "  note       %lld of the %lld sites asked for: no room for the others\n",
+            (long long)r->count, (long long)r->options.points);
   if (r->mesh.coincident_count > 0)
     fprintf(stderr, "  note       %lld sites share another's place\n",
             (long long)r->mesh.coincident_count);

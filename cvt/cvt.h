@@ -131,7 +131,8 @@ cvtm_status cvtm_cvt_optimize(cvtm_cvt *cvt, const cvtm_cvt_options *options, do
  * low, else coarse to fine. Then comes the descent, with rounds of moves if only fixed sites were
  * given, and the rounds of the high effort.
  * density: the one of the plan, on the host. max_iterations bounds the descent on the full set, all
- * its parts together; max_seconds everything. */
+ * its parts together; max_seconds everything from sampling on, of which the descent on the full
+ * set and its transfers have at least half. No two sites that may move end at one place. */
 cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const float *density, const cvtm_cvt_options *options,
                            int64_t given, double *sites, int64_t count, cvtm_cvt_result *result);
 

@@ -13,6 +13,7 @@ static const double smallest_edge = 1.25;    /* pixels: below that the contour i
 static const double largest_deviation = 0.5; /* of an edge from the contour, pixels */
 static const double every_point = 0.05; /* spacing so small that all points of a contour count */
 static const double least_limit = 0.25; /* beside what is short anyway */
+static const double most_sites = 1e9;   /* that sizes may ask for */
 static const double largest_jump = 1.3; /* of lengths, from one edge to another, */
 static const double largest_at_corner = 2.2;      /* and behind the triangle in a corner */
 static const double hexagon = 1.1547005383792517; /* 2 / sqrt 3: area of a cell is h^2 / that */
@@ -283,7 +284,7 @@ static double count_sites(const planner *p, const cvtm_boundary *b) {
   return total + half_cells;
 }
 
-/* Raises the density to the floor, and sets the first scale. */
+/* Raises the density to the floor, and sets the first scale, or that of sizes. */
 static cvtm_status raise_density(planner *p, int64_t sites, cvtm_domain_plan_figures *figures,
                                  cvtm_error *error) {
   const int64_t pixels = (int64_t)p->width * p->height;
@@ -300,8 +301,12 @@ static cvtm_status raise_density(planner *p, int64_t sites, cvtm_domain_plan_fig
   for (int64_t k = 0; k < pixels; ++k) {
     if ((double)p->density[k] < least) p->density[k] = (float)least;
   }
-  p->scale = sqrt(hexagon * roots / (double)sites);
-  figures->spacing = sqrt(hexagon * area / (double)sites);
+  if (sites == 0 && hexagon * roots > most_sites) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "the sizes ask for %.3g sites; at most %g",
+                     hexagon * roots, most_sites);
+  }
+  p->scale = sites > 0 ? sqrt(hexagon * roots / (double)sites) : 1;
+  figures->spacing = p->scale / sqrt(mean);
   return CVTM_OK;
 }
 
@@ -325,9 +330,26 @@ static void clamp_to_image(const planner *p, cvtm_boundary *b) {
   }
 }
 
+enum { ROUNDS = 16 };
+
+/* The boundary of given spacings, with limits until they hold; *sites: how many there are in all.
+ */
+static cvtm_status settle_sizes(planner *p, cvtm_boundary *boundary, int64_t *sites,
+                                cvtm_error *error) {
+  int64_t found = 1;
+  for (int round = 0; found > 0 && round <= ROUNDS; ++round) {
+    cvtm_boundary_free(boundary);
+    cvtm_status status = cvtm_boundary_sample(p->contour, spacing_at, p, boundary, error);
+    if (status == CVTM_OK && round < ROUNDS) status = apply_limits(p, boundary, &found, error);
+    if (status != CVTM_OK) return status;
+    p->limited = p->limited > found ? p->limited : found;
+  }
+  *sites = llround(fmax(count_sites(p, boundary), (double)boundary->vertex_count));
+  return CVTM_OK;
+}
+
 /* Spacing and limits in turn, until both hold. */
 static cvtm_status settle(planner *p, int64_t sites, cvtm_boundary *boundary, cvtm_error *error) {
-  enum { ROUNDS = 16 };
   const double largest_scale = 16 * p->scale;
   for (int round = 0;; ++round) {
     cvtm_boundary_free(boundary);
@@ -357,7 +379,7 @@ static cvtm_status settle(planner *p, int64_t sites, cvtm_boundary *boundary, cv
 cvtm_status cvtm_domain_plan(const cvtm_contour *contour, int width, int height, int64_t sites,
                              double tolerance, float *density, cvtm_boundary *boundary,
                              cvtm_domain_plan_figures *figures, cvtm_error *error) {
-  if (!contour || !density || width < 1 || height < 1 || sites < 1 || !(tolerance > 0)) {
+  if (!contour || !density || width < 1 || height < 1 || sites < 0 || !(tolerance > 0)) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no domain, or no sites for it");
   }
   const size_t pixels = (size_t)width * (size_t)height;
@@ -379,7 +401,10 @@ cvtm_status cvtm_domain_plan(const cvtm_contour *contour, int width, int height,
     status = cvtm_contour_coverage(contour, width, height, p.coverage, error);
   }
   if (status == CVTM_OK) status = raise_density(&p, sites, &result, error);
-  if (status == CVTM_OK) status = settle(&p, sites, &made, error);
+  result.sites = sites;
+  if (status == CVTM_OK)
+    status =
+        sites > 0 ? settle(&p, sites, &made, error) : settle_sizes(&p, &made, &result.sites, error);
   if (status == CVTM_OK) {
     write_density(&p);
     clamp_to_image(&p, &made);

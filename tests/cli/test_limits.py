@@ -3,6 +3,7 @@
 import os
 import subprocess
 
+import numpy as np
 import pytest
 
 from conftest import PROGRAM
@@ -38,3 +39,66 @@ def test_the_users_choice_of_waiting_stands(name, value):
         pytest.skip("not libgomp")
     assert settings[name] == value
     assert settings["GOMP_SPINCOUNT"] != "1000"
+
+
+def edges_over_sizes(path, sizes):
+    """The lengths of a mesh's edges (OBJ, y up) over the sizes at their middles."""
+    points, edges = [], set()
+    for line in path.read_text().splitlines():
+        kind, *rest = line.split() or [""]
+        if kind == "v":
+            points.append([float(value) for value in rest[:2]])
+        elif kind == "f":
+            corners = [int(value.split("/")[0]) - 1 for value in rest]
+            edges.update(tuple(sorted(pair)) for pair in zip(corners, corners[1:] + corners[:1]))
+    points = np.array(points)
+    a, b = points[[i for i, _ in edges]], points[[j for _, j in edges]]
+    column, row = ((a + b) / 2 + [0, -sizes.shape[0]]).T * [[1], [-1]]
+    there = sizes[row.clip(0, sizes.shape[0] - 1).astype(int),
+                  column.clip(0, sizes.shape[1] - 1).astype(int)]
+    return np.hypot(*(a - b).T) / there
+
+
+CONSTANT = np.full((180, 220), 7.0)
+GRADED = np.broadcast_to(np.linspace(4, 12, 220), (180, 220)).copy()
+
+
+@pytest.mark.parametrize("sizes", [CONSTANT, GRADED], ids=["constant", "graded"])
+@pytest.mark.parametrize("options", [[], ["--periodic"], ["--equal-mass"]],
+                         ids=["plain", "periodic", "equal mass"])
+def test_sizes_are_spacings_in_pixels(cvtmesh, sizes, options):
+    cvtmesh.file("sizes.npy", sizes)
+    report = cvtmesh.report("run", "sizes.npy", "--density-from", "size", "-o", "mesh.obj", *options)
+    ratios = edges_over_sizes(cvtmesh.path("mesh.obj"), sizes)
+    assert abs(np.median(ratios) - 1) < 0.03
+    hexagons = 2 / np.sqrt(3) * np.sum(sizes ** -2.0)
+    assert abs(report["sites"] - hexagons) <= 1
+    assert report["sites_asked"] == report["sites"]
+    assert report["options"]["points"] == report["sites"]
+
+
+def test_sizes_hold_in_a_domain(cvtmesh):
+    cvtmesh.file("sizes.npy", GRADED)
+    cvtmesh.file("domain.csv", "20,20\n200,30\n190,160\n30,150\n")
+    report = cvtmesh.report("run", "sizes.npy", "--density-from", "size", "-o", "mesh.obj",
+                            "--domain", "polygon", "--polygon", "domain.csv")
+    ratios = edges_over_sizes(cvtmesh.path("mesh.obj"), GRADED)
+    assert abs(np.median(ratios) - 1) < 0.03
+    assert report["sites_asked"] >= report["sites"] > 0.98 * report["sites_asked"]
+
+
+def test_a_number_of_sites_overrides_sizes(cvtmesh):
+    cvtmesh.file("sizes.npy", CONSTANT)
+    report = cvtmesh.report("run", "sizes.npy", "--density-from", "size", "-n", 300, "-o", "x.csv")
+    assert report["sites"] == 300
+
+
+def test_sizes_that_ask_for_too_many_sites_are_refused(cvtmesh):
+    cvtmesh.file("sizes.npy", np.full((50, 50), 1e-4))
+    cvtmesh.refused("run", "sizes.npy", "--density-from", "size", "-o", "x.csv", code=3,
+                    names=["sizes.npy", "sites"])
+
+
+def test_a_density_needs_a_number_of_sites(cvtmesh):
+    cvtmesh.file("density.npy", CONSTANT)
+    cvtmesh.refused("run", "density.npy", "-o", "x.csv", code=2, names=["--points"])
