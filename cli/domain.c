@@ -225,15 +225,96 @@ cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, const
 
 /* ---- The mesh ---- */
 
+static double twice_area(const cvtm_mesh *mesh, int64_t t) {
+  const double *a = mesh->points + 2 * (int64_t)mesh->triangles[3 * t];
+  const double *b = mesh->points + 2 * (int64_t)mesh->triangles[3 * t + 1];
+  const double *c = mesh->points + 2 * (int64_t)mesh->triangles[3 * t + 2];
+  return (b[1] - a[1]) * (c[0] - a[0]) - (b[0] - a[0]) * (c[1] - a[1]);
+}
+
 static double area_of(const cvtm_mesh *mesh) {
   double twice = 0;
-  for (int64_t t = 0; t < mesh->triangle_count; ++t) {
-    const double *a = mesh->points + 2 * (int64_t)mesh->triangles[3 * t];
-    const double *b = mesh->points + 2 * (int64_t)mesh->triangles[3 * t + 1];
-    const double *c = mesh->points + 2 * (int64_t)mesh->triangles[3 * t + 2];
-    twice += (b[1] - a[1]) * (c[0] - a[0]) - (b[0] - a[0]) * (c[1] - a[1]);
-  }
+  for (int64_t t = 0; t < mesh->triangle_count; ++t) twice += twice_area(mesh, t);
   return 0.5 * twice;
+}
+
+/* A triangle, its centroid, and how many sites the density asks for in it, but for a factor. */
+typedef struct room_for_site {
+  double sites, x, y;
+  int64_t triangle;
+} room_for_site;
+
+static int compare_rooms(const void *left, const void *right) {
+  const room_for_site *a = left, *b = right;
+  if (a->sites != b->sites) return a->sites > b->sites ? -1 : 1;
+  return (a->triangle > b->triangle) - (a->triangle < b->triangle);
+}
+
+static void list_rooms(const cvtm_mesh *mesh, cvtm_domain image, const float *density,
+                       room_for_site *rooms) {
+  for (int64_t t = 0; t < mesh->triangle_count; ++t) {
+    double x = 0, y = 0;
+    for (int k = 0; k < 3; ++k) {
+      x += mesh->points[2 * (int64_t)mesh->triangles[3 * t + k]] / 3;
+      y += mesh->points[2 * (int64_t)mesh->triangles[3 * t + k] + 1] / 3;
+    }
+    const int64_t i = (int64_t)fmin(fmax(x, 0), image.width - 1);
+    const int64_t j = (int64_t)fmin(fmax(y, 0), image.height - 1);
+    const double root = sqrt((double)density[j * image.width + i]);
+    rooms[t] = (room_for_site){fabs(twice_area(mesh, t)) * root, x, y, t};
+  }
+  qsort(rooms, (size_t)mesh->triangle_count, sizeof *rooms, compare_rooms);
+}
+
+/* The next of the rooms whose corners have no new neighbour yet; NULL: there is none. */
+static const room_for_site *next_room(const cvtm_mesh *mesh, const room_for_site *rooms,
+                                      int64_t *next, char *taken) {
+  while (*next < mesh->triangle_count) {
+    const room_for_site *room = &rooms[(*next)++];
+    const int32_t *corner = mesh->triangles + 3 * room->triangle;
+    if (taken[corner[0]] || taken[corner[1]] || taken[corner[2]]) continue;
+    taken[corner[0]] = taken[corner[1]] = taken[corner[2]] = 1;
+    return room;
+  }
+  return NULL;
+}
+
+cvtm_status cli_domain_move_dropped(const cli_domain *domain, cvtm_domain image,
+                                    const float *density, double *sites, int64_t count,
+                                    int64_t *moved, cvtm_error *error) {
+  cvtm_mesh mesh = {0};
+  cvtm_regions regions = {0};
+  int32_t *source = NULL;
+  *moved = 0;
+  cvtm_status status =
+      cvtm_domain_mesh(sites, count, &domain->boundary, &mesh, &regions, &source, error);
+  if (status != CVTM_OK) return status;
+  room_for_site *rooms = malloc((size_t)mesh.triangle_count * sizeof *rooms);
+  char *taken = calloc((size_t)mesh.vertex_count, 1);
+  if (mesh.vertex_count == count || mesh.triangle_count == 0) {
+    /* all have their place, or none has */
+  } else if (rooms == NULL || taken == NULL) {
+    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  } else {
+    const room_for_site *room = NULL;
+    int64_t next = 0;
+    list_rooms(&mesh, image, density, rooms);
+    for (int64_t site = 0, v = 0; site < count; ++site) {
+      if (v < mesh.vertex_count && source[v] == site) {
+        ++v;
+      } else if ((room = next_room(&mesh, rooms, &next, taken)) != NULL) {
+        sites[2 * site] = room->x;
+        sites[2 * site + 1] = room->y;
+        ++*moved;
+      }
+    }
+  }
+  free(rooms);
+  free(taken);
+  free(source);
+  cvtm_regions_free(&regions);
+  cvtm_mesh_free(&mesh);
+  return status;
 }
 
 cvtm_status cli_domain_triangulate(cli_domain *domain, double *sites, double *mass,

@@ -36,6 +36,11 @@ int cli_domain_check(const cli_options *options);
  * coverage of what --segment has found, else NULL. */
 cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, const float *segmented,
                             float *density, cli_domain *domain, cvtm_error *error);
+/* Sites (2 * count) that cli_domain_triangulate would leave out go to the triangles that the
+ * density asks most sites for; *moved: how many. */
+cvtm_status cli_domain_move_dropped(const cli_domain *domain, cvtm_domain image,
+                                    const float *density, double *sites, int64_t count,
+                                    int64_t *moved, cvtm_error *error);
 /* The constrained triangulation of the sites. Those that have no triangle, or lie so close to an
  * edge of the boundary that a triangle there is flat, leave all three lists (2, 1 and 2 numbers
  * each). */

@@ -248,16 +248,45 @@ static cvtm_cvt_options descent_options(run *r) {
   return how;
 }
 
+/* Sites that have no place in the mesh beside the boundary get one elsewhere, unless the run was
+ * ended: then, and where none of that helps, the mesh has fewer than were asked for. */
+static cvtm_status place_all_in_mesh(run *r, const cvtm_cvt_options *how) {
+  enum { ROUNDS = 5, ITERATIONS = 20 };
+  const cvtm_stop stop = r->result.stop;
+  cvtm_cvt_options options = *how;
+  options.max_iterations = ITERATIONS;
+  options.max_seconds = 0;
+  options.monitor = NULL;
+  options.live = 0;
+  if (stop == CVTM_STOP_REQUEST || stop == CVTM_STOP_TIME) return CVTM_OK;
+  for (int round = 0; round < ROUNDS; ++round) {
+    cvtm_cvt_result found;
+    int64_t moved = 0;
+    cvtm_status status = cli_domain_move_dropped(&r->shape, r->domain, r->density, r->sites,
+                                                 r->count, &moved, cvtm_device_error(r->device));
+    if (status == CVTM_OK && moved > 0)
+      status = cvtm_cvt_optimize(r->cvt, &options, r->sites, r->count, &found);
+    if (status != CVTM_OK || moved == 0) return status;
+    r->result.evaluations += found.evaluations;
+    r->result.objective = found.objective;
+    r->result.gradient_norm = found.gradient_norm;
+  }
+  return CVTM_OK;
+}
+
 /* A boundary that slides has a quarter of the time. */
 static cvtm_status optimize(run *r) {
   const cvtm_cvt_options how = descent_options(r);
   cvtm_cvt_options locked = how;
   if (r->options.domain.sliding) locked.max_seconds *= 0.75;
-  const cvtm_status status =
+  cvtm_status status =
       cvtm_cvt_solve(r->cvt, r->density, &locked, r->given, r->sites, r->count, &r->result);
-  if (status != CVTM_OK || !r->options.domain.sliding) return status;
-  return cvtm_cvt_slide(r->cvt, &r->shape.contour, &how, &r->shape.boundary, r->sites, r->count,
-                        &r->result, &r->shape.slides);
+  if (status == CVTM_OK && r->options.domain.sliding)
+    status = cvtm_cvt_slide(r->cvt, &r->shape.contour, &how, &r->shape.boundary, r->sites, r->count,
+                            &r->result, &r->shape.slides);
+  if (status == CVTM_OK && r->options.domain.kind != CLI_DOMAIN_NONE)
+    status = place_all_in_mesh(r, &how);
+  return status;
 }
 
 /* hold: the sites stay as they are. */

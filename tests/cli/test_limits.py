@@ -102,3 +102,26 @@ def test_sizes_that_ask_for_too_many_sites_are_refused(cvtmesh):
 def test_a_density_needs_a_number_of_sites(cvtmesh):
     cvtmesh.file("density.npy", CONSTANT)
     cvtmesh.refused("run", "density.npy", "-o", "x.csv", code=2, names=["--points"])
+
+
+def run_in_coins(cvtmesh, examples, *options):
+    report = cvtmesh.report("run", examples / "coins.png", "--invert", "-n", 3000, "-o", "mesh.obj",
+                            "--domain", "image", "--domain-smooth", 2, "--effort", "low", *options)
+    lines = cvtmesh.path("mesh.obj").read_text().splitlines()
+    assert sum(line.startswith("v ") for line in lines) == report["sites"]
+    assert report["sites_asked"] == 3000
+    return report
+
+
+def test_a_domain_has_all_sites_that_were_asked_for(cvtmesh, examples):
+    assert run_in_coins(cvtmesh, examples, "--iterations", 10)["sites"] == 3000
+
+
+def test_sites_that_are_missing_are_told_of(cvtmesh, examples):
+    report = run_in_coins(cvtmesh, examples, "--time-limit", 1e-9)
+    assert report["stop_reason"] == "time"
+    assert report["sites"] == 3000 - report["domain"]["dropped_sites"] < 3000
+    done = cvtmesh.call("run", examples / "coins.png", "--invert", "-n", 3000, "-o", "mesh.obj",
+                        "--domain", "image", "--domain-smooth", 2, "--effort", "low",
+                        "--time-limit", 1e-9)
+    assert f"{report['sites']} of the 3000 sites asked for" in done.stderr.decode()
