@@ -7,6 +7,7 @@
 #include "cli/batch_list.h"
 #include "cli/batch_ranks.h"
 #include "cli/cli.h"
+#include "cli/files.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report.h"
@@ -279,53 +280,64 @@ static cvtm_status read_shard(batch *b, cvtm_error *error) {
   return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--shard: '%s' is not I/N with 0 <= I < N", text);
 }
 
-/* A file's folder and name: the same for all ways to write it. */
-static batch_key file_key(const char *path) {
-  const char *slash = strrchr(path, '/');
-  char folder[4096] = ".";
-  if (slash != NULL) snprintf(folder, sizeof folder, "%.*s", (int)(slash - path) + 1, path);
-  struct stat found;
-  batch_key key = batch_key_start();
-  if (stat(folder, &found) == 0) {
-    const uint64_t place[2] = {(uint64_t)found.st_dev, (uint64_t)found.st_ino};
-    batch_key_add(&key, place, sizeof place);
-  } else {
-    batch_key_add_text(&key, folder);
-  }
-  batch_key_add_text(&key, slash != NULL ? slash + 1 : path);
-  return key;
+/* The files of all jobs and of the batch itself. */
+typedef struct batch_files {
+  batch_key_set written, read;
+  int64_t job; /* whose files come next, from 1; 0: those of the batch */
+  cvtm_status status;
+  cvtm_error *error;
+} batch_files;
+
+static cvtm_status refuse_file(const batch_files *files, cli_file_use use, const char *option,
+                               const char *path) {
+  char job[40] = "";
+  if (files->job > 0) snprintf(job, sizeof job, "job %lld: ", (long long)files->job);
+  return cvtm_fail(files->error, CVTM_ERROR_ARGUMENT, "%s%s: %s%s %s a file that %s", job, path,
+                   option != NULL ? "--" : "", option != NULL ? option : "input",
+                   use == CLI_FILE_READ ? "reads" : "writes",
+                   use == CLI_FILE_READ ? "the batch writes" : "the batch reads or also writes");
 }
 
-typedef struct file_sets {
-  batch_key_set written, read;
-} file_sets;
+/* A cli_file_visitor. A file with one name is known by its name alone: while other processes
+ * of the batch replace files, the inode of an old file may become that of another. */
+static void add_file(void *context, cli_file_use use, const char *option, const char *path) {
+  batch_files *files = context;
+  const cli_file_id id = cli_file_id_of(path);
+  if (files->status != CVTM_OK || !id.is_file) return;
+  batch_key_set *own = use == CLI_FILE_READ ? &files->read : &files->written;
+  const batch_key_set *other = use == CLI_FILE_READ ? &files->written : &files->read;
+  const batch_key keys[2] = {id.name, id.inode};
+  for (int k = 0; k < (id.is_linked ? 2 : 1) && files->status == CVTM_OK; ++k) {
+    const int added = batch_key_set_add(own, keys[k]);
+    if (added < 0)
+      files->status = cvtm_fail(files->error, CVTM_ERROR_MEMORY, "out of memory for file names");
+    else if (batch_key_set_has(other, keys[k]) || (added == 0 && use != CLI_FILE_READ))
+      files->status = refuse_file(files, use, option, path);
+  }
+}
+
+static cvtm_status check_own_files(const batch *b, batch_files *files) {
+  cli_options_visit_files(b->options, add_file, files);
+  if (b->options->batch.journal == NULL)
+    add_file(files, CLI_FILE_WRITTEN, "journal", b->journal_base);
+  return files->status;
+}
 
 /* No file may be written by two jobs, or written by one and read by another. */
-static cvtm_status check_files(file_sets *files, const batch_job *job, cvtm_error *error) {
-  const char *path = job->options.input;
-  cli_output_names outputs;
-  cli_outputs_names(&job->options, &outputs);
-  int added = batch_key_set_add(&files->read, file_key(path));
-  int clash = batch_key_set_has(&files->written, file_key(path));
-  for (int k = 0; k < outputs.count && added >= 0 && !clash; ++k) {
-    path = outputs.item[k];
-    added = batch_key_set_add(&files->written, file_key(path));
-    clash = added == 0 || batch_key_set_has(&files->read, file_key(path));
-  }
-  if (added < 0) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for file names");
-  if (!clash) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                   "job %lld: %s is written twice, or both written and read",
-                   (long long)job->index + 1, path);
+static cvtm_status check_files(batch_files *files, const batch_job *job) {
+  files->job = job->index + 1;
+  cli_options_visit_files(&job->options, add_file, files);
+  return files->status;
 }
 
 /* Goes through the whole list once: counts, and refuses what cannot be meant. */
 static cvtm_status check_list(batch *b, cvtm_error *error) {
-  file_sets files = {{NULL, 0, 0}, {NULL, 0, 0}};
+  batch_files files = {.status = CVTM_OK, .error = error};
   batch_job *job = NULL;
-  cvtm_status status = batch_list_get(b->list, 0, &job, error);
+  cvtm_status status = check_own_files(b, &files);
+  if (status == CVTM_OK) status = batch_list_get(b->list, 0, &job, error);
   while (status == CVTM_OK && job != NULL) {
-    status = check_files(&files, job, error);
+    status = check_files(&files, job);
     batch_job_free(job);
     if (status == CVTM_OK) status = batch_list_get(b->list, ++b->listed, &job, error);
   }
@@ -415,7 +427,7 @@ static int refuse(const batch *b, cvtm_status status, const cvtm_error *error) {
   char unsaid[8];
   if (batch_ranks_rank(b->ranks) > 0) cli_capture_messages(unsaid, sizeof unsaid);
   const int code = status == CVTM_ERROR_ARGUMENT ? cli_usage_error(CLI_BATCH, "%s", error->message)
-                                                 : cli_failed(CLI_READING, status, error);
+                                                 : cli_failed(CLI_WORKING, status, error);
   cli_capture_messages(NULL, 0);
   return code;
 }

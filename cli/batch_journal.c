@@ -31,37 +31,10 @@ struct batch_journal {
 
 /* --- keys of jobs ----------------------------------------------------------------------- */
 
-typedef struct key_context {
-  batch_key key;
-  cli_output_names outputs;
-} key_context;
-
-static int is_output(const key_context *c, const char *path) {
-  for (int k = 0; k < c->outputs.count; ++k)
-    if (strcmp(c->outputs.item[k], path) == 0) return 1;
-  return 0;
-}
-
-static void add_file(key_context *c, const char *path) {
-  struct stat found;
-  if (path == NULL || is_output(c, path) || stat(path, &found) != 0) return;
-  if (!S_ISREG(found.st_mode)) return;
-  const int64_t state[3] = {(int64_t)found.st_size, (int64_t)found.st_mtim.tv_sec,
-                            (int64_t)found.st_mtim.tv_nsec};
-  batch_key_add(&c->key, state, sizeof state);
-}
-
-static int is_about_work(const char *name) {
-  static const char *const others[] = {"device", "threads", "config", "quiet", "verbose"};
-  for (size_t k = 0; k < sizeof others / sizeof others[0]; ++k)
-    if (strcmp(name, others[k]) == 0) return 0;
-  return 1;
-}
-
-static void key_bytes(key_context *c, const char *name, const void *value, size_t size) {
-  if (!is_about_work(name)) return;
-  batch_key_add_text(&c->key, name);
-  batch_key_add(&c->key, value, size);
+static void key_bytes(void *context, const char *name, const void *value, size_t size) {
+  if (!cli_option_affects_result(CLI_RUN, name)) return;
+  batch_key_add_text(context, name);
+  batch_key_add(context, value, size);
 }
 
 static void key_flag(void *context, const char *name, int value) {
@@ -77,24 +50,34 @@ static void key_real(void *context, const char *name, double value) {
 }
 
 static void key_text(void *context, const char *name, const char *value) {
-  key_context *c = context;
-  if (!is_about_work(name)) return;
-  batch_key_add_text(&c->key, name);
-  batch_key_add_text(&c->key, value);
-  add_file(c, value);
+  if (!cli_option_affects_result(CLI_RUN, name)) return;
+  batch_key_add_text(context, name);
+  batch_key_add_text(context, value);
 }
 
 static void key_list(void *context, const char *name, const cli_list *list) {
   for (int k = 0; k < list->count; ++k) key_text(context, name, list->item[k]);
 }
 
+/* A cli_file_visitor: adds the state of a file that the job reads. */
+static void key_file(void *context, cli_file_use use, const char *option, const char *path) {
+  struct stat found;
+  (void)option;
+  if (use != CLI_FILE_READ || stat(path, &found) != 0 || !S_ISREG(found.st_mode)) return;
+  const int64_t state[3] = {(int64_t)found.st_size, (int64_t)found.st_mtim.tv_sec,
+                            (int64_t)found.st_mtim.tv_nsec};
+  batch_key_add_text(context, path);
+  batch_key_add(context, state, sizeof state);
+}
+
 batch_key batch_job_key(const batch_job *job) {
-  key_context c = {.key = batch_key_start()};
-  cli_outputs_names(&job->options, &c.outputs);
-  key_text(&c, "input", job->options.input);
-  const cli_option_visitor visitor = {&c, key_flag, key_integer, key_real, key_text, key_list};
+  batch_key key = batch_key_start();
+  batch_key_add_text(&key, CVTMESH_VERSION);
+  batch_key_add_text(&key, job->options.input);
+  const cli_option_visitor visitor = {&key, key_flag, key_integer, key_real, key_text, key_list};
   cli_options_visit(&job->options, &visitor);
-  return c.key;
+  cli_options_visit_files(&job->options, key_file, &key);
+  return key;
 }
 
 /* --- reading ------------------------------------------------------------------------------ */

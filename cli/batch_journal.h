@@ -12,8 +12,8 @@
 
 typedef struct batch_journal batch_journal;
 
-/* Stands for the job's options and the state (size and time of change) of the files it
- * reads. Where the work is done makes no difference. */
+/* Stands for the version of the program, the options that affect the result, and the state
+ * (size and time of change) of every file that the job reads. */
 batch_key batch_job_key(const batch_job *job);
 
 /* Opens `path` for this process alone. base: the journal of the whole batch; beside it stand

@@ -238,19 +238,10 @@ static int split_record(char *text, char **field) {
   }
 }
 
-/* These belong to the batch, not to one of its runs. */
-static int is_of_batch(const char *name) {
-  static const char *const names[] = {"device",  "threads", "config", "quiet",
-                                      "verbose", "help",    "version"};
-  for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k)
-    if (strcmp(names[k], name) == 0) return 1;
-  return 0;
-}
-
 static cvtm_status set_pair(batch_job *job, const char *name, const char *value,
                             cvtm_error *error) {
   const int is_input = strcmp(name, "input") == 0;
-  if (is_of_batch(name) || !(is_input || cli_option_shared(CLI_RUN, name, CLI_BATCH)))
+  if (!is_input && !cli_option_of_job(name))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "'%s' is no option of a run in a batch", name);
   const char *copy = NULL;
   cvtm_status status = copy_text(job, value, &copy, error);
@@ -327,13 +318,17 @@ static cvtm_status read_header(batch_list *list, cvtm_error *error) {
 
 /* --- jobs --------------------------------------------------------------------------------- */
 
+/* A cli_file_visitor. */
+static void count_streams(void *context, cli_file_use use, const char *option, const char *path) {
+  (void)use, (void)option;
+  *(int *)context += strcmp(path, "-") == 0;
+}
+
 static cvtm_status check_job(const batch_job *job, cvtm_error *error) {
   const cli_options *options = &job->options;
   if (options->input == NULL) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no input");
-  cli_output_names names;
-  cli_outputs_names(options, &names);
-  int streams = strcmp(options->input, "-") == 0;
-  for (int k = 0; k < names.count; ++k) streams += strcmp(names.item[k], "-") == 0;
+  int streams = 0;
+  cli_options_visit_files(options, count_streams, &streams);
   if (streams > 0)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a run of a batch has no standard streams");
   char message[sizeof error->message] = "";

@@ -18,21 +18,10 @@ static cvtm_status no_memory(cvtm_error *error) {
 
 /* --- options ------------------------------------------------------------------------------- */
 
-/* `count` finite numbers split by commas; 0 if the text is anything else. */
-static int parse_numbers(const char *text, int count, double *numbers) {
-  for (int k = 0; k < count; ++k) {
-    char *end;
-    numbers[k] = strtod(text, &end);
-    if (end == text || !isfinite(numbers[k]) || *end != (k + 1 < count ? ',' : '\0')) return 0;
-    text = end + 1;
-  }
-  return 1;
-}
-
 static int check_discs(const cli_options *options, const char *name, const cli_list *list) {
   double disc[3];
   for (int k = 0; k < list->count; ++k) {
-    if (!parse_numbers(list->item[k], 3, disc) || !(disc[2] >= 0))
+    if (!cli_numbers_parse(list->item[k], 3, disc) || !(disc[2] >= 0))
       return cli_usage_error(options->command, "--%s: '%s' is not X,Y,RADIUS", name, list->item[k]);
   }
   return CLI_EXIT_OK;
@@ -52,14 +41,6 @@ int cli_segment_check(const cli_options *o) {
   return CLI_EXIT_OK;
 }
 
-/* The factor of FILE=FACTOR, and where the file's name ends; 0 if the text is anything else. */
-static int parse_weight(const char *text, size_t *length, double *factor) {
-  const char *equals = strrchr(text, '=');
-  if (equals == NULL || equals == text) return 0;
-  *length = (size_t)(equals - text);
-  return parse_numbers(equals + 1, 1, factor) && *factor >= 0;
-}
-
 int cli_condition_check(const cli_options *o) {
   if (cli_option_given(o, "bias") && !(o->condition.smooth > 0))
     return cli_usage_error(o->command, "--bias needs --smooth LAMBDA");
@@ -68,7 +49,7 @@ int cli_condition_check(const cli_options *o) {
   for (int k = 0; k < o->condition.weight.count; ++k) {
     size_t length;
     double factor;
-    if (!parse_weight(o->condition.weight.item[k], &length, &factor))
+    if (!cli_weight_parse(o->condition.weight.item[k], &length, &factor))
       return cli_usage_error(o->command, "--weight: '%s' is not FILE=FACTOR",
                              o->condition.weight.item[k]);
   }
@@ -82,7 +63,7 @@ static cvtm_status add_discs(const cli_list *list, cvtm_seed seed, cvtm_seeds *s
   cvtm_status status = CVTM_OK;
   double disc[3];
   for (int k = 0; k < list->count && status == CVTM_OK; ++k) {
-    (void)parse_numbers(list->item[k], 3, disc);
+    (void)cli_numbers_parse(list->item[k], 3, disc);
     status = cvtm_seeds_add_disc(seeds, disc[0], disc[1], disc[2], seed, error);
   }
   return status;
@@ -108,7 +89,7 @@ static cvtm_status first_region(const cli_options *o, cli_segmentation *s, cvtm_
   double disc[3];
   if (strcmp(initial, "grow") == 0)
     return cvtm_seeds_grow(&s->seeds, s->shades, o->segment.k, s->inside, error);
-  if (strcmp(initial, "image") != 0 && !parse_numbers(initial, 3, disc)) {
+  if (strcmp(initial, "image") != 0 && !cli_numbers_parse(initial, 3, disc)) {
     cvtm_region region = {0};
     const cvtm_status status = cvtm_region_read(initial, width, height, &region, error);
     if (status == CVTM_OK) memcpy(s->inside, region.inside, (size_t)width * (size_t)height);
@@ -276,7 +257,7 @@ static cvtm_status apply_weights(const cli_options *o, const cvtm_image *image, 
   for (int k = 0; k < o->condition.weight.count && status == CVTM_OK; ++k) {
     size_t length = 0;
     double factor = 1;
-    (void)parse_weight(o->condition.weight.item[k], &length, &factor);
+    (void)cli_weight_parse(o->condition.weight.item[k], &length, &factor);
     char *path = strndup(o->condition.weight.item[k], length);
     cvtm_region region = {0};
     status = path != NULL ? read_region(image, path, o->input, &region, error) : no_memory(error);

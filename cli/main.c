@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "cli/cli.h"
+#include "cli/files.h"
 
 #include <omp.h>
 #include <stdarg.h>
@@ -96,7 +97,8 @@ static int run_command(cli_command command, int argc, char **argv) {
       break;
     case CLI_PARSED:
       if (options.threads > 0) omp_set_num_threads((int)options.threads);
-      code = functions[command](&options);
+      code = cli_files_check(&options);
+      if (code == CLI_EXIT_OK) code = functions[command](&options);
       if (code == CLI_EXIT_OK) code = printed();
       break;
   }

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,6 +22,22 @@
 #include <string.h>
 
 typedef enum option_type { FLAG, INTEGER, REAL, CHOICE, TEXT, LIST } option_type;
+
+/* What the text of an option is to the files; of a LIST each of its texts. */
+typedef enum file_role {
+  NO_FILE,
+  READS,
+  READS_REGION, /* a file or `alpha` */
+  READS_WEIGHT, /* FILE=FACTOR, FILE a file or `alpha` */
+  READS_CURVE,  /* a file, `grow`, `image` or X,Y,R */
+  READS_OMEGA,  /* a file, `ratio` or a number */
+  WRITES,
+  WRITES_NAMES,
+  WRITES_FRAMES
+} file_role;
+
+/* Whether the option changes what a command writes, or where. */
+typedef enum option_effect { ON_RESULT, NO_EFFECT } option_effect;
 
 typedef struct option_row {
   const char *name;
@@ -31,6 +48,8 @@ typedef struct option_row {
   const char *argument; /* its name in --help; of a CHOICE the values, split by | */
   double least, most;   /* of INTEGER and REAL */
   const char *help;
+  file_role file;
+  option_effect effect;
 } option_row;
 
 #define IN(command) (1u << (command))
@@ -55,24 +74,27 @@ typedef struct option_row {
 #define SVG_KINDS "stipples|cells|mesh"
 #define VORONOI_METHODS "jfa|1+jfa|jfa+1|jfa+2|jfa2|jfa-short|exact"
 
+/* Most rows leave out the last two columns: NO_FILE, ON_RESULT. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 /* clang-format off */
 static const option_row rows[] = {
   {"points", 'n', RUN | VIEW, INTEGER, AT(points), "N", 1, COUNT_MAX, "number of sites"},
   {"output", 'o', RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, LIST, AT(output), "FILE", 0, 0,
-   "write FILE, in the format of its extension; repeats; - is stdout"},
+   "write FILE, in the format of its extension; repeats; - is stdout", WRITES},
   {"format", 0, RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, TEXT, AT(format), "EXT", 0, 0,
    "extension that stands for the output -"},
-  {"picture", 0, RUN, TEXT, AT(picture), "FILE", 0, 0, "draw density, cells, edges and sites as PNG"},
+  {"picture", 0, RUN, TEXT, AT(picture), "FILE", 0, 0, "draw density, cells, edges and sites as PNG", WRITES},
   {"layers", 0, RUN | MESH, TEXT, AT(layers), "LIST", 0, 0,
    "of a picture, split by commas: density, cells, cell-edges, triangles,\n"
    "mesh-edges, sites, stipples"},
   {"picture-size", 0, RUN | MESH | VIEW, INTEGER, AT(picture_size), "PIXELS", 0, 16384,
    "longer side of a picture; 0: chosen from the spacing of the sites"},
   {"density-out", 0, RUN, TEXT, AT(density_out), "FILE", 0, 0,
-   "write the density that was used as NPY, float32, height x width"},
+   "write the density that was used as NPY, float32, height x width", WRITES},
   {"report", 0, RUN_ALONE | VORONOI | MESH | MINIMIZE, TEXT, AT(report), "FILE", 0, 0,
-   "write a JSON report; - is stdout"},
-  {"run-report", 0, BATCH, TEXT, AT(report), "FILE", 0, 0, "write a JSON report of each run"},
+   "write a JSON report; - is stdout", WRITES},
+  {"run-report", 0, BATCH, TEXT, AT(report), "FILE", 0, 0, "write a JSON report of each run", WRITES},
   {"svg", 0, RUN | MESH | VIEW, CHOICE, AT(svg), SVG_KINDS, 0, 0, "what an SVG output shows"},
   {"dots", 0, RUN, CHOICE, AT(dots), "equal|mass", 0, 0,
    "stipples of one size, or of an area that follows the cell's mass"},
@@ -99,9 +121,9 @@ static const option_row rows[] = {
    "they are too many to where they are too few, which takes several times as long"},
   {"reseed", 0, RUN, FLAG, AT(reseed), NULL, 0, 0,
    "sites whose cells have no mass move to where they are needed"},
-  {"init", 0, RUN | VIEW, TEXT, AT(init), "FILE", 0, 0, "start from the points of FILE (csv, npy, xyz)"},
+  {"init", 0, RUN | VIEW, TEXT, AT(init), "FILE", 0, 0, "start from the points of FILE (csv, npy, xyz)", READS},
   {"fixed", 0, RUN | VIEW, TEXT, AT(fixed), "FILE", 0, 0,
-   "sites that do not move; they come first and count among the N"},
+   "sites that do not move; they come first and count among the N", READS},
   {"periodic", 0, RUN | VORONOI | STATS | VIEW, FLAG, AT(periodic), NULL, 0, 0, "opposite sides are glued: a torus"},
 
   {"equal-mass", 0, RUN, FLAG, AT(equal_mass.on), NULL, 0, 0,
@@ -110,15 +132,15 @@ static const option_row rows[] = {
   {"mass-tolerance", 0, RUN, REAL, AT(equal_mass.tolerance), "T", 1e-13, 1,
    "of --equal-mass: the largest relative deviation of a cell's mass"},
   {"weights-out", 0, RUN, TEXT, AT(equal_mass.weights_out), "FILE", 0, 0,
-   "of --equal-mass: write the weights of the sites as NPY, float64"},
+   "of --equal-mass: write the weights of the sites as NPY, float64", WRITES},
 
   {"domain", 0, RUN, CHOICE, AT(domain.kind), "none|image|mask|polygon|labels|segment", 0, 0,
    "mesh a domain and keep its boundary: what is dark in the image (bright with\n"
    "--invert), or what a file holds; none: all sites are free"},
-  {"mask", 0, RUN, TEXT, AT(domain.mask), "IMAGE", 0, 0, "domain: alpha if the image has any, else what is bright"},
-  {"polygon", 0, RUN, TEXT, AT(domain.polygon), "FILE", 0, 0, "domain: polygons with holes (svg, geojson, csv)"},
+  {"mask", 0, RUN, TEXT, AT(domain.mask), "IMAGE", 0, 0, "domain: alpha if the image has any, else what is bright", READS},
+  {"polygon", 0, RUN, TEXT, AT(domain.polygon), "FILE", 0, 0, "domain: polygons with holes (svg, geojson, csv)", READS},
   {"labels", 0, RUN, TEXT, AT(domain.labels), "IMAGE", 0, 0,
-   "domain: a region for each grey level (or number of an NPY) but 0"},
+   "domain: a region for each grey level (or number of an NPY) but 0", READS},
   {"domain-smooth", 0, RUN, REAL, AT(domain.smooth), "SIGMA", 0, 100,
    "of an image or a mask: smooth the ragged contours of photographs, in pixels"},
   {"domain-smallest", 0, RUN, REAL, AT(domain.smallest), "AREA", 0, 1e12,
@@ -128,7 +150,7 @@ static const option_row rows[] = {
   {"boundary-tolerance", 0, RUN, REAL, AT(domain.tolerance), "PIXELS", 0.01, 100,
    "edges may bend away from the contour of the domain by so much"},
 
-  {"density", 0, STATS, TEXT, AT(density), "IMAGE", 0, 0, "also the energy ratio for this density"},
+  {"density", 0, STATS, TEXT, AT(density), "IMAGE", 0, 0, "also the energy ratio for this density", READS},
   {"invert", 0, RUN | STATS | VIEW | DENSITY, FLAG, AT(invert), NULL, 0, 0, "bright is dense"},
   {"gamma", 0, RUN | STATS | VIEW | DENSITY, REAL, AT(gamma), "G", 1e-6, 1e6, "the tone is raised to this power first"},
   {"density-from", 0, RUN | STATS | VIEW | DENSITY, CHOICE, AT(density_from), "auto|tone|density|size", 0, 0,
@@ -137,11 +159,11 @@ static const option_row rows[] = {
 
   {"within", 0, RUN | DENSITY, LIST, AT(condition.within), "FILE", 0, 0,
    "no density outside: an image (what is bright), polygons (svg, geojson, csv),\n"
-   "or alpha for the picture's own alpha channel; repeats: where all overlap"},
+   "or alpha for the picture's own alpha channel; repeats: where all overlap", READS_REGION},
   {"obstacle", 0, RUN | DENSITY, LIST, AT(condition.obstacle), "FILE", 0, 0,
-   "no density here, and no smoothing through it; as --within; repeats"},
+   "no density here, and no smoothing through it; as --within; repeats", READS_REGION},
   {"weight", 0, RUN | DENSITY, LIST, AT(condition.weight), "FILE=FACTOR", 0, 0,
-   "multiply the density of a region; as --within; repeats"},
+   "multiply the density of a region; as --within; repeats", READS_WEIGHT},
   {"smooth", 0, RUN | DENSITY, REAL, AT(condition.smooth), "LAMBDA", 0, 1e12,
    "smooth the density, over about sqrt(LAMBDA) pixels; 0: not at all"},
   {"bias", 0, RUN | DENSITY, REAL, AT(condition.bias), "P", 1e-9, 1 - 1e-9,
@@ -162,10 +184,10 @@ static const option_row rows[] = {
   {"outside", 0, RUN | DENSITY | SEGMENT, LIST, AT(segment.outside), "X,Y,R", 0, 0,
    "a disc that does not; repeats"},
   {"seeds", 0, RUN | DENSITY | SEGMENT, TEXT, AT(segment.seeds), "IMAGE", 0, 0,
-   "white is inside, black outside, grey or transparent neither; data: by sign"},
+   "white is inside, black outside, grey or transparent neither; data: by sign", READS},
   {"initial", 0, RUN | DENSITY | SEGMENT, TEXT, AT(segment.initial), "WHAT", 0, 0,
    "the first curve: grow (from the seeds up to edges), image (its border),\n"
-   "X,Y,R (a circle) or a file as for --within of cvtmesh density"},
+   "X,Y,R (a circle) or a file as for --within of cvtmesh density", READS_CURVE},
   {"sigma", 0, RUN | DENSITY | SEGMENT, REAL, AT(segment.sigma), "PIXELS", 0, 1000,
    "the image is smoothed by this first"},
   {"k", 0, RUN | DENSITY | SEGMENT, REAL, AT(segment.k), "K", 0, 1e12,
@@ -212,11 +234,11 @@ static const option_row rows[] = {
   {"nu", 0, HLCP, REAL, AT(hlcp.nu), "NU", -HUGE_VAL, HUGE_VAL, "added to the diagonal of B, examples 2 and 3"},
   {"eccentricity", 0, HLCP, REAL, AT(hlcp.eccentricity), "E", 0, 1 - 1e-9, "of the bearing"},
   {"supply", 0, HLCP, REAL, AT(hlcp.supply), "P", 0, HUGE_VAL, "pressure at the ends of the bearing"},
-  {"matrix-a", 0, HLCP, TEXT, AT(hlcp.matrix_a), "A.mtx", 0, 0, "Matrix Market file"},
-  {"matrix-b", 0, HLCP, TEXT, AT(hlcp.matrix_b), "B.mtx", 0, 0, "left out: the identity, an LCP"},
-  {"rhs", 0, HLCP, TEXT, AT(hlcp.rhs), "Q.npy", 0, 0, "right side"},
-  {"output-z", 0, HLCP, TEXT, AT(hlcp.output_z), "Z.npy", 0, 0, "write z, float64"},
-  {"output-w", 0, HLCP, TEXT, AT(hlcp.output_w), "W.npy", 0, 0, "write w, float64"},
+  {"matrix-a", 0, HLCP, TEXT, AT(hlcp.matrix_a), "A.mtx", 0, 0, "Matrix Market file", READS},
+  {"matrix-b", 0, HLCP, TEXT, AT(hlcp.matrix_b), "B.mtx", 0, 0, "left out: the identity, an LCP", READS},
+  {"rhs", 0, HLCP, TEXT, AT(hlcp.rhs), "Q.npy", 0, 0, "right side", READS},
+  {"output-z", 0, HLCP, TEXT, AT(hlcp.output_z), "Z.npy", 0, 0, "write z, float64", WRITES},
+  {"output-w", 0, HLCP, TEXT, AT(hlcp.output_w), "W.npy", 0, 0, "write w, float64", WRITES},
   {"method", 0, HLCP, CHOICE, AT(hlcp.method), "mmj|mmgs|mmsor|mmaor|newton", 0, 0,
    "multisplitting Jacobi, Gauss-Seidel, SOR, AOR; semismooth Newton"},
   {"splits", 0, HLCP, INTEGER, AT(hlcp.splits), "L", -1e15, 1e15, "blocks; left out: chosen for the device"},
@@ -224,26 +246,26 @@ static const option_row rows[] = {
   {"beta", 0, HLCP, REAL, AT(hlcp.beta), "B", 0, HUGE_VAL, "of mmsor and mmaor"},
   {"omega", 0, HLCP, TEXT, AT(hlcp.omega), "W", 0, 0,
    "a number, ratio (a_ii / b_ii) or an .npy of numbers; left out: the\n"
-   "paper's for an example, else ratio"},
+   "paper's for an example, else ratio", READS_OMEGA},
   {"gamma", 0, HLCP, REAL, AT(hlcp.gamma), "G", -HUGE_VAL, HUGE_VAL, "scale of the modulus variable"},
   {"rule", 0, HLCP, CHOICE, AT(hlcp.rule), "rows|block", 0, 0,
    "L_k: the lower part of the rows of block k, or of E_k A E_k"},
   {"split", 0, HLCP, CHOICE, AT(hlcp.split), "both|a", 0, 0, "split A and B, or A alone (B diagonal)"},
   {"weights", 0, HLCP, TEXT, AT(hlcp.weights), "E.mtx", 0, 0,
-   "L x n: row k is the diagonal of E_k; left out: equal blocks"},
+   "L x n: row k is the diagonal of E_k; left out: equal blocks", READS},
   {"start", 0, HLCP, REAL, AT(hlcp.start), "X", -HUGE_VAL, HUGE_VAL, "every component of the first x"},
   {"iterations", 0, HLCP, INTEGER, AT(iterations), "N", 0, 1e15, "most sweeps or Newton steps"},
   {"tolerance", 0, HLCP, REAL, AT(tolerance), "T", 0, HUGE_VAL, "stop when ||A z - B w - q|| is less"},
   {"check", 0, HLCP, FLAG, AT(check), NULL, 0, 0, "warn where the convergence theory does not hold"},
   {"suggest", 0, HLCP, FLAG, AT(hlcp.suggest), NULL, 0, 0, "try some alpha and omega by a few sweeps each"},
-  {"report", 0, HLCP | LCP | DENSITY | SEGMENT, TEXT, AT(report), "FILE", 0, 0, "write a JSON report; - is stdout"},
-  {"device", 0, HLCP | LCP | DENSITY | SEGMENT, TEXT, AT(device), "NAME", 0, 0, "cpu, cuda, cuda:N or auto"},
-  {"threads", 0, HLCP | LCP | DENSITY | SEGMENT, INTEGER, AT(threads), "N", 0, 4096, "CPU threads; 0: as many as there are cores"},
+  {"report", 0, HLCP | LCP | DENSITY | SEGMENT, TEXT, AT(report), "FILE", 0, 0, "write a JSON report; - is stdout", WRITES},
+  {"device", 0, HLCP | LCP | DENSITY | SEGMENT, TEXT, AT(device), "NAME", 0, 0, "cpu, cuda, cuda:N or auto", NO_FILE, NO_EFFECT},
+  {"threads", 0, HLCP | LCP | DENSITY | SEGMENT, INTEGER, AT(threads), "N", 0, 4096, "CPU threads; 0: as many as there are cores", NO_FILE, NO_EFFECT},
 
   {"check", 0, VORONOI, FLAG, AT(check), NULL, 0, 0, "compare with the exact diagram"},
   {"labels-from", 0, VORONOI, TEXT, AT(warm.labels), "FILE", 0, 0,
    "warm start: jump flooding from the labels (npy) that the sites had before they\n"
-   "moved a little; checked, and corrected where something was missed"},
+   "moved a little; checked, and corrected where something was missed", READS},
   {"first-step", 0, VORONOI, INTEGER, AT(warm.first_step), "PIXELS", 0, CVTM_MAX_SIDE,
    "with --labels-from: how far the sites may have moved; 0: 0.3 spacings"},
   {"json", 0, STATS | INFO, FLAG, AT(json), NULL, 0, 0, "print JSON"},
@@ -253,10 +275,10 @@ static const option_row rows[] = {
   {"width", 0, LCP, INTEGER, AT(lcp.width), "W", 0, COUNT_MAX, "grid of the unknowns, with --height"},
   {"height", 0, LCP, INTEGER, AT(lcp.height), "H", 0, COUNT_MAX, "a matrix without either has no grid"},
   {"steps", 0, LCP, INTEGER, AT(lcp.steps), "K", 1, COUNT_MAX, "time steps of put"},
-  {"matrix", 0, LCP, TEXT, AT(lcp.matrix), "A.mtx", 0, 0, "Matrix Market file"},
-  {"rhs", 0, LCP, TEXT, AT(lcp.rhs), "B.npy", 0, 0, "right side"},
-  {"lower", 0, LCP, TEXT, AT(lcp.lower), "L.npy", 0, 0, "lower bounds; left out: none"},
-  {"upper", 0, LCP, TEXT, AT(lcp.upper), "U.npy", 0, 0, "upper bounds; left out: none"},
+  {"matrix", 0, LCP, TEXT, AT(lcp.matrix), "A.mtx", 0, 0, "Matrix Market file", READS},
+  {"rhs", 0, LCP, TEXT, AT(lcp.rhs), "B.npy", 0, 0, "right side", READS},
+  {"lower", 0, LCP, TEXT, AT(lcp.lower), "L.npy", 0, 0, "lower bounds; left out: none", READS},
+  {"upper", 0, LCP, TEXT, AT(lcp.upper), "U.npy", 0, 0, "upper bounds; left out: none", READS},
   {"method", 0, LCP, CHOICE, AT(lcp.method),
    "auto|psor|projected-multigrid|monotone|truncated|tnnmg|pdas", 0, 0,
    "auto: tnnmg for a symmetric matrix, else pdas"},
@@ -270,16 +292,16 @@ static const option_row rows[] = {
    "value at x = 0"},
 
   {"jobs", 'j', BATCH, INTEGER, AT(batch.jobs), "N", 0, 256,
-   "runs at a time on each device; 0: chosen for it"},
-  {"resume", 0, BATCH, FLAG, AT(batch.resume), NULL, 0, 0, "do only what the journal lacks"},
-  {"fail-fast", 0, BATCH, FLAG, AT(batch.fail_fast), NULL, 0, 0, "start no further run after a failure"},
+   "runs at a time on each device; 0: chosen for it", NO_FILE, NO_EFFECT},
+  {"resume", 0, BATCH, FLAG, AT(batch.resume), NULL, 0, 0, "do only what the journal lacks", NO_FILE, NO_EFFECT},
+  {"fail-fast", 0, BATCH, FLAG, AT(batch.fail_fast), NULL, 0, 0, "start no further run after a failure", NO_FILE, NO_EFFECT},
   {"journal", 0, BATCH, TEXT, AT(batch.journal), "FILE", 0, 0,
    "what was done; default: the list's name with .journal, or\n"
-   "cvtmesh-batch.journal"},
+   "cvtmesh-batch.journal", WRITES, NO_EFFECT},
   {"shard", 0, BATCH, TEXT, AT(batch.shard), "I/N", 0, 0,
-   "every Nth job from number I, I = 0 to N - 1; slurm: this task of an array"},
+   "every Nth job from number I, I = 0 to N - 1; slurm: this task of an array", NO_FILE, NO_EFFECT},
   {"report", 0, BATCH, TEXT, AT(batch.report), "FILE", 0, 0,
-   "write a JSON report of the batch; - is stdout"},
+   "write a JSON report of the batch; - is stdout", WRITES, NO_EFFECT},
 
   {"layers", 0, VIEW, TEXT, AT(layers), "LIST", 0, 0,
    "shown at the start, split by commas: density, cells, cell-edges, sites,\n"
@@ -288,30 +310,31 @@ static const option_row rows[] = {
   {"dark", 0, VIEW | RUN_ALONE, FLAG, AT(view.dark), NULL, 0, 0, "light on a dark ground (--watch, view)"},
   {"size", 0, VIEW | RUN_ALONE, TEXT, AT(view.size), "WxH", 0, 0, "of the window or the pictures (--watch, view) [1280x800]"},
   {"paused", 0, VIEW, FLAG, AT(view.paused), NULL, 0, 0, "begin with a pause"},
-  {"script", 0, VIEW, TEXT, AT(view.script), "FILE", 0, 0, "do what FILE says: keys, mouse, waiting, pictures"},
+  {"script", 0, VIEW, TEXT, AT(view.script), "FILE", 0, 0, "do what FILE says: keys, mouse, waiting, pictures", READS},
   {"frames", 0, VIEW, INTEGER, AT(view.frames), "N", 0, 1e9, "end after so many frames; 0: no limit"},
-  {"shot", 0, VIEW, TEXT, AT(view.shot), "FILE", 0, 0, "no window: write the last frame as PNG"},
-  {"record", 0, VIEW, TEXT, AT(view.record), "DIR", 0, 0, "no window: write every frame into DIR"},
-  {"save", 0, VIEW, TEXT, AT(view.save), "NAME", 0, 0, "S writes NAME.png, NAME.csv, NAME.obj"},
-  {"pinned", 0, VIEW, FLAG, AT(view.pinned), NULL, 0, 0, "no CUDA-OpenGL interop: copy through pinned memory"},
+  {"shot", 0, VIEW, TEXT, AT(view.shot), "FILE", 0, 0, "no window: write the last frame as PNG", WRITES},
+  {"record", 0, VIEW, TEXT, AT(view.record), "DIR", 0, 0, "no window: write every frame into DIR", WRITES_FRAMES},
+  {"save", 0, VIEW, TEXT, AT(view.save), "NAME", 0, 0, "S writes NAME.png, NAME.csv, NAME.obj", WRITES_NAMES},
+  {"pinned", 0, VIEW, FLAG, AT(view.pinned), NULL, 0, 0, "no CUDA-OpenGL interop: copy through pinned memory", NO_FILE, NO_EFFECT},
   {"watch", 0, RUN_ALONE, TEXT, AT(view.watch), "DIR", 0, 0,
-   "pictures of the optimisation, and a page DIR/index.html with them"},
+   "pictures of the optimisation, and a page DIR/index.html with them", WRITES_FRAMES},
   {"every", 0, RUN_ALONE, INTEGER, AT(view.every), "K", 1, 1e9, "iterations between two pictures of --watch"},
 
   {"device", 0, RUN_ALONE | VORONOI | STATS | VIEW | MINIMIZE | BENCH, TEXT, AT(device), "NAME", 0, 0,
-   "cpu, cuda, cuda:N or auto"},
+   "cpu, cuda, cuda:N or auto", NO_FILE, NO_EFFECT},
   {"device", 0, BATCH, TEXT, AT(device), "NAMES", 0, 0,
-   "auto, cpu, cuda, cuda:N, several of them split by commas, or all"},
+   "auto, cpu, cuda, cuda:N, several of them split by commas, or all", NO_FILE, NO_EFFECT},
   {"threads", 0, RUN | VORONOI | STATS | VIEW | MINIMIZE | BENCH, INTEGER, AT(threads), "N", 0, 4096,
-   "CPU threads; 0: as many as there are cores"},
+   "CPU threads; 0: as many as there are cores", NO_FILE, NO_EFFECT},
   {"config", 0, EVERY, TEXT, AT(config), "FILE", 0, 0,
-   "read options from FILE: lines `name = value`; the command line wins"},
-  {"quiet", 'q', EVERY, FLAG, AT(quiet), NULL, 0, 0, "no progress and no summary"},
-  {"verbose", 'v', EVERY, FLAG, AT(verbose), NULL, 0, 0, "a line for every iteration"},
-  {"help", 'h', EVERY, FLAG, AT(help), NULL, 0, 0, "print this"},
-  {"version", 0, EVERY, FLAG, AT(version), NULL, 0, 0, "print the version"},
+   "read options from FILE: lines `name = value`; the command line wins", READS, NO_EFFECT},
+  {"quiet", 'q', EVERY, FLAG, AT(quiet), NULL, 0, 0, "no progress and no summary", NO_FILE, NO_EFFECT},
+  {"verbose", 'v', EVERY, FLAG, AT(verbose), NULL, 0, 0, "a line for every iteration", NO_FILE, NO_EFFECT},
+  {"help", 'h', EVERY, FLAG, AT(help), NULL, 0, 0, "print this", NO_FILE, NO_EFFECT},
+  {"version", 0, EVERY, FLAG, AT(version), NULL, 0, 0, "print the version", NO_FILE, NO_EFFECT},
 };
 /* clang-format on */
+#pragma GCC diagnostic pop
 
 enum { ROW_COUNT = sizeof rows / sizeof rows[0], FIRST_CODE = 256 };
 enum { GIVEN = 1, INHERITED = 2 }; /* cli_options.given */
@@ -804,9 +827,14 @@ static int find_spelled(cli_command command, const char *name) {
   return strlen(name) < sizeof key ? find_row(command, key) : -1;
 }
 
-int cli_option_shared(cli_command command, const char *name, cli_command other) {
-  const int row = find_spelled(command, name);
-  return row >= 0 && find_field(other, rows[row].offset) >= 0;
+int cli_option_of_job(const char *name) {
+  const int row = find_spelled(CLI_RUN, name);
+  return row >= 0 && rows[row].effect == ON_RESULT && find_field(CLI_BATCH, rows[row].offset) >= 0;
+}
+
+int cli_option_affects_result(cli_command command, const char *name) {
+  const int row = find_row(command, name);
+  return row >= 0 && rows[row].effect == ON_RESULT;
 }
 
 cvtm_status cli_options_set(cli_options *options, const char *name, const char *value,
@@ -977,3 +1005,99 @@ void cli_options_visit(const cli_options *options, const cli_option_visitor *vis
     }
   }
 }
+
+/* --- files ------------------------------------------------------------------------------ */
+
+int cli_numbers_parse(const char *text, int count, double *numbers) {
+  for (int k = 0; k < count; ++k) {
+    char *end;
+    numbers[k] = strtod(text, &end);
+    if (end == text || !isfinite(numbers[k]) || *end != (k + 1 < count ? ',' : '\0')) return 0;
+    text = end + 1;
+  }
+  return 1;
+}
+
+int cli_weight_parse(const char *text, size_t *length, double *factor) {
+  const char *equals = strrchr(text, '=');
+  if (equals == NULL || equals == text) return 0;
+  *length = (size_t)(equals - text);
+  return cli_numbers_parse(equals + 1, 1, factor) && *factor >= 0;
+}
+
+/* The bytes of a text that name a file which is read; 0: it names none. */
+static size_t length_of_name(file_role role, const char *text) {
+  size_t length = strlen(text);
+  double numbers[3];
+  switch (role) {
+    case READS_WEIGHT:
+      if (!cli_weight_parse(text, &length, numbers)) return 0;
+      return length == 5 && strncmp(text, "alpha", 5) == 0 ? 0 : length;
+    case READS_REGION:
+      return strcmp(text, "alpha") == 0 ? 0 : length;
+    case READS_CURVE:
+      if (strcmp(text, "grow") == 0 || strcmp(text, "image") == 0) return 0;
+      return cli_numbers_parse(text, 3, numbers) ? 0 : length;
+    case READS_OMEGA:
+      if (strcmp(text, "ratio") == 0) return 0;
+      return cli_numbers_parse(text, 1, numbers) ? 0 : length;
+    default:
+      return length;
+  }
+}
+
+/* A name of PATH_MAX bytes or more names no file. */
+static void visit_read(file_role role, const char *option, const char *text, void *context,
+                       cli_file_visitor visitor) {
+  char path[PATH_MAX];
+  const size_t length = length_of_name(role, text);
+  if (length == 0 || length >= sizeof path) return;
+  memcpy(path, text, length);
+  path[length] = '\0';
+  visitor(context, CLI_FILE_READ, option, path);
+}
+
+static void visit_file(file_role role, const char *option, const char *text, void *context,
+                       cli_file_visitor visitor) {
+  switch (role) {
+    case NO_FILE:
+      return;
+    case WRITES:
+      visitor(context, CLI_FILE_WRITTEN, option, text);
+      return;
+    case WRITES_NAMES:
+      visitor(context, CLI_FILE_NAMES, option, text);
+      return;
+    case WRITES_FRAMES:
+      visitor(context, CLI_FILE_FRAMES, option, text);
+      return;
+    default:
+      visit_read(role, option, text, context, visitor);
+  }
+}
+
+/* Options of the runs of a batch name the files of its jobs, maybe by templates. */
+static int names_files_of_jobs(cli_command command, const option_row *row) {
+  return command == CLI_BATCH && row->commands != EVERY && find_field(CLI_RUN, row->offset) >= 0;
+}
+
+void cli_options_visit_files(const cli_options *options, cli_file_visitor visitor, void *context) {
+  const int operand_is_file = options->command != CLI_MINIMIZE && options->command != CLI_BENCH;
+  if (operand_is_file && options->input != NULL)
+    visit_read(READS, NULL, options->input, context, visitor);
+  for (int index = 0; index < ROW_COUNT; ++index) {
+    const option_row *row = &rows[index];
+    if (row->file == NO_FILE || !row_applies(index, options->command)) continue;
+    if (names_files_of_jobs(options->command, row)) continue;
+    const void *field = (const char *)options + row->offset;
+    if (row->type == LIST) {
+      const cli_list *list = field;
+      for (int k = 0; k < list->count; ++k)
+        visit_file(row->file, row->name, list->item[k], context, visitor);
+    } else if (*(const char *const *)field != NULL) {
+      visit_file(row->file, row->name, *(const char *const *)field, context, visitor);
+    }
+  }
+}
+
+const char *cli_operand_name(cli_command command) { return commands[command].operand; }

@@ -173,8 +173,11 @@ cvtm_status cli_options_inherit(cli_command command, const cli_options *from, cl
 cvtm_status cli_options_set(cli_options *options, const char *name, const char *value,
                             cvtm_error *error);
 
-/* Nonzero if `other` has an option too that sets what this one of `command` sets. */
-int cli_option_shared(cli_command command, const char *name, cli_command other);
+/* Nonzero if a job of a batch may set this option of `run`; _ or - between words. */
+int cli_option_of_job(const char *name);
+
+/* Nonzero if the option changes what the command writes, or where. */
+int cli_option_affects_result(cli_command command, const char *name);
 
 /* Nonzero if the user gave the option on the command line or in a config file. */
 int cli_option_given(const cli_options *options, const char *name);
@@ -199,5 +202,28 @@ typedef struct cli_option_visitor {
 } cli_option_visitor;
 
 void cli_options_visit(const cli_options *options, const cli_option_visitor *visitor);
+
+typedef enum cli_file_use {
+  CLI_FILE_READ,
+  CLI_FILE_WRITTEN,
+  CLI_FILE_NAMES, /* PATH.png, PATH.csv and PATH.obj may be written */
+  CLI_FILE_FRAMES /* PATH is a folder: frame-NNNNNN.png and index.html in it are written */
+} cli_file_use;
+
+/* option: without the dashes; NULL: the operand. Only the path of a file that is written
+ * outlives the call; `-` is a standard stream. */
+typedef void (*cli_file_visitor)(void *context, cli_file_use use, const char *option,
+                                 const char *path);
+/* Visits every file that the options name. Of `batch` these are its own files, not those of
+ * its jobs. */
+void cli_options_visit_files(const cli_options *options, cli_file_visitor visitor, void *context);
+
+/* The operand's name in --help; "" if there is none. */
+const char *cli_operand_name(cli_command command);
+
+/* `count` finite numbers split by commas; 0 if the text is anything else. */
+int cli_numbers_parse(const char *text, int count, double *numbers);
+/* The factor of FILE=FACTOR, and the length of FILE; 0 if the text is anything else. */
+int cli_weight_parse(const char *text, size_t *length, double *factor);
 
 #endif

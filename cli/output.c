@@ -47,19 +47,16 @@ static cvtm_status probe(const char *path, cvtm_error *error) {
   return status;
 }
 
-static void add_name(cli_output_names *names, const char *path) {
-  if (path != NULL) names->item[names->count++] = path;
+/* A cli_file_visitor. */
+static void add_name(void *context, cli_file_use use, const char *option, const char *path) {
+  cli_output_names *names = context;
+  (void)option;
+  if (use == CLI_FILE_WRITTEN) names->item[names->count++] = path;
 }
 
 void cli_outputs_names(const cli_options *options, cli_output_names *names) {
   names->count = 0;
-  for (int k = 0; k < options->output.count; ++k) add_name(names, options->output.item[k]);
-  add_name(names, options->picture);
-  add_name(names, options->density_out);
-  add_name(names, options->equal_mass.weights_out);
-  add_name(names, options->hlcp.output_z);
-  add_name(names, options->hlcp.output_w);
-  add_name(names, options->report);
+  cli_options_visit_files(options, add_name, names);
 }
 
 static int has_extension(const char *path, const char *wanted) {
@@ -124,18 +121,7 @@ int cli_outputs_check_names(const cli_options *options) {
   int code = check_extensions(options);
   if (code != CLI_EXIT_OK) return code;
   cvtm_picture_options picture;
-  code = cli_picture_options(options, &picture);
-  if (code != CLI_EXIT_OK) return code;
-  cli_output_names names;
-  cli_outputs_names(options, &names);
-  for (int a = 0; a < names.count; ++a)
-    for (int b = 0; b < a; ++b) {
-      if (strcmp(names.item[a], names.item[b]) != 0) continue;
-      if (is_stream(names.item[a]))
-        return cli_usage_error(options->command, "two outputs go to standard output");
-      return cli_usage_error(options->command, "%s: named for two outputs", names.item[a]);
-    }
-  return CLI_EXIT_OK;
+  return cli_picture_options(options, &picture);
 }
 
 int cli_outputs_check(const cli_options *options) {

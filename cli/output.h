@@ -20,16 +20,17 @@ typedef enum cli_output_kind {
 /* What `path` (or, for `-`, --format) names, as this subcommand understands it. */
 cli_output_kind cli_output_kind_of(const cli_options *options, const char *path);
 
-/* Every file that the options name for writing; strings are borrowed. */
+/* Every file that the options name for writing; strings are borrowed. One option of a
+ * command is a list of files; every other names at most one. */
 typedef struct cli_output_names {
-  const char *item[CLI_LIST_MAX + 6];
+  const char *item[CLI_LIST_MAX + CLI_OPTIONS_MAX];
   int count;
 } cli_output_names;
 
 void cli_outputs_names(const cli_options *options, cli_output_names *names);
 
-/* Refuses unknown extensions, a file named twice and two outputs to stdout. Prints the
- * reason and returns CLI_EXIT_USAGE; CLI_EXIT_OK if all is well. */
+/* Refuses unknown extensions. Prints the reason and returns CLI_EXIT_USAGE; CLI_EXIT_OK if
+ * all is well. */
 int cli_outputs_check_names(const cli_options *options);
 /* The same, and then refuses files that cannot be created, with CLI_EXIT_FAILURE. */
 int cli_outputs_check(const cli_options *options);

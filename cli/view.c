@@ -194,7 +194,7 @@ static void print_summary(const view *v) {
 static int perform(view *v) {
   cli_options *o = &v->options;
   int code = check_options(v);
-  if (code == CLI_EXIT_OK && o->output.count > 0) code = cli_outputs_check(o);
+  if (code == CLI_EXIT_OK) code = cli_outputs_check(o);
   if (code != CLI_EXIT_OK) return code;
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status = read_input(v, &error);

@@ -1,0 +1,209 @@
+#define _XOPEN_SOURCE 700
+
+#include "cli/files.h"
+
+#include "cli/cli.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* --- one file --------------------------------------------------------------------------- */
+
+/* While the last component of the path is a symbolic link, it is replaced by its target;
+ * `place` is then the name at which the file is or would be created. 0: there is none. */
+static int follow_links(const char *path, char place[PATH_MAX]) {
+  enum { LINKS_MAX = 40 };
+  char target[PATH_MAX];
+  if (strlen(path) >= PATH_MAX) return 0;
+  strcpy(place, path);
+  for (int k = 0; k < LINKS_MAX; ++k) {
+    const ssize_t length = readlink(place, target, sizeof target - 1);
+    if (length < 0) return 1;
+    target[length] = '\0';
+    char *slash = strrchr(place, '/');
+    char *name = target[0] == '/' || slash == NULL ? place : slash + 1;
+    if (name - place + length >= PATH_MAX) return 0;
+    strcpy(name, target);
+  }
+  return 0;
+}
+
+static batch_key inode_key(const struct stat *found) {
+  const uint64_t number[2] = {(uint64_t)found->st_dev, (uint64_t)found->st_ino};
+  batch_key key = batch_key_start();
+  batch_key_add(&key, number, sizeof number);
+  return key;
+}
+
+/* A folder that is missing is known by its path. */
+static batch_key name_key(char *place) {
+  char *slash = strrchr(place, '/');
+  char *name = slash != NULL ? slash + 1 : place;
+  const char first = *name;
+  struct stat folder;
+  *name = '\0';
+  const int found = stat(slash != NULL ? place : ".", &folder) == 0;
+  *name = first;
+  batch_key key = found ? inode_key(&folder) : batch_key_start();
+  batch_key_add_text(&key, found ? name : place);
+  return key;
+}
+
+cli_file_id cli_file_id_of(const char *path) {
+  char place[PATH_MAX];
+  struct stat found;
+  cli_file_id id = {.is_file = 0};
+  id.exists = stat(path, &found) == 0;
+  if (id.exists && !S_ISREG(found.st_mode)) return id;
+  if (!follow_links(path, place)) return id;
+  id.is_file = 1;
+  id.name = name_key(place);
+  if (!id.exists) return id;
+  id.is_linked = found.st_nlink > 1;
+  id.inode = inode_key(&found);
+  return id;
+}
+
+static int same_key(batch_key a, batch_key b) {
+  return a.word[0] == b.word[0] && a.word[1] == b.word[1];
+}
+
+static int same_file(const cli_file_id *a, const cli_file_id *b) {
+  if (!a->is_file || !b->is_file) return 0;
+  return same_key(a->name, b->name) || (a->exists && b->exists && same_key(a->inode, b->inode));
+}
+
+/* --- the files of a command --------------------------------------------------------------- */
+
+typedef struct named_file {
+  cli_file_use use;
+  const char *option; /* NULL: the operand */
+  char *path;
+  cli_file_id id;
+} named_file;
+
+typedef struct file_list {
+  named_file *file;
+  int count, capacity;
+  int failed; /* no memory */
+} file_list;
+
+static int is_stream(const char *path) { return strcmp(path, "-") == 0; }
+
+static void add_file(file_list *list, cli_file_use use, const char *option, const char *path) {
+  if (list->count == list->capacity) {
+    const int capacity = 2 * list->capacity + 16;
+    named_file *larger = realloc(list->file, (size_t)capacity * sizeof *larger);
+    if (larger == NULL) {
+      list->failed = 1;
+      return;
+    }
+    list->file = larger;
+    list->capacity = capacity;
+  }
+  named_file *file = &list->file[list->count];
+  *file = (named_file){.use = use, .option = option, .path = strdup(path)};
+  if (file->path == NULL) {
+    list->failed = 1;
+    return;
+  }
+  const char *stream = use == CLI_FILE_READ ? "/dev/stdin" : "/dev/stdout";
+  file->id = cli_file_id_of(is_stream(path) ? stream : path);
+  ++list->count;
+}
+
+/* FOLDER/NAME or PREFIX.NAME; what is too long for a path names no file. */
+static void add_joined(file_list *list, const char *option, const char *start, char between,
+                       const char *name) {
+  char path[PATH_MAX];
+  const int length = snprintf(path, sizeof path, "%s%c%s", start, between, name);
+  if (length > 0 && length < PATH_MAX) add_file(list, CLI_FILE_WRITTEN, option, path);
+}
+
+static int is_frame(const char *name) {
+  static const char start[] = "frame-";
+  if (strncmp(name, start, sizeof start - 1) != 0) return 0;
+  name += sizeof start - 1;
+  const size_t digits = strspn(name, "0123456789");
+  return digits >= 6 && strcmp(name + digits, ".png") == 0;
+}
+
+/* The frames that the folder has, and those that other files of the list would be. */
+static void add_frames(file_list *list, const char *option, const char *folder) {
+  const int others = list->count;
+  for (int k = 0; k < others; ++k) {
+    const char *slash = strrchr(list->file[k].path, '/');
+    const char *name = slash != NULL ? slash + 1 : list->file[k].path;
+    if (is_frame(name)) add_joined(list, option, folder, '/', name);
+  }
+  add_joined(list, option, folder, '/', "index.html");
+  DIR *entries = opendir(folder);
+  if (entries == NULL) return;
+  for (const struct dirent *entry; (entry = readdir(entries)) != NULL;)
+    if (is_frame(entry->d_name)) add_joined(list, option, folder, '/', entry->d_name);
+  closedir(entries);
+}
+
+/* A cli_file_visitor. */
+static void collect(void *context, cli_file_use use, const char *option, const char *path) {
+  static const char *const extensions[] = {"png", "csv", "obj"};
+  file_list *list = context;
+  switch (use) {
+    case CLI_FILE_READ:
+    case CLI_FILE_WRITTEN:
+      add_file(list, use, option, path);
+      break;
+    case CLI_FILE_NAMES:
+      for (int k = 0; k < 3; ++k) add_joined(list, option, path, '.', extensions[k]);
+      break;
+    case CLI_FILE_FRAMES:
+      break;
+  }
+}
+
+/* A cli_file_visitor, behind `collect`: frames depend on all other files. */
+static void collect_frames(void *context, cli_file_use use, const char *option, const char *path) {
+  if (use == CLI_FILE_FRAMES) add_frames(context, option, path);
+}
+
+static int clash(const named_file *a, const named_file *b) {
+  if (a->use == CLI_FILE_READ && b->use == CLI_FILE_READ) return 0;
+  if (a->use == b->use && is_stream(a->path) && is_stream(b->path)) return 1;
+  return same_file(&a->id, &b->id);
+}
+
+static int refuse(cli_command command, const named_file *a, const named_file *b) {
+  const named_file *written = b->use == CLI_FILE_WRITTEN ? b : a;
+  const named_file *other = written == b ? a : b;
+  if (is_stream(written->path) && is_stream(other->path) && other->use == CLI_FILE_WRITTEN)
+    return cli_usage_error(command, "two outputs go to standard output: --%s and --%s",
+                           other->option, written->option);
+  return cli_usage_error(command, "%s: --%s would overwrite %s, which %s%s %s", written->path,
+                         written->option, other->path, other->option != NULL ? "--" : "",
+                         other->option != NULL ? other->option : cli_operand_name(command),
+                         other->use == CLI_FILE_READ ? "reads" : "writes");
+}
+
+int cli_files_check(const cli_options *options) {
+  file_list list = {NULL, 0, 0, 0};
+  int code = CLI_EXIT_OK;
+  cli_options_visit_files(options, collect, &list);
+  const int named = list.count; /* frames of a folder are compared with these alone */
+  cli_options_visit_files(options, collect_frames, &list);
+  if (list.failed) {
+    cvtm_error error;
+    (void)cvtm_fail(&error, CVTM_ERROR_MEMORY, "out of memory for file names");
+    code = cli_failed(CLI_WORKING, error.status, &error);
+  }
+  for (int b = 0; b < list.count && code == CLI_EXIT_OK; ++b)
+    for (int a = 0; a < b && a < named && code == CLI_EXIT_OK; ++a)
+      if (clash(&list.file[a], &list.file[b]))
+        code = refuse(options->command, &list.file[a], &list.file[b]);
+  for (int k = 0; k < list.count; ++k) free(list.file[k].path);
+  free(list.file);
+  return code;
+}

@@ -1,0 +1,25 @@
+/* Which file a path names, and the rule that no command overwrites a file that it reads or
+ * writes under another name. */
+#ifndef CVTMESH_CLI_FILES_H
+#define CVTMESH_CLI_FILES_H
+
+#include "cli/batch_keys.h"
+#include "cli/options.h"
+
+/* Two paths name one regular file if `name` or, where both have it, `inode` is the same. */
+typedef struct cli_file_id {
+  int is_file;           /* 0: a device, a pipe, a folder, or no path that can be opened */
+  batch_key name;        /* the folder and the name in it, symbolic links resolved */
+  int exists, is_linked; /* is_linked: it has several names */
+  batch_key inode;       /* device and inode, if it exists */
+} cli_file_id;
+
+/* The file may be missing. */
+cli_file_id cli_file_id_of(const char *path);
+
+/* Refuses options by which a file would be written that is also read, or written twice, and
+ * two outputs to standard output. Touches nothing. Prints the reason and returns the exit
+ * code; CLI_EXIT_OK if all is well. */
+int cli_files_check(const cli_options *options);
+
+#endif

@@ -1,0 +1,288 @@
+"""No command overwrites a file that it reads, or writes one file twice; a resumed batch does
+again what a changed file, option or version of the program makes stale."""
+
+import os
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+POINTS = "x,y\n2,2\n9,3\n5,9\n13,12\n3,14\n"
+
+
+def picture(size=16):
+    values = bytes((x * 5 + y * 9) % 200 for y in range(size) for x in range(size))
+    return b"P5\n%d %d\n255\n" % (size, size) + values
+
+
+@pytest.fixture(autouse=True)
+def inputs(cvtmesh):
+    """A file for every format that is read. All of them are whole, so that nothing but the
+    clash of names can be wrong."""
+    cvtmesh.file("a.pgm", picture())
+    cvtmesh.call("density", "a.pgm", "-o", "a.png", "-q")
+    shutil.copy(cvtmesh.path("a.png"), cvtmesh.path("b.png"))
+    cvtmesh.file("p.csv", POINTS)
+    cvtmesh.file("v.npy", np.ones(16))
+    cvtmesh.file("labels.npy", np.zeros((16, 16), dtype=np.int32))
+    cvtmesh.file("m.mtx", "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 2\n")
+    cvtmesh.file("ring.csv", "x,y\n2,2\n12,2\n12,12\n")
+    cvtmesh.file("options.txt", "seed = 2\n")
+    cvtmesh.file("script.txt", "key q\n")
+
+
+RUN = ["run", "a.pgm", "-n", "5"]
+MESHED = RUN + ["-o", "out.obj"]
+SEGMENT = ["segment", "a.pgm", "--inside", "8,8,2"]
+HLCP = ["hlcp", "--matrix-a", "m.mtx", "--rhs", "v.npy"]
+LCP = ["lcp", "--matrix", "m.mtx", "--rhs", "v.npy"]
+
+# Arguments, the file that would be overwritten, and the option that would write it.
+OVERWRITES = [
+    (["run", "a.png", "-n", "5", "-o", "a.png"], "a.png", "--output"),
+    (["run", "a.png", "-n", "5", "--picture", "a.png"], "a.png", "--picture"),
+    (MESHED + ["--report", "a.pgm"], "a.pgm", "--report"),
+    (["run", "labels.npy", "-n", "5", "--density-out", "labels.npy"], "labels.npy",
+     "--density-out"),
+    (MESHED + ["--equal-mass", "--init", "v.npy", "--weights-out", "v.npy"], "v.npy",
+     "--weights-out"),
+    (RUN + ["--init", "p.csv", "-o", "p.csv"], "p.csv", "--init"),
+    (RUN + ["--fixed", "p.csv", "-o", "p.csv"], "p.csv", "--fixed"),
+    (RUN + ["--domain", "mask", "--mask", "b.png", "-o", "b.png"], "b.png", "--mask"),
+    (RUN + ["--domain", "polygon", "--polygon", "ring.csv", "-o", "ring.csv"], "ring.csv",
+     "--polygon"),
+    (RUN + ["--domain", "labels", "--labels", "labels.npy", "-o", "labels.npy"], "labels.npy",
+     "--labels"),
+    (RUN + ["--within", "b.png", "-o", "b.png"], "b.png", "--within"),
+    (RUN + ["--obstacle", "a.png", "--obstacle", "b.png", "-o", "b.png"], "b.png", "--obstacle"),
+    (RUN + ["--weight", "b.png=2", "-o", "b.png"], "b.png", "--weight"),
+    (RUN + ["--segment", "--seeds", "b.png", "-o", "b.png"], "b.png", "--seeds"),
+    (RUN + ["--segment", "--inside", "8,8,2", "--initial", "b.png", "-o", "b.png"], "b.png",
+     "--initial"),
+    (MESHED + ["--config", "options.txt", "--report", "options.txt"], "options.txt", "--config"),
+    (["voronoi", "p.csv", "-o", "d.npy", "--report", "p.csv"], "p.csv", "--report"),
+    (["voronoi", "p.csv", "--labels-from", "labels.npy", "-o", "labels.npy"], "labels.npy",
+     "--labels-from"),
+    (["mesh", "p.csv", "-o", "p.csv"], "p.csv", "--output"),
+    (["density", "a.png", "-o", "a.png"], "a.png", "--output"),
+    (["density", "a.pgm", "--weight", "b.png=2", "-o", "b.png"], "b.png", "--weight"),
+    (["segment", "a.png", "--inside", "8,8,2", "-o", "a.png"], "a.png", "--output"),
+    (SEGMENT + ["--initial", "b.png", "-o", "b.png"], "b.png", "--initial"),
+    (["minimize", "ept", "--config", "options.txt", "--report", "options.txt"], "options.txt",
+     "--report"),
+    (HLCP + ["--output-z", "v.npy"], "v.npy", "--output-z"),
+    (HLCP + ["--output-w", "v.npy"], "v.npy", "--output-w"),
+    (HLCP + ["--report", "m.mtx"], "m.mtx", "--matrix-a"),
+    (HLCP + ["--matrix-b", "options.txt", "--report", "options.txt"], "options.txt",
+     "--matrix-b"),
+    (HLCP + ["--weights", "options.txt", "--report", "options.txt"], "options.txt", "--weights"),
+    (HLCP + ["--omega", "labels.npy", "--output-z", "labels.npy"], "labels.npy", "--omega"),
+    (LCP + ["-o", "v.npy"], "v.npy", "--rhs"),
+    (LCP + ["--report", "m.mtx"], "m.mtx", "--matrix"),
+    (LCP + ["--lower", "labels.npy", "-o", "labels.npy"], "labels.npy", "--lower"),
+    (LCP + ["--upper", "labels.npy", "-o", "labels.npy"], "labels.npy", "--upper"),
+    (["view", "a.png", "--shot", "a.png"], "a.png", "--shot"),
+    (["view", "a.png", "-o", "a.png", "--shot", "s.png"], "a.png", "--output"),
+    (["view", "a.pgm", "--script", "script.txt", "--shot", "script.txt"], "script.txt",
+     "--script"),
+    (["view", "p.csv", "--save", "p", "--shot", "s.png"], "p.csv", "--save"),
+    (["batch", "jobs.csv", "--journal", "jobs.csv"], "jobs.csv", "--journal"),
+    (["batch", "jobs.csv", "--report", "jobs.csv"], "jobs.csv", "--report"),
+]
+
+
+@pytest.mark.parametrize("arguments, name, option", OVERWRITES,
+                         ids=["%s-%s" % (a[0], o[2:]) + "-%d" % k
+                              for k, (a, _, o) in enumerate(OVERWRITES)])
+def test_an_input_is_not_overwritten(cvtmesh, arguments, name, option):
+    cvtmesh.file("jobs.csv", "input,output\na.pgm,o.obj\n")
+    before = cvtmesh.path(name).read_bytes()
+    cvtmesh.refused(*arguments, code=2, names=[name, option])
+    assert cvtmesh.path(name).read_bytes() == before
+
+
+def options_of(cvtmesh, command):
+    """Name -> argument of every option in the help."""
+    text = cvtmesh.call(command, "--help").stdout.decode()
+    return dict(re.findall(r"^  (?:-\w,|   ) --([\w-]+) ([^\s\[]+)", text, re.MULTILINE))
+
+
+# Texts that name no file, though the help gives them such an argument.
+NO_FILES = {"format", "device", "shard", "param", "inside", "outside", "layers", "size"}
+WRITING = {"output", "picture", "density-out", "weights-out", "report", "run-report", "journal",
+           "output-z", "output-w", "shot", "record", "save", "watch"}
+
+
+@pytest.mark.parametrize("command", ["run", "voronoi", "mesh", "density", "segment", "view",
+                                     "stats", "minimize", "hlcp", "lcp", "bench", "info"])
+def test_every_option_that_reads_a_file_is_known(cvtmesh, command):
+    """By the help: an argument in capitals with FILE, IMAGE, WHAT or an extension is a file."""
+    options = options_of(cvtmesh, command)
+    reading = [name for name, argument in options.items()
+               if name not in NO_FILES | WRITING
+               and (re.search("FILE|IMAGE|WHAT|[.]", argument) or name == "omega")
+               and (command, name) != ("lcp", "omega")]
+    assert "config" in reading
+    if "report" not in options:
+        return
+    operands = {"run": ["a.pgm"], "density": ["a.pgm"], "segment": ["a.pgm"],
+                "minimize": ["ept"], "bench": ["table1"], "hlcp": [], "lcp": [], "info": []}
+    operand = operands.get(command, ["p.csv"])
+    for name in reading:
+        value = "x.csv=2" if name == "weight" else "x.csv"
+        cvtmesh.file("x.csv", "\n")  # read by the configuration before anything is checked
+        cvtmesh.refused(command, *operand, "--" + name, value, "--report", "x.csv", code=2,
+                        names=["x.csv", "--report", "--" + name])
+
+
+def test_words_are_no_files(cvtmesh):
+    """A report may have the name of a word that an option takes instead of a file."""
+    cvtmesh.call(*MESHED, "--segment", "--inside", "8,8,3", "--initial", "grow", "--steps", "1",
+                 "--report", "grow")
+    cvtmesh.call(*MESHED, "--segment", "--inside", "8,8,3", "--initial", "8,8,3", "--steps", "1",
+                 "--report", "8,8,3")
+    cvtmesh.call("hlcp", "--example", "1", "--size", "4", "--omega", "ratio", "--report", "ratio")
+    cvtmesh.call("hlcp", "--example", "1", "--size", "4", "--omega", "2", "--report", "2")
+    cvtmesh.call("minimize", "ept", "--nx", "8", "--ny", "8", "--report", "ept")
+    cvtmesh.call(*MESHED, "--within", "alpha", "--report", "alpha", code=3)  # a has no alpha
+
+
+@pytest.mark.parametrize("name", ["./a.png", "folder/../a.png", "symbolic.png", "hard.png",
+                                  "chain.png"])
+def test_an_input_is_known_by_every_name(cvtmesh, name):
+    os.mkdir(cvtmesh.path("folder"))
+    os.symlink("a.png", cvtmesh.path("symbolic.png"))
+    os.symlink("folder/../symbolic.png", cvtmesh.path("chain.png"))
+    os.link(cvtmesh.path("a.png"), cvtmesh.path("hard.png"))
+    cvtmesh.refused("run", "a.png", "-n", "5", "-o", name, code=2, names=[name, "--output"])
+    cvtmesh.refused("run", name, "-n", "5", "-o", "a.png", code=2, names=["a.png", "--output"])
+    cvtmesh.refused("run", cvtmesh.path("a.png"), "-n", "5", "-o", name, code=2, names=[name])
+
+
+@pytest.mark.parametrize("first, second", [
+    ("new.csv", "new.csv"), ("new.csv", "./new.csv"), ("new.csv", "folder/../new.csv"),
+    ("folder/new.csv", "link/new.csv"), ("x.csv", "hard.csv"), ("-", "-")])
+def test_two_outputs_are_two_files(cvtmesh, first, second):
+    os.mkdir(cvtmesh.path("folder"))
+    os.symlink("folder", cvtmesh.path("link"))
+    cvtmesh.file("x.csv", POINTS)
+    os.link(cvtmesh.path("x.csv"), cvtmesh.path("hard.csv"))
+    cvtmesh.refused(*RUN, "-o", first, "-o", second, code=2, names=["--output"])
+    cvtmesh.refused(*RUN, "-o", first, "--report", second, code=2, names=["--output", "--report"])
+    assert os.listdir(cvtmesh.path("folder")) == []
+
+
+def test_a_link_to_nothing_is_the_file_that_it_would_make(cvtmesh):
+    os.mkdir(cvtmesh.path("folder"))
+    os.symlink("../new.csv", cvtmesh.path("folder/loose.csv"))
+    cvtmesh.refused(*RUN, "-o", "folder/loose.csv", "-o", "new.csv", code=2,
+                    names=["new.csv", "loose.csv"])
+
+
+def test_devices_and_pipes_repeat(cvtmesh):
+    cvtmesh.call("hlcp", "--example", "1", "--size", "4", "--report", "/dev/null",
+                 "--config", "/dev/null")
+    cvtmesh.file("jobs.csv", "input,points,output,report\na.pgm,5,a.obj,/dev/null\n"
+                             "b.png,5,b.obj,/dev/null\n")
+    cvtmesh.call("batch", "jobs.csv", "-q")
+    assert cvtmesh.path("a.obj").exists() and cvtmesh.path("b.obj").exists()
+
+
+def test_redirected_streams_are_files(cvtmesh):
+    with open(cvtmesh.path("a.png"), "rb") as stream:
+        cvtmesh.refused("run", "-", "-n", "5", "-o", "a.png", code=2, names=["a.png"],
+                        stdin=stream)
+    with open(cvtmesh.path("a.png"), "ab") as stream:
+        done = cvtmesh.call("run", "a.png", "-n", "5", "-o", "-", code=2, stdout=stream)
+    assert b"--output" in done.stderr
+    assert cvtmesh.path("a.png").read_bytes() == cvtmesh.path("b.png").read_bytes()
+
+
+@pytest.mark.parametrize("command, option", [("run", "--watch"), ("view", "--record")])
+def test_frames_overwrite_no_input(cvtmesh, command, option):
+    os.mkdir(cvtmesh.path("d"))
+    shutil.copy(cvtmesh.path("a.png"), cvtmesh.path("d/frame-000003.png"))
+    os.link(cvtmesh.path("b.png"), cvtmesh.path("d/frame-000004.png"))
+    shutil.copy(cvtmesh.path("a.png"), cvtmesh.path("d/other.png"))
+    os.symlink("d", cvtmesh.path("e"))
+    for name in ("d/frame-000003.png", "./e/frame-000003.png", "b.png"):
+        for folder in ("d", "./e/"):
+            cvtmesh.refused(command, name, "-n", "5", option, folder, code=2,
+                            names=["frame-00000", option])
+    cvtmesh.refused(command, "a.png", "-n", "5", option, "d", "-o", "d/frame-000010.png", code=2,
+                    names=["d/frame-000010.png", option])
+
+
+def test_page_overwrites_no_report(cvtmesh):
+    os.mkdir(cvtmesh.path("d"))
+    cvtmesh.refused(*RUN, "--watch", "d", "--report", "d/index.html", code=2,
+                    names=["d/index.html", "--watch", "--report"])
+
+
+# --- batches ------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("header, first, second, names", [
+    ("input,output", "a.pgm,x.obj", "b.png,./x.obj", ["job 2", "./x.obj", "--output"]),
+    ("input,picture", "a.pgm,b.png", "b.png,c.png", ["job 2", "b.png", "input"]),
+    ("input,picture,within", "a.pgm,b.png,", "a.pgm,c.png,b.png", ["job 2", "b.png", "--within"]),
+    ("input,picture,mask,domain", "a.pgm,c.png,b.png,mask", "a.pgm,b.png,,",
+     ["job 2", "b.png", "--picture"]),
+    ("input,output,init", "a.pgm,x.csv,", "a.pgm,y.csv,x.csv", ["job 2", "x.csv", "--init"]),
+    ("input,picture,weight", "a.pgm,b.png,", "a.pgm,c.png,b.png=2", ["job 2", "b.png",
+                                                                     "--weight"]),
+    ("input,picture", "a.pgm,b.png", "a.pgm,hard.png", ["job 2", "hard.png", "--picture"]),
+    ("input,report", "a.pgm,r.json", "a.pgm,jobs.csv", ["job 2", "jobs.csv"]),
+    ("input,report", "a.pgm,r.json", "a.pgm,jobs.csv.journal", ["job 2", "jobs.csv.journal"]),
+    ("input,picture", "a.pgm,c.png", "b.png,b.png", ["job 2", "b.png"]),
+])
+def test_jobs_keep_each_others_files(cvtmesh, header, first, second, names):
+    os.link(cvtmesh.path("b.png"), cvtmesh.path("hard.png"))
+    cvtmesh.file("jobs.csv", "\n".join([header, first, second, ""]))
+    cvtmesh.refused("batch", "jobs.csv", "-n", "5", code=2, names=names)
+
+
+def test_a_batch_keeps_its_own_report(cvtmesh):
+    cvtmesh.file("jobs.csv", "input,output\na.pgm,a.obj\n")
+    cvtmesh.refused("batch", "jobs.csv", "-n", "5", "--report", "jobs.csv.journal", code=2,
+                    names=["jobs.csv.journal"])
+
+
+def test_a_job_reads_no_stream(cvtmesh):
+    cvtmesh.file("jobs.csv", "input,output,init\na.pgm,a.obj,-\n")
+    cvtmesh.refused("batch", "jobs.csv", "-n", "5", code=2, names=["line 2", "stream"])
+
+
+def done(cvtmesh, *options):
+    """Jobs that a resumed batch does again."""
+    report = cvtmesh.report("batch", "jobs.csv", "--resume", *options)
+    return report["done"]
+
+
+@pytest.mark.parametrize("header, job, changed", [
+    ("input,points,output", "a.pgm,5,x.obj", "a.pgm"),
+    ("input,points,output,weight", "a.pgm,5,x.obj,b.png=2", "b.png"),
+    ("input,points,output,within", "a.pgm,5,x.obj,b.png", "b.png"),
+    ("input,points,output,obstacle", "a.pgm,5,x.obj,b.png", "b.png"),
+    ("input,output,init", "a.pgm,x.obj,p.csv", "p.csv"),
+    ("input,points,output,domain,polygon", "a.pgm,40,x.obj,polygon,ring.csv", "ring.csv"),
+])
+def test_a_changed_file_is_read_again(cvtmesh, header, job, changed):
+    white = b"P5\n16 16\n255\n" + bytes([0] * 100 + [255] * 156)
+    cvtmesh.file("b.png", white)
+    cvtmesh.file("jobs.csv", header + "\n" + job + "\n")
+    cvtmesh.call("batch", "jobs.csv", "-q")
+    assert done(cvtmesh) == 0
+    os.utime(cvtmesh.path(changed), ns=(0, 10**9))
+    assert done(cvtmesh) == 1
+    assert done(cvtmesh) == 0
+
+
+def test_what_affects_the_result_is_in_the_key(cvtmesh):
+    cvtmesh.file("jobs.csv", "input,points,picture\na.pgm,5,x.png\n")
+    cvtmesh.call("batch", "jobs.csv", "-q")
+    for options in (["--verbose"], ["--threads", "2"], ["--jobs", "1"]):
+        assert done(cvtmesh, *options) == 0
+    for options in (["--picture-size", "99"], ["--seed", "3"], ["--layers", "sites"]):
+        assert done(cvtmesh, *options) == 1
+        assert done(cvtmesh, *options) == 0
