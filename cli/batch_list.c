@@ -26,9 +26,12 @@ struct batch_list {
   /* A list: its lines. */
   FILE *file; /* NULL: a glob */
   int is_csv;
+  char *text; /* of getline */
+  size_t text_capacity;
   char *record; /* the last one read */
-  size_t capacity;
-  int64_t line; /* where it began, from 1 */
+  size_t length, capacity;
+  int in_quotes; /* at its end */
+  int64_t line;  /* where it began, from 1 */
   int64_t lines_read;
   char *header; /* of a CSV list; columns point into it */
   char *column[COLUMNS_MAX];
@@ -158,59 +161,50 @@ static cvtm_status keep_text(void *context, const char *text, const char **resul
 
 /* --- lists ------------------------------------------------------------------------------ */
 
-/* Whether quotes are open at the end of the text. */
-static int quotes_open(const char *text) {
-  int open = 0;
-  for (; *text != '\0'; ++text) open ^= *text == '"';
-  return open;
-}
-
-/* Reads one line to `used` of the record; false at the end of the file. */
-static int read_line(batch_list *list, size_t used) {
-  char *line = NULL;
-  size_t capacity = 0;
-  const ssize_t got = getline(&line, &capacity, list->file);
-  if (got < 0) {
-    free(line);
-    return 0;
-  }
-  size_t length = strlen(line); /* a zero byte ends it: nothing valid follows */
-  while (length > 0 && strchr("\r\n", line[length - 1]) != NULL) line[--length] = '\0';
+/* Appends the next line to the `used` bytes of the record, which are followed by its own
+ * end. *more is false at the end of the file. */
+static cvtm_status read_line(batch_list *list, size_t used, int *more, cvtm_error *error) {
+  *more = getline(&list->text, &list->text_capacity, list->file) >= 0;
+  if (!*more && ferror(list->file))
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s", list->name, strerror(errno));
+  if (!*more && !feof(list->file)) return no_memory(error);
+  if (!*more) return CVTM_OK;
+  size_t length = strlen(list->text); /* a zero byte ends it: nothing valid follows */
+  while (length > 0 && strchr("\r\n", list->text[length - 1]) != NULL) --length;
   if (used + length + 1 > list->capacity) {
-    char *larger = realloc(list->record, used + length + 1);
-    if (larger == NULL) {
-      free(line);
-      errno = ENOMEM;
-      return 0;
-    }
+    const size_t capacity = 2 * (used + length + 1);
+    char *larger = realloc(list->record, capacity);
+    if (larger == NULL) return no_memory(error);
     list->record = larger;
-    list->capacity = used + length + 1;
+    list->capacity = capacity;
   }
-  memcpy(list->record + used, line, length + 1);
-  free(line);
+  memcpy(list->record + used, list->text, length);
+  list->record[used + length] = '\0';
+  list->length = used + length;
+  for (size_t k = used; k < list->length; ++k) list->in_quotes ^= list->record[k] == '"';
   ++list->lines_read;
-  return 1;
+  return CVTM_OK;
 }
 
 /* The next line that is not blank; in CSV a quoted field may go on over several. *more is
  * false at the end. */
 static cvtm_status read_record(batch_list *list, int *more, cvtm_error *error) {
-  errno = 0;
+  cvtm_status status;
   do {
-    *more = read_line(list, 0);
+    list->in_quotes = 0;
+    status = read_line(list, 0, more, error);
     list->line = list->lines_read;
-  } while (*more && list->record[strspn(list->record, " \t")] == '\0');
-  while (*more && list->is_csv && quotes_open(list->record)) {
-    const size_t used = strlen(list->record);
-    if (!read_line(list, used + 1))
+  } while (status == CVTM_OK && *more && list->record[strspn(list->record, " \t")] == '\0');
+  int goes_on = *more && list->is_csv;
+  while (status == CVTM_OK && goes_on && list->in_quotes) {
+    const size_t used = list->length;
+    status = read_line(list, used + 1, &goes_on, error);
+    if (status == CVTM_OK && !goes_on)
       return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: line %lld: a quote is not closed",
                        list->name, (long long)list->line);
     list->record[used] = '\n';
   }
-  if (ferror(list->file) || errno == ENOMEM)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s", list->name,
-                     errno != 0 ? strerror(errno) : "cannot be read");
-  return CVTM_OK;
+  return status;
 }
 
 /* Splits a CSV record in place (RFC 4180); -1 if there are too many fields or characters
@@ -275,7 +269,9 @@ static cvtm_status set_json(batch_job *job, const cJSON *item, cvtm_error *error
 }
 
 static cvtm_status set_json_record(batch_list *list, batch_job *job, cvtm_error *error) {
+  errno = 0;
   cJSON *record = cJSON_ParseWithOpts(list->record, NULL, 1);
+  if (record == NULL && errno == ENOMEM) return no_memory(error);
   cvtm_status status = CVTM_OK;
   if (!cJSON_IsObject(record)) status = cvtm_fail(error, CVTM_ERROR_ARGUMENT, "not a JSON object");
   const cJSON *item = NULL;
@@ -400,11 +396,12 @@ cvtm_status batch_list_rewind(batch_list *list, cvtm_error *error) {
 }
 
 static cvtm_status find_files(batch_list *list, const char *pattern, cvtm_error *error) {
+  errno = 0;
   const int code = glob(pattern, GLOB_ERR, NULL, &list->found);
+  if (code == GLOB_NOSPACE || (code == GLOB_ABORTED && errno == ENOMEM))
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", pattern);
   if (code == GLOB_NOMATCH) return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no such file", pattern);
-  if (code != 0)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s", pattern,
-                     code == GLOB_NOSPACE ? "out of memory" : "a folder cannot be read");
+  if (code != 0) return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a folder cannot be read", pattern);
   return CVTM_OK;
 }
 
@@ -415,7 +412,9 @@ static cvtm_status spool(FILE *from, FILE **file, cvtm_error *error) {
   *file = tmpfile();
   while (*file != NULL && (size = fread(block, 1, sizeof block, from)) > 0)
     if (fwrite(block, 1, size, *file) != size) break;
-  if (*file != NULL && !ferror(from) && !ferror(*file) && fflush(*file) == 0) return CVTM_OK;
+  if (ferror(from))
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "standard input: %s", strerror(errno));
+  if (*file != NULL && !ferror(*file) && fflush(*file) == 0) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_IO, "standard input: cannot be kept: %s", strerror(errno));
 }
 
@@ -423,7 +422,8 @@ static cvtm_status open_file(batch_list *list, const char *path, cvtm_error *err
   if (strcmp(path, "-") == 0) return spool(stdin, &list->file, error);
   list->file = fopen(path, "rbe");
   if (list->file == NULL)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s", path, strerror(errno));
+    return cvtm_fail(error, errno == ENOMEM ? CVTM_ERROR_MEMORY : CVTM_ERROR_INPUT, "%s: %s", path,
+                     strerror(errno));
   if (fseek(list->file, 0, SEEK_SET) != 0)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a list is read twice; a pipe goes to -", path);
   return CVTM_OK;
@@ -456,6 +456,7 @@ void batch_list_close(batch_list *list) {
     fclose(list->file);
   else
     globfree(&list->found);
+  free(list->text);
   free(list->record);
   free(list->header);
   free(list);

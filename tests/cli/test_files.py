@@ -2,11 +2,15 @@
 again what a changed file, option or version of the program makes stale."""
 
 import os
+import pathlib
 import re
+import resource
 import shutil
 
 import numpy as np
 import pytest
+
+from conftest import PROGRAM
 
 POINTS = "x,y\n2,2\n9,3\n5,9\n13,12\n3,14\n"
 
@@ -286,3 +290,24 @@ def test_what_affects_the_result_is_in_the_key(cvtmesh):
     for options in (["--picture-size", "99"], ["--seed", "3"], ["--layers", "sites"]):
         assert done(cvtmesh, *options) == 1
         assert done(cvtmesh, *options) == 0
+
+
+def test_a_long_quoted_field_is_read_once(cvtmesh):
+    """A quote that is never closed makes one record of all lines."""
+    cvtmesh.file("jobs.csv", 'input,output\n"a.pgm' + "\n" * 2000000)
+    cvtmesh.refused("batch", "jobs.csv", "-n", "5", code=2, names=["line 2", "quote"], timeout=60)
+
+
+def is_sanitized():
+    return b"__asan_init" in pathlib.Path(PROGRAM).read_bytes()
+
+
+@pytest.mark.skipif(is_sanitized(), reason="a sanitizer needs more address space than any limit")
+@pytest.mark.parametrize("name, line", [("jobs.csv", "input,output\n"), ("jobs.jsonl", "")])
+def test_a_list_for_which_there_is_no_memory(cvtmesh, name, line):
+    """A failure, not bad input: the same list may be read elsewhere."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 28, 1 << 28))
+    with open(cvtmesh.file(name, line), "ab") as stream:
+        stream.truncate(1 << 30)
+    cvtmesh.refused("batch", name, "-n", "5", code=1, names=["memory"], preexec_fn=limit)
