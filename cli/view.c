@@ -150,8 +150,13 @@ static void set_up_viewer(view *v) {
 }
 
 static int check_options(view *v) {
+  enum { PREFIX_MAX = 500 }; /* the viewer appends to it in a buffer */
   const cli_options *o = &v->options;
   cvtm_error error = {CVTM_OK, ""};
+  if (strlen(o->view.save) > PREFIX_MAX ||
+      (o->view.record != NULL && strlen(o->view.record) > PREFIX_MAX))
+    return cli_usage_error(o->command, "--save and --record: names of at most %d bytes",
+                           PREFIX_MAX);
   if (!cli_view_size(o, &v->viewer.width, &v->viewer.height))
     return cli_usage_error(o->command, "--size: '%s' is not WxH with sides of 16 to 16384",
                            o->view.size);

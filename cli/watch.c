@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 
 typedef struct picture {
-  char path[512];
+  char *path;
   int64_t iteration, sites;
   double ratio;
 } picture;
@@ -114,6 +114,15 @@ cvtm_status cli_watch_start(const cli_options *options, cvtm_device *device, cvt
   return CVTM_OK;
 }
 
+/* The path of a file in the folder, malloc'd; NULL if there is no memory. */
+static char *path_in_folder(const cli_watch *w, const char *name) {
+  const char *folder = w->options->view.watch;
+  const size_t size = strlen(folder) + strlen(name) + 2;
+  char *path = malloc(size);
+  if (path != NULL) snprintf(path, size, "%s/%s", folder, name);
+  return path;
+}
+
 static cvtm_status add_picture(cli_watch *w, cvtm_error *error) {
   if (w->made == w->capacity) {
     const int64_t wanted = 2 * w->capacity + 64;
@@ -122,12 +131,15 @@ static cvtm_status add_picture(cli_watch *w, cvtm_error *error) {
     w->pictures = larger;
     w->capacity = wanted;
   }
+  char name[40];
+  snprintf(name, sizeof name, "frame-%06lld.png", (long long)w->made + 1);
+  char *path = path_in_folder(w, name);
+  if (path == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   picture *p = &w->pictures[w->made++];
+  p->path = path;
   p->iteration = w->frame.state.iteration;
   p->sites = w->frame.state.count;
   p->ratio = w->frame.state.ratio;
-  snprintf(p->path, sizeof p->path, "%.480s/frame-%06lld.png", w->options->view.watch,
-           (long long)w->made);
   return cvtm_png_write(p->path, w->view.width, w->view.height, 3, w->pixels, error);
 }
 
@@ -205,14 +217,18 @@ cvtm_status cli_watch_last(cli_watch *w, const double *sites, const cvtm_cvt_res
 }
 
 cvtm_status cli_watch_page(const cli_watch *w, const char *report, cvtm_error *error) {
-  char path[512], title[512];
+  char title[512];
+  char *path = path_in_folder(w, "index.html");
   cvtm_page_picture *pictures = malloc((size_t)(w->made + 1) * sizeof *pictures);
-  if (pictures == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  if (path == NULL || pictures == NULL) {
+    free(path);
+    free(pictures);
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  }
   for (int64_t k = 0; k < w->made; ++k) {
     const picture *p = &w->pictures[k];
     pictures[k] = (cvtm_page_picture){p->path, p->iteration, p->sites, p->ratio};
   }
-  snprintf(path, sizeof path, "%.490s/index.html", w->options->view.watch);
   snprintf(title, sizeof title, "%.400s: %lld sites", w->options->input, (long long)w->count);
   const cvtm_page page = {.title = title,
                           .dark = w->options->view.dark,
@@ -222,12 +238,14 @@ cvtm_status cli_watch_page(const cli_watch *w, const char *report, cvtm_error *e
                           .report = report};
   const cvtm_status status = cvtm_page_write(path, &page, error);
   free(pictures);
+  free(path);
   return status;
 }
 
 void cli_watch_destroy(cli_watch *w) {
   if (w == NULL) return;
   close_context(w);
+  for (int64_t k = 0; k < w->made; ++k) free(w->pictures[k].path);
   free(w->pictures);
   free(w);
 }

@@ -311,3 +311,20 @@ def test_a_list_for_which_there_is_no_memory(cvtmesh, name, line):
     with open(cvtmesh.file(name, line), "ab") as stream:
         stream.truncate(1 << 30)
     cvtmesh.refused("batch", name, "-n", "5", code=1, names=["memory"], preexec_fn=limit)
+
+
+def test_long_names_of_folders(cvtmesh):
+    """A path is whole however long it is."""
+    folder = "/".join(["d" * 200] * 3)
+    os.makedirs(cvtmesh.path(folder))
+    if "viewer" not in cvtmesh.call("info").stdout.decode():
+        pytest.skip("this build has no viewer")
+    cvtmesh.call("run", "a.pgm", "-n", "5", "--watch", folder + "/w", "--iterations", "3",
+                 "--size", "64x64", "-q")
+    assert "index.html" in os.listdir(cvtmesh.path(folder + "/w"))
+    assert "frame-000001.png" in os.listdir(cvtmesh.path(folder + "/w"))
+
+
+def test_names_that_the_viewer_would_cut(cvtmesh):
+    for option in ("--save", "--record"):
+        cvtmesh.refused("view", "a.pgm", "-n", "5", option, "d" * 501, code=2, names=[option])
