@@ -91,11 +91,11 @@ static cvtm_status measure(const cvtm_grid_top *top, int counted) {
   return CVTM_OK;
 }
 
-/* One colour of row j. */
+/* One colour of row j; `shared` as in row_table. */
 static void smooth_row(const cvtm_grid_problem *p, const row_table *rows, int64_t j, int colour,
-                       double omega) {
+                       double omega, int shared) {
   if (!p->mask) {
-    rows->relax(p, j, colour, omega);
+    rows->relax(p, j, colour, omega, shared);
     return;
   }
   for (int64_t i = (j + colour) & 1; i < p->width; i += 2) {
@@ -133,6 +133,11 @@ static void move_row(const pass *s, int64_t j) {
   }
 }
 
+/* Is there another part beside row j of the part first .. end - 1? */
+static int is_shared(const cvtm_grid_problem *p, int64_t first, int64_t end, int64_t j) {
+  return (j == first && first > 0) || (j == end - 1 && end < p->height);
+}
+
 /* All of it in one march down each thread's part: black follows red one row behind, and so on.
  * What parts need of each other, their outer rows, is done before and after. */
 static void march(const pass *s, int64_t first, int64_t end) {
@@ -146,14 +151,15 @@ static void march(const pass *s, int64_t first, int64_t end) {
 #pragma omp barrier
   }
   if (s->smooths) {
-    if (first < end) smooth_row(p, s->rows, first, 0, omega);
-    if (first < end - 1) smooth_row(p, s->rows, end - 1, 0, omega);
+    if (first < end) smooth_row(p, s->rows, first, 0, omega, is_shared(p, first, end, first));
+    if (first < end - 1)
+      smooth_row(p, s->rows, end - 1, 0, omega, is_shared(p, first, end, end - 1));
 #pragma omp barrier
   }
   for (int64_t j = first + 1; j <= end && first < end; ++j) {
     if (s->step && j + 1 < end - 2) move_row(s, j + 1);
-    if (s->smooths && j < end - 1) smooth_row(p, s->rows, j, 0, omega);
-    if (s->smooths) smooth_row(p, s->rows, j - 1, 1, omega);
+    if (s->smooths && j < end - 1) smooth_row(p, s->rows, j, 0, omega, 0);
+    if (s->smooths) smooth_row(p, s->rows, j - 1, 1, omega, is_shared(p, first, end, j - 1));
     if (s->settled && j - 2 > first) s->settled(s, first, j - 2);
   }
 }
@@ -366,9 +372,10 @@ static double *kept_rest(const cvtm_grid_level *level, int64_t first, int64_t j)
   return level->half + (first + place_of(first, j)) * level->width;
 }
 
-static void take_rest(const cvtm_grid_level *level, const row_table *rows, int64_t first,
-                      int64_t j) {
-  if (j < level->height) rows->coarse_residual(level, j, kept_rest(level, first, j));
+/* marks: of the rows of the part itself. */
+static void take_rest(const cvtm_grid_level *level, const row_table *rows, int64_t first, int64_t j,
+                      int marks) {
+  if (j < level->height) rows->coarse_residual(level, j, marks, kept_rest(level, first, j));
 }
 
 /* `first` is the part's first pair. */
@@ -401,9 +408,9 @@ static void sweep(const cvtm_grid_top *top, const cvtm_grid_level *level,
     if (smooths && pair < end) rows->coarse_relax(level, bounded, odd + 1);
     if (smooths && odd < level->height) rows->coarse_relax(level, bounded, odd);
     if (!coarse) continue;
-    if (pair > first + 1) take_rest(level, rows, 2 * first, odd - 1);
+    if (pair > first + 1) take_rest(level, rows, 2 * first, odd - 1, 1);
     if (pair > first + 2) restrict_rest(top, level, coarse, first, pair - 2);
-    take_rest(level, rows, 2 * first, odd);
+    take_rest(level, rows, 2 * first, odd, 1);
   }
 #pragma omp barrier
 }
@@ -423,8 +430,8 @@ static void down_rows(const cvtm_grid_top *top, const cvtm_grid_level *level,
     for (int k = 1; k <= last; ++k) {
       sweep(top, level, k == last ? coarse : NULL, top->rules.pre > 0, first, end);
     }
-    take_rest(level, rows, 2 * first, 2 * first);
-    take_rest(level, rows, 2 * first, 2 * end);
+    take_rest(level, rows, 2 * first, 2 * first, 1);
+    take_rest(level, rows, 2 * first, 2 * end, 0);
     restrict_rest(top, level, coarse, first, first);
     if (end - 1 > first) restrict_rest(top, level, coarse, first, end - 1);
   }

@@ -64,10 +64,10 @@ INLINE int is_plain(const cvtm_grid_problem *p) {
   return !p->horizontal && !p->diagonal && p->constant > 0;
 }
 
-/* Sums over the neighbours, and diagonals, of `count` nodes that do not lie at the left or right
- * edge. */
+/* Sums over the neighbours, and diagonals, of every `stride`-th of `count` nodes that do not lie at
+ * the left or right edge. */
 INLINE void varying_body(const cvtm_grid_problem *p, const stencil *s, int64_t j, int64_t first,
-                         int64_t count, double *sums, double *diagonals) {
+                         int64_t count, int64_t stride, double *sums, double *diagonals) {
   const int64_t w = p->width;
   const double *row = s->row, *north = s->north, *south = s->south;
   const double *own = p->diagonal ? p->diagonal + j * w + first : zeros;
@@ -75,13 +75,13 @@ INLINE void varying_body(const cvtm_grid_problem *p, const stencil *s, int64_t j
   if (p->horizontal) {
     const double *h = p->horizontal + j * (w + 1) + first;
     const double *v = p->vertical + j * w + first, *u = v + w;
-    for (int64_t i = 0; i < count; ++i) {
+    for (int64_t i = 0; i < count; i += stride) {
       diagonals[i] = (own[i] + mass) + ((h[i] + h[i + 1]) + (v[i] + u[i]));
       sums[i] = (h[i] * row[i - 1] + h[i + 1] * row[i + 1]) + (v[i] * north[i] + u[i] * south[i]);
     }
     return;
   }
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = 0; i < count; i += stride) {
     diagonals[i] = (own[i] + mass) + s->diagonal;
     sums[i] =
         (s->link * row[i - 1] + s->link * row[i + 1]) + (s->up * north[i] + s->down * south[i]);
@@ -91,7 +91,8 @@ INLINE void varying_body(const cvtm_grid_problem *p, const stencil *s, int64_t j
 /* `varying` is known where a row function is compiled; the arrays of a chunk are used if it is
  * set. */
 INLINE stencil stencil_from(const cvtm_grid_problem *p, const double *x, int64_t j, int64_t first,
-                            int64_t count, int varying, double *sums, double *diagonals) {
+                            int64_t count, int64_t stride, int varying, double *sums,
+                            double *diagonals) {
   const double c = p->constant, outer = p->neumann ? 0.0 : c;
   const double *row = x + j * p->width + first;
   stencil s = {.row = row,
@@ -102,7 +103,7 @@ INLINE stencil stencil_from(const cvtm_grid_problem *p, const double *x, int64_t
                .down = j + 1 < p->height ? c : outer};
   s.diagonal = (c + c) + (s.up + s.down);
   if (varying) {
-    varying_body(p, &s, j, first, count, sums, diagonals);
+    varying_body(p, &s, j, first, count, stride, sums, diagonals);
     s.sums = sums;
     s.own_diagonals = diagonals;
   } else {
@@ -135,33 +136,34 @@ INLINE double sum_of_lanes(double lane[LANES]) {
   return lane[0];
 }
 
-/* One colour of row j; the values of the other are computed along with it, which is cheaper than
- * to take every second one out. */
+/* One colour of row j. With a stride of 1 the values of the other colour are computed along with it
+ * and dropped, which is cheaper than to take every second one out. That reads nodes of this colour
+ * in the rows above and below: where another thread writes them, the stride is 2. */
 INLINE void relax_body(const cvtm_grid_problem *p, int64_t j, int colour, double omega,
-                       int varying) {
+                       int64_t stride, int varying) {
   const int64_t w = p->width, odd = (j + colour) & 1;
   double sums[CHUNK], diagonals[CHUNK], value[CHUNK];
   if (odd == 0) p->x[j * w] = cvtm_grid_relaxed(p, p->x, 0, j, omega);
   for (int64_t first = 2 - odd; first < w - 1; first += CHUNK) {
     const int64_t count = chunk_of(first, w - 1), k = j * w + first;
-    const stencil s = stencil_from(p, p->x, j, first, count, varying, sums, diagonals);
+    const stencil s = stencil_from(p, p->x, j, first, count, stride, varying, sums, diagonals);
     const bounds limit = bounds_from(p, k);
     const double *b = p->b + k;
     double *x = p->x + k;
     if (varying) { /* rows of zeros keep their values */
-      for (int64_t i = 0; i < count; ++i) value[i] = (b[i] + sums[i]) / diagonals[i];
-      for (int64_t i = 0; i < count; ++i) value[i] = diagonals[i] > 0 ? value[i] : x[i];
+      for (int64_t i = 0; i < count; i += stride) value[i] = (b[i] + sums[i]) / diagonals[i];
+      for (int64_t i = 0; i < count; i += stride) value[i] = diagonals[i] > 0 ? value[i] : x[i];
     } else {
       const double inverse = 1 / s.diagonal;
-      for (int64_t i = 0; i < count; ++i) {
+      for (int64_t i = 0; i < count; i += stride) {
         const double relaxed = (b[i] + sum_at(&s, 0, i)) * inverse;
         value[i] = omega == 1.0 ? clip_at(limit, i, relaxed) : relaxed;
       }
     }
-    for (int64_t i = 0; i < count && omega != 1.0; ++i) {
+    for (int64_t i = 0; i < count && omega != 1.0; i += stride) {
       value[i] = x[i] + omega * (value[i] - x[i]);
     }
-    for (int64_t i = 0; i < count && (varying || omega != 1.0); ++i) {
+    for (int64_t i = 0; i < count && (varying || omega != 1.0); i += stride) {
       value[i] = clip_at(limit, i, value[i]);
     }
     for (int64_t i = 0; i < count; i += 2) x[i] = value[i];
@@ -179,7 +181,7 @@ INLINE void residual_body(const cvtm_grid_problem *p, int64_t j, double *out, in
   out[w - 1] = cvtm_grid_residual(p, p->x, w - 1, j);
   for (int64_t first = 1; first < w - 1; first += CHUNK) {
     const int64_t count = chunk_of(first, w - 1);
-    const stencil s = stencil_from(p, p->x, j, first, count, varying, sums, diagonals);
+    const stencil s = stencil_from(p, p->x, j, first, count, 1, varying, sums, diagonals);
     const double *b = p->b + j * w + first;
     for (int64_t i = 0; i < count; ++i) {
       out[first + i] = (b[i] + sum_at(&s, varying, i)) - diagonal_at(&s, varying, i) * s.row[i];
@@ -227,7 +229,7 @@ INLINE norms natural_body(const cvtm_grid_problem *p, const double *x, int64_t j
   }
   for (int64_t first = 1; first < w - 1; first += CHUNK) {
     const int64_t count = chunk_of(first, w - 1), k = j * w + first;
-    const stencil s = stencil_from(p, x, j, first, count, varying, sums, diagonals);
+    const stencil s = stencil_from(p, x, j, first, count, 1, varying, sums, diagonals);
     const bounds limit = bounds_from(p, k);
     const double *b = p->b + k;
     for (int64_t i = 0; i < count; ++i) {
@@ -276,8 +278,8 @@ INLINE void search_body(const cvtm_grid_problem *p, int64_t j, double *slope, do
   for (int64_t i = 0; i<w; i += w> 1 ? w - 1 : 1) cvtm_grid_search(p, i, j, slope, bend);
   for (int64_t first = 1; first < w - 1; first += CHUNK) {
     const int64_t count = chunk_of(first, w - 1), k = j * w + first;
-    const stencil s = stencil_from(p, p->x, j, first, count, varying, sums, diagonals);
-    const stencil t = stencil_from(p, p->d, j, first, count, varying, more, diagonals);
+    const stencil s = stencil_from(p, p->x, j, first, count, 1, varying, sums, diagonals);
+    const stencil t = stencil_from(p, p->d, j, first, count, 1, varying, more, diagonals);
     const double *b = p->b + k;
     for (int64_t i = 0; i < count; ++i) {
       const double d = t.row[i], diagonal = diagonal_at(&s, varying, i);
@@ -391,8 +393,9 @@ INLINE void coarse_residual_body(const cvtm_grid_level *c, int64_t y, double *ou
   }
 }
 
-/* cvtm_grid_truncate for row y; the residuals of active nodes become 0. */
-INLINE void coarse_hold_body(const cvtm_grid_level *c, int64_t y, double *residual) {
+/* cvtm_grid_truncate for row y; the residuals of active nodes become 0. marks: whether the level's
+ * own marks are brought up to date, too, which one thread does for each row. */
+INLINE void coarse_hold_body(const cvtm_grid_level *c, int64_t y, int marks, double *residual) {
   int64_t held[CHUNK];
   for (int64_t first = 0; first < c->width; first += CHUNK) {
     const int64_t count = chunk_of(first, c->width), k = y * c->width + first;
@@ -402,6 +405,7 @@ INLINE void coarse_hold_body(const cvtm_grid_level *c, int64_t y, double *residu
     uint8_t *active = c->active + k, *fresh = c->fresh + k;
     for (int64_t i = 0; i < count; ++i) held[i] = is_held(limit, i, e[i]);
     for (int64_t i = 0; i < count; ++i) r[i] = held[i] ? 0.0 : r[i];
+    if (!marks) continue;
     for (int64_t i = 0; i < count; ++i) {
       fresh[i] |= (uint8_t)(2 * (active[i] != (uint8_t)held[i]));
     }
@@ -763,11 +767,13 @@ INLINE void galerkin_row_body(const cvtm_grid_finer *f, const cvtm_grid_level *c
 
 #define ROWS(suffix, attribute)                                                                   \
   attribute static void relax_##suffix(const cvtm_grid_problem *p, int64_t j, int colour,         \
-                                       double omega) {                                            \
+                                       double omega, int shared) {                                \
     if (is_plain(p)) {                                                                            \
-      relax_body(p, j, colour, omega, 0);                                                         \
+      if (shared) relax_body(p, j, colour, omega, 2, 0);                                          \
+      if (!shared) relax_body(p, j, colour, omega, 1, 0);                                         \
     } else {                                                                                      \
-      relax_body(p, j, colour, omega, 1);                                                         \
+      if (shared) relax_body(p, j, colour, omega, 2, 1);                                          \
+      if (!shared) relax_body(p, j, colour, omega, 1, 1);                                         \
     }                                                                                             \
   }                                                                                               \
   attribute static void residual_##suffix(const cvtm_grid_problem *p, int64_t j, double *out) {   \
@@ -803,10 +809,10 @@ INLINE void galerkin_row_body(const cvtm_grid_finer *f, const cvtm_grid_level *c
   attribute static void coarse_relax_##suffix(const cvtm_grid_level *c, int bounded, int64_t y) { \
     coarse_relax_body(c, bounded, y);                                                             \
   }                                                                                               \
-  attribute static void coarse_residual_##suffix(const cvtm_grid_level *c, int64_t y,             \
+  attribute static void coarse_residual_##suffix(const cvtm_grid_level *c, int64_t y, int marks,  \
                                                  double *out) {                                   \
     coarse_residual_body(c, y, out);                                                              \
-    if (c->active) coarse_hold_body(c, y, out);                                                   \
+    if (c->active) coarse_hold_body(c, y, marks, out);                                            \
   }                                                                                               \
   attribute static void restrict_##suffix(const cvtm_grid_level *c, int64_t fine_width,           \
                                           int64_t fine_height, int64_t y,                         \
@@ -846,7 +852,8 @@ INLINE void galerkin_row_body(const cvtm_grid_finer *f, const cvtm_grid_level *c
 
 /* Phases of rows; those that take a problem need one without a mask. */
 typedef struct row_table {
-  void (*relax)(const cvtm_grid_problem *p, int64_t j, int colour, double omega);
+  /* shared: another thread relaxes the same colour of a row beside this one at the same time. */
+  void (*relax)(const cvtm_grid_problem *p, int64_t j, int colour, double omega, int shared);
   void (*residual)(const cvtm_grid_problem *p, int64_t j, double *out);
   norms (*natural)(const cvtm_grid_problem *p, const double *x, int64_t j);
   void (*search)(const cvtm_grid_problem *p, int64_t j, double *slope, double *bend);
@@ -856,7 +863,7 @@ typedef struct row_table {
                   int64_t j);
   void (*move)(const cvtm_grid_problem *p, int64_t j, double step);
   void (*coarse_relax)(const cvtm_grid_level *c, int bounded, int64_t y);
-  void (*coarse_residual)(const cvtm_grid_level *c, int64_t y, double *out);
+  void (*coarse_residual)(const cvtm_grid_level *c, int64_t y, int marks, double *out);
   void (*restrict_rows)(const cvtm_grid_level *c, int64_t fine_width, int64_t fine_height,
                         int64_t y, const double *const rows[3]);
   void (*room)(const cvtm_grid_level *c, const fine_values *f, int truncated, int64_t y);
