@@ -38,10 +38,11 @@ static inline cvtm_status cvtm_cuda_check(cvtm_device *device, cudaError_t code,
                    cvtm_device_name(device), what, cudaGetErrorString(code));
 }
 
-/* Tests alone: from here on the n-th call that is checked fails, without being made if it is made
- * by CVTM_CUDA_CALL or CVTM_CUDA_TRY, after it was made else; 0: none does. */
+/* For tests: the n-th call from now on fails instead of being made (a launch is made, and then
+ * reported as failed); 0: none does. CVTMESH_FAIL_CUDA=n of the environment does the same from the
+ * start of the program. */
 extern "C" void cvtm_cuda_fail_call(int64_t n);
-/* Counts a call; whether it is the one to fail. */
+/* Counts a call. Returns nonzero if it is the one to fail. */
 extern "C" int cvtm_cuda_call_fails(void);
 /* The most blocks of a launch: 2^20, or CVTMESH_TEST_MAX_BLOCKS of the environment. */
 extern "C" int64_t cvtm_cuda_most_blocks(void);

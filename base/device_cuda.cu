@@ -5,21 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int64_t calls_until_failure; /* 0: no call fails */
+#include <atomic>
 
-void cvtm_cuda_fail_call(int64_t n) { calls_until_failure = n; }
-
-int cvtm_cuda_call_fails(void) { return calls_until_failure > 0 && --calls_until_failure == 0; }
-
-static int64_t read_most_blocks(void) {
-  const char *wish = getenv("CVTMESH_TEST_MAX_BLOCKS");
-  const int64_t most = wish ? atoll(wish) : 0;
-  return most > 0 ? most : INT64_C(1) << 20;
+/* A number of the environment; 0 if there is none. */
+static int64_t read_number(const char *name) {
+  const char *text = getenv(name);
+  return text ? atoll(text) : 0;
 }
 
+/* Calls up to and with the one that fails; not above 0: none does. */
+static std::atomic<int64_t> calls_to_failure(read_number("CVTMESH_FAIL_CUDA"));
+
+void cvtm_cuda_fail_call(int64_t n) { calls_to_failure = n; }
+
+int cvtm_cuda_call_fails(void) { return calls_to_failure > 0 && --calls_to_failure == 0; }
+
 int64_t cvtm_cuda_most_blocks(void) {
-  static const int64_t most = read_most_blocks();
-  return most;
+  static const int64_t wish = read_number("CVTMESH_TEST_MAX_BLOCKS");
+  return wish > 0 ? wish : INT64_C(1) << 20;
 }
 
 /* The condition of the next round, copied from device memory to the graph. */

@@ -206,6 +206,8 @@ sanitized_small_run() { # NAME RESULT ARGUMENTS...
 }
 
 sanitize_all() {
+  # With a policy of waiting in the environment the program does not start itself again.
+  export OMP_WAIT_POLICY=passive
   # The host drives the loops: racecheck cannot follow graphs with conditions, and memcheck has told
   # of errors in them that came and went between runs.
   export CVTMESH_HOST_LOOPS=1
@@ -214,6 +216,8 @@ sanitize_all() {
     # One at a time and to the end: with twelve processes on one device tests failed under memcheck
     # that pass alone, and a timeout does not end its children.
     for name in $(gpu_tests); do
+      # Thousands of solves, each with a failure; memcheck reports the failures.
+      [ "$name" != test_cuda_faults ] || continue
       mine || continue
       CVTMESH_TEST_DEVICE=cuda sanitized memcheck "$name" "$build/tests/$name"
     done
