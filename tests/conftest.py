@@ -6,7 +6,11 @@ The environment names the program (CVTMESH_PROGRAM) and the folder of the built 
 import json
 import os
 import pathlib
+import signal
+import struct
 import subprocess
+import time
+import zlib
 
 import numpy as np
 import pytest
@@ -15,6 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
 PROGRAM = os.environ.get("CVTMESH_PROGRAM", "cvtmesh")
 TESTS_BUILD = pathlib.Path(os.environ.get("CVTMESH_TESTS_BUILD", "."))
+PATIENCE = 120  # seconds for what takes one on an idle machine
 # Commands with the option --device; the tests of the program run on the CPU.
 WITHOUT_DEVICE = {"mesh", "info", "help", "completion", "--help", "-h", "--version"}
 
@@ -23,17 +28,68 @@ def strict_json(text):
     """Parses JSON and refuses NaN and Infinity."""
     def refuse(word):
         raise ValueError("not JSON: " + word)
+
     return json.loads(text, parse_constant=refuse)
 
 
+def wait_until(condition, what="something"):
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        if condition():
+            return
+        time.sleep(0.005)
+    raise AssertionError("waited in vain for " + what)
+
+
+def png_bytes(grey, width=None, height=None):
+    """8-bit grey PNG of an array; width and height may lie in the header."""
+    grey = np.asarray(grey, dtype=np.uint8)
+    rows = b"".join(b"\0" + row.tobytes() for row in grey)
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(
+            ">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width or grey.shape[1], height or grey.shape[0], 8, 0, 0, 0, 0)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) +
+            chunk(b"IEND", b""))
+
+
+def pgm_bytes(grey):
+    values = np.asarray(grey).round().astype(np.uint8)
+    return b"P5 %d %d 255\n" % values.shape[::-1] + values.tobytes()
+
+
+def read_obj(path):
+    """Vertices as (x, y) and triangles, counted from 0."""
+    vertices, triangles = [], []
+    for line in path.read_text().splitlines():
+        words = line.split()
+        if words and words[0] == "v":
+            vertices.append((float(words[1]), float(words[2])))
+        elif words and words[0] == "f":
+            triangles.append(tuple(int(word.split("/")[0]) - 1 for word in words[1:4]))
+    return vertices, triangles
+
+
+def record_of(test_file):
+    """Where the options that a file of tests uses are recorded, or None."""
+    if "CVTMESH_TESTS_BUILD" not in os.environ:
+        return None
+    return TESTS_BUILD / "options-used" / test_file.stem
+
+
 class Program:
-    """Runs cvtmesh in `folder`, so that relative names lie there."""
+    """Runs cvtmesh in `folder`, so that relative names lie there.
 
-    def __init__(self, folder):
+    `record` is the file that gets the options of every successful call."""
+    def __init__(self, folder, record=None):
         self.folder = pathlib.Path(folder)
+        self.record = record
+        self.environment = {}
 
-    def path(self, name):
-        return self.folder / name
+    def path(self, *names):
+        return self.folder.joinpath(*names)
 
     def file(self, name, content):
         """Writes text, bytes or an array (.npy) and returns the path."""
@@ -44,19 +100,62 @@ class Program:
             path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return path
 
+    def read(self, *names):
+        return self.path(*names).read_bytes()
+
+    def array(self, *names):
+        return np.load(self.path(*names))
+
+    def json(self, *names):
+        return strict_json(self.path(*names).read_text())
+
     def names(self):
         return sorted(os.listdir(self.folder))
 
-    def call(self, *arguments, code=0, environment=None, timeout=300, **options):
-        """Runs the program and asserts its exit code."""
+    def command(self, *arguments):
+        """The command line, on the CPU unless it names a device."""
         arguments = [str(argument) for argument in arguments]
         if arguments and arguments[0] not in WITHOUT_DEVICE and "--device" not in arguments:
             arguments += ["--device", "cpu"]
+        return [PROGRAM, *arguments]
+
+    def note_options(self, command):
+        options = [word.split("=")[0] for word in command[2:] if word.startswith("-")]
+        if self.record and options:
+            with open(self.record, "a", encoding="utf-8") as stream:
+                stream.write(json.dumps([command[1], options]) + "\n")
+
+    def start(self, *arguments, environment=None, **options):
+        """Starts the program; its stderr is a pipe."""
+        command = self.command(*arguments)
+        self.note_options(command)
+        options.setdefault("stderr", subprocess.PIPE)
+        return subprocess.Popen(command, cwd=self.folder,
+                                env={**os.environ, **self.environment,
+                                     **(environment or {})}, **options)
+
+    def interrupted(self, *arguments, when, number=signal.SIGINT):
+        """Starts the program, sends the signal after when(process) and asserts exit code 130."""
+        with self.start(*arguments) as process:
+            try:
+                when(process)
+                process.send_signal(number)
+                _, said = process.communicate(timeout=PATIENCE)
+            finally:
+                process.kill()
+        assert process.returncode == 130, (process.returncode, said)
+
+    def call(self, *arguments, code=0, environment=None, timeout=300, **options):
+        """Runs the program and asserts its exit code, or that it is one of a tuple of codes."""
+        command = self.command(*arguments)
         options.setdefault("stdout", subprocess.PIPE)
-        done = subprocess.run([PROGRAM, *arguments], stderr=subprocess.PIPE, cwd=self.folder,
-                              env={**os.environ, **(environment or {})}, timeout=timeout,
-                              check=False, **options)
-        assert done.returncode == code, (arguments, done.returncode, done.stderr.decode())
+        done = subprocess.run(command, stderr=subprocess.PIPE, cwd=self.folder,
+                              env={**os.environ, **self.environment,
+                                   **(environment or {})}, timeout=timeout, check=False, **options)
+        codes = code if isinstance(code, tuple) else (code,)
+        assert done.returncode in codes, (command, done.returncode, done.stderr.decode())
+        if done.returncode in (0, 4):
+            self.note_options(command)
         return done
 
     def refused(self, *arguments, code, names=(), **options):
@@ -79,8 +178,8 @@ class Program:
 
 
 @pytest.fixture
-def cvtmesh(tmp_path):
-    return Program(tmp_path)
+def cvtmesh(tmp_path, request):
+    return Program(tmp_path, record_of(request.path))
 
 
 @pytest.fixture
@@ -88,6 +187,19 @@ def examples():
     return EXAMPLES
 
 
+@pytest.fixture
+def two_threads(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+
+
 def pytest_configure():
     # Tests run side by side; those that ask for two threads must not wait by spinning.
     os.environ.update(OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive")
+
+
+def pytest_collection_finish(session):
+    for test_file in {item.path for item in session.items}:
+        record = record_of(test_file)
+        if record:
+            record.parent.mkdir(exist_ok=True)
+            record.write_text("")

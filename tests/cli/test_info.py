@@ -1,9 +1,16 @@
 """`cvtmesh info` says what the build can do."""
 
+from conftest import strict_json
+
 
 def test_info_names_version_and_devices(cvtmesh):
+    info = strict_json(cvtmesh.call("info", "--json").stdout)
+    assert "png" in info["image_formats"]
+    assert info["devices"][0]["name"] == "cpu"
+    assert info["devices"][0]["works"] is True
     text = cvtmesh.call("info").stdout.decode()
     version = cvtmesh.call("--version").stdout.decode().split()[1]
+    assert version == info["version"]
     assert version in text
     assert "cpu" in text
 

@@ -1,7 +1,7 @@
 /* Random quadratics and chained Rosenbrock functions with every mix of bounds, 1 to a million
  * variables and 1 to 20 pairs: each point found satisfies the Karush-Kuhn-Tucker conditions to
  * 1e-8 of the gradient's size at the start. With --print it writes the smaller problems and its
- * solutions as lines of JSON instead, for check_lbfgsb_scipy.py. */
+ * solutions as lines of JSON instead, for test_lbfgsb_scipy.py. */
 #include "problems.h"
 #include "test_devices.h"
 

@@ -1,0 +1,416 @@
+"""cvtmesh batch: the same files as single runs, lists and templates, failures, kill -9 and
+resumption, ranks and shards."""
+
+import csv
+import fcntl
+import json
+import os
+import pathlib
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import PROGRAM, Program, record_of, wait_until
+
+QUIET_MPI = dict(  # OpenMPI's own leaks are no defects of the program
+    os.environ, ASAN_OPTIONS="detect_leaks=0", OMPI_MCA_btl_vader_single_copy_mechanism="none",
+    OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+JOURNAL = "cvtmesh-batch.journal"
+SMALL = ("-n", 12, "--iterations", 3)
+TEMPLATE = (*SMALL, "-o", "out/{stem}.csv", "-o", "out/{stem}.msh")
+
+
+def picture(number, size=20):
+    """A grey ramp as PGM that differs for every number."""
+    values = bytes(
+        (x * (3 + number % 5) + y * 7 + number) % 200 for y in range(size) for x in range(size))
+    return b"P5\n%d %d\n255\n" % (size, size) + values
+
+
+class Batch(Program):
+    """Jobs read pictures in in/ and write to out/."""
+    def __init__(self, folder, record):
+        super().__init__(folder, record)
+        for name in ("in", "out"):
+            os.mkdir(self.path(name))
+
+    def pictures(self, count):
+        for k in range(count):
+            self.file("in/p%03d.pgm" % k, picture(k))
+
+    def outputs(self):
+        """Name -> content; temporary files included."""
+        return {name: self.read("out", name) for name in sorted(os.listdir(self.path("out")))}
+
+    def finished(self):
+        return [name for name in os.listdir(self.path("out")) if not name.startswith(".")]
+
+    def empty(self):
+        shutil.rmtree(self.path("out"))
+        os.mkdir(self.path("out"))
+
+    def done_indices(self, *journals):
+        entries = [json.loads(line) for name in journals for line in self.read(name).splitlines()]
+        return sorted(e["index"] for e in entries if e.get("status") == "done")
+
+
+@pytest.fixture
+def batch(tmp_path, request):
+    return Batch(tmp_path, record_of(request.path))
+
+
+def test_same_files_as_single_runs(batch):
+    batch.pictures(6)
+    formats = ["obj", "msh", "csv", "vtu", "svg", "png", "npy"]
+    options = [w for f in formats for w in ("-o", "out/{stem}." + f)]
+    batch.call("batch", "in/*.pgm", *SMALL, *options, "--density-out", "out/{stem}_rho.npy",
+               "--run-report", "out/{stem}.json", "--jobs", 3)
+    for k in range(6):
+        names = [w for f in formats for w in ("-o", "one." + f)]
+        batch.call("run", "in/p%03d.pgm" % k, *SMALL, *names, "--density-out", "one_rho.npy")
+        for ending in ["." + f for f in formats] + ["_rho.npy"]:
+            assert batch.read("one" + ending) == batch.read("out",
+                                                            "p%03d%s" % (k, ending)), (k, ending)
+        assert batch.json("out", "p%03d.json" % k)["sites"] == 12
+
+
+def test_threads_and_jobs_leave_the_bits_alone(batch):
+    batch.pictures(4)
+    found = []
+    for extra in (["--jobs", 1], ["--jobs", 4], ["--jobs", 1, "--threads", 2]):
+        batch.call("batch", "in/*.pgm", "-n", 60, "--iterations", 5, "-o", "out/{stem}.csv", *extra)
+        found.append(batch.outputs())
+    assert found[0] == found[1]
+    assert found[0] == found[2]
+
+
+def test_placeholders(batch):
+    os.mkdir(batch.path("in", "deep"))
+    batch.file("in/deep/a.b{c}.pgm", picture(1))
+    batch.call("batch", "in/deep/*", *SMALL, "-o", "out/{stem}-{name}-{ext}-{index}-{{x}}.csv",
+               "-o", "{dir}/{stem}.obj")
+    assert list(batch.outputs()) == ["a.b{c}-a.b{c}.pgm-pgm-1-{x}.csv"]
+    assert os.path.exists(batch.path("in/deep/a.b{c}.obj"))
+    for bad in ("out/{what}.csv", "out/{stem.csv", "out/stem}.csv"):
+        assert bad in batch.call("batch", "in/deep/*.pgm", *SMALL, "-o", bad,
+                                 code=2).stderr.decode()
+
+
+def test_lists(batch):
+    """JSON lines and CSV say the same, names with all that needs quoting."""
+    names = ['plain', 'a b', 'comma,semi;', 'quote"d', "it's", '{brace}', 'ü', 'two\nlines']
+    for k, name in enumerate(names):
+        batch.file("in/%s.pgm" % name, picture(k))
+    lines = []
+    for k, name in enumerate(names):
+        lines.append({
+            "input": "in/%s.pgm" % name, "output": ["out/%s.csv" % name,
+                                                    "out/%d.obj" % k], "points": 10 + k, "seed":
+            2**53 - k, "invert": k % 2 == 0, "density_from": "density", "gamma": 1.25, "time-limit":
+            None
+        })
+    batch.file("jobs.jsonl", "\n\n".join(json.dumps(line) for line in lines) + "\n")
+    batch.call("batch", "jobs.jsonl", "--iterations", 3, "-o", "ignored.csv")
+    first = batch.outputs()
+    assert len(first) == 2 * len(names)
+    assert "ignored.csv" not in os.listdir(batch.folder)
+    batch.empty()
+    with open(batch.path("jobs.csv"), "w", encoding="utf-8-sig", newline="") as stream:
+        table = csv.writer(stream)
+        table.writerow([
+            "input", "output", "output", "points", "seed", "invert", "density-from", "gamma",
+            "time-limit"
+        ])
+        for line in lines:
+            table.writerow([
+                line["input"], *line["output"], line["points"], line["seed"],
+                str(line["invert"]).lower(), "density", 1.25, ""
+            ])
+    batch.call("batch", "jobs.csv", "--iterations", 3)
+    assert batch.outputs() == first
+    batch.call("batch", "-", "--iterations", 3, "--resume", input=batch.read("jobs.jsonl"))
+    assert batch.outputs() == first
+    batch.call("run", "in/plain.pgm", "-n", 10, "--seed", 2**53, "--iterations", 3, "--invert",
+               "--density-from", "density", "--gamma", 1.25, "-o", "one.csv")
+    assert batch.read("one.csv") == first["plain.csv"]
+    assert os.path.exists(batch.path("jobs.jsonl.journal"))
+
+
+def test_bad_lists_are_refused_before_work(batch):
+    batch.pictures(2)
+    good = '{"input": "in/p000.pgm", "output": "out/a.csv", "points": 5}\n'
+    for bad in ("{", "[]", '{"input": "in/p001.pgm"', '{"pionts": 5}', '{"watch": "x"}',
+                '{"input": 5}', '{"input": "in/p001.pgm", "output": "out/b.csv", "points": 0}',
+                '{"input": "in/p001.pgm", "output": "out/b.csv"}',
+                '{"input": "in/p001.pgm", "output": "out/b.doc", "points": 5}',
+                '{"input": "in/p001.pgm", "output": {}, "points": 5}',
+                '{"input": "in/p001.pgm", "output": [1], "points": 5}',
+                '{"input": "in/p001.pgm", "output": "-", "points": 5}',
+                '{"input": "in/p001.pgm", "output": "out/b.csv", "points": 5, "device": "cpu"}',
+                '{"output": "out/b.csv", "points": 5}'):
+        batch.file("jobs.jsonl", good + bad + "\n")
+        assert "line 2" in batch.call("batch", "jobs.jsonl", code=2).stderr.decode()
+    for bad in ("input,output\na", "input,output\n\"a\"b,c", "input,output\n\"a,b\n"):
+        batch.file("jobs.csv", bad)
+        assert "line 2" in batch.call("batch", "jobs.csv", "-n", 5, code=2).stderr.decode()
+    assert "jobs.csv" in batch.call("batch", "jobs.csv.csv", code=3).stderr.decode()
+    batch.call("batch", "in/absent*.pgm", *TEMPLATE, code=3)
+    assert batch.outputs() == {}
+
+
+def test_outputs_of_two_jobs_never_meet(batch):
+    batch.pictures(3)
+    os.symlink("out", batch.path("link"))
+    batch.call("batch", "in/*.pgm", *SMALL, "-o", "out/same.csv", code=2)
+    lines = [{"input": "in/p000.pgm", "output": "out/a.csv"}]
+    for output in ("./out//a.csv", "link/a.csv", "in/../out/a.csv"):
+        pair = lines + [{"input": "in/p001.pgm", "output": output}]
+        batch.file("jobs.jsonl", "\n".join(json.dumps(line) for line in pair))
+        assert "job 2" in batch.call("batch", "jobs.jsonl", *SMALL, code=2).stderr.decode()
+    batch.file(
+        "jobs.jsonl", '{"input": "in/p000.pgm", "density_out": "out/a.npy"}\n'
+        '{"input": "out/a.npy", "output": "out/b.csv"}\n')
+    batch.call("batch", "jobs.jsonl", *SMALL, code=2)
+    assert batch.outputs() == {}
+
+
+def mixed(batch):
+    batch.pictures(12)
+    batch.file("in/p003.pgm", "no picture")
+    batch.file("in/p005.pgm", picture(5)[:50])
+    batch.file("in/p007.pgm", b"P5\n8 8\n255\n" + b"\xff" * 64)
+    return [3, 5, 7]
+
+
+def test_good_ones_are_done_and_bad_ones_named(batch):
+    bad = mixed(batch)
+    report = batch.report("batch", "in/*.pgm", *TEMPLATE, code=1)
+    assert (report["jobs"], report["done"], report["failed"], report["skipped"]) == (12, 9, 3, 0)
+    assert sorted(f["index"] for f in report["failures"]) == bad
+    for failure in report["failures"]:
+        assert failure["input"] in failure["reason"]
+        assert failure["code"] == 3
+    assert len(batch.outputs()) == 18
+    text = batch.call("batch", "in/*.pgm", *TEMPLATE, code=1).stderr.decode()
+    for k in bad:
+        assert re.search(r"job %d: in/p%03d\.pgm: .*\w" % (k + 1, k), text)
+    assert re.search(r"(?m)^  done +9$", text)
+    assert re.search(r"(?m)^  failed +3;", text)
+    for k in bad:
+        batch.file("in/p%03d.pgm" % k, picture(k))
+    report = batch.report("batch", "in/*.pgm", *TEMPLATE, "--resume")
+    assert (report["done"], report["failed"], report["skipped"]) == (3, 0, 9)
+    assert report["failures"] == []
+
+
+def test_fail_fast(batch):
+    batch.pictures(40)
+    batch.file("in/p000.pgm", "no picture")
+    report = batch.report("batch", "in/*.pgm", *TEMPLATE, "--fail-fast", "--jobs", 1, code=1)
+    assert report["failed"] == 1
+    # Two lanes; whatever the other one had begun by then.
+    assert report["done"] < 20
+    batch.file("in/p000.pgm", picture(0))
+    report = batch.report("batch", "in/*.pgm", *TEMPLATE, "--resume", "--fail-fast")
+    assert report["done"] + report["skipped"] == 40
+
+
+def test_missing_folder(batch):
+    batch.pictures(4)
+    os.rmdir(batch.path("out"))
+    report = batch.report("batch", "in/*.pgm", *TEMPLATE, code=1)
+    assert (report["done"], report["failed"]) == (0, 4)
+    assert "out/" in report["failures"][0]["reason"]
+    os.mkdir(batch.path("out"))
+    assert batch.report("batch", "in/*.pgm", *TEMPLATE, "--resume")["done"] == 4
+
+
+def test_folder_without_permission(batch):
+    if os.geteuid() == 0:
+        pytest.skip("root may write everywhere")
+    batch.pictures(4)
+    os.chmod(batch.path("out"), 0o555)
+    assert batch.report("batch", "in/*.pgm", *TEMPLATE, code=1)["failed"] == 4
+    os.chmod(batch.path("out"), 0o755)
+    assert batch.report("batch", "in/*.pgm", *TEMPLATE, "--resume")["done"] == 4
+
+
+def test_no_room(batch):
+    """A limit on the size of files stands for a full disk: outputs fail, later the journal."""
+    batch.pictures(30)
+    for limit in (300, 1500):
+        done = batch.call(
+            "batch", "in/*.pgm", *TEMPLATE, code=1,
+            preexec_fn=lambda size=limit: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
+        assert "too large" in done.stderr.decode()
+        assert not [n for n in batch.outputs() if n.startswith(".")]
+    batch.call("batch", "in/*.pgm", *TEMPLATE, "--resume")
+    whole = batch.outputs()
+    batch.call("batch", "in/*.pgm", *TEMPLATE)
+    assert whole == batch.outputs()
+    assert len(whole) == 60
+
+
+def test_full_device(batch):
+    batch.pictures(3)
+    assert "/dev/full" in batch.call("batch", "in/*.pgm", *TEMPLATE, "--journal", "/dev/full",
+                                     code=1).stderr.decode()
+
+
+def test_devices(batch):
+    batch.pictures(2)
+    for device, code in (("gpu", 2), ("cuda:99", 5), ("cpu,,cpu", 2)):
+        batch.call("batch", "in/*.pgm", *TEMPLATE, "--device", device, code=code)
+
+
+def test_killed_at_twenty_moments(batch):
+    batch.pictures(200)
+    batch.call("batch", "in/*.pgm", *TEMPLATE)
+    whole = batch.outputs()
+    assert len(whole) == 400
+    batch.empty()
+    chance = random.Random(5)
+    resume, kills = [], 0
+    while kills < 20:
+        enough = len(batch.finished()) + chance.randrange(18)
+        process = batch.start("batch", "in/*.pgm", *TEMPLATE, *resume, stderr=subprocess.DEVNULL)
+        while len(batch.finished()) < enough and process.poll() is None:
+            # Whatever has its name is whole, at any moment.
+            names = batch.finished()
+            for name in chance.sample(names, min(5, len(names))):
+                assert batch.read("out", name) == whole[name]
+        time.sleep(0.003 * chance.random())
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+        for name in batch.finished():
+            assert batch.read("out", name) == whole[name]
+        resume, kills = ["--resume"], kills + 1
+    report = batch.report("batch", "in/*.pgm", *TEMPLATE, "--resume")
+    assert report["done"] + report["skipped"] == 200
+    assert report["skipped"] > 0
+    assert batch.outputs() == whole  # and no temporary file is left
+
+
+def test_interrupted(batch):
+    for number in (signal.SIGINT, signal.SIGTERM):
+        batch.pictures(200)
+        batch.interrupted("batch", "in/*.pgm", *TEMPLATE, "--report", "report.json", number=number,
+                          when=lambda _: wait_until(batch.finished, "an output"))
+        report = batch.json("report.json")
+        assert report["interrupted"] is True
+        assert report["failed"] == 0
+        assert report["done"] < 200
+        report = batch.report("batch", "in/*.pgm", *TEMPLATE, "--resume")
+        assert report["done"] + report["skipped"] == 200
+        batch.empty()
+
+
+def test_only_what_is_missing_or_changed(batch):
+    batch.pictures(8)
+    batch.call("batch", "in/*.pgm", *TEMPLATE)
+    first = batch.outputs()
+    os.remove(batch.path("out", "p001.msh"))
+    batch.file("in/p002.pgm", picture(3))
+    with open(batch.path(JOURNAL), "ab") as stream:
+        stream.write(b'{"job":"0123')
+    report = batch.report("batch", "in/*.pgm", *TEMPLATE, "--resume")
+    assert (report["done"], report["skipped"]) == (2, 6)
+    second = batch.outputs()
+    assert second["p001.msh"] == first["p001.msh"]
+    assert second["p002.csv"] != first["p002.csv"]
+    assert batch.report("batch", "in/*.pgm", *TEMPLATE, "--resume")["skipped"] == 8
+    assert batch.report("batch", "in/*.pgm", *TEMPLATE, "--resume", "--threads", 2)["done"] == 0
+    assert batch.report("batch", "in/*.pgm", *TEMPLATE, "--resume", "--seed", 9)["done"] == 8
+    assert batch.report("batch", "in/*.pgm", *TEMPLATE)["done"] == 8
+
+
+def test_one_batch_at_a_time(batch):
+    batch.pictures(2)
+    with open(batch.path(JOURNAL), "w", encoding="ascii") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        assert JOURNAL in batch.call("batch", "in/*.pgm", *TEMPLATE, code=1).stderr.decode()
+    batch.call("batch", "in/*.pgm", *TEMPLATE)
+
+
+def test_shards(batch):
+    batch.pictures(20)
+    batch.call("batch", "in/*.pgm", *TEMPLATE)
+    whole = batch.outputs()
+    batch.empty()
+    for k in range(2):
+        batch.call("batch", "in/*.pgm", *TEMPLATE, "--shard", "%d/3" % k)
+    for task in (14,):
+        slurm = dict(os.environ, SLURM_ARRAY_TASK_ID=str(task), SLURM_ARRAY_TASK_MIN="10",
+                     SLURM_ARRAY_TASK_COUNT="3", SLURM_ARRAY_TASK_STEP="2")
+        batch.call("batch", "in/*.pgm", *TEMPLATE, "--shard", "slurm", environment=slurm)
+    assert batch.outputs() == whole
+    journals = [JOURNAL + ".shard%d" % k for k in range(3)]
+    assert batch.done_indices(*journals) == list(range(20))
+    assert batch.report("batch", "in/*.pgm", *TEMPLATE, "--resume")["skipped"] == 20
+    for bad in ("3/3", "-1/3", "1", "1/", "a/b", "slurm"):
+        batch.call("batch", "in/*.pgm", *TEMPLATE, "--shard", bad, code=2)
+    batch.call("batch", "in/*.pgm", *TEMPLATE)
+    assert [n for n in os.listdir(batch.folder) if "shard" in n] == []
+
+
+def test_ranks_without_mpi_are_refused(batch):
+    batch.pictures(2)
+    alone = batch.path("cvtmesh")
+    shutil.copy(PROGRAM, alone)
+    for size, code in ((2, 1), (1, 0)):
+        done = subprocess.run([alone, *batch.command("batch", "in/*.pgm", *TEMPLATE)[1:]],
+                              cwd=batch.folder, env=dict(os.environ,
+                                                         OMPI_COMM_WORLD_SIZE=str(size)),
+                              capture_output=True, timeout=60, check=False)
+        assert done.returncode == code, done.stderr
+    assert len(batch.outputs()) == 4
+
+
+def mpirun(batch, ranks, *options, code=0):
+    if not pathlib.Path(PROGRAM).with_name("cvtmesh_mpi.so").exists():
+        pytest.skip("built without MPI")
+    done = subprocess.run([
+        "mpirun", "--oversubscribe", "-n",
+        str(ranks), *batch.command("batch", "in/*.pgm", *options)
+    ], cwd=batch.folder, env=QUIET_MPI, capture_output=True, timeout=120, check=False)
+    assert done.returncode == code, done.stderr.decode()
+    return done.stderr.decode()
+
+
+def test_two_ranks_do_each_job_once(batch):
+    batch.pictures(60)
+    batch.call("batch", "in/*.pgm", *TEMPLATE)
+    whole = batch.outputs()
+    batch.empty()
+    text = mpirun(batch, 2, *TEMPLATE, "--report", "report.json")
+    assert batch.outputs() == whole
+    journals = [JOURNAL, JOURNAL + ".rank1"]
+    assert batch.done_indices(*journals) == list(range(60))
+    assert all(batch.done_indices(name) for name in journals)
+    assert len(re.findall("done +60", text)) == 1
+    report = batch.json("report.json")
+    assert (report["ranks"], report["done"]) == (2, 60)
+    for name in ("p003.csv", "p050.msh"):
+        os.remove(batch.path("out", name))
+    mpirun(batch, 2, *TEMPLATE, "--resume", "--report", "report.json")
+    report = batch.json("report.json")
+    assert (report["done"], report["skipped"]) == (2, 58)
+    assert batch.outputs() == whole
+
+
+def test_failures_of_all_ranks_are_reported(batch):
+    batch.pictures(20)
+    bad = [2, 3, 11, 12, 19]
+    for k in bad:
+        batch.file("in/p%03d.pgm" % k, "no picture")
+    mpirun(batch, 2, *TEMPLATE, "--report", "report.json", code=1)
+    report = batch.json("report.json")
+    assert sorted(f["index"] for f in report["failures"]) == bad
+    assert (report["done"], report["failed"]) == (15, 5)
+    mpirun(batch, 2, *TEMPLATE, "-o", "out/same.csv", code=2)

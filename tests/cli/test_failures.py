@@ -1,0 +1,55 @@
+"""Outputs that cannot be written, devices that are not there, and interrupts."""
+
+import os
+import signal
+
+import pytest
+
+from conftest import EXAMPLES
+
+CAMERA = EXAMPLES / "camera.png"
+
+
+def test_unwritable_outputs(cvtmesh):
+    os.mkdir(cvtmesh.path("folder.obj"))
+    for name in ("absent/out.obj", "folder.obj"):
+        cvtmesh.refused("run", CAMERA, "-n", 5, "-o", "fine.obj", "-o", name, code=1, names=[name])
+    cvtmesh.refused("run", CAMERA, "-n", 5, "-o", "fine.obj", "--report", "absent/r.json", code=1,
+                    names=["absent/r.json"])
+    cvtmesh.refused("mesh", "absent.csv", "-o", "absent/a.obj", code=1, names=["absent/a.obj"])
+
+
+def test_full_disk(cvtmesh):
+    with open("/dev/full", "wb") as full:
+        for arguments in (["run", CAMERA, "-n", "5", "--iterations", "1", "-o",
+                           "-"], ["--help"], ["info"], ["info", "--json"]):
+            done = cvtmesh.call(*arguments, code=1, stdout=full)
+            assert done.stderr.count(b"\n") == 1, done.stderr
+
+
+def test_failed_run_leaves_earlier_files(cvtmesh):
+    cvtmesh.file("kept.obj", "old")
+    cvtmesh.call("run", "absent.png", "-n", 5, "-o", "kept.obj", code=3)
+    assert cvtmesh.read("kept.obj") == b"old"
+
+
+def test_device_unavailable(cvtmesh):
+    cvtmesh.refused("run", CAMERA, "-n", 5, "-o", "a.obj", "--device", "cuda:99", code=5,
+                    names=["cuda"])
+
+
+def three_iterations(process):
+    for _ in range(3):
+        assert process.stderr.readline().startswith(b"iteration")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupt(cvtmesh, number):
+    cvtmesh.interrupted("run", CAMERA, "-n", 3000, "--tolerance", 0, "--iterations", 1000000, "-o",
+                        "a.obj", "-o", "a.csv", "--report", "a.json", "-v", when=three_iterations,
+                        number=number)
+    report = cvtmesh.json("a.json")
+    assert report["stop_reason"] == "interrupted"
+    assert len(cvtmesh.read("a.csv").splitlines()) == 3001
+    energies = [entry["energy"] for entry in report["history"]]
+    assert report["energy"] <= min(energies) * (1 + 1e-9)

@@ -1,0 +1,169 @@
+"""Meshes and energies of `cvtmesh run` and `cvtmesh mesh` recomputed: Delaunay in integers,
+energies by clipping and by plain sums."""
+
+import math
+
+import numpy as np
+import pytest
+
+from conftest import EXAMPLES, read_obj
+
+HORSE = EXAMPLES / "horse.png"
+
+
+def integer_grid(vertices):
+    """The doubles of the file times one power of two: exact integers."""
+    power = max(c.as_integer_ratio()[1] for v in vertices for c in v)
+    return [tuple(n * (power // d) for n, d in (c.as_integer_ratio() for c in v)) for v in vertices]
+
+
+def orient(a, b, c):
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+
+
+def in_circle(a, b, c, d):
+    """Positive if d lies inside the circle of the counterclockwise triangle a, b, c."""
+    rows = [(p[0] - d[0], p[1] - d[1]) for p in (a, b, c)]
+    (ax, ay), (bx, by), (cx, cy) = rows
+    a2, b2, c2 = (x * x + y * y for x, y in rows)
+    return a2 * (bx * cy - cx * by) - b2 * (ax * cy - cx * ay) + c2 * (ax * by - bx * ay)
+
+
+def hull_area2(points):
+    """Twice the area of the convex hull."""
+    ordered = sorted(set(points))
+
+    def half(sequence):
+        chain = []
+        for p in sequence:
+            while len(chain) > 1 and orient(chain[-2], chain[-1], p) <= 0:
+                chain.pop()
+            chain.append(p)
+        return chain[:-1]
+
+    hull = half(ordered) + half(ordered[::-1])
+    return sum(orient(hull[0], hull[k], hull[k + 1]) for k in range(1, len(hull) - 1))
+
+
+def check_delaunay(obj, count):
+    vertices, triangles = read_obj(obj)
+    assert len(vertices) == count
+    grid = integer_grid(vertices)
+    area = 0
+    for a, b, c in triangles:
+        corners = grid[a], grid[b], grid[c]
+        double = orient(*corners)
+        assert double > 0
+        area += double
+        for d, other in enumerate(grid):
+            if d not in (a, b, c):
+                assert in_circle(*corners, other) <= 0, (a, b, c, d)
+    assert area == hull_area2(grid)
+    return vertices
+
+
+def test_mesh_of_a_run_is_delaunay_and_holds_every_site(cvtmesh):
+    cvtmesh.call("run", HORSE, "-n", 200, "--iterations", 12, "-o", "a.obj", "-o", "points.npy")
+    vertices = np.array(check_delaunay(cvtmesh.path("a.obj"), 200))
+    points = cvtmesh.array("points.npy")
+    np.testing.assert_allclose(vertices[:, 0], points[:, 0], atol=1e-6)
+    np.testing.assert_allclose(vertices[:, 1], 328 - points[:, 1], atol=1e-6)
+
+
+def test_lattice_with_cocircular_points(cvtmesh):
+    lattice = np.array([(x, y) for y in range(9) for x in range(10)], float)
+    cvtmesh.file("lattice.npy", lattice)
+    cvtmesh.call("mesh", "lattice.npy", "-o", "a.obj")
+    check_delaunay(cvtmesh.path("a.obj"), 90)
+    assert len(read_obj(cvtmesh.path("a.obj"))[1]) == 2 * 8 * 9
+
+
+def test_coincident_and_collinear(cvtmesh):
+    cvtmesh.file("twice.csv", "x,y\n1,1\n4,1\n2,5\n1,1\n")
+    done = cvtmesh.call("mesh", "twice.csv", "-o", "a.obj", "--report", "r.json")
+    report = cvtmesh.json("r.json")
+    assert (report["coincident_sites"], report["triangles"]) == (1, 1)
+    assert b"share" in done.stderr
+    cvtmesh.file("line.csv", "x,y\n1,1\n2,2\n3,3\n9,9\n")
+    done = cvtmesh.call("mesh", "line.csv", "-o", "a.obj", "--report", "r.json")
+    report = cvtmesh.json("r.json")
+    assert report["collinear"] is True
+    assert report["triangles"] == 0
+    assert report["quality"]["min_angle"] is None
+    assert b"line" in done.stderr
+
+
+def clip(polygon, nx, ny, limit):
+    """The part of a polygon where nx x + ny y <= limit."""
+    kept = []
+    for k, p in enumerate(polygon):
+        q = polygon[(k + 1) % len(polygon)]
+        dp, dq = nx * p[0] + ny * p[1] - limit, nx * q[0] + ny * q[1] - limit
+        if dp <= 0:
+            kept.append(p)
+        if (dp < 0 < dq) or (dq < 0 < dp):
+            t = dp / (dp - dq)
+            kept.append((p[0] + t * (q[0] - p[0]), p[1] + t * (q[1] - p[1])))
+    return kept
+
+
+def second_moment(polygon, x, y):
+    """Integral of |p - (x, y)|^2 over a counterclockwise polygon, edge by edge."""
+    total = 0.0
+    corners = [(px - x, py - y) for px, py in polygon]
+    for k, (ax, ay) in enumerate(corners):
+        bx, by = corners[(k + 1) % len(corners)]
+        total += (ax * by - bx * ay) * (ax * ax + ax * bx + bx * bx + ay * ay + ay * by + by * by)
+    return total / 12
+
+
+def energy_by_clipping(sites, rho, periodic):
+    height, width = rho.shape
+    shifts = [(0.0, 0.0)]
+    if periodic:
+        shifts = [(i * width, j * height) for j in (-1, 0, 1) for i in (-1, 0, 1)]
+    images = [(x + sx, y + sy) for sx, sy in shifts for x, y in sites]
+    energy = 0.0
+    for j in range(height):
+        for i in range(width):
+            near = min(math.hypot(x - i - 0.5, y - j - 0.5) for x, y in images) + 1.5
+            close = [p for p in images if math.hypot(p[0] - i - 0.5, p[1] - j - 0.5) <= near]
+            for x, y in close:
+                polygon = [(i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1)]
+                for ox, oy in close:
+                    if (ox, oy) != (x, y) and polygon:
+                        limit = (ox * ox + oy * oy - x * x - y * y) / 2
+                        polygon = clip(polygon, ox - x, oy - y, limit)
+                if len(polygon) > 2:
+                    energy += float(rho[j, i]) * second_moment(polygon, x, y)
+    return energy
+
+
+def test_ratio_recomputed_by_clipping(cvtmesh):
+    rho = np.random.default_rng(3).random((16, 20)).astype(np.float32)
+    rho[2:5, 3:9] = 0
+    cvtmesh.file("rho.npy", rho)
+    bound = 5 / (18 * math.sqrt(3)) * np.sqrt(rho.astype(float)).sum()**2 / 20
+    for periodic in (False, True):
+        for iterations in (0, 40):
+            report = cvtmesh.report("run", "rho.npy", "-n", 20, "--iterations", iterations, "-o",
+                                    "points.npy", *(["--periodic"] if periodic else []))
+            energy = energy_by_clipping(cvtmesh.array("points.npy").tolist(), rho, periodic)
+            assert report["energy"] / energy == pytest.approx(1, abs=1e-9)
+            assert report["energy_ratio"] == pytest.approx(energy / bound, abs=1e-6)
+
+
+def test_pixel_energy_is_the_plain_sum(cvtmesh):
+    rho = np.random.default_rng(4).random((30, 40)).astype(np.float32)
+    cvtmesh.file("rho.npy", rho)
+    report = cvtmesh.report("run", "rho.npy", "-n", 25, "--iterations", 5, "-o", "points.npy")
+    y, x = np.mgrid[0:30, 0:40] + 0.5
+    squared = np.min([(x - a)**2 + (y - b)**2 for a, b in cvtmesh.array("points.npy")], axis=0)
+    assert report["energy_pixel"] / (rho.astype(float) * squared).sum() == pytest.approx(
+        1, abs=1e-9)
+
+
+def test_uniform_square_comes_near_the_bound(cvtmesh):
+    cvtmesh.file("one.npy", np.ones((256, 256), np.float32))
+    report = cvtmesh.report("run", "one.npy", "-n", 500, "-o", "a.csv")
+    assert 1 <= report["energy_ratio"] < 1.04, report["energy_ratio"]

@@ -1,0 +1,103 @@
+"""Wrong use of options and operands: one line, exit code 2."""
+
+import re
+import subprocess
+
+from conftest import EXAMPLES, ROOT
+
+CAMERA = EXAMPLES / "camera.png"
+HORSE = EXAMPLES / "horse.png"
+COMMANDS = ["run", "batch", "voronoi", "mesh", "stats", "info"]
+
+
+def test_counts(cvtmesh):
+    for bad in ("0", "-3", "many", "1.5", "", "99999999999999999999"):
+        cvtmesh.refused("run", CAMERA, "-n", bad, "-o", "out.obj", code=2, names=["--points"])
+
+
+def test_ranges_and_choices(cvtmesh):
+    for option, bad in (("--method", "newton"), ("--energy", "x"), ("--voronoi", "jfa3"),
+                        ("--tolerance", "-1"), ("--tolerance", "nan"), ("--time-limit", "inf"),
+                        ("--iterations", "-1"), ("--seed", "-1"), ("--gamma", "0"),
+                        ("--threads", "-1"), ("--device", "gpu"), ("--svg", "x"),
+                        ("--density-from", "x"), ("--start", "x"), ("--floor", "-1"),
+                        ("--floor", "1e300"), ("--layers", "cells,hills")):
+        cvtmesh.refused("run", CAMERA, "-n", 5, "-o", "out.csv", option, bad, code=2)
+
+
+def test_missing_and_unknown(cvtmesh):
+    cvtmesh.refused("run", CAMERA, "-o", "out.obj", code=2, names=["--points"])
+    cvtmesh.refused("run", CAMERA, "-n", "5", code=2, names=["--output"])
+    cvtmesh.refused("run", "-n", "5", "-o", "out.obj", code=2, names=["IMAGE"])
+    cvtmesh.refused("run", CAMERA, HORSE, "-n", "5", "-o", "out.obj", code=2, names=[HORSE])
+    cvtmesh.refused("run", CAMERA, "-n", "5", "-o", "out.obj", "--frob", code=2, names=["--frob"])
+    cvtmesh.refused("run", CAMERA, "-n", "5", "-o", "out.obj", "-Z", code=2, names=["-Z"])
+    cvtmesh.refused("mesh", "points.csv", "-o", "out.obj", "-n", "5", code=2)
+    cvtmesh.refused("run", CAMERA, "--device", "cpu", "-o", "out.obj", "-n", code=2)
+    cvtmesh.refused("frobnicate", code=2, names=["frobnicate"])
+    assert b"commands" in cvtmesh.call(code=2).stderr
+
+
+def test_unknown_extension_is_refused_before_work(cvtmesh):
+    for name in ("out", "out.doc", "out.obj.bak", "dir.obj/out"):
+        cvtmesh.refused("run", "absent.png", "-n", 5, "-o", "fine.obj", "-o", name, code=2,
+                        names=[name])
+    cvtmesh.refused("run", "absent.png", "-n", 5, "-o", "-", "--format", "doc", code=2)
+    cvtmesh.refused("run", "absent.png", "-n", 5, "--picture", "out.jpg", code=2, names=["out.jpg"])
+    cvtmesh.refused("run", "absent.png", "-n", 5, "--density-out", "out.csv", code=2)
+    cvtmesh.refused("voronoi", "absent.csv", "-o", "out.obj", code=2, names=["out.obj"])
+    cvtmesh.refused("stats", "file.doc", code=2, names=["file.doc"])
+
+
+def test_outputs_that_collide(cvtmesh):
+    cvtmesh.refused("run", CAMERA, "-n", 5, "-o", "-", "--report", "-", code=2)
+    cvtmesh.refused("run", CAMERA, "-n", 5, "-o", "a.obj", "-o", "a.obj", code=2, names=["a.obj"])
+
+
+def test_sites_outside_the_image(cvtmesh):
+    for name, text in (("far.csv", "x,y\n1,2\n5,1e300\n"), ("right.csv", "x,y\n1,2\n512.5,6\n")):
+        cvtmesh.file(name, text)
+        for option in ("--fixed", "--init"):
+            cvtmesh.refused("run", CAMERA, "-n", 2, option, name, "-o", "a.csv", code=3,
+                            names=[name, "point 2"])
+
+
+def test_fixed_and_init_counts(cvtmesh):
+    cvtmesh.file("three.csv", "x,y\n1,2\n5,6\n9,20\n")
+    cvtmesh.refused("run", CAMERA, "-n", 2, "--fixed", "three.csv", "-o", "a.obj", code=2,
+                    names=["three.csv"])
+    cvtmesh.refused("run", CAMERA, "-n", 9, "--init", "three.csv", "-o", "a.obj", code=2,
+                    names=["three.csv"])
+
+
+def test_help_and_manual_agree(cvtmesh):
+    manual = (ROOT / "docs" / "cvtmesh.1").read_text().replace("\\", "")
+    for command in COMMANDS:
+        text = cvtmesh.call(command, "--help").stdout.decode()
+        assert text == cvtmesh.call("help", command).stdout.decode()
+        options = re.findall(r"^  (?:-\w, |    )(--[\w-]+)", text, re.M)
+        assert "--config" in options
+        for option in options:
+            assert re.search(re.escape(option) + r"(?![\w-])", manual), command
+        assert "cvtmesh " + command in manual
+    assert all(len(line) <= 110 for line in text.splitlines())
+    assert re.search(r"^cvtmesh \d+\.\d+\.\d+\n$", cvtmesh.call("--version").stdout.decode())
+    assert "run" in cvtmesh.call("--help").stdout.decode()
+
+
+def test_completion(cvtmesh):
+    cvtmesh.call("completion", "tcsh", code=2)
+    cvtmesh.call("completion", code=2)
+    script = cvtmesh.call("completion", "bash").stdout.decode()
+
+    def complete(*words):
+        quoted = " ".join(f"'{word}'" for word in words)
+        text = (f"{script}\nCOMP_WORDS=({quoted})\nCOMP_CWORD={len(words) - 1}\n_cvtmesh\n"
+                "printf '%s\\n' \"${COMPREPLY[@]}\"")
+        done = subprocess.run(["bash", "-c", text], stdout=subprocess.PIPE, check=True)
+        return done.stdout.decode().split()
+
+    assert complete("cvtmesh", "vo") == ["voronoi"]
+    assert complete("cvtmesh", "run", "--meth") == ["--method"]
+    assert complete("cvtmesh", "run", "--method", "l") == ["lloyd", "lbfgsb"]
+    assert "jfa+1" in complete("cvtmesh", "voronoi", "--method", "")
