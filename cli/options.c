@@ -849,25 +849,27 @@ int cli_option_given(const cli_options *options, const char *name) {
   return row >= 0 && options->given[row];
 }
 
-/* " [300]", or nothing where the default says nothing. */
-static void print_default(FILE *stream, const option_row *row, const cli_options *defaults) {
+/* "[300]", or "" where the default says nothing. */
+static void default_text(const option_row *row, const cli_options *defaults, char *text,
+                         size_t size) {
   const void *field = (const char *)defaults + row->offset;
-  char text[32];
+  char choice[32];
+  *text = '\0';
   switch (row->type) {
     case INTEGER:
       if (*(const int64_t *)field != 0 || row->least == 0)
-        fprintf(stream, " [%lld]", (long long)*(const int64_t *)field);
+        snprintf(text, size, "[%lld]", (long long)*(const int64_t *)field);
       break;
     case REAL:
-      fprintf(stream, " [%g]", *(const double *)field);
+      snprintf(text, size, "[%g]", *(const double *)field);
       break;
     case CHOICE:
-      if (choice_text(row->argument, *(const int *)field, text, sizeof text))
-        fprintf(stream, " [%s]", text);
+      if (choice_text(row->argument, *(const int *)field, choice, sizeof choice))
+        snprintf(text, size, "[%s]", choice);
       break;
     case TEXT:
       if (*(const char *const *)field != NULL)
-        fprintf(stream, " [%s]", *(const char *const *)field);
+        snprintf(text, size, "[%s]", *(const char *const *)field);
       break;
     case FLAG:
     case LIST:
@@ -875,12 +877,22 @@ static void print_default(FILE *stream, const option_row *row, const cli_options
   }
 }
 
-/* Lines after the first stand under it. */
-static void print_indented(FILE *stream, const char *text) {
-  for (; *text != '\0'; ++text) {
-    fputc(*text, stream);
-    if (*text == '\n') fprintf(stream, "%31s", "");
+enum { HELP_COLUMN = 30, HELP_WIDTH = 100 };
+
+/* Prints words, each after a blank, from `column` on, and returns the column of the end. */
+static int print_words(FILE *stream, const char *text, int column) {
+  while (*text != '\0') {
+    const int length = (int)strcspn(text, " \n");
+    if (column + 1 + length > HELP_WIDTH) {
+      fprintf(stream, "\n%*s", HELP_COLUMN, "");
+      column = HELP_COLUMN;
+    }
+    fprintf(stream, " %.*s", length, text);
+    column += 1 + length;
+    text += length;
+    text += strspn(text, " \n");
   }
+  return column;
 }
 
 void cli_print_help(FILE *stream, cli_command command) {
@@ -896,11 +908,11 @@ void cli_print_help(FILE *stream, cli_command command) {
     snprintf(left, sizeof left, "%c%c%c --%s%s%s", o->letter ? '-' : ' ',
              o->letter ? o->letter : ' ', o->letter ? ',' : ' ', o->name, o->argument ? " " : "",
              o->argument ? o->argument : "");
-    fprintf(stream, "  %-28s", left);
-    if (strlen(left) > 28) fprintf(stream, "\n%30s", "");
-    fputc(' ', stream);
-    print_indented(stream, o->help);
-    print_default(stream, o, &defaults);
+    fprintf(stream, "  %-*s", HELP_COLUMN - 2, left);
+    if (strlen(left) > HELP_COLUMN - 2) fprintf(stream, "\n%*s", HELP_COLUMN, "");
+    char text[64];
+    default_text(o, &defaults, text, sizeof text);
+    print_words(stream, text, print_words(stream, o->help, HELP_COLUMN));
     fputc('\n', stream);
   }
   fputs("\nA flag is taken back by --no-NAME.", stream);

@@ -6,6 +6,7 @@ The environment names the program (CVTMESH_PROGRAM) and the folder of the built 
 import json
 import os
 import pathlib
+import re
 import signal
 import struct
 import subprocess
@@ -30,6 +31,33 @@ def strict_json(text):
         raise ValueError("not JSON: " + word)
 
     return json.loads(text, parse_constant=refuse)
+
+
+def help_text(*arguments):
+    return subprocess.run([PROGRAM, *arguments, "--help"], check=True, stdout=subprocess.PIPE,
+                          text=True).stdout
+
+
+def commands():
+    """Every command that has options, by the program's own list."""
+    names = re.findall(r"^  (\w+) ", help_text(), re.M)
+    return [name for name in names if name != "completion"]
+
+
+class Option:
+    """A row of `cvtmesh COMMAND --help`."""
+    def __init__(self, row):
+        self.letter, self.name, self.argument = row.group(1, 2, 3)
+        if self.argument and row.start(3) - row.start() >= 30:  # the first word of the help
+            self.argument = None
+        self.help = " ".join(row.group().split())
+        self.choices = self.argument.split("|") if self.argument and "|" in self.argument else []
+
+
+def options(command):
+    rows = re.finditer(r"^  (?:-(\w),|   ) --([\w-]+)(?: (\S+))?.*(?:\n {20}.*)*",
+                       help_text(command), re.M)
+    return [Option(row) for row in rows]
 
 
 def wait_until(condition, what="something"):
@@ -116,7 +144,7 @@ class Program:
         """The command line, on the CPU unless it names a device."""
         arguments = [str(argument) for argument in arguments]
         if arguments and arguments[0] not in WITHOUT_DEVICE and "--device" not in arguments:
-            arguments += ["--device", "cpu"]
+            arguments[1:1] = ["--device", "cpu"]
         return [PROGRAM, *arguments]
 
     def note_options(self, command):

@@ -1,13 +1,9 @@
 """Wrong use of options and operands: one line, exit code 2."""
 
-import re
-import subprocess
-
-from conftest import EXAMPLES, ROOT
+from conftest import EXAMPLES
 
 CAMERA = EXAMPLES / "camera.png"
 HORSE = EXAMPLES / "horse.png"
-COMMANDS = ["run", "batch", "voronoi", "mesh", "stats", "info"]
 
 
 def test_counts(cvtmesh):
@@ -68,36 +64,3 @@ def test_fixed_and_init_counts(cvtmesh):
                     names=["three.csv"])
     cvtmesh.refused("run", CAMERA, "-n", 9, "--init", "three.csv", "-o", "a.obj", code=2,
                     names=["three.csv"])
-
-
-def test_help_and_manual_agree(cvtmesh):
-    manual = (ROOT / "docs" / "cvtmesh.1").read_text().replace("\\", "")
-    for command in COMMANDS:
-        text = cvtmesh.call(command, "--help").stdout.decode()
-        assert text == cvtmesh.call("help", command).stdout.decode()
-        options = re.findall(r"^  (?:-\w, |    )(--[\w-]+)", text, re.M)
-        assert "--config" in options
-        for option in options:
-            assert re.search(re.escape(option) + r"(?![\w-])", manual), command
-        assert "cvtmesh " + command in manual
-    assert all(len(line) <= 110 for line in text.splitlines())
-    assert re.search(r"^cvtmesh \d+\.\d+\.\d+\n$", cvtmesh.call("--version").stdout.decode())
-    assert "run" in cvtmesh.call("--help").stdout.decode()
-
-
-def test_completion(cvtmesh):
-    cvtmesh.call("completion", "tcsh", code=2)
-    cvtmesh.call("completion", code=2)
-    script = cvtmesh.call("completion", "bash").stdout.decode()
-
-    def complete(*words):
-        quoted = " ".join(f"'{word}'" for word in words)
-        text = (f"{script}\nCOMP_WORDS=({quoted})\nCOMP_CWORD={len(words) - 1}\n_cvtmesh\n"
-                "printf '%s\\n' \"${COMPREPLY[@]}\"")
-        done = subprocess.run(["bash", "-c", text], stdout=subprocess.PIPE, check=True)
-        return done.stdout.decode().split()
-
-    assert complete("cvtmesh", "vo") == ["voronoi"]
-    assert complete("cvtmesh", "run", "--meth") == ["--method"]
-    assert complete("cvtmesh", "run", "--method", "l") == ["lloyd", "lbfgsb"]
-    assert "jfa+1" in complete("cvtmesh", "voronoi", "--method", "")

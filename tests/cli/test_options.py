@@ -1,0 +1,152 @@
+"""Every command and every option, as the program lists them: help, manual, completion, bad use."""
+
+import re
+import subprocess
+
+import pytest
+
+from conftest import ROOT, commands, options
+
+COMMANDS = commands()
+every_command = pytest.mark.parametrize("command", COMMANDS)
+# What else a command needs before it looks at an option's value.
+OPERANDS = {
+    command: [] if command in ("info", "lcp", "hlcp") else ["operand"]
+    for command in COMMANDS
+}
+
+
+def manual():
+    return (ROOT / "docs" / "cvtmesh.1").read_text().replace("\\", "")
+
+
+def test_commands():
+    assert len(COMMANDS) >= 13
+    assert set(COMMANDS) >= {"run", "batch", "view", "info"}
+
+
+@every_command
+def test_help(cvtmesh, command):
+    text = cvtmesh.call(command, "--help").stdout.decode()
+    assert text == cvtmesh.call(command, "-h").stdout.decode()
+    assert text == cvtmesh.call("help", command).stdout.decode()
+    assert text.startswith(f"usage: cvtmesh {command} ")
+    for line in text.splitlines():
+        assert len(line) <= 100
+        # Rows of options, and lines that go on; a row that Option does not see fails here.
+        assert not line.startswith("  ") or re.match(r"  (-\w,|   ) --[\w-]+| {31}\S", line)
+    names = [option.name for option in options(command)]
+    assert len(names) == len(set(names)) == len(re.findall(r"^  (?:-\w,|   ) --", text, re.M))
+    assert {"config", "quiet", "verbose", "help", "version"} <= set(names)
+
+
+def test_overview_and_version(cvtmesh):
+    text = cvtmesh.call("--help").stdout.decode()
+    assert text == cvtmesh.call("help").stdout.decode() == cvtmesh.call("-h").stdout.decode()
+    for line in text.splitlines():
+        assert len(line) <= 100
+    version = cvtmesh.call("--version").stdout.decode()
+    assert re.fullmatch(r"cvtmesh \d+\.\d+\.\d+\n", version)
+    for command in COMMANDS:
+        assert cvtmesh.call(command, "--version").stdout.decode() == version
+
+
+@every_command
+def test_manual_has_the_command(command):
+    assert re.search(rf"^\.B cvtmesh {command}$", manual(), re.M)
+
+
+def test_manual_documents_every_option_and_no_other():
+    """An option is documented by the tag of a paragraph."""
+    tags = re.findall(r"^\.TP\n(.*)$", manual(), re.M)
+    documented = {name for tag in tags for name in re.findall(r"--([\w-]+)", tag)}
+    known = {option.name for command in COMMANDS for option in options(command)}
+    flags = {
+        option.name
+        for command in COMMANDS
+        for option in options(command)
+        if not option.argument
+    }
+    assert known - documented - {name[3:] for name in documented if name[:3] == "no-"} == set()
+    assert documented - known - {"no-" + name for name in flags} == set()
+
+
+def test_manual_names_no_other_option():
+    known = {option.name for command in COMMANDS for option in options(command)}
+    known |= {"no-" + option.name for command in COMMANDS for option in options(command)}
+    known |= {"no-fINAME"}  # as the manual spells --no-NAME
+    named = set(re.findall(r"--([\w-]+)", re.sub(r"f[PRBI](?=--)", "", manual())))
+    assert named - known == set()
+
+
+def complete(script, *words):
+    quoted = " ".join(f"'{word}'" for word in words)
+    text = (f"{script}\nCOMP_WORDS=({quoted})\nCOMP_CWORD={len(words) - 1}\n_cvtmesh\n"
+            "printf '%s\\n' \"${COMPREPLY[@]}\"")
+    done = subprocess.run(["bash", "-c", text], stdout=subprocess.PIPE, check=True, text=True)
+    return done.stdout.split()
+
+
+def test_completion(cvtmesh):
+    script = cvtmesh.call("completion", "bash").stdout.decode()
+    assert set(COMMANDS) <= set(complete(script, "cvtmesh", ""))
+    assert complete(script, "cvtmesh", "vo") == ["voronoi"]
+    for command in COMMANDS:
+        rows = options(command)
+        assert complete(script, "cvtmesh", command, "--") == ["--" + row.name for row in rows]
+        for row in rows:
+            if row.choices:
+                assert complete(script, "cvtmesh", command, "--" + row.name, "") == row.choices
+    assert complete(script, "cvtmesh", "run", "--method", "l") == ["lloyd", "lbfgsb"]
+    assert complete(script, "cvtmesh", "completion", "") == ["bash"]
+    for wrong in (["tcsh"], []):
+        done = cvtmesh.call("completion", *wrong, code=2)
+        assert (done.stdout, done.stderr.count(b"\n")) == (b"", 1)
+
+
+@every_command
+def test_unknown_option(cvtmesh, command):
+    for option in ("--frob", "--frob=1", "--no-frob", "-Z"):
+        cvtmesh.refused(command, *OPERANDS[command], option, code=2,
+                        names=[option.split("=")[0].replace("no-", "")[-4:]])
+
+
+def distinct_options():
+    """(command, option); one that several commands share comes once."""
+    found = {}
+    for command in COMMANDS:
+        for option in options(command):
+            found.setdefault(option.help, (command, option))
+    return list(found.values())
+
+
+def test_missing_value(cvtmesh):
+    for command, option in distinct_options():
+        if option.argument:
+            cvtmesh.refused(command, *OPERANDS[command], "--" + option.name, code=2,
+                            names=[option.name])
+
+
+def test_value_of_a_flag(cvtmesh):
+    for command, option in distinct_options():
+        if not option.argument:
+            cvtmesh.refused(command, *OPERANDS[command], f"--{option.name}=1", code=2,
+                            names=[option.name])
+
+
+def test_value_out_of_range(cvtmesh):
+    for command, option in distinct_options():
+        number = not option.choices and re.search(r" \[[-+.\de]+\]$", option.help)
+        for value in ("1e999", "nonsense") if number else ("nonsense",) if option.choices else ():
+            cvtmesh.refused(command, *OPERANDS[command], "--" + option.name, value, code=2,
+                            names=["--" + option.name])
+
+
+@every_command
+def test_surplus_operand(cvtmesh, command):
+    cvtmesh.refused(command, *OPERANDS[command], "surplus", code=2, names=["surplus"])
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "info"])
+def test_missing_operand(cvtmesh, command):
+    cvtmesh.refused(command, code=2, names=["missing" if OPERANDS[command] else "is needed"])
