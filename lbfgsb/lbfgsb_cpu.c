@@ -1,3 +1,4 @@
+#include "base/vectors.h"
 #include "lbfgsb/lbfgsb_decide.h"
 #include "lbfgsb/lbfgsb_kernels.h"
 
@@ -9,16 +10,6 @@ enum { PART = 2048, TILE = CVTM_LBFGSB_TILE, MOST = CVTM_LBFGSB_MAX_HISTORY };
 /* Four partial sums side by side, which are added up in the end: the order of additions is that
  * of the source whatever the width of the machine's vectors. */
 typedef double lanes __attribute__((vector_size(4 * sizeof(double)), may_alias));
-
-#if defined(__x86_64__)
-#define INLINE static inline __attribute__((always_inline))
-#define WIDE __attribute__((target("avx2")))
-static int has_wide_vectors(void) { return __builtin_cpu_supports("avx2"); }
-#else
-#define INLINE static inline
-#define WIDE
-static int has_wide_vectors(void) { return 0; }
-#endif
 
 static const cvtm_team alone = {0, 1};
 
@@ -177,7 +168,7 @@ static void store_column(const cvtm_lbfgsb_arrays *arrays, int64_t first, int co
 }
 
 /* sums[q] += a'b_q, q < count; b_q is column q of b. */
-INLINE void add_products(lanes *sums, const double *a, const double *b, int count) {
+CVTM_INLINE void add_products(lanes *sums, const double *a, const double *b, int count) {
   const lanes *av = (const lanes *)a;
   int q = 0;
   for (; q + 4 <= count; q += 4) {
@@ -205,8 +196,8 @@ INLINE void add_products(lanes *sums, const double *a, const double *b, int coun
 }
 
 /* The columns times a mask; `copy` has room for them. */
-INLINE const double *mask_columns(const double *columns, int count, const double *mask,
-                                  double *copy) {
+CVTM_INLINE const double *mask_columns(const double *columns, int count, const double *mask,
+                                       double *copy) {
   for (int c = 0; c < count; ++c) {
     const lanes *from = (const lanes *)(columns + c * TILE), *by = (const lanes *)mask;
     lanes *to = (lanes *)(copy + c * TILE);
@@ -227,8 +218,8 @@ static int any_nonzero(const double *columns, int count) {
 /* The masked Gram matrix of a tile, see cvtm_lbfgsb_layout. Fixed rows rarely move, so their
  * part of S is mostly zero and skipped. What S'Y takes over free rows and what over fixed ones
  * is told apart by age: of the columns q >= p in age, and of q < p. */
-INLINE void gram_tile(const cvtm_lbfgsb_state *state, const double *tile, const tile_rows *rows,
-                      const cvtm_lbfgsb_layout *layout, lanes *sums) {
+CVTM_INLINE void gram_tile(const cvtm_lbfgsb_state *state, const double *tile,
+                           const tile_rows *rows, const cvtm_lbfgsb_layout *layout, lanes *sums) {
   const int k = state->count, m = state->history;
   const double *y = tile, *s = tile + m * TILE;
   _Alignas(32) double copy[MOST * TILE];
@@ -257,8 +248,8 @@ INLINE void gram_tile(const cvtm_lbfgsb_state *state, const double *tile, const 
 }
 
 /* Pass A's sums over one tile. */
-INLINE void sum_tile(const cvtm_lbfgsb_state *state, const double *tile, const tile_rows *rows,
-                     int store, const cvtm_lbfgsb_layout *layout, lanes *sums) {
+CVTM_INLINE void sum_tile(const cvtm_lbfgsb_state *state, const double *tile, const tile_rows *rows,
+                          int store, const cvtm_lbfgsb_layout *layout, lanes *sums) {
   const int k = state->count, m = state->history;
   const double *y = tile, *s = tile + m * TILE;
   add_products(sums + layout->wg, rows->g, y, k);
@@ -274,14 +265,14 @@ INLINE void sum_tile(const cvtm_lbfgsb_state *state, const double *tile, const t
   if (state->bounded) gram_tile(state, tile, rows, layout, sums);
 }
 
-INLINE void add_lanes(const lanes *sums, int entries, double *figures) {
+CVTM_INLINE void add_lanes(const lanes *sums, int entries, double *figures) {
   for (int e = 0; e < entries; ++e) {
     figures[e] += (sums[e][0] + sums[e][1]) + (sums[e][2] + sums[e][3]);
   }
 }
 
-INLINE void update_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
-                        double *figures) {
+CVTM_INLINE void update_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
+                             double *figures) {
   const cvtm_lbfgsb_state *state = arrays->state;
   const int m = state->history;
   const cvtm_lbfgsb_layout layout = cvtm_lbfgsb_get_layout(m, state->bounded);
@@ -307,8 +298,8 @@ INLINE void update_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t
   add_lanes(sums, layout.entries, figures);
 }
 
-INLINE void restrict_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
-                          double *figures) {
+CVTM_INLINE void restrict_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
+                               double *figures) {
   const cvtm_lbfgsb_state *state = arrays->state;
   const cvtm_lbfgsb_layout layout = cvtm_lbfgsb_get_layout(state->history, 1);
   _Alignas(32) double copy[2 * MOST * TILE];
@@ -322,8 +313,8 @@ INLINE void restrict_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64
   add_lanes(sums, layout.entries, figures);
 }
 
-INLINE void step_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
-                      double *figures) {
+CVTM_INLINE void step_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
+                           double *figures) {
   const cvtm_lbfgsb_state *state = arrays->state;
   const int m = state->history, k = state->count;
   const double *q = arrays->dense->q;
@@ -357,17 +348,17 @@ INLINE void step_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t l
 }
 
 /* Each pass over the history for any machine, and for one with wide vectors: same bits. */
-#define BOTH_WIDTHS(name)                                                                     \
-  static void name##_narrow(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,    \
-                            double *figures) {                                                \
-    name(arrays, first, last, figures);                                                       \
-  }                                                                                           \
-  WIDE static void name##_wide(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last, \
-                               double *figures) {                                             \
-    name(arrays, first, last, figures);                                                       \
-  }                                                                                           \
-  static part_function choose_##name(void) {                                                  \
-    return has_wide_vectors() ? name##_wide : name##_narrow;                                  \
+#define BOTH_WIDTHS(name)                                                                          \
+  static void name##_narrow(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,         \
+                            double *figures) {                                                     \
+    name(arrays, first, last, figures);                                                            \
+  }                                                                                                \
+  CVTM_WIDE static void name##_wide(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last, \
+                                    double *figures) {                                             \
+    name(arrays, first, last, figures);                                                            \
+  }                                                                                                \
+  static part_function choose_##name(void) {                                                       \
+    return cvtm_has_wide_vectors() ? name##_wide : name##_narrow;                                  \
   }
 
 BOTH_WIDTHS(update_part)

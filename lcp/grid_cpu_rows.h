@@ -5,19 +5,10 @@
 #ifndef CVTMESH_LCP_GRID_CPU_ROWS_H
 #define CVTMESH_LCP_GRID_CPU_ROWS_H
 
+#include "base/vectors.h"
 #include "lcp/grid_cycle.h"
 
 #include <string.h>
-
-#if defined(__x86_64__)
-#define INLINE static inline __attribute__((always_inline))
-#define WIDE __attribute__((target("avx2")))
-static int has_wide_vectors(void) { return __builtin_cpu_supports("avx2"); }
-#else
-#define INLINE static inline
-#define WIDE
-static int has_wide_vectors(void) { return 0; }
-#endif
 
 /* Nodes at a time, and partial sums of a row, which divide them. */
 enum { CHUNK = 256, LANES = 32 };
@@ -27,7 +18,7 @@ static const double zeros[CHUNK] = {0};
 static const double never[CHUNK + 1] = {[0 ... CHUNK] = (double)INFINITY};
 static const double ever[CHUNK + 1] = {[0 ... CHUNK] = -(double)INFINITY};
 
-INLINE int64_t chunk_of(int64_t first, int64_t end) {
+CVTM_INLINE int64_t chunk_of(int64_t first, int64_t end) {
   return end - first < CHUNK ? end - first : CHUNK;
 }
 
@@ -36,17 +27,17 @@ typedef struct bounds {
 } bounds;
 
 /* Those of the nodes of a chunk. */
-INLINE bounds bounds_from(const cvtm_grid_problem *p, int64_t k) {
+CVTM_INLINE bounds bounds_from(const cvtm_grid_problem *p, int64_t k) {
   const bounds b = {p->lower ? p->lower + k : ever, p->upper ? p->upper + k : never};
   return b;
 }
 
-INLINE double clip_at(bounds b, int64_t i, double value) {
+CVTM_INLINE double clip_at(bounds b, int64_t i, double value) {
   return cvtm_grid_clip(value, b.lower[i], b.upper[i]);
 }
 
 /* Is a node at a bound? */
-INLINE int is_held(bounds b, int64_t i, double value) {
+CVTM_INLINE int is_held(bounds b, int64_t i, double value) {
   return (value <= b.lower[i]) | (value >= b.upper[i]);
 }
 
@@ -60,14 +51,15 @@ typedef struct stencil {
 } stencil;
 
 /* Are links and diagonal of a row's inner nodes the same, and the diagonal above 0? */
-INLINE int is_plain(const cvtm_grid_problem *p) {
+CVTM_INLINE int is_plain(const cvtm_grid_problem *p) {
   return !p->horizontal && !p->diagonal && p->constant > 0;
 }
 
 /* Sums over the neighbours, and diagonals, of every `stride`-th of `count` nodes that do not lie at
  * the left or right edge. */
-INLINE void varying_body(const cvtm_grid_problem *p, const stencil *s, int64_t j, int64_t first,
-                         int64_t count, int64_t stride, double *sums, double *diagonals) {
+CVTM_INLINE void varying_body(const cvtm_grid_problem *p, const stencil *s, int64_t j,
+                              int64_t first, int64_t count, int64_t stride, double *sums,
+                              double *diagonals) {
   const int64_t w = p->width;
   const double *row = s->row, *north = s->north, *south = s->south;
   const double *own = p->diagonal ? p->diagonal + j * w + first : zeros;
@@ -90,9 +82,9 @@ INLINE void varying_body(const cvtm_grid_problem *p, const stencil *s, int64_t j
 
 /* `varying` is known where a row function is compiled; the arrays of a chunk are used if it is
  * set. */
-INLINE stencil stencil_from(const cvtm_grid_problem *p, const double *x, int64_t j, int64_t first,
-                            int64_t count, int64_t stride, int varying, double *sums,
-                            double *diagonals) {
+CVTM_INLINE stencil stencil_from(const cvtm_grid_problem *p, const double *x, int64_t j,
+                                 int64_t first, int64_t count, int64_t stride, int varying,
+                                 double *sums, double *diagonals) {
   const double c = p->constant, outer = p->neumann ? 0.0 : c;
   const double *row = x + j * p->width + first;
   stencil s = {.row = row,
@@ -112,24 +104,24 @@ INLINE stencil stencil_from(const cvtm_grid_problem *p, const double *x, int64_t
   return s;
 }
 
-INLINE double sum_at(const stencil *s, int varying, int64_t i) {
+CVTM_INLINE double sum_at(const stencil *s, int varying, int64_t i) {
   return varying ? s->sums[i]
                  : (s->link * s->row[i - 1] + s->link * s->row[i + 1]) +
                        (s->up * s->north[i] + s->down * s->south[i]);
 }
 
-INLINE double diagonal_at(const stencil *s, int varying, int64_t i) {
+CVTM_INLINE double diagonal_at(const stencil *s, int varying, int64_t i) {
   return varying ? s->own_diagonals[i] : s->diagonal;
 }
 
 /* Zeros up to a whole number of lanes. */
-INLINE int64_t fill_lanes(double *value, int64_t count) {
+CVTM_INLINE int64_t fill_lanes(double *value, int64_t count) {
   const int64_t whole = (count + LANES - 1) / LANES * LANES;
   for (int64_t i = count; i < whole; ++i) value[i] = 0;
   return whole;
 }
 
-INLINE double sum_of_lanes(double lane[LANES]) {
+CVTM_INLINE double sum_of_lanes(double lane[LANES]) {
   for (int half = LANES / 2; half > 0; half /= 2) {
     for (int l = 0; l < half; ++l) lane[l] += lane[l + half];
   }
@@ -139,8 +131,8 @@ INLINE double sum_of_lanes(double lane[LANES]) {
 /* One colour of row j. With a stride of 1 the values of the other colour are computed along with it
  * and dropped, which is cheaper than to take every second one out. That reads nodes of this colour
  * in the rows above and below: where another thread writes them, the stride is 2. */
-INLINE void relax_body(const cvtm_grid_problem *p, int64_t j, int colour, double omega,
-                       int64_t stride, int varying) {
+CVTM_INLINE void relax_body(const cvtm_grid_problem *p, int64_t j, int colour, double omega,
+                            int64_t stride, int varying) {
   const int64_t w = p->width, odd = (j + colour) & 1;
   double sums[CHUNK], diagonals[CHUNK], value[CHUNK];
   if (odd == 0) p->x[j * w] = cvtm_grid_relaxed(p, p->x, 0, j, omega);
@@ -174,7 +166,7 @@ INLINE void relax_body(const cvtm_grid_problem *p, int64_t j, int colour, double
 }
 
 /* out = b - A x in row j. */
-INLINE void residual_body(const cvtm_grid_problem *p, int64_t j, double *out, int varying) {
+CVTM_INLINE void residual_body(const cvtm_grid_problem *p, int64_t j, double *out, int varying) {
   const int64_t w = p->width;
   double sums[CHUNK], diagonals[CHUNK];
   out[0] = cvtm_grid_residual(p, p->x, 0, j);
@@ -191,8 +183,8 @@ INLINE void residual_body(const cvtm_grid_problem *p, int64_t j, double *out, in
 
 /* Marks the active nodes of row j: their residuals become 0, changed[i] says whether they or the
  * others are no longer what p->active says, which learns of it only if `store`. */
-INLINE void hold_body(const cvtm_grid_problem *p, int truncated, int64_t j, int store,
-                      double *residual, uint8_t *changed) {
+CVTM_INLINE void hold_body(const cvtm_grid_problem *p, int truncated, int64_t j, int store,
+                           double *residual, uint8_t *changed) {
   const int64_t w = p->width;
   int64_t held[CHUNK];
   for (int64_t first = 0; first < w; first += CHUNK) {
@@ -212,13 +204,14 @@ typedef struct norms {
   double squares, maximum, rounding;
 } norms;
 
-INLINE void add_natural(norms *sum, double residual, double size) {
+CVTM_INLINE void add_natural(norms *sum, double residual, double size) {
   sum->squares += residual * residual;
   sum->rounding += size * size;
   if (!(fabs(residual) <= sum->maximum)) sum->maximum = fabs(residual);
 }
 
-INLINE norms natural_body(const cvtm_grid_problem *p, const double *x, int64_t j, int varying) {
+CVTM_INLINE norms natural_body(const cvtm_grid_problem *p, const double *x, int64_t j,
+                               int varying) {
   const int64_t w = p->width;
   double sums[CHUNK], diagonals[CHUNK], residual[CHUNK], size[CHUNK];
   double squares[LANES] = {0}, maximum[LANES] = {0}, rounding[LANES] = {0};
@@ -257,7 +250,7 @@ INLINE norms natural_body(const cvtm_grid_problem *p, const double *x, int64_t j
 }
 
 /* x of row j moved along d, into its bounds. */
-INLINE void move_body(const cvtm_grid_problem *p, int64_t j, double step) {
+CVTM_INLINE void move_body(const cvtm_grid_problem *p, int64_t j, double step) {
   const int64_t w = p->width;
   for (int64_t first = 0; first < w; first += CHUNK) {
     const int64_t count = chunk_of(first, w), k = j * w + first;
@@ -269,8 +262,8 @@ INLINE void move_body(const cvtm_grid_problem *p, int64_t j, double step) {
 }
 
 /* Slope and bend of the correction in row j. */
-INLINE void search_body(const cvtm_grid_problem *p, int64_t j, double *slope, double *bend,
-                        int varying) {
+CVTM_INLINE void search_body(const cvtm_grid_problem *p, int64_t j, double *slope, double *bend,
+                             int varying) {
   const int64_t w = p->width;
   double sums[CHUNK], diagonals[CHUNK], more[CHUNK], pull[CHUNK], push[CHUNK];
   double slopes[LANES] = {0}, bends[LANES] = {0};
@@ -308,7 +301,7 @@ typedef struct coarse_stencil {
   const double *east, *south, *south_east, *south_west;
 } coarse_stencil;
 
-INLINE coarse_stencil coarse_from(const cvtm_grid_level *c, int64_t y, int64_t first) {
+CVTM_INLINE coarse_stencil coarse_from(const cvtm_grid_level *c, int64_t y, int64_t first) {
   const int64_t w = c->width, plane = w * c->height, k = y * w + first;
   const double *at = c->coefficient + k;
   const coarse_stencil s = {.diagonal = at + CVTM_GRID_DIAGONAL * plane,
@@ -324,27 +317,27 @@ INLINE coarse_stencil coarse_from(const cvtm_grid_level *c, int64_t y, int64_t f
 }
 
 /* Sums over the neighbours of node i: in the row above, beside it, in the row below. */
-INLINE double over_at(const coarse_stencil *s, int64_t w, int64_t i) {
+CVTM_INLINE double over_at(const coarse_stencil *s, int64_t w, int64_t i) {
   return (s->south_east[i - w - 1] * s->north[i - 1] + s->south[i - w] * s->north[i]) +
          s->south_west[i - w + 1] * s->north[i + 1];
 }
 
-INLINE double beside_at(const coarse_stencil *s, int64_t i) {
+CVTM_INLINE double beside_at(const coarse_stencil *s, int64_t i) {
   return s->east[i - 1] * s->row[i - 1] + s->east[i] * s->row[i + 1];
 }
 
-INLINE double under_at(const coarse_stencil *s, int64_t i) {
+CVTM_INLINE double under_at(const coarse_stencil *s, int64_t i) {
   return (s->south_west[i] * s->below[i - 1] + s->south[i] * s->below[i]) +
          s->south_east[i] * s->below[i + 1];
 }
 
-INLINE void coarse_relax_edge(const cvtm_grid_level *c, int bounded, int64_t y, int64_t x) {
+CVTM_INLINE void coarse_relax_edge(const cvtm_grid_level *c, int bounded, int64_t y, int64_t x) {
   c->e[y * c->width + x] = cvtm_grid_coarse_relaxed(c, bounded, x, y);
 }
 
 /* Both colours of row y: even columns, then odd ones, chunk by chunk. What lies above and below
  * is the same for both. */
-INLINE void coarse_relax_body(const cvtm_grid_level *c, int bounded, int64_t y) {
+CVTM_INLINE void coarse_relax_body(const cvtm_grid_level *c, int bounded, int64_t y) {
   const int64_t w = c->width;
   double over[CHUNK], under[CHUNK], inverse[CHUNK], value[CHUNK];
   if (y == 0 || y + 1 == c->height || w < 3) {
@@ -374,7 +367,7 @@ INLINE void coarse_relax_body(const cvtm_grid_level *c, int bounded, int64_t y) 
   if (w % 2 == 0) coarse_relax_edge(c, bounded, y, w - 1);
 }
 
-INLINE void coarse_residual_body(const cvtm_grid_level *c, int64_t y, double *out) {
+CVTM_INLINE void coarse_residual_body(const cvtm_grid_level *c, int64_t y, double *out) {
   const int64_t w = c->width;
   const int edge = y == 0 || y + 1 == c->height || w < 3;
   double around[CHUNK];
@@ -395,7 +388,8 @@ INLINE void coarse_residual_body(const cvtm_grid_level *c, int64_t y, double *ou
 
 /* cvtm_grid_truncate for row y; the residuals of active nodes become 0. marks: whether the level's
  * own marks are brought up to date, too, which one thread does for each row. */
-INLINE void coarse_hold_body(const cvtm_grid_level *c, int64_t y, int marks, double *residual) {
+CVTM_INLINE void coarse_hold_body(const cvtm_grid_level *c, int64_t y, int marks,
+                                  double *residual) {
   int64_t held[CHUNK];
   for (int64_t first = 0; first < c->width; first += CHUNK) {
     const int64_t count = chunk_of(first, c->width), k = y * c->width + first;
@@ -417,8 +411,8 @@ INLINE void coarse_hold_body(const cvtm_grid_level *c, int64_t y, int marks, dou
 
 /* r of coarse row y from the residuals of its three fine rows (0 where active, a row of zeros
  * outside), for coarse nodes whose support keeps off the boundary; the others one by one. */
-INLINE void restrict_body(const cvtm_grid_level *c, int64_t fine_width, int64_t fine_height,
-                          int64_t y, const double *const rows[3]) {
+CVTM_INLINE void restrict_body(const cvtm_grid_level *c, int64_t fine_width, int64_t fine_height,
+                               int64_t y, const double *const rows[3]) {
   const int64_t last = c->width - 1;
   double *r = c->r + y * c->width;
   for (int64_t x = 0; x <= last; ++x) {
@@ -451,7 +445,8 @@ typedef struct fine_values {
 
 /* Bounds of coarse row y: the tightest in each support, where nodes at a bound do not count if
  * they are `truncated`. */
-INLINE void room_body(const cvtm_grid_level *c, const fine_values *f, int truncated, int64_t y) {
+CVTM_INLINE void room_body(const cvtm_grid_level *c, const fine_values *f, int truncated,
+                           int64_t y) {
   const int64_t w = c->width, part = CHUNK / 2;
   const double none = truncated ? 0.0 : (double)INFINITY;
   double low[CHUNK + 1], up[CHUNK + 1];
@@ -488,8 +483,8 @@ INLINE void room_body(const cvtm_grid_level *c, const fine_values *f, int trunca
 }
 
 /* Which coarse nodes of row y have changes in their support; NULL: a row outside. */
-INLINE void mark_body(const cvtm_grid_level *c, int64_t fine_width, int64_t y,
-                      const uint8_t *const rows[3]) {
+CVTM_INLINE void mark_body(const cvtm_grid_level *c, int64_t fine_width, int64_t y,
+                           const uint8_t *const rows[3]) {
   const int64_t w = c->width, whole = 2 * w < fine_width ? w : w - 1;
   const uint8_t *a = rows[0], *b = rows[1], *d = rows[2] ? rows[2] : b;
   uint8_t *marked = c->marked + y * w;
@@ -505,7 +500,7 @@ INLINE void mark_body(const cvtm_grid_level *c, int64_t fine_width, int64_t y,
 
 /* Which rows of the operator right below a five-point problem must be computed again: those with
  * a mark in one of the supports that their entries reach. */
-INLINE void due_body(const cvtm_grid_level *c, int64_t y, uint8_t *due) {
+CVTM_INLINE void due_body(const cvtm_grid_level *c, int64_t y, uint8_t *due) {
   const int64_t w = c->width;
   const uint8_t *row = c->marked + y * w, *north = y > 0 ? row - w : row;
   const uint8_t *south = y + 1 < c->height ? row + w : row;
@@ -525,8 +520,8 @@ INLINE void due_body(const cvtm_grid_level *c, int64_t y, uint8_t *due) {
 
 /* Interpolated values of nodes first, first + 1, ... of fine row j: whole pairs, of which the first
  * begins at an even index, or nodes near the left and right boundary. */
-INLINE void prolong_body(const cvtm_grid_level *c, int64_t j, int64_t first, int64_t count,
-                         double *out) {
+CVTM_INLINE void prolong_body(const cvtm_grid_level *c, int64_t j, int64_t first, int64_t count,
+                              double *out) {
   const int64_t w = c->width, x = first / 2;
   int64_t y;
   const int parents = cvtm_grid_parents(1, j, &y);
@@ -549,13 +544,13 @@ INLINE void prolong_body(const cvtm_grid_level *c, int64_t j, int64_t first, int
 }
 
 /* Nodes from `first` on that prolong_body takes together. */
-INLINE int64_t prolonged_count(const cvtm_grid_level *c, int64_t fine_width, int64_t first) {
+CVTM_INLINE int64_t prolonged_count(const cvtm_grid_level *c, int64_t fine_width, int64_t first) {
   if (first == 0) return 2;
   return first < 2 * c->width ? chunk_of(first, 2 * c->width) : fine_width - first;
 }
 
 /* e of row y of a level moved by the correction from the next one, but for active nodes. */
-INLINE void lift_body(const cvtm_grid_level *f, const cvtm_grid_level *c, int64_t y) {
+CVTM_INLINE void lift_body(const cvtm_grid_level *f, const cvtm_grid_level *c, int64_t y) {
   double more[CHUNK];
   for (int64_t first = 0, count; first < f->width; first += count) {
     count = prolonged_count(c, f->width, first);
@@ -571,8 +566,8 @@ INLINE void lift_body(const cvtm_grid_level *f, const cvtm_grid_level *c, int64_
 
 /* The correction of row j: x moved into its bounds, or d = the move; nothing where nodes are at a
  * bound and `truncated`. */
-INLINE void correct_body(const cvtm_grid_problem *p, const cvtm_grid_level *c, int truncated,
-                         int searched, int64_t j) {
+CVTM_INLINE void correct_body(const cvtm_grid_problem *p, const cvtm_grid_level *c, int truncated,
+                              int searched, int64_t j) {
   double moved[CHUNK];
   for (int64_t first = 0, count; first < p->width; first += count) {
     count = prolonged_count(c, p->width, first);
@@ -592,8 +587,8 @@ INLINE void correct_body(const cvtm_grid_problem *p, const cvtm_grid_level *c, i
 
 /* Which rows of the operator below a coarse level must be computed again: those with a fresh row
  * of the finer operator in their support, or beside it if an entry may end at a node cut off. */
-INLINE void due_below_body(const cvtm_grid_level *f, const cvtm_grid_level *c, int64_t y,
-                           uint8_t *due) {
+CVTM_INLINE void due_below_body(const cvtm_grid_level *f, const cvtm_grid_level *c, int64_t y,
+                                uint8_t *due) {
   const int64_t part = CHUNK / 2, reach = f->active != NULL;
   const int64_t top = 2 * y - reach > 0 ? 2 * y - reach : 0;
   const int64_t bottom = 2 * y + 2 + reach < f->height ? 2 * y + 2 + reach : f->height - 1;
@@ -617,8 +612,8 @@ INLINE void due_below_body(const cvtm_grid_level *f, const cvtm_grid_level *c, i
 
 /* Adds weights times links of three nodes in a row to the nodes west of them, above or below them
  * or themselves, and east of them. */
-INLINE void spread_row(double q[5], const double weight[3], const double *west, const double *own,
-                       double sign, const double *east) {
+CVTM_INLINE void spread_row(double q[5], const double weight[3], const double *west,
+                            const double *own, double sign, const double *east) {
   CVTM_UNROLL
   for (int s = 0; s < 3; ++s) {
     q[s] += weight[s] * west[s];
@@ -629,8 +624,8 @@ INLINE void spread_row(double q[5], const double weight[3], const double *west, 
 
 /* q = w A for a basis function w, in the three rows of its support, which begins at node k of the
  * finer grid, and in the row south of it. */
-INLINE void spread_coarse(const cvtm_grid_level *f, int64_t k, double weight[3][3],
-                          double q[4][5]) {
+CVTM_INLINE void spread_coarse(const cvtm_grid_level *f, int64_t k, double weight[3][3],
+                               double q[4][5]) {
   const int64_t w = f->width, plane = w * f->height;
   const double *at = f->coefficient + k;
   const double *east = at + CVTM_GRID_EAST * plane, *south = at + CVTM_GRID_SOUTH * plane;
@@ -648,8 +643,8 @@ INLINE void spread_coarse(const cvtm_grid_level *f, int64_t k, double weight[3][
   }
 }
 
-INLINE void spread_problem(const cvtm_grid_problem *p, int64_t k, double weight[3][3],
-                           double q[4][5]) {
+CVTM_INLINE void spread_problem(const cvtm_grid_problem *p, int64_t k, double weight[3][3],
+                                double q[4][5]) {
   const double c = p->constant;
   CVTM_UNROLL
   for (int s = 0; s < 3; ++s) {
@@ -674,8 +669,8 @@ typedef struct kept_nodes {
 
 /* cvtm_grid_galerkin between grids with bilinear interpolation, for a node whose support keeps off
  * the boundary; kept = NULL: nothing is cut away. */
-INLINE void galerkin_body(const cvtm_grid_finer *f, int64_t x, int64_t y, const kept_nodes *kept,
-                          double sum[3][3]) {
+CVTM_INLINE void galerkin_body(const cvtm_grid_finer *f, int64_t x, int64_t y,
+                               const kept_nodes *kept, double sum[3][3]) {
   const int64_t k = 2 * y * cvtm_grid_finer_width(f) + 2 * x;
   double q[4][5] = {{0}};
   double weight[3][3] = {{0.25, 0.5, 0.25}, {0.5, 1, 0.5}, {0.25, 0.5, 0.25}};
@@ -713,8 +708,8 @@ INLINE void galerkin_body(const cvtm_grid_finer *f, int64_t x, int64_t y, const 
 }
 
 /* Nodes first .. end - 1 of row y, whose supports keep off the boundary. */
-INLINE void galerkin_run(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t first,
-                         int64_t end, int64_t y) {
+CVTM_INLINE void galerkin_run(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t first,
+                              int64_t end, int64_t y) {
   const int64_t width = cvtm_grid_finer_width(f), fine = 2 * (end - first) + 3;
   const uint8_t *flags = cvtm_grid_finer_flags(f);
   double keep[5][CHUNK + 3];
@@ -745,8 +740,8 @@ INLINE void galerkin_run(const cvtm_grid_finer *f, const cvtm_grid_level *c, int
 }
 
 /* The rows of the operator at the nodes x of row y with due[x] = 1. */
-INLINE void galerkin_row_body(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t y,
-                              const uint8_t *due) {
+CVTM_INLINE void galerkin_row_body(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t y,
+                                   const uint8_t *due) {
   const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
   const int inside = !c->weight && c->halved_x && c->halved_y && y > 0 && 2 * y + 4 < height;
   const uint8_t *next = due;
@@ -877,10 +872,10 @@ typedef struct row_table {
 } row_table;
 
 ROWS(plain, )
-ROWS(wide, WIDE)
+ROWS(wide, CVTM_WIDE)
 
 static const row_table *rows_of_machine(void) {
-  return has_wide_vectors() ? &rows_wide : &rows_plain;
+  return cvtm_has_wide_vectors() ? &rows_wide : &rows_plain;
 }
 
 #endif

@@ -1,0 +1,42 @@
+"""The two versions of loops, for baseline vectors and for AVX2, give the same bits."""
+
+import pathlib
+
+import numpy as np
+import pytest
+
+CASES = {
+    "minimize-ept": ["minimize", "ept", "--nx", 61, "--ny", 43, "-o", "x.npy"],
+    "minimize-exact":
+    ["minimize", "pjb", "--nx", 61, "--ny", 43, "--cauchy", "exact", "-o", "x.npy"],
+    "minimize-single":
+    ["minimize", "msa", "--nx", 61, "--ny", 43, "--precision", "single", "-o", "x.npy"],
+    "minimize-free": ["minimize", "gl1", "--n", 3001, "--iterations", 40, "-m", 3, "-o", "x.npy"],
+    "lcp-sparse": ["lcp", "--problem", "torsion", "--size", 127, "-o", "x.npy"],
+    "lcp-free":
+    ["lcp", "--problem", "torsion", "--size", 127, "--storage", "matrix-free", "-o", "x.npy"],
+    "lcp-stretched": [
+        "lcp", "--problem", "pjb", "--width", 300, "--height", 100, "--storage", "matrix-free",
+        "-o", "x.npy"
+    ],
+    "lcp-monotone": [
+        "lcp", "--problem", "membrane", "--size", 63, "--method", "monotone", "--storage",
+        "matrix-free", "-o", "x.npy"
+    ],
+    "hlcp-newton":
+    ["hlcp", "--problem", "bearing", "--method", "newton", "--size", 128, "--output-z", "x.npy"],
+    "density": ["density", "rho.npy", "--smooth", 3, "--grade", 2, "-o", "x.npy"],
+    "segment": ["segment", "rho.npy", "--inside", "40,30,5", "--steps", 5, "-o", "x.npy"],
+    "run": ["run", "rho.npy", "-n", 300, "-o", "x.npy"],
+}
+
+
+@pytest.mark.skipif("avx2" not in pathlib.Path("/proc/cpuinfo").read_text(), reason="no AVX2 here")
+@pytest.mark.parametrize("case", CASES)
+def test_same_bits(cvtmesh, case):
+    cvtmesh.file("rho.npy", np.random.default_rng(8).random((67, 91)).astype(np.float32))
+    found = []
+    for vectors in ("baseline", "widest"):
+        cvtmesh.call(*CASES[case], environment={"CVTMESH_VECTORS": vectors}, code=(0, 4))
+        found.append(cvtmesh.read("x.npy"))
+    assert found[0] == found[1]
