@@ -12,3 +12,17 @@ def test_tables(cvtmesh):
 
 def test_unknown(cvtmesh):
     cvtmesh.refused("bench", "table9", code=2, names=["table9"])
+
+
+def test_time_limit_and_threads(cvtmesh):
+    """Without time there is no figure; the figures do not depend on the threads."""
+    words = ["table3", "--size-limit", 200, "--iterations", 20]
+    tables = []
+    for threads in (1, 2):
+        text = cvtmesh.call("bench", *words, "--threads", threads).stdout.decode()
+        assert f"({threads} thread" in text.splitlines()[0]
+        tables.append([line for line in text.splitlines() if line.startswith("|")])
+    assert tables[0] == tables[1]
+    assert any("100.00 (" in row for row in tables[0])
+    text = cvtmesh.call("bench", *words, "--time-limit", 1e-9).stdout.decode()
+    assert "| 0 | - (100.00) |" in text.splitlines()

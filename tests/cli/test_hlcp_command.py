@@ -7,13 +7,14 @@ import scipy.io
 import scipy.sparse as sparse
 
 
-def example_3(size):
-    """A, B of the paper's example 3 with mu = 0, nu = 4, and q for the alternating solution."""
+def example_3(size, mu=0, nu=4):
+    """A, B of the paper's example 3, and q for the alternating solution."""
     line = sparse.diags([-1.5, 4, -0.5], [-1, 0, 1], shape=(size, size))
     eye = sparse.identity(size)
     across = sparse.diags([-1.5, -0.5], [-1, 1], shape=(size, size))
-    a = (sparse.kron(eye, line) + sparse.kron(across, eye)).tocsr()
-    b = (sparse.kron(eye, line) + 4 * sparse.identity(size * size)).tocsr()
+    a = sparse.kron(eye, line) + sparse.kron(across, eye) + mu * sparse.identity(size**2)
+    b = sparse.kron(eye, line) + nu * sparse.identity(size**2)
+    a, b = a.tocsr(), b.tocsr()
     z = np.arange(size * size) % 2.0
     return a, b, a @ z - b @ (1 - z)
 
@@ -82,6 +83,12 @@ def test_solution_of_files(cvtmesh):
         counts.append(report["iterations"])
     same = cvtmesh.report("hlcp", "--example", 3, "--size", 30, "--method", "mmgs", "--splits", 7)
     assert same["iterations"] == counts[0]
+
+
+def test_diagonals_of_example_3(cvtmesh):
+    report = cvtmesh.report("hlcp", "--example", 3, "--size", 20, "--mu", 1.5, "--nu", 2.5,
+                            "--output-z", "z.npy", "--output-w", "w.npy")
+    check_solution(cvtmesh, *example_3(20, 1.5, 2.5), report["residual"])
 
 
 def test_lcp(cvtmesh):

@@ -1,0 +1,322 @@
+"""Every option of `run` changes what it says, and `batch`, `density`, `segment` and `view` take it
+to mean the same; options of every command."""
+
+import numpy as np
+import pytest
+
+from conftest import commands, options, pgm_bytes, strict_json
+
+RUN = ("-n", 40, "--iterations", 8, "--effort", "low")
+SEED = ("--segment", "--inside", "16,14,3")
+MASK = ("--domain", "mask", "--mask", "mask.pgm")
+PLY = ("-o", "{}.ply")
+# What is given in both calls, and the option that makes the difference.
+EFFECTS = [
+    ((), ("-n", 41)),
+    (PLY, ("--ascii",)),
+    (PLY, ("--unit",)),
+    (("-o", "{}.svg"), ("--svg", "mesh")),
+    (("-o", "{}.svg"), ("--dots", "mass")),
+    ((), ("--picture", "{}.png")),
+    (("-o", "{}.png"), ("--layers", "sites,cells")),
+    (("-o", "{}.png"), ("--picture-size", 90)),
+    ((), ("--density-out", "{}_rho.npy")),
+    ((), ("--method", "lloyd")),
+    ((), ("--energy", "pixel")),
+    (("--energy", "pixel", "-n", 300), ("--voronoi", "jfa")),
+    ((), ("--iterations", 3)),
+    ((), ("--tolerance", 0.01)),
+    ((), ("--gradient-tolerance", 2)),
+    ((), ("--time-limit", 1e-9)),
+    ((), ("--seed", 7)),
+    ((), ("--start", "random")),
+    ((), ("--effort", "high")),
+    (("--init", "crowd.npy", "--iterations", 0), ("--reseed",)),
+    ((), ("--init", "forty.npy")),
+    ((), ("--fixed", "three.csv")),
+    ((), ("--periodic",)),
+    ((), ("--equal-mass",)),
+    (("--equal-mass",), ("--mass-tolerance", 0.01)),
+    (("--equal-mass",), ("--weights-out", "{}_w.npy")),
+    ((), ("--domain", "image")),
+    (MASK[:2], MASK[2:]),
+    (("--domain", "polygon"), ("--polygon", "wall.csv")),
+    (("--domain", "labels"), ("--labels", "mask.pgm")),
+    (MASK, ("--domain-smooth", 1)),
+    (MASK, ("--domain-smallest", 30)),
+    (MASK, ("--boundary", "sliding")),
+    (MASK, ("--boundary-tolerance", 3)),
+    ((), ("--invert",)),
+    ((), ("--gamma", 2)),
+    ((), ("--density-from", "size")),
+    ((), ("--floor", 0.5)),
+    ((), ("--within", "mask.pgm")),
+    ((), ("--obstacle", "wall.csv")),
+    ((), ("--weight", "wall.csv=7")),
+    ((), ("--smooth", 3)),
+    (("--smooth", 3), ("--bias", 0.1)),
+    (("--smooth", 3, "--bias", 0.1), ("--bias-method", "mmgs")),
+    ((), ("--grade", 3)),
+    (("--grade", 3), ("--grade-max", 0.4)),
+    ((), ("--grade-size", 0.1)),
+    (("--inside", "16,14,3"), ("--segment",)),
+    (("--segment", "--outside", "40,30,3"), ("--inside", "16,14,3")),
+    (SEED, ("--outside", "20,14,0.5")),
+    (("--segment",), ("--seeds", "seeds.pgm")),
+    (SEED, ("--initial", "image")),
+    (SEED, ("--sigma", 4)),
+    (SEED, ("--k", 0.01)),
+    ((*SEED, "--steps", 3), ("--tau", 0.0001)),
+    (SEED, ("--steps", 1)),
+]
+# Options of outputs and of how a run is watched, tested by themselves.
+ELSEWHERE = {
+    "output", "format", "report", "dark", "size", "watch", "every", "device", "threads", "config",
+    "quiet", "verbose", "help", "version"
+}
+
+
+@pytest.fixture
+def inputs(cvtmesh):
+    """A disc that is dense and a faint rest; a mask with a speck; a wall; seeds."""
+    y, x = np.mgrid[0:40, 0:48] + 0.5
+    r = np.hypot(x - 16, y - 14)
+    cvtmesh.file("rho.npy", (0.1 + 0.9 / (1 + np.exp(r - 9))).astype(np.float32))
+    mask = (np.hypot(x - 22, y - 20) < 14) | (np.hypot(x - 43, y - 4) < 2)
+    cvtmesh.file("mask.pgm", pgm_bytes(255 * mask))
+    cvtmesh.file("grey.pgm", pgm_bytes(40 + 5 * r))
+    cvtmesh.file("wall.csv", "20,4\n30,4\n30,35\n20,35\n")
+    cvtmesh.file("seeds.pgm", pgm_bytes(128 + 127 * (r < 3) - 128 * (r > 20)))
+    cvtmesh.file("three.csv", "x,y\n5,5\n40,30\n44,2\n")
+    random = np.random.default_rng(2)
+    cvtmesh.file("forty.npy", random.random((40, 2)) * (48, 40))
+    # Of 40 sites 30 lie so close together that their cells hold no pixel.
+    crowd = np.vstack([random.random((10, 2)) * (48, 40), 10 + 1e-9 * random.random((30, 2))])
+    cvtmesh.file("crowd.npy", crowd)
+    return cvtmesh
+
+
+def named(words, stem):
+    return [str(word).replace("{}", stem) for word in words]
+
+
+def results(cvtmesh, stem):
+    return {path.name[len(stem):]: path.read_bytes() for path in cvtmesh.path().glob(f"{stem}*")}
+
+
+def call(cvtmesh, command, words, stem, code=0):
+    """The files that the command writes, by what follows `stem` in their names."""
+    cvtmesh.call(command, *words, code=code)
+    found = results(cvtmesh, stem)
+    for name in found:
+        cvtmesh.path(stem + name).unlink()
+    return found
+
+
+def test_every_option_of_run_is_here():
+    tested = {word for _, option in EFFECTS for word in option[:1]}
+    rows = {f"-{row.letter}" if row.name == "points" else "--" + row.name for row in options("run")}
+    assert tested == rows - {"--" + name for name in ELSEWHERE}
+
+
+def test_effects(inputs):
+    """Without the option `run` does something else, or refuses; `batch` writes the same files."""
+    for k, (given, option) in enumerate(EFFECTS):
+        words = ["rho.npy", *RUN, "-o", "{}.csv", *given]
+        without = call(inputs, "run", named(words, "r"), "r.", code=(0, 2, 3))
+        found = call(inputs, "run", named([*words, *option], f"r{k}"), f"r{k}")
+        assert found and found != without, option
+        inputs.call("batch", "rho.npy", *named([*words[1:], *option], f"b{k}"), "-q")
+        assert results(inputs, f"b{k}") == found, option
+
+
+def effects_of(command):
+    """The rows of EFFECTS whose options the command has."""
+    names = {f"-{row.letter}" for row in options(command)}
+    names |= {"--" + row.name for row in options(command)}
+    for given, option in EFFECTS:
+        if {word for word in (*given, *option) if str(word).startswith("-")} <= names:
+            yield given, option
+
+
+def test_density_means_the_same(inputs):
+    tested = set()
+    for given, option in effects_of("density"):
+        words = [word for word in (*given, *option) if word not in PLY]
+        inputs.call("density", "rho.npy", *words, "-o", "density.npy")
+        inputs.call("run", "rho.npy", *RUN, "--iterations", 0, *words, "--density-out", "run.npy")
+        assert np.array_equal(inputs.array("density.npy").astype("f4"), inputs.array("run.npy"))
+        tested.add(option[0])
+    assert len(tested) > 20
+
+
+def test_segment_options(inputs):
+    tested = {"--tolerance"}
+    for given, option in EFFECTS + [(SEED, ("--tolerance", 0.1))]:
+        if given[:1] != ("--segment",):
+            continue
+        words = ["rho.npy", *given[1:], "-o", "u.npy"]
+        without = call(inputs, "segment", words, "u", code=(0, 2))
+        assert call(inputs, "segment", [*words, *option], "u") != without, option
+        tested.add(option[0])
+    assert len(tested) > 8
+
+
+def test_view_options(inputs):
+    shown = [((), option) for option in (("--layers", "cells"), ("--dark",), ("--size", "90x70"))]
+    shown.append((("--layers", "cells"), ("--colour", "sides")))
+    for given, option in [*effects_of("view"), *shown]:
+        if option == ("--layers", "sites,cells"):  # of a picture; a window has other layers
+            continue
+        words = named([
+            "grey.pgm", "-n", 40, "--iterations", 40, "--size", "64x48", "--shot", "v.png", "-o",
+            "v.csv", *given
+        ], "v")
+        without = call(inputs, "view", words, "v")
+        assert call(inputs, "view", [*words, *named(option, "v")], "v") != without, option
+    # Without CUDA nothing is pinned.
+    assert call(inputs, "view", [*words, "--pinned"], "v") == without
+
+
+def test_dark_pictures_of_watch(inputs):
+    words = ["rho.npy", *RUN, "--watch", "w", "--size", "64x48"]
+    inputs.call("run", *words)
+    light = inputs.read("w/frame-000001.png")
+    inputs.call("run", *words, "--dark")
+    assert inputs.read("w/frame-000001.png") != light
+
+
+def test_pictures_of_mesh(inputs):
+    words = ["forty.npy", "-o", "m.png"]
+    plain = call(inputs, "mesh", words, "m.")
+    for option in (("--layers", "sites"), ("--picture-size", 77)):
+        assert call(inputs, "mesh", [*words, *option], "m.") != plain
+
+
+def test_stats_agree_with_run(inputs):
+    for option in (["--periodic"], ["--invert"], ["--density-from", "size"], ["--floor", 0.5]):
+        report = inputs.report("run", "rho.npy", "--init", "forty.npy", "--iterations", 0, "-o",
+                               "r.csv", *option)
+        done = inputs.call("stats", "forty.npy", "--density", "rho.npy", "--json", *option)
+        ratio = strict_json(done.stdout)["energy_ratio"]
+        assert ratio == pytest.approx(report["energy_ratio"], rel=1e-12), option
+
+
+# Small calls; the result is the file result.EXT, or what is on standard output.
+SMALL = {
+    "run": ["rho.npy", *RUN, "-o", "result.csv"],
+    "batch": ["rho.npy", *RUN, "-o", "result.csv"],
+    "view": [
+        "grey.pgm", "-n", 40, "--iterations", 8, "--shot", "shot.png", "--size", "64x48", "-o",
+        "result.csv"
+    ],
+    "voronoi": ["forty.npy", "-o", "result.npy"],
+    "mesh": ["forty.npy", "-o", "result.obj"],
+    "density": ["rho.npy", "--grade", 2, "-o", "result.npy"],
+    "segment": ["rho.npy", *SEED[1:], "--steps", 3, "-o", "result.npy"],
+    "minimize": ["ept", "--nx", 60, "--ny", 50, "-o", "result.npy"],
+    "lcp": ["--problem", "torsion", "--size", 15, "-o", "result.npy"],
+    "hlcp": ["--example", 3, "--size", 8, "--output-z", "result.npy"],
+    "stats": ["forty.npy"],
+    "info": [],
+    "bench": ["figure3", "--size-limit", 100],
+}
+ITERATE = {"run", "segment", "minimize", "lcp", "hlcp", "batch"}
+every_command = pytest.mark.parametrize("command", commands())
+
+
+def has(command, name):
+    return any(row.name == name for row in options(command))
+
+
+@every_command
+def test_quiet_and_verbose(inputs, command):
+    plain, quiet, verbose = (inputs.call(command, *SMALL[command], *more)
+                             for more in ((), ("-q",), ("-v",)))
+    assert quiet.stderr == b""
+    if command in ITERATE:
+        assert verbose.stderr.count(b"\n") > plain.stderr.count(b"\n")
+    if "-o" not in SMALL[command] and command not in ("bench", "hlcp"):
+        assert plain.stdout == quiet.stdout == verbose.stdout != b""
+
+
+@every_command
+def test_config(inputs, command):
+    inputs.file("my.conf", "quiet = true\n")
+    done = inputs.call(command, *SMALL[command], "--config", "my.conf")
+    assert done.stderr == b""
+    inputs.file("my.conf", "quiet = perhaps\n")
+    inputs.refused(command, *SMALL[command], "--config", "my.conf", code=2,
+                   names=["my.conf", "line 1"])
+
+
+@every_command
+def test_threads(inputs, command):
+    """The same bits, and no more threads than there are."""
+    if not has(command, "threads") or command == "bench":
+        return
+    found = []
+    for threads in (1, 2, 3):
+        done = inputs.call(command, *SMALL[command], "--threads", threads)
+        found.append((done.stdout, results(inputs, "result.")))
+    assert found[0] == found[1] == found[2] != (b"", {})
+
+
+@every_command
+def test_format(inputs, command):
+    """What goes to standard output is the file of that extension."""
+    extensions = {"run": "obj", "mesh": "ply", "voronoi": "ppm", "segment": "png", "view": "xyz"}
+    if not has(command, "format") or command == "batch":
+        return
+    extension = extensions.get(command, "npy")
+    words = SMALL[command][:-2]
+    inputs.call(command, *words, "-o", "result." + extension)
+    done = inputs.call(command, *words, "-o", "-", "--format", extension)
+    assert done.stdout == inputs.read("result." + extension) != b""
+
+
+def test_journal_of_batch(inputs):
+    inputs.call("batch", *SMALL["batch"], "--journal", "mine.journal")
+    assert b"done" in inputs.read("mine.journal")
+    assert "cvtmesh-batch.journal" not in inputs.names()
+    report = inputs.report("batch", *SMALL["batch"], "--journal", "mine.journal", "--resume")
+    assert report["skipped"] == 1
+
+
+def test_report_of_density(inputs):
+    report = inputs.report("density", *SMALL["density"])
+    assert report["grading"]["natural_residual"] < 1e-8
+
+
+def test_relaxation_and_nesting_of_lcp(inputs):
+    words = ["--problem", "torsion", "--size", 63]
+    slow, fast = (inputs.report("lcp", *words, "--method", "psor", "--omega", omega)["iterations"]
+                  for omega in (1, 1.9))
+    assert fast < slow / 2
+    nested, flat = (inputs.report("lcp", *words, *more) for more in (["--nested"], ["--no-nested"]))
+    starts = [report["history"][0]["natural_residual"] for report in (nested, flat)]
+    assert starts[0] < starts[1] / 10
+    assert nested["iterations"] < flat["iterations"]
+
+
+def test_bearing_of_hlcp(inputs):
+    words = ["--problem", "bearing", "--method", "newton", "--size", 128]
+    plain, eccentric, supplied = (inputs.report("hlcp", *words, *more)["z_max"]
+                                  for more in ((), ("--eccentricity", 0.7), ("--supply", 0.3)))
+    assert eccentric > 1.5 * plain
+    assert supplied > plain + 0.1
+
+
+def test_scale_of_hlcp(inputs):
+    """Another path to the same solution."""
+    found = []
+    for gamma in (2, 1):
+        inputs.call("hlcp", *SMALL["hlcp"], "--method", "mmgs", "--gamma", gamma, "--tolerance",
+                    1e-10)
+        found.append(inputs.array("result.npy"))
+    assert 0 < abs(found[0] - found[1]).max() < 1e-8
+
+
+def test_tolerance_of_minimize(inputs):
+    report = inputs.report("minimize", *SMALL["minimize"], "--tolerance", 0.01)
+    assert report["stop_reason"] == "decrease"
