@@ -8,6 +8,7 @@
 #include "lbfgsb/lbfgsb.h"
 #include "objectives.h"
 #include "test_devices.h"
+#include "splitmix64.h"
 
 #ifndef CVTMESH_HAVE_CUDA
 #define CVTMESH_HAVE_CUDA 0
@@ -148,22 +149,14 @@ static inline cvtm_status fixture_minimize(fixture *made) {
   return status;
 }
 
-/* splitmix64, in [0, 1) */
-static inline double fixture_uniform(uint64_t *seed) {
-  uint64_t z = *seed += UINT64_C(0x9e3779b97f4a7c15);
-  z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-  return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
-}
-
 typedef enum bounds_mix { FREE, BELOW, ABOVE, BOTH, MIXED, FIXED_SOME } bounds_mix;
 
 /* Bounds of that mix around 0, and a start that often lies outside. */
 static inline void fixture_random_box(fixture *made, bounds_mix mix, uint64_t *seed) {
   for (int64_t i = 0; i < made->p.n; ++i) {
-    made->x[i] = 8.0 * (fixture_uniform(seed) - 0.5);
-    const double low = -fixture_uniform(seed), high = 0.5 * fixture_uniform(seed);
-    const int kind = mix == MIXED ? (int)(4.0 * fixture_uniform(seed)) : (int)mix;
+    made->x[i] = 8.0 * (random_unit(seed) - 0.5);
+    const double low = -random_unit(seed), high = 0.5 * random_unit(seed);
+    const int kind = mix == MIXED ? (int)(4.0 * random_unit(seed)) : (int)mix;
     if (kind == BELOW || kind == BOTH || mix == FIXED_SOME) made->lower[i] = low;
     if (kind == ABOVE || kind == BOTH || mix == FIXED_SOME) made->upper[i] = high;
     if (mix == FIXED_SOME && i % 3 == 0) made->lower[i] = made->upper[i] = high;
@@ -178,8 +171,8 @@ static inline fixture fixture_random_quadratic(cvtm_device *device, int64_t n, b
   made.linear = fixture_doubles(n, 0.0);
   made.p.coupling = 5.0;
   for (int64_t i = 0; i < n; ++i) {
-    made.diagonal[i] = pow(10.0, 2.0 * fixture_uniform(&seed));
-    made.linear[i] = 40.0 * (fixture_uniform(&seed) - 0.5);
+    made.diagonal[i] = pow(10.0, 2.0 * random_unit(&seed));
+    made.linear[i] = 40.0 * (random_unit(&seed) - 0.5);
   }
   fixture_random_box(&made, mix, &seed);
   return made;

@@ -234,8 +234,8 @@ static void test_batch(void **state) {
   cvtm_lbfgsb_result results[PROBLEMS];
   uint64_t seed = 5;
   for (int64_t i = 0; i < ALL; ++i) {
-    diagonal[i] = pow(10.0, (double)(i / N) * 0.25 * fixture_uniform(&seed));
-    linear[i] = 10.0 * (fixture_uniform(&seed) - 0.5);
+    diagonal[i] = pow(10.0, (double)(i / N) * 0.25 * random_unit(&seed));
+    linear[i] = 10.0 * (random_unit(&seed) - 0.5);
     lower[i] = i % 2 ? -0.5 : -INFINITY;
     upper[i] = i % 3 ? 0.75 : INFINITY;
     x[i] = 0.25;

@@ -105,8 +105,8 @@ static void test_separable_million(void **state) {
   made.diagonal = fixture_doubles(n, 1.0);
   made.linear = fixture_doubles(n, 0.0);
   for (int64_t i = 0; i < n; ++i) {
-    made.diagonal[i] = 1.0 + fixture_uniform(&seed);
-    made.linear[i] = 4.0 * (fixture_uniform(&seed) - 0.5);
+    made.diagonal[i] = 1.0 + random_unit(&seed);
+    made.linear[i] = 4.0 * (random_unit(&seed) - 0.5);
   }
   fixture_random_box(&made, MIXED, &seed);
   made.options.gradient_tolerance = 1e-8;

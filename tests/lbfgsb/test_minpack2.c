@@ -5,6 +5,7 @@
 
 #include "lbfgsb/minpack2.h"
 #include "test_devices.h"
+#include "splitmix64.h"
 
 static cvtm_device *device;
 
@@ -61,12 +62,10 @@ static double evaluate(subject *s) {
   return f;
 }
 
-/* In (-1, 1), the same for the same k: splitmix64. */
+/* In (-1, 1), the same for the same k. */
 static double noise(int64_t k) {
-  uint64_t z = (uint64_t)(k + 1) * UINT64_C(0x9e3779b97f4a7c15);
-  z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-  return (double)((z ^ (z >> 31)) >> 11) * 0x1p-52 - 1.0;
+  uint64_t state = (uint64_t)k * SPLITMIX64_STEP;
+  return 2 * random_unit(&state) - 1;
 }
 
 /* Away from the symmetries of the start. */

@@ -5,6 +5,7 @@
 
 #include "lcp/lcp.h"
 #include "test_devices.h"
+#include "splitmix64.h"
 
 #include <math.h>
 #include <string.h>
@@ -47,14 +48,6 @@ static inline void grid_case_free(grid_case *g) {
   free(g->upper);
   free(g->x);
   free(g->mask);
-}
-
-/* splitmix64, in [0, 1) */
-static inline double grid_uniform(uint64_t *seed) {
-  uint64_t z = *seed += UINT64_C(0x9e3779b97f4a7c15);
-  z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-  return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
 }
 
 static inline void *grid_copy_in(cvtm_device *device, const void *host, int64_t count,

@@ -119,7 +119,7 @@ static grid_case make(int64_t width, int64_t height, int features, uint64_t seed
   if (features & JUMPS) {
     double *k = grid_doubles(count, 1);
     for (int64_t n = 0; n < count; ++n)
-      k[n] = patch(n % width, n / width) * (0.5 + grid_uniform(&seed));
+      k[n] = patch(n % width, n / width) * (0.5 + random_unit(&seed));
     g.horizontal = grid_doubles((width + 1) * height, 0);
     g.vertical = grid_doubles(width * (height + 1), 0);
     for (int64_t j = 0; j <= height; ++j) {
@@ -134,23 +134,23 @@ static grid_case make(int64_t width, int64_t height, int features, uint64_t seed
     g.mask = malloc((size_t)count);
     assert_non_null(g.mask);
     for (int64_t k = 0; k < count; ++k) {
-      g.mask[k] = !(k % width % 7 == 3 && k / width % 5 != 4) && grid_uniform(&seed) > 0.05;
+      g.mask[k] = !(k % width % 7 == 3 && k / width % 5 != 4) && random_unit(&seed) > 0.05;
     }
   }
   if (features & DIAGONAL) {
     g.diagonal = grid_doubles(count, 0);
-    for (int64_t k = 0; k < count; ++k) g.diagonal[k] = 0.01 + 0.1 * grid_uniform(&seed);
+    for (int64_t k = 0; k < count; ++k) g.diagonal[k] = 0.01 + 0.1 * random_unit(&seed);
   }
   const double load = features & DIAGONAL ? 0.2 : 10.0 / (double)count;
-  for (int64_t k = 0; k < count; ++k) g.b[k] = load * (grid_uniform(&seed) - 0.6);
+  for (int64_t k = 0; k < count; ++k) g.b[k] = load * (random_unit(&seed) - 0.6);
   if (features & FREE) return g;
   g.lower = grid_doubles(count, 0);
   if (features & UPPER) g.upper = grid_doubles(count, 0);
   for (int64_t k = 0; k < count; ++k) {
-    g.lower[k] = grid_uniform(&seed) < 0.1 ? -(double)INFINITY : -0.3 * grid_uniform(&seed);
+    g.lower[k] = random_unit(&seed) < 0.1 ? -(double)INFINITY : -0.3 * random_unit(&seed);
     if (!g.upper) continue;
-    g.upper[k] = grid_uniform(&seed) < 0.1 ? (double)INFINITY : 0.2 * grid_uniform(&seed);
-    if (grid_uniform(&seed) < 0.02) g.lower[k] = g.upper[k] = 0.1;
+    g.upper[k] = random_unit(&seed) < 0.1 ? (double)INFINITY : 0.2 * random_unit(&seed);
+    if (random_unit(&seed) < 0.02) g.lower[k] = g.upper[k] = 0.1;
   }
   return g;
 }

@@ -12,15 +12,9 @@
 
 #include "base/polygon.h"
 #include "meshes/mesh.h"
+#include "splitmix64.h"
 
 static uint64_t random_state;
-
-static double random_unit(void) {
-  uint64_t z = (random_state += 0x9e3779b97f4a7c15U);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-  return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
-}
 
 /* ---- Polygons ---- */
 
@@ -48,14 +42,14 @@ static void test_polygon_random_cuts(void **state) {
   random_state = 1;
   for (int round = 0; round < 5000; ++round) {
     double dx[24], dy[24];
-    const int sites = (int)(25 * random_unit());
+    const int sites = (int)(25 * random_unit(&random_state));
     cvtm_polygon polygon;
     cvtm_polygon_rectangle(&polygon, -1, -1, 1, 1);
     double area = cvtm_polygon_area(&polygon);
     assert_true(area == 4);
     for (int s = 0; s < sites; ++s) {
-      dx[s] = 4 * random_unit() - 2;
-      dy[s] = 4 * random_unit() - 2;
+      dx[s] = 4 * random_unit(&random_state) - 2;
+      dy[s] = 4 * random_unit(&random_state) - 2;
       const double radius2 = cvtm_polygon_radius2(&polygon);
       const cvtm_clip clip = cvtm_polygon_clip_bisector(&polygon, dx[s], dy[s], s);
       const double left = cvtm_polygon_area(&polygon);
@@ -239,8 +233,8 @@ static void test_random_sites(void **state) {
     const cvtm_domain domain = domains[round % 4];
     for (int n = 1; n <= 200; n = 2 * n + 1) {
       for (int k = 0; k < n; ++k) {
-        points[2 * k] = domain.width * random_unit();
-        points[2 * k + 1] = domain.height * random_unit();
+        points[2 * k] = domain.width * random_unit(&random_state);
+        points[2 * k + 1] = domain.height * random_unit(&random_state);
       }
       check_cells(points, n, domain);
     }
@@ -253,7 +247,7 @@ static void test_sites_outside(void **state) {
   const cvtm_domain domain = {64, 48, 0};
   double points[2 * 150];
   for (int round = 0; round < 40; ++round) {
-    for (int k = 0; k < 300; ++k) points[k] = 400 * random_unit() - 200;
+    for (int k = 0; k < 300; ++k) points[k] = 400 * random_unit(&random_state) - 200;
     check_cells(points, round < 20 ? 150 : 3, domain);
   }
   const double far[] = {1e6, 2e6, -1e6, 3e5};
@@ -309,7 +303,8 @@ static void test_hubs(void **state) {
     const double noise = round < 16 ? 0.0 : 1e-3 / n;
     const double x = round % 16 < 8 ? 50 : -5, y = 47;
     for (int k = 1; k <= n; ++k) {
-      const double angle = 2 * acos(-1.0) * k / n, r = 40 * (1 + noise * random_unit());
+      const double angle = 2 * acos(-1.0) * k / n,
+                   r = 40 * (1 + noise * random_unit(&random_state));
       points[2 * k] = x + r * cos(angle);
       points[2 * k + 1] = y + r * sin(angle);
     }
@@ -345,7 +340,7 @@ static void test_many_sites(void **state) {
   enum { COUNT = 50000 };
   double *points = malloc(2 * COUNT * sizeof *points);
   assert_non_null(points);
-  for (int k = 0; k < 2 * COUNT; ++k) points[k] = 2048 * random_unit();
+  for (int k = 0; k < 2 * COUNT; ++k) points[k] = 2048 * random_unit(&random_state);
   check_cells(points, COUNT, (cvtm_domain){2048, 2048, 0});
   free(points);
 }

@@ -12,19 +12,11 @@
 
 #include "meshes/constrained.h"
 #include "meshes/domain_plan.h"
+#include "splitmix64.h"
 
 __extension__ typedef __int128 int128;
 
 static uint64_t random_state = 1;
-
-static uint64_t random_bits(void) {
-  uint64_t z = (random_state += 0x9e3779b97f4a7c15U);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-  return z ^ (z >> 31);
-}
-
-static int random_below(int n) { return (int)(random_bits() % (uint64_t)n); }
 
 enum { MOST_EDGES = 4096 };
 
@@ -204,7 +196,7 @@ static void combs_are_not_bridged(void **state) {
     corner[2 * n] = 2100, corner[2 * n++ + 1] = 1000;
     int64_t twice = 2 * 2100 * 200;
     for (int tooth = 10; tooth >= 0; --tooth) { /* from the right */
-      const int top = 100 + random_below(300);
+      const int top = 100 + random_below(&random_state, 300);
       corner[2 * n] = 200 * tooth + 100, corner[2 * n++ + 1] = 800;
       corner[2 * n] = 200 * tooth + 95, corner[2 * n++ + 1] = top;
       corner[2 * n] = 200 * tooth + 5, corner[2 * n++ + 1] = top;
@@ -213,7 +205,8 @@ static void combs_are_not_bridged(void **state) {
     }
     add_ring(&in, corner, n, 1, 0);
     for (int k = 0; k < 150; ++k) {
-      (void)add_point(&in, random_below(2300) - 100, random_below(1100));
+      (void)add_point(&in, random_below(&random_state, 2300) - 100,
+                      random_below(&random_state, 1100));
     }
     assert_true(run(&in) == twice);
   }
@@ -241,7 +234,7 @@ static void chords_divide_a_disc(void **state) {
     if (s < 4) add_edge(&in, cut[s + 1], 40 - cut[s + 1], s + 1, s + 2);
   }
   for (int k = 0; k < 400; ++k) {
-    (void)add_point(&in, random_below(10000), random_below(10000));
+    (void)add_point(&in, random_below(&random_state, 10000), random_below(&random_state, 10000));
   }
   output out;
   if (triangulate(&in, &out) != CVTM_OK) fail_msg("%s", out.error.message);
@@ -287,7 +280,8 @@ static void rings_may_touch(void **state) {
   add_ring(&in, first, 3, 1, 0);
   add_ring(&in, second, 3, 1, 0);
   add_ring(&in, third, 3, 1, 0);
-  for (int k = 0; k < 200; ++k) (void)add_point(&in, random_below(181), random_below(141));
+  for (int k = 0; k < 200; ++k)
+    (void)add_point(&in, random_below(&random_state, 181), random_below(&random_state, 141));
   assert_int_equal(run(&in), 2 * (180 * 140 - 2 * 1500 - 400));
 }
 
@@ -343,7 +337,8 @@ static void noise_can_be_meshed(void **state) {
   for (int trial = 0; trial < 12; ++trial) {
     float mask[W * H], density[W * H];
     for (int k = 0; k < W * H; ++k) {
-      mask[k] = (float)random_below(trial % 3 == 0 ? 2 : 256) / (trial % 3 == 0 ? 1.0F : 255.0F);
+      mask[k] = (float)random_below(&random_state, trial % 3 == 0 ? 2 : 256) /
+                (trial % 3 == 0 ? 1.0F : 255.0F);
       density[k] = 1;
     }
     cvtm_contour_options how;

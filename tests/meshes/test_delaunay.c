@@ -11,22 +11,13 @@
 #include <string.h>
 
 #include "meshes/mesh.h"
+#include "splitmix64.h"
 
 __extension__ typedef __int128 int128;
 
 /* ---- Random numbers ---- */
 
 static uint64_t random_state;
-
-static uint64_t random_bits(void) {
-  uint64_t z = (random_state += 0x9e3779b97f4a7c15U);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-  return z ^ (z >> 31);
-}
-
-static double random_unit(void) { return (double)(random_bits() >> 11) * 0x1p-53; }
-static int random_below(int n) { return (int)(random_bits() % (uint64_t)n); }
 
 /* ---- The checks ---- */
 
@@ -262,8 +253,8 @@ static void test_small_random_sets(void **state) {
   random_state = 1;
   double points[2 * 64];
   for (int round = 0; round < 600; ++round) {
-    const int n = 1 + random_below(64);
-    for (int k = 0; k < 2 * n; ++k) points[k] = 640 * random_unit();
+    const int n = 1 + random_below(&random_state, 64);
+    for (int k = 0; k < 2 * n; ++k) points[k] = 640 * random_unit(&random_state);
     triangulate(points, n);
   }
 }
@@ -274,8 +265,8 @@ static void test_small_integer_sets(void **state) {
   random_state = 2;
   double points[2 * 48];
   for (int round = 0; round < 2000; ++round) {
-    const int n = 1 + random_below(48), lines = 1 + random_below(8);
-    for (int k = 0; k < 2 * n; ++k) points[k] = random_below(lines);
+    const int n = 1 + random_below(&random_state, 48), lines = 1 + random_below(&random_state, 8);
+    for (int k = 0; k < 2 * n; ++k) points[k] = random_below(&random_state, lines);
     triangulate(points, n);
   }
 }
@@ -317,7 +308,7 @@ static void test_collinear(void **state) {
   double points[2 * 100];
   for (int direction = 0; direction < 4; ++direction) {
     for (int k = 0; k < 100; ++k) {
-      const int t = random_below(80); /* with coincident ones */
+      const int t = random_below(&random_state, 80); /* with coincident ones */
       points[2 * k] = direction == 1 ? 5 : t;
       points[2 * k + 1] = direction == 0 ? 7 : direction == 2 ? 2 * t : -t;
     }
@@ -345,9 +336,9 @@ static void test_coincident(void **state) {
   cvtm_mesh_free(&mesh);
   random_state = 4;
   for (int k = 0; k < 300; ++k) {
-    const int from = random_below(k + 1);
-    points[2 * k] = from == k ? random_unit() : points[2 * from];
-    points[2 * k + 1] = from == k ? random_unit() : points[2 * from + 1];
+    const int from = random_below(&random_state, k + 1);
+    points[2 * k] = from == k ? random_unit(&random_state) : points[2 * from];
+    points[2 * k + 1] = from == k ? random_unit(&random_state) : points[2 * from + 1];
   }
   triangulate(points, 300);
 }
@@ -358,8 +349,8 @@ static void test_clusters(void **state) {
   double points[2 * 400];
   for (int k = 0; k < 400; ++k) {
     const double size = pow(10, -(k % 10));
-    points[2 * k] = (k % 7) * 0.1 + size * random_unit();
-    points[2 * k + 1] = (k % 5) * 0.2 + size * random_unit();
+    points[2 * k] = (k % 7) * 0.1 + size * random_unit(&random_state);
+    points[2 * k + 1] = (k % 5) * 0.2 + size * random_unit(&random_state);
   }
   triangulate(points, 400);
 }
@@ -377,7 +368,7 @@ static void test_extreme_coordinates(void **state) {
   for (size_t s = 0; s < sizeof scales / sizeof scales[0]; ++s) {
     for (int k = 0; k < 400; ++k) {
       const double *scale = scales[s] + 2 * (k % 2);
-      points[k] = fmin(scale[0] * random_unit() + scale[1], 1e300);
+      points[k] = fmin(scale[0] * random_unit(&random_state) + scale[1], 1e300);
     }
     triangulate(points, 200);
   }
@@ -390,10 +381,11 @@ static void test_nearly_degenerate(void **state) {
   double points[2 * 300];
   for (int kind = 0; kind < 3; ++kind) {
     for (int k = 0; k < 300; ++k) {
-      const double t = rint(0x1p30 * random_unit()), angle = 2 * acos(-1.0) * random_unit();
+      const double t = rint(0x1p30 * random_unit(&random_state)),
+                   angle = 2 * acos(-1.0) * random_unit(&random_state);
       points[2 * k] = kind == 2 ? rint(0x1p29 * (1 + cos(angle))) : t;
-      points[2 * k + 1] = kind == 0   ? random_below(2)
-                          : kind == 1 ? t + random_below(3)
+      points[2 * k + 1] = kind == 0   ? random_below(&random_state, 2)
+                          : kind == 1 ? t + random_below(&random_state, 3)
                                       : rint(0x1p29 * (1 + sin(angle)));
     }
     triangulate(points, 300);
@@ -405,7 +397,7 @@ static void test_many_points(void **state) {
   random_state = 8;
   enum { COUNT = 100000 };
   double *points = new_points(COUNT);
-  for (int k = 0; k < 2 * COUNT; ++k) points[k] = 4096 * random_unit();
+  for (int k = 0; k < 2 * COUNT; ++k) points[k] = 4096 * random_unit(&random_state);
   cvtm_mesh mesh = triangulated(points, COUNT);
   assert_int_equal(mesh.coincident_count, 0);
   cvtm_mesh_free(&mesh);
@@ -451,7 +443,7 @@ static void test_order_does_not_matter(void **state) {
     name[k] = same[k] = k;
   }
   for (int k = COUNT - 1; k > 0; --k) {
-    const int other = random_below(k + 1);
+    const int other = random_below(&random_state, k + 1);
     const int32_t swap = name[k];
     name[k] = name[other];
     name[other] = swap;
