@@ -394,6 +394,29 @@ static void test_bad_input(void **unused) {
   close_bench(&b);
 }
 
+/* The number of sites follows the density itself, not its root, and none is where there is none. */
+static void test_samples(void **unused) {
+  (void)unused;
+  enum { COUNT = 700 };
+  const cvtm_domain d = {60, 20, 0};
+  float rho[60 * 20];
+  paint_islands(d, rho);
+  double sites[2 * COUNT];
+  static const cvtm_cvt_start starts[] = {CVTM_CVT_START_RANDOM, CVTM_CVT_START_STRATIFIED};
+  for (int s = 0; s < 2; ++s) {
+    cvtm_error error = {CVTM_OK, ""};
+    assert_int_equal(cvtm_equal_mass_sample(d, rho, COUNT, 5, starts[s], sites, &error), CVTM_OK);
+    int left = 0;
+    for (int i = 0; i < COUNT; ++i) {
+      const double x = sites[2 * i];
+      assert_true((x >= 0 && x <= 20) || (x >= 40 && x <= 60));
+      left += x <= 20;
+    }
+    /* 200 of 700; at random with a standard deviation of 12, or one for each side. */
+    assert_true(abs(left - 200) <= (starts[s] == CVTM_CVT_START_RANDOM ? 48 : 1));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_masses_of_given_sites),
@@ -409,6 +432,7 @@ int main(void) {
       cmocka_unit_test(test_dual_of_equal_weights),
       cmocka_unit_test(test_dual_of_lattice),
       cmocka_unit_test(test_bad_input),
+      cmocka_unit_test(test_samples),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

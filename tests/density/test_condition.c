@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -199,11 +200,134 @@ static void shades_are_smoothed(void **state) {
   for (int p = 0; p < 2; ++p) assert_true(tiny[p] >= 0 && tiny[p] <= 1);
 }
 
+/* The least distance between centres of pixels on either side, less half a pixel: what rows and
+ * columns give exactly, and upwind differences from above. */
+static void signed_distances(void **state) {
+  (void)state;
+  uint8_t inside[PIXELS];
+  double distance[PIXELS];
+  for (int p = 0; p < PIXELS; ++p) inside[p] = p % WIDTH < 12;
+  cvtm_signed_distance(WIDTH, HEIGHT, inside, distance);
+  for (int p = 0; p < PIXELS; ++p) assert_true(fabs(distance[p] - (p % WIDTH - 11.5)) < 1e-12);
+  const double radius = 9;
+  const int centre = 14 * WIDTH + 18;
+  for (int p = 0; p < PIXELS; ++p) inside[p] = apart(p, centre) < radius;
+  cvtm_signed_distance(WIDTH, HEIGHT, inside, distance);
+  for (int p = 0; p < PIXELS; ++p) {
+    assert_int_equal(distance[p] < 0, inside[p]);
+    assert_true(fabs(distance[p] - (apart(p, centre) - radius)) < 1.5);
+  }
+  memset(inside, 1, sizeof inside);
+  cvtm_signed_distance(WIDTH, HEIGHT, inside, distance);
+  for (int p = 0; p < PIXELS; ++p) assert_true(isinf(distance[p]));
+}
+
+static void write_text(char *path, const char *text) {
+  const int handle = mkstemps(path, 4);
+  assert_true(handle >= 0);
+  assert_int_equal(write(handle, text, strlen(text)), (ssize_t)strlen(text));
+  close(handle);
+}
+
+static void regions_are_read(void **state) {
+  (void)state;
+  cvtm_error error = {CVTM_OK, ""};
+  char path[] = "/tmp/cvtmesh-region-XXXXXX.csv", picture[] = "/tmp/cvtmesh-region-XXXXXX.pgm";
+  write_text(path, "2,1\n6,1\n6,4\n2,4\n\n3,2\n3,3\n4,3\n4,2\n");
+  cvtm_polygons polygons = {0};
+  assert_int_equal(cvtm_polygons_read(path, &polygons, &error), CVTM_OK);
+  assert_int_equal(polygons.ring_count, 2);
+  assert_int_equal(polygons.start[2], 8);
+  assert_true(cvtm_ring_area(polygons.points, 4) == 12);
+  assert_true(cvtm_ring_area(polygons.points + 8, 4) ==
+              -1); /* a hole, whatever its direction was */
+  cvtm_polygons_free(&polygons);
+
+  cvtm_region region = {0};
+  assert_int_equal(cvtm_region_read(path, 8, 5, &region, &error), CVTM_OK);
+  int count = 0;
+  for (int p = 0; p < 40; ++p) {
+    count += region.inside[p];
+    assert_int_equal(region.inside[p], cvtm_region_contains(&region, p % 8 + 0.5, p / 8 + 0.5));
+  }
+  assert_int_equal(count, 11);
+  assert_true(cvtm_region_contains(&region, 5.9, 1.1));
+  assert_false(cvtm_region_contains(&region, 3.5, 2.5));
+  cvtm_region_free(&region);
+  assert_null(region.inside);
+  unlink(path);
+
+  write_text(picture, "P2\n3 1\n255\n0 255 187\n"); /* 187 is below half of 255 in linear light */
+  assert_int_equal(cvtm_region_read(picture, 3, 1, &region, &error), CVTM_OK);
+  assert_memory_equal(region.inside, ((uint8_t[]){0, 1, 1}), 3); /* sRGB values count */
+  assert_true(cvtm_region_contains(&region, 1.5, 0.5));
+  assert_false(cvtm_region_contains(&region, 0.5, 0.5));
+  cvtm_region_free(&region);
+  assert_int_equal(cvtm_region_read(picture, 4, 1, &region, &error), CVTM_ERROR_INPUT);
+  assert_null(region.inside);
+  unlink(picture);
+  assert_int_not_equal(cvtm_region_read(path, 8, 5, &region, &error), CVTM_OK);
+  assert_non_null(strstr(error.message, path));
+  assert_int_not_equal(cvtm_polygons_read(path, &polygons, &error), CVTM_OK);
+  assert_null(polygons.points);
+
+  float value[4] = {0}, alpha[4] = {0, 1, 0.4F, 0.6F};
+  cvtm_image image = {.width = 2, .height = 2, .value = value, .alpha = alpha};
+  assert_int_equal(cvtm_region_of_alpha(&image, "a.png", &region, &error), CVTM_OK);
+  assert_memory_equal(region.inside, ((uint8_t[]){0, 1, 0, 1}), 4);
+  cvtm_region_free(&region);
+  image.alpha = NULL;
+  assert_int_equal(cvtm_region_of_alpha(&image, "a.png", &region, &error), CVTM_ERROR_INPUT);
+  assert_non_null(strstr(error.message, "a.png"));
+}
+
+/* Nothing wanted changes nothing; grading and sizes do what their functions do, one after the
+ * other, and outside the mask it stays empty. */
+static void conditions_are_applied_in_turn(void **state) {
+  (void)state;
+  cvtm_device *device = NULL;
+  cvtm_error error = {CVTM_OK, ""};
+  assert_int_equal(cvtm_device_create("cpu", 1, &device, &error), CVTM_OK);
+  uint8_t mask[PIXELS];
+  double given[PIXELS], made[PIXELS], expected[PIXELS];
+  for (int p = 0; p < PIXELS; ++p) {
+    mask[p] = p % WIDTH != 20;
+    given[p] = mask[p] ? 1 + 50 * (p == 7 * WIDTH + 8) : 0;
+  }
+  cvtm_condition_options options;
+  cvtm_condition_result result;
+  cvtm_condition_defaults(&options);
+  assert_false(cvtm_condition_wanted(&options));
+  memcpy(made, given, sizeof made);
+  assert_int_equal(cvtm_density_condition(device, WIDTH, HEIGHT, mask, &options, made, &result),
+                   CVTM_OK);
+  assert_memory_equal(made, given, sizeof made);
+
+  options.grade = 4;
+  assert_true(cvtm_condition_wanted(&options));
+  assert_int_equal(cvtm_density_condition(device, WIDTH, HEIGHT, mask, &options, made, &result),
+                   CVTM_OK);
+  assert_true(result.converged);
+  for (int p = 0; p < PIXELS; ++p) assert_true(made[p] >= given[p] && (mask[p] || made[p] == 0));
+  assert_true(made[7 * WIDTH + 9] > 10);              /* beside the peak */
+  assert_true(fabs(made[7 * WIDTH + 30] - 1) < 1e-6); /* behind the wall */
+
+  memcpy(expected, made, sizeof expected);
+  cvtm_grade_size(WIDTH, HEIGHT, mask, 0.05, expected);
+  options.grade_size = 0.05;
+  memcpy(made, given, sizeof made);
+  assert_int_equal(cvtm_density_condition(device, WIDTH, HEIGHT, mask, &options, made, &result),
+                   CVTM_OK);
+  assert_memory_equal(made, expected, sizeof made);
+  cvtm_device_destroy(device);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sizes_are_bounded),       cmocka_unit_test(walls_hold),
       cmocka_unit_test(polygons_become_regions), cmocka_unit_test(thin_polygons_leave_no_gap),
       cmocka_unit_test(seeds_are_checked),       cmocka_unit_test(regions_grow_up_to_edges),
-      cmocka_unit_test(shades_are_smoothed)};
+      cmocka_unit_test(shades_are_smoothed),     cmocka_unit_test(signed_distances),
+      cmocka_unit_test(regions_are_read),        cmocka_unit_test(conditions_are_applied_in_turn)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -594,11 +594,23 @@ static void png_written_and_read(void **state) {
   unlink(path);
 }
 
+/* What was freed is empty, so that freeing again does nothing. */
 static void freed_twice(void **state) {
   (void)state;
+  static const char bytes[] = "P5\n2 1\n255\nab";
   cvtm_image image = {0};
-  cvtm_image_free(&image);
-  cvtm_image_free(&image);
+  cvtm_error error = {CVTM_OK, ""};
+  assert_int_equal(
+      cvtm_image_parse((const unsigned char *)bytes, sizeof bytes - 1, "a.pgm", &image, &error),
+      CVTM_OK);
+  assert_non_null(image.value);
+  for (int times = 0; times < 2; ++times) {
+    cvtm_image_free(&image);
+    assert_int_equal(image.width, 0);
+    assert_int_equal(image.height, 0);
+    assert_null(image.value);
+    assert_null(image.alpha);
+  }
   cvtm_image_free(NULL);
 }
 

@@ -259,6 +259,39 @@ static void test_empty_and_not_finite(void **state) {
   }
 }
 
+/* The boxes are made where *wanted is not zero, and stay as they are where it is. */
+static void test_bound_if_wanted(void **state) {
+  cvtm_device *device = *state;
+  enum { COUNT = 100 };
+  double *sites = uniform_sites(domains[0], COUNT, 6);
+  void *memory = NULL, *wanted = NULL;
+  cvtm_site_tree *tree = NULL;
+  assert_device_ok(device, cvtm_device_allocate(device, 2 * COUNT, sizeof(double), &memory));
+  assert_device_ok(device, cvtm_device_allocate(device, 1, sizeof(int32_t), &wanted));
+  assert_device_ok(device, cvtm_site_tree_create(device, domains[0], COUNT, &tree));
+  double *boxes[3];
+  size_t size = 0;
+  static const int32_t wishes[3] = {1, 0, 1};
+  for (int k = 0; k < 3; ++k) {
+    assert_device_ok(device, cvtm_device_copy_in(device, memory, sites, 2 * COUNT * sizeof *sites));
+    assert_device_ok(device, cvtm_device_copy_in(device, wanted, &wishes[k], sizeof wishes[k]));
+    assert_device_ok(device, cvtm_site_tree_sort(tree, memory, COUNT));
+    assert_device_ok(device, cvtm_site_tree_bound(tree, wanted));
+    assert_device_ok(device, cvtm_device_synchronize(device));
+    const cvtm_site_tree_view view = cvtm_site_tree_get_view(tree);
+    size = 8 * (size_t)view.leaf_count * sizeof(double);
+    boxes[k] = copy_out(device, view.box, 8 * view.leaf_count, sizeof(double));
+    for (int i = 0; i < COUNT; ++i) sites[2 * i] *= 0.5;
+  }
+  assert_memory_equal(boxes[1] + 4, boxes[0] + 4, size - 4 * sizeof(double));
+  assert_true(boxes[2][6] < 0.5 * boxes[0][6]); /* the right end of the root's box */
+  for (int k = 0; k < 3; ++k) free(boxes[k]);
+  cvtm_site_tree_destroy(tree);
+  cvtm_device_free(device, wanted);
+  cvtm_device_free(device, memory);
+  free(sites);
+}
+
 static void test_arguments(void **state) {
   cvtm_device *device = *state;
   cvtm_site_tree *tree = NULL;
@@ -286,6 +319,7 @@ int main(void) {
       cmocka_unit_test_prestate(test_crowded_bins, device),
       cmocka_unit_test_prestate(test_range, device),
       cmocka_unit_test_prestate(test_empty_and_not_finite, device),
+      cmocka_unit_test_prestate(test_bound_if_wanted, device),
       cmocka_unit_test_prestate(test_arguments, device),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
