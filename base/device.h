@@ -102,7 +102,9 @@ cvtm_status cvtm_device_scratch(cvtm_device *device, size_t bytes, void **memory
 typedef struct cvtm_loop cvtm_loop;
 typedef cvtm_status (*cvtm_loop_body)(void *context);
 /* For a body by a caller who may not know the rules: can a loop be made of it? On CUDA the body is
- * captured on trial (and called once more by cvtm_loop_create); always on the CPU. */
+ * captured on trial (and called once more by cvtm_loop_create). CVTM_ERROR_UNSUPPORTED: the body
+ * cannot be captured, so the host must drive its loop. Any other status is that of a failure. On
+ * the CPU the answer is always CVTM_OK, and the body is not called. */
 cvtm_status cvtm_loop_try(cvtm_device *device, cvtm_loop_body body, void *context);
 cvtm_status cvtm_loop_create(cvtm_device *device, cvtm_loop_body body, void *context,
                              const int *flag, cvtm_loop **loop);

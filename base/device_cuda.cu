@@ -199,6 +199,11 @@ typedef struct loop_state {
   cudaGraphExec_t executable;
 } loop_state;
 
+/* The body did what a capture forbids: synchronised, allocated, used another stream. */
+static int breaks_capture(cudaError_t code) {
+  return code >= cudaErrorStreamCaptureUnsupported && code <= cudaErrorStreamCaptureWrongThread;
+}
+
 /* Whether the body can be captured at all. A capture that is invalidated takes the graph it goes
  * to with it, so this one has none. */
 static cvtm_status cuda_loop_try(cvtm_device *device, cvtm_loop_body body, void *context) {
@@ -213,10 +218,11 @@ static cvtm_status cuda_loop_try(cvtm_device *device, cvtm_loop_body body, void 
   device->loop_open = 0;
   const cudaError_t ended = cudaStreamEndCapture(stream, &captured);
   if (captured) (void)cudaGraphDestroy(captured);
-  if (status != CVTM_OK) {
-    (void)cudaGetLastError();
-    return status; /* the body's own reason, not the broken capture */
-  }
+  if (status != CVTM_OK || ended != cudaSuccess) (void)cudaGetLastError();
+  if (breaks_capture(ended))
+    return cvtm_fail(&device->error, CVTM_ERROR_UNSUPPORTED, "the loop's body: %s",
+                     cudaGetErrorString(ended));
+  if (status != CVTM_OK) return status;
   return cvtm_cuda_check(device, ended, "capture of the loop's body");
 }
 

@@ -575,11 +575,11 @@ static cvtm_status iterate(run *current) {
   cvtm_lbfgsb *solver = current->solver;
   cvtm_loop *loop = NULL;
   if (count_running(solver) == 0) return CVTM_OK;
-  const int by_host = on_cpu(solver) || solver->options.host_rounds ||
-                      cvtm_loop_try(solver->device, enqueue_round, current) != CVTM_OK;
-  if (by_host) return iterate_by_host(current);
-  cvtm_status status =
-      cvtm_loop_create(solver->device, enqueue_round, current, solver->arrays.flag, &loop);
+  if (on_cpu(solver) || solver->options.host_rounds) return iterate_by_host(current);
+  cvtm_status status = cvtm_loop_try(solver->device, enqueue_round, current);
+  if (status == CVTM_ERROR_UNSUPPORTED) return iterate_by_host(current);
+  if (status == CVTM_OK)
+    status = cvtm_loop_create(solver->device, enqueue_round, current, solver->arrays.flag, &loop);
   if (status != CVTM_OK) return status;
   current->captured = 1;
   status = iterate_by_graph(current, loop);

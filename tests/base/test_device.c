@@ -271,6 +271,39 @@ static void a_loop_reports_the_failure_of_its_body(void **state) {
   cvtm_device_free(device, c.tape);
 }
 
+static cvtm_status wait_in_body(void *context) {
+  countdown *c = context;
+  ++c->calls;
+  return cvtm_device_synchronize(c->device);
+}
+
+/* Only a body that cannot be captured is unsupported; every other failure keeps its status. */
+static void a_trial_tells_failures_from_what_cannot_be_captured(void **state) {
+  cvtm_device *device = *state;
+  const int captures = test_device_captures(device), on_cuda = is_cuda(device);
+  static const cvtm_status failures[] = {CVTM_ERROR_MEMORY, CVTM_ERROR_DEVICE,
+                                         CVTM_ERROR_EVALUATION};
+  countdown c = new_countdown(device);
+  write_tape(&c, 0);
+  for (size_t k = 0; captures && k < sizeof failures / sizeof failures[0]; ++k) {
+    c.result = failures[k];
+    assert_int_equal(cvtm_loop_try(device, shift_tape, &c), failures[k]);
+    assert_string_equal(cvtm_device_error(device)->message, "the body says no");
+  }
+  c.result = CVTM_OK;
+  c.calls = 0;
+  const cvtm_status possible = on_cuda && !captures ? CVTM_ERROR_UNSUPPORTED : CVTM_OK;
+  assert_int_equal(cvtm_loop_try(device, shift_tape, &c), possible);
+  assert_int_equal(c.calls, captures ? 1 : 0);
+  assert_int_equal(cvtm_loop_try(device, wait_in_body, &c),
+                   on_cuda ? CVTM_ERROR_UNSUPPORTED : CVTM_OK);
+  assert_int_equal(c.calls, captures ? 2 : 0);
+  /* The device is usable afterwards. */
+  assert_device_ok(device, cvtm_device_synchronize(device));
+  check_tape(&c, 0);
+  cvtm_device_free(device, c.tape);
+}
+
 static void devices_do_not_share_state(void **state) {
   cvtm_device *device = *state;
   cvtm_device *other = test_device_open_threads(1);
@@ -295,6 +328,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(mapped_memory_is_seen_by_the_host, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_loop_runs_while_its_flag_is_set, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_loop_reports_the_failure_of_its_body, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_trial_tells_failures_from_what_cannot_be_captured, set_up,
+                                      tear_down),
       cmocka_unit_test_setup_teardown(devices_do_not_share_state, set_up, tear_down),
   };
   return cmocka_run_group_tests_name("device", tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* Other ways to run the same iteration: reverse communication, saved and restored runs, resumed
  * ones, batches, the exact Cauchy point, a history in single precision, data on the host; and
  * both devices against each other. */
+#include "base/device_kernels.h"
 #include "problems.h"
 #include "test_devices.h"
 
@@ -387,6 +388,50 @@ static void test_devices_agree(void **state) {
   cvtm_device_destroy(cpu);
 }
 
+static cvtm_status trial; /* what loop_try returns */
+static int trials;
+
+static cvtm_status fake_trial(cvtm_device *on, cvtm_loop_body body, void *context) {
+  (void)body, (void)context;
+  ++trials;
+  return trial == CVTM_OK ? CVTM_OK : cvtm_fail(cvtm_device_error(on), trial, "the trial failed");
+}
+
+/* The host drives the loop where it cannot be captured, and nowhere else: a trial that fails for
+ * another reason ends the run. A CPU device that passes for a CUDA device, so that it tries. */
+static void test_failed_trial(void **state) {
+  (void)state;
+  static const cvtm_status outcomes[] = {CVTM_ERROR_UNSUPPORTED, CVTM_ERROR_MEMORY,
+                                         CVTM_ERROR_DEVICE};
+  cvtm_device *cpu = NULL;
+  assert_int_equal(cvtm_device_create("cpu", 1, &cpu, NULL), CVTM_OK);
+  const cvtm_device_table *own = cpu->table;
+  cvtm_device_table fake = *own;
+  fake.loop_try = fake_trial;
+  for (size_t k = 0; k < sizeof outcomes / sizeof outcomes[0]; ++k) {
+    fixture made = fixture_torsion(cpu, 9, 9);
+    opened open;
+    fixture_open(&made, &open);
+    trial = outcomes[k];
+    trials = 0;
+    cpu->table = &fake;
+    cpu->kind = CVTM_DEVICE_CUDA;
+    const cvtm_status status =
+        cvtm_lbfgsb_minimize(open.solver, open.x, open.objective, open.context, &made.result);
+    cpu->table = own;
+    cpu->kind = CVTM_DEVICE_CPU;
+    assert_int_equal(trials, 1);
+    assert_int_equal(status, trial == CVTM_ERROR_UNSUPPORTED ? CVTM_OK : trial);
+    if (status == CVTM_OK)
+      assert_int_equal(made.result.captured, 0);
+    else
+      assert_string_equal(cvtm_device_error(cpu)->message, "the trial failed");
+    fixture_close(&made, &open);
+    fixture_free(&made);
+  }
+  cvtm_device_destroy(cpu);
+}
+
 int main(void) {
   device = test_device_open();
   const struct CMUnitTest tests[] = {
@@ -402,6 +447,7 @@ int main(void) {
       cmocka_unit_test(test_host),
       cmocka_unit_test(test_no_record_is_lost),
       cmocka_unit_test(test_devices_agree),
+      cmocka_unit_test(test_failed_trial),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   cvtm_device_destroy(device);
