@@ -134,12 +134,23 @@ void cvtm_cvt_destroy(cvtm_cvt *cvt) {
 cvtm_status cvtm_cvt_set_density(cvtm_cvt *cvt, const float *density) {
   cvtm_density_sums sums;
   double *squares = NULL;
-  const cvtm_status status =
+  void *value = NULL;
+  const int64_t area = pixels_of(cvt->domain);
+  cvtm_status status =
       check_plan(cvt->device, cvt->domain, density, cvt->capacity, &sums, &squares);
   if (status != CVTM_OK) return status;
+  status = cvtm_device_allocate(cvt->device, area, sizeof(float), &value);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_in(cvt->device, value, density, (size_t)area * sizeof(float));
+  if (status != CVTM_OK) {
+    cvtm_device_free(cvt->device, value);
+    free(squares);
+    return status;
+  }
+  cvtm_device_free(cvt->device, (void *)(uintptr_t)cvt->density.value);
+  cvt->density.value = value;
   keep_sums(cvt, &sums, squares);
-  return cvtm_device_copy_in(cvt->device, (void *)(uintptr_t)cvt->density.value, density,
-                             (size_t)pixels_of(cvt->domain) * sizeof(float));
+  return CVTM_OK;
 }
 
 /* The pixel energy needs 28 bytes more per pixel; most plans never ask for it. */

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/device_kernels.h"
 #include "cvt/cvt.h"
 #include "tests/test_devices.h"
 
@@ -37,6 +38,63 @@ static double energy_of(cvtm_device *device, cvtm_cvt *cvt, const double *sites,
   assert_device_ok(
       device, cvtm_cvt_evaluate(cvt, sites, n, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT, &value, NULL));
   return value;
+}
+
+/* --- densities ------------------------------------------------------------------ */
+
+static const cvtm_device_table *own_table;
+
+static cvtm_status no_memory(cvtm_device *device, size_t bytes, void **memory) {
+  (void)bytes, (void)memory;
+  return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory");
+}
+
+/* The copy breaks off in the middle. */
+static cvtm_status half_copy(cvtm_device *device, void *to, const void *from, size_t bytes) {
+  (void)own_table->copy_in(device, to, from, bytes / 2);
+  return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_DEVICE, "the copy failed");
+}
+
+/* After any failure the plan works with the old density: energies and whole runs have its bits. */
+static void test_failed_set_density(void **context) {
+  (void)context;
+  enum { N = 300 };
+  const cvtm_domain d = {60, 60, 0};
+  cvtm_device *device = test_device_open();
+  float *flat = make_density(d, 0), *graded = make_density(d, 4);
+  double *sites = make_sites(d, flat, N, 5), *expected = malloc(2 * N * sizeof *expected);
+  cvtm_cvt *cvt = make_plan(device, d, flat, N);
+  cvtm_cvt_options how;
+  cvtm_cvt_defaults(&how);
+  how.max_iterations = 5;
+  cvtm_cvt_result result;
+  const double energy = energy_of(device, cvt, sites, N);
+  assert_device_ok(device, cvtm_cvt_solve(cvt, flat, &how, 0, expected, N, &result));
+  own_table = device->table;
+  for (int k = 0; k < 3; ++k) {
+    cvtm_device_table faulty = *own_table;
+    if (k == 0) faulty.allocate = no_memory;
+    if (k == 1) faulty.copy_in = half_copy;
+    if (k == 2) graded[7] = -1;
+    device->table = &faulty;
+    const cvtm_status status = cvtm_cvt_set_density(cvt, graded);
+    device->table = own_table;
+    assert_int_not_equal(status, CVTM_OK);
+    assert_true(energy_of(device, cvt, sites, N) == energy);
+    double *again = malloc(2 * N * sizeof *again);
+    assert_device_ok(device, cvtm_cvt_solve(cvt, flat, &how, 0, again, N, &result));
+    assert_memory_equal(again, expected, 2 * N * sizeof *again);
+    free(again);
+  }
+  graded[7] = 1;
+  assert_device_ok(device, cvtm_cvt_set_density(cvt, graded));
+  assert_true(energy_of(device, cvt, sites, N) != energy);
+  cvtm_cvt_destroy(cvt);
+  cvtm_device_destroy(device);
+  free(expected);
+  free(sites);
+  free(graded);
+  free(flat);
 }
 
 /* --- energies ------------------------------------------------------------------- */
@@ -471,11 +529,17 @@ static void test_sample_energy(void **context) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_gradient),   cmocka_unit_test(test_pixel_energy),
-      cmocka_unit_test(test_bound),      cmocka_unit_test(test_lloyd),
-      cmocka_unit_test(test_optimum),    cmocka_unit_test(test_stops),
-      cmocka_unit_test(test_hard_cases), cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_sample),     cmocka_unit_test(test_sample_energy),
+      cmocka_unit_test(test_gradient),
+      cmocka_unit_test(test_pixel_energy),
+      cmocka_unit_test(test_bound),
+      cmocka_unit_test(test_lloyd),
+      cmocka_unit_test(test_optimum),
+      cmocka_unit_test(test_stops),
+      cmocka_unit_test(test_hard_cases),
+      cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_sample),
+      cmocka_unit_test(test_sample_energy),
+      cmocka_unit_test(test_failed_set_density),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
