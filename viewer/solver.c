@@ -52,6 +52,7 @@ struct cvtm_solver {
   cvtm_cvt_record record;
   cvtm_view_history history;
   double milliseconds, clock;
+  cvtm_status publishing; /* of the states of the descent under way */
 };
 
 /* ---- States ---- */
@@ -385,6 +386,7 @@ static int watch(void *context, const cvtm_cvt_record *record) {
     pthread_cond_wait(&s->wake, &s->lock);
   }
   if (s->paused && s->steps > 0) --s->steps;
+  s->publishing = status;
   const int stop = status != CVTM_OK || s->quit || s->queued > 0;
   pthread_mutex_unlock(&s->lock);
   s->clock = cvtm_clock();
@@ -402,8 +404,10 @@ static cvtm_status descend(cvtm_solver *s) {
   if (s->base > 0 && how.lloyd_steps > 1) how.lloyd_steps = 1;
   if (held) swap_sites(s->sites, s->held, s->fixed);
   s->clock = cvtm_clock();
-  const cvtm_status status = cvtm_cvt_optimize(s->cvt, &how, s->sites, s->count, &result);
+  s->publishing = CVTM_OK;
+  cvtm_status status = cvtm_cvt_optimize(s->cvt, &how, s->sites, s->count, &result);
   if (held) swap_sites(s->sites, s->held, s->fixed);
+  if (status == CVTM_OK) status = s->publishing; /* a state that is lost is no wish to stop */
   if (status != CVTM_OK) return status;
   s->base += result.iterations;
   s->record.iteration = 0;

@@ -1,4 +1,5 @@
 /* The solver's thread: every command, as its states show it. */
+#include "base/device_kernels.h"
 #include "test_devices.h"
 
 #include "viewer/solver.h"
@@ -16,11 +17,27 @@ typedef struct fixture {
   double sites[2 * COUNT];
 } fixture;
 
-static void start(fixture *f, int paused, int64_t fixed) {
+static const cvtm_device_table *own_table;
+static cvtm_device_table faulty_table;
+static int copies_left; /* until one fails */
+
+static cvtm_status failing_copy_out(cvtm_device *device, void *to, const void *from, size_t bytes) {
+  if (copies_left-- == 0)
+    return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_DEVICE, "the copy failed");
+  return own_table->copy_out(device, to, from, bytes);
+}
+
+/* copies: to the host, before one fails; -1: none fails. */
+static void start_failing(fixture *f, int copies, int paused, int64_t fixed) {
   const cvtm_domain domain = {SIDE, SIDE, 0};
   cvtm_error error = {CVTM_OK, ""};
   memset(f, 0, sizeof *f);
   f->device = test_device_open();
+  own_table = f->device->table;
+  faulty_table = *own_table;
+  faulty_table.copy_out = failing_copy_out;
+  copies_left = copies;
+  if (copies >= 0) f->device->table = &faulty_table;
   for (int p = 0; p < SIDE * SIDE; ++p) f->density[p] = 1;
   assert_int_equal(
       cvtm_cvt_sample(domain, f->density, COUNT, 3, CVTM_CVT_START_RANDOM, f->sites, &error),
@@ -37,6 +54,8 @@ static void start(fixture *f, int paused, int64_t fixed) {
   options.cvt.fixed = fixed;
   assert_int_equal(cvtm_solver_start(&options, NULL, &f->solver, &error), CVTM_OK);
 }
+
+static void start(fixture *f, int paused, int64_t fixed) { start_failing(f, -1, paused, fixed); }
 
 static void stop(fixture *f) {
   cvtm_error error = {CVTM_OK, ""};
@@ -212,6 +231,25 @@ static void test_storm(void **unused) {
   stop(&f);
 }
 
+/* Whichever copy to the host fails, that of a state to be shown included, the solver ends and says
+ * why: a state that is lost is no wish to stop. */
+static void test_failed_copies(void **unused) {
+  (void)unused;
+  for (int k = 0; k < 6; ++k) {
+    fixture f;
+    cvtm_error error = {CVTM_OK, ""};
+    start_failing(&f, k, 0, 0);
+    for (int wait = 0; wait < 6000 && cvtm_solver_error(f.solver, &error) == CVTM_OK; ++wait) {
+      (void)cvtm_solver_take(f.solver, &f.state);
+      cvtm_solver_wait(f.solver, 0.01);
+    }
+    assert_int_equal(error.status, CVTM_ERROR_DEVICE);
+    assert_string_equal(error.message, "the copy failed");
+    cvtm_solver_stop(f.solver);
+    cvtm_device_destroy(f.device);
+  }
+}
+
 static void test_no_sites(void **unused) {
   (void)unused;
   cvtm_error error = {CVTM_OK, ""};
@@ -230,6 +268,7 @@ int main(void) {
       cmocka_unit_test(test_reseed_and_method),
       cmocka_unit_test(test_paint),
       cmocka_unit_test(test_storm),
+      cmocka_unit_test(test_failed_copies),
       cmocka_unit_test(test_no_sites),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
