@@ -17,8 +17,7 @@
 enum { SUGGEST_SWEEPS = 10 };
 
 typedef struct history {
-  double *residual; /* by iteration */
-  int64_t count, capacity;
+  cli_history residuals; /* of double, by iteration */
   int verbose;
 } history;
 
@@ -38,20 +37,15 @@ typedef struct problem {
   char warnings[CVTM_HLCP_WARNINGS][CVTM_HLCP_WARNING_LENGTH];
 } problem;
 
-/* Remembers a residual; a history that no longer fits into memory stops the run. */
+/* A cvtm_hlcp_monitor; without memory for the residual the run stops and fails. */
 static int watch(void *context, const cvtm_hlcp_progress *progress) {
   history *h = context;
   if (h->verbose)
     fprintf(stderr, "iteration %lld  residual %.6e\n", (long long)progress->iteration,
             progress->residual);
-  if (h->count == h->capacity) {
-    const int64_t capacity = h->capacity > 0 ? 2 * h->capacity : 256;
-    double *grown = realloc(h->residual, (size_t)capacity * sizeof *grown);
-    if (grown == NULL) return 1;
-    h->residual = grown;
-    h->capacity = capacity;
-  }
-  h->residual[h->count++] = progress->residual;
+  double *residual = cli_history_add(&h->residuals, sizeof *residual);
+  if (residual == NULL) return 1;
+  *residual = progress->residual;
   return cli_interrupted();
 }
 
@@ -203,6 +197,8 @@ static cvtm_status solve(problem *p) {
   p->history.verbose = p->options.verbose && !p->options.quiet;
   cli_catch_signals();
   cvtm_status status = cvtm_hlcp_solve(p->solver, p->q, NULL, 0, p->z, p->w, &p->result);
+  if (status == CVTM_OK)
+    status = cli_history_check(&p->history.residuals, cvtm_device_error(p->device));
   p->z_out = malloc(bytes + 1);
   p->w_out = malloc(bytes + 1);
   if (status == CVTM_OK && (p->z_out == NULL || p->w_out == NULL))
@@ -229,10 +225,11 @@ static void add_lists(cJSON *report, const problem *p) {
   for (int k = 0; k < p->warning_count; ++k)
     cJSON_AddItemToArray(warnings, cJSON_CreateString(p->warnings[k]));
   cJSON *records = cJSON_AddArrayToObject(report, "history");
-  for (int64_t k = 0; k < p->history.count; ++k) {
+  const double *residuals = p->history.residuals.records;
+  for (int64_t k = 0; k < p->history.residuals.count; ++k) {
     cJSON *record = cJSON_CreateObject();
     cli_json_integer(record, "iteration", k);
-    cli_json_real(record, "residual", p->history.residual[k]);
+    cli_json_real(record, "residual", residuals[k]);
     cJSON_AddItemToArray(records, record);
   }
 }
@@ -299,8 +296,7 @@ static int finish(const problem *p) {
   if (status == CVTM_OK) status = write_report(p, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!p->options.quiet) print_summary(p);
-  if (p->result.stop == CVTM_HLCP_INTERRUPTED)
-    return cli_interrupted() ? CLI_EXIT_INTERRUPTED : CLI_EXIT_FAILURE;
+  if (p->result.stop == CVTM_HLCP_INTERRUPTED) return CLI_EXIT_INTERRUPTED;
   return p->result.stop == CVTM_HLCP_CONVERGED ? CLI_EXIT_OK : CLI_EXIT_NOT_CONVERGED;
 }
 
@@ -342,6 +338,6 @@ int cli_hlcp(const cli_options *options) {
   free(p.omega);
   free(p.z_out);
   free(p.w_out);
-  free(p.history.residual);
+  free(p.history.residuals.records);
   return code;
 }

@@ -19,9 +19,8 @@ typedef struct record {
 } record;
 
 typedef struct history {
-  record *records;
-  int64_t count, capacity;
-  int64_t step; /* the one under way */
+  cli_history list; /* of record */
+  int64_t step;     /* the one under way */
   int keep, verbose, interrupted;
 } history;
 
@@ -40,7 +39,7 @@ typedef struct work {
   history history;
 } work;
 
-/* Remembers an iteration; a history that no longer fits into memory stops the run. */
+/* A cvtm_lcp_monitor; without memory for the record the run stops and fails. */
 static int watch(void *context, const cvtm_lcp_progress *progress) {
   history *h = context;
   if (h->verbose) {
@@ -48,14 +47,11 @@ static int watch(void *context, const cvtm_lcp_progress *progress) {
             (long long)progress->iteration, progress->natural_residual,
             progress->natural_residual_max);
   }
-  if (h->keep && h->count == h->capacity) {
-    const int64_t capacity = h->capacity > 0 ? 2 * h->capacity : 256;
-    record *grown = realloc(h->records, (size_t)capacity * sizeof *grown);
-    if (grown == NULL) return 1;
-    h->records = grown;
-    h->capacity = capacity;
+  if (h->keep) {
+    record *next = cli_history_add(&h->list, sizeof *next);
+    if (next == NULL) return 1;
+    *next = (record){h->step, *progress};
   }
-  if (h->keep) h->records[h->count++] = (record){h->step, *progress};
   h->interrupted |= cli_interrupted();
   return h->interrupted;
 }
@@ -204,6 +200,8 @@ static cvtm_status solve_steps(work *w) {
           cvtm_lcp_solve(w->lcp, w->on_b, w->on_lower, w->on_upper, w->on_x, is_put, &w->result);
     }
     if (status == CVTM_OK) status = cvtm_device_copy_out(w->device, w->x, w->on_x, bytes);
+    if (status == CVTM_OK)
+      status = cli_history_check(&w->history.list, cvtm_device_error(w->device));
     if (status != CVTM_OK) return status;
     seconds += w->result.seconds;
     iterations += w->result.iterations;
@@ -241,8 +239,9 @@ static cvtm_status write_x(void *context, const char *path, cvtm_error *error) {
 
 static void add_history(cJSON *report, const work *w) {
   cJSON *array = cJSON_AddArrayToObject(report, "history");
-  for (int64_t k = 0; k < w->history.count; ++k) {
-    const record *r = &w->history.records[k];
+  const record *records = w->history.list.records;
+  for (int64_t k = 0; k < w->history.list.count; ++k) {
+    const record *r = &records[k];
     cJSON *entry = cJSON_CreateObject();
     if (w->options.lcp.steps > 1) cli_json_integer(entry, "step", r->step);
     cli_json_integer(entry, "iteration", r->progress.iteration);
@@ -348,7 +347,7 @@ static void release(work *w) {
   cvtm_model_problem_free(&w->model);
   free(w->upper);
   free(w->x);
-  free(w->history.records);
+  free(w->history.list.records);
 }
 
 int cli_lcp(const cli_options *options) {

@@ -14,8 +14,7 @@
 typedef enum bounds { BOUNDS_NATURAL, BOUNDS_BOX, BOUNDS_NONE } bounds;
 
 typedef struct history {
-  cvtm_lbfgsb_progress *records;
-  int64_t count, capacity;
+  cli_history list; /* of cvtm_lbfgsb_progress */
   double start_objective;
   int keep, verbose;
 } history;
@@ -34,7 +33,7 @@ typedef struct solution {
   double setup, solve, write; /* seconds */
 } solution;
 
-/* Remembers an iteration; a history that no longer fits into memory stops the run. */
+/* A cvtm_lbfgsb_monitor; without memory for the record the run stops and fails. */
 static int watch(void *context, const cvtm_lbfgsb_progress *progress) {
   history *h = context;
   if (progress->iteration == 0) h->start_objective = progress->f;
@@ -42,14 +41,11 @@ static int watch(void *context, const cvtm_lbfgsb_progress *progress) {
     fprintf(stderr, "iteration %lld  f %.15g  projected gradient %.3e  step %.3g  active %lld\n",
             (long long)progress->iteration, progress->f, progress->projected_gradient,
             progress->step, (long long)progress->active);
-  if (h->keep && h->count == h->capacity) {
-    const int64_t capacity = h->capacity > 0 ? 2 * h->capacity : 256;
-    cvtm_lbfgsb_progress *grown = realloc(h->records, (size_t)capacity * sizeof *grown);
-    if (grown == NULL) return 1;
-    h->records = grown;
-    h->capacity = capacity;
+  if (h->keep) {
+    cvtm_lbfgsb_progress *next = cli_history_add(&h->list, sizeof *next);
+    if (next == NULL) return 1;
+    *next = *progress;
   }
-  if (h->keep) h->records[h->count++] = *progress;
   return cli_interrupted();
 }
 
@@ -192,8 +188,9 @@ static int solve(solution *s) {
   s->history.keep = s->options.minimize.history && s->options.report != NULL;
   s->history.verbose = s->options.verbose && !s->options.quiet;
   cli_catch_signals();
-  const cvtm_status status =
+  cvtm_status status =
       cvtm_lbfgsb_minimize(s->solver, s->x, cvtm_minpack2_evaluate, s->problem, &s->result);
+  if (status == CVTM_OK) status = cli_history_check(&s->history.list, cvtm_device_error(s->device));
   if (status == CVTM_OK) return CLI_EXIT_OK;
   const int code = cli_failed(CLI_WORKING, status, cvtm_device_error(s->device));
   return status == CVTM_ERROR_EVALUATION ? CLI_EXIT_INPUT : code;
@@ -240,14 +237,14 @@ static cvtm_status write_x(void *context, const char *path, cvtm_error *error) {
 }
 
 static const char *stop_reason(const solution *s) {
-  const int cut = s->result.stop == CVTM_STOP_REQUEST && cli_interrupted();
-  return cut ? "interrupted" : cvtm_stop_name(s->result.stop);
+  return s->result.stop == CVTM_STOP_REQUEST ? "interrupted" : cvtm_stop_name(s->result.stop);
 }
 
 static void add_history(cJSON *report, const history *h) {
   cJSON *array = cJSON_AddArrayToObject(report, "history");
-  for (int64_t k = 0; k < h->count; ++k) {
-    const cvtm_lbfgsb_progress *record = &h->records[k];
+  const cvtm_lbfgsb_progress *records = h->list.records;
+  for (int64_t k = 0; k < h->list.count; ++k) {
+    const cvtm_lbfgsb_progress *record = &records[k];
     cJSON *entry = cJSON_CreateObject();
     cli_json_integer(entry, "iteration", record->iteration);
     cli_json_integer(entry, "evaluations", record->evaluations);
@@ -313,8 +310,7 @@ static int finish(solution *s) {
   if (status == CVTM_OK) status = write_report(s, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!s->options.quiet) print_summary(s);
-  if (s->result.stop == CVTM_STOP_REQUEST)
-    return cli_interrupted() ? CLI_EXIT_INTERRUPTED : CLI_EXIT_FAILURE;
+  if (s->result.stop == CVTM_STOP_REQUEST) return CLI_EXIT_INTERRUPTED;
   return converged(s) ? CLI_EXIT_OK : CLI_EXIT_NOT_CONVERGED;
 }
 
@@ -337,6 +333,6 @@ int cli_minimize(const cli_options *options) {
   cvtm_minpack2_destroy(s.problem);
   if (s.x != NULL) cvtm_device_free(s.device, s.x);
   cvtm_device_destroy(s.device);
-  free(s.history.records);
+  free(s.history.list.records);
   return code;
 }

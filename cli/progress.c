@@ -6,15 +6,18 @@
 #include "cli/cli.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t stop_requested;
+/* Written by a signal handler, read by every thread. */
+static atomic_int stop_requested;
+_Static_assert(ATOMIC_INT_LOCK_FREE == 2, "a signal handler needs a lock-free atomic");
 
 static void request_stop(int number) {
   (void)number;
-  stop_requested = 1;
+  atomic_store(&stop_requested, 1);
 }
 
 void cli_catch_signals(void) {
@@ -27,7 +30,7 @@ void cli_catch_signals(void) {
   sigaction(SIGTERM, &action, NULL);
 }
 
-int cli_interrupted(void) { return stop_requested != 0; }
+int cli_interrupted(void) { return atomic_load(&stop_requested); }
 
 void cli_progress_start(cli_progress *progress, const cli_options *options, int64_t sites,
                         double bound) {
@@ -41,18 +44,23 @@ void cli_progress_start(cli_progress *progress, const cli_options *options, int6
   progress->start = cvtm_clock();
 }
 
-/* False if there was no memory; the history then ends here. */
-static int remember(cli_progress *progress, const cvtm_cvt_record *record) {
-  if (progress->count == progress->capacity) {
-    int64_t capacity = progress->capacity > 0 ? 2 * progress->capacity : 256;
-    cvtm_cvt_record *grown =
-        realloc(progress->history, (size_t)capacity * sizeof *progress->history);
-    if (grown == NULL) return 0;
-    progress->history = grown;
-    progress->capacity = capacity;
+void *cli_history_add(cli_history *history, size_t size) {
+  if (history->count == history->capacity) {
+    const int64_t capacity = history->capacity > 0 ? 2 * history->capacity : 256;
+    void *grown = realloc(history->records, (size_t)capacity * size);
+    if (grown == NULL) {
+      history->lost = 1;
+      return NULL;
+    }
+    history->records = grown;
+    history->capacity = capacity;
   }
-  progress->history[progress->count++] = *record;
-  return 1;
+  return (char *)history->records + (size_t)history->count++ * size;
+}
+
+cvtm_status cli_history_check(const cli_history *history, cvtm_error *error) {
+  if (!history->lost) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for the history of the iterations");
 }
 
 /* Seconds until the nearest limit, at the pace so far; -1 if unknown. */
@@ -85,7 +93,9 @@ static void draw(cli_progress *progress, const cvtm_cvt_record *record, double n
 int cli_progress_monitor(void *context, const cvtm_cvt_record *record) {
   cli_progress *progress = context;
   if (record->sites != progress->sites) return cli_interrupted();
-  int remembered = remember(progress, record);
+  cvtm_cvt_record *copy = cli_history_add(&progress->history, sizeof *copy);
+  if (copy == NULL) return 1;
+  *copy = *record;
   if (progress->verbose)
     fprintf(stderr, "iteration %lld  ratio %.9f  gradient %.3e px  step %.3g\n",
             (long long)record->iteration, record->energy / progress->bound, record->gradient_norm,
@@ -94,7 +104,7 @@ int cli_progress_monitor(void *context, const cvtm_cvt_record *record) {
     double now = cvtm_clock();
     if (now - progress->shown > 0.1) draw(progress, record, now);
   }
-  return !remembered || cli_interrupted();
+  return cli_interrupted();
 }
 
 void cli_progress_finish(cli_progress *progress) {
@@ -103,7 +113,6 @@ void cli_progress_finish(cli_progress *progress) {
 }
 
 void cli_progress_free(cli_progress *progress) {
-  free(progress->history);
-  progress->history = NULL;
-  progress->count = progress->capacity = 0;
+  free(progress->history.records);
+  memset(&progress->history, 0, sizeof progress->history);
 }

@@ -5,6 +5,19 @@
 #include "cli/options.h"
 #include "cvt/cvt.h"
 
+/* The records of all iterations of a run, for its report. */
+typedef struct cli_history {
+  void *records; /* freed by its owner */
+  int64_t count, capacity;
+  int lost; /* nonzero: there was no memory for a record */
+} cli_history;
+
+/* Room for one more record of `size` bytes; NULL without memory. A monitor then asks to stop, and
+ * its run fails by cli_history_check: it was not interrupted. */
+void *cli_history_add(cli_history *history, size_t size);
+/* CVTM_ERROR_MEMORY if a record was lost. */
+cvtm_status cli_history_check(const cli_history *history, cvtm_error *error);
+
 typedef struct cli_progress {
   int line;    /* nonzero: one line on stderr, rewritten */
   int verbose; /* nonzero: a line for every iteration */
@@ -14,15 +27,15 @@ typedef struct cli_progress {
   double max_seconds;     /* 0: none */
   double start, shown;    /* clock */
   int drawn;              /* a progress line stands on the terminal */
-  cvtm_cvt_record *history;
-  int64_t count, capacity;
+  cli_history history; /* of cvtm_cvt_record */
 } cli_progress;
 
 /* sites: records of coarser levels are left out. bound: energies are shown as ratios to it.
  * The line needs a terminal on stderr. */
 void cli_progress_start(cli_progress *progress, const cli_options *options, int64_t sites,
                         double bound);
-/* A cvtm_cvt_monitor; context is the cli_progress. Asks to stop after a signal. */
+/* A cvtm_cvt_monitor; context is the cli_progress. Asks to stop after a signal, and without memory
+ * for the record; cli_history_check tells them apart. */
 int cli_progress_monitor(void *context, const cvtm_cvt_record *record);
 /* Takes the line off the terminal; the history stays. */
 void cli_progress_finish(cli_progress *progress);

@@ -321,6 +321,7 @@ static cvtm_status solve(run *r) {
   else if (status == CVTM_OK)
     status = hold ? keep_start(r) : optimize(r);
   cli_progress_finish(&r->progress);
+  if (status == CVTM_OK) status = cli_history_check(&r->progress.history, error);
   if (status == CVTM_OK && r->watch != NULL)
     status = cli_watch_last(r->watch, r->sites, &r->result, error);
   r->stop_reason =
@@ -385,8 +386,9 @@ static cvtm_status write_outputs(run *r, cvtm_error *error) {
 
 static void add_history(cJSON *report, const cli_progress *progress) {
   cJSON *history = cJSON_AddArrayToObject(report, "history");
-  for (int64_t k = 0; k < progress->count; ++k) {
-    const cvtm_cvt_record *record = &progress->history[k];
+  const cvtm_cvt_record *records = progress->history.records;
+  for (int64_t k = 0; k < progress->history.count; ++k) {
+    const cvtm_cvt_record *record = &records[k];
     cJSON *entry = cJSON_CreateObject();
     cli_json_integer(entry, "iteration", record->iteration);
     cli_json_real(entry, "energy", record->energy);
