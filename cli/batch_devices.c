@@ -177,6 +177,6 @@ void batch_devices_report(const batch_devices *devices, cJSON *report) {
     cJSON *entry = cJSON_CreateObject();
     cli_json_device(entry, devices->handle[k]);
     cli_json_integer(entry, "runs_at_a_time", devices->runs);
-    cJSON_AddItemToArray(array, entry);
+    cli_json_append(array, entry);
   }
 }

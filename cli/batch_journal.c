@@ -310,7 +310,7 @@ static cvtm_status read_past_file(void *context, const char *path, cvtm_error *e
 /* --- writing ------------------------------------------------------------------------------ */
 
 static cvtm_status append(batch_journal *journal, const cJSON *entry, cvtm_error *error) {
-  char *text = cJSON_PrintUnformatted(entry);
+  char *text = cli_json_print(entry, 0);
   const size_t length = text != NULL ? strlen(text) : 0;
   char *line = text != NULL ? realloc(text, length + 2) : NULL;
   if (line == NULL) {
@@ -493,10 +493,11 @@ static cvtm_status read_failure(void *context, const cJSON *entry) {
     return CVTM_OK;
   static const char *const names[] = {"index", "input", "code", "reason"};
   cJSON *failure = cJSON_CreateObject();
-  for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k)
-    cJSON_AddItemToObject(failure, names[k],
-                          cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(entry, names[k]), 1));
-  cJSON_AddItemToArray(c->failures, failure);
+  for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k) {
+    cJSON *copy = cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(entry, names[k]), 1);
+    if (!cJSON_AddItemToObject(failure, names[k], copy)) cJSON_Delete(copy);
+  }
+  cli_json_append(c->failures, failure);
   return CVTM_OK;
 }
 

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/report.h"
 #include "cli/run.h"
 
 #include <cjson/cJSON.h>
@@ -273,7 +274,10 @@ static cvtm_status set_json_record(batch_list *list, batch_job *job, cvtm_error 
   cJSON *record = cJSON_ParseWithOpts(list->record, NULL, 1);
   if (record == NULL && errno == ENOMEM) return no_memory(error);
   cvtm_status status = CVTM_OK;
-  if (!cJSON_IsObject(record)) status = cvtm_fail(error, CVTM_ERROR_ARGUMENT, "not a JSON object");
+  if (cli_json_starved())
+    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  else if (!cJSON_IsObject(record))
+    status = cvtm_fail(error, CVTM_ERROR_ARGUMENT, "not a JSON object");
   const cJSON *item = NULL;
   cJSON_ArrayForEach(item, record) {
     if (status == CVTM_OK && !cJSON_IsNull(item)) status = set_json(job, item, error);

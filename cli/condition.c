@@ -238,7 +238,7 @@ void cli_segment_report(const cli_segmentation *s, cJSON *report) {
     cli_json_real(row, "change", s->history[k].change);
     cli_json_real(row, "area", s->history[k].area);
     cli_json_real(row, "energy", s->history[k].energy);
-    cJSON_AddItemToArray(history, row);
+    cli_json_append(history, row);
   }
 }
 

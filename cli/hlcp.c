@@ -223,14 +223,14 @@ static int64_t count_positive(const double *values, int64_t n, double *largest) 
 static void add_lists(cJSON *report, const problem *p) {
   cJSON *warnings = cJSON_AddArrayToObject(report, "warnings");
   for (int k = 0; k < p->warning_count; ++k)
-    cJSON_AddItemToArray(warnings, cJSON_CreateString(p->warnings[k]));
+    cli_json_append(warnings, cJSON_CreateString(p->warnings[k]));
   cJSON *records = cJSON_AddArrayToObject(report, "history");
   const double *residuals = p->history.residuals.records;
   for (int64_t k = 0; k < p->history.residuals.count; ++k) {
     cJSON *record = cJSON_CreateObject();
     cli_json_integer(record, "iteration", k);
     cli_json_real(record, "residual", residuals[k]);
-    cJSON_AddItemToArray(records, record);
+    cli_json_append(records, record);
   }
 }
 

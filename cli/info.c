@@ -40,7 +40,7 @@ static void add_words(cJSON *object, const char *name, const char *words) {
   while (*(words += strspn(words, " ")) != '\0') {
     size_t length = strcspn(words, " ");
     snprintf(word, sizeof word, "%.*s", (int)length, words);
-    cJSON_AddItemToArray(array, cJSON_CreateString(word));
+    cli_json_append(array, cJSON_CreateString(word));
     words += length;
   }
 }
@@ -52,7 +52,7 @@ static void add_device(cJSON *array, const char *name) {
   cli_json_text(entry, "name", name);
   cJSON_AddBoolToObject(entry, "works", works);
   cli_json_text(entry, "description", text);
-  cJSON_AddItemToArray(array, entry);
+  cli_json_append(array, entry);
 }
 
 static int print_json(int cuda_count, const char *reason) {

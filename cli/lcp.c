@@ -247,7 +247,7 @@ static void add_history(cJSON *report, const work *w) {
     cli_json_integer(entry, "iteration", r->progress.iteration);
     cli_json_real(entry, "natural_residual", r->progress.natural_residual);
     cli_json_real(entry, "natural_residual_max", r->progress.natural_residual_max);
-    cJSON_AddItemToArray(array, entry);
+    cli_json_append(array, entry);
   }
 }
 

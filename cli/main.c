@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/files.h"
+#include "cli/report.h"
 
 #include <omp.h>
 #include <stdarg.h>
@@ -156,6 +157,7 @@ static void limit_spinning(char **argv) { (void)argv; }
 #endif
 
 int main(int argc, char **argv) {
+  cli_json_start();
   if (argc < 2) {
     cli_print_overview(stderr);
     return CLI_EXIT_USAGE;

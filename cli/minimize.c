@@ -253,7 +253,7 @@ static void add_history(cJSON *report, const history *h) {
     cli_json_real(entry, "step", record->step);
     cli_json_real(entry, "cauchy", record->cauchy);
     cli_json_integer(entry, "active", record->active);
-    cJSON_AddItemToArray(array, entry);
+    cli_json_append(array, entry);
   }
 }
 

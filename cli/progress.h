@@ -27,7 +27,7 @@ typedef struct cli_progress {
   double max_seconds;     /* 0: none */
   double start, shown;    /* clock */
   int drawn;              /* a progress line stands on the terminal */
-  cli_history history; /* of cvtm_cvt_record */
+  cli_history history;    /* of cvtm_cvt_record */
 } cli_progress;
 
 /* sites: records of coarser levels are left out. bound: energies are shown as ratios to it.

@@ -9,6 +9,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+static _Thread_local int starved;
+
+static void *allocate(size_t size) {
+  void *memory = malloc(size);
+  if (memory == NULL) starved = 1;
+  return memory;
+}
+
+void cli_json_start(void) {
+  cJSON_Hooks hooks = {allocate, free};
+  cJSON_InitHooks(&hooks);
+}
+
+int cli_json_starved(void) {
+  const int was = starved;
+  starved = 0;
+  return was;
+}
+
+void cli_json_append(cJSON *array, cJSON *item) {
+  if (!cJSON_AddItemToArray(array, item)) cJSON_Delete(item);
+}
+
 /* The shortest of 15 to 17 digits that gives the same double; false if there is no number. */
 static int number_text(double value, char *text, size_t capacity) {
   if (!isfinite(value)) return 0;
@@ -42,7 +65,7 @@ void cli_json_text(cJSON *object, const char *name, const char *value) {
 
 static void add_histogram(cJSON *object, const char *name, const int64_t *bins, int count) {
   cJSON *array = cJSON_AddArrayToObject(object, name);
-  for (int k = 0; k < count; ++k) cJSON_AddItemToArray(array, cJSON_CreateNumber((double)bins[k]));
+  for (int k = 0; k < count; ++k) cli_json_append(array, cJSON_CreateNumber((double)bins[k]));
 }
 
 static void add_figures(cJSON *object, const char *name, const cvtm_quality_figures *figures,
@@ -104,8 +127,7 @@ static void visit_text(void *context, const char *name, const char *value) {
 static void visit_list(void *context, const char *name, const cli_list *value) {
   char key[64];
   cJSON *array = cJSON_AddArrayToObject(context, key_of(name, key, sizeof key));
-  for (int k = 0; k < value->count; ++k)
-    cJSON_AddItemToArray(array, cJSON_CreateString(value->item[k]));
+  for (int k = 0; k < value->count; ++k) cli_json_append(array, cJSON_CreateString(value->item[k]));
 }
 
 void cli_json_options(cJSON *object, const cli_options *options) {
@@ -129,8 +151,15 @@ cJSON *cli_report_begin(const cvtm_device *device, const cli_options *options) {
   return report;
 }
 
+char *cli_json_print(const cJSON *object, int indented) {
+  char *text = indented ? cJSON_Print(object) : cJSON_PrintUnformatted(object);
+  if (!cli_json_starved()) return text;
+  cJSON_free(text);
+  return NULL;
+}
+
 cvtm_status cli_json_write(const char *path, cJSON *object, cvtm_error *error) {
-  char *text = cJSON_Print(object);
+  char *text = cli_json_print(object, 1);
   cJSON_Delete(object);
   if (text == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   cvtm_output *output;

@@ -9,6 +9,16 @@
 
 #include <cjson/cJSON.h>
 
+/* Before all other uses of cJSON: memory that it asks for in vain is noted from now on. cJSON goes
+ * on without the member, so who makes an object asks once, at the end. */
+void cli_json_start(void);
+/* Nonzero if cJSON has found no memory in this thread since the last call. */
+int cli_json_starved(void);
+/* The text, freed by cJSON_free; NULL if there was no memory for it or for a part of the object. */
+char *cli_json_print(const cJSON *object, int indented);
+
+/* Deletes the item if it cannot be added; either may be NULL. */
+void cli_json_append(cJSON *array, cJSON *item);
 void cli_json_real(cJSON *object, const char *name, double value);
 void cli_json_integer(cJSON *object, const char *name, int64_t value);
 void cli_json_text(cJSON *object, const char *name, const char *value); /* NULL: null */

@@ -394,7 +394,7 @@ static void add_history(cJSON *report, const cli_progress *progress) {
     cli_json_real(entry, "energy", record->energy);
     cli_json_real(entry, "gradient_norm", record->gradient_norm);
     cli_json_real(entry, "step", record->step);
-    cJSON_AddItemToArray(history, entry);
+    cli_json_append(history, entry);
   }
 }
 
@@ -449,8 +449,10 @@ static cvtm_status write_watch_page(const run *r, cvtm_error *error) {
   if (r->watch == NULL) return CVTM_OK;
   cJSON *report = make_report(r);
   cJSON_DeleteItemFromObject(report, "history"); /* the page has a plot */
-  char *text = cJSON_Print(report);
-  const cvtm_status status = cli_watch_page(r->watch, text, error);
+  char *text = cli_json_print(report, 1);
+  const cvtm_status status =
+      text != NULL ? cli_watch_page(r->watch, text, error)
+                   : cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a report");
   cJSON_free(text);
   cJSON_Delete(report);
   return status;

@@ -5,6 +5,7 @@
 #include "meshes/formats.h"
 
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -481,7 +482,10 @@ static cvtm_status read_json_object(const cJSON *object, collector *c) {
 
 static cvtm_status read_geojson(cvtm_source *s, collector *c) {
   const char *end = NULL;
+  errno = 0;
   cJSON *root = cJSON_ParseWithLengthOpts((const char *)s->data, s->size, &end, 0);
+  /* cJSON does not tell; the C library does. */
+  if (root == NULL && errno == ENOMEM) return cvtm_source_no_memory(s);
   s->offsets = 1;
   if (root == NULL) {
     s->at = end != NULL ? (size_t)(end - (const char *)s->data) : 0;
