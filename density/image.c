@@ -4,6 +4,7 @@
 #include "base/npy.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -247,7 +248,14 @@ cvtm_status cvtm_image_parse(const unsigned char *bytes, size_t size, const char
   cvtm_image_source source = {bytes, size, name};
   if (size == 0) return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the file is empty", name);
   decode_function decode = find_decoder(&source);
-  if (decode != NULL) return decode(&source, image, error);
+  if (decode != NULL) {
+    errno = 0;
+    const cvtm_status status = decode(&source, image, error);
+    /* The formats' libraries tell a lack of memory only as text; the C library has told it, too. */
+    if (status == CVTM_ERROR_INPUT && errno == ENOMEM)
+      return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
+    return status;
+  }
   const char *promised = promised_format(name);
   if (promised != NULL) {
     return cvtm_fail(error, CVTM_ERROR_INPUT,
