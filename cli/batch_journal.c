@@ -98,11 +98,13 @@ static cvtm_status read_journal(const char *path, entry_reader reader, void *con
   char *line = NULL;
   size_t capacity = 0;
   cvtm_status status = CVTM_OK;
-  while (status == CVTM_OK && getline(&line, &capacity, file) >= 0) {
+  while (status == CVTM_OK && (errno = 0, getline(&line, &capacity, file) >= 0)) {
     cJSON *entry = cJSON_Parse(line);
+    if (cli_json_starved()) status = CVTM_ERROR_MEMORY;
     if (cJSON_IsObject(entry)) status = reader(context, entry);
     cJSON_Delete(entry);
   }
+  if (status == CVTM_OK && errno == ENOMEM) status = CVTM_ERROR_MEMORY;
   if (status != CVTM_OK)
     (void)cvtm_fail(error, status, "%s: out of memory", path);
   else if (!feof(file))
