@@ -6,7 +6,7 @@
  * Calls count where the program, an image library, cJSON or the C library itself makes them. Those
  * of other libraries do not: libgomp ends the process where it finds no memory, and what OpenGL
  * drivers do is not ours. CVTMESH_FAULT_OWN=1 leaves out the C library, too: where drivers are
- * loaded it often calls for them.
+ * loaded it often calls for them. AddressSanitizer is such a library.
  *
  * Streams opened by fopen and fdopen, and standard output, read and write through this file, so
  * that a call that fails leaves the stream in the state that the C library gives it. */
@@ -48,7 +48,8 @@ static int counts_calls_of(const char *path) {
   static const char *const libraries[] = {"/libcjson.", "/libpng",  "/libjpeg.",
                                           "/libtiff.",  "/libc.so", "/libcvtmesh."};
   if (*path == '\0') return 1; /* the program */
-  if (getenv("CVTMESH_FAULT_OWN") != NULL && strstr(path, "/libc.so") != NULL) return 0;
+  const int own = getenv("CVTMESH_FAULT_OWN") != NULL || dlsym(RTLD_DEFAULT, "__asan_init") != NULL;
+  if (own && strstr(path, "/libc.so") != NULL) return 0;
   for (size_t k = 0; k < sizeof libraries / sizeof libraries[0]; ++k)
     if (strstr(path, libraries[k]) != NULL) return 1;
   return 0;
