@@ -402,17 +402,19 @@ static double step_inside(double x, double step, double size) {
   return x + step >= 0 && x + step <= size ? x + step : x - step;
 }
 
-/* Moves `site` off a place that it shares with the site `owner`, whose cell has the mass, about
- * as far as the cell is wide. */
+/* Moves `site` off a place that it shares with the site `owner`, whose cell has the mass, to a
+ * random place in a disc about as wide as the cell. Many sites of one place fill the disc: on a
+ * circle each of their cells would be cut by all others. */
 static void move_off(const solve *s, const cvtm_cell_sums *sums, int64_t owner, int64_t site,
                      double *sites) {
   const cvtm_domain domain = s->cvt->domain;
   const double width = domain.width, height = domain.height;
   const cvtm_cell_sums *cell = &sums[owner];
-  const double turn =
-      6.283185307179586 * cvtm_random_uniform(s->options->seed, s->draws, (uint64_t)site);
+  double draw[2];
+  cvtm_random_uniform2(s->options->seed, s->draws, (uint64_t)site, draw);
   const double mean = 0.1 * sqrt(width * height / (double)s->count);
-  const double radius = cell->second > 0 ? 0.7 * sqrt(cell->second / cell->mass) : mean;
+  const double widest = cell->second > 0 ? sqrt(cell->second / cell->mass) : mean;
+  const double turn = 6.283185307179586 * draw[0], radius = widest * sqrt(draw[1]);
   double *place = sites + 2 * site;
   place[0] = step_inside(place[0], radius * cos(turn), width);
   place[1] = step_inside(place[1], radius * sin(turn), height);

@@ -3,8 +3,10 @@
 #include "base/random.h"
 
 static __global__ void draw(uint64_t seed, uint64_t stream, int64_t count, double *numbers) {
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i < count) numbers[i] = cvtm_random_uniform(seed, stream, static_cast<uint64_t>(i));
+  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
+       i += step)
+    numbers[i] = cvtm_random_uniform(seed, stream, static_cast<uint64_t>(i));
 }
 
 extern "C" cvtm_status test_draw_cuda(cvtm_device *device, uint64_t seed, uint64_t stream,

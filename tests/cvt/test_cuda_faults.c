@@ -77,17 +77,16 @@ static size_t free_memory(void) {
   return unused;
 }
 
-static void fail_every_call(solve how) {
-  static outcome clean, faulty;
-  assert_int_equal(run(how, 0, &clean), CVTM_OK);
-  const size_t before = free_memory();
+/* How many calls failed the solve. */
+static int64_t fail_every_call(solve how, const outcome *clean) {
+  static outcome faulty;
   int64_t k = 1, failures = 0;
   for (int unharmed = 0; unharmed < 20 && k < MOST_CALLS; ++k) {
     const cvtm_status status = run(how, k, &faulty);
     if (status == CVTM_OK) {
       /* Beyond the last call, or a call whose failure does not matter: the same result. */
-      assert_memory_equal(faulty.sites, clean.sites, sizeof clean.sites);
-      assert_memory_equal(faulty.weights, clean.weights, sizeof clean.weights);
+      assert_memory_equal(faulty.sites, clean->sites, sizeof clean->sites);
+      assert_memory_equal(faulty.weights, clean->weights, sizeof clean->weights);
       ++unharmed;
       continue;
     }
@@ -96,27 +95,38 @@ static void fail_every_call(solve how) {
     assert_true(faulty.error.message[0] != '\0');
     assert_int_equal(faulty.error.status, status);
   }
-  assert_true(k < MOST_CALLS && failures > 50);
-  assert_int_equal(run(how, 0, &faulty), CVTM_OK);
-  assert_memory_equal(faulty.sites, clean.sites, sizeof clean.sites);
-  /* Each failure that leaked one of the larger arrays would cost at least a page of 2 MiB. */
-  const size_t after = free_memory();
-  assert_true(after + (16 << 20) >= before);
+  assert_true(k < MOST_CALLS);
+  return failures;
+}
+
+/* Twice: what CUDA keeps for kernels and graphs at their first use is there after the first time.
+ */
+static void check_failures(solve how) {
+  static outcome clean, again;
+  assert_int_equal(run(how, 0, &clean), CVTM_OK);
+  const int64_t failures = fail_every_call(how, &clean);
+  assert_true(failures > 50);
+  const size_t before = free_memory();
+  assert_int_equal(fail_every_call(how, &clean), failures);
+  /* A leak of a single array at every failure would be more: CUDA takes pages of 2 MiB. */
+  assert_true(free_memory() + (4 << 20) >= before);
+  assert_int_equal(run(how, 0, &again), CVTM_OK);
+  assert_memory_equal(again.sites, clean.sites, sizeof clean.sites);
 }
 
 static void test_plain(void **state) {
   (void)state;
-  fail_every_call(solve_plain);
+  check_failures(solve_plain);
 }
 
 static void test_pixel(void **state) {
   (void)state;
-  fail_every_call(solve_pixel);
+  check_failures(solve_pixel);
 }
 
 static void test_equal_mass(void **state) {
   (void)state;
-  fail_every_call(solve_equal_mass);
+  check_failures(solve_equal_mass);
 }
 #endif
 
