@@ -38,6 +38,7 @@ typedef struct collector {
   cvtm_polygons rings;
   int64_t ring_capacity, point_capacity;
   int64_t open; /* points of the ring being read, behind the finished ones */
+  int64_t read; /* points read, those that were dropped included */
 } collector;
 
 static int64_t finished_points(const collector *c) {
@@ -49,6 +50,11 @@ static cvtm_status add_point(collector *c, double x, double y) {
     return cvtm_source_fail(c->source, "the point (%g, %g) is no place in an image", x, y);
   }
   const int64_t at = finished_points(c) + c->open;
+  if (++c->read > CVTM_POLYGON_CORNERS_MAX) {
+    return cvtm_source_fail(c->source,
+                            "more than %d corners, counting the chords that curves become",
+                            CVTM_POLYGON_CORNERS_MAX);
+  }
   if (at == c->point_capacity) {
     const int64_t larger = at == 0 ? 256 : 2 * at;
     double *moved = realloc(c->rings.points, (size_t)larger * 2 * sizeof *moved);
@@ -195,7 +201,9 @@ static cvtm_status draw_cubic(collector *c, pen *p, const double control[6]) {
   }
   /* A chord over 1/n of the parameter is off by at most 6 bend / (8 n^2). */
   const double wanted = ceil(sqrt(0.75 * bend / curve_tolerance));
-  const int chords = wanted >= 1 ? (wanted < 1000 ? (int)wanted : 1000) : 1;
+  const int chords = wanted < 1                          ? 1
+                     : wanted < CVTM_POLYGON_CORNERS_MAX ? (int)wanted
+                                                         : CVTM_POLYGON_CORNERS_MAX;
   for (int k = 1; k <= chords; ++k) {
     const double t = (double)k / chords, u = 1 - t;
     const double w[4] = {u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t};
@@ -496,16 +504,7 @@ static cvtm_status read_geojson(cvtm_source *s, collector *c) {
   return status;
 }
 
-/* ---- What crosses what ---- */
-
-/* Edge k runs from point k to the next of its ring. */
-typedef struct crossing_check {
-  const cvtm_polygons *rings;
-  const int32_t *edges;
-  const char *name;
-  cvtm_error *error;
-  cvtm_status status;
-} crossing_check;
+/* ---- What crosses what, and which way round ---- */
 
 static int64_t ring_of(const cvtm_polygons *rings, int64_t point) {
   int64_t low = 0, high = rings->ring_count - 1;
@@ -520,73 +519,20 @@ static int64_t ring_of(const cvtm_polygons *rings, int64_t point) {
   return low;
 }
 
-static int visit_meeting(void *context, int64_t e, int64_t f, int crossing) {
-  crossing_check *c = context;
-  const int64_t ring = ring_of(c->rings, e), other = ring_of(c->rings, f);
-  const double *a = c->rings->points + 2 * e, *b = c->rings->points + 2 * f;
-  const int follow = c->edges[2 * e + 1] == f || c->edges[2 * f + 1] == e;
-  if (!crossing && (ring != other || follow)) return 0;
+static cvtm_status refuse_pair(const cvtm_polygons *rings, const int64_t pair[2], const char *name,
+                               cvtm_error *error) {
+  const int64_t ring = ring_of(rings, pair[0]), other = ring_of(rings, pair[1]);
+  const double *a = rings->points + 2 * pair[0], *b = rings->points + 2 * pair[1];
   if (ring == other) {
-    c->status = cvtm_fail(c->error, CVTM_ERROR_INPUT,
-                          "%s: ring %" PRId64
-                          " meets itself: the edges that begin at (%g, %g) and at (%g, %g)",
-                          c->name, ring, a[0], a[1], b[0], b[1]);
-  } else {
-    c->status = cvtm_fail(c->error, CVTM_ERROR_INPUT,
-                          "%s: rings %" PRId64 " and %" PRId64
-                          " cross: the edges that begin at (%g, %g) and at (%g, %g)",
-                          c->name, ring, other, a[0], a[1], b[0], b[1]);
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: ring %" PRId64
+                     " meets itself: the edges that begin at (%g, %g) and at (%g, %g)",
+                     name, ring, a[0], a[1], b[0], b[1]);
   }
-  return 1;
-}
-
-static cvtm_status check_crossings(const cvtm_polygons *rings, const char *name,
-                                   cvtm_error *error) {
-  const int64_t count = rings->start[rings->ring_count];
-  if (count > INT32_MAX) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %" PRId64 " points; the most is %" PRId32, name,
-                     count, INT32_MAX);
-  }
-  int32_t *edges = malloc((size_t)count * 2 * sizeof *edges);
-  if (edges == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
-  for (int64_t r = 0; r < rings->ring_count; ++r) {
-    for (int64_t k = rings->start[r]; k < rings->start[r + 1]; ++k) {
-      edges[2 * k] = (int32_t)k;
-      edges[2 * k + 1] = (int32_t)(k + 1 < rings->start[r + 1] ? k + 1 : rings->start[r]);
-    }
-  }
-  crossing_check check = {rings, edges, name, error, CVTM_OK};
-  const cvtm_status status =
-      cvtm_visit_meetings(rings->points, count, edges, count, visit_meeting, &check, error);
-  free(edges);
-  return status == CVTM_OK ? check.status : status;
-}
-
-/* ---- Which way round ---- */
-
-static int inside_ring(const double *points, int64_t count, double x, double y) {
-  int inside = 0;
-  for (int64_t k = 0, before = count - 1; k < count; before = k++) {
-    const double *a = points + 2 * before, *b = points + 2 * k;
-    if ((a[1] > y) == (b[1] > y)) continue;
-    if (x < a[0] + (b[0] - a[0]) * (y - a[1]) / (b[1] - a[1])) inside = !inside;
-  }
-  return inside;
-}
-
-/* The middle of the longest side: the place of a ring that is least likely to touch another. */
-static void find_middle(const double *points, int64_t count, double middle[2]) {
-  double longest = 0;
-  middle[0] = points[0];
-  middle[1] = points[1];
-  for (int64_t k = 0, before = count - 1; k < count; before = k++) {
-    const double *a = points + 2 * before, *b = points + 2 * k;
-    const double length = hypot(b[0] - a[0], b[1] - a[1]);
-    if (length <= longest) continue;
-    longest = length;
-    middle[0] = 0.5 * (a[0] + b[0]);
-    middle[1] = 0.5 * (a[1] + b[1]);
-  }
+  return cvtm_fail(error, CVTM_ERROR_INPUT,
+                   "%s: rings %" PRId64 " and %" PRId64
+                   " cross: the edges that begin at (%g, %g) and at (%g, %g)",
+                   name, ring, other, a[0], a[1], b[0], b[1]);
 }
 
 static void reverse(double *points, int64_t count) {
@@ -599,20 +545,19 @@ static void reverse(double *points, int64_t count) {
   }
 }
 
-static void orient_rings(cvtm_polygons *rings) {
-  for (int64_t r = 0; r < rings->ring_count; ++r) {
-    double *points = rings->points + 2 * rings->start[r];
-    const int64_t count = rings->start[r + 1] - rings->start[r];
-    double middle[2];
-    int hole = 0;
-    find_middle(points, count, middle);
-    for (int64_t other = 0; other < rings->ring_count; ++other) {
-      if (other == r) continue;
-      hole ^= inside_ring(rings->points + 2 * rings->start[other],
-                          rings->start[other + 1] - rings->start[other], middle[0], middle[1]);
-    }
-    if ((cvtm_ring_area(points, count) > 0) == hole) reverse(points, count);
+static cvtm_status check_rings(cvtm_polygons *rings, const char *name, cvtm_error *error) {
+  uint8_t *reversed = malloc((size_t)rings->ring_count);
+  if (reversed == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
+  int64_t pair[2];
+  cvtm_status status =
+      cvtm_check_rings(rings->points, rings->start, rings->ring_count, reversed, pair, error);
+  if (status == CVTM_OK && pair[0] >= 0) status = refuse_pair(rings, pair, name, error);
+  for (int64_t r = 0; r < rings->ring_count && status == CVTM_OK; ++r) {
+    const int64_t first = rings->start[r];
+    if (reversed[r]) reverse(rings->points + 2 * first, rings->start[r + 1] - first);
   }
+  free(reversed);
+  return status;
 }
 
 /* ---- Reading ---- */
@@ -646,12 +591,11 @@ cvtm_status cvtm_polygons_read_bytes(const char *extension, const unsigned char 
   if (status == CVTM_OK && c.rings.ring_count == 0) {
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no polygon with an area", name);
   }
-  if (status == CVTM_OK) status = check_crossings(&c.rings, name, error);
+  if (status == CVTM_OK) status = check_rings(&c.rings, name, error);
   if (status != CVTM_OK) {
     cvtm_polygons_free(&c.rings);
     return status;
   }
-  orient_rings(&c.rings);
   *polygons = c.rings;
   return CVTM_OK;
 }

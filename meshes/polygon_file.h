@@ -22,6 +22,9 @@ typedef struct cvtm_polygons {
   double *points; /* 2 * start[ring_count]: x, y in pixels, y down */
 } cvtm_polygons;
 
+/* A file with more corners is refused; chords of curves count. */
+enum { CVTM_POLYGON_CORNERS_MAX = 10000000 };
+
 void cvtm_polygons_free(cvtm_polygons *polygons);
 
 /* svg, geojson (or json) and csv, in pixels with y down as everywhere in the library.

@@ -223,6 +223,7 @@ static void bad_polygons_are_refused(void **state) {
       {"csv", "0,0\n10,10\n10,0\n0,10\n", "meets itself"},
       {"csv", "0,0\n10,0\n10,10\n0,10\n\n5,5\n15,5\n15,8\n", " cross"},
       {"csv", "0,0\n10,0\n10,10\n0,10\n\n0,2\n0,8\n-5,5\n", " cross"},
+      {"csv", "0,4\n4,0\n8,4\n4,8\n\n-2,2\n2,2\n2,6\n-2,6\n", " cross"}, /* in two corners */
       {"csv", "0,0\n1,x\n", "line 2"},
       {"csv", "0,0\n1,1\n2,2\n", "no polygon"},
       {"csv", "", "no polygon"},
@@ -246,6 +247,49 @@ static void bad_polygons_are_refused(void **state) {
   }
   assert_false(cvtm_polygon_format_known("a.txt"));
   assert_true(cvtm_polygon_format_known("a.GeoJSON"));
+}
+
+/* The middle of the longest side of the triangle is a corner of the hole. */
+static void a_hole_may_touch_the_middle_of_a_side(void **state) {
+  (void)state;
+  cvtm_polygons p = {0};
+  cvtm_error error = {CVTM_OK, ""};
+  assert_int_equal(read_text("csv", "0,0\n20,0\n10,8\n\n10,0\n11,2\n9,2\n", &p, &error), CVTM_OK);
+  assert_true(total_area(&p) == 80 - 2);
+  cvtm_polygons_free(&p);
+}
+
+/* A few bytes of a curve can stand for many corners, also in rings without area. */
+static void corners_are_limited(void **state) {
+  (void)state;
+  static const char *const curves[] = {"C9e8 0 -9e8 9e8 0 9e8C-9e8 9e8 9e8 0 0 0",
+                                       "M0 0C9e8 9e8 -9e8 -9e8 1 1"};
+  for (int k = 0; k < 2; ++k) {
+    char text[8192] = "<svg><path d='M0 0";
+    for (int repeat = 0; repeat < 64; ++repeat) strcat(text, curves[k]);
+    strcat(text, "'/></svg>");
+    cvtm_polygons p = {0};
+    cvtm_error error = {CVTM_OK, ""};
+    assert_int_equal(read_text("svg", text, &p, &error), CVTM_ERROR_INPUT);
+    assert_string_equal(error.message,
+                        "it: line 1: more than 10000000 corners, counting the "
+                        "chords that curves become");
+    assert_null(p.points);
+  }
+}
+
+static void long_curves_have_enough_chords(void **state) {
+  (void)state;
+  cvtm_polygons p = {0};
+  cvtm_error error = {CVTM_OK, ""};
+  assert_int_equal(read_text("svg", "<svg><path d='M0 0Q1e6 2e6 2e6 0'/></svg>", &p, &error),
+                   CVTM_OK);
+  for (int64_t k = 0; k + 1 < p.start[1]; ++k) {
+    const double *a = p.points + 2 * k, *b = a + 2;
+    const double x = 0.5 * (a[0] + b[0]), t = x / 2e6;
+    assert_true(fabs(0.5 * (a[1] + b[1]) - 4e6 * t * (1 - t)) < 0.021);
+  }
+  cvtm_polygons_free(&p);
 }
 
 static cvtm_contour contour_of(const char *csv) {
@@ -477,6 +521,9 @@ int main(void) {
       cmocka_unit_test(formats_agree),
       cmocka_unit_test(curves_become_chords),
       cmocka_unit_test(bad_polygons_are_refused),
+      cmocka_unit_test(a_hole_may_touch_the_middle_of_a_side),
+      cmocka_unit_test(corners_are_limited),
+      cmocka_unit_test(long_curves_have_enough_chords),
       cmocka_unit_test(coverage_is_exact),
       cmocka_unit_test(samples_keep_corners_spacing_and_area),
       cmocka_unit_test(coarse_samples_keep_the_area),
