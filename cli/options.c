@@ -664,7 +664,7 @@ static int collect(cli_command command, int argc, char **argv, found_option *fou
   build_tables(command, &tables);
   int count = 0;
   opterr = 0;
-  optind = 1;
+  optind = 0; /* the C library forgets a word that it has not finished */
   for (;;) {
     int code = getopt_long(argc, argv, tables.letters, tables.names, NULL);
     if (code == -1) return count;
