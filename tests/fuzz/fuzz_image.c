@@ -1,10 +1,9 @@
 /* Any bytes as an image: no crash, no leak, no value that a picture cannot have. */
 #include "density/density.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "mutate_npy.h"
+#include "mutate_png.h"
+#include "mutate_tiff.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   cvtm_image image;
@@ -28,4 +27,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   free(density);
   cvtm_image_free(&image);
   return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) {
+  uint32_t state = fuzz_seed(seed);
+  size_t made = 0;
+  if (fuzz_random(&state) % 4 != 0) {
+    made = fuzz_mutate_png(data, size, most, &state);
+    if (made == 0) made = fuzz_mutate_npy(data, size, most, &state);
+    if (made == 0 && fuzz_random(&state) % 2) made = fuzz_mutate_tiff(data, size, &state);
+  }
+  return made > 0 ? made : LLVMFuzzerMutate(data, size, most);
 }

@@ -1,9 +1,7 @@
 /* Any bytes as a Matrix Market file: what is read is a matrix. */
 #include "lcp/matrix_market.h"
 
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
+#include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
   /* The reader wants a zero byte behind the data. */

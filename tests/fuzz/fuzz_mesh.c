@@ -1,10 +1,9 @@
 /* The first byte chooses the format. */
 #include "meshes/mesh_file.h"
 
-#include <math.h>
-#include <stdlib.h>
+#include "mutate_base64.h"
 
-int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
+#include <math.h>
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
   static const char *const extensions[] = {"obj", "off", "ply", "stl", "vtk", "vtu", "msh"};
@@ -24,4 +23,10 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
   }
   cvtm_mesh_free(&mesh);
   return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) {
+  uint32_t state = fuzz_seed(seed);
+  const size_t made = fuzz_random(&state) % 2 ? fuzz_mutate_base64(data, size, most, &state) : 0;
+  return made > 0 ? made : LLVMFuzzerMutate(data, size, most);
 }

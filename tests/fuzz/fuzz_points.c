@@ -1,10 +1,9 @@
 /* The first byte chooses the format. */
 #include "meshes/mesh_file.h"
 
-#include <math.h>
-#include <stdlib.h>
+#include "mutate_npy.h"
 
-int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
+#include <math.h>
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
   static const char *const extensions[] = {"csv", "xyz", "npy"};
@@ -23,4 +22,13 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
   }
   free(points);
   return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) {
+  uint32_t state = fuzz_seed(seed);
+  size_t made = 0;
+  if (size > 1 && fuzz_random(&state) % 2) {
+    made = fuzz_mutate_npy(data + 1, size - 1, most - 1, &state);
+  }
+  return made > 0 ? made + 1 : LLVMFuzzerMutate(data, size, most);
 }

@@ -1,10 +1,9 @@
 /* Polygons from bytes, and what a domain mesh does with them. The first byte chooses the format. */
 #include "meshes/constrained.h"
 
-#include <math.h>
-#include <stdlib.h>
+#include "fuzz.h"
 
-int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
+#include <math.h>
 
 static double spacing(const void *context, double x, double y) {
   (void)context;
