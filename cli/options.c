@@ -658,7 +658,8 @@ static int row_of_letter(cli_command command, int letter) {
   return -1;
 }
 
-/* Fills found (room for argc) and leaves optind at the first operand; -1 after a message. */
+/* Fills found (room for an option in each character of argv) and leaves optind at the first
+ * operand; -1 after a message. */
 static int collect(cli_command command, int argc, char **argv, found_option *found) {
   getopt_tables tables;
   build_tables(command, &tables);
@@ -750,7 +751,10 @@ cli_parsed cli_options_parse(cli_command command, int argc, char **argv, cli_opt
                              int *exit_code) {
   set_defaults(command, options);
   *exit_code = CLI_EXIT_USAGE;
-  found_option *found = calloc((size_t)argc + 1, sizeof *found);
+  /* One word may hold several short options: no more than it has characters. */
+  size_t most = 1;
+  for (int k = 0; k < argc; ++k) most += strlen(argv[k]);
+  found_option *found = calloc(most, sizeof *found);
   if (found == NULL) {
     cvtm_error error;
     cvtm_fail(&error, CVTM_ERROR_MEMORY, "out of memory");
