@@ -169,7 +169,7 @@ def test_view_options(inputs):
         if option == ("--layers", "sites,cells"):  # of a picture; a window has other layers
             continue
         words = named([
-            "grey.pgm", "-n", 40, "--iterations", 40, "--size", "64x48", "--shot", "v.png", "-o",
+            "grey.pgm", "-n", 40, "--iterations", 40, "--size", "64x48", "--shot", "v-shot.png", "-o",
             "v.csv", *given
         ], "v")
         without = call(inputs, "view", words, "v")
