@@ -20,7 +20,8 @@ enum {
   WARP = CVTM_WARP,
   BLOCK_CORNERS = 1024, /* of a cell in a block's scratch */
   LARGE_THREADS = 128,
-  PARTS = 264, /* of a huge cell, and of the energy, a block each */
+  CUTTERS = 16, /* threads of a block that cut out cells at once, at most */
+  PARTS = 264,  /* of a huge cell, and of the energy, a block each */
   HUGE_AREA = 1 << 20,
   PIXEL_THREADS = 128,
 };
@@ -117,20 +118,43 @@ __device__ cvtm_cell block_cell(const cuda_state &state) {
   return scratch_cell(state.corners + blockIdx.x * (4 * BLOCK_CORNERS), BLOCK_CORNERS);
 }
 
-/* Thread 0 cuts out a cell the other way; all threads have it then. */
+/* Cuts out a cell by tree clipping. */
+__device__ void cut_cell(const cvtm_site_tree_view &tree, cvtm_domain domain, int64_t place,
+                         cvtm_cell *cell) {
+  cell->count = NOT_FINITE;
+  if (isfinite(tree.position[2 * place]) && isfinite(tree.position[2 * place + 1]) &&
+      cvtm_cell_compute(&tree, domain, place, cell) != CVTM_CELL_DONE)
+    cell->count = TOO_MANY_CORNERS;
+  cvtm_cell_set_slopes(cell);
+}
+
+/* Thread 0 cuts out a cell; all threads have it then. */
 __device__ void block_cut(const cvtm_site_tree_view &tree, cvtm_domain domain, int64_t place,
                           cvtm_cell *cell, cvtm_cell *shared) {
   __syncthreads();
   if (threadIdx.x == 0) {
-    cell->count = NOT_FINITE;
-    if (isfinite(tree.position[2 * place]) && isfinite(tree.position[2 * place + 1]) &&
-        cvtm_cell_compute(&tree, domain, place, cell) != CVTM_CELL_DONE)
-      cell->count = TOO_MANY_CORNERS;
-    cvtm_cell_set_slopes(cell);
+    cut_cell(tree, domain, place, cell);
     *shared = *cell;
   }
   __syncthreads();
   *cell = *shared;
+}
+
+/* Cuts out `count` listed cells from `first` on, each by a thread, in equal shares of the block's
+ * scratch. */
+__device__ void block_cut_several(const cvtm_site_tree_view &tree, cvtm_domain domain,
+                                  const cuda_state &state, int32_t first, int32_t count,
+                                  int32_t shares, cvtm_cell *cells) {
+  const int32_t apart = LARGE_THREADS / CUTTERS, own = static_cast<int32_t>(threadIdx.x) / apart;
+  __syncthreads();
+  if (threadIdx.x % apart == 0 && own < count) {
+    const int64_t corners = BLOCK_CORNERS / shares;
+    double *scratch = state.corners + blockIdx.x * (4 * BLOCK_CORNERS) + own * 4 * corners;
+    cvtm_cell cell = scratch_cell(scratch, corners);
+    cut_cell(tree, domain, state.list[first + own], &cell);
+    cells[own] = cell;
+  }
+  __syncthreads();
 }
 
 /* The next item of a stage for this block. */
@@ -171,29 +195,51 @@ __device__ void bound_tree(const cvtm_site_tree_view &tree, const cuda_state &st
   end_stage(state, STAGE_ABOVE, 1);
 }
 
-/* The cells that the quick way left, but for the largest. */
+/* The sums of a cell that is cut out, or its place in the list of the larger ones. */
+template <bool PIXEL>
+__device__ void sum_or_list(const cvtm_site_tree_view &tree, cvtm_domain domain,
+                            const cvtm_density_view &density, const cuda_state &state,
+                            int64_t place, const cvtm_cell &cell, cvtm_cell_sums *part,
+                            cvtm_cell_sums *sums) {
+  const bool giant = cell.count == TOO_MANY_CORNERS;
+  if (giant || (cell.count > 0 && cell_area(cell) > HUGE_AREA)) {
+    int32_t *list = giant ? state.giant : state.huge;
+    int32_t *count = state.listed + (giant ? LISTED_GIANT : LISTED_HUGE);
+    if (threadIdx.x == 0) list[atomicAdd(count, 1)] = static_cast<int32_t>(place);
+    return;
+  }
+  cvtm_cell_sums all = share_sum<PIXEL>(tree, domain, density, place, cell, 0, 1, part);
+  if (cell.count == NOT_FINITE) all.mass = all.x = all.y = all.second = NAN;
+  if (threadIdx.x == 0) sums[tree.index[place]] = all;
+}
+
+/* The cells that the hull construction left, but for the largest. Where they are many a block cuts
+ * out several at once; a cell that does not fit into its share of the scratch then gets all of it.
+ */
 template <bool PIXEL>
 __device__ void sum_large(const cvtm_site_tree_view &tree, cvtm_domain domain,
                           const cvtm_density_view &density, const cuda_state &state,
                           cvtm_cell_sums *part, cvtm_cell *shared, cvtm_cell_sums *sums) {
+  __shared__ cvtm_cell cells[CUTTERS];
   const int32_t listed = state.listed[LISTED_LARGE];
-  cvtm_cell cell = block_cell(state);
-  for (int32_t k = take_item(state, STAGE_LARGE); k < listed; k = take_item(state, STAGE_LARGE)) {
-    const int64_t place = state.list[k];
-    block_cut(tree, domain, place, &cell, shared);
-    const bool giant = cell.count == TOO_MANY_CORNERS;
-    if (giant || (cell.count > 0 && cell_area(cell) > HUGE_AREA)) {
-      int32_t *list = giant ? state.giant : state.huge;
-      int32_t *count = state.listed + (giant ? LISTED_GIANT : LISTED_HUGE);
-      if (threadIdx.x == 0) list[atomicAdd(count, 1)] = static_cast<int32_t>(place);
-    } else {
-      cvtm_cell_sums all = share_sum<PIXEL>(tree, domain, density, place, cell, 0, 1, part);
-      if (cell.count == NOT_FINITE) all.mass = all.x = all.y = all.second = NAN;
-      if (threadIdx.x == 0) sums[tree.index[place]] = all;
+  const int32_t at_once = min(max(listed / PARTS, 1), static_cast<int32_t>(CUTTERS));
+  const int32_t items = (listed + at_once - 1) / at_once;
+  for (int32_t k = take_item(state, STAGE_LARGE); k < items; k = take_item(state, STAGE_LARGE)) {
+    const int32_t first = k * at_once, count = min(listed - first, at_once);
+    block_cut_several(tree, domain, state, first, count, at_once, cells);
+    for (int32_t c = 0; c < count; ++c)
+      if (cells[c].count != TOO_MANY_CORNERS || at_once == 1)
+        sum_or_list<PIXEL>(tree, domain, density, state, state.list[first + c], cells[c], part,
+                           sums);
+    for (int32_t c = 0; c < count; ++c) {
+      if (cells[c].count != TOO_MANY_CORNERS || at_once == 1) continue;
+      cvtm_cell cell = block_cell(state);
+      block_cut(tree, domain, state.list[first + c], &cell, shared);
+      sum_or_list<PIXEL>(tree, domain, density, state, state.list[first + c], cell, part, sums);
     }
     end_item(state, STAGE_LARGE);
   }
-  end_stage(state, STAGE_LARGE, listed);
+  end_stage(state, STAGE_LARGE, items);
 }
 
 /* A giant cell. */

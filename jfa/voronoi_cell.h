@@ -317,6 +317,12 @@ CVTM_HD double cvtm_cell_box_distance2(const cvtm_cell_box *box, double x, doubl
   return dx * dx + dy * dy;
 }
 
+/* Do all sites of a box coincide? Then the first of them stands for all: it has the lowest index.
+ */
+CVTM_HD int cvtm_cell_box_is_point(const cvtm_cell_box *box) {
+  return box->x0 == box->x1 && box->y0 == box->y1;
+}
+
 /* Can a site in the box, at this squared distance from the site, cut the cell? radius2: of its
  * farthest corner. */
 CVTM_HD int cvtm_cell_box_cuts(const cvtm_cell *cell, double radius2, const cvtm_cell_box *box,
@@ -367,7 +373,9 @@ CVTM_HD int cvtm_cell_find_nearest(const cvtm_site_tree_view *tree, const cvtm_c
   list->count = 0;
   for (;;) {
     if (list->count < CVTM_CELL_FIRST || distance2 < list->distance2[CVTM_CELL_FIRST - 1]) {
-      if (node < tree->leaf_count) {
+      const cvtm_cell_box box = cvtm_cell_relative_box(tree, node, o);
+      const int is_point = cvtm_cell_box_is_point(&box);
+      if (node < tree->leaf_count && !is_point) {
         const cvtm_cell_box left = cvtm_cell_relative_box(tree, 2 * node, o);
         const cvtm_cell_box right = cvtm_cell_relative_box(tree, 2 * node + 1, o);
         const double left2 = cvtm_cell_box_distance2(&left, 0, 0);
@@ -379,9 +387,9 @@ CVTM_HD int cvtm_cell_find_nearest(const cvtm_site_tree_view *tree, const cvtm_c
         distance2 = nearer_left ? left2 : right2;
         continue;
       }
-      const int64_t first = (node - tree->leaf_count) * CVTM_TREE_LEAF;
-      const int64_t last =
-          first + CVTM_TREE_LEAF < tree->count ? first + CVTM_TREE_LEAF : tree->count;
+      const int64_t first = cvtm_node_first(tree, node);
+      const int64_t end = first + (is_point ? 1 : CVTM_TREE_LEAF);
+      const int64_t last = end < tree->count ? end : tree->count;
       for (int64_t place = first; place < last; ++place) {
         double dx, dy;
         cvtm_cell_relative_site(tree, place, o, &dx, &dy);
@@ -399,12 +407,11 @@ CVTM_HD int cvtm_cell_find_nearest(const cvtm_site_tree_view *tree, const cvtm_c
   }
 }
 
-/* Clips by the sites of one leaf that are near enough. */
-CVTM_HD int cvtm_cell_clip_leaf(const cvtm_site_tree_view *tree, int64_t leaf,
-                                const cvtm_cell_origin *o, cvtm_cell *cell, double *radius2,
-                                cvtm_cell_status *status) {
-  const int64_t first = leaf * CVTM_TREE_LEAF;
-  const int64_t last = first + CVTM_TREE_LEAF < tree->count ? first + CVTM_TREE_LEAF : tree->count;
+/* Clips by those of `count` sites from the sorted place `first` on that are near enough. */
+CVTM_HD int cvtm_cell_clip_sites(const cvtm_site_tree_view *tree, int64_t first, int64_t count,
+                                 const cvtm_cell_origin *o, cvtm_cell *cell, double *radius2,
+                                 cvtm_cell_status *status) {
+  const int64_t last = first + count < tree->count ? first + count : tree->count;
   for (int64_t place = first; place < last; ++place) {
     double dx, dy;
     cvtm_cell_relative_site(tree, place, o, &dx, &dy);
@@ -425,6 +432,11 @@ CVTM_HD int cvtm_cell_clip_tree(const cvtm_site_tree_view *tree, const cvtm_cell
     cvtm_cell_box box = cvtm_cell_relative_box(tree, node, o);
     double distance2 = cvtm_cell_box_distance2(&box, 0, 0);
     if (!cvtm_cell_box_cuts(cell, *radius2, &box, distance2)) continue;
+    if (cvtm_cell_box_is_point(&box)) {
+      if (!cvtm_cell_clip_sites(tree, cvtm_node_first(tree, node), 1, o, cell, radius2, status))
+        return 0;
+      continue;
+    }
     while (node < tree->leaf_count) {
       const cvtm_cell_box left = cvtm_cell_relative_box(tree, 2 * node, o);
       const cvtm_cell_box right = cvtm_cell_relative_box(tree, 2 * node + 1, o);
@@ -437,7 +449,9 @@ CVTM_HD int cvtm_cell_clip_tree(const cvtm_site_tree_view *tree, const cvtm_cell
     box = cvtm_cell_relative_box(tree, node, o);
     distance2 = cvtm_cell_box_distance2(&box, 0, 0);
     if (!cvtm_cell_box_cuts(cell, *radius2, &box, distance2)) continue;
-    if (!cvtm_cell_clip_leaf(tree, node - tree->leaf_count, o, cell, radius2, status)) return 0;
+    if (!cvtm_cell_clip_sites(tree, cvtm_node_first(tree, node), CVTM_TREE_LEAF, o, cell, radius2,
+                              status))
+      return 0;
   }
   return 1;
 }

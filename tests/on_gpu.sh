@@ -131,10 +131,12 @@ run_tests() { # LABEL
   local name
   at_a_time=4
   for name in $(gpu_tests); do
+    [ "$name" != test_cuda_faults ] || continue
     wait_for_room
     run_test "$1" "$name" &
   done
   wait_for_all
+  run_test "$1" test_cuda_faults # alone: it looks at the device's free memory
   summary "$1"
 }
 

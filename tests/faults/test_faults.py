@@ -177,7 +177,7 @@ class Command:
         for line in (folder / "counts").read_text().splitlines():
             kind, count = line.split()
             self.counts[kind] = int(count)
-        assert self.counts["alloc"] > 0  # the shim is in place
+        assert sum(self.counts.values()) > 0  # the shim is in place
         self.outputs = {path.name: comparable_file(path) for path in self.written(folder)}
 
     def written(self, folder):
