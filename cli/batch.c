@@ -535,8 +535,6 @@ static int perform(batch *b) {
   if (code != CLI_EXIT_OK) return code;
   cvtm_error error = {CVTM_OK, ""};
   cli_catch_signals();
-  /* A limit on file sizes is an error like a full disk, not the end. */
-  signal(SIGXFSZ, SIG_IGN);
   b->start = cvtm_clock();
   b->visible = !b->options->quiet && !b->options->verbose && isatty(STDERR_FILENO);
   cvtm_status status =

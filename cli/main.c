@@ -6,6 +6,7 @@
 #include "cli/report.h"
 
 #include <omp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,6 +159,7 @@ static void limit_spinning(char **argv) { (void)argv; }
 
 int main(int argc, char **argv) {
   cli_json_start();
+  signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error like a full disk */
   if (argc < 2) {
     cli_print_overview(stderr);
     return CLI_EXIT_USAGE;

@@ -919,7 +919,7 @@ void cli_print_help(FILE *stream, cli_command command) {
     print_words(stream, text, print_words(stream, o->help, HELP_COLUMN));
     fputc('\n', stream);
   }
-  fputs("\nA flag is taken back by --no-NAME.", stream);
+  fputs("\n--no-NAME undoes the flag --NAME.", stream);
   if (command == CLI_BATCH)
     fputs(
         "\n\nJOBS is a list, .jsonl (one object of run's options in a line) or .csv (a header "

@@ -112,7 +112,7 @@ static int64_t lloyd_window(const run *r, int64_t steps) {
 }
 
 /* `steps` moves, each but the start (`steps` = 0) followed by an evaluation, all on the device;
- * then the host hears of them. The best state is kept in cvt->best. */
+ * then their records go to the monitor. The best state is kept in cvt->best. */
 static cvtm_status do_lloyd_steps(run *r, int64_t steps) {
   const cvtm_cvt_task *task = r->task;
   cvtm_cvt *cvt = task->cvt;

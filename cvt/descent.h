@@ -39,8 +39,9 @@ cvtm_status cvtm_cvt_enqueue_lloyd(const cvtm_cvt_task *task, int steps);
  * else by those that the cells will have. */
 cvtm_status cvtm_cvt_prepare_solver(const cvtm_cvt_task *task, const cvtm_lbfgsb_options *options,
                                     int equal_mass);
-/* A monitor whose context is the options of a run: theirs hears, with a record of 0 sites, of
- * iterations that are not those of the run's own descent, so that it can stop them. */
+/* A monitor for iterations that do not belong to the run's own descent; its context is the run's
+ * options. Calls the monitor of these options with a record of 0 sites, so that it can stop them.
+ */
 int cvtm_cvt_relay(void *options, const cvtm_cvt_record *record);
 /* When max_seconds from `start` are over, in seconds of cvtm_clock; infinity without a limit. */
 double cvtm_cvt_deadline(const cvtm_cvt_options *options, double start);

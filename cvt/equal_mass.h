@@ -45,7 +45,7 @@ cvtm_status cvtm_equal_mass_weights(cvtm_cvt *cvt, const double *sites, int64_t 
 
 /* The whole way from a density to such a tessellation, as cvtm_cvt_solve with the same options; the
  * energy is exact. Sites that are not given come from a plain CVT of rho^2, whose cells have nearly
- * equal masses of rho; of its iterations the monitor hears with a record of 0 sites. */
+ * equal masses of rho; the monitor gets its iterations as records of 0 sites. */
 cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const float *density,
                                   const cvtm_cvt_options *options, double tolerance, int64_t given,
                                   double *sites, double *weights, int64_t count,

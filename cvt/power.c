@@ -179,8 +179,8 @@ static cvtm_status try_step(cvtm_power *p, double length, cvtm_power_figures *fi
   return status == CVTM_OK ? evaluate(p, p->trial, figures, effort) : status;
 }
 
-/* No cell may vanish, for a cell without edges is not heard of again. Where the dual's gain
- * drowns in rounding, the masses decide. */
+/* No cell may vanish: without edges it would stay out of the linear systems. Where the dual's gain
+ * is within rounding, the masses decide. */
 static int is_better(const cvtm_power_figures *found, const cvtm_power_figures *last, double gain) {
   const double noise = rounding * (last->energy + fabs(last->dual));
   if (found->hidden > 0) return 0;

@@ -73,7 +73,7 @@ static cvtm_status try_slide(slide *s, double share, int *lowered) {
   return status;
 }
 
-/* Steps of Lloyd's method overshoot gladly; how many lowered the energy. */
+/* Steps of Lloyd's method tend to overshoot; how many lowered the energy. */
 static cvtm_status slide_boundary(slide *s, int *lowered) {
   static const double shares[] = {1.6, 0.8, 0.2};
   cvtm_status status = evaluate(s, &s->energy);

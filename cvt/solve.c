@@ -353,7 +353,7 @@ static cvtm_status go_on(solve *s, int round, int64_t iterations, cvtm_cvt_resul
   return CVTM_OK;
 }
 
-/* With transfers on the way. One is taken back if the descent behind it does not end lower, and
+/* With transfers on the way. One is undone if the descent after it does not end lower, and
  * then there are no more. */
 static cvtm_status descend_with_transfers(solve *s) {
   cvtm_cvt_result found = {0};

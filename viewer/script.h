@@ -25,7 +25,7 @@ typedef struct cvtm_script {
   int64_t until;  /* wait: for this iteration; -1: not waiting */
   int converging, settling;
   uint64_t settled; /* settle: for the state with this many commands */
-  char shot[512];   /* to be written after the next frame; "" */
+  char shot[640];   /* to be written after the next frame; "" */
   double clock;     /* scripted events have a time of their own */
 } cvtm_script;
 

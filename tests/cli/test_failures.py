@@ -1,6 +1,7 @@
 """Outputs that cannot be written, devices that are not there, and interrupts."""
 
 import os
+import resource
 import signal
 
 import pytest
@@ -25,6 +26,16 @@ def test_full_disk(cvtmesh):
                            "-"], ["--help"], ["info"], ["info", "--json"]):
             done = cvtmesh.call(*arguments, code=1, stdout=full)
             assert done.stderr.count(b"\n") == 1, done.stderr
+
+
+def test_limit_on_the_size_of_files(cvtmesh):
+    """A limit on the size of files ends no command by a signal."""
+    points = cvtmesh.file("points.csv", "x,y\n1,1\n30,1\n1,30\n30,31\n")
+    for arguments in (["run", CAMERA, "-n", "50", "--iterations", "1"], ["mesh", points]):
+        done = cvtmesh.call(*arguments, "-o", "a.obj", code=1,
+                            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8, 8)))
+        assert done.stderr.count(b"\n") == 1 and b"a.obj" in done.stderr, done.stderr
+        assert "a.obj" not in cvtmesh.names()
 
 
 def test_failed_run_leaves_earlier_files(cvtmesh):
