@@ -18,7 +18,7 @@ typedef struct cvtm_cvt_slides {
  * the boundary and fixed: constrained Lloyd steps (Du, Gunzburger & Ju 2003) for these, towards the
  * places on the contour nearest to their centroids, in turns with descents of the others, as long
  * as both lower the energy. The options are those of that descent, whose limits hold for all; the
- * monitor hears of every turn. result: of that descent; goes on counting. */
+ * monitor is called for every turn. result: of that descent; goes on counting. */
 cvtm_status cvtm_cvt_slide(cvtm_cvt *cvt, const cvtm_contour *contour,
                            const cvtm_cvt_options *options, cvtm_boundary *boundary, double *sites,
                            int64_t count, cvtm_cvt_result *result, cvtm_cvt_slides *slides);
