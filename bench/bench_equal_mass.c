@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "base/primitives.h"
 #include "cvt/descent.h"
-#include "cvt/equal_mass.h"
-#include "cvt/power.h"
+#include "power/equal_mass.h"
+#include "power/power.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  *   bench_lbfgsb [--device cpu|cuda] [--threads N] [--history M] [--iterations K] [--cauchy exact]
  *                [--single] [--host-rounds] [--unbounded] [--sides A,B,..]
  */
-#include "lbfgsb/minpack2.h"
+#include "bench/problems/minpack2.h"
 
 #include <stdio.h>
 #include <stdlib.h>

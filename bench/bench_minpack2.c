@@ -1,7 +1,7 @@
 /* Evaluations of the MINPACK-2 problems: milliseconds, and the share of a plain copy of x to g.
  *   bench_minpack2 [--device NAME] */
 #include "base/clock.h"
-#include "lbfgsb/minpack2.h"
+#include "bench/problems/minpack2.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report.h"
-#include "lbfgsb/minpack2.h"
+#include "bench/problems/minpack2.h"
 
 #include <math.h>
 #include <stdlib.h>

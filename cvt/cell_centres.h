@@ -14,7 +14,7 @@
 #define CVTMESH_CVT_CELL_CENTRES_H
 
 #include "cvt/cell_integral.h"
-#include "jfa/cell_hull.h"
+#include "voronoi/cell_by_hull.h"
 
 enum {
   CVTM_CENTRE_SITES = 20, /* around a cell: a multiple of */

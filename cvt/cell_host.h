@@ -2,7 +2,7 @@
 #ifndef CVTMESH_CVT_CELL_HOST_H
 #define CVTMESH_CVT_CELL_HOST_H
 
-#include "jfa/cell_hull.h"
+#include "voronoi/cell_by_hull.h"
 
 #include <stdlib.h>
 

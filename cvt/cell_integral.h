@@ -14,7 +14,7 @@
 #define CVTMESH_CVT_CELL_INTEGRAL_H
 
 #include "base/portable.h"
-#include "jfa/cell_rows.h"
+#include "voronoi/cell_scanlines.h"
 
 #include <stdint.h>
 

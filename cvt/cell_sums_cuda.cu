@@ -4,7 +4,7 @@
 #include "cvt/cell_centres.h"
 #include "cvt/cell_path.h"
 #include "cvt/cell_sums.h"
-#include "jfa/cell_warp.h"
+#include "voronoi/cell_warp_cuda.h"
 
 namespace {
 

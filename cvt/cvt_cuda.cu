@@ -9,8 +9,8 @@
 #include "base/cuda_check.h"
 #include "cvt/cell_sums.h"
 #include "cvt/cvt_kernels.h"
-#include "jfa/cell_hull.h"
-#include "jfa/site_tree_bound.h"
+#include "voronoi/cell_by_hull.h"
+#include "voronoi/site_tree_bound.h"
 
 #include <new>
 

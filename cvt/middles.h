@@ -3,7 +3,7 @@
 #ifndef CVTMESH_CVT_MIDDLES_H
 #define CVTMESH_CVT_MIDDLES_H
 
-#include "jfa/voronoi_cell.h"
+#include "voronoi/cell_by_tree.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 #include "base/cuda_check.h"
 #include "cvt/moves_kernels.h"
-#include "jfa/cell_warp.h"
+#include "voronoi/cell_warp_cuda.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include "base/primitives.h"
 #include "density/field_kernels.h"
 #include "density/links.h"
-#include "lcp/hlcp_grid.h"
+#include "lcp/hlcp/hlcp_grid.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -16,8 +16,8 @@
 
 #include <string.h>
 
-#include "jfa/site_query.h"
-#include "jfa/site_tree_kernels.h"
+#include "voronoi/site_query.h"
+#include "voronoi/site_tree_kernels.h"
 
 #ifdef __cplusplus
 extern "C" {

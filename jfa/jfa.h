@@ -46,7 +46,7 @@
 
 #include "base/device.h"
 #include "base/domain.h"
-#include "jfa/site_tree.h"
+#include "voronoi/site_tree.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,5 +1,5 @@
 #include "base/cuda_check.h"
-#include "jfa/cell_warp.h"
+#include "voronoi/cell_warp_cuda.h"
 #include "jfa/jfa_kernels.h"
 
 enum {

@@ -2,8 +2,8 @@
 
 #include "base/clock.h"
 #include "base/names.h"
-#include "lcp/sparse_algebra.h"
-#include "lcp/sparse_solver.h"
+#include "lcp/sparse/sparse_algebra.h"
+#include "lcp/sparse/sparse_solver.h"
 
 #include <string.h>
 

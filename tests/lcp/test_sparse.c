@@ -4,8 +4,8 @@
 #include "base/random.h"
 #include "lcp/colouring.h"
 #include "lcp/matrix_market.h"
-#include "lcp/sparse_algebra.h"
-#include "lcp/sparse_kernels.h"
+#include "lcp/sparse/sparse_algebra.h"
+#include "lcp/sparse/sparse_kernels.h"
 
 #include <math.h>
 #include <string.h>

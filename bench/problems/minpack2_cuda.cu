@@ -1,0 +1,232 @@
+#include "base/cuda_check.h"
+#include "bench/problems/minpack2_kernels.h"
+
+enum {
+  THREADS = 256,
+  WARP = 32,
+  ATOMS = 32,                          /* of a block */
+  LANES = THREADS / ATOMS,             /* threads that share an atom */
+  ENOUGH_BLOCKS = 8 * CVTM_CUDA_PARTS, /* beyond them threads do more */
+  MOST_ROWS = 16                       /* of a thread */
+};
+
+/* How a grid is cut: a block has width x (THREADS / width) threads, each with a column of
+ * `rows` nodes; of a chain, `rows` unknowns at distance THREADS. */
+struct tiling {
+  int width, rows;
+  int64_t tiles, bands;
+};
+
+static int rows_per_thread(int64_t nodes) {
+  const int64_t rows = nodes / ((int64_t)THREADS * ENOUGH_BLOCKS);
+  return rows < 1 ? 1 : rows > MOST_ROWS ? MOST_ROWS : (int)rows;
+}
+
+static tiling cut(const cvtm_minpack2_data *data) {
+  tiling made;
+  made.rows = rows_per_thread(data->nx * data->ny);
+  made.width = 1;
+  if (data->kind == CVTM_MINPACK2_GL1) {
+    made.width = THREADS * made.rows;
+  } else if (data->kind == CVTM_MINPACK2_LJ) {
+    made.width = ATOMS;
+  } else {
+    while (made.width < THREADS && made.width < data->nx) made.width *= 2;
+  }
+  made.tiles = (data->nx - 1) / made.width + 1;
+  made.bands = 1;
+  if (data->ny > 1) made.bands = (data->ny - 1) / (THREADS / made.width * made.rows) + 1;
+  return made;
+}
+
+/* The sum over a block, in thread 0; the order is fixed. */
+static __device__ double block_sum(double value) {
+  __shared__ double sums[THREADS / WARP];
+  const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
+  for (int offset = WARP / 2; offset > 0; offset /= 2) {
+    value += __shfl_down_sync(0xffffffffu, value, (unsigned)offset);
+  }
+  __syncthreads();
+  if (lane == 0) sums[warp] = value;
+  __syncthreads();
+  if (threadIdx.x != 0) return 0.0;
+  for (int w = 1; w < THREADS / WARP; ++w) value += sums[w];
+  return value;
+}
+
+/* Each part leaves its sum; the block that ends last adds all of them up, in the order of their
+ * numbers, so that the result does not depend on which one that is. value_of(part) is what a
+ * thread contributes to the sum of a part. */
+template <typename Value>
+static __device__ void sum_parts(const cvtm_minpack2_data &data, int64_t parts, double factor,
+                                 double *f, Value value_of) {
+  __shared__ int is_last;
+  for (int64_t part = blockIdx.x; part < parts; part += gridDim.x) {
+    const double sum = block_sum(factor * value_of(part));
+    if (threadIdx.x == 0) data.partial[part] = sum;
+  }
+  if (threadIdx.x == 0) {
+    __threadfence();
+    is_last = atomicInc(data.ticket, gridDim.x - 1) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (!is_last) return;
+  __threadfence();
+  double total = 0.0;
+  for (int64_t part = threadIdx.x; part < parts; part += THREADS)
+    total += __ldcg(data.partial + part);
+  total = block_sum(total);
+  if (threadIdx.x == 0) f[0] = data.offset + total;
+}
+
+static __host__ __device__ int64_t parts_of(const tiling &made) { return made.tiles * made.bands; }
+
+/* The node of a thread: column i and the first of its rows, from 0. */
+static __device__ void find_node(const tiling &made, int64_t part, int64_t *i, int64_t *j) {
+  const int64_t tile = part % made.tiles, band = part / made.tiles;
+  const int thread = (int)threadIdx.x, across = THREADS / made.width;
+  *i = tile * made.width + thread % made.width;
+  *j = (band * across + thread / made.width) * made.rows;
+}
+
+template <cvtm_minpack2_kind kind>
+static __global__ void __launch_bounds__(THREADS)
+    evaluate_grid(cvtm_minpack2_data data, tiling made, const double *__restrict__ x, double *f,
+                  double *__restrict__ g) {
+  sum_parts(data, parts_of(made), 1, f, [&](int64_t part) {
+    int64_t i, j;
+    find_node(made, part, &i, &j);
+    const int64_t end = j + made.rows < data.ny ? j + made.rows : data.ny;
+    double value = 0.0;
+    for (; i < data.nx && j < end; ++j) {
+      const int64_t k = i + data.nx * j;
+      const int edges = cvtm_minpack2_edges(&data, i + 1, j + 1);
+      const cvtm_stencil s = edges ? cvtm_minpack2_edge_stencil(&data, x, i + 1, j + 1)
+                                   : cvtm_minpack2_inner_stencil(x + k, data.nx);
+      value += cvtm_minpack2_node(kind, &data, &s, i + 1, edges, g + k);
+    }
+    return value;
+  });
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    evaluate_vortices(cvtm_minpack2_data data, tiling made, const double *__restrict__ x, double *f,
+                      double *__restrict__ g) {
+  sum_parts(data, parts_of(made), 1, f, [&](int64_t part) {
+    int64_t i, j;
+    find_node(made, part, &i, &j);
+    const int64_t end = j + made.rows < data.ny ? j + made.rows : data.ny;
+    double value = 0.0;
+    for (; i < data.nx && j < end; ++j) value += cvtm_minpack2_vortex(&data, x, i, j, g);
+    return value;
+  });
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    evaluate_ring(cvtm_minpack2_data data, tiling made, const double *__restrict__ x, double *f,
+                  double *__restrict__ g) {
+  sum_parts(data, parts_of(made), 1, f, [&](int64_t part) {
+    const int64_t first = part * made.width + threadIdx.x;
+    double value = 0.0;
+    for (int row = 0; row < made.rows; ++row) {
+      const int64_t i = first + (int64_t)row * THREADS;
+      if (i < data.nx) value += cvtm_minpack2_ring(&data, x, i, g);
+    }
+    return value;
+  });
+}
+
+/* The energy of the pairs of 32 atoms, and their gradients; the others come through shared memory,
+ * 256 at a time, and are shared out among the eight threads of an atom. */
+template <int dimension>
+static __device__ double sum_pairs(const cvtm_minpack2_data &data, const double *__restrict__ x,
+                                   int64_t part, double *__restrict__ g) {
+  __shared__ double others[THREADS * dimension];
+  __shared__ double slopes[dimension][LANES][ATOMS];
+  const int own = (int)threadIdx.x % ATOMS, lane = (int)threadIdx.x / ATOMS;
+  const int64_t count = data.nx, atom = part * ATOMS + own;
+  double here[dimension], slope[dimension], away[dimension], value = 0.0;
+  for (int k = 0; k < dimension; ++k) {
+    here[k] = atom < count ? x[dimension * atom + k] : 0.0;
+    slope[k] = 0.0;
+  }
+  for (int64_t first = 0; first < count; first += THREADS) {
+    const int64_t left = dimension * (count - first);
+    __syncthreads();
+    for (int e = (int)threadIdx.x; e < THREADS * dimension && e < left; e += THREADS) {
+      others[e] = x[dimension * first + e];
+    }
+    __syncthreads();
+    const int end = count - first < THREADS ? (int)(count - first) : THREADS;
+    for (int other = lane; other < end; other += LANES) {
+      if (atom >= count || first + other == atom) continue;
+      for (int k = 0; k < dimension; ++k) away[k] = here[k] - others[dimension * other + k];
+      value += cvtm_minpack2_pair(dimension, away, slope);
+    }
+  }
+  for (int k = 0; k < dimension; ++k) slopes[k][lane][own] = slope[k];
+  __syncthreads();
+  if (lane < dimension && atom < count) {
+    double sum = 0.0;
+    for (int l = 0; l < LANES; ++l) sum += slopes[lane][l][own];
+    g[dimension * atom + lane] = sum;
+  }
+  return value;
+}
+
+template <int dimension>
+static __global__ void __launch_bounds__(THREADS)
+    evaluate_atoms(cvtm_minpack2_data data, tiling made, const double *__restrict__ x, double *f,
+                   double *__restrict__ g) {
+  sum_parts(data, parts_of(made), 0.5, f,
+            [&](int64_t part) { return sum_pairs<dimension>(data, x, part, g); });
+}
+
+extern "C" {
+
+static int64_t cuda_parts(const cvtm_minpack2_data *data) { return parts_of(cut(data)); }
+
+static cvtm_status cuda_evaluate(cvtm_device *device, const cvtm_minpack2_data *data,
+                                 const double *x, double *f, double *g, void *stream) {
+  const tiling made = cut(data);
+  const unsigned blocks = cvtm_cuda_blocks(parts_of(made), 1);
+  const cudaStream_t on = static_cast<cudaStream_t>(stream);
+  switch (data->kind) {
+    case CVTM_MINPACK2_EPT:
+      evaluate_grid<CVTM_MINPACK2_EPT><<<blocks, THREADS, 0, on>>>(*data, made, x, f, g);
+      break;
+    case CVTM_MINPACK2_PJB:
+      evaluate_grid<CVTM_MINPACK2_PJB><<<blocks, THREADS, 0, on>>>(*data, made, x, f, g);
+      break;
+    case CVTM_MINPACK2_MSA:
+      evaluate_grid<CVTM_MINPACK2_MSA><<<blocks, THREADS, 0, on>>>(*data, made, x, f, g);
+      break;
+    case CVTM_MINPACK2_ODC:
+      evaluate_grid<CVTM_MINPACK2_ODC><<<blocks, THREADS, 0, on>>>(*data, made, x, f, g);
+      break;
+    case CVTM_MINPACK2_SSC:
+      evaluate_grid<CVTM_MINPACK2_SSC><<<blocks, THREADS, 0, on>>>(*data, made, x, f, g);
+      break;
+    case CVTM_MINPACK2_GL1:
+      evaluate_ring<<<blocks, THREADS, 0, on>>>(*data, made, x, f, g);
+      break;
+    case CVTM_MINPACK2_LJ:
+      if (data->dimension == 2) {
+        evaluate_atoms<2><<<blocks, THREADS, 0, on>>>(*data, made, x, f, g);
+      } else {
+        evaluate_atoms<3><<<blocks, THREADS, 0, on>>>(*data, made, x, f, g);
+      }
+      break;
+    default:
+      evaluate_vortices<<<blocks, THREADS, 0, on>>>(*data, made, x, f, g);
+      break;
+  }
+  return cvtm_cuda_launched(device, cvtm_minpack2_name(data->kind));
+}
+
+extern const cvtm_minpack2_table cvtm_minpack2_table_cuda = {
+    cuda_parts,
+    cuda_evaluate,
+};
+
+}  // extern "C"

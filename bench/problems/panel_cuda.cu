@@ -1,0 +1,89 @@
+#include "base/cuda_check.h"
+#include "bench/problems/panel_kernels.h"
+
+enum {
+  COLUMNS = CVTM_PANEL_COLUMNS,
+  ENTRIES = CVTM_PANEL_ENTRIES,
+  HALF = COLUMNS / 2, /* columns of B that a thread has */
+  OWNED = COLUMNS * HALF,
+  WARP = 32,
+  THREADS = 256,
+  ROWS = THREADS / 2, /* of a block at a time */
+  WARPS = ROWS / WARP,
+  ONE_BLOCK = 2 * ROWS, /* rows that one block does in less time than a second launch takes */
+  MOST_PARTS = 2 * CVTM_CUDA_PARTS,
+  LANES = 4 /* threads that add up one entry of all parts */
+};
+
+static int64_t cuda_parts(int64_t rows) {
+  if (rows <= ONE_BLOCK) return 1;
+  const int64_t parts = (rows - 1) / ROWS + 1;
+  if (parts > MOST_PARTS) return MOST_PARTS;
+  return parts;
+}
+
+/* A thread keeps 8 x 4 sums of its rows in registers; the other half of a block has the other
+ * four columns of B, and finds A in the cache. */
+static __global__ void __launch_bounds__(THREADS, 2)
+    multiply_rows(int64_t rows, const double *__restrict__ a, const double *__restrict__ b,
+                  double *partial) {
+  __shared__ double sums[WARPS][ENTRIES];
+  const int half = (int)threadIdx.x / ROWS, row = (int)threadIdx.x % ROWS;
+  const int lane = row % WARP, warp = row / WARP;
+  const int64_t stride = (int64_t)gridDim.x * ROWS;
+  double own[OWNED];
+#pragma unroll
+  for (int e = 0; e < OWNED; ++e) own[e] = 0.0;
+#pragma unroll 2
+  for (int64_t r = (int64_t)blockIdx.x * ROWS + row; r < rows; r += stride) {
+    double left[COLUMNS], right[HALF];
+#pragma unroll
+    for (int p = 0; p < COLUMNS; ++p) left[p] = a[p * rows + r];
+#pragma unroll
+    for (int q = 0; q < HALF; ++q) right[q] = b[(half * HALF + q) * rows + r];
+#pragma unroll
+    for (int e = 0; e < OWNED; ++e) own[e] += left[e / HALF] * right[e % HALF];
+  }
+#pragma unroll
+  for (int e = 0; e < OWNED; ++e) {
+    for (int offset = WARP / 2; offset > 0; offset /= 2) {
+      own[e] += __shfl_down_sync(0xffffffffu, own[e], (unsigned)offset);
+    }
+    if (lane == 0) sums[warp][e / HALF * COLUMNS + half * HALF + e % HALF] = own[e];
+  }
+  __syncthreads();
+  if ((int)threadIdx.x >= ENTRIES) return;
+  double sum = sums[0][threadIdx.x];
+  for (int w = 1; w < WARPS; ++w) sum += sums[w][threadIdx.x];
+  partial[(int64_t)blockIdx.x * ENTRIES + threadIdx.x] = sum;
+}
+
+static __global__ void add_parts(const double *partial, int64_t parts, double *product) {
+  __shared__ double sums[LANES][ENTRIES];
+  const int entry = (int)threadIdx.x % ENTRIES, lane = (int)threadIdx.x / ENTRIES;
+  double sum = 0.0;
+  for (int64_t part = lane; part < parts; part += LANES) sum += partial[part * ENTRIES + entry];
+  sums[lane][entry] = sum;
+  __syncthreads();
+  if (lane != 0) return;
+  for (int l = 1; l < LANES; ++l) sum += sums[l][entry];
+  product[entry] = sum;
+}
+
+extern "C" {
+
+static cvtm_status cuda_product(cvtm_device *device, int64_t rows, const double *a, const double *b,
+                                double *product, double *partial) {
+  const int64_t parts = cuda_parts(rows);
+  const cudaStream_t stream = cvtm_cuda_stream(device);
+  multiply_rows<<<static_cast<unsigned>(parts), THREADS, 0, stream>>>(
+      rows, a, b, parts == 1 ? product : partial);
+  const cvtm_status status = cvtm_cuda_launched(device, "multiply_rows");
+  if (status != CVTM_OK || parts == 1) return status;
+  add_parts<<<1, LANES * ENTRIES, 0, stream>>>(partial, parts, product);
+  return cvtm_cuda_launched(device, "add_parts");
+}
+
+extern const cvtm_panel_table cvtm_panel_table_cuda = {cuda_parts, cuda_product};
+
+}  // extern "C"

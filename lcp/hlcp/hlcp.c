@@ -1,0 +1,388 @@
+#include "lcp/hlcp.h"
+
+#include "base/clock.h"
+#include "base/names.h"
+#include "base/primitives.h"
+#include "lcp/hlcp/hlcp_control.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+CVTM_DEFINE_NAMES(cvtm_hlcp_method_name, cvtm_hlcp_method, CVTM_HLCP_METHOD_LIST)
+CVTM_DEFINE_NAMES(cvtm_hlcp_stop_name, cvtm_hlcp_stop, CVTM_HLCP_STOP_LIST)
+
+void cvtm_hlcp_defaults(cvtm_hlcp_options *options) {
+  memset(options, 0, sizeof *options);
+  options->method = CVTM_HLCP_MMSOR;
+  options->alpha = 1;
+  options->beta = 1.1;
+  options->gamma = 2;
+  options->scaling = CVTM_HLCP_OMEGA_RATIO;
+  options->omega = 1;
+  options->start = 2;
+  options->tolerance = 1e-6;
+  options->max_iterations = 10000;
+}
+
+/* --- arguments ------------------------------------------------------------------------ */
+
+static cvtm_status check_numbers(const cvtm_hlcp_options *o, cvtm_error *error) {
+  if (!(o->gamma > 0) || !isfinite(o->gamma)) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "gamma must be positive, not %g", o->gamma);
+  }
+  if (o->scaling == CVTM_HLCP_OMEGA_VECTOR ? o->omega_vector == NULL
+                                           : !(o->omega > 0) || !isfinite(o->omega)) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "omega must be positive, not %g", o->omega);
+  }
+  if (!(o->alpha > 0) || !isfinite(o->alpha) || !(o->beta >= 0) || !isfinite(o->beta)) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "alpha must be positive and beta not negative, not %g and %g", o->alpha,
+                     o->beta);
+  }
+  if (!(o->tolerance >= 0) || o->max_iterations < 0 || !isfinite(o->start)) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "the tolerance, the limit of iterations or the start is out of range");
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status check_splitting(const cvtm_hlcp_options *o, const cvtm_csr *b, int64_t n,
+                                   cvtm_error *error) {
+  const cvtm_hlcp_multisplitting *given = o->multisplitting;
+  const int64_t splits = given != NULL ? given->count : o->splits;
+  if (splits < 0 || splits > n || (given != NULL && splits < 1)) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the number of splits must be 1 to %lld, not %lld",
+                     (long long)n, (long long)splits);
+  }
+  if (given != NULL && (given->m_a == NULL || given->m_b == NULL) && given->solver == NULL) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a multisplitting needs matrices or a solver");
+  }
+  const cvtm_csr *weights = given != NULL ? given->weights : o->weights;
+  if (weights != NULL) {
+    const int64_t count = splits > 0 ? splits : weights->rows;
+    const cvtm_status status = cvtm_hlcp_check_weights(weights, count, n, error);
+    if (status != CVTM_OK) return status;
+  }
+  if (o->split == CVTM_HLCP_SPLIT_A_ONLY) {
+    for (int64_t i = 0; i < n; ++i) {
+      if (b->row_start[i + 1] - b->row_start[i] == 1) continue;
+      return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                       "B: row %lld: B is not diagonal, so it cannot stay unsplit",
+                       (long long)i + 1);
+    }
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status check_matrices(const cvtm_csr *a, const cvtm_csr *b, int needs_diagonals,
+                                  cvtm_error *error) {
+  cvtm_status status =
+      needs_diagonals ? cvtm_csr_check_diagonal(a, "A", error) : cvtm_csr_check(a, "A", error);
+  if (status == CVTM_OK) {
+    status =
+        needs_diagonals ? cvtm_csr_check_diagonal(b, "B", error) : cvtm_csr_check(b, "B", error);
+  }
+  if (status != CVTM_OK) return status;
+  if (a->rows != a->columns || b->rows != a->rows || b->columns != a->rows) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "A is %lld x %lld and B is %lld x %lld: both must be square and of one size",
+                     (long long)a->rows, (long long)a->columns, (long long)b->rows,
+                     (long long)b->columns);
+  }
+  if (a->rows == 0) return cvtm_fail(error, CVTM_ERROR_INPUT, "A: no rows");
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_hlcp_check_input(const cvtm_csr *a, const cvtm_csr *b,
+                                  const cvtm_hlcp_options *options, cvtm_error *error) {
+  const int is_newton = options->method == CVTM_HLCP_NEWTON;
+  cvtm_status status = check_numbers(options, error);
+  if (status == CVTM_OK) status = check_matrices(a, b, !is_newton, error);
+  if (status == CVTM_OK && !is_newton) status = check_splitting(options, b, a->rows, error);
+  return status;
+}
+
+/* --- setup ---------------------------------------------------------------------------- */
+
+const cvtm_hlcp_table *cvtm_hlcp_table_of(const cvtm_device *device) {
+#if CVTMESH_HAVE_CUDA
+  if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA) return &cvtm_hlcp_table_cuda;
+#endif
+  (void)device;
+  return &cvtm_hlcp_table_cpu;
+}
+
+/* The methods are members of one family. */
+static void settle_method(cvtm_hlcp_options *options) {
+  if (options->method == CVTM_HLCP_MMJ) {
+    options->alpha = 1;
+    options->beta = 0;
+  }
+  if (options->method == CVTM_HLCP_MMGS) options->alpha = options->beta = 1;
+}
+
+static int64_t number_of_splits(const cvtm_hlcp *h) {
+  const cvtm_hlcp_options *o = &h->options;
+  const int64_t n = h->arrays.n;
+  if (o->multisplitting != NULL) return o->multisplitting->count;
+  if (o->weights != NULL) return o->weights->rows;
+  if (o->splits > 0) return o->splits;
+  if (h->table->automatic_block > 0) {
+    return (n + h->table->automatic_block - 1) / h->table->automatic_block;
+  }
+  return n < h->table->automatic_blocks ? n : h->table->automatic_blocks;
+}
+
+cvtm_status cvtm_hlcp_vector(cvtm_hlcp *h, int64_t count, double **vector) {
+  return cvtm_device_allocate(h->device, count, sizeof **vector, (void **)vector);
+}
+
+static cvtm_status one_sweep(void *context) {
+  cvtm_hlcp *h = context;
+  cvtm_status status = h->table->residual(h->device, &h->arrays);
+  if (status == CVTM_OK) status = h->table->judge(h->device, &h->arrays);
+  if (status == CVTM_OK && h->arrays.systems.lower.rows > 0) {
+    status = h->table->correct(h->device, &h->arrays);
+  }
+  if (status == CVTM_OK && h->arrays.systems.weights.rows > 0) {
+    status = h->table->combine(h->device, &h->arrays);
+  }
+  return status;
+}
+
+static cvtm_status set_up_sweeps(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_csr *b) {
+  cvtm_error *error = cvtm_device_error(h->device);
+  cvtm_hlcp_arrays *arrays = &h->arrays;
+  const int is_given = h->options.multisplitting != NULL;
+  double *omega = NULL;
+  cvtm_csr scaled = {0, 0, NULL, NULL, NULL};
+  cvtm_status status = cvtm_hlcp_omega(a, b, &h->options, &omega, error);
+  if (status == CVTM_OK) status = cvtm_hlcp_scale_columns(b, omega, &scaled, error);
+  if (status == CVTM_OK) {
+    h->splits = number_of_splits(h);
+    status = cvtm_hlcp_systems_create(h->device, a, &scaled, omega, &h->options, h->splits,
+                                      h->table->takes_levels, &arrays->systems);
+  }
+  if (status == CVTM_OK) status = cvtm_sell_create(h->device, &scaled, &arrays->b);
+  if (status == CVTM_OK && h->options.scaling != CVTM_HLCP_OMEGA_NUMBER) {
+    status = cvtm_hlcp_vector(h, arrays->n, &h->omega);
+    if (status == CVTM_OK) {
+      status = cvtm_device_copy_in(h->device, h->omega, omega, (size_t)arrays->n * sizeof *omega);
+    }
+  }
+  arrays->omega = h->omega;
+  arrays->omega_number = h->options.omega;
+  arrays->alpha = is_given ? 0 : h->options.alpha;
+  arrays->share = h->options.split == CVTM_HLCP_SPLIT_A_ONLY ? h->options.alpha : 1;
+  cvtm_csr_free(&scaled);
+  free(omega);
+  return status;
+}
+
+static cvtm_status allocate(cvtm_hlcp *h) {
+  cvtm_hlcp_arrays *arrays = &h->arrays;
+  const int64_t n = arrays->n;
+  cvtm_status status = cvtm_reduce_workspace(h->device, n, &h->workspace_bytes);
+  if (status == CVTM_OK) {
+    status = cvtm_device_allocate(h->device, (int64_t)h->workspace_bytes, 1, &h->workspace);
+  }
+  if (status == CVTM_OK) status = cvtm_hlcp_vector(h, n, &h->own_x);
+  if (status == CVTM_OK) status = cvtm_hlcp_vector(h, n, &h->q);
+  if (status == CVTM_OK) status = cvtm_hlcp_vector(h, h->table->parts(n), &arrays->partial);
+  if (status == CVTM_OK) {
+    status = cvtm_hlcp_vector(h, n + arrays->systems.unknowns, &arrays->change);
+  }
+  if (status == CVTM_OK) {
+    status = cvtm_device_allocate(h->device, 1, sizeof *arrays->state, (void **)&arrays->state);
+  }
+  if (status == CVTM_OK) status = cvtm_hlcp_vector(h, 1, &h->verdict);
+  h->seen = malloc(sizeof *h->seen);
+  if (status == CVTM_OK && h->seen == NULL) {
+    status = cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_MEMORY, "out of memory");
+  }
+  arrays->q = h->q;
+  arrays->x = h->own_x;
+  return status;
+}
+
+cvtm_status cvtm_hlcp_create(cvtm_device *device, const cvtm_csr *a, const cvtm_csr *b,
+                             const cvtm_hlcp_options *options, cvtm_hlcp **hlcp) {
+  const double start = cvtm_clock();
+  cvtm_error *error = cvtm_device_error(device);
+  cvtm_status status = cvtm_hlcp_check_input(a, b, options, error);
+  if (status != CVTM_OK) return status;
+  cvtm_hlcp *h = calloc(1, sizeof *h);
+  if (h == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  h->device = device;
+  h->table = cvtm_hlcp_table_of(device);
+  h->options = *options;
+  settle_method(&h->options);
+  h->arrays.n = a->rows;
+  h->arrays.gamma = h->options.gamma;
+  status = cvtm_sell_create(device, a, &h->arrays.a);
+  if (status == CVTM_OK) {
+    status = options->method == CVTM_HLCP_NEWTON ? cvtm_hlcp_newton_set_up(h, a, b)
+                                                 : set_up_sweeps(h, a, b);
+  }
+  if (status == CVTM_OK) status = allocate(h);
+  if (status == CVTM_OK && h->newton == NULL && h->options.multisplitting != NULL) {
+    /* The caller's may be gone by the time of a solve; its solver stays. */
+    h->given = *h->options.multisplitting;
+    h->drives = h->given.m_a == NULL;
+  }
+  h->options.multisplitting = NULL;
+  h->options.weights = NULL;
+  h->options.omega_vector = NULL;
+  if (status == CVTM_OK && h->newton != NULL) {
+    status = cvtm_hlcp_newton_open_loop(h);
+  } else if (status == CVTM_OK && !h->drives) {
+    status = cvtm_loop_create(device, one_sweep, h, &h->arrays.state->go_on, &h->loop);
+  }
+  if (status == CVTM_OK) status = cvtm_device_synchronize(device);
+  if (status != CVTM_OK) {
+    cvtm_hlcp_destroy(h);
+    return status;
+  }
+  h->setup_seconds = cvtm_clock() - start;
+  *hlcp = h;
+  return CVTM_OK;
+}
+
+void cvtm_hlcp_destroy(cvtm_hlcp *h) {
+  if (h == NULL) return;
+  cvtm_loop_destroy(h->loop);
+  cvtm_hlcp_newton_tear_down(h);
+  cvtm_hlcp_systems_free(h->device, &h->arrays.systems);
+  cvtm_sell_free(h->device, &h->arrays.a);
+  cvtm_sell_free(h->device, &h->arrays.b);
+  cvtm_device_free(h->device, h->workspace);
+  cvtm_device_free(h->device, h->own_x);
+  cvtm_device_free(h->device, h->q);
+  cvtm_device_free(h->device, h->omega);
+  cvtm_device_free(h->device, h->verdict);
+  cvtm_device_free(h->device, h->arrays.partial);
+  cvtm_device_free(h->device, h->arrays.change);
+  cvtm_device_free(h->device, h->arrays.state);
+  free(h->seen);
+  free(h);
+}
+
+/* --- solving -------------------------------------------------------------------------- */
+
+cvtm_status cvtm_hlcp_reduce(cvtm_hlcp *h, cvtm_reduction reduction, const double *values,
+                             double *result) {
+  const cvtm_status status = cvtm_reduce(h->device, reduction, values, h->arrays.n, h->verdict,
+                                         h->workspace, h->workspace_bytes);
+  if (status != CVTM_OK) return status;
+  return cvtm_device_copy_out(h->device, result, h->verdict, sizeof *result);
+}
+
+/* Finds the first bad number only when there is one. */
+static cvtm_status check_right_side(cvtm_hlcp *h) {
+  double largest = 0;
+  cvtm_status status = cvtm_hlcp_reduce(h, CVTM_REDUCE_MAX_ABS, h->q, &largest);
+  if (status != CVTM_OK || isfinite(largest)) return status;
+  const size_t bytes = (size_t)h->arrays.n * sizeof(double);
+  cvtm_error *error = cvtm_device_error(h->device);
+  double *q = malloc(bytes);
+  if (q == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  status = cvtm_device_copy_out(h->device, q, h->q, bytes);
+  for (int64_t i = 0; i < h->arrays.n && status == CVTM_OK; ++i) {
+    if (!isfinite(q[i])) {
+      status = cvtm_fail(error, CVTM_ERROR_INPUT, "q: row %lld: the value is %g", (long long)i + 1,
+                         q[i]);
+    }
+  }
+  free(q);
+  return status;
+}
+
+static cvtm_status poll(cvtm_hlcp *h) {
+  return cvtm_device_copy_out(h->device, h->seen, h->arrays.state, sizeof *h->seen);
+}
+
+/* Tells the monitor what it has not heard; nonzero if it asks to stop. */
+static int report(cvtm_hlcp *h, int64_t *next) {
+  const int64_t judged = h->seen->done ? h->seen->iteration : h->seen->iteration - 1;
+  int asked = 0;
+  for (; *next <= judged; ++*next) {
+    const cvtm_hlcp_progress progress = {*next, h->seen->residuals[*next % CVTM_HLCP_RING]};
+    if (h->options.monitor == NULL) continue;
+    if (h->options.monitor(h->options.monitor_context, &progress)) asked = 1;
+  }
+  return asked;
+}
+
+/* change = -r is the right side of all splittings, whose solutions lie behind it. */
+static cvtm_status drive_sweep(cvtm_hlcp *h) {
+  const int64_t n = h->arrays.n;
+  cvtm_status status = h->table->residual(h->device, &h->arrays);
+  if (status == CVTM_OK) status = h->table->judge(h->device, &h->arrays);
+  if (status == CVTM_OK) status = poll(h);
+  for (int64_t k = 0; k < h->given.count && status == CVTM_OK && h->seen->apply; ++k) {
+    status = h->given.solver(h->given.context, k, h->arrays.change, h->arrays.change + (k + 1) * n);
+  }
+  if (status == CVTM_OK) status = h->table->combine(h->device, &h->arrays);
+  return status;
+}
+
+static cvtm_status sweep_on(cvtm_hlcp *h) {
+  if (h->loop != NULL) return cvtm_loop_run(h->loop);
+  return drive_sweep(h);
+}
+
+static cvtm_status sweeps(cvtm_hlcp *h, cvtm_hlcp_result *result) {
+  cvtm_hlcp_state *state = h->seen;
+  memset(state, 0, sizeof *state);
+  state->tolerance = h->options.tolerance;
+  state->limit = h->options.max_iterations;
+  /* With somebody listening the polls come more often. */
+  const int64_t rounds = h->options.monitor != NULL ? 64 : CVTM_HLCP_RING / 2;
+  int64_t next = 0;
+  int interrupted = 0;
+  cvtm_status status = CVTM_OK;
+  while (status == CVTM_OK && !state->done) {
+    state->go_on = 1;
+    state->pause_at = state->iteration + rounds;
+    status = cvtm_device_copy_in(h->device, h->arrays.state, state, sizeof *state);
+    if (status == CVTM_OK) status = sweep_on(h);
+    if (status == CVTM_OK) status = poll(h);
+    if (status == CVTM_OK && report(h, &next) && !state->done) {
+      interrupted = 1;
+      state->limit = state->iteration; /* the residual of the last iterate is still due */
+    }
+  }
+  const int limited = state->stop == (int32_t)CVTM_HLCP_ITERATIONS;
+  result->stop = interrupted && limited ? CVTM_HLCP_INTERRUPTED : (cvtm_hlcp_stop)state->stop;
+  result->iterations = state->iteration;
+  result->residual = state->residual;
+  return status;
+}
+
+cvtm_status cvtm_hlcp_solve(cvtm_hlcp *h, const double *q, double *x, int warm, double *z,
+                            double *w, cvtm_hlcp_result *result) {
+  memset(result, 0, sizeof *result);
+  cvtm_status status = cvtm_device_copy(h->device, h->q, q, (size_t)h->arrays.n * sizeof *h->q);
+  if (status == CVTM_OK) status = check_right_side(h);
+  if (status != CVTM_OK) return status;
+  const double start = cvtm_clock();
+  const size_t bytes = (size_t)h->arrays.n * sizeof(double);
+  if (warm && x != NULL) {
+    status = cvtm_device_copy(h->device, h->own_x, x, bytes);
+  } else {
+    status = cvtm_vector_fill(h->device, h->own_x, h->options.start, h->arrays.n);
+  }
+  if (status == CVTM_OK) {
+    status = h->newton != NULL ? cvtm_hlcp_newton_solve(h, result) : sweeps(h, result);
+  }
+  result->seconds = cvtm_clock() - start;
+  if (status == CVTM_OK) status = h->table->finish(h->device, &h->arrays, z, w);
+  if (status == CVTM_OK) {
+    status = cvtm_hlcp_reduce(h, CVTM_REDUCE_MAX, h->arrays.change, &result->max_complementarity);
+  }
+  if (status == CVTM_OK && x != NULL) status = cvtm_device_copy(h->device, x, h->own_x, bytes);
+  result->splits = h->splits;
+  result->setup_seconds = h->setup_seconds;
+  return status;
+}

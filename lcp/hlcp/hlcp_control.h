@@ -1,0 +1,45 @@
+/* Inside lcp only: the solver's handle, and what hlcp.c shares with the files beside it. */
+#ifndef CVTMESH_LCP_HLCP_HLCP_CONTROL_H
+#define CVTMESH_LCP_HLCP_HLCP_CONTROL_H
+
+#include "base/primitives.h"
+#include "lcp/hlcp/hlcp_kernels.h"
+#include "lcp/hlcp/hlcp_splitting.h"
+
+typedef struct cvtm_hlcp_newton cvtm_hlcp_newton;
+
+struct cvtm_hlcp {
+  cvtm_device *device;
+  const cvtm_hlcp_table *table;
+  cvtm_hlcp_options options; /* checked; what it pointed to is gone */
+  cvtm_hlcp_multisplitting given;
+  int drives; /* the caller solves the splittings, so the host drives the sweeps */
+  int64_t splits;
+  cvtm_hlcp_arrays arrays;
+  cvtm_loop *loop;
+  cvtm_hlcp_newton *newton; /* NULL for the multisplitting methods */
+  double *own_x, *q, *omega, *verdict;
+  void *workspace;
+  size_t workspace_bytes;
+  cvtm_hlcp_state *seen; /* on the host */
+  double setup_seconds;
+};
+
+const cvtm_hlcp_table *cvtm_hlcp_table_of(const cvtm_device *device);
+cvtm_status cvtm_hlcp_vector(cvtm_hlcp *hlcp, int64_t count, double **vector);
+/* Of n numbers in device memory, to the host. */
+cvtm_status cvtm_hlcp_reduce(cvtm_hlcp *hlcp, cvtm_reduction reduction, const double *values,
+                             double *result);
+/* Everything that cvtm_hlcp_create refuses. */
+cvtm_status cvtm_hlcp_check_input(const cvtm_csr *a, const cvtm_csr *b,
+                                  const cvtm_hlcp_options *options, cvtm_error *error);
+
+/* The semismooth Newton method; A is in hlcp->arrays already. */
+cvtm_status cvtm_hlcp_newton_set_up(cvtm_hlcp *hlcp, const cvtm_csr *a, const cvtm_csr *b);
+/* Once everything is allocated. */
+cvtm_status cvtm_hlcp_newton_open_loop(cvtm_hlcp *hlcp);
+void cvtm_hlcp_newton_tear_down(cvtm_hlcp *hlcp);
+/* From and to hlcp->own_x. */
+cvtm_status cvtm_hlcp_newton_solve(cvtm_hlcp *hlcp, cvtm_hlcp_result *result);
+
+#endif

@@ -1,0 +1,186 @@
+#include "lcp/hlcp/hlcp_kernels.h"
+#include "lcp/hlcp/hlcp_rows.h"
+
+/* Rows of a part: whole slices. */
+enum { PART_SLICES = 32, PART_ROWS = PART_SLICES * CVTM_SLICE_ROWS, BLOCKS_CHOSEN = 64 };
+
+static int64_t cpu_parts(int64_t n) { return (n + PART_ROWS - 1) / PART_ROWS; }
+
+/* Few rows are not worth waking many threads. */
+static int threads_for(const cvtm_device *device, int64_t n) {
+  const int64_t useful = 1 + n / (8 * PART_ROWS);
+  const int threads = cvtm_device_threads(device);
+  return useful < threads ? (int)useful : threads;
+}
+
+/* What the rows of a slice sum up to, lane by lane. */
+typedef struct lanes {
+  double half[CVTM_SLICE_ROWS];
+  double a[CVTM_SLICE_ROWS], b[CVTM_SLICE_ROWS]; /* diagonals */
+} lanes;
+
+static void residual_lanes(const cvtm_hlcp_arrays *s, int64_t slice, lanes *l) {
+  const int32_t first = (int32_t)(slice * CVTM_SLICE_ROWS);
+  const double *x = s->x;
+  for (int lane = 0; lane < CVTM_SLICE_ROWS; ++lane) {
+    l->half[lane] = l->a[lane] = l->b[lane] = 0;
+  }
+  for (int64_t k = s->a.slice_start[slice]; k < s->a.slice_start[slice + 1]; k += CVTM_SLICE_ROWS) {
+    const int32_t *column = s->a.column + k;
+    const double *value = s->a.value + k;
+    for (int lane = 0; lane < CVTM_SLICE_ROWS; ++lane) {
+      l->half[lane] += value[lane] * cvtm_hlcp_plus(x[column[lane]]);
+      l->a[lane] += column[lane] == first + lane ? value[lane] : 0;
+    }
+  }
+  for (int64_t k = s->b.slice_start[slice]; k < s->b.slice_start[slice + 1]; k += CVTM_SLICE_ROWS) {
+    const int32_t *column = s->b.column + k;
+    const double *value = s->b.value + k;
+    for (int lane = 0; lane < CVTM_SLICE_ROWS; ++lane) {
+      l->half[lane] += value[lane] * cvtm_hlcp_minus(x[column[lane]]);
+      l->b[lane] += column[lane] == first + lane ? value[lane] : 0;
+    }
+  }
+}
+
+static double residual_part(const cvtm_hlcp_arrays *s, int64_t part) {
+  const int64_t end = (part + 1) * PART_ROWS < s->n ? (part + 1) * PART_ROWS : s->n;
+  double squares = 0;
+  for (int64_t first = part * PART_ROWS; first < end; first += CVTM_SLICE_ROWS) {
+    lanes l;
+    residual_lanes(s, first / CVTM_SLICE_ROWS, &l);
+    const int64_t width = end - first < CVTM_SLICE_ROWS ? end - first : CVTM_SLICE_ROWS;
+    for (int64_t lane = 0; lane < width; ++lane) {
+      const double r = cvtm_hlcp_residual(l.half[lane], s->gamma, s->q[first + lane]);
+      s->change[first + lane] = cvtm_hlcp_change(r, l.a[lane], l.b[lane], s->alpha, s->share);
+      squares += r * r;
+    }
+  }
+  return squares;
+}
+
+static cvtm_status cpu_residual(cvtm_device *device, const cvtm_hlcp_arrays *s) {
+  const int64_t parts = cpu_parts(s->n);
+  const int threads = threads_for(device, s->n);
+  (void)threads; /* without OpenMP */
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int64_t part = 0; part < parts; ++part) s->partial[part] = residual_part(s, part);
+  return CVTM_OK;
+}
+
+static cvtm_status cpu_judge(cvtm_device *device, const cvtm_hlcp_arrays *s) {
+  (void)device;
+  double squares = 0;
+  for (int64_t part = 0; part < cpu_parts(s->n); ++part) squares += s->partial[part];
+  cvtm_hlcp_judge(s->state, squares, s->gamma);
+  return CVTM_OK;
+}
+
+static void solve_block(const cvtm_hlcp_arrays *s, int64_t first, int64_t end) {
+  for (int64_t e = first; e < end; ++e) cvtm_hlcp_solve_unknown(s, e);
+}
+
+static cvtm_status cpu_correct(cvtm_device *device, const cvtm_hlcp_arrays *s) {
+  if (!s->state->apply) return CVTM_OK;
+  const cvtm_hlcp_systems *t = &s->systems;
+  const int threads = threads_for(device, s->n);
+  (void)threads;
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int64_t k = 0; k < t->blocks; ++k) {
+    if (t->block_first != NULL) {
+      solve_block(s, t->block_first[k], t->block_first[k + 1]);
+    } else {
+      solve_block(s, cvtm_hlcp_block_start(s->n, t->blocks, k),
+                  cvtm_hlcp_block_start(s->n, t->blocks, k + 1));
+    }
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status cpu_combine(cvtm_device *device, const cvtm_hlcp_arrays *s) {
+  if (!s->state->apply) return CVTM_OK;
+  const int threads = threads_for(device, s->n);
+  (void)threads;
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int64_t i = 0; i < s->n; ++i) cvtm_hlcp_combine_row(s, i);
+  return CVTM_OK;
+}
+
+static cvtm_status cpu_finish(cvtm_device *device, const cvtm_hlcp_arrays *s, double *z,
+                              double *w) {
+  const int threads = threads_for(device, s->n);
+  (void)threads;
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int64_t i = 0; i < s->n; ++i) cvtm_hlcp_finish_row(s, i, z, w);
+  return CVTM_OK;
+}
+
+/* --- newton --------------------------------------------------------------------------- */
+
+static cvtm_status cpu_apply(cvtm_device *device, const cvtm_hlcp_arrays *s, const double *v,
+                             double *out) {
+  const int threads = threads_for(device, s->n);
+  (void)threads;
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int64_t i = 0; i < s->n; ++i) out[i] = cvtm_hlcp_chosen_row(s, i, v);
+  return CVTM_OK;
+}
+
+static cvtm_status cpu_diagonal(cvtm_device *device, const cvtm_hlcp_arrays *s, double *inverse) {
+  const int threads = threads_for(device, s->n);
+  (void)threads;
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int64_t i = 0; i < s->n; ++i) inverse[i] = cvtm_hlcp_chosen_inverse(s, i);
+  return CVTM_OK;
+}
+
+static cvtm_status cpu_krylov(cvtm_device *device, const cvtm_krylov *krylov,
+                              cvtm_krylov_pass pass) {
+  if (cvtm_krylov_is_scalar(pass)) {
+    cvtm_krylov_decide(krylov->state, pass);
+    return CVTM_OK;
+  }
+  const int threads = threads_for(device, krylov->n);
+  (void)threads;
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int64_t i = 0; i < krylov->n; ++i) cvtm_krylov_element(krylov, pass, i);
+  return CVTM_OK;
+}
+
+static int64_t cpu_pixel_parts(int64_t width, int64_t height) {
+  (void)width;
+  return height;
+}
+
+static cvtm_status cpu_pixels(cvtm_device *device, const cvtm_hlcp_pixels *s) {
+  const int threads = threads_for(device, s->links.width * s->links.height);
+  (void)threads;
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int64_t j = 0; j < s->links.height; ++j) {
+    double squares = 0;
+    for (int64_t i = 0; i < s->links.width; ++i) {
+      int changes;
+      squares += cvtm_hlcp_pixel(s, i, j, &changes);
+      if (changes) cvtm_hlcp_choose(s, j * s->links.width + i);
+    }
+    s->squares[j] = squares;
+  }
+  return CVTM_OK;
+}
+
+const cvtm_hlcp_table cvtm_hlcp_table_cpu = {
+    .takes_levels = 0,
+    .automatic_block = 0,
+    .automatic_blocks = BLOCKS_CHOSEN,
+    .parts = cpu_parts,
+    .residual = cpu_residual,
+    .judge = cpu_judge,
+    .correct = cpu_correct,
+    .combine = cpu_combine,
+    .finish = cpu_finish,
+    .apply = cpu_apply,
+    .diagonal = cpu_diagonal,
+    .krylov = cpu_krylov,
+    .pixel_parts = cpu_pixel_parts,
+    .pixels = cpu_pixels,
+};

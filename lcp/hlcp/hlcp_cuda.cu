@@ -1,0 +1,362 @@
+#include "base/cuda_check.h"
+#include "base/device_kernels.h"
+#include "lcp/hlcp/hlcp_kernels.h"
+#include "lcp/hlcp/hlcp_rows.h"
+
+namespace {
+
+constexpr int block_size = 128;
+constexpr int resident_blocks = 16; /* registers are limited so that as many fit */
+constexpr int judge_size = 1024;
+constexpr int pixel_rows = 16; /* of a block of pixels */
+constexpr int block_rows = 4;  /* of the chosen multisplitting: fastest of 1 to 32 on an H200 */
+
+__device__ int64_t first_thread() {
+  return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+}
+__device__ int64_t thread_count() { return gridDim.x * static_cast<int64_t>(blockDim.x); }
+
+/* The sum over a block in a fixed order, in thread 0. */
+template <int size>
+__device__ double block_sum(double value) {
+  __shared__ double lanes[size];
+  lanes[threadIdx.x] = value;
+  __syncthreads();
+  for (int half = size / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half) lanes[threadIdx.x] += lanes[threadIdx.x + half];
+    __syncthreads();
+  }
+  return lanes[0];
+}
+
+/* The same through registers, for blocks of block_size. */
+__device__ double quick_block_sum(double value) {
+  __shared__ double warps[block_size / 32];
+  for (int half = 16; half > 0; half /= 2) value += __shfl_down_sync(~0U, value, half);
+  if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = value;
+  __syncthreads();
+  double sum = 0;
+  for (int warp = 0; warp < block_size / 32; ++warp) sum += warps[warp];
+  return sum;
+}
+
+__host__ __device__ int64_t cuda_parts(int64_t n) { return (n + block_size - 1) / block_size; }
+
+struct row_sums {
+  double half, a, b; /* of the residual; the diagonals */
+};
+
+/* The matrices are read once, so they must not push x out of the cache. */
+__device__ row_sums sum_row(const cvtm_hlcp_arrays &s, int64_t row) {
+  row_sums sums = {0, 0, 0};
+  const int64_t end_a = cvtm_sell_end(&s.a, row), end_b = cvtm_sell_end(&s.b, row);
+#pragma unroll 5
+  for (int64_t k = cvtm_sell_first(&s.a, row); k < end_a; k += CVTM_SLICE_ROWS) {
+    const int32_t column = __ldcs(s.a.column + k);
+    const double value = __ldcs(s.a.value + k);
+    sums.half += value * cvtm_hlcp_plus(__ldg(s.x + column));
+    sums.a += column == row ? value : 0;
+  }
+#pragma unroll 3
+  for (int64_t k = cvtm_sell_first(&s.b, row); k < end_b; k += CVTM_SLICE_ROWS) {
+    const int32_t column = __ldcs(s.b.column + k);
+    const double value = __ldcs(s.b.value + k);
+    sums.half += value * cvtm_hlcp_minus(__ldg(s.x + column));
+    sums.b += column == row ? value : 0;
+  }
+  return sums;
+}
+
+__global__ void __launch_bounds__(block_size, resident_blocks) residual(cvtm_hlcp_arrays s) {
+  const int64_t parts = cuda_parts(s.n);
+  for (int64_t part = blockIdx.x; part < parts; part += gridDim.x) {
+    const int64_t row = part * block_size + threadIdx.x;
+    double r = 0;
+    if (row < s.n) {
+      const row_sums sums = sum_row(s, row);
+      r = cvtm_hlcp_residual(sums.half, s.gamma, s.q[row]);
+      s.change[row] = cvtm_hlcp_change(r, sums.a, sums.b, s.alpha, s.share);
+    }
+    const double squares = quick_block_sum(r * r);
+    if (threadIdx.x == 0) s.partial[part] = squares;
+    __syncthreads(); /* before the memory serves the next part */
+  }
+}
+
+__global__ void __launch_bounds__(judge_size)
+    judge(cvtm_hlcp_arrays s, int64_t parts, int claimed, uint64_t handle) {
+  double sum = 0;
+  for (int64_t part = threadIdx.x; part < parts; part += judge_size) sum += s.partial[part];
+  sum = block_sum<judge_size>(sum);
+  if (threadIdx.x != 0) return;
+  cvtm_hlcp_judge(s.state, sum, s.gamma);
+  if (claimed) cudaGraphSetConditional(handle, static_cast<unsigned>(s.state->go_on));
+}
+
+/* No unknown depends on another one. */
+__global__ void __launch_bounds__(block_size) correct_rows(cvtm_hlcp_arrays s) {
+  if (!s.state->apply) return;
+  const cvtm_sell &lower = s.systems.lower;
+  for (int64_t e = first_thread(); e < s.systems.unknowns; e += thread_count()) {
+    const int64_t end = cvtm_sell_end(&lower, e);
+    double sum = 0;
+#pragma unroll 2
+    for (int64_t k = cvtm_sell_first(&lower, e); k < end; k += CVTM_SLICE_ROWS) {
+      sum += __ldcs(lower.value + k) * __ldg(s.change + __ldcs(lower.column + k));
+    }
+    s.x[e] += s.change[e] - sum;
+  }
+}
+
+/* A block of at most `group` rows: a group of lanes holds it, a lane one row, and the values
+ * pass from lane to lane. Columns ascend, so those outside the block come first. */
+template <int group>
+__device__ void correct_block(const cvtm_hlcp_arrays &s, int64_t block) {
+  const int lane = threadIdx.x % group;
+  const cvtm_hlcp_systems &t = s.systems;
+  int64_t first = 0, e = t.unknowns;
+  if (block < t.blocks) {
+    first = cvtm_hlcp_block_start(s.n, t.blocks, block);
+    e = first + lane;
+    if (e >= cvtm_hlcp_block_start(s.n, t.blocks, block + 1)) e = t.unknowns;
+  }
+  const int is_row = e < t.unknowns;
+  double sum = 0, value = 0, right = 0;
+  int64_t k = 0, end = 0, source = -1; /* source: the lane of the next entry in the block */
+  if (is_row) {
+    right = s.change[e];
+    k = cvtm_sell_first(&t.lower, e);
+    end = cvtm_sell_end(&t.lower, e);
+    for (; k < end; k += CVTM_SLICE_ROWS) {
+      const int32_t column = __ldcs(t.lower.column + k);
+      value = __ldcs(t.lower.value + k);
+      if (column >= s.n) {
+        source = column - s.n - first;
+        break;
+      }
+      sum += value * __ldg(s.change + column);
+    }
+  }
+#pragma unroll
+  for (int from = 0; from < group - 1; ++from) {
+    const double d = __shfl_sync(~0U, right - sum, from, group);
+    if (source == from) {
+      sum += value * d;
+      source = -1;
+      k += CVTM_SLICE_ROWS;
+      if (k < end) {
+        source = t.lower.column[k] - s.n - first;
+        value = t.lower.value[k];
+      }
+    }
+  }
+  if (is_row) s.x[e] += right - sum;
+}
+
+/* Whole warps stay together: their lanes exchange values. */
+template <int group>
+__global__ void __launch_bounds__(block_size, resident_blocks) correct_small(cvtm_hlcp_arrays s) {
+  if (!s.state->apply) return;
+  const int64_t lane = threadIdx.x % 32, groups = 32 / group;
+  for (int64_t warp = first_thread() / 32; warp * groups < s.systems.blocks;
+       warp += thread_count() / 32)
+    correct_block<group>(s, warp * groups + lane / group);
+}
+
+/* Any blocks: one block of threads each, level by level. */
+__global__ void correct_levels(cvtm_hlcp_arrays s) {
+  const cvtm_hlcp_systems &t = s.systems;
+  if (!s.state->apply) return;
+  for (int64_t block = blockIdx.x; block < t.blocks; block += gridDim.x) {
+    for (int64_t level = t.block_level[block]; level < t.block_level[block + 1]; ++level) {
+      const int64_t end = t.level_first[level + 1];
+      for (int64_t k = t.level_first[level] + threadIdx.x; k < end; k += blockDim.x) {
+        cvtm_hlcp_solve_unknown(&s, t.order[k]);
+      }
+      __syncthreads();
+    }
+  }
+}
+
+/* Unknowns that are not rows, none of which depends on another. */
+__global__ void correct_apart(cvtm_hlcp_arrays s) {
+  if (!s.state->apply) return;
+  for (int64_t e = first_thread(); e < s.systems.unknowns; e += thread_count()) {
+    cvtm_hlcp_solve_unknown(&s, e);
+  }
+}
+
+__global__ void combine(cvtm_hlcp_arrays s) {
+  if (!s.state->apply) return;
+  for (int64_t i = first_thread(); i < s.n; i += thread_count()) cvtm_hlcp_combine_row(&s, i);
+}
+
+__global__ void finish(cvtm_hlcp_arrays s, double *z, double *w) {
+  for (int64_t i = first_thread(); i < s.n; i += thread_count()) cvtm_hlcp_finish_row(&s, i, z, w);
+}
+
+__global__ void apply(cvtm_hlcp_arrays s, const double *v, double *out) {
+  for (int64_t i = first_thread(); i < s.n; i += thread_count()) {
+    out[i] = cvtm_hlcp_chosen_row(&s, i, v);
+  }
+}
+
+__global__ void diagonal(cvtm_hlcp_arrays s, double *inverse) {
+  for (int64_t i = first_thread(); i < s.n; i += thread_count()) {
+    inverse[i] = cvtm_hlcp_chosen_inverse(&s, i);
+  }
+}
+
+__global__ void krylov_scalars(cvtm_krylov_state *state, cvtm_krylov_pass pass) {
+  cvtm_krylov_decide(state, pass);
+}
+
+__global__ void krylov_vectors(cvtm_krylov krylov, cvtm_krylov_pass pass) {
+  for (int64_t i = first_thread(); i < krylov.n; i += thread_count()) {
+    cvtm_krylov_element(&krylov, pass, i);
+  }
+}
+
+__host__ __device__ int64_t cuda_pixel_parts(int64_t width, int64_t height) {
+  return (width + block_size - 1) / block_size * ((height + pixel_rows - 1) / pixel_rows);
+}
+
+/* Part `part` of the pixels: a thread goes down a few of its column; nothing is stored between
+ * loads. */
+__device__ void update_pixels(const cvtm_hlcp_pixels &s, int64_t part) {
+  const int64_t across = (s.links.width + block_size - 1) / block_size;
+  const int64_t i = part % across * block_size + threadIdx.x;
+  const int64_t first = part / across * pixel_rows, height = s.links.height;
+  const int64_t rows = i >= s.links.width            ? 0
+                       : height - first < pixel_rows ? height - first
+                                                     : pixel_rows;
+  double squares = 0;
+  unsigned changed = 0;
+#pragma unroll 4
+  for (int r = 0; r < rows; ++r) {
+    int changes;
+    squares += cvtm_hlcp_pixel(&s, i, first + r, &changes);
+    changed |= static_cast<unsigned>(changes) << r;
+  }
+  for (int r = 0; changed >> r != 0; ++r) {
+    if (changed >> r & 1) cvtm_hlcp_choose(&s, (first + r) * s.links.width + i);
+  }
+  const double sum = quick_block_sum(squares);
+  if (threadIdx.x == 0) s.squares[part] = sum;
+}
+
+__global__ void __launch_bounds__(block_size) pixels(cvtm_hlcp_pixels s) {
+  const int64_t parts = cuda_pixel_parts(s.links.width, s.links.height);
+  for (int64_t part = blockIdx.x; part < parts; part += gridDim.x) {
+    update_pixels(s, part);
+    __syncthreads(); /* before the memory serves the next part */
+  }
+}
+
+cvtm_status cuda_residual(cvtm_device *device, const cvtm_hlcp_arrays *s) {
+  const unsigned blocks = cvtm_cuda_cap(cuda_parts(s->n));
+  residual<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*s);
+  return cvtm_cuda_launched(device, "residual");
+}
+
+cvtm_status cuda_judge(cvtm_device *device, const cvtm_hlcp_arrays *s) {
+  uint64_t handle = 0;
+  const int claimed = cvtm_loop_claim(device, &handle);
+  judge<<<1, judge_size, 0, cvtm_cuda_stream(device)>>>(*s, cuda_parts(s->n), claimed, handle);
+  return cvtm_cuda_launched(device, "judge");
+}
+
+template <int group>
+cvtm_status launch_small(cvtm_device *device, const cvtm_hlcp_arrays *s) {
+  const int64_t threads = s->systems.blocks * group;
+  const unsigned blocks = cvtm_cuda_blocks(threads, block_size);
+  correct_small<group><<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*s);
+  return cvtm_cuda_launched(device, "correct_small");
+}
+
+cvtm_status launch_levels(cvtm_device *device, const cvtm_hlcp_arrays *s) {
+  const int64_t wide = (s->systems.widest + 31) / 32 * 32;
+  const unsigned threads = static_cast<unsigned>(wide < 1024 ? wide : 1024);
+  const unsigned blocks = cvtm_cuda_blocks(s->systems.blocks, 1);
+  correct_levels<<<blocks, threads, 0, cvtm_cuda_stream(device)>>>(*s);
+  return cvtm_cuda_launched(device, "correct_levels");
+}
+
+cvtm_status cuda_correct(cvtm_device *device, const cvtm_hlcp_arrays *s) {
+  const cvtm_hlcp_systems *t = &s->systems;
+  if (t->order != nullptr) return launch_levels(device, s);
+  if (t->row != nullptr) {
+    correct_apart<<<cvtm_cuda_blocks(t->unknowns, block_size), block_size, 0,
+                    cvtm_cuda_stream(device)>>>(*s);
+    return cvtm_cuda_launched(device, "correct_apart");
+  }
+  if (!t->chained) {
+    const unsigned blocks = cvtm_cuda_cap(cuda_parts(t->unknowns));
+    correct_rows<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*s);
+    return cvtm_cuda_launched(device, "correct_rows");
+  }
+  if (t->largest <= 2) return launch_small<2>(device, s);
+  if (t->largest <= 4) return launch_small<4>(device, s);
+  if (t->largest <= 8) return launch_small<8>(device, s);
+  if (t->largest <= 16) return launch_small<16>(device, s);
+  return launch_small<CVTM_HLCP_SMALL_BLOCK>(device, s);
+}
+
+cvtm_status cuda_combine(cvtm_device *device, const cvtm_hlcp_arrays *s) {
+  combine<<<cvtm_cuda_blocks(s->n, block_size), block_size, 0, cvtm_cuda_stream(device)>>>(*s);
+  return cvtm_cuda_launched(device, "combine");
+}
+
+cvtm_status cuda_finish(cvtm_device *device, const cvtm_hlcp_arrays *s, double *z, double *w) {
+  const unsigned blocks = cvtm_cuda_blocks(s->n, block_size);
+  finish<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*s, z, w);
+  return cvtm_cuda_launched(device, "finish");
+}
+
+cvtm_status cuda_apply(cvtm_device *device, const cvtm_hlcp_arrays *s, const double *v,
+                       double *out) {
+  const unsigned blocks = cvtm_cuda_blocks(s->n, block_size);
+  apply<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*s, v, out);
+  return cvtm_cuda_launched(device, "apply");
+}
+
+cvtm_status cuda_diagonal(cvtm_device *device, const cvtm_hlcp_arrays *s, double *inverse) {
+  const unsigned blocks = cvtm_cuda_blocks(s->n, block_size);
+  diagonal<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*s, inverse);
+  return cvtm_cuda_launched(device, "diagonal");
+}
+
+cvtm_status cuda_krylov(cvtm_device *device, const cvtm_krylov *krylov, cvtm_krylov_pass pass) {
+  const cudaStream_t stream = cvtm_cuda_stream(device);
+  if (cvtm_krylov_is_scalar(pass)) {
+    krylov_scalars<<<1, 1, 0, stream>>>(krylov->state, pass);
+    return cvtm_cuda_launched(device, "krylov_scalars");
+  }
+  krylov_vectors<<<cvtm_cuda_blocks(krylov->n, block_size), block_size, 0, stream>>>(*krylov, pass);
+  return cvtm_cuda_launched(device, "krylov_vectors");
+}
+
+cvtm_status cuda_pixels(cvtm_device *device, const cvtm_hlcp_pixels *s) {
+  const int64_t blocks = cuda_pixel_parts(s->links.width, s->links.height);
+  pixels<<<cvtm_cuda_cap(blocks), block_size, 0, cvtm_cuda_stream(device)>>>(*s);
+  return cvtm_cuda_launched(device, "pixels");
+}
+
+}  // namespace
+
+const cvtm_hlcp_table cvtm_hlcp_table_cuda = {
+    1,
+    block_rows,
+    0,
+    cuda_parts,
+    cuda_residual,
+    cuda_judge,
+    cuda_correct,
+    cuda_combine,
+    cuda_finish,
+    cuda_apply,
+    cuda_diagonal,
+    cuda_krylov,
+    cuda_pixel_parts,
+    cuda_pixels,
+};

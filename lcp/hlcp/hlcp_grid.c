@@ -1,0 +1,182 @@
+#include "lcp/hlcp/hlcp_grid.h"
+
+#include "base/clock.h"
+#include "base/primitives.h"
+#include "lcp/grid/grid_solver.h"
+#include "lcp/hlcp/hlcp_control.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATIENCE = 10 /* steps without progress */ };
+
+struct cvtm_hlcp_grid {
+  cvtm_device *device;
+  const cvtm_hlcp_table *table;
+  cvtm_lcp *linear;
+  cvtm_hlcp_pixels pixels;
+  double tolerance;
+  int64_t limit;
+  int64_t parts;      /* of the residual's sum */
+  double *diagonal;   /* device memory */
+  double *best, *sum; /* the best x so far, and one number, in device memory */
+  void *workspace;
+  size_t workspace_bytes;
+};
+
+cvtm_status cvtm_hlcp_grid_create(cvtm_device *device, int64_t width, int64_t height,
+                                  double tolerance, int64_t max_iterations, cvtm_hlcp_grid **hlcp) {
+  cvtm_error *error = cvtm_device_error(device);
+  if (!(tolerance >= 0) || max_iterations < 0) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the tolerance or the limit is negative");
+  }
+  cvtm_hlcp_grid *h = calloc(1, sizeof *h);
+  if (h == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  h->device = device;
+  h->table = cvtm_hlcp_table_of(device);
+  h->tolerance = tolerance;
+  h->limit = max_iterations;
+  cvtm_lcp_options linear;
+  cvtm_lcp_defaults(&linear);
+  linear.nested = 0;
+  cvtm_status status = cvtm_lcp_create_grid(device, width, height, &linear, &h->linear);
+  const int64_t n = status == CVTM_OK ? width * height : 0;
+  if (status == CVTM_OK) h->parts = h->table->pixel_parts(width, height);
+  double **const vectors[] = {&h->diagonal, &h->best};
+  for (size_t k = 0; k < sizeof vectors / sizeof *vectors && status == CVTM_OK; ++k) {
+    status = cvtm_device_allocate(device, n, sizeof(double), (void **)vectors[k]);
+  }
+  if (status == CVTM_OK) {
+    status = cvtm_device_allocate(device, 1, sizeof(double), (void **)&h->sum);
+  }
+  if (status == CVTM_OK) {
+    status = cvtm_device_allocate(device, h->parts, sizeof(double), (void **)&h->pixels.squares);
+  }
+  if (status == CVTM_OK) status = cvtm_reduce_workspace(device, h->parts, &h->workspace_bytes);
+  if (status == CVTM_OK) {
+    status = cvtm_device_allocate(device, (int64_t)h->workspace_bytes, 1, &h->workspace);
+  }
+  if (status != CVTM_OK) {
+    cvtm_hlcp_grid_destroy(h);
+    return status;
+  }
+  h->pixels.links.width = width;
+  h->pixels.links.height = height;
+  *hlcp = h;
+  return CVTM_OK;
+}
+
+void cvtm_hlcp_grid_destroy(cvtm_hlcp_grid *h) {
+  if (h == NULL) return;
+  cvtm_lcp_destroy(h->linear);
+  cvtm_device_free(h->device, h->diagonal);
+  cvtm_device_free(h->device, h->pixels.squares);
+  cvtm_device_free(h->device, h->best);
+  cvtm_device_free(h->device, h->sum);
+  cvtm_device_free(h->device, h->workspace);
+  free(h);
+}
+
+/* The diagonal that the signs of x choose, and the norm of the residual. */
+static cvtm_status evaluate(cvtm_hlcp_grid *h, double *residual) {
+  cvtm_status status = h->table->pixels(h->device, &h->pixels);
+  if (status == CVTM_OK) {
+    status = cvtm_reduce(h->device, CVTM_REDUCE_SUM, h->pixels.squares, h->parts, h->sum,
+                         h->workspace, h->workspace_bytes);
+  }
+  if (status == CVTM_OK) {
+    status = cvtm_device_copy_out(h->device, residual, h->sum, sizeof *residual);
+  }
+  *residual = sqrt(*residual);
+  return status;
+}
+
+/* A new layout of the levels moves the array of changes. */
+static cvtm_status set_links(cvtm_hlcp_grid *h) {
+  cvtm_lcp_grid grid = h->pixels.links;
+  grid.diagonal = h->pixels.diagonal;
+  grid.mass = fmin(h->pixels.a, h->pixels.b);
+  const cvtm_status status = cvtm_lcp_set_grid(h->linear, &grid);
+  h->pixels.changed = cvtm_grid_changes(h->linear);
+  return status;
+}
+
+/* One cycle on the linear system that belongs to the signs of x: more would solve systems whose
+ * signs are not final. Interpolation that follows the operator follows the diagonal too. */
+static cvtm_status step(cvtm_hlcp_grid *h) {
+  const int follows = h->pixels.diagonal && (h->pixels.links.mask || h->pixels.links.horizontal);
+  const cvtm_status status = follows ? set_links(h) : CVTM_OK;
+  return status == CVTM_OK ? cvtm_grid_cycle(h->linear) : status;
+}
+
+static cvtm_status newton(cvtm_hlcp_grid *h, int64_t n, double *x, cvtm_hlcp_result *result) {
+  const size_t bytes = (size_t)n * sizeof *x;
+  double best = (double)INFINITY;
+  int useless = 0;
+  cvtm_status status = evaluate(h, &result->residual);
+  if (status == CVTM_OK && !isfinite(result->residual)) {
+    status =
+        cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_INPUT,
+                  "the residual at the start is not finite: q or x holds NaN, infinite or huge "
+                  "numbers");
+  }
+  if (status == CVTM_OK) status = set_links(h);
+  if (status == CVTM_OK) status = cvtm_grid_begin_cycles(h->linear, h->pixels.q, x);
+  while (status == CVTM_OK) {
+    useless = result->residual < best ? 0 : useless + 1;
+    if (result->residual < best) {
+      best = result->residual;
+      status = cvtm_device_copy(h->device, h->best, x, bytes);
+    }
+    result->stop = CVTM_HLCP_CONVERGED;
+    if (status != CVTM_OK || result->residual < h->tolerance) return status;
+    result->stop = useless >= PATIENCE ? CVTM_HLCP_STALLED : CVTM_HLCP_ITERATIONS;
+    if (useless >= PATIENCE || result->iterations >= h->limit) break;
+    status = step(h);
+    result->linear_iterations = ++result->iterations;
+    if (status == CVTM_OK) status = evaluate(h, &result->residual);
+  }
+  result->residual = best;
+  return status == CVTM_OK ? cvtm_device_copy(h->device, x, h->best, bytes) : status;
+}
+
+cvtm_status cvtm_hlcp_grid_solve(cvtm_hlcp_grid *h, const cvtm_lcp_grid *links, double a, double b,
+                                 const double *q, double *x, int warm, double *z, double *w,
+                                 cvtm_hlcp_result *result) {
+  memset(result, 0, sizeof *result);
+  const double start = cvtm_clock();
+  const int64_t width = h->pixels.links.width, height = h->pixels.links.height;
+  if (links->width != width || links->height != height) {
+    return cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_ARGUMENT,
+                     "a grid of %lld x %lld where %lld x %lld was set up", (long long)links->width,
+                     (long long)links->height, (long long)width, (long long)height);
+  }
+  const int64_t n = width * height;
+  h->pixels.links = *links;
+  h->pixels.a = a;
+  h->pixels.b = b;
+  h->pixels.q = q;
+  h->pixels.x = x;
+  h->pixels.diagonal = a == b ? NULL : h->diagonal;
+  h->pixels.changed = cvtm_grid_changes(h->linear);
+  cvtm_status status = cvtm_device_fill(h->device, h->diagonal, 0, (size_t)n * sizeof(double));
+  /* No array of changes: an earlier solve found no memory for a new layout. */
+  if (status == CVTM_OK && h->pixels.changed == NULL) status = set_links(h);
+  if (status == CVTM_OK && !warm) status = cvtm_device_fill(h->device, x, 0, (size_t)n * sizeof *x);
+  if (status == CVTM_OK) status = newton(h, n, x, result);
+  if (status == CVTM_OK) {
+    /* gamma = 2 and Omega = I make z and w the two parts of x. */
+    cvtm_hlcp_arrays parts;
+    memset(&parts, 0, sizeof parts);
+    parts.n = n;
+    parts.gamma = 2;
+    parts.omega_number = 1;
+    parts.x = x;
+    parts.change = h->best;
+    status = h->table->finish(h->device, &parts, z, w);
+  }
+  if (status == CVTM_OK) status = cvtm_device_synchronize(h->device);
+  result->seconds = cvtm_clock() - start;
+  return status;
+}

@@ -1,0 +1,34 @@
+/* HLCPs on a grid of pixels whose matrices differ in their diagonals alone,
+ *
+ *     (L + a I) z - (L + b I) w = q,  z, w >= 0,  z'w = 0,
+ *
+ * with L the five-point operator of a cvtm_lcp_grid (its `diagonal` and `mass` are not used) and
+ * a, b >= 0. Semismooth Newton on x = z - w: every step is one symmetric system L + diag(a or b),
+ * by the sign of x, and is given one multigrid cycle. */
+#ifndef CVTMESH_LCP_HLCP_HLCP_GRID_H
+#define CVTMESH_LCP_HLCP_HLCP_GRID_H
+
+#include "lcp/hlcp.h"
+#include "lcp/lcp.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cvtm_hlcp_grid cvtm_hlcp_grid;
+
+/* All memory for grids of one size. tolerance: on the 2-norm of the residual. */
+cvtm_status cvtm_hlcp_grid_create(cvtm_device *device, int64_t width, int64_t height,
+                                  double tolerance, int64_t max_iterations, cvtm_hlcp_grid **hlcp);
+void cvtm_hlcp_grid_destroy(cvtm_hlcp_grid *hlcp);
+
+/* q, x, z, w: width * height doubles in device memory. x: the start if warm, x on return.
+ * result->iterations counts Newton steps, linear_iterations multigrid cycles. */
+cvtm_status cvtm_hlcp_grid_solve(cvtm_hlcp_grid *hlcp, const cvtm_lcp_grid *links, double a,
+                                 double b, const double *q, double *x, int warm, double *z,
+                                 double *w, cvtm_hlcp_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,93 @@
+/* Inside lcp only: what happens at one row or unknown, written once for both devices. */
+#ifndef CVTMESH_LCP_HLCP_HLCP_ROWS_H
+#define CVTMESH_LCP_HLCP_HLCP_ROWS_H
+
+#include "lcp/grid/grid_solver.h"
+#include "lcp/hlcp/hlcp_state.h"
+#include "lcp/sparse/sparse_kernels.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* d_e from what it depends on; adds it to x where no weights follow. */
+CVTM_HD void cvtm_hlcp_solve_unknown(const cvtm_hlcp_arrays *s, int64_t e) {
+  const cvtm_hlcp_systems *t = &s->systems;
+  const double right = s->change[t->row != NULL ? t->row[e] : e];
+  const double scaled = t->scale != NULL ? t->scale[e] * right : right;
+  const double d = scaled - cvtm_sell_row_times(&t->lower, e, s->change);
+  s->change[s->n + e] = d;
+  if (t->weights.rows == 0) s->x[e] += d;
+}
+
+CVTM_HD void cvtm_hlcp_combine_row(const cvtm_hlcp_arrays *s, int64_t i) {
+  s->x[i] += cvtm_sell_row_times(&s->systems.weights, i, s->change);
+}
+
+CVTM_HD void cvtm_hlcp_finish_row(const cvtm_hlcp_arrays *s, int64_t i, double *z, double *w) {
+  const double omega = s->omega != NULL ? s->omega[i] : s->omega_number;
+  z[i] = cvtm_hlcp_z(s->x[i], s->gamma);
+  w[i] = cvtm_hlcp_w(s->x[i], omega, s->gamma);
+  s->change[i] = z[i] * w[i];
+}
+
+/* Newton's matrix has A's column j where x_j > 0, else B's. */
+CVTM_HD double cvtm_hlcp_chosen_row(const cvtm_hlcp_arrays *s, int64_t row, const double *v) {
+  double sum = 0;
+  for (int positive = 1; positive >= 0; --positive) {
+    const cvtm_sell *m = positive ? &s->a : &s->b;
+    const int64_t end = cvtm_sell_end(m, row);
+    for (int64_t k = cvtm_sell_first(m, row); k < end; k += CVTM_SLICE_ROWS) {
+      const int32_t j = m->column[k];
+      if ((s->x[j] > 0) == positive) sum += m->value[k] * v[j];
+    }
+  }
+  return sum;
+}
+
+/* 1 / its diagonal, 1 where that is 0. */
+CVTM_HD double cvtm_hlcp_chosen_inverse(const cvtm_hlcp_arrays *s, int64_t row) {
+  const cvtm_sell *m = s->x[row] > 0 ? &s->a : &s->b;
+  const int64_t end = cvtm_sell_end(m, row);
+  double sum = 0;
+  for (int64_t k = cvtm_sell_first(m, row); k < end; k += CVTM_SLICE_ROWS) {
+    if (m->column[k] == row) sum += m->value[k];
+  }
+  return sum != 0 ? 1 / sum : 1;
+}
+
+/* link (x_p - x_q) of one neighbour; a link of the boundary sees x_q = 0. */
+CVTM_HD double cvtm_hlcp_link(const cvtm_hlcp_pixels *s, const double *links, int64_t place,
+                              int inside, int64_t p, int64_t neighbour) {
+  const cvtm_lcp_grid *grid = &s->links;
+  const double constant = grid->neumann && !inside ? 0 : grid->constant;
+  const double link = links != NULL ? links[place] : constant;
+  const int unknown = inside && (grid->mask == NULL || grid->mask[neighbour] != 0);
+  return link * (s->x[p] - (unknown ? s->x[neighbour] : 0));
+}
+
+/* The square of the residual at pixel (i, j), and whether its diagonal must change. */
+CVTM_HD double cvtm_hlcp_pixel(const cvtm_hlcp_pixels *s, int64_t i, int64_t j, int *changes) {
+  const cvtm_lcp_grid *grid = &s->links;
+  const int64_t width = grid->width, p = j * width + i;
+  const double diagonal = s->x[p] > 0 ? s->a : s->b;
+  *changes = s->diagonal != NULL && s->diagonal[p] != diagonal;
+  if (grid->mask != NULL && grid->mask[p] == 0) return 0;
+  double r = diagonal * s->x[p] - s->q[p];
+  r += cvtm_hlcp_link(s, grid->horizontal, j * (width + 1) + i, i > 0, p, p - 1);
+  r += cvtm_hlcp_link(s, grid->horizontal, j * (width + 1) + i + 1, i + 1 < width, p, p + 1);
+  r += cvtm_hlcp_link(s, grid->vertical, p, j > 0, p, p - width);
+  r += cvtm_hlcp_link(s, grid->vertical, p + width, j + 1 < grid->height, p, p + width);
+  return r * r;
+}
+
+/* The diagonal that the sign of x chooses. */
+CVTM_HD void cvtm_hlcp_choose(const cvtm_hlcp_pixels *s, int64_t p) {
+  s->diagonal[p] = s->x[p] > 0 ? s->a : s->b;
+  s->changed[p] = CVTM_GRID_CHANGED;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,224 @@
+#include "lcp/sparse/csr_grid.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Links of a line of nodes towards the next node, and towards the next line, added up. */
+typedef struct line_links {
+  double across, down;
+} line_links;
+
+static line_links add_line(const cvtm_csr *a, int64_t first, int64_t width) {
+  line_links sums = {0, 0};
+  for (int64_t row = first; row < first + width; ++row) {
+    for (int64_t k = a->row_start[row]; k < a->row_start[row + 1]; ++k) {
+      if (a->column[k] - row == 1) sums.across -= a->value[k];
+      if (a->column[k] - row == width) sums.down -= a->value[k];
+    }
+  }
+  return sums;
+}
+
+cvtm_status cvtm_grid_coarsen(const cvtm_csr *matrix, int64_t width, int64_t height, int threads,
+                              cvtm_grid_coarsening *grids, cvtm_error *error) {
+  const double much = 3;
+  const cvtm_grid_coarsening same = {width, height, width, height};
+  line_links *lines = malloc((size_t)height * sizeof *lines);
+  if (lines == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a coarse grid");
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int64_t j = 0; j < height; ++j) lines[j] = add_line(matrix, j * width, width);
+  (void)threads;
+  double across = 0, down = 0;
+  for (int64_t j = 0; j < height; ++j) {
+    across += lines[j].across;
+    down += lines[j].down;
+  }
+  free(lines);
+  across = width > 1 && across > 0 ? across : 0;
+  down = height > 1 && down > 0 ? down : 0;
+  *grids = same;
+  if (width > 1 && (height == 1 || much * across >= down)) grids->coarse_width = width / 2;
+  if (height > 1 && (width == 1 || much * down >= across)) grids->coarse_height = height / 2;
+  return CVTM_OK;
+}
+
+/* --- interpolation ---------------------------------------------------------------------- */
+
+/* Along one side: the coarse nodes before and after fine node i, at most two of them. */
+typedef struct stencil {
+  int count, first; /* first = 1: there is none before */
+  int64_t node;     /* the first one */
+} stencil;
+
+static int is_between(int64_t side, int64_t coarse, int64_t i) {
+  return coarse != side && i % 2 == 0;
+}
+
+static stencil along_side(int64_t side, int64_t coarse, int64_t i) {
+  if (!is_between(side, coarse, i)) {
+    const stencil same = {1, 0, coarse == side ? i : i / 2};
+    return same;
+  }
+  const int has_before = i > 0, has_after = i / 2 < coarse;
+  const stencil s = {has_before + has_after, !has_before, has_before ? i / 2 - 1 : i / 2};
+  return s;
+}
+
+/* Entries of all stencils along a side. */
+static int64_t side_entries(int64_t side, int64_t coarse) {
+  int64_t sum = 0;
+  for (int64_t i = 0; i < side; ++i) sum += along_side(side, coarse, i).count;
+  return sum;
+}
+
+/* A row of the matrix as a stencil: entry [v][u] joins node (i + u - 1, j + v - 1). Zero where it
+ * joins others as well, and on grids of two columns, where a distance can mean either. */
+typedef struct nine_points {
+  double at[3][3];
+} nine_points;
+
+static nine_points read_row(const cvtm_csr *a, int64_t width, int64_t i, int64_t j) {
+  nine_points s = {{{0}}};
+  const nine_points none = s;
+  const int64_t row = j * width + i;
+  for (int64_t k = a->row_start[row]; k < a->row_start[row + 1]; ++k) {
+    const int64_t distance = a->column[k] - row;
+    const int64_t v = width == 1 ? distance + 1 : 1 + (distance > 1) - (distance < -1);
+    const int64_t u = distance - (v - 1) * width + 1;
+    if (width == 2 || v < 0 || v > 2 || u < 0 || u > 2 || i + u < 1 || i + u > width) return none;
+    s.at[v][u] += a->value[k];
+  }
+  return s;
+}
+
+/* Weights of what lies before and after a node. */
+typedef struct two_weights {
+  double at[2];
+} two_weights;
+
+/* What a node loses to the boundary across does not count; along, where a neighbour is missing, it
+ * does: `middle` is what its equation has for itself. */
+static two_weights share(double before, double after, double middle, int is_inner) {
+  const two_weights halves = {{0.5, 0.5}};
+  const double whole = is_inner || before + after > middle ? before + after : middle;
+  if (!(before >= 0 && after >= 0 && whole > 0)) return halves;
+  const two_weights weights = {{before / whole, after / whole}};
+  return weights;
+}
+
+/* Between two coarse nodes: the equation of the node, its stencil added up across. */
+static two_weights across_weights(const nine_points *s, int is_inner) {
+  double sum[3];
+  for (int u = 0; u < 3; ++u) sum[u] = s->at[0][u] + s->at[1][u] + s->at[2][u];
+  return share(-sum[0], -sum[2], sum[1], is_inner);
+}
+
+static two_weights down_weights(const nine_points *s, int is_inner) {
+  double sum[3];
+  for (int v = 0; v < 3; ++v) sum[v] = s->at[v][0] + s->at[v][1] + s->at[v][2];
+  return share(-sum[0], -sum[2], sum[1], is_inner);
+}
+
+/* weight[v][u] of the coarse nodes around one in the middle of four: its equation, with the values
+ * beside, above and below it interpolated. */
+static void middle_weights(const cvtm_csr *a, cvtm_grid_coarsening g, int64_t i, int64_t j,
+                           double weight[2][2]) {
+  const int inner_across = along_side(g.width, g.coarse_width, i).count == 2;
+  const int inner_down = along_side(g.height, g.coarse_height, j).count == 2;
+  const nine_points s = read_row(a, g.width, i, j);
+  double sum = 0;
+  int is_sound = 1;
+  memset(weight, 0, 4 * sizeof(double));
+  for (int side = 0; side < 2; ++side) {
+    const int64_t x = i + 2 * side - 1, y = j + 2 * side - 1;
+    const double beside = -s.at[1][2 * side], over = -s.at[2 * side][1];
+    two_weights w = {{0, 0}};
+    if (beside != 0) {
+      const nine_points neighbour = read_row(a, g.width, x, j);
+      w = down_weights(&neighbour, inner_down);
+    }
+    for (int v = 0; v < 2; ++v) weight[v][side] += beside * w.at[v] - s.at[2 * v][2 * side];
+    if (over != 0) {
+      const nine_points neighbour = read_row(a, g.width, i, y);
+      w = across_weights(&neighbour, inner_across);
+      for (int u = 0; u < 2; ++u) weight[side][u] += over * w.at[u];
+    }
+    sum += beside + over - s.at[0][2 * side] - s.at[2][2 * side];
+    is_sound &= beside >= 0 && over >= 0;
+  }
+  for (int k = 0; k < 4; ++k) is_sound &= weight[k / 2][k % 2] >= 0;
+  const double whole = (inner_across && inner_down) || sum > s.at[1][1] ? sum : s.at[1][1];
+  for (int k = 0; k < 4; ++k)
+    weight[k / 2][k % 2] = is_sound && whole > 0 ? weight[k / 2][k % 2] / whole : 0.25;
+}
+
+static void node_weights(const cvtm_csr *a, cvtm_grid_coarsening g, int64_t i, int64_t j,
+                         double weight[2][2]) {
+  const int across = is_between(g.width, g.coarse_width, i);
+  const int down = is_between(g.height, g.coarse_height, j);
+  if (across && down) {
+    middle_weights(a, g, i, j, weight);
+    return;
+  }
+  weight[0][0] = weight[0][1] = weight[1][0] = weight[1][1] = 1;
+  if (!across && !down) return;
+  const nine_points s = read_row(a, g.width, i, j);
+  const two_weights w = across
+                            ? across_weights(&s, along_side(g.width, g.coarse_width, i).count == 2)
+                            : down_weights(&s, along_side(g.height, g.coarse_height, j).count == 2);
+  for (int k = 0; k < 4; ++k) weight[k / 2][k % 2] = w.at[across ? k % 2 : k / 2];
+}
+
+/* A line of nodes, whose first row has its start. */
+static void fill_line(const cvtm_csr *a, cvtm_grid_coarsening g, int64_t j, cvtm_csr *p) {
+  const stencil down = along_side(g.height, g.coarse_height, j);
+  int64_t k = p->row_start[j * g.width];
+  for (int64_t i = 0; i < g.width; ++i) {
+    const stencil across = along_side(g.width, g.coarse_width, i);
+    double weight[2][2];
+    node_weights(a, g, i, j, weight);
+    for (int v = 0; v < down.count; ++v) {
+      for (int u = 0; u < across.count; ++u, ++k) {
+        p->column[k] = (int32_t)((down.node + v) * g.coarse_width + across.node + u);
+        p->value[k] = weight[down.first + v][across.first + u];
+      }
+    }
+    if (i + 1 < g.width) p->row_start[j * g.width + i + 1] = k;
+  }
+}
+
+static void fill(const cvtm_csr *a, cvtm_grid_coarsening g, int threads, cvtm_csr *p) {
+  const int64_t across = side_entries(g.width, g.coarse_width);
+  for (int64_t j = 0; j < g.height; ++j) {
+    const int down = along_side(g.height, g.coarse_height, j).count;
+    p->row_start[(j + 1) * g.width] = p->row_start[j * g.width] + down * across;
+  }
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int64_t j = 0; j < g.height; ++j) fill_line(a, g, j, p);
+  (void)threads;
+}
+
+cvtm_status cvtm_grid_prolongation(const cvtm_csr *matrix, cvtm_grid_coarsening g, int threads,
+                                   cvtm_csr *prolongation, int32_t **centre, cvtm_error *error) {
+  const int64_t coarse = g.coarse_width * g.coarse_height;
+  *centre = malloc((size_t)coarse * sizeof **centre);
+  if (*centre == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a coarse grid");
+  const int64_t entries =
+      side_entries(g.width, g.coarse_width) * side_entries(g.height, g.coarse_height);
+  const cvtm_status status =
+      cvtm_csr_create(g.width * g.height, coarse, entries, prolongation, error);
+  if (status != CVTM_OK) {
+    free(*centre);
+    *centre = NULL;
+    return status;
+  }
+  fill(matrix, g, threads, prolongation);
+  for (int64_t j = 0; j < g.coarse_height; ++j) {
+    for (int64_t i = 0; i < g.coarse_width; ++i) {
+      const int64_t row = g.coarse_height < g.height ? 2 * j + 1 : j;
+      const int64_t column = g.coarse_width < g.width ? 2 * i + 1 : i;
+      (*centre)[j * g.coarse_width + i] = (int32_t)(row * g.width + column);
+    }
+  }
+  return CVTM_OK;
+}

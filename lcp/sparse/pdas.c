@@ -1,0 +1,413 @@
+/* The primal-dual active set method: guess which rows are held by a bound, solve the linear
+ * system of the others, guess again (Hintermueller, Ito & Kunisch 2003, "The primal-dual active
+ * set strategy as a semismooth Newton method"). The systems are solved by elimination where A is
+ * tridiagonal, else by BiCGStab, preconditioned by a truncated multigrid cycle; A need not be
+ * symmetric. */
+#include "lcp/sparse/sparse_solver.h"
+
+#include "base/primitives.h"
+#include "lcp/sparse/sparse_algebra.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+  PDAS_WINDOW = 100,      /* steps without progress that count as a stall */
+  INNER_ITERATIONS = 200, /* of BiCGStab in one step, at most */
+  PATIENCE = 20,          /* steps without gain before x is relaxed, */
+  RELAXATIONS = 6,        /* so many times at most; */
+  SWEEPS = 100            /* of the first; twice as many each time */
+};
+
+enum { SHADOW, SEARCH, IMAGE, FOUND, APPLIED, KEPT, VECTORS };
+
+typedef struct inner {
+  double *vector[VECTORS]; /* as long as level 0 */
+  double *start;           /* the right side of the system, then its residual */
+  double *scalar;
+  double scale;    /* of residuals in norms that are squared */
+  double heaviest; /* the largest weight of a row */
+  double goal;     /* 2-norm of the system's residual that is small enough */
+  double finest;   /* merit that is small enough */
+  double best;     /* smallest merit so far, */
+  int idle;        /* so many iterations ago */
+  int relaxations;
+  cvtm_tridiagonal band; /* diagonal NULL: A is not tridiagonal */
+  void *workspace;
+  size_t workspace_bytes;
+} inner;
+
+static cvtm_status dot(const cvtm_sparse_solver *s, const double *x, const double *y,
+                       double *result) {
+  const inner *in = s->own;
+  const cvtm_status status =
+      cvtm_dot(s->head.device, x, y, s->head.rows, in->scalar, in->workspace, in->workspace_bytes);
+  if (status != CVTM_OK) return status;
+  return cvtm_device_copy_out(s->head.device, result, in->scalar, sizeof *result);
+}
+
+/* y = a x + c y. */
+static cvtm_status combine(const cvtm_sparse_solver *s, double a, const double *x, double c,
+                           double *y) {
+  return s->hierarchy.phases->combine(s->head.device, a, x, c, y, s->head.rows);
+}
+
+/* to = one cycle from zero for the right side `from` in the inactive rows. */
+static cvtm_status precondition(const cvtm_sparse_solver *s, double *from, double *to) {
+  const cvtm_hierarchy *h = &s->hierarchy;
+  const cvtm_lcp_options *options = &s->head.options;
+  const cvtm_passage how = {.masked = 1};
+  cvtm_level level = h->level[0];
+  level.x = to;
+  level.b = from;
+  cvtm_status status = cvtm_device_fill(h->device, to, 0, (size_t)level.rows * sizeof *to);
+  if (status == CVTM_OK) status = cvtm_hierarchy_sweep(h, &level, how, 1, options->pre_smoothing);
+  if (status == CVTM_OK && h->count > 1) {
+    status = h->phases->residual(h->device, &level, how, level.rows);
+    if (status == CVTM_OK) {
+      status = h->phases->restriction(h->device, &level, &h->level[1], CVTM_BOUNDS_NONE, 1);
+    }
+    if (status == CVTM_OK) {
+      status = cvtm_hierarchy_correct(h, 1, CVTM_BOUNDS_NONE, options->pre_smoothing,
+                                      options->post_smoothing);
+    }
+    if (status == CVTM_OK) status = h->phases->prolong(h->device, &level, &h->level[1], how);
+  }
+  if (status == CVTM_OK) status = cvtm_hierarchy_sweep(h, &level, how, 1, options->post_smoothing);
+  return status;
+}
+
+/* found = the preconditioned direction, applied = A found; both in inactive rows. */
+static cvtm_status try_direction(const cvtm_sparse_solver *s, double *direction, double *applied) {
+  const inner *in = s->own;
+  const cvtm_level *level = &s->hierarchy.level[0];
+  const cvtm_status status = precondition(s, direction, in->vector[FOUND]);
+  if (status != CVTM_OK) return status;
+  return s->hierarchy.phases->apply(s->head.device, level, in->vector[FOUND], applied);
+}
+
+/* One step of BiCGStab (van der Vorst 1992) on x and the scaled residual in->start; *rho is
+ * shadow' residual. *go_on = 0 where it breaks down. */
+static cvtm_status krylov_step(const cvtm_sparse_solver *s, double *rho, int *go_on) {
+  const inner *in = s->own;
+  double *x = s->hierarchy.level[0].x, *r = in->start;
+  double *search = in->vector[SEARCH], *image = in->vector[IMAGE], *applied = in->vector[APPLIED];
+  double shadow_image = 0, along = 0, length = 0, next = 0;
+  cvtm_status status = try_direction(s, search, image);
+  if (status == CVTM_OK) status = dot(s, in->vector[SHADOW], image, &shadow_image);
+  *go_on = status == CVTM_OK && shadow_image != 0 && isfinite(*rho / shadow_image);
+  if (!*go_on) return status;
+  const double alpha = *rho / shadow_image;
+  status = combine(s, alpha / in->scale, in->vector[FOUND], 1, x);
+  if (status == CVTM_OK) status = combine(s, -alpha, image, 1, r);
+  if (status == CVTM_OK) status = try_direction(s, r, applied);
+  if (status == CVTM_OK) status = dot(s, applied, r, &along);
+  if (status == CVTM_OK) status = dot(s, applied, applied, &length);
+  *go_on = status == CVTM_OK && length > 0 && along != 0;
+  if (!*go_on) return status;
+  const double omega = along / length;
+  status = combine(s, omega / in->scale, in->vector[FOUND], 1, x);
+  if (status == CVTM_OK) status = combine(s, -omega, applied, 1, r);
+  if (status == CVTM_OK) status = dot(s, in->vector[SHADOW], r, &next);
+  if (status == CVTM_OK) status = combine(s, -omega, image, 1, search);
+  const double beta = next / *rho * (alpha / omega);
+  *go_on = isfinite(beta) && next != 0;
+  *rho = next;
+  return status == CVTM_OK ? combine(s, 1, r, beta, search) : status;
+}
+
+/* start = scale (b - A x) in the inactive rows. */
+static cvtm_status find_residual(const cvtm_sparse_solver *s) {
+  const inner *in = s->own;
+  const cvtm_passage how = {.masked = 1};
+  cvtm_level level = s->hierarchy.level[0];
+  level.r = in->start;
+  const cvtm_status status = s->hierarchy.phases->residual(s->head.device, &level, how, level.rows);
+  return status == CVTM_OK && in->scale != 1 ? combine(s, in->scale, in->start, 0, in->start)
+                                             : status;
+}
+
+/* Starts afresh from the residual in start. */
+static cvtm_status begin_krylov(const cvtm_sparse_solver *s) {
+  const inner *in = s->own;
+  const size_t bytes = (size_t)s->head.rows * sizeof(double);
+  const cvtm_status status = cvtm_device_copy(s->head.device, in->vector[SHADOW], in->start, bytes);
+  return status == CVTM_OK ? cvtm_device_copy(s->head.device, in->vector[SEARCH], in->start, bytes)
+                           : status;
+}
+
+/* BiCGStab may amplify before it converges, or instead: keeps x as it is at the smallest residual.
+ */
+static cvtm_status keep_least(const cvtm_sparse_solver *s, double *norm2, double *least) {
+  const inner *in = s->own;
+  const cvtm_status status = dot(s, in->start, in->start, norm2);
+  if (status != CVTM_OK || !(*norm2 <= *least)) return status;
+  *least = *norm2;
+  return cvtm_device_copy(s->head.device, in->vector[KEPT], s->hierarchy.level[0].x,
+                          (size_t)s->head.rows * sizeof(double));
+}
+
+/* Solves for x in the inactive rows, as far as is worth while. */
+static cvtm_status solve_inactive(const cvtm_sparse_solver *s) {
+  const inner *in = s->own;
+  double norm2 = 0, least = (double)INFINITY, rho = 0;
+  int go_on = 0;
+  cvtm_status status = find_residual(s);
+  if (status == CVTM_OK) status = keep_least(s, &norm2, &least);
+  const double goal = fmax(in->goal * in->scale, 1e-6 * sqrt(norm2));
+  for (int k = 0; k < INNER_ITERATIONS && status == CVTM_OK && norm2 > goal * goal; ++k) {
+    if (!go_on) { /* the beginning, or a breakdown */
+      status = begin_krylov(s);
+      rho = norm2;
+    }
+    if (status == CVTM_OK) status = krylov_step(s, &rho, &go_on);
+    if (status == CVTM_OK) status = keep_least(s, &norm2, &least);
+  }
+  if (status != CVTM_OK || norm2 <= least) return status;
+  return cvtm_device_copy(s->head.device, s->hierarchy.level[0].x, in->vector[KEPT],
+                          (size_t)s->head.rows * sizeof(double));
+}
+
+/* A new active set, its bounds taken, and the others solved for; *changes: rows that changed
+ * sides. */
+static cvtm_status step(cvtm_sparse_solver *s, double *changes) {
+  const cvtm_hierarchy *h = &s->hierarchy;
+  const inner *in = s->own;
+  const cvtm_level level = h->level[0];
+  cvtm_status status = h->phases->sum(h->device, &level, h->count > 1 ? &h->level[1] : NULL, NULL,
+                                      CVTM_SUM_CHOOSE, 0, CVTM_USE_NOTHING, s->partial, s->state);
+  if (status == CVTM_OK) {
+    status = cvtm_device_copy_out(h->device, changes, &s->state->sums.at[0], sizeof *changes);
+  }
+  if (status == CVTM_OK) status = h->phases->clip(h->device, &level, 1);
+  if (in->band.diagonal != NULL)
+    return status == CVTM_OK ? h->phases->tridiagonal(h->device, &level, &in->band) : status;
+  if (status == CVTM_OK) status = cvtm_hierarchy_products(h, 0);
+  return status == CVTM_OK ? solve_inactive(s) : status;
+}
+
+/* What steps are to lower: the residual of rows that weigh the same. */
+static double merit_of(const cvtm_sparse_solver *s) {
+  const int is_weighted = s->hierarchy.level[0].weight != NULL;
+  return is_weighted ? s->host.sums.at[3] : s->host.course.norm;
+}
+
+/* Heavy rows decide the natural residual's norm: where it is small enough, light ones may still be
+ * far off, and the course goes on while that helps them. It ends where the same active set comes
+ * again without a better solution of its system, and sweeps find none either. */
+static int32_t decide(cvtm_sparse_solver *s, int is_settled) {
+  inner *in = s->own;
+  const cvtm_lcp_course *course = &s->host.course;
+  const double merit = merit_of(s);
+  in->idle = merit < in->best ? 0 : in->idle + 1;
+  if (in->idle == 0) in->best = merit;
+  if (course->stop == CVTM_LCP_CONVERGED && in->idle == 0 && merit > in->finest &&
+      course->iteration < course->limit)
+    return CVTM_UNDECIDED;
+  if (course->stop != CVTM_UNDECIDED) return course->stop;
+  if (course->best <= course->target && in->idle > 0) return CVTM_LCP_CONVERGED;
+  if (is_settled &&
+      (course->norm <= course->rounding || (in->idle > 0 && in->relaxations == RELAXATIONS)))
+    return cvtm_lcp_reason_to_give_up(course);
+  return CVTM_UNDECIDED;
+}
+
+/* Projected sweeps, which come closer wherever A is an H-matrix. */
+static cvtm_status relax(cvtm_sparse_solver *s) {
+  inner *in = s->own;
+  const cvtm_passage projected = {.bounded = 1};
+  const int sweeps = SWEEPS << in->relaxations++;
+  in->idle = 0;
+  return cvtm_hierarchy_sweep(&s->hierarchy, &s->hierarchy.level[0], projected, 1, sweeps);
+}
+
+/* From where the course of level 0 has come to. */
+static cvtm_status iterate(cvtm_sparse_solver *s) {
+  inner *in = s->own;
+  cvtm_lcp_course *course = &s->host.course;
+  cvtm_status status = CVTM_OK;
+  double changes = 1;
+  in->best = merit_of(s);
+  in->idle = in->relaxations = 0;
+  for (int64_t k = 0; status == CVTM_OK && course->stop == CVTM_UNDECIDED; ++k) {
+    const int is_stuck = in->idle >= PATIENCE || (in->idle > 0 && changes == 0);
+    const int relaxes = is_stuck && in->relaxations < RELAXATIONS;
+    changes = 1;
+    status = relaxes ? relax(s) : step(s, &changes);
+    if (status == CVTM_OK) status = cvtm_sparse_judge(s, 0, 0);
+    if (status == CVTM_OK) status = cvtm_sparse_look(s, 0);
+    if (status != CVTM_OK) return status;
+    if (k == 0) changes = 1; /* from what is in the state at the start */
+    course->stop = decide(s, changes == 0);
+    status = cvtm_device_copy_in(s->head.device, &s->state->course.stop, &course->stop,
+                                 sizeof course->stop);
+  }
+  return status;
+}
+
+/* Where steps and their systems may end; called while the sums are those of the cold start. */
+static cvtm_status set_goals(cvtm_sparse_solver *s, double target) {
+  inner *in = s->own;
+  in->scale = s->host.scale;
+  in->goal = 0.1 * target;
+  in->finest = (double)INFINITY;
+  if (s->hierarchy.level[0].weight == NULL) return CVTM_OK;
+  cvtm_sums cold;
+  const cvtm_status status =
+      cvtm_device_copy_out(s->head.device, &cold, &s->state->sums, sizeof cold);
+  const double relative = s->host.course.cold > 0 ? target / s->host.course.cold : 0;
+  in->finest = relative * cold.at[3];
+  in->goal = 0.1 * fmin(in->finest / sqrt((double)s->head.rows), target / in->heaviest);
+  in->scale = 1;
+  if (cold.at[3] > 0 && isfinite(cold.at[3])) in->scale = ldexp(1, -ilogb(cold.at[3]));
+  return status;
+}
+
+cvtm_status cvtm_pdas_go_on(cvtm_sparse_solver *s, double target) {
+  const cvtm_sum_kind judged_by = s->judged_by;
+  s->host.course.window = PDAS_WINDOW;
+  s->host.course.roams = 1;
+  s->host.course.stop = CVTM_UNDECIDED;
+  cvtm_status status = cvtm_device_copy_in(s->head.device, s->state, &s->host, sizeof s->host);
+  s->judged_by = CVTM_SUM_MEASURE;
+  if (status == CVTM_OK) status = set_goals(s, target);
+  if (status == CVTM_OK) status = iterate(s);
+  s->judged_by = judged_by;
+  return status;
+}
+
+static cvtm_status solve(cvtm_lcp *lcp, const double *b, const double *lower, const double *upper,
+                         double *x, int warm, cvtm_lcp_result *result) {
+  cvtm_sparse_solver *s = (cvtm_sparse_solver *)lcp;
+  double target = 0;
+  cvtm_status status = cvtm_sparse_load(s, b, lower, upper, x, warm, &target);
+  if (status == CVTM_OK) status = set_goals(s, target);
+  if (status == CVTM_OK) status = cvtm_hierarchy_reset(&s->hierarchy, 0);
+  if (status == CVTM_OK)
+    status = cvtm_sparse_begin(s, 0, target, lcp->options.max_iterations, PDAS_WINDOW, 0);
+  if (status == CVTM_OK) status = cvtm_sparse_look(s, 0);
+  if (status == CVTM_OK) status = iterate(s);
+  return status == CVTM_OK ? cvtm_sparse_unload(s, x, result) : status;
+}
+
+static void destroy(cvtm_lcp *lcp) { cvtm_sparse_close((cvtm_sparse_solver *)lcp); }
+
+cvtm_status cvtm_pdas_prepare(cvtm_sparse_solver *s) {
+  cvtm_hierarchy *h = &s->hierarchy;
+  inner *in = calloc(1, sizeof *in);
+  if (in == NULL) {
+    return cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_MEMORY, "no memory for a solver");
+  }
+  s->own = in;
+  in->start = s->direction;
+  cvtm_status status = cvtm_reduce_workspace(h->device, s->head.rows, &in->workspace_bytes);
+  for (int k = 0; k < VECTORS && status == CVTM_OK; ++k)
+    status = cvtm_hierarchy_allocate(h, s->head.rows, sizeof(double), (void **)&in->vector[k]);
+  if (status == CVTM_OK)
+    status = cvtm_hierarchy_allocate(h, 1, sizeof(double), (void **)&in->scalar);
+  if (status == CVTM_OK)
+    status = cvtm_hierarchy_allocate(h, (int64_t)in->workspace_bytes, 1, &in->workspace);
+  return status;
+}
+
+static int is_tridiagonal(const cvtm_csr *a) {
+  for (int64_t row = 0; row < a->rows; ++row) {
+    for (int64_t k = a->row_start[row]; k < a->row_start[row + 1]; ++k)
+      if (a->column[k] < row - 1 || a->column[k] > row + 1) return 0;
+  }
+  return 1;
+}
+
+/* diagonals: below, diagonal, above, n each; order: the user's row of each place. */
+static void read_band(const cvtm_csr *a, const int32_t *order, double *diagonals, int32_t *place) {
+  for (int64_t row = 0; row < a->rows; ++row) {
+    place[order[row]] = (int32_t)row;
+    for (int64_t k = a->row_start[row]; k < a->row_start[row + 1]; ++k)
+      diagonals[(a->column[k] - row + 1) * a->rows + row] = a->value[k];
+  }
+}
+
+static cvtm_status allocate_band(cvtm_sparse_solver *s, const cvtm_csr *matrix) {
+  cvtm_hierarchy *h = &s->hierarchy;
+  inner *in = s->own;
+  const size_t n = (size_t)matrix->rows;
+  double *diagonals = calloc(3 * n, sizeof *diagonals), *on_device = NULL;
+  int32_t *order = malloc(2 * n * sizeof *order), *place = NULL;
+  cvtm_status status = CVTM_OK;
+  if (diagonals == NULL || order == NULL)
+    status = cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_MEMORY, "no memory for a solver");
+  if (status == CVTM_OK)
+    status = cvtm_hierarchy_allocate(h, 5 * matrix->rows, sizeof(double), (void **)&on_device);
+  if (status == CVTM_OK)
+    status = cvtm_hierarchy_allocate(h, matrix->rows, sizeof *place, (void **)&place);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_out(h->device, order, h->order, n * sizeof *order);
+  if (status == CVTM_OK) {
+    read_band(matrix, order, diagonals, order + n);
+    status = cvtm_device_copy_in(h->device, on_device, diagonals, 3 * n * sizeof *diagonals);
+  }
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_in(h->device, place, order + n, n * sizeof *place);
+  free(diagonals);
+  free(order);
+  if (status != CVTM_OK) return status;
+  in->band = (cvtm_tridiagonal){on_device, on_device + n,     on_device + 2 * n,
+                                place,     on_device + 3 * n, on_device + 4 * n};
+  return CVTM_OK;
+}
+
+/* The weights of the rows on level 0, there in its order. */
+static cvtm_status give_weights(cvtm_sparse_solver *s, const double *weight) {
+  cvtm_hierarchy *h = &s->hierarchy;
+  inner *in = s->own;
+  const int64_t rows = s->head.rows;
+  double *sorted = NULL;
+  cvtm_status status = cvtm_hierarchy_allocate(h, rows, sizeof *sorted, (void **)&sorted);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_in(h->device, in->start, weight, (size_t)rows * sizeof *weight);
+  if (status == CVTM_OK) status = h->phases->gather(h->device, in->start, h->order, rows, sorted);
+  if (status == CVTM_OK) status = cvtm_device_synchronize(h->device);
+  for (int64_t row = 0; row < rows; ++row) in->heaviest = fmax(in->heaviest, weight[row]);
+  h->level[0].weight = sorted;
+  return status;
+}
+
+/* weight: NULL, or as in cvtm_level, in the user's order. */
+static cvtm_status create(cvtm_device *device, const cvtm_csr *matrix, const double *weight,
+                          const cvtm_hierarchy_options *levels, const cvtm_lcp_options *options,
+                          cvtm_lcp **lcp) {
+  static const cvtm_lcp_table table = {solve, destroy};
+  cvtm_sparse_solver *s = NULL;
+  cvtm_status status = cvtm_sparse_open(&table, device, matrix, levels, options, &s);
+  if (status != CVTM_OK) return status;
+  status = cvtm_pdas_prepare(s);
+  if (status == CVTM_OK && weight != NULL) status = give_weights(s, weight);
+  if (status == CVTM_OK && levels->levels == 1) status = allocate_band(s, matrix);
+  if (status != CVTM_OK) {
+    destroy(&s->head);
+    return status;
+  }
+  *lcp = &s->head;
+  return CVTM_OK;
+}
+
+/* Rows of a matrix that is not symmetric may differ in scale by any factor, and are made alike. */
+cvtm_status cvtm_pdas_create(cvtm_device *device, const cvtm_csr *matrix, int is_symmetric,
+                             int64_t width, int64_t height, const cvtm_lcp_options *options,
+                             cvtm_lcp **lcp) {
+  const int is_band = is_tridiagonal(matrix);
+  const cvtm_hierarchy_options levels = {width,    height,       is_band ? 1 : CVTM_LEVELS_MAX,
+                                         !is_band, is_symmetric, !is_symmetric};
+  if (is_symmetric) return create(device, matrix, NULL, &levels, options, lcp);
+  cvtm_error *error = cvtm_device_error(device);
+  cvtm_csr even;
+  double *weight = malloc((size_t)matrix->rows * sizeof *weight);
+  if (weight == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a solver");
+  cvtm_status status = cvtm_csr_equilibrate(matrix, &even, weight, error);
+  if (status == CVTM_OK) {
+    status = create(device, &even, weight, &levels, options, lcp);
+    cvtm_csr_free(&even);
+  }
+  free(weight);
+  return status;
+}

@@ -1,0 +1,89 @@
+#include "base/cuda_check.h"
+#include "lcp/sparse/sparse_kernels.h"
+
+namespace {
+
+constexpr int block_size = 256;
+
+__device__ int64_t first_thread() {
+  return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+}
+__device__ int64_t thread_count() { return gridDim.x * static_cast<int64_t>(blockDim.x); }
+
+__global__ void slice_sizes(cvtm_csr csr, cvtm_sell_order order, int64_t uniform, int32_t *sizes) {
+  const int64_t slices = cvtm_sell_slices(csr.rows);
+  for (int64_t slice = first_thread(); slice < slices; slice += thread_count())
+    sizes[slice] = cvtm_sell_slice_size(&csr, &order, uniform, slice);
+}
+
+__global__ void fill_sell(cvtm_csr csr, cvtm_sell_order order, cvtm_sell sell, int64_t rows) {
+  for (int64_t row = first_thread(); row < rows; row += thread_count())
+    cvtm_sell_fill_row(&csr, &order, &sell, row);
+}
+
+__global__ void row_sizes(cvtm_sell sell, int32_t *sizes) {
+  for (int64_t row = first_thread(); row < sell.rows; row += thread_count())
+    sizes[row] = cvtm_sell_row_size(&sell, row);
+}
+
+__global__ void find_runs(cvtm_sell sell, int64_t groups) {
+  for (int64_t group = first_thread(); group < groups; group += thread_count())
+    sell.run[group] = cvtm_sell_run_at(&sell, group);
+}
+
+__global__ void fill_csr(cvtm_sell sell, cvtm_csr csr) {
+  for (int64_t row = first_thread(); row < sell.rows; row += thread_count())
+    cvtm_csr_fill_row(&sell, &csr, row);
+}
+
+__global__ void multiply(cvtm_sell matrix, const double *x, double *y) {
+  for (int64_t row = first_thread(); row < matrix.rows; row += thread_count())
+    y[row] = cvtm_sell_row_times(&matrix, row, x);
+}
+
+cvtm_status slice_sizes_cuda(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
+                             int64_t uniform, int32_t *sizes) {
+  const unsigned blocks = cvtm_cuda_blocks(cvtm_sell_slices(csr->rows), block_size);
+  slice_sizes<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*csr, *order, uniform, sizes);
+  return cvtm_cuda_launched(device, "slice_sizes");
+}
+
+cvtm_status fill_sell_cuda(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
+                           const cvtm_sell *sell) {
+  const int64_t rows = cvtm_sell_slices(csr->rows) * CVTM_SLICE_ROWS;
+  const unsigned blocks = cvtm_cuda_blocks(rows, block_size);
+  fill_sell<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*csr, *order, *sell, rows);
+  return cvtm_cuda_launched(device, "fill_sell");
+}
+
+cvtm_status row_sizes_cuda(cvtm_device *device, const cvtm_sell *sell, int32_t *sizes) {
+  const unsigned blocks = cvtm_cuda_blocks(sell->rows, block_size);
+  row_sizes<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*sell, sizes);
+  return cvtm_cuda_launched(device, "row_sizes");
+}
+
+cvtm_status find_runs_cuda(cvtm_device *device, const cvtm_sell *sell) {
+  const int64_t groups = sell->entries / CVTM_SLICE_ROWS;
+  const unsigned blocks = cvtm_cuda_blocks(groups, block_size);
+  find_runs<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*sell, groups);
+  return cvtm_cuda_launched(device, "find_runs");
+}
+
+cvtm_status fill_csr_cuda(cvtm_device *device, const cvtm_sell *sell, const cvtm_csr *csr) {
+  const unsigned blocks = cvtm_cuda_blocks(sell->rows, block_size);
+  fill_csr<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*sell, *csr);
+  return cvtm_cuda_launched(device, "fill_csr");
+}
+
+cvtm_status multiply_cuda(cvtm_device *device, const cvtm_sell *matrix, const double *x,
+                          double *y) {
+  const unsigned blocks = cvtm_cuda_blocks(matrix->rows, block_size);
+  multiply<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*matrix, x, y);
+  return cvtm_cuda_launched(device, "multiply");
+}
+
+}  // namespace
+
+extern "C" const cvtm_sparse_table cvtm_sparse_table_cuda = {
+    slice_sizes_cuda, fill_sell_cuda, row_sizes_cuda, find_runs_cuda, fill_csr_cuda, multiply_cuda,
+};

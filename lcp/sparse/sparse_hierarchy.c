@@ -1,0 +1,359 @@
+#include "lcp/sparse/sparse_hierarchy.h"
+
+#include "lcp/sparse/aggregation.h"
+#include "lcp/colouring.h"
+#include "lcp/sparse/csr_grid.h"
+#include "lcp/sparse/sparse_algebra.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { COARSEST_ROWS = 9, COARSEST_SWEEPS = 12 };
+
+const cvtm_sparse_phases *cvtm_sparse_phases_of(const cvtm_device *device) {
+#if CVTMESH_HAVE_CUDA
+  if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA) return &cvtm_sparse_phases_cuda;
+#endif
+  (void)device;
+  return &cvtm_sparse_phases_cpu;
+}
+
+/* --- setup: levels are put together in host memory, one at a time ---------------------- */
+
+/* A level in the user's order. */
+typedef struct draft {
+  cvtm_csr matrix; /* borrowed on level 0 */
+  int64_t width, height;
+  int32_t *order;               /* row of each place when sorted by colour */
+  int32_t *place;               /* its inverse */
+  int32_t *order_on, *place_on; /* the same in device memory; the level keeps place_on */
+  int64_t *colour_start;
+  int64_t colours;
+} draft;
+
+static void draft_free(cvtm_device *device, draft *d, int is_borrowed) {
+  if (!is_borrowed) cvtm_csr_free(&d->matrix);
+  cvtm_device_free(device, d->order_on);
+  free(d->order);
+  free(d->place);
+  free(d->colour_start);
+  memset(d, 0, sizeof *d);
+}
+
+/* Two colours where they do, four where they do, else whatever it takes. */
+static cvtm_status choose_colours(cvtm_device *device, const draft *d, cvtm_colouring *colouring) {
+  for (int32_t colours = 2; colours <= 4 && d->width > 0; colours += 2) {
+    cvtm_error unfit;
+    const int threads = cvtm_device_threads(device);
+    const cvtm_status status = cvtm_colouring_create_grid(d->width, d->height, colours, threads,
+                                                          colouring, cvtm_device_error(device));
+    if (status != CVTM_OK) return status;
+    if (cvtm_colouring_check(&d->matrix, colouring, threads, &unfit) == CVTM_OK) return CVTM_OK;
+    cvtm_colouring_free(colouring);
+  }
+  return cvtm_colouring_create(device, &d->matrix, colouring);
+}
+
+static cvtm_status sort_by_colour(cvtm_device *device, draft *d) {
+  cvtm_colouring colouring;
+  const cvtm_status status = choose_colours(device, d, &colouring);
+  if (status != CVTM_OK) return status;
+  const size_t rows = (size_t)d->matrix.rows;
+  d->colours = colouring.count;
+  d->order = malloc((rows + 1) * sizeof *d->order);
+  d->place = malloc((rows + 1) * sizeof *d->place);
+  d->colour_start = malloc(((size_t)colouring.count + 1) * sizeof *d->colour_start);
+  if (d->order == NULL || d->place == NULL || d->colour_start == NULL) {
+    cvtm_colouring_free(&colouring);
+    return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory for an order");
+  }
+  cvtm_colouring_sort(&colouring, d->order, d->colour_start);
+  for (int64_t k = 0; k < d->matrix.rows; ++k) d->place[d->order[k]] = (int32_t)k;
+  cvtm_colouring_free(&colouring);
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_hierarchy_allocate(cvtm_hierarchy *h, int64_t count, size_t size, void **memory) {
+  const int room = (int)(sizeof h->owned / sizeof h->owned[0]);
+  if (h->owned_count == room) {
+    return cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_INTERNAL, "too many arrays");
+  }
+  const cvtm_status status = cvtm_device_allocate(h->device, count, size, memory);
+  if (status == CVTM_OK) h->owned[h->owned_count++] = *memory;
+  return status;
+}
+
+/* A copy of host memory that the hierarchy owns. */
+static cvtm_status upload(cvtm_hierarchy *h, const void *from, int64_t count, size_t size,
+                          void **memory) {
+  const cvtm_status status = cvtm_hierarchy_allocate(h, count, size, memory);
+  if (status != CVTM_OK) return status;
+  return cvtm_device_copy_in(h->device, *memory, from, (size_t)count * size);
+}
+
+static cvtm_status upload_order(cvtm_hierarchy *h, draft *d) {
+  const int64_t rows = d->matrix.rows;
+  cvtm_status status =
+      cvtm_device_allocate(h->device, rows, sizeof *d->order, (void **)&d->order_on);
+  if (status == CVTM_OK) {
+    status = cvtm_device_copy_in(h->device, d->order_on, d->order, (size_t)rows * sizeof *d->order);
+  }
+  if (status != CVTM_OK) return status;
+  return upload(h, d->place, rows, sizeof *d->place, (void **)&d->place_on);
+}
+
+/* Rows (NULL: in the user's order) and columns in the orders of their levels, sliced. */
+static cvtm_status upload_matrix(cvtm_hierarchy *h, const cvtm_csr *matrix, const draft *rows,
+                                 const draft *columns, cvtm_sell *sell) {
+  const cvtm_sell_order order = {rows != NULL ? rows->order_on : NULL, columns->place_on};
+  return cvtm_sell_create_ordered(h->device, matrix, &order, sell);
+}
+
+static cvtm_status finish_level(cvtm_hierarchy *h, draft *d, int truncates) {
+  cvtm_level *level = &h->level[h->count];
+  memset(level, 0, sizeof *level);
+  cvtm_status status = sort_by_colour(h->device, d);
+  if (status == CVTM_OK) status = upload_order(h, d);
+  if (status != CVTM_OK) return status;
+  const int64_t rows = d->matrix.rows;
+  level->rows = rows;
+  level->colours = d->colours;
+  level->has_bounds = h->has_bounds;
+  level->place = d->place_on;
+  level->colour_start = d->colour_start;
+  d->colour_start = NULL; /* the level has it */
+  double **const vectors[] = {&level->x, &level->b, &level->lower, &level->upper, &level->r};
+  status = upload_matrix(h, &d->matrix, d, d, &level->matrix);
+  ++h->count; /* from here on the level is freed with the hierarchy */
+  if (status == CVTM_OK) status = cvtm_sell_find_runs(h->device, &level->matrix);
+  level->correction = level->matrix;
+  for (size_t k = 0; k < sizeof vectors / sizeof vectors[0] && status == CVTM_OK; ++k)
+    status = cvtm_hierarchy_allocate(h, rows, sizeof(double), (void **)vectors[k]);
+  if (status == CVTM_OK) status = cvtm_hierarchy_allocate(h, rows, 1, (void **)&level->state);
+  if (status == CVTM_OK && truncates && h->count > 1) {
+    status = cvtm_hierarchy_allocate(h, level->matrix.entries, sizeof(double),
+                                     (void **)&level->correction.value);
+  }
+  if (status == CVTM_OK) {
+    status = upload(h, level->colour_start, level->colours + 1, sizeof(int64_t),
+                    (void **)&level->colour_start_device);
+  }
+  return status;
+}
+
+/* A copy of centre in the orders of both levels. */
+static cvtm_status upload_centres(cvtm_hierarchy *h, const draft *fine, const draft *coarse,
+                                  const int32_t *centre, cvtm_level *level) {
+  int32_t *sorted = malloc(((size_t)level->rows + 1) * sizeof *sorted);
+  if (sorted == NULL) {
+    return cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_MEMORY, "no memory for an order");
+  }
+  for (int64_t k = 0; k < level->rows; ++k) sorted[k] = fine->place[centre[coarse->order[k]]];
+  const cvtm_status status =
+      upload(h, sorted, level->rows, sizeof *sorted, (void **)&level->centre);
+  free(sorted);
+  return status;
+}
+
+typedef struct transfer {
+  cvtm_csr prolongation, restriction;
+  int32_t *centre;
+} transfer;
+
+static void transfer_free(transfer *t) {
+  cvtm_csr_free(&t->prolongation);
+  cvtm_csr_free(&t->restriction);
+  free(t->centre);
+}
+
+static cvtm_status find_coarse(const draft *fine, const cvtm_hierarchy_options *options, int level,
+                               int threads, transfer *t, draft *coarse, cvtm_error *error) {
+  cvtm_status status;
+  if (options->width > 0) {
+    cvtm_grid_coarsening grids;
+    status = cvtm_grid_coarsen(&fine->matrix, fine->width, fine->height, threads, &grids, error);
+    if (status != CVTM_OK) return status;
+    coarse->width = grids.coarse_width;
+    coarse->height = grids.coarse_height;
+    status =
+        cvtm_grid_prolongation(&fine->matrix, grids, threads, &t->prolongation, &t->centre, error);
+  } else {
+    status = cvtm_aggregate(&fine->matrix, level, !options->bounded, &t->prolongation, &t->centre,
+                            error);
+  }
+  if (status == CVTM_OK)
+    status = cvtm_csr_transpose(&t->prolongation, threads, &t->restriction, error);
+  return status;
+}
+
+/* From a finished level to the next coarser one; *found = 0 if there is none worth having. */
+static cvtm_status add_coarse(cvtm_hierarchy *h, const cvtm_hierarchy_options *options,
+                              const draft *fine, draft *coarse, int *found) {
+  cvtm_error *error = cvtm_device_error(h->device);
+  transfer t;
+  memset(&t, 0, sizeof t);
+  cvtm_level *level = &h->level[h->count - 1];
+  const int threads = cvtm_device_threads(h->device);
+  cvtm_status status = find_coarse(fine, options, h->count - 1, threads, &t, coarse, error);
+  *found = status == CVTM_OK && t.prolongation.columns > 0 &&
+           t.prolongation.columns <= level->rows - level->rows / 8;
+  if (*found) {
+    status = cvtm_csr_galerkin(&fine->matrix, &t.prolongation, &t.restriction, threads,
+                               &coarse->matrix, error);
+    if (status == CVTM_OK) status = finish_level(h, coarse, options->truncates);
+    if (status == CVTM_OK) {
+      status = upload_matrix(h, &t.prolongation, fine, coarse, &level->prolongation);
+    }
+    if (status == CVTM_OK) {
+      status = upload_matrix(h, &t.restriction, NULL, fine, &level->restriction);
+    }
+    if (status == CVTM_OK) status = cvtm_sell_find_runs(h->device, &level->restriction);
+    if (status == CVTM_OK) status = upload_centres(h, fine, coarse, t.centre, &level[1]);
+  }
+  transfer_free(&t);
+  return status;
+}
+
+static cvtm_status add_levels(cvtm_hierarchy *h, const cvtm_csr *matrix,
+                              const cvtm_hierarchy_options *options) {
+  draft fine = {.matrix = *matrix, .width = options->width, .height = options->height};
+  cvtm_status status = finish_level(h, &fine, options->truncates);
+  if (status == CVTM_OK) {
+    status = upload(h, fine.order, matrix->rows, sizeof *fine.order, (void **)&h->order);
+  }
+  while (status == CVTM_OK && h->count < options->levels && fine.matrix.rows > COARSEST_ROWS) {
+    int found = 0;
+    draft coarse;
+    memset(&coarse, 0, sizeof coarse);
+    status = add_coarse(h, options, &fine, &coarse, &found);
+    if (!found || status != CVTM_OK) {
+      draft_free(h->device, &coarse, 0);
+      break;
+    }
+    draft_free(h->device, &fine, fine.matrix.value == matrix->value);
+    fine = coarse;
+  }
+  draft_free(h->device, &fine, fine.matrix.value == matrix->value);
+  return status;
+}
+
+cvtm_status cvtm_hierarchy_create(cvtm_device *device, const cvtm_csr *matrix,
+                                  const cvtm_hierarchy_options *options,
+                                  cvtm_hierarchy *hierarchy) {
+  memset(hierarchy, 0, sizeof *hierarchy);
+  hierarchy->device = device;
+  hierarchy->phases = cvtm_sparse_phases_of(device);
+  hierarchy->truncates = options->truncates;
+  cvtm_csr pattern = {0, 0, NULL, NULL, NULL};
+  cvtm_status status = CVTM_OK;
+  if (!options->is_symmetric) {
+    status = cvtm_csr_symmetric_pattern(matrix, cvtm_device_threads(device), &pattern,
+                                        cvtm_device_error(device));
+    matrix = &pattern;
+  }
+  if (status == CVTM_OK) {
+    status = cvtm_hierarchy_allocate(hierarchy, 2, 1, (void **)&hierarchy->has_bounds);
+  }
+  if (status == CVTM_OK) status = add_levels(hierarchy, matrix, options);
+  cvtm_csr_free(&pattern);
+  if (status == CVTM_OK) {
+    status = upload(hierarchy, hierarchy->level, hierarchy->count, sizeof *hierarchy->level,
+                    (void **)&hierarchy->level_device);
+  }
+  if (status != CVTM_OK) cvtm_hierarchy_destroy(hierarchy);
+  return status;
+}
+
+void cvtm_hierarchy_destroy(cvtm_hierarchy *h) {
+  for (int k = 0; k < h->owned_count; ++k) cvtm_device_free(h->device, h->owned[k]);
+  for (int l = 0; l < h->count; ++l) {
+    cvtm_sell_free(h->device, &h->level[l].matrix);
+    cvtm_sell_free(h->device, &h->level[l].prolongation);
+    cvtm_sell_free(h->device, &h->level[l].restriction);
+    free((void *)(uintptr_t)h->level[l].colour_start);
+  }
+  memset(h, 0, sizeof *h);
+}
+
+/* --- cycles ------------------------------------------------------------------------------ */
+
+cvtm_status cvtm_hierarchy_reset(cvtm_hierarchy *h, int top) {
+  cvtm_status status = CVTM_OK;
+  for (int l = top; l < h->count && status == CVTM_OK; ++l) {
+    const cvtm_level *level = &h->level[l];
+    status = cvtm_device_fill(h->device, level->state, 0, (size_t)level->rows);
+    if (status != CVTM_OK || l == top || level->correction.value == level->matrix.value) continue;
+    status = cvtm_device_copy(h->device, level->correction.value, level->matrix.value,
+                              (size_t)level->matrix.entries * sizeof(double));
+  }
+  return status;
+}
+
+cvtm_status cvtm_hierarchy_relax(const cvtm_hierarchy *h, const cvtm_level *level, cvtm_passage how,
+                                 double omega, int64_t colours) {
+  cvtm_status status = CVTM_OK;
+  for (int64_t colour = 0; colour < colours && status == CVTM_OK; ++colour)
+    status = h->phases->relax(h->device, level, how, omega, colour);
+  return status;
+}
+
+cvtm_status cvtm_hierarchy_sweep(const cvtm_hierarchy *h, const cvtm_level *level, cvtm_passage how,
+                                 double omega, int sweeps) {
+  cvtm_status status = CVTM_OK;
+  for (int sweep = 0; sweep < sweeps && status == CVTM_OK; ++sweep)
+    status = cvtm_hierarchy_relax(h, level, how, omega, level->colours);
+  return status;
+}
+
+/* Sweeps, and the residual: that of the last colour is known as it is relaxed. */
+static cvtm_status sweep_to_residual(const cvtm_hierarchy *h, const cvtm_level *level,
+                                     cvtm_passage how, int sweeps) {
+  if (sweeps == 0) return h->phases->residual(h->device, level, how, level->rows);
+  const int64_t last = level->colours - 1;
+  cvtm_passage closing = how;
+  closing.residual = 1;
+  cvtm_status status = cvtm_hierarchy_sweep(h, level, how, 1, sweeps - 1);
+  if (status == CVTM_OK) status = cvtm_hierarchy_relax(h, level, how, 1, last);
+  if (status == CVTM_OK) status = h->phases->relax(h->device, level, closing, 1, last);
+  if (status != CVTM_OK) return status;
+  return h->phases->residual(h->device, level, how, level->colour_start[last]);
+}
+
+/* The first level from `first` on that one launch can take together with all coarser ones. */
+static int first_small(const cvtm_hierarchy *h, int first) {
+  int l = first;
+  if (h->phases->small == NULL) return h->count;
+  while (l < h->count && h->level[l].rows > h->phases->small_rows) ++l;
+  return l;
+}
+
+cvtm_status cvtm_hierarchy_products(const cvtm_hierarchy *h, int top) {
+  const int small = first_small(h, top + 1); /* whose launch refreshes what is below */
+  for (int l = top; l + 1 < h->count && l < small; ++l) {
+    const cvtm_status status =
+        h->phases->product(h->device, &h->level[l], &h->level[l + 1], l == top);
+    if (status != CVTM_OK) return status;
+  }
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_hierarchy_correct(const cvtm_hierarchy *h, int first, cvtm_restrict_bounds bounds,
+                                   int pre, int post) {
+  const cvtm_passage how = {.correction = 1, .bounded = bounds != CVTM_BOUNDS_NONE};
+  const cvtm_level *level = &h->level[first];
+  const int small = first_small(h, first);
+  if (first == small) {
+    const cvtm_vcycle cycle = {first,           h->count - 1, pre,         post,
+                               COARSEST_SWEEPS, bounds,       h->truncates};
+    return h->phases->small(h->device, h->level_device, &cycle);
+  }
+  if (first == h->count - 1) return cvtm_hierarchy_sweep(h, level, how, 1, COARSEST_SWEEPS);
+  cvtm_status status = sweep_to_residual(h, level, how, pre);
+  if (status == CVTM_OK) {
+    status = h->phases->restriction(h->device, level, level + 1, bounds, 0);
+  }
+  if (status == CVTM_OK) status = cvtm_hierarchy_correct(h, first + 1, bounds, pre, post);
+  if (status == CVTM_OK) status = h->phases->prolong(h->device, level, level + 1, how);
+  if (status == CVTM_OK) status = cvtm_hierarchy_sweep(h, level, how, 1, post);
+  return status;
+}

@@ -1,0 +1,406 @@
+#include "base/cuda_check.h"
+#include "lcp/sparse/sparse_phases.h"
+
+namespace {
+
+constexpr int block_size = 256;
+/* Blocks of a multiprocessor at once: they leave the registers for a batch of entries. */
+constexpr int row_blocks = 5, sum_blocks_at_once = 4;
+constexpr int small_block = 1024;
+constexpr int64_t small_rows = 4096;
+
+template <class Row>
+__global__ void __launch_bounds__(block_size, row_blocks)
+    for_rows(int64_t first, int64_t end, Row at) {
+  const int64_t stride = gridDim.x * static_cast<int64_t>(block_size);
+  for (int64_t row = first + blockIdx.x * static_cast<int64_t>(block_size) + threadIdx.x; row < end;
+       row += stride)
+    at(row);
+}
+
+template <class Row>
+cvtm_status run_rows(cvtm_device *device, int64_t first, int64_t end, const Row &at,
+                     const char *name) {
+  const unsigned blocks = cvtm_cuda_blocks(end - first, block_size);
+  for_rows<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(first, end, at);
+  return cvtm_cuda_launched(device, name);
+}
+
+struct relax_at {
+  cvtm_level level;
+  cvtm_passage how;
+  double omega;
+  __device__ void operator()(int64_t row) const { cvtm_relax_row(&level, how, omega, row); }
+};
+
+cvtm_status relax(cvtm_device *device, const cvtm_level *level, cvtm_passage how, double omega,
+                  int64_t colour) {
+  return run_rows(device, level->colour_start[colour], level->colour_start[colour + 1],
+                  relax_at{*level, how, omega}, "relax");
+}
+
+struct relax_along_at {
+  cvtm_level level;
+  const double *direction;
+  const cvtm_sweep_state *state;
+  int64_t colour_end;
+  __device__ void operator()(int64_t row) const {
+    cvtm_relax_along_row(&level, direction, state->step, colour_end, row);
+  }
+};
+
+cvtm_status relax_along(cvtm_device *device, const cvtm_level *level, const double *along,
+                        const cvtm_sweep_state *state, int64_t colour) {
+  const int64_t end = level->colour_start[colour + 1];
+  return run_rows(device, level->colour_start[colour], end,
+                  relax_along_at{*level, along, state, end}, "relax_along");
+}
+
+struct residual_at {
+  cvtm_level level;
+  cvtm_passage how;
+  __device__ void operator()(int64_t row) const { cvtm_residual_row(&level, how, row); }
+};
+
+cvtm_status residual(cvtm_device *device, const cvtm_level *level, cvtm_passage how, int64_t end) {
+  return run_rows(device, 0, end, residual_at{*level, how}, "residual");
+}
+
+struct apply_at {
+  cvtm_level level;
+  const double *x;
+  double *y;
+  __device__ void operator()(int64_t row) const { cvtm_apply_row(&level, x, y, row); }
+};
+
+cvtm_status apply(cvtm_device *device, const cvtm_level *level, const double *x, double *y) {
+  return run_rows(device, 0, level->rows, apply_at{*level, x, y}, "apply");
+}
+
+struct product_at {
+  cvtm_level fine, coarse;
+  int is_top;
+  __device__ void operator()(int64_t row) const { cvtm_product_row(&fine, &coarse, is_top, row); }
+};
+
+cvtm_status product(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
+                    int is_top) {
+  return run_rows(device, 0, coarse->rows, product_at{*fine, *coarse, is_top}, "product");
+}
+
+struct restrict_at {
+  cvtm_level fine, coarse;
+  cvtm_restrict_bounds bounds;
+  int masked;
+  __device__ void operator()(int64_t row) const {
+    cvtm_restrict_row(&fine, &coarse, bounds, masked, row);
+  }
+};
+
+cvtm_status restriction(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
+                        cvtm_restrict_bounds bounds, int masked) {
+  return run_rows(device, 0, coarse->rows, restrict_at{*fine, *coarse, bounds, masked},
+                  "restriction");
+}
+
+struct prolong_at {
+  cvtm_level fine, coarse;
+  cvtm_passage how;
+  __device__ void operator()(int64_t row) const { cvtm_prolong_row(&fine, &coarse, how, row); }
+};
+
+cvtm_status prolong(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
+                    cvtm_passage how) {
+  return run_rows(device, 0, fine->rows, prolong_at{*fine, *coarse, how}, "prolong");
+}
+
+struct direction_at {
+  cvtm_level fine, coarse;
+  double *direction;
+  __device__ void operator()(int64_t row) const {
+    cvtm_direction_row(&fine, &coarse, direction, row);
+  }
+};
+
+cvtm_status direction(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
+                      double *to) {
+  return run_rows(device, 0, fine->rows, direction_at{*fine, *coarse, to}, "direction");
+}
+
+struct step_at {
+  cvtm_level level;
+  const double *direction;
+  const cvtm_sweep_state *state;
+  __device__ void operator()(int64_t row) const {
+    cvtm_step_row(&level, direction, state->step, row);
+  }
+};
+
+cvtm_status step(cvtm_device *device, const cvtm_level *level, const double *along,
+                 const cvtm_sweep_state *state) {
+  return run_rows(device, 0, level->rows, step_at{*level, along, state}, "step");
+}
+
+struct coarsen_at {
+  cvtm_level fine, coarse;
+  __device__ void operator()(int64_t row) const { cvtm_coarsen_row(&fine, &coarse, row); }
+};
+
+cvtm_status coarsen(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse) {
+  return run_rows(device, 0, coarse->rows, coarsen_at{*fine, *coarse}, "coarsen");
+}
+
+struct refine_at {
+  cvtm_level fine, coarse;
+  __device__ void operator()(int64_t row) const { cvtm_refine_row(&fine, &coarse, row); }
+};
+
+cvtm_status refine(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse) {
+  return run_rows(device, 0, fine->rows, refine_at{*fine, *coarse}, "refine");
+}
+
+struct gather_at {
+  const double *from;
+  const int32_t *order;
+  double *to;
+  __device__ void operator()(int64_t k) const { to[k] = from[order[k]]; }
+};
+
+cvtm_status gather(cvtm_device *device, const double *from, const int32_t *order, int64_t count,
+                   double *to) {
+  return run_rows(device, 0, count, gather_at{from, order, to}, "gather");
+}
+
+struct scatter_at {
+  const double *from;
+  const int32_t *order;
+  double *to;
+  __device__ void operator()(int64_t k) const { to[order[k]] = from[k]; }
+};
+
+cvtm_status scatter(cvtm_device *device, const double *from, const int32_t *order, int64_t count,
+                    double *to) {
+  return run_rows(device, 0, count, scatter_at{from, order, to}, "scatter");
+}
+
+struct clip_at {
+  cvtm_level level;
+  int masked;
+  __device__ void operator()(int64_t row) const { cvtm_clip_row(&level, masked, row); }
+};
+
+cvtm_status clip(cvtm_device *device, const cvtm_level *level, int masked) {
+  return run_rows(device, 0, level->rows, clip_at{*level, masked}, "clip");
+}
+
+struct combine_at {
+  double a;
+  const double *x;
+  double c, *y;
+  __device__ void operator()(int64_t k) const { y[k] = a * x[k] + c * y[k]; }
+};
+
+cvtm_status combine(cvtm_device *device, double a, const double *x, double c, double *y,
+                    int64_t count) {
+  return run_rows(device, 0, count, combine_at{a, x, c, y}, "combine");
+}
+
+struct divide_at {
+  const double *x;
+  double *y;
+  __device__ void operator()(int64_t k) const { y[k] /= x[k]; }
+};
+
+cvtm_status divide(cvtm_device *device, const double *x, double *y, int64_t count) {
+  return run_rows(device, 0, count, divide_at{x, y}, "divide");
+}
+
+/* --- sums ------------------------------------------------------------------------------ */
+
+/* Halves the lanes until the first holds everything. */
+__device__ void join_lanes(cvtm_sums *lanes) {
+  const int lane = static_cast<int>(threadIdx.x);
+  __syncthreads();
+  for (int half = CVTM_SUM_LANES / 2; half > 0; half /= 2) {
+    if (lane < half) cvtm_sums_join(&lanes[lane], &lanes[lane + half]);
+    __syncthreads();
+  }
+}
+
+template <cvtm_sum_kind kind, bool relaxes>
+__global__ void __launch_bounds__(CVTM_SUM_LANES, sum_blocks_at_once)
+    sum_blocks(const __grid_constant__ cvtm_level level, const __grid_constant__ cvtm_level next,
+               bool has_next, double *vector, double omega, int64_t first, int64_t last,
+               cvtm_sums *partial, const cvtm_sweep_state *state) {
+  double *const at = cvtm_sum_vector(&level, state, kind, vector);
+  const double scale = state->scale;
+  __shared__ cvtm_sums lanes[CVTM_SUM_LANES];
+  const cvtm_level *coarser = has_next ? &next : nullptr;
+  const int64_t blocks = cvtm_sum_blocks(last - first);
+  for (int64_t block = blockIdx.x; block < blocks; block += gridDim.x) {
+    const int64_t start = first + block * CVTM_SUM_BLOCK;
+    const int64_t end = start + CVTM_SUM_BLOCK < last ? start + CVTM_SUM_BLOCK : last;
+    cvtm_sums sums = {{0, 0, 0, 0}};
+    for (int64_t row = start + threadIdx.x; row < end; row += CVTM_SUM_LANES) {
+      const cvtm_sums here =
+          cvtm_sum_row(&level, coarser, at, kind, relaxes ? omega : 0, scale, row);
+      cvtm_sums_join(&sums, &here);
+    }
+    lanes[threadIdx.x] = sums;
+    join_lanes(lanes);
+    if (threadIdx.x == 0) partial[block] = lanes[0];
+    __syncthreads();
+  }
+}
+
+__global__ void __launch_bounds__(CVTM_SUM_LANES)
+    finish_sums(const cvtm_sums *partial, int64_t blocks, cvtm_sum_use use,
+                cvtm_sweep_state *state) {
+  __shared__ cvtm_sums lanes[CVTM_SUM_LANES];
+  cvtm_sums sums = {{0, 0, 0, 0}};
+  for (int64_t block = threadIdx.x; block < blocks; block += CVTM_SUM_LANES)
+    cvtm_sums_join(&sums, &partial[block]);
+  lanes[threadIdx.x] = sums;
+  join_lanes(lanes);
+  if (threadIdx.x > 0) return;
+  state->sums = lanes[0];
+  cvtm_use_sums(state, use);
+}
+
+using sum_kernel = void (*)(cvtm_level, cvtm_level, bool, double *, double, int64_t, int64_t,
+                            cvtm_sums *, const cvtm_sweep_state *);
+
+sum_kernel kernel_of(cvtm_sum_kind kind, bool relaxes) {
+  switch (kind) {
+    case CVTM_SUM_MEASURE:
+      return relaxes ? sum_blocks<CVTM_SUM_MEASURE, true> : sum_blocks<CVTM_SUM_MEASURE, false>;
+    case CVTM_SUM_EXAMINE:
+      return relaxes ? sum_blocks<CVTM_SUM_EXAMINE, true> : sum_blocks<CVTM_SUM_EXAMINE, false>;
+    case CVTM_SUM_TRUNCATE:
+      return relaxes ? sum_blocks<CVTM_SUM_TRUNCATE, true> : sum_blocks<CVTM_SUM_TRUNCATE, false>;
+    case CVTM_SUM_SEARCH:
+      return sum_blocks<CVTM_SUM_SEARCH, false>;
+    case CVTM_SUM_ACCOUNT:
+      return sum_blocks<CVTM_SUM_ACCOUNT, false>;
+    default:
+      return sum_blocks<CVTM_SUM_CHOOSE, false>;
+  }
+}
+
+cvtm_status sum(cvtm_device *device, const cvtm_level *level, const cvtm_level *next,
+                double *vector, cvtm_sum_kind kind, double last_omega, cvtm_sum_use use,
+                cvtm_sums *partial, cvtm_sweep_state *state) {
+  const cudaStream_t stream = cvtm_cuda_stream(device);
+  int64_t blocks = 0;
+  for (int part = 0; part < 2; ++part) {
+    int64_t first;
+    const int64_t last = cvtm_sum_part(level, last_omega, part, &first);
+    if (first == last) continue;
+    const int64_t here = cvtm_sum_blocks(last - first);
+    kernel_of(kind, part == 0)<<<cvtm_cuda_blocks(here, 1), CVTM_SUM_LANES, 0, stream>>>(
+        *level, next != nullptr ? *next : *level, next != nullptr, vector, last_omega, first, last,
+        partial + blocks, state);
+    const cvtm_status status = cvtm_cuda_launched(device, "sum_blocks");
+    if (status != CVTM_OK) return status;
+    blocks += here;
+  }
+  finish_sums<<<1, CVTM_SUM_LANES, 0, stream>>>(partial, blocks, use, state);
+  return cvtm_cuda_launched(device, "finish_sums");
+}
+
+/* One row waits for the one before it: a single thread. */
+__global__ void solve_tridiagonal(cvtm_level level, cvtm_tridiagonal matrix) {
+  cvtm_solve_tridiagonal(&level, &matrix);
+}
+
+cvtm_status tridiagonal(cvtm_device *device, const cvtm_level *level,
+                        const cvtm_tridiagonal *matrix) {
+  solve_tridiagonal<<<1, 1, 0, cvtm_cuda_stream(device)>>>(*level, *matrix);
+  return cvtm_cuda_launched(device, "solve_tridiagonal");
+}
+
+/* --- checks ------------------------------------------------------------------------------ */
+
+__global__ void check_start(int64_t *verdict, int64_t count) {
+  verdict[0] = count;
+  verdict[1] = count;
+}
+
+struct check_at {
+  const double *b, *lower, *upper;
+  int64_t *verdict;
+  __device__ void operator()(int64_t i) const {
+    const int found = cvtm_check_entry(b, lower, upper, i);
+    if (found != 0) {
+      atomicMin(reinterpret_cast<unsigned long long *>(verdict + found - 1),
+                static_cast<unsigned long long>(i));
+    }
+  }
+};
+
+cvtm_status check(cvtm_device *device, const double *b, const double *lower, const double *upper,
+                  int64_t count, int64_t *verdict) {
+  check_start<<<1, 1, 0, cvtm_cuda_stream(device)>>>(verdict, count);
+  const cvtm_status status = cvtm_cuda_launched(device, "check_start");
+  if (status != CVTM_OK) return status;
+  return run_rows(device, 0, count, check_at{b, lower, upper, verdict}, "check");
+}
+
+/* --- small levels: one block does them all ------------------------------------------------- */
+
+template <class Row>
+__device__ void block_rows(int64_t first, int64_t end, const Row &at) {
+  for (int64_t row = first + threadIdx.x; row < end; row += small_block) at(row);
+  __syncthreads();
+}
+
+__device__ void block_sweeps(const cvtm_level *level, cvtm_passage how, int sweeps) {
+  for (int sweep = 0; sweep < sweeps; ++sweep) {
+    for (int64_t colour = 0; colour < level->colours; ++colour) {
+      block_rows(level->colour_start_device[colour], level->colour_start_device[colour + 1],
+                 [=](int64_t row) { cvtm_relax_row(level, how, 1, row); });
+    }
+  }
+}
+
+__global__ void __launch_bounds__(small_block)
+    small_levels(const cvtm_level *levels, cvtm_vcycle cycle) {
+  __shared__ cvtm_level level[CVTM_LEVELS_MAX];
+  const cvtm_passage how = {1, cycle.bounds != CVTM_BOUNDS_NONE, 0, 0};
+  const cvtm_restrict_bounds bounds = cycle.bounds;
+  for (int l = cycle.first + static_cast<int>(threadIdx.x); l <= cycle.last; l += small_block)
+    level[l] = levels[l];
+  __syncthreads();
+  if (cycle.products) {
+    for (int l = cycle.first; l < cycle.last; ++l) {
+      const cvtm_level *fine = &level[l];
+      block_rows(0, fine[1].rows, [=](int64_t k) { cvtm_product_row(fine, fine + 1, 0, k); });
+    }
+  }
+  for (int l = cycle.first; l < cycle.last; ++l) {
+    const cvtm_level *fine = &level[l];
+    block_sweeps(fine, how, cycle.pre);
+    block_rows(0, fine->rows, [=](int64_t row) { cvtm_residual_row(fine, how, row); });
+    block_rows(0, fine[1].rows,
+               [=](int64_t k) { cvtm_restrict_row(fine, fine + 1, bounds, 0, k); });
+  }
+  block_sweeps(&level[cycle.last], how, cycle.coarsest);
+  for (int l = cycle.last - 1; l >= cycle.first; --l) {
+    const cvtm_level *fine = &level[l];
+    block_rows(0, fine->rows, [=](int64_t row) { cvtm_prolong_row(fine, fine + 1, how, row); });
+    block_sweeps(fine, how, cycle.post);
+  }
+}
+
+cvtm_status small(cvtm_device *device, const cvtm_level *levels, const cvtm_vcycle *cycle) {
+  small_levels<<<1, small_block, 0, cvtm_cuda_stream(device)>>>(levels, *cycle);
+  return cvtm_cuda_launched(device, "small_levels");
+}
+
+}  // namespace
+
+extern "C" const cvtm_sparse_phases cvtm_sparse_phases_cuda = {
+    relax,     relax_along, residual, apply,       product, restriction, prolong,
+    direction, step,        coarsen,  refine,      sum,     gather,      scatter,
+    clip,      combine,     divide,   tridiagonal, check,   small,       small_rows,
+};

@@ -1,0 +1,256 @@
+#include "lcp/sparse/sparse_solver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MONITOR_CHUNK = 8 };
+static const double slow_rate = 0.7;
+
+/* --- setup ------------------------------------------------------------------------------- */
+
+static cvtm_status open_parts(cvtm_sparse_solver *s, const cvtm_csr *matrix,
+                              const cvtm_hierarchy_options *options) {
+  cvtm_hierarchy *h = &s->hierarchy;
+  s->is_symmetric = options->is_symmetric;
+  cvtm_status status = cvtm_hierarchy_create(s->head.device, matrix, options, h);
+  if (status == CVTM_OK) {
+    status = cvtm_hierarchy_allocate(h, 1, sizeof *s->state, (void **)&s->state);
+  }
+  if (status == CVTM_OK) {
+    status = cvtm_hierarchy_allocate(h, cvtm_sum_blocks(matrix->rows) + 1, sizeof *s->partial,
+                                     (void **)&s->partial);
+  }
+  if (status == CVTM_OK) {
+    status = cvtm_hierarchy_allocate(h, matrix->rows, sizeof(double), (void **)&s->direction);
+  }
+  if (status == CVTM_OK) {
+    status = cvtm_hierarchy_allocate(h, 2 * matrix->rows, sizeof(double), (void **)&s->best);
+  }
+  return status;
+}
+
+cvtm_status cvtm_sparse_open(const cvtm_lcp_table *table, cvtm_device *device,
+                             const cvtm_csr *matrix, const cvtm_hierarchy_options *hierarchy,
+                             const cvtm_lcp_options *options, cvtm_sparse_solver **solver) {
+  cvtm_sparse_solver *s = calloc(1, sizeof *s);
+  if (s == NULL) {
+    return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory for a solver");
+  }
+  cvtm_status status = cvtm_lcp_open(&s->head, table, device, matrix->rows, options);
+  if (status != CVTM_OK) {
+    free(s);
+    return status;
+  }
+  status = open_parts(s, matrix, hierarchy);
+  if (status != CVTM_OK) {
+    cvtm_sparse_close(s);
+    return status;
+  }
+  *solver = s;
+  return CVTM_OK;
+}
+
+static cvtm_status loop_body(void *context) {
+  const cvtm_sparse_loop *loop = context;
+  const cvtm_status status = loop->solver->iteration(loop->solver, loop->top);
+  return status == CVTM_OK ? cvtm_sparse_judge(loop->solver, loop->top, loop->solver->last_omega)
+                           : status;
+}
+
+cvtm_status cvtm_sparse_record(cvtm_sparse_solver *s, cvtm_sparse_iteration iteration, int loops) {
+  s->iteration = iteration;
+  cvtm_status status = CVTM_OK;
+  for (int top = 0; top < loops && status == CVTM_OK; ++top) {
+    cvtm_sparse_loop *loop = &s->loop[top];
+    loop->solver = s;
+    loop->top = top;
+    status =
+        cvtm_loop_create(s->head.device, loop_body, loop, &s->state->course.go_on, &loop->loop);
+  }
+  return status;
+}
+
+void cvtm_sparse_close(cvtm_sparse_solver *s) {
+  for (int top = 0; top < CVTM_LEVELS_MAX; ++top)
+    if (s->loop[top].loop != NULL) cvtm_loop_destroy(s->loop[top].loop);
+  free(s->own);
+  cvtm_hierarchy_destroy(&s->hierarchy);
+  cvtm_lcp_close(&s->head);
+  free(s);
+}
+
+/* --- one solve ----------------------------------------------------------------------------- */
+
+cvtm_status cvtm_sparse_norm(cvtm_sparse_solver *s, int level, double *norm) {
+  const cvtm_hierarchy *h = &s->hierarchy;
+  cvtm_sums sums;
+  cvtm_status status = h->phases->sum(h->device, &h->level[level], NULL, NULL, CVTM_SUM_MEASURE, 0,
+                                      CVTM_USE_NOTHING, s->partial, s->state);
+  if (status != CVTM_OK) return status;
+  status = cvtm_device_copy_out(h->device, &sums, &s->state->sums, sizeof sums);
+  if (status == CVTM_OK) *norm = cvtm_norm_of(&sums, s->host.scale);
+  return status;
+}
+
+static cvtm_status set_scale(cvtm_sparse_solver *s, double scale) {
+  s->host.scale = scale;
+  return cvtm_device_copy_in(s->head.device, &s->state->scale, &scale, sizeof scale);
+}
+
+/* The 2-norm of the natural residual of the first x, and the scale that it takes. */
+static cvtm_status measure_start(cvtm_sparse_solver *s, double *norm) {
+  const double least = 1e-120, most = 1e120; /* far enough from where squares leave the range */
+  cvtm_sums sums;
+  cvtm_status status = set_scale(s, 1);
+  if (status == CVTM_OK) status = cvtm_sparse_norm(s, 0, norm);
+  if (status != CVTM_OK || (*norm > least && *norm < most)) return status;
+  status = cvtm_device_copy_out(s->head.device, &sums, &s->state->sums, sizeof sums);
+  if (status != CVTM_OK || !(sums.at[2] > 0) || !isfinite(sums.at[2])) return status;
+  const int exponent = ilogb(sums.at[2]);
+  status = set_scale(s, ldexp(1, exponent > -1000 ? -exponent : 1000));
+  return status == CVTM_OK ? cvtm_sparse_norm(s, 0, norm) : status;
+}
+
+cvtm_status cvtm_sparse_load(cvtm_sparse_solver *s, const double *b, const double *lower,
+                             const double *upper, const double *x, int warm, double *target) {
+  const cvtm_hierarchy *h = &s->hierarchy;
+  const cvtm_level *level = &h->level[0];
+  double cold = 0;
+  cvtm_status (*const gather)(cvtm_device *, const double *, const int32_t *, int64_t, double *) =
+      h->phases->gather;
+  const uint8_t has_bounds[2] = {lower != NULL, upper != NULL};
+  cvtm_status status = cvtm_device_copy_in(h->device, h->has_bounds, has_bounds, sizeof has_bounds);
+  if (status == CVTM_OK) status = gather(h->device, b, h->order, level->rows, level->b);
+  if (status == CVTM_OK && level->weight != NULL)
+    status = h->phases->divide(h->device, level->weight, level->b, level->rows);
+  if (status == CVTM_OK && lower != NULL)
+    status = gather(h->device, lower, h->order, level->rows, level->lower);
+  if (status == CVTM_OK && upper != NULL)
+    status = gather(h->device, upper, h->order, level->rows, level->upper);
+  if (status == CVTM_OK)
+    status = cvtm_device_fill(h->device, level->x, 0, (size_t)level->rows * sizeof(double));
+  if (status == CVTM_OK) status = h->phases->clip(h->device, level, 0);
+  if (status == CVTM_OK) status = measure_start(s, &cold);
+  if (status == CVTM_OK && warm) {
+    status = gather(h->device, x, h->order, level->rows, level->x);
+    if (status == CVTM_OK) status = h->phases->clip(h->device, level, 0);
+  }
+  s->host.course.cold = cold;
+  const double relative = s->head.options.tolerance * cold;
+  const double absolute = s->head.options.absolute_tolerance;
+  *target = relative > absolute ? relative : absolute;
+  return status;
+}
+
+cvtm_status cvtm_sparse_judge(cvtm_sparse_solver *s, int top, double last_omega) {
+  const cvtm_hierarchy *h = &s->hierarchy;
+  const cvtm_level *level = &h->level[top];
+  const cvtm_level *next = top + 1 < h->count ? level + 1 : NULL;
+  return h->phases->sum(h->device, level, next, s->best, s->judged_by, last_omega, CVTM_USE_JUDGE,
+                        s->partial, s->state);
+}
+
+static int64_t chunk_of(const cvtm_sparse_solver *s, int top) {
+  if (top > 0) return CVTM_COURSE_CHUNK;
+  if (s->head.options.monitor != NULL)
+    return cvtm_device_get_kind(s->head.device) == CVTM_DEVICE_CPU ? 1 : MONITOR_CHUNK;
+  return s->hands_over ? CVTM_LCP_WINDOW : CVTM_COURSE_CHUNK;
+}
+
+/* From a cold start, cycles are slow while the free boundary is far from its place: the active set
+ * method is no faster then. */
+static int is_slow(const cvtm_sparse_solver *s) {
+  const cvtm_lcp_course *course = &s->host.course;
+  return s->hands_over && s->head.options.nested && course->iteration >= 2 * CVTM_LCP_WINDOW &&
+         cvtm_lcp_rate(course) > slow_rate;
+}
+
+cvtm_status cvtm_sparse_begin(cvtm_sparse_solver *s, int top, double target, int64_t limit,
+                              int64_t window, double last_omega) {
+  const double scale = s->host.scale, cold = s->host.course.cold;
+  memset(&s->host, 0, sizeof s->host);
+  s->host.scale = scale;
+  s->host.course.cold = cold;
+  s->host.course.target = target;
+  s->host.course.limit = limit;
+  s->host.course.window = window;
+  s->host.course.roams = s->iteration == NULL; /* pdas */
+  s->host.course.iteration = -1;
+  s->host.course.stop = CVTM_UNDECIDED;
+  s->host.pause_at = chunk_of(s, top);
+  s->reported = -1;
+  const cvtm_status status =
+      cvtm_device_copy_in(s->head.device, s->state, &s->host, sizeof s->host);
+  return status == CVTM_OK ? cvtm_sparse_judge(s, top, last_omega) : status;
+}
+
+static int tell(cvtm_sparse_solver *s) {
+  const cvtm_lcp_options *options = &s->head.options;
+  int stop = 0;
+  while (s->reported < s->host.course.iteration) {
+    const int64_t k = ++s->reported;
+    const cvtm_lcp_progress progress = {k, s->host.norm[k % CVTM_COURSE_CHUNK],
+                                        s->host.maximum[k % CVTM_COURSE_CHUNK]};
+    stop |= options->monitor(options->monitor_context, &progress);
+  }
+  return stop;
+}
+
+cvtm_status cvtm_sparse_look(cvtm_sparse_solver *s, int top) {
+  const cvtm_status status =
+      cvtm_device_copy_out(s->head.device, &s->host, s->state, sizeof s->host);
+  if (status != CVTM_OK || top > 0 || s->head.options.monitor == NULL) return status;
+  if (tell(s) && s->host.course.stop == CVTM_UNDECIDED) s->host.course.stop = CVTM_LCP_ITERATIONS;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_sparse_run(cvtm_sparse_solver *s, int top) {
+  for (;;) {
+    cvtm_status status = cvtm_loop_run(s->loop[top].loop);
+    if (status == CVTM_OK) status = cvtm_sparse_look(s, top);
+    if (status != CVTM_OK || s->host.course.stop != CVTM_UNDECIDED) return status;
+    if (top == 0 && is_slow(s)) return CVTM_OK;
+    s->host.pause_at += chunk_of(s, top);
+    s->host.course.go_on = 1;
+    status = cvtm_device_copy_in(s->head.device, s->state, &s->host, sizeof s->host);
+    if (status != CVTM_OK) return status;
+  }
+}
+
+cvtm_status cvtm_sparse_unload(cvtm_sparse_solver *s, double *x, cvtm_lcp_result *result) {
+  const cvtm_hierarchy *h = &s->hierarchy;
+  const cvtm_level *level = &h->level[0];
+  const cvtm_lcp_course course = s->host.course;
+  cvtm_sums measured, account;
+  cvtm_status status = cvtm_device_copy(h->device, level->x, s->best + s->host.kept * level->rows,
+                                        (size_t)level->rows * sizeof(double));
+  if (status == CVTM_OK && !isfinite(course.best)) { /* of no iterate is anything known */
+    status = cvtm_device_fill(h->device, level->x, 0, (size_t)level->rows * sizeof(double));
+    if (status == CVTM_OK) status = h->phases->clip(h->device, level, 0);
+  }
+  if (status == CVTM_OK) status = h->phases->scatter(h->device, level->x, h->order, level->rows, x);
+  if (status == CVTM_OK) {
+    status = h->phases->sum(h->device, level, NULL, NULL, CVTM_SUM_MEASURE, 0, CVTM_USE_NOTHING,
+                            s->partial, s->state);
+  }
+  if (status == CVTM_OK) {
+    status = cvtm_device_copy_out(h->device, &measured, &s->state->sums, sizeof measured);
+  }
+  if (status == CVTM_OK) {
+    status = h->phases->sum(h->device, level, NULL, NULL, CVTM_SUM_ACCOUNT, 0, CVTM_USE_NOTHING,
+                            s->partial, s->state);
+  }
+  if (status == CVTM_OK) {
+    status = cvtm_device_copy_out(h->device, &account, &s->state->sums, sizeof account);
+  }
+  if (status != CVTM_OK) return status;
+  result->stop = (cvtm_lcp_stop)course.stop;
+  result->iterations = course.iteration;
+  result->natural_residual = cvtm_norm_of(&measured, s->host.scale);
+  result->natural_residual_max = measured.at[2];
+  result->energy = s->is_symmetric ? account.at[0] : (double)NAN;
+  result->active_lower = (int64_t)account.at[1];
+  result->active_upper = (int64_t)account.at[3];
+  result->rate = cvtm_lcp_rate(&course);
+  return CVTM_OK;
+}

@@ -1,0 +1,363 @@
+/* Cells of equal mass: sites by Lloyd's method or L-BFGS-B on the transport cost, whose gradient at
+ * the right weights is 2 m_i (x_i - c_i); the weights anew in every evaluation, from the last. */
+#include "power/equal_mass.h"
+
+#include "base/clock.h"
+#include "base/point_order.h"
+#include "base/primitives.h"
+#include "cvt/descent.h"
+#include "power/power.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* While sites move, masses are balanced so well. The cost is then good to the square of that times
+ * the number of sites at worst. Masses farther off than `useless` say nothing about the cost. */
+static const double balanced = 1e-6, useless = 1e-4;
+
+typedef struct run {
+  cvtm_cvt_task task;
+  const cvtm_cvt_options *options;
+  cvtm_power *power;
+  double tolerance; /* of the masses, while sites move */
+  double deadline;  /* of cvtm_clock(); infinity for none */
+  cvtm_stop stop;
+  double decrease[CVTM_CVT_WINDOW], last; /* of Lloyd's method: relative decreases, cost */
+  cvtm_power_effort effort;
+  cvtm_equal_mass_result result;
+} run;
+
+double cvtm_equal_mass_bound(cvtm_domain domain, const float *density, int64_t count) {
+  const int64_t pixels = (int64_t)domain.width * domain.height;
+  double mass = 0;
+  int64_t area = 0;
+  for (int64_t p = 0; p < pixels; ++p) {
+    mass += (double)density[p];
+    area += density[p] > 0;
+  }
+  return 5 / (18 * sqrt(3.0)) * mass * (double)area / (double)count;
+}
+
+/* rho^2, scaled to at most 1; malloc'd, or NULL. */
+static float *square_of(cvtm_domain domain, const float *density) {
+  const int64_t pixels = (int64_t)domain.width * domain.height;
+  float *square = malloc((size_t)pixels * sizeof *square), most = 0;
+  for (int64_t p = 0; p < pixels; ++p) most = density[p] > most ? density[p] : most;
+  for (int64_t p = 0; square && p < pixels; ++p) {
+    const float share = density[p] / most;
+    square[p] = share * share;
+  }
+  return square;
+}
+
+cvtm_status cvtm_equal_mass_sample(cvtm_domain domain, const float *density, int64_t count,
+                                   uint64_t seed, cvtm_cvt_start start, double *sites,
+                                   cvtm_error *error) {
+  float *square = square_of(domain, density);
+  if (!square) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a density");
+  const cvtm_status status = cvtm_cvt_sample(domain, square, count, seed, start, sites, error);
+  free(square);
+  return status;
+}
+
+/* --- evaluation -------------------------------------------------------------------------- */
+
+/* value[0] = the transport cost, value[1] = the largest distance of a movable site to its centroid;
+ * x and gradient (or NULL) in device memory. */
+static cvtm_status evaluate(run *r, const double *x, double value[2], double *gradient) {
+  cvtm_cvt *cvt = r->task.cvt;
+  cvtm_power_figures figures;
+  int converged;
+  cvtm_status status =
+      cvtm_power_balance(r->power, x, r->tolerance, &figures, &converged, &r->effort);
+  if (status == CVTM_OK)
+    status = cvt->table->finish(cvt, r->task.count, r->task.fixed, cvt->value, gradient);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_out(cvt->device, value, cvt->value, 2 * sizeof *value);
+  if (status != CVTM_OK) return status;
+  value[0] = figures.dual;
+  if (!converged && !(figures.deviation <= useless * r->power->target)) value[0] = NAN;
+  ++r->result.descent.evaluations;
+  return CVTM_OK;
+}
+
+static void report(run *r, double cost, double distance, double step) {
+  const cvtm_cvt_options *o = r->options;
+  const cvtm_cvt_record record = {r->task.count, r->result.descent.iterations, cost, distance,
+                                  step};
+  if (r->stop == CVTM_STOP_REQUEST) return;
+  if (distance <= o->gradient_tolerance) r->stop = CVTM_STOP_GRADIENT;
+  if (o->monitor && o->monitor(o->monitor_context, &record)) r->stop = CVTM_STOP_REQUEST;
+}
+
+/* --- Lloyd's method ------------------------------------------------------------------------ */
+
+static void decide_lloyd_stop(run *r, double cost) {
+  const cvtm_cvt_options *o = r->options;
+  const int64_t k = r->result.descent.iterations;
+  double mean = 0;
+  if (k > 0) r->decrease[k % CVTM_CVT_WINDOW] = cost > 0 ? (r->last - cost) / cost : 0;
+  r->last = cost;
+  for (int w = 0; w < CVTM_CVT_WINDOW; ++w) mean += r->decrease[w] / CVTM_CVT_WINDOW;
+  if (r->stop != CVTM_STOP_NONE) return;
+  if (o->tolerance > 0 && k >= CVTM_CVT_WINDOW && mean <= o->tolerance)
+    r->stop = CVTM_STOP_DECREASE;
+  else if (o->max_iterations > 0 && k >= o->max_iterations)
+    r->stop = CVTM_STOP_ITERATIONS;
+  else if (cvtm_clock() >= r->deadline)
+    r->stop = CVTM_STOP_TIME;
+}
+
+/* Some steps of Lloyd's method for plain cells, and all weights 0 again. */
+static cvtm_status part_sites(run *r) {
+  enum { STEPS = 10 };
+  cvtm_device *device = r->task.cvt->device;
+  cvtm_status status = cvtm_cvt_prepare(&r->task);
+  if (status == CVTM_OK) status = cvtm_cvt_enqueue_lloyd(&r->task, STEPS);
+  if (status == CVTM_OK) status = cvtm_vector_fill(device, r->power->weight, 0, r->task.count);
+  r->power->has_sites = 0;
+  r->result.descent.evaluations += STEPS + 1;
+  return status;
+}
+
+/* Sites may be given so close to each other that no step balances their masses: then they part. */
+static cvtm_status evaluate_start(run *r, double value[2]) {
+  const double *sites = r->task.cvt->sites;
+  cvtm_status status = evaluate(r, sites, value, NULL);
+  const int unbalanced = status == CVTM_OK && !isfinite(value[0]);
+  if (!unbalanced && status != CVTM_ERROR_INPUT) return status;
+  status = part_sites(r);
+  return status == CVTM_OK ? evaluate(r, sites, value, NULL) : status;
+}
+
+/* At most `steps` of them; negative: no limit. */
+static cvtm_status run_lloyd(run *r, int64_t steps) {
+  cvtm_cvt *cvt = r->task.cvt;
+  for (;;) {
+    double value[2];
+    cvtm_status status = r->result.descent.iterations == 0 ? evaluate_start(r, value)
+                                                           : evaluate(r, cvt->sites, value, NULL);
+    if (status == CVTM_OK && !isfinite(value[0]))
+      status = cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_EVALUATION,
+                         "the masses cannot be balanced after %lld iterations",
+                         (long long)r->result.descent.iterations);
+    if (status != CVTM_OK) return status;
+    report(r, value[0], value[1], r->result.descent.iterations > 0);
+    decide_lloyd_stop(r, value[0]);
+    if (r->stop != CVTM_STOP_NONE || r->result.descent.iterations == steps) return CVTM_OK;
+    status = cvt->table->lloyd(cvt, cvt->sites, r->task.count, r->task.fixed);
+    if (status != CVTM_OK) return status;
+    ++r->result.descent.iterations;
+  }
+}
+
+/* --- L-BFGS-B ------------------------------------------------------------------------------ */
+
+static int watch(void *context, const cvtm_lbfgsb_progress *progress) {
+  run *r = context;
+  if (progress->iteration == 0) return 0; /* Lloyd's last state, recorded already */
+  ++r->result.descent.iterations;
+  report(r, progress->f, progress->measure, progress->step);
+  return r->stop != CVTM_STOP_NONE;
+}
+
+static cvtm_lbfgsb_options remaining_options(run *r) {
+  const cvtm_cvt_options *o = r->options;
+  cvtm_lbfgsb_options options;
+  cvtm_lbfgsb_defaults(&options);
+  options.history = o->history;
+  options.max_iterations =
+      o->max_iterations > 0 ? o->max_iterations - r->result.descent.iterations : 0;
+  options.max_seconds = r->deadline < INFINITY ? fmax(r->deadline - cvtm_clock(), 1e-9) : 0;
+  options.decrease_tolerance = o->tolerance;
+  options.monitor = watch;
+  options.monitor_context = r;
+  return options;
+}
+
+static cvtm_status run_lbfgsb(run *r) {
+  cvtm_cvt *cvt = r->task.cvt;
+  const cvtm_lbfgsb_options options = remaining_options(r);
+  cvtm_lbfgsb_evaluation at;
+  cvtm_lbfgsb_result found;
+  int running = 1;
+  cvtm_status status = cvtm_cvt_prepare_solver(&r->task, &options, 1);
+  if (status == CVTM_OK) status = cvtm_lbfgsb_start(cvt->solver, cvt->sites, &at);
+  while (status == CVTM_OK && running) {
+    double value[2] = {NAN, NAN};
+    status = evaluate(r, at.x, value, at.g);
+    if (status == CVTM_ERROR_INPUT) status = CVTM_OK; /* a trial at which sites meet: no cost */
+    if (status == CVTM_OK) status = cvtm_device_copy_in(cvt->device, at.f, value, sizeof value);
+    if (status == CVTM_OK) status = cvtm_lbfgsb_advance(cvt->solver, &running);
+  }
+  if (status == CVTM_OK) status = cvtm_lbfgsb_finish(cvt->solver, cvt->sites, &found);
+  if (status == CVTM_OK && r->stop == CVTM_STOP_NONE) r->stop = found.stop;
+  return status;
+}
+
+/* --- from start to end ----------------------------------------------------------------------- */
+
+static cvtm_status check(cvtm_cvt *cvt, double tolerance, int64_t count) {
+  cvtm_error *error = cvtm_device_error(cvt->device);
+  if (!(tolerance > 0))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a tolerance of the masses of %g: not above 0",
+                     tolerance);
+  if (count < 1 || count > cvt->capacity)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites; 1 to %lld", (long long)count,
+                     (long long)cvt->capacity);
+  return CVTM_OK;
+}
+
+/* Sites at one place, in the domain or on the torus, cannot share its mass. */
+static cvtm_status check_distinct(cvtm_cvt *cvt, int64_t count) {
+  cvtm_error *error = cvtm_device_error(cvt->device);
+  cvtm_placed *order = malloc((size_t)count * sizeof *order);
+  double *sites = malloc(2 * (size_t)count * sizeof *sites);
+  cvtm_status status = order && sites ? cvtm_cvt_get_sites(cvt, sites, count)
+                                      : cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for sites");
+  if (status != CVTM_OK) count = 0;
+  for (int64_t i = 0; i < count; ++i) order[i] = (cvtm_placed){sites[2 * i], sites[2 * i + 1], i};
+  if (count > 0) qsort(order, (size_t)count, sizeof *order, cvtm_compare_placed);
+  for (int64_t k = 1; k < count && status == CVTM_OK; ++k)
+    if (order[k].x == order[k - 1].x && order[k].y == order[k - 1].y)
+      status = cvtm_fail(error, CVTM_ERROR_INPUT,
+                         "sites %lld and %lld share a place: their cells cannot have equal masses",
+                         (long long)order[k - 1].index, (long long)order[k].index);
+  free(order);
+  free(sites);
+  return status;
+}
+
+/* Weights of mean 0. */
+static cvtm_status read_weights(const run *r, double *weights) {
+  const int64_t n = r->task.count;
+  const cvtm_status status = cvtm_device_copy_out(r->task.cvt->device, weights, r->power->weight,
+                                                  (size_t)n * sizeof *weights);
+  double mean = 0;
+  for (int64_t i = 0; status == CVTM_OK && i < n; ++i) mean += weights[i] / (double)n;
+  for (int64_t i = 0; status == CVTM_OK && i < n; ++i) weights[i] -= mean;
+  return status;
+}
+
+/* The last diagram, with masses as good as they were asked for. */
+static cvtm_status finish(run *r, double tolerance, const double *sites, double *weights,
+                          const cvtm_cvt_moments *moments) {
+  cvtm_cvt *cvt = r->task.cvt;
+  cvtm_equal_mass_result *result = &r->result;
+  cvtm_power_figures figures;
+  double value[2];
+  cvtm_status status =
+      cvtm_power_balance(r->power, cvt->sites, tolerance, &figures, &result->converged, &r->effort);
+  if (status == CVTM_OK)
+    status = cvt->table->finish(cvt, r->task.count, r->task.fixed, cvt->value, NULL);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_out(cvt->device, value, cvt->value, sizeof value);
+  if (status == CVTM_OK) status = read_weights(r, weights);
+  if (status == CVTM_OK && moments)
+    status = cvtm_cvt_read_moments(cvt, sites, r->task.count, moments);
+  if (status == CVTM_OK)
+    status = cvtm_cvt_count_empty(cvt, r->task.count, &result->descent.empty_cells);
+  if (status != CVTM_OK) return status;
+  result->descent.stop = r->stop;
+  result->descent.objective = figures.energy;
+  result->descent.gradient_norm = value[1];
+  result->target = r->power->target;
+  result->deviation = figures.deviation / r->power->target;
+  result->deviation_rms = sqrt(figures.square / (double)r->task.count) / r->power->target;
+  result->newton_steps = r->effort.steps;
+  result->diagrams = r->effort.evaluations;
+  result->solver_iterations = r->effort.solver_iterations;
+  result->seconds_diagrams = r->effort.seconds_evaluation;
+  result->seconds_solver = r->effort.seconds_solver;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_equal_mass_weights(cvtm_cvt *cvt, const double *sites, int64_t count,
+                                    double tolerance, double *weights,
+                                    const cvtm_cvt_moments *moments,
+                                    cvtm_equal_mass_result *result) {
+  const double start = cvtm_clock();
+  run r = {.task = {cvt, count, 0, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT}};
+  cvtm_status status = check(cvt, tolerance, count);
+  if (status == CVTM_OK) status = cvtm_cvt_check_sites(cvt, sites, count);
+  if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, sites, count);
+  if (status == CVTM_OK) status = check_distinct(cvt, count);
+  if (status == CVTM_OK) status = cvtm_power_create(cvt, count, &r.power);
+  if (status == CVTM_OK) status = finish(&r, tolerance, sites, weights, moments);
+  cvtm_power_destroy(r.power);
+  r.result.descent.seconds = cvtm_clock() - start;
+  if (status == CVTM_OK && result) *result = r.result;
+  return status;
+}
+
+/* The sites on the host, from a plain CVT if some are not given; it takes half of the time at most.
+ */
+static cvtm_status place(run *r, const float *density, int64_t given, double *sites) {
+  cvtm_cvt *cvt = r->task.cvt;
+  const double start = cvtm_clock();
+  cvtm_cvt_options options = *r->options;
+  cvtm_cvt_result found;
+  if (given == r->task.count) return cvtm_cvt_check_sites(cvt, sites, given);
+  if (options.monitor) options.monitor = cvtm_cvt_relay;
+  options.monitor_context = (void *)(uintptr_t)r->options;
+  options.max_seconds *= 0.5;
+  float *square = square_of(cvt->domain, density);
+  if (!square)
+    return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory for a density");
+  cvtm_status status = cvtm_cvt_set_density(cvt, square);
+  if (status == CVTM_OK)
+    status = cvtm_cvt_solve(cvt, square, &options, given, sites, r->task.count, &found);
+  const cvtm_status restored = cvtm_cvt_set_density(cvt, density);
+  free(square);
+  if (status == CVTM_OK) status = restored;
+  if (status != CVTM_OK) return status;
+  r->result.start_iterations = found.iterations;
+  r->result.descent.levels = found.levels;
+  r->result.descent.coarse_iterations = found.coarse_iterations;
+  r->result.descent.rounds = found.rounds;
+  r->result.descent.transfers = found.transfers;
+  r->result.seconds_start = cvtm_clock() - start;
+  if (found.stop == CVTM_STOP_REQUEST) r->stop = CVTM_STOP_REQUEST;
+  return CVTM_OK;
+}
+
+static cvtm_status descend(run *r) {
+  const int lbfgsb = r->options->method == CVTM_CVT_LBFGSB;
+  if (r->stop == CVTM_STOP_NONE && cvtm_clock() >= r->deadline) r->stop = CVTM_STOP_TIME;
+  if (r->stop != CVTM_STOP_NONE) return CVTM_OK;
+  const cvtm_status status = run_lloyd(r, lbfgsb ? r->options->lloyd_steps : -1);
+  return status == CVTM_OK && r->stop == CVTM_STOP_NONE ? run_lbfgsb(r) : status;
+}
+
+cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const float *density,
+                                  const cvtm_cvt_options *options, double tolerance, int64_t given,
+                                  double *sites, double *weights, int64_t count,
+                                  const cvtm_cvt_moments *moments, cvtm_equal_mass_result *result) {
+  const double start = cvtm_clock();
+  run r = {.task = {cvt, count, options->fixed, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT},
+           .options = options,
+           .tolerance = balanced,
+           .deadline = cvtm_cvt_deadline(options, start)};
+  cvtm_error *error = cvtm_device_error(cvt->device);
+  cvtm_status status = check(cvt, tolerance, count);
+  if (status == CVTM_OK) status = cvtm_cvt_check_options(cvt, options, count);
+  if (status == CVTM_OK && (given < options->fixed || given > count))
+    status = cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites, %lld given and %lld fixed",
+                       (long long)count, (long long)given, (long long)options->fixed);
+  if (status == CVTM_OK && options->energy != CVTM_CVT_EXACT)
+    status = cvtm_fail(error, CVTM_ERROR_ARGUMENT, "cells of equal mass need the exact energy");
+  if (status == CVTM_OK) status = place(&r, density, given, sites);
+  if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, sites, count);
+  if (status == CVTM_OK) status = check_distinct(cvt, count);
+  if (status == CVTM_OK) status = cvtm_power_create(cvt, count, &r.power);
+  if (status == CVTM_OK) status = descend(&r);
+  if (status == CVTM_OK) status = cvtm_cvt_get_sites(cvt, sites, count);
+  if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, sites, count); /* as they are returned */
+  if (status == CVTM_OK) status = finish(&r, tolerance, sites, weights, moments);
+  cvtm_power_destroy(r.power);
+  r.result.descent.seconds = cvtm_clock() - start;
+  r.result.descent.seconds_evaluation = r.effort.seconds_evaluation;
+  r.result.descent.seconds_optimizer = r.result.descent.seconds - r.effort.seconds_evaluation;
+  if (status == CVTM_OK && result) *result = r.result;
+  return status;
+}

@@ -1,0 +1,282 @@
+/* The dual of semi-discrete optimal transport: sum over cells of integral of
+ * rho (|x - x_i|^2 - w_i), plus target * sum of w_i, is concave in the weights, its gradient is
+ * target - mass (Aurenhammer, Hoffmann & Aronov 1998; de Goes et al. 2012, section 4). Newton's
+ * method with shortened steps finds its maximum (Kitagawa, Merigot & Thibert 2019). */
+#include "power/power.h"
+
+#include "base/clock.h"
+#include "base/primitives.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_STEPS = 200, WINDOW = 20, MOST_HALVINGS = 24, MOST_CG = 2000 };
+
+static const double sufficient = 1e-4; /* share of the slope that a step must gain */
+static const double stagnant = 0.9; /* of the square of what is missing, after a window of steps */
+static const double rounding = 1e-13; /* of the dual's value, relative to the energy */
+/* Bridges of cvtm_power_coupling: at first, after a small move of the sites, and times how far the
+ * masses are off. */
+static const double widest_bridge = 0.1, usual_bridge = 1e-3;
+static const double loosest_system = 0.1, foreseen_system = 0.01;
+
+/* --- memory --------------------------------------------------------------------------- */
+
+enum { ARRAYS = 27 };
+
+/* All of the device's memory. */
+static void list_arrays(cvtm_power *p, cvtm_array arrays[ARRAYS]) {
+  const int64_t n = p->count;
+  const cvtm_array list[ARRAYS] = {
+      {(void **)&p->weight, n, sizeof(double)},
+      {(void **)&p->trial, n, sizeof(double)},
+      {(void **)&p->sorted_weight, n, sizeof(double)},
+      {(void **)&p->heaviest, n + 4, sizeof(double)},
+      {(void **)&p->missing, n, sizeof(double)},
+      {(void **)&p->dual, n, sizeof(double)},
+      {(void **)&p->hidden, n, sizeof(double)},
+      {(void **)&p->figures, CVTM_POWER_FIGURES, sizeof(double)},
+      {(void **)&p->first, n, sizeof(int32_t)},
+      {(void **)&p->degree, n, sizeof(int32_t)},
+      {(void **)&p->neighbor, p->edge_capacity, sizeof(int32_t)},
+      {(void **)&p->coupling, p->edge_capacity, sizeof(double)},
+      {(void **)&p->diagonal, n, sizeof(double)},
+      {(void **)&p->arm, 4 * p->edge_capacity, sizeof(double)},
+      {(void **)&p->hint_first, n, sizeof(int32_t)},
+      {(void **)&p->hint_degree, n, sizeof(int32_t)},
+      {(void **)&p->hint, p->edge_capacity, sizeof(int32_t)},
+      {(void **)&p->place_of, n, sizeof(int32_t)},
+      {(void **)&p->sites, 2 * n, sizeof(double)},
+      {(void **)&p->edges, 1, sizeof(int32_t)},
+      {(void **)&p->step, n, sizeof(double)},
+      {(void **)&p->residual, n, sizeof(double)},
+      {(void **)&p->preconditioned, n, sizeof(double)},
+      {(void **)&p->direction, n, sizeof(double)},
+      {(void **)&p->image, n, sizeof(double)},
+      {(void **)&p->turned, n, sizeof(double)},
+      {(void **)&p->iterations, 1, sizeof(int32_t)},
+  };
+  memcpy(arrays, list, sizeof list);
+}
+
+static cvtm_status allocate_all(cvtm_power *p) {
+  cvtm_device *device = p->cvt->device;
+  cvtm_array arrays[ARRAYS];
+  list_arrays(p, arrays);
+  cvtm_status status = cvtm_device_allocate_all(device, arrays, ARRAYS);
+  if (status == CVTM_OK) status = cvtm_vector_fill(device, p->weight, 0, p->count);
+  if (status == CVTM_OK)
+    status = cvtm_device_fill(device, p->degree, 0, (size_t)p->count * sizeof *p->degree);
+  return status == CVTM_OK ? p->table->create_state(p) : status;
+}
+
+cvtm_status cvtm_power_create(cvtm_cvt *cvt, int64_t count, cvtm_power **result) {
+  cvtm_error *error = cvtm_device_error(cvt->device);
+  if (count > INT32_MAX / 11)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites; at most %ld of equal mass",
+                     (long long)count, (long)(INT32_MAX / 11));
+  cvtm_power *p = calloc(1, sizeof *p);
+  if (!p) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory");
+  p->cvt = cvt;
+  p->count = count;
+  /* Cells have six corners on average, and a few more at the border of the domain. */
+  p->edge_capacity = 10 * count + 64;
+  p->target = cvt->mass / (double)count;
+  p->bridge = widest_bridge;
+  p->table = &cvtm_power_table_cpu;
+#if CVTMESH_HAVE_CUDA
+  if (cvtm_device_get_kind(cvt->device) == CVTM_DEVICE_CUDA) p->table = &cvtm_power_table_cuda;
+#endif
+  const cvtm_status status = allocate_all(p);
+  if (status != CVTM_OK) {
+    cvtm_power_destroy(p);
+    return status;
+  }
+  *result = p;
+  return CVTM_OK;
+}
+
+void cvtm_power_destroy(cvtm_power *p) {
+  if (!p) return;
+  p->table->destroy_state(p);
+  cvtm_array arrays[ARRAYS];
+  list_arrays(p, arrays);
+  cvtm_device_free_all(p->cvt->device, arrays, ARRAYS);
+  free(p);
+}
+
+/* --- one diagram ------------------------------------------------------------------------ */
+
+static void swap(int32_t **a, int32_t **b) {
+  int32_t *c = *a;
+  *a = *b;
+  *b = c;
+}
+
+cvtm_status cvtm_power_enqueue(cvtm_power *p, const double *weight) {
+  swap(&p->first, &p->hint_first);
+  swap(&p->degree, &p->hint_degree);
+  swap(&p->neighbor, &p->hint);
+  cvtm_status status = p->table->weigh(p, weight);
+  if (status == CVTM_OK) status = cvtm_device_fill(p->cvt->device, p->edges, 0, sizeof *p->edges);
+  if (status == CVTM_OK) status = p->table->cells(p);
+  return status == CVTM_OK ? p->table->figures(p, weight) : status;
+}
+
+/* Of the sites that are in the plan's tree. */
+static cvtm_status evaluate(cvtm_power *p, const double *weight, cvtm_power_figures *figures,
+                            cvtm_power_effort *effort) {
+  const double start = cvtm_clock();
+  double values[CVTM_POWER_FIGURES];
+  cvtm_status status = cvtm_power_enqueue(p, weight);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_out(p->cvt->device, values, p->figures, sizeof values);
+  if (status != CVTM_OK) return status;
+  *figures = (cvtm_power_figures){values[0], values[1], values[2], values[3], values[4], values[5]};
+  ++effort->evaluations;
+  effort->seconds_evaluation += cvtm_clock() - start;
+  if (figures->edges > (double)p->edge_capacity)
+    return cvtm_fail(cvtm_device_error(p->cvt->device), CVTM_ERROR_INTERNAL,
+                     "%.0f edges of %lld cells", figures->edges, (long long)p->count);
+  return CVTM_OK;
+}
+
+/* --- one step ----------------------------------------------------------------------------- */
+
+/* step = the change of the weights that makes up for what is missing, to first order. */
+static cvtm_status solve_system(cvtm_power *p, double tolerance, cvtm_power_effort *effort) {
+  const double start = cvtm_clock();
+  int32_t iterations = 0;
+  cvtm_status status = p->table->solve(p, tolerance, MOST_CG);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_out(p->cvt->device, &iterations, p->iterations, sizeof iterations);
+  effort->solver_iterations += iterations;
+  effort->seconds_solver += cvtm_clock() - start;
+  return status;
+}
+
+static cvtm_status find_slope(cvtm_power *p, double *slope) {
+  cvtm_cvt *cvt = p->cvt;
+  const cvtm_status status = cvtm_dot(cvt->device, p->missing, p->step, p->count, p->figures,
+                                      cvt->workspace, cvt->workspace_bytes);
+  return status == CVTM_OK ? cvtm_device_copy_out(cvt->device, slope, p->figures, sizeof *slope)
+                           : status;
+}
+
+static void take_trial(cvtm_power *p) {
+  double *weight = p->weight;
+  p->weight = p->trial;
+  p->trial = weight;
+}
+
+static cvtm_status try_step(cvtm_power *p, double length, cvtm_power_figures *figures,
+                            cvtm_power_effort *effort) {
+  cvtm_device *device = p->cvt->device;
+  cvtm_status status =
+      cvtm_device_copy(device, p->trial, p->weight, (size_t)p->count * sizeof *p->trial);
+  if (status == CVTM_OK) status = cvtm_vector_axpy(device, length, p->step, p->trial, p->count);
+  return status == CVTM_OK ? evaluate(p, p->trial, figures, effort) : status;
+}
+
+/* No cell may vanish: without edges it would stay out of the linear systems. Where the dual's gain
+ * is within rounding, the masses decide. */
+static int is_better(const cvtm_power_figures *found, const cvtm_power_figures *last, double gain) {
+  const double noise = rounding * (last->energy + fabs(last->dual));
+  if (found->hidden > 0) return 0;
+  if (fabs(found->dual - last->dual) <= noise) return found->square < last->square;
+  return found->dual >= last->dual + sufficient * gain;
+}
+
+/* A step leaves the square of what the masses are off now, and need not leave less than is
+ * tolerated. */
+static double system_tolerance(double off, double tolerance) {
+  return fmin(fmax(off, 0.3 * tolerance / off), loosest_system);
+}
+
+/* One step of Newton's method; *moved = 0 if none is better. */
+static cvtm_status improve(cvtm_power *p, double tolerance, cvtm_power_figures *figures, int *moved,
+                           cvtm_power_effort *effort) {
+  const double off = fmin(figures->deviation / p->target, 1);
+  double slope = 0, length = 1;
+  cvtm_status status = solve_system(p, system_tolerance(off, tolerance), effort);
+  if (status == CVTM_OK) status = find_slope(p, &slope);
+  p->bridge = widest_bridge * off;
+  *moved = 0;
+  ++effort->steps;
+  for (int k = 0; status == CVTM_OK && !*moved && k < MOST_HALVINGS; ++k, length /= 2) {
+    cvtm_power_figures found;
+    status = try_step(p, length, &found, effort);
+    if (status != CVTM_OK || !is_better(&found, figures, length * slope)) continue;
+    *figures = found;
+    *moved = 1;
+    take_trial(p);
+  }
+  return status;
+}
+
+/* --- the weights ----------------------------------------------------------------------------- */
+
+/* The weights of the last sites with the step that their couplings foresee for these; *good = 0 if
+ * that leaves a cell empty. */
+static cvtm_status begin_foreseen(cvtm_power *p, const double *sites, cvtm_power_figures *figures,
+                                  int *good, cvtm_power_effort *effort) {
+  cvtm_status status = p->table->predict(p, sites);
+  if (status == CVTM_OK) status = solve_system(p, foreseen_system, effort);
+  if (status == CVTM_OK) status = try_step(p, 1, figures, effort);
+  *good = status == CVTM_OK && !(figures->hidden > 0);
+  if (*good) take_trial(p);
+  return status;
+}
+
+/* The weights as they are, unless some cell is empty with them: then all equal. */
+static cvtm_status begin(cvtm_power *p, const double *sites, cvtm_power_figures *figures,
+                         cvtm_power_effort *effort) {
+  int good = 0;
+  cvtm_status status = CVTM_OK;
+  p->bridge = p->has_sites ? usual_bridge : widest_bridge;
+  if (p->has_sites) status = begin_foreseen(p, sites, figures, &good, effort);
+  if (status != CVTM_OK || good) return status;
+  status = evaluate(p, p->weight, figures, effort);
+  if (status != CVTM_OK || !(figures->hidden > 0)) return status;
+  status = cvtm_vector_fill(p->cvt->device, p->weight, 0, p->count);
+  p->bridge = widest_bridge;
+  if (status == CVTM_OK) status = evaluate(p, p->weight, figures, effort);
+  if (status != CVTM_OK) return status;
+  if (figures->hidden > 0)
+    return cvtm_fail(cvtm_device_error(p->cvt->device), CVTM_ERROR_INPUT,
+                     "sites share a place or nearly so: their cells cannot have equal masses");
+  if (isfinite(figures->dual)) return CVTM_OK;
+  return cvtm_fail(cvtm_device_error(p->cvt->device), CVTM_ERROR_EVALUATION,
+                   "the transport cost is not finite");
+}
+
+cvtm_status cvtm_power_balance(cvtm_power *p, const double *sites, double tolerance,
+                               cvtm_power_figures *figures, int *converged,
+                               cvtm_power_effort *effort) {
+  int wide = 0;
+  double before = INFINITY; /* at the last window's start */
+  cvtm_status status = cvtm_site_tree_build(p->cvt->tree, sites, p->count);
+  if (status == CVTM_OK) status = begin(p, sites, figures, effort);
+  for (int k = 0; status == CVTM_OK && k < MOST_STEPS; ++k) {
+    int moved = 0;
+    if (figures->deviation <= tolerance * p->target) break;
+    if (k % WINDOW == 0) {
+      if (figures->square > stagnant * before) break;
+      before = figures->square;
+    }
+    status = improve(p, tolerance, figures, &moved, effort);
+    if (status == CVTM_OK && !moved) {
+      p->bridge = widest_bridge; /* with which the step is shorter */
+      status = evaluate(p, p->weight, figures, effort);
+      if (wide) break;
+    }
+    wide = !moved;
+  }
+  if (status == CVTM_OK)
+    status =
+        cvtm_device_copy(p->cvt->device, p->sites, sites, 2 * (size_t)p->count * sizeof *p->sites);
+  p->has_sites = status == CVTM_OK;
+  *converged = status == CVTM_OK && figures->deviation <= tolerance * p->target;
+  return status;
+}

@@ -1,0 +1,507 @@
+/* The Voronoi cell of one site inside the domain: a rectangle cut by the bisectors
+ * with the sites around. Compiles as C11 and inside CUDA kernels.
+ *
+ * cell_hull.h is the quick way, for a site whose neighbours lie about as close as others
+ * around it. The other way, here, clips the rectangle by the bisectors of the sites in the box
+ * tree, and skips a subtree when no corner of the cell is nearer to its box than to the site: then
+ * no site in it can cut. So clusters and empty regions cost little. */
+#ifndef CVTMESH_VORONOI_CELL_BY_TREE_H
+#define CVTMESH_VORONOI_CELL_BY_TREE_H
+
+#include "voronoi/site_query.h"
+
+/* A convex polygon about the site, in the caller's memory; corner k is x[k * stride],
+ * y[k * stride]. Corners run down the left side and up the right one, y down. slope and
+ * inverse belong to the edge from corner k to the next: dx / dy and dy / dx, once
+ * cvtm_cell_set_slopes has been called. */
+typedef struct cvtm_cell {
+  int32_t count, capacity, stride;
+  double *x, *y, *slope, *inverse;
+  double nearest2; /* squared distance to the nearest site elsewhere; infinite with none in reach */
+} cvtm_cell;
+
+typedef enum cvtm_cell_status {
+  CVTM_CELL_DONE,     /* perhaps empty: a coincident site of lower index owns the cell */
+  CVTM_CELL_OVERFLOW, /* more corners than the capacity on the way; begin again with more */
+  CVTM_CELL_UNDECIDED /* the quick way did not end */
+} cvtm_cell_status;
+
+/* A box relative to the site. */
+typedef struct cvtm_cell_box {
+  double x0, y0, x1, y1;
+} cvtm_cell_box;
+
+/* Where the cell's site is, and by how much the others are shifted back: in this
+ * order nothing is lost between a site and images of others that are very near to it. */
+typedef struct cvtm_cell_origin {
+  double x, y, shift_x, shift_y;
+  int32_t index; /* the caller's number of the site */
+  int32_t place; /* where it is among the sorted ones */
+} cvtm_cell_origin;
+
+/* --- clipping ----------------------------------------------------------------------- */
+
+CVTM_HD void cvtm_cell_set_rectangle(cvtm_cell *cell, const cvtm_cell_box *box) {
+  const int32_t s = cell->stride;
+  cell->count = 4;
+  cell->x[0] = box->x0;
+  cell->y[0] = box->y0;
+  cell->x[s] = box->x0;
+  cell->y[s] = box->y1;
+  cell->x[2 * s] = box->x1;
+  cell->y[2 * s] = box->y1;
+  cell->x[3 * s] = box->x1;
+  cell->y[3 * s] = box->y0;
+}
+
+/* The squared distance of the farthest corner, 0 if empty. A site farther than twice its root
+ * cannot cut. */
+CVTM_HD double cvtm_cell_radius2(const cvtm_cell *cell) {
+  double largest = 0;
+  for (int32_t k = 0; k < cell->count; ++k) {
+    const double x = cell->x[k * cell->stride], y = cell->y[k * cell->stride];
+    const double r2 = x * x + y * y;
+    if (r2 > largest) largest = r2;
+  }
+  return largest;
+}
+
+/* How far corner k lies beyond the bisector with (dx, dy). */
+CVTM_HD double cvtm_cell_beyond(const cvtm_cell *cell, int32_t k, double dx, double dy,
+                                double offset) {
+  return dx * cell->x[k * cell->stride] + dy * cell->y[k * cell->stride] - offset;
+}
+
+CVTM_HD void cvtm_cell_move(cvtm_cell *cell, int32_t to, int32_t from) {
+  cell->x[to * cell->stride] = cell->x[from * cell->stride];
+  cell->y[to * cell->stride] = cell->y[from * cell->stride];
+}
+
+typedef enum cvtm_cell_cut {
+  CVTM_CUT_NONE,
+  CVTM_CUT_DONE,
+  CVTM_CUT_EMPTY,
+  CVTM_CUT_OVERFLOW
+} cvtm_cell_cut;
+
+/* Keeps the part nearer to the origin than to (dx, dy). The corners cut off are the
+ * run around the farthest one, so rounding can never tear the polygon in two and a cut adds
+ * one corner at most. A corner exactly on the line is replaced, not doubled. */
+CVTM_HD cvtm_cell_cut cvtm_cell_clip(cvtm_cell *cell, double dx, double dy) {
+  const int32_t n = cell->count, stride = cell->stride;
+  const double offset = 0.5 * (dx * dx + dy * dy);
+  int32_t farthest = -1;
+  double largest = 0;
+  for (int32_t k = 0; k < n; ++k) {
+    const double s = cvtm_cell_beyond(cell, k, dx, dy, offset);
+    if (s > largest) {
+      largest = s;
+      farthest = k;
+    }
+  }
+  if (farthest < 0) return CVTM_CUT_NONE;
+
+  /* The run first..last (cyclic) goes; `before` and `after` stay beside it. */
+  int32_t first = farthest, last = farthest, removed = 1, before = 0, after = 0;
+  double s_first = largest, s_last = largest, s_before = 0, s_after = 0;
+  for (;;) {
+    before = first > 0 ? first - 1 : n - 1;
+    s_before = cvtm_cell_beyond(cell, before, dx, dy, offset);
+    if (s_before < 0) break;
+    if (++removed == n) {
+      cell->count = 0;
+      return CVTM_CUT_EMPTY;
+    }
+    first = before;
+    s_first = s_before;
+  }
+  for (;;) {
+    after = last + 1 < n ? last + 1 : 0;
+    s_after = cvtm_cell_beyond(cell, after, dx, dy, offset);
+    if (s_after < 0) break;
+    ++removed; /* cannot reach n: the corner `before` stays */
+    last = after;
+    s_last = s_after;
+  }
+  const int32_t left = n - removed + 2;
+  if (left > cell->capacity) return CVTM_CUT_OVERFLOW;
+
+  /* From the removed end, so that a corner on the line stays where it is. */
+  const double t0 = s_first / (s_first - s_before), t1 = s_last / (s_last - s_after);
+  const double fx = cell->x[first * stride], fy = cell->y[first * stride];
+  const double lx = cell->x[last * stride], ly = cell->y[last * stride];
+  double px = fx + (cell->x[before * stride] - fx) * t0;
+  double py = fy + (cell->y[before * stride] - fy) * t0;
+  double qx = lx + (cell->x[after * stride] - lx) * t1;
+  double qy = ly + (cell->y[after * stride] - ly) * t1;
+  if (dy == 0) px = qx = 0.5 * dx; /* a bisector along pixel edges stays on them */
+  if (dx == 0) py = qy = 0.5 * dy;
+
+  int32_t at = first; /* where the two new corners go */
+  if (first <= last) {
+    const int32_t tail = last + 1, shift = first + 2 - tail; /* corners tail..n-1 move by shift */
+    if (shift > 0) {
+      for (int32_t k = n - 1; k >= tail; --k) cvtm_cell_move(cell, k + shift, k);
+    } else if (shift < 0) {
+      for (int32_t k = tail; k < n; ++k) cvtm_cell_move(cell, k + shift, k);
+    }
+  } else { /* the run wraps around: corners last+1..first-1 stay */
+    at = n - removed;
+    for (int32_t k = 0; k < at; ++k) cvtm_cell_move(cell, k, last + 1 + k);
+  }
+  cell->x[at * stride] = px;
+  cell->y[at * stride] = py;
+  cell->x[(at + 1) * stride] = qx;
+  cell->y[(at + 1) * stride] = qy;
+  cell->count = left;
+  return CVTM_CUT_DONE;
+}
+
+/* Clips by the site at (dx, dy) and keeps *radius2. Returns 0 when the cell is finished:
+ * empty, or *status says overflow. */
+CVTM_HD int cvtm_cell_clip_site(double dx, double dy, int32_t other, const cvtm_cell_origin *o,
+                                cvtm_cell *cell, double *radius2, cvtm_cell_status *status) {
+  if (other == o->index) return 1;
+  if (dx == 0 && dy == 0) {
+    if (other > o->index) return 1;
+    cell->count = 0;
+    return 0;
+  }
+  switch (cvtm_cell_clip(cell, dx, dy)) {
+    case CVTM_CUT_NONE:
+      return 1;
+    case CVTM_CUT_DONE:
+      *radius2 = cvtm_cell_radius2(cell);
+      return 1;
+    case CVTM_CUT_EMPTY:
+      return 0;
+    case CVTM_CUT_OVERFLOW:
+    default:
+      *status = CVTM_CELL_OVERFLOW;
+      return 0;
+  }
+}
+
+/* Position of a sorted site as the cell sees it. */
+CVTM_HD void cvtm_cell_relative_site(const cvtm_site_tree_view *tree, int64_t place,
+                                     const cvtm_cell_origin *o, double *dx, double *dy) {
+  double x, y;
+  cvtm_tree_position(tree, place, &x, &y);
+  *dx = (x - o->shift_x) - o->x;
+  *dy = (y - o->shift_y) - o->y;
+}
+
+/* The origin at a sorted place, and the domain as its cell sees it. */
+CVTM_HD cvtm_cell_origin cvtm_cell_origin_at(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                             int64_t place, cvtm_cell_box *start) {
+  const double width = (double)domain.width, height = (double)domain.height;
+  cvtm_cell_origin o;
+  o.x = tree->position[2 * place];
+  o.y = tree->position[2 * place + 1];
+  o.shift_x = o.shift_y = 0;
+  o.index = tree->index[place];
+  o.place = (int32_t)place;
+  start->x0 = domain.periodic ? -0.5 * width : -o.x;
+  start->y0 = domain.periodic ? -0.5 * height : -o.y;
+  start->x1 = domain.periodic ? 0.5 * width : width - o.x;
+  start->y1 = domain.periodic ? 0.5 * height : height - o.y;
+  return o;
+}
+
+/* The part of the box within `reach` of the site along each axis; 0 if there is none. */
+CVTM_HD int cvtm_cell_shrink_box(cvtm_cell_box *box, double reach) {
+  if (box->x0 < -reach) box->x0 = -reach;
+  if (box->y0 < -reach) box->y0 = -reach;
+  if (box->x1 > reach) box->x1 = reach;
+  if (box->y1 > reach) box->y1 = reach;
+  return box->x0 < box->x1 && box->y0 < box->y1;
+}
+
+/* --- the sites around ------------------------------------------------------------------- */
+
+/* Bits 0 .. 15 of x to the even bits. */
+CVTM_HD uint32_t cvtm_spread_bits_16(uint32_t x) {
+  x = (x | x << 8) & 0x00FF00FFu;
+  x = (x | x << 4) & 0x0F0F0F0Fu;
+  x = (x | x << 2) & 0x33333333u;
+  x = (x | x << 1) & 0x55555555u;
+  return x;
+}
+
+/* Squares of bins: 2^level along an axis. */
+typedef struct cvtm_cell_bins {
+  int32_t level, shift; /* of the Morton grid */
+  double side;          /* pixels */
+} cvtm_cell_bins;
+
+/* The coarsest bins whose side is not above `reach`, or the finest. */
+CVTM_HD cvtm_cell_bins cvtm_cell_bins_for(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                          double reach) {
+  cvtm_cell_bins bins;
+  bins.shift = cvtm_morton_shift(domain);
+  bins.level = 0;
+  bins.side = (double)((uint64_t)1 << (32 - bins.shift));
+  while (bins.level < tree->levels && bins.side > reach) {
+    ++bins.level;
+    bins.side *= 0.5;
+  }
+  return bins;
+}
+
+/* The number along an axis of the bin that x falls into, or would if it were in the domain. */
+CVTM_HD int32_t cvtm_cell_bin_along(const cvtm_cell_bins *bins, double x, int size) {
+  if (bins->level == 0) return 0;
+  return (int32_t)(cvtm_quantize(x, size, bins->shift) >> (32 - bins->level));
+}
+
+/* The first of the sorted places first .. last - 1 whose code is not below `code`; else last. */
+CVTM_HD int32_t cvtm_cell_find_code(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                    uint64_t code, int32_t first, int32_t last) {
+  while (first < last) {
+    const int32_t middle = first + (last - first) / 2;
+    double x, y;
+    cvtm_tree_position(tree, middle, &x, &y);
+    if (cvtm_morton_code(domain, x, y) < code)
+      first = middle + 1;
+    else
+      last = middle;
+  }
+  return first;
+}
+
+/* The sorted sites first .. last - 1 of a square smaller than the finest bins. */
+CVTM_HD void cvtm_cell_square_sites(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                    int32_t level, int32_t bx, int32_t by, int32_t *first,
+                                    int32_t *last) {
+  const uint64_t square = cvtm_spread_bits((uint32_t)bx) | cvtm_spread_bits((uint32_t)by) << 1;
+  const uint64_t bin = square >> 2 * (level - tree->levels);
+  const uint64_t code = square << (64 - 2 * level), next = (square + 1) << (64 - 2 * level);
+  const int32_t end = tree->start[bin + 1];
+  *first = cvtm_cell_find_code(tree, domain, code, tree->start[bin], end);
+  *last = next == 0 ? end : cvtm_cell_find_code(tree, domain, next, *first, end);
+}
+
+/* The sorted sites first .. last - 1 of a bin. */
+CVTM_HD void cvtm_cell_bin_sites(const cvtm_site_tree_view *tree, int32_t level, int32_t bx,
+                                 int32_t by, int32_t *first, int32_t *last) {
+  const int down = 2 * (tree->levels - level);
+  const uint32_t bin = cvtm_spread_bits_16((uint32_t)bx) | cvtm_spread_bits_16((uint32_t)by) << 1;
+  *first = tree->start[bin << down];
+  *last = tree->start[(bin + 1) << down];
+}
+
+/* d brought into half a period about 0, in the order of cvtm_cell_relative_site. */
+CVTM_HD double cvtm_cell_nearest_image(double position, double origin, double period) {
+  const double d = position - origin;
+  if (d > 0.5 * period) return (position - period) - origin;
+  if (d < -0.5 * period) return (position + period) - origin;
+  return d;
+}
+
+/* --- the other way: the box tree ------------------------------------------------------- */
+
+CVTM_HD cvtm_cell_box cvtm_cell_relative_box(const cvtm_site_tree_view *tree, int64_t node,
+                                             const cvtm_cell_origin *o) {
+  const double *box = tree->box + 4 * node;
+  cvtm_cell_box relative;
+  relative.x0 = (box[0] - o->shift_x) - o->x;
+  relative.y0 = (box[1] - o->shift_y) - o->y;
+  relative.x1 = (box[2] - o->shift_x) - o->x;
+  relative.y1 = (box[3] - o->shift_y) - o->y;
+  return relative;
+}
+
+CVTM_HD double cvtm_cell_box_distance2(const cvtm_cell_box *box, double x, double y) {
+  const double dx = cvtm_interval_gap(x, box->x0, box->x1);
+  const double dy = cvtm_interval_gap(y, box->y0, box->y1);
+  return dx * dx + dy * dy;
+}
+
+/* Do all sites of a box coincide? Then the first of them stands for all: it has the lowest index.
+ */
+CVTM_HD int cvtm_cell_box_is_point(const cvtm_cell_box *box) {
+  return box->x0 == box->x1 && box->y0 == box->y1;
+}
+
+/* Can a site in the box, at this squared distance from the site, cut the cell? radius2: of its
+ * farthest corner. */
+CVTM_HD int cvtm_cell_box_cuts(const cvtm_cell *cell, double radius2, const cvtm_cell_box *box,
+                               double distance2) {
+  if (!(distance2 > 0)) return 1; /* coincident sites may be inside */
+  if (distance2 >= 4 * radius2) return 0;
+  for (int32_t k = 0; k < cell->count; ++k) {
+    const double x = cell->x[k * cell->stride], y = cell->y[k * cell->stride];
+    if (cvtm_cell_box_distance2(box, x, y) < x * x + y * y) return 1;
+  }
+  return 0;
+}
+
+/* The sites to begin with, nearest first: they leave a cell so small that few others
+ * need a look. */
+enum { CVTM_CELL_FIRST = 6 };
+typedef struct cvtm_cell_nearest {
+  int32_t count;
+  double distance2[CVTM_CELL_FIRST];
+  int32_t place[CVTM_CELL_FIRST];
+} cvtm_cell_nearest;
+
+CVTM_HD void cvtm_cell_nearest_add(cvtm_cell_nearest *list, double distance2, int32_t place) {
+  int32_t k = list->count;
+  if (k < CVTM_CELL_FIRST) {
+    ++list->count;
+  } else {
+    if (distance2 >= list->distance2[k - 1]) return;
+    --k;
+  }
+  for (; k > 0 && list->distance2[k - 1] > distance2; --k) {
+    list->distance2[k] = list->distance2[k - 1];
+    list->place[k] = list->place[k - 1];
+  }
+  list->distance2[k] = distance2;
+  list->place[k] = place;
+}
+
+/* Finds them, those that coincide with the cell's own left out. Returns 0 if one of these has a
+ * lower index: then it owns the cell. */
+CVTM_HD int cvtm_cell_find_nearest(const cvtm_site_tree_view *tree, const cvtm_cell_origin *o,
+                                   cvtm_cell_nearest *list) {
+  int32_t stack[CVTM_TREE_STACK];
+  double stack_distance2[CVTM_TREE_STACK];
+  int top = 0;
+  int64_t node = 1;
+  double distance2 = 0;
+  list->count = 0;
+  for (;;) {
+    if (list->count < CVTM_CELL_FIRST || distance2 < list->distance2[CVTM_CELL_FIRST - 1]) {
+      const cvtm_cell_box box = cvtm_cell_relative_box(tree, node, o);
+      const int is_point = cvtm_cell_box_is_point(&box);
+      if (node < tree->leaf_count && !is_point) {
+        const cvtm_cell_box left = cvtm_cell_relative_box(tree, 2 * node, o);
+        const cvtm_cell_box right = cvtm_cell_relative_box(tree, 2 * node + 1, o);
+        const double left2 = cvtm_cell_box_distance2(&left, 0, 0);
+        const double right2 = cvtm_cell_box_distance2(&right, 0, 0);
+        const int nearer_left = left2 <= right2;
+        stack[top] = (int32_t)(2 * node + nearer_left);
+        stack_distance2[top++] = nearer_left ? right2 : left2;
+        node = 2 * node + !nearer_left;
+        distance2 = nearer_left ? left2 : right2;
+        continue;
+      }
+      const int64_t first = cvtm_node_first(tree, node);
+      const int64_t end = first + (is_point ? 1 : CVTM_TREE_LEAF);
+      const int64_t last = end < tree->count ? end : tree->count;
+      for (int64_t place = first; place < last; ++place) {
+        double dx, dy;
+        cvtm_cell_relative_site(tree, place, o, &dx, &dy);
+        const double d2 = dx * dx + dy * dy;
+        if (d2 > 0) {
+          cvtm_cell_nearest_add(list, d2, (int32_t)place);
+        } else if (dx == 0 && dy == 0 && tree->index[place] < o->index) {
+          return 0;
+        }
+      }
+    }
+    if (top == 0) return 1;
+    node = stack[--top];
+    distance2 = stack_distance2[top];
+  }
+}
+
+/* Clips by those of `count` sites from the sorted place `first` on that are near enough. */
+CVTM_HD int cvtm_cell_clip_sites(const cvtm_site_tree_view *tree, int64_t first, int64_t count,
+                                 const cvtm_cell_origin *o, cvtm_cell *cell, double *radius2,
+                                 cvtm_cell_status *status) {
+  const int64_t last = first + count < tree->count ? first + count : tree->count;
+  for (int64_t place = first; place < last; ++place) {
+    double dx, dy;
+    cvtm_cell_relative_site(tree, place, o, &dx, &dy);
+    if (dx * dx + dy * dy >= 4 * *radius2) continue;
+    if (!cvtm_cell_clip_site(dx, dy, tree->index[place], o, cell, radius2, status)) return 0;
+  }
+  return 1;
+}
+
+/* Clips by all sites: depth first, the nearer child before the other. */
+CVTM_HD int cvtm_cell_clip_tree(const cvtm_site_tree_view *tree, const cvtm_cell_origin *o,
+                                cvtm_cell *cell, double *radius2, cvtm_cell_status *status) {
+  int32_t stack[CVTM_TREE_STACK];
+  int top = 0;
+  stack[top++] = 1;
+  while (top > 0) {
+    int64_t node = stack[--top];
+    cvtm_cell_box box = cvtm_cell_relative_box(tree, node, o);
+    double distance2 = cvtm_cell_box_distance2(&box, 0, 0);
+    if (!cvtm_cell_box_cuts(cell, *radius2, &box, distance2)) continue;
+    if (cvtm_cell_box_is_point(&box)) {
+      if (!cvtm_cell_clip_sites(tree, cvtm_node_first(tree, node), 1, o, cell, radius2, status))
+        return 0;
+      continue;
+    }
+    while (node < tree->leaf_count) {
+      const cvtm_cell_box left = cvtm_cell_relative_box(tree, 2 * node, o);
+      const cvtm_cell_box right = cvtm_cell_relative_box(tree, 2 * node + 1, o);
+      const double left2 = cvtm_cell_box_distance2(&left, 0, 0);
+      const double right2 = cvtm_cell_box_distance2(&right, 0, 0);
+      const double far2 = left2 <= right2 ? right2 : left2;
+      if (far2 < 4 * *radius2) stack[top++] = (int32_t)(2 * node + (left2 <= right2));
+      node = 2 * node + !(left2 <= right2);
+    }
+    box = cvtm_cell_relative_box(tree, node, o);
+    distance2 = cvtm_cell_box_distance2(&box, 0, 0);
+    if (!cvtm_cell_box_cuts(cell, *radius2, &box, distance2)) continue;
+    if (!cvtm_cell_clip_sites(tree, cvtm_node_first(tree, node), CVTM_TREE_LEAF, o, cell, radius2,
+                              status))
+      return 0;
+  }
+  return 1;
+}
+
+/* Clips the rectangle [x0, x1] x [y0, y1] about the site by all sites; of those on a
+ * torus only the images one period away can reach it. */
+CVTM_HD cvtm_cell_status cvtm_cell_cut_from(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                            const cvtm_cell_box *start, cvtm_cell_origin *o,
+                                            cvtm_cell *cell, double *radius2) {
+  cvtm_cell_status status = CVTM_CELL_DONE;
+  cvtm_cell_set_rectangle(cell, start);
+  *radius2 = cvtm_cell_radius2(cell);
+  o->shift_x = 0;
+  o->shift_y = 0;
+  cvtm_cell_nearest list;
+  if (!cvtm_cell_find_nearest(tree, o, &list)) {
+    cell->count = 0;
+    return status;
+  }
+  cell->nearest2 = list.count > 0 ? list.distance2[0] : HUGE_VAL;
+  for (int32_t k = 0; k < list.count; ++k) {
+    double dx, dy;
+    cvtm_cell_relative_site(tree, list.place[k], o, &dx, &dy);
+    if (!cvtm_cell_clip_site(dx, dy, tree->index[list.place[k]], o, cell, radius2, &status))
+      return status;
+  }
+  if (!cvtm_cell_clip_tree(tree, o, cell, radius2, &status) || !domain.periodic) return status;
+  for (int image = 0; image < 9; ++image) {
+    if (image == 4) continue;
+    o->shift_x = (image % 3 - 1) * (double)domain.width;
+    o->shift_y = (image / 3 - 1) * (double)domain.height;
+    if (!cvtm_cell_clip_tree(tree, o, cell, radius2, &status)) return status;
+  }
+  return status;
+}
+
+/* The cell of the site at a sorted place. Corners carry the rounding of the largest
+ * polygon on the way, so a cell very much smaller than the domain is cut out a second
+ * time, from a square that just holds it. */
+CVTM_HD cvtm_cell_status cvtm_cell_compute(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                           int64_t place, cvtm_cell *cell) {
+  cvtm_cell_box start;
+  cvtm_cell_origin o = cvtm_cell_origin_at(tree, domain, place, &start);
+  double radius2 = 0;
+  const cvtm_cell_status status = cvtm_cell_cut_from(tree, domain, &start, &o, cell, &radius2);
+  if (status != CVTM_CELL_DONE || cell->count == 0) return status;
+  const double reach = 2 * sqrt(radius2);
+  const double size = (double)(domain.width > domain.height ? domain.width : domain.height);
+  if (reach > 1e-3 * size || !cvtm_cell_shrink_box(&start, reach)) return status;
+  return cvtm_cell_cut_from(tree, domain, &start, &o, cell, &radius2);
+}
+
+#endif

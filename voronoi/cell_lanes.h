@@ -1,0 +1,91 @@
+/* Lanes of a warp that work on one cell together. On the CPU there is one, and what is
+ * shared is its own. Compiles as C11 and inside CUDA kernels, where all lanes of a warp make
+ * each call together. */
+#ifndef CVTMESH_VORONOI_CELL_LANES_H
+#define CVTMESH_VORONOI_CELL_LANES_H
+
+#include "base/portable.h"
+
+#include <stdint.h>
+
+enum { CVTM_WARP = 32 };
+
+/* Lane `lane` of `count`; those of a cell are 32 / count lanes apart in the warp. */
+typedef struct cvtm_lanes {
+  int32_t lane, count;
+} cvtm_lanes;
+
+/* Makes what the others have written to shared memory visible. */
+CVTM_HD void cvtm_lanes_sync(void) {
+#ifdef __CUDA_ARCH__
+  __syncwarp();
+#endif
+}
+
+/* The number of the lowest bit that is set; there is one. */
+CVTM_HD int32_t cvtm_lowest_bit(uint32_t bits) {
+#ifdef __CUDA_ARCH__
+  return __ffs((int)bits) - 1;
+#else
+  return __builtin_ctz(bits);
+#endif
+}
+
+/* Whether any lane of the warp says yes. */
+CVTM_HD int cvtm_lanes_any(int yes) {
+#ifdef __CUDA_ARCH__
+  return __any_sync(0xFFFFFFFFu, yes);
+#else
+  return yes;
+#endif
+}
+
+/* One bit for each lane of the cell that says yes. */
+CVTM_HD uint32_t cvtm_lanes_vote(cvtm_lanes lanes, int yes) {
+#ifdef __CUDA_ARCH__
+  const int apart = CVTM_WARP / lanes.count, number = (int)(threadIdx.x % CVTM_WARP);
+  uint32_t group = 1; /* this cell's bits of all */
+  for (int k = apart; k < CVTM_WARP; k *= 2) group |= group << k;
+  return __ballot_sync(0xFFFFFFFFu, yes) & (group << number % apart);
+#else
+  (void)lanes;
+  return yes != 0;
+#endif
+}
+
+/* Gives each lane of the cell that says yes a number from *count on, in the order of the lanes. */
+CVTM_HD int32_t cvtm_lanes_number(cvtm_lanes lanes, int yes, int32_t *count) {
+  const uint32_t votes = cvtm_lanes_vote(lanes, yes);
+  const int32_t before = *count;
+#ifdef __CUDA_ARCH__
+  *count = before + __popc(votes);
+  return before + __popc(votes & ((1u << threadIdx.x % CVTM_WARP) - 1));
+#else
+  *count = before + (int32_t)votes;
+  return before;
+#endif
+}
+
+/* The largest number of all lanes of the warp. */
+CVTM_HD int32_t cvtm_lanes_most(int32_t number) {
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 800
+  return __reduce_max_sync(0xFFFFFFFFu, number);
+#elif defined __CUDA_ARCH__
+  for (int apart = 1; apart < CVTM_WARP; apart *= 2)
+    number = max(number, __shfl_xor_sync(0xFFFFFFFFu, number, apart));
+#endif
+  return number;
+}
+
+/* The largest value of the cell's lanes. */
+CVTM_HD double cvtm_lanes_largest(cvtm_lanes lanes, double value) {
+#ifdef __CUDA_ARCH__
+  for (int apart = CVTM_WARP / lanes.count; apart < CVTM_WARP; apart *= 2)
+    value = fmax(value, __shfl_xor_sync(0xFFFFFFFFu, value, apart));
+#else
+  (void)lanes;
+#endif
+  return value;
+}
+
+#endif
