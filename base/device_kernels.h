@@ -6,10 +6,6 @@
 
 #include "base/device.h"
 
-#ifndef CVTMESH_HAVE_CUDA
-#define CVTMESH_HAVE_CUDA 0
-#endif
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -64,12 +60,9 @@ struct cvtm_loop {
   void *state;
 };
 
-extern const cvtm_device_table cvtm_device_table_cpu;
-#if CVTMESH_HAVE_CUDA
-extern const cvtm_device_table cvtm_device_table_cuda;
+extern const cvtm_device_table cvtm_device_table_cpu, cvtm_device_table_cuda;
 /* cvtm_cuda_count of a build with CUDA. */
 int cvtm_cuda_count_devices(const char **reason);
-#endif
 
 #ifdef __cplusplus
 }

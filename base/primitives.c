@@ -1,15 +1,8 @@
 #include "base/primitives.h"
 
+#include "base/table_select.h"
 #include "base/device_kernels.h"
 #include "base/primitives_kernels.h"
-
-static const cvtm_primitives_table *table_of(const cvtm_device *device) {
-#if CVTMESH_HAVE_CUDA
-  if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA) return &cvtm_primitives_table_cuda;
-#endif
-  (void)device;
-  return &cvtm_primitives_table_cpu;
-}
 
 /* Checks what all primitives have in common and makes the device current. */
 static cvtm_status begin(cvtm_device *device, const char *what, int64_t count, int64_t limit) {
@@ -44,13 +37,15 @@ static const int64_t count_limit = INT64_C(1) << 48;
 
 cvtm_status cvtm_sort_workspace(cvtm_device *device, int64_t count, size_t *bytes) {
   const cvtm_status status = begin(device, "sort", count, count_limit);
-  return status == CVTM_OK ? table_of(device)->sort_workspace(device, count, bytes) : status;
+  return status == CVTM_OK
+             ? CVTM_TABLE(device, cvtm_primitives_table)->sort_workspace(device, count, bytes)
+             : status;
 }
 
 cvtm_status cvtm_sort_pairs(cvtm_device *device, uint64_t *keys, int32_t *values,
                             uint64_t *keys_alt, int32_t *values_alt, int64_t count, int bits,
                             void *workspace, size_t bytes) {
-  const cvtm_primitives_table *table = table_of(device);
+  const cvtm_primitives_table *table = CVTM_TABLE(device, cvtm_primitives_table);
   if (bits < 1 || bits > 64) {
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_ARGUMENT, "sort: %d bits", bits);
   }
@@ -63,12 +58,14 @@ cvtm_status cvtm_sort_pairs(cvtm_device *device, uint64_t *keys, int32_t *values
 
 cvtm_status cvtm_scan_workspace(cvtm_device *device, int64_t count, size_t *bytes) {
   const cvtm_status status = begin(device, "scan", count, count_limit);
-  return status == CVTM_OK ? table_of(device)->scan_workspace(device, count, bytes) : status;
+  return status == CVTM_OK
+             ? CVTM_TABLE(device, cvtm_primitives_table)->scan_workspace(device, count, bytes)
+             : status;
 }
 
 cvtm_status cvtm_scan_64(cvtm_device *device, const int32_t *counts, int64_t count, int64_t *sums,
                          void *workspace, size_t bytes) {
-  const cvtm_primitives_table *table = table_of(device);
+  const cvtm_primitives_table *table = CVTM_TABLE(device, cvtm_primitives_table);
   const cvtm_status status = begin_with_workspace(device, "scan", count, count_limit,
                                                   table->scan_workspace, workspace, bytes);
   if (status != CVTM_OK) return status;
@@ -78,7 +75,7 @@ cvtm_status cvtm_scan_64(cvtm_device *device, const int32_t *counts, int64_t cou
 
 cvtm_status cvtm_scan_32(cvtm_device *device, const int32_t *counts, int64_t count, int32_t *sums,
                          void *workspace, size_t bytes) {
-  const cvtm_primitives_table *table = table_of(device);
+  const cvtm_primitives_table *table = CVTM_TABLE(device, cvtm_primitives_table);
   const cvtm_status status = begin_with_workspace(device, "scan", count, count_limit,
                                                   table->scan_workspace, workspace, bytes);
   if (status != CVTM_OK) return status;
@@ -88,12 +85,14 @@ cvtm_status cvtm_scan_32(cvtm_device *device, const int32_t *counts, int64_t cou
 
 cvtm_status cvtm_select_workspace(cvtm_device *device, int64_t count, size_t *bytes) {
   const cvtm_status status = begin(device, "select", count, INT32_MAX);
-  return status == CVTM_OK ? table_of(device)->select_workspace(device, count, bytes) : status;
+  return status == CVTM_OK
+             ? CVTM_TABLE(device, cvtm_primitives_table)->select_workspace(device, count, bytes)
+             : status;
 }
 
 cvtm_status cvtm_select(cvtm_device *device, const uint8_t *flags, int64_t count, int32_t *indices,
                         int64_t *selected, void *workspace, size_t bytes) {
-  const cvtm_primitives_table *table = table_of(device);
+  const cvtm_primitives_table *table = CVTM_TABLE(device, cvtm_primitives_table);
   const cvtm_status status = begin_with_workspace(device, "select", count, INT32_MAX,
                                                   table->select_workspace, workspace, bytes);
   if (status != CVTM_OK) return status;
@@ -121,7 +120,7 @@ cvtm_status cvtm_reduce_workspace(cvtm_device *device, int64_t count, size_t *by
 static cvtm_status reduce_tree(cvtm_device *device, cvtm_reduction reduction, const double *x,
                                const double *y, int64_t count, double *result, void *workspace,
                                size_t bytes) {
-  const cvtm_primitives_table *table = table_of(device);
+  const cvtm_primitives_table *table = CVTM_TABLE(device, cvtm_primitives_table);
   cvtm_status status = begin(device, "reduction", count, count_limit);
   if (status == CVTM_OK) {
     status = check_workspace(device, "reduction", workspace, bytes, reduce_bytes(count));
@@ -156,12 +155,12 @@ cvtm_status cvtm_dot(cvtm_device *device, const double *x, const double *y, int6
 cvtm_status cvtm_vector_fill(cvtm_device *device, double *x, double value, int64_t count) {
   const cvtm_status status = begin(device, "fill", count, count_limit);
   if (status != CVTM_OK || count == 0) return status;
-  return table_of(device)->fill(device, x, value, count);
+  return CVTM_TABLE(device, cvtm_primitives_table)->fill(device, x, value, count);
 }
 
 cvtm_status cvtm_vector_axpy(cvtm_device *device, double a, const double *x, double *y,
                              int64_t count) {
   const cvtm_status status = begin(device, "axpy", count, count_limit);
   if (status != CVTM_OK || count == 0) return status;
-  return table_of(device)->axpy(device, a, x, y, count);
+  return CVTM_TABLE(device, cvtm_primitives_table)->axpy(device, a, x, y, count);
 }

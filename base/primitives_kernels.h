@@ -59,8 +59,7 @@ typedef struct cvtm_primitives_table {
   cvtm_status (*axpy)(cvtm_device *device, double a, const double *x, double *y, int64_t count);
 } cvtm_primitives_table;
 
-extern const cvtm_primitives_table cvtm_primitives_table_cpu;
-extern const cvtm_primitives_table cvtm_primitives_table_cuda; /* builds with CUDA only */
+extern const cvtm_primitives_table cvtm_primitives_table_cpu, cvtm_primitives_table_cuda;
 
 #ifdef __cplusplus
 }

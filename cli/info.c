@@ -6,18 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#if defined(CVTMESH_HAVE_CUDA) && CVTMESH_HAVE_CUDA
-enum { HAVE_CUDA = 1 };
-#else
-enum { HAVE_CUDA = 0 };
-#endif
-
-#if defined(CVTMESH_HAVE_VIEWER) && CVTMESH_HAVE_VIEWER
-enum { HAVE_VIEWER = 1 };
-#else
-enum { HAVE_VIEWER = 0 };
-#endif
-
 static const char mesh_formats[] = "obj off ply stl vtk vtu msh svg";
 static const char point_formats[] = "csv npy xyz";
 
@@ -58,9 +46,9 @@ static void add_device(cJSON *array, const char *name) {
 static int print_json(int cuda_count, const char *reason) {
   cJSON *info = cJSON_CreateObject();
   cli_json_text(info, "version", CVTMESH_VERSION);
-  cJSON_AddBoolToObject(info, "cuda", HAVE_CUDA);
+  cJSON_AddBoolToObject(info, "cuda", CVTMESH_HAVE_CUDA);
   cJSON_AddBoolToObject(info, "tiff", reads_tiff());
-  cJSON_AddBoolToObject(info, "viewer", HAVE_VIEWER);
+  cJSON_AddBoolToObject(info, "viewer", CVTMESH_HAVE_VIEWER);
   add_words(info, "image_formats", cvtm_image_formats());
   add_words(info, "mesh_formats", mesh_formats);
   add_words(info, "point_formats", point_formats);
@@ -83,8 +71,8 @@ int cli_info(const cli_options *options) {
   if (options->json) return print_json(cuda_count, reason);
   char name[32], text[512];
   printf("cvtmesh %s\n", CVTMESH_VERSION);
-  printf("built with   OpenMP%s%s%s\n", HAVE_CUDA ? ", CUDA" : "", reads_tiff() ? ", TIFF" : "",
-         HAVE_VIEWER ? ", viewer" : "");
+  printf("built with   OpenMP%s%s%s\n", CVTMESH_HAVE_CUDA ? ", CUDA" : "",
+         reads_tiff() ? ", TIFF" : "", CVTMESH_HAVE_VIEWER ? ", viewer" : "");
   printf("reads        %s\n", cvtm_image_formats());
   printf("meshes       %s\n", mesh_formats);
   printf("points       %s\n", point_formats);

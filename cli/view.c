@@ -1,7 +1,7 @@
 /* cvtmesh view: the optimisation in a window, or in pictures without one. */
 #include "cli/cli.h"
 
-#if defined(CVTMESH_HAVE_VIEWER) && CVTMESH_HAVE_VIEWER
+#if CVTMESH_HAVE_VIEWER
 
 #include "base/file.h"
 #include "base/npy.h"

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "cli/cli.h"
 
-#if defined(CVTMESH_HAVE_VIEWER) && CVTMESH_HAVE_VIEWER
+#if CVTMESH_HAVE_VIEWER
 
 #include "cli/view_options.h"
 #include "density/density.h"

@@ -1,6 +1,7 @@
 /* Plans and evaluations; descent.c minimises. */
 #include "cvt/cvt.h"
 
+#include "base/table_select.h"
 #include "base/primitives.h"
 #include "cvt/density_scan.h"
 #include "cvt/descent.h"
@@ -88,14 +89,8 @@ cvtm_status cvtm_cvt_create(cvtm_device *device, cvtm_domain domain, const float
   cvt->device = device;
   cvt->domain = domain;
   cvt->capacity = capacity;
-  cvt->table = &cvtm_cvt_table_cpu;
-  cvt->moves = &cvtm_cvt_moves_cpu;
-#if CVTMESH_HAVE_CUDA
-  if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA) {
-    cvt->table = &cvtm_cvt_table_cuda;
-    cvt->moves = &cvtm_cvt_moves_cuda;
-  }
-#endif
+  cvt->table = CVTM_TABLE(device, cvtm_cvt_table);
+  cvt->moves = CVTM_TABLE(device, cvtm_cvt_moves);
   keep_sums(cvt, &sums, squares);
   status = allocate_plan(cvt, density);
   if (status != CVTM_OK) {

@@ -5,10 +5,6 @@
 #include "cvt/cell_integral.h"
 #include "cvt/cvt.h"
 
-#ifndef CVTMESH_HAVE_CUDA
-#define CVTMESH_HAVE_CUDA 0
-#endif
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -67,10 +63,7 @@ struct cvtm_cvt_table {
   cvtm_status (*lloyd)(cvtm_cvt *cvt, double *sites, int64_t count, int64_t fixed);
 };
 
-extern const cvtm_cvt_table cvtm_cvt_table_cpu;
-#if CVTMESH_HAVE_CUDA
-extern const cvtm_cvt_table cvtm_cvt_table_cuda;
-#endif
+extern const cvtm_cvt_table cvtm_cvt_table_cpu, cvtm_cvt_table_cuda;
 
 #ifdef __cplusplus
 }

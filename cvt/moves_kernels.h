@@ -45,11 +45,8 @@ typedef struct cvtm_cvt_moves_table {
   cvtm_status (*transfer)(cvtm_device *device, const cvtm_cvt_transfer *transfer, int64_t *moved);
 } cvtm_cvt_moves_table;
 
-extern const cvtm_cvt_moves_table cvtm_cvt_moves_cpu;
-#if CVTMESH_HAVE_CUDA
-extern const cvtm_cvt_moves_table cvtm_cvt_moves_cuda;
+extern const cvtm_cvt_moves_table cvtm_cvt_moves_cpu, cvtm_cvt_moves_cuda;
 cvtm_status cvtm_cvt_middles_cuda(cvtm_cvt *cvt, cvtm_site_middles *middles, int32_t *left);
-#endif
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,6 @@
 #include "density/bias.h"
 
+#include "base/table_select.h"
 #include "base/primitives.h"
 #include "density/field_kernels.h"
 #include "density/links.h"
@@ -122,7 +123,7 @@ cvtm_status cvtm_bias_create(cvtm_device *device, int width, int height, const u
 }
 
 cvtm_status cvtm_bias_solve(cvtm_bias *s, const double *rho, double *u, cvtm_hlcp_result *result) {
-  const cvtm_field_table *table = cvtm_field_table_of(s->device);
+  const cvtm_field_table *table = CVTM_TABLE(s->device, cvtm_field_table);
   const int mirrored = s->newton == NULL && s->options.p > 0.5;
   cvtm_status status = table->laplacian(s->device, &s->links.grid, mirrored ? 1 : -1, rho, s->q);
   if (status == CVTM_OK && s->newton != NULL) {

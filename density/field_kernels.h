@@ -23,18 +23,7 @@ typedef struct cvtm_field_table {
   cvtm_status (*advance)(cvtm_device *device, const cvtm_level_set *set);
 } cvtm_field_table;
 
-extern const cvtm_field_table cvtm_field_table_cpu;
-#if CVTMESH_HAVE_CUDA
-extern const cvtm_field_table cvtm_field_table_cuda;
-#endif
-
-static inline const cvtm_field_table *cvtm_field_table_of(const cvtm_device *device) {
-#if CVTMESH_HAVE_CUDA
-  if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA) return &cvtm_field_table_cuda;
-#endif
-  (void)device;
-  return &cvtm_field_table_cpu;
-}
+extern const cvtm_field_table cvtm_field_table_cpu, cvtm_field_table_cuda;
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,6 @@
 #include "density/segment.h"
 
+#include "base/table_select.h"
 #include "base/clock.h"
 #include "density/field_kernels.h"
 
@@ -95,7 +96,7 @@ cvtm_status cvtm_segment_create(cvtm_device *device, int width, int height,
   cvtm_segment *s = calloc(1, sizeof *s);
   if (s == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   s->device = device;
-  s->table = cvtm_field_table_of(device);
+  s->table = CVTM_TABLE(device, cvtm_field_table);
   s->options = *options;
   s->set.width = width;
   s->set.height = height;

@@ -52,10 +52,7 @@ typedef struct cvtm_flood_table {
                         int32_t *labels);
 } cvtm_flood_table;
 
-extern const cvtm_flood_table cvtm_flood_table_cpu;
-#if CVTMESH_HAVE_CUDA
-extern const cvtm_flood_table cvtm_flood_table_cuda;
-#endif
+extern const cvtm_flood_table cvtm_flood_table_cpu, cvtm_flood_table_cuda;
 
 #ifdef __cplusplus
 }

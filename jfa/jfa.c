@@ -1,5 +1,6 @@
 #include "jfa/jfa.h"
 
+#include "base/table_select.h"
 #include "jfa/jfa_kernels.h"
 
 #include <stdlib.h>
@@ -27,17 +28,6 @@ typedef struct schedule {
   int step[MAX_PASSES];
 } schedule;
 
-static void choose_tables(cvtm_voronoi *voronoi) {
-  voronoi->table = &cvtm_voronoi_table_cpu;
-  voronoi->flood_table = &cvtm_flood_table_cpu;
-#if CVTMESH_HAVE_CUDA
-  if (cvtm_device_get_kind(voronoi->device) == CVTM_DEVICE_CUDA) {
-    voronoi->table = &cvtm_voronoi_table_cuda;
-    voronoi->flood_table = &cvtm_flood_table_cuda;
-  }
-#endif
-}
-
 static int64_t pixels_of(cvtm_domain domain) { return (int64_t)domain.width * domain.height; }
 
 enum { ARRAYS = 4 };
@@ -58,7 +48,8 @@ cvtm_status cvtm_voronoi_create(cvtm_device *device, cvtm_domain domain, int64_t
   if (!voronoi) return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
   voronoi->device = device;
   voronoi->domain = domain;
-  choose_tables(voronoi);
+  voronoi->table = CVTM_TABLE(device, cvtm_voronoi_table);
+  voronoi->flood_table = CVTM_TABLE(device, cvtm_flood_table);
   cvtm_array arrays[ARRAYS];
   list_arrays(voronoi, arrays);
   cvtm_status status = cvtm_site_tree_create(device, domain, capacity, &voronoi->tree);

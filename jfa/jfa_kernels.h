@@ -23,10 +23,7 @@ typedef struct cvtm_voronoi_table {
                          const int32_t *exact, int32_t *labels, uint64_t *wrong);
 } cvtm_voronoi_table;
 
-extern const cvtm_voronoi_table cvtm_voronoi_table_cpu;
-#if CVTMESH_HAVE_CUDA
-extern const cvtm_voronoi_table cvtm_voronoi_table_cuda;
-#endif
+extern const cvtm_voronoi_table cvtm_voronoi_table_cpu, cvtm_voronoi_table_cuda;
 
 #ifdef __cplusplus
 }

@@ -7,10 +7,6 @@
 
 #include <math.h>
 
-#ifndef CVTMESH_HAVE_CUDA
-#define CVTMESH_HAVE_CUDA 0
-#endif
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -29,10 +25,7 @@ typedef struct cvtm_lbfgsb_inputs_table {
                              cvtm_lbfgsb_inputs *found);
 } cvtm_lbfgsb_inputs_table;
 
-extern const cvtm_lbfgsb_inputs_table cvtm_lbfgsb_inputs_table_cpu;
-#if CVTMESH_HAVE_CUDA
-extern const cvtm_lbfgsb_inputs_table cvtm_lbfgsb_inputs_table_cuda;
-#endif
+extern const cvtm_lbfgsb_inputs_table cvtm_lbfgsb_inputs_table_cpu, cvtm_lbfgsb_inputs_table_cuda;
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,6 @@
 #include "lbfgsb/lbfgsb.h"
 
+#include "base/table_select.h"
 #include "base/clock.h"
 #include "lbfgsb/inputs_kernels.h"
 #include "lbfgsb/lbfgsb_decide.h"
@@ -94,16 +95,6 @@ static cvtm_status check_options(cvtm_error *error, const cvtm_lbfgsb_options *o
   return CVTM_OK;
 }
 
-static void find_tables(cvtm_lbfgsb *solver) {
-  solver->table = &cvtm_lbfgsb_table_cpu;
-  solver->inputs = &cvtm_lbfgsb_inputs_table_cpu;
-#if CVTMESH_HAVE_CUDA
-  if (cvtm_device_get_kind(solver->device) != CVTM_DEVICE_CUDA) return;
-  solver->table = &cvtm_lbfgsb_table_cuda;
-  solver->inputs = &cvtm_lbfgsb_inputs_table_cuda;
-#endif
-}
-
 /* One block, or nothing more once something failed. */
 static void *allocate(cvtm_lbfgsb *solver, int64_t count, size_t size, cvtm_status *status) {
   void *block = NULL;
@@ -184,7 +175,8 @@ cvtm_status cvtm_lbfgsb_create_batch(cvtm_device *device, int64_t problems, int6
   cvtm_lbfgsb *result = calloc(1, sizeof *result);
   if (!result) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   result->device = device;
-  find_tables(result);
+  result->table = CVTM_TABLE(device, cvtm_lbfgsb_table);
+  result->inputs = CVTM_TABLE(device, cvtm_lbfgsb_inputs_table);
   result->options = *options;
   result->n = result->most = n;
   result->problems = problems;

@@ -5,10 +5,6 @@
 
 #include "lbfgsb/lbfgsb_rows.h"
 
-#ifndef CVTMESH_HAVE_CUDA
-#define CVTMESH_HAVE_CUDA 0
-#endif
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -25,10 +21,7 @@ typedef struct cvtm_lbfgsb_table {
   cvtm_status (*round)(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m, int single);
 } cvtm_lbfgsb_table;
 
-extern const cvtm_lbfgsb_table cvtm_lbfgsb_table_cpu;
-#if CVTMESH_HAVE_CUDA
-extern const cvtm_lbfgsb_table cvtm_lbfgsb_table_cuda;
-#endif
+extern const cvtm_lbfgsb_table cvtm_lbfgsb_table_cpu, cvtm_lbfgsb_table_cuda;
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,6 @@
 #include "lcp/lcp_state.h"
 
+#include "base/table_select.h"
 #include "base/clock.h"
 #include "base/names.h"
 #include "lcp/sparse/sparse_algebra.h"
@@ -120,7 +121,7 @@ static cvtm_status check_problem(cvtm_lcp *lcp, const double *b, const double *l
                                  const double *upper) {
   int64_t verdict[2] = {lcp->rows, lcp->rows};
   cvtm_error *error = cvtm_device_error(lcp->device);
-  cvtm_status status = cvtm_sparse_phases_of(lcp->device)
+  cvtm_status status = CVTM_TABLE(lcp->device, cvtm_sparse_phases)
                            ->check(lcp->device, b, lower, upper, lcp->rows, lcp->verdict);
   if (status != CVTM_OK) return status;
   status = cvtm_device_copy_out(lcp->device, verdict, lcp->verdict, sizeof verdict);

@@ -4,6 +4,7 @@
  * method with shortened steps finds its maximum (Kitagawa, Merigot & Thibert 2019). */
 #include "power/power.h"
 
+#include "base/table_select.h"
 #include "base/clock.h"
 #include "base/primitives.h"
 
@@ -84,10 +85,7 @@ cvtm_status cvtm_power_create(cvtm_cvt *cvt, int64_t count, cvtm_power **result)
   p->edge_capacity = 10 * count + 64;
   p->target = cvt->mass / (double)count;
   p->bridge = widest_bridge;
-  p->table = &cvtm_power_table_cpu;
-#if CVTMESH_HAVE_CUDA
-  if (cvtm_device_get_kind(cvt->device) == CVTM_DEVICE_CUDA) p->table = &cvtm_power_table_cuda;
-#endif
+  p->table = CVTM_TABLE(cvt->device, cvtm_power_table);
   const cvtm_status status = allocate_all(p);
   if (status != CVTM_OK) {
     cvtm_power_destroy(p);

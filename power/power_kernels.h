@@ -82,10 +82,7 @@ struct cvtm_power_table {
   cvtm_status (*solve)(cvtm_power *power, double tolerance, int32_t most);
 };
 
-extern const cvtm_power_table cvtm_power_table_cpu;
-#if CVTMESH_HAVE_CUDA
-extern const cvtm_power_table cvtm_power_table_cuda;
-#endif
+extern const cvtm_power_table cvtm_power_table_cpu, cvtm_power_table_cuda;
 
 #ifdef __cplusplus
 }

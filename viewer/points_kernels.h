@@ -4,10 +4,6 @@
 
 #include "base/device.h"
 
-#ifndef CVTMESH_HAVE_CUDA
-#define CVTMESH_HAVE_CUDA 0
-#endif
-
 #ifdef __cplusplus
 extern "C" {
 #endif

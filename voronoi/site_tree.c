@@ -1,5 +1,6 @@
 #include "voronoi/site_tree.h"
 
+#include "base/table_select.h"
 #include "base/primitives.h"
 #include "voronoi/site_tree_kernels.h"
 
@@ -12,15 +13,6 @@ struct cvtm_site_tree {
   int64_t capacity;
   cvtm_site_tree_arrays arrays;
 };
-
-static const cvtm_site_tree_table *choose_table(const cvtm_device *device) {
-#if CVTMESH_HAVE_CUDA
-  if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA) return &cvtm_site_tree_table_cuda;
-#else
-  (void)device;
-#endif
-  return &cvtm_site_tree_table_cpu;
-}
 
 static int64_t leaves_for(int64_t count) {
   int64_t leaves = 1;
@@ -121,7 +113,7 @@ cvtm_status cvtm_site_tree_create(cvtm_device *device, cvtm_domain domain, int64
   cvtm_site_tree *tree = calloc(1, sizeof *tree);
   if (!tree) return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
   tree->device = device;
-  tree->table = choose_table(device);
+  tree->table = CVTM_TABLE(device, cvtm_site_tree_table);
   tree->arrays.domain = domain;
   tree->capacity = capacity;
   const cvtm_status status = allocate_all(tree);

@@ -4,10 +4,6 @@
 
 #include "voronoi/site_query.h"
 
-#ifndef CVTMESH_HAVE_CUDA
-#define CVTMESH_HAVE_CUDA 0
-#endif
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -46,10 +42,7 @@ typedef struct cvtm_site_tree_table {
                        const int32_t *wanted);
 } cvtm_site_tree_table;
 
-extern const cvtm_site_tree_table cvtm_site_tree_table_cpu;
-#if CVTMESH_HAVE_CUDA
-extern const cvtm_site_tree_table cvtm_site_tree_table_cuda;
-#endif
+extern const cvtm_site_tree_table cvtm_site_tree_table_cpu, cvtm_site_tree_table_cuda;
 
 #ifdef __cplusplus
 }

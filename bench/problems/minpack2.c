@@ -1,5 +1,6 @@
 #include "bench/problems/minpack2.h"
 
+#include "base/table_select.h"
 #include "bench/problems/minpack2_kernels.h"
 
 #include <stdlib.h>
@@ -324,14 +325,6 @@ static cvtm_status build(cvtm_minpack2 *problem, const cvtm_minpack2_options *op
   return status;
 }
 
-static const cvtm_minpack2_table *find_table(const cvtm_device *device) {
-#if CVTMESH_HAVE_CUDA
-  if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA) return &cvtm_minpack2_table_cuda;
-#endif
-  (void)device;
-  return &cvtm_minpack2_table_cpu;
-}
-
 cvtm_status cvtm_minpack2_create(cvtm_device *device, cvtm_minpack2_kind kind,
                                  const cvtm_minpack2_options *options, cvtm_minpack2 **problem) {
   cvtm_minpack2_options defaults;
@@ -339,7 +332,7 @@ cvtm_status cvtm_minpack2_create(cvtm_device *device, cvtm_minpack2_kind kind,
   cvtm_minpack2 *made = calloc(1, sizeof *made);
   if (!made) return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
   made->device = device;
-  made->table = find_table(device);
+  made->table = CVTM_TABLE(device, cvtm_minpack2_table);
   made->data.kind = kind;
   const cvtm_status status = build(made, options ? options : &defaults);
   if (status != CVTM_OK) {

@@ -4,10 +4,6 @@
 
 #include "bench/problems/minpack2_nodes.h"
 
-#ifndef CVTMESH_HAVE_CUDA
-#define CVTMESH_HAVE_CUDA 0
-#endif
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -20,10 +16,7 @@ typedef struct cvtm_minpack2_table {
                           double *f, double *g, void *stream);
 } cvtm_minpack2_table;
 
-extern const cvtm_minpack2_table cvtm_minpack2_table_cpu;
-#if CVTMESH_HAVE_CUDA
-extern const cvtm_minpack2_table cvtm_minpack2_table_cuda;
-#endif
+extern const cvtm_minpack2_table cvtm_minpack2_table_cpu, cvtm_minpack2_table_cuda;
 
 #ifdef __cplusplus
 }

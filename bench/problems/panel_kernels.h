@@ -4,10 +4,6 @@
 
 #include "bench/problems/panel.h"
 
-#ifndef CVTMESH_HAVE_CUDA
-#define CVTMESH_HAVE_CUDA 0
-#endif
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -22,10 +18,7 @@ typedef struct cvtm_panel_table {
                          double *product, double *partial);
 } cvtm_panel_table;
 
-extern const cvtm_panel_table cvtm_panel_table_cpu;
-#if CVTMESH_HAVE_CUDA
-extern const cvtm_panel_table cvtm_panel_table_cuda;
-#endif
+extern const cvtm_panel_table cvtm_panel_table_cpu, cvtm_panel_table_cuda;
 
 #ifdef __cplusplus
 }

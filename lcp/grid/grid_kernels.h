@@ -111,10 +111,7 @@ typedef struct cvtm_grid_table {
   cvtm_status (*finish)(const cvtm_grid_top *top);
 } cvtm_grid_table;
 
-extern const cvtm_grid_table cvtm_grid_table_cpu;
-#if CVTMESH_HAVE_CUDA
-extern const cvtm_grid_table cvtm_grid_table_cuda;
-#endif
+extern const cvtm_grid_table cvtm_grid_table_cpu, cvtm_grid_table_cuda;
 
 /* Step along the correction: the energy's minimum on the line, which may lie a little beyond the
  * end of the correction. What then leaves the bounds is moved back. */

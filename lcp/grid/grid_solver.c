@@ -1,6 +1,7 @@
 /* Multigrid for five-point complementarity problems that are never stored as matrices. */
 #include "lcp/grid/grid_solver.h"
 
+#include "base/table_select.h"
 #include "base/primitives.h"
 #include "lcp/grid/grid_cycle.h"
 
@@ -460,10 +461,7 @@ cvtm_status cvtm_lcp_create_grid(cvtm_device *device, int64_t width, int64_t hei
     free(s);
     return status;
   }
-  s->table = &cvtm_grid_table_cpu;
-#if CVTMESH_HAVE_CUDA
-  if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA) s->table = &cvtm_grid_table_cuda;
-#endif
+  s->table = CVTM_TABLE(device, cvtm_grid_table);
   status = lay_out(s, width, height, 1);
   if (status != CVTM_OK) {
     destroy(&s->head);

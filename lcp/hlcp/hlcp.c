@@ -1,5 +1,6 @@
 #include "lcp/hlcp.h"
 
+#include "base/table_select.h"
 #include "base/clock.h"
 #include "base/names.h"
 #include "base/primitives.h"
@@ -105,14 +106,6 @@ cvtm_status cvtm_hlcp_check_input(const cvtm_csr *a, const cvtm_csr *b,
 
 /* --- setup ---------------------------------------------------------------------------- */
 
-const cvtm_hlcp_table *cvtm_hlcp_table_of(const cvtm_device *device) {
-#if CVTMESH_HAVE_CUDA
-  if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA) return &cvtm_hlcp_table_cuda;
-#endif
-  (void)device;
-  return &cvtm_hlcp_table_cpu;
-}
-
 /* The methods are members of one family. */
 static void settle_method(cvtm_hlcp_options *options) {
   if (options->method == CVTM_HLCP_MMJ) {
@@ -215,7 +208,7 @@ cvtm_status cvtm_hlcp_create(cvtm_device *device, const cvtm_csr *a, const cvtm_
   cvtm_hlcp *h = calloc(1, sizeof *h);
   if (h == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   h->device = device;
-  h->table = cvtm_hlcp_table_of(device);
+  h->table = CVTM_TABLE(device, cvtm_hlcp_table);
   h->options = *options;
   settle_method(&h->options);
   h->arrays.n = a->rows;

@@ -25,7 +25,6 @@ struct cvtm_hlcp {
   double setup_seconds;
 };
 
-const cvtm_hlcp_table *cvtm_hlcp_table_of(const cvtm_device *device);
 cvtm_status cvtm_hlcp_vector(cvtm_hlcp *hlcp, int64_t count, double **vector);
 /* Of n numbers in device memory, to the host. */
 cvtm_status cvtm_hlcp_reduce(cvtm_hlcp *hlcp, cvtm_reduction reduction, const double *values,

@@ -1,5 +1,6 @@
 #include "lcp/hlcp/hlcp_grid.h"
 
+#include "base/table_select.h"
 #include "base/clock.h"
 #include "base/primitives.h"
 #include "lcp/grid/grid_solver.h"
@@ -34,7 +35,7 @@ cvtm_status cvtm_hlcp_grid_create(cvtm_device *device, int64_t width, int64_t he
   cvtm_hlcp_grid *h = calloc(1, sizeof *h);
   if (h == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   h->device = device;
-  h->table = cvtm_hlcp_table_of(device);
+  h->table = CVTM_TABLE(device, cvtm_hlcp_table);
   h->tolerance = tolerance;
   h->limit = max_iterations;
   cvtm_lcp_options linear;

@@ -6,10 +6,6 @@
 #include "lcp/hlcp/hlcp_newton.h"
 #include "lcp/hlcp/hlcp_state.h"
 
-#ifndef CVTMESH_HAVE_CUDA
-#define CVTMESH_HAVE_CUDA 0
-#endif
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -45,10 +41,7 @@ typedef struct cvtm_hlcp_table {
   cvtm_status (*pixels)(cvtm_device *device, const cvtm_hlcp_pixels *pixels);
 } cvtm_hlcp_table;
 
-extern const cvtm_hlcp_table cvtm_hlcp_table_cpu;
-#if CVTMESH_HAVE_CUDA
-extern const cvtm_hlcp_table cvtm_hlcp_table_cuda;
-#endif
+extern const cvtm_hlcp_table cvtm_hlcp_table_cpu, cvtm_hlcp_table_cuda;
 
 #ifdef __cplusplus
 }

@@ -1,18 +1,11 @@
 #include "lcp/colouring.h"
 
+#include "base/table_select.h"
 #include "lcp/sparse/colouring_kernels.h"
 #include "lcp/sparse/sparse_algebra.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static const cvtm_colouring_table *table_of(const cvtm_device *device) {
-#if CVTMESH_HAVE_CUDA
-  if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA) return &cvtm_colouring_table_cuda;
-#endif
-  (void)device;
-  return &cvtm_colouring_table_cpu;
-}
 
 static cvtm_status allocate(int64_t rows, cvtm_colouring *colouring, cvtm_error *error) {
   colouring->rows = rows;
@@ -37,7 +30,8 @@ static cvtm_status run_rounds(cvtm_device *device, const cvtm_sell *graph, int32
   for (int32_t any = graph->rows > 0; any && status == CVTM_OK; from = 1 - from) {
     status = cvtm_device_fill(device, left, 0, sizeof *left);
     if (status != CVTM_OK) break;
-    status = table_of(device)->round(device, graph, colours[from], colours[1 - from], left);
+    status = CVTM_TABLE(device, cvtm_colouring_table)
+                 ->round(device, graph, colours[from], colours[1 - from], left);
     if (status == CVTM_OK) status = cvtm_device_copy_out(device, &any, left, sizeof any);
   }
   if (status != CVTM_OK) return status;

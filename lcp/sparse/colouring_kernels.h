@@ -15,10 +15,7 @@ typedef struct cvtm_colouring_table {
                        int32_t *to, int32_t *left);
 } cvtm_colouring_table;
 
-extern const cvtm_colouring_table cvtm_colouring_table_cpu;
-#if CVTMESH_HAVE_CUDA
-extern const cvtm_colouring_table cvtm_colouring_table_cuda;
-#endif
+extern const cvtm_colouring_table cvtm_colouring_table_cpu, cvtm_colouring_table_cuda;
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,6 @@
 #include "lcp/sparse/sparse_kernels.h"
 
+#include "base/table_select.h"
 #include "base/host_memory.h"
 #include "base/primitives.h"
 #include "lcp/sparse/sparse_algebra.h"
@@ -7,14 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const cvtm_sparse_table *table_of(const cvtm_device *device) {
-#if CVTMESH_HAVE_CUDA
-  if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA) return &cvtm_sparse_table_cuda;
-#endif
-  (void)device;
-  return &cvtm_sparse_table_cpu;
-}
 
 /* --- in host memory ----------------------------------------------------------------- */
 
@@ -214,7 +207,7 @@ static cvtm_status copy_csr_in(cvtm_device *device, const cvtm_csr *matrix, conv
 static cvtm_status fill_sell(cvtm_device *device, const cvtm_sell_order *order, conversion *work,
                              cvtm_sell *sell) {
   const int64_t slices = cvtm_sell_slices(sell->rows);
-  const cvtm_sparse_table *table = table_of(device);
+  const cvtm_sparse_table *table = CVTM_TABLE(device, cvtm_sparse_table);
   cvtm_status status = allocate(device, slices + 1, sizeof(int64_t), (void **)&sell->slice_start);
   if (status == CVTM_OK)
     status = table->slice_sizes(device, &work->csr, order, sell->uniform, work->counts);
@@ -280,7 +273,7 @@ cvtm_status cvtm_sell_create(cvtm_device *device, const cvtm_csr *matrix, cvtm_s
 
 static cvtm_status fill_csr(cvtm_device *device, const cvtm_sell *sell, conversion *work,
                             cvtm_csr *matrix) {
-  const cvtm_sparse_table *table = table_of(device);
+  const cvtm_sparse_table *table = CVTM_TABLE(device, cvtm_sparse_table);
   int64_t entries = 0;
   cvtm_status status =
       allocate(device, sell->rows + 1, sizeof(int64_t), (void **)&work->csr.row_start);
@@ -334,7 +327,8 @@ void cvtm_sell_free(cvtm_device *device, cvtm_sell *sell) {
 cvtm_status cvtm_sell_find_runs(cvtm_device *device, cvtm_sell *sell) {
   const cvtm_status status =
       allocate(device, sell->entries / CVTM_SLICE_ROWS, sizeof *sell->run, (void **)&sell->run);
-  return status == CVTM_OK ? table_of(device)->find_runs(device, sell) : status;
+  return status == CVTM_OK ? CVTM_TABLE(device, cvtm_sparse_table)->find_runs(device, sell)
+                           : status;
 }
 
 cvtm_status cvtm_sell_multiply(cvtm_device *device, const cvtm_sell *matrix, const double *x,
@@ -342,5 +336,5 @@ cvtm_status cvtm_sell_multiply(cvtm_device *device, const cvtm_sell *matrix, con
   if (matrix->rows == 0) return CVTM_OK;
   const cvtm_status status = cvtm_device_activate(device);
   if (status != CVTM_OK) return status;
-  return table_of(device)->multiply(device, matrix, x, y);
+  return CVTM_TABLE(device, cvtm_sparse_table)->multiply(device, matrix, x, y);
 }

@@ -1,5 +1,6 @@
 #include "lcp/sparse/sparse_hierarchy.h"
 
+#include "base/table_select.h"
 #include "lcp/sparse/aggregation.h"
 #include "lcp/colouring.h"
 #include "lcp/sparse/csr_grid.h"
@@ -9,14 +10,6 @@
 #include <string.h>
 
 enum { COARSEST_ROWS = 9, COARSEST_SWEEPS = 12 };
-
-const cvtm_sparse_phases *cvtm_sparse_phases_of(const cvtm_device *device) {
-#if CVTMESH_HAVE_CUDA
-  if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA) return &cvtm_sparse_phases_cuda;
-#endif
-  (void)device;
-  return &cvtm_sparse_phases_cpu;
-}
 
 /* --- setup: levels are put together in host memory, one at a time ---------------------- */
 
@@ -242,7 +235,7 @@ cvtm_status cvtm_hierarchy_create(cvtm_device *device, const cvtm_csr *matrix,
                                   cvtm_hierarchy *hierarchy) {
   memset(hierarchy, 0, sizeof *hierarchy);
   hierarchy->device = device;
-  hierarchy->phases = cvtm_sparse_phases_of(device);
+  hierarchy->phases = CVTM_TABLE(device, cvtm_sparse_phases);
   hierarchy->truncates = options->truncates;
   cvtm_csr pattern = {0, 0, NULL, NULL, NULL};
   cvtm_status status = CVTM_OK;

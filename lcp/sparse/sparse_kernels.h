@@ -6,10 +6,6 @@
 #include "base/portable.h"
 #include "lcp/sparse.h"
 
-#ifndef CVTMESH_HAVE_CUDA
-#define CVTMESH_HAVE_CUDA 0
-#endif
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -37,10 +33,7 @@ typedef struct cvtm_sparse_table {
   cvtm_status (*multiply)(cvtm_device *device, const cvtm_sell *matrix, const double *x, double *y);
 } cvtm_sparse_table;
 
-extern const cvtm_sparse_table cvtm_sparse_table_cpu;
-#if CVTMESH_HAVE_CUDA
-extern const cvtm_sparse_table cvtm_sparse_table_cuda;
-#endif
+extern const cvtm_sparse_table cvtm_sparse_table_cpu, cvtm_sparse_table_cuda;
 
 #ifdef __cplusplus
 }

@@ -98,12 +98,7 @@ typedef struct cvtm_sparse_phases {
   int64_t small_rows; /* most rows of a level for that */
 } cvtm_sparse_phases;
 
-extern const cvtm_sparse_phases cvtm_sparse_phases_cpu;
-#if CVTMESH_HAVE_CUDA
-extern const cvtm_sparse_phases cvtm_sparse_phases_cuda;
-#endif
-
-const cvtm_sparse_phases *cvtm_sparse_phases_of(const cvtm_device *device);
+extern const cvtm_sparse_phases cvtm_sparse_phases_cpu, cvtm_sparse_phases_cuda;
 
 #ifdef __cplusplus
 }

@@ -10,10 +10,6 @@
 #include "test_devices.h"
 #include "splitmix64.h"
 
-#ifndef CVTMESH_HAVE_CUDA
-#define CVTMESH_HAVE_CUDA 0
-#endif
-
 #define assert_near(a, b, tolerance)                                \
   do {                                                              \
     const double near_a_ = (a), near_b_ = (b);                      \
