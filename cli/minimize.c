@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum bounds { BOUNDS_NATURAL, BOUNDS_BOX, BOUNDS_NONE } bounds;
-
 typedef struct history {
   cli_history list; /* of cvtm_lbfgsb_progress */
   double start_objective;
@@ -134,10 +132,10 @@ static cvtm_status fill(solution *s, double *array, double value) {
 
 static cvtm_status set_bounds(solution *s) {
   void *lower = NULL, *upper = NULL;
-  if (s->options.minimize.bounds == BOUNDS_NONE) return CVTM_OK;
+  if (s->options.minimize.bounds == CLI_BOUNDS_NONE) return CVTM_OK;
   cvtm_status status = allocate(s, &lower);
   if (status == CVTM_OK) status = allocate(s, &upper);
-  if (status == CVTM_OK && s->options.minimize.bounds == BOUNDS_NATURAL) {
+  if (status == CVTM_OK && s->options.minimize.bounds == CLI_BOUNDS_NATURAL) {
     status = cvtm_minpack2_bounds(s->problem, lower, upper);
   } else {
     if (status == CVTM_OK) status = fill(s, lower, -1);

@@ -1,62 +1,34 @@
-/* The options of every subcommand, from one table: parsing, ranges, --help, config
- * files, the report's `options` and shell completion all follow from it. */
+/* The values of all options of all commands. The table in option_table.c gives, for each option,
+ * its name, commands, type, range, default and help; parsing, --help, config files, shell
+ * completion and the `options` of a report follow from that table. */
 #ifndef CVTMESH_CLI_OPTIONS_H
 #define CVTMESH_CLI_OPTIONS_H
 
 #include "base/status.h"
+#include "cli/commands.h"
 
 #include <stdint.h>
 #include <stdio.h>
 
-/* code, function, name, operand, further usage, summary */
-#define CLI_COMMAND_LIST(X)                                                               \
-  X(CLI_RUN, cli_run, "run", "IMAGE", " -n POINTS -o OUT [-o OUT2 ...]",                  \
-    "turn a density image into a CVT: points, cells, mesh, picture")                      \
-  X(CLI_BATCH, cli_batch, "batch", "JOBS", " [the options of run]",                       \
-    "many runs in one process, resumable")                                                \
-  X(CLI_VORONOI, cli_voronoi, "voronoi", "POINTS", " -o LABELS",                          \
-    "compute a discrete Voronoi diagram")                                                 \
-  X(CLI_MESH, cli_mesh, "mesh", "POINTS", " -o MESH [-o MESH2 ...]",                      \
-    "Delaunay triangulation of points")                                                   \
-  X(CLI_DENSITY, cli_density, "density", "IMAGE", " -o OUT [-o OUT2 ...]",                \
-    "the density of an image, with domain, weights, smoothing and grading")               \
-  X(CLI_SEGMENT, cli_segment, "segment", "IMAGE", " --inside X,Y,R -o MASK",              \
-    "the object in an image that seeds mark")                                             \
-  X(CLI_VIEW, cli_view, "view", "IMAGE|POINTS", " [-n POINTS] [--shot FILE]",             \
-    "watch and steer the optimisation in a window")                                       \
-  X(CLI_STATS, cli_stats, "stats", "FILE", "", "quality of a mesh or point file")         \
-  X(CLI_MINIMIZE, cli_minimize, "minimize", "PROBLEM", " [-o X.npy] [--report FILE]",     \
-    "the optimiser on a problem of MINPACK-2: ept pjb msa odc gl1 lj ssc gl2")            \
-  X(CLI_HLCP, cli_hlcp, "hlcp", "", " --example N | --problem NAME | --matrix-a FILE",    \
-    "solve a horizontal linear complementarity problem")                                  \
-  X(CLI_LCP, cli_lcp, "lcp", "", " --problem NAME --size M | --matrix A.mtx --rhs B.npy", \
-    "solve a linear complementarity problem with bounds")                                 \
-  X(CLI_BENCH, cli_bench, "bench", "NAME", "",                                            \
-    "published figures beside this machine's: table1 to table4, figure3, 7, 8, hlcp")     \
-  X(CLI_INFO, cli_info, "info", "", "", "what this build can do, and the devices it sees")
-
-typedef enum cli_command {
-#define CLI_COMMAND_CODE(code, function, name, operand, usage, summary) code,
-  CLI_COMMAND_LIST(CLI_COMMAND_CODE)
-#undef CLI_COMMAND_CODE
-      CLI_COMMAND_COUNT
-} cli_command;
-
 enum { CLI_LIST_MAX = 64, CLI_OPTIONS_MAX = 256 };
+
+typedef enum cli_dots { CLI_DOTS_EQUAL, CLI_DOTS_MASS } cli_dots;
+typedef enum cli_bounds { CLI_BOUNDS_NATURAL, CLI_BOUNDS_BOX, CLI_BOUNDS_NONE } cli_bounds;
 
 typedef struct cli_list {
   const char *item[CLI_LIST_MAX];
   int count;
 } cli_list;
 
-/* Strings are borrowed from argv or from `config_text`. Choices hold the library's enums. */
+/* The strings are borrowed from argv or from `config_text`. An int that one of several names sets
+ * holds an enumerator, most often of the library. */
 typedef struct cli_options {
   cli_command command;
   const char *input; /* the operand */
 
   int64_t points; /* 0: not given */
   cli_list output;
-  const char *format; /* of the output `-` */
+  const char *format; /* the extension that stands for the output `-` */
   const char *picture, *density_out, *report;
   const char *layers; /* of the picture, split by commas; NULL: the default */
   int64_t picture_size;
@@ -84,7 +56,7 @@ typedef struct cli_options {
   } domain;
 
   struct {
-    double bias, smooth, grade, grade_max, grade_size; /* lambdas, grade_max, grade_size 0: none */
+    double bias, smooth, grade, grade_max, grade_size; /* all but bias: 0 for none */
     int bias_method;
     cli_list within, obstacle, weight;
   } condition;
@@ -101,11 +73,11 @@ typedef struct cli_options {
   int check, json;
   struct {
     const char *labels; /* to start from; NULL: none */
-    int64_t first_step; /* 0: chosen */
+    int64_t first_step; /* pixels; 0: chosen from the spacing of the sites */
   } warm;
 
   struct {
-    int64_t nx, ny, n, atoms, dimension; /* 0: the problem's own */
+    int64_t nx, ny, n, atoms, dimension; /* 0: the default of the problem */
     cli_list parameters;
     int bounds, cauchy, precision, history;
     int64_t memory, evaluations;
@@ -122,13 +94,13 @@ typedef struct cli_options {
 
   struct {
     int problem, method, is_matrix_free, nested;
-    int64_t size, width, height, steps; /* width, height 0: size x size, or no grid */
+    int64_t size, width, height, steps; /* width, height 0: size x size, or no grid for a file */
     const char *matrix, *rhs, *lower, *upper;
     double omega;
   } lcp;
 
   struct {
-    int64_t jobs; /* runs at a time on each device; 0: chosen */
+    int64_t jobs; /* simultaneous runs on each device; 0: chosen for the device */
     int resume, fail_fast;
     const char *journal, *shard, *report;
   } batch;
@@ -144,8 +116,9 @@ typedef struct cli_options {
   int64_t threads;
   int quiet, verbose, help, version;
 
-  unsigned char given[CLI_OPTIONS_MAX]; /* by row of the table: set by the user; 2: inherited */
-  char *config_text;
+  /* For each row of the option table: 0 (default), CLI_GIVEN or CLI_INHERITED. */
+  unsigned char given[CLI_OPTIONS_MAX];
+  char *config_text; /* owned; the contents of the config file, cut into strings */
 } cli_options;
 
 typedef enum cli_parsed {
@@ -155,43 +128,39 @@ typedef enum cli_parsed {
   CLI_PARSE_FAILED
 } cli_parsed;
 
-/* Parses argv[1..] of a subcommand (argv[0] is its name). On CLI_PARSE_FAILED the
- * line is printed and *exit_code set. Free the options in every case. */
+/* Parses argv[1..] of a command (argv[0] is its name). On CLI_PARSE_FAILED a message was printed
+ * and *exit_code set. Free the options whatever is returned. */
 cli_parsed cli_options_parse(cli_command command, int argc, char **argv, cli_options *options,
                              int *exit_code);
 void cli_options_free(cli_options *options);
 
-/* Maps a text of one command's options to that of another's. */
+/* Maps the value of an option of one command to that of another, as a template to a name. */
 typedef cvtm_status (*cli_text_map)(void *context, const char *text, const char **mapped,
                                     cvtm_error *error);
-/* The defaults of `command`, and what the user gave to `from` of it, texts mapped. The
- * strings must outlive the options, which own nothing. */
+/* Sets the defaults of `command`, then every value that the user gave to `from` and that `command`
+ * has too; strings pass through `map`. The result owns nothing: the strings must outlive it. */
 cvtm_status cli_options_inherit(cli_command command, const cli_options *from, cli_text_map map,
                                 void *context, cli_options *options, cvtm_error *error);
-/* One option by its name, with _ or - between words; flags take true or false. The first
- * value of a list replaces what was inherited, further ones are added. */
+/* Sets one option by its name, with _ or - between words; flags take true or false. The first value
+ * of a list replaces an inherited list, further values are appended. */
 cvtm_status cli_options_set(cli_options *options, const char *name, const char *value,
                             cvtm_error *error);
 
-/* Nonzero if a job of a batch may set this option of `run`; _ or - between words. */
+/* True if a job of a batch may set this option of `run`; _ or - between words. */
 int cli_option_of_job(const char *name);
 
-/* Nonzero if the option changes what the command writes, or where. */
+/* True if the option changes what the command writes, or where. */
 int cli_option_affects_result(cli_command command, const char *name);
 
-/* Nonzero if the user gave the option on the command line or in a config file. */
+/* True if the user gave the option on the command line or in a config file. */
 int cli_option_given(const cli_options *options, const char *name);
-
-const char *cli_command_name(cli_command command);
-/* CLI_COMMAND_COUNT if there is none of that name. */
-cli_command cli_command_find(const char *name);
 
 void cli_print_help(FILE *stream, cli_command command);
 void cli_print_overview(FILE *stream);
 void cli_print_bash_completion(FILE *stream);
 
-/* Visits every option of the subcommand that has an effect on its result or says where
- * it goes, in the table's order, for the report. */
+/* Calls the function for the type of each option of the command, in the table's order; for the
+ * report. --help and --version are left out. */
 typedef struct cli_option_visitor {
   void *context;
   void (*flag)(void *context, const char *name, int value);
@@ -207,23 +176,21 @@ typedef enum cli_file_use {
   CLI_FILE_READ,
   CLI_FILE_WRITTEN,
   CLI_FILE_NAMES, /* PATH.png, PATH.csv and PATH.obj may be written */
-  CLI_FILE_FRAMES /* PATH is a folder: frame-NNNNNN.png and index.html in it are written */
+  CLI_FILE_FRAMES /* PATH is a folder; frame-NNNNNN.png and index.html are written into it */
 } cli_file_use;
 
-/* option: without the dashes; NULL: the operand. Only the path of a file that is written
- * outlives the call; `-` is a standard stream. */
+/* option: without the dashes; NULL for the operand. The path outlives the call only if the file is
+ * written; `-` is a standard stream. */
 typedef void (*cli_file_visitor)(void *context, cli_file_use use, const char *option,
                                  const char *path);
-/* Visits every file that the options name. Of `batch` these are its own files, not those of
- * its jobs. */
+/* Visits every file that the options name. Of `batch` these are the files of the batch itself, not
+ * those of its jobs. */
 void cli_options_visit_files(const cli_options *options, cli_file_visitor visitor, void *context);
 
-/* The operand's name in --help; "" if there is none. */
-const char *cli_operand_name(cli_command command);
-
-/* `count` finite numbers split by commas; 0 if the text is anything else. */
+/* Parses exactly `count` finite numbers separated by commas; returns 0 if the text is not that. */
 int cli_numbers_parse(const char *text, int count, double *numbers);
-/* The factor of FILE=FACTOR, and the length of FILE; 0 if the text is anything else. */
+/* Parses FILE=FACTOR: *length is that of FILE. Returns 0 if the text is not of this form, or the
+ * factor is negative. */
 int cli_weight_parse(const char *text, size_t *length, double *factor);
 
 #endif

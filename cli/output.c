@@ -202,7 +202,7 @@ static double *mass_radii(const cli_scene *scene) {
 static cvtm_status write_svg(const cli_scene *scene, const char *path, cvtm_error *error) {
   const cvtm_svg_kind kind = (cvtm_svg_kind)scene->options->svg;
   double *radius = NULL;
-  if (kind == CVTM_SVG_STIPPLES && scene->options->dots == 1 && scene->mass != NULL) {
+  if (kind == CVTM_SVG_STIPPLES && scene->options->dots == CLI_DOTS_MASS && scene->mass != NULL) {
     radius = mass_radii(scene);
     if (radius == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   }

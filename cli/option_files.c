@@ -1,0 +1,82 @@
+/* The files that the values of options name. */
+#include "cli/option_table.h"
+
+#include <limits.h>
+#include <string.h>
+
+/* The length of the file name that begins `text`; 0 if the text names no file. */
+static size_t length_of_name(cli_file_role role, const char *text) {
+  size_t length = strlen(text);
+  double numbers[3];
+  switch (role) {
+    case CLI_READS_WEIGHT:
+      if (!cli_weight_parse(text, &length, numbers)) return 0;
+      return length == 5 && strncmp(text, "alpha", 5) == 0 ? 0 : length;
+    case CLI_READS_REGION:
+      return strcmp(text, "alpha") == 0 ? 0 : length;
+    case CLI_READS_CURVE:
+      if (strcmp(text, "grow") == 0 || strcmp(text, "image") == 0) return 0;
+      return cli_numbers_parse(text, 3, numbers) ? 0 : length;
+    case CLI_READS_OMEGA:
+      if (strcmp(text, "ratio") == 0) return 0;
+      return cli_numbers_parse(text, 1, numbers) ? 0 : length;
+    default:
+      return length;
+  }
+}
+
+/* A name of PATH_MAX bytes or more is skipped: no file can be opened by it. */
+static void visit_read(cli_file_role role, const char *option, const char *text, void *context,
+                       cli_file_visitor visitor) {
+  char path[PATH_MAX];
+  const size_t length = length_of_name(role, text);
+  if (length == 0 || length >= sizeof path) return;
+  memcpy(path, text, length);
+  path[length] = '\0';
+  visitor(context, CLI_FILE_READ, option, path);
+}
+
+static void visit_file(cli_file_role role, const char *option, const char *text, void *context,
+                       cli_file_visitor visitor) {
+  switch (role) {
+    case CLI_NO_FILE:
+      return;
+    case CLI_WRITES:
+      visitor(context, CLI_FILE_WRITTEN, option, text);
+      return;
+    case CLI_WRITES_NAMES:
+      visitor(context, CLI_FILE_NAMES, option, text);
+      return;
+    case CLI_WRITES_FRAMES:
+      visitor(context, CLI_FILE_FRAMES, option, text);
+      return;
+    default:
+      visit_read(role, option, text, context, visitor);
+  }
+}
+
+/* True if the option of `batch` is one of `run`: it names files of the jobs, perhaps by a template.
+ */
+static int names_files_of_jobs(cli_command command, const cli_option_row *row) {
+  return command == CLI_BATCH && row->commands != CLI_EVERY_COMMAND &&
+         cli_option_find_field(CLI_RUN, row->offset) >= 0;
+}
+
+void cli_options_visit_files(const cli_options *options, cli_file_visitor visitor, void *context) {
+  const int operand_is_file = options->command != CLI_MINIMIZE && options->command != CLI_BENCH;
+  if (operand_is_file && options->input != NULL)
+    visit_read(CLI_READS, NULL, options->input, context, visitor);
+  for (int index = 0; index < cli_option_row_count; ++index) {
+    const cli_option_row *row = &cli_option_rows[index];
+    if (row->file == CLI_NO_FILE || !cli_option_applies(index, options->command)) continue;
+    if (names_files_of_jobs(options->command, row)) continue;
+    const void *field = cli_option_field_const(row, options);
+    if (row->type == CLI_LIST) {
+      const cli_list *list = field;
+      for (int k = 0; k < list->count; ++k)
+        visit_file(row->file, row->name, list->item[k], context, visitor);
+    } else if (*(const char *const *)field != NULL) {
+      visit_file(row->file, row->name, *(const char *const *)field, context, visitor);
+    }
+  }
+}

@@ -1,0 +1,407 @@
+#include "cli/option_table.h"
+
+#include "cli/domain.h"
+#include "cvt/cvt.h"
+#include "density/density.h"
+#include "lcp/hlcp.h"
+#include "lcp/lcp.h"
+#include "lcp/model_problems.h"
+#include "meshes/mesh_file.h"
+#include "viewer/view.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- choices: names on the command line, and the values that they stand for ----------------- */
+
+#define CHOICE_OF(code, name) {name, code},
+#define END_OF_CHOICES \
+  { NULL, 0 }
+
+/* Lists of the library, which names its own values. */
+static const cli_choice voronoi_methods[] = {CVTM_VORONOI_LIST(CHOICE_OF) END_OF_CHOICES};
+static const cli_choice hlcp_methods[] = {CVTM_HLCP_METHOD_LIST(CHOICE_OF) END_OF_CHOICES};
+static const cli_choice lcp_methods[] = {CVTM_LCP_METHOD_LIST(CHOICE_OF) END_OF_CHOICES};
+static const cli_choice lcp_problems[] = {CVTM_MODEL_LIST(CHOICE_OF) END_OF_CHOICES};
+
+static const cli_choice svg_kinds[] = {{"stipples", CVTM_SVG_STIPPLES},
+                                       {"cells", CVTM_SVG_CELLS},
+                                       {"mesh", CVTM_SVG_MESH},
+                                       END_OF_CHOICES};
+static const cli_choice dot_areas[] = {
+    {"equal", CLI_DOTS_EQUAL}, {"mass", CLI_DOTS_MASS}, END_OF_CHOICES};
+static const cli_choice cvt_methods[] = {
+    {"lloyd", CVTM_CVT_LLOYD}, {"lbfgsb", CVTM_CVT_LBFGSB}, END_OF_CHOICES};
+static const cli_choice cvt_energies[] = {
+    {"exact", CVTM_CVT_EXACT}, {"pixel", CVTM_CVT_PIXEL}, END_OF_CHOICES};
+static const cli_choice cvt_starts[] = {
+    {"random", CVTM_CVT_START_RANDOM}, {"stratified", CVTM_CVT_START_STRATIFIED}, END_OF_CHOICES};
+static const cli_choice cvt_efforts[] = {{"low", CVTM_CVT_EFFORT_LOW},
+                                         {"normal", CVTM_CVT_EFFORT_NORMAL},
+                                         {"high", CVTM_CVT_EFFORT_HIGH},
+                                         END_OF_CHOICES};
+static const cli_choice domain_kinds[] = {{"none", CLI_DOMAIN_NONE},
+                                          {"image", CLI_DOMAIN_IMAGE},
+                                          {"mask", CLI_DOMAIN_MASK},
+                                          {"polygon", CLI_DOMAIN_POLYGON},
+                                          {"labels", CLI_DOMAIN_LABELS},
+                                          {"segment", CLI_DOMAIN_SEGMENT},
+                                          END_OF_CHOICES};
+static const cli_choice boundary_kinds[] = {{"locked", 0}, {"sliding", 1}, END_OF_CHOICES};
+static const cli_choice density_sources[] = {{"auto", CVTM_DENSITY_FROM_AUTO},
+                                             {"tone", CVTM_DENSITY_FROM_TONE},
+                                             {"density", CVTM_DENSITY_FROM_DENSITY},
+                                             {"size", CVTM_DENSITY_FROM_SIZE},
+                                             END_OF_CHOICES};
+static const cli_choice minimize_bounds[] = {{"natural", CLI_BOUNDS_NATURAL},
+                                             {"box", CLI_BOUNDS_BOX},
+                                             {"none", CLI_BOUNDS_NONE},
+                                             END_OF_CHOICES};
+static const cli_choice history_precisions[] = {{"double", 0}, {"single", 1}, END_OF_CHOICES};
+static const cli_choice cauchy_points[] = {{"approximate", CVTM_LBFGSB_CAUCHY_APPROXIMATE},
+                                           {"exact", CVTM_LBFGSB_CAUCHY_EXACT},
+                                           END_OF_CHOICES};
+static const cli_choice hlcp_problems[] = {{"bearing", 0}, END_OF_CHOICES};
+static const cli_choice hlcp_rules[] = {
+    {"rows", CVTM_HLCP_ROWS}, {"block", CVTM_HLCP_BLOCK}, END_OF_CHOICES};
+static const cli_choice hlcp_splits[] = {
+    {"both", CVTM_HLCP_SPLIT_BOTH}, {"a", CVTM_HLCP_SPLIT_A_ONLY}, END_OF_CHOICES};
+static const cli_choice lcp_storages[] = {{"sparse", 0}, {"matrix-free", 1}, END_OF_CHOICES};
+static const cli_choice cell_fills[] = {
+    {"area", CVTM_FILL_AREA}, {"site", CVTM_FILL_SITE}, {"sides", CVTM_FILL_SIDES}, END_OF_CHOICES};
+
+const char *cli_choice_name(const cli_choice *choices, int value) {
+  for (; choices->name != NULL; ++choices)
+    if (choices->value == value) return choices->name;
+  return NULL;
+}
+
+int cli_choice_names(const cli_choice *choices, char separator, char *text, size_t capacity) {
+  int length = 0;
+  for (const cli_choice *choice = choices; choice->name != NULL; ++choice) {
+    const size_t used = (size_t)length < capacity ? (size_t)length : capacity;
+    const char before[2] = {choice == choices ? '\0' : separator, '\0'};
+    length += snprintf(text + used, capacity - used, "%s%s", before, choice->name);
+  }
+  return length;
+}
+
+/* --- the table ------------------------------------------------------------------------------- */
+
+#define IN(command) (1u << (command))
+#define RUN_ALONE IN(CLI_RUN)
+#define BATCH IN(CLI_BATCH)
+#define RUN (RUN_ALONE | BATCH)
+#define VORONOI IN(CLI_VORONOI)
+#define MESH IN(CLI_MESH)
+#define STATS IN(CLI_STATS)
+#define VIEW IN(CLI_VIEW)
+#define INFO IN(CLI_INFO)
+#define MINIMIZE IN(CLI_MINIMIZE)
+#define BENCH IN(CLI_BENCH)
+#define HLCP IN(CLI_HLCP)
+#define LCP IN(CLI_LCP)
+#define DENSITY IN(CLI_DENSITY)
+#define SEGMENT IN(CLI_SEGMENT)
+#define COUNT_MAX 2147483647.0
+#define SEED_MAX 9007199254740992.0 /* 2^53, what every JSON reader keeps */
+
+/* The columns from `type` to `most`, by the type of the option. */
+#define FLAG(field) CLI_FLAG, CLI_FIELD(field), NULL, NULL, 0, 0
+#define INTEGER(field, argument, least, most) \
+  CLI_INTEGER, CLI_FIELD(field), argument, NULL, least, most
+#define REAL(field, argument, least, most) CLI_REAL, CLI_FIELD(field), argument, NULL, least, most
+#define CHOICE(field, choices) CLI_CHOICE, CLI_FIELD(field), NULL, choices, 0, 0
+#define TEXT(field, argument) CLI_TEXT, CLI_FIELD(field), argument, NULL, 0, 0
+#define LIST(field, argument) CLI_LIST, CLI_FIELD(field), argument, NULL, 0, 0
+
+/* Most rows leave out the last two columns: CLI_NO_FILE, CLI_ON_RESULT. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+/* clang-format off */
+const cli_option_row cli_option_rows[] = {
+  {"points", 'n', RUN | VIEW, INTEGER(points, "N", 1, COUNT_MAX), "number of sites"},
+  {"output", 'o', RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, LIST(output, "FILE"),
+   "write FILE, in the format of its extension; repeats; - is stdout", CLI_WRITES},
+  {"format", 0, RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, TEXT(format, "EXT"),
+   "extension that stands for the output -"},
+  {"picture", 0, RUN, TEXT(picture, "FILE"), "draw density, cells, edges and sites as PNG", CLI_WRITES},
+  {"layers", 0, RUN | MESH, TEXT(layers, "LIST"),
+   "of a picture, split by commas: density, cells, cell-edges, triangles,\n"
+   "mesh-edges, sites, stipples"},
+  {"picture-size", 0, RUN | MESH | VIEW, INTEGER(picture_size, "PIXELS", 0, 16384),
+   "longer side of a picture; 0: chosen from the spacing of the sites"},
+  {"density-out", 0, RUN, TEXT(density_out, "FILE"),
+   "write the density that was used as NPY, float32, height x width", CLI_WRITES},
+  {"report", 0, RUN_ALONE | VORONOI | MESH | MINIMIZE, TEXT(report, "FILE"),
+   "write a JSON report; - is stdout", CLI_WRITES},
+  {"run-report", 0, BATCH, TEXT(report, "FILE"), "write a JSON report of each run", CLI_WRITES},
+  {"svg", 0, RUN | MESH | VIEW, CHOICE(svg, svg_kinds), "what an SVG output shows"},
+  {"dots", 0, RUN, CHOICE(dots, dot_areas),
+   "stipples of one size, or of an area that follows the cell's mass"},
+  {"unit", 0, RUN | MESH | STATS | VIEW, FLAG(unit),
+   "mesh coordinates are divided by the width of the image"},
+  {"ascii", 0, RUN | MESH | VIEW, FLAG(ascii), "text where a mesh format has a binary form too"},
+
+  {"method", 0, RUN | VIEW, CHOICE(method, cvt_methods), "how the energy is minimised"},
+  {"method", 0, VORONOI, CHOICE(voronoi, voronoi_methods), "how the diagram is computed"},
+  {"energy", 0, RUN | VIEW, CHOICE(energy, cvt_energies),
+   "objective: integrals over polygonal cells, or sums over pixels"},
+  {"voronoi", 0, RUN | VIEW, CHOICE(voronoi, voronoi_methods), "diagram of the pixel energy"},
+  {"iterations", 0, RUN | VIEW | MINIMIZE | BENCH, INTEGER(iterations, "N", 0, 1e15), "most iterations; 0 keeps the start"},
+  {"tolerance", 0, RUN | VIEW | MINIMIZE, REAL(tolerance, "T", 0, 1),
+   "stop at this mean relative decrease over 10 iterations; 0: never"},
+  {"gradient-tolerance", 0, RUN | VIEW, REAL(gradient_tolerance, "PIXELS", 0, HUGE_VAL),
+   "stop when every site is this near its centroid; 0: never"},
+  {"time-limit", 0, RUN | VIEW | MINIMIZE | BENCH, REAL(time_limit, "SECONDS", 0, HUGE_VAL),
+   "stop optimising after this time; 0: never"},
+  {"seed", 0, RUN | VIEW, INTEGER(seed, "N", 0, SEED_MAX), "of the random start; same seed, same files"},
+  {"start", 0, RUN | VIEW, CHOICE(start, cvt_starts), "how the first sites are sampled"},
+  {"effort", 0, RUN, CHOICE(effort, cvt_efforts),
+   "descent from sampled sites; from coarse to fine; then also many moves of sites from where\n"
+   "they are too many to where they are too few, which takes several times as long"},
+  {"reseed", 0, RUN, FLAG(reseed),
+   "sites whose cells have no mass move to where they are needed"},
+  {"init", 0, RUN | VIEW, TEXT(init, "FILE"), "start from the points of FILE (csv, npy, xyz)", CLI_READS},
+  {"fixed", 0, RUN | VIEW, TEXT(fixed, "FILE"),
+   "sites that do not move; they come first and count among the N", CLI_READS},
+  {"periodic", 0, RUN | VORONOI | STATS | VIEW, FLAG(periodic), "opposite sides are glued: a torus"},
+
+  {"equal-mass", 0, RUN, FLAG(equal_mass.on),
+   "cells of equal mass: weighted cells (a power diagram); the density of the\n"
+   "sites follows the image's, which is then tone, value or value^-2"},
+  {"mass-tolerance", 0, RUN, REAL(equal_mass.tolerance, "T", 1e-13, 1),
+   "of --equal-mass: the largest relative deviation of a cell's mass"},
+  {"weights-out", 0, RUN, TEXT(equal_mass.weights_out, "FILE"),
+   "of --equal-mass: write the weights of the sites as NPY, float64", CLI_WRITES},
+
+  {"domain", 0, RUN, CHOICE(domain.kind, domain_kinds),
+   "mesh a domain and keep its boundary: what is dark in the image (bright with\n"
+   "--invert), or what a file holds; none: all sites are free"},
+  {"mask", 0, RUN, TEXT(domain.mask, "IMAGE"), "domain: alpha if the image has any, else what is bright", CLI_READS},
+  {"polygon", 0, RUN, TEXT(domain.polygon, "FILE"), "domain: polygons with holes (svg, geojson, csv)", CLI_READS},
+  {"labels", 0, RUN, TEXT(domain.labels, "IMAGE"),
+   "domain: a region for each grey level (or number of an NPY) but 0", CLI_READS},
+  {"domain-smooth", 0, RUN, REAL(domain.smooth, "SIGMA", 0, 100),
+   "of an image or a mask: smooth the ragged contours of photographs, in pixels"},
+  {"domain-smallest", 0, RUN, REAL(domain.smallest, "AREA", 0, 1e12),
+   "leave out islands and holes of less than so many square pixels"},
+  {"boundary", 0, RUN, CHOICE(domain.sliding, boundary_kinds),
+   "sites on the boundary keep their places, or move along it to lower energy"},
+  {"boundary-tolerance", 0, RUN, REAL(domain.tolerance, "PIXELS", 0.01, 100),
+   "edges may bend away from the contour of the domain by so much"},
+
+  {"density", 0, STATS, TEXT(density, "IMAGE"), "also the energy ratio for this density", CLI_READS},
+  {"invert", 0, RUN | STATS | VIEW | DENSITY, FLAG(invert), "bright is dense"},
+  {"gamma", 0, RUN | STATS | VIEW | DENSITY, REAL(gamma, "G", 1e-6, 1e6), "the tone is raised to this power first"},
+  {"density-from", 0, RUN | STATS | VIEW | DENSITY, CHOICE(density_from, density_sources),
+   "density = tone^2, value, or value^-4; auto: tone for pictures"},
+  {"floor", 0, RUN | STATS | VIEW | DENSITY, REAL(floor, "RHO", 0, 3e38), "raise smaller densities to this"},
+
+  {"within", 0, RUN | DENSITY, LIST(condition.within, "FILE"),
+   "no density outside: an image (what is bright), polygons (svg, geojson, csv),\n"
+   "or alpha for the picture's own alpha channel; repeats: where all overlap", CLI_READS_REGION},
+  {"obstacle", 0, RUN | DENSITY, LIST(condition.obstacle, "FILE"),
+   "no density here, and no smoothing through it; as --within; repeats", CLI_READS_REGION},
+  {"weight", 0, RUN | DENSITY, LIST(condition.weight, "FILE=FACTOR"),
+   "multiply the density of a region; as --within; repeats", CLI_READS_WEIGHT},
+  {"smooth", 0, RUN | DENSITY, REAL(condition.smooth, "LAMBDA", 0, 1e12),
+   "smooth the density, over about sqrt(LAMBDA) pixels; 0: not at all"},
+  {"bias", 0, RUN | DENSITY, REAL(condition.bias, "P", 1e-9, 1 - 1e-9),
+   "of --smooth: below 1/2 the result stays rather above the density, beyond rather below"},
+  {"bias-method", 0, RUN | DENSITY, CHOICE(condition.bias_method, hlcp_methods),
+   "multisplitting sweeps, or semismooth Newton with multigrid"},
+  {"grade", 0, RUN | DENSITY, REAL(condition.grade, "LAMBDA", 0, 1e12),
+   "the smoothest density that is nowhere below the image's; 0: not at all"},
+  {"grade-max", 0, RUN | DENSITY, REAL(condition.grade_max, "RHO", 0, HUGE_VAL),
+   "grading goes no higher than this where the image does not; 0: any height"},
+  {"grade-size", 0, RUN | DENSITY, REAL(condition.grade_size, "G", 0, 1e6),
+   "sizes (density^-1/4) grow by at most G per pixel; 0: any slope"},
+
+  {"segment", 0, RUN | DENSITY, FLAG(segment.on),
+   "no density outside the object that the seeds mark, see cvtmesh segment"},
+  {"inside", 0, RUN | DENSITY | SEGMENT, LIST(segment.inside, "X,Y,R"),
+   "a disc that belongs to the object, in pixels; repeats"},
+  {"outside", 0, RUN | DENSITY | SEGMENT, LIST(segment.outside, "X,Y,R"),
+   "a disc that does not; repeats"},
+  {"seeds", 0, RUN | DENSITY | SEGMENT, TEXT(segment.seeds, "IMAGE"),
+   "white is inside, black outside, grey or transparent neither; data: by sign", CLI_READS},
+  {"initial", 0, RUN | DENSITY | SEGMENT, TEXT(segment.initial, "WHAT"),
+   "the first curve: grow (from the seeds up to edges), image (its border),\n"
+   "X,Y,R (a circle) or a file as for --within of cvtmesh density", CLI_READS_CURVE},
+  {"sigma", 0, RUN | DENSITY | SEGMENT, REAL(segment.sigma, "PIXELS", 0, 1000),
+   "the image is smoothed by this first"},
+  {"k", 0, RUN | DENSITY | SEGMENT, REAL(segment.k, "K", 0, 1e12),
+   "how much edges hold the curve: 1 / (1 + K |grad I|^2) on the unit square"},
+  {"tau", 0, RUN | DENSITY | SEGMENT, REAL(segment.tau, "T", 1e-12, 1e6), "step in time"},
+  {"steps", 0, RUN | DENSITY | SEGMENT, INTEGER(segment.steps, "N", 0, 1e6), "most steps"},
+  {"tolerance", 0, SEGMENT, REAL(segment.tolerance, "T", 0, HUGE_VAL),
+   "stop when a step changes the level set by less (root mean square)"},
+
+  {"width", 0, VORONOI | MESH | STATS | VIEW, INTEGER(width, "W", 0, CVTM_MAX_SIDE),
+   "of the domain; 0: from the points"},
+  {"height", 0, VORONOI | MESH | STATS | VIEW, INTEGER(height, "H", 0, CVTM_MAX_SIDE),
+   "of the domain; 0: from the points"},
+  {"nx", 0, MINIMIZE, INTEGER(minimize.nx, "N", 1, 1e15), "interior nodes across [200; gl2: 100]"},
+  {"ny", 0, MINIMIZE, INTEGER(minimize.ny, "N", 1, 1e15), "interior nodes up [200; gl2: 100]"},
+  {"n", 0, MINIMIZE, INTEGER(minimize.n, "N", 1, 1e15), "variables of gl1 [40000]"},
+  {"atoms", 0, MINIMIZE, INTEGER(minimize.atoms, "N", 1, 1e15), "atoms of lj [20000]"},
+  {"dim", 0, MINIMIZE, INTEGER(minimize.dimension, "D", 2, 3), "dimension of lj"},
+  {"param", 0, MINIMIZE, LIST(minimize.parameters, "NAME=VALUE"),
+   "ept: c; pjb: e, b; odc, ssc: lambda; gl1: T; gl2: vortices, kappa; repeats"},
+  {"bounds", 0, MINIMIZE, CHOICE(minimize.bounds, minimize_bounds),
+   "those of the problem, [-1, 1] for every variable, or none"},
+  {"memory", 'm', MINIMIZE, INTEGER(minimize.memory, "M", 1, CVTM_LBFGSB_MAX_HISTORY),
+   "pairs of steps and gradient changes that are kept"},
+  {"precision", 0, MINIMIZE, CHOICE(minimize.precision, history_precisions),
+   "of these pairs"},
+  {"cauchy", 0, MINIMIZE, CHOICE(minimize.cauchy, cauchy_points),
+   "generalized Cauchy point"},
+  {"evaluations", 0, MINIMIZE, INTEGER(minimize.evaluations, "N", 0, 1e15),
+   "most evaluations; 0: any number"},
+  {"gradient-tolerance", 0, MINIMIZE, REAL(gradient_tolerance, "G", 0, HUGE_VAL),
+   "stop when no component of the projected gradient is larger; 0: when\n"
+   "neither it nor the objective gets smaller"},
+  {"history", 0, MINIMIZE, FLAG(minimize.history),
+   "put every iteration into the report"},
+  {"size-limit", 0, BENCH, INTEGER(size_limit, "N", 0, 1e15),
+   "leave out larger sizes, or shrink the problems to this; 0: no limit"},
+
+  {"example", 0, HLCP, INTEGER(hlcp.example, "N", 1, 3), "example 1, 2 or 3 of Mezzadri 2020"},
+  {"problem", 0, HLCP, CHOICE(hlcp.problem, hlcp_problems), "a journal bearing with cavitation"},
+  {"size", 0, HLCP, INTEGER(hlcp.size, "H", 1, COUNT_MAX),
+   "of the example (n = H^2) [256] or the bearing's nodes [1024]"},
+  {"mu", 0, HLCP, REAL(hlcp.mu, "MU", -HUGE_VAL, HUGE_VAL), "added to the diagonal of A, examples 2 and 3"},
+  {"nu", 0, HLCP, REAL(hlcp.nu, "NU", -HUGE_VAL, HUGE_VAL), "added to the diagonal of B, examples 2 and 3"},
+  {"eccentricity", 0, HLCP, REAL(hlcp.eccentricity, "E", 0, 1 - 1e-9), "of the bearing"},
+  {"supply", 0, HLCP, REAL(hlcp.supply, "P", 0, HUGE_VAL), "pressure at the ends of the bearing"},
+  {"matrix-a", 0, HLCP, TEXT(hlcp.matrix_a, "A.mtx"), "Matrix Market file", CLI_READS},
+  {"matrix-b", 0, HLCP, TEXT(hlcp.matrix_b, "B.mtx"), "left out: the identity, an LCP", CLI_READS},
+  {"rhs", 0, HLCP, TEXT(hlcp.rhs, "Q.npy"), "right side", CLI_READS},
+  {"output-z", 0, HLCP, TEXT(hlcp.output_z, "Z.npy"), "write z, float64", CLI_WRITES},
+  {"output-w", 0, HLCP, TEXT(hlcp.output_w, "W.npy"), "write w, float64", CLI_WRITES},
+  {"method", 0, HLCP, CHOICE(hlcp.method, hlcp_methods),
+   "multisplitting Jacobi, Gauss-Seidel, SOR, AOR; semismooth Newton"},
+  {"splits", 0, HLCP, INTEGER(hlcp.splits, "L", -1e15, 1e15), "blocks; left out: chosen for the device"},
+  {"alpha", 0, HLCP, REAL(hlcp.alpha, "A", 1e-9, HUGE_VAL), "of mmsor and mmaor"},
+  {"beta", 0, HLCP, REAL(hlcp.beta, "B", 0, HUGE_VAL), "of mmsor and mmaor"},
+  {"omega", 0, HLCP, TEXT(hlcp.omega, "W"),
+   "a number, ratio (a_ii / b_ii) or an .npy of numbers; left out: the\n"
+   "paper's for an example, else ratio", CLI_READS_OMEGA},
+  {"gamma", 0, HLCP, REAL(hlcp.gamma, "G", -HUGE_VAL, HUGE_VAL), "scale of the modulus variable"},
+  {"rule", 0, HLCP, CHOICE(hlcp.rule, hlcp_rules),
+   "L_k: the lower part of the rows of block k, or of E_k A E_k"},
+  {"split", 0, HLCP, CHOICE(hlcp.split, hlcp_splits), "split A and B, or A alone (B diagonal)"},
+  {"weights", 0, HLCP, TEXT(hlcp.weights, "E.mtx"),
+   "L x n: row k is the diagonal of E_k; left out: equal blocks", CLI_READS},
+  {"start", 0, HLCP, REAL(hlcp.start, "X", -HUGE_VAL, HUGE_VAL), "every component of the first x"},
+  {"iterations", 0, HLCP, INTEGER(iterations, "N", 0, 1e15), "most sweeps or Newton steps"},
+  {"tolerance", 0, HLCP, REAL(tolerance, "T", 0, HUGE_VAL), "stop when ||A z - B w - q|| is less"},
+  {"check", 0, HLCP, FLAG(check), "warn where the convergence theory does not hold"},
+  {"suggest", 0, HLCP, FLAG(hlcp.suggest), "try some alpha and omega by a few sweeps each"},
+  {"report", 0, HLCP | LCP | DENSITY | SEGMENT, TEXT(report, "FILE"), "write a JSON report; - is stdout", CLI_WRITES},
+  {"device", 0, HLCP | LCP | DENSITY | SEGMENT, TEXT(device, "NAME"), "cpu, cuda, cuda:N or auto", CLI_NO_FILE, CLI_NO_EFFECT},
+  {"threads", 0, HLCP | LCP | DENSITY | SEGMENT, INTEGER(threads, "N", 0, 4096), "CPU threads; 0: as many as there are cores", CLI_NO_FILE, CLI_NO_EFFECT},
+
+  {"check", 0, VORONOI, FLAG(check), "compare with the exact diagram"},
+  {"labels-from", 0, VORONOI, TEXT(warm.labels, "FILE"),
+   "warm start: jump flooding from the labels (npy) that the sites had before they\n"
+   "moved a little; checked, and corrected where something was missed", CLI_READS},
+  {"first-step", 0, VORONOI, INTEGER(warm.first_step, "PIXELS", 0, CVTM_MAX_SIDE),
+   "with --labels-from: how far the sites may have moved; 0: 0.3 spacings"},
+  {"json", 0, STATS | INFO, FLAG(json), "print JSON"},
+
+  {"problem", 0, LCP, CHOICE(lcp.problem, lcp_problems), "a model problem"},
+  {"size", 0, LCP, INTEGER(lcp.size, "M", 1, COUNT_MAX), "nodes along a side; intervals of put"},
+  {"width", 0, LCP, INTEGER(lcp.width, "W", 0, COUNT_MAX), "grid of the unknowns, with --height"},
+  {"height", 0, LCP, INTEGER(lcp.height, "H", 0, COUNT_MAX), "a matrix without either has no grid"},
+  {"steps", 0, LCP, INTEGER(lcp.steps, "K", 1, COUNT_MAX), "time steps of put"},
+  {"matrix", 0, LCP, TEXT(lcp.matrix, "A.mtx"), "Matrix Market file", CLI_READS},
+  {"rhs", 0, LCP, TEXT(lcp.rhs, "B.npy"), "right side", CLI_READS},
+  {"lower", 0, LCP, TEXT(lcp.lower, "L.npy"), "lower bounds; left out: none", CLI_READS},
+  {"upper", 0, LCP, TEXT(lcp.upper, "U.npy"), "upper bounds; left out: none", CLI_READS},
+  {"method", 0, LCP, CHOICE(lcp.method, lcp_methods),
+   "auto: tnnmg for a symmetric matrix, else pdas"},
+  {"storage", 0, LCP, CHOICE(lcp.is_matrix_free, lcp_storages),
+   "of the matrix; matrix-free: five-point model problems"},
+  {"omega", 0, LCP, REAL(lcp.omega, "W", -HUGE_VAL, HUGE_VAL), "relaxation of psor, between 0 and 2"},
+  {"nested", 0, LCP, FLAG(lcp.nested), "start multigrid from coarser grids"},
+  {"iterations", 0, LCP, INTEGER(iterations, "N", 0, 1e15), "most sweeps, cycles or steps; 0: 100000 sweeps of psor, else 200"},
+  {"tolerance", 0, LCP, REAL(tolerance, "T", 0, 1 - 1e-9),
+   "stop when the natural residual has fallen by this factor from its\n"
+   "value at x = 0"},
+
+  {"jobs", 'j', BATCH, INTEGER(batch.jobs, "N", 0, 256),
+   "runs at a time on each device; 0: chosen for it", CLI_NO_FILE, CLI_NO_EFFECT},
+  {"resume", 0, BATCH, FLAG(batch.resume), "do only what the journal lacks", CLI_NO_FILE, CLI_NO_EFFECT},
+  {"fail-fast", 0, BATCH, FLAG(batch.fail_fast), "start no further run after a failure", CLI_NO_FILE, CLI_NO_EFFECT},
+  {"journal", 0, BATCH, TEXT(batch.journal, "FILE"),
+   "what was done; default: the list's name with .journal, or\n"
+   "cvtmesh-batch.journal", CLI_WRITES, CLI_NO_EFFECT},
+  {"shard", 0, BATCH, TEXT(batch.shard, "I/N"),
+   "every Nth job from number I, I = 0 to N - 1; slurm: this task of an array", CLI_NO_FILE, CLI_NO_EFFECT},
+  {"report", 0, BATCH, TEXT(batch.report, "FILE"),
+   "write a JSON report of the batch; - is stdout", CLI_WRITES, CLI_NO_EFFECT},
+
+  {"layers", 0, VIEW, TEXT(layers, "LIST"),
+   "shown at the start, split by commas: density, cells, cell-edges, sites,\n"
+   "mesh-edges, defects, boundary, plot, figures"},
+  {"colour", 0, VIEW, CHOICE(view.colour, cell_fills), "of filled cells"},
+  {"dark", 0, VIEW | RUN_ALONE, FLAG(view.dark), "light on a dark ground (--watch, view)"},
+  {"size", 0, VIEW | RUN_ALONE, TEXT(view.size, "WxH"), "of the window or the pictures (--watch, view) [1280x800]"},
+  {"paused", 0, VIEW, FLAG(view.paused), "begin with a pause"},
+  {"script", 0, VIEW, TEXT(view.script, "FILE"), "do what FILE says: keys, mouse, waiting, pictures", CLI_READS},
+  {"frames", 0, VIEW, INTEGER(view.frames, "N", 0, 1e9), "end after so many frames; 0: no limit"},
+  {"shot", 0, VIEW, TEXT(view.shot, "FILE"), "no window: write the last frame as PNG", CLI_WRITES},
+  {"record", 0, VIEW, TEXT(view.record, "DIR"), "no window: write every frame into DIR", CLI_WRITES_FRAMES},
+  {"save", 0, VIEW, TEXT(view.save, "NAME"), "S writes NAME.png, NAME.csv, NAME.obj", CLI_WRITES_NAMES},
+  {"pinned", 0, VIEW, FLAG(view.pinned), "no CUDA-OpenGL interop: copy through pinned memory", CLI_NO_FILE, CLI_NO_EFFECT},
+  {"watch", 0, RUN_ALONE, TEXT(view.watch, "DIR"),
+   "pictures of the optimisation, and a page DIR/index.html with them", CLI_WRITES_FRAMES},
+  {"every", 0, RUN_ALONE, INTEGER(view.every, "K", 1, 1e9), "iterations between two pictures of --watch"},
+
+  {"device", 0, RUN_ALONE | VORONOI | STATS | VIEW | MINIMIZE | BENCH, TEXT(device, "NAME"),
+   "cpu, cuda, cuda:N or auto", CLI_NO_FILE, CLI_NO_EFFECT},
+  {"device", 0, BATCH, TEXT(device, "NAMES"),
+   "auto, cpu, cuda, cuda:N, several of them split by commas, or all", CLI_NO_FILE, CLI_NO_EFFECT},
+  {"threads", 0, RUN | VORONOI | STATS | VIEW | MINIMIZE | BENCH, INTEGER(threads, "N", 0, 4096),
+   "CPU threads; 0: as many as there are cores", CLI_NO_FILE, CLI_NO_EFFECT},
+  {"config", 0, CLI_EVERY_COMMAND, TEXT(config, "FILE"),
+   "read options from FILE: lines `name = value`; the command line wins", CLI_READS, CLI_NO_EFFECT},
+  {"quiet", 'q', CLI_EVERY_COMMAND, FLAG(quiet), "no progress and no summary", CLI_NO_FILE, CLI_NO_EFFECT},
+  {"verbose", 'v', CLI_EVERY_COMMAND, FLAG(verbose), "a line for every iteration", CLI_NO_FILE, CLI_NO_EFFECT},
+  {"help", 'h', CLI_EVERY_COMMAND, FLAG(help), "print this", CLI_NO_FILE, CLI_NO_EFFECT},
+  {"version", 0, CLI_EVERY_COMMAND, FLAG(version), "print the version", CLI_NO_FILE, CLI_NO_EFFECT},
+};
+/* clang-format on */
+#pragma GCC diagnostic pop
+
+enum { ROW_COUNT = sizeof cli_option_rows / sizeof cli_option_rows[0] };
+_Static_assert((int)ROW_COUNT <= (int)CLI_OPTIONS_MAX, "cli_options.given is too small");
+
+const int cli_option_row_count = ROW_COUNT;
+
+int cli_option_applies(int row, cli_command command) {
+  return (cli_option_rows[row].commands & IN(command)) != 0;
+}
+
+void *cli_option_field(const cli_option_row *row, cli_options *options) {
+  return (char *)options + row->offset;
+}
+
+const void *cli_option_field_const(const cli_option_row *row, const cli_options *options) {
+  return (const char *)options + row->offset;
+}
+
+int cli_option_find(cli_command command, const char *name) {
+  for (int row = 0; row < ROW_COUNT; ++row)
+    if (cli_option_applies(row, command) && strcmp(cli_option_rows[row].name, name) == 0)
+      return row;
+  return -1;
+}
+
+int cli_option_find_field(cli_command command, size_t offset) {
+  for (int row = 0; row < ROW_COUNT; ++row)
+    if (cli_option_applies(row, command) && cli_option_rows[row].offset == offset) return row;
+  return -1;
+}

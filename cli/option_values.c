@@ -1,0 +1,227 @@
+/* Values of options: from text, from the options of another command, and to a visitor. */
+#include "cli/option_table.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static cvtm_status parse_integer(const cli_option_row *row, const char *value, int64_t *number,
+                                 cvtm_error *error) {
+  char *end;
+  errno = 0;
+  long long parsed = strtoll(value, &end, 10);
+  if (end == value || *end != '\0')
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: '%s' is not a whole number", row->name,
+                     value);
+  if (errno == ERANGE || (double)parsed < row->least || (double)parsed > row->most)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: %s is not between %.0f and %.0f", row->name,
+                     value, row->least, row->most);
+  *number = parsed;
+  return CVTM_OK;
+}
+
+static cvtm_status parse_real(const cli_option_row *row, const char *value, double *number,
+                              cvtm_error *error) {
+  char *end;
+  double parsed = strtod(value, &end);
+  if (end == value || *end != '\0' || !isfinite(parsed))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: '%s' is not a number", row->name, value);
+  if (parsed < row->least || parsed > row->most) {
+    if (isinf(row->most))
+      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: %s is less than %g", row->name, value,
+                       row->least);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: %s is not between %g and %g", row->name,
+                     value, row->least, row->most);
+  }
+  *number = parsed;
+  return CVTM_OK;
+}
+
+static const cli_choice *find_choice(const cli_choice *choices, const char *name) {
+  for (; choices->name != NULL; ++choices)
+    if (strcmp(choices->name, name) == 0) return choices;
+  return NULL;
+}
+
+static cvtm_status parse_choice(const cli_option_row *row, const char *value, int *number,
+                                cvtm_error *error) {
+  const cli_choice *choice = find_choice(row->choices, value);
+  if (choice == NULL) {
+    char names[128];
+    cli_choice_names(row->choices, '|', names, sizeof names);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: '%s' is not one of %s", row->name, value,
+                     names);
+  }
+  *number = choice->value;
+  return CVTM_OK;
+}
+
+/* Only config files and jobs of a batch give a value to a flag. */
+static cvtm_status parse_flag(const cli_option_row *row, const char *value, int *flag,
+                              cvtm_error *error) {
+  static const cli_choice words[] = {{"false", 0}, {"no", 0}, {"off", 0}, {"0", 0}, {"true", 1},
+                                     {"yes", 1},   {"on", 1}, {"1", 1},   {NULL, 0}};
+  const cli_choice *word = find_choice(words, value);
+  if (word == NULL)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: '%s' is neither true nor false", row->name,
+                     value);
+  *flag = word->value;
+  return CVTM_OK;
+}
+
+cvtm_status cli_option_set_row(cli_options *options, int index, const char *value,
+                               cvtm_error *error) {
+  const cli_option_row *row = &cli_option_rows[index];
+  void *field = cli_option_field(row, options);
+  if (row->type == CLI_LIST && options->given[index] == CLI_INHERITED)
+    ((cli_list *)field)->count = 0;
+  options->given[index] = CLI_GIVEN;
+  switch (row->type) {
+    case CLI_FLAG:
+      return parse_flag(row, value, (int *)field, error);
+    case CLI_INTEGER:
+      return parse_integer(row, value, (int64_t *)field, error);
+    case CLI_REAL:
+      return parse_real(row, value, (double *)field, error);
+    case CLI_CHOICE:
+      return parse_choice(row, value, (int *)field, error);
+    case CLI_TEXT:
+    case CLI_LIST:
+      break;
+  }
+  if (*value == '\0')
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: the value is empty", row->name);
+  if (row->type == CLI_TEXT) {
+    *(const char **)field = value;
+    return CVTM_OK;
+  }
+  cli_list *list = field;
+  if (list->count == CLI_LIST_MAX)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: more than %d of them", row->name,
+                     CLI_LIST_MAX);
+  list->item[list->count++] = value;
+  return CVTM_OK;
+}
+
+static cvtm_status inherit_field(const cli_option_row *row, const cli_options *from,
+                                 cli_text_map map, void *context, cli_options *options,
+                                 cvtm_error *error) {
+  const void *source = cli_option_field_const(row, from);
+  void *field = cli_option_field(row, options);
+  switch (row->type) {
+    case CLI_FLAG:
+    case CLI_CHOICE:
+      *(int *)field = *(const int *)source;
+      return CVTM_OK;
+    case CLI_INTEGER:
+      *(int64_t *)field = *(const int64_t *)source;
+      return CVTM_OK;
+    case CLI_REAL:
+      *(double *)field = *(const double *)source;
+      return CVTM_OK;
+    case CLI_TEXT:
+      return map(context, *(const char *const *)source, field, error);
+    case CLI_LIST:
+      break;
+  }
+  const cli_list *list = source;
+  cli_list *mapped = field;
+  cvtm_status status = CVTM_OK;
+  for (mapped->count = 0; mapped->count < list->count && status == CVTM_OK; ++mapped->count)
+    status = map(context, list->item[mapped->count], &mapped->item[mapped->count], error);
+  return status;
+}
+
+cvtm_status cli_options_inherit(cli_command command, const cli_options *from, cli_text_map map,
+                                void *context, cli_options *options, cvtm_error *error) {
+  cli_options_set_defaults(command, options);
+  cvtm_status status = CVTM_OK;
+  for (int row = 0; row < cli_option_row_count && status == CVTM_OK; ++row) {
+    if (!from->given[row] || cli_option_rows[row].commands == CLI_EVERY_COMMAND) continue;
+    const int own = cli_option_find_field(command, cli_option_rows[row].offset);
+    if (own < 0) continue;
+    options->given[own] = CLI_INHERITED;
+    status = inherit_field(&cli_option_rows[row], from, map, context, options, error);
+  }
+  return status;
+}
+
+/* As cli_option_find, of a name that may have _ for -. */
+static int find_spelled(cli_command command, const char *name) {
+  char key[64];
+  snprintf(key, sizeof key, "%s", name);
+  for (char *c = key; *c != '\0'; ++c)
+    if (*c == '_') *c = '-';
+  return strlen(name) < sizeof key ? cli_option_find(command, key) : -1;
+}
+
+int cli_option_of_job(const char *name) {
+  const int row = find_spelled(CLI_RUN, name);
+  return row >= 0 && cli_option_rows[row].effect == CLI_ON_RESULT &&
+         cli_option_find_field(CLI_BATCH, cli_option_rows[row].offset) >= 0;
+}
+
+int cli_option_affects_result(cli_command command, const char *name) {
+  const int row = cli_option_find(command, name);
+  return row >= 0 && cli_option_rows[row].effect == CLI_ON_RESULT;
+}
+
+cvtm_status cli_options_set(cli_options *options, const char *name, const char *value,
+                            cvtm_error *error) {
+  const int row = find_spelled(options->command, name);
+  if (row < 0) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "unknown option '%s'", name);
+  return cli_option_set_row(options, row, value, error);
+}
+
+int cli_option_given(const cli_options *options, const char *name) {
+  int row = cli_option_find(options->command, name);
+  return row >= 0 && options->given[row];
+}
+
+int cli_numbers_parse(const char *text, int count, double *numbers) {
+  for (int k = 0; k < count; ++k) {
+    char *end;
+    numbers[k] = strtod(text, &end);
+    if (end == text || !isfinite(numbers[k]) || *end != (k + 1 < count ? ',' : '\0')) return 0;
+    text = end + 1;
+  }
+  return 1;
+}
+
+int cli_weight_parse(const char *text, size_t *length, double *factor) {
+  const char *equals = strrchr(text, '=');
+  if (equals == NULL || equals == text) return 0;
+  *length = (size_t)(equals - text);
+  return cli_numbers_parse(equals + 1, 1, factor) && *factor >= 0;
+}
+
+void cli_options_visit(const cli_options *options, const cli_option_visitor *visitor) {
+  for (int index = 0; index < cli_option_row_count; ++index) {
+    const cli_option_row *row = &cli_option_rows[index];
+    if (!cli_option_applies(index, options->command)) continue;
+    if (row->offset == CLI_FIELD(help) || row->offset == CLI_FIELD(version)) continue;
+    const void *field = cli_option_field_const(row, options);
+    switch (row->type) {
+      case CLI_FLAG:
+        visitor->flag(visitor->context, row->name, *(const int *)field);
+        break;
+      case CLI_INTEGER:
+        visitor->integer(visitor->context, row->name, *(const int64_t *)field);
+        break;
+      case CLI_REAL:
+        visitor->real(visitor->context, row->name, *(const double *)field);
+        break;
+      case CLI_CHOICE:
+        visitor->text(visitor->context, row->name,
+                      cli_choice_name(row->choices, *(const int *)field));
+        break;
+      case CLI_TEXT:
+        visitor->text(visitor->context, row->name, *(const char *const *)field);
+        break;
+      case CLI_LIST:
+        visitor->list(visitor->context, row->name, field);
+        break;
+    }
+  }
+}
