@@ -1,4 +1,5 @@
-/* Inside cvt only: evaluations and descents of the sites that are in device memory, cvt->sites. */
+/* Inside cvt and power: descents of the sites in device memory, cvt->sites: some steps of Lloyd's
+ * method (lloyd.c), then L-BFGS-B (descent.c). */
 #ifndef CVTMESH_CVT_DESCENT_H
 #define CVTMESH_CVT_DESCENT_H
 
@@ -23,32 +24,70 @@ cvtm_status cvtm_cvt_read_sums(cvtm_cvt *cvt, int64_t count, cvtm_cell_sums **su
 /* The same as moments of the sites (host). */
 cvtm_status cvtm_cvt_read_moments(cvtm_cvt *cvt, const double *sites, int64_t count,
                                   const cvtm_cvt_moments *moments);
-/* How many of their masses are zero. */
+/* The number of cells without mass in the last evaluation. */
 cvtm_status cvtm_cvt_count_empty(cvtm_cvt *cvt, int64_t count, int64_t *empty);
 
-/* On the host; 1 <= count <= capacity, and all finite. */
+/* Refuses sites (host) that are not finite, and a count outside 1 .. capacity. */
 cvtm_status cvtm_cvt_check_sites(const cvtm_cvt *cvt, const double *sites, int64_t count);
-/* Sites (host) to cvt->sites, and back; moved inside the domain on either way. */
+cvtm_status cvtm_cvt_check_options(cvtm_cvt *cvt, const cvtm_cvt_options *options, int64_t count);
+/* Copy sites (host) to cvt->sites, and back; clamped or wrapped into the domain either way. */
 cvtm_status cvtm_cvt_put_sites(cvtm_cvt *cvt, const double *sites, int64_t count);
 cvtm_status cvtm_cvt_get_sites(cvtm_cvt *cvt, double *sites, int64_t count);
 
-cvtm_status cvtm_cvt_check_options(cvtm_cvt *cvt, const cvtm_cvt_options *options, int64_t count);
-/* Enqueues `steps` of Lloyd's method, without a look at the energy, and an evaluation. */
+/* A function of the sites to be minimised. */
+typedef struct cvtm_cvt_objective {
+  /* Evaluates at `sites` (2 * count): sets cvt->sums, value[0] = the function, value[1] = the
+   * largest distance of a movable site to its centroid, and the gradient unless that is NULL. All
+   * in device memory. */
+  cvtm_status (*evaluate)(void *context, const double *sites, double *value, double *gradient);
+  void *context;
+  int synchronous;  /* `evaluate` waits for the device, so that it cannot become part of a graph */
+  int keeps_masses; /* cells keep the masses that they have at the start */
+  const char *undefined; /* message where the function is not finite */
+} cvtm_cvt_objective;
+
+/* The state of one descent. The caller sets the fields up to `deadline`, and `best` = infinity. */
+typedef struct cvtm_descent {
+  const cvtm_cvt_task *task;
+  const cvtm_cvt_objective *objective;
+  const cvtm_cvt_options *options;
+  double deadline; /* of cvtm_clock; infinity: none */
+  cvtm_stop stop;
+  int64_t iterations, evaluations;
+  /* Of Lloyd's method: */
+  double last[2], best;             /* the last value of `evaluate`; the least function value */
+  double decrease[CVTM_CVT_WINDOW]; /* relative decreases of the last iterations */
+  int evaluated;                    /* `last` belongs to cvt->sites */
+  /* Of the evaluations: */
+  int timed;        /* they have ended when `evaluate` returns, so that their time is measured */
+  double seconds;   /* spent in them, if timed */
+  int64_t enqueued; /* their number */
+} cvtm_descent;
+
+/* Descends from cvt->sites, and leaves the result there. cvt->best holds the best sites of Lloyd's
+ * method, of function value `best`. */
+cvtm_status cvtm_descent_run(cvtm_descent *descent);
+/* The part of Lloyd's method: at most `steps` steps (negative: no limit), each followed by an
+ * evaluation. */
+cvtm_status cvtm_descent_run_lloyd(cvtm_descent *descent, int64_t steps);
+cvtm_status cvtm_descent_evaluate(cvtm_descent *descent, const double *sites, double *value,
+                                  double *gradient);
+/* Gives a record to the monitor; sets descent->stop if the monitor, or the tolerance of the
+ * gradient, asks for it. */
+void cvtm_descent_report(cvtm_descent *descent, const cvtm_cvt_record *record);
+
+/* Minimises the task's energy. Options are checked, the task is prepared; the deadline (of
+ * cvtm_clock) replaces max_seconds. The last evaluation is that of the sites found. Sets all of
+ * *result that does not belong to cvtm_cvt_solve alone, except empty_cells. */
+cvtm_status cvtm_cvt_descend(const cvtm_cvt_task *task, const cvtm_cvt_options *options,
+                             double deadline, cvtm_cvt_result *result);
+/* Enqueues `steps` steps of Lloyd's method, without reading any energy, and an evaluation. */
 cvtm_status cvtm_cvt_enqueue_lloyd(const cvtm_cvt_task *task, int steps);
-/* cvt->solver, its variables scaled by the masses of the last evaluation if they are to be equal,
- * else by those that the cells will have. */
-cvtm_status cvtm_cvt_prepare_solver(const cvtm_cvt_task *task, const cvtm_lbfgsb_options *options,
-                                    int equal_mass);
 /* A monitor for iterations that do not belong to the run's own descent; its context is the run's
  * options. Calls the monitor of these options with a record of 0 sites, so that it can stop them.
  */
 int cvtm_cvt_relay(void *options, const cvtm_cvt_record *record);
-/* When max_seconds from `start` are over, in seconds of cvtm_clock; infinity without a limit. */
+/* The time of cvtm_clock at which max_seconds from `start` are over; infinity without a limit. */
 double cvtm_cvt_deadline(const cvtm_cvt_options *options, double start);
-/* From cvt->sites to lower energy, there again; the last evaluation is of them. Options are
- * checked, the task prepared; the deadline is in place of max_seconds. Leaves empty_cells alone,
- * and all figures of cvtm_cvt_solve. */
-cvtm_status cvtm_cvt_descend(const cvtm_cvt_task *task, const cvtm_cvt_options *options,
-                             double deadline, cvtm_cvt_result *result);
 
 #endif

@@ -11,21 +11,21 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* While sites move, masses are balanced so well. The cost is then good to the square of that times
- * the number of sites at worst. Masses farther off than `useless` say nothing about the cost. */
+/* While sites move, their masses are balanced to this relative tolerance. The cost is then accurate
+ * to the square of it times the number of sites at worst. Masses farther off than `useless` say
+ * nothing about the cost. */
 static const double balanced = 1e-6, useless = 1e-4;
 
-typedef struct run {
+typedef struct equal_mass_run {
   cvtm_cvt_task task;
   const cvtm_cvt_options *options;
   cvtm_power *power;
-  double tolerance; /* of the masses, while sites move */
-  double deadline;  /* of cvtm_clock(); infinity for none */
+  double deadline; /* of cvtm_clock; infinity: none */
+  int started;     /* the cost at the start is known */
   cvtm_stop stop;
-  double decrease[CVTM_CVT_WINDOW], last; /* of Lloyd's method: relative decreases, cost */
   cvtm_power_effort effort;
   cvtm_equal_mass_result result;
-} run;
+} equal_mass_run;
 
 double cvtm_equal_mass_bound(cvtm_domain domain, const float *density, int64_t count) {
   const int64_t pixels = (int64_t)domain.width * domain.height;
@@ -62,54 +62,26 @@ cvtm_status cvtm_equal_mass_sample(cvtm_domain domain, const float *density, int
 
 /* --- evaluation -------------------------------------------------------------------------- */
 
-/* value[0] = the transport cost, value[1] = the largest distance of a movable site to its centroid;
- * x and gradient (or NULL) in device memory. */
-static cvtm_status evaluate(run *r, const double *x, double value[2], double *gradient) {
+/* The transport cost at x, as the evaluation of a cvtm_cvt_objective. NaN where the masses cannot
+ * be balanced. */
+static cvtm_status evaluate_cost(equal_mass_run *r, const double *x, double *value,
+                                 double *gradient) {
   cvtm_cvt *cvt = r->task.cvt;
   cvtm_power_figures figures;
   int converged;
-  cvtm_status status =
-      cvtm_power_balance(r->power, x, r->tolerance, &figures, &converged, &r->effort);
+  cvtm_status status = cvtm_power_balance(r->power, x, balanced, &figures, &converged, &r->effort);
   if (status == CVTM_OK)
-    status = cvt->table->finish(cvt, r->task.count, r->task.fixed, cvt->value, gradient);
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_out(cvt->device, value, cvt->value, 2 * sizeof *value);
+    status = cvt->table->finish(cvt, r->task.count, r->task.fixed, value, gradient);
   if (status != CVTM_OK) return status;
-  value[0] = figures.dual;
-  if (!converged && !(figures.deviation <= useless * r->power->target)) value[0] = NAN;
+  const int known = converged || figures.deviation <= useless * r->power->target;
+  const double cost = known ? figures.dual : NAN;
   ++r->result.descent.evaluations;
-  return CVTM_OK;
+  r->started |= isfinite(cost);
+  return cvtm_device_copy_in(cvt->device, value, &cost, sizeof cost);
 }
 
-static void report(run *r, double cost, double distance, double step) {
-  const cvtm_cvt_options *o = r->options;
-  const cvtm_cvt_record record = {r->task.count, r->result.descent.iterations, cost, distance,
-                                  step};
-  if (r->stop == CVTM_STOP_REQUEST) return;
-  if (distance <= o->gradient_tolerance) r->stop = CVTM_STOP_GRADIENT;
-  if (o->monitor && o->monitor(o->monitor_context, &record)) r->stop = CVTM_STOP_REQUEST;
-}
-
-/* --- Lloyd's method ------------------------------------------------------------------------ */
-
-static void decide_lloyd_stop(run *r, double cost) {
-  const cvtm_cvt_options *o = r->options;
-  const int64_t k = r->result.descent.iterations;
-  double mean = 0;
-  if (k > 0) r->decrease[k % CVTM_CVT_WINDOW] = cost > 0 ? (r->last - cost) / cost : 0;
-  r->last = cost;
-  for (int w = 0; w < CVTM_CVT_WINDOW; ++w) mean += r->decrease[w] / CVTM_CVT_WINDOW;
-  if (r->stop != CVTM_STOP_NONE) return;
-  if (o->tolerance > 0 && k >= CVTM_CVT_WINDOW && mean <= o->tolerance)
-    r->stop = CVTM_STOP_DECREASE;
-  else if (o->max_iterations > 0 && k >= o->max_iterations)
-    r->stop = CVTM_STOP_ITERATIONS;
-  else if (cvtm_clock() >= r->deadline)
-    r->stop = CVTM_STOP_TIME;
-}
-
-/* Some steps of Lloyd's method for plain cells, and all weights 0 again. */
-static cvtm_status part_sites(run *r) {
+/* Some steps of Lloyd's method for the cells of weight 0, which all weights then are. */
+static cvtm_status part_sites(equal_mass_run *r) {
   enum { STEPS = 10 };
   cvtm_device *device = r->task.cvt->device;
   cvtm_status status = cvtm_cvt_prepare(&r->task);
@@ -120,79 +92,25 @@ static cvtm_status part_sites(run *r) {
   return status;
 }
 
-/* Sites may be given so close to each other that no step balances their masses: then they part. */
-static cvtm_status evaluate_start(run *r, double value[2]) {
+/* The sites at the start may be so close to each other that no step balances their masses: they
+ * are moved apart. */
+static cvtm_status evaluate_start(equal_mass_run *r, double *value) {
   const double *sites = r->task.cvt->sites;
-  cvtm_status status = evaluate(r, sites, value, NULL);
-  const int unbalanced = status == CVTM_OK && !isfinite(value[0]);
-  if (!unbalanced && status != CVTM_ERROR_INPUT) return status;
+  cvtm_status status = evaluate_cost(r, sites, value, NULL);
+  if (r->started || (status != CVTM_OK && status != CVTM_ERROR_INPUT)) return status;
   status = part_sites(r);
-  return status == CVTM_OK ? evaluate(r, sites, value, NULL) : status;
+  r->started = 1;
+  return status == CVTM_OK ? evaluate_cost(r, sites, value, NULL) : status;
 }
 
-/* At most `steps` of them; negative: no limit. */
-static cvtm_status run_lloyd(run *r, int64_t steps) {
-  cvtm_cvt *cvt = r->task.cvt;
-  for (;;) {
-    double value[2];
-    cvtm_status status = r->result.descent.iterations == 0 ? evaluate_start(r, value)
-                                                           : evaluate(r, cvt->sites, value, NULL);
-    if (status == CVTM_OK && !isfinite(value[0]))
-      status = cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_EVALUATION,
-                         "the masses cannot be balanced after %lld iterations",
-                         (long long)r->result.descent.iterations);
-    if (status != CVTM_OK) return status;
-    report(r, value[0], value[1], r->result.descent.iterations > 0);
-    decide_lloyd_stop(r, value[0]);
-    if (r->stop != CVTM_STOP_NONE || r->result.descent.iterations == steps) return CVTM_OK;
-    status = cvt->table->lloyd(cvt, cvt->sites, r->task.count, r->task.fixed);
-    if (status != CVTM_OK) return status;
-    ++r->result.descent.iterations;
-  }
-}
-
-/* --- L-BFGS-B ------------------------------------------------------------------------------ */
-
-static int watch(void *context, const cvtm_lbfgsb_progress *progress) {
-  run *r = context;
-  if (progress->iteration == 0) return 0; /* Lloyd's last state, recorded already */
-  ++r->result.descent.iterations;
-  report(r, progress->f, progress->measure, progress->step);
-  return r->stop != CVTM_STOP_NONE;
-}
-
-static cvtm_lbfgsb_options remaining_options(run *r) {
-  const cvtm_cvt_options *o = r->options;
-  cvtm_lbfgsb_options options;
-  cvtm_lbfgsb_defaults(&options);
-  options.history = o->history;
-  options.max_iterations =
-      o->max_iterations > 0 ? o->max_iterations - r->result.descent.iterations : 0;
-  options.max_seconds = r->deadline < INFINITY ? fmax(r->deadline - cvtm_clock(), 1e-9) : 0;
-  options.decrease_tolerance = o->tolerance;
-  options.monitor = watch;
-  options.monitor_context = r;
-  return options;
-}
-
-static cvtm_status run_lbfgsb(run *r) {
-  cvtm_cvt *cvt = r->task.cvt;
-  const cvtm_lbfgsb_options options = remaining_options(r);
-  cvtm_lbfgsb_evaluation at;
-  cvtm_lbfgsb_result found;
-  int running = 1;
-  cvtm_status status = cvtm_cvt_prepare_solver(&r->task, &options, 1);
-  if (status == CVTM_OK) status = cvtm_lbfgsb_start(cvt->solver, cvt->sites, &at);
-  while (status == CVTM_OK && running) {
-    double value[2] = {NAN, NAN};
-    status = evaluate(r, at.x, value, at.g);
-    if (status == CVTM_ERROR_INPUT) status = CVTM_OK; /* a trial at which sites meet: no cost */
-    if (status == CVTM_OK) status = cvtm_device_copy_in(cvt->device, at.f, value, sizeof value);
-    if (status == CVTM_OK) status = cvtm_lbfgsb_advance(cvt->solver, &running);
-  }
-  if (status == CVTM_OK) status = cvtm_lbfgsb_finish(cvt->solver, cvt->sites, &found);
-  if (status == CVTM_OK && r->stop == CVTM_STOP_NONE) r->stop = found.stop;
-  return status;
+/* Of a cvtm_cvt_objective. A trial of L-BFGS-B at which sites meet has no cost. */
+static cvtm_status evaluate(void *context, const double *x, double *value, double *gradient) {
+  equal_mass_run *r = context;
+  const double undefined[2] = {NAN, NAN};
+  if (!r->started) return evaluate_start(r, value);
+  const cvtm_status status = evaluate_cost(r, x, value, gradient);
+  if (status != CVTM_ERROR_INPUT || !gradient) return status;
+  return cvtm_device_copy_in(r->task.cvt->device, value, undefined, sizeof undefined);
 }
 
 /* --- from start to end ----------------------------------------------------------------------- */
@@ -229,7 +147,7 @@ static cvtm_status check_distinct(cvtm_cvt *cvt, int64_t count) {
 }
 
 /* Weights of mean 0. */
-static cvtm_status read_weights(const run *r, double *weights) {
+static cvtm_status read_weights(const equal_mass_run *r, double *weights) {
   const int64_t n = r->task.count;
   const cvtm_status status = cvtm_device_copy_out(r->task.cvt->device, weights, r->power->weight,
                                                   (size_t)n * sizeof *weights);
@@ -240,7 +158,7 @@ static cvtm_status read_weights(const run *r, double *weights) {
 }
 
 /* The last diagram, with masses as good as they were asked for. */
-static cvtm_status finish(run *r, double tolerance, const double *sites, double *weights,
+static cvtm_status finish(equal_mass_run *r, double tolerance, const double *sites, double *weights,
                           const cvtm_cvt_moments *moments) {
   cvtm_cvt *cvt = r->task.cvt;
   cvtm_equal_mass_result *result = &r->result;
@@ -277,7 +195,7 @@ cvtm_status cvtm_equal_mass_weights(cvtm_cvt *cvt, const double *sites, int64_t 
                                     const cvtm_cvt_moments *moments,
                                     cvtm_equal_mass_result *result) {
   const double start = cvtm_clock();
-  run r = {.task = {cvt, count, 0, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT}};
+  equal_mass_run r = {.task = {cvt, count, 0, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT}};
   cvtm_status status = check(cvt, tolerance, count);
   if (status == CVTM_OK) status = cvtm_cvt_check_sites(cvt, sites, count);
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, sites, count);
@@ -292,7 +210,7 @@ cvtm_status cvtm_equal_mass_weights(cvtm_cvt *cvt, const double *sites, int64_t 
 
 /* The sites on the host, from a plain CVT if some are not given; it takes half of the time at most.
  */
-static cvtm_status place(run *r, const float *density, int64_t given, double *sites) {
+static cvtm_status place(equal_mass_run *r, const float *density, int64_t given, double *sites) {
   cvtm_cvt *cvt = r->task.cvt;
   const double start = cvtm_clock();
   cvtm_cvt_options options = *r->options;
@@ -321,12 +239,23 @@ static cvtm_status place(run *r, const float *density, int64_t given, double *si
   return CVTM_OK;
 }
 
-static cvtm_status descend(run *r) {
-  const int lbfgsb = r->options->method == CVTM_CVT_LBFGSB;
+static cvtm_status descend(equal_mass_run *r) {
+  const cvtm_cvt_objective cost = {.evaluate = evaluate,
+                                   .context = r,
+                                   .synchronous = 1,
+                                   .keeps_masses = 1,
+                                   .undefined = "the masses cannot be balanced"};
+  cvtm_descent d = {.task = &r->task,
+                    .objective = &cost,
+                    .options = r->options,
+                    .deadline = r->deadline,
+                    .best = INFINITY};
   if (r->stop == CVTM_STOP_NONE && cvtm_clock() >= r->deadline) r->stop = CVTM_STOP_TIME;
   if (r->stop != CVTM_STOP_NONE) return CVTM_OK;
-  const cvtm_status status = run_lloyd(r, lbfgsb ? r->options->lloyd_steps : -1);
-  return status == CVTM_OK && r->stop == CVTM_STOP_NONE ? run_lbfgsb(r) : status;
+  const cvtm_status status = cvtm_descent_run(&d);
+  r->stop = d.stop;
+  r->result.descent.iterations = d.iterations;
+  return status;
 }
 
 cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const float *density,
@@ -334,10 +263,9 @@ cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const float *density,
                                   double *sites, double *weights, int64_t count,
                                   const cvtm_cvt_moments *moments, cvtm_equal_mass_result *result) {
   const double start = cvtm_clock();
-  run r = {.task = {cvt, count, options->fixed, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT},
-           .options = options,
-           .tolerance = balanced,
-           .deadline = cvtm_cvt_deadline(options, start)};
+  equal_mass_run r = {.task = {cvt, count, options->fixed, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT},
+                      .options = options,
+                      .deadline = cvtm_cvt_deadline(options, start)};
   cvtm_error *error = cvtm_device_error(cvt->device);
   cvtm_status status = check(cvt, tolerance, count);
   if (status == CVTM_OK) status = cvtm_cvt_check_options(cvt, options, count);

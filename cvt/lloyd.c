@@ -1,0 +1,99 @@
+/* Lloyd's method: every movable site goes to the centroid of its cell. */
+#include "base/clock.h"
+#include "cvt/descent.h"
+#include "cvt/moves_kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+cvtm_status cvtm_cvt_enqueue_lloyd(const cvtm_cvt_task *task, int steps) {
+  cvtm_cvt *cvt = task->cvt;
+  cvtm_status status = cvtm_cvt_enqueue(task, cvt->sites, cvt->value, NULL);
+  for (int k = 0; status == CVTM_OK && k < steps; ++k) {
+    status = cvt->table->lloyd(cvt, cvt->sites, task->count, task->fixed);
+    if (status == CVTM_OK) status = cvtm_cvt_enqueue(task, cvt->sites, cvt->value, NULL);
+  }
+  return status;
+}
+
+static double mean_decrease(const cvtm_descent *d) {
+  double sum = 0;
+  for (int k = 0; k < CVTM_CVT_WINDOW; ++k) sum += d->decrease[k];
+  return sum / CVTM_CVT_WINDOW;
+}
+
+static void decide_stop(cvtm_descent *d, double energy) {
+  const cvtm_cvt_options *o = d->options;
+  if (d->iterations > 0) {
+    const double before = d->last[0], larger = fmax(fabs(before), fabs(energy));
+    d->decrease[d->iterations % CVTM_CVT_WINDOW] = larger > 0 ? (before - energy) / larger : 0;
+  }
+  if (d->stop != CVTM_STOP_NONE) return;
+  if (o->tolerance > 0 && d->iterations >= CVTM_CVT_WINDOW && mean_decrease(d) <= o->tolerance)
+    d->stop = CVTM_STOP_DECREASE;
+  else if (o->max_iterations > 0 && d->iterations >= o->max_iterations)
+    d->stop = CVTM_STOP_ITERATIONS;
+  else if (cvtm_clock() >= d->deadline)
+    d->stop = CVTM_STOP_TIME;
+}
+
+static cvtm_status record_evaluation(cvtm_descent *d, const double value[2]) {
+  if (!isfinite(value[0])) {
+    return cvtm_fail(cvtm_device_error(d->task->cvt->device), CVTM_ERROR_EVALUATION,
+                     "%s after %lld iterations", d->objective->undefined, (long long)d->iterations);
+  }
+  const cvtm_cvt_record record = {d->task->count, d->iterations, value[0], value[1],
+                                  d->iterations > 0 ? 1 : 0};
+  d->best = fmin(d->best, value[0]);
+  cvtm_descent_report(d, &record);
+  decide_stop(d, value[0]);
+  memcpy(d->last, value, sizeof d->last);
+  d->evaluated = 1;
+  return CVTM_OK;
+}
+
+/* The number of steps before the energies are read: a window of them where evaluations are
+ * asynchronous, unless time is limited. So other stops than the limit of iterations may come some
+ * steps late. */
+static int64_t steps_before_reading(const cvtm_descent *d, int64_t steps) {
+  const int64_t most = d->options->max_iterations;
+  const int single =
+      d->timed || d->objective->synchronous || d->deadline < INFINITY || d->options->live;
+  int64_t window = single ? 1 : CVTM_CVT_WINDOW;
+  if (steps >= 0 && window > steps - d->iterations) window = steps - d->iterations;
+  if (most > 0 && window > most - d->iterations) window = most - d->iterations;
+  return window;
+}
+
+/* Enqueues `steps` steps, each followed by an evaluation, or for `steps` = 0 only the evaluation of
+ * the start; then reads their values. Keeps the best sites in cvt->best. */
+static cvtm_status do_steps(cvtm_descent *d, int64_t steps) {
+  const cvtm_cvt_task *task = d->task;
+  cvtm_cvt *cvt = task->cvt;
+  const int64_t evaluations = steps > 0 ? steps : 1;
+  double values[2 * CVTM_CVT_WINDOW];
+  cvtm_status status = cvtm_device_copy_in(cvt->device, cvt->least, &d->best, sizeof d->best);
+  for (int64_t k = 0; status == CVTM_OK && k < evaluations; ++k) {
+    double *value = cvt->value + 2 * k, *least = cvt->least + k;
+    if (steps > 0) status = cvt->table->lloyd(cvt, cvt->sites, task->count, task->fixed);
+    if (status == CVTM_OK) status = cvtm_descent_evaluate(d, cvt->sites, value, NULL);
+    if (status == CVTM_OK)
+      status = cvt->moves->keep_best(cvt->device, cvt->sites, task->count, value, least, cvt->best);
+  }
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_out(cvt->device, values, cvt->value,
+                                  2 * (size_t)evaluations * sizeof *values);
+  for (int64_t k = 0; status == CVTM_OK && k < evaluations; ++k) {
+    d->iterations += steps > 0;
+    ++d->evaluations;
+    status = record_evaluation(d, values + 2 * k);
+  }
+  return status;
+}
+
+cvtm_status cvtm_descent_run_lloyd(cvtm_descent *d, int64_t steps) {
+  cvtm_status status = do_steps(d, 0);
+  while (status == CVTM_OK && d->stop == CVTM_STOP_NONE && d->iterations != steps)
+    status = do_steps(d, steps_before_reading(d, steps));
+  return status;
+}
