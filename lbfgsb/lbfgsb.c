@@ -108,6 +108,26 @@ static size_t w_bytes(const cvtm_lbfgsb *solver) {
          real;
 }
 
+/* Zeros for what kernels read before anything is written there. The start kernel loads `dense` and
+ * `sums` with the rest of a problem's data, and block 0 combines the blocks' partial figures in
+ * pairs, of which the last may lie beyond the figures of a pass. No result depends on these values;
+ * compute-sanitizer's initcheck would report the reads. */
+static cvtm_status clear_arrays(cvtm_lbfgsb *solver) {
+  const cvtm_lbfgsb_arrays *arrays = &solver->arrays;
+  const size_t problems = (size_t)solver->problems;
+  const size_t figures = problems * (size_t)arrays->entries * sizeof(double);
+  cvtm_device *device = solver->device;
+  cvtm_status status = cvtm_device_fill(device, arrays->barrier, 0, sizeof *arrays->barrier);
+  if (status == CVTM_OK) {
+    status = cvtm_device_fill(device, arrays->dense, 0, problems * sizeof *arrays->dense);
+  }
+  if (status == CVTM_OK) status = cvtm_device_fill(device, arrays->sums, 0, figures);
+  if (status == CVTM_OK) {
+    status = cvtm_device_fill(device, arrays->partial, 0, (size_t)arrays->parts * figures);
+  }
+  return status;
+}
+
 static cvtm_status allocate_arrays(cvtm_lbfgsb *solver) {
   cvtm_lbfgsb_arrays *arrays = &solver->arrays;
   const int64_t total = solver->total, problems = solver->problems;
@@ -145,9 +165,7 @@ static cvtm_status allocate_arrays(cvtm_lbfgsb *solver) {
   arrays->orders = solver->orders;
   arrays->flag = allocate(solver, 1, sizeof(int), &status);
   arrays->barrier = allocate(solver, 1, sizeof *arrays->barrier, &status);
-  if (status == CVTM_OK) {
-    status = cvtm_device_fill(solver->device, arrays->barrier, 0, sizeof *arrays->barrier);
-  }
+  if (status == CVTM_OK) status = clear_arrays(solver);
   if (status == CVTM_OK) {
     status =
         cvtm_device_allocate_mapped(solver->device, sizeof(cvtm_lbfgsb_mailbox), &host, &mapped);

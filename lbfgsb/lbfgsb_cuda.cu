@@ -1271,9 +1271,10 @@ static __device__ void run_round(crew team) {
   if (state->running && state->due_trial) pass_trial(team);
 }
 
-static __device__ crew make_crew(const cvtm_lbfgsb_arrays &all, int m, int single) {
+/* first: the batch's problem that block 0 of this launch has. */
+static __device__ crew make_crew(const cvtm_lbfgsb_arrays &all, int64_t first, int m, int single) {
   const int batch = all.problems > 1, thread = static_cast<int>(threadIdx.x);
-  const int64_t problem = batch ? blockIdx.x : 0;
+  const int64_t problem = batch ? first + blockIdx.x : 0;
   shared_memory *shared = the_shared();
   const crew team = {batch ? 0 : blockIdx.x, batch ? 1 : gridDim.x};
   copy_words(&shared->arrays, &all);
@@ -1328,9 +1329,9 @@ static __device__ void signal(crew team, const cvtm_lbfgsb_arrays &all, int was_
 
 template <int BLOCKS, int WARPS, typename Real>
 static __global__ void __launch_bounds__(WARPS *WARP)
-    round_kernel(const __grid_constant__ cvtm_lbfgsb_arrays all, int m, int single, int claimed,
-                 cudaGraphConditionalHandle handle) {
-  const crew team = make_crew(all, m, single);
+    round_kernel(const __grid_constant__ cvtm_lbfgsb_arrays all, int64_t first, int m, int single,
+                 int claimed, cudaGraphConditionalHandle handle) {
+  const crew team = make_crew(all, first, m, single);
   const int was_running = the_shared()->state.running;
   if (was_running) {
     run_round<BLOCKS, WARPS, Real>(team);
@@ -1341,8 +1342,8 @@ static __global__ void __launch_bounds__(WARPS *WARP)
 
 template <int WARPS>
 static __global__ void __launch_bounds__(WARPS *WARP)
-    start_kernel(const __grid_constant__ cvtm_lbfgsb_arrays all, int m, int single) {
-  const crew team = make_crew(all, m, single);
+    start_kernel(const __grid_constant__ cvtm_lbfgsb_arrays all, int64_t first, int m, int single) {
+  const crew team = make_crew(all, first, m, single);
   const cvtm_lbfgsb_arrays &arrays = the_shared()->arrays;
   figures own = no_figures();
   for (int64_t i = first_row(team); i < arrays.n; i += row_stride(team)) {
@@ -1382,7 +1383,7 @@ static const void *find_round(int m, int batch, int single) {
 }
 
 static const void *find_start(int warps) {
-  typedef void (*kernel)(cvtm_lbfgsb_arrays, int, int);
+  typedef void (*kernel)(cvtm_lbfgsb_arrays, int64_t, int, int);
   const kernel found = warps == BATCH_WARPS    ? start_kernel<BATCH_WARPS>
                        : warps == warps_for(1) ? start_kernel<warps_for(1)>
                                                : start_kernel<warps_for(2)>;
@@ -1393,23 +1394,28 @@ static int find_warps(const cvtm_lbfgsb_arrays *arrays, int m) {
   return arrays->problems > 1 ? BATCH_WARPS : warps_for(blocks_of_columns(m));
 }
 
+/* `first` is one of the arguments: a batch of more problems than a launch may have blocks takes
+ * several launches, each with the problems that follow. */
 static cvtm_status launch(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m, int single,
-                          const void *kernel, void **arguments) {
+                          const void *kernel, void **arguments, int64_t *first) {
   const int batch = arrays->problems > 1, warps = find_warps(arrays, m);
   int current = 0, major = 0;
   CVTM_CUDA_TRY(device, cudaGetDevice(&current));
   CVTM_CUDA_TRY(device, cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, current));
-  const dim3 grid(static_cast<unsigned>(batch ? arrays->problems : arrays->parts));
   const dim3 block(static_cast<unsigned>(warps) * WARP);
   const size_t bytes = shared_bytes(arrays, warps, stages_for(warps, major >= 9), m, single);
   CVTM_CUDA_TRY(device, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              static_cast<int>(bytes)));
-  if (batch) {
+  if (!batch) {
+    const dim3 grid(static_cast<unsigned>(arrays->parts));
+    return CVTM_CUDA_CALL(device, cudaLaunchCooperativeKernel(kernel, grid, block, arguments, bytes,
+                                                              cvtm_cuda_stream(device)));
+  }
+  for (*first = 0; *first < arrays->problems;) {
+    const dim3 grid(cvtm_cuda_cap(arrays->problems - *first));
     CVTM_CUDA_TRY(
         device, cudaLaunchKernel(kernel, grid, block, arguments, bytes, cvtm_cuda_stream(device)));
-  } else {
-    CVTM_CUDA_TRY(device, cudaLaunchCooperativeKernel(kernel, grid, block, arguments, bytes,
-                                                      cvtm_cuda_stream(device)));
+    *first += grid.x;
   }
   return CVTM_OK;
 }
@@ -1432,8 +1438,9 @@ static int64_t cuda_parts(cvtm_device *device, int64_t n, int64_t problems) {
 static cvtm_status cuda_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
                               int single) {
   cvtm_lbfgsb_arrays all = *arrays;
-  void *arguments[] = {&all, &m, &single};
-  return launch(device, arrays, m, single, find_start(find_warps(arrays, m)), arguments);
+  int64_t first = 0;
+  void *arguments[] = {&all, &first, &m, &single};
+  return launch(device, arrays, m, single, find_start(find_warps(arrays, m)), arguments, &first);
 }
 
 static cvtm_status cuda_round(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
@@ -1442,8 +1449,10 @@ static cvtm_status cuda_round(cvtm_device *device, const cvtm_lbfgsb_arrays *arr
   uint64_t claim = 0;
   int claimed = arrays->problems == 1 && cvtm_loop_claim(device, &claim);
   cudaGraphConditionalHandle handle = claim;
-  void *arguments[] = {&all, &m, &single, &claimed, &handle};
-  return launch(device, arrays, m, single, find_round(m, arrays->problems > 1, single), arguments);
+  int64_t first = 0;
+  void *arguments[] = {&all, &first, &m, &single, &claimed, &handle};
+  return launch(device, arrays, m, single, find_round(m, arrays->problems > 1, single), arguments,
+                &first);
 }
 
 extern const cvtm_lbfgsb_table cvtm_lbfgsb_table_cuda = {cuda_parts, cuda_start, cuda_round};
