@@ -1,4 +1,5 @@
 #include "base/cuda_check.h"
+#include "base/cuda_utils.h"
 #include "base/primitives_kernels.h"
 
 #include <cub/device/device_radix_sort.cuh>
@@ -182,9 +183,7 @@ cvtm_status cuda_reduce_blocks(cvtm_device *device, cvtm_reduction reduction, co
 }
 
 __global__ void fill_kernel(double *x, double value, int64_t count) {
-  const int64_t stride = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
-       i += stride) {
+  for (int64_t i = cvtm_first_thread(); i < count; i += cvtm_thread_count()) {
     x[i] = value;
   }
 }
@@ -196,9 +195,7 @@ cvtm_status cuda_fill(cvtm_device *device, double *x, double value, int64_t coun
 }
 
 __global__ void axpy_kernel(double a, const double *x, double *y, int64_t count) {
-  const int64_t stride = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
-       i += stride) {
+  for (int64_t i = cvtm_first_thread(); i < count; i += cvtm_thread_count()) {
     y[i] += a * x[i];
   }
 }

@@ -23,6 +23,13 @@ typedef struct cvtm_cell_sums {
   double mass, x, y, second;
 } cvtm_cell_sums;
 
+CVTM_HD void cvtm_cell_sums_add(cvtm_cell_sums *to, const cvtm_cell_sums *from) {
+  to->mass += from->mass;
+  to->x += from->x;
+  to->y += from->y;
+  to->second += from->second;
+}
+
 typedef struct cvtm_density_view {
   const float *value; /* width * height */
   int32_t width, height, periodic;

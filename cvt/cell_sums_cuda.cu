@@ -17,13 +17,6 @@ enum {
   LEFT = -3       /* as a cell's corners: none of ours */
 };
 
-__device__ void add_sums(cvtm_cell_sums *to, const cvtm_cell_sums &from) {
-  to->mass += from.mass;
-  to->x += from.x;
-  to->y += from.y;
-  to->second += from.second;
-}
-
 /* The sums of the lane `offset` further on. */
 __device__ cvtm_cell_sums shift_sums(const cvtm_cell_sums &sums, int offset) {
   const unsigned all = 0xFFFFFFFFu;
@@ -36,8 +29,10 @@ __device__ cvtm_cell_sums shift_sums(const cvtm_cell_sums &sums, int offset) {
 /* Adds up the parts of a cell's lanes; the result is its first lane's. */
 template <int CELLS>
 __device__ cvtm_cell_sums join_parts(cvtm_cell_sums part) {
-  for (int offset = WARP / 2; offset >= CELLS; offset /= 2)
-    add_sums(&part, shift_sums(part, offset));
+  for (int offset = WARP / 2; offset >= CELLS; offset /= 2) {
+    const cvtm_cell_sums other = shift_sums(part, offset);
+    cvtm_cell_sums_add(&part, &other);
+  }
   return part;
 }
 

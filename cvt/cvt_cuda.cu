@@ -7,6 +7,7 @@
  * when all are done: a block waits for items alone that others have taken, so that it does not
  * matter how many blocks the device holds at once. */
 #include "base/cuda_check.h"
+#include "base/cuda_utils.h"
 #include "cvt/cell_sums.h"
 #include "cvt/cvt_kernels.h"
 #include "voronoi/cell_by_hull.h"
@@ -56,19 +57,12 @@ enum {
 };
 enum { NOT_FINITE = -1, TOO_MANY_CORNERS = -2 }; /* as a cell's count */
 
-__device__ void add_sums(cvtm_cell_sums *to, const cvtm_cell_sums &from) {
-  to->mass += from.mass;
-  to->x += from.x;
-  to->y += from.y;
-  to->second += from.second;
-}
-
 /* Adds up the parts of a block's threads; the result is thread 0's. */
 __device__ cvtm_cell_sums block_sum(cvtm_cell_sums *part, int threads) {
   for (int half = threads / 2; half > 0; half /= 2) {
     __syncthreads();
     if (threadIdx.x < static_cast<unsigned>(half)) {
-      add_sums(part + threadIdx.x, part[threadIdx.x + half]);
+      cvtm_cell_sums_add(part + threadIdx.x, part + threadIdx.x + half);
     }
   }
   __syncthreads();
@@ -293,7 +287,10 @@ __device__ void join_huge(const cvtm_site_tree_view &tree, const cuda_state &sta
   for (int32_t k = take_item(state, STAGE_JOIN); k < huge; k = take_item(state, STAGE_JOIN)) {
     if (threadIdx.x == 0) {
       cvtm_cell_sums all = {0, 0, 0, 0};
-      for (int p = 0; p < PARTS; ++p) add_sums(&all, read_sums(state.part + k * PARTS + p));
+      for (int p = 0; p < PARTS; ++p) {
+        const cvtm_cell_sums part = read_sums(state.part + k * PARTS + p);
+        cvtm_cell_sums_add(&all, &part);
+      }
       sums[tree.index[__ldcg(state.huge + k)]] = all;
     }
     end_item(state, STAGE_JOIN);
@@ -318,20 +315,6 @@ __device__ void join_block(double *energy, double *distance) {
     *energy += energies[k];
     *distance = cvtm_cvt_larger(*distance, distances[k]);
   }
-}
-
-/* Whether this block is the last to come here; what the others wrote is seen then. */
-__device__ bool last_block(int32_t *ended) {
-  __shared__ bool last;
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    __threadfence();
-    last = atomicAdd(ended, 1) + 1 == static_cast<int32_t>(gridDim.x);
-    if (last) *ended = 0;
-    __threadfence();
-  }
-  __syncthreads();
-  return last;
 }
 
 /* Completes the sums; then gradient, energy and largest distance, a part in each block. The last
@@ -361,7 +344,7 @@ __global__ void __launch_bounds__(LARGE_THREADS)
     state.energy[blockIdx.x] = energy;
     state.distance[blockIdx.x] = distance;
   }
-  if (!last_block(state.listed + LISTED_BLOCKS)) return;
+  if (!cvtm_last_block(state.listed + LISTED_BLOCKS)) return;
   energy = distance = 0;
   for (unsigned p = threadIdx.x; p < gridDim.x; p += LARGE_THREADS) {
     energy += __ldcg(state.energy + p);
@@ -376,9 +359,7 @@ __global__ void __launch_bounds__(LARGE_THREADS)
 }
 
 __global__ void keys_kernel(const int32_t *labels, int64_t area, uint64_t *keys, int32_t *pixels) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t p = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; p < area;
-       p += step) {
+  for (int64_t p = cvtm_first_thread(); p < area; p += cvtm_thread_count()) {
     keys[p] = static_cast<uint32_t>(labels[p]);
     pixels[p] = static_cast<int32_t>(p);
   }
@@ -405,9 +386,7 @@ __global__ void __launch_bounds__(PIXEL_THREADS)
 
 __global__ void lloyd_kernel(const cvtm_cell_sums *sums, cvtm_domain domain, int64_t count,
                              int64_t fixed, double *sites) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t i = fixed + static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
-       i += step) {
+  for (int64_t i = fixed + cvtm_first_thread(); i < count; i += cvtm_thread_count()) {
     const cvtm_cell_sums s = sums[i];
     if (!(s.mass > 0)) continue;
     sites[2 * i] =

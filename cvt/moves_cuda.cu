@@ -1,41 +1,36 @@
 #include "base/cuda_check.h"
+#include "base/cuda_utils.h"
 #include "cvt/moves_kernels.h"
 
 namespace {
 
 enum { THREADS = 256 };
 
-__device__ int64_t first_index() {
-  return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-}
-
-__device__ int64_t index_stride() { return static_cast<int64_t>(gridDim.x) * blockDim.x; }
-
 /* n: coordinates. */
 __global__ void keep_best_kernel(const double *sites, int64_t n, const double *value, double *least,
                                  double *best) {
   const double before = least[0], now = value[0];
   const bool better = now < before;
-  if (first_index() == 0) least[1] = better ? now : before;
+  if (cvtm_first_thread() == 0) least[1] = better ? now : before;
   if (!better) return;
-  for (int64_t k = first_index(); k < n; k += index_stride()) best[k] = sites[k];
+  for (int64_t k = cvtm_first_thread(); k < n; k += cvtm_thread_count()) best[k] = sites[k];
 }
 
 __global__ void bounds_kernel(cvtm_domain domain, const double *sites, int64_t count, int64_t fixed,
                               double *lower, double *upper) {
-  for (int64_t k = first_index(); k < 2 * count; k += index_stride())
+  for (int64_t k = cvtm_first_thread(); k < 2 * count; k += cvtm_thread_count())
     cvtm_cvt_bounds_of(domain, sites, fixed, k, lower + k, upper + k);
 }
 
 __global__ void scale_kernel(const cvtm_cell_sums *sums, int64_t count, double mean, double root,
                              double *scale) {
-  for (int64_t i = first_index(); i < count; i += index_stride())
+  for (int64_t i = cvtm_first_thread(); i < count; i += cvtm_thread_count())
     scale[2 * i] = scale[2 * i + 1] = cvtm_cvt_scale_of(&sums[i], mean, root);
 }
 
 __global__ void energy_keys_kernel(const cvtm_cell_sums *sums, int64_t fixed, int64_t movable,
                                    uint64_t *keys, int32_t *sites) {
-  for (int64_t i = first_index(); i < movable; i += index_stride()) {
+  for (int64_t i = cvtm_first_thread(); i < movable; i += cvtm_thread_count()) {
     keys[i] = cvtm_cvt_energy_key(sums[fixed + i].second);
     sites[i] = static_cast<int32_t>(fixed + i);
   }
@@ -43,7 +38,8 @@ __global__ void energy_keys_kernel(const cvtm_cell_sums *sums, int64_t fixed, in
 
 /* No site belongs to two transfers; the last one that is worth while tells how many there are. */
 __global__ void transfer_kernel(cvtm_cvt_transfer transfer, int64_t *moved) {
-  for (int64_t k = first_index(); cvtm_cvt_transfers(&transfer, k); k += index_stride()) {
+  for (int64_t k = cvtm_first_thread(); cvtm_cvt_transfers(&transfer, k);
+       k += cvtm_thread_count()) {
     cvtm_cvt_transfer_site(&transfer, k);
     if (!cvtm_cvt_transfers(&transfer, k + 1)) *moved = k + 1;
   }

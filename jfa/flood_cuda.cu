@@ -1,4 +1,5 @@
 #include "base/cuda_check.h"
+#include "base/cuda_utils.h"
 #include "jfa/flood.h"
 
 enum {
@@ -10,35 +11,27 @@ enum {
   CHAIN = 16         /* pixels of a column, `step` apart, that a thread of a pass does in turn */
 };
 
-static __device__ int64_t first_index(void) {
-  return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-}
-
-static __device__ int64_t index_stride(void) {
-  return static_cast<int64_t>(gridDim.x) * blockDim.x;
-}
-
 static __device__ int64_t pixels_of(const cvtm_flood &flood) {
   return static_cast<int64_t>(flood.domain.width) * flood.domain.height;
 }
 
 static __global__ void __launch_bounds__(BLOCK) seed_kernel(cvtm_flood flood, uint32_t *words) {
   const int packed = cvtm_flood_scale_of(&flood).packed;
-  for (int64_t place = first_index(); place < flood.tree.count; place += index_stride())
+  for (int64_t place = cvtm_first_thread(); place < flood.tree.count; place += cvtm_thread_count())
     cvtm_seed_place(&flood, packed, place, words);
 }
 
 static __global__ void __launch_bounds__(BLOCK)
     recall_kernel(cvtm_flood flood, const double *sites, const int32_t *labels, uint32_t *words) {
   const int packed = cvtm_flood_scale_of(&flood).packed;
-  for (int64_t p = first_index(); p < pixels_of(flood); p += index_stride())
+  for (int64_t p = cvtm_first_thread(); p < pixels_of(flood); p += cvtm_thread_count())
     words[p] = cvtm_recall_word(&flood, packed, sites, labels[p]);
 }
 
 static __global__ void __launch_bounds__(BLOCK) limit_kernel(cvtm_flood flood) {
   const int32_t levels = cvtm_circle_levels(&flood);
   int32_t step = 1;
-  for (int64_t k = first_index(); k < INT64_C(1) << 2 * levels; k += index_stride()) {
+  for (int64_t k = cvtm_first_thread(); k < INT64_C(1) << 2 * levels; k += cvtm_thread_count()) {
     const int32_t column = static_cast<int32_t>(k & ((1 << levels) - 1));
     const int32_t row = static_cast<int32_t>(k >> levels);
     step = max(step, cvtm_covering_step(2 * cvtm_empty_radius(&flood, column, row)));

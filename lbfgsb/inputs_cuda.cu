@@ -1,4 +1,5 @@
 #include "base/cuda_check.h"
+#include "base/cuda_utils.h"
 #include "lbfgsb/inputs_kernels.h"
 
 enum { THREADS = 256 };
@@ -14,17 +15,11 @@ static __device__ void add_found(int64_t bad, int finite, cvtm_lbfgsb_inputs *fo
               static_cast<unsigned long long>(finite));
 }
 
-static __device__ int64_t first_index() {
-  return static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x;
-}
-
-static __device__ int64_t index_stride() { return static_cast<int64_t>(gridDim.x) * THREADS; }
-
 static __global__ void bounds_kernel(const double *lower, const double *upper, int64_t n,
                                      cvtm_lbfgsb_inputs *found) {
   int64_t bad = 0;
   int finite = 0;
-  for (int64_t i = first_index(); i < n; i += index_stride()) {
+  for (int64_t i = cvtm_first_thread(); i < n; i += cvtm_thread_count()) {
     double bounds[2];
     finite += cvtm_lbfgsb_read_bounds(lower, upper, i, bounds);
     if (bad == 0 && !cvtm_lbfgsb_bounds_are_good(bounds[0], bounds[1])) bad = n - i;
@@ -34,7 +29,7 @@ static __global__ void bounds_kernel(const double *lower, const double *upper, i
 
 static __global__ void scale_kernel(const double *scale, int64_t n, cvtm_lbfgsb_inputs *found) {
   int64_t bad = 0;
-  for (int64_t i = first_index(); i < n; i += index_stride())
+  for (int64_t i = cvtm_first_thread(); i < n; i += cvtm_thread_count())
     if (bad == 0 && !cvtm_lbfgsb_scale_is_good(scale[i])) bad = n - i;
   add_found(bad, 0, found);
 }

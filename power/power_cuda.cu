@@ -3,6 +3,7 @@
  * than that; figures. The vectors of conjugate gradients take three kernels a step. All sums have a
  * fixed order. */
 #include "base/cuda_check.h"
+#include "base/cuda_utils.h"
 #include "power/power_kernels.h"
 
 #include <cooperative_groups.h>
@@ -39,9 +40,7 @@ enum { LISTED_LARGE, LISTED_GIANT, LISTED_ENDED, LISTED };
 
 __global__ void weigh_kernel(cvtm_site_tree_view tree, const double *weight, double *sorted,
                              int32_t *place_of, double *heaviest) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t leaf = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-       leaf < tree.leaf_count; leaf += step) {
+  for (int64_t leaf = cvtm_first_thread(); leaf < tree.leaf_count; leaf += cvtm_thread_count()) {
     const int64_t first = leaf * CVTM_TREE_LEAF;
     for (int64_t place = first; place < first + CVTM_TREE_LEAF && place < tree.count; ++place) {
       sorted[place] = weight[tree.index[place]];
@@ -53,9 +52,7 @@ __global__ void weigh_kernel(cvtm_site_tree_view tree, const double *weight, dou
 
 /* The nodes first .. 2 first - 1. */
 __global__ void weigh_level_kernel(int64_t first, double *heaviest) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t node = first + static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-       node < 2 * first; node += step)
+  for (int64_t node = first + cvtm_first_thread(); node < 2 * first; node += cvtm_thread_count())
     cvtm_power_weigh_node(node, heaviest);
 }
 
@@ -86,19 +83,12 @@ __device__ cvtm_power_cell warp_cell(warp_cells<CELLS> *memory, int c) {
   return cell;
 }
 
-__device__ void add_sums(cvtm_cell_sums *to, const cvtm_cell_sums &from) {
-  to->mass += from.mass;
-  to->x += from.x;
-  to->y += from.y;
-  to->second += from.second;
-}
-
 __device__ void shift_and_add(cvtm_cell_sums *sums, int offset) {
   const unsigned all = 0xFFFFFFFFu;
   const cvtm_cell_sums other = {
       __shfl_down_sync(all, sums->mass, offset), __shfl_down_sync(all, sums->x, offset),
       __shfl_down_sync(all, sums->y, offset), __shfl_down_sync(all, sums->second, offset)};
-  add_sums(sums, other);
+  cvtm_cell_sums_add(sums, &other);
 }
 
 /* The rows that one of `lanes` lanes adds up; the slopes are set. */
@@ -285,8 +275,7 @@ __device__ void warp_integrate(const cvtm_power &power, const cvtm_power_view &v
   double diagonal = 0;
   for (int32_t k = lane; room && k < corners; k += WARP)
     diagonal += put_edge(power, view, domain, density, place, cell, k, first + k);
-  for (int offset = WARP / 2; offset >= 1; offset /= 2)
-    diagonal += __shfl_down_sync(0xFFFFFFFFu, diagonal, offset);
+  diagonal = cvtm_warp_sum(diagonal);
   if (lane != 0) return;
   sums[i] = sum;
   power.hidden[i] = corners < 3;
@@ -365,20 +354,6 @@ __device__ double join_block(double value, double *memory) {
   return __shfl_sync(0xFFFFFFFFu, value, 0);
 }
 
-/* Is this block the last to come here? What the others wrote is seen then. */
-__device__ bool last_block(int32_t *ended) {
-  __shared__ bool last;
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    last = atomicAdd(ended, 1) + 1 == static_cast<int32_t>(gridDim.x);
-    if (last) *ended = 0;
-  }
-  __syncthreads();
-  if (last) __threadfence();
-  return last;
-}
-
 /* Joins figure f of all blocks, in the last one. */
 template <typename Op>
 __device__ double join_parts(const double *part, int f, double *memory) {
@@ -416,7 +391,7 @@ __global__ void __launch_bounds__(THREADS)
     part[3 * BLOCKS] = square;
     part[4 * BLOCKS] = hidden;
   }
-  if (!last_block(state.listed + LISTED_ENDED)) return;
+  if (!cvtm_last_block(state.listed + LISTED_ENDED)) return;
   dual = join_parts<sum_of>(state.part, 0, memory);
   energy = join_parts<sum_of>(state.part, 1, memory);
   deviation = join_parts<largest_of>(state.part, 2, memory);
@@ -432,9 +407,7 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 __global__ void predict_kernel(cvtm_power power, const double *sites) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < power.count;
-       i += step)
+  for (int64_t i = cvtm_first_thread(); i < power.count; i += cvtm_thread_count())
     power.missing[i] -= cvtm_power_gain_row(&power, sites, i);
 }
 

@@ -1,6 +1,7 @@
 #include "viewer/points_kernels.h"
 
 #include "base/cuda_check.h"
+#include "base/cuda_utils.h"
 
 #include <cuda_gl_interop.h>
 
@@ -26,8 +27,7 @@ extern "C" int cvtm_points_cuda_shared(cvtm_device *device) {
 }
 
 __global__ static void narrow_kernel(const double *from, float *to, int64_t n) {
-  const int64_t stride = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t k = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; k < n; k += stride)
+  for (int64_t k = cvtm_first_thread(); k < n; k += cvtm_thread_count())
     to[k] = static_cast<float>(from[k]);
 }
 

@@ -2,6 +2,7 @@
  * comparing with the others of its bin alone; these form a chain. The sites of crowded bins are
  * merged instead. */
 #include "base/cuda_check.h"
+#include "base/cuda_utils.h"
 #include "voronoi/site_tree_bound.h"
 
 #include <cooperative_groups.h>
@@ -12,14 +13,6 @@ enum {
   RUN = 32,                       /* sites of a crowded bin that are ordered by counting */
   CROWD_BLOCKS = 128              /* all of them are resident at once */
 };
-
-static __device__ int64_t first_index(void) {
-  return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-}
-
-static __device__ int64_t index_stride(void) {
-  return static_cast<int64_t>(gridDim.x) * blockDim.x;
-}
 
 /* Counts and chains a site. Lanes whose sites share a bin chain these among themselves, and the
  * last lane adds them all: many sites of one bin would wait for each other's atomic operations. */
@@ -42,7 +35,8 @@ static __device__ void count_site(const cvtm_site_tree_arrays &tree, int64_t i, 
 /* Counts and chains the sites of each bin, in any order. */
 static __global__ void count_kernel(cvtm_site_tree_arrays tree, const double *sites) {
   const cvtm_metric metric = cvtm_metric_of(tree.domain);
-  for (int64_t i = first_index(); i - threadIdx.x % 32 < tree.count; i += index_stride()) {
+  for (int64_t i = cvtm_first_thread(); i - threadIdx.x % 32 < tree.count;
+       i += cvtm_thread_count()) {
     const unsigned lanes = __ballot_sync(0xFFFFFFFFu, i < tree.count);
     if (i >= tree.count) continue;
     double x, y;
@@ -120,10 +114,10 @@ static __global__ void __launch_bounds__(BLOCK)
  * Counts and chains are empty again for the next sort. */
 static __global__ void order_kernel(cvtm_site_tree_arrays tree, int64_t tiles,
                                     const double *sites) {
-  for (int64_t k = first_index(); k < tiles; k += index_stride()) tree.tile_count[k] = 0;
-  if (first_index() == 0) *tree.taken = 0;
+  for (int64_t k = cvtm_first_thread(); k < tiles; k += cvtm_thread_count()) tree.tile_count[k] = 0;
+  if (cvtm_first_thread() == 0) *tree.taken = 0;
   const cvtm_metric metric = cvtm_metric_of(tree.domain);
-  for (int64_t i = first_index(); i < tree.count; i += index_stride()) {
+  for (int64_t i = cvtm_first_thread(); i < tree.count; i += cvtm_thread_count()) {
     const uint64_t code = tree.keys[i];
     const int32_t bin = cvtm_bin_of(code, tree.levels);
     const int32_t count = cvtm_bin_count(&tree, bin, 0);
@@ -173,7 +167,7 @@ static __device__ bool is_before(const cvtm_site_tree_arrays &tree, int32_t i,
 /* Orders runs of RUN sites of the crowded bins; other bins are copied. */
 static __device__ void order_runs(const cvtm_site_tree_arrays &tree, const int32_t *from,
                                   int32_t *to) {
-  for (int64_t place = first_index(); place < tree.count; place += index_stride()) {
+  for (int64_t place = cvtm_first_thread(); place < tree.count; place += cvtm_thread_count()) {
     crowded_site site;
     int64_t target = place;
     if (is_crowded(tree, from[place], &site)) {
@@ -189,7 +183,7 @@ static __device__ void order_runs(const cvtm_site_tree_arrays &tree, const int32
  * before it in its own run and in the other. */
 static __device__ void merge_runs(const cvtm_site_tree_arrays &tree, int64_t run,
                                   const int32_t *from, int32_t *to) {
-  for (int64_t place = first_index(); place < tree.count; place += index_stride()) {
+  for (int64_t place = cvtm_first_thread(); place < tree.count; place += cvtm_thread_count()) {
     crowded_site site;
     if (!is_crowded(tree, from[place], &site)) continue;
     const int64_t inside = (place - site.first) % (2 * run), pair = place - inside;
@@ -223,14 +217,14 @@ static __global__ void __launch_bounds__(BLOCK)
     merge_runs(tree, run, from, to);
     grid.sync();
   }
-  if (first_index() == 0) *tree.fullest = 0;
+  if (cvtm_first_thread() == 0) *tree.fullest = 0;
   if (to != tree.index) {
-    for (int64_t place = first_index(); place < tree.count; place += index_stride())
+    for (int64_t place = cvtm_first_thread(); place < tree.count; place += cvtm_thread_count())
       tree.index[place] = to[place];
     grid.sync();
   }
   const cvtm_metric metric = cvtm_metric_of(tree.domain);
-  for (int64_t place = first_index(); place < tree.count; place += index_stride()) {
+  for (int64_t place = cvtm_first_thread(); place < tree.count; place += cvtm_thread_count()) {
     crowded_site site;
     if (!is_crowded(tree, tree.index[place], &site)) continue;
     tree.spacing[place] = cvtm_crowd_spacing(&tree, place);
@@ -242,21 +236,12 @@ static __global__ void __launch_bounds__(BLOCK)
 /* Each block makes the boxes of subtrees; the last to end, those above. */
 static __global__ void __launch_bounds__(BLOCK)
     bound_kernel(cvtm_site_tree_arrays tree, const int32_t *wanted, int64_t subtrees) {
-  __shared__ bool last;
   if (wanted && !*wanted) return;
   for (int64_t k = blockIdx.x; k < subtrees; k += gridDim.x) {
     cvtm_bound_subtree<BLOCK>(tree.position, tree.count, tree.leaf_count, k, tree.box);
     __syncthreads();
   }
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    last = atomicAdd(tree.ended, 1) + 1 == static_cast<int32_t>(gridDim.x);
-    if (last) *tree.ended = 0;
-  }
-  __syncthreads();
-  if (!last) return;
-  __threadfence();
+  if (!cvtm_last_block(tree.ended)) return;
   cvtm_bound_above<BLOCK>(tree.leaf_count, tree.box);
 }
 

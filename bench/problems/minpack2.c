@@ -316,9 +316,9 @@ static cvtm_status build(cvtm_minpack2 *problem, const cvtm_minpack2_options *op
   if (status == CVTM_OK) {
     status = allocate(problem, problem->table->parts(data), sizeof(double), &problem->partial);
   }
-  if (status == CVTM_OK) status = allocate(problem, 1, sizeof(unsigned), &problem->ticket);
+  if (status == CVTM_OK) status = allocate(problem, 1, sizeof(int32_t), &problem->ticket);
   if (status == CVTM_OK) {
-    status = cvtm_device_fill(problem->device, problem->ticket, 0, sizeof(unsigned));
+    status = cvtm_device_fill(problem->device, problem->ticket, 0, sizeof(int32_t));
   }
   data->partial = problem->partial;
   data->ticket = problem->ticket;

@@ -1,4 +1,5 @@
 #include "base/cuda_check.h"
+#include "base/cuda_utils.h"
 #include "bench/problems/minpack2_kernels.h"
 
 enum {
@@ -39,43 +40,21 @@ static tiling cut(const cvtm_minpack2_data *data) {
   return made;
 }
 
-/* The sum over a block, in thread 0; the order is fixed. */
-static __device__ double block_sum(double value) {
-  __shared__ double sums[THREADS / WARP];
-  const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
-  for (int offset = WARP / 2; offset > 0; offset /= 2) {
-    value += __shfl_down_sync(0xffffffffu, value, (unsigned)offset);
-  }
-  __syncthreads();
-  if (lane == 0) sums[warp] = value;
-  __syncthreads();
-  if (threadIdx.x != 0) return 0.0;
-  for (int w = 1; w < THREADS / WARP; ++w) value += sums[w];
-  return value;
-}
-
 /* Each part leaves its sum; the block that ends last adds all of them up, in the order of their
  * numbers, so that the result does not depend on which one that is. value_of(part) is what a
  * thread contributes to the sum of a part. */
 template <typename Value>
 static __device__ void sum_parts(const cvtm_minpack2_data &data, int64_t parts, double factor,
                                  double *f, Value value_of) {
-  __shared__ int is_last;
   for (int64_t part = blockIdx.x; part < parts; part += gridDim.x) {
-    const double sum = block_sum(factor * value_of(part));
+    const double sum = cvtm_block_sum<THREADS>(factor * value_of(part));
     if (threadIdx.x == 0) data.partial[part] = sum;
   }
-  if (threadIdx.x == 0) {
-    __threadfence();
-    is_last = atomicInc(data.ticket, gridDim.x - 1) == gridDim.x - 1;
-  }
-  __syncthreads();
-  if (!is_last) return;
-  __threadfence();
+  if (!cvtm_last_block(data.ticket)) return;
   double total = 0.0;
   for (int64_t part = threadIdx.x; part < parts; part += THREADS)
     total += __ldcg(data.partial + part);
-  total = block_sum(total);
+  total = cvtm_block_sum<THREADS>(total);
   if (threadIdx.x == 0) f[0] = data.offset + total;
 }
 

@@ -29,7 +29,7 @@ typedef struct cvtm_minpack2_data {
   /* pjb: H[0 .. nx], V[0 .. nx], load[0 .. nx]. gl2: cos and sin of phi_j. */
   const double *tables;
   double *partial;
-  unsigned *ticket; /* CUDA: parts that are done */
+  int32_t *ticket; /* CUDA: parts that are done */
 } cvtm_minpack2_data;
 
 /* Which neighbours of a node lie on the boundary. */

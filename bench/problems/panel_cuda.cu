@@ -1,4 +1,5 @@
 #include "base/cuda_check.h"
+#include "base/cuda_utils.h"
 #include "bench/problems/panel_kernels.h"
 
 enum {
@@ -46,9 +47,7 @@ static __global__ void __launch_bounds__(THREADS, 2)
   }
 #pragma unroll
   for (int e = 0; e < OWNED; ++e) {
-    for (int offset = WARP / 2; offset > 0; offset /= 2) {
-      own[e] += __shfl_down_sync(0xffffffffu, own[e], (unsigned)offset);
-    }
+    own[e] = cvtm_warp_sum(own[e]);
     if (lane == 0) sums[warp][e / HALF * COLUMNS + half * HALF + e % HALF] = own[e];
   }
   __syncthreads();

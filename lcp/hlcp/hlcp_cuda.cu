@@ -1,4 +1,5 @@
 #include "base/cuda_check.h"
+#include "base/cuda_utils.h"
 #include "base/device_kernels.h"
 #include "lcp/hlcp/hlcp_kernels.h"
 #include "lcp/hlcp/hlcp_rows.h"
@@ -10,11 +11,6 @@ constexpr int resident_blocks = 16; /* registers are limited so that as many fit
 constexpr int judge_size = 1024;
 constexpr int pixel_rows = 16; /* of a block of pixels */
 constexpr int block_rows = 4;  /* of the chosen multisplitting: fastest of 1 to 32 on an H200 */
-
-__device__ int64_t first_thread() {
-  return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
-}
-__device__ int64_t thread_count() { return gridDim.x * static_cast<int64_t>(blockDim.x); }
 
 /* The sum over a block in a fixed order, in thread 0. */
 template <int size>
@@ -32,7 +28,7 @@ __device__ double block_sum(double value) {
 /* The same through registers, for blocks of block_size. */
 __device__ double quick_block_sum(double value) {
   __shared__ double warps[block_size / 32];
-  for (int half = 16; half > 0; half /= 2) value += __shfl_down_sync(~0U, value, half);
+  value = cvtm_warp_sum(value);
   if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = value;
   __syncthreads();
   double sum = 0;
@@ -97,7 +93,7 @@ __global__ void __launch_bounds__(judge_size)
 __global__ void __launch_bounds__(block_size) correct_rows(cvtm_hlcp_arrays s) {
   if (!s.state->apply) return;
   const cvtm_sell &lower = s.systems.lower;
-  for (int64_t e = first_thread(); e < s.systems.unknowns; e += thread_count()) {
+  for (int64_t e = cvtm_first_thread(); e < s.systems.unknowns; e += cvtm_thread_count()) {
     const int64_t end = cvtm_sell_end(&lower, e);
     double sum = 0;
 #pragma unroll 2
@@ -158,8 +154,8 @@ template <int group>
 __global__ void __launch_bounds__(block_size, resident_blocks) correct_small(cvtm_hlcp_arrays s) {
   if (!s.state->apply) return;
   const int64_t lane = threadIdx.x % 32, groups = 32 / group;
-  for (int64_t warp = first_thread() / 32; warp * groups < s.systems.blocks;
-       warp += thread_count() / 32)
+  for (int64_t warp = cvtm_first_thread() / 32; warp * groups < s.systems.blocks;
+       warp += cvtm_thread_count() / 32)
     correct_block<group>(s, warp * groups + lane / group);
 }
 
@@ -181,28 +177,30 @@ __global__ void correct_levels(cvtm_hlcp_arrays s) {
 /* Unknowns that are not rows, none of which depends on another. */
 __global__ void correct_apart(cvtm_hlcp_arrays s) {
   if (!s.state->apply) return;
-  for (int64_t e = first_thread(); e < s.systems.unknowns; e += thread_count()) {
+  for (int64_t e = cvtm_first_thread(); e < s.systems.unknowns; e += cvtm_thread_count()) {
     cvtm_hlcp_solve_unknown(&s, e);
   }
 }
 
 __global__ void combine(cvtm_hlcp_arrays s) {
   if (!s.state->apply) return;
-  for (int64_t i = first_thread(); i < s.n; i += thread_count()) cvtm_hlcp_combine_row(&s, i);
+  for (int64_t i = cvtm_first_thread(); i < s.n; i += cvtm_thread_count())
+    cvtm_hlcp_combine_row(&s, i);
 }
 
 __global__ void finish(cvtm_hlcp_arrays s, double *z, double *w) {
-  for (int64_t i = first_thread(); i < s.n; i += thread_count()) cvtm_hlcp_finish_row(&s, i, z, w);
+  for (int64_t i = cvtm_first_thread(); i < s.n; i += cvtm_thread_count())
+    cvtm_hlcp_finish_row(&s, i, z, w);
 }
 
 __global__ void apply(cvtm_hlcp_arrays s, const double *v, double *out) {
-  for (int64_t i = first_thread(); i < s.n; i += thread_count()) {
+  for (int64_t i = cvtm_first_thread(); i < s.n; i += cvtm_thread_count()) {
     out[i] = cvtm_hlcp_chosen_row(&s, i, v);
   }
 }
 
 __global__ void diagonal(cvtm_hlcp_arrays s, double *inverse) {
-  for (int64_t i = first_thread(); i < s.n; i += thread_count()) {
+  for (int64_t i = cvtm_first_thread(); i < s.n; i += cvtm_thread_count()) {
     inverse[i] = cvtm_hlcp_chosen_inverse(&s, i);
   }
 }
@@ -212,7 +210,7 @@ __global__ void krylov_scalars(cvtm_krylov_state *state, cvtm_krylov_pass pass) 
 }
 
 __global__ void krylov_vectors(cvtm_krylov krylov, cvtm_krylov_pass pass) {
-  for (int64_t i = first_thread(); i < krylov.n; i += thread_count()) {
+  for (int64_t i = cvtm_first_thread(); i < krylov.n; i += cvtm_thread_count()) {
     cvtm_krylov_element(&krylov, pass, i);
   }
 }

@@ -1,4 +1,5 @@
 #include "base/cuda_check.h"
+#include "base/cuda_utils.h"
 #include "lcp/sparse/colouring_kernels.h"
 
 namespace {
@@ -7,9 +8,7 @@ constexpr int block_size = 256;
 
 /* Whoever writes *left writes the same number. */
 __global__ void colour_rows(cvtm_sell graph, const int32_t *from, int32_t *to, int32_t *left) {
-  const int64_t stride = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t row = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; row < graph.rows;
-       row += stride) {
+  for (int64_t row = cvtm_first_thread(); row < graph.rows; row += cvtm_thread_count()) {
     to[row] = cvtm_colour_row(&graph, row, from);
     if (to[row] < 0) *left = 1;
   }

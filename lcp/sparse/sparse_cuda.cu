@@ -1,43 +1,39 @@
 #include "base/cuda_check.h"
+#include "base/cuda_utils.h"
 #include "lcp/sparse/sparse_kernels.h"
 
 namespace {
 
 constexpr int block_size = 256;
 
-__device__ int64_t first_thread() {
-  return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
-}
-__device__ int64_t thread_count() { return gridDim.x * static_cast<int64_t>(blockDim.x); }
-
 __global__ void slice_sizes(cvtm_csr csr, cvtm_sell_order order, int64_t uniform, int32_t *sizes) {
   const int64_t slices = cvtm_sell_slices(csr.rows);
-  for (int64_t slice = first_thread(); slice < slices; slice += thread_count())
+  for (int64_t slice = cvtm_first_thread(); slice < slices; slice += cvtm_thread_count())
     sizes[slice] = cvtm_sell_slice_size(&csr, &order, uniform, slice);
 }
 
 __global__ void fill_sell(cvtm_csr csr, cvtm_sell_order order, cvtm_sell sell, int64_t rows) {
-  for (int64_t row = first_thread(); row < rows; row += thread_count())
+  for (int64_t row = cvtm_first_thread(); row < rows; row += cvtm_thread_count())
     cvtm_sell_fill_row(&csr, &order, &sell, row);
 }
 
 __global__ void row_sizes(cvtm_sell sell, int32_t *sizes) {
-  for (int64_t row = first_thread(); row < sell.rows; row += thread_count())
+  for (int64_t row = cvtm_first_thread(); row < sell.rows; row += cvtm_thread_count())
     sizes[row] = cvtm_sell_row_size(&sell, row);
 }
 
 __global__ void find_runs(cvtm_sell sell, int64_t groups) {
-  for (int64_t group = first_thread(); group < groups; group += thread_count())
+  for (int64_t group = cvtm_first_thread(); group < groups; group += cvtm_thread_count())
     sell.run[group] = cvtm_sell_run_at(&sell, group);
 }
 
 __global__ void fill_csr(cvtm_sell sell, cvtm_csr csr) {
-  for (int64_t row = first_thread(); row < sell.rows; row += thread_count())
+  for (int64_t row = cvtm_first_thread(); row < sell.rows; row += cvtm_thread_count())
     cvtm_csr_fill_row(&sell, &csr, row);
 }
 
 __global__ void multiply(cvtm_sell matrix, const double *x, double *y) {
-  for (int64_t row = first_thread(); row < matrix.rows; row += thread_count())
+  for (int64_t row = cvtm_first_thread(); row < matrix.rows; row += cvtm_thread_count())
     y[row] = cvtm_sell_row_times(&matrix, row, x);
 }
 

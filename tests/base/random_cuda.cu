@@ -1,11 +1,10 @@
 /* The generator as a kernel sees it, for test_random.c. */
 #include "base/cuda_check.h"
+#include "base/cuda_utils.h"
 #include "base/random.h"
 
 static __global__ void draw(uint64_t seed, uint64_t stream, int64_t count, double *numbers) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
-       i += step)
+  for (int64_t i = cvtm_first_thread(); i < count; i += cvtm_thread_count())
     numbers[i] = cvtm_random_uniform(seed, stream, static_cast<uint64_t>(i));
 }
 
