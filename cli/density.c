@@ -16,7 +16,7 @@
 typedef struct work {
   cli_options options; /* become the values that were in effect */
   cvtm_device *device;
-  cli_conditioned made;
+  cvtm_pipeline_result made;
   double start;
 } work;
 
@@ -41,7 +41,7 @@ static int check_usage(const cli_options *o) {
 
 /* A picture that reads back as this density divided by its largest value, in 8 bits. */
 static cvtm_status write_picture(const work *w, const char *path, cvtm_error *error) {
-  const size_t count = (size_t)w->made.domain.width * (size_t)w->made.domain.height;
+  const size_t count = (size_t)w->made.width * (size_t)w->made.height;
   unsigned char *grey = malloc(count);
   if (grey == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   double most = 0;
@@ -50,15 +50,14 @@ static cvtm_status write_picture(const work *w, const char *path, cvtm_error *er
     const double light = 1 - sqrt(w->made.precise[p] / most);
     grey[p] = (unsigned char)(255 * cvtm_linear_to_srgb(light) + 0.5);
   }
-  const cvtm_status status =
-      cvtm_png_write(path, w->made.domain.width, w->made.domain.height, 1, grey, error);
+  const cvtm_status status = cvtm_png_write(path, w->made.width, w->made.height, 1, grey, error);
   free(grey);
   return status;
 }
 
 static cvtm_status write_one(void *context, const char *path, cvtm_error *error) {
   const work *w = context;
-  const int64_t shape[2] = {w->made.domain.height, w->made.domain.width};
+  const int64_t shape[2] = {w->made.height, w->made.width};
   char buffer[16];
   if (strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "png") == 0)
     return write_picture(w, path, error);
@@ -68,8 +67,8 @@ static cvtm_status write_one(void *context, const char *path, cvtm_error *error)
 static cvtm_status write_report(const work *w, cvtm_error *error) {
   if (w->options.report == NULL) return CVTM_OK;
   cJSON *report = cli_report_begin(w->device, &w->options);
-  cli_json_integer(report, "width", w->made.domain.width);
-  cli_json_integer(report, "height", w->made.domain.height);
+  cli_json_integer(report, "width", w->made.width);
+  cli_json_integer(report, "height", w->made.height);
   cli_condition_report(&w->options, &w->made, report);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   cli_json_real(seconds, "total", cvtm_clock() - w->start);
@@ -88,19 +87,19 @@ static int perform(work *w) {
   if (status == CVTM_OK) status = write_report(w, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!o->quiet) {
-    fprintf(stderr, "%s: %d x %d pixels, on %s (%s), %.3f seconds\n", o->input,
-            w->made.domain.width, w->made.domain.height, cvtm_device_name(w->device),
-            cvtm_device_description(w->device), cvtm_clock() - w->start);
+    fprintf(stderr, "%s: %d x %d pixels, on %s (%s), %.3f seconds\n", o->input, w->made.width,
+            w->made.height, cvtm_device_name(w->device), cvtm_device_description(w->device),
+            cvtm_clock() - w->start);
   }
   if (cli_interrupted()) return CLI_EXIT_INTERRUPTED;
-  return w->made.result.converged ? CLI_EXIT_OK : CLI_EXIT_NOT_CONVERGED;
+  return w->made.condition.converged ? CLI_EXIT_OK : CLI_EXIT_NOT_CONVERGED;
 }
 
 int cli_density(const cli_options *options) {
   work w = {.options = *options, .start = cvtm_clock()};
   int code = check_usage(options);
   if (code == CLI_EXIT_OK) code = perform(&w);
-  cli_conditioned_free(&w.made);
+  cvtm_pipeline_free(&w.made);
   cvtm_device_destroy(w.device);
   return code;
 }

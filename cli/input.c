@@ -6,32 +6,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-cvtm_status cli_density_of_image(const cvtm_image *image, const char *path, cli_options *options,
-                                 float **density, cvtm_domain *domain, cvtm_error *error) {
-  cvtm_density_options tone;
-  cvtm_density_defaults(&tone);
-  tone.invert = options->invert;
-  tone.gamma = options->gamma;
-  tone.from = (cvtm_density_from)options->density_from;
-  tone.floor = options->floor;
-  if (tone.from == CVTM_DENSITY_FROM_AUTO)
-    tone.from = image->is_data ? CVTM_DENSITY_FROM_DENSITY : CVTM_DENSITY_FROM_TONE;
-  options->density_from = (int)tone.from;
+void cli_choose_tone(const cvtm_image *image, cli_options *options, cvtm_density_options *tone) {
+  cvtm_density_defaults(tone);
+  tone->invert = options->invert;
+  tone->gamma = options->gamma;
+  tone->from = (cvtm_density_from)options->density_from;
+  tone->floor = options->floor;
+  if (tone->from == CVTM_DENSITY_FROM_AUTO)
+    tone->from = image->is_data ? CVTM_DENSITY_FROM_DENSITY : CVTM_DENSITY_FROM_TONE;
+  options->density_from = (int)tone->from;
   /* Sites of equal mass follow the density itself, not its root: so half the exponent. */
-  if (options->equal_mass.on && tone.from != CVTM_DENSITY_FROM_DENSITY) tone.gamma *= 0.5;
-  domain->width = image->width;
-  domain->height = image->height;
-  domain->periodic = options->periodic;
-  return cvtm_density_from_image(image, &tone, path, density, error);
+  if (options->equal_mass.on && tone->from != CVTM_DENSITY_FROM_DENSITY) tone->gamma *= 0.5;
 }
 
 cvtm_status cli_read_density(const char *path, cli_options *options, float **density,
                              cvtm_domain *domain, cvtm_error *error) {
   *density = NULL;
   cvtm_image image = {0};
+  cvtm_density_options tone;
   cvtm_status status = cvtm_image_read(path, &image, error);
-  if (status == CVTM_OK)
-    status = cli_density_of_image(&image, path, options, density, domain, error);
+  if (status == CVTM_OK) {
+    cli_choose_tone(&image, options, &tone);
+    *domain = (cvtm_domain){image.width, image.height, options->periodic};
+    status = cvtm_density_from_image(&image, &tone, path, density, error);
+  }
   cvtm_image_free(&image);
   return status;
 }

@@ -12,9 +12,8 @@
 cvtm_status cli_read_density(const char *path, cli_options *options, float **density,
                              cvtm_domain *domain, cvtm_error *error);
 
-/* The same of a picture that was read. */
-cvtm_status cli_density_of_image(const cvtm_image *image, const char *path, cli_options *options,
-                                 float **density, cvtm_domain *domain, cvtm_error *error);
+/* The tone options for a picture. An automatic density_from becomes what was chosen. */
+void cli_choose_tone(const cvtm_image *image, cli_options *options, cvtm_density_options *tone);
 
 /* The domain of --width and --height; a side that was not given is the smallest
  * whole number that holds the points. */

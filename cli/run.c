@@ -45,7 +45,7 @@ struct cli_run_job {
   cvtm_device *device; /* borrowed; NULL before the solution */
   cvtm_domain domain;
   float *density; /* that of `made` */
-  cli_conditioned made;
+  cvtm_pipeline_result made;
   double *sites;
   int64_t count, fixed, given; /* given: fixed sites and those of --init */
   int64_t moved;               /* at the end, out of obstacles */
@@ -151,7 +151,7 @@ static cvtm_status read_domain(run *r, cvtm_error *error) {
   if (r->options.segment.on) {
     segmented = malloc((size_t)r->domain.width * (size_t)r->domain.height * sizeof *segmented);
     if (segmented == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
-    cli_segment_coverage(&r->made.segmentation, segmented);
+    cvtm_segmentation_coverage(&r->made.segmentation, segmented);
   }
   const cvtm_status status =
       cli_domain_read(&r->options, r->domain, segmented, r->made.density, &r->shape, error);
@@ -179,7 +179,7 @@ static int read_density(run *r, cvtm_device *device) {
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status =
       cli_read_conditioned(device, r->options.input, &r->options, &r->made, &error);
-  r->domain = r->made.domain;
+  r->domain = (cvtm_domain){r->made.width, r->made.height, r->options.periodic};
   const int by_size = r->options.density_from == CVTM_DENSITY_FROM_SIZE && r->options.points == 0 &&
                       r->options.init == NULL;
   if (status == CVTM_OK && r->options.domain.kind != CLI_DOMAIN_NONE) {
@@ -334,7 +334,7 @@ static cvtm_status evaluate_result(run *r) {
   const int64_t first = r->options.iterations == 0 ? r->given : r->fixed;
   /* A mesh that keeps its boundary has sites on it. */
   if (r->options.domain.kind == CLI_DOMAIN_NONE)
-    r->moved = cli_condition_move_sites(&r->made, r->sites + 2 * first, r->count - first);
+    r->moved = cvtm_pipeline_move_sites(&r->made, r->sites + 2 * first, r->count - first);
   cvtm_status status = evaluate(r, CVTM_CVT_PIXEL, CVTM_VORONOI_EXACT, &r->energy_pixel);
   if (status == CVTM_OK) status = evaluate(r, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT, &r->energy);
   if (status != CVTM_OK) return status;
@@ -424,7 +424,7 @@ static cJSON *make_report(const run *r) {
   cli_json_real(report, "gradient_norm", r->result.gradient_norm);
   cli_json_real(report, "tolerance", r->options.tolerance);
   cli_json_integer(report, "empty_cells", r->result.empty_cells);
-  if (r->made.inside != NULL) cli_json_integer(report, "moved_sites", r->moved);
+  if (r->made.mask != NULL) cli_json_integer(report, "moved_sites", r->moved);
   cli_json_integer(report, "coincident_sites", r->mesh.coincident_count);
   cJSON_AddBoolToObject(report, "collinear", r->mesh.collinear != 0);
   cli_condition_report(&r->options, &r->made, report);
@@ -596,7 +596,7 @@ void cli_run_destroy(cli_run_job *r) {
   free(r->mass);
   free(r->centroid);
   free(r->sites);
-  cli_conditioned_free(&r->made);
+  cvtm_pipeline_free(&r->made);
   free(r);
 }
 

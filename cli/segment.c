@@ -16,7 +16,7 @@ typedef struct work {
   cli_options options; /* become the values that were in effect */
   cvtm_device *device;
   cvtm_image image;
-  cli_segmentation made;
+  cvtm_segmentation made;
   double start;
 } work;
 
@@ -72,7 +72,7 @@ static cvtm_status write_contour(const work *w, const char *path, cvtm_error *er
   const size_t count = (size_t)w->image.width * (size_t)w->image.height;
   float *coverage = malloc(count * sizeof *coverage);
   if (coverage == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
-  cli_segment_coverage(&w->made, coverage);
+  cvtm_segmentation_coverage(&w->made, coverage);
   cvtm_contour_options how;
   cvtm_contour contour = {0};
   cvtm_contour_defaults(&how);
@@ -137,7 +137,7 @@ int cli_segment(const cli_options *options) {
   work w = {.options = *options, .start = cvtm_clock()};
   int code = check_usage(options);
   if (code == CLI_EXIT_OK) code = perform(&w);
-  cli_segmentation_free(&w.made);
+  cvtm_segmentation_free(&w.made);
   cvtm_image_free(&w.image);
   cvtm_device_destroy(w.device);
   return code;

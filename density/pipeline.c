@@ -1,0 +1,198 @@
+#include "density/pipeline.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static cvtm_status no_memory(cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a picture");
+}
+
+void cvtm_pipeline_defaults(cvtm_pipeline_options *options) {
+  *options = (cvtm_pipeline_options){0};
+  cvtm_density_defaults(&options->tone);
+  cvtm_segmentation_defaults(&options->segmentation);
+  cvtm_condition_defaults(&options->condition);
+}
+
+/* --- regions ------------------------------------------------------------------------------- */
+
+static cvtm_status read_region(const cvtm_image *image, const char *name, const char *path,
+                               cvtm_region *region, cvtm_error *error) {
+  if (strcmp(path, "alpha") == 0) return cvtm_region_of_alpha(image, name, region, error);
+  return cvtm_region_read(path, image->width, image->height, region, error);
+}
+
+static cvtm_status apply_weights(const cvtm_pipeline_options *o, const cvtm_image *image,
+                                 const char *name, double *density, cvtm_error *error) {
+  const size_t count = (size_t)image->width * (size_t)image->height;
+  cvtm_status status = CVTM_OK;
+  for (int k = 0; k < o->weight_count && status == CVTM_OK; ++k) {
+    cvtm_region region = {0};
+    status = read_region(image, name, o->weights[k].region, &region, error);
+    for (size_t p = 0; p < count && status == CVTM_OK; ++p)
+      if (region.inside[p]) density[p] *= o->weights[k].factor;
+    cvtm_region_free(&region);
+  }
+  return status;
+}
+
+/* result->mask = the segmented object and the regions within, less the obstacles. */
+static cvtm_status make_mask(const cvtm_pipeline_options *o, const cvtm_image *image,
+                             const char *name, cvtm_pipeline_result *r, cvtm_error *error) {
+  const size_t count = (size_t)image->width * (size_t)image->height;
+  const uint8_t *segmented = r->segmentation.inside;
+  const int regions = o->within_count + o->obstacle_count;
+  if (regions == 0 && segmented == NULL) return CVTM_OK;
+  r->mask = malloc(count);
+  r->regions = calloc((size_t)regions + 1, sizeof *r->regions);
+  if (r->mask == NULL || r->regions == NULL) return no_memory(error);
+  r->first_obstacle = o->within_count;
+  for (size_t p = 0; p < count; ++p) r->mask[p] = segmented == NULL || segmented[p] ? 1 : 0;
+  for (int k = 0; k < regions; ++k) {
+    const int obstacle = k >= o->within_count;
+    const char *path = obstacle ? o->obstacles[k - o->within_count] : o->within[k];
+    cvtm_region *region = &r->regions[r->region_count];
+    const cvtm_status status = read_region(image, name, path, region, error);
+    if (status != CVTM_OK) return status;
+    ++r->region_count;
+    for (size_t p = 0; p < count; ++p) r->mask[p] &= (uint8_t)(region->inside[p] != obstacle);
+  }
+  return CVTM_OK;
+}
+
+/* --- the density --------------------------------------------------------------------------- */
+
+static cvtm_status check_range(const char *path, const double *density, size_t count,
+                               cvtm_error *error) {
+  double most = 0;
+  for (size_t p = 0; p < count; ++p) most = fmax(most, density[p]);
+  if (most > (double)FLT_MAX)
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: the weights make a density beyond single precision", path);
+  if (most > 0) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_INPUT,
+                   "%s: weights and domain leave no pixel with a density above zero;"
+                   " --floor or --invert may help",
+                   path);
+}
+
+/* The steps after the tone, on result->precise. The device may be NULL if no step needs one. */
+static cvtm_status shape_density(cvtm_device *device, const cvtm_image *image, const char *name,
+                                 const cvtm_pipeline_options *o, cvtm_pipeline_result *r,
+                                 cvtm_error *error) {
+  const size_t count = (size_t)image->width * (size_t)image->height;
+  cvtm_status status = CVTM_OK;
+  r->precise = malloc(count * sizeof *r->precise);
+  if (r->precise == NULL) return no_memory(error);
+  for (size_t p = 0; p < count; ++p) r->precise[p] = (double)r->density[p];
+  if (o->segments)
+    status = cvtm_segmentation_run(device, image, name, &o->segmentation, &r->segmentation, error);
+  if (status == CVTM_OK) status = apply_weights(o, image, name, r->precise, error);
+  if (status == CVTM_OK) status = make_mask(o, image, name, r, error);
+  if (status != CVTM_OK) return status;
+  for (size_t p = 0; p < count; ++p)
+    if (r->mask != NULL && !r->mask[p]) r->precise[p] = 0;
+  status = check_range(name, r->precise, count, error);
+  r->condition.converged = 1;
+  if (status == CVTM_OK && cvtm_condition_wanted(&o->condition)) {
+    status = cvtm_density_condition(device, r->width, r->height, r->mask, &o->condition, r->precise,
+                                    &r->condition);
+    if (status != CVTM_OK) *error = *cvtm_device_error(device);
+  }
+  for (size_t p = 0; p < count; ++p) r->density[p] = (float)r->precise[p];
+  return status;
+}
+
+cvtm_status cvtm_pipeline_run(cvtm_device *device, const cvtm_image *image, const char *name,
+                              const cvtm_pipeline_options *options, cvtm_pipeline_result *result,
+                              cvtm_error *error) {
+  const int needs_device = options->segments || cvtm_condition_wanted(&options->condition);
+  cvtm_device *cpu = NULL;
+  *result = (cvtm_pipeline_result){.width = image->width, .height = image->height};
+  cvtm_status status =
+      cvtm_density_from_image(image, &options->tone, name, &result->density, error);
+  if (status == CVTM_OK && device == NULL && needs_device)
+    status = cvtm_device_create("cpu", options->threads, &cpu, error);
+  if (status == CVTM_OK)
+    status = shape_density(device != NULL ? device : cpu, image, name, options, result, error);
+  cvtm_device_destroy(cpu);
+  if (status != CVTM_OK) cvtm_pipeline_free(result);
+  return status;
+}
+
+void cvtm_pipeline_free(cvtm_pipeline_result *result) {
+  free(result->density);
+  free(result->precise);
+  free(result->mask);
+  for (int k = 0; k < result->region_count; ++k) cvtm_region_free(&result->regions[k]);
+  free(result->regions);
+  cvtm_segmentation_free(&result->segmentation);
+  *result = (cvtm_pipeline_result){0};
+}
+
+/* --- sites --------------------------------------------------------------------------------- */
+
+/* May a site be at this place? */
+static int is_free(const cvtm_pipeline_result *r, double x, double y) {
+  const int64_t i = (int64_t)fmin(x, r->width - 1);
+  const int64_t j = (int64_t)fmin(y, r->height - 1);
+  const uint8_t *segmented = r->segmentation.inside;
+  if (segmented != NULL && !segmented[j * r->width + i]) return 0;
+  for (int k = 0; k < r->region_count; ++k) {
+    if (cvtm_region_contains(&r->regions[k], x, y) == (k >= r->first_obstacle)) return 0;
+  }
+  return 1;
+}
+
+/* The centre of the pixel of the mask that is nearest to a place; the mask is not empty. */
+static void nearest_centre(const cvtm_pipeline_result *r, const double *place, double *centre) {
+  const int width = r->width, height = r->height;
+  const int i0 = (int)fmin(place[0], width - 1), j0 = (int)fmin(place[1], height - 1);
+  double least = INFINITY;
+  for (int ring = 0; ring <= (width > height ? width : height) && ring - 1 < least; ++ring) {
+    for (int j = j0 - ring; j <= j0 + ring; ++j) {
+      const int across = j == j0 - ring || j == j0 + ring || ring == 0 ? 1 : 2 * ring;
+      for (int i = i0 - ring; i <= i0 + ring; i += across) {
+        if (i < 0 || j < 0 || i >= width || j >= height) continue;
+        const double off = hypot(i + 0.5 - place[0], j + 0.5 - place[1]);
+        if (off >= least || !r->mask[(int64_t)j * width + i]) continue;
+        least = off;
+        centre[0] = i + 0.5;
+        centre[1] = j + 0.5;
+      }
+    }
+  }
+}
+
+/* Moves a site on the way to the nearest free pixel centre to a little beyond the border. */
+static void move_out(const cvtm_pipeline_result *r, double *site) {
+  const double margin = 1e-3; /* pixels */
+  double centre[2] = {site[0], site[1]}, low = 0, high = 1;
+  nearest_centre(r, site, centre);
+  const double dx = centre[0] - site[0], dy = centre[1] - site[1];
+  for (int k = 0; k < 40; ++k) {
+    const double middle = 0.5 * (low + high);
+    if (is_free(r, site[0] + middle * dx, site[1] + middle * dy)) {
+      high = middle;
+    } else {
+      low = middle;
+    }
+  }
+  const double beyond = fmin(high + margin / hypot(dx, dy), 1);
+  if (is_free(r, site[0] + beyond * dx, site[1] + beyond * dy)) high = beyond;
+  site[0] += high * dx;
+  site[1] += high * dy;
+}
+
+int64_t cvtm_pipeline_move_sites(const cvtm_pipeline_result *r, double *sites, int64_t count) {
+  int64_t moved = 0;
+  if (r->mask == NULL) return 0;
+  for (int64_t k = 0; k < count; ++k) {
+    if (is_free(r, sites[2 * k], sites[2 * k + 1])) continue;
+    move_out(r, sites + 2 * k);
+    ++moved;
+  }
+  return moved;
+}
