@@ -1,5 +1,7 @@
-/* For .cu files only: kernels that get ready while the one before them on the stream ends. They
- * wait for it themselves, before they look at anything that it may write. */
+/* For .cu files only: launches with programmatic dependent launch (PDL) and thread block clusters,
+ * which devices from compute capability 9.0 on have. A kernel launched so may start before the
+ * kernel ahead of it on the stream has ended; it calls pdl_wait before it reads or writes memory
+ * that earlier kernels use. */
 #ifndef CVTMESH_LCP_LAUNCH_CUDA_H
 #define CVTMESH_LCP_LAUNCH_CUDA_H
 
@@ -7,28 +9,26 @@
 
 namespace {
 
-/* The next kernel may get ready. */
-__device__ inline void let_next() {
+/* Lets the next kernel of the stream start. */
+__device__ inline void pdl_trigger() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 
-/* From here on the work of the kernel before is done, and so that of all before it. */
-__device__ inline void await_last() {
+/* Returns when all earlier kernels of the stream have ended and their writes are visible. */
+__device__ inline void pdl_wait() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 
-/* What most of them begin with. */
-__device__ inline void await_before() {
-  let_next();
-  await_last();
+__device__ inline void pdl_trigger_and_wait() {
+  pdl_trigger();
+  pdl_wait();
 }
 
-/* Does the device start kernels beside the one before them, and blocks in clusters? */
-inline cvtm_status overlaps(cvtm_device *device, bool *out) {
+inline cvtm_status has_pdl_and_clusters(cvtm_device *device, bool *out) {
   int number = 0, major = 0;
   CVTM_CUDA_TRY(device, cudaGetDevice(&number));
   CVTM_CUDA_TRY(device, cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number));
@@ -36,22 +36,23 @@ inline cvtm_status overlaps(cvtm_device *device, bool *out) {
   return CVTM_OK;
 }
 
-/* Launches such a kernel; `team` blocks make a cluster. */
-template <int team = 1, typename... Parameters, typename... Arguments>
-cvtm_status launch_beside(cvtm_device *device, const char *name, void (*kernel)(Parameters...),
-                          dim3 grid, dim3 block, size_t shared, Arguments... arguments) {
+/* Launches with PDL and, if cluster_size > 1, in clusters of that many blocks; with neither on
+ * devices without them. */
+template <int cluster_size = 1, typename... Parameters, typename... Arguments>
+cvtm_status launch_pdl(cvtm_device *device, const char *name, void (*kernel)(Parameters...),
+                       dim3 grid, dim3 block, size_t shared, Arguments... arguments) {
   if (shared > 0) {
     CVTM_CUDA_TRY(device, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                static_cast<int>(shared)));
   }
-  bool has_overlap = false;
-  const cvtm_status status = overlaps(device, &has_overlap);
+  bool is_supported = false;
+  const cvtm_status status = has_pdl_and_clusters(device, &is_supported);
   if (status != CVTM_OK) return status;
   cudaLaunchAttribute attributes[2] = {};
   attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attributes[0].val.programmaticStreamSerializationAllowed = 1;
   attributes[1].id = cudaLaunchAttributeClusterDimension;
-  attributes[1].val.clusterDim.x = static_cast<unsigned>(team);
+  attributes[1].val.clusterDim.x = static_cast<unsigned>(cluster_size);
   attributes[1].val.clusterDim.y = attributes[1].val.clusterDim.z = 1;
   cudaLaunchConfig_t launch = {};
   launch.gridDim = grid;
@@ -59,7 +60,7 @@ cvtm_status launch_beside(cvtm_device *device, const char *name, void (*kernel)(
   launch.dynamicSmemBytes = shared;
   launch.stream = cvtm_cuda_stream(device);
   launch.attrs = attributes;
-  launch.numAttrs = has_overlap ? (team > 1 ? 2U : 1U) : 0U;
+  launch.numAttrs = is_supported ? (cluster_size > 1 ? 2U : 1U) : 0U;
   return cvtm_cuda_check(
       device, cudaLaunchKernelEx(&launch, kernel, static_cast<Parameters>(arguments)...), name);
 }

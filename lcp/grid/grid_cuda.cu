@@ -216,7 +216,7 @@ __device__ void operator_row(const cvtm_grid_finer *f, const cvtm_grid_level *c,
 __global__ void galerkin_kernel(const cvtm_grid_problem *problem, cvtm_grid_level finer,
                                 cvtm_grid_level coarse, int first, int all, int tall,
                                 const uint8_t *changed) {
-  await_before();
+  pdl_trigger_and_wait();
   if (!all && changed && !*changed) return;
   const cvtm_grid_problem p = *problem;
   const cvtm_grid_finer f = {first ? &p : nullptr, &finer};
@@ -323,7 +323,7 @@ __global__ void __launch_bounds__(tile_x *tile_y)
   constexpr int changed_rows = first ? rows + 2 : 2 * rows + 1;
   __shared__ near_bits<changed_rows, first ? 2 : 3> changes;
   __shared__ near_bits<2 * rows + 3, 3> cuts;
-  await_before();
+  pdl_trigger_and_wait();
   if (!all && changed && !*changed) return;
   const cvtm_grid_problem p = *problem;
   const cvtm_grid_finer f = {first ? &p : nullptr, &finer};
@@ -377,7 +377,7 @@ constexpr int64_t team_nodes = tail_nodes;
 __global__ void __launch_bounds__(team_threads)
     galerkin_team(const cvtm_grid_problem *problem, const cvtm_grid_level *levels, int first,
                   int last, int below_problem, const uint8_t *changed) {
-  await_before();
+  pdl_trigger_and_wait();
   if (changed && !*changed) return;
   const cvtm_grid_problem p = *problem;
   for (int l = first; l <= last; ++l) {
@@ -459,8 +459,8 @@ __device__ void tail_relax(const cvtm_grid_level *level, int bounded, int sweeps
 
 __global__ void __launch_bounds__(tail_threads)
     tail_kernel(const cvtm_grid_level *levels, cvtm_grid_rules rules, int first, int last) {
-  await_last();
-  let_next(); /* not before: see up_tile */
+  pdl_wait();
+  pdl_trigger(); /* not before: see up_tile */
   for (int l = first; l <= last; ++l) {
     const cvtm_grid_finer finer = {nullptr, &levels[l - 1]};
     const cvtm_grid_level f = levels[l], c = levels[l < last ? l + 1 : l];
@@ -778,8 +778,8 @@ __global__ void __launch_bounds__(tail_threads)
       }
       break;
     }
-    await_last();
-    let_next(); /* not before: see up_tile */
+    pdl_wait();
+    pdl_trigger(); /* not before: see up_tile */
     if (changed && !__ldcg(changed)) break;
   }
   const small_level s = small[0];
@@ -812,7 +812,7 @@ cvtm_status start_cuda(const cvtm_grid_top *top, int warm, int into_d) {
 template <int team = 1, typename... Parameters, typename... Arguments>
 cvtm_status launch_next(const cvtm_grid_top *top, const char *name, void (*kernel)(Parameters...),
                         dim3 grid, dim3 block, size_t shared, Arguments... arguments) {
-  return launch_beside<team>(top->device, name, kernel, grid, block, shared, arguments...);
+  return launch_pdl<team>(top->device, name, kernel, grid, block, shared, arguments...);
 }
 
 framed_rows framed(double link, double outer, double own) {
@@ -1107,7 +1107,7 @@ cvtm_status operators_cuda(const cvtm_grid_top *top, const cvtm_grid_level *leve
                            int last, int all) {
   bool has_teams = false;
   if (!all) last = last_apart(top, levels, first, last);
-  cvtm_status status = overlaps(top->device, &has_teams);
+  cvtm_status status = has_pdl_and_clusters(top->device, &has_teams);
   for (int l = first; l <= last && !status; ++l) {
     const bool below_problem = l == top->number + 1;
     if (has_teams && !all && l < last && levels[l].width * levels[l].height <= team_nodes) {

@@ -747,7 +747,7 @@ template <bool bounded, typename Rows>
 __global__ void __launch_bounds__(march_threads, crowd<Rows>())
     descend_march(const cvtm_grid_problem *problem, Rows rows, cvtm_grid_level coarse,
                   int truncated, int rows_each, unsigned *slacks) {
-  await_before();
+  pdl_trigger_and_wait();
   const cvtm_grid_problem p = *problem;
   along(strip<Rows::rim>(p.width, p.height, rows_each), [&](const auto &s, auto within) {
     descend_strip<bounded, decltype(within)::value>(s, &p, rows, &coarse, truncated, slacks);
@@ -912,7 +912,7 @@ template <typename Rows>
 __global__ void __launch_bounds__(march_threads, crowd<Rows>())
     search_march(const cvtm_grid_problem *problem, Rows rows, cvtm_grid_level coarse,
                  const unsigned *slacks, cvtm_grid_state *state, double *partial) {
-  await_before();
+  pdl_trigger_and_wait();
   if (!state->search) return;
   const cvtm_grid_problem p = *problem;
   const int strips = static_cast<int>(strips_of(p.width, Rows::rim));
@@ -1003,7 +1003,7 @@ __global__ void __launch_bounds__(march_threads, crowd<Rows>())
     ascend_march(const cvtm_grid_problem *problem, Rows rows, cvtm_grid_level coarse, int searched,
                  int rows_each, cvtm_grid_state *state, double *partial, double *history,
                  int claimed, cudaGraphConditionalHandle handle) {
-  await_before();
+  pdl_trigger_and_wait();
   const cvtm_grid_problem p = *problem;
   const double step = searched ? cvtm_grid_step(state) : 1.0;
   double sum[3] = {0, 0, 0};
@@ -1049,7 +1049,7 @@ __global__ void __launch_bounds__(march_threads, crowd<Rows>())
     turn_march(cvtm_grid_problem *problem, Rows rows, cvtm_grid_level coarse, cvtm_grid_rules rules,
                int rows_each, unsigned *slacks, cvtm_grid_state *state, double *partial,
                double *history, int claimed, cudaGraphConditionalHandle handle) {
-  await_before();
+  pdl_trigger_and_wait();
   const cvtm_grid_problem p = *problem;
   const double step = rules.searched ? cvtm_grid_step(state) : 1.0;
   const strip<Rows::rim> any(p.width, p.height, rows_each);
@@ -1079,7 +1079,7 @@ template <typename Rows>
 __global__ void __launch_bounds__(march_threads, crowd<Rows>())
     settle_march(const cvtm_grid_problem *problem, Rows rows, cvtm_grid_level coarse, int searched,
                  int rows_each, const cvtm_grid_state *state) {
-  await_before();
+  pdl_trigger_and_wait();
   if (state->course.iteration == 0) return;
   cvtm_grid_problem p = *problem;
   p.d = problem->x; /* as before that turn */
@@ -1115,7 +1115,7 @@ template <typename Rows>
 __global__ void __launch_bounds__(march_threads, crowd<Rows>())
     measure_march(const cvtm_grid_problem *problem, Rows rows, int rows_each, measured what,
                   cvtm_grid_state *state, double *partial, double *history) {
-  await_before();
+  pdl_trigger_and_wait();
   const cvtm_grid_problem p = *problem;
   const double *x = what == MEASURE_COLD ? p.d : p.x;
   double sum[3] = {0, 0, 0};

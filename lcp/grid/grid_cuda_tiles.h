@@ -286,11 +286,11 @@ __global__ void __launch_bounds__(tile_threads, 2)
               const uint8_t *changed) {
   extern __shared__ double tile_memory[];
   double *memory = tile_memory;
-  let_next();
+  pdl_trigger();
   const quad_place t = tile_place(&level, down_x, down_y);
   quad_operator a(memory);
   if (changed) tile_operator(t, &level, plain, &a);
-  await_last();
+  pdl_wait();
   quad_data<bounded> d;
   d.load(t, &level);
   if (!changed || __ldcg(changed)) {
@@ -370,7 +370,7 @@ __global__ void __launch_bounds__(tile_threads, 2)
     up_tile(cvtm_grid_level level, cvtm_grid_level coarse, cvtm_grid_plain plain) {
   extern __shared__ double tile_memory[];
   double *memory = tile_memory;
-  let_next();
+  pdl_trigger();
   const quad_place t = tile_place(&level, up_x, up_y);
   quad_data<bounded> d;
   d.load(t, &level);
@@ -379,7 +379,7 @@ __global__ void __launch_bounds__(tile_threads, 2)
   if (level.active) t.load_bytes(level.active, 0, cut);
   quad_operator a(memory);
   tile_operator(t, &level, plain, &a);
-  await_last();
+  pdl_wait();
   const quad change = prolong_tile<stored>(t, &coarse);
 #pragma unroll
   for (int c = 0; c < 4; ++c) {
