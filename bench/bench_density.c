@@ -74,7 +74,7 @@ static void measure_smoothing(cvtm_device *device, int m) {
     cvtm_bias_destroy(bias);
     printf("  bias   %4d^2  %9.3f ms  %3lld cycles, %2lld steps  residual %.1e (%s), p = %g\n", m,
            1e3 * best, (long long)biased.linear_iterations, (long long)biased.iterations,
-           biased.residual, cvtm_hlcp_stop_name(biased.stop), ps[which]);
+           biased.residual, cvtm_lcp_stop_name(biased.stop), ps[which]);
   }
   cvtm_device_free(device, rho);
   cvtm_device_free(device, u);

@@ -129,7 +129,7 @@ static cvtm_status measure(cvtm_device *device, const cvtm_hlcp_problem *p, int6
   options.omega = cvtm_hlcp_example_omega(3);
   options.splits = splits;
   cvtm_hlcp *hlcp = NULL;
-  cvtm_hlcp_result result = {CVTM_HLCP_CONVERGED, 0, 0, 0, 0, 0, 0, 0};
+  cvtm_hlcp_result result = {CVTM_LCP_CONVERGED, 0, 0, 0, 0, 0, 0, 0};
   vectors v = {NULL, NULL, NULL};
   double best = HUGE_VAL;
   cvtm_status status = cvtm_hlcp_create(device, &p->a, &p->b, &options, &hlcp);

@@ -239,7 +239,7 @@ void cli_condition_report(const cli_options *o, const cvtm_pipeline_result *made
     cli_json_integer(entry, "iterations", r->iterations);
     cli_json_integer(entry, "cycles", r->linear_iterations);
     cli_json_real(entry, "residual", r->residual);
-    cli_json_text(entry, "stop_reason", cvtm_hlcp_stop_name(r->stop));
+    cli_json_text(entry, "stop_reason", cvtm_lcp_stop_name(r->stop));
     cli_json_real(entry, "seconds", r->seconds);
   }
   if (o->condition.grade > 0) {

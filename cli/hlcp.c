@@ -252,8 +252,8 @@ static cvtm_status write_report(const problem *p, cvtm_error *error) {
   cli_json_integer(report, "w_positive", positive_w);
   cli_json_real(report, "z_max", largest_z);
   cli_json_real(report, "w_max", largest_w);
-  cli_json_text(report, "stop_reason", cvtm_hlcp_stop_name(result->stop));
-  cJSON_AddBoolToObject(report, "converged", result->stop == CVTM_HLCP_CONVERGED);
+  cli_json_text(report, "stop_reason", cvtm_lcp_stop_name(result->stop));
+  cJSON_AddBoolToObject(report, "converged", result->stop == CVTM_LCP_CONVERGED);
   if (p->options.hlcp.suggest) {
     cJSON *suggested = cJSON_AddObjectToObject(report, "suggested");
     cli_json_real(suggested, "alpha", p->how.alpha);
@@ -280,11 +280,11 @@ static void print_summary(const problem *p) {
           "stopped by: %s\n",
           cvtm_hlcp_method_name(p->how.method), (long long)p->given.a.rows,
           cvtm_device_name(p->device), cvtm_device_description(p->device), (long long)r->iterations,
-          r->residual, r->seconds, cvtm_hlcp_stop_name(r->stop));
+          r->residual, r->seconds, cvtm_lcp_stop_name(r->stop));
   if (p->options.hlcp.suggest)
     fprintf(stderr, "  suggested: alpha = beta = %g, omega = %g times the ratio\n", p->how.alpha,
             p->how.omega);
-  if (r->stop != CVTM_HLCP_CONVERGED && p->how.method != CVTM_HLCP_NEWTON)
+  if (r->stop != CVTM_LCP_CONVERGED && p->how.method != CVTM_HLCP_NEWTON)
     fprintf(stderr, "  --check says what the theory asks for; --method newton does without it\n");
 }
 
@@ -296,8 +296,8 @@ static int finish(const problem *p) {
   if (status == CVTM_OK) status = write_report(p, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!p->options.quiet) print_summary(p);
-  if (p->result.stop == CVTM_HLCP_INTERRUPTED) return CLI_EXIT_INTERRUPTED;
-  return p->result.stop == CVTM_HLCP_CONVERGED ? CLI_EXIT_OK : CLI_EXIT_NOT_CONVERGED;
+  if (p->result.stop == CVTM_LCP_INTERRUPTED) return CLI_EXIT_INTERRUPTED;
+  return p->result.stop == CVTM_LCP_CONVERGED ? CLI_EXIT_OK : CLI_EXIT_NOT_CONVERGED;
 }
 
 static int perform(problem *p) {

@@ -264,12 +264,6 @@ static void add_checks(cJSON *report, const work *w) {
     cli_json_real(report, "integral", sum * p->spacing * p->spacing);
 }
 
-/* To the solver, an interruption is the last iteration that was wanted. */
-static const char *stop_reason(const work *w) {
-  const int cut = w->history.interrupted && w->result.stop == CVTM_LCP_ITERATIONS;
-  return cut ? "interrupted" : cvtm_lcp_stop_name(w->result.stop);
-}
-
 /* Of the matrix, stored or not. */
 static int64_t nonzeros(const work *w) {
   if (w->options.lcp.is_matrix_free) return 5 * w->n - 2 * w->width - 2 * w->height;
@@ -290,7 +284,7 @@ static cvtm_status write_report(const work *w, cvtm_error *error) {
   cli_json_integer(report, "active_upper", r->active_upper);
   cli_json_real(report, "energy", r->energy);
   cli_json_real(report, "rate", r->rate);
-  cli_json_text(report, "stop_reason", stop_reason(w));
+  cli_json_text(report, "stop_reason", cvtm_lcp_stop_name(w->result.stop));
   add_checks(report, w);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   cli_json_real(seconds, "setup", r->setup_seconds);
@@ -306,8 +300,9 @@ static void print_summary(const work *w) {
           "  %lld iterations, natural residual %.3e, at most %.3e; stopped by: %s\n"
           "  at the lower bound %lld, at the upper bound %lld; setup %.3f, solve %.3f seconds\n",
           (long long)w->n, cvtm_device_name(w->device), cvtm_device_description(w->device),
-          (long long)r->iterations, r->natural_residual, r->natural_residual_max, stop_reason(w),
-          (long long)r->active_lower, (long long)r->active_upper, r->setup_seconds, r->seconds);
+          (long long)r->iterations, r->natural_residual, r->natural_residual_max,
+          cvtm_lcp_stop_name(r->stop), (long long)r->active_lower, (long long)r->active_upper,
+          r->setup_seconds, r->seconds);
   if (w->is_model && w->model.model == CVTM_MODEL_PUT)
     fprintf(stderr, "  price at S = K = 100: %.12f\n", cvtm_model_put_price(&w->model, w->x));
 }

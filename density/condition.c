@@ -41,7 +41,7 @@ static cvtm_status smooth(work *w, cvtm_condition_result *result) {
   cvtm_status status = cvtm_bias_create(w->device, w->width, w->height, w->mask, &how, &bias);
   if (status == CVTM_OK) status = cvtm_bias_solve(bias, w->rho, w->u, &result->bias);
   cvtm_bias_destroy(bias);
-  result->converged &= result->bias.stop == CVTM_HLCP_CONVERGED;
+  result->converged &= result->bias.stop == CVTM_LCP_CONVERGED;
   return status;
 }
 

@@ -13,8 +13,7 @@
 #ifndef CVTMESH_LCP_HLCP_H
 #define CVTMESH_LCP_HLCP_H
 
-#include "base/device.h"
-#include "lcp/sparse.h"
+#include "lcp/lcp.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,22 +38,7 @@ typedef enum cvtm_hlcp_method {
 #undef CVTM_HLCP_METHOD_CODE
 } cvtm_hlcp_method;
 
-/* code, name in reports */
-#define CVTM_HLCP_STOP_LIST(X)          \
-  X(CVTM_HLCP_CONVERGED, "tolerance")   \
-  X(CVTM_HLCP_ITERATIONS, "iterations") \
-  X(CVTM_HLCP_DIVERGED, "diverged")     \
-  X(CVTM_HLCP_STALLED, "stalled")       \
-  X(CVTM_HLCP_INTERRUPTED, "interrupted")
-
-typedef enum cvtm_hlcp_stop {
-#define CVTM_HLCP_STOP_CODE(code, name) code,
-  CVTM_HLCP_STOP_LIST(CVTM_HLCP_STOP_CODE)
-#undef CVTM_HLCP_STOP_CODE
-} cvtm_hlcp_stop;
-
 const char *cvtm_hlcp_method_name(cvtm_hlcp_method method);
-const char *cvtm_hlcp_stop_name(cvtm_hlcp_stop stop);
 
 /* What L_k holds of block k, its rows S_k:
  * rows   the strictly lower part of these rows (section 2.3 of the paper; what its tables used).
@@ -122,7 +106,7 @@ typedef struct cvtm_hlcp_options {
 void cvtm_hlcp_defaults(cvtm_hlcp_options *options);
 
 typedef struct cvtm_hlcp_result {
-  cvtm_hlcp_stop stop;
+  cvtm_lcp_stop stop;
   int64_t iterations;
   int64_t splits;             /* l; 0 for newton */
   double residual;            /* ||A z - B w - q||_2 */

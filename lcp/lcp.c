@@ -1,4 +1,4 @@
-#include "lcp/lcp_state.h"
+#include "lcp/lcp_solver.h"
 
 #include "base/table_select.h"
 #include "base/clock.h"

@@ -45,13 +45,20 @@ typedef enum cvtm_lcp_method {
 #undef CVTM_LCP_METHOD_CODE
 } cvtm_lcp_method;
 
-/* code, name in reports */
+/* code, name in reports
+ * tolerance    the norm of the residual is at most its target
+ * iterations   the limit of iterations is reached
+ * stalled      the residual no longer falls
+ * diverged     the residual has grown beyond all hope or is not finite
+ * rounding     the residual no longer falls and rounding errors explain what is left of it
+ * interrupted  the monitor has asked to stop */
 #define CVTM_LCP_STOP_LIST(X)          \
   X(CVTM_LCP_CONVERGED, "tolerance")   \
   X(CVTM_LCP_ITERATIONS, "iterations") \
   X(CVTM_LCP_STALLED, "stalled")       \
   X(CVTM_LCP_DIVERGED, "diverged")     \
-  X(CVTM_LCP_ROUNDING, "rounding")
+  X(CVTM_LCP_ROUNDING, "rounding")     \
+  X(CVTM_LCP_INTERRUPTED, "interrupted")
 
 typedef enum cvtm_lcp_stop {
 #define CVTM_LCP_STOP_CODE(code, name) code,
@@ -69,8 +76,8 @@ typedef struct cvtm_lcp_progress {
   double natural_residual_max;
 } cvtm_lcp_progress;
 
-/* Called on the host in order, possibly a few iterations late; nonzero asks to stop, as if
- * max_iterations had been reached. */
+/* Called on the host for every iteration, in order, possibly a few iterations late; nonzero asks
+ * to stop. */
 typedef int (*cvtm_lcp_monitor)(void *context, const cvtm_lcp_progress *progress);
 
 typedef struct cvtm_lcp_options {

@@ -77,8 +77,8 @@ static cvtm_status begin(const cvtm_grid_top *top, const cvtm_grid_course *cours
 }
 
 static cvtm_status resume(const cvtm_grid_top *top, int64_t limit) {
-  top->state->course.limit = limit;
-  top->state->course.go_on = 1;
+  top->state->loop.limit = limit;
+  top->state->loop.go_on = 1;
   return CVTM_OK;
 }
 
@@ -609,7 +609,7 @@ static cvtm_status prolong_start(const cvtm_grid_top *top, const cvtm_grid_top *
 
 static cvtm_status keep_best(const cvtm_grid_top *top, int back) {
   const cvtm_grid_problem *p = top->problem;
-  const int wanted = back ? !top->state->course.improved : top->state->course.improved;
+  const int wanted = back ? !top->state->loop.improved : top->state->loop.improved;
   if (!wanted) return CVTM_OK;
   const double *from = back ? p->d : p->x;
   double *to = back ? p->x : p->d;

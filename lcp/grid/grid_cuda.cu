@@ -80,8 +80,8 @@ __global__ void begin_kernel(cvtm_grid_state *state, cvtm_grid_course course) {
 }
 
 __global__ void resume_kernel(cvtm_grid_state *state, int64_t limit) {
-  state->course.limit = limit;
-  state->course.go_on = 1;
+  state->loop.limit = limit;
+  state->loop.go_on = 1;
 }
 
 __global__ void mark_kernel(const cvtm_grid_problem *problem, int truncated) {
@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(tile_x *tile_y, 4)
 __global__ void keep_best_kernel(const cvtm_grid_problem *problem, const cvtm_grid_state *state,
                                  int back) {
   const cvtm_grid_problem p = *problem;
-  if (back ? state->course.improved : !state->course.improved) return;
+  if (back ? state->loop.improved : !state->loop.improved) return;
   for_tiles(p.width, p.height, [&](int64_t i, int64_t j) {
     const int64_t k = j * p.width + i;
     if (back) {
@@ -170,7 +170,7 @@ __global__ void keep_best_kernel(const cvtm_grid_problem *problem, const cvtm_gr
 /* What chained cycles have left in d, if it is not in x. */
 __global__ void bring_kernel(const cvtm_grid_problem *problem, const cvtm_grid_state *state,
                              double *x) {
-  if (state->course.iteration == 0) return;
+  if (state->loop.iteration == 0) return;
   const cvtm_grid_problem p = *problem;
   if (p.d == x) return;
   for_tiles(p.width, p.height,

@@ -1012,7 +1012,7 @@ __global__ void __launch_bounds__(march_threads, crowd<Rows>())
   });
   if (!reduce_grid(sum, 2, partial, state) || threadIdx.x != 0) return;
   cvtm_grid_judge(state, history, sum[0], sum[2], sum[1], 1);
-  if (claimed) cudaGraphSetConditional(handle, state->course.go_on ? 1 : 0);
+  if (claimed) cudaGraphSetConditional(handle, state->loop.go_on ? 1 : 0);
 }
 
 /* ascend and the next cycle's descend in one march: the iterate between them, whose norms these
@@ -1071,7 +1071,7 @@ __global__ void __launch_bounds__(march_threads, crowd<Rows>())
   problem->active = p.other;
   problem->other = p.active;
   cvtm_grid_judge(state, history, sum[0], sum[2], sum[1], 1);
-  if (claimed) cudaGraphSetConditional(handle, state->course.go_on ? 1 : 0);
+  if (claimed) cudaGraphSetConditional(handle, state->loop.go_on ? 1 : 0);
 }
 
 /* The iterate that the last turn has measured, if there was one: in d. */
@@ -1080,7 +1080,7 @@ __global__ void __launch_bounds__(march_threads, crowd<Rows>())
     settle_march(const cvtm_grid_problem *problem, Rows rows, cvtm_grid_level coarse, int searched,
                  int rows_each, const cvtm_grid_state *state) {
   pdl_trigger_and_wait();
-  if (state->course.iteration == 0) return;
+  if (state->loop.iteration == 0) return;
   cvtm_grid_problem p = *problem;
   p.d = problem->x; /* as before that turn */
   p.x = problem->d;

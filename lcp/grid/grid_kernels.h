@@ -4,7 +4,8 @@
 #define CVTMESH_LCP_GRID_GRID_KERNELS_H
 
 #include "lcp/grid/grid_rows.h"
-#include "lcp/lcp_state.h"
+#include "lcp/lcp_solver.h"
+#include "lcp/stop.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,7 +17,7 @@ enum { CVTM_GRID_SUMS = 6 };
 
 /* In device memory. */
 typedef struct cvtm_grid_state {
-  cvtm_lcp_course course;
+  cvtm_iteration_state loop;
   double cold;        /* natural residual of clip(0) */
   double slope, bend; /* r'd and d'Ad of the correction */
   int32_t search;     /* 0: the next correction may do without a line search */
@@ -131,23 +132,23 @@ CVTM_HD int cvtm_grid_is_fast(double norm, double before, const cvtm_grid_state 
  * errors these are. */
 CVTM_HD void cvtm_grid_judge(cvtm_grid_state *state, double *history, double squares,
                              double maximum, double rounding, int counted) {
-  cvtm_lcp_course *course = &state->course;
-  if (counted) course->iteration++;
-  state->search = !(counted && cvtm_grid_is_fast(sqrt(squares), course->norm, state));
-  cvtm_lcp_judge(course, sqrt(squares), maximum, 0x1p-53 * sqrt(rounding));
+  cvtm_iteration_state *loop = &state->loop;
+  if (counted) loop->iteration++;
+  state->search = !(counted && cvtm_grid_is_fast(sqrt(squares), loop->norm, state));
+  cvtm_iteration_judge(loop, sqrt(squares), maximum, 0x1p-53 * sqrt(rounding));
   if (history) {
-    history[2 * course->iteration] = course->norm;
-    history[2 * course->iteration + 1] = maximum;
+    history[2 * loop->iteration] = loop->norm;
+    history[2 * loop->iteration + 1] = maximum;
   }
 }
 
 CVTM_HD void cvtm_grid_begin(cvtm_grid_state *state, const cvtm_grid_course *course) {
   const double relative = course->relative * state->cold;
-  state->course.target = relative > course->absolute ? relative : course->absolute;
-  state->course.limit = course->limit;
-  state->course.window = course->window;
-  state->course.iteration = 0;
-  state->course.go_on = 1;
+  state->loop.target = relative > course->absolute ? relative : course->absolute;
+  state->loop.limit = course->limit;
+  state->loop.window = course->window;
+  state->loop.iteration = 0;
+  state->loop.go_on = 1;
   state->search = 1;
 }
 

@@ -221,7 +221,7 @@ static cvtm_status make_loops(cvtm_grid_solver *s) {
   const int nested = s->head.options.nested && s->head.options.method != CVTM_LCP_PSOR;
   for (int l = 0; l <= (nested ? s->levels : 0); ++l) {
     const cvtm_status status = cvtm_loop_create(s->head.device, body, &s->body[l],
-                                                &s->top[0].state->course.go_on, &s->loop[l]);
+                                                &s->top[0].state->loop.go_on, &s->loop[l]);
     if (status != CVTM_OK) return status;
   }
   return CVTM_OK;
@@ -303,9 +303,10 @@ static cvtm_status run(const cvtm_grid_solver *s, cvtm_grid_state *state) {
     if (!status) {
       status = cvtm_device_copy_out(s->head.device, state, s->top[0].state, sizeof *state);
     }
-    if (!status && options->monitor) status = tell(s, &told, state->course.iteration, &stop);
-    if (status || stop || state->course.stop != CVTM_LCP_ITERATIONS ||
+    if (!status && options->monitor) status = tell(s, &told, state->loop.iteration, &stop);
+    if (status || stop || state->loop.stop != CVTM_LCP_ITERATIONS ||
         limit >= options->max_iterations) {
+      if (stop && state->loop.stop == CVTM_LCP_ITERATIONS) state->loop.stop = CVTM_LCP_INTERRUPTED;
       return status ? status : settle(s, 0);
     }
     limit = limit + stride < options->max_iterations ? limit + stride : options->max_iterations;
@@ -348,8 +349,8 @@ static cvtm_status solve(cvtm_lcp *lcp, const double *b, const double *lower, co
   cvtm_grid_state state;
   memset(&state, 0, sizeof state);
   if (!status) status = run(s, &state);
-  const cvtm_lcp_course *course = &state.course;
-  if (!status && top->rules.averaged && course->stop != CVTM_LCP_CONVERGED) {
+  const cvtm_iteration_state *loop = &state.loop;
+  if (!status && top->rules.averaged && loop->stop != CVTM_LCP_CONVERGED) {
     status = s->table->keep_best(top, 1);
     if (!status) status = s->table->measure(top, 0);
   }
@@ -357,14 +358,14 @@ static cvtm_status solve(cvtm_lcp *lcp, const double *b, const double *lower, co
   cvtm_grid_state final;
   if (!status) status = cvtm_device_copy_out(lcp->device, &final, top->state, sizeof final);
   if (status) return status;
-  result->stop = (cvtm_lcp_stop)course->stop;
-  result->iterations = course->iteration;
-  result->natural_residual = final.course.norm;
-  result->natural_residual_max = final.course.maximum;
+  result->stop = (cvtm_lcp_stop)loop->stop;
+  result->iterations = loop->iteration;
+  result->natural_residual = final.loop.norm;
+  result->natural_residual_max = final.loop.maximum;
   result->active_lower = final.active_lower;
   result->active_upper = final.active_upper;
   result->energy = final.energy;
-  result->rate = cvtm_lcp_rate(course);
+  result->rate = cvtm_iteration_rate(loop);
   return CVTM_OK;
 }
 

@@ -6,12 +6,12 @@
 #include "base/primitives.h"
 #include "lcp/hlcp/hlcp_control.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 CVTM_DEFINE_NAMES(cvtm_hlcp_method_name, cvtm_hlcp_method, CVTM_HLCP_METHOD_LIST)
-CVTM_DEFINE_NAMES(cvtm_hlcp_stop_name, cvtm_hlcp_stop, CVTM_HLCP_STOP_LIST)
 
 void cvtm_hlcp_defaults(cvtm_hlcp_options *options) {
   memset(options, 0, sizeof *options);
@@ -297,7 +297,7 @@ static cvtm_status poll(cvtm_hlcp *h) {
 
 /* Tells the monitor what it has not heard; nonzero if it asks to stop. */
 static int report(cvtm_hlcp *h, int64_t *next) {
-  const int64_t judged = h->seen->done ? h->seen->iteration : h->seen->iteration - 1;
+  const int64_t judged = h->seen->apply ? h->seen->iteration - 1 : h->seen->iteration;
   int asked = 0;
   for (; *next <= judged; ++*next) {
     const cvtm_hlcp_progress progress = {*next, h->seen->residuals[*next % CVTM_HLCP_RING]};
@@ -328,26 +328,27 @@ static cvtm_status sweep_on(cvtm_hlcp *h) {
 static cvtm_status sweeps(cvtm_hlcp *h, cvtm_hlcp_result *result) {
   cvtm_hlcp_state *state = h->seen;
   memset(state, 0, sizeof *state);
-  state->tolerance = h->options.tolerance;
+  state->target = fmin(h->options.tolerance, DBL_MAX);
   state->limit = h->options.max_iterations;
+  state->stop = CVTM_UNDECIDED;
   /* With somebody listening the polls come more often. */
   const int64_t rounds = h->options.monitor != NULL ? 64 : CVTM_HLCP_RING / 2;
   int64_t next = 0;
   int interrupted = 0;
   cvtm_status status = CVTM_OK;
-  while (status == CVTM_OK && !state->done) {
+  while (status == CVTM_OK && state->stop == CVTM_UNDECIDED) {
     state->go_on = 1;
     state->pause_at = state->iteration + rounds;
     status = cvtm_device_copy_in(h->device, h->arrays.state, state, sizeof *state);
     if (status == CVTM_OK) status = sweep_on(h);
     if (status == CVTM_OK) status = poll(h);
-    if (status == CVTM_OK && report(h, &next) && !state->done) {
+    if (status == CVTM_OK && report(h, &next) && state->stop == CVTM_UNDECIDED) {
       interrupted = 1;
       state->limit = state->iteration; /* the residual of the last iterate is still due */
     }
   }
-  const int limited = state->stop == (int32_t)CVTM_HLCP_ITERATIONS;
-  result->stop = interrupted && limited ? CVTM_HLCP_INTERRUPTED : (cvtm_hlcp_stop)state->stop;
+  const int limited = state->stop == (int32_t)CVTM_LCP_ITERATIONS;
+  result->stop = interrupted && limited ? CVTM_LCP_INTERRUPTED : (cvtm_lcp_stop)state->stop;
   result->iterations = state->iteration;
   result->residual = state->residual;
   return status;

@@ -390,7 +390,7 @@ static cvtm_status try_parameters(cvtm_device *device, const cvtm_csr *a, const 
   if (status == CVTM_OK) status = cvtm_hlcp_solve(hlcp, q, NULL, 0, z, w, &result);
   /* Solved within the first half: nothing is faster. */
   if (status == CVTM_OK) *score = t.count > 0 ? pow(t.last / t.middle, 1 / (double)t.count) : 0;
-  if (status == CVTM_OK && (result.stop == CVTM_HLCP_DIVERGED || !isfinite(*score))) {
+  if (status == CVTM_OK && (result.stop == CVTM_LCP_DIVERGED || !isfinite(*score))) {
     *score = HUGE_VAL;
   }
   cvtm_hlcp_destroy(hlcp);

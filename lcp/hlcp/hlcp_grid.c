@@ -6,6 +6,7 @@
 #include "lcp/grid/grid_solver.h"
 #include "lcp/hlcp/hlcp_control.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,7 @@ cvtm_status cvtm_hlcp_grid_create(cvtm_device *device, int64_t width, int64_t he
   if (h == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   h->device = device;
   h->table = CVTM_TABLE(device, cvtm_hlcp_table);
-  h->tolerance = tolerance;
+  h->tolerance = fmin(tolerance, DBL_MAX);
   h->limit = max_iterations;
   cvtm_lcp_options linear;
   cvtm_lcp_defaults(&linear);
@@ -130,10 +131,12 @@ static cvtm_status newton(cvtm_hlcp_grid *h, int64_t n, double *x, cvtm_hlcp_res
       best = result->residual;
       status = cvtm_device_copy(h->device, h->best, x, bytes);
     }
-    result->stop = CVTM_HLCP_CONVERGED;
-    if (status != CVTM_OK || result->residual < h->tolerance) return status;
-    result->stop = useless >= PATIENCE ? CVTM_HLCP_STALLED : CVTM_HLCP_ITERATIONS;
-    if (useless >= PATIENCE || result->iterations >= h->limit) break;
+    const int32_t stop = cvtm_stop_of(result->residual, h->tolerance, (double)INFINITY,
+                                      result->iterations >= h->limit);
+    result->stop =
+        stop != CVTM_LCP_CONVERGED && useless >= PATIENCE ? CVTM_LCP_STALLED : (cvtm_lcp_stop)stop;
+    if (status != CVTM_OK || stop == CVTM_LCP_CONVERGED) return status;
+    if (stop != CVTM_UNDECIDED || useless >= PATIENCE) break;
     status = step(h);
     result->linear_iterations = ++result->iterations;
     if (status == CVTM_OK) status = evaluate(h, &result->residual);

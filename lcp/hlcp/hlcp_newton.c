@@ -5,6 +5,7 @@
 
 #include "lcp/hlcp/hlcp_control.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -341,8 +342,9 @@ cvtm_status cvtm_hlcp_newton_solve(cvtm_hlcp *h, cvtm_hlcp_result *result) {
   cvtm_hlcp_newton *s = h->newton;
   cvtm_hlcp_state *seen = h->seen;
   memset(seen, 0, sizeof *seen);
-  seen->tolerance = h->options.tolerance;
+  seen->target = fmin(h->options.tolerance, DBL_MAX);
   seen->limit = h->options.max_iterations;
+  seen->stop = CVTM_UNDECIDED;
   seen->pause_at = INT64_MAX;
   cvtm_status status = send_state(h);
   if (status == CVTM_OK) status = evaluate(h);
@@ -357,9 +359,9 @@ cvtm_status cvtm_hlcp_newton_solve(cvtm_hlcp *h, cvtm_hlcp_result *result) {
       best = seen->residual;
       status = copy_x(h, s->best, h->own_x);
     }
-    if (status != CVTM_OK || seen->done) break;
+    if (status != CVTM_OK || seen->stop != CVTM_UNDECIDED) break;
     if (asked) {
-      seen->stop = CVTM_HLCP_INTERRUPTED;
+      seen->stop = CVTM_LCP_INTERRUPTED;
       break;
     }
     searches = searches || useless >= PATIENCE;
@@ -374,7 +376,7 @@ cvtm_status cvtm_hlcp_newton_solve(cvtm_hlcp *h, cvtm_hlcp_result *result) {
       int found = 0;
       status = line_search(h, best, &found);
       if (status != CVTM_OK || found) continue;
-      seen->stop = CVTM_HLCP_STALLED;
+      seen->stop = CVTM_LCP_STALLED;
       break;
     }
     status = cvtm_vector_axpy(h->device, 1, s->step, h->own_x, h->arrays.n);
@@ -384,7 +386,7 @@ cvtm_status cvtm_hlcp_newton_solve(cvtm_hlcp *h, cvtm_hlcp_result *result) {
     seen->residual = best;
     status = copy_x(h, h->own_x, s->best);
   }
-  result->stop = (cvtm_hlcp_stop)seen->stop;
+  result->stop = (cvtm_lcp_stop)seen->stop;
   result->iterations = steps;
   result->residual = seen->residual;
   return status;

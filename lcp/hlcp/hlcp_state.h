@@ -4,7 +4,7 @@
 
 #include "base/portable.h"
 #include "lcp/hlcp.h"
-#include "lcp/lcp.h"
+#include "lcp/stop.h"
 
 #include <math.h>
 
@@ -19,12 +19,12 @@ enum {
 
 /* In device memory. */
 typedef struct cvtm_hlcp_state {
-  double tolerance, residual, first;
+  double target, residual, first;
   int64_t iteration, limit;
-  int64_t pause_at; /* the loop ends for a poll when this iteration is reached */
-  int32_t go_on;    /* the loop's flag */
-  int32_t apply;    /* the sweep whose residual was judged is carried out */
-  int32_t done, stop;
+  int64_t pause_at;                 /* the loop ends for a poll when this iteration is reached */
+  int32_t go_on;                    /* the loop's flag */
+  int32_t apply;                    /* the sweep whose residual was judged is carried out */
+  int32_t stop;                     /* cvtm_lcp_stop, or CVTM_UNDECIDED */
   double residuals[CVTM_HLCP_RING]; /* by iteration modulo the ring */
 } cvtm_hlcp_state;
 
@@ -101,28 +101,18 @@ CVTM_HD double cvtm_hlcp_w(double x, double omega, double gamma) {
   return x < 0 ? omega * (-2 * x) / gamma : 0;
 }
 
-/* After the residual of an iterate: is it good enough, and if not, go on. `squares` is the sum
+/* Enters the residual of an iterate and decides whether its sweep is carried out. squares: the sum
  * of the r_i^2. */
 CVTM_HD void cvtm_hlcp_judge(cvtm_hlcp_state *state, double squares, double gamma) {
   const double residual = sqrt(squares) / gamma;
   state->residual = residual;
   state->residuals[state->iteration % CVTM_HLCP_RING] = residual;
   if (state->iteration == 0) state->first = residual;
-  state->apply = 0;
-  state->go_on = 0;
-  state->done = 1;
-  if (residual < state->tolerance || residual == 0) {
-    state->stop = CVTM_HLCP_CONVERGED;
-  } else if (!isfinite(residual) || residual > 1e12 * (1 + state->first)) {
-    state->stop = CVTM_HLCP_DIVERGED;
-  } else if (state->iteration >= state->limit) {
-    state->stop = CVTM_HLCP_ITERATIONS;
-  } else {
-    state->done = 0;
-    state->apply = 1;
-    ++state->iteration;
-    state->go_on = state->iteration < state->pause_at;
-  }
+  const double largest = 1e12 * (1 + state->first);
+  state->stop = cvtm_stop_of(residual, state->target, largest, state->iteration >= state->limit);
+  state->apply = state->stop == CVTM_UNDECIDED;
+  state->iteration += state->apply;
+  state->go_on = state->apply && state->iteration < state->pause_at;
 }
 
 #ifdef __cplusplus

@@ -189,7 +189,7 @@ static cvtm_status step(cvtm_sparse_solver *s, double *changes) {
 /* What steps are to lower: the residual of rows that weigh the same. */
 static double merit_of(const cvtm_sparse_solver *s) {
   const int is_weighted = s->hierarchy.level[0].weight != NULL;
-  return is_weighted ? s->host.sums.at[3] : s->host.course.norm;
+  return is_weighted ? s->host.sums.at[3] : s->host.loop.norm;
 }
 
 /* Heavy rows decide the natural residual's norm: where it is small enough, light ones may still be
@@ -197,18 +197,18 @@ static double merit_of(const cvtm_sparse_solver *s) {
  * again without a better solution of its system, and sweeps find none either. */
 static int32_t decide(cvtm_sparse_solver *s, int is_settled) {
   inner *in = s->own;
-  const cvtm_lcp_course *course = &s->host.course;
+  const cvtm_iteration_state *loop = &s->host.loop;
   const double merit = merit_of(s);
   in->idle = merit < in->best ? 0 : in->idle + 1;
   if (in->idle == 0) in->best = merit;
-  if (course->stop == CVTM_LCP_CONVERGED && in->idle == 0 && merit > in->finest &&
-      course->iteration < course->limit)
+  if (loop->stop == CVTM_LCP_CONVERGED && in->idle == 0 && merit > in->finest &&
+      loop->iteration < loop->limit)
     return CVTM_UNDECIDED;
-  if (course->stop != CVTM_UNDECIDED) return course->stop;
-  if (course->best <= course->target && in->idle > 0) return CVTM_LCP_CONVERGED;
+  if (loop->stop != CVTM_UNDECIDED) return loop->stop;
+  if (loop->best <= loop->target && in->idle > 0) return CVTM_LCP_CONVERGED;
   if (is_settled &&
-      (course->norm <= course->rounding || (in->idle > 0 && in->relaxations == RELAXATIONS)))
-    return cvtm_lcp_reason_to_give_up(course);
+      (loop->norm <= loop->rounding || (in->idle > 0 && in->relaxations == RELAXATIONS)))
+    return cvtm_stall_reason(loop);
   return CVTM_UNDECIDED;
 }
 
@@ -224,12 +224,12 @@ static cvtm_status relax(cvtm_sparse_solver *s) {
 /* From where the course of level 0 has come to. */
 static cvtm_status iterate(cvtm_sparse_solver *s) {
   inner *in = s->own;
-  cvtm_lcp_course *course = &s->host.course;
+  cvtm_iteration_state *loop = &s->host.loop;
   cvtm_status status = CVTM_OK;
   double changes = 1;
   in->best = merit_of(s);
   in->idle = in->relaxations = 0;
-  for (int64_t k = 0; status == CVTM_OK && course->stop == CVTM_UNDECIDED; ++k) {
+  for (int64_t k = 0; status == CVTM_OK && loop->stop == CVTM_UNDECIDED; ++k) {
     const int is_stuck = in->idle >= PATIENCE || (in->idle > 0 && changes == 0);
     const int relaxes = is_stuck && in->relaxations < RELAXATIONS;
     changes = 1;
@@ -238,9 +238,9 @@ static cvtm_status iterate(cvtm_sparse_solver *s) {
     if (status == CVTM_OK) status = cvtm_sparse_look(s, 0);
     if (status != CVTM_OK) return status;
     if (k == 0) changes = 1; /* from what is in the state at the start */
-    course->stop = decide(s, changes == 0);
-    status = cvtm_device_copy_in(s->head.device, &s->state->course.stop, &course->stop,
-                                 sizeof course->stop);
+    loop->stop = decide(s, changes == 0);
+    status =
+        cvtm_device_copy_in(s->head.device, &s->state->loop.stop, &loop->stop, sizeof loop->stop);
   }
   return status;
 }
@@ -255,7 +255,7 @@ static cvtm_status set_goals(cvtm_sparse_solver *s, double target) {
   cvtm_sums cold;
   const cvtm_status status =
       cvtm_device_copy_out(s->head.device, &cold, &s->state->sums, sizeof cold);
-  const double relative = s->host.course.cold > 0 ? target / s->host.course.cold : 0;
+  const double relative = s->host.loop.cold > 0 ? target / s->host.loop.cold : 0;
   in->finest = relative * cold.at[3];
   in->goal = 0.1 * fmin(in->finest / sqrt((double)s->head.rows), target / in->heaviest);
   in->scale = 1;
@@ -265,9 +265,9 @@ static cvtm_status set_goals(cvtm_sparse_solver *s, double target) {
 
 cvtm_status cvtm_pdas_go_on(cvtm_sparse_solver *s, double target) {
   const cvtm_sum_kind judged_by = s->judged_by;
-  s->host.course.window = PDAS_WINDOW;
-  s->host.course.roams = 1;
-  s->host.course.stop = CVTM_UNDECIDED;
+  s->host.loop.window = PDAS_WINDOW;
+  s->host.loop.may_grow = 1;
+  s->host.loop.stop = CVTM_UNDECIDED;
   cvtm_status status = cvtm_device_copy_in(s->head.device, s->state, &s->host, sizeof s->host);
   s->judged_by = CVTM_SUM_MEASURE;
   if (status == CVTM_OK) status = set_goals(s, target);

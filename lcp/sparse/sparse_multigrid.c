@@ -146,7 +146,7 @@ static cvtm_status solve(cvtm_lcp *lcp, const double *b, const double *lower, co
   if (status == CVTM_OK) {
     status = run_level(s, 0, target, lcp->options.max_iterations, is_near ? WINDOW : FAR_WINDOW);
   }
-  const int stop = s->host.course.stop;
+  const int stop = s->host.loop.stop;
   if (status == CVTM_OK && s->hands_over && (stop == CVTM_UNDECIDED || stop == CVTM_LCP_STALLED))
     status = cvtm_pdas_go_on(s, target);
   return status == CVTM_OK ? cvtm_sparse_unload(s, x, result) : status;

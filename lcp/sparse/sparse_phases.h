@@ -157,7 +157,7 @@ CVTM_HD int cvtm_check_entry(const double *b, const double *lower, const double 
 CVTM_HD void cvtm_use_sums(cvtm_sweep_state *state, cvtm_sum_use use) {
   if (use == CVTM_USE_STEP) state->step = cvtm_search_step(&state->sums);
   if (use == CVTM_USE_JUDGE) {
-    ++state->course.iteration;
+    ++state->loop.iteration;
     cvtm_sweep_judge(state);
   }
 }

@@ -3,7 +3,8 @@
 #ifndef CVTMESH_LCP_SPARSE_SPARSE_ROWS_H
 #define CVTMESH_LCP_SPARSE_SPARSE_ROWS_H
 
-#include "lcp/lcp_state.h"
+#include "lcp/lcp_solver.h"
+#include "lcp/stop.h"
 #include "lcp/sparse/sparse_kernels.h"
 
 /* Bits of cvtm_level.state. */
@@ -460,7 +461,7 @@ CVTM_HD cvtm_sums cvtm_account_row(const cvtm_level *level, int64_t row) {
 enum { CVTM_COURSE_CHUNK = 256 }; /* iterations between two looks of the host, at most */
 
 typedef struct cvtm_sweep_state {
-  cvtm_lcp_course course;
+  cvtm_iteration_state loop;
   int64_t pause_at; /* the loop is left after this iteration */
   double scale;   /* of residuals before they are squared: a power of two that keeps the squares of
                      very large and very small ones within range; 1 for all others */
@@ -487,11 +488,11 @@ CVTM_HD double cvtm_rounding_of(const cvtm_sweep_state *state) {
 CVTM_HD void cvtm_sweep_judge(cvtm_sweep_state *state) {
   const cvtm_sums *sums = &state->sums;
   const double norm = cvtm_norm_of(sums, state->scale);
-  state->norm[state->course.iteration % CVTM_COURSE_CHUNK] = norm;
-  state->maximum[state->course.iteration % CVTM_COURSE_CHUNK] = sums->at[2];
-  cvtm_lcp_judge(&state->course, norm, sums->at[2], cvtm_rounding_of(state));
-  if (state->course.improved) state->kept = 1 - state->kept;
-  if (state->course.iteration >= state->pause_at) state->course.go_on = 0;
+  state->norm[state->loop.iteration % CVTM_COURSE_CHUNK] = norm;
+  state->maximum[state->loop.iteration % CVTM_COURSE_CHUNK] = sums->at[2];
+  cvtm_iteration_judge(&state->loop, norm, sums->at[2], cvtm_rounding_of(state));
+  if (state->loop.improved) state->kept = 1 - state->kept;
+  if (state->loop.iteration >= state->pause_at) state->loop.go_on = 0;
 }
 
 #endif

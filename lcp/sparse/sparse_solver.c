@@ -64,8 +64,7 @@ cvtm_status cvtm_sparse_record(cvtm_sparse_solver *s, cvtm_sparse_iteration iter
     cvtm_sparse_loop *loop = &s->loop[top];
     loop->solver = s;
     loop->top = top;
-    status =
-        cvtm_loop_create(s->head.device, loop_body, loop, &s->state->course.go_on, &loop->loop);
+    status = cvtm_loop_create(s->head.device, loop_body, loop, &s->state->loop.go_on, &loop->loop);
   }
   return status;
 }
@@ -135,7 +134,7 @@ cvtm_status cvtm_sparse_load(cvtm_sparse_solver *s, const double *b, const doubl
     status = gather(h->device, x, h->order, level->rows, level->x);
     if (status == CVTM_OK) status = h->phases->clip(h->device, level, 0);
   }
-  s->host.course.cold = cold;
+  s->host.loop.cold = cold;
   const double relative = s->head.options.tolerance * cold;
   const double absolute = s->head.options.absolute_tolerance;
   *target = relative > absolute ? relative : absolute;
@@ -160,23 +159,23 @@ static int64_t chunk_of(const cvtm_sparse_solver *s, int top) {
 /* From a cold start, cycles are slow while the free boundary is far from its place: the active set
  * method is no faster then. */
 static int is_slow(const cvtm_sparse_solver *s) {
-  const cvtm_lcp_course *course = &s->host.course;
-  return s->hands_over && s->head.options.nested && course->iteration >= 2 * CVTM_LCP_WINDOW &&
-         cvtm_lcp_rate(course) > slow_rate;
+  const cvtm_iteration_state *loop = &s->host.loop;
+  return s->hands_over && s->head.options.nested && loop->iteration >= 2 * CVTM_LCP_WINDOW &&
+         cvtm_iteration_rate(loop) > slow_rate;
 }
 
 cvtm_status cvtm_sparse_begin(cvtm_sparse_solver *s, int top, double target, int64_t limit,
                               int64_t window, double last_omega) {
-  const double scale = s->host.scale, cold = s->host.course.cold;
+  const double scale = s->host.scale, cold = s->host.loop.cold;
   memset(&s->host, 0, sizeof s->host);
   s->host.scale = scale;
-  s->host.course.cold = cold;
-  s->host.course.target = target;
-  s->host.course.limit = limit;
-  s->host.course.window = window;
-  s->host.course.roams = s->iteration == NULL; /* pdas */
-  s->host.course.iteration = -1;
-  s->host.course.stop = CVTM_UNDECIDED;
+  s->host.loop.cold = cold;
+  s->host.loop.target = target;
+  s->host.loop.limit = limit;
+  s->host.loop.window = window;
+  s->host.loop.may_grow = s->iteration == NULL; /* pdas */
+  s->host.loop.iteration = -1;
+  s->host.loop.stop = CVTM_UNDECIDED;
   s->host.pause_at = chunk_of(s, top);
   s->reported = -1;
   const cvtm_status status =
@@ -187,7 +186,7 @@ cvtm_status cvtm_sparse_begin(cvtm_sparse_solver *s, int top, double target, int
 static int tell(cvtm_sparse_solver *s) {
   const cvtm_lcp_options *options = &s->head.options;
   int stop = 0;
-  while (s->reported < s->host.course.iteration) {
+  while (s->reported < s->host.loop.iteration) {
     const int64_t k = ++s->reported;
     const cvtm_lcp_progress progress = {k, s->host.norm[k % CVTM_COURSE_CHUNK],
                                         s->host.maximum[k % CVTM_COURSE_CHUNK]};
@@ -200,7 +199,9 @@ cvtm_status cvtm_sparse_look(cvtm_sparse_solver *s, int top) {
   const cvtm_status status =
       cvtm_device_copy_out(s->head.device, &s->host, s->state, sizeof s->host);
   if (status != CVTM_OK || top > 0 || s->head.options.monitor == NULL) return status;
-  if (tell(s) && s->host.course.stop == CVTM_UNDECIDED) s->host.course.stop = CVTM_LCP_ITERATIONS;
+  const int32_t stop = s->host.loop.stop;
+  if (tell(s) && (stop == CVTM_UNDECIDED || stop == CVTM_LCP_ITERATIONS))
+    s->host.loop.stop = CVTM_LCP_INTERRUPTED;
   return CVTM_OK;
 }
 
@@ -208,10 +209,10 @@ cvtm_status cvtm_sparse_run(cvtm_sparse_solver *s, int top) {
   for (;;) {
     cvtm_status status = cvtm_loop_run(s->loop[top].loop);
     if (status == CVTM_OK) status = cvtm_sparse_look(s, top);
-    if (status != CVTM_OK || s->host.course.stop != CVTM_UNDECIDED) return status;
+    if (status != CVTM_OK || s->host.loop.stop != CVTM_UNDECIDED) return status;
     if (top == 0 && is_slow(s)) return CVTM_OK;
     s->host.pause_at += chunk_of(s, top);
-    s->host.course.go_on = 1;
+    s->host.loop.go_on = 1;
     status = cvtm_device_copy_in(s->head.device, s->state, &s->host, sizeof s->host);
     if (status != CVTM_OK) return status;
   }
@@ -220,11 +221,11 @@ cvtm_status cvtm_sparse_run(cvtm_sparse_solver *s, int top) {
 cvtm_status cvtm_sparse_unload(cvtm_sparse_solver *s, double *x, cvtm_lcp_result *result) {
   const cvtm_hierarchy *h = &s->hierarchy;
   const cvtm_level *level = &h->level[0];
-  const cvtm_lcp_course course = s->host.course;
+  const cvtm_iteration_state loop = s->host.loop;
   cvtm_sums measured, account;
   cvtm_status status = cvtm_device_copy(h->device, level->x, s->best + s->host.kept * level->rows,
                                         (size_t)level->rows * sizeof(double));
-  if (status == CVTM_OK && !isfinite(course.best)) { /* of no iterate is anything known */
+  if (status == CVTM_OK && !isfinite(loop.best)) { /* of no iterate is anything known */
     status = cvtm_device_fill(h->device, level->x, 0, (size_t)level->rows * sizeof(double));
     if (status == CVTM_OK) status = h->phases->clip(h->device, level, 0);
   }
@@ -244,13 +245,13 @@ cvtm_status cvtm_sparse_unload(cvtm_sparse_solver *s, double *x, cvtm_lcp_result
     status = cvtm_device_copy_out(h->device, &account, &s->state->sums, sizeof account);
   }
   if (status != CVTM_OK) return status;
-  result->stop = (cvtm_lcp_stop)course.stop;
-  result->iterations = course.iteration;
+  result->stop = (cvtm_lcp_stop)loop.stop;
+  result->iterations = loop.iteration;
   result->natural_residual = cvtm_norm_of(&measured, s->host.scale);
   result->natural_residual_max = measured.at[2];
   result->energy = s->is_symmetric ? account.at[0] : (double)NAN;
   result->active_lower = (int64_t)account.at[1];
   result->active_upper = (int64_t)account.at[3];
-  result->rate = cvtm_lcp_rate(&course);
+  result->rate = cvtm_iteration_rate(&loop);
   return CVTM_OK;
 }

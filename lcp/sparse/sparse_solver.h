@@ -7,8 +7,6 @@
 
 typedef struct cvtm_sparse_solver cvtm_sparse_solver;
 
-enum { CVTM_UNDECIDED = -1 }; /* the stop of a course that is under way */
-
 /* One iteration with level `top` as the finest, without its judgement. */
 typedef cvtm_status (*cvtm_sparse_iteration)(cvtm_sparse_solver *solver, int top);
 

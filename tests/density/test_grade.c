@@ -88,7 +88,7 @@ static void bias(const field *f, const uint8_t *mask, double p, double lambda,
   assert_device_ok(f->device, cvtm_bias_create(f->device, WIDTH, HEIGHT, mask, &options, &made));
   assert_device_ok(f->device, cvtm_bias_solve(made, f->rho, f->u, &result));
   cvtm_bias_destroy(made);
-  assert_int_equal(result.stop, CVTM_HLCP_CONVERGED);
+  assert_int_equal(result.stop, CVTM_LCP_CONVERGED);
   assert_device_ok(f->device, cvtm_device_copy_out(f->device, u, f->u, PIXELS * sizeof *u));
 }
 

@@ -286,7 +286,7 @@ static void test_monitor(void **state) {
   seen[0] = 0;
   seen[2] = 3;
   grid_case_solve(device, &g);
-  assert_int_equal(g.result.stop, CVTM_LCP_ITERATIONS);
+  assert_int_equal(g.result.stop, CVTM_LCP_INTERRUPTED);
   assert_true(g.result.iterations < 10);
   grid_case_free(&g);
 }

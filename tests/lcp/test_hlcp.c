@@ -410,7 +410,7 @@ static void published_counts(void **state) {
   for (size_t k = 0; k < sizeof rows / sizeof *rows; ++k) {
     const cvtm_hlcp_options o = options_of(3, rows[k].method, rows[k].splits);
     outcome got = solve(device, &p, &o);
-    assert_int_equal(got.result.stop, CVTM_HLCP_CONVERGED);
+    assert_int_equal(got.result.stop, CVTM_LCP_CONVERGED);
     assert_int_equal(got.result.iterations, rows[k].sweeps);
     outcome_free(&got);
   }
@@ -433,7 +433,7 @@ static void newton_on_the_bearing(void **state) {
   cvtm_hlcp_defaults(&o);
   o.method = CVTM_HLCP_NEWTON;
   outcome got = solve(device, &p, &o);
-  assert_int_equal(got.result.stop, CVTM_HLCP_CONVERGED);
+  assert_int_equal(got.result.stop, CVTM_LCP_CONVERGED);
   assert_in_range(got.result.iterations, 4, 7);
   int64_t cavitated = 0;
   double largest = 0;
@@ -480,7 +480,7 @@ static void newton_with_krylov(void **state) {
     cvtm_hlcp_options o = options_of(3, CVTM_HLCP_NEWTON, 0);
     o.tolerance = 1e-9;
     outcome got = solve(device, &p, &o);
-    assert_int_equal(got.result.stop, CVTM_HLCP_CONVERGED);
+    assert_int_equal(got.result.stop, CVTM_LCP_CONVERGED);
     assert_true(got.result.linear_iterations > 0 && got.result.linear_iterations < 600);
     for (int64_t i = 0; i < p.a.rows; ++i) {
       assert_true(fabs(got.z[i] - (double)(i % 2)) < 2e-9);
@@ -559,7 +559,7 @@ static void random_pairs_converge(void **state) {
       o.method = methods[k];
       o.splits = k == 0 ? 0 : 13;
       outcome got = solve(device, &p, &o);
-      assert_int_equal(got.result.stop, CVTM_HLCP_CONVERGED);
+      assert_int_equal(got.result.stop, CVTM_LCP_CONVERGED);
       for (int i = 0; i < RANDOM_ROWS; ++i) {
         assert_true(fabs(got.z[i] - z[i]) < 1e-8);
         assert_true(fabs(got.w[i] - w[i]) < 1e-8);
@@ -708,14 +708,14 @@ static void the_monitor_hears_everything(void **state) {
   l.next = 0;
   l.stop_at = 3;
   got = solve(device, &p, &o);
-  assert_int_equal(got.result.stop, CVTM_HLCP_INTERRUPTED);
+  assert_int_equal(got.result.stop, CVTM_LCP_INTERRUPTED);
   assert_in_range(got.result.iterations, 3, 200);
   outcome_free(&got);
   l.next = 0;
   l.stop_at = INT64_MAX;
   o.max_iterations = 100;
   got = solve(device, &p, &o);
-  assert_int_equal(got.result.stop, CVTM_HLCP_ITERATIONS);
+  assert_int_equal(got.result.stop, CVTM_LCP_ITERATIONS);
   assert_int_equal(got.result.iterations, 100);
   assert_int_equal(l.next, 101);
   outcome_free(&got);
@@ -777,7 +777,7 @@ static void suggestions_help(void **state) {
   outcome plain = solve(device, &p, &o);
   assert_device_ok(device, cvtm_hlcp_suggest(device, &p.a, &p.b, q, 12, &o));
   outcome better = solve(device, &p, &o);
-  assert_int_equal(better.result.stop, CVTM_HLCP_CONVERGED);
+  assert_int_equal(better.result.stop, CVTM_LCP_CONVERGED);
   assert_true(better.result.iterations < plain.result.iterations);
   outcome_free(&plain);
   outcome_free(&better);

@@ -3,7 +3,7 @@
 #include "test_devices.h"
 
 #include "base/random.h"
-#include "lcp/lcp_state.h"
+#include "lcp/stop.h"
 #include "lcp/model_problems.h"
 
 #include <math.h>
@@ -708,26 +708,26 @@ static void undefined_residuals_are_not_small(void **state) {
   cvtm_device_destroy(device);
 }
 
-/* The rule that all courses share. */
-static void courses_end_for_a_reason(void **state) {
+/* The stop rule that all iterations share. */
+static void iterations_end_for_a_reason(void **state) {
   (void)state;
-  cvtm_lcp_course still = {.limit = 20, .window = 20};
-  for (int k = 0; k <= 20; ++k, ++still.iteration) cvtm_lcp_judge(&still, 1, 1, 1e-9);
+  cvtm_iteration_state still = {.limit = 20, .window = 20};
+  for (int k = 0; k <= 20; ++k, ++still.iteration) cvtm_iteration_judge(&still, 1, 1, 1e-9);
   assert_int_equal(still.stop, CVTM_LCP_STALLED); /* no less so where the limit is reached */
 
-  cvtm_lcp_course climbing = {.limit = 200, .window = 40};
+  cvtm_iteration_state climbing = {.limit = 200, .window = 40};
   for (int k = 0; k < 100; ++k, ++climbing.iteration)
-    cvtm_lcp_judge(&climbing, k == 0 ? 1 : 6 * pow(0.997, k), 1, 1e-9);
+    cvtm_iteration_judge(&climbing, k == 0 ? 1 : 6 * pow(0.997, k), 1, 1e-9);
   assert_int_equal(climbing.go_on, 1); /* above its start, but on the way down */
 
-  cvtm_lcp_course fine = {.limit = 200, .window = 20};
+  cvtm_iteration_state fine = {.limit = 200, .window = 20};
   for (int k = 0; k <= 40; ++k, ++fine.iteration)
-    cvtm_lcp_judge(&fine, k < 10 ? pow(0.01, k) : 1e-18 * pow(0.99, k), 1, 1e-16);
+    cvtm_iteration_judge(&fine, k < 10 ? pow(0.01, k) : 1e-18 * pow(0.99, k), 1, 1e-16);
   assert_int_equal(fine.stop, CVTM_LCP_ROUNDING); /* chance still lowers it a little */
 
-  cvtm_lcp_course lost = {.limit = 200, .window = 20, .roams = 1};
+  cvtm_iteration_state lost = {.limit = 200, .window = 20, .may_grow = 1};
   for (int k = 0; k <= 20; ++k, ++lost.iteration)
-    cvtm_lcp_judge(&lost, k == 0 ? 1 : 1e3, 1, k == 0 ? 1e-9 : 1e5);
+    cvtm_iteration_judge(&lost, k == 0 ? 1 : 1e3, 1, k == 0 ? 1e-9 : 1e5);
   assert_int_equal(lost.stop, CVTM_LCP_STALLED); /* what far iterates round to excuses nothing */
   assert_int_equal(lost.improved, 0);
 }
@@ -756,7 +756,7 @@ static void monitors_see_every_iteration_and_may_stop(void **state) {
   double *b = to_device(device, p.b, 400), *lower = to_device(device, p.lower, 400);
   double *x = to_device(device, p.b, 400);
   assert_device_ok(device, cvtm_lcp_solve(lcp, b, lower, NULL, x, 0, &result));
-  assert_int_equal(result.stop, CVTM_LCP_ITERATIONS);
+  assert_int_equal(result.stop, CVTM_LCP_INTERRUPTED);
   assert_true(seen >= 4 && seen == result.iterations + 1 && seen < 40);
   cvtm_lcp_destroy(lcp);
   cvtm_device_free(device, b);
@@ -838,7 +838,7 @@ int main(void) {
       cmocka_unit_test(divergence_is_noticed),
       cmocka_unit_test(units_do_not_matter),
       cmocka_unit_test(undefined_residuals_are_not_small),
-      cmocka_unit_test(courses_end_for_a_reason),
+      cmocka_unit_test(iterations_end_for_a_reason),
       cmocka_unit_test(monitors_see_every_iteration_and_may_stop),
       cmocka_unit_test(refusals),
   };

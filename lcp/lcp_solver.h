@@ -1,0 +1,39 @@
+/* Inside lcp only: the base of every solver behind a cvtm_lcp. A solver embeds struct cvtm_lcp as
+ * its first member. */
+#ifndef CVTMESH_LCP_LCP_SOLVER_H
+#define CVTMESH_LCP_LCP_SOLVER_H
+
+#include "lcp/lcp.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cvtm_lcp_table {
+  /* Arguments as in cvtm_lcp_solve; pointers, b and the bounds are checked beforehand.
+   * Fills in all of the result but `method`, `seconds` and `setup_seconds`. */
+  cvtm_status (*solve)(cvtm_lcp *lcp, const double *b, const double *lower, const double *upper,
+                       double *x, int warm, cvtm_lcp_result *result);
+  /* Frees the whole solver, the base included. */
+  void (*destroy)(cvtm_lcp *lcp);
+} cvtm_lcp_table;
+
+struct cvtm_lcp {
+  const cvtm_lcp_table *table;
+  cvtm_device *device;
+  int64_t rows;
+  cvtm_lcp_options options; /* checked; method is never auto */
+  double setup_seconds;
+  int64_t *verdict; /* device memory: 2 numbers, the result of the check of b and the bounds */
+};
+
+/* Fills in the base: checks and copies the options and allocates `verdict`. On failure nothing is
+ * left to free. The solver's destroy calls cvtm_lcp_close. */
+cvtm_status cvtm_lcp_open(cvtm_lcp *lcp, const cvtm_lcp_table *table, cvtm_device *device,
+                          int64_t rows, const cvtm_lcp_options *options);
+void cvtm_lcp_close(cvtm_lcp *lcp);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

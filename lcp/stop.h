@@ -1,0 +1,104 @@
+/* Inside lcp only: when an iteration ends: one rule for LCPs and HLCPs, on grids and stored
+ * matrices, compiled for both devices. */
+#ifndef CVTMESH_LCP_STOP_H
+#define CVTMESH_LCP_STOP_H
+
+#include "base/portable.h"
+#include "lcp/lcp.h"
+
+#include <math.h>
+
+enum { CVTM_UNDECIDED = -1 }; /* instead of a cvtm_lcp_stop: the iteration goes on */
+
+/* The rule for one iterate: its residual's norm, the norm to reach, and the norm above which the
+ * iteration counts as divergent (infinite: no such limit). A target that is not finite has
+ * overflowed and is never reached. */
+CVTM_HD int32_t cvtm_stop_of(double norm, double target, double largest, int is_last) {
+  if (norm <= target && isfinite(target)) return CVTM_LCP_CONVERGED;
+  if (!isfinite(norm) || norm > largest) return CVTM_LCP_DIVERGED;
+  return is_last ? (int32_t)CVTM_LCP_ITERATIONS : (int32_t)CVTM_UNDECIDED;
+}
+
+enum { CVTM_LCP_WINDOW = 10 }; /* iterations whose norms are kept */
+
+/* The state of an LCP iteration, in the memory of the device that runs the loop. */
+typedef struct cvtm_iteration_state {
+  double target;                  /* of the 2-norm of the natural residual */
+  double cold;                    /* 2-norm at clip(0); 0: not known */
+  double first;                   /* 2-norm at the start of this solve */
+  double norm, maximum;           /* 2-norm and maximum norm at the last iterate */
+  double best;                    /* smallest 2-norm so far */
+  double rounding;                /* size of the rounding errors in `best` */
+  double marker;                  /* `best` at the end of the last window */
+  double recent[CVTM_LCP_WINDOW]; /* 2-norms, by iteration modulo CVTM_LCP_WINDOW */
+  int64_t iteration, limit;
+  int64_t window;   /* iterations without progress that count as a stall */
+  int32_t may_grow; /* iterates may be far outside the box for a while: no sign of divergence */
+  int32_t go_on;    /* the flag of the loop */
+  int32_t improved; /* the last iterate is the best so far, or the best that rounding allows */
+  int32_t stop;     /* cvtm_lcp_stop once go_on is 0 */
+} cvtm_iteration_state;
+
+/* True if the residual is above that of an earlier window, but falling: cycles that move a free
+ * boundary raise the residual first. */
+CVTM_HD int cvtm_residual_is_falling(const cvtm_iteration_state *state) {
+  const int64_t most = CVTM_LCP_WINDOW;
+  const int64_t count = state->iteration < most ? state->iteration + 1 : most;
+  double largest = 0;
+  for (int64_t k = 0; k < count; ++k) {
+    if (state->recent[k] < state->norm) return 0;
+    if (state->recent[k] > largest) largest = state->recent[k];
+  }
+  return state->norm < 0.99 * largest;
+}
+
+/* The reason of an end without progress: rounding, if rounding errors hide what is left of the best
+ * residual; not if they exceed the residual of the cold start by far, since then nothing is known
+ * about the iterate. */
+CVTM_HD int32_t cvtm_stall_reason(const cvtm_iteration_state *state) {
+  const int is_blind = state->cold > 0 && state->rounding > 1e4 * state->cold;
+  return state->best <= state->rounding && !is_blind ? CVTM_LCP_ROUNDING : CVTM_LCP_STALLED;
+}
+
+/* Enters the norms of iterate `iteration` (0: the start) and decides whether to go on. rounding:
+ * the size of the rounding errors in the 2-norm. */
+CVTM_HD void cvtm_iteration_judge(cvtm_iteration_state *state, double norm, double maximum,
+                                  double rounding) {
+  state->norm = norm;
+  state->maximum = maximum;
+  if (state->iteration == 0) {
+    state->first = state->best = state->marker = norm;
+    state->rounding = rounding;
+  }
+  state->improved = norm < state->best || norm <= state->rounding || state->iteration == 0;
+  state->recent[state->iteration % CVTM_LCP_WINDOW] = norm;
+  if (norm < state->best) {
+    state->best = norm;
+    state->rounding = rounding;
+  }
+  const double largest = state->may_grow ? (double)INFINITY : 1e6 * state->first + rounding;
+  const int32_t stop = cvtm_stop_of(norm, state->target, largest, state->iteration >= state->limit);
+  state->go_on = stop == CVTM_UNDECIDED;
+  if (!state->go_on) state->stop = stop;
+  if (stop == CVTM_LCP_CONVERGED || stop == CVTM_LCP_DIVERGED) return;
+  if (state->iteration > 0 && state->iteration % state->window == 0) {
+    const int as_good = state->best <= state->rounding; /* chance may still lower it a little */
+    if (state->best > (as_good ? 0.5 : 0.99) * state->marker &&
+        (as_good || !cvtm_residual_is_falling(state))) {
+      state->go_on = 0;
+      state->stop = cvtm_stall_reason(state);
+    }
+    state->marker = state->best;
+  }
+}
+
+/* Geometric mean of the last reductions of the residual, at most CVTM_LCP_WINDOW - 1 of them; NaN
+ * before the first. */
+CVTM_HD double cvtm_iteration_rate(const cvtm_iteration_state *state) {
+  const int64_t steps = state->iteration < CVTM_LCP_WINDOW ? state->iteration : CVTM_LCP_WINDOW - 1;
+  if (steps == 0) return (double)NAN;
+  const double before = state->recent[(state->iteration - steps) % CVTM_LCP_WINDOW];
+  return before > 0 ? pow(state->norm / before, 1.0 / (double)steps) : 0;
+}
+
+#endif
