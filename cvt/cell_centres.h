@@ -211,7 +211,7 @@ CVTM_HD cvtm_cell_status cvtm_centre_sum(const cvtm_site_tree_view *tree, cvtm_d
     const int32_t before = hull->count;
     if (!(s.to < most)) s.active = 0;
     const int owned = cvtm_hull_collect(&s, &any, hull);
-    const int crowded = cvtm_lanes_vote(lanes, hull->count > hull->room) != 0;
+    const int crowded = cvtm_lanes_vote(lanes, hull->count > hull->capacity) != 0;
     cvtm_lanes_sync();
     cell.reach = (float)(0.5 * s.reach);
     float farthest = 0;

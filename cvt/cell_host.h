@@ -30,18 +30,19 @@ static inline int cvtm_cell_grow(cvtm_cell *cell, int32_t capacity) {
 static inline int cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                     int64_t place, cvtm_cell *cell) {
   cvtm_hull_pole poles[CVTM_HULL_POLES];
-  int32_t places[CVTM_HULL_POLES], order[CVTM_HULL_SIDES], look[CVTM_HULL_LOOK];
+  int32_t places[CVTM_HULL_POLES], order[CVTM_HULL_SIDES], scratch[CVTM_HULL_SCRATCH];
   cvtm_hull hull = {.stride = 1,
-                    .room = CVTM_HULL_POLES,
+                    .capacity = CVTM_HULL_POLES,
                     .reach = CVTM_HULL_REACH,
                     .pole = poles,
                     .place = places,
                     .order = order,
-                    .look = look};
+                    .scratch = scratch};
   const cvtm_lanes one = {.lane = 0, .count = 1};
   double radius2;
-  if (cvtm_hull_cut(tree, domain, place, 1, one, &hull, cell, &radius2) == CVTM_CELL_DONE) return 1;
-  while (cvtm_cell_compute(tree, domain, place, cell) == CVTM_CELL_OVERFLOW) {
+  if (cvtm_cell_by_hull(tree, domain, place, 1, one, &hull, cell, &radius2) == CVTM_CELL_DONE)
+    return 1;
+  while (cvtm_cell_by_tree(tree, domain, place, cell) == CVTM_CELL_OVERFLOW) {
     if (cell->capacity > INT32_MAX / 2 || !cvtm_cell_grow(cell, 2 * cell->capacity)) return 0;
   }
   return 1;

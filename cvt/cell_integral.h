@@ -65,22 +65,22 @@ CVTM_HD void cvtm_cell_add_segment(double x, double y, double xt, double yt, dou
 }
 
 /* The y at which row j of the cell begins and ends. */
-CVTM_HD double cvtm_cell_row_top(const cvtm_cell_rows *rows, int32_t j) {
+CVTM_HD double cvtm_cell_row_top(const cvtm_cell_walk *rows, int32_t j) {
   return j == rows->first ? rows->y_top : (double)j - rows->sy;
 }
-CVTM_HD double cvtm_cell_row_bottom(const cvtm_cell_rows *rows, int32_t j) {
+CVTM_HD double cvtm_cell_row_bottom(const cvtm_cell_walk *rows, int32_t j) {
   return j == rows->last ? rows->y_bottom : (double)(j + 1) - rows->sy;
 }
 
 /* The grid line nearest to the cell's chord at y. */
-CVTM_HD int32_t cvtm_cell_line(const cvtm_cell_rows *rows, double y) {
+CVTM_HD int32_t cvtm_cell_line(const cvtm_cell_walk *rows, double y) {
   return cvtm_cell_floor(rows->sx + (rows->chord_x + (y - rows->y_top) * rows->chord_slope) + 0.5);
 }
 
 /* Where the antiderivatives along a side are 0 in a row that it enters at y in column k: at the
  * pixel's inner edge, or at that line if it is nearer. The chord is inside the cell, so the line is
  * an edge of the pixel then. */
-CVTM_HD int32_t cvtm_cell_zero_line(const cvtm_cell_rows *rows, double y, int32_t step, int32_t k) {
+CVTM_HD int32_t cvtm_cell_zero_line(const cvtm_cell_walk *rows, double y, int32_t step, int32_t k) {
   const int32_t line = cvtm_cell_line(rows, y);
   if (step > 0) return k < line ? k + 1 : line;
   return k < line ? line : k;
@@ -88,26 +88,26 @@ CVTM_HD int32_t cvtm_cell_zero_line(const cvtm_cell_rows *rows, double y, int32_
 
 /* The same seen from the site. In a cell within one column it may be anywhere in that: near to the
  * site, so that nothing is lost where many cells share a pixel. */
-CVTM_HD double cvtm_cell_zero(const cvtm_cell_rows *rows, double y, int32_t step, int32_t k) {
+CVTM_HD double cvtm_cell_zero(const cvtm_cell_walk *rows, double y, int32_t step, int32_t k) {
   if (rows->narrow) return cvtm_cell_clamp(0, (double)k - rows->sx, (double)(k + 1) - rows->sx);
   return (double)cvtm_cell_zero_line(rows, y, step, k) - rows->sx;
 }
 
 /* Where a side enters the row that begins at y: the column, and x in *at. */
 CVTM_HD int32_t cvtm_cell_enter_row(const cvtm_density_view *density, const cvtm_cell *cell,
-                                    const cvtm_cell_rows *rows, int32_t step, double y,
-                                    cvtm_cell_side *side, double *at) {
-  cvtm_cell_follow(cell, rows->bottom, step, y, side);
-  *at = cvtm_cell_side_at(side, y);
+                                    const cvtm_cell_walk *rows, int32_t step, double y,
+                                    cvtm_cell_edge *side, double *at) {
+  cvtm_cell_advance_edge(cell, rows->bottom, step, y, side);
+  *at = cvtm_cell_edge_x(side, y);
   return cvtm_cell_pixel(rows->sx + *at, density->width, density->periodic);
 }
 
 /* Adds the integrals along the left (step 1) or right (step -1) side through rows first .. last:
  * from one line of the pixel grid or corner to the next. */
 CVTM_HD void cvtm_cell_add_side(const cvtm_density_view *density, const cvtm_cell *cell,
-                                const cvtm_cell_rows *rows, int32_t step, int32_t first,
+                                const cvtm_cell_walk *rows, int32_t step, int32_t first,
                                 int32_t last, cvtm_cell_sums *sums) {
-  cvtm_cell_side side = cvtm_cell_side_from(rows->top);
+  cvtm_cell_edge side = cvtm_cell_edge_from(rows->top);
   cvtm_cell_green g = {0, 0, 0, 0, 0};
   const double sx = rows->sx, sign = step > 0 ? -1 : 1;
   int32_t j = first;
@@ -121,7 +121,7 @@ CVTM_HD void cvtm_cell_add_side(const cvtm_density_view *density, const cvtm_cel
   for (;;) {
     const int corner = side.y1 < end;
     double yt = corner ? side.y1 : end;
-    double xt = corner ? side.x1 : cvtm_cell_side_at(&side, end);
+    double xt = corner ? side.x1 : cvtm_cell_edge_x(&side, end);
     const int right = xt > x;
     const int32_t column = right ? k + 1 : k - 1;
     double line = (double)(k + right) - sx;
@@ -136,7 +136,7 @@ CVTM_HD void cvtm_cell_add_side(const cvtm_density_view *density, const cvtm_cel
     y = yt;
     if (corner && !crossing) {
       if (side.next == rows->bottom) break;
-      cvtm_cell_follow(cell, rows->bottom, step, y, &side);
+      cvtm_cell_advance_edge(cell, rows->bottom, step, y, &side);
       x = side.x0;
       continue;
     }
@@ -150,8 +150,8 @@ CVTM_HD void cvtm_cell_add_side(const cvtm_density_view *density, const cvtm_cel
       end = j == rows->last ? rows->y_bottom : below - rows->sy;
       row = cvtm_cell_row(density, j);
       if (side.y1 <= y && side.next != rows->bottom) {
-        cvtm_cell_follow(cell, rows->bottom, step, y, &side);
-        x = cvtm_cell_side_at(&side, y);
+        cvtm_cell_advance_edge(cell, rows->bottom, step, y, &side);
+        x = cvtm_cell_edge_x(&side, y);
       }
       k = cvtm_cell_pixel(sx + x, density->width, density->periodic);
       line = cvtm_cell_zero(rows, y, step, k);
@@ -245,7 +245,7 @@ CVTM_HD cvtm_cell_run cvtm_cell_sum_run(const cvtm_density_view *density, const 
 /* Adds the whole pixels of rows first .. last between those lines. Calls for one cell go down it.
  */
 CVTM_HD void cvtm_cell_add_runs(const cvtm_density_view *density, const cvtm_cell *cell,
-                                cvtm_cell_rows *rows, int32_t first, int32_t last,
+                                cvtm_cell_walk *rows, int32_t first, int32_t last,
                                 cvtm_cell_sums *sums) {
   for (int32_t j = first; j <= last; ++j) {
     const double a = cvtm_cell_row_top(rows, j), b = cvtm_cell_row_bottom(rows, j);
@@ -265,7 +265,7 @@ CVTM_HD void cvtm_cell_add_runs(const cvtm_density_view *density, const cvtm_cel
 
 /* Adds rows first .. last of the cell; calls for one cell go down it. */
 CVTM_HD void cvtm_cell_add_rows(const cvtm_density_view *density, const cvtm_cell *cell,
-                                cvtm_cell_rows *rows, int32_t first, int32_t last,
+                                cvtm_cell_walk *rows, int32_t first, int32_t last,
                                 cvtm_cell_sums *sums) {
   if (first > last) return;
   cvtm_cell_add_runs(density, cell, rows, first, last, sums);
@@ -287,11 +287,11 @@ CVTM_HD void cvtm_cell_add_centre(const cvtm_density_view *density, const float 
 /* Adds the pixel centres of row j that belong to the site at `place`. */
 CVTM_HD void cvtm_cell_add_centres(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                    const cvtm_density_view *density, int64_t place,
-                                   const cvtm_cell *cell, double doubt, cvtm_cell_rows *rows,
+                                   const cvtm_cell *cell, double doubt, cvtm_cell_walk *rows,
                                    int32_t j, cvtm_cell_sums *sums) {
   const double y = ((double)j + 0.5) - rows->sy, sx = rows->sx;
   const float *row = cvtm_cell_row(density, j);
-  const cvtm_cell_span span = cvtm_cell_find_span(domain, cell, doubt, rows, j);
+  const cvtm_cell_span span = cvtm_cell_row_span(domain, cell, doubt, rows, j);
   for (int32_t k = span.first; k <= span.last; ++k) {
     if (k == span.sure_first) {
       const cvtm_cell_run run =

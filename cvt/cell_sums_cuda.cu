@@ -64,7 +64,8 @@ __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
     const int64_t k = begin + lane % CUT_CELLS;
     cvtm_cell cell = {0,           CVTM_HULL_SIDES, cells.chunk, cells.x + k,
                       cells.y + k, nullptr,         nullptr,     0};
-    const bool done = cvtm_warp_cut_cells(tree, domain, first + begin, last, lane, &memory, &cell);
+    const bool done =
+        cvtm_warp_cells_by_hull(tree, domain, first + begin, last, lane, &memory, &cell);
     if (lane < CUT_CELLS && first + k < last) {
       cells.count[k] = done ? cell.count : static_cast<int32_t>(LEFT);
       if (!done) leave(left, first + k);
@@ -136,7 +137,7 @@ __device__ warp_cell cut_cell(const cvtm_site_tree_view &tree, cvtm_domain domai
   cvtm_cell polygon = {0,       CVTM_HULL_SIDES, CELLS, memory->x + c, memory->y + c,
                        nullptr, nullptr,         0};
   const bool done =
-      cvtm_warp_cut_cells(tree, domain, base, tree.count, lane, &memory->hulls, &polygon);
+      cvtm_warp_cells_by_hull(tree, domain, base, tree.count, lane, &memory->hulls, &polygon);
   if (place >= tree.count) return cell;
   if (!done) {
     if (lane < CELLS) leave(left, place);
@@ -273,7 +274,7 @@ struct warp_centres {
   cvtm_hull_pole pole[CVTM_CENTRE_SITES * CELLS];
   int32_t place[CVTM_CENTRE_SITES * CELLS];
   union {
-    int32_t look[CVTM_HULL_LOOK * CELLS];
+    int32_t scratch[CVTM_HULL_SCRATCH * CELLS];
     cvtm_centre_bound bound[CVTM_CENTRE_SITES * CELLS];
   };
 };
@@ -295,7 +296,7 @@ __global__ void __launch_bounds__(WARP, BLOCKS)
                       memory.pole + c,
                       memory.place + c,
                       nullptr,
-                      memory.look + c};
+                      memory.scratch + c};
     cvtm_cell_sums part;
     const bool done = cvtm_centre_sum(&tree, domain, &density, place, place < tree.count, lanes,
                                       &hull, memory.bound + c, &part) == CVTM_CELL_DONE;

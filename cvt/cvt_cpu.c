@@ -41,13 +41,13 @@ static int sum_centres(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int
                        cvtm_cell_sums *sums) {
   cvtm_hull_pole poles[CVTM_CENTRE_SITES];
   cvtm_centre_bound bounds[CVTM_CENTRE_SITES];
-  int32_t places[CVTM_CENTRE_SITES], look[CVTM_HULL_LOOK];
+  int32_t places[CVTM_CENTRE_SITES], scratch[CVTM_HULL_SCRATCH];
   cvtm_hull hull = {.stride = 1,
-                    .room = CVTM_CENTRE_SITES,
+                    .capacity = CVTM_CENTRE_SITES,
                     .reach = CVTM_HULL_REACH,
                     .pole = poles,
                     .place = places,
-                    .look = look};
+                    .scratch = scratch};
   const cvtm_lanes one = {.lane = 0, .count = 1};
   const cvtm_cell_status status =
       cvtm_centre_sum(tree, cvt->domain, &cvt->density, place, 1, one, &hull, bounds, sums);
@@ -68,14 +68,14 @@ static int sum_cell(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_
   if (energy == CVTM_CVT_PIXEL && sum_centres(cvt, tree, place, sums)) return 1;
   if (!cvtm_cell_cut_out(tree, cvt->domain, place, cell)) return 0;
   if (cell->count < 3) return 1;
-  cvtm_cell_rows rows;
+  cvtm_cell_walk rows;
   cvtm_cell_set_slopes(cell);
-  cvtm_cell_begin_rows(cvt->domain, sx, sy, cell, &rows);
+  cvtm_cell_begin_walk(cvt->domain, sx, sy, cell, &rows);
   if (energy == CVTM_CVT_EXACT) {
     cvtm_cell_add_rows(&cvt->density, cell, &rows, rows.first, rows.last, sums);
     return 1;
   }
-  const double doubt = cvtm_cell_doubt(cvt->domain, cell);
+  const double doubt = cvtm_cell_tolerance(cvt->domain, cell);
   for (int32_t j = rows.first; j <= rows.last; ++j)
     cvtm_cell_add_centres(tree, cvt->domain, &cvt->density, place, cell, doubt, &rows, j, sums);
   return 1;
@@ -83,7 +83,7 @@ static int sum_cell(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_
 
 static cvtm_status cell_sums_cpu(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy) {
   const int32_t wanted = 1;
-  const cvtm_status status = cvtm_site_tree_bound(cvt->tree, &wanted);
+  const cvtm_status status = cvtm_site_tree_build_boxes(cvt->tree, &wanted);
   if (status != CVTM_OK) return status;
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
   cpu_state *state = cvt->state;

@@ -103,16 +103,8 @@ CVTM_HD cvtm_seed_pixel cvtm_pixel_of_place(const cvtm_flood *flood, int64_t pla
   return cvtm_pixel_at(flood->domain, site[0], site[1]);
 }
 
-/* Puts a zero before each of 16 bits. */
-CVTM_HD uint32_t cvtm_spread_half(uint32_t x) {
-  x = (x | x << 8) & 0x00FF00FFU;
-  x = (x | x << 4) & 0x0F0F0F0FU;
-  x = (x | x << 2) & 0x33333333U;
-  return (x | x << 1) & 0x55555555U;
-}
-
 CVTM_HD uint64_t cvtm_pixel_code(cvtm_seed_pixel pixel) {
-  return cvtm_spread_half(pixel.column) | cvtm_spread_half(pixel.row) << 1;
+  return cvtm_spread_16_bits(pixel.column) | cvtm_spread_16_bits(pixel.row) << 1;
 }
 
 /* A word that says only which pixel the seed is: it stands for several sites. Its position is the

@@ -166,7 +166,7 @@ static cvtm_status compute_exact(cvtm_voronoi *voronoi, const cvtm_flood *flood,
   int32_t *const missing = table->cells ? voronoi->missing : NULL;
   cvtm_status status = CVTM_OK;
   if (table->cells) status = table->cells(device, flood, labels, missing);
-  if (status == CVTM_OK) status = cvtm_site_tree_bound(voronoi->tree, missing);
+  if (status == CVTM_OK) status = cvtm_site_tree_build_boxes(voronoi->tree, missing);
   return status == CVTM_OK ? table->tiles(device, flood, labels, missing) : status;
 }
 
@@ -210,7 +210,7 @@ cvtm_status cvtm_voronoi_compute(cvtm_voronoi *voronoi, const double *sites, int
   if (count == 0) return label_none(voronoi, labels);
   const cvtm_flood flood = flood_of(voronoi);
   if (exact) return compute_exact(voronoi, &flood, labels);
-  status = cvtm_site_tree_bound(voronoi->tree, NULL);
+  status = cvtm_site_tree_build_boxes(voronoi->tree, NULL);
   return status == CVTM_OK ? jump_flood(voronoi, &flood, method, &plan, labels) : status;
 }
 

@@ -23,12 +23,12 @@ enum {
 
 /* Labels the pixels of row j that belong to the site at a place; how many is returned. */
 static __device__ int32_t label_row(const cvtm_flood *flood, int64_t place, const cvtm_cell *cell,
-                                    double doubt, cvtm_cell_rows *rows, int32_t j,
+                                    double doubt, cvtm_cell_walk *rows, int32_t j,
                                     int32_t *labels) {
   const cvtm_domain domain = flood->domain;
   const int32_t index = flood->tree.index[place];
   const double y = (static_cast<double>(j) + 0.5) - rows->sy;
-  const cvtm_cell_span span = cvtm_cell_find_span(domain, cell, doubt, rows, j);
+  const cvtm_cell_span span = cvtm_cell_row_span(domain, cell, doubt, rows, j);
   const int32_t wrapped = domain.periodic ? cvtm_cell_wrap(j, domain.height) : j;
   int32_t *row = labels + static_cast<int64_t>(wrapped) * domain.width;
   int32_t count = 0;
@@ -47,13 +47,13 @@ static __device__ int32_t label_row(const cvtm_flood *flood, int64_t place, cons
  * labelled. */
 static __device__ int32_t label_cells(const cvtm_flood &flood, int64_t base, int lane,
                                       cvtm_warp_cells<WARP> *memory, int32_t *labels) {
-  cvtm_warp_cut(flood.tree, flood.domain, base, lane, memory);
+  cvtm_warp_cells_with_slopes(flood.tree, flood.domain, base, lane, memory);
   const cvtm_cell cell = cvtm_warp_cell(memory, lane);
   int32_t count = 0;
   if (cell.count >= 3) {
     const int64_t place = base + lane;
-    cvtm_cell_rows rows;
-    cvtm_cell_begin_rows(flood.domain, flood.tree.position[2 * place],
+    cvtm_cell_walk rows;
+    cvtm_cell_begin_walk(flood.domain, flood.tree.position[2 * place],
                          flood.tree.position[2 * place + 1], &cell, &rows);
     for (int32_t j = rows.first; j <= rows.last; ++j)
       count += label_row(&flood, place, &cell, memory->doubt[lane], &rows, j, labels);

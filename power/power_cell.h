@@ -144,8 +144,8 @@ CVTM_HD void cvtm_power_find_first(const cvtm_power_view *view, const cvtm_cell_
     }
     return;
   }
-  cvtm_cell_nearest nearest;
-  (void)cvtm_cell_find_nearest(&view->tree, o, &nearest);
+  cvtm_nearest_list nearest;
+  (void)cvtm_cell_nearest_sites(&view->tree, o, &nearest);
   for (int32_t k = 0; k < nearest.count; ++k) known->place[known->count++] = nearest.place[k];
 }
 

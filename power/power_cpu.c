@@ -78,11 +78,11 @@ static void couple(cvtm_power *power, const cvtm_power_view *view, int64_t place
 
 static void integrate(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_t place,
                       cvtm_cell *cell, cvtm_cell_sums *sums) {
-  cvtm_cell_rows rows;
+  cvtm_cell_walk rows;
   *sums = (cvtm_cell_sums){0, 0, 0, 0};
   if (cell->count < 3) return;
   cvtm_cell_set_slopes(cell);
-  cvtm_cell_begin_rows(cvt->domain, tree->position[2 * place], tree->position[2 * place + 1], cell,
+  cvtm_cell_begin_walk(cvt->domain, tree->position[2 * place], tree->position[2 * place + 1], cell,
                        &rows);
   cvtm_cell_add_rows(&cvt->density, cell, &rows, rows.first, rows.last, sums);
 }

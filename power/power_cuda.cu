@@ -97,8 +97,8 @@ __device__ cvtm_cell_sums share_sums(const cvtm_power_view &view, cvtm_domain do
                                      const cvtm_cell &cell, int lane, int lanes) {
   cvtm_cell_sums sums = {0, 0, 0, 0};
   if (cell.count < 3) return sums;
-  cvtm_cell_rows rows;
-  cvtm_cell_begin_rows(domain, view.tree.position[2 * place], view.tree.position[2 * place + 1],
+  cvtm_cell_walk rows;
+  cvtm_cell_begin_walk(domain, view.tree.position[2 * place], view.tree.position[2 * place + 1],
                        &cell, &rows);
   const int32_t share = (rows.last - rows.first + lanes) / lanes;
   const int32_t first = rows.first + lane * share;

@@ -20,13 +20,13 @@
 #include <string.h>
 
 enum {
-  CVTM_HULL_POLES = 16,  /* of a cell at once */
-  CVTM_HULL_STEP = 4,    /* poles that are looked at together */
-  CVTM_HULL_SIDES = 10,  /* of a cell */
-  CVTM_HULL_ROUNDS = 8,  /* before the quick way gives up */
-  CVTM_HULL_LOOK = 32,   /* numbers that `look` holds */
-  CVTM_HULL_CROWD = 256, /* sites that a lane looks at, at most */
-  CVTM_HULL_OUTSIDE = -4 /* the mirror images' places: -4 .. -1 */
+  CVTM_HULL_POLES = 16,       /* of a cell at once */
+  CVTM_HULL_STEP = 4,         /* poles that are looked at together */
+  CVTM_HULL_SIDES = 10,       /* of a cell */
+  CVTM_HULL_MAX_ROUNDS = 8,   /* before the quick way gives up */
+  CVTM_HULL_SCRATCH = 32,     /* of them in `scratch` */
+  CVTM_HULL_MAX_SCAN = 256,   /* sites that a lane looks at, at most */
+  CVTM_HULL_FIRST_MIRROR = -4 /* the mirror images' places: -4 .. -1 */
 };
 
 #define CVTM_HULL_REACH 1.7F /* finds most cells in one round */
@@ -42,14 +42,14 @@ typedef struct CVTM_HULL_ALIGNED cvtm_hull_pole {
 } cvtm_hull_pole;
 
 /* Pole k is pole[k * stride], its site at place[k * stride], with room for so many; order tells the
- * hull's corners, and so does bit k of corners; look holds the places of a pass, and what follows
- * each pole on the hull. In memory that the cell's lanes share. */
+ * hull's corners, and so does bit k of corners; scratch holds the places of a pass, and what
+ * follows each pole on the hull. In memory that the cell's lanes share. */
 typedef struct cvtm_hull {
-  int32_t count, stride, room;
+  int32_t count, stride, capacity;
   float reach; /* of the first round, in spacings of the sites */
   uint32_t corners;
   cvtm_hull_pole *pole;
-  int32_t *place, *order, *look;
+  int32_t *place, *order, *scratch;
 } cvtm_hull;
 
 /* What the lanes of a cell have in common. */
@@ -59,7 +59,7 @@ typedef struct cvtm_hull_search {
   cvtm_lanes lanes;
   cvtm_cell_origin o;
   cvtm_cell_box edges; /* of the domain */
-  cvtm_cell_bins bins;
+  cvtm_bin_level bins;
   int32_t finest; /* level of bins */
   float scale;    /* poles are multiples of this */
   float from, to; /* squared distances of the sites asked for */
@@ -68,24 +68,24 @@ typedef struct cvtm_hull_search {
 } cvtm_hull_search;
 
 /* A walk through this lane's bins. */
-typedef struct cvtm_hull_walk {
+typedef struct cvtm_hull_bin_walk {
   const int32_t *slot; /* of the bin behind */
   int32_t next, end;   /* places */
-} cvtm_hull_walk;
+} cvtm_hull_bin_walk;
 
 /* --- the sites around ------------------------------------------------------------------ */
 
 /* Puts down the first place of each bin within reach that is not empty, and the one behind its
- * last, for this lane's share of the bins, at look[2 * (k * lanes + lane)]; how many sites there
+ * last, for this lane's share of the bins, at scratch[2 * (k * lanes + lane)]; how many sites there
  * are in all of those. There are at most 4 by 4 bins. */
 CVTM_HD int32_t cvtm_hull_find_bins(const cvtm_hull_search *s, cvtm_hull *hull) {
   const double reach = 1.000001 * s->reach;
   const double x = s->o.x + s->o.shift_x, y = s->o.y + s->o.shift_y;
-  const int32_t x0 = cvtm_cell_bin_along(&s->bins, x - reach, s->domain.width);
-  const int32_t x1 = cvtm_cell_bin_along(&s->bins, x + reach, s->domain.width);
-  const int32_t y0 = cvtm_cell_bin_along(&s->bins, y - reach, s->domain.height);
-  const int32_t y1 = cvtm_cell_bin_along(&s->bins, y + reach, s->domain.height);
-  int32_t *slot = hull->look + 2 * s->lanes.lane * hull->stride;
+  const int32_t x0 = cvtm_bin_coordinate(&s->bins, x - reach, s->domain.width);
+  const int32_t x1 = cvtm_bin_coordinate(&s->bins, x + reach, s->domain.width);
+  const int32_t y0 = cvtm_bin_coordinate(&s->bins, y - reach, s->domain.height);
+  const int32_t y1 = cvtm_bin_coordinate(&s->bins, y + reach, s->domain.height);
+  int32_t *slot = hull->scratch + 2 * s->lanes.lane * hull->stride;
   int32_t sites = 0;
   for (int32_t bx = x0 + s->lanes.lane, by = y0; by <= y1; bx += s->lanes.count) {
     while (bx > x1) {
@@ -95,9 +95,9 @@ CVTM_HD int32_t cvtm_hull_find_bins(const cvtm_hull_search *s, cvtm_hull *hull) 
     if (by > y1) break;
     int32_t first, last;
     if (s->bins.level > s->tree->levels)
-      cvtm_cell_square_sites(s->tree, s->domain, s->bins.level, bx, by, &first, &last);
+      cvtm_square_sites(s->tree, s->domain, s->bins.level, bx, by, &first, &last);
     else
-      cvtm_cell_bin_sites(s->tree, s->bins.level, bx, by, &first, &last);
+      cvtm_bin_sites(s->tree, s->bins.level, bx, by, &first, &last);
     if (first == last) continue;
     slot[0] = first;
     slot[hull->stride] = last;
@@ -111,7 +111,7 @@ CVTM_HD int32_t cvtm_hull_find_bins(const cvtm_hull_search *s, cvtm_hull *hull) 
 CVTM_HD int cvtm_hull_cuts(const cvtm_cell *cell, double dx, double dy) {
   const double offset = 0.5 * (dx * dx + dy * dy) * (1 - 1e-12);
   for (int32_t k = 0; k < cell->count; ++k)
-    if (cvtm_cell_beyond(cell, k, dx, dy, offset) > 0) return 1;
+    if (cvtm_cell_excess(cell, k, dx, dy, offset) > 0) return 1;
   return cell->count == 0;
 }
 
@@ -120,7 +120,7 @@ CVTM_HD int cvtm_hull_cuts(const cvtm_cell *cell, double dx, double dy) {
 CVTM_HD void cvtm_hull_add(const cvtm_hull_search *s, int take, float x, float y, int32_t place,
                            cvtm_hull *hull) {
   const int32_t at = cvtm_lanes_number(s->lanes, take, &hull->count);
-  if (!take || at >= hull->room) return;
+  if (!take || at >= hull->capacity) return;
   hull->pole[at * hull->stride].x = x;
   hull->pole[at * hull->stride].y = y;
   hull->place[at * hull->stride] = place;
@@ -148,8 +148,8 @@ CVTM_HD void cvtm_hull_set_poles(const cvtm_hull_search *s, int32_t first, int32
 }
 
 /* The next of this lane's sites; its own where there is none. */
-CVTM_HD int32_t cvtm_hull_take(const cvtm_hull_search *s, const cvtm_hull *hull, int more,
-                               cvtm_hull_walk *walk) {
+CVTM_HD int32_t cvtm_hull_next_site(const cvtm_hull_search *s, const cvtm_hull *hull, int more,
+                                    cvtm_hull_bin_walk *walk) {
   if (!more) return s->o.place;
   if (walk->next == walk->end) {
     walk->next = walk->slot[0];
@@ -164,18 +164,18 @@ CVTM_HD int32_t cvtm_hull_take(const cvtm_hull_search *s, const cvtm_hull *hull,
 CVTM_HD int cvtm_hull_gather(const cvtm_hull_search *s, int wanted, const cvtm_cell *cell,
                              cvtm_hull *hull) {
   const int32_t found = wanted ? cvtm_hull_find_bins(s, hull) : 0;
-  const int crowded = found > CVTM_HULL_CROWD;
+  const int crowded = found > CVTM_HULL_MAX_SCAN;
   const int32_t sites = crowded ? 0 : found, most = cvtm_lanes_most(sites);
-  cvtm_hull_walk walk = {hull->look + 2 * s->lanes.lane * hull->stride, 0, 0};
+  cvtm_hull_bin_walk walk = {hull->scratch + 2 * s->lanes.lane * hull->stride, 0, 0};
   int owned = 0;
   double x, y, next_x, next_y;
-  int32_t place = cvtm_hull_take(s, hull, sites > 0, &walk);
+  int32_t place = cvtm_hull_next_site(s, hull, sites > 0, &walk);
   cvtm_tree_position(s->tree, place, &next_x, &next_y);
   for (int32_t k = 1; k <= most; ++k) {
     const int32_t current = place;
     x = next_x;
     y = next_y;
-    place = cvtm_hull_take(s, hull, k < sites, &walk);
+    place = cvtm_hull_next_site(s, hull, k < sites, &walk);
     cvtm_tree_position(s->tree, place, &next_x, &next_y);
     const double dx = (x - s->o.shift_x) - s->o.x, dy = (y - s->o.shift_y) - s->o.y;
     const float near_x = (float)dx, near_y = (float)dy;
@@ -191,7 +191,7 @@ CVTM_HD int cvtm_hull_gather(const cvtm_hull_search *s, int wanted, const cvtm_c
     cvtm_hull_add(s, take, near_x, near_y, current, hull);
   }
   cvtm_lanes_sync();
-  if (crowded) hull->count = 2 * hull->room;
+  if (crowded) hull->count = 2 * hull->capacity;
   return owned;
 }
 
@@ -243,7 +243,7 @@ CVTM_HD void cvtm_hull_add_edges(const cvtm_hull_search *s, cvtm_hull *hull) {
   const int any = s->active && (s->edges.x0 > -near || s->edges.x1 < near || s->edges.y0 > -near ||
                                 s->edges.y1 < near);
   if (!cvtm_lanes_any(any)) return;
-  for (int32_t k = CVTM_HULL_OUTSIDE; k < 0; k += s->lanes.count) {
+  for (int32_t k = CVTM_HULL_FIRST_MIRROR; k < 0; k += s->lanes.count) {
     const int32_t place = k + s->lanes.lane;
     double dx = 0, dy = 0;
     if (place < 0) cvtm_hull_neighbor(s, place, &dx, &dy);
@@ -308,7 +308,7 @@ CVTM_HD int32_t cvtm_hull_farthest(cvtm_lanes lanes, float value, int32_t number
 
 /* Winds up the hull, clockwise where y is up and around the origin once. The number of its corners;
  * 0 if the origin is not inside, more than CVTM_HULL_SIDES if there are too many. */
-CVTM_HD int32_t cvtm_hull_wind(cvtm_lanes lanes, cvtm_hull *hull, int active) {
+CVTM_HD int32_t cvtm_hull_wrap(cvtm_lanes lanes, cvtm_hull *hull, int active) {
   const int32_t count = active && hull->count >= 3 ? hull->count : 0;
   float farthest = -1;
   int32_t start = 0, sides = 0;
@@ -317,7 +317,7 @@ CVTM_HD int32_t cvtm_hull_wind(cvtm_lanes lanes, cvtm_hull *hull, int active) {
     const float out = p.x * p.x + p.y * p.y;
     start = out > farthest ? k : start;
     farthest = out > farthest ? out : farthest;
-    hull->look[k * hull->stride] = cvtm_hull_next(hull, k, count);
+    hull->scratch[k * hull->stride] = cvtm_hull_next(hull, k, count);
   }
   start = cvtm_hull_farthest(lanes, farthest, start);
   cvtm_lanes_sync();
@@ -327,7 +327,7 @@ CVTM_HD int32_t cvtm_hull_wind(cvtm_lanes lanes, cvtm_hull *hull, int active) {
     if (lanes.lane == 0) hull->order[sides * hull->stride] = at;
     hull->corners |= 1u << at;
     ++sides;
-    const int32_t next = hull->look[at * hull->stride];
+    const int32_t next = hull->scratch[at * hull->stride];
     turns += next >= CVTM_HULL_TURN;
     at = next & (CVTM_HULL_TURN - 1);
     if (at == start) return turns == 1 ? sides : 0;
@@ -346,14 +346,14 @@ CVTM_HD void cvtm_hull_corner(double ax, double ay, double bx, double by, double
 }
 
 /* Whether a number above 0 is rounding, where the square of what it is made of is this. */
-CVTM_HD int cvtm_hull_rounding(double number, double square) {
+CVTM_HD int cvtm_within_rounding(double number, double square) {
   return number <= 0 || number * number <= 1.6e-23 * square;
 }
 
 /* Whether (x, y) is on the bisector with (dx, dy) but for rounding. */
-CVTM_HD int cvtm_hull_on(double dx, double dy, double x, double y) {
+CVTM_HD int cvtm_hull_on_bisector(double dx, double dy, double x, double y) {
   const double d2 = dx * dx + dy * dy;
-  return cvtm_hull_rounding(fabs(dx * x + dy * y - 0.5 * d2), d2 * (x * x + y * y));
+  return cvtm_within_rounding(fabs(dx * x + dy * y - 0.5 * d2), d2 * (x * x + y * y));
 }
 
 /* The cell's corners; returns the squared distance of the farthest, infinite unless each bisector
@@ -373,7 +373,7 @@ CVTM_HD double cvtm_hull_set_corners(const cvtm_hull_search *s, const cvtm_hull 
     const double r2 = x * x + y * y;
     if (!(r2 < HUGE_VAL && ax * by < ay * bx)) largest = HUGE_VAL;
     if (r2 > largest) largest = r2;
-    *good &= cvtm_hull_on(ax, ay, x, y) & cvtm_hull_on(bx, by, x, y);
+    *good &= cvtm_hull_on_bisector(ax, ay, x, y) & cvtm_hull_on_bisector(bx, by, x, y);
   }
   cell->count = sides;
   return cvtm_lanes_largest(s->lanes, largest);
@@ -382,8 +382,8 @@ CVTM_HD double cvtm_hull_set_corners(const cvtm_hull_search *s, const cvtm_hull 
 /* Whether no corner is beyond a bisector by more than rounding, if the corners are on their own
  * ones. Of the hull's own bisectors, which turn around the site once, none is if each edge leads
  * onwards, at a right angle to the direction of the pole. */
-CVTM_HD int cvtm_hull_holds(const cvtm_hull_search *s, const cvtm_hull *hull, const cvtm_cell *cell,
-                            double radius2) {
+CVTM_HD int cvtm_hull_verify(const cvtm_hull_search *s, const cvtm_hull *hull,
+                             const cvtm_cell *cell, double radius2) {
   const int32_t stride = cell->stride;
   int good = 1;
   for (int32_t k = s->lanes.lane; k < cell->count; k += s->lanes.count) {
@@ -392,7 +392,7 @@ CVTM_HD int cvtm_hull_holds(const cvtm_hull_search *s, const cvtm_hull *hull, co
     const double dx = (double)pole.x, dy = (double)pole.y;
     const double back = (cell->y[k * stride] - cell->y[from * stride]) * dx -
                         (cell->x[k * stride] - cell->x[from * stride]) * dy;
-    good &= cvtm_hull_rounding(back, (dx * dx + dy * dy) * radius2);
+    good &= cvtm_within_rounding(back, (dx * dx + dy * dy) * radius2);
   }
   uint32_t inside = cell->count > 0 ? ((1u << hull->count) - 1) & ~hull->corners : 0;
   for (; inside > 0; inside &= inside - 1) {
@@ -400,7 +400,7 @@ CVTM_HD int cvtm_hull_holds(const cvtm_hull_search *s, const cvtm_hull *hull, co
     cvtm_hull_neighbor(s, hull->place[cvtm_lowest_bit(inside) * hull->stride], &dx, &dy);
     const double d2 = dx * dx + dy * dy;
     for (int32_t c = s->lanes.lane; c < cell->count; c += s->lanes.count)
-      good &= cvtm_hull_rounding(cvtm_cell_beyond(cell, c, dx, dy, 0.5 * d2), d2 * radius2);
+      good &= cvtm_within_rounding(cvtm_cell_excess(cell, c, dx, dy, 0.5 * d2), d2 * radius2);
   }
   return good;
 }
@@ -494,14 +494,14 @@ CVTM_HD cvtm_cell_status cvtm_hull_round(cvtm_hull_search *s, cvtm_hull *hull, c
   const int32_t before = hull->count;
   const int owned = cvtm_hull_collect(s, cell, hull);
   if (!s->domain.periodic) cvtm_hull_add_edges(s, hull);
-  const int crowded = cvtm_lanes_vote(s->lanes, hull->count > hull->room) != 0;
+  const int crowded = cvtm_lanes_vote(s->lanes, hull->count > hull->capacity) != 0;
   const int changed = s->active && hull->count > before && !crowded && !owned;
   int good = 1;
   cvtm_lanes_sync();
   if (cvtm_lanes_any(changed)) {
     cvtm_hull_set_poles(s, before, changed ? hull->count : 0, hull);
     cvtm_lanes_sync();
-    const int32_t sides = cvtm_hull_wind(s->lanes, hull, changed);
+    const int32_t sides = cvtm_hull_wrap(s->lanes, hull, changed);
     cvtm_lanes_sync();
     const int fits = changed && sides > 0 && sides <= CVTM_HULL_SIDES;
     cvtm_cell found = *cell;
@@ -509,7 +509,7 @@ CVTM_HD cvtm_cell_status cvtm_hull_round(cvtm_hull_search *s, cvtm_hull *hull, c
     const double r2 = cvtm_hull_set_corners(s, hull, fits ? sides : 0, &found, &on);
     cvtm_lanes_sync();
     if (!(r2 < 1e4 * (double)s->to)) found.count = 0; /* as good as open */
-    good = cvtm_hull_holds(s, hull, &found, r2) & (on | (found.count == 0));
+    good = cvtm_hull_verify(s, hull, &found, r2) & (on | (found.count == 0));
     good = cvtm_lanes_vote(s->lanes, !good) == 0 && sides <= CVTM_HULL_SIDES;
     if (changed) {
       cell->count = found.count;
@@ -535,9 +535,9 @@ CVTM_HD cvtm_cell_status cvtm_hull_round(cvtm_hull_search *s, cvtm_hull *hull, c
 
 /* The cell of the site at a place, in at most CVTM_HULL_SIDES corners, and the squared distance of
  * the farthest; `wanted`: there is one to do. CVTM_CELL_DONE or _UNDECIDED. Slopes are not set. */
-CVTM_HD cvtm_cell_status cvtm_hull_cut(const cvtm_site_tree_view *tree, cvtm_domain domain,
-                                       int64_t place, int wanted, cvtm_lanes lanes, cvtm_hull *hull,
-                                       cvtm_cell *cell, double *radius2) {
+CVTM_HD cvtm_cell_status cvtm_cell_by_hull(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                           int64_t place, int wanted, cvtm_lanes lanes,
+                                           cvtm_hull *hull, cvtm_cell *cell, double *radius2) {
   cvtm_hull_search s;
   const float most = cvtm_hull_begin(tree, domain, place, wanted, lanes, hull->reach, &s);
   *radius2 = HUGE_VAL;
@@ -550,7 +550,7 @@ CVTM_HD cvtm_cell_status cvtm_hull_cut(const cvtm_site_tree_view *tree, cvtm_dom
     result = CVTM_CELL_DONE;
     s.active = 0;
   }
-  for (int round = 0; round < CVTM_HULL_ROUNDS && cvtm_lanes_any(s.active); ++round) {
+  for (int round = 0; round < CVTM_HULL_MAX_ROUNDS && cvtm_lanes_any(s.active); ++round) {
     const cvtm_cell_status status = cvtm_hull_round(&s, hull, cell, radius2);
     if (!s.active) continue;
     if (status == CVTM_CELL_OVERFLOW) {

@@ -67,7 +67,7 @@ CVTM_HD double cvtm_cell_radius2(const cvtm_cell *cell) {
 }
 
 /* How far corner k lies beyond the bisector with (dx, dy). */
-CVTM_HD double cvtm_cell_beyond(const cvtm_cell *cell, int32_t k, double dx, double dy,
+CVTM_HD double cvtm_cell_excess(const cvtm_cell *cell, int32_t k, double dx, double dy,
                                 double offset) {
   return dx * cell->x[k * cell->stride] + dy * cell->y[k * cell->stride] - offset;
 }
@@ -93,7 +93,7 @@ CVTM_HD cvtm_cell_cut cvtm_cell_clip(cvtm_cell *cell, double dx, double dy) {
   int32_t farthest = -1;
   double largest = 0;
   for (int32_t k = 0; k < n; ++k) {
-    const double s = cvtm_cell_beyond(cell, k, dx, dy, offset);
+    const double s = cvtm_cell_excess(cell, k, dx, dy, offset);
     if (s > largest) {
       largest = s;
       farthest = k;
@@ -106,7 +106,7 @@ CVTM_HD cvtm_cell_cut cvtm_cell_clip(cvtm_cell *cell, double dx, double dy) {
   double s_first = largest, s_last = largest, s_before = 0, s_after = 0;
   for (;;) {
     before = first > 0 ? first - 1 : n - 1;
-    s_before = cvtm_cell_beyond(cell, before, dx, dy, offset);
+    s_before = cvtm_cell_excess(cell, before, dx, dy, offset);
     if (s_before < 0) break;
     if (++removed == n) {
       cell->count = 0;
@@ -117,7 +117,7 @@ CVTM_HD cvtm_cell_cut cvtm_cell_clip(cvtm_cell *cell, double dx, double dy) {
   }
   for (;;) {
     after = last + 1 < n ? last + 1 : 0;
-    s_after = cvtm_cell_beyond(cell, after, dx, dy, offset);
+    s_after = cvtm_cell_excess(cell, after, dx, dy, offset);
     if (s_after < 0) break;
     ++removed; /* cannot reach n: the corner `before` stays */
     last = after;
@@ -219,25 +219,16 @@ CVTM_HD int cvtm_cell_shrink_box(cvtm_cell_box *box, double reach) {
 
 /* --- the sites around ------------------------------------------------------------------- */
 
-/* Bits 0 .. 15 of x to the even bits. */
-CVTM_HD uint32_t cvtm_spread_bits_16(uint32_t x) {
-  x = (x | x << 8) & 0x00FF00FFu;
-  x = (x | x << 4) & 0x0F0F0F0Fu;
-  x = (x | x << 2) & 0x33333333u;
-  x = (x | x << 1) & 0x55555555u;
-  return x;
-}
-
 /* Squares of bins: 2^level along an axis. */
-typedef struct cvtm_cell_bins {
+typedef struct cvtm_bin_level {
   int32_t level, shift; /* of the Morton grid */
   double side;          /* pixels */
-} cvtm_cell_bins;
+} cvtm_bin_level;
 
 /* The coarsest bins whose side is not above `reach`, or the finest. */
-CVTM_HD cvtm_cell_bins cvtm_cell_bins_for(const cvtm_site_tree_view *tree, cvtm_domain domain,
+CVTM_HD cvtm_bin_level cvtm_bin_level_for(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                           double reach) {
-  cvtm_cell_bins bins;
+  cvtm_bin_level bins;
   bins.shift = cvtm_morton_shift(domain);
   bins.level = 0;
   bins.side = (double)((uint64_t)1 << (32 - bins.shift));
@@ -249,14 +240,14 @@ CVTM_HD cvtm_cell_bins cvtm_cell_bins_for(const cvtm_site_tree_view *tree, cvtm_
 }
 
 /* The number along an axis of the bin that x falls into, or would if it were in the domain. */
-CVTM_HD int32_t cvtm_cell_bin_along(const cvtm_cell_bins *bins, double x, int size) {
+CVTM_HD int32_t cvtm_bin_coordinate(const cvtm_bin_level *bins, double x, int size) {
   if (bins->level == 0) return 0;
   return (int32_t)(cvtm_quantize(x, size, bins->shift) >> (32 - bins->level));
 }
 
 /* The first of the sorted places first .. last - 1 whose code is not below `code`; else last. */
-CVTM_HD int32_t cvtm_cell_find_code(const cvtm_site_tree_view *tree, cvtm_domain domain,
-                                    uint64_t code, int32_t first, int32_t last) {
+CVTM_HD int32_t cvtm_first_with_code(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                     uint64_t code, int32_t first, int32_t last) {
   while (first < last) {
     const int32_t middle = first + (last - first) / 2;
     double x, y;
@@ -270,22 +261,21 @@ CVTM_HD int32_t cvtm_cell_find_code(const cvtm_site_tree_view *tree, cvtm_domain
 }
 
 /* The sorted sites first .. last - 1 of a square smaller than the finest bins. */
-CVTM_HD void cvtm_cell_square_sites(const cvtm_site_tree_view *tree, cvtm_domain domain,
-                                    int32_t level, int32_t bx, int32_t by, int32_t *first,
-                                    int32_t *last) {
+CVTM_HD void cvtm_square_sites(const cvtm_site_tree_view *tree, cvtm_domain domain, int32_t level,
+                               int32_t bx, int32_t by, int32_t *first, int32_t *last) {
   const uint64_t square = cvtm_spread_bits((uint32_t)bx) | cvtm_spread_bits((uint32_t)by) << 1;
   const uint64_t bin = square >> 2 * (level - tree->levels);
   const uint64_t code = square << (64 - 2 * level), next = (square + 1) << (64 - 2 * level);
   const int32_t end = tree->start[bin + 1];
-  *first = cvtm_cell_find_code(tree, domain, code, tree->start[bin], end);
-  *last = next == 0 ? end : cvtm_cell_find_code(tree, domain, next, *first, end);
+  *first = cvtm_first_with_code(tree, domain, code, tree->start[bin], end);
+  *last = next == 0 ? end : cvtm_first_with_code(tree, domain, next, *first, end);
 }
 
 /* The sorted sites first .. last - 1 of a bin. */
-CVTM_HD void cvtm_cell_bin_sites(const cvtm_site_tree_view *tree, int32_t level, int32_t bx,
-                                 int32_t by, int32_t *first, int32_t *last) {
+CVTM_HD void cvtm_bin_sites(const cvtm_site_tree_view *tree, int32_t level, int32_t bx, int32_t by,
+                            int32_t *first, int32_t *last) {
   const int down = 2 * (tree->levels - level);
-  const uint32_t bin = cvtm_spread_bits_16((uint32_t)bx) | cvtm_spread_bits_16((uint32_t)by) << 1;
+  const uint32_t bin = cvtm_spread_16_bits((uint32_t)bx) | cvtm_spread_16_bits((uint32_t)by) << 1;
   *first = tree->start[bin << down];
   *last = tree->start[(bin + 1) << down];
 }
@@ -338,16 +328,16 @@ CVTM_HD int cvtm_cell_box_cuts(const cvtm_cell *cell, double radius2, const cvtm
 
 /* The sites to begin with, nearest first: they leave a cell so small that few others
  * need a look. */
-enum { CVTM_CELL_FIRST = 6 };
-typedef struct cvtm_cell_nearest {
+enum { CVTM_NEAREST_CAPACITY = 6 };
+typedef struct cvtm_nearest_list {
   int32_t count;
-  double distance2[CVTM_CELL_FIRST];
-  int32_t place[CVTM_CELL_FIRST];
-} cvtm_cell_nearest;
+  double distance2[CVTM_NEAREST_CAPACITY];
+  int32_t place[CVTM_NEAREST_CAPACITY];
+} cvtm_nearest_list;
 
-CVTM_HD void cvtm_cell_nearest_add(cvtm_cell_nearest *list, double distance2, int32_t place) {
+CVTM_HD void cvtm_nearest_list_add(cvtm_nearest_list *list, double distance2, int32_t place) {
   int32_t k = list->count;
-  if (k < CVTM_CELL_FIRST) {
+  if (k < CVTM_NEAREST_CAPACITY) {
     ++list->count;
   } else {
     if (distance2 >= list->distance2[k - 1]) return;
@@ -363,8 +353,8 @@ CVTM_HD void cvtm_cell_nearest_add(cvtm_cell_nearest *list, double distance2, in
 
 /* Finds them, those that coincide with the cell's own left out. Returns 0 if one of these has a
  * lower index: then it owns the cell. */
-CVTM_HD int cvtm_cell_find_nearest(const cvtm_site_tree_view *tree, const cvtm_cell_origin *o,
-                                   cvtm_cell_nearest *list) {
+CVTM_HD int cvtm_cell_nearest_sites(const cvtm_site_tree_view *tree, const cvtm_cell_origin *o,
+                                    cvtm_nearest_list *list) {
   int32_t stack[CVTM_TREE_STACK];
   double stack_distance2[CVTM_TREE_STACK];
   int top = 0;
@@ -372,7 +362,8 @@ CVTM_HD int cvtm_cell_find_nearest(const cvtm_site_tree_view *tree, const cvtm_c
   double distance2 = 0;
   list->count = 0;
   for (;;) {
-    if (list->count < CVTM_CELL_FIRST || distance2 < list->distance2[CVTM_CELL_FIRST - 1]) {
+    if (list->count < CVTM_NEAREST_CAPACITY ||
+        distance2 < list->distance2[CVTM_NEAREST_CAPACITY - 1]) {
       const cvtm_cell_box box = cvtm_cell_relative_box(tree, node, o);
       const int is_point = cvtm_cell_box_is_point(&box);
       if (node < tree->leaf_count && !is_point) {
@@ -395,7 +386,7 @@ CVTM_HD int cvtm_cell_find_nearest(const cvtm_site_tree_view *tree, const cvtm_c
         cvtm_cell_relative_site(tree, place, o, &dx, &dy);
         const double d2 = dx * dx + dy * dy;
         if (d2 > 0) {
-          cvtm_cell_nearest_add(list, d2, (int32_t)place);
+          cvtm_nearest_list_add(list, d2, (int32_t)place);
         } else if (dx == 0 && dy == 0 && tree->index[place] < o->index) {
           return 0;
         }
@@ -466,8 +457,8 @@ CVTM_HD cvtm_cell_status cvtm_cell_cut_from(const cvtm_site_tree_view *tree, cvt
   *radius2 = cvtm_cell_radius2(cell);
   o->shift_x = 0;
   o->shift_y = 0;
-  cvtm_cell_nearest list;
-  if (!cvtm_cell_find_nearest(tree, o, &list)) {
+  cvtm_nearest_list list;
+  if (!cvtm_cell_nearest_sites(tree, o, &list)) {
     cell->count = 0;
     return status;
   }
@@ -491,7 +482,7 @@ CVTM_HD cvtm_cell_status cvtm_cell_cut_from(const cvtm_site_tree_view *tree, cvt
 /* The cell of the site at a sorted place. Corners carry the rounding of the largest
  * polygon on the way, so a cell very much smaller than the domain is cut out a second
  * time, from a square that just holds it. */
-CVTM_HD cvtm_cell_status cvtm_cell_compute(const cvtm_site_tree_view *tree, cvtm_domain domain,
+CVTM_HD cvtm_cell_status cvtm_cell_by_tree(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                            int64_t place, cvtm_cell *cell) {
   cvtm_cell_box start;
   cvtm_cell_origin o = cvtm_cell_origin_at(tree, domain, place, &start);

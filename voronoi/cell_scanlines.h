@@ -7,21 +7,21 @@
 
 /* The side of a polygon that a walk down it is on: from corner `at` to corner `next`,
  * x = x0 + (y - y0) slope. */
-typedef struct cvtm_cell_side {
+typedef struct cvtm_cell_edge {
   int32_t at, next;
   double x0, y0, x1, y1, slope, inverse;
-} cvtm_cell_side;
+} cvtm_cell_edge;
 
 /* A polygon being walked down, row by row. (sx, sy) is its site in the domain. */
-typedef struct cvtm_cell_rows {
+typedef struct cvtm_cell_walk {
   double sx, sy, y_top, y_bottom;
   int32_t top;                 /* corner */
   int32_t first, last;         /* rows; along a periodic axis perhaps outside the domain */
   int32_t bottom;              /* corner */
   int narrow;                  /* within one pixel column */
   double chord_x, chord_slope; /* from the top to the bottom corner */
-  cvtm_cell_side left, right;
-} cvtm_cell_rows;
+  cvtm_cell_edge left, right;
+} cvtm_cell_walk;
 
 CVTM_HD int32_t cvtm_cell_floor(double v) {
 #ifdef __CUDA_ARCH__
@@ -67,8 +67,8 @@ CVTM_HD void cvtm_cell_set_slopes(cvtm_cell *cell) {
 }
 
 /* Goes on to the side that holds y, where the walk has come to. */
-CVTM_HD void cvtm_cell_follow(const cvtm_cell *cell, int32_t bottom, int32_t step, double y,
-                              cvtm_cell_side *side) {
+CVTM_HD void cvtm_cell_advance_edge(const cvtm_cell *cell, int32_t bottom, int32_t step, double y,
+                                    cvtm_cell_edge *side) {
   if (side->next == bottom || (side->next != side->at && side->y1 > y)) return;
   do {
     side->at = side->next;
@@ -84,20 +84,20 @@ CVTM_HD void cvtm_cell_follow(const cvtm_cell *cell, int32_t bottom, int32_t ste
 }
 
 /* x of a side where it is at y; at its end where it has no height. */
-CVTM_HD double cvtm_cell_side_at(const cvtm_cell_side *side, double y) {
+CVTM_HD double cvtm_cell_edge_x(const cvtm_cell_edge *side, double y) {
   const double dx = (y - side->y0) * side->slope;
   return fabs(dx) <= fabs(side->x1 - side->x0) ? side->x0 + dx : side->x1;
 }
 
 /* A walk that has come to corner `at`, and is on no side yet. */
-CVTM_HD cvtm_cell_side cvtm_cell_side_from(int32_t at) {
-  const cvtm_cell_side side = {at, at, 0, 0, 0, 0, 0, 0};
+CVTM_HD cvtm_cell_edge cvtm_cell_edge_from(int32_t at) {
+  const cvtm_cell_edge side = {at, at, 0, 0, 0, 0, 0, 0};
   return side;
 }
 
 /* Before the first row, of a cell with at least 3 corners whose slopes are set. */
-CVTM_HD void cvtm_cell_begin_rows(cvtm_domain domain, double sx, double sy, const cvtm_cell *cell,
-                                  cvtm_cell_rows *rows) {
+CVTM_HD void cvtm_cell_begin_walk(cvtm_domain domain, double sx, double sy, const cvtm_cell *cell,
+                                  cvtm_cell_walk *rows) {
   int32_t top = 0;
   rows->sx = sx;
   rows->sy = sy;
@@ -126,7 +126,7 @@ CVTM_HD void cvtm_cell_begin_rows(cvtm_domain domain, double sx, double sy, cons
           ? (cell->x[rows->bottom * cell->stride] - rows->chord_x) / (rows->y_bottom - rows->y_top)
           : 0;
   rows->top = top;
-  rows->left = rows->right = cvtm_cell_side_from(top);
+  rows->left = rows->right = cvtm_cell_edge_from(top);
 }
 
 /* --- the pixel centres of a cell ------------------------------------------------------ */
@@ -147,19 +147,19 @@ CVTM_HD int cvtm_cell_owns(const cvtm_site_tree_view *tree, cvtm_domain domain, 
       cvtm_distance2(metric, o.x, o.y, tree->position[2 * place], tree->position[2 * place + 1]);
   const double reach = sqrt(own2) * (1 + 1e-9);
   const int32_t index = tree->index[place];
-  cvtm_cell_bins bins = cvtm_cell_bins_for(tree, domain, reach);
+  cvtm_bin_level bins = cvtm_bin_level_for(tree, domain, reach);
   for (int image = 0; image < 9; ++image) {
     if (image != 4 && !domain.periodic) continue;
     const double image_x = o.x + (image % 3 - 1) * (double)domain.width;
     const double image_y = o.y + (image / 3 - 1) * (double)domain.height;
-    const int32_t x0 = cvtm_cell_bin_along(&bins, image_x - reach, domain.width);
-    const int32_t x1 = cvtm_cell_bin_along(&bins, image_x + reach, domain.width);
-    const int32_t y0 = cvtm_cell_bin_along(&bins, image_y - reach, domain.height);
-    const int32_t y1 = cvtm_cell_bin_along(&bins, image_y + reach, domain.height);
+    const int32_t x0 = cvtm_bin_coordinate(&bins, image_x - reach, domain.width);
+    const int32_t x1 = cvtm_bin_coordinate(&bins, image_x + reach, domain.width);
+    const int32_t y0 = cvtm_bin_coordinate(&bins, image_y - reach, domain.height);
+    const int32_t y1 = cvtm_bin_coordinate(&bins, image_y + reach, domain.height);
     for (int32_t by = y0; by <= y1; ++by) {
       for (int32_t bx = x0; bx <= x1; ++bx) {
         int32_t first, last;
-        cvtm_cell_bin_sites(tree, bins.level, bx, by, &first, &last);
+        cvtm_bin_sites(tree, bins.level, bx, by, &first, &last);
         for (int32_t other = first; other < last; ++other) {
           const double d2 = cvtm_distance2(metric, o.x, o.y, tree->position[2 * other],
                                            tree->position[2 * other + 1]);
@@ -173,7 +173,7 @@ CVTM_HD int cvtm_cell_owns(const cvtm_site_tree_view *tree, cvtm_domain domain, 
 
 /* How far from the polygon's sides a pixel centre is in doubt: the rounding of the
  * corners, and of the comparison of two squared distances. */
-CVTM_HD double cvtm_cell_doubt(cvtm_domain domain, const cvtm_cell *cell) {
+CVTM_HD double cvtm_cell_tolerance(cvtm_domain domain, const cvtm_cell *cell) {
   return 1e-12 * (double)(domain.width + domain.height) +
          1e-14 * cvtm_cell_radius2(cell) / sqrt(cell->nearest2);
 }
@@ -185,8 +185,8 @@ typedef struct cvtm_cell_span {
 } cvtm_cell_span;
 
 /* The span of row j; a walk down the cell asks for its rows in ascending order. */
-CVTM_HD cvtm_cell_span cvtm_cell_find_span(cvtm_domain domain, const cvtm_cell *cell, double doubt,
-                                           cvtm_cell_rows *rows, int32_t j) {
+CVTM_HD cvtm_cell_span cvtm_cell_row_span(cvtm_domain domain, const cvtm_cell *cell, double doubt,
+                                          cvtm_cell_walk *rows, int32_t j) {
   const double y = ((double)j + 0.5) - rows->sy, sx = rows->sx;
   cvtm_cell_span span = {0, -1, 1, 0};
   if (y < rows->y_top - doubt || y > rows->y_bottom + doubt) return span;
@@ -201,10 +201,10 @@ CVTM_HD cvtm_cell_span cvtm_cell_find_span(cvtm_domain domain, const cvtm_cell *
   if (at_corner) { /* all that the cell could have here */
     doubt0 = doubt1 = x1 - x0 + doubt;
   } else {
-    cvtm_cell_follow(cell, rows->bottom, 1, y, &rows->left);
-    cvtm_cell_follow(cell, rows->bottom, -1, y, &rows->right);
-    x0 = cvtm_cell_side_at(&rows->left, y);
-    x1 = cvtm_cell_side_at(&rows->right, y);
+    cvtm_cell_advance_edge(cell, rows->bottom, 1, y, &rows->left);
+    cvtm_cell_advance_edge(cell, rows->bottom, -1, y, &rows->right);
+    x0 = cvtm_cell_edge_x(&rows->left, y);
+    x1 = cvtm_cell_edge_x(&rows->right, y);
     doubt0 = doubt * (1 + fabs(rows->left.slope));
     doubt1 = doubt * (1 + fabs(rows->right.slope));
   }
@@ -221,5 +221,11 @@ CVTM_HD cvtm_cell_span cvtm_cell_find_span(cvtm_domain domain, const cvtm_cell *
   if (span.sure_first > span.sure_last) span.sure_first = span.last + 1; /* none */
   return span;
 }
+
+/* The former names, until every caller has the new ones. */
+#define cvtm_cell_rows cvtm_cell_walk
+#define cvtm_cell_begin_rows cvtm_cell_begin_walk
+#define cvtm_cell_doubt cvtm_cell_tolerance
+#define cvtm_cell_compute cvtm_cell_by_tree
 
 #endif

@@ -13,16 +13,16 @@ template <int CELLS>
 struct cvtm_warp_hulls {
   cvtm_hull_pole pole[CVTM_HULL_POLES * CELLS];
   int32_t place[CVTM_HULL_POLES * CELLS], order[CVTM_HULL_SIDES * CELLS],
-      look[CVTM_HULL_LOOK * CELLS];
+      scratch[CVTM_HULL_SCRATCH * CELLS];
 };
 
 /* Cuts out the cells at places base .. base + CELLS - 1 that are before `end`, each by the lanes of
  * a whole warp that leave its number when divided by CELLS. Whether this lane's cell is done:
  * the quick way ended, and it does not have very many rows. */
 template <int CELLS>
-__device__ bool cvtm_warp_cut_cells(const cvtm_site_tree_view &tree, cvtm_domain domain,
-                                    int64_t base, int64_t end, int lane,
-                                    cvtm_warp_hulls<CELLS> *memory, cvtm_cell *cell) {
+__device__ bool cvtm_warp_cells_by_hull(const cvtm_site_tree_view &tree, cvtm_domain domain,
+                                        int64_t base, int64_t end, int lane,
+                                        cvtm_warp_hulls<CELLS> *memory, cvtm_cell *cell) {
   const int c = lane % CELLS;
   const cvtm_lanes lanes = {lane / CELLS, CVTM_WARP / CELLS};
   cvtm_hull hull = {0,
@@ -33,10 +33,10 @@ __device__ bool cvtm_warp_cut_cells(const cvtm_site_tree_view &tree, cvtm_domain
                     memory->pole + c,
                     memory->place + c,
                     memory->order + c,
-                    memory->look + c};
+                    memory->scratch + c};
   double radius2 = 0;
-  const bool cut = cvtm_hull_cut(&tree, domain, base + c, base + c < end, lanes, &hull, cell,
-                                 &radius2) == CVTM_CELL_DONE;
+  const bool cut = cvtm_cell_by_hull(&tree, domain, base + c, base + c < end, lanes, &hull, cell,
+                                     &radius2) == CVTM_CELL_DONE;
   const bool done = cut && 4 * radius2 <= CVTM_WARP_ROWS * CVTM_WARP_ROWS;
   if (!done) cell->count = 0;
   __syncwarp();
@@ -66,8 +66,9 @@ __device__ cvtm_cell cvtm_warp_cell(cvtm_warp_cells<CELLS> *memory, int c) {
 
 /* The same there, with slopes. */
 template <int CELLS>
-__device__ bool cvtm_warp_cut(const cvtm_site_tree_view &tree, cvtm_domain domain, int64_t base,
-                              int lane, cvtm_warp_cells<CELLS> *memory) {
+__device__ bool cvtm_warp_cells_with_slopes(const cvtm_site_tree_view &tree, cvtm_domain domain,
+                                            int64_t base, int lane,
+                                            cvtm_warp_cells<CELLS> *memory) {
   const int c = lane % CELLS;
   cvtm_cell cell = {0,
                     CVTM_HULL_SIDES,
@@ -78,11 +79,11 @@ __device__ bool cvtm_warp_cut(const cvtm_site_tree_view &tree, cvtm_domain domai
                     memory->inverse + c,
                     0};
   const bool done =
-      cvtm_warp_cut_cells(tree, domain, base, tree.count, lane, &memory->hulls, &cell);
+      cvtm_warp_cells_by_hull(tree, domain, base, tree.count, lane, &memory->hulls, &cell);
   for (int k = lane / CELLS; k < cell.count; k += CVTM_WARP / CELLS) cvtm_cell_set_slope(&cell, k);
   if (lane < CELLS) {
     memory->count[c] = cell.count;
-    memory->doubt[c] = cell.count < 3 ? 0 : cvtm_cell_doubt(domain, &cell);
+    memory->doubt[c] = cell.count < 3 ? 0 : cvtm_cell_tolerance(domain, &cell);
   }
   __syncwarp();
   return done;

@@ -57,6 +57,15 @@ CVTM_HD uint64_t cvtm_spread_bits(uint32_t x) {
   return bits;
 }
 
+/* Bit k of x to bit 2 k, for k < 16; x has no others. */
+CVTM_HD uint32_t cvtm_spread_16_bits(uint32_t x) {
+  x = (x | x << 8) & 0x00FF00FFu;
+  x = (x | x << 4) & 0x0F0F0F0Fu;
+  x = (x | x << 2) & 0x33333333u;
+  x = (x | x << 1) & 0x55555555u;
+  return x;
+}
+
 CVTM_HD uint64_t cvtm_morton_code(cvtm_domain domain, double x, double y) {
   const int shift = cvtm_morton_shift(domain);
   return cvtm_spread_bits(cvtm_quantize(x, domain.width, shift)) |

@@ -151,13 +151,13 @@ cvtm_status cvtm_site_tree_sort(cvtm_site_tree *tree, const double *sites, int64
   return tree->table->sort(device, a, sites);
 }
 
-cvtm_status cvtm_site_tree_bound(cvtm_site_tree *tree, const int32_t *wanted) {
+cvtm_status cvtm_site_tree_build_boxes(cvtm_site_tree *tree, const int32_t *wanted) {
   return tree->table->bound(tree->device, &tree->arrays, wanted);
 }
 
 cvtm_status cvtm_site_tree_build(cvtm_site_tree *tree, const double *sites, int64_t count) {
   const cvtm_status status = cvtm_site_tree_sort(tree, sites, count);
-  return status == CVTM_OK ? cvtm_site_tree_bound(tree, NULL) : status;
+  return status == CVTM_OK ? cvtm_site_tree_build_boxes(tree, NULL) : status;
 }
 
 cvtm_site_tree_view cvtm_site_tree_get_view(const cvtm_site_tree *tree) {

@@ -58,7 +58,7 @@ cvtm_status cvtm_site_tree_build(cvtm_site_tree *tree, const double *sites, int6
 /* The two halves of build: the order and the bins; then the boxes, but only if *wanted (device
  * memory) is not zero then. */
 cvtm_status cvtm_site_tree_sort(cvtm_site_tree *tree, const double *sites, int64_t count);
-cvtm_status cvtm_site_tree_bound(cvtm_site_tree *tree, const int32_t *wanted);
+cvtm_status cvtm_site_tree_build_boxes(cvtm_site_tree *tree, const int32_t *wanted);
 /* Valid until the next build or destroy; its pointers never change for one tree and count. */
 cvtm_site_tree_view cvtm_site_tree_get_view(const cvtm_site_tree *tree);
 

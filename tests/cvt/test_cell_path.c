@@ -64,8 +64,8 @@ static void make_shape(placing how, int periodic, double reach, shape *s) {
 
 static cvtm_cell_sums walk(const shape *s) {
   cvtm_cell_sums sums = {0, 0, 0, 0};
-  cvtm_cell_rows rows;
-  cvtm_cell_begin_rows(s->domain, s->sx, s->sy, &s->cell, &rows);
+  cvtm_cell_walk rows;
+  cvtm_cell_begin_walk(s->domain, s->sx, s->sy, &s->cell, &rows);
   cvtm_cell_add_rows(&s->density, &s->cell, &rows, rows.first, rows.last, &sums);
   return sums;
 }

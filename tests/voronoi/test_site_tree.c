@@ -276,7 +276,7 @@ static void test_bound_if_wanted(void **state) {
     assert_device_ok(device, cvtm_device_copy_in(device, memory, sites, 2 * COUNT * sizeof *sites));
     assert_device_ok(device, cvtm_device_copy_in(device, wanted, &wishes[k], sizeof wishes[k]));
     assert_device_ok(device, cvtm_site_tree_sort(tree, memory, COUNT));
-    assert_device_ok(device, cvtm_site_tree_bound(tree, wanted));
+    assert_device_ok(device, cvtm_site_tree_build_boxes(tree, wanted));
     assert_device_ok(device, cvtm_device_synchronize(device));
     const cvtm_site_tree_view view = cvtm_site_tree_get_view(tree);
     size = 8 * (size_t)view.leaf_count * sizeof(double);
