@@ -1,5 +1,5 @@
-/* One run in stages, so that a batch can read and write while a device computes. A stage
- * returns CLI_EXIT_OK if the next may follow; else the exit code, after a message. */
+/* One run in stages, so that a batch can read and write files while a device computes. Each stage
+ * returns CLI_EXIT_OK, or the exit code after a message; then no further stage may follow. */
 #ifndef CVTMESH_CLI_RUN_H
 #define CVTMESH_CLI_RUN_H
 
@@ -8,18 +8,18 @@
 
 typedef struct cli_run_job cli_run_job;
 
-/* What the options ask of each other, before any file is touched. */
+/* Checks the options against each other, before any file is read or written. */
 int cli_run_check(const cli_options *options);
 
-/* Copies the options; their strings stay the caller's. */
+/* Copies the options; their strings must outlive the job. */
 int cli_run_create(const cli_options *options, cli_run_job **job);
-/* The picture, its density and the first sites. device: where smoothing and segmentation
- * work; NULL: on the CPU. */
+/* Reads the image, computes its density and takes the sites of --fixed and --init. device: for
+ * smoothing and segmentation; NULL: the CPU. */
 int cli_run_read(cli_run_job *job, cvtm_device *device);
-/* Minimises and evaluates. The device may serve other runs afterwards; it is borrowed until
- * the job is destroyed, for its name. */
+/* Minimises the energy and evaluates the result. Other runs may use the device afterwards, but it
+ * must outlive the job, which reports its name. */
 int cli_run_solve(cli_run_job *job, cvtm_device *device);
-/* Mesh, quality, and every file that the options name; needs no device. */
+/* Computes mesh and quality and writes every file that the options name; uses no device. */
 int cli_run_write(cli_run_job *job);
 void cli_run_print_summary(const cli_run_job *job);
 void cli_run_destroy(cli_run_job *job);

@@ -28,15 +28,13 @@ int cli_bench(const cli_options *options) {
   while (bench < BENCH_COUNT && strcmp(options->input, benches[bench].name) != 0) ++bench;
   if (bench == BENCH_COUNT) return unknown_bench(options->input);
   cvtm_device *device = NULL;
-  cvtm_error error = {CVTM_OK, ""};
-  cvtm_status status = cvtm_device_create(options->device, (int)options->threads, &device, &error);
-  if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_BENCH, "%s", error.message);
-  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
+  cli_options chosen = *options;
+  int code = cli_open_device(&chosen, &device);
+  if (code != CLI_EXIT_OK) return code;
   printf("%s, on %s (%s)\n\n", benches[bench].summary, cvtm_device_name(device),
          cvtm_device_description(device));
-  status = benches[bench].function(device, options);
-  const int code =
-      status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WORKING, status, cvtm_device_error(device));
+  const cvtm_status status = benches[bench].function(device, options);
+  if (status != CVTM_OK) code = cli_failed(CLI_WORKING, status, cvtm_device_error(device));
   cvtm_device_destroy(device);
   return code;
 }

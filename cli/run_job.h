@@ -1,0 +1,70 @@
+/* The state of one run, shared by the files run*.c: run.c has the stages, run_read.c what is read,
+ * run_solve.c the optimisation, run_report.c the report and the summary. */
+#ifndef CVTMESH_CLI_RUN_JOB_H
+#define CVTMESH_CLI_RUN_JOB_H
+
+#include "cli/condition.h"
+#include "cli/domain.h"
+#include "cli/equal_mass.h"
+#include "cli/progress.h"
+#include "cli/run.h"
+#include "cli/watch.h"
+#include "cvt/cvt.h"
+#include "meshes/mesh.h"
+
+/* code, name in the report's `seconds` */
+#define CLI_RUN_PHASE_LIST(X)               \
+  X(CLI_RUN_PHASE_READ, "read")             \
+  X(CLI_RUN_PHASE_SAMPLE, "sample")         \
+  X(CLI_RUN_PHASE_OPTIMIZE, "optimize")     \
+  X(CLI_RUN_PHASE_EVALUATION, "evaluation") \
+  X(CLI_RUN_PHASE_MESH, "mesh")             \
+  X(CLI_RUN_PHASE_WRITE, "write")
+
+typedef enum cli_run_phase {
+#define CLI_RUN_PHASE_CODE(code, name) code,
+  CLI_RUN_PHASE_LIST(CLI_RUN_PHASE_CODE)
+#undef CLI_RUN_PHASE_CODE
+      CLI_RUN_PHASE_COUNT
+} cli_run_phase;
+
+struct cli_run_job {
+  cli_options options; /* automatic values become those that were chosen */
+  cvtm_device *device; /* borrowed; NULL until cli_run_solve */
+  cvtm_domain domain;
+  float *density; /* width * height; borrowed from `made` */
+  cvtm_pipeline_result made;
+  double *sites; /* 2 * count; first the fixed sites, then those of --init, then samples */
+  int64_t count, fixed;
+  int64_t given; /* fixed sites and those of --init */
+  int64_t moved; /* sites moved out of obstacles at the end */
+  double bound;  /* of the energy, from below */
+  cvtm_cvt *cvt;
+  cvtm_cvt_result result;
+  cli_equal_mass equal; /* of --equal-mass; else empty */
+  const char *stop_reason;
+  double energy, energy_pixel; /* of the final sites; energy_pixel not with --equal-mass */
+  double *mass, *centroid;     /* of the cells; count, 2 * count */
+  cvtm_mesh mesh;
+  cvtm_cells cells;
+  cvtm_quality quality;
+  cli_domain shape; /* of --domain; else empty */
+  cli_progress progress;
+  cli_watch *watch;                    /* NULL without --watch */
+  double seconds[CLI_RUN_PHASE_COUNT]; /* spent in each phase */
+  double start, phase_start;           /* by cvtm_clock */
+};
+
+/* Reads image, density and domain. Returns CLI_EXIT_OK, or an exit code after a message. */
+int cli_run_read_density(cli_run_job *r, cvtm_device *device);
+/* Allocates all sites and sets the given ones. Returns as cli_run_read_density. */
+int cli_run_place_given_sites(cli_run_job *r);
+/* Samples the sites that were not given, then minimises the energy. */
+cvtm_status cli_run_optimize(cli_run_job *r);
+/* Moves sites out of obstacles, then computes energies, masses and centroids. */
+cvtm_status cli_run_evaluate_result(cli_run_job *r);
+cvtm_status cli_run_write_report(const cli_run_job *r, cvtm_error *error);
+/* The page of --watch. */
+cvtm_status cli_run_write_watch_page(const cli_run_job *r, cvtm_error *error);
+
+#endif

@@ -1,0 +1,161 @@
+/* The report of `run`, and the summary on stderr. */
+#include "base/clock.h"
+#include "cli/report.h"
+#include "cli/run_job.h"
+
+#include <string.h>
+
+static const char *const phase_names[] = {
+#define CLI_RUN_PHASE_NAME(code, name) name,
+    CLI_RUN_PHASE_LIST(CLI_RUN_PHASE_NAME)
+#undef CLI_RUN_PHASE_NAME
+};
+
+static void add_history(cJSON *report, const cli_progress *progress) {
+  cJSON *history = cJSON_AddArrayToObject(report, "history");
+  const cvtm_cvt_record *records = progress->history.records;
+  for (int64_t k = 0; k < progress->history.count; ++k) {
+    const cvtm_cvt_record *record = &records[k];
+    cJSON *entry = cJSON_CreateObject();
+    cli_json_integer(entry, "iteration", record->iteration);
+    cli_json_real(entry, "energy", record->energy);
+    cli_json_real(entry, "gradient_norm", record->gradient_norm);
+    cli_json_real(entry, "step", record->step);
+    cli_json_append(history, entry);
+  }
+}
+
+static cJSON *make_report(const cli_run_job *r) {
+  cJSON *report = cli_report_begin(r->device, &r->options);
+  cli_json_integer(report, "seed", r->options.seed);
+  cli_json_integer(report, "width", r->domain.width);
+  cli_json_integer(report, "height", r->domain.height);
+  cli_json_integer(report, "sites", r->count);
+  cli_json_integer(report, "sites_asked", r->options.points);
+  cli_json_integer(report, "fixed_sites", r->fixed);
+  cli_json_integer(report, "iterations", r->result.iterations);
+  cli_json_integer(report, "evaluations", r->result.evaluations);
+  cli_json_integer(report, "levels", r->result.levels);
+  cli_json_integer(report, "coarse_iterations", r->result.coarse_iterations);
+  cli_json_integer(report, "search_rounds", r->result.rounds);
+  cli_json_integer(report, "transferred_sites", r->result.transfers);
+  cli_json_text(report, "stop_reason", r->stop_reason);
+  cli_json_real(report, "energy", r->energy);
+  cli_json_real(report, "energy_bound", r->bound);
+  cli_json_real(report, "energy_ratio", r->energy / r->bound);
+  if (r->options.equal_mass.on)
+    cli_equal_mass_report(&r->equal, report);
+  else
+    cli_json_real(report, "energy_pixel", r->energy_pixel);
+  cli_json_text(report, "objective", r->options.energy == CVTM_CVT_PIXEL ? "pixel" : "exact");
+  cli_json_real(report, "gradient_norm", r->result.gradient_norm);
+  cli_json_real(report, "tolerance", r->options.tolerance);
+  cli_json_integer(report, "empty_cells", r->result.empty_cells);
+  if (r->made.mask != NULL) cli_json_integer(report, "moved_sites", r->moved);
+  cli_json_integer(report, "coincident_sites", r->mesh.coincident_count);
+  cJSON_AddBoolToObject(report, "collinear", r->mesh.collinear != 0);
+  cli_condition_report(&r->options, &r->made, report);
+  add_history(report, &r->progress);
+  cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
+  for (int k = 0; k < CLI_RUN_PHASE_COUNT; ++k)
+    cli_json_real(seconds, phase_names[k], r->seconds[k]);
+  cli_json_real(seconds, "total", cvtm_clock() - r->start);
+  cli_json_real(seconds, "optimize_evaluation", r->result.seconds_evaluation);
+  cli_json_real(seconds, "optimize_optimizer", r->result.seconds_optimizer);
+  if (r->options.domain.kind != CLI_DOMAIN_NONE) cli_domain_report(&r->shape, report);
+  cli_json_quality(report, &r->quality);
+  return report;
+}
+
+cvtm_status cli_run_write_report(const cli_run_job *r, cvtm_error *error) {
+  if (r->options.report == NULL) return CVTM_OK;
+  cJSON *report = make_report(r);
+  return cli_json_write(r->options.report, report, error);
+}
+
+cvtm_status cli_run_write_watch_page(const cli_run_job *r, cvtm_error *error) {
+  if (r->watch == NULL) return CVTM_OK;
+  cJSON *report = make_report(r);
+  cJSON_DeleteItemFromObject(report, "history"); /* the page has a plot */
+  char *text = cli_json_print(report, 1);
+  const cvtm_status status =
+      text != NULL ? cli_watch_page(r->watch, text, error)
+                   : cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a report");
+  cJSON_free(text);
+  cJSON_Delete(report);
+  return status;
+}
+
+static const char *stop_text(const cli_run_job *r) {
+  switch (r->result.stop) {
+    case CVTM_STOP_GRADIENT:
+      return "every site that moves is near enough to its centroid";
+    case CVTM_STOP_DECREASE:
+      return "the energy hardly decreases any more (--tolerance)";
+    case CVTM_STOP_ITERATIONS:
+      return "the limit on iterations (--iterations)";
+    case CVTM_STOP_TIME:
+      return "the time limit (--time-limit)";
+    case CVTM_STOP_REQUEST:
+      return "interrupted; the best state was kept";
+    case CVTM_STOP_LINE_SEARCH:
+      return "no step decreases the energy any further";
+    default:
+      return r->stop_reason;
+  }
+}
+
+static void print_name(const char *path, int *first) {
+  fprintf(stderr, "%s%s", *first ? "" : ", ", strcmp(path, "-") == 0 ? "standard output" : path);
+  *first = 0;
+}
+
+static void print_written(const cli_options *options) {
+  int first = 1;
+  fprintf(stderr, "  wrote      ");
+  for (int k = 0; k < options->output.count; ++k) print_name(options->output.item[k], &first);
+  if (options->picture != NULL) print_name(options->picture, &first);
+  if (options->density_out != NULL) print_name(options->density_out, &first);
+  if (options->equal_mass.weights_out != NULL) print_name(options->equal_mass.weights_out, &first);
+  if (options->report != NULL) print_name(options->report, &first);
+  if (options->view.watch != NULL) print_name(options->view.watch, &first);
+  fputc('\n', stderr);
+}
+
+void cli_run_print_summary(const cli_run_job *r) {
+  const cvtm_quality_figures *inner = &r->quality.inner;
+  fprintf(stderr, "%s: %d x %d pixels, %lld sites, on %s (%s)\n", r->options.input, r->domain.width,
+          r->domain.height, (long long)r->count, cvtm_device_name(r->device),
+          cvtm_device_description(r->device));
+  fprintf(stderr, "  energy     %.6f of the bound; sites within %.2g px of their centroids\n",
+          r->energy / r->bound, r->result.gradient_norm);
+  fprintf(stderr, "  stopped    after %lld iterations, %lld evaluations: %s\n",
+          (long long)r->result.iterations, (long long)r->result.evaluations, stop_text(r));
+  if (r->options.equal_mass.on) cli_equal_mass_print_summary(&r->equal);
+  if (inner->triangles > 0)
+    fprintf(stderr,
+            "  mesh       %lld triangles; smallest angle %.1f degrees, mean %.1f; mean Q %.4f;"
+            " degree 6 at %.1f %%\n",
+            (long long)r->mesh.triangle_count, inner->min_angle, inner->mean_min_angle,
+            inner->mean_q, 100 * r->quality.degree6_share);
+  else
+    fprintf(stderr, "  mesh       %lld triangles\n", (long long)r->mesh.triangle_count);
+  if (r->options.domain.kind != CLI_DOMAIN_NONE) cli_domain_print_summary(&r->shape);
+  if (r->count < r->options.points)
+    fprintf(stderr, "  note       %lld of the %lld sites asked for: no room for the others\n",
+            (long long)r->count, (long long)r->options.points);
+  if (r->mesh.coincident_count > 0)
+    fprintf(stderr, "  note       %lld sites share another's place\n",
+            (long long)r->mesh.coincident_count);
+  if (r->moved > 0)
+    fprintf(stderr, "  note       %lld sites were moved into the domain, or out of an obstacle\n",
+            (long long)r->moved);
+  if (r->result.empty_cells > 0)
+    fprintf(stderr, "  note       %lld cells have no mass\n", (long long)r->result.empty_cells);
+  if (cli_option_given(&r->options, "voronoi") && r->options.energy != CVTM_CVT_PIXEL)
+    fprintf(stderr, "  note       --voronoi has an effect only with --energy pixel\n");
+  fprintf(stderr, "  seconds    %.2f: optimize %.2f, mesh %.2f, write %.2f\n",
+          cvtm_clock() - r->start, r->seconds[CLI_RUN_PHASE_OPTIMIZE],
+          r->seconds[CLI_RUN_PHASE_MESH], r->seconds[CLI_RUN_PHASE_WRITE]);
+  print_written(&r->options);
+}

@@ -1,0 +1,156 @@
+/* The optimisation of `run`, and the evaluation of its result. */
+#include "cli/run_job.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* The energy of the sites, with the masses and centroids of their cells. */
+static cvtm_status evaluate(cli_run_job *r, cvtm_cvt_energy energy, cvtm_voronoi_method voronoi,
+                            double *value) {
+  const cvtm_cvt_moments moments = {r->mass, r->centroid, NULL};
+  return cvtm_cvt_evaluate(r->cvt, r->sites, r->count, energy, voronoi, value, &moments);
+}
+
+/* For --iterations 0 or when every site is fixed: samples and evaluates, moves nothing. */
+static cvtm_status keep_start(cli_run_job *r) {
+  cvtm_cvt_record record = {r->count, 0, 0, 0, 0};
+  cvtm_status status = cvtm_cvt_sample(r->domain, r->density, r->count - r->given,
+                                       (uint64_t)r->options.seed, (cvtm_cvt_start)r->options.start,
+                                       r->sites + 2 * r->given, cvtm_device_error(r->device));
+  if (status != CVTM_OK) return status;
+  status = evaluate(r, (cvtm_cvt_energy)r->options.energy, (cvtm_voronoi_method)r->options.voronoi,
+                    &record.energy);
+  if (status != CVTM_OK) return status;
+  for (int64_t i = r->fixed; i < r->count; ++i) {
+    double dx = fabs(r->centroid[2 * i] - r->sites[2 * i]);
+    double dy = fabs(r->centroid[2 * i + 1] - r->sites[2 * i + 1]);
+    if (r->domain.periodic) {
+      dx = fmin(dx, fabs(r->domain.width - dx));
+      dy = fmin(dy, fabs(r->domain.height - dy));
+    }
+    record.gradient_norm = fmax(record.gradient_norm, hypot(dx, dy));
+  }
+  r->result.stop = r->fixed == r->count ? CVTM_STOP_GRADIENT : CVTM_STOP_ITERATIONS;
+  r->result.evaluations = 1;
+  r->result.objective = record.energy;
+  r->result.gradient_norm = record.gradient_norm;
+  (void)cli_progress_monitor(&r->progress, &record);
+  return CVTM_OK;
+}
+
+static cvtm_cvt_options descent_options(cli_run_job *r) {
+  cvtm_cvt_options how;
+  cvtm_cvt_defaults(&how);
+  how.method = (cvtm_cvt_method)r->options.method;
+  how.energy = (cvtm_cvt_energy)r->options.energy;
+  how.voronoi = (cvtm_voronoi_method)r->options.voronoi;
+  how.max_iterations = r->options.iterations;
+  how.tolerance = r->options.tolerance;
+  how.gradient_tolerance = r->options.gradient_tolerance;
+  how.max_seconds = r->options.time_limit;
+  how.fixed = r->fixed;
+  how.effort = (cvtm_cvt_effort)r->options.effort;
+  how.start = (cvtm_cvt_start)r->options.start;
+  how.seed = (uint64_t)r->options.seed;
+  how.reseed = r->options.reseed;
+  how.monitor = r->watch != NULL ? cli_watch_monitor : cli_progress_monitor;
+  how.monitor_context = r->watch != NULL ? (void *)r->watch : (void *)&r->progress;
+  how.live = r->watch != NULL;
+  return how;
+}
+
+/* The mesh of a domain drops sites that lie too close to its boundary. This moves them elsewhere
+ * and descends again, unless the user or the time limit ended the run; the mesh may still have
+ * fewer sites than were asked for. */
+static cvtm_status place_all_in_mesh(cli_run_job *r, const cvtm_cvt_options *how) {
+  enum { ROUNDS = 5, ITERATIONS = 20 };
+  const cvtm_stop stop = r->result.stop;
+  cvtm_cvt_options options = *how;
+  options.max_iterations = ITERATIONS;
+  options.max_seconds = 0;
+  options.monitor = NULL;
+  options.live = 0;
+  if (stop == CVTM_STOP_REQUEST || stop == CVTM_STOP_TIME) return CVTM_OK;
+  for (int round = 0; round < ROUNDS; ++round) {
+    cvtm_cvt_result found;
+    int64_t moved = 0;
+    cvtm_status status = cli_domain_move_dropped(&r->shape, r->domain, r->density, r->sites,
+                                                 r->count, &moved, cvtm_device_error(r->device));
+    if (status == CVTM_OK && moved > 0)
+      status = cvtm_cvt_optimize(r->cvt, &options, r->sites, r->count, &found);
+    if (status != CVTM_OK || moved == 0) return status;
+    r->result.evaluations += found.evaluations;
+    r->result.objective = found.objective;
+    r->result.gradient_norm = found.gradient_norm;
+  }
+  return CVTM_OK;
+}
+
+/* With --boundary sliding, a quarter of --time-limit is left for the sliding. */
+static cvtm_status optimize(cli_run_job *r) {
+  const cvtm_cvt_options how = descent_options(r);
+  cvtm_cvt_options locked = how;
+  if (r->options.domain.sliding) locked.max_seconds *= 0.75;
+  cvtm_status status =
+      cvtm_cvt_solve(r->cvt, r->density, &locked, r->given, r->sites, r->count, &r->result);
+  if (status == CVTM_OK && r->options.domain.sliding)
+    status = cvtm_cvt_slide(r->cvt, &r->shape.contour, &how, &r->shape.boundary, r->sites, r->count,
+                            &r->result, &r->shape.slides);
+  if (status == CVTM_OK && r->options.domain.kind != CLI_DOMAIN_NONE)
+    status = place_all_in_mesh(r, &how);
+  return status;
+}
+
+/* hold: computes weights, but moves no site. */
+static cvtm_status optimize_equal_mass(cli_run_job *r, int hold) {
+  const cvtm_cvt_options how = descent_options(r);
+  const cvtm_cvt_moments moments = {r->mass, r->centroid, NULL};
+  const cvtm_status status =
+      cli_equal_mass_solve(&r->options, r->cvt, r->domain, r->density, &how, r->given, hold,
+                           r->sites, r->count, &moments, &r->equal, cvtm_device_error(r->device));
+  r->result = r->equal.result.descent;
+  r->energy = r->result.objective;
+  return status;
+}
+
+cvtm_status cli_run_optimize(cli_run_job *r) {
+  cvtm_error *error = cvtm_device_error(r->device);
+  r->mass = malloc((size_t)r->count * sizeof *r->mass);
+  r->centroid = malloc(2 * (size_t)r->count * sizeof *r->centroid);
+  if (r->mass == NULL || r->centroid == NULL)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for %lld sites", (long long)r->count);
+  cvtm_status status = cvtm_cvt_create(r->device, r->domain, r->density, r->count, &r->cvt);
+  if (status != CVTM_OK) return status;
+  r->bound = r->options.equal_mass.on ? cvtm_equal_mass_bound(r->domain, r->density, r->count)
+                                      : cvtm_cvt_energy_bound(r->domain, r->density, r->count);
+  cli_progress_start(&r->progress, &r->options, r->count, r->bound);
+  if (r->options.view.watch != NULL)
+    status = cli_watch_start(&r->options, r->device, r->domain, r->density, r->cvt, r->count,
+                             r->bound, &r->progress, &r->watch, error);
+  const int hold = r->options.iterations == 0 || r->fixed == r->count;
+  if (status == CVTM_OK && r->options.equal_mass.on)
+    status = optimize_equal_mass(r, hold);
+  else if (status == CVTM_OK)
+    status = hold ? keep_start(r) : optimize(r);
+  cli_progress_finish(&r->progress);
+  if (status == CVTM_OK) status = cli_history_check(&r->progress.history, error);
+  if (status == CVTM_OK && r->watch != NULL)
+    status = cli_watch_last(r->watch, r->sites, &r->result, error);
+  r->stop_reason =
+      r->result.stop == CVTM_STOP_REQUEST ? "interrupted" : cvtm_stop_name(r->result.stop);
+  return status;
+}
+
+cvtm_status cli_run_evaluate_result(cli_run_job *r) {
+  if (r->options.equal_mass.on) return CVTM_OK; /* the solver has computed all of it */
+  const int64_t first = r->options.iterations == 0 ? r->given : r->fixed;
+  /* With --domain sites on the boundary must stay. */
+  if (r->options.domain.kind == CLI_DOMAIN_NONE)
+    r->moved = cvtm_pipeline_move_sites(&r->made, r->sites + 2 * first, r->count - first);
+  cvtm_status status = evaluate(r, CVTM_CVT_PIXEL, CVTM_VORONOI_EXACT, &r->energy_pixel);
+  if (status == CVTM_OK) status = evaluate(r, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT, &r->energy);
+  if (status != CVTM_OK) return status;
+  r->result.empty_cells = 0;
+  for (int64_t i = 0; i < r->count; ++i) r->result.empty_cells += !(r->mass[i] > 0);
+  return CVTM_OK;
+}
