@@ -118,7 +118,7 @@ static void end_stage(batch *b, stage which, double *begin) {
 }
 
 /* A device that failed will fail again; everything else is the job's own misfortune. */
-static int solve(batch *b, cli_run_job *run, double *begin) {
+static int solve_job(batch *b, cli_run_job *run, double *begin) {
   cvtm_device *device = batch_devices_lend(b->devices);
   end_stage(b, STAGE_WAIT, begin);
   const int code = cli_run_solve(run, device);
@@ -136,7 +136,7 @@ static int run_stages(batch *b, const batch_job *job) {
   if (code == CLI_EXIT_OK) code = cli_run_create(&job->options, &run);
   if (code == CLI_EXIT_OK) code = cli_run_read(run, NULL);
   end_stage(b, STAGE_READ, &begin);
-  if (code == CLI_EXIT_OK) code = solve(b, run, &begin);
+  if (code == CLI_EXIT_OK) code = solve_job(b, run, &begin);
   if (cli_interrupted()) code = CLI_EXIT_INTERRUPTED;
   if (code == CLI_EXIT_OK) {
     code = cli_run_write(run);
@@ -467,8 +467,8 @@ static cvtm_status sum_up(batch *b, totals *t, cvtm_error *error) {
   return batch_ranks_sum(b->ranks, (int64_t *)(void *)t, (int)(sizeof *t / sizeof(int64_t)), error);
 }
 
-static cvtm_status write_report(const batch *b, const totals *t, double seconds,
-                                cvtm_error *error) {
+static cvtm_status write_batch_report(const batch *b, const totals *t, double seconds,
+                                      cvtm_error *error) {
   static const char *const stages[] = {"read", "wait", "solve", "write"};
   if (b->options->batch.report == NULL) return CVTM_OK;
   struct rusage usage;
@@ -498,7 +498,7 @@ static cvtm_status write_report(const batch *b, const totals *t, double seconds,
   return status;
 }
 
-static void print_summary(const batch *b, const totals *t, double seconds) {
+static void print_batch_summary(const batch *b, const totals *t, double seconds) {
   char devices[400];
   const int64_t left = b->mine - t->count[DONE] - t->count[SKIPPED] - t->count[FAILED];
   batch_devices_describe(b->devices, devices, sizeof devices);
@@ -521,8 +521,8 @@ static int conclude(batch *b) {
   cvtm_status status = sum_up(b, &t, &error);
   const double seconds = cvtm_clock() - b->start;
   if (status == CVTM_OK && batch_ranks_rank(b->ranks) == 0 && b->devices != NULL) {
-    if (!b->options->quiet) print_summary(b, &t, seconds);
-    status = write_report(b, &t, seconds, &error);
+    if (!b->options->quiet) print_batch_summary(b, &t, seconds);
+    status = write_batch_report(b, &t, seconds, &error);
   }
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (t.interrupted) return CLI_EXIT_INTERRUPTED;
@@ -530,7 +530,7 @@ static int conclude(batch *b) {
   return t.count[FAILED] > 0 || t.halted ? CLI_EXIT_FAILURE : CLI_EXIT_OK;
 }
 
-static int perform(batch *b) {
+static int perform_batch(batch *b) {
   int code = prepare(b);
   if (code != CLI_EXIT_OK) return code;
   cvtm_error error = {CVTM_OK, ""};
@@ -555,7 +555,7 @@ int cli_batch(const cli_options *options) {
   pthread_mutex_init(&b.list_lock, NULL);
   pthread_mutex_init(&b.lock, NULL);
   pthread_cond_init(&b.ended, NULL);
-  const int code = perform(&b);
+  const int code = perform_batch(&b);
   batch_devices_close(b.devices);
   batch_journal_close(b.journal);
   batch_list_close(b.list);

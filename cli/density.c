@@ -24,7 +24,7 @@ static const char *kind_of(const cli_options *o, const char *path, char *buffer,
   return strcmp(path, "-") == 0 ? o->format : cvtm_file_extension(path, buffer, capacity);
 }
 
-static int check_usage(const cli_options *o) {
+static int check_density_usage(const cli_options *o) {
   char buffer[16];
   if (o->output.count == 0 && o->report == NULL)
     return cli_usage_error(o->command, "--output is missing");
@@ -64,7 +64,7 @@ static cvtm_status write_one(void *context, const char *path, cvtm_error *error)
   return cvtm_npy_write(path, 'f', (int)sizeof(double), 2, shape, w->made.precise, error);
 }
 
-static cvtm_status write_report(const work *w, cvtm_error *error) {
+static cvtm_status write_density_report(const work *w, cvtm_error *error) {
   if (w->options.report == NULL) return CVTM_OK;
   cJSON *report = cli_report_begin(w->device, &w->options);
   cli_json_integer(report, "width", w->made.width);
@@ -75,7 +75,7 @@ static cvtm_status write_report(const work *w, cvtm_error *error) {
   return cli_json_write(w->options.report, report, error);
 }
 
-static int perform(work *w) {
+static int perform_density(work *w) {
   cvtm_error error = {CVTM_OK, ""};
   cli_options *o = &w->options;
   const int code = cli_open_device(o, &w->device);
@@ -84,7 +84,7 @@ static int perform(work *w) {
   cvtm_status status = cli_read_conditioned(w->device, o->input, o, &w->made, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   status = cli_outputs_write(o, write_one, w, &error);
-  if (status == CVTM_OK) status = write_report(w, &error);
+  if (status == CVTM_OK) status = write_density_report(w, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!o->quiet) {
     fprintf(stderr, "%s: %d x %d pixels, on %s (%s), %.3f seconds\n", o->input, w->made.width,
@@ -97,8 +97,8 @@ static int perform(work *w) {
 
 int cli_density(const cli_options *options) {
   work w = {.options = *options, .start = cvtm_clock()};
-  int code = check_usage(options);
-  if (code == CLI_EXIT_OK) code = perform(&w);
+  int code = check_density_usage(options);
+  if (code == CLI_EXIT_OK) code = perform_density(&w);
   cvtm_pipeline_free(&w.made);
   cvtm_device_destroy(w.device);
   return code;

@@ -191,7 +191,7 @@ static cvtm_status set_up(problem *p) {
   return status;
 }
 
-static cvtm_status solve(problem *p) {
+static cvtm_status solve_hlcp(problem *p) {
   const int64_t n = p->given.a.rows;
   const size_t bytes = (size_t)n * sizeof(double);
   p->history.verbose = p->options.verbose && !p->options.quiet;
@@ -234,7 +234,7 @@ static void add_lists(cJSON *report, const problem *p) {
   }
 }
 
-static cvtm_status write_report(const problem *p, cvtm_error *error) {
+static cvtm_status write_hlcp_report(const problem *p, cvtm_error *error) {
   if (p->options.report == NULL) return CVTM_OK;
   const cvtm_hlcp_result *result = &p->result;
   double largest_z, largest_w;
@@ -273,7 +273,7 @@ static cvtm_status write_vector(const char *path, const double *values, int64_t 
   return cvtm_npy_write(path, 'f', (int)sizeof *values, 1, &n, values, error);
 }
 
-static void print_summary(const problem *p) {
+static void print_hlcp_summary(const problem *p) {
   const cvtm_hlcp_result *r = &p->result;
   fprintf(stderr,
           "%s: %lld unknowns on %s (%s)\n  %lld iterations, residual %.6e, %.4f seconds; "
@@ -293,14 +293,14 @@ static int finish(const problem *p) {
   const int64_t n = p->given.a.rows;
   cvtm_status status = write_vector(p->options.hlcp.output_z, p->z_out, n, &error);
   if (status == CVTM_OK) status = write_vector(p->options.hlcp.output_w, p->w_out, n, &error);
-  if (status == CVTM_OK) status = write_report(p, &error);
+  if (status == CVTM_OK) status = write_hlcp_report(p, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
-  if (!p->options.quiet) print_summary(p);
+  if (!p->options.quiet) print_hlcp_summary(p);
   if (p->result.stop == CVTM_LCP_INTERRUPTED) return CLI_EXIT_INTERRUPTED;
   return p->result.stop == CVTM_LCP_CONVERGED ? CLI_EXIT_OK : CLI_EXIT_NOT_CONVERGED;
 }
 
-static int perform(problem *p) {
+static int perform_hlcp(problem *p) {
   int code = check_source(&p->options);
   if (code == CLI_EXIT_OK) code = check_parameters(&p->options);
   if (code == CLI_EXIT_OK) code = check_outputs(&p->options);
@@ -316,7 +316,7 @@ static int perform(problem *p) {
   /* What the solver refuses came from the input, too. */
   status = set_up(p);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, cvtm_device_error(p->device));
-  status = solve(p);
+  status = solve_hlcp(p);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, cvtm_device_error(p->device));
   return finish(p);
 }
@@ -325,7 +325,7 @@ int cli_hlcp(const cli_options *options) {
   problem p;
   memset(&p, 0, sizeof p);
   p.options = *options;
-  const int code = perform(&p);
+  const int code = perform_hlcp(&p);
   cvtm_hlcp_destroy(p.solver);
   if (p.device != NULL) {
     cvtm_device_free(p.device, p.q);

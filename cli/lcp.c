@@ -58,7 +58,7 @@ static int watch(void *context, const cvtm_lcp_progress *progress) {
 
 /* --- the problem ------------------------------------------------------------------------- */
 
-static int check_usage(work *w) {
+static int check_lcp_usage(work *w) {
   const cli_options *o = &w->options;
   w->is_model = cli_option_given(o, "problem");
   if (w->is_model == (o->lcp.matrix != NULL))
@@ -212,7 +212,7 @@ static cvtm_status solve_steps(work *w) {
   return CVTM_OK;
 }
 
-static int solve(work *w) {
+static int solve_lcp(work *w) {
   cli_options *o = &w->options;
   const int code = cli_open_device(o, &w->device);
   if (code != CLI_EXIT_OK) return code;
@@ -270,7 +270,7 @@ static int64_t nonzeros(const work *w) {
   return w->matrix.row_start[w->n];
 }
 
-static cvtm_status write_report(const work *w, cvtm_error *error) {
+static cvtm_status write_lcp_report(const work *w, cvtm_error *error) {
   if (w->options.report == NULL) return CVTM_OK;
   const cvtm_lcp_result *r = &w->result;
   cJSON *report = cli_report_begin(w->device, &w->options);
@@ -293,7 +293,7 @@ static cvtm_status write_report(const work *w, cvtm_error *error) {
   return cli_json_write(w->options.report, report, error);
 }
 
-static void print_summary(const work *w) {
+static void print_lcp_summary(const work *w) {
   const cvtm_lcp_result *r = &w->result;
   fprintf(stderr,
           "%lld unknowns on %s (%s)\n"
@@ -310,23 +310,23 @@ static void print_summary(const work *w) {
 static int finish(work *w) {
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status = cli_outputs_write(&w->options, write_x, w, &error);
-  if (status == CVTM_OK) status = write_report(w, &error);
+  if (status == CVTM_OK) status = write_lcp_report(w, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
-  if (!w->options.quiet) print_summary(w);
+  if (!w->options.quiet) print_lcp_summary(w);
   if (w->history.interrupted) return CLI_EXIT_INTERRUPTED;
   const cvtm_lcp_stop stop = w->result.stop;
   return stop == CVTM_LCP_CONVERGED || stop == CVTM_LCP_ROUNDING ? CLI_EXIT_OK
                                                                  : CLI_EXIT_NOT_CONVERGED;
 }
 
-static int perform(work *w) {
+static int perform_lcp(work *w) {
   cvtm_error error = {CVTM_OK, ""};
-  int code = check_usage(w);
+  int code = check_lcp_usage(w);
   if (code != CLI_EXIT_OK) return code;
   const cvtm_status status = w->is_model ? make_model(w, &error) : read_files(w, &error);
   if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_LCP, "%s", error.message);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
-  code = solve(w);
+  code = solve_lcp(w);
   return code == CLI_EXIT_OK ? finish(w) : code;
 }
 
@@ -349,7 +349,7 @@ int cli_lcp(const cli_options *options) {
   work w;
   memset(&w, 0, sizeof w);
   w.options = *options;
-  const int code = perform(&w);
+  const int code = perform_lcp(&w);
   release(&w);
   return code;
 }

@@ -20,7 +20,7 @@ typedef struct meshing {
   double seconds;
 } meshing;
 
-static cvtm_status write_report(const meshing *m, cvtm_error *error) {
+static cvtm_status write_mesh_report(const meshing *m, cvtm_error *error) {
   if (m->options.report == NULL) return CVTM_OK;
   cJSON *report = cli_report_begin(NULL, &m->options);
   cli_json_integer(report, "width", m->domain.width);
@@ -35,7 +35,7 @@ static cvtm_status write_report(const meshing *m, cvtm_error *error) {
   return cli_json_write(m->options.report, report, error);
 }
 
-static void print_summary(const meshing *m) {
+static void print_mesh_summary(const meshing *m) {
   const cvtm_quality_figures *all = &m->quality.all;
   fprintf(stderr, "%s: %lld points, %lld triangles in %.3f seconds\n", m->options.input,
           (long long)m->count, (long long)m->mesh.triangle_count, m->seconds);
@@ -58,7 +58,7 @@ static cvtm_status triangulate(meshing *m, cvtm_error *error) {
   return status;
 }
 
-static int perform(meshing *m) {
+static int perform_mesh(meshing *m) {
   cli_options *options = &m->options;
   if (options->output.count == 0 && options->report == NULL)
     return cli_usage_error(CLI_MESH, "--output is missing");
@@ -76,9 +76,9 @@ static int perform(meshing *m) {
   const cli_scene scene = {options, m->domain, m->points, m->count, NULL,
                            NULL,    &m->mesh,  &m->cells, NULL};
   status = cli_scene_write(&scene, &error);
-  if (status == CVTM_OK) status = write_report(m, &error);
+  if (status == CVTM_OK) status = write_mesh_report(m, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
-  if (!options->quiet) print_summary(m);
+  if (!options->quiet) print_mesh_summary(m);
   return CLI_EXIT_OK;
 }
 
@@ -86,7 +86,7 @@ int cli_mesh(const cli_options *options) {
   meshing m;
   memset(&m, 0, sizeof m);
   m.options = *options;
-  int code = perform(&m);
+  int code = perform_mesh(&m);
   cvtm_cells_free(&m.cells);
   cvtm_mesh_free(&m.mesh);
   free(m.points);

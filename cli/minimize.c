@@ -182,7 +182,7 @@ static int set_up(solution *s) {
   return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WORKING, status, detail);
 }
 
-static int solve(solution *s) {
+static int solve_minimize(solution *s) {
   s->history.keep = s->options.minimize.history && s->options.report != NULL;
   s->history.verbose = s->options.verbose && !s->options.quiet;
   cli_catch_signals();
@@ -255,7 +255,7 @@ static void add_history(cJSON *report, const history *h) {
   }
 }
 
-static cvtm_status write_report(const solution *s, cvtm_error *error) {
+static cvtm_status write_minimize_report(const solution *s, cvtm_error *error) {
   if (s->options.report == NULL) return CVTM_OK;
   const cvtm_lbfgsb_result *result = &s->result;
   cJSON *report = cli_report_begin(s->device, &s->options);
@@ -286,7 +286,7 @@ static cvtm_status write_report(const solution *s, cvtm_error *error) {
   return cli_json_write(s->options.report, report, error);
 }
 
-static void print_summary(const solution *s) {
+static void print_minimize_summary(const solution *s) {
   const cvtm_lbfgsb_result *result = &s->result;
   fprintf(stderr,
           "%s: %lld variables on %s (%s)\n  f = %.15g, projected gradient %.3g, %lld active\n"
@@ -305,20 +305,20 @@ static int finish(solution *s) {
   const double start = cvtm_clock();
   cvtm_status status = cli_outputs_write(&s->options, write_x, s, &error);
   s->write = cvtm_clock() - start;
-  if (status == CVTM_OK) status = write_report(s, &error);
+  if (status == CVTM_OK) status = write_minimize_report(s, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
-  if (!s->options.quiet) print_summary(s);
+  if (!s->options.quiet) print_minimize_summary(s);
   if (s->result.stop == CVTM_STOP_REQUEST) return CLI_EXIT_INTERRUPTED;
   return converged(s) ? CLI_EXIT_OK : CLI_EXIT_NOT_CONVERGED;
 }
 
-static int perform(solution *s) {
+static int perform_minimize(solution *s) {
   int code = check(s);
   if (code != CLI_EXIT_OK) return code;
   const double start = cvtm_clock();
   code = set_up(s);
   s->setup = cvtm_clock() - start;
-  if (code == CLI_EXIT_OK) code = solve(s);
+  if (code == CLI_EXIT_OK) code = solve_minimize(s);
   return code == CLI_EXIT_OK ? finish(s) : code;
 }
 
@@ -326,7 +326,7 @@ int cli_minimize(const cli_options *options) {
   solution s;
   memset(&s, 0, sizeof s);
   s.options = *options;
-  const int code = perform(&s);
+  const int code = perform_minimize(&s);
   cvtm_lbfgsb_destroy(s.solver);
   cvtm_minpack2_destroy(s.problem);
   if (s.x != NULL) cvtm_device_free(s.device, s.x);

@@ -25,7 +25,7 @@ static void add_history(cJSON *report, const cli_progress *progress) {
   }
 }
 
-static cJSON *make_report(const cli_run_job *r) {
+static cJSON *make_run_report(const cli_run_job *r) {
   cJSON *report = cli_report_begin(r->device, &r->options);
   cli_json_integer(report, "seed", r->options.seed);
   cli_json_integer(report, "width", r->domain.width);
@@ -69,13 +69,13 @@ static cJSON *make_report(const cli_run_job *r) {
 
 cvtm_status cli_run_write_report(const cli_run_job *r, cvtm_error *error) {
   if (r->options.report == NULL) return CVTM_OK;
-  cJSON *report = make_report(r);
+  cJSON *report = make_run_report(r);
   return cli_json_write(r->options.report, report, error);
 }
 
 cvtm_status cli_run_write_watch_page(const cli_run_job *r, cvtm_error *error) {
   if (r->watch == NULL) return CVTM_OK;
-  cJSON *report = make_report(r);
+  cJSON *report = make_run_report(r);
   cJSON_DeleteItemFromObject(report, "history"); /* the page has a plot */
   char *text = cli_json_print(report, 1);
   const cvtm_status status =

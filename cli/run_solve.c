@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 /* The energy of the sites, with the masses and centroids of their cells. */
-static cvtm_status evaluate(cli_run_job *r, cvtm_cvt_energy energy, cvtm_voronoi_method voronoi,
-                            double *value) {
+static cvtm_status evaluate_sites(cli_run_job *r, cvtm_cvt_energy energy,
+                                  cvtm_voronoi_method voronoi, double *value) {
   const cvtm_cvt_moments moments = {r->mass, r->centroid, NULL};
   return cvtm_cvt_evaluate(r->cvt, r->sites, r->count, energy, voronoi, value, &moments);
 }
@@ -18,8 +18,8 @@ static cvtm_status keep_start(cli_run_job *r) {
                                        (uint64_t)r->options.seed, (cvtm_cvt_start)r->options.start,
                                        r->sites + 2 * r->given, cvtm_device_error(r->device));
   if (status != CVTM_OK) return status;
-  status = evaluate(r, (cvtm_cvt_energy)r->options.energy, (cvtm_voronoi_method)r->options.voronoi,
-                    &record.energy);
+  status = evaluate_sites(r, (cvtm_cvt_energy)r->options.energy,
+                          (cvtm_voronoi_method)r->options.voronoi, &record.energy);
   if (status != CVTM_OK) return status;
   for (int64_t i = r->fixed; i < r->count; ++i) {
     double dx = fabs(r->centroid[2 * i] - r->sites[2 * i]);
@@ -87,7 +87,7 @@ static cvtm_status place_all_in_mesh(cli_run_job *r, const cvtm_cvt_options *how
 }
 
 /* With --boundary sliding, a quarter of --time-limit is left for the sliding. */
-static cvtm_status optimize(cli_run_job *r) {
+static cvtm_status optimize_energy(cli_run_job *r) {
   const cvtm_cvt_options how = descent_options(r);
   cvtm_cvt_options locked = how;
   if (r->options.domain.sliding) locked.max_seconds *= 0.75;
@@ -131,7 +131,7 @@ cvtm_status cli_run_optimize(cli_run_job *r) {
   if (status == CVTM_OK && r->options.equal_mass.on)
     status = optimize_equal_mass(r, hold);
   else if (status == CVTM_OK)
-    status = hold ? keep_start(r) : optimize(r);
+    status = hold ? keep_start(r) : optimize_energy(r);
   cli_progress_finish(&r->progress);
   if (status == CVTM_OK) status = cli_history_check(&r->progress.history, error);
   if (status == CVTM_OK && r->watch != NULL)
@@ -147,8 +147,8 @@ cvtm_status cli_run_evaluate_result(cli_run_job *r) {
   /* With --domain sites on the boundary must stay. */
   if (r->options.domain.kind == CLI_DOMAIN_NONE)
     r->moved = cvtm_pipeline_move_sites(&r->made, r->sites + 2 * first, r->count - first);
-  cvtm_status status = evaluate(r, CVTM_CVT_PIXEL, CVTM_VORONOI_EXACT, &r->energy_pixel);
-  if (status == CVTM_OK) status = evaluate(r, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT, &r->energy);
+  cvtm_status status = evaluate_sites(r, CVTM_CVT_PIXEL, CVTM_VORONOI_EXACT, &r->energy_pixel);
+  if (status == CVTM_OK) status = evaluate_sites(r, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT, &r->energy);
   if (status != CVTM_OK) return status;
   r->result.empty_cells = 0;
   for (int64_t i = 0; i < r->count; ++i) r->result.empty_cells += !(r->mass[i] > 0);

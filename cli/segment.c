@@ -20,7 +20,7 @@ typedef struct work {
   double start;
 } work;
 
-static int check_usage(const cli_options *o) {
+static int check_segment_usage(const cli_options *o) {
   char buffer[16];
   if (o->output.count == 0 && o->report == NULL)
     return cli_usage_error(o->command, "--output is missing");
@@ -94,7 +94,7 @@ static cvtm_status write_one(void *context, const char *path, cvtm_error *error)
   return cvtm_npy_write(path, 'f', (int)sizeof(double), 2, shape, w->made.u, error);
 }
 
-static cvtm_status write_report(const work *w, cvtm_error *error) {
+static cvtm_status write_segment_report(const work *w, cvtm_error *error) {
   if (w->options.report == NULL) return CVTM_OK;
   cJSON *report = cli_report_begin(w->device, &w->options);
   cli_json_integer(report, "width", w->image.width);
@@ -105,7 +105,7 @@ static cvtm_status write_report(const work *w, cvtm_error *error) {
   return cli_json_write(w->options.report, report, error);
 }
 
-static void print_summary(const work *w) {
+static void print_segment_summary(const work *w) {
   const cvtm_segment_result *r = &w->made.result;
   fprintf(stderr,
           "%s: %d x %d pixels, on %s (%s)\n"
@@ -116,7 +116,7 @@ static void print_summary(const work *w) {
           cvtm_segment_stop_name(r->stop), r->area, r->energy, r->change);
 }
 
-static int perform(work *w) {
+static int perform_segment(work *w) {
   cvtm_error error = {CVTM_OK, ""};
   cli_options *o = &w->options;
   const int code = cli_open_device(o, &w->device);
@@ -126,17 +126,17 @@ static int perform(work *w) {
   if (status == CVTM_OK) status = cli_segment_image(w->device, o, &w->image, &w->made, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   status = cli_outputs_write(o, write_one, w, &error);
-  if (status == CVTM_OK) status = write_report(w, &error);
+  if (status == CVTM_OK) status = write_segment_report(w, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
-  if (!o->quiet) print_summary(w);
+  if (!o->quiet) print_segment_summary(w);
   if (cli_interrupted()) return CLI_EXIT_INTERRUPTED;
   return w->made.result.stop == CVTM_SEGMENT_STEP_FAILED ? CLI_EXIT_NOT_CONVERGED : CLI_EXIT_OK;
 }
 
 int cli_segment(const cli_options *options) {
   work w = {.options = *options, .start = cvtm_clock()};
-  int code = check_usage(options);
-  if (code == CLI_EXIT_OK) code = perform(&w);
+  int code = check_segment_usage(options);
+  if (code == CLI_EXIT_OK) code = perform_segment(&w);
   cvtm_segmentation_free(&w.made);
   cvtm_image_free(&w.image);
   cvtm_device_destroy(w.device);

@@ -64,7 +64,7 @@ static cvtm_status read_mesh(stats *s, cvtm_error *error) {
   return s->has_domain ? place_in_domain(s, error) : CVTM_OK;
 }
 
-static cvtm_status read_input(stats *s, cvtm_error *error) {
+static cvtm_status read_stats_input(stats *s, cvtm_error *error) {
   cvtm_status status = CVTM_OK;
   if (s->options.density != NULL) {
     status = cli_read_density(s->options.density, &s->options, &s->density, &s->domain, error);
@@ -74,7 +74,7 @@ static cvtm_status read_input(stats *s, cvtm_error *error) {
   return s->is_mesh ? read_mesh(s, error) : read_points(s, error);
 }
 
-static cvtm_status evaluate(stats *s) {
+static cvtm_status evaluate_stats(stats *s) {
   cvtm_cvt *cvt = NULL;
   const double *sites = s->is_mesh ? s->mesh.points : s->points;
   cvtm_status status = cvtm_cvt_create(s->device, s->domain, s->density, s->count, &cvt);
@@ -133,29 +133,22 @@ static void print_text(const stats *s) {
   print_figures("all triangles", &s->quality.all);
 }
 
-static int open_device(stats *s) {
-  if (s->options.density == NULL) return CLI_EXIT_OK;
-  cvtm_error error = {CVTM_OK, ""};
-  cvtm_status status =
-      cvtm_device_create(s->options.device, (int)s->options.threads, &s->device, &error);
-  if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_STATS, "%s", error.message);
-  return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WORKING, status, &error);
-}
-
-static int perform(stats *s) {
+static int perform_stats(stats *s) {
   const char *path = s->options.input;
   s->is_mesh = !cvtm_points_format_known(path);
   if (s->is_mesh && !cvtm_mesh_format_known(path))
     return cli_usage_error(CLI_STATS, "%s: the extension names no format read here", path);
-  int code = open_device(s);
-  if (code != CLI_EXIT_OK) return code;
+  if (s->options.density != NULL) {
+    const int code = cli_open_device(&s->options, &s->device);
+    if (code != CLI_EXIT_OK) return code;
+  }
   cvtm_error error = {CVTM_OK, ""};
-  cvtm_status status = read_input(s, &error);
+  cvtm_status status = read_stats_input(s, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   status = cvtm_quality_compute(&s->mesh, s->has_domain ? &s->domain : NULL, &s->quality, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   if (s->density != NULL) {
-    status = evaluate(s);
+    status = evaluate_stats(s);
     if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, cvtm_device_error(s->device));
   }
   if (s->options.json) return print_json(s);
@@ -167,7 +160,7 @@ int cli_stats(const cli_options *options) {
   stats s;
   memset(&s, 0, sizeof s);
   s.options = *options;
-  int code = perform(&s);
+  int code = perform_stats(&s);
   cvtm_mesh_free(&s.mesh);
   free(s.points);
   free(s.density);

@@ -98,7 +98,7 @@ static cvtm_status place_sites(view *v, cvtm_error *error) {
   return status;
 }
 
-static cvtm_status read_input(view *v, cvtm_error *error) {
+static cvtm_status read_view_input(view *v, cvtm_error *error) {
   if (names_points(v->options.input)) return read_points(v, error);
   cvtm_status status =
       cli_read_density(v->options.input, &v->options, &v->density, &v->domain, error);
@@ -185,7 +185,7 @@ static cvtm_status write_outputs(view *v, cvtm_error *error) {
   return status;
 }
 
-static void print_summary(const view *v) {
+static void print_view_summary(const view *v) {
   const cvtm_viewer_result *r = &v->result;
   char line[256];
   snprintf(line, sizeof line,
@@ -195,25 +195,24 @@ static void print_summary(const view *v) {
   say((void *)(uintptr_t)v, line);
 }
 
-/* The whole story; the caller frees. */
-static int perform(view *v) {
+/* The caller frees what `v` holds, whatever is returned. */
+static int perform_view(view *v) {
   cli_options *o = &v->options;
   int code = check_options(v);
   if (code == CLI_EXIT_OK) code = cli_outputs_check(o);
   if (code != CLI_EXIT_OK) return code;
   cvtm_error error = {CVTM_OK, ""};
-  cvtm_status status = read_input(v, &error);
+  cvtm_status status = read_view_input(v, &error);
   if (status == CVTM_OK) status = read_script(v, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
-  if (o->view.record != NULL) (void)mkdir(o->view.record, 0777); /* may be there */
-  status = cvtm_device_create(o->device, (int)o->threads, &v->device, &error);
-  if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(o->command, "%s", error.message);
-  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
+  if (o->view.record != NULL) (void)mkdir(o->view.record, 0777); /* it may exist */
+  code = cli_open_device(o, &v->device);
+  if (code != CLI_EXIT_OK) return code;
   cli_catch_signals();
   set_up_viewer(v);
   status = cvtm_viewer_run(&v->viewer, &v->result, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
-  print_summary(v);
+  print_view_summary(v);
   status = write_outputs(v, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   return cli_interrupted() ? CLI_EXIT_INTERRUPTED : CLI_EXIT_OK;
@@ -223,7 +222,7 @@ int cli_view(const cli_options *options) {
   view v;
   memset(&v, 0, sizeof v);
   v.options = *options;
-  const int code = perform(&v);
+  const int code = perform_view(&v);
   free(v.result.sites);
   free(v.script);
   free(v.sites);

@@ -131,7 +131,7 @@ static cvtm_status check(diagram *d, const arrays *a) {
   return status == CVTM_OK && d->options.warm.labels ? copy_labels(d, a) : status;
 }
 
-static cvtm_status solve(diagram *d) {
+static cvtm_status solve_voronoi(diagram *d) {
   arrays a = {NULL, NULL, NULL};
   d->labels = malloc((size_t)pixels(d->domain) * sizeof *d->labels);
   if (d->labels == NULL)
@@ -151,7 +151,7 @@ static cvtm_status solve(diagram *d) {
 
 static double wrong_share(const diagram *d) { return (double)d->wrong / (double)pixels(d->domain); }
 
-static cvtm_status write_report(const diagram *d, cvtm_error *error) {
+static cvtm_status write_voronoi_report(const diagram *d, cvtm_error *error) {
   if (d->options.report == NULL) return CVTM_OK;
   cJSON *report = cli_report_begin(d->device, &d->options);
   cli_json_integer(report, "width", d->domain.width);
@@ -171,7 +171,7 @@ static cvtm_status write_report(const diagram *d, cvtm_error *error) {
   return cli_json_write(d->options.report, report, error);
 }
 
-static void print_summary(const diagram *d) {
+static void print_voronoi_summary(const diagram *d) {
   fprintf(stderr, "%s: %lld sites, %d x %d pixels, on %s (%s), %.3f seconds\n", d->options.input,
           (long long)d->count, d->domain.width, d->domain.height, cvtm_device_name(d->device),
           cvtm_device_description(d->device), d->seconds);
@@ -184,7 +184,7 @@ static void print_summary(const diagram *d) {
             (long long)pixels(d->domain), 100 * wrong_share(d), d->check_seconds);
 }
 
-static int perform(diagram *d) {
+static int perform_voronoi(diagram *d) {
   if (d->options.output.count == 0 && d->options.report == NULL && !d->options.check)
     return cli_usage_error(CLI_VORONOI, "--output is missing");
   if (d->options.warm.labels && cli_option_given(&d->options, "method"))
@@ -202,16 +202,14 @@ static int perform(diagram *d) {
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   d->options.width = d->domain.width;
   d->options.height = d->domain.height;
-  status = cvtm_device_create(d->options.device, (int)d->options.threads, &d->device, &error);
-  if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_VORONOI, "%s", error.message);
-  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
-  d->options.device = cvtm_device_name(d->device);
-  status = solve(d);
+  code = cli_open_device(&d->options, &d->device);
+  if (code != CLI_EXIT_OK) return code;
+  status = solve_voronoi(d);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, cvtm_device_error(d->device));
   status = cli_outputs_write(&d->options, write_labels, d, &error);
-  if (status == CVTM_OK) status = write_report(d, &error);
+  if (status == CVTM_OK) status = write_voronoi_report(d, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
-  if (!d->options.quiet) print_summary(d);
+  if (!d->options.quiet) print_voronoi_summary(d);
   return CLI_EXIT_OK;
 }
 
@@ -219,7 +217,7 @@ int cli_voronoi(const cli_options *options) {
   diagram d;
   memset(&d, 0, sizeof d);
   d.options = *options;
-  int code = perform(&d);
+  int code = perform_voronoi(&d);
   cvtm_npy_free(&d.start);
   free(d.labels);
   free(d.points);
