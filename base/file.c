@@ -2,6 +2,8 @@
 
 #include "base/file.h"
 
+#include "base/grow.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -286,7 +288,7 @@ static cvtm_status open_input(const char *path, int *file, size_t *expected, cvt
 }
 
 /* Reads to the end of `file`; the buffer grows by doubling from the expected size and
- * always keeps room for one byte more than has been read. */
+ * always has one byte more than has been read. */
 static cvtm_status read_all(int file, const char *name, size_t expected, size_t limit,
                             unsigned char **bytes, size_t *size, cvtm_error *error) {
   enum { SMALLEST = 65536 };
@@ -295,31 +297,30 @@ static cvtm_status read_all(int file, const char *name, size_t expected, size_t 
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %zu bytes are more than the limit of %zu", name,
                      expected, limit);
   }
-  size_t capacity = expected < SMALLEST ? SMALLEST : expected + 1;
+  int64_t capacity = 0;
   size_t used = 0;
-  unsigned char *buffer = malloc(capacity);
-  while (buffer != NULL) {
-    size_t room = capacity - used;
-    ssize_t got = read(file, buffer + used, room < chunk ? room : chunk);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) {
-      free(buffer);
-      return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", name, strerror(errno));
+  unsigned char *buffer = NULL;
+  cvtm_status status = CVTM_OK;
+  ssize_t got = 1;
+  const size_t first = expected < SMALLEST ? SMALLEST : expected + 1;
+  while (status == CVTM_OK && got != 0) {
+    if (!cvtm_grow(&buffer, 1, &capacity, (int64_t)(used < first ? first : used + 1))) {
+      status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
+      break;
     }
-    if (got == 0) break;
-    used += (size_t)got;
-    if (used > limit) {
-      free(buffer);
-      return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: more than the limit of %zu bytes", name,
-                       limit);
-    }
-    if (used < capacity) continue;
-    unsigned char *larger = capacity <= SIZE_MAX / 2 ? realloc(buffer, capacity * 2) : NULL;
-    if (larger == NULL) free(buffer);
-    buffer = larger;
-    capacity *= 2;
+    const size_t left = (size_t)capacity - used;
+    got = read(file, buffer + used, left < chunk ? left : chunk);
+    if (got < 0 && errno != EINTR)
+      status = cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", name, strerror(errno));
+    if (got > 0) used += (size_t)got;
+    if (used > limit)
+      status =
+          cvtm_fail(error, CVTM_ERROR_INPUT, "%s: more than the limit of %zu bytes", name, limit);
   }
-  if (buffer == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
+  if (status != CVTM_OK) {
+    free(buffer);
+    return status;
+  }
   buffer[used] = 0;
   *bytes = buffer;
   *size = used;

@@ -1,6 +1,7 @@
 #include "cli/batch_list.h"
 
 #include "base/file.h"
+#include "base/grow.h"
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/report.h"
@@ -30,7 +31,8 @@ struct batch_list {
   char *text; /* of getline */
   size_t text_capacity;
   char *record; /* the last one read */
-  size_t length, capacity;
+  size_t length;
+  int64_t capacity;
   int in_quotes; /* at its end */
   int64_t line;  /* where it began, from 1 */
   int64_t lines_read;
@@ -172,13 +174,8 @@ static cvtm_status read_line(batch_list *list, size_t used, int *more, cvtm_erro
   if (!*more) return CVTM_OK;
   size_t length = strlen(list->text); /* a zero byte ends it: nothing valid follows */
   while (length > 0 && strchr("\r\n", list->text[length - 1]) != NULL) --length;
-  if (used + length + 1 > list->capacity) {
-    const size_t capacity = 2 * (used + length + 1);
-    char *larger = realloc(list->record, capacity);
-    if (larger == NULL) return no_memory(error);
-    list->record = larger;
-    list->capacity = capacity;
-  }
+  if (!cvtm_grow(&list->record, 1, &list->capacity, (int64_t)(used + length + 1)))
+    return no_memory(error);
   memcpy(list->record + used, list->text, length);
   list->record[used + length] = '\0';
   list->length = used + length;

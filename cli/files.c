@@ -2,6 +2,7 @@
 
 #include "cli/files.h"
 
+#include "base/grow.h"
 #include "cli/cli.h"
 
 #include <dirent.h>
@@ -88,22 +89,17 @@ typedef struct named_file {
 
 typedef struct file_list {
   named_file *file;
-  int count, capacity;
+  int count;
+  int64_t capacity;
   int failed; /* no memory */
 } file_list;
 
 static int is_stream(const char *path) { return strcmp(path, "-") == 0; }
 
 static void add_file(file_list *list, cli_file_use use, const char *option, const char *path) {
-  if (list->count == list->capacity) {
-    const int capacity = 2 * list->capacity + 16;
-    named_file *larger = realloc(list->file, (size_t)capacity * sizeof *larger);
-    if (larger == NULL) {
-      list->failed = 1;
-      return;
-    }
-    list->file = larger;
-    list->capacity = capacity;
+  if (!cvtm_grow(&list->file, sizeof *list->file, &list->capacity, list->count + 1)) {
+    list->failed = 1;
+    return;
   }
   named_file *file = &list->file[list->count];
   *file = (named_file){.use = use, .option = option, .path = strdup(path)};

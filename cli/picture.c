@@ -1,5 +1,6 @@
 #include "cli/picture.h"
 
+#include "base/grow.h"
 #include "cli/raster.h"
 
 #include <math.h>
@@ -262,17 +263,13 @@ static void draw_density(picture *p) {
 /* A corner buffer that grows to the largest polygon. */
 typedef struct corner_buffer {
   double *corners;
-  int capacity;
+  int64_t capacity;
 } corner_buffer;
 
 static cvtm_status scale_corners(const picture *p, const double *corners, int count,
                                  corner_buffer *buffer, cvtm_error *error) {
-  if (count > buffer->capacity) {
-    double *larger = realloc(buffer->corners, (size_t)count * 2 * sizeof *larger);
-    if (larger == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
-    buffer->corners = larger;
-    buffer->capacity = count;
-  }
+  if (!cvtm_grow(&buffer->corners, 2 * sizeof *buffer->corners, &buffer->capacity, count))
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   for (int i = 0; i < 2 * count; ++i) buffer->corners[i] = corners[i] * p->scale;
   return CVTM_OK;
 }

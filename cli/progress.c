@@ -3,6 +3,7 @@
 #include "cli/progress.h"
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "cli/cli.h"
 
 #include <signal.h>
@@ -45,15 +46,9 @@ void cli_progress_start(cli_progress *progress, const cli_options *options, int6
 }
 
 void *cli_history_add(cli_history *history, size_t size) {
-  if (history->count == history->capacity) {
-    const int64_t capacity = history->capacity > 0 ? 2 * history->capacity : 256;
-    void *grown = realloc(history->records, (size_t)capacity * size);
-    if (grown == NULL) {
-      history->lost = 1;
-      return NULL;
-    }
-    history->records = grown;
-    history->capacity = capacity;
+  if (!cvtm_grow(&history->records, size, &history->capacity, history->count + 1)) {
+    history->lost = 1;
+    return NULL;
   }
   return (char *)history->records + (size_t)history->count++ * size;
 }

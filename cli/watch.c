@@ -1,6 +1,7 @@
 #include "cli/watch.h"
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "cli/cli.h"
 
 #if CVTMESH_HAVE_VIEWER
@@ -124,13 +125,8 @@ static char *path_in_folder(const cli_watch *w, const char *name) {
 }
 
 static cvtm_status add_picture(cli_watch *w, cvtm_error *error) {
-  if (w->made == w->capacity) {
-    const int64_t wanted = 2 * w->capacity + 64;
-    picture *larger = realloc(w->pictures, (size_t)wanted * sizeof *larger);
-    if (larger == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
-    w->pictures = larger;
-    w->capacity = wanted;
-  }
+  if (!cvtm_grow(&w->pictures, sizeof *w->pictures, &w->capacity, w->made + 1))
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   char name[40];
   snprintf(name, sizeof name, "frame-%06lld.png", (long long)w->made + 1);
   char *path = path_in_folder(w, name);

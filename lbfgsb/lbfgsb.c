@@ -1,7 +1,7 @@
 #include "lbfgsb/lbfgsb.h"
 
-#include "base/table_select.h"
 #include "base/clock.h"
+#include "base/table_select.h"
 #include "lbfgsb/inputs_kernels.h"
 #include "lbfgsb/lbfgsb_decide.h"
 #include "lbfgsb/lbfgsb_kernels.h"

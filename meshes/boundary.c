@@ -1,6 +1,7 @@
 /* Vertices on a contour, spaced by a size field. */
 #include "meshes/contour.h"
 
+#include "base/grow.h"
 #include "meshes/crossings.h"
 
 #include <inttypes.h>
@@ -53,17 +54,10 @@ typedef struct sampler {
 
 static cvtm_status add_track_point(sampler *s, double x, double y, double measure) {
   track *t = &s->track;
-  if (t->count == t->capacity) {
-    const int64_t larger = t->capacity == 0 ? 1024 : 2 * t->capacity;
-    double *points = realloc(t->points, (size_t)larger * 2 * sizeof *points);
-    if (points != NULL) t->points = points;
-    double *ways = realloc(t->way, (size_t)larger * sizeof *ways);
-    if (ways != NULL) t->way = ways;
-    double *measures = realloc(t->measure, (size_t)larger * sizeof *measures);
-    if (measures != NULL) t->measure = measures;
-    if (points == NULL || ways == NULL || measures == NULL) return no_memory(s->error);
-    t->capacity = larger;
-  }
+  const cvtm_growing arrays[] = {{&t->points, 2 * sizeof *t->points},
+                                 {&t->way, sizeof *t->way},
+                                 {&t->measure, sizeof *t->measure}};
+  if (!cvtm_grow_all(arrays, 3, &t->capacity, t->count + 1)) return no_memory(s->error);
   const double *last = t->points + 2 * (t->count - 1);
   t->way[t->count] = t->count > 0 ? t->way[t->count - 1] + hypot(x - last[0], y - last[1]) : 0;
   t->points[2 * t->count] = x;
@@ -92,19 +86,10 @@ static cvtm_status lay_track(sampler *s, const double *p, int64_t count) {
   return status;
 }
 
-static cvtm_status reserve_cuts(sampler *s, int64_t parts) {
-  if (parts + 1 <= s->cut_capacity) return CVTM_OK;
-  int64_t *moved = realloc(s->cuts, (size_t)(parts + 1) * sizeof *moved);
-  if (moved == NULL) return no_memory(s->error);
-  s->cuts = moved;
-  s->cut_capacity = parts + 1;
-  return CVTM_OK;
-}
-
 /* The track's points that divide its measure evenly; parts + 1 of them, all different. */
 static cvtm_status choose_cuts(sampler *s, int64_t parts) {
-  const cvtm_status status = reserve_cuts(s, parts);
-  if (status != CVTM_OK) return status;
+  if (!cvtm_grow(&s->cuts, sizeof *s->cuts, &s->cut_capacity, parts + 1))
+    return no_memory(s->error);
   const track *t = &s->track;
   const double total = t->measure[t->count - 1];
   int64_t k = 0;
@@ -134,19 +119,11 @@ static void free_track(track *t) {
 static int32_t add_vertex(sampler *s, const double *place, double along, int corner) {
   cvtm_boundary *b = &s->made;
   if (b->vertex_count == INT32_MAX) return -1;
-  if (b->vertex_count == s->vertex_capacity) {
-    const int64_t larger = s->vertex_capacity == 0 ? 256 : 2 * s->vertex_capacity;
-    double *points = realloc(b->points, (size_t)larger * 2 * sizeof *points);
-    if (points != NULL) b->points = points;
-    uint8_t *corners = realloc(b->corner, (size_t)larger);
-    if (corners != NULL) b->corner = corners;
-    double *ways = realloc(b->along, (size_t)larger * sizeof *ways);
-    if (ways != NULL) b->along = ways;
-    double *homes = realloc(b->home, (size_t)larger * sizeof *homes);
-    if (homes != NULL) b->home = homes;
-    if (points == NULL || corners == NULL || ways == NULL || homes == NULL) return -1;
-    s->vertex_capacity = larger;
-  }
+  const cvtm_growing arrays[] = {{&b->points, 2 * sizeof *b->points},
+                                 {&b->corner, sizeof *b->corner},
+                                 {&b->along, sizeof *b->along},
+                                 {&b->home, sizeof *b->home}};
+  if (!cvtm_grow_all(arrays, 4, &s->vertex_capacity, b->vertex_count + 1)) return -1;
   memcpy(b->points + 2 * b->vertex_count, place, 2 * sizeof *place);
   b->corner[b->vertex_count] = (uint8_t)corner;
   b->along[b->vertex_count] = b->home[b->vertex_count] = along;
@@ -162,19 +139,11 @@ static cvtm_status no_vertex(const sampler *s) {
 static cvtm_status add_edge(sampler *s, int32_t from, int32_t to, int32_t left, int32_t right,
                             double deviation) {
   cvtm_boundary *b = &s->made;
-  if (b->edge_count == s->edge_capacity) {
-    const int64_t larger = s->edge_capacity == 0 ? 256 : 2 * s->edge_capacity;
-    int32_t *edges = realloc(b->edges, (size_t)larger * 2 * sizeof *edges);
-    if (edges != NULL) b->edges = edges;
-    int32_t *lefts = realloc(b->left, (size_t)larger * sizeof *lefts);
-    if (lefts != NULL) b->left = lefts;
-    int32_t *rights = realloc(b->right, (size_t)larger * sizeof *rights);
-    if (rights != NULL) b->right = rights;
-    double *deviations = realloc(b->deviation, (size_t)larger * sizeof *deviations);
-    if (deviations != NULL) b->deviation = deviations;
-    if (!edges || !lefts || !rights || !deviations) return no_memory(s->error);
-    s->edge_capacity = larger;
-  }
+  const cvtm_growing arrays[] = {{&b->edges, 2 * sizeof *b->edges},
+                                 {&b->left, sizeof *b->left},
+                                 {&b->right, sizeof *b->right},
+                                 {&b->deviation, sizeof *b->deviation}};
+  if (!cvtm_grow_all(arrays, 4, &s->edge_capacity, b->edge_count + 1)) return no_memory(s->error);
   const int64_t e = b->edge_count++;
   b->edges[2 * e] = from;
   b->edges[2 * e + 1] = to;
@@ -408,7 +377,9 @@ static cvtm_status cut_at_wanted(slider *s, int64_t parts) {
   to->track = s->spare;
   s->spare = plain;
   to->track.count = 0;
-  cvtm_status status = reserve_cuts(to, parts);
+  if (!cvtm_grow(&to->cuts, sizeof *to->cuts, &to->cut_capacity, parts + 1))
+    return no_memory(to->error);
+  cvtm_status status = CVTM_OK;
   int64_t next = 1;
   for (int64_t k = 0; k < plain.count && status == CVTM_OK; ++k) {
     for (; k > 0 && next < parts && s->wanted[next] < plain.way[k] && status == CVTM_OK; ++next) {

@@ -3,6 +3,8 @@
 #include "base/polygon.h"
 #include "meshes/mesh.h"
 
+#include "base/grow.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -318,16 +320,9 @@ static double absolute(double relative, double site, double side) {
 }
 
 static cvtm_status reserve(cvtm_cells *cells, int64_t corners, int64_t *capacity) {
-  if (corners <= *capacity) return CVTM_OK;
-  const int64_t wanted = corners + *capacity / 2;
-  double *moved = realloc(cells->corners, (size_t)wanted * 2 * sizeof *moved);
-  if (!moved) return CVTM_ERROR_MEMORY;
-  cells->corners = moved;
-  int32_t *neighbors = realloc(cells->neighbors, (size_t)wanted * sizeof *neighbors);
-  if (!neighbors) return CVTM_ERROR_MEMORY;
-  cells->neighbors = neighbors;
-  *capacity = wanted;
-  return CVTM_OK;
+  const cvtm_growing arrays[] = {{&cells->corners, 2 * sizeof *cells->corners},
+                                 {&cells->neighbors, sizeof *cells->neighbors}};
+  return cvtm_grow_all(arrays, 2, capacity, corners) ? CVTM_OK : CVTM_ERROR_MEMORY;
 }
 
 static cvtm_status make_cells(const cvtm_mesh *mesh, const adjacency *adjacent, cvtm_domain domain,

@@ -1,5 +1,6 @@
 #include "meshes/constrained.h"
 
+#include "base/grow.h"
 #include "base/point_order.h"
 #include "meshes/predicates.h"
 #include "meshes/snap.h"
@@ -33,13 +34,8 @@ static cvtm_status no_memory(cvtm_error *error) {
 }
 
 static cvtm_status push(triangulation *t, int64_t value) {
-  if (t->depth == t->capacity) {
-    const int64_t larger = t->capacity == 0 ? 1024 : 2 * t->capacity;
-    int64_t *moved = realloc(t->stack, (size_t)larger * sizeof *moved);
-    if (moved == NULL) return no_memory(t->error);
-    t->stack = moved;
-    t->capacity = larger;
-  }
+  if (!cvtm_grow(&t->stack, sizeof *t->stack, &t->capacity, t->depth + 1))
+    return no_memory(t->error);
   t->stack[t->depth++] = value;
   return CVTM_OK;
 }

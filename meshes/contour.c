@@ -1,5 +1,6 @@
 #include "meshes/contour.h"
 
+#include "base/grow.h"
 #include "meshes/crossings.h"
 
 #include <inttypes.h>
@@ -60,26 +61,16 @@ static int32_t label_at(const tracer *t, int i, int j) {
 }
 
 static int64_t add_place(tracer *t, double x, double y) {
-  if (t->point_count == t->point_capacity) {
-    const int64_t larger = t->point_capacity == 0 ? 1024 : 2 * t->point_capacity;
-    double *moved = realloc(t->points, (size_t)larger * 2 * sizeof *moved);
-    if (moved == NULL) return -1;
-    t->points = moved;
-    t->point_capacity = larger;
-  }
+  if (!cvtm_grow(&t->points, 2 * sizeof *t->points, &t->point_capacity, t->point_count + 1))
+    return -1;
   t->points[2 * t->point_count] = x;
   t->points[2 * t->point_count + 1] = y;
   return t->point_count++;
 }
 
 static cvtm_status add_segment(tracer *t, int64_t a, int64_t b, int32_t left, int32_t right) {
-  if (t->segment_count == t->segment_capacity) {
-    const int64_t larger = t->segment_capacity == 0 ? 1024 : 2 * t->segment_capacity;
-    segment *moved = realloc(t->segments, (size_t)larger * sizeof *moved);
-    if (moved == NULL) return no_memory(t->error);
-    t->segments = moved;
-    t->segment_capacity = larger;
-  }
+  if (!cvtm_grow(&t->segments, sizeof *t->segments, &t->segment_capacity, t->segment_count + 1))
+    return no_memory(t->error);
   t->segments[t->segment_count++] = (segment){a, b, left, right};
   return CVTM_OK;
 }

@@ -2,6 +2,8 @@
  * https://gmsh.info/doc/texinfo/gmsh.html#MSH-file-format */
 #include "meshes/formats.h"
 
+#include "base/grow.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -216,13 +218,8 @@ typedef struct reader {
 
 static cvtm_status add_node(reader *r, double tag) {
   nodes *n = &r->nodes;
-  if (n->count == n->capacity) {
-    int64_t larger = n->capacity == 0 ? 1024 : 2 * n->capacity;
-    node *moved = realloc(n->list, (size_t)larger * sizeof *moved);
-    if (moved == NULL) return cvtm_source_no_memory(r->source);
-    n->list = moved;
-    n->capacity = larger;
-  }
+  if (!cvtm_grow(&n->list, sizeof *n->list, &n->capacity, n->count + 1))
+    return cvtm_source_no_memory(r->source);
   if (n->count == INT32_MAX) return cvtm_source_fail(r->source, "too many nodes");
   n->list[n->count].tag = tag;
   n->list[n->count].vertex = (int32_t)n->count;

@@ -2,6 +2,8 @@
 
 #include "meshes/formats.h"
 
+#include "base/grow.h"
+
 #include <inttypes.h>
 #include <locale.h>
 #include <math.h>
@@ -200,17 +202,6 @@ cvtm_status cvtm_source_values(cvtm_source *s, cvtm_scalar type, int64_t count, 
 
 /* ---- builder ---- */
 
-/* Room for one more group of `group` items; the capacity counts groups. */
-static int grow(void **memory, int64_t count, int64_t *capacity, size_t group) {
-  if (count < *capacity) return 1;
-  int64_t larger = *capacity < 1024 ? 1024 : *capacity * 2;
-  void *moved = realloc(*memory, (size_t)larger * group);
-  if (moved == NULL) return 0;
-  *memory = moved;
-  *capacity = larger;
-  return 1;
-}
-
 cvtm_status cvtm_builder_vertex(cvtm_builder *b, double x, double y, double z) {
   if (!isfinite(x) || !isfinite(y) || !isfinite(z)) {
     return cvtm_source_fail(b->source, "a coordinate is not finite");
@@ -218,11 +209,8 @@ cvtm_status cvtm_builder_vertex(cvtm_builder *b, double x, double y, double z) {
   if (b->vertex_count == 0) b->z = z;
   if (z != b->z) return cvtm_source_fail(b->source, "the mesh is not planar: z varies");
   if (b->vertex_count == INT32_MAX) return cvtm_source_fail(b->source, "too many vertices");
-  void *points = b->points;
-  if (!grow(&points, b->vertex_count, &b->vertex_capacity, 2 * sizeof *b->points)) {
+  if (!cvtm_grow(&b->points, 2 * sizeof *b->points, &b->vertex_capacity, b->vertex_count + 1))
     return cvtm_source_no_memory(b->source);
-  }
-  b->points = points;
   b->points[2 * b->vertex_count] = x;
   b->points[2 * b->vertex_count + 1] = y;
   ++b->vertex_count;
@@ -235,11 +223,9 @@ cvtm_status cvtm_builder_triangle(cvtm_builder *b, const double index[3]) {
       return cvtm_source_fail(b->source, "a triangle names a vertex that does not exist");
     }
   }
-  void *triangles = b->triangles;
-  if (!grow(&triangles, b->triangle_count, &b->triangle_capacity, 3 * sizeof *b->triangles)) {
+  if (!cvtm_grow(&b->triangles, 3 * sizeof *b->triangles, &b->triangle_capacity,
+                 b->triangle_count + 1))
     return cvtm_source_no_memory(b->source);
-  }
-  b->triangles = triangles;
   for (int k = 0; k < 3; ++k) b->triangles[3 * b->triangle_count + k] = (int32_t)index[k];
   ++b->triangle_count;
   return CVTM_OK;

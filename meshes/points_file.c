@@ -1,6 +1,7 @@
 #include "meshes/mesh_file.h"
 
 #include "base/file.h"
+#include "base/grow.h"
 #include "base/npy.h"
 #include "meshes/formats.h"
 
@@ -124,13 +125,8 @@ static void read_header(table *t, fields line) {
 
 static cvtm_status add_point(table *t, double x, double y) {
   if (!isfinite(x) || !isfinite(y)) return cvtm_source_fail(t->source, "a point is not finite");
-  if (t->count == t->capacity) {
-    int64_t larger = t->capacity == 0 ? 1024 : 2 * t->capacity;
-    double *moved = realloc(t->points, (size_t)larger * 2 * sizeof *moved);
-    if (moved == NULL) return cvtm_source_no_memory(t->source);
-    t->points = moved;
-    t->capacity = larger;
-  }
+  if (!cvtm_grow(&t->points, 2 * sizeof *t->points, &t->capacity, t->count + 1))
+    return cvtm_source_no_memory(t->source);
   t->points[2 * t->count] = x;
   t->points[2 * t->count + 1] = y;
   ++t->count;

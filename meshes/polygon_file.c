@@ -1,6 +1,7 @@
 #include "meshes/polygon_file.h"
 
 #include "base/file.h"
+#include "base/grow.h"
 #include "meshes/crossings.h"
 #include "meshes/formats.h"
 
@@ -55,13 +56,8 @@ static cvtm_status add_point(collector *c, double x, double y) {
                             "more than %d corners, counting the chords that curves become",
                             CVTM_POLYGON_CORNERS_MAX);
   }
-  if (at == c->point_capacity) {
-    const int64_t larger = at == 0 ? 256 : 2 * at;
-    double *moved = realloc(c->rings.points, (size_t)larger * 2 * sizeof *moved);
-    if (moved == NULL) return cvtm_source_no_memory(c->source);
-    c->rings.points = moved;
-    c->point_capacity = larger;
-  }
+  if (!cvtm_grow(&c->rings.points, 2 * sizeof *c->rings.points, &c->point_capacity, at + 1))
+    return cvtm_source_no_memory(c->source);
   double *p = c->rings.points + 2 * at;
   if (c->open > 0 && p[-2] == x && p[-1] == y) return CVTM_OK;
   p[0] = x;
@@ -86,13 +82,9 @@ static cvtm_status close_ring(collector *c) {
   c->open = 0;
   while (count > 1 && p[0] == p[2 * count - 2] && p[1] == p[2 * count - 1]) --count;
   if (count < 3 || on_one_line(p, count)) return CVTM_OK;
-  if (c->rings.ring_count + 2 > c->ring_capacity) {
-    const int64_t larger = c->ring_capacity == 0 ? 16 : 2 * c->ring_capacity;
-    int64_t *moved = realloc(c->rings.start, (size_t)larger * sizeof *moved);
-    if (moved == NULL) return cvtm_source_no_memory(c->source);
-    c->rings.start = moved;
-    c->ring_capacity = larger;
-  }
+  if (!cvtm_grow(&c->rings.start, sizeof *c->rings.start, &c->ring_capacity,
+                 c->rings.ring_count + 2))
+    return cvtm_source_no_memory(c->source);
   c->rings.start[c->rings.ring_count++] = first;
   c->rings.start[c->rings.ring_count] = first + count;
   return CVTM_OK;

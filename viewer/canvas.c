@@ -1,5 +1,6 @@
 #include "viewer/canvas.h"
 
+#include "base/grow.h"
 #include "viewer/font.h"
 #include "viewer/gl_program.h"
 
@@ -141,15 +142,10 @@ cvtm_status cvtm_canvas_begin(cvtm_canvas *canvas, int width, int height, double
 
 /* Two triangles over the four corners, in the order of a strip. */
 static void add_quad(cvtm_canvas *canvas, const vertex corners[4]) {
-  if (canvas->count + 6 > canvas->capacity) {
-    const int64_t wanted = 2 * canvas->capacity + 6 * 1024;
-    vertex *larger = realloc(canvas->vertices, (size_t)wanted * sizeof *larger);
-    if (!larger) {
-      canvas->no_memory = 1;
-      return;
-    }
-    canvas->vertices = larger;
-    canvas->capacity = wanted;
+  if (!cvtm_grow(&canvas->vertices, sizeof *canvas->vertices, &canvas->capacity,
+                 canvas->count + 6)) {
+    canvas->no_memory = 1;
+    return;
   }
   static const int order[6] = {0, 1, 2, 2, 1, 3};
   for (int k = 0; k < 6; ++k) canvas->vertices[canvas->count++] = corners[order[k]];

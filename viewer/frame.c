@@ -1,5 +1,6 @@
 #include "viewer/frame.h"
 
+#include "base/grow.h"
 #include "meshes/mesh.h"
 
 #include <math.h>
@@ -33,26 +34,15 @@ double cvtm_view_history_floor(const cvtm_view_history *history) {
   return low > 1 ? 1 : fmin(low - 0.01 * (high - low), low * (1 - 1e-6));
 }
 
-/* Room for `count` elements; contents are lost when it grows. */
-static cvtm_status reserve(void **memory, int64_t *capacity, int64_t count, size_t size,
+/* Grows an array to `count` elements; not NULL even where count is 0. */
+static cvtm_status reserve(void *array, int64_t *capacity, int64_t count, size_t size,
                            cvtm_error *error) {
-  if (count <= *capacity && *memory) return CVTM_OK;
-  const int64_t wanted = count + count / 4 + 16;
-  free(*memory);
-  *capacity = 0;
-  *memory = malloc((size_t)wanted * size);
-  if (!*memory)
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to show %lld elements", (long long)count);
-  *capacity = wanted;
-  return CVTM_OK;
+  if (cvtm_grow(array, size, capacity, count > 0 ? count : 1)) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to show %lld elements", (long long)count);
 }
 
 cvtm_status cvtm_view_state_reserve(cvtm_view_state *state, int64_t count, cvtm_error *error) {
-  void *memory = state->sites;
-  const cvtm_status status =
-      reserve(&memory, &state->capacity, count, 2 * sizeof *state->sites, error);
-  state->sites = memory;
-  return status;
+  return reserve(&state->sites, &state->capacity, count, 2 * sizeof *state->sites, error);
 }
 
 void cvtm_view_state_free(cvtm_view_state *state) {
@@ -153,19 +143,19 @@ static cvtm_status reserve_geometry(cvtm_view_frame *frame, const cvtm_mesh *mes
                                     const cvtm_cells *cells, cvtm_error *error) {
   const int64_t corners = cells->start[cells->count];
   const struct {
-    void **memory;
+    void *array;
     int64_t count;
     size_t size;
   } arrays[5] = {
-      {(void **)&frame->vertices, cells->count + corners, sizeof *frame->vertices},
-      {(void **)&frame->indices, 3 * corners, sizeof *frame->indices},
-      {(void **)&frame->cells, cells->count, sizeof *frame->cells},
-      {(void **)&frame->corners, 6 * mesh->triangle_count, sizeof *frame->corners},
-      {(void **)&frame->defects, 3 * cells->count, sizeof *frame->defects},
+      {&frame->vertices, cells->count + corners, sizeof *frame->vertices},
+      {&frame->indices, 3 * corners, sizeof *frame->indices},
+      {&frame->cells, cells->count, sizeof *frame->cells},
+      {&frame->corners, 6 * mesh->triangle_count, sizeof *frame->corners},
+      {&frame->defects, 3 * cells->count, sizeof *frame->defects},
   };
   cvtm_status status = CVTM_OK;
   for (int k = 0; status == CVTM_OK && k < 5; ++k)
-    status = reserve(arrays[k].memory, &frame->capacity[k], arrays[k].count, arrays[k].size, error);
+    status = reserve(arrays[k].array, &frame->capacity[k], arrays[k].count, arrays[k].size, error);
   return status;
 }
 

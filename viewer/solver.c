@@ -1,6 +1,7 @@
 #include "viewer/solver.h"
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "viewer/mailbox.h"
 
 #include <math.h>
@@ -131,15 +132,9 @@ static cvtm_status publish_result(cvtm_solver *s) {
 /* ---- What commands do ---- */
 
 static cvtm_status reserve_sites(cvtm_solver *s, int64_t count) {
-  if (count <= s->capacity) return CVTM_OK;
-  const int64_t wanted = count + count / 2 + 16;
-  double *larger = realloc(s->sites, 2 * (size_t)wanted * sizeof *larger);
-  if (!larger)
-    return cvtm_fail(cvtm_device_error(s->options.device), CVTM_ERROR_MEMORY,
-                     "no memory for %lld sites", (long long)count);
-  s->sites = larger;
-  s->capacity = wanted;
-  return CVTM_OK;
+  if (cvtm_grow(&s->sites, 2 * sizeof *s->sites, &s->capacity, count)) return CVTM_OK;
+  return cvtm_fail(cvtm_device_error(s->options.device), CVTM_ERROR_MEMORY,
+                   "no memory for %lld sites", (long long)count);
 }
 
 /* Fresh samples of the density in sites[first ..]. */
@@ -554,15 +549,7 @@ uint64_t cvtm_solver_send(cvtm_solver *s, const cvtm_solver_command *command) {
     s->queue[s->queued - 1] = *command;
     sent = s->sent;
   } else {
-    if (s->queued == s->queue_capacity) {
-      const int64_t wanted = 2 * s->queue_capacity + 16;
-      cvtm_solver_command *larger = realloc(s->queue, (size_t)wanted * sizeof *larger);
-      if (larger) {
-        s->queue = larger;
-        s->queue_capacity = wanted;
-      }
-    }
-    if (s->queued < s->queue_capacity) {
+    if (cvtm_grow(&s->queue, sizeof *s->queue, &s->queue_capacity, s->queued + 1)) {
       s->queue[s->queued++] = *command;
       sent = ++s->sent;
     }

@@ -1,5 +1,7 @@
 #include "lcp/hlcp/hlcp_splitting.h"
 
+#include "base/grow.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -314,36 +316,19 @@ static void mark_needed(const cvtm_csr *ma, const cvtm_csr *mb, const cvtm_csr *
 
 /* The growing parts of systems whose size is only known in the end. */
 typedef struct growing {
-  int64_t unknowns, entries, unknown_room, entry_room;
+  int64_t unknowns, entries, unknown_capacity, entry_capacity;
   int64_t *row_start;
   int32_t *row, *column;
   double *scale, *value;
 } growing;
 
-static int grow(void **memory, size_t size, int64_t room) {
-  void *grown = realloc(*memory, (size_t)room * size);
-  if (grown == NULL) return 0;
-  *memory = grown;
-  return 1;
-}
-
-static int make_room(growing *g, int64_t unknowns, int64_t entries) {
-  if (g->unknowns + unknowns + 1 > g->unknown_room) {
-    g->unknown_room = 2 * (g->unknowns + unknowns) + 1;
-    if (!grow((void **)&g->row_start, sizeof *g->row_start, g->unknown_room) ||
-        !grow((void **)&g->row, sizeof *g->row, g->unknown_room) ||
-        !grow((void **)&g->scale, sizeof *g->scale, g->unknown_room)) {
-      return 0;
-    }
-  }
-  if (g->entries + entries + 1 > g->entry_room) {
-    g->entry_room = 2 * (g->entries + entries) + 1;
-    if (!grow((void **)&g->column, sizeof *g->column, g->entry_room) ||
-        !grow((void **)&g->value, sizeof *g->value, g->entry_room)) {
-      return 0;
-    }
-  }
-  return 1;
+static int reserve_rows(growing *g, int64_t unknowns, int64_t entries) {
+  const cvtm_growing by_unknown[] = {{&g->row_start, sizeof *g->row_start},
+                                     {&g->row, sizeof *g->row},
+                                     {&g->scale, sizeof *g->scale}};
+  const cvtm_growing by_entry[] = {{&g->column, sizeof *g->column}, {&g->value, sizeof *g->value}};
+  return cvtm_grow_all(by_unknown, 3, &g->unknown_capacity, g->unknowns + unknowns + 1) &&
+         cvtm_grow_all(by_entry, 2, &g->entry_capacity, g->entries + entries + 1);
 }
 
 /* Appends the marked rows of M_Ak + M_Bk Omega, and gives place[] their unknowns. */
@@ -353,7 +338,7 @@ static cvtm_status append_splitting(const builder *s, const cvtm_csr *ma, const 
     if (place[i] < 0) continue;
     const int64_t most =
         ma->row_start[i + 1] - ma->row_start[i] + mb->row_start[i + 1] - mb->row_start[i];
-    if (!make_room(g, 1, most)) return no_memory(error);
+    if (!reserve_rows(g, 1, most)) return no_memory(error);
     const double diagonal = cvtm_csr_diagonal(ma, i) + cvtm_csr_diagonal(mb, i) * s->omega[i];
     if (!(diagonal > 0) || !isfinite(diagonal)) {
       return cvtm_fail(error, CVTM_ERROR_INPUT,
@@ -380,7 +365,7 @@ static cvtm_status append_splitting(const builder *s, const cvtm_csr *ma, const 
 static cvtm_status append_all(builder *s, const cvtm_csr *e, growing *g, int64_t *unknown_of,
                               int32_t *place, int32_t *stack, cvtm_error *error) {
   const cvtm_hlcp_multisplitting *given = s->options->multisplitting;
-  if (!make_room(g, 0, 0)) return no_memory(error);
+  if (!reserve_rows(g, 0, 0)) return no_memory(error);
   g->row_start[0] = 0;
   s->block_first[0] = 0;
   cvtm_status status = CVTM_OK;
