@@ -2,7 +2,11 @@
 #include "lcp/grid/grid_cuda_march.h"
 #include "lcp/grid/grid_cuda_sums.h"
 #include "lcp/grid/grid_cuda_tiles.h"
-#include "lcp/grid/grid_cycle.h"
+#include "lcp/grid/grid_galerkin.h"
+#include "lcp/grid/grid_kernels.h"
+#include "lcp/grid/grid_measure.h"
+#include "lcp/grid/grid_nested.h"
+#include "lcp/grid/grid_relax.h"
 #include "lcp/launch_cuda.h"
 
 #include <algorithm>
@@ -75,7 +79,7 @@ __global__ void smooth_kernel(const cvtm_grid_problem *problem, int colour, doub
   });
 }
 
-__global__ void begin_kernel(cvtm_grid_state *state, cvtm_grid_course course) {
+__global__ void begin_kernel(cvtm_grid_state *state, cvtm_grid_stop_rule course) {
   cvtm_grid_begin(state, &course);
 }
 
@@ -88,15 +92,16 @@ __global__ void mark_kernel(const cvtm_grid_problem *problem, int truncated) {
   const cvtm_grid_problem p = *problem;
   for_tiles(p.width, p.height, [&](int64_t i, int64_t j) {
     const int64_t k = j * p.width + i;
-    p.active[k] = static_cast<uint8_t>(cvtm_grid_now_active(&p, truncated, k));
+    p.active[k] = static_cast<uint8_t>(cvtm_grid_is_active(&p, truncated, k));
   });
 }
 
 __global__ void descend_kernel(const cvtm_grid_problem *problem, cvtm_grid_level coarse,
                                cvtm_grid_rules rules) {
   const cvtm_grid_problem p = *problem;
+  const cvtm_grid_finer f = {&p, nullptr};
   for_tiles(coarse.width, coarse.height,
-            [&](int64_t x, int64_t y) { cvtm_grid_descend(&p, &coarse, &rules, x, y); });
+            [&](int64_t x, int64_t y) { cvtm_grid_restrict(&f, &coarse, &rules, x, y); });
 }
 
 __global__ void correct_kernel(const cvtm_grid_problem *problem, cvtm_grid_level coarse,
@@ -115,22 +120,22 @@ __global__ void correct_kernel(const cvtm_grid_problem *problem, cvtm_grid_level
 
 __global__ void search_kernel(const cvtm_grid_problem *problem, cvtm_grid_state *state,
                               double *partial) {
-  if (!state->search) return;
+  if (!state->line_search_due) return;
   const cvtm_grid_problem p = *problem;
   double sum[2] = {0, 0};
   for_tiles(p.width, p.height,
-            [&](int64_t i, int64_t j) { cvtm_grid_search(&p, i, j, &sum[0], &sum[1]); });
+            [&](int64_t i, int64_t j) { cvtm_grid_add_line_search(&p, i, j, &sum[0], &sum[1]); });
   if (!reduce_grid(sum, -1, partial, state)) return;
   if (threadIdx.x != 0 || threadIdx.y != 0) return;
   state->slope = sum[0];
-  state->bend = sum[1];
+  state->curvature = sum[1];
 }
 
 __global__ void step_kernel(const cvtm_grid_problem *problem, const cvtm_grid_state *state) {
   const cvtm_grid_problem p = *problem;
-  const double step = cvtm_grid_step(state);
+  const double step = cvtm_grid_line_search_step(state);
   for_tiles(p.width, p.height, [&](int64_t i, int64_t j) {
-    p.x[j * p.width + i] = cvtm_grid_moved(&p, j * p.width + i, step);
+    p.x[j * p.width + i] = cvtm_grid_stepped(&p, j * p.width + i, step);
   });
 }
 
@@ -142,7 +147,7 @@ __global__ void __launch_bounds__(tile_x *tile_y, 4)
   for_tiles(p.width, p.height, [&](int64_t i, int64_t j) {
     const int64_t k = j * p.width + i;
     if (cvtm_grid_masked(&p, k)) return;
-    sum[0] += cvtm_grid_energy(&p, i, j);
+    sum[0] += cvtm_grid_node_energy(&p, i, j);
     sum[1] += p.x[k] <= cvtm_grid_lower(&p, k);
     sum[2] += p.x[k] >= cvtm_grid_upper(&p, k);
   });
@@ -199,7 +204,7 @@ __global__ void prolong_start_kernel(const cvtm_grid_problem *fine, const cvtm_g
                                      cvtm_grid_level level) {
   const cvtm_grid_problem p = *fine;
   for_tiles(p.width, p.height, [&](int64_t i, int64_t j) {
-    p.x[j * p.width + i] = cvtm_grid_started(&p, &level, coarse->x, i, j);
+    p.x[j * p.width + i] = cvtm_grid_nested_start_value(&p, &level, coarse->x, i, j);
   });
 }
 
@@ -207,8 +212,8 @@ __global__ void prolong_start_kernel(const cvtm_grid_problem *fine, const cvtm_g
 
 __device__ void operator_row(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
                              int64_t y, int all) {
-  const int due = cvtm_grid_due(f, c, x, y, all);
-  c->fresh[y * c->width + x] = static_cast<uint8_t>(due);
+  const int due = cvtm_grid_needs_galerkin(f, c, x, y, all);
+  c->stencil_changed[y * c->width + x] = static_cast<uint8_t>(due);
   if (due) cvtm_grid_galerkin(f, c, x, y);
 }
 
@@ -223,12 +228,12 @@ __global__ void galerkin_kernel(const cvtm_grid_problem *problem, cvtm_grid_leve
   const int64_t x = node_x(), y = (node_y() - threadIdx.y) * tall;
   int any = all;
   if (!all) {
-    const uint8_t *flags = first ? coarse.marked : finer.fresh;
+    const uint8_t *flags = first ? coarse.support_changed : finer.stencil_changed;
     const int64_t width = first ? coarse.width : finer.width;
     const int64_t height = first ? coarse.height : finer.height;
     const int scale_x = first || !coarse.halved_x ? 1 : 2;
     const int scale_y = first || !coarse.halved_y ? 1 : 2;
-    /* One more all around, as cvtm_grid_due may look. */
+    /* One more all around, as cvtm_grid_needs_galerkin may look. */
     const int across = scale_x * tile_x + 4, down = scale_y * tile_y * tall + 4;
     const int64_t left = (x - threadIdx.x) * scale_x - 1, top = y * scale_y - 1;
 #pragma unroll 4
@@ -244,7 +249,7 @@ __global__ void galerkin_kernel(const cvtm_grid_problem *problem, cvtm_grid_leve
     if (any) {
       operator_row(&f, &coarse, x, row, all);
     } else {
-      coarse.fresh[row * coarse.width + x] = 0;
+      coarse.stencil_changed[row * coarse.width + x] = 0;
     }
   }
 }
@@ -296,19 +301,19 @@ struct near_bits {
 __device__ __noinline__ void galerkin_edge(const cvtm_grid_level *f, const cvtm_grid_level *c,
                                            int64_t x, int64_t y) {
   double across[3], along[3], q[5][5] = {}, sum[3][3] = {};
-  cvtm_grid_weights_1d(c->neumann, x, c->width, across);
-  cvtm_grid_weights_1d(c->neumann, y, c->height, along);
+  cvtm_grid_closed_form_weights(c->neumann, x, c->width, across);
+  cvtm_grid_closed_form_weights(c->neumann, y, c->height, along);
 #pragma unroll
   for (int dy = 0; dy < 3; ++dy) {
 #pragma unroll
     for (int dx = 0; dx < 3; ++dx) {
       double link[3][3];
-      cvtm_grid_coarse_row(f, 2 * x + dx, 2 * y + dy, link);
-      cvtm_grid_add_row(along[dy] * across[dx], dx, dy, link, q);
+      cvtm_grid_coarse_stencil(f, 2 * x + dx, 2 * y + dy, link);
+      cvtm_grid_add_stencil(along[dy] * across[dx], dx, dy, link, q);
     }
   }
-  cvtm_grid_spread_all(c, x, y, across, along, 0, q, sum);
-  cvtm_grid_store_row(c, x, y, sum, 0);
+  cvtm_grid_add_all_to_parents(c, x, y, across, along, 0, q, sum);
+  cvtm_grid_store_stencil(c, x, y, sum, 0);
 }
 
 /* As galerkin_kernel where both directions are halved and no weights are stored; below a problem
@@ -329,9 +334,10 @@ __global__ void __launch_bounds__(tile_x *tile_y)
   const cvtm_grid_finer f = {first ? &p : nullptr, &finer};
   const int64_t left = node_x() - threadIdx.x, x = node_x();
   const int64_t top = (node_y() - threadIdx.y) / tile_y * rows;
-  bool any =
-      first ? changes.load(coarse.marked, coarse.width, coarse.height, left - 1, top - 1, false)
-            : changes.load(finer.fresh, finer.width, finer.height, 2 * left, 2 * top, false);
+  bool any = first ? changes.load(coarse.support_changed, coarse.width, coarse.height, left - 1,
+                                  top - 1, false)
+                   : changes.load(finer.stencil_changed, finer.width, finer.height, 2 * left,
+                                  2 * top, false);
   any = __syncthreads_or(any || all);
   if (first && any) {
     cuts.load(p.active, p.width, p.height, 2 * left - 1, 2 * top - 1, true);
@@ -343,7 +349,7 @@ __global__ void __launch_bounds__(tile_x *tile_y)
     if (x >= coarse.width || y >= coarse.height) continue;
     uint32_t due = all ? 7 : 0;
     for (int d = 0; d < 3; ++d) due |= changes.at(scale * r + d, scale * lane) & 7U;
-    coarse.fresh[y * coarse.width + x] = due != 0;
+    coarse.stencil_changed[y * coarse.width + x] = due != 0;
     if (due == 0) continue;
     const bool inside = x > 0 && y > 0 && 2 * x + 3 < finer.width && 2 * y + 3 < finer.height;
     if (!first && !inside) {
@@ -356,16 +362,16 @@ __global__ void __launch_bounds__(tile_x *tile_y)
       for (int t = 0; t < 5; ++t) cut |= (cuts.at(2 * r + t, 2 * lane) & 31U) << (5 * t);
     }
     double sum[3][3] = {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}};
-    cvtm_grid_plain plain;
-    const bool is_plain = cut == 0 && cvtm_grid_becomes_plain(&f, x, y, &plain);
+    cvtm_grid_constant_stencil plain;
+    const bool is_plain = cut == 0 && cvtm_grid_galerkin_is_constant(&f, x, y, &plain);
     if (is_plain) {
-      cvtm_grid_plain_row(plain, sum);
+      cvtm_grid_constant_entries(plain, sum);
     } else if (first) {
       cvtm_grid_galerkin_five(&p, &coarse, x, y, cut, sum);
     } else {
-      cvtm_grid_galerkin_nine(&finer, &coarse, x, y, sum);
+      cvtm_grid_galerkin_halved(&f, &coarse, x, y, 0, 1, 1, sum);
     }
-    cvtm_grid_store_row(&coarse, x, y, sum, is_plain);
+    cvtm_grid_store_stencil(&coarse, x, y, sum, is_plain);
   }
 }
 
@@ -400,7 +406,7 @@ __global__ void weights_kernel(const cvtm_grid_problem *problem, cvtm_grid_level
   const cvtm_grid_problem p = *problem;
   const cvtm_grid_finer f = {first ? &p : nullptr, &finer};
   for_tiles(coarse.blocks_x, coarse.blocks_y,
-            [&](int64_t x, int64_t y) { cvtm_grid_weights(&f, &coarse, x, y); });
+            [&](int64_t x, int64_t y) { cvtm_grid_compute_weights(&f, &coarse, x, y); });
 }
 
 __global__ void clear_kernel(cvtm_grid_level level) {
@@ -418,8 +424,9 @@ __global__ void relax_kernel(cvtm_grid_level level, int bounded, int colour) {
 }
 
 __global__ void down_kernel(cvtm_grid_level level, cvtm_grid_level coarse, cvtm_grid_rules rules) {
+  const cvtm_grid_finer f = {nullptr, &level};
   for_tiles(coarse.width, coarse.height,
-            [&](int64_t x, int64_t y) { cvtm_grid_down(&level, &coarse, &rules, x, y); });
+            [&](int64_t x, int64_t y) { cvtm_grid_restrict(&f, &coarse, &rules, x, y); });
 }
 
 __global__ void truncate_kernel(cvtm_grid_level level) {
@@ -431,7 +438,7 @@ __global__ void truncate_kernel(cvtm_grid_level level) {
 
 __global__ void prolong_kernel(cvtm_grid_level level, cvtm_grid_level coarse) {
   for_tiles(level.width, level.height, [&](int64_t x, int64_t y) {
-    level.e[y * level.width + x] = cvtm_grid_lifted(&level, &coarse, x, y);
+    level.e[y * level.width + x] = cvtm_grid_prolonged(&level, &coarse, x, y);
   });
 }
 
@@ -469,25 +476,27 @@ __global__ void __launch_bounds__(tail_threads)
       if (l > first && f.active) operator_row(&finer, &f, x, y, 0);
     });
     if (l == last) break;
+    const cvtm_grid_finer above = {nullptr, &f};
     tail_relax(&f, rules.bounded, rules.pre);
     if (f.active) {
       for_nodes(f.width * f.height, 1,
                 [&](int64_t k, int64_t) { cvtm_grid_truncate(&f, k, f.e[k]); });
     }
     for_nodes(c.width, c.height,
-              [&](int64_t x, int64_t y) { cvtm_grid_down(&f, &c, &rules, x, y); });
+              [&](int64_t x, int64_t y) { cvtm_grid_restrict(&above, &c, &rules, x, y); });
   }
   const cvtm_grid_level bottom = levels[last];
   tail_relax(&bottom, rules.bounded, cvtm_grid_bottom_sweeps(&bottom));
   for (int l = last - 1; l >= first; --l) {
     const cvtm_grid_level f = levels[l], c = levels[l + 1];
-    for_nodes(f.width, f.height,
-              [&](int64_t x, int64_t y) { f.e[y * f.width + x] = cvtm_grid_lifted(&f, &c, x, y); });
+    for_nodes(f.width, f.height, [&](int64_t x, int64_t y) {
+      f.e[y * f.width + x] = cvtm_grid_prolonged(&f, &c, x, y);
+    });
     tail_relax(&f, rules.bounded, rules.post);
   }
 }
 
-/* As cvtm_grid_coarse_around, where nodes outside the grid hold 0. */
+/* As cvtm_grid_coarse_neighbour_sum, where nodes outside the grid hold 0. */
 __device__ double coarse_around(const double *e, int pitch, const double link[3][3]) {
   const double north =
       (link[0][0] * e[-pitch - 1] + link[0][1] * e[-pitch]) + link[0][2] * e[-pitch + 1];
@@ -619,7 +628,7 @@ __device__ double restrict_any(small_level f, const cvtm_grid_level *c, int x, i
 
 __device__ void restrict_room(small_level f, small_level s, const cvtm_grid_level *c, int averaged,
                               int x, int y) {
-  cvtm_grid_room room = cvtm_grid_room_start(averaged);
+  cvtm_grid_correction_bounds room = cvtm_grid_bounds_start(averaged);
   int64_t i0, i1, j0, j1;
   cvtm_grid_support(c->halved_x, x, f.width, &i0, &i1);
   cvtm_grid_support(c->halved_y, y, f.height, &j0, &j1);
@@ -628,7 +637,8 @@ __device__ void restrict_room(small_level f, small_level s, const cvtm_grid_leve
       const double weight = cvtm_grid_basis(c, x, y, i, j);
       const int k = f.at(static_cast<int>(i), static_cast<int>(j));
       if (!(weight > 0)) continue;
-      cvtm_grid_room_add(&room, averaged, weight, f.lower()[k] - f.e()[k], f.upper()[k] - f.e()[k]);
+      cvtm_grid_bounds_add(&room, averaged, weight, f.lower()[k] - f.e()[k],
+                           f.upper()[k] - f.e()[k]);
     }
   }
   const double scale = averaged && room.weight > 0 ? room.weight : 1.0;
@@ -712,18 +722,18 @@ __device__ void make_small(small_level f, small_level s, const cvtm_grid_level &
   const int count = s.width * s.height;
   for_small(s.width, s.height, [&](int x, int y) {
     double across[3], along[3], q[5][5] = {}, sum[3][3] = {};
-    cvtm_grid_weights_1d(c.neumann, x, s.width, across);
-    cvtm_grid_weights_1d(c.neumann, y, s.height, along);
+    cvtm_grid_closed_form_weights(c.neumann, x, s.width, across);
+    cvtm_grid_closed_form_weights(c.neumann, y, s.height, along);
 #pragma unroll
     for (int dy = 0; dy < 3; ++dy) {
 #pragma unroll
       for (int dx = 0; dx < 3; ++dx) {
         double link[3][3];
         f.row(f.at(2 * x + dx, 2 * y + dy), link);
-        cvtm_grid_add_row(along[dy] * across[dx], dx, dy, link, q);
+        cvtm_grid_add_stencil(along[dy] * across[dx], dx, dy, link, q);
       }
     }
-    cvtm_grid_spread_all(&c, x, y, across, along, 0, q, sum);
+    cvtm_grid_add_all_to_parents(&c, x, y, across, along, 0, q, sum);
     const double row[CVTM_GRID_PLANES] = {-sum[1][1], sum[1][2], sum[2][1], sum[2][2], sum[2][0]};
     const int k = y * s.width + x, at = s.at(x, y);
 #pragma unroll
@@ -880,10 +890,10 @@ void with_flag(bool flag, Launch launch) {
 }
 
 /* The operator of a level where it is constant. */
-cvtm_grid_plain plain_of(const cvtm_grid_top *top, const cvtm_grid_level *level) {
-  cvtm_grid_plain plain = cvtm_grid_plain_of(top->shape);
+cvtm_grid_constant_stencil plain_of(const cvtm_grid_top *top, const cvtm_grid_level *level) {
+  cvtm_grid_constant_stencil plain = cvtm_grid_constant_stencil_of(top->shape);
   for (int64_t w = top->shape->width; w > level->width; w /= 2)
-    plain = cvtm_grid_plain_below(plain);
+    plain = cvtm_grid_galerkin_constant(plain);
   return plain;
 }
 
@@ -944,7 +954,7 @@ cvtm_status measure_cuda(const cvtm_grid_top *top, int counted) {
   return launch_measure(top, counted ? MEASURE_COUNTED : MEASURE_START);
 }
 
-cvtm_status begin_cuda(const cvtm_grid_top *top, const cvtm_grid_course *course) {
+cvtm_status begin_cuda(const cvtm_grid_top *top, const cvtm_grid_stop_rule *course) {
   begin_kernel<<<1, 1, 0, stream_of(top)>>>(top->state, *course);
   return cvtm_cuda_launched(top->device, "begin_kernel");
 }
@@ -976,7 +986,7 @@ bool in_marches(const cvtm_grid_rules *rules, const cvtm_grid_level *coarse) {
 /* With the one behind them: top->changed. */
 cvtm_status clear_marks(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   const size_t marks = static_cast<size_t>(coarse->width * coarse->height) + 1;
-  CVTM_CUDA_TRY(top->device, cudaMemsetAsync(coarse->marked, 0, marks, stream_of(top)));
+  CVTM_CUDA_TRY(top->device, cudaMemsetAsync(coarse->support_changed, 0, marks, stream_of(top)));
   return CVTM_OK;
 }
 
@@ -1253,11 +1263,9 @@ cvtm_status finish_cuda(const cvtm_grid_top *top) {
 } /* namespace */
 
 const cvtm_grid_table cvtm_grid_table_cuda = {
-    partials_cuda,     start_cuda,         measure_cold_cuda,  begin_cuda,
-    resume_cuda,       measure_cuda,       smooth_cuda,        free_active_cuda,
-    descend_cuda,      operators_cuda,     weights_cuda,       down_cuda,
-    up_cuda,           tail_nodes,         tail_cuda,          correct_cuda,
-    ascend_cuda,       chains_cuda,        turn_cuda,          settle_cuda,
-    coarsen_data_cuda, coarsen_links_cuda, prolong_start_cuda, keep_best_cuda,
-    finish_cuda,
+    partials_cuda,    start_cuda,   measure_cold_cuda, begin_cuda,         resume_cuda,
+    measure_cuda,     smooth_cuda,  keep_best_cuda,    finish_cuda,        descend_cuda,
+    operators_cuda,   down_cuda,    tail_nodes,        tail_cuda,          up_cuda,
+    correct_cuda,     ascend_cuda,  chains_cuda,       turn_cuda,          settle_cuda,
+    free_active_cuda, weights_cuda, coarsen_data_cuda, coarsen_links_cuda, prolong_start_cuda,
 };

@@ -6,7 +6,11 @@
 #define CVTMESH_LCP_GRID_GRID_CUDA_MARCH_H
 
 #include "lcp/grid/grid_cuda_sums.h"
-#include "lcp/grid/grid_cycle.h"
+#include "lcp/grid/grid_galerkin.h"
+#include "lcp/grid/grid_kernels.h"
+#include "lcp/grid/grid_measure.h"
+#include "lcp/grid/grid_nested.h"
+#include "lcp/grid/grid_relax.h"
 
 #include <type_traits>
 
@@ -641,11 +645,11 @@ __device__ yield_row descend_row(const Kept &kept, const Rows &rows, int truncat
   const unsigned now = (off_x ? 1U : 0U) | (off_y ? 256U : 0U);
   const unsigned before = kept.flags(j) & ((s.has_x() ? 0xffU : 0U) | (s.has_y() ? 0xff00U : 0U));
   if (s.owner && s.owns_row(j)) {
-    uint8_t *active = apart ? p->other : p->active;
+    uint8_t *active = apart ? p->active_next : p->active;
     if (apart) s.store_flags(active, j, now);
     if (before != now) {
-      keep_active(active + s.place(j), coarse->marked, coarse->width, coarse->height, s.pair, j,
-                  before, now);
+      keep_active(active + s.place(j), coarse->support_changed, coarse->width, coarse->height,
+                  s.pair, j, before, now);
     }
   }
   off_x = off_x || !has_x;
@@ -778,8 +782,8 @@ __device__ two prolong_row(const strip<rim, within> &s, const cvtm_grid_level *c
                            const coarse_rows &e) {
   if constexpr (stored) {
     two out = both(0);
-    if (s.row(j) && s.has_x()) out.x = cvtm_grid_prolonged(c, c->e, 2 * s.pair, j);
-    if (s.row(j) && s.has_y()) out.y = cvtm_grid_prolonged(c, c->e, 2 * s.pair + 1, j);
+    if (s.row(j) && s.has_x()) out.x = cvtm_grid_interpolated(c, c->e, 2 * s.pair, j);
+    if (s.row(j) && s.has_y()) out.y = cvtm_grid_interpolated(c, c->e, 2 * s.pair + 1, j);
     return out;
   }
   const double below = from_west(e.here) + e.here;
@@ -913,7 +917,7 @@ __global__ void __launch_bounds__(march_threads, crowd<Rows>())
     search_march(const cvtm_grid_problem *problem, Rows rows, cvtm_grid_level coarse,
                  const unsigned *slacks, cvtm_grid_state *state, double *partial) {
   pdl_trigger_and_wait();
-  if (!state->search) return;
+  if (!state->line_search_due) return;
   const cvtm_grid_problem p = *problem;
   const int strips = static_cast<int>(strips_of(p.width, Rows::rim));
   const int64_t tiles = strips * ((p.height + search_tile - 1) / search_tile);
@@ -932,7 +936,7 @@ __global__ void __launch_bounds__(march_threads, crowd<Rows>())
   }
   if (!reduce_grid(sum, -1, partial, state) || threadIdx.x != 0) return;
   state->slope = sum[0];
-  state->bend = sum[1];
+  state->curvature = sum[1];
 }
 
 /* Adds the natural residual of one node, whose residual is `left`. */
@@ -1005,7 +1009,7 @@ __global__ void __launch_bounds__(march_threads, crowd<Rows>())
                  int claimed, cudaGraphConditionalHandle handle) {
   pdl_trigger_and_wait();
   const cvtm_grid_problem p = *problem;
-  const double step = searched ? cvtm_grid_step(state) : 1.0;
+  const double step = searched ? cvtm_grid_line_search_step(state) : 1.0;
   double sum[3] = {0, 0, 0};
   along(strip<Rows::rim>(p.width, p.height, rows_each), [&](const auto &s, auto within) {
     ascend_strip<decltype(within)::value>(s, &p, rows, &coarse, searched, step, sum);
@@ -1051,7 +1055,7 @@ __global__ void __launch_bounds__(march_threads, crowd<Rows>())
                double *history, int claimed, cudaGraphConditionalHandle handle) {
   pdl_trigger_and_wait();
   const cvtm_grid_problem p = *problem;
-  const double step = rules.searched ? cvtm_grid_step(state) : 1.0;
+  const double step = rules.searched ? cvtm_grid_line_search_step(state) : 1.0;
   const strip<Rows::rim> any(p.width, p.height, rows_each);
   const bool easy =
       p.lower && !p.upper && any.wide(p.x) && any.wide(p.d) && any.wide(p.b) && any.wide(p.lower);
@@ -1068,8 +1072,8 @@ __global__ void __launch_bounds__(march_threads, crowd<Rows>())
   if (!reduce_grid(sum, 2, partial, state) || threadIdx.x != 0) return;
   problem->x = p.d;
   problem->d = p.x;
-  problem->active = p.other;
-  problem->other = p.active;
+  problem->active = p.active_next;
+  problem->active_next = p.active;
   cvtm_grid_judge(state, history, sum[0], sum[2], sum[1], 1);
   if (claimed) cudaGraphSetConditional(handle, state->loop.go_on ? 1 : 0);
 }
@@ -1084,8 +1088,8 @@ __global__ void __launch_bounds__(march_threads, crowd<Rows>())
   cvtm_grid_problem p = *problem;
   p.d = problem->x; /* as before that turn */
   p.x = problem->d;
-  p.active = problem->other;
-  const double step = searched ? cvtm_grid_step(state) : 1.0;
+  p.active = problem->active_next;
+  const double step = searched ? cvtm_grid_line_search_step(state) : 1.0;
   double sum[3] = {0, 0, 0};
   along(strip<Rows::rim>(p.width, p.height, rows_each), [&](const auto &s, auto within) {
     ascend_strip<decltype(within)::value>(s, &p, rows, &coarse, searched, step, sum);
@@ -1124,7 +1128,7 @@ __global__ void __launch_bounds__(march_threads, crowd<Rows>())
   });
   if (!reduce_grid(sum, 2, partial, state) || threadIdx.x != 0) return;
   if (what == MEASURE_COLD) {
-    state->cold = sqrt(sum[0]);
+    state->cold_norm = sqrt(sum[0]);
   } else {
     cvtm_grid_judge(state, history, sum[0], sum[2], sum[1], what == MEASURE_COUNTED);
   }

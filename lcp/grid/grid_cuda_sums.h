@@ -56,7 +56,7 @@ __device__ bool reduce_grid(double (&value)[count], int maximum_at, double *part
   if (thread == 0) {
     for (int c = 0; c < count; ++c) partial[block * count + c] = value[c];
     __threadfence();
-    last = atomicAdd(&state->arrived, 1U) == blocks - 1;
+    last = atomicAdd(&state->blocks_arrived, 1U) == blocks - 1;
   }
   __syncthreads();
   if (!last) return false;
@@ -73,7 +73,7 @@ __device__ bool reduce_grid(double (&value)[count], int maximum_at, double *part
     }
   }
   reduce_block(value, maximum_at);
-  if (thread == 0) state->arrived = 0;
+  if (thread == 0) state->blocks_arrived = 0;
   return true;
 }
 

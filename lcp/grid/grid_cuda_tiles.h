@@ -5,7 +5,11 @@
 #define CVTMESH_LCP_GRID_GRID_CUDA_TILES_H
 
 #include "lcp/grid/grid_cuda_sums.h"
-#include "lcp/grid/grid_cycle.h"
+#include "lcp/grid/grid_galerkin.h"
+#include "lcp/grid/grid_kernels.h"
+#include "lcp/grid/grid_measure.h"
+#include "lcp/grid/grid_nested.h"
+#include "lcp/grid/grid_relax.h"
 
 namespace {
 
@@ -122,14 +126,14 @@ struct quad_operator {
 
   __device__ explicit quad_operator(double *memory) : e(memory) {}
   /* Known rows. */
-  __device__ void know(const cvtm_grid_plain &plain, const int (&kind)[4]) {
+  __device__ void know(const cvtm_grid_constant_stencil &plain, const int (&kind)[4]) {
     any = false;
     side = plain.side;
     corner = plain.corner;
 #pragma unroll
     for (int c = 0; c < 4; ++c) {
-      diagonal.at[c] = kind[c] == CVTM_GRID_PLAIN ? plain.diagonal : 0.0;
-      inverse.at[c] = kind[c] == CVTM_GRID_PLAIN ? 1 / plain.diagonal : 0.0;
+      diagonal.at[c] = kind[c] == CVTM_GRID_CONSTANT ? plain.diagonal : 0.0;
+      inverse.at[c] = kind[c] == CVTM_GRID_CONSTANT ? 1 / plain.diagonal : 0.0;
     }
   }
   /* Rows of any kind; the caller waits. */
@@ -191,11 +195,11 @@ struct quad_operator {
 
 /* A tile's: known if all its rows are. All threads take part. */
 __device__ void tile_operator(const quad_place &t, const cvtm_grid_level *level,
-                              const cvtm_grid_plain &plain, quad_operator *a) {
+                              const cvtm_grid_constant_stencil &plain, quad_operator *a) {
   int kind[4];
   t.load_bytes(level->kind, CVTM_GRID_EMPTY, kind);
-  if (__syncthreads_or(kind[0] == CVTM_GRID_ANY || kind[1] == CVTM_GRID_ANY ||
-                       kind[2] == CVTM_GRID_ANY || kind[3] == CVTM_GRID_ANY)) {
+  if (__syncthreads_or(kind[0] == CVTM_GRID_VARYING || kind[1] == CVTM_GRID_VARYING ||
+                       kind[2] == CVTM_GRID_VARYING || kind[3] == CVTM_GRID_VARYING)) {
     a->load(t, level);
   } else {
     a->know(plain, kind);
@@ -282,7 +286,7 @@ __device__ void tile_weights(const quad_place &t, const cvtm_grid_level *c,
  * `changed`, the operator is looked at beforehand, and again where it may have changed. */
 template <bool bounded, bool stored>
 __global__ void __launch_bounds__(tile_threads, 2)
-    down_tile(cvtm_grid_level level, cvtm_grid_level coarse, cvtm_grid_plain plain,
+    down_tile(cvtm_grid_level level, cvtm_grid_level coarse, cvtm_grid_constant_stencil plain,
               const uint8_t *changed) {
   extern __shared__ double tile_memory[];
   double *memory = tile_memory;
@@ -299,7 +303,7 @@ __global__ void __launch_bounds__(tile_threads, 2)
   }
   quad e, left;
   left.at[3] = relax_quads<true>(a, d, t.at, &e);
-  t.store(level.half, e);
+  t.store(level.scratch, e);
   quad_residuals(a, d, t.at, e, &left);
   __syncthreads();
   double *lower = memory + 4 * quad_plane, *upper = lower + 4 * quad_plane;
@@ -349,7 +353,8 @@ __device__ quad prolong_tile(const quad_place &t, const cvtm_grid_level *c) {
   if (stored) {
 #pragma unroll
     for (int n = 0; n < 4; ++n) {
-      if (t.has[n]) q.at[n] = cvtm_grid_prolonged(c, c->e, 2 * t.x + (n & 1), 2 * t.y + (n >> 1));
+      if (t.has[n])
+        q.at[n] = cvtm_grid_interpolated(c, c->e, 2 * t.x + (n & 1), 2 * t.y + (n >> 1));
     }
     return q;
   }
@@ -367,14 +372,14 @@ __device__ quad prolong_tile(const quad_place &t, const cvtm_grid_level *c) {
  * start: the tail between has waited for it before it lets any way up begin. */
 template <bool bounded, bool stored>
 __global__ void __launch_bounds__(tile_threads, 2)
-    up_tile(cvtm_grid_level level, cvtm_grid_level coarse, cvtm_grid_plain plain) {
+    up_tile(cvtm_grid_level level, cvtm_grid_level coarse, cvtm_grid_constant_stencil plain) {
   extern __shared__ double tile_memory[];
   double *memory = tile_memory;
   pdl_trigger();
   const quad_place t = tile_place(&level, up_x, up_y);
   quad_data<bounded> d;
   d.load(t, &level);
-  quad e = t.load(level.half);
+  quad e = t.load(level.scratch);
   int cut[4] = {0, 0, 0, 0};
   if (level.active) t.load_bytes(level.active, 0, cut);
   quad_operator a(memory);

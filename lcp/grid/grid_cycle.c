@@ -1,0 +1,193 @@
+/* The V-cycle, the iteration around it, and the nested start. */
+#include "lcp/grid/grid_hierarchy.h"
+#include "lcp/grid/grid_relax.h"
+#include "lcp/grid/grid_solver.h"
+
+enum {
+  COARSEST_SWEEPS = 40,      /* on the first problem of the nested start */
+  MASS_COARSEST_SWEEPS = 4,  /* on it if its mass dominates its links */
+  NESTED_CYCLES = 1,         /* of tnnmg on each level of the nested start */
+  NESTED_BOUNDED_CYCLES = 8, /* of the others, which must find the free boundary */
+};
+
+/* --- the V-cycle --- */
+
+/* The V-cycle of the coarse levels l .. last. P'AP is known down to level `known`. */
+static cvtm_status coarse_cycle(const cvtm_grid_solver *s, const cvtm_grid_top *top, int l,
+                                int last, int known) {
+  const cvtm_grid_table *table = s->table;
+  const cvtm_grid_level *level = &s->level[l], *coarse = level + 1;
+  cvtm_status status = CVTM_OK;
+  if (l > known) { /* on a level that truncates, pre-smoothing decides on P'AP below it */
+    known = level->active ? l : last;
+    status = table->galerkin(top, s->level, l, known, 0);
+  }
+  if (status != CVTM_OK) return status;
+  if (l == last || level->width * level->height <= table->tail_nodes) {
+    return table->tail_cycle(top, s->level, l, last);
+  }
+  status = table->coarse_pre_smooth_and_restrict(top, level, coarse);
+  if (status == CVTM_OK) status = coarse_cycle(s, top, l + 1, last, known);
+  if (status == CVTM_OK) status = table->coarse_prolong_and_post_smooth(top, level, coarse);
+  return status;
+}
+
+/* One V-cycle on the problem of level `at`. With `chained` cycles the one before has done the
+ * pre-smoothing and the restriction. */
+static cvtm_status v_cycle(const cvtm_grid_solver *s, int at, int chained) {
+  const cvtm_grid_table *table = s->table;
+  const cvtm_grid_top *top = &s->top[at];
+  const cvtm_grid_level *coarse = &s->level[at + 1];
+  const int last = s->bottom > at ? s->bottom : at + 1;
+  cvtm_status status = CVTM_OK;
+  if (!chained) status = table->pre_smooth_and_restrict(top, coarse);
+  if (status == CVTM_OK) status = coarse_cycle(s, top, at + 1, last, at);
+  if (status == CVTM_OK) status = table->prolong_and_correct(top, coarse);
+  if (status != CVTM_OK) return status;
+  return chained ? table->end_cycle_and_begin_next(top, coarse)
+                 : table->post_smooth_and_measure(top, coarse);
+}
+
+/* --- the iteration --- */
+
+static int nested_cycles(const cvtm_grid_top *top) {
+  return top->rules.bounded ? NESTED_BOUNDED_CYCLES : NESTED_CYCLES;
+}
+
+/* Are the cycles on a level's problem chained? A single cycle need not be. */
+static int is_chained(const cvtm_grid_solver *s, int at) {
+  const cvtm_grid_top *top = &s->top[at];
+  return (at == 0 || nested_cycles(top) > 1) && s->head.options.method != CVTM_LCP_PSOR &&
+         at < s->levels && s->table->chains_cycles(top, &s->level[at + 1]);
+}
+
+/* As published, the cycle may leave a better iterate behind: the best one is kept. */
+static int keeps_best(const cvtm_grid_top *top) { return top->rules.averaged && top->number == 0; }
+
+/* One iteration: a V-cycle, or sweeps where there is no coarse level. */
+static cvtm_status iteration(void *context) {
+  const struct cvtm_grid_body *body = context;
+  const cvtm_grid_solver *s = body->solver;
+  const cvtm_grid_top *top = &s->top[body->at];
+  const int psor = s->head.options.method == CVTM_LCP_PSOR;
+  if (psor || body->at == s->levels) {
+    const cvtm_status status = s->table->smooth(top, psor ? 1 : CVTM_GRID_BOTTOM_SWEEPS);
+    return status == CVTM_OK ? s->table->measure(top, 1) : status;
+  }
+  const cvtm_status status = v_cycle(s, body->at, is_chained(s, body->at));
+  return status == CVTM_OK && keeps_best(top) ? s->table->keep_best(top, 0) : status;
+}
+
+void cvtm_grid_drop_loops(cvtm_grid_solver *s) {
+  for (int l = 0; l <= s->levels; ++l) {
+    cvtm_loop_destroy(s->loop[l]);
+    s->loop[l] = NULL;
+  }
+}
+
+cvtm_status cvtm_grid_make_loops(cvtm_grid_solver *s) {
+  cvtm_grid_drop_loops(s);
+  const int nested = s->head.options.nested && s->head.options.method != CVTM_LCP_PSOR;
+  for (int l = 0; l <= (nested ? s->levels : 0); ++l) {
+    const cvtm_status status = cvtm_loop_create(s->head.device, iteration, &s->body[l],
+                                                &s->top[0].state->loop.go_on, &s->loop[l]);
+    if (status != CVTM_OK) return status;
+  }
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_grid_set_problem(cvtm_grid_solver *s, const double *b, const double *lower,
+                                  const double *upper, double *x) {
+  if (!s->ready) {
+    return cvtm_fail(cvtm_device_error(s->head.device), CVTM_ERROR_ARGUMENT,
+                     "the grid's coefficients have not been set");
+  }
+  s->shape[0].b = b;
+  s->shape[0].x = x;
+  s->shape[0].lower = lower;
+  s->shape[0].upper = upper;
+  for (int l = 1; l <= s->levels; ++l) {
+    s->shape[l].lower = lower ? s->level[l].lower : NULL;
+    s->shape[l].upper = upper ? s->level[l].upper : NULL;
+  }
+  return cvtm_device_copy_in(s->head.device, s->problem, s->shape,
+                             (size_t)(s->levels + 1) * sizeof *s->problem);
+}
+
+/* Lets all active nodes count as changed, so that the first cycle computes all of P'AP. */
+static cvtm_status forget_active(const cvtm_grid_top *top) {
+  const size_t nodes = (size_t)(top->shape->width * top->shape->height);
+  return cvtm_device_fill(top->device, top->shape->active, CVTM_GRID_CHANGED, nodes);
+}
+
+cvtm_status cvtm_grid_iterate(const cvtm_grid_solver *s, int at, int64_t limit) {
+  const cvtm_lcp_options *options = &s->head.options;
+  const cvtm_grid_table *table = s->table;
+  const cvtm_grid_top *top = &s->top[at];
+  const int psor = options->method == CVTM_LCP_PSOR;
+  const cvtm_grid_stop_rule rule = {
+      .relative = at == 0 ? options->tolerance : 0,
+      .absolute = at == 0 ? options->absolute_tolerance : 0,
+      .limit = limit,
+      .window = psor                  ? 1000
+                : top->rules.averaged ? 10
+                                      : 40,
+  };
+  /* A single cycle of the nested start needs no norms of its start. */
+  const int measures = at == 0 || limit > 1;
+  cvtm_status status = forget_active(top);
+  if (status == CVTM_OK) status = table->begin_iteration(top, &rule);
+  if (status == CVTM_OK && measures) status = table->measure(top, 0);
+  if (status == CVTM_OK && keeps_best(top)) status = table->keep_best(top, 0);
+  if (status == CVTM_OK && is_chained(s, at)) {
+    status = table->pre_smooth_and_restrict(top, &s->level[at + 1]);
+  }
+  return status == CVTM_OK ? cvtm_loop_run(s->loop[at]) : status;
+}
+
+cvtm_status cvtm_grid_finish_iteration(const cvtm_grid_solver *s, int at) {
+  if (!is_chained(s, at)) return CVTM_OK;
+  return s->table->store_last_iterate(&s->top[at], &s->level[at + 1]);
+}
+
+/* --- the nested start --- */
+
+cvtm_status cvtm_grid_nested_start(const cvtm_grid_solver *s) {
+  const cvtm_grid_table *table = s->table;
+  const cvtm_grid_top *top = s->top;
+  const int first = s->bottom;
+  const int sweeps = first < s->levels ? MASS_COARSEST_SWEEPS : COARSEST_SWEEPS;
+  cvtm_status status = CVTM_OK;
+  for (int l = 1; l <= first && status == CVTM_OK; ++l) {
+    status = table->coarsen_data(&top[l - 1], &top[l], &s->level[l]);
+  }
+  if (status == CVTM_OK) status = table->clip_start(&top[first], 0, 0);
+  if (status == CVTM_OK) status = table->smooth(&top[first], sweeps);
+  for (int l = first - 1; l >= 0 && status == CVTM_OK; --l) {
+    status = table->prolong_solution(&top[l], &top[l + 1], &s->level[l + 1]);
+    if (l == 0) break;
+    if (status == CVTM_OK) status = cvtm_grid_iterate(s, l, nested_cycles(top));
+    if (status == CVTM_OK) status = cvtm_grid_finish_iteration(s, l);
+  }
+  return status;
+}
+
+/* --- single cycles --- */
+
+cvtm_status cvtm_grid_begin_cycles(cvtm_lcp *lcp, const double *b, double *x) {
+  cvtm_grid_solver *s = (cvtm_grid_solver *)lcp;
+  const cvtm_grid_stop_rule rule = {.limit = INT64_MAX, .window = INT64_MAX};
+  cvtm_status status = cvtm_grid_set_problem(s, b, NULL, NULL, x);
+  if (status == CVTM_OK) status = forget_active(&s->top[0]);
+  return status == CVTM_OK ? s->table->begin_iteration(&s->top[0], &rule) : status;
+}
+
+uint8_t *cvtm_grid_changes(cvtm_lcp *lcp) {
+  const cvtm_grid_solver *s = (const cvtm_grid_solver *)lcp;
+  return s->arena ? s->shape[0].active : NULL;
+}
+
+cvtm_status cvtm_grid_cycle(cvtm_lcp *lcp) {
+  const cvtm_grid_solver *s = (const cvtm_grid_solver *)lcp;
+  return s->levels > 0 ? v_cycle(s, 0, 0) : iteration((void *)&s->body[0]);
+}

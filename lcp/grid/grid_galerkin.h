@@ -1,0 +1,340 @@
+/* Inside lcp/grid only: P'AP, the Galerkin operator of a coarse level, one stencil at a time. One
+ * source for both devices, C11 and CUDA C++.
+ *
+ * The stencil of coarse node g is w'A P with w the basis function of g: first q = w'A over the
+ * 5 x 5 fine nodes around the support, then the sums of q over the basis functions of g and its
+ * neighbours. Truncated nodes count neither in w nor in P. `sum` holds the entries, [1][1] the
+ * diagonal; of the others only those that are stored: east, south, south-east and south-west.
+ *
+ * cvtm_grid_galerkin chooses among four functions:
+ *   _constant  a constant operator and no truncated node: three numbers in closed form;
+ *   _five      bilinear interpolation below a five-point problem without stored links: entry by
+ *              entry, so that q need not be held; the same bits as _halved;
+ *   _halved    both directions halved, any weights;
+ *   _any       any coarsening. */
+#ifndef CVTMESH_LCP_GRID_GRID_GALERKIN_H
+#define CVTMESH_LCP_GRID_GRID_GALERKIN_H
+
+#include "lcp/grid/grid_transfer.h"
+
+/* --- which stencils must be computed --- */
+
+/* May the stencil of coarse node (x, y) have changed since the last cycle, or are `all` wanted? */
+CVTM_HD int cvtm_grid_needs_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
+                                     int64_t y, int all) {
+  if (all) return 1;
+  int any = 0;      /* all flags are looked at: loads in a row, no branches between them */
+  if (f->problem) { /* its entries reach over the supports of the neighbours */
+    for (int64_t ny = y > 0 ? y - 1 : 0; ny <= y + 1 && ny < c->height; ++ny) {
+      for (int64_t nx = x > 0 ? x - 1 : 0; nx <= x + 1 && nx < c->width; ++nx) {
+        any |= c->support_changed[ny * c->width + nx];
+      }
+    }
+    return any != 0;
+  }
+  int64_t i0, i1, j0, j1;
+  const int64_t width = f->level->width, height = f->level->height;
+  const int reach = f->level->active != NULL; /* an entry ends with the node that it leads to */
+  cvtm_grid_support(c->halved_x, x, width, &i0, &i1);
+  cvtm_grid_support(c->halved_y, y, height, &j0, &j1);
+  for (int64_t j = j0 - reach; j <= j1 + reach; ++j) {
+    for (int64_t i = i0 - reach; i <= i1 + reach; ++i) {
+      if (i >= 0 && j >= 0 && i < width && j < height)
+        any |= f->level->stencil_changed[j * width + i];
+    }
+  }
+  return any != 0;
+}
+
+/* --- constant operators --- */
+
+/* The Galerkin operator of a constant one: in each direction bilinear interpolation meets itself,
+ * moved by 0, 1 and 2 nodes, with weights 3/2, 1 and 1/4. */
+CVTM_HD cvtm_grid_constant_stencil cvtm_grid_galerkin_constant(cvtm_grid_constant_stencil a) {
+  cvtm_grid_constant_stencil c;
+  c.diagonal = 2.25 * a.diagonal - (6 * a.side + 4 * a.corner);
+  c.side = 2 * (a.side + a.corner) - 0.375 * a.diagonal;
+  c.corner = (0.5 * a.side + a.corner) - 0.0625 * a.diagonal;
+  return c;
+}
+
+/* Are the 5 x 5 fine nodes around the support of (x, y) inside the grid, with the stencils of a
+ * constant operator? Then *below is the stencil of (x, y), unless nodes are truncated. */
+CVTM_HD int cvtm_grid_galerkin_is_constant(const cvtm_grid_finer *f, int64_t x, int64_t y,
+                                           cvtm_grid_constant_stencil *below) {
+  const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
+  if (x < 1 || y < 1 || 2 * x + 4 >= width || 2 * y + 4 >= height) return 0;
+  if (f->problem) {
+    *below = cvtm_grid_galerkin_constant(cvtm_grid_constant_stencil_of(f->problem));
+    return !f->problem->diagonal;
+  }
+  const uint8_t *kind = f->level->kind + (2 * y - 1) * width + 2 * x - 1;
+  int other = 0;
+  if (kind[2 * width + 2] != CVTM_GRID_CONSTANT) return 0;
+  CVTM_UNROLL
+  for (int ty = 0; ty < 5; ++ty) {
+    CVTM_UNROLL
+    for (int tx = 0; tx < 5; ++tx) other |= kind[ty * width + tx] != CVTM_GRID_CONSTANT;
+  }
+  const double *middle = f->level->coefficient + (2 * y + 1) * width + 2 * x + 1;
+  const int64_t plane = width * height;
+  cvtm_grid_constant_stencil plain;
+  plain.diagonal = middle[CVTM_GRID_DIAGONAL * plane];
+  plain.side = middle[CVTM_GRID_EAST * plane];
+  plain.corner = middle[CVTM_GRID_SOUTH_EAST * plane];
+  *below = cvtm_grid_galerkin_constant(plain);
+  return !other;
+}
+
+CVTM_HD void cvtm_grid_constant_entries(cvtm_grid_constant_stencil plain, double sum[3][3]) {
+  sum[1][1] = -plain.diagonal;
+  sum[1][2] = sum[2][1] = plain.side;
+  sum[2][2] = sum[2][0] = plain.corner;
+}
+
+/* --- both directions halved --- */
+
+/* Of the 5 x 5 fine nodes around the support of (x, y), bit 5 ty + tx: those that are truncated or
+ * outside the grid. */
+CVTM_HD uint32_t cvtm_grid_truncated_nodes(const cvtm_grid_finer *f, int64_t x, int64_t y) {
+  const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
+  const uint8_t *flags = cvtm_grid_finer_flags(f);
+  uint32_t cuts = 0;
+  CVTM_UNROLL
+  for (int ty = 0; ty < 5; ++ty) {
+    CVTM_UNROLL
+    for (int tx = 0; tx < 5; ++tx) {
+      const int64_t i = 2 * x - 1 + tx, j = 2 * y - 1 + ty;
+      const int inside = i >= 0 && j >= 0 && i < width && j < height;
+      const uint32_t cut = !inside || (flags && flags[j * width + i]);
+      cuts |= cut << (5 * ty + tx);
+    }
+  }
+  return cuts;
+}
+
+/* Adds `own` times the stencil of node (dx, dy) of the support to q = w'A over the 5 x 5 nodes. */
+CVTM_HD void cvtm_grid_add_stencil(double own, int dx, int dy, double link[3][3], double q[5][5]) {
+  link[1][1] = -link[1][1];
+  CVTM_UNROLL
+  for (int ny = 0; ny < 3; ++ny) {
+    CVTM_UNROLL
+    for (int nx = 0; nx < 3; ++nx) q[dy + ny][dx + nx] += own * link[ny][nx];
+  }
+}
+
+/* Adds `part`, of node (tx, ty) of the 5 x 5, to the entries of those of its parents that are
+ * stored. */
+CVTM_HD void cvtm_grid_add_to_parents(const cvtm_grid_level *c, int64_t x, int64_t y, int tx,
+                                      int ty, double part, double sum[3][3]) {
+  const int has_west = x > 0, has_east = x + 1 < c->width, has_south = y + 1 < c->height;
+  CVTM_UNROLL
+  for (int py = ty / 2; py <= (ty + 1) / 2; ++py) { /* 0: y - 1, 1: y, 2: y + 1 */
+    CVTM_UNROLL
+    for (int px = tx / 2; px <= (tx + 1) / 2; ++px) {
+      if (py == 0 || (py == 1 && px == 0) || (py == 2 && !has_south)) continue;
+      if ((px == 0 && !has_west) || (px == 2 && !has_east)) continue;
+      sum[py][px] += part;
+    }
+  }
+}
+
+/* The sums of q over the bilinear basis functions, without truncated nodes. across, along:
+ * cvtm_grid_closed_form_weights in x and y. */
+CVTM_HD void cvtm_grid_add_all_to_parents(const cvtm_grid_level *c, int64_t x, int64_t y,
+                                          const double across[3], const double along[3],
+                                          uint32_t cuts, double q[5][5], double sum[3][3]) {
+  CVTM_UNROLL
+  for (int ty = 0; ty < 5; ++ty) {
+    CVTM_UNROLL
+    for (int tx = 0; tx < 5; ++tx) {
+      const double share = (ty & 1 ? along[ty - 1] : 1.0) * (tx & 1 ? across[tx - 1] : 1.0);
+      const double part = cuts >> (5 * ty + tx) & 1 ? 0.0 : share * q[ty][tx];
+      cvtm_grid_add_to_parents(c, x, y, tx, ty, part, sum);
+    }
+  }
+}
+
+/* Adds q of fine node (2 x - 1 + tx, 2 y - 1 + ty) to the entries of those of its parents that are
+ * stored, with interpolation weights of its own. */
+CVTM_HD void cvtm_grid_spread(const cvtm_grid_level *c, int64_t x, int64_t y, int tx, int ty,
+                              double q, double sum[3][3]) {
+  const int64_t i = 2 * x - 1 + tx, j = 2 * y - 1 + ty;
+  const int count_x = 1 + (tx & 1), count_y = 1 + (ty & 1);
+  CVTM_UNROLL
+  for (int ky = 0; ky < count_y; ++ky) {
+    CVTM_UNROLL
+    for (int kx = 0; kx < count_x; ++kx) {
+      const int px = tx / 2 + kx, py = ty / 2 + ky; /* 0: x - 1, 1: x, 2: x + 1 */
+      if (py == 0 || (py == 1 && px == 0)) continue;
+      const int64_t cx = x + px - 1, cy = y + py - 1;
+      if (cx < 0 || cx >= c->width || cy >= c->height) continue;
+      sum[py][px] += q * cvtm_grid_weight(c, i, j, count_x, count_y, kx, ky);
+    }
+  }
+}
+
+/* cvtm_grid_galerkin where both directions are halved. `bilinear` (weights in closed form) and
+ * `inside` (all 5 x 5 nodes are inside the grid below a coarse level) are constants of each call.
+ */
+CVTM_HD void cvtm_grid_galerkin_halved(const cvtm_grid_finer *f, const cvtm_grid_level *c,
+                                       int64_t x, int64_t y, uint32_t truncated, int bilinear,
+                                       int inside, double sum[3][3]) {
+  double across[3] = {0.5, 1, 0.5}, along[3] = {0.5, 1, 0.5}, q[5][5] = {{0}};
+  if (bilinear && !inside) {
+    cvtm_grid_closed_form_weights(c->neumann, x, c->width, across);
+    cvtm_grid_closed_form_weights(c->neumann, y, c->height, along);
+  }
+  CVTM_UNROLL
+  for (int dy = 0; dy < 3; ++dy) {
+    CVTM_UNROLL
+    for (int dx = 0; dx < 3; ++dx) {
+      if (truncated >> (5 * dy + dx + 6) & 1) continue;
+      double link[3][3];
+      const int64_t i = 2 * x + dx, j = 2 * y + dy;
+      const double own = bilinear ? along[dy] * across[dx] : cvtm_grid_basis(c, x, y, i, j);
+      if (inside) {
+        cvtm_grid_coarse_stencil_inside(f->level, i, j, link);
+      } else {
+        cvtm_grid_finer_stencil(f, i, j, link);
+      }
+      cvtm_grid_add_stencil(own, dx, dy, link, q);
+    }
+  }
+  if (bilinear) {
+    cvtm_grid_add_all_to_parents(c, x, y, across, along, truncated, q, sum);
+    return;
+  }
+  CVTM_UNROLL
+  for (int ty = 0; ty < 5; ++ty) {
+    CVTM_UNROLL
+    for (int tx = 0; tx < 5; ++tx) {
+      if (truncated >> (5 * ty + tx) & 1) continue;
+      cvtm_grid_spread(c, x, y, tx, ty, q[ty][tx], sum);
+    }
+  }
+}
+
+/* cvtm_grid_galerkin_halved with bilinear weights below a five-point problem without links. */
+CVTM_HD void cvtm_grid_galerkin_five(const cvtm_grid_problem *p, const cvtm_grid_level *c,
+                                     int64_t x, int64_t y, uint32_t cuts, double sum[3][3]) {
+  const double link = p->constant, outer = p->neumann ? 0.0 : link;
+  double across[3], along[3], own[3][3];
+  cvtm_grid_closed_form_weights(c->neumann, x, c->width, across);
+  cvtm_grid_closed_form_weights(c->neumann, y, c->height, along);
+  CVTM_UNROLL
+  for (int dy = 0; dy < 3; ++dy) {
+    CVTM_UNROLL
+    for (int dx = 0; dx < 3; ++dx) {
+      own[dy][dx] = cuts >> (5 * dy + dx + 6) & 1 ? 0.0 : along[dy] * across[dx];
+    }
+  }
+  CVTM_UNROLL
+  for (int ty = 0; ty < 5; ++ty) {
+    CVTM_UNROLL
+    for (int tx = 0; tx < 5; ++tx) {
+      const int row = ty > 0 && ty<4, column = tx> 0 && tx < 4;
+      if (!row && !column) continue;
+      double q = 0;
+      if (column && ty >= 2) q += own[ty - 2][tx - 1] * link;
+      if (row && tx >= 2) q += own[ty - 1][tx - 2] * link;
+      if (row && column) {
+        const int64_t i = 2 * x - 1 + tx, j = 2 * y - 1 + ty;
+        const double beside = (i > 0 ? link : outer) + (i + 1 < p->width ? link : outer);
+        const double above = (j > 0 ? link : outer) + (j + 1 < p->height ? link : outer);
+        const int cut = cuts >> (5 * ty + tx) & 1;
+        const double held = cut ? 0.0 : cvtm_grid_mass_at(p, j * p->width + i);
+        q -= own[ty - 1][tx - 1] * (held + (beside + above));
+      }
+      if (row && tx <= 2) q += own[ty - 1][tx] * link;
+      if (column && ty <= 2) q += own[ty][tx - 1] * link;
+      const double share = (ty & 1 ? along[ty - 1] : 1.0) * (tx & 1 ? across[tx - 1] : 1.0);
+      const double part = cuts >> (5 * ty + tx) & 1 ? 0.0 : share * q;
+      cvtm_grid_add_to_parents(c, x, y, tx, ty, part, sum);
+    }
+  }
+}
+
+/* --- any coarsening --- */
+
+CVTM_HD void cvtm_grid_galerkin_thin(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
+                                     int64_t y, double sum[3][3]) {
+  const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
+  int64_t i0, i1, j0, j1;
+  cvtm_grid_support(c->halved_x, x, width, &i0, &i1);
+  cvtm_grid_support(c->halved_y, y, height, &j0, &j1);
+  for (int64_t j = j0; j <= j1; ++j) {
+    for (int64_t i = i0; i <= i1; ++i) {
+      if (cvtm_grid_finer_active(f, i, j)) continue;
+      double link[3][3];
+      const double own = cvtm_grid_basis(c, x, y, i, j);
+      cvtm_grid_finer_stencil(f, i, j, link);
+      link[1][1] = -link[1][1];
+      for (int dy = 0; dy < 3; ++dy) {
+        for (int dx = 0; dx < 3; ++dx) {
+          const int64_t ni = i + dx - 1, nj = j + dy - 1;
+          const double factor = own * link[dy][dx];
+          if (factor == 0 || ni < 0 || nj < 0 || ni >= width || nj >= height) continue;
+          if (cvtm_grid_finer_active(f, ni, nj)) continue;
+          int64_t x0, y0;
+          const int count_x = cvtm_grid_parents(c->halved_x, ni, &x0);
+          const int count_y = cvtm_grid_parents(c->halved_y, nj, &y0);
+          for (int ky = 0; ky < count_y; ++ky) {
+            for (int kx = 0; kx < count_x; ++kx) {
+              const int64_t px = x0 + kx, py = y0 + ky;
+              if (px < 0 || py < 0 || px >= c->width || py >= c->height) continue;
+              sum[py - y + 1][px - x + 1] +=
+                  factor * cvtm_grid_weight(c, ni, nj, count_x, count_y, kx, ky);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+/* --- all --- */
+
+CVTM_HD void cvtm_grid_store_stencil(const cvtm_grid_level *c, int64_t x, int64_t y,
+                                     double sum[3][3], int plain) {
+  double *out = c->coefficient + y * c->width + x;
+  const int64_t plane = c->width * c->height;
+  out[CVTM_GRID_DIAGONAL * plane] = -sum[1][1];
+  out[CVTM_GRID_EAST * plane] = sum[1][2];
+  out[CVTM_GRID_SOUTH * plane] = sum[2][1];
+  out[CVTM_GRID_SOUTH_EAST * plane] = sum[2][2];
+  out[CVTM_GRID_SOUTH_WEST * plane] = sum[2][0];
+  c->kind[y * c->width + x] = plain           ? CVTM_GRID_CONSTANT
+                              : sum[1][1] < 0 ? CVTM_GRID_VARYING
+                                              : CVTM_GRID_EMPTY;
+}
+
+/* Computes and stores the stencil of coarse node (x, y): sum over the support of w_f A_fg w_g,
+ * without truncated nodes. */
+CVTM_HD void cvtm_grid_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
+                                int64_t y) {
+  double sum[3][3] = {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}};
+  cvtm_grid_constant_stencil constant;
+  int is_constant = 0;
+  if (!c->halved_x || !c->halved_y) {
+    cvtm_grid_galerkin_thin(f, c, x, y, sum);
+  } else {
+    const uint32_t truncated = cvtm_grid_truncated_nodes(f, x, y);
+    is_constant =
+        !c->weight && truncated == 0 && cvtm_grid_galerkin_is_constant(f, x, y, &constant);
+    if (is_constant) {
+      cvtm_grid_constant_entries(constant, sum);
+    } else if (c->weight) {
+      cvtm_grid_galerkin_halved(f, c, x, y, truncated, 0, 0, sum);
+    } else if (truncated == 0 && !f->problem) {
+      cvtm_grid_galerkin_halved(f, c, x, y, 0, 1, 1, sum);
+    } else if (f->problem && !f->problem->horizontal) {
+      cvtm_grid_galerkin_five(f->problem, c, x, y, truncated, sum);
+    } else {
+      cvtm_grid_galerkin_halved(f, c, x, y, truncated, 1, 0, sum);
+    }
+  }
+  cvtm_grid_store_stencil(c, x, y, sum, is_constant);
+}
+
+#endif
