@@ -1,5 +1,6 @@
 #include "cli/batch_list.h"
 
+#include "base/csv.h"
 #include "base/file.h"
 #include "base/grow.h"
 #include "cli/cli.h"
@@ -33,8 +34,7 @@ struct batch_list {
   char *record; /* the last one read */
   size_t length;
   int64_t capacity;
-  int in_quotes; /* at its end */
-  int64_t line;  /* where it began, from 1 */
+  int64_t line; /* where it began, from 1 */
   int64_t lines_read;
   char *header; /* of a CSV list; columns point into it */
   char *column[COLUMNS_MAX];
@@ -179,7 +179,6 @@ static cvtm_status read_line(batch_list *list, size_t used, int *more, cvtm_erro
   memcpy(list->record + used, list->text, length);
   list->record[used + length] = '\0';
   list->length = used + length;
-  for (size_t k = used; k < list->length; ++k) list->in_quotes ^= list->record[k] == '"';
   ++list->lines_read;
   return CVTM_OK;
 }
@@ -189,45 +188,23 @@ static cvtm_status read_line(batch_list *list, size_t used, int *more, cvtm_erro
 static cvtm_status read_record(batch_list *list, int *more, cvtm_error *error) {
   cvtm_status status;
   do {
-    list->in_quotes = 0;
     status = read_line(list, 0, more, error);
     list->line = list->lines_read;
   } while (status == CVTM_OK && *more && list->record[strspn(list->record, " \t")] == '\0');
-  int goes_on = *more && list->is_csv;
-  while (status == CVTM_OK && goes_on && list->in_quotes) {
+  if (status != CVTM_OK || !*more || !list->is_csv) return status;
+  int in_quotes = cvtm_csv_ends_in_quotes(list->record, 0);
+  while (in_quotes) {
     const size_t used = list->length;
-    status = read_line(list, used + 1, &goes_on, error);
-    if (status == CVTM_OK && !goes_on)
+    int found = 0;
+    status = read_line(list, used + 1, &found, error);
+    if (status != CVTM_OK) return status;
+    if (!found)
       return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: line %lld: a quote is not closed",
                        list->name, (long long)list->line);
     list->record[used] = '\n';
+    in_quotes = cvtm_csv_ends_in_quotes(list->record + used + 1, in_quotes);
   }
-  return status;
-}
-
-/* Splits a CSV record in place (RFC 4180); -1 if there are too many fields or characters
- * follow a closing quote. */
-static int split_record(char *text, char **field) {
-  int count = 0;
-  for (;;) {
-    if (count == COLUMNS_MAX) return -1;
-    char *to = text;
-    field[count++] = text;
-    if (*text == '"') {
-      for (++text; *text != '\0' && (*text != '"' || text[1] == '"'); ++text) {
-        if (*text == '"') ++text;
-        *to++ = *text;
-      }
-      if (*text == '"') ++text;
-      if (*text != '\0' && *text != ',') return -1;
-    } else {
-      to = text += strcspn(text, ",");
-    }
-    const char end = *text;
-    *to = '\0';
-    if (end == '\0') return count;
-    ++text;
-  }
+  return CVTM_OK;
 }
 
 static cvtm_status set_pair(batch_job *job, const char *name, const char *value,
@@ -285,7 +262,7 @@ static cvtm_status set_json_record(batch_list *list, batch_job *job, cvtm_error 
 
 static cvtm_status set_csv_record(batch_list *list, batch_job *job, cvtm_error *error) {
   char *field[COLUMNS_MAX];
-  const int count = split_record(list->record, field);
+  const int count = cvtm_csv_split_record(list->record, field, COLUMNS_MAX);
   if (count != list->column_count)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "not the %d fields of the header",
                      list->column_count);
@@ -296,7 +273,6 @@ static cvtm_status set_csv_record(batch_list *list, batch_job *job, cvtm_error *
 }
 
 static cvtm_status read_header(batch_list *list, cvtm_error *error) {
-  static const char byte_order_mark[] = "\xef\xbb\xbf";
   int more = 0;
   const cvtm_status status = read_record(list, &more, error);
   if (status != CVTM_OK) return status;
@@ -304,9 +280,8 @@ static cvtm_status read_header(batch_list *list, cvtm_error *error) {
   free(list->header);
   list->header = strdup(list->record);
   if (list->header == NULL) return no_memory(error);
-  char *start = list->header;
-  if (strncmp(start, byte_order_mark, 3) == 0) start += 3;
-  list->column_count = split_record(start, list->column);
+  char *start = list->header + cvtm_csv_byte_order_mark(list->header, strlen(list->header));
+  list->column_count = cvtm_csv_split_record(start, list->column, COLUMNS_MAX);
   if (list->column_count < 0)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: line %lld: not a CSV header", list->name,
                      (long long)list->line);

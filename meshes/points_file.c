@@ -1,5 +1,6 @@
 #include "meshes/mesh_file.h"
 
+#include "base/csv.h"
 #include "base/file.h"
 #include "base/grow.h"
 #include "base/npy.h"
@@ -65,43 +66,9 @@ typedef struct table {
   int64_t count, capacity;
 } table;
 
-/* The fields of a line: separated by commas, by semicolons where the line has any (so
- * that a decimal comma is an error and not two columns), or by blanks. */
-typedef struct fields {
-  const char *at, *end;
-  char separator;
-} fields;
+static cvtm_token token_of(cvtm_csv_field field) { return (cvtm_token){field.text, field.length}; }
 
-static int is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
-
-static fields take_line(cvtm_source *s) {
-  fields f;
-  f.at = (const char *)s->data + s->at;
-  size_t rest = s->size - s->at;
-  const char *newline = memchr(f.at, '\n', rest);
-  f.end = newline != NULL ? newline : f.at + rest;
-  s->at += (size_t)(f.end - f.at) + (newline != NULL);
-  const char *comment = memchr(f.at, '#', (size_t)(f.end - f.at));
-  if (comment != NULL) f.end = comment;
-  f.separator = memchr(f.at, ';', (size_t)(f.end - f.at)) != NULL ? ';' : ',';
-  while (f.at < f.end && is_blank(*f.at)) ++f.at;
-  while (f.end > f.at && is_blank(f.end[-1])) --f.end;
-  return f;
-}
-
-/* 0: the line has no more. A field between two separators has length 0. */
-static int next_field(fields *f, cvtm_token *field) {
-  if (f->at >= f->end) return 0;
-  field->text = f->at;
-  while (f->at < f->end && *f->at != f->separator && !is_blank(*f->at)) ++f->at;
-  field->length = (size_t)(f->at - field->text);
-  while (f->at < f->end && is_blank(*f->at)) ++f->at;
-  if (f->at < f->end && *f->at == f->separator) ++f->at;
-  while (f->at < f->end && is_blank(*f->at)) ++f->at;
-  return 1;
-}
-
-static int is_column(cvtm_token field, char name) {
+static int is_column(cvtm_csv_field field, char name) {
   if (field.length == 3 && (field.text[0] == '"' || field.text[0] == '\'') &&
       field.text[2] == field.text[0]) {
     ++field.text;
@@ -111,10 +78,10 @@ static int is_column(cvtm_token field, char name) {
 }
 
 /* A header may put the columns x and y anywhere; without these names they are the first two. */
-static void read_header(table *t, fields line) {
+static void read_header(table *t, cvtm_csv_line line) {
   int x = -1, y = -1, column = 0;
-  cvtm_token field;
-  for (; next_field(&line, &field); ++column) {
+  cvtm_csv_field field;
+  for (; cvtm_csv_next_field(&line, &field); ++column) {
     if (x < 0 && is_column(field, 'x')) x = column;
     if (y < 0 && is_column(field, 'y')) y = column;
   }
@@ -133,13 +100,13 @@ static cvtm_status add_point(table *t, double x, double y) {
   return CVTM_OK;
 }
 
-static cvtm_status read_point(table *t, fields line) {
+static cvtm_status read_point(table *t, cvtm_csv_line line) {
   double x = 0, y = 0;
   int found = 0;
-  cvtm_token field;
-  for (int column = 0; found < 2 && next_field(&line, &field); ++column) {
+  cvtm_csv_field field;
+  for (int column = 0; found < 2 && cvtm_csv_next_field(&line, &field); ++column) {
     if (column != t->x_column && column != t->y_column) continue;
-    if (!cvtm_token_number(field, column == t->x_column ? &x : &y)) {
+    if (!cvtm_token_number(token_of(field), column == t->x_column ? &x : &y)) {
       return cvtm_source_fail(t->source, "expected a number in column %d", column + 1);
     }
     ++found;
@@ -149,19 +116,19 @@ static cvtm_status read_point(table *t, fields line) {
 }
 
 /* The first line that is not empty may be something else than a point. */
-static int is_special(table *t, fields line, format f) {
-  cvtm_token first, second;
+static int is_special(table *t, cvtm_csv_line line, format f) {
+  cvtm_csv_field first, second;
   double value;
-  fields rest = line;
-  if (!next_field(&rest, &first)) return 0;
-  int number = cvtm_token_number(first, &value);
+  cvtm_csv_line rest = line;
+  if (!cvtm_csv_next_field(&rest, &first)) return 0;
+  int number = cvtm_token_number(token_of(first), &value);
   /* What merely resembles a number (`1,5` beside a semicolon) is an error, not a title. */
   int resembles = first.length > 0 && memchr("0123456789+-.", first.text[0], 13) != NULL;
   if (f == CSV && !number && !resembles) {
     read_header(t, line);
     return 1;
   }
-  if (f == XYZ && number && !next_field(&rest, &second) && value >= 0 && value < 0x1p52 &&
+  if (f == XYZ && number && !cvtm_csv_next_field(&rest, &second) && value >= 0 && value < 0x1p52 &&
       value == floor(value)) {
     t->announced = (int64_t)value;
     return 1;
@@ -170,10 +137,10 @@ static int is_special(table *t, fields line, format f) {
 }
 
 static cvtm_status read_table(cvtm_source *s, format f, table *t) {
-  if (s->size >= 3 && memcmp(s->data, "\xef\xbb\xbf", 3) == 0) s->at = 3; /* byte order mark */
+  s->at = cvtm_csv_byte_order_mark(s->data, s->size);
   int first = 1;
   for (; s->at < s->size; ++s->line) {
-    fields line = take_line(s);
+    cvtm_csv_line line = cvtm_csv_take_line(s->data, s->size, &s->at);
     if (line.at == line.end) continue;
     int special = first && is_special(t, line, f);
     first = 0;

@@ -1,5 +1,6 @@
 #include "meshes/polygon_file.h"
 
+#include "base/csv.h"
 #include "base/file.h"
 #include "base/grow.h"
 #include "meshes/crossings.h"
@@ -134,42 +135,37 @@ static int take_number(cvtm_source *s, double *value) {
 
 /* ---- CSV ---- */
 
-/* The rest of the source, cut at the end of the current line and before a comment. */
-static cvtm_source current_line(const cvtm_source *s) {
-  cvtm_source line = *s;
-  const unsigned char *newline = memchr(s->data + s->at, '\n', s->size - s->at);
-  if (newline != NULL) line.size = (size_t)(newline - s->data);
-  const unsigned char *comment = memchr(s->data + s->at, '#', line.size - s->at);
-  if (comment != NULL) line.size = (size_t)(comment - s->data);
-  while (line.at < line.size && strchr(" \t\r", line.data[line.at])) ++line.at;
-  return line;
-}
-
 static int is_letter(unsigned char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; }
 
+static int is_header(cvtm_csv_line line) {
+  return *line.at == '"' || is_letter((unsigned char)*line.at);
+}
+
+static int take_coordinate(cvtm_csv_line *line, double *value) {
+  cvtm_csv_field field;
+  return cvtm_csv_next_field(line, &field) &&
+         cvtm_token_number((cvtm_token){field.text, field.length}, value);
+}
+
+/* An empty line ends a ring; a line that holds only a comment does not. */
 static cvtm_status read_csv(cvtm_source *s, collector *c) {
-  if (s->size >= 3 && memcmp(s->data, "\xef\xbb\xbf", 3) == 0) s->at = 3; /* byte order mark */
+  s->at = cvtm_csv_byte_order_mark(s->data, s->size);
   cvtm_status status = CVTM_OK;
-  int titled = 0;
-  for (; s->at < s->size && status == CVTM_OK; cvtm_source_end_line(s)) {
-    cvtm_source line = current_line(s);
-    const int comment = line.at == line.size && line.size < s->size && s->data[line.size] == '#';
-    if (comment) continue;
-    if (line.at == line.size) {
-      status = close_ring(c);
-      continue;
-    }
-    if (!titled && c->open == 0 && c->rings.ring_count == 0 &&
-        (is_letter(line.data[line.at]) || line.data[line.at] == '"')) {
-      titled = 1;
-      continue;
-    }
+  int may_be_header = 1;
+  for (; s->at < s->size && status == CVTM_OK; ++s->line) {
+    cvtm_csv_line line = cvtm_csv_take_line(s->data, s->size, &s->at);
     double x, y;
-    if (!take_number(&line, &x) || !take_number(&line, &y)) {
-      status = cvtm_source_fail(s, "a corner needs two numbers");
-    } else {
-      status = add_point(c, x, y);
+    if (line.at == line.end) {
+      if (!line.has_comment) status = close_ring(c);
+      continue;
     }
+    const int header = may_be_header && is_header(line);
+    may_be_header = 0;
+    if (header) continue;
+    if (take_coordinate(&line, &x) && take_coordinate(&line, &y))
+      status = add_point(c, x, y);
+    else
+      status = cvtm_source_fail(s, "a corner needs two numbers");
   }
   return status == CVTM_OK ? close_ring(c) : status;
 }

@@ -225,6 +225,8 @@ static void bad_polygons_are_refused(void **state) {
       {"csv", "0,0\n10,0\n10,10\n0,10\n\n0,2\n0,8\n-5,5\n", " cross"},
       {"csv", "0,4\n4,0\n8,4\n4,8\n\n-2,2\n2,2\n2,6\n-2,6\n", " cross"}, /* in two corners */
       {"csv", "0,0\n1,x\n", "line 2"},
+      {"csv", "0;0\n1,5;2,5\n", "line 2"}, /* a decimal comma is no separator */
+      {"csv", "0,0\n1-2\n", "line 2"},
       {"csv", "0,0\n1,1\n2,2\n", "no polygon"},
       {"csv", "", "no polygon"},
       {"csv", "1e30,0\n1,1\n2,2\n", "no place"},

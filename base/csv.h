@@ -1,0 +1,40 @@
+/* CSV in the two dialects that files of this project use: tables of numbers, and records whose
+ * fields may be quoted. */
+#ifndef CVTMESH_BASE_CSV_H
+#define CVTMESH_BASE_CSV_H
+
+#include <stddef.h>
+
+/* --- tables of numbers --- */
+
+/* What is left of a line: its fields, without comment and outer blanks. Fields are separated by
+ * commas; by semicolons instead if the line has any, so that a decimal comma is an error and not
+ * two fields; or by blanks. Quotes have no meaning. */
+typedef struct cvtm_csv_line {
+  const char *at, *end; /* equal where no field is left */
+  char separator;       /* , or ; */
+  int has_comment;      /* text from # to the end of the line was cut off */
+} cvtm_csv_line;
+
+typedef struct cvtm_csv_field {
+  const char *text; /* not terminated */
+  size_t length;    /* 0 between two separators */
+} cvtm_csv_field;
+
+/* The size of a UTF-8 byte order mark at the start of the data: 3 or 0. */
+size_t cvtm_csv_byte_order_mark(const void *data, size_t size);
+/* The line that begins at data[*at], *at < size; moves *at to the start of the next line. */
+cvtm_csv_line cvtm_csv_take_line(const void *data, size_t size, size_t *at);
+/* Takes the next field; returns 0 if there is none. */
+int cvtm_csv_next_field(cvtm_csv_line *line, cvtm_csv_field *field);
+
+/* --- quoted records (RFC 4180) --- */
+
+/* True if the line ends within a quoted field, which then goes on in the next line. in_quotes: true
+ * if the line begins within one. */
+int cvtm_csv_ends_in_quotes(const char *line, int in_quotes);
+/* Splits a record in place: field[k] is a terminated string within `text`. Returns the number of
+ * fields; -1 if there are more than `most`, or if characters follow a closing quote. */
+int cvtm_csv_split_record(char *text, char **field, int most);
+
+#endif
