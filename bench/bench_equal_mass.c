@@ -7,7 +7,7 @@
 #include "base/primitives.h"
 #include "cvt/descent.h"
 #include "power/equal_mass.h"
-#include "power/power.h"
+#include "power/balance.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -14,8 +14,9 @@
 cvtm_status cvtm_image_check_size(const cvtm_image_source *source, uint64_t width, uint64_t height,
                                   cvtm_error *error) {
   if (width == 0 || height == 0) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the image has no pixels (%llu x %llu)",
-                     source->name, (unsigned long long)width, (unsigned long long)height);
+    cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the image has no pixels (%llu x %llu)", source->name,
+              (unsigned long long)width, (unsigned long long)height);
+    return CVTM_ERROR_INPUT;
   }
   if (width > CVTM_MAX_SIDE || height > CVTM_MAX_SIDE) {
     return cvtm_fail(error, CVTM_ERROR_INPUT,
@@ -43,8 +44,9 @@ cvtm_status cvtm_image_allocate(const cvtm_image_source *source, int width, int 
   if (with_alpha) image->alpha = malloc(count * sizeof *image->alpha);
   if (image->value == NULL || (with_alpha && image->alpha == NULL)) {
     cvtm_image_free(image);
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory for %d x %d pixels", source->name,
-                     width, height);
+    cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory for %d x %d pixels", source->name, width,
+              height);
+    return CVTM_ERROR_MEMORY;
   }
   return CVTM_OK;
 }
@@ -53,7 +55,8 @@ void cvtm_image_free(cvtm_image *image) {
   if (image == NULL) return;
   free(image->value);
   free(image->alpha);
-  *image = (cvtm_image){0};
+  image->value = image->alpha = NULL;
+  image->width = image->height = image->is_data = 0;
 }
 
 /* One plane turned; the new one is height x width where the orientation swaps the sides. */

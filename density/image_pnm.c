@@ -240,7 +240,7 @@ static cvtm_status decode_floats(pnm_reader *reader, int channels, cvtm_image *i
   if (status == CVTM_OK) status = end_header(reader, error);
   if (status != CVTM_OK) return status;
   size_t row_bytes = (size_t)reader->width * (size_t)channels * 4;
-  if (bytes_left(reader) / row_bytes < (size_t)reader->height) return truncated(reader, error);
+  if (bytes_left(reader) < row_bytes * (size_t)reader->height) return truncated(reader, error);
   status = cvtm_image_allocate(reader->source, reader->width, reader->height, 0, image, error);
   image->is_data = 1;
   const unsigned char *p = reader->source->bytes + reader->position;

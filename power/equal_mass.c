@@ -6,7 +6,7 @@
 #include "base/point_order.h"
 #include "base/primitives.h"
 #include "cvt/descent.h"
-#include "power/power.h"
+#include "power/balance.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ typedef struct equal_mass_run {
   const cvtm_cvt_options *options;
   cvtm_power *power;
   double deadline; /* of cvtm_clock; infinity: none */
-  int started;     /* the cost at the start is known */
+  int started;     /* the cost at the start is clipped */
   cvtm_stop stop;
   cvtm_power_effort effort;
   cvtm_equal_mass_result result;

@@ -1,56 +1,57 @@
-/* The power cell of a weighted site: where |x - x_i|^2 - w_i is least (Aurenhammer 1987), inside
- * the domain. With all weights equal it is the Voronoi cell. A cell need not hold its own site,
- * and may be empty. It is cut out of the domain's rectangle by the sites that the box tree
- * offers; a subtree is skipped when, with its largest weight, no corner of the cell is nearer to
- * its box than to the site. Compiles as C11 and inside CUDA kernels. */
+/* The power cell of a weighted site: the points of the domain where |x - x_i|^2 - w_i is least
+ * (Aurenhammer 1987). With equal weights it is the Voronoi cell. A cell need not contain its site,
+ * and may be empty. The domain's rectangle is clipped by the sites found in the tree; a subtree is
+ * skipped if a site of its largest weight, anywhere in its box, would cut off no corner of the
+ * cell. Compiles as C11 and inside CUDA kernels. */
 #ifndef CVTMESH_POWER_POWER_CELL_H
 #define CVTMESH_POWER_POWER_CELL_H
 
 #include "base/polygon.h"
 #include "cvt/cell_integral.h"
 
-/* A tree with the weights of its sites. The hints, if place_of is not NULL, are the neighbours of
- * each cell in a similar diagram, by the caller's numbers: hint[hint_first[i]] and so on. */
+/* A tree with the weights of its sites. If place_of is not NULL, hint[hint_first[i]] ..
+ * hint[hint_first[i] + hint_degree[i] - 1] are the neighbours of site i in a similar diagram, by
+ * the caller's indices. */
 typedef struct cvtm_power_view {
   cvtm_site_tree_view tree;
-  const double *weight;    /* in sorted order */
-  const double *heaviest;  /* per node of the tree: the largest weight below it */
-  const int32_t *place_of; /* the sorted place of the caller's site i */
+  const double *weight;     /* in sorted order */
+  const double *max_weight; /* per node of the tree: the largest weight below it */
+  const int32_t *place_of;  /* the sorted place of the caller's site i */
   const int32_t *hint_first, *hint_degree, *hint;
 } cvtm_power_view;
 
-/* A polygon, its stride 1, and what lies across its edges: other[k], across the edge from corner
- * k to the next, is cvtm_power_label of a site or CVTM_POLYGON_BORDER. */
+/* A polygon of stride 1. other[k] tells what lies across the edge from corner k to the next:
+ * cvtm_power_label of a site, or CVTM_POLYGON_BORDER. */
 typedef struct cvtm_power_cell {
   cvtm_cell polygon;
   int32_t *other;
 } cvtm_power_cell;
 
-/* Leaf l of the tree: its largest weight. */
-CVTM_HD void cvtm_power_weigh_leaf(const double *weight, int64_t count, int64_t leaf_count,
-                                   int64_t leaf, double *heaviest) {
+/* Sets the largest weight of a leaf. */
+CVTM_HD void cvtm_power_max_of_leaf(const double *weight, int64_t count, int64_t leaf_count,
+                                    int64_t leaf, double *max_weight) {
   const int64_t first = leaf * CVTM_TREE_LEAF;
   double most = -HUGE_VAL;
   for (int64_t place = first; place < first + CVTM_TREE_LEAF && place < count; ++place)
     if (weight[place] > most) most = weight[place];
-  heaviest[leaf_count + leaf] = most;
+  max_weight[leaf_count + leaf] = most;
 }
 
-CVTM_HD void cvtm_power_weigh_node(int64_t node, double *heaviest) {
-  const double left = heaviest[2 * node], right = heaviest[2 * node + 1];
-  heaviest[node] = left > right ? left : right;
+CVTM_HD void cvtm_power_max_of_node(int64_t node, double *max_weight) {
+  const double left = max_weight[2 * node], right = max_weight[2 * node + 1];
+  max_weight[node] = left > right ? left : right;
 }
 
-/* All of them on the host, in order; heaviest has room for 2 * leaf_count. */
-static inline void cvtm_power_weigh(const double *weight, int64_t count, int64_t leaf_count,
-                                    double *heaviest) {
+/* Sets the largest weights of all nodes, on the host; max_weight: 2 * leaf_count. */
+static inline void cvtm_power_set_max_weights(const double *weight, int64_t count,
+                                              int64_t leaf_count, double *max_weight) {
   for (int64_t leaf = 0; leaf < leaf_count; ++leaf)
-    cvtm_power_weigh_leaf(weight, count, leaf_count, leaf, heaviest);
-  for (int64_t node = leaf_count - 1; node >= 1; --node) cvtm_power_weigh_node(node, heaviest);
+    cvtm_power_max_of_leaf(weight, count, leaf_count, leaf, max_weight);
+  for (int64_t node = leaf_count - 1; node >= 1; --node) cvtm_power_max_of_node(node, max_weight);
 }
 
-/* The site at a sorted place, in the image of it that the origin sees, as one number: places are
- * fewer than 2^31 / 9. */
+/* One number for the site at a sorted place and its periodic image, which the origin's shift
+ * tells. Places are fewer than 2^31 / 9. */
 CVTM_HD int32_t cvtm_power_label(int64_t place, const cvtm_cell_origin *o) {
   const int32_t ix = (o->shift_x > 0) - (o->shift_x < 0) + 1;
   const int32_t iy = (o->shift_y > 0) - (o->shift_y < 0) + 1;
@@ -66,42 +67,43 @@ CVTM_HD void cvtm_power_shift_to(cvtm_domain domain, int32_t image, cvtm_cell_or
 
 /* --- searching the tree ---------------------------------------------------------------- */
 
-/* Sites at a squared distance of distance2 or more, no heavier than by -lighter, cannot cut a cell
- * inside a circle about its site: |x_j| R <= (|x_j|^2 + w_i - w_j) / 2 holds there and beyond. */
-CVTM_HD int cvtm_power_too_far(double distance2, double lighter, double radius2) {
-  const double offset = distance2 + lighter;
+/* True if no site at a squared distance of distance2 or more can cut a cell that lies in a circle
+ * of radius R about its site, where w_i - w_j >= difference: |x_j| R <= (|x_j|^2 + w_i - w_j) / 2
+ * holds at that distance and beyond. */
+CVTM_HD int cvtm_power_too_far(double distance2, double difference, double radius2) {
+  const double offset = distance2 + difference;
   return distance2 >= radius2 && offset > 0 && offset * offset > 4.000001 * distance2 * radius2;
 }
 
-/* Can a site in the box, of at most `heaviest`, cut the cell of a site that weighs `weight`?
- * radius2: of its farthest corner. */
+/* False if no site in the box, of weight at most `max_weight`, can cut the cell of a site of weight
+ * `weight`. radius2: the squared distance of the cell's farthest corner from its site. */
 CVTM_HD int cvtm_power_box_cuts(const cvtm_cell *cell, double radius2, const cvtm_cell_box *box,
-                                double heaviest, double weight) {
-  const double lighter = weight - heaviest;
-  if (cvtm_power_too_far(cvtm_cell_box_distance2(box, 0, 0), lighter, radius2)) return 0;
+                                double max_weight, double weight) {
+  const double difference = weight - max_weight;
+  if (cvtm_power_too_far(cvtm_cell_box_distance2(box, 0, 0), difference, radius2)) return 0;
   for (int32_t k = 0; k < cell->count; ++k) {
     const double x = cell->x[k], y = cell->y[k];
-    if (cvtm_cell_box_distance2(box, x, y) + lighter < x * x + y * y) return 1;
+    if (cvtm_cell_box_distance2(box, x, y) + difference < x * x + y * y) return 1;
   }
   return 0;
 }
 
-/* Clips by the site at a sorted place. Returns 0 when the cell is finished: empty, or *status says
- * overflow. Of coincident sites the heaviest owns the cell, of equal ones the first on the curve,
- * which has the lowest index. */
+/* Clips by the site at a sorted place. Returns 0 when the cell is empty, or *status says overflow.
+ * Of coincident sites the one of largest weight owns the cell; of equal weights the first in sorted
+ * order, which has the lowest index. */
 CVTM_HD int cvtm_power_clip_site(const cvtm_power_view *view, int64_t place,
                                  const cvtm_cell_origin *o, cvtm_power_cell *cell, double *radius2,
                                  cvtm_cell_status *status) {
   double dx, dy;
   cvtm_cell_relative_site(&view->tree, place, o, &dx, &dy);
-  const double lighter = view->weight[o->place] - view->weight[place];
+  const double difference = view->weight[o->place] - view->weight[place];
   if (dx == 0 && dy == 0) {
-    if (lighter > 0 || (lighter == 0 && place >= o->place)) return 1;
+    if (difference > 0 || (difference == 0 && place >= o->place)) return 1;
     cell->polygon.count = 0;
     return 0;
   }
-  const double distance2 = dx * dx + dy * dy, offset = 0.5 * (distance2 + lighter);
-  if (cvtm_power_too_far(distance2, lighter, *radius2)) return 1;
+  const double distance2 = dx * dx + dy * dy, offset = 0.5 * (distance2 + difference);
+  if (cvtm_power_too_far(distance2, difference, *radius2)) return 1;
   const cvtm_clip cut =
       cvtm_corners_clip(dx, dy, offset, cvtm_power_label(place, o), cell->polygon.capacity,
                         &cell->polygon.count, cell->polygon.x, cell->polygon.y, cell->other);
@@ -111,47 +113,48 @@ CVTM_HD int cvtm_power_clip_site(const cvtm_power_view *view, int64_t place,
   return 1;
 }
 
-/* Places of sites that have cut already: again they would leave slivers of rounding. */
-enum { CVTM_POWER_KNOWN = 12 };
-typedef struct cvtm_power_known {
-  int32_t count, place[CVTM_POWER_KNOWN];
-} cvtm_power_known;
+/* Places of sites that have clipped already: by rounding a second clip would leave slivers. */
+enum { CVTM_POWER_CLIPPED = 12 };
+typedef struct cvtm_power_clipped {
+  int32_t count, place[CVTM_POWER_CLIPPED];
+} cvtm_power_clipped;
 
-/* Clips by the sites of one leaf. */
+/* Clips by the sites of one leaf; returns 0 as cvtm_power_clip_site does. */
 CVTM_HD int cvtm_power_clip_leaf(const cvtm_power_view *view, int64_t leaf,
-                                 const cvtm_cell_origin *o, const cvtm_power_known *known,
+                                 const cvtm_cell_origin *o, const cvtm_power_clipped *clipped,
                                  cvtm_power_cell *cell, double *radius2, cvtm_cell_status *status) {
   const int64_t first = leaf * CVTM_TREE_LEAF, count = view->tree.count;
   const int64_t last = first + CVTM_TREE_LEAF < count ? first + CVTM_TREE_LEAF : count;
   for (int64_t place = first; place < last; ++place) {
-    int is_known = 0;
-    for (int32_t k = 0; k < known->count; ++k) is_known |= known->place[k] == place;
-    if (!is_known && !cvtm_power_clip_site(view, place, o, cell, radius2, status)) return 0;
+    int is_clipped = 0;
+    for (int32_t k = 0; k < clipped->count; ++k) is_clipped |= clipped->place[k] == place;
+    if (!is_clipped && !cvtm_power_clip_site(view, place, o, cell, radius2, status)) return 0;
   }
   return 1;
 }
 
-/* The sites to begin with, which leave a cell so small that few others need a look: the hints, or
- * else the nearest ones. */
-CVTM_HD void cvtm_power_find_first(const cvtm_power_view *view, const cvtm_cell_origin *o,
-                                   cvtm_power_known *known) {
-  known->count = 0;
+/* The sites to clip by first, after which few others can cut the cell: its hints, or without them
+ * the nearest sites. */
+CVTM_HD void cvtm_power_find_candidates(const cvtm_power_view *view, const cvtm_cell_origin *o,
+                                        cvtm_power_clipped *clipped) {
+  clipped->count = 0;
   if (view->place_of && view->hint_degree[o->index] > 0) {
     const int32_t first = view->hint_first[o->index], degree = view->hint_degree[o->index];
-    for (int32_t k = 0; k < degree && known->count < CVTM_POWER_KNOWN; ++k) {
+    for (int32_t k = 0; k < degree && clipped->count < CVTM_POWER_CLIPPED; ++k) {
       const int32_t i = view->hint[first + k];
-      if (i != o->index) known->place[known->count++] = view->place_of[i];
+      if (i != o->index) clipped->place[clipped->count++] = view->place_of[i];
     }
     return;
   }
   cvtm_nearest_list nearest;
   (void)cvtm_cell_nearest_sites(&view->tree, o, &nearest);
-  for (int32_t k = 0; k < nearest.count; ++k) known->place[known->count++] = nearest.place[k];
+  for (int32_t k = 0; k < nearest.count; ++k) clipped->place[clipped->count++] = nearest.place[k];
 }
 
-/* Clips by all sites, shifted as the origin says: depth first, the nearer child first. */
+/* Clips by all sites, shifted as the origin says. Visits the tree depth first, the nearer child
+ * first. Returns 0 as cvtm_power_clip_site does. */
 CVTM_HD int cvtm_power_clip_tree(const cvtm_power_view *view, const cvtm_cell_origin *o,
-                                 const cvtm_power_known *known, cvtm_power_cell *cell,
+                                 const cvtm_power_clipped *clipped, cvtm_power_cell *cell,
                                  double *radius2, cvtm_cell_status *status) {
   const cvtm_site_tree_view *tree = &view->tree;
   const double weight = view->weight[o->place];
@@ -161,53 +164,54 @@ CVTM_HD int cvtm_power_clip_tree(const cvtm_power_view *view, const cvtm_cell_or
   while (top > 0) {
     int64_t node = stack[--top];
     cvtm_cell_box box = cvtm_cell_relative_box(tree, node, o);
-    if (!cvtm_power_box_cuts(&cell->polygon, *radius2, &box, view->heaviest[node], weight))
+    if (!cvtm_power_box_cuts(&cell->polygon, *radius2, &box, view->max_weight[node], weight))
       continue;
     while (node < tree->leaf_count) {
       const cvtm_cell_box left = cvtm_cell_relative_box(tree, 2 * node, o);
       const cvtm_cell_box right = cvtm_cell_relative_box(tree, 2 * node + 1, o);
-      const double left2 = cvtm_cell_box_distance2(&left, 0, 0) - view->heaviest[2 * node];
-      const double right2 = cvtm_cell_box_distance2(&right, 0, 0) - view->heaviest[2 * node + 1];
+      const double left2 = cvtm_cell_box_distance2(&left, 0, 0) - view->max_weight[2 * node];
+      const double right2 = cvtm_cell_box_distance2(&right, 0, 0) - view->max_weight[2 * node + 1];
       const int left_first = left2 <= right2;
       stack[top++] = (int32_t)(2 * node + left_first);
       node = 2 * node + !left_first;
     }
     box = cvtm_cell_relative_box(tree, node, o);
-    if (!cvtm_power_box_cuts(&cell->polygon, *radius2, &box, view->heaviest[node], weight))
+    if (!cvtm_power_box_cuts(&cell->polygon, *radius2, &box, view->max_weight[node], weight))
       continue;
-    if (!cvtm_power_clip_leaf(view, node - tree->leaf_count, o, known, cell, radius2, status))
+    if (!cvtm_power_clip_leaf(view, node - tree->leaf_count, o, clipped, cell, radius2, status))
       return 0;
   }
   return 1;
 }
 
-/* The rectangle cut by the sites to begin with; returns 0 if the cell is finished. */
+/* Clips the rectangle by the first candidates, which *clipped then lists. Returns 0 as
+ * cvtm_power_clip_site does. */
 CVTM_HD int cvtm_power_begin_cell(const cvtm_power_view *view, const cvtm_cell_box *start,
-                                  const cvtm_cell_origin *o, cvtm_power_known *known,
+                                  const cvtm_cell_origin *o, cvtm_power_clipped *clipped,
                                   cvtm_power_cell *cell, double *radius2,
                                   cvtm_cell_status *status) {
   cvtm_corners_rectangle(start->x0, start->y0, start->x1, start->y1, &cell->polygon.count,
                          cell->polygon.x, cell->polygon.y, cell->other);
   *radius2 = cvtm_cell_radius2(&cell->polygon);
-  cvtm_power_find_first(view, o, known);
-  for (int32_t k = 0; k < known->count; ++k)
-    if (!cvtm_power_clip_site(view, known->place[k], o, cell, radius2, status)) return 0;
+  cvtm_power_find_candidates(view, o, clipped);
+  for (int32_t k = 0; k < clipped->count; ++k)
+    if (!cvtm_power_clip_site(view, clipped->place[k], o, cell, radius2, status)) return 0;
   return 1;
 }
 
-/* The rectangle cut by all sites; on a torus by their images one period away, too. */
+/* Clips the rectangle by all sites, on a torus by their images one period away as well. */
 CVTM_HD cvtm_cell_status cvtm_power_cut_from(const cvtm_power_view *view, cvtm_domain domain,
                                              const cvtm_cell_box *start, cvtm_cell_origin *o,
                                              cvtm_power_cell *cell) {
   cvtm_cell_status status = CVTM_CELL_DONE;
-  cvtm_power_known known;
+  cvtm_power_clipped clipped;
   double radius2;
   o->shift_x = o->shift_y = 0;
-  if (!cvtm_power_begin_cell(view, start, o, &known, cell, &radius2, &status)) return status;
+  if (!cvtm_power_begin_cell(view, start, o, &clipped, cell, &radius2, &status)) return status;
   for (int round = 0; round < (domain.periodic ? 9 : 1); ++round) {
     cvtm_power_shift_to(domain, (round + 4) % 9, o); /* the sites, then their images */
-    if (!cvtm_power_clip_tree(view, o, &known, cell, &radius2, &status)) break;
-    known.count = 0;
+    if (!cvtm_power_clip_tree(view, o, &clipped, cell, &radius2, &status)) break;
+    clipped.count = 0;
   }
   return status;
 }
@@ -239,29 +243,29 @@ CVTM_HD double cvtm_power_mean_density(const cvtm_density_view *density, double 
   }
 }
 
-/* What couples two cells: the mass that passes from one to the other across their common edge
- * when a weight grows by one, integral of rho / (2 |x_i - x_j|) (Kitagawa, Merigot & Thibert
- * 2019, theorem 1.3). bridge * a cell's mass, spread evenly, is added to the density, so that
- * cells are coupled across places without any. */
+/* The coupling of two cells: the mass that crosses their common edge when a weight grows by one,
+ * integral of rho / (2 |x_i - x_j|) (Kitagawa, Merigot & Thibert 2019, theorem 1.3). To the density
+ * is added `regularisation` times a cell's mass, spread evenly, so that cells stay coupled where
+ * the density is 0. */
 CVTM_HD double cvtm_power_coupling(double mean, double length, double distance, double mass,
-                                   double bridge) {
+                                   double regularisation) {
   const double wide = length > distance ? length : distance;
-  return (mean / (2 * distance) + bridge * mass / (3 * wide * wide * distance)) * length;
+  return (mean / (2 * distance) + regularisation * mass / (3 * wide * wide * distance)) * length;
 }
 
-/* What lies across an edge: the site by the caller's number, its coupling, and the way to the
- * middle of the edge from the cell's site and from that one. */
-typedef struct cvtm_power_link {
-  int32_t index; /* -1: nothing */
+/* An edge of a cell: the site across by the caller's index, its coupling, and the offset of the
+ * edge's midpoint from the cell's site and from the site across. */
+typedef struct cvtm_power_edge {
+  int32_t index; /* -1: none */
   double coupling;
-  double arm[4]; /* x, y from the cell's site; x, y from the other */
-} cvtm_power_link;
+  double offset[4]; /* x, y from the cell's site; x, y from the site across */
+} cvtm_power_edge;
 
 /* Edge k of a cell that is not empty. */
-CVTM_HD cvtm_power_link cvtm_power_edge(const cvtm_power_view *view, cvtm_domain domain,
-                                        const cvtm_density_view *density, int64_t place,
-                                        const cvtm_power_cell *cell, int32_t k, double mass,
-                                        double bridge) {
+CVTM_HD cvtm_power_edge cvtm_power_edge_of(const cvtm_power_view *view, cvtm_domain domain,
+                                           const cvtm_density_view *density, int64_t place,
+                                           const cvtm_power_cell *cell, int32_t k, double mass,
+                                           double regularisation) {
   const cvtm_cell *polygon = &cell->polygon;
   const int32_t next = k + 1 < polygon->count ? k + 1 : 0, label = cell->other[k];
   const int32_t other = label < 0 ? -1 : cvtm_power_place(label);
@@ -269,19 +273,19 @@ CVTM_HD cvtm_power_link cvtm_power_edge(const cvtm_power_view *view, cvtm_domain
   const double bx = polygon->x[next], by = polygon->y[next];
   const double ex = bx - ax, ey = by - ay;
   const double length = sqrt(ex * ex + ey * ey);
-  cvtm_power_link link = {-1, 0, {0.5 * (ax + bx), 0.5 * (ay + by), 0, 0}};
-  if (other < 0 || other == place || !(length > 0)) return link;
+  cvtm_power_edge edge = {-1, 0, {0.5 * (ax + bx), 0.5 * (ay + by), 0, 0}};
+  if (other < 0 || other == place || !(length > 0)) return edge;
   cvtm_cell_box unused;
   cvtm_cell_origin o = cvtm_cell_origin_at(&view->tree, domain, place, &unused);
   double dx, dy;
   cvtm_power_shift_to(domain, label % 9, &o);
   cvtm_cell_relative_site(&view->tree, other, &o, &dx, &dy);
   const double mean = cvtm_power_mean_density(density, o.x + ax, o.y + ay, o.x + bx, o.y + by);
-  link.index = view->tree.index[other];
-  link.coupling = cvtm_power_coupling(mean, length, sqrt(dx * dx + dy * dy), mass, bridge);
-  link.arm[2] = link.arm[0] - dx;
-  link.arm[3] = link.arm[1] - dy;
-  return link;
+  edge.index = view->tree.index[other];
+  edge.coupling = cvtm_power_coupling(mean, length, sqrt(dx * dx + dy * dy), mass, regularisation);
+  edge.offset[2] = edge.offset[0] - dx;
+  edge.offset[3] = edge.offset[1] - dy;
+  return edge;
 }
 
 #endif

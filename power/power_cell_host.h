@@ -1,4 +1,4 @@
-/* Inside cvt only: a power cell on the host, in memory that grows with its corners. */
+/* Inside power only: a power cell on the host, in memory that grows with its corners. */
 #ifndef CVTMESH_POWER_POWER_CELL_HOST_H
 #define CVTMESH_POWER_POWER_CELL_HOST_H
 
@@ -22,7 +22,8 @@ static inline int cvtm_power_cell_grow(cvtm_power_cell *cell, int32_t capacity) 
   return 1;
 }
 
-/* The cell of the site at a place, from a rectangle about it; 0 if memory ran out. */
+/* Clips the cell of the site at a place out of *start, a rectangle relative to the site, or out of
+ * the domain if that is NULL. Returns 0 if memory ran out. */
 static inline int cvtm_power_cut_out(const cvtm_power_view *view, cvtm_domain domain, int64_t place,
                                      const cvtm_cell_box *start, cvtm_power_cell *cell) {
   cvtm_cell_box box;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One polygon per thread. */
+/* One polygon for each thread. */
 typedef struct cpu_state {
   int threads;
   cvtm_power_cell cell[];
@@ -36,7 +36,7 @@ static cvtm_status create_state_cpu(cvtm_power *power) {
   return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory for %d cells", threads);
 }
 
-static cvtm_status weigh_cpu(cvtm_power *power, const double *weight) {
+static cvtm_status set_weights_cpu(cvtm_power *power, const double *weight) {
   const int threads = cvtm_device_threads(power->cvt->device);
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(power->cvt->tree);
 #pragma omp parallel for num_threads(threads) schedule(static)
@@ -44,13 +44,13 @@ static cvtm_status weigh_cpu(cvtm_power *power, const double *weight) {
     power->sorted_weight[place] = weight[tree.index[place]];
     power->place_of[tree.index[place]] = (int32_t)place;
   }
-  cvtm_power_weigh(power->sorted_weight, tree.count, tree.leaf_count, power->heaviest);
+  cvtm_power_set_max_weights(power->sorted_weight, tree.count, tree.leaf_count, power->max_weight);
   return CVTM_OK;
 }
 
-/* A row of couplings, if there is room. */
-static void couple(cvtm_power *power, const cvtm_power_view *view, int64_t place,
-                   const cvtm_power_cell *cell) {
+/* Stores the row of couplings of a cell, if the arrays have room for it. */
+static void store_couplings(cvtm_power *power, const cvtm_power_view *view, int64_t place,
+                            const cvtm_power_cell *cell) {
   const int32_t i = view->tree.index[place], corners = cell->polygon.count;
   int32_t first, degree = 0;
   double diagonal = 0;
@@ -62,14 +62,15 @@ static void couple(cvtm_power *power, const cvtm_power_view *view, int64_t place
   power->degree[i] = 0;
   if (first > power->edge_capacity - corners) return;
   for (int32_t k = 0; k < corners; ++k) {
-    const cvtm_power_link link = cvtm_power_edge(view, power->cvt->domain, &power->cvt->density,
-                                                 place, cell, k, power->target, power->bridge);
-    if (link.index < 0) continue;
+    const cvtm_power_edge edge =
+        cvtm_power_edge_of(view, power->cvt->domain, &power->cvt->density, place, cell, k,
+                           power->target, power->regularisation);
+    if (edge.index < 0) continue;
     const int32_t entry = first + degree++;
-    power->neighbor[entry] = link.index;
-    power->coupling[entry] = link.coupling;
-    memcpy(power->arm + 4 * (int64_t)entry, link.arm, sizeof link.arm);
-    diagonal += link.coupling;
+    power->neighbor[entry] = edge.index;
+    power->coupling[entry] = edge.coupling;
+    memcpy(power->edge_offset + 4 * (int64_t)entry, edge.offset, sizeof edge.offset);
+    diagonal += edge.coupling;
   }
   power->first[i] = first;
   power->degree[i] = degree;
@@ -100,9 +101,9 @@ static cvtm_status cells_cpu(cvtm_power *power) {
       no_memory = 1;
       continue;
     }
-    power->hidden[i] = cell->polygon.count < 3;
+    power->empty[i] = cell->polygon.count < 3;
     integrate(cvt, &view.tree, place, &cell->polygon, &cvt->sums[i]);
-    couple(power, &view, place, cell);
+    store_couplings(power, &view, place, cell);
   }
   if (no_memory)
     return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY,
@@ -116,8 +117,8 @@ static cvtm_status figures_cpu(cvtm_power *power, const double *weight) {
   const int64_t n = power->count;
 #pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
   for (int64_t i = 0; i < n; ++i) {
-    power->missing[i] = power->target - cvt->sums[i].mass;
-    power->dual[i] = cvt->sums[i].second + weight[i] * power->missing[i];
+    power->deficit[i] = power->target - cvt->sums[i].mass;
+    power->dual[i] = cvt->sums[i].second + weight[i] * power->deficit[i];
     cvt->second[i] = cvt->sums[i].second;
   }
   const struct {
@@ -126,10 +127,10 @@ static cvtm_status figures_cpu(cvtm_power *power, const double *weight) {
     double *result;
   } reductions[] = {{CVTM_REDUCE_SUM, power->dual, power->figures},
                     {CVTM_REDUCE_SUM, cvt->second, power->figures + 1},
-                    {CVTM_REDUCE_MAX_ABS, power->missing, power->figures + 2},
-                    {CVTM_REDUCE_SUM, power->hidden, power->figures + 4}};
+                    {CVTM_REDUCE_MAX_ABS, power->deficit, power->figures + 2},
+                    {CVTM_REDUCE_SUM, power->empty, power->figures + 4}};
   power->figures[5] = (double)*power->edges;
-  cvtm_status status = cvtm_dot(device, power->missing, power->missing, n, power->figures + 3,
+  cvtm_status status = cvtm_dot(device, power->deficit, power->deficit, n, power->figures + 3,
                                 cvt->workspace, cvt->workspace_bytes);
   for (size_t k = 0; status == CVTM_OK && k < sizeof reductions / sizeof reductions[0]; ++k)
     status = cvtm_reduce(device, reductions[k].reduction, reductions[k].x, n, reductions[k].result,
@@ -137,7 +138,7 @@ static cvtm_status figures_cpu(cvtm_power *power, const double *weight) {
   return status;
 }
 
-/* Threads of a loop over the sites that is worth so few operations a site. */
+/* The number of threads for a loop that does few operations per site. */
 static int threads_of(const cvtm_power *power) {
   return power->count < 20000 ? 1 : cvtm_device_threads(power->cvt->device);
 }
@@ -145,7 +146,7 @@ static int threads_of(const cvtm_power *power) {
 static cvtm_status predict_cpu(cvtm_power *power, const double *sites) {
 #pragma omp parallel for num_threads(threads_of(power)) schedule(static)
   for (int64_t i = 0; i < power->count; ++i)
-    power->missing[i] -= cvtm_power_gain_row(power, sites, i);
+    power->deficit[i] -= cvtm_power_gain_row(power, sites, i);
   return CVTM_OK;
 }
 
@@ -156,48 +157,48 @@ static cvtm_status dot(cvtm_power *power, const double *x, const double *y, doub
   return cvtm_dot(cvt->device, x, y, power->count, result, cvt->workspace, cvt->workspace_bytes);
 }
 
-/* image = the couplings applied to the direction. */
-static void apply(cvtm_power *power) {
+/* product = the matrix of couplings times the direction. */
+static void multiply(cvtm_power *power) {
 #pragma omp parallel for num_threads(threads_of(power)) schedule(static)
   for (int64_t i = 0; i < power->count; ++i)
-    power->image[i] = cvtm_power_apply_row(power, power->direction, i);
+    power->product[i] = cvtm_power_apply_row(power, power->direction, i);
 }
 
-static void advance(cvtm_power *power, double length) {
+static void move_along(cvtm_power *power, double alpha) {
 #pragma omp parallel for num_threads(threads_of(power)) schedule(static)
   for (int64_t i = 0; i < power->count; ++i) {
-    power->step[i] += length * power->direction[i];
-    power->residual[i] -= length * power->image[i];
+    power->step[i] += alpha * power->direction[i];
+    power->residual[i] -= alpha * power->product[i];
     power->preconditioned[i] = cvtm_power_precondition(power, i);
   }
 }
 
-static void turn(cvtm_power *power, double share) {
+static void update_direction(cvtm_power *power, double beta) {
 #pragma omp parallel for num_threads(threads_of(power)) schedule(static)
   for (int64_t i = 0; i < power->count; ++i)
-    power->direction[i] = power->preconditioned[i] + share * power->direction[i];
+    power->direction[i] = power->preconditioned[i] + beta * power->direction[i];
 }
 
-static cvtm_status solve_cpu(cvtm_power *power, double tolerance, int32_t most) {
+static cvtm_status solve_cpu(cvtm_power *power, double tolerance, int32_t max_iterations) {
   cvtm_cvt *cvt = power->cvt;
   double sum = 0, product = 0, square = 0;
-  cvtm_status status = cvtm_reduce(cvt->device, CVTM_REDUCE_SUM, power->missing, power->count, &sum,
+  cvtm_status status = cvtm_reduce(cvt->device, CVTM_REDUCE_SUM, power->deficit, power->count, &sum,
                                    cvt->workspace, cvt->workspace_bytes);
   for (int64_t i = 0; i < power->count; ++i) {
     power->step[i] = 0;
-    power->residual[i] = power->missing[i] - sum / (double)power->count;
+    power->residual[i] = power->deficit[i] - sum / (double)power->count;
     power->direction[i] = power->preconditioned[i] = cvtm_power_precondition(power, i);
   }
   if (status == CVTM_OK) status = dot(power, power->residual, power->preconditioned, &square);
-  cvtm_power_cg cg = cvtm_power_cg_begin(square, tolerance, most);
+  cvtm_power_cg cg = cvtm_power_cg_begin(square, tolerance, max_iterations);
   while (status == CVTM_OK && cg.running) {
-    apply(power);
-    status = dot(power, power->direction, power->image, &product);
-    cvtm_power_cg_measure(&cg, product);
-    advance(power, cg.length);
+    multiply(power);
+    status = dot(power, power->direction, power->product, &product);
+    cvtm_power_cg_set_alpha(&cg, product);
+    move_along(power, cg.alpha);
     if (status == CVTM_OK) status = dot(power, power->residual, power->preconditioned, &square);
-    cvtm_power_cg_decide(&cg, square);
-    turn(power, cg.turn);
+    cvtm_power_cg_set_beta(&cg, square);
+    update_direction(power, cg.beta);
   }
   *power->iterations = cg.iteration;
   return status;
@@ -206,7 +207,7 @@ static cvtm_status solve_cpu(cvtm_power *power, double tolerance, int32_t most) 
 const cvtm_power_table cvtm_power_table_cpu = {
     .create_state = create_state_cpu,
     .destroy_state = destroy_state_cpu,
-    .weigh = weigh_cpu,
+    .set_weights = set_weights_cpu,
     .cells = cells_cpu,
     .figures = figures_cpu,
     .predict = predict_cpu,

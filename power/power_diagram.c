@@ -1,4 +1,4 @@
-/* Power cells and their dual on the host. */
+/* Power cells on the host, and their dual, the regular triangulation of the sites. */
 #include "power/equal_mass.h"
 #include "power/power_cell_host.h"
 
@@ -8,7 +8,7 @@
 
 #include <omp.h>
 
-/* The dual is that of a diagram in the domain and so many of its longer sides around it. */
+/* The dual is that of a diagram in the domain with a margin of this many times its longer side. */
 static const double margin_of_plane = 1000;
 
 /* --- cells -------------------------------------------------------------------------------- */
@@ -18,7 +18,7 @@ typedef struct diagram {
   cvtm_domain domain;  /* not periodic */
   cvtm_site_tree *tree;
   cvtm_power_view view;
-  double *weight, *heaviest;
+  double *weight, *max_weight;
   cvtm_error *error;
 } diagram;
 
@@ -26,11 +26,12 @@ static void destroy_diagram(diagram *d) {
   cvtm_site_tree_destroy(d->tree);
   cvtm_device_destroy(d->device);
   free(d->weight);
-  free(d->heaviest);
+  free(d->max_weight);
 }
 
 static cvtm_status out_of_memory(const diagram *d) {
-  return cvtm_fail(d->error, CVTM_ERROR_MEMORY, "no memory for a power diagram");
+  cvtm_fail(d->error, CVTM_ERROR_MEMORY, "no memory for a power diagram");
+  return CVTM_ERROR_MEMORY;
 }
 
 static cvtm_status build_diagram(diagram *d, const double *sites, const double *weights,
@@ -45,16 +46,17 @@ static cvtm_status build_diagram(diagram *d, const double *sites, const double *
   }
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(d->tree);
   d->weight = malloc((size_t)count * sizeof *d->weight);
-  d->heaviest = malloc(2 * (size_t)tree.leaf_count * sizeof *d->heaviest);
-  if (!d->weight || !d->heaviest) return out_of_memory(d);
+  d->max_weight = malloc(2 * (size_t)tree.leaf_count * sizeof *d->max_weight);
+  if (!d->weight || !d->max_weight) return out_of_memory(d);
   for (int64_t place = 0; place < count; ++place) d->weight[place] = weights[tree.index[place]];
-  cvtm_power_weigh(d->weight, count, tree.leaf_count, d->heaviest);
-  d->view = (cvtm_power_view){.tree = tree, .weight = d->weight, .heaviest = d->heaviest};
+  cvtm_power_set_max_weights(d->weight, count, tree.leaf_count, d->max_weight);
+  d->view = (cvtm_power_view){.tree = tree, .weight = d->weight, .max_weight = d->max_weight};
   return CVTM_OK;
 }
 
-/* Cuts out all cells of the domain with a margin around it. Without corners only their numbers are
- * kept, in cells->start[i + 1]; else start says where each cell's corners go. */
+/* Clips all cells out of the domain with a margin around it. If cells->corners is NULL it stores
+ * the number of corners of cell i in cells->start[i + 1], else the corners from cells->start[i] on.
+ */
 static int cut_all(const diagram *d, double margin, cvtm_cells *cells) {
   const cvtm_site_tree_view *tree = &d->view.tree;
   const double width = (double)d->domain.width, height = (double)d->domain.height;
@@ -105,17 +107,17 @@ static cvtm_status make_cells(const diagram *d, double margin, cvtm_cells *cells
 
 /* --- the dual ------------------------------------------------------------------------------- */
 
-/* Half-edges are the cells' edges, half-edge h of cell owner[h]; twin[h] is the same edge as the
- * cell across it has it. Where more than three cells meet, rounding may give an edge of no length
- * to one of two cells alone: it has no twin (-1) and is passed over, so that what is left is a
- * planar graph whose faces, around the corners of the diagram, are convex. */
+/* The half-edges are the edges of the cells: half-edge h belongs to cell owner[h], and twin[h] is
+ * the same edge in the cell across. Where more than three cells meet, rounding may give an edge of
+ * length 0 to only one of two cells. Such an edge has no twin (-1) and is skipped; the others form
+ * a planar graph whose faces, around the corners of the diagram, are convex. */
 typedef struct dual {
   const cvtm_cells *cells;
   const double *sites;
   int32_t *owner;
   int64_t *twin;
   unsigned char *seen;
-  int32_t *face; /* the sites around a corner */
+  int32_t *face; /* scratch: the sites around a corner */
   int64_t face_capacity;
   int32_t *triangles;
   int64_t count, capacity;
@@ -127,14 +129,14 @@ static void pair_edges(dual *d) {
     for (int64_t h = cells->start[i]; h < cells->start[i + 1]; ++h) {
       const int32_t j = cells->neighbors[h];
       d->owner[h] = (int32_t)i;
-      d->twin[h] = -1;
       for (int64_t t = j < 0 ? 0 : cells->start[j]; j >= 0 && t < cells->start[j + 1]; ++t)
         if (cells->neighbors[t] == i) d->twin[h] = t;
     }
   }
 }
 
-/* The next edge of the cell that is shared or lies on the border; h itself if there is no other. */
+/* The next edge of the cell that has a twin or lies on the border; h itself if there is no other.
+ */
 static int64_t next_edge(const dual *d, int64_t h) {
   const int32_t i = d->owner[h];
   int64_t next = h;
@@ -144,7 +146,8 @@ static int64_t next_edge(const dual *d, int64_t h) {
   return next;
 }
 
-/* The sites around the corner at the end of half-edge h; 0 if it lies on the border. */
+/* Lists the sites around the corner at the end of half-edge h in d->face, and returns their number;
+ * 0 if the corner lies on the border. */
 static int64_t walk_face(dual *d, int64_t h) {
   int64_t count = 0, at = h;
   do {
@@ -157,7 +160,7 @@ static int64_t walk_face(dual *d, int64_t h) {
   return count;
 }
 
-/* Counterclockwise as seen with y up, the smallest site first. */
+/* Adds a triangle, counterclockwise with y up, the site of smallest index first. */
 static void add_triangle(dual *d, int32_t a, int32_t b, int32_t c) {
   const double *p = d->sites + 2 * (int64_t)a, *q = d->sites + 2 * (int64_t)b;
   const double *r = d->sites + 2 * (int64_t)c;
@@ -178,7 +181,7 @@ static int compare_triangles(const void *left, const void *right) {
   return 0;
 }
 
-/* A face of more than three sites becomes a fan about the smallest. */
+/* A face of more than three sites becomes a fan around the site of smallest index. */
 static void make_triangles(dual *d) {
   const int64_t edges = d->cells->start[d->cells->count];
   pair_edges(d);
@@ -193,25 +196,38 @@ static void make_triangles(dual *d) {
   qsort(d->triangles, (size_t)d->count, 3 * sizeof *d->triangles, compare_triangles);
 }
 
+static void free_dual(dual *d) {
+  free(d->owner);
+  free(d->twin);
+  free(d->seen);
+  free(d->face);
+  free(d->triangles);
+}
+
+/* Returns 0 if memory ran out. */
+static int allocate_dual(dual *d) {
+  const size_t edges = (size_t)d->cells->start[d->cells->count] + 1;
+  d->owner = calloc(edges, sizeof *d->owner);
+  d->twin = calloc(edges, sizeof *d->twin);
+  d->seen = calloc(edges, 1);
+  d->face = malloc(edges * sizeof *d->face);
+  d->face_capacity = (int64_t)edges;
+  d->triangles = malloc(6 * (size_t)d->cells->count * sizeof *d->triangles);
+  d->capacity = 2 * d->cells->count;
+  if (!d->owner || !d->twin || !d->seen || !d->face || !d->triangles) return 0;
+  for (size_t h = 0; h < edges; ++h) d->twin[h] = -1;
+  return 1;
+}
+
+/* The dual of the cells in the plane; *mesh is untouched on failure. */
 static cvtm_status make_mesh(const diagram *plan, const double *sites, cvtm_mesh *mesh) {
   const int64_t count = plan->view.tree.count;
   const double side = fmax((double)plan->domain.width, (double)plan->domain.height);
   cvtm_cells plane = {0};
   cvtm_status status = make_cells(plan, margin_of_plane * side, &plane);
-  const size_t edges = status == CVTM_OK ? (size_t)plane.start[count] + 1 : 1;
-  dual d = {.cells = &plane,
-            .sites = sites,
-            .owner = malloc(edges * sizeof *d.owner),
-            .twin = malloc(edges * sizeof *d.twin),
-            .seen = calloc(edges, 1),
-            .face = malloc(edges * sizeof *d.face),
-            .face_capacity = (int64_t)edges,
-            .triangles = malloc(6 * (size_t)count * sizeof *d.triangles),
-            .capacity = 2 * count};
-  double *points = malloc(2 * (size_t)count * sizeof *points);
-  if (status == CVTM_OK && (!d.owner || !d.twin || !d.seen || !d.face || !d.triangles || !points))
-    status = out_of_memory(plan);
-  if (status == CVTM_OK) {
+  dual d = {.cells = &plane, .sites = sites};
+  double *points = status == CVTM_OK ? malloc(2 * (size_t)count * sizeof *points) : NULL;
+  if (status == CVTM_OK && points && allocate_dual(&d)) {
     make_triangles(&d);
     memcpy(points, sites, 2 * (size_t)count * sizeof *points);
     *mesh = (cvtm_mesh){.vertex_count = count,
@@ -223,12 +239,10 @@ static cvtm_status make_mesh(const diagram *plan, const double *sites, cvtm_mesh
       mesh->coincident_count += plane.start[i] == plane.start[i + 1];
     points = NULL;
     d.triangles = NULL;
+  } else if (status == CVTM_OK) {
+    status = out_of_memory(plan);
   }
-  free(d.owner);
-  free(d.twin);
-  free(d.seen);
-  free(d.face);
-  free(d.triangles);
+  free_dual(&d);
   free(points);
   cvtm_cells_free(&plane);
   return status;

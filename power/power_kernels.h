@@ -1,5 +1,5 @@
-/* Inside cvt only: power diagrams of the sites of a plan, the weights that give all cells one
- * mass, and the phases that differ between devices. */
+/* Inside power only: the power diagram of a plan's sites on a device, the linear systems of
+ * Newton's method for its weights, and the phases that differ between devices. */
 #ifndef CVTMESH_POWER_POWER_KERNELS_H
 #define CVTMESH_POWER_POWER_KERNELS_H
 
@@ -10,76 +10,75 @@
 extern "C" {
 #endif
 
-/* Of a diagram; the order of the array of the same length. */
+/* Sums over the cells of a diagram, in the order of cvtm_power.figures. */
 typedef struct cvtm_power_figures {
   double dual;      /* the value of the dual problem */
-  double energy;    /* the transport cost: integrals of rho |x - x_i|^2 */
-  double deviation; /* largest |target - mass| */
-  double square;    /* sum of its squares */
-  double hidden;    /* not 0: some cell has no corners */
-  double edges;     /* entries of the couplings that were asked for */
+  double energy;    /* the transport cost: the sum of integrals of rho |x - x_i|^2 */
+  double deviation; /* the largest |target - mass| */
+  double square;    /* the sum of (target - mass)^2 */
+  double empty;     /* the number of cells without corners */
+  double edges;     /* the number of entries that the matrix of couplings needs */
 } cvtm_power_figures;
 enum { CVTM_POWER_FIGURES = 6 };
 
-/* Conjugate gradients. */
+/* The scalars of preconditioned conjugate gradients: r the residual, z the preconditioned one. */
 typedef struct cvtm_power_cg {
-  double square; /* of the residual and the preconditioned one */
-  double enough; /* square at which it ends */
-  double length; /* of the step */
-  double turn;   /* the next direction has this much of the last */
-  int32_t iteration, most;
+  double square;      /* r'z */
+  double target;      /* r'z at which the iteration ends */
+  double alpha, beta; /* x += alpha d; d = z + beta d */
+  int32_t iteration, max_iterations;
   int32_t running;
 } cvtm_power_cg;
 
 typedef struct cvtm_power_table cvtm_power_table;
 
-/* Pointers are to device memory; arrays by site, in the caller's order, unless said otherwise. */
+/* Pointers are to device memory. Arrays hold one entry per site, in the caller's order, unless said
+ * otherwise. */
 typedef struct cvtm_power {
   cvtm_cvt *cvt;
   const cvtm_power_table *table;
   int64_t count;
-  double target; /* mass of a cell */
-  double bridge; /* of cvtm_power_coupling */
+  double target;         /* the mass of a cell */
+  double regularisation; /* of cvtm_power_coupling */
   double *weight, *trial;
-  double *sorted_weight, *heaviest; /* of cvtm_power_view */
-  double *missing;                  /* target - mass: the gradient of the dual */
-  double *dual;                     /* each cell's share of it */
-  double *hidden;                   /* 1: the cell has no corners */
-  double *figures;
-  /* Row i of the couplings: edges first[i] .. first[i] + degree[i] - 1. A row's order is that of
-   * the cell's corners; where it begins may differ from run to run. */
+  double *sorted_weight, *max_weight; /* of cvtm_power_view */
+  double *deficit;                    /* target - mass: the gradient of the dual */
+  double *dual;                       /* each cell's term of the dual's value */
+  double *empty;                      /* 1: the cell has no corners */
+  double *figures;                    /* CVTM_POWER_FIGURES */
+  /* The matrix of couplings. Row i has the entries first[i] .. first[i] + degree[i] - 1, in the
+   * order of the cell's corners; first[i] may differ from run to run. */
   int32_t *first, *degree;
-  int32_t *neighbor; /* a site itself where there is none */
+  int32_t *neighbor; /* the site itself for an edge on the border */
   double *coupling, *diagonal;
-  double *arm;                              /* of cvtm_power_link */
-  int32_t *hint_first, *hint_degree, *hint; /* first, degree and neighbor of the diagram before */
+  double *edge_offset;                      /* 4 per entry: of cvtm_power_edge */
+  int32_t *hint_first, *hint_degree, *hint; /* first, degree, neighbor of the last diagram */
   int32_t *place_of;
-  int32_t *edges; /* how many are taken of edge_capacity */
+  int32_t *edges; /* the number of entries in use, of edge_capacity */
   int64_t edge_capacity;
-  /* Conjugate gradients. */
-  double *step, *residual, *preconditioned, *direction, *turned, *image;
+  /* Of conjugate gradients: */
+  double *step, *residual, *preconditioned, *direction, *next_direction, *product;
   int32_t *iterations; /* of the last system */
-  double *sites;       /* 2 * count: of the couplings, */
-  int has_sites;       /* if there are any */
+  double *sites;       /* 2 * count: those to which the couplings belong */
+  int has_sites;       /* `sites` is set */
   void *state;         /* of the table */
 } cvtm_power;
 
 struct cvtm_power_table {
   cvtm_status (*create_state)(cvtm_power *power);
   void (*destroy_state)(cvtm_power *power);
-  /* sorted_weight, heaviest and place_of of the plan's tree. */
-  cvtm_status (*weigh)(cvtm_power *power, const double *weight);
-  /* The plan's sums over the power cells; hidden; the couplings. *edges is 0 before. */
+  /* Sets sorted_weight, max_weight and place_of for the plan's tree. */
+  cvtm_status (*set_weights)(cvtm_power *power, const double *weight);
+  /* Sets the plan's sums over the power cells, `empty`, and the couplings. *edges is 0 before. */
   cvtm_status (*cells)(cvtm_power *power);
-  /* missing, dual and figures from the sums. */
+  /* Sets deficit, dual and figures from the sums. */
   cvtm_status (*figures)(cvtm_power *power, const double *weight);
-  /* missing, as it will be at other sites; to first order. */
+  /* Changes the deficit to that at other sites, to first order. */
   cvtm_status (*predict)(cvtm_power *power, const double *sites);
-  /* step = the solution of the couplings' system for what is missing, less its mean, which is
-   * rounding: the system is singular. By conjugate gradients,
-   * until the residual's square in the preconditioner's norm is tolerance^2 of the first one, or
-   * after `most` iterations. */
-  cvtm_status (*solve)(cvtm_power *power, double tolerance, int32_t most);
+  /* step = the solution of the couplings' system for the deficit less its mean: the system is
+   * singular, and the mean is rounding. By conjugate gradients with the diagonal as
+   * preconditioner, until r'z is tolerance^2 of its first value, or after max_iterations. */
+  cvtm_status (*solve)(cvtm_power *power, double tolerance, int32_t max_iterations);
 };
 
 extern const cvtm_power_table cvtm_power_table_cpu, cvtm_power_table_cuda;
@@ -92,7 +91,7 @@ static inline cvtm_power_view cvtm_power_view_of(const cvtm_power *power) {
   cvtm_power_view view;
   view.tree = cvtm_site_tree_get_view(power->cvt->tree);
   view.weight = power->sorted_weight;
-  view.heaviest = power->heaviest;
+  view.max_weight = power->max_weight;
   view.place_of = power->place_of;
   view.hint_first = power->hint_first;
   view.hint_degree = power->hint_degree;
@@ -100,7 +99,7 @@ static inline cvtm_power_view cvtm_power_view_of(const cvtm_power *power) {
   return view;
 }
 
-/* Row i of the couplings times x. */
+/* Row i of the matrix of couplings, a graph Laplacian, times x. */
 CVTM_HD double cvtm_power_apply_row(const cvtm_power *power, const double *x, int64_t i) {
   const int32_t first = power->first[i], last = first + power->degree[i];
   double sum = 0;
@@ -108,7 +107,8 @@ CVTM_HD double cvtm_power_apply_row(const cvtm_power *power, const double *x, in
   return sum;
 }
 
-/* The mass that cell i gains when the sites move to `to`: each edge moves with both its sites. */
+/* The mass that cell i gains when the sites move to `to`, to first order: each edge moves with both
+ * of its sites. */
 CVTM_HD double cvtm_power_gain_row(const cvtm_power *power, const double *to, int64_t i) {
   const double *from = power->sites;
   const double vx = to[2 * i] - from[2 * i], vy = to[2 * i + 1] - from[2 * i + 1];
@@ -117,8 +117,8 @@ CVTM_HD double cvtm_power_gain_row(const cvtm_power *power, const double *to, in
   for (int32_t e = first; e < last; ++e) {
     const int64_t j = power->neighbor[e];
     const double ux = to[2 * j] - from[2 * j], uy = to[2 * j + 1] - from[2 * j + 1];
-    const double *arm = power->arm + 4 * (int64_t)e;
-    sum += 2 * power->coupling[e] * ((vx * arm[0] + vy * arm[1]) - (ux * arm[2] + uy * arm[3]));
+    const double *d = power->edge_offset + 4 * (int64_t)e;
+    sum += 2 * power->coupling[e] * ((vx * d[0] + vy * d[1]) - (ux * d[2] + uy * d[3]));
   }
   return sum;
 }
@@ -127,28 +127,28 @@ CVTM_HD double cvtm_power_precondition(const cvtm_power *power, int64_t i) {
   return power->diagonal[i] > 0 ? power->residual[i] / power->diagonal[i] : 0;
 }
 
-CVTM_HD cvtm_power_cg cvtm_power_cg_begin(double square, double tolerance, int32_t most) {
+CVTM_HD cvtm_power_cg cvtm_power_cg_begin(double square, double tolerance, int32_t max_iterations) {
   cvtm_power_cg cg;
   cg.square = square;
-  cg.enough = tolerance * tolerance * square;
-  cg.length = cg.turn = 0;
+  cg.target = tolerance * tolerance * square;
+  cg.alpha = cg.beta = 0;
   cg.iteration = 0;
-  cg.most = most;
+  cg.max_iterations = max_iterations;
   cg.running = square > 0;
   return cg;
 }
 
-/* product: of the direction and its image. */
-CVTM_HD void cvtm_power_cg_measure(cvtm_power_cg *cg, double product) {
-  cg->length = product > 0 ? cg->square / product : 0;
+/* product: d'A d. */
+CVTM_HD void cvtm_power_cg_set_alpha(cvtm_power_cg *cg, double product) {
+  cg->alpha = product > 0 ? cg->square / product : 0;
 }
 
-/* After a step; square: of the new residual. */
-CVTM_HD void cvtm_power_cg_decide(cvtm_power_cg *cg, double square) {
-  cg->turn = square / cg->square;
+/* After a step; square: the new r'z. */
+CVTM_HD void cvtm_power_cg_set_beta(cvtm_power_cg *cg, double square) {
+  cg->beta = square / cg->square;
   cg->square = square;
   ++cg->iteration;
-  cg->running = cg->length > 0 && square > cg->enough && cg->iteration < cg->most;
+  cg->running = cg->alpha > 0 && square > cg->target && cg->iteration < cg->max_iterations;
 }
 
 #endif

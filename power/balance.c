@@ -1,8 +1,8 @@
-/* The dual of semi-discrete optimal transport: sum over cells of integral of
- * rho (|x - x_i|^2 - w_i), plus target * sum of w_i, is concave in the weights, its gradient is
- * target - mass (Aurenhammer, Hoffmann & Aronov 1998; de Goes et al. 2012, section 4). Newton's
- * method with shortened steps finds its maximum (Kitagawa, Merigot & Thibert 2019). */
-#include "power/power.h"
+/* The dual of semi-discrete optimal transport: the sum over cells of the integral of
+ * rho (|x - x_i|^2 - w_i), plus target * sum of w_i, is concave in the weights, with the gradient
+ * target - mass (Aurenhammer, Hoffmann & Aronov 1998; de Goes et al. 2012, section 4). A damped
+ * Newton method finds its maximum (Kitagawa, Merigot & Thibert 2019). */
+#include "power/balance.h"
 
 #include "base/table_select.h"
 #include "base/clock.h"
@@ -12,38 +12,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_STEPS = 200, WINDOW = 20, MOST_HALVINGS = 24, MOST_CG = 2000 };
+enum { MAX_STEPS = 200, WINDOW = 20, MAX_HALVINGS = 24, MAX_CG_ITERATIONS = 2000 };
 
-static const double sufficient = 1e-4; /* share of the slope that a step must gain */
-static const double stagnant = 0.9; /* of the square of what is missing, after a window of steps */
+static const double sufficient = 1e-4; /* Armijo's constant: the part of the slope to be gained */
+/* A window of Newton's steps that leaves more than this part of the squared deficit ends them. */
+static const double stagnant = 0.9;
 static const double rounding = 1e-13; /* of the dual's value, relative to the energy */
-/* Bridges of cvtm_power_coupling: at first, after a small move of the sites, and times how far the
- * masses are off. */
-static const double widest_bridge = 0.1, usual_bridge = 1e-3;
-static const double loosest_system = 0.1, foreseen_system = 0.01;
+/* Regularisation of cvtm_power_coupling: the largest is used at first, and later times the largest
+ * relative deviation of a mass; the usual one after a small move of the sites. */
+static const double largest_regularisation = 0.1, usual_regularisation = 1e-3;
+static const double loosest_cg_tolerance = 0.1, predicted_cg_tolerance = 0.01;
 
 /* --- memory --------------------------------------------------------------------------- */
 
 enum { ARRAYS = 27 };
 
-/* All of the device's memory. */
+/* All arrays in device memory. */
 static void list_arrays(cvtm_power *p, cvtm_array arrays[ARRAYS]) {
   const int64_t n = p->count;
   const cvtm_array list[ARRAYS] = {
       {(void **)&p->weight, n, sizeof(double)},
       {(void **)&p->trial, n, sizeof(double)},
       {(void **)&p->sorted_weight, n, sizeof(double)},
-      {(void **)&p->heaviest, n + 4, sizeof(double)},
-      {(void **)&p->missing, n, sizeof(double)},
+      {(void **)&p->max_weight, n + 4, sizeof(double)},
+      {(void **)&p->deficit, n, sizeof(double)},
       {(void **)&p->dual, n, sizeof(double)},
-      {(void **)&p->hidden, n, sizeof(double)},
+      {(void **)&p->empty, n, sizeof(double)},
       {(void **)&p->figures, CVTM_POWER_FIGURES, sizeof(double)},
       {(void **)&p->first, n, sizeof(int32_t)},
       {(void **)&p->degree, n, sizeof(int32_t)},
       {(void **)&p->neighbor, p->edge_capacity, sizeof(int32_t)},
       {(void **)&p->coupling, p->edge_capacity, sizeof(double)},
       {(void **)&p->diagonal, n, sizeof(double)},
-      {(void **)&p->arm, 4 * p->edge_capacity, sizeof(double)},
+      {(void **)&p->edge_offset, 4 * p->edge_capacity, sizeof(double)},
       {(void **)&p->hint_first, n, sizeof(int32_t)},
       {(void **)&p->hint_degree, n, sizeof(int32_t)},
       {(void **)&p->hint, p->edge_capacity, sizeof(int32_t)},
@@ -54,8 +55,8 @@ static void list_arrays(cvtm_power *p, cvtm_array arrays[ARRAYS]) {
       {(void **)&p->residual, n, sizeof(double)},
       {(void **)&p->preconditioned, n, sizeof(double)},
       {(void **)&p->direction, n, sizeof(double)},
-      {(void **)&p->image, n, sizeof(double)},
-      {(void **)&p->turned, n, sizeof(double)},
+      {(void **)&p->product, n, sizeof(double)},
+      {(void **)&p->next_direction, n, sizeof(double)},
       {(void **)&p->iterations, 1, sizeof(int32_t)},
   };
   memcpy(arrays, list, sizeof list);
@@ -84,7 +85,7 @@ cvtm_status cvtm_power_create(cvtm_cvt *cvt, int64_t count, cvtm_power **result)
   /* Cells have six corners on average, and a few more at the border of the domain. */
   p->edge_capacity = 10 * count + 64;
   p->target = cvt->mass / (double)count;
-  p->bridge = widest_bridge;
+  p->regularisation = largest_regularisation;
   p->table = CVTM_TABLE(cvt->device, cvtm_power_table);
   const cvtm_status status = allocate_all(p);
   if (status != CVTM_OK) {
@@ -116,13 +117,13 @@ cvtm_status cvtm_power_enqueue(cvtm_power *p, const double *weight) {
   swap(&p->first, &p->hint_first);
   swap(&p->degree, &p->hint_degree);
   swap(&p->neighbor, &p->hint);
-  cvtm_status status = p->table->weigh(p, weight);
+  cvtm_status status = p->table->set_weights(p, weight);
   if (status == CVTM_OK) status = cvtm_device_fill(p->cvt->device, p->edges, 0, sizeof *p->edges);
   if (status == CVTM_OK) status = p->table->cells(p);
   return status == CVTM_OK ? p->table->figures(p, weight) : status;
 }
 
-/* Of the sites that are in the plan's tree. */
+/* Evaluates the diagram of the sites in the plan's tree, and reads its figures. */
 static cvtm_status evaluate(cvtm_power *p, const double *weight, cvtm_power_figures *figures,
                             cvtm_power_effort *effort) {
   const double start = cvtm_clock();
@@ -142,11 +143,11 @@ static cvtm_status evaluate(cvtm_power *p, const double *weight, cvtm_power_figu
 
 /* --- one step ----------------------------------------------------------------------------- */
 
-/* step = the change of the weights that makes up for what is missing, to first order. */
+/* step = the change of the weights that removes the deficit to first order. */
 static cvtm_status solve_system(cvtm_power *p, double tolerance, cvtm_power_effort *effort) {
   const double start = cvtm_clock();
   int32_t iterations = 0;
-  cvtm_status status = p->table->solve(p, tolerance, MOST_CG);
+  cvtm_status status = p->table->solve(p, tolerance, MAX_CG_ITERATIONS);
   if (status == CVTM_OK)
     status = cvtm_device_copy_out(p->cvt->device, &iterations, p->iterations, sizeof iterations);
   effort->solver_iterations += iterations;
@@ -156,7 +157,7 @@ static cvtm_status solve_system(cvtm_power *p, double tolerance, cvtm_power_effo
 
 static cvtm_status find_slope(cvtm_power *p, double *slope) {
   cvtm_cvt *cvt = p->cvt;
-  const cvtm_status status = cvtm_dot(cvt->device, p->missing, p->step, p->count, p->figures,
+  const cvtm_status status = cvtm_dot(cvt->device, p->deficit, p->step, p->count, p->figures,
                                       cvt->workspace, cvt->workspace_bytes);
   return status == CVTM_OK ? cvtm_device_copy_out(cvt->device, slope, p->figures, sizeof *slope)
                            : status;
@@ -177,32 +178,32 @@ static cvtm_status try_step(cvtm_power *p, double length, cvtm_power_figures *fi
   return status == CVTM_OK ? evaluate(p, p->trial, figures, effort) : status;
 }
 
-/* No cell may vanish: without edges it would stay out of the linear systems. Where the dual's gain
- * is within rounding, the masses decide. */
+/* No cell may become empty: without edges it would drop out of the linear systems. Where the
+ * dual's gain is within rounding, the masses decide. */
 static int is_better(const cvtm_power_figures *found, const cvtm_power_figures *last, double gain) {
   const double noise = rounding * (last->energy + fabs(last->dual));
-  if (found->hidden > 0) return 0;
+  if (found->empty > 0) return 0;
   if (fabs(found->dual - last->dual) <= noise) return found->square < last->square;
   return found->dual >= last->dual + sufficient * gain;
 }
 
-/* A step leaves the square of what the masses are off now, and need not leave less than is
- * tolerated. */
-static double system_tolerance(double off, double tolerance) {
-  return fmin(fmax(off, 0.3 * tolerance / off), loosest_system);
+/* A Newton step leaves about the square of the relative deviation, and need not leave less than
+ * the tolerance. */
+static double cg_tolerance(double deviation, double tolerance) {
+  return fmin(fmax(deviation, 0.3 * tolerance / deviation), loosest_cg_tolerance);
 }
 
-/* One step of Newton's method; *moved = 0 if none is better. */
-static cvtm_status improve(cvtm_power *p, double tolerance, cvtm_power_figures *figures, int *moved,
-                           cvtm_power_effort *effort) {
-  const double off = fmin(figures->deviation / p->target, 1);
+/* One step of Newton's method, halved until it is better; *moved = 0 if none is. */
+static cvtm_status newton_step(cvtm_power *p, double tolerance, cvtm_power_figures *figures,
+                               int *moved, cvtm_power_effort *effort) {
+  const double deviation = fmin(figures->deviation / p->target, 1);
   double slope = 0, length = 1;
-  cvtm_status status = solve_system(p, system_tolerance(off, tolerance), effort);
+  cvtm_status status = solve_system(p, cg_tolerance(deviation, tolerance), effort);
   if (status == CVTM_OK) status = find_slope(p, &slope);
-  p->bridge = widest_bridge * off;
+  p->regularisation = largest_regularisation * deviation;
   *moved = 0;
   ++effort->steps;
-  for (int k = 0; status == CVTM_OK && !*moved && k < MOST_HALVINGS; ++k, length /= 2) {
+  for (int k = 0; status == CVTM_OK && !*moved && k < MAX_HALVINGS; ++k, length /= 2) {
     cvtm_power_figures found;
     status = try_step(p, length, &found, effort);
     if (status != CVTM_OK || !is_better(&found, figures, length * slope)) continue;
@@ -215,33 +216,34 @@ static cvtm_status improve(cvtm_power *p, double tolerance, cvtm_power_figures *
 
 /* --- the weights ----------------------------------------------------------------------------- */
 
-/* The weights of the last sites with the step that their couplings foresee for these; *good = 0 if
- * that leaves a cell empty. */
-static cvtm_status begin_foreseen(cvtm_power *p, const double *sites, cvtm_power_figures *figures,
-                                  int *good, cvtm_power_effort *effort) {
+/* Starts from the weights of the last sites, changed by the step that their couplings predict for
+ * these sites. *good = 0 if that leaves a cell empty. */
+static cvtm_status begin_predicted(cvtm_power *p, const double *sites, cvtm_power_figures *figures,
+                                   int *good, cvtm_power_effort *effort) {
   cvtm_status status = p->table->predict(p, sites);
-  if (status == CVTM_OK) status = solve_system(p, foreseen_system, effort);
+  if (status == CVTM_OK) status = solve_system(p, predicted_cg_tolerance, effort);
   if (status == CVTM_OK) status = try_step(p, 1, figures, effort);
-  *good = status == CVTM_OK && !(figures->hidden > 0);
+  *good = status == CVTM_OK && !(figures->empty > 0);
   if (*good) take_trial(p);
   return status;
 }
 
-/* The weights as they are, unless some cell is empty with them: then all equal. */
-static cvtm_status begin(cvtm_power *p, const double *sites, cvtm_power_figures *figures,
-                         cvtm_power_effort *effort) {
+/* Starts from the predicted weights, else from the last ones, else, where these leave a cell empty,
+ * from equal weights. */
+static cvtm_status find_start(cvtm_power *p, const double *sites, cvtm_power_figures *figures,
+                              cvtm_power_effort *effort) {
   int good = 0;
   cvtm_status status = CVTM_OK;
-  p->bridge = p->has_sites ? usual_bridge : widest_bridge;
-  if (p->has_sites) status = begin_foreseen(p, sites, figures, &good, effort);
+  p->regularisation = p->has_sites ? usual_regularisation : largest_regularisation;
+  if (p->has_sites) status = begin_predicted(p, sites, figures, &good, effort);
   if (status != CVTM_OK || good) return status;
   status = evaluate(p, p->weight, figures, effort);
-  if (status != CVTM_OK || !(figures->hidden > 0)) return status;
+  if (status != CVTM_OK || !(figures->empty > 0)) return status;
   status = cvtm_vector_fill(p->cvt->device, p->weight, 0, p->count);
-  p->bridge = widest_bridge;
+  p->regularisation = largest_regularisation;
   if (status == CVTM_OK) status = evaluate(p, p->weight, figures, effort);
   if (status != CVTM_OK) return status;
-  if (figures->hidden > 0)
+  if (figures->empty > 0)
     return cvtm_fail(cvtm_device_error(p->cvt->device), CVTM_ERROR_INPUT,
                      "sites share a place or nearly so: their cells cannot have equal masses");
   if (isfinite(figures->dual)) return CVTM_OK;
@@ -252,24 +254,24 @@ static cvtm_status begin(cvtm_power *p, const double *sites, cvtm_power_figures 
 cvtm_status cvtm_power_balance(cvtm_power *p, const double *sites, double tolerance,
                                cvtm_power_figures *figures, int *converged,
                                cvtm_power_effort *effort) {
-  int wide = 0;
-  double before = INFINITY; /* at the last window's start */
+  int regularised = 0;      /* the last step failed, and the system is regularised more */
+  double before = INFINITY; /* the squared deficit at the start of the window */
   cvtm_status status = cvtm_site_tree_build(p->cvt->tree, sites, p->count);
-  if (status == CVTM_OK) status = begin(p, sites, figures, effort);
-  for (int k = 0; status == CVTM_OK && k < MOST_STEPS; ++k) {
+  if (status == CVTM_OK) status = find_start(p, sites, figures, effort);
+  for (int k = 0; status == CVTM_OK && k < MAX_STEPS; ++k) {
     int moved = 0;
     if (figures->deviation <= tolerance * p->target) break;
     if (k % WINDOW == 0) {
       if (figures->square > stagnant * before) break;
       before = figures->square;
     }
-    status = improve(p, tolerance, figures, &moved, effort);
+    status = newton_step(p, tolerance, figures, &moved, effort);
     if (status == CVTM_OK && !moved) {
-      p->bridge = widest_bridge; /* with which the step is shorter */
+      p->regularisation = largest_regularisation; /* shortens the step */
       status = evaluate(p, p->weight, figures, effort);
-      if (wide) break;
+      if (regularised) break;
     }
-    wide = !moved;
+    regularised = !moved;
   }
   if (status == CVTM_OK)
     status =

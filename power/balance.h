@@ -1,10 +1,10 @@
-/* Inside cvt only: the weights with which the power cells of given sites have one mass. */
-#ifndef CVTMESH_POWER_POWER_H
-#define CVTMESH_POWER_POWER_H
+/* Inside power only: the weights with which the power cells of given sites have equal masses. */
+#ifndef CVTMESH_POWER_BALANCE_H
+#define CVTMESH_POWER_BALANCE_H
 
 #include "power/power_kernels.h"
 
-/* How the weights were found. */
+/* The work that was done to find weights. */
 typedef struct cvtm_power_effort {
   int64_t steps;             /* of Newton's method */
   int64_t evaluations;       /* diagrams integrated */
@@ -12,17 +12,18 @@ typedef struct cvtm_power_effort {
   double seconds_evaluation, seconds_solver;
 } cvtm_power_effort;
 
-/* For the plan's sites; the plan must outlive it. All weights are 0. */
+/* For `count` sites of a plan, which must outlive it. All weights are 0. */
 cvtm_status cvtm_power_create(cvtm_cvt *cvt, int64_t count, cvtm_power **power);
 void cvtm_power_destroy(cvtm_power *power);
 
-/* Enqueues the diagram of the sites that are in the plan's tree, with its figures. */
+/* Enqueues the diagram of the sites in the plan's tree, its sums, couplings and figures. */
 cvtm_status cvtm_power_enqueue(cvtm_power *power, const double *weight);
 
 /* Changes power->weight until no cell's mass is farther than tolerance * target from the target,
- * for the sites (device memory); the plan's sums are those of the cells then. *converged = 0 if no
- * step brings the masses nearer any more: then the weights are the best found. Adds to *effort.
- * CVTM_ERROR_INPUT if sites coincide, so that some cells are empty whatever the weights. */
+ * for the sites (device memory). The plan's sums are then those of the cells. *converged = 0 if no
+ * step brings the masses nearer to the target; the weights are then the best found. Adds to
+ * *effort. CVTM_ERROR_INPUT if sites coincide, so that some cells are empty whatever the weights.
+ */
 cvtm_status cvtm_power_balance(cvtm_power *power, const double *sites, double tolerance,
                                cvtm_power_figures *figures, int *converged,
                                cvtm_power_effort *effort);

@@ -1,0 +1,220 @@
+/* Figures of a diagram, and conjugate gradients for the system of its couplings, in one cooperative
+ * kernel. All sums have a fixed order. */
+#include "base/cuda_check.h"
+#include "base/cuda_utils.h"
+#include "power/power_cuda.h"
+
+#include <cooperative_groups.h>
+
+namespace {
+
+enum { WARP = 32, THREADS = 512, BLOCKS = CVTM_POWER_PARTS };
+
+/* --- reductions ---------------------------------------------------------------------------- */
+
+struct sum_of {
+  __device__ static double join(double a, double b) { return a + b; }
+};
+struct largest_of {
+  __device__ static double join(double a, double b) { return cvtm_cvt_larger(a, b); }
+};
+
+/* Joins the values of a warp's lanes; the result is in lane 0. */
+template <typename Op>
+__device__ double join_warp(double value) {
+  for (int offset = WARP / 2; offset > 0; offset /= 2)
+    value = Op::join(value, __shfl_down_sync(0xFFFFFFFFu, value, offset));
+  return value;
+}
+
+/* Joins the values of a block's threads; all threads get the result. For largest_of no value may be
+ * negative. */
+template <typename Op>
+__device__ double join_block(double value, double *memory) {
+  const unsigned lane = threadIdx.x % WARP;
+  value = join_warp<Op>(value);
+  if (lane == 0) memory[threadIdx.x / WARP] = value;
+  __syncthreads();
+  value = join_warp<Op>(lane < THREADS / WARP ? memory[lane] : 0);
+  __syncthreads();
+  return __shfl_sync(0xFFFFFFFFu, value, 0);
+}
+
+/* Joins the parts that all blocks have of figure f. */
+template <typename Op>
+__device__ double join_parts(const double *part, int f, double *memory) {
+  double value = 0;
+  for (unsigned b = threadIdx.x; b < gridDim.x; b += THREADS)
+    value = Op::join(value, part[f * BLOCKS + b]);
+  return join_block<Op>(value, memory);
+}
+
+__global__ void __launch_bounds__(THREADS)
+    figures_kernel(cvtm_power power, const cvtm_cell_sums *sums, const double *weight,
+                   cvtm_power_state_cuda state) {
+  __shared__ double memory[THREADS / WARP];
+  double dual = 0, energy = 0, deviation = 0, square = 0, empty = 0;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x; i < power.count;
+       i += static_cast<int64_t>(gridDim.x) * THREADS) {
+    const double deficit = power.target - sums[i].mass;
+    power.deficit[i] = deficit;
+    dual += sums[i].second + weight[i] * deficit;
+    energy += sums[i].second;
+    deviation = cvtm_cvt_larger(deviation, fabs(deficit));
+    square += deficit * deficit;
+    empty += power.empty[i];
+  }
+  dual = join_block<sum_of>(dual, memory);
+  energy = join_block<sum_of>(energy, memory);
+  deviation = join_block<largest_of>(deviation, memory);
+  square = join_block<sum_of>(square, memory);
+  empty = join_block<sum_of>(empty, memory);
+  if (threadIdx.x == 0) {
+    double *part = state.part + blockIdx.x;
+    part[0] = dual;
+    part[BLOCKS] = energy;
+    part[2 * BLOCKS] = deviation;
+    part[3 * BLOCKS] = square;
+    part[4 * BLOCKS] = empty;
+  }
+  if (!cvtm_last_block(state.counter + CVTM_POWER_ENDED)) return;
+  dual = join_parts<sum_of>(state.part, 0, memory);
+  energy = join_parts<sum_of>(state.part, 1, memory);
+  deviation = join_parts<largest_of>(state.part, 2, memory);
+  square = join_parts<sum_of>(state.part, 3, memory);
+  empty = join_parts<sum_of>(state.part, 4, memory);
+  if (threadIdx.x != 0) return;
+  power.figures[0] = dual;
+  power.figures[1] = energy;
+  power.figures[2] = deviation;
+  power.figures[3] = square;
+  power.figures[4] = empty;
+  power.figures[5] = *power.edges;
+}
+
+__global__ void predict_kernel(cvtm_power power, const double *sites) {
+  for (int64_t i = cvtm_first_thread(); i < power.count; i += cvtm_thread_count())
+    power.deficit[i] -= cvtm_power_gain_row(&power, sites, i);
+}
+
+/* --- conjugate gradients -------------------------------------------------------------------- */
+
+/* The sum of all threads' values, the same in every thread. `slot` alternates from call to call. */
+__device__ double grid_sum(double value, int slot, const cvtm_power_state_cuda &state,
+                           double *memory) {
+  const double mine = join_block<sum_of>(value, memory);
+  double *part = state.part + slot * BLOCKS;
+  if (threadIdx.x == 0) part[blockIdx.x] = mine;
+  cooperative_groups::this_grid().sync();
+  double total = 0;
+  for (unsigned b = threadIdx.x; b < gridDim.x; b += THREADS) total += part[b];
+  return join_block<sum_of>(total, memory);
+}
+
+/* cvtm_power_apply_row for x_i = own and x_j = z_j + beta * last_j, z the preconditioned residual.
+ */
+__device__ double multiply_next(const cvtm_power &power, const double *last, double beta,
+                                double own, int64_t i) {
+  const int32_t first = power.first[i], end = first + power.degree[i];
+  double sum = 0;
+  for (int32_t e = first; e < end; ++e) {
+    const int32_t j = power.neighbor[e];
+    sum += power.coupling[e] * (own - (power.preconditioned[j] + beta * last[j]));
+  }
+  return sum;
+}
+
+/* Conjugate gradients, by all blocks of a cooperative grid. Each row makes the next direction, for
+ * itself and again for its neighbours, when it multiplies by it; so a step needs two sums over the
+ * grid and no other barrier. */
+__global__ void __launch_bounds__(THREADS)
+    solve_kernel(cvtm_power power, double tolerance, int32_t max_iterations,
+                 cvtm_power_state_cuda state) {
+  __shared__ double memory[THREADS / WARP];
+  const int64_t begin = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x;
+  const int64_t step = static_cast<int64_t>(gridDim.x) * THREADS;
+  double *last = power.direction, *next = power.next_direction;
+  double sum = 0;
+  for (int64_t i = begin; i < power.count; i += step) sum += power.deficit[i];
+  const double mean = grid_sum(sum, 1, state, memory) / static_cast<double>(power.count);
+  sum = 0;
+  for (int64_t i = begin; i < power.count; i += step) {
+    power.step[i] = last[i] = 0;
+    power.residual[i] = power.deficit[i] - mean;
+    power.preconditioned[i] = cvtm_power_precondition(&power, i);
+    sum += power.residual[i] * power.preconditioned[i];
+  }
+  cvtm_power_cg cg =
+      cvtm_power_cg_begin(grid_sum(sum, 0, state, memory), tolerance, max_iterations);
+  while (cg.running) {
+    sum = 0;
+    for (int64_t i = begin; i < power.count; i += step) {
+      next[i] = power.preconditioned[i] + cg.beta * last[i];
+      power.product[i] = multiply_next(power, last, cg.beta, next[i], i);
+      sum += next[i] * power.product[i];
+    }
+    cvtm_power_cg_set_alpha(&cg, grid_sum(sum, 1, state, memory));
+    sum = 0;
+    for (int64_t i = begin; i < power.count; i += step) {
+      power.step[i] += cg.alpha * next[i];
+      power.residual[i] -= cg.alpha * power.product[i];
+      const double z = cvtm_power_precondition(&power, i);
+      power.preconditioned[i] = z;
+      sum += power.residual[i] * z;
+    }
+    cvtm_power_cg_set_beta(&cg, grid_sum(sum, 0, state, memory));
+    double *swap = last;
+    last = next;
+    next = swap;
+  }
+  if (begin == 0) *power.iterations = cg.iteration;
+}
+
+/* --- launchers ---------------------------------------------------------------------------- */
+
+unsigned reduction_blocks(const cvtm_power *power) {
+  const unsigned needed = cvtm_cuda_blocks(power->count, THREADS), most = BLOCKS;
+  return needed < most ? needed : most;
+}
+
+/* As many blocks as the device runs at once. */
+cvtm_status solve_blocks(cvtm_device *device, const cvtm_power *power, unsigned *blocks) {
+  int at_once = 0, number = 0, processors = 0;
+  CVTM_CUDA_TRY(device, cudaGetDevice(&number));
+  CVTM_CUDA_TRY(device,
+                cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, number));
+  CVTM_CUDA_TRY(device,
+                cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, solve_kernel, THREADS, 0));
+  const unsigned most = static_cast<unsigned>(at_once) * static_cast<unsigned>(processors);
+  *blocks = reduction_blocks(power);
+  if (*blocks > most) *blocks = most;
+  return CVTM_OK;
+}
+
+}  // namespace
+
+cvtm_status cvtm_power_figures_cuda(cvtm_power *power, const double *weight) {
+  cvtm_device *device = power->cvt->device;
+  figures_kernel<<<reduction_blocks(power), THREADS, 0, cvtm_cuda_stream(device)>>>(
+      *power, power->cvt->sums, weight, cvtm_power_get_state_cuda(power));
+  return cvtm_cuda_launched(device, "figures_kernel");
+}
+
+cvtm_status cvtm_power_predict_cuda(cvtm_power *power, const double *sites) {
+  cvtm_device *device = power->cvt->device;
+  predict_kernel<<<reduction_blocks(power), THREADS, 0, cvtm_cuda_stream(device)>>>(*power, sites);
+  return cvtm_cuda_launched(device, "predict_kernel");
+}
+
+cvtm_status cvtm_power_solve_cuda(cvtm_power *power, double tolerance, int32_t max_iterations) {
+  cvtm_device *device = power->cvt->device;
+  cvtm_power_state_cuda state = cvtm_power_get_state_cuda(power);
+  cvtm_power argument = *power;
+  unsigned blocks = 0;
+  const cvtm_status status = solve_blocks(device, power, &blocks);
+  if (status != CVTM_OK) return status;
+  void *arguments[] = {&argument, &tolerance, &max_iterations, &state};
+  CVTM_CUDA_TRY(device, cudaLaunchCooperativeKernel(solve_kernel, dim3(blocks), dim3(THREADS),
+                                                    arguments, 0, cvtm_cuda_stream(device)));
+  return CVTM_OK;
+}
