@@ -293,14 +293,14 @@ CVTM_HD void cvtm_cell_add_centres(const cvtm_site_tree_view *tree, cvtm_domain 
   const float *row = cvtm_cell_row(density, j);
   const cvtm_cell_span span = cvtm_cell_row_span(domain, cell, doubt, rows, j);
   for (int32_t k = span.first; k <= span.last; ++k) {
-    if (k == span.sure_first) {
+    if (k == span.certain_first) {
       const cvtm_cell_run run =
-          cvtm_cell_sum_run(density, row, sx, span.sure_first, span.sure_last + 1);
+          cvtm_cell_sum_run(density, row, sx, span.certain_first, span.certain_last + 1);
       sums->mass += run.s0;
       sums->x += run.s1;
       sums->y += run.s0 * y;
       sums->second += run.s2 + run.s0 * (y * y);
-      k = span.sure_last;
+      k = span.certain_last;
     } else {
       const double x = ((double)k + 0.5) - sx;
       if (cvtm_cell_owns(tree, domain, place, k, j, x, y))

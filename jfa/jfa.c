@@ -6,25 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PASSES = 40, NO_LIMIT = 0x7F /* in every byte of the first step */ };
+enum { MAX_PASSES = 40, NO_LIMIT = 0x7F /* every byte of the step limit */ };
 
 struct cvtm_voronoi {
   cvtm_device *device;
-  const cvtm_voronoi_table *table;
-  const cvtm_flood_table *flood_table;
+  const cvtm_jfa_table *table;
   cvtm_domain domain;
   cvtm_site_tree *tree;
-  int32_t *labels_alt;
-  int32_t *first_step, *missing; /* one number each */
-  uint64_t *wrong;               /* one number */
-  const double *sites;           /* of the last diagram: the caller's */
-  cvtm_voronoi_cost cost;        /* of the last diagram, before larger steps are left out */
+  int32_t *second_array;            /* width * height codes or labels */
+  int32_t *step_limit, *unlabelled; /* one number each, as is *wrong */
+  uint64_t *wrong;
+  const double *sites;    /* of the last diagram: the caller's */
+  cvtm_voronoi_cost cost; /* of the last diagram, passes above the step limit included */
 };
 
-/* The steps of all passes; the last, of step 1, makes the labels. The first two may be done in
- * one. */
+/* The steps of all passes. The last one, of step 1, is the final pass. */
 typedef struct schedule {
-  int passes, opens;
+  int passes;
   int step[MAX_PASSES];
 } schedule;
 
@@ -32,11 +30,11 @@ static int64_t pixels_of(cvtm_domain domain) { return (int64_t)domain.width * do
 
 enum { ARRAYS = 4 };
 
-static void list_arrays(cvtm_voronoi *voronoi, cvtm_array arrays[ARRAYS]) {
+static void list_voronoi_arrays(cvtm_voronoi *voronoi, cvtm_array arrays[ARRAYS]) {
   const cvtm_array list[ARRAYS] = {
-      {(void **)&voronoi->labels_alt, pixels_of(voronoi->domain), sizeof(int32_t)},
-      {(void **)&voronoi->first_step, 1, sizeof(int32_t)},
-      {(void **)&voronoi->missing, 1, sizeof(int32_t)},
+      {(void **)&voronoi->second_array, pixels_of(voronoi->domain), sizeof(int32_t)},
+      {(void **)&voronoi->step_limit, 1, sizeof(int32_t)},
+      {(void **)&voronoi->unlabelled, 1, sizeof(int32_t)},
       {(void **)&voronoi->wrong, 1, sizeof(uint64_t)},
   };
   memcpy(arrays, list, sizeof list);
@@ -48,10 +46,9 @@ cvtm_status cvtm_voronoi_create(cvtm_device *device, cvtm_domain domain, int64_t
   if (!voronoi) return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
   voronoi->device = device;
   voronoi->domain = domain;
-  voronoi->table = CVTM_TABLE(device, cvtm_voronoi_table);
-  voronoi->flood_table = CVTM_TABLE(device, cvtm_flood_table);
+  voronoi->table = CVTM_TABLE(device, cvtm_jfa_table);
   cvtm_array arrays[ARRAYS];
-  list_arrays(voronoi, arrays);
+  list_voronoi_arrays(voronoi, arrays);
   cvtm_status status = cvtm_site_tree_create(device, domain, capacity, &voronoi->tree);
   if (status == CVTM_OK) status = cvtm_device_allocate_all(device, arrays, ARRAYS);
   if (status != CVTM_OK) {
@@ -66,7 +63,7 @@ void cvtm_voronoi_destroy(cvtm_voronoi *voronoi) {
   if (!voronoi) return;
   cvtm_site_tree_destroy(voronoi->tree);
   cvtm_array arrays[ARRAYS];
-  list_arrays(voronoi, arrays);
+  list_voronoi_arrays(voronoi, arrays);
   cvtm_device_free_all(voronoi->device, arrays, ARRAYS);
   free(voronoi);
 }
@@ -81,93 +78,81 @@ static int largest_step(cvtm_domain domain) {
   return covering / 2;
 }
 
-static void append(schedule *plan, int step) { plan->step[plan->passes++] = step; }
+static void append_pass(schedule *plan, int step) { plan->step[plan->passes++] = step; }
 
 static void append_halving(schedule *plan, int step) {
-  for (; step >= 1; step /= 2) append(plan, step);
+  for (; step >= 1; step /= 2) append_pass(plan, step);
 }
 
-static schedule plan_method(const cvtm_voronoi *voronoi, cvtm_voronoi_method method) {
-  const cvtm_domain domain = voronoi->domain;
+static schedule plan_method(cvtm_domain domain, cvtm_voronoi_method method) {
   const int largest = largest_step(domain);
-  schedule plan = {0, 0, {0}};
-  if (method == CVTM_VORONOI_ONE_PLUS_JFA) append(&plan, 1);
+  schedule plan = {0, {0}};
+  if (method == CVTM_VORONOI_ONE_PLUS_JFA) append_pass(&plan, 1);
   append_halving(&plan, largest);
   if (method == CVTM_VORONOI_JFA_SQUARED) append_halving(&plan, largest);
-  if (method == CVTM_VORONOI_JFA_PLUS_2) append(&plan, 2);
-  if (method == CVTM_VORONOI_JFA_PLUS_1 || method == CVTM_VORONOI_JFA_PLUS_2) append(&plan, 1);
-  if (plan.passes == 0) append(&plan, 1); /* one pixel */
-  plan.opens = voronoi->flood_table->open && !domain.periodic && largest >= 4 &&
-               method != CVTM_VORONOI_ONE_PLUS_JFA && method != CVTM_VORONOI_JFA_SHORT;
+  if (method == CVTM_VORONOI_JFA_PLUS_2) append_pass(&plan, 2);
+  if (method == CVTM_VORONOI_JFA_PLUS_1 || method == CVTM_VORONOI_JFA_PLUS_2) append_pass(&plan, 1);
+  if (plan.passes == 0) append_pass(&plan, 1); /* one pixel */
   return plan;
 }
 
-static schedule plan_update(const cvtm_voronoi *voronoi, int64_t count, int first_step) {
-  const int largest = largest_step(voronoi->domain);
-  const double spacing = sqrt((double)pixels_of(voronoi->domain) / (double)(count > 0 ? count : 1));
+static schedule plan_warm_start(cvtm_domain domain, int64_t count, int first_step) {
+  const int largest = largest_step(domain);
+  const double spacing = sqrt((double)pixels_of(domain) / (double)(count > 0 ? count : 1));
   int step = 1;
   while (step < (first_step > 0 ? first_step : 0.3 * spacing) && step < largest) step *= 2;
-  schedule plan = {0, 0, {0}};
+  schedule plan = {0, {0}};
   append_halving(&plan, step);
   return plan;
 }
 
 /* --- flooding -------------------------------------------------------------------- */
 
-static uint32_t *words_in(int32_t *labels) { return (uint32_t *)labels; }
+static uint32_t *codes_in(int32_t *array) { return (uint32_t *)array; }
 
-/* Where words begin, so that the passes before the last end in labels_alt. */
+/* The array that the first pass reads, such that the final pass reads second_array and writes
+ * labels. */
 static int32_t *first_array(const cvtm_voronoi *voronoi, const schedule *plan, int32_t *labels) {
-  return (plan->passes - plan->opens) % 2 ? voronoi->labels_alt : labels;
+  return plan->passes % 2 ? voronoi->second_array : labels;
 }
 
 static int32_t *other_array(const cvtm_voronoi *voronoi, const int32_t *array, int32_t *labels) {
-  return array == labels ? voronoi->labels_alt : labels;
+  return array == labels ? voronoi->second_array : labels;
 }
 
-/* All passes, on words that are in their first array. */
-static cvtm_status run_passes(cvtm_voronoi *voronoi, const cvtm_flood *flood, const schedule *plan,
-                              int32_t *labels) {
-  const cvtm_flood_table *table = voronoi->flood_table;
-  cvtm_device *device = voronoi->device;
+/* All passes; the codes are in the first array. */
+static cvtm_status run_passes(cvtm_voronoi *voronoi, const cvtm_diagram *diagram,
+                              const schedule *plan, int32_t *labels) {
   int32_t *from = first_array(voronoi, plan, labels);
-  cvtm_status status = CVTM_OK;
-  for (int k = plan->opens; status == CVTM_OK && k + 1 < plan->passes; ++k) {
+  for (int k = 0; k + 1 < plan->passes; ++k) {
     int32_t *const to = other_array(voronoi, from, labels);
-    const int opens = plan->opens && k == 1;
-    status = (opens ? table->open : table->pass)(device, flood, plan->step[k - opens],
-                                                 words_in(from), words_in(to));
+    const cvtm_status status = voronoi->table->pass(voronoi->device, diagram, voronoi->step_limit,
+                                                    plan->step[k], codes_in(from), codes_in(to));
+    if (status != CVTM_OK) return status;
     from = to;
   }
-  if (status != CVTM_OK) return status;
-  return table->finish(device, flood, words_in(from), labels);
+  return voronoi->table->final_pass(voronoi->device, diagram, codes_in(from), labels);
 }
 
-static cvtm_status jump_flood(cvtm_voronoi *voronoi, const cvtm_flood *flood,
+static cvtm_status remove_step_limit(cvtm_voronoi *voronoi) {
+  return cvtm_device_fill(voronoi->device, voronoi->step_limit, NO_LIMIT,
+                          sizeof *voronoi->step_limit);
+}
+
+static cvtm_status jump_flood(cvtm_voronoi *voronoi, const cvtm_diagram *diagram,
                               cvtm_voronoi_method method, const schedule *plan, int32_t *labels) {
-  const cvtm_flood_table *table = voronoi->flood_table;
+  const cvtm_jfa_table *table = voronoi->table;
   cvtm_device *device = voronoi->device;
   const int is_short = method == CVTM_VORONOI_JFA_SHORT;
   int32_t *const from = first_array(voronoi, plan, labels);
-  cvtm_status status = table->start(device, flood, words_in(from));
-  /* Either array may be the one that the first pass reads which is not left out. */
+  cvtm_status status = table->set_seeds(device, diagram, codes_in(from));
+  /* The first pass within the step limit may read either array. */
   if (status == CVTM_OK && is_short)
-    status = table->start(device, flood, words_in(other_array(voronoi, from, labels)));
+    status = table->set_seeds(device, diagram, codes_in(other_array(voronoi, from, labels)));
   if (status == CVTM_OK)
-    status = is_short
-                 ? table->limit(device, flood)
-                 : cvtm_device_fill(device, flood->first_step, NO_LIMIT, sizeof *flood->first_step);
-  return status == CVTM_OK ? run_passes(voronoi, flood, plan, labels) : status;
-}
-
-static cvtm_status compute_exact(cvtm_voronoi *voronoi, const cvtm_flood *flood, int32_t *labels) {
-  const cvtm_voronoi_table *table = voronoi->table;
-  cvtm_device *device = voronoi->device;
-  int32_t *const missing = table->cells ? voronoi->missing : NULL;
-  cvtm_status status = CVTM_OK;
-  if (table->cells) status = table->cells(device, flood, labels, missing);
-  if (status == CVTM_OK) status = cvtm_site_tree_build_boxes(voronoi->tree, missing);
-  return status == CVTM_OK ? table->tiles(device, flood, labels, missing) : status;
+    status = is_short ? table->find_step_limit(device, diagram, voronoi->step_limit)
+                      : remove_step_limit(voronoi);
+  return status == CVTM_OK ? run_passes(voronoi, diagram, plan, labels) : status;
 }
 
 static cvtm_status label_none(const cvtm_voronoi *voronoi, int32_t *labels) {
@@ -175,22 +160,12 @@ static cvtm_status label_none(const cvtm_voronoi *voronoi, int32_t *labels) {
                           (size_t)pixels_of(voronoi->domain) * sizeof *labels);
 }
 
-static cvtm_flood flood_of(const cvtm_voronoi *voronoi) {
-  const cvtm_flood flood = {
-      .tree = cvtm_site_tree_get_view(voronoi->tree),
-      .domain = voronoi->domain,
-      .metric = cvtm_metric_of(voronoi->domain),
-      .first_step = voronoi->first_step,
-  };
-  return flood;
-}
-
-/* Words or labels are written once before the passes, then read and written by each. */
+/* Codes or labels are written once before the passes, then read and written by each. */
 static cvtm_voronoi_cost cost_of(const cvtm_voronoi *voronoi, const schedule *plan) {
   const cvtm_voronoi_cost cost = {
       .passes = plan->passes,
       .first_step = plan->step[0],
-      .bytes = 4 * (2 * (int64_t)(plan->passes - plan->opens) + 1) * pixels_of(voronoi->domain),
+      .bytes = 4 * (2 * (int64_t)plan->passes + 1) * pixels_of(voronoi->domain),
   };
   return cost;
 }
@@ -204,44 +179,45 @@ cvtm_status cvtm_voronoi_compute(cvtm_voronoi *voronoi, const double *sites, int
   cvtm_status status = cvtm_site_tree_sort(voronoi->tree, sites, count);
   if (status != CVTM_OK) return status;
   voronoi->sites = sites;
-  const schedule plan = plan_method(voronoi, method);
+  const schedule plan = plan_method(voronoi->domain, method);
   voronoi->cost = cost_of(voronoi, &plan);
   if (exact) voronoi->cost = (cvtm_voronoi_cost){.bytes = 4 * pixels_of(voronoi->domain)};
   if (count == 0) return label_none(voronoi, labels);
-  const cvtm_flood flood = flood_of(voronoi);
-  if (exact) return compute_exact(voronoi, &flood, labels);
+  if (exact)
+    return cvtm_exact_labels(voronoi->device, voronoi->tree, voronoi->domain, labels,
+                             voronoi->unlabelled);
   status = cvtm_site_tree_build_boxes(voronoi->tree, NULL);
-  return status == CVTM_OK ? jump_flood(voronoi, &flood, method, &plan, labels) : status;
+  if (status != CVTM_OK) return status;
+  const cvtm_diagram diagram = cvtm_diagram_of(voronoi->tree, voronoi->domain);
+  return jump_flood(voronoi, &diagram, method, &plan, labels);
 }
 
 cvtm_status cvtm_voronoi_update(cvtm_voronoi *voronoi, const double *sites, int64_t count,
                                 int first_step, int32_t *labels) {
-  cvtm_device *device = voronoi->device;
   cvtm_status status = cvtm_site_tree_build(voronoi->tree, sites, count);
   if (status != CVTM_OK) return status;
   voronoi->sites = sites;
-  const schedule plan = plan_update(voronoi, count, first_step);
+  const schedule plan = plan_warm_start(voronoi->domain, count, first_step);
   voronoi->cost = cost_of(voronoi, &plan);
   if (count == 0) return label_none(voronoi, labels);
-  const cvtm_flood flood = flood_of(voronoi);
-  status = voronoi->flood_table->recall(device, &flood, sites, labels,
-                                        words_in(first_array(voronoi, &plan, labels)));
-  if (status == CVTM_OK)
-    status = cvtm_device_fill(device, flood.first_step, NO_LIMIT, sizeof *flood.first_step);
-  return status == CVTM_OK ? run_passes(voronoi, &flood, &plan, labels) : status;
+  const cvtm_diagram diagram = cvtm_diagram_of(voronoi->tree, voronoi->domain);
+  status = voronoi->table->warm_start(voronoi->device, &diagram, sites, labels,
+                                      codes_in(first_array(voronoi, &plan, labels)));
+  if (status == CVTM_OK) status = remove_step_limit(voronoi);
+  return status == CVTM_OK ? run_passes(voronoi, &diagram, &plan, labels) : status;
 }
 
 cvtm_status cvtm_voronoi_correct(cvtm_voronoi *voronoi, int32_t *labels, int64_t *wrong) {
   cvtm_device *device = voronoi->device;
-  const cvtm_flood flood = flood_of(voronoi);
+  int32_t *const exact = voronoi->second_array;
   *wrong = 0;
-  if (flood.tree.count == 0) return label_none(voronoi, labels);
-  cvtm_status status = compute_exact(voronoi, &flood, voronoi->labels_alt);
+  const cvtm_diagram diagram = cvtm_diagram_of(voronoi->tree, voronoi->domain);
+  if (diagram.tree.count == 0) return label_none(voronoi, labels);
+  cvtm_status status =
+      cvtm_exact_labels(device, voronoi->tree, voronoi->domain, exact, voronoi->unlabelled);
   if (status == CVTM_OK)
-    status = cvtm_device_fill(device, voronoi->wrong, 0, sizeof *voronoi->wrong);
-  if (status == CVTM_OK)
-    status = voronoi->table->correct(device, &flood, voronoi->sites, voronoi->labels_alt, labels,
-                                     voronoi->wrong);
+    status =
+        cvtm_exact_labels_correct(device, &diagram, voronoi->sites, exact, labels, voronoi->wrong);
   if (status != CVTM_OK) return status;
   return cvtm_device_copy_out(device, wrong, voronoi->wrong, sizeof *wrong);
 }
@@ -251,7 +227,7 @@ cvtm_status cvtm_voronoi_get_cost(cvtm_voronoi *voronoi, cvtm_voronoi_cost *cost
   if (cost->passes == 0 || cvtm_site_tree_get_view(voronoi->tree).count == 0) return CVTM_OK;
   int32_t limit = 0;
   const cvtm_status status =
-      cvtm_device_copy_out(voronoi->device, &limit, voronoi->first_step, sizeof limit);
+      cvtm_device_copy_out(voronoi->device, &limit, voronoi->step_limit, sizeof limit);
   const int64_t pass_bytes = 8 * pixels_of(voronoi->domain);
   for (; status == CVTM_OK && cost->first_step > limit && cost->passes > 1; cost->first_step /= 2) {
     --cost->passes;

@@ -1,8 +1,8 @@
 /* Discrete Voronoi diagrams: which site is nearest to each pixel centre.
  *
- * Jump flooding (Rong & Tan 2006) lets every pixel look at the labels of the eight
- * pixels `step` away and keep the nearest site it hears of; its variants (Rong &
- * Tan 2007) add passes. With N the least power of two that covers the longer side:
+ * Jump flooding (Rong & Tan 2006): in each pass every pixel looks at the sites stored by the eight
+ * pixels `step` away and keeps the nearest. Its variants (Rong & Tan 2007) add passes. With N the
+ * least power of two that covers the longer side:
  *
  *   jfa        N/2, N/4, ..., 1          log2 N passes
  *   1+jfa      1, then as jfa            log2 N + 1
@@ -12,19 +12,19 @@
  *   jfa-short  jfa without its first passes, see below
  *   exact      no flooding; 0 wrong pixels
  *
- * The exact diagram is the fastest of all by far; the others are there for comparison and
- * study. On the CPU it gathers the sites that matter to a tile of pixels from a box tree. On
- * CUDA it cuts out each site's polygon and labels the pixel centres in it; those within
- * rounding of a side are decided by comparing distances, and what no polygon could label
- * (cells of very many corners, of a large part of the image) is gathered tile by tile.
+ * exact is by far the fastest; the others are there for comparison and study. On the CPU it gathers
+ * the sites near each tile of pixels from a box tree. On CUDA it cuts out each site's polygon,
+ * labels the pixel centres inside, and compares distances for those within rounding of an edge;
+ * what no polygon could label (cells of very many corners, or of a large part of the image) is
+ * gathered tile by tile.
  *
- * No site is lost because several share a pixel: what is flooded are the pixels with sites in
- * them. All passes but the last take the distance, in float, to the site of such a pixel, its
+ * Several sites in one pixel are all taken into account, because seeds are pixels with sites in
+ * them. All passes but the last measure the distance, in float, to the site of a seed, its
  * coordinates rounded down to 2^-16 of the least square of side a power of two that covers the
- * domain (of 8192 pixels: to an eighth), or to the middle of a pixel of several sites. The last
- * pass decides as a comparison in double of all sites of the pixels that it hears of does, and
- * hears of four more, two pixels away, which makes up for that rounding. What remains are the
- * errors of jump flooding itself; measured at 512^2 on random sites, as shares of all pixels:
+ * domain (for 8192 pixels: to an eighth), or to the middle of a pixel of several sites. The last
+ * pass compares, in double, all sites of its candidate seeds; it has four candidates more, two
+ * pixels away, which make up for that rounding. The errors that remain are those of jump flooding
+ * itself. Measured at 512^2 on random sites, as fractions of all pixels:
  *
  *   pixels per cell    10       100      1000
  *   jfa, jfa-short     2.5e-3   2.3e-4   2.2e-5
@@ -32,15 +32,15 @@
  *   jfa+1              1.5e-4   2.5e-5   0
  *   jfa+2, jfa2        1.5e-4   2.2e-5   0
  *
- * The short schedule begins at the least power of two s that is at least 2 R, where R bounds
- * from above how far a pixel centre is from its nearest site: the radius of the largest
- * empty circle. Its steps add up to 2 s - 1 >= 4 R - 1 pixels along each axis, so every
- * site can come to every pixel that it is nearest to, and to others around on which it may
- * depend; of the ways that jfa has, those are missing that lead out of that reach and back.
+ * The short schedule begins at the least power of two s with s >= 2 R, where R is an upper bound of
+ * the distance from a pixel centre to its nearest site: the radius of the largest empty circle. Its
+ * steps add up to 2 s - 1 >= 4 R - 1 pixels along each axis, so every site can reach every pixel
+ * that it is nearest to, and the pixels around those. Of the paths of jfa it lacks those that leave
+ * that range and return.
  *
- * A site outside a domain that is not periodic is flooded from the nearest border pixel
- * with its own coordinates. Where there is such a site, or one that is not finite, passes
- * look up coordinates, which takes several times as long. */
+ * A site outside a domain that is not periodic is flooded from the nearest border pixel with its
+ * own coordinates. If there is such a site, or one that is not finite, passes read coordinates from
+ * memory, which takes several times as long. */
 #ifndef CVTMESH_JFA_JFA_H
 #define CVTMESH_JFA_JFA_H
 
@@ -68,47 +68,46 @@ typedef enum cvtm_voronoi_method {
 #undef CVTM_VORONOI_CODE
 } cvtm_voronoi_method;
 
-/* A plan: buffers for one domain and up to `capacity` sites. It holds 4 bytes per pixel and,
- * per site, 44 bytes, 64 to 128 bytes of tree boxes, 16 to 128 bytes of bins, and what sorting
- * takes. */
+/* A plan: buffers for one domain and up to `capacity` sites. It holds 4 bytes per pixel and, per
+ * site, 44 bytes, 64 to 128 bytes of tree boxes, 16 to 128 bytes of bins, and the buffers of a
+ * sort. */
 typedef struct cvtm_voronoi cvtm_voronoi;
 
 cvtm_status cvtm_voronoi_create(cvtm_device *device, cvtm_domain domain, int64_t capacity,
                                 cvtm_voronoi **voronoi);
 void cvtm_voronoi_destroy(cvtm_voronoi *voronoi);
 
-/* labels[j * width + i] = index of the site nearest to the centre of pixel (i, j), the
- * lowest index among equally near ones; jump flooding may miss it. sites: 2 * count
- * doubles x, y in pixels; labels: width * height; both in device memory. Sites
- * outside the domain are allowed (wrapped when periodic); one that is not finite lies
- * infinitely far away. count = 0 labels everything -1. The labels are the same for any number
- * of threads and on every device. Enqueued; allocates nothing. */
+/* labels[j * width + i] becomes the index of the site nearest to the centre of pixel (i, j), the
+ * lowest index of equally near ones; jump flooding may miss it. sites: 2 * count doubles x, y in
+ * pixels; labels: width * height; both in device memory. Sites outside the domain are allowed
+ * (wrapped if it is periodic); a site that is not finite is infinitely far away. count = 0 gives -1
+ * everywhere. The labels are the same for any number of threads and on every device. Enqueued;
+ * allocates nothing. */
 cvtm_status cvtm_voronoi_compute(cvtm_voronoi *voronoi, const double *sites, int64_t count,
                                  cvtm_voronoi_method method, int32_t *labels);
 
-/* Jump flooding from the labels of an earlier diagram of as many sites, each of which has moved a
- * little since: a warm start. Every pixel begins with the site of its old label where that is
- * now (a label that is none counts as 0), and every pixel with a site in it with that; then
- * passes from first_step, raised to a power of two, down to 1. About as far as a site has moved
- * is right; 0 stands for 0.3 spacings of equally spread sites. What it misses,
- * cvtm_voronoi_correct finds. Otherwise as compute. */
+/* Warm start: jump flooding from the labels of an earlier diagram of as many sites, which have
+ * moved a little since. Every pixel with a site in it starts as that seed, every other pixel with
+ * the site of its old label at its new position (a label that is no index counts as 0). Passes run
+ * from first_step, raised to a power of two, down to 1. first_step should be about the largest
+ * distance that a site has moved; 0 stands for 0.3 spacings of evenly distributed sites.
+ * cvtm_voronoi_correct finds the pixels that this misses. Otherwise as cvtm_voronoi_compute. */
 cvtm_status cvtm_voronoi_update(cvtm_voronoi *voronoi, const double *sites, int64_t count,
                                 int first_step, int32_t *labels);
 
-/* Compares the labels of the last compute or update, whose sites are still there, with the exact
- * diagram, and replaces those that differ. *wrong counts the pixels whose site was farther
- * than the nearest. Waits. */
+/* Replaces the labels of the last compute or update by the exact ones; the sites of that call must
+ * still be in memory. *wrong becomes the number of pixels whose site was farther than the nearest.
+ * Waits for the device. */
 cvtm_status cvtm_voronoi_correct(cvtm_voronoi *voronoi, int32_t *labels, int64_t *wrong);
 
 /* What the last compute or update did. */
 typedef struct cvtm_voronoi_cost {
   int passes;     /* of jump flooding; 0 for the exact diagram */
   int first_step; /* of the first pass, in pixels */
-  int64_t bytes;  /* of words and labels, the arrays of pixels: written once, then read
-                     and written by each pass */
+  int64_t bytes;  /* of arrays of pixels: written once, then read and written by each pass */
 } cvtm_voronoi_cost;
 
-/* Waits. */
+/* Waits for the device. */
 cvtm_status cvtm_voronoi_get_cost(cvtm_voronoi *voronoi, cvtm_voronoi_cost *cost);
 
 #ifdef __cplusplus

@@ -1,65 +1,379 @@
-/* Inside jfa only: the exact diagram's phases that differ between devices, and what they
- * share. */
+/* Inside jfa only: the phases of jump flooding that differ between devices, and what happens at one
+ * pixel, written once for both.
+ *
+ * A seed is a pixel with sites in it. Each pixel stores the code of one seed, 32 bits: the position
+ * of the seed's site, or the middle of the seed if it has several sites, in steps of a grid of
+ * 2^16 x 2^16 over the least square of side a power of two that covers the domain. The lower half
+ * is x, the upper half y. So a code tells which pixel the seed is and how far away, and a pass
+ * reads nothing but codes. If a site lies outside the domain or is not finite, codes are places in
+ * the tree's order instead (of several sites in a pixel that of the one nearest to the pixel's
+ * centre), and positions are read from the tree.
+ *
+ * Passes compare squared distances in float with the rounding of cvtm_flood_key, the same on every
+ * device. The final pass makes labels of codes; it compares, in double, all sites of the candidate
+ * seeds. */
 #ifndef CVTMESH_JFA_JFA_KERNELS_H
 #define CVTMESH_JFA_JFA_KERNELS_H
 
-#include "jfa/flood.h"
+#include <string.h>
+
+#include "voronoi/exact_labels.h"
+#include "voronoi/site_tree_kernels.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef struct cvtm_voronoi_table {
-  /* NULL, or: labels what it can, at no more than the cost of `tiles`, without the tree's boxes.
-   * *missing (device memory): how many pixels are left, with label -1. */
-  cvtm_status (*cells)(cvtm_device *device, const cvtm_flood *flood, int32_t *labels,
-                       int32_t *missing);
-  /* Labels all pixels, or those that *missing counts. */
-  cvtm_status (*tiles)(cvtm_device *device, const cvtm_flood *flood, int32_t *labels,
-                       const int32_t *missing);
-  /* Replaces labels by the exact ones; adds to *wrong (device memory) those that had a
-   * farther site. */
-  cvtm_status (*correct)(cvtm_device *device, const cvtm_flood *flood, const double *sites,
-                         const int32_t *exact, int32_t *labels, uint64_t *wrong);
-} cvtm_voronoi_table;
+/* Arrays of codes and labels have width * height elements. */
+typedef struct cvtm_jfa_table {
+  /* Seeds get their own codes, all other pixels CVTM_NO_SEED. */
+  cvtm_status (*set_seeds)(cvtm_device *device, const cvtm_diagram *diagram, uint32_t *codes);
+  /* Seeds get their own codes; any other pixel gets the code of the seed that now holds the site of
+   * its label. sites: the caller's. codes may be the same memory as labels. */
+  cvtm_status (*warm_start)(cvtm_device *device, const cvtm_diagram *diagram, const double *sites,
+                            const int32_t *labels, uint32_t *codes);
+  /* Sets *step_limit (device memory) to the first step of jfa-short: the least power of two that is
+   * at least twice a bound of the radius of the largest empty circle. */
+  cvtm_status (*find_step_limit)(cvtm_device *device, const cvtm_diagram *diagram,
+                                 int32_t *step_limit);
+  /* One pass from one array of codes to another; nothing if step exceeds *step_limit. */
+  cvtm_status (*pass)(cvtm_device *device, const cvtm_diagram *diagram, const int32_t *step_limit,
+                      int step, const uint32_t *from, uint32_t *to);
+  /* The pass of step 1 that makes labels of codes. Overwrites the codes. */
+  cvtm_status (*final_pass)(cvtm_device *device, const cvtm_diagram *diagram, uint32_t *codes,
+                            int32_t *labels);
+} cvtm_jfa_table;
 
-extern const cvtm_voronoi_table cvtm_voronoi_table_cpu, cvtm_voronoi_table_cuda;
+extern const cvtm_jfa_table cvtm_jfa_table_cpu, cvtm_jfa_table_cuda;
 
 #ifdef __cplusplus
 }
 #endif
 
-/* The squared distance that a label means at pixel (i, j); infinite for a label that is none. */
-CVTM_HD double cvtm_label_distance2(const cvtm_flood *flood, const double *sites, int i, int j,
-                                    int32_t label) {
-  if (label < 0 || label >= flood->tree.count) return HUGE_VAL;
+/* --- codes ------------------------------------------------------------------------------ */
+
+#define CVTM_NO_SEED 0xFFFFFFFFU
+
+/* From pixels to the grid of codes: the centre of pixel i is origin + i step. */
+typedef struct cvtm_flood_scale {
+  float origin, step;
+  float period_x, period_y; /* 0: not periodic */
+  int packed;               /* codes are positions, not places */
+} cvtm_flood_scale;
+
+/* log2 of the grid's steps per pixel. */
+CVTM_HD int cvtm_code_shift(cvtm_domain domain) { return cvtm_morton_shift(domain) - 16; }
+
+CVTM_HD cvtm_flood_scale cvtm_flood_scale_of(const cvtm_diagram *diagram) {
+  const cvtm_domain domain = diagram->domain;
+  const double *root = diagram->tree.box + 4; /* the box of all sites */
+  const int32_t step = 1 << cvtm_code_shift(domain);
+  cvtm_flood_scale scale;
+  scale.packed =
+      root[0] >= 0 && root[1] >= 0 && root[2] <= domain.width && root[3] <= domain.height;
+  /* 2^23 is the bias of cvtm_code_position. */
+  scale.origin = scale.packed ? 8388608.0F + (float)(step / 2) : 0.5F;
+  scale.step = scale.packed ? (float)step : 1;
+  scale.period_x = domain.periodic ? (float)domain.width * scale.step : 0;
+  scale.period_y = domain.periodic ? (float)domain.height * scale.step : 0;
+  return scale;
+}
+
+typedef struct cvtm_pixel {
+  uint32_t column, row;
+} cvtm_pixel;
+
+/* The pixel nearest to a position. */
+CVTM_HD cvtm_pixel cvtm_pixel_at(cvtm_domain domain, double x, double y) {
+  const int shift = cvtm_morton_shift(domain);
+  cvtm_pixel pixel;
+  pixel.column = (uint32_t)((uint64_t)cvtm_quantize(x, domain.width, shift) >> shift);
+  pixel.row = (uint32_t)((uint64_t)cvtm_quantize(y, domain.height, shift) >> shift);
+  return pixel;
+}
+
+CVTM_HD cvtm_pixel cvtm_pixel_of_place(const cvtm_diagram *diagram, int64_t place) {
+  const double *site = diagram->tree.position + 2 * place;
+  return cvtm_pixel_at(diagram->domain, site[0], site[1]);
+}
+
+/* Position along the Morton curve. */
+CVTM_HD uint64_t cvtm_pixel_morton(cvtm_pixel pixel) {
+  return cvtm_spread_16_bits(pixel.column) | cvtm_spread_16_bits(pixel.row) << 1;
+}
+
+/* The code of a seed of several sites: the middle of its pixel. The code of a lone site that lies
+ * there is the same. */
+CVTM_HD uint32_t cvtm_middle_code(int shift, cvtm_pixel pixel) {
+  const uint32_t half = 1U << (shift - 1);
+  return (pixel.column << shift | (half - 1)) | (pixel.row << shift | half) << 16;
+}
+
+/* The code of a seed of one site, which is inside the domain. */
+CVTM_HD uint32_t cvtm_site_code(const cvtm_diagram *diagram, double x, double y) {
+  const int shift = cvtm_morton_shift(diagram->domain);
+  const uint32_t column = cvtm_quantize(x, diagram->domain.width, shift) >> 16;
+  const uint32_t row = cvtm_quantize(y, diagram->domain.height, shift) >> 16;
+  const cvtm_pixel pixel = {column >> (shift - 16), row >> (shift - 16)};
+  const uint32_t code = column | row << 16;
+  return code == CVTM_NO_SEED ? cvtm_middle_code(shift - 16, pixel) : code;
+}
+
+/* The sites at places first .. last - 1 of the tree's order. */
+typedef struct cvtm_seed_sites {
+  int32_t first, last;
+} cvtm_seed_sites;
+
+/* The first of the places first .. last - 1 whose pixel is at `morton` or later; else last. */
+CVTM_HD int32_t cvtm_first_place(const cvtm_diagram *diagram, int32_t first, int32_t last,
+                                 uint64_t morton) {
+  while (first < last) {
+    const int32_t middle = first + (last - first) / 2;
+    if (cvtm_pixel_morton(cvtm_pixel_of_place(diagram, middle)) < morton)
+      first = middle + 1;
+    else
+      last = middle;
+  }
+  return first;
+}
+
+CVTM_HD cvtm_seed_sites cvtm_sites_of_pixel(const cvtm_diagram *diagram, cvtm_pixel pixel) {
+  const cvtm_site_tree_view *tree = &diagram->tree;
+  const uint64_t morton = cvtm_pixel_morton(pixel);
+  const int finer = tree->levels - (32 - cvtm_morton_shift(diagram->domain));
+  cvtm_seed_sites sites;
+  if (finer >= 0) { /* the pixel is 4^finer consecutive bins */
+    sites.first = tree->start[morton << 2 * finer];
+    sites.last = tree->start[(morton + 1) << 2 * finer];
+    return sites;
+  }
+  const int32_t *start = tree->start + (morton >> -2 * finer);
+  sites.first = start[0];
+  sites.last = start[1];
+  if (sites.last - sites.first == 1) return sites;
+  sites.first = cvtm_first_place(diagram, sites.first, sites.last, morton);
+  sites.last = cvtm_first_place(diagram, sites.first, sites.last, morton + 1);
+  return sites;
+}
+
+CVTM_HD cvtm_seed_sites cvtm_sites_of_code(const cvtm_diagram *diagram, int packed, uint32_t code) {
+  if (!packed) return cvtm_sites_of_pixel(diagram, cvtm_pixel_of_place(diagram, code));
+  const int shift = cvtm_code_shift(diagram->domain);
+  cvtm_pixel pixel;
+  pixel.column = (code & 0xFFFFU) >> shift;
+  pixel.row = (code >> 16) >> shift;
+  return cvtm_sites_of_pixel(diagram, pixel);
+}
+
+/* Improves *best, the site nearest to (x, y), by the sites of a seed. */
+CVTM_HD void cvtm_consider_sites(const cvtm_diagram *diagram, double x, double y,
+                                 cvtm_seed_sites sites, cvtm_nearest *best) {
+  if (sites.last - sites.first == 1)
+    cvtm_nearest_consider(&diagram->tree, diagram->metric, x, y, sites.first, best);
+  else
+    cvtm_search_range(&diagram->tree, diagram->metric, x, y, sites.first, sites.last, best);
+}
+
+/* The code of the seed that holds a site at (x, y). */
+CVTM_HD uint32_t cvtm_code_at(const cvtm_diagram *diagram, int packed, double x, double y) {
+  const cvtm_pixel pixel = cvtm_pixel_at(diagram->domain, x, y);
+  const cvtm_seed_sites sites = cvtm_sites_of_pixel(diagram, pixel);
+  if (!packed) {
+    cvtm_nearest nearest = cvtm_nearest_none();
+    cvtm_consider_sites(diagram, pixel.column + 0.5, pixel.row + 0.5, sites, &nearest);
+    return (uint32_t)nearest.place;
+  }
+  if (sites.last - sites.first > 1)
+    return cvtm_middle_code(cvtm_code_shift(diagram->domain), pixel);
+  return cvtm_site_code(diagram, x, y);
+}
+
+CVTM_HD uint32_t cvtm_code_of_place(const cvtm_diagram *diagram, int packed, int64_t place) {
+  const double *site = diagram->tree.position + 2 * place;
+  return cvtm_code_at(diagram, packed, site[0], site[1]);
+}
+
+/* Stores the code of the seed that holds the site at a place, if that is the seed's first site. */
+CVTM_HD void cvtm_set_seed(const cvtm_diagram *diagram, int packed, int64_t place,
+                           uint32_t *codes) {
+  const cvtm_pixel pixel = cvtm_pixel_of_place(diagram, place);
+  if (place > 0) {
+    const cvtm_pixel before = cvtm_pixel_of_place(diagram, place - 1);
+    if (before.column == pixel.column && before.row == pixel.row) return;
+  }
+  codes[(int64_t)pixel.row * diagram->domain.width + pixel.column] =
+      cvtm_code_of_place(diagram, packed, place);
+}
+
+/* The code of the seed that now holds the site of an old label; for a label that is no index, of
+ * the seed that holds the site at place 0. */
+CVTM_HD uint32_t cvtm_warm_start_code(const cvtm_diagram *diagram, int packed, const double *sites,
+                                      int32_t label) {
+  if (label < 0 || label >= diagram->tree.count) return cvtm_code_of_place(diagram, packed, 0);
   double x, y;
-  cvtm_canonical_site(flood->metric, sites + 2 * (int64_t)label, &x, &y);
-  return cvtm_distance2(flood->metric, i + 0.5, j + 0.5, x, y);
+  cvtm_canonical_site(diagram->metric, sites + 2 * (int64_t)label, &x, &y);
+  return cvtm_code_at(diagram, packed, x, y);
 }
 
-/* A rectangle of pixels [x, x + width) x [y, y + height). */
-typedef struct cvtm_tile {
-  int x, y, width, height;
-} cvtm_tile;
+/* --- a pass ------------------------------------------------------------------------------ */
 
-CVTM_HD double cvtm_tile_center_x(cvtm_tile tile) { return tile.x + 0.5 * tile.width; }
-CVTM_HD double cvtm_tile_center_y(cvtm_tile tile) { return tile.y + 0.5 * tile.height; }
-
-/* Only sites whose squared distance from the centre of the tile is at most this can be
- * nearest to a pixel centre in it, if nearest2 is that of the nearest one: a pixel
- * centre is within r of the tile's, so the site nearest to it is within nearest + 2 r of the
- * tile's. The last factor covers rounding. */
-CVTM_HD double cvtm_tile_reach2(cvtm_tile tile, double nearest2) {
-  const double dx = 0.5 * (tile.width - 1), dy = 0.5 * (tile.height - 1);
-  const double reach = sqrt(nearest2) + 2 * sqrt(dx * dx + dy * dy);
-  return reach * reach * (1 + 1e-12);
+/* 2^23 + half, exact: the lower bits of a float of that size count ones. */
+CVTM_HD float cvtm_biased_float(uint32_t half) {
+  const uint32_t bits = 0x4B000000U | half;
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
 }
 
-/* Whether the site at a place lies on the one before it, and so is nearest to nothing. */
-CVTM_HD int cvtm_is_duplicate(const cvtm_site_tree_view *tree, int64_t place) {
-  return place > 0 && tree->position[2 * place] == tree->position[2 * place - 2] &&
-         tree->position[2 * place + 1] == tree->position[2 * place - 1];
+/* Position of a code on the scale. Without a seed it is infinite if codes are places; if they are
+ * positions, cvtm_flood_x2 makes the distance infinite. */
+CVTM_HD void cvtm_code_position(const cvtm_diagram *diagram, int packed, uint32_t code, float *x,
+                                float *y) {
+  if (packed) {
+    *x = cvtm_biased_float(code & 0xFFFFU);
+    *y = cvtm_biased_float(code >> 16);
+  } else if (code != CVTM_NO_SEED) {
+    *x = (float)diagram->tree.position[2 * (int64_t)code];
+    *y = (float)diagram->tree.position[2 * (int64_t)code + 1];
+  } else {
+    *x = *y = HUGE_VALF;
+  }
+}
+
+/* The difference of two coordinates, up to its sign. */
+CVTM_HD float cvtm_flood_difference(float p, float s, int periodic, float period) {
+  const float straight = p - s;
+  if (!periodic) return straight;
+  const float near = fabsf(straight), around = fabsf(period - near);
+  return around < near ? around : near;
+}
+
+/* The square of the difference along x; infinite without a seed. */
+CVTM_HD float cvtm_flood_x2(uint32_t code, float dx) {
+  return code == CVTM_NO_SEED ? HUGE_VALF : dx * dx;
+}
+
+CVTM_HD float cvtm_flood_distance2(int packed, float x2, float dy) {
+  if (!packed) return x2 + dy * dy;
+#ifdef __CUDA_ARCH__
+  return __fmaf_rn(dy, dy, x2);
+#else
+  return (float)((double)x2 + (double)dy * dy); /* rounded once, too: whole numbers < 2^36 */
+#endif
+}
+
+/* A pixel keeps the candidate of the least key. Keys order by squared distance without its last
+ * four bits, then by tag: 4 r + c, where r and c are 0 for the pixel's own row and column, 1 for
+ * those `step` before and 2 for those `step` after. */
+CVTM_HD uint32_t cvtm_flood_key(float distance2, uint32_t tag) {
+  uint32_t bits;
+  memcpy(&bits, &distance2, sizeof bits);
+  return (bits & ~15U) | tag;
+}
+
+/* i + step if that is in the domain, or wrapped on a torus; else i. */
+CVTM_HD int cvtm_step_along(int i, int step, int side, int periodic) {
+  int k = i + step;
+  if (k >= 0 && k < side) return k;
+  if (!periodic) return i;
+  k %= side;
+  return k < 0 ? k + side : k;
+}
+
+/* --- the final pass ----------------------------------------------------------------------- *
+ * First every code is replaced by the place of its seed's first site, plus CVTM_SEVERAL_SITES if
+ * the seed has more; CVTM_NO_SEED stays. Then every pixel takes the nearest site of its candidates.
+ */
+
+#define CVTM_SEVERAL_SITES 0x80000000U
+
+CVTM_HD uint32_t cvtm_place_of_code(const cvtm_diagram *diagram, int packed, uint32_t code) {
+  if (code == CVTM_NO_SEED) return code;
+  const cvtm_seed_sites sites = cvtm_sites_of_code(diagram, packed, code);
+  return (uint32_t)sites.first | (sites.last - sites.first == 1 ? 0 : CVTM_SEVERAL_SITES);
+}
+
+/* Improves *best by all sites of the seed at such a place. */
+CVTM_HD void cvtm_consider_seed(const cvtm_diagram *diagram, int i, int j, uint32_t place,
+                                cvtm_nearest *best) {
+  const double x = i + 0.5, y = j + 0.5;
+  if (place < CVTM_SEVERAL_SITES) {
+    cvtm_nearest_consider(&diagram->tree, diagram->metric, x, y, place, best);
+    return;
+  }
+  const cvtm_pixel pixel = cvtm_pixel_of_place(diagram, place & ~CVTM_SEVERAL_SITES);
+  cvtm_consider_sites(diagram, x, y, cvtm_sites_of_pixel(diagram, pixel), best);
+}
+
+/* The candidates of the final pass: those of a pass of step 1, the pixel's own among them, and four
+ * two pixels away, which make up for the rounding of positions. */
+enum { CVTM_FINAL_CANDIDATES = 13 };
+
+/* Offsets of candidate k from the pixel. */
+CVTM_HD int cvtm_final_column(int k) { return k < 9 ? k % 3 - 1 : k == 9 ? -2 : k == 10 ? 2 : 0; }
+CVTM_HD int cvtm_final_row(int k) { return k < 9 ? k / 3 - 1 : k == 11 ? -2 : k == 12 ? 2 : 0; }
+
+/* The least candidate that is at least `from`; if there is none, one that is less. */
+CVTM_HD uint32_t cvtm_next_candidate(const uint32_t *candidate, uint32_t from) {
+  uint32_t gap = UINT32_MAX;
+  for (int k = 0; k < CVTM_FINAL_CANDIDATES; ++k) {
+    const uint32_t here = candidate[k] - from;
+    gap = here < gap ? here : gap;
+  }
+  return from + gap;
+}
+
+/* The label of pixel (i, j); -1 if no site is at a finite distance. */
+CVTM_HD int32_t cvtm_final_label(const cvtm_diagram *diagram, int i, int j,
+                                 const uint32_t *places) {
+  const cvtm_domain domain = diagram->domain;
+  uint32_t candidate[CVTM_FINAL_CANDIDATES];
+  int differ = 0;
+  for (int k = 0; k < CVTM_FINAL_CANDIDATES; ++k) {
+    const int column = cvtm_step_along(i, cvtm_final_column(k), domain.width, domain.periodic);
+    const int row = cvtm_step_along(j, cvtm_final_row(k), domain.height, domain.periodic);
+    candidate[k] = places[(int64_t)row * domain.width + column];
+    differ |= candidate[k] != candidate[0];
+  }
+  if (!differ && candidate[0] < CVTM_SEVERAL_SITES) return diagram->tree.index[candidate[0]];
+  cvtm_nearest best = cvtm_nearest_none();
+  for (uint32_t from = 0;;) {
+    const uint32_t place = cvtm_next_candidate(candidate, from);
+    if (place < from || place == CVTM_NO_SEED) break;
+    cvtm_consider_seed(diagram, i, j, place, &best);
+    from = place + 1;
+  }
+  return best.place >= 0 ? best.index : -1;
+}
+
+/* --- the short schedule ------------------------------------------------------------------- */
+
+/* The least power of two that is at least `reach`; CVTM_MAX_SIDE if that is less. */
+CVTM_HD int32_t cvtm_covering_step(double reach) {
+  int32_t step = 1;
+  while (step < CVTM_MAX_SIDE && !(step >= reach)) step *= 2;
+  return step;
+}
+
+/* The radius of empty circles is bounded over 2^levels x 2^levels squares, about three to eight
+ * sites. */
+CVTM_HD int32_t cvtm_circle_levels(const cvtm_diagram *diagram) {
+  return diagram->tree.levels > 2 ? diagram->tree.levels - 2 : 0;
+}
+
+/* An upper bound of the distance from a pixel centre in square (column, row) to its nearest site; 0
+ * for a square outside the domain. */
+CVTM_HD double cvtm_empty_radius(const cvtm_diagram *diagram, int32_t column, int32_t row) {
+  const int bits = 32 - cvtm_morton_shift(diagram->domain);
+  const double side = (double)(1 << bits) / (double)(1 << cvtm_circle_levels(diagram));
+  const double x0 = side * column, y0 = side * row;
+  if (x0 >= diagram->domain.width || y0 >= diagram->domain.height) return 0;
+  const double x1 = x0 + side < diagram->domain.width ? x0 + side : diagram->domain.width;
+  const double y1 = y0 + side < diagram->domain.height ? y0 + side : diagram->domain.height;
+  const double dx = 0.5 * (x1 - x0), dy = 0.5 * (y1 - y0);
+  const double nearest2 =
+      cvtm_site_tree_nearest(&diagram->tree, diagram->metric, x0 + dx, y0 + dy).distance2;
+  return sqrt(nearest2) + sqrt(dx * dx + dy * dy);
 }
 
 #endif

@@ -181,7 +181,7 @@ CVTM_HD double cvtm_cell_tolerance(cvtm_domain domain, const cvtm_cell *cell) {
 /* Columns of a row whose centres are perhaps in a cell, and among them those that surely are;
  * empty where the last is before the first. */
 typedef struct cvtm_cell_span {
-  int32_t first, last, sure_first, sure_last;
+  int32_t first, last, certain_first, certain_last;
 } cvtm_cell_span;
 
 /* The span of row j; a walk down the cell asks for its rows in ascending order. */
@@ -210,15 +210,15 @@ CVTM_HD cvtm_cell_span cvtm_cell_row_span(cvtm_domain domain, const cvtm_cell *c
   }
   span.first = cvtm_cell_floor(sx + (x0 - doubt0) - 0.5) + 1;
   span.last = cvtm_cell_floor(sx + (x1 + doubt1) - 0.5);
-  span.sure_first = cvtm_cell_floor(sx + (x0 + doubt0) - 0.5) + 1;
-  span.sure_last = cvtm_cell_floor(sx + (x1 - doubt1) - 0.5);
+  span.certain_first = cvtm_cell_floor(sx + (x0 + doubt0) - 0.5) + 1;
+  span.certain_last = cvtm_cell_floor(sx + (x1 - doubt1) - 0.5);
   if (!domain.periodic) {
     if (span.first < 0) span.first = 0;
-    if (span.sure_first < 0) span.sure_first = 0;
+    if (span.certain_first < 0) span.certain_first = 0;
     if (span.last >= domain.width) span.last = domain.width - 1;
-    if (span.sure_last >= domain.width) span.sure_last = domain.width - 1;
+    if (span.certain_last >= domain.width) span.certain_last = domain.width - 1;
   }
-  if (span.sure_first > span.sure_last) span.sure_first = span.last + 1; /* none */
+  if (span.certain_first > span.certain_last) span.certain_first = span.last + 1; /* none */
   return span;
 }
 

@@ -46,7 +46,7 @@ __device__ bool cvtm_warp_cells_by_hull(const cvtm_site_tree_view &tree, cvtm_do
 /* Cells in shared memory: first hulls, then slopes. */
 template <int CELLS>
 struct cvtm_warp_cells {
-  double x[CVTM_HULL_SIDES * CELLS], y[CVTM_HULL_SIDES * CELLS], doubt[CELLS];
+  double x[CVTM_HULL_SIDES * CELLS], y[CVTM_HULL_SIDES * CELLS], tolerance[CELLS];
   union {
     cvtm_warp_hulls<CELLS> hulls;
     struct {
@@ -83,7 +83,7 @@ __device__ bool cvtm_warp_cells_with_slopes(const cvtm_site_tree_view &tree, cvt
   for (int k = lane / CELLS; k < cell.count; k += CVTM_WARP / CELLS) cvtm_cell_set_slope(&cell, k);
   if (lane < CELLS) {
     memory->count[c] = cell.count;
-    memory->doubt[c] = cell.count < 3 ? 0 : cvtm_cell_tolerance(domain, &cell);
+    memory->tolerance[c] = cell.count < 3 ? 0 : cvtm_cell_tolerance(domain, &cell);
   }
   __syncwarp();
   return done;
