@@ -1,6 +1,7 @@
 /* VTK's XML unstructured grid. Written with inline base64 (the default) or text; read
  * inline or appended, raw or base64 or text, not compressed. */
 #include "meshes/formats.h"
+#include "meshes/xml.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -155,97 +156,25 @@ typedef struct document {
   int wide_headers; /* lengths have 64 bits, not 32 */
   int pieces;
   int64_t vertex_count, cell_count;
+  int file_seen;
   section where;
   array points, connectivity, offsets, types;
   size_t appended; /* of its first byte in the file; 0: none */
   int appended_raw;
 } document;
 
-/* A tag: its name and, up to its closing bracket, its attributes. */
-typedef struct tag {
-  cvtm_token name;
-  const char *attributes, *end;
-  int closing, empty; /* </name>, <name/> */
-} tag;
-
 static int is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-static void advance(cvtm_source *s, size_t to) {
-  for (; s->at < to; ++s->at) s->line += s->data[s->at] == '\n';
+static int attribute_is(const char **attributes, const char *name, const char *expected) {
+  const char *value = cvtm_xml_attribute(attributes, name);
+  return value != NULL && strcmp(value, expected) == 0;
 }
 
-/* The position of `text` at or after the cursor; s->size if there is none. */
-static size_t find(const cvtm_source *s, const char *text) {
-  size_t length = strlen(text);
-  for (size_t k = s->at; k + length <= s->size; ++k) {
-    const void *first = memchr(s->data + k, text[0], s->size - length + 1 - k);
-    if (first == NULL) return s->size;
-    k = (size_t)((const unsigned char *)first - s->data);
-    if (memcmp(s->data + k, text, length) == 0) return k;
-  }
-  return s->size;
-}
-
-/* The next tag; *found = 0 at the end. Declarations and comments are skipped. */
-static cvtm_status next_tag(cvtm_source *s, tag *t, int *found) {
-  *found = 0;
-  for (;;) {
-    advance(s, find(s, "<"));
-    if (s->at == s->size) return CVTM_OK;
-    int comment = s->size - s->at >= 4 && memcmp(s->data + s->at, "<!--", 4) == 0;
-    size_t end = find(s, comment ? "-->" : ">");
-    if (end == s->size) return cvtm_source_fail(s, "a tag does not end");
-    const char *text = (const char *)s->data + s->at + 1;
-    const char *stop = (const char *)s->data + end;
-    advance(s, end + 1);
-    if (comment || *text == '?' || *text == '!') continue;
-    t->closing = *text == '/';
-    t->empty = stop > text && stop[-1] == '/';
-    if (t->closing) ++text;
-    if (t->empty) --stop;
-    t->name.text = text;
-    while (text < stop && !is_space(*text)) ++text;
-    if (text <= t->name.text) return cvtm_source_fail(s, "malformed tag");
-    t->name.length = (size_t)(text - t->name.text);
-    t->attributes = text;
-    t->end = stop;
-    *found = 1;
-    return CVTM_OK;
-  }
-}
-
-/* The value of an attribute, possibly of length 0; 0: it is absent. */
-static int get_attribute(const tag *t, const char *name, cvtm_token *value) {
-  const char *p = t->attributes;
-  for (;;) {
-    while (p < t->end && is_space(*p)) ++p;
-    cvtm_token key = {p, 0};
-    while (p < t->end && *p != '=' && !is_space(*p)) ++p;
-    key.length = (size_t)(p - key.text);
-    while (p < t->end && is_space(*p)) ++p;
-    if (p >= t->end || *p != '=') return 0;
-    ++p;
-    while (p < t->end && is_space(*p)) ++p;
-    if (p >= t->end || (*p != '"' && *p != '\'')) return 0;
-    char quote = *p++;
-    value->text = p;
-    while (p < t->end && *p != quote) ++p;
-    if (p >= t->end) return 0;
-    value->length = (size_t)(p - value->text);
-    ++p;
-    if (cvtm_token_is(key, name)) return 1;
-  }
-}
-
-static int attribute_is(const tag *t, const char *name, const char *expected) {
-  cvtm_token value;
-  return get_attribute(t, name, &value) && cvtm_token_is(value, expected);
-}
-
-static cvtm_status get_count(cvtm_source *s, const tag *t, const char *name, int64_t *count) {
-  cvtm_token value;
+static cvtm_status get_count(cvtm_source *s, const char **attributes, const char *name,
+                             int64_t *count) {
+  const char *value = cvtm_xml_attribute(attributes, name);
   double number;
-  if (!get_attribute(t, name, &value) || !cvtm_token_number(value, &number) ||
+  if (value == NULL || !cvtm_token_number((cvtm_token){value, strlen(value)}, &number) ||
       !(number >= 0 && number < 0x1p52) || number != (double)(int64_t)number) {
     return cvtm_source_fail(s, "malformed or missing %s", name);
   }
@@ -253,11 +182,11 @@ static cvtm_status get_count(cvtm_source *s, const tag *t, const char *name, int
   return CVTM_OK;
 }
 
-static int parse_type(cvtm_token token, cvtm_scalar *type) {
+static int parse_type(const char *text, cvtm_scalar *type) {
   static const char *const words[] = {"Int8",   "UInt8", "Int16",  "UInt16",  "Int32",
                                       "UInt32", "Int64", "UInt64", "Float32", "Float64"};
   for (size_t k = 0; k < sizeof words / sizeof words[0]; ++k) {
-    if (cvtm_token_is(token, words[k])) {
+    if (strcmp(text, words[k]) == 0) {
       *type = (cvtm_scalar)k;
       return 1;
     }
@@ -265,112 +194,104 @@ static int parse_type(cvtm_token token, cvtm_scalar *type) {
   return 0;
 }
 
-static cvtm_status parse_file_tag(document *d, const tag *t) {
+static cvtm_status start_file(document *d, const char **attributes) {
   cvtm_source *s = d->source;
-  cvtm_token value;
-  if (!attribute_is(t, "type", "UnstructuredGrid")) {
+  const char *compressor = cvtm_xml_attribute(attributes, "compressor");
+  if (!attribute_is(attributes, "type", "UnstructuredGrid")) {
     return cvtm_source_fail(s, "not an unstructured grid");
   }
-  if (get_attribute(t, "compressor", &value) && value.length > 0) {
+  if (compressor != NULL && *compressor != 0) {
     return cvtm_source_fail(s, "compressed VTU data are not supported; write them uncompressed");
   }
-  s->big = attribute_is(t, "byte_order", "BigEndian");
-  d->wide_headers = attribute_is(t, "header_type", "UInt64");
+  s->big = attribute_is(attributes, "byte_order", "BigEndian");
+  d->wide_headers = attribute_is(attributes, "header_type", "UInt64");
   return CVTM_OK;
 }
 
-static array *choose_array(document *d, const tag *t) {
+static array *choose_array(document *d, const char **attributes) {
   if (d->where == SECTION_POINTS) return &d->points;
   if (d->where != SECTION_CELLS) return NULL;
-  if (attribute_is(t, "Name", "connectivity")) return &d->connectivity;
-  if (attribute_is(t, "Name", "offsets")) return &d->offsets;
-  return attribute_is(t, "Name", "types") ? &d->types : NULL;
+  if (attribute_is(attributes, "Name", "connectivity")) return &d->connectivity;
+  if (attribute_is(attributes, "Name", "offsets")) return &d->offsets;
+  return attribute_is(attributes, "Name", "types") ? &d->types : NULL;
 }
 
-static cvtm_status parse_array_tag(document *d, const tag *t) {
+static cvtm_status start_array(document *d, const char **attributes) {
   cvtm_source *s = d->source;
-  array *a = choose_array(d, t);
-  array ignored = {0};
-  if (a == NULL) a = &ignored;
+  array *a = choose_array(d, attributes);
+  if (a == NULL) return CVTM_OK;
   if (a->seen) return cvtm_source_fail(s, "a data array appears twice");
   a->seen = 1;
   a->line = s->line;
-  cvtm_token value;
-  if (a != &ignored && (!get_attribute(t, "type", &value) || !parse_type(value, &a->type))) {
+  const char *type = cvtm_xml_attribute(attributes, "type");
+  if (type == NULL || !parse_type(type, &a->type)) {
     return cvtm_source_fail(s, "a data array has no known type");
   }
-  if (a == &d->points && !attribute_is(t, "NumberOfComponents", "3")) {
+  if (a == &d->points && !attribute_is(attributes, "NumberOfComponents", "3")) {
     return cvtm_source_fail(s, "the points do not have three components");
   }
-  if (attribute_is(t, "format", "appended")) {
+  if (attribute_is(attributes, "format", "appended")) {
     int64_t offset = 0;
     a->how = APPENDED;
-    cvtm_status status = get_count(s, t, "offset", &offset);
+    cvtm_status status = get_count(s, attributes, "offset", &offset);
     a->begin = (size_t)offset;
     return status;
   }
-  int text = attribute_is(t, "format", "ascii") || !get_attribute(t, "format", &value);
-  if (!text && !attribute_is(t, "format", "binary")) {
+  const int text = attribute_is(attributes, "format", "ascii") ||
+                   cvtm_xml_attribute(attributes, "format") == NULL;
+  if (!text && !attribute_is(attributes, "format", "binary")) {
     return cvtm_source_fail(s, "a data array has an unknown format");
   }
   a->how = text ? TEXT : BASE64;
-  a->begin = a->end = s->at;
-  if (!t->empty) {
-    a->end = find(s, "<"); /* a range may follow as a tag of its own */
-    if (a->end == s->size) return cvtm_source_fail(s, "a data array does not end");
-    advance(s, a->end);
-  }
+  a->begin = s->at;
+  /* Another element, such as a range, may follow the values inside this one. */
+  const unsigned char *end = memchr(s->data + s->at, '<', s->size - s->at);
+  if (end == NULL) return cvtm_source_fail(s, "a data array does not end");
+  a->end = (size_t)(end - s->data);
   return CVTM_OK;
 }
 
-static cvtm_status parse_appended_tag(document *d, const tag *t) {
+static cvtm_status start_appended(document *d, const char **attributes) {
   cvtm_source *s = d->source;
-  d->appended_raw = attribute_is(t, "encoding", "raw");
-  if (!d->appended_raw && !attribute_is(t, "encoding", "base64")) {
+  d->appended_raw = attribute_is(attributes, "encoding", "raw");
+  if (!d->appended_raw && !attribute_is(attributes, "encoding", "base64")) {
     return cvtm_source_fail(s, "appended data of an unknown encoding");
   }
-  size_t mark = find(s, "_");
-  if (mark == s->size) return cvtm_source_fail(s, "appended data do not start with '_'");
-  d->appended = mark + 1;
+  const unsigned char *mark = memchr(s->data + s->at, '_', s->size - s->at);
+  if (mark == NULL) return cvtm_source_fail(s, "appended data do not start with '_'");
+  d->appended = (size_t)(mark - s->data) + 1;
   return CVTM_OK;
 }
 
-static cvtm_status parse_tag(document *d, const tag *t) {
-  if (cvtm_token_is(t->name, "VTKFile") && !t->closing) return parse_file_tag(d, t);
-  if (cvtm_token_is(t->name, "Piece") && !t->closing) {
+static cvtm_status start_element(void *context, const char *name, const char **attributes,
+                                 int *stop) {
+  document *d = context;
+  if (!d->file_seen && strcmp(name, "VTKFile") != 0) {
+    return cvtm_source_fail(d->source, "not a VTK file");
+  }
+  if (strcmp(name, "VTKFile") == 0) {
+    d->file_seen = 1;
+    return start_file(d, attributes);
+  }
+  if (strcmp(name, "AppendedData") == 0) {
+    *stop = 1; /* raw bytes are no XML */
+    return start_appended(d, attributes);
+  }
+  if (strcmp(name, "Piece") == 0) {
     if (++d->pieces > 1) return cvtm_source_fail(d->source, "more than one piece");
-    cvtm_status status = get_count(d->source, t, "NumberOfPoints", &d->vertex_count);
+    const cvtm_status status = get_count(d->source, attributes, "NumberOfPoints", &d->vertex_count);
     if (status != CVTM_OK) return status;
-    return get_count(d->source, t, "NumberOfCells", &d->cell_count);
+    return get_count(d->source, attributes, "NumberOfCells", &d->cell_count);
   }
-  if (cvtm_token_is(t->name, "Points")) {
-    d->where = t->closing ? SECTION_OTHER : SECTION_POINTS;
-  } else if (cvtm_token_is(t->name, "Cells")) {
-    d->where = t->closing ? SECTION_OTHER : SECTION_CELLS;
-  } else if (cvtm_token_is(t->name, "DataArray") && !t->closing) {
-    return parse_array_tag(d, t);
-  }
-  return CVTM_OK;
+  if (strcmp(name, "Points") == 0) d->where = SECTION_POINTS;
+  if (strcmp(name, "Cells") == 0) d->where = SECTION_CELLS;
+  return strcmp(name, "DataArray") == 0 ? start_array(d, attributes) : CVTM_OK;
 }
 
-static cvtm_status parse_document(document *d) {
-  cvtm_source *s = d->source;
-  int found, file_seen = 0;
-  tag t;
-  for (;;) {
-    cvtm_status status = next_tag(s, &t, &found);
-    if (status != CVTM_OK) return status;
-    if (!found) break;
-    if (cvtm_token_is(t.name, "VTKFile")) {
-      if (t.closing) break;
-      file_seen = 1;
-    }
-    if (!file_seen) return cvtm_source_fail(s, "not a VTK file");
-    if (cvtm_token_is(t.name, "AppendedData") && !t.closing) return parse_appended_tag(d, &t);
-    status = parse_tag(d, &t);
-    if (status != CVTM_OK) return status;
-  }
-  return file_seen ? CVTM_OK : cvtm_source_fail(s, "not a VTK file");
+static cvtm_status end_element(void *context, const char *name) {
+  document *d = context;
+  if (strcmp(name, "Points") == 0 || strcmp(name, "Cells") == 0) d->where = SECTION_OTHER;
+  return CVTM_OK;
 }
 
 static int digit_value(unsigned char c) {
@@ -500,8 +421,9 @@ static cvtm_status build(document *d, cvtm_builder *b) {
 }
 
 cvtm_status cvtm_read_vtu(cvtm_source *s, cvtm_builder *b) {
+  static const cvtm_xml_handlers handlers = {start_element, end_element};
   document d = {.source = s};
-  cvtm_status status = parse_document(&d);
+  cvtm_status status = cvtm_xml_parse(s, &handlers, &d);
   if (status != CVTM_OK) return status;
   if (d.pieces == 0) return cvtm_source_fail(s, "no piece");
   return build(&d, b);

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/grow.h"
 #include "meshes/crossings.h"
-#include "meshes/formats.h"
+#include "meshes/polygon_rings.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -12,9 +12,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Chords of a curve stay within this of it, in pixels. */
-static const double curve_tolerance = 0.02;
 
 void cvtm_polygons_free(cvtm_polygons *polygons) {
   free(polygons->start);
@@ -35,19 +32,11 @@ double cvtm_ring_area(const double *points, int64_t count) {
 
 /* ---- Collecting rings ---- */
 
-typedef struct collector {
-  cvtm_source *source;
-  cvtm_polygons rings;
-  int64_t ring_capacity, point_capacity;
-  int64_t open; /* points of the ring being read, behind the finished ones */
-  int64_t read; /* points read, those that were dropped included */
-} collector;
-
-static int64_t finished_points(const collector *c) {
+static int64_t finished_points(const cvtm_ring_collector *c) {
   return c->rings.ring_count > 0 ? c->rings.start[c->rings.ring_count] : 0;
 }
 
-static cvtm_status add_point(collector *c, double x, double y) {
+cvtm_status cvtm_ring_add_point(cvtm_ring_collector *c, double x, double y) {
   if (!(fabs(x) <= 1e9) || !(fabs(y) <= 1e9)) {
     return cvtm_source_fail(c->source, "the point (%g, %g) is no place in an image", x, y);
   }
@@ -75,8 +64,7 @@ static int on_one_line(const double *p, int64_t count) {
   return 1;
 }
 
-/* The ring read so far is complete; one without area is dropped. */
-static cvtm_status close_ring(collector *c) {
+cvtm_status cvtm_ring_close(cvtm_ring_collector *c) {
   const int64_t first = finished_points(c);
   const double *p = c->rings.points == NULL ? NULL : c->rings.points + 2 * first;
   int64_t count = c->open;
@@ -91,54 +79,10 @@ static cvtm_status close_ring(collector *c) {
   return CVTM_OK;
 }
 
-/* ---- Numbers that may follow each other without a blank, as in SVG ---- */
-
-static int at_digit(const cvtm_source *s) {
-  return s->at < s->size && s->data[s->at] >= '0' && s->data[s->at] <= '9';
-}
-
-static int take_sign(cvtm_source *s) {
-  if (s->at >= s->size || (s->data[s->at] != '+' && s->data[s->at] != '-')) return 0;
-  ++s->at;
-  return 1;
-}
-
-/* The next number, after blanks and at most one comma (or semicolon); 0: there is none. */
-static int take_number(cvtm_source *s, double *value) {
-  const size_t before = s->at;
-  int commas = 0;
-  for (; s->at < s->size; ++s->at) {
-    const unsigned char c = s->data[s->at];
-    if (c == ',' || c == ';') {
-      if (++commas > 1) break;
-    } else if (c != ' ' && c != '\t' && c != '\r' && c != '\n') {
-      break;
-    }
-  }
-  const size_t start = s->at;
-  (void)take_sign(s);
-  while (at_digit(s)) ++s->at;
-  if (s->at < s->size && s->data[s->at] == '.') ++s->at;
-  while (at_digit(s)) ++s->at;
-  const size_t mantissa = s->at;
-  if (s->at < s->size && (s->data[s->at] | 32) == 'e') {
-    ++s->at;
-    (void)take_sign(s);
-    if (!at_digit(s)) s->at = mantissa;
-    while (at_digit(s)) ++s->at;
-  }
-  const cvtm_token token = {(const char *)s->data + start, s->at - start};
-  if (cvtm_token_number(token, value)) return 1;
-  s->at = before;
-  return 0;
-}
-
 /* ---- CSV ---- */
 
-static int is_letter(unsigned char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; }
-
 static int is_header(cvtm_csv_line line) {
-  return *line.at == '"' || is_letter((unsigned char)*line.at);
+  return *line.at == '"' || cvtm_is_letter((unsigned char)*line.at);
 }
 
 static int take_coordinate(cvtm_csv_line *line, double *value) {
@@ -148,7 +92,7 @@ static int take_coordinate(cvtm_csv_line *line, double *value) {
 }
 
 /* An empty line ends a ring; a line that holds only a comment does not. */
-static cvtm_status read_csv(cvtm_source *s, collector *c) {
+static cvtm_status read_csv(cvtm_source *s, cvtm_ring_collector *c) {
   s->at = cvtm_csv_byte_order_mark(s->data, s->size);
   cvtm_status status = CVTM_OK;
   int may_be_header = 1;
@@ -156,276 +100,23 @@ static cvtm_status read_csv(cvtm_source *s, collector *c) {
     cvtm_csv_line line = cvtm_csv_take_line(s->data, s->size, &s->at);
     double x, y;
     if (line.at == line.end) {
-      if (!line.has_comment) status = close_ring(c);
+      if (!line.has_comment) status = cvtm_ring_close(c);
       continue;
     }
     const int header = may_be_header && is_header(line);
     may_be_header = 0;
     if (header) continue;
     if (take_coordinate(&line, &x) && take_coordinate(&line, &y))
-      status = add_point(c, x, y);
+      status = cvtm_ring_add_point(c, x, y);
     else
       status = cvtm_source_fail(s, "a corner needs two numbers");
   }
-  return status == CVTM_OK ? close_ring(c) : status;
-}
-
-/* ---- SVG ---- */
-
-typedef struct pen {
-  double x, y;             /* where it is */
-  double start_x, start_y; /* of the subpath */
-  double control_x, control_y;
-  char last; /* command, large */
-} pen;
-
-/* A cubic from the pen, as chords; their number follows from the second differences. */
-static cvtm_status draw_cubic(collector *c, pen *p, const double control[6]) {
-  const double x[4] = {p->x, control[0], control[2], control[4]};
-  const double y[4] = {p->y, control[1], control[3], control[5]};
-  double bend = 0;
-  for (int k = 0; k < 2; ++k) {
-    bend = fmax(bend, hypot(x[k] - 2 * x[k + 1] + x[k + 2], y[k] - 2 * y[k + 1] + y[k + 2]));
-  }
-  /* A chord over 1/n of the parameter is off by at most 6 bend / (8 n^2). */
-  const double wanted = ceil(sqrt(0.75 * bend / curve_tolerance));
-  const int chords = wanted < 1                          ? 1
-                     : wanted < CVTM_POLYGON_CORNERS_MAX ? (int)wanted
-                                                         : CVTM_POLYGON_CORNERS_MAX;
-  for (int k = 1; k <= chords; ++k) {
-    const double t = (double)k / chords, u = 1 - t;
-    const double w[4] = {u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t};
-    double px = 0, py = 0;
-    for (int j = 0; j < 4; ++j) {
-      px += w[j] * x[j];
-      py += w[j] * y[j];
-    }
-    const int end = k == chords;
-    const cvtm_status status = add_point(c, end ? x[3] : px, end ? y[3] : py);
-    if (status != CVTM_OK) return status;
-  }
-  p->x = x[3];
-  p->y = y[3];
-  return CVTM_OK;
-}
-
-static cvtm_status draw_quadratic(collector *c, pen *p, double qx, double qy, double x, double y) {
-  const double control[6] = {p->x + 2 * (qx - p->x) / 3,
-                             p->y + 2 * (qy - p->y) / 3,
-                             x + 2 * (qx - x) / 3,
-                             y + 2 * (qy - y) / 3,
-                             x,
-                             y};
-  p->control_x = qx;
-  p->control_y = qy;
-  return draw_cubic(c, p, control);
-}
-
-static int arguments_of(char command) {
-  switch (command) {
-    case 'H':
-    case 'V':
-      return 1;
-    case 'M':
-    case 'L':
-    case 'T':
-      return 2;
-    case 'S':
-    case 'Q':
-      return 4;
-    case 'C':
-      return 6;
-    default:
-      return 0;
-  }
-}
-
-/* One command with its absolute arguments a. */
-static cvtm_status draw(collector *c, pen *p, char command, const double *a) {
-  const int cubic = p->last == 'C' || p->last == 'S', quadratic = p->last == 'Q' || p->last == 'T';
-  cvtm_status status = CVTM_OK;
-  switch (command) {
-    case 'M':
-      status = close_ring(c);
-      p->start_x = p->x = a[0];
-      p->start_y = p->y = a[1];
-      return status == CVTM_OK ? add_point(c, p->x, p->y) : status;
-    case 'C':
-    case 'S': {
-      const int k = command == 'C' ? 2 : 0;
-      const double control[6] = {k ? a[0] : (cubic ? 2 * p->x - p->control_x : p->x),
-                                 k ? a[1] : (cubic ? 2 * p->y - p->control_y : p->y),
-                                 a[k],
-                                 a[k + 1],
-                                 a[k + 2],
-                                 a[k + 3]};
-      p->control_x = a[k];
-      p->control_y = a[k + 1];
-      return draw_cubic(c, p, control);
-    }
-    case 'Q':
-      return draw_quadratic(c, p, a[0], a[1], a[2], a[3]);
-    case 'T':
-      return draw_quadratic(c, p, quadratic ? 2 * p->x - p->control_x : p->x,
-                            quadratic ? 2 * p->y - p->control_y : p->y, a[0], a[1]);
-    default:
-      p->x = command == 'V' ? p->x : a[0];
-      p->y = command == 'H' ? p->y : a[command == 'V' ? 0 : 1];
-      return add_point(c, p->x, p->y);
-  }
-}
-
-static cvtm_status read_path(cvtm_source *s, collector *c) {
-  pen p = {0};
-  char command = 0;
-  for (;;) {
-    while (s->at < s->size && strchr(" \t\r\n,", s->data[s->at])) ++s->at;
-    if (s->at >= s->size) return close_ring(c);
-    int given = is_letter(s->data[s->at]);
-    if (given) command = (char)s->data[s->at++];
-    const char large = (char)(command & ~32);
-    const int relative = command != large;
-    if (p.last == 0 && large != 'M') return cvtm_source_fail(s, "a path begins with M");
-    if (large == 'Z' && given) {
-      const cvtm_status closed = close_ring(c);
-      if (closed != CVTM_OK) return closed;
-      p.x = p.start_x;
-      p.y = p.start_y;
-      p.last = 'Z';
-      continue;
-    }
-    const int wanted = arguments_of(large);
-    if (wanted == 0) {
-      return cvtm_source_fail(s, "path command `%c` is not supported", command ? command : '?');
-    }
-    double a[6];
-    for (int k = 0; k < wanted; ++k) {
-      if (!take_number(s, &a[k])) {
-        return cvtm_source_fail(s, "path command `%c` needs %d numbers", command, wanted);
-      }
-      const int vertical = large == 'V' || (large != 'H' && k % 2 == 1);
-      if (relative) a[k] += vertical ? p.y : p.x;
-    }
-    cvtm_status status = CVTM_OK;
-    /* After Z the next subpath may begin without M, where the last one did. */
-    if (p.last == 'Z' && large != 'M') status = add_point(c, p.x, p.y);
-    if (status == CVTM_OK) status = draw(c, &p, large, a);
-    if (status != CVTM_OK) return status;
-    p.last = large;
-    if (large == 'M') command = relative ? 'l' : 'L'; /* further pairs are lines */
-  }
-}
-
-static cvtm_status read_corner_list(cvtm_source *s, collector *c) {
-  double x, y;
-  while (take_number(s, &x)) {
-    if (!take_number(s, &y)) return cvtm_source_fail(s, "a corner needs two numbers");
-    const cvtm_status status = add_point(c, x, y);
-    if (status != CVTM_OK) return status;
-  }
-  while (s->at < s->size && strchr(" \t\r\n", s->data[s->at])) ++s->at;
-  return s->at < s->size ? cvtm_source_fail(s, "expected a number") : close_ring(c);
-}
-
-/* Moves behind the next `text`, or to the end. */
-static void skip_behind(cvtm_source *s, const char *text) {
-  const size_t length = strlen(text);
-  while (s->at < s->size) {
-    if (s->size - s->at >= length && memcmp(s->data + s->at, text, length) == 0) {
-      s->at += length;
-      return;
-    }
-    s->line += s->data[s->at++] == '\n';
-  }
-}
-
-static cvtm_token take_name(cvtm_source *s) {
-  cvtm_token name = {(const char *)s->data + s->at, 0};
-  while (s->at < s->size && !strchr(" \t\r\n=/>\"'", s->data[s->at])) ++s->at;
-  name.length = (size_t)((const char *)s->data + s->at - name.text);
-  return name;
-}
-
-static void skip_blanks(cvtm_source *s) {
-  while (s->at < s->size && strchr(" \t\r\n", s->data[s->at])) s->line += s->data[s->at++] == '\n';
-}
-
-/* What is defined here is drawn elsewhere, if at all. */
-static int is_definition(cvtm_token element) {
-  return cvtm_token_is(element, "defs") || cvtm_token_is(element, "clipPath") ||
-         cvtm_token_is(element, "mask") || cvtm_token_is(element, "symbol") ||
-         cvtm_token_is(element, "pattern") || cvtm_token_is(element, "marker");
-}
-
-static cvtm_status read_attribute(cvtm_source *value, cvtm_token element, cvtm_token name,
-                                  collector *c) {
-  if (cvtm_token_is(name, "transform")) {
-    return cvtm_source_fail(value, "a transform is not supported; write plain coordinates");
-  }
-  if (cvtm_token_is(element, "path") && cvtm_token_is(name, "d")) return read_path(value, c);
-  if (cvtm_token_is(element, "polygon") && cvtm_token_is(name, "points")) {
-    return read_corner_list(value, c);
-  }
-  return CVTM_OK;
-}
-
-static cvtm_status read_element(cvtm_source *s, collector *c) {
-  const cvtm_token element = take_name(s);
-  for (;;) {
-    skip_blanks(s);
-    if (s->at >= s->size) return cvtm_source_fail(s, "the file ends inside an element");
-    if (s->data[s->at] == '>') {
-      char closing[16];
-      ++s->at;
-      if (!is_definition(element)) return CVTM_OK;
-      snprintf(closing, sizeof closing, "</%.*s", (int)element.length, element.text);
-      skip_behind(s, closing);
-      return CVTM_OK;
-    }
-    if (s->data[s->at] == '/') {
-      ++s->at;
-      if (s->at < s->size && s->data[s->at] == '>') return CVTM_OK;
-      continue;
-    }
-    const cvtm_token name = take_name(s);
-    skip_blanks(s);
-    if (name.length == 0 || s->at >= s->size || s->data[s->at] != '=') {
-      return cvtm_source_fail(s, "expected an attribute");
-    }
-    ++s->at;
-    skip_blanks(s);
-    const unsigned char quote = s->at < s->size ? s->data[s->at] : 0;
-    if (quote != '"' && quote != '\'') return cvtm_source_fail(s, "expected a quoted value");
-    ++s->at;
-    const unsigned char *end = memchr(s->data + s->at, quote, s->size - s->at);
-    if (end == NULL) return cvtm_source_fail(s, "the file ends inside a value");
-    cvtm_source value = *s;
-    value.size = (size_t)(end - s->data);
-    const cvtm_status status = read_attribute(&value, element, name, c);
-    if (status != CVTM_OK) return status;
-    for (; s->at < value.size; ++s->at) s->line += s->data[s->at] == '\n';
-    ++s->at;
-  }
-}
-
-static cvtm_status read_svg(cvtm_source *s, collector *c) {
-  for (;;) {
-    skip_behind(s, "<");
-    if (s->at >= s->size) return CVTM_OK;
-    if (s->size - s->at >= 3 && memcmp(s->data + s->at, "!--", 3) == 0) {
-      skip_behind(s, "-->");
-    } else if (strchr("!?/", s->data[s->at])) {
-      skip_behind(s, ">");
-    } else {
-      const cvtm_status status = read_element(s, c);
-      if (status != CVTM_OK) return status;
-    }
-  }
+  return status == CVTM_OK ? cvtm_ring_close(c) : status;
 }
 
 /* ---- GeoJSON ---- */
 
-static cvtm_status read_json_ring(const cJSON *ring, collector *c) {
+static cvtm_status read_json_ring(const cJSON *ring, cvtm_ring_collector *c) {
   const cJSON *position;
   if (!cJSON_IsArray(ring)) return cvtm_source_fail(c->source, "a ring is no array");
   cJSON_ArrayForEach(position, ring) {
@@ -435,14 +126,14 @@ static cvtm_status read_json_ring(const cJSON *ring, collector *c) {
       return cvtm_source_fail(c->source, "ring %" PRId64 ": a position needs two numbers",
                               c->rings.ring_count);
     }
-    const cvtm_status status = add_point(c, x->valuedouble, y->valuedouble);
+    const cvtm_status status = cvtm_ring_add_point(c, x->valuedouble, y->valuedouble);
     if (status != CVTM_OK) return status;
   }
-  return close_ring(c);
+  return cvtm_ring_close(c);
 }
 
 /* Arrays nested so deep: 1 for rings of a polygon, 2 for polygons. */
-static cvtm_status read_json_rings(const cJSON *array, int depth, collector *c) {
+static cvtm_status read_json_rings(const cJSON *array, int depth, cvtm_ring_collector *c) {
   const cJSON *item;
   if (!cJSON_IsArray(array)) return cvtm_source_fail(c->source, "coordinates are no array");
   cJSON_ArrayForEach(item, array) {
@@ -454,7 +145,7 @@ static cvtm_status read_json_rings(const cJSON *array, int depth, collector *c) 
 }
 
 /* Depth is limited by the parser. */
-static cvtm_status read_json_object(const cJSON *object, collector *c) {
+static cvtm_status read_json_object(const cJSON *object, cvtm_ring_collector *c) {
   const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, "type"));
   if (type == NULL) return cvtm_source_fail(c->source, "an object without a type");
   const cJSON *coordinates = cJSON_GetObjectItemCaseSensitive(object, "coordinates");
@@ -476,7 +167,7 @@ static cvtm_status read_json_object(const cJSON *object, collector *c) {
   return CVTM_OK;
 }
 
-static cvtm_status read_geojson(cvtm_source *s, collector *c) {
+static cvtm_status read_geojson(cvtm_source *s, cvtm_ring_collector *c) {
   const char *end = NULL;
   errno = 0;
   cJSON *root = cJSON_ParseWithLengthOpts((const char *)s->data, s->size, &end, 0);
@@ -550,11 +241,11 @@ static cvtm_status check_rings(cvtm_polygons *rings, const char *name, cvtm_erro
 
 /* ---- Reading ---- */
 
-typedef cvtm_status (*reader)(cvtm_source *source, collector *c);
+typedef cvtm_status (*reader)(cvtm_source *source, cvtm_ring_collector *c);
 
 static reader find_reader(const char *extension) {
   if (strcmp(extension, "csv") == 0) return read_csv;
-  if (strcmp(extension, "svg") == 0) return read_svg;
+  if (strcmp(extension, "svg") == 0) return cvtm_read_polygons_svg;
   if (strcmp(extension, "json") == 0 || strcmp(extension, "geojson") == 0) return read_geojson;
   return NULL;
 }
@@ -572,7 +263,7 @@ cvtm_status cvtm_polygons_read_bytes(const char *extension, const unsigned char 
                      "%s: unknown polygon format (known: csv, geojson, svg)", name);
   }
   cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
-  collector c = {.source = &source};
+  cvtm_ring_collector c = {.source = &source};
   const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   cvtm_status status = read(&source, &c);
   cvtm_numeric_locale_leave(locale);

@@ -29,11 +29,13 @@ void cvtm_polygons_free(cvtm_polygons *polygons);
 
 /* svg, geojson (or json) and csv, in pixels with y down as everywhere in the library.
  * SVG: the `d` of every path (commands M L H V C S Q T Z, large or small; curves become
- * chords within 0.02 px; arcs are refused) and the `points` of every polygon; transforms are
- * refused. GeoJSON: Polygon and MultiPolygon, alone, in features or in collections. CSV:
- * lines `x, y`, an empty line between rings, `#` starts a comment. What is inside follows the
- * even-odd rule; the rings' own directions do not matter. Repeated points and rings without
- * area are dropped. CVTM_ERROR_INPUT with the line, or the two edges that cross. */
+ * chords within 0.02 px; arcs are refused) and the `points` of every polygon, moved by the
+ * `transform` attributes of the element and of those around it; a style, a viewBox and `use` change
+ * nothing, and what stands in defs, clipPath, mask, symbol, pattern or marker is skipped. An entity
+ * that is long or names another is refused. GeoJSON: Polygon and MultiPolygon, alone, in features
+ * or in collections. CSV: lines `x, y`, an empty line between rings, `#` starts a comment. What is
+ * inside follows the even-odd rule; the rings' own directions do not matter. Repeated points and
+ * rings without area are dropped. CVTM_ERROR_INPUT with the line, or the two edges that cross. */
 int cvtm_polygon_format_known(const char *path);
 cvtm_status cvtm_polygons_read(const char *path, cvtm_polygons *polygons, cvtm_error *error);
 /* The same from memory; `name` is used in messages. */

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "meshes/contour.h"
@@ -217,6 +218,79 @@ static void curves_become_chords(void **state) {
   cvtm_polygons_free(&p);
 }
 
+/* A rectangle of 4 x 2 at (1, 1), and where SVG says that its transform puts it: the corners that
+ * (1, 1) and (5, 3) become. */
+static void transforms_move_polygons(void **state) {
+  (void)state;
+  static const struct {
+    const char *before, *transform, *after;
+    double corners[4], area;
+  } cases[] = {
+      {"", "translate(3)", "", {4, 1, 8, 3}, 8},
+      {"", "translate(3,-4)", "", {4, -3, 8, -1}, 8},
+      {"", "scale(2)", "", {2, 2, 10, 6}, 32},
+      {"", "scale(2 3)", "", {2, 3, 10, 9}, 48},
+      {"", "scale(-1 1)", "", {-1, 1, -5, 3}, 8},
+      {"", "rotate(90)", "", {-1, 1, -3, 5}, 8},
+      {"", "rotate(180 3 2)", "", {5, 3, 1, 1}, 8},
+      {"", "skewX(45)", "", {2, 1, 8, 3}, 8},
+      {"", "skewY(-45)", "", {1, 0, 5, -2}, 8},
+      {"", "matrix(0 2 -3 0 7 8)", "", {4, 10, -2, 18}, 48},
+      {"", "translate(3 4)scale(2) , rotate ( -90 )", "", {5, 2, 9, -6}, 32},
+      {"<g transform='translate(10 20)'><g>", "scale(2)", "</g></g>", {12, 22, 20, 26}, 32},
+      {"<g transform='translate(10 20)'><path transform='scale(9)' d=''/></g>",
+       "scale(2)",
+       "",
+       {2, 2, 10, 6},
+       32},
+      {"<defs><path transform='none'/></defs><svg>", " ", "</svg>", {1, 1, 5, 3}, 8},
+  };
+  for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
+    static const char *const shapes[] = {"path transform='%s' d='m1 1h4v2H1z'",
+                                         "polygon points='1,1 5,1 5,3 1,3' transform='%s'",
+                                         "path d='M1 1C2 1 4 1 5 1Q5 2 5 3L1 3' transform='%s'"};
+    for (int shape = 0; shape < 3; ++shape) {
+      char element[200], text[500];
+      snprintf(element, sizeof element, shapes[shape], cases[k].transform);
+      snprintf(text, sizeof text, "<svg>%s<%s/>%s</svg>", cases[k].before, element, cases[k].after);
+      cvtm_polygons p = {0};
+      cvtm_error error = {CVTM_OK, ""};
+      if (read_text("svg", text, &p, &error) != CVTM_OK) fail_msg("%s: %s", text, error.message);
+      assert_int_equal(p.ring_count, 1);
+      assert_true(fabs(total_area(&p) - cases[k].area) < 1e-9);
+      int found = 0;
+      for (int64_t i = 0; i < p.start[1]; ++i) {
+        for (int c = 0; c < 2; ++c) {
+          const double *at = cases[k].corners + 2 * c;
+          found |= hypot(p.points[2 * i] - at[0], p.points[2 * i + 1] - at[1]) < 1e-12 ? 1 << c : 0;
+        }
+      }
+      assert_int_equal(found, 3);
+      cvtm_polygons_free(&p);
+    }
+  }
+}
+
+/* Drawing programs write a byte order mark, a DTD with short entities, and other encodings. */
+static void svg_preambles_are_read(void **state) {
+  (void)state;
+  static const char *const text[] = {
+      "\xef\xbb\xbf<?xml version='1.0' encoding='utf-8'?>",
+      "\n <?xml version='1.0' encoding='windows-1252'?><!-- \xe4 -->",
+      "<!DOCTYPE svg PUBLIC '-//W3C//DTD SVG 1.1//EN' 'http://www.w3.org/svg11.dtd' [\n"
+      "<!ENTITY ns_svg 'http://www.w3.org/2000/svg'>\n]>",
+  };
+  for (size_t k = 0; k < sizeof text / sizeof text[0]; ++k) {
+    char whole[500];
+    snprintf(whole, sizeof whole, "%s<svg><path d=\"M0 0h9&#32;v9\n\"/></svg>\n", text[k]);
+    cvtm_polygons p = {0};
+    cvtm_error error = {CVTM_OK, ""};
+    if (read_text("svg", whole, &p, &error) != CVTM_OK) fail_msg("%s: %s", whole, error.message);
+    assert_true(total_area(&p) == 40.5);
+    cvtm_polygons_free(&p);
+  }
+}
+
 static void bad_polygons_are_refused(void **state) {
   (void)state;
   static const char *const text[][3] = {
@@ -233,8 +307,15 @@ static void bad_polygons_are_refused(void **state) {
       {"svg", "<svg><path d='M0 0A1 1 0 0 0 5 5'/></svg>", "`A`"},
       {"svg", "<svg><path d='L1 1'/></svg>", "begins with M"},
       {"svg", "<svg>\n<path d='M1'/></svg>", "line 2"},
-      {"svg", "<svg><g transform='scale(2)'/></svg>", "transform"},
-      {"svg", "<svg><path d='M0 0L1", "ends inside"},
+      {"svg", "<svg>\n<g transform='turn(2)'/></svg>", "line 2: the transform `turn`"},
+      {"svg", "<svg><g transform='scale(2'/></svg>", "the transform `scale` has wrong arguments"},
+      {"svg", "<svg><g transform='rotate(1 2)'/></svg>", "`rotate` has wrong arguments"},
+      {"svg", "<svg><g transform='matrix(1 2 3)'/></svg>", "`matrix` has wrong arguments"},
+      {"svg", "<svg><g transform='scale(1e300)'><path d='M1 1h9v9'/></g></svg>", "no place"},
+      {"svg", "<svg><g transform='scale(2)'/></svg>", "no polygon"},
+      {"svg", "<svg><path d='M0 0L1", "malformed XML"},
+      {"svg", "<svg>\n<path d='M0 0h9v9'></svg>", "line 2: malformed XML: mismatched tag"},
+      {"svg", "<!DOCTYPE s [<!ENTITY a 'M0'>\n<!ENTITY b '&a;&a;'>]><s/>", "line 2: an entity"},
       {"json", "{\"type\":\"Polygon\",\"coordinates\":[[[1],[2]]]}", "two numbers"},
       {"json", "{\"type\":\"Polygon\",\"coord", "no JSON"},
       {"json", "[1]", "type"},
@@ -522,6 +603,8 @@ int main(void) {
       cmocka_unit_test(labels_meet_in_junctions),
       cmocka_unit_test(formats_agree),
       cmocka_unit_test(curves_become_chords),
+      cmocka_unit_test(transforms_move_polygons),
+      cmocka_unit_test(svg_preambles_are_read),
       cmocka_unit_test(bad_polygons_are_refused),
       cmocka_unit_test(a_hole_may_touch_the_middle_of_a_side),
       cmocka_unit_test(corners_are_limited),

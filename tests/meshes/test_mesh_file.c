@@ -230,6 +230,7 @@ static void files_of_others_are_read(void **state) {
 #define VTK_HEAD "# vtk DataFile Version 3.0\nt\nASCII\nDATASET UNSTRUCTURED_GRID\n"
 #define VTK_POINTS VTK_HEAD "POINTS 3 double\n0 0 0 1 0 0 0 1 0\n"
 #define VTU_HEAD "<VTKFile type='UnstructuredGrid'><UnstructuredGrid>"
+#define VTU_TAIL "</UnstructuredGrid></VTKFile>"
 #define VTU_POINTS                                                                 \
   VTU_HEAD                                                                         \
   "<Piece NumberOfPoints='1' NumberOfCells='1'><Points><DataArray type='Float64' " \
@@ -292,20 +293,26 @@ static void malformed_files_are_refused(void **state) {
       {"vtk", VTK_POINTS, "no CELLS"},
       {"vtk", VTK_POINTS "NONSENSE\n", "unknown section"},
       {"vtu", "<a/>", "line 1: not a VTK file"},
-      {"vtu", VTU_HEAD, "no piece"},
+      {"vtu", VTU_HEAD VTU_TAIL, "no piece"},
+      {"vtu", VTU_HEAD, "line 1: malformed XML"},
+      {"vtu", VTU_POINTS, "line 1: malformed XML"},
+      {"vtu", "<!DOCTYPE s [<!ENTITY a 'a'>\n<!ENTITY b '&a;'>]>" VTU_HEAD, "line 2: an entity"},
       {"vtu", "<VTKFile type='PolyData'>", "not an unstructured grid"},
       {"vtu", "<VTKFile type='UnstructuredGrid' compressor='vtkZLibDataCompressor'>",
        "compressed VTU data are not supported"},
       {"vtu", VTU_HEAD "\n<Piece NumberOfPoints='x' NumberOfCells='1'>", "line 2: malformed or"},
-      {"vtu", VTU_HEAD "<Piece NumberOfPoints='1' NumberOfCells='0'>", "no points"},
-      {"vtu", VTU_POINTS, "no offsets"},
+      {"vtu", VTU_HEAD "<Piece NumberOfPoints='1' NumberOfCells='0'></Piece>" VTU_TAIL,
+       "no points"},
+      {"vtu", VTU_POINTS "</Piece>" VTU_TAIL, "no offsets"},
       {"vtu",
        VTU_HEAD "<Piece NumberOfPoints='1000000000' NumberOfCells='0'><Points><DataArray "
-                "type='Float64' NumberOfComponents='3' format='binary'>AAAA</DataArray>",
+                "type='Float64' NumberOfComponents='3' "
+                "format='binary'>AAAA</DataArray></Points></Piece>" VTU_TAIL,
        "more points are claimed"},
       {"vtu",
        VTU_HEAD "<Piece NumberOfPoints='1' NumberOfCells='0'><Points><DataArray "
-                "type='Float64' NumberOfComponents='3' format='appended' offset='99'/>",
+                "type='Float64' NumberOfComponents='3' format='appended' "
+                "offset='99'/></Points></Piece>" VTU_TAIL,
        "not in the appended data"},
       {"msh", "hello", "line 1: expected '$MeshFormat'"},
       {"msh", "$MeshFormat\n3.0 0 8\n", "line 2: only versions"},

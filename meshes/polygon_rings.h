@@ -1,0 +1,27 @@
+/* Private to this room: what the readers of polygon files share. */
+#ifndef CVTMESH_MESHES_POLYGON_RINGS_H
+#define CVTMESH_MESHES_POLYGON_RINGS_H
+
+#include "meshes/formats.h"
+#include "meshes/polygon_file.h"
+
+/* The rings read so far, and the one being read. */
+typedef struct cvtm_ring_collector {
+  cvtm_source *source; /* for messages */
+  cvtm_polygons rings;
+  int64_t ring_capacity, point_capacity;
+  int64_t open; /* points of the ring being read, which follow those of the finished rings */
+  int64_t read; /* points read, dropped ones included */
+} cvtm_ring_collector;
+
+/* A point equal to the one before it is dropped. */
+cvtm_status cvtm_ring_add_point(cvtm_ring_collector *collector, double x, double y);
+/* The ring being read is complete; one without area is dropped. */
+cvtm_status cvtm_ring_close(cvtm_ring_collector *collector);
+
+static inline int cvtm_is_letter(unsigned char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; }
+
+/* The paths and polygons of an SVG document, with their transforms. */
+cvtm_status cvtm_read_polygons_svg(cvtm_source *source, cvtm_ring_collector *collector);
+
+#endif
