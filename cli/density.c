@@ -55,12 +55,12 @@ static cvtm_status write_picture(const work *w, const char *path, cvtm_error *er
   return status;
 }
 
-static cvtm_status write_one(void *context, const char *path, cvtm_error *error) {
+/* A cli_writer. */
+static cvtm_status write_density(void *context, const char *path, const char *extension,
+                                 cvtm_error *error) {
   const work *w = context;
   const int64_t shape[2] = {w->made.height, w->made.width};
-  char buffer[16];
-  if (strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "png") == 0)
-    return write_picture(w, path, error);
+  if (strcmp(extension, "png") == 0) return write_picture(w, path, error);
   return cvtm_npy_write(path, 'f', (int)sizeof(double), 2, shape, w->made.precise, error);
 }
 
@@ -83,7 +83,7 @@ static int perform_density(work *w) {
   cli_catch_signals();
   cvtm_status status = cli_read_conditioned(w->device, o->input, o, &w->made, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
-  status = cli_outputs_write(o, write_one, w, &error);
+  status = cli_outputs_write(o, write_density, w, &error);
   if (status == CVTM_OK) status = write_density_report(w, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!o->quiet) {

@@ -229,7 +229,10 @@ static int solve_lcp(work *w) {
 
 /* --- results ------------------------------------------------------------------------------- */
 
-static cvtm_status write_x(void *context, const char *path, cvtm_error *error) {
+/* A cli_writer. */
+static cvtm_status write_solution(void *context, const char *path, const char *extension,
+                                  cvtm_error *error) {
+  (void)extension;
   const work *w = context;
   const int64_t shape[2] = {w->height, w->width}, line = w->n;
   const int is_plane = w->width > 0 && w->height > 1;
@@ -309,7 +312,7 @@ static void print_lcp_summary(const work *w) {
 
 static int finish(work *w) {
   cvtm_error error = {CVTM_OK, ""};
-  cvtm_status status = cli_outputs_write(&w->options, write_x, w, &error);
+  cvtm_status status = cli_outputs_write(&w->options, write_solution, w, &error);
   if (status == CVTM_OK) status = write_lcp_report(w, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!w->options.quiet) print_lcp_summary(w);

@@ -218,7 +218,10 @@ static int shape_of(const solution *s, int64_t *shape) {
   return dimensions;
 }
 
-static cvtm_status write_x(void *context, const char *path, cvtm_error *error) {
+/* A cli_writer. */
+static cvtm_status write_minimiser(void *context, const char *path, const char *extension,
+                                   cvtm_error *error) {
+  (void)extension;
   const solution *s = context;
   int64_t shape[CVTM_NPY_MAX_DIMENSIONS];
   const int dimensions = shape_of(s, shape);
@@ -303,7 +306,7 @@ static void print_minimize_summary(const solution *s) {
 static int finish(solution *s) {
   cvtm_error error = {CVTM_OK, ""};
   const double start = cvtm_clock();
-  cvtm_status status = cli_outputs_write(&s->options, write_x, s, &error);
+  cvtm_status status = cli_outputs_write(&s->options, write_minimiser, s, &error);
   s->write = cvtm_clock() - start;
   if (status == CVTM_OK) status = write_minimize_report(s, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);

@@ -1,27 +1,29 @@
-#define _XOPEN_SOURCE 700
-
 #include "cli/output.h"
 
 #include "base/file.h"
 #include "cli/cli.h"
 #include "meshes/mesh_file.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static int is_stream(const char *path) { return strcmp(path, "-") == 0; }
 
+enum { EXTENSION_MAX = 64 };
+
+static const char *output_extension(const cli_options *options, const char *path, char *buffer) {
+  return is_stream(path) ? options->format : cvtm_file_extension(path, buffer, EXTENSION_MAX);
+}
+
 cli_output_kind cli_output_kind_of(const cli_options *options, const char *path) {
-  char name[64], buffer[64];
+  char name[EXTENSION_MAX + 8], buffer[EXTENSION_MAX];
+  const char *extension = output_extension(options, path, buffer);
   if (is_stream(path)) {
     snprintf(name, sizeof name, "stdout.%s", options->format);
     path = name;
   }
-  const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
   const int png = strcmp(extension, "png") == 0;
   if (options->command == CLI_VORONOI) {
     if (png) return CLI_OUTPUT_PICTURE;
@@ -146,42 +148,14 @@ int cli_outputs_check_npy(const cli_options *options) {
   return cli_outputs_check(options);
 }
 
-static cvtm_status copy_to_stdout(const char *path, cvtm_error *error) {
-  FILE *file = fopen(path, "rb");
-  if (file == NULL) return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
-  char block[1 << 14];
-  size_t size;
-  int good = 1;
-  while (good && (size = fread(block, 1, sizeof block, file)) > 0)
-    good = fwrite(block, 1, size, stdout) == size;
-  good = good && !ferror(file) && fflush(stdout) == 0;
-  fclose(file);
-  if (good) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_IO, "standard output: cannot write");
-}
-
-cvtm_status cli_output_write(const cli_options *options, const char *path, cli_writer writer,
-                             void *context, cvtm_error *error) {
-  if (!is_stream(path)) return writer(context, path, error);
-  const char *place = getenv("TMPDIR");
-  char directory[512], file[600];
-  int length = snprintf(directory, sizeof directory, "%s/cvtmesh-XXXXXX",
-                        place != NULL && *place != '\0' ? place : "/tmp");
-  if (length < 0 || (size_t)length >= sizeof directory || mkdtemp(directory) == NULL)
-    return cvtm_fail(error, CVTM_ERROR_IO, "standard output: no temporary directory");
-  snprintf(file, sizeof file, "%s/stdout.%s", directory, options->format);
-  cvtm_status status = writer(context, file, error);
-  if (status == CVTM_OK) status = copy_to_stdout(file, error);
-  (void)remove(file);
-  (void)rmdir(directory);
-  return status;
-}
-
 cvtm_status cli_outputs_write(const cli_options *options, cli_writer writer, void *context,
                               cvtm_error *error) {
   cvtm_status status = CVTM_OK;
-  for (int k = 0; k < options->output.count && status == CVTM_OK; ++k)
-    status = cli_output_write(options, options->output.item[k], writer, context, error);
+  for (int k = 0; k < options->output.count && status == CVTM_OK; ++k) {
+    char buffer[EXTENSION_MAX];
+    const char *path = options->output.item[k];
+    status = writer(context, path, output_extension(options, path, buffer), error);
+  }
   return status;
 }
 
@@ -220,16 +194,18 @@ static cvtm_status write_picture(const cli_scene *scene, const char *path, cvtm_
                             &picture, error);
 }
 
-static cvtm_status write_scene_file(void *context, const char *path, cvtm_error *error) {
+static cvtm_status write_scene_file(void *context, const char *path, const char *extension,
+                                    cvtm_error *error) {
   const cli_scene *scene = context;
   switch (cli_output_kind_of(scene->options, path)) {
     case CLI_OUTPUT_MESH: {
-      const cvtm_mesh_file_options how = {scene->domain, scene->options->unit,
-                                          scene->options->ascii, scene->mass, scene->regions};
+      const cvtm_mesh_file_options how = {scene->domain,         scene->options->unit,
+                                          scene->options->ascii, scene->mass,
+                                          scene->regions,        extension};
       return cvtm_mesh_write(path, scene->mesh, &how, error);
     }
     case CLI_OUTPUT_POINTS:
-      return cvtm_points_write(path, scene->sites, scene->count, error);
+      return cvtm_points_write_as(extension, path, scene->sites, scene->count, error);
     case CLI_OUTPUT_SVG:
       return write_svg(scene, path, error);
     case CLI_OUTPUT_PICTURE:

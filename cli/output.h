@@ -41,13 +41,10 @@ int cli_outputs_check_npy(const cli_options *options);
 /* --layers and --picture-size; CLI_EXIT_USAGE after a message. */
 int cli_picture_options(const cli_options *options, cvtm_picture_options *picture);
 
-/* Writes one output under a name of its format; for `-` that is a temporary file
- * whose contents then go to stdout. */
-typedef cvtm_status (*cli_writer)(void *context, const char *path, cvtm_error *error);
-cvtm_status cli_output_write(const cli_options *options, const char *path, cli_writer writer,
-                             void *context, cvtm_error *error);
-
-/* Every -o. */
+/* Writes one output. extension: of the path, in lower case; --format if the path is `-`. */
+typedef cvtm_status (*cli_writer)(void *context, const char *path, const char *extension,
+                                  cvtm_error *error);
+/* Calls `writer` for every -o, until one fails. */
 cvtm_status cli_outputs_write(const cli_options *options, cli_writer writer, void *context,
                               cvtm_error *error);
 

@@ -84,13 +84,13 @@ static cvtm_status write_contour(const work *w, const char *path, cvtm_error *er
   return status;
 }
 
-static cvtm_status write_one(void *context, const char *path, cvtm_error *error) {
+/* A cli_writer. */
+static cvtm_status write_segmentation(void *context, const char *path, const char *extension,
+                                      cvtm_error *error) {
   const work *w = context;
   const int64_t shape[2] = {w->image.height, w->image.width};
-  char buffer[16];
-  const char *kind = cvtm_file_extension(path, buffer, sizeof buffer);
-  if (strcmp(kind, "png") == 0) return write_mask(w, path, error);
-  if (strcmp(kind, "svg") == 0) return write_contour(w, path, error);
+  if (strcmp(extension, "png") == 0) return write_mask(w, path, error);
+  if (strcmp(extension, "svg") == 0) return write_contour(w, path, error);
   return cvtm_npy_write(path, 'f', (int)sizeof(double), 2, shape, w->made.u, error);
 }
 
@@ -125,7 +125,7 @@ static int perform_segment(work *w) {
   cvtm_status status = cvtm_image_read(o->input, &w->image, &error);
   if (status == CVTM_OK) status = cli_segment_image(w->device, o, &w->image, &w->made, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
-  status = cli_outputs_write(o, write_one, w, &error);
+  status = cli_outputs_write(o, write_segmentation, w, &error);
   if (status == CVTM_OK) status = write_segment_report(w, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!o->quiet) print_segment_summary(w);

@@ -56,7 +56,10 @@ static cvtm_status write_ppm(const char *path, cvtm_domain domain, const unsigne
   return cvtm_output_commit(output, error);
 }
 
-static cvtm_status write_labels(void *context, const char *path, cvtm_error *error) {
+/* A cli_writer. */
+static cvtm_status write_labels(void *context, const char *path, const char *extension,
+                                cvtm_error *error) {
+  (void)extension;
   const diagram *d = context;
   const cli_output_kind kind = cli_output_kind_of(&d->options, path);
   if (kind == CLI_OUTPUT_LABELS) {

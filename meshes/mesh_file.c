@@ -22,21 +22,18 @@ static const format formats[] = {
 
 static const char known_formats[] = "obj, off, ply, stl, vtk, vtu, msh";
 
-static const format *find_format(const char *path) {
-  char buffer[8];
-  const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
+static const format *find_format(const char *extension) {
   for (size_t k = 0; k < sizeof formats / sizeof formats[0]; ++k) {
     if (strcmp(formats[k].extension, extension) == 0) return &formats[k];
   }
   return NULL;
 }
 
-static int is_svg(const char *path) {
+int cvtm_mesh_format_known(const char *path) {
   char buffer[8];
-  return strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "svg") == 0;
+  const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
+  return strcmp(extension, "svg") == 0 || find_format(extension) != NULL;
 }
-
-int cvtm_mesh_format_known(const char *path) { return is_svg(path) || find_format(path) != NULL; }
 
 /* ---- writing ---- */
 
@@ -53,10 +50,13 @@ static double *place_vertices(const cvtm_mesh *mesh, const cvtm_mesh_file_option
 
 cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
                             const cvtm_mesh_file_options *options, cvtm_error *error) {
-  if (is_svg(path)) {
+  char buffer[8];
+  const char *extension =
+      options->format != NULL ? options->format : cvtm_file_extension(path, buffer, sizeof buffer);
+  if (strcmp(extension, "svg") == 0) {
     return cvtm_svg_write(path, CVTM_SVG_MESH, mesh, NULL, NULL, options->domain, error);
   }
-  const format *f = find_format(path);
+  const format *f = find_format(extension);
   if (f == NULL) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown mesh format (known: %s, svg)", path,
                      known_formats);
@@ -181,10 +181,7 @@ static cvtm_status finish_mesh(cvtm_builder *b, cvtm_mesh *mesh, const char *nam
 cvtm_status cvtm_mesh_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
                                  const char *name, cvtm_mesh *mesh, cvtm_error *error) {
   memset(mesh, 0, sizeof *mesh);
-  const format *f = NULL;
-  for (size_t k = 0; k < sizeof formats / sizeof formats[0]; ++k) {
-    if (strcmp(formats[k].extension, extension) == 0) f = &formats[k];
-  }
+  const format *f = find_format(extension);
   if (f == NULL) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown mesh format (readable: %s)", name,
                      known_formats);
@@ -203,7 +200,8 @@ cvtm_status cvtm_mesh_read_bytes(const char *extension, const unsigned char *byt
 cvtm_status cvtm_mesh_read(const char *path, cvtm_mesh *mesh, cvtm_error *error) {
   const size_t limit = (size_t)1 << 36;
   memset(mesh, 0, sizeof *mesh);
-  const format *f = find_format(path);
+  char buffer[8];
+  const format *f = find_format(cvtm_file_extension(path, buffer, sizeof buffer));
   if (f == NULL) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown mesh format (readable: %s)", path,
                      known_formats);

@@ -16,6 +16,7 @@ typedef struct cvtm_mesh_file_options {
   int ascii;                   /* nonzero: text instead of binary where a format has both */
   const double *cell_mass;     /* vertex_count masses for formats with vertex data, or NULL */
   const cvtm_regions *regions; /* of the mesh, for MSH and VTU, or NULL */
+  const char *format;          /* extension that stands for that of the path, or NULL */
 } cvtm_mesh_file_options;
 
 /* obj off ply stl vtk vtu msh (meshes, y up), svg (edges, y down). 1 if the
@@ -48,6 +49,9 @@ cvtm_status cvtm_mesh_read_bytes(const char *extension, const unsigned char *byt
 int cvtm_points_format_known(const char *path);
 cvtm_status cvtm_points_write(const char *path, const double *points, int64_t count,
                               cvtm_error *error);
+/* The same; `extension` names the format, whatever that of the path. */
+cvtm_status cvtm_points_write_as(const char *extension, const char *path, const double *points,
+                                 int64_t count, cvtm_error *error);
 /* points is malloc'd: 2 * count. An empty list is an error. */
 cvtm_status cvtm_points_read(const char *path, double **points, int64_t *count, cvtm_error *error);
 /* The same from memory; `name` is used in messages. */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 typedef enum format { UNKNOWN, CSV, XYZ, NPY } format;
+static const char *const extensions[] = {"", "csv", "xyz", "npy"};
 
 static format name_format(const char *extension) {
   if (strcmp(extension, "csv") == 0) return CSV;
@@ -34,7 +35,12 @@ int cvtm_points_format_known(const char *path) { return find_format(path) != UNK
 
 cvtm_status cvtm_points_write(const char *path, const double *points, int64_t count,
                               cvtm_error *error) {
-  format f = find_format(path);
+  return cvtm_points_write_as(extensions[find_format(path)], path, points, count, error);
+}
+
+cvtm_status cvtm_points_write_as(const char *extension, const char *path, const double *points,
+                                 int64_t count, cvtm_error *error) {
+  const format f = name_format(extension);
   if (f == UNKNOWN) return fail_unknown(path, error);
   if (f == NPY) {
     const int64_t shape[2] = {count, 2};
@@ -212,7 +218,6 @@ cvtm_status cvtm_points_read_bytes(const char *extension, const unsigned char *b
 }
 
 cvtm_status cvtm_points_read(const char *path, double **points, int64_t *count, cvtm_error *error) {
-  static const char *const extensions[] = {"", "csv", "xyz", "npy"};
   const size_t limit = (size_t)1 << 36;
   *points = NULL;
   *count = 0;

@@ -97,7 +97,8 @@ static void every_format_reads_back(void **state) {
   for (int f = 0; f < FORMATS; ++f) {
     for (int variant = 0; variant < 8; ++variant) {
       int ascii = variant & 1, unit = variant >> 1 & 1;
-      cvtm_mesh_file_options options = {domain, unit, ascii, variant & 4 ? mass : NULL, NULL};
+      cvtm_mesh_file_options options = {
+          .domain = domain, .unit = unit, .ascii = ascii, .cell_mass = variant & 4 ? mass : NULL};
       cvtm_error error = {0};
       cvtm_mesh read;
       const char *file = temporary(formats[f]);
@@ -120,7 +121,7 @@ static void one_and_two_sites_can_be_written(void **state) {
     assert_int_equal(mesh.triangle_count, 0);
     for (int f = 0; f < FORMATS; ++f) {
       for (int ascii = 0; ascii < 2; ++ascii) {
-        cvtm_mesh_file_options options = {domain, 0, ascii, NULL, NULL};
+        cvtm_mesh_file_options options = {.domain = domain, .ascii = ascii};
         cvtm_mesh read;
         const char *file = temporary(formats[f]);
         assert_int_equal(cvtm_mesh_write(file, &mesh, &options, NULL), CVTM_OK);
@@ -146,7 +147,7 @@ static void coincident_sites_are_counted(void **state) {
   const double points[] = {0, 0, 9, 1, 4, 8, 9, 1, 9, 1};
   cvtm_mesh mesh, read;
   assert_int_equal(cvtm_delaunay(points, 5, &mesh, NULL), CVTM_OK);
-  cvtm_mesh_file_options options = {domain, 0, 0, NULL, NULL};
+  cvtm_mesh_file_options options = {.domain = domain};
   const char *file = temporary("ply");
   assert_int_equal(cvtm_mesh_write(file, &mesh, &options, NULL), CVTM_OK);
   assert_int_equal(cvtm_mesh_read(file, &read, NULL), CVTM_OK);
@@ -346,7 +347,7 @@ static void truncated_files_are_survived(void **state) {
   cvtm_mesh mesh = make_mesh(12);
   for (int f = 0; f < FORMATS; ++f) {
     for (int ascii = 0; ascii < 2; ++ascii) {
-      cvtm_mesh_file_options options = {domain, 0, ascii, NULL, NULL};
+      cvtm_mesh_file_options options = {.domain = domain, .ascii = ascii};
       const char *file = temporary(formats[f]);
       unsigned char *bytes;
       size_t size;
@@ -375,7 +376,7 @@ static void truncated_files_are_survived(void **state) {
 static void unwritable_places_are_errors(void **state) {
   (void)state;
   cvtm_mesh mesh = make_mesh(SITES);
-  cvtm_mesh_file_options options = {domain, 0, 0, NULL, NULL};
+  cvtm_mesh_file_options options = {.domain = domain};
   cvtm_error error;
   char link[64];
   for (int f = 0; f <= FORMATS; ++f) {
