@@ -7,7 +7,7 @@
  * L may be given as rows per block with a minus sign. */
 #include "base/clock.h"
 #include "lcp/hlcp.h"
-#include "lcp/hlcp/hlcp_problems.h"
+#include "lcp/hlcp/problems.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "lcp/hlcp.h"
-#include "lcp/hlcp/hlcp_problems.h"
+#include "lcp/hlcp/problems.h"
 #include "lcp/matrix_market.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
 #include "base/primitives.h"
 #include "density/field_kernels.h"
 #include "density/links.h"
-#include "lcp/hlcp/hlcp_grid.h"
+#include "lcp/hlcp/grid.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "base/table_select.h"
 #include "base/clock.h"
 #include "base/names.h"
-#include "lcp/sparse/sparse_algebra.h"
+#include "lcp/sparse/csr.h"
 #include "lcp/sparse/sparse_solver.h"
 
 #include <string.h>
@@ -86,7 +86,7 @@ cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t
   cvtm_lcp_options settled = *options;
   *lcp = NULL;
   cvtm_status status = cvtm_device_activate(device);
-  if (status == CVTM_OK) status = cvtm_csr_check_all(matrix, "the matrix", threads, error);
+  if (status == CVTM_OK) status = cvtm_csr_check_square(matrix, "the matrix", threads, error);
   if (status != CVTM_OK) return status;
   if ((width != 0 || height != 0) &&
       (width < 1 || height < 1 || width > matrix->rows || height != matrix->rows / width ||
@@ -121,7 +121,7 @@ static cvtm_status check_problem(cvtm_lcp *lcp, const double *b, const double *l
                                  const double *upper) {
   int64_t verdict[2] = {lcp->rows, lcp->rows};
   cvtm_error *error = cvtm_device_error(lcp->device);
-  cvtm_status status = CVTM_TABLE(lcp->device, cvtm_sparse_phases)
+  cvtm_status status = CVTM_TABLE(lcp->device, cvtm_sparse_table)
                            ->check(lcp->device, b, lower, upper, lcp->rows, lcp->verdict);
   if (status != CVTM_OK) return status;
   status = cvtm_device_copy_out(lcp->device, verdict, lcp->verdict, sizeof verdict);

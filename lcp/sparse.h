@@ -47,17 +47,11 @@ typedef struct cvtm_sell {
                    follow it one by one, so that they need not be read; else -1. NULL: not known */
 } cvtm_sell;
 
-/* Converts on the device; the caller frees. The second converts back (host memory); zeros at
- * the end of a row that cannot be told from padding are left out. */
+/* Converts on the device; the caller frees. */
 cvtm_status cvtm_sell_create(cvtm_device *device, const cvtm_csr *matrix, cvtm_sell *sell);
-cvtm_status cvtm_sell_to_csr(cvtm_device *device, const cvtm_sell *sell, cvtm_csr *matrix);
 void cvtm_sell_free(cvtm_device *device, cvtm_sell *sell);
 /* Fills in sell.run: worth it where most rows are like the one before, as on grids. */
 cvtm_status cvtm_sell_find_runs(cvtm_device *device, cvtm_sell *sell);
-
-/* y = A x, device memory; enqueued. The order of a row's additions is its storage order. */
-cvtm_status cvtm_sell_multiply(cvtm_device *device, const cvtm_sell *matrix, const double *x,
-                               double *y);
 
 #ifdef __cplusplus
 }

@@ -25,7 +25,7 @@
 #include "power/equal_mass.h"
 #include "density/condition.h"
 #include "lcp/hlcp.h"
-#include "lcp/hlcp/hlcp_problems.h"
+#include "lcp/hlcp/problems.h"
 #include "lcp/lcp.h"
 #include "lcp/model_problems.h"
 #include "meshes/mesh_file.h"

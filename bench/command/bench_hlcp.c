@@ -1,7 +1,7 @@
 /* cvtmesh bench hlcp: Tables 1, 2 and 3 and the data of Figure 2 of Mezzadri 2020. */
 #include "bench/command/bench.h"
 #include "lcp/hlcp.h"
-#include "lcp/hlcp/hlcp_problems.h"
+#include "lcp/hlcp/problems.h"
 
 #include <math.h>
 #include <stdlib.h>

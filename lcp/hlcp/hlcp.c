@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "base/primitives.h"
-#include "lcp/hlcp/hlcp_control.h"
+#include "lcp/hlcp/hlcp_solver.h"
 
 #include <float.h>
 #include <math.h>

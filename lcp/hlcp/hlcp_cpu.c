@@ -1,5 +1,5 @@
 #include "lcp/hlcp/hlcp_kernels.h"
-#include "lcp/hlcp/hlcp_rows.h"
+#include "lcp/hlcp/row_functions.h"
 
 /* Rows of a part: whole slices. */
 enum { PART_SLICES = 32, PART_ROWS = PART_SLICES * CVTM_SLICE_ROWS, BLOCKS_CHOSEN = 64 };
@@ -122,7 +122,7 @@ static cvtm_status cpu_apply(cvtm_device *device, const cvtm_hlcp_arrays *s, con
   const int threads = threads_for(device, s->n);
   (void)threads;
 #pragma omp parallel for schedule(static) num_threads(threads)
-  for (int64_t i = 0; i < s->n; ++i) out[i] = cvtm_hlcp_chosen_row(s, i, v);
+  for (int64_t i = 0; i < s->n; ++i) out[i] = cvtm_hlcp_jacobian_row(s, i, v);
   return CVTM_OK;
 }
 
@@ -130,7 +130,7 @@ static cvtm_status cpu_diagonal(cvtm_device *device, const cvtm_hlcp_arrays *s, 
   const int threads = threads_for(device, s->n);
   (void)threads;
 #pragma omp parallel for schedule(static) num_threads(threads)
-  for (int64_t i = 0; i < s->n; ++i) inverse[i] = cvtm_hlcp_chosen_inverse(s, i);
+  for (int64_t i = 0; i < s->n; ++i) inverse[i] = cvtm_hlcp_jacobian_inverse_diagonal(s, i);
   return CVTM_OK;
 }
 

@@ -2,7 +2,7 @@
 #include "base/cuda_utils.h"
 #include "base/device_kernels.h"
 #include "lcp/hlcp/hlcp_kernels.h"
-#include "lcp/hlcp/hlcp_rows.h"
+#include "lcp/hlcp/row_functions.h"
 
 namespace {
 
@@ -195,13 +195,13 @@ __global__ void finish(cvtm_hlcp_arrays s, double *z, double *w) {
 
 __global__ void apply(cvtm_hlcp_arrays s, const double *v, double *out) {
   for (int64_t i = cvtm_first_thread(); i < s.n; i += cvtm_thread_count()) {
-    out[i] = cvtm_hlcp_chosen_row(&s, i, v);
+    out[i] = cvtm_hlcp_jacobian_row(&s, i, v);
   }
 }
 
 __global__ void diagonal(cvtm_hlcp_arrays s, double *inverse) {
   for (int64_t i = cvtm_first_thread(); i < s.n; i += cvtm_thread_count()) {
-    inverse[i] = cvtm_hlcp_chosen_inverse(&s, i);
+    inverse[i] = cvtm_hlcp_jacobian_inverse_diagonal(&s, i);
   }
 }
 

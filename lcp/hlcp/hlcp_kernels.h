@@ -3,7 +3,7 @@
 #ifndef CVTMESH_LCP_HLCP_HLCP_KERNELS_H
 #define CVTMESH_LCP_HLCP_HLCP_KERNELS_H
 
-#include "lcp/hlcp/hlcp_newton.h"
+#include "lcp/hlcp/newton.h"
 #include "lcp/hlcp/hlcp_state.h"
 
 #ifdef __cplusplus

@@ -4,13 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALONE = -2, FREE = -1 };
+/* Instead of an aggregate: a row without strong links; one that has not been assigned yet. */
+enum { ISOLATED = -2, FREE = -1 };
 
 typedef struct aggregates {
   const cvtm_csr *matrix;
   double limit; /* a link is strong if |a_ij| > limit sqrt|a_ii a_jj| */
   double *diagonal;
-  int32_t *member; /* aggregate of each row, or FREE or ALONE */
+  int32_t *member; /* aggregate of each row, or FREE or ISOLATED */
   int32_t *root;   /* of each aggregate */
   int64_t count;
 } aggregates;
@@ -31,16 +32,17 @@ static void read_diagonal(aggregates *work) {
   }
 }
 
-static void leave_out_lone_rows(aggregates *work) {
+static void mark_isolated_rows(aggregates *work) {
   const cvtm_csr *a = work->matrix;
   for (int64_t row = 0; row < a->rows; ++row) {
-    work->member[row] = ALONE;
+    work->member[row] = ISOLATED;
     for (int64_t k = a->row_start[row]; k < a->row_start[row + 1]; ++k)
       if (is_strong(work, row, k)) work->member[row] = FREE;
   }
 }
 
-static void found_aggregate(aggregates *work, int64_t row) {
+/* A new aggregate of a row and its free strong neighbours. */
+static void start_aggregate(aggregates *work, int64_t row) {
   const cvtm_csr *a = work->matrix;
   const int32_t mine = (int32_t)work->count++;
   work->root[mine] = (int32_t)row;
@@ -50,19 +52,20 @@ static void found_aggregate(aggregates *work, int64_t row) {
       work->member[a->column[k]] = mine;
 }
 
-/* First, rows whose strong neighbours are all free. */
-static void found_whole_neighbourhoods(aggregates *work) {
+/* First pass: rows whose strong neighbours are all free start aggregates. */
+static void start_from_free_neighbourhoods(aggregates *work) {
   const cvtm_csr *a = work->matrix;
   for (int64_t row = 0; row < a->rows; ++row) {
     int whole = work->member[row] == FREE;
     for (int64_t k = a->row_start[row]; whole && k < a->row_start[row + 1]; ++k)
       whole = !is_strong(work, row, k) || work->member[a->column[k]] < 0;
-    if (whole) found_aggregate(work, row);
+    if (whole) start_aggregate(work, row);
   }
 }
 
-/* Then each row that is left joins the strongest neighbour that the first pass has placed. */
-static void join_neighbours(aggregates *work) {
+/* Second pass: each free row joins the aggregate of its strongest link among those of the first
+ * pass. */
+static void join_strongest_link(aggregates *work) {
   const cvtm_csr *a = work->matrix;
   for (int64_t row = 0; row < a->rows; ++row) {
     if (work->member[row] != FREE) continue;
@@ -74,23 +77,26 @@ static void join_neighbours(aggregates *work) {
       strongest = fabs(a->value[k]);
       chosen = other;
     }
-    if (chosen >= 0) work->member[row] = (int32_t)(-3 - chosen); /* not yet visible to others */
+    if (chosen >= 0)
+      work->member[row] = (int32_t)(-3 - chosen); /* encoded: not an aggregate of the first pass */
   }
   for (int64_t row = 0; row < a->rows; ++row)
-    if (work->member[row] < ALONE) work->member[row] = -3 - work->member[row];
+    if (work->member[row] < ISOLATED) work->member[row] = -3 - work->member[row];
 }
 
+/* Third pass, in the loop: rows still free start aggregates. */
 static void aggregate_rows(aggregates *work) {
   read_diagonal(work);
-  leave_out_lone_rows(work);
-  found_whole_neighbourhoods(work);
-  join_neighbours(work);
+  mark_isolated_rows(work);
+  start_from_free_neighbourhoods(work);
+  join_strongest_link(work);
   for (int64_t row = 0; row < work->matrix->rows; ++row)
-    if (work->member[row] == FREE) found_aggregate(work, row);
+    if (work->member[row] == FREE) start_aggregate(work, row);
 }
 
-/* 1 in the column of each row's aggregate. */
-static cvtm_status plain(const aggregates *work, cvtm_csr *p, cvtm_error *error) {
+/* Piecewise constant interpolation: 1 in the column of each row's aggregate. */
+static cvtm_status build_piecewise_constant(const aggregates *work, cvtm_csr *p,
+                                            cvtm_error *error) {
   const int64_t rows = work->matrix->rows;
   const cvtm_status status = cvtm_csr_create(rows, work->count, rows, p, error);
   if (status != CVTM_OK) return status;
@@ -121,8 +127,9 @@ static void add_entry(cvtm_csr *p, int64_t start, int64_t *end, int32_t column, 
   p->value[k] = term;
 }
 
-/* (I - 2/3 D^-1 A_F) times the plain one; A_F is A with its weak links added to the diagonal. */
-static cvtm_status smooth(const aggregates *work, cvtm_csr *p, cvtm_error *error) {
+/* (I - 2/3 D^-1 A_F) times the piecewise constant interpolation. A_F is A with its weak links added
+ * to the diagonal, which is D. */
+static cvtm_status build_smoothed(const aggregates *work, cvtm_csr *p, cvtm_error *error) {
   const cvtm_csr *a = work->matrix;
   const double damping = 2.0 / 3.0;
   const cvtm_status status = cvtm_csr_create(a->rows, work->count, a->row_start[a->rows], p, error);
@@ -159,7 +166,8 @@ cvtm_status cvtm_aggregate(const cvtm_csr *matrix, int level, int smoothed, cvtm
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for aggregates");
   } else {
     aggregate_rows(&work);
-    status = smoothed ? smooth(&work, prolongation, error) : plain(&work, prolongation, error);
+    status = smoothed ? build_smoothed(&work, prolongation, error)
+                      : build_piecewise_constant(&work, prolongation, error);
   }
   *centre = status == CVTM_OK ? work.root : NULL;
   if (status != CVTM_OK) free(work.root);

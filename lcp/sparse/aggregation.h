@@ -6,10 +6,10 @@
 
 #include "lcp/sparse.h"
 
-/* The pattern of matrix is symmetric. smoothed: one Jacobi step on the piecewise constant
- * interpolation, for linear corrections; bounds need the plain one. Rows without a strong
- * link are left out (rows of zeros). centre: the root of each aggregate; the caller frees.
- * level: 0 for the finest; links count as strong from a lower limit on coarser ones. */
+/* Interpolation from aggregates. The pattern of the matrix is symmetric. smoothed: a Jacobi step on
+ * the piecewise constant interpolation, for corrections without bounds; else piecewise constant.
+ * Rows without a strong link get empty rows. centre: the root row of each aggregate; the caller
+ * frees. level: 0 for the finest; the limit for strong links falls from level to level. */
 cvtm_status cvtm_aggregate(const cvtm_csr *matrix, int level, int smoothed, cvtm_csr *prolongation,
                            int32_t **centre, cvtm_error *error);
 

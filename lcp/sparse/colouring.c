@@ -2,7 +2,7 @@
 
 #include "base/table_select.h"
 #include "lcp/sparse/colouring_kernels.h"
-#include "lcp/sparse/sparse_algebra.h"
+#include "lcp/sparse/csr.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef CVTMESH_LCP_SPARSE_COLOURING_KERNELS_H
 #define CVTMESH_LCP_SPARSE_COLOURING_KERNELS_H
 
-#include "lcp/sparse/sparse_kernels.h"
+#include "lcp/sparse/sell_kernels.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Links of a line of nodes towards the next node, and towards the next line, added up. */
+/* Sums over a grid line of the links to the next node, and to the next line. */
 typedef struct line_links {
   double across, down;
 } line_links;
@@ -19,10 +19,10 @@ static line_links add_line(const cvtm_csr *a, int64_t first, int64_t width) {
   return sums;
 }
 
-cvtm_status cvtm_grid_coarsen(const cvtm_csr *matrix, int64_t width, int64_t height, int threads,
-                              cvtm_grid_coarsening *grids, cvtm_error *error) {
-  const double much = 3;
-  const cvtm_grid_coarsening same = {width, height, width, height};
+cvtm_status cvtm_csr_grid_coarsen(const cvtm_csr *matrix, int64_t width, int64_t height,
+                                  int threads, cvtm_csr_coarsening *grids, cvtm_error *error) {
+  const double semicoarsening_ratio = 3;
+  const cvtm_csr_coarsening same = {width, height, width, height};
   line_links *lines = malloc((size_t)height * sizeof *lines);
   if (lines == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a coarse grid");
 #pragma omp parallel for num_threads(threads) schedule(static)
@@ -37,42 +37,45 @@ cvtm_status cvtm_grid_coarsen(const cvtm_csr *matrix, int64_t width, int64_t hei
   across = width > 1 && across > 0 ? across : 0;
   down = height > 1 && down > 0 ? down : 0;
   *grids = same;
-  if (width > 1 && (height == 1 || much * across >= down)) grids->coarse_width = width / 2;
-  if (height > 1 && (width == 1 || much * down >= across)) grids->coarse_height = height / 2;
+  if (width > 1 && (height == 1 || semicoarsening_ratio * across >= down))
+    grids->coarse_width = width / 2;
+  if (height > 1 && (width == 1 || semicoarsening_ratio * down >= across))
+    grids->coarse_height = height / 2;
   return CVTM_OK;
 }
 
 /* --- interpolation ---------------------------------------------------------------------- */
 
-/* Along one side: the coarse nodes before and after fine node i, at most two of them. */
-typedef struct stencil {
-  int count, first; /* first = 1: there is none before */
+/* In one direction: the coarse nodes that fine node i interpolates from, at most two. */
+typedef struct coarse_nodes {
+  int count, first; /* first = 1: there is none before i */
   int64_t node;     /* the first one */
-} stencil;
+} coarse_nodes;
 
 static int is_between(int64_t side, int64_t coarse, int64_t i) {
   return coarse != side && i % 2 == 0;
 }
 
-static stencil along_side(int64_t side, int64_t coarse, int64_t i) {
+static coarse_nodes coarse_nodes_of(int64_t side, int64_t coarse, int64_t i) {
   if (!is_between(side, coarse, i)) {
-    const stencil same = {1, 0, coarse == side ? i : i / 2};
+    const coarse_nodes same = {1, 0, coarse == side ? i : i / 2};
     return same;
   }
   const int has_before = i > 0, has_after = i / 2 < coarse;
-  const stencil s = {has_before + has_after, !has_before, has_before ? i / 2 - 1 : i / 2};
+  const coarse_nodes s = {has_before + has_after, !has_before, has_before ? i / 2 - 1 : i / 2};
   return s;
 }
 
-/* Entries of all stencils along a side. */
+/* Interpolation weights of all nodes in one direction. */
 static int64_t side_entries(int64_t side, int64_t coarse) {
   int64_t sum = 0;
-  for (int64_t i = 0; i < side; ++i) sum += along_side(side, coarse, i).count;
+  for (int64_t i = 0; i < side; ++i) sum += coarse_nodes_of(side, coarse, i).count;
   return sum;
 }
 
-/* A row of the matrix as a stencil: entry [v][u] joins node (i + u - 1, j + v - 1). Zero where it
- * joins others as well, and on grids of two columns, where a distance can mean either. */
+/* A row of the matrix as a nine-point stencil: entry [v][u] belongs to node (i + u - 1, j + v - 1).
+ * All zero if the row has other entries too, and on grids of two columns, where a column distance
+ * does not determine a direction. */
 typedef struct nine_points {
   double at[3][3];
 } nine_points;
@@ -91,13 +94,14 @@ static nine_points read_row(const cvtm_csr *a, int64_t width, int64_t i, int64_t
   return s;
 }
 
-/* Weights of what lies before and after a node. */
+/* Interpolation weights of the coarse nodes before and after a node. */
 typedef struct two_weights {
   double at[2];
 } two_weights;
 
-/* What a node loses to the boundary across does not count; along, where a neighbour is missing, it
- * does: `middle` is what its equation has for itself. */
+/* Weights in proportion to the links `before` and `after`. Between two coarse nodes (is_inner) they
+ * sum to 1; next to the boundary the node's diagonal `middle` divides if it is larger, since the
+ * boundary value is 0. */
 static two_weights share(double before, double after, double middle, int is_inner) {
   const two_weights halves = {{0.5, 0.5}};
   const double whole = is_inner || before + after > middle ? before + after : middle;
@@ -106,7 +110,7 @@ static two_weights share(double before, double after, double middle, int is_inne
   return weights;
 }
 
-/* Between two coarse nodes: the equation of the node, its stencil added up across. */
+/* Weights from the stencil summed over the other direction (Dendy). */
 static two_weights across_weights(const nine_points *s, int is_inner) {
   double sum[3];
   for (int u = 0; u < 3; ++u) sum[u] = s->at[0][u] + s->at[1][u] + s->at[2][u];
@@ -119,32 +123,32 @@ static two_weights down_weights(const nine_points *s, int is_inner) {
   return share(-sum[0], -sum[2], sum[1], is_inner);
 }
 
-/* weight[v][u] of the coarse nodes around one in the middle of four: its equation, with the values
- * beside, above and below it interpolated. */
-static void middle_weights(const cvtm_csr *a, cvtm_grid_coarsening g, int64_t i, int64_t j,
+/* weight[v][u] of the four coarse nodes around a node at the centre of a coarse cell: its equation
+ * with the values of its neighbours interpolated. */
+static void middle_weights(const cvtm_csr *a, cvtm_csr_coarsening g, int64_t i, int64_t j,
                            double weight[2][2]) {
-  const int inner_across = along_side(g.width, g.coarse_width, i).count == 2;
-  const int inner_down = along_side(g.height, g.coarse_height, j).count == 2;
+  const int inner_across = coarse_nodes_of(g.width, g.coarse_width, i).count == 2;
+  const int inner_down = coarse_nodes_of(g.height, g.coarse_height, j).count == 2;
   const nine_points s = read_row(a, g.width, i, j);
   double sum = 0;
   int is_sound = 1;
   memset(weight, 0, 4 * sizeof(double));
   for (int side = 0; side < 2; ++side) {
     const int64_t x = i + 2 * side - 1, y = j + 2 * side - 1;
-    const double beside = -s.at[1][2 * side], over = -s.at[2 * side][1];
+    const double horizontal = -s.at[1][2 * side], vertical = -s.at[2 * side][1];
     two_weights w = {{0, 0}};
-    if (beside != 0) {
+    if (horizontal != 0) {
       const nine_points neighbour = read_row(a, g.width, x, j);
       w = down_weights(&neighbour, inner_down);
     }
-    for (int v = 0; v < 2; ++v) weight[v][side] += beside * w.at[v] - s.at[2 * v][2 * side];
-    if (over != 0) {
+    for (int v = 0; v < 2; ++v) weight[v][side] += horizontal * w.at[v] - s.at[2 * v][2 * side];
+    if (vertical != 0) {
       const nine_points neighbour = read_row(a, g.width, i, y);
       w = across_weights(&neighbour, inner_across);
-      for (int u = 0; u < 2; ++u) weight[side][u] += over * w.at[u];
+      for (int u = 0; u < 2; ++u) weight[side][u] += vertical * w.at[u];
     }
-    sum += beside + over - s.at[0][2 * side] - s.at[2][2 * side];
-    is_sound &= beside >= 0 && over >= 0;
+    sum += horizontal + vertical - s.at[0][2 * side] - s.at[2][2 * side];
+    is_sound &= horizontal >= 0 && vertical >= 0;
   }
   for (int k = 0; k < 4; ++k) is_sound &= weight[k / 2][k % 2] >= 0;
   const double whole = (inner_across && inner_down) || sum > s.at[1][1] ? sum : s.at[1][1];
@@ -152,7 +156,7 @@ static void middle_weights(const cvtm_csr *a, cvtm_grid_coarsening g, int64_t i,
     weight[k / 2][k % 2] = is_sound && whole > 0 ? weight[k / 2][k % 2] / whole : 0.25;
 }
 
-static void node_weights(const cvtm_csr *a, cvtm_grid_coarsening g, int64_t i, int64_t j,
+static void node_weights(const cvtm_csr *a, cvtm_csr_coarsening g, int64_t i, int64_t j,
                          double weight[2][2]) {
   const int across = is_between(g.width, g.coarse_width, i);
   const int down = is_between(g.height, g.coarse_height, j);
@@ -163,18 +167,18 @@ static void node_weights(const cvtm_csr *a, cvtm_grid_coarsening g, int64_t i, i
   weight[0][0] = weight[0][1] = weight[1][0] = weight[1][1] = 1;
   if (!across && !down) return;
   const nine_points s = read_row(a, g.width, i, j);
-  const two_weights w = across
-                            ? across_weights(&s, along_side(g.width, g.coarse_width, i).count == 2)
-                            : down_weights(&s, along_side(g.height, g.coarse_height, j).count == 2);
+  const two_weights w =
+      across ? across_weights(&s, coarse_nodes_of(g.width, g.coarse_width, i).count == 2)
+             : down_weights(&s, coarse_nodes_of(g.height, g.coarse_height, j).count == 2);
   for (int k = 0; k < 4; ++k) weight[k / 2][k % 2] = w.at[across ? k % 2 : k / 2];
 }
 
-/* A line of nodes, whose first row has its start. */
-static void fill_line(const cvtm_csr *a, cvtm_grid_coarsening g, int64_t j, cvtm_csr *p) {
-  const stencil down = along_side(g.height, g.coarse_height, j);
+/* The rows of grid line j; the row_start of the first is set. */
+static void fill_line(const cvtm_csr *a, cvtm_csr_coarsening g, int64_t j, cvtm_csr *p) {
+  const coarse_nodes down = coarse_nodes_of(g.height, g.coarse_height, j);
   int64_t k = p->row_start[j * g.width];
   for (int64_t i = 0; i < g.width; ++i) {
-    const stencil across = along_side(g.width, g.coarse_width, i);
+    const coarse_nodes across = coarse_nodes_of(g.width, g.coarse_width, i);
     double weight[2][2];
     node_weights(a, g, i, j, weight);
     for (int v = 0; v < down.count; ++v) {
@@ -187,10 +191,10 @@ static void fill_line(const cvtm_csr *a, cvtm_grid_coarsening g, int64_t j, cvtm
   }
 }
 
-static void fill(const cvtm_csr *a, cvtm_grid_coarsening g, int threads, cvtm_csr *p) {
+static void fill_prolongation(const cvtm_csr *a, cvtm_csr_coarsening g, int threads, cvtm_csr *p) {
   const int64_t across = side_entries(g.width, g.coarse_width);
   for (int64_t j = 0; j < g.height; ++j) {
-    const int down = along_side(g.height, g.coarse_height, j).count;
+    const int down = coarse_nodes_of(g.height, g.coarse_height, j).count;
     p->row_start[(j + 1) * g.width] = p->row_start[j * g.width] + down * across;
   }
 #pragma omp parallel for num_threads(threads) schedule(static)
@@ -198,8 +202,9 @@ static void fill(const cvtm_csr *a, cvtm_grid_coarsening g, int threads, cvtm_cs
   (void)threads;
 }
 
-cvtm_status cvtm_grid_prolongation(const cvtm_csr *matrix, cvtm_grid_coarsening g, int threads,
-                                   cvtm_csr *prolongation, int32_t **centre, cvtm_error *error) {
+cvtm_status cvtm_csr_grid_prolongation(const cvtm_csr *matrix, cvtm_csr_coarsening g, int threads,
+                                       cvtm_csr *prolongation, int32_t **centre,
+                                       cvtm_error *error) {
   const int64_t coarse = g.coarse_width * g.coarse_height;
   *centre = malloc((size_t)coarse * sizeof **centre);
   if (*centre == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a coarse grid");
@@ -212,7 +217,7 @@ cvtm_status cvtm_grid_prolongation(const cvtm_csr *matrix, cvtm_grid_coarsening 
     *centre = NULL;
     return status;
   }
-  fill(matrix, g, threads, prolongation);
+  fill_prolongation(matrix, g, threads, prolongation);
   for (int64_t j = 0; j < g.coarse_height; ++j) {
     for (int64_t i = 0; i < g.coarse_width; ++i) {
       const int64_t row = g.coarse_height < g.height ? 2 * j + 1 : j;

@@ -6,7 +6,7 @@
 #include "lcp/sparse/sparse_solver.h"
 
 #include "base/primitives.h"
-#include "lcp/sparse/sparse_algebra.h"
+#include "lcp/sparse/csr.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -49,31 +49,32 @@ static cvtm_status dot(const cvtm_sparse_solver *s, const double *x, const doubl
 /* y = a x + c y. */
 static cvtm_status combine(const cvtm_sparse_solver *s, double a, const double *x, double c,
                            double *y) {
-  return s->hierarchy.phases->combine(s->head.device, a, x, c, y, s->head.rows);
+  return s->hierarchy.table->combine(s->head.device, a, x, c, y, s->head.rows);
 }
 
 /* to = one cycle from zero for the right side `from` in the inactive rows. */
 static cvtm_status precondition(const cvtm_sparse_solver *s, double *from, double *to) {
   const cvtm_hierarchy *h = &s->hierarchy;
   const cvtm_lcp_options *options = &s->head.options;
-  const cvtm_passage how = {.masked = 1};
+  const cvtm_kernel_flags flags = {.masked = 1};
   cvtm_level level = h->level[0];
   level.x = to;
   level.b = from;
   cvtm_status status = cvtm_device_fill(h->device, to, 0, (size_t)level.rows * sizeof *to);
-  if (status == CVTM_OK) status = cvtm_hierarchy_sweep(h, &level, how, 1, options->pre_smoothing);
+  if (status == CVTM_OK) status = cvtm_hierarchy_sweep(h, &level, flags, 1, options->pre_smoothing);
   if (status == CVTM_OK && h->count > 1) {
-    status = h->phases->residual(h->device, &level, how, level.rows);
+    status = h->table->residual(h->device, &level, flags, level.rows);
     if (status == CVTM_OK) {
-      status = h->phases->restriction(h->device, &level, &h->level[1], CVTM_BOUNDS_NONE, 1);
+      status = h->table->restrict_problem(h->device, &level, &h->level[1], CVTM_BOUNDS_NONE, 1);
     }
     if (status == CVTM_OK) {
-      status = cvtm_hierarchy_correct(h, 1, CVTM_BOUNDS_NONE, options->pre_smoothing,
-                                      options->post_smoothing);
+      status = cvtm_hierarchy_cycle(h, 1, CVTM_BOUNDS_NONE, options->pre_smoothing,
+                                    options->post_smoothing);
     }
-    if (status == CVTM_OK) status = h->phases->prolong(h->device, &level, &h->level[1], how);
+    if (status == CVTM_OK) status = h->table->prolong(h->device, &level, &h->level[1], flags);
   }
-  if (status == CVTM_OK) status = cvtm_hierarchy_sweep(h, &level, how, 1, options->post_smoothing);
+  if (status == CVTM_OK)
+    status = cvtm_hierarchy_sweep(h, &level, flags, 1, options->post_smoothing);
   return status;
 }
 
@@ -83,7 +84,7 @@ static cvtm_status try_direction(const cvtm_sparse_solver *s, double *direction,
   const cvtm_level *level = &s->hierarchy.level[0];
   const cvtm_status status = precondition(s, direction, in->vector[FOUND]);
   if (status != CVTM_OK) return status;
-  return s->hierarchy.phases->apply(s->head.device, level, in->vector[FOUND], applied);
+  return s->hierarchy.table->apply(s->head.device, level, in->vector[FOUND], applied);
 }
 
 /* One step of BiCGStab (van der Vorst 1992) on x and the scaled residual in->start; *rho is
@@ -119,10 +120,11 @@ static cvtm_status krylov_step(const cvtm_sparse_solver *s, double *rho, int *go
 /* start = scale (b - A x) in the inactive rows. */
 static cvtm_status find_residual(const cvtm_sparse_solver *s) {
   const inner *in = s->own;
-  const cvtm_passage how = {.masked = 1};
+  const cvtm_kernel_flags flags = {.masked = 1};
   cvtm_level level = s->hierarchy.level[0];
   level.r = in->start;
-  const cvtm_status status = s->hierarchy.phases->residual(s->head.device, &level, how, level.rows);
+  const cvtm_status status =
+      s->hierarchy.table->residual(s->head.device, &level, flags, level.rows);
   return status == CVTM_OK && in->scale != 1 ? combine(s, in->scale, in->start, 0, in->start)
                                              : status;
 }
@@ -174,15 +176,16 @@ static cvtm_status step(cvtm_sparse_solver *s, double *changes) {
   const cvtm_hierarchy *h = &s->hierarchy;
   const inner *in = s->own;
   const cvtm_level level = h->level[0];
-  cvtm_status status = h->phases->sum(h->device, &level, h->count > 1 ? &h->level[1] : NULL, NULL,
-                                      CVTM_SUM_CHOOSE, 0, CVTM_USE_NOTHING, s->partial, s->state);
+  cvtm_status status =
+      h->table->sum(h->device, &level, h->count > 1 ? &h->level[1] : NULL, NULL,
+                    CVTM_SUM_ACTIVE_SET, 0, CVTM_USE_NOTHING, s->partial, s->state);
   if (status == CVTM_OK) {
     status = cvtm_device_copy_out(h->device, changes, &s->state->sums.at[0], sizeof *changes);
   }
-  if (status == CVTM_OK) status = h->phases->clip(h->device, &level, 1);
+  if (status == CVTM_OK) status = h->table->clip(h->device, &level, 1);
   if (in->band.diagonal != NULL)
-    return status == CVTM_OK ? h->phases->tridiagonal(h->device, &level, &in->band) : status;
-  if (status == CVTM_OK) status = cvtm_hierarchy_products(h, 0);
+    return status == CVTM_OK ? h->table->tridiagonal(h->device, &level, &in->band) : status;
+  if (status == CVTM_OK) status = cvtm_hierarchy_update_galerkin(h, 0);
   return status == CVTM_OK ? solve_inactive(s) : status;
 }
 
@@ -215,7 +218,7 @@ static int32_t decide(cvtm_sparse_solver *s, int is_settled) {
 /* Projected sweeps, which come closer wherever A is an H-matrix. */
 static cvtm_status relax(cvtm_sparse_solver *s) {
   inner *in = s->own;
-  const cvtm_passage projected = {.bounded = 1};
+  const cvtm_kernel_flags projected = {.bounded = 1};
   const int sweeps = SWEEPS << in->relaxations++;
   in->idle = 0;
   return cvtm_hierarchy_sweep(&s->hierarchy, &s->hierarchy.level[0], projected, 1, sweeps);
@@ -235,7 +238,7 @@ static cvtm_status iterate(cvtm_sparse_solver *s) {
     changes = 1;
     status = relaxes ? relax(s) : step(s, &changes);
     if (status == CVTM_OK) status = cvtm_sparse_judge(s, 0, 0);
-    if (status == CVTM_OK) status = cvtm_sparse_look(s, 0);
+    if (status == CVTM_OK) status = cvtm_sparse_poll(s, 0);
     if (status != CVTM_OK) return status;
     if (k == 0) changes = 1; /* from what is in the state at the start */
     loop->stop = decide(s, changes == 0);
@@ -263,13 +266,13 @@ static cvtm_status set_goals(cvtm_sparse_solver *s, double target) {
   return status;
 }
 
-cvtm_status cvtm_pdas_go_on(cvtm_sparse_solver *s, double target) {
+cvtm_status cvtm_pdas_continue(cvtm_sparse_solver *s, double target) {
   const cvtm_sum_kind judged_by = s->judged_by;
   s->host.loop.window = PDAS_WINDOW;
   s->host.loop.may_grow = 1;
   s->host.loop.stop = CVTM_UNDECIDED;
   cvtm_status status = cvtm_device_copy_in(s->head.device, s->state, &s->host, sizeof s->host);
-  s->judged_by = CVTM_SUM_MEASURE;
+  s->judged_by = CVTM_SUM_NORM;
   if (status == CVTM_OK) status = set_goals(s, target);
   if (status == CVTM_OK) status = iterate(s);
   s->judged_by = judged_by;
@@ -285,7 +288,7 @@ static cvtm_status solve(cvtm_lcp *lcp, const double *b, const double *lower, co
   if (status == CVTM_OK) status = cvtm_hierarchy_reset(&s->hierarchy, 0);
   if (status == CVTM_OK)
     status = cvtm_sparse_begin(s, 0, target, lcp->options.max_iterations, PDAS_WINDOW, 0);
-  if (status == CVTM_OK) status = cvtm_sparse_look(s, 0);
+  if (status == CVTM_OK) status = cvtm_sparse_poll(s, 0);
   if (status == CVTM_OK) status = iterate(s);
   return status == CVTM_OK ? cvtm_sparse_unload(s, x, result) : status;
 }
@@ -365,7 +368,7 @@ static cvtm_status give_weights(cvtm_sparse_solver *s, const double *weight) {
   cvtm_status status = cvtm_hierarchy_allocate(h, rows, sizeof *sorted, (void **)&sorted);
   if (status == CVTM_OK)
     status = cvtm_device_copy_in(h->device, in->start, weight, (size_t)rows * sizeof *weight);
-  if (status == CVTM_OK) status = h->phases->gather(h->device, in->start, h->order, rows, sorted);
+  if (status == CVTM_OK) status = h->table->gather(h->device, in->start, h->order, rows, sorted);
   if (status == CVTM_OK) status = cvtm_device_synchronize(h->device);
   for (int64_t row = 0; row < rows; ++row) in->heaviest = fmax(in->heaviest, weight[row]);
   h->level[0].weight = sorted;

@@ -1,85 +1,408 @@
 #include "base/cuda_check.h"
-#include "base/cuda_utils.h"
 #include "lcp/sparse/sparse_kernels.h"
 
 namespace {
 
 constexpr int block_size = 256;
+/* Blocks of a multiprocessor at once: they leave the registers for a batch of entries. */
+constexpr int row_blocks = 5, sum_blocks_at_once = 4;
+constexpr int small_block = 1024;
+constexpr int64_t small_rows = 4096;
 
-__global__ void slice_sizes(cvtm_csr csr, cvtm_sell_order order, int64_t uniform, int32_t *sizes) {
-  const int64_t slices = cvtm_sell_slices(csr.rows);
-  for (int64_t slice = cvtm_first_thread(); slice < slices; slice += cvtm_thread_count())
-    sizes[slice] = cvtm_sell_slice_size(&csr, &order, uniform, slice);
+template <class Row>
+__global__ void __launch_bounds__(block_size, row_blocks)
+    for_rows(int64_t first, int64_t end, Row at) {
+  const int64_t stride = gridDim.x * static_cast<int64_t>(block_size);
+  for (int64_t row = first + blockIdx.x * static_cast<int64_t>(block_size) + threadIdx.x; row < end;
+       row += stride)
+    at(row);
 }
 
-__global__ void fill_sell(cvtm_csr csr, cvtm_sell_order order, cvtm_sell sell, int64_t rows) {
-  for (int64_t row = cvtm_first_thread(); row < rows; row += cvtm_thread_count())
-    cvtm_sell_fill_row(&csr, &order, &sell, row);
+template <class Row>
+cvtm_status run_rows(cvtm_device *device, int64_t first, int64_t end, const Row &at,
+                     const char *name) {
+  const unsigned blocks = cvtm_cuda_blocks(end - first, block_size);
+  for_rows<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(first, end, at);
+  return cvtm_cuda_launched(device, name);
 }
 
-__global__ void row_sizes(cvtm_sell sell, int32_t *sizes) {
-  for (int64_t row = cvtm_first_thread(); row < sell.rows; row += cvtm_thread_count())
-    sizes[row] = cvtm_sell_row_size(&sell, row);
+struct relax_at {
+  cvtm_level level;
+  cvtm_kernel_flags flags;
+  double omega;
+  __device__ void operator()(int64_t row) const { cvtm_relax_row(&level, flags, omega, row); }
+};
+
+cvtm_status relax(cvtm_device *device, const cvtm_level *level, cvtm_kernel_flags flags,
+                  double omega, int64_t colour) {
+  return run_rows(device, level->colour_start[colour], level->colour_start[colour + 1],
+                  relax_at{*level, flags, omega}, "relax");
 }
 
-__global__ void find_runs(cvtm_sell sell, int64_t groups) {
-  for (int64_t group = cvtm_first_thread(); group < groups; group += cvtm_thread_count())
-    sell.run[group] = cvtm_sell_run_at(&sell, group);
+struct relax_along_at {
+  cvtm_level level;
+  const double *direction;
+  const cvtm_sparse_state *state;
+  int64_t colour_end;
+  __device__ void operator()(int64_t row) const {
+    cvtm_relax_along_row(&level, direction, state->step, colour_end, row);
+  }
+};
+
+cvtm_status relax_along(cvtm_device *device, const cvtm_level *level, const double *along,
+                        const cvtm_sparse_state *state, int64_t colour) {
+  const int64_t end = level->colour_start[colour + 1];
+  return run_rows(device, level->colour_start[colour], end,
+                  relax_along_at{*level, along, state, end}, "relax_along");
 }
 
-__global__ void fill_csr(cvtm_sell sell, cvtm_csr csr) {
-  for (int64_t row = cvtm_first_thread(); row < sell.rows; row += cvtm_thread_count())
-    cvtm_csr_fill_row(&sell, &csr, row);
+struct residual_at {
+  cvtm_level level;
+  cvtm_kernel_flags flags;
+  __device__ void operator()(int64_t row) const { cvtm_residual_row(&level, flags, row); }
+};
+
+cvtm_status residual(cvtm_device *device, const cvtm_level *level, cvtm_kernel_flags flags,
+                     int64_t end) {
+  return run_rows(device, 0, end, residual_at{*level, flags}, "residual");
 }
 
-__global__ void multiply(cvtm_sell matrix, const double *x, double *y) {
-  for (int64_t row = cvtm_first_thread(); row < matrix.rows; row += cvtm_thread_count())
-    y[row] = cvtm_sell_row_times(&matrix, row, x);
+struct apply_at {
+  cvtm_level level;
+  const double *x;
+  double *y;
+  __device__ void operator()(int64_t row) const { cvtm_apply_row(&level, x, y, row); }
+};
+
+cvtm_status apply(cvtm_device *device, const cvtm_level *level, const double *x, double *y) {
+  return run_rows(device, 0, level->rows, apply_at{*level, x, y}, "apply");
 }
 
-cvtm_status slice_sizes_cuda(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
-                             int64_t uniform, int32_t *sizes) {
-  const unsigned blocks = cvtm_cuda_blocks(cvtm_sell_slices(csr->rows), block_size);
-  slice_sizes<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*csr, *order, uniform, sizes);
-  return cvtm_cuda_launched(device, "slice_sizes");
+struct galerkin_at {
+  cvtm_level fine, coarse;
+  int is_top;
+  __device__ void operator()(int64_t row) const { cvtm_galerkin_row(&fine, &coarse, is_top, row); }
+};
+
+cvtm_status galerkin(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
+                     int is_top) {
+  return run_rows(device, 0, coarse->rows, galerkin_at{*fine, *coarse, is_top}, "galerkin");
 }
 
-cvtm_status fill_sell_cuda(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
-                           const cvtm_sell *sell) {
-  const int64_t rows = cvtm_sell_slices(csr->rows) * CVTM_SLICE_ROWS;
-  const unsigned blocks = cvtm_cuda_blocks(rows, block_size);
-  fill_sell<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*csr, *order, *sell, rows);
-  return cvtm_cuda_launched(device, "fill_sell");
+struct restrict_at {
+  cvtm_level fine, coarse;
+  cvtm_restrict_bounds bounds;
+  int masked;
+  __device__ void operator()(int64_t row) const {
+    cvtm_restrict_row(&fine, &coarse, bounds, masked, row);
+  }
+};
+
+cvtm_status restrict_problem(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
+                             cvtm_restrict_bounds bounds, int masked) {
+  return run_rows(device, 0, coarse->rows, restrict_at{*fine, *coarse, bounds, masked},
+                  "restrict_problem");
 }
 
-cvtm_status row_sizes_cuda(cvtm_device *device, const cvtm_sell *sell, int32_t *sizes) {
-  const unsigned blocks = cvtm_cuda_blocks(sell->rows, block_size);
-  row_sizes<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*sell, sizes);
-  return cvtm_cuda_launched(device, "row_sizes");
+struct prolong_at {
+  cvtm_level fine, coarse;
+  cvtm_kernel_flags flags;
+  __device__ void operator()(int64_t row) const { cvtm_prolong_row(&fine, &coarse, flags, row); }
+};
+
+cvtm_status prolong(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
+                    cvtm_kernel_flags flags) {
+  return run_rows(device, 0, fine->rows, prolong_at{*fine, *coarse, flags}, "prolong");
 }
 
-cvtm_status find_runs_cuda(cvtm_device *device, const cvtm_sell *sell) {
-  const int64_t groups = sell->entries / CVTM_SLICE_ROWS;
-  const unsigned blocks = cvtm_cuda_blocks(groups, block_size);
-  find_runs<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*sell, groups);
-  return cvtm_cuda_launched(device, "find_runs");
+struct direction_at {
+  cvtm_level fine, coarse;
+  double *direction;
+  __device__ void operator()(int64_t row) const {
+    cvtm_direction_row(&fine, &coarse, direction, row);
+  }
+};
+
+cvtm_status direction(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
+                      double *to) {
+  return run_rows(device, 0, fine->rows, direction_at{*fine, *coarse, to}, "direction");
 }
 
-cvtm_status fill_csr_cuda(cvtm_device *device, const cvtm_sell *sell, const cvtm_csr *csr) {
-  const unsigned blocks = cvtm_cuda_blocks(sell->rows, block_size);
-  fill_csr<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*sell, *csr);
-  return cvtm_cuda_launched(device, "fill_csr");
+struct step_at {
+  cvtm_level level;
+  const double *direction;
+  const cvtm_sparse_state *state;
+  __device__ void operator()(int64_t row) const {
+    cvtm_step_row(&level, direction, state->step, row);
+  }
+};
+
+cvtm_status step(cvtm_device *device, const cvtm_level *level, const double *along,
+                 const cvtm_sparse_state *state) {
+  return run_rows(device, 0, level->rows, step_at{*level, along, state}, "step");
 }
 
-cvtm_status multiply_cuda(cvtm_device *device, const cvtm_sell *matrix, const double *x,
-                          double *y) {
-  const unsigned blocks = cvtm_cuda_blocks(matrix->rows, block_size);
-  multiply<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*matrix, x, y);
-  return cvtm_cuda_launched(device, "multiply");
+struct coarsen_at {
+  cvtm_level fine, coarse;
+  __device__ void operator()(int64_t row) const { cvtm_coarsen_row(&fine, &coarse, row); }
+};
+
+cvtm_status coarsen(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse) {
+  return run_rows(device, 0, coarse->rows, coarsen_at{*fine, *coarse}, "coarsen");
+}
+
+struct refine_at {
+  cvtm_level fine, coarse;
+  __device__ void operator()(int64_t row) const { cvtm_refine_row(&fine, &coarse, row); }
+};
+
+cvtm_status refine(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse) {
+  return run_rows(device, 0, fine->rows, refine_at{*fine, *coarse}, "refine");
+}
+
+struct gather_at {
+  const double *from;
+  const int32_t *order;
+  double *to;
+  __device__ void operator()(int64_t k) const { to[k] = from[order[k]]; }
+};
+
+cvtm_status gather(cvtm_device *device, const double *from, const int32_t *order, int64_t count,
+                   double *to) {
+  return run_rows(device, 0, count, gather_at{from, order, to}, "gather");
+}
+
+struct scatter_at {
+  const double *from;
+  const int32_t *order;
+  double *to;
+  __device__ void operator()(int64_t k) const { to[order[k]] = from[k]; }
+};
+
+cvtm_status scatter(cvtm_device *device, const double *from, const int32_t *order, int64_t count,
+                    double *to) {
+  return run_rows(device, 0, count, scatter_at{from, order, to}, "scatter");
+}
+
+struct clip_at {
+  cvtm_level level;
+  int masked;
+  __device__ void operator()(int64_t row) const { cvtm_clip_row(&level, masked, row); }
+};
+
+cvtm_status clip(cvtm_device *device, const cvtm_level *level, int masked) {
+  return run_rows(device, 0, level->rows, clip_at{*level, masked}, "clip");
+}
+
+struct combine_at {
+  double a;
+  const double *x;
+  double c, *y;
+  __device__ void operator()(int64_t k) const { y[k] = a * x[k] + c * y[k]; }
+};
+
+cvtm_status combine(cvtm_device *device, double a, const double *x, double c, double *y,
+                    int64_t count) {
+  return run_rows(device, 0, count, combine_at{a, x, c, y}, "combine");
+}
+
+struct divide_at {
+  const double *x;
+  double *y;
+  __device__ void operator()(int64_t k) const { y[k] /= x[k]; }
+};
+
+cvtm_status divide(cvtm_device *device, const double *x, double *y, int64_t count) {
+  return run_rows(device, 0, count, divide_at{x, y}, "divide");
+}
+
+/* --- sums ------------------------------------------------------------------------------ */
+
+/* Halves the lanes until the first holds everything. */
+__device__ void join_lanes(cvtm_sums *lanes) {
+  const int lane = static_cast<int>(threadIdx.x);
+  __syncthreads();
+  for (int half = CVTM_SUM_LANES / 2; half > 0; half /= 2) {
+    if (lane < half) cvtm_sums_join(&lanes[lane], &lanes[lane + half]);
+    __syncthreads();
+  }
+}
+
+template <cvtm_sum_kind kind, bool relaxes>
+__global__ void __launch_bounds__(CVTM_SUM_LANES, sum_blocks_at_once)
+    sum_blocks(const __grid_constant__ cvtm_level level, const __grid_constant__ cvtm_level next,
+               bool has_next, double *vector, double omega, int64_t first, int64_t last,
+               cvtm_sums *partial, const cvtm_sparse_state *state) {
+  double *const at = cvtm_sum_vector(&level, state, kind, vector);
+  const double scale = state->scale;
+  __shared__ cvtm_sums lanes[CVTM_SUM_LANES];
+  const cvtm_level *coarser = has_next ? &next : nullptr;
+  const int64_t blocks = cvtm_sum_blocks(last - first);
+  for (int64_t block = blockIdx.x; block < blocks; block += gridDim.x) {
+    const int64_t start = first + block * CVTM_SUM_BLOCK;
+    const int64_t end = start + CVTM_SUM_BLOCK < last ? start + CVTM_SUM_BLOCK : last;
+    cvtm_sums sums = {{0, 0, 0, 0}};
+    for (int64_t row = start + threadIdx.x; row < end; row += CVTM_SUM_LANES) {
+      const cvtm_sums here =
+          cvtm_sum_row(&level, coarser, at, kind, relaxes ? omega : 0, scale, row);
+      cvtm_sums_join(&sums, &here);
+    }
+    lanes[threadIdx.x] = sums;
+    join_lanes(lanes);
+    if (threadIdx.x == 0) partial[block] = lanes[0];
+    __syncthreads();
+  }
+}
+
+__global__ void __launch_bounds__(CVTM_SUM_LANES)
+    finish_sums(const cvtm_sums *partial, int64_t blocks, cvtm_sum_use use,
+                cvtm_sparse_state *state) {
+  __shared__ cvtm_sums lanes[CVTM_SUM_LANES];
+  cvtm_sums sums = {{0, 0, 0, 0}};
+  for (int64_t block = threadIdx.x; block < blocks; block += CVTM_SUM_LANES)
+    cvtm_sums_join(&sums, &partial[block]);
+  lanes[threadIdx.x] = sums;
+  join_lanes(lanes);
+  if (threadIdx.x > 0) return;
+  state->sums = lanes[0];
+  cvtm_use_sums(state, use);
+}
+
+using sum_kernel = void (*)(cvtm_level, cvtm_level, bool, double *, double, int64_t, int64_t,
+                            cvtm_sums *, const cvtm_sparse_state *);
+
+sum_kernel kernel_of(cvtm_sum_kind kind, bool relaxes) {
+  switch (kind) {
+    case CVTM_SUM_NORM:
+      return relaxes ? sum_blocks<CVTM_SUM_NORM, true> : sum_blocks<CVTM_SUM_NORM, false>;
+    case CVTM_SUM_RESIDUAL:
+      return relaxes ? sum_blocks<CVTM_SUM_RESIDUAL, true> : sum_blocks<CVTM_SUM_RESIDUAL, false>;
+    case CVTM_SUM_RESIDUAL_TRUNCATED:
+      return relaxes ? sum_blocks<CVTM_SUM_RESIDUAL_TRUNCATED, true>
+                     : sum_blocks<CVTM_SUM_RESIDUAL_TRUNCATED, false>;
+    case CVTM_SUM_LINE_SEARCH:
+      return sum_blocks<CVTM_SUM_LINE_SEARCH, false>;
+    case CVTM_SUM_ENERGY:
+      return sum_blocks<CVTM_SUM_ENERGY, false>;
+    default:
+      return sum_blocks<CVTM_SUM_ACTIVE_SET, false>;
+  }
+}
+
+cvtm_status sum(cvtm_device *device, const cvtm_level *level, const cvtm_level *next,
+                double *vector, cvtm_sum_kind kind, double last_omega, cvtm_sum_use use,
+                cvtm_sums *partial, cvtm_sparse_state *state) {
+  const cudaStream_t stream = cvtm_cuda_stream(device);
+  int64_t blocks = 0;
+  for (int part = 0; part < 2; ++part) {
+    int64_t first;
+    const int64_t last = cvtm_sum_part(level, last_omega, part, &first);
+    if (first == last) continue;
+    const int64_t here = cvtm_sum_blocks(last - first);
+    kernel_of(kind, part == 0)<<<cvtm_cuda_blocks(here, 1), CVTM_SUM_LANES, 0, stream>>>(
+        *level, next != nullptr ? *next : *level, next != nullptr, vector, last_omega, first, last,
+        partial + blocks, state);
+    const cvtm_status status = cvtm_cuda_launched(device, "sum_blocks");
+    if (status != CVTM_OK) return status;
+    blocks += here;
+  }
+  finish_sums<<<1, CVTM_SUM_LANES, 0, stream>>>(partial, blocks, use, state);
+  return cvtm_cuda_launched(device, "finish_sums");
+}
+
+/* One row waits for the one before it: a single thread. */
+__global__ void solve_tridiagonal(cvtm_level level, cvtm_tridiagonal matrix) {
+  cvtm_solve_tridiagonal(&level, &matrix);
+}
+
+cvtm_status tridiagonal(cvtm_device *device, const cvtm_level *level,
+                        const cvtm_tridiagonal *matrix) {
+  solve_tridiagonal<<<1, 1, 0, cvtm_cuda_stream(device)>>>(*level, *matrix);
+  return cvtm_cuda_launched(device, "solve_tridiagonal");
+}
+
+/* --- checks ------------------------------------------------------------------------------ */
+
+__global__ void check_start(int64_t *verdict, int64_t count) {
+  verdict[0] = count;
+  verdict[1] = count;
+}
+
+struct check_at {
+  const double *b, *lower, *upper;
+  int64_t *verdict;
+  __device__ void operator()(int64_t i) const {
+    const int found = cvtm_check_entry(b, lower, upper, i);
+    if (found != 0) {
+      atomicMin(reinterpret_cast<unsigned long long *>(verdict + found - 1),
+                static_cast<unsigned long long>(i));
+    }
+  }
+};
+
+cvtm_status check(cvtm_device *device, const double *b, const double *lower, const double *upper,
+                  int64_t count, int64_t *verdict) {
+  check_start<<<1, 1, 0, cvtm_cuda_stream(device)>>>(verdict, count);
+  const cvtm_status status = cvtm_cuda_launched(device, "check_start");
+  if (status != CVTM_OK) return status;
+  return run_rows(device, 0, count, check_at{b, lower, upper, verdict}, "check");
+}
+
+/* --- small levels: one block does them all ------------------------------------------------- */
+
+template <class Row>
+__device__ void block_rows(int64_t first, int64_t end, const Row &at) {
+  for (int64_t row = first + threadIdx.x; row < end; row += small_block) at(row);
+  __syncthreads();
+}
+
+__device__ void block_sweeps(const cvtm_level *level, cvtm_kernel_flags flags, int sweeps) {
+  for (int sweep = 0; sweep < sweeps; ++sweep) {
+    for (int64_t colour = 0; colour < level->colours; ++colour) {
+      block_rows(level->colour_start_device[colour], level->colour_start_device[colour + 1],
+                 [=](int64_t row) { cvtm_relax_row(level, flags, 1, row); });
+    }
+  }
+}
+
+__global__ void __launch_bounds__(small_block)
+    small_cycle_kernel(const cvtm_level *levels, cvtm_vcycle cycle) {
+  __shared__ cvtm_level level[CVTM_LEVELS_MAX];
+  const cvtm_kernel_flags flags = {1, cycle.bounds != CVTM_BOUNDS_NONE, 0, 0};
+  const cvtm_restrict_bounds bounds = cycle.bounds;
+  for (int l = cycle.first + static_cast<int>(threadIdx.x); l <= cycle.last; l += small_block)
+    level[l] = levels[l];
+  __syncthreads();
+  if (cycle.updates_galerkin) {
+    for (int l = cycle.first; l < cycle.last; ++l) {
+      const cvtm_level *fine = &level[l];
+      block_rows(0, fine[1].rows, [=](int64_t k) { cvtm_galerkin_row(fine, fine + 1, 0, k); });
+    }
+  }
+  for (int l = cycle.first; l < cycle.last; ++l) {
+    const cvtm_level *fine = &level[l];
+    block_sweeps(fine, flags, cycle.pre);
+    block_rows(0, fine->rows, [=](int64_t row) { cvtm_residual_row(fine, flags, row); });
+    block_rows(0, fine[1].rows,
+               [=](int64_t k) { cvtm_restrict_row(fine, fine + 1, bounds, 0, k); });
+  }
+  block_sweeps(&level[cycle.last], flags, cycle.coarsest);
+  for (int l = cycle.last - 1; l >= cycle.first; --l) {
+    const cvtm_level *fine = &level[l];
+    block_rows(0, fine->rows, [=](int64_t row) { cvtm_prolong_row(fine, fine + 1, flags, row); });
+    block_sweeps(fine, flags, cycle.post);
+  }
+}
+
+cvtm_status small_cycle(cvtm_device *device, const cvtm_level *levels, const cvtm_vcycle *cycle) {
+  small_cycle_kernel<<<1, small_block, 0, cvtm_cuda_stream(device)>>>(levels, *cycle);
+  return cvtm_cuda_launched(device, "small_cycle_kernel");
 }
 
 }  // namespace
 
 extern "C" const cvtm_sparse_table cvtm_sparse_table_cuda = {
-    slice_sizes_cuda, fill_sell_cuda, row_sizes_cuda, find_runs_cuda, fill_csr_cuda, multiply_cuda,
+    relax,     relax_along, residual, apply,       galerkin, restrict_problem, prolong,
+    direction, step,        coarsen,  refine,      sum,      gather,           scatter,
+    clip,      combine,     divide,   tridiagonal, check,    small_cycle,      small_rows,
 };

@@ -1,36 +1,95 @@
-/* Inside lcp only: the phases of sparse.h that differ between devices, and rows of the
- * sliced format, written once for both. */
+/* Inside lcp only: the kernels of the solvers for stored matrices. Each enqueues its work on the
+ * device's stream and returns no number. */
 #ifndef CVTMESH_LCP_SPARSE_SPARSE_KERNELS_H
 #define CVTMESH_LCP_SPARSE_SPARSE_KERNELS_H
 
-#include "base/portable.h"
-#include "lcp/sparse.h"
+#include "base/table_select.h"
+#include "lcp/sparse/galerkin.h"
+#include "lcp/sparse/sums.h"
+#include "lcp/sparse/transfer.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Row k of the sliced matrix is row `row[k]` of the other one, its column c becomes `place[c]`;
- * NULL: k, c. Device memory. */
-typedef struct cvtm_sell_order {
-  const int32_t *row, *place;
-} cvtm_sell_order;
+/* A V-cycle on the levels first .. last, whose b, bounds and start are given. */
+typedef struct cvtm_vcycle {
+  int first, last;
+  int pre, post, coarsest; /* sweeps */
+  cvtm_restrict_bounds bounds;
+  int updates_galerkin; /* first, updates the products of all levels after `first` */
+} cvtm_vcycle;
 
-cvtm_status cvtm_sell_create_ordered(cvtm_device *device, const cvtm_csr *matrix,
-                                     const cvtm_sell_order *order, cvtm_sell *sell);
+/* A tridiagonal matrix in the user's order; device memory, as many entries as level 0 has rows. */
+typedef struct cvtm_tridiagonal {
+  const double *below, *diagonal, *above;
+  const int32_t *place;  /* row of level 0 by the user's row */
+  double *ratio, *value; /* workspace of the elimination */
+} cvtm_tridiagonal;
 
-/* All arrays are in device memory, those of the cvtm_csr too. */
 typedef struct cvtm_sparse_table {
-  /* sizes[s] = stored entries of slice s, padding included. */
-  cvtm_status (*slice_sizes)(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
-                             int64_t uniform, int32_t *sizes);
-  cvtm_status (*fill_sell)(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
-                           const cvtm_sell *sell);
-  /* sizes[r] = entries of row r without its padding. */
-  cvtm_status (*row_sizes)(cvtm_device *device, const cvtm_sell *sell, int32_t *sizes);
-  cvtm_status (*find_runs)(cvtm_device *device, const cvtm_sell *sell);
-  cvtm_status (*fill_csr)(cvtm_device *device, const cvtm_sell *sell, const cvtm_csr *csr);
-  cvtm_status (*multiply)(cvtm_device *device, const cvtm_sell *matrix, const double *x, double *y);
+  /* Gauss-Seidel on one colour. */
+  cvtm_status (*relax)(cvtm_device *device, const cvtm_level *level, cvtm_kernel_flags flags,
+                       double omega, int64_t colour);
+  /* Projected, from x + state.step * direction. */
+  cvtm_status (*relax_along)(cvtm_device *device, const cvtm_level *level, const double *direction,
+                             const cvtm_sparse_state *state, int64_t colour);
+  /* r = b - A x in the rows below `end`. */
+  cvtm_status (*residual)(cvtm_device *device, const cvtm_level *level, cvtm_kernel_flags flags,
+                          int64_t end);
+  /* y = A x, 0 in active rows. */
+  cvtm_status (*apply)(cvtm_device *device, const cvtm_level *level, const double *x, double *y);
+  /* The stale rows of P'AP. */
+  cvtm_status (*galerkin)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
+                          int is_top);
+  /* The coarse problem of a correction: P'r, start 0, bounds. */
+  cvtm_status (*restrict_problem)(cvtm_device *device, const cvtm_level *fine,
+                                  const cvtm_level *coarse, cvtm_restrict_bounds bounds,
+                                  int masked);
+  /* x += P times the coarse x. */
+  cvtm_status (*prolong)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
+                         cvtm_kernel_flags flags);
+  /* direction = clip(x + P times the coarse x) - x, 0 in active rows. */
+  cvtm_status (*direction)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
+                           double *direction);
+  /* x = clip(x + state.step * direction). */
+  cvtm_status (*step)(cvtm_device *device, const cvtm_level *level, const double *direction,
+                      const cvtm_sparse_state *state);
+  /* For a nested start: the coarse level's own problem; the fine start from its solution. */
+  cvtm_status (*coarsen)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse);
+  cvtm_status (*refine)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse);
+  /* state.sums = the sums of `kind`, and then `use`. next: the coarser level, NULL if there is
+   * none. partial: cvtm_sum_blocks(rows) + 1 entries of workspace. last_omega > 0, with sums of the
+   * natural residual: the rows of the last colour are relaxed first, projected, in the same pass.
+   * vector: the direction of a line search; else NULL or two copies of x, of which the one that
+   * state.kept does not name is written. */
+  cvtm_status (*sum)(cvtm_device *device, const cvtm_level *level, const cvtm_level *next,
+                     double *vector, cvtm_sum_kind kind, double last_omega, cvtm_sum_use use,
+                     cvtm_sums *partial, cvtm_sparse_state *state);
+  /* to[k] = from[order[k]]; to[order[k]] = from[k]. */
+  cvtm_status (*gather)(cvtm_device *device, const double *from, const int32_t *order,
+                        int64_t count, double *to);
+  cvtm_status (*scatter)(cvtm_device *device, const double *from, const int32_t *order,
+                         int64_t count, double *to);
+  /* Clips every row; or, if masked, sets active rows to their bound. */
+  cvtm_status (*clip)(cvtm_device *device, const cvtm_level *level, int masked);
+  /* y = a x + c y. */
+  cvtm_status (*combine)(cvtm_device *device, double a, const double *x, double c, double *y,
+                         int64_t count);
+  /* y_i /= x_i. */
+  cvtm_status (*divide)(cvtm_device *device, const double *x, double *y, int64_t count);
+  /* Solves for the inactive rows of a tridiagonal system; b and x of the active rows are given. */
+  cvtm_status (*tridiagonal)(cvtm_device *device, const cvtm_level *level,
+                             const cvtm_tridiagonal *matrix);
+  /* verdict[0]: the first index where b or a bound is not a number; verdict[1]: the first where
+   * lower > upper; count if there is none. */
+  cvtm_status (*check)(cvtm_device *device, const double *b, const double *lower,
+                       const double *upper, int64_t count, int64_t *verdict);
+  /* A V-cycle on levels of at most small_rows rows in one launch, which saves the launches of
+   * kernels that cannot fill the device. levels: device memory. NULL: one kernel per operation. */
+  cvtm_status (*small_cycle)(cvtm_device *device, const cvtm_level *levels,
+                             const cvtm_vcycle *cycle);
+  int64_t small_rows;
 } cvtm_sparse_table;
 
 extern const cvtm_sparse_table cvtm_sparse_table_cpu, cvtm_sparse_table_cuda;
@@ -39,173 +98,35 @@ extern const cvtm_sparse_table cvtm_sparse_table_cpu, cvtm_sparse_table_cuda;
 }
 #endif
 
-CVTM_HD int64_t cvtm_sell_slices(int64_t rows) {
-  return rows / CVTM_SLICE_ROWS + (rows % CVTM_SLICE_ROWS != 0);
-}
-
-/* Where entry 0 of a row lies, and the end of its slice: entries are CVTM_SLICE_ROWS apart. */
-CVTM_HD int64_t cvtm_sell_first(const cvtm_sell *sell, int64_t row) {
-  const int64_t slice = row / CVTM_SLICE_ROWS;
-  const int64_t start = sell->uniform > 0 ? slice * sell->uniform : sell->slice_start[slice];
-  return start + row % CVTM_SLICE_ROWS;
-}
-CVTM_HD int64_t cvtm_sell_end(const cvtm_sell *sell, int64_t row) {
-  const int64_t next = row / CVTM_SLICE_ROWS + 1;
-  return sell->uniform > 0 ? next * sell->uniform : sell->slice_start[next];
-}
-
-CVTM_HD int32_t cvtm_sell_padding(const cvtm_sell *sell, int64_t row) {
-  return row < sell->columns ? (int32_t)row : 0;
-}
-
-/* Entries that are read at once: on a GPU, enough to have their loads under way together. */
-#ifdef __CUDA_ARCH__
-#define CVTM_SELL_BATCH 5
-#define CVTM_UNROLLED _Pragma("unroll")
-#else
-#define CVTM_SELL_BATCH 1
-#define CVTM_UNROLLED
-#endif
-enum { CVTM_SELL_STEP = CVTM_SELL_BATCH * CVTM_SLICE_ROWS };
-
-typedef struct cvtm_sell_batch {
-  int32_t column[CVTM_SELL_BATCH];
-  double value[CVTM_SELL_BATCH];
-} cvtm_sell_batch;
-
-/* The entries of a row from place `at` on, padded beyond its end. */
-CVTM_HD cvtm_sell_batch cvtm_sell_read(const cvtm_sell *sell, int64_t row, int64_t at,
-                                       int64_t end) {
-  cvtm_sell_batch batch;
-  CVTM_UNROLLED
-  for (int j = 0; j < CVTM_SELL_BATCH; ++j) {
-    const int64_t k = at + j * CVTM_SLICE_ROWS;
-    batch.column[j] = cvtm_sell_padding(sell, row);
-    batch.value[j] = 0;
-    if (k >= end) continue;
-    const int32_t run = sell->run != NULL ? sell->run[k / CVTM_SLICE_ROWS] : -1;
-    batch.column[j] = run >= 0 ? run + (int32_t)(row % CVTM_SLICE_ROWS) : sell->column[k];
-    batch.value[j] = sell->value[k];
-  }
-  return batch;
-}
-
-CVTM_HD double cvtm_sell_row_times(const cvtm_sell *sell, int64_t row, const double *x) {
-  const int64_t end = cvtm_sell_end(sell, row);
-  double sum = 0;
-  for (int64_t k = cvtm_sell_first(sell, row); k < end; k += CVTM_SELL_STEP) {
-    const cvtm_sell_batch batch = cvtm_sell_read(sell, row, k, end);
-    double at[CVTM_SELL_BATCH];
-    CVTM_UNROLLED
-    for (int j = 0; j < CVTM_SELL_BATCH; ++j) at[j] = x[batch.column[j]];
-    CVTM_UNROLLED
-    for (int j = 0; j < CVTM_SELL_BATCH; ++j) sum += batch.value[j] * at[j];
-  }
-  return sum;
-}
-
-/* Every row of a slice is as long as the longest one. uniform: as in cvtm_sell. */
-CVTM_HD int32_t cvtm_sell_slice_size(const cvtm_csr *csr, const cvtm_sell_order *order,
-                                     int64_t uniform, int64_t slice) {
-  if (uniform > 0) return (int32_t)uniform;
-  const int64_t start = slice * CVTM_SLICE_ROWS;
-  const int64_t end = start + CVTM_SLICE_ROWS < csr->rows ? start + CVTM_SLICE_ROWS : csr->rows;
-  int64_t longest = 0;
-  for (int64_t row = start; row < end; ++row) {
-    const int64_t from = order->row != NULL ? order->row[row] : row;
-    const int64_t length = csr->row_start[from + 1] - csr->row_start[from];
-    if (length > longest) longest = length;
-  }
-  return (int32_t)(longest * CVTM_SLICE_ROWS);
-}
-
-/* Rows of more entries are sorted as heaps; others by insertion, since they are mostly in order. */
-enum { CVTM_LONG_ROW = 256 };
-
-/* Entries `stride` apart: moves the one at `place` down to where none below has a larger column. */
-CVTM_HD void cvtm_sift_down(int32_t *column, double *value, int64_t stride, int64_t place,
-                            int64_t count) {
-  const int32_t c = column[place * stride];
-  const double v = value[place * stride];
-  for (int64_t child = 2 * place + 1; child < count; child = 2 * place + 1) {
-    if (child + 1 < count && column[(child + 1) * stride] > column[child * stride]) ++child;
-    if (column[child * stride] <= c) break;
-    column[place * stride] = column[child * stride];
-    value[place * stride] = value[child * stride];
-    place = child;
-  }
-  column[place * stride] = c;
-  value[place * stride] = v;
-}
-
-CVTM_HD void cvtm_sort_long_row(int32_t *column, double *value, int64_t stride, int64_t count) {
-  for (int64_t k = count / 2; k > 0; --k) cvtm_sift_down(column, value, stride, k - 1, count);
-  for (int64_t k = count - 1; k > 0; --k) {
-    const int32_t c = column[0];
-    const double v = value[0];
-    column[0] = column[k * stride];
-    value[0] = value[k * stride];
-    column[k * stride] = c;
-    value[k * stride] = v;
-    cvtm_sift_down(column, value, stride, 0, k);
-  }
-}
-
-/* Rows beyond the last one, which complete its slice, are padding alone. */
-CVTM_HD void cvtm_sell_fill_row(const cvtm_csr *csr, const cvtm_sell_order *order,
-                                const cvtm_sell *sell, int64_t row) {
-  const int64_t first = cvtm_sell_first(sell, row), end = cvtm_sell_end(sell, row);
-  const int64_t source = row >= csr->rows || order->row == NULL ? row : order->row[row];
-  int64_t from = row < csr->rows ? csr->row_start[source] : 0;
-  const int64_t from_end = row < csr->rows ? csr->row_start[source + 1] : 0;
-  const int64_t count = from_end - from;
-  const int is_long = count > CVTM_LONG_ROW;
-  int64_t at = first;
-  for (; from < from_end; at += CVTM_SLICE_ROWS, ++from) {
-    const int32_t column =
-        order->place != NULL ? order->place[csr->column[from]] : csr->column[from];
-    int64_t to = at;
-    for (; !is_long && to > first && sell->column[to - CVTM_SLICE_ROWS] > column;
-         to -= CVTM_SLICE_ROWS) {
-      sell->column[to] = sell->column[to - CVTM_SLICE_ROWS];
-      sell->value[to] = sell->value[to - CVTM_SLICE_ROWS];
+/* Gaussian elimination without pivoting, from the first row to the last and back (Thomas). */
+CVTM_HD void cvtm_solve_tridiagonal(const cvtm_level *level, const cvtm_tridiagonal *a) {
+  double ratio = 0, value = 0;
+  for (int64_t i = 0; i < level->rows; ++i) {
+    const int32_t row = a->place[i];
+    if (cvtm_is_active(level, row)) {
+      ratio = 0;
+      value = level->x[row];
+    } else {
+      const double pivot = a->diagonal[i] - a->below[i] * ratio;
+      value = (level->b[row] - a->below[i] * value) / pivot;
+      ratio = a->above[i] / pivot;
     }
-    sell->column[to] = column;
-    sell->value[to] = csr->value[from];
+    a->ratio[i] = ratio;
+    a->value[i] = value;
   }
-  if (is_long)
-    cvtm_sort_long_row(sell->column + first, sell->value + first, CVTM_SLICE_ROWS, count);
-  for (; at < end; at += CVTM_SLICE_ROWS) {
-    sell->column[at] = cvtm_sell_padding(sell, row);
-    sell->value[at] = 0;
+  double x = 0;
+  for (int64_t i = level->rows - 1; i >= 0; --i) {
+    x = a->value[i] - a->ratio[i] * x;
+    level->x[a->place[i]] = x;
   }
 }
 
-CVTM_HD int32_t cvtm_sell_row_size(const cvtm_sell *sell, int64_t row) {
-  const int64_t first = cvtm_sell_first(sell, row), end = cvtm_sell_end(sell, row);
-  int32_t size = 0, k = 0;
-  for (int64_t at = first; at < end; at += CVTM_SLICE_ROWS) {
-    ++k;
-    if (sell->value[at] != 0 || sell->column[at] != cvtm_sell_padding(sell, row)) size = k;
-  }
-  return size;
-}
-
-/* Entry group `group` of all slices: the columns of one entry in 32 rows. */
-CVTM_HD int32_t cvtm_sell_run_at(const cvtm_sell *sell, int64_t group) {
-  const int32_t *column = sell->column + group * CVTM_SLICE_ROWS;
-  for (int32_t j = 1; j < CVTM_SLICE_ROWS; ++j)
-    if (column[j] != column[0] + j) return -1;
-  return column[0];
-}
-
-CVTM_HD void cvtm_csr_fill_row(const cvtm_sell *sell, const cvtm_csr *csr, int64_t row) {
-  int64_t from = cvtm_sell_first(sell, row);
-  for (int64_t k = csr->row_start[row]; k < csr->row_start[row + 1]; ++k) {
-    csr->column[k] = sell->column[from];
-    csr->value[k] = sell->value[from];
-    from += CVTM_SLICE_ROWS;
-  }
+/* 1: b or a bound is not a number, or b is infinite; 2: no x is feasible; 0: neither. */
+CVTM_HD int cvtm_check_entry(const double *b, const double *lower, const double *upper, int64_t i) {
+  const double low = lower != NULL ? lower[i] : -(double)INFINITY;
+  const double high = upper != NULL ? upper[i] : (double)INFINITY;
+  if (!(b[i] - b[i] == 0) || low != low || high != high) return 1;
+  return low > high || low == (double)INFINITY || high == -(double)INFINITY ? 2 : 0;
 }
 
 #endif

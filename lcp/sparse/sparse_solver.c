@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MONITOR_CHUNK = 8 };
-static const double slow_rate = 0.7;
+enum { MONITOR_CHUNK = 8 };          /* iterations between polls for a monitor on a GPU */
+static const double slow_rate = 0.7; /* residual reduction per cycle above which pdas takes over */
 
 /* --- setup ------------------------------------------------------------------------------- */
 
-static cvtm_status open_parts(cvtm_sparse_solver *s, const cvtm_csr *matrix,
-                              const cvtm_hierarchy_options *options) {
+static cvtm_status allocate_parts(cvtm_sparse_solver *s, const cvtm_csr *matrix,
+                                  const cvtm_hierarchy_options *options) {
   cvtm_hierarchy *h = &s->hierarchy;
   s->is_symmetric = options->is_symmetric;
   cvtm_status status = cvtm_hierarchy_create(s->head.device, matrix, options, h);
@@ -41,7 +41,7 @@ cvtm_status cvtm_sparse_open(const cvtm_lcp_table *table, cvtm_device *device,
     free(s);
     return status;
   }
-  status = open_parts(s, matrix, hierarchy);
+  status = allocate_parts(s, matrix, hierarchy);
   if (status != CVTM_OK) {
     cvtm_sparse_close(s);
     return status;
@@ -50,7 +50,7 @@ cvtm_status cvtm_sparse_open(const cvtm_lcp_table *table, cvtm_device *device,
   return CVTM_OK;
 }
 
-static cvtm_status loop_body(void *context) {
+static cvtm_status sparse_loop_body(void *context) {
   const cvtm_sparse_loop *loop = context;
   const cvtm_status status = loop->solver->iteration(loop->solver, loop->top);
   return status == CVTM_OK ? cvtm_sparse_judge(loop->solver, loop->top, loop->solver->last_omega)
@@ -64,7 +64,8 @@ cvtm_status cvtm_sparse_record(cvtm_sparse_solver *s, cvtm_sparse_iteration iter
     cvtm_sparse_loop *loop = &s->loop[top];
     loop->solver = s;
     loop->top = top;
-    status = cvtm_loop_create(s->head.device, loop_body, loop, &s->state->loop.go_on, &loop->loop);
+    status = cvtm_loop_create(s->head.device, sparse_loop_body, loop, &s->state->loop.go_on,
+                              &loop->loop);
   }
   return status;
 }
@@ -83,8 +84,8 @@ void cvtm_sparse_close(cvtm_sparse_solver *s) {
 cvtm_status cvtm_sparse_norm(cvtm_sparse_solver *s, int level, double *norm) {
   const cvtm_hierarchy *h = &s->hierarchy;
   cvtm_sums sums;
-  cvtm_status status = h->phases->sum(h->device, &h->level[level], NULL, NULL, CVTM_SUM_MEASURE, 0,
-                                      CVTM_USE_NOTHING, s->partial, s->state);
+  cvtm_status status = h->table->sum(h->device, &h->level[level], NULL, NULL, CVTM_SUM_NORM, 0,
+                                     CVTM_USE_NOTHING, s->partial, s->state);
   if (status != CVTM_OK) return status;
   status = cvtm_device_copy_out(h->device, &sums, &s->state->sums, sizeof sums);
   if (status == CVTM_OK) *norm = cvtm_norm_of(&sums, s->host.scale);
@@ -96,9 +97,10 @@ static cvtm_status set_scale(cvtm_sparse_solver *s, double scale) {
   return cvtm_device_copy_in(s->head.device, &s->state->scale, &scale, sizeof scale);
 }
 
-/* The 2-norm of the natural residual of the first x, and the scale that it takes. */
-static cvtm_status measure_start(cvtm_sparse_solver *s, double *norm) {
-  const double least = 1e-120, most = 1e120; /* far enough from where squares leave the range */
+/* The 2-norm of the natural residual at clip(0). Sets the scale if its squares leave the range of
+ * doubles. */
+static cvtm_status measure_cold_norm(cvtm_sparse_solver *s, double *norm) {
+  const double least = 1e-120, most = 1e120; /* the squares of norms between them are in range */
   cvtm_sums sums;
   cvtm_status status = set_scale(s, 1);
   if (status == CVTM_OK) status = cvtm_sparse_norm(s, 0, norm);
@@ -116,23 +118,23 @@ cvtm_status cvtm_sparse_load(cvtm_sparse_solver *s, const double *b, const doubl
   const cvtm_level *level = &h->level[0];
   double cold = 0;
   cvtm_status (*const gather)(cvtm_device *, const double *, const int32_t *, int64_t, double *) =
-      h->phases->gather;
+      h->table->gather;
   const uint8_t has_bounds[2] = {lower != NULL, upper != NULL};
   cvtm_status status = cvtm_device_copy_in(h->device, h->has_bounds, has_bounds, sizeof has_bounds);
   if (status == CVTM_OK) status = gather(h->device, b, h->order, level->rows, level->b);
   if (status == CVTM_OK && level->weight != NULL)
-    status = h->phases->divide(h->device, level->weight, level->b, level->rows);
+    status = h->table->divide(h->device, level->weight, level->b, level->rows);
   if (status == CVTM_OK && lower != NULL)
     status = gather(h->device, lower, h->order, level->rows, level->lower);
   if (status == CVTM_OK && upper != NULL)
     status = gather(h->device, upper, h->order, level->rows, level->upper);
   if (status == CVTM_OK)
     status = cvtm_device_fill(h->device, level->x, 0, (size_t)level->rows * sizeof(double));
-  if (status == CVTM_OK) status = h->phases->clip(h->device, level, 0);
-  if (status == CVTM_OK) status = measure_start(s, &cold);
+  if (status == CVTM_OK) status = h->table->clip(h->device, level, 0);
+  if (status == CVTM_OK) status = measure_cold_norm(s, &cold);
   if (status == CVTM_OK && warm) {
     status = gather(h->device, x, h->order, level->rows, level->x);
-    if (status == CVTM_OK) status = h->phases->clip(h->device, level, 0);
+    if (status == CVTM_OK) status = h->table->clip(h->device, level, 0);
   }
   s->host.loop.cold = cold;
   const double relative = s->head.options.tolerance * cold;
@@ -145,23 +147,23 @@ cvtm_status cvtm_sparse_judge(cvtm_sparse_solver *s, int top, double last_omega)
   const cvtm_hierarchy *h = &s->hierarchy;
   const cvtm_level *level = &h->level[top];
   const cvtm_level *next = top + 1 < h->count ? level + 1 : NULL;
-  return h->phases->sum(h->device, level, next, s->best, s->judged_by, last_omega, CVTM_USE_JUDGE,
-                        s->partial, s->state);
+  return h->table->sum(h->device, level, next, s->best, s->judged_by, last_omega, CVTM_USE_JUDGE,
+                       s->partial, s->state);
 }
 
-static int64_t chunk_of(const cvtm_sparse_solver *s, int top) {
-  if (top > 0) return CVTM_COURSE_CHUNK;
+static int64_t poll_interval(const cvtm_sparse_solver *s, int top) {
+  if (top > 0) return CVTM_HISTORY_LENGTH;
   if (s->head.options.monitor != NULL)
     return cvtm_device_get_kind(s->head.device) == CVTM_DEVICE_CPU ? 1 : MONITOR_CHUNK;
-  return s->hands_over ? CVTM_LCP_WINDOW : CVTM_COURSE_CHUNK;
+  return s->falls_back_to_pdas ? CVTM_LCP_WINDOW : CVTM_HISTORY_LENGTH;
 }
 
-/* From a cold start, cycles are slow while the free boundary is far from its place: the active set
- * method is no faster then. */
+/* True if pdas is to take over. Not without a nested start: cycles are slow while the free boundary
+ * is far from its place, but so is pdas. */
 static int is_slow(const cvtm_sparse_solver *s) {
   const cvtm_iteration_state *loop = &s->host.loop;
-  return s->hands_over && s->head.options.nested && loop->iteration >= 2 * CVTM_LCP_WINDOW &&
-         cvtm_iteration_rate(loop) > slow_rate;
+  return s->falls_back_to_pdas && s->head.options.nested &&
+         loop->iteration >= 2 * CVTM_LCP_WINDOW && cvtm_iteration_rate(loop) > slow_rate;
 }
 
 cvtm_status cvtm_sparse_begin(cvtm_sparse_solver *s, int top, double target, int64_t limit,
@@ -176,31 +178,31 @@ cvtm_status cvtm_sparse_begin(cvtm_sparse_solver *s, int top, double target, int
   s->host.loop.may_grow = s->iteration == NULL; /* pdas */
   s->host.loop.iteration = -1;
   s->host.loop.stop = CVTM_UNDECIDED;
-  s->host.pause_at = chunk_of(s, top);
+  s->host.pause_at = poll_interval(s, top);
   s->reported = -1;
   const cvtm_status status =
       cvtm_device_copy_in(s->head.device, s->state, &s->host, sizeof s->host);
   return status == CVTM_OK ? cvtm_sparse_judge(s, top, last_omega) : status;
 }
 
-static int tell(cvtm_sparse_solver *s) {
+static int call_monitor(cvtm_sparse_solver *s) {
   const cvtm_lcp_options *options = &s->head.options;
   int stop = 0;
   while (s->reported < s->host.loop.iteration) {
     const int64_t k = ++s->reported;
-    const cvtm_lcp_progress progress = {k, s->host.norm[k % CVTM_COURSE_CHUNK],
-                                        s->host.maximum[k % CVTM_COURSE_CHUNK]};
+    const cvtm_lcp_progress progress = {k, s->host.norm[k % CVTM_HISTORY_LENGTH],
+                                        s->host.maximum[k % CVTM_HISTORY_LENGTH]};
     stop |= options->monitor(options->monitor_context, &progress);
   }
   return stop;
 }
 
-cvtm_status cvtm_sparse_look(cvtm_sparse_solver *s, int top) {
+cvtm_status cvtm_sparse_poll(cvtm_sparse_solver *s, int top) {
   const cvtm_status status =
       cvtm_device_copy_out(s->head.device, &s->host, s->state, sizeof s->host);
   if (status != CVTM_OK || top > 0 || s->head.options.monitor == NULL) return status;
   const int32_t stop = s->host.loop.stop;
-  if (tell(s) && (stop == CVTM_UNDECIDED || stop == CVTM_LCP_ITERATIONS))
+  if (call_monitor(s) && (stop == CVTM_UNDECIDED || stop == CVTM_LCP_ITERATIONS))
     s->host.loop.stop = CVTM_LCP_INTERRUPTED;
   return CVTM_OK;
 }
@@ -208,10 +210,10 @@ cvtm_status cvtm_sparse_look(cvtm_sparse_solver *s, int top) {
 cvtm_status cvtm_sparse_run(cvtm_sparse_solver *s, int top) {
   for (;;) {
     cvtm_status status = cvtm_loop_run(s->loop[top].loop);
-    if (status == CVTM_OK) status = cvtm_sparse_look(s, top);
+    if (status == CVTM_OK) status = cvtm_sparse_poll(s, top);
     if (status != CVTM_OK || s->host.loop.stop != CVTM_UNDECIDED) return status;
     if (top == 0 && is_slow(s)) return CVTM_OK;
-    s->host.pause_at += chunk_of(s, top);
+    s->host.pause_at += poll_interval(s, top);
     s->host.loop.go_on = 1;
     status = cvtm_device_copy_in(s->head.device, s->state, &s->host, sizeof s->host);
     if (status != CVTM_OK) return status;
@@ -222,36 +224,36 @@ cvtm_status cvtm_sparse_unload(cvtm_sparse_solver *s, double *x, cvtm_lcp_result
   const cvtm_hierarchy *h = &s->hierarchy;
   const cvtm_level *level = &h->level[0];
   const cvtm_iteration_state loop = s->host.loop;
-  cvtm_sums measured, account;
+  cvtm_sums norms, energy;
   cvtm_status status = cvtm_device_copy(h->device, level->x, s->best + s->host.kept * level->rows,
                                         (size_t)level->rows * sizeof(double));
-  if (status == CVTM_OK && !isfinite(loop.best)) { /* of no iterate is anything known */
+  if (status == CVTM_OK && !isfinite(loop.best)) { /* no iterate had a finite residual */
     status = cvtm_device_fill(h->device, level->x, 0, (size_t)level->rows * sizeof(double));
-    if (status == CVTM_OK) status = h->phases->clip(h->device, level, 0);
+    if (status == CVTM_OK) status = h->table->clip(h->device, level, 0);
   }
-  if (status == CVTM_OK) status = h->phases->scatter(h->device, level->x, h->order, level->rows, x);
+  if (status == CVTM_OK) status = h->table->scatter(h->device, level->x, h->order, level->rows, x);
   if (status == CVTM_OK) {
-    status = h->phases->sum(h->device, level, NULL, NULL, CVTM_SUM_MEASURE, 0, CVTM_USE_NOTHING,
-                            s->partial, s->state);
-  }
-  if (status == CVTM_OK) {
-    status = cvtm_device_copy_out(h->device, &measured, &s->state->sums, sizeof measured);
+    status = h->table->sum(h->device, level, NULL, NULL, CVTM_SUM_NORM, 0, CVTM_USE_NOTHING,
+                           s->partial, s->state);
   }
   if (status == CVTM_OK) {
-    status = h->phases->sum(h->device, level, NULL, NULL, CVTM_SUM_ACCOUNT, 0, CVTM_USE_NOTHING,
-                            s->partial, s->state);
+    status = cvtm_device_copy_out(h->device, &norms, &s->state->sums, sizeof norms);
   }
   if (status == CVTM_OK) {
-    status = cvtm_device_copy_out(h->device, &account, &s->state->sums, sizeof account);
+    status = h->table->sum(h->device, level, NULL, NULL, CVTM_SUM_ENERGY, 0, CVTM_USE_NOTHING,
+                           s->partial, s->state);
+  }
+  if (status == CVTM_OK) {
+    status = cvtm_device_copy_out(h->device, &energy, &s->state->sums, sizeof energy);
   }
   if (status != CVTM_OK) return status;
   result->stop = (cvtm_lcp_stop)loop.stop;
   result->iterations = loop.iteration;
-  result->natural_residual = cvtm_norm_of(&measured, s->host.scale);
-  result->natural_residual_max = measured.at[2];
-  result->energy = s->is_symmetric ? account.at[0] : (double)NAN;
-  result->active_lower = (int64_t)account.at[1];
-  result->active_upper = (int64_t)account.at[3];
+  result->natural_residual = cvtm_norm_of(&norms, s->host.scale);
+  result->natural_residual_max = norms.at[2];
+  result->energy = s->is_symmetric ? energy.at[0] : (double)NAN;
+  result->active_lower = (int64_t)energy.at[1];
+  result->active_upper = (int64_t)energy.at[3];
   result->rate = cvtm_iteration_rate(&loop);
   return CVTM_OK;
 }

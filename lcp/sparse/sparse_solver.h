@@ -1,13 +1,14 @@
-/* Inside lcp only: what psor, pdas and the multigrid methods for sparse matrices have in
- * common: the problem in colour order, the loop, the best iterate. */
+/* Inside lcp only: what psor, pdas and the multigrid methods for stored matrices share: the problem
+ * in colour order, the loop, the best iterate. */
 #ifndef CVTMESH_LCP_SPARSE_SPARSE_SOLVER_H
 #define CVTMESH_LCP_SPARSE_SPARSE_SOLVER_H
 
-#include "lcp/sparse/sparse_hierarchy.h"
+#include "lcp/lcp_solver.h"
+#include "lcp/sparse/hierarchy.h"
 
 typedef struct cvtm_sparse_solver cvtm_sparse_solver;
 
-/* One iteration with level `top` as the finest, without its judgement. */
+/* Enqueues one iteration with level `top` as the finest; the caller judges the iterate. */
 typedef cvtm_status (*cvtm_sparse_iteration)(cvtm_sparse_solver *solver, int top);
 
 typedef struct cvtm_sparse_loop {
@@ -20,59 +21,61 @@ struct cvtm_sparse_solver {
   cvtm_lcp head;
   cvtm_hierarchy hierarchy;
   int is_symmetric;
-  cvtm_sum_kind judged_by; /* the pass that gives the natural residual after an iteration */
-  double last_omega;       /* > 0: an iteration ends with a sweep that leaves the last colour
-                              to that pass, relaxed by this */
+  cvtm_sum_kind judged_by; /* the sum that gives the natural residual after an iteration */
+  double last_omega;       /* > 0: an iteration ends with a sweep whose last colour is left to that
+                              sum, relaxed by this omega */
   cvtm_sparse_iteration iteration; /* NULL: the host takes part in every iteration */
   cvtm_sparse_loop loop[CVTM_LEVELS_MAX];
-  cvtm_sweep_state *state; /* device memory */
-  cvtm_sweep_state host;   /* its last copy */
+  cvtm_sparse_state *state; /* device memory */
+  cvtm_sparse_state host;   /* its last copy */
   cvtm_sums *partial;
-  double *direction; /* as long as level 0 */
-  double *best;      /* twice as long: see cvtm_sweep_state.kept */
-  int64_t reported;  /* the last iteration that the monitor has seen */
-  int hands_over;    /* leaves the course of level 0 undecided where that is slow */
-  void *own;         /* of the method; freed with the solver */
+  double *direction;      /* rows of level 0 */
+  double *best;           /* twice the rows of level 0: see cvtm_sparse_state.kept */
+  int64_t reported;       /* the last iteration that the monitor has seen */
+  int falls_back_to_pdas; /* leaves the loop of level 0 undecided if it is slow */
+  void *own;              /* of the method; freed with the solver */
 };
 
-/* Checks the matrix and sets everything up; loops for `loops` levels from the finest. On
- * failure nothing is left. The caller frees by cvtm_sparse_close. */
+/* Checks the options and sets everything up but the loops. On failure nothing is left. The caller
+ * frees by cvtm_sparse_close. */
 cvtm_status cvtm_sparse_open(const cvtm_lcp_table *table, cvtm_device *device,
                              const cvtm_csr *matrix, const cvtm_hierarchy_options *hierarchy,
                              const cvtm_lcp_options *options, cvtm_sparse_solver **solver);
+/* Records the iteration as a loop for each of the `loops` finest levels. */
 cvtm_status cvtm_sparse_record(cvtm_sparse_solver *solver, cvtm_sparse_iteration iteration,
                                int loops);
 void cvtm_sparse_close(cvtm_sparse_solver *solver);
 
-/* Copies the problem to level 0; *target is the 2-norm to reach. */
+/* Copies the problem to level 0. *target: the 2-norm of the natural residual to reach. */
 cvtm_status cvtm_sparse_load(cvtm_sparse_solver *solver, const double *b, const double *lower,
                              const double *upper, const double *x, int warm, double *target);
-/* The 2-norm of the natural residual on a level. Waits. */
+/* The 2-norm of the natural residual on a level. Synchronises. */
 cvtm_status cvtm_sparse_norm(cvtm_sparse_solver *solver, int level, double *norm);
-/* A new course for level `top`; judges the start, last_omega as in cvtm_sparse_judge. */
+/* Resets the iteration state for level `top` and judges the start; last_omega as in
+ * cvtm_sparse_judge. */
 cvtm_status cvtm_sparse_begin(cvtm_sparse_solver *solver, int top, double target, int64_t limit,
                               int64_t window, double last_omega);
-/* Judges x after an iteration; last_omega > 0: once the last colour has been relaxed. Enqueued. */
+/* Judges x after an iteration; if last_omega > 0, after relaxing the last colour. Enqueued. */
 cvtm_status cvtm_sparse_judge(cvtm_sparse_solver *solver, int top, double last_omega);
-/* Copies the state to solver.host and tells the monitor, which may stop the course. */
-cvtm_status cvtm_sparse_look(cvtm_sparse_solver *solver, int top);
-/* Iterates until the course of level `top` stops, or is to be handed over. */
+/* Copies the state to solver.host and calls the monitor, which may stop the iteration. */
+cvtm_status cvtm_sparse_poll(cvtm_sparse_solver *solver, int top);
+/* Iterates on level `top` until the stop rule decides, or pdas is to take over. */
 cvtm_status cvtm_sparse_run(cvtm_sparse_solver *solver, int top);
-/* The best iterate of level 0 to x, and its figures. */
+/* The best iterate of level 0 to x, and the result. */
 cvtm_status cvtm_sparse_unload(cvtm_sparse_solver *solver, double *x, cvtm_lcp_result *result);
 
-/* The methods; options are checked, auto is resolved. */
+/* The methods. Options are checked, auto is resolved. */
 cvtm_status cvtm_psor_create(cvtm_device *device, const cvtm_csr *matrix, int is_symmetric,
                              const cvtm_lcp_options *options, cvtm_lcp **lcp);
 cvtm_status cvtm_sparse_multigrid_create(cvtm_device *device, const cvtm_csr *matrix,
                                          int is_symmetric, int64_t width, int64_t height,
                                          const cvtm_lcp_options *options, cvtm_lcp **lcp);
-/* The primal-dual active set method from where the course of another one has come to: memory for
- * it, and its iterations until the course stops. */
-cvtm_status cvtm_pdas_prepare(cvtm_sparse_solver *solver);
-cvtm_status cvtm_pdas_go_on(cvtm_sparse_solver *solver, double target);
 cvtm_status cvtm_pdas_create(cvtm_device *device, const cvtm_csr *matrix, int is_symmetric,
                              int64_t width, int64_t height, const cvtm_lcp_options *options,
                              cvtm_lcp **lcp);
+/* The primal-dual active set method as the continuation of another: allocates its memory; iterates
+ * from the current iterate until the stop rule decides. */
+cvtm_status cvtm_pdas_prepare(cvtm_sparse_solver *solver);
+cvtm_status cvtm_pdas_continue(cvtm_sparse_solver *solver, double target);
 
 #endif

@@ -3,7 +3,7 @@
 #include "test_devices.h"
 
 #include "lcp/hlcp.h"
-#include "lcp/hlcp/hlcp_problems.h"
+#include "lcp/hlcp/problems.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* HLCPs on a grid of pixels against the same problems as sparse matrices. */
 #include "test_devices.h"
 
-#include "lcp/hlcp/hlcp_grid.h"
+#include "lcp/hlcp/grid.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Inside lcp only: the linear systems of the semismooth Newton method for HLCPs, and the
  * scalar decisions of BiCGSTAB (van der Vorst 1992) that both devices share. */
-#ifndef CVTMESH_LCP_HLCP_HLCP_NEWTON_H
-#define CVTMESH_LCP_HLCP_HLCP_NEWTON_H
+#ifndef CVTMESH_LCP_HLCP_NEWTON_H
+#define CVTMESH_LCP_HLCP_NEWTON_H
 
 #include "base/portable.h"
 #include "lcp/hlcp/hlcp_state.h"

@@ -1,4 +1,6 @@
-#include "lcp/hlcp/hlcp_splitting.h"
+#include "lcp/hlcp/splitting.h"
+
+#include "lcp/sparse/csr.h"
 
 #include "base/grow.h"
 
@@ -10,19 +12,12 @@ static cvtm_status no_memory(cvtm_error *error) {
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to set up a multisplitting");
 }
 
-double cvtm_csr_diagonal(const cvtm_csr *matrix, int64_t row) {
-  for (int64_t k = matrix->row_start[row]; k < matrix->row_start[row + 1]; ++k) {
-    if (matrix->column[k] == row) return matrix->value[k];
-  }
-  return 0;
-}
-
 static cvtm_status omega_row(const cvtm_csr *a, const cvtm_csr *b, const cvtm_hlcp_options *options,
                              int64_t row, double *omega, cvtm_error *error) {
   double value = options->omega;
   if (options->scaling == CVTM_HLCP_OMEGA_VECTOR) value = options->omega_vector[row];
   if (options->scaling == CVTM_HLCP_OMEGA_RATIO) {
-    value *= cvtm_csr_diagonal(a, row) / cvtm_csr_diagonal(b, row);
+    value *= cvtm_csr_entry(a, row, row) / cvtm_csr_entry(b, row, row);
   }
   *omega = value;
   if (value > 0 && isfinite(value)) return CVTM_OK;
@@ -143,7 +138,7 @@ static int64_t put_lower_row(const builder *s, int64_t i, int64_t first, const i
   const cvtm_hlcp_options *o = s->options;
   const int a_only = o->split == CVTM_HLCP_SPLIT_A_ONLY;
   const double diagonal =
-      cvtm_csr_diagonal(s->a, i) + (a_only ? o->alpha : 1) * cvtm_csr_diagonal(s->b, i);
+      cvtm_csr_entry(s->a, i, i) + (a_only ? o->alpha : 1) * cvtm_csr_entry(s->b, i, i);
   merge m = merge_row(s->a, s->b, i);
   int64_t count = 0;
   double a = 0, b = 0;
@@ -339,7 +334,7 @@ static cvtm_status append_splitting(const builder *s, const cvtm_csr *ma, const 
     const int64_t most =
         ma->row_start[i + 1] - ma->row_start[i] + mb->row_start[i + 1] - mb->row_start[i];
     if (!reserve_rows(g, 1, most)) return no_memory(error);
-    const double diagonal = cvtm_csr_diagonal(ma, i) + cvtm_csr_diagonal(mb, i) * s->omega[i];
+    const double diagonal = cvtm_csr_entry(ma, i, i) + cvtm_csr_entry(mb, i, i) * s->omega[i];
     if (!(diagonal > 0) || !isfinite(diagonal)) {
       return cvtm_fail(error, CVTM_ERROR_INPUT,
                        "splitting %lld: row %lld: the diagonal of M_A + M_B Omega is not positive",

@@ -1,9 +1,10 @@
+/* The multigrid methods for stored matrices: projected multigrid, monotone multigrid and TNNMG. */
 #include "lcp/sparse/sparse_solver.h"
 
 enum {
-  WINDOW = 10,           /* cycles over which progress is judged, */
-  FAR_WINDOW = 40,       /* and from a start that may be far away: they first move a boundary */
-  FIRST_NESTED_ROWS = 9, /* a nested start begins on the coarsest level above this */
+  WINDOW = 10,           /* cycles without progress that count as a stall */
+  FAR_WINDOW = 40,       /* the same from a cold start, whose cycles move the free boundary first */
+  FIRST_NESTED_ROWS = 9, /* a nested start begins on the coarsest level with more rows */
   NESTED_CYCLES = 30     /* at most, on each level of a nested start but the finest */
 };
 
@@ -22,106 +23,106 @@ static int truncates(cvtm_lcp_method method) {
   return method == CVTM_LCP_TNNMG || method == CVTM_LCP_TRUNCATED;
 }
 
-/* The linear correction, projected, then the minimiser along what is left of it. Only the
- * step is found: the sweep that follows starts from there. */
-static cvtm_status search_along(cvtm_sparse_solver *s, const cvtm_level *level) {
+/* Line search along the projected linear correction. It finds the step alone; the sweep that
+ * follows starts from x + step * direction. */
+static cvtm_status search_along_correction(cvtm_sparse_solver *s, const cvtm_level *level) {
   const cvtm_hierarchy *h = &s->hierarchy;
-  cvtm_status status = h->phases->direction(h->device, level, level + 1, s->direction);
+  cvtm_status status = h->table->direction(h->device, level, level + 1, s->direction);
   if (status == CVTM_OK) {
-    status = h->phases->sum(h->device, level, NULL, s->direction, CVTM_SUM_SEARCH, 0, CVTM_USE_STEP,
-                            s->partial, s->state);
+    status = h->table->sum(h->device, level, NULL, s->direction, CVTM_SUM_LINE_SEARCH, 0,
+                           CVTM_USE_STEP, s->partial, s->state);
   }
   return status;
 }
 
-/* The correction from level top + 1; the residual and the active rows are known. */
-static cvtm_status correct(cvtm_sparse_solver *s, int top) {
+/* The correction of x from the levels below `top`, from the residual and the active rows. */
+static cvtm_status add_coarse_correction(cvtm_sparse_solver *s, int top) {
   const cvtm_hierarchy *h = &s->hierarchy;
   const cvtm_level *level = &h->level[top];
   const cvtm_lcp_options *options = &s->head.options;
   const cvtm_restrict_bounds bounds = bounds_of(options->method);
   const int masked = truncates(options->method);
-  const cvtm_passage how = {.bounded = 1, .masked = masked};
-  /* Where bounds hold what is left of a coarse basis, one more sweep saves a quarter of the cycles.
-   */
+  const cvtm_kernel_flags flags = {.bounded = 1, .masked = masked};
+  /* With bounds on truncated coarse bases one more sweep saves a quarter of the cycles. */
   const int after = options->post_smoothing + (options->method == CVTM_LCP_TRUNCATED);
-  cvtm_status status = masked ? cvtm_hierarchy_products(h, top) : CVTM_OK;
+  cvtm_status status = masked ? cvtm_hierarchy_update_galerkin(h, top) : CVTM_OK;
   if (status == CVTM_OK) {
-    status = h->phases->restriction(h->device, level, level + 1, bounds, masked);
+    status = h->table->restrict_problem(h->device, level, level + 1, bounds, masked);
   }
   if (status == CVTM_OK) {
-    status = cvtm_hierarchy_correct(h, top + 1, bounds, options->pre_smoothing, after);
+    status = cvtm_hierarchy_cycle(h, top + 1, bounds, options->pre_smoothing, after);
   }
   if (status != CVTM_OK) return status;
-  if (options->method == CVTM_LCP_TNNMG) return search_along(s, level);
-  return h->phases->prolong(h->device, level, level + 1, how);
+  if (options->method == CVTM_LCP_TNNMG) return search_along_correction(s, level);
+  return h->table->prolong(h->device, level, level + 1, flags);
 }
 
-static cvtm_status smooth(cvtm_sparse_solver *s, int top, int sweeps) {
-  const cvtm_passage projected = {.bounded = 1};
+static cvtm_status smooth_projected(cvtm_sparse_solver *s, int top, int sweeps) {
+  const cvtm_kernel_flags projected = {.bounded = 1};
   return cvtm_hierarchy_sweep(&s->hierarchy, &s->hierarchy.level[top], projected, 1, sweeps);
 }
 
-/* The sweeps before a correction but for the last colour, which is the judgement's. */
-static cvtm_status smooth_before(cvtm_sparse_solver *s, int top) {
-  const cvtm_passage projected = {.bounded = 1};
+/* The sweeps before a correction, except the last colour of the last one: cvtm_sparse_judge relaxes
+ * it in the pass that finds the residual. */
+static cvtm_status pre_smooth(cvtm_sparse_solver *s, int top) {
+  const cvtm_kernel_flags projected = {.bounded = 1};
   const int sweeps = s->head.options.pre_smoothing;
   const cvtm_level *level = &s->hierarchy.level[top];
   if (sweeps == 0) return CVTM_OK;
-  const cvtm_status status = smooth(s, top, sweeps - 1);
+  const cvtm_status status = smooth_projected(s, top, sweeps - 1);
   if (status != CVTM_OK) return status;
   return cvtm_hierarchy_relax(&s->hierarchy, level, projected, 1, level->colours - 1);
 }
 
-/* x + step * direction, and the first sweep after the correction if there is one. */
+/* x + step * direction, and the first sweep after it if there is one. */
 static cvtm_status take_step(cvtm_sparse_solver *s, int top) {
   const cvtm_hierarchy *h = &s->hierarchy;
   const cvtm_level *level = &h->level[top];
   if (s->head.options.post_smoothing == 0)
-    return h->phases->step(h->device, level, s->direction, s->state);
+    return h->table->step(h->device, level, s->direction, s->state);
   cvtm_status status = CVTM_OK;
   for (int64_t colour = 0; colour < level->colours && status == CVTM_OK; ++colour)
-    status = h->phases->relax_along(h->device, level, s->direction, s->state, colour);
+    status = h->table->relax_along(h->device, level, s->direction, s->state, colour);
   return status;
 }
 
-/* From residual to residual: a correction, the sweeps after it, and those before the next one.
- * The residual that the next correction needs also tells whether there has to be one. */
-static cvtm_status cycle(cvtm_sparse_solver *s, int top) {
+/* A cycle from residual to residual: correction, post-smoothing, and the pre-smoothing of the next
+ * cycle. The residual at its end serves the stop rule and the next correction. */
+static cvtm_status multigrid_cycle(cvtm_sparse_solver *s, int top) {
   const cvtm_lcp_options *options = &s->head.options;
   cvtm_status status = CVTM_OK;
-  if (top + 1 < s->hierarchy.count) status = correct(s, top);
+  if (top + 1 < s->hierarchy.count) status = add_coarse_correction(s, top);
   int left = options->post_smoothing;
   if (status == CVTM_OK && options->method == CVTM_LCP_TNNMG && top + 1 < s->hierarchy.count) {
     status = take_step(s, top);
     if (left > 0) --left;
   }
-  if (status == CVTM_OK) status = smooth(s, top, left);
-  return status == CVTM_OK ? smooth_before(s, top) : status;
+  if (status == CVTM_OK) status = smooth_projected(s, top, left);
+  return status == CVTM_OK ? pre_smooth(s, top) : status;
 }
 
 static cvtm_status run_level(cvtm_sparse_solver *s, int top, double target, int64_t limit,
                              int64_t window) {
   cvtm_status status = cvtm_hierarchy_reset(&s->hierarchy, top);
-  if (status == CVTM_OK) status = smooth_before(s, top);
+  if (status == CVTM_OK) status = pre_smooth(s, top);
   if (status == CVTM_OK) status = cvtm_sparse_begin(s, top, target, limit, window, s->last_omega);
   return status == CVTM_OK ? cvtm_sparse_run(s, top) : status;
 }
 
-/* The coarsest level that a nested start solves as a problem of its own. */
-static int nested_start(const cvtm_hierarchy *h) {
+/* The level on which a nested start begins. */
+static int first_nested_level(const cvtm_hierarchy *h) {
   int l = h->count - 1;
   while (l > 0 && h->level[l].rows <= FIRST_NESTED_ROWS) --l;
   return l;
 }
 
-/* Every level's own problem, then each solved from the one below it. */
+/* Restricts the problem to all levels, then solves each from the solution of the one below. */
 static cvtm_status start_nested(cvtm_sparse_solver *s) {
   const cvtm_hierarchy *h = &s->hierarchy;
-  const int first = nested_start(h);
+  const int first = first_nested_level(h);
   cvtm_status status = CVTM_OK;
   for (int l = 0; l < first && status == CVTM_OK; ++l)
-    status = h->phases->coarsen(h->device, &h->level[l], &h->level[l + 1]);
+    status = h->table->coarsen(h->device, &h->level[l], &h->level[l + 1]);
   for (int l = first; l > 0 && status == CVTM_OK; --l) {
     double norm = 0;
     status = cvtm_sparse_norm(s, l, &norm);
@@ -129,14 +130,15 @@ static cvtm_status start_nested(cvtm_sparse_solver *s) {
       status = run_level(s, l, s->head.options.tolerance * norm, NESTED_CYCLES, WINDOW);
     }
     if (status == CVTM_OK) {
-      status = h->phases->refine(h->device, &h->level[l - 1], &h->level[l]);
+      status = h->table->refine(h->device, &h->level[l - 1], &h->level[l]);
     }
   }
   return status;
 }
 
-static cvtm_status solve(cvtm_lcp *lcp, const double *b, const double *lower, const double *upper,
-                         double *x, int warm, cvtm_lcp_result *result) {
+static cvtm_status multigrid_solve(cvtm_lcp *lcp, const double *b, const double *lower,
+                                   const double *upper, double *x, int warm,
+                                   cvtm_lcp_result *result) {
   cvtm_sparse_solver *s = (cvtm_sparse_solver *)lcp;
   double target = 0;
   cvtm_status status = cvtm_sparse_load(s, b, lower, upper, x, warm, &target);
@@ -147,17 +149,18 @@ static cvtm_status solve(cvtm_lcp *lcp, const double *b, const double *lower, co
     status = run_level(s, 0, target, lcp->options.max_iterations, is_near ? WINDOW : FAR_WINDOW);
   }
   const int stop = s->host.loop.stop;
-  if (status == CVTM_OK && s->hands_over && (stop == CVTM_UNDECIDED || stop == CVTM_LCP_STALLED))
-    status = cvtm_pdas_go_on(s, target);
+  if (status == CVTM_OK && s->falls_back_to_pdas &&
+      (stop == CVTM_UNDECIDED || stop == CVTM_LCP_STALLED))
+    status = cvtm_pdas_continue(s, target);
   return status == CVTM_OK ? cvtm_sparse_unload(s, x, result) : status;
 }
 
-static void destroy(cvtm_lcp *lcp) { cvtm_sparse_close((cvtm_sparse_solver *)lcp); }
+static void multigrid_destroy(cvtm_lcp *lcp) { cvtm_sparse_close((cvtm_sparse_solver *)lcp); }
 
 cvtm_status cvtm_sparse_multigrid_create(cvtm_device *device, const cvtm_csr *matrix,
                                          int is_symmetric, int64_t width, int64_t height,
                                          const cvtm_lcp_options *options, cvtm_lcp **lcp) {
-  static const cvtm_lcp_table table = {solve, destroy};
+  static const cvtm_lcp_table table = {multigrid_solve, multigrid_destroy};
   const cvtm_hierarchy_options levels = {
       width,           height,
       CVTM_LEVELS_MAX, truncates(options->method),
@@ -165,11 +168,12 @@ cvtm_status cvtm_sparse_multigrid_create(cvtm_device *device, const cvtm_csr *ma
   cvtm_sparse_solver *s = NULL;
   cvtm_status status = cvtm_sparse_open(&table, device, matrix, &levels, options, &s);
   if (status != CVTM_OK) return status;
-  s->judged_by = levels.truncates ? CVTM_SUM_TRUNCATE : CVTM_SUM_EXAMINE;
+  s->judged_by = levels.truncates ? CVTM_SUM_RESIDUAL_TRUNCATED : CVTM_SUM_RESIDUAL;
   s->last_omega = options->pre_smoothing > 0 ? 1 : 0;
-  status = cvtm_sparse_record(s, cycle, options->nested ? nested_start(&s->hierarchy) + 1 : 1);
-  s->hands_over = options->method == CVTM_LCP_TNNMG;
-  if (status == CVTM_OK && s->hands_over) status = cvtm_pdas_prepare(s);
+  status = cvtm_sparse_record(s, multigrid_cycle,
+                              options->nested ? first_nested_level(&s->hierarchy) + 1 : 1);
+  s->falls_back_to_pdas = options->method == CVTM_LCP_TNNMG;
+  if (status == CVTM_OK && s->falls_back_to_pdas) status = cvtm_pdas_prepare(s);
   if (status != CVTM_OK) {
     cvtm_sparse_close(s);
     return status;

@@ -1,10 +1,10 @@
 /* Inside lcp only: the solver's handle, and what hlcp.c shares with the files beside it. */
-#ifndef CVTMESH_LCP_HLCP_HLCP_CONTROL_H
-#define CVTMESH_LCP_HLCP_HLCP_CONTROL_H
+#ifndef CVTMESH_LCP_HLCP_HLCP_SOLVER_H
+#define CVTMESH_LCP_HLCP_HLCP_SOLVER_H
 
 #include "base/primitives.h"
 #include "lcp/hlcp/hlcp_kernels.h"
-#include "lcp/hlcp/hlcp_splitting.h"
+#include "lcp/hlcp/splitting.h"
 
 typedef struct cvtm_hlcp_newton cvtm_hlcp_newton;
 

@@ -1,10 +1,10 @@
 /* Inside lcp only: what happens at one row or unknown, written once for both devices. */
-#ifndef CVTMESH_LCP_HLCP_HLCP_ROWS_H
-#define CVTMESH_LCP_HLCP_HLCP_ROWS_H
+#ifndef CVTMESH_LCP_HLCP_ROW_FUNCTIONS_H
+#define CVTMESH_LCP_HLCP_ROW_FUNCTIONS_H
 
 #include "lcp/grid/grid_solver.h"
 #include "lcp/hlcp/hlcp_state.h"
-#include "lcp/sparse/sparse_kernels.h"
+#include "lcp/sparse/sell_kernels.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -32,7 +32,7 @@ CVTM_HD void cvtm_hlcp_finish_row(const cvtm_hlcp_arrays *s, int64_t i, double *
 }
 
 /* Newton's matrix has A's column j where x_j > 0, else B's. */
-CVTM_HD double cvtm_hlcp_chosen_row(const cvtm_hlcp_arrays *s, int64_t row, const double *v) {
+CVTM_HD double cvtm_hlcp_jacobian_row(const cvtm_hlcp_arrays *s, int64_t row, const double *v) {
   double sum = 0;
   for (int positive = 1; positive >= 0; --positive) {
     const cvtm_sell *m = positive ? &s->a : &s->b;
@@ -46,7 +46,7 @@ CVTM_HD double cvtm_hlcp_chosen_row(const cvtm_hlcp_arrays *s, int64_t row, cons
 }
 
 /* 1 / its diagonal, 1 where that is 0. */
-CVTM_HD double cvtm_hlcp_chosen_inverse(const cvtm_hlcp_arrays *s, int64_t row) {
+CVTM_HD double cvtm_hlcp_jacobian_inverse_diagonal(const cvtm_hlcp_arrays *s, int64_t row) {
   const cvtm_sell *m = s->x[row] > 0 ? &s->a : &s->b;
   const int64_t end = cvtm_sell_end(m, row);
   double sum = 0;

@@ -1,30 +1,30 @@
-#include "lcp/sparse/sparse_hierarchy.h"
+#include "lcp/sparse/hierarchy.h"
 
 #include "base/table_select.h"
 #include "lcp/sparse/aggregation.h"
 #include "lcp/colouring.h"
 #include "lcp/sparse/csr_grid.h"
-#include "lcp/sparse/sparse_algebra.h"
+#include "lcp/sparse/csr.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { COARSEST_ROWS = 9, COARSEST_SWEEPS = 12 };
 
-/* --- setup: levels are put together in host memory, one at a time ---------------------- */
+/* --- setup: one level after the other in host memory ------------------------------------- */
 
-/* A level in the user's order. */
-typedef struct draft {
+/* A level in host memory, in the user's order. */
+typedef struct host_level {
   cvtm_csr matrix; /* borrowed on level 0 */
   int64_t width, height;
-  int32_t *order;               /* row of each place when sorted by colour */
-  int32_t *place;               /* its inverse */
-  int32_t *order_on, *place_on; /* the same in device memory; the level keeps place_on */
+  int32_t *order;               /* the rows sorted by colour */
+  int32_t *place;               /* the inverse permutation */
+  int32_t *order_on, *place_on; /* the same in device memory; the hierarchy owns place_on */
   int64_t *colour_start;
   int64_t colours;
-} draft;
+} host_level;
 
-static void draft_free(cvtm_device *device, draft *d, int is_borrowed) {
+static void host_level_free(cvtm_device *device, host_level *d, int is_borrowed) {
   if (!is_borrowed) cvtm_csr_free(&d->matrix);
   cvtm_device_free(device, d->order_on);
   free(d->order);
@@ -33,8 +33,10 @@ static void draft_free(cvtm_device *device, draft *d, int is_borrowed) {
   memset(d, 0, sizeof *d);
 }
 
-/* Two colours where they do, four where they do, else whatever it takes. */
-static cvtm_status choose_colours(cvtm_device *device, const draft *d, cvtm_colouring *colouring) {
+/* Red-black on a grid of five-point rows, four colours for nine points, else a general colouring.
+ */
+static cvtm_status choose_colours(cvtm_device *device, const host_level *d,
+                                  cvtm_colouring *colouring) {
   for (int32_t colours = 2; colours <= 4 && d->width > 0; colours += 2) {
     cvtm_error unfit;
     const int threads = cvtm_device_threads(device);
@@ -47,7 +49,7 @@ static cvtm_status choose_colours(cvtm_device *device, const draft *d, cvtm_colo
   return cvtm_colouring_create(device, &d->matrix, colouring);
 }
 
-static cvtm_status sort_by_colour(cvtm_device *device, draft *d) {
+static cvtm_status sort_by_colour(cvtm_device *device, host_level *d) {
   cvtm_colouring colouring;
   const cvtm_status status = choose_colours(device, d, &colouring);
   if (status != CVTM_OK) return status;
@@ -67,8 +69,8 @@ static cvtm_status sort_by_colour(cvtm_device *device, draft *d) {
 }
 
 cvtm_status cvtm_hierarchy_allocate(cvtm_hierarchy *h, int64_t count, size_t size, void **memory) {
-  const int room = (int)(sizeof h->owned / sizeof h->owned[0]);
-  if (h->owned_count == room) {
+  const int capacity = (int)(sizeof h->owned / sizeof h->owned[0]);
+  if (h->owned_count == capacity) {
     return cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_INTERNAL, "too many arrays");
   }
   const cvtm_status status = cvtm_device_allocate(h->device, count, size, memory);
@@ -76,7 +78,7 @@ cvtm_status cvtm_hierarchy_allocate(cvtm_hierarchy *h, int64_t count, size_t siz
   return status;
 }
 
-/* A copy of host memory that the hierarchy owns. */
+/* A device copy of host memory; the hierarchy owns it. */
 static cvtm_status upload(cvtm_hierarchy *h, const void *from, int64_t count, size_t size,
                           void **memory) {
   const cvtm_status status = cvtm_hierarchy_allocate(h, count, size, memory);
@@ -84,7 +86,7 @@ static cvtm_status upload(cvtm_hierarchy *h, const void *from, int64_t count, si
   return cvtm_device_copy_in(h->device, *memory, from, (size_t)count * size);
 }
 
-static cvtm_status upload_order(cvtm_hierarchy *h, draft *d) {
+static cvtm_status upload_order(cvtm_hierarchy *h, host_level *d) {
   const int64_t rows = d->matrix.rows;
   cvtm_status status =
       cvtm_device_allocate(h->device, rows, sizeof *d->order, (void **)&d->order_on);
@@ -95,14 +97,14 @@ static cvtm_status upload_order(cvtm_hierarchy *h, draft *d) {
   return upload(h, d->place, rows, sizeof *d->place, (void **)&d->place_on);
 }
 
-/* Rows (NULL: in the user's order) and columns in the orders of their levels, sliced. */
-static cvtm_status upload_matrix(cvtm_hierarchy *h, const cvtm_csr *matrix, const draft *rows,
-                                 const draft *columns, cvtm_sell *sell) {
+/* The sliced matrix with rows (NULL: unchanged) and columns in the orders of their levels. */
+static cvtm_status upload_matrix(cvtm_hierarchy *h, const cvtm_csr *matrix, const host_level *rows,
+                                 const host_level *columns, cvtm_sell *sell) {
   const cvtm_sell_order order = {rows != NULL ? rows->order_on : NULL, columns->place_on};
   return cvtm_sell_create_ordered(h->device, matrix, &order, sell);
 }
 
-static cvtm_status finish_level(cvtm_hierarchy *h, draft *d, int truncates) {
+static cvtm_status build_level(cvtm_hierarchy *h, host_level *d, int truncates) {
   cvtm_level *level = &h->level[h->count];
   memset(level, 0, sizeof *level);
   cvtm_status status = sort_by_colour(h->device, d);
@@ -114,10 +116,10 @@ static cvtm_status finish_level(cvtm_hierarchy *h, draft *d, int truncates) {
   level->has_bounds = h->has_bounds;
   level->place = d->place_on;
   level->colour_start = d->colour_start;
-  d->colour_start = NULL; /* the level has it */
+  d->colour_start = NULL; /* now the level's */
   double **const vectors[] = {&level->x, &level->b, &level->lower, &level->upper, &level->r};
   status = upload_matrix(h, &d->matrix, d, d, &level->matrix);
-  ++h->count; /* from here on the level is freed with the hierarchy */
+  ++h->count; /* from here on cvtm_hierarchy_destroy frees the level */
   if (status == CVTM_OK) status = cvtm_sell_find_runs(h->device, &level->matrix);
   level->correction = level->matrix;
   for (size_t k = 0; k < sizeof vectors / sizeof vectors[0] && status == CVTM_OK; ++k)
@@ -134,9 +136,10 @@ static cvtm_status finish_level(cvtm_hierarchy *h, draft *d, int truncates) {
   return status;
 }
 
-/* A copy of centre in the orders of both levels. */
-static cvtm_status upload_centres(cvtm_hierarchy *h, const draft *fine, const draft *coarse,
-                                  const int32_t *centre, cvtm_level *level) {
+/* level->centre from `centre`, permuted to the orders of both levels. */
+static cvtm_status upload_centres(cvtm_hierarchy *h, const host_level *fine,
+                                  const host_level *coarse, const int32_t *centre,
+                                  cvtm_level *level) {
   int32_t *sorted = malloc(((size_t)level->rows + 1) * sizeof *sorted);
   if (sorted == NULL) {
     return cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_MEMORY, "no memory for an order");
@@ -148,28 +151,30 @@ static cvtm_status upload_centres(cvtm_hierarchy *h, const draft *fine, const dr
   return status;
 }
 
-typedef struct transfer {
+typedef struct transfer_matrices {
   cvtm_csr prolongation, restriction;
   int32_t *centre;
-} transfer;
+} transfer_matrices;
 
-static void transfer_free(transfer *t) {
+static void transfer_matrices_free(transfer_matrices *t) {
   cvtm_csr_free(&t->prolongation);
   cvtm_csr_free(&t->restriction);
   free(t->centre);
 }
 
-static cvtm_status find_coarse(const draft *fine, const cvtm_hierarchy_options *options, int level,
-                               int threads, transfer *t, draft *coarse, cvtm_error *error) {
+static cvtm_status build_transfer(const host_level *fine, const cvtm_hierarchy_options *options,
+                                  int level, int threads, transfer_matrices *t, host_level *coarse,
+                                  cvtm_error *error) {
   cvtm_status status;
   if (options->width > 0) {
-    cvtm_grid_coarsening grids;
-    status = cvtm_grid_coarsen(&fine->matrix, fine->width, fine->height, threads, &grids, error);
+    cvtm_csr_coarsening grids;
+    status =
+        cvtm_csr_grid_coarsen(&fine->matrix, fine->width, fine->height, threads, &grids, error);
     if (status != CVTM_OK) return status;
     coarse->width = grids.coarse_width;
     coarse->height = grids.coarse_height;
-    status =
-        cvtm_grid_prolongation(&fine->matrix, grids, threads, &t->prolongation, &t->centre, error);
+    status = cvtm_csr_grid_prolongation(&fine->matrix, grids, threads, &t->prolongation, &t->centre,
+                                        error);
   } else {
     status = cvtm_aggregate(&fine->matrix, level, !options->bounded, &t->prolongation, &t->centre,
                             error);
@@ -179,21 +184,21 @@ static cvtm_status find_coarse(const draft *fine, const cvtm_hierarchy_options *
   return status;
 }
 
-/* From a finished level to the next coarser one; *found = 0 if there is none worth having. */
+/* Builds the next coarser level. *found = 0 if it would have more than 7/8 of the rows, or none. */
 static cvtm_status add_coarse(cvtm_hierarchy *h, const cvtm_hierarchy_options *options,
-                              const draft *fine, draft *coarse, int *found) {
+                              const host_level *fine, host_level *coarse, int *found) {
   cvtm_error *error = cvtm_device_error(h->device);
-  transfer t;
+  transfer_matrices t;
   memset(&t, 0, sizeof t);
   cvtm_level *level = &h->level[h->count - 1];
   const int threads = cvtm_device_threads(h->device);
-  cvtm_status status = find_coarse(fine, options, h->count - 1, threads, &t, coarse, error);
+  cvtm_status status = build_transfer(fine, options, h->count - 1, threads, &t, coarse, error);
   *found = status == CVTM_OK && t.prolongation.columns > 0 &&
            t.prolongation.columns <= level->rows - level->rows / 8;
   if (*found) {
     status = cvtm_csr_galerkin(&fine->matrix, &t.prolongation, &t.restriction, threads,
                                &coarse->matrix, error);
-    if (status == CVTM_OK) status = finish_level(h, coarse, options->truncates);
+    if (status == CVTM_OK) status = build_level(h, coarse, options->truncates);
     if (status == CVTM_OK) {
       status = upload_matrix(h, &t.prolongation, fine, coarse, &level->prolongation);
     }
@@ -203,30 +208,30 @@ static cvtm_status add_coarse(cvtm_hierarchy *h, const cvtm_hierarchy_options *o
     if (status == CVTM_OK) status = cvtm_sell_find_runs(h->device, &level->restriction);
     if (status == CVTM_OK) status = upload_centres(h, fine, coarse, t.centre, &level[1]);
   }
-  transfer_free(&t);
+  transfer_matrices_free(&t);
   return status;
 }
 
 static cvtm_status add_levels(cvtm_hierarchy *h, const cvtm_csr *matrix,
                               const cvtm_hierarchy_options *options) {
-  draft fine = {.matrix = *matrix, .width = options->width, .height = options->height};
-  cvtm_status status = finish_level(h, &fine, options->truncates);
+  host_level fine = {.matrix = *matrix, .width = options->width, .height = options->height};
+  cvtm_status status = build_level(h, &fine, options->truncates);
   if (status == CVTM_OK) {
     status = upload(h, fine.order, matrix->rows, sizeof *fine.order, (void **)&h->order);
   }
   while (status == CVTM_OK && h->count < options->levels && fine.matrix.rows > COARSEST_ROWS) {
     int found = 0;
-    draft coarse;
+    host_level coarse;
     memset(&coarse, 0, sizeof coarse);
     status = add_coarse(h, options, &fine, &coarse, &found);
     if (!found || status != CVTM_OK) {
-      draft_free(h->device, &coarse, 0);
+      host_level_free(h->device, &coarse, 0);
       break;
     }
-    draft_free(h->device, &fine, fine.matrix.value == matrix->value);
+    host_level_free(h->device, &fine, fine.matrix.value == matrix->value);
     fine = coarse;
   }
-  draft_free(h->device, &fine, fine.matrix.value == matrix->value);
+  host_level_free(h->device, &fine, fine.matrix.value == matrix->value);
   return status;
 }
 
@@ -235,7 +240,7 @@ cvtm_status cvtm_hierarchy_create(cvtm_device *device, const cvtm_csr *matrix,
                                   cvtm_hierarchy *hierarchy) {
   memset(hierarchy, 0, sizeof *hierarchy);
   hierarchy->device = device;
-  hierarchy->phases = CVTM_TABLE(device, cvtm_sparse_phases);
+  hierarchy->table = CVTM_TABLE(device, cvtm_sparse_table);
   hierarchy->truncates = options->truncates;
   cvtm_csr pattern = {0, 0, NULL, NULL, NULL};
   cvtm_status status = CVTM_OK;
@@ -282,71 +287,71 @@ cvtm_status cvtm_hierarchy_reset(cvtm_hierarchy *h, int top) {
   return status;
 }
 
-cvtm_status cvtm_hierarchy_relax(const cvtm_hierarchy *h, const cvtm_level *level, cvtm_passage how,
-                                 double omega, int64_t colours) {
+cvtm_status cvtm_hierarchy_relax(const cvtm_hierarchy *h, const cvtm_level *level,
+                                 cvtm_kernel_flags flags, double omega, int64_t colours) {
   cvtm_status status = CVTM_OK;
   for (int64_t colour = 0; colour < colours && status == CVTM_OK; ++colour)
-    status = h->phases->relax(h->device, level, how, omega, colour);
+    status = h->table->relax(h->device, level, flags, omega, colour);
   return status;
 }
 
-cvtm_status cvtm_hierarchy_sweep(const cvtm_hierarchy *h, const cvtm_level *level, cvtm_passage how,
-                                 double omega, int sweeps) {
+cvtm_status cvtm_hierarchy_sweep(const cvtm_hierarchy *h, const cvtm_level *level,
+                                 cvtm_kernel_flags flags, double omega, int sweeps) {
   cvtm_status status = CVTM_OK;
   for (int sweep = 0; sweep < sweeps && status == CVTM_OK; ++sweep)
-    status = cvtm_hierarchy_relax(h, level, how, omega, level->colours);
+    status = cvtm_hierarchy_relax(h, level, flags, omega, level->colours);
   return status;
 }
 
-/* Sweeps, and the residual: that of the last colour is known as it is relaxed. */
+/* Sweeps and the residual. The last relaxation yields the residual of its own colour. */
 static cvtm_status sweep_to_residual(const cvtm_hierarchy *h, const cvtm_level *level,
-                                     cvtm_passage how, int sweeps) {
-  if (sweeps == 0) return h->phases->residual(h->device, level, how, level->rows);
+                                     cvtm_kernel_flags flags, int sweeps) {
+  if (sweeps == 0) return h->table->residual(h->device, level, flags, level->rows);
   const int64_t last = level->colours - 1;
-  cvtm_passage closing = how;
+  cvtm_kernel_flags closing = flags;
   closing.residual = 1;
-  cvtm_status status = cvtm_hierarchy_sweep(h, level, how, 1, sweeps - 1);
-  if (status == CVTM_OK) status = cvtm_hierarchy_relax(h, level, how, 1, last);
-  if (status == CVTM_OK) status = h->phases->relax(h->device, level, closing, 1, last);
+  cvtm_status status = cvtm_hierarchy_sweep(h, level, flags, 1, sweeps - 1);
+  if (status == CVTM_OK) status = cvtm_hierarchy_relax(h, level, flags, 1, last);
+  if (status == CVTM_OK) status = h->table->relax(h->device, level, closing, 1, last);
   if (status != CVTM_OK) return status;
-  return h->phases->residual(h->device, level, how, level->colour_start[last]);
+  return h->table->residual(h->device, level, flags, level->colour_start[last]);
 }
 
-/* The first level from `first` on that one launch can take together with all coarser ones. */
+/* The first level from `first` on that small_cycle takes together with all coarser ones. */
 static int first_small(const cvtm_hierarchy *h, int first) {
   int l = first;
-  if (h->phases->small == NULL) return h->count;
-  while (l < h->count && h->level[l].rows > h->phases->small_rows) ++l;
+  if (h->table->small_cycle == NULL) return h->count;
+  while (l < h->count && h->level[l].rows > h->table->small_rows) ++l;
   return l;
 }
 
-cvtm_status cvtm_hierarchy_products(const cvtm_hierarchy *h, int top) {
-  const int small = first_small(h, top + 1); /* whose launch refreshes what is below */
+cvtm_status cvtm_hierarchy_update_galerkin(const cvtm_hierarchy *h, int top) {
+  const int small = first_small(h, top + 1); /* small_cycle updates those below */
   for (int l = top; l + 1 < h->count && l < small; ++l) {
     const cvtm_status status =
-        h->phases->product(h->device, &h->level[l], &h->level[l + 1], l == top);
+        h->table->galerkin(h->device, &h->level[l], &h->level[l + 1], l == top);
     if (status != CVTM_OK) return status;
   }
   return CVTM_OK;
 }
 
-cvtm_status cvtm_hierarchy_correct(const cvtm_hierarchy *h, int first, cvtm_restrict_bounds bounds,
-                                   int pre, int post) {
-  const cvtm_passage how = {.correction = 1, .bounded = bounds != CVTM_BOUNDS_NONE};
+cvtm_status cvtm_hierarchy_cycle(const cvtm_hierarchy *h, int first, cvtm_restrict_bounds bounds,
+                                 int pre, int post) {
+  const cvtm_kernel_flags flags = {.correction = 1, .bounded = bounds != CVTM_BOUNDS_NONE};
   const cvtm_level *level = &h->level[first];
   const int small = first_small(h, first);
   if (first == small) {
     const cvtm_vcycle cycle = {first,           h->count - 1, pre,         post,
                                COARSEST_SWEEPS, bounds,       h->truncates};
-    return h->phases->small(h->device, h->level_device, &cycle);
+    return h->table->small_cycle(h->device, h->level_device, &cycle);
   }
-  if (first == h->count - 1) return cvtm_hierarchy_sweep(h, level, how, 1, COARSEST_SWEEPS);
-  cvtm_status status = sweep_to_residual(h, level, how, pre);
+  if (first == h->count - 1) return cvtm_hierarchy_sweep(h, level, flags, 1, COARSEST_SWEEPS);
+  cvtm_status status = sweep_to_residual(h, level, flags, pre);
   if (status == CVTM_OK) {
-    status = h->phases->restriction(h->device, level, level + 1, bounds, 0);
+    status = h->table->restrict_problem(h->device, level, level + 1, bounds, 0);
   }
-  if (status == CVTM_OK) status = cvtm_hierarchy_correct(h, first + 1, bounds, pre, post);
-  if (status == CVTM_OK) status = h->phases->prolong(h->device, level, level + 1, how);
-  if (status == CVTM_OK) status = cvtm_hierarchy_sweep(h, level, how, 1, post);
+  if (status == CVTM_OK) status = cvtm_hierarchy_cycle(h, first + 1, bounds, pre, post);
+  if (status == CVTM_OK) status = h->table->prolong(h->device, level, level + 1, flags);
+  if (status == CVTM_OK) status = cvtm_hierarchy_sweep(h, level, flags, 1, post);
   return status;
 }

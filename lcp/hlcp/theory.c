@@ -1,5 +1,6 @@
 /* What the convergence theorems ask for, and trial sweeps for the parameters. */
-#include "lcp/hlcp/hlcp_control.h"
+#include "lcp/hlcp/hlcp_solver.h"
+#include "lcp/sparse/csr.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -87,7 +88,7 @@ static int64_t find_uncertified(const cvtm_csr *m, double *u) {
 
 static cvtm_status check_h_plus(const cvtm_csr *m, int64_t *row, cvtm_error *error) {
   for (int64_t i = 0; i < m->rows; ++i) {
-    if (cvtm_csr_diagonal(m, i) > 0) continue;
+    if (cvtm_csr_entry(m, i, i) > 0) continue;
     *row = i;
     return CVTM_OK;
   }
@@ -133,16 +134,6 @@ typedef struct scaled_matrix {
   double *value; /* by entry of a; 0 on the diagonal */
 } scaled_matrix;
 
-static double entry_of(const cvtm_csr *m, int64_t row, int64_t column) {
-  int64_t low = m->row_start[row], high = m->row_start[row + 1];
-  while (low < high) {
-    const int64_t middle = (low + high) / 2;
-    if (m->column[middle] < column) low = middle + 1;
-    if (m->column[middle] >= column) high = middle;
-  }
-  return low < m->row_start[row + 1] && m->column[low] == column ? fabs(m->value[low]) : 0;
-}
-
 /* Rows that see each other, breadth first: the potentials that symmetrise the entries on the way,
  * and a number for each connected part, below the number returned. */
 static int32_t spread_potentials(const cvtm_csr *a, double *potential, int32_t *queue,
@@ -159,9 +150,9 @@ static int32_t spread_potentials(const cvtm_csr *a, double *potential, int32_t *
       const int64_t i = queue[head++];
       for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; ++k) {
         const int64_t j = a->column[k];
-        const double there = fabs(a->value[k]) / cvtm_csr_diagonal(a, i);
+        const double there = fabs(a->value[k]) / cvtm_csr_entry(a, i, i);
         if (part[j] >= 0 || there == 0) continue;
-        const double back = entry_of(a, j, i) / cvtm_csr_diagonal(a, j);
+        const double back = fabs(cvtm_csr_entry(a, j, i)) / cvtm_csr_entry(a, j, j);
         if (back == 0) continue;
         part[j] = parts;
         potential[j] = potential[i] + 0.5 * log(back / there);
@@ -196,7 +187,7 @@ static void lower_parts(const cvtm_csr *a, const int32_t *part, int32_t parts, i
 
 static void scale_entries(const cvtm_csr *a, const double *potential, double *value) {
   for (int64_t i = 0; i < a->rows; ++i) {
-    const double diagonal = cvtm_csr_diagonal(a, i);
+    const double diagonal = cvtm_csr_entry(a, i, i);
     for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; ++k) {
       const int64_t j = a->column[k];
       const double share = fabs(a->value[k]) / diagonal;
@@ -296,7 +287,7 @@ static double limit_of_alpha(const cvtm_csr *a, const cvtm_csr *b, const double 
                              double radius) {
   double limit = HUGE_VAL;
   for (int64_t i = 0; i < a->rows; ++i) {
-    const double in_a = cvtm_csr_diagonal(a, i), in_b = cvtm_csr_diagonal(b, i) * omega[i];
+    const double in_a = cvtm_csr_entry(a, i, i), in_b = cvtm_csr_entry(b, i, i) * omega[i];
     limit = fmin(limit, (in_a + in_b) / (in_a * radius + in_b));
   }
   return limit;

@@ -1,10 +1,10 @@
-#include "lcp/hlcp/hlcp_grid.h"
+#include "lcp/hlcp/grid.h"
 
 #include "base/table_select.h"
 #include "base/clock.h"
 #include "base/primitives.h"
 #include "lcp/grid/grid_solver.h"
-#include "lcp/hlcp/hlcp_control.h"
+#include "lcp/hlcp/hlcp_solver.h"
 
 #include <float.h>
 #include <math.h>

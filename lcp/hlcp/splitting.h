@@ -1,6 +1,6 @@
 /* Inside lcp only: from matrices and a multisplitting to the triangular systems of a sweep. */
-#ifndef CVTMESH_LCP_HLCP_HLCP_SPLITTING_H
-#define CVTMESH_LCP_HLCP_HLCP_SPLITTING_H
+#ifndef CVTMESH_LCP_HLCP_SPLITTING_H
+#define CVTMESH_LCP_HLCP_SPLITTING_H
 
 #include "lcp/hlcp/hlcp_state.h"
 
@@ -10,7 +10,6 @@ cvtm_status cvtm_hlcp_omega(const cvtm_csr *a, const cvtm_csr *b, const cvtm_hlc
 /* B Omega: entries times their column's omega. The caller frees. */
 cvtm_status cvtm_hlcp_scale_columns(const cvtm_csr *b, const double *omega, cvtm_csr *scaled,
                                     cvtm_error *error);
-double cvtm_csr_diagonal(const cvtm_csr *matrix, int64_t row);
 
 /* What a sweep of the options' method with l splits solves, built on the host and copied to
  * the device. b is B Omega. On failure nothing is left to free. */

@@ -1,4 +1,4 @@
-#include "lcp/hlcp/hlcp_problems.h"
+#include "lcp/hlcp/problems.h"
 
 #include <math.h>
 #include <stdlib.h>

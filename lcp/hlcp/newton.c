@@ -1,9 +1,10 @@
 /* The semismooth Newton method on H(x) = A max(x, 0) + B min(x, 0) - q, z = max(x, 0) and
  * w = -min(x, 0): column j of the generalised Jacobian is A's where x_j > 0, else B's. Full
  * steps, with a line search on ||H|| once they stop to help. */
-#include "lcp/hlcp/hlcp_newton.h"
+#include "lcp/hlcp/newton.h"
 
-#include "lcp/hlcp/hlcp_control.h"
+#include "lcp/hlcp/hlcp_solver.h"
+#include "lcp/sparse/csr.h"
 
 #include <float.h>
 #include <math.h>
@@ -190,22 +191,12 @@ static cvtm_status krylov_step(cvtm_hlcp *h, cvtm_hlcp_result *result) {
 
 /* --- setup ---------------------------------------------------------------------------- */
 
-static cvtm_status copy_csr(const cvtm_csr *from, cvtm_csr *to, cvtm_error *error) {
-  const int64_t entries = from->row_start[from->rows];
-  const cvtm_status status = cvtm_csr_create(from->rows, from->columns, entries, to, error);
-  if (status != CVTM_OK) return status;
-  memcpy(to->row_start, from->row_start, ((size_t)from->rows + 1) * sizeof *to->row_start);
-  memcpy(to->column, from->column, (size_t)entries * sizeof *to->column);
-  memcpy(to->value, from->value, (size_t)entries * sizeof *to->value);
-  return CVTM_OK;
-}
-
 static cvtm_status set_up_band(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_csr *b) {
   cvtm_hlcp_newton *s = h->newton;
   cvtm_error *error = cvtm_device_error(h->device);
   const size_t n = (size_t)h->arrays.n;
-  cvtm_status status = copy_csr(a, &s->a, error);
-  if (status == CVTM_OK) status = copy_csr(b, &s->b, error);
+  cvtm_status status = cvtm_csr_copy(a, &s->a, error);
+  if (status == CVTM_OK) status = cvtm_csr_copy(b, &s->b, error);
   s->host = malloc(n * sizeof *s->host);
   s->band.value = malloc((size_t)band_height(&s->band) * n * sizeof(double));
   s->band.pivot = malloc(n * sizeof *s->band.pivot);

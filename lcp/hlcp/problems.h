@@ -1,6 +1,6 @@
 /* Model problems: the paper's three examples and a journal bearing with cavitation. */
-#ifndef CVTMESH_LCP_HLCP_HLCP_PROBLEMS_H
-#define CVTMESH_LCP_HLCP_HLCP_PROBLEMS_H
+#ifndef CVTMESH_LCP_HLCP_PROBLEMS_H
+#define CVTMESH_LCP_HLCP_PROBLEMS_H
 
 #include "lcp/sparse.h"
 

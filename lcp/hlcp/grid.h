@@ -5,8 +5,8 @@
  * with L the five-point operator of a cvtm_lcp_grid (its `diagonal` and `mass` are not used) and
  * a, b >= 0. Semismooth Newton on x = z - w: every step is one symmetric system L + diag(a or b),
  * by the sign of x, and is given one multigrid cycle. */
-#ifndef CVTMESH_LCP_HLCP_HLCP_GRID_H
-#define CVTMESH_LCP_HLCP_HLCP_GRID_H
+#ifndef CVTMESH_LCP_HLCP_GRID_H
+#define CVTMESH_LCP_HLCP_GRID_H
 
 #include "lcp/hlcp.h"
 #include "lcp/lcp.h"

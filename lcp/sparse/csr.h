@@ -1,0 +1,35 @@
+/* Inside lcp only: operations of setups on CSR matrices in host memory. The caller frees results;
+ * on failure nothing is left. Nothing depends on the number of threads. */
+#ifndef CVTMESH_LCP_SPARSE_CSR_H
+#define CVTMESH_LCP_SPARSE_CSR_H
+
+#include "lcp/sparse.h"
+
+/* As cvtm_csr_check_diagonal. */
+cvtm_status cvtm_csr_check_square(const cvtm_csr *matrix, const char *name, int threads,
+                                  cvtm_error *error);
+cvtm_status cvtm_csr_copy(const cvtm_csr *matrix, cvtm_csr *copy, cvtm_error *error);
+/* The entry in that row and column, 0 where there is none. */
+double cvtm_csr_entry(const cvtm_csr *matrix, int64_t row, int64_t column);
+/* The lengths of the rows in row_start[1 ...] become the starts of the rows. */
+void cvtm_csr_add_lengths(int64_t *row_start, int64_t rows);
+/* Sorts the entries of a row by column. */
+void cvtm_csr_sort_row(int32_t *column, double *value, int64_t count);
+cvtm_status cvtm_csr_transpose(const cvtm_csr *matrix, int threads, cvtm_csr *transpose,
+                               cvtm_error *error);
+/* P'AP with every entry that the patterns allow. restriction: the transpose of the prolongation P.
+ */
+cvtm_status cvtm_csr_galerkin(const cvtm_csr *matrix, const cvtm_csr *prolongation,
+                              const cvtm_csr *restriction, int threads, cvtm_csr *product,
+                              cvtm_error *error);
+/* A with zeros added wherever A' alone has entries: a symmetric pattern. */
+cvtm_status cvtm_csr_symmetric_pattern(const cvtm_csr *matrix, int threads, cvtm_csr *pattern,
+                                       cvtm_error *error);
+/* A copy with each row divided by weight[row], the power of two that takes its diagonal to [1, 2).
+ */
+cvtm_status cvtm_csr_equilibrate(const cvtm_csr *matrix, cvtm_csr *even, double *weight,
+                                 cvtm_error *error);
+/* The first row that differs from its column by more than rounding; -1 if there is none. */
+int64_t cvtm_csr_asymmetric_row(const cvtm_csr *matrix, int threads);
+
+#endif

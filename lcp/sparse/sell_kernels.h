@@ -1,0 +1,193 @@
+/* Inside lcp only: the kernels of sliced ELLPACK matrices, and access to their rows for both
+ * devices. */
+#ifndef CVTMESH_LCP_SPARSE_SELL_KERNELS_H
+#define CVTMESH_LCP_SPARSE_SELL_KERNELS_H
+
+#include "base/portable.h"
+#include "lcp/sparse.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A permutation, in device memory: row k of the sliced matrix is row row[k] of the CSR matrix, and
+ * column c of that becomes column place[c]. NULL: the identity. */
+typedef struct cvtm_sell_order {
+  const int32_t *row, *place;
+} cvtm_sell_order;
+
+cvtm_status cvtm_sell_create_ordered(cvtm_device *device, const cvtm_csr *matrix,
+                                     const cvtm_sell_order *order, cvtm_sell *sell);
+
+/* All arrays are in device memory, those of the cvtm_csr as well. */
+typedef struct cvtm_sell_table {
+  /* sizes[s] = stored entries of slice s, padding included. */
+  cvtm_status (*slice_sizes)(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
+                             int64_t uniform, int32_t *sizes);
+  cvtm_status (*fill_sell)(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
+                           const cvtm_sell *sell);
+  /* sell->run. */
+  cvtm_status (*find_runs)(cvtm_device *device, const cvtm_sell *sell);
+} cvtm_sell_table;
+
+extern const cvtm_sell_table cvtm_sell_table_cpu, cvtm_sell_table_cuda;
+
+#ifdef __cplusplus
+}
+#endif
+
+CVTM_HD int64_t cvtm_sell_slices(int64_t rows) {
+  return rows / CVTM_SLICE_ROWS + (rows % CVTM_SLICE_ROWS != 0);
+}
+
+/* The index of entry 0 of a row, and the end of its slice. The entries of a row are CVTM_SLICE_ROWS
+ * apart. */
+CVTM_HD int64_t cvtm_sell_first(const cvtm_sell *sell, int64_t row) {
+  const int64_t slice = row / CVTM_SLICE_ROWS;
+  const int64_t start = sell->uniform > 0 ? slice * sell->uniform : sell->slice_start[slice];
+  return start + row % CVTM_SLICE_ROWS;
+}
+CVTM_HD int64_t cvtm_sell_end(const cvtm_sell *sell, int64_t row) {
+  const int64_t next = row / CVTM_SLICE_ROWS + 1;
+  return sell->uniform > 0 ? next * sell->uniform : sell->slice_start[next];
+}
+
+CVTM_HD int32_t cvtm_sell_padding(const cvtm_sell *sell, int64_t row) {
+  return row < sell->columns ? (int32_t)row : 0;
+}
+
+/* Entries that are loaded before the first of them is used: several on a GPU, which then overlaps
+ * their loads. */
+#ifdef __CUDA_ARCH__
+#define CVTM_SELL_BATCH 5
+#define CVTM_UNROLLED _Pragma("unroll")
+#else
+#define CVTM_SELL_BATCH 1
+#define CVTM_UNROLLED
+#endif
+enum { CVTM_SELL_STEP = CVTM_SELL_BATCH * CVTM_SLICE_ROWS };
+
+typedef struct cvtm_sell_batch {
+  int32_t column[CVTM_SELL_BATCH];
+  double value[CVTM_SELL_BATCH];
+} cvtm_sell_batch;
+
+/* The entries of a row from index `at` on, padded beyond its end. */
+CVTM_HD cvtm_sell_batch cvtm_sell_read(const cvtm_sell *sell, int64_t row, int64_t at,
+                                       int64_t end) {
+  cvtm_sell_batch batch;
+  CVTM_UNROLLED
+  for (int j = 0; j < CVTM_SELL_BATCH; ++j) {
+    const int64_t k = at + j * CVTM_SLICE_ROWS;
+    batch.column[j] = cvtm_sell_padding(sell, row);
+    batch.value[j] = 0;
+    if (k >= end) continue;
+    const int32_t run = sell->run != NULL ? sell->run[k / CVTM_SLICE_ROWS] : -1;
+    batch.column[j] = run >= 0 ? run + (int32_t)(row % CVTM_SLICE_ROWS) : sell->column[k];
+    batch.value[j] = sell->value[k];
+  }
+  return batch;
+}
+
+CVTM_HD double cvtm_sell_row_times(const cvtm_sell *sell, int64_t row, const double *x) {
+  const int64_t end = cvtm_sell_end(sell, row);
+  double sum = 0;
+  for (int64_t k = cvtm_sell_first(sell, row); k < end; k += CVTM_SELL_STEP) {
+    const cvtm_sell_batch batch = cvtm_sell_read(sell, row, k, end);
+    double at[CVTM_SELL_BATCH];
+    CVTM_UNROLLED
+    for (int j = 0; j < CVTM_SELL_BATCH; ++j) at[j] = x[batch.column[j]];
+    CVTM_UNROLLED
+    for (int j = 0; j < CVTM_SELL_BATCH; ++j) sum += batch.value[j] * at[j];
+  }
+  return sum;
+}
+
+/* Entries of a slice, all of whose rows are as long as the longest. uniform: as in cvtm_sell. */
+CVTM_HD int32_t cvtm_sell_slice_size(const cvtm_csr *csr, const cvtm_sell_order *order,
+                                     int64_t uniform, int64_t slice) {
+  if (uniform > 0) return (int32_t)uniform;
+  const int64_t start = slice * CVTM_SLICE_ROWS;
+  const int64_t end = start + CVTM_SLICE_ROWS < csr->rows ? start + CVTM_SLICE_ROWS : csr->rows;
+  int64_t longest = 0;
+  for (int64_t row = start; row < end; ++row) {
+    const int64_t from = order->row != NULL ? order->row[row] : row;
+    const int64_t length = csr->row_start[from + 1] - csr->row_start[from];
+    if (length > longest) longest = length;
+  }
+  return (int32_t)(longest * CVTM_SLICE_ROWS);
+}
+
+/* Rows of more entries are sorted by heapsort, others by insertion, since most are nearly in order.
+ */
+enum { CVTM_LONG_ROW = 256 };
+
+/* Restores the heap below `place`; entries are `stride` apart. */
+CVTM_HD void cvtm_sift_down(int32_t *column, double *value, int64_t stride, int64_t place,
+                            int64_t count) {
+  const int32_t c = column[place * stride];
+  const double v = value[place * stride];
+  for (int64_t child = 2 * place + 1; child < count; child = 2 * place + 1) {
+    if (child + 1 < count && column[(child + 1) * stride] > column[child * stride]) ++child;
+    if (column[child * stride] <= c) break;
+    column[place * stride] = column[child * stride];
+    value[place * stride] = value[child * stride];
+    place = child;
+  }
+  column[place * stride] = c;
+  value[place * stride] = v;
+}
+
+CVTM_HD void cvtm_sort_long_row(int32_t *column, double *value, int64_t stride, int64_t count) {
+  for (int64_t k = count / 2; k > 0; --k) cvtm_sift_down(column, value, stride, k - 1, count);
+  for (int64_t k = count - 1; k > 0; --k) {
+    const int32_t c = column[0];
+    const double v = value[0];
+    column[0] = column[k * stride];
+    value[0] = value[k * stride];
+    column[k * stride] = c;
+    value[k * stride] = v;
+    cvtm_sift_down(column, value, stride, 0, k);
+  }
+}
+
+/* Fills a row by increasing columns. Rows beyond the last one, which complete its slice, are all
+ * padding. */
+CVTM_HD void cvtm_sell_fill_row(const cvtm_csr *csr, const cvtm_sell_order *order,
+                                const cvtm_sell *sell, int64_t row) {
+  const int64_t first = cvtm_sell_first(sell, row), end = cvtm_sell_end(sell, row);
+  const int64_t source = row >= csr->rows || order->row == NULL ? row : order->row[row];
+  int64_t from = row < csr->rows ? csr->row_start[source] : 0;
+  const int64_t from_end = row < csr->rows ? csr->row_start[source + 1] : 0;
+  const int64_t count = from_end - from;
+  const int is_long = count > CVTM_LONG_ROW;
+  int64_t at = first;
+  for (; from < from_end; at += CVTM_SLICE_ROWS, ++from) {
+    const int32_t column =
+        order->place != NULL ? order->place[csr->column[from]] : csr->column[from];
+    int64_t to = at;
+    for (; !is_long && to > first && sell->column[to - CVTM_SLICE_ROWS] > column;
+         to -= CVTM_SLICE_ROWS) {
+      sell->column[to] = sell->column[to - CVTM_SLICE_ROWS];
+      sell->value[to] = sell->value[to - CVTM_SLICE_ROWS];
+    }
+    sell->column[to] = column;
+    sell->value[to] = csr->value[from];
+  }
+  if (is_long)
+    cvtm_sort_long_row(sell->column + first, sell->value + first, CVTM_SLICE_ROWS, count);
+  for (; at < end; at += CVTM_SLICE_ROWS) {
+    sell->column[at] = cvtm_sell_padding(sell, row);
+    sell->value[at] = 0;
+  }
+}
+
+/* cvtm_sell.run of a group, which is one entry of the 32 rows of a slice. */
+CVTM_HD int32_t cvtm_sell_run_at(const cvtm_sell *sell, int64_t group) {
+  const int32_t *column = sell->column + group * CVTM_SLICE_ROWS;
+  for (int32_t j = 1; j < CVTM_SLICE_ROWS; ++j)
+    if (column[j] != column[0] + j) return -1;
+  return column[0];
+}
+
+#endif

@@ -1,0 +1,98 @@
+/* Inside lcp only: restriction and prolongation between two levels, row by row, for both devices.
+ */
+#ifndef CVTMESH_LCP_SPARSE_TRANSFER_H
+#define CVTMESH_LCP_SPARSE_TRANSFER_H
+
+#include "lcp/sparse/level.h"
+
+/* How the bounds of a correction are restricted. */
+typedef enum cvtm_restrict_bounds {
+  CVTM_BOUNDS_NONE,   /* corrections without bounds */
+  CVTM_BOUNDS_INNER,  /* the tightest over the support (monotone multigrid, Kornhuber 1994) */
+  CVTM_BOUNDS_AVERAGE /* weighted means (Algorithm 1 of Klement & Oberhuber) */
+} cvtm_restrict_bounds;
+
+/* The coarse problem for a correction of the fine x: right side P'r, start 0, and bounds. masked:
+ * active rows do not limit it. */
+CVTM_HD void cvtm_restrict_row(const cvtm_level *fine, const cvtm_level *coarse,
+                               cvtm_restrict_bounds bounds, int masked, int64_t from) {
+  const cvtm_sell *r = &fine->restriction;
+  const int64_t row = coarse->place[from];
+  double right = 0, weights = 0;
+  double lower = bounds == CVTM_BOUNDS_AVERAGE ? 0 : -(double)INFINITY;
+  double upper = bounds == CVTM_BOUNDS_AVERAGE ? 0 : (double)INFINITY;
+  const int64_t end = cvtm_sell_end(r, from);
+  for (int64_t k = cvtm_sell_first(r, from); k < end; k += CVTM_SELL_STEP) {
+    const cvtm_sell_batch batch = cvtm_sell_read(r, from, k, end);
+    CVTM_UNROLLED
+    for (int j = 0; j < CVTM_SELL_BATCH; ++j) {
+      const int32_t i = batch.column[j];
+      const double weight = batch.value[j];
+      right += weight * fine->r[i];
+      if (weight == 0 || bounds == CVTM_BOUNDS_NONE || (masked && cvtm_is_active(fine, i)))
+        continue;
+      const double below = cvtm_lower_at(fine, i) - fine->x[i],
+                   above = cvtm_upper_at(fine, i) - fine->x[i];
+      if (bounds == CVTM_BOUNDS_AVERAGE) {
+        lower += weight * below;
+        upper += weight * above;
+        weights += weight;
+      } else {
+        if (below > lower) lower = below;
+        if (above < upper) upper = above;
+      }
+    }
+  }
+  if (weights > 0) {
+    lower /= weights;
+    upper /= weights;
+  }
+  coarse->b[row] = right;
+  coarse->x[row] = 0;
+  if (bounds == CVTM_BOUNDS_NONE) return;
+  /* The start 0 must be feasible in spite of rounding. */
+  if (coarse->has_bounds[0])
+    coarse->lower[row] = bounds == CVTM_BOUNDS_INNER && lower > 0 ? 0 : lower;
+  if (coarse->has_bounds[1])
+    coarse->upper[row] = bounds == CVTM_BOUNDS_INNER && upper < 0 ? 0 : upper;
+}
+
+/* Row of P times the coarse x; 0 in active rows if masked. */
+CVTM_HD double cvtm_prolonged_correction(const cvtm_level *fine, const cvtm_level *coarse,
+                                         int masked, int64_t row) {
+  if (masked && cvtm_is_active(fine, row)) return 0;
+  return cvtm_sell_row_times(&fine->prolongation, row, coarse->x);
+}
+
+CVTM_HD void cvtm_prolong_row(const cvtm_level *fine, const cvtm_level *coarse,
+                              cvtm_kernel_flags flags, int64_t row) {
+  const double x = fine->x[row] + cvtm_prolonged_correction(fine, coarse, flags.masked, row);
+  fine->x[row] = flags.bounded ? cvtm_clip_at(fine, row, x) : x;
+}
+
+/* direction = clip(x + prolonged correction) - x. */
+CVTM_HD void cvtm_direction_row(const cvtm_level *fine, const cvtm_level *coarse, double *direction,
+                                int64_t row) {
+  const double x = fine->x[row];
+  direction[row] = cvtm_clip_at(fine, row, x + cvtm_prolonged_correction(fine, coarse, 1, row)) - x;
+}
+
+/* For a nested start: the coarse level's own problem, b by P' and bounds by injection at the
+ * centres of the basis functions; start clip(0). */
+CVTM_HD void cvtm_coarsen_row(const cvtm_level *fine, const cvtm_level *coarse, int64_t from) {
+  const int64_t row = coarse->place[from];
+  coarse->b[row] = cvtm_sell_row_times(&fine->restriction, from, fine->b);
+  const double lower = cvtm_lower_at(fine, coarse->centre[row]);
+  const double upper = cvtm_upper_at(fine, coarse->centre[row]);
+  if (coarse->has_bounds[0]) coarse->lower[row] = lower;
+  if (coarse->has_bounds[1]) coarse->upper[row] = upper;
+  coarse->x[row] = cvtm_lcp_clip(0, lower, upper);
+}
+
+/* The fine start clip(P x) from the solution on the coarse level. */
+CVTM_HD void cvtm_refine_row(const cvtm_level *fine, const cvtm_level *coarse, int64_t row) {
+  const double x = cvtm_sell_row_times(&fine->prolongation, row, coarse->x);
+  fine->x[row] = cvtm_clip_at(fine, row, x);
+}
+
+#endif
