@@ -7,7 +7,7 @@
  * --side takes the images of that size alone. */
 #include "base/clock.h"
 #include "base/primitives.h"
-#include "cvt/cvt_kernels.h"
+#include "cvt/evaluate_kernels.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static cvtm_status run_once(void *context) {
     status = cvtm_voronoi_compute(j->voronoi, j->cvt->sites, j->count, j->method, j->labels);
   } else {
     status = cvtm_site_tree_sort(j->cvt->tree, j->cvt->sites, j->count);
-    if (!status) status = j->cvt->table->cell_sums(j->cvt, j->count, j->energy);
+    if (!status) status = j->cvt->table->cell_moments(j->cvt, j->count, j->energy);
     if (!status) status = j->cvt->table->finish(j->cvt, j->count, 0, j->cvt->value, j->gradient);
   }
   return status ? status : cvtm_vector_axpy(j->device, -1, j->left + 1, j->left, 1);

@@ -2,7 +2,7 @@
 #include "cvt/descent.h"
 
 #include "base/clock.h"
-#include "cvt/moves_kernels.h"
+#include "cvt/site_updates.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -76,8 +76,8 @@ static cvtm_status set_bounds(const cvtm_cvt_task *task) {
   cvtm_status status = cvtm_device_scratch(cvt->device, 2 * bytes_of(task->count), &memory);
   if (status != CVTM_OK) return status;
   double *lower = memory, *upper = lower + n;
-  status = cvt->moves->bounds(cvt->device, cvt->domain, cvt->sites, task->count, task->fixed, lower,
-                              upper);
+  status = cvt->updates->bounds(cvt->device, cvt->domain, cvt->sites, task->count, task->fixed,
+                                lower, upper);
   return status == CVTM_OK ? cvtm_lbfgsb_set_bounds(cvt->solver, lower, upper) : status;
 }
 
@@ -106,8 +106,8 @@ static cvtm_status prepare_solver(const cvtm_descent *d, const cvtm_lbfgsb_optio
   cvt->solver_fixed = task->fixed;
   cvt->solver_count = status == CVTM_OK ? task->count : 0;
   if (status == CVTM_OK)
-    status =
-        cvt->moves->scale(cvt->device, cvt->sums, task->count, cvt->mass / n, root, cvt->scale);
+    status = cvt->updates->scale(cvt->device, cvt->moments, task->count, cvt->mass / n, root,
+                                 cvt->scale);
   return status == CVTM_OK ? cvtm_lbfgsb_set_scaling(cvt->solver, cvt->scale) : status;
 }
 
@@ -247,8 +247,8 @@ cvtm_status cvtm_cvt_descend(const cvtm_cvt_task *task, const cvtm_cvt_options *
 }
 
 cvtm_status cvtm_cvt_count_empty(cvtm_cvt *cvt, int64_t count, int64_t *empty) {
-  cvtm_cell_sums *sums = NULL;
-  const cvtm_status status = cvtm_cvt_read_sums(cvt, count, &sums);
+  cvtm_cell_moments *sums = NULL;
+  const cvtm_status status = cvtm_cvt_read_cell_moments(cvt, count, &sums);
   if (status != CVTM_OK) return status;
   *empty = 0;
   for (int64_t i = 0; i < count; ++i) *empty += !(sums[i].mass > 0);

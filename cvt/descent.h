@@ -3,7 +3,7 @@
 #ifndef CVTMESH_CVT_DESCENT_H
 #define CVTMESH_CVT_DESCENT_H
 
-#include "cvt/cvt_kernels.h"
+#include "cvt/evaluate_kernels.h"
 
 /* What is evaluated; the same for all evaluations of a run. */
 typedef struct cvtm_cvt_task {
@@ -15,12 +15,12 @@ typedef struct cvtm_cvt_task {
 
 /* Checks the task and allocates what its evaluations need. */
 cvtm_status cvtm_cvt_prepare(const cvtm_cvt_task *task);
-/* cvt->sums of the sites; value[0] = the energy, value[1] = the largest distance of a movable
+/* cvt->moments of the sites; value[0] = the energy, value[1] = the largest distance of a movable
  * site to its centroid; gradient may be NULL. All in device memory. */
 cvtm_status cvtm_cvt_enqueue(const cvtm_cvt_task *task, const double *sites, double *value,
                              double *gradient);
 /* The sums of the last evaluation, in memory that the caller frees. */
-cvtm_status cvtm_cvt_read_sums(cvtm_cvt *cvt, int64_t count, cvtm_cell_sums **sums);
+cvtm_status cvtm_cvt_read_cell_moments(cvtm_cvt *cvt, int64_t count, cvtm_cell_moments **sums);
 /* The same as moments of the sites (host). */
 cvtm_status cvtm_cvt_read_moments(cvtm_cvt *cvt, const double *sites, int64_t count,
                                   const cvtm_cvt_moments *moments);
@@ -36,7 +36,7 @@ cvtm_status cvtm_cvt_get_sites(cvtm_cvt *cvt, double *sites, int64_t count);
 
 /* A function of the sites to be minimised. */
 typedef struct cvtm_cvt_objective {
-  /* Evaluates at `sites` (2 * count): sets cvt->sums, value[0] = the function, value[1] = the
+  /* Evaluates at `sites` (2 * count): sets cvt->moments, value[0] = the function, value[1] = the
    * largest distance of a movable site to its centroid, and the gradient unless that is NULL. All
    * in device memory. */
   cvtm_status (*evaluate)(void *context, const double *sites, double *value, double *gradient);

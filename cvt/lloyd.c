@@ -1,7 +1,7 @@
 /* Lloyd's method: every movable site goes to the centroid of its cell. */
 #include "base/clock.h"
 #include "cvt/descent.h"
-#include "cvt/moves_kernels.h"
+#include "cvt/site_updates.h"
 
 #include <math.h>
 #include <string.h>
@@ -78,7 +78,8 @@ static cvtm_status do_steps(cvtm_descent *d, int64_t steps) {
     if (steps > 0) status = cvt->table->lloyd(cvt, cvt->sites, task->count, task->fixed);
     if (status == CVTM_OK) status = cvtm_descent_evaluate(d, cvt->sites, value, NULL);
     if (status == CVTM_OK)
-      status = cvt->moves->keep_best(cvt->device, cvt->sites, task->count, value, least, cvt->best);
+      status =
+          cvt->updates->keep_best(cvt->device, cvt->sites, task->count, value, least, cvt->best);
   }
   if (status == CVTM_OK)
     status = cvtm_device_copy_out(cvt->device, values, cvt->value,

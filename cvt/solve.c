@@ -2,10 +2,10 @@
 #include "base/clock.h"
 #include "base/point_order.h"
 #include "base/primitives.h"
-#include "cvt/cvt_sample.h"
+#include "cvt/sample.h"
 #include "cvt/descent.h"
-#include "cvt/moves_kernels.h"
-#include "cvt/multilevel.h"
+#include "cvt/site_updates.h"
+#include "cvt/refine.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -97,7 +97,7 @@ static cvtm_status transfer(solve *s, int64_t count, int64_t most, double contra
   cvtm_cvt *cvt = s->cvt;
   const cvtm_cvt_transfer transfer = {.domain = cvt->domain,
                                       .sites = cvt->sites,
-                                      .sums = cvt->sums,
+                                      .moments = cvt->moments,
                                       .order = s->order,
                                       .movable = count - s->options->fixed,
                                       .most = most,
@@ -106,13 +106,13 @@ static cvtm_status transfer(solve *s, int64_t count, int64_t most, double contra
                                       .draw = ++s->draws};
   *transfers = 0;
   if (transfer.movable < 2) return CVTM_OK;
-  cvtm_status status = cvt->moves->energy_keys(cvt->device, cvt->sums, s->options->fixed,
-                                               transfer.movable, s->keys, s->order);
+  cvtm_status status = cvt->updates->energy_keys(cvt->device, cvt->moments, s->options->fixed,
+                                                 transfer.movable, s->keys, s->order);
   if (status == CVTM_OK)
     status = cvtm_sort_pairs(cvt->device, s->keys, s->order, s->keys_alt, s->order_alt,
                              transfer.movable, 64, s->workspace, s->workspace_bytes);
   if (status == CVTM_OK) status = cvtm_device_fill(cvt->device, s->moved, 0, sizeof *s->moved);
-  if (status == CVTM_OK) status = cvt->moves->transfer(cvt->device, &transfer, s->moved);
+  if (status == CVTM_OK) status = cvt->updates->transfer(cvt->device, &transfer, s->moved);
   if (status == CVTM_OK)
     status = cvtm_device_copy_out(cvt->device, transfers, s->moved, sizeof *transfers);
   return status;
@@ -135,7 +135,7 @@ static int plan_levels(const solve *s, int64_t counts[LEVELS_HIGH + 1]) {
   counts[0] = s->count;
   while (levels < most) {
     const int64_t coarser = cvtm_cvt_coarse_count(share, counts[levels]);
-    if (coarser < CVTM_CVT_COARSEST || coarser >= counts[levels]) break;
+    if (coarser < CVTM_CVT_MIN_COARSE_SITES || coarser >= counts[levels]) break;
     counts[++levels] = coarser;
   }
   return levels;
@@ -158,22 +158,22 @@ static cvtm_status descend_coarse(solve *s, int level, int64_t count) {
   return status;
 }
 
-/* The middles of the `from` sites of the plan, on the device, to the host; *left: how many sites
+/* The midpoints of the `from` sites of the plan, on the device, to the host; *left: how many sites
  * have none because their cells are unusual. */
-static cvtm_status find_middles(cvtm_cvt *cvt, int64_t from, cvtm_site_middles *middles,
-                                int32_t *left) {
-  const size_t bytes = (size_t)from * sizeof *middles;
+static cvtm_status find_midpoints(cvtm_cvt *cvt, int64_t from, cvtm_edge_midpoints *midpoints,
+                                  int32_t *left) {
+  const size_t bytes = (size_t)from * sizeof *midpoints;
   void *memory = NULL;
   cvtm_status status = cvtm_device_scratch(cvt->device, bytes + sizeof *left, &memory);
   if (status == CVTM_OK) status = cvtm_site_tree_sort(cvt->tree, cvt->sites, from);
   if (status != CVTM_OK) return status;
-  cvtm_site_middles *found = memory;
+  cvtm_edge_midpoints *found = memory;
   int32_t *count = (int32_t *)(void *)(found + from);
   status = cvtm_device_fill(cvt->device, count, 0, sizeof *count);
-  if (status == CVTM_OK) status = cvt->moves->middles(cvt, found, count);
+  if (status == CVTM_OK) status = cvt->updates->edge_midpoints(cvt, found, count);
   if (status == CVTM_OK) status = cvtm_device_copy_out(cvt->device, left, count, sizeof *left);
   if (status == CVTM_OK && *left == 0)
-    status = cvtm_device_copy_out(cvt->device, middles, found, bytes);
+    status = cvtm_device_copy_out(cvt->device, midpoints, found, bytes);
   return status;
 }
 
@@ -181,18 +181,18 @@ static cvtm_status find_middles(cvtm_cvt *cvt, int64_t from, cvtm_site_middles *
 static cvtm_status refine(solve *s, int64_t from, int64_t to, double *sites) {
   cvtm_cvt *cvt = s->cvt;
   int32_t left = 1;
-  cvtm_site_middles *middles = NULL;
+  cvtm_edge_midpoints *midpoints = NULL;
   cvtm_status status = cvtm_cvt_get_sites(cvt, s->spare, from);
-  if (cvt->moves->middles) {
-    middles = malloc((size_t)from * sizeof *middles);
-    if (status == CVTM_OK && middles) status = find_middles(cvt, from, middles, &left);
+  if (cvt->updates->edge_midpoints) {
+    midpoints = malloc((size_t)from * sizeof *midpoints);
+    if (status == CVTM_OK && midpoints) status = find_midpoints(cvt, from, midpoints, &left);
   }
   if (status == CVTM_OK && left == 0)
-    cvtm_cvt_place_middles(s->spare, from, middles, sites, to);
+    cvtm_cvt_place_midpoints(s->spare, from, midpoints, sites, to);
   else if (status == CVTM_OK)
     status = cvtm_cvt_refine(cvt->domain, cvtm_device_threads(cvt->device), s->spare, from, sites,
                              to, cvtm_device_error(cvt->device));
-  free(middles);
+  free(midpoints);
   return status == CVTM_OK ? cvtm_cvt_put_sites(cvt, sites, to) : status;
 }
 
@@ -405,11 +405,11 @@ static double step_inside(double x, double step, double size) {
 /* Moves `site` off a place that it shares with the site `owner`, whose cell has the mass, to a
  * random place in a disc about as wide as the cell. Many sites of one place fill the disc: on a
  * circle each of their cells would be cut by all others. */
-static void move_off(const solve *s, const cvtm_cell_sums *sums, int64_t owner, int64_t site,
+static void move_off(const solve *s, const cvtm_cell_moments *sums, int64_t owner, int64_t site,
                      double *sites) {
   const cvtm_domain domain = s->cvt->domain;
   const double width = domain.width, height = domain.height;
-  const cvtm_cell_sums *cell = &sums[owner];
+  const cvtm_cell_moments *cell = &sums[owner];
   double draw[2];
   cvtm_random_uniform2(s->options->seed, s->draws, (uint64_t)site, draw);
   const double mean = 0.1 * sqrt(width * height / (double)s->count);
@@ -422,7 +422,7 @@ static void move_off(const solve *s, const cvtm_cell_sums *sums, int64_t owner, 
 
 /* Of the sites (host) at one place the first, or a fixed one, stays. How many moved; -1: no memory.
  */
-static int64_t move_apart(const solve *s, const cvtm_cell_sums *sums, double *sites) {
+static int64_t move_apart(const solve *s, const cvtm_cell_moments *sums, double *sites) {
   cvtm_placed *order = malloc((size_t)s->count * sizeof *order);
   int64_t moved = 0, owner = 0;
   if (!order) return -1;
@@ -446,9 +446,9 @@ static cvtm_status separate(solve *s, double *sites) {
   cvtm_cvt *cvt = s->cvt;
   const cvtm_cvt_task task = task_of(s, s->count);
   for (int round = 0; round < SEPARATE_ROUNDS && s->result.empty_cells > 0; ++round) {
-    cvtm_cell_sums *sums = NULL;
+    cvtm_cell_moments *sums = NULL;
     double value[2];
-    cvtm_status status = cvtm_cvt_read_sums(cvt, s->count, &sums);
+    cvtm_status status = cvtm_cvt_read_cell_moments(cvt, s->count, &sums);
     if (status != CVTM_OK) return status;
     ++s->draws;
     const int64_t moved = move_apart(s, sums, sites);

@@ -7,7 +7,7 @@
 #define CVTMESH_POWER_POWER_CELL_H
 
 #include "base/polygon.h"
-#include "cvt/cell_integral.h"
+#include "cvt/integral.h"
 
 /* A tree with the weights of its sites. If place_of is not NULL, hint[hint_first[i]] ..
  * hint[hint_first[i] + hint_degree[i] - 1] are the neighbours of site i in a similar diagram, by
@@ -234,7 +234,7 @@ CVTM_HD double cvtm_power_mean_density(const cvtm_density_view *density, double 
     if (end > t) {
       const int32_t k = cvtm_cell_pixel((double)column, density->width, density->periodic);
       const int32_t j = cvtm_cell_pixel((double)row, density->height, density->periodic);
-      sum += (end - t) * cvtm_cell_rho(cvtm_cell_row(density, j), k, density);
+      sum += (end - t) * cvtm_density_at(cvtm_density_row(density, j), k, density);
       t = end;
     }
     if (!(next < 1)) return sum;

@@ -62,19 +62,19 @@ __device__ cvtm_power_cell warp_cell(warp_cells<CELLS> *memory, int c) {
   return cell;
 }
 
-__device__ void shift_and_add(cvtm_cell_sums *sums, int offset) {
+__device__ void shift_and_add(cvtm_cell_moments *sums, int offset) {
   const unsigned all = 0xFFFFFFFFu;
-  const cvtm_cell_sums other = {
+  const cvtm_cell_moments other = {
       __shfl_down_sync(all, sums->mass, offset), __shfl_down_sync(all, sums->x, offset),
       __shfl_down_sync(all, sums->y, offset), __shfl_down_sync(all, sums->second, offset)};
-  cvtm_cell_sums_add(sums, &other);
+  cvtm_cell_moments_add(sums, &other);
 }
 
 /* The integral over the rows that are the share of one of `lanes` lanes. The slopes are set. */
-__device__ cvtm_cell_sums integrate_share(const cvtm_power_view &view, cvtm_domain domain,
-                                          const cvtm_density_view &density, int64_t place,
-                                          const cvtm_cell &cell, int lane, int lanes) {
-  cvtm_cell_sums sums = {0, 0, 0, 0};
+__device__ cvtm_cell_moments integrate_share(const cvtm_power_view &view, cvtm_domain domain,
+                                             const cvtm_density_view &density, int64_t place,
+                                             const cvtm_cell &cell, int lane, int lanes) {
+  cvtm_cell_moments sums = {0, 0, 0, 0};
   if (cell.count < 3) return sums;
   cvtm_cell_walk rows;
   cvtm_cell_begin_walk(domain, view.tree.position[2 * place], view.tree.position[2 * place + 1],
@@ -82,7 +82,7 @@ __device__ cvtm_cell_sums integrate_share(const cvtm_power_view &view, cvtm_doma
   const int32_t share = (rows.last - rows.first + lanes) / lanes;
   const int32_t first = rows.first + lane * share;
   const int32_t last = first + share - 1 < rows.last ? first + share - 1 : rows.last;
-  cvtm_cell_add_rows(&density, &cell, &rows, first, last, &sums);
+  cvtm_integral_add_rows(&density, &cell, &rows, first, last, &sums);
   return sums;
 }
 
@@ -182,7 +182,7 @@ __device__ bool warp_cut_cells(const cvtm_power_view &view, cvtm_domain domain, 
 template <int CELLS>
 __device__ void sum_cells(const cvtm_power &power, const cvtm_power_view &view, cvtm_domain domain,
                           const cvtm_density_view &density, const cvtm_power_state_cuda &state,
-                          int64_t base, warp_cells<CELLS> *memory, cvtm_cell_sums *sums) {
+                          int64_t base, warp_cells<CELLS> *memory, cvtm_cell_moments *sums) {
   const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS, part = lane / CELLS;
   const int64_t place = base + c;
   const bool mine = part == 0 && place < view.tree.count;
@@ -194,7 +194,7 @@ __device__ void sum_cells(const cvtm_power &power, const cvtm_power_view &view, 
   __syncwarp();
   const int32_t corners = __shfl_sync(0xFFFFFFFFu, done ? cell.polygon.count : 0, c);
   cell.polygon.count = corners;
-  cvtm_cell_sums sum =
+  cvtm_cell_moments sum =
       integrate_share(view, domain, density, place, cell.polygon, part, WARP / CELLS);
   for (int offset = WARP / 2; offset >= CELLS; offset /= 2) shift_and_add(&sum, offset);
   const int32_t taken = reserve_edges(power, part == 0 ? corners : 0, lane);
@@ -218,7 +218,7 @@ __device__ void sum_cells(const cvtm_power &power, const cvtm_power_view &view, 
 template <int CELLS>
 __global__ void __launch_bounds__(WARP)
     cells_kernel(cvtm_power power, cvtm_power_view view, cvtm_domain domain,
-                 cvtm_density_view density, cvtm_power_state_cuda state, cvtm_cell_sums *sums) {
+                 cvtm_density_view density, cvtm_power_state_cuda state, cvtm_cell_moments *sums) {
   extern __shared__ __align__(16) unsigned char shared[];
   warp_cells<CELLS> *memory = reinterpret_cast<warp_cells<CELLS> *>(shared);
   const int64_t stride = static_cast<int64_t>(gridDim.x) * CELLS;
@@ -248,9 +248,9 @@ __device__ bool warp_cut(const cvtm_power_view &view, cvtm_domain domain, int64_
 
 __device__ void warp_integrate(const cvtm_power &power, const cvtm_power_view &view,
                                cvtm_domain domain, const cvtm_density_view &density, int64_t place,
-                               int lane, const cvtm_power_cell &cell, cvtm_cell_sums *sums) {
+                               int lane, const cvtm_power_cell &cell, cvtm_cell_moments *sums) {
   const int32_t i = view.tree.index[place], corners = cell.polygon.count;
-  cvtm_cell_sums sum = integrate_share(view, domain, density, place, cell.polygon, lane, WARP);
+  cvtm_cell_moments sum = integrate_share(view, domain, density, place, cell.polygon, lane, WARP);
   for (int offset = WARP / 2; offset >= 1; offset /= 2) shift_and_add(&sum, offset);
   const int32_t own = reserve_edges(power, lane == 0 ? corners : 0, lane);
   const int32_t first = __shfl_sync(0xFFFFFFFFu, own, 0);
@@ -276,7 +276,7 @@ __device__ cvtm_power_cell scratch_cell(double *corners, int32_t *other, int64_t
 
 __global__ void __launch_bounds__(WARP)
     large_kernel(cvtm_power power, cvtm_power_view view, cvtm_domain domain,
-                 cvtm_density_view density, cvtm_power_state_cuda state, cvtm_cell_sums *sums) {
+                 cvtm_density_view density, cvtm_power_state_cuda state, cvtm_cell_moments *sums) {
   const int lane = static_cast<int>(threadIdx.x);
   const int64_t block = blockIdx.x;
   cvtm_power_cell cell =
@@ -296,7 +296,7 @@ __global__ void __launch_bounds__(WARP)
 /* One warp does the cells with the most corners, one after the other. */
 __global__ void __launch_bounds__(WARP)
     giant_kernel(cvtm_power power, cvtm_power_view view, cvtm_domain domain,
-                 cvtm_density_view density, cvtm_power_state_cuda state, cvtm_cell_sums *sums) {
+                 cvtm_density_view density, cvtm_power_state_cuda state, cvtm_cell_moments *sums) {
   const int lane = static_cast<int>(threadIdx.x);
   cvtm_power_cell cell = scratch_cell(state.giant_corners, state.giant_other, state.giant_capacity);
   const int32_t listed = state.counter[CVTM_POWER_GIANT];
@@ -318,7 +318,7 @@ cvtm_status launch_cells(cvtm_power *power, const cvtm_power_view &view,
                                      cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
   const unsigned blocks = cvtm_cuda_blocks(view.tree.count, CELLS);
   cells_kernel<CELLS><<<blocks, WARP, bytes, cvtm_cuda_stream(cvt->device)>>>(
-      *power, view, cvt->domain, cvt->density, state, cvt->sums);
+      *power, view, cvt->domain, cvt->density, state, cvt->moments);
   return cvtm_cuda_launched(cvt->device, "cells_kernel");
 }
 
@@ -352,9 +352,10 @@ cvtm_status cvtm_power_cells_cuda(cvtm_power *power) {
                                                  : launch_cells<16>(power, view, state);
   if (status != CVTM_OK) return status;
   large_kernel<<<cvtm_cuda_cap(CVTM_POWER_SCRATCH_BLOCKS), WARP, 0, stream>>>(
-      *power, view, cvt->domain, cvt->density, state, cvt->sums);
+      *power, view, cvt->domain, cvt->density, state, cvt->moments);
   status = cvtm_cuda_launched(cvt->device, "large_kernel");
   if (status != CVTM_OK) return status;
-  giant_kernel<<<1, WARP, 0, stream>>>(*power, view, cvt->domain, cvt->density, state, cvt->sums);
+  giant_kernel<<<1, WARP, 0, stream>>>(*power, view, cvt->domain, cvt->density, state,
+                                       cvt->moments);
   return cvtm_cuda_launched(cvt->device, "giant_kernel");
 }

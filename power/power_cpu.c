@@ -78,14 +78,14 @@ static void store_couplings(cvtm_power *power, const cvtm_power_view *view, int6
 }
 
 static void integrate(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_t place,
-                      cvtm_cell *cell, cvtm_cell_sums *sums) {
+                      cvtm_cell *cell, cvtm_cell_moments *sums) {
   cvtm_cell_walk rows;
-  *sums = (cvtm_cell_sums){0, 0, 0, 0};
+  *sums = (cvtm_cell_moments){0, 0, 0, 0};
   if (cell->count < 3) return;
   cvtm_cell_set_slopes(cell);
   cvtm_cell_begin_walk(cvt->domain, tree->position[2 * place], tree->position[2 * place + 1], cell,
                        &rows);
-  cvtm_cell_add_rows(&cvt->density, cell, &rows, rows.first, rows.last, sums);
+  cvtm_integral_add_rows(&cvt->density, cell, &rows, rows.first, rows.last, sums);
 }
 
 static cvtm_status cells_cpu(cvtm_power *power) {
@@ -102,7 +102,7 @@ static cvtm_status cells_cpu(cvtm_power *power) {
       continue;
     }
     power->empty[i] = cell->polygon.count < 3;
-    integrate(cvt, &view.tree, place, &cell->polygon, &cvt->sums[i]);
+    integrate(cvt, &view.tree, place, &cell->polygon, &cvt->moments[i]);
     store_couplings(power, &view, place, cell);
   }
   if (no_memory)
@@ -117,9 +117,9 @@ static cvtm_status figures_cpu(cvtm_power *power, const double *weight) {
   const int64_t n = power->count;
 #pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
   for (int64_t i = 0; i < n; ++i) {
-    power->deficit[i] = power->target - cvt->sums[i].mass;
-    power->dual[i] = cvt->sums[i].second + weight[i] * power->deficit[i];
-    cvt->second[i] = cvt->sums[i].second;
+    power->deficit[i] = power->target - cvt->moments[i].mass;
+    power->dual[i] = cvt->moments[i].second + weight[i] * power->deficit[i];
+    cvt->second[i] = cvt->moments[i].second;
   }
   const struct {
     cvtm_reduction reduction;

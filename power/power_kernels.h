@@ -3,7 +3,7 @@
 #ifndef CVTMESH_POWER_POWER_KERNELS_H
 #define CVTMESH_POWER_POWER_KERNELS_H
 
-#include "cvt/cvt_kernels.h"
+#include "cvt/evaluate_kernels.h"
 #include "power/power_cell.h"
 
 #ifdef __cplusplus

@@ -50,7 +50,7 @@ __device__ double join_parts(const double *part, int f, double *memory) {
 }
 
 __global__ void __launch_bounds__(THREADS)
-    figures_kernel(cvtm_power power, const cvtm_cell_sums *sums, const double *weight,
+    figures_kernel(cvtm_power power, const cvtm_cell_moments *sums, const double *weight,
                    cvtm_power_state_cuda state) {
   __shared__ double memory[THREADS / WARP];
   double dual = 0, energy = 0, deviation = 0, square = 0, empty = 0;
@@ -196,7 +196,7 @@ cvtm_status solve_blocks(cvtm_device *device, const cvtm_power *power, unsigned 
 cvtm_status cvtm_power_figures_cuda(cvtm_power *power, const double *weight) {
   cvtm_device *device = power->cvt->device;
   figures_kernel<<<reduction_blocks(power), THREADS, 0, cvtm_cuda_stream(device)>>>(
-      *power, power->cvt->sums, weight, cvtm_power_get_state_cuda(power));
+      *power, power->cvt->moments, weight, cvtm_power_get_state_cuda(power));
   return cvtm_cuda_launched(device, "figures_kernel");
 }
 

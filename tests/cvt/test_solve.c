@@ -5,8 +5,8 @@
 
 #include "cvt/cvt.h"
 #include "cvt/descent.h"
-#include "cvt/moves_kernels.h"
-#include "cvt/multilevel.h"
+#include "cvt/site_updates.h"
+#include "cvt/refine.h"
 #include "tests/test_devices.h"
 
 enum { SIDE = 96, AREA = SIDE * SIDE };
@@ -348,8 +348,8 @@ static void refinement_gives_the_count_asked_for(void **unused) {
   }
 }
 
-/* Where the device finds middles they are the host's, to rounding. */
-static void devices_find_the_same_middles(void **unused) {
+/* Where the device finds midpoints they are the host's, to rounding. */
+static void devices_find_the_same_midpoints(void **unused) {
   (void)unused;
   enum { COARSE = 300, FINE = 1100 };
   cvtm_device *device = test_device_open();
@@ -358,24 +358,24 @@ static void devices_find_the_same_middles(void **unused) {
   for (int periodic = 0; periodic < 2; ++periodic) {
     const cvtm_domain domain = {SIDE, SIDE, periodic};
     double coarse[2 * COARSE], fine[2 * FINE], of_host[2 * FINE];
-    cvtm_site_middles middles[COARSE];
+    cvtm_edge_midpoints midpoints[COARSE];
     void *found = NULL, *left = NULL;
     int32_t unusual = -1;
     cvtm_cvt *cvt = NULL;
     assert_device_ok(device, cvtm_cvt_create(device, domain, density, COARSE, &cvt));
-    if (cvt->moves->middles) {
+    if (cvt->updates->edge_midpoints) {
       assert_device_ok(device, cvtm_cvt_sample(domain, density, COARSE, 3,
                                                CVTM_CVT_START_STRATIFIED, coarse, NULL));
-      assert_device_ok(device, cvtm_device_allocate(device, COARSE, sizeof *middles, &found));
+      assert_device_ok(device, cvtm_device_allocate(device, COARSE, sizeof *midpoints, &found));
       assert_device_ok(device, cvtm_device_allocate(device, 1, sizeof unusual, &left));
       assert_device_ok(device, cvtm_device_fill(device, left, 0, sizeof unusual));
       assert_device_ok(device, cvtm_cvt_put_sites(cvt, coarse, COARSE));
       assert_device_ok(device, cvtm_site_tree_sort(cvt->tree, cvt->sites, COARSE));
-      assert_device_ok(device, cvt->moves->middles(cvt, found, left));
-      assert_device_ok(device, cvtm_device_copy_out(device, middles, found, sizeof middles));
+      assert_device_ok(device, cvt->updates->edge_midpoints(cvt, found, left));
+      assert_device_ok(device, cvtm_device_copy_out(device, midpoints, found, sizeof midpoints));
       assert_device_ok(device, cvtm_device_copy_out(device, &unusual, left, sizeof unusual));
       assert_int_equal(unusual, 0);
-      cvtm_cvt_place_middles(coarse, COARSE, middles, fine, FINE);
+      cvtm_cvt_place_midpoints(coarse, COARSE, midpoints, fine, FINE);
       assert_device_ok(device, cvtm_cvt_refine(domain, 2, coarse, COARSE, of_host, FINE, NULL));
       for (int k = 0; k < 2 * FINE; ++k) assert_true(fabs(fine[k] - of_host[k]) < 1e-9 * SIDE);
     }
@@ -413,7 +413,7 @@ int main(void) {
       cmocka_unit_test(sites_without_mass_are_reseeded),
       cmocka_unit_test(a_lattice_refines_to_a_lattice),
       cmocka_unit_test(refinement_gives_the_count_asked_for),
-      cmocka_unit_test(devices_find_the_same_middles),
+      cmocka_unit_test(devices_find_the_same_midpoints),
       cmocka_unit_test(coarse_counts_are_about_a_quarter),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

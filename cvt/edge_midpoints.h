@@ -1,7 +1,7 @@
-/* Inside cvt only: the middles between a site and its neighbours, by which a tessellation is
+/* Inside cvt only: the midpoints between a site and its neighbours, by which a tessellation is
  * refined. */
-#ifndef CVTMESH_CVT_MIDDLES_H
-#define CVTMESH_CVT_MIDDLES_H
+#ifndef CVTMESH_CVT_EDGE_MIDPOINTS_H
+#define CVTMESH_CVT_EDGE_MIDPOINTS_H
 
 #include "voronoi/cell_by_tree.h"
 
@@ -9,12 +9,12 @@
 
 /* That one site gives at most: each pair of neighbours counts for one of the two, so that
  * hexagons give three. The few sites with more neighbours lose some. */
-enum { CVTM_SITE_MIDDLES = 6 };
+enum { CVTM_MAX_EDGE_MIDPOINTS = 6 };
 
-typedef struct cvtm_site_middles {
+typedef struct cvtm_edge_midpoints {
   int32_t count;
-  double x[CVTM_SITE_MIDDLES], y[CVTM_SITE_MIDDLES];
-} cvtm_site_middles;
+  double x[CVTM_MAX_EDGE_MIDPOINTS], y[CVTM_MAX_EDGE_MIDPOINTS];
+} cvtm_edge_midpoints;
 
 CVTM_HD double cvtm_placed_inside(double x, double size, int periodic) {
   if (!periodic) return x < 0 ? 0 : x > size ? size : x;
@@ -30,13 +30,14 @@ CVTM_HD int cvtm_is_border(const cvtm_cell_box *box, double ax, double ay, doubl
 /* An edge lies on the bisector with a neighbour, and where a normal through the site meets that is
  * the middle between the two. Of the two that see an edge, the one whose neighbour is
  * below (to the right, if they are level) takes it. */
-CVTM_HD void cvtm_find_middles(cvtm_domain domain, const cvtm_site_tree_view *tree, int64_t place,
-                               const cvtm_cell *cell, cvtm_site_middles *middles) {
+CVTM_HD void cvtm_find_edge_midpoints(cvtm_domain domain, const cvtm_site_tree_view *tree,
+                                      int64_t place, const cvtm_cell *cell,
+                                      cvtm_edge_midpoints *midpoints) {
   const double level = 1e-9; /* far above rounding */
   cvtm_cell_box box;
   const cvtm_cell_origin o = cvtm_cell_origin_at(tree, domain, place, &box);
   int32_t found = 0;
-  for (int32_t k = 0; k < cell->count && found < CVTM_SITE_MIDDLES; ++k) {
+  for (int32_t k = 0; k < cell->count && found < CVTM_MAX_EDGE_MIDPOINTS; ++k) {
     const int32_t at = k * cell->stride, next = (k + 1 < cell->count ? k + 1 : 0) * cell->stride;
     const double ax = cell->x[at], ay = cell->y[at], bx = cell->x[next], by = cell->y[next];
     const double ex = bx - ax, ey = by - ay, length2 = ex * ex + ey * ey;
@@ -44,11 +45,11 @@ CVTM_HD void cvtm_find_middles(cvtm_domain domain, const cvtm_site_tree_view *tr
     const double t = (ax * ey - ay * ex) / length2;
     const double x = t * ey, y = -t * ex;
     if (fabs(y) > level * fabs(x) ? y < 0 : x < 0) continue;
-    middles->x[found] = cvtm_placed_inside(o.x + x, (double)domain.width, domain.periodic);
-    middles->y[found] = cvtm_placed_inside(o.y + y, (double)domain.height, domain.periodic);
+    midpoints->x[found] = cvtm_placed_inside(o.x + x, (double)domain.width, domain.periodic);
+    midpoints->y[found] = cvtm_placed_inside(o.y + y, (double)domain.height, domain.periodic);
     ++found;
   }
-  middles->count = found;
+  midpoints->count = found;
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* Coarse to fine: a tessellation of few sites is minimised first, then each pair of
  * neighbours gets a site between them. The hexagons of the coarse level become hexagons of the
  * fine one, so that defects, whose number stays, become rare. */
-#include "cvt/multilevel.h"
+#include "cvt/refine.h"
 
 #include "cvt/cell_host.h"
 
@@ -36,8 +36,9 @@ int64_t cvtm_cvt_coarse_count(double border_share, int64_t count) {
 
 /* --- refinement ------------------------------------------------------------------- */
 
-static cvtm_status find_all_middles(cvtm_device *cpu, cvtm_domain domain,
-                                    const cvtm_site_tree_view *tree, cvtm_site_middles *middles) {
+static cvtm_status find_all_midpoints(cvtm_device *cpu, cvtm_domain domain,
+                                      const cvtm_site_tree_view *tree,
+                                      cvtm_edge_midpoints *midpoints) {
   int failed = 0;
 #pragma omp parallel num_threads(cvtm_device_threads(cpu)) reduction(| : failed)
   {
@@ -47,7 +48,7 @@ static cvtm_status find_all_middles(cvtm_device *cpu, cvtm_domain domain,
     for (int64_t place = 0; place < tree->count; ++place) {
       if (failed) continue;
       failed = !cvtm_cell_cut_out(tree, domain, place, &cell);
-      cvtm_find_middles(domain, tree, place, &cell, &middles[place]);
+      cvtm_find_edge_midpoints(domain, tree, place, &cell, &midpoints[place]);
     }
     cvtm_cell_release(&cell);
   }
@@ -61,18 +62,18 @@ static int in_even_choice(int64_t i, int64_t count, int64_t chosen) {
   return floor((double)(i + 1) * share) > floor((double)i * share);
 }
 
-/* Behind the `placed` sites of fine, as many of the middles as there is room for, evenly chosen;
+/* Behind the `placed` sites of fine, as many of the midpoints as there is room for, evenly chosen;
  * how many sites there are then. */
-static int64_t add_middles(const cvtm_site_middles *middles, int64_t placed, double *fine,
-                           int64_t count) {
+static int64_t add_midpoints(const cvtm_edge_midpoints *midpoints, int64_t placed, double *fine,
+                             int64_t count) {
   const int64_t sites = placed, room = count - placed;
   int64_t total = 0, k = 0;
-  for (int64_t i = 0; i < sites; ++i) total += middles[i].count;
+  for (int64_t i = 0; i < sites; ++i) total += midpoints[i].count;
   for (int64_t i = 0; i < sites; ++i) {
-    for (int32_t m = 0; m < middles[i].count; ++m, ++k) {
+    for (int32_t m = 0; m < midpoints[i].count; ++m, ++k) {
       if (placed == count || (total > room && !in_even_choice(k, total, room))) continue;
-      fine[2 * placed] = middles[i].x[m];
-      fine[2 * placed + 1] = middles[i].y[m];
+      fine[2 * placed] = midpoints[i].x[m];
+      fine[2 * placed + 1] = midpoints[i].y[m];
       ++placed;
     }
   }
@@ -88,10 +89,10 @@ static void fill_up(double *fine, int64_t have, int64_t count) {
   }
 }
 
-void cvtm_cvt_place_middles(const double *coarse, int64_t coarse_count,
-                            const cvtm_site_middles *middles, double *fine, int64_t count) {
+void cvtm_cvt_place_midpoints(const double *coarse, int64_t coarse_count,
+                              const cvtm_edge_midpoints *midpoints, double *fine, int64_t count) {
   memcpy(fine, coarse, 2 * (size_t)coarse_count * sizeof *fine);
-  fill_up(fine, add_middles(middles, coarse_count, fine, count), count);
+  fill_up(fine, add_midpoints(midpoints, coarse_count, fine, count), count);
 }
 
 /* So many are worth a thread. */
@@ -100,20 +101,20 @@ enum { CELLS_OF_THREAD = 1000 };
 static cvtm_status refine_on(cvtm_device *cpu, cvtm_domain domain, const double *coarse,
                              int64_t coarse_count, double *fine, int64_t count) {
   cvtm_site_tree *tree = NULL;
-  cvtm_site_middles *middles = malloc((size_t)coarse_count * sizeof *middles);
+  cvtm_edge_midpoints *midpoints = malloc((size_t)coarse_count * sizeof *midpoints);
   cvtm_status status = cvtm_site_tree_create(cpu, domain, coarse_count, &tree);
-  if (!middles)
+  if (!midpoints)
     status = cvtm_fail(cvtm_device_error(cpu), CVTM_ERROR_MEMORY, "no memory to refine sites");
   if (status == CVTM_OK) status = cvtm_site_tree_build(tree, coarse, coarse_count);
   if (status == CVTM_OK) {
     const cvtm_site_tree_view view = cvtm_site_tree_get_view(tree);
-    status = find_all_middles(cpu, domain, &view, middles);
+    status = find_all_midpoints(cpu, domain, &view, midpoints);
   }
   if (status == CVTM_OK) {
-    cvtm_cvt_place_middles(coarse, coarse_count, middles, fine, count);
+    cvtm_cvt_place_midpoints(coarse, coarse_count, midpoints, fine, count);
   }
   cvtm_site_tree_destroy(tree);
-  free(middles);
+  free(midpoints);
   return status;
 }
 

@@ -1,9 +1,9 @@
 /* Sums over the cells of a Voronoi diagram, a few neighbouring ones by the lanes of a warp
  * together. All sums have a fixed order. */
 #include "base/cuda_check.h"
-#include "cvt/cell_centres.h"
-#include "cvt/cell_path.h"
-#include "cvt/cell_sums.h"
+#include "cvt/pixel_sum.h"
+#include "cvt/integral_segments.h"
+#include "cvt/evaluate_cuda.h"
 #include "voronoi/cell_warp_cuda.h"
 
 namespace {
@@ -12,15 +12,15 @@ enum {
   WARP = CVTM_WARP,
   BLOCKS = 20,       /* of a warp each, on a multiprocessor: what registers allow */
   SHORT_BLOCKS = 24, /* the same of kernels that do one thing alone */
-  MANY = CVTM_CELLS_MANY,
-  CUT_CELLS = 16, /* of a warp that cuts out alone */
-  LEFT = -3       /* as a cell's corners: none of ours */
+  MANY = CVTM_CHUNKED_CELLS,
+  CUT_CELLS = 16,    /* of a warp that cuts out alone */
+  CELL_DEFERRED = -3 /* as a cell's corners: none of ours */
 };
 
 /* The sums of the lane `offset` further on. */
-__device__ cvtm_cell_sums shift_sums(const cvtm_cell_sums &sums, int offset) {
+__device__ cvtm_cell_moments shift_sums(const cvtm_cell_moments &sums, int offset) {
   const unsigned all = 0xFFFFFFFFu;
-  const cvtm_cell_sums other = {
+  const cvtm_cell_moments other = {
       __shfl_down_sync(all, sums.mass, offset), __shfl_down_sync(all, sums.x, offset),
       __shfl_down_sync(all, sums.y, offset), __shfl_down_sync(all, sums.second, offset)};
   return other;
@@ -28,15 +28,15 @@ __device__ cvtm_cell_sums shift_sums(const cvtm_cell_sums &sums, int offset) {
 
 /* Adds up the parts of a cell's lanes; the result is its first lane's. */
 template <int CELLS>
-__device__ cvtm_cell_sums join_parts(cvtm_cell_sums part) {
+__device__ cvtm_cell_moments join_parts(cvtm_cell_moments part) {
   for (int offset = WARP / 2; offset >= CELLS; offset /= 2) {
-    const cvtm_cell_sums other = shift_sums(part, offset);
-    cvtm_cell_sums_add(&part, &other);
+    const cvtm_cell_moments other = shift_sums(part, offset);
+    cvtm_cell_moments_add(&part, &other);
   }
   return part;
 }
 
-__device__ void leave(const cvtm_left_cells &left, int64_t place) {
+__device__ void leave(const cvtm_deferred_cells &left, int64_t place) {
   left.place[atomicAdd(left.count, 1)] = static_cast<int32_t>(place);
 }
 
@@ -55,8 +55,8 @@ __device__ int64_t cell_stride() {
 
 /* Cuts out the cells at places first .. last - 1. */
 __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
-    cut_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_cut_cells cells,
-               cvtm_left_cells left, int64_t first, int64_t last) {
+    cut_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_clipped_cells cells,
+               cvtm_deferred_cells left, int64_t first, int64_t last) {
   __shared__ cvtm_warp_hulls<CUT_CELLS> memory;
   const int lane = static_cast<int>(threadIdx.x);
   for (int64_t begin = first_cell<CUT_CELLS>(); first + begin < last;
@@ -67,14 +67,14 @@ __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
     const bool done =
         cvtm_warp_cells_by_hull(tree, domain, first + begin, last, lane, &memory, &cell);
     if (lane < CUT_CELLS && first + k < last) {
-      cells.count[k] = done ? cell.count : static_cast<int32_t>(LEFT);
+      cells.count[k] = done ? cell.count : static_cast<int32_t>(CELL_DEFERRED);
       if (!done) leave(left, first + k);
     }
     __syncwarp(); /* before the memory serves the next cells */
   }
 }
 
-/* A cell as its lanes know it: how many corners, LEFT if it is none of ours. */
+/* A cell as its lanes know it: how many corners, CELL_DEFERRED if it is none of ours. */
 struct warp_cell {
   int32_t count, index;
   double sx, sy;
@@ -86,12 +86,12 @@ struct warp_paths {
   static constexpr int rows = 256 / CELLS; /* at a time */
   union {
     cvtm_warp_hulls<CELLS> hulls; /* first these */
-    cvtm_path_edge edge[CVTM_HULL_SIDES * CELLS];
+    cvtm_segments_edge edge[CVTM_HULL_SIDES * CELLS];
   };
   union {
     struct { /* first these */
       double x[CVTM_HULL_SIDES * CELLS], y[CVTM_HULL_SIDES * CELLS];
-      cvtm_path_pixel pixel[CVTM_HULL_SIDES * CELLS];
+      cvtm_segments_pixel pixel[CVTM_HULL_SIDES * CELLS];
     };
     int32_t entry[2][rows * CELLS];
   };
@@ -100,11 +100,11 @@ struct warp_paths {
 
 /* Reads cell k, at `place`, if it is before `last`; all of it before any is waited for. */
 template <int CELLS>
-__device__ warp_cell read_cell(const cvtm_site_tree_view &tree, const cvtm_cut_cells &cells,
+__device__ warp_cell read_cell(const cvtm_site_tree_view &tree, const cvtm_clipped_cells &cells,
                                int64_t k, int64_t place, int64_t last, int own, double *x,
                                double *y) {
   constexpr int lanes = WARP / CELLS, rounds = (CVTM_HULL_SIDES + lanes - 1) / lanes;
-  warp_cell cell = {LEFT, 0, 0, 0};
+  warp_cell cell = {CELL_DEFERRED, 0, 0, 0};
   if (place >= last) return cell;
   cell.count = cells.count[k];
   cell.index = tree.index[place];
@@ -130,10 +130,11 @@ __device__ warp_cell read_cell(const cvtm_site_tree_view &tree, const cvtm_cut_c
 /* Cuts out the cells at the warp's places instead. */
 template <int CELLS>
 __device__ warp_cell cut_cell(const cvtm_site_tree_view &tree, cvtm_domain domain, int64_t base,
-                              int lane, const cvtm_left_cells &left, warp_paths<CELLS> *memory) {
+                              int lane, const cvtm_deferred_cells &left,
+                              warp_paths<CELLS> *memory) {
   const int c = lane % CELLS;
   const int64_t place = base + c;
-  warp_cell cell = {LEFT, 0, 0, 0};
+  warp_cell cell = {CELL_DEFERRED, 0, 0, 0};
   cvtm_cell polygon = {0,       CVTM_HULL_SIDES, CELLS, memory->x + c, memory->y + c,
                        nullptr, nullptr,         0};
   const bool done =
@@ -154,11 +155,11 @@ __device__ warp_cell cut_cell(const cvtm_site_tree_view &tree, cvtm_domain domai
 template <int CELLS>
 __device__ void integrate(cvtm_domain domain, const cvtm_density_view &density,
                           const warp_cell &cell, int lane, warp_paths<CELLS> *memory,
-                          cvtm_cell_sums *sums) {
+                          cvtm_cell_moments *sums) {
   constexpr int lanes = WARP / CELLS, window = warp_paths<CELLS>::rows;
   const unsigned all = 0xFFFFFFFFu;
   const int c = lane % CELLS, own = lane / CELLS;
-  cvtm_path path;
+  cvtm_segments path;
   path.count = cell.count >= 3 ? cell.count : 0;
   path.stride = CELLS;
   path.x = memory->x + c;
@@ -168,25 +169,25 @@ __device__ void integrate(cvtm_domain domain, const cvtm_density_view &density,
   path.base = memory->base + c;
   path.sx = cell.sx;
   path.sy = cell.sy;
-  for (int s = own; s < path.count; s += lanes) cvtm_path_set_pixel(domain, &path, s);
+  for (int s = own; s < path.count; s += lanes) cvtm_segments_set_pixel(domain, &path, s);
   __syncwarp();
   int32_t segments = 0, column = 0;
   path.first = 0;
   path.last = -1;
   path.wide = 0;
   if (path.count > 0) {
-    cvtm_path_measure(&path);
-    if (own < 2) segments = cvtm_path_chain(&path, own);
+    cvtm_segments_measure(&path);
+    if (own < 2) segments = cvtm_segments_chain(&path, own);
     column = path.pixel[path.top * CELLS].column;
   }
   __syncwarp();
   const int32_t left = __shfl_sync(all, segments, c);
   segments = left + __shfl_sync(all, segments, CELLS + c);
-  for (int s = own; s < path.count; s += lanes) cvtm_path_set_edge(&path, s, left);
+  for (int s = own; s < path.count; s += lanes) cvtm_segments_set_edge(&path, s, left);
   if (own == 0) path.base[path.count * CELLS] = segments;
   if (own < 2) memory->entry[own][c] = column;
   __syncwarp();
-  cvtm_path_sums part = {0, 0, 0, 0};
+  cvtm_segments_sums part = {0, 0, 0, 0};
   for (int32_t from = path.first; __any_sync(all, from <= path.last); from += window) {
     const int32_t end = from + window;
     int e = -1;
@@ -197,26 +198,27 @@ __device__ void integrate(cvtm_domain domain, const cvtm_density_view &density,
         base = next;
         next = path.base[(e + 1) * CELLS];
       }
-      cvtm_path_add_segment(&density, &path, path.edge + e * CELLS, t - base, next - 1 - t, from,
-                            end, memory->entry[e >= path.left] + c, &part);
+      cvtm_segments_add_segment(&density, &path, path.edge + e * CELLS, t - base, next - 1 - t,
+                                from, end, memory->entry[e >= path.left] + c, &part);
     }
     __syncwarp();
     const int32_t stop = path.wide != 0 ? min(end, path.last + 1) : from;
     for (int32_t j = from + own; j < stop; j += lanes) {
       const int32_t at = (j - from) * CELLS + c;
-      cvtm_path_add_run(&density, &path, j, memory->entry[0][at], memory->entry[1][at], &part);
+      cvtm_segments_add_run(&density, &path, j, memory->entry[0][at], memory->entry[1][at], &part);
     }
     __syncwarp();
   }
-  const cvtm_cell_sums mine = join_parts<CELLS>(cvtm_path_sums_of(&part));
-  if (own == 0 && cell.count != LEFT) sums[cell.index] = mine;
+  const cvtm_cell_moments mine = join_parts<CELLS>(cvtm_segments_sums_of(&part));
+  if (own == 0 && cell.count != CELL_DEFERRED) sums[cell.index] = mine;
 }
 
 /* Of cells that are cut out. */
 template <int CELLS>
 __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
     integral_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
-                    cvtm_cut_cells cells, int64_t first, int64_t last, cvtm_cell_sums *sums) {
+                    cvtm_clipped_cells cells, int64_t first, int64_t last,
+                    cvtm_cell_moments *sums) {
   __shared__ __align__(16) warp_paths<CELLS> memory;
   const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS;
   for (int64_t begin = first_cell<CELLS>(); first + begin < last; begin += cell_stride<CELLS>()) {
@@ -232,7 +234,7 @@ __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
 template <int CELLS>
 __global__ void __launch_bounds__(WARP, BLOCKS)
     cell_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
-                cvtm_left_cells left, cvtm_cell_sums *sums) {
+                cvtm_deferred_cells left, cvtm_cell_moments *sums) {
   __shared__ __align__(16) warp_paths<CELLS> memory;
   const int lane = static_cast<int>(threadIdx.x);
   for (int64_t base = first_cell<CELLS>(); base < tree.count; base += cell_stride<CELLS>()) {
@@ -244,17 +246,17 @@ __global__ void __launch_bounds__(WARP, BLOCKS)
 
 template <int CELLS>
 cvtm_status launch_cells(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
-                         const cvtm_left_cells &left) {
+                         const cvtm_deferred_cells &left) {
   cell_kernel<CELLS>
       <<<cvtm_cuda_blocks(tree.count, CELLS), WARP, 0, cvtm_cuda_stream(cvt->device)>>>(
-          tree, cvt->domain, cvt->density, left, cvt->sums);
+          tree, cvt->domain, cvt->density, left, cvt->moments);
   return cvtm_cuda_launched(cvt->device, "cell_kernel");
 }
 
 /* The cells at places first .. last - 1, not more than fit. */
 cvtm_status launch_chunk(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
-                         const cvtm_cut_cells &cells, const cvtm_left_cells &left, int64_t first,
-                         int64_t last) {
+                         const cvtm_clipped_cells &cells, const cvtm_deferred_cells &left,
+                         int64_t first, int64_t last) {
   const cudaStream_t stream = cvtm_cuda_stream(cvt->device);
   cut_kernel<<<cvtm_cuda_blocks(last - first, CUT_CELLS), WARP, 0, stream>>>(
       tree, cvt->domain, cells, left, first, last);
@@ -262,7 +264,7 @@ cvtm_status launch_chunk(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
   if (status != CVTM_OK) return status;
   constexpr int sum_cells = 8;
   integral_kernel<sum_cells><<<cvtm_cuda_blocks(last - first, sum_cells), WARP, 0, stream>>>(
-      tree, cvt->domain, cvt->density, cells, first, last, cvt->sums);
+      tree, cvt->domain, cvt->density, cells, first, last, cvt->moments);
   return cvtm_cuda_launched(cvt->device, "integral_kernel");
 }
 
@@ -271,18 +273,18 @@ cvtm_status launch_chunk(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
 /* What the lanes of a warp need to add up the pixel centres of cells. */
 template <int CELLS>
 struct warp_centres {
-  cvtm_hull_pole pole[CVTM_CENTRE_SITES * CELLS];
-  int32_t place[CVTM_CENTRE_SITES * CELLS];
+  cvtm_hull_pole pole[CVTM_PIXEL_SITES * CELLS];
+  int32_t place[CVTM_PIXEL_SITES * CELLS];
   union {
     int32_t scratch[CVTM_HULL_SCRATCH * CELLS];
-    cvtm_centre_bound bound[CVTM_CENTRE_SITES * CELLS];
+    cvtm_pixel_bound bound[CVTM_PIXEL_SITES * CELLS];
   };
 };
 
 template <int CELLS>
 __global__ void __launch_bounds__(WARP, BLOCKS)
     centre_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
-                  cvtm_left_cells left, cvtm_cell_sums *sums) {
+                  cvtm_deferred_cells left, cvtm_cell_moments *sums) {
   __shared__ __align__(16) warp_centres<CELLS> memory;
   const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS, own = lane / CELLS;
   const cvtm_lanes lanes = {own, WARP / CELLS};
@@ -290,16 +292,16 @@ __global__ void __launch_bounds__(WARP, BLOCKS)
     const int64_t place = base + c;
     cvtm_hull hull = {0,
                       CELLS,
-                      CVTM_CENTRE_SITES,
+                      CVTM_PIXEL_SITES,
                       CVTM_HULL_REACH,
                       0,
                       memory.pole + c,
                       memory.place + c,
                       nullptr,
                       memory.scratch + c};
-    cvtm_cell_sums part;
-    const bool done = cvtm_centre_sum(&tree, domain, &density, place, place < tree.count, lanes,
-                                      &hull, memory.bound + c, &part) == CVTM_CELL_DONE;
+    cvtm_cell_moments part;
+    const bool done = cvtm_pixel_sum(&tree, domain, &density, place, place < tree.count, lanes,
+                                     &hull, memory.bound + c, &part) == CVTM_CELL_DONE;
     part = join_parts<CELLS>(part);
     if (own == 0 && place < tree.count) {
       if (done)
@@ -313,19 +315,19 @@ __global__ void __launch_bounds__(WARP, BLOCKS)
 
 template <int CELLS>
 cvtm_status launch_centres(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
-                           const cvtm_left_cells &left) {
+                           const cvtm_deferred_cells &left) {
   centre_kernel<CELLS>
       <<<cvtm_cuda_blocks(tree.count, CELLS), WARP, 0, cvtm_cuda_stream(cvt->device)>>>(
-          tree, cvt->domain, cvt->density, left, cvt->sums);
+          tree, cvt->domain, cvt->density, left, cvt->moments);
   return cvtm_cuda_launched(cvt->device, "centre_kernel");
 }
 
 }  // namespace
 
 /* Few cells get more lanes each, so that there are enough warps for the device. */
-extern "C" cvtm_status cvtm_cell_sums_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
-                                           const cvtm_cut_cells *cells,
-                                           const cvtm_left_cells *left) {
+extern "C" cvtm_status cvtm_integrate_cells_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
+                                                 const cvtm_clipped_cells *cells,
+                                                 const cvtm_deferred_cells *left) {
   const int64_t count = tree->count;
   if (count < 6000) return launch_cells<2>(cvt, *tree, *left);
   if (count < 16000) return launch_cells<4>(cvt, *tree, *left);
@@ -338,8 +340,8 @@ extern "C" cvtm_status cvtm_cell_sums_cuda(cvtm_cvt *cvt, const cvtm_site_tree_v
   return status;
 }
 
-extern "C" cvtm_status cvtm_centre_sums_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
-                                             const cvtm_left_cells *left) {
+extern "C" cvtm_status cvtm_sum_pixels_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
+                                            const cvtm_deferred_cells *left) {
   const int64_t count = tree->count;
   if (count < 6000) return launch_centres<2>(cvt, *tree, *left);
   if (count < 16000) return launch_centres<4>(cvt, *tree, *left);

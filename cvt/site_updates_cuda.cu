@@ -1,6 +1,6 @@
 #include "base/cuda_check.h"
 #include "base/cuda_utils.h"
-#include "cvt/moves_kernels.h"
+#include "cvt/site_updates.h"
 
 namespace {
 
@@ -22,13 +22,13 @@ __global__ void bounds_kernel(cvtm_domain domain, const double *sites, int64_t c
     cvtm_cvt_bounds_of(domain, sites, fixed, k, lower + k, upper + k);
 }
 
-__global__ void scale_kernel(const cvtm_cell_sums *sums, int64_t count, double mean, double root,
+__global__ void scale_kernel(const cvtm_cell_moments *sums, int64_t count, double mean, double root,
                              double *scale) {
   for (int64_t i = cvtm_first_thread(); i < count; i += cvtm_thread_count())
     scale[2 * i] = scale[2 * i + 1] = cvtm_cvt_scale_of(&sums[i], mean, root);
 }
 
-__global__ void energy_keys_kernel(const cvtm_cell_sums *sums, int64_t fixed, int64_t movable,
+__global__ void energy_keys_kernel(const cvtm_cell_moments *sums, int64_t fixed, int64_t movable,
                                    uint64_t *keys, int32_t *sites) {
   for (int64_t i = cvtm_first_thread(); i < movable; i += cvtm_thread_count()) {
     keys[i] = cvtm_cvt_energy_key(sums[fixed + i].second);
@@ -59,14 +59,14 @@ cvtm_status bounds_cuda(cvtm_device *device, cvtm_domain domain, const double *s
   return cvtm_cuda_launched(device, "bounds_kernel");
 }
 
-cvtm_status scale_cuda(cvtm_device *device, const cvtm_cell_sums *sums, int64_t count, double mean,
-                       double root, double *scale) {
+cvtm_status scale_cuda(cvtm_device *device, const cvtm_cell_moments *sums, int64_t count,
+                       double mean, double root, double *scale) {
   scale_kernel<<<cvtm_cuda_blocks(count, THREADS), THREADS, 0, cvtm_cuda_stream(device)>>>(
       sums, count, mean, root, scale);
   return cvtm_cuda_launched(device, "scale_kernel");
 }
 
-cvtm_status energy_keys_cuda(cvtm_device *device, const cvtm_cell_sums *sums, int64_t fixed,
+cvtm_status energy_keys_cuda(cvtm_device *device, const cvtm_cell_moments *sums, int64_t fixed,
                              int64_t movable, uint64_t *keys, int32_t *sites) {
   energy_keys_kernel<<<cvtm_cuda_blocks(movable, THREADS), THREADS, 0, cvtm_cuda_stream(device)>>>(
       sums, fixed, movable, keys, sites);
@@ -83,6 +83,7 @@ cvtm_status transfer_cuda(cvtm_device *device, const cvtm_cvt_transfer *transfer
 
 }  // namespace
 
-extern "C" const cvtm_cvt_moves_table cvtm_cvt_moves_cuda = {
-    keep_best_cuda, bounds_cuda, scale_cuda, energy_keys_cuda, cvtm_cvt_middles_cuda, transfer_cuda,
+extern "C" const cvtm_site_updates_table cvtm_site_updates_cuda = {
+    keep_best_cuda,           bounds_cuda,   scale_cuda, energy_keys_cuda,
+    cvtm_edge_midpoints_cuda, transfer_cuda,
 };

@@ -1,7 +1,7 @@
 #include "base/primitives.h"
-#include "cvt/cell_centres.h"
+#include "cvt/pixel_sum.h"
 #include "cvt/cell_host.h"
-#include "cvt/cvt_kernels.h"
+#include "cvt/evaluate_kernels.h"
 
 #include <stdlib.h>
 
@@ -38,29 +38,29 @@ static cvtm_status create_state_cpu(cvtm_cvt *cvt) {
 
 /* The sums over a site's pixel centres the quick way; 0 if that did not end. */
 static int sum_centres(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_t place,
-                       cvtm_cell_sums *sums) {
-  cvtm_hull_pole poles[CVTM_CENTRE_SITES];
-  cvtm_centre_bound bounds[CVTM_CENTRE_SITES];
-  int32_t places[CVTM_CENTRE_SITES], scratch[CVTM_HULL_SCRATCH];
+                       cvtm_cell_moments *sums) {
+  cvtm_hull_pole poles[CVTM_PIXEL_SITES];
+  cvtm_pixel_bound bounds[CVTM_PIXEL_SITES];
+  int32_t places[CVTM_PIXEL_SITES], scratch[CVTM_HULL_SCRATCH];
   cvtm_hull hull = {.stride = 1,
-                    .capacity = CVTM_CENTRE_SITES,
+                    .capacity = CVTM_PIXEL_SITES,
                     .reach = CVTM_HULL_REACH,
                     .pole = poles,
                     .place = places,
                     .scratch = scratch};
   const cvtm_lanes one = {.lane = 0, .count = 1};
   const cvtm_cell_status status =
-      cvtm_centre_sum(tree, cvt->domain, &cvt->density, place, 1, one, &hull, bounds, sums);
+      cvtm_pixel_sum(tree, cvt->domain, &cvt->density, place, 1, one, &hull, bounds, sums);
   if (status == CVTM_CELL_DONE) return 1;
-  *sums = (cvtm_cell_sums){0, 0, 0, 0};
+  *sums = (cvtm_cell_moments){0, 0, 0, 0};
   return 0;
 }
 
 /* The sums of one site; 0 if memory ran out. */
 static int sum_cell(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_t place,
-                    cvtm_cvt_energy energy, cvtm_cell *cell, cvtm_cell_sums *sums) {
+                    cvtm_cvt_energy energy, cvtm_cell *cell, cvtm_cell_moments *sums) {
   const double sx = tree->position[2 * place], sy = tree->position[2 * place + 1];
-  *sums = (cvtm_cell_sums){0, 0, 0, 0};
+  *sums = (cvtm_cell_moments){0, 0, 0, 0};
   if (!isfinite(sx) || !isfinite(sy)) {
     sums->mass = sums->x = sums->y = sums->second = NAN;
     return 1;
@@ -72,16 +72,17 @@ static int sum_cell(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_
   cvtm_cell_set_slopes(cell);
   cvtm_cell_begin_walk(cvt->domain, sx, sy, cell, &rows);
   if (energy == CVTM_CVT_EXACT) {
-    cvtm_cell_add_rows(&cvt->density, cell, &rows, rows.first, rows.last, sums);
+    cvtm_integral_add_rows(&cvt->density, cell, &rows, rows.first, rows.last, sums);
     return 1;
   }
   const double doubt = cvtm_cell_tolerance(cvt->domain, cell);
   for (int32_t j = rows.first; j <= rows.last; ++j)
-    cvtm_cell_add_centres(tree, cvt->domain, &cvt->density, place, cell, doubt, &rows, j, sums);
+    cvtm_pixel_sum_polygon_row(tree, cvt->domain, &cvt->density, place, cell, doubt, &rows, j,
+                               sums);
   return 1;
 }
 
-static cvtm_status cell_sums_cpu(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy) {
+static cvtm_status cell_moments_cpu(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy) {
   const int32_t wanted = 1;
   const cvtm_status status = cvtm_site_tree_build_boxes(cvt->tree, &wanted);
   if (status != CVTM_OK) return status;
@@ -91,7 +92,7 @@ static cvtm_status cell_sums_cpu(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy e
 #pragma omp parallel for num_threads(state->threads) schedule(dynamic, 32) reduction(| : failed)
   for (int64_t place = 0; place < count; ++place) {
     if (!sum_cell(cvt, &tree, place, energy, &state->cell[omp_get_thread_num()],
-                  &cvt->sums[tree.index[place]])) {
+                  &cvt->moments[tree.index[place]])) {
       failed = 1;
     }
   }
@@ -110,16 +111,16 @@ static cvtm_status pixel_keys_cpu(cvtm_cvt *cvt) {
   return CVTM_OK;
 }
 
-static cvtm_status pixel_sums_cpu(cvtm_cvt *cvt, const double *sites, int64_t count) {
+static cvtm_status label_moments_cpu(cvtm_cvt *cvt, const double *sites, int64_t count) {
   const int64_t area = (int64_t)cvt->domain.width * cvt->domain.height;
 #pragma omp parallel for num_threads(cvtm_device_threads(cvt->device)) schedule(dynamic, 64)
   for (int64_t i = 0; i < count; ++i) {
-    cvtm_cell_sums sums = {0, 0, 0, 0};
+    cvtm_cell_moments sums = {0, 0, 0, 0};
     for (int64_t k = cvtm_cvt_lower_bound(cvt->keys, area, (uint64_t)i);
          k < area && cvt->keys[k] == (uint64_t)i; ++k) {
       cvtm_cvt_add_pixel(&cvt->density, cvt->pixels[k], sites[2 * i], sites[2 * i + 1], &sums);
     }
-    cvt->sums[i] = sums;
+    cvt->moments[i] = sums;
   }
   return CVTM_OK;
 }
@@ -128,8 +129,8 @@ static cvtm_status finish_cpu(cvtm_cvt *cvt, int64_t count, int64_t fixed, doubl
                               double *gradient) {
 #pragma omp parallel for num_threads(cvtm_device_threads(cvt->device)) schedule(static)
   for (int64_t i = 0; i < count; ++i) {
-    cvt->second[i] = cvt->sums[i].second;
-    cvt->distance[i] = cvtm_cvt_finish_site(&cvt->sums[i], i, fixed, gradient);
+    cvt->second[i] = cvt->moments[i].second;
+    cvt->distance[i] = cvtm_cvt_finish_site(&cvt->moments[i], i, fixed, gradient);
   }
   const cvtm_status status = cvtm_reduce(cvt->device, CVTM_REDUCE_SUM, cvt->second, count, value,
                                          cvt->workspace, cvt->workspace_bytes);
@@ -142,7 +143,7 @@ static cvtm_status lloyd_cpu(cvtm_cvt *cvt, double *sites, int64_t count, int64_
   const cvtm_domain domain = cvt->domain;
 #pragma omp parallel for num_threads(cvtm_device_threads(cvt->device)) schedule(static)
   for (int64_t i = fixed; i < count; ++i) {
-    const cvtm_cell_sums *s = &cvt->sums[i];
+    const cvtm_cell_moments *s = &cvt->moments[i];
     if (!(s->mass > 0)) continue;
     sites[2 * i] = cvtm_cvt_lloyd_coordinate(sites[2 * i], s->x, s->mass, (double)domain.width,
                                              domain.periodic);
@@ -155,9 +156,9 @@ static cvtm_status lloyd_cpu(cvtm_cvt *cvt, double *sites, int64_t count, int64_
 const cvtm_cvt_table cvtm_cvt_table_cpu = {
     .create_state = create_state_cpu,
     .destroy_state = destroy_state_cpu,
-    .cell_sums = cell_sums_cpu,
+    .cell_moments = cell_moments_cpu,
     .pixel_keys = pixel_keys_cpu,
-    .pixel_sums = pixel_sums_cpu,
+    .label_moments = label_moments_cpu,
     .finish = finish_cpu,
     .lloyd = lloyd_cpu,
 };

@@ -1,8 +1,8 @@
 /* Inside cvt only: the plan, and the phases that differ between devices. */
-#ifndef CVTMESH_CVT_CVT_KERNELS_H
-#define CVTMESH_CVT_CVT_KERNELS_H
+#ifndef CVTMESH_CVT_EVALUATE_KERNELS_H
+#define CVTMESH_CVT_EVALUATE_KERNELS_H
 
-#include "cvt/cell_integral.h"
+#include "cvt/integral.h"
 #include "cvt/cvt.h"
 
 #ifdef __cplusplus
@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 typedef struct cvtm_cvt_table cvtm_cvt_table;
-struct cvtm_cvt_moves_table; /* moves_kernels.h */
+struct cvtm_site_updates_table; /* moves_kernels.h */
 
 enum { CVTM_CVT_WINDOW = 10 }; /* iterations over which the relative decrease is averaged */
 
@@ -18,22 +18,22 @@ enum { CVTM_CVT_WINDOW = 10 }; /* iterations over which the relative decrease is
 struct cvtm_cvt {
   cvtm_device *device;
   const cvtm_cvt_table *table;
-  const struct cvtm_cvt_moves_table *moves;
+  const struct cvtm_site_updates_table *updates;
   cvtm_domain domain;
   int64_t capacity;
   double mass, root;    /* integrals of rho and sqrt(rho) */
   double *square_roots; /* on the host: the latter over squares, of cvtm_density_scan */
   cvtm_density_view density;
   cvtm_site_tree *tree;
-  double *sites;        /* 2 * capacity: the current state */
-  double *best;         /* 2 * capacity: the best state of Lloyd's method */
-  double *scale;        /* 2 * capacity */
-  cvtm_cell_sums *sums; /* capacity, in the caller's order */
-  double *second;       /* capacity */
-  double *distance;     /* capacity: from the site to its centroid; 0 if fixed or empty */
-  double *value;        /* of each evaluation of a window: f[0] energy, f[1] largest distance */
-  double *least;        /* CVTM_CVT_WINDOW + 1: the energy of `best` before and after each */
-  void *workspace;      /* of sorts and reductions */
+  double *sites;              /* 2 * capacity: the current state */
+  double *best;               /* 2 * capacity: the best state of Lloyd's method */
+  double *scale;              /* 2 * capacity */
+  cvtm_cell_moments *moments; /* capacity, in the caller's order */
+  double *second;             /* capacity */
+  double *distance;           /* capacity: from the site to its centroid; 0 if fixed or empty */
+  double *value;   /* of each evaluation of a window: f[0] energy, f[1] largest distance */
+  double *least;   /* CVTM_CVT_WINDOW + 1: the energy of `best` before and after each */
+  void *workspace; /* of sorts and reductions */
   size_t workspace_bytes;
   void *state;         /* of the table */
   cvtm_lbfgsb *solver; /* of the last descent, kept for the next, of `capacity` sites; or NULL */
@@ -50,11 +50,11 @@ struct cvtm_cvt_table {
   void (*destroy_state)(cvtm_cvt *cvt);
   /* sums over the cells of the sorted sites in the tree: integrals, or plain sums over the
    * pixel centres of the exact diagram. */
-  cvtm_status (*cell_sums)(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy);
+  cvtm_status (*cell_moments)(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy);
   /* keys[p] = labels[p] and pixels[p] = p for all pixels. */
   cvtm_status (*pixel_keys)(cvtm_cvt *cvt);
   /* sums over pixel centres from the sorted keys and pixels. */
-  cvtm_status (*pixel_sums)(cvtm_cvt *cvt, const double *sites, int64_t count);
+  cvtm_status (*label_moments)(cvtm_cvt *cvt, const double *sites, int64_t count);
   /* From the sums: value[0] = the energy, value[1] = the largest distance of a site from `fixed`
    * on to its centroid, and the gradient if that is not NULL. */
   cvtm_status (*finish)(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *value,
@@ -71,7 +71,7 @@ extern const cvtm_cvt_table cvtm_cvt_table_cpu, cvtm_cvt_table_cuda;
 
 /* Adds pixel p to the plain sum of a site, the nearest image of its centre on a torus. */
 CVTM_HD void cvtm_cvt_add_pixel(const cvtm_density_view *density, int32_t p, double sx, double sy,
-                                cvtm_cell_sums *sums) {
+                                cvtm_cell_moments *sums) {
   const double width = (double)density->width, height = (double)density->height;
   const double rho = (double)density->value[p];
   double x = (double)(p % density->width) + 0.5 - sx;
@@ -105,7 +105,7 @@ CVTM_HD double cvtm_cvt_larger(double a, double b) { return a > b || a != a ? a 
 
 /* Site i's share of the gradient, dF/dx_i = -2 integral of rho (p - x_i), and the distance to its
  * centroid, 0 if it is fixed or its cell empty. */
-CVTM_HD double cvtm_cvt_finish_site(const cvtm_cell_sums *sums, int64_t i, int64_t fixed,
+CVTM_HD double cvtm_cvt_finish_site(const cvtm_cell_moments *sums, int64_t i, int64_t fixed,
                                     double *gradient) {
   if (gradient) {
     gradient[2 * i] = -2 * sums->x;

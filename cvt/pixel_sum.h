@@ -10,46 +10,46 @@
  * cell, which is convex.
  *
  * Compiles as C11 and inside CUDA kernels, where several lanes share a cell. */
-#ifndef CVTMESH_CVT_CELL_CENTRES_H
-#define CVTMESH_CVT_CELL_CENTRES_H
+#ifndef CVTMESH_CVT_PIXEL_SUM_H
+#define CVTMESH_CVT_PIXEL_SUM_H
 
-#include "cvt/cell_integral.h"
+#include "cvt/integral.h"
 #include "voronoi/cell_by_hull.h"
 
 enum {
-  CVTM_CENTRE_SITES = 20, /* around a cell: a multiple of */
-  CVTM_CENTRE_STEP = 4,   /* bounds that are looked at together */
-  CVTM_CENTRE_ROWS = 512, /* about the most that a cell may have */
-  CVTM_CENTRE_ROUNDS = 8  /* before the quick way gives up */
+  CVTM_PIXEL_SITES = 20, /* around a cell: a multiple of */
+  CVTM_PIXEL_STEP = 4,   /* bounds that are looked at together */
+  CVTM_PIXEL_ROWS = 512, /* about the most that a cell may have */
+  CVTM_PIXEL_ROUNDS = 8  /* before the quick way gives up */
 };
 
 #ifdef __CUDACC__
-#define CVTM_CENTRE_ALIGNED __align__(16)
+#define CVTM_PIXEL_ALIGNED __align__(16)
 #else
-#define CVTM_CENTRE_ALIGNED
+#define CVTM_PIXEL_ALIGNED
 #endif
 
 /* A bisector as a bound of x in row y: slope * y + outer if it is as far out as it may be, and
  * inner if it is as far in. */
-typedef struct CVTM_CENTRE_ALIGNED cvtm_centre_bound {
+typedef struct CVTM_PIXEL_ALIGNED cvtm_pixel_bound {
   float slope, outer, inner;
   int32_t above; /* a bound from above, or from below */
-} cvtm_centre_bound;
+} cvtm_pixel_bound;
 
 /* Bounds in memory that the cell's lanes share; bound k is bound[k * stride]. Up to a multiple of
- * CVTM_CENTRE_STEP there are more, of nothing. */
-typedef struct cvtm_centre_cell {
+ * CVTM_PIXEL_STEP there are more, of nothing. */
+typedef struct cvtm_pixel_cell {
   int32_t count, stride;
   float reach;       /* half of the distance to which all sites are known */
   float left, right; /* of the domain, on a torus half of it away */
   double sx, sy;
-  const cvtm_centre_bound *bound;
-} cvtm_centre_cell;
+  const cvtm_pixel_bound *bound;
+} cvtm_pixel_cell;
 
 /* The bisector with a site at (x, y), for |y| up to `reach`. grain: the rounding of coordinates.
  * One that is nearly along the rows gets a slope that crosses the cell within 1e-4 of its height,
  * and is in doubt there. */
-CVTM_HD cvtm_centre_bound cvtm_centre_bound_of(float x, float y, float reach, float grain) {
+CVTM_HD cvtm_pixel_bound cvtm_pixel_bound_of(float x, float y, float reach, float grain) {
   const float least = 1e-4F * fabsf(y);
   const int flat = !(fabsf(x) > least);
   const float across = flat ? (x < 0 ? -least : least) : x;
@@ -61,21 +61,21 @@ CVTM_HD cvtm_centre_bound cvtm_centre_bound_of(float x, float y, float reach, fl
   const int useful = doubt < 1e30F;
   const float outward = useful ? (across > 0 ? doubt : -doubt) : 1e30F;
   const float middle = useful ? at : 0;
-  const cvtm_centre_bound bound = {useful ? slope : 0, middle + outward, middle - outward,
-                                   outward > 0};
+  const cvtm_pixel_bound bound = {useful ? slope : 0, middle + outward, middle - outward,
+                                  outward > 0};
   return bound;
 }
 
 /* Bounds of x in a row, as far out and as far in as they may be. */
-typedef struct cvtm_centre_span {
+typedef struct cvtm_pixel_span {
   float left, right, left_inner, right_inner;
-} cvtm_centre_span;
+} cvtm_pixel_span;
 
-CVTM_HD cvtm_centre_span cvtm_centre_find_span(const cvtm_centre_cell *cell, float y) {
-  cvtm_centre_span span = {cell->left, cell->right, cell->left, cell->right};
-  for (int32_t first = 0; first < cell->count; first += CVTM_CENTRE_STEP) {
-    for (int32_t k = first; k < first + CVTM_CENTRE_STEP; ++k) {
-      const cvtm_centre_bound b = cell->bound[k * cell->stride];
+CVTM_HD cvtm_pixel_span cvtm_pixel_find_span(const cvtm_pixel_cell *cell, float y) {
+  cvtm_pixel_span span = {cell->left, cell->right, cell->left, cell->right};
+  for (int32_t first = 0; first < cell->count; first += CVTM_PIXEL_STEP) {
+    for (int32_t k = first; k < first + CVTM_PIXEL_STEP; ++k) {
+      const cvtm_pixel_bound b = cell->bound[k * cell->stride];
       const float outer = CVTM_FMAF(b.slope, y, b.outer), inner = CVTM_FMAF(b.slope, y, b.inner);
       if (b.above) {
         span.right = fminf(span.right, outer);
@@ -92,7 +92,7 @@ CVTM_HD cvtm_centre_span cvtm_centre_find_span(const cvtm_centre_cell *cell, flo
 }
 
 /* The whole part of v, |v| < 2^21. */
-CVTM_HD int32_t cvtm_centre_floor(float v) {
+CVTM_HD int32_t cvtm_pixel_floor(float v) {
 #ifdef __CUDA_ARCH__
   return __float_as_int(__fadd_rd(v, 12582912.0F)) - 0x4B400000; /* conversions are slow */
 #else
@@ -102,44 +102,43 @@ CVTM_HD int32_t cvtm_centre_floor(float v) {
 }
 
 /* The columns of a row whose centres are perhaps in a cell, and those that surely are. */
-typedef struct cvtm_centre_columns {
+typedef struct cvtm_pixel_columns {
   int32_t first, last, sure_first, sure_last;
-} cvtm_centre_columns;
+} cvtm_pixel_columns;
 
 /* shift: of the centre of column 0 from the site. */
-CVTM_HD cvtm_centre_columns cvtm_centre_find_columns(const cvtm_centre_span *span, float shift) {
-  const cvtm_centre_columns columns = {
-      -cvtm_centre_floor(shift - span->left), cvtm_centre_floor(span->right - shift),
-      -cvtm_centre_floor(shift - span->left_inner), cvtm_centre_floor(span->right_inner - shift)};
+CVTM_HD cvtm_pixel_columns cvtm_pixel_find_columns(const cvtm_pixel_span *span, float shift) {
+  const cvtm_pixel_columns columns = {
+      -cvtm_pixel_floor(shift - span->left), cvtm_pixel_floor(span->right - shift),
+      -cvtm_pixel_floor(shift - span->left_inner), cvtm_pixel_floor(span->right_inner - shift)};
   return columns;
 }
 
 /* Adds those centres of row j that are in doubt and belong to the site at a place. */
-CVTM_HD void cvtm_centre_add_doubtful(const cvtm_site_tree_view *tree, cvtm_domain domain,
-                                      const cvtm_density_view *density,
-                                      const cvtm_centre_cell *cell, int64_t place, int32_t j,
-                                      int32_t column, const cvtm_centre_columns *c,
-                                      cvtm_cell_sums *sums) {
+CVTM_HD void cvtm_pixel_add_uncertain(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                      const cvtm_density_view *density, const cvtm_pixel_cell *cell,
+                                      int64_t place, int32_t j, int32_t column,
+                                      const cvtm_pixel_columns *c, cvtm_cell_moments *sums) {
   const double y = ((double)j + 0.5) - cell->sy;
   for (int32_t k = c->first; k <= c->last; ++k) {
     if (k >= c->sure_first && k <= c->sure_last) continue;
     const double x = ((double)(column + k) + 0.5) - cell->sx;
     if (cvtm_cell_owns(tree, domain, place, column + k, j, x, y))
-      cvtm_cell_add_centre(density, cvtm_cell_row(density, j), x, column + k, y, sums);
+      cvtm_pixel_sum_add(density, cvtm_density_row(density, j), x, column + k, y, sums);
   }
 }
 
 /* Adds row j. */
-CVTM_HD void cvtm_centre_add_row(const cvtm_site_tree_view *tree, cvtm_domain domain,
-                                 const cvtm_density_view *density, const cvtm_centre_cell *cell,
-                                 int64_t place, int32_t j, int32_t column,
-                                 const cvtm_centre_columns *c, cvtm_cell_sums *sums) {
+CVTM_HD void cvtm_pixel_add_row(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                const cvtm_density_view *density, const cvtm_pixel_cell *cell,
+                                int64_t place, int32_t j, int32_t column,
+                                const cvtm_pixel_columns *c, cvtm_cell_moments *sums) {
   if (c->first != c->sure_first || c->last != c->sure_last)
-    cvtm_centre_add_doubtful(tree, domain, density, cell, place, j, column, c, sums);
+    cvtm_pixel_add_uncertain(tree, domain, density, cell, place, j, column, c, sums);
   if (c->sure_first > c->sure_last) return;
-  const cvtm_cell_run run = cvtm_cell_sum_run(density, cvtm_cell_row(density, j), cell->sx,
-                                              column + c->sure_first, column + c->sure_last + 1);
-  const double y = cvtm_cell_double(j) + 0.5 - cell->sy;
+  const cvtm_pixel_run run = cvtm_pixel_run_sum(density, cvtm_density_row(density, j), cell->sx,
+                                                column + c->sure_first, column + c->sure_last + 1);
+  const double y = cvtm_to_double(j) + 0.5 - cell->sy;
   sums->mass += run.s0;
   sums->x += run.s1;
   sums->y = CVTM_FMA(y, run.s0, sums->y);
@@ -149,12 +148,12 @@ CVTM_HD void cvtm_centre_add_row(const cvtm_site_tree_view *tree, cvtm_domain do
 /* Adds this lane's rows, every other one above and below the site. Returns the squared distance of
  * the farthest point in them that may be in the cell, not counting what comes after one beyond the
  * reach. */
-CVTM_HD float cvtm_centre_add_rows(const cvtm_site_tree_view *tree, cvtm_domain domain,
-                                   const cvtm_density_view *density, const cvtm_centre_cell *cell,
-                                   int64_t place, cvtm_lanes lanes, cvtm_cell_sums *sums) {
-  const int32_t column = cvtm_cell_whole(cell->sx), middle = cvtm_cell_whole(cell->sy + 0.5);
-  const float shift_x = (float)(cvtm_cell_double(column) + 0.5 - cell->sx); /* of centres */
-  const float shift_y = (float)(cvtm_cell_double(middle) + 0.5 - cell->sy);
+CVTM_HD float cvtm_pixel_add_rows(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                  const cvtm_density_view *density, const cvtm_pixel_cell *cell,
+                                  int64_t place, cvtm_lanes lanes, cvtm_cell_moments *sums) {
+  const int32_t column = cvtm_to_floor(cell->sx), middle = cvtm_to_floor(cell->sy + 0.5);
+  const float shift_x = (float)(cvtm_to_double(column) + 0.5 - cell->sx); /* of centres */
+  const float shift_y = (float)(cvtm_to_double(middle) + 0.5 - cell->sy);
   const int walks = lanes.count > 1 ? 1 : 2; /* of this lane */
   float farthest = 0;
   for (int walk = 0; walk < walks; ++walk) {
@@ -165,49 +164,49 @@ CVTM_HD float cvtm_centre_add_rows(const cvtm_site_tree_view *tree, cvtm_domain 
       const int32_t j = middle + k;
       if (!domain.periodic && (j < 0 || j >= domain.height)) break;
       const float y = shift_y + (float)k;
-      const cvtm_centre_span span = cvtm_centre_find_span(cell, y);
+      const cvtm_pixel_span span = cvtm_pixel_find_span(cell, y);
       if (!(span.left <= span.right)) break;
       const float x2 = fmaxf(span.left * span.left, span.right * span.right);
       farthest = fmaxf(farthest, CVTM_FMAF(y, y, x2));
       if (farthest > cell->reach * cell->reach) return farthest;
-      const cvtm_centre_columns columns = cvtm_centre_find_columns(&span, shift_x);
+      const cvtm_pixel_columns columns = cvtm_pixel_find_columns(&span, shift_x);
       if (columns.first <= columns.last)
-        cvtm_centre_add_row(tree, domain, density, cell, place, j, column, &columns, sums);
+        cvtm_pixel_add_row(tree, domain, density, cell, place, j, column, &columns, sums);
     }
   }
   return farthest;
 }
 
 /* The bounds by the first `count` sites. */
-CVTM_HD void cvtm_centre_set_bounds(const cvtm_hull *hull, cvtm_lanes lanes, float reach,
-                                    float grain, int32_t count, cvtm_centre_bound *bound) {
-  const cvtm_centre_bound none = {0, HUGE_VALF, HUGE_VALF, 1};
+CVTM_HD void cvtm_pixel_set_bounds(const cvtm_hull *hull, cvtm_lanes lanes, float reach,
+                                   float grain, int32_t count, cvtm_pixel_bound *bound) {
+  const cvtm_pixel_bound none = {0, HUGE_VALF, HUGE_VALF, 1};
   for (int32_t k = lanes.lane; k < count; k += lanes.count) {
     const cvtm_hull_pole at = hull->pole[k * hull->stride];
-    bound[k * hull->stride] = cvtm_centre_bound_of(at.x, at.y, reach, grain);
+    bound[k * hull->stride] = cvtm_pixel_bound_of(at.x, at.y, reach, grain);
   }
-  const int32_t padded = (count + CVTM_CENTRE_STEP - 1) & -CVTM_CENTRE_STEP;
+  const int32_t padded = (count + CVTM_PIXEL_STEP - 1) & -CVTM_PIXEL_STEP;
   for (int32_t k = count + lanes.lane; k < padded; k += lanes.count) bound[k * hull->stride] = none;
 }
 
 /* This lane's part of the sums over the pixel centres of the cell of the site at a place; `wanted`:
  * there is one to do. CVTM_CELL_DONE or _UNDECIDED. */
-CVTM_HD cvtm_cell_status cvtm_centre_sum(const cvtm_site_tree_view *tree, cvtm_domain domain,
-                                         const cvtm_density_view *density, int64_t place,
-                                         int wanted, cvtm_lanes lanes, cvtm_hull *hull,
-                                         cvtm_centre_bound *bound, cvtm_cell_sums *sums) {
-  const cvtm_cell_sums none = {0, 0, 0, 0};
+CVTM_HD cvtm_cell_status cvtm_pixel_sum(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                        const cvtm_density_view *density, int64_t place, int wanted,
+                                        cvtm_lanes lanes, cvtm_hull *hull, cvtm_pixel_bound *bound,
+                                        cvtm_cell_moments *sums) {
+  const cvtm_cell_moments none = {0, 0, 0, 0};
   const cvtm_cell any = {0, 0, 0, NULL, NULL, NULL, NULL, 0}; /* may be cut by all */
   const float grain = 1e-12F * (float)(domain.width + domain.height);
   cvtm_hull_search s;
   const float most = fminf(cvtm_hull_begin(tree, domain, place, wanted, lanes, hull->reach, &s),
-                           (float)CVTM_CENTRE_ROWS * CVTM_CENTRE_ROWS);
-  cvtm_centre_cell cell = {0,     hull->stride, 0,    (float)s.edges.x0, (float)s.edges.x1,
-                           s.o.x, s.o.y,        bound};
+                           (float)CVTM_PIXEL_ROWS * CVTM_PIXEL_ROWS);
+  cvtm_pixel_cell cell = {0,     hull->stride, 0,    (float)s.edges.x0, (float)s.edges.x1,
+                          s.o.x, s.o.y,        bound};
   cvtm_cell_status result = CVTM_CELL_UNDECIDED;
   hull->count = 0;
   *sums = none;
-  for (int round = 0; round < CVTM_CENTRE_ROUNDS && cvtm_lanes_any(s.active); ++round) {
+  for (int round = 0; round < CVTM_PIXEL_ROUNDS && cvtm_lanes_any(s.active); ++round) {
     const int32_t before = hull->count;
     if (!(s.to < most)) s.active = 0;
     const int owned = cvtm_hull_collect(&s, &any, hull);
@@ -216,10 +215,10 @@ CVTM_HD cvtm_cell_status cvtm_centre_sum(const cvtm_site_tree_view *tree, cvtm_d
     cell.reach = (float)(0.5 * s.reach);
     float farthest = 0;
     cell.count = s.active && !crowded && !owned ? hull->count : 0;
-    cvtm_centre_set_bounds(hull, lanes, cell.reach, grain, cell.count, bound);
+    cvtm_pixel_set_bounds(hull, lanes, cell.reach, grain, cell.count, bound);
     cvtm_lanes_sync();
     if (s.active && !crowded && !owned) {
-      farthest = cvtm_centre_add_rows(tree, domain, density, &cell, place, lanes, sums);
+      farthest = cvtm_pixel_add_rows(tree, domain, density, &cell, place, lanes, sums);
     }
     const int near = cvtm_lanes_vote(lanes, !(4.00001F * farthest <= s.to)) == 0;
     cvtm_lanes_sync();

@@ -1,4 +1,4 @@
-#include "cvt/moves_kernels.h"
+#include "cvt/site_updates.h"
 
 static cvtm_status keep_best_cpu(cvtm_device *device, const double *sites, int64_t count,
                                  const double *value, double *least, double *best) {
@@ -15,7 +15,7 @@ static cvtm_status bounds_cpu(cvtm_device *device, cvtm_domain domain, const dou
   return CVTM_OK;
 }
 
-static cvtm_status scale_cpu(cvtm_device *device, const cvtm_cell_sums *sums, int64_t count,
+static cvtm_status scale_cpu(cvtm_device *device, const cvtm_cell_moments *sums, int64_t count,
                              double mean, double root, double *scale) {
 #pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
   for (int64_t i = 0; i < count; ++i)
@@ -23,8 +23,8 @@ static cvtm_status scale_cpu(cvtm_device *device, const cvtm_cell_sums *sums, in
   return CVTM_OK;
 }
 
-static cvtm_status energy_keys_cpu(cvtm_device *device, const cvtm_cell_sums *sums, int64_t fixed,
-                                   int64_t movable, uint64_t *keys, int32_t *sites) {
+static cvtm_status energy_keys_cpu(cvtm_device *device, const cvtm_cell_moments *sums,
+                                   int64_t fixed, int64_t movable, uint64_t *keys, int32_t *sites) {
 #pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
   for (int64_t i = 0; i < movable; ++i) {
     keys[i] = cvtm_cvt_energy_key(sums[fixed + i].second);
@@ -42,7 +42,7 @@ static cvtm_status transfer_cpu(cvtm_device *device, const cvtm_cvt_transfer *tr
   return CVTM_OK;
 }
 
-const cvtm_cvt_moves_table cvtm_cvt_moves_cpu = {
+const cvtm_site_updates_table cvtm_site_updates_cpu = {
     .keep_best = keep_best_cpu,
     .bounds = bounds_cpu,
     .scale = scale_cpu,

@@ -10,8 +10,8 @@
  * pixels that the cell touches enter, and the result is good to the rounding of
  * the corners for any ratio of densities, which prefix sums over the image would not
  * be. Compiles as C11 and inside CUDA kernels. */
-#ifndef CVTMESH_CVT_CELL_INTEGRAL_H
-#define CVTMESH_CVT_CELL_INTEGRAL_H
+#ifndef CVTMESH_CVT_INTEGRAL_H
+#define CVTMESH_CVT_INTEGRAL_H
 
 #include "base/portable.h"
 #include "voronoi/cell_scanlines.h"
@@ -19,11 +19,11 @@
 #include <stdint.h>
 
 /* Integrals of rho, rho x, rho y and rho (x^2 + y^2). */
-typedef struct cvtm_cell_sums {
+typedef struct cvtm_cell_moments {
   double mass, x, y, second;
-} cvtm_cell_sums;
+} cvtm_cell_moments;
 
-CVTM_HD void cvtm_cell_sums_add(cvtm_cell_sums *to, const cvtm_cell_sums *from) {
+CVTM_HD void cvtm_cell_moments_add(cvtm_cell_moments *to, const cvtm_cell_moments *from) {
   to->mass += from->mass;
   to->x += from->x;
   to->y += from->y;
@@ -35,24 +35,24 @@ typedef struct cvtm_density_view {
   int32_t width, height, periodic;
 } cvtm_density_view;
 
-CVTM_HD double cvtm_cell_rho(const float *row, int32_t k, const cvtm_density_view *density) {
+CVTM_HD double cvtm_density_at(const float *row, int32_t k, const cvtm_density_view *density) {
   return (double)row[density->periodic ? cvtm_cell_wrap(k, density->width) : k];
 }
 
-CVTM_HD const float *cvtm_cell_row(const cvtm_density_view *density, int32_t j) {
+CVTM_HD const float *cvtm_density_row(const cvtm_density_view *density, int32_t j) {
   const int32_t wrapped = density->periodic ? cvtm_cell_wrap(j, density->height) : j;
   return density->value + (int64_t)wrapped * density->width;
 }
 
 /* The integrals along a side, before what they have in common is divided out. */
-typedef struct cvtm_cell_green {
+typedef struct cvtm_edge_integrals {
   double mass, x2, y, xx3, yy;
-} cvtm_cell_green;
+} cvtm_edge_integrals;
 
 /* Adds the integral from (x, y) to (xt, yt) of c0 + rho x and so on: by moments about the middle.
  */
-CVTM_HD void cvtm_cell_add_segment(double x, double y, double xt, double yt, double rho, double c0,
-                                   double c1, double c2, cvtm_cell_green *g) {
+CVTM_HD void cvtm_integral_add_segment(double x, double y, double xt, double yt, double rho,
+                                       double c0, double c1, double c2, cvtm_edge_integrals *g) {
   const double xm = 0.5 * (x + xt), ym = 0.5 * (y + yt), dx = xt - x, dy = yt - y;
   const double rx = rho * xm, rxx = rx * xm, r0 = c0 + rx;
   const double slant = rho * dx * (1.0 / 12), xx = slant * dx, xy = slant * dy;
@@ -65,38 +65,39 @@ CVTM_HD void cvtm_cell_add_segment(double x, double y, double xt, double yt, dou
 }
 
 /* The y at which row j of the cell begins and ends. */
-CVTM_HD double cvtm_cell_row_top(const cvtm_cell_walk *rows, int32_t j) {
+CVTM_HD double cvtm_integral_row_top(const cvtm_cell_walk *rows, int32_t j) {
   return j == rows->first ? rows->y_top : (double)j - rows->sy;
 }
-CVTM_HD double cvtm_cell_row_bottom(const cvtm_cell_walk *rows, int32_t j) {
+CVTM_HD double cvtm_integral_row_bottom(const cvtm_cell_walk *rows, int32_t j) {
   return j == rows->last ? rows->y_bottom : (double)(j + 1) - rows->sy;
 }
 
 /* The grid line nearest to the cell's chord at y. */
-CVTM_HD int32_t cvtm_cell_line(const cvtm_cell_walk *rows, double y) {
+CVTM_HD int32_t cvtm_integral_chord_line(const cvtm_cell_walk *rows, double y) {
   return cvtm_cell_floor(rows->sx + (rows->chord_x + (y - rows->y_top) * rows->chord_slope) + 0.5);
 }
 
 /* Where the antiderivatives along a side are 0 in a row that it enters at y in column k: at the
  * pixel's inner edge, or at that line if it is nearer. The chord is inside the cell, so the line is
  * an edge of the pixel then. */
-CVTM_HD int32_t cvtm_cell_zero_line(const cvtm_cell_walk *rows, double y, int32_t step, int32_t k) {
-  const int32_t line = cvtm_cell_line(rows, y);
+CVTM_HD int32_t cvtm_integral_origin_line(const cvtm_cell_walk *rows, double y, int32_t step,
+                                          int32_t k) {
+  const int32_t line = cvtm_integral_chord_line(rows, y);
   if (step > 0) return k < line ? k + 1 : line;
   return k < line ? line : k;
 }
 
 /* The same seen from the site. In a cell within one column it may be anywhere in that: near to the
  * site, so that nothing is lost where many cells share a pixel. */
-CVTM_HD double cvtm_cell_zero(const cvtm_cell_walk *rows, double y, int32_t step, int32_t k) {
+CVTM_HD double cvtm_integral_origin(const cvtm_cell_walk *rows, double y, int32_t step, int32_t k) {
   if (rows->narrow) return cvtm_cell_clamp(0, (double)k - rows->sx, (double)(k + 1) - rows->sx);
-  return (double)cvtm_cell_zero_line(rows, y, step, k) - rows->sx;
+  return (double)cvtm_integral_origin_line(rows, y, step, k) - rows->sx;
 }
 
 /* Where a side enters the row that begins at y: the column, and x in *at. */
-CVTM_HD int32_t cvtm_cell_enter_row(const cvtm_density_view *density, const cvtm_cell *cell,
-                                    const cvtm_cell_walk *rows, int32_t step, double y,
-                                    cvtm_cell_edge *side, double *at) {
+CVTM_HD int32_t cvtm_integral_enter_row(const cvtm_density_view *density, const cvtm_cell *cell,
+                                        const cvtm_cell_walk *rows, int32_t step, double y,
+                                        cvtm_cell_edge *side, double *at) {
   cvtm_cell_advance_edge(cell, rows->bottom, step, y, side);
   *at = cvtm_cell_edge_x(side, y);
   return cvtm_cell_pixel(rows->sx + *at, density->width, density->periodic);
@@ -104,19 +105,19 @@ CVTM_HD int32_t cvtm_cell_enter_row(const cvtm_density_view *density, const cvtm
 
 /* Adds the integrals along the left (step 1) or right (step -1) side through rows first .. last:
  * from one line of the pixel grid or corner to the next. */
-CVTM_HD void cvtm_cell_add_side(const cvtm_density_view *density, const cvtm_cell *cell,
-                                const cvtm_cell_walk *rows, int32_t step, int32_t first,
-                                int32_t last, cvtm_cell_sums *sums) {
+CVTM_HD void cvtm_integral_add_chain(const cvtm_density_view *density, const cvtm_cell *cell,
+                                     const cvtm_cell_walk *rows, int32_t step, int32_t first,
+                                     int32_t last, cvtm_cell_moments *sums) {
   cvtm_cell_edge side = cvtm_cell_edge_from(rows->top);
-  cvtm_cell_green g = {0, 0, 0, 0, 0};
+  cvtm_edge_integrals g = {0, 0, 0, 0, 0};
   const double sx = rows->sx, sign = step > 0 ? -1 : 1;
   int32_t j = first;
-  double x, y = cvtm_cell_row_top(rows, j), end = cvtm_cell_row_bottom(rows, j);
+  double x, y = cvtm_integral_row_top(rows, j), end = cvtm_integral_row_bottom(rows, j);
   double below = (double)(j + 1); /* the row's lower line, counted along: conversions are slow */
-  int32_t k = cvtm_cell_enter_row(density, cell, rows, step, y, &side, &x);
-  const float *row = cvtm_cell_row(density, j);
-  double zero = cvtm_cell_zero(rows, y, step, k);
-  double rho = cvtm_cell_rho(row, k, density);
+  int32_t k = cvtm_integral_enter_row(density, cell, rows, step, y, &side, &x);
+  const float *row = cvtm_density_row(density, j);
+  double zero = cvtm_integral_origin(rows, y, step, k);
+  double rho = cvtm_density_at(row, k, density);
   double c0 = -rho * zero, c1 = c0 * zero, c2 = c1 * zero;
   for (;;) {
     const int corner = side.y1 < end;
@@ -131,7 +132,7 @@ CVTM_HD void cvtm_cell_add_side(const cvtm_density_view *density, const cvtm_cel
       xt = line;
       yt = cvtm_cell_clamp(side.y0 + (line - side.x0) * side.inverse, y, yt);
     }
-    cvtm_cell_add_segment(x, y, xt, yt, rho, c0, c1, c2, &g);
+    cvtm_integral_add_segment(x, y, xt, yt, rho, c0, c1, c2, &g);
     x = xt;
     y = yt;
     if (corner && !crossing) {
@@ -148,16 +149,16 @@ CVTM_HD void cvtm_cell_add_side(const cvtm_density_view *density, const cvtm_cel
       ++j;
       below += 1;
       end = j == rows->last ? rows->y_bottom : below - rows->sy;
-      row = cvtm_cell_row(density, j);
+      row = cvtm_density_row(density, j);
       if (side.y1 <= y && side.next != rows->bottom) {
         cvtm_cell_advance_edge(cell, rows->bottom, step, y, &side);
         x = cvtm_cell_edge_x(&side, y);
       }
       k = cvtm_cell_pixel(sx + x, density->width, density->periodic);
-      line = cvtm_cell_zero(rows, y, step, k);
+      line = cvtm_integral_origin(rows, y, step, k);
       before = c0 = c1 = c2 = 0;
     }
-    rho = cvtm_cell_rho(row, k, density);
+    rho = cvtm_density_at(row, k, density);
     const double d0 = (before - rho) * line, d1 = d0 * line;
     c0 += d0;
     c1 += d1;
@@ -169,7 +170,7 @@ CVTM_HD void cvtm_cell_add_side(const cvtm_density_view *density, const cvtm_cel
   sums->second += sign * ((1.0 / 3) * g.xx3 + g.yy);
 }
 
-CVTM_HD double cvtm_cell_double(int32_t k) {
+CVTM_HD double cvtm_to_double(int32_t k) {
 #ifdef __CUDA_ARCH__
   return __hiloint2double(0x43300000, k ^ (int32_t)0x80000000) - 4503601774854144.0;
 #else
@@ -178,7 +179,7 @@ CVTM_HD double cvtm_cell_double(int32_t k) {
 }
 
 /* The whole part of v, |v| < 2^31. */
-CVTM_HD int32_t cvtm_cell_whole(double v) {
+CVTM_HD int32_t cvtm_to_floor(double v) {
 #ifdef __CUDA_ARCH__
   return __double2loint(__dadd_rd(v, 6755399441055744.0)); /* conversions are slow */
 #else
@@ -187,23 +188,23 @@ CVTM_HD int32_t cvtm_cell_whole(double v) {
 }
 
 /* Sums of rho, rho x and rho x^2 at the centres of columns first .. last - 1 of a row. */
-typedef struct cvtm_cell_run {
+typedef struct cvtm_pixel_run {
   double s0, s1, s2;
-} cvtm_cell_run;
+} cvtm_pixel_run;
 
-typedef struct cvtm_cell_quad {
+typedef struct cvtm_pixel_quad {
   float w[4];
-} cvtm_cell_quad;
+} cvtm_pixel_quad;
 
 /* Pixels i .. i + 3 of n; 0 beyond them. */
-CVTM_HD cvtm_cell_quad cvtm_cell_read_quad(const float *pixel, int32_t i, int32_t n) {
-  const cvtm_cell_quad quad = {{i < n ? pixel[i] : 0, i + 1 < n ? pixel[i + 1] : 0,
-                                i + 2 < n ? pixel[i + 2] : 0, i + 3 < n ? pixel[i + 3] : 0}};
+CVTM_HD cvtm_pixel_quad cvtm_pixel_quad_read(const float *pixel, int32_t i, int32_t n) {
+  const cvtm_pixel_quad quad = {{i < n ? pixel[i] : 0, i + 1 < n ? pixel[i + 1] : 0,
+                                 i + 2 < n ? pixel[i + 2] : 0, i + 3 < n ? pixel[i + 3] : 0}};
   return quad;
 }
 
 /* x: the centre of the first. */
-CVTM_HD void cvtm_cell_add_quad(const cvtm_cell_quad *quad, double x, cvtm_cell_run *run) {
+CVTM_HD void cvtm_pixel_run_add_quad(const cvtm_pixel_quad *quad, double x, cvtm_pixel_run *run) {
   const double w0 = (double)quad->w[0], w1 = (double)quad->w[1];
   const double w2 = (double)quad->w[2], w3 = (double)quad->w[3];
   const double s0 = (w0 + w1) + (w2 + w3), s1 = CVTM_FMA(3, w3, CVTM_FMA(2, w2, w1));
@@ -215,20 +216,20 @@ CVTM_HD void cvtm_cell_add_quad(const cvtm_cell_quad *quad, double x, cvtm_cell_
 
 /* Adds n pixels, the first of which has its centre at x. Eight are read before any is waited for.
  */
-CVTM_HD void cvtm_cell_add_pixels(const float *pixel, int32_t n, double x, cvtm_cell_run *run) {
-  const cvtm_cell_quad first = cvtm_cell_read_quad(pixel, 0, n);
-  const cvtm_cell_quad second = cvtm_cell_read_quad(pixel, 4, n);
-  cvtm_cell_add_quad(&first, x, run);
-  if (n > 4) cvtm_cell_add_quad(&second, x + 4, run);
+CVTM_HD void cvtm_pixel_run_add(const float *pixel, int32_t n, double x, cvtm_pixel_run *run) {
+  const cvtm_pixel_quad first = cvtm_pixel_quad_read(pixel, 0, n);
+  const cvtm_pixel_quad second = cvtm_pixel_quad_read(pixel, 4, n);
+  cvtm_pixel_run_add_quad(&first, x, run);
+  if (n > 4) cvtm_pixel_run_add_quad(&second, x + 4, run);
   for (int32_t i = 8; i < n; i += 4) {
-    const cvtm_cell_quad quad = cvtm_cell_read_quad(pixel, i, n);
-    cvtm_cell_add_quad(&quad, x + cvtm_cell_double(i), run);
+    const cvtm_pixel_quad quad = cvtm_pixel_quad_read(pixel, i, n);
+    cvtm_pixel_run_add_quad(&quad, x + cvtm_to_double(i), run);
   }
 }
 
-CVTM_HD cvtm_cell_run cvtm_cell_sum_run(const cvtm_density_view *density, const float *row,
-                                        double sx, int32_t first, int32_t last) {
-  cvtm_cell_run run = {0, 0, 0};
+CVTM_HD cvtm_pixel_run cvtm_pixel_run_sum(const cvtm_density_view *density, const float *row,
+                                          double sx, int32_t first, int32_t last) {
+  cvtm_pixel_run run = {0, 0, 0};
   int32_t k = first;
   while (k < last) { /* one round per period of the image */
     int32_t wrapped = k, n = last - k;
@@ -236,7 +237,7 @@ CVTM_HD cvtm_cell_run cvtm_cell_sum_run(const cvtm_density_view *density, const 
       wrapped = cvtm_cell_wrap(k, density->width);
       n = n < density->width - wrapped ? n : density->width - wrapped;
     }
-    cvtm_cell_add_pixels(row + wrapped, n, cvtm_cell_double(k) + 0.5 - sx, &run);
+    cvtm_pixel_run_add(row + wrapped, n, cvtm_to_double(k) + 0.5 - sx, &run);
     k += n;
   }
   return run;
@@ -244,18 +245,18 @@ CVTM_HD cvtm_cell_run cvtm_cell_sum_run(const cvtm_density_view *density, const 
 
 /* Adds the whole pixels of rows first .. last between those lines. Calls for one cell go down it.
  */
-CVTM_HD void cvtm_cell_add_runs(const cvtm_density_view *density, const cvtm_cell *cell,
-                                cvtm_cell_walk *rows, int32_t first, int32_t last,
-                                cvtm_cell_sums *sums) {
+CVTM_HD void cvtm_integral_add_pixels(const cvtm_density_view *density, const cvtm_cell *cell,
+                                      cvtm_cell_walk *rows, int32_t first, int32_t last,
+                                      cvtm_cell_moments *sums) {
   for (int32_t j = first; j <= last; ++j) {
-    const double a = cvtm_cell_row_top(rows, j), b = cvtm_cell_row_bottom(rows, j);
+    const double a = cvtm_integral_row_top(rows, j), b = cvtm_integral_row_bottom(rows, j);
     double x;
-    const int32_t k0 = cvtm_cell_enter_row(density, cell, rows, 1, a, &rows->left, &x);
-    const int32_t k1 = cvtm_cell_enter_row(density, cell, rows, -1, a, &rows->right, &x);
+    const int32_t k0 = cvtm_integral_enter_row(density, cell, rows, 1, a, &rows->left, &x);
+    const int32_t k1 = cvtm_integral_enter_row(density, cell, rows, -1, a, &rows->right, &x);
     const double h = b - a, y = 0.5 * (a + b);
-    const cvtm_cell_run run = cvtm_cell_sum_run(density, cvtm_cell_row(density, j), rows->sx,
-                                                cvtm_cell_zero_line(rows, a, 1, k0),
-                                                cvtm_cell_zero_line(rows, a, -1, k1));
+    const cvtm_pixel_run run = cvtm_pixel_run_sum(density, cvtm_density_row(density, j), rows->sx,
+                                                  cvtm_integral_origin_line(rows, a, 1, k0),
+                                                  cvtm_integral_origin_line(rows, a, -1, k1));
     sums->mass += h * run.s0;
     sums->x += h * run.s1;
     sums->y += h * y * run.s0;
@@ -264,20 +265,20 @@ CVTM_HD void cvtm_cell_add_runs(const cvtm_density_view *density, const cvtm_cel
 }
 
 /* Adds rows first .. last of the cell; calls for one cell go down it. */
-CVTM_HD void cvtm_cell_add_rows(const cvtm_density_view *density, const cvtm_cell *cell,
-                                cvtm_cell_walk *rows, int32_t first, int32_t last,
-                                cvtm_cell_sums *sums) {
+CVTM_HD void cvtm_integral_add_rows(const cvtm_density_view *density, const cvtm_cell *cell,
+                                    cvtm_cell_walk *rows, int32_t first, int32_t last,
+                                    cvtm_cell_moments *sums) {
   if (first > last) return;
-  cvtm_cell_add_runs(density, cell, rows, first, last, sums);
-  cvtm_cell_add_side(density, cell, rows, 1, first, last, sums);
-  cvtm_cell_add_side(density, cell, rows, -1, first, last, sums);
+  cvtm_integral_add_pixels(density, cell, rows, first, last, sums);
+  cvtm_integral_add_chain(density, cell, rows, 1, first, last, sums);
+  cvtm_integral_add_chain(density, cell, rows, -1, first, last, sums);
 }
 
 /* --- the plain sum over pixel centres ------------------------------------------------- */
 
-CVTM_HD void cvtm_cell_add_centre(const cvtm_density_view *density, const float *row, double x,
-                                  int32_t k, double y, cvtm_cell_sums *sums) {
-  const double w = cvtm_cell_rho(row, k, density);
+CVTM_HD void cvtm_pixel_sum_add(const cvtm_density_view *density, const float *row, double x,
+                                int32_t k, double y, cvtm_cell_moments *sums) {
+  const double w = cvtm_density_at(row, k, density);
   sums->mass += w;
   sums->x += w * x;
   sums->y += w * y;
@@ -285,17 +286,17 @@ CVTM_HD void cvtm_cell_add_centre(const cvtm_density_view *density, const float 
 }
 
 /* Adds the pixel centres of row j that belong to the site at `place`. */
-CVTM_HD void cvtm_cell_add_centres(const cvtm_site_tree_view *tree, cvtm_domain domain,
-                                   const cvtm_density_view *density, int64_t place,
-                                   const cvtm_cell *cell, double doubt, cvtm_cell_walk *rows,
-                                   int32_t j, cvtm_cell_sums *sums) {
+CVTM_HD void cvtm_pixel_sum_polygon_row(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                        const cvtm_density_view *density, int64_t place,
+                                        const cvtm_cell *cell, double doubt, cvtm_cell_walk *rows,
+                                        int32_t j, cvtm_cell_moments *sums) {
   const double y = ((double)j + 0.5) - rows->sy, sx = rows->sx;
-  const float *row = cvtm_cell_row(density, j);
+  const float *row = cvtm_density_row(density, j);
   const cvtm_cell_span span = cvtm_cell_row_span(domain, cell, doubt, rows, j);
   for (int32_t k = span.first; k <= span.last; ++k) {
     if (k == span.certain_first) {
-      const cvtm_cell_run run =
-          cvtm_cell_sum_run(density, row, sx, span.certain_first, span.certain_last + 1);
+      const cvtm_pixel_run run =
+          cvtm_pixel_run_sum(density, row, sx, span.certain_first, span.certain_last + 1);
       sums->mass += run.s0;
       sums->x += run.s1;
       sums->y += run.s0 * y;
@@ -304,7 +305,7 @@ CVTM_HD void cvtm_cell_add_centres(const cvtm_site_tree_view *tree, cvtm_domain 
     } else {
       const double x = ((double)k + 0.5) - sx;
       if (cvtm_cell_owns(tree, domain, place, k, j, x, y))
-        cvtm_cell_add_centre(density, row, x, k, y, sums);
+        cvtm_pixel_sum_add(density, row, x, k, y, sums);
     }
   }
 }

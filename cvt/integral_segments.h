@@ -10,73 +10,73 @@
  * whole pixels between those in which the two sides enter a row.
  *
  * Compiles as C11 and inside CUDA kernels. */
-#ifndef CVTMESH_CVT_CELL_PATH_H
-#define CVTMESH_CVT_CELL_PATH_H
+#ifndef CVTMESH_CVT_INTEGRAL_SEGMENTS_H
+#define CVTMESH_CVT_INTEGRAL_SEGMENTS_H
 
-#include "cvt/cell_integral.h"
+#include "cvt/integral.h"
 
 #include <string.h>
 
 /* The pixel of a corner. */
-typedef struct cvtm_path_pixel {
+typedef struct cvtm_segments_pixel {
   int32_t column, row;
-} cvtm_path_pixel;
+} cvtm_segments_pixel;
 
 /* A side of the polygon, from its upper end to its lower one. x and columns are mirrored, x to -x,
  * where they would descend. */
-typedef struct cvtm_path_edge {
+typedef struct cvtm_segments_edge {
   double x0, y0, x1, y1;
-  double slope, inverse; /* dx / dy and dy / dx; 0 where that is too large to be of use */
-  uint64_t step, start;  /* of crossings of the minor axis per crossing, 2^-52 */
-  cvtm_path_pixel pixel; /* of (x0, y0) */
-  int32_t minor;         /* crossings of the minor axis */
-  int32_t flags;         /* the sum of: */
-} cvtm_path_edge;
-enum { CVTM_PATH_MIRRORED = INT32_MIN, CVTM_PATH_STEEP = 1, CVTM_PATH_OUTWARD = 2 };
+  double slope, inverse;     /* dx / dy and dy / dx; 0 where that is too large to be of use */
+  uint64_t step, start;      /* of crossings of the minor axis per crossing, 2^-52 */
+  cvtm_segments_pixel pixel; /* of (x0, y0) */
+  int32_t minor;             /* crossings of the minor axis */
+  int32_t flags;             /* the sum of: */
+} cvtm_segments_edge;
+enum { CVTM_SEGMENTS_MIRRORED = INT32_MIN, CVTM_SEGMENTS_STEEP = 1, CVTM_SEGMENTS_OUTWARD = 2 };
 
 /* A polygon in memory that its lanes share; edge k, corner k and so on are `stride` apart. The left
  * chain of edges runs down from the top corner, then the right one does. */
-typedef struct cvtm_path {
+typedef struct cvtm_segments {
   int32_t count, stride, top, left; /* corners; left: edges of the left chain */
   int32_t first, last;              /* rows */
   double sx, sy, y_top, y_bottom;
   double wide; /* 1, or 0 if it is in two columns at most */
   double zero; /* where x is counted from in those */
   const double *x, *y;
-  cvtm_path_pixel *pixel;
-  cvtm_path_edge *edge;
+  cvtm_segments_pixel *pixel;
+  cvtm_segments_edge *edge;
   int32_t *base; /* the first segment of each edge; count + 1 of them */
-} cvtm_path;
+} cvtm_segments;
 
 /* Sums over a cell: of mass 2 times, of y 12 times, of the others 24 times what is asked for. */
-typedef struct cvtm_path_sums {
+typedef struct cvtm_segments_sums {
   double mass, x, y, second;
-} cvtm_path_sums;
+} cvtm_segments_sums;
 
-CVTM_HD uint64_t cvtm_path_fixed(double v) { /* of 0 <= v <= 1 */
+CVTM_HD uint64_t cvtm_segments_fixed(double v) { /* of 0 <= v <= 1 */
   const double shifted = v + 1;
   uint64_t bits;
   memcpy(&bits, &shifted, sizeof bits);
   return bits - 0x3FF0000000000000U;
 }
 
-CVTM_HD int32_t cvtm_path_within(int32_t k, int32_t size) {
+CVTM_HD int32_t cvtm_segments_within(int32_t k, int32_t size) {
   return k < 0 ? 0 : k < size ? k : size - 1;
 }
 
-CVTM_HD void cvtm_path_set_pixel(cvtm_domain domain, const cvtm_path *path, int32_t k) {
+CVTM_HD void cvtm_segments_set_pixel(cvtm_domain domain, const cvtm_segments *path, int32_t k) {
   const int32_t s = k * path->stride;
-  cvtm_path_pixel p = {cvtm_cell_whole(path->sx + path->x[s]),
-                       cvtm_cell_whole(path->sy + path->y[s])};
+  cvtm_segments_pixel p = {cvtm_to_floor(path->sx + path->x[s]),
+                           cvtm_to_floor(path->sy + path->y[s])};
   if (!domain.periodic) {
-    p.column = cvtm_path_within(p.column, domain.width);
-    p.row = cvtm_path_within(p.row, domain.height);
+    p.column = cvtm_segments_within(p.column, domain.width);
+    p.row = cvtm_segments_within(p.row, domain.height);
   }
   path->pixel[s] = p;
 }
 
 /* The extent of the cell, once all pixels are set. */
-CVTM_HD void cvtm_path_measure(cvtm_path *path) {
+CVTM_HD void cvtm_segments_measure(cvtm_segments *path) {
   int32_t top = 0, bottom = 0, low = path->pixel[0].column, high = low;
   path->y_top = path->y_bottom = path->y[0];
   for (int32_t k = 1; k < path->count; ++k) {
@@ -99,27 +99,27 @@ CVTM_HD void cvtm_path_measure(cvtm_path *path) {
   path->last = path->pixel[bottom * path->stride].row;
   path->wide = high - low > 1 ? 1 : 0;
   path->zero = 0;
-  if (high - low == 1) path->zero = cvtm_cell_double(high) - path->sx;
+  if (high - low == 1) path->zero = cvtm_to_double(high) - path->sx;
   if (high == low) { /* near to the site, so that nothing is lost where many cells share a pixel */
-    const double side = cvtm_cell_double(low) - path->sx;
+    const double side = cvtm_to_double(low) - path->sx;
     path->zero = cvtm_cell_clamp(0, side, side + 1);
   }
 }
 
 /* Sets the ends of the edges of a chain, 0 left or 1 right, and how many segments come before each
  * in it; returns how many it has. */
-CVTM_HD int32_t cvtm_path_chain(const cvtm_path *path, int chain) {
+CVTM_HD int32_t cvtm_segments_chain(const cvtm_segments *path, int chain) {
   const int32_t n = path->count, s = path->stride, edges = chain ? n - path->left : path->left;
   int32_t k = path->top, segments = 0;
-  cvtm_path_pixel p = path->pixel[k * s];
+  cvtm_segments_pixel p = path->pixel[k * s];
   for (int32_t e = 0; e < edges; ++e) {
-    cvtm_path_edge *edge = path->edge + ((chain ? path->left : 0) + e) * s;
+    cvtm_segments_edge *edge = path->edge + ((chain ? path->left : 0) + e) * s;
     edge->x0 = path->x[k * s];
     edge->y0 = path->y[k * s];
     k = chain ? (k > 0 ? k - 1 : n - 1) : k + 1 < n ? k + 1 : 0;
     edge->x1 = path->x[k * s];
     edge->y1 = path->y[k * s];
-    cvtm_path_pixel q = path->pixel[k * s];
+    cvtm_segments_pixel q = path->pixel[k * s];
     q.row = q.row < p.row ? p.row : q.row; /* by rounding alone is it above */
     edge->pixel = p;
     edge->minor = q.column - p.column;
@@ -132,7 +132,7 @@ CVTM_HD int32_t cvtm_path_chain(const cvtm_path *path, int chain) {
 }
 
 /* x, or -x if `sign` is INT32_MIN and not 0. */
-CVTM_HD double cvtm_path_flip(double x, int32_t sign) {
+CVTM_HD double cvtm_segments_flip(double x, int32_t sign) {
 #ifdef __CUDA_ARCH__
   return __hiloint2double(__double2hiint(x) ^ sign, __double2loint(x));
 #else
@@ -141,13 +141,13 @@ CVTM_HD double cvtm_path_flip(double x, int32_t sign) {
 }
 
 /* Completes edge e; from here on segments of the right chain come after those of the left one. */
-CVTM_HD void cvtm_path_set_edge(const cvtm_path *path, int32_t e, int32_t left_segments) {
-  cvtm_path_edge *edge = path->edge + e * path->stride;
+CVTM_HD void cvtm_segments_set_edge(const cvtm_segments *path, int32_t e, int32_t left_segments) {
+  cvtm_segments_edge *edge = path->edge + e * path->stride;
   const int right = e >= path->left, mirrored = edge->minor < 0;
   const int32_t sign = mirrored ? INT32_MIN : 0;
   const int32_t columns = mirrored ? -edge->minor : edge->minor, rows = edge->flags;
-  edge->x0 = cvtm_path_flip(edge->x0, sign);
-  edge->x1 = cvtm_path_flip(edge->x1, sign);
+  edge->x0 = cvtm_segments_flip(edge->x0, sign);
+  edge->x1 = cvtm_segments_flip(edge->x1, sign);
   edge->pixel.column ^= -mirrored; /* -1 - column */
   const double dx = edge->x1 - edge->x0, dy = edge->y1 - edge->y0;
   const double width = fabs(dx), height = fabs(dy);
@@ -156,27 +156,28 @@ CVTM_HD void cvtm_path_set_edge(const cvtm_path *path, int32_t e, int32_t left_s
   edge->inverse = height < huge * width ? dy / dx : 0;
   const int steep = height >= width;
   const double along = /* within the pixel */
-      (cvtm_path_flip(path->sx, sign) + edge->x0) - cvtm_cell_double(edge->pixel.column);
-  const double down = (path->sy + edge->y0) - cvtm_cell_double(edge->pixel.row);
+      (cvtm_segments_flip(path->sx, sign) + edge->x0) - cvtm_to_double(edge->pixel.column);
+  const double down = (path->sy + edge->y0) - cvtm_to_double(edge->pixel.row);
   const double a = steep ? width : height, b = steep ? height : width, scale = 1 / (a + b);
   const double minor = steep ? along : down, major = steep ? down : along;
   const double start = ((1 - major) * a + minor * b) * scale;
-  edge->step = cvtm_path_fixed(a * scale);
-  edge->start = cvtm_path_fixed(cvtm_cell_clamp(start, 0, 1 - 0x1p-52));
+  edge->step = cvtm_segments_fixed(a * scale);
+  edge->start = cvtm_segments_fixed(cvtm_cell_clamp(start, 0, 1 - 0x1p-52));
   edge->minor = steep ? columns : rows;
-  edge->flags = sign | (steep ? CVTM_PATH_STEEP : 0) | (right != mirrored ? CVTM_PATH_OUTWARD : 0);
+  edge->flags =
+      sign | (steep ? CVTM_SEGMENTS_STEEP : 0) | (right != mirrored ? CVTM_SEGMENTS_OUTWARD : 0);
   if (right) path->base[e * path->stride] += left_segments;
 }
 
 /* How many of the first u crossings along an edge are of its minor axis. sum: start + u * step;
  * left: how many crossings there are beyond those. */
-CVTM_HD int32_t cvtm_path_minor(const cvtm_path_edge *edge, int32_t left, uint64_t sum) {
+CVTM_HD int32_t cvtm_segments_minor(const cvtm_segments_edge *edge, int32_t left, uint64_t sum) {
   const int32_t least = edge->minor - left, n = (int32_t)((int64_t)sum >> 52);
   const int32_t above = n > least ? n : least;
   return above < edge->minor ? above : edge->minor;
 }
 
-CVTM_HD float cvtm_path_value(const cvtm_density_view *density, int32_t j, int32_t k) {
+CVTM_HD float cvtm_segments_value(const cvtm_density_view *density, int32_t j, int32_t k) {
   if (density->periodic) {
     j = cvtm_cell_wrap(j, density->height);
     k = cvtm_cell_wrap(k, density->width);
@@ -186,20 +187,20 @@ CVTM_HD float cvtm_path_value(const cvtm_density_view *density, int32_t j, int32
 
 /* Adds segment u of an edge, after which come `left` more of it, if it is in rows first_row ..
  * end_row - 1. Where it enters a row, sets entry[row - first_row]. */
-CVTM_HD void cvtm_path_add_segment(const cvtm_density_view *density, const cvtm_path *path,
-                                   const cvtm_path_edge *edge, int32_t u, int32_t left,
-                                   int32_t first_row, int32_t end_row, int32_t *entry,
-                                   cvtm_path_sums *sums) {
+CVTM_HD void cvtm_segments_add_segment(const cvtm_density_view *density, const cvtm_segments *path,
+                                       const cvtm_segments_edge *edge, int32_t u, int32_t left,
+                                       int32_t first_row, int32_t end_row, int32_t *entry,
+                                       cvtm_segments_sums *sums) {
   const uint64_t sum = edge->start + (uint64_t)(uint32_t)u * edge->step;
-  const int32_t at = cvtm_path_minor(edge, left, sum), flags = edge->flags;
-  const int steep = (flags & CVTM_PATH_STEEP) != 0;
+  const int32_t at = cvtm_segments_minor(edge, left, sum), flags = edge->flags;
+  const int steep = (flags & CVTM_SEGMENTS_STEEP) != 0;
   const int32_t rows = steep ? u - at : at;
   const int32_t j = edge->pixel.row + rows, k = edge->pixel.column + (u - rows);
   const int32_t column = k ^ (flags >> 31); /* -1 - k where mirrored */
   if (j < first_row || j >= end_row) return;
-  const float value = cvtm_path_value(density, j, column); /* early: it takes a while to come */
-  const int32_t before = cvtm_path_minor(edge, left + 1, sum - edge->step);
-  const int32_t after = cvtm_path_minor(edge, left - 1, sum + edge->step);
+  const float value = cvtm_segments_value(density, j, column); /* early: it takes a while to come */
+  const int32_t before = cvtm_segments_minor(edge, left + 1, sum - edge->step);
+  const int32_t after = cvtm_segments_minor(edge, left - 1, sum + edge->step);
   /* Whether it comes and goes by a line between rows; if not, by one between columns or a corner.
    */
   const int by_row = (before != at) != steep, to_row = (after != at) != steep;
@@ -207,8 +208,9 @@ CVTM_HD void cvtm_path_add_segment(const cvtm_density_view *density, const cvtm_
   if (u > 0 && by_row) entry[(j - first_row) * path->stride] = column;
 
   const int32_t sign = flags & INT32_MIN;
-  const double left_x = cvtm_cell_double(k) - cvtm_path_flip(path->sx, sign), right_x = left_x + 1;
-  const double top_y = cvtm_cell_double(j) - path->sy, bottom_y = top_y + 1;
+  const double left_x = cvtm_to_double(k) - cvtm_segments_flip(path->sx, sign),
+               right_x = left_x + 1;
+  const double top_y = cvtm_to_double(j) - path->sy, bottom_y = top_y + 1;
   const double x0 = edge->x0, y0 = edge->y0, slope = edge->slope, inverse = edge->inverse;
   const double begin_y = u > 0 ? top_y : y0;
   const double begin_x = CVTM_FMA(begin_y - y0, slope, x0);
@@ -223,9 +225,9 @@ CVTM_HD void cvtm_path_add_segment(const cvtm_density_view *density, const cvtm_
   }
 
   /* By moments about the middle. */
-  const int outward = flags & CVTM_PATH_OUTWARD;
+  const int outward = flags & CVTM_SEGMENTS_OUTWARD;
   const double zero =
-      CVTM_FMA(path->wide, outward ? left_x : right_x, cvtm_path_flip(path->zero, sign));
+      CVTM_FMA(path->wide, outward ? left_x : right_x, cvtm_segments_flip(path->zero, sign));
   const double ua = xa - zero, ub = xb - zero, h = yb - ya, s = ua + ub, t = ya + yb, du = ub - ua;
   const double ss = s * s, dd = du * du, hh = h * h, skew = hh * du;
   double mass = h * s, mu = h * CVTM_FMA(3, ss, dd), muu = mass * (ss + dd);
@@ -242,23 +244,24 @@ CVTM_HD void cvtm_path_add_segment(const cvtm_density_view *density, const cvtm_
   const double rho = (double)(outward ? value : -value);
   const double mx = CVTM_FMA(12 * zero, mass, mu);
   sums->mass = CVTM_FMA(rho, mass, sums->mass);
-  sums->x = CVTM_FMA(cvtm_path_flip(rho, sign), mx, sums->x);
+  sums->x = CVTM_FMA(cvtm_segments_flip(rho, sign), mx, sums->x);
   sums->y = CVTM_FMA(rho, my, sums->y);
   sums->second = CVTM_FMA(rho, CVTM_FMA(zero, mx + mu, muu + myy), sums->second);
 }
 
 /* Adds the whole pixels between those in which the sides enter row j; less them, if in the other
  * order. */
-CVTM_HD void cvtm_path_add_run(const cvtm_density_view *density, const cvtm_path *path, int32_t j,
-                               int32_t left, int32_t right, cvtm_path_sums *sums) {
-  const double top = cvtm_cell_double(j) - path->sy;
+CVTM_HD void cvtm_segments_add_run(const cvtm_density_view *density, const cvtm_segments *path,
+                                   int32_t j, int32_t left, int32_t right,
+                                   cvtm_segments_sums *sums) {
+  const double top = cvtm_to_double(j) - path->sy;
   const double a = j == path->first ? path->y_top : top;
   const double b = j == path->last ? path->y_bottom : top + 1;
   const int back = right <= left;
   const int32_t first = back ? right : left + 1, end = back ? left + 1 : right;
   const double span = b - a, h = back ? -span : span, y = 0.5 * (a + b);
-  const cvtm_cell_run run =
-      cvtm_cell_sum_run(density, cvtm_cell_row(density, j), path->sx, first, end);
+  const cvtm_pixel_run run =
+      cvtm_pixel_run_sum(density, cvtm_density_row(density, j), path->sx, first, end);
   const double moment = CVTM_FMA(2 * span, span, CVTM_FMA(24 * y, y, 2)), h12 = 12 * h;
   sums->mass = CVTM_FMA(2 * h, run.s0, sums->mass);
   sums->x = CVTM_FMA(2 * h12, run.s1, sums->x);
@@ -266,9 +269,9 @@ CVTM_HD void cvtm_path_add_run(const cvtm_density_view *density, const cvtm_path
   sums->second = CVTM_FMA(h, CVTM_FMA(run.s0, moment, 24 * run.s2), sums->second);
 }
 
-CVTM_HD cvtm_cell_sums cvtm_path_sums_of(const cvtm_path_sums *sums) {
-  const cvtm_cell_sums of = {0.5 * sums->mass, (1.0 / 24) * sums->x, (1.0 / 12) * sums->y,
-                             (1.0 / 24) * sums->second};
+CVTM_HD cvtm_cell_moments cvtm_segments_sums_of(const cvtm_segments_sums *sums) {
+  const cvtm_cell_moments of = {0.5 * sums->mass, (1.0 / 24) * sums->x, (1.0 / 12) * sums->y,
+                                (1.0 / 24) * sums->second};
   return of;
 }
 

@@ -1,6 +1,6 @@
 /* Inside cvt only: initial sites on a density that has been scanned. */
-#ifndef CVTMESH_CVT_CVT_SAMPLE_H
-#define CVTMESH_CVT_CVT_SAMPLE_H
+#ifndef CVTMESH_CVT_SAMPLE_H
+#define CVTMESH_CVT_SAMPLE_H
 
 #include "cvt/cvt.h"
 

@@ -1,15 +1,15 @@
 #include "base/cuda_check.h"
-#include "cvt/moves_kernels.h"
+#include "cvt/site_updates.h"
 #include "voronoi/cell_warp_cuda.h"
 
 namespace {
 
 enum { CELLS = 8 /* of a warp */ };
 
-/* left: how many cells the quick way did not do; they have no middles then. */
+/* left: how many cells the quick way did not do; they have no midpoints then. */
 __global__ void __launch_bounds__(CVTM_WARP)
-    middles_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_site_middles *middles,
-                   int32_t *left) {
+    edge_midpoints_kernel(cvtm_site_tree_view tree, cvtm_domain domain,
+                          cvtm_edge_midpoints *midpoints, int32_t *left) {
   __shared__ cvtm_warp_cells<CELLS> memory;
   const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS;
   const int64_t stride = static_cast<int64_t>(gridDim.x) * CELLS;
@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(CVTM_WARP)
         cvtm_warp_cells_by_hull(tree, domain, base, tree.count, lane, &memory.hulls, &cell);
     if (lane < CELLS && base + c < tree.count) {
       if (!done) atomicAdd(left, 1);
-      cvtm_find_middles(domain, &tree, base + c, &cell, middles + base + c);
+      cvtm_find_edge_midpoints(domain, &tree, base + c, &cell, midpoints + base + c);
     }
     __syncwarp(); /* before the memory serves the next cells */
   }
@@ -27,10 +27,10 @@ __global__ void __launch_bounds__(CVTM_WARP)
 
 }  // namespace
 
-extern "C" cvtm_status cvtm_cvt_middles_cuda(cvtm_cvt *cvt, cvtm_site_middles *middles,
-                                             int32_t *left) {
+extern "C" cvtm_status cvtm_edge_midpoints_cuda(cvtm_cvt *cvt, cvtm_edge_midpoints *midpoints,
+                                                int32_t *left) {
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
-  middles_kernel<<<cvtm_cuda_blocks(tree.count, CELLS), CVTM_WARP, 0,
-                   cvtm_cuda_stream(cvt->device)>>>(tree, cvt->domain, middles, left);
-  return cvtm_cuda_launched(cvt->device, "middles_kernel");
+  edge_midpoints_kernel<<<cvtm_cuda_blocks(tree.count, CELLS), CVTM_WARP, 0,
+                          cvtm_cuda_stream(cvt->device)>>>(tree, cvt->domain, midpoints, left);
+  return cvtm_cuda_launched(cvt->device, "edge_midpoints_kernel");
 }

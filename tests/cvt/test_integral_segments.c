@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "cvt/cell_path.h"
+#include "cvt/integral_segments.h"
 
 enum { CORNERS = 16, MOST_ROWS = 64, MOST_LANES = 8, MOST_SIDE = 48 };
 
@@ -62,48 +62,48 @@ static void make_shape(placing how, int periodic, double reach, shape *s) {
   cvtm_cell_set_slopes(&s->cell);
 }
 
-static cvtm_cell_sums walk(const shape *s) {
-  cvtm_cell_sums sums = {0, 0, 0, 0};
+static cvtm_cell_moments walk(const shape *s) {
+  cvtm_cell_moments sums = {0, 0, 0, 0};
   cvtm_cell_walk rows;
   cvtm_cell_begin_walk(s->domain, s->sx, s->sy, &s->cell, &rows);
-  cvtm_cell_add_rows(&s->density, &s->cell, &rows, rows.first, rows.last, &sums);
+  cvtm_integral_add_rows(&s->density, &s->cell, &rows, rows.first, rows.last, &sums);
   return sums;
 }
 
 /* As a group does it, one lane after the other. */
-static cvtm_cell_sums share(const shape *s, int32_t lanes, int32_t window) {
-  cvtm_path_pixel pixel[CORNERS] = {{0, 0}};
-  cvtm_path_edge edge[CORNERS];
+static cvtm_cell_moments share(const shape *s, int32_t lanes, int32_t window) {
+  cvtm_segments_pixel pixel[CORNERS] = {{0, 0}};
+  cvtm_segments_edge edge[CORNERS];
   int32_t base[CORNERS + 1], entry[2][MOST_ROWS];
-  cvtm_path path = {.count = s->cell.count,
-                    .stride = 1,
-                    .sx = s->sx,
-                    .sy = s->sy,
-                    .x = s->x,
-                    .y = s->y,
-                    .pixel = pixel,
-                    .edge = edge,
-                    .base = base};
-  for (int32_t k = 0; k < path.count; ++k) cvtm_path_set_pixel(s->domain, &path, k);
-  cvtm_path_measure(&path);
-  const int32_t left = cvtm_path_chain(&path, 0), all = left + cvtm_path_chain(&path, 1);
-  for (int32_t e = 0; e < path.count; ++e) cvtm_path_set_edge(&path, e, left);
+  cvtm_segments path = {.count = s->cell.count,
+                        .stride = 1,
+                        .sx = s->sx,
+                        .sy = s->sy,
+                        .x = s->x,
+                        .y = s->y,
+                        .pixel = pixel,
+                        .edge = edge,
+                        .base = base};
+  for (int32_t k = 0; k < path.count; ++k) cvtm_segments_set_pixel(s->domain, &path, k);
+  cvtm_segments_measure(&path);
+  const int32_t left = cvtm_segments_chain(&path, 0), all = left + cvtm_segments_chain(&path, 1);
+  for (int32_t e = 0; e < path.count; ++e) cvtm_segments_set_edge(&path, e, left);
   base[path.count] = all;
   entry[0][0] = entry[1][0] = pixel[path.top].column;
-  cvtm_path_sums sums = {0, 0, 0, 0};
+  cvtm_segments_sums sums = {0, 0, 0, 0};
   for (int32_t from = path.first; from <= path.last; from += window) {
     for (int32_t lane = 0; lane < lanes; ++lane) {
       int32_t e = 0;
       for (int32_t t = lane; t < all; t += lanes) {
         while (t >= base[e + 1]) ++e;
-        cvtm_path_add_segment(&s->density, &path, edge + e, t - base[e], base[e + 1] - 1 - t, from,
-                              from + window, entry[e >= path.left], &sums);
+        cvtm_segments_add_segment(&s->density, &path, edge + e, t - base[e], base[e + 1] - 1 - t,
+                                  from, from + window, entry[e >= path.left], &sums);
       }
     }
     for (int32_t j = from; path.wide != 0 && j <= path.last && j < from + window; ++j)
-      cvtm_path_add_run(&s->density, &path, j, entry[0][j - from], entry[1][j - from], &sums);
+      cvtm_segments_add_run(&s->density, &path, j, entry[0][j - from], entry[1][j - from], &sums);
   }
-  return cvtm_path_sums_of(&sums);
+  return cvtm_segments_sums_of(&sums);
 }
 
 /* Beside 1e-12 of the value: the rounding of corners, where the density jumps by up to 1. */
@@ -120,8 +120,8 @@ static void compare(placing how, double smallest) {
     const double r2 = cvtm_cell_radius2(&s.cell), r = sqrt(r2);
     /* Smaller than this it is made of rounding alone. */
     if (s.cell.count < 3 || r < 1e-9) continue;
-    const cvtm_cell_sums expected = walk(&s);
-    const cvtm_cell_sums sums = share(&s, 1 + below(MOST_LANES), round % 5 ? MOST_ROWS : 3);
+    const cvtm_cell_moments expected = walk(&s);
+    const cvtm_cell_moments sums = share(&s, 1 + below(MOST_LANES), round % 5 ? MOST_ROWS : 3);
     assert_near(sums.mass, expected.mass, expected.mass, r2);
     assert_near(sums.x, expected.x, expected.mass * r, r2 * r);
     assert_near(sums.y, expected.y, expected.mass * r, r2 * r);

@@ -1,7 +1,7 @@
 /* Initial sites, and the energy that regular hexagons would have. */
 #include "base/random.h"
 #include "cvt/cvt.h"
-#include "cvt/cvt_sample.h"
+#include "cvt/sample.h"
 #include "cvt/density_scan.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
 #include "base/primitives.h"
 #include "cvt/density_scan.h"
 #include "cvt/descent.h"
-#include "cvt/moves_kernels.h"
+#include "cvt/site_updates.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static void list_arrays(cvtm_cvt *cvt, cvtm_array arrays[ARRAYS]) {
       {(void **)&cvt->sites, 2 * n, sizeof(double)},
       {(void **)&cvt->best, 2 * n, sizeof(double)},
       {(void **)&cvt->scale, 2 * n, sizeof(double)},
-      {(void **)&cvt->sums, n, sizeof *cvt->sums},
+      {(void **)&cvt->moments, n, sizeof *cvt->moments},
       {(void **)&cvt->second, n, sizeof(double)},
       {(void **)&cvt->distance, n, sizeof(double)},
       {(void **)&cvt->value, 2 * CVTM_CVT_WINDOW, sizeof(double)},
@@ -90,7 +90,7 @@ cvtm_status cvtm_cvt_create(cvtm_device *device, cvtm_domain domain, const float
   cvt->domain = domain;
   cvt->capacity = capacity;
   cvt->table = CVTM_TABLE(device, cvtm_cvt_table);
-  cvt->moves = CVTM_TABLE(device, cvtm_cvt_moves);
+  cvt->updates = CVTM_TABLE(device, cvtm_site_updates);
   keep_sums(cvt, &sums, squares);
   status = allocate_plan(cvt, density);
   if (status != CVTM_OK) {
@@ -196,7 +196,7 @@ static int bits_for(int64_t largest) {
 static cvtm_status enqueue_cells(cvtm_cvt *cvt, const double *sites, int64_t count,
                                  cvtm_cvt_energy energy) {
   const cvtm_status status = cvtm_site_tree_sort(cvt->tree, sites, count);
-  return status == CVTM_OK ? cvt->table->cell_sums(cvt, count, energy) : status;
+  return status == CVTM_OK ? cvt->table->cell_moments(cvt, count, energy) : status;
 }
 
 static cvtm_status enqueue_pixel(cvtm_cvt *cvt, const double *sites, int64_t count,
@@ -207,7 +207,7 @@ static cvtm_status enqueue_pixel(cvtm_cvt *cvt, const double *sites, int64_t cou
     status = cvtm_sort_pairs(cvt->device, cvt->keys, cvt->pixels, cvt->keys_alt, cvt->pixels_alt,
                              pixels_of(cvt->domain), bits_for(count - 1), cvt->workspace,
                              cvt->workspace_bytes);
-  if (status == CVTM_OK) status = cvt->table->pixel_sums(cvt, sites, count);
+  if (status == CVTM_OK) status = cvt->table->label_moments(cvt, sites, count);
   return status;
 }
 
@@ -242,12 +242,12 @@ cvtm_status cvtm_cvt_prepare(const cvtm_cvt_task *task) {
   return uses_labels(task) ? prepare_pixels(task->cvt) : CVTM_OK;
 }
 
-cvtm_status cvtm_cvt_read_sums(cvtm_cvt *cvt, int64_t count, cvtm_cell_sums **sums) {
+cvtm_status cvtm_cvt_read_cell_moments(cvtm_cvt *cvt, int64_t count, cvtm_cell_moments **sums) {
   const size_t bytes = (size_t)count * sizeof **sums;
   *sums = malloc(bytes);
   if (!*sums)
     return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory for moments");
-  const cvtm_status status = cvtm_device_copy_out(cvt->device, *sums, cvt->sums, bytes);
+  const cvtm_status status = cvtm_device_copy_out(cvt->device, *sums, cvt->moments, bytes);
   if (status != CVTM_OK) {
     free(*sums);
     *sums = NULL;
@@ -257,11 +257,11 @@ cvtm_status cvtm_cvt_read_sums(cvtm_cvt *cvt, int64_t count, cvtm_cell_sums **su
 
 cvtm_status cvtm_cvt_read_moments(cvtm_cvt *cvt, const double *sites, int64_t count,
                                   const cvtm_cvt_moments *moments) {
-  cvtm_cell_sums *sums = NULL;
-  const cvtm_status status = cvtm_cvt_read_sums(cvt, count, &sums);
+  cvtm_cell_moments *sums = NULL;
+  const cvtm_status status = cvtm_cvt_read_cell_moments(cvt, count, &sums);
   if (status != CVTM_OK) return status;
   for (int64_t i = 0; i < count; ++i) {
-    const cvtm_cell_sums *s = &sums[i];
+    const cvtm_cell_moments *s = &sums[i];
     if (moments->mass) moments->mass[i] = s->mass;
     if (moments->second) moments->second[i] = s->second;
     if (moments->centroid) {

@@ -8,8 +8,8 @@
  * matter how many blocks the device holds at once. */
 #include "base/cuda_check.h"
 #include "base/cuda_utils.h"
-#include "cvt/cell_sums.h"
-#include "cvt/cvt_kernels.h"
+#include "cvt/evaluate_cuda.h"
+#include "cvt/evaluate_kernels.h"
 #include "voronoi/cell_by_hull.h"
 #include "voronoi/site_tree_bound.h"
 
@@ -35,13 +35,13 @@ constexpr int64_t CHUNK = 1 << 20;
  * taken and done. list: places of the first, in no particular order; huge and giant: of those;
  * part, energy, distance: of sums. */
 struct cuda_state {
-  cvtm_cut_cells cells;
+  cvtm_clipped_cells cells;
   int32_t *listed;
   int32_t *list, *huge, *giant;
-  cvtm_cell_sums *part;   /* PARTS per huge cell */
-  double *corners;        /* of a cell per block */
-  double *giant_corners;  /* of one cell with any number of corners */
-  int64_t giant_capacity; /* corners */
+  cvtm_cell_moments *part; /* PARTS per huge cell */
+  double *corners;         /* of a cell per block */
+  double *giant_corners;   /* of one cell with any number of corners */
+  int64_t giant_capacity;  /* corners */
   double *energy, *distance;
   cvtm_cvt_energy summed; /* which sums the finish kernel is to complete */
 };
@@ -58,11 +58,11 @@ enum {
 enum { NOT_FINITE = -1, TOO_MANY_CORNERS = -2 }; /* as a cell's count */
 
 /* Adds up the parts of a block's threads; the result is thread 0's. */
-__device__ cvtm_cell_sums block_sum(cvtm_cell_sums *part, int threads) {
+__device__ cvtm_cell_moments block_sum(cvtm_cell_moments *part, int threads) {
   for (int half = threads / 2; half > 0; half /= 2) {
     __syncthreads();
     if (threadIdx.x < static_cast<unsigned>(half)) {
-      cvtm_cell_sums_add(part + threadIdx.x, part + threadIdx.x + half);
+      cvtm_cell_moments_add(part + threadIdx.x, part + threadIdx.x + half);
     }
   }
   __syncthreads();
@@ -79,11 +79,11 @@ __device__ double cell_area(const cvtm_cell &cell) {
 
 /* This block's share of a cell's rows, in every block of `blocks`. */
 template <bool PIXEL>
-__device__ cvtm_cell_sums share_sum(const cvtm_site_tree_view &tree, cvtm_domain domain,
-                                    const cvtm_density_view &density, int64_t place,
-                                    const cvtm_cell &cell, int block, int blocks,
-                                    cvtm_cell_sums *part) {
-  cvtm_cell_sums mine = {0, 0, 0, 0};
+__device__ cvtm_cell_moments share_sum(const cvtm_site_tree_view &tree, cvtm_domain domain,
+                                       const cvtm_density_view &density, int64_t place,
+                                       const cvtm_cell &cell, int block, int blocks,
+                                       cvtm_cell_moments *part) {
+  cvtm_cell_moments mine = {0, 0, 0, 0};
   if (cell.count >= 3) {
     cvtm_cell_rows rows;
     cvtm_cell_begin_rows(domain, tree.position[2 * place], tree.position[2 * place + 1], &cell,
@@ -92,9 +92,9 @@ __device__ cvtm_cell_sums share_sum(const cvtm_site_tree_view &tree, cvtm_domain
     for (int32_t j = rows.first + block * LARGE_THREADS + static_cast<int32_t>(threadIdx.x);
          j <= rows.last; j += blocks * LARGE_THREADS) {
       if (PIXEL)
-        cvtm_cell_add_centres(&tree, domain, &density, place, &cell, doubt, &rows, j, &mine);
+        cvtm_pixel_sum_polygon_row(&tree, domain, &density, place, &cell, doubt, &rows, j, &mine);
       else
-        cvtm_cell_add_rows(&density, &cell, &rows, j, j, &mine);
+        cvtm_integral_add_rows(&density, &cell, &rows, j, j, &mine);
     }
   }
   part[threadIdx.x] = mine;
@@ -193,8 +193,8 @@ __device__ void bound_tree(const cvtm_site_tree_view &tree, const cuda_state &st
 template <bool PIXEL>
 __device__ void sum_or_list(const cvtm_site_tree_view &tree, cvtm_domain domain,
                             const cvtm_density_view &density, const cuda_state &state,
-                            int64_t place, const cvtm_cell &cell, cvtm_cell_sums *part,
-                            cvtm_cell_sums *sums) {
+                            int64_t place, const cvtm_cell &cell, cvtm_cell_moments *part,
+                            cvtm_cell_moments *sums) {
   const bool giant = cell.count == TOO_MANY_CORNERS;
   if (giant || (cell.count > 0 && cell_area(cell) > HUGE_AREA)) {
     int32_t *list = giant ? state.giant : state.huge;
@@ -202,7 +202,7 @@ __device__ void sum_or_list(const cvtm_site_tree_view &tree, cvtm_domain domain,
     if (threadIdx.x == 0) list[atomicAdd(count, 1)] = static_cast<int32_t>(place);
     return;
   }
-  cvtm_cell_sums all = share_sum<PIXEL>(tree, domain, density, place, cell, 0, 1, part);
+  cvtm_cell_moments all = share_sum<PIXEL>(tree, domain, density, place, cell, 0, 1, part);
   if (cell.count == NOT_FINITE) all.mass = all.x = all.y = all.second = NAN;
   if (threadIdx.x == 0) sums[tree.index[place]] = all;
 }
@@ -213,7 +213,7 @@ __device__ void sum_or_list(const cvtm_site_tree_view &tree, cvtm_domain domain,
 template <bool PIXEL>
 __device__ void sum_large(const cvtm_site_tree_view &tree, cvtm_domain domain,
                           const cvtm_density_view &density, const cuda_state &state,
-                          cvtm_cell_sums *part, cvtm_cell *shared, cvtm_cell_sums *sums) {
+                          cvtm_cell_moments *part, cvtm_cell *shared, cvtm_cell_moments *sums) {
   __shared__ cvtm_cell cells[CUTTERS];
   const int32_t listed = state.listed[LISTED_LARGE];
   const int32_t at_once = min(max(listed / PARTS, 1), static_cast<int32_t>(CUTTERS));
@@ -240,10 +240,10 @@ __device__ void sum_large(const cvtm_site_tree_view &tree, cvtm_domain domain,
 template <bool PIXEL>
 __device__ void sum_giant(const cvtm_site_tree_view &tree, cvtm_domain domain,
                           const cvtm_density_view &density, const cuda_state &state, int64_t place,
-                          cvtm_cell_sums *part, cvtm_cell *shared, cvtm_cell_sums *sums) {
+                          cvtm_cell_moments *part, cvtm_cell *shared, cvtm_cell_moments *sums) {
   cvtm_cell cell = scratch_cell(state.giant_corners, state.giant_capacity);
   block_cut(tree, domain, place, &cell, shared);
-  const cvtm_cell_sums all = share_sum<PIXEL>(tree, domain, density, place, cell, 0, 1, part);
+  const cvtm_cell_moments all = share_sum<PIXEL>(tree, domain, density, place, cell, 0, 1, part);
   if (threadIdx.x == 0) sums[tree.index[place]] = all;
 }
 
@@ -251,7 +251,7 @@ __device__ void sum_giant(const cvtm_site_tree_view &tree, cvtm_domain domain,
 template <bool PIXEL>
 __device__ void sum_huge(const cvtm_site_tree_view &tree, cvtm_domain domain,
                          const cvtm_density_view &density, const cuda_state &state,
-                         cvtm_cell_sums *part, cvtm_cell *shared, cvtm_cell_sums *sums) {
+                         cvtm_cell_moments *part, cvtm_cell *shared, cvtm_cell_moments *sums) {
   const int32_t items = __ldcg(state.listed + LISTED_HUGE) * PARTS + 1;
   const int32_t giants = __ldcg(state.listed + LISTED_GIANT);
   cvtm_cell cell = block_cell(state);
@@ -266,7 +266,7 @@ __device__ void sum_huge(const cvtm_site_tree_view &tree, cvtm_domain domain,
       const int64_t place = __ldcg(state.huge + entry);
       if (cut != entry) block_cut(tree, domain, place, &cell, shared);
       cut = entry;
-      const cvtm_cell_sums mine =
+      const cvtm_cell_moments mine =
           share_sum<PIXEL>(tree, domain, density, place, cell, p, PARTS, part);
       if (threadIdx.x == 0) state.part[k - 1] = mine;
     }
@@ -275,21 +275,21 @@ __device__ void sum_huge(const cvtm_site_tree_view &tree, cvtm_domain domain,
   end_stage(state, STAGE_HUGE, items);
 }
 
-__device__ cvtm_cell_sums read_sums(const cvtm_cell_sums *sums) {
-  const cvtm_cell_sums s = {__ldcg(&sums->mass), __ldcg(&sums->x), __ldcg(&sums->y),
-                            __ldcg(&sums->second)};
+__device__ cvtm_cell_moments read_sums(const cvtm_cell_moments *sums) {
+  const cvtm_cell_moments s = {__ldcg(&sums->mass), __ldcg(&sums->x), __ldcg(&sums->y),
+                               __ldcg(&sums->second)};
   return s;
 }
 
 __device__ void join_huge(const cvtm_site_tree_view &tree, const cuda_state &state,
-                          cvtm_cell_sums *sums) {
+                          cvtm_cell_moments *sums) {
   const int32_t huge = __ldcg(state.listed + LISTED_HUGE);
   for (int32_t k = take_item(state, STAGE_JOIN); k < huge; k = take_item(state, STAGE_JOIN)) {
     if (threadIdx.x == 0) {
-      cvtm_cell_sums all = {0, 0, 0, 0};
+      cvtm_cell_moments all = {0, 0, 0, 0};
       for (int p = 0; p < PARTS; ++p) {
-        const cvtm_cell_sums part = read_sums(state.part + k * PARTS + p);
-        cvtm_cell_sums_add(&all, &part);
+        const cvtm_cell_moments part = read_sums(state.part + k * PARTS + p);
+        cvtm_cell_moments_add(&all, &part);
       }
       sums[tree.index[__ldcg(state.huge + k)]] = all;
     }
@@ -322,9 +322,9 @@ __device__ void join_block(double *energy, double *distance) {
 template <bool PIXEL>
 __global__ void __launch_bounds__(LARGE_THREADS)
     finish_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
-                  cuda_state state, cvtm_cell_sums *sums, int64_t count, int64_t fixed,
+                  cuda_state state, cvtm_cell_moments *sums, int64_t count, int64_t fixed,
                   double *gradient, double *value) {
-  __shared__ cvtm_cell_sums part[LARGE_THREADS];
+  __shared__ cvtm_cell_moments part[LARGE_THREADS];
   __shared__ cvtm_cell shared;
   if (state.listed[LISTED_LARGE] > 0) {
     bound_tree(tree, state, const_cast<double *>(tree.box)); /* of our own tree */
@@ -335,7 +335,7 @@ __global__ void __launch_bounds__(LARGE_THREADS)
   double energy = 0, distance = 0;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * LARGE_THREADS + threadIdx.x; i < count;
        i += static_cast<int64_t>(gridDim.x) * LARGE_THREADS) {
-    const cvtm_cell_sums s = read_sums(sums + i);
+    const cvtm_cell_moments s = read_sums(sums + i);
     energy += s.second;
     distance = cvtm_cvt_larger(distance, cvtm_cvt_finish_site(&s, i, fixed, gradient));
   }
@@ -368,26 +368,26 @@ __global__ void keys_kernel(const int32_t *labels, int64_t area, uint64_t *keys,
 /* A block per site. */
 __global__ void __launch_bounds__(PIXEL_THREADS)
     pixel_kernel(cvtm_density_view density, const uint64_t *keys, const int32_t *pixels,
-                 const double *sites, int64_t count, cvtm_cell_sums *sums) {
-  __shared__ cvtm_cell_sums part[PIXEL_THREADS];
+                 const double *sites, int64_t count, cvtm_cell_moments *sums) {
+  __shared__ cvtm_cell_moments part[PIXEL_THREADS];
   const int64_t area = static_cast<int64_t>(density.width) * density.height;
   for (int64_t i = blockIdx.x; i < count; i += gridDim.x) {
     const int64_t first = cvtm_cvt_lower_bound(keys, area, static_cast<uint64_t>(i));
     const int64_t last = cvtm_cvt_lower_bound(keys, area, static_cast<uint64_t>(i) + 1);
-    cvtm_cell_sums mine = {0, 0, 0, 0};
+    cvtm_cell_moments mine = {0, 0, 0, 0};
     for (int64_t k = first + threadIdx.x; k < last; k += PIXEL_THREADS)
       cvtm_cvt_add_pixel(&density, pixels[k], sites[2 * i], sites[2 * i + 1], &mine);
     part[threadIdx.x] = mine;
-    const cvtm_cell_sums all = block_sum(part, PIXEL_THREADS);
+    const cvtm_cell_moments all = block_sum(part, PIXEL_THREADS);
     if (threadIdx.x == 0) sums[i] = all;
     __syncthreads();
   }
 }
 
-__global__ void lloyd_kernel(const cvtm_cell_sums *sums, cvtm_domain domain, int64_t count,
+__global__ void lloyd_kernel(const cvtm_cell_moments *sums, cvtm_domain domain, int64_t count,
                              int64_t fixed, double *sites) {
   for (int64_t i = fixed + cvtm_first_thread(); i < count; i += cvtm_thread_count()) {
-    const cvtm_cell_sums s = sums[i];
+    const cvtm_cell_moments s = sums[i];
     if (!(s.mass > 0)) continue;
     sites[2 * i] =
         cvtm_cvt_lloyd_coordinate(sites[2 * i], s.x, s.mass, domain.width, domain.periodic);
@@ -424,8 +424,8 @@ cvtm_status create_state_cuda(cvtm_cvt *cvt) {
   cvtm_status status = allocate(cvt, LISTED, &state->listed);
   if (status == CVTM_OK)
     status = cvtm_device_fill(cvt->device, state->listed, 0, LISTED * sizeof *state->listed);
-  cvtm_cut_cells *cells = &state->cells;
-  const int64_t room = cvt->capacity < CVTM_CELLS_MANY ? 0 : cvt->capacity;
+  cvtm_clipped_cells *cells = &state->cells;
+  const int64_t room = cvt->capacity < CVTM_CHUNKED_CELLS ? 0 : cvt->capacity;
   cells->chunk = static_cast<int32_t>(room < CHUNK ? room : CHUNK);
   const int64_t corners = static_cast<int64_t>(cells->chunk) * CVTM_HULL_SIDES;
   if (status == CVTM_OK) status = allocate(cvt, corners, &cells->x);
@@ -448,13 +448,13 @@ cvtm_status create_state_cuda(cvtm_cvt *cvt) {
   return status;
 }
 
-cvtm_status cell_sums_cuda(cvtm_cvt *cvt, int64_t, cvtm_cvt_energy energy) {
+cvtm_status cell_moments_cuda(cvtm_cvt *cvt, int64_t, cvtm_cvt_energy energy) {
   cuda_state *state = static_cast<cuda_state *>(cvt->state);
   state->summed = energy;
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
-  const cvtm_left_cells left = {state->list, state->listed + LISTED_LARGE};
-  return energy == CVTM_CVT_EXACT ? cvtm_cell_sums_cuda(cvt, &tree, &state->cells, &left)
-                                  : cvtm_centre_sums_cuda(cvt, &tree, &left);
+  const cvtm_deferred_cells left = {state->list, state->listed + LISTED_LARGE};
+  return energy == CVTM_CVT_EXACT ? cvtm_integrate_cells_cuda(cvt, &tree, &state->cells, &left)
+                                  : cvtm_sum_pixels_cuda(cvt, &tree, &left);
 }
 
 cvtm_status pixel_keys_cuda(cvtm_cvt *cvt) {
@@ -464,9 +464,9 @@ cvtm_status pixel_keys_cuda(cvtm_cvt *cvt) {
   return cvtm_cuda_launched(cvt->device, "keys_kernel");
 }
 
-cvtm_status pixel_sums_cuda(cvtm_cvt *cvt, const double *sites, int64_t count) {
+cvtm_status label_moments_cuda(cvtm_cvt *cvt, const double *sites, int64_t count) {
   pixel_kernel<<<cvtm_cuda_blocks(count, 1), PIXEL_THREADS, 0, cvtm_cuda_stream(cvt->device)>>>(
-      cvt->density, cvt->keys, cvt->pixels, sites, count, cvt->sums);
+      cvt->density, cvt->keys, cvt->pixels, sites, count, cvt->moments);
   return cvtm_cuda_launched(cvt->device, "pixel_kernel");
 }
 
@@ -475,21 +475,21 @@ cvtm_status finish_cuda(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *val
   const cuda_state state = *static_cast<const cuda_state *>(cvt->state);
   const auto kernel = state.summed == CVTM_CVT_EXACT ? finish_kernel<false> : finish_kernel<true>;
   kernel<<<cvtm_cuda_cap(PARTS), LARGE_THREADS, 0, cvtm_cuda_stream(cvt->device)>>>(
-      cvtm_site_tree_get_view(cvt->tree), cvt->domain, cvt->density, state, cvt->sums, count, fixed,
-      gradient, value);
+      cvtm_site_tree_get_view(cvt->tree), cvt->domain, cvt->density, state, cvt->moments, count,
+      fixed, gradient, value);
   return cvtm_cuda_launched(cvt->device, "finish_kernel");
 }
 
 cvtm_status lloyd_cuda(cvtm_cvt *cvt, double *sites, int64_t count, int64_t fixed) {
   if (fixed >= count) return CVTM_OK;
   lloyd_kernel<<<cvtm_cuda_blocks(count - fixed, 256), 256, 0, cvtm_cuda_stream(cvt->device)>>>(
-      cvt->sums, cvt->domain, count, fixed, sites);
+      cvt->moments, cvt->domain, count, fixed, sites);
   return cvtm_cuda_launched(cvt->device, "lloyd_kernel");
 }
 
 }  // namespace
 
 extern "C" const cvtm_cvt_table cvtm_cvt_table_cuda = {
-    create_state_cuda, destroy_state_cuda, cell_sums_cuda, pixel_keys_cuda,
-    pixel_sums_cuda,   finish_cuda,        lloyd_cuda,
+    create_state_cuda,  destroy_state_cuda, cell_moments_cuda, pixel_keys_cuda,
+    label_moments_cuda, finish_cuda,        lloyd_cuda,
 };
