@@ -1,3 +1,4 @@
+#define CVTM_STATUS_SOURCE
 #include "base/status.h"
 
 #include <stdarg.h>

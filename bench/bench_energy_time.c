@@ -217,12 +217,12 @@ static cvtm_status measure(cvtm_device *device, const setting *s, curve *curves)
 
 static int read_arguments(int argc, char **argv, setting *s) {
   for (int k = 1; k < argc; ++k) {
-    const char *value = k + 1 < argc ? argv[k + 1] : NULL;
-    if (argv[k][0] != '-')
+    if (argv[k][0] != '-') {
       s->picture = argv[k];
-    else if (!value)
-      return 0;
-    else if (!strcmp(argv[k], "--device"))
+      continue;
+    }
+    if (k + 1 == argc) return 0;
+    if (!strcmp(argv[k], "--device"))
       s->device = argv[++k];
     else if (!strcmp(argv[k], "--side"))
       s->side = (int)strtol(argv[++k], NULL, 10);

@@ -143,7 +143,7 @@ static int collect_options(cli_command command, int argc, char **argv, found_opt
         cli_usage_error(command, "unknown or ambiguous option '%s'", argv[optind - 1]);
       return -1;
     }
-    int row = code;
+    int row;
     const char *value = optarg != NULL ? optarg : "true";
     if (code < FIRST_CODE) {
       row = row_of_letter(command, code);

@@ -277,8 +277,8 @@ static void svg_preambles_are_read(void **state) {
   static const char *const text[] = {
       "\xef\xbb\xbf<?xml version='1.0' encoding='utf-8'?>",
       "\n <?xml version='1.0' encoding='windows-1252'?><!-- \xe4 -->",
-      "<!DOCTYPE svg PUBLIC '-//W3C//DTD SVG 1.1//EN' 'http://www.w3.org/svg11.dtd' [\n"
-      "<!ENTITY ns_svg 'http://www.w3.org/2000/svg'>\n]>",
+      ("<!DOCTYPE svg PUBLIC '-//W3C//DTD SVG 1.1//EN' 'http://www.w3.org/svg11.dtd' [\n"
+       "<!ENTITY ns_svg 'http://www.w3.org/2000/svg'>\n]>"),
   };
   for (size_t k = 0; k < sizeof text / sizeof text[0]; ++k) {
     char whole[500];
