@@ -1,4 +1,5 @@
-"""The includes follow the design: a room includes the rooms below it and no other."""
+"""The design in the files: a room includes the rooms below it and no other; files are short; the
+guide for contributors names what exists."""
 
 import re
 
@@ -50,3 +51,41 @@ def test_includes():
                 elif target != room and target not in below:
                     wrong.append(f"{path}: {room} must not include {included}")
     assert not wrong, "\n".join(wrong)
+
+
+LINES_MAX = 600
+# Files that are longer, with their lines when they were listed; a shorter file may leave the list.
+LONGER = {
+    "lbfgsb/lbfgsb.c": 959,
+    "lbfgsb/lbfgsb_cuda.cu": 1460,
+    "lbfgsb/lbfgsb_decide.h": 683,
+    "lcp/grid/grid_cuda.cu": 1271,
+    "lcp/grid/grid_cuda_march.h": 1139,
+    "lcp/hlcp/splitting.c": 614,
+    "meshes/contour.c": 813,
+}
+
+
+def test_files_are_short():
+    long = []
+    for room in BELOW:
+        for path in sources(room):
+            name = str(path.relative_to(ROOT))
+            lines = len(path.read_text().splitlines())
+            if lines > LONGER.get(name, LINES_MAX):
+                long.append(f"{name}: {lines} lines")
+    assert not long, "\n".join(long)
+
+
+def test_contributing_names_what_exists():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    table = text[text.index("## Where do I change"):text.index("## Rules")]
+    words = re.findall(r"`([^`]+)`", table)
+    code = "\n".join(path.read_text() for room in BELOW for path in sources(room))
+    for word in words:
+        if "NAME" in word or "..." in word:
+            continue
+        if "/" in word:
+            assert (ROOT / word).exists(), word
+        elif "." not in word:
+            assert re.search(rf"\b{word}\b", code), word
