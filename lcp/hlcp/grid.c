@@ -20,9 +20,9 @@ struct cvtm_hlcp_grid {
   cvtm_hlcp_pixels pixels;
   double tolerance;
   int64_t limit;
-  int64_t parts;      /* of the residual's sum */
+  int64_t parts;      /* in which the squares of the residual are summed */
   double *diagonal;   /* device memory */
-  double *best, *sum; /* the best x so far, and one number, in device memory */
+  double *best, *sum; /* device memory: the best x so far; one number */
   void *workspace;
   size_t workspace_bytes;
 };
@@ -80,8 +80,8 @@ void cvtm_hlcp_grid_destroy(cvtm_hlcp_grid *h) {
   free(h);
 }
 
-/* The diagonal that the signs of x choose, and the norm of the residual. */
-static cvtm_status evaluate(cvtm_hlcp_grid *h, double *residual) {
+/* The diagonal by the signs of x, and the norm of the residual. */
+static cvtm_status evaluate_pixels(cvtm_hlcp_grid *h, double *residual) {
   cvtm_status status = h->table->pixels(h->device, &h->pixels);
   if (status == CVTM_OK) {
     status = cvtm_reduce(h->device, CVTM_REDUCE_SUM, h->pixels.squares, h->parts, h->sum,
@@ -94,7 +94,7 @@ static cvtm_status evaluate(cvtm_hlcp_grid *h, double *residual) {
   return status;
 }
 
-/* A new layout of the levels moves the array of changes. */
+/* cvtm_lcp_set_grid may reallocate the levels, and the array of changes with them. */
 static cvtm_status set_links(cvtm_hlcp_grid *h) {
   cvtm_lcp_grid grid = h->pixels.links;
   grid.diagonal = h->pixels.diagonal;
@@ -104,19 +104,21 @@ static cvtm_status set_links(cvtm_hlcp_grid *h) {
   return status;
 }
 
-/* One cycle on the linear system that belongs to the signs of x: more would solve systems whose
- * signs are not final. Interpolation that follows the operator follows the diagonal too. */
-static cvtm_status step(cvtm_hlcp_grid *h) {
-  const int follows = h->pixels.diagonal && (h->pixels.links.mask || h->pixels.links.horizontal);
-  const cvtm_status status = follows ? set_links(h) : CVTM_OK;
+/* One V-cycle on the linear system of the signs of x. More than one would be wasted on signs that
+ * are not final. Operator-dependent interpolation depends on the diagonal, so it is renewed. */
+static cvtm_status newton_cycle(cvtm_hlcp_grid *h) {
+  const int is_dependent =
+      h->pixels.diagonal && (h->pixels.links.mask || h->pixels.links.horizontal);
+  const cvtm_status status = is_dependent ? set_links(h) : CVTM_OK;
   return status == CVTM_OK ? cvtm_grid_cycle(h->linear) : status;
 }
 
-static cvtm_status newton(cvtm_hlcp_grid *h, int64_t n, double *x, cvtm_hlcp_result *result) {
+static cvtm_status newton_iterate(cvtm_hlcp_grid *h, int64_t n, double *x,
+                                  cvtm_hlcp_result *result) {
   const size_t bytes = (size_t)n * sizeof *x;
   double best = (double)INFINITY;
-  int useless = 0;
-  cvtm_status status = evaluate(h, &result->residual);
+  int idle = 0;
+  cvtm_status status = evaluate_pixels(h, &result->residual);
   if (status == CVTM_OK && !isfinite(result->residual)) {
     status =
         cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_INPUT,
@@ -126,7 +128,7 @@ static cvtm_status newton(cvtm_hlcp_grid *h, int64_t n, double *x, cvtm_hlcp_res
   if (status == CVTM_OK) status = set_links(h);
   if (status == CVTM_OK) status = cvtm_grid_begin_cycles(h->linear, h->pixels.q, x);
   while (status == CVTM_OK) {
-    useless = result->residual < best ? 0 : useless + 1;
+    idle = result->residual < best ? 0 : idle + 1;
     if (result->residual < best) {
       best = result->residual;
       status = cvtm_device_copy(h->device, h->best, x, bytes);
@@ -134,12 +136,12 @@ static cvtm_status newton(cvtm_hlcp_grid *h, int64_t n, double *x, cvtm_hlcp_res
     const int32_t stop = cvtm_stop_of(result->residual, h->tolerance, (double)INFINITY,
                                       result->iterations >= h->limit);
     result->stop =
-        stop != CVTM_LCP_CONVERGED && useless >= PATIENCE ? CVTM_LCP_STALLED : (cvtm_lcp_stop)stop;
+        stop != CVTM_LCP_CONVERGED && idle >= PATIENCE ? CVTM_LCP_STALLED : (cvtm_lcp_stop)stop;
     if (status != CVTM_OK || stop == CVTM_LCP_CONVERGED) return status;
-    if (stop != CVTM_UNDECIDED || useless >= PATIENCE) break;
-    status = step(h);
+    if (stop != CVTM_UNDECIDED || idle >= PATIENCE) break;
+    status = newton_cycle(h);
     result->linear_iterations = ++result->iterations;
-    if (status == CVTM_OK) status = evaluate(h, &result->residual);
+    if (status == CVTM_OK) status = evaluate_pixels(h, &result->residual);
   }
   result->residual = best;
   return status == CVTM_OK ? cvtm_device_copy(h->device, x, h->best, bytes) : status;
@@ -165,12 +167,12 @@ cvtm_status cvtm_hlcp_grid_solve(cvtm_hlcp_grid *h, const cvtm_lcp_grid *links, 
   h->pixels.diagonal = a == b ? NULL : h->diagonal;
   h->pixels.changed = cvtm_grid_changes(h->linear);
   cvtm_status status = cvtm_device_fill(h->device, h->diagonal, 0, (size_t)n * sizeof(double));
-  /* No array of changes: an earlier solve found no memory for a new layout. */
+  /* NULL: an earlier solve found no memory for new levels. */
   if (status == CVTM_OK && h->pixels.changed == NULL) status = set_links(h);
   if (status == CVTM_OK && !warm) status = cvtm_device_fill(h->device, x, 0, (size_t)n * sizeof *x);
-  if (status == CVTM_OK) status = newton(h, n, x, result);
+  if (status == CVTM_OK) status = newton_iterate(h, n, x, result);
   if (status == CVTM_OK) {
-    /* gamma = 2 and Omega = I make z and w the two parts of x. */
+    /* With gamma = 2 and Omega = I, z = max(x, 0) and w = max(-x, 0). */
     cvtm_hlcp_arrays parts;
     memset(&parts, 0, sizeof parts);
     parts.n = n;

@@ -106,8 +106,8 @@ cvtm_status cvtm_hlcp_check_input(const cvtm_csr *a, const cvtm_csr *b,
 
 /* --- setup ---------------------------------------------------------------------------- */
 
-/* The methods are members of one family. */
-static void settle_method(cvtm_hlcp_options *options) {
+/* mmj and mmgs are members of the AOR family. */
+static void set_aor_parameters(cvtm_hlcp_options *options) {
   if (options->method == CVTM_HLCP_MMJ) {
     options->alpha = 1;
     options->beta = 0;
@@ -131,7 +131,7 @@ cvtm_status cvtm_hlcp_vector(cvtm_hlcp *h, int64_t count, double **vector) {
   return cvtm_device_allocate(h->device, count, sizeof **vector, (void **)vector);
 }
 
-static cvtm_status one_sweep(void *context) {
+static cvtm_status hlcp_sweep(void *context) {
   cvtm_hlcp *h = context;
   cvtm_status status = h->table->residual(h->device, &h->arrays);
   if (status == CVTM_OK) status = h->table->judge(h->device, &h->arrays);
@@ -173,7 +173,7 @@ static cvtm_status set_up_sweeps(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_csr
   return status;
 }
 
-static cvtm_status allocate(cvtm_hlcp *h) {
+static cvtm_status allocate_hlcp(cvtm_hlcp *h) {
   cvtm_hlcp_arrays *arrays = &h->arrays;
   const int64_t n = arrays->n;
   cvtm_status status = cvtm_reduce_workspace(h->device, n, &h->workspace_bytes);
@@ -210,7 +210,7 @@ cvtm_status cvtm_hlcp_create(cvtm_device *device, const cvtm_csr *a, const cvtm_
   h->device = device;
   h->table = CVTM_TABLE(device, cvtm_hlcp_table);
   h->options = *options;
-  settle_method(&h->options);
+  set_aor_parameters(&h->options);
   h->arrays.n = a->rows;
   h->arrays.gamma = h->options.gamma;
   status = cvtm_sell_create(device, a, &h->arrays.a);
@@ -218,19 +218,19 @@ cvtm_status cvtm_hlcp_create(cvtm_device *device, const cvtm_csr *a, const cvtm_
     status = options->method == CVTM_HLCP_NEWTON ? cvtm_hlcp_newton_set_up(h, a, b)
                                                  : set_up_sweeps(h, a, b);
   }
-  if (status == CVTM_OK) status = allocate(h);
+  if (status == CVTM_OK) status = allocate_hlcp(h);
   if (status == CVTM_OK && h->newton == NULL && h->options.multisplitting != NULL) {
-    /* The caller's may be gone by the time of a solve; its solver stays. */
+    /* The caller may free its matrices before a solve, but not its solver. */
     h->given = *h->options.multisplitting;
-    h->drives = h->given.m_a == NULL;
+    h->host_drives = h->given.m_a == NULL;
   }
   h->options.multisplitting = NULL;
   h->options.weights = NULL;
   h->options.omega_vector = NULL;
   if (status == CVTM_OK && h->newton != NULL) {
-    status = cvtm_hlcp_newton_open_loop(h);
-  } else if (status == CVTM_OK && !h->drives) {
-    status = cvtm_loop_create(device, one_sweep, h, &h->arrays.state->go_on, &h->loop);
+    status = cvtm_hlcp_newton_create_krylov(h);
+  } else if (status == CVTM_OK && !h->host_drives) {
+    status = cvtm_loop_create(device, hlcp_sweep, h, &h->arrays.state->go_on, &h->loop);
   }
   if (status == CVTM_OK) status = cvtm_device_synchronize(device);
   if (status != CVTM_OK) {
@@ -245,7 +245,7 @@ cvtm_status cvtm_hlcp_create(cvtm_device *device, const cvtm_csr *a, const cvtm_
 void cvtm_hlcp_destroy(cvtm_hlcp *h) {
   if (h == NULL) return;
   cvtm_loop_destroy(h->loop);
-  cvtm_hlcp_newton_tear_down(h);
+  cvtm_hlcp_newton_destroy(h);
   cvtm_hlcp_systems_free(h->device, &h->arrays.systems);
   cvtm_sell_free(h->device, &h->arrays.a);
   cvtm_sell_free(h->device, &h->arrays.b);
@@ -271,7 +271,7 @@ cvtm_status cvtm_hlcp_reduce(cvtm_hlcp *h, cvtm_reduction reduction, const doubl
   return cvtm_device_copy_out(h->device, result, h->verdict, sizeof *result);
 }
 
-/* Finds the first bad number only when there is one. */
+/* Refuses a q that is not finite. */
 static cvtm_status check_right_side(cvtm_hlcp *h) {
   double largest = 0;
   cvtm_status status = cvtm_hlcp_reduce(h, CVTM_REDUCE_MAX_ABS, h->q, &largest);
@@ -291,15 +291,15 @@ static cvtm_status check_right_side(cvtm_hlcp *h) {
   return status;
 }
 
-static cvtm_status poll(cvtm_hlcp *h) {
+static cvtm_status poll_state(cvtm_hlcp *h) {
   return cvtm_device_copy_out(h->device, h->seen, h->arrays.state, sizeof *h->seen);
 }
 
-/* Tells the monitor what it has not heard; nonzero if it asks to stop. */
-static int report(cvtm_hlcp *h, int64_t *next) {
-  const int64_t judged = h->seen->apply ? h->seen->iteration - 1 : h->seen->iteration;
+/* Calls the monitor for the iterations from *next on; nonzero if it asks to stop. */
+static int call_monitor(cvtm_hlcp *h, int64_t *next) {
+  const int64_t last = h->seen->apply ? h->seen->iteration - 1 : h->seen->iteration;
   int asked = 0;
-  for (; *next <= judged; ++*next) {
+  for (; *next <= last; ++*next) {
     const cvtm_hlcp_progress progress = {*next, h->seen->residuals[*next % CVTM_HLCP_RING]};
     if (h->options.monitor == NULL) continue;
     if (h->options.monitor(h->options.monitor_context, &progress)) asked = 1;
@@ -307,12 +307,13 @@ static int report(cvtm_hlcp *h, int64_t *next) {
   return asked;
 }
 
-/* change = -r is the right side of all splittings, whose solutions lie behind it. */
-static cvtm_status drive_sweep(cvtm_hlcp *h) {
+/* A sweep with the caller's solver. change = -r is the right side of all splittings; their
+ * solutions follow it in the same array. */
+static cvtm_status solver_sweep(cvtm_hlcp *h) {
   const int64_t n = h->arrays.n;
   cvtm_status status = h->table->residual(h->device, &h->arrays);
   if (status == CVTM_OK) status = h->table->judge(h->device, &h->arrays);
-  if (status == CVTM_OK) status = poll(h);
+  if (status == CVTM_OK) status = poll_state(h);
   for (int64_t k = 0; k < h->given.count && status == CVTM_OK && h->seen->apply; ++k) {
     status = h->given.solver(h->given.context, k, h->arrays.change, h->arrays.change + (k + 1) * n);
   }
@@ -320,31 +321,30 @@ static cvtm_status drive_sweep(cvtm_hlcp *h) {
   return status;
 }
 
-static cvtm_status sweep_on(cvtm_hlcp *h) {
+static cvtm_status run_sweeps(cvtm_hlcp *h) {
   if (h->loop != NULL) return cvtm_loop_run(h->loop);
-  return drive_sweep(h);
+  return solver_sweep(h);
 }
 
-static cvtm_status sweeps(cvtm_hlcp *h, cvtm_hlcp_result *result) {
+static cvtm_status solve_by_sweeps(cvtm_hlcp *h, cvtm_hlcp_result *result) {
   cvtm_hlcp_state *state = h->seen;
   memset(state, 0, sizeof *state);
   state->target = fmin(h->options.tolerance, DBL_MAX);
   state->limit = h->options.max_iterations;
   state->stop = CVTM_UNDECIDED;
-  /* With somebody listening the polls come more often. */
-  const int64_t rounds = h->options.monitor != NULL ? 64 : CVTM_HLCP_RING / 2;
+  const int64_t poll_interval = h->options.monitor != NULL ? 64 : CVTM_HLCP_RING / 2;
   int64_t next = 0;
   int interrupted = 0;
   cvtm_status status = CVTM_OK;
   while (status == CVTM_OK && state->stop == CVTM_UNDECIDED) {
     state->go_on = 1;
-    state->pause_at = state->iteration + rounds;
+    state->pause_at = state->iteration + poll_interval;
     status = cvtm_device_copy_in(h->device, h->arrays.state, state, sizeof *state);
-    if (status == CVTM_OK) status = sweep_on(h);
-    if (status == CVTM_OK) status = poll(h);
-    if (status == CVTM_OK && report(h, &next) && state->stop == CVTM_UNDECIDED) {
+    if (status == CVTM_OK) status = run_sweeps(h);
+    if (status == CVTM_OK) status = poll_state(h);
+    if (status == CVTM_OK && call_monitor(h, &next) && state->stop == CVTM_UNDECIDED) {
       interrupted = 1;
-      state->limit = state->iteration; /* the residual of the last iterate is still due */
+      state->limit = state->iteration; /* one more residual: that of the last iterate */
     }
   }
   const int limited = state->stop == (int32_t)CVTM_LCP_ITERATIONS;
@@ -368,7 +368,7 @@ cvtm_status cvtm_hlcp_solve(cvtm_hlcp *h, const double *q, double *x, int warm, 
     status = cvtm_vector_fill(h->device, h->own_x, h->options.start, h->arrays.n);
   }
   if (status == CVTM_OK) {
-    status = h->newton != NULL ? cvtm_hlcp_newton_solve(h, result) : sweeps(h, result);
+    status = h->newton != NULL ? cvtm_hlcp_newton_solve(h, result) : solve_by_sweeps(h, result);
   }
   result->seconds = cvtm_clock() - start;
   if (status == CVTM_OK) status = h->table->finish(h->device, &h->arrays, z, w);

@@ -1,19 +1,19 @@
 #include "lcp/hlcp/hlcp_kernels.h"
 #include "lcp/hlcp/row_functions.h"
 
-/* Rows of a part: whole slices. */
-enum { PART_SLICES = 32, PART_ROWS = PART_SLICES * CVTM_SLICE_ROWS, BLOCKS_CHOSEN = 64 };
+/* A part of the residual is made of whole slices. */
+enum { PART_SLICES = 32, PART_ROWS = PART_SLICES * CVTM_SLICE_ROWS, AUTOMATIC_BLOCKS = 64 };
 
 static int64_t cpu_parts(int64_t n) { return (n + PART_ROWS - 1) / PART_ROWS; }
 
-/* Few rows are not worth waking many threads. */
+/* Small problems use fewer threads. */
 static int threads_for(const cvtm_device *device, int64_t n) {
   const int64_t useful = 1 + n / (8 * PART_ROWS);
   const int threads = cvtm_device_threads(device);
   return useful < threads ? (int)useful : threads;
 }
 
-/* What the rows of a slice sum up to, lane by lane. */
+/* Sums of the rows of a slice, by lane. */
 typedef struct lanes {
   double half[CVTM_SLICE_ROWS];
   double a[CVTM_SLICE_ROWS], b[CVTM_SLICE_ROWS]; /* diagonals */
@@ -115,7 +115,7 @@ static cvtm_status cpu_finish(cvtm_device *device, const cvtm_hlcp_arrays *s, do
   return CVTM_OK;
 }
 
-/* --- newton --------------------------------------------------------------------------- */
+/* --- Newton --------------------------------------------------------------------------- */
 
 static cvtm_status cpu_apply(cvtm_device *device, const cvtm_hlcp_arrays *s, const double *v,
                              double *out) {
@@ -134,19 +134,6 @@ static cvtm_status cpu_diagonal(cvtm_device *device, const cvtm_hlcp_arrays *s, 
   return CVTM_OK;
 }
 
-static cvtm_status cpu_krylov(cvtm_device *device, const cvtm_krylov *krylov,
-                              cvtm_krylov_pass pass) {
-  if (cvtm_krylov_is_scalar(pass)) {
-    cvtm_krylov_decide(krylov->state, pass);
-    return CVTM_OK;
-  }
-  const int threads = threads_for(device, krylov->n);
-  (void)threads;
-#pragma omp parallel for schedule(static) num_threads(threads)
-  for (int64_t i = 0; i < krylov->n; ++i) cvtm_krylov_element(krylov, pass, i);
-  return CVTM_OK;
-}
-
 static int64_t cpu_pixel_parts(int64_t width, int64_t height) {
   (void)width;
   return height;
@@ -160,8 +147,8 @@ static cvtm_status cpu_pixels(cvtm_device *device, const cvtm_hlcp_pixels *s) {
     double squares = 0;
     for (int64_t i = 0; i < s->links.width; ++i) {
       int changes;
-      squares += cvtm_hlcp_pixel(s, i, j, &changes);
-      if (changes) cvtm_hlcp_choose(s, j * s->links.width + i);
+      squares += cvtm_hlcp_pixel_square(s, i, j, &changes);
+      if (changes) cvtm_hlcp_set_diagonal(s, j * s->links.width + i);
     }
     s->squares[j] = squares;
   }
@@ -171,7 +158,7 @@ static cvtm_status cpu_pixels(cvtm_device *device, const cvtm_hlcp_pixels *s) {
 const cvtm_hlcp_table cvtm_hlcp_table_cpu = {
     .takes_levels = 0,
     .automatic_block = 0,
-    .automatic_blocks = BLOCKS_CHOSEN,
+    .automatic_blocks = AUTOMATIC_BLOCKS,
     .parts = cpu_parts,
     .residual = cpu_residual,
     .judge = cpu_judge,
@@ -180,7 +167,6 @@ const cvtm_hlcp_table cvtm_hlcp_table_cpu = {
     .finish = cpu_finish,
     .apply = cpu_apply,
     .diagonal = cpu_diagonal,
-    .krylov = cpu_krylov,
     .pixel_parts = cpu_pixel_parts,
     .pixels = cpu_pixels,
 };

@@ -7,10 +7,11 @@
 namespace {
 
 constexpr int block_size = 128;
-constexpr int resident_blocks = 16; /* registers are limited so that as many fit */
+constexpr int resident_blocks = 16; /* per multiprocessor; limits the registers of a thread */
 constexpr int judge_size = 1024;
-constexpr int pixel_rows = 16; /* of a block of pixels */
-constexpr int block_rows = 4;  /* of the chosen multisplitting: fastest of 1 to 32 on an H200 */
+constexpr int part_height = 16; /* grid lines of a part of the pixels */
+constexpr int automatic_block =
+    4; /* rows of a block of the splitting: fastest of 1 to 32 on an H200 */
 
 /* The sum over a block in a fixed order, in thread 0. */
 template <int size>
@@ -42,7 +43,7 @@ struct row_sums {
   double half, a, b; /* of the residual; the diagonals */
 };
 
-/* The matrices are read once, so they must not push x out of the cache. */
+/* The matrices are read once, so their loads are marked evict-first; x stays in the cache. */
 __device__ row_sums sum_row(const cvtm_hlcp_arrays &s, int64_t row) {
   row_sums sums = {0, 0, 0};
   const int64_t end_a = cvtm_sell_end(&s.a, row), end_b = cvtm_sell_end(&s.b, row);
@@ -75,7 +76,7 @@ __global__ void __launch_bounds__(block_size, resident_blocks) residual(cvtm_hlc
     }
     const double squares = quick_block_sum(r * r);
     if (threadIdx.x == 0) s.partial[part] = squares;
-    __syncthreads(); /* before the memory serves the next part */
+    __syncthreads(); /* the shared memory is reused for the next part */
   }
 }
 
@@ -89,7 +90,7 @@ __global__ void __launch_bounds__(judge_size)
   if (claimed) cudaGraphSetConditional(handle, static_cast<unsigned>(s.state->go_on));
 }
 
-/* No unknown depends on another one. */
+/* Systems in which no unknown depends on another. */
 __global__ void __launch_bounds__(block_size) correct_rows(cvtm_hlcp_arrays s) {
   if (!s.state->apply) return;
   const cvtm_sell &lower = s.systems.lower;
@@ -104,8 +105,8 @@ __global__ void __launch_bounds__(block_size) correct_rows(cvtm_hlcp_arrays s) {
   }
 }
 
-/* A block of at most `group` rows: a group of lanes holds it, a lane one row, and the values
- * pass from lane to lane. Columns ascend, so those outside the block come first. */
+/* Solves a block of at most `group` rows by that many lanes, one row each, which exchange their
+ * solutions by shuffles. Columns ascend, so those outside the block come first. */
 template <int group>
 __device__ void correct_block(const cvtm_hlcp_arrays &s, int64_t block) {
   const int lane = threadIdx.x % group;
@@ -149,7 +150,7 @@ __device__ void correct_block(const cvtm_hlcp_arrays &s, int64_t block) {
   if (is_row) s.x[e] += right - sum;
 }
 
-/* Whole warps stay together: their lanes exchange values. */
+/* The loop is over whole warps, since all lanes of a warp take part in shuffles. */
 template <int group>
 __global__ void __launch_bounds__(block_size, resident_blocks) correct_small(cvtm_hlcp_arrays s) {
   if (!s.state->apply) return;
@@ -159,7 +160,7 @@ __global__ void __launch_bounds__(block_size, resident_blocks) correct_small(cvt
     correct_block<group>(s, warp * groups + lane / group);
 }
 
-/* Any blocks: one block of threads each, level by level. */
+/* Blocks of any size by a level schedule: one block of threads each. */
 __global__ void correct_levels(cvtm_hlcp_arrays s) {
   const cvtm_hlcp_systems &t = s.systems;
   if (!s.state->apply) return;
@@ -175,7 +176,7 @@ __global__ void correct_levels(cvtm_hlcp_arrays s) {
 }
 
 /* Unknowns that are not rows, none of which depends on another. */
-__global__ void correct_apart(cvtm_hlcp_arrays s) {
+__global__ void correct_independent(cvtm_hlcp_arrays s) {
   if (!s.state->apply) return;
   for (int64_t e = cvtm_first_thread(); e < s.systems.unknowns; e += cvtm_thread_count()) {
     cvtm_hlcp_solve_unknown(&s, e);
@@ -205,39 +206,29 @@ __global__ void diagonal(cvtm_hlcp_arrays s, double *inverse) {
   }
 }
 
-__global__ void krylov_scalars(cvtm_krylov_state *state, cvtm_krylov_pass pass) {
-  cvtm_krylov_decide(state, pass);
-}
-
-__global__ void krylov_vectors(cvtm_krylov krylov, cvtm_krylov_pass pass) {
-  for (int64_t i = cvtm_first_thread(); i < krylov.n; i += cvtm_thread_count()) {
-    cvtm_krylov_element(&krylov, pass, i);
-  }
-}
-
 __host__ __device__ int64_t cuda_pixel_parts(int64_t width, int64_t height) {
-  return (width + block_size - 1) / block_size * ((height + pixel_rows - 1) / pixel_rows);
+  return (width + block_size - 1) / block_size * ((height + part_height - 1) / part_height);
 }
 
-/* Part `part` of the pixels: a thread goes down a few of its column; nothing is stored between
- * loads. */
+/* Part `part` of the pixels: a thread takes part_height pixels of a column. All loads come before
+ * the first store, so that they overlap. */
 __device__ void update_pixels(const cvtm_hlcp_pixels &s, int64_t part) {
   const int64_t across = (s.links.width + block_size - 1) / block_size;
   const int64_t i = part % across * block_size + threadIdx.x;
-  const int64_t first = part / across * pixel_rows, height = s.links.height;
-  const int64_t rows = i >= s.links.width            ? 0
-                       : height - first < pixel_rows ? height - first
-                                                     : pixel_rows;
+  const int64_t first = part / across * part_height, height = s.links.height;
+  const int64_t rows = i >= s.links.width             ? 0
+                       : height - first < part_height ? height - first
+                                                      : part_height;
   double squares = 0;
   unsigned changed = 0;
 #pragma unroll 4
   for (int r = 0; r < rows; ++r) {
     int changes;
-    squares += cvtm_hlcp_pixel(&s, i, first + r, &changes);
+    squares += cvtm_hlcp_pixel_square(&s, i, first + r, &changes);
     changed |= static_cast<unsigned>(changes) << r;
   }
   for (int r = 0; changed >> r != 0; ++r) {
-    if (changed >> r & 1) cvtm_hlcp_choose(&s, (first + r) * s.links.width + i);
+    if (changed >> r & 1) cvtm_hlcp_set_diagonal(&s, (first + r) * s.links.width + i);
   }
   const double sum = quick_block_sum(squares);
   if (threadIdx.x == 0) s.squares[part] = sum;
@@ -247,7 +238,7 @@ __global__ void __launch_bounds__(block_size) pixels(cvtm_hlcp_pixels s) {
   const int64_t parts = cuda_pixel_parts(s.links.width, s.links.height);
   for (int64_t part = blockIdx.x; part < parts; part += gridDim.x) {
     update_pixels(s, part);
-    __syncthreads(); /* before the memory serves the next part */
+    __syncthreads(); /* the shared memory is reused for the next part */
   }
 }
 
@@ -284,9 +275,9 @@ cvtm_status cuda_correct(cvtm_device *device, const cvtm_hlcp_arrays *s) {
   const cvtm_hlcp_systems *t = &s->systems;
   if (t->order != nullptr) return launch_levels(device, s);
   if (t->row != nullptr) {
-    correct_apart<<<cvtm_cuda_blocks(t->unknowns, block_size), block_size, 0,
-                    cvtm_cuda_stream(device)>>>(*s);
-    return cvtm_cuda_launched(device, "correct_apart");
+    correct_independent<<<cvtm_cuda_blocks(t->unknowns, block_size), block_size, 0,
+                          cvtm_cuda_stream(device)>>>(*s);
+    return cvtm_cuda_launched(device, "correct_independent");
   }
   if (!t->chained) {
     const unsigned blocks = cvtm_cuda_cap(cuda_parts(t->unknowns));
@@ -324,16 +315,6 @@ cvtm_status cuda_diagonal(cvtm_device *device, const cvtm_hlcp_arrays *s, double
   return cvtm_cuda_launched(device, "diagonal");
 }
 
-cvtm_status cuda_krylov(cvtm_device *device, const cvtm_krylov *krylov, cvtm_krylov_pass pass) {
-  const cudaStream_t stream = cvtm_cuda_stream(device);
-  if (cvtm_krylov_is_scalar(pass)) {
-    krylov_scalars<<<1, 1, 0, stream>>>(krylov->state, pass);
-    return cvtm_cuda_launched(device, "krylov_scalars");
-  }
-  krylov_vectors<<<cvtm_cuda_blocks(krylov->n, block_size), block_size, 0, stream>>>(*krylov, pass);
-  return cvtm_cuda_launched(device, "krylov_vectors");
-}
-
 cvtm_status cuda_pixels(cvtm_device *device, const cvtm_hlcp_pixels *s) {
   const int64_t blocks = cuda_pixel_parts(s->links.width, s->links.height);
   pixels<<<cvtm_cuda_cap(blocks), block_size, 0, cvtm_cuda_stream(device)>>>(*s);
@@ -344,7 +325,7 @@ cvtm_status cuda_pixels(cvtm_device *device, const cvtm_hlcp_pixels *s) {
 
 const cvtm_hlcp_table cvtm_hlcp_table_cuda = {
     1,
-    block_rows,
+    automatic_block,
     0,
     cuda_parts,
     cuda_residual,
@@ -354,7 +335,6 @@ const cvtm_hlcp_table cvtm_hlcp_table_cuda = {
     cuda_finish,
     cuda_apply,
     cuda_diagonal,
-    cuda_krylov,
     cuda_pixel_parts,
     cuda_pixels,
 };

@@ -1,9 +1,8 @@
-/* Inside lcp only: the phases of the HLCP solvers that differ between devices. Each
- * enqueues its work and returns no number. */
+/* Inside lcp/hlcp only: the kernels of the HLCP solvers. Each enqueues its work and returns no
+ * number. */
 #ifndef CVTMESH_LCP_HLCP_HLCP_KERNELS_H
 #define CVTMESH_LCP_HLCP_HLCP_KERNELS_H
 
-#include "lcp/hlcp/newton.h"
 #include "lcp/hlcp/hlcp_state.h"
 
 #ifdef __cplusplus
@@ -11,32 +10,35 @@ extern "C" {
 #endif
 
 typedef struct cvtm_hlcp_table {
-  int takes_levels;         /* needs the level lists of the systems */
-  int64_t automatic_block;  /* rows of a block where l is chosen; 0: a fixed number of blocks */
-  int64_t automatic_blocks; /* that number */
-  /* Parts into which n rows are cut for the residual: n alone decides, never the machine. */
+  int takes_levels; /* needs the level schedule of the systems */
+  int64_t
+      automatic_block; /* rows of a block if l is chosen for the device; 0: see automatic_blocks */
+  int64_t automatic_blocks; /* number of blocks if l is chosen for the device and automatic_block is
+                               0 */
+  /* Number of parts in which the squares of n residuals are summed. Depends on n alone, so that
+   * sums do not depend on the number of threads. */
   int64_t (*parts)(int64_t n);
-  /* r of x: change[i] for i < n, and partial[p] = the sum of squares of part p. */
+  /* change[i], i < n, from the residual r of x; partial[p] = sum of r_i^2 over part p. */
   cvtm_status (*residual)(cvtm_device *device, const cvtm_hlcp_arrays *arrays);
-  /* The partial sums in order, and cvtm_hlcp_judge. */
+  /* Adds the partial sums in order and judges: cvtm_hlcp_judge. */
   cvtm_status (*judge)(cvtm_device *device, const cvtm_hlcp_arrays *arrays);
-  /* If the state says apply: the triangular systems, and without weights x += d. */
+  /* If state.apply: solves the triangular systems; without weights, x += d. */
   cvtm_status (*correct)(cvtm_device *device, const cvtm_hlcp_arrays *arrays);
-  /* If the state says apply: x += weights times change. */
+  /* If state.apply: x += weights times change. */
   cvtm_status (*combine)(cvtm_device *device, const cvtm_hlcp_arrays *arrays);
-  /* z, w of x, and change[i] = z_i w_i for i < n. */
+  /* z and w from x, and change[i] = z_i w_i for i < n. */
   cvtm_status (*finish)(cvtm_device *device, const cvtm_hlcp_arrays *arrays, double *z, double *w);
 
   /* --- newton --- */
-  /* out_i = sum of v_j times a_ij where x_j > 0, else b_ij. */
+  /* out = J v with the generalised Jacobian J: column j is that of A where x_j > 0, else that of B.
+   */
   cvtm_status (*apply)(cvtm_device *device, const cvtm_hlcp_arrays *arrays, const double *v,
                        double *out);
-  /* inverse_i = 1 / the diagonal of that matrix (1 where it is 0). */
+  /* inverse_i = 1 / J_ii, or 1 if J_ii is 0. */
   cvtm_status (*diagonal)(cvtm_device *device, const cvtm_hlcp_arrays *arrays, double *inverse);
-  /* The vector operations of one BiCGSTAB iteration, cvtm_krylov_pass after pass. */
-  cvtm_status (*krylov)(cvtm_device *device, const cvtm_krylov *krylov, cvtm_krylov_pass pass);
-  /* On a grid: the diagonal that the signs of x choose, and the squares of the residual, summed up
-   * in that many parts. */
+  /* On a grid: the diagonal by the signs of x, and the sums of squares of the residual over the
+   * parts.
+   */
   int64_t (*pixel_parts)(int64_t width, int64_t height);
   cvtm_status (*pixels)(cvtm_device *device, const cvtm_hlcp_pixels *pixels);
 } cvtm_hlcp_table;

@@ -1,4 +1,4 @@
-/* Inside lcp only: the solver's handle, and what hlcp.c shares with the files beside it. */
+/* Inside lcp/hlcp only: the solver, and the functions that its files share. */
 #ifndef CVTMESH_LCP_HLCP_HLCP_SOLVER_H
 #define CVTMESH_LCP_HLCP_HLCP_SOLVER_H
 
@@ -11,9 +11,9 @@ typedef struct cvtm_hlcp_newton cvtm_hlcp_newton;
 struct cvtm_hlcp {
   cvtm_device *device;
   const cvtm_hlcp_table *table;
-  cvtm_hlcp_options options; /* checked; what it pointed to is gone */
+  cvtm_hlcp_options options; /* checked; its pointers are cleared */
   cvtm_hlcp_multisplitting given;
-  int drives; /* the caller solves the splittings, so the host drives the sweeps */
+  int host_drives; /* the caller's solver takes part, so the sweeps are no loop on the device */
   int64_t splits;
   cvtm_hlcp_arrays arrays;
   cvtm_loop *loop;
@@ -21,12 +21,12 @@ struct cvtm_hlcp {
   double *own_x, *q, *omega, *verdict;
   void *workspace;
   size_t workspace_bytes;
-  cvtm_hlcp_state *seen; /* on the host */
+  cvtm_hlcp_state *seen; /* the last copy of the state in host memory */
   double setup_seconds;
 };
 
 cvtm_status cvtm_hlcp_vector(cvtm_hlcp *hlcp, int64_t count, double **vector);
-/* Of n numbers in device memory, to the host. */
+/* Reduces n numbers in device memory to one in host memory. */
 cvtm_status cvtm_hlcp_reduce(cvtm_hlcp *hlcp, cvtm_reduction reduction, const double *values,
                              double *result);
 /* Everything that cvtm_hlcp_create refuses. */
@@ -35,9 +35,9 @@ cvtm_status cvtm_hlcp_check_input(const cvtm_csr *a, const cvtm_csr *b,
 
 /* The semismooth Newton method; A is in hlcp->arrays already. */
 cvtm_status cvtm_hlcp_newton_set_up(cvtm_hlcp *hlcp, const cvtm_csr *a, const cvtm_csr *b);
-/* Once everything is allocated. */
-cvtm_status cvtm_hlcp_newton_open_loop(cvtm_hlcp *hlcp);
-void cvtm_hlcp_newton_tear_down(cvtm_hlcp *hlcp);
+/* Called once all arrays are allocated. */
+cvtm_status cvtm_hlcp_newton_create_krylov(cvtm_hlcp *hlcp);
+void cvtm_hlcp_newton_destroy(cvtm_hlcp *hlcp);
 /* From and to hlcp->own_x. */
 cvtm_status cvtm_hlcp_newton_solve(cvtm_hlcp *hlcp, cvtm_hlcp_result *result);
 

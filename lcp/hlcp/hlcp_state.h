@@ -1,4 +1,6 @@
-/* Inside lcp only: what an HLCP solve works on, and what both devices do alike. */
+/* Inside lcp/hlcp only: the arrays and the state of an HLCP solve, and its formulas for both
+ * devices.
+ */
 #ifndef CVTMESH_LCP_HLCP_HLCP_STATE_H
 #define CVTMESH_LCP_HLCP_HLCP_STATE_H
 
@@ -13,7 +15,7 @@ extern "C" {
 #endif
 
 enum {
-  CVTM_HLCP_RING = 1024,     /* residuals kept on the device between two polls */
+  CVTM_HLCP_RING = 1024,     /* residuals that the state keeps between two polls */
   CVTM_HLCP_SMALL_BLOCK = 32 /* rows of blocks that need no level lists on any device */
 };
 
@@ -21,9 +23,9 @@ enum {
 typedef struct cvtm_hlcp_state {
   double target, residual, first;
   int64_t iteration, limit;
-  int64_t pause_at;                 /* the loop ends for a poll when this iteration is reached */
-  int32_t go_on;                    /* the loop's flag */
-  int32_t apply;                    /* the sweep whose residual was judged is carried out */
+  int64_t pause_at;                 /* the loop ends for a poll at this iteration */
+  int32_t go_on;                    /* the flag of the loop */
+  int32_t apply;                    /* the current sweep changes x */
   int32_t stop;                     /* cvtm_lcp_stop, or CVTM_UNDECIDED */
   double residuals[CVTM_HLCP_RING]; /* by iteration modulo the ring */
 } cvtm_hlcp_state;
@@ -39,17 +41,17 @@ typedef struct cvtm_hlcp_systems {
   int chained;                       /* some d depends on another */
   cvtm_sell lower;
   cvtm_sell weights;    /* n x (n + unknowns); rows = 0: unknown e belongs to row e with weight 1 */
-  int64_t *block_first; /* blocks + 1; NULL: as even as possible, the larger ones first */
+  int64_t *block_first; /* blocks + 1; NULL: cvtm_hlcp_block_start */
   int32_t *row;         /* NULL: row_e = e */
   double *scale;        /* NULL: 1 */
-  /* For devices that take the unknowns of a block level by level; NULL elsewhere. */
-  int32_t *order;       /* unknowns, block by block, by level within */
-  int64_t *level_first; /* into order, all levels of all blocks one after the other, and the end */
-  int64_t *block_level; /* blocks + 1: into level_first */
+  /* A level schedule, for devices that solve a level in parallel; else NULL. */
+  int32_t *order;       /* the unknowns, by block, then by level */
+  int64_t *level_first; /* start of each level in `order`, block by block, and the end */
+  int64_t *block_level; /* blocks + 1: first level of each block */
   int64_t widest;       /* unknowns of the widest level */
 } cvtm_hlcp_systems;
 
-/* A view; all in device memory. */
+/* All pointers are to device memory, borrowed. */
 typedef struct cvtm_hlcp_arrays {
   int64_t n;
   cvtm_sell a, b; /* A and B Omega */
@@ -66,27 +68,28 @@ typedef struct cvtm_hlcp_arrays {
   cvtm_hlcp_systems systems;
 } cvtm_hlcp_arrays;
 
-/* A Newton step on a grid of pixels; a view, all in device memory. */
+/* A Newton step on a grid of pixels. All pointers are to device memory, borrowed. */
 typedef struct cvtm_hlcp_pixels {
   cvtm_lcp_grid links;
   double a, b;
   const double *q, *x;
   double *diagonal; /* a where x > 0, else b; NULL: they are the same */
-  uint8_t *changed; /* CVTM_GRID_CHANGED goes where the diagonal has changed */
-  double *squares;  /* of the residual, in parts */
+  uint8_t *changed; /* set to CVTM_GRID_CHANGED where the diagonal changes */
+  double *squares;  /* sums of squares of the residual, by part */
 } cvtm_hlcp_pixels;
 
-/* First unknown of block k where n unknowns are cut into that many blocks (section 4). */
+/* First unknown of block k of n unknowns in blocks that differ by at most one in size (section 4 of
+ * the paper). */
 CVTM_HD int64_t cvtm_hlcp_block_start(int64_t n, int64_t blocks, int64_t k) {
-  const int64_t rest = n % blocks;
-  return n / blocks * k + (k < rest ? k : rest);
+  const int64_t remainder = n % blocks;
+  return n / blocks * k + (k < remainder ? k : remainder);
 }
 
-/* The shares of x that A and B Omega see; a NaN stays one. */
+/* max(x, 0), the factor of A, and min(x, 0), that of B Omega. A NaN stays NaN. */
 CVTM_HD double cvtm_hlcp_plus(double x) { return x < 0 ? 0 : x; }
 CVTM_HD double cvtm_hlcp_minus(double x) { return x > 0 ? 0 : x; }
 
-/* r = A (|x| + x) - B Omega (|x| - x) - gamma q from half of the matrices' part. */
+/* r = A (|x| + x) - B Omega (|x| - x) - gamma q; half: A max(x, 0) + B Omega min(x, 0). */
 CVTM_HD double cvtm_hlcp_residual(double half, double gamma, double q) {
   return 2 * half - gamma * q;
 }
@@ -95,7 +98,7 @@ CVTM_HD double cvtm_hlcp_change(double r, double a, double b, double alpha, doub
   return alpha == 0 ? -r : -(alpha * r) / (a + share * b);
 }
 
-/* (10) of the paper. */
+/* Equation (10) of the paper. */
 CVTM_HD double cvtm_hlcp_z(double x, double gamma) { return x > 0 ? 2 * x / gamma : 0; }
 CVTM_HD double cvtm_hlcp_w(double x, double omega, double gamma) {
   return x < 0 ? omega * (-2 * x) / gamma : 0;

@@ -1,9 +1,9 @@
 /* The semismooth Newton method on H(x) = A max(x, 0) + B min(x, 0) - q, z = max(x, 0) and
- * w = -min(x, 0): column j of the generalised Jacobian is A's where x_j > 0, else B's. Full
- * steps, with a line search on ||H|| once they stop to help. */
-#include "lcp/hlcp/newton.h"
-
+ * w = -min(x, 0). Column j of the generalised Jacobian is that of A where x_j > 0, else that of B.
+ * Full steps, then a line search on ||H|| once these make no progress. */
+#include "lcp/band.h"
 #include "lcp/hlcp/hlcp_solver.h"
+#include "lcp/krylov.h"
 #include "lcp/sparse/csr.h"
 
 #include <float.h>
@@ -12,15 +12,16 @@
 #include <string.h>
 
 enum {
-  PATIENCE = 8,  /* full steps without progress before the line search */
-  HALVINGS = 30, /* of a step */
-  MOST_BAND = 96,
-  LINEAR_LIMIT = 2000
+  PATIENCE = 8,       /* full steps without progress before the line search */
+  HALVINGS = 30,      /* of a step in the line search */
+  MOST_BAND = 96,     /* entries of a column of a banded matrix */
+  LINEAR_LIMIT = 2000 /* iterations of BiCGStab in a step */
 };
 static const double band_memory = 4e9; /* bytes */
-/* Of a linear residual: little while the signs of x are still guesses (Eisenstat & Walker 1996,
- * "Choosing the forcing terms in an inexact Newton method"). */
-static const double most_linear_decrease = 1e-5, least_linear_decrease = 0.1;
+/* Range of the forcing terms, by which a linear residual is reduced: weak reductions suffice while
+ * the signs of x are not final (Eisenstat & Walker 1996, "Choosing the forcing terms in an inexact
+ * Newton method"). */
+static const double least_forcing = 1e-5, most_forcing = 0.1;
 
 struct cvtm_hlcp_newton {
   int is_banded;
@@ -28,66 +29,15 @@ struct cvtm_hlcp_newton {
   cvtm_csr a, b; /* of a banded problem, on the host */
   double *host;  /* n */
   double *step, *best;
-  cvtm_krylov krylov;
-  double *inverse;
-  double norm_before; /* of the step before; 0: there is none */
-  cvtm_loop *loop;
+  cvtm_krylov *krylov;
+  double *right, *inverse; /* right side and diagonal preconditioner of the linear system */
+  double norm_before;      /* ||H|| at the step before; 0: there is none */
 };
 
 /* --- banded systems ------------------------------------------------------------------- */
 
-static double *band_at(const cvtm_band *band, int64_t i, int64_t j) {
-  const int64_t height = 2 * band->lower + band->upper + 1;
-  return band->value + j * height + band->lower + band->upper + (i - j);
-}
-
-int cvtm_band_factor(cvtm_band *band) {
-  const int64_t n = band->n, reach = band->lower + band->upper;
-  for (int64_t k = 0; k < n; ++k) {
-    const int64_t last_row = k + band->lower < n ? k + band->lower : n - 1;
-    const int64_t last_column = k + reach < n ? k + reach : n - 1;
-    int64_t pivot = k;
-    for (int64_t i = k + 1; i <= last_row; ++i) {
-      if (fabs(*band_at(band, i, k)) > fabs(*band_at(band, pivot, k))) pivot = i;
-    }
-    band->pivot[k] = pivot;
-    if (*band_at(band, pivot, k) == 0) return 0;
-    for (int64_t j = k; j <= last_column && pivot != k; ++j) {
-      const double swapped = *band_at(band, k, j);
-      *band_at(band, k, j) = *band_at(band, pivot, j);
-      *band_at(band, pivot, j) = swapped;
-    }
-    for (int64_t i = k + 1; i <= last_row; ++i) *band_at(band, i, k) /= *band_at(band, k, k);
-    for (int64_t j = k + 1; j <= last_column; ++j) {
-      const double above = *band_at(band, k, j);
-      if (above == 0) continue;
-      for (int64_t i = k + 1; i <= last_row; ++i) {
-        *band_at(band, i, j) -= *band_at(band, i, k) * above;
-      }
-    }
-  }
-  return 1;
-}
-
-void cvtm_band_solve(const cvtm_band *band, double *x) {
-  const int64_t n = band->n, reach = band->lower + band->upper;
-  for (int64_t k = 0; k < n; ++k) {
-    const double value = x[band->pivot[k]];
-    x[band->pivot[k]] = x[k];
-    x[k] = value;
-    for (int64_t i = k + 1; i <= k + band->lower && i < n; ++i) {
-      x[i] -= *band_at(band, i, k) * value;
-    }
-  }
-  for (int64_t k = n - 1; k >= 0; --k) {
-    x[k] /= *band_at(band, k, k);
-    for (int64_t i = k - reach > 0 ? k - reach : 0; i < k; ++i) {
-      x[i] -= *band_at(band, i, k) * x[k];
-    }
-  }
-}
-
-static void widen(const cvtm_csr *m, cvtm_band *band) {
+/* Widens the band to hold all entries of m. */
+static void widen_band(const cvtm_csr *m, cvtm_band *band) {
   for (int64_t i = 0; i < m->rows; ++i) {
     if (m->row_start[i] == m->row_start[i + 1]) continue;
     const int64_t first = m->column[m->row_start[i]], last = m->column[m->row_start[i + 1] - 1];
@@ -96,13 +46,11 @@ static void widen(const cvtm_csr *m, cvtm_band *band) {
   }
 }
 
-static int64_t band_height(const cvtm_band *band) { return 2 * band->lower + band->upper + 1; }
-
 static void put_band(cvtm_hlcp_newton *s, const cvtm_csr *m, const double *x, int positive) {
   for (int64_t i = 0; i < m->rows; ++i) {
     for (int64_t k = m->row_start[i]; k < m->row_start[i + 1]; ++k) {
       const int64_t j = m->column[k];
-      if ((x[j] > 0) == positive) *band_at(&s->band, i, j) = m->value[k];
+      if ((x[j] > 0) == positive) *cvtm_band_at(&s->band, i, j) = m->value[k];
     }
   }
 }
@@ -114,7 +62,7 @@ static cvtm_status banded_step(cvtm_hlcp *h) {
   const size_t bytes = (size_t)h->arrays.n * sizeof(double);
   cvtm_status status = cvtm_device_copy_out(h->device, s->host, h->own_x, bytes);
   if (status != CVTM_OK) return status;
-  memset(s->band.value, 0, (size_t)(band_height(&s->band) * s->band.n) * sizeof(double));
+  memset(s->band.value, 0, (size_t)(cvtm_band_height(&s->band) * s->band.n) * sizeof(double));
   put_band(s, &s->a, s->host, 1);
   put_band(s, &s->b, s->host, 0);
   status = cvtm_device_copy_out(h->device, s->host, h->arrays.change, bytes);
@@ -125,67 +73,37 @@ static cvtm_status banded_step(cvtm_hlcp *h) {
   return cvtm_device_copy_in(h->device, s->step, s->host, bytes);
 }
 
-/* --- BiCGSTAB ------------------------------------------------------------------------- */
+/* --- systems without a small band ------------------------------------------------------ */
 
-static cvtm_status dot(cvtm_hlcp *h, const double *x, const double *y, double *result) {
-  return cvtm_dot(h->device, x, y, h->arrays.n, result, h->workspace, h->workspace_bytes);
-}
-
-static cvtm_status pass(cvtm_hlcp *h, cvtm_krylov_pass which) {
-  return h->table->krylov(h->device, &h->newton->krylov, which);
-}
-
-static cvtm_status krylov_iteration(void *context) {
-  cvtm_hlcp *h = context;
-  const cvtm_krylov *k = &h->newton->krylov;
-  cvtm_krylov_state *state = k->state;
-  cvtm_status status = pass(h, CVTM_KRYLOV_DIRECTION);
-  if (status == CVTM_OK) status = h->table->apply(h->device, &h->arrays, k->p_hat, k->v);
-  if (status == CVTM_OK) status = dot(h, k->shadow, k->v, &state->shadow_v);
-  if (status == CVTM_OK) status = pass(h, CVTM_KRYLOV_ALPHA);
-  if (status == CVTM_OK) status = pass(h, CVTM_KRYLOV_HALF);
-  if (status == CVTM_OK) status = h->table->apply(h->device, &h->arrays, k->s_hat, k->t);
-  if (status == CVTM_OK) status = dot(h, k->t, k->r, &state->ts);
-  if (status == CVTM_OK) status = dot(h, k->t, k->t, &state->tt);
-  if (status == CVTM_OK) status = pass(h, CVTM_KRYLOV_OMEGA);
-  if (status == CVTM_OK) status = pass(h, CVTM_KRYLOV_FULL);
-  if (status == CVTM_OK) status = dot(h, k->r, k->r, &state->squares);
-  if (status == CVTM_OK) status = dot(h, k->shadow, k->r, &state->rho);
-  if (status == CVTM_OK) status = pass(h, CVTM_KRYLOV_CLOSE);
-  return status;
+/* A cvtm_krylov_operator: the generalised Jacobian; the diagonal preconditioner has been applied.
+ */
+static cvtm_status apply_jacobian(void *context, double *direction, double *preconditioned,
+                                  double *image) {
+  const cvtm_hlcp *h = context;
+  (void)direction;
+  return h->table->apply(h->device, &h->arrays, preconditioned, image);
 }
 
 static cvtm_status krylov_step(cvtm_hlcp *h, cvtm_hlcp_result *result) {
   cvtm_hlcp_newton *s = h->newton;
   const size_t bytes = (size_t)h->arrays.n * sizeof(double);
   const double norm = h->seen->residual; /* of the right side */
-  cvtm_krylov_state state;
-  memset(&state, 0, sizeof state);
   const double progress = norm / s->norm_before;
-  double decrease = s->norm_before > 0 ? progress * progress : least_linear_decrease;
-  decrease = fmin(fmax(decrease, most_linear_decrease), least_linear_decrease);
+  double forcing = s->norm_before > 0 ? progress * progress : most_forcing;
+  forcing = fmin(fmax(forcing, least_forcing), most_forcing);
   s->norm_before = norm;
-  double target = decrease * norm;
-  if (0.1 * h->options.tolerance > target) target = 0.1 * h->options.tolerance;
-  state.target = target * target;
-  state.limit = LINEAR_LIMIT;
+  const double goal = fmax(forcing * norm, 0.1 * h->options.tolerance);
+  int64_t iterations = 0;
   cvtm_status status = h->table->diagonal(h->device, &h->arrays, s->inverse);
-  if (status == CVTM_OK) {
-    status = cvtm_device_copy_in(h->device, s->krylov.state, &state, sizeof state);
-  }
+  if (status == CVTM_OK) status = cvtm_device_fill(h->device, s->step, 0, bytes);
   /* The right side is half of change. */
-  if (status == CVTM_OK) status = cvtm_device_fill(h->device, s->krylov.r, 0, bytes);
+  if (status == CVTM_OK) status = cvtm_device_fill(h->device, s->right, 0, bytes);
   if (status == CVTM_OK) {
-    status = cvtm_vector_axpy(h->device, 0.5, h->arrays.change, s->krylov.r, h->arrays.n);
+    status = cvtm_vector_axpy(h->device, 0.5, h->arrays.change, s->right, h->arrays.n);
   }
-  if (status == CVTM_OK) status = pass(h, CVTM_KRYLOV_BEGIN);
-  if (status == CVTM_OK) status = dot(h, s->krylov.r, s->krylov.r, &s->krylov.state->rho);
-  if (status == CVTM_OK) status = pass(h, CVTM_KRYLOV_OPEN);
-  if (status == CVTM_OK) status = cvtm_loop_run(s->loop);
-  if (status == CVTM_OK) {
-    status = cvtm_device_copy_out(h->device, &state, s->krylov.state, sizeof state);
-  }
-  result->linear_iterations += state.iteration;
+  if (status == CVTM_OK)
+    status = cvtm_krylov_solve(s->krylov, goal, 0, 1, LINEAR_LIMIT, &iterations);
+  result->linear_iterations += iterations;
   return status;
 }
 
@@ -198,7 +116,7 @@ static cvtm_status set_up_band(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_csr *
   cvtm_status status = cvtm_csr_copy(a, &s->a, error);
   if (status == CVTM_OK) status = cvtm_csr_copy(b, &s->b, error);
   s->host = malloc(n * sizeof *s->host);
-  s->band.value = malloc((size_t)band_height(&s->band) * n * sizeof(double));
+  s->band.value = malloc((size_t)cvtm_band_height(&s->band) * n * sizeof(double));
   s->band.pivot = malloc(n * sizeof *s->band.pivot);
   if (status == CVTM_OK && (!s->host || !s->band.value || !s->band.pivot)) {
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a banded matrix");
@@ -208,20 +126,8 @@ static cvtm_status set_up_band(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_csr *
 
 static cvtm_status set_up_krylov(cvtm_hlcp *h) {
   cvtm_hlcp_newton *s = h->newton;
-  cvtm_krylov *k = &s->krylov;
-  const int64_t n = h->arrays.n;
-  double **const vectors[] = {&s->inverse, &k->r, &k->shadow, &k->p,
-                              &k->v,       &k->t, &k->p_hat,  &k->s_hat};
-  cvtm_status status = CVTM_OK;
-  for (size_t v = 0; v < sizeof vectors / sizeof *vectors && status == CVTM_OK; ++v) {
-    status = cvtm_hlcp_vector(h, n, vectors[v]);
-  }
-  if (status == CVTM_OK) {
-    status = cvtm_device_allocate(h->device, 1, sizeof *k->state, (void **)&k->state);
-  }
-  k->n = n;
-  k->inverse = s->inverse;
-  k->solution = s->step;
+  cvtm_status status = cvtm_hlcp_vector(h, h->arrays.n, &s->inverse);
+  if (status == CVTM_OK) status = cvtm_hlcp_vector(h, h->arrays.n, &s->right);
   return status;
 }
 
@@ -235,10 +141,11 @@ cvtm_status cvtm_hlcp_newton_set_up(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_
   h->arrays.omega_number = 1;
   h->arrays.alpha = 0;
   s->band.n = a->rows;
-  widen(a, &s->band);
-  widen(b, &s->band);
-  s->is_banded = band_height(&s->band) <= MOST_BAND &&
-                 (double)band_height(&s->band) * (double)a->rows * sizeof(double) <= band_memory;
+  widen_band(a, &s->band);
+  widen_band(b, &s->band);
+  s->is_banded =
+      cvtm_band_height(&s->band) <= MOST_BAND &&
+      (double)cvtm_band_height(&s->band) * (double)a->rows * sizeof(double) <= band_memory;
   cvtm_status status = cvtm_sell_create(h->device, b, &h->arrays.b);
   if (status == CVTM_OK) status = cvtm_hlcp_vector(h, a->rows, &s->step);
   if (status == CVTM_OK) status = cvtm_hlcp_vector(h, a->rows, &s->best);
@@ -246,23 +153,26 @@ cvtm_status cvtm_hlcp_newton_set_up(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_
   return status;
 }
 
-cvtm_status cvtm_hlcp_newton_open_loop(cvtm_hlcp *h) {
+cvtm_status cvtm_hlcp_newton_create_krylov(cvtm_hlcp *h) {
   cvtm_hlcp_newton *s = h->newton;
   if (s->is_banded) return CVTM_OK;
-  return cvtm_loop_create(h->device, krylov_iteration, h, &s->krylov.state->go_on, &s->loop);
+  const cvtm_krylov_setup setup = {.n = h->arrays.n,
+                                   .solution = s->step,
+                                   .residual = s->right,
+                                   .inverse = s->inverse,
+                                   .apply = apply_jacobian,
+                                   .context = h};
+  return cvtm_krylov_create(h->device, &setup, &s->krylov);
 }
 
-void cvtm_hlcp_newton_tear_down(cvtm_hlcp *h) {
+void cvtm_hlcp_newton_destroy(cvtm_hlcp *h) {
   cvtm_hlcp_newton *s = h->newton;
   if (s == NULL) return;
-  cvtm_loop_destroy(s->loop);
-  double *const vectors[] = {s->step,     s->best,         s->inverse,      s->krylov.r,
-                             s->krylov.p, s->krylov.v,     s->krylov.p_hat, s->krylov.s_hat,
-                             s->krylov.t, s->krylov.shadow};
-  for (size_t v = 0; v < sizeof vectors / sizeof *vectors; ++v) {
-    cvtm_device_free(h->device, vectors[v]);
-  }
-  cvtm_device_free(h->device, s->krylov.state);
+  cvtm_krylov_destroy(s->krylov);
+  cvtm_device_free(h->device, s->step);
+  cvtm_device_free(h->device, s->best);
+  cvtm_device_free(h->device, s->inverse);
+  cvtm_device_free(h->device, s->right);
   cvtm_csr_free(&s->a);
   cvtm_csr_free(&s->b);
   free(s->host);
@@ -274,8 +184,8 @@ void cvtm_hlcp_newton_tear_down(cvtm_hlcp *h) {
 
 /* --- the method ----------------------------------------------------------------------- */
 
-/* ||H|| of own_x into seen->residual; iterations are counted by `judge`. */
-static cvtm_status evaluate(cvtm_hlcp *h) {
+/* seen->residual = ||H(own_x)||. The judge counts iterations. */
+static cvtm_status evaluate_h(cvtm_hlcp *h) {
   cvtm_status status = h->table->residual(h->device, &h->arrays);
   if (status == CVTM_OK) status = h->table->judge(h->device, &h->arrays);
   if (status != CVTM_OK) return status;
@@ -290,8 +200,8 @@ static cvtm_status copy_x(cvtm_hlcp *h, double *to, const double *from) {
   return cvtm_device_copy(h->device, to, from, (size_t)h->arrays.n * sizeof *to);
 }
 
-/* From the best iterate along the step, halved until ||H|| falls. Leaves *found = 0 and the
- * best iterate in own_x where it does not. */
+/* Halves the step from the best iterate until ||H|| falls. If it does not, *found = 0 and own_x is
+ * the best iterate. */
 static cvtm_status line_search(cvtm_hlcp *h, double best, int *found) {
   const cvtm_hlcp_state before = *h->seen;
   double length = 1;
@@ -304,28 +214,28 @@ static cvtm_status line_search(cvtm_hlcp *h, double best, int *found) {
     if (status == CVTM_OK) {
       status = cvtm_vector_axpy(h->device, length, h->newton->step, h->own_x, h->arrays.n);
     }
-    if (status == CVTM_OK) status = evaluate(h);
+    if (status == CVTM_OK) status = evaluate_h(h);
     *found = h->seen->residual <= (1 - 1e-4 * length) * best;
   }
   if (status == CVTM_OK && !*found) status = copy_x(h, h->own_x, h->newton->best);
   return status;
 }
 
-static int tell(cvtm_hlcp *h, int64_t iteration) {
+static int call_monitor(cvtm_hlcp *h, int64_t iteration) {
   const cvtm_hlcp_progress progress = {iteration, h->seen->residual};
   return h->options.monitor != NULL && h->options.monitor(h->options.monitor_context, &progress);
 }
 
-static cvtm_status linear_step(cvtm_hlcp *h, cvtm_hlcp_result *result) {
+static cvtm_status newton_step(cvtm_hlcp *h, cvtm_hlcp_result *result) {
   return h->newton->is_banded ? banded_step(h) : krylov_step(h, result);
 }
 
-/* Back to the best iterate and its linear system. */
-static cvtm_status back_to_best(cvtm_hlcp *h, double best, cvtm_hlcp_result *result) {
+/* The step from the best iterate. */
+static cvtm_status step_from_best(cvtm_hlcp *h, double best, cvtm_hlcp_result *result) {
   cvtm_status status = copy_x(h, h->own_x, h->newton->best);
   if (status == CVTM_OK) status = h->table->residual(h->device, &h->arrays);
   h->seen->residual = best;
-  if (status == CVTM_OK) status = linear_step(h, result);
+  if (status == CVTM_OK) status = newton_step(h, result);
   return status;
 }
 
@@ -338,28 +248,28 @@ cvtm_status cvtm_hlcp_newton_solve(cvtm_hlcp *h, cvtm_hlcp_result *result) {
   seen->stop = CVTM_UNDECIDED;
   seen->pause_at = INT64_MAX;
   cvtm_status status = send_state(h);
-  if (status == CVTM_OK) status = evaluate(h);
+  if (status == CVTM_OK) status = evaluate_h(h);
   double best = (double)INFINITY;
   s->norm_before = 0;
-  int useless = 0, searches = 0;
+  int idle = 0, searches = 0;
   int64_t steps = 0;
   while (status == CVTM_OK) {
-    const int asked = tell(h, steps);
-    useless = seen->residual < 0.999 * best ? 0 : useless + 1;
+    const int stop_asked = call_monitor(h, steps);
+    idle = seen->residual < 0.999 * best ? 0 : idle + 1;
     if (seen->residual < best) {
       best = seen->residual;
       status = copy_x(h, s->best, h->own_x);
     }
     if (status != CVTM_OK || seen->stop != CVTM_UNDECIDED) break;
-    if (asked) {
+    if (stop_asked) {
       seen->stop = CVTM_LCP_INTERRUPTED;
       break;
     }
-    searches = searches || useless >= PATIENCE;
-    if (!searches || useless == 0) {
-      status = linear_step(h, result);
+    searches = searches || idle >= PATIENCE;
+    if (!searches || idle == 0) {
+      status = newton_step(h, result);
     } else {
-      status = back_to_best(h, best, result);
+      status = step_from_best(h, best, result);
     }
     ++steps;
     if (status != CVTM_OK) break;
@@ -371,7 +281,7 @@ cvtm_status cvtm_hlcp_newton_solve(cvtm_hlcp *h, cvtm_hlcp_result *result) {
       break;
     }
     status = cvtm_vector_axpy(h->device, 1, s->step, h->own_x, h->arrays.n);
-    if (status == CVTM_OK) status = evaluate(h);
+    if (status == CVTM_OK) status = evaluate_h(h);
   }
   if (status == CVTM_OK && best < seen->residual) {
     seen->residual = best;

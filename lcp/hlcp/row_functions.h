@@ -1,4 +1,4 @@
-/* Inside lcp only: what happens at one row or unknown, written once for both devices. */
+/* Inside lcp/hlcp only: the kernels at one row, unknown or pixel, for both devices. */
 #ifndef CVTMESH_LCP_HLCP_ROW_FUNCTIONS_H
 #define CVTMESH_LCP_HLCP_ROW_FUNCTIONS_H
 
@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* d_e from what it depends on; adds it to x where no weights follow. */
+/* Solves for d_e; adds it to x if there are no weights. */
 CVTM_HD void cvtm_hlcp_solve_unknown(const cvtm_hlcp_arrays *s, int64_t e) {
   const cvtm_hlcp_systems *t = &s->systems;
   const double right = s->change[t->row != NULL ? t->row[e] : e];
@@ -31,7 +31,7 @@ CVTM_HD void cvtm_hlcp_finish_row(const cvtm_hlcp_arrays *s, int64_t i, double *
   s->change[i] = z[i] * w[i];
 }
 
-/* Newton's matrix has A's column j where x_j > 0, else B's. */
+/* Row of the generalised Jacobian times v. */
 CVTM_HD double cvtm_hlcp_jacobian_row(const cvtm_hlcp_arrays *s, int64_t row, const double *v) {
   double sum = 0;
   for (int positive = 1; positive >= 0; --positive) {
@@ -45,7 +45,7 @@ CVTM_HD double cvtm_hlcp_jacobian_row(const cvtm_hlcp_arrays *s, int64_t row, co
   return sum;
 }
 
-/* 1 / its diagonal, 1 where that is 0. */
+/* 1 / the diagonal entry of the generalised Jacobian, or 1 if that is 0. */
 CVTM_HD double cvtm_hlcp_jacobian_inverse_diagonal(const cvtm_hlcp_arrays *s, int64_t row) {
   const cvtm_sell *m = s->x[row] > 0 ? &s->a : &s->b;
   const int64_t end = cvtm_sell_end(m, row);
@@ -56,18 +56,19 @@ CVTM_HD double cvtm_hlcp_jacobian_inverse_diagonal(const cvtm_hlcp_arrays *s, in
   return sum != 0 ? 1 / sum : 1;
 }
 
-/* link (x_p - x_q) of one neighbour; a link of the boundary sees x_q = 0. */
+/* link (x_p - x_q) for the neighbour q; x_q = 0 beyond the boundary. */
 CVTM_HD double cvtm_hlcp_link(const cvtm_hlcp_pixels *s, const double *links, int64_t place,
                               int inside, int64_t p, int64_t neighbour) {
   const cvtm_lcp_grid *grid = &s->links;
   const double constant = grid->neumann && !inside ? 0 : grid->constant;
   const double link = links != NULL ? links[place] : constant;
-  const int unknown = inside && (grid->mask == NULL || grid->mask[neighbour] != 0);
-  return link * (s->x[p] - (unknown ? s->x[neighbour] : 0));
+  const int has_unknown = inside && (grid->mask == NULL || grid->mask[neighbour] != 0);
+  return link * (s->x[p] - (has_unknown ? s->x[neighbour] : 0));
 }
 
-/* The square of the residual at pixel (i, j), and whether its diagonal must change. */
-CVTM_HD double cvtm_hlcp_pixel(const cvtm_hlcp_pixels *s, int64_t i, int64_t j, int *changes) {
+/* The square of the residual at pixel (i, j). *changes: whether its diagonal must change. */
+CVTM_HD double cvtm_hlcp_pixel_square(const cvtm_hlcp_pixels *s, int64_t i, int64_t j,
+                                      int *changes) {
   const cvtm_lcp_grid *grid = &s->links;
   const int64_t width = grid->width, p = j * width + i;
   const double diagonal = s->x[p] > 0 ? s->a : s->b;
@@ -81,8 +82,8 @@ CVTM_HD double cvtm_hlcp_pixel(const cvtm_hlcp_pixels *s, int64_t i, int64_t j, 
   return r * r;
 }
 
-/* The diagonal that the sign of x chooses. */
-CVTM_HD void cvtm_hlcp_choose(const cvtm_hlcp_pixels *s, int64_t p) {
+/* Sets the diagonal by the sign of x. */
+CVTM_HD void cvtm_hlcp_set_diagonal(const cvtm_hlcp_pixels *s, int64_t p) {
   s->diagonal[p] = s->x[p] > 0 ? s->a : s->b;
   s->changed[p] = CVTM_GRID_CHANGED;
 }

@@ -1,4 +1,4 @@
-/* What the convergence theorems ask for, and trial sweeps for the parameters. */
+/* The conditions of the convergence theorems, and parameters suggested by trial sweeps. */
 #include "lcp/hlcp/hlcp_solver.h"
 #include "lcp/sparse/csr.h"
 
@@ -31,15 +31,15 @@ static double off_diagonal(const cvtm_csr *m, int64_t i, const double *u, double
 
 /* --- H+ ------------------------------------------------------------------------------- */
 
-/* Weakly dominant rows, each of which leads through nonzeros to a strictly dominant one, make an
- * H-matrix. grounded[i] = 1 where that is so; passes over the rows in both directions
- * until nothing changes. Returns the first row that is not, or -1. */
+/* A matrix with weakly diagonally dominant rows is an H-matrix if a path of nonzeros leads from
+ * each row to a strictly dominant one; then grounded[i] = 1. Passes over the rows in alternating
+ * directions until nothing changes. Returns the first row without such a path, or -1. */
 static int64_t find_ungrounded(const cvtm_csr *m, unsigned char *grounded) {
   for (int64_t i = 0; i < m->rows; ++i) {
     double diagonal = 0;
-    const double rest = off_diagonal(m, i, NULL, &diagonal);
-    if (rest > diagonal * (1 + slack)) return i;
-    grounded[i] = rest < diagonal * (1 - slack);
+    const double sum = off_diagonal(m, i, NULL, &diagonal);
+    if (sum > diagonal * (1 + slack)) return i;
+    grounded[i] = sum < diagonal * (1 - slack);
   }
   int changed = 1;
   for (int pass = 0; changed && pass < CERTIFICATE_SWEEPS; ++pass) {
@@ -58,8 +58,8 @@ static int64_t find_ungrounded(const cvtm_csr *m, unsigned char *grounded) {
   return -1;
 }
 
-/* Gauss-Seidel on <M> u = e from u = 0, until <M> u > 0: a certificate. Returns the row
- * that is farthest from it, or -1. */
+/* Gauss-Seidel on <M> u = e from u = 0 until <M> u > 0, which certifies an H-matrix. Returns the
+ * row where it fails most, or -1. */
 static int64_t find_uncertified(const cvtm_csr *m, double *u) {
   int64_t worst = 0;
   memset(u, 0, (size_t)m->rows * sizeof *u);
@@ -67,14 +67,14 @@ static int64_t find_uncertified(const cvtm_csr *m, double *u) {
     for (int64_t t = 0; t < m->rows; ++t) {
       const int64_t i = sweep % 2 == 0 ? t : m->rows - 1 - t;
       double diagonal = 0;
-      const double rest = off_diagonal(m, i, u, &diagonal);
-      u[i] = (1 + rest) / diagonal;
+      const double sum = off_diagonal(m, i, u, &diagonal);
+      u[i] = (1 + sum) / diagonal;
     }
     double least = HUGE_VAL;
     for (int64_t i = 0; i < m->rows; ++i) {
       double diagonal = 0;
-      const double rest = off_diagonal(m, i, u, &diagonal);
-      const double share = (diagonal * u[i] - rest) / (diagonal * u[i]);
+      const double sum = off_diagonal(m, i, u, &diagonal);
+      const double share = (diagonal * u[i] - sum) / (diagonal * u[i]);
       if (!(share > least)) {
         least = share;
         worst = i;
@@ -134,8 +134,9 @@ typedef struct scaled_matrix {
   double *value; /* by entry of a; 0 on the diagonal */
 } scaled_matrix;
 
-/* Rows that see each other, breadth first: the potentials that symmetrise the entries on the way,
- * and a number for each connected part, below the number returned. */
+/* A breadth-first search through pairs a_ij, a_ji that are both nonzero: potentials that make them
+ * equal along the search tree, and the number part[i] of the connected part. Returns how many parts
+ * there are. */
 static int32_t spread_potentials(const cvtm_csr *a, double *potential, int32_t *queue,
                                  int32_t *part) {
   int32_t parts = 0;
@@ -150,12 +151,12 @@ static int32_t spread_potentials(const cvtm_csr *a, double *potential, int32_t *
       const int64_t i = queue[head++];
       for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; ++k) {
         const int64_t j = a->column[k];
-        const double there = fabs(a->value[k]) / cvtm_csr_entry(a, i, i);
-        if (part[j] >= 0 || there == 0) continue;
-        const double back = fabs(cvtm_csr_entry(a, j, i)) / cvtm_csr_entry(a, j, j);
-        if (back == 0) continue;
+        const double forward = fabs(a->value[k]) / cvtm_csr_entry(a, i, i);
+        if (part[j] >= 0 || forward == 0) continue;
+        const double backward = fabs(cvtm_csr_entry(a, j, i)) / cvtm_csr_entry(a, j, j);
+        if (backward == 0) continue;
         part[j] = parts;
-        potential[j] = potential[i] + 0.5 * log(back / there);
+        potential[j] = potential[i] + 0.5 * log(backward / forward);
         queue[tail++] = (int32_t)j;
       }
     }
@@ -164,7 +165,8 @@ static int32_t spread_potentials(const cvtm_csr *a, double *potential, int32_t *
   return parts;
 }
 
-/* Parts that others see without seeing them go down, so that these entries become small. */
+/* Lowers the potential of parts on which other parts depend, so that entries between parts become
+ * small. */
 static void lower_parts(const cvtm_csr *a, const int32_t *part, int32_t parts, int32_t *depth,
                         double *potential) {
   const double drop = 20;
@@ -214,10 +216,10 @@ static double ratio_bound(const scaled_matrix *v, const double *x) {
   return largest;
 }
 
-/* Conjugate gradients on (sigma I - V) x = e, whose solution is near the Perron vector; r, p, t
- * are work space. Whatever comes out, its ratio is a bound. */
-static void perron(const scaled_matrix *v, double sigma, double *x, double *r, double *p,
-                   double *t) {
+/* Conjugate gradients on (sigma I - V) x = e, whose solution is near the Perron vector. r, p, t:
+ * workspace. The bound holds for any result. */
+static void approximate_perron(const scaled_matrix *v, double sigma, double *x, double *r,
+                               double *p, double *t) {
   const int64_t n = v->a->rows;
   double squares = (double)n;
   for (int64_t i = 0; i < n; ++i) {
@@ -250,19 +252,19 @@ static double radius_in(const cvtm_csr *a, double *value, double *work, int32_t 
   for (int64_t i = 0; i < n; ++i) x[i] = 0;
   scale_entries(a, x, value);
   for (int64_t i = 0; i < n; ++i) x[i] = 1;
-  const double plain = ratio_bound(&v, x);
+  const double unscaled = ratio_bound(&v, x);
   const int32_t parts = spread_potentials(a, x, indices, indices + n);
   lower_parts(a, indices + n, parts, indices, x);
   scale_entries(a, x, value);
   for (int64_t i = 0; i < n; ++i) x[i] = 1;
   double bound = ratio_bound(&v, x);
   for (int round = 0; round < BOUND_ROUNDS && bound > 0; ++round) {
-    perron(&v, bound, x, work + n, work + 2 * n, work + 3 * n);
+    approximate_perron(&v, bound, x, work + n, work + 2 * n, work + 3 * n);
     const double now = ratio_bound(&v, x);
     if (!(now < bound)) break;
     bound = now;
   }
-  return fmin(bound, plain) * (1 + slack);
+  return fmin(bound, unscaled) * (1 + slack);
 }
 
 static cvtm_status bound_radius(const cvtm_csr *a, double *bound, cvtm_error *error) {
@@ -282,7 +284,7 @@ static cvtm_status bound_radius(const cvtm_csr *a, double *bound, cvtm_error *er
   return status;
 }
 
-/* (16) of the paper. */
+/* Equation (16) of the paper. */
 static double limit_of_alpha(const cvtm_csr *a, const cvtm_csr *b, const double *omega,
                              double radius) {
   double limit = HUGE_VAL;
@@ -351,13 +353,14 @@ int cvtm_hlcp_warnings(const cvtm_hlcp_check *check, const cvtm_hlcp_options *op
 
 /* --- suggestions ---------------------------------------------------------------------- */
 
-/* The residual's mean factor per sweep, after a first half that depends on the start. */
+/* The mean factor of the residual per sweep over the second half of the sweeps, which depends
+ * little on the start. */
 typedef struct trial {
   int64_t half, count;
   double middle, last;
 } trial;
 
-static int listen(void *context, const cvtm_hlcp_progress *progress) {
+static int record_residual(void *context, const cvtm_hlcp_progress *progress) {
   trial *t = context;
   if (progress->iteration <= t->half) {
     t->middle = progress->residual;
@@ -373,7 +376,7 @@ static cvtm_status try_parameters(cvtm_device *device, const cvtm_csr *a, const 
                                   double *w, double *score) {
   trial t = {options->max_iterations / 2, 0, HUGE_VAL, HUGE_VAL};
   cvtm_hlcp_options local = *options;
-  local.monitor = listen;
+  local.monitor = record_residual;
   local.monitor_context = &t;
   cvtm_hlcp *hlcp = NULL;
   cvtm_hlcp_result result;

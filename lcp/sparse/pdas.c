@@ -1,11 +1,9 @@
-/* The primal-dual active set method: guess which rows are held by a bound, solve the linear
- * system of the others, guess again (Hintermueller, Ito & Kunisch 2003, "The primal-dual active
- * set strategy as a semismooth Newton method"). The systems are solved by elimination where A is
- * tridiagonal, else by BiCGStab, preconditioned by a truncated multigrid cycle; A need not be
- * symmetric. */
+/* The primal-dual active set method: choose the rows that a bound holds, solve the linear system of
+ * the others, choose again (Hintermueller, Ito & Kunisch 2003, "The primal-dual active set strategy
+ * as a semismooth Newton method"). The systems are solved by elimination if A is tridiagonal, else
+ * by BiCGStab, preconditioned by a truncated multigrid cycle. A need not be symmetric. */
 #include "lcp/sparse/sparse_solver.h"
 
-#include "base/primitives.h"
 #include "lcp/sparse/csr.h"
 
 #include <math.h>
@@ -14,45 +12,24 @@
 enum {
   PDAS_WINDOW = 100,      /* steps without progress that count as a stall */
   INNER_ITERATIONS = 200, /* of BiCGStab in one step, at most */
-  PATIENCE = 20,          /* steps without gain before x is relaxed, */
-  RELAXATIONS = 6,        /* so many times at most; */
-  SWEEPS = 100            /* of the first; twice as many each time */
+  PATIENCE = 20,          /* steps without progress before x is relaxed */
+  RELAXATIONS = 6,        /* relaxations of x, at most */
+  SWEEPS = 100            /* of the first relaxation; each later one takes twice as many */
 };
 
-enum { SHADOW, SEARCH, IMAGE, FOUND, APPLIED, KEPT, VECTORS };
-
-typedef struct inner {
-  double *vector[VECTORS]; /* as long as level 0 */
-  double *start;           /* the right side of the system, then its residual */
-  double *scalar;
-  double scale;    /* of residuals in norms that are squared */
-  double heaviest; /* the largest weight of a row */
-  double goal;     /* 2-norm of the system's residual that is small enough */
-  double finest;   /* merit that is small enough */
-  double best;     /* smallest merit so far, */
-  int idle;        /* so many iterations ago */
+typedef struct pdas {
+  double *residual; /* of the linear system */
+  double scale;     /* power of two by which it is multiplied before it is squared */
+  double heaviest;  /* the largest weight of a row */
+  double goal;      /* 2-norm of the linear system's residual to reach */
+  double finest;    /* merit to reach */
+  double best;      /* smallest merit so far */
+  int idle;         /* iterations since then */
   int relaxations;
   cvtm_tridiagonal band; /* diagonal NULL: A is not tridiagonal */
-  void *workspace;
-  size_t workspace_bytes;
-} inner;
+} pdas;
 
-static cvtm_status dot(const cvtm_sparse_solver *s, const double *x, const double *y,
-                       double *result) {
-  const inner *in = s->own;
-  const cvtm_status status =
-      cvtm_dot(s->head.device, x, y, s->head.rows, in->scalar, in->workspace, in->workspace_bytes);
-  if (status != CVTM_OK) return status;
-  return cvtm_device_copy_out(s->head.device, result, in->scalar, sizeof *result);
-}
-
-/* y = a x + c y. */
-static cvtm_status combine(const cvtm_sparse_solver *s, double a, const double *x, double c,
-                           double *y) {
-  return s->hierarchy.table->combine(s->head.device, a, x, c, y, s->head.rows);
-}
-
-/* to = one cycle from zero for the right side `from` in the inactive rows. */
+/* to = one V-cycle from 0 for the right side `from`, in the inactive rows. */
 static cvtm_status precondition(const cvtm_sparse_solver *s, double *from, double *to) {
   const cvtm_hierarchy *h = &s->hierarchy;
   const cvtm_lcp_options *options = &s->head.options;
@@ -78,103 +55,44 @@ static cvtm_status precondition(const cvtm_sparse_solver *s, double *from, doubl
   return status;
 }
 
-/* found = the preconditioned direction, applied = A found; both in inactive rows. */
-static cvtm_status try_direction(const cvtm_sparse_solver *s, double *direction, double *applied) {
-  const inner *in = s->own;
-  const cvtm_level *level = &s->hierarchy.level[0];
-  const cvtm_status status = precondition(s, direction, in->vector[FOUND]);
+/* A cvtm_krylov_operator on the inactive rows. */
+static cvtm_status apply_preconditioned(void *context, double *direction, double *preconditioned,
+                                        double *image) {
+  const cvtm_sparse_solver *s = context;
+  const cvtm_status status = precondition(s, direction, preconditioned);
   if (status != CVTM_OK) return status;
-  return s->hierarchy.table->apply(s->head.device, level, in->vector[FOUND], applied);
+  return s->hierarchy.table->apply(s->head.device, &s->hierarchy.level[0], preconditioned, image);
 }
 
-/* One step of BiCGStab (van der Vorst 1992) on x and the scaled residual in->start; *rho is
- * shadow' residual. *go_on = 0 where it breaks down. */
-static cvtm_status krylov_step(const cvtm_sparse_solver *s, double *rho, int *go_on) {
-  const inner *in = s->own;
-  double *x = s->hierarchy.level[0].x, *r = in->start;
-  double *search = in->vector[SEARCH], *image = in->vector[IMAGE], *applied = in->vector[APPLIED];
-  double shadow_image = 0, along = 0, length = 0, next = 0;
-  cvtm_status status = try_direction(s, search, image);
-  if (status == CVTM_OK) status = dot(s, in->vector[SHADOW], image, &shadow_image);
-  *go_on = status == CVTM_OK && shadow_image != 0 && isfinite(*rho / shadow_image);
-  if (!*go_on) return status;
-  const double alpha = *rho / shadow_image;
-  status = combine(s, alpha / in->scale, in->vector[FOUND], 1, x);
-  if (status == CVTM_OK) status = combine(s, -alpha, image, 1, r);
-  if (status == CVTM_OK) status = try_direction(s, r, applied);
-  if (status == CVTM_OK) status = dot(s, applied, r, &along);
-  if (status == CVTM_OK) status = dot(s, applied, applied, &length);
-  *go_on = status == CVTM_OK && length > 0 && along != 0;
-  if (!*go_on) return status;
-  const double omega = along / length;
-  status = combine(s, omega / in->scale, in->vector[FOUND], 1, x);
-  if (status == CVTM_OK) status = combine(s, -omega, applied, 1, r);
-  if (status == CVTM_OK) status = dot(s, in->vector[SHADOW], r, &next);
-  if (status == CVTM_OK) status = combine(s, -omega, image, 1, search);
-  const double beta = next / *rho * (alpha / omega);
-  *go_on = isfinite(beta) && next != 0;
-  *rho = next;
-  return status == CVTM_OK ? combine(s, 1, r, beta, search) : status;
-}
-
-/* start = scale (b - A x) in the inactive rows. */
+/* residual = scale (b - A x) in the inactive rows. */
 static cvtm_status find_residual(const cvtm_sparse_solver *s) {
-  const inner *in = s->own;
+  const pdas *in = s->own;
   const cvtm_kernel_flags flags = {.masked = 1};
   cvtm_level level = s->hierarchy.level[0];
-  level.r = in->start;
+  level.r = in->residual;
   const cvtm_status status =
       s->hierarchy.table->residual(s->head.device, &level, flags, level.rows);
-  return status == CVTM_OK && in->scale != 1 ? combine(s, in->scale, in->start, 0, in->start)
-                                             : status;
+  if (status != CVTM_OK || in->scale == 1) return status;
+  return s->hierarchy.table->combine(s->head.device, in->scale, in->residual, 0, in->residual,
+                                     s->head.rows);
 }
 
-/* Starts afresh from the residual in start. */
-static cvtm_status begin_krylov(const cvtm_sparse_solver *s) {
-  const inner *in = s->own;
-  const size_t bytes = (size_t)s->head.rows * sizeof(double);
-  const cvtm_status status = cvtm_device_copy(s->head.device, in->vector[SHADOW], in->start, bytes);
-  return status == CVTM_OK ? cvtm_device_copy(s->head.device, in->vector[SEARCH], in->start, bytes)
-                           : status;
-}
-
-/* BiCGStab may amplify before it converges, or instead: keeps x as it is at the smallest residual.
- */
-static cvtm_status keep_least(const cvtm_sparse_solver *s, double *norm2, double *least) {
-  const inner *in = s->own;
-  const cvtm_status status = dot(s, in->start, in->start, norm2);
-  if (status != CVTM_OK || !(*norm2 <= *least)) return status;
-  *least = *norm2;
-  return cvtm_device_copy(s->head.device, in->vector[KEPT], s->hierarchy.level[0].x,
-                          (size_t)s->head.rows * sizeof(double));
-}
-
-/* Solves for x in the inactive rows, as far as is worth while. */
+/* Solves for x in the inactive rows. BiCGStab may amplify the residual before it converges, or
+ * instead: x is its best iterate. */
 static cvtm_status solve_inactive(const cvtm_sparse_solver *s) {
-  const inner *in = s->own;
-  double norm2 = 0, least = (double)INFINITY, rho = 0;
-  int go_on = 0;
-  cvtm_status status = find_residual(s);
-  if (status == CVTM_OK) status = keep_least(s, &norm2, &least);
-  const double goal = fmax(in->goal * in->scale, 1e-6 * sqrt(norm2));
-  for (int k = 0; k < INNER_ITERATIONS && status == CVTM_OK && norm2 > goal * goal; ++k) {
-    if (!go_on) { /* the beginning, or a breakdown */
-      status = begin_krylov(s);
-      rho = norm2;
-    }
-    if (status == CVTM_OK) status = krylov_step(s, &rho, &go_on);
-    if (status == CVTM_OK) status = keep_least(s, &norm2, &least);
-  }
-  if (status != CVTM_OK || norm2 <= least) return status;
-  return cvtm_device_copy(s->head.device, s->hierarchy.level[0].x, in->vector[KEPT],
-                          (size_t)s->head.rows * sizeof(double));
+  const pdas *in = s->own;
+  int64_t iterations;
+  const cvtm_status status = find_residual(s);
+  if (status != CVTM_OK) return status;
+  return cvtm_krylov_solve(s->krylov, in->goal * in->scale, 1e-6, in->scale, INNER_ITERATIONS,
+                           &iterations);
 }
 
-/* A new active set, its bounds taken, and the others solved for; *changes: rows that changed
- * sides. */
-static cvtm_status step(cvtm_sparse_solver *s, double *changes) {
+/* Chooses the active set, sets its rows to their bounds and solves for the others. *changes: rows
+ * that change sides. */
+static cvtm_status pdas_step(cvtm_sparse_solver *s, double *changes) {
   const cvtm_hierarchy *h = &s->hierarchy;
-  const inner *in = s->own;
+  const pdas *in = s->own;
   const cvtm_level level = h->level[0];
   cvtm_status status =
       h->table->sum(h->device, &level, h->count > 1 ? &h->level[1] : NULL, NULL,
@@ -189,7 +107,7 @@ static cvtm_status step(cvtm_sparse_solver *s, double *changes) {
   return status == CVTM_OK ? solve_inactive(s) : status;
 }
 
-/* What steps are to lower: the residual of rows that weigh the same. */
+/* What steps shall lower: the residual of rows with equal weights. */
 static double merit_of(const cvtm_sparse_solver *s) {
   const int is_weighted = s->hierarchy.level[0].weight != NULL;
   return is_weighted ? s->host.sums.at[3] : s->host.loop.norm;
@@ -199,7 +117,7 @@ static double merit_of(const cvtm_sparse_solver *s) {
  * far off, and the course goes on while that helps them. It ends where the same active set comes
  * again without a better solution of its system, and sweeps find none either. */
 static int32_t decide(cvtm_sparse_solver *s, int is_settled) {
-  inner *in = s->own;
+  pdas *in = s->own;
   const cvtm_iteration_state *loop = &s->host.loop;
   const double merit = merit_of(s);
   in->idle = merit < in->best ? 0 : in->idle + 1;
@@ -215,9 +133,9 @@ static int32_t decide(cvtm_sparse_solver *s, int is_settled) {
   return CVTM_UNDECIDED;
 }
 
-/* Projected sweeps, which come closer wherever A is an H-matrix. */
+/* Projected sweeps, which converge if A is an H-matrix. */
 static cvtm_status relax(cvtm_sparse_solver *s) {
-  inner *in = s->own;
+  pdas *in = s->own;
   const cvtm_kernel_flags projected = {.bounded = 1};
   const int sweeps = SWEEPS << in->relaxations++;
   in->idle = 0;
@@ -225,8 +143,8 @@ static cvtm_status relax(cvtm_sparse_solver *s) {
 }
 
 /* From where the course of level 0 has come to. */
-static cvtm_status iterate(cvtm_sparse_solver *s) {
-  inner *in = s->own;
+static cvtm_status pdas_iterate(cvtm_sparse_solver *s) {
+  pdas *in = s->own;
   cvtm_iteration_state *loop = &s->host.loop;
   cvtm_status status = CVTM_OK;
   double changes = 1;
@@ -236,11 +154,11 @@ static cvtm_status iterate(cvtm_sparse_solver *s) {
     const int is_stuck = in->idle >= PATIENCE || (in->idle > 0 && changes == 0);
     const int relaxes = is_stuck && in->relaxations < RELAXATIONS;
     changes = 1;
-    status = relaxes ? relax(s) : step(s, &changes);
+    status = relaxes ? relax(s) : pdas_step(s, &changes);
     if (status == CVTM_OK) status = cvtm_sparse_judge(s, 0, 0);
     if (status == CVTM_OK) status = cvtm_sparse_poll(s, 0);
     if (status != CVTM_OK) return status;
-    if (k == 0) changes = 1; /* from what is in the state at the start */
+    if (k == 0) changes = 1; /* the active set before the first step was not chosen */
     loop->stop = decide(s, changes == 0);
     status =
         cvtm_device_copy_in(s->head.device, &s->state->loop.stop, &loop->stop, sizeof loop->stop);
@@ -248,9 +166,9 @@ static cvtm_status iterate(cvtm_sparse_solver *s) {
   return status;
 }
 
-/* Where steps and their systems may end; called while the sums are those of the cold start. */
+/* Sets the goals of steps and of their systems. state->sums must be those of the cold start. */
 static cvtm_status set_goals(cvtm_sparse_solver *s, double target) {
-  inner *in = s->own;
+  pdas *in = s->own;
   in->scale = s->host.scale;
   in->goal = 0.1 * target;
   in->finest = (double)INFINITY;
@@ -274,13 +192,13 @@ cvtm_status cvtm_pdas_continue(cvtm_sparse_solver *s, double target) {
   cvtm_status status = cvtm_device_copy_in(s->head.device, s->state, &s->host, sizeof s->host);
   s->judged_by = CVTM_SUM_NORM;
   if (status == CVTM_OK) status = set_goals(s, target);
-  if (status == CVTM_OK) status = iterate(s);
+  if (status == CVTM_OK) status = pdas_iterate(s);
   s->judged_by = judged_by;
   return status;
 }
 
-static cvtm_status solve(cvtm_lcp *lcp, const double *b, const double *lower, const double *upper,
-                         double *x, int warm, cvtm_lcp_result *result) {
+static cvtm_status pdas_solve(cvtm_lcp *lcp, const double *b, const double *lower,
+                              const double *upper, double *x, int warm, cvtm_lcp_result *result) {
   cvtm_sparse_solver *s = (cvtm_sparse_solver *)lcp;
   double target = 0;
   cvtm_status status = cvtm_sparse_load(s, b, lower, upper, x, warm, &target);
@@ -289,29 +207,31 @@ static cvtm_status solve(cvtm_lcp *lcp, const double *b, const double *lower, co
   if (status == CVTM_OK)
     status = cvtm_sparse_begin(s, 0, target, lcp->options.max_iterations, PDAS_WINDOW, 0);
   if (status == CVTM_OK) status = cvtm_sparse_poll(s, 0);
-  if (status == CVTM_OK) status = iterate(s);
+  if (status == CVTM_OK) status = pdas_iterate(s);
   return status == CVTM_OK ? cvtm_sparse_unload(s, x, result) : status;
 }
 
-static void destroy(cvtm_lcp *lcp) { cvtm_sparse_close((cvtm_sparse_solver *)lcp); }
+static void pdas_destroy(cvtm_lcp *lcp) { cvtm_sparse_close((cvtm_sparse_solver *)lcp); }
 
-cvtm_status cvtm_pdas_prepare(cvtm_sparse_solver *s) {
-  cvtm_hierarchy *h = &s->hierarchy;
-  inner *in = calloc(1, sizeof *in);
+static cvtm_status allocate_pdas(cvtm_sparse_solver *s, int is_band) {
+  const cvtm_hierarchy *h = &s->hierarchy;
+  pdas *in = calloc(1, sizeof *in);
   if (in == NULL) {
     return cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_MEMORY, "no memory for a solver");
   }
   s->own = in;
-  in->start = s->direction;
-  cvtm_status status = cvtm_reduce_workspace(h->device, s->head.rows, &in->workspace_bytes);
-  for (int k = 0; k < VECTORS && status == CVTM_OK; ++k)
-    status = cvtm_hierarchy_allocate(h, s->head.rows, sizeof(double), (void **)&in->vector[k]);
-  if (status == CVTM_OK)
-    status = cvtm_hierarchy_allocate(h, 1, sizeof(double), (void **)&in->scalar);
-  if (status == CVTM_OK)
-    status = cvtm_hierarchy_allocate(h, (int64_t)in->workspace_bytes, 1, &in->workspace);
-  return status;
+  in->residual = s->direction;
+  if (is_band) return CVTM_OK;
+  const cvtm_krylov_setup setup = {.n = s->head.rows,
+                                   .solution = h->level[0].x,
+                                   .residual = in->residual,
+                                   .apply = apply_preconditioned,
+                                   .context = s,
+                                   .keeps_best = 1};
+  return cvtm_krylov_create(h->device, &setup, &s->krylov);
 }
+
+cvtm_status cvtm_pdas_prepare(cvtm_sparse_solver *s) { return allocate_pdas(s, 0); }
 
 static int is_tridiagonal(const cvtm_csr *a) {
   for (int64_t row = 0; row < a->rows; ++row) {
@@ -321,7 +241,8 @@ static int is_tridiagonal(const cvtm_csr *a) {
   return 1;
 }
 
-/* diagonals: below, diagonal, above, n each; order: the user's row of each place. */
+/* diagonals: below, diagonal, above, n each. order: the user's row by row of level 0; place: its
+ * inverse. */
 static void read_band(const cvtm_csr *a, const int32_t *order, double *diagonals, int32_t *place) {
   for (int64_t row = 0; row < a->rows; ++row) {
     place[order[row]] = (int32_t)row;
@@ -332,7 +253,7 @@ static void read_band(const cvtm_csr *a, const int32_t *order, double *diagonals
 
 static cvtm_status allocate_band(cvtm_sparse_solver *s, const cvtm_csr *matrix) {
   cvtm_hierarchy *h = &s->hierarchy;
-  inner *in = s->own;
+  pdas *in = s->own;
   const size_t n = (size_t)matrix->rows;
   double *diagonals = calloc(3 * n, sizeof *diagonals), *on_device = NULL;
   int32_t *order = malloc(2 * n * sizeof *order), *place = NULL;
@@ -359,16 +280,16 @@ static cvtm_status allocate_band(cvtm_sparse_solver *s, const cvtm_csr *matrix) 
   return CVTM_OK;
 }
 
-/* The weights of the rows on level 0, there in its order. */
-static cvtm_status give_weights(cvtm_sparse_solver *s, const double *weight) {
+/* The weights of level 0, in its order. */
+static cvtm_status set_weights(cvtm_sparse_solver *s, const double *weight) {
   cvtm_hierarchy *h = &s->hierarchy;
-  inner *in = s->own;
+  pdas *in = s->own;
   const int64_t rows = s->head.rows;
   double *sorted = NULL;
   cvtm_status status = cvtm_hierarchy_allocate(h, rows, sizeof *sorted, (void **)&sorted);
   if (status == CVTM_OK)
-    status = cvtm_device_copy_in(h->device, in->start, weight, (size_t)rows * sizeof *weight);
-  if (status == CVTM_OK) status = h->table->gather(h->device, in->start, h->order, rows, sorted);
+    status = cvtm_device_copy_in(h->device, in->residual, weight, (size_t)rows * sizeof *weight);
+  if (status == CVTM_OK) status = h->table->gather(h->device, in->residual, h->order, rows, sorted);
   if (status == CVTM_OK) status = cvtm_device_synchronize(h->device);
   for (int64_t row = 0; row < rows; ++row) in->heaviest = fmax(in->heaviest, weight[row]);
   h->level[0].weight = sorted;
@@ -376,39 +297,39 @@ static cvtm_status give_weights(cvtm_sparse_solver *s, const double *weight) {
 }
 
 /* weight: NULL, or as in cvtm_level, in the user's order. */
-static cvtm_status create(cvtm_device *device, const cvtm_csr *matrix, const double *weight,
-                          const cvtm_hierarchy_options *levels, const cvtm_lcp_options *options,
-                          cvtm_lcp **lcp) {
-  static const cvtm_lcp_table table = {solve, destroy};
+static cvtm_status create_weighted(cvtm_device *device, const cvtm_csr *matrix,
+                                   const double *weight, const cvtm_hierarchy_options *levels,
+                                   const cvtm_lcp_options *options, cvtm_lcp **lcp) {
+  static const cvtm_lcp_table table = {pdas_solve, pdas_destroy};
   cvtm_sparse_solver *s = NULL;
   cvtm_status status = cvtm_sparse_open(&table, device, matrix, levels, options, &s);
   if (status != CVTM_OK) return status;
-  status = cvtm_pdas_prepare(s);
-  if (status == CVTM_OK && weight != NULL) status = give_weights(s, weight);
+  status = allocate_pdas(s, levels->levels == 1);
+  if (status == CVTM_OK && weight != NULL) status = set_weights(s, weight);
   if (status == CVTM_OK && levels->levels == 1) status = allocate_band(s, matrix);
   if (status != CVTM_OK) {
-    destroy(&s->head);
+    pdas_destroy(&s->head);
     return status;
   }
   *lcp = &s->head;
   return CVTM_OK;
 }
 
-/* Rows of a matrix that is not symmetric may differ in scale by any factor, and are made alike. */
+/* Rows of an asymmetric matrix may differ in scale by any factor, so they are equilibrated. */
 cvtm_status cvtm_pdas_create(cvtm_device *device, const cvtm_csr *matrix, int is_symmetric,
                              int64_t width, int64_t height, const cvtm_lcp_options *options,
                              cvtm_lcp **lcp) {
   const int is_band = is_tridiagonal(matrix);
   const cvtm_hierarchy_options levels = {width,    height,       is_band ? 1 : CVTM_LEVELS_MAX,
                                          !is_band, is_symmetric, !is_symmetric};
-  if (is_symmetric) return create(device, matrix, NULL, &levels, options, lcp);
+  if (is_symmetric) return create_weighted(device, matrix, NULL, &levels, options, lcp);
   cvtm_error *error = cvtm_device_error(device);
   cvtm_csr even;
   double *weight = malloc((size_t)matrix->rows * sizeof *weight);
   if (weight == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a solver");
   cvtm_status status = cvtm_csr_equilibrate(matrix, &even, weight, error);
   if (status == CVTM_OK) {
-    status = create(device, &even, weight, &levels, options, lcp);
+    status = create_weighted(device, &even, weight, &levels, options, lcp);
     cvtm_csr_free(&even);
   }
   free(weight);

@@ -73,6 +73,7 @@ cvtm_status cvtm_sparse_record(cvtm_sparse_solver *s, cvtm_sparse_iteration iter
 void cvtm_sparse_close(cvtm_sparse_solver *s) {
   for (int top = 0; top < CVTM_LEVELS_MAX; ++top)
     if (s->loop[top].loop != NULL) cvtm_loop_destroy(s->loop[top].loop);
+  cvtm_krylov_destroy(s->krylov);
   free(s->own);
   cvtm_hierarchy_destroy(&s->hierarchy);
   cvtm_lcp_close(&s->head);

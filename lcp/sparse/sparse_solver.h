@@ -3,6 +3,7 @@
 #ifndef CVTMESH_LCP_SPARSE_SPARSE_SOLVER_H
 #define CVTMESH_LCP_SPARSE_SPARSE_SOLVER_H
 
+#include "lcp/krylov.h"
 #include "lcp/lcp_solver.h"
 #include "lcp/sparse/hierarchy.h"
 
@@ -33,6 +34,7 @@ struct cvtm_sparse_solver {
   double *best;           /* twice the rows of level 0: see cvtm_sparse_state.kept */
   int64_t reported;       /* the last iteration that the monitor has seen */
   int falls_back_to_pdas; /* leaves the loop of level 0 undecided if it is slow */
+  cvtm_krylov *krylov;    /* of pdas, or NULL */
   void *own;              /* of the method; freed with the solver */
 };
 

@@ -1,0 +1,131 @@
+#include "lcp/krylov.h"
+
+#include "base/primitives.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct cvtm_krylov {
+  cvtm_device *device;
+  const cvtm_krylov_table *table;
+  cvtm_krylov_setup setup;
+  cvtm_krylov_view view;
+  void *workspace; /* of dot products */
+  size_t workspace_bytes;
+  cvtm_loop *loop;
+};
+
+static cvtm_status krylov_pass(const cvtm_krylov *k, cvtm_krylov_pass pass) {
+  return k->table->pass(k->device, &k->view, pass);
+}
+
+static cvtm_status krylov_dot(const cvtm_krylov *k, const double *x, const double *y,
+                              double *result) {
+  return cvtm_dot(k->device, x, y, k->view.n, result, k->workspace, k->workspace_bytes);
+}
+
+static cvtm_status apply_operator(const cvtm_krylov *k, double *direction, double *preconditioned,
+                                  double *image) {
+  return k->setup.apply(k->setup.context, direction, preconditioned, image);
+}
+
+static cvtm_status bicgstab_iteration(void *context) {
+  const cvtm_krylov *k = context;
+  const cvtm_krylov_view *w = &k->view;
+  cvtm_krylov_state *state = w->state;
+  cvtm_status status = krylov_pass(k, CVTM_KRYLOV_DIRECTION);
+  if (status == CVTM_OK) status = apply_operator(k, w->p, w->p_hat, w->v);
+  if (status == CVTM_OK) status = krylov_dot(k, w->shadow, w->v, &state->shadow_v);
+  if (status == CVTM_OK) status = krylov_pass(k, CVTM_KRYLOV_ALPHA);
+  if (status == CVTM_OK) status = krylov_pass(k, CVTM_KRYLOV_HALF);
+  if (status == CVTM_OK) status = apply_operator(k, w->r, w->s_hat, w->t);
+  if (status == CVTM_OK) status = krylov_dot(k, w->t, w->r, &state->ts);
+  if (status == CVTM_OK) status = krylov_dot(k, w->t, w->t, &state->tt);
+  if (status == CVTM_OK) status = krylov_pass(k, CVTM_KRYLOV_OMEGA);
+  if (status == CVTM_OK) status = krylov_pass(k, CVTM_KRYLOV_FULL);
+  if (status == CVTM_OK) status = krylov_dot(k, w->r, w->r, &state->squares);
+  if (status == CVTM_OK) status = krylov_dot(k, w->shadow, w->r, &state->rho);
+  if (status == CVTM_OK) status = krylov_pass(k, CVTM_KRYLOV_CLOSE);
+  if (status == CVTM_OK && w->best != NULL) status = krylov_pass(k, CVTM_KRYLOV_KEEP);
+  return status;
+}
+
+static cvtm_status allocate_krylov(cvtm_krylov *k) {
+  cvtm_krylov_view *w = &k->view;
+  double **const vectors[] = {&w->shadow, &w->p, &w->v, &w->t, &w->p_hat, &w->s_hat, &w->best};
+  cvtm_status status = cvtm_reduce_workspace(k->device, w->n, &k->workspace_bytes);
+  for (size_t v = 0; v < sizeof vectors / sizeof *vectors && status == CVTM_OK; ++v) {
+    if (vectors[v] == &w->s_hat && w->inverse == NULL) continue;
+    if (vectors[v] == &w->best && !k->setup.keeps_best) continue;
+    status = cvtm_device_allocate(k->device, w->n, sizeof(double), (void **)vectors[v]);
+  }
+  if (w->inverse == NULL) w->s_hat = w->p_hat;
+  /* A first residual that is not finite leaves `best` as it is. */
+  if (status == CVTM_OK && w->best != NULL)
+    status = cvtm_device_fill(k->device, w->best, 0, (size_t)w->n * sizeof(double));
+  if (status == CVTM_OK)
+    status = cvtm_device_allocate(k->device, 1, sizeof *w->state, (void **)&w->state);
+  if (status == CVTM_OK)
+    status = cvtm_device_allocate(k->device, (int64_t)k->workspace_bytes, 1, &k->workspace);
+  return status;
+}
+
+cvtm_status cvtm_krylov_create(cvtm_device *device, const cvtm_krylov_setup *setup,
+                               cvtm_krylov **krylov) {
+  cvtm_krylov *k = calloc(1, sizeof *k);
+  if (k == NULL) {
+    return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory for a solver");
+  }
+  k->device = device;
+  k->table = CVTM_TABLE(device, cvtm_krylov_table);
+  k->setup = *setup;
+  k->view.n = setup->n;
+  k->view.inverse = setup->inverse;
+  k->view.solution = setup->solution;
+  k->view.r = setup->residual;
+  cvtm_status status = allocate_krylov(k);
+  if (status == CVTM_OK)
+    status = cvtm_loop_create(device, bicgstab_iteration, k, &k->view.state->go_on, &k->loop);
+  if (status != CVTM_OK) {
+    cvtm_krylov_destroy(k);
+    return status;
+  }
+  *krylov = k;
+  return CVTM_OK;
+}
+
+void cvtm_krylov_destroy(cvtm_krylov *k) {
+  if (k == NULL) return;
+  const cvtm_krylov_view *w = &k->view;
+  cvtm_loop_destroy(k->loop);
+  if (w->s_hat != w->p_hat) cvtm_device_free(k->device, w->s_hat);
+  cvtm_device_free(k->device, w->p_hat);
+  cvtm_device_free(k->device, w->shadow);
+  cvtm_device_free(k->device, w->p);
+  cvtm_device_free(k->device, w->v);
+  cvtm_device_free(k->device, w->t);
+  cvtm_device_free(k->device, w->best);
+  cvtm_device_free(k->device, w->state);
+  cvtm_device_free(k->device, k->workspace);
+  free(k);
+}
+
+cvtm_status cvtm_krylov_solve(cvtm_krylov *k, double goal, double relative_goal, double scale,
+                              int64_t limit, int64_t *iterations) {
+  const cvtm_krylov_view *w = &k->view;
+  cvtm_krylov_state state;
+  memset(&state, 0, sizeof state);
+  state.goal = goal;
+  state.relative_goal = relative_goal;
+  state.scale = scale;
+  state.limit = limit;
+  cvtm_status status = cvtm_device_copy_in(k->device, w->state, &state, sizeof state);
+  if (status == CVTM_OK) status = krylov_dot(k, w->r, w->r, &w->state->squares);
+  if (status == CVTM_OK) status = krylov_pass(k, CVTM_KRYLOV_OPEN);
+  if (status == CVTM_OK && w->best != NULL) status = krylov_pass(k, CVTM_KRYLOV_KEEP);
+  if (status == CVTM_OK) status = cvtm_loop_run(k->loop);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(k->device, &state, w->state, sizeof state);
+  *iterations = state.iteration;
+  if (status != CVTM_OK || w->best == NULL || state.squares <= state.least) return status;
+  return cvtm_device_copy(k->device, w->solution, w->best, (size_t)w->n * sizeof(double));
+}
