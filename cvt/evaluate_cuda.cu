@@ -11,6 +11,7 @@
 #include "cvt/evaluate_cuda.h"
 #include "cvt/evaluate_kernels.h"
 #include "voronoi/cell_by_hull.h"
+#include "voronoi/cell_by_tree_warp_cuda.h"
 #include "voronoi/site_tree_bound.h"
 
 #include <new>
@@ -21,8 +22,8 @@ enum {
   WARP = CVTM_WARP,
   BLOCK_CORNERS = 1024, /* of a cell in a block's scratch */
   LARGE_THREADS = 128,
-  CUTTERS = 16, /* threads of a block that cut out cells at once, at most */
-  PARTS = 264,  /* of a huge cell, and of the energy, a block each */
+  CUTTERS = LARGE_THREADS / WARP, /* warps of a block, which cut out a cell each */
+  PARTS = 264,                    /* of a huge cell, and of the energy, a block each */
   HUGE_AREA = 1 << 20,
   PIXEL_THREADS = 128,
 };
@@ -112,41 +113,42 @@ __device__ cvtm_cell block_cell(const cuda_state &state) {
   return scratch_cell(state.corners + blockIdx.x * (4 * BLOCK_CORNERS), BLOCK_CORNERS);
 }
 
-/* Cuts out a cell by tree clipping. */
+/* Cuts out a cell by tree clipping; by a warp. */
 __device__ void cut_cell(const cvtm_site_tree_view &tree, cvtm_domain domain, int64_t place,
                          cvtm_cell *cell) {
+  __shared__ cvtm_warp_queue queues[CUTTERS];
+  const int lane = static_cast<int>(threadIdx.x) % WARP;
   cell->count = NOT_FINITE;
   if (isfinite(tree.position[2 * place]) && isfinite(tree.position[2 * place + 1]) &&
-      cvtm_cell_compute(&tree, domain, place, cell) != CVTM_CELL_DONE)
+      cvtm_warp_compute_cell(&tree, domain, place, queues + threadIdx.x / WARP, lane, cell) !=
+          CVTM_CELL_DONE)
     cell->count = TOO_MANY_CORNERS;
-  cvtm_cell_set_slopes(cell);
+  for (int32_t k = lane; k < cell->count; k += WARP) cvtm_cell_set_slope(cell, k);
 }
 
-/* Thread 0 cuts out a cell; all threads have it then. */
+/* The first warp cuts out a cell; all threads have it then. */
 __device__ void block_cut(const cvtm_site_tree_view &tree, cvtm_domain domain, int64_t place,
                           cvtm_cell *cell, cvtm_cell *shared) {
   __syncthreads();
-  if (threadIdx.x == 0) {
-    cut_cell(tree, domain, place, cell);
-    *shared = *cell;
-  }
+  if (threadIdx.x < WARP) cut_cell(tree, domain, place, cell);
+  if (threadIdx.x == 0) *shared = *cell;
   __syncthreads();
   *cell = *shared;
 }
 
-/* Cuts out `count` listed cells from `first` on, each by a thread, in equal shares of the block's
+/* Cuts out `count` listed cells from `first` on, each by a warp, in equal shares of the block's
  * scratch. */
 __device__ void block_cut_several(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                   const cuda_state &state, int32_t first, int32_t count,
                                   int32_t shares, cvtm_cell *cells) {
-  const int32_t apart = LARGE_THREADS / CUTTERS, own = static_cast<int32_t>(threadIdx.x) / apart;
+  const int32_t own = static_cast<int32_t>(threadIdx.x) / WARP;
   __syncthreads();
-  if (threadIdx.x % apart == 0 && own < count) {
+  if (own < count) {
     const int64_t corners = BLOCK_CORNERS / shares;
     double *scratch = state.corners + blockIdx.x * (4 * BLOCK_CORNERS) + own * 4 * corners;
     cvtm_cell cell = scratch_cell(scratch, corners);
     cut_cell(tree, domain, state.list[first + own], &cell);
-    cells[own] = cell;
+    if (threadIdx.x % WARP == 0) cells[own] = cell;
   }
   __syncthreads();
 }

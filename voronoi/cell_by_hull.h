@@ -95,7 +95,7 @@ CVTM_HD int32_t cvtm_hull_find_bins(const cvtm_hull_search *s, cvtm_hull *hull) 
     if (by > y1) break;
     int32_t first, last;
     if (s->bins.level > s->tree->levels)
-      cvtm_square_sites(s->tree, s->domain, s->bins.level, bx, by, &first, &last);
+      cvtm_square_sites(s->tree, s->domain, s->bins.level, bx, by, s->o.place, &first, &last);
     else
       cvtm_bin_sites(s->tree, s->bins.level, bx, by, &first, &last);
     if (first == last) continue;

@@ -245,14 +245,40 @@ CVTM_HD int32_t cvtm_bin_coordinate(const cvtm_bin_level *bins, double x, int si
   return (int32_t)(cvtm_quantize(x, size, bins->shift) >> (32 - bins->level));
 }
 
-/* The first of the sorted places first .. last - 1 whose code is not below `code`; else last. */
+CVTM_HD int cvtm_is_before_code(const cvtm_site_tree_view *tree, cvtm_domain domain, int32_t place,
+                                uint64_t code) {
+  double x, y;
+  cvtm_tree_position(tree, place, &x, &y);
+  return cvtm_morton_code(domain, x, y) < code;
+}
+
+/* The first of the sorted places first .. last - 1 whose code is not below `code`; else last. The
+ * search begins at `guess`, which is one of them or last: steps away from there double until they
+ * enclose the place. */
 CVTM_HD int32_t cvtm_first_with_code(const cvtm_site_tree_view *tree, cvtm_domain domain,
-                                     uint64_t code, int32_t first, int32_t last) {
+                                     uint64_t code, int32_t first, int32_t last, int32_t guess) {
+  if (guess < last && cvtm_is_before_code(tree, domain, guess, code)) {
+    first = guess + 1;
+    for (int32_t step = 1; step < last - first; step *= 2) {
+      if (!cvtm_is_before_code(tree, domain, first + step, code)) {
+        last = first + step;
+        break;
+      }
+      first += step + 1;
+    }
+  } else {
+    last = guess;
+    for (int32_t step = 1; step < last - first; step *= 2) {
+      if (cvtm_is_before_code(tree, domain, last - 1 - step, code)) {
+        first = last - step;
+        break;
+      }
+      last -= step + 1;
+    }
+  }
   while (first < last) {
     const int32_t middle = first + (last - first) / 2;
-    double x, y;
-    cvtm_tree_position(tree, middle, &x, &y);
-    if (cvtm_morton_code(domain, x, y) < code)
+    if (cvtm_is_before_code(tree, domain, middle, code))
       first = middle + 1;
     else
       last = middle;
@@ -260,15 +286,18 @@ CVTM_HD int32_t cvtm_first_with_code(const cvtm_site_tree_view *tree, cvtm_domai
   return first;
 }
 
-/* The sorted sites first .. last - 1 of a square smaller than the finest bins. */
+/* The sorted sites first .. last - 1 of a square smaller than the finest bins. place: near which
+ * they may be. */
 CVTM_HD void cvtm_square_sites(const cvtm_site_tree_view *tree, cvtm_domain domain, int32_t level,
-                               int32_t bx, int32_t by, int32_t *first, int32_t *last) {
+                               int32_t bx, int32_t by, int32_t place, int32_t *first,
+                               int32_t *last) {
   const uint64_t square = cvtm_spread_bits((uint32_t)bx) | cvtm_spread_bits((uint32_t)by) << 1;
   const uint64_t bin = square >> 2 * (level - tree->levels);
   const uint64_t code = square << (64 - 2 * level), next = (square + 1) << (64 - 2 * level);
-  const int32_t end = tree->start[bin + 1];
-  *first = cvtm_first_with_code(tree, domain, code, tree->start[bin], end);
-  *last = next == 0 ? end : cvtm_first_with_code(tree, domain, next, *first, end);
+  const int32_t begin = tree->start[bin], end = tree->start[bin + 1];
+  const int32_t guess = place < begin ? begin : place < end ? place : end;
+  *first = cvtm_first_with_code(tree, domain, code, begin, end, guess);
+  *last = next == 0 ? end : cvtm_first_with_code(tree, domain, next, *first, end, *first);
 }
 
 /* The sorted sites first .. last - 1 of a bin. */

@@ -49,7 +49,7 @@ static int64_t most_tiles(const cvtm_site_tree *tree) {
   return most_bins(tree) / CVTM_TREE_TILE + 1;
 }
 
-enum { ARRAYS = 15 };
+enum { ARRAYS = 16 };
 
 static void list_arrays(cvtm_site_tree *tree, cvtm_array arrays[ARRAYS]) {
   cvtm_site_tree_arrays *a = &tree->arrays;
@@ -69,6 +69,7 @@ static void list_arrays(cvtm_site_tree *tree, cvtm_array arrays[ARRAYS]) {
       {(void **)&a->bin_head, counts, sizeof(int32_t)},
       {(void **)&a->tile_count, tiles, sizeof(uint32_t)},
       {(void **)&a->taken, cuda, sizeof(int32_t)},
+      {(void **)&a->done, cuda, sizeof(int32_t)},
       {(void **)&a->ended, cuda, sizeof(int32_t)},
       {(void **)&a->fullest, cuda, sizeof(int32_t)},
       {&a->workspace, (int64_t)a->workspace_bytes, 1},
@@ -94,6 +95,7 @@ static cvtm_status allocate_all(cvtm_site_tree *tree) {
   if (status == CVTM_OK)
     status = cvtm_device_fill(device, a->tile_count, 0, tiles * sizeof *a->tile_count);
   if (status == CVTM_OK) status = cvtm_device_fill(device, a->taken, 0, sizeof *a->taken);
+  if (status == CVTM_OK) status = cvtm_device_fill(device, a->done, 0, sizeof *a->done);
   if (status == CVTM_OK) status = cvtm_device_fill(device, a->ended, 0, sizeof *a->ended);
   if (status == CVTM_OK) status = cvtm_device_fill(device, a->fullest, 0, sizeof *a->fullest);
   return status;

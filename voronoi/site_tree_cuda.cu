@@ -5,13 +5,12 @@
 #include "base/cuda_utils.h"
 #include "voronoi/site_tree_bound.h"
 
-#include <cooperative_groups.h>
-
 enum {
   BLOCK = 256,
   SHARE = CVTM_TREE_TILE / BLOCK, /* a thread's bins of a tile */
   RUN = 32,                       /* sites of a crowded bin that are ordered by counting */
-  CROWD_BLOCKS = 128              /* all of them are resident at once */
+  CROWD_BLOCKS = 1024,
+  CROWD_ITEM = 2 * BLOCK /* places that a block orders or merges at once */
 };
 
 /* Counts and chains a site. Lanes whose sites share a bin chain these among themselves, and the
@@ -110,8 +109,26 @@ static __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-/* Orders each bin by code, then index; the sites of a crowded bin get its places in any order.
- * Counts and chains are empty again for the next sort. */
+/* Where the code of the site at a place of a crowded bin is kept while the bin is ordered: the bin
+ * has two arrays of codes in the memory of its positions, which are not known yet. */
+static __device__ double *crowd_code(const cvtm_site_tree_arrays &tree, int32_t first, int32_t last,
+                                     int array, int64_t place) {
+  return tree.position + first + (array == 0 ? 0 : last - first) + place;
+}
+
+/* How many sites of a crowded bin have not been counted off before this one. Lanes whose sites
+ * share the bin do it together. */
+static __device__ int32_t count_off(int32_t *bin_count, int32_t bin) {
+  const int lane = threadIdx.x % 32;
+  const unsigned peers = __match_any_sync(__activemask(), bin);
+  const int leader = __ffs(static_cast<int>(peers)) - 1;
+  int32_t count = 0;
+  if (lane == leader) count = atomicSub(bin_count + bin, __popc(peers));
+  return __shfl_sync(peers, count, leader) - __popc(peers & ((1u << lane) - 1));
+}
+
+/* Orders each bin by code, then index; the sites of a crowded bin get its places in any order, and
+ * spacings below 0. Counts and chains are empty again for the next sort. */
 static __global__ void order_kernel(cvtm_site_tree_arrays tree, int64_t tiles,
                                     const double *sites) {
   for (int64_t k = cvtm_first_thread(); k < tiles; k += cvtm_thread_count()) tree.tile_count[k] = 0;
@@ -121,19 +138,25 @@ static __global__ void order_kernel(cvtm_site_tree_arrays tree, int64_t tiles,
     const uint64_t code = tree.keys[i];
     const int32_t bin = cvtm_bin_of(code, tree.levels);
     const int32_t count = cvtm_bin_count(&tree, bin, 0);
-    const bool crowded = count > CVTM_TREE_CROWD;
     int64_t place = tree.start[bin];
-    for (int32_t other = crowded ? -1 : tree.bin_head[bin]; other >= 0; other = tree.order[other]) {
+    if (count > CVTM_TREE_CROWD) {
+      const int32_t left = count_off(tree.bin_count, bin);
+      const int32_t first = static_cast<int32_t>(place), last = first + count;
+      place += left - 1;
+      tree.index[place] = static_cast<int32_t>(i);
+      tree.spacing[place] = -1;
+      *crowd_code(tree, first, last, 0, place) = __longlong_as_double(static_cast<int64_t>(code));
+      if (left == 1) {
+        tree.bin_head[bin] = -1;
+        atomicMax(tree.fullest, count);
+      }
+      continue;
+    }
+    for (int32_t other = tree.bin_head[bin]; other >= 0; other = tree.order[other]) {
       const uint64_t other_code = tree.keys[other];
       place += other_code < code || (other_code == code && other < i);
     }
-    const int32_t others = atomicSub(tree.bin_count + bin, 1) - 1; /* that have not come here */
-    if (others == 0) tree.bin_head[bin] = -1;
-    if (crowded) {
-      tree.index[place + others] = static_cast<int32_t>(i);
-      if (others == 0) atomicMax(tree.fullest, count);
-      continue;
-    }
+    if (atomicSub(tree.bin_count + bin, 1) == 1) tree.bin_head[bin] = -1;
     tree.index[place] = static_cast<int32_t>(i);
     tree.spacing[place] = cvtm_bin_spacing(&tree, bin);
     cvtm_canonical_site(metric, sites + 2 * i, &tree.position[2 * place],
@@ -141,96 +164,120 @@ static __global__ void order_kernel(cvtm_site_tree_arrays tree, int64_t tiles,
   }
 }
 
-/* A site of a crowded bin, on the way to its place. */
+/* A pass over the crowded bins, from one pair of arrays of sites and codes to the other. */
+struct crowd_pass {
+  cvtm_site_tree_arrays tree;
+  const int32_t *from;
+  int32_t *to;
+  int array; /* of the codes to read */
+};
+
+/* A site of a crowded bin. */
 struct crowded_site {
   int32_t i;           /* the caller's number */
   uint64_t code;       /* of the curve */
   int32_t first, last; /* places of the bin */
 };
 
-static __device__ bool is_crowded(const cvtm_site_tree_arrays &tree, int32_t i,
-                                  crowded_site *site) {
-  site->i = i;
-  site->code = tree.keys[i];
-  const int32_t bin = cvtm_bin_of(site->code, tree.levels);
-  site->first = tree.start[bin];
-  site->last = tree.start[bin + 1];
-  return site->last - site->first > CVTM_TREE_CROWD;
+static __device__ crowded_site read_crowded(const crowd_pass &pass, int64_t place) {
+  crowded_site site;
+  site.i = pass.from[place];
+  site.code = pass.tree.keys[site.i];
+  const int32_t bin = cvtm_bin_of(site.code, pass.tree.levels);
+  site.first = pass.tree.start[bin];
+  site.last = pass.tree.start[bin + 1];
+  return site;
 }
 
-static __device__ bool is_before(const cvtm_site_tree_arrays &tree, int32_t i,
-                                 const crowded_site &site) {
-  const uint64_t code = tree.keys[i];
-  return code < site.code || (code == site.code && i < site.i);
+static __device__ void write_crowded(const crowd_pass &pass, const crowded_site &site,
+                                     int64_t place) {
+  pass.to[place] = site.i;
+  *crowd_code(pass.tree, site.first, site.last, 1 - pass.array, place) =
+      __longlong_as_double(static_cast<int64_t>(site.code));
 }
 
-/* Orders runs of RUN sites of the crowded bins; other bins are copied. */
-static __device__ void order_runs(const cvtm_site_tree_arrays &tree, const int32_t *from,
-                                  int32_t *to) {
-  for (int64_t place = cvtm_first_thread(); place < tree.count; place += cvtm_thread_count()) {
-    crowded_site site;
-    int64_t target = place;
-    if (is_crowded(tree, from[place], &site)) {
-      target -= (place - site.first) % RUN;
-      const int64_t end = target + RUN < site.last ? target + RUN : site.last;
-      for (int64_t k = target; k < end; ++k) target += is_before(tree, from[k], site);
-    }
-    to[target] = from[place];
+/* Is the site at a place of the bin before this one? */
+static __device__ bool is_before(const crowd_pass &pass, int64_t place, const crowded_site &site) {
+  const uint64_t code = static_cast<uint64_t>(
+      __double_as_longlong(*crowd_code(pass.tree, site.first, site.last, pass.array, place)));
+  return code < site.code || (code == site.code && pass.from[place] < site.i);
+}
+
+/* Orders runs of RUN sites: of the one at this place. */
+static __device__ void order_run(const crowd_pass &pass, int64_t place) {
+  const crowded_site site = read_crowded(pass, place);
+  const int64_t begin = place - (place - site.first) % RUN;
+  const int64_t end = begin + RUN < site.last ? begin + RUN : site.last;
+  int64_t target = begin;
+  for (int64_t k = begin; k < end; ++k) target += is_before(pass, k, site);
+  write_crowded(pass, site, target);
+}
+
+/* Merges each two runs of `run` sites: the place of a site is the number of sites before it in its
+ * own run and in the other. */
+static __device__ void merge_run(const crowd_pass &pass, int64_t run, int64_t place) {
+  const crowded_site site = read_crowded(pass, place);
+  const int64_t inside = (place - site.first) % (2 * run), pair = place - inside;
+  int64_t low = inside < run ? pair + run : pair;
+  const int64_t begin = low < site.last ? low : site.last;
+  int64_t high = begin + run < site.last ? begin + run : site.last;
+  for (low = begin; low < high;) {
+    const int64_t middle = low + (high - low) / 2;
+    if (is_before(pass, middle, site))
+      low = middle + 1;
+    else
+      high = middle;
   }
+  write_crowded(pass, site, pair + inside % run + (low - begin));
 }
 
-/* Merges each two runs of `run` sites of a crowded bin: a site's place is the number of sites
- * before it in its own run and in the other. */
-static __device__ void merge_runs(const cvtm_site_tree_arrays &tree, int64_t run,
-                                  const int32_t *from, int32_t *to) {
-  for (int64_t place = cvtm_first_thread(); place < tree.count; place += cvtm_thread_count()) {
-    crowded_site site;
-    if (!is_crowded(tree, from[place], &site)) continue;
-    const int64_t inside = (place - site.first) % (2 * run), pair = place - inside;
-    int64_t low = inside < run ? pair + run : pair;
-    const int64_t begin = low < site.last ? low : site.last;
-    int64_t high = begin + run < site.last ? begin + run : site.last;
-    for (low = begin; low < high;) {
-      const int64_t middle = low + (high - low) / 2;
-      if (is_before(tree, from[middle], site))
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    to[pair + inside % run + (low - begin)] = site.i;
-  }
+/* Position and spacing of an ordered site. No place of its bin needs codes any more. */
+static __device__ void place_crowded(const crowd_pass &pass, const double *sites, int64_t place) {
+  cvtm_site_tree_arrays ordered = pass.tree;
+  ordered.index = const_cast<int32_t *>(pass.from);
+  const int32_t i = pass.from[place];
+  pass.tree.spacing[place] = cvtm_crowd_spacing(&ordered, place);
+  if (pass.from != pass.tree.index) pass.tree.index[place] = i;
+  cvtm_canonical_site(cvtm_metric_of(pass.tree.domain), sites + 2 * static_cast<int64_t>(i),
+                      &pass.tree.position[2 * place], &pass.tree.position[2 * place + 1]);
 }
 
-/* Orders the crowded bins, whose places hold their sites in any order. */
+/* Orders the crowded bins in stages: runs, merges, positions. Blocks take the items of all stages
+ * in turn, and wait only for items of the stage before, which running blocks have taken: no number
+ * of blocks need be resident at once. */
 static __global__ void __launch_bounds__(BLOCK)
     crowd_kernel(cvtm_site_tree_arrays tree, const double *sites) {
   const int32_t fullest = *tree.fullest;
   if (fullest == 0) return;
-  const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
-  int32_t *from = tree.index, *to = tree.order;
-  order_runs(tree, from, to);
-  grid.sync();
-  for (int64_t run = RUN; run < fullest; run *= 2) {
-    int32_t *const swap = from;
-    from = to;
-    to = swap;
-    merge_runs(tree, run, from, to);
-    grid.sync();
+  int32_t merges = 0;
+  while (static_cast<int64_t>(RUN) << merges < fullest) ++merges;
+  const int64_t items = (tree.count + CROWD_ITEM - 1) / CROWD_ITEM;
+  for (int64_t item = take_tile(tree.taken); item < (merges + 2) * items;
+       item = take_tile(tree.taken)) {
+    const int32_t stage = static_cast<int32_t>(item / items);
+    if (threadIdx.x == 0)
+      while (atomicAdd(tree.done, 0) < stage * items) __nanosleep(100);
+    __syncthreads();
+    __threadfence();
+    const crowd_pass pass = {tree, stage % 2 == 0 ? tree.index : tree.order,
+                             stage % 2 == 0 ? tree.order : tree.index, stage % 2};
+    const int64_t begin = item % items * CROWD_ITEM;
+    for (int64_t place = begin + threadIdx.x; place < begin + CROWD_ITEM && place < tree.count;
+         place += BLOCK) {
+      if (!(tree.spacing[place] < 0)) continue;
+      if (stage == 0)
+        order_run(pass, place);
+      else if (stage <= merges)
+        merge_run(pass, static_cast<int64_t>(RUN) << (stage - 1), place);
+      else
+        place_crowded(pass, sites, place);
+    }
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) atomicAdd(tree.done, 1);
   }
-  if (cvtm_first_thread() == 0) *tree.fullest = 0;
-  if (to != tree.index) {
-    for (int64_t place = cvtm_first_thread(); place < tree.count; place += cvtm_thread_count())
-      tree.index[place] = to[place];
-    grid.sync();
-  }
-  const cvtm_metric metric = cvtm_metric_of(tree.domain);
-  for (int64_t place = cvtm_first_thread(); place < tree.count; place += cvtm_thread_count()) {
-    crowded_site site;
-    if (!is_crowded(tree, tree.index[place], &site)) continue;
-    tree.spacing[place] = cvtm_crowd_spacing(&tree, place);
-    cvtm_canonical_site(metric, sites + 2 * static_cast<int64_t>(site.i), &tree.position[2 * place],
-                        &tree.position[2 * place + 1]);
-  }
+  if (threadIdx.x == 0 && atomicAdd(tree.ended, 1) + 1 == static_cast<int32_t>(gridDim.x))
+    *tree.taken = *tree.done = *tree.ended = *tree.fullest = 0;
 }
 
 /* Each block makes the boxes of subtrees; the last to end, those above. */
@@ -260,11 +307,10 @@ static cvtm_status sort_cuda(cvtm_device *device, const cvtm_site_tree_arrays *t
   order_kernel<<<blocks, BLOCK, 0, stream>>>(*tree, tiles, sites);
   status = cvtm_cuda_launched(device, "order_kernel");
   if (status != CVTM_OK) return status;
-  cvtm_site_tree_arrays arrays = *tree;
-  void *arguments[] = {&arrays, &sites};
-  CVTM_CUDA_TRY(device, cudaLaunchCooperativeKernel(crowd_kernel, dim3(cvtm_cuda_cap(CROWD_BLOCKS)),
-                                                    dim3(BLOCK), arguments, 0, stream));
-  return CVTM_OK;
+  const unsigned needed = cvtm_cuda_blocks(tree->count, CROWD_ITEM), most = CROWD_BLOCKS;
+  const unsigned crowd_blocks = needed < most ? needed : most;
+  crowd_kernel<<<crowd_blocks, BLOCK, 0, stream>>>(*tree, sites);
+  return cvtm_cuda_launched(device, "crowd_kernel");
 }
 
 static cvtm_status bound_cuda(cvtm_device *device, const cvtm_site_tree_arrays *tree,

@@ -25,12 +25,14 @@ typedef struct cvtm_site_tree_arrays {
   uint64_t *keys_alt;
   void *workspace;
   size_t workspace_bytes;
-  /* On CUDA, per bin: how many sites it holds, 0 between sorts, and one of them, -1 between sorts;
-   * and of each tile of bins how many sites it holds and one more, 0 between sorts. And how many
-   * tiles are taken, and how many blocks have ended; and the number of sites of the fullest crowded
-   * bin, 0 between sorts. */
-  int32_t *bin_count, *bin_head, *taken, *ended, *fullest;
-  uint32_t *tile_count;
+  /* On CUDA. Between sorts bin_head holds -1, all others 0. */
+  int32_t *bin_count;   /* sites of each bin */
+  int32_t *bin_head;    /* one of them */
+  uint32_t *tile_count; /* of each tile of bins, one more than its sites */
+  int32_t *taken;       /* items of work that blocks have taken, one number */
+  int32_t *done;        /* items that are done */
+  int32_t *ended;       /* blocks that have ended */
+  int32_t *fullest;     /* sites of the fullest crowded bin */
 } cvtm_site_tree_arrays;
 
 typedef struct cvtm_site_tree_table {
