@@ -6,6 +6,7 @@
 #include "base/cuda_utils.h"
 #include "voronoi/cell_warp_cuda.h"
 #include "voronoi/exact_labels_kernels.h"
+#include "voronoi/site_tree_warp_cuda.h"
 
 enum {
   PIXEL_BLOCK = 256,
@@ -18,7 +19,6 @@ enum {
   CELL_BLOCKS = 8,      /* blocks per multiprocessor that registers allow */
   CELL_PIXELS = 2048,   /* per site; with more, no cells are cut out */
   MAX_BLOCKS = 2048,    /* of label_tiles_kernel, whose warps take tiles round-robin */
-  FAN = 5,              /* levels that a warp descends at once */
   /* A visit pops one node and pushes at most 32. A path down the 2^26 nodes above the buckets of
    * 2^31 sites has at most 6 visits. */
   STACK = 6 * WARP
@@ -83,10 +83,7 @@ static __global__ void __launch_bounds__(CELL_WARPS *WARP, CELL_BLOCKS)
   if (lane == 0) atomicSub(unlabelled, count);
 }
 
-/* --- tile by tile: one warp for 8 x 8 pixels ------------------------------------------- *
- * In heap order the 32 descendants five levels below a node are consecutive, so a warp reads the
- * binary tree as a 32-ary one, a lane for each child. The lowest nodes that it visits are buckets
- * of at most 32 sites, a lane for each site. */
+/* --- tile by tile: one warp for 8 x 8 pixels ------------------------------------------- */
 
 typedef struct warp_memory {
   double stack_distance[STACK];
@@ -94,36 +91,6 @@ typedef struct warp_memory {
   int32_t stack_node[STACK];
   int32_t index[MAX_CANDIDATES];
 } warp_memory;
-
-static __device__ int node_level(int64_t node) { return 31 - __clz(static_cast<int>(node)); }
-
-/* The first node of the level of buckets: a power of two. */
-static __device__ int64_t bucket_level(const cvtm_site_tree_view *tree) {
-  return tree->leaf_count >= 4 ? tree->leaf_count / 4 : 1;
-}
-
-/* The place of this lane's site of a bucket, or -1. */
-static __device__ int64_t bucket_place(const cvtm_site_tree_view *tree, int64_t buckets,
-                                       int64_t node, int lane) {
-  const int64_t size = tree->leaf_count / buckets * CVTM_TREE_LEAF;
-  const int64_t place = (node - buckets) * size + lane;
-  return lane < size && place < tree->count ? place : -1;
-}
-
-/* This lane's descendant of a node above the buckets, or -1. */
-static __device__ int64_t fan_node(int64_t buckets, int64_t node, int lane) {
-  const int below = node_level(buckets) - node_level(node);
-  const int levels = below < FAN ? below : FAN;
-  return lane < 1 << levels ? (node << levels) + lane : -1;
-}
-
-static __device__ double warp_min(double value) {
-  for (int offset = WARP / 2; offset > 0; offset /= 2) {
-    const double other = __shfl_xor_sync(0xFFFFFFFFu, value, offset);
-    if (other < value) value = other;
-  }
-  return value;
-}
 
 /* Pushes the nodes of the lanes with `wanted` set; one at the distance `nearest`, if any, ends on
  * top. Returns the new top. */
@@ -150,24 +117,25 @@ static __device__ int push_nodes(warp_memory *memory, int top, bool wanted, int6
 static __device__ double warp_nearest2(const cvtm_diagram *diagram, warp_memory *memory, double x,
                                        double y, int lane) {
   const cvtm_site_tree_view *tree = &diagram->tree;
-  const int64_t buckets = bucket_level(tree);
+  const int64_t buckets = cvtm_walk_buckets(tree);
   double best = HUGE_VAL;
   int top = 0;
   int64_t node = 1;
   for (;;) {
     if (node >= buckets) {
-      const int64_t place = bucket_place(tree, buckets, node, lane);
+      const int64_t place = cvtm_walk_place(tree, buckets, node, lane);
       double distance2 = HUGE_VAL;
       if (place >= 0)
         distance2 = cvtm_distance2(diagram->metric, x, y, tree->position[2 * place],
                                    tree->position[2 * place + 1]);
-      distance2 = warp_min(distance2);
+      distance2 = cvtm_warp_min(distance2);
       if (distance2 < best) best = distance2;
     } else {
-      const int64_t child = fan_node(buckets, node, lane);
+      const int64_t child = cvtm_walk_child(buckets, node, lane);
       const double distance2 =
           child >= 0 ? cvtm_box_distance2(diagram->metric, x, y, tree->box + 4 * child) : HUGE_VAL;
-      top = push_nodes(memory, top, distance2 < best, child, distance2, warp_min(distance2), lane);
+      top = push_nodes(memory, top, distance2 < best, child, distance2, cvtm_warp_min(distance2),
+                       lane);
     }
     double distance2;
     do {
@@ -201,19 +169,19 @@ static __device__ int push_candidates(const cvtm_site_tree_view *tree, warp_memo
 static __device__ int warp_gather(const cvtm_diagram *diagram, warp_memory *memory, double x,
                                   double y, double reach2, int lane) {
   const cvtm_site_tree_view *tree = &diagram->tree;
-  const int64_t buckets = bucket_level(tree);
+  const int64_t buckets = cvtm_walk_buckets(tree);
   int top = 0, found = 0;
   int64_t node = 1;
   for (;;) {
     if (node >= buckets) {
-      const int64_t place = bucket_place(tree, buckets, node, lane);
+      const int64_t place = cvtm_walk_place(tree, buckets, node, lane);
       const bool wanted = place >= 0 &&
                           cvtm_distance2(diagram->metric, x, y, tree->position[2 * place],
                                          tree->position[2 * place + 1]) <= reach2 &&
                           !cvtm_is_duplicate(tree, place);
       found = push_candidates(tree, memory, found, wanted, place, lane);
     } else {
-      const int64_t child = fan_node(buckets, node, lane);
+      const int64_t child = cvtm_walk_child(buckets, node, lane);
       const double *box = tree->box + 4 * child;
       const double distance2 =
           child >= 0 ? cvtm_box_distance2(diagram->metric, x, y, box) : HUGE_VAL;
