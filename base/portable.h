@@ -19,6 +19,8 @@
 
 #include <stdint.h>
 
+#define CVTM_PI 3.14159265358979323846
+
 /* Zero bits above the highest bit that is set; 64 of 0. */
 CVTM_HD int cvtm_leading_zeros(uint64_t bits) {
 #ifdef __CUDA_ARCH__

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/npy.h"
+#include "base/srgb.h"
 #include "cli/cli.h"
 #include "cli/condition.h"
 #include "cli/output.h"

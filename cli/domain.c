@@ -1,5 +1,6 @@
 #include "cli/domain.h"
 
+#include "base/srgb.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/report.h"

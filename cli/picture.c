@@ -1,7 +1,9 @@
 #include "cli/picture.h"
 
 #include "base/grow.h"
-#include "cli/raster.h"
+#include "base/portable.h"
+#include "density/density.h"
+#include "draw/raster.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -28,44 +30,10 @@ typedef struct picture {
   double *tone;     /* of each cell, 0 .. 1; NULL without cells */
   double *area;     /* of each cell, in square pixels of the picture */
   double *spacing;  /* about each site, in pixels of the picture: the size of dots and lines */
-  cli_raster raster;
+  cvtm_raster raster;
 } picture;
 
 /* --- Colour --- */
-
-/* From paper to ink in OKLab (Ottosson 2020): lightness falls evenly, the hue turns from warm
- * sand over sea green to night blue. Columns: a, b at even steps of lightness. */
-static const double paper_lightness = 0.975, ink_lightness = 0.20;
-static const double hues[][2] = {{0.001, 0.011},   {0.002, 0.030},   {-0.012, 0.030},
-                                 {-0.038, 0.004},  {-0.046, -0.030}, {-0.036, -0.056},
-                                 {-0.018, -0.068}, {-0.006, -0.062}, {-0.002, -0.046}};
-
-static cli_colour from_oklab(double lightness, double a, double b) {
-  double l = lightness + 0.3963377774 * a + 0.2158037573 * b;
-  double m = lightness - 0.1055613458 * a - 0.0638541728 * b;
-  double s = lightness - 0.0894841775 * a - 1.2914855480 * b;
-  l *= l * l;
-  m *= m * m;
-  s *= s * s;
-  double rgb[3] = {4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s,
-                   -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s,
-                   -0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s};
-  cli_colour colour;
-  for (int c = 0; c < 3; ++c) colour.channel[c] = (float)fmin(fmax(rgb[c], 0), 1);
-  return colour;
-}
-
-/* depth 0: paper, 1: ink. */
-static cli_colour palette(double depth) {
-  enum { STEPS = sizeof hues / sizeof hues[0] - 1 };
-  depth = fmin(fmax(depth, 0), 1);
-  double place = depth * STEPS;
-  int step = place < STEPS ? (int)place : STEPS - 1;
-  double t = place - step;
-  return from_oklab(paper_lightness + (ink_lightness - paper_lightness) * depth,
-                    hues[step][0] * (1 - t) + hues[step + 1][0] * t,
-                    hues[step][1] * (1 - t) + hues[step + 1][1] * t);
-}
 
 /* Depth that looks as dark as a tone (or as light, inverted): lightness goes with the cube
  * root of luminance. */
@@ -251,13 +219,13 @@ static void draw_density(picture *p) {
   for (int y = 0; y < p->raster.height; ++y) {
     for (int x = 0; x < p->raster.width; ++x) {
       double tone = smooth_tone(p, (x + 0.5) / p->scale, (y + 0.5) / p->scale);
-      cli_colour colour = palette(ground + strength * (depth_of(p, tone) - ground));
+      cvtm_colour colour = cvtm_picture_colour(ground + strength * (depth_of(p, tone) - ground));
       size_t at = (size_t)y * (size_t)p->raster.width + (size_t)x;
       memcpy(p->raster.layer + 4 * at, colour.channel, sizeof colour.channel);
       p->raster.layer[4 * at + 3] = 1;
     }
   }
-  cli_raster_merge(&p->raster, 1);
+  cvtm_raster_merge(&p->raster, 1);
 }
 
 /* A corner buffer that grows to the largest polygon. */
@@ -282,10 +250,11 @@ static cvtm_status draw_cells(picture *p, cvtm_error *error) {
     const double *corners = cell_corners(p, i, &count);
     status = scale_corners(p, corners, count, &buffer, error);
     if (status != CVTM_OK) break;
-    cli_raster_polygon(&p->raster, buffer.corners, count, palette(depth_of(p, p->tone[i])));
+    cvtm_raster_polygon(&p->raster, buffer.corners, count,
+                        cvtm_picture_colour(depth_of(p, p->tone[i])));
   }
   free(buffer.corners);
-  if (status == CVTM_OK) cli_raster_merge(&p->raster, 1);
+  if (status == CVTM_OK) cvtm_raster_merge(&p->raster, 1);
   return status;
 }
 
@@ -298,9 +267,9 @@ static double ground_depth(const picture *p, double tone) {
 }
 
 /* Lines are quiet on filled cells and strong where they are all there is. */
-static cli_colour line_colour(const picture *p, double tone, double amount) {
+static cvtm_colour line_colour(const picture *p, double tone, double amount) {
   unsigned filled = p->options->layers & (CVTM_PICTURE_CELLS | CVTM_PICTURE_TRIANGLES);
-  return palette(contrast_depth(ground_depth(p, tone), filled ? amount : 0.58));
+  return cvtm_picture_colour(contrast_depth(ground_depth(p, tone), filled ? amount : 0.58));
 }
 
 /* Width of a line between sites of this spacing. */
@@ -317,11 +286,11 @@ static void draw_cell_edges(picture *p) {
       const double *a = c + 2 * k, *b = c + 2 * ((k + 1) % count);
       double tone = 0.5 * (p->tone[i] + p->tone[other]);
       double spacing = 0.5 * (p->spacing[i] + p->spacing[other]);
-      cli_raster_line(&p->raster, a[0] * p->scale, a[1] * p->scale, b[0] * p->scale,
-                      b[1] * p->scale, line_width(spacing), line_colour(p, tone, 0.15));
+      cvtm_raster_line(&p->raster, a[0] * p->scale, a[1] * p->scale, b[0] * p->scale,
+                       b[1] * p->scale, line_width(spacing), line_colour(p, tone, 0.15));
     }
   }
-  cli_raster_merge(&p->raster, 1);
+  cvtm_raster_merge(&p->raster, 1);
 }
 
 static void draw_sites(picture *p) {
@@ -330,10 +299,10 @@ static void draw_sites(picture *p) {
   for (int64_t i = 0; i < p->cells->count; ++i) {
     double depth = ground_depth(p, p->tone[i]), radius = fmin(0.08 * p->spacing[i], 5);
     double contrast = !filled ? 0.75 : depth < 0.5 ? 0.3 + 0.3 * depth : 0.4;
-    cli_raster_disc(&p->raster, points[2 * i] * p->scale, points[2 * i + 1] * p->scale, radius,
-                    palette(contrast_depth(depth, contrast)));
+    cvtm_raster_disc(&p->raster, points[2 * i] * p->scale, points[2 * i + 1] * p->scale, radius,
+                     cvtm_picture_colour(contrast_depth(depth, contrast)));
   }
-  cli_raster_merge(&p->raster, 1);
+  cvtm_raster_merge(&p->raster, 1);
 }
 
 static double triangle_tone(const picture *p, const int32_t *corner) {
@@ -354,9 +323,10 @@ static void draw_triangles(picture *p) {
     for (int k = 0; k < 6; ++k) {
       corners[k] = p->mesh->points[2 * (size_t)corner[k / 2] + (size_t)(k % 2)] * p->scale;
     }
-    cli_raster_polygon(&p->raster, corners, 3, palette(depth_of(p, triangle_tone(p, corner))));
+    cvtm_raster_polygon(&p->raster, corners, 3,
+                        cvtm_picture_colour(depth_of(p, triangle_tone(p, corner))));
   }
-  cli_raster_merge(&p->raster, 1);
+  cvtm_raster_merge(&p->raster, 1);
 }
 
 static int compare_keys(const void *a, const void *b) {
@@ -381,25 +351,24 @@ static cvtm_status draw_mesh_edges(picture *p, cvtm_error *error) {
     size_t i = (size_t)(keys[k] >> 32), j = (size_t)(keys[k] & 0xFFFFFFFFu);
     const double *a = points + 2 * i, *b = points + 2 * j;
     double width = line_width(0.5 * (p->spacing[i] + p->spacing[j]));
-    cli_raster_line(&p->raster, a[0] * p->scale, a[1] * p->scale, b[0] * p->scale, b[1] * p->scale,
-                    width, line_colour(p, 0.5 * (p->tone[i] + p->tone[j]), 0.18));
+    cvtm_raster_line(&p->raster, a[0] * p->scale, a[1] * p->scale, b[0] * p->scale, b[1] * p->scale,
+                     width, line_colour(p, 0.5 * (p->tone[i] + p->tone[j]), 0.18));
   }
   free(keys);
-  cli_raster_merge(&p->raster, 1);
+  cvtm_raster_merge(&p->raster, 1);
   return CVTM_OK;
 }
 
 /* A dot covers the share of its cell that its tone asks for. */
 static void draw_stipples(picture *p) {
-  const double pi = 3.14159265358979323846;
   const double *points = p->mesh->points;
-  cli_colour colour = palette(p->options->invert ? 0 : 1);
+  cvtm_colour colour = cvtm_picture_colour(p->options->invert ? 0 : 1);
   for (int64_t i = 0; i < p->cells->count; ++i) {
-    double radius = sqrt(p->area[i] * p->tone[i] / pi);
-    cli_raster_disc(&p->raster, points[2 * i] * p->scale, points[2 * i + 1] * p->scale, radius,
-                    colour);
+    double radius = sqrt(p->area[i] * p->tone[i] / CVTM_PI);
+    cvtm_raster_disc(&p->raster, points[2 * i] * p->scale, points[2 * i + 1] * p->scale, radius,
+                     colour);
   }
-  cli_raster_merge(&p->raster, 1);
+  cvtm_raster_merge(&p->raster, 1);
 }
 
 static cvtm_status draw_layers(picture *p, cvtm_error *error) {
@@ -444,6 +413,16 @@ static cvtm_status check(const picture *p, cvtm_error *error) {
   return CVTM_OK;
 }
 
+static cvtm_status write_png(const picture *p, const char *path, cvtm_error *error) {
+  const cvtm_raster *raster = &p->raster;
+  unsigned char *pixels = malloc((size_t)raster->width * (size_t)raster->height * 3);
+  if (pixels == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  cvtm_raster_encode(raster, pixels);
+  const cvtm_status status = cvtm_png_write(path, raster->width, raster->height, 3, pixels, error);
+  free(pixels);
+  return status;
+}
+
 static cvtm_status draw(picture *p, const char *path, cvtm_error *error) {
   int side = choose_side(p);
   int longer = p->domain.width > p->domain.height ? p->domain.width : p->domain.height;
@@ -454,11 +433,11 @@ static cvtm_status draw(picture *p, const char *path, cvtm_error *error) {
   if (p->density != NULL) status = find_reference(p, error);
   if (status == CVTM_OK && p->cells != NULL && p->mesh != NULL) status = measure_cells(p, error);
   if (status == CVTM_OK) {
-    cli_colour ground = palette(p->options->invert ? 1 : 0);
-    status = cli_raster_create(width, height, ground, &p->raster, error);
+    cvtm_colour ground = cvtm_picture_colour(p->options->invert ? 1 : 0);
+    status = cvtm_raster_create(width, height, ground, &p->raster, error);
   }
   if (status == CVTM_OK) status = draw_layers(p, error);
-  if (status == CVTM_OK) status = cli_raster_write(&p->raster, path, error);
+  if (status == CVTM_OK) status = write_png(p, path, error);
   return status;
 }
 
@@ -476,6 +455,6 @@ cvtm_status cvtm_picture_write(const char *path, const float *density, cvtm_doma
   free(p.tone);
   free(p.area);
   free(p.spacing);
-  cli_raster_destroy(&p.raster);
+  cvtm_raster_destroy(&p.raster);
   return status;
 }

@@ -29,8 +29,6 @@ cvtm_status cvtm_image_read(const char *path, cvtm_image *image, cvtm_error *err
 cvtm_status cvtm_image_parse(const unsigned char *bytes, size_t size, const char *name,
                              cvtm_image *image, cvtm_error *error);
 void cvtm_image_free(cvtm_image *image);
-/* The sRGB code of linear light, both in [0, 1] (IEC 61966-2-1). */
-double cvtm_linear_to_srgb(double linear);
 /* 8-bit PNG; channels 1 (grey), 3 (RGB) or 4 (RGBA). */
 cvtm_status cvtm_png_write(const char *path, int width, int height, int channels,
                            const unsigned char *pixels, cvtm_error *error);

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/npy.h"
+#include "base/srgb.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -117,14 +118,6 @@ cvtm_status cvtm_image_store_data(const cvtm_image_source *source, cvtm_image *i
 }
 
 /* --- Luminance --- */
-
-double cvtm_srgb_to_linear(double encoded) {
-  return encoded <= 0.04045 ? encoded / 12.92 : pow((encoded + 0.055) / 1.055, 2.4);
-}
-
-double cvtm_linear_to_srgb(double linear) {
-  return linear <= 0.0031308 ? 12.92 * linear : 1.055 * pow(linear, 1 / 2.4) - 0.055;
-}
 
 double cvtm_luminance(double red, double green, double blue) {
   /* Greys keep their value to the last bit, so that white is exactly 1. */

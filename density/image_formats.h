@@ -60,8 +60,6 @@ cvtm_status cvtm_samples_create(const cvtm_image_source *source, unsigned max,
                                 cvtm_samples *samples, cvtm_error *error);
 void cvtm_samples_destroy(cvtm_samples *samples);
 
-/* One encoded value in [0, 1] made linear (IEC 61966-2-1). */
-double cvtm_srgb_to_linear(double encoded);
 /* Luminance of linear red, green, blue (Rec. 709), in [0, 1]. */
 double cvtm_luminance(double red, double green, double blue);
 

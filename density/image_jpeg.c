@@ -1,3 +1,4 @@
+#include "base/srgb.h"
 #include "density/image_formats.h"
 
 #include <setjmp.h>

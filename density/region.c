@@ -1,5 +1,6 @@
 #include "density/region.h"
 
+#include "base/srgb.h"
 #include "density/image_formats.h"
 
 #include <math.h>

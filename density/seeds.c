@@ -1,5 +1,6 @@
 #include "density/seeds.h"
 
+#include "base/srgb.h"
 #include "density/eikonal.h"
 #include "density/image_formats.h"
 

@@ -1,5 +1,7 @@
 #include "lcp/model_problems.h"
 
+#include "base/portable.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +10,6 @@
 static const double put_rate = 0.05, put_volatility = 0.2, put_expiry = 1, put_half_width = 2;
 /* Journal bearing: eccentricity, and half the domain's height. */
 static const double bearing_eccentricity = 0.1, bearing_half_height = 10;
-static const double pi = 3.14159265358979323846;
-
 typedef struct grid_shape {
   int64_t width, height;
   double spacing;
@@ -153,7 +153,7 @@ double cvtm_model_hemisphere_error(const cvtm_model_problem *problem, const doub
 
 static void fill_bearing(cvtm_model_problem *problem) {
   const int64_t width = problem->width, height = problem->height;
-  const double hx = 2 * pi / (double)(width + 1);
+  const double hx = 2 * CVTM_PI / (double)(width + 1);
   const double hy = 2 * bearing_half_height / (double)(height + 1);
   const double e = bearing_eccentricity;
   for (int64_t i = 0; i <= width; ++i) {

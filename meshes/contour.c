@@ -1,14 +1,14 @@
 #include "meshes/contour.h"
 
+#include "base/coverage.h"
 #include "base/grow.h"
+#include "base/portable.h"
 #include "meshes/crossings.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const double pi = 3.14159265358979323846;
 
 void cvtm_contour_defaults(cvtm_contour_options *options) {
   options->corner_angle = 40;
@@ -472,7 +472,7 @@ static void thin_corners(const double *p, const double *cosine, int64_t count, i
 static void find_corners(cvtm_contour *c, double *traced, int64_t arc, double angle,
                          corner_room *room) {
   const double tolerance = 0.6; /* a blunt pixel corner is half a pixel off */
-  const double sharp = cos(angle * pi / 180), nearly = cos(0.75 * angle * pi / 180);
+  const double sharp = cos(angle * CVTM_PI / 180), nearly = cos(0.75 * angle * CVTM_PI / 180);
   double *p = c->points + 2 * c->start[arc], *raw = traced + 2 * c->start[arc];
   uint8_t *corner = c->corner + c->start[arc];
   const int64_t count = c->start[arc + 1] - c->start[arc];
@@ -733,7 +733,7 @@ cvtm_status cvtm_contour_of_polygons(const cvtm_polygons *polygons, int width, i
   for (int64_t r = 0; r < rings && status == CVTM_OK; ++r) {
     const int64_t first = polygons->start[r];
     add_ring(polygons->points + 2 * first, polygons->start[r + 1] - first,
-             cos(options->corner_angle * pi / 180), &made, &points);
+             cos(options->corner_angle * CVTM_PI / 180), &made, &points);
     drop_small(&made, options->smallest, &points);
   }
   if (status == CVTM_OK && made.arc_count == 0) {
@@ -752,51 +752,28 @@ cvtm_status cvtm_contour_of_polygons(const cvtm_polygons *polygons, int width, i
 
 /* ---- Coverage ---- */
 
-/* Adds the area to the right of a stretch within one pixel row: `row` accumulates, so that the
- * running sum over a row is the coverage. dy > 0 is downwards. */
-static void cover_stretch(double *row, int width, double x0, double x1, double dy) {
-  const double low = fmin(x0, x1), high = fmax(x0, x1);
-  const int first = (int)fmin(floor(low), width - 1), last = (int)fmin(floor(high), width - 1);
-  const double slope = high > low ? 1 / (high - low) : 0;
-  double before = 0; /* share of the stretch's height that lies left of the pixel's right side */
-  double done = 0;
-  for (int i = first; i <= last; ++i) {
-    const double right = i == last ? high : i + 1.0;
-    const double left = i == first ? low : (double)i;
-    const double share = i == last ? 1 - before : (right - left) * slope;
-    /* In pixel i this part covers what lies right of its middle; all pixels beyond fully. */
-    const double inside = share * (i + 1 - 0.5 * (left + right)) + before;
-    row[i] += dy * (inside - done);
-    done = inside;
-    before += share;
-  }
-  row[last + 1] += dy * (1 - done);
-}
+/* (width + 1) * height, so that a row has room for what follows its last pixel. */
+typedef struct accumulator {
+  double *change;
+  int width;
+} accumulator;
 
-static void cover_segment(double *rows, int width, int height, const double *a, const double *b,
-                          int side) {
-  if (a[1] == b[1]) return;
-  const double *top = a[1] < b[1] ? a : b, *bottom = a[1] < b[1] ? b : a;
-  const double way = (a[1] < b[1] ? 1 : -1) * (double)side;
-  const double slope = (bottom[0] - top[0]) / (bottom[1] - top[1]);
-  const int last = (int)fmin(ceil(bottom[1]) - 1, height - 1);
-  for (int j = (int)fmax(floor(top[1]), 0); j <= last; ++j) {
-    const double y0 = fmax(top[1], j), y1 = fmin(bottom[1], j + 1.0);
-    const double x0 = top[0] + (y0 - top[1]) * slope, x1 = top[0] + (y1 - top[1]) * slope;
-    cover_stretch(rows + (int64_t)j * (width + 1), width, fmin(fmax(x0, 0), width),
-                  fmin(fmax(x1, 0), width), way * (y1 - y0));
-  }
+static void add_change(void *context, int x, int y, double change) {
+  const accumulator *to = context;
+  to->change[(int64_t)y * (to->width + 1) + x] += change;
 }
 
 cvtm_status cvtm_contour_coverage(const cvtm_contour *contour, int width, int height,
                                   float *coverage, cvtm_error *error) {
   double *rows = calloc((size_t)(width + 1) * (size_t)height, sizeof *rows);
   if (rows == NULL) return no_memory(error);
+  const cvtm_pixel_box all = {0, 0, width, height};
+  accumulator to = {rows, width};
   for (int64_t arc = 0; arc < contour->arc_count; ++arc) {
     const int side = (contour->left[arc] != 0) - (contour->right[arc] != 0);
     for (int64_t k = contour->start[arc]; k + 1 < contour->start[arc + 1] && side != 0; ++k) {
-      cover_segment(rows, width, height, contour->points + 2 * k, contour->points + 2 * k + 2,
-                    side);
+      cvtm_cover_edge(contour->points + 2 * k, contour->points + 2 * k + 2, side, all, add_change,
+                      &to);
     }
   }
   for (int j = 0; j < height; ++j) {

@@ -1,12 +1,14 @@
 #include "meshes/domain_mesh.h"
 
+#include "base/portable.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { ROUNDS = 4 };
 
-static const double least_angle = 20 * 3.14159265358979323846 / 180;
+static const double least_angle = 20 * CVTM_PI / 180;
 
 static double angle_at(const double *a, const double *b, const double *c) {
   const double ux = b[0] - a[0], uy = b[1] - a[1], vx = c[0] - a[0], vy = c[1] - a[1];

@@ -1,5 +1,6 @@
 /* Polygons from SVG: paths and polygons, moved by the transforms of their elements. */
 #include "base/grow.h"
+#include "base/portable.h"
 #include "meshes/polygon_rings.h"
 #include "meshes/xml.h"
 
@@ -9,7 +10,6 @@
 
 /* Chords of a curve stay within this of it, in pixels. */
 static const double curve_tolerance = 0.02;
-static const double pi = 3.14159265358979323846;
 
 /* ---- Numbers that may follow each other without a blank, as in SVG ---- */
 
@@ -88,7 +88,7 @@ static affine compose(const affine *outer, const affine *inner) {
 typedef enum transform_kind { MATRIX, TRANSLATE, SCALE, ROTATE, SKEW_X, SKEW_Y } transform_kind;
 
 static affine rotation(double degrees, double x, double y) {
-  const double c = cos(degrees * pi / 180), s = sin(degrees * pi / 180);
+  const double c = cos(degrees * CVTM_PI / 180), s = sin(degrees * CVTM_PI / 180);
   return (affine){c, s, -s, c, x - c * x + s * y, y - s * x - c * y, 0};
 }
 
@@ -104,9 +104,9 @@ static affine make_transform(transform_kind kind, int count, const double a[6]) 
     case ROTATE:
       return rotation(a[0], a[1], a[2]);
     case SKEW_X:
-      return (affine){1, 0, tan(a[0] * pi / 180), 1, 0, 0, 0};
+      return (affine){1, 0, tan(a[0] * CVTM_PI / 180), 1, 0, 0, 0};
     default:
-      return (affine){1, tan(a[0] * pi / 180), 0, 1, 0, 0, 0};
+      return (affine){1, tan(a[0] * CVTM_PI / 180), 0, 1, 0, 0, 0};
   }
 }
 

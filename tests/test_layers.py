@@ -7,6 +7,7 @@ from conftest import ROOT
 
 BELOW = {
     "base": [],
+    "draw": ["base"],
     "voronoi": ["base"],
     "jfa": ["base", "voronoi"],
     "lbfgsb": ["base"],

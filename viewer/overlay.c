@@ -1,6 +1,6 @@
 #include "viewer/overlay.h"
 
-#include "viewer/colours.h"
+#include "draw/palettes.h"
 
 #include <math.h>
 #include <stdio.h>

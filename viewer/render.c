@@ -1,7 +1,7 @@
 #include "viewer/render.h"
 
 #include "viewer/canvas.h"
-#include "viewer/colours.h"
+#include "draw/palettes.h"
 #include "viewer/gl_program.h"
 #include "viewer/overlay.h"
 

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
+#include "base/portable.h"
 #include "viewer/mailbox.h"
 
 #include <math.h>
@@ -199,7 +200,7 @@ static void delete_site(cvtm_solver *s, int64_t i) {
 }
 
 static float dabbed(const cvtm_solver *s, float rho, cvtm_brush brush, double distance) {
-  const double soft = 0.5 + 0.5 * cos(3.14159265358979323846 * distance);
+  const double soft = 0.5 + 0.5 * cos(CVTM_PI * distance);
   switch (brush) {
     case CVTM_BRUSH_DENSE:
       return (float)((double)rho + 0.3 * soft * fmax(s->reference - (double)rho, 0));

@@ -1,12 +1,11 @@
 #include "bench/problems/minpack2.h"
 
+#include "base/portable.h"
 #include "base/table_select.h"
 #include "bench/problems/minpack2_kernels.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static const double pi = 3.14159265358979323846;
 
 enum { CHUNK = 1 << 16 /* values sent in one copy */ };
 
@@ -149,7 +148,7 @@ static void set_layers(cvtm_minpack2 *problem, double temperature) {
     const double ratio = temperature / critical[k], s = ratio * ratio;
     const double strength = field[k] * depth[k], area = depth[k] * depth[k];
     a[k] = -2.0 * q * strength * strength * (1.0 - s) / (1.0 + s) * 1e18;
-    b[k] = 16.0 * pi * q * q * strength * strength * area / ((1.0 + s) * (1.0 + s)) * 1e36;
+    b[k] = 16.0 * CVTM_PI * q * q * strength * strength * area / ((1.0 + s) * (1.0 + s)) * 1e36;
     data->per_h[k] = 1.0 / data->h[k];
     data->third_a[k] = a[k] / 3.0;
     data->tenth_b[k] = b[k] / 10.0;
@@ -164,7 +163,7 @@ static void set_constants(cvtm_minpack2 *problem, const double *parameter) {
   data->hy = 1.0 / (double)(data->ny + 1);
   switch (data->kind) {
     case CVTM_MINPACK2_PJB:
-      data->hx = 2.0 * pi / (double)(data->nx + 1);
+      data->hx = 2.0 * CVTM_PI / (double)(data->nx + 1);
       data->hy = 2.0 * parameter[1] / (double)(data->ny + 1);
       break;
     case CVTM_MINPACK2_ODC:
@@ -183,7 +182,7 @@ static void set_constants(cvtm_minpack2 *problem, const double *parameter) {
       data->hx = 3.0 * sqrt(0.5 * parameter[0]) / (double)data->nx;
       data->hy = 3.0 * sqrt(3.0) * sqrt(0.5 * parameter[0]) / (double)data->ny;
       data->kappa2 = parameter[1] * parameter[1];
-      data->turn = 2.0 * pi * parameter[0] / ((double)data->ny * data->hy);
+      data->turn = 2.0 * CVTM_PI * parameter[0] / ((double)data->ny * data->hy);
       break;
     default:
       break;
@@ -275,7 +274,7 @@ static void fill_bearing(const cvtm_minpack2_data *data, double eccentricity, do
 /* What psi is multiplied by beyond the right side. */
 static void fill_turns(const cvtm_minpack2_data *data, double vortices, double *table) {
   for (int64_t j = 0; j < data->ny; ++j) {
-    const double angle = 2.0 * pi * vortices * (double)j / (double)data->ny;
+    const double angle = 2.0 * CVTM_PI * vortices * (double)j / (double)data->ny;
     table[2 * j] = cos(angle);
     table[2 * j + 1] = sin(angle);
   }
@@ -382,11 +381,11 @@ static double start_of_vortices(const cvtm_minpack2 *problem, int64_t k) {
   const double x = (double)(k % count % data->nx) * data->hx;
   const double y = (double)(k % count / data->nx) * data->hy, root = sqrt(problem->vortices);
   if (block == 0) {
-    const double wave = sin(root * pi * x / 6.0) * sin(root * pi * y / (6.0 * sqrt(3.0)));
+    const double wave = sin(root * CVTM_PI * x / 6.0) * sin(root * CVTM_PI * y / (6.0 * sqrt(3.0)));
     return 1.0 - wave * wave;
   }
   if (block < 3) return 0.0;
-  return 2.0 * pi * problem->vortices * x / ((double)count * data->hx * data->hy);
+  return 2.0 * CVTM_PI * problem->vortices * x / ((double)count * data->hx * data->hy);
 }
 
 /* The side of the lattice on which the atoms start. */

@@ -1,5 +1,7 @@
 #include "lcp/hlcp/problems.h"
 
+#include "base/portable.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,7 +140,7 @@ cvtm_status cvtm_hlcp_bearing(int64_t size, double eccentricity, double supply,
     cvtm_hlcp_problem_free(problem);
     return status;
   }
-  const double step = 2 * 3.14159265358979323846 / (double)size;
+  const double step = 2 * CVTM_PI / (double)size;
   for (int64_t i = 0; i < n; ++i) {
     const double node = (double)(i + 1);
     const double left = 1 + eccentricity * cos((node - 0.5) * step);

@@ -1,6 +1,16 @@
-/* The palettes of the two themes, as 8-bit sRGB. */
-#ifndef CVTMESH_VIEWER_COLOURS_H
-#define CVTMESH_VIEWER_COLOURS_H
+/* The colours of pictures and of the viewer. */
+#ifndef CVTMESH_DRAW_PALETTES_H
+#define CVTMESH_DRAW_PALETTES_H
+
+/* Linear red, green, blue. */
+typedef struct cvtm_colour {
+  float channel[3];
+} cvtm_colour;
+
+/* Pictures: depth 0 is paper, 1 is ink; lightness falls evenly between. */
+cvtm_colour cvtm_picture_colour(double depth);
+
+/* --- the viewer's two themes, as 8-bit sRGB --- */
 
 enum { CVTM_PALETTE_WIDTH = 256, CVTM_PALETTE_ROWS = 3 };
 
