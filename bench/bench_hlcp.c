@@ -1,6 +1,6 @@
 /* Modulus-based multisplitting sweeps on example 3 of Mezzadri 2020 to ||A z - B w - q|| < 1e-6:
  * milliseconds of all sweeps together and the bandwidth by the bytes that a sweep must move.
- * On the CPU also against a plain sequential Gauss-Seidel modulus iteration.
+ * On the CPU also those of a sequential Gauss-Seidel modulus iteration.
  *
  *     bench_hlcp [--device NAME] [--threads N] [--size H] [--splits L]
  *
@@ -21,15 +21,15 @@ static int fail(const char *message) {
   return 1;
 }
 
-/* --- the plain iteration -------------------------------------------------------------- */
+/* --- the sequential iteration -------------------------------------------------------------- */
 
-typedef struct plain {
+typedef struct sequential {
   const cvtm_hlcp_problem *p;
   double omega;
   double *x, *before;
-} plain;
+} sequential;
 
-static void plain_sweep(plain *s) {
+static void sequential_sweep(sequential *s) {
   const cvtm_csr *a = &s->p->a, *b = &s->p->b;
   memcpy(s->before, s->x, (size_t)a->rows * sizeof *s->x);
   for (int64_t i = 0; i < a->rows; ++i) {
@@ -51,7 +51,7 @@ static void plain_sweep(plain *s) {
   }
 }
 
-static double plain_residual(const plain *s) {
+static double sequential_residual(const sequential *s) {
   const cvtm_csr *a = &s->p->a, *b = &s->p->b;
   double squares = 0;
   for (int64_t i = 0; i < a->rows; ++i) {
@@ -69,18 +69,18 @@ static double plain_residual(const plain *s) {
   return sqrt(squares);
 }
 
-static double plain_seconds(const cvtm_hlcp_problem *p, int *sweeps) {
+static double sequential_seconds(const cvtm_hlcp_problem *p, int *sweeps) {
   const size_t bytes = (size_t)p->a.rows * sizeof(double);
-  plain s = {p, cvtm_hlcp_example_omega(3), malloc(bytes), malloc(bytes)};
+  sequential s = {p, cvtm_hlcp_example_omega(3), malloc(bytes), malloc(bytes)};
   *sweeps = 0;
   double seconds = 0;
   if (s.x != NULL && s.before != NULL) {
     for (int64_t i = 0; i < p->a.rows; ++i) s.x[i] = 2;
     const double start = cvtm_clock();
     do {
-      plain_sweep(&s);
+      sequential_sweep(&s);
       ++*sweeps;
-    } while (plain_residual(&s) >= 1e-6);
+    } while (sequential_residual(&s) >= 1e-6);
     seconds = cvtm_clock() - start;
   }
   free(s.x);
@@ -121,7 +121,7 @@ static double sweep_bytes(const cvtm_hlcp_problem *p, int has_lower) {
 }
 
 static cvtm_status measure(cvtm_device *device, const cvtm_hlcp_problem *p, int64_t size,
-                           cvtm_hlcp_method method, int64_t splits, double plain_time) {
+                           cvtm_hlcp_method method, int64_t splits, double sequential_time) {
   cvtm_hlcp_options options;
   cvtm_hlcp_defaults(&options);
   options.method = method;
@@ -144,7 +144,7 @@ static cvtm_status measure(cvtm_device *device, const cvtm_hlcp_problem *p, int6
            cvtm_hlcp_method_name(method), (long long)result.splits, (long long)result.iterations,
            result.residual, 1e3 * best, 1e6 * sweep,
            1e-9 * sweep_bytes(p, method != CVTM_HLCP_MMJ) / sweep, result.setup_seconds);
-    if (plain_time > 0) printf(" %.2f |", plain_time / best);
+    if (sequential_time > 0) printf(" %.2f |", sequential_time / best);
     printf("\n");
     fflush(stdout);
   }
@@ -159,22 +159,22 @@ static cvtm_status measure_size(cvtm_device *device, int64_t size, int64_t split
   if (status) return status;
   const int64_t n = p.a.rows;
   const int is_cpu = cvtm_device_get_kind(device) == CVTM_DEVICE_CPU;
-  double plain_time = 0;
+  double sequential_time = 0;
   if (is_cpu) {
     int sweeps = 0;
-    plain_time = plain_seconds(&p, &sweeps);
-    printf("| %lld | plain | 1 | %d | | %.3f | %.1f | | | 1 |\n", (long long)size, sweeps,
-           1e3 * plain_time, 1e6 * plain_time / sweeps);
+    sequential_time = sequential_seconds(&p, &sweeps);
+    printf("| %lld | sequential | 1 | %d | | %.3f | %.1f | | | 1 |\n", (long long)size, sweeps,
+           1e3 * sequential_time, 1e6 * sequential_time / sweeps);
   }
   const int64_t tried[] = {0, 64, 512, 4096, n / 32, n / 16, n / 8, n / 4, n / 2, n};
-  if (splits == 0) status = measure(device, &p, size, CVTM_HLCP_MMJ, 0, plain_time);
+  if (splits == 0) status = measure(device, &p, size, CVTM_HLCP_MMJ, 0, sequential_time);
   const int64_t chosen = splits < 0 ? n / -splits : splits;
-  status = status ? status : measure(device, &p, size, CVTM_HLCP_MMGS, chosen, plain_time);
+  status = status ? status : measure(device, &p, size, CVTM_HLCP_MMGS, chosen, sequential_time);
   for (size_t k = 0; k < sizeof tried / sizeof *tried && !status; ++k) {
     if (chosen != 0 && k > 0) break;
     const int64_t l = chosen > 0 ? chosen : tried[k];
     if (l > n || (k > 0 && is_cpu && k % 3 != 1)) continue;
-    status = measure(device, &p, size, CVTM_HLCP_MMSOR, l, plain_time);
+    status = measure(device, &p, size, CVTM_HLCP_MMSOR, l, sequential_time);
   }
   cvtm_hlcp_problem_free(&p);
   return status;
@@ -197,7 +197,7 @@ int main(int argc, char **argv) {
   printf("Device: %s (%s), example 3, all sweeps together\n\n", cvtm_device_name(device),
          cvtm_device_description(device));
   printf("| h | method | l | sweeps | residual | ms | us per sweep | GB/s | setup s |%s\n",
-         is_cpu ? " plain / this |" : "");
+         is_cpu ? " sequential / this |" : "");
   printf("|---|---|---|---|---|---|---|---|---|%s\n", is_cpu ? "---|" : "");
   const int64_t sizes[] = {256, 1024, 2048};
   cvtm_status status = CVTM_OK;

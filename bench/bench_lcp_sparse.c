@@ -51,7 +51,7 @@ static cvtm_status run(cvtm_device *device, const cvtm_model_problem *problem,
   cvtm_lcp_destroy(lcp);
 
   lcp = NULL;
-  /* From the solution, where the active set is at rest. */
+  /* Cycles that start from the solution, where the active set no longer changes. */
   options.nested = 0;
   options.tolerance = 0;
   options.max_iterations = 10;

@@ -1,5 +1,5 @@
-/* Colourings of the unknowns of a sparse matrix: no two unknowns that a row joins share a
- * colour, so the rows of one colour can be relaxed at once (Klement & Oberhuber, section III). */
+/* Colourings of the rows of a sparse matrix: rows i and j with a_ij != 0 differ in colour, so that
+ * the rows of a colour can be relaxed in parallel (Klement & Oberhuber, section III). */
 #ifndef CVTMESH_LCP_COLOURING_H
 #define CVTMESH_LCP_COLOURING_H
 
@@ -16,8 +16,9 @@ typedef struct cvtm_colouring {
   int32_t *colour; /* rows, 0 .. count - 1 */
 } cvtm_colouring;
 
-/* Any square matrix, symmetric in its pattern or not; Jones & Plassmann 1993, "A parallel graph
- * coloring heuristic", with hashed weights: the same on every device. The caller frees. */
+/* For any square matrix, its pattern symmetric or not: Jones & Plassmann 1993, "A parallel graph
+ * coloring heuristic", with hashed weights. The result is the same on every device. The caller
+ * frees. */
 cvtm_status cvtm_colouring_create(cvtm_device *device, const cvtm_csr *matrix,
                                   cvtm_colouring *colouring);
 /* The nodes of a grid, row by row: red and black (colours = 2) for five-point matrices, four
@@ -26,11 +27,11 @@ cvtm_status cvtm_colouring_create_grid(int64_t width, int64_t height, int32_t co
                                        cvtm_colouring *colouring, cvtm_error *error);
 void cvtm_colouring_free(cvtm_colouring *colouring);
 
-/* Refuses a colouring that is not one, with the row (counted from 1) and the reason. */
+/* Refuses neighbours of one colour and colours out of range, with the row (counted from 1). */
 cvtm_status cvtm_colouring_check(const cvtm_csr *matrix, const cvtm_colouring *colouring,
                                  int threads, cvtm_error *error);
-/* order[k] = the row that comes k-th when rows are sorted by colour, stable; start: count + 1
- * entries, colour c takes the places start[c] .. start[c + 1] - 1. */
+/* order: the rows sorted by colour, stable. start, count + 1 entries: colour c has the rows
+ * order[start[c]] .. order[start[c + 1] - 1]. */
 void cvtm_colouring_sort(const cvtm_colouring *colouring, int32_t *order, int64_t *start);
 
 #ifdef __cplusplus

@@ -22,8 +22,8 @@ extern "C" {
 /* code, name
  * mmj     multisplitting Jacobi: alpha = 1, beta = 0
  * mmgs    multisplitting Gauss-Seidel: alpha = beta = 1
- * mmsor, mmaor   equations (11) to (13) with the alpha and beta of the options. The figures
- *         that the paper prints for "MMSOR, alpha = 1.1" belong to alpha = 1, beta = 1.1.
+ * mmsor, mmaor   equations (11) to (13) with alpha and beta of the options. The paper's results for
+ *         "MMSOR, alpha = 1.1" are those of alpha = 1, beta = 1.1.
  * newton  semismooth Newton: needs no splitting and no positive diagonals */
 #define CVTM_HLCP_METHOD_LIST(X) \
   X(CVTM_HLCP_MMJ, "mmj")        \
@@ -40,9 +40,9 @@ typedef enum cvtm_hlcp_method {
 
 const char *cvtm_hlcp_method_name(cvtm_hlcp_method method);
 
-/* What L_k holds of block k, its rows S_k:
- * rows   the strictly lower part of these rows (section 2.3 of the paper; what its tables used).
- *        An unknown outside the block enters with its Jacobi prediction.
+/* The strictly lower triangular matrix L_k of block k with rows S_k:
+ * rows   the strictly lower part of the rows S_k (section 2.3 of the paper; used for its tables).
+ *        Unknowns outside the block take their Jacobi prediction.
  * block  the strictly lower part of E_k A E_k (section 4) */
 typedef enum cvtm_hlcp_rule { CVTM_HLCP_ROWS, CVTM_HLCP_BLOCK } cvtm_hlcp_rule;
 
@@ -63,14 +63,14 @@ typedef enum cvtm_hlcp_scaling {
 typedef cvtm_status (*cvtm_hlcp_solver)(void *context, int64_t k, const double *right,
                                         double *solution);
 
-/* Multisplittings of the caller's: A = M_Ak - N_Ak and B = M_Bk - N_Bk for k = 0 .. count - 1.
+/* Multisplittings by the caller: A = M_Ak - N_Ak and B = M_Bk - N_Bk for k = 0 .. count - 1.
  * The N are not needed: with r = A (|x| + x) - B Omega (|x| - x) - gamma q, equation (8)
- * is (M_Ak + M_Bk Omega) (x^(m,k) - x^(m)) = -r. Host memory, copied, except for
- * the solver and its context. */
+ * is (M_Ak + M_Bk Omega) (x^(m,k) - x^(m)) = -r. Host memory, copied, except the
+ * solver and its context, which must live as long as the cvtm_hlcp. */
 typedef struct cvtm_hlcp_multisplitting {
   int64_t count;
-  const cvtm_csr *m_a, *m_b; /* count matrices each, lower triangular; NULL: use the solver */
-  cvtm_hlcp_solver solver;   /* any other M; then the host drives every sweep */
+  const cvtm_csr *m_a, *m_b; /* count lower triangular matrices each; NULL: see solver */
+  cvtm_hlcp_solver solver;   /* for any other M; the host then takes part in every sweep */
   void *context;
   const cvtm_csr *weights; /* count x n: row k is the diagonal of E_k; NULL: the paper's blocks */
 } cvtm_hlcp_multisplitting;
@@ -92,7 +92,7 @@ typedef struct cvtm_hlcp_options {
   const double *omega_vector; /* n, > 0; host memory, copied */
   cvtm_hlcp_rule rule;
   cvtm_hlcp_split split;
-  int64_t splits;          /* l, 1 .. n; 0: chosen for the device, in the report of the result */
+  int64_t splits;          /* l, 1 .. n; 0: chosen for the device, see cvtm_hlcp_result.splits */
   const cvtm_csr *weights; /* of the AOR family, l x n as above; block k is where E_k is not
                             * zero; NULL: the paper's blocks */
   const cvtm_hlcp_multisplitting *multisplitting; /* instead of the AOR family; NULL */
@@ -133,9 +133,9 @@ cvtm_status cvtm_hlcp_solve(cvtm_hlcp *hlcp, const double *q, double *x, int war
 
 /* --- before a solve (host memory) ---------------------------------------------------- */
 
-/* What the convergence theory asks for, and whether it holds: a row counted from 0, or -1 where
- * the condition holds (with a tolerance of some roundings: the paper's examples meet several
- * with equality). */
+/* The conditions of the convergence theorems: the first row (from 0) that violates each, or -1.
+ * Rounding errors are tolerated, since the paper's examples meet several conditions with equality.
+ */
 typedef struct cvtm_hlcp_check {
   int64_t a_not_h_plus; /* row without a certificate u > 0, <A> u > 0, or a diagonal <= 0 */
   int64_t b_not_h_plus;

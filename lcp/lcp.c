@@ -22,7 +22,7 @@ void cvtm_lcp_defaults(cvtm_lcp_options *options) {
   options->nested = 1;
 }
 
-/* --- the head of every solver ----------------------------------------------------------- */
+/* --- the base of every solver ----------------------------------------------------------- */
 
 static cvtm_status check_options(const cvtm_lcp_options *options, cvtm_error *error) {
   if (!(options->omega > 0 && options->omega < 2)) {
@@ -63,9 +63,9 @@ void cvtm_lcp_close(cvtm_lcp *lcp) { cvtm_device_free(lcp->device, lcp->verdict)
 
 /* --- the public interface ----------------------------------------------------------------- */
 
-/* Which method auto stands for; refuses those that need a symmetric matrix without one. */
-static cvtm_status settle_method(const cvtm_csr *matrix, int threads, cvtm_lcp_options *options,
-                                 int *is_symmetric, cvtm_error *error) {
+/* Resolves auto; refuses methods that need a symmetric matrix if it is not. */
+static cvtm_status resolve_method(const cvtm_csr *matrix, int threads, cvtm_lcp_options *options,
+                                  int *is_symmetric, cvtm_error *error) {
   const int64_t row = cvtm_csr_asymmetric_row(matrix, threads);
   *is_symmetric = row < 0;
   if (options->method == CVTM_LCP_AUTO) options->method = row < 0 ? CVTM_LCP_TNNMG : CVTM_LCP_PDAS;
@@ -83,7 +83,7 @@ cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t
   const double start = cvtm_clock();
   cvtm_error *error = cvtm_device_error(device);
   const int threads = cvtm_device_threads(device);
-  cvtm_lcp_options settled = *options;
+  cvtm_lcp_options resolved = *options;
   *lcp = NULL;
   cvtm_status status = cvtm_device_activate(device);
   if (status == CVTM_OK) status = cvtm_csr_check_square(matrix, "the matrix", threads, error);
@@ -96,18 +96,18 @@ cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t
   }
   if (matrix->rows == 0) return cvtm_fail(error, CVTM_ERROR_INPUT, "the matrix has no rows");
   int is_symmetric = 0;
-  status = settle_method(matrix, threads, &settled, &is_symmetric, error);
+  status = resolve_method(matrix, threads, &resolved, &is_symmetric, error);
   if (status != CVTM_OK) return status;
-  switch (settled.method) {
+  switch (resolved.method) {
     case CVTM_LCP_PSOR:
-      status = cvtm_psor_create(device, matrix, is_symmetric, &settled, lcp);
+      status = cvtm_psor_create(device, matrix, is_symmetric, &resolved, lcp);
       break;
     case CVTM_LCP_PDAS:
-      status = cvtm_pdas_create(device, matrix, is_symmetric, width, height, &settled, lcp);
+      status = cvtm_pdas_create(device, matrix, is_symmetric, width, height, &resolved, lcp);
       break;
     default:
       status =
-          cvtm_sparse_multigrid_create(device, matrix, is_symmetric, width, height, &settled, lcp);
+          cvtm_sparse_multigrid_create(device, matrix, is_symmetric, width, height, &resolved, lcp);
   }
   if (status == CVTM_OK) (*lcp)->setup_seconds = cvtm_clock() - start;
   return status;

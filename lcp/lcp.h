@@ -23,13 +23,13 @@ extern "C" {
  * truncated            the same with active fine nodes removed from the coarse bases
  * tnnmg                truncated nonsmooth Newton multigrid (Graser & Kornhuber)
  * pdas                 primal-dual active set, a semismooth Newton method; any M- or H-matrix
- * monotone, truncated and tnnmg need a symmetric positive definite matrix. Where no grid is
- * known, bounds on aggregates hold the first two back to many cycles; tnnmg has none there. On a
- * stored matrix tnnmg goes on as pdas where its cycles stall, or after 20 of them are slow, as
- * coefficients that jump by orders of magnitude make them.
- * pdas on a matrix that is not symmetric does not stop at the tolerance alone, but goes on while
- * that helps, until the 1-norm of the residual of the rows divided by their diagonals has fallen as
- * far. */
+ * monotone, truncated and tnnmg need a symmetric positive definite matrix. Without a grid the first
+ * two take many cycles, since they have bounds on aggregates; tnnmg has none. On a stored matrix
+ * tnnmg continues as pdas if its cycles stall, or if they are still slow after 20, as with
+ * coefficients that jump by orders of magnitude.
+ * On a matrix that is not symmetric, pdas continues beyond the tolerance, while it makes progress,
+ * until the 1-norm of the residual of the rows divided by their diagonals has fallen by the same
+ * factor. */
 #define CVTM_LCP_METHOD_LIST(X)                          \
   X(CVTM_LCP_AUTO, "auto")                               \
   X(CVTM_LCP_PSOR, "psor")                               \
@@ -84,7 +84,7 @@ typedef struct cvtm_lcp_options {
   cvtm_lcp_method method;    /* auto: tnnmg where A is symmetric positive definite, else pdas */
   double tolerance;          /* stop when the 2-norm of the natural residual has fallen by this
                                 factor from its value at the cold start clip(0); 1e-8 */
-  double absolute_tolerance; /* or is at most this; 0: never */
+  double absolute_tolerance; /* or is at most this; 0: no such limit */
   int64_t max_iterations;    /* 0: 100000 sweeps of psor, 200 of the others */
   double omega;              /* relaxation of psor, in (0, 2); 1 */
   int pre_smoothing, post_smoothing; /* sweeps per level; 1, 1. On a stored matrix truncated does
@@ -97,7 +97,7 @@ typedef struct cvtm_lcp_options {
 void cvtm_lcp_defaults(cvtm_lcp_options *options);
 
 typedef struct cvtm_lcp_result {
-  cvtm_lcp_method method; /* what auto has become */
+  cvtm_lcp_method method; /* never auto */
   cvtm_lcp_stop stop;
   int64_t iterations;
   double natural_residual, natural_residual_max;
@@ -116,12 +116,12 @@ cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t
                             int64_t height, const cvtm_lcp_options *options, cvtm_lcp **lcp);
 
 /* A five-point operator on width x height nodes, x fastest, all in device memory, borrowed
- * until the next setup:
+ * until the next call of cvtm_lcp_set_grid:
  *     (A x)_p = diagonal_p x_p + sum over the four links of p: link (x_p - x_q).
  * A link that leaves the grid or meets a node that is masked out sees x_q = 0 there: links
- * of weight 0 give a Neumann boundary, others a Dirichlet boundary. Links that jump by a factor of
- * 100 from node to node are well solved; by one of 10^6 without any order, cycles run out, and a
- * stored matrix is the way. */
+ * of weight 0 give a Neumann boundary, others a Dirichlet boundary. Cycles converge fast for links
+ * that jump by a factor of 100 from node to node. With random jumps by 10^6 they do not converge
+ * within the default limit; use a stored matrix then. */
 typedef struct cvtm_lcp_grid {
   int64_t width, height;
   const double *diagonal;   /* width * height, >= mass; NULL: `mass` everywhere */
@@ -137,20 +137,18 @@ typedef struct cvtm_lcp_grid {
 /* All memory for grids of one size; no solve allocates. */
 cvtm_status cvtm_lcp_create_grid(cvtm_device *device, int64_t width, int64_t height,
                                  const cvtm_lcp_options *options, cvtm_lcp **lcp);
-/* Gives the coefficients; again for each time step. Enqueued, but for the first call with links of
- * their own, whatever calls without links came before: where the links along one side are more than
- * three times as strong, that side is halved first on coarse grids, and the memory is allocated
- * anew. That layout stays for all later calls; for links of another ratio, which it solves in more
- * cycles, create another solver. The next solve may also find other values in the same arrays: then
- * interpolation stays that of the last call, which coefficients that change little do not notice.
- * On failure no coefficients are set. */
+/* Sets the coefficients; once per time step, say. Enqueued, except the first call with arrays of
+ * links, which waits: if the links in one direction are more than three times as strong, coarse
+ * grids halve that side first, and their memory is reallocated. Later calls keep that layout; for
+ * links of another ratio, which take more cycles then, create another solver. The arrays may also
+ * change between solves without a call: interpolation is then still that of the last call, which
+ * serves as long as coefficients change little. On failure no coefficients are set. */
 cvtm_status cvtm_lcp_set_grid(cvtm_lcp *lcp, const cvtm_lcp_grid *grid);
 void cvtm_lcp_destroy(cvtm_lcp *lcp);
 
 /* b, lower, upper, x: rows doubles in device memory; lower, upper NULL for none. x: the start
- * if warm (clipped to the bounds), else ignored; the best iterate on return. lower > upper or
- * NaN is refused with the index. result->stop says whether it converged: not
- * having converged is no error. */
+ * if warm (clipped to the bounds), else ignored; the best iterate on return. Refuses lower > upper
+ * and NaN, with the index. Not having converged is no error: see result->stop. */
 cvtm_status cvtm_lcp_solve(cvtm_lcp *lcp, const double *b, const double *lower, const double *upper,
                            double *x, int warm, cvtm_lcp_result *result);
 

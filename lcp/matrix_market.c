@@ -12,22 +12,22 @@
 #include <string.h>
 #include <strings.h>
 
-/* Numbers are written with a point whatever the caller's locale. */
+/* The locale "C" for numbers, which have a decimal point whatever the locale of the caller. */
 typedef struct number_locale {
-  locale_t plain, before;
+  locale_t own, before;
 } number_locale;
 
 static number_locale number_locale_enter(void) {
   number_locale locale;
-  locale.plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-  locale.before = locale.plain != (locale_t)0 ? uselocale(locale.plain) : (locale_t)0;
+  locale.own = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+  locale.before = locale.own != (locale_t)0 ? uselocale(locale.own) : (locale_t)0;
   return locale;
 }
 
 static void number_locale_leave(number_locale locale) {
-  if (locale.plain == (locale_t)0) return;
+  if (locale.own == (locale_t)0) return;
   uselocale(locale.before);
-  freelocale(locale.plain);
+  freelocale(locale.own);
 }
 
 /* --- reading ------------------------------------------------------------------------ */
@@ -66,7 +66,7 @@ static void skip_blanks(reader *in) {
   while (in->at < in->end && (*in->at == ' ' || *in->at == '\t' || *in->at == '\r')) ++in->at;
 }
 
-/* To the first line that is neither empty nor a comment; 0 at the end of the file. */
+/* Moves to the next line that is neither empty nor a comment. Returns 0 at the end of the file. */
 static int find_line(reader *in) {
   while (in->at < in->end) {
     skip_blanks(in);
@@ -104,7 +104,7 @@ static int read_real(reader *in, double *number) {
   return in->at >= in->end || isspace((unsigned char)*in->at);
 }
 
-/* The next word of the header, in a buffer of 32; cut if longer. */
+/* The next word of the header, truncated to 31 characters. */
 static const char *read_word(reader *in, char word[32]) {
   size_t length = 0;
   skip_blanks(in);
@@ -143,9 +143,9 @@ static cvtm_status read_header(reader *in) {
   return CVTM_OK;
 }
 
-/* The numbers are held against the size of the file before anything is allocated. */
+/* Refuses sizes that the size of the file rules out, before anything is allocated. */
 static cvtm_status read_sizes(reader *in) {
-  enum { SHORTEST_ENTRY = 4, ROWS_FREE = 1 << 20, ROWS_PER_ENTRY = 1 << 10 };
+  enum { SHORTEST_ENTRY = 4, FREE_ROWS = 1 << 20, ROWS_PER_ENTRY = 1 << 10 };
   const int64_t bytes = in->end - in->at;
   if (!find_line(in)) return bad_line(in, "the file ends before its size line");
   if (!read_integer(in, &in->rows) || !read_integer(in, &in->columns) ||
@@ -162,8 +162,8 @@ static cvtm_status read_sizes(reader *in) {
   if (in->listed > bytes / SHORTEST_ENTRY + 1) {
     return bad_line(in, "more entries than the file has room for");
   }
-  if (in->rows - ROWS_FREE > ROWS_PER_ENTRY * in->listed ||
-      in->columns - ROWS_FREE > ROWS_PER_ENTRY * in->listed) {
+  if (in->rows - FREE_ROWS > ROWS_PER_ENTRY * in->listed ||
+      in->columns - FREE_ROWS > ROWS_PER_ENTRY * in->listed) {
     return bad_line(in, "nearly all rows or columns are empty");
   }
   return CVTM_OK;
@@ -207,7 +207,8 @@ static cvtm_status read_entries(reader *in, triplets *list) {
   return find_line(in) ? bad_line(in, "more entries than the size line says") : CVTM_OK;
 }
 
-/* Stable counting sort of `order` by key[order[k]]; starts has sides + 1 entries. */
+/* Stable counting sort of `order` (NULL: 0, 1, ...) by key[order[k]] < sides. starts, sides + 1
+ * entries: the start of each key in `sorted`. */
 static void sort_by(const int32_t *key, int64_t count, int64_t sides, int64_t *starts,
                     const int64_t *order, int64_t *sorted) {
   memset(starts, 0, ((size_t)sides + 1) * sizeof *starts);
@@ -221,9 +222,9 @@ static void sort_by(const int32_t *key, int64_t count, int64_t sides, int64_t *s
   starts[0] = 0;
 }
 
-/* By column, then by row, both stable: rows in order, columns ascending within. */
-static void gather(const triplets *list, int64_t *by_column, int64_t *order, int64_t *starts,
-                   cvtm_csr *matrix) {
+/* Sorts by column, then stably by row: columns ascend within rows. */
+static void sort_entries(const triplets *list, int64_t *by_column, int64_t *order, int64_t *starts,
+                         cvtm_csr *matrix) {
   sort_by(list->column, list->count, matrix->columns, starts, NULL, by_column);
   sort_by(list->row, list->count, matrix->rows, matrix->row_start, by_column, order);
   for (int64_t k = 0; k < list->count; ++k) {
@@ -245,7 +246,7 @@ static cvtm_status refuse_duplicates(const reader *in, const cvtm_csr *matrix) {
   return CVTM_OK;
 }
 
-static cvtm_status build(reader *in, const triplets *list, cvtm_csr *matrix) {
+static cvtm_status build_csr(reader *in, const triplets *list, cvtm_csr *matrix) {
   cvtm_status status = cvtm_csr_create(in->rows, in->columns, list->count, matrix, in->error);
   if (status != CVTM_OK) return status;
   const size_t count = (size_t)list->count + 1;
@@ -255,7 +256,7 @@ static cvtm_status build(reader *in, const triplets *list, cvtm_csr *matrix) {
   if (by_column == NULL || order == NULL || starts == NULL) {
     status = cvtm_fail(in->error, CVTM_ERROR_MEMORY, "%s: out of memory", in->name);
   } else {
-    gather(list, by_column, order, starts, matrix);
+    sort_entries(list, by_column, order, starts, matrix);
     status = refuse_duplicates(in, matrix);
   }
   free(by_column);
@@ -272,14 +273,14 @@ static cvtm_status read_matrix(reader *in, cvtm_csr *matrix) {
   status = read_sizes(in);
   if (status != CVTM_OK) return status;
   next_line(in);
-  const size_t room = (size_t)in->listed * (in->kind == GENERAL ? 1 : 2) + 1;
-  triplets list = {0, malloc(room * sizeof(int32_t)), malloc(room * sizeof(int32_t)),
-                   malloc(room * sizeof(double))};
+  const size_t capacity = (size_t)in->listed * (in->kind == GENERAL ? 1 : 2) + 1;
+  triplets list = {0, malloc(capacity * sizeof(int32_t)), malloc(capacity * sizeof(int32_t)),
+                   malloc(capacity * sizeof(double))};
   if (list.row == NULL || list.column == NULL || list.value == NULL) {
     status = cvtm_fail(in->error, CVTM_ERROR_MEMORY, "%s: out of memory", in->name);
   }
   if (status == CVTM_OK) status = read_entries(in, &list);
-  if (status == CVTM_OK) status = build(in, &list, matrix);
+  if (status == CVTM_OK) status = build_csr(in, &list, matrix);
   free(list.row);
   free(list.column);
   free(list.value);

@@ -31,21 +31,21 @@ void cvtm_model_problem_free(cvtm_model_problem *problem) {
   memset(problem, 0, sizeof *problem);
 }
 
-static double *doubles(int64_t count) { return malloc((size_t)count * sizeof(double)); }
+static double *allocate_doubles(int64_t count) { return malloc((size_t)count * sizeof(double)); }
 
-static cvtm_status allocate(cvtm_model_problem *problem, int has_matrix, int has_links,
-                            cvtm_error *error) {
+static cvtm_status allocate_problem(cvtm_model_problem *problem, int has_matrix, int has_links,
+                                    cvtm_error *error) {
   const int64_t width = problem->width, height = problem->height, rows = width * height;
   const int64_t entries = 5 * rows - 2 * width - 2 * height;
   if (has_matrix) {
     const cvtm_status status = cvtm_csr_create(rows, rows, entries, &problem->matrix, error);
     if (status != CVTM_OK) return status;
   }
-  problem->b = doubles(rows);
-  problem->lower = doubles(rows);
+  problem->b = allocate_doubles(rows);
+  problem->lower = allocate_doubles(rows);
   if (has_links) {
-    problem->horizontal = doubles((width + 1) * height);
-    problem->vertical = doubles(width * (height + 1));
+    problem->horizontal = allocate_doubles((width + 1) * height);
+    problem->vertical = allocate_doubles(width * (height + 1));
   }
   if (problem->b != NULL && problem->lower != NULL &&
       (!has_links || (problem->horizontal != NULL && problem->vertical != NULL)))
@@ -109,7 +109,7 @@ static double hemisphere_obstacle(double r) {
   return r <= r0 ? sqrt(1 - r * r) : height - r0 / height * (r - r0);
 }
 
-/* Contact for r <= a, a harmonic function beyond. */
+/* The obstacle for r <= a, where it is in contact, and a harmonic function beyond. */
 static double hemisphere_exact(double r) {
   const double a = 0.6979651482233735, slope = 0.6802594118917167, shift = 0.4715198934021099;
   return r <= a ? hemisphere_obstacle(r) : shift - slope * log(r);
@@ -126,12 +126,12 @@ static void fill_hemisphere(cvtm_model_problem *problem) {
   const grid_shape s = shape_of(problem);
   for (int64_t j = 0; j < s.height; ++j) {
     for (int64_t i = 0; i < s.width; ++i) {
-      double beyond = 0;
-      if (i == 0) beyond += hemisphere_exact(radius(s, -1, j));
-      if (i == s.width - 1) beyond += hemisphere_exact(radius(s, s.width, j));
-      if (j == 0) beyond += hemisphere_exact(radius(s, i, -1));
-      if (j == s.height - 1) beyond += hemisphere_exact(radius(s, i, s.height));
-      problem->b[j * s.width + i] = beyond;
+      double boundary = 0;
+      if (i == 0) boundary += hemisphere_exact(radius(s, -1, j));
+      if (i == s.width - 1) boundary += hemisphere_exact(radius(s, s.width, j));
+      if (j == 0) boundary += hemisphere_exact(radius(s, i, -1));
+      if (j == s.height - 1) boundary += hemisphere_exact(radius(s, i, s.height));
+      problem->b[j * s.width + i] = boundary;
       problem->lower[j * s.width + i] = hemisphere_obstacle(radius(s, i, j));
     }
   }
@@ -201,7 +201,8 @@ void cvtm_model_put_next(cvtm_model_problem *problem, const double *x) {
   const int64_t width = problem->width;
   memcpy(problem->b, x, (size_t)width * sizeof *x);
   if (width < 2) return;
-  /* The links that leave the domain, in the first and the last row, meet the payoff. */
+  /* The boundary values are the payoff. The links to them are equal to value[2] and value[last -
+   * 3], which point the same way from the neighbouring row. */
   const double *value = problem->matrix.value;
   const int64_t last = problem->matrix.row_start[width] - 1;
   problem->b[0] -= value[2] * payoff(-put_half_width);
@@ -210,16 +211,16 @@ void cvtm_model_put_next(cvtm_model_problem *problem, const double *x) {
 
 double cvtm_model_put_price(const cvtm_model_problem *problem, const double *x) {
   const int64_t n = problem->width;
-  const double *middle = x + n / 2;
-  if (n % 2 == 1) return 100 * *middle;
+  const double *centre = x + n / 2;
+  if (n % 2 == 1) return 100 * *centre;
   if (n == 2) return 50 * (x[0] + x[1]);
-  return 6.25 * (9 * (middle[-1] + middle[0]) - (middle[-2] + middle[1]));
+  return 6.25 * (9 * (centre[-1] + centre[0]) - (centre[-2] + centre[1]));
 }
 
-/* --- all of them ------------------------------------------------------------------------------ */
+/* --- creation ------------------------------------------------------------------------------ */
 
-static cvtm_status create(cvtm_model model, int64_t width, int64_t height, int64_t steps,
-                          int has_matrix, cvtm_model_problem *problem, cvtm_error *error) {
+static cvtm_status create_problem(cvtm_model model, int64_t width, int64_t height, int64_t steps,
+                                  int has_matrix, cvtm_model_problem *problem, cvtm_error *error) {
   memset(problem, 0, sizeof *problem);
   const int is_put = model == CVTM_MODEL_PUT;
   if (is_put) height = 1;
@@ -236,7 +237,7 @@ static cvtm_status create(cvtm_model model, int64_t width, int64_t height, int64
   const double length = is_put ? 2 * put_half_width : model == CVTM_MODEL_HEMISPHERE ? 4 : 1;
   const int64_t side = problem->width > height ? problem->width : height;
   problem->spacing = length / (double)(side + 1);
-  const cvtm_status status = allocate(problem, has_matrix, model == CVTM_MODEL_PJB, error);
+  const cvtm_status status = allocate_problem(problem, has_matrix, model == CVTM_MODEL_PJB, error);
   if (status != CVTM_OK) {
     cvtm_model_problem_free(problem);
     return status;
@@ -258,7 +259,7 @@ static cvtm_status create(cvtm_model model, int64_t width, int64_t height, int64
 cvtm_status cvtm_model_problem_create(cvtm_model model, int64_t width, int64_t height,
                                       int64_t steps, cvtm_model_problem *problem,
                                       cvtm_error *error) {
-  return create(model, width, height, steps, 1, problem, error);
+  return create_problem(model, width, height, steps, 1, problem, error);
 }
 
 cvtm_status cvtm_model_problem_create_grid(cvtm_model model, int64_t width, int64_t height,
@@ -267,5 +268,5 @@ cvtm_status cvtm_model_problem_create_grid(cvtm_model model, int64_t width, int6
     memset(problem, 0, sizeof *problem);
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a put has no five-point operator");
   }
-  return create(model, width, height, 0, 0, problem, error);
+  return create_problem(model, width, height, 0, 0, problem, error);
 }

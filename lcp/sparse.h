@@ -1,5 +1,5 @@
-/* Sparse matrices: compressed sparse rows (CSR) for people, sliced ELLPACK of 32 rows
- * (the grouping of the RgCSR format) for devices. Columns are 32-bit, so a side is below 2^31;
+/* Sparse matrices: compressed sparse rows (CSR) in host memory, sliced ELLPACK with slices of 32
+ * rows (as in the RgCSR format) in device memory. Columns are 32-bit, so a side is below 2^31;
  * nonzeros are counted in 64 bits. */
 #ifndef CVTMESH_LCP_SPARSE_H
 #define CVTMESH_LCP_SPARSE_H
@@ -24,33 +24,34 @@ cvtm_status cvtm_csr_create(int64_t rows, int64_t columns, int64_t entries, cvtm
                             cvtm_error *error);
 void cvtm_csr_free(cvtm_csr *matrix);
 
-/* Refuses, naming `name`, the row (counted from 1) and the reason: row starts that decrease,
- * columns out of range, unsorted or twice in a row, values that are not finite. */
+/* Refuses row starts that decrease, columns out of range, unsorted or twice in a row, and values
+ * that are not finite. The message gives `name`, the row (counted from 1) and the reason. */
 cvtm_status cvtm_csr_check(const cvtm_csr *matrix, const char *name, cvtm_error *error);
 /* Also refuses a matrix that is not square and a diagonal that is missing, zero or negative. */
 cvtm_status cvtm_csr_check_diagonal(const cvtm_csr *matrix, const char *name, cvtm_error *error);
 
 enum { CVTM_SLICE_ROWS = 32 };
 
-/* A matrix in device memory: rows are taken 32 at a time, and entry k of row r lies at
- * slice_start[r / 32] + 32 * k + r % 32. Rows shorter than their slice are padded
- * with zeros in the column of the row itself (column 0 where that is none). Where that adds little,
- * all slices are as long as the longest one. */
+/* A matrix in device memory in slices of 32 rows. Entry k of row r is at index
+ * slice_start[r / 32] + 32 * k + r % 32. Rows shorter than the longest of their slice are padded
+ * with zeros in column r, or in column 0 if there is no column r. If it adds little padding, all
+ * slices have as many entries as the longest one. */
 typedef struct cvtm_sell {
   int64_t rows, columns;
   int64_t entries;      /* stored, padding included */
-  int64_t uniform;      /* entries of every slice; 0: they differ */
+  int64_t uniform;      /* entries of every slice; 0: slices differ */
   int64_t *slice_start; /* slices + 1 */
   int32_t *column;
   double *value;
-  int32_t *run; /* entries / 32: the column in the first row of a slice where those of the others
-                   follow it one by one, so that they need not be read; else -1. NULL: not known */
+  int32_t *run; /* entries / 32: the first of 32 consecutive columns of an entry in the rows of a
+                   slice, which then need not be read; -1: not consecutive. NULL: not computed */
 } cvtm_sell;
 
 /* Converts on the device; the caller frees. */
 cvtm_status cvtm_sell_create(cvtm_device *device, const cvtm_csr *matrix, cvtm_sell *sell);
 void cvtm_sell_free(cvtm_device *device, cvtm_sell *sell);
-/* Fills in sell.run: worth it where most rows are like the one before, as on grids. */
+/* Computes sell.run. It pays for matrices most of whose rows repeat the pattern of the row before,
+ * as on grids. */
 cvtm_status cvtm_sell_find_runs(cvtm_device *device, cvtm_sell *sell);
 
 #ifdef __cplusplus

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static cvtm_status allocate(int64_t rows, cvtm_colouring *colouring, cvtm_error *error) {
+static cvtm_status allocate_colours(int64_t rows, cvtm_colouring *colouring, cvtm_error *error) {
   colouring->rows = rows;
   colouring->count = 0;
   colouring->colour = malloc(((size_t)rows + 1) * sizeof *colouring->colour);
@@ -21,9 +21,10 @@ void cvtm_colouring_free(cvtm_colouring *colouring) {
   memset(colouring, 0, sizeof *colouring);
 }
 
-/* Rounds until every row has a colour; each colours at least the heaviest one left. */
-static cvtm_status run_rounds(cvtm_device *device, const cvtm_sell *graph, int32_t *colours[2],
-                              int32_t *left, cvtm_colouring *colouring) {
+/* Rounds until every row has a colour. Each colours at least the row of the largest weight left. */
+static cvtm_status run_colouring_rounds(cvtm_device *device, const cvtm_sell *graph,
+                                        int32_t *colours[2], int32_t *left,
+                                        cvtm_colouring *colouring) {
   const size_t bytes = (size_t)graph->rows * sizeof(int32_t);
   cvtm_status status = cvtm_device_fill(device, colours[0], 0xff, bytes);
   int from = 0;
@@ -35,7 +36,7 @@ static cvtm_status run_rounds(cvtm_device *device, const cvtm_sell *graph, int32
     if (status == CVTM_OK) status = cvtm_device_copy_out(device, &any, left, sizeof any);
   }
   if (status != CVTM_OK) return status;
-  status = allocate(graph->rows, colouring, cvtm_device_error(device));
+  status = allocate_colours(graph->rows, colouring, cvtm_device_error(device));
   if (status != CVTM_OK) return status;
   return cvtm_device_copy_out(device, colouring->colour, colours[from], bytes);
 }
@@ -53,7 +54,7 @@ cvtm_status cvtm_colouring_create(cvtm_device *device, const cvtm_csr *matrix,
   for (int k = 0; k < 2 && status == CVTM_OK; ++k)
     status = cvtm_device_allocate(device, matrix->rows, sizeof **colours, (void **)&colours[k]);
   if (status == CVTM_OK) status = cvtm_device_allocate(device, 1, sizeof *left, (void **)&left);
-  if (status == CVTM_OK) status = run_rounds(device, &graph, colours, left, colouring);
+  if (status == CVTM_OK) status = run_colouring_rounds(device, &graph, colours, left, colouring);
   cvtm_csr_free(&pattern);
   cvtm_sell_free(device, &graph);
   cvtm_device_free(device, colours[0]);
@@ -75,7 +76,7 @@ cvtm_status cvtm_colouring_create_grid(int64_t width, int64_t height, int32_t co
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%ld colours for a grid; 2 or 4 are possible",
                      (long)colours);
   }
-  const cvtm_status status = allocate(width * height, colouring, error);
+  const cvtm_status status = allocate_colours(width * height, colouring, error);
   if (status != CVTM_OK) return status;
   colouring->count = colours;
   (void)threads; /* without OpenMP */

@@ -6,7 +6,7 @@ namespace {
 
 constexpr int block_size = 256;
 
-/* Whoever writes *left writes the same number. */
+/* All threads that write *left write the same number. */
 __global__ void colour_rows(cvtm_sell graph, const int32_t *from, int32_t *to, int32_t *left) {
   for (int64_t row = cvtm_first_thread(); row < graph.rows; row += cvtm_thread_count()) {
     to[row] = cvtm_colour_row(&graph, row, from);

@@ -5,36 +5,34 @@
 
 #include <string.h>
 
-/* A CSR matrix in device memory and what a conversion needs besides. */
+/* A CSR matrix in device memory and the workspace of its conversion. */
 typedef struct conversion {
   cvtm_csr csr;
-  int is_borrowed; /* its arrays */
+  int is_borrowed; /* its arrays are the caller's */
   int32_t *counts;
   void *workspace;
   size_t workspace_bytes;
 } conversion;
-
-static cvtm_status allocate(cvtm_device *device, int64_t count, size_t size, void **memory) {
-  return cvtm_device_allocate(device, count, size, memory);
-}
 
 static cvtm_status conversion_open(cvtm_device *device, int64_t rows, int64_t columns,
                                    conversion *work) {
   memset(work, 0, sizeof *work);
   work->csr.rows = rows;
   work->csr.columns = columns;
-  cvtm_status status = allocate(device, rows + 1, sizeof(int32_t), (void **)&work->counts);
+  cvtm_status status =
+      cvtm_device_allocate(device, rows + 1, sizeof(int32_t), (void **)&work->counts);
   if (status == CVTM_OK) status = cvtm_scan_workspace(device, rows, &work->workspace_bytes);
   if (status == CVTM_OK) {
-    status = allocate(device, (int64_t)work->workspace_bytes, 1, &work->workspace);
+    status = cvtm_device_allocate(device, (int64_t)work->workspace_bytes, 1, &work->workspace);
   }
   return status;
 }
 
 static cvtm_status conversion_entries(cvtm_device *device, int64_t entries, conversion *work) {
-  const cvtm_status status = allocate(device, entries, sizeof(int32_t), (void **)&work->csr.column);
+  const cvtm_status status =
+      cvtm_device_allocate(device, entries, sizeof(int32_t), (void **)&work->csr.column);
   if (status != CVTM_OK) return status;
-  return allocate(device, entries, sizeof(double), (void **)&work->csr.value);
+  return cvtm_device_allocate(device, entries, sizeof(double), (void **)&work->csr.value);
 }
 
 static void conversion_close(cvtm_device *device, conversion *work) {
@@ -54,8 +52,8 @@ static cvtm_status copy_csr_in(cvtm_device *device, const cvtm_csr *matrix, conv
     return CVTM_OK;
   }
   const size_t entries = (size_t)matrix->row_start[matrix->rows];
-  cvtm_status status =
-      allocate(device, matrix->rows + 1, sizeof(int64_t), (void **)&work->csr.row_start);
+  cvtm_status status = cvtm_device_allocate(device, matrix->rows + 1, sizeof(int64_t),
+                                            (void **)&work->csr.row_start);
   if (status == CVTM_OK) status = conversion_entries(device, (int64_t)entries, work);
   if (status == CVTM_OK) {
     status = cvtm_device_copy_in(device, work->csr.row_start, matrix->row_start,
@@ -76,7 +74,8 @@ static cvtm_status fill_sell(cvtm_device *device, const cvtm_sell_order *order, 
                              cvtm_sell *sell) {
   const int64_t slices = cvtm_sell_slices(sell->rows);
   const cvtm_sell_table *table = CVTM_TABLE(device, cvtm_sell_table);
-  cvtm_status status = allocate(device, slices + 1, sizeof(int64_t), (void **)&sell->slice_start);
+  cvtm_status status =
+      cvtm_device_allocate(device, slices + 1, sizeof(int64_t), (void **)&sell->slice_start);
   if (status == CVTM_OK)
     status = table->slice_sizes(device, &work->csr, order, sell->uniform, work->counts);
   if (status == CVTM_OK) {
@@ -88,19 +87,20 @@ static cvtm_status fill_sell(cvtm_device *device, const cvtm_sell_order *order, 
                                   sizeof sell->entries);
   }
   if (status == CVTM_OK) {
-    status = allocate(device, sell->entries, sizeof(int32_t), (void **)&sell->column);
+    status = cvtm_device_allocate(device, sell->entries, sizeof(int32_t), (void **)&sell->column);
   }
   if (status == CVTM_OK) {
-    status = allocate(device, sell->entries, sizeof(double), (void **)&sell->value);
+    status = cvtm_device_allocate(device, sell->entries, sizeof(double), (void **)&sell->value);
   }
   if (status == CVTM_OK) status = table->fill_sell(device, &work->csr, order, sell);
   if (status == CVTM_OK) status = cvtm_device_synchronize(device);
   return status;
 }
 
-/* The length of all slices where they can be equally long. A slice counts its entries in 32 bits.
- */
-static cvtm_status measure_rows(cvtm_device *device, const cvtm_csr *matrix, int64_t *uniform) {
+/* *uniform: entries of every slice if that adds at most 1/32 of padding, else 0. Refuses rows whose
+ * slice would have more entries than 32 bits count. */
+static cvtm_status choose_slice_size(cvtm_device *device, const cvtm_csr *matrix,
+                                     int64_t *uniform) {
   int64_t longest = 0;
 #pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static) \
     reduction(max                                                                  \
@@ -121,7 +121,7 @@ static cvtm_status measure_rows(cvtm_device *device, const cvtm_csr *matrix, int
 cvtm_status cvtm_sell_create_ordered(cvtm_device *device, const cvtm_csr *matrix,
                                      const cvtm_sell_order *order, cvtm_sell *sell) {
   memset(sell, 0, sizeof *sell);
-  const cvtm_status checked = measure_rows(device, matrix, &sell->uniform);
+  const cvtm_status checked = choose_slice_size(device, matrix, &sell->uniform);
   if (checked != CVTM_OK) return checked;
   sell->rows = matrix->rows;
   sell->columns = matrix->columns;
@@ -135,8 +135,8 @@ cvtm_status cvtm_sell_create_ordered(cvtm_device *device, const cvtm_csr *matrix
 }
 
 cvtm_status cvtm_sell_create(cvtm_device *device, const cvtm_csr *matrix, cvtm_sell *sell) {
-  const cvtm_sell_order as_it_is = {NULL, NULL};
-  return cvtm_sell_create_ordered(device, matrix, &as_it_is, sell);
+  const cvtm_sell_order identity = {NULL, NULL};
+  return cvtm_sell_create_ordered(device, matrix, &identity, sell);
 }
 
 void cvtm_sell_free(cvtm_device *device, cvtm_sell *sell) {
@@ -148,7 +148,7 @@ void cvtm_sell_free(cvtm_device *device, cvtm_sell *sell) {
 }
 
 cvtm_status cvtm_sell_find_runs(cvtm_device *device, cvtm_sell *sell) {
-  const cvtm_status status =
-      allocate(device, sell->entries / CVTM_SLICE_ROWS, sizeof *sell->run, (void **)&sell->run);
+  const cvtm_status status = cvtm_device_allocate(device, sell->entries / CVTM_SLICE_ROWS,
+                                                  sizeof *sell->run, (void **)&sell->run);
   return status == CVTM_OK ? CVTM_TABLE(device, cvtm_sell_table)->find_runs(device, sell) : status;
 }

@@ -1,13 +1,14 @@
 #include "lcp/sparse/sparse_kernels.h"
 
-/* Fewer rows than this are done before other threads have woken up. */
+/* Fewer rows than this are done before other threads have started. */
 enum { PARALLEL_ROWS = 8192 };
 
 static int threads_for(const cvtm_device *device, int64_t rows) {
   return rows < PARALLEL_ROWS ? 1 : cvtm_device_threads(device);
 }
 
-/* One statement for every row of first .. end - 1, in parallel. */
+/* Runs the statement for every row of first .. end - 1 in parallel, and returns from the function.
+ */
 #define FOR_ROWS(device, first, end, statement)                                                    \
   do {                                                                                             \
     const int64_t end_ = (end);                                                                    \
@@ -103,7 +104,7 @@ static cvtm_status divide_cpu(cvtm_device *device, const double *x, double *y, i
   FOR_ROWS(device, 0, count, y[row] /= x[row]);
 }
 
-/* Halves the lanes until one is left. */
+/* Adds the lanes by halving. */
 static cvtm_sums join_lanes(cvtm_sums *lanes) {
   for (int half = CVTM_SUM_LANES / 2; half > 0; half /= 2)
     for (int lane = 0; lane < half; ++lane) cvtm_sums_join(&lanes[lane], &lanes[lane + half]);

@@ -4,8 +4,8 @@
 namespace {
 
 constexpr int block_size = 256;
-/* Blocks of a multiprocessor at once: they leave the registers for a batch of entries. */
-constexpr int row_blocks = 5, sum_blocks_at_once = 4;
+/* Resident blocks per multiprocessor: few enough to leave registers for a batch of entries. */
+constexpr int row_blocks = 5, sum_blocks_resident = 4;
 constexpr int small_block = 1024;
 constexpr int64_t small_rows = 4096;
 
@@ -218,7 +218,7 @@ cvtm_status divide(cvtm_device *device, const double *x, double *y, int64_t coun
 
 /* --- sums ------------------------------------------------------------------------------ */
 
-/* Halves the lanes until the first holds everything. */
+/* Adds the lanes by halving; the sum is in lane 0. */
 __device__ void join_lanes(cvtm_sums *lanes) {
   const int lane = static_cast<int>(threadIdx.x);
   __syncthreads();
@@ -229,7 +229,7 @@ __device__ void join_lanes(cvtm_sums *lanes) {
 }
 
 template <cvtm_sum_kind kind, bool relaxes>
-__global__ void __launch_bounds__(CVTM_SUM_LANES, sum_blocks_at_once)
+__global__ void __launch_bounds__(CVTM_SUM_LANES, sum_blocks_resident)
     sum_blocks(const __grid_constant__ cvtm_level level, const __grid_constant__ cvtm_level next,
                bool has_next, double *vector, double omega, int64_t first, int64_t last,
                cvtm_sums *partial, const cvtm_sparse_state *state) {
@@ -310,7 +310,7 @@ cvtm_status sum(cvtm_device *device, const cvtm_level *level, const cvtm_level *
   return cvtm_cuda_launched(device, "finish_sums");
 }
 
-/* One row waits for the one before it: a single thread. */
+/* Each row depends on the one before it, so a single thread solves. */
 __global__ void solve_tridiagonal(cvtm_level level, cvtm_tridiagonal matrix) {
   cvtm_solve_tridiagonal(&level, &matrix);
 }
@@ -348,7 +348,7 @@ cvtm_status check(cvtm_device *device, const double *b, const double *lower, con
   return run_rows(device, 0, count, check_at{b, lower, upper, verdict}, "check");
 }
 
-/* --- small levels: one block does them all ------------------------------------------------- */
+/* --- the V-cycle of small levels, in one block --------------------------------------------- */
 
 template <class Row>
 __device__ void block_rows(int64_t first, int64_t end, const Row &at) {

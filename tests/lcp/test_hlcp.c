@@ -305,7 +305,7 @@ static void weights_may_overlap(void **state) {
   cvtm_device_destroy(device);
 }
 
-/* --- splittings of the caller's ------------------------------------------------------- */
+/* --- splittings by the caller ------------------------------------------------------- */
 
 /* (1 / alpha)(D + beta lower(M)) with the lower part of the rows first .. end - 1. */
 static cvtm_csr aor_matrix(const cvtm_csr *m, int64_t first, int64_t end, double alpha,
@@ -571,7 +571,7 @@ static void random_pairs_converge(void **state) {
   cvtm_device_destroy(device);
 }
 
-/* --- checks, refusals, habits --------------------------------------------------------- */
+/* --- checks, refusals, monitors --------------------------------------------------------- */
 
 /* Spectral radii of V in closed form: of tridiag / 4 for example 1, of the five-point matrices
  * else. The limit is never above the true one, and near it. */
@@ -703,7 +703,7 @@ static void the_monitor_hears_everything(void **state) {
   assert_int_equal(l.next, got.result.iterations + 1);
   assert_true(l.last == got.result.residual);
   outcome_free(&got);
-  /* The tolerance is never met; a stop may come some sweeps late. */
+  /* The tolerance is never met; the monitor may be called some sweeps late. */
   o.tolerance = 0;
   l.next = 0;
   l.stop_at = 3;

@@ -16,7 +16,7 @@ typedef struct setting {
   double tolerance;
   int has_grid, nested;
   int64_t limit;
-  int pre, post; /* both 0: as by default */
+  int pre, post; /* both 0: the defaults */
 } setting;
 
 typedef struct vectors {
@@ -224,8 +224,8 @@ static void cycle_counts(void **state) {
       solved_free(&p);
     }
   }
-  /* From a cold start the boundary moves by a node or so a cycle. The five-point operator, whose
-   * coarse bases are truncated as well, takes 14, 24 and 13 cycles here. */
+  /* From a cold start the free boundary moves by about one node per cycle. The five-point operator,
+   * whose coarse bases are truncated as well, takes 14, 24 and 13 cycles here. */
   static const int64_t cold[] = {14, 26, 13};
   for (size_t k = 0; k < 3; ++k) {
     const setting s = {CVTM_LCP_TRUNCATED, 1e-8, 1, 0, 0, 0, 0};
@@ -270,7 +270,7 @@ static void grids_of_any_shape(void **state) {
   cvtm_device_destroy(device);
 }
 
-/* Any number of sweeps before and after a correction, none of one kind included. */
+/* Any number of sweeps before and after a correction; one of the two may be 0. */
 static void sweeps_may_differ(void **state) {
   (void)state;
   static const int sweeps[][2] = {{1, 0}, {0, 1}, {2, 1}, {1, 3}};
@@ -349,7 +349,7 @@ static void problem_free(random_problem *p) {
   free(p->upper);
 }
 
-/* Plain projected Gauss-Seidel until nothing moves, which converges for H-matrices. */
+/* Projected Gauss-Seidel until x no longer changes, which converges for H-matrices. */
 static void relax_to_the_end(const random_problem *p, double *x) {
   const int64_t n = p->a.rows;
   for (int64_t i = 0; i < n; ++i) x[i] = 0;
@@ -487,7 +487,7 @@ static void transport_may_prevail(void **state) {
   cvtm_device_destroy(device);
 }
 
-/* An obstacle problem whose grid nobody mentions: aggregation. */
+/* An obstacle problem without its grid: aggregation. */
 static void grids_may_be_unknown(void **state) {
   (void)state;
   cvtm_device *device = test_device_open();
@@ -619,7 +619,7 @@ static void the_published_cycle_stalls_and_says_so(void **state) {
   assert_int_equal(p.result.stop, CVTM_LCP_STALLED);
   assert_true(p.result.natural_residual > 1e-3 * cold);
   solved_free(&p);
-  /* It does solve linear systems: no obstacle, no stall. */
+  /* Without an obstacle it does not stall. */
   cvtm_model_problem linear;
   cvtm_error error = {CVTM_OK, ""};
   assert_int_equal(cvtm_model_problem_create(CVTM_MODEL_MEMBRANE, 63, 63, 1, &linear, &error),
@@ -634,7 +634,7 @@ static void the_published_cycle_stalls_and_says_so(void **state) {
   cvtm_device_destroy(device);
 }
 
-/* Symmetric, positive diagonal, but indefinite: relaxation runs away, and is stopped. */
+/* Symmetric with a positive diagonal, but indefinite: relaxation diverges, and is stopped. */
 static void divergence_is_noticed(void **state) {
   (void)state;
   int64_t start[] = {0, 2, 4};
@@ -675,7 +675,7 @@ static void units_do_not_matter(void **state) {
     const vectors v = {p.b, p.lower, NULL};
     const cvtm_lcp_result result = solve_on(device, &p.matrix, SIDE, SIDE, &s, v, x);
     cvtm_model_problem_free(&p);
-    if (of_a > 1) { /* F rounds to far more than what x can be off by: nothing is claimed */
+    if (of_a > 1) { /* F has larger rounding errors than x can have errors: no claim */
       assert_int_equal(result.stop, CVTM_LCP_STALLED);
       continue;
     }
@@ -688,7 +688,7 @@ static void units_do_not_matter(void **state) {
   cvtm_device_destroy(device);
 }
 
-/* A residual that is not a number is not called small. */
+/* A residual that is NaN does not count as small. */
 static void undefined_residuals_are_not_small(void **state) {
   (void)state;
   static const cvtm_lcp_method methods[] = {CVTM_LCP_PSOR, CVTM_LCP_TNNMG, CVTM_LCP_PDAS};
@@ -713,12 +713,12 @@ static void iterations_end_for_a_reason(void **state) {
   (void)state;
   cvtm_iteration_state still = {.limit = 20, .window = 20};
   for (int k = 0; k <= 20; ++k, ++still.iteration) cvtm_iteration_judge(&still, 1, 1, 1e-9);
-  assert_int_equal(still.stop, CVTM_LCP_STALLED); /* no less so where the limit is reached */
+  assert_int_equal(still.stop, CVTM_LCP_STALLED); /* also at the limit of iterations */
 
   cvtm_iteration_state climbing = {.limit = 200, .window = 40};
   for (int k = 0; k < 100; ++k, ++climbing.iteration)
     cvtm_iteration_judge(&climbing, k == 0 ? 1 : 6 * pow(0.997, k), 1, 1e-9);
-  assert_int_equal(climbing.go_on, 1); /* above its start, but on the way down */
+  assert_int_equal(climbing.go_on, 1); /* above its start, but falling */
 
   cvtm_iteration_state fine = {.limit = 200, .window = 20};
   for (int k = 0; k <= 40; ++k, ++fine.iteration)
@@ -728,7 +728,7 @@ static void iterations_end_for_a_reason(void **state) {
   cvtm_iteration_state lost = {.limit = 200, .window = 20, .may_grow = 1};
   for (int k = 0; k <= 20; ++k, ++lost.iteration)
     cvtm_iteration_judge(&lost, k == 0 ? 1 : 1e3, 1, k == 0 ? 1e-9 : 1e5);
-  assert_int_equal(lost.stop, CVTM_LCP_STALLED); /* what far iterates round to excuses nothing */
+  assert_int_equal(lost.stop, CVTM_LCP_STALLED); /* rounding errors of far iterates prove nothing */
   assert_int_equal(lost.improved, 0);
 }
 

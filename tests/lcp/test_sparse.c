@@ -170,8 +170,8 @@ static void check_product(cvtm_device *device, const cvtm_csr *a, const cvtm_sel
   cvtm_device_free(device, level.state);
 }
 
-/* The product adds in the order of the columns, so it is the plain sum to the last bit. */
-static void product_is_the_plain_sum(void **state) {
+/* The product adds in the order of the columns, so it has the bits of the sum over the CSR row. */
+static void product_is_the_sum_over_the_csr_row(void **state) {
   (void)state;
   cvtm_device *device = test_device_open();
   cvtm_csr a = random_matrix(203, 150, 3);
@@ -201,7 +201,7 @@ static cvtm_csr banded_matrix(int64_t rows, int64_t start, int64_t length) {
   return a;
 }
 
-/* Columns that follow one another are not read, and slices of one length have no starts. */
+/* Runs of consecutive columns and slices of equal length change no product. */
 static void runs_and_equal_slices_change_nothing(void **state) {
   (void)state;
   cvtm_device *device = test_device_open();
@@ -360,7 +360,7 @@ static void colourings_are_proper(void **state) {
   (void)state;
   cvtm_device *device = test_device_open();
   for (uint64_t seed = 0; seed < 3; ++seed) {
-    cvtm_csr a = random_matrix(150, 150, 100 + seed); /* no symmetry at all */
+    cvtm_csr a = random_matrix(150, 150, 100 + seed); /* without any symmetry */
     cvtm_colouring colouring;
     cvtm_error error = {CVTM_OK, ""};
     assert_device_ok(device, cvtm_colouring_create(device, &a, &colouring));
@@ -377,7 +377,7 @@ static void colourings_are_proper(void **state) {
         if (k > start[c]) assert_true(order[k] > order[k - 1]);
       }
     }
-    /* One row recoloured like a neighbour is found out. */
+    /* A row with the colour of a neighbour is refused. */
     int64_t row = 0;
     while (a.row_start[row + 1] == a.row_start[row] || a.column[a.row_start[row]] == row) ++row;
     colouring.colour[row] = colouring.colour[a.column[a.row_start[row]]];
@@ -426,7 +426,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sliced_and_back),
       cmocka_unit_test(rows_of_any_length_are_sorted),
-      cmocka_unit_test(product_is_the_plain_sum),
+      cmocka_unit_test(product_is_the_sum_over_the_csr_row),
       cmocka_unit_test(runs_and_equal_slices_change_nothing),
       cmocka_unit_test(refusals_name_row_and_reason),
       cmocka_unit_test(matrix_market_kinds),
