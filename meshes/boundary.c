@@ -2,6 +2,7 @@
 #include "meshes/contour.h"
 
 #include "base/grow.h"
+#include "base/segment.h"
 #include "meshes/crossings.h"
 
 #include <inttypes.h>
@@ -188,19 +189,13 @@ static void place_cut(const sampler *s, int64_t i, int64_t parts, int closed, do
   place[1] -= shift * (b[0] - a[0]) / span;
 }
 
-static double distance_to_chord(const double *a, const double *b, const double *p) {
-  const double dx = b[0] - a[0], dy = b[1] - a[1], length2 = dx * dx + dy * dy;
-  const double along = length2 > 0 ? ((p[0] - a[0]) * dx + (p[1] - a[1]) * dy) / length2 : 0;
-  const double t = fmin(fmax(along, 0), 1);
-  return hypot(a[0] + t * dx - p[0], a[1] + t * dy - p[1]);
-}
-
 /* Of the curve from the edge; the edge's ends are at most so far from the curve, too. */
 static double edge_deviation(const sampler *s, int64_t i, const double *a, const double *b) {
   const double *from = s->track.points + 2 * s->cuts[i], *to = s->track.points + 2 * s->cuts[i + 1];
   double largest = fmax(hypot(a[0] - from[0], a[1] - from[1]), hypot(b[0] - to[0], b[1] - to[1]));
   for (int64_t k = s->cuts[i]; k <= s->cuts[i + 1]; ++k) {
-    largest = fmax(largest, distance_to_chord(a, b, s->track.points + 2 * k));
+    const double *q = s->track.points + 2 * k;
+    largest = fmax(largest, cvtm_segment_distance(a, b, q[0], q[1]));
   }
   return largest;
 }

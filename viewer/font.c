@@ -1,5 +1,7 @@
 #include "viewer/font.h"
 
+#include "base/segment.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -45,17 +47,10 @@ typedef struct pen {
   unsigned char *pixels;
 } pen;
 
-static double distance_to(double x, double y, const double *a, const double *b) {
-  const double dx = b[0] - a[0], dy = b[1] - a[1], length2 = dx * dx + dy * dy;
-  double t = length2 > 0 ? ((x - a[0]) * dx + (y - a[1]) * dy) / length2 : 0;
-  t = fmin(fmax(t, 0), 1);
-  return hypot(x - a[0] - t * dx, y - a[1] - t * dy);
-}
-
 static void draw_segment(const pen *p, const double *a, const double *b) {
   for (int y = 0; y < p->height; ++y) {
     for (int x = 0; x < p->width; ++x) {
-      const double cover = p->radius + 0.5 - distance_to(x + 0.5, y + 0.5, a, b);
+      const double cover = p->radius + 0.5 - cvtm_segment_distance(a, b, x + 0.5, y + 0.5);
       const double value = 255 * fmin(fmax(cover, 0), 1) + 0.5;
       unsigned char *pixel = &p->pixels[y * p->stride + x];
       if (value > *pixel) *pixel = (unsigned char)value;

@@ -1,0 +1,263 @@
+/* Marching squares over a mask or labels, and the arcs that their segments form. */
+#include "base/grow.h"
+#include "base/segment.h"
+#include "meshes/contour_steps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Segments ---- */
+
+/* Between the places `a` and `b` (crossings, and junctions of squares) of the plane, with the
+ * regions beside it on the way from a to b. */
+typedef struct segment {
+  int64_t a, b;
+  int32_t left, right;
+} segment;
+
+typedef struct tracer {
+  const float *coverage; /* or */
+  const int32_t *labels;
+  int width, height;
+  double *points;
+  int64_t point_count, point_capacity;
+  segment *segments;
+  int64_t segment_count, segment_capacity;
+  int64_t *above, *below, *between; /* crossings of a row of squares: width + 2 each, -1: none */
+  cvtm_error *error;
+} tracer;
+
+static double coverage_at(const tracer *t, int i, int j) {
+  if (i < 0 || j < 0 || i >= t->width || j >= t->height) return 0;
+  return (double)t->coverage[(int64_t)j * t->width + i];
+}
+
+static int32_t label_at(const tracer *t, int i, int j) {
+  if (t->coverage != NULL) return coverage_at(t, i, j) >= 0.5;
+  if (i < 0 || j < 0 || i >= t->width || j >= t->height) return 0;
+  return t->labels[(int64_t)j * t->width + i];
+}
+
+static int64_t add_place(tracer *t, double x, double y) {
+  if (!cvtm_grow(&t->points, 2 * sizeof *t->points, &t->point_capacity, t->point_count + 1))
+    return -1;
+  t->points[2 * t->point_count] = x;
+  t->points[2 * t->point_count + 1] = y;
+  return t->point_count++;
+}
+
+static cvtm_status add_segment(tracer *t, int64_t a, int64_t b, int32_t left, int32_t right) {
+  if (!cvtm_grow(&t->segments, sizeof *t->segments, &t->segment_capacity, t->segment_count + 1))
+    return cvtm_contour_no_memory(t->error);
+  t->segments[t->segment_count++] = (segment){a, b, left, right};
+  return CVTM_OK;
+}
+
+/* The crossing between the centres of two neighbouring pixels into *place, -1 if there is none. */
+static cvtm_status cross(tracer *t, int i, int j, int di, int dj, int64_t *place) {
+  *place = -1;
+  if (label_at(t, i, j) == label_at(t, i + di, j + dj)) return CVTM_OK;
+  double share = 0.5;
+  if (t->coverage != NULL) {
+    const double here = coverage_at(t, i, j), there = coverage_at(t, i + di, j + dj);
+    share = (0.5 - here) / (there - here);
+    /* Not on a centre, where up to four crossings would coincide; and a line of single pixels,
+     * however faint, is half a pixel wide. */
+    const double least = here >= 0.5 && !label_at(t, i - di, j - dj) ? 0.25 : 0.001;
+    const double most = there >= 0.5 && !label_at(t, i + 2 * di, j + 2 * dj) ? 0.75 : 0.999;
+    share = fmin(fmax(share, least), most);
+  }
+  *place = add_place(t, i + 0.5 + di * share, j + 0.5 + dj * share);
+  return *place < 0 ? cvtm_contour_no_memory(t->error) : CVTM_OK;
+}
+
+/* Joins the crossings on the sides p < q of a square whose corners have these labels. */
+static cvtm_status join(tracer *t, const int64_t *crossing, const int32_t *label, int p, int q) {
+  return add_segment(t, crossing[p], crossing[q], label[p + 1], label[p]);
+}
+
+/* Is the bridge narrower than half a pixel that is left of a square when its second and fourth
+ * corners are cut off (`falling`), or its first and third? */
+static int is_narrow(const tracer *t, const int64_t *crossing, int falling) {
+  const double *end[4];
+  for (int k = 0; k < 4; ++k) end[k] = t->points + 2 * crossing[(k + !falling) % 4];
+  double width = INFINITY;
+  for (int k = 0; k < 2; ++k) {
+    width = fmin(width, cvtm_segment_distance(end[0], end[1], end[2 + k][0], end[2 + k][1]));
+    width = fmin(width, cvtm_segment_distance(end[2], end[3], end[k][0], end[k][1]));
+  }
+  return width < 0.5;
+}
+
+/* Side k of a square lies between its corners k and k + 1: upper left, upper right, lower right,
+ * lower left. */
+static cvtm_status trace_square(tracer *t, int i, int j, const int64_t *crossing,
+                                const int32_t *label) {
+  int sides[4], count = 0;
+  for (int k = 0; k < 4; ++k) {
+    if (crossing[k] >= 0) sides[count++] = k;
+  }
+  if (count == 0) return CVTM_OK;
+  if (count == 2) return join(t, crossing, label, sides[0], sides[1]);
+  int falling = label[0] == label[2], rising = label[1] == label[3];
+  if (falling && rising) {
+    const double mean = t->coverage == NULL
+                            ? 0
+                            : coverage_at(t, i, j) + coverage_at(t, i + 1, j) +
+                                  coverage_at(t, i, j + 1) + coverage_at(t, i + 1, j + 1);
+    const int32_t wins =
+        t->coverage == NULL ? (label[0] > label[1] ? label[0] : label[1]) : (mean >= 2);
+    falling = wins == label[0];
+    rising = !falling;
+  }
+  if (t->coverage != NULL && falling == (label[0] != 0) && is_narrow(t, crossing, falling)) {
+    falling = !falling;
+    rising = !rising;
+  }
+  if (count == 4 && (falling || rising)) {
+    /* Two corners are cut off: the second and fourth, or the first and third. */
+    const int p = falling ? 0 : 1, q = falling ? 1 : 2;
+    const cvtm_status status = join(t, crossing, label, p, q);
+    if (status != CVTM_OK) return status;
+    if (falling) return join(t, crossing, label, 2, 3);
+    return add_segment(t, crossing[3], crossing[0], label[0], label[3]);
+  }
+  double x = 0, y = 0;
+  for (int k = 0; k < count; ++k) {
+    x += t->points[2 * crossing[sides[k]]] / count;
+    y += t->points[2 * crossing[sides[k]] + 1] / count;
+  }
+  const int64_t junction = add_place(t, x, y);
+  if (junction < 0) return cvtm_contour_no_memory(t->error);
+  for (int k = 0; k < count; ++k) {
+    const int side = sides[k];
+    const cvtm_status status =
+        add_segment(t, crossing[side], junction, label[(side + 1) % 4], label[side]);
+    if (status != CVTM_OK) return status;
+  }
+  return CVTM_OK;
+}
+
+/* The squares between the rows j and j + 1 of centres. `above` is known. */
+static cvtm_status trace_row(tracer *t, int j) {
+  cvtm_status status = CVTM_OK;
+  for (int i = -1; i <= t->width && status == CVTM_OK; ++i) {
+    status = cross(t, i, j, 0, 1, &t->between[i + 1]);
+    if (status == CVTM_OK) status = cross(t, i, j + 1, 1, 0, &t->below[i + 1]);
+  }
+  for (int i = -1; i < t->width && status == CVTM_OK; ++i) {
+    const int64_t crossing[4] = {t->above[i + 1], t->between[i + 2], t->below[i + 1],
+                                 t->between[i + 1]};
+    if (crossing[0] < 0 && crossing[1] < 0 && crossing[2] < 0 && crossing[3] < 0) continue;
+    const int32_t label[5] = {label_at(t, i, j), label_at(t, i + 1, j), label_at(t, i + 1, j + 1),
+                              label_at(t, i, j + 1), label_at(t, i, j)};
+    status = trace_square(t, i, j, crossing, label);
+  }
+  int64_t *swap = t->above;
+  t->above = t->below;
+  t->below = swap;
+  return status;
+}
+
+static cvtm_status trace_squares(tracer *t) {
+  const size_t row = (size_t)t->width + 2;
+  int64_t *rows = malloc(3 * row * sizeof *rows);
+  if (rows == NULL) return cvtm_contour_no_memory(t->error);
+  t->above = rows;
+  t->below = rows + row;
+  t->between = rows + 2 * row;
+  for (size_t k = 0; k < row; ++k) t->above[k] = -1;
+  cvtm_status status = CVTM_OK;
+  for (int j = -1; j < t->height && status == CVTM_OK; ++j) status = trace_row(t, j);
+  free(rows);
+  return status;
+}
+
+/* ---- Arcs ---- */
+
+/* The segments at each place: `at` lists them place by place. */
+typedef struct incidence {
+  int64_t *start, *at;
+  uint8_t *used; /* per segment */
+} incidence;
+
+static void free_incidence(incidence *n) {
+  free(n->start);
+  free(n->at);
+  free(n->used);
+}
+
+static cvtm_status find_incidence(const tracer *t, incidence *n) {
+  n->start = calloc((size_t)t->point_count + 2, sizeof *n->start);
+  n->at = malloc((2 * (size_t)t->segment_count + 1) * sizeof *n->at);
+  n->used = calloc((size_t)t->segment_count + 1, 1);
+  if (n->start == NULL || n->at == NULL || n->used == NULL) return cvtm_contour_no_memory(t->error);
+  for (int64_t s = 0; s < t->segment_count; ++s) {
+    ++n->start[t->segments[s].a + 2];
+    ++n->start[t->segments[s].b + 2];
+  }
+  for (int64_t p = 0; p < t->point_count; ++p) n->start[p + 2] += n->start[p + 1];
+  for (int64_t s = 0; s < t->segment_count; ++s) {
+    n->at[n->start[t->segments[s].a + 1]++] = s;
+    n->at[n->start[t->segments[s].b + 1]++] = s;
+  }
+  return CVTM_OK;
+}
+
+static int is_junction(const incidence *n, int64_t place) {
+  return n->start[place + 1] - n->start[place] != 2;
+}
+
+/* Follows unused segments from `place` along `first` to the next junction or back. */
+static void follow(const tracer *t, incidence *n, int64_t place, int64_t first, cvtm_contour *made,
+                   int64_t *points) {
+  const int64_t arc = made->arc_count++, begin = place;
+  made->start[arc] = *points;
+  made->left[arc] =
+      t->segments[first].a == place ? t->segments[first].left : t->segments[first].right;
+  made->right[arc] =
+      t->segments[first].a == place ? t->segments[first].right : t->segments[first].left;
+  memcpy(made->points + 2 * (*points)++, t->points + 2 * place, 2 * sizeof(double));
+  for (int64_t s = first; s >= 0;) {
+    n->used[s] = 1;
+    place = t->segments[s].a == place ? t->segments[s].b : t->segments[s].a;
+    memcpy(made->points + 2 * (*points)++, t->points + 2 * place, 2 * sizeof(double));
+    s = -1;
+    if (is_junction(n, place) || place == begin) break;
+    for (int64_t k = n->start[place]; k < n->start[place + 1]; ++k) {
+      if (!n->used[n->at[k]]) s = n->at[k];
+    }
+  }
+  made->start[made->arc_count] = *points;
+}
+
+/* From junction to junction first, then the closed curves. */
+static cvtm_status collect_arcs(const tracer *t, double smallest, cvtm_contour *made) {
+  incidence n = {0};
+  cvtm_status status = find_incidence(t, &n);
+  if (status == CVTM_OK) {
+    status = cvtm_contour_allocate(t->segment_count, 2 * t->segment_count, made, t->error);
+  }
+  int64_t points = 0;
+  for (int closed = 0; closed < 2 && status == CVTM_OK; ++closed) {
+    for (int64_t s = 0; s < t->segment_count; ++s) {
+      const int64_t a = t->segments[s].a, b = t->segments[s].b;
+      if (n.used[s] || !(closed || is_junction(&n, a) || is_junction(&n, b))) continue;
+      follow(t, &n, closed || is_junction(&n, a) ? a : b, s, made, &points);
+      cvtm_contour_drop_small(made, smallest, &points);
+    }
+  }
+  free_incidence(&n);
+  return status;
+}
+
+cvtm_status cvtm_contour_trace(const float *coverage, const int32_t *labels, int width, int height,
+                               double smallest, cvtm_contour *contour, cvtm_error *error) {
+  tracer t = {
+      .coverage = coverage, .labels = labels, .width = width, .height = height, .error = error};
+  cvtm_status status = trace_squares(&t);
+  if (status == CVTM_OK) status = collect_arcs(&t, smallest, contour);
+  free(t.points);
+  free(t.segments);
+  return status;
+}
