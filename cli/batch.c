@@ -1,6 +1,6 @@
-/* cvtmesh batch: many runs in one process. Every lane is a thread that takes a job, reads its
- * image, borrows a device, and writes the files; there are more lanes than devices, so
- * some read and write while others compute. */
+/* cvtmesh batch: many runs in one process. A lane is a thread that takes a job, reads its image,
+ * borrows a device, and writes the files. There are more lanes than devices, so that some lanes
+ * read and write while others compute. */
 #include "base/clock.h"
 #include "cli/batch_devices.h"
 #include "cli/batch_journal.h"
@@ -28,7 +28,7 @@ enum { FAILURES_REPORTED = 1000 };
 
 typedef enum outcome { DONE, SKIPPED, FAILED, OUTCOME_COUNT } outcome;
 
-/* Seconds that the lanes spent, together. */
+/* What a lane spends time on; the report gives the seconds of all lanes together. */
 typedef enum stage { STAGE_READ, STAGE_WAIT, STAGE_SOLVE, STAGE_WRITE, STAGE_COUNT } stage;
 
 typedef struct batch {
@@ -38,25 +38,25 @@ typedef struct batch {
   batch_journal *journal;
   batch_devices *devices;
   char *journal_base;
-  int64_t shard, shards; /* this one's jobs are shard, shard + shards, ... */
-  int64_t listed;        /* jobs in the list */
-  int64_t mine;          /* of this shard */
+  int64_t shard, shards; /* this shard has the jobs shard, shard + shards, ... */
+  int64_t listed;        /* jobs in the whole list */
+  int64_t mine;          /* jobs of this shard */
   double start;
   int visible; /* a progress line is shown */
   pthread_mutex_t list_lock;
 
   pthread_mutex_t lock; /* of what follows */
-  pthread_cond_t ended; /* a lane came to its end */
-  int lanes;            /* still at work */
-  int stopped;          /* no further job is begun */
-  int code;             /* of what stopped it */
+  pthread_cond_t ended; /* signalled when a lane has ended */
+  int lanes;            /* that have not ended */
+  int stopped;          /* true: no further job starts */
+  int code;             /* exit code of what stopped the batch */
   int64_t count[OUTCOME_COUNT];
   double seconds[STAGE_COUNT];
 } batch;
 
 /* --- lanes ---------------------------------------------------------------------------- */
 
-/* Ends the batch in all ranks for a reason that concerns more than one job. */
+/* Ends the batch in all ranks: what failed concerns more than one job. */
 static void halt(batch *b, int code) {
   pthread_mutex_lock(&b->lock);
   b->stopped = 1;
@@ -78,7 +78,8 @@ static void count(batch *b, outcome what) {
   pthread_mutex_unlock(&b->lock);
 }
 
-/* The next job of any rank, done or not; *job is NULL behind the last. */
+/* Takes the next job that no other lane of any rank has; an earlier session may have done it. *job
+ * is NULL after the last. */
 static cvtm_status next_job(batch *b, batch_job **job, cvtm_error *error) {
   int64_t number = 0;
   *job = NULL;
@@ -90,7 +91,7 @@ static cvtm_status next_job(batch *b, batch_job **job, cvtm_error *error) {
   return status;
 }
 
-/* The next job that remains to be done, or NULL. */
+/* Takes the next job that is not done; NULL if none is left. */
 static batch_job *take(batch *b, batch_key *key) {
   batch_job *job = NULL;
   cvtm_error error = {CVTM_OK, ""};
@@ -117,7 +118,8 @@ static void end_stage(batch *b, stage which, double *begin) {
   *begin = now;
 }
 
-/* A device that failed will fail again; everything else is the job's own misfortune. */
+/* An error of the device ends the batch, since it would recur in every job; any other error ends
+ * this job alone. */
 static int solve_job(batch *b, cli_run_job *run, double *begin) {
   cvtm_device *device = batch_devices_lend(b->devices);
   end_stage(b, STAGE_WAIT, begin);
@@ -128,7 +130,8 @@ static int solve_job(batch *b, cli_run_job *run, double *begin) {
   return code;
 }
 
-/* All stages of a run; CLI_EXIT_INTERRUPTED if it was abandoned before it wrote anything. */
+/* Runs all stages of a job. Returns CLI_EXIT_INTERRUPTED if it was abandoned before it wrote a
+ * file. */
 static int run_stages(batch *b, const batch_job *job) {
   double begin = cvtm_clock();
   cli_run_job *run = NULL;
@@ -192,7 +195,7 @@ static void *lane(void *context) {
 
 /* --- progress ------------------------------------------------------------------------- */
 
-/* One line for the whole, of this rank's counts. */
+/* Prints the progress line, with the counts of this rank. */
 static void draw(const batch *b, const int64_t *counts) {
   const double elapsed = cvtm_clock() - b->start;
   const int64_t worked = counts[DONE] + counts[FAILED];
@@ -208,7 +211,7 @@ static void draw(const batch *b, const int64_t *counts) {
   fputs("\033[K", stderr);
 }
 
-/* Waits for the lanes; meanwhile shows how far they are and serves the other ranks. */
+/* Until all lanes have ended: shows the progress and lets MPI serve the other ranks. */
 static void watch(batch *b) {
   const long pause = batch_ranks_size(b->ranks) > 1 ? 1000000 : 100000000;
   double shown = 0;
@@ -254,7 +257,7 @@ static cvtm_status work(batch *b, cvtm_error *error) {
 
 /* --- before the work -------------------------------------------------------------------- */
 
-/* I/N, or the variables of a Slurm array. */
+/* Parses --shard: I/N, or `slurm` for the variables of a job array. */
 static cvtm_status read_shard(batch *b, cvtm_error *error) {
   const char *text = b->options->batch.shard;
   b->shards = 1;
@@ -280,10 +283,10 @@ static cvtm_status read_shard(batch *b, cvtm_error *error) {
   return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--shard: '%s' is not I/N with 0 <= I < N", text);
 }
 
-/* The files of all jobs and of the batch itself. */
+/* The files that the jobs and the batch itself read and write. */
 typedef struct batch_files {
   batch_key_set written, read;
-  int64_t job; /* whose files come next, from 1; 0: those of the batch */
+  int64_t job; /* the job whose files are being added, from 1; 0: the batch itself */
   cvtm_status status;
   cvtm_error *error;
 } batch_files;
@@ -298,8 +301,8 @@ static cvtm_status refuse_file(const batch_files *files, cli_file_use use, const
                    use == CLI_FILE_READ ? "the batch writes" : "the batch reads or also writes");
 }
 
-/* A cli_file_visitor. A file with one name is known by its name alone: while other processes
- * of the batch replace files, the inode of an old file may become that of another. */
+/* A cli_file_visitor. A file with a single name is identified by that name alone: other processes
+ * of the batch replace files meanwhile, and a new file may get the inode of a removed one. */
 static void add_file(void *context, cli_file_use use, const char *option, const char *path) {
   batch_files *files = context;
   const cli_file_id id = cli_file_id_of(path);
@@ -323,14 +326,14 @@ static cvtm_status check_own_files(const batch *b, batch_files *files) {
   return files->status;
 }
 
-/* No file may be written by two jobs, or written by one and read by another. */
+/* Refuses a file that two jobs write, or that one job writes and another reads. */
 static cvtm_status check_files(batch_files *files, const batch_job *job) {
   files->job = job->index + 1;
   cli_options_visit_files(&job->options, add_file, files);
   return files->status;
 }
 
-/* Goes through the whole list once: counts, and refuses what cannot be meant. */
+/* Reads the whole list once: counts the jobs and checks their options and files. */
 static cvtm_status check_list(batch *b, cvtm_error *error) {
   batch_files files = {.status = CVTM_OK, .error = error};
   batch_job *job = NULL;
@@ -356,7 +359,7 @@ static cvtm_status clean_job(batch *b, const batch_job *job, cvtm_error *error) 
   return status;
 }
 
-/* Removes what killed sessions left half-written. */
+/* Removes temporary files of processes that were killed. */
 static cvtm_status clean(batch *b, cvtm_error *error) {
   const char *report = b->options->batch.report;
   cvtm_status status = CVTM_OK;
@@ -371,7 +374,7 @@ static cvtm_status clean(batch *b, cvtm_error *error) {
   return status == CVTM_OK ? batch_list_rewind(b->list, error) : status;
 }
 
-/* --journal, or a name beside the list. */
+/* The path of the journal, malloc'd: --journal, or one made from the name of the list. */
 static char *make_journal_base(const cli_options *options) {
   static const char plain[] = "cvtmesh-batch.journal";
   const char *list = options->input, *dot = strrchr(list, '.');
@@ -402,7 +405,7 @@ static cvtm_status open_own_journal(batch *b, int64_t session, cvtm_error *error
   return status;
 }
 
-/* Rank 0 first: it holds the lock of the batch, and clears away older journals. */
+/* Rank 0 opens its journal first: it holds the lock of the batch and removes older journals. */
 static cvtm_status open_journal(batch *b, cvtm_error *error) {
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
@@ -422,7 +425,7 @@ static cvtm_status open_journal(batch *b, cvtm_error *error) {
   return status != CVTM_OK ? status : cvtm_fail(error, CVTM_ERROR_IO, "a journal cannot be opened");
 }
 
-/* Every rank has come to the same conclusion; one of them speaks. */
+/* All ranks fail alike, so only rank 0 prints the message. */
 static int refuse(const batch *b, cvtm_status status, const cvtm_error *error) {
   char unsaid[8];
   if (batch_ranks_rank(b->ranks) > 0) cli_capture_messages(unsaid, sizeof unsaid);
@@ -452,7 +455,7 @@ static int prepare(batch *b) {
 
 /* --- after the work --------------------------------------------------------------------- */
 
-/* What all ranks did together. */
+/* Sums over all ranks. */
 typedef struct totals {
   int64_t count[OUTCOME_COUNT], interrupted, halted, code;
   int64_t milliseconds[STAGE_COUNT];

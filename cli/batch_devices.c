@@ -12,31 +12,32 @@
 enum {
   DEVICES_MAX = 64,
   NAME_SIZE = 24,
-  RUNS_PER_GPU = 8, /* more only wait for each other (bench/batch_throughput.py) */
+  RUNS_PER_GPU = 8, /* more gain nothing (bench/batch_throughput.py) */
 };
 
 struct batch_devices {
   char name[DEVICES_MAX][NAME_SIZE];
   int count; /* of devices */
-  int runs;  /* handles of each */
+  int runs;  /* handles of each device */
   int threads;
   int is_cuda;
   cvtm_device **handle; /* handle[k] belongs to device k % count */
   int handles;
-  cvtm_device **idle; /* a ring */
+  cvtm_device **idle; /* a ring buffer of handles that are not lent */
   int first, idle_count;
   pthread_mutex_t lock;
   pthread_cond_t returned;
 };
 
-/* Cores that this rank may use: those it is bound to, or its share of all. */
+/* The number of cores that this rank may use: those it is bound to, or its share of all. */
 static int cores(int local_size) {
   const int usable = omp_get_num_procs();
   const int share = (int)sysconf(_SC_NPROCESSORS_ONLN) / local_size;
   return usable < share || share < 1 ? usable : share;
 }
 
-/* Every CUDA device of a rank that is alone; else every local_size-th, or one for several. */
+/* Adds the CUDA devices of this rank: all if it is alone on its machine, else every local_size-th;
+ * ranks share devices if there are fewer devices than ranks. */
 static void add_all(batch_devices *devices, int local_rank, int local_size) {
   const int found = cvtm_cuda_count(NULL);
   if (found == 0) return;
@@ -63,8 +64,8 @@ static cvtm_status add_names(batch_devices *devices, const char *names, int loca
   return CVTM_OK;
 }
 
-/* On the CPU a run with one thread wastes least; threads are for what is left of the
- * cores when there are fewer jobs. */
+/* On the CPU many runs with one thread each use the cores best. A run gets several threads only if
+ * there are fewer jobs than cores. */
 static void share_out(batch_devices *devices, const cli_options *options, int local_size,
                       int64_t jobs) {
   const int available = options->threads > 0 ? (int)options->threads : cores(local_size);
@@ -104,7 +105,7 @@ static void close_handles(batch_devices *devices) {
 
 cvtm_status batch_devices_open(const cli_options *options, int local_rank, int local_size,
                                int64_t jobs, batch_devices **result, cvtm_error *error) {
-  /* Streams beyond the default of 8 connections would wait for each other. */
+  /* With the default of 8 connections, further streams would wait for one another. */
   (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   batch_devices *devices = calloc(1, sizeof *devices);
   if (devices == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for devices");
@@ -117,7 +118,7 @@ cvtm_status batch_devices_open(const cli_options *options, int local_rank, int l
     status = open_handles(devices, error);
   }
   if (status != CVTM_OK && devices->is_cuda && strcmp(options->device, "auto") == 0) {
-    close_handles(devices); /* a GPU that this build or its driver cannot use */
+    close_handles(devices); /* CUDA devices exist, but this build or its driver cannot use them */
     devices->count = 1;
     devices->is_cuda = 0;
     strcpy(devices->name[0], "cpu");

@@ -18,14 +18,14 @@
 
 struct batch_journal {
   char *path;
-  char *base; /* of the whole batch: this path, or that of rank 0 without a shard */
+  char *base; /* path of the journal of the whole batch: that of rank 0 without a shard */
   int file;
   int resume;
-  int locked; /* 0: the file system has no locks */
+  int locked; /* 0 if the file system has no locks */
   int64_t session;
-  batch_key_set done;    /* by earlier sessions; resume only */
+  batch_key_set done;    /* jobs that earlier sessions finished; filled only to resume */
   batch_key_set dead;    /* tokens of processes that have ended, see cvtm_output_token */
-  batch_key_set cleaned; /* folders */
+  batch_key_set cleaned; /* folders without temporary files of dead processes */
   pthread_mutex_t lock;
 };
 
@@ -59,7 +59,7 @@ static void key_list(void *context, const char *name, const cli_list *list) {
   for (int k = 0; k < list->count; ++k) key_text(context, name, list->item[k]);
 }
 
-/* A cli_file_visitor: adds the state of a file that the job reads. */
+/* A cli_file_visitor: adds size and time of change of a file that the job reads to its key. */
 static void key_file(void *context, cli_file_use use, const char *option, const char *path) {
   struct stat found;
   (void)option;
@@ -114,7 +114,7 @@ static cvtm_status read_journal(const char *path, entry_reader reader, void *con
   return status;
 }
 
-/* Skips ".WORD" and digits; NULL if the text does not begin so. */
+/* Skips ".WORD" and a number; NULL if the text does not begin with them. */
 static const char *skip_number(const char *text, const char *word) {
   const size_t length = strlen(word);
   if (strncmp(text, word, length) != 0) return NULL;
@@ -122,7 +122,7 @@ static const char *skip_number(const char *text, const char *word) {
   return digits > 0 ? text + length + digits : NULL;
 }
 
-/* .shardN, .rankN or .shardN.rankN */
+/* True for .shardN, .rankN and .shardN.rankN. */
 static int is_sibling(const char *ending) {
   const char *shard = skip_number(ending, ".shard");
   const char *rank = skip_number(shard != NULL ? shard : ending, ".rank");
@@ -172,10 +172,11 @@ static batch_key token_key(const char *token) {
 
 typedef struct past_context {
   batch_journal *journal;
-  int is_dead; /* the process that wrote the entries */
+  int is_dead; /* true if the process that wrote the entries has ended */
 } past_context;
 
-/* An entry_reader: keeps what is done, and the processes that may have left files. */
+/* An entry_reader: notes the jobs that are done, and the processes that may have left temporary
+ * files. */
 static cvtm_status read_past_entry(void *context, const cJSON *entry) {
   const past_context *c = context;
   const char *token = text_of(entry, "token");
@@ -220,15 +221,15 @@ static cvtm_status fail_held(const char *path, cvtm_error *error) {
   return cvtm_fail(error, CVTM_ERROR_IO, "%s: another batch is writing it", path);
 }
 
-/* Is `path` still the name of the open file? */
+/* True if `path` still names the open file. */
 static int has_name(int file, const char *path) {
   struct stat opened, named;
   return fstat(file, &opened) == 0 && stat(path, &named) == 0 && opened.st_dev == named.st_dev &&
          opened.st_ino == named.st_ino;
 }
 
-/* Opens and locks the own journal. A batch without `resume` may remove the file between opening
- * and locking: then the lock is that of a file without a name. */
+/* Opens and locks this process's journal. Another batch without `resume` may remove the file
+ * between opening and locking; then the lock is of no use, and the file is opened again. */
 static cvtm_status open_locked(batch_journal *journal, cvtm_error *error) {
   lock_state state = LOCK_TAKEN;
   for (;;) {
@@ -242,7 +243,7 @@ static cvtm_status open_locked(batch_journal *journal, cvtm_error *error) {
     close(journal->file);
   }
   journal->locked = state == LOCK_TAKEN;
-  /* One rank speaks for all. */
+  /* Only rank 0 prints this. */
   if (!journal->locked && strstr(journal->path + strlen(journal->base), ".rank") == NULL)
     fprintf(stderr,
             "cvtmesh: note: %s: the file system has no locks; a second batch with this journal "
@@ -285,16 +286,17 @@ static cvtm_status remove_sibling(void *context, const char *path, cvtm_error *e
   return status;
 }
 
-/* This process cleans up after its own journal, those named after it, and the base. Shards that
- * start together must not probe one another's locks: a probe would look like a second batch. */
+/* True if this process removes the journal at `path`: its own, one named after its own, or that of
+ * the whole batch. Shards that start together must not try the locks of one another, which would
+ * look like a second batch. */
 static int is_responsible(const batch_journal *journal, const char *path) {
   const size_t length = strlen(journal->path);
   return strcmp(path, journal->base) == 0 ||
          (strncmp(path, journal->path, length) == 0 && path[length] == '.');
 }
 
-/* A path_visitor: reads a journal of an earlier session, or of a sibling that may be alive. The
- * lock is kept while reading, so that no process begins a session meanwhile. */
+/* A path_visitor: reads a journal of an earlier session or of a sibling, which may still run. It
+ * holds the lock while it reads, so that no process begins a session meanwhile. */
 static cvtm_status read_past_file(void *context, const char *path, cvtm_error *error) {
   batch_journal *journal = context;
   if (strcmp(path, journal->path) == 0) return read_past(journal, path, journal->locked, error);
@@ -333,7 +335,7 @@ static cvtm_status append(batch_journal *journal, const cJSON *entry, cvtm_error
   free(line);
   if (written < length + 1)
     return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", journal->path, strerror(reason));
-  /* Outside the lock: several waiting for the disk share its time. */
+  /* Not under the lock, so that several threads can wait for the disk at the same time. */
   if (fdatasync(journal->file) != 0 && errno != EINVAL && errno != EOPNOTSUPP && errno != EROFS)
     return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", journal->path, strerror(errno));
   return CVTM_OK;
@@ -390,7 +392,7 @@ cvtm_status batch_journal_open(const char *path, const char *base, int resume, i
   cvtm_status status = CVTM_OK;
   if (journal->path == NULL || journal->base == NULL)
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
-  /* Before anything changes: a batch that is refused leaves no trace. */
+  /* First, so that a batch that is refused changes nothing. */
   if (status == CVTM_OK && !resume) status = visit_siblings(path, check_sibling, NULL, error);
   if (status == CVTM_OK) status = open_locked(journal, error);
   if (status == CVTM_OK) status = read_or_empty(journal, error);
@@ -453,7 +455,7 @@ int batch_journal_has(const batch_journal *journal, const batch_job *job, batch_
 
 static void clean_folder(const batch_journal *journal, const char *folder) {
   DIR *entries = opendir(folder);
-  if (entries == NULL) return; /* the job itself will say so */
+  if (entries == NULL) return; /* the job itself reports the missing folder */
   const struct dirent *entry;
   while ((entry = readdir(entries)) != NULL) {
     char token[CVTM_OUTPUT_TOKEN];

@@ -12,8 +12,8 @@
 
 typedef struct batch_journal batch_journal;
 
-/* Stands for the version of the program, the options that affect the result, and the state
- * (size and time of change) of every file that the job reads. */
+/* A hash of the program's version, of the options that affect the result, and of size and time of
+ * change of every file that the job reads. */
 batch_key batch_job_key(const batch_job *job);
 
 /* Opens `path` for this process alone. base: the journal of the whole batch; beside it stand
@@ -26,15 +26,15 @@ batch_key batch_job_key(const batch_job *job);
  * and the batch goes on without. */
 cvtm_status batch_journal_open(const char *path, const char *base, int resume, int64_t session,
                                batch_journal **journal, cvtm_error *error);
-/* For every output before work begins: removes from its folder the temporary files of earlier
- * sessions whose process has ended, as the lock of its journal tells. */
+/* Called for every output before the first job starts: removes from its folder the temporary files
+ * of earlier processes that have ended, which the locks of their journals tell. */
 cvtm_status batch_journal_clean(batch_journal *journal, const char *output, cvtm_error *error);
-/* Nonzero if an earlier session finished the job and its outputs still exist. */
+/* True if an earlier session finished the job and its outputs still exist. */
 int batch_journal_has(const batch_journal *journal, const batch_job *job, batch_key key);
-/* reason: NULL if the job is done. Any thread may call it. */
+/* Appends the entry of a job. reason: why it failed; NULL if it is done. Thread-safe. */
 cvtm_status batch_journal_add(batch_journal *journal, const batch_job *job, batch_key key,
                               double seconds, int code, const char *reason, cvtm_error *error);
-/* The failures of this session in all journals, as far as `most` of them. */
+/* The first `most` failures of this session in all journals. */
 cvtm_status batch_journal_failures(const batch_journal *journal, int most, cJSON *failures,
                                    cvtm_error *error);
 void batch_journal_close(batch_journal *journal);

@@ -9,7 +9,7 @@ batch_key batch_key_start(void) {
   return key;
 }
 
-/* FNV-1a, and beside it a rotating hash with another multiplier. */
+/* Two hashes of 64 bits: FNV-1a, and a rotating hash with another multiplier. */
 void batch_key_add(batch_key *key, const void *bytes, size_t size) {
   const unsigned char *byte = bytes;
   uint64_t a = key->word[0], b = key->word[1];
@@ -46,7 +46,7 @@ int batch_key_parse(const char *text, batch_key *key) {
 
 static int is_free(const batch_key *slot) { return slot->word[0] == 0 && slot->word[1] == 0; }
 
-/* The slot that holds the key, or the free one where it would go. */
+/* The slot that holds the key, or else the free slot where it belongs. */
 static batch_key *find(const batch_key_set *set, batch_key key) {
   size_t place = (size_t)key.word[1] & (set->capacity - 1);
   while (!is_free(&set->slot[place]) && memcmp(&set->slot[place], &key, sizeof key) != 0)

@@ -26,22 +26,22 @@ enum { COLUMNS_MAX = 256 };
 struct batch_list {
   const cli_options *options;
   const char *name; /* for messages */
-  /* A list: its lines. */
-  FILE *file; /* NULL: a glob */
+  /* Of a list file: */
+  FILE *file; /* NULL: the jobs are the files of a glob */
   int is_csv;
-  char *text; /* of getline */
+  char *text; /* buffer of getline */
   size_t text_capacity;
-  char *record; /* the last one read */
+  char *record; /* the record that was read last */
   size_t length;
   int64_t capacity;
-  int64_t line; /* where it began, from 1 */
+  int64_t line; /* first line of the record, from 1 */
   int64_t lines_read;
-  char *header; /* of a CSV list; columns point into it */
+  char *header; /* of CSV; `column` points into it */
   char *column[COLUMNS_MAX];
   int column_count;
-  /* A glob: its files. */
+  /* Of a glob: */
   glob_t found;
-  int64_t next; /* index of the job that comes next */
+  int64_t next; /* index of the next job */
 };
 
 /* --- the strings of a job ------------------------------------------------------------ */
@@ -78,7 +78,7 @@ void batch_job_free(batch_job *job) {
 
 /* --- templates ------------------------------------------------------------------------ */
 
-/* What the placeholders stand for: pieces of the path in/a.b.png. */
+/* The values of the placeholders: parts of the path of the image. */
 typedef struct placeholder {
   const char *name;
   const char *value;
@@ -131,7 +131,7 @@ static cvtm_status next_piece(const placeholder *known, const char *template, co
                    template);
 }
 
-/* A cli_text_map. Runs twice: to measure, and to write. */
+/* A cli_text_map that replaces placeholders. The first pass measures, the second writes. */
 static cvtm_status expand(void *context, const char *template, const char **result,
                           cvtm_error *error) {
   const template_context *c = context;
@@ -153,7 +153,8 @@ static cvtm_status expand(void *context, const char *template, const char **resu
   return CVTM_OK;
 }
 
-/* Texts of the command line that apply to every line of a list are no templates. */
+/* A cli_text_map that keeps the text: with a list file, options of the command line are no
+ * templates. */
 static cvtm_status keep_text(void *context, const char *text, const char **result,
                              cvtm_error *error) {
   (void)context;
@@ -164,8 +165,8 @@ static cvtm_status keep_text(void *context, const char *text, const char **resul
 
 /* --- lists ------------------------------------------------------------------------------ */
 
-/* Appends the next line to the `used` bytes of the record, which are followed by its own
- * end. *more is false at the end of the file. */
+/* Reads the next line behind the first `used` bytes of the record, one of which terminates the line
+ * before. *more is 0 at the end of the file. */
 static cvtm_status read_line(batch_list *list, size_t used, int *more, cvtm_error *error) {
   *more = getline(&list->text, &list->text_capacity, list->file) >= 0;
   if (!*more && ferror(list->file))
@@ -183,8 +184,8 @@ static cvtm_status read_line(batch_list *list, size_t used, int *more, cvtm_erro
   return CVTM_OK;
 }
 
-/* The next line that is not blank; in CSV a quoted field may go on over several. *more is
- * false at the end. */
+/* Reads the next record: a line that is not blank; in CSV several lines if a quoted field goes on.
+ * *more is 0 at the end of the file. */
 static cvtm_status read_record(batch_list *list, int *more, cvtm_error *error) {
   cvtm_status status;
   do {
@@ -381,7 +382,7 @@ static cvtm_status find_files(batch_list *list, const char *pattern, cvtm_error 
   return CVTM_OK;
 }
 
-/* Two passes are made over a list, so what comes from a pipe is kept. */
+/* Copies a pipe to a temporary file, since a list is read twice. */
 static cvtm_status spool(FILE *from, FILE **file, cvtm_error *error) {
   char block[1 << 14];
   size_t size = 0;

@@ -8,19 +8,20 @@
 
 typedef struct batch_list batch_list;
 
-/* Options of `run`, checked; their strings live as long as the job or the batch's options. */
+/* One run. Its options are checked; their strings belong to the job or to the options of the
+ * batch. */
 typedef struct batch_job {
   int64_t index; /* from 0 */
   cli_options options;
   struct batch_text *texts;
 } batch_job;
 
-/* options: of the batch, borrowed until the list is closed. A list from stdin is spooled
- * to a temporary file. CVTM_ERROR_ARGUMENT for wrong options in a list, CVTM_ERROR_INPUT for
- * one that cannot be read. */
+/* options: of the batch, borrowed until the list is closed. A list from stdin is copied to a
+ * temporary file. Fails with CVTM_ERROR_ARGUMENT if options in the list are wrong, with
+ * CVTM_ERROR_INPUT if the list cannot be read. */
 cvtm_status batch_list_open(const cli_options *options, batch_list **list, cvtm_error *error);
-/* Job number `index`; indices of successive calls rise, unless the list is rewound.
- * *job is NULL behind the last one. The caller frees. */
+/* Reads job number `index`, which must be larger than in the call before unless the list was
+ * rewound. *job is NULL after the last job. The caller frees it. */
 cvtm_status batch_list_get(batch_list *list, int64_t index, batch_job **job, cvtm_error *error);
 cvtm_status batch_list_rewind(batch_list *list, cvtm_error *error);
 void batch_list_close(batch_list *list);

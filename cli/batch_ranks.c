@@ -17,7 +17,7 @@ struct batch_ranks {
 
 static const int64_t beyond = INT64_MAX / 4;
 
-/* How many processes the launcher started; 0 if none of those known did. */
+/* The number of processes that a known launcher started; 0 without one. */
 static int launched_size(void) {
   static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
   for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; ++k)
@@ -26,7 +26,7 @@ static int launched_size(void) {
   return getenv("PMIX_RANK") != NULL ? tasks != NULL ? atoi(tasks) : 1 : 0;
 }
 
-/* Beside the program, as in a build folder, or where it is installed. */
+/* Looks for the module beside the program, as in a build folder, and where it is installed. */
 static const batch_mpi *load_module(char *reason, size_t capacity) {
 #ifdef CVTMESH_MPI_MODULE
   static const char *const places[] = {"cvtmesh_mpi.so", CVTMESH_MPI_MODULE};

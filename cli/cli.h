@@ -1,4 +1,4 @@
-/* The program cvtmesh: its exit codes and what its subcommands share. */
+/* Exit codes of the program, and what all commands share: messages and the device. */
 #ifndef CVTMESH_CLI_CLI_H
 #define CVTMESH_CLI_CLI_H
 
@@ -21,25 +21,26 @@ typedef enum cli_exit {
   CLI_EXIT_INTERRUPTED = 130
 } cli_exit;
 
-/* What was being done when a library call failed: a file that cannot be read is
- * bad input, one that cannot be written is a failure. */
+/* What the command was doing when a library call failed. It decides the exit code: an error of
+ * reading is bad input, an error of writing is a failure. */
 typedef enum cli_phase { CLI_READING, CLI_WORKING, CLI_WRITING } cli_phase;
 
 /* Prints "cvtmesh: <message>" on stderr and returns the exit code. */
 int cli_failed(cli_phase phase, cvtm_status status, const cvtm_error *error);
-/* The same for a wrong command line; returns CLI_EXIT_USAGE. */
+/* Prints a message about a wrong command line and returns CLI_EXIT_USAGE. */
 CVTM_PRINTF(2, 3)
 int cli_usage_error(cli_command command, const char *format, ...);
 
-/* Opens the device that the options name; the name becomes the one in effect. CLI_EXIT_OK, or the
- * exit code after a message. */
+/* Opens the device that the options name, and replaces the name by that of the open device. Returns
+ * CLI_EXIT_OK, or the exit code after a message. */
 int cli_open_device(cli_options *options, cvtm_device **device);
 
-/* From now on the messages of the calling thread go to `text` instead of stderr, without
- * the program's name; the last one stays. NULL: stderr again. */
+/* Redirects messages of the calling thread from stderr to `text`, without the program's name; each
+ * overwrites the one before. NULL: back to stderr. */
 void cli_capture_messages(char *text, size_t capacity);
 
-/* The subcommands: options are parsed and within their ranges. */
+/* The functions of the commands. Options are parsed and within their ranges. Each returns the exit
+ * code. */
 #define CLI_COMMAND_FUNCTION(code, function, name, operand, usage, summary) \
   int function(const cli_options *options);
 CLI_COMMAND_LIST(CLI_COMMAND_FUNCTION)

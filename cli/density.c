@@ -1,4 +1,4 @@
-/* cvtmesh density: a picture becomes the density that run would use, and nothing else. */
+/* cvtmesh density: writes the density that `run` would use. */
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/npy.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 
 typedef struct work {
-  cli_options options; /* become the values that were in effect */
+  cli_options options; /* automatic values become those that were chosen */
   cvtm_device *device;
   cvtm_pipeline_result made;
   double start;
@@ -40,7 +40,8 @@ static int check_density_usage(const cli_options *o) {
   return code == CLI_EXIT_OK ? cli_outputs_check(o) : code;
 }
 
-/* A picture that reads back as this density divided by its largest value, in 8 bits. */
+/* Writes a picture from which the default options read this density, divided by its largest
+ * value. */
 static cvtm_status write_picture(const work *w, const char *path, cvtm_error *error) {
   const size_t count = (size_t)w->made.width * (size_t)w->made.height;
   unsigned char *grey = malloc(count);

@@ -65,7 +65,7 @@ static cvtm_status check_same_size(const char *path, const cvtm_image *image, cv
                    image->width, image->height, domain.width, domain.height);
 }
 
-/* Antialiased masks are linear in the sRGB code. */
+/* The sRGB code of a linear value, 0 .. 1: antialiased masks hold coverage as that code. */
 static float encode(float linear) {
   return (float)cvtm_linear_to_srgb(fmin(fmax((double)linear, 0), 1));
 }
@@ -79,8 +79,9 @@ static int is_translucent(const cvtm_image *image) {
   return 0;
 }
 
-/* Coverage in place of the image's values: of the picture itself by what is dark (bright if
- * inverted), of a mask by its alpha where it has any, else by what is bright. */
+/* Replaces the values of an image by coverage, 0 .. 1. The input image covers where it is dark
+ * (bright with --invert); a mask covers by its alpha channel, or where it is bright if it has
+ * none. */
 static void make_coverage(const cli_options *options, cvtm_image *image) {
   const int64_t pixels = (int64_t)image->width * image->height;
   const int own = options->domain.kind == CLI_DOMAIN_IMAGE;
@@ -99,7 +100,7 @@ static int compare_values(const void *a, const void *b) {
   return (p > q) - (p < q);
 }
 
-/* Labels of a picture: grey levels in ascending order, black is 0. */
+/* Labels of a picture: its grey levels, numbered in ascending order from 0 for black. */
 static cvtm_status rank_levels(const char *path, const cvtm_image *image, int32_t *labels,
                                cvtm_error *error) {
   enum { MOST = 4096 };
@@ -141,11 +142,12 @@ static cvtm_status take_labels(const char *path, const cvtm_image *image, int32_
   return CVTM_OK;
 }
 
-/* Gaussian smoothing twice over, which leaves the curvature of an edge to first order and so the
- * area inside it: 2 G v - G G v. Takes the rag off a thresholded photograph. */
+/* Smooths by 2 G v - G G v, G the Gaussian: to first order this moves no curved edge, so that the
+ * area is kept. For the ragged contours of thresholded photographs. */
 static cvtm_status smooth_coverage(double sigma, cvtm_image *image, cvtm_error *error) {
   const size_t pixels = (size_t)image->width * (size_t)image->height;
-  size_t valid = 0; /* what is not, the contour refuses */
+  size_t valid =
+      0; /* with a value outside [0, 1], which cvtm_contour_of_mask refuses, no smoothing */
   while (valid < pixels && image->value[valid] >= 0 && image->value[valid] <= 1) ++valid;
   if (!(sigma > 0) || valid < pixels) return CVTM_OK;
   double *once = malloc(2 * pixels * sizeof *once);
@@ -198,7 +200,7 @@ static cvtm_status trace_polygons(const char *path, cvtm_domain image, cvtm_cont
   cvtm_polygons polygons = {0};
   cvtm_status status = cvtm_polygons_read(path, &polygons, error);
   if (status != CVTM_OK) return status;
-  how->corner_angle = 10; /* what is drawn as a corner is one */
+  how->corner_angle = 10; /* degrees: polygons are exact, so that small turns are corners too */
   status = cvtm_contour_of_polygons(&polygons, image.width, image.height, how, contour, error);
   cvtm_polygons_free(&polygons);
   return status;
@@ -239,20 +241,21 @@ static double area_of(const cvtm_mesh *mesh) {
   return 0.5 * twice;
 }
 
-/* A triangle, its centroid, and how many sites the density asks for in it, but for a factor. */
-typedef struct room_for_site {
+/* A triangle, its centroid, and the number of sites that the density asks for in it, up to a common
+ * factor. */
+typedef struct triangle_demand {
   double sites, x, y;
   int64_t triangle;
-} room_for_site;
+} triangle_demand;
 
-static int compare_rooms(const void *left, const void *right) {
-  const room_for_site *a = left, *b = right;
+static int compare_demands(const void *left, const void *right) {
+  const triangle_demand *a = left, *b = right;
   if (a->sites != b->sites) return a->sites > b->sites ? -1 : 1;
   return (a->triangle > b->triangle) - (a->triangle < b->triangle);
 }
 
-static void list_rooms(const cvtm_mesh *mesh, cvtm_domain image, const float *density,
-                       room_for_site *rooms) {
+static void list_candidates(const cvtm_mesh *mesh, cvtm_domain image, const float *density,
+                            triangle_demand *candidates) {
   for (int64_t t = 0; t < mesh->triangle_count; ++t) {
     double x = 0, y = 0;
     for (int k = 0; k < 3; ++k) {
@@ -262,20 +265,21 @@ static void list_rooms(const cvtm_mesh *mesh, cvtm_domain image, const float *de
     const int64_t i = (int64_t)fmin(fmax(x, 0), image.width - 1);
     const int64_t j = (int64_t)fmin(fmax(y, 0), image.height - 1);
     const double root = sqrt((double)density[j * image.width + i]);
-    rooms[t] = (room_for_site){fabs(twice_area(mesh, t)) * root, x, y, t};
+    candidates[t] = (triangle_demand){fabs(twice_area(mesh, t)) * root, x, y, t};
   }
-  qsort(rooms, (size_t)mesh->triangle_count, sizeof *rooms, compare_rooms);
+  qsort(candidates, (size_t)mesh->triangle_count, sizeof *candidates, compare_demands);
 }
 
-/* The next of the rooms whose corners have no new neighbour yet; NULL: there is none. */
-static const room_for_site *next_room(const cvtm_mesh *mesh, const room_for_site *rooms,
-                                      int64_t *next, char *taken) {
+/* The next candidate none of whose corners has a new neighbour; NULL if there is none. */
+static const triangle_demand *next_candidate(const cvtm_mesh *mesh,
+                                             const triangle_demand *candidates, int64_t *next,
+                                             char *taken) {
   while (*next < mesh->triangle_count) {
-    const room_for_site *room = &rooms[(*next)++];
-    const int32_t *corner = mesh->triangles + 3 * room->triangle;
+    const triangle_demand *candidate = &candidates[(*next)++];
+    const int32_t *corner = mesh->triangles + 3 * candidate->triangle;
     if (taken[corner[0]] || taken[corner[1]] || taken[corner[2]]) continue;
     taken[corner[0]] = taken[corner[1]] = taken[corner[2]] = 1;
-    return room;
+    return candidate;
   }
   return NULL;
 }
@@ -290,27 +294,27 @@ cvtm_status cli_domain_move_dropped(const cli_domain *domain, cvtm_domain image,
   cvtm_status status =
       cvtm_domain_mesh(sites, count, &domain->boundary, &mesh, &regions, &source, error);
   if (status != CVTM_OK) return status;
-  room_for_site *rooms = malloc((size_t)mesh.triangle_count * sizeof *rooms);
+  triangle_demand *candidates = malloc((size_t)mesh.triangle_count * sizeof *candidates);
   char *taken = calloc((size_t)mesh.vertex_count, 1);
   if (mesh.vertex_count == count || mesh.triangle_count == 0) {
-    /* all have their place, or none has */
-  } else if (rooms == NULL || taken == NULL) {
+    /* nothing to do, or nowhere to go */
+  } else if (candidates == NULL || taken == NULL) {
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   } else {
-    const room_for_site *room = NULL;
+    const triangle_demand *candidate = NULL;
     int64_t next = 0;
-    list_rooms(&mesh, image, density, rooms);
+    list_candidates(&mesh, image, density, candidates);
     for (int64_t site = 0, v = 0; site < count; ++site) {
       if (v < mesh.vertex_count && source[v] == site) {
         ++v;
-      } else if ((room = next_room(&mesh, rooms, &next, taken)) != NULL) {
-        sites[2 * site] = room->x;
-        sites[2 * site + 1] = room->y;
+      } else if ((candidate = next_candidate(&mesh, candidates, &next, taken)) != NULL) {
+        sites[2 * site] = candidate->x;
+        sites[2 * site + 1] = candidate->y;
         ++*moved;
       }
     }
   }
-  free(rooms);
+  free(candidates);
   free(taken);
   free(source);
   cvtm_regions_free(&regions);
@@ -346,7 +350,8 @@ static int64_t count_corners(const cvtm_boundary *boundary) {
   return corners;
 }
 
-/* Between the boundary's edges, wherever they slid, and the contour; an upper bound. */
+/* An upper bound of the Hausdorff distance between the edges of the boundary, after sliding, and
+ * the contour. */
 static double hausdorff(const cli_domain *domain) {
   return fmax(domain->contour.corner_shift, cvtm_boundary_deviation(&domain->boundary));
 }

@@ -1,4 +1,4 @@
-/* --equal-mass of run: cells of one mass each. */
+/* --equal-mass of `run`: cells of equal mass, by a power diagram. */
 #ifndef CVTMESH_CLI_EQUAL_MASS_H
 #define CVTMESH_CLI_EQUAL_MASS_H
 
@@ -9,16 +9,17 @@
 
 typedef struct cli_equal_mass {
   double *weights;    /* of the sites */
-  float *drawn;       /* for pictures: the density whose root the sites follow */
-  double least, most; /* masses, relative to the target */
+  float *drawn;       /* density for pictures, whose square root the sites follow */
+  double least, most; /* masses of cells, relative to the target */
   double tolerance;
   cvtm_equal_mass_result result;
 } cli_equal_mass;
 
-/* What the options ask of each other; CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
+/* Checks options that depend on one another. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a
+ * message. */
 int cli_equal_mass_check(const cli_options *options);
-/* As cvtm_equal_mass_solve; hold: the sites are given or sampled, and stay. The moments must have
- * masses. To be freed in any case. */
+/* As cvtm_equal_mass_solve. hold: sites that are given or sampled do not move. The moments must
+ * have masses. Free *equal whatever is returned. */
 cvtm_status cli_equal_mass_solve(const cli_options *options, cvtm_cvt *cvt, cvtm_domain domain,
                                  const float *density, const cvtm_cvt_options *how, int64_t given,
                                  int hold, double *sites, int64_t count,

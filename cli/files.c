@@ -14,8 +14,9 @@
 
 /* --- one file --------------------------------------------------------------------------- */
 
-/* While the last component of the path is a symbolic link, it is replaced by its target;
- * `place` is then the name at which the file is or would be created. 0: there is none. */
+/* Replaces the last component of the path by its target while it is a symbolic link. `place`
+ * becomes the name at which the file exists or would be created. Returns 0 if there is no such
+ * name. */
 static int follow_links(const char *path, char place[PATH_MAX]) {
   enum { LINKS_MAX = 40 };
   char target[PATH_MAX];
@@ -40,7 +41,7 @@ static batch_key inode_key(const struct stat *found) {
   return key;
 }
 
-/* A folder that is missing is known by its path. */
+/* Identifies a file by its folder's inode and its name; if the folder is missing, by its path. */
 static batch_key name_key(char *place) {
   char *slash = strrchr(place, '/');
   char *name = slash != NULL ? slash + 1 : place;
@@ -112,7 +113,8 @@ static void add_file(file_list *list, cli_file_use use, const char *option, cons
   ++list->count;
 }
 
-/* FOLDER/NAME or PREFIX.NAME; what is too long for a path names no file. */
+/* Adds FOLDER/NAME or PREFIX.NAME. A path of PATH_MAX bytes or more is skipped: no file can be
+ * opened by it. */
 static void add_joined(file_list *list, const char *option, const char *start, char between,
                        const char *name) {
   char path[PATH_MAX];
@@ -128,7 +130,7 @@ static int is_frame(const char *name) {
   return digits >= 6 && strcmp(name + digits, ".png") == 0;
 }
 
-/* The frames that the folder has, and those that other files of the list would be. */
+/* Adds the frames that the folder holds, and those that other files of the list would be. */
 static void add_frames(file_list *list, const char *option, const char *folder) {
   const int others = list->count;
   for (int k = 0; k < others; ++k) {
@@ -161,7 +163,7 @@ static void collect(void *context, cli_file_use use, const char *option, const c
   }
 }
 
-/* A cli_file_visitor, behind `collect`: frames depend on all other files. */
+/* A cli_file_visitor that runs after `collect`: the names of frames depend on all other files. */
 static void collect_frames(void *context, cli_file_use use, const char *option, const char *path) {
   if (use == CLI_FILE_FRAMES) add_frames(context, option, path);
 }
@@ -188,7 +190,7 @@ int cli_files_check(const cli_options *options) {
   file_list list = {NULL, 0, 0, 0};
   int code = CLI_EXIT_OK;
   cli_options_visit_files(options, collect, &list);
-  const int named = list.count; /* frames of a folder are compared with these alone */
+  const int named = list.count; /* frames of a folder are compared with these only */
   cli_options_visit_files(options, collect_frames, &list);
   if (list.failed) {
     cvtm_error error;

@@ -1,5 +1,5 @@
-/* Which file a path names, and the rule that no command overwrites a file that it reads or
- * writes under another name. */
+/* Identifies the file that a path names, and refuses commands that would overwrite a file which
+ * they read or write under another name. */
 #ifndef CVTMESH_CLI_FILES_H
 #define CVTMESH_CLI_FILES_H
 
@@ -14,12 +14,11 @@ typedef struct cli_file_id {
   batch_key inode;       /* device and inode, if it exists */
 } cli_file_id;
 
-/* The file may be missing. */
+/* The file need not exist. */
 cli_file_id cli_file_id_of(const char *path);
 
-/* Refuses options by which a file would be written that is also read, or written twice, and
- * two outputs to standard output. Touches nothing. Prints the reason and returns the exit
- * code; CLI_EXIT_OK if all is well. */
+/* Refuses a file that is written and also read, or written twice, and two outputs to standard
+ * output. Changes no file. Returns CLI_EXIT_OK, or the exit code after a message. */
 int cli_files_check(const cli_options *options);
 
 #endif

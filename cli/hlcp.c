@@ -17,15 +17,15 @@
 enum { SUGGEST_SWEEPS = 10 };
 
 typedef struct history {
-  cli_history residuals; /* of double, by iteration */
+  cli_history residuals; /* a double for each iteration */
   int verbose;
 } history;
 
 typedef struct problem {
-  cli_options options; /* become the values that were in effect */
+  cli_options options; /* automatic values become those that were chosen */
   cvtm_hlcp_problem given;
   cvtm_csr weights;
-  double *omega; /* of a file */
+  double *omega; /* from a file */
   cvtm_device *device;
   cvtm_hlcp_options how;
   cvtm_hlcp *solver;
@@ -37,7 +37,7 @@ typedef struct problem {
   char warnings[CVTM_HLCP_WARNINGS][CVTM_HLCP_WARNING_LENGTH];
 } problem;
 
-/* A cvtm_hlcp_monitor; without memory for the residual the run stops and fails. */
+/* A cvtm_hlcp_monitor. Without memory for the residual the solver stops, and the command fails. */
 static int watch(void *context, const cvtm_hlcp_progress *progress) {
   history *h = context;
   if (h->verbose)
@@ -51,7 +51,7 @@ static int watch(void *context, const cvtm_hlcp_progress *progress) {
 
 /* --- what is given -------------------------------------------------------------------- */
 
-/* Exactly one of --example, --problem and --matrix-a says what is solved. */
+/* Exactly one of --example, --problem and --matrix-a must be given. */
 static int check_source(const cli_options *o) {
   const int files = o->hlcp.matrix_a != NULL;
   const int named = cli_option_given(o, "problem"), example = cli_option_given(o, "example");
@@ -74,7 +74,7 @@ static int check_outputs(const cli_options *o) {
   return cli_outputs_check(o);
 }
 
-/* The methods whose alpha and beta are fixed take no others. */
+/* mmj and mmgs have fixed alpha and beta. */
 static int check_parameters(const cli_options *o) {
   const int is_jacobi = o->hlcp.method == (int)CVTM_HLCP_MMJ;
   if (!is_jacobi && o->hlcp.method != (int)CVTM_HLCP_MMGS) return CLI_EXIT_OK;
@@ -313,7 +313,7 @@ static int perform_hlcp(problem *p) {
   if (status == CVTM_OK) status = set_options(p, &error);
   if (status == CVTM_OK) status = check_theory(p, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
-  /* What the solver refuses came from the input, too. */
+  /* Problems that the solver refuses are bad input. */
   status = set_up(p);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, cvtm_device_error(p->device));
   status = solve_hlcp(p);

@@ -15,7 +15,8 @@ void cli_choose_tone(const cvtm_image *image, cli_options *options, cvtm_density
   if (tone->from == CVTM_DENSITY_FROM_AUTO)
     tone->from = image->is_data ? CVTM_DENSITY_FROM_DENSITY : CVTM_DENSITY_FROM_TONE;
   options->density_from = (int)tone->from;
-  /* Sites of equal mass follow the density itself, not its root: so half the exponent. */
+  /* With --equal-mass the sites follow the density itself, not its square root, so the exponent is
+   * halved. */
   if (options->equal_mass.on && tone->from != CVTM_DENSITY_FROM_DENSITY) tone->gamma *= 0.5;
 }
 
@@ -34,7 +35,7 @@ cvtm_status cli_read_density(const char *path, cli_options *options, float **den
   return status;
 }
 
-/* A side that holds coordinates up to `largest`; 0 if no domain does. */
+/* The smallest side that holds coordinates up to `largest`; 0 if that is too large. */
 static int side_for(double largest) {
   if (!(largest <= CVTM_MAX_SIDE)) return 0;
   return largest <= 1 ? 1 : (int)ceil(largest);

@@ -19,27 +19,28 @@ typedef struct record {
 } record;
 
 typedef struct history {
-  cli_history list; /* of record */
-  int64_t step;     /* the one under way */
+  cli_history list; /* a record for each iteration */
+  int64_t step;     /* the current time step */
   int keep, verbose, interrupted;
 } history;
 
 typedef struct work {
-  cli_options options; /* become the values that were in effect */
+  cli_options options; /* automatic values become those that were chosen */
   int is_model;
   cvtm_model_problem model;
-  cvtm_csr matrix; /* borrowed from the model, or read */
+  cvtm_csr matrix; /* borrowed from the model, or read from a file */
   int64_t n, width, height;
   double *b, *lower, *upper, *x; /* host memory; b and lower are the model's or read */
   cvtm_device *device;
   cvtm_lcp *lcp;
   double *memory; /* device memory: b, lower, upper, x, links */
   double *on_b, *on_lower, *on_upper, *on_x, *on_horizontal, *on_vertical;
-  cvtm_lcp_result result; /* of the last step; iterations and seconds of all */
+  cvtm_lcp_result
+      result; /* of the last time step; iterations and seconds are sums over all steps */
   history history;
 } work;
 
-/* A cvtm_lcp_monitor; without memory for the record the run stops and fails. */
+/* A cvtm_lcp_monitor. Without memory for the record the solver stops, and the command fails. */
 static int watch(void *context, const cvtm_lcp_progress *progress) {
   history *h = context;
   if (h->verbose) {
@@ -91,7 +92,7 @@ static cvtm_status make_model(work *w, cvtm_error *error) {
   w->width = w->model.width;
   w->height = w->model.height;
   w->n = w->width * w->height;
-  /* A time step adds its error to those before it. */
+  /* The errors of the time steps add up. */
   if (w->model.model != CVTM_MODEL_PUT) {
     o->lcp.steps = 1;
   } else if (!cli_option_given(o, "tolerance")) {
@@ -116,11 +117,12 @@ static cvtm_status read_files(work *w, cvtm_error *error) {
 
 /* --- the solver --------------------------------------------------------------------------- */
 
-/* Cuts the next `count` numbers off the device memory and copies `from` there. */
-static cvtm_status place(work *w, double **rest, const double *from, int64_t count, double **to) {
+/* Takes the next `count` doubles of the device memory for *place and copies `from` there. */
+static cvtm_status take_vector(work *w, double **free_memory, const double *from, int64_t count,
+                               double **to) {
   if (from == NULL) return CVTM_OK;
-  *to = *rest;
-  *rest += count;
+  *to = *free_memory;
+  *free_memory += count;
   return cvtm_device_copy_in(w->device, *to, from, (size_t)count * sizeof *from);
 }
 
@@ -130,20 +132,22 @@ static cvtm_status to_device(work *w) {
   const int64_t vectors = 2 + (w->lower != NULL) + (w->upper != NULL);
   cvtm_status status =
       cvtm_device_allocate(w->device, vectors * w->n + links, sizeof(double), (void **)&w->memory);
-  double *rest = w->memory;
-  /* What a put starts from; other problems start from nothing. */
+  double *free_memory = w->memory;
+  /* The put starts from its payoff, other problems from 0. */
   if (status == CVTM_OK) {
-    status = place(w, &rest, w->lower != NULL ? w->lower : w->b, w->n, &w->on_x);
+    status = take_vector(w, &free_memory, w->lower != NULL ? w->lower : w->b, w->n, &w->on_x);
   }
-  if (status == CVTM_OK) status = place(w, &rest, w->b, w->n, &w->on_b);
-  if (status == CVTM_OK) status = place(w, &rest, w->lower, w->n, &w->on_lower);
-  if (status == CVTM_OK) status = place(w, &rest, w->upper, w->n, &w->on_upper);
-  if (status == CVTM_OK) status = place(w, &rest, w->model.horizontal, across, &w->on_horizontal);
-  if (status == CVTM_OK) status = place(w, &rest, w->model.vertical, down, &w->on_vertical);
+  if (status == CVTM_OK) status = take_vector(w, &free_memory, w->b, w->n, &w->on_b);
+  if (status == CVTM_OK) status = take_vector(w, &free_memory, w->lower, w->n, &w->on_lower);
+  if (status == CVTM_OK) status = take_vector(w, &free_memory, w->upper, w->n, &w->on_upper);
+  if (status == CVTM_OK)
+    status = take_vector(w, &free_memory, w->model.horizontal, across, &w->on_horizontal);
+  if (status == CVTM_OK)
+    status = take_vector(w, &free_memory, w->model.vertical, down, &w->on_vertical);
   return status;
 }
 
-/* What is on the device is not needed here as well. */
+/* Frees the host's copies of vectors that are on the device. */
 static void drop_vectors(work *w) {
   free(w->b);
   free(w->lower);
@@ -178,7 +182,8 @@ static cvtm_status create_solver(work *w) {
   return status == CVTM_OK ? cvtm_lcp_set_grid(w->lcp, &grid) : status;
 }
 
-/* One problem, or one for each time step of the put, each from the values of the last. */
+/* Solves the problem; for the put one problem for each time step, which starts from the solution
+ * before. */
 static cvtm_status solve_steps(work *w) {
   w->x = malloc((size_t)w->n * sizeof *w->x);
   if (w->x == NULL)
@@ -254,7 +259,7 @@ static void add_history(cJSON *report, const work *w) {
   }
 }
 
-/* What is known about a model problem's solution. */
+/* Adds what is known of the solution of a model problem. */
 static void add_checks(cJSON *report, const work *w) {
   if (!w->is_model) return;
   const cvtm_model_problem *p = &w->model;
@@ -267,7 +272,7 @@ static void add_checks(cJSON *report, const work *w) {
     cli_json_real(report, "integral", sum * p->spacing * p->spacing);
 }
 
-/* Of the matrix, stored or not. */
+/* The number of nonzeros of the matrix, also if it is not stored. */
 static int64_t nonzeros(const work *w) {
   if (w->options.lcp.is_matrix_free) return 5 * w->n - 2 * w->width - 2 * w->height;
   return w->matrix.row_start[w->n];

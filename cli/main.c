@@ -1,4 +1,4 @@
-/* cvtmesh: the program. Finds the subcommand, parses its options, runs it. */
+/* The program cvtmesh: finds the command, parses its options, runs it. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "cli/cli.h"
@@ -66,7 +66,7 @@ int cli_open_device(cli_options *options, cvtm_device **device) {
   return CLI_EXIT_OK;
 }
 
-/* Help and the like: data on stdout that may meet a full disk. */
+/* Flushes standard output and returns the exit code: a full disk is a failure. */
 static int printed(void) {
   if (fflush(stdout) == 0 && !ferror(stdout)) return CLI_EXIT_OK;
   fprintf(stderr, "cvtmesh: standard output: cannot write\n");
@@ -132,18 +132,19 @@ static int print_help_about(int argc, char **argv) {
 }
 
 #if defined(__linux__)
-/* Nonzero if the file at `path` is the one that runs, and not a loader that was given it. */
+/* True if the file at `path` is the running program, and not a loader that was given the
+ * program. */
 static int is_this_program(const char *path) {
   struct stat named, running;
   return stat(path, &named) == 0 && stat("/proc/self/exe", &running) == 0 &&
          named.st_dev == running.st_dev && named.st_ino == running.st_ino;
 }
 
-/* By default a thread that waits for others spins for milliseconds before it sleeps. Beside other
- * work it takes the core from the threads that it waits for, and a run takes several times as long.
- * The OpenMP runtimes read the limit (libgomp a count, libomp milliseconds) when they are loaded,
- * before main: so the program sets it and starts itself again, once. A choice of the user's
- * stands. */
+/* By default an OpenMP thread that waits for others spins for milliseconds before it sleeps. If
+ * other processes use the cores, it takes a core from the threads that it waits for, and a run
+ * takes several times as long. The OpenMP runtimes read the limit (libgomp a count, libomp
+ * milliseconds) when they are loaded, before main. So the program sets the limit and starts itself
+ * again, once. If the user has set one of these variables, nothing changes. */
 static void limit_spinning(char **argv) {
   static const char *const chosen[] = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"};
   for (size_t k = 0; k < sizeof chosen / sizeof chosen[0]; ++k)
@@ -159,7 +160,8 @@ static void limit_spinning(char **argv) { (void)argv; }
 
 int main(int argc, char **argv) {
   cli_json_start();
-  signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error like a full disk */
+  signal(SIGXFSZ,
+         SIG_IGN); /* exceeding the limit on file sizes is then an error like a full disk */
   if (argc < 2) {
     cli_print_overview(stderr);
     return CLI_EXIT_USAGE;

@@ -48,7 +48,7 @@ static void print_mesh_summary(const meshing *m) {
   if (m->mesh.collinear) fprintf(stderr, "  all points lie on one line: there is no triangle\n");
 }
 
-/* Cells serve pictures; points outside the domain have empty ones. */
+/* Cells are computed for pictures; points outside the domain have empty cells. */
 static cvtm_status triangulate(meshing *m, cvtm_error *error) {
   double start = cvtm_clock();
   cvtm_status status = cvtm_delaunay(m->points, m->count, &m->mesh, error);

@@ -18,7 +18,7 @@ typedef struct history {
 } history;
 
 typedef struct solution {
-  cli_options options; /* become the values that were in effect */
+  cli_options options; /* automatic values become those that were chosen */
   cvtm_minpack2_kind kind;
   cvtm_minpack2_options sizes;
   cvtm_device *device;
@@ -31,7 +31,8 @@ typedef struct solution {
   double setup, solve, write; /* seconds */
 } solution;
 
-/* A cvtm_lbfgsb_monitor; without memory for the record the run stops and fails. */
+/* A cvtm_lbfgsb_monitor. Without memory for the record the optimiser stops, and the command
+ * fails. */
 static int watch(void *context, const cvtm_lbfgsb_progress *progress) {
   history *h = context;
   if (progress->iteration == 0) h->start_objective = progress->f;
@@ -56,7 +57,7 @@ static int unknown_problem(const char *name) {
   return cli_usage_error(CLI_MINIMIZE, "there is no problem '%s', but%s", name, names);
 }
 
-/* `name=value` for a parameter of the problem. */
+/* Sets a parameter of the problem from NAME=VALUE. */
 static int set_parameter(solution *s, const char *text) {
   const char *equals = strchr(text, '=');
   const size_t length = equals != NULL ? (size_t)(equals - text) : 0;
@@ -77,7 +78,7 @@ static int set_parameter(solution *s, const char *text) {
   return CLI_EXIT_OK;
 }
 
-/* Sizes that were not given keep the problem's defaults; those of other problems are refused. */
+/* Sets the sizes that were given; refuses sizes that the problem does not have. */
 static int set_sizes(solution *s) {
   cli_options *o = &s->options;
   const int ring = s->kind == CVTM_MINPACK2_GL1, atoms = s->kind == CVTM_MINPACK2_LJ;
@@ -194,15 +195,16 @@ static int solve_minimize(solution *s) {
   return status == CVTM_ERROR_EVALUATION ? CLI_EXIT_INPUT : code;
 }
 
-/* Without tolerances the goal is the lowest value that rounding allows, and a line search that
- * finds nothing lower says that it is reached. */
+/* True if the optimiser stopped at a minimum. Without tolerances it descends as far as rounding
+ * allows; then a line search that finds no lower value is the normal end. */
 static int converged(const solution *s) {
   const int exhausted = s->options.tolerance == 0 && s->options.gradient_tolerance == 0;
   return s->result.stop == CVTM_STOP_GRADIENT || s->result.stop == CVTM_STOP_DECREASE ||
          (s->result.stop == CVTM_STOP_LINE_SEARCH && exhausted);
 }
 
-/* Rows before columns: (ny, nx), (4, ny, nx), (atoms, dimension) or (n). */
+/* The shape of x in its file: (ny, nx), (4, ny, nx), (atoms, dimension) or (n). Returns the number
+ * of dimensions. */
 static int shape_of(const solution *s, int64_t *shape) {
   int dimensions = 0;
   if (s->kind == CVTM_MINPACK2_GL2) shape[dimensions++] = 4;

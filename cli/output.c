@@ -36,11 +36,11 @@ cli_output_kind cli_output_kind_of(const cli_options *options, const char *path)
   return cvtm_points_format_known(path) ? CLI_OUTPUT_POINTS : CLI_OUTPUT_UNKNOWN;
 }
 
-/* Creates and removes the temporary file that writing `path` would begin with. */
+/* Checks that `path` can be written: creates its temporary file and removes it again. */
 static cvtm_status probe(const char *path, cvtm_error *error) {
   struct stat found;
   if (is_stream(path)) return CVTM_OK;
-  /* Pipes and devices are opened once, to be written. */
+  /* Opening a pipe or a device may have effects, so they are opened only to be written. */
   if (lstat(path, &found) == 0 && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode))
     return CVTM_OK;
   cvtm_output *output;
@@ -49,7 +49,7 @@ static cvtm_status probe(const char *path, cvtm_error *error) {
   return status;
 }
 
-/* A cli_file_visitor. */
+/* A cli_file_visitor: collects the files that are written. */
 static void add_name(void *context, cli_file_use use, const char *option, const char *path) {
   cli_output_names *names = context;
   (void)option;
@@ -159,7 +159,7 @@ cvtm_status cli_outputs_write(const cli_options *options, cli_writer writer, voi
   return status;
 }
 
-/* Radii of stipples whose area follows the cell's mass; NULL if there is no memory. */
+/* Radii of stipples whose area is proportional to the mass of the cell; NULL without memory. */
 static double *mass_radii(const cli_scene *scene) {
   double *radius = malloc((size_t)scene->count * sizeof *radius);
   if (radius == NULL) return NULL;

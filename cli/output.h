@@ -1,5 +1,5 @@
-/* The files a subcommand writes: what each extension means, checks before any work,
- * and `-` as a stream. */
+/* The files that a command writes: their formats, checks before the work begins, and the output of
+ * meshes. */
 #ifndef CVTMESH_CLI_OUTPUT_H
 #define CVTMESH_CLI_OUTPUT_H
 
@@ -17,11 +17,11 @@ typedef enum cli_output_kind {
   CLI_OUTPUT_PPM
 } cli_output_kind;
 
-/* What `path` (or, for `-`, --format) names, as this subcommand understands it. */
+/* The kind of the output `path` for this command, by its extension, or by --format if it is `-`. */
 cli_output_kind cli_output_kind_of(const cli_options *options, const char *path);
 
-/* Every file that the options name for writing; strings are borrowed. One option of a
- * command is a list of files; every other names at most one. */
+/* All files that the options name for writing; the strings are borrowed. One option of a command is
+ * a list, every other option names at most one file. */
 typedef struct cli_output_names {
   const char *item[CLI_LIST_MAX + CLI_OPTIONS_MAX];
   int count;
@@ -29,16 +29,16 @@ typedef struct cli_output_names {
 
 void cli_outputs_names(const cli_options *options, cli_output_names *names);
 
-/* Refuses unknown extensions. Prints the reason and returns CLI_EXIT_USAGE; CLI_EXIT_OK if
- * all is well. */
+/* Refuses unknown extensions. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
 int cli_outputs_check_names(const cli_options *options);
-/* The same, and then refuses files that cannot be created, with CLI_EXIT_FAILURE. */
+/* Also refuses files that cannot be created; then it returns CLI_EXIT_FAILURE. */
 int cli_outputs_check(const cli_options *options);
 
-/* The same for subcommands whose outputs are vectors. */
+/* As cli_outputs_check, for commands whose outputs are .npy. */
 int cli_outputs_check_npy(const cli_options *options);
 
-/* --layers and --picture-size; CLI_EXIT_USAGE after a message. */
+/* Sets *picture by --layers and --picture-size. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a
+ * message. */
 int cli_picture_options(const cli_options *options, cvtm_picture_options *picture);
 
 /* Writes one output. extension: of the path, in lower case; --format if the path is `-`. */
@@ -48,11 +48,12 @@ typedef cvtm_status (*cli_writer)(void *context, const char *path, const char *e
 cvtm_status cli_outputs_write(const cli_options *options, cli_writer writer, void *context,
                               cvtm_error *error);
 
-/* What the mesh outputs of a subcommand show; members that it has no use for are NULL. */
+/* What the outputs of a command show. What the command does not have is NULL. */
 typedef struct cli_scene {
   const cli_options *options;
   cvtm_domain domain;
-  const double *sites; /* 2 * count: written by point formats, unlike the mesh's not snapped */
+  const double
+      *sites; /* 2 * count, for point formats; unlike the points of the mesh they are not snapped */
   int64_t count;
   const float *density;
   const double *mass;

@@ -24,25 +24,26 @@ typedef struct picture {
   cvtm_domain domain;
   const cvtm_mesh *mesh;
   const cvtm_cells *cells;
-  double scale;     /* pixels of the picture to one of the domain */
+  double scale;     /* pixels of the picture for each pixel of the domain */
   double reference; /* the square root of the density that counts as tone 1 */
-  int even;         /* the density hardly varies */
+  int even;         /* true if the density is nearly constant */
   double *tone;     /* of each cell, 0 .. 1; NULL without cells */
   double *area;     /* of each cell, in square pixels of the picture */
-  double *spacing;  /* about each site, in pixels of the picture: the size of dots and lines */
+  double
+      *spacing; /* distance between sites, in pixels of the picture; dots and lines scale with it */
   cvtm_raster raster;
 } picture;
 
 /* --- Colour --- */
 
-/* Depth that looks as dark as a tone (or as light, inverted): lightness goes with the cube
- * root of luminance. */
+/* The depth of a colour as dark as the tone, or as light if inverted: lightness is the cube root of
+ * luminance. */
 static double depth_of(const picture *p, double tone) {
   tone = fmin(fmax(tone, 0), 1);
   return 1 - cbrt(p->options->invert ? tone : 1 - tone);
 }
 
-/* How deep the density's tint is under other layers. */
+/* The depth of the density's tint under other layers. */
 static const double tint_strength = 0.4;
 
 /* A line or dot on ground of this depth: darker on light ground, lighter on dark. */
@@ -57,7 +58,7 @@ static int compare_doubles(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Sorts a sample of the values and answers two quantiles. */
+/* Sorts the sample and returns two of its quantiles. */
 static void find_quantiles(double *sample, size_t count, double *low, double *high) {
   qsort(sample, count, sizeof *sample, compare_doubles);
   *low = sample[(size_t)(0.01 * (double)(count - 1))];
@@ -65,7 +66,7 @@ static void find_quantiles(double *sample, size_t count, double *low, double *hi
   if (!(*high > 0)) *high = sample[count - 1];
 }
 
-/* What counts as tone 1. Stipples of a picture keep its tones as they are. */
+/* Sets the density that is drawn as tone 1. Stipples of a picture keep its tones. */
 static cvtm_status find_reference(picture *p, cvtm_error *error) {
   enum { SAMPLE = 1 << 16 };
   size_t count = (size_t)p->domain.width * (size_t)p->domain.height;
@@ -87,8 +88,8 @@ static double pixel_tone(const picture *p, int x, int y) {
   return p->even ? 0.35 : fmin(sqrt(value) / p->reference, 1);
 }
 
-/* Mean of the tone's square over the pixels whose centres lie in the convex polygon, as a tone;
- * in one that holds no centre, the tone of its first corners' middle. */
+/* The root mean square of the tone over the pixels whose centres lie in the convex polygon; if
+ * there is none, the tone at the middle of its first corners. */
 static double polygon_tone(const picture *p, const double *corners, int count) {
   double top = INFINITY, bottom = -INFINITY, mx = 0, my = 0;
   for (int i = 0; i < count; ++i) {
@@ -137,7 +138,7 @@ static double cell_area(const picture *p, int64_t i) {
   return 0.5 * fabs(sum);
 }
 
-/* Without a density: sites are as dense as the cells are small. */
+/* Without a density, the tone of a cell follows from its area: small cells are dark. */
 static cvtm_status tones_from_areas(picture *p, cvtm_error *error) {
   int64_t count = p->cells->count;
   double *sample = malloc(((size_t)count + 1) * sizeof *sample);
@@ -155,8 +156,8 @@ static cvtm_status tones_from_areas(picture *p, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* The side of a square of the cell's area, but no more than a little above the distance to the
- * nearest neighbour: at the rim of a dark shape the cells are long and narrow. */
+/* The spacing of a site is the side of a square of its cell's area, but little more than the
+ * distance to the nearest site, because cells at the rim of a dark shape are long and narrow. */
 static void find_spacing(picture *p) {
   const double *points = p->mesh->points;
   for (int64_t i = 0; i < p->cells->count; ++i) {
@@ -195,7 +196,8 @@ static cvtm_status measure_cells(picture *p, cvtm_error *error) {
 
 /* --- Layers --- */
 
-/* The tone about a point of the domain, by a tent as wide as a pixel of the coarser grid. */
+/* The tone at a point of the domain: bilinear, over a pixel of the picture or of the domain,
+ * whichever is larger. */
 static double smooth_tone(const picture *p, double x, double y) {
   double reach = fmax(1, 1 / p->scale), sum = 0, weights = 0;
   int x0 = (int)fmax(ceil(x - reach - 0.5), 0);
@@ -213,7 +215,7 @@ static double smooth_tone(const picture *p, double x, double y) {
 }
 
 static void draw_density(picture *p) {
-  /* Under other layers it is a tint that leaves the stage to them. */
+  /* Under other layers only a light tint. */
   double strength = p->options->layers == CVTM_PICTURE_DENSITY ? 1 : tint_strength;
   double ground = p->options->invert ? 1 : 0;
   for (int y = 0; y < p->raster.height; ++y) {
@@ -258,7 +260,7 @@ static cvtm_status draw_cells(picture *p, cvtm_error *error) {
   return status;
 }
 
-/* Depth of what lies under the lines and dots where the tone is this. */
+/* The depth of the background of lines and dots where the density has this tone. */
 static double ground_depth(const picture *p, double tone) {
   unsigned layers = p->options->layers;
   double paper = p->options->invert ? 1 : 0, depth = depth_of(p, tone);
@@ -266,13 +268,13 @@ static double ground_depth(const picture *p, double tone) {
   return layers & CVTM_PICTURE_DENSITY ? paper + tint_strength * (depth - paper) : paper;
 }
 
-/* Lines are quiet on filled cells and strong where they are all there is. */
+/* Lines have little contrast on filled cells and full contrast on paper. */
 static cvtm_colour line_colour(const picture *p, double tone, double amount) {
   unsigned filled = p->options->layers & (CVTM_PICTURE_CELLS | CVTM_PICTURE_TRIANGLES);
   return cvtm_picture_colour(contrast_depth(ground_depth(p, tone), filled ? amount : 0.58));
 }
 
-/* Width of a line between sites of this spacing. */
+/* The width of a line between sites of this spacing, pixels. */
 static double line_width(double spacing) { return fmin(fmax(0.055 * spacing, 0.4), 3); }
 
 static void draw_cell_edges(picture *p) {
@@ -282,7 +284,7 @@ static void draw_cell_edges(picture *p) {
     const int32_t *neighbors = p->cells->neighbors + p->cells->start[i];
     for (int k = 0; k < count; ++k) {
       int32_t other = neighbors[k];
-      if (other < i) continue; /* the border, or drawn from the other side */
+      if (other < i) continue; /* on the border, or drawn for the other cell */
       const double *a = c + 2 * k, *b = c + 2 * ((k + 1) % count);
       double tone = 0.5 * (p->tone[i] + p->tone[other]);
       double spacing = 0.5 * (p->spacing[i] + p->spacing[other]);
@@ -334,7 +336,8 @@ static int compare_keys(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Every edge once, though inner ones belong to two triangles: keys of both ends, sorted. */
+/* Draws every edge once, though inner edges belong to two triangles: the pairs of vertices are
+ * sorted and duplicates skipped. */
 static cvtm_status draw_mesh_edges(picture *p, cvtm_error *error) {
   const double *points = p->mesh->points;
   size_t count = 3 * (size_t)p->mesh->triangle_count;
@@ -359,7 +362,7 @@ static cvtm_status draw_mesh_edges(picture *p, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* A dot covers the share of its cell that its tone asks for. */
+/* Draws a dot on each site; the dot covers the share of its cell that the tone asks for. */
 static void draw_stipples(picture *p) {
   const double *points = p->mesh->points;
   cvtm_colour colour = cvtm_picture_colour(p->options->invert ? 0 : 1);
@@ -391,7 +394,7 @@ static cvtm_status draw_layers(picture *p, cvtm_error *error) {
 
 /* --- The whole --- */
 
-/* Sites about ten pixels apart where 1600 to 2048 pixels of the longer side allow it. */
+/* The longer side: sites about ten pixels apart, but between 1600 and 2048 pixels. */
 static int choose_side(const picture *p) {
   if (p->options->long_side > 0) return p->options->long_side;
   double width = p->domain.width, height = p->domain.height;

@@ -23,13 +23,12 @@ typedef struct cvtm_picture_options {
   int invert;      /* nonzero: dense is light on a dark ground, for densities made with invert */
 } cvtm_picture_options;
 
-/* Filled cells with their edges and small sites. */
+/* Cells, their edges and sites; size chosen. */
 void cvtm_picture_defaults(cvtm_picture_options *options);
 
 /* Draws and writes a PNG at `path` (`-`: standard output). density: width * height values of the
- * domain, or NULL: tones then come from the areas of the cells. mesh and cells may be NULL
- * where the layers asked for do not need them: cells for CELLS, CELL_EDGES, SITES and STIPPLES,
- * mesh for all but DENSITY. */
+ * domain; NULL: tones follow from the areas of the cells. CELLS, CELL_EDGES, SITES and STIPPLES
+ * need cells, all layers but DENSITY need the mesh; what no layer needs may be NULL. */
 cvtm_status cvtm_picture_write(const char *path, const float *density, cvtm_domain domain,
                                const cvtm_mesh *mesh, const cvtm_cells *cells,
                                const cvtm_picture_options *options, cvtm_error *error);

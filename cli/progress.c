@@ -58,7 +58,7 @@ cvtm_status cli_history_check(const cli_history *history, cvtm_error *error) {
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for the history of the iterations");
 }
 
-/* Seconds until the nearest limit, at the pace so far; -1 if unknown. */
+/* Seconds until the first limit is reached, extrapolated from the pace so far; -1 if unknown. */
 static double time_left(const cli_progress *progress, int64_t iteration, double elapsed) {
   double left = -1;
   if (progress->max_iterations > 0 && iteration > 0)

@@ -9,11 +9,11 @@
 typedef struct cli_history {
   void *records; /* freed by its owner */
   int64_t count, capacity;
-  int lost; /* nonzero: there was no memory for a record */
+  int lost; /* true if there was no memory for a record */
 } cli_history;
 
-/* Room for one more record of `size` bytes; NULL without memory. A monitor then asks to stop, and
- * its run fails by cli_history_check: it was not interrupted. */
+/* Adds a record of `size` bytes and returns it; NULL without memory. Then the monitor asks to stop,
+ * and the command fails by cli_history_check: it was not interrupted. */
 void *cli_history_add(cli_history *history, size_t size);
 /* CVTM_ERROR_MEMORY if a record was lost. */
 cvtm_status cli_history_check(const cli_history *history, cvtm_error *error);
@@ -25,8 +25,8 @@ typedef struct cli_progress {
   double bound;
   int64_t max_iterations; /* 0: none */
   double max_seconds;     /* 0: none */
-  double start, shown;    /* clock */
-  int drawn;              /* a progress line stands on the terminal */
+  double start, shown;    /* by cvtm_clock */
+  int drawn;              /* true while the terminal shows a progress line */
   cli_history history;    /* of cvtm_cvt_record */
 } cli_progress;
 
@@ -37,11 +37,11 @@ void cli_progress_start(cli_progress *progress, const cli_options *options, int6
 /* A cvtm_cvt_monitor; context is the cli_progress. Asks to stop after a signal, and without memory
  * for the record; cli_history_check tells them apart. */
 int cli_progress_monitor(void *context, const cvtm_cvt_record *record);
-/* Takes the line off the terminal; the history stays. */
+/* Erases the line on the terminal; the history stays. */
 void cli_progress_finish(cli_progress *progress);
 void cli_progress_free(cli_progress *progress);
 
-/* From now on the first SIGINT or SIGTERM only asks to stop; a second one kills. */
+/* From now on the first SIGINT or SIGTERM asks to stop; the second ends the process. */
 void cli_catch_signals(void);
 int cli_interrupted(void);
 

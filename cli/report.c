@@ -32,7 +32,8 @@ void cli_json_append(cJSON *array, cJSON *item) {
   if (!cJSON_AddItemToArray(array, item)) cJSON_Delete(item);
 }
 
-/* The shortest of 15 to 17 digits that gives the same double; false if there is no number. */
+/* Prints with the fewest of 15 to 17 digits that read back to the same double. Returns 0 if the
+ * value is not finite. */
 static int number_text(double value, char *text, size_t capacity) {
   if (!isfinite(value)) return 0;
   for (int digits = 15; digits <= 17; ++digits) {
@@ -70,7 +71,7 @@ static void add_histogram(cJSON *object, const char *name, const int64_t *bins, 
 
 static void add_figures(cJSON *object, const char *name, const cvtm_quality_figures *figures,
                         const cvtm_quality *quality) {
-  const double none = figures->triangles > 0 ? 0 : NAN; /* no triangle, no figure */
+  const double none = figures->triangles > 0 ? 0 : NAN; /* without a triangle there is no figure */
   cJSON *entry = cJSON_AddObjectToObject(object, name);
   cli_json_real(entry, "min_angle", figures->min_angle + none);
   cli_json_real(entry, "mean_min_angle", figures->mean_min_angle + none);

@@ -9,12 +9,13 @@
 
 #include <cjson/cJSON.h>
 
-/* Before all other uses of cJSON: memory that it asks for in vain is noted from now on. cJSON goes
- * on without the member, so who makes an object asks once, at the end. */
+/* Call before all other uses of cJSON: notes when cJSON finds no memory. cJSON then leaves out the
+ * member and goes on, so the caller asks cli_json_starved once, when the object is complete. */
 void cli_json_start(void);
-/* Nonzero if cJSON has found no memory in this thread since the last call. */
+/* True if cJSON has found no memory in this thread since the last call. */
 int cli_json_starved(void);
-/* The text, freed by cJSON_free; NULL if there was no memory for it or for a part of the object. */
+/* The object as text, to be freed by cJSON_free; NULL if there was no memory for the text or for a
+ * member. */
 char *cli_json_print(const cJSON *object, int indented);
 
 /* Deletes the item if it cannot be added; either may be NULL. */

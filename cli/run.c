@@ -32,7 +32,8 @@ static void end_phase(cli_run_job *r, cli_run_phase phase) {
   r->phase_start = now;
 }
 
-/* With --domain the constrained mesh, and cells that end at the boundary. */
+/* Computes mesh, cells and quality: with --domain the constrained mesh and cells clipped to the
+ * boundary, with --equal-mass the power diagram. */
 static cvtm_status triangulate(cli_run_job *r, cvtm_error *error) {
   if (r->options.domain.kind != CLI_DOMAIN_NONE) {
     cvtm_status status = cli_domain_triangulate(&r->shape, r->sites, r->mass, r->centroid,

@@ -1,4 +1,4 @@
-/* cvtmesh segment: the object in a picture that the seeds mark. */
+/* cvtmesh segment: finds the object in an image that the seeds mark. */
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/npy.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 
 typedef struct work {
-  cli_options options; /* become the values that were in effect */
+  cli_options options; /* automatic values become those that were chosen */
   cvtm_device *device;
   cvtm_image image;
   cvtm_segmentation made;

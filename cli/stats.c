@@ -15,7 +15,7 @@ typedef struct stats {
   cvtm_domain domain;
   int has_domain;
   float *density; /* NULL without --density */
-  double *points; /* of a point file */
+  double *points; /* of a point file; NULL for a mesh */
   int64_t count;
   cvtm_mesh mesh;
   cvtm_quality quality;
@@ -32,7 +32,7 @@ static cvtm_status read_points(stats *s, cvtm_error *error) {
   return cvtm_delaunay(s->points, s->count, &s->mesh, error);
 }
 
-/* From the file's coordinates to the domain's pixels, y down. */
+/* Maps the coordinates of the file to pixels of the domain, y down. */
 static cvtm_status place_in_domain(stats *s, cvtm_error *error) {
   const double scale = s->options.unit ? s->domain.width : 1;
   double *points = s->mesh.points;
@@ -41,7 +41,8 @@ static cvtm_status place_in_domain(stats *s, cvtm_error *error) {
     points[2 * i] *= scale;
     points[2 * i + 1] = s->domain.height - scale * up;
   }
-  const double slack = 1e-6 * (s->domain.width + s->domain.height); /* of single precision */
+  const double slack =
+      1e-6 * (s->domain.width + s->domain.height); /* for coordinates in single precision */
   for (int64_t i = 0; i < 2 * s->mesh.vertex_count; ++i) {
     const double side = i % 2 == 0 ? s->domain.width : s->domain.height;
     if (points[i] < 0 && points[i] > -slack) points[i] = 0;

@@ -51,7 +51,7 @@ static int names_points(const char *path) {
   return 1;
 }
 
-/* Points are sites on an even density. */
+/* Reads a point file: the points are the sites, the density is 1. */
 static cvtm_status read_points(view *v, cvtm_error *error) {
   cli_options *o = &v->options;
   cvtm_status status = cvtm_points_read(o->input, &v->sites, &v->count, error);
@@ -67,7 +67,7 @@ static cvtm_status read_points(view *v, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* Fixed sites, those of --init, and samples for the rest. */
+/* Sets the sites: fixed ones, then those of --init, then samples of the density. */
 static cvtm_status place_sites(view *v, cvtm_error *error) {
   const cli_options *o = &v->options;
   double *fixed = NULL, *init = NULL;
@@ -88,9 +88,9 @@ static cvtm_status place_sites(view *v, cvtm_error *error) {
     const size_t pair = 2 * sizeof *v->sites;
     if (v->fixed > 0) memcpy(v->sites, fixed, (size_t)v->fixed * pair);
     if (given > 0) memcpy(v->sites + 2 * v->fixed, init, (size_t)given * pair);
-    const int64_t rest = v->count - v->fixed - given;
-    if (rest > 0)
-      status = cvtm_cvt_sample(v->domain, v->density, rest, (uint64_t)o->seed,
+    const int64_t sampled = v->count - v->fixed - given;
+    if (sampled > 0)
+      status = cvtm_cvt_sample(v->domain, v->density, sampled, (uint64_t)o->seed,
                                (cvtm_cvt_start)o->start, v->sites + 2 * (v->fixed + given), error);
   }
   free(fixed);
@@ -162,7 +162,8 @@ static int check_options(view *v) {
                            o->view.size);
   if (o->layers != NULL && cvtm_layers_parse(o->layers, &v->viewer.layers, &error) != CVTM_OK)
     return cli_usage_error(o->command, "--layers: %s", error.message);
-  v->options.layers = NULL; /* those of a picture among the outputs are others */
+  v->options.layers =
+      NULL; /* --layers is for the window; pictures among the outputs have their own layers */
   return CLI_EXIT_OK;
 }
 

@@ -8,11 +8,11 @@
 
 /* --size, or its default; 0 if it is no size. */
 static inline int cli_view_size(const cli_options *options, int *width, int *height) {
-  char rest;
+  char unused;
   *width = 1280;
   *height = 800;
   if (options->view.size == NULL) return 1;
-  return sscanf(options->view.size, "%dx%d%c", width, height, &rest) == 2 && *width >= 16 &&
+  return sscanf(options->view.size, "%dx%d%c", width, height, &unused) == 2 && *width >= 16 &&
          *height >= 16 && *width <= 16384 && *height <= 16384;
 }
 

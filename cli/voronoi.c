@@ -21,14 +21,14 @@ typedef struct diagram {
   int64_t count;
   cvtm_npy start;  /* labels of a warm start */
   int32_t *labels; /* width * height on the host */
-  int64_t wrong;   /* pixels whose site is farther than the nearest; if checked */
+  int64_t wrong;   /* with --check: pixels whose label is not the nearest site */
   cvtm_voronoi_cost cost;
   double seconds, check_seconds;
 } diagram;
 
 static int64_t pixels(cvtm_domain domain) { return (int64_t)domain.width * domain.height; }
 
-/* A colour that tells a label from its neighbours': the bits of its index, mixed. */
+/* A colour for a label, from the mixed bits of its index, so that neighbours differ. */
 static void label_color(int32_t label, unsigned char *color) {
   uint32_t mixed = (uint32_t)label + 1U;
   mixed = (mixed ^ (mixed >> 16)) * 0x7feb352dU;
@@ -97,7 +97,7 @@ static cvtm_status copy_labels(diagram *d, const arrays *a) {
                               (size_t)pixels(d->domain) * sizeof(int32_t));
 }
 
-/* The labels to start from. */
+/* Reads the labels of --labels-from. */
 static cvtm_status read_start(diagram *d, cvtm_error *error) {
   const char *path = d->options.warm.labels;
   const cvtm_status status = cvtm_npy_read(path, &d->start, error);
@@ -126,7 +126,8 @@ static cvtm_status compute(diagram *d, const arrays *a) {
 
 static int is_checked(const diagram *d) { return d->options.check || d->options.warm.labels; }
 
-/* A warm start is corrected; otherwise the labels stay those of the method. */
+/* Compares the labels with the exact diagram. A warm start is corrected, any other method is
+ * not. */
 static cvtm_status check(diagram *d, const arrays *a) {
   const double start = cvtm_clock();
   const cvtm_status status = cvtm_voronoi_correct(a->plan, a->labels, &d->wrong);

@@ -40,7 +40,7 @@ struct cli_watch {
   picture *pictures;
   int64_t made, capacity;
   double last_time;
-  cvtm_status status; /* of the pictures so far */
+  cvtm_status status; /* of the first picture that failed, or CVTM_OK */
   cvtm_error error;
 };
 
@@ -139,7 +139,7 @@ static cvtm_status add_picture(cli_watch *w, cvtm_error *error) {
   return cvtm_png_write(p->path, w->view.width, w->view.height, 3, w->pixels, error);
 }
 
-/* Draws and writes the state as it stands in the frame. */
+/* Draws the state of the frame and writes the picture. */
 static cvtm_status draw(cli_watch *w, cvtm_error *error) {
   cvtm_status status = cvtm_view_frame_build(&w->frame, error);
   if (status != CVTM_OK) return status;
@@ -153,7 +153,7 @@ static cvtm_status draw(cli_watch *w, cvtm_error *error) {
 static void set_figures(cli_watch *w, int64_t sites, int64_t iteration, double energy,
                         double gradient_norm) {
   cvtm_view_state *state = &w->frame.state;
-  /* The bound falls as one over the number of sites. */
+  /* The bound is inversely proportional to the number of sites. */
   state->ratio = energy / (w->bound * (double)w->count / (double)sites);
   state->count = sites;
   state->iteration = iteration;

@@ -1,5 +1,5 @@
-/* cvtmesh bench table1 and table3: how far the approximate Cauchy point t^c = min(t*, t^1) is from
- * the exact one, t*, in the iterations that the exact one leads through. */
+/* cvtmesh bench table1 and table3: compares the approximate Cauchy point t^c = min(t*, t^1) with
+ * the exact one t*, at the iterates of the method with the exact one. */
 #include "base/clock.h"
 #include "base/primitives.h"
 #include "bench/command/bench.h"
@@ -23,7 +23,7 @@ typedef struct shares {
   double exact, approximate; /* final values */
 } shares;
 
-/* A minimisation whose evaluations are looked at on the host. */
+/* A minimisation whose evaluations are compared on the host. */
 typedef struct study {
   cvtm_device *device; /* of the optimiser */
   cvtm_objective evaluate;
@@ -35,7 +35,7 @@ typedef struct study {
   double host_f;
   double first_breakpoint; /* t^1 of the point the iteration starts from; NaN: not known */
   double last_f;
-  shares *out; /* NULL: only the path counts */
+  shares *out; /* NULL: nothing is compared */
   int64_t iterations, max_iterations;
   double deadline;
   int over;
@@ -61,7 +61,8 @@ static void compare(study *s, double exact) {
   s->out->compared++;
 }
 
-/* The evaluation that was just looked at is the accepted one, unless a line search went back. */
+/* A monitor: the last evaluation is the accepted one, unless the line search returned to an earlier
+ * one. */
 static int watch(void *context, const cvtm_lbfgsb_progress *progress) {
   study *s = context;
   if (progress->iteration > 0) {
@@ -84,7 +85,7 @@ static cvtm_status look(study *s, const cvtm_lbfgsb_evaluation *at) {
   return status;
 }
 
-/* Until f stops decreasing, as in the paper, or a limit is met. */
+/* Minimises until f stops decreasing, as in the paper, or until a limit is reached. */
 static cvtm_status run(study *s, cvtm_lbfgsb_cauchy cauchy, double *f) {
   cvtm_lbfgsb_options options;
   cvtm_lbfgsb_defaults(&options);
@@ -126,7 +127,7 @@ static cvtm_status allocate_host(study *s) {
   return status;
 }
 
-/* Both ways from the same start. */
+/* Minimises with the exact and with the approximate Cauchy point, from the same start. */
 static cvtm_status compare_ways(study *s, const cli_options *options, shares *out) {
   memset(out, 0, sizeof *out);
   s->max_iterations =
@@ -146,7 +147,7 @@ static cvtm_status compare_ways(study *s, const cli_options *options, shares *ou
   return status;
 }
 
-/* Ours and, in brackets, the paper's; columns that were left out are not shown. */
+/* Prints our values and, in brackets, the paper's; skipped columns are left out. */
 static void print_table(const char *const *titles, const shares *columns, int count,
                         const double (*paper)[CLASSES]) {
   printf("| t* above t^c by |");
@@ -189,7 +190,7 @@ static const double table1_paper[CVTM_MINPACK2_COUNT][CLASSES] = {
     {98.70, 1.30},
 };
 
-/* A problem of about `size` variables. */
+/* Chooses the sizes of a problem of about `size` variables. */
 static void choose_sizes(cvtm_minpack2_kind kind, int64_t size, cvtm_minpack2_options *sizes) {
   const double nodes = (double)size / (kind == CVTM_MINPACK2_GL2 ? 4 : 1);
   sizes->nx = sizes->ny = (int64_t)fmax(1, sqrt(nodes));

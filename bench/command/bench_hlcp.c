@@ -97,7 +97,7 @@ static cvtm_status open_bench(cvtm_device *device, int example, int size, bench 
   return status;
 }
 
-/* splits 0: chosen for the device. The fastest of some runs. */
+/* Solves REPEATS times and returns the fastest run. splits 0: chosen for the device. */
 static cvtm_status run(bench *b, cvtm_hlcp_method method, int64_t splits,
                        cvtm_hlcp_result *result) {
   cvtm_hlcp_options options;
@@ -145,7 +145,8 @@ static cvtm_status print_table_1(cvtm_device *device, const cli_options *options
   return status;
 }
 
-/* One line of Tables 2, 3 or Figure 2; the paper's columns are blank where it prints nothing. */
+/* Prints a line of Table 2, Table 3 or Figure 2; the columns of the paper are blank where it gives
+ * no value. */
 static cvtm_status print_line(bench *b, int size, cvtm_hlcp_method method, const paper_row *paper,
                               int k, double *first, int *agreed, int *compared) {
   const int64_t splits = INT64_C(1) << k;
@@ -170,7 +171,7 @@ static cvtm_status print_line(bench *b, int size, cvtm_hlcp_method method, const
   return status;
 }
 
-/* The l chosen for the device, which the paper has no column for. */
+/* Prints the line of the l that is chosen for the device; the paper has none. */
 static cvtm_status print_chosen(bench *b, int size, cvtm_hlcp_method method) {
   cvtm_hlcp_result result;
   const cvtm_status status = run(b, method, 0, &result);

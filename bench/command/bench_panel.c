@@ -1,5 +1,5 @@
-/* cvtmesh bench figure3. cuBLAS is looked for when the table is made, so that neither the
- * library nor the program depends on it. */
+/* cvtmesh bench figure3: the product of two panels, beside cuBLAS. cuBLAS is loaded at run time, so
+ * that the program does not depend on it. */
 #include "base/clock.h"
 #include "bench/command/bench.h"
 #include "cli/cli.h"
@@ -12,7 +12,7 @@
 
 enum { COLUMNS = CVTM_PANEL_COLUMNS, ENTRIES = COLUMNS * COLUMNS };
 
-/* The functions of cuBLAS that are called; their declarations are those of cublas_api.h. */
+/* The functions of cuBLAS that are called, declared as in cublas_api.h. */
 typedef struct cublas {
   void *library, *handle;
   int (*create)(void **handle);
@@ -56,7 +56,7 @@ typedef struct panels {
   const cublas *rival; /* NULL: our own product */
 } panels;
 
-/* C = A'B; cuBLAS counts columns first, so it is asked for B'A to give the same 64 numbers. */
+/* C = A'B. Matrices of cuBLAS are column-major, so B'A is computed to get the same 64 numbers. */
 static cvtm_status multiply(const panels *p) {
   if (p->rival == NULL)
     return cvtm_panel_product(p->device, p->rows, p->a, p->b, p->product, p->workspace);
@@ -68,7 +68,7 @@ static cvtm_status multiply(const panels *p) {
   return cvtm_fail(cvtm_device_error(p->device), CVTM_ERROR_DEVICE, "cublasDgemm: status %d", code);
 }
 
-/* Seconds of one product: repeated for a twentieth of a second, after a warm-up. */
+/* Measures the seconds of one product: after a warm-up it is repeated for 1/20 second. */
 static cvtm_status time_product(const panels *p, double *seconds, double *values) {
   int64_t repeats = 1;
   cvtm_status status = multiply(p);

@@ -92,7 +92,7 @@ static void record(pace *p, int64_t iteration, double energy) {
   p->iterations = iteration;
 }
 
-/* Until f stops decreasing, as in the paper, or a limit is met. */
+/* True until f stops decreasing, as in the paper, or a limit is reached. */
 static int goes_on(const watcher *w) {
   const int64_t k = w->out->iterations;
   return (k == 0 || w->out->energy[k] < w->out->energy[k - 1]) && cvtm_clock() < w->deadline;
@@ -110,7 +110,7 @@ static int watch_device(void *context, const cvtm_cvt_record *r) {
   return !goes_on(w);
 }
 
-/* As on the device: by the masses of the first cells. */
+/* Scales the variables as on the device, by the masses of the first cells. */
 static cvtm_status set_scaling(const study *s, cvtm_lbfgsb *solver) {
   double *scale = s->work + 6 * s->sites, *mass = scale + 2 * s->sites;
   const cvtm_cvt_moments moments = {mass, NULL, NULL};
@@ -142,7 +142,7 @@ static cvtm_status run_rounds(const study *s, cvtm_lbfgsb *solver, pace *p) {
   return status;
 }
 
-/* `alone`: seconds of an evaluation without the exchange of data. */
+/* alone: seconds of an evaluation without the transfer of data. */
 static cvtm_status run_on_cpu(const study *s, double alone, pace *p) {
   watcher w = {p, limit_of(s)};
   cvtm_lbfgsb_options options;
@@ -213,11 +213,12 @@ static void release(study *s) {
 }
 
 typedef struct ways {
-  pace cpu, pixel, exact; /* where the optimiser is; what energy it has on the device */
+  pace cpu, pixel,
+      exact; /* optimiser on the CPU; on the device with the pixel and with the exact energy */
 } ways;
 
-/* The first run on the device loads its kernels; what an evaluation takes alone is of the second.
- */
+/* The first run on the device also loads the kernels, so the time of an evaluation is taken from
+ * the second. */
 static cvtm_status compare(cvtm_device *device, const cli_options *options, int side, int64_t sites,
                            ways *out) {
   study s = {.device = device, .options = options, .side = side, .sites = sites};

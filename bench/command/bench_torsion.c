@@ -36,7 +36,7 @@ static const paper_row rows[SIZES] = {
     {2000, 141.09, 0.09, 4197, 3351.68, 0.10, 3971, 137.16, 17.92, 5.88e-11},
 };
 
-/* One run, as far as the first iteration in which f did not fall. */
+/* One run, up to the first iteration in which f did not decrease. */
 typedef struct outcome {
   double step; /* sum, then mean */
   int64_t iterations;
@@ -110,7 +110,7 @@ static cvtm_status solve(const torsion *t, const cli_options *options, cvtm_lbfg
   return CVTM_OK;
 }
 
-/* Milliseconds in which x would come to the host and a gradient go back. */
+/* Measures the milliseconds of copying x to the host and a gradient back. */
 static cvtm_status time_copies(const torsion *t, double *milliseconds) {
   const size_t bytes = (size_t)t->n * sizeof(double);
   enum { REPEATS = 10 };

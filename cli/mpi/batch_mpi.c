@@ -1,12 +1,12 @@
-/* The module cvtmesh_mpi.so: the ranks of a batch by MPI. One thread of a process is in it at
- * a time. Waiting sleeps, for the ranks of one machine share its cores. */
+/* The module cvtmesh_mpi.so: the ranks of a batch by MPI. Only one thread of a process calls it at
+ * a time. It sleeps while it waits, since the ranks of one machine share its cores. */
 #include "cli/batch_ranks.h"
 
 #include <mpi.h>
 
 #include <time.h>
 
-static int64_t *counter; /* with rank 0 */
+static int64_t *counter; /* on rank 0 */
 static MPI_Win window;
 
 static int finished(MPI_Request *request) {
