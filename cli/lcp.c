@@ -117,7 +117,7 @@ static cvtm_status read_files(work *w, cvtm_error *error) {
 
 /* --- the solver --------------------------------------------------------------------------- */
 
-/* Takes the next `count` doubles of the device memory for *place and copies `from` there. */
+/* Takes the next `count` doubles of the device memory for *to and copies `from` there. */
 static cvtm_status take_vector(work *w, double **free_memory, const double *from, int64_t count,
                                double **to) {
   if (from == NULL) return CVTM_OK;

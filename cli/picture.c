@@ -29,8 +29,7 @@ typedef struct picture {
   int even;         /* true if the density is nearly constant */
   double *tone;     /* of each cell, 0 .. 1; NULL without cells */
   double *area;     /* of each cell, in square pixels of the picture */
-  double
-      *spacing; /* distance between sites, in pixels of the picture; dots and lines scale with it */
+  double *spacing;  /* between sites, in pixels of the picture; dots and lines scale with it */
   cvtm_raster raster;
 } picture;
 
