@@ -60,8 +60,6 @@ LONGER = {
     "lbfgsb/lbfgsb.c": 959,
     "lbfgsb/lbfgsb_cuda.cu": 1460,
     "lbfgsb/lbfgsb_decide.h": 683,
-    "lcp/grid/grid_cuda.cu": 1271,
-    "lcp/grid/grid_cuda_march.h": 1139,
     "meshes/contour.c": 790,
 }
 

@@ -1,17 +1,17 @@
-/* Inside grid_cuda.cu only: sums over all blocks in a fixed order. Every block leaves partial sums,
- * the last one to arrive adds them. */
+/* For .cu files of lcp/grid only: sums over all blocks in a fixed order. Every block stores partial
+ * sums; the last block to do so adds them up. */
 #ifndef CVTMESH_LCP_GRID_GRID_CUDA_SUMS_H
 #define CVTMESH_LCP_GRID_GRID_CUDA_SUMS_H
 
-#include "lcp/grid/grid_kernels.h"
-#include "lcp/launch_cuda.h"
+#include "lcp/grid/grid_cuda.h"
 
 namespace {
 
-/* Blocks that leave partial sums: enough to fill any device several times. */
+/* The most blocks of a kernel of for_nodes with sums: enough to fill any device several times. */
 constexpr int64_t max_parts = 4096;
 
-/* Sums (a maximum where is_max) over the block, in a fixed order; the result is thread 0's. */
+/* Sums over the block in a fixed order, in thread 0; value[maximum_at] is a maximum (-1: none is).
+ */
 template <int count>
 __device__ void reduce_block(double (&value)[count], int maximum_at) {
   __shared__ double shared[count][32];
@@ -44,14 +44,13 @@ __device__ void reduce_block(double (&value)[count], int maximum_at) {
   __syncthreads();
 }
 
-/* True in all threads of the last block; its thread 0 then holds the sums over all blocks. */
+/* Sums over `blocks` blocks, of which this is number `block`: in thread 0 of the last block to
+ * call, for which the function returns true. All threads of all blocks call once. */
 template <int count>
-__device__ bool reduce_grid(double (&value)[count], int maximum_at, double *partial,
-                            cvtm_grid_state *state) {
+__device__ bool reduce_blocks(double (&value)[count], int maximum_at, double *partial,
+                              cvtm_grid_state *state, unsigned block, unsigned blocks) {
   __shared__ bool last;
   const int thread = static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x);
-  const unsigned blocks = gridDim.x * gridDim.y * gridDim.z;
-  const unsigned block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
   reduce_block(value, maximum_at);
   if (thread == 0) {
     for (int c = 0; c < count; ++c) partial[block * count + c] = value[c];
@@ -75,6 +74,21 @@ __device__ bool reduce_grid(double (&value)[count], int maximum_at, double *part
   reduce_block(value, maximum_at);
   if (thread == 0) state->blocks_arrived = 0;
   return true;
+}
+
+/* The same over the blocks of one launch, and of a phase's launches. */
+template <int count>
+__device__ bool reduce_grid(double (&value)[count], int maximum_at, double *partial,
+                            cvtm_grid_state *state) {
+  return reduce_blocks(value, maximum_at, partial, state, blockIdx.y * gridDim.x + blockIdx.x,
+                       gridDim.x * gridDim.y);
+}
+
+template <int count>
+__device__ bool reduce_grid(double (&value)[count], int maximum_at, double *partial,
+                            cvtm_grid_state *state, const launch_part &part) {
+  return reduce_blocks(value, maximum_at, partial, state, static_cast<unsigned>(part.block()),
+                       static_cast<unsigned>(part.count));
 }
 
 } /* namespace */

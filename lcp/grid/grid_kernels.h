@@ -124,6 +124,9 @@ typedef struct cvtm_grid_table {
 } cvtm_grid_table;
 
 extern const cvtm_grid_table cvtm_grid_table_cpu, cvtm_grid_table_cuda;
+/* The node functions of lcp/grid, one kernel after the other: the reference of
+ * cvtm_grid_table_cuda. */
+extern const cvtm_grid_table cvtm_grid_reference_table_cuda;
 
 /* Step length along d: the energy's minimum on the line, at most 2. A node that the step takes out
  * of its bounds is moved back. */

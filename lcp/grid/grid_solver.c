@@ -110,6 +110,16 @@ static cvtm_status solve(cvtm_lcp *lcp, const double *b, const double *lower, co
   return CVTM_OK;
 }
 
+/* CVTMESH_GRID_REFERENCE=1 of the environment, for tests and bench/: CUDA's reference kernels. */
+static const cvtm_grid_table *table_of(const cvtm_device *device) {
+#if CVTMESH_HAVE_CUDA
+  const char *reference = getenv("CVTMESH_GRID_REFERENCE");
+  const int is_cuda = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
+  if (is_cuda && reference && !strcmp(reference, "1")) return &cvtm_grid_reference_table_cuda;
+#endif
+  return CVTM_TABLE(device, cvtm_grid_table);
+}
+
 cvtm_status cvtm_lcp_create_grid(cvtm_device *device, int64_t width, int64_t height,
                                  const cvtm_lcp_options *options, cvtm_lcp **lcp) {
   static const cvtm_lcp_table dispatch = {solve, destroy};
@@ -132,7 +142,7 @@ cvtm_status cvtm_lcp_create_grid(cvtm_device *device, int64_t width, int64_t hei
     free(s);
     return status;
   }
-  s->table = CVTM_TABLE(device, cvtm_grid_table);
+  s->table = table_of(device);
   status = cvtm_grid_lay_out(s, width, height, 1);
   if (status != CVTM_OK) {
     destroy(&s->head);

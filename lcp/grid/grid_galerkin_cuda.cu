@@ -1,0 +1,256 @@
+/* P'AP on coarse levels. Most stencils do not change from one cycle to the next: a block first
+ * looks at the flags of its tile, all threads at once, and computes nothing if none is set.
+ *
+ * galerkin_bilinear_kernel  bilinear interpolation, below a problem without stored links or below a
+ *                           level that truncates nothing; flags as bits in shared memory
+ * galerkin_kernel           any coarsening and any weights
+ * galerkin_cluster          small levels one after the other, in one cluster of blocks, which saves
+ *                           launches */
+#include "lcp/grid/grid_cuda.h"
+#include "lcp/grid/grid_galerkin.h"
+
+namespace {
+
+/* The tiles of a level, of tile_x columns and `lines` lines; a block each. */
+struct level_tiles {
+  int across, count;
+
+  __host__ __device__ level_tiles(const cvtm_grid_level &level, int lines)
+      : across(static_cast<int>((level.width + tile_x - 1) / tile_x)),
+        count(static_cast<int>(across * ((level.height + lines - 1) / lines))) {}
+};
+
+/* Computes the stencil of (x, y) if it may have changed. */
+__device__ void update_stencil(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
+                               int64_t y, int all) {
+  const int due = cvtm_grid_needs_galerkin(f, c, x, y, all);
+  c->stencil_changed[y * c->width + x] = static_cast<uint8_t>(due);
+  if (due) cvtm_grid_galerkin(f, c, x, y);
+}
+
+/* below_problem: the finer level is the problem, not `finer`. tall: tiles of `tall` * tile_y lines.
+ */
+__global__ void galerkin_kernel(const cvtm_grid_problem *problem, cvtm_grid_level finer,
+                                cvtm_grid_level coarse, int below_problem, int all, int tall,
+                                const uint8_t *changed, launch_part part) {
+  pdl_trigger_and_wait();
+  if (!all && changed && !*changed) return;
+  const cvtm_grid_problem p = *problem;
+  const cvtm_grid_finer f = {below_problem ? &p : nullptr, &finer};
+  const level_tiles tiles(coarse, tile_y * tall);
+  const int tile = part.block();
+  const int64_t left = static_cast<int64_t>(tile % tiles.across) * tile_x;
+  const int64_t top = static_cast<int64_t>(tile / tiles.across) * tile_y * tall;
+  const int64_t x = left + threadIdx.x;
+  int any = all;
+  if (!all) {
+    const uint8_t *flags = below_problem ? coarse.support_changed : finer.stencil_changed;
+    const int64_t width = below_problem ? coarse.width : finer.width;
+    const int64_t height = below_problem ? coarse.height : finer.height;
+    const int scale_x = below_problem || !coarse.halved_x ? 1 : 2;
+    const int scale_y = below_problem || !coarse.halved_y ? 1 : 2;
+    /* The nodes that cvtm_grid_needs_galerkin looks at: one more all around. */
+    const int across = scale_x * tile_x + 4, down = scale_y * tile_y * tall + 4;
+    const int64_t first_i = left * scale_x - 1, first_j = top * scale_y - 1;
+#pragma unroll 4
+    for (int n = static_cast<int>(threadIdx.y * tile_x + threadIdx.x); n < across * down;
+         n += tile_x * tile_y) {
+      const int64_t i = first_i + n % across, j = first_j + n / across;
+      any |= i >= 0 && j >= 0 && i < width && j < height ? flags[j * width + i] : 0;
+    }
+  }
+  any = __syncthreads_or(any);
+  for (int64_t y = top + threadIdx.y; y < top + tile_y * tall; y += tile_y) {
+    if (x >= coarse.width || y >= coarse.height) continue;
+    if (any) {
+      update_stencil(&f, &coarse, x, y, all);
+    } else {
+      coarse.stencil_changed[y * coarse.width + x] = 0;
+    }
+  }
+}
+
+/* --- bilinear interpolation --- */
+
+/* Flags of the finer nodes around a tile as bits, 32 columns to a word, in shared memory. */
+template <int lines, int words>
+struct near_bits {
+  uint32_t word[lines][words];
+
+  /* From the node (left, top) on; nodes outside the grid count as `outside`. True if the calling
+   * warp has read a flag that is set. All warps call. */
+  __device__ bool load(const uint8_t *flags, int64_t width, int64_t height, int64_t left,
+                       int64_t top, bool outside) {
+    const int lane = static_cast<int>(threadIdx.x), warp = static_cast<int>(threadIdx.y);
+    constexpr int turns = (lines + tile_y - 1) / tile_y;
+    bool set[turns][words];
+    uint32_t any = 0;
+#pragma unroll
+    for (int t = 0; t < turns; ++t) {
+#pragma unroll
+      for (int w = 0; w < words; ++w) {
+        const int64_t i = left + 32 * w + lane, j = top + t * tile_y + warp;
+        const bool inside = i >= 0 && i < width && j >= 0 && j < height;
+        set[t][w] = inside ? flags[j * width + i] != 0 : outside;
+      }
+    }
+#pragma unroll
+    for (int t = 0; t < turns; ++t) {
+      const int r = t * tile_y + warp;
+#pragma unroll
+      for (int w = 0; w < words; ++w) {
+        const uint32_t bits = __ballot_sync(0xffffffffU, set[t][w]);
+        if (lane == 0 && r < lines) word[r][w] = bits;
+        any |= bits;
+      }
+    }
+    return any != 0;
+  }
+  /* 32 bits of a line, from bit `first` on. */
+  __device__ uint32_t at(int line, int first) const {
+    const int w = first >> 5;
+    return __funnelshift_r(word[line][w], w + 1 < words ? word[line][w + 1] : 0U, first & 31);
+  }
+};
+
+/* The stencil of a node some of whose 5 x 5 finer nodes are outside the grid. Few nodes are: kept
+ * out of the kernel, which so needs fewer registers. */
+__device__ __noinline__ void galerkin_edge(const cvtm_grid_level *f, const cvtm_grid_level *c,
+                                           int64_t x, int64_t y) {
+  const cvtm_grid_finer finer = {nullptr, f};
+  double sum[3][3] = {};
+  cvtm_grid_galerkin_halved(&finer, c, x, y, 0, 1, 0, sum);
+  cvtm_grid_store_stencil(c, x, y, sum, 0);
+}
+
+/* Two blocks at a time on a multiprocessor, since most of them only look at flags. */
+template <bool below_problem, int lines>
+__global__ void __launch_bounds__(tile_x *tile_y, !below_problem && lines == tile_y ? 2 : 0)
+    galerkin_bilinear_kernel(const cvtm_grid_problem *problem,
+                             const __grid_constant__ cvtm_grid_level finer,
+                             const __grid_constant__ cvtm_grid_level coarse, int all,
+                             const uint8_t *changed, launch_part part) {
+  constexpr int changed_lines = below_problem ? lines + 2 : 2 * lines + 1;
+  __shared__ near_bits<changed_lines, below_problem ? 2 : 3> changes;
+  __shared__ near_bits<2 * lines + 3, 3> truncated;
+  pdl_trigger_and_wait();
+  if (!all && changed && !*changed) return;
+  const cvtm_grid_problem p = *problem;
+  const cvtm_grid_finer f = {below_problem ? &p : nullptr, &finer};
+  const level_tiles tiles(coarse, lines);
+  const int tile = part.block();
+  const int left = tile % tiles.across * tile_x, top = tile / tiles.across * lines;
+  const int64_t x = left + static_cast<int>(threadIdx.x);
+  bool any = below_problem ? changes.load(coarse.support_changed, coarse.width, coarse.height,
+                                          left - 1, top - 1, false)
+                           : changes.load(finer.stencil_changed, finer.width, finer.height,
+                                          2 * left, 2 * top, false);
+  any = __syncthreads_or(any || all);
+  if (below_problem && any) {
+    truncated.load(p.active, p.width, p.height, 2 * left - 1, 2 * top - 1, true);
+    __syncthreads();
+  }
+  const int lane = static_cast<int>(threadIdx.x), scale = below_problem ? 1 : 2;
+  for (int r = static_cast<int>(threadIdx.y); r < lines; r += tile_y) {
+    const int64_t y = top + r;
+    if (x >= coarse.width || y >= coarse.height) continue;
+    uint32_t due = all ? 7 : 0;
+    for (int d = 0; d < 3; ++d) due |= changes.at(scale * r + d, scale * lane) & 7U;
+    coarse.stencil_changed[y * coarse.width + x] = due != 0;
+    if (due == 0) continue;
+    const bool inside = x > 0 && y > 0 && 2 * x + 3 < finer.width && 2 * y + 3 < finer.height;
+    if (!below_problem && !inside) {
+      galerkin_edge(&finer, &coarse, x, y);
+      continue;
+    }
+    uint32_t cut = 0;
+    if (below_problem) {
+#pragma unroll
+      for (int t = 0; t < 5; ++t) cut |= (truncated.at(2 * r + t, 2 * lane) & 31U) << (5 * t);
+    }
+    double sum[3][3] = {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}};
+    cvtm_grid_constant_stencil constant;
+    const bool is_constant = cut == 0 && cvtm_grid_galerkin_is_constant(&f, x, y, &constant);
+    if (is_constant) {
+      cvtm_grid_constant_entries(constant, sum);
+    } else if (below_problem) {
+      cvtm_grid_galerkin_five(&p, &coarse, x, y, cut, sum);
+    } else {
+      cvtm_grid_galerkin_halved(&f, &coarse, x, y, 0, 1, 1, sum);
+    }
+    cvtm_grid_store_stencil(&coarse, x, y, sum, is_constant);
+  }
+}
+
+/* --- several small levels in one cluster --- */
+
+constexpr int cluster_blocks = 8, cluster_threads = 512;
+
+/* Levels first .. last, each of at most cvtm_grid_tail_nodes nodes. The grid is one cluster, whose
+ * barrier separates the levels: it has cluster_blocks blocks whatever the cap on blocks. */
+__global__ void __launch_bounds__(cluster_threads)
+    galerkin_cluster(const cvtm_grid_problem *problem, const cvtm_grid_level *levels, int first,
+                     int last, int below_problem, const uint8_t *changed) {
+  pdl_trigger_and_wait();
+  if (changed && !*changed) return;
+  const cvtm_grid_problem p = *problem;
+  for (int l = first; l <= last; ++l) {
+    const cvtm_grid_finer f = {l == first && below_problem ? &p : nullptr, &levels[l - 1]};
+    const cvtm_grid_level c = levels[l];
+    const int width = static_cast<int>(c.width), count = static_cast<int>(c.width * c.height);
+    for (int k = static_cast<int>(blockIdx.x * cluster_threads + threadIdx.x); k < count;
+         k += cluster_blocks * cluster_threads) {
+      update_stencil(&f, &c, k % width, k / width, 0);
+    }
+#if __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+  }
+}
+
+/* --- launchers --- */
+
+cvtm_status galerkin_level(const cvtm_grid_top *top, const cvtm_grid_level *finer,
+                           const cvtm_grid_level *coarse, int all) {
+  cvtm_status status = CVTM_OK;
+  const bool large = coarse->width * coarse->height > 1 << 20;
+  const bool halved = coarse->halved_x && coarse->halved_y;
+  if (halved && !coarse->weight &&
+      !(finer ? finer->active != nullptr : top->shape->horizontal != nullptr)) {
+    with_flag(finer == nullptr, [&](auto below_problem) {
+      with_flag(large, [&](auto tall) {
+        constexpr int lines = decltype(tall)::value ? 4 * tile_y : tile_y;
+        status = launch_phase(top, "galerkin_bilinear_kernel",
+                              galerkin_bilinear_kernel<decltype(below_problem)::value, lines>,
+                              level_tiles(*coarse, lines).count, tile_threads_xy(), 0, top->problem,
+                              finer ? *finer : *coarse, *coarse, all, top->changed);
+      });
+    });
+    return status;
+  }
+  const int tall = large ? 4 : 1;
+  return launch_phase(top, "galerkin_kernel", galerkin_kernel,
+                      level_tiles(*coarse, tile_y * tall).count, tile_threads_xy(), 0, top->problem,
+                      finer ? *finer : *coarse, *coarse, finer == nullptr, all, tall, top->changed);
+}
+
+} /* namespace */
+
+cvtm_status cvtm_grid_galerkin_cuda(const cvtm_grid_top *top, const cvtm_grid_level *levels,
+                                    int first, int last, int all) {
+  bool has_clusters = false;
+  if (!all) last = cvtm_grid_last_before_tail(top, levels, first, last);
+  cvtm_status status = has_pdl_and_clusters(top->device, &has_clusters);
+  for (int l = first; l <= last && status == CVTM_OK; ++l) {
+    const bool below_problem = l == top->number + 1;
+    const bool is_small = levels[l].width * levels[l].height <= cvtm_grid_tail_nodes;
+    if (has_clusters && !all && l < last && is_small) {
+      return launch_pdl<cluster_blocks>(top->device, "galerkin_cluster", galerkin_cluster,
+                                        cluster_blocks, cluster_threads, 0, top->problem,
+                                        top->levels, l, last, below_problem, top->changed);
+    }
+    status = galerkin_level(top, below_problem ? nullptr : &levels[l - 1], &levels[l], all);
+  }
+  return status;
+}

@@ -1,0 +1,183 @@
+/* For grid_march_cuda.cu only: interpolation, the step along the correction, and norms. */
+#ifndef CVTMESH_LCP_GRID_GRID_MARCH_CORRECT_H
+#define CVTMESH_LCP_GRID_GRID_MARCH_CORRECT_H
+
+#include "lcp/grid/grid_march_restrict.h"
+
+namespace {
+
+/* --- interpolation --- */
+
+/* e at column I of two coarse lines. */
+struct coarse_lines {
+  double north, here;
+};
+
+/* e of coarse line y; beyond the boundary constant if that is a Neumann one, else 0. */
+template <bool interior, int rim>
+__device__ double load_coarse(const strip<rim, interior> &s, const cvtm_grid_level *c, int y) {
+  const int width = static_cast<int>(c->width), height = static_cast<int>(c->height);
+  if (interior) return c->e[(y < height ? y : height - 1) * c->width + s.pair];
+  const int x = s.pair < 0 ? 0 : s.pair < width ? s.pair : width - 1;
+  const int line = y < 0 ? 0 : y < height ? y : height - 1;
+  const double value = c->e[line * c->width + x];
+  return c->neumann || (x == s.pair && line == y) ? value : 0.0;
+}
+
+/* The interpolated correction of line j. */
+template <bool odd, bool stored, bool interior, int rim>
+__device__ node_pair interpolate_line(const strip<rim, interior> &s, const cvtm_grid_level *c,
+                                      int j, const coarse_lines &e) {
+  if constexpr (stored) {
+    node_pair out = splat(0);
+    if (s.has_line(j) && s.has_x()) out.x = cvtm_grid_interpolated(c, c->e, 2 * s.pair, j);
+    if (s.has_line(j) && s.has_y()) out.y = cvtm_grid_interpolated(c, c->e, 2 * s.pair + 1, j);
+    return out;
+  }
+  const double below = from_west(e.here) + e.here;
+  if (odd) return node_pair{0.5 * below, e.here};
+  return node_pair{0.25 * ((from_west(e.north) + e.north) + below), 0.5 * (e.north + e.here)};
+}
+
+/* The coarse correction, loaded a line ahead. */
+struct correction {
+  coarse_lines e;
+  double coarse;
+
+  template <typename Strip>
+  __device__ correction(const Strip &s, const cvtm_grid_level *c, int j)
+      : coarse(load_coarse(s, c, (j + 1) >> 1)) { /* j is odd, perhaps below 0 */
+    e.north = 0;
+    e.here = load_coarse(s, c, (j - 1) >> 1);
+  }
+  /* x of line j after the correction, in its bounds; *unbounded: the correction itself. */
+  template <bool odd, bool stored, typename Lines>
+  __device__ node_pair next(const Lines &lines, const cvtm_grid_level *c, int j, node_pair x,
+                            node_pair *unbounded) {
+    const auto &s = lines.s;
+    if (!odd) {
+      e.north = e.here;
+      e.here = coarse;
+      if (!stored) coarse = load_coarse(s, c, (j >> 1) + 1);
+    }
+    const unsigned active = lines.flags(j);
+    const node_pair change = interpolate_line<odd, stored>(s, c, j, e);
+    *unbounded =
+        s.inside(j, node_pair{active & 0xff ? 0.0 : change.x, active >> 8 ? 0.0 : change.y});
+    return s.inside(j, node_pair{active & 0xff ? x.x : clip<false>(lines, j, x.x + change.x),
+                                 active >> 8 ? x.y : clip<true>(lines, j, x.y + change.y)});
+  }
+};
+
+/* Adds the natural residual of one node. */
+template <bool second, bool interior, typename Operator, typename Lines>
+__device__ void add_natural(const Lines &lines, const Operator &op, int j, double x,
+                            double residual, double (&sum)[3]) {
+  const auto &s = lines.s;
+  if (!(second ? s.has_y() : s.has_x()) || op.masked(lines.p, s.index(j) + second)) return;
+  const auto a = op.template at<interior>(lines.p, 2 * s.pair + second, j);
+  const double r = x - clip<second>(lines, j, x + residual);
+  const double size = fabs(lines.template b<second>(j)) + 2 * fabs(a.diagonal * x);
+  sum[0] += r * r;
+  sum[1] += size * size;
+  if (!(fabs(r) <= sum[2])) sum[2] = fabs(r);
+}
+
+/* Adds those of the lane's nodes of line j. */
+template <bool interior, typename Operator, typename Lines>
+__device__ void add_natural_line(const Lines &lines, const Operator &op, int j, node_pair x,
+                                 node_pair residual, double (&sum)[3]) {
+  if (!lines.s.owner || !lines.s.owns_line(j)) return;
+  add_natural<false, interior>(lines, op, j, x.x, residual.x, sum);
+  add_natural<true, interior>(lines, op, j, x.y, residual.y, sum);
+}
+
+/* Line j after the step along its correction. */
+template <bool odd, typename Operator, typename Lines>
+__device__ node_pair corrected(const Lines &lines, const Operator &op,
+                               const cvtm_grid_level *coarse, int searched, double step, int j,
+                               correction *from) {
+  const auto &s = lines.s;
+  const node_pair x = s.inside(j, lines.x(j));
+  node_pair unbounded;
+  node_pair moved = from->template next<odd, Operator::stored>(lines, coarse, j, x, &unbounded);
+  if (searched) {
+    moved.x = clip<false>(lines, j, x.x + step * (moved.x - x.x));
+    moved.y = clip<true>(lines, j, x.y + step * (moved.y - x.y));
+    moved = s.inside(j, moved);
+    if (Operator::stored && s.has_line(j)) {
+      if (s.has_x() && op.masked(lines.p, s.index(j))) moved.x = 0;
+      if (s.has_y() && op.masked(lines.p, s.index(j) + 1)) moved.y = 0;
+    }
+  }
+  return moved;
+}
+
+template <bool interior, typename Operator>
+__device__ void post_smooth_strip(const strip<Operator::rim, interior> &s,
+                                  const cvtm_grid_problem *p, const Operator &op,
+                                  const cvtm_grid_level *coarse, int searched, double step,
+                                  double (&sum)[3]) {
+  const cached_lines<true, 3, false, strip<Operator::rim, interior>> lines(s, p, p->d, s.first - 3,
+                                                                           s.end + 2);
+  sweep_lines<interior> m;
+  correction from(s, coarse, s.first - 3);
+  march(s.first - 3, s.end + 2, [&](auto parity, int j) {
+    constexpr bool odd = decltype(parity)::value;
+    lines.wait_for(j);
+    m.template sweep<odd>(lines, op, j,
+                          corrected<odd>(lines, op, coarse, searched, step, j, &from));
+    lines.store(p->x, j - 2, m.x[2]);
+    const node_pair residual = m.template residuals<odd>(lines, op, j);
+    add_natural_line<interior>(lines, op, j - 3, m.x[3], residual, sum);
+  });
+}
+
+/* Both phases on a strip: the second sweep follows two lines behind the first. */
+template <bool bounded, bool only_lower_aligned, bool interior, typename Operator>
+__device__ void chained_strip(const strip<Operator::rim, interior> &s, const cvtm_grid_problem *p,
+                              const Operator &op, const cvtm_grid_level *coarse,
+                              const cvtm_grid_rules &rules, double step, unsigned *slacks,
+                              double (&sum)[3]) {
+  using Cached = cached_lines<true, 2, only_lower_aligned, strip<Operator::rim, interior>>;
+  const Cached lines(s, p, p->d, s.first - 5, s.end + 5);
+  sweep_lines<interior> up, down;
+  correction from(s, coarse, s.first - 5);
+  restriction<bounded, true, interior, Operator, Cached> below(lines, op, coarse, rules.truncated,
+                                                               slacks);
+  march(s.first - 5, s.end + 5, [&](auto parity, int j) {
+    constexpr bool odd = decltype(parity)::value;
+    lines.wait_for(j);
+    up.template sweep<odd>(lines, op, j,
+                           corrected<odd>(lines, op, coarse, rules.searched, step, j, &from));
+    down.template sweep<odd>(lines, op, j - 2, up.x[2]);
+    const node_pair residual = odd ? node_pair{down.red_residual_before, up.black_residual}
+                                   : node_pair{up.black_residual, down.red_residual_before};
+    add_natural_line<interior>(lines, op, j - 3, up.x[3], residual, sum);
+    lines.store(p->x, j - 4, down.x[2]);
+    if (j - 5 < s.first) return;
+    below.template take<!odd>(j - 5, down.x[3], down.template residuals<odd>(lines, op, j - 2));
+  });
+}
+
+template <bool interior, typename Operator>
+__device__ void measure_strip(const strip<Operator::rim, interior> &s, const cvtm_grid_problem *p,
+                              const Operator &op, const double *x, double (&sum)[3]) {
+  const cached_lines<false, 3, false, strip<Operator::rim, interior>> lines(s, p, x, s.first - 1,
+                                                                            s.end);
+  node_pair line[3] = {splat(0), splat(0), splat(0)};
+  march(s.first - 1, s.end, [&](auto, int j) {
+    line[2] = line[1];
+    line[1] = line[0];
+    lines.wait_for(j);
+    line[0] = s.inside(j, lines.x(j));
+    const node_pair residual = {
+        residual_of<false, interior>(lines, op, j - 1, line[2], line[1], line[0]),
+        residual_of<true, interior>(lines, op, j - 1, line[2], line[1], line[0])};
+    add_natural_line<interior>(lines, op, j - 1, line[1], residual, sum);
+  });
+}
+
+} /* namespace */
+
+#endif

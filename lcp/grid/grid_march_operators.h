@@ -1,0 +1,115 @@
+/* For grid_march_cuda.cu only: five-point operators by what is constant in them, so that a march
+ * loads nothing else. */
+#ifndef CVTMESH_LCP_GRID_GRID_MARCH_OPERATORS_H
+#define CVTMESH_LCP_GRID_GRID_MARCH_OPERATORS_H
+
+#include "lcp/grid/grid_operator.h"
+
+namespace {
+
+/* The four neighbours of a node. */
+struct neighbours {
+  double west, east, north, south;
+};
+
+/* Constant links. Beyond the boundary values are 0, so that the links there matter to the diagonal
+ * entry alone. */
+struct constant_stencil {
+  double link, diagonal, inverse;
+  __device__ double around(const neighbours &c) const {
+    return link * ((c.west + c.east) + (c.north + c.south));
+  }
+  __device__ double divide(double sum, double) const { return sum * inverse; }
+};
+
+/* Constant links, no mass and a Dirichlet boundary: the same stencil at every node. */
+struct uniform_operator {
+  static constexpr bool stored = false; /* are links or a mask in memory? */
+  static constexpr bool chains = true;  /* the others lack registers for chained cycles */
+  static constexpr int rim = 3;         /* chained cycles reach one lane further */
+  constant_stencil stencil;
+  template <bool interior>
+  __device__ constant_stencil at(const cvtm_grid_problem *, int64_t, int64_t) const {
+    return stencil;
+  }
+  __device__ bool masked(const cvtm_grid_problem *, int64_t) const { return false; }
+};
+
+/* Constant links and mass; other diagonal entries at the boundary. */
+struct constant_operator {
+  static constexpr bool stored = false, chains = false;
+  static constexpr int rim = 2;
+  double link, outer, own;
+  double diagonal[3], inverse[3]; /* inside, at a side, at a corner */
+  template <bool interior>
+  __device__ constant_stencil at(const cvtm_grid_problem *p, int64_t i, int64_t j) const {
+    if (interior) return constant_stencil{link, diagonal[0], inverse[0]};
+    const double across = (i > 0 ? link : outer) + (i + 1 < p->width ? link : outer);
+    const double down = (j > 0 ? link : outer) + (j + 1 < p->height ? link : outer);
+    const double by = own + (across + down);
+    const double inverted = by == diagonal[0]   ? inverse[0]
+                            : by == diagonal[1] ? inverse[1]
+                                                : inverse[2];
+    return constant_stencil{link, by, inverted};
+  }
+  __device__ bool masked(const cvtm_grid_problem *, int64_t) const { return false; }
+};
+
+/* Constant links, and a part of the diagonal in memory. */
+struct diagonal_stencil {
+  double link, diagonal;
+  __device__ double around(const neighbours &c) const {
+    return link * ((c.west + c.east) + (c.north + c.south));
+  }
+  __device__ double divide(double sum, double old) const {
+    return diagonal > 0 ? sum / diagonal : old;
+  }
+};
+
+struct diagonal_operator {
+  static constexpr bool stored = false, chains = false;
+  static constexpr int rim = 2;
+  double link, outer;
+  template <bool interior>
+  __device__ diagonal_stencil at(const cvtm_grid_problem *p, int64_t i, int64_t j) const {
+    if (interior) return diagonal_stencil{link, p->diagonal[j * p->width + i] + 4 * link};
+    const int width = static_cast<int>(p->width), height = static_cast<int>(p->height);
+    const int x = static_cast<int>(i), y = static_cast<int>(j);
+    const int64_t line = y < 0        ? 0
+                         : y < height ? y
+                                      : height - 1; /* beyond the boundary any value will do */
+    const double across = (x > 0 ? link : outer) + (x + 1 < width ? link : outer);
+    const double down = (y > 0 ? link : outer) + (y + 1 < height ? link : outer);
+    const double own = p->diagonal[line * width + (x < 0 ? 0 : x < width ? x : width - 1)];
+    return diagonal_stencil{link, own + (across + down)};
+  }
+  __device__ bool masked(const cvtm_grid_problem *, int64_t) const { return false; }
+};
+
+struct stored_stencil {
+  double link[4], diagonal;
+  __device__ double around(const neighbours &c) const {
+    return (link[0] * c.west + link[1] * c.east) + (link[2] * c.north + link[3] * c.south);
+  }
+  __device__ double divide(double sum, double old) const {
+    return diagonal > 0 ? sum / diagonal : old;
+  }
+};
+
+struct stored_operator {
+  static constexpr bool stored = true, chains = false;
+  static constexpr int rim = 2;
+  template <bool interior>
+  __device__ stored_stencil at(const cvtm_grid_problem *p, int64_t i, int64_t j) const {
+    stored_stencil stencil;
+    stencil.diagonal = cvtm_grid_links(p, i, j, stencil.link);
+    return stencil;
+  }
+  __device__ bool masked(const cvtm_grid_problem *p, int64_t k) const {
+    return cvtm_grid_masked(p, k);
+  }
+};
+
+} /* namespace */
+
+#endif

@@ -1,0 +1,243 @@
+/* For grid_march_cuda.cu only: a red-black sweep down a strip, active nodes, and restriction. */
+#ifndef CVTMESH_LCP_GRID_GRID_MARCH_RESTRICT_H
+#define CVTMESH_LCP_GRID_GRID_MARCH_RESTRICT_H
+
+#include "lcp/grid/grid_march_lines.h"
+#include "lcp/grid/grid_transfer.h"
+
+namespace {
+
+/* --- restriction --- */
+
+/* What coarse nodes gather from a fine line: residuals (0 where active) and distances to the bounds
+ * (infinite there) of the lane's nodes and of the next one to the east. */
+struct fine_line {
+  double residual[3], lower[3], upper[3];
+};
+
+/* Sums and bounds of a coarse node over its support. */
+struct gathered {
+  double residual, lower, upper;
+};
+
+__device__ gathered nothing_gathered() {
+  return gathered{0.0, -static_cast<double>(INFINITY), static_cast<double>(INFINITY)};
+}
+
+/* Adds fine line j to the lane's node of coarse line y. */
+template <bool bounded, bool stored, bool interior, int rim>
+__device__ void gather(const strip<rim, interior> &s, const cvtm_grid_level *c, int y, int j,
+                       const fine_line &fine, gathered *sum) {
+  const int x = s.pair, width = static_cast<int>(c->width), height = static_cast<int>(c->height);
+  double weight[3] = {0.5, 1, 0.5}, down = j & 1 ? 1.0 : 0.5;
+  if constexpr (stored) {
+    if (y < 0 || y >= height || x < 0 || x >= width || j >= s.height) return;
+    down = 1;
+    for (int d = 0; d < 3; ++d) {
+      weight[d] = 2 * x + d < s.width ? cvtm_grid_basis(c, x, y, 2 * x + d, j) : 0.0;
+    }
+  } else if (!interior && c->neumann) {
+    if (j == 0 || (y + 1 == height && j == 2 * y + 2)) down = 1;
+    if (x == 0) weight[0] = 1;
+    if (x + 1 == width) weight[2] = 1;
+  }
+  const double line =
+      (weight[0] * fine.residual[0] + weight[1] * fine.residual[1]) + weight[2] * fine.residual[2];
+  sum->residual += down * line;
+  if constexpr (bounded) {
+#pragma unroll
+    for (int d = 0; d < 3; ++d) {
+      if (stored && !(weight[d] > 0)) continue;
+      if (fine.lower[d] > sum->lower) sum->lower = fine.lower[d];
+      if (fine.upper[d] < sum->upper) sum->upper = fine.upper[d];
+    }
+  }
+}
+
+template <bool bounded, bool interior, int rim>
+__device__ void gather_store(const strip<rim, interior> &s, const cvtm_grid_level *c, int y,
+                             const gathered &sum) {
+  if (!s.owner || !s.owns_line(2 * y)) return;
+  if (!interior && (s.pair >= c->width || y >= c->height)) return;
+  const int64_t k = y * c->width + s.pair;
+  c->r[k] = sum.residual;
+  if (!bounded) return;
+  c->lower[k] = sum.lower;
+  c->upper[k] = sum.upper;
+}
+
+/* A red-black sweep on its way down: x of lines j .. j - 4. */
+template <bool interior>
+struct sweep_lines {
+  node_pair x[5];
+  double black_residual,
+      next_black_residual;    /* residuals of the black nodes of lines j - 3 and j - 2 */
+  double red_residual_before; /* residual of the red node of line j - 1 before the sweep */
+
+  __device__ sweep_lines() : black_residual(0), next_black_residual(0), red_residual_before(0) {
+    for (int k = 0; k < 5; ++k) x[k] = splat(0);
+  }
+  /* Takes in line j, relaxes red on line j - 1 and black on line j - 2. */
+  template <bool odd, typename Operator, typename Lines>
+  __device__ void sweep(const Lines &lines, const Operator &op, int j, node_pair line) {
+#pragma unroll
+    for (int k = 4; k > 0; --k) x[k] = x[k - 1];
+    x[0] = line;
+    black_residual = next_black_residual;
+    (void)relax<!odd, interior>(lines, op, j - 1, x[2], x[1], x[0], &red_residual_before);
+    double unused;
+    next_black_residual = relax<!odd, interior>(lines, op, j - 2, x[3], x[2], x[1], &unused);
+  }
+  /* Residuals of line j - 3. */
+  template <bool odd, typename Operator, typename Lines>
+  __device__ node_pair residuals(const Lines &lines, const Operator &op, int j) const {
+    const double red = residual_of<!odd, interior>(lines, op, j - 3, x[4], x[3], x[2]);
+    return odd ? node_pair{red, black_residual} : node_pair{black_residual, red};
+  }
+};
+
+/* Calls advance(parity, j) for lines j = from .. to; `from` is odd. */
+template <typename Advance>
+__device__ void march(int from, int to, Advance advance) {
+  for (int j = from;; j += 2) {
+    advance(odd_line(), j);
+    if (j == to) return;
+    advance(even_line(), j + 1);
+    if (j + 1 == to) return;
+  }
+}
+
+/* Stores a lane's active nodes of line j that have changed, and marks the coarse nodes whose basis
+ * functions hold them (all warps write the same 1). Few lanes call it: kept out of the marches,
+ * which so need fewer registers. */
+__device__ __noinline__ void keep_active(uint8_t *active, uint8_t *marked, int64_t coarse_width,
+                                         int64_t coarse_height, int pair, int j, unsigned before,
+                                         unsigned now) {
+  const bool x_changed = (before & 0xff) != (now & 0xff);
+  if (x_changed) active[0] = static_cast<uint8_t>(now);
+  if (before >> 8 != now >> 8) active[1] = static_cast<uint8_t>(now >> 8);
+  marked[coarse_width * coarse_height] = 1; /* top->changed */
+  for (int y = j / 2 - !(j & 1); y <= j / 2; ++y) {
+    if (y < 0 || y >= coarse_height) continue;
+    uint8_t *line = marked + y * coarse_width;
+    if (pair < coarse_width) line[pair] = 1;
+    if (x_changed && pair > 0) line[pair - 1] = 1;
+  }
+}
+
+/* High words of numbers >= 0 are ordered as the numbers. */
+__device__ unsigned high_word(double value) { return static_cast<unsigned>(__double2hiint(value)); }
+
+/* A slack: the least distance to a bound of the inactive nodes of a strip's slack_lines lines,
+ * rounded down (its high word). If a correction is smaller, no node leaves its bounds there, and
+ * the line search need not read them. Few lines, so that few nodes are searched in full. */
+constexpr int slack_lines = 4;
+constexpr unsigned slack_most = 0x7ff00000U; /* of infinity */
+
+/* The slack of a node. */
+template <bool second, typename Lines>
+__device__ unsigned slack_of(const Lines &lines, int j, double x, bool off) {
+  if (off) return slack_most;
+  unsigned slack = high_word(x - lines.template lower<second>(j));
+  if (Lines::has_upper && lines.p->upper)
+    slack = min(slack, high_word(lines.template upper<second>(j) - x));
+  return slack;
+}
+
+/* What coarse nodes gather from line j, and its active nodes. to_next: these go to p->active_next,
+ * else only those that change are stored. */
+template <bool bounded, bool to_next, typename Operator, typename Lines>
+__device__ fine_line take_active(const Lines &lines, const Operator &op, int truncated,
+                                 const cvtm_grid_level *coarse, int j, node_pair x,
+                                 node_pair residual, unsigned *slack) {
+  const auto &s = lines.s;
+  const cvtm_grid_problem *p = lines.p;
+  const bool has_x = s.has_x() && s.has_line(j), has_y = s.has_y() && s.has_line(j);
+  bool off_x = has_x && truncated && bound<false>(lines, j, x.x);
+  bool off_y = has_y && truncated && bound<true>(lines, j, x.y);
+  if (Operator::stored) {
+    off_x = off_x || (has_x && op.masked(p, s.index(j)));
+    off_y = off_y || (has_y && op.masked(p, s.index(j) + 1));
+  }
+  const unsigned now = (off_x ? 1U : 0U) | (off_y ? 256U : 0U);
+  const unsigned before = lines.flags(j) & ((s.has_x() ? 0xffU : 0U) | (s.has_y() ? 0xff00U : 0U));
+  if (s.owner && s.owns_line(j)) {
+    uint8_t *active = to_next ? p->active_next : p->active;
+    if (to_next) s.store_flags(active, j, now);
+    if (before != now) {
+      keep_active(active + s.index(j), coarse->support_changed, coarse->width, coarse->height,
+                  s.pair, j, before, now);
+    }
+  }
+  off_x = off_x || !has_x;
+  off_y = off_y || !has_y;
+  if (!bounded && !Operator::stored) {
+    if (s.near_owned_x()) *slack = min(*slack, slack_of<false>(lines, j, x.x, off_x));
+    if (s.near_owned_y()) *slack = min(*slack, slack_of<true>(lines, j, x.y, off_y));
+  }
+  const double none = static_cast<double>(INFINITY);
+  fine_line out;
+  out.residual[0] = off_x ? 0.0 : residual.x;
+  out.residual[1] = off_y ? 0.0 : residual.y;
+  out.residual[2] = from_east(out.residual[0]);
+  if (bounded) {
+    out.lower[0] = off_x ? -none : lines.template lower<false>(j) - x.x;
+    out.lower[1] = off_y ? -none : lines.template lower<true>(j) - x.y;
+    out.lower[2] = from_east(out.lower[0]);
+    out.upper[0] = off_x ? none : lines.template upper<false>(j) - x.x;
+    out.upper[1] = off_y ? none : lines.template upper<true>(j) - x.y;
+    out.upper[2] = from_east(out.upper[0]);
+  }
+  return out;
+}
+
+/* Where the slack of a strip's line j is. */
+template <int rim, bool interior>
+__device__ int64_t slack_place(const strip<rim, interior> &s, int j) {
+  return j / slack_lines * strips_of(s.width, rim) + s.across;
+}
+
+/* Restriction to the first coarse level, line by line. */
+template <bool bounded, bool to_next, bool interior, typename Operator, typename Lines>
+struct restriction {
+  const Lines &lines;
+  const Operator &op;
+  const cvtm_grid_level *coarse;
+  int truncated;
+  unsigned *slacks;
+  gathered sum;
+  unsigned slack;
+
+  __device__ restriction(const Lines &rows_there, const Operator &kind,
+                         const cvtm_grid_level *level, int is_truncated, unsigned *to_slacks)
+      : lines(rows_there),
+        op(kind),
+        coarse(level),
+        truncated(is_truncated),
+        slacks(to_slacks),
+        sum(nothing_gathered()),
+        slack(slack_most) {}
+  /* Takes in line j, from the first one that the warp owns on, with its residuals. */
+  template <bool odd>
+  __device__ void take(int j, node_pair x, node_pair residual) {
+    const auto &s = lines.s;
+    const fine_line fine =
+        take_active<bounded, to_next>(lines, op, truncated, coarse, j, x, residual, &slack);
+    if (!bounded && !Operator::stored && (j % slack_lines == slack_lines - 1 || j == s.end - 1)) {
+      slack = __reduce_min_sync(0xffffffffU, slack);
+      if ((threadIdx.x & 31) == 0 && j < s.end) slacks[slack_place(s, j)] = slack;
+      slack = slack_most;
+    }
+    const int y = j / 2;
+    if (!odd) { /* the last line of one support and the first of the next */
+      gather<bounded, Operator::stored>(s, coarse, y - 1, j, fine, &sum);
+      gather_store<bounded>(s, coarse, y - 1, sum);
+      sum = nothing_gathered();
+    }
+    gather<bounded, Operator::stored>(s, coarse, y, j, fine, &sum);
+  }
+};
+
+} /* namespace */
+
+#endif

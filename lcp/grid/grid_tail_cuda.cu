@@ -1,0 +1,435 @@
+/* The tail of the V-cycle: all small levels in one block, which waits for itself at a barrier where
+ * launches would wait for each other. At 1024 x 1024 the levels below 64 x 64 take 0.03 ms, about
+ * as much as four launches of the levels above them.
+ *
+ * tail_in_shared_memory  operators and vectors in shared memory, with a margin of zeros around each
+ * tail_in_global_memory  levels that truncate nodes, or do not fit: the node functions
+ *
+ * The grid is one block, whatever the cap on blocks: block barriers separate the levels. */
+#include "lcp/grid/grid_cuda.h"
+#include "lcp/grid/grid_galerkin.h"
+#include "lcp/grid/grid_relax.h"
+
+namespace {
+
+constexpr int tail_threads = 512;
+constexpr int max_small_levels = 12;           /* in shared memory, */
+constexpr size_t max_small_bytes = 200 * 1024; /* and what they may take of it */
+
+/* --- in global memory --- */
+
+/* Calls work(x, y) for all nodes of a grid, then waits for all threads. */
+template <typename Work>
+__device__ void for_level(int64_t width, int64_t height, Work work) {
+  const int count = static_cast<int>(width * height), across = static_cast<int>(width);
+  for (int k = static_cast<int>(threadIdx.x); k < count; k += static_cast<int>(blockDim.x)) {
+    work(k % across, k / across);
+  }
+  __syncthreads();
+}
+
+__device__ void tail_relax(const cvtm_grid_level *level, int bounded, int sweeps) {
+  for (int colour = 0; colour < 4 * sweeps; ++colour) {
+    const int cx = colour & 1, cy = (colour >> 1) & 1;
+    for_level((level->width + 1 - cx) / 2, (level->height + 1 - cy) / 2, [&](int64_t x, int64_t y) {
+      level->e[(2 * y + cy) * level->width + 2 * x + cx] =
+          cvtm_grid_coarse_relaxed(level, bounded, 2 * x + cx, 2 * y + cy);
+    });
+  }
+}
+
+/* Computes the stencil of (x, y) if it may have changed. */
+__device__ void update_stencil(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
+                               int64_t y) {
+  const int due = cvtm_grid_needs_galerkin(f, c, x, y, 0);
+  c->stencil_changed[y * c->width + x] = static_cast<uint8_t>(due);
+  if (due) cvtm_grid_galerkin(f, c, x, y);
+}
+
+__global__ void __launch_bounds__(tail_threads)
+    tail_in_global_memory(const cvtm_grid_level *levels, cvtm_grid_rules rules, int first,
+                          int last) {
+  pdl_wait();
+  pdl_trigger(); /* only now: see prolong_and_post_smooth_tile */
+  for (int l = first; l <= last; ++l) {
+    const cvtm_grid_finer finer = {nullptr, &levels[l - 1]};
+    const cvtm_grid_level f = levels[l], c = levels[l < last ? l + 1 : l];
+    for_level(f.width, f.height, [&](int64_t x, int64_t y) {
+      f.e[y * f.width + x] = 0;
+      if (l > first && f.active) update_stencil(&finer, &f, x, y);
+    });
+    if (l == last) break;
+    const cvtm_grid_finer above = {nullptr, &f};
+    tail_relax(&f, rules.bounded, rules.pre);
+    if (f.active) {
+      for_level(f.width * f.height, 1,
+                [&](int64_t k, int64_t) { cvtm_grid_truncate(&f, k, f.e[k]); });
+    }
+    for_level(c.width, c.height,
+              [&](int64_t x, int64_t y) { cvtm_grid_restrict(&above, &c, &rules, x, y); });
+  }
+  const cvtm_grid_level bottom = levels[last];
+  tail_relax(&bottom, rules.bounded, cvtm_grid_bottom_sweeps(&bottom));
+  for (int l = last - 1; l >= first; --l) {
+    const cvtm_grid_level f = levels[l], c = levels[l + 1];
+    for_level(f.width, f.height, [&](int64_t x, int64_t y) {
+      f.e[y * f.width + x] = cvtm_grid_prolonged(&f, &c, x, y);
+    });
+    tail_relax(&f, rules.bounded, rules.post);
+  }
+}
+
+/* cvtm_grid_coarse_neighbour_sum on lines of `pitch` numbers, where nodes outside the grid hold 0.
+ */
+__device__ double small_neighbour_sum(const double *e, int pitch, const double link[3][3]) {
+  const double north =
+      (link[0][0] * e[-pitch - 1] + link[0][1] * e[-pitch]) + link[0][2] * e[-pitch + 1];
+  const double beside = link[1][0] * e[-1] + link[1][2] * e[1];
+  const double south =
+      (link[2][0] * e[pitch - 1] + link[2][1] * e[pitch]) + link[2][2] * e[pitch + 1];
+  return (north + beside) + south;
+}
+
+/* --- in shared memory: a level --- */
+
+extern __shared__ double small_memory[];
+
+/* A level in shared memory: arrays with a margin of zeros, one behind the other. */
+struct small_level {
+  int first, width, height; /* first: offset of its arrays in small_memory */
+  int pitch, size;          /* of an array with its margin: a line, all of it */
+
+  __device__ int at(int x, int y) const { return (y + 1) * pitch + x + 1; }
+  __device__ double *array(int number) const { return small_memory + (first + number * size); }
+  __device__ double *plane(int p) const { return array(p); }
+  __device__ double *e() const { return array(CVTM_GRID_PLANES); }
+  __device__ double *r() const { return array(CVTM_GRID_PLANES + 1); }
+  __device__ double *residual() const { return array(CVTM_GRID_PLANES + 2); }
+  __device__ double *inverse() const { return array(CVTM_GRID_PLANES + 3); }
+  __device__ double *lower() const { return array(CVTM_GRID_PLANES + 4); }
+  __device__ double *upper() const { return array(CVTM_GRID_PLANES + 5); }
+  __device__ void stencil(int k, double link[3][3]) const {
+    link[0][0] = plane(CVTM_GRID_SOUTH_EAST)[k - pitch - 1];
+    link[0][1] = plane(CVTM_GRID_SOUTH)[k - pitch];
+    link[0][2] = plane(CVTM_GRID_SOUTH_WEST)[k - pitch + 1];
+    link[1][0] = plane(CVTM_GRID_EAST)[k - 1];
+    link[1][1] = plane(CVTM_GRID_DIAGONAL)[k];
+    link[1][2] = plane(CVTM_GRID_EAST)[k];
+    link[2][0] = plane(CVTM_GRID_SOUTH_WEST)[k];
+    link[2][1] = plane(CVTM_GRID_SOUTH)[k];
+    link[2][2] = plane(CVTM_GRID_SOUTH_EAST)[k];
+  }
+};
+
+/* Arrays of a level: the planes of its operator, four more, and two bounds. */
+__host__ __device__ int small_arrays(int bounded) { return CVTM_GRID_PLANES + (bounded ? 6 : 4); }
+
+__device__ small_level small_from(const cvtm_grid_level *level, int first) {
+  small_level s;
+  s.first = first;
+  s.width = static_cast<int>(level->width);
+  s.height = static_cast<int>(level->height);
+  s.pitch = s.width + 2;
+  s.size = s.pitch * (s.height + 2);
+  return s;
+}
+
+/* Calls work(x, y) for all nodes of a grid, then waits for all threads if `wait`. Each line goes to
+ * 2^n threads, so that no division is needed. */
+template <bool wait = true, typename Work>
+__device__ void for_small(int width, int height, Work work) {
+  int bits = width > 1 ? 32 - __clz(width - 1) : 0;
+  if ((1 << bits) > tail_threads) bits = 31 - __clz(tail_threads);
+  const int thread = static_cast<int>(threadIdx.x);
+  for (int y = thread >> bits; y < height; y += tail_threads >> bits) {
+    for (int x = thread & ((1 << bits) - 1); x < width; x += 1 << bits) work(x, y);
+  }
+  if (wait) __syncthreads();
+}
+
+__device__ double small_relaxed(small_level s, int bounded, int k, const double (&link)[3][3]) {
+  const double value = (s.r()[k] + small_neighbour_sum(s.e() + k, s.pitch, link)) * s.inverse()[k];
+  return bounded ? cvtm_grid_clip(value, s.lower()[k], s.upper()[k]) : value;
+}
+
+__device__ void relax_small(small_level s, int bounded, int sweeps) {
+  for (int colour = 0; colour < 4 * sweeps; ++colour) {
+    const int cx = colour & 1, cy = (colour >> 1) & 1;
+    for_small((s.width + 1 - cx) / 2, (s.height + 1 - cy) / 2, [&](int x, int y) {
+      const int k = s.at(2 * x + cx, 2 * y + cy);
+      double link[3][3];
+      s.stencil(k, link);
+      s.e()[k] = small_relaxed(s, bounded, k, link);
+    });
+  }
+}
+
+/* The same on a grid of at most 32 nodes: one warp, a node per thread, without block barriers. */
+__device__ void relax_small_by_warp(small_level s, int bounded, int sweeps) {
+  const int lane = static_cast<int>(threadIdx.x);
+  if (lane < 32) {
+    const int x = lane % s.width, y = lane / s.width, k = s.at(x, y < s.height ? y : 0);
+    const int colour = y < s.height ? (x & 1) + 2 * (y & 1) : 4;
+    double link[3][3];
+    s.stencil(k, link);
+    for (int turn = 0; turn < 4 * sweeps; ++turn) {
+      if ((turn & 3) == colour) s.e()[k] = small_relaxed(s, bounded, k, link);
+      __syncwarp();
+    }
+  }
+  __syncthreads();
+}
+
+/* --- in shared memory: transfers --- */
+
+__device__ bool is_bilinear(const cvtm_grid_level *c) {
+  return !c->weight && c->halved_x && c->halved_y;
+}
+
+/* The residual restricted to node (x, y) of level s. */
+__device__ double restrict_bilinear(small_level f, small_level s, const cvtm_grid_level *c, int x,
+                                    int y) {
+  const double west = c->neumann && x == 0 ? 1.0 : 0.5;
+  const double east = c->neumann && x + 1 == s.width ? 1.0 : 0.5;
+  const double *at = f.residual() + f.at(2 * x, 2 * y);
+  double row[3];
+  for (int d = 0; d < 3; ++d, at += f.pitch) row[d] = (west * at[0] + at[1]) + east * at[2];
+  return ((c->neumann && y == 0 ? 1.0 : 0.5) * row[0] + row[1]) +
+         (c->neumann && y + 1 == s.height ? 1.0 : 0.5) * row[2];
+}
+
+__device__ double restrict_any(small_level f, const cvtm_grid_level *c, int x, int y) {
+  double sum = 0;
+  int64_t i0, i1, j0, j1;
+  cvtm_grid_support(c->halved_x, x, f.width, &i0, &i1);
+  cvtm_grid_support(c->halved_y, y, f.height, &j0, &j1);
+  for (int64_t j = j0; j <= j1; ++j) {
+    for (int64_t i = i0; i <= i1; ++i) {
+      sum += cvtm_grid_basis(c, x, y, i, j) *
+             f.residual()[f.at(static_cast<int>(i), static_cast<int>(j))];
+    }
+  }
+  return sum;
+}
+
+__device__ void gather_small_bounds(small_level f, small_level s, const cvtm_grid_level *c,
+                                    int averaged, int x, int y) {
+  cvtm_grid_correction_bounds gathered = cvtm_grid_bounds_start(averaged);
+  int64_t i0, i1, j0, j1;
+  cvtm_grid_support(c->halved_x, x, f.width, &i0, &i1);
+  cvtm_grid_support(c->halved_y, y, f.height, &j0, &j1);
+  for (int64_t j = j0; j <= j1; ++j) {
+    for (int64_t i = i0; i <= i1; ++i) {
+      const double weight = cvtm_grid_basis(c, x, y, i, j);
+      const int k = f.at(static_cast<int>(i), static_cast<int>(j));
+      if (!(weight > 0)) continue;
+      cvtm_grid_bounds_add(&gathered, averaged, weight, f.lower()[k] - f.e()[k],
+                           f.upper()[k] - f.e()[k]);
+    }
+  }
+  const double scale = averaged && gathered.weight > 0 ? gathered.weight : 1.0;
+  s.lower()[s.at(x, y)] = gathered.lower / scale;
+  s.upper()[s.at(x, y)] = gathered.upper / scale;
+}
+
+__device__ void restrict_small(small_level f, small_level s, const cvtm_grid_level *c,
+                               const cvtm_grid_rules *rules) {
+  for_small(f.width, f.height, [&](int x, int y) {
+    const int k = f.at(x, y);
+    double link[3][3];
+    f.stencil(k, link);
+    f.residual()[k] =
+        (f.r()[k] + small_neighbour_sum(f.e() + k, f.pitch, link)) - link[1][1] * f.e()[k];
+  });
+  const bool bilinear = is_bilinear(c);
+  for_small(s.width, s.height, [&](int x, int y) {
+    s.r()[s.at(x, y)] = bilinear ? restrict_bilinear(f, s, c, x, y) : restrict_any(f, c, x, y);
+    if (rules->bounded) gather_small_bounds(f, s, c, rules->averaged, x, y);
+  });
+}
+
+__device__ double interpolated_bilinear(small_level s, const cvtm_grid_level *c, int i, int j) {
+  int x = i / 2, y = j / 2, west = x - !(i & 1), north = y - !(j & 1);
+  if (c->neumann) {
+    west = west < 0 ? 0 : west;
+    north = north < 0 ? 0 : north;
+    x = x < s.width ? x : s.width - 1;
+    y = y < s.height ? y : s.height - 1;
+  }
+  const double *e = s.e();
+  return 0.25 * ((e[s.at(west, north)] + e[s.at(x, north)]) + (e[s.at(west, y)] + e[s.at(x, y)]));
+}
+
+/* cvtm_grid_interpolated_any in shared memory and 32-bit indices, which spill fewer registers. */
+__device__ double interpolated_any(small_level s, const cvtm_grid_level *c, int i, int j) {
+  int64_t x0, y0;
+  const int count_x = cvtm_grid_parents(c->halved_x, i, &x0);
+  const int count_y = cvtm_grid_parents(c->halved_y, j, &y0);
+  double sum = 0;
+  for (int ky = 0; ky < count_y; ++ky) {
+    for (int kx = 0; kx < count_x; ++kx) {
+      const int x = static_cast<int>(x0) + kx, y = static_cast<int>(y0) + ky;
+      if (x < 0 || x >= s.width || y < 0 || y >= s.height) continue;
+      sum += cvtm_grid_weight(c, i, j, count_x, count_y, kx, ky) * s.e()[s.at(x, y)];
+    }
+  }
+  return sum;
+}
+
+__device__ void prolong_small(small_level f, small_level s, const cvtm_grid_level *c) {
+  const bool bilinear = is_bilinear(c);
+  for_small(f.width, f.height, [&](int i, int j) {
+    f.e()[f.at(i, j)] +=
+        bilinear ? interpolated_bilinear(s, c, i, j) : interpolated_any(s, c, i, j);
+  });
+}
+
+/* --- in shared memory: operators --- */
+
+struct small_levels {
+  cvtm_grid_level level[max_small_levels];
+  int bottom;   /* the last level */
+  int galerkin; /* compute P'AP below the first level? */
+};
+
+/* Copies a level's operator to shared memory; the caller waits. */
+__device__ void load_small(small_level s, const cvtm_grid_level &c) {
+  const int count = s.width * s.height;
+  for_small<false>(s.width, s.height, [&](int x, int y) {
+    const int k = y * s.width + x, at = s.at(x, y);
+    double plane[CVTM_GRID_PLANES];
+#pragma unroll
+    for (int p = 0; p < CVTM_GRID_PLANES; ++p) plane[p] = __ldcg(c.coefficient + p * count + k);
+#pragma unroll
+    for (int p = 0; p < CVTM_GRID_PLANES; ++p) s.plane(p)[at] = plane[p];
+    s.inverse()[at] = plane[CVTM_GRID_DIAGONAL] > 0 ? 1 / plane[CVTM_GRID_DIAGONAL] : 0.0;
+  });
+}
+
+/* P'AP of level s below level f with bilinear interpolation, in shared and in global memory. The
+ * margins of f make its stencils outside the grid 0. */
+__device__ void galerkin_small(small_level f, small_level s, const cvtm_grid_level &c) {
+  const int count = s.width * s.height;
+  for_small(s.width, s.height, [&](int x, int y) {
+    double across[3], along[3], q[5][5] = {}, sum[3][3] = {};
+    cvtm_grid_closed_form_weights(c.neumann, x, s.width, across);
+    cvtm_grid_closed_form_weights(c.neumann, y, s.height, along);
+#pragma unroll
+    for (int dy = 0; dy < 3; ++dy) {
+#pragma unroll
+      for (int dx = 0; dx < 3; ++dx) {
+        double link[3][3];
+        f.stencil(f.at(2 * x + dx, 2 * y + dy), link);
+        cvtm_grid_add_stencil(along[dy] * across[dx], dx, dy, link, q);
+      }
+    }
+    cvtm_grid_add_all_to_parents(&c, x, y, across, along, 0, q, sum);
+    const double row[CVTM_GRID_PLANES] = {-sum[1][1], sum[1][2], sum[2][1], sum[2][2], sum[2][0]};
+    const int k = y * s.width + x, at = s.at(x, y);
+#pragma unroll
+    for (int p = 0; p < CVTM_GRID_PLANES; ++p)
+      c.coefficient[p * count + k] = s.plane(p)[at] = row[p];
+    s.inverse()[at] = row[0] > 0 ? 1 / row[0] : 0.0;
+  });
+}
+
+/* --- in shared memory: the V-cycle --- */
+__device__ void cycle_small_levels(const small_level *small, const small_levels &tail,
+                                   const cvtm_grid_rules &rules) {
+  const int bottom = tail.bottom, sweeps = cvtm_grid_bottom_sweeps(&tail.level[bottom]);
+  for (int l = 0; l < bottom; ++l) {
+    relax_small(small[l], rules.bounded, rules.pre);
+    restrict_small(small[l], small[l + 1], &tail.level[l + 1], &rules);
+  }
+  if (small[bottom].width * small[bottom].height <= 32) {
+    relax_small_by_warp(small[bottom], rules.bounded, sweeps);
+  } else {
+    relax_small(small[bottom], rules.bounded, sweeps);
+  }
+  for (int l = bottom - 1; l >= 0; --l) {
+    prolong_small(small[l], small[l + 1], &tail.level[l + 1]);
+    relax_small(small[l], rules.bounded, rules.post);
+  }
+}
+
+/* Operators seldom change: they are loaded before the kernels ahead have ended, and a second time
+ * if `changed` says that they have changed since (NULL: not known). */
+__global__ void __launch_bounds__(tail_threads)
+    tail_in_shared_memory(const __grid_constant__ small_levels tail, cvtm_grid_rules rules,
+                          const uint8_t *changed) {
+  __shared__ small_level small[max_small_levels];
+  const int thread = static_cast<int>(threadIdx.x);
+  int end = 0;
+  for (int l = 0; l <= tail.bottom; ++l) {
+    const small_level s = small_from(&tail.level[l], end);
+    if (l == thread) small[l] = s;
+    end += s.size * small_arrays(rules.bounded);
+  }
+  for (int k = thread; k < end; k += tail_threads) small_memory[k] = 0;
+  __syncthreads();
+#pragma unroll 1
+  for (bool waited = false;; waited = true) {
+    const int loaded = waited && tail.galerkin ? 0 : tail.bottom;
+    for (int l = 0; l <= loaded; ++l) load_small(small[l], tail.level[l]);
+    if (waited) {
+      __syncthreads();
+      for (int l = loaded + 1; l <= tail.bottom; ++l) {
+        galerkin_small(small[l - 1], small[l], tail.level[l]);
+      }
+      break;
+    }
+    pdl_wait();
+    pdl_trigger(); /* only now: see prolong_and_post_smooth_tile */
+    if (changed && !__ldcg(changed)) break;
+  }
+  const small_level s = small[0];
+  const cvtm_grid_level &level = tail.level[0];
+  for_small(s.width, s.height, [&](int x, int y) {
+    const int k = y * s.width + x, at = s.at(x, y);
+    s.r()[at] = level.r[k];
+    if (!rules.bounded) return;
+    s.lower()[at] = level.lower[k];
+    s.upper()[at] = level.upper[k];
+  });
+  cycle_small_levels(small, tail, rules);
+  for_small<false>(s.width, s.height,
+                   [&](int x, int y) { level.e[y * s.width + x] = s.e()[s.at(x, y)]; });
+}
+/* --- launchers --- */
+
+/* Bytes of shared memory for levels first .. last; 0: they go through global memory. */
+size_t small_bytes(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first, int last) {
+  int64_t nodes = 0;
+  for (int l = first; l <= last; ++l) nodes += (levels[l].width + 2) * (levels[l].height + 2);
+  const size_t bytes =
+      static_cast<size_t>(nodes * small_arrays(top->rules.bounded)) * sizeof(double);
+  const bool fits = bytes <= max_small_bytes && last - first < max_small_levels;
+  return fits && !levels[first].active ? bytes : 0;
+}
+
+} /* namespace */
+
+int cvtm_grid_last_before_tail(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
+                               int last) {
+  int small = first;
+  while (small < last && levels[small].width * levels[small].height > cvtm_grid_tail_nodes) ++small;
+  for (int l = small + 1; l <= last; ++l) {
+    if (!levels[l].halved_x || !levels[l].halved_y || levels[l].weight) return last;
+  }
+  return small_bytes(top, levels, small, last) > 0 ? small : last;
+}
+
+cvtm_status cvtm_grid_tail_cycle_tail(const cvtm_grid_top *top, const cvtm_grid_level *levels,
+                                      int first, int last) {
+  const size_t bytes = small_bytes(top, levels, first, last);
+  if (bytes == 0) {
+    return launch_pdl(top->device, "tail_in_global_memory", tail_in_global_memory, 1, tail_threads,
+                      0, top->levels, top->rules, first, last);
+  }
+  small_levels small = {};
+  small.bottom = last - first;
+  small.galerkin = cvtm_grid_last_before_tail(top, levels, first, last) == first;
+  for (int l = first; l <= last; ++l) small.level[l - first] = levels[l];
+  return launch_pdl(top->device, "tail_in_shared_memory", tail_in_shared_memory, 1, tail_threads,
+                    bytes, small, top->rules, top->changed);
+}
