@@ -1,3 +1,5 @@
+/* The MINPACK-2 problems: sizes, constants, starting points and bounds, as in the collection's
+ * report and its Fortran subroutines (d...fg.f). */
 #include "bench/problems/minpack2.h"
 
 #include "base/portable.h"
@@ -7,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 1 << 16 /* values sent in one copy */ };
+enum { CHUNK = 1 << 16 /* values copied at a time */ };
 
 struct cvtm_minpack2 {
   cvtm_device *device;
@@ -15,28 +17,28 @@ struct cvtm_minpack2 {
   cvtm_minpack2_data data;
   int64_t n;
   double start_value; /* gl1: of every unknown */
-  double vortices;
-  /* Owned. The boundary values are on the host too, for the start. */
-  double *host_edges;
-  void *edges, *tables, *partial, *ticket;
+  double vortices;    /* gl2 */
+  /* Owned. The boundary values are on the host too, for the starting point. */
+  double *host_boundary;
+  void *boundary, *tables, *partial, *blocks_ended;
 };
 
 static const struct {
   const char *name, *title;
-} kinds[] = {
+} kind_names[] = {
 #define CVTM_MINPACK2_ROW(code, name, title) {name, title},
     CVTM_MINPACK2_LIST(CVTM_MINPACK2_ROW)
 #undef CVTM_MINPACK2_ROW
 };
 
-/* A parameter is within least .. most; `strictly`: and not at the ends. */
-typedef struct parameter_row {
+/* Default and range of a parameter; `strictly`: the ends of the range are excluded. */
+typedef struct parameter_range {
   const char *name;
   double value, least, most;
   int strictly;
-} parameter_row;
+} parameter_range;
 
-static const parameter_row parameters[CVTM_MINPACK2_COUNT][CVTM_MINPACK2_PARAMETERS] = {
+static const parameter_range parameters[CVTM_MINPACK2_COUNT][CVTM_MINPACK2_PARAMETERS] = {
     [CVTM_MINPACK2_EPT] = {{"c", 5.0, -1e100, 1e100, 0}},
     [CVTM_MINPACK2_PJB] = {{"e", 0.1, 0.0, 1.0, 1}, {"b", 10.0, 0.0, 1e100, 1}},
     [CVTM_MINPACK2_ODC] = {{"lambda", 0.008, 0.0, 1e100, 1}},
@@ -47,12 +49,12 @@ static const parameter_row parameters[CVTM_MINPACK2_COUNT][CVTM_MINPACK2_PARAMET
 
 cvtm_minpack2_kind cvtm_minpack2_find(const char *name) {
   int kind = 0;
-  while (kind < (int)CVTM_MINPACK2_COUNT && strcmp(name, kinds[kind].name) != 0) ++kind;
+  while (kind < (int)CVTM_MINPACK2_COUNT && strcmp(name, kind_names[kind].name) != 0) ++kind;
   return (cvtm_minpack2_kind)kind;
 }
 
-const char *cvtm_minpack2_name(cvtm_minpack2_kind kind) { return kinds[kind].name; }
-const char *cvtm_minpack2_title(cvtm_minpack2_kind kind) { return kinds[kind].title; }
+const char *cvtm_minpack2_name(cvtm_minpack2_kind kind) { return kind_names[kind].name; }
+const char *cvtm_minpack2_title(cvtm_minpack2_kind kind) { return kind_names[kind].title; }
 
 const char *cvtm_minpack2_parameter_name(cvtm_minpack2_kind kind, int k) {
   return k >= 0 && k < CVTM_MINPACK2_PARAMETERS ? parameters[kind][k].name : NULL;
@@ -72,14 +74,14 @@ void cvtm_minpack2_defaults(cvtm_minpack2_kind kind, cvtm_minpack2_options *opti
 static cvtm_status check_parameters(cvtm_error *error, cvtm_minpack2_kind kind,
                                     const cvtm_minpack2_options *options) {
   for (int k = 0; k < CVTM_MINPACK2_PARAMETERS; ++k) {
-    const parameter_row *row = &parameters[kind][k];
+    const parameter_range *row = &parameters[kind][k];
     const double value = options->parameter[k];
     if (!row->name) continue;
     const int inside = row->strictly ? value > row->least && value < row->most
                                      : value >= row->least && value <= row->most;
     if (!inside) {
       return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: %s = %g is not %s %g and %g",
-                       kinds[kind].name, row->name, value,
+                       kind_names[kind].name, row->name, value,
                        row->strictly ? "strictly between" : "between", row->least, row->most);
     }
   }
@@ -94,12 +96,12 @@ static int is_grid(cvtm_minpack2_kind kind) {
   return kind != CVTM_MINPACK2_GL1 && kind != CVTM_MINPACK2_LJ;
 }
 
-/* Sets nx, ny (of a chain: nx, 1), dimension and n. */
+/* Sets nx and ny (gl1, lj: unknowns or atoms, and 1), dimension and n. */
 static cvtm_status set_sizes(cvtm_error *error, cvtm_minpack2 *problem,
                              const cvtm_minpack2_options *options) {
   cvtm_minpack2_data *data = &problem->data;
   const int64_t most = INT64_MAX / 1024;
-  const char *name = kinds[data->kind].name;
+  const char *name = kind_names[data->kind].name;
   int64_t each = 1;
   data->ny = 1;
   if (is_grid(data->kind)) {
@@ -132,24 +134,24 @@ static cvtm_status set_sizes(cvtm_error *error, cvtm_minpack2 *problem,
   return CVTM_OK;
 }
 
-/* The two layers of gl1 at temperature T; CGS units, lengths scaled to 1e-6 cm. */
+/* The two materials N and S of gl1 at temperature T, in CGS units, lengths in 1e-6 cm. */
 static void set_layers(cvtm_minpack2 *problem, double temperature) {
   cvtm_minpack2_data *data = &problem->data;
   const double mass = 9.11e-28, light = 2.99e10, charge = 4.80e-10, planck = 1.05459e-27;
   const double critical[2] = {3.73, 7.32}, field[2] = {309.0, 803.0}, depth[2] = {3.4e-6, 3.7e-6};
   const double q = (charge / light) * (charge / light) / mass;
   const int64_t quarter = data->nx / 4;
-  data->first_s = quarter;
-  data->last_s = data->nx - quarter;
+  data->first_in_s = quarter;
+  data->last_in_s = data->nx - quarter;
   data->h[0] = 2.2 / (double)quarter;
-  data->h[1] = 2.0 / (double)(data->last_s - data->first_s);
+  data->h[1] = 2.0 / (double)(data->last_in_s - data->first_in_s);
   double a[2], b[2];
   for (int k = 0; k < 2; ++k) {
     const double ratio = temperature / critical[k], s = ratio * ratio;
     const double strength = field[k] * depth[k], area = depth[k] * depth[k];
     a[k] = -2.0 * q * strength * strength * (1.0 - s) / (1.0 + s) * 1e18;
     b[k] = 16.0 * CVTM_PI * q * q * strength * strength * area / ((1.0 + s) * (1.0 + s)) * 1e36;
-    data->per_h[k] = 1.0 / data->h[k];
+    data->inverse_h[k] = 1.0 / data->h[k];
     data->third_a[k] = a[k] / 3.0;
     data->tenth_b[k] = b[k] / 10.0;
   }
@@ -182,13 +184,13 @@ static void set_constants(cvtm_minpack2 *problem, const double *parameter) {
       data->hx = 3.0 * sqrt(0.5 * parameter[0]) / (double)data->nx;
       data->hy = 3.0 * sqrt(3.0) * sqrt(0.5 * parameter[0]) / (double)data->ny;
       data->kappa2 = parameter[1] * parameter[1];
-      data->turn = 2.0 * CVTM_PI * parameter[0] / ((double)data->ny * data->hy);
+      data->b_jump = 2.0 * CVTM_PI * parameter[0] / ((double)data->ny * data->hy);
       break;
     default:
       break;
   }
-  data->across = data->hy / data->hx;
-  data->up = data->hx / data->hy;
+  data->weight_x = data->hy / data->hx;
+  data->weight_y = data->hx / data->hy;
   data->load = data->hx * data->hy * parameter[0];
   if (data->kind == CVTM_MINPACK2_SSC) {
     data->offset = -data->load * ((double)data->nx + (double)data->ny + 1.0);
@@ -215,14 +217,14 @@ static cvtm_status allocate(cvtm_minpack2 *problem, int64_t count, size_t size, 
   return cvtm_device_allocate(problem->device, count, size, memory);
 }
 
-/* Boundary values of the grid: bottom, top, left, right. */
-static cvtm_status make_edges(cvtm_minpack2 *problem) {
+/* The boundary values of the grid: bottom[nx + 2], top[nx + 2], left[ny + 2], right[ny + 2]. */
+static cvtm_status make_boundary_values(cvtm_minpack2 *problem) {
   cvtm_minpack2_data *data = &problem->data;
   const int64_t columns = data->nx + 2, rows = data->ny + 2, count = 2 * (columns + rows);
   double *bottom = calloc((size_t)count, sizeof *bottom);
   if (!bottom)
     return cvtm_fail(cvtm_device_error(problem->device), CVTM_ERROR_MEMORY, "out of memory");
-  problem->host_edges = bottom;
+  problem->host_boundary = bottom;
   double *top = bottom + columns, *left = top + columns, *right = left + rows;
   if (data->kind == CVTM_MINPACK2_MSA) {
     for (int64_t i = 0; i < columns; ++i) {
@@ -241,25 +243,25 @@ static cvtm_status make_edges(cvtm_minpack2 *problem) {
                               (right[rows - 1] - right[rows - 2]) / data->hy, &unused);
     data->offset = 0.5 * data->hx * data->hy * (low + high);
   }
-  cvtm_status status = allocate(problem, count, sizeof *bottom, &problem->edges);
+  cvtm_status status = allocate(problem, count, sizeof *bottom, &problem->boundary);
   if (status == CVTM_OK) {
-    status = cvtm_device_copy_in(problem->device, problem->edges, bottom,
+    status = cvtm_device_copy_in(problem->device, problem->boundary, bottom,
                                  (size_t)count * sizeof *bottom);
   }
-  const double *edges = problem->edges;
-  data->bottom = edges;
-  data->top = edges + columns;
+  const double *values = problem->boundary;
+  data->bottom = values;
+  data->top = values + columns;
   data->left = data->top + columns;
   data->right = data->left + rows;
   return status;
 }
 
-/* Weights and load of the bearing's columns 0 .. nx. */
+/* pjb: weights of the differences in x and y, and load, of columns 0 .. nx. */
 static void fill_bearing(const cvtm_minpack2_data *data, double eccentricity, double *table) {
   const int64_t nx = data->nx;
   const double w = data->hx * data->hy;
   double *vertical = table + nx + 1, *load = vertical + nx + 1;
-  double film[3]; /* of the columns before, here and after */
+  double film[3]; /* cube of the film's thickness in columns i - 1, i, i + 1 */
   for (int64_t i = 0; i <= nx; ++i) {
     for (int k = 0; k < 3; ++k) {
       const double height = 1.0 + eccentricity * cos((double)(i + k - 1) * data->hx);
@@ -271,8 +273,9 @@ static void fill_bearing(const cvtm_minpack2_data *data, double eccentricity, do
   }
 }
 
-/* What psi is multiplied by beyond the right side. */
-static void fill_turns(const cvtm_minpack2_data *data, double vortices, double *table) {
+/* gl2: cos and sin of the phase by which psi differs between the right and the left side, row by
+ * row. */
+static void fill_phase_factors(const cvtm_minpack2_data *data, double vortices, double *table) {
   for (int64_t j = 0; j < data->ny; ++j) {
     const double angle = 2.0 * CVTM_PI * vortices * (double)j / (double)data->ny;
     table[2 * j] = cos(angle);
@@ -292,7 +295,7 @@ static cvtm_status make_tables(cvtm_minpack2 *problem, const double *parameter) 
   if (data->kind == CVTM_MINPACK2_PJB) {
     fill_bearing(data, parameter[0], table);
   } else {
-    fill_turns(data, parameter[0], table);
+    fill_phase_factors(data, parameter[0], table);
   }
   const size_t bytes = (size_t)count * sizeof *table;
   cvtm_status status = allocate(problem, count, sizeof *table, &problem->tables);
@@ -310,17 +313,18 @@ static cvtm_status build(cvtm_minpack2 *problem, const cvtm_minpack2_options *op
   if (status == CVTM_OK) status = check_parameters(error, data->kind, options);
   if (status != CVTM_OK) return status;
   set_constants(problem, options->parameter);
-  if (is_grid(data->kind) && data->kind != CVTM_MINPACK2_GL2) status = make_edges(problem);
+  if (is_grid(data->kind) && data->kind != CVTM_MINPACK2_GL2)
+    status = make_boundary_values(problem);
   if (status == CVTM_OK) status = make_tables(problem, options->parameter);
   if (status == CVTM_OK) {
     status = allocate(problem, problem->table->parts(data), sizeof(double), &problem->partial);
   }
-  if (status == CVTM_OK) status = allocate(problem, 1, sizeof(int32_t), &problem->ticket);
+  if (status == CVTM_OK) status = allocate(problem, 1, sizeof(int32_t), &problem->blocks_ended);
   if (status == CVTM_OK) {
-    status = cvtm_device_fill(problem->device, problem->ticket, 0, sizeof(int32_t));
+    status = cvtm_device_fill(problem->device, problem->blocks_ended, 0, sizeof(int32_t));
   }
   data->partial = problem->partial;
-  data->ticket = problem->ticket;
+  data->blocks_ended = problem->blocks_ended;
   return status;
 }
 
@@ -328,47 +332,48 @@ cvtm_status cvtm_minpack2_create(cvtm_device *device, cvtm_minpack2_kind kind,
                                  const cvtm_minpack2_options *options, cvtm_minpack2 **problem) {
   cvtm_minpack2_options defaults;
   cvtm_minpack2_defaults(kind, &defaults);
-  cvtm_minpack2 *made = calloc(1, sizeof *made);
-  if (!made) return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
-  made->device = device;
-  made->table = CVTM_TABLE(device, cvtm_minpack2_table);
-  made->data.kind = kind;
-  const cvtm_status status = build(made, options ? options : &defaults);
+  cvtm_minpack2 *result = calloc(1, sizeof *result);
+  if (!result) return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
+  result->device = device;
+  result->table = CVTM_TABLE(device, cvtm_minpack2_table);
+  result->data.kind = kind;
+  const cvtm_status status = build(result, options ? options : &defaults);
   if (status != CVTM_OK) {
-    cvtm_minpack2_destroy(made);
+    cvtm_minpack2_destroy(result);
     return status;
   }
-  *problem = made;
+  *problem = result;
   return CVTM_OK;
 }
 
 void cvtm_minpack2_destroy(cvtm_minpack2 *problem) {
   if (!problem) return;
-  void *const owned[] = {problem->edges, problem->tables, problem->partial, problem->ticket};
+  void *const owned[] = {problem->boundary, problem->tables, problem->partial,
+                         problem->blocks_ended};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; ++i) {
     if (owned[i]) cvtm_device_free(problem->device, owned[i]);
   }
-  free(problem->host_edges);
+  free(problem->host_boundary);
   free(problem);
 }
 
 int64_t cvtm_minpack2_variables(const cvtm_minpack2 *problem) { return problem->n; }
 
 /* The distance of node (i, j) to the boundary of the unit square. */
-static double distance(const cvtm_minpack2_data *data, int64_t i, int64_t j) {
+static double boundary_distance(const cvtm_minpack2_data *data, int64_t i, int64_t j) {
   const int64_t column = i < data->nx + 1 - i ? i : data->nx + 1 - i;
   const int64_t row = j < data->ny + 1 - j ? j : data->ny + 1 - j;
   return fmin((double)column * data->hx, (double)row * data->hy);
 }
 
-static double distance_of(const cvtm_minpack2_data *data, int64_t k) {
-  return distance(data, k % data->nx + 1, k / data->nx + 1);
+static double distance_of_variable(const cvtm_minpack2_data *data, int64_t k) {
+  return boundary_distance(data, k % data->nx + 1, k / data->nx + 1);
 }
 
-/* Half the sum of the two linear interpolations between opposite sides. */
+/* msa: the mean of the two linear interpolations between opposite sides. */
 static double start_of_surface(const cvtm_minpack2 *problem, int64_t i, int64_t j) {
   const cvtm_minpack2_data *data = &problem->data;
-  const double *bottom = problem->host_edges, *top = bottom + data->nx + 2;
+  const double *bottom = problem->host_boundary, *top = bottom + data->nx + 2;
   const double *left = top + data->nx + 2, *right = left + data->ny + 2;
   const double alpha = (double)j * data->hy, beta = (double)i * data->hx;
   return 0.5 *
@@ -388,7 +393,7 @@ static double start_of_vortices(const cvtm_minpack2 *problem, int64_t k) {
   return 2.0 * CVTM_PI * problem->vortices * x / ((double)count * data->hx * data->hy);
 }
 
-/* The side of the lattice on which the atoms start. */
+/* Atoms along a side of the lattice on which the atoms start. */
 static int64_t lattice_side(const cvtm_minpack2_data *data) {
   const double count = (double)data->nx;
   return data->dimension == 2 ? (int64_t)sqrt(count) : (int64_t)cbrt(count + 0.5);
@@ -406,34 +411,35 @@ static double start_of(const cvtm_minpack2 *problem, int64_t k) {
   const cvtm_minpack2_data *data = &problem->data;
   switch (data->kind) {
     case CVTM_MINPACK2_EPT:
-      return distance_of(data, k);
+      return distance_of_variable(data, k);
     case CVTM_MINPACK2_PJB:
       return fmax(sin((double)(k % data->nx + 1) * data->hx), 0.0);
     case CVTM_MINPACK2_MSA:
       return start_of_surface(problem, k % data->nx + 1, k / data->nx + 1);
     case CVTM_MINPACK2_ODC:
-      return -distance_of(data, k) * distance_of(data, k);
+      return -distance_of_variable(data, k) * distance_of_variable(data, k);
     case CVTM_MINPACK2_GL1:
       return problem->start_value;
     case CVTM_MINPACK2_LJ:
       return start_of_atoms(data, k);
     case CVTM_MINPACK2_SSC:
-      return data->lambda / (data->lambda + 1.0) * sqrt(distance_of(data, k));
+      return data->lambda / (data->lambda + 1.0) * sqrt(distance_of_variable(data, k));
     default:
       return start_of_vortices(problem, k);
   }
 }
 
 static double lower_of(const cvtm_minpack2 *problem, int64_t k) {
-  if (problem->data.kind == CVTM_MINPACK2_EPT) return -distance_of(&problem->data, k);
+  if (problem->data.kind == CVTM_MINPACK2_EPT) return -distance_of_variable(&problem->data, k);
   return problem->data.kind == CVTM_MINPACK2_PJB ? 0.0 : -HUGE_VAL;
 }
 
 static double upper_of(const cvtm_minpack2 *problem, int64_t k) {
-  return problem->data.kind == CVTM_MINPACK2_EPT ? distance_of(&problem->data, k) : HUGE_VAL;
+  return problem->data.kind == CVTM_MINPACK2_EPT ? distance_of_variable(&problem->data, k)
+                                                 : HUGE_VAL;
 }
 
-/* Fills an array in device memory, a part at a time. */
+/* Fills an array in device memory, CHUNK values at a time. */
 static cvtm_status fill(const cvtm_minpack2 *problem,
                         double (*value_of)(const cvtm_minpack2 *, int64_t), double *values) {
   double *part = malloc(CHUNK * sizeof *part);

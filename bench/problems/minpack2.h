@@ -29,14 +29,14 @@ typedef enum cvtm_minpack2_kind {
       CVTM_MINPACK2_COUNT
 } cvtm_minpack2_kind;
 
-/* CVTM_MINPACK2_COUNT if there is none of that name. */
+/* The kind of a name; CVTM_MINPACK2_COUNT if there is none. */
 cvtm_minpack2_kind cvtm_minpack2_find(const char *name);
 const char *cvtm_minpack2_name(cvtm_minpack2_kind kind);
 const char *cvtm_minpack2_title(cvtm_minpack2_kind kind);
 
 enum { CVTM_MINPACK2_PARAMETERS = 2 };
 
-/* What a problem does not use is ignored. */
+/* Members that a problem does not use are ignored. */
 typedef struct cvtm_minpack2_options {
   int64_t nx, ny;    /* ept pjb msa odc ssc: nx ny variables; gl2: 4 nx ny */
   int64_t variables; /* gl1, at least 4 */
@@ -54,19 +54,21 @@ const char *cvtm_minpack2_parameter_name(cvtm_minpack2_kind kind, int k);
 
 typedef struct cvtm_minpack2 cvtm_minpack2;
 
-/* Sizes that are not positive or overflow, and parameters out of their range, are refused. */
+/* Allocates what evaluations need; free with cvtm_minpack2_destroy. CVTM_ERROR_ARGUMENT for sizes
+ * that are not positive or overflow, and for parameters out of range. options may be NULL. */
 cvtm_status cvtm_minpack2_create(cvtm_device *device, cvtm_minpack2_kind kind,
                                  const cvtm_minpack2_options *options, cvtm_minpack2 **problem);
 void cvtm_minpack2_destroy(cvtm_minpack2 *problem);
 
 int64_t cvtm_minpack2_variables(const cvtm_minpack2 *problem);
-/* The standard start into x, n doubles in device memory; the same bits on every device. */
+/* Writes the standard starting point to x, n doubles in device memory; the same bits on every
+ * device. */
 cvtm_status cvtm_minpack2_start(const cvtm_minpack2 *problem, double *x);
 /* The bounds that belong to the problem (ept: the distance to the boundary; pjb: v >= 0),
  * infinities where there are none: n doubles each in device memory. */
 cvtm_status cvtm_minpack2_bounds(const cvtm_minpack2 *problem, double *lower, double *upper);
 
-/* A cvtm_objective whose context is the problem. f[1] is left alone. */
+/* A cvtm_objective whose context is the problem. Does not write f[1]. */
 cvtm_status cvtm_minpack2_evaluate(void *problem, const double *x, double *f, double *g,
                                    void *stream);
 

@@ -1,11 +1,11 @@
 #include "bench/problems/minpack2_kernels.h"
 
 enum {
-  PART = 4096, /* nodes, unknowns or pairs of a part, about */
-  LANES = 256  /* values of a row that are computed before they are added up */
+  PART = 4096, /* nodes, unknowns or pairs of a part, roughly */
+  LANES = 256  /* values of a row that are computed before they are added */
 };
 
-/* Rows of a part: grid rows, single unknowns of a chain, single atoms. */
+/* The rows into which a problem is divided: grid rows, single unknowns, single atoms. */
 static int64_t rows_of(const cvtm_minpack2_data *data) {
   return data->kind == CVTM_MINPACK2_GL1 || data->kind == CVTM_MINPACK2_LJ ? data->nx : data->ny;
 }
@@ -19,7 +19,7 @@ static int64_t cpu_parts(const cvtm_minpack2_data *data) {
   return (rows_of(data) - 1) / rows_of_part(data) + 1;
 }
 
-/* The order is fixed; four sums, so that one addition need not wait for another. */
+/* The sum in a fixed order, as four sums whose additions do not wait for each other. */
 static double sum_of(const double *values, int count) {
   double sum[4] = {0.0, 0.0, 0.0, 0.0};
   int k = 0;
@@ -30,8 +30,8 @@ static double sum_of(const double *values, int count) {
   return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* Nodes first .. last of row j away from its ends; compiled for one kind, so that the loop
- * becomes vector code where the formula allows it. */
+/* Nodes first .. last of a row, none of them beside the boundary. Inlined for each kind, so that
+ * the loop over l can become vector code. */
 static inline double inner_nodes(cvtm_minpack2_kind kind, const cvtm_minpack2_data *data,
                                  const double *restrict x, double *restrict g, int64_t first,
                                  int64_t last) {
@@ -69,9 +69,9 @@ static double grid_row(const cvtm_minpack2_data *data, const double *x, double *
   const int inner = j > 1 && j < data->ny && nx > 2;
   double sum = inner ? inner_row(data, x + row, g + row, 2, nx - 1) : 0.0;
   for (int64_t i = 1; i <= nx; i += inner && i == 1 ? nx - 1 : 1) {
-    const cvtm_stencil s = cvtm_minpack2_edge_stencil(data, x, i, j);
-    const int edges = cvtm_minpack2_edges(data, i, j);
-    sum += cvtm_minpack2_node(data->kind, data, &s, i, edges, g + (row + i));
+    const cvtm_stencil s = cvtm_minpack2_boundary_stencil(data, x, i, j);
+    const int sides = cvtm_minpack2_boundary_sides(data, i, j);
+    sum += cvtm_minpack2_node(data->kind, data, &s, i, sides, g + (row + i));
   }
   return sum;
 }
@@ -82,7 +82,7 @@ static double vortex_row(const cvtm_minpack2_data *data, const double *x, double
   return sum;
 }
 
-/* An atom and all others; half of each pair's energy is the other's. */
+/* An atom and all others. Half of a pair's energy is counted with each of its atoms. */
 static inline double atom_row(int dimension, const cvtm_minpack2_data *data, const double *x,
                               double *g, int64_t atom) {
   double sum = 0.0, away[3], slope[3] = {0.0, 0.0, 0.0};

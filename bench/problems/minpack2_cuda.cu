@@ -7,12 +7,13 @@ enum {
   WARP = 32,
   ATOMS = 32,                          /* of a block */
   LANES = THREADS / ATOMS,             /* threads that share an atom */
-  ENOUGH_BLOCKS = 8 * CVTM_CUDA_PARTS, /* beyond them threads do more */
-  MOST_ROWS = 16                       /* of a thread */
+  ENOUGH_BLOCKS = 8 * CVTM_CUDA_PARTS, /* with more, threads take more rows */
+  MAX_ROWS = 16                        /* of a thread */
 };
 
-/* How a grid is cut: a block has width x (THREADS / width) threads, each with a column of
- * `rows` nodes; of a chain, `rows` unknowns at distance THREADS. */
+/* The parts of a grid: tiles x bands. In a part width x (THREADS / width) threads have a column of
+ * `rows` nodes each; in gl1 a thread has `rows` unknowns at distance THREADS, in lj a part has
+ * `width` atoms. */
 struct tiling {
   int width, rows;
   int64_t tiles, bands;
@@ -20,29 +21,29 @@ struct tiling {
 
 static int rows_per_thread(int64_t nodes) {
   const int64_t rows = nodes / ((int64_t)THREADS * ENOUGH_BLOCKS);
-  return rows < 1 ? 1 : rows > MOST_ROWS ? MOST_ROWS : (int)rows;
+  return rows < 1 ? 1 : rows > MAX_ROWS ? MAX_ROWS : (int)rows;
 }
 
-static tiling cut(const cvtm_minpack2_data *data) {
-  tiling made;
-  made.rows = rows_per_thread(data->nx * data->ny);
-  made.width = 1;
+static tiling find_tiling(const cvtm_minpack2_data *data) {
+  tiling t;
+  t.rows = rows_per_thread(data->nx * data->ny);
+  t.width = 1;
   if (data->kind == CVTM_MINPACK2_GL1) {
-    made.width = THREADS * made.rows;
+    t.width = THREADS * t.rows;
   } else if (data->kind == CVTM_MINPACK2_LJ) {
-    made.width = ATOMS;
+    t.width = ATOMS;
   } else {
-    while (made.width < THREADS && made.width < data->nx) made.width *= 2;
+    while (t.width < THREADS && t.width < data->nx) t.width *= 2;
   }
-  made.tiles = (data->nx - 1) / made.width + 1;
-  made.bands = 1;
-  if (data->ny > 1) made.bands = (data->ny - 1) / (THREADS / made.width * made.rows) + 1;
-  return made;
+  t.tiles = (data->nx - 1) / t.width + 1;
+  t.bands = 1;
+  if (data->ny > 1) t.bands = (data->ny - 1) / (THREADS / t.width * t.rows) + 1;
+  return t;
 }
 
-/* Each part leaves its sum; the block that ends last adds all of them up, in the order of their
- * numbers, so that the result does not depend on which one that is. value_of(part) is what a
- * thread contributes to the sum of a part. */
+/* f[0] = data.offset + factor times the sum over all parts. The block that ends last adds the sums
+ * of the parts in the order of their numbers, so the result does not depend on which block that is,
+ * nor on the number of blocks. value_of(part): a thread's contribution to a part. */
 template <typename Value>
 static __device__ void sum_parts(const cvtm_minpack2_data &data, int64_t parts, double factor,
                                  double *f, Value value_of) {
@@ -50,7 +51,7 @@ static __device__ void sum_parts(const cvtm_minpack2_data &data, int64_t parts, 
     const double sum = cvtm_block_sum<THREADS>(factor * value_of(part));
     if (threadIdx.x == 0) data.partial[part] = sum;
   }
-  if (!cvtm_last_block(data.ticket)) return;
+  if (!cvtm_last_block(data.blocks_ended)) return;
   double total = 0.0;
   for (int64_t part = threadIdx.x; part < parts; part += THREADS)
     total += __ldcg(data.partial + part);
@@ -58,43 +59,43 @@ static __device__ void sum_parts(const cvtm_minpack2_data &data, int64_t parts, 
   if (threadIdx.x == 0) f[0] = data.offset + total;
 }
 
-static __host__ __device__ int64_t parts_of(const tiling &made) { return made.tiles * made.bands; }
+static __host__ __device__ int64_t parts_of(const tiling &t) { return t.tiles * t.bands; }
 
-/* The node of a thread: column i and the first of its rows, from 0. */
-static __device__ void find_node(const tiling &made, int64_t part, int64_t *i, int64_t *j) {
-  const int64_t tile = part % made.tiles, band = part / made.tiles;
-  const int thread = (int)threadIdx.x, across = THREADS / made.width;
-  *i = tile * made.width + thread % made.width;
-  *j = (band * across + thread / made.width) * made.rows;
+/* The nodes of a thread: column *i, rows from *j on, both from 0. */
+static __device__ void find_node(const tiling &t, int64_t part, int64_t *i, int64_t *j) {
+  const int64_t tile = part % t.tiles, band = part / t.tiles;
+  const int thread = (int)threadIdx.x, across = THREADS / t.width;
+  *i = tile * t.width + thread % t.width;
+  *j = (band * across + thread / t.width) * t.rows;
 }
 
 template <cvtm_minpack2_kind kind>
 static __global__ void __launch_bounds__(THREADS)
-    evaluate_grid(cvtm_minpack2_data data, tiling made, const double *__restrict__ x, double *f,
+    evaluate_grid(cvtm_minpack2_data data, tiling t, const double *__restrict__ x, double *f,
                   double *__restrict__ g) {
-  sum_parts(data, parts_of(made), 1, f, [&](int64_t part) {
+  sum_parts(data, parts_of(t), 1, f, [&](int64_t part) {
     int64_t i, j;
-    find_node(made, part, &i, &j);
-    const int64_t end = j + made.rows < data.ny ? j + made.rows : data.ny;
+    find_node(t, part, &i, &j);
+    const int64_t end = j + t.rows < data.ny ? j + t.rows : data.ny;
     double value = 0.0;
     for (; i < data.nx && j < end; ++j) {
       const int64_t k = i + data.nx * j;
-      const int edges = cvtm_minpack2_edges(&data, i + 1, j + 1);
-      const cvtm_stencil s = edges ? cvtm_minpack2_edge_stencil(&data, x, i + 1, j + 1)
+      const int sides = cvtm_minpack2_boundary_sides(&data, i + 1, j + 1);
+      const cvtm_stencil s = sides ? cvtm_minpack2_boundary_stencil(&data, x, i + 1, j + 1)
                                    : cvtm_minpack2_inner_stencil(x + k, data.nx);
-      value += cvtm_minpack2_node(kind, &data, &s, i + 1, edges, g + k);
+      value += cvtm_minpack2_node(kind, &data, &s, i + 1, sides, g + k);
     }
     return value;
   });
 }
 
 static __global__ void __launch_bounds__(THREADS)
-    evaluate_vortices(cvtm_minpack2_data data, tiling made, const double *__restrict__ x, double *f,
+    evaluate_vortices(cvtm_minpack2_data data, tiling t, const double *__restrict__ x, double *f,
                       double *__restrict__ g) {
-  sum_parts(data, parts_of(made), 1, f, [&](int64_t part) {
+  sum_parts(data, parts_of(t), 1, f, [&](int64_t part) {
     int64_t i, j;
-    find_node(made, part, &i, &j);
-    const int64_t end = j + made.rows < data.ny ? j + made.rows : data.ny;
+    find_node(t, part, &i, &j);
+    const int64_t end = j + t.rows < data.ny ? j + t.rows : data.ny;
     double value = 0.0;
     for (; i < data.nx && j < end; ++j) value += cvtm_minpack2_vortex(&data, x, i, j, g);
     return value;
@@ -102,12 +103,12 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 static __global__ void __launch_bounds__(THREADS)
-    evaluate_ring(cvtm_minpack2_data data, tiling made, const double *__restrict__ x, double *f,
+    evaluate_ring(cvtm_minpack2_data data, tiling t, const double *__restrict__ x, double *f,
                   double *__restrict__ g) {
-  sum_parts(data, parts_of(made), 1, f, [&](int64_t part) {
-    const int64_t first = part * made.width + threadIdx.x;
+  sum_parts(data, parts_of(t), 1, f, [&](int64_t part) {
+    const int64_t first = part * t.width + threadIdx.x;
     double value = 0.0;
-    for (int row = 0; row < made.rows; ++row) {
+    for (int row = 0; row < t.rows; ++row) {
       const int64_t i = first + (int64_t)row * THREADS;
       if (i < data.nx) value += cvtm_minpack2_ring(&data, x, i, g);
     }
@@ -115,8 +116,8 @@ static __global__ void __launch_bounds__(THREADS)
   });
 }
 
-/* The energy of the pairs of 32 atoms, and their gradients; the others come through shared memory,
- * 256 at a time, and are shared out among the eight threads of an atom. */
+/* The energy of the pairs of ATOMS atoms with all others, and the gradients of the former. The
+ * others pass through shared memory, THREADS at a time; LANES threads share an atom. */
 template <int dimension>
 static __device__ double sum_pairs(const cvtm_minpack2_data &data, const double *__restrict__ x,
                                    int64_t part, double *__restrict__ g) {
@@ -155,49 +156,49 @@ static __device__ double sum_pairs(const cvtm_minpack2_data &data, const double 
 
 template <int dimension>
 static __global__ void __launch_bounds__(THREADS)
-    evaluate_atoms(cvtm_minpack2_data data, tiling made, const double *__restrict__ x, double *f,
+    evaluate_atoms(cvtm_minpack2_data data, tiling t, const double *__restrict__ x, double *f,
                    double *__restrict__ g) {
-  sum_parts(data, parts_of(made), 0.5, f,
+  sum_parts(data, parts_of(t), 0.5, f,
             [&](int64_t part) { return sum_pairs<dimension>(data, x, part, g); });
 }
 
 extern "C" {
 
-static int64_t cuda_parts(const cvtm_minpack2_data *data) { return parts_of(cut(data)); }
+static int64_t cuda_parts(const cvtm_minpack2_data *data) { return parts_of(find_tiling(data)); }
 
 static cvtm_status cuda_evaluate(cvtm_device *device, const cvtm_minpack2_data *data,
                                  const double *x, double *f, double *g, void *stream) {
-  const tiling made = cut(data);
-  const unsigned blocks = cvtm_cuda_blocks(parts_of(made), 1);
+  const tiling t = find_tiling(data);
+  const unsigned blocks = cvtm_cuda_blocks(parts_of(t), 1);
   const cudaStream_t on = static_cast<cudaStream_t>(stream);
   switch (data->kind) {
     case CVTM_MINPACK2_EPT:
-      evaluate_grid<CVTM_MINPACK2_EPT><<<blocks, THREADS, 0, on>>>(*data, made, x, f, g);
+      evaluate_grid<CVTM_MINPACK2_EPT><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
       break;
     case CVTM_MINPACK2_PJB:
-      evaluate_grid<CVTM_MINPACK2_PJB><<<blocks, THREADS, 0, on>>>(*data, made, x, f, g);
+      evaluate_grid<CVTM_MINPACK2_PJB><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
       break;
     case CVTM_MINPACK2_MSA:
-      evaluate_grid<CVTM_MINPACK2_MSA><<<blocks, THREADS, 0, on>>>(*data, made, x, f, g);
+      evaluate_grid<CVTM_MINPACK2_MSA><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
       break;
     case CVTM_MINPACK2_ODC:
-      evaluate_grid<CVTM_MINPACK2_ODC><<<blocks, THREADS, 0, on>>>(*data, made, x, f, g);
+      evaluate_grid<CVTM_MINPACK2_ODC><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
       break;
     case CVTM_MINPACK2_SSC:
-      evaluate_grid<CVTM_MINPACK2_SSC><<<blocks, THREADS, 0, on>>>(*data, made, x, f, g);
+      evaluate_grid<CVTM_MINPACK2_SSC><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
       break;
     case CVTM_MINPACK2_GL1:
-      evaluate_ring<<<blocks, THREADS, 0, on>>>(*data, made, x, f, g);
+      evaluate_ring<<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
       break;
     case CVTM_MINPACK2_LJ:
       if (data->dimension == 2) {
-        evaluate_atoms<2><<<blocks, THREADS, 0, on>>>(*data, made, x, f, g);
+        evaluate_atoms<2><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
       } else {
-        evaluate_atoms<3><<<blocks, THREADS, 0, on>>>(*data, made, x, f, g);
+        evaluate_atoms<3><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
       }
       break;
     default:
-      evaluate_vortices<<<blocks, THREADS, 0, on>>>(*data, made, x, f, g);
+      evaluate_vortices<<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
       break;
   }
   return cvtm_cuda_launched(device, cvtm_minpack2_name(data->kind));

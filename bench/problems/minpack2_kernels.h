@@ -1,4 +1,4 @@
-/* Inside lbfgsb only: the evaluations of minpack2.h on both devices. */
+/* Inside bench/problems only: the evaluations of minpack2.h on both devices. */
 #ifndef CVTMESH_BENCH_PROBLEMS_MINPACK2_KERNELS_H
 #define CVTMESH_BENCH_PROBLEMS_MINPACK2_KERNELS_H
 
@@ -11,7 +11,7 @@ extern "C" {
 typedef struct cvtm_minpack2_table {
   /* Parts into which an evaluation is cut: the sizes alone decide, never the machine. */
   int64_t (*parts)(const cvtm_minpack2_data *data);
-  /* f[0] and g[n] at x[n]; data->partial has room for all parts, data->ticket is 0. */
+  /* f[0] and g[n] at x[n]; data->partial has room for all parts, data->blocks_ended is 0. */
   cvtm_status (*evaluate)(cvtm_device *device, const cvtm_minpack2_data *data, const double *x,
                           double *f, double *g, void *stream);
 } cvtm_minpack2_table;

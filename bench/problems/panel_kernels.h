@@ -1,4 +1,4 @@
-/* Inside lbfgsb only: the product of two panels on both devices. */
+/* Inside bench/problems only: the product of two panels on both devices. */
 #ifndef CVTMESH_BENCH_PROBLEMS_PANEL_KERNELS_H
 #define CVTMESH_BENCH_PROBLEMS_PANEL_KERNELS_H
 
