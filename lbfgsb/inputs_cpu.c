@@ -6,7 +6,7 @@ static cvtm_status check_bounds(cvtm_device *device, const double *lower, const 
   for (int64_t i = 0; i < n && found->bad == 0; ++i) {
     double bounds[2];
     found->finite += cvtm_lbfgsb_read_bounds(lower, upper, i, bounds);
-    if (!cvtm_lbfgsb_bounds_are_good(bounds[0], bounds[1])) found->bad = n - i;
+    if (!cvtm_lbfgsb_bounds_are_valid(bounds[0], bounds[1])) found->bad = n - i;
   }
   return CVTM_OK;
 }
@@ -15,7 +15,7 @@ static cvtm_status check_scale(cvtm_device *device, const double *scale, int64_t
                                cvtm_lbfgsb_inputs *found) {
   (void)device;
   for (int64_t i = 0; i < n && found->bad == 0; ++i)
-    if (!cvtm_lbfgsb_scale_is_good(scale[i])) found->bad = n - i;
+    if (!cvtm_lbfgsb_scale_is_valid(scale[i])) found->bad = n - i;
   return CVTM_OK;
 }
 

@@ -4,9 +4,9 @@
 
 enum { THREADS = 256 };
 
-static constexpr unsigned MOST_BLOCKS = 1024;
+static constexpr unsigned MAX_BLOCKS = 1024;
 
-/* Of integers, so that the order does not matter. */
+/* Adds to *found by all threads of a block. Integers: the order of blocks does not matter. */
 static __device__ void add_found(int64_t bad, int finite, cvtm_lbfgsb_inputs *found) {
   if (bad != 0) atomicMax(reinterpret_cast<long long *>(&found->bad), static_cast<long long>(bad));
   finite = static_cast<int>(__reduce_add_sync(0xffffffffu, static_cast<unsigned>(finite)));
@@ -22,7 +22,7 @@ static __global__ void bounds_kernel(const double *lower, const double *upper, i
   for (int64_t i = cvtm_first_thread(); i < n; i += cvtm_thread_count()) {
     double bounds[2];
     finite += cvtm_lbfgsb_read_bounds(lower, upper, i, bounds);
-    if (bad == 0 && !cvtm_lbfgsb_bounds_are_good(bounds[0], bounds[1])) bad = n - i;
+    if (bad == 0 && !cvtm_lbfgsb_bounds_are_valid(bounds[0], bounds[1])) bad = n - i;
   }
   add_found(bad, finite, found);
 }
@@ -30,13 +30,13 @@ static __global__ void bounds_kernel(const double *lower, const double *upper, i
 static __global__ void scale_kernel(const double *scale, int64_t n, cvtm_lbfgsb_inputs *found) {
   int64_t bad = 0;
   for (int64_t i = cvtm_first_thread(); i < n; i += cvtm_thread_count())
-    if (bad == 0 && !cvtm_lbfgsb_scale_is_good(scale[i])) bad = n - i;
+    if (bad == 0 && !cvtm_lbfgsb_scale_is_valid(scale[i])) bad = n - i;
   add_found(bad, 0, found);
 }
 
 static unsigned blocks_for(int64_t n) {
   const unsigned blocks = cvtm_cuda_blocks(n, THREADS);
-  return blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS;
+  return blocks < MAX_BLOCKS ? blocks : MAX_BLOCKS;
 }
 
 extern "C" {

@@ -1,9 +1,9 @@
-/* Inside lbfgsb only: are bounds and scale what they should be? */
+/* Inside lbfgsb only: checks of bounds and scale. */
 #ifndef CVTMESH_LBFGSB_INPUTS_KERNELS_H
 #define CVTMESH_LBFGSB_INPUTS_KERNELS_H
 
 #include "base/device.h"
-#include "lbfgsb/lbfgsb_search.h"
+#include "lbfgsb/more_thuente.h"
 
 #include <math.h>
 
@@ -11,13 +11,13 @@
 extern "C" {
 #endif
 
-/* What was found, zero before. */
+/* The result of a check; all zero before it. */
 typedef struct cvtm_lbfgsb_inputs {
-  int64_t bad;    /* n - i for the first variable i that is refused; 0: none is */
-  int64_t finite; /* bounds */
+  int64_t bad;    /* n - i for the first invalid variable i; 0: all are valid */
+  int64_t finite; /* bounds that are finite */
 } cvtm_lbfgsb_inputs;
 
-/* Arrays of n in device memory; a bound may be NULL for none. Enqueued. */
+/* Arrays of n doubles in device memory; lower or upper may be NULL. Enqueued. */
 typedef struct cvtm_lbfgsb_inputs_table {
   cvtm_status (*check_bounds)(cvtm_device *device, const double *lower, const double *upper,
                               int64_t n, cvtm_lbfgsb_inputs *found);
@@ -31,14 +31,16 @@ extern const cvtm_lbfgsb_inputs_table cvtm_lbfgsb_inputs_table_cpu, cvtm_lbfgsb_
 }
 #endif
 
-/* They leave a finite value. */
-CVTM_HD int cvtm_lbfgsb_bounds_are_good(double low, double high) {
+/* True if a finite value lies between the bounds. */
+CVTM_HD int cvtm_lbfgsb_bounds_are_valid(double low, double high) {
   return low <= high && low < HUGE_VAL && high > -HUGE_VAL;
 }
 
-CVTM_HD int cvtm_lbfgsb_scale_is_good(double scale) { return scale > 0.0 && cvtm_is_finite(scale); }
+CVTM_HD int cvtm_lbfgsb_scale_is_valid(double scale) {
+  return scale > 0.0 && cvtm_is_finite(scale);
+}
 
-/* The bounds of variable i; how many of them are finite. */
+/* Reads the bounds of variable i; returns how many of them are finite. */
 CVTM_HD int cvtm_lbfgsb_read_bounds(const double *lower, const double *upper, int64_t i,
                                     double bounds[2]) {
   bounds[0] = lower ? lower[i] : -HUGE_VAL;

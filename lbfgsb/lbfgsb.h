@@ -1,7 +1,7 @@
-/* L-BFGS-B: minimise f(x) subject to lower <= x <= upper, with everything of
- * size n in device memory. Byrd, Lu, Nocedal & Zhu 1995; subspace step with
- * projection after Morales & Nocedal 2011; approximate Cauchy point and parallel
- * step lengths after Fei, Rong, Wang & Wang 2014; line search by More & Thuente 1994. */
+/* L-BFGS-B: minimises f(x) subject to lower <= x <= upper. All vectors are in device memory. Byrd,
+ * Lu, Nocedal & Zhu 1995; subspace step with projection after Morales & Nocedal 2011; approximate
+ * Cauchy point and parallel step lengths after Fei, Rong, Wang & Wang 2014; line search by More &
+ * Thuente 1994. */
 #ifndef CVTMESH_LBFGSB_LBFGSB_H
 #define CVTMESH_LBFGSB_LBFGSB_H
 
@@ -17,10 +17,10 @@ enum { CVTM_LBFGSB_MAX_HISTORY = 20 };
 
 /* Enqueues one evaluation on `stream` (cudaStream_t, NULL on the CPU): reads
  * x[n], writes f[0] = the value, g[n] = the gradient, all in device memory.
- * f[1] may receive a figure of the caller's, which the history keeps as `measure`.
- * A batch of p problems is evaluated at once: x[p][n], f[p][2], g[p][n].
- * Asynchronous, no allocation, no host read: on CUDA it is captured into a graph, once, and
- * replayed from then on. One that cannot be captured is enqueued in every round instead. */
+ * f[1] may receive a number of the caller's, which records keep as `measure`.
+ * A batch of p problems is evaluated together: x[p][n], f[p][2], g[p][n].
+ * It must not allocate, wait or read results on the host: on CUDA it is captured into a graph once
+ * and replayed. If it cannot be captured, the host calls it in every round instead. */
 typedef cvtm_status (*cvtm_objective)(void *context, const double *x, double *f, double *g,
                                       void *stream);
 /* The same for data on the host: returns the value, writes g[n]. */
@@ -46,7 +46,7 @@ typedef enum cvtm_stop {
 
 const char *cvtm_stop_name(cvtm_stop stop);
 
-/* One iteration as the history keeps it; iteration 0 is the start. */
+/* The record of an iteration; iteration 0 is the start. */
 typedef struct cvtm_lbfgsb_progress {
   int64_t iteration, evaluations;
   double f;
@@ -67,7 +67,8 @@ typedef enum cvtm_lbfgsb_cauchy {
                                      Byrd et al., section 4 */
 } cvtm_lbfgsb_cauchy;
 
-/* Zero of a tolerance or a limit switches it off. */
+/* A tolerance or limit of 0 is switched off. Comments end with the default. A round is an
+ * evaluation and the decisions that follow from it. */
 typedef struct cvtm_lbfgsb_options {
   int history;               /* m, 1 .. 20; 8 */
   int64_t max_iterations;    /* 1000 */
@@ -75,8 +76,8 @@ typedef struct cvtm_lbfgsb_options {
   double max_seconds;        /* 0 */
   double gradient_tolerance; /* stop when projected_gradient <= this; 0 */
   double decrease_tolerance; /* stop when the mean of (f_old - f) / max(|f_old|, |f|) over the
-                                last 10 iterations <= this; 0: only when neither f nor the
-                                projected gradient got any smaller in them */
+                                last 10 iterations <= this; 0: only if neither f nor the
+                                projected gradient decreased in these iterations */
   int search_evaluations;    /* most evaluations of one line search; 20 */
   double search_decrease;    /* sufficient decrease; 1e-3 */
   double search_curvature;   /* 0.9 */
@@ -84,10 +85,10 @@ typedef struct cvtm_lbfgsb_options {
   cvtm_lbfgsb_cauchy cauchy; /* approximate */
   int single_history;        /* keep the history in single precision: half its memory; 0 */
   int host_rounds;      /* CUDA: the host enqueues the rounds, at most so many between two looks
-                           at the device; 0: a graph does them all where it can be captured */
+                           at the device; 0: a graph runs them if it can be captured; 0 */
   int time_evaluations; /* fill result.evaluation_seconds on CUDA, too, by evaluations
                            repeated after the run; 0 */
-  double poll_seconds;  /* CUDA: the host looks after the device this often; 0: 50e-6 */
+  double poll_seconds;  /* CUDA: interval at which the host polls the device; 0: 50e-6; 0 */
   cvtm_lbfgsb_monitor monitor;
   void *monitor_context;
 } cvtm_lbfgsb_options;
@@ -108,8 +109,8 @@ typedef struct cvtm_lbfgsb_result {
 
 typedef struct cvtm_lbfgsb cvtm_lbfgsb;
 
-/* Allocates everything for n variables, at most 8 n (2 m + 12) bytes and a small constant; a
- * solver can minimise many times. */
+/* Allocates all memory for n variables, at most 8 n (2 m + 12) bytes and a small constant. A solver
+ * can minimise many times. options may be NULL. */
 cvtm_status cvtm_lbfgsb_create(cvtm_device *device, int64_t n, const cvtm_lbfgsb_options *options,
                                cvtm_lbfgsb **solver);
 /* The same for `problems` independent problems of n variables each, solved side by side: one
@@ -118,8 +119,8 @@ cvtm_status cvtm_lbfgsb_create_batch(cvtm_device *device, int64_t problems, int6
                                      const cvtm_lbfgsb_options *options, cvtm_lbfgsb **solver);
 void cvtm_lbfgsb_destroy(cvtm_lbfgsb *solver);
 
-/* For one problem of n variables from now on, no more than it was made for. Drops bounds, scale and
- * history; a run is the one of a solver that was made for n. */
+/* Changes the number of variables of a solver of one problem, to at most that of its creation.
+ * Drops bounds, scale and history. Runs have the same bits as those of a solver created for n. */
 cvtm_status cvtm_lbfgsb_set_size(cvtm_lbfgsb *solver, int64_t n);
 /* lower, upper: n doubles in device memory, copied; NULL or infinities for none.
  * lower > upper or NaN is refused with the index. Drops the history. */
@@ -137,9 +138,9 @@ cvtm_status cvtm_lbfgsb_set_options(cvtm_lbfgsb *solver, const cvtm_lbfgsb_optio
  * result: one for each problem, or NULL. */
 cvtm_status cvtm_lbfgsb_minimize(cvtm_lbfgsb *solver, double *x, cvtm_objective objective,
                                  void *context, cvtm_lbfgsb_result *result);
-/* Goes on where the last run of this solver (or the one that was restored into it) stopped,
- * history included, towards the limits that the options have now. x is only written. Behind a
- * stop by the limit of iterations the path is, bit for bit, that of a run never stopped. */
+/* Continues the last run of this solver, or the one restored into it, with its history and with the
+ * limits that the options have now. x is only written. After a stop by the limit of iterations the
+ * iterates are, bit for bit, those of a run that was not stopped. */
 cvtm_status cvtm_lbfgsb_resume(cvtm_lbfgsb *solver, double *x, cvtm_objective objective,
                                void *context, cvtm_lbfgsb_result *result);
 /* For n variables on the host, all in one call: lower and upper may be NULL, x is the start
@@ -165,23 +166,24 @@ typedef struct cvtm_lbfgsb_evaluation {
 
 /* x: the start. The pointers in *at stay the same over the run. */
 cvtm_status cvtm_lbfgsb_start(cvtm_lbfgsb *solver, const double *x, cvtm_lbfgsb_evaluation *at);
-/* Takes the evaluation at at->x in; at->x is then the next point, unless *running = 0. Waits. */
+/* Uses the evaluation at at->x. Afterwards at->x is the next point, unless *running = 0. Waits for
+ * the device. */
 cvtm_status cvtm_lbfgsb_advance(cvtm_lbfgsb *solver, int *running);
-/* Stops if still running; x: the best point found. */
+/* Ends the run, which may still be running; x: the best point found. */
 cvtm_status cvtm_lbfgsb_finish(cvtm_lbfgsb *solver, double *x, cvtm_lbfgsb_result *result);
 
-/* The whole state of a run as bytes on the host, between two calls of advance or after a run.
- * Bounds, scale and options are not part of it. The bytes are of this version, kind of machine
- * and device kind; they are checked at restore (CVTM_ERROR_INPUT). */
+/* The complete state of a run as bytes on the host, between two calls of advance or after a run,
+ * without bounds, scale and options. The bytes can be restored by the same version, on the same
+ * kind of machine and device; restore checks this (CVTM_ERROR_INPUT). */
 size_t cvtm_lbfgsb_save_bytes(const cvtm_lbfgsb *solver);
 cvtm_status cvtm_lbfgsb_save(cvtm_lbfgsb *solver, void *bytes);
-/* Into a solver made for the same n, history and bounds; then resume, or advance: `at` as start
- * gives it, with at->x to be evaluated first. at may be NULL. */
+/* Restores into a solver created for the same n, history and bounds. Then resume, or evaluate at->x
+ * and advance; `at` is that of cvtm_lbfgsb_start and may be NULL. */
 cvtm_status cvtm_lbfgsb_restore(cvtm_lbfgsb *solver, const void *bytes, size_t count,
                                 cvtm_lbfgsb_evaluation *at);
 
-/* The best point so far, n doubles in device memory, for monitors: that of the latest
- * iteration, which may be a little later than the one reported. */
+/* The best point so far, n doubles in device memory that the solver owns. For monitors: the point
+ * is that of the latest iteration, which may come after the reported one. */
 const double *cvtm_lbfgsb_point(const cvtm_lbfgsb *solver);
 
 #ifdef __cplusplus

@@ -1,28 +1,28 @@
-/* Inside lbfgsb only: everything a run decides upon. It lives in device memory;
- * the functions of lbfgsb_decide.h change it, on the CPU or in a controller kernel,
- * and the host looks at a copy now and then. */
+/* The data that a run decides upon, in device memory. The functions of line_search.h, stopping.h,
+ * limited_memory.h, cauchy_point.h and subspace.h change them, on the CPU and in the CUDA kernel;
+ * the host reads copies. */
 #ifndef CVTMESH_LBFGSB_STATE_H
 #define CVTMESH_LBFGSB_STATE_H
 
 #include "lbfgsb/lbfgsb.h"
-#include "lbfgsb/lbfgsb_search.h"
+#include "lbfgsb/more_thuente.h"
 
 enum {
-  CVTM_LBFGSB_RING = 1024, /* records that wait for the host; then the device does */
+  CVTM_LBFGSB_RING = 1024, /* records in the mailbox; when it is full the device waits */
   CVTM_LBFGSB_WINDOW = 10, /* iterations over which the decrease of f is averaged */
-  CVTM_LBFGSB_TILE = 32    /* rows of a tile of the history matrix */
+  CVTM_LBFGSB_TILE = 32    /* rows of a tile of W */
 };
 
-/* What the evaluation that comes next is for. */
+/* The purpose of the next evaluation. */
 typedef enum cvtm_lbfgsb_phase {
   CVTM_PHASE_START,  /* the first point */
   CVTM_PHASE_SEARCH, /* a trial of the line search */
-  CVTM_PHASE_AGAIN,  /* the current point once more, then steepest descent */
-  CVTM_PHASE_RESUME  /* none: the run goes on behind the stop of an iteration */
+  CVTM_PHASE_AGAIN,  /* the current point once more, before steepest descent */
+  CVTM_PHASE_RESUME  /* none: a stopped run goes on with a new direction */
 } cvtm_lbfgsb_phase;
 
 typedef struct cvtm_lbfgsb_state {
-  /* Given. */
+  /* Options and kinds, set by the host. */
   int64_t max_iterations, max_evaluations;
   double gradient_tolerance, decrease_tolerance;
   cvtm_search_options search_options;
@@ -30,10 +30,10 @@ typedef struct cvtm_lbfgsb_state {
   int bounded; /* some bound is finite */
   int boxed;   /* all bounds are finite */
   int exact;   /* the exact Cauchy point */
-  int single;  /* the history is kept in single precision */
+  int single;  /* W is stored in single precision */
   int monitored;
 
-  /* Where the run stands. */
+  /* Progress of the run. */
   int running;
   int stop; /* cvtm_stop */
   int phase;
@@ -44,110 +44,115 @@ typedef struct cvtm_lbfgsb_state {
   double projected_gradient, least_gradient;
   int64_t least_gradient_iteration;
   int64_t active;
-  double decrease[CVTM_LBFGSB_WINDOW]; /* relative, of iteration k at k modulo the window */
+  double decrease[CVTM_LBFGSB_WINDOW]; /* relative decrease of iteration k at k modulo the window */
 
-  /* What is due in this round; a phase that is not due does nothing. */
-  int due_update;      /* pass A: take the trial point over */
-  int due_commit;      /* CUDA: pass A has seen the trial point and left it to the next pass to
-                          write x, g and the new pair */
-  int store_pair;      /* pass A also writes s and y */
-  int due_direction;   /* a new Cauchy point is wanted without pass A */
-  int due_breakpoints; /* a window of breakpoints is wanted for the exact Cauchy point */
+  /* Phases that are due in this round; those not flagged here are skipped. */
+  int due_update;      /* pass A: the trial point was accepted */
+  int due_commit;      /* CUDA: pass A ran before the trial point was accepted, and x, g and the new
+                          pair are still to be written */
+  int store_pair;      /* pass A also stores s and y */
+  int due_direction;   /* a new direction from the current point, without pass A */
+  int due_breakpoints; /* a window of breakpoints for the exact Cauchy point */
   int due_restrict;    /* rows with 0 < t_i <= t^c leave the free set */
-  int due_step;        /* pass B */
-  int due_fallback;    /* pass B again, truncated */
+  int due_step;        /* pass B: the direction d */
+  int due_fallback;    /* pass B with the truncated step */
   int due_trial;       /* the trial point is not the full step that pass B wrote */
 
-  /* The history: physical columns 0 .. count - 1, the oldest in column `oldest`. */
+  /* The limited-memory matrix: stored pairs are in columns 0 .. count - 1, the oldest in column
+   * `oldest`. */
   int count, oldest, newest;
   double theta;
   double free_gg;          /* g'g over the rows with t_i > 0 */
-  double first_breakpoint; /* the smallest positive t_i */
-  int64_t first_row;       /* whose it is; negative: of several rows */
+  double first_breakpoint; /* t^1, the smallest positive t_i */
+  int64_t nearest_row;     /* the row with t_i = t^1; negative if several have it */
   double cauchy;           /* t^c */
   double gradient_factor;  /* d_i = xc_i + gradient_factor g_i + (W q)_i - x_i */
-  double truncation;       /* factor of the subspace step in the fallback */
+  double truncation;       /* factor of the truncated subspace step */
 
-  /* The walk to the exact Cauchy point has come to walk_t; the breakpoints in
-   * (window_start, window_end] are listed. dd: d'd behind walk_t, second: f'' at the start. */
-  double walk_t, walk_dd, walk_second, window_start, window_end;
+  /* The search for the exact Cauchy point has reached t = walk_t; the breakpoints in
+   * (window_start, window_end] are listed. */
+  double walk_t;
+  double walk_dd;     /* d'd on the segment that begins at walk_t */
+  double walk_second; /* f'' on the first segment */
+  double window_start, window_end;
 
   /* The line search. */
   cvtm_search search;
-  double step, slope; /* the trial step, g'd at the current point */
+  double step, slope; /* the trial step; g'd at the current point */
   double step_cap;    /* the smallest step known to give no finite value */
   int search_evaluations;
   int search_forced; /* the limit is reached: take the best point of the search */
   int search_not_finite;
-  int eager; /* the last search took its first trial, and so may the next: on CUDA pass A runs
-                together with its test */
+  int speculative; /* the last search accepted its first trial: on CUDA pass A may run together
+                      with the test of the next first trial */
 
-  int64_t recorded; /* records written, the oldest ones taken by the host */
+  int64_t recorded; /* records written to the mailbox */
 } cvtm_lbfgsb_state;
 
-/* Records 0 .. recorded - 1, each at its index modulo the ring; written by the device. */
+/* Records 0 .. recorded - 1 of the iterations, each at its index modulo the ring. In host memory
+ * that the device writes. */
 typedef struct cvtm_lbfgsb_mailbox {
   int64_t recorded;
   cvtm_lbfgsb_progress ring[CVTM_LBFGSB_RING];
 } cvtm_lbfgsb_mailbox;
 
-/* What the host tells the device while it runs. */
-typedef struct cvtm_lbfgsb_orders {
-  int64_t taken; /* records that the host has read */
-  int stop;      /* a cvtm_stop that is asked for */
-} cvtm_lbfgsb_orders;
+/* What the host tells the device during a run. */
+typedef struct cvtm_lbfgsb_requests {
+  int64_t records_read; /* by the host */
+  int stop;             /* a cvtm_stop that is asked for, or CVTM_STOP_NONE */
+} cvtm_lbfgsb_requests;
 
 enum {
   CVTM_LBFGSB_SQUARE = CVTM_LBFGSB_MAX_HISTORY * CVTM_LBFGSB_MAX_HISTORY,
   CVTM_LBFGSB_PAIR = 2 * CVTM_LBFGSB_MAX_HISTORY
 };
 
-/* Small dense matrices; [p][q] of physical columns is at p * CVTM_LBFGSB_MAX_HISTORY + q. */
-typedef struct cvtm_lbfgsb_dense {
-  /* Kept over iterations: s_p's_q, s_p'y_q, y_p'y_q over all rows (the last one, and
-   * s_p'y_q of p older than q, only without bounds). */
+/* Products of the stored pairs, and what the directions need of them; entry (p, q) of physical
+ * columns is at p * CVTM_LBFGSB_MAX_HISTORY + q. */
+typedef struct cvtm_lbfgsb_model {
+  /* S'S, S'Y and Y'Y over all rows. Y'Y, and s_p'y_q of p older than q, only without bounds. */
   double ss[CVTM_LBFGSB_SQUARE], sy[CVTM_LBFGSB_SQUARE], yy[CVTM_LBFGSB_SQUARE];
   double wg[CVTM_LBFGSB_PAIR]; /* W'g over the rows with t_i > 0, Y before S */
-  double q[CVTM_LBFGSB_PAIR];  /* coefficients of pass B */
+  double q[CVTM_LBFGSB_PAIR];  /* coefficients of the subspace step, for pass B */
   double wc[CVTM_LBFGSB_PAIR]; /* W'(x^c - x) */
-} cvtm_lbfgsb_dense;
+} cvtm_lbfgsb_model;
 
-/* Of the walk to the exact Cauchy point, in order of age: P with row length 2 * count, W'd, P W'd,
- * W'(x(t) - x), P times that. */
+/* The search for the exact Cauchy point, in order of age. P has row length 2 * count. */
 typedef struct cvtm_lbfgsb_walk {
   double p[CVTM_LBFGSB_PAIR * CVTM_LBFGSB_PAIR];
-  double wd[CVTM_LBFGSB_PAIR], pwd[CVTM_LBFGSB_PAIR];
-  double wc[CVTM_LBFGSB_PAIR], pwc[CVTM_LBFGSB_PAIR];
+  double wd[CVTM_LBFGSB_PAIR], pwd[CVTM_LBFGSB_PAIR]; /* W'd, P W'd */
+  double wc[CVTM_LBFGSB_PAIR], pwc[CVTM_LBFGSB_PAIR]; /* W'(x(t) - x), P W'(x(t) - x) */
 } cvtm_lbfgsb_walk;
 
-/* Work space of one decision, in order of age, packed with row length `count`. */
+/* Work space of one small problem, in order of age, packed with row length `count`. */
 typedef struct cvtm_lbfgsb_work {
   double a[CVTM_LBFGSB_SQUARE], c[CVTM_LBFGSB_SQUARE];
   double b[CVTM_LBFGSB_SQUARE + CVTM_LBFGSB_MAX_HISTORY];
   double u[CVTM_LBFGSB_PAIR];
   double inverse_d[CVTM_LBFGSB_MAX_HISTORY]; /* 1 / s_i'y_i */
+  double curvature;                          /* CPU: f'' of cvtm_lbfgsb_model_curvature */
   int column[CVTM_LBFGSB_MAX_HISTORY];       /* by age */
-  int good;
 } cvtm_lbfgsb_work;
 
-/* A pass reduces a list of figures: entry 0 is a maximum, 1 and 2 are minima, the
- * rest are sums. Pass A's sums follow CVTM_SUM_COLUMNS in the order of cvtm_lbfgsb_layout. */
+/* What a pass over the rows reduces to: entry 0 is a maximum, entries 1 and 2 are minima (the row
+ * of pass A's entry 2 belongs to its entry 1), the others are sums. In pass A the entries from
+ * CVTM_SUM_COLUMNS on are those of cvtm_lbfgsb_layout. */
 enum {
   CVTM_MAX_GRADIENT = 0,   /* A: projected gradient */
   CVTM_MIN_BREAKPOINT = 1, /* A: smallest positive t_i */
-  CVTM_MIN_STEP = 1,       /* B: largest step along d */
-  CVTM_FIRST_ROW = 2,      /* A: whose t_i it is; -1: several rows' */
+  CVTM_MIN_STEP = 1,       /* B: largest step along d within the box */
+  CVTM_NEAREST_ROW = 2,    /* A: the row with the smallest positive t_i; -1: several rows */
   CVTM_MIN_TRUNCATION = 2, /* B: largest step along the unprojected subspace step */
-  CVTM_SUM_FREE_GG = 3,    /* A */
-  CVTM_SUM_SLOPE = 3,      /* B and search: g'd */
+  CVTM_SUM_FREE_GG = 3,    /* A: g'g over the rows with t_i > 0 */
+  CVTM_SUM_SLOPE = 3,      /* B and line search: g'd */
   CVTM_SUM_YY = 4,         /* A: y'y of the new pair */
   CVTM_SUM_DD = 4,         /* B: d'd */
   CVTM_SUM_ACTIVE = 5,     /* A: variables at a bound */
-  CVTM_SUM_TRIAL = 6,      /* A together with the search: g'd */
+  CVTM_SUM_TRIAL = 6,      /* A together with the test of the trial point: g'd */
   CVTM_SUM_COLUMNS = 7
 };
 
-/* Where pass A's column sums start. */
+/* Where the products of pass A start; m is the history. */
 typedef struct cvtm_lbfgsb_layout {
   int y_s, s_s;   /* [m]: y_p's and s_p's of the new s */
   int wg;         /* [2m]: W'g over free rows */
@@ -177,45 +182,47 @@ CVTM_HD int cvtm_lbfgsb_triangle(int p, int q) {
   return p >= q ? p * (p + 1) / 2 + q : q * (q + 1) / 2 + p;
 }
 
-/* 0 for the oldest column. */
+/* The age of a column: 0 for the oldest. */
 CVTM_HD int cvtm_lbfgsb_age(const cvtm_lbfgsb_state *state, int column) {
   return column - state->oldest + (column < state->oldest ? state->history : 0);
 }
 
+/* The column of a given age. */
 CVTM_HD int cvtm_lbfgsb_column(const cvtm_lbfgsb_state *state, int age) {
   const int column = state->oldest + age;
   return column < state->history ? column : column - state->history;
 }
 
-/* Of m = CVTM_LBFGSB_MAX_HISTORY with bounds. */
+/* Entries of the largest layout: m = CVTM_LBFGSB_MAX_HISTORY, with bounds. */
 enum {
   CVTM_LBFGSB_MAX_ENTRIES = CVTM_SUM_COLUMNS + 2 * CVTM_LBFGSB_PAIR +
                             CVTM_LBFGSB_MAX_HISTORY * (CVTM_LBFGSB_MAX_HISTORY + 1) +
                             CVTM_LBFGSB_SQUARE
 };
 
-/* How a figure of a pass is combined, and what none of it is. */
+/* Entry `entry` of a pass, combined from two parts of the rows. */
 CVTM_HD double cvtm_lbfgsb_combine(int entry, double a, double b) {
   if (entry == 0) return a > b ? a : b;
   if (entry <= 2) return a < b ? a : b;
   return a + b;
 }
 
-/* Pass A's smallest positive t_i and the row that has it, of which one says nothing without the
- * other. */
-typedef struct cvtm_lbfgsb_first {
-  double t, row;
-} cvtm_lbfgsb_first;
+/* The entry of no rows at all. */
+CVTM_HD double cvtm_lbfgsb_identity(int entry) { return entry == 1 || entry == 2 ? HUGE_VAL : 0.0; }
 
-CVTM_HD cvtm_lbfgsb_first cvtm_lbfgsb_combine_first(cvtm_lbfgsb_first a, cvtm_lbfgsb_first b) {
+/* The smallest positive breakpoint of pass A and the row that has it, -1 if several rows do. */
+typedef struct cvtm_lbfgsb_nearest {
+  double t, row;
+} cvtm_lbfgsb_nearest;
+
+CVTM_HD cvtm_lbfgsb_nearest cvtm_lbfgsb_combine_nearest(cvtm_lbfgsb_nearest a,
+                                                        cvtm_lbfgsb_nearest b) {
   if (b.t < a.t) return b;
   if (b.t == a.t && b.t < HUGE_VAL) a.row = -1.0;
   return a;
 }
 
-CVTM_HD double cvtm_lbfgsb_neutral(int entry) { return entry == 1 || entry == 2 ? HUGE_VAL : 0.0; }
-
-/* Where row i of column c lies: tiles of 32 rows x 2m columns, Y before S. */
+/* The index in W of row i of column c: tiles of 32 rows x 2m columns, Y before S. */
 CVTM_HD int64_t cvtm_lbfgsb_at(int64_t i, int c, int m) {
   return (i / CVTM_LBFGSB_TILE * 2 * m + c) * CVTM_LBFGSB_TILE + i % CVTM_LBFGSB_TILE;
 }

@@ -1,14 +1,16 @@
-/* The line search of Moré & Thuente, "Line search algorithms with guaranteed
- * sufficient decrease", ACM TOMS 20 (1994): a step with
- *   f(step) <= f(0) + decrease step f'(0)  and  |f'(step)| <= curvature |f'(0)|,
- * as a state that is advanced by one evaluation at a time. */
-#ifndef CVTMESH_LBFGSB_SEARCH_H
-#define CVTMESH_LBFGSB_SEARCH_H
+/* The line search of Moré & Thuente, "Line search algorithms with guaranteed sufficient decrease",
+ * ACM TOMS 20 (1994). It finds a step with
+ *   f(step) <= f(0) + decrease step f'(0)  and  |f'(step)| <= curvature |f'(0)|.
+ * The search is a state; each call of cvtm_search_advance takes one evaluation. */
+#ifndef CVTMESH_LBFGSB_MORE_THUENTE_H
+#define CVTMESH_LBFGSB_MORE_THUENTE_H
 
 #include "base/portable.h"
 
 #include <math.h>
 
+/* decrease, curvature: of the two conditions; width: relative width of the interval at which the
+ * search ends; evaluations: at most so many. */
 typedef struct cvtm_search_options {
   double decrease, curvature, width;
   int evaluations;
@@ -17,7 +19,7 @@ typedef struct cvtm_search_options {
 typedef enum cvtm_search_outcome {
   CVTM_SEARCH_AGAIN,     /* evaluate at the new step */
   CVTM_SEARCH_CONVERGED, /* both conditions hold */
-  CVTM_SEARCH_STUCK      /* no further progress; the last step is the best one */
+  CVTM_SEARCH_STUCK      /* no further progress; the last step is the best of the search */
 } cvtm_search_outcome;
 
 typedef struct cvtm_search {
@@ -31,6 +33,7 @@ typedef struct cvtm_search {
   int modified; /* stage 1: the auxiliary function psi is used */
 } cvtm_search;
 
+/* Neither infinite nor NaN. */
 CVTM_HD int cvtm_is_finite(double value) { return value - value == 0.0; }
 
 CVTM_HD double cvtm_clamp(double value, double low, double high) {
@@ -42,6 +45,7 @@ CVTM_HD double cvtm_max3(double a, double b, double c) {
   return ab > c ? ab : c;
 }
 
+/* Starts a search with value f and slope < 0 at step 0; `step` is the first trial. */
 CVTM_HD void cvtm_search_start(cvtm_search *search, double f, double slope, double step,
                                double max_step) {
   search->f0 = search->best_f = search->other_f = f;
@@ -56,8 +60,8 @@ CVTM_HD void cvtm_search_start(cvtm_search *search, double f, double slope, doub
   search->modified = 1;
 }
 
-/* The minimiser of the cubic through (a, fa, da), (b, fb, db), as a part r of the way
- * from a to b; *gamma keeps its root. */
+/* The minimiser a + r (b - a) of the cubic with values fa, fb and slopes da, db at a and b; returns
+ * r. */
 CVTM_HD double cvtm_search_cubic(double a, double fa, double da, double b, double fb, double db) {
   const double theta = 3.0 * (fa - fb) / (b - a) + da + db;
   const double s = cvtm_max3(fabs(theta), fabs(da), fabs(db));
@@ -66,8 +70,51 @@ CVTM_HD double cvtm_search_cubic(double a, double fa, double da, double b, doubl
   return ((root - da) + theta) / (((root - da) + root) + db);
 }
 
-/* Section 4: the next trial from the interval and the trial (step, f, slope); updates
- * the interval. */
+/* Case 3 of section 4: a lower value, slopes of the same sign, |slope| decreasing. The cubic counts
+ * only if it tends to infinity in the direction of the step or its minimum lies beyond the step. */
+CVTM_HD double cvtm_search_extrapolate(const cvtm_search *search, double step, double f,
+                                       double slope) {
+  const double x = search->best_step, fx = search->best_f, dx = search->best_slope;
+  const double theta = 3.0 * (fx - f) / (step - x) + dx + slope;
+  const double s = cvtm_max3(fabs(theta), fabs(dx), fabs(slope));
+  const double square = (theta / s) * (theta / s) - (dx / s) * (slope / s);
+  double root = s * sqrt(square > 0.0 ? square : 0.0);
+  if (step > x) root = -root;
+  const double r = ((root - slope) + theta) / ((root + (dx - slope)) + root);
+  const double cubic = r < 0.0 && root != 0.0 ? step + r * (x - step)
+                       : step > x             ? search->high
+                                              : search->low;
+  const double secant = step + slope / (slope - dx) * (x - step);
+  const int cubic_is_closer = fabs(cubic - step) < fabs(secant - step);
+  if (!search->bracketed) {
+    return cvtm_clamp(cubic_is_closer ? secant : cubic, search->low, search->high);
+  }
+  const double next = cubic_is_closer ? cubic : secant;
+  const double limit = step + 0.66 * (search->other_step - step);
+  return step > x ? (next < limit ? next : limit) : (next > limit ? next : limit);
+}
+
+/* Replaces an end of the interval by the trial (step, f, slope). */
+CVTM_HD void cvtm_search_update_interval(cvtm_search *search, double step, double f, double slope,
+                                         double opposite) {
+  if (f > search->best_f) {
+    search->other_step = step;
+    search->other_f = f;
+    search->other_slope = slope;
+    return;
+  }
+  if (opposite < 0.0) {
+    search->other_step = search->best_step;
+    search->other_f = search->best_f;
+    search->other_slope = search->best_slope;
+  }
+  search->best_step = step;
+  search->best_f = f;
+  search->best_slope = slope;
+}
+
+/* Section 4: the next trial from the interval and the trial (step, f, slope); updates the
+ * interval. */
 CVTM_HD double cvtm_search_step(cvtm_search *search, double step, double f, double slope) {
   const double x = search->best_step, fx = search->best_f, dx = search->best_slope;
   const double opposite = slope * (dx < 0.0 ? -1.0 : 1.0);
@@ -85,26 +132,7 @@ CVTM_HD double cvtm_search_step(cvtm_search *search, double step, double f, doub
     next = fabs(cubic - step) > fabs(secant - step) ? cubic : secant;
     search->bracketed = 1;
   } else if (fabs(slope) < fabs(dx)) {
-    /* Case 3: a lower value, slopes of the same sign, falling off. The cubic counts only
-     * if it tends to infinity in the direction of the step or its minimum lies beyond. */
-    const double theta = 3.0 * (fx - f) / (step - x) + dx + slope;
-    const double s = cvtm_max3(fabs(theta), fabs(dx), fabs(slope));
-    const double square = (theta / s) * (theta / s) - (dx / s) * (slope / s);
-    double root = s * sqrt(square > 0.0 ? square : 0.0);
-    if (step > x) root = -root;
-    const double r = ((root - slope) + theta) / ((root + (dx - slope)) + root);
-    const double cubic = r < 0.0 && root != 0.0 ? step + r * (x - step)
-                         : step > x             ? search->high
-                                                : search->low;
-    const double secant = step + slope / (slope - dx) * (x - step);
-    const int cubic_is_closer = fabs(cubic - step) < fabs(secant - step);
-    if (search->bracketed) {
-      next = cubic_is_closer ? cubic : secant;
-      const double limit = step + 0.66 * (search->other_step - step);
-      next = step > x ? (next < limit ? next : limit) : (next > limit ? next : limit);
-    } else {
-      next = cvtm_clamp(cubic_is_closer ? secant : cubic, search->low, search->high);
-    }
+    next = cvtm_search_extrapolate(search, step, f, slope);
   } else if (search->bracketed) {
     /* Case 4: a lower value, slopes of the same sign that do not fall off. */
     const double y = search->other_step;
@@ -113,26 +141,12 @@ CVTM_HD double cvtm_search_step(cvtm_search *search, double step, double f, doub
   } else {
     next = step > x ? search->high : search->low;
   }
-
-  if (f > fx) {
-    search->other_step = step;
-    search->other_f = f;
-    search->other_slope = slope;
-  } else {
-    if (opposite < 0.0) {
-      search->other_step = x;
-      search->other_f = fx;
-      search->other_slope = dx;
-    }
-    search->best_step = step;
-    search->best_f = f;
-    search->best_slope = slope;
-  }
+  cvtm_search_update_interval(search, step, f, slope, opposite);
   return next;
 }
 
-/* While no step has a sufficiently low value, the interval is found for
- * psi(step) = f(step) - f(0) - decrease f'(0) step; its values are shifted in and out. */
+/* cvtm_search_step for psi(step) = f(step) - f(0) - decrease f'(0) step, which stage 1 uses until a
+ * step has a sufficiently low value; tilt = decrease f'(0). */
 CVTM_HD double cvtm_search_modified_step(cvtm_search *search, double step, double f, double slope,
                                          double tilt) {
   search->best_f -= search->best_step * tilt;
@@ -147,9 +161,10 @@ CVTM_HD double cvtm_search_modified_step(cvtm_search *search, double step, doubl
   return next;
 }
 
-/* A difference of two values of about f that may be rounding, as of a sum of many terms. */
+/* A bound of the rounding error in the difference of two values near f, sums of many terms. */
 CVTM_HD double cvtm_search_noise(double f) { return 1e-13 * fabs(f); }
 
+/* True if the bracket is too narrow for a further trial. */
 CVTM_HD int cvtm_search_is_stuck(const cvtm_search *search, const cvtm_search_options *options,
                                  double step) {
   return search->bracketed && (step <= search->low || step >= search->high ||
@@ -163,8 +178,8 @@ CVTM_HD cvtm_search_outcome cvtm_search_advance(cvtm_search *search,
   const double tilt = options->decrease * search->slope0;
   const double enough = search->f0 + *step * tilt;
   if (search->modified && f <= enough && slope >= 0.0) search->modified = 0;
-  /* Near a minimum the values differ by rounding only and the slope must do (the approximate
-   * condition of Hager & Zhang 2005, (4.1)). */
+  /* Near a minimum the values differ by rounding only; then the slope alone decides (the
+   * approximate condition of Hager & Zhang 2005, (4.1)). */
   const int low = f <= enough || f <= search->f0 + cvtm_search_noise(search->f0);
   if (low && fabs(slope) <= options->curvature * -search->slope0) return CVTM_SEARCH_CONVERGED;
   if (cvtm_search_is_stuck(search, options, *step)) return CVTM_SEARCH_STUCK;

@@ -1,0 +1,122 @@
+/* One round of L-BFGS-B, from an evaluation of f and g at the trial point to the next trial point.
+ * A round that accepts its trial point ends an iteration and begins the next. The order of the
+ * phases stands here alone; lbfgsb_cpu.c and lbfgsb_cuda.cu include this header and then define the
+ * phases declared below.
+ *
+ * Algorithm L-BFGS-B (Byrd, Lu, Nocedal & Zhu 1995, section 6) and its phases here:
+ *
+ *   4, 5  line search along d; f and g at the new point   test_trial_point
+ *   6, 7  update of W = [Y S] and of the small matrices   find_coefficients (pass A),
+ *                                                         update_matrices
+ *   1     projected gradient, stopping tests              find_coefficients (pass A), take_point
+ *   2     generalised Cauchy point x^c                    find_curvature, find_cauchy_point,
+ *                                                         walk_breakpoints (exact)
+ *   3     subspace minimisation over the variables free   restrict_row, restrict_rows,
+ *         at x^c; d = its minimiser, projected, minus x   solve_subspace, compute_direction (pass
+ *                                                         B), truncate_direction
+ *   4     first trial point of the next line search       compute_direction, move_trial_point
+ *
+ * With the approximate Cauchy point (Fei, Rong, Wang & Wang 2014) t^c = min(t*, t^1), step 2 needs
+ * no search, and steps 6, 7 and 1 are one pass over the rows, pass A, whose sums the Cauchy point
+ * and the subspace problem share. Pass B is the second pass of an iteration.
+ *
+ * `executor` is whoever carries a phase out: on the CPU the threads that have a problem, on CUDA
+ * the blocks that have it. Phases read and set the due_ flags of the state. */
+#ifndef CVTMESH_LBFGSB_ITERATION_H
+#define CVTMESH_LBFGSB_ITERATION_H
+
+#include "lbfgsb/cauchy_point.h"
+#include "lbfgsb/line_search.h"
+#include "lbfgsb/subspace.h"
+#include "lbfgsb/variables.h"
+
+/* In C `executor` is a type that the includer has defined; in CUDA it is a template parameter. */
+#ifdef __CUDACC__
+#define CVTM_PHASE             \
+  template <typename executor> \
+  static __device__
+#define CVTM_PHASE_CALLED CVTM_PHASE __noinline__
+#else
+#define CVTM_PHASE static
+#define CVTM_PHASE_CALLED static
+#endif
+
+/* --- phases that pass over the rows ---------------------------------------------------------- */
+
+CVTM_PHASE cvtm_lbfgsb_state *executor_state(executor on);
+/* Line search: accepts the trial point, or chooses the next one. On CUDA it may run pass A, too,
+ * and decide what follows from it; then due_update is 0 afterwards. */
+CVTM_PHASE void test_trial_point(executor on);
+/* Pass A if the trial point was accepted: x and g become those of the trial point, and the pass
+ * sums projected gradient, t^1, the new columns of W and the products with W. Then
+ * cvtm_lbfgsb_coefficients_from_sums finds t^c and q. */
+CVTM_PHASE void find_coefficients(executor on);
+/* One window of the breakpoints along the projected gradient path; at its end the exact Cauchy
+ * point and the subspace minimisation, or another window. */
+CVTM_PHASE void walk_breakpoints(executor on);
+/* Several rows have 0 < t_i <= t^c: a pass over these takes them out of the sums, and the subspace
+ * problem is solved. */
+CVTM_PHASE void restrict_rows(executor on);
+/* Pass B: d from t^c and q, and the trial point x + d. Starts the line search if d is a direction
+ * of descent. */
+CVTM_PHASE void compute_direction(executor on);
+/* Pass B with the truncated instead of the projected subspace step. */
+CVTM_PHASE void truncate_direction(executor on);
+/* The trial point becomes x + step d. */
+CVTM_PHASE void move_trial_point(executor on);
+
+/* --- decisions between two passes, by one thread on the CPU and by block 0 on CUDA ------------ */
+
+/* True on the threads that decide alone: warp 0 of block 0, or the thread on the CPU. */
+CVTM_PHASE int is_decider(executor on);
+/* What pass A found about the new point; its record; the stopping tests. */
+CVTM_PHASE void take_point(executor on);
+/* The products of the new pair enter S'S and S'Y; W'g. */
+CVTM_PHASE void update_matrices(executor on);
+/* f'' of the model along the projected gradient. CUDA: and, at the same time, the subspace problem
+ * for a Cauchy point on the first segment of the path. */
+CVTM_PHASE void find_curvature(executor on);
+/* t^c, or the start of the walk to the exact Cauchy point. */
+CVTM_PHASE void find_cauchy_point(executor on);
+/* The only row with 0 < t_i <= t^c leaves the free set, without a pass. */
+CVTM_PHASE void restrict_row(executor on);
+/* The coefficients of the subspace step. restricted: restrict_row came before. */
+CVTM_PHASE void solve_subspace(executor on, int restricted);
+
+/* --- the order -------------------------------------------------------------------------------- */
+
+/* Steps 2 and 3 after find_curvature, by the threads that decide alone. The CUDA kernel calls it in
+ * two places and is smaller if it is not inlined. */
+CVTM_PHASE_CALLED void cvtm_lbfgsb_cauchy_and_subspace(executor on) {
+  const cvtm_lbfgsb_state *state = executor_state(on);
+  find_cauchy_point(on);
+  if (state->due_breakpoints) return;                        /* walk_breakpoints goes on */
+  if (state->due_restrict && state->nearest_row < 0) return; /* restrict_rows goes on */
+  if (state->due_restrict) restrict_row(on);
+  solve_subspace(on, state->due_restrict);
+}
+
+/* Steps 1, 2, 3, 6 and 7 after pass A, or without it if a new direction is wanted from the current
+ * point. */
+CVTM_PHASE void cvtm_lbfgsb_coefficients_from_sums(executor on) {
+  take_point(on);
+  update_matrices(on);
+  if (!executor_state(on)->running) return;
+  find_curvature(on);
+  if (is_decider(on)) cvtm_lbfgsb_cauchy_and_subspace(on);
+}
+
+/* The run of the problem must not have ended. */
+CVTM_PHASE void cvtm_lbfgsb_round(executor on) {
+  const cvtm_lbfgsb_state *state = executor_state(on);
+  test_trial_point(on);
+  if (state->running && (state->due_update || state->due_direction)) find_coefficients(on);
+  if (!state->running) return;
+  while (state->due_breakpoints) walk_breakpoints(on);
+  if (state->due_restrict) restrict_rows(on);
+  if (state->due_step) compute_direction(on);
+  if (state->running && state->due_fallback) truncate_direction(on);
+  if (state->running && state->due_trial) move_trial_point(on);
+}
+
+#endif

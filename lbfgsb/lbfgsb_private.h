@@ -1,0 +1,76 @@
+/* Inside lbfgsb only: the solver, a run of it, and what the files of the host side share. */
+#ifndef CVTMESH_LBFGSB_PRIVATE_H
+#define CVTMESH_LBFGSB_PRIVATE_H
+
+#include "lbfgsb/inputs_kernels.h"
+#include "lbfgsb/lbfgsb_kernels.h"
+
+/* One call of minimize or resume, or a run in reverse communication (objective NULL). */
+typedef struct cvtm_lbfgsb_run {
+  cvtm_lbfgsb *solver;
+  cvtm_objective objective;
+  void *context;
+  double start_time;
+  double evaluation_seconds;
+  int64_t reported;     /* records that the monitor has seen */
+  int64_t records_read; /* of these, what the device has been told */
+  int requested;        /* a stop has been requested */
+  int captured;         /* the loop runs as a graph */
+} cvtm_lbfgsb_run;
+
+struct cvtm_lbfgsb {
+  cvtm_device *device;
+  const cvtm_lbfgsb_table *table;
+  const cvtm_lbfgsb_inputs_table *inputs;
+  cvtm_lbfgsb_options options;
+  int64_t n, problems;
+  int64_t capacity;      /* the n that memory was allocated for */
+  int64_t total;         /* n * problems */
+  int64_t finite_bounds; /* of 2 total */
+  cvtm_lbfgsb_arrays arrays;
+  /* Owned, in device memory. `arrays` has lower, upper and scale only while they are in use. */
+  double *lower, *upper, *scale;
+  cvtm_lbfgsb_requests *requests;
+  cvtm_lbfgsb_inputs *found;
+  cvtm_lbfgsb_mailbox *mailbox; /* the host's address of it */
+  cvtm_lbfgsb_state *states;    /* [problems], on the host: the states as last read. history is 0
+                                   while there is no run to resume. */
+  cvtm_lbfgsb_run reverse_run;  /* the run in reverse communication */
+};
+
+/* lbfgsb_setup.c */
+
+/* The size of W of all problems. */
+size_t cvtm_lbfgsb_w_bytes(const cvtm_lbfgsb *solver);
+/* From now on there is no run to resume, advance or save. */
+void cvtm_lbfgsb_forget_run(cvtm_lbfgsb *solver);
+
+/* lbfgsb_run.c */
+
+/* Sets those members of a state that follow from options and bounds. */
+void cvtm_lbfgsb_apply_options(const cvtm_lbfgsb *solver, cvtm_lbfgsb_state *state);
+cvtm_status cvtm_lbfgsb_write_states(cvtm_lbfgsb *solver);
+cvtm_status cvtm_lbfgsb_read_states(cvtm_lbfgsb *solver);
+/* Problems whose run has not ended, by the states as last read. */
+int cvtm_lbfgsb_count_running(const cvtm_lbfgsb *solver);
+/* No request, an empty mailbox, and the loop's flag set if a problem is running. */
+cvtm_status cvtm_lbfgsb_clear_signals(cvtm_lbfgsb *solver);
+/* Enqueues the phases that follow an evaluation. */
+cvtm_status cvtm_lbfgsb_enqueue_round(const cvtm_lbfgsb *solver);
+/* Gives new records to the monitor, and passes requests to stop to the device. */
+cvtm_status cvtm_lbfgsb_deliver(cvtm_lbfgsb_run *current);
+/* Runs rounds until no problem is running. */
+cvtm_status cvtm_lbfgsb_iterate(cvtm_lbfgsb_run *current);
+/* Measures evaluation_seconds by evaluations repeated at the last trial point. */
+cvtm_status cvtm_lbfgsb_time_evaluations(cvtm_lbfgsb_run *current);
+
+/* lbfgsb.c */
+
+/* Begins reverse communication; *at receives the arrays of the evaluations (may be NULL). */
+void cvtm_lbfgsb_start_reverse_run(cvtm_lbfgsb *solver, cvtm_lbfgsb_evaluation *at);
+
+static inline int cvtm_lbfgsb_on_cpu(const cvtm_lbfgsb *solver) {
+  return cvtm_device_get_kind(solver->device) == CVTM_DEVICE_CPU;
+}
+
+#endif

@@ -1,0 +1,143 @@
+/* A run as bytes: save and restore. */
+#include "lbfgsb/lbfgsb_private.h"
+#include "lbfgsb/stopping.h"
+
+#include <string.h>
+
+/* The bytes before the saved arrays. */
+typedef struct saved_header {
+  char magic[8];
+  int32_t version, byte_order;
+  int32_t device_kind, history, single, bounded, exact, unused;
+  int64_t problems, n;
+  uint64_t state_bytes;
+} saved_header;
+
+enum { SAVED_VERSION = 2, SAVED_ARRAYS = 11 };
+
+static saved_header make_header(const cvtm_lbfgsb *solver) {
+  saved_header header = {.magic = "cvtmlbb",
+                         .version = SAVED_VERSION,
+                         .byte_order = 0x01020304,
+                         .device_kind = (int32_t)cvtm_device_get_kind(solver->device),
+                         .history = solver->options.history,
+                         .single = solver->options.single_history != 0,
+                         .bounded = solver->finite_bounds > 0,
+                         .exact = solver->options.cauchy == CVTM_LBFGSB_CAUCHY_EXACT,
+                         .problems = solver->problems,
+                         .n = solver->n,
+                         .state_bytes = sizeof(cvtm_lbfgsb_state)};
+  return header;
+}
+
+/* An array in device memory that a saved run contains. */
+typedef struct saved_array {
+  void *memory;
+  size_t bytes;
+} saved_array;
+
+static void list_saved(const cvtm_lbfgsb *solver, saved_array *list) {
+  const cvtm_lbfgsb_arrays *a = &solver->arrays;
+  const size_t vector = (size_t)solver->total * sizeof(double), problems = (size_t)solver->problems;
+  const size_t figures = problems * (size_t)a->entries * sizeof(double);
+  const saved_array all[SAVED_ARRAYS] = {{a->state, problems * sizeof *a->state},
+                                         {a->model, problems * sizeof *a->model},
+                                         {a->sums, figures},
+                                         {a->reduced, figures},
+                                         {a->values, 2 * problems * sizeof(double)},
+                                         {a->x, vector},
+                                         {a->g, vector},
+                                         {a->trial_x, vector},
+                                         {a->trial_g, vector},
+                                         {a->d, vector},
+                                         {a->w, cvtm_lbfgsb_w_bytes(solver)}};
+  memcpy(list, all, sizeof all);
+}
+
+size_t cvtm_lbfgsb_save_bytes(const cvtm_lbfgsb *solver) {
+  saved_array list[SAVED_ARRAYS];
+  size_t bytes = sizeof(saved_header);
+  list_saved(solver, list);
+  for (int i = 0; i < SAVED_ARRAYS; ++i) bytes += list[i].bytes;
+  return bytes;
+}
+
+cvtm_status cvtm_lbfgsb_save(cvtm_lbfgsb *solver, void *bytes) {
+  const saved_header header = make_header(solver);
+  saved_array list[SAVED_ARRAYS];
+  char *to = (char *)bytes + sizeof header;
+  cvtm_status status = CVTM_OK;
+  if (solver->states->history == 0) {
+    return cvtm_fail(cvtm_device_error(solver->device), CVTM_ERROR_ARGUMENT,
+                     "there is no run to save");
+  }
+  memcpy(bytes, &header, sizeof header);
+  list_saved(solver, list);
+  for (int i = 0; status == CVTM_OK && i < SAVED_ARRAYS; ++i) {
+    status = cvtm_device_copy_out(solver->device, to, list[i].memory, list[i].bytes);
+    to += list[i].bytes;
+  }
+  return status;
+}
+
+static cvtm_status check_header(const cvtm_lbfgsb *solver, const void *bytes, size_t count) {
+  cvtm_error *error = cvtm_device_error(solver->device);
+  const saved_header wanted = make_header(solver);
+  saved_header found;
+  if (count < sizeof found) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "a saved run of %zu bytes is too short", count);
+  }
+  memcpy(&found, bytes, sizeof found);
+  if (memcmp(found.magic, wanted.magic, sizeof found.magic) != 0 ||
+      found.byte_order != wanted.byte_order || found.state_bytes != wanted.state_bytes ||
+      found.version != wanted.version) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "not a run saved by this version");
+  }
+  if (found.n != wanted.n || found.problems != wanted.problems || found.history != wanted.history) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "saved: %lld problems of %lld variables, history %d; "
+                     "this solver: %lld of %lld, history %d",
+                     (long long)found.problems, (long long)found.n, found.history,
+                     (long long)wanted.problems, (long long)wanted.n, wanted.history);
+  }
+  if (found.device_kind != wanted.device_kind || found.single != wanted.single ||
+      found.bounded != wanted.bounded || found.exact != wanted.exact) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "the saved run had another kind of device, history, bounds or Cauchy point");
+  }
+  if (count != cvtm_lbfgsb_save_bytes(solver)) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "a saved run of %zu bytes, not %zu", count,
+                     cvtm_lbfgsb_save_bytes(solver));
+  }
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_lbfgsb_restore(cvtm_lbfgsb *solver, const void *bytes, size_t count,
+                                cvtm_lbfgsb_evaluation *at) {
+  cvtm_status status = check_header(solver, bytes, count);
+  if (status != CVTM_OK) return status;
+  saved_array list[SAVED_ARRAYS];
+  const char *from = (const char *)bytes + sizeof(saved_header);
+  list_saved(solver, list);
+  for (int i = 0; status == CVTM_OK && i < SAVED_ARRAYS; ++i) {
+    status = cvtm_device_copy_in(solver->device, list[i].memory, from, list[i].bytes);
+    from += list[i].bytes;
+  }
+  if (status == CVTM_OK) status = cvtm_lbfgsb_read_states(solver);
+  for (int64_t p = 0; status == CVTM_OK && p < solver->problems; ++p) {
+    if (!cvtm_lbfgsb_state_is_valid(solver->states + p, solver->options.history, solver->n)) {
+      status = cvtm_fail(cvtm_device_error(solver->device), CVTM_ERROR_INPUT,
+                         "the saved run is damaged");
+    } else {
+      cvtm_lbfgsb_apply_options(solver, solver->states + p);
+    }
+  }
+  if (status == CVTM_OK) status = cvtm_lbfgsb_write_states(solver);
+  if (status == CVTM_OK) status = cvtm_lbfgsb_clear_signals(solver);
+  if (status != CVTM_OK) {
+    cvtm_lbfgsb_forget_run(solver);
+    return status;
+  }
+  cvtm_lbfgsb_start_reverse_run(solver, at);
+  return CVTM_OK;
+}

@@ -1,0 +1,321 @@
+/* Making a solver: options, memory, bounds and scaling. */
+#include "base/table_select.h"
+#include "lbfgsb/lbfgsb_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const stop_names[] = {
+#define CVTM_STOP_NAME(code, name) name,
+    CVTM_STOP_LIST(CVTM_STOP_NAME)
+#undef CVTM_STOP_NAME
+};
+
+const char *cvtm_stop_name(cvtm_stop stop) {
+  const size_t count = sizeof stop_names / sizeof *stop_names;
+  return (size_t)stop < count ? stop_names[(size_t)stop] : "unknown";
+}
+
+void cvtm_lbfgsb_defaults(cvtm_lbfgsb_options *options) {
+  memset(options, 0, sizeof *options);
+  options->history = 8;
+  options->max_iterations = 1000;
+  options->search_evaluations = 20;
+  options->search_decrease = 1e-3;
+  options->search_curvature = 0.9;
+  options->search_width = 0.1;
+}
+
+static cvtm_status check_options(cvtm_error *error, const cvtm_lbfgsb_options *options) {
+  if (options->history < 1 || options->history > CVTM_LBFGSB_MAX_HISTORY) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "history must be 1 to %d, not %d",
+                     CVTM_LBFGSB_MAX_HISTORY, options->history);
+  }
+  if (options->cauchy != CVTM_LBFGSB_CAUCHY_APPROXIMATE &&
+      options->cauchy != CVTM_LBFGSB_CAUCHY_EXACT) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "unknown Cauchy point %d", (int)options->cauchy);
+  }
+  if (options->max_iterations < 0 || options->max_evaluations < 0 ||
+      !(options->max_seconds >= 0.0) || !(options->poll_seconds >= 0.0)) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a limit is negative");
+  }
+  if (!(options->gradient_tolerance >= 0.0) || !(options->decrease_tolerance >= 0.0)) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a tolerance is negative");
+  }
+  if (options->search_evaluations < 1) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a line search needs at least one evaluation");
+  }
+  if (!(options->search_decrease > 0.0 && options->search_decrease < options->search_curvature &&
+        options->search_curvature < 1.0 && options->search_width >= 0.0)) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "the line search needs 0 < decrease < curvature < 1 and width >= 0");
+  }
+  return CVTM_OK;
+}
+
+/* Allocates device memory unless *status is already an error. */
+static void *allocate(cvtm_lbfgsb *solver, int64_t count, size_t size, cvtm_status *status) {
+  void *block = NULL;
+  if (*status == CVTM_OK) *status = cvtm_device_allocate(solver->device, count, size, &block);
+  return block;
+}
+
+size_t cvtm_lbfgsb_w_bytes(const cvtm_lbfgsb *solver) {
+  const size_t real = solver->options.single_history ? sizeof(float) : sizeof(double);
+  return (size_t)(cvtm_lbfgsb_w_count(solver->n, solver->options.history) * solver->problems) *
+         real;
+}
+
+/* Zeros for what kernels read before anything is written there. The start kernel loads `model` and
+ * `sums` as every kernel does, and block 0 combines the blocks' partial sums in pairs, the last of
+ * which may end beyond the entries of a pass. No result depends on these values;
+ * compute-sanitizer's initcheck would report the reads. */
+static cvtm_status clear_arrays(cvtm_lbfgsb *solver) {
+  const cvtm_lbfgsb_arrays *arrays = &solver->arrays;
+  const size_t problems = (size_t)solver->problems;
+  const size_t figures = problems * (size_t)arrays->entries * sizeof(double);
+  cvtm_device *device = solver->device;
+  cvtm_status status = cvtm_device_fill(device, arrays->barrier, 0, sizeof *arrays->barrier);
+  if (status == CVTM_OK) {
+    status = cvtm_device_fill(device, arrays->model, 0, problems * sizeof *arrays->model);
+  }
+  if (status == CVTM_OK) status = cvtm_device_fill(device, arrays->sums, 0, figures);
+  if (status == CVTM_OK) {
+    status = cvtm_device_fill(device, arrays->partial, 0, (size_t)arrays->parts * figures);
+  }
+  return status;
+}
+
+static cvtm_status allocate_arrays(cvtm_lbfgsb *solver) {
+  cvtm_lbfgsb_arrays *arrays = &solver->arrays;
+  const int64_t total = solver->total, problems = solver->problems;
+  const int m = solver->options.history;
+  cvtm_status status = CVTM_OK;
+  void *mapped = NULL, *host = NULL;
+  arrays->n = solver->n;
+  arrays->problems = problems;
+  arrays->entries = (cvtm_lbfgsb_get_layout(m, 1).entries + 1) / 2 * 2;
+  arrays->parts = solver->table->parts(solver->device, solver->n, problems);
+  const int64_t figures = problems * arrays->entries;
+  arrays->x = allocate(solver, total, sizeof(double), &status);
+  arrays->g = allocate(solver, total, sizeof(double), &status);
+  arrays->trial_x = allocate(solver, total, sizeof(double), &status);
+  arrays->trial_g = allocate(solver, total, sizeof(double), &status);
+  arrays->d = allocate(solver, total, sizeof(double), &status);
+  arrays->w = allocate(solver, (int64_t)cvtm_lbfgsb_w_bytes(solver), 1, &status);
+  arrays->values = allocate(solver, 2 * problems, sizeof(double), &status);
+  arrays->partial = allocate(solver, arrays->parts * figures, sizeof(double), &status);
+  arrays->sums = allocate(solver, figures, sizeof(double), &status);
+  arrays->reduced = allocate(solver, figures, sizeof(double), &status);
+  if (solver->options.cauchy == CVTM_LBFGSB_CAUCHY_EXACT) {
+    arrays->breakpoints = allocate(solver, total, sizeof(double), &status);
+    arrays->breakpoint_rows = allocate(solver, total, sizeof(int64_t), &status);
+    arrays->breakpoint_count = allocate(solver, problems, sizeof(int64_t), &status);
+    arrays->walk = allocate(solver, problems, sizeof(cvtm_lbfgsb_walk), &status);
+  }
+  arrays->state = allocate(solver, problems, sizeof(cvtm_lbfgsb_state), &status);
+  arrays->model = allocate(solver, problems, sizeof(cvtm_lbfgsb_model), &status);
+  if (cvtm_device_get_kind(solver->device) == CVTM_DEVICE_CPU) {
+    arrays->work = allocate(solver, problems, sizeof(cvtm_lbfgsb_work), &status);
+  }
+  solver->requests = allocate(solver, 1, sizeof *solver->requests, &status);
+  solver->found = allocate(solver, 1, sizeof *solver->found, &status);
+  arrays->requests = solver->requests;
+  arrays->flag = allocate(solver, 1, sizeof(int), &status);
+  arrays->barrier = allocate(solver, 1, sizeof *arrays->barrier, &status);
+  if (status == CVTM_OK) status = clear_arrays(solver);
+  if (status == CVTM_OK) {
+    status =
+        cvtm_device_allocate_mapped(solver->device, sizeof(cvtm_lbfgsb_mailbox), &host, &mapped);
+  }
+  solver->mailbox = host;
+  arrays->mailbox = mapped;
+  return status;
+}
+
+cvtm_status cvtm_lbfgsb_create_batch(cvtm_device *device, int64_t problems, int64_t n,
+                                     const cvtm_lbfgsb_options *options, cvtm_lbfgsb **solver) {
+  cvtm_error *error = cvtm_device_error(device);
+  if (n < 0 || n > INT64_MAX / 4096) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld variables", (long long)n);
+  }
+  if (problems < 1 || problems > INT32_MAX || n > INT64_MAX / 4096 / problems) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld problems of %lld variables",
+                     (long long)problems, (long long)n);
+  }
+  cvtm_lbfgsb_options defaults;
+  cvtm_lbfgsb_defaults(&defaults);
+  if (!options) options = &defaults;
+  cvtm_status status = check_options(error, options);
+  if (status != CVTM_OK) return status;
+  cvtm_lbfgsb *result = calloc(1, sizeof *result);
+  if (!result) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  result->device = device;
+  result->table = CVTM_TABLE(device, cvtm_lbfgsb_table);
+  result->inputs = CVTM_TABLE(device, cvtm_lbfgsb_inputs_table);
+  result->options = *options;
+  result->n = result->capacity = n;
+  result->problems = problems;
+  result->total = n * problems;
+  result->states = calloc((size_t)problems, sizeof *result->states);
+  if (result->states) {
+    status = allocate_arrays(result);
+  } else {
+    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  }
+  if (status != CVTM_OK) {
+    cvtm_lbfgsb_destroy(result);
+    return status;
+  }
+  *solver = result;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_lbfgsb_create(cvtm_device *device, int64_t n, const cvtm_lbfgsb_options *options,
+                               cvtm_lbfgsb **solver) {
+  return cvtm_lbfgsb_create_batch(device, 1, n, options, solver);
+}
+
+void cvtm_lbfgsb_destroy(cvtm_lbfgsb *solver) {
+  if (!solver) return;
+  const cvtm_lbfgsb_arrays *a = &solver->arrays;
+  void *const owned[] = {a->x,          a->g,          a->trial_x,          a->trial_g,
+                         a->d,          a->w,          a->values,           a->partial,
+                         a->sums,       a->reduced,    a->breakpoints,      a->breakpoint_rows,
+                         a->walk,       a->state,      a->breakpoint_count, a->model,
+                         a->work,       a->flag,       a->barrier,          solver->requests,
+                         solver->lower, solver->upper, solver->scale,       solver->found};
+  for (size_t i = 0; i < sizeof owned / sizeof *owned; ++i) {
+    if (owned[i]) cvtm_device_free(solver->device, owned[i]);
+  }
+  cvtm_device_free_mapped(solver->device, solver->mailbox);
+  free(solver->states);
+  free(solver);
+}
+
+/* Reads element i of an array in device memory; leaves *value if there is no array. */
+static cvtm_status read_element(const cvtm_lbfgsb *solver, const double *array, int64_t i,
+                                double *value) {
+  return array ? cvtm_device_copy_out(solver->device, value, array + i, sizeof *value) : CVTM_OK;
+}
+
+static cvtm_status report_bad_bounds(const cvtm_lbfgsb *solver, const double *lower,
+                                     const double *upper, int64_t i) {
+  double low = -HUGE_VAL, high = HUGE_VAL;
+  cvtm_status status = read_element(solver, lower, i, &low);
+  if (status == CVTM_OK) status = read_element(solver, upper, i, &high);
+  if (status != CVTM_OK) return status;
+  return cvtm_fail(cvtm_device_error(solver->device), CVTM_ERROR_ARGUMENT,
+                   "bounds of variable %lld%s: lower %g, upper %g", (long long)i,
+                   low <= high ? " leave no finite value" : "", low, high);
+}
+
+static cvtm_status report_bad_scale(const cvtm_lbfgsb *solver, const double *scale, int64_t i) {
+  double value = 1.0;
+  const cvtm_status status = read_element(solver, scale, i, &value);
+  if (status != CVTM_OK) return status;
+  return cvtm_fail(cvtm_device_error(solver->device), CVTM_ERROR_ARGUMENT,
+                   "scale of variable %lld is %g", (long long)i, value);
+}
+
+static cvtm_status check_bounds(cvtm_lbfgsb *solver, const double *lower, const double *upper,
+                                int64_t *finite) {
+  cvtm_device *device = solver->device;
+  cvtm_lbfgsb_inputs found = {0, 0};
+  cvtm_status status = cvtm_device_fill(device, solver->found, 0, sizeof found);
+  if (status == CVTM_OK)
+    status = solver->inputs->check_bounds(device, lower, upper, solver->total, solver->found);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(device, &found, solver->found, sizeof found);
+  if (status != CVTM_OK) return status;
+  *finite = found.finite;
+  return found.bad ? report_bad_bounds(solver, lower, upper, solver->total - found.bad) : CVTM_OK;
+}
+
+static cvtm_status check_scale(cvtm_lbfgsb *solver, const double *scale) {
+  cvtm_device *device = solver->device;
+  cvtm_lbfgsb_inputs found = {0, 0};
+  cvtm_status status = cvtm_device_fill(device, solver->found, 0, sizeof found);
+  if (status == CVTM_OK)
+    status = solver->inputs->check_scale(device, scale, solver->total, solver->found);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(device, &found, solver->found, sizeof found);
+  if (status != CVTM_OK) return status;
+  return found.bad ? report_bad_scale(solver, scale, solver->total - found.bad) : CVTM_OK;
+}
+
+void cvtm_lbfgsb_forget_run(cvtm_lbfgsb *solver) {
+  memset(solver->states, 0, (size_t)solver->problems * sizeof *solver->states);
+}
+
+/* *shown = *own = a copy of `array`, allocated at the first use; *shown = NULL for NULL. */
+static cvtm_status copy_vector(cvtm_lbfgsb *solver, const double *array, double **own,
+                               const double **shown) {
+  *shown = NULL;
+  if (!array) return CVTM_OK;
+  cvtm_status status = CVTM_OK;
+  if (!*own) *own = allocate(solver, solver->capacity * solver->problems, sizeof(double), &status);
+  if (status == CVTM_OK) {
+    status = cvtm_device_copy(solver->device, *own, array, (size_t)solver->total * sizeof **own);
+  }
+  if (status == CVTM_OK) *shown = *own;
+  return status;
+}
+
+cvtm_status cvtm_lbfgsb_set_bounds(cvtm_lbfgsb *solver, const double *lower, const double *upper) {
+  int64_t finite = 0;
+  cvtm_status status = lower || upper ? check_bounds(solver, lower, upper, &finite) : CVTM_OK;
+  if (status != CVTM_OK) return status;
+  if (finite == 0) lower = upper = NULL;
+  cvtm_lbfgsb_forget_run(solver);
+  solver->finite_bounds = 0;
+  solver->arrays.upper = NULL;
+  status = copy_vector(solver, lower, &solver->lower, &solver->arrays.lower);
+  if (status == CVTM_OK) status = copy_vector(solver, upper, &solver->upper, &solver->arrays.upper);
+  if (status != CVTM_OK) {
+    solver->arrays.lower = solver->arrays.upper = NULL;
+    return status;
+  }
+  solver->finite_bounds = finite;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_lbfgsb_set_size(cvtm_lbfgsb *solver, int64_t n) {
+  if (n < 0 || n > solver->capacity || solver->problems > 1) {
+    return cvtm_fail(cvtm_device_error(solver->device), CVTM_ERROR_ARGUMENT,
+                     "%lld variables for a solver of %lld problems that was made for %lld",
+                     (long long)n, (long long)solver->problems, (long long)solver->capacity);
+  }
+  cvtm_lbfgsb_forget_run(solver);
+  solver->n = solver->total = solver->arrays.n = n;
+  solver->arrays.parts = solver->table->parts(solver->device, n, 1);
+  solver->arrays.lower = solver->arrays.upper = solver->arrays.scale = NULL;
+  solver->finite_bounds = 0;
+  /* The number of blocks that share the rows has changed. */
+  return cvtm_device_fill(solver->device, solver->arrays.barrier, 0,
+                          sizeof *solver->arrays.barrier);
+}
+
+cvtm_status cvtm_lbfgsb_set_scaling(cvtm_lbfgsb *solver, const double *scale) {
+  const cvtm_status status = scale ? check_scale(solver, scale) : CVTM_OK;
+  if (status != CVTM_OK) return status;
+  cvtm_lbfgsb_forget_run(solver);
+  return copy_vector(solver, scale, &solver->scale, &solver->arrays.scale);
+}
+
+cvtm_status cvtm_lbfgsb_set_options(cvtm_lbfgsb *solver, const cvtm_lbfgsb_options *options) {
+  cvtm_error *error = cvtm_device_error(solver->device);
+  const cvtm_status status = check_options(error, options);
+  if (status != CVTM_OK) return status;
+  if (options->history != solver->options.history) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "history is %d and cannot become %d",
+                     solver->options.history, options->history);
+  }
+  if (options->cauchy != solver->options.cauchy ||
+      !options->single_history != !solver->options.single_history) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "the kinds of Cauchy point and history cannot change");
+  }
+  solver->options = *options;
+  return CVTM_OK;
+}
+
+const double *cvtm_lbfgsb_point(const cvtm_lbfgsb *solver) { return solver->arrays.x; }

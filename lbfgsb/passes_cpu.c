@@ -1,0 +1,387 @@
+/* The passes over the rows on the CPU. */
+#include "lbfgsb/passes_cpu.h"
+
+#include "base/vectors.h"
+#include "lbfgsb/variables.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TILE = CVTM_LBFGSB_TILE, MAX_HISTORY = CVTM_LBFGSB_MAX_HISTORY };
+
+/* Four partial sums side by side, added at the end: the order of additions is that of the source,
+ * whatever the width of the machine's vectors. */
+typedef double lanes __attribute__((vector_size(4 * sizeof(double)), may_alias));
+
+int64_t cvtm_lbfgsb_cpu_parts(int64_t n) { return n <= 0 ? 1 : (n - 1) / CVTM_LBFGSB_CPU_PART + 1; }
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* A pass over the rows first .. last - 1 of one part. Adds to `result`, which starts as the
+ * identity of each entry. */
+typedef void (*part_function)(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
+                              double *result);
+
+/* Runs a pass: parts of fixed size in parallel, combined in the order of their indices, so the
+ * result does not depend on the number of threads. Every reduction goes through this function. */
+static void reduce(int threads, const cvtm_lbfgsb_arrays *arrays, int entries,
+                   part_function function, double *result) {
+  const int64_t parts = cvtm_lbfgsb_cpu_parts(arrays->n);
+  if (threads > parts) threads = (int)parts;
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
+  for (int64_t part = 0; part < parts; ++part) {
+    double *own = arrays->partial + part * arrays->entries;
+    for (int e = 0; e < entries; ++e) own[e] = cvtm_lbfgsb_identity(e);
+    function(arrays, part * CVTM_LBFGSB_CPU_PART,
+             smaller((part + 1) * CVTM_LBFGSB_CPU_PART, arrays->n), own);
+  }
+  memcpy(result, arrays->partial, (size_t)entries * sizeof *result);
+  for (int64_t part = 1; part < parts; ++part) {
+    const double *own = arrays->partial + part * arrays->entries;
+    for (int e = 0; e < entries; ++e) result[e] = cvtm_lbfgsb_combine(e, result[e], own[e]);
+  }
+}
+
+/* The nearest breakpoint over all parts of pass A, whose entries are still in arrays->partial. */
+static void reduce_nearest(const cvtm_lbfgsb_arrays *arrays, double *result) {
+  cvtm_lbfgsb_nearest first = {HUGE_VAL, HUGE_VAL};
+  for (int64_t part = 0; part < cvtm_lbfgsb_cpu_parts(arrays->n); ++part) {
+    const double *own = arrays->partial + part * arrays->entries;
+    const cvtm_lbfgsb_nearest other = {own[CVTM_MIN_BREAKPOINT], own[CVTM_NEAREST_ROW]};
+    first = cvtm_lbfgsb_combine_nearest(first, other);
+  }
+  result[CVTM_MIN_BREAKPOINT] = first.t;
+  result[CVTM_NEAREST_ROW] = first.row;
+}
+
+/* --- rows ---------------------------------------------------------------------------- */
+
+static void start_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
+                       double *result) {
+  for (int64_t i = first; i < last; ++i) {
+    const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(arrays, i, arrays->x[i], 0.0);
+    const double x = cvtm_clamp(row.x, row.lower, row.upper);
+    if (x != row.x) result[CVTM_SUM_ACTIVE] += 1.0;
+    arrays->x[i] = arrays->trial_x[i] = x;
+    arrays->g[i] = arrays->d[i] = 0.0;
+  }
+}
+
+static void search_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
+                        double *result) {
+  double sum[4] = {0.0, 0.0, 0.0, 0.0};
+  int64_t i = first;
+  for (; i + 4 <= last; i += 4) {
+    for (int l = 0; l < 4; ++l) sum[l] += arrays->trial_g[i + l] * arrays->d[i + l];
+  }
+  for (; i < last; ++i) sum[0] += arrays->trial_g[i] * arrays->d[i];
+  result[CVTM_SUM_SLOPE] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* The rows of a tile in pass A; zero beyond the last row. */
+typedef struct tile_rows {
+  _Alignas(32) double s[TILE], y[TILE], g[TILE]; /* g scaled, zero where fixed */
+  _Alignas(32) double free[TILE], fixed[TILE];   /* 1 or 0 */
+  int any_free, any_fixed;
+} tile_rows;
+
+static void classify_row(tile_rows *rows, int r, int is_free, double g) {
+  rows->free[r] = is_free ? 1.0 : 0.0;
+  rows->fixed[r] = is_free ? 0.0 : 1.0;
+  rows->g[r] = is_free ? g : 0.0;
+  rows->any_free |= is_free;
+  rows->any_fixed |= !is_free;
+}
+
+/* Makes the trial point the current point in the rows of a tile. */
+static void update_rows(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
+                        tile_rows *rows, double *result) {
+  cvtm_lbfgsb_nearest found = {result[CVTM_MIN_BREAKPOINT], result[CVTM_NEAREST_ROW]};
+  memset(rows, 0, sizeof *rows);
+  for (int64_t i = first; i < last; ++i) {
+    const int r = (int)(i - first);
+    const double x = arrays->trial_x[i], g = arrays->trial_g[i];
+    const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(arrays, i, x, g);
+    rows->s[r] = cvtm_lbfgsb_unscaled(arrays, &row, x - arrays->x[i]);
+    rows->y[r] = (g - arrays->g[i]) * row.scale;
+    arrays->x[i] = x;
+    arrays->g[i] = g;
+    const double gradient = cvtm_lbfgsb_projected_gradient(arrays, &row);
+    result[CVTM_MAX_GRADIENT] =
+        cvtm_lbfgsb_combine(CVTM_MAX_GRADIENT, result[CVTM_MAX_GRADIENT], gradient);
+    if (x == row.lower || x == row.upper) result[CVTM_SUM_ACTIVE] += 1.0;
+    const int is_free = cvtm_lbfgsb_is_free(&row);
+    if (is_free) found = cvtm_lbfgsb_add_breakpoint(&row, i, found);
+    classify_row(rows, r, is_free, row.g);
+  }
+  result[CVTM_MIN_BREAKPOINT] = found.t;
+  result[CVTM_NEAREST_ROW] = found.row;
+}
+
+/* Selects the rows of a tile with 0 < t_i <= t^c, as free and as fixed rows, since their products
+ * leave the sums over the free rows and enter those over the fixed. Returns 0 if there are none. */
+static int select_restricted_rows(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
+                                  tile_rows *rows) {
+  memset(rows, 0, sizeof *rows);
+  for (int64_t i = first; i < last; ++i) {
+    const cvtm_lbfgsb_variable row =
+        cvtm_lbfgsb_get_variable(arrays, i, arrays->x[i], arrays->g[i]);
+    const double t = cvtm_lbfgsb_breakpoint(&row);
+    if (!(t > 0.0 && t <= arrays->state->cauchy)) continue;
+    const int r = (int)(i - first);
+    rows->g[r] = row.g;
+    rows->free[r] = rows->fixed[r] = 1.0;
+    rows->any_free = rows->any_fixed = 1;
+  }
+  return rows->any_free;
+}
+
+/* --- tiles of W ---------------------------------------------------------------------- */
+
+/* Rounds to single precision, in which W is stored. */
+static void round_tile(double *values) {
+  for (int r = 0; r < TILE; ++r) values[r] = (double)(float)values[r];
+}
+
+/* The columns of the tile at row `first`, Y before S: in place, or converted into `copy`. */
+static const double *view_tile(const cvtm_lbfgsb_arrays *arrays, int64_t first, double *copy) {
+  const cvtm_lbfgsb_state *state = arrays->state;
+  const int m = state->history;
+  const int64_t at = cvtm_lbfgsb_at(first, 0, m);
+  if (!state->single) return (const double *)arrays->w + at;
+  const float *from = (const float *)arrays->w + at;
+  for (int e = 0; e < 2 * m * TILE; ++e) copy[e] = (double)from[e];
+  return copy;
+}
+
+static void store_column(const cvtm_lbfgsb_arrays *arrays, int64_t first, int column,
+                         const double *values) {
+  const int64_t at = cvtm_lbfgsb_at(first, column, arrays->state->history);
+  if (arrays->state->single) {
+    float *to = (float *)arrays->w + at;
+    for (int r = 0; r < TILE; ++r) to[r] = (float)values[r];
+  } else {
+    memcpy((double *)arrays->w + at, values, TILE * sizeof *values);
+  }
+}
+
+/* sums[q] += a'b_q, q < count; b_q is column q of b. */
+CVTM_INLINE void add_products(lanes *sums, const double *a, const double *b, int count) {
+  const lanes *av = (const lanes *)a;
+  int q = 0;
+  for (; q + 4 <= count; q += 4) {
+    const lanes *b0 = (const lanes *)(b + q * TILE), *b1 = b0 + TILE / 4;
+    const lanes *b2 = b1 + TILE / 4, *b3 = b2 + TILE / 4;
+    lanes s0 = sums[q], s1 = sums[q + 1], s2 = sums[q + 2], s3 = sums[q + 3];
+    for (int r = 0; r < TILE / 4; ++r) {
+      const lanes v = av[r];
+      s0 += v * b0[r];
+      s1 += v * b1[r];
+      s2 += v * b2[r];
+      s3 += v * b3[r];
+    }
+    sums[q] = s0;
+    sums[q + 1] = s1;
+    sums[q + 2] = s2;
+    sums[q + 3] = s3;
+  }
+  for (; q < count; ++q) {
+    const lanes *bv = (const lanes *)(b + q * TILE);
+    lanes sum = sums[q];
+    for (int r = 0; r < TILE / 4; ++r) sum += av[r] * bv[r];
+    sums[q] = sum;
+  }
+}
+
+/* The columns times a mask, in `copy`. */
+CVTM_INLINE const double *mask_columns(const double *columns, int count, const double *mask,
+                                       double *copy) {
+  for (int c = 0; c < count; ++c) {
+    const lanes *from = (const lanes *)(columns + c * TILE), *by = (const lanes *)mask;
+    lanes *to = (lanes *)(copy + c * TILE);
+    for (int r = 0; r < TILE / 4; ++r) to[r] = from[r] * by[r];
+  }
+  return copy;
+}
+
+static int has_nonzero(const double *columns, int count) {
+  for (int c = 0; c < count; ++c) {
+    double sum = 0.0;
+    for (int r = 0; r < TILE; ++r) sum += fabs(columns[c * TILE + r]);
+    if (sum != 0.0) return 1;
+  }
+  return 0;
+}
+
+/* Adds a tile's part of Y'Y over free rows, S'S over fixed rows, and S'Y: entry (p, q) over free
+ * rows if q is not older than p, over fixed rows if it is; see cvtm_lbfgsb_layout. Fixed rows
+ * rarely move, so their part of S is mostly zero and skipped. */
+CVTM_INLINE void gram_tile(const cvtm_lbfgsb_state *state, const double *tile,
+                           const tile_rows *rows, const cvtm_lbfgsb_layout *layout, lanes *sums) {
+  const int k = state->count, m = state->history;
+  const double *y = tile, *s = tile + m * TILE;
+  _Alignas(32) double copy[MAX_HISTORY * TILE];
+  if (rows->any_free) {
+    const double *free_y = rows->any_fixed ? mask_columns(y, k, rows->free, copy) : y;
+    for (int p = 0; p < k; ++p) {
+      add_products(sums + layout->yy + cvtm_lbfgsb_triangle(p, 0), y + p * TILE, free_y, p + 1);
+      /* Columns not older than p: from p to the last, and those before `oldest` if p is not. */
+      const int end = p >= state->oldest ? k : state->oldest;
+      lanes *row = sums + layout->sy + p * m;
+      add_products(row + p, s + p * TILE, free_y + p * TILE, end - p);
+      if (p >= state->oldest) add_products(row, s + p * TILE, free_y, state->oldest);
+    }
+  }
+  if (!rows->any_fixed) return;
+  const double *fixed_s = mask_columns(s, k, rows->fixed, copy);
+  if (!has_nonzero(fixed_s, k)) return;
+  for (int p = 0; p < k; ++p) {
+    add_products(sums + layout->ss + cvtm_lbfgsb_triangle(p, 0), s + p * TILE, fixed_s, p + 1);
+    lanes *row = sums + layout->sy + p * m;
+    if (p < state->oldest) add_products(row, fixed_s + p * TILE, y, p);
+    const int begin = state->oldest;
+    const int end = p >= state->oldest ? p : k;
+    add_products(row + begin, fixed_s + p * TILE, y + begin * TILE, end - begin);
+  }
+}
+
+/* Pass A's sums over one tile. */
+CVTM_INLINE void sum_tile(const cvtm_lbfgsb_state *state, const double *tile, const tile_rows *rows,
+                          int store, const cvtm_lbfgsb_layout *layout, lanes *sums) {
+  const int k = state->count, m = state->history;
+  const double *y = tile, *s = tile + m * TILE;
+  add_products(sums + layout->wg, rows->g, y, k);
+  add_products(sums + layout->wg + m, rows->g, s, k);
+  if (store) {
+    add_products(sums + layout->y_s, rows->s, y, k);
+    add_products(sums + layout->s_s, rows->s, s, k);
+    if (!state->bounded) {
+      add_products(sums + layout->y_y, rows->y, y, k);
+      add_products(sums + layout->s_y, rows->y, s, k);
+    }
+  }
+  if (state->bounded) gram_tile(state, tile, rows, layout, sums);
+}
+
+CVTM_INLINE void add_lanes(const lanes *sums, int entries, double *result) {
+  for (int e = 0; e < entries; ++e) {
+    result[e] += (sums[e][0] + sums[e][1]) + (sums[e][2] + sums[e][3]);
+  }
+}
+
+CVTM_INLINE void update_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
+                             double *result) {
+  const cvtm_lbfgsb_state *state = arrays->state;
+  const int m = state->history;
+  const cvtm_lbfgsb_layout layout = cvtm_lbfgsb_get_layout(m, state->bounded);
+  _Alignas(32) double copy[2 * MAX_HISTORY * TILE];
+  lanes sums[CVTM_LBFGSB_MAX_ENTRIES];
+  tile_rows rows;
+  memset(sums, 0, (size_t)layout.entries * sizeof *sums);
+  for (int64_t row = first; row < last; row += TILE) {
+    update_rows(arrays, row, smaller(row + TILE, last), &rows, result);
+    add_products(sums + CVTM_SUM_FREE_GG, rows.g, rows.g, 1);
+    if (state->count == 0) continue;
+    if (state->store_pair) {
+      if (state->single) {
+        round_tile(rows.y);
+        round_tile(rows.s);
+      }
+      store_column(arrays, row, state->newest, rows.y);
+      store_column(arrays, row, m + state->newest, rows.s);
+      add_products(sums + CVTM_SUM_YY, rows.y, rows.y, 1);
+    }
+    sum_tile(state, view_tile(arrays, row, copy), &rows, state->store_pair, &layout, sums);
+  }
+  add_lanes(sums, layout.entries, result);
+}
+
+CVTM_INLINE void restrict_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
+                               double *result) {
+  const cvtm_lbfgsb_state *state = arrays->state;
+  const cvtm_lbfgsb_layout layout = cvtm_lbfgsb_get_layout(state->history, 1);
+  _Alignas(32) double copy[2 * MAX_HISTORY * TILE];
+  lanes sums[CVTM_LBFGSB_MAX_ENTRIES];
+  tile_rows rows;
+  memset(sums, 0, (size_t)layout.entries * sizeof *sums);
+  for (int64_t row = first; row < last; row += TILE) {
+    if (!select_restricted_rows(arrays, row, smaller(row + TILE, last), &rows)) continue;
+    sum_tile(state, view_tile(arrays, row, copy), &rows, 0, &layout, sums);
+  }
+  add_lanes(sums, layout.entries, result);
+}
+
+CVTM_INLINE void step_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
+                           double *result) {
+  const cvtm_lbfgsb_state *state = arrays->state;
+  const int m = state->history, k = state->count;
+  const double *q = arrays->model->q;
+  const double factor = state->due_fallback ? state->truncation : 1.0;
+  _Alignas(32) double copy[2 * MAX_HISTORY * TILE];
+  double slope = 0.0, dd = 0.0, largest = HUGE_VAL, truncation = HUGE_VAL;
+  for (int64_t begin = first; begin < last; begin += TILE) {
+    const double *tile = view_tile(arrays, begin, copy);
+    _Alignas(32) double wq[TILE];
+    memset(wq, 0, sizeof wq);
+    for (int p = 0; p < k; ++p) {
+      const double *y = tile + p * TILE, *s = tile + (m + p) * TILE;
+      const double qy = q[p], qs = q[m + p];
+      for (int r = 0; r < TILE; ++r) wq[r] += y[r] * qy + s[r] * qs;
+    }
+    for (int64_t i = begin; i < smaller(begin + TILE, last); ++i) {
+      const cvtm_lbfgsb_variable row =
+          cvtm_lbfgsb_get_variable(arrays, i, arrays->x[i], arrays->g[i]);
+      const double d = cvtm_lbfgsb_direction(state, &row, wq[i - begin], factor, &truncation);
+      const double scaled = cvtm_lbfgsb_unscaled(arrays, &row, d);
+      arrays->d[i] = d;
+      arrays->trial_x[i] = cvtm_lbfgsb_trial(&row, d, 1.0);
+      largest = cvtm_lbfgsb_least_step(&row, row.x, d, largest);
+      slope += arrays->g[i] * d;
+      dd += scaled * scaled;
+    }
+  }
+  result[CVTM_MIN_STEP] = largest;
+  result[CVTM_MIN_TRUNCATION] = truncation;
+  result[CVTM_SUM_SLOPE] = slope;
+  result[CVTM_SUM_DD] = dd;
+}
+
+/* Compiles a pass twice, for the baseline and for wide vectors, with the same bits. */
+#define BOTH_WIDTHS(name)                                                                          \
+  static void name##_narrow(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,         \
+                            double *result) {                                                      \
+    name(arrays, first, last, result);                                                             \
+  }                                                                                                \
+  CVTM_WIDE static void name##_wide(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last, \
+                                    double *result) {                                              \
+    name(arrays, first, last, result);                                                             \
+  }                                                                                                \
+  static part_function choose_##name(void) {                                                       \
+    return cvtm_has_wide_vectors() ? name##_wide : name##_narrow;                                  \
+  }
+
+BOTH_WIDTHS(update_part)
+BOTH_WIDTHS(restrict_part)
+BOTH_WIDTHS(step_part)
+
+void cvtm_lbfgsb_cpu_pass(int threads, const cvtm_lbfgsb_arrays *arrays, cvtm_lbfgsb_pass pass,
+                          int entries, double *result) {
+  switch (pass) {
+    case CVTM_PASS_START:
+      reduce(threads, arrays, entries, start_part, result);
+      break;
+    case CVTM_PASS_SEARCH:
+      reduce(threads, arrays, entries, search_part, result);
+      break;
+    case CVTM_PASS_A:
+      reduce(threads, arrays, entries, choose_update_part(), result);
+      reduce_nearest(arrays, result);
+      break;
+    case CVTM_PASS_RESTRICT:
+      reduce(threads, arrays, entries, choose_restrict_part(), result);
+      break;
+    case CVTM_PASS_B:
+      reduce(threads, arrays, entries, choose_step_part(), result);
+      break;
+  }
+}

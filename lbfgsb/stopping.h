@@ -1,0 +1,110 @@
+/* The new iterate of an iteration: what pass A summed over it, its record for the monitor, and the
+ * stopping tests. */
+#ifndef CVTMESH_LBFGSB_STOPPING_H
+#define CVTMESH_LBFGSB_STOPPING_H
+
+#include "lbfgsb/lbfgsb_state.h"
+
+/* Ends the run of the problem. */
+CVTM_HD void cvtm_lbfgsb_stop(cvtm_lbfgsb_state *state, cvtm_stop stop) {
+  state->running = 0;
+  state->stop = (int)stop;
+}
+
+/* Before the first evaluation. `sums` is the result of the start pass. */
+CVTM_HD void cvtm_lbfgsb_init_state(cvtm_lbfgsb_state *state, const double *sums) {
+  state->start_projected = (int64_t)sums[CVTM_SUM_ACTIVE];
+  state->running = 1;
+  state->stop = (int)CVTM_STOP_NONE;
+  state->phase = (int)CVTM_PHASE_START;
+  state->theta = 1.0;
+}
+
+/* True if every index in a restored state is within its array: history is m, n the number of
+ * variables. */
+CVTM_HD int cvtm_lbfgsb_state_is_valid(const cvtm_lbfgsb_state *state, int history, int64_t n) {
+  return state->history == history && state->count >= 0 && state->count <= history &&
+         state->oldest >= 0 && state->oldest < history && state->newest >= 0 &&
+         state->newest < history && state->nearest_row < n && state->iteration >= 0 &&
+         state->recorded >= 0;
+}
+
+/* The stop that comes from outside an iteration: `request`, asked for by the host, or the limit of
+ * evaluations. */
+CVTM_HD cvtm_stop cvtm_lbfgsb_find_interruption(const cvtm_lbfgsb_state *state, int request) {
+  if (request != (int)CVTM_STOP_NONE) return (cvtm_stop)request;
+  if (state->max_evaluations > 0 && state->evaluations >= state->max_evaluations) {
+    return CVTM_STOP_EVALUATIONS;
+  }
+  return CVTM_STOP_NONE;
+}
+
+/* The stopping tests at the end of an iteration. */
+CVTM_HD cvtm_stop cvtm_lbfgsb_find_stop(const cvtm_lbfgsb_state *state, int request) {
+  if (state->projected_gradient <= state->gradient_tolerance) return CVTM_STOP_GRADIENT;
+  if (state->iteration >= CVTM_LBFGSB_WINDOW) {
+    double sum = 0.0;
+    for (int i = 0; i < CVTM_LBFGSB_WINDOW; ++i) sum += state->decrease[i];
+    /* Without a tolerance the run stops only if the projected gradient did not decrease either. */
+    const int64_t since = state->iteration - state->least_gradient_iteration;
+    const int over = state->decrease_tolerance > 0.0 || since >= CVTM_LBFGSB_WINDOW;
+    if (over && sum / CVTM_LBFGSB_WINDOW <= state->decrease_tolerance) return CVTM_STOP_DECREASE;
+  }
+  if (state->max_iterations > 0 && state->iteration >= state->max_iterations) {
+    return CVTM_STOP_ITERATIONS;
+  }
+  return cvtm_lbfgsb_find_interruption(state, request);
+}
+
+/* Writes the record of the iteration into the mailbox. `mailbox->recorded` is stored last, so the
+ * host never reads a record that is not complete. */
+CVTM_HD void cvtm_lbfgsb_record(cvtm_lbfgsb_state *state, cvtm_lbfgsb_mailbox *mailbox) {
+  if (!state->monitored) return;
+  cvtm_lbfgsb_progress *record = &mailbox->ring[state->recorded % CVTM_LBFGSB_RING];
+  record->iteration = state->iteration;
+  record->evaluations = state->evaluations;
+  record->f = state->f;
+  record->measure = state->measure;
+  record->projected_gradient = state->projected_gradient;
+  record->step = state->iteration == 0 ? 0.0 : state->step;
+  record->cauchy = state->cauchy;
+  record->active = state->active;
+  state->recorded++;
+#ifdef __CUDA_ARCH__
+  __threadfence_system();
+#endif
+  *(volatile int64_t *)&mailbox->recorded = state->recorded;
+}
+
+/* True if the next record would overwrite one that the host has not read. */
+CVTM_HD int cvtm_lbfgsb_mailbox_full(const cvtm_lbfgsb_state *state, int64_t records_read) {
+  return state->monitored && state->recorded - records_read >= CVTM_LBFGSB_RING;
+}
+
+/* Copies what pass A found about the new iterate into the state. */
+CVTM_HD void cvtm_lbfgsb_store_point(cvtm_lbfgsb_state *state, const double *sums) {
+  state->projected_gradient = sums[CVTM_MAX_GRADIENT];
+  if (state->iteration == 0 || state->projected_gradient < state->least_gradient) {
+    state->least_gradient = state->projected_gradient;
+    state->least_gradient_iteration = state->iteration;
+  }
+  state->first_breakpoint = sums[CVTM_MIN_BREAKPOINT];
+  state->nearest_row = sums[CVTM_NEAREST_ROW] < HUGE_VAL ? (int64_t)sums[CVTM_NEAREST_ROW] : -1;
+  state->active = (int64_t)sums[CVTM_SUM_ACTIVE];
+}
+
+/* After pass A: records the new iterate and applies the stopping tests. Without pass A, as when a
+ * run is resumed, applies the tests alone. */
+CVTM_HD void cvtm_lbfgsb_decide_point(cvtm_lbfgsb_state *state, const double *sums,
+                                      cvtm_lbfgsb_mailbox *mailbox, int request) {
+  const int resuming = state->phase == (int)CVTM_PHASE_RESUME;
+  if (state->due_update) {
+    cvtm_lbfgsb_store_point(state, sums);
+    cvtm_lbfgsb_record(state, mailbox);
+  }
+  const cvtm_stop stop =
+      state->due_update || resuming ? cvtm_lbfgsb_find_stop(state, request) : CVTM_STOP_NONE;
+  if (stop != CVTM_STOP_NONE) cvtm_lbfgsb_stop(state, stop);
+}
+
+#endif

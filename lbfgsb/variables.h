@@ -1,0 +1,113 @@
+/* What a pass does with one variable, that is, with row i of the vectors and of W; the same on both
+ * devices. Arrays hold x in the caller's units; W, s, y and the gradient are those of the scaled
+ * variable x / scale. */
+#ifndef CVTMESH_LBFGSB_VARIABLES_H
+#define CVTMESH_LBFGSB_VARIABLES_H
+
+#include "lbfgsb/lbfgsb_arrays.h"
+
+#include <float.h>
+#include <math.h>
+
+typedef struct cvtm_lbfgsb_variable {
+  double x, lower, upper, scale;
+  double g; /* of the scaled variable */
+} cvtm_lbfgsb_variable;
+
+CVTM_HD cvtm_lbfgsb_variable cvtm_lbfgsb_get_variable(const cvtm_lbfgsb_arrays *arrays, int64_t i,
+                                                      double x, double g) {
+  cvtm_lbfgsb_variable row;
+  row.x = x;
+  row.lower = arrays->lower ? arrays->lower[i] : -HUGE_VAL;
+  row.upper = arrays->upper ? arrays->upper[i] : HUGE_VAL;
+  row.scale = arrays->scale ? arrays->scale[i] : 1.0;
+  row.g = row.scale * g;
+  return row;
+}
+
+/* value / scale. Without scaling the division is left out: on a GPU it costs more than all other
+ * work on a row. */
+CVTM_HD double cvtm_lbfgsb_unscaled(const cvtm_lbfgsb_arrays *arrays,
+                                    const cvtm_lbfgsb_variable *row, double value) {
+  return arrays->scale ? value / row->scale : value;
+}
+
+/* The distance from x to the bound that x - t g approaches; g must not be 0. */
+CVTM_HD double cvtm_lbfgsb_slack(const cvtm_lbfgsb_variable *row) {
+  return row->g < 0.0 ? row->upper - row->x : row->x - row->lower;
+}
+
+/* True if t_i > 0: the variable moves along the projected gradient path. */
+CVTM_HD int cvtm_lbfgsb_is_free(const cvtm_lbfgsb_variable *row) {
+  return !(row->g < 0.0 || row->g > 0.0) || cvtm_lbfgsb_slack(row) > 0.0;
+}
+
+/* t_i, where x - t g leaves the box (Fei et al. 2014, (3)); +inf if g = 0. */
+CVTM_HD double cvtm_lbfgsb_breakpoint(const cvtm_lbfgsb_variable *row) {
+  if (!(row->g < 0.0 || row->g > 0.0)) return HUGE_VAL;
+  const double t = cvtm_lbfgsb_slack(row) / fabs(row->scale * row->g);
+  /* The quotient may underflow, but a variable that is not at its bound has t_i > 0. */
+  return t > 0.0 || !(cvtm_lbfgsb_slack(row) > 0.0) ? t : DBL_MIN;
+}
+
+/* False only if slack / speed is certainly not less than `least`. Saves the division where it
+ * could not lower a minimum. */
+CVTM_HD int cvtm_lbfgsb_may_be_less(double slack, double speed, double least) {
+  return !(slack > least * speed * (1.0 + 8.0 * DBL_EPSILON));
+}
+
+/* The nearest breakpoint after row i, which must be free. */
+CVTM_HD cvtm_lbfgsb_nearest cvtm_lbfgsb_add_breakpoint(const cvtm_lbfgsb_variable *row, int64_t i,
+                                                       cvtm_lbfgsb_nearest nearest) {
+  if (!cvtm_lbfgsb_may_be_less(cvtm_lbfgsb_slack(row), fabs(row->scale * row->g), nearest.t)) {
+    return nearest;
+  }
+  const cvtm_lbfgsb_nearest own = {cvtm_lbfgsb_breakpoint(row), (double)i};
+  return cvtm_lbfgsb_combine_nearest(nearest, own);
+}
+
+CVTM_HD double cvtm_lbfgsb_projected_gradient(const cvtm_lbfgsb_arrays *arrays,
+                                              const cvtm_lbfgsb_variable *row) {
+  const double to = row->x - row->scale * row->g;
+  if (to >= row->lower && to <= row->upper) return fabs(row->g);
+  return cvtm_lbfgsb_unscaled(arrays, row, fabs(cvtm_clamp(to, row->lower, row->upper) - row->x));
+}
+
+/* x + step d within the box. A step that reaches the bound up to rounding ends on the bound. */
+CVTM_HD double cvtm_lbfgsb_trial(const cvtm_lbfgsb_variable *row, double d, double step) {
+  const double nearly = 1.0 - 4.0 * DBL_EPSILON;
+  const double move = step * d;
+  if (d > 0.0 && move >= (row->upper - row->x) * nearly) return row->upper;
+  if (d < 0.0 && move <= (row->lower - row->x) * nearly) return row->lower;
+  return cvtm_clamp(row->x + move, row->lower, row->upper);
+}
+
+/* The minimum of `least` and the largest step from x along d within the box. */
+CVTM_HD double cvtm_lbfgsb_least_step(const cvtm_lbfgsb_variable *row, double x, double d,
+                                      double least) {
+  if (!(d > 0.0 || d < 0.0)) return least;
+  const double slack = d > 0.0 ? row->upper - x : x - row->lower;
+  if (!(slack > 0.0)) return 0.0;
+  if (!cvtm_lbfgsb_may_be_less(slack, fabs(d), least)) return least;
+  const double step = slack / fabs(d);
+  return step < least ? step : least;
+}
+
+/* d_i: from x to the Cauchy point plus `factor` times the subspace step, projected onto the box.
+ * factor is 1, or less if the step is truncated; wq is the row of W times q. Lowers *truncation to
+ * the largest factor with which the unprojected step stays in the box. */
+CVTM_HD double cvtm_lbfgsb_direction(const cvtm_lbfgsb_state *state,
+                                     const cvtm_lbfgsb_variable *row, double wq, double factor,
+                                     double *truncation) {
+  if (!cvtm_lbfgsb_is_free(row)) return 0.0;
+  if (state->cauchy >= state->first_breakpoint && cvtm_lbfgsb_breakpoint(row) <= state->cauchy) {
+    return (row->g < 0.0 ? row->upper : row->lower) - row->x;
+  }
+  const double cauchy = row->x - state->cauchy * row->scale * row->g;
+  const double move = row->scale * (state->gradient_factor * row->g + wq);
+  *truncation = cvtm_lbfgsb_least_step(row, cauchy, move, *truncation);
+  const double to = cvtm_clamp(cauchy + factor * move, row->lower, row->upper);
+  return to - row->x;
+}
+
+#endif
