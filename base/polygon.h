@@ -1,9 +1,8 @@
-/* Small convex polygons cut by half-planes: the cell of a site, edge by edge.
- * Coordinates are relative to the cell's own site, which sits at the origin, so that
- * nothing is lost to cancellation far from the domain's corner. Corners run
- * counterclockwise as seen with y up (clockwise in the stored, y-down numbers).
- * Edge k joins corner k to the next one and carries the site across it. Compiles
- * as C11 and inside CUDA kernels. */
+/* Small convex polygons clipped by half-planes: the cell of a site, edge by edge. Coordinates are
+ * relative to the cell's own site, which is the origin, so that nothing is lost to cancellation far
+ * from the domain's corner. Corners run counterclockwise as seen with y up (clockwise in the
+ * stored, y-down numbers). Edge k joins corner k to the next one. Compiles as C11 and inside CUDA
+ * kernels. */
 #ifndef CVTMESH_BASE_POLYGON_H
 #define CVTMESH_BASE_POLYGON_H
 
@@ -13,7 +12,7 @@
 
 enum {
   CVTM_POLYGON_CAPACITY = 32, /* corners of a cvtm_polygon */
-  CVTM_POLYGON_BORDER = -1    /* neighbor of an edge that no site has cut */
+  CVTM_POLYGON_BORDER = -1    /* neighbor of an edge of the rectangle */
 };
 
 typedef struct cvtm_polygon {
@@ -29,7 +28,15 @@ typedef enum cvtm_clip {
   CVTM_CLIP_OVERFLOW /* the cut needs more corners than the capacity; unchanged */
 } cvtm_clip;
 
-/* The rectangle [x0, x1] x [y0, y1] into arrays of at least 4; x0 < x1 and y0 < y1. */
+/* Corners in the caller's memory: corner k is x[k * stride], y[k * stride]. neighbor is NULL, or
+ * neighbor[k * stride] tells which half-plane edge k is from. */
+typedef struct cvtm_corners {
+  int32_t count, capacity, stride; /* count: 0 if empty, else at least 3 */
+  double *x, *y;
+  int32_t *neighbor;
+} cvtm_corners;
+
+/* The rectangle [x0, x1] x [y0, y1] into arrays of at least 4 with stride 1; x0 < x1, y0 < y1. */
 CVTM_HD void cvtm_corners_rectangle(double x0, double y0, double x1, double y1, int32_t *count,
                                     double *x, double *y, int32_t *neighbor) {
   *count = 4;
@@ -44,102 +51,118 @@ CVTM_HD void cvtm_corners_rectangle(double x0, double y0, double x1, double y1, 
   for (int k = 0; k < 4; ++k) neighbor[k] = CVTM_POLYGON_BORDER;
 }
 
-/* Keeps the part where nx x + ny y <= offset. The corners cut off are the run
- * around the farthest one, so rounding can never tear the polygon in two and a cut adds one
- * corner at most. A corner exactly on the line is replaced, not doubled. */
-CVTM_HD cvtm_clip cvtm_corners_clip(double nx, double ny, double offset, int32_t id,
-                                    int32_t capacity, int32_t *count, double *x, double *y,
-                                    int32_t *neighbor) {
-  const int32_t n = *count;
-  if (n == 0) return CVTM_CLIP_EMPTY;
+/* How far corner k is beyond the line nx x + ny y = offset, times the length of (nx, ny). */
+CVTM_HD double cvtm_corners_excess(const cvtm_corners *c, int32_t k, double nx, double ny,
+                                   double offset) {
+  return nx * c->x[k * c->stride] + ny * c->y[k * c->stride] - offset;
+}
+
+/* The corners first .. last (cyclic) that a line cuts off, those beside them that stay, and the
+ * excess of each. */
+typedef struct cvtm_cut_run {
+  int32_t first, last, before, after, removed;
+  double s_first, s_last, s_before, s_after;
+} cvtm_cut_run;
+
+/* Grows *run from its one corner; returns 0 if all corners are cut off. */
+CVTM_HD int cvtm_corners_grow_run(const cvtm_corners *c, double nx, double ny, double offset,
+                                  cvtm_cut_run *run) {
+  const int32_t n = c->count;
+  for (;;) {
+    run->before = run->first > 0 ? run->first - 1 : n - 1;
+    run->s_before = cvtm_corners_excess(c, run->before, nx, ny, offset);
+    if (run->s_before < 0) break;
+    if (++run->removed == n) return 0;
+    run->first = run->before;
+    run->s_first = run->s_before;
+  }
+  for (;;) {
+    run->after = run->last + 1 < n ? run->last + 1 : 0;
+    run->s_after = cvtm_corners_excess(c, run->after, nx, ny, offset);
+    if (run->s_after < 0) return 1;
+    ++run->removed; /* less than n: the corner `before` stays */
+    run->last = run->after;
+    run->s_last = run->s_after;
+  }
+}
+
+CVTM_HD void cvtm_corners_move(cvtm_corners *c, int32_t to, int32_t from) {
+  c->x[to * c->stride] = c->x[from * c->stride];
+  c->y[to * c->stride] = c->y[from * c->stride];
+  if (c->neighbor) c->neighbor[to * c->stride] = c->neighbor[from * c->stride];
+}
+
+/* Makes two free corners of those in the run; returns the index of the first. */
+CVTM_HD int32_t cvtm_corners_replace_run(cvtm_corners *c, const cvtm_cut_run *run) {
+  const int32_t n = c->count;
+  c->count = n - run->removed + 2;
+  if (run->first > run->last) { /* the run wraps around: corners last + 1 .. first - 1 stay */
+    const int32_t kept = n - run->removed;
+    for (int32_t k = 0; k < kept; ++k) cvtm_corners_move(c, k, run->last + 1 + k);
+    return kept;
+  }
+  const int32_t tail = run->last + 1, shift = run->first + 2 - tail; /* of corners tail .. n - 1 */
+  if (shift > 0) {
+    for (int32_t k = n - 1; k >= tail; --k) cvtm_corners_move(c, k + shift, k);
+  } else if (shift < 0) {
+    for (int32_t k = tail; k < n; ++k) cvtm_corners_move(c, k + shift, k);
+  }
+  return run->first;
+}
+
+/* Keeps the part where nx x + ny y <= offset; its new edge, from corner *at to the next one, gets
+ * the neighbor `id`. The corners cut off are the run around the farthest one, so rounding can never
+ * tear the polygon in two and a cut adds one corner at most. A corner exactly on the line is
+ * replaced, not doubled. */
+CVTM_HD cvtm_clip cvtm_corners_clip(cvtm_corners *c, double nx, double ny, double offset,
+                                    int32_t id, int32_t *at) {
+  if (c->count == 0) return CVTM_CLIP_EMPTY;
   int32_t farthest = -1;
   double largest = 0;
-  for (int32_t k = 0; k < n; ++k) {
-    const double s = nx * x[k] + ny * y[k] - offset;
+  for (int32_t k = 0; k < c->count; ++k) {
+    const double s = cvtm_corners_excess(c, k, nx, ny, offset);
     if (s > largest) {
       largest = s;
       farthest = k;
     }
   }
   if (farthest < 0) return CVTM_CLIP_NONE;
-
-  /* The run of corners to remove, first..last cyclically, with the signed values at
-   * its ends and at the corners kept beside them. */
-  int32_t first = farthest, last = farthest, removed = 1;
-  double s_first = largest, s_last = largest, s_before = 0, s_after = 0;
-  int32_t before = 0, after = 0;
-  for (;;) {
-    before = first > 0 ? first - 1 : n - 1;
-    s_before = nx * x[before] + ny * y[before] - offset;
-    if (s_before < 0) break;
-    if (++removed == n) {
-      *count = 0;
-      return CVTM_CLIP_EMPTY;
-    }
-    first = before;
-    s_first = s_before;
+  cvtm_cut_run run = {farthest, farthest, 0, 0, 1, largest, largest, 0, 0};
+  if (!cvtm_corners_grow_run(c, nx, ny, offset, &run)) {
+    c->count = 0;
+    return CVTM_CLIP_EMPTY;
   }
-  for (;;) {
-    after = last + 1 < n ? last + 1 : 0;
-    s_after = nx * x[after] + ny * y[after] - offset;
-    if (s_after < 0) break;
-    ++removed; /* cannot reach n: the corner `before` stays */
-    last = after;
-    s_last = s_after;
-  }
-  const int32_t left = n - removed + 2;
-  if (left > capacity) return CVTM_CLIP_OVERFLOW;
+  if (c->count - run.removed + 2 > c->capacity) return CVTM_CLIP_OVERFLOW;
 
   /* From the removed end, so that a corner on the line stays where it is. */
-  const double t0 = s_first / (s_first - s_before);
-  const double t1 = s_last / (s_last - s_after);
-  const double px = x[first] + (x[before] - x[first]) * t0;
-  const double py = y[first] + (y[before] - y[first]) * t0;
-  const double qx = x[last] + (x[after] - x[last]) * t1;
-  const double qy = y[last] + (y[after] - y[last]) * t1;
-  const int32_t across_last = neighbor[last];
-
-  int32_t at = first; /* where the two new corners go */
-  if (first <= last) {
-    const int32_t tail = last + 1; /* corners tail..n-1 move to first + 2 */
-    const int32_t shift = first + 2 - tail;
-    if (shift > 0) {
-      for (int32_t k = n - 1; k >= tail; --k) {
-        x[k + shift] = x[k];
-        y[k + shift] = y[k];
-        neighbor[k + shift] = neighbor[k];
-      }
-    } else if (shift < 0) {
-      for (int32_t k = tail; k < n; ++k) {
-        x[k + shift] = x[k];
-        y[k + shift] = y[k];
-        neighbor[k + shift] = neighbor[k];
-      }
-    }
-  } else { /* the run wraps around: corners last+1..first-1 stay */
-    at = n - removed;
-    for (int32_t k = 0; k < at; ++k) {
-      x[k] = x[last + 1 + k];
-      y[k] = y[last + 1 + k];
-      neighbor[k] = neighbor[last + 1 + k];
-    }
+  const int32_t s = c->stride;
+  const double t0 = run.s_first / (run.s_first - run.s_before);
+  const double t1 = run.s_last / (run.s_last - run.s_after);
+  const double fx = c->x[run.first * s], fy = c->y[run.first * s];
+  const double lx = c->x[run.last * s], ly = c->y[run.last * s];
+  const double px = fx + (c->x[run.before * s] - fx) * t0;
+  const double py = fy + (c->y[run.before * s] - fy) * t0;
+  const double qx = lx + (c->x[run.after * s] - lx) * t1;
+  const double qy = ly + (c->y[run.after * s] - ly) * t1;
+  const int32_t last_neighbor = c->neighbor ? c->neighbor[run.last * s] : 0;
+  const int32_t k = cvtm_corners_replace_run(c, &run);
+  c->x[k * s] = px;
+  c->y[k * s] = py;
+  c->x[(k + 1) * s] = qx;
+  c->y[(k + 1) * s] = qy;
+  if (c->neighbor) {
+    c->neighbor[k * s] = id;
+    c->neighbor[(k + 1) * s] = last_neighbor;
   }
-  x[at] = px;
-  y[at] = py;
-  neighbor[at] = id;
-  x[at + 1] = qx;
-  y[at + 1] = qy;
-  neighbor[at + 1] = across_last;
-  *count = left;
+  *at = k;
   return CVTM_CLIP_CUT;
 }
 
-/* Keeps the part nearer to the origin than to (dx, dy), the site `id` relative to the cell's
- * own. A site at the origin itself cuts nothing. */
-CVTM_HD cvtm_clip cvtm_corners_clip_bisector(double dx, double dy, int32_t id, int32_t capacity,
-                                             int32_t *count, double *x, double *y,
-                                             int32_t *neighbor) {
-  return cvtm_corners_clip(dx, dy, 0.5 * (dx * dx + dy * dy), id, capacity, count, x, y, neighbor);
+/* Keeps the part nearer to the origin than to (dx, dy), a site relative to the cell's own. A site
+ * at the origin itself cuts nothing. */
+CVTM_HD cvtm_clip cvtm_corners_clip_bisector(cvtm_corners *c, double dx, double dy, int32_t id,
+                                             int32_t *at) {
+  return cvtm_corners_clip(c, dx, dy, 0.5 * (dx * dx + dy * dy), id, at);
 }
 
 /* The largest squared distance of a corner from the origin, 0 if empty. A site farther
@@ -173,14 +196,17 @@ CVTM_HD void cvtm_polygon_rectangle(cvtm_polygon *polygon, double x0, double y0,
 
 CVTM_HD cvtm_clip cvtm_polygon_clip(cvtm_polygon *polygon, double nx, double ny, double offset,
                                     int32_t id) {
-  return cvtm_corners_clip(nx, ny, offset, id, CVTM_POLYGON_CAPACITY, &polygon->count, polygon->x,
-                           polygon->y, polygon->neighbor);
+  cvtm_corners corners = {polygon->count, CVTM_POLYGON_CAPACITY, 1, polygon->x,
+                          polygon->y,     polygon->neighbor};
+  int32_t at = 0;
+  const cvtm_clip clip = cvtm_corners_clip(&corners, nx, ny, offset, id, &at);
+  polygon->count = corners.count;
+  return clip;
 }
 
 CVTM_HD cvtm_clip cvtm_polygon_clip_bisector(cvtm_polygon *polygon, double dx, double dy,
                                              int32_t id) {
-  return cvtm_corners_clip_bisector(dx, dy, id, CVTM_POLYGON_CAPACITY, &polygon->count, polygon->x,
-                                    polygon->y, polygon->neighbor);
+  return cvtm_polygon_clip(polygon, dx, dy, 0.5 * (dx * dx + dy * dy), id);
 }
 
 CVTM_HD double cvtm_polygon_radius2(const cvtm_polygon *polygon) {

@@ -178,12 +178,13 @@ static cvtm_status make_workspace(int64_t largest, workspace *work, cvtm_error *
 }
 
 static void clip_in_turn(workspace *work, int32_t sites) {
-  for (int32_t k = 0; k < sites && work->count > 0; ++k) {
+  cvtm_corners corners = {work->count, work->capacity, 1, work->x, work->y, work->neighbor};
+  for (int32_t k = 0, at = 0; k < sites && corners.count > 0; ++k) {
     const neighbor_site *site = &work->sites[k];
     /* Cannot overflow: there is a corner for every neighbour. */
-    (void)cvtm_corners_clip_bisector(site->dx, site->dy, site->id, work->capacity, &work->count,
-                                     work->x, work->y, work->neighbor);
+    (void)cvtm_corners_clip_bisector(&corners, site->dx, site->dy, site->id, &at);
   }
+  work->count = corners.count;
 }
 
 /* ---- Hubs ---- */

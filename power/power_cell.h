@@ -104,9 +104,12 @@ CVTM_HD int cvtm_power_clip_site(const cvtm_power_view *view, int64_t place,
   }
   const double distance2 = dx * dx + dy * dy, offset = 0.5 * (distance2 + difference);
   if (cvtm_power_too_far(distance2, difference, *radius2)) return 1;
+  cvtm_corners corners = {cell->polygon.count, cell->polygon.capacity, 1,
+                          cell->polygon.x,     cell->polygon.y,        cell->other};
+  int32_t at = 0;
   const cvtm_clip cut =
-      cvtm_corners_clip(dx, dy, offset, cvtm_power_label(place, o), cell->polygon.capacity,
-                        &cell->polygon.count, cell->polygon.x, cell->polygon.y, cell->other);
+      cvtm_corners_clip(&corners, dx, dy, offset, cvtm_power_label(place, o), &at);
+  cell->polygon.count = corners.count;
   if (cut == CVTM_CLIP_OVERFLOW) *status = CVTM_CELL_OVERFLOW;
   if (cut == CVTM_CLIP_OVERFLOW || cut == CVTM_CLIP_EMPTY) return 0;
   if (cut == CVTM_CLIP_CUT) *radius2 = cvtm_cell_radius2(&cell->polygon);

@@ -8,6 +8,7 @@
 #ifndef CVTMESH_VORONOI_CELL_BY_TREE_H
 #define CVTMESH_VORONOI_CELL_BY_TREE_H
 
+#include "base/polygon.h"
 #include "voronoi/site_query.h"
 
 /* A convex polygon about the site, in the caller's memory; corner k is x[k * stride],
@@ -72,89 +73,18 @@ CVTM_HD double cvtm_cell_excess(const cvtm_cell *cell, int32_t k, double dx, dou
   return dx * cell->x[k * cell->stride] + dy * cell->y[k * cell->stride] - offset;
 }
 
-CVTM_HD void cvtm_cell_move(cvtm_cell *cell, int32_t to, int32_t from) {
-  cell->x[to * cell->stride] = cell->x[from * cell->stride];
-  cell->y[to * cell->stride] = cell->y[from * cell->stride];
-}
-
-typedef enum cvtm_cell_cut {
-  CVTM_CUT_NONE,
-  CVTM_CUT_DONE,
-  CVTM_CUT_EMPTY,
-  CVTM_CUT_OVERFLOW
-} cvtm_cell_cut;
-
-/* Keeps the part nearer to the origin than to (dx, dy). The corners cut off are the
- * run around the farthest one, so rounding can never tear the polygon in two and a cut adds
- * one corner at most. A corner exactly on the line is replaced, not doubled. */
-CVTM_HD cvtm_cell_cut cvtm_cell_clip(cvtm_cell *cell, double dx, double dy) {
-  const int32_t n = cell->count, stride = cell->stride;
-  const double offset = 0.5 * (dx * dx + dy * dy);
-  int32_t farthest = -1;
-  double largest = 0;
-  for (int32_t k = 0; k < n; ++k) {
-    const double s = cvtm_cell_excess(cell, k, dx, dy, offset);
-    if (s > largest) {
-      largest = s;
-      farthest = k;
-    }
-  }
-  if (farthest < 0) return CVTM_CUT_NONE;
-
-  /* The run first..last (cyclic) goes; `before` and `after` stay beside it. */
-  int32_t first = farthest, last = farthest, removed = 1, before = 0, after = 0;
-  double s_first = largest, s_last = largest, s_before = 0, s_after = 0;
-  for (;;) {
-    before = first > 0 ? first - 1 : n - 1;
-    s_before = cvtm_cell_excess(cell, before, dx, dy, offset);
-    if (s_before < 0) break;
-    if (++removed == n) {
-      cell->count = 0;
-      return CVTM_CUT_EMPTY;
-    }
-    first = before;
-    s_first = s_before;
-  }
-  for (;;) {
-    after = last + 1 < n ? last + 1 : 0;
-    s_after = cvtm_cell_excess(cell, after, dx, dy, offset);
-    if (s_after < 0) break;
-    ++removed; /* cannot reach n: the corner `before` stays */
-    last = after;
-    s_last = s_after;
-  }
-  const int32_t left = n - removed + 2;
-  if (left > cell->capacity) return CVTM_CUT_OVERFLOW;
-
-  /* From the removed end, so that a corner on the line stays where it is. */
-  const double t0 = s_first / (s_first - s_before), t1 = s_last / (s_last - s_after);
-  const double fx = cell->x[first * stride], fy = cell->y[first * stride];
-  const double lx = cell->x[last * stride], ly = cell->y[last * stride];
-  double px = fx + (cell->x[before * stride] - fx) * t0;
-  double py = fy + (cell->y[before * stride] - fy) * t0;
-  double qx = lx + (cell->x[after * stride] - lx) * t1;
-  double qy = ly + (cell->y[after * stride] - ly) * t1;
-  if (dy == 0) px = qx = 0.5 * dx; /* a bisector along pixel edges stays on them */
-  if (dx == 0) py = qy = 0.5 * dy;
-
-  int32_t at = first; /* where the two new corners go */
-  if (first <= last) {
-    const int32_t tail = last + 1, shift = first + 2 - tail; /* corners tail..n-1 move by shift */
-    if (shift > 0) {
-      for (int32_t k = n - 1; k >= tail; --k) cvtm_cell_move(cell, k + shift, k);
-    } else if (shift < 0) {
-      for (int32_t k = tail; k < n; ++k) cvtm_cell_move(cell, k + shift, k);
-    }
-  } else { /* the run wraps around: corners last+1..first-1 stay */
-    at = n - removed;
-    for (int32_t k = 0; k < at; ++k) cvtm_cell_move(cell, k, last + 1 + k);
-  }
-  cell->x[at * stride] = px;
-  cell->y[at * stride] = py;
-  cell->x[(at + 1) * stride] = qx;
-  cell->y[(at + 1) * stride] = qy;
-  cell->count = left;
-  return CVTM_CUT_DONE;
+/* Keeps the part nearer to the origin than to (dx, dy), as cvtm_corners_clip does. */
+CVTM_HD cvtm_clip cvtm_cell_clip(cvtm_cell *cell, double dx, double dy) {
+  const int32_t s = cell->stride;
+  cvtm_corners corners = {cell->count, cell->capacity, s, cell->x, cell->y, NULL};
+  int32_t at = 0;
+  const cvtm_clip clip = cvtm_corners_clip_bisector(&corners, dx, dy, 0, &at);
+  cell->count = corners.count;
+  if (clip != CVTM_CLIP_CUT) return clip;
+  /* A bisector along pixel edges stays on them. */
+  if (dy == 0) cell->x[at * s] = cell->x[(at + 1) * s] = 0.5 * dx;
+  if (dx == 0) cell->y[at * s] = cell->y[(at + 1) * s] = 0.5 * dy;
+  return clip;
 }
 
 /* Clips by the site at (dx, dy) and keeps *radius2. Returns 0 when the cell is finished:
@@ -168,14 +98,14 @@ CVTM_HD int cvtm_cell_clip_site(double dx, double dy, int32_t other, const cvtm_
     return 0;
   }
   switch (cvtm_cell_clip(cell, dx, dy)) {
-    case CVTM_CUT_NONE:
+    case CVTM_CLIP_NONE:
       return 1;
-    case CVTM_CUT_DONE:
+    case CVTM_CLIP_CUT:
       *radius2 = cvtm_cell_radius2(cell);
       return 1;
-    case CVTM_CUT_EMPTY:
+    case CVTM_CLIP_EMPTY:
       return 0;
-    case CVTM_CUT_OVERFLOW:
+    case CVTM_CLIP_OVERFLOW:
     default:
       *status = CVTM_CELL_OVERFLOW;
       return 0;
