@@ -1,35 +1,36 @@
-/* A Voronoi cell as a convex hull: the quick way, for sites whose neighbours are the sites of the
- * bins around.
+/* Hull construction: a Voronoi cell as a convex hull of poles, from the sites of the bins around
+ * (see cell.h).
  *
- * The bisector with a site at n, seen from the cell's own, is the line n v = |n|^2 / 2. Its pole
- * is the point 2 n / |n|^2. The bisectors that bound the cell are those whose poles are
- * corners of the convex hull of all poles, and two that follow each other on the hull meet
- * in a corner of the cell (polarity; Preparata & Shamos 1985, section 7.3). An edge of the
- * domain is the bisector with the site's mirror image.
+ * The bisector with a site at n, relative to the cell's own, is the line n v = |n|^2 / 2. Its pole
+ * is the point 2 n / |n|^2. The bisectors that bound the cell are those whose poles are corners of
+ * the convex hull of all poles, and two that are neighbours on the hull meet in a corner of the
+ * cell (polarity; Preparata & Shamos 1985, section 7.3). An edge of the domain is the bisector with
+ * the site's mirror image.
  *
- * The hull is wound up in single precision: that decides which bisectors meet, and nothing else.
- * Corners are computed in double, each from its two bisectors, and tested against all
- * others; where that fails the cell is left to the other way. Compiles as C11 and inside CUDA
- * kernels, where several lanes share a cell. */
+ * The hull is computed in single precision by gift wrapping; it decides which bisectors meet, and
+ * nothing else. Corners are computed in double, each from its two bisectors, and tested against all
+ * others; if a test fails the cell is CVTM_CELL_UNDECIDED. Sites are gathered in rounds of growing
+ * reach, until none farther away can cut the cell. Compiles as C11 and inside CUDA kernels, where
+ * several lanes share a cell. */
 #ifndef CVTMESH_VORONOI_CELL_BY_HULL_H
 #define CVTMESH_VORONOI_CELL_BY_HULL_H
 
+#include "voronoi/cell_by_tree.h" /* bins */
 #include "voronoi/cell_lanes.h"
-#include "voronoi/cell_by_tree.h"
 
 #include <string.h>
 
 enum {
-  CVTM_HULL_POLES = 16,       /* of a cell at once */
-  CVTM_HULL_STEP = 4,         /* poles that are looked at together */
-  CVTM_HULL_SIDES = 10,       /* of a cell */
-  CVTM_HULL_MAX_ROUNDS = 8,   /* before the quick way gives up */
-  CVTM_HULL_SCRATCH = 32,     /* of them in `scratch` */
-  CVTM_HULL_MAX_SCAN = 256,   /* sites that a lane looks at, at most */
-  CVTM_HULL_FIRST_MIRROR = -4 /* the mirror images' places: -4 .. -1 */
+  CVTM_HULL_POLES = 16,       /* of a cell at a time, at most */
+  CVTM_HULL_STEP = 4,         /* poles per unrolled step of gift wrapping */
+  CVTM_HULL_SIDES = 10,       /* of a cell, at most */
+  CVTM_HULL_MAX_ROUNDS = 8,   /* of gathering */
+  CVTM_HULL_SCRATCH = 32,     /* numbers in cvtm_hull.scratch */
+  CVTM_HULL_MAX_SCAN = 256,   /* sites that a lane tests, at most */
+  CVTM_HULL_FIRST_MIRROR = -4 /* -4 .. -1: places of the site's mirror images */
 };
 
-#define CVTM_HULL_REACH 1.7F /* finds most cells in one round */
+#define CVTM_HULL_REACH 1.7F /* spacings; most cells are done in one round */
 
 #ifdef __CUDACC__
 #define CVTM_HULL_ALIGNED __align__(8)
@@ -41,9 +42,9 @@ typedef struct CVTM_HULL_ALIGNED cvtm_hull_pole {
   float x, y;
 } cvtm_hull_pole;
 
-/* Pole k is pole[k * stride], its site at place[k * stride], with room for so many; order tells the
- * hull's corners, and so does bit k of corners; scratch holds the places of a pass, and what
- * follows each pole on the hull. In memory that the cell's lanes share. */
+/* Pole k is pole[k * stride], its site at place[k * stride], up to `capacity`. order lists the
+ * corners of the hull, and bit k of corners tells whether pole k is one. scratch holds the bins of
+ * a round, then the corner after each pole. In memory that the cell's lanes share. */
 typedef struct cvtm_hull {
   int32_t count, stride, capacity;
   float reach; /* of the first round, in spacings of the sites */
@@ -52,32 +53,32 @@ typedef struct cvtm_hull {
   int32_t *place, *order, *scratch;
 } cvtm_hull;
 
-/* What the lanes of a cell have in common. */
+/* A search for one cell; the same in all its lanes. */
 typedef struct cvtm_hull_search {
   const cvtm_site_tree_view *tree;
   cvtm_domain domain;
   cvtm_lanes lanes;
   cvtm_cell_origin o;
-  cvtm_cell_box edges; /* of the domain */
+  cvtm_cell_box edges; /* of the domain, relative to the site */
   cvtm_bin_level bins;
-  int32_t finest; /* level of bins */
+  int32_t finest; /* level of bins that may be used */
   float scale;    /* poles are multiples of this */
-  float from, to; /* squared distances of the sites asked for */
-  double reach;   /* the root of `to` */
+  float from, to; /* squared distances of the sites to gather: from <= d^2 < to */
+  double reach;   /* root of `to` */
   int active;
 } cvtm_hull_search;
 
-/* A walk through this lane's bins. */
+/* A walk over the sites of this lane's bins. */
 typedef struct cvtm_hull_bin_walk {
-  const int32_t *slot; /* of the bin behind */
+  const int32_t *slot; /* of the next bin */
   int32_t next, end;   /* places */
 } cvtm_hull_bin_walk;
 
 /* --- the sites around ------------------------------------------------------------------ */
 
-/* Puts down the first place of each bin within reach that is not empty, and the one behind its
- * last, for this lane's share of the bins, at scratch[2 * (k * lanes + lane)]; how many sites there
- * are in all of those. There are at most 4 by 4 bins. */
+/* Stores the first place of each bin within reach that is not empty, and one past its last, for
+ * this lane's share of the bins, at scratch[2 * (k * lanes + lane)]. Returns the number of sites in
+ * them. There are at most 4 x 4 bins. */
 CVTM_HD int32_t cvtm_hull_find_bins(const cvtm_hull_search *s, cvtm_hull *hull) {
   const double reach = 1.000001 * s->reach;
   const double x = s->o.x + s->o.shift_x, y = s->o.y + s->o.shift_y;
@@ -107,7 +108,7 @@ CVTM_HD int32_t cvtm_hull_find_bins(const cvtm_hull_search *s, cvtm_hull *hull) 
   return sites;
 }
 
-/* Can the bisector with (dx, dy) cut the cell as it is? */
+/* True if the bisector with (dx, dy) can cut the cell. */
 CVTM_HD int cvtm_hull_cuts(const cvtm_cell *cell, double dx, double dy) {
   const double offset = 0.5 * (dx * dx + dy * dy) * (1 - 1e-12);
   for (int32_t k = 0; k < cell->count; ++k)
@@ -115,8 +116,8 @@ CVTM_HD int cvtm_hull_cuts(const cvtm_cell *cell, double dx, double dy) {
   return cell->count == 0;
 }
 
-/* Adds a site, as yet without its pole, for each lane that has one to take; hull->count may exceed
- * the room. */
+/* Adds a site, stored in place of its pole, for each lane with `take` set. hull->count may come to
+ * exceed the capacity. */
 CVTM_HD void cvtm_hull_add(const cvtm_hull_search *s, int take, float x, float y, int32_t place,
                            cvtm_hull *hull) {
   const int32_t at = cvtm_lanes_number(s->lanes, take, &hull->count);
@@ -126,8 +127,8 @@ CVTM_HD void cvtm_hull_add(const cvtm_hull_search *s, int take, float x, float y
   hull->place[at * hull->stride] = place;
 }
 
-/* The poles of the sites from `first` on; and up to a multiple of CVTM_HULL_STEP the origin, which
- * is on no hull. */
+/* Replaces sites first .. end - 1 by their poles, and appends the origin, which is a corner of no
+ * hull, up to a multiple of CVTM_HULL_STEP. */
 CVTM_HD void cvtm_hull_set_poles(const cvtm_hull_search *s, int32_t first, int32_t end,
                                  cvtm_hull *hull) {
   for (int32_t k = first + s->lanes.lane; k < end; k += s->lanes.count) {
@@ -147,7 +148,7 @@ CVTM_HD void cvtm_hull_set_poles(const cvtm_hull_search *s, int32_t first, int32
   }
 }
 
-/* The next of this lane's sites; its own where there is none. */
+/* The place of this lane's next site; the cell's own site if there is none. */
 CVTM_HD int32_t cvtm_hull_next_site(const cvtm_hull_search *s, const cvtm_hull *hull, int more,
                                     cvtm_hull_bin_walk *walk) {
   if (!more) return s->o.place;
@@ -159,8 +160,8 @@ CVTM_HD int32_t cvtm_hull_next_site(const cvtm_hull_search *s, const cvtm_hull *
   return walk->next++;
 }
 
-/* Adds the sites asked for that can cut the cell. Whether the cell belongs to another, coincident
- * one. The position of the next site is read before that of one is made use of. */
+/* Adds the sites to gather that can cut the cell. Returns 1 if the cell belongs to another,
+ * coincident site. The position of the next site is loaded before the current one is used. */
 CVTM_HD int cvtm_hull_gather(const cvtm_hull_search *s, int wanted, const cvtm_cell *cell,
                              cvtm_hull *hull) {
   const int32_t found = wanted ? cvtm_hull_find_bins(s, hull) : 0;
@@ -195,7 +196,7 @@ CVTM_HD int cvtm_hull_gather(const cvtm_hull_search *s, int wanted, const cvtm_c
   return owned;
 }
 
-/* The same on a torus, where the reach is less than a quarter of it. */
+/* cvtm_hull_gather on a torus, for a reach of less than a quarter of its shorter side. */
 CVTM_HD int cvtm_hull_gather_images(cvtm_hull_search *s, const cvtm_cell *cell, cvtm_hull *hull) {
   const double width = (double)s->domain.width, height = (double)s->domain.height;
   const double reach = 1.000001 * s->reach;
@@ -214,7 +215,8 @@ CVTM_HD int cvtm_hull_gather_images(cvtm_hull_search *s, const cvtm_cell *cell, 
   return owned;
 }
 
-/* Where the site of a pole is: a mirror image or a site, on a torus its nearest image. */
+/* The position relative to the cell's site of a mirror image (place < 0) or of the site at a place,
+ * on a torus of its nearest image. */
 CVTM_HD void cvtm_hull_neighbor(const cvtm_hull_search *s, int32_t place, double *dx, double *dy) {
   if (place < 0) {
     *dx = place == -4 ? 2 * s->edges.x0 : place == -3 ? 2 * s->edges.x1 : 0;
@@ -237,7 +239,7 @@ CVTM_HD double cvtm_hull_distance2(const cvtm_hull_search *s, int32_t place) {
   return dx * dx + dy * dy;
 }
 
-/* Adds the mirror images asked for. */
+/* Adds the mirror images that are as far away as the sites to gather. */
 CVTM_HD void cvtm_hull_add_edges(const cvtm_hull_search *s, cvtm_hull *hull) {
   const double near = 0.5000001 * s->reach;
   const int any = s->active && (s->edges.x0 > -near || s->edges.x1 < near || s->edges.y0 > -near ||
@@ -255,26 +257,26 @@ CVTM_HD void cvtm_hull_add_edges(const cvtm_hull_search *s, cvtm_hull *hull) {
 
 /* --- the hull -------------------------------------------------------------------------- */
 
-/* A candidate for the next corner of the hull: how far its direction is out and across, and
- * its number. */
+/* A candidate for the next corner of the hull: the components of the step to it along the current
+ * corner and across, and its number. */
 typedef struct cvtm_hull_step {
   float out, across;
   int32_t pole;
 } cvtm_hull_step;
 
-/* Is b the better next corner? */
+/* True if b is the better next corner. */
 CVTM_HD int cvtm_hull_better(const cvtm_hull_step *a, const cvtm_hull_step *b) {
   return b->out * a->across > a->out * b->across;
 }
 
 enum { CVTM_HULL_NONE = 64, CVTM_HULL_TURN = 128 };
 
-/* The corner behind corner `at`: no pole is to the left of the line through both, and the origin
- * is to its right; CVTM_HULL_NONE if there is none. With CVTM_HULL_TURN in it, the way there
- * goes from y < 0 to y >= 0. */
+/* The corner after corner `at`: no pole is to the left of the line through both, and the origin is
+ * to its right. CVTM_HULL_NONE if there is none. CVTM_HULL_TURN is added if the step there goes
+ * from y < 0 to y >= 0. */
 CVTM_HD int32_t cvtm_hull_next(const cvtm_hull *hull, int32_t at, int32_t count) {
   const cvtm_hull_pole p = hull->pole[at * hull->stride];
-  cvtm_hull_step best = {-1, 0, -1}; /* worse than any */
+  cvtm_hull_step best = {-1, 0, -1}; /* worse than every candidate */
   for (int32_t first = 0; first < count; first += CVTM_HULL_STEP) {
     for (int32_t k = first; k < first + CVTM_HULL_STEP; ++k) {
       const cvtm_hull_pole q = hull->pole[k * hull->stride];
@@ -288,7 +290,7 @@ CVTM_HD int32_t cvtm_hull_next(const cvtm_hull *hull, int32_t at, int32_t count)
   return best.pole | (turn ? CVTM_HULL_TURN : 0);
 }
 
-/* The number that goes with the largest value of the cell's lanes, the least of several. */
+/* The number that belongs to the largest value of the cell's lanes; of equal values the least. */
 CVTM_HD int32_t cvtm_hull_farthest(cvtm_lanes lanes, float value, int32_t number) {
 #ifdef __CUDA_ARCH__
   for (int apart = CVTM_WARP / lanes.count; apart < CVTM_WARP; apart *= 2) {
@@ -306,8 +308,9 @@ CVTM_HD int32_t cvtm_hull_farthest(cvtm_lanes lanes, float value, int32_t number
   return number;
 }
 
-/* Winds up the hull, clockwise where y is up and around the origin once. The number of its corners;
- * 0 if the origin is not inside, more than CVTM_HULL_SIDES if there are too many. */
+/* Lists the corners of the hull in hull->order, clockwise as seen with y up. Returns their number:
+ * 0 if the hull does not go around the origin once, more than CVTM_HULL_SIDES if there are too
+ * many. */
 CVTM_HD int32_t cvtm_hull_wrap(cvtm_lanes lanes, cvtm_hull *hull, int active) {
   const int32_t count = active && hull->count >= 3 ? hull->count : 0;
   float farthest = -1;
@@ -337,7 +340,7 @@ CVTM_HD int32_t cvtm_hull_wrap(cvtm_lanes lanes, cvtm_hull *hull, int active) {
 
 /* --- the cell -------------------------------------------------------------------------- */
 
-/* Where two bisectors meet; one along the axes stays there to the last bit. */
+/* The point where two bisectors meet. One parallel to an axis gets its coordinate exactly. */
 CVTM_HD void cvtm_hull_corner(double ax, double ay, double bx, double by, double *x, double *y) {
   const double a = 0.5 * (ax * ax + ay * ay), b = 0.5 * (bx * bx + by * by);
   const double t = 1 / (ax * by - ay * bx);
@@ -345,19 +348,20 @@ CVTM_HD void cvtm_hull_corner(double ax, double ay, double bx, double by, double
   *y = ax == 0 ? 0.5 * ay : bx == 0 ? 0.5 * by : (ax * b - bx * a) * t;
 }
 
-/* Whether a number above 0 is rounding, where the square of what it is made of is this. */
-CVTM_HD int cvtm_within_rounding(double number, double square) {
-  return number <= 0 || number * number <= 1.6e-23 * square;
+/* True if value <= 0 or within rounding of 0; scale2: squared magnitude of its terms. */
+CVTM_HD int cvtm_within_rounding(double value, double scale2) {
+  return value <= 0 || value * value <= 1.6e-23 * scale2;
 }
 
-/* Whether (x, y) is on the bisector with (dx, dy) but for rounding. */
+/* True if (x, y) is within rounding of the bisector with (dx, dy). */
 CVTM_HD int cvtm_hull_on_bisector(double dx, double dy, double x, double y) {
   const double d2 = dx * dx + dy * dy;
   return cvtm_within_rounding(fabs(dx * x + dy * y - 0.5 * d2), d2 * (x * x + y * y));
 }
 
-/* The cell's corners; returns the squared distance of the farthest, infinite unless each bisector
- * turns on from the one before. *good: whether each corner is on its bisectors. */
+/* Computes the cell's corners. Returns the squared distance of the farthest; infinite unless each
+ * bisector turns in the same sense from the one before. *good: each of this lane's corners is
+ * within rounding of its two bisectors. */
 CVTM_HD double cvtm_hull_set_corners(const cvtm_hull_search *s, const cvtm_hull *hull,
                                      int32_t sides, cvtm_cell *cell, int *good) {
   double largest = 0;
@@ -379,9 +383,10 @@ CVTM_HD double cvtm_hull_set_corners(const cvtm_hull_search *s, const cvtm_hull 
   return cvtm_lanes_largest(s->lanes, largest);
 }
 
-/* Whether no corner is beyond a bisector by more than rounding, if the corners are on their own
- * ones. Of the hull's own bisectors, which turn around the site once, none is if each edge leads
- * onwards, at a right angle to the direction of the pole. */
+/* True if no corner is beyond a bisector by more than rounding, given that the corners are on their
+ * own two. Hull bisectors need no test against all corners: consecutive corners must advance along
+ * each edge, at a right angle to the direction of its pole. Others are tested against every corner.
+ */
 CVTM_HD int cvtm_hull_verify(const cvtm_hull_search *s, const cvtm_hull *hull,
                              const cvtm_cell *cell, double radius2) {
   const int32_t stride = cell->stride;
@@ -405,7 +410,7 @@ CVTM_HD int cvtm_hull_verify(const cvtm_hull_search *s, const cvtm_hull *hull,
   return good;
 }
 
-/* Leaves out the poles that are no corners of the hull. */
+/* Removes the poles that are not corners of the hull. */
 CVTM_HD void cvtm_hull_compact(cvtm_lanes lanes, cvtm_hull *hull, int wanted) {
   int32_t kept = 0;
   for (int32_t first = 0; first < CVTM_HULL_POLES; first += lanes.count) {
@@ -424,7 +429,7 @@ CVTM_HD void cvtm_hull_compact(cvtm_lanes lanes, cvtm_hull *hull, int wanted) {
   if (wanted) hull->count = kept;
 }
 
-/* The reach to begin with; 0 where the quick way is not for the site. */
+/* The reach of the first round; 0 for a site outside the domain or not finite. */
 CVTM_HD double cvtm_hull_first_reach(const cvtm_hull_search *s, float spacings) {
   const cvtm_cell_box *e = &s->edges;
   if (!isfinite(s->o.x) || !isfinite(s->o.y)) return 0;
@@ -432,8 +437,8 @@ CVTM_HD double cvtm_hull_first_reach(const cvtm_hull_search *s, float spacings) 
   return (double)spacings * (double)s->tree->spacing[s->o.place];
 }
 
-/* Sites nearer than `reach` are asked for; squares of bins about as large: above 3/4 of it, not
- * above 3/2. */
+/* Sets the distance up to which sites are gathered, and the level of bins whose side is above 3/4
+ * of it and at most 3/2, as far as there is one. */
 CVTM_HD void cvtm_hull_set_reach(cvtm_hull_search *s, double reach) {
   const float most = (float)(1.5 * reach);
   uint32_t bits;
@@ -445,14 +450,14 @@ CVTM_HD void cvtm_hull_set_reach(cvtm_hull_search *s, double reach) {
   s->bins.level = level < 0 ? 0 : level < s->finest ? level : s->finest;
 }
 
-/* Is the finest bin of the site crowded, so that the search needs smaller squares? */
+/* True if the site's finest bin is crowded, so that the search needs smaller squares. */
 CVTM_HD int cvtm_hull_is_crowded(const cvtm_hull_search *s, double spacing) {
   const int32_t exponent = 32 - s->tree->shift - s->tree->levels; /* of a finest bin's side */
   return spacing > 0 && spacing * CVTM_TREE_CROWDED <= ldexp(1, exponent);
 }
 
-/* Is the site before this one, in the tree's order, at the same point? Then the cell is that one's.
- */
+/* True if the site before this one in the tree's order coincides with it. The cell is then that
+ * one's. */
 CVTM_HD int cvtm_hull_is_repeated(const cvtm_hull_search *s) {
   if (s->o.place == 0) return 0;
   double x, y;
@@ -460,8 +465,8 @@ CVTM_HD int cvtm_hull_is_repeated(const cvtm_hull_search *s) {
   return x == s->o.x && y == s->o.y;
 }
 
-/* A search for the cell of the site at a place that has not begun; returns the squared distance
- * that it must stay below. */
+/* Begins a search for the cell of the site at a place. Returns the squared distance that it must
+ * stay below. */
 CVTM_HD float cvtm_hull_begin(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t place,
                               int wanted, cvtm_lanes lanes, float spacings, cvtm_hull_search *s) {
   s->tree = tree;
@@ -481,14 +486,15 @@ CVTM_HD float cvtm_hull_begin(const cvtm_site_tree_view *tree, cvtm_domain domai
   return (float)(most * most);
 }
 
-/* Adds the sites asked for, of all images. Whether the cell belongs to another, coincident one. */
+/* Adds the sites to gather, with all their images. Returns 1 if the cell belongs to another,
+ * coincident site. */
 CVTM_HD int cvtm_hull_collect(cvtm_hull_search *s, const cvtm_cell *cell, cvtm_hull *hull) {
   const int owned = s->domain.periodic ? cvtm_hull_gather_images(s, cell, hull)
                                        : cvtm_hull_gather(s, s->active, cell, hull);
   return cvtm_lanes_vote(s->lanes, owned) != 0;
 }
 
-/* One round: adds the sites asked for, and makes the cell of all. */
+/* One round: adds the sites to gather, and constructs the cell of all so far. */
 CVTM_HD cvtm_cell_status cvtm_hull_round(cvtm_hull_search *s, cvtm_hull *hull, cvtm_cell *cell,
                                          double *radius2) {
   const int32_t before = hull->count;
@@ -508,7 +514,7 @@ CVTM_HD cvtm_cell_status cvtm_hull_round(cvtm_hull_search *s, cvtm_hull *hull, c
     int on = 1;
     const double r2 = cvtm_hull_set_corners(s, hull, fits ? sides : 0, &found, &on);
     cvtm_lanes_sync();
-    if (!(r2 < 1e4 * (double)s->to)) found.count = 0; /* as good as open */
+    if (!(r2 < 1e4 * (double)s->to)) found.count = 0; /* effectively unbounded */
     good = cvtm_hull_verify(s, hull, &found, r2) & (on | (found.count == 0));
     good = cvtm_lanes_vote(s->lanes, !good) == 0 && sides <= CVTM_HULL_SIDES;
     if (changed) {
@@ -533,8 +539,9 @@ CVTM_HD cvtm_cell_status cvtm_hull_round(cvtm_hull_search *s, cvtm_hull *hull, c
   return CVTM_CELL_DONE;
 }
 
-/* The cell of the site at a place, in at most CVTM_HULL_SIDES corners, and the squared distance of
- * the farthest; `wanted`: there is one to do. CVTM_CELL_DONE or _UNDECIDED. Slopes are not set. */
+/* The cell of the site at a place, with at most CVTM_HULL_SIDES corners, and *radius2, the squared
+ * distance of the farthest. All lanes of a warp call; wanted is 0 in those without a cell to do.
+ * CVTM_CELL_DONE or CVTM_CELL_UNDECIDED. Slopes are not set. */
 CVTM_HD cvtm_cell_status cvtm_cell_by_hull(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                            int64_t place, int wanted, cvtm_lanes lanes,
                                            cvtm_hull *hull, cvtm_cell *cell, double *radius2) {

@@ -1,94 +1,12 @@
-/* The Voronoi cell of one site inside the domain: a rectangle cut by the bisectors
- * with the sites around. Compiles as C11 and inside CUDA kernels.
- *
- * cell_hull.h is the quick way, for a site whose neighbours lie about as close as others
- * around it. The other way, here, clips the rectangle by the bisectors of the sites in the box
- * tree, and skips a subtree when no corner of the cell is nearer to its box than to the site: then
- * no site in it can cut. So clusters and empty regions cost little. */
+/* Tree clipping: the rectangle of the domain cut by the bisectors with the sites in the box tree
+ * (see cell.h). Clusters and empty regions cost little. Compiles as C11 and inside CUDA kernels. */
 #ifndef CVTMESH_VORONOI_CELL_BY_TREE_H
 #define CVTMESH_VORONOI_CELL_BY_TREE_H
 
-#include "base/polygon.h"
-#include "voronoi/site_query.h"
+#include "voronoi/cell.h"
 
-/* A convex polygon about the site, in the caller's memory; corner k is x[k * stride],
- * y[k * stride]. Corners run down the left side and up the right one, y down. slope and
- * inverse belong to the edge from corner k to the next: dx / dy and dy / dx, once
- * cvtm_cell_set_slopes has been called. */
-typedef struct cvtm_cell {
-  int32_t count, capacity, stride;
-  double *x, *y, *slope, *inverse;
-  double nearest2; /* squared distance to the nearest site elsewhere; infinite with none in reach */
-} cvtm_cell;
-
-typedef enum cvtm_cell_status {
-  CVTM_CELL_DONE,     /* perhaps empty: a coincident site of lower index owns the cell */
-  CVTM_CELL_OVERFLOW, /* more corners than the capacity on the way; begin again with more */
-  CVTM_CELL_UNDECIDED /* the quick way did not end */
-} cvtm_cell_status;
-
-/* A box relative to the site. */
-typedef struct cvtm_cell_box {
-  double x0, y0, x1, y1;
-} cvtm_cell_box;
-
-/* Where the cell's site is, and by how much the others are shifted back: in this
- * order nothing is lost between a site and images of others that are very near to it. */
-typedef struct cvtm_cell_origin {
-  double x, y, shift_x, shift_y;
-  int32_t index; /* the caller's number of the site */
-  int32_t place; /* where it is among the sorted ones */
-} cvtm_cell_origin;
-
-/* --- clipping ----------------------------------------------------------------------- */
-
-CVTM_HD void cvtm_cell_set_rectangle(cvtm_cell *cell, const cvtm_cell_box *box) {
-  const int32_t s = cell->stride;
-  cell->count = 4;
-  cell->x[0] = box->x0;
-  cell->y[0] = box->y0;
-  cell->x[s] = box->x0;
-  cell->y[s] = box->y1;
-  cell->x[2 * s] = box->x1;
-  cell->y[2 * s] = box->y1;
-  cell->x[3 * s] = box->x1;
-  cell->y[3 * s] = box->y0;
-}
-
-/* The squared distance of the farthest corner, 0 if empty. A site farther than twice its root
- * cannot cut. */
-CVTM_HD double cvtm_cell_radius2(const cvtm_cell *cell) {
-  double largest = 0;
-  for (int32_t k = 0; k < cell->count; ++k) {
-    const double x = cell->x[k * cell->stride], y = cell->y[k * cell->stride];
-    const double r2 = x * x + y * y;
-    if (r2 > largest) largest = r2;
-  }
-  return largest;
-}
-
-/* How far corner k lies beyond the bisector with (dx, dy). */
-CVTM_HD double cvtm_cell_excess(const cvtm_cell *cell, int32_t k, double dx, double dy,
-                                double offset) {
-  return dx * cell->x[k * cell->stride] + dy * cell->y[k * cell->stride] - offset;
-}
-
-/* Keeps the part nearer to the origin than to (dx, dy), as cvtm_corners_clip does. */
-CVTM_HD cvtm_clip cvtm_cell_clip(cvtm_cell *cell, double dx, double dy) {
-  const int32_t s = cell->stride;
-  cvtm_corners corners = {cell->count, cell->capacity, s, cell->x, cell->y, NULL};
-  int32_t at = 0;
-  const cvtm_clip clip = cvtm_corners_clip_bisector(&corners, dx, dy, 0, &at);
-  cell->count = corners.count;
-  if (clip != CVTM_CLIP_CUT) return clip;
-  /* A bisector along pixel edges stays on them. */
-  if (dy == 0) cell->x[at * s] = cell->x[(at + 1) * s] = 0.5 * dx;
-  if (dx == 0) cell->y[at * s] = cell->y[(at + 1) * s] = 0.5 * dy;
-  return clip;
-}
-
-/* Clips by the site at (dx, dy) and keeps *radius2. Returns 0 when the cell is finished:
- * empty, or *status says overflow. */
+/* Clips by the site of index `other` at (dx, dy) and updates *radius2. Returns 0 if there is
+ * nothing more to clip: the cell is empty, or *status is CVTM_CELL_OVERFLOW. */
 CVTM_HD int cvtm_cell_clip_site(double dx, double dy, int32_t other, const cvtm_cell_origin *o,
                                 cvtm_cell *cell, double *radius2, cvtm_cell_status *status) {
   if (other == o->index) return 1;
@@ -112,33 +30,8 @@ CVTM_HD int cvtm_cell_clip_site(double dx, double dy, int32_t other, const cvtm_
   }
 }
 
-/* Position of a sorted site as the cell sees it. */
-CVTM_HD void cvtm_cell_relative_site(const cvtm_site_tree_view *tree, int64_t place,
-                                     const cvtm_cell_origin *o, double *dx, double *dy) {
-  double x, y;
-  cvtm_tree_position(tree, place, &x, &y);
-  *dx = (x - o->shift_x) - o->x;
-  *dy = (y - o->shift_y) - o->y;
-}
-
-/* The origin at a sorted place, and the domain as its cell sees it. */
-CVTM_HD cvtm_cell_origin cvtm_cell_origin_at(const cvtm_site_tree_view *tree, cvtm_domain domain,
-                                             int64_t place, cvtm_cell_box *start) {
-  const double width = (double)domain.width, height = (double)domain.height;
-  cvtm_cell_origin o;
-  o.x = tree->position[2 * place];
-  o.y = tree->position[2 * place + 1];
-  o.shift_x = o.shift_y = 0;
-  o.index = tree->index[place];
-  o.place = (int32_t)place;
-  start->x0 = domain.periodic ? -0.5 * width : -o.x;
-  start->y0 = domain.periodic ? -0.5 * height : -o.y;
-  start->x1 = domain.periodic ? 0.5 * width : width - o.x;
-  start->y1 = domain.periodic ? 0.5 * height : height - o.y;
-  return o;
-}
-
-/* The part of the box within `reach` of the site along each axis; 0 if there is none. */
+/* Intersects the box with the square of side 2 reach about the site; returns 0 if nothing is left.
+ */
 CVTM_HD int cvtm_cell_shrink_box(cvtm_cell_box *box, double reach) {
   if (box->x0 < -reach) box->x0 = -reach;
   if (box->y0 < -reach) box->y0 = -reach;
@@ -147,15 +40,15 @@ CVTM_HD int cvtm_cell_shrink_box(cvtm_cell_box *box, double reach) {
   return box->x0 < box->x1 && box->y0 < box->y1;
 }
 
-/* --- the sites around ------------------------------------------------------------------- */
+/* --- bins ------------------------------------------------------------------------------- */
 
-/* Squares of bins: 2^level along an axis. */
+/* Bins of one level: 2^level along each axis of the Morton square. */
 typedef struct cvtm_bin_level {
-  int32_t level, shift; /* of the Morton grid */
+  int32_t level, shift; /* log2 of Morton steps per pixel */
   double side;          /* pixels */
 } cvtm_bin_level;
 
-/* The coarsest bins whose side is not above `reach`, or the finest. */
+/* The coarsest bins whose side is at most `reach`; the finest if there are none. */
 CVTM_HD cvtm_bin_level cvtm_bin_level_for(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                           double reach) {
   cvtm_bin_level bins;
@@ -169,7 +62,7 @@ CVTM_HD cvtm_bin_level cvtm_bin_level_for(const cvtm_site_tree_view *tree, cvtm_
   return bins;
 }
 
-/* The number along an axis of the bin that x falls into, or would if it were in the domain. */
+/* The index along an axis of the bin that holds x, clamped to the domain. */
 CVTM_HD int32_t cvtm_bin_coordinate(const cvtm_bin_level *bins, double x, int size) {
   if (bins->level == 0) return 0;
   return (int32_t)(cvtm_quantize(x, size, bins->shift) >> (32 - bins->level));
@@ -230,7 +123,7 @@ CVTM_HD void cvtm_square_sites(const cvtm_site_tree_view *tree, cvtm_domain doma
   *last = next == 0 ? end : cvtm_first_with_code(tree, domain, next, *first, end, *first);
 }
 
-/* The sorted sites first .. last - 1 of a bin. */
+/* The places first .. last - 1 of the sites in a bin. */
 CVTM_HD void cvtm_bin_sites(const cvtm_site_tree_view *tree, int32_t level, int32_t bx, int32_t by,
                             int32_t *first, int32_t *last) {
   const int down = 2 * (tree->levels - level);
@@ -239,15 +132,7 @@ CVTM_HD void cvtm_bin_sites(const cvtm_site_tree_view *tree, int32_t level, int3
   *last = tree->start[(bin + 1) << down];
 }
 
-/* d brought into half a period about 0, in the order of cvtm_cell_relative_site. */
-CVTM_HD double cvtm_cell_nearest_image(double position, double origin, double period) {
-  const double d = position - origin;
-  if (d > 0.5 * period) return (position - period) - origin;
-  if (d < -0.5 * period) return (position + period) - origin;
-  return d;
-}
-
-/* --- the other way: the box tree ------------------------------------------------------- */
+/* --- clipping by the tree ----------------------------------------------------------------- */
 
 CVTM_HD cvtm_cell_box cvtm_cell_relative_box(const cvtm_site_tree_view *tree, int64_t node,
                                              const cvtm_cell_origin *o) {
@@ -266,17 +151,17 @@ CVTM_HD double cvtm_cell_box_distance2(const cvtm_cell_box *box, double x, doubl
   return dx * dx + dy * dy;
 }
 
-/* Do all sites of a box coincide? Then the first of them stands for all: it has the lowest index.
- */
+/* True if all sites of a box coincide. The first of them then stands for all: it has the lowest
+ * index. */
 CVTM_HD int cvtm_cell_box_is_point(const cvtm_cell_box *box) {
   return box->x0 == box->x1 && box->y0 == box->y1;
 }
 
-/* Can a site in the box, at this squared distance from the site, cut the cell? radius2: of its
- * farthest corner. */
+/* True if a site in the box can cut the cell. distance2: from the cell's site to the box; radius2:
+ * cvtm_cell_radius2. */
 CVTM_HD int cvtm_cell_box_cuts(const cvtm_cell *cell, double radius2, const cvtm_cell_box *box,
                                double distance2) {
-  if (!(distance2 > 0)) return 1; /* coincident sites may be inside */
+  if (!(distance2 > 0)) return 1; /* it may hold coincident sites */
   if (distance2 >= 4 * radius2) return 0;
   for (int32_t k = 0; k < cell->count; ++k) {
     const double x = cell->x[k * cell->stride], y = cell->y[k * cell->stride];
@@ -285,8 +170,27 @@ CVTM_HD int cvtm_cell_box_cuts(const cvtm_cell *cell, double radius2, const cvtm
   return 0;
 }
 
-/* The sites to begin with, nearest first: they leave a cell so small that few others
- * need a look. */
+/* The children of a node, the nearer one first, and their squared distances from the site. */
+typedef struct cvtm_cell_children {
+  int32_t near, far;
+  double near2, far2;
+} cvtm_cell_children;
+
+CVTM_HD cvtm_cell_children cvtm_cell_children_of(const cvtm_site_tree_view *tree, int64_t node,
+                                                 const cvtm_cell_origin *o) {
+  const cvtm_cell_box left = cvtm_cell_relative_box(tree, 2 * node, o);
+  const cvtm_cell_box right = cvtm_cell_relative_box(tree, 2 * node + 1, o);
+  const double left2 = cvtm_cell_box_distance2(&left, 0, 0);
+  const double right2 = cvtm_cell_box_distance2(&right, 0, 0);
+  const int left_first = left2 <= right2;
+  const cvtm_cell_children children = {(int32_t)(2 * node + !left_first),
+                                       (int32_t)(2 * node + left_first),
+                                       left_first ? left2 : right2, left_first ? right2 : left2};
+  return children;
+}
+
+/* The sites that clip first, nearest first: they leave a cell so small that few others are tested.
+ */
 enum { CVTM_NEAREST_CAPACITY = 6 };
 typedef struct cvtm_nearest_list {
   int32_t count;
@@ -310,8 +214,8 @@ CVTM_HD void cvtm_nearest_list_add(cvtm_nearest_list *list, double distance2, in
   list->place[k] = place;
 }
 
-/* Finds them, those that coincide with the cell's own left out. Returns 0 if one of these has a
- * lower index: then it owns the cell. */
+/* Lists the nearest sites that do not coincide with the cell's own. Returns 0 if one that does has
+ * a lower index: then that one owns the cell. */
 CVTM_HD int cvtm_cell_nearest_sites(const cvtm_site_tree_view *tree, const cvtm_cell_origin *o,
                                     cvtm_nearest_list *list) {
   int32_t stack[CVTM_TREE_STACK];
@@ -326,15 +230,11 @@ CVTM_HD int cvtm_cell_nearest_sites(const cvtm_site_tree_view *tree, const cvtm_
       const cvtm_cell_box box = cvtm_cell_relative_box(tree, node, o);
       const int is_point = cvtm_cell_box_is_point(&box);
       if (node < tree->leaf_count && !is_point) {
-        const cvtm_cell_box left = cvtm_cell_relative_box(tree, 2 * node, o);
-        const cvtm_cell_box right = cvtm_cell_relative_box(tree, 2 * node + 1, o);
-        const double left2 = cvtm_cell_box_distance2(&left, 0, 0);
-        const double right2 = cvtm_cell_box_distance2(&right, 0, 0);
-        const int nearer_left = left2 <= right2;
-        stack[top] = (int32_t)(2 * node + nearer_left);
-        stack_distance2[top++] = nearer_left ? right2 : left2;
-        node = 2 * node + !nearer_left;
-        distance2 = nearer_left ? left2 : right2;
+        const cvtm_cell_children children = cvtm_cell_children_of(tree, node, o);
+        stack[top] = children.far;
+        stack_distance2[top++] = children.far2;
+        node = children.near;
+        distance2 = children.near2;
         continue;
       }
       const int64_t first = cvtm_node_first(tree, node);
@@ -357,7 +257,8 @@ CVTM_HD int cvtm_cell_nearest_sites(const cvtm_site_tree_view *tree, const cvtm_
   }
 }
 
-/* Clips by those of `count` sites from the sorted place `first` on that are near enough. */
+/* Clips by the sites at places first .. first + count - 1, as far as they exist and are near
+ * enough. Returns 0 as cvtm_cell_clip_site does. */
 CVTM_HD int cvtm_cell_clip_sites(const cvtm_site_tree_view *tree, int64_t first, int64_t count,
                                  const cvtm_cell_origin *o, cvtm_cell *cell, double *radius2,
                                  cvtm_cell_status *status) {
@@ -371,7 +272,8 @@ CVTM_HD int cvtm_cell_clip_sites(const cvtm_site_tree_view *tree, int64_t first,
   return 1;
 }
 
-/* Clips by all sites: depth first, the nearer child before the other. */
+/* Clips by all sites: depth first, the nearer child before the farther one. Returns 0 as
+ * cvtm_cell_clip_site does. */
 CVTM_HD int cvtm_cell_clip_tree(const cvtm_site_tree_view *tree, const cvtm_cell_origin *o,
                                 cvtm_cell *cell, double *radius2, cvtm_cell_status *status) {
   int32_t stack[CVTM_TREE_STACK];
@@ -388,13 +290,9 @@ CVTM_HD int cvtm_cell_clip_tree(const cvtm_site_tree_view *tree, const cvtm_cell
       continue;
     }
     while (node < tree->leaf_count) {
-      const cvtm_cell_box left = cvtm_cell_relative_box(tree, 2 * node, o);
-      const cvtm_cell_box right = cvtm_cell_relative_box(tree, 2 * node + 1, o);
-      const double left2 = cvtm_cell_box_distance2(&left, 0, 0);
-      const double right2 = cvtm_cell_box_distance2(&right, 0, 0);
-      const double far2 = left2 <= right2 ? right2 : left2;
-      if (far2 < 4 * *radius2) stack[top++] = (int32_t)(2 * node + (left2 <= right2));
-      node = 2 * node + !(left2 <= right2);
+      const cvtm_cell_children children = cvtm_cell_children_of(tree, node, o);
+      if (children.far2 < 4 * *radius2) stack[top++] = children.far;
+      node = children.near;
     }
     box = cvtm_cell_relative_box(tree, node, o);
     distance2 = cvtm_cell_box_distance2(&box, 0, 0);
@@ -406,8 +304,8 @@ CVTM_HD int cvtm_cell_clip_tree(const cvtm_site_tree_view *tree, const cvtm_cell
   return 1;
 }
 
-/* Clips the rectangle [x0, x1] x [y0, y1] about the site by all sites; of those on a
- * torus only the images one period away can reach it. */
+/* Clips the rectangle *start, relative to the site, by all sites; on a torus also by their images
+ * one period away, which are the only ones that can reach it. */
 CVTM_HD cvtm_cell_status cvtm_cell_cut_from(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                             const cvtm_cell_box *start, cvtm_cell_origin *o,
                                             cvtm_cell *cell, double *radius2) {
@@ -438,8 +336,8 @@ CVTM_HD cvtm_cell_status cvtm_cell_cut_from(const cvtm_site_tree_view *tree, cvt
   return status;
 }
 
-/* The cell of the site at a sorted place. Corners carry the rounding of the largest
- * polygon on the way, so a cell very much smaller than the domain is cut out a second
+/* The cell of the site at a place: CVTM_CELL_DONE or CVTM_CELL_OVERFLOW. Corners carry the rounding
+ * of the largest polygon clipped, so a cell very much smaller than the domain is clipped a second
  * time, from a square that just holds it. */
 CVTM_HD cvtm_cell_status cvtm_cell_by_tree(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                            int64_t place, cvtm_cell *cell) {

@@ -1,6 +1,5 @@
-/* Lanes of a warp that work on one cell together. On the CPU there is one, and what is
- * shared is its own. Compiles as C11 and inside CUDA kernels, where all lanes of a warp make
- * each call together. */
+/* Lanes of a warp that share the work on one cell. On the CPU a cell has one lane. Compiles as C11
+ * and inside CUDA kernels, where all lanes of a warp make each call together. */
 #ifndef CVTMESH_VORONOI_CELL_LANES_H
 #define CVTMESH_VORONOI_CELL_LANES_H
 
@@ -10,19 +9,19 @@
 
 enum { CVTM_WARP = 32 };
 
-/* Lane `lane` of `count`; those of a cell are 32 / count lanes apart in the warp. */
+/* Lane `lane` of the `count` of a cell, which are 32 / count lanes apart in the warp. */
 typedef struct cvtm_lanes {
   int32_t lane, count;
 } cvtm_lanes;
 
-/* Makes what the others have written to shared memory visible. */
+/* Makes the other lanes' writes to shared memory visible. */
 CVTM_HD void cvtm_lanes_sync(void) {
 #ifdef __CUDA_ARCH__
   __syncwarp();
 #endif
 }
 
-/* The number of the lowest bit that is set; there is one. */
+/* The index of the lowest set bit; bits is not 0. */
 CVTM_HD int32_t cvtm_lowest_bit(uint32_t bits) {
 #ifdef __CUDA_ARCH__
   return __ffs((int)bits) - 1;
@@ -31,7 +30,7 @@ CVTM_HD int32_t cvtm_lowest_bit(uint32_t bits) {
 #endif
 }
 
-/* Whether any lane of the warp says yes. */
+/* True if `yes` is set in any lane of the warp. */
 CVTM_HD int cvtm_lanes_any(int yes) {
 #ifdef __CUDA_ARCH__
   return __any_sync(0xFFFFFFFFu, yes);
@@ -40,11 +39,11 @@ CVTM_HD int cvtm_lanes_any(int yes) {
 #endif
 }
 
-/* One bit for each lane of the cell that says yes. */
+/* One bit for each lane of the cell with `yes` set. */
 CVTM_HD uint32_t cvtm_lanes_vote(cvtm_lanes lanes, int yes) {
 #ifdef __CUDA_ARCH__
   const int apart = CVTM_WARP / lanes.count, number = (int)(threadIdx.x % CVTM_WARP);
-  uint32_t group = 1; /* this cell's bits of all */
+  uint32_t group = 1; /* the bits of the cell that has lane 0 */
   for (int k = apart; k < CVTM_WARP; k *= 2) group |= group << k;
   return __ballot_sync(0xFFFFFFFFu, yes) & (group << number % apart);
 #else
@@ -53,7 +52,8 @@ CVTM_HD uint32_t cvtm_lanes_vote(cvtm_lanes lanes, int yes) {
 #endif
 }
 
-/* Gives each lane of the cell that says yes a number from *count on, in the order of the lanes. */
+/* Numbers the lanes of the cell with `yes` set, in their order, from *count on, and adds their
+ * number to *count. */
 CVTM_HD int32_t cvtm_lanes_number(cvtm_lanes lanes, int yes, int32_t *count) {
   const uint32_t votes = cvtm_lanes_vote(lanes, yes);
   const int32_t before = *count;
@@ -66,7 +66,7 @@ CVTM_HD int32_t cvtm_lanes_number(cvtm_lanes lanes, int yes, int32_t *count) {
 #endif
 }
 
-/* The largest number of all lanes of the warp. */
+/* The maximum over all lanes of the warp. */
 CVTM_HD int32_t cvtm_lanes_most(int32_t number) {
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 800
   return __reduce_max_sync(0xFFFFFFFFu, number);
@@ -77,7 +77,7 @@ CVTM_HD int32_t cvtm_lanes_most(int32_t number) {
   return number;
 }
 
-/* The largest value of the cell's lanes. */
+/* The maximum over the cell's lanes. */
 CVTM_HD double cvtm_lanes_largest(cvtm_lanes lanes, double value) {
 #ifdef __CUDA_ARCH__
   for (int apart = CVTM_WARP / lanes.count; apart < CVTM_WARP; apart *= 2)

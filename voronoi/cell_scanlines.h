@@ -1,31 +1,30 @@
-/* A cell's pixel rows: where its sides are in each, and which pixel centres it holds.
- * Compiles as C11 and inside CUDA kernels. */
+/* A walk down a cell, row by row of pixels: where its left and right edges are, and which pixel
+ * centres are inside. Compiles as C11 and inside CUDA kernels. */
 #ifndef CVTMESH_VORONOI_CELL_SCANLINES_H
 #define CVTMESH_VORONOI_CELL_SCANLINES_H
 
-#include "voronoi/cell_by_tree.h"
+#include "voronoi/cell_by_tree.h" /* bins */
 
-/* The side of a polygon that a walk down it is on: from corner `at` to corner `next`,
- * x = x0 + (y - y0) slope. */
+/* The current edge of a walk, from corner `at` to corner `next`: x = x0 + (y - y0) slope. */
 typedef struct cvtm_cell_edge {
   int32_t at, next;
   double x0, y0, x1, y1, slope, inverse;
 } cvtm_cell_edge;
 
-/* A polygon being walked down, row by row. (sx, sy) is its site in the domain. */
+/* A walk down a polygon whose site is at (sx, sy) in the domain. */
 typedef struct cvtm_cell_walk {
   double sx, sy, y_top, y_bottom;
   int32_t top;                 /* corner */
-  int32_t first, last;         /* rows; along a periodic axis perhaps outside the domain */
+  int32_t first, last;         /* rows; may be outside a periodic domain */
   int32_t bottom;              /* corner */
-  int narrow;                  /* within one pixel column */
+  int narrow;                  /* the cell lies within one pixel column */
   double chord_x, chord_slope; /* from the top to the bottom corner */
   cvtm_cell_edge left, right;
 } cvtm_cell_walk;
 
 CVTM_HD int32_t cvtm_cell_floor(double v) {
 #ifdef __CUDA_ARCH__
-  return __double2int_rd(v); /* conversions are slow, so one and not two */
+  return __double2int_rd(v); /* one conversion instead of two: they are slow */
 #else
   const int32_t k = (int32_t)v;
   return v < (double)k ? k - 1 : k;
@@ -43,97 +42,81 @@ CVTM_HD int32_t cvtm_cell_wrap(int32_t k, int32_t size) {
   return k;
 }
 
-/* The pixel column or row of x, inside the domain unless that is periodic. */
+/* The pixel column or row of x, clamped to the domain unless that is periodic. */
 CVTM_HD int32_t cvtm_cell_pixel(double x, int32_t size, int32_t periodic) {
   const int32_t k = cvtm_cell_floor(x);
   if (periodic) return k;
   return k < 0 ? 0 : k < size ? k : size - 1;
 }
 
-CVTM_HD int32_t cvtm_cell_next(const cvtm_cell *cell, int32_t k, int32_t step) {
-  const int32_t next = k + step;
-  return next < 0 ? cell->count - 1 : next < cell->count ? next : 0;
-}
-
-CVTM_HD void cvtm_cell_set_slope(cvtm_cell *cell, int32_t k) {
-  const int32_t s = cell->stride, next = k + 1 < cell->count ? k + 1 : 0;
-  const double dx = cell->x[next * s] - cell->x[k * s], dy = cell->y[next * s] - cell->y[k * s];
-  cell->slope[k * s] = dx / dy;
-  cell->inverse[k * s] = dy / dx;
-}
-
-CVTM_HD void cvtm_cell_set_slopes(cvtm_cell *cell) {
-  for (int32_t k = 0; k < cell->count; ++k) cvtm_cell_set_slope(cell, k);
-}
-
-/* Goes on to the side that holds y, where the walk has come to. */
+/* Advances to the edge that holds y. step: 1 down the left side, -1 down the right one. */
 CVTM_HD void cvtm_cell_advance_edge(const cvtm_cell *cell, int32_t bottom, int32_t step, double y,
-                                    cvtm_cell_edge *side) {
-  if (side->next == bottom || (side->next != side->at && side->y1 > y)) return;
+                                    cvtm_cell_edge *edge) {
+  if (edge->next == bottom || (edge->next != edge->at && edge->y1 > y)) return;
   do {
-    side->at = side->next;
-    side->next = cvtm_cell_next(cell, side->at, step);
-    side->y1 = cell->y[side->next * cell->stride];
-  } while (side->next != bottom && side->y1 <= y);
-  side->x0 = cell->x[side->at * cell->stride];
-  side->y0 = cell->y[side->at * cell->stride];
-  side->x1 = cell->x[side->next * cell->stride];
-  const int32_t edge = step > 0 ? side->at : side->next;
-  side->slope = cell->slope[edge * cell->stride];
-  side->inverse = cell->inverse[edge * cell->stride];
+    edge->at = edge->next;
+    edge->next = cvtm_cell_next(cell, edge->at, step);
+    edge->y1 = cell->y[edge->next * cell->stride];
+  } while (edge->next != bottom && edge->y1 <= y);
+  edge->x0 = cell->x[edge->at * cell->stride];
+  edge->y0 = cell->y[edge->at * cell->stride];
+  edge->x1 = cell->x[edge->next * cell->stride];
+  const int32_t k = step > 0 ? edge->at : edge->next;
+  edge->slope = cell->slope[k * cell->stride];
+  edge->inverse = cell->inverse[k * cell->stride];
 }
 
-/* x of a side where it is at y; at its end where it has no height. */
-CVTM_HD double cvtm_cell_edge_x(const cvtm_cell_edge *side, double y) {
-  const double dx = (y - side->y0) * side->slope;
-  return fabs(dx) <= fabs(side->x1 - side->x0) ? side->x0 + dx : side->x1;
+/* x of an edge at y; the lower end of an edge without height. */
+CVTM_HD double cvtm_cell_edge_x(const cvtm_cell_edge *edge, double y) {
+  const double dx = (y - edge->y0) * edge->slope;
+  return fabs(dx) <= fabs(edge->x1 - edge->x0) ? edge->x0 + dx : edge->x1;
 }
 
-/* A walk that has come to corner `at`, and is on no side yet. */
+/* An edge before the first one, at corner `at`. */
 CVTM_HD cvtm_cell_edge cvtm_cell_edge_from(int32_t at) {
-  const cvtm_cell_edge side = {at, at, 0, 0, 0, 0, 0, 0};
-  return side;
+  const cvtm_cell_edge edge = {at, at, 0, 0, 0, 0, 0, 0};
+  return edge;
 }
 
-/* Before the first row, of a cell with at least 3 corners whose slopes are set. */
+/* Begins a walk down a cell of at least 3 corners whose slopes are set. */
 CVTM_HD void cvtm_cell_begin_walk(cvtm_domain domain, double sx, double sy, const cvtm_cell *cell,
-                                  cvtm_cell_walk *rows) {
+                                  cvtm_cell_walk *walk) {
   int32_t top = 0;
-  rows->sx = sx;
-  rows->sy = sy;
-  rows->bottom = 0;
-  rows->y_top = rows->y_bottom = cell->y[0];
+  walk->sx = sx;
+  walk->sy = sy;
+  walk->bottom = 0;
+  walk->y_top = walk->y_bottom = cell->y[0];
   double x0 = cell->x[0], x1 = x0;
   for (int32_t k = 1; k < cell->count; ++k) {
     const double x = cell->x[k * cell->stride], y = cell->y[k * cell->stride];
     x0 = x < x0 ? x : x0;
     x1 = x > x1 ? x : x1;
-    if (y < rows->y_top) {
-      rows->y_top = y;
+    if (y < walk->y_top) {
+      walk->y_top = y;
       top = k;
     }
-    if (y > rows->y_bottom) {
-      rows->y_bottom = y;
-      rows->bottom = k;
+    if (y > walk->y_bottom) {
+      walk->y_bottom = y;
+      walk->bottom = k;
     }
   }
-  rows->first = cvtm_cell_pixel(sy + rows->y_top, domain.height, domain.periodic);
-  rows->last = cvtm_cell_pixel(sy + rows->y_bottom, domain.height, domain.periodic);
-  rows->narrow = cvtm_cell_floor(sx + x0) == cvtm_cell_floor(sx + x1);
-  rows->chord_x = cell->x[top * cell->stride];
-  rows->chord_slope =
-      rows->y_bottom > rows->y_top
-          ? (cell->x[rows->bottom * cell->stride] - rows->chord_x) / (rows->y_bottom - rows->y_top)
+  walk->first = cvtm_cell_pixel(sy + walk->y_top, domain.height, domain.periodic);
+  walk->last = cvtm_cell_pixel(sy + walk->y_bottom, domain.height, domain.periodic);
+  walk->narrow = cvtm_cell_floor(sx + x0) == cvtm_cell_floor(sx + x1);
+  walk->chord_x = cell->x[top * cell->stride];
+  walk->chord_slope =
+      walk->y_bottom > walk->y_top
+          ? (cell->x[walk->bottom * cell->stride] - walk->chord_x) / (walk->y_bottom - walk->y_top)
           : 0;
-  rows->top = top;
-  rows->left = rows->right = cvtm_cell_edge_from(top);
+  walk->top = top;
+  walk->left = walk->right = cvtm_cell_edge_from(top);
 }
 
 /* --- the pixel centres of a cell ------------------------------------------------------ */
 
-/* Whether the pixel centre is nearer to the site at `place` than to all others, or as near to one
- * of higher index: exactly what labels say. (x, y): the centre as the cell sees it; of two images
- * half a period away one counts. */
+/* True if the label of pixel (column, row) is the site at `place`: no other site is nearer to the
+ * centre, or as near with a lower index. (x, y): the centre relative to the site. On a torus one of
+ * two images half a period away counts. */
 CVTM_HD int cvtm_cell_owns(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t place,
                            int32_t column, int32_t row, double x, double y) {
   if (domain.periodic && !(2 * x >= -domain.width && 2 * x < domain.width &&
@@ -171,47 +154,47 @@ CVTM_HD int cvtm_cell_owns(const cvtm_site_tree_view *tree, cvtm_domain domain, 
   return 1;
 }
 
-/* How far from the polygon's sides a pixel centre is in doubt: the rounding of the
- * corners, and of the comparison of two squared distances. */
+/* The distance from the cell's edges within which a pixel centre must be decided by
+ * cvtm_cell_owns: the rounding of the corners, and of a comparison of two squared distances. */
 CVTM_HD double cvtm_cell_tolerance(cvtm_domain domain, const cvtm_cell *cell) {
   return 1e-12 * (double)(domain.width + domain.height) +
          1e-14 * cvtm_cell_radius2(cell) / sqrt(cell->nearest2);
 }
 
-/* Columns of a row whose centres are perhaps in a cell, and among them those that surely are;
- * empty where the last is before the first. */
+/* Columns first .. last of a row have centres that may be in the cell; certain_first ..
+ * certain_last are in it. A range is empty if its last is before its first. */
 typedef struct cvtm_cell_span {
   int32_t first, last, certain_first, certain_last;
 } cvtm_cell_span;
 
-/* The span of row j; a walk down the cell asks for its rows in ascending order. */
-CVTM_HD cvtm_cell_span cvtm_cell_row_span(cvtm_domain domain, const cvtm_cell *cell, double doubt,
-                                          cvtm_cell_walk *rows, int32_t j) {
-  const double y = ((double)j + 0.5) - rows->sy, sx = rows->sx;
+/* The span of row j. Rows of one walk must be asked for in ascending order. */
+CVTM_HD cvtm_cell_span cvtm_cell_row_span(cvtm_domain domain, const cvtm_cell *cell,
+                                          double tolerance, cvtm_cell_walk *walk, int32_t j) {
+  const double y = ((double)j + 0.5) - walk->sy, sx = walk->sx;
   cvtm_cell_span span = {0, -1, 1, 0};
-  if (y < rows->y_top - doubt || y > rows->y_bottom + doubt) return span;
-  double x0 = HUGE_VAL, x1 = -HUGE_VAL, doubt0 = 0, doubt1 = 0;
+  if (y < walk->y_top - tolerance || y > walk->y_bottom + tolerance) return span;
+  double x0 = HUGE_VAL, x1 = -HUGE_VAL, tolerance0 = 0, tolerance1 = 0;
   int at_corner = 0;
   for (int32_t k = 0; k < cell->count; ++k) {
     const double x = cell->x[k * cell->stride];
-    if (fabs(cell->y[k * cell->stride] - y) <= doubt) at_corner = 1;
+    if (fabs(cell->y[k * cell->stride] - y) <= tolerance) at_corner = 1;
     if (x < x0) x0 = x;
     if (x > x1) x1 = x;
   }
-  if (at_corner) { /* all that the cell could have here */
-    doubt0 = doubt1 = x1 - x0 + doubt;
+  if (at_corner) { /* all columns that the cell has */
+    tolerance0 = tolerance1 = x1 - x0 + tolerance;
   } else {
-    cvtm_cell_advance_edge(cell, rows->bottom, 1, y, &rows->left);
-    cvtm_cell_advance_edge(cell, rows->bottom, -1, y, &rows->right);
-    x0 = cvtm_cell_edge_x(&rows->left, y);
-    x1 = cvtm_cell_edge_x(&rows->right, y);
-    doubt0 = doubt * (1 + fabs(rows->left.slope));
-    doubt1 = doubt * (1 + fabs(rows->right.slope));
+    cvtm_cell_advance_edge(cell, walk->bottom, 1, y, &walk->left);
+    cvtm_cell_advance_edge(cell, walk->bottom, -1, y, &walk->right);
+    x0 = cvtm_cell_edge_x(&walk->left, y);
+    x1 = cvtm_cell_edge_x(&walk->right, y);
+    tolerance0 = tolerance * (1 + fabs(walk->left.slope));
+    tolerance1 = tolerance * (1 + fabs(walk->right.slope));
   }
-  span.first = cvtm_cell_floor(sx + (x0 - doubt0) - 0.5) + 1;
-  span.last = cvtm_cell_floor(sx + (x1 + doubt1) - 0.5);
-  span.certain_first = cvtm_cell_floor(sx + (x0 + doubt0) - 0.5) + 1;
-  span.certain_last = cvtm_cell_floor(sx + (x1 - doubt1) - 0.5);
+  span.first = cvtm_cell_floor(sx + (x0 - tolerance0) - 0.5) + 1;
+  span.last = cvtm_cell_floor(sx + (x1 + tolerance1) - 0.5);
+  span.certain_first = cvtm_cell_floor(sx + (x0 + tolerance0) - 0.5) + 1;
+  span.certain_last = cvtm_cell_floor(sx + (x1 - tolerance1) - 0.5);
   if (!domain.periodic) {
     if (span.first < 0) span.first = 0;
     if (span.certain_first < 0) span.certain_first = 0;

@@ -1,14 +1,14 @@
-/* For .cu files only: the warp's share of cutting out cells, CELLS neighbouring ones at a time, by
- * as many lanes each as there are. */
+/* For .cu files only: hull construction of CELLS cells at a time by a warp, 32 / CELLS lanes each.
+ */
 #ifndef CVTMESH_VORONOI_CELL_WARP_CUDA_H
 #define CVTMESH_VORONOI_CELL_WARP_CUDA_H
 
 #include "voronoi/cell_by_hull.h"
 #include "voronoi/cell_scanlines.h"
 
-enum { CVTM_WARP_ROWS = 512 /* about the most that a cell may have */ };
+enum { CVTM_WARP_ROWS = 512 /* pixel rows of a cell, about, at most */ };
 
-/* What cutting out needs of shared memory. */
+/* Shared memory of the hulls. */
 template <int CELLS>
 struct cvtm_warp_hulls {
   cvtm_hull_pole pole[CVTM_HULL_POLES * CELLS];
@@ -16,9 +16,9 @@ struct cvtm_warp_hulls {
       scratch[CVTM_HULL_SCRATCH * CELLS];
 };
 
-/* Cuts out the cells at places base .. base + CELLS - 1 that are before `end`, each by the lanes of
- * a whole warp that leave its number when divided by CELLS. Whether this lane's cell is done:
- * the quick way ended, and it does not have very many rows. */
+/* Constructs the cells of the sites at places base .. base + CELLS - 1, as far as they are before
+ * `end`. Lane k of the warp works on cell k % CELLS. Returns true if that is done: hull
+ * construction did not fail, and the cell does not span more than about CVTM_WARP_ROWS rows. */
 template <int CELLS>
 __device__ bool cvtm_warp_cells_by_hull(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                         int64_t base, int64_t end, int lane,
@@ -28,7 +28,7 @@ __device__ bool cvtm_warp_cells_by_hull(const cvtm_site_tree_view &tree, cvtm_do
   cvtm_hull hull = {0,
                     CELLS,
                     CVTM_HULL_POLES,
-                    CELLS == 16 ? 1.6F : CVTM_HULL_REACH, /* to few lanes a site costs more */
+                    CELLS == 16 ? 1.6F : CVTM_HULL_REACH, /* with few lanes a site costs more */
                     0,
                     memory->pole + c,
                     memory->place + c,
@@ -43,7 +43,7 @@ __device__ bool cvtm_warp_cells_by_hull(const cvtm_site_tree_view &tree, cvtm_do
   return done;
 }
 
-/* Cells in shared memory: first hulls, then slopes. */
+/* Cells in shared memory. Slopes overwrite the hulls. */
 template <int CELLS>
 struct cvtm_warp_cells {
   double x[CVTM_HULL_SIDES * CELLS], y[CVTM_HULL_SIDES * CELLS], tolerance[CELLS];
@@ -53,7 +53,7 @@ struct cvtm_warp_cells {
       double slope[CVTM_HULL_SIDES * CELLS], inverse[CVTM_HULL_SIDES * CELLS];
     };
   };
-  int32_t count[CELLS]; /* corners; less than 3: nothing to do */
+  int32_t count[CELLS]; /* corners; less than 3: none */
 };
 
 template <int CELLS>
@@ -64,7 +64,7 @@ __device__ cvtm_cell cvtm_warp_cell(cvtm_warp_cells<CELLS> *memory, int c) {
   return cell;
 }
 
-/* The same there, with slopes. */
+/* cvtm_warp_cells_by_hull, then slopes and tolerances, all in *memory. */
 template <int CELLS>
 __device__ bool cvtm_warp_cells_with_slopes(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                             int64_t base, int lane,
