@@ -1,5 +1,5 @@
-/* What an iteration of L-BFGS-B costs without its evaluations: elastic-plastic torsion (c = 5,
- * bounds by the distance), a table with a row for each size.
+/* The time of an iteration of L-BFGS-B without its evaluations, on elastic-plastic torsion (c = 5,
+ * the distance to the boundary as bound), as a table with a row for each size.
  *
  *   bench_lbfgsb [--device cpu|cuda] [--threads N] [--history M] [--iterations K] [--cauchy exact]
  *                [--single] [--host-rounds] [--unbounded] [--sides A,B,..]
@@ -74,8 +74,8 @@ static double *allocate(cvtm_device *device, int64_t n) {
   return memory;
 }
 
-/* Bytes that an iteration cannot do without, m pairs kept: W, x, g, d and the bounds as the two
- * passes read and write them. */
+/* The least memory traffic of an iteration with m pairs, in bytes: W, x, g, d and the bounds as the
+ * two passes read and write them. */
 static double floor_bytes(int64_t n, const arguments *given) {
   const double real = given->options.single_history ? 4.0 : 8.0;
   const double vectors = given->unbounded ? 64.0 : 96.0;

@@ -1,4 +1,4 @@
-/* Evaluations of the MINPACK-2 problems: milliseconds, and the share of a plain copy of x to g.
+/* The time of an evaluation of each MINPACK-2 problem, beside that of a device copy of x to g.
  *   bench_minpack2 [--device NAME] */
 #include "base/clock.h"
 #include "bench/problems/minpack2.h"
@@ -21,7 +21,7 @@ static cvtm_status allocate(cvtm_device *device, int64_t n, arrays *a) {
   return status;
 }
 
-/* Seconds of an evaluation, or of a copy where problem is NULL. */
+/* Seconds of an evaluation, or of a copy if problem is NULL. */
 static cvtm_status measure(cvtm_device *device, cvtm_minpack2 *problem, const arrays *a, int64_t n,
                            double *seconds) {
   cvtm_status status = CVTM_OK;

@@ -44,7 +44,7 @@ CVTM_HD double cvtm_lbfgsb_walk_minimum(cvtm_lane_group group, const cvtm_lbfgsb
   }
   first = -state->walk_dd * (1.0 - state->theta * state->walk_t) - cvtm_lanes_sum(first);
   second = state->theta * state->walk_dd - cvtm_lanes_sum(second);
-  /* What rounding leaves of f'' when hardly a variable moves any more. */
+  /* When few variables still move, f'' is rounding error; it must stay positive. */
   const double least = DBL_EPSILON * state->walk_second;
   if (!(second > least)) second = least;
   if (!(first < 0.0) || !(state->walk_dd > DBL_EPSILON * state->free_gg)) return state->walk_t;

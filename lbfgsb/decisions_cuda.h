@@ -43,8 +43,8 @@ static __device__ int requested_stop() {
   return *static_cast<const volatile int *>(&block_memory()->arrays.requests->stop);
 }
 
-/* The only row with 0 < t_i <= t^c leaves the free set; by one warp. After a speculative pass A the
- * row is that of the trial point, and its new pair is not yet in W. */
+/* Takes the only row with 0 < t_i <= t^c out of the sums, by one warp. After a speculative pass A
+ * the row is that of the trial point, and its new pair is not yet in W. */
 static __device__ __noinline__ void warp_restrict_nearest() {
   const cvtm_lbfgsb_arrays &arrays = block_memory()->arrays;
   shared_memory *shared = block_memory();

@@ -62,25 +62,25 @@ CVTM_PHASE void restrict_rows(executor on);
 CVTM_PHASE void compute_direction(executor on);
 /* Pass B with the truncated instead of the projected subspace step. */
 CVTM_PHASE void truncate_direction(executor on);
-/* The trial point becomes x + step d. */
+/* Sets the trial point to x + step d, projected. */
 CVTM_PHASE void move_trial_point(executor on);
 
 /* --- decisions between two passes, by one thread on the CPU and by block 0 on CUDA ------------ */
 
 /* True on the threads that decide alone: warp 0 of block 0, or the thread on the CPU. */
 CVTM_PHASE int is_decider(executor on);
-/* What pass A found about the new point; its record; the stopping tests. */
+/* Takes the sums of pass A about the new point, records the point, applies the stopping tests. */
 CVTM_PHASE void take_point(executor on);
-/* The products of the new pair enter S'S and S'Y; W'g. */
+/* Enters the products of the new pair into S'S and S'Y, and takes W'g. */
 CVTM_PHASE void update_matrices(executor on);
 /* f'' of the model along the projected gradient. CUDA: and, at the same time, the subspace problem
  * for a Cauchy point on the first segment of the path. */
 CVTM_PHASE void find_curvature(executor on);
-/* t^c, or the start of the walk to the exact Cauchy point. */
+/* Sets t^c, or starts the walk to the exact Cauchy point. */
 CVTM_PHASE void find_cauchy_point(executor on);
-/* The only row with 0 < t_i <= t^c leaves the free set, without a pass. */
+/* Takes the only row with 0 < t_i <= t^c out of the sums, without a pass. */
 CVTM_PHASE void restrict_row(executor on);
-/* The coefficients of the subspace step. restricted: restrict_row came before. */
+/* Finds q, the coefficients of the subspace step. restricted: after restrict_row. */
 CVTM_PHASE void solve_subspace(executor on, int restricted);
 
 /* --- the order -------------------------------------------------------------------------------- */

@@ -78,10 +78,10 @@ typedef struct cvtm_lbfgsb_options {
   double decrease_tolerance; /* stop when the mean of (f_old - f) / max(|f_old|, |f|) over the
                                 last 10 iterations <= this; 0: only if neither f nor the
                                 projected gradient decreased in these iterations */
-  int search_evaluations;    /* most evaluations of one line search; 20 */
+  int search_evaluations;    /* limit for one line search; 20 */
   double search_decrease;    /* sufficient decrease; 1e-3 */
   double search_curvature;   /* 0.9 */
-  double search_width;       /* relative width of the interval at which it gives up; 0.1 */
+  double search_width;       /* relative width of the interval at which a search ends; 0.1 */
   cvtm_lbfgsb_cauchy cauchy; /* approximate */
   int single_history;        /* keep the history in single precision: half its memory; 0 */
   int host_rounds;      /* CUDA: the host enqueues the rounds, at most so many between two looks

@@ -123,7 +123,7 @@ CVTM_HD double cvtm_lbfgsb_model_curvature(cvtm_lane_group group, const cvtm_lbf
 }
 
 /* x = column j of P, rows in order of age, Y before S. Needs C and L D^-1 in `work` from
- * cvtm_lbfgsb_model_curvature; one lane computes the whole column. P x = (a, b) is solved by
+ * cvtm_lbfgsb_model_curvature; one lane computes the whole column. P^-1 x = (a, b) has the solution
  * T x_s = theta b + L D^-1 a, x_y = D^-1 (L' x_s / theta - a). */
 CVTM_HD void cvtm_lbfgsb_model_column(const cvtm_lbfgsb_state *state,
                                       const cvtm_lbfgsb_model *model, const cvtm_lbfgsb_work *work,

@@ -1,4 +1,4 @@
-/* What a pass does with one variable, that is, with row i of the vectors and of W; the same on both
+/* The work of a pass on one variable, that is, on row i of the vectors and of W; the same on both
  * devices. Arrays hold x in the caller's units; W, s, y and the gradient are those of the scaled
  * variable x / scale. */
 #ifndef CVTMESH_LBFGSB_VARIABLES_H

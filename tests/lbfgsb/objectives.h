@@ -28,7 +28,7 @@ typedef struct problem {
   const double *diagonal, *linear; /* quadratic, [n] */
   double coupling;
   const double *edges; /* bottom, top [nx + 2], left, right [ny + 2] */
-  int waits;           /* CUDA: the evaluation waits for itself, so a graph cannot have it */
+  int waits;           /* CUDA: the evaluation synchronises, so it cannot be captured */
 } problem;
 
 /* The gradient of row i in *g; returns the row's part of the value. */

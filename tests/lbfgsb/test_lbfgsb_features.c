@@ -1,6 +1,5 @@
-/* Other ways to run the same iteration: reverse communication, saved and restored runs, resumed
- * ones, batches, the exact Cauchy point, a history in single precision, data on the host; and
- * both devices against each other. */
+/* Tests of reverse communication, saved, restored and resumed runs, batches, the exact Cauchy
+ * point, a history in single precision and data on the host; and comparisons of both devices. */
 #include "base/device_kernels.h"
 #include "problems.h"
 #include "test_devices.h"
@@ -50,8 +49,8 @@ static void test_reverse_communication(void **state) {
   fixture_free(&reverse);
 }
 
-/* Saved in the middle of a line search, restored into another solver, and on: as if nothing
- * had been. */
+/* A run saved in the middle of a line search and continued in another solver ends with the same
+ * bits as one that was not interrupted. */
 static void test_save(void **state) {
   (void)state;
   for (int single = 0; single <= 1; ++single) {
@@ -111,7 +110,7 @@ static void test_save_of_another_shape(void **state) {
   fixture_free(&other);
 }
 
-/* 13 + 27 iterations are 40, as a graph and round by round. */
+/* 13 and then 27 iterations give the bits of 40, as a graph and round by round. */
 static void test_resume(void **state) {
   (void)state;
   for (int by_host = 0; by_host <= 1; ++by_host) {
@@ -139,7 +138,7 @@ static void test_resume(void **state) {
   }
 }
 
-/* Same minimum, by both Cauchy points, whatever the bounds. */
+/* The exact Cauchy point leads to the minimum with every mix of bounds. */
 static void test_exact_cauchy(void **state) {
   (void)state;
   const int64_t sizes[] = {1, 5, 64, 1000};
@@ -159,7 +158,7 @@ static void test_exact_cauchy(void **state) {
   }
 }
 
-/* Many breakpoints at the same t, more than a block sorts alone: equal bounds, equal slopes. */
+/* More breakpoints at the same t than one block sorts: equal bounds, equal slopes. */
 static void test_exact_cauchy_ties(void **state) {
   (void)state;
   enum { N = 12000 };
@@ -208,8 +207,7 @@ static void test_single_history(void **state) {
   }
 }
 
-/* A batch of quadratics is one long quadratic without coupling for the objective of the tests,
- * but each has its own value: on the host, by reverse communication. */
+/* A batch of quadratics without coupling, evaluated on the host by reverse communication. */
 typedef struct batch_problem {
   int64_t problems, n;
   const double *diagonal, *linear;
@@ -227,7 +225,7 @@ static void evaluate_batch(const batch_problem *p, const double *x, double *f, d
   }
 }
 
-/* What each problem gives alone, it gives in a batch; they stop at different times. */
+/* Each problem of a batch reaches its own minimum; the problems stop at different times. */
 static void test_batch(void **state) {
   (void)state;
   enum { PROBLEMS = 9, N = 70, ALL = PROBLEMS * N };
@@ -397,8 +395,8 @@ static cvtm_status fake_trial(cvtm_device *on, cvtm_loop_body body, void *contex
   return trial == CVTM_OK ? CVTM_OK : cvtm_fail(cvtm_device_error(on), trial, "the trial failed");
 }
 
-/* The host drives the loop where it cannot be captured, and nowhere else: a trial that fails for
- * another reason ends the run. A CPU device that passes for a CUDA device, so that it tries. */
+/* The host runs the loop if it cannot be captured; a trial capture that fails for another reason
+ * ends the run. The CPU device is made to look like a CUDA device, so that a capture is tried. */
 static void test_failed_trial(void **state) {
   (void)state;
   static const cvtm_status outcomes[] = {CVTM_ERROR_UNSUPPORTED, CVTM_ERROR_MEMORY,

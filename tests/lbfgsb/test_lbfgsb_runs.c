@@ -1,5 +1,5 @@
-/* What a run does besides finding the minimum: stops, monitor, refusals, values that are not
- * finite, scaling, reproducibility. */
+/* Tests of stops, the monitor, refused arguments, values that are not finite, scaling and
+ * reproducibility. */
 #include "problems.h"
 #include "test_devices.h"
 
@@ -56,7 +56,7 @@ static void test_not_finite(void **state) {
   fixture_free(&made);
 }
 
-/* An evaluation that fails is a status for the caller, and x is still there. */
+/* The status of a failed evaluation reaches the caller, and x is still a point of the box. */
 static cvtm_status fail_at_once(void *context, const double *x, double *f, double *g,
                                 void *stream) {
   (void)context;
@@ -81,7 +81,7 @@ static void test_failing_evaluation(void **state) {
   fixture_free(&made);
 }
 
-/* With a graph, without, and with an evaluation that no graph can have: same bits. */
+/* The same bits with a graph, without, and with an evaluation that cannot be captured. */
 static void test_rounds(void **state) {
   (void)state;
   double first[500];
@@ -207,7 +207,8 @@ static void test_refusals(void **state) {
   cvtm_device_free(device, (void *)(uintptr_t)upper);
 }
 
-/* A solver that was made for more variables, and had them: the same bits as one of their number. */
+/* A solver created for more variables, and used with them, gives the same bits as one created for
+ * the smaller number. */
 static void test_size(void **state) {
   (void)state;
   fixture own = fixture_torsion(device, 30, 20), borrowed = fixture_torsion(device, 30, 20);
