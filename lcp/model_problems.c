@@ -201,8 +201,8 @@ void cvtm_model_put_next(cvtm_model_problem *problem, const double *x) {
   const int64_t width = problem->width;
   memcpy(problem->b, x, (size_t)width * sizeof *x);
   if (width < 2) return;
-  /* The boundary values are the payoff. The links to them are equal to value[2] and value[last -
-   * 3], which point the same way from the neighbouring row. */
+  /* The boundary values are the payoff. All rows have the same coefficients, so those of the
+   * missing neighbours are value[2], of row 1, and value[last - 3], of the last row but one. */
   const double *value = problem->matrix.value;
   const int64_t last = problem->matrix.row_start[width] - 1;
   problem->b[0] -= value[2] * payoff(-put_half_width);

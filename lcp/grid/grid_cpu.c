@@ -17,7 +17,7 @@ static cvtm_status clip_start_cpu(const cvtm_grid_top *top, int warm, int into_d
     const double value = warm ? p->x[k] : 0.0;
     out[k] = cvtm_grid_masked(p, k)
                  ? 0.0
-                 : cvtm_grid_clip(value, cvtm_grid_lower(p, k), cvtm_grid_upper(p, k));
+                 : cvtm_lcp_clip(value, cvtm_grid_lower(p, k), cvtm_grid_upper(p, k));
   }
   return CVTM_OK;
 }

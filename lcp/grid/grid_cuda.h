@@ -139,7 +139,7 @@ int cvtm_grid_last_before_tail(const cvtm_grid_top *top, const cvtm_grid_level *
 
 /* --- grid_reference_cuda.cu --- */
 
-cvtm_status cvtm_grid_clip_start_reference(const cvtm_grid_top *top, int warm, int into_d);
+cvtm_status cvtm_lcp_clip_start_reference(const cvtm_grid_top *top, int warm, int into_d);
 cvtm_status cvtm_grid_begin_iteration_reference(const cvtm_grid_top *top,
                                                 const cvtm_grid_stop_rule *rule);
 cvtm_status cvtm_grid_raise_limit_reference(const cvtm_grid_top *top, int64_t limit);

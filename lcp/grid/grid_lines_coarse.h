@@ -75,7 +75,7 @@ CVTM_INLINE void relax_coarse_line_body(const cvtm_grid_level *c, int bounded, i
     for (int64_t odd = 1; odd >= 0; --odd) { /* the chunk's odd nodes are the line's even ones */
       for (int64_t i = 0; i < count; ++i) {
         const double sum = s.r[i] + ((over[i] + beside_sum(&s, i)) + under[i]);
-        value[i] = cvtm_grid_clip(sum * inverse[i], lower[i], upper[i]);
+        value[i] = cvtm_lcp_clip(sum * inverse[i], lower[i], upper[i]);
       }
       for (int64_t i = odd; i < count; i += 2) e[i] = value[i];
     }

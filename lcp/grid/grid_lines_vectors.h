@@ -31,7 +31,7 @@ CVTM_INLINE bounds bounds_from(const cvtm_grid_problem *p, int64_t k) {
 }
 
 CVTM_INLINE double clip_at(bounds b, int64_t i, double value) {
-  return cvtm_grid_clip(value, b.lower[i], b.upper[i]);
+  return cvtm_lcp_clip(value, b.lower[i], b.upper[i]);
 }
 
 CVTM_INLINE int is_at_bound(bounds b, int64_t i, double value) {

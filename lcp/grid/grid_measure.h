@@ -19,7 +19,7 @@ CVTM_HD cvtm_grid_natural_terms cvtm_grid_natural_residual(const cvtm_grid_probl
   const double held = diagonal * x[k];
   const double f = held - (p->b[k] + cvtm_grid_neighbour_sum(p, x, i, j, link));
   cvtm_grid_natural_terms natural;
-  natural.residual = x[k] - cvtm_grid_clip(x[k] - f, cvtm_grid_lower(p, k), cvtm_grid_upper(p, k));
+  natural.residual = x[k] - cvtm_lcp_clip(x[k] - f, cvtm_grid_lower(p, k), cvtm_grid_upper(p, k));
   natural.size = fabs(p->b[k]) + 2 * fabs(held);
   return natural;
 }
@@ -38,7 +38,7 @@ CVTM_HD void cvtm_grid_add_line_search(const cvtm_grid_problem *p, int64_t i, in
 /* x of node k after a step along d, moved into its bounds. */
 CVTM_HD double cvtm_grid_stepped(const cvtm_grid_problem *p, int64_t k, double step) {
   if (cvtm_grid_masked(p, k)) return 0.0;
-  return cvtm_grid_clip(p->x[k] + step * p->d[k], cvtm_grid_lower(p, k), cvtm_grid_upper(p, k));
+  return cvtm_lcp_clip(p->x[k] + step * p->d[k], cvtm_grid_lower(p, k), cvtm_grid_upper(p, k));
 }
 
 /* The part of node (i, j) in the energy 1/2 x'Ax - b'x, by differences of neighbours, which do not

@@ -113,8 +113,8 @@ CVTM_HD double cvtm_grid_nested_start_value(const cvtm_grid_problem *p, const cv
                                             const double *x, int64_t i, int64_t j) {
   const int64_t k = j * p->width + i;
   if (cvtm_grid_masked(p, k)) return 0.0;
-  return cvtm_grid_clip(cvtm_grid_interpolated(c, x, i, j), cvtm_grid_lower(p, k),
-                        cvtm_grid_upper(p, k));
+  return cvtm_lcp_clip(cvtm_grid_interpolated(c, x, i, j), cvtm_grid_lower(p, k),
+                       cvtm_grid_upper(p, k));
 }
 
 #endif

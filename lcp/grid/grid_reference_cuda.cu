@@ -27,7 +27,7 @@ __global__ void clip_start_kernel(const cvtm_grid_problem *problem, int warm, in
     const double value = warm ? p.x[k] : 0.0;
     out[k] = cvtm_grid_masked(&p, k)
                  ? 0.0
-                 : cvtm_grid_clip(value, cvtm_grid_lower(&p, k), cvtm_grid_upper(&p, k));
+                 : cvtm_lcp_clip(value, cvtm_grid_lower(&p, k), cvtm_grid_upper(&p, k));
   });
 }
 
@@ -341,7 +341,7 @@ int chains_cycles_reference(const cvtm_grid_top * /* top */, const cvtm_grid_lev
 
 /* --- launchers of phases that both tables have --- */
 
-cvtm_status cvtm_grid_clip_start_reference(const cvtm_grid_top *top, int warm, int into_d) {
+cvtm_status cvtm_lcp_clip_start_reference(const cvtm_grid_top *top, int warm, int into_d) {
   clip_start_kernel<<<blocks_for_nodes(top), tile_threads_xy(), 0, stream_of(top)>>>(top->problem,
                                                                                      warm, into_d);
   return cvtm_cuda_launched(top->device, "clip_start_kernel");
@@ -426,7 +426,7 @@ cvtm_status cvtm_grid_prolong_solution_reference(const cvtm_grid_top *top,
 
 const cvtm_grid_table cvtm_grid_reference_table_cuda = {
     cvtm_grid_partial_doubles_cuda,
-    cvtm_grid_clip_start_reference,
+    cvtm_lcp_clip_start_reference,
     measure_cold_start_reference,
     cvtm_grid_begin_iteration_reference,
     cvtm_grid_raise_limit_reference,

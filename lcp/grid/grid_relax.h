@@ -15,7 +15,7 @@ CVTM_HD double cvtm_grid_relaxed(const cvtm_grid_problem *p, const double *x, in
   const double sum = p->b[k] + cvtm_grid_neighbour_sum(p, x, i, j, link);
   double value = diagonal > 0 ? sum / diagonal : x[k];
   if (omega != 1.0) value = x[k] + omega * (value - x[k]);
-  return cvtm_grid_clip(value, cvtm_grid_lower(p, k), cvtm_grid_upper(p, k));
+  return cvtm_lcp_clip(value, cvtm_grid_lower(p, k), cvtm_grid_upper(p, k));
 }
 
 /* The value that Gauss-Seidel gives to coarse node (x, y), moved into its bounds if `bounded`; 0
@@ -27,7 +27,7 @@ CVTM_HD double cvtm_grid_coarse_relaxed(const cvtm_grid_level *c, int bounded, i
   cvtm_grid_coarse_stencil(c, x, y, link);
   if (!(link[1][1] > 0)) return 0.0;
   const double value = (c->r[k] + cvtm_grid_coarse_neighbour_sum(c, c->e, x, y, link)) / link[1][1];
-  return bounded ? cvtm_grid_clip(value, c->lower[k], c->upper[k]) : value;
+  return bounded ? cvtm_lcp_clip(value, c->lower[k], c->upper[k]) : value;
 }
 
 /* Sweeps on the coarsest level: it has at most 3 x 3 nodes, or its mass dominates its links. */

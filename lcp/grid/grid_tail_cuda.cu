@@ -149,7 +149,7 @@ __device__ void for_small(int width, int height, Work work) {
 
 __device__ double small_relaxed(small_level s, int bounded, int k, const double (&link)[3][3]) {
   const double value = (s.r()[k] + small_neighbour_sum(s.e() + k, s.pitch, link)) * s.inverse()[k];
-  return bounded ? cvtm_grid_clip(value, s.lower()[k], s.upper()[k]) : value;
+  return bounded ? cvtm_lcp_clip(value, s.lower()[k], s.upper()[k]) : value;
 }
 
 __device__ void relax_small(small_level s, int bounded, int sweeps) {

@@ -233,7 +233,7 @@ __device__ __forceinline__ double relax_colour(const quad_operator &a, const qua
                                                int at, quad *e) {
   const double sum = d.r.at[c] + a.template neighbour_sum<c, from_zero>(at);
   double value = a.inverse.at[c] > 0 ? sum * a.inverse.at[c] : 0.0;
-  if (bounded && a.inverse.at[c] > 0) value = cvtm_grid_clip(value, d.lower.at[c], d.upper.at[c]);
+  if (bounded && a.inverse.at[c] > 0) value = cvtm_lcp_clip(value, d.lower.at[c], d.upper.at[c]);
   e->at[c] = value;
   a.e[c * quad_plane + at] = value;
   __syncthreads();

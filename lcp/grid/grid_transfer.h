@@ -212,8 +212,8 @@ CVTM_HD double cvtm_grid_corrected(const cvtm_grid_problem *p, const cvtm_grid_l
                                    int64_t j) {
   const int64_t k = j * p->width + i;
   if (p->active[k]) return p->x[k];
-  return cvtm_grid_clip(p->x[k] + cvtm_grid_interpolated(c, c->e, i, j), cvtm_grid_lower(p, k),
-                        cvtm_grid_upper(p, k));
+  return cvtm_lcp_clip(p->x[k] + cvtm_grid_interpolated(c, c->e, i, j), cvtm_grid_lower(p, k),
+                       cvtm_grid_upper(p, k));
 }
 
 /* --- interpolation weights from the operator --- */

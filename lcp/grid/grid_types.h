@@ -8,6 +8,7 @@
 #define CVTMESH_LCP_GRID_GRID_TYPES_H
 
 #include "base/portable.h"
+#include "lcp/clip.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -107,11 +108,6 @@ CVTM_HD double cvtm_grid_lower(const cvtm_grid_problem *p, int64_t k) {
 
 CVTM_HD double cvtm_grid_upper(const cvtm_grid_problem *p, int64_t k) {
   return p->upper ? p->upper[k] : (double)INFINITY;
-}
-
-CVTM_HD double cvtm_grid_clip(double value, double lower, double upper) {
-  const double low = value < lower ? lower : value;
-  return low > upper ? upper : low;
 }
 
 CVTM_HD int cvtm_grid_masked(const cvtm_grid_problem *p, int64_t k) {

@@ -189,9 +189,9 @@ static cvtm_status allocate_hlcp(cvtm_hlcp *h) {
   if (status == CVTM_OK) {
     status = cvtm_device_allocate(h->device, 1, sizeof *arrays->state, (void **)&arrays->state);
   }
-  if (status == CVTM_OK) status = cvtm_hlcp_vector(h, 1, &h->verdict);
-  h->seen = malloc(sizeof *h->seen);
-  if (status == CVTM_OK && h->seen == NULL) {
+  if (status == CVTM_OK) status = cvtm_hlcp_vector(h, 1, &h->reduced);
+  h->host_state = malloc(sizeof *h->host_state);
+  if (status == CVTM_OK && h->host_state == NULL) {
     status = cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_MEMORY, "out of memory");
   }
   arrays->q = h->q;
@@ -253,11 +253,11 @@ void cvtm_hlcp_destroy(cvtm_hlcp *h) {
   cvtm_device_free(h->device, h->own_x);
   cvtm_device_free(h->device, h->q);
   cvtm_device_free(h->device, h->omega);
-  cvtm_device_free(h->device, h->verdict);
+  cvtm_device_free(h->device, h->reduced);
   cvtm_device_free(h->device, h->arrays.partial);
   cvtm_device_free(h->device, h->arrays.change);
   cvtm_device_free(h->device, h->arrays.state);
-  free(h->seen);
+  free(h->host_state);
   free(h);
 }
 
@@ -265,10 +265,10 @@ void cvtm_hlcp_destroy(cvtm_hlcp *h) {
 
 cvtm_status cvtm_hlcp_reduce(cvtm_hlcp *h, cvtm_reduction reduction, const double *values,
                              double *result) {
-  const cvtm_status status = cvtm_reduce(h->device, reduction, values, h->arrays.n, h->verdict,
+  const cvtm_status status = cvtm_reduce(h->device, reduction, values, h->arrays.n, h->reduced,
                                          h->workspace, h->workspace_bytes);
   if (status != CVTM_OK) return status;
-  return cvtm_device_copy_out(h->device, result, h->verdict, sizeof *result);
+  return cvtm_device_copy_out(h->device, result, h->reduced, sizeof *result);
 }
 
 /* Refuses a q that is not finite. */
@@ -292,15 +292,16 @@ static cvtm_status check_right_side(cvtm_hlcp *h) {
 }
 
 static cvtm_status poll_state(cvtm_hlcp *h) {
-  return cvtm_device_copy_out(h->device, h->seen, h->arrays.state, sizeof *h->seen);
+  return cvtm_device_copy_out(h->device, h->host_state, h->arrays.state, sizeof *h->host_state);
 }
 
 /* Calls the monitor for the iterations from *next on; nonzero if it asks to stop. */
 static int call_monitor(cvtm_hlcp *h, int64_t *next) {
-  const int64_t last = h->seen->apply ? h->seen->iteration - 1 : h->seen->iteration;
+  const int64_t last =
+      h->host_state->apply ? h->host_state->iteration - 1 : h->host_state->iteration;
   int asked = 0;
   for (; *next <= last; ++*next) {
-    const cvtm_hlcp_progress progress = {*next, h->seen->residuals[*next % CVTM_HLCP_RING]};
+    const cvtm_hlcp_progress progress = {*next, h->host_state->residuals[*next % CVTM_HLCP_RING]};
     if (h->options.monitor == NULL) continue;
     if (h->options.monitor(h->options.monitor_context, &progress)) asked = 1;
   }
@@ -314,7 +315,7 @@ static cvtm_status solver_sweep(cvtm_hlcp *h) {
   cvtm_status status = h->table->residual(h->device, &h->arrays);
   if (status == CVTM_OK) status = h->table->judge(h->device, &h->arrays);
   if (status == CVTM_OK) status = poll_state(h);
-  for (int64_t k = 0; k < h->given.count && status == CVTM_OK && h->seen->apply; ++k) {
+  for (int64_t k = 0; k < h->given.count && status == CVTM_OK && h->host_state->apply; ++k) {
     status = h->given.solver(h->given.context, k, h->arrays.change, h->arrays.change + (k + 1) * n);
   }
   if (status == CVTM_OK) status = h->table->combine(h->device, &h->arrays);
@@ -327,7 +328,7 @@ static cvtm_status run_sweeps(cvtm_hlcp *h) {
 }
 
 static cvtm_status solve_by_sweeps(cvtm_hlcp *h, cvtm_hlcp_result *result) {
-  cvtm_hlcp_state *state = h->seen;
+  cvtm_hlcp_state *state = h->host_state;
   memset(state, 0, sizeof *state);
   state->target = fmin(h->options.tolerance, DBL_MAX);
   state->limit = h->options.max_iterations;

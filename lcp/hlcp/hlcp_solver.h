@@ -18,10 +18,10 @@ struct cvtm_hlcp {
   cvtm_hlcp_arrays arrays;
   cvtm_loop *loop;
   cvtm_hlcp_newton *newton; /* NULL for the multisplitting methods */
-  double *own_x, *q, *omega, *verdict;
+  double *own_x, *q, *omega, *reduced;
   void *workspace;
   size_t workspace_bytes;
-  cvtm_hlcp_state *seen; /* the last copy of the state in host memory */
+  cvtm_hlcp_state *host_state; /* the last copy of the state in host memory */
   double setup_seconds;
 };
 

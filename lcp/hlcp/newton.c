@@ -87,7 +87,7 @@ static cvtm_status apply_jacobian(void *context, double *direction, double *prec
 static cvtm_status krylov_step(cvtm_hlcp *h, cvtm_hlcp_result *result) {
   cvtm_hlcp_newton *s = h->newton;
   const size_t bytes = (size_t)h->arrays.n * sizeof(double);
-  const double norm = h->seen->residual; /* of the right side */
+  const double norm = h->host_state->residual; /* of the right side */
   const double progress = norm / s->norm_before;
   double forcing = s->norm_before > 0 ? progress * progress : most_forcing;
   forcing = fmin(fmax(forcing, least_forcing), most_forcing);
@@ -184,16 +184,16 @@ void cvtm_hlcp_newton_destroy(cvtm_hlcp *h) {
 
 /* --- the method ----------------------------------------------------------------------- */
 
-/* seen->residual = ||H(own_x)||. The judge counts iterations. */
+/* host_state->residual = ||H(own_x)||. The judge counts iterations. */
 static cvtm_status evaluate_h(cvtm_hlcp *h) {
   cvtm_status status = h->table->residual(h->device, &h->arrays);
   if (status == CVTM_OK) status = h->table->judge(h->device, &h->arrays);
   if (status != CVTM_OK) return status;
-  return cvtm_device_copy_out(h->device, h->seen, h->arrays.state, sizeof *h->seen);
+  return cvtm_device_copy_out(h->device, h->host_state, h->arrays.state, sizeof *h->host_state);
 }
 
 static cvtm_status send_state(cvtm_hlcp *h) {
-  return cvtm_device_copy_in(h->device, h->arrays.state, h->seen, sizeof *h->seen);
+  return cvtm_device_copy_in(h->device, h->arrays.state, h->host_state, sizeof *h->host_state);
 }
 
 static cvtm_status copy_x(cvtm_hlcp *h, double *to, const double *from) {
@@ -203,26 +203,26 @@ static cvtm_status copy_x(cvtm_hlcp *h, double *to, const double *from) {
 /* Halves the step from the best iterate until ||H|| falls. If it does not, *found = 0 and own_x is
  * the best iterate. */
 static cvtm_status line_search(cvtm_hlcp *h, double best, int *found) {
-  const cvtm_hlcp_state before = *h->seen;
+  const cvtm_hlcp_state before = *h->host_state;
   double length = 1;
   *found = 0;
   cvtm_status status = CVTM_OK;
   for (int k = 0; k < HALVINGS && status == CVTM_OK && !*found; ++k, length /= 2) {
-    *h->seen = before;
+    *h->host_state = before;
     status = send_state(h);
     if (status == CVTM_OK) status = copy_x(h, h->own_x, h->newton->best);
     if (status == CVTM_OK) {
       status = cvtm_vector_axpy(h->device, length, h->newton->step, h->own_x, h->arrays.n);
     }
     if (status == CVTM_OK) status = evaluate_h(h);
-    *found = h->seen->residual <= (1 - 1e-4 * length) * best;
+    *found = h->host_state->residual <= (1 - 1e-4 * length) * best;
   }
   if (status == CVTM_OK && !*found) status = copy_x(h, h->own_x, h->newton->best);
   return status;
 }
 
 static int call_monitor(cvtm_hlcp *h, int64_t iteration) {
-  const cvtm_hlcp_progress progress = {iteration, h->seen->residual};
+  const cvtm_hlcp_progress progress = {iteration, h->host_state->residual};
   return h->options.monitor != NULL && h->options.monitor(h->options.monitor_context, &progress);
 }
 
@@ -234,19 +234,19 @@ static cvtm_status newton_step(cvtm_hlcp *h, cvtm_hlcp_result *result) {
 static cvtm_status step_from_best(cvtm_hlcp *h, double best, cvtm_hlcp_result *result) {
   cvtm_status status = copy_x(h, h->own_x, h->newton->best);
   if (status == CVTM_OK) status = h->table->residual(h->device, &h->arrays);
-  h->seen->residual = best;
+  h->host_state->residual = best;
   if (status == CVTM_OK) status = newton_step(h, result);
   return status;
 }
 
 cvtm_status cvtm_hlcp_newton_solve(cvtm_hlcp *h, cvtm_hlcp_result *result) {
   cvtm_hlcp_newton *s = h->newton;
-  cvtm_hlcp_state *seen = h->seen;
-  memset(seen, 0, sizeof *seen);
-  seen->target = fmin(h->options.tolerance, DBL_MAX);
-  seen->limit = h->options.max_iterations;
-  seen->stop = CVTM_UNDECIDED;
-  seen->pause_at = INT64_MAX;
+  cvtm_hlcp_state *host_state = h->host_state;
+  memset(host_state, 0, sizeof *host_state);
+  host_state->target = fmin(h->options.tolerance, DBL_MAX);
+  host_state->limit = h->options.max_iterations;
+  host_state->stop = CVTM_UNDECIDED;
+  host_state->pause_at = INT64_MAX;
   cvtm_status status = send_state(h);
   if (status == CVTM_OK) status = evaluate_h(h);
   double best = (double)INFINITY;
@@ -255,14 +255,14 @@ cvtm_status cvtm_hlcp_newton_solve(cvtm_hlcp *h, cvtm_hlcp_result *result) {
   int64_t steps = 0;
   while (status == CVTM_OK) {
     const int stop_asked = call_monitor(h, steps);
-    idle = seen->residual < 0.999 * best ? 0 : idle + 1;
-    if (seen->residual < best) {
-      best = seen->residual;
+    idle = host_state->residual < 0.999 * best ? 0 : idle + 1;
+    if (host_state->residual < best) {
+      best = host_state->residual;
       status = copy_x(h, s->best, h->own_x);
     }
-    if (status != CVTM_OK || seen->stop != CVTM_UNDECIDED) break;
+    if (status != CVTM_OK || host_state->stop != CVTM_UNDECIDED) break;
     if (stop_asked) {
-      seen->stop = CVTM_LCP_INTERRUPTED;
+      host_state->stop = CVTM_LCP_INTERRUPTED;
       break;
     }
     searches = searches || idle >= PATIENCE;
@@ -277,18 +277,18 @@ cvtm_status cvtm_hlcp_newton_solve(cvtm_hlcp *h, cvtm_hlcp_result *result) {
       int found = 0;
       status = line_search(h, best, &found);
       if (status != CVTM_OK || found) continue;
-      seen->stop = CVTM_LCP_STALLED;
+      host_state->stop = CVTM_LCP_STALLED;
       break;
     }
     status = cvtm_vector_axpy(h->device, 1, s->step, h->own_x, h->arrays.n);
     if (status == CVTM_OK) status = evaluate_h(h);
   }
-  if (status == CVTM_OK && best < seen->residual) {
-    seen->residual = best;
+  if (status == CVTM_OK && best < host_state->residual) {
+    host_state->residual = best;
     status = copy_x(h, h->own_x, s->best);
   }
-  result->stop = (cvtm_lcp_stop)seen->stop;
+  result->stop = (cvtm_lcp_stop)host_state->stop;
   result->iterations = steps;
-  result->residual = seen->residual;
+  result->residual = host_state->residual;
   return status;
 }

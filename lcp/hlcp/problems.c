@@ -8,19 +8,19 @@
 
 typedef struct entry {
   int64_t shift; /* column - row */
-  int along;     /* of the shift, -1, 0 or 1 within a grid row; the rest crosses grid rows */
+  int along;     /* -1, 0 or 1: the part of the shift within a grid line */
   double a, b;
 } entry;
 
-enum { MOST_ENTRIES = 5 };
+enum { STENCIL_ENTRIES = 5 };
 
-typedef struct stencil {
+typedef struct hlcp_stencil {
   int64_t size, n;
   int count;
-  entry entries[MOST_ENTRIES]; /* shifts ascending */
-} stencil;
+  entry entries[STENCIL_ENTRIES]; /* shifts ascending */
+} hlcp_stencil;
 
-static void stencil_of(int example, int64_t size, double mu, double nu, stencil *s) {
+static void stencil_of(int example, int64_t size, double mu, double nu, hlcp_stencil *s) {
   const entry first[] = {
       {-1, -1, -1, -1}, {0, 0, 4, 4}, {1, 1, -1, -1}, {size, 0, -1, 0}, {2 * size, 0, -1, 0}};
   const entry second[] = {{-size, 0, -1, 0},
@@ -35,11 +35,11 @@ static void stencil_of(int example, int64_t size, double mu, double nu, stencil 
                          {size, 0, -0.5, 0}};
   s->size = size;
   s->n = size * size;
-  s->count = MOST_ENTRIES;
+  s->count = STENCIL_ENTRIES;
   memcpy(s->entries, example == 1 ? first : example == 2 ? second : third, sizeof s->entries);
 }
 
-static int has_entry(const stencil *s, int64_t row, const entry *e) {
+static int has_entry(const hlcp_stencil *s, int64_t row, const entry *e) {
   const int64_t along = row % s->size + e->along;
   const int64_t column = row + e->shift;
   return along >= 0 && along < s->size && column >= 0 && column < s->n;
@@ -47,8 +47,9 @@ static int has_entry(const stencil *s, int64_t row, const entry *e) {
 
 static int in_b(const entry *e) { return e->along != 0 || e->shift == 0; }
 
-/* Entries of the first matrix (which = 0) or the second in a row; written where csr is not NULL. */
-static int64_t put_row(const stencil *s, int64_t row, int which, cvtm_csr *csr) {
+/* The number of entries of a row of A (which = 0) or B (1), which are written if csr is not NULL.
+ */
+static int64_t put_row(const hlcp_stencil *s, int64_t row, int which, cvtm_csr *csr) {
   int64_t count = 0;
   for (int k = 0; k < s->count; ++k) {
     const entry *e = &s->entries[k];
@@ -63,7 +64,7 @@ static int64_t put_row(const stencil *s, int64_t row, int which, cvtm_csr *csr) 
   return count;
 }
 
-static cvtm_status put_matrix(const stencil *s, int which, cvtm_csr *csr, cvtm_error *error) {
+static cvtm_status put_matrix(const hlcp_stencil *s, int which, cvtm_csr *csr, cvtm_error *error) {
   int64_t count = 0;
   for (int64_t row = 0; row < s->n; ++row) count += put_row(s, row, which, NULL);
   const cvtm_status status = cvtm_csr_create(s->n, s->n, count, csr, error);
@@ -75,7 +76,7 @@ static cvtm_status put_matrix(const stencil *s, int which, cvtm_csr *csr, cvtm_e
 }
 
 /* q = A z - B w with z = (0, 1, 0, 1, ...) and w = (1, 0, 1, 0, ...). */
-static double right_side(const stencil *s, int64_t row) {
+static double right_side(const hlcp_stencil *s, int64_t row) {
   double q = 0;
   for (int k = 0; k < s->count; ++k) {
     const entry *e = &s->entries[k];
@@ -85,7 +86,7 @@ static double right_side(const stencil *s, int64_t row) {
   return q;
 }
 
-static cvtm_status put_right_side(int64_t n, cvtm_hlcp_problem *problem, cvtm_error *error) {
+static cvtm_status allocate_right_side(int64_t n, cvtm_hlcp_problem *problem, cvtm_error *error) {
   problem->q = malloc((size_t)n * sizeof *problem->q);
   if (problem->q != NULL) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for %lld unknowns", (long long)n);
@@ -101,11 +102,11 @@ cvtm_status cvtm_hlcp_example(int example, int64_t size, double mu, double nu,
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the size of an example is 1 to 32768, not %lld",
                      (long long)size);
   }
-  stencil s;
+  hlcp_stencil s;
   stencil_of(example, size, mu, nu, &s);
   cvtm_status status = put_matrix(&s, 0, &problem->a, error);
   if (status == CVTM_OK) status = put_matrix(&s, 1, &problem->b, error);
-  if (status == CVTM_OK) status = put_right_side(s.n, problem, error);
+  if (status == CVTM_OK) status = allocate_right_side(s.n, problem, error);
   if (status != CVTM_OK) {
     cvtm_hlcp_problem_free(problem);
     return status;
@@ -116,7 +117,7 @@ cvtm_status cvtm_hlcp_example(int example, int64_t size, double mu, double nu,
 
 double cvtm_hlcp_example_omega(int example) { return example == 1 ? 1 : 0.5; }
 
-static void put(cvtm_csr *csr, int64_t row, int64_t column, double value) {
+static void append_entry(cvtm_csr *csr, int64_t row, int64_t column, double value) {
   csr->column[csr->row_start[row + 1]] = (int32_t)column;
   csr->value[csr->row_start[row + 1]++] = value;
 }
@@ -135,7 +136,7 @@ cvtm_status cvtm_hlcp_bearing(int64_t size, double eccentricity, double supply,
   const int64_t n = size - 1; /* p(0) and p(2 pi) are given */
   cvtm_status status = cvtm_csr_create(n, n, 3 * n - 2, &problem->a, error);
   if (status == CVTM_OK) status = cvtm_csr_create(n, n, 2 * n - 1, &problem->b, error);
-  if (status == CVTM_OK) status = put_right_side(n, problem, error);
+  if (status == CVTM_OK) status = allocate_right_side(n, problem, error);
   if (status != CVTM_OK) {
     cvtm_hlcp_problem_free(problem);
     return status;
@@ -149,11 +150,11 @@ cvtm_status cvtm_hlcp_bearing(int64_t size, double eccentricity, double supply,
     cvtm_csr *a = &problem->a, *b = &problem->b;
     a->row_start[i + 1] = a->row_start[i];
     b->row_start[i + 1] = b->row_start[i];
-    if (i > 0) put(a, i, i - 1, -left_cubed);
-    put(a, i, i, left_cubed + right_cubed);
-    if (i + 1 < n) put(a, i, i + 1, -right_cubed);
-    if (i > 0) put(b, i, i - 1, -left);
-    put(b, i, i, right);
+    if (i > 0) append_entry(a, i, i - 1, -left_cubed);
+    append_entry(a, i, i, left_cubed + right_cubed);
+    if (i + 1 < n) append_entry(a, i, i + 1, -right_cubed);
+    if (i > 0) append_entry(b, i, i - 1, -left);
+    append_entry(b, i, i, right);
     problem->q[i] = -(right - left);
     if (i == 0) problem->q[i] += supply * left_cubed;
     if (i + 1 == n) problem->q[i] += supply * right_cubed;

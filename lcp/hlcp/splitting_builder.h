@@ -12,22 +12,21 @@ typedef struct cvtm_hlcp_builder {
   const cvtm_hlcp_options *options;
   int64_t n, splits, unknowns;
   int64_t *block_first; /* splits + 1 */
-  int32_t *row;         /* of an unknown; NULL: itself */
+  int32_t *row;         /* by unknown; NULL: the unknown itself */
   double *scale;        /* NULL: 1 */
   cvtm_csr lower, weights;
 } cvtm_hlcp_builder;
 
-/* Fails for want of memory. */
 cvtm_status cvtm_hlcp_no_memory(cvtm_error *error);
 /* Refuses more unknowns than 32-bit columns can number. */
 cvtm_status cvtm_hlcp_check_unknowns(const cvtm_hlcp_builder *s, cvtm_error *error);
 int64_t cvtm_hlcp_first_of_block(const cvtm_hlcp_builder *s, int64_t k);
 
-/* The AOR family (splitting_aor.c): the paper's blocks; weights e of the caller's. */
+/* The AOR family (splitting_aor.c): the paper's blocks; weights e of the caller. */
 cvtm_status cvtm_hlcp_build_even(cvtm_hlcp_builder *s, cvtm_error *error);
 cvtm_status cvtm_hlcp_build_weighted(cvtm_hlcp_builder *s, const cvtm_csr *e, cvtm_error *error);
 
-/* Splittings of the caller's (splitting_given.c): matrices; a solver. e: the weights. */
+/* Splittings by the caller (splitting_given.c): matrices; a solver. e: the weights. */
 cvtm_status cvtm_hlcp_build_given(cvtm_hlcp_builder *s, const cvtm_csr *e, cvtm_error *error);
 cvtm_status cvtm_hlcp_build_for_solver(cvtm_hlcp_builder *s, const cvtm_csr *e, cvtm_error *error);
 
@@ -37,7 +36,7 @@ cvtm_status cvtm_hlcp_build_weights(cvtm_hlcp_builder *s, const cvtm_csr *e,
 
 /* A level schedule (splitting_levels.c): the unknowns of a level depend only on earlier levels. */
 typedef struct cvtm_hlcp_levels {
-  int32_t *level; /* of an unknown within its block */
+  int32_t *level; /* by unknown, within its block */
   int32_t *order;
   int64_t *level_first, *block_level;
   int64_t count, widest;

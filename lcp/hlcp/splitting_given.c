@@ -1,4 +1,4 @@
-/* Multisplittings of the caller's: of each M_Ak + M_Bk Omega only the rows on which the support of
+/* Multisplittings by the caller: of each M_Ak + M_Bk Omega only the rows on which the support of
  * E_k depends are kept. */
 #include "lcp/hlcp/splitting_builder.h"
 
@@ -148,7 +148,7 @@ cvtm_status cvtm_hlcp_build_given(cvtm_hlcp_builder *s, const cvtm_csr *e, cvtm_
   return status;
 }
 
-/* A solver of the caller's computes all n components of every splitting. */
+/* The caller's solver computes all n components of every splitting. */
 cvtm_status cvtm_hlcp_build_for_solver(cvtm_hlcp_builder *s, const cvtm_csr *e, cvtm_error *error) {
   if (s->splits > (INT32_MAX - s->n) / (s->n > 0 ? s->n : 1)) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld splittings of %lld unknowns are too many",

@@ -113,10 +113,10 @@ static double merit_of(const cvtm_sparse_solver *s) {
   return is_weighted ? s->host.sums.at[3] : s->host.loop.norm;
 }
 
-/* Heavy rows decide the natural residual's norm: where it is small enough, light ones may still be
- * far off, and the course goes on while that helps them. It ends where the same active set comes
- * again without a better solution of its system, and sweeps find none either. */
-static int32_t decide(cvtm_sparse_solver *s, int is_settled) {
+/* The stop rule with two additions. Rows of large weight dominate the norm of the natural residual,
+ * so below the target the iteration goes on while the other rows improve. It stalls if the active
+ * set has not changed (is_settled) and neither its linear system nor sweeps give a better x. */
+static int32_t pdas_stop(cvtm_sparse_solver *s, int is_settled) {
   pdas *in = s->own;
   const cvtm_iteration_state *loop = &s->host.loop;
   const double merit = merit_of(s);
@@ -134,7 +134,7 @@ static int32_t decide(cvtm_sparse_solver *s, int is_settled) {
 }
 
 /* Projected sweeps, which converge if A is an H-matrix. */
-static cvtm_status relax(cvtm_sparse_solver *s) {
+static cvtm_status relax_projected(cvtm_sparse_solver *s) {
   pdas *in = s->own;
   const cvtm_kernel_flags projected = {.bounded = 1};
   const int sweeps = SWEEPS << in->relaxations++;
@@ -142,7 +142,7 @@ static cvtm_status relax(cvtm_sparse_solver *s) {
   return cvtm_hierarchy_sweep(&s->hierarchy, &s->hierarchy.level[0], projected, 1, sweeps);
 }
 
-/* From where the course of level 0 has come to. */
+/* Continues from the current iterate of level 0. */
 static cvtm_status pdas_iterate(cvtm_sparse_solver *s) {
   pdas *in = s->own;
   cvtm_iteration_state *loop = &s->host.loop;
@@ -154,12 +154,12 @@ static cvtm_status pdas_iterate(cvtm_sparse_solver *s) {
     const int is_stuck = in->idle >= PATIENCE || (in->idle > 0 && changes == 0);
     const int relaxes = is_stuck && in->relaxations < RELAXATIONS;
     changes = 1;
-    status = relaxes ? relax(s) : pdas_step(s, &changes);
+    status = relaxes ? relax_projected(s) : pdas_step(s, &changes);
     if (status == CVTM_OK) status = cvtm_sparse_judge(s, 0, 0);
     if (status == CVTM_OK) status = cvtm_sparse_poll(s, 0);
     if (status != CVTM_OK) return status;
     if (k == 0) changes = 1; /* the active set before the first step was not chosen */
-    loop->stop = decide(s, changes == 0);
+    loop->stop = pdas_stop(s, changes == 0);
     status =
         cvtm_device_copy_in(s->head.device, &s->state->loop.stop, &loop->stop, sizeof loop->stop);
   }
