@@ -1,5 +1,6 @@
 /* CVT iterations at the image and site counts of Fei, Rong, Wang & Wang 2014, Table 2:
  * milliseconds per evaluation and per iteration of the optimiser alone. */
+#include "bench/harness.h"
 #include "cvt/cvt.h"
 
 #include <stdio.h>
@@ -67,13 +68,7 @@ static cvtm_status measure(cvtm_device *device, const size_row *row, cvtm_cvt_en
 }
 
 int main(int argc, char **argv) {
-  const char *name = argc == 3 && !strcmp(argv[1], "--device") ? argv[2] : "auto";
-  cvtm_device *device = NULL;
-  cvtm_error error = {CVTM_OK, ""};
-  if (cvtm_device_create(name, 0, &device, &error)) {
-    fprintf(stderr, "bench_cvt: %s\n", error.message);
-    return 5;
-  }
+  cvtm_device *device = bench_device(argc, argv, "auto");
   printf(
       "Device: %s (%s); milliseconds per evaluation, milliseconds of the optimiser per "
       "iteration\n\n",

@@ -4,6 +4,7 @@
  * --threads N, --size M (of grading and bias; negative: neither), --image SIZE, --steps N and
  * --step-tolerance T (of segmentation). */
 #include "base/clock.h"
+#include "bench/harness.h"
 #include "density/bias.h"
 #include "density/grade.h"
 #include "density/seeds.h"
@@ -13,12 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void check(cvtm_device *device, cvtm_status status) {
-  if (status == CVTM_OK) return;
-  fprintf(stderr, "bench_density: %s\n", cvtm_device_error(device)->message);
-  exit(1);
-}
 
 static double *host_plane(int m) {
   double *made = malloc((size_t)m * (size_t)m * sizeof *made);
@@ -33,7 +28,7 @@ static double noise(uint32_t *seed) {
 
 static double *device_plane(cvtm_device *device, int m) {
   void *made = NULL;
-  check(device, cvtm_device_allocate(device, (int64_t)m * m, sizeof(double), &made));
+  bench_check(device, cvtm_device_allocate(device, (int64_t)m * m, sizeof(double), &made));
   return made;
 }
 
@@ -44,15 +39,15 @@ static void measure_smoothing(cvtm_device *device, int m) {
     const double x = (double)(k % m) / m - 0.5, y = (double)(k / m) / m - 0.5;
     host[k] = (hypot(x, y) < 0.3 ? 0.9 : 0.1) + 0.05 * noise(&seed);
   }
-  check(device, cvtm_device_copy_in(device, rho, host, (size_t)m * (size_t)m * sizeof *host));
+  bench_check(device, cvtm_device_copy_in(device, rho, host, (size_t)m * (size_t)m * sizeof *host));
   const double tolerance = 1e-8 * 0.95;
   cvtm_grade *grade = NULL;
   cvtm_lcp_result graded;
   double best = INFINITY;
-  check(device, cvtm_grade_create(device, m, m, NULL, 16, tolerance, &grade));
+  bench_check(device, cvtm_grade_create(device, m, m, NULL, 16, tolerance, &grade));
   for (int k = 0; k < 3; ++k) {
     const double start = cvtm_clock();
-    check(device, cvtm_grade_solve(grade, rho, NULL, u, &graded));
+    bench_check(device, cvtm_grade_solve(grade, rho, NULL, u, &graded));
     best = fmin(best, cvtm_clock() - start);
   }
   cvtm_grade_destroy(grade);
@@ -64,11 +59,11 @@ static void measure_smoothing(cvtm_device *device, int m) {
     cvtm_bias *bias = NULL;
     cvtm_hlcp_result biased;
     best = INFINITY;
-    check(device, cvtm_bias_create(device, m, m, NULL, &options, &bias));
+    bench_check(device, cvtm_bias_create(device, m, m, NULL, &options, &bias));
     for (int k = 0; k < 3; ++k) {
       const double start = cvtm_clock();
-      check(device, cvtm_bias_solve(bias, rho, u, &biased));
-      check(device, cvtm_device_synchronize(device));
+      bench_check(device, cvtm_bias_solve(bias, rho, u, &biased));
+      bench_check(device, cvtm_device_synchronize(device));
       best = fmin(best, cvtm_clock() - start);
     }
     cvtm_bias_destroy(bias);
@@ -103,8 +98,8 @@ static void measure_segmentation(cvtm_device *device, int m, int steps, double t
   if (tolerance > 0) options.step_tolerance = tolerance;
   cvtm_segment *segment = NULL;
   cvtm_segment_result result;
-  check(device, cvtm_segment_create(device, m, m, &options, &segment));
-  check(device, cvtm_segment_solve(segment, image, NULL, upper, u, &result));
+  bench_check(device, cvtm_segment_create(device, m, m, &options, &segment));
+  bench_check(device, cvtm_segment_solve(segment, image, NULL, upper, u, &result));
   cvtm_segment_destroy(segment);
   printf("  %4d^2  %3lld steps %8.3f s  %8.3f ms a step, %.1f cycles; published: %s\n", m,
          (long long)result.steps, result.seconds, 1e3 * result.seconds / (double)result.steps,
@@ -115,23 +110,11 @@ static void measure_segmentation(cvtm_device *device, int m, int steps, double t
 }
 
 int main(int argc, char **argv) {
-  const char *name = "auto";
-  int size = 0, image = 0, threads = 0, steps = 0;
-  double tolerance = 0;
-  for (int k = 1; k + 1 < argc; k += 2) {
-    if (!strcmp(argv[k], "--device")) name = argv[k + 1];
-    if (!strcmp(argv[k], "--size")) size = atoi(argv[k + 1]);
-    if (!strcmp(argv[k], "--threads")) threads = atoi(argv[k + 1]);
-    if (!strcmp(argv[k], "--steps")) steps = atoi(argv[k + 1]);
-    if (!strcmp(argv[k], "--image")) image = atoi(argv[k + 1]);
-    if (!strcmp(argv[k], "--step-tolerance")) tolerance = atof(argv[k + 1]);
-  }
-  cvtm_device *device = NULL;
-  cvtm_error error = {CVTM_OK, ""};
-  if (cvtm_device_create(name, threads, &device, &error) != CVTM_OK) {
-    fprintf(stderr, "bench_density: %s\n", error.message);
-    return 5;
-  }
+  const int size = (int)bench_integer(argc, argv, "--size");
+  const int image = (int)bench_integer(argc, argv, "--image");
+  const double tolerance = strtod(bench_text(argc, argv, "--step-tolerance", "0"), NULL);
+  int steps = (int)bench_integer(argc, argv, "--steps");
+  cvtm_device *device = bench_device(argc, argv, "auto");
   const int gpu = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
   printf("Device: %s (%s)\n", cvtm_device_name(device), cvtm_device_description(device));
   if (size >= 0) measure_smoothing(device, size > 0 ? size : 1024);

@@ -5,6 +5,7 @@
  * that size alone. */
 #include "base/clock.h"
 #include "base/primitives.h"
+#include "bench/harness.h"
 #include "cvt/descent.h"
 #include "power/equal_mass.h"
 #include "power/balance.h"
@@ -21,16 +22,6 @@ typedef struct size_row {
 
 static const size_row rows[] = {{256, 1000}, {512, 10000}, {2048, 60000}, {4096, 250000}};
 enum { ROWS = sizeof rows / sizeof rows[0], SMALL_ROWS = 1 };
-
-/* 1, or from 1 to 100 in waves. */
-static void paint(int side, int graded, float *density) {
-  for (int y = 0; y < side; ++y) {
-    for (int x = 0; x < side; ++x) {
-      const double wave = sin(9.0 * x / side) * cos(6.0 * y / side);
-      density[(int64_t)y * side + x] = graded ? (float)pow(100, 0.5 + 0.5 * wave) : 1.0F;
-    }
-  }
-}
 
 /* Milliseconds of a diagram of the plan's sites, and of a step of conjugate gradients. */
 static cvtm_status measure_phases(cvtm_cvt *cvt, int64_t count, double *diagram, double *step) {
@@ -83,7 +74,7 @@ static cvtm_status run_row(cvtm_device *device, const size_row *row, int graded)
   double *weights = malloc((size_t)row->sites * sizeof *weights);
   cvtm_cvt *cvt = NULL;
   cvtm_status status = density && sites && weights ? CVTM_OK : CVTM_ERROR_MEMORY;
-  if (!status) paint(row->side, graded, density);
+  if (!status) bench_density(row->side, graded, density);
   if (!status) status = cvtm_cvt_create(device, domain, density, row->sites, &cvt);
   if (!status) status = print_row(cvt, density, row, graded, sites, weights);
   cvtm_cvt_destroy(cvt);
@@ -94,19 +85,9 @@ static cvtm_status run_row(cvtm_device *device, const size_row *row, int graded)
 }
 
 int main(int argc, char **argv) {
-  const char *name = "cpu";
-  int side = 0;
-  for (int k = 1; k + 1 < argc; k += 2) {
-    if (strcmp(argv[k], "--device") == 0) name = argv[k + 1];
-    if (strcmp(argv[k], "--side") == 0) side = atoi(argv[k + 1]);
-  }
-  cvtm_device *device = NULL;
-  cvtm_error error = {CVTM_OK, ""};
-  cvtm_status status = cvtm_device_create(name, 0, &device, &error);
-  if (status != CVTM_OK) {
-    fprintf(stderr, "%s\n", error.message);
-    return 1;
-  }
+  const int side = (int)bench_integer(argc, argv, "--side");
+  cvtm_device *device = bench_device(argc, argv, "cpu");
+  cvtm_status status = CVTM_OK;
   printf(
       "%s (%s)\n\n| image | sites | density | diagram, ms | CG step, ms | iterations | diagrams | "
       "Newton steps | CG steps | energy ratio | deviation | start, s | diagrams, s | systems, s "

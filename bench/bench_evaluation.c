@@ -7,6 +7,7 @@
  * --side takes the images of that size alone. */
 #include "base/clock.h"
 #include "base/primitives.h"
+#include "bench/harness.h"
 #include "cvt/evaluate_kernels.h"
 
 #include <math.h>
@@ -69,17 +70,6 @@ static cvtm_status measure(job *j, int rounds, double *milliseconds) {
   return status;
 }
 
-/* 1, or from 1 to 100 in waves. */
-static void paint(int side, int graded, float *density) {
-#pragma omp parallel for schedule(static)
-  for (int y = 0; y < side; ++y) {
-    for (int x = 0; x < side; ++x) {
-      const double wave = sin(9.0 * x / side) * cos(6.0 * y / side);
-      density[(int64_t)y * side + x] = graded ? (float)pow(100, 0.5 + 0.5 * wave) : 1.0F;
-    }
-  }
-}
-
 static cvtm_status relax(cvtm_cvt *cvt, double *sites, int64_t count) {
   cvtm_cvt_options options;
   cvtm_cvt_defaults(&options);
@@ -122,7 +112,7 @@ static cvtm_status run_row(cvtm_device *device, const size_row *row, int graded,
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status = density && sites ? CVTM_OK : CVTM_ERROR_MEMORY;
   if (!status) {
-    paint(row->side, graded, density);
+    bench_density(row->side, graded, density);
     status =
         cvtm_cvt_sample(domain, density, row->sites, 1, CVTM_CVT_START_STRATIFIED, sites, &error);
   }
@@ -146,21 +136,12 @@ static cvtm_status run_row(cvtm_device *device, const size_row *row, int graded,
 }
 
 int main(int argc, char **argv) {
-  const char *name = "auto";
-  double bandwidth = 0;
-  int all = 0, side = 0;
-  for (int k = 1; k < argc; ++k) {
-    if (!strcmp(argv[k], "--all")) all = 1;
-    if (k + 1 < argc && !strcmp(argv[k], "--device")) name = argv[++k];
-    if (k + 1 < argc && !strcmp(argv[k], "--side")) side = atoi(argv[++k]);
-    if (k + 1 < argc && !strcmp(argv[k], "--bandwidth")) bandwidth = atof(argv[++k]);
-  }
-  cvtm_device *device = NULL;
-  cvtm_error error = {CVTM_OK, ""};
-  if (cvtm_device_create(name, 0, &device, &error)) {
-    fprintf(stderr, "bench_evaluation: %s\n", error.message);
-    return 5;
-  }
+  const int side = (int)bench_integer(argc, argv, "--side");
+  double bandwidth = strtod(bench_text(argc, argv, "--bandwidth", "0"), NULL);
+  int all = 0;
+  for (int k = 1; k < argc; ++k)
+    if (strcmp(argv[k], "--all") == 0) all = 1;
+  cvtm_device *device = bench_device(argc, argv, "auto");
   const int cpu = cvtm_device_get_kind(device) == CVTM_DEVICE_CPU;
   if (!(bandwidth > 0)) bandwidth = cpu ? 20 : 4300;
   printf("Device: %s (%s); milliseconds; floors at %.0f GB/s\n\n", cvtm_device_name(device),

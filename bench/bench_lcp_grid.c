@@ -3,6 +3,7 @@
  * gives the floor. Options: --device NAME, --size M (instead of the
  * device's usual sizes). */
 #include "base/clock.h"
+#include "bench/harness.h"
 #include "lcp/lcp.h"
 
 #include <math.h>
@@ -16,20 +17,14 @@ typedef struct bench {
   double *b, *lower, *x, *diagonal, *horizontal, *vertical; /* device memory */
 } bench;
 
-static void check(cvtm_device *device, cvtm_status status) {
-  if (status == CVTM_OK) return;
-  fprintf(stderr, "bench_lcp_grid: %s\n", cvtm_device_error(device)->message);
-  exit(1);
-}
-
 static double *doubles(const bench *t, int64_t count) {
   void *made = NULL;
-  check(t->device, cvtm_device_allocate(t->device, count, sizeof(double), &made));
+  bench_check(t->device, cvtm_device_allocate(t->device, count, sizeof(double), &made));
   return made;
 }
 
 static void copy_in(const bench *t, double *to, const double *from, int64_t count) {
-  check(t->device, cvtm_device_copy_in(t->device, to, from, (size_t)count * sizeof *to));
+  bench_check(t->device, cvtm_device_copy_in(t->device, to, from, (size_t)count * sizeof *to));
 }
 
 /* The elastic-plastic torsion problem: a free boundary along the diagonals. */
@@ -74,15 +69,15 @@ static void set_varying(const bench *t, double *host) {
 static double solve(const bench *t, const cvtm_lcp_grid *grid, const cvtm_lcp_options *options,
                     int warm, int set_again, cvtm_lcp_result *result) {
   cvtm_lcp *lcp = NULL;
-  check(t->device, cvtm_lcp_create_grid(t->device, t->m, t->m, options, &lcp));
-  check(t->device, cvtm_lcp_set_grid(lcp, grid));
+  bench_check(t->device, cvtm_lcp_create_grid(t->device, t->m, t->m, options, &lcp));
+  bench_check(t->device, cvtm_lcp_set_grid(lcp, grid));
   double best = INFINITY;
   for (int run = 0; run < 3; ++run) { /* the first one warms the device */
-    check(t->device, cvtm_device_synchronize(t->device));
+    bench_check(t->device, cvtm_device_synchronize(t->device));
     const double start = cvtm_clock();
-    if (set_again) check(t->device, cvtm_lcp_set_grid(lcp, grid));
-    check(t->device, cvtm_lcp_solve(lcp, t->b, t->lower, NULL, t->x, warm, result));
-    check(t->device, cvtm_device_synchronize(t->device));
+    if (set_again) bench_check(t->device, cvtm_lcp_set_grid(lcp, grid));
+    bench_check(t->device, cvtm_lcp_solve(lcp, t->b, t->lower, NULL, t->x, warm, result));
+    bench_check(t->device, cvtm_device_synchronize(t->device));
     best = fmin(best, cvtm_clock() - start);
   }
   cvtm_lcp_destroy(lcp);
@@ -108,8 +103,8 @@ static double cycle_seconds(const bench *t, const cvtm_lcp_grid *grid, cvtm_lcp_
 /* Each of the CPU's threads copies its part. */
 static void copy(const bench *t, double *to, const double *from, size_t bytes) {
   if (cvtm_device_get_kind(t->device) == CVTM_DEVICE_CUDA) {
-    check(t->device, cvtm_device_copy(t->device, to, from, bytes));
-    check(t->device, cvtm_device_synchronize(t->device));
+    bench_check(t->device, cvtm_device_copy(t->device, to, from, bytes));
+    bench_check(t->device, cvtm_device_synchronize(t->device));
     return;
   }
   const int threads = cvtm_device_threads(t->device);
@@ -126,7 +121,7 @@ static double copy_seconds(const bench *t) {
   const size_t bytes = (size_t)1 << 28;
   double *from = doubles(t, (int64_t)(bytes / sizeof(double)));
   double *to = doubles(t, (int64_t)(bytes / sizeof(double)));
-  check(t->device, cvtm_device_fill(t->device, from, 0, bytes));
+  bench_check(t->device, cvtm_device_fill(t->device, from, 0, bytes));
   double best = INFINITY;
   for (int run = 0; run < 4; ++run) {
     const double start = cvtm_clock();
@@ -199,18 +194,8 @@ static void measure(cvtm_device *device, int64_t m) {
 }
 
 int main(int argc, char **argv) {
-  const char *name = "auto";
-  int64_t size = 0;
-  for (int k = 1; k + 1 < argc; k += 2) {
-    if (!strcmp(argv[k], "--device")) name = argv[k + 1];
-    if (!strcmp(argv[k], "--size")) size = strtoll(argv[k + 1], NULL, 10);
-  }
-  cvtm_device *device = NULL;
-  cvtm_error error = {CVTM_OK, ""};
-  if (cvtm_device_create(name, 0, &device, &error)) {
-    fprintf(stderr, "bench_lcp_grid: %s\n", error.message);
-    return 5;
-  }
+  const int64_t size = bench_integer(argc, argv, "--size");
+  cvtm_device *device = bench_device(argc, argv, "auto");
   const int gpu = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
   printf("Device: %s (%s)\n", cvtm_device_name(device), cvtm_device_description(device));
   if (size > 0) {

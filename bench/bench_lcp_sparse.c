@@ -3,6 +3,7 @@
  * unknown that a copy moves in the time of a cycle (a cycle has to move 440 to 540).
  * Usage: bench_lcp_sparse [--device NAME] [--size M] */
 #include "base/clock.h"
+#include "bench/harness.h"
 #include "lcp/lcp.h"
 #include "lcp/model_problems.h"
 
@@ -111,18 +112,8 @@ static cvtm_status bench_size(cvtm_device *device, int64_t size) {
 }
 
 int main(int argc, char **argv) {
-  const char *name = "auto";
-  int64_t size = 0;
-  for (int k = 1; k + 1 < argc; k += 2) {
-    if (!strcmp(argv[k], "--device")) name = argv[k + 1];
-    if (!strcmp(argv[k], "--size")) size = atoll(argv[k + 1]);
-  }
-  cvtm_device *device = NULL;
-  cvtm_error error = {CVTM_OK, ""};
-  if (cvtm_device_create(name, 0, &device, &error)) {
-    fprintf(stderr, "%s\n", error.message);
-    return 1;
-  }
+  const int64_t size = bench_integer(argc, argv, "--size");
+  cvtm_device *device = bench_device(argc, argv, "auto");
   const int is_cuda = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
   printf("%s (%s)\n", cvtm_device_name(device), cvtm_device_description(device));
   printf("%-11s %6s  %-10s %9s %10s %7s %10s %7s %7s\n", "problem", "size", "method", "setup s",

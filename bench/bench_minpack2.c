@@ -1,6 +1,7 @@
 /* The time of an evaluation of each MINPACK-2 problem, beside that of a device copy of x to g.
  *   bench_minpack2 [--device NAME] */
 #include "base/clock.h"
+#include "bench/harness.h"
 #include "bench/problems/minpack2.h"
 
 #include <math.h>
@@ -69,15 +70,9 @@ static cvtm_status print_row(cvtm_device *device, cvtm_minpack2_kind kind, int64
 }
 
 int main(int argc, char **argv) {
-  const char *name = argc == 3 && !strcmp(argv[1], "--device") ? argv[2] : "auto";
   const int64_t sizes[] = {10000, 1000000, 4000000, 64000000};
-  cvtm_device *device = NULL;
-  cvtm_error error = {CVTM_OK, ""};
-  cvtm_status status = cvtm_device_create(name, 0, &device, &error);
-  if (status != CVTM_OK) {
-    fprintf(stderr, "bench_minpack2: %s\n", error.message);
-    return 5;
-  }
+  cvtm_device *device = bench_device(argc, argv, "auto");
+  cvtm_status status = CVTM_OK;
   const int cuda = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
   printf(
       "Device: %s (%s)\n\n| problem | n | ms | GB/s (16 n bytes) | of a copy "

@@ -1,6 +1,7 @@
 /* Whole runs, from a density to a tessellation: the time to a ratio, to the end, and what an
  * iteration takes; uniform density, the default effort. */
 #include "base/clock.h"
+#include "bench/harness.h"
 #include "cvt/cvt.h"
 
 #include <stdio.h>
@@ -90,13 +91,7 @@ static cvtm_status measure_row(cvtm_device *device, const run_row *row) {
 }
 
 int main(int argc, char **argv) {
-  const char *name = argc == 3 && !strcmp(argv[1], "--device") ? argv[2] : "auto";
-  cvtm_device *device = NULL;
-  cvtm_error error = {CVTM_OK, ""};
-  if (cvtm_device_create(name, 0, &device, &error)) {
-    fprintf(stderr, "bench_solve: %s\n", error.message);
-    return 5;
-  }
+  cvtm_device *device = bench_device(argc, argv, "auto");
   const int64_t most = cvtm_device_get_kind(device) == CVTM_DEVICE_CPU ? 10000 : 1000000;
   printf("Device: %s (%s); milliseconds\n\n", cvtm_device_name(device),
          cvtm_device_description(device));

@@ -2,6 +2,7 @@
  * labels by every method, by a warm start from the labels themselves, and of the check that
  * corrects it. Usage: bench_voronoi [--device NAME] [--side N] [--method NAME] */
 #include "base/clock.h"
+#include "bench/harness.h"
 #include "cvt/cvt.h"
 #include "jfa/jfa.h"
 
@@ -103,19 +104,9 @@ static cvtm_status run_side(cvtm_device *device, int side, const char *only) {
 }
 
 int main(int argc, char **argv) {
-  const char *name = "auto", *only = NULL;
-  int one_side = 0;
-  for (int k = 1; k + 1 < argc; ++k) {
-    if (!strcmp(argv[k], "--device")) name = argv[k + 1];
-    if (!strcmp(argv[k], "--side")) one_side = atoi(argv[k + 1]);
-    if (!strcmp(argv[k], "--method")) only = argv[k + 1];
-  }
-  cvtm_device *device = NULL;
-  cvtm_error error = {CVTM_OK, ""};
-  if (cvtm_device_create(name, 0, &device, &error)) {
-    fprintf(stderr, "bench_voronoi: %s\n", error.message);
-    return 5;
-  }
+  const char *only = bench_text(argc, argv, "--method", NULL);
+  const int one_side = (int)bench_integer(argc, argv, "--side");
+  cvtm_device *device = bench_device(argc, argv, "auto");
   const int cpu = cvtm_device_get_kind(device) == CVTM_DEVICE_CPU;
   printf("Device: %s (%s); milliseconds\n\n| image | sites |", cvtm_device_name(device),
          cvtm_device_description(device));

@@ -213,10 +213,13 @@ cvtm_status cli_watch_last(cli_watch *w, const double *sites, const cvtm_cvt_res
 }
 
 cvtm_status cli_watch_page(const cli_watch *w, const char *report, cvtm_error *error) {
-  char title[512];
+  const char *input = w->options->input;
+  const size_t title_size = strlen(input) + 40;
+  char *title = malloc(title_size);
   char *path = path_in_folder(w, "index.html");
   cvtm_page_picture *pictures = malloc((size_t)(w->made + 1) * sizeof *pictures);
-  if (path == NULL || pictures == NULL) {
+  if (title == NULL || path == NULL || pictures == NULL) {
+    free(title);
     free(path);
     free(pictures);
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
@@ -225,7 +228,7 @@ cvtm_status cli_watch_page(const cli_watch *w, const char *report, cvtm_error *e
     const picture *p = &w->pictures[k];
     pictures[k] = (cvtm_page_picture){p->path, p->iteration, p->sites, p->ratio};
   }
-  snprintf(title, sizeof title, "%.400s: %lld sites", w->options->input, (long long)w->count);
+  snprintf(title, title_size, "%s: %lld sites", input, (long long)w->count);
   const cvtm_page page = {.title = title,
                           .dark = w->options->view.dark,
                           .pictures = pictures,
@@ -235,6 +238,7 @@ cvtm_status cli_watch_page(const cli_watch *w, const char *report, cvtm_error *e
   const cvtm_status status = cvtm_page_write(path, &page, error);
   free(pictures);
   free(path);
+  free(title);
   return status;
 }
 

@@ -1,0 +1,56 @@
+/* What the timing programs share: their arguments, the device, and a graded density. */
+#ifndef CVTMESH_BENCH_HARNESS_H
+#define CVTMESH_BENCH_HARNESS_H
+
+#include "base/device.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The word behind `option`; `fallback` if the option is not given. */
+static inline const char *bench_text(int argc, char **argv, const char *option,
+                                     const char *fallback) {
+  for (int k = 1; k + 1 < argc; ++k)
+    if (strcmp(argv[k], option) == 0) return argv[k + 1];
+  return fallback;
+}
+
+/* The integer behind `option`; 0 if the option is not given. */
+static inline int64_t bench_integer(int argc, char **argv, const char *option) {
+  return strtoll(bench_text(argc, argv, option, "0"), NULL, 10);
+}
+
+/* The device of --device (`fallback` if that is not given) with --threads threads. Without such a
+ * device the program ends with exit code 5. */
+static inline cvtm_device *bench_device(int argc, char **argv, const char *fallback) {
+  cvtm_device *device = NULL;
+  cvtm_error error = {CVTM_OK, ""};
+  const char *name = bench_text(argc, argv, "--device", fallback);
+  const int threads = (int)bench_integer(argc, argv, "--threads");
+  if (cvtm_device_create(name, threads, &device, &error) == CVTM_OK) return device;
+  fprintf(stderr, "%s: %s\n", program_invocation_short_name, error.message);
+  exit(5);
+}
+
+/* Ends the program with the device's message and exit code 1 if `status` is an error. */
+static inline void bench_check(cvtm_device *device, cvtm_status status) {
+  if (status == CVTM_OK) return;
+  fprintf(stderr, "%s: %s\n", program_invocation_short_name, cvtm_device_error(device)->message);
+  exit(1);
+}
+
+/* side * side values: 1 everywhere, or waves between 1 and 100. */
+static inline void bench_density(int side, int graded, float *density) {
+  _Pragma("omp parallel for schedule(static)") for (int y = 0; y < side; ++y) {
+    for (int x = 0; x < side; ++x) {
+      const double wave = sin(9.0 * x / side) * cos(6.0 * y / side);
+      density[(int64_t)y * side + x] = graded ? (float)pow(100, 0.5 + 0.5 * wave) : 1.0F;
+    }
+  }
+}
+
+#endif
