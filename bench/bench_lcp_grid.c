@@ -1,7 +1,10 @@
-/* Obstacle problems on grids: milliseconds per V(1,1) cycle, and from nothing to 1e-8 of the
- * natural residual; grading of a density and steps with new coefficients. A copy in the same run
- * gives the floor. Options: --device NAME, --size M (instead of the
- * device's usual sizes). */
+/* Obstacle problems on grids: milliseconds per V(1,1) cycle, and per solve from a cold start to
+ * 1e-8 of its natural residual; grading of a density; steps with new coefficients. A copy in the
+ * same run gives the floor. Options:
+ *   --device NAME
+ *   --size M         instead of the device's usual sizes
+ *   --reference yes  CUDA: each size also by the reference kernels alone (CVTMESH_GRID_REFERENCE=1)
+ */
 #include "base/clock.h"
 #include "bench/harness.h"
 #include "lcp/lcp.h"
@@ -194,18 +197,21 @@ static void measure(cvtm_device *device, int64_t m) {
 }
 
 int main(int argc, char **argv) {
-  const int64_t size = bench_integer(argc, argv, "--size");
+  int64_t sizes[5] = {bench_integer(argc, argv, "--size")};
+  const int reference = !strcmp(bench_text(argc, argv, "--reference", "no"), "yes");
   cvtm_device *device = bench_device(argc, argv, "auto");
   const int gpu = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
   printf("Device: %s (%s)\n", cvtm_device_name(device), cvtm_device_description(device));
-  if (size > 0) {
-    measure(device, size);
-  } else if (gpu) {
-    const int64_t sizes[] = {1024, 1023, 4096, 4095, 16384};
-    for (int k = 0; k < 5; ++k) measure(device, sizes[k]);
-  } else {
-    measure(device, 1023);
-    measure(device, 1024);
+  if (sizes[0] == 0) {
+    const int64_t usual[2][5] = {{1023, 1024}, {1024, 1023, 4096, 4095, 16384}};
+    memcpy(sizes, usual[gpu], sizeof sizes);
+  }
+  for (int k = 0; k < 5 && sizes[k] > 0; ++k) {
+    for (int is_reference = 0; is_reference <= (gpu && reference); ++is_reference) {
+      setenv("CVTMESH_GRID_REFERENCE", is_reference ? "1" : "0", 1);
+      if (is_reference) printf("reference kernels, ");
+      measure(device, sizes[k]);
+    }
   }
   cvtm_device_destroy(device);
   return 0;
