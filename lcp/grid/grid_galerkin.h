@@ -23,8 +23,8 @@
 CVTM_HD int cvtm_grid_needs_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
                                      int64_t y, int all) {
   if (all) return 1;
-  int any = 0;      /* all flags are looked at: loads in a row, no branches between them */
-  if (f->problem) { /* its entries reach over the supports of the neighbours */
+  int any = 0;      /* no early exit: loads without branches between them overlap */
+  if (f->problem) { /* a stencil reaches over the supports of the neighbours */
     for (int64_t ny = y > 0 ? y - 1 : 0; ny <= y + 1 && ny < c->height; ++ny) {
       for (int64_t nx = x > 0 ? x - 1 : 0; nx <= x + 1 && nx < c->width; ++nx) {
         any |= c->support_changed[ny * c->width + nx];
@@ -34,7 +34,8 @@ CVTM_HD int cvtm_grid_needs_galerkin(const cvtm_grid_finer *f, const cvtm_grid_l
   }
   int64_t i0, i1, j0, j1;
   const int64_t width = f->level->width, height = f->level->height;
-  const int reach = f->level->active != NULL; /* an entry ends with the node that it leads to */
+  const int reach =
+      f->level->active != NULL; /* entries change with the truncation of nodes beside the support */
   cvtm_grid_support(c->halved_x, x, width, &i0, &i1);
   cvtm_grid_support(c->halved_y, y, height, &j0, &j1);
   for (int64_t j = j0 - reach; j <= j1 + reach; ++j) {

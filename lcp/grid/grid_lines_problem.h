@@ -95,7 +95,7 @@ CVTM_INLINE void relax_line_body(const cvtm_grid_problem *p, int64_t j, int colo
     const bounds limit = bounds_from(p, k);
     const double *b = p->b + k;
     double *x = p->x + k;
-    if (varying) { /* lines of zeros keep their values */
+    if (varying) { /* where the diagonal entry is 0, x stays */
       for (int64_t i = 0; i < count; i += stride) value[i] = (b[i] + sums[i]) / diagonals[i];
       for (int64_t i = 0; i < count; i += stride) value[i] = diagonals[i] > 0 ? value[i] : x[i];
     } else {

@@ -37,9 +37,9 @@ struct cached_lines {
   static constexpr bool has_upper = !only_lower_aligned;
   const Strip &s;
   const cvtm_grid_problem *p;
-  const double *source; /* of x */
+  const double *source; /* array that x is read from */
   char *base;           /* the lane's slots */
-  int last;             /* line to be requested */
+  int last;             /* the last line to request */
   bool aligned;
 
   __device__ bool wide() const { return only_lower_aligned || aligned; }

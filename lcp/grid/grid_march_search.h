@@ -46,7 +46,7 @@ __device__ void line_search_bounded(const strip<Operator::rim, interior> &s,
   });
 }
 
-constexpr int search_lines = 8; /* lines */
+constexpr int search_lines = 8; /* of a tile */
 
 /* The same where no node leaves its bounds: there d is the interpolated e, and r'd is the coarse
  * residual times e, so that x and b are not read. Returns 0 if a node may leave its bounds. Then

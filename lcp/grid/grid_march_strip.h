@@ -8,7 +8,7 @@
 
 namespace {
 
-constexpr int least_rim = 2, most_rim = 3; /* of all operators below */
+constexpr int least_rim = 2, most_rim = 3; /* of the operators in grid_march_operators.h */
 constexpr int march_warps = 4, march_threads = 32 * march_warps;
 
 /* Pairs of columns that a warp owns, and strips that cover a width. */
@@ -60,7 +60,7 @@ struct strip {
   bool in_x, in_y;        /* are the lane's columns in the grid? */
   bool owner;             /* does the lane own its columns? */
 
-  /* Strip `number`, `lines` lines from line `from` on. */
+  /* Strip `number`, `count` lines from line `from` on. */
   __device__ strip(int64_t nodes_x, int64_t nodes_y, int64_t number, int64_t from, int count)
       : width(static_cast<int>(nodes_x)),
         height(static_cast<int>(nodes_y)),

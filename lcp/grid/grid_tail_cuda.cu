@@ -13,8 +13,8 @@
 namespace {
 
 constexpr int tail_threads = 512;
-constexpr int max_small_levels = 12;           /* in shared memory, */
-constexpr size_t max_small_bytes = 200 * 1024; /* and what they may take of it */
+constexpr int max_small_levels = 12;           /* levels that fit in small_levels */
+constexpr size_t max_small_bytes = 200 * 1024; /* of shared memory for all of them */
 
 /* --- in global memory --- */
 
