@@ -1,4 +1,4 @@
-"""What every test of the program has: the program itself in a folder of the test's own.
+"""Shared by all Python tests: a fixture that runs the program in a folder of its own, and helpers.
 
 The environment names the program (CVTMESH_PROGRAM) and the folder of the built tests
 (CVTMESH_TESTS_BUILD)."""
@@ -66,11 +66,11 @@ def wait_until(condition, what="something"):
         if condition():
             return
         time.sleep(0.005)
-    raise AssertionError("waited in vain for " + what)
+    raise AssertionError("timed out waiting for " + what)
 
 
 def png_bytes(grey, width=None, height=None):
-    """8-bit grey PNG of an array; width and height may lie in the header."""
+    """An 8-bit grey PNG of an array; width and height replace the true ones in the header."""
     grey = np.asarray(grey, dtype=np.uint8)
     rows = b"".join(b"\0" + row.tobytes() for row in grey)
 
@@ -187,7 +187,7 @@ class Program:
         return done
 
     def refused(self, *arguments, code, names=(), **options):
-        """One line on stderr that has all `names`, nothing on stdout, no file new or changed."""
+        """Asserts one line on stderr with all `names`, no stdout, no new or changed file."""
         before = {name: (self.folder / name).stat().st_mtime_ns for name in self.names()}
         done = self.call(*arguments, code=code, **options)
         text = done.stderr.decode()
@@ -221,7 +221,7 @@ def two_threads(monkeypatch):
 
 
 def pytest_configure():
-    # Tests run side by side; those that ask for two threads must not wait by spinning.
+    # Tests run in parallel; programs with two threads must not spin while they wait.
     os.environ.update(OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive")
 
 

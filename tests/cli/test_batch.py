@@ -103,7 +103,7 @@ def test_placeholders(batch):
 
 
 def test_lists(batch):
-    """JSON lines and CSV say the same, names with all that needs quoting."""
+    """JSON lines and CSV give the same jobs; the names hold every character that needs quoting."""
     names = ['plain', 'a b', 'comma,semi;', 'quote"d', "it's", '{brace}', 'ü', 'two\nlines']
     for k, name in enumerate(names):
         batch.file("in/%s.pgm" % name, picture(k))
@@ -214,7 +214,7 @@ def test_fail_fast(batch):
     batch.file("in/p000.pgm", "no picture")
     report = batch.report("batch", "in/*.pgm", *TEMPLATE, "--fail-fast", "--jobs", 1, code=1)
     assert report["failed"] == 1
-    # Two lanes; whatever the other one had begun by then.
+    # There are two lanes: the other one may have started a job before.
     assert report["done"] < 20
     batch.file("in/p000.pgm", picture(0))
     report = batch.report("batch", "in/*.pgm", *TEMPLATE, "--resume", "--fail-fast")
@@ -242,7 +242,7 @@ def test_folder_without_permission(batch):
 
 
 def test_no_room(batch):
-    """A limit on the size of files stands for a full disk: outputs fail, later the journal."""
+    """A limit on file sizes acts like a full disk: first outputs fail, later the journal."""
     batch.pictures(30)
     for limit in (300, 1500):
         done = batch.call(
@@ -281,7 +281,7 @@ def test_killed_at_twenty_moments(batch):
         enough = len(batch.finished()) + chance.randrange(18)
         process = batch.start("batch", "in/*.pgm", *TEMPLATE, *resume, stderr=subprocess.DEVNULL)
         while len(batch.finished()) < enough and process.poll() is None:
-            # Whatever has its name is whole, at any moment.
+            # A file under its final name is complete at any moment.
             names = batch.finished()
             for name in chance.sample(names, min(5, len(names))):
                 assert batch.read("out", name) == whole[name]

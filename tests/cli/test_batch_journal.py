@@ -86,7 +86,7 @@ def living(work):
 
 
 def disguise(path):
-    """The session seems to be of a process on another machine that is long gone."""
+    """Makes the session look like that of a process on another machine, which ended long ago."""
     content = path.read_text()
     changed = re.sub(r'"host":"[^"]*"', '"host":"elsewhere"', content)
     changed = re.sub(r'"pid":\d+', '"pid":999999999', changed)
@@ -185,7 +185,7 @@ def calls(work, shim, *arguments):
 
 
 def check_order(found, folder, name):
-    """The data, the name, the folder: each on the disk before the next. The place behind it."""
+    """Data, name and folder reach the disk in this order. Returns the position after them."""
     place, = [k for k, call in enumerate(found)
               if call[0] == "rename" and os.path.basename(call[2]) == name]
     temporary = os.path.basename(found[place][1])
@@ -220,7 +220,7 @@ def test_a_folder_that_cannot_be_synced(work, shim):
 
 @pytest.mark.parametrize("first", [0, 1, 2, 3])
 def test_killed_before_every_call(work, shim, first):
-    """Dies before the k-th sync, rename or removal, for every k; four tests share the numbers."""
+    """Kills the program before its k-th sync, rename or removal; four tests share the k."""
     batch = ("batch", "in/*.pgm", *SMALL, *OUTPUTS, "--report", "out/report.json")
 
     def state():

@@ -15,7 +15,7 @@ def test_unknown(cvtmesh):
 
 
 def test_time_limit_and_threads(cvtmesh):
-    """Without time there is no figure; the figures do not depend on the threads."""
+    """With a time limit near 0 the table has no figures; figures do not depend on the threads."""
     words = ["table3", "--size-limit", 200, "--iterations", 20]
     tables = []
     for threads in (1, 2):

@@ -80,7 +80,7 @@ def check_mesh(name, mesh, loops, components=1):
     angles = mesh.angles()
     around = np.zeros(len(mesh.points))
     np.add.at(around, mesh.triangles.ravel(), angles.ravel())
-    # Between curves at a corner below 60 degrees nothing better than the corner is possible.
+    # At a corner below 60 degrees no triangle can have a larger smallest angle than the corner.
     sharp = np.isin(np.arange(len(mesh.points)), list(degree)) & (around < 60)
     blunt = ~sharp[mesh.triangles].any(axis=1)
     least = angles[blunt].min()
@@ -122,7 +122,7 @@ def distance_to_rings(points, rings):
 
 
 def along(segments, points):
-    """Five places on every segment."""
+    """Five points on every segment."""
     a, b = points[segments[:, 0]], points[segments[:, 1]]
     return np.concatenate([a + t * (b - a) for t in np.linspace(0, 1, 5)])
 
@@ -256,7 +256,7 @@ def test_disc(cvtmesh, black):
         mask = cvtmesh.file(f"{name}.pgm", pgm_bytes(255 * values))
         disc, said = make(cvtmesh, name, black, 800, "--domain", "mask", "--mask", mask)
         check_mesh(name, disc, loops=1)
-        # Whole pixels: their own count is that far from the circle's area.
+        # The area of a disc of whole pixels differs from that of the circle by so much.
         assert abs(disc.areas().sum() / (math.pi * 60.5**2) - 1) < 1e-3, f"{name}: area"
         off = np.hypot(*(along(np.array(disc.border()), disc.points) - [97.3, 81.6]).T) - 60.5
         assert np.abs(off).max() <= (0.25 if name == "disc" else
@@ -339,7 +339,7 @@ def test_border(cvtmesh, black):
 
 
 def test_refusals(cvtmesh, black):
-    """What is no domain."""
+    """Domains that are refused."""
     empty = cvtmesh.file("empty.pgm", pgm_bytes(np.zeros((HEIGHT, WIDTH))))
     speck = np.zeros((HEIGHT, WIDTH))
     speck[7, 9] = 255

@@ -120,7 +120,7 @@ def test_row(cvtmesh):
 
 
 def test_kept_sites(cvtmesh):
-    """--iterations 0 keeps sites where they are; fixed ones stay in any case."""
+    """With --iterations 0 no site moves; fixed sites never move."""
     cvtmesh.file("three.csv", "3,4\n50,30\n20,37.5\n")
     cvtmesh.file("flat.npy", np.ones((HEIGHT, WIDTH), np.float32))
     for n, options in ((3, ("--init", "three.csv", "--iterations", 0)),
@@ -135,7 +135,7 @@ def test_kept_sites(cvtmesh):
 
 
 def test_tone(cvtmesh):
-    """Twice the tone, twice the sites: of a picture the density is the tone itself."""
+    """Twice the tone gives twice the sites: the density of a picture is its tone."""
     picture = np.full((HEIGHT, WIDTH), 255, np.uint8)
     picture[:, :WIDTH // 2] = 188  # half the light, in sRGB
     picture[:, WIDTH // 2:] = 0

@@ -258,7 +258,7 @@ def test_a_job_reads_no_stream(cvtmesh):
 
 
 def done(cvtmesh, *options):
-    """Jobs that a resumed batch does again."""
+    """What makes a resumed batch repeat a job."""
     report = cvtmesh.report("batch", "jobs.csv", "--resume", *options)
     return report["done"]
 
@@ -314,7 +314,7 @@ def test_a_list_for_which_there_is_no_memory(cvtmesh, name, line):
 
 
 def test_long_names_of_folders(cvtmesh):
-    """A path is whole however long it is."""
+    """A long path is not cut."""
     folder = "/".join(["d" * 200] * 3)
     os.makedirs(cvtmesh.path(folder))
     if "viewer" not in cvtmesh.call("info").stdout.decode():

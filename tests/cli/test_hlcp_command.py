@@ -43,7 +43,7 @@ def check_solution(cvtmesh, a, b, q, residual):
 
 
 def test_counts_of_table_2(cvtmesh):
-    """The knife edge among them: h = 512, l = 4 stops at 9.9835e-7."""
+    """One stops just below the tolerance: h = 512, l = 4 at 9.9835e-7."""
     for size, method, splits, sweeps, residual in [(256, "mmgs", 256, 31, None),
                                                    (256, "mmsor", 32, 25, None),
                                                    (512, "mmgs", 4, 27, 9.98355e-7)]:
@@ -183,6 +183,6 @@ def test_usage(cvtmesh):
 
 
 def test_outputs(cvtmesh):
-    """Found before anything is computed."""
+    """Refused before anything is computed."""
     done = cvtmesh.call("hlcp", "--example", 3, "--size", 4000, "--output-w", "none/w.npy", code=1)
     assert "none/w.npy" in done.stderr.decode()

@@ -125,7 +125,7 @@ def test_stops(cvtmesh):
     row = cvtmesh.report("lcp", "--problem", "torsion", "--size", 31, "--method", "psor",
                          "--iterations", 5, code=4)
     assert row["stop_reason"] == "iterations" and row["iterations"] == 5, "psor: five sweeps"
-    # As far as rounding lets it, where the residual still moves by chance.
+    # At the limit of rounding the residual varies by chance.
     row = cvtmesh.report("lcp", "--problem", "torsion", "--size", 255, "--storage", "matrix-free",
                          "--tolerance", 0)
     assert row["stop_reason"] in ("rounding", "tolerance"), f"matrix-free: {row['stop_reason']}"

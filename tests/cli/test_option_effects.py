@@ -1,5 +1,5 @@
 """Every option of `run` changes what it says, and `batch`, `density`, `segment` and `view` take it
-to mean the same; options of every command."""
+to mean the same; and options of every command."""
 
 import numpy as np
 import pytest
@@ -78,7 +78,7 @@ ELSEWHERE = {
 
 @pytest.fixture
 def inputs(cvtmesh):
-    """A disc that is dense and a faint rest; a mask with a speck; a wall; seeds."""
+    """A dense disc on a faint background; a mask with a speck; a wall; seeds."""
     y, x = np.mgrid[0:40, 0:48] + 0.5
     r = np.hypot(x - 16, y - 14)
     cvtmesh.file("rho.npy", (0.1 + 0.9 / (1 + np.exp(r - 9))).astype(np.float32))
@@ -252,7 +252,7 @@ def test_config(inputs, command):
 
 @every_command
 def test_threads(inputs, command):
-    """The same bits, and no more threads than there are."""
+    """The same bits for any number of threads."""
     if not has(command, "threads") or command == "bench":
         return
     found = []
@@ -308,7 +308,7 @@ def test_bearing_of_hlcp(inputs):
 
 
 def test_scale_of_hlcp(inputs):
-    """Another path to the same solution."""
+    """The option changes the iterations, but not the solution."""
     found = []
     for gamma in (2, 1):
         inputs.call("hlcp", *SMALL["hlcp"], "--method", "mmgs", "--gamma", gamma, "--tolerance",

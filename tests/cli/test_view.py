@@ -130,7 +130,7 @@ def test_sites_by_mouse(viewer):
 
 
 def test_every_layer_shows(viewer):
-    """Each key of a layer changes the picture, and pressed again takes the change back."""
+    """The key of each layer changes the picture; pressed again, it restores the picture."""
     keys = "123456789"
     viewer.play(
         "layers sites\nwait 0\n" + "shot base.png\n" +
@@ -314,7 +314,7 @@ class Window(Viewer):
         self.xdotool("mousemove", "--window", self.window, *place)
 
     def save(self):
-        """S, and the points and the picture that come of it."""
+        """The key S writes the points and the picture."""
         for name in ("saved.obj", "saved.csv", "saved.png"):
             self.path(name).unlink(missing_ok=True)
         for _ in range(20):  # keys before the first frame have nothing to save
@@ -364,7 +364,7 @@ def test_from_start_to_end(window):
     np.testing.assert_allclose(points[1:], FIVE[1:], atol=1e-12)
     assert (picture != before).any()
 
-    # A site more, one less, layers, zoom.
+    # Adds a site, removes one, toggles layers, zooms.
     window.move([round(v) for v in fit.screen(35, 80)])
     window.xdotool("keydown", "shift", "click", 1, "keyup", "shift")
     window.wait_for_sites(lambda p: len(p) == 6)
@@ -378,11 +378,11 @@ def test_from_start_to_end(window):
     _, closer = window.save()
     assert (picture != closer).any()
 
-    # The window's size is the picture's.
+    # The picture has the size of the window.
     window.xdotool("windowsize", "--sync", window.window, 720, 500)
     wait_until(lambda: window.save()[1].shape == (500, 720, 3), "the new size")
 
-    # On to convergence, and the end.
+    # Runs until it converges, then quits.
     window.key("space")
     moved, _ = window.wait_for_sites(lambda p: abs(p - points).max() > 1e-3)
     assert len(moved) == 5
