@@ -10,16 +10,7 @@
 
 #include <stdint.h>
 
-enum {
-  CVTM_POLYGON_CAPACITY = 32, /* corners of a cvtm_polygon */
-  CVTM_POLYGON_BORDER = -1    /* neighbor of an edge of the rectangle */
-};
-
-typedef struct cvtm_polygon {
-  int32_t count; /* 0: empty, else at least 3 */
-  double x[CVTM_POLYGON_CAPACITY], y[CVTM_POLYGON_CAPACITY];
-  int32_t neighbor[CVTM_POLYGON_CAPACITY];
-} cvtm_polygon;
+enum { CVTM_POLYGON_BORDER = -1 /* neighbor of an edge of the rectangle */ };
 
 typedef enum cvtm_clip {
   CVTM_CLIP_NONE,    /* the polygon lies inside already; unchanged */
@@ -163,58 +154,6 @@ CVTM_HD cvtm_clip cvtm_corners_clip(cvtm_corners *c, double nx, double ny, doubl
 CVTM_HD cvtm_clip cvtm_corners_clip_bisector(cvtm_corners *c, double dx, double dy, int32_t id,
                                              int32_t *at) {
   return cvtm_corners_clip(c, dx, dy, 0.5 * (dx * dx + dy * dy), id, at);
-}
-
-/* The largest squared distance of a corner from the origin, 0 if empty. A site farther
- * than twice its root cannot cut. */
-CVTM_HD double cvtm_corners_radius2(int32_t count, const double *x, const double *y) {
-  double largest = 0;
-  for (int32_t k = 0; k < count; ++k) {
-    const double r2 = x[k] * x[k] + y[k] * y[k];
-    if (r2 > largest) largest = r2;
-  }
-  return largest;
-}
-
-/* Area; positive in the order of corners described above. */
-CVTM_HD double cvtm_corners_area(int32_t count, const double *x, const double *y) {
-  double twice = 0;
-  for (int32_t k = 1; k + 1 < count; ++k) {
-    const double ax = x[k] - x[0], ay = y[k] - y[0];
-    const double bx = x[k + 1] - x[0], by = y[k + 1] - y[0];
-    twice += bx * ay - ax * by;
-  }
-  return 0.5 * twice;
-}
-
-/* The same for a polygon of fixed capacity. */
-CVTM_HD void cvtm_polygon_rectangle(cvtm_polygon *polygon, double x0, double y0, double x1,
-                                    double y1) {
-  cvtm_corners_rectangle(x0, y0, x1, y1, &polygon->count, polygon->x, polygon->y,
-                         polygon->neighbor);
-}
-
-CVTM_HD cvtm_clip cvtm_polygon_clip(cvtm_polygon *polygon, double nx, double ny, double offset,
-                                    int32_t id) {
-  cvtm_corners corners = {polygon->count, CVTM_POLYGON_CAPACITY, 1, polygon->x,
-                          polygon->y,     polygon->neighbor};
-  int32_t at = 0;
-  const cvtm_clip clip = cvtm_corners_clip(&corners, nx, ny, offset, id, &at);
-  polygon->count = corners.count;
-  return clip;
-}
-
-CVTM_HD cvtm_clip cvtm_polygon_clip_bisector(cvtm_polygon *polygon, double dx, double dy,
-                                             int32_t id) {
-  return cvtm_polygon_clip(polygon, dx, dy, 0.5 * (dx * dx + dy * dy), id);
-}
-
-CVTM_HD double cvtm_polygon_radius2(const cvtm_polygon *polygon) {
-  return cvtm_corners_radius2(polygon->count, polygon->x, polygon->y);
-}
-
-CVTM_HD double cvtm_polygon_area(const cvtm_polygon *polygon) {
-  return cvtm_corners_area(polygon->count, polygon->x, polygon->y);
 }
 
 #endif

@@ -3,32 +3,14 @@
 #include "lcp/matrix_market.h"
 
 #include "base/file.h"
+#include "base/numeric_locale.h"
 
 #include <ctype.h>
 #include <inttypes.h>
-#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-/* The locale "C" for numbers, which have a decimal point whatever the locale of the caller. */
-typedef struct number_locale {
-  locale_t own, before;
-} number_locale;
-
-static number_locale number_locale_enter(void) {
-  number_locale locale;
-  locale.own = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-  locale.before = locale.own != (locale_t)0 ? uselocale(locale.own) : (locale_t)0;
-  return locale;
-}
-
-static void number_locale_leave(number_locale locale) {
-  if (locale.own == (locale_t)0) return;
-  uselocale(locale.before);
-  freelocale(locale.own);
-}
 
 /* --- reading ------------------------------------------------------------------------ */
 
@@ -292,9 +274,9 @@ cvtm_status cvtm_matrix_market_parse(const unsigned char *bytes, size_t size, co
   memset(matrix, 0, sizeof *matrix);
   reader in = {
       (const char *)bytes, (const char *)bytes + size, 1, name, error, 0, GENERAL, 0, 0, 0};
-  const number_locale locale = number_locale_enter();
+  const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   const cvtm_status status = read_matrix(&in, matrix);
-  number_locale_leave(locale);
+  cvtm_numeric_locale_leave(locale);
   return status;
 }
 
@@ -327,8 +309,8 @@ cvtm_status cvtm_matrix_market_write(const char *path, const cvtm_csr *matrix, c
   cvtm_output *output;
   const cvtm_status status = cvtm_output_open(path, &output, error);
   if (status != CVTM_OK) return status;
-  const number_locale locale = number_locale_enter();
+  const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   write_matrix(cvtm_output_stream(output), matrix);
-  number_locale_leave(locale);
+  cvtm_numeric_locale_leave(locale);
   return cvtm_output_commit(output, error);
 }

@@ -1,6 +1,7 @@
 /* SVG pictures, y down like the image. Coordinates have as many decimals as a thousandth
  * of the mean spacing needs, at least two. */
 #include "base/file.h"
+#include "base/numeric_locale.h"
 #include "meshes/formats.h"
 
 #include <math.h>

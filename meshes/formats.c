@@ -5,7 +5,6 @@
 #include "base/grow.h"
 
 #include <inttypes.h>
-#include <locale.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -252,22 +251,6 @@ cvtm_status cvtm_builder_cells(cvtm_builder *b, int64_t cells, const double *end
 }
 
 /* ---- numbers in text ---- */
-
-cvtm_numeric_locale cvtm_numeric_locale_enter(void) {
-  cvtm_numeric_locale locale = {NULL, NULL};
-  locale_t own = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-  if (own != (locale_t)0) {
-    locale.own = (void *)own;
-    locale.previous = (void *)uselocale(own);
-  }
-  return locale;
-}
-
-void cvtm_numeric_locale_leave(cvtm_numeric_locale locale) {
-  if (locale.own == NULL) return;
-  uselocale((locale_t)locale.previous);
-  freelocale((locale_t)locale.own);
-}
 
 void cvtm_put_number(FILE *file, double value) {
   char text[40];

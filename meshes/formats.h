@@ -101,14 +101,6 @@ cvtm_status cvtm_read_vtk(cvtm_source *source, cvtm_builder *builder);
 cvtm_status cvtm_read_vtu(cvtm_source *source, cvtm_builder *builder);
 cvtm_status cvtm_read_msh(cvtm_source *source, cvtm_builder *builder);
 
-/* Numbers in text have a decimal point whatever the caller's locale: between enter and
- * leave the calling thread uses the C locale for them. */
-typedef struct cvtm_numeric_locale {
-  void *own, *previous;
-} cvtm_numeric_locale;
-cvtm_numeric_locale cvtm_numeric_locale_enter(void);
-void cvtm_numeric_locale_leave(cvtm_numeric_locale locale);
-
 /* ---- writing ---- */
 
 typedef struct cvtm_image {

@@ -1,3 +1,4 @@
+#include "base/numeric_locale.h"
 #include "meshes/mesh_file.h"
 
 #include "base/file.h"

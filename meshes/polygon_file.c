@@ -3,6 +3,7 @@
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/grow.h"
+#include "base/numeric_locale.h"
 #include "meshes/crossings.h"
 #include "meshes/polygon_rings.h"
 

@@ -72,6 +72,8 @@ static void paint(cvtm_control *c, const double screen[2]) {
 
 /* ---- Keys ---- */
 
+static const double brush_step = 1.25; /* factor of the radius */
+
 static unsigned layer_of_key(int key) {
   static const struct {
     int key;
@@ -110,30 +112,31 @@ static void scatter(cvtm_control *c, int sign) {
   send(c, (cvtm_solver_command){.kind = CVTM_SOLVE_SCATTER, .site = sign * tenth});
 }
 
+/* Nonzero if the key is one that the solver answers to. */
+static int press_solver_key(cvtm_control *c, int key) {
+  static const struct {
+    int key;
+    cvtm_solver_command_kind kind;
+  } keys[] = {{' ', CVTM_SOLVE_PAUSE},
+              {'n', CVTM_SOLVE_STEP},
+              {'r', CVTM_SOLVE_RESEED},
+              {'l', CVTM_SOLVE_METHOD}};
+  for (size_t k = 0; k < sizeof keys / sizeof keys[0]; ++k) {
+    if (keys[k].key != key) continue;
+    send(c, (cvtm_solver_command){.kind = keys[k].kind});
+    return 1;
+  }
+  if (key != '+' && key != '=' && key != '-') return 0;
+  scatter(c, key == '-' ? -1 : 1);
+  return 1;
+}
+
 static void press_key(cvtm_control *c, int key) {
   const unsigned layer = layer_of_key(key);
   c->view.layers ^= layer;
-  if (layer && c->fitted) fit(c); /* the line of figures takes room */
+  if (layer && c->fitted) fit(c); /* the line of figures needs space */
+  if (press_solver_key(c, key)) return;
   switch (key) {
-    case ' ':
-      send(c, (cvtm_solver_command){.kind = CVTM_SOLVE_PAUSE});
-      break;
-    case 'n':
-      send(c, (cvtm_solver_command){.kind = CVTM_SOLVE_STEP});
-      break;
-    case 'r':
-      send(c, (cvtm_solver_command){.kind = CVTM_SOLVE_RESEED});
-      break;
-    case 'l':
-      send(c, (cvtm_solver_command){.kind = CVTM_SOLVE_METHOD});
-      break;
-    case '+':
-    case '=':
-      scatter(c, 1);
-      break;
-    case '-':
-      scatter(c, -1);
-      break;
     case 'f':
       fit(c);
       break;
@@ -141,10 +144,8 @@ static void press_key(cvtm_control *c, int key) {
       set_brush(c, (cvtm_brush)((c->brush + 1) % CVTM_BRUSH_COUNT));
       break;
     case '[':
-      size_brush(c, 1 / 1.25);
-      break;
     case ']':
-      size_brush(c, 1.25);
+      size_brush(c, key == ']' ? brush_step : 1 / brush_step);
       break;
     case 'c':
       c->view.fill = (cvtm_fill)((c->view.fill + 1) % CVTM_FILL_COUNT);
@@ -160,11 +161,8 @@ static void press_key(cvtm_control *c, int key) {
       c->view.help = !c->view.help;
       break;
     case CVTM_KEY_ESCAPE:
-      if (c->view.help) {
-        c->view.help = 0;
-        break;
-      }
-      c->quit = 1;
+      if (!c->view.help) c->quit = 1;
+      c->view.help = 0;
       break;
     case 'q':
       c->quit = 1;

@@ -210,7 +210,8 @@ static cvtm_status do_settle(const action *a) {
 
 static cvtm_status do_shot(const action *a) {
   if (a->count < 2) return complain(a, "which file?");
-  snprintf(a->script->shot, sizeof a->script->shot, "%s", a->words[1]);
+  if (strlen(a->words[1]) >= sizeof a->script->shot) return complain(a, "the path is too long");
+  strcpy(a->script->shot, a->words[1]);
   return CVTM_OK;
 }
 

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
-#include "base/portable.h"
+#include "viewer/brush.h"
 #include "viewer/mailbox.h"
 
 #include <math.h>
@@ -199,44 +199,9 @@ static void delete_site(cvtm_solver *s, int64_t i) {
   s->held = -1;
 }
 
-static float dabbed(const cvtm_solver *s, float rho, cvtm_brush brush, double distance) {
-  const double soft = 0.5 + 0.5 * cos(CVTM_PI * distance);
-  switch (brush) {
-    case CVTM_BRUSH_DENSE:
-      return (float)((double)rho + 0.3 * soft * fmax(s->reference - (double)rho, 0));
-    case CVTM_BRUSH_SPARSE:
-      return (float)((double)rho * (1 - 0.3 * soft));
-    default:
-      return 0;
-  }
-}
-
-/* At least one pixel with density must stay. */
-static int would_empty(const cvtm_solver *s, const cvtm_solver_command *dab) {
-  const cvtm_domain domain = s->options.domain;
-  if (dab->brush != CVTM_BRUSH_OBSTACLE) return 0;
-  for (int y = 0; y < domain.height; ++y)
-    for (int x = 0; x < domain.width; ++x)
-      if (s->density[(int64_t)y * domain.width + x] > 0 &&
-          hypot(x + 0.5 - dab->x, y + 0.5 - dab->y) >= dab->radius)
-        return 0;
-  return 1;
-}
-
 static void dab_density(cvtm_solver *s, const cvtm_solver_command *dab) {
-  const cvtm_domain domain = s->options.domain;
-  const int x0 = (int)fmax(floor(dab->x - dab->radius), 0);
-  const int y0 = (int)fmax(floor(dab->y - dab->radius), 0);
-  const int x1 = (int)fmin(ceil(dab->x + dab->radius), domain.width);
-  const int y1 = (int)fmin(ceil(dab->y + dab->radius), domain.height);
   pthread_mutex_lock(&s->density_lock);
-  for (int y = y0; y < y1; ++y) {
-    for (int x = x0; x < x1; ++x) {
-      const double distance = hypot(x + 0.5 - dab->x, y + 0.5 - dab->y) / dab->radius;
-      float *rho = &s->density[(int64_t)y * domain.width + x];
-      if (distance < 1) *rho = dabbed(s, *rho, dab->brush, distance);
-    }
-  }
+  cvtm_brush_dab(s->density, s->options.domain, s->reference, dab);
   ++s->density_version;
   pthread_mutex_unlock(&s->density_lock);
 }
@@ -257,7 +222,7 @@ static cvtm_status leave_obstacle(cvtm_solver *s, const cvtm_solver_command *dab
 }
 
 static cvtm_status paint(cvtm_solver *s, const cvtm_solver_command *dab) {
-  if (!(dab->radius > 0) || would_empty(s, dab)) return CVTM_OK;
+  if (!(dab->radius > 0) || cvtm_brush_empties(s->density, s->options.domain, dab)) return CVTM_OK;
   dab_density(s, dab);
   return dab->brush == CVTM_BRUSH_OBSTACLE ? leave_obstacle(s, dab) : CVTM_OK;
 }

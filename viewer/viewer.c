@@ -73,22 +73,24 @@ static cvtm_status write_mesh(viewer *v, const cvtm_view_state *state, const cha
 static void save(viewer *v) {
   const cvtm_view_frame *frame = v->control.frame;
   const char *prefix = v->options->save ? v->options->save : "cvtmesh-view";
-  char path[512], text[600];
   if (!frame) return;
-  snprintf(path, sizeof path, "%.500s.png", prefix);
-  cvtm_status status = write_picture(v, path);
-  snprintf(path, sizeof path, "%.500s.csv", prefix);
-  if (status == CVTM_OK)
-    status = cvtm_points_write(path, frame->state.sites, frame->state.count, v->error);
-  snprintf(path, sizeof path, "%.500s.obj", prefix);
-  if (status == CVTM_OK) status = write_mesh(v, &frame->state, path);
-  if (status == CVTM_OK) {
-    snprintf(text, sizeof text, "saved %.500s.png, .csv, .obj", prefix);
-  } else {
-    snprintf(text, sizeof text, "not saved: %.500s", v->error->message);
+  const size_t size = strlen(prefix) + sizeof v->error->message + 64;
+  char *path = malloc(size), *text = malloc(size);
+  cvtm_status status = CVTM_OK;
+  if (!path || !text) status = cvtm_fail(v->error, CVTM_ERROR_MEMORY, "out of memory");
+  for (int k = 0; k < 3 && status == CVTM_OK; ++k) {
+    static const char *const extensions[] = {"png", "csv", "obj"};
+    snprintf(path, size, "%s.%s", prefix, extensions[k]);
+    status = k == 0   ? write_picture(v, path)
+             : k == 1 ? cvtm_points_write(path, frame->state.sites, frame->state.count, v->error)
+                      : write_mesh(v, &frame->state, path);
   }
-  note(v, text);
-  say(v, text);
+  if (text && status == CVTM_OK) snprintf(text, size, "saved %s.png, .csv, .obj", prefix);
+  if (text && status != CVTM_OK) snprintf(text, size, "not saved: %s", v->error->message);
+  note(v, text ? text : "not saved: out of memory");
+  say(v, text ? text : "not saved: out of memory");
+  free(text);
+  free(path);
 }
 
 /* ---- One frame ---- */
@@ -142,10 +144,12 @@ static cvtm_status write_files(viewer *v) {
     v->script.shot[0] = '\0';
   }
   if (status == CVTM_OK && v->options->record) {
-    char path[640];
-    snprintf(path, sizeof path, "%.500s/frame-%06lld.png", v->options->record,
-             (long long)v->frames);
+    const size_t size = strlen(v->options->record) + 40;
+    char *path = malloc(size);
+    if (!path) return cvtm_fail(v->error, CVTM_ERROR_MEMORY, "out of memory");
+    snprintf(path, size, "%s/frame-%06lld.png", v->options->record, (long long)v->frames);
     status = write_picture(v, path);
+    free(path);
   }
   return status;
 }

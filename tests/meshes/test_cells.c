@@ -18,8 +18,65 @@ static uint64_t random_state;
 
 /* ---- Polygons ---- */
 
+enum { POLYGON_CAPACITY = 32 };
+
+typedef struct small_polygon {
+  int32_t count; /* 0: empty, else at least 3 */
+  double x[POLYGON_CAPACITY], y[POLYGON_CAPACITY];
+  int32_t neighbor[POLYGON_CAPACITY];
+} small_polygon;
+
+/* The largest squared distance of a corner from the origin, 0 if empty. A site farther
+ * than twice its root cannot cut. */
+static double corners_radius2(int32_t count, const double *x, const double *y) {
+  double largest = 0;
+  for (int32_t k = 0; k < count; ++k) {
+    const double r2 = x[k] * x[k] + y[k] * y[k];
+    if (r2 > largest) largest = r2;
+  }
+  return largest;
+}
+
+/* Area; positive in the order of corners described above. */
+static double corners_area(int32_t count, const double *x, const double *y) {
+  double twice = 0;
+  for (int32_t k = 1; k + 1 < count; ++k) {
+    const double ax = x[k] - x[0], ay = y[k] - y[0];
+    const double bx = x[k + 1] - x[0], by = y[k + 1] - y[0];
+    twice += bx * ay - ax * by;
+  }
+  return 0.5 * twice;
+}
+
+static void polygon_rectangle(small_polygon *polygon, double x0, double y0, double x1, double y1) {
+  cvtm_corners_rectangle(x0, y0, x1, y1, &polygon->count, polygon->x, polygon->y,
+                         polygon->neighbor);
+}
+
+static cvtm_clip polygon_clip(small_polygon *polygon, double nx, double ny, double offset,
+                              int32_t id) {
+  cvtm_corners corners = {polygon->count, POLYGON_CAPACITY, 1,
+                          polygon->x,     polygon->y,       polygon->neighbor};
+  int32_t at = 0;
+  const cvtm_clip clip = cvtm_corners_clip(&corners, nx, ny, offset, id, &at);
+  polygon->count = corners.count;
+  return clip;
+}
+
+static cvtm_clip polygon_clip_bisector(small_polygon *polygon, double dx, double dy, int32_t id) {
+  return polygon_clip(polygon, dx, dy, 0.5 * (dx * dx + dy * dy), id);
+}
+
+static double polygon_radius2(const small_polygon *polygon) {
+  return corners_radius2(polygon->count, polygon->x, polygon->y);
+}
+
+static double polygon_area(const small_polygon *polygon) {
+  return corners_area(polygon->count, polygon->x, polygon->y);
+}
+
 /* Every corner within all bisectors, and every edge on the bisector that it names. */
-static void check_polygon(const cvtm_polygon *polygon, const double *dx, const double *dy,
+static void check_polygon(const small_polygon *polygon, const double *dx, const double *dy,
                           int sites) {
   for (int k = 0; k < polygon->count; ++k) {
     const int ends[2] = {k, (k + 1) % polygon->count};
@@ -43,16 +100,16 @@ static void test_polygon_random_cuts(void **state) {
   for (int round = 0; round < 5000; ++round) {
     double dx[24], dy[24];
     const int sites = (int)(25 * random_unit(&random_state));
-    cvtm_polygon polygon;
-    cvtm_polygon_rectangle(&polygon, -1, -1, 1, 1);
-    double area = cvtm_polygon_area(&polygon);
+    small_polygon polygon;
+    polygon_rectangle(&polygon, -1, -1, 1, 1);
+    double area = polygon_area(&polygon);
     assert_true(area == 4);
     for (int s = 0; s < sites; ++s) {
       dx[s] = 4 * random_unit(&random_state) - 2;
       dy[s] = 4 * random_unit(&random_state) - 2;
-      const double radius2 = cvtm_polygon_radius2(&polygon);
-      const cvtm_clip clip = cvtm_polygon_clip_bisector(&polygon, dx[s], dy[s], s);
-      const double left = cvtm_polygon_area(&polygon);
+      const double radius2 = polygon_radius2(&polygon);
+      const cvtm_clip clip = polygon_clip_bisector(&polygon, dx[s], dy[s], s);
+      const double left = polygon_area(&polygon);
       if (dx[s] * dx[s] + dy[s] * dy[s] > 4 * radius2) assert_int_equal(clip, CVTM_CLIP_NONE);
       assert_true(clip == CVTM_CLIP_CUT ? left < area : clip == CVTM_CLIP_NONE && left == area);
       area = left;
@@ -63,38 +120,38 @@ static void test_polygon_random_cuts(void **state) {
 
 static void test_polygon_ends(void **state) {
   (void)state;
-  cvtm_polygon polygon;
+  small_polygon polygon;
   /* Through two corners: a triangle, without doubled corners. */
-  cvtm_polygon_rectangle(&polygon, 0, 0, 1, 1);
-  assert_int_equal(cvtm_polygon_clip(&polygon, 1, 1, 1, 5), CVTM_CLIP_CUT);
+  polygon_rectangle(&polygon, 0, 0, 1, 1);
+  assert_int_equal(polygon_clip(&polygon, 1, 1, 1, 5), CVTM_CLIP_CUT);
   assert_int_equal(polygon.count, 3);
-  assert_true(cvtm_polygon_area(&polygon) == 0.5);
+  assert_true(polygon_area(&polygon) == 0.5);
   /* Touching a side or a corner cuts nothing. */
-  cvtm_polygon_rectangle(&polygon, 0, 0, 1, 1);
-  assert_int_equal(cvtm_polygon_clip(&polygon, 1, 0, 1, 5), CVTM_CLIP_NONE);
-  assert_int_equal(cvtm_polygon_clip(&polygon, 1, 1, 2, 5), CVTM_CLIP_NONE);
+  polygon_rectangle(&polygon, 0, 0, 1, 1);
+  assert_int_equal(polygon_clip(&polygon, 1, 0, 1, 5), CVTM_CLIP_NONE);
+  assert_int_equal(polygon_clip(&polygon, 1, 1, 2, 5), CVTM_CLIP_NONE);
   /* A coincident site cuts nothing. */
-  assert_int_equal(cvtm_polygon_clip_bisector(&polygon, 0, 0, 5), CVTM_CLIP_NONE);
+  assert_int_equal(polygon_clip_bisector(&polygon, 0, 0, 5), CVTM_CLIP_NONE);
   /* All of it, or all but an edge. */
-  assert_int_equal(cvtm_polygon_clip(&polygon, -1, 0, -1, 5), CVTM_CLIP_EMPTY);
+  assert_int_equal(polygon_clip(&polygon, -1, 0, -1, 5), CVTM_CLIP_EMPTY);
   assert_int_equal(polygon.count, 0);
-  assert_int_equal(cvtm_polygon_clip(&polygon, -1, 0, 0, 5), CVTM_CLIP_EMPTY);
-  cvtm_polygon_rectangle(&polygon, 0, 0, 1, 1);
-  assert_int_equal(cvtm_polygon_clip(&polygon, 0, 1, -3, 5), CVTM_CLIP_EMPTY);
+  assert_int_equal(polygon_clip(&polygon, -1, 0, 0, 5), CVTM_CLIP_EMPTY);
+  polygon_rectangle(&polygon, 0, 0, 1, 1);
+  assert_int_equal(polygon_clip(&polygon, 0, 1, -3, 5), CVTM_CLIP_EMPTY);
 }
 
 static void test_polygon_overflow(void **state) {
   (void)state;
-  cvtm_polygon polygon;
-  cvtm_polygon_rectangle(&polygon, -2, -2, 2, 2);
+  small_polygon polygon;
+  polygon_rectangle(&polygon, -2, -2, 2, 2);
   /* The first four cuts replace the rectangle's corners by eight, the rest add one each. */
   const double turn = 2 * acos(-1.0) / 64;
   cvtm_clip clip = CVTM_CLIP_CUT;
   for (int k = 0; k < 64 && clip != CVTM_CLIP_OVERFLOW; ++k) {
-    const cvtm_polygon before = polygon;
-    clip = cvtm_polygon_clip_bisector(&polygon, 2 * cos(k * turn), 2 * sin(k * turn), k);
+    const small_polygon before = polygon;
+    clip = polygon_clip_bisector(&polygon, 2 * cos(k * turn), 2 * sin(k * turn), k);
     if (clip == CVTM_CLIP_OVERFLOW) {
-      assert_int_equal(polygon.count, CVTM_POLYGON_CAPACITY);
+      assert_int_equal(polygon.count, POLYGON_CAPACITY);
       assert_memory_equal(polygon.x, before.x, sizeof before.x);
       assert_memory_equal(polygon.y, before.y, sizeof before.y);
       assert_memory_equal(polygon.neighbor, before.neighbor, sizeof before.neighbor);
