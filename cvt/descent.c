@@ -156,39 +156,6 @@ cvtm_status cvtm_descent_run(cvtm_descent *d) {
   return status == CVTM_OK && lbfgsb && d->stop == CVTM_STOP_NONE ? run_lbfgsb(d) : status;
 }
 
-/* --- sites of the plan --------------------------------------------------------------- */
-
-static double wrap(double x, double size) {
-  const double wrapped = x - size * floor(x / size);
-  return wrapped >= 0 && wrapped < size ? wrapped : 0;
-}
-
-/* Clamped into the rectangle, or wrapped into the period. */
-static void move_inside(cvtm_domain domain, double *sites, int64_t count) {
-  const double size[2] = {(double)domain.width, (double)domain.height};
-  for (int64_t k = 0; k < 2 * count; ++k) {
-    const double s = size[k % 2];
-    sites[k] = domain.periodic ? wrap(sites[k], s) : fmin(fmax(sites[k], 0), s);
-  }
-}
-
-cvtm_status cvtm_cvt_put_sites(cvtm_cvt *cvt, const double *sites, int64_t count) {
-  double *inside = malloc(bytes_of(count));
-  if (!inside)
-    return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory for sites");
-  memcpy(inside, sites, bytes_of(count));
-  move_inside(cvt->domain, inside, count);
-  const cvtm_status status = cvtm_device_copy_in(cvt->device, cvt->sites, inside, bytes_of(count));
-  free(inside);
-  return status;
-}
-
-cvtm_status cvtm_cvt_get_sites(cvtm_cvt *cvt, double *sites, int64_t count) {
-  const cvtm_status status = cvtm_device_copy_out(cvt->device, sites, cvt->sites, bytes_of(count));
-  if (status == CVTM_OK) move_inside(cvt->domain, sites, count);
-  return status;
-}
-
 /* --- the descent of the plan's energy ------------------------------------------------ */
 
 static cvtm_status evaluate_energy(void *task, const double *x, double *f, double *g) {

@@ -1,7 +1,8 @@
 #include "base/primitives.h"
-#include "cvt/pixel_sum.h"
 #include "cvt/cell_host.h"
 #include "cvt/evaluate_kernels.h"
+#include "cvt/integral.h"
+#include "cvt/pixel_sum.h"
 
 #include <stdlib.h>
 

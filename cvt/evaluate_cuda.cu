@@ -9,7 +9,9 @@
 #include "base/cuda_check.h"
 #include "base/cuda_utils.h"
 #include "cvt/evaluate_cuda.h"
-#include "cvt/evaluate_kernels.h"
+#include "cvt/integral.h"
+#include "cvt/moments_cuda.h"
+#include "cvt/pixel_sum.h"
 #include "voronoi/cell_by_hull.h"
 #include "voronoi/cell_by_tree_warp_cuda.h"
 #include "voronoi/site_tree_bound.h"
@@ -58,18 +60,6 @@ enum {
 };
 enum { NOT_FINITE = -1, TOO_MANY_CORNERS = -2 }; /* as a cell's count */
 
-/* Adds up the parts of a block's threads; the result is thread 0's. */
-__device__ cvtm_cell_moments block_sum(cvtm_cell_moments *part, int threads) {
-  for (int half = threads / 2; half > 0; half /= 2) {
-    __syncthreads();
-    if (threadIdx.x < static_cast<unsigned>(half)) {
-      cvtm_cell_moments_add(part + threadIdx.x, part + threadIdx.x + half);
-    }
-  }
-  __syncthreads();
-  return part[0];
-}
-
 __device__ double cell_area(const cvtm_cell &cell) {
   double twice = 0;
   for (int k = 1; k + 1 < cell.count; ++k)
@@ -99,7 +89,7 @@ __device__ cvtm_cell_moments share_sum(const cvtm_site_tree_view &tree, cvtm_dom
     }
   }
   part[threadIdx.x] = mine;
-  return block_sum(part, LARGE_THREADS);
+  return cvtm_moments_sum_block(part, LARGE_THREADS);
 }
 
 /* A cell in scratch with room for n corners. */
@@ -380,7 +370,7 @@ __global__ void __launch_bounds__(PIXEL_THREADS)
     for (int64_t k = first + threadIdx.x; k < last; k += PIXEL_THREADS)
       cvtm_cvt_add_pixel(&density, pixels[k], sites[2 * i], sites[2 * i + 1], &mine);
     part[threadIdx.x] = mine;
-    const cvtm_cell_moments all = block_sum(part, PIXEL_THREADS);
+    const cvtm_cell_moments all = cvtm_moments_sum_block(part, PIXEL_THREADS);
     if (threadIdx.x == 0) sums[i] = all;
     __syncthreads();
   }

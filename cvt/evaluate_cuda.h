@@ -18,9 +18,21 @@ typedef struct cvtm_deferred_cells {
   int32_t *place, *count;
 } cvtm_deferred_cells;
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+/* Appends a cell. */
+static __device__ inline void cvtm_defer_cell(const cvtm_deferred_cells &deferred, int64_t place) {
+  deferred.place[atomicAdd(deferred.count, 1)] = static_cast<int32_t>(place);
+}
+
+/* A block of one warp does the cells from cvtm_first_cell() on, CELLS at a time, and continues
+ * cvtm_cell_stride() cells later. */
+template <int CELLS>
+static __device__ int64_t cvtm_first_cell() {
+  return static_cast<int64_t>(blockIdx.x) * CELLS;
+}
+template <int CELLS>
+static __device__ int64_t cvtm_cell_stride() {
+  return static_cast<int64_t>(gridDim.x) * CELLS;
+}
 
 /* Integrals over the cells of all sites in the tree, but for those left. cells: room if there are
  * CVTM_CHUNKED_CELLS or more. */
@@ -30,9 +42,5 @@ cvtm_status cvtm_integrate_cells_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *
 /* The same of plain sums over pixel centres. */
 cvtm_status cvtm_sum_pixels_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
                                  const cvtm_deferred_cells *left);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

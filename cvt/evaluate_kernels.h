@@ -2,8 +2,8 @@
 #ifndef CVTMESH_CVT_EVALUATE_KERNELS_H
 #define CVTMESH_CVT_EVALUATE_KERNELS_H
 
-#include "cvt/integral.h"
 #include "cvt/cvt.h"
+#include "cvt/density_row.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -62,6 +62,9 @@ struct cvtm_cvt_table {
   /* Moves the sites from `fixed` on to their centroids. */
   cvtm_status (*lloyd)(cvtm_cvt *cvt, double *sites, int64_t count, int64_t fixed);
 };
+
+/* Allocates what the pixel energy on a diagram that is not exact needs, once. */
+cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt);
 
 extern const cvtm_cvt_table cvtm_cvt_table_cpu, cvtm_cvt_table_cuda;
 

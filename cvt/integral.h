@@ -1,48 +1,21 @@
-/* Integrals of a density, constant on each pixel, over a convex polygon: mass, first
- * and second moments about the origin of the polygon's coordinates (its site). And
- * the plain sums over the pixel centres that it holds.
+/* The exact integral of a density over a convex polygon, one pixel row after the other.
  *
- * The polygon is cut into pixel rows. In a row, Green's theorem turns the integral
- * over the region into one along its two sides, of the density's antiderivative in x; that is
- * counted from the pixel where each side begins, and the whole pixels between those two
- * are added row by row. Along a straight side within one pixel the integrand is a cubic; the step
- * to the next pixel changes its coefficients. So only
- * pixels that the cell touches enter, and the result is good to the rounding of
- * the corners for any ratio of densities, which prefix sums over the image would not
- * be. Compiles as C11 and inside CUDA kernels. */
+ * There are two exact integrators, with the same result up to rounding. This one follows the two
+ * sides of the polygon; it does any polygon, of any number of corners, and is the fastest on a CPU.
+ * That of integral_segments.h computes all segments of the sides independently, so that the lanes
+ * of a warp share one cell; it does the cells with few corners on a GPU.
+ *
+ * By Green's theorem the integral over a row is one along the row's two sides, of the density's
+ * antiderivative in x. That is counted from the pixel in which a side enters the row, and the whole
+ * pixels between the two sides are added row by row. Along a straight side within one pixel the
+ * integrand is a cubic; its coefficients change from pixel to pixel. So only pixels that the cell
+ * touches enter, and the result is accurate to the rounding of the corners for any ratio of
+ * densities, which prefix sums over the image would not be. Compiles as C11 and inside CUDA
+ * kernels. */
 #ifndef CVTMESH_CVT_INTEGRAL_H
 #define CVTMESH_CVT_INTEGRAL_H
 
-#include "base/portable.h"
-#include "voronoi/cell_scanlines.h"
-
-#include <stdint.h>
-
-/* Integrals of rho, rho x, rho y and rho (x^2 + y^2). */
-typedef struct cvtm_cell_moments {
-  double mass, x, y, second;
-} cvtm_cell_moments;
-
-CVTM_HD void cvtm_cell_moments_add(cvtm_cell_moments *to, const cvtm_cell_moments *from) {
-  to->mass += from->mass;
-  to->x += from->x;
-  to->y += from->y;
-  to->second += from->second;
-}
-
-typedef struct cvtm_density_view {
-  const float *value; /* width * height */
-  int32_t width, height, periodic;
-} cvtm_density_view;
-
-CVTM_HD double cvtm_density_at(const float *row, int32_t k, const cvtm_density_view *density) {
-  return (double)row[density->periodic ? cvtm_cell_wrap(k, density->width) : k];
-}
-
-CVTM_HD const float *cvtm_density_row(const cvtm_density_view *density, int32_t j) {
-  const int32_t wrapped = density->periodic ? cvtm_cell_wrap(j, density->height) : j;
-  return density->value + (int64_t)wrapped * density->width;
-}
+#include "cvt/density_row.h"
 
 /* The integrals along a side, before what they have in common is divided out. */
 typedef struct cvtm_edge_integrals {
@@ -170,79 +143,6 @@ CVTM_HD void cvtm_integral_add_chain(const cvtm_density_view *density, const cvt
   sums->second += sign * ((1.0 / 3) * g.xx3 + g.yy);
 }
 
-CVTM_HD double cvtm_to_double(int32_t k) {
-#ifdef __CUDA_ARCH__
-  return __hiloint2double(0x43300000, k ^ (int32_t)0x80000000) - 4503601774854144.0;
-#else
-  return (double)k;
-#endif
-}
-
-/* The whole part of v, |v| < 2^31. */
-CVTM_HD int32_t cvtm_to_floor(double v) {
-#ifdef __CUDA_ARCH__
-  return __double2loint(__dadd_rd(v, 6755399441055744.0)); /* conversions are slow */
-#else
-  return cvtm_cell_floor(v);
-#endif
-}
-
-/* Sums of rho, rho x and rho x^2 at the centres of columns first .. last - 1 of a row. */
-typedef struct cvtm_pixel_run {
-  double s0, s1, s2;
-} cvtm_pixel_run;
-
-typedef struct cvtm_pixel_quad {
-  float w[4];
-} cvtm_pixel_quad;
-
-/* Pixels i .. i + 3 of n; 0 beyond them. */
-CVTM_HD cvtm_pixel_quad cvtm_pixel_quad_read(const float *pixel, int32_t i, int32_t n) {
-  const cvtm_pixel_quad quad = {{i < n ? pixel[i] : 0, i + 1 < n ? pixel[i + 1] : 0,
-                                 i + 2 < n ? pixel[i + 2] : 0, i + 3 < n ? pixel[i + 3] : 0}};
-  return quad;
-}
-
-/* x: the centre of the first. */
-CVTM_HD void cvtm_pixel_run_add_quad(const cvtm_pixel_quad *quad, double x, cvtm_pixel_run *run) {
-  const double w0 = (double)quad->w[0], w1 = (double)quad->w[1];
-  const double w2 = (double)quad->w[2], w3 = (double)quad->w[3];
-  const double s0 = (w0 + w1) + (w2 + w3), s1 = CVTM_FMA(3, w3, CVTM_FMA(2, w2, w1));
-  const double s2 = CVTM_FMA(9, w3, CVTM_FMA(4, w2, w1)), s1x = CVTM_FMA(s0, x, s1);
-  run->s0 += s0;
-  run->s1 += s1x;
-  run->s2 += CVTM_FMA(x, s1 + s1x, s2);
-}
-
-/* Adds n pixels, the first of which has its centre at x. Eight are read before any is waited for.
- */
-CVTM_HD void cvtm_pixel_run_add(const float *pixel, int32_t n, double x, cvtm_pixel_run *run) {
-  const cvtm_pixel_quad first = cvtm_pixel_quad_read(pixel, 0, n);
-  const cvtm_pixel_quad second = cvtm_pixel_quad_read(pixel, 4, n);
-  cvtm_pixel_run_add_quad(&first, x, run);
-  if (n > 4) cvtm_pixel_run_add_quad(&second, x + 4, run);
-  for (int32_t i = 8; i < n; i += 4) {
-    const cvtm_pixel_quad quad = cvtm_pixel_quad_read(pixel, i, n);
-    cvtm_pixel_run_add_quad(&quad, x + cvtm_to_double(i), run);
-  }
-}
-
-CVTM_HD cvtm_pixel_run cvtm_pixel_run_sum(const cvtm_density_view *density, const float *row,
-                                          double sx, int32_t first, int32_t last) {
-  cvtm_pixel_run run = {0, 0, 0};
-  int32_t k = first;
-  while (k < last) { /* one round per period of the image */
-    int32_t wrapped = k, n = last - k;
-    if (density->periodic) {
-      wrapped = cvtm_cell_wrap(k, density->width);
-      n = n < density->width - wrapped ? n : density->width - wrapped;
-    }
-    cvtm_pixel_run_add(row + wrapped, n, cvtm_to_double(k) + 0.5 - sx, &run);
-    k += n;
-  }
-  return run;
-}
-
 /* Adds the whole pixels of rows first .. last between those lines. Calls for one cell go down it.
  */
 CVTM_HD void cvtm_integral_add_pixels(const cvtm_density_view *density, const cvtm_cell *cell,
@@ -272,42 +172,6 @@ CVTM_HD void cvtm_integral_add_rows(const cvtm_density_view *density, const cvtm
   cvtm_integral_add_pixels(density, cell, rows, first, last, sums);
   cvtm_integral_add_chain(density, cell, rows, 1, first, last, sums);
   cvtm_integral_add_chain(density, cell, rows, -1, first, last, sums);
-}
-
-/* --- the plain sum over pixel centres ------------------------------------------------- */
-
-CVTM_HD void cvtm_pixel_sum_add(const cvtm_density_view *density, const float *row, double x,
-                                int32_t k, double y, cvtm_cell_moments *sums) {
-  const double w = cvtm_density_at(row, k, density);
-  sums->mass += w;
-  sums->x += w * x;
-  sums->y += w * y;
-  sums->second += w * (x * x + y * y);
-}
-
-/* Adds the pixel centres of row j that belong to the site at `place`. */
-CVTM_HD void cvtm_pixel_sum_polygon_row(const cvtm_site_tree_view *tree, cvtm_domain domain,
-                                        const cvtm_density_view *density, int64_t place,
-                                        const cvtm_cell *cell, double doubt, cvtm_cell_walk *rows,
-                                        int32_t j, cvtm_cell_moments *sums) {
-  const double y = ((double)j + 0.5) - rows->sy, sx = rows->sx;
-  const float *row = cvtm_density_row(density, j);
-  const cvtm_cell_span span = cvtm_cell_row_span(domain, cell, doubt, rows, j);
-  for (int32_t k = span.first; k <= span.last; ++k) {
-    if (k == span.certain_first) {
-      const cvtm_pixel_run run =
-          cvtm_pixel_run_sum(density, row, sx, span.certain_first, span.certain_last + 1);
-      sums->mass += run.s0;
-      sums->x += run.s1;
-      sums->y += run.s0 * y;
-      sums->second += run.s2 + run.s0 * (y * y);
-      k = span.certain_last;
-    } else {
-      const double x = ((double)k + 0.5) - sx;
-      if (cvtm_cell_owns(tree, domain, place, k, j, x, y))
-        cvtm_pixel_sum_add(density, row, x, k, y, sums);
-    }
-  }
 }
 
 #endif

@@ -1,9 +1,9 @@
 /* Sums over the cells of a Voronoi diagram, a few neighbouring ones by the lanes of a warp
  * together. All sums have a fixed order. */
 #include "base/cuda_check.h"
-#include "cvt/pixel_sum.h"
-#include "cvt/integral_segments.h"
 #include "cvt/evaluate_cuda.h"
+#include "cvt/integral_segments.h"
+#include "cvt/moments_cuda.h"
 #include "voronoi/cell_warp_cuda.h"
 
 namespace {
@@ -17,50 +17,14 @@ enum {
   CELL_DEFERRED = -3 /* as a cell's corners: none of ours */
 };
 
-/* The sums of the lane `offset` further on. */
-__device__ cvtm_cell_moments shift_sums(const cvtm_cell_moments &sums, int offset) {
-  const unsigned all = 0xFFFFFFFFu;
-  const cvtm_cell_moments other = {
-      __shfl_down_sync(all, sums.mass, offset), __shfl_down_sync(all, sums.x, offset),
-      __shfl_down_sync(all, sums.y, offset), __shfl_down_sync(all, sums.second, offset)};
-  return other;
-}
-
-/* Adds up the parts of a cell's lanes; the result is its first lane's. */
-template <int CELLS>
-__device__ cvtm_cell_moments join_parts(cvtm_cell_moments part) {
-  for (int offset = WARP / 2; offset >= CELLS; offset /= 2) {
-    const cvtm_cell_moments other = shift_sums(part, offset);
-    cvtm_cell_moments_add(&part, &other);
-  }
-  return part;
-}
-
-__device__ void leave(const cvtm_deferred_cells &left, int64_t place) {
-  left.place[atomicAdd(left.count, 1)] = static_cast<int32_t>(place);
-}
-
-/* The first cell of a warp that is a block, and how far it is to the next one. */
-template <int CELLS>
-__device__ int64_t first_cell() {
-  return static_cast<int64_t>(blockIdx.x) * CELLS;
-}
-
-template <int CELLS>
-__device__ int64_t cell_stride() {
-  return static_cast<int64_t>(gridDim.x) * CELLS;
-}
-
-/* --- integrals ------------------------------------------------------------------------- */
-
 /* Cuts out the cells at places first .. last - 1. */
 __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
     cut_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_clipped_cells cells,
                cvtm_deferred_cells left, int64_t first, int64_t last) {
   __shared__ cvtm_warp_hulls<CUT_CELLS> memory;
   const int lane = static_cast<int>(threadIdx.x);
-  for (int64_t begin = first_cell<CUT_CELLS>(); first + begin < last;
-       begin += cell_stride<CUT_CELLS>()) {
+  for (int64_t begin = cvtm_first_cell<CUT_CELLS>(); first + begin < last;
+       begin += cvtm_cell_stride<CUT_CELLS>()) {
     const int64_t k = begin + lane % CUT_CELLS;
     cvtm_cell cell = {0,           CVTM_HULL_SIDES, cells.chunk, cells.x + k,
                       cells.y + k, nullptr,         nullptr,     0};
@@ -68,7 +32,7 @@ __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
         cvtm_warp_cells_by_hull(tree, domain, first + begin, last, lane, &memory, &cell);
     if (lane < CUT_CELLS && first + k < last) {
       cells.count[k] = done ? cell.count : static_cast<int32_t>(CELL_DEFERRED);
-      if (!done) leave(left, first + k);
+      if (!done) cvtm_defer_cell(deferred, first + k);
     }
     __syncwarp(); /* before the memory serves the next cells */
   }
@@ -141,7 +105,7 @@ __device__ warp_cell cut_cell(const cvtm_site_tree_view &tree, cvtm_domain domai
       cvtm_warp_cells_by_hull(tree, domain, base, tree.count, lane, &memory->hulls, &polygon);
   if (place >= tree.count) return cell;
   if (!done) {
-    if (lane < CELLS) leave(left, place);
+    if (lane < CELLS) cvtm_defer_cell(deferred, place);
     return cell;
   }
   cell.count = polygon.count;
@@ -209,7 +173,7 @@ __device__ void integrate(cvtm_domain domain, const cvtm_density_view &density,
     }
     __syncwarp();
   }
-  const cvtm_cell_moments mine = join_parts<CELLS>(cvtm_segments_sums_of(&part));
+  const cvtm_cell_moments mine = cvtm_moments_sum_lanes<CELLS>(cvtm_segments_sums_of(&part));
   if (own == 0 && cell.count != CELL_DEFERRED) sums[cell.index] = mine;
 }
 
@@ -221,7 +185,8 @@ __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
                     cvtm_cell_moments *sums) {
   __shared__ __align__(16) warp_paths<CELLS> memory;
   const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS;
-  for (int64_t begin = first_cell<CELLS>(); first + begin < last; begin += cell_stride<CELLS>()) {
+  for (int64_t begin = cvtm_first_cell<CELLS>(); first + begin < last;
+       begin += cvtm_cell_stride<CELLS>()) {
     const int64_t k = begin + c;
     const warp_cell cell =
         read_cell<CELLS>(tree, cells, k, first + k, last, lane / CELLS, memory.x + c, memory.y + c);
@@ -237,7 +202,8 @@ __global__ void __launch_bounds__(WARP, BLOCKS)
                 cvtm_deferred_cells left, cvtm_cell_moments *sums) {
   __shared__ __align__(16) warp_paths<CELLS> memory;
   const int lane = static_cast<int>(threadIdx.x);
-  for (int64_t base = first_cell<CELLS>(); base < tree.count; base += cell_stride<CELLS>()) {
+  for (int64_t base = cvtm_first_cell<CELLS>(); base < tree.count;
+       base += cvtm_cell_stride<CELLS>()) {
     const warp_cell cell = cut_cell<CELLS>(tree, domain, base, lane, left, &memory);
     integrate<CELLS>(domain, density, cell, lane, &memory, sums);
     __syncwarp(); /* before the memory serves the next cells */
@@ -268,66 +234,12 @@ cvtm_status launch_chunk(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
   return cvtm_cuda_launched(cvt->device, "integral_kernel");
 }
 
-/* --- pixel centres --------------------------------------------------------------------- */
-
-/* What the lanes of a warp need to add up the pixel centres of cells. */
-template <int CELLS>
-struct warp_centres {
-  cvtm_hull_pole pole[CVTM_PIXEL_SITES * CELLS];
-  int32_t place[CVTM_PIXEL_SITES * CELLS];
-  union {
-    int32_t scratch[CVTM_HULL_SCRATCH * CELLS];
-    cvtm_pixel_bound bound[CVTM_PIXEL_SITES * CELLS];
-  };
-};
-
-template <int CELLS>
-__global__ void __launch_bounds__(WARP, BLOCKS)
-    centre_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
-                  cvtm_deferred_cells left, cvtm_cell_moments *sums) {
-  __shared__ __align__(16) warp_centres<CELLS> memory;
-  const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS, own = lane / CELLS;
-  const cvtm_lanes lanes = {own, WARP / CELLS};
-  for (int64_t base = first_cell<CELLS>(); base < tree.count; base += cell_stride<CELLS>()) {
-    const int64_t place = base + c;
-    cvtm_hull hull = {0,
-                      CELLS,
-                      CVTM_PIXEL_SITES,
-                      CVTM_HULL_REACH,
-                      0,
-                      memory.pole + c,
-                      memory.place + c,
-                      nullptr,
-                      memory.scratch + c};
-    cvtm_cell_moments part;
-    const bool done = cvtm_pixel_sum(&tree, domain, &density, place, place < tree.count, lanes,
-                                     &hull, memory.bound + c, &part) == CVTM_CELL_DONE;
-    part = join_parts<CELLS>(part);
-    if (own == 0 && place < tree.count) {
-      if (done)
-        sums[tree.index[place]] = part;
-      else
-        leave(left, place);
-    }
-    __syncwarp(); /* before the memory serves the next cells */
-  }
-}
-
-template <int CELLS>
-cvtm_status launch_centres(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
-                           const cvtm_deferred_cells &left) {
-  centre_kernel<CELLS>
-      <<<cvtm_cuda_blocks(tree.count, CELLS), WARP, 0, cvtm_cuda_stream(cvt->device)>>>(
-          tree, cvt->domain, cvt->density, left, cvt->moments);
-  return cvtm_cuda_launched(cvt->device, "centre_kernel");
-}
-
 }  // namespace
 
 /* Few cells get more lanes each, so that there are enough warps for the device. */
-extern "C" cvtm_status cvtm_integrate_cells_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
-                                                 const cvtm_clipped_cells *cells,
-                                                 const cvtm_deferred_cells *left) {
+cvtm_status cvtm_integrate_cells_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
+                                      const cvtm_clipped_cells *cells,
+                                      const cvtm_deferred_cells *left) {
   const int64_t count = tree->count;
   if (count < 6000) return launch_cells<2>(cvt, *tree, *left);
   if (count < 16000) return launch_cells<4>(cvt, *tree, *left);
@@ -338,13 +250,4 @@ extern "C" cvtm_status cvtm_integrate_cells_cuda(cvtm_cvt *cvt, const cvtm_site_
     status = launch_chunk(cvt, *tree, *cells, *left, first, most < count ? most : count);
   }
   return status;
-}
-
-extern "C" cvtm_status cvtm_sum_pixels_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
-                                            const cvtm_deferred_cells *left) {
-  const int64_t count = tree->count;
-  if (count < 6000) return launch_centres<2>(cvt, *tree, *left);
-  if (count < 16000) return launch_centres<4>(cvt, *tree, *left);
-  if (count < MANY) return launch_centres<8>(cvt, *tree, *left);
-  return launch_centres<16>(cvt, *tree, *left);
 }

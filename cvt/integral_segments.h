@@ -13,7 +13,7 @@
 #ifndef CVTMESH_CVT_INTEGRAL_SEGMENTS_H
 #define CVTMESH_CVT_INTEGRAL_SEGMENTS_H
 
-#include "cvt/integral.h"
+#include "cvt/density_row.h"
 
 #include <string.h>
 

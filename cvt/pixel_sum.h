@@ -13,8 +13,46 @@
 #ifndef CVTMESH_CVT_PIXEL_SUM_H
 #define CVTMESH_CVT_PIXEL_SUM_H
 
-#include "cvt/integral.h"
+#include "cvt/density_row.h"
 #include "voronoi/cell_by_hull.h"
+
+/* --- of a polygon ---------------------------------------------------------------------- */
+
+CVTM_HD void cvtm_pixel_sum_add(const cvtm_density_view *density, const float *row, double x,
+                                int32_t k, double y, cvtm_cell_moments *sums) {
+  const double w = cvtm_density_at(row, k, density);
+  sums->mass += w;
+  sums->x += w * x;
+  sums->y += w * y;
+  sums->second += w * (x * x + y * y);
+}
+
+/* Adds the pixel centres of row j that belong to the site at `place`. */
+CVTM_HD void cvtm_pixel_sum_polygon_row(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                        const cvtm_density_view *density, int64_t place,
+                                        const cvtm_cell *cell, double doubt, cvtm_cell_walk *rows,
+                                        int32_t j, cvtm_cell_moments *sums) {
+  const double y = ((double)j + 0.5) - rows->sy, sx = rows->sx;
+  const float *row = cvtm_density_row(density, j);
+  const cvtm_cell_span span = cvtm_cell_row_span(domain, cell, doubt, rows, j);
+  for (int32_t k = span.first; k <= span.last; ++k) {
+    if (k == span.certain_first) {
+      const cvtm_pixel_run run =
+          cvtm_pixel_run_sum(density, row, sx, span.certain_first, span.certain_last + 1);
+      sums->mass += run.s0;
+      sums->x += run.s1;
+      sums->y += run.s0 * y;
+      sums->second += run.s2 + run.s0 * (y * y);
+      k = span.certain_last;
+    } else {
+      const double x = ((double)k + 0.5) - sx;
+      if (cvtm_cell_owns(tree, domain, place, k, j, x, y))
+        cvtm_pixel_sum_add(density, row, x, k, y, sums);
+    }
+  }
+}
+
+/* --- of a site among its neighbours ----------------------------------------------------- */
 
 enum {
   CVTM_PIXEL_SITES = 20, /* around a cell: a multiple of */

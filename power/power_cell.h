@@ -7,7 +7,7 @@
 #define CVTMESH_POWER_POWER_CELL_H
 
 #include "base/polygon.h"
-#include "cvt/integral.h"
+#include "cvt/density_row.h"
 
 /* A tree with the weights of its sites. If place_of is not NULL, hint[hint_first[i]] ..
  * hint[hint_first[i] + hint_degree[i] - 1] are the neighbours of site i in a similar diagram, by

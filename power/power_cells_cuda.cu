@@ -4,6 +4,8 @@
  * than a block's scratch holds. All sums have a fixed order. */
 #include "base/cuda_check.h"
 #include "base/cuda_utils.h"
+#include "cvt/integral.h"
+#include "cvt/moments_cuda.h"
 #include "power/power_cuda.h"
 
 namespace {
@@ -60,14 +62,6 @@ __device__ cvtm_power_cell warp_cell(warp_cells<CELLS> *memory, int c) {
       {0, CORNERS, 1, memory->x + at, memory->y + at, memory->slope + at, memory->inverse + at, 0},
       memory->other + at};
   return cell;
-}
-
-__device__ void shift_and_add(cvtm_cell_moments *sums, int offset) {
-  const unsigned all = 0xFFFFFFFFu;
-  const cvtm_cell_moments other = {
-      __shfl_down_sync(all, sums->mass, offset), __shfl_down_sync(all, sums->x, offset),
-      __shfl_down_sync(all, sums->y, offset), __shfl_down_sync(all, sums->second, offset)};
-  cvtm_cell_moments_add(sums, &other);
 }
 
 /* The integral over the rows that are the share of one of `lanes` lanes. The slopes are set. */
@@ -196,7 +190,7 @@ __device__ void sum_cells(const cvtm_power &power, const cvtm_power_view &view, 
   cell.polygon.count = corners;
   cvtm_cell_moments sum =
       integrate_share(view, domain, density, place, cell.polygon, part, WARP / CELLS);
-  for (int offset = WARP / 2; offset >= CELLS; offset /= 2) shift_and_add(&sum, offset);
+  sum = cvtm_moments_sum_lanes<CELLS>(sum);
   const int32_t taken = reserve_edges(power, part == 0 ? corners : 0, lane);
   const int32_t first = __shfl_sync(0xFFFFFFFFu, taken, c);
   const bool fits = first <= power.edge_capacity - corners;
@@ -251,7 +245,7 @@ __device__ void warp_integrate(const cvtm_power &power, const cvtm_power_view &v
                                int lane, const cvtm_power_cell &cell, cvtm_cell_moments *sums) {
   const int32_t i = view.tree.index[place], corners = cell.polygon.count;
   cvtm_cell_moments sum = integrate_share(view, domain, density, place, cell.polygon, lane, WARP);
-  for (int offset = WARP / 2; offset >= 1; offset /= 2) shift_and_add(&sum, offset);
+  sum = cvtm_moments_sum_lanes<1>(sum);
   const int32_t own = reserve_edges(power, lane == 0 ? corners : 0, lane);
   const int32_t first = __shfl_sync(0xFFFFFFFFu, own, 0);
   const bool fits = first <= power.edge_capacity - corners;

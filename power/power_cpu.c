@@ -1,4 +1,5 @@
 #include "base/primitives.h"
+#include "cvt/integral.h"
 #include "power/power_cell_host.h"
 #include "power/power_kernels.h"
 

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "cvt/integral.h"
 #include "cvt/integral_segments.h"
 
 enum { CORNERS = 16, MOST_ROWS = 64, MOST_LANES = 8, MOST_SIDE = 48 };

@@ -1,0 +1,137 @@
+/* The start of the sites: sampled, or coarse to fine. */
+#include "base/clock.h"
+#include "cvt/refine.h"
+#include "cvt/sample.h"
+#include "cvt/solve.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+  LEVELS_NORMAL = 2,
+  LEVELS_HIGH = 3,
+  COARSE_ITERATIONS_NORMAL = 50,
+  COARSE_ITERATIONS_HIGH = 300,
+  BALANCE_ROUNDS = 5,
+  BALANCE_STEPS = 2 /* of Lloyd's method, between two transfers */
+};
+
+/* The tolerance of a coarse level at normal effort is this many times that of the full set: the
+ * finer levels continue from there. */
+static const double coarse_tolerance = 10;
+
+static cvtm_status sample(const cvtm_solve *s, int64_t count, double *sites) {
+  const cvtm_cvt *cvt = s->cvt;
+  return cvtm_cvt_sample_scanned(cvt->domain, s->density, cvt->square_roots, count,
+                                 s->options->seed, s->options->start, sites,
+                                 cvtm_device_error(cvt->device));
+}
+
+/* counts[0] is the full number of sites. */
+static int plan_levels(const cvtm_solve *s, int64_t counts[LEVELS_HIGH + 1]) {
+  const int most = s->options->effort == CVTM_CVT_EFFORT_HIGH ? LEVELS_HIGH : LEVELS_NORMAL;
+  const double share = cvtm_cvt_border_share(s->cvt->domain, s->density, s->cvt->root);
+  int levels = 0;
+  counts[0] = s->count;
+  while (levels < most) {
+    const int64_t coarser = cvtm_cvt_coarse_count(share, counts[levels]);
+    if (coarser < CVTM_CVT_MIN_COARSE_SITES || coarser >= counts[levels]) break;
+    counts[++levels] = coarser;
+  }
+  return levels;
+}
+
+/* When level `level` ends at the latest: a finer level has as long as all that are coarser. */
+static double deadline_of(const cvtm_solve *s, int level) {
+  const double most = s->options->max_seconds;
+  return most > 0 ? s->deadline - most * (1 - ldexp(1, -level)) : s->deadline;
+}
+
+static cvtm_status descend_coarse(cvtm_solve *s, int level, int64_t count) {
+  cvtm_cvt_options options = *s->options;
+  cvtm_cvt_result found;
+  const int high = options.effort == CVTM_CVT_EFFORT_HIGH;
+  options.max_iterations = high ? COARSE_ITERATIONS_HIGH : COARSE_ITERATIONS_NORMAL;
+  if (!high) options.tolerance *= coarse_tolerance;
+  const cvtm_status status = cvtm_solve_descend(s, &options, count, deadline_of(s, level), &found);
+  if (status == CVTM_OK) s->result.coarse_iterations += found.iterations;
+  return status;
+}
+
+/* The midpoints of the `from` sites of the plan, on the device, to the host; *left: how many sites
+ * have none because their cells are unusual. */
+static cvtm_status find_midpoints(cvtm_cvt *cvt, int64_t from, cvtm_edge_midpoints *midpoints,
+                                  int32_t *left) {
+  const size_t bytes = (size_t)from * sizeof *midpoints;
+  void *memory = NULL;
+  cvtm_status status = cvtm_device_scratch(cvt->device, bytes + sizeof *left, &memory);
+  if (status == CVTM_OK) status = cvtm_site_tree_sort(cvt->tree, cvt->sites, from);
+  if (status != CVTM_OK) return status;
+  cvtm_edge_midpoints *found = memory;
+  int32_t *count = (int32_t *)(void *)(found + from);
+  /* All of it, as copies of what no thread writes would be reads of undefined memory. */
+  status = cvtm_device_fill(cvt->device, memory, 0, bytes + sizeof *count);
+  if (status == CVTM_OK) status = cvt->updates->edge_midpoints(cvt, found, count);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(cvt->device, left, count, sizeof *left);
+  if (status == CVTM_OK && *left == 0)
+    status = cvtm_device_copy_out(cvt->device, midpoints, found, bytes);
+  return status;
+}
+
+/* The host cuts all cells out anew where there is no device for it, or unusual ones. */
+static cvtm_status refine(cvtm_solve *s, int64_t from, int64_t to, double *sites) {
+  cvtm_cvt *cvt = s->cvt;
+  int32_t left = 1;
+  cvtm_edge_midpoints *midpoints = NULL;
+  cvtm_status status = cvtm_cvt_get_sites(cvt, s->spare, from);
+  if (cvt->updates->edge_midpoints) {
+    midpoints = malloc((size_t)from * sizeof *midpoints);
+    if (status == CVTM_OK && midpoints) status = find_midpoints(cvt, from, midpoints, &left);
+  }
+  if (status == CVTM_OK && left == 0)
+    cvtm_cvt_place_midpoints(s->spare, from, midpoints, sites, to);
+  else if (status == CVTM_OK)
+    status = cvtm_cvt_refine(cvt->domain, cvtm_device_threads(cvt->device), s->spare, from, sites,
+                             to, cvtm_device_error(cvt->device));
+  free(midpoints);
+  return status == CVTM_OK ? cvtm_cvt_put_sites(cvt, sites, to) : status;
+}
+
+/* Refined sites are too many where the density falls within a coarse cell and too few where it
+ * rises: a few steps of Lloyd's method and transfers in turn. They leave the level's descent half
+ * of its time. */
+static cvtm_status balance(cvtm_solve *s, int level, int64_t count) {
+  const cvtm_cvt_task task = cvtm_solve_task(s, count);
+  const double deadline = 0.5 * (deadline_of(s, level + 1) + deadline_of(s, level));
+  for (int round = 0; round < BALANCE_ROUNDS && cvtm_clock() < deadline; ++round) {
+    int64_t transfers = 0;
+    cvtm_status status = cvtm_cvt_enqueue_lloyd(&task, BALANCE_STEPS);
+    if (status == CVTM_OK)
+      status = cvtm_solve_transfer(s, count, count / 10 + 1, contrast_of_balance, &transfers);
+    s->result.evaluations += BALANCE_STEPS + 1;
+    if (status != CVTM_OK || transfers == 0) return status;
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status place_coarse_to_fine(cvtm_solve *s, double *sites) {
+  int64_t counts[LEVELS_HIGH + 1];
+  int level = plan_levels(s, counts);
+  s->result.levels = level;
+  cvtm_status status = sample(s, counts[level], sites);
+  if (status == CVTM_OK) status = cvtm_cvt_put_sites(s->cvt, sites, counts[level]);
+  for (; status == CVTM_OK && level > 0; --level) {
+    status = descend_coarse(s, level, counts[level]);
+    if (status == CVTM_OK) status = refine(s, counts[level], counts[level - 1], sites);
+    if (status == CVTM_OK) status = balance(s, level - 1, counts[level - 1]);
+  }
+  return status;
+}
+
+cvtm_status cvtm_solve_place(cvtm_solve *s, int64_t given, double *sites) {
+  const cvtm_cvt_options *o = s->options;
+  if (given == 0 && o->effort != CVTM_CVT_EFFORT_LOW) return place_coarse_to_fine(s, sites);
+  cvtm_status status = sample(s, s->count - given, sites + 2 * given);
+  if (status == CVTM_OK) status = cvtm_cvt_check_sites(s->cvt, sites, s->count);
+  return status == CVTM_OK ? cvtm_cvt_put_sites(s->cvt, sites, s->count) : status;
+}

@@ -1,0 +1,75 @@
+/* Sums over the pixel centres of cells, a few neighbouring cells by the lanes of a warp together.
+ * All sums have a fixed order. */
+#include "base/cuda_check.h"
+#include "cvt/evaluate_cuda.h"
+#include "cvt/moments_cuda.h"
+#include "cvt/pixel_sum.h"
+#include "voronoi/cell_warp_cuda.h"
+
+namespace {
+
+enum { WARP = CVTM_WARP, BLOCKS = 20 /* of a warp, on a multiprocessor: what registers allow */ };
+
+/* What the lanes of a warp need to add up the pixel centres of cells. */
+template <int CELLS>
+struct warp_centres {
+  cvtm_hull_pole pole[CVTM_PIXEL_SITES * CELLS];
+  int32_t place[CVTM_PIXEL_SITES * CELLS];
+  union {
+    int32_t scratch[CVTM_HULL_SCRATCH * CELLS];
+    cvtm_pixel_bound bound[CVTM_PIXEL_SITES * CELLS];
+  };
+};
+
+template <int CELLS>
+__global__ void __launch_bounds__(WARP, BLOCKS)
+    centre_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
+                  cvtm_deferred_cells deferred, cvtm_cell_moments *sums) {
+  __shared__ __align__(16) warp_centres<CELLS> memory;
+  const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS, own = lane / CELLS;
+  const cvtm_lanes lanes = {own, WARP / CELLS};
+  for (int64_t base = cvtm_first_cell<CELLS>(); base < tree.count;
+       base += cvtm_cell_stride<CELLS>()) {
+    const int64_t place = base + c;
+    cvtm_hull hull = {0,
+                      CELLS,
+                      CVTM_PIXEL_SITES,
+                      CVTM_HULL_REACH,
+                      0,
+                      memory.pole + c,
+                      memory.place + c,
+                      nullptr,
+                      memory.scratch + c};
+    cvtm_cell_moments part;
+    const bool done = cvtm_pixel_sum(&tree, domain, &density, place, place < tree.count, lanes,
+                                     &hull, memory.bound + c, &part) == CVTM_CELL_DONE;
+    part = cvtm_moments_sum_lanes<CELLS>(part);
+    if (own == 0 && place < tree.count) {
+      if (done)
+        sums[tree.index[place]] = part;
+      else
+        cvtm_defer_cell(deferred, place);
+    }
+    __syncwarp(); /* before the memory serves the next cells */
+  }
+}
+
+template <int CELLS>
+cvtm_status launch_centres(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
+                           const cvtm_deferred_cells &deferred) {
+  centre_kernel<CELLS>
+      <<<cvtm_cuda_blocks(tree.count, CELLS), WARP, 0, cvtm_cuda_stream(cvt->device)>>>(
+          tree, cvt->domain, cvt->density, deferred, cvt->moments);
+  return cvtm_cuda_launched(cvt->device, "centre_kernel");
+}
+
+}  // namespace
+
+cvtm_status cvtm_sum_pixels_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
+                                 const cvtm_deferred_cells *left) {
+  const int64_t count = tree->count;
+  if (count < 6000) return launch_centres<2>(cvt, *tree, *left);
+  if (count < 16000) return launch_centres<4>(cvt, *tree, *left);
+  if (count < CVTM_CHUNKED_CELLS) return launch_centres<8>(cvt, *tree, *left);
+  return launch_centres<16>(cvt, *tree, *left);
+}

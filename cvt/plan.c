@@ -1,0 +1,209 @@
+/* The plan: a density on a device, its buffers, and the sites in them. */
+#include "base/primitives.h"
+#include "base/table_select.h"
+#include "cvt/density_scan.h"
+#include "cvt/descent.h"
+#include "cvt/site_updates.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t pixels_of(cvtm_domain domain) { return (int64_t)domain.width * domain.height; }
+
+static cvtm_status check_plan(cvtm_device *device, cvtm_domain domain, const float *density,
+                              int64_t capacity, cvtm_density_sums *sums, double **squares) {
+  cvtm_error *error = cvtm_device_error(device);
+  if (domain.width < 1 || domain.height < 1 || domain.width > CVTM_MAX_SIDE ||
+      domain.height > CVTM_MAX_SIDE) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a domain of %d x %d pixels; 1 to %d a side",
+                     domain.width, domain.height, CVTM_MAX_SIDE);
+  }
+  if (capacity < 1 || capacity > INT32_MAX) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites; 1 to 2^31 - 1", (long long)capacity);
+  }
+  if (!density) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no density");
+  return cvtm_density_scan_squares(domain, density, sums, squares, error);
+}
+
+static void keep_sums(cvtm_cvt *cvt, const cvtm_density_sums *sums, double *squares) {
+  cvt->mass = sums->mass;
+  cvt->root = sums->root;
+  free(cvt->square_roots);
+  cvt->square_roots = squares;
+}
+
+enum { ARRAYS = 9 };
+
+static void list_arrays(cvtm_cvt *cvt, cvtm_array arrays[ARRAYS]) {
+  const int64_t n = cvt->capacity;
+  const cvtm_array list[ARRAYS] = {
+      {(void **)&cvt->sites, 2 * n, sizeof(double)},
+      {(void **)&cvt->best, 2 * n, sizeof(double)},
+      {(void **)&cvt->scale, 2 * n, sizeof(double)},
+      {(void **)&cvt->moments, n, sizeof *cvt->moments},
+      {(void **)&cvt->second, n, sizeof(double)},
+      {(void **)&cvt->distance, n, sizeof(double)},
+      {(void **)&cvt->value, 2 * CVTM_CVT_WINDOW, sizeof(double)},
+      {(void **)&cvt->least, CVTM_CVT_WINDOW + 1, sizeof(double)},
+      {&cvt->workspace, (int64_t)cvt->workspace_bytes, 1},
+  };
+  memcpy(arrays, list, sizeof list);
+}
+
+static cvtm_status allocate_plan(cvtm_cvt *cvt, const float *density) {
+  cvtm_device *device = cvt->device;
+  const int64_t n = cvt->capacity, area = pixels_of(cvt->domain);
+  void *value = NULL;
+  cvtm_status status = cvtm_device_allocate(device, area, sizeof(float), &value);
+  cvt->density =
+      (cvtm_density_view){value, cvt->domain.width, cvt->domain.height, cvt->domain.periodic != 0};
+  if (status == CVTM_OK) status = cvtm_reduce_workspace(device, n, &cvt->workspace_bytes);
+  cvtm_array arrays[ARRAYS];
+  list_arrays(cvt, arrays);
+  if (status == CVTM_OK) status = cvtm_device_allocate_all(device, arrays, ARRAYS);
+  if (status == CVTM_OK) status = cvtm_site_tree_create(device, cvt->domain, n, &cvt->tree);
+  if (status == CVTM_OK) status = cvt->table->create_state(cvt);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_in(device, value, density, (size_t)area * sizeof(float));
+  return status;
+}
+
+cvtm_status cvtm_cvt_create(cvtm_device *device, cvtm_domain domain, const float *density,
+                            int64_t capacity, cvtm_cvt **result) {
+  cvtm_density_sums sums;
+  double *squares = NULL;
+  cvtm_status status = check_plan(device, domain, density, capacity, &sums, &squares);
+  if (status != CVTM_OK) return status;
+  cvtm_cvt *cvt = calloc(1, sizeof *cvt);
+  if (!cvt) {
+    free(squares);
+    return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory");
+  }
+  cvt->device = device;
+  cvt->domain = domain;
+  cvt->capacity = capacity;
+  cvt->table = CVTM_TABLE(device, cvtm_cvt_table);
+  cvt->updates = CVTM_TABLE(device, cvtm_site_updates);
+  keep_sums(cvt, &sums, squares);
+  status = allocate_plan(cvt, density);
+  if (status != CVTM_OK) {
+    cvtm_cvt_destroy(cvt);
+    return status;
+  }
+  *result = cvt;
+  return CVTM_OK;
+}
+
+static void release_labels(cvtm_cvt *cvt) {
+  cvtm_voronoi_destroy(cvt->voronoi);
+  cvt->voronoi = NULL;
+  void **arrays[] = {(void **)&cvt->labels, (void **)&cvt->pixels, (void **)&cvt->pixels_alt,
+                     (void **)&cvt->keys, (void **)&cvt->keys_alt};
+  for (size_t a = 0; a < sizeof arrays / sizeof arrays[0]; ++a) {
+    cvtm_device_free(cvt->device, *arrays[a]);
+    *arrays[a] = NULL;
+  }
+}
+
+void cvtm_cvt_destroy(cvtm_cvt *cvt) {
+  if (!cvt) return;
+  cvt->table->destroy_state(cvt);
+  cvtm_lbfgsb_destroy(cvt->solver);
+  release_labels(cvt);
+  cvtm_site_tree_destroy(cvt->tree);
+  cvtm_device_free(cvt->device, (void *)(uintptr_t)cvt->density.value);
+  cvtm_array arrays[ARRAYS];
+  list_arrays(cvt, arrays);
+  cvtm_device_free_all(cvt->device, arrays, ARRAYS);
+  free(cvt->square_roots);
+  free(cvt);
+}
+
+cvtm_status cvtm_cvt_set_density(cvtm_cvt *cvt, const float *density) {
+  cvtm_density_sums sums;
+  double *squares = NULL;
+  void *value = NULL;
+  const int64_t area = pixels_of(cvt->domain);
+  cvtm_status status =
+      check_plan(cvt->device, cvt->domain, density, cvt->capacity, &sums, &squares);
+  if (status != CVTM_OK) return status;
+  status = cvtm_device_allocate(cvt->device, area, sizeof(float), &value);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_in(cvt->device, value, density, (size_t)area * sizeof(float));
+  if (status != CVTM_OK) {
+    cvtm_device_free(cvt->device, value);
+    free(squares);
+    return status;
+  }
+  cvtm_device_free(cvt->device, (void *)(uintptr_t)cvt->density.value);
+  cvt->density.value = value;
+  keep_sums(cvt, &sums, squares);
+  return CVTM_OK;
+}
+
+/* These take 28 bytes a pixel more, and most plans never need them. */
+cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt) {
+  if (cvt->voronoi) return CVTM_OK;
+  cvtm_device *device = cvt->device;
+  const int64_t area = pixels_of(cvt->domain);
+  size_t bytes = 0;
+  void *workspace = NULL;
+  cvtm_status status = cvtm_device_allocate(device, area, sizeof(int32_t), (void **)&cvt->labels);
+  if (status == CVTM_OK)
+    status = cvtm_device_allocate(device, area, sizeof(int32_t), (void **)&cvt->pixels);
+  if (status == CVTM_OK)
+    status = cvtm_device_allocate(device, area, sizeof(int32_t), (void **)&cvt->pixels_alt);
+  if (status == CVTM_OK)
+    status = cvtm_device_allocate(device, area, sizeof(uint64_t), (void **)&cvt->keys);
+  if (status == CVTM_OK)
+    status = cvtm_device_allocate(device, area, sizeof(uint64_t), (void **)&cvt->keys_alt);
+  if (status == CVTM_OK) status = cvtm_sort_workspace(device, area, &bytes);
+  if (status == CVTM_OK && bytes > cvt->workspace_bytes) {
+    status = cvtm_device_allocate(device, (int64_t)bytes, 1, &workspace);
+    if (status == CVTM_OK) {
+      cvtm_device_free(device, cvt->workspace);
+      cvt->workspace = workspace;
+      cvt->workspace_bytes = bytes;
+    }
+  }
+  if (status == CVTM_OK)
+    status = cvtm_voronoi_create(device, cvt->domain, cvt->capacity, &cvt->voronoi);
+  if (status != CVTM_OK) release_labels(cvt);
+  return status;
+}
+
+/* --- sites --------------------------------------------------------------------------- */
+
+static size_t bytes_of(int64_t count) { return 2 * (size_t)count * sizeof(double); }
+
+static double wrap(double x, double size) {
+  const double wrapped = x - size * floor(x / size);
+  return wrapped >= 0 && wrapped < size ? wrapped : 0;
+}
+
+/* Clamped into the rectangle, or wrapped into the period. */
+static void move_inside(cvtm_domain domain, double *sites, int64_t count) {
+  const double size[2] = {(double)domain.width, (double)domain.height};
+  for (int64_t k = 0; k < 2 * count; ++k) {
+    const double s = size[k % 2];
+    sites[k] = domain.periodic ? wrap(sites[k], s) : fmin(fmax(sites[k], 0), s);
+  }
+}
+
+cvtm_status cvtm_cvt_put_sites(cvtm_cvt *cvt, const double *sites, int64_t count) {
+  double *inside = malloc(bytes_of(count));
+  if (!inside)
+    return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory for sites");
+  memcpy(inside, sites, bytes_of(count));
+  move_inside(cvt->domain, inside, count);
+  const cvtm_status status = cvtm_device_copy_in(cvt->device, cvt->sites, inside, bytes_of(count));
+  free(inside);
+  return status;
+}
+
+cvtm_status cvtm_cvt_get_sites(cvtm_cvt *cvt, double *sites, int64_t count) {
+  const cvtm_status status = cvtm_device_copy_out(cvt->device, sites, cvt->sites, bytes_of(count));
+  if (status == CVTM_OK) move_inside(cvt->domain, sites, count);
+  return status;
+}

@@ -1,0 +1,61 @@
+/* Inside cvt only: the parts of cvtm_cvt_solve (solve.c): the start, coarse to fine (levels.c),
+ * transfers of sites (transfers.c), and sites at one place (separate.c). */
+#ifndef CVTMESH_CVT_SOLVE_H
+#define CVTMESH_CVT_SOLVE_H
+
+#include "cvt/descent.h"
+#include "cvt/site_updates.h"
+
+/* A site is transferred from a cell to one whose energy is this many times larger. The factor is
+ * large while the energies are those of a rough start. */
+static const double contrast_of_balance = 3, contrast_of_search = 1.3;
+
+/* The state of one cvtm_cvt_solve. */
+typedef struct cvtm_solve {
+  cvtm_cvt *cvt;
+  const float *density;
+  const cvtm_cvt_options *options;
+  int64_t count;
+  int sampled;     /* all sites that may move are placed by this function */
+  double deadline; /* of cvtm_clock; infinity: none; 0 after a request to stop */
+  double *spare;   /* on the host, 2 * count: coarse sites */
+  /* In device memory, if sites may be transferred: */
+  double *kept; /* 2 * count: the sites to which cvtm_solve_restore returns */
+  uint64_t *keys, *keys_alt;
+  int32_t *order, *order_alt;
+  int64_t *moved;
+  void *workspace; /* of the sort */
+  size_t workspace_bytes;
+  uint64_t draws; /* the number of transfers so far; each draws its own random numbers */
+  double pace;    /* seconds per iteration in the last descent of the full set */
+  cvtm_cvt_result result;
+} cvtm_solve;
+
+cvtm_cvt_task cvtm_solve_task(const cvtm_solve *solve, int64_t count);
+/* One descent of `count` sites of the plan; adds its evaluations and times to the result. */
+cvtm_status cvtm_solve_descend(cvtm_solve *solve, const cvtm_cvt_options *options, int64_t count,
+                               double deadline, cvtm_cvt_result *found);
+
+/* Places the sites that were not given, in the plan and for the full set. */
+cvtm_status cvtm_solve_place(cvtm_solve *solve, int64_t given, double *sites);
+
+cvtm_status cvtm_solve_allocate_transfers(cvtm_solve *solve);
+void cvtm_solve_free_transfers(cvtm_solve *solve);
+/* Moves up to `most` sites of the cells of least energy beside those of the largest; *transfers:
+ * how many. The plan's moments are those of the sites. */
+cvtm_status cvtm_solve_transfer(cvtm_solve *solve, int64_t count, int64_t most, double contrast,
+                                int64_t *transfers);
+/* Makes the plan's sites, of the figures in *found, those to return to; returns to them. */
+cvtm_status cvtm_solve_keep(cvtm_solve *solve, const cvtm_cvt_result *found);
+cvtm_status cvtm_solve_restore(cvtm_solve *solve);
+/* Transfers the sites whose cells have no mass, where no descent moves them. */
+cvtm_status cvtm_solve_reseed(cvtm_solve *solve);
+/* Transfers and short descents, of which only those are kept that lower the energy. */
+cvtm_status cvtm_solve_search(cvtm_solve *solve);
+
+/* Moves sites (host) that share a place apart, and evaluates again. A coarse level refined in
+ * little time, bounds, and transfers may put sites at one place, of which all but one have no mass.
+ * The sites are those of the last evaluation, before and after. */
+cvtm_status cvtm_solve_separate(cvtm_solve *solve, double *sites);
+
+#endif

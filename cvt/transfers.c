@@ -1,0 +1,138 @@
+/* Transfers of sites from cells of little energy to cells of much. In an optimal tessellation all
+ * cells have nearly the same energy (Gersho 1979), and one site more or less changes the total by
+ * about that much. */
+#include "base/clock.h"
+#include "base/primitives.h"
+#include "cvt/solve.h"
+
+#include <string.h>
+
+enum { SEARCH_ROUNDS = 24, SEARCH_ITERATIONS = 60, RESEED_ROUNDS = 5 };
+
+enum { TRANSFER_ARRAYS = 7 };
+
+static void list_transfers(cvtm_solve *s, cvtm_array arrays[TRANSFER_ARRAYS]) {
+  const cvtm_array list[TRANSFER_ARRAYS] = {
+      {(void **)&s->kept, 2 * s->count, sizeof *s->kept},
+      {(void **)&s->keys, s->count, sizeof *s->keys},
+      {(void **)&s->keys_alt, s->count, sizeof *s->keys_alt},
+      {(void **)&s->order, s->count, sizeof *s->order},
+      {(void **)&s->order_alt, s->count, sizeof *s->order_alt},
+      {(void **)&s->moved, 1, sizeof *s->moved},
+      {&s->workspace, (int64_t)s->workspace_bytes, 1},
+  };
+  memcpy(arrays, list, sizeof list);
+}
+
+cvtm_status cvtm_solve_allocate_transfers(cvtm_solve *s) {
+  cvtm_device *device = s->cvt->device;
+  cvtm_status status = cvtm_sort_workspace(device, s->count, &s->workspace_bytes);
+  cvtm_array arrays[TRANSFER_ARRAYS];
+  list_transfers(s, arrays);
+  return status == CVTM_OK ? cvtm_device_allocate_all(device, arrays, TRANSFER_ARRAYS) : status;
+}
+
+void cvtm_solve_free_transfers(cvtm_solve *s) {
+  cvtm_array arrays[TRANSFER_ARRAYS];
+  list_transfers(s, arrays);
+  cvtm_device_free_all(s->cvt->device, arrays, TRANSFER_ARRAYS);
+}
+
+cvtm_status cvtm_solve_transfer(cvtm_solve *s, int64_t count, int64_t most, double contrast,
+                                int64_t *transfers) {
+  cvtm_cvt *cvt = s->cvt;
+  const cvtm_cvt_transfer transfer = {.domain = cvt->domain,
+                                      .sites = cvt->sites,
+                                      .moments = cvt->moments,
+                                      .order = s->order,
+                                      .movable = count - s->options->fixed,
+                                      .most = most,
+                                      .contrast = contrast,
+                                      .seed = s->options->seed,
+                                      .draw = ++s->draws};
+  *transfers = 0;
+  if (transfer.movable < 2) return CVTM_OK;
+  cvtm_status status = cvt->updates->energy_keys(cvt->device, cvt->moments, s->options->fixed,
+                                                 transfer.movable, s->keys, s->order);
+  if (status == CVTM_OK)
+    status = cvtm_sort_pairs(cvt->device, s->keys, s->order, s->keys_alt, s->order_alt,
+                             transfer.movable, 64, s->workspace, s->workspace_bytes);
+  if (status == CVTM_OK) status = cvtm_device_fill(cvt->device, s->moved, 0, sizeof *s->moved);
+  if (status == CVTM_OK) status = cvt->updates->transfer(cvt->device, &transfer, s->moved);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_out(cvt->device, transfers, s->moved, sizeof *transfers);
+  return status;
+}
+
+static cvtm_status copy_sites(const cvtm_solve *s, double *to, const double *from) {
+  return cvtm_device_copy(s->cvt->device, to, from, 2 * (size_t)s->count * sizeof *to);
+}
+
+/* Keeps the sites, and their figures; or takes the ones kept before. */
+cvtm_status cvtm_solve_keep(cvtm_solve *s, const cvtm_cvt_result *found) {
+  s->result.objective = found->objective;
+  s->result.gradient_norm = found->gradient_norm;
+  return s->kept ? copy_sites(s, s->kept, s->cvt->sites) : CVTM_OK;
+}
+
+cvtm_status cvtm_solve_restore(cvtm_solve *s) {
+  const cvtm_cvt_task task = cvtm_solve_task(s, s->count);
+  const cvtm_status status = copy_sites(s, s->cvt->sites, s->kept);
+  ++s->result.evaluations;
+  return status == CVTM_OK ? cvtm_cvt_enqueue(&task, s->cvt->sites, s->cvt->value, NULL) : status;
+}
+
+/* Transfers up to `most` sites and descends. */
+static cvtm_status try_transfers(cvtm_solve *s, int64_t most, double contrast, int64_t iterations,
+                                 int64_t *transfers, cvtm_cvt_result *found) {
+  cvtm_cvt_options options = *s->options;
+  const cvtm_status status = cvtm_solve_transfer(s, s->count, most, contrast, transfers);
+  if (status != CVTM_OK || *transfers == 0) return status;
+  options.max_iterations = iterations;
+  if (options.monitor) options.monitor = cvtm_cvt_relay;
+  options.monitor_context = (void *)(uintptr_t)s->options;
+  return cvtm_solve_descend(s, &options, s->count, s->deadline, found);
+}
+
+/* Sites whose cells have no mass, where nothing moves them, go to the richest cells. */
+cvtm_status cvtm_solve_reseed(cvtm_solve *s) {
+  for (int round = 0; round < RESEED_ROUNDS && s->result.empty_cells > 0; ++round) {
+    if (cvtm_clock() >= s->deadline) break;
+    cvtm_cvt_result found;
+    int64_t transfers = 0, empty = 0;
+    cvtm_status status = try_transfers(s, s->result.empty_cells, contrast_of_balance,
+                                       s->options->max_iterations, &transfers, &found);
+    if (status != CVTM_OK || transfers == 0) return status;
+    status = cvtm_cvt_count_empty(s->cvt, s->count, &empty);
+    if (status != CVTM_OK) return status;
+    if (empty >= s->result.empty_cells) return cvtm_solve_restore(s);
+    s->result.empty_cells = empty;
+    s->result.transfers += transfers;
+    status = cvtm_solve_keep(s, &found);
+    if (status != CVTM_OK) return status;
+  }
+  return CVTM_OK;
+}
+
+/* Transfers and short descents; what does not lower the energy is undone and half as much
+ * tried, so the energy never rises. */
+cvtm_status cvtm_solve_search(cvtm_solve *s) {
+  int64_t most = s->count / 50 + 1;
+  for (int round = 0; round < SEARCH_ROUNDS && most > 0 && cvtm_clock() < s->deadline; ++round) {
+    cvtm_cvt_result found;
+    int64_t transfers = 0;
+    cvtm_status status =
+        try_transfers(s, most, contrast_of_search, SEARCH_ITERATIONS, &transfers, &found);
+    if (status != CVTM_OK || transfers == 0) return status;
+    if (found.objective < s->result.objective) {
+      ++s->result.rounds;
+      s->result.transfers += transfers;
+      status = cvtm_solve_keep(s, &found);
+    } else {
+      most = transfers / 2;
+      status = cvtm_solve_restore(s);
+    }
+    if (status != CVTM_OK) return status;
+  }
+  return CVTM_OK;
+}
