@@ -1,4 +1,4 @@
-/* Inside cvt only: a cell on the host, in memory that grows with its corners. */
+/* Inside cvt and power: a cell on the host, in memory that grows with its corners. */
 #ifndef CVTMESH_CVT_CELL_HOST_H
 #define CVTMESH_CVT_CELL_HOST_H
 
@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { CVTM_CELL_CORNERS = 64 }; /* enough for most cells */
+enum { CVTM_CELL_CORNERS = 64 }; /* at first: enough for most cells */
 
 static inline void cvtm_cell_release(cvtm_cell *cell) {
   free(cell->x); /* the other arrays follow in the same memory */
@@ -25,8 +25,8 @@ static inline int cvtm_cell_grow(cvtm_cell *cell, int32_t capacity) {
   return 1;
 }
 
-/* The cell of the site at a place, by the quick way or the other; 0 if memory ran out. The
- * boxes of the tree must be there. */
+/* The cell of the site at a place, by hull construction, or by tree clipping where that fails.
+ * Returns 0 if memory ran out. The boxes of the tree must have been built. */
 static inline int cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                     int64_t place, cvtm_cell *cell) {
   cvtm_hull_pole poles[CVTM_HULL_POLES];

@@ -55,7 +55,7 @@ CVTM_HD int32_t cvtm_to_floor(double v) {
 #endif
 }
 
-/* Sums of rho, rho x and rho x^2 at the centres of columns first .. last - 1 of a row. */
+/* Sums of rho, rho x and rho x^2 at the centres of consecutive pixels of a row. */
 typedef struct cvtm_pixel_run {
   double s0, s1, s2;
 } cvtm_pixel_run;
@@ -71,7 +71,7 @@ CVTM_HD cvtm_pixel_quad cvtm_pixel_quad_read(const float *pixel, int32_t i, int3
   return quad;
 }
 
-/* x: the centre of the first. */
+/* Adds four pixels; x: the centre of the first. */
 CVTM_HD void cvtm_pixel_run_add_quad(const cvtm_pixel_quad *quad, double x, cvtm_pixel_run *run) {
   const double w0 = (double)quad->w[0], w1 = (double)quad->w[1];
   const double w2 = (double)quad->w[2], w3 = (double)quad->w[3];
@@ -82,7 +82,7 @@ CVTM_HD void cvtm_pixel_run_add_quad(const cvtm_pixel_quad *quad, double x, cvtm
   run->s2 += CVTM_FMA(x, s1 + s1x, s2);
 }
 
-/* Adds n pixels, the first of which has its centre at x. Eight are read before any is waited for.
+/* Adds n pixels, the first of which has its centre at x. Eight are read before the first is used.
  */
 CVTM_HD void cvtm_pixel_run_add(const float *pixel, int32_t n, double x, cvtm_pixel_run *run) {
   const cvtm_pixel_quad first = cvtm_pixel_quad_read(pixel, 0, n);
@@ -95,11 +95,12 @@ CVTM_HD void cvtm_pixel_run_add(const float *pixel, int32_t n, double x, cvtm_pi
   }
 }
 
+/* The sums over columns first .. last - 1 of a row; x is relative to sx. */
 CVTM_HD cvtm_pixel_run cvtm_pixel_run_sum(const cvtm_density_view *density, const float *row,
                                           double sx, int32_t first, int32_t last) {
   cvtm_pixel_run run = {0, 0, 0};
   int32_t k = first;
-  while (k < last) { /* one round per period of the image */
+  while (k < last) { /* one pass per period of the image */
     int32_t wrapped = k, n = last - k;
     if (density->periodic) {
       wrapped = cvtm_cell_wrap(k, density->width);

@@ -1,5 +1,5 @@
-/* Inside cvt only: the midpoints between a site and its neighbours, by which a tessellation is
- * refined. */
+/* Inside cvt only: the midpoints of the Delaunay edges from a site to its neighbours, by which a
+ * tessellation is refined. Compiles as C11 and inside CUDA kernels. */
 #ifndef CVTMESH_CVT_EDGE_MIDPOINTS_H
 #define CVTMESH_CVT_EDGE_MIDPOINTS_H
 
@@ -7,8 +7,8 @@
 
 #include <math.h>
 
-/* That one site gives at most: each pair of neighbours counts for one of the two, so that
- * hexagons give three. The few sites with more neighbours lose some. */
+/* The most midpoints of one site. Each pair of neighbours counts for one of the two, so that
+ * hexagons have three; of the few sites with more than 6, some midpoints are lost. */
 enum { CVTM_MAX_EDGE_MIDPOINTS = 6 };
 
 typedef struct cvtm_edge_midpoints {
@@ -16,20 +16,23 @@ typedef struct cvtm_edge_midpoints {
   double x[CVTM_MAX_EDGE_MIDPOINTS], y[CVTM_MAX_EDGE_MIDPOINTS];
 } cvtm_edge_midpoints;
 
-CVTM_HD double cvtm_placed_inside(double x, double size, int periodic) {
+/* x clamped, or on a torus wrapped, into 0 .. size. */
+CVTM_HD double cvtm_coordinate_inside(double x, double size, int periodic) {
   if (!periodic) return x < 0 ? 0 : x > size ? size : x;
   const double inside = x - size * floor(x / size);
   return inside < size ? inside : 0;
 }
 
+/* True if an edge lies on the border of the domain. */
 CVTM_HD int cvtm_is_border(const cvtm_cell_box *box, double ax, double ay, double bx, double by) {
   return (ax == bx && (ax == box->x0 || ax == box->x1)) ||
          (ay == by && (ay == box->y0 || ay == box->y1));
 }
 
-/* An edge lies on the bisector with a neighbour, and where a normal through the site meets that is
- * the middle between the two. Of the two that see an edge, the one whose neighbour is
- * below (to the right, if they are level) takes it. */
+/* The midpoint of two neighbours is the foot of the perpendicular from the site on the line of
+ * their common edge. It belongs to the site whose neighbour lies below (to the right, if they are
+ * level).
+ */
 CVTM_HD void cvtm_find_edge_midpoints(cvtm_domain domain, const cvtm_site_tree_view *tree,
                                       int64_t place, const cvtm_cell *cell,
                                       cvtm_edge_midpoints *midpoints) {
@@ -45,8 +48,8 @@ CVTM_HD void cvtm_find_edge_midpoints(cvtm_domain domain, const cvtm_site_tree_v
     const double t = (ax * ey - ay * ex) / length2;
     const double x = t * ey, y = -t * ex;
     if (fabs(y) > level * fabs(x) ? y < 0 : x < 0) continue;
-    midpoints->x[found] = cvtm_placed_inside(o.x + x, (double)domain.width, domain.periodic);
-    midpoints->y[found] = cvtm_placed_inside(o.y + y, (double)domain.height, domain.periodic);
+    midpoints->x[found] = cvtm_coordinate_inside(o.x + x, (double)domain.width, domain.periodic);
+    midpoints->y[found] = cvtm_coordinate_inside(o.y + y, (double)domain.height, domain.periodic);
     ++found;
   }
   midpoints->count = found;

@@ -6,10 +6,10 @@ namespace {
 
 enum { CELLS = 8 /* of a warp */ };
 
-/* left: how many cells the quick way did not do; they have no midpoints then. */
+/* failed: the number of cells that the hull construction cannot do; they get no midpoints. */
 __global__ void __launch_bounds__(CVTM_WARP)
     edge_midpoints_kernel(cvtm_site_tree_view tree, cvtm_domain domain,
-                          cvtm_edge_midpoints *midpoints, int32_t *left) {
+                          cvtm_edge_midpoints *midpoints, int32_t *failed) {
   __shared__ cvtm_warp_cells<CELLS> memory;
   const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS;
   const int64_t stride = static_cast<int64_t>(gridDim.x) * CELLS;
@@ -18,7 +18,7 @@ __global__ void __launch_bounds__(CVTM_WARP)
     const bool done =
         cvtm_warp_cells_by_hull(tree, domain, base, tree.count, lane, &memory.hulls, &cell);
     if (lane < CELLS && base + c < tree.count) {
-      if (!done) atomicAdd(left, 1);
+      if (!done) atomicAdd(failed, 1);
       cvtm_find_edge_midpoints(domain, &tree, base + c, &cell, midpoints + base + c);
     }
     __syncwarp(); /* before the memory serves the next cells */
@@ -28,9 +28,9 @@ __global__ void __launch_bounds__(CVTM_WARP)
 }  // namespace
 
 extern "C" cvtm_status cvtm_edge_midpoints_cuda(cvtm_cvt *cvt, cvtm_edge_midpoints *midpoints,
-                                                int32_t *left) {
+                                                int32_t *failed) {
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
   edge_midpoints_kernel<<<cvtm_cuda_blocks(tree.count, CELLS), CVTM_WARP, 0,
-                          cvtm_cuda_stream(cvt->device)>>>(tree, cvt->domain, midpoints, left);
+                          cvtm_cuda_stream(cvt->device)>>>(tree, cvt->domain, midpoints, failed);
   return cvtm_cuda_launched(cvt->device, "edge_midpoints_kernel");
 }

@@ -8,7 +8,7 @@
 
 #include <omp.h>
 
-/* One polygon per thread; grown when a cell needs more corners, never shrunk. */
+/* One polygon for each thread. It grows when a cell needs more corners, and never shrinks. */
 typedef struct cpu_state {
   int threads;
   cvtm_cell cell[];
@@ -37,7 +37,8 @@ static cvtm_status create_state_cpu(cvtm_cvt *cvt) {
                    threads);
 }
 
-/* The sums over a site's pixel centres the quick way; 0 if that did not end. */
+/* The sums over the pixel centres of a site's cell without its polygon; 0 if that is not possible.
+ */
 static int sum_centres(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_t place,
                        cvtm_cell_moments *sums) {
   cvtm_hull_pole poles[CVTM_PIXEL_SITES];
@@ -57,7 +58,7 @@ static int sum_centres(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int
   return 0;
 }
 
-/* The sums of one site; 0 if memory ran out. */
+/* The moments of one site's cell; 0 if memory ran out. */
 static int sum_cell(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_t place,
                     cvtm_cvt_energy energy, cvtm_cell *cell, cvtm_cell_moments *sums) {
   const double sx = tree->position[2 * place], sy = tree->position[2 * place + 1];
@@ -76,9 +77,9 @@ static int sum_cell(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_
     cvtm_integral_add_rows(&cvt->density, cell, &rows, rows.first, rows.last, sums);
     return 1;
   }
-  const double doubt = cvtm_cell_tolerance(cvt->domain, cell);
+  const double tolerance = cvtm_cell_tolerance(cvt->domain, cell);
   for (int32_t j = rows.first; j <= rows.last; ++j)
-    cvtm_pixel_sum_polygon_row(tree, cvt->domain, &cvt->density, place, cell, doubt, &rows, j,
+    cvtm_pixel_sum_polygon_row(tree, cvt->domain, &cvt->density, place, cell, tolerance, &rows, j,
                                sums);
   return 1;
 }

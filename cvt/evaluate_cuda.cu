@@ -1,11 +1,11 @@
-/* An evaluation: sums over the cells the quick way (cell_sums.h), and the finish: what was left,
- * for which the tree gets its boxes. A block each for cells that the quick way does not do or that
- * have very many rows, all blocks together for each cell of a good part of the image; then energy
- * and gradient. All sums have a fixed order.
+/* An evaluation on a CUDA device. integral_cuda.cu or pixel_sum_cuda.cu does the cells of ordinary
+ * size; finish_kernel does the others, for which it builds the boxes of the tree, and then computes
+ * energy and gradient. A block does each cell that the hull construction deferred; all blocks share
+ * each cell that covers much of the image. All sums have a fixed order.
  *
- * What was left is done in stages. Blocks take the items of a stage in turn, and begin the next
- * when all are done: a block waits for items alone that others have taken, so that it does not
- * matter how many blocks the device holds at once. */
+ * finish_kernel works in stages. Blocks take the items of a stage in turn, and begin the next stage
+ * when all items are done. A block waits only for items that other blocks have taken, so that the
+ * number of blocks that the device holds at once does not matter. */
 #include "base/cuda_check.h"
 #include "base/cuda_utils.h"
 #include "cvt/evaluate_cuda.h"
@@ -24,19 +24,20 @@ enum {
   WARP = CVTM_WARP,
   BLOCK_CORNERS = 1024, /* of a cell in a block's scratch */
   LARGE_THREADS = 128,
-  CUTTERS = LARGE_THREADS / WARP, /* warps of a block, which cut out a cell each */
-  PARTS = 264,                    /* of a huge cell, and of the energy, a block each */
+  CELLS_AT_ONCE = LARGE_THREADS / WARP, /* warps of a block, which construct a cell each */
+  PARTS = 264,                          /* of a huge cell, and of the energy, a block each */
   HUGE_AREA = 1 << 20,
   PIXEL_THREADS = 128,
 };
 
-/* Cells between cut and sum, so that their corners stay in the cache. */
+/* The most cells that are constructed before they are integrated: their corners stay in the cache.
+ */
 constexpr int64_t CHUNK = 1 << 20;
 
-/* listed: how many cells the quick way left, how many of them are huge, how many have more corners
- * than a block's scratch holds, how many blocks have ended, and how many items of each stage are
- * taken and done. list: places of the first, in no particular order; huge and giant: of those;
- * part, energy, distance: of sums. */
+/* listed: the number of deferred cells, of huge cells among them, of cells with more corners than a
+ * block's scratch holds, of blocks that have ended, and of items of each stage that are taken and
+ * done. list, huge, giant: the places of those cells, in no particular order. part, energy,
+ * distance: partial sums. */
 struct cuda_state {
   cvtm_clipped_cells cells;
   int32_t *listed;
@@ -46,9 +47,9 @@ struct cuda_state {
   double *giant_corners;   /* of one cell with any number of corners */
   int64_t giant_capacity;  /* corners */
   double *energy, *distance;
-  cvtm_cvt_energy summed; /* which sums the finish kernel is to complete */
+  cvtm_cvt_energy summed; /* the kind of moments that finish_kernel is to complete */
 };
-enum { STAGE_BOUND, STAGE_ABOVE, STAGE_LARGE, STAGE_HUGE, STAGE_JOIN, STAGES };
+enum { STAGE_BOXES, STAGE_UPPER_BOXES, STAGE_LARGE, STAGE_HUGE, STAGE_JOIN, STAGES };
 enum {
   LISTED_LARGE,
   LISTED_HUGE,
@@ -68,7 +69,7 @@ __device__ double cell_area(const cvtm_cell &cell) {
   return 0.5 * twice;
 }
 
-/* This block's share of a cell's rows, in every block of `blocks`. */
+/* The moments of this block's share, one of `blocks`, of a cell's rows. */
 template <bool PIXEL>
 __device__ cvtm_cell_moments share_sum(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                        const cvtm_density_view &density, int64_t place,
@@ -79,11 +80,12 @@ __device__ cvtm_cell_moments share_sum(const cvtm_site_tree_view &tree, cvtm_dom
     cvtm_cell_rows rows;
     cvtm_cell_begin_rows(domain, tree.position[2 * place], tree.position[2 * place + 1], &cell,
                          &rows);
-    const double doubt = cvtm_cell_doubt(domain, &cell);
+    const double tolerance = cvtm_cell_doubt(domain, &cell);
     for (int32_t j = rows.first + block * LARGE_THREADS + static_cast<int32_t>(threadIdx.x);
          j <= rows.last; j += blocks * LARGE_THREADS) {
       if (PIXEL)
-        cvtm_pixel_sum_polygon_row(&tree, domain, &density, place, &cell, doubt, &rows, j, &mine);
+        cvtm_pixel_sum_polygon_row(&tree, domain, &density, place, &cell, tolerance, &rows, j,
+                                   &mine);
       else
         cvtm_integral_add_rows(&density, &cell, &rows, j, j, &mine);
     }
@@ -92,7 +94,7 @@ __device__ cvtm_cell_moments share_sum(const cvtm_site_tree_view &tree, cvtm_dom
   return cvtm_moments_sum_block(part, LARGE_THREADS);
 }
 
-/* A cell in scratch with room for n corners. */
+/* An empty cell in scratch memory for n corners. */
 __device__ cvtm_cell scratch_cell(double *corners, int64_t n) {
   const cvtm_cell cell = {
       0, static_cast<int32_t>(n), 1, corners, corners + n, corners + 2 * n, corners + 3 * n, 0};
@@ -103,10 +105,10 @@ __device__ cvtm_cell block_cell(const cuda_state &state) {
   return scratch_cell(state.corners + blockIdx.x * (4 * BLOCK_CORNERS), BLOCK_CORNERS);
 }
 
-/* Cuts out a cell by tree clipping; by a warp. */
-__device__ void cut_cell(const cvtm_site_tree_view &tree, cvtm_domain domain, int64_t place,
-                         cvtm_cell *cell) {
-  __shared__ cvtm_warp_queue queues[CUTTERS];
+/* A warp constructs a cell by tree clipping. */
+__device__ void construct_cell(const cvtm_site_tree_view &tree, cvtm_domain domain, int64_t place,
+                               cvtm_cell *cell) {
+  __shared__ cvtm_warp_queue queues[CELLS_AT_ONCE];
   const int lane = static_cast<int>(threadIdx.x) % WARP;
   cell->count = NOT_FINITE;
   if (isfinite(tree.position[2 * place]) && isfinite(tree.position[2 * place + 1]) &&
@@ -116,34 +118,34 @@ __device__ void cut_cell(const cvtm_site_tree_view &tree, cvtm_domain domain, in
   for (int32_t k = lane; k < cell->count; k += WARP) cvtm_cell_set_slope(cell, k);
 }
 
-/* The first warp cuts out a cell; all threads have it then. */
-__device__ void block_cut(const cvtm_site_tree_view &tree, cvtm_domain domain, int64_t place,
-                          cvtm_cell *cell, cvtm_cell *shared) {
+/* The first warp constructs a cell; all threads of the block get it. */
+__device__ void block_construct(const cvtm_site_tree_view &tree, cvtm_domain domain, int64_t place,
+                                cvtm_cell *cell, cvtm_cell *shared) {
   __syncthreads();
-  if (threadIdx.x < WARP) cut_cell(tree, domain, place, cell);
+  if (threadIdx.x < WARP) construct_cell(tree, domain, place, cell);
   if (threadIdx.x == 0) *shared = *cell;
   __syncthreads();
   *cell = *shared;
 }
 
-/* Cuts out `count` listed cells from `first` on, each by a warp, in equal shares of the block's
- * scratch. */
-__device__ void block_cut_several(const cvtm_site_tree_view &tree, cvtm_domain domain,
-                                  const cuda_state &state, int32_t first, int32_t count,
-                                  int32_t shares, cvtm_cell *cells) {
+/* Each warp constructs one of `count` listed cells from `first` on, in an equal share of the
+ * block's scratch. */
+__device__ void block_construct_several(const cvtm_site_tree_view &tree, cvtm_domain domain,
+                                        const cuda_state &state, int32_t first, int32_t count,
+                                        int32_t shares, cvtm_cell *cells) {
   const int32_t own = static_cast<int32_t>(threadIdx.x) / WARP;
   __syncthreads();
   if (own < count) {
     const int64_t corners = BLOCK_CORNERS / shares;
     double *scratch = state.corners + blockIdx.x * (4 * BLOCK_CORNERS) + own * 4 * corners;
     cvtm_cell cell = scratch_cell(scratch, corners);
-    cut_cell(tree, domain, state.list[first + own], &cell);
+    construct_cell(tree, domain, state.list[first + own], &cell);
     if (threadIdx.x % WARP == 0) cells[own] = cell;
   }
   __syncthreads();
 }
 
-/* The next item of a stage for this block. */
+/* Takes the next item of a stage for this block. */
 __device__ int32_t take_item(const cuda_state &state, int stage) {
   __shared__ int32_t item;
   __syncthreads();
@@ -158,7 +160,7 @@ __device__ void end_item(const cuda_state &state, int stage) {
   if (threadIdx.x == 0) atomicAdd(state.listed + LISTED_DONE + stage, 1);
 }
 
-/* Until all `items` of a stage are done; what was written is seen then. */
+/* Waits until all `items` of a stage are done; what they wrote is then visible. */
 __device__ void end_stage(const cuda_state &state, int stage, int32_t items) {
   if (threadIdx.x == 0)
     while (atomicAdd(state.listed + LISTED_DONE + stage, 0) < items) __nanosleep(100);
@@ -166,22 +168,23 @@ __device__ void end_stage(const cuda_state &state, int stage, int32_t items) {
   __threadfence();
 }
 
-/* The boxes of the tree. */
-__device__ void bound_tree(const cvtm_site_tree_view &tree, const cuda_state &state, double *box) {
+/* Builds the boxes of the tree. */
+__device__ void build_boxes(const cvtm_site_tree_view &tree, const cuda_state &state, double *box) {
   const int32_t subtrees = static_cast<int32_t>(cvtm_bound_subtrees(tree.leaf_count));
-  for (int32_t k = take_item(state, STAGE_BOUND); k < subtrees; k = take_item(state, STAGE_BOUND)) {
+  for (int32_t k = take_item(state, STAGE_BOXES); k < subtrees; k = take_item(state, STAGE_BOXES)) {
     cvtm_bound_subtree<LARGE_THREADS>(tree.position, tree.count, tree.leaf_count, k, box);
-    end_item(state, STAGE_BOUND);
+    end_item(state, STAGE_BOXES);
   }
-  end_stage(state, STAGE_BOUND, subtrees);
-  for (int32_t k = take_item(state, STAGE_ABOVE); k < 1; k = take_item(state, STAGE_ABOVE)) {
+  end_stage(state, STAGE_BOXES, subtrees);
+  for (int32_t k = take_item(state, STAGE_UPPER_BOXES); k < 1;
+       k = take_item(state, STAGE_UPPER_BOXES)) {
     cvtm_bound_above<LARGE_THREADS>(tree.leaf_count, box);
-    end_item(state, STAGE_ABOVE);
+    end_item(state, STAGE_UPPER_BOXES);
   }
-  end_stage(state, STAGE_ABOVE, 1);
+  end_stage(state, STAGE_UPPER_BOXES, 1);
 }
 
-/* The sums of a cell that is cut out, or its place in the list of the larger ones. */
+/* Sets the moments of a constructed cell, or lists the cell as huge or giant. */
 template <bool PIXEL>
 __device__ void sum_or_list(const cvtm_site_tree_view &tree, cvtm_domain domain,
                             const cvtm_density_view &density, const cuda_state &state,
@@ -199,20 +202,19 @@ __device__ void sum_or_list(const cvtm_site_tree_view &tree, cvtm_domain domain,
   if (threadIdx.x == 0) sums[tree.index[place]] = all;
 }
 
-/* The cells that the hull construction left, but for the largest. Where they are many a block cuts
- * out several at once; a cell that does not fit into its share of the scratch then gets all of it.
- */
+/* Does the deferred cells, and lists the largest of them. Where there are many, a block constructs
+ * several at once; a cell that does not fit into its share of the scratch then gets all of it. */
 template <bool PIXEL>
 __device__ void sum_large(const cvtm_site_tree_view &tree, cvtm_domain domain,
                           const cvtm_density_view &density, const cuda_state &state,
                           cvtm_cell_moments *part, cvtm_cell *shared, cvtm_cell_moments *sums) {
-  __shared__ cvtm_cell cells[CUTTERS];
+  __shared__ cvtm_cell cells[CELLS_AT_ONCE];
   const int32_t listed = state.listed[LISTED_LARGE];
-  const int32_t at_once = min(max(listed / PARTS, 1), static_cast<int32_t>(CUTTERS));
+  const int32_t at_once = min(max(listed / PARTS, 1), static_cast<int32_t>(CELLS_AT_ONCE));
   const int32_t items = (listed + at_once - 1) / at_once;
   for (int32_t k = take_item(state, STAGE_LARGE); k < items; k = take_item(state, STAGE_LARGE)) {
     const int32_t first = k * at_once, count = min(listed - first, at_once);
-    block_cut_several(tree, domain, state, first, count, at_once, cells);
+    block_construct_several(tree, domain, state, first, count, at_once, cells);
     for (int32_t c = 0; c < count; ++c)
       if (cells[c].count != TOO_MANY_CORNERS || at_once == 1)
         sum_or_list<PIXEL>(tree, domain, density, state, state.list[first + c], cells[c], part,
@@ -220,7 +222,7 @@ __device__ void sum_large(const cvtm_site_tree_view &tree, cvtm_domain domain,
     for (int32_t c = 0; c < count; ++c) {
       if (cells[c].count != TOO_MANY_CORNERS || at_once == 1) continue;
       cvtm_cell cell = block_cell(state);
-      block_cut(tree, domain, state.list[first + c], &cell, shared);
+      block_construct(tree, domain, state.list[first + c], &cell, shared);
       sum_or_list<PIXEL>(tree, domain, density, state, state.list[first + c], cell, part, sums);
     }
     end_item(state, STAGE_LARGE);
@@ -228,18 +230,19 @@ __device__ void sum_large(const cvtm_site_tree_view &tree, cvtm_domain domain,
   end_stage(state, STAGE_LARGE, items);
 }
 
-/* A giant cell. */
+/* Does a giant cell. */
 template <bool PIXEL>
 __device__ void sum_giant(const cvtm_site_tree_view &tree, cvtm_domain domain,
                           const cvtm_density_view &density, const cuda_state &state, int64_t place,
                           cvtm_cell_moments *part, cvtm_cell *shared, cvtm_cell_moments *sums) {
   cvtm_cell cell = scratch_cell(state.giant_corners, state.giant_capacity);
-  block_cut(tree, domain, place, &cell, shared);
+  block_construct(tree, domain, place, &cell, shared);
   const cvtm_cell_moments all = share_sum<PIXEL>(tree, domain, density, place, cell, 0, 1, part);
   if (threadIdx.x == 0) sums[tree.index[place]] = all;
 }
 
-/* The parts of the huge cells; and as one item, since there is one scratch for them, all giants. */
+/* Does the parts of the huge cells, and as one item, since there is one scratch for them, all giant
+ * cells. */
 template <bool PIXEL>
 __device__ void sum_huge(const cvtm_site_tree_view &tree, cvtm_domain domain,
                          const cvtm_density_view &density, const cuda_state &state,
@@ -247,7 +250,7 @@ __device__ void sum_huge(const cvtm_site_tree_view &tree, cvtm_domain domain,
   const int32_t items = __ldcg(state.listed + LISTED_HUGE) * PARTS + 1;
   const int32_t giants = __ldcg(state.listed + LISTED_GIANT);
   cvtm_cell cell = block_cell(state);
-  int32_t cut = -1;
+  int32_t constructed = -1;
   for (int32_t k = take_item(state, STAGE_HUGE); k < items; k = take_item(state, STAGE_HUGE)) {
     if (k == 0) {
       for (int32_t entry = 0; entry < giants; ++entry)
@@ -256,8 +259,8 @@ __device__ void sum_huge(const cvtm_site_tree_view &tree, cvtm_domain domain,
     } else {
       const int32_t entry = (k - 1) / PARTS, p = (k - 1) % PARTS;
       const int64_t place = __ldcg(state.huge + entry);
-      if (cut != entry) block_cut(tree, domain, place, &cell, shared);
-      cut = entry;
+      if (constructed != entry) block_construct(tree, domain, place, &cell, shared);
+      constructed = entry;
       const cvtm_cell_moments mine =
           share_sum<PIXEL>(tree, domain, density, place, cell, p, PARTS, part);
       if (threadIdx.x == 0) state.part[k - 1] = mine;
@@ -290,7 +293,7 @@ __device__ void join_huge(const cvtm_site_tree_view &tree, const cuda_state &sta
   end_stage(state, STAGE_JOIN, huge);
 }
 
-/* Sum of energies and largest distance of the block's threads; the result is thread 0's. */
+/* The sum of the energies and the largest distance of the block's threads, in thread 0. */
 __device__ void join_block(double *energy, double *distance) {
   __shared__ double energies[LARGE_THREADS / WARP], distances[LARGE_THREADS / WARP];
   for (int offset = WARP / 2; offset > 0; offset /= 2) {
@@ -309,8 +312,8 @@ __device__ void join_block(double *energy, double *distance) {
   }
 }
 
-/* Completes the sums; then gradient, energy and largest distance, a part in each block. The last
- * block joins the parts of all, and leaves the counts as the next evaluation wants them. */
+/* Completes the moments; then each block does its part of gradient, energy and largest distance.
+ * The last block joins the parts, and sets the counters to 0 for the next evaluation. */
 template <bool PIXEL>
 __global__ void __launch_bounds__(LARGE_THREADS)
     finish_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
@@ -319,7 +322,7 @@ __global__ void __launch_bounds__(LARGE_THREADS)
   __shared__ cvtm_cell_moments part[LARGE_THREADS];
   __shared__ cvtm_cell shared;
   if (state.listed[LISTED_LARGE] > 0) {
-    bound_tree(tree, state, const_cast<double *>(tree.box)); /* of our own tree */
+    build_boxes(tree, state, const_cast<double *>(tree.box)); /* of the plan's tree */
     sum_large<PIXEL>(tree, domain, density, state, part, &shared, sums);
     sum_huge<PIXEL>(tree, domain, density, state, part, &shared, sums);
     join_huge(tree, state, sums);
@@ -357,7 +360,7 @@ __global__ void keys_kernel(const int32_t *labels, int64_t area, uint64_t *keys,
   }
 }
 
-/* A block per site. */
+/* A block sums the pixels of a label. */
 __global__ void __launch_bounds__(PIXEL_THREADS)
     pixel_kernel(cvtm_density_view density, const uint64_t *keys, const int32_t *pixels,
                  const double *sites, int64_t count, cvtm_cell_moments *sums) {
@@ -411,14 +414,14 @@ cvtm_status create_state_cuda(cvtm_cvt *cvt) {
   cuda_state *state = new (std::nothrow) cuda_state();
   if (!state) return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory");
   cvt->state = state;
-  /* Cells do not overlap, so that no more than this can be huge. */
+  /* Cells do not overlap, which limits the number of huge ones. */
   const int64_t huge = static_cast<int64_t>(cvt->domain.width) * cvt->domain.height / HUGE_AREA + 1;
   cvtm_status status = allocate(cvt, LISTED, &state->listed);
   if (status == CVTM_OK)
     status = cvtm_device_fill(cvt->device, state->listed, 0, LISTED * sizeof *state->listed);
   cvtm_clipped_cells *cells = &state->cells;
-  const int64_t room = cvt->capacity < CVTM_CHUNKED_CELLS ? 0 : cvt->capacity;
-  cells->chunk = static_cast<int32_t>(room < CHUNK ? room : CHUNK);
+  const int64_t needed = cvt->capacity < CVTM_CHUNKED_CELLS ? 0 : cvt->capacity;
+  cells->chunk = static_cast<int32_t>(needed < CHUNK ? needed : CHUNK);
   const int64_t corners = static_cast<int64_t>(cells->chunk) * CVTM_HULL_SIDES;
   if (status == CVTM_OK) status = allocate(cvt, corners, &cells->x);
   if (status == CVTM_OK) status = allocate(cvt, corners, &cells->y);
@@ -430,8 +433,8 @@ cvtm_status create_state_cuda(cvtm_cvt *cvt) {
   if (status == CVTM_OK) status = allocate(cvt, huge * PARTS, &state->part);
   if (status == CVTM_OK)
     status = allocate(cvt, static_cast<int64_t>(PARTS) * 4 * BLOCK_CORNERS, &state->corners);
-  /* A site adds a corner at most. Several of its images do only where there are few sites. Together
-   * the cells have 6 corners a site. */
+  /* A site adds at most one corner to a cell; several of its images add one each only where there
+   * are few sites. All cells together have 6 corners a site. */
   const int64_t n = cvt->capacity, most = BLOCK_CORNERS, few = n < most ? n : most;
   state->giant_capacity = 4 + n + 8 * few;
   if (status == CVTM_OK) status = allocate(cvt, 6 * n / BLOCK_CORNERS + 1, &state->giant);
@@ -444,9 +447,9 @@ cvtm_status cell_moments_cuda(cvtm_cvt *cvt, int64_t, cvtm_cvt_energy energy) {
   cuda_state *state = static_cast<cuda_state *>(cvt->state);
   state->summed = energy;
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
-  const cvtm_deferred_cells left = {state->list, state->listed + LISTED_LARGE};
-  return energy == CVTM_CVT_EXACT ? cvtm_integrate_cells_cuda(cvt, &tree, &state->cells, &left)
-                                  : cvtm_sum_pixels_cuda(cvt, &tree, &left);
+  const cvtm_deferred_cells deferred = {state->list, state->listed + LISTED_LARGE};
+  return energy == CVTM_CVT_EXACT ? cvtm_integrate_cells_cuda(cvt, &tree, &state->cells, &deferred)
+                                  : cvtm_sum_pixels_cuda(cvt, &tree, &deferred);
 }
 
 cvtm_status pixel_keys_cuda(cvtm_cvt *cvt) {

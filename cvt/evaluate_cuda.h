@@ -1,19 +1,21 @@
-/* Inside cvt only: the sums over many small cells at a time, on a CUDA device. */
+/* For cvt/ *_cuda.cu only: the moments of cells of ordinary size on a CUDA device, a few by each
+ * warp, and the list of the other cells, which evaluate_cuda.cu does. */
 #ifndef CVTMESH_CVT_EVALUATE_CUDA_H
 #define CVTMESH_CVT_EVALUATE_CUDA_H
 
 #include "cvt/evaluate_kernels.h"
 
-enum { CVTM_CHUNKED_CELLS = 100000 }; /* that are cut out before any is summed */
+/* From this number of cells on, a chunk of them is constructed before it is integrated. */
+enum { CVTM_CHUNKED_CELLS = 100000 };
 
-/* Room for cells that are cut out: corner k of all of them side by side, `chunk` at most. */
+/* Memory for `chunk` constructed cells; corner k of all cells is contiguous. */
 typedef struct cvtm_clipped_cells {
   double *x, *y;
-  int32_t *count; /* corners; less than 3: nothing in it */
+  int32_t *count; /* corners; fewer than 3: an empty cell */
   int32_t chunk;
 } cvtm_clipped_cells;
 
-/* Places of the cells that the quick way left, in no particular order. */
+/* Places of the cells that the hull construction does not do, in no particular order. */
 typedef struct cvtm_deferred_cells {
   int32_t *place, *count;
 } cvtm_deferred_cells;
@@ -34,13 +36,13 @@ static __device__ int64_t cvtm_cell_stride() {
   return static_cast<int64_t>(gridDim.x) * CELLS;
 }
 
-/* Integrals over the cells of all sites in the tree, but for those left. cells: room if there are
- * CVTM_CHUNKED_CELLS or more. */
+/* Integrals over the cells of all sites in the tree, except the deferred ones. cells: used if there
+ * are CVTM_CHUNKED_CELLS sites or more. */
 cvtm_status cvtm_integrate_cells_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
                                       const cvtm_clipped_cells *cells,
-                                      const cvtm_deferred_cells *left);
-/* The same of plain sums over pixel centres. */
+                                      const cvtm_deferred_cells *deferred);
+/* The same with sums over pixel centres. */
 cvtm_status cvtm_sum_pixels_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
-                                 const cvtm_deferred_cells *left);
+                                 const cvtm_deferred_cells *deferred);
 
 #endif

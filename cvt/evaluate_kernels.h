@@ -1,4 +1,4 @@
-/* Inside cvt only: the plan, and the phases that differ between devices. */
+/* Inside cvt and power: the plan, and the phases of an evaluation that differ between devices. */
 #ifndef CVTMESH_CVT_EVALUATE_KERNELS_H
 #define CVTMESH_CVT_EVALUATE_KERNELS_H
 
@@ -14,7 +14,7 @@ struct cvtm_site_updates_table; /* moves_kernels.h */
 
 enum { CVTM_CVT_WINDOW = 10 }; /* iterations over which the relative decrease is averaged */
 
-/* Everything of one plan; pointers are to device memory unless said otherwise. */
+/* A plan. Pointers are to device memory unless said otherwise. */
 struct cvtm_cvt {
   cvtm_device *device;
   const cvtm_cvt_table *table;
@@ -22,24 +22,24 @@ struct cvtm_cvt {
   cvtm_domain domain;
   int64_t capacity;
   double mass, root;    /* integrals of rho and sqrt(rho) */
-  double *square_roots; /* on the host: the latter over squares, of cvtm_density_scan */
+  double *square_roots; /* on the host: integrals of sqrt(rho) over squares, of cvtm_density_scan */
   cvtm_density_view density;
   cvtm_site_tree *tree;
-  double *sites;              /* 2 * capacity: the current state */
-  double *best;               /* 2 * capacity: the best state of Lloyd's method */
+  double *sites;              /* 2 * capacity: the current sites */
+  double *best;               /* 2 * capacity: the best sites of Lloyd's method */
   double *scale;              /* 2 * capacity */
   cvtm_cell_moments *moments; /* capacity, in the caller's order */
   double *second;             /* capacity */
   double *distance;           /* capacity: from the site to its centroid; 0 if fixed or empty */
-  double *value;   /* of each evaluation of a window: f[0] energy, f[1] largest distance */
-  double *least;   /* CVTM_CVT_WINDOW + 1: the energy of `best` before and after each */
+  double *value;              /* 2 per evaluation of a window: energy, largest distance */
+  double *least;   /* CVTM_CVT_WINDOW + 1: the energy of `best` before and after each evaluation */
   void *workspace; /* of sorts and reductions */
   size_t workspace_bytes;
-  void *state;         /* of the table */
-  cvtm_lbfgsb *solver; /* of the last descent, kept for the next, of `capacity` sites; or NULL */
-  int64_t solver_count, solver_fixed; /* sites of its bounds, 0: none */
+  void *state;                        /* of the table */
+  cvtm_lbfgsb *solver;                /* of the last descent, kept for the next; or NULL */
+  int64_t solver_count, solver_fixed; /* the sites to which its bounds belong; count 0: none */
   int solver_history, solver_runs;
-  /* For the pixel energy, allocated when first asked for: pixels grouped by label. */
+  /* For the pixel energy on a diagram that is not exact: pixels sorted by label. */
   cvtm_voronoi *voronoi;
   int32_t *labels, *pixels, *pixels_alt;
   uint64_t *keys, *keys_alt;
@@ -48,15 +48,16 @@ struct cvtm_cvt {
 struct cvtm_cvt_table {
   cvtm_status (*create_state)(cvtm_cvt *cvt);
   void (*destroy_state)(cvtm_cvt *cvt);
-  /* sums over the cells of the sorted sites in the tree: integrals, or plain sums over the
-   * pixel centres of the exact diagram. */
+  /* Sets the moments of the cells of the sites in the tree, which are sorted: integrals, or sums
+   * over the pixel centres of the exact diagram. */
   cvtm_status (*cell_moments)(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy);
-  /* keys[p] = labels[p] and pixels[p] = p for all pixels. */
+  /* Sets keys[p] = labels[p] and pixels[p] = p for all pixels. */
   cvtm_status (*pixel_keys)(cvtm_cvt *cvt);
-  /* sums over pixel centres from the sorted keys and pixels. */
+  /* Sets the moments to sums over the pixel centres of each label, from the sorted keys and pixels.
+   */
   cvtm_status (*label_moments)(cvtm_cvt *cvt, const double *sites, int64_t count);
-  /* From the sums: value[0] = the energy, value[1] = the largest distance of a site from `fixed`
-   * on to its centroid, and the gradient if that is not NULL. */
+  /* From the moments: value[0] = the energy, value[1] = the largest distance of a site from `fixed`
+   * on to its centroid, and the gradient unless that is NULL. */
   cvtm_status (*finish)(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *value,
                         double *gradient);
   /* Moves the sites from `fixed` on to their centroids. */
@@ -72,7 +73,7 @@ extern const cvtm_cvt_table cvtm_cvt_table_cpu, cvtm_cvt_table_cuda;
 }
 #endif
 
-/* Adds pixel p to the plain sum of a site, the nearest image of its centre on a torus. */
+/* Adds pixel p to the sums of a site; on a torus the image of its centre nearest to the site. */
 CVTM_HD void cvtm_cvt_add_pixel(const cvtm_density_view *density, int32_t p, double sx, double sy,
                                 cvtm_cell_moments *sums) {
   const double width = (double)density->width, height = (double)density->height;
@@ -89,7 +90,7 @@ CVTM_HD void cvtm_cvt_add_pixel(const cvtm_density_view *density, int32_t p, dou
   sums->second += rho * (x * x + y * y);
 }
 
-/* First place in sorted keys that is not below `key`. */
+/* The first index in sorted keys of one that is not below `key`. */
 CVTM_HD int64_t cvtm_cvt_lower_bound(const uint64_t *keys, int64_t count, uint64_t key) {
   int64_t low = 0, high = count;
   while (low < high) {
@@ -103,11 +104,11 @@ CVTM_HD int64_t cvtm_cvt_lower_bound(const uint64_t *keys, int64_t count, uint64
   return low;
 }
 
-/* The larger of two; NaN on either side stays. */
+/* The larger of two, or NaN if either is. */
 CVTM_HD double cvtm_cvt_larger(double a, double b) { return a > b || a != a ? a : b; }
 
-/* Site i's share of the gradient, dF/dx_i = -2 integral of rho (p - x_i), and the distance to its
- * centroid, 0 if it is fixed or its cell empty. */
+/* Sets site i's part of the gradient, dF/dx_i = -2 integral of rho (p - x_i). Returns its distance
+ * to the centroid of its cell, 0 if it is fixed or the cell has no mass. */
 CVTM_HD double cvtm_cvt_finish_site(const cvtm_cell_moments *sums, int64_t i, int64_t fixed,
                                     double *gradient) {
   if (gradient) {
@@ -119,6 +120,7 @@ CVTM_HD double cvtm_cvt_finish_site(const cvtm_cell_moments *sums, int64_t i, in
   return sqrt(cx * cx + cy * cy);
 }
 
+/* A coordinate of the centroid, kept in 0 .. size by clamping unless it is periodic. */
 CVTM_HD double cvtm_cvt_lloyd_coordinate(double x, double first, double mass, double size,
                                          int periodic) {
   const double moved = x + first / mass;

@@ -17,13 +17,13 @@
 
 #include "cvt/density_row.h"
 
-/* The integrals along a side, before what they have in common is divided out. */
+/* The integrals along a side, without their common factors. */
 typedef struct cvtm_edge_integrals {
   double mass, x2, y, xx3, yy;
 } cvtm_edge_integrals;
 
-/* Adds the integral from (x, y) to (xt, yt) of c0 + rho x and so on: by moments about the middle.
- */
+/* Adds the integrals of c0 + rho x, c1 + rho x^2, ... along the segment from (x, y) to (xt, yt), by
+ * moments about its midpoint. */
 CVTM_HD void cvtm_integral_add_segment(double x, double y, double xt, double yt, double rho,
                                        double c0, double c1, double c2, cvtm_edge_integrals *g) {
   const double xm = 0.5 * (x + xt), ym = 0.5 * (y + yt), dx = xt - x, dy = yt - y;
@@ -50,9 +50,9 @@ CVTM_HD int32_t cvtm_integral_chord_line(const cvtm_cell_walk *rows, double y) {
   return cvtm_cell_floor(rows->sx + (rows->chord_x + (y - rows->y_top) * rows->chord_slope) + 0.5);
 }
 
-/* Where the antiderivatives along a side are 0 in a row that it enters at y in column k: at the
- * pixel's inner edge, or at that line if it is nearer. The chord is inside the cell, so the line is
- * an edge of the pixel then. */
+/* The grid line at which the antiderivatives are 0, for a side that enters a row at y in column k:
+ * the pixel's inner edge, or the chord's line if that is nearer. The chord is inside the cell, so
+ * that line is then an edge of the pixel. */
 CVTM_HD int32_t cvtm_integral_origin_line(const cvtm_cell_walk *rows, double y, int32_t step,
                                           int32_t k) {
   const int32_t line = cvtm_integral_chord_line(rows, y);
@@ -60,14 +60,14 @@ CVTM_HD int32_t cvtm_integral_origin_line(const cvtm_cell_walk *rows, double y, 
   return k < line ? line : k;
 }
 
-/* The same seen from the site. In a cell within one column it may be anywhere in that: near to the
- * site, so that nothing is lost where many cells share a pixel. */
+/* The same relative to the site. In a cell within one column any place in it serves, and the one
+ * nearest to the site loses no accuracy where many cells share a pixel. */
 CVTM_HD double cvtm_integral_origin(const cvtm_cell_walk *rows, double y, int32_t step, int32_t k) {
   if (rows->narrow) return cvtm_cell_clamp(0, (double)k - rows->sx, (double)(k + 1) - rows->sx);
   return (double)cvtm_integral_origin_line(rows, y, step, k) - rows->sx;
 }
 
-/* Where a side enters the row that begins at y: the column, and x in *at. */
+/* Moves to the edge of a side that enters the row at y; returns the column, and x in *at. */
 CVTM_HD int32_t cvtm_integral_enter_row(const cvtm_density_view *density, const cvtm_cell *cell,
                                         const cvtm_cell_walk *rows, int32_t step, double y,
                                         cvtm_cell_edge *side, double *at) {
@@ -76,8 +76,8 @@ CVTM_HD int32_t cvtm_integral_enter_row(const cvtm_density_view *density, const 
   return cvtm_cell_pixel(rows->sx + *at, density->width, density->periodic);
 }
 
-/* Adds the integrals along the left (step 1) or right (step -1) side through rows first .. last:
- * from one line of the pixel grid or corner to the next. */
+/* Adds the integrals along the left (step 1) or right (step -1) side in rows first .. last, from
+ * one line of the pixel grid or corner to the next. */
 CVTM_HD void cvtm_integral_add_chain(const cvtm_density_view *density, const cvtm_cell *cell,
                                      const cvtm_cell_walk *rows, int32_t step, int32_t first,
                                      int32_t last, cvtm_cell_moments *sums) {
@@ -86,7 +86,8 @@ CVTM_HD void cvtm_integral_add_chain(const cvtm_density_view *density, const cvt
   const double sx = rows->sx, sign = step > 0 ? -1 : 1;
   int32_t j = first;
   double x, y = cvtm_integral_row_top(rows, j), end = cvtm_integral_row_bottom(rows, j);
-  double below = (double)(j + 1); /* the row's lower line, counted along: conversions are slow */
+  double below =
+      (double)(j + 1); /* the row's lower line, incremented, since conversions are slow */
   int32_t k = cvtm_integral_enter_row(density, cell, rows, step, y, &side, &x);
   const float *row = cvtm_density_row(density, j);
   double zero = cvtm_integral_origin(rows, y, step, k);
@@ -143,8 +144,8 @@ CVTM_HD void cvtm_integral_add_chain(const cvtm_density_view *density, const cvt
   sums->second += sign * ((1.0 / 3) * g.xx3 + g.yy);
 }
 
-/* Adds the whole pixels of rows first .. last between those lines. Calls for one cell go down it.
- */
+/* Adds the whole pixels of rows first .. last between the lines of the two sides. Calls for one
+ * cell are made in the order of its rows. */
 CVTM_HD void cvtm_integral_add_pixels(const cvtm_density_view *density, const cvtm_cell *cell,
                                       cvtm_cell_walk *rows, int32_t first, int32_t last,
                                       cvtm_cell_moments *sums) {
@@ -164,7 +165,7 @@ CVTM_HD void cvtm_integral_add_pixels(const cvtm_density_view *density, const cv
   }
 }
 
-/* Adds rows first .. last of the cell; calls for one cell go down it. */
+/* Adds rows first .. last of the cell. Calls for one cell are made in the order of its rows. */
 CVTM_HD void cvtm_integral_add_rows(const cvtm_density_view *density, const cvtm_cell *cell,
                                     cvtm_cell_walk *rows, int32_t first, int32_t last,
                                     cvtm_cell_moments *sums) {

@@ -1,5 +1,6 @@
-/* Sums over the cells of a Voronoi diagram, a few neighbouring ones by the lanes of a warp
- * together. All sums have a fixed order. */
+/* Integrals over the cells of a Voronoi diagram: hull construction, then the integral by segments,
+ * a few neighbouring cells by the lanes of a warp together. Two kernels do this for many cells, one
+ * for few. All sums have a fixed order. */
 #include "base/cuda_check.h"
 #include "cvt/evaluate_cuda.h"
 #include "cvt/integral_segments.h"
@@ -10,27 +11,26 @@ namespace {
 
 enum {
   WARP = CVTM_WARP,
-  BLOCKS = 20,       /* of a warp each, on a multiprocessor: what registers allow */
-  SHORT_BLOCKS = 24, /* the same of kernels that do one thing alone */
-  MANY = CVTM_CHUNKED_CELLS,
-  CUT_CELLS = 16,    /* of a warp that cuts out alone */
-  CELL_DEFERRED = -3 /* as a cell's corners: none of ours */
+  BLOCKS = 20,       /* of one warp, on a multiprocessor: what registers allow */
+  SHORT_BLOCKS = 24, /* the same for the kernels that do one of the two steps */
+  CLIP_CELLS = 16,   /* per warp of clip_kernel */
+  CELL_DEFERRED = -3 /* the number of corners of a cell that other kernels do */
 };
 
-/* Cuts out the cells at places first .. last - 1. */
+/* Constructs the cells at places first .. last - 1. */
 __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
-    cut_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_clipped_cells cells,
-               cvtm_deferred_cells left, int64_t first, int64_t last) {
-  __shared__ cvtm_warp_hulls<CUT_CELLS> memory;
+    clip_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_clipped_cells cells,
+                cvtm_deferred_cells deferred, int64_t first, int64_t last) {
+  __shared__ cvtm_warp_hulls<CLIP_CELLS> memory;
   const int lane = static_cast<int>(threadIdx.x);
-  for (int64_t begin = cvtm_first_cell<CUT_CELLS>(); first + begin < last;
-       begin += cvtm_cell_stride<CUT_CELLS>()) {
-    const int64_t k = begin + lane % CUT_CELLS;
+  for (int64_t begin = cvtm_first_cell<CLIP_CELLS>(); first + begin < last;
+       begin += cvtm_cell_stride<CLIP_CELLS>()) {
+    const int64_t k = begin + lane % CLIP_CELLS;
     cvtm_cell cell = {0,           CVTM_HULL_SIDES, cells.chunk, cells.x + k,
                       cells.y + k, nullptr,         nullptr,     0};
     const bool done =
         cvtm_warp_cells_by_hull(tree, domain, first + begin, last, lane, &memory, &cell);
-    if (lane < CUT_CELLS && first + k < last) {
+    if (lane < CLIP_CELLS && first + k < last) {
       cells.count[k] = done ? cell.count : static_cast<int32_t>(CELL_DEFERRED);
       if (!done) cvtm_defer_cell(deferred, first + k);
     }
@@ -38,22 +38,22 @@ __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
   }
 }
 
-/* A cell as its lanes know it: how many corners, CELL_DEFERRED if it is none of ours. */
+/* A cell, in the registers of its lanes. count: corners, or CELL_DEFERRED. */
 struct warp_cell {
   int32_t count, index;
   double sx, sy;
 };
 
-/* Cells whose rows and sides the lanes of a warp share. */
+/* Shared memory of a warp for its cells. */
 template <int CELLS>
-struct warp_paths {
-  static constexpr int rows = 256 / CELLS; /* at a time */
+struct warp_segments {
+  static constexpr int rows = 256 / CELLS; /* done at a time */
   union {
-    cvtm_warp_hulls<CELLS> hulls; /* first these */
+    cvtm_warp_hulls<CELLS> hulls; /* first */
     cvtm_segments_edge edge[CVTM_HULL_SIDES * CELLS];
   };
   union {
-    struct { /* first these */
+    struct { /* first */
       double x[CVTM_HULL_SIDES * CELLS], y[CVTM_HULL_SIDES * CELLS];
       cvtm_segments_pixel pixel[CVTM_HULL_SIDES * CELLS];
     };
@@ -62,7 +62,7 @@ struct warp_paths {
   int32_t base[(CVTM_HULL_SIDES + 1) * CELLS];
 };
 
-/* Reads cell k, at `place`, if it is before `last`; all of it before any is waited for. */
+/* Reads cell k, at `place`, if that is before `last`; issues all reads before it uses one. */
 template <int CELLS>
 __device__ warp_cell read_cell(const cvtm_site_tree_view &tree, const cvtm_clipped_cells &cells,
                                int64_t k, int64_t place, int64_t last, int own, double *x,
@@ -91,11 +91,11 @@ __device__ warp_cell read_cell(const cvtm_site_tree_view &tree, const cvtm_clipp
   return cell;
 }
 
-/* Cuts out the cells at the warp's places instead. */
+/* Constructs the cells at the warp's places. */
 template <int CELLS>
-__device__ warp_cell cut_cell(const cvtm_site_tree_view &tree, cvtm_domain domain, int64_t base,
-                              int lane, const cvtm_deferred_cells &left,
-                              warp_paths<CELLS> *memory) {
+__device__ warp_cell construct_cell(const cvtm_site_tree_view &tree, cvtm_domain domain,
+                                    int64_t base, int lane, const cvtm_deferred_cells &deferred,
+                                    warp_segments<CELLS> *memory) {
   const int c = lane % CELLS;
   const int64_t place = base + c;
   warp_cell cell = {CELL_DEFERRED, 0, 0, 0};
@@ -115,12 +115,12 @@ __device__ warp_cell cut_cell(const cvtm_site_tree_view &tree, cvtm_domain domai
   return cell;
 }
 
-/* The integrals over the warp's cells, whose corners are in its memory. */
+/* Integrates over the warp's cells, whose corners are in its memory. */
 template <int CELLS>
 __device__ void integrate(cvtm_domain domain, const cvtm_density_view &density,
-                          const warp_cell &cell, int lane, warp_paths<CELLS> *memory,
+                          const warp_cell &cell, int lane, warp_segments<CELLS> *memory,
                           cvtm_cell_moments *sums) {
-  constexpr int lanes = WARP / CELLS, window = warp_paths<CELLS>::rows;
+  constexpr int lanes = WARP / CELLS, window = warp_segments<CELLS>::rows;
   const unsigned all = 0xFFFFFFFFu;
   const int c = lane % CELLS, own = lane / CELLS;
   cvtm_segments path;
@@ -177,13 +177,13 @@ __device__ void integrate(cvtm_domain domain, const cvtm_density_view &density,
   if (own == 0 && cell.count != CELL_DEFERRED) sums[cell.index] = mine;
 }
 
-/* Of cells that are cut out. */
+/* Integrates over cells that clip_kernel has constructed. */
 template <int CELLS>
 __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
     integral_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
                     cvtm_clipped_cells cells, int64_t first, int64_t last,
                     cvtm_cell_moments *sums) {
-  __shared__ __align__(16) warp_paths<CELLS> memory;
+  __shared__ __align__(16) warp_segments<CELLS> memory;
   const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS;
   for (int64_t begin = cvtm_first_cell<CELLS>(); first + begin < last;
        begin += cvtm_cell_stride<CELLS>()) {
@@ -195,16 +195,16 @@ __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
   }
 }
 
-/* The same in one go. */
+/* Constructs cells and integrates over them. */
 template <int CELLS>
 __global__ void __launch_bounds__(WARP, BLOCKS)
     cell_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
-                cvtm_deferred_cells left, cvtm_cell_moments *sums) {
-  __shared__ __align__(16) warp_paths<CELLS> memory;
+                cvtm_deferred_cells deferred, cvtm_cell_moments *sums) {
+  __shared__ __align__(16) warp_segments<CELLS> memory;
   const int lane = static_cast<int>(threadIdx.x);
   for (int64_t base = cvtm_first_cell<CELLS>(); base < tree.count;
        base += cvtm_cell_stride<CELLS>()) {
-    const warp_cell cell = cut_cell<CELLS>(tree, domain, base, lane, left, &memory);
+    const warp_cell cell = construct_cell<CELLS>(tree, domain, base, lane, deferred, &memory);
     integrate<CELLS>(domain, density, cell, lane, &memory, sums);
     __syncwarp(); /* before the memory serves the next cells */
   }
@@ -212,21 +212,21 @@ __global__ void __launch_bounds__(WARP, BLOCKS)
 
 template <int CELLS>
 cvtm_status launch_cells(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
-                         const cvtm_deferred_cells &left) {
+                         const cvtm_deferred_cells &deferred) {
   cell_kernel<CELLS>
       <<<cvtm_cuda_blocks(tree.count, CELLS), WARP, 0, cvtm_cuda_stream(cvt->device)>>>(
-          tree, cvt->domain, cvt->density, left, cvt->moments);
+          tree, cvt->domain, cvt->density, deferred, cvt->moments);
   return cvtm_cuda_launched(cvt->device, "cell_kernel");
 }
 
-/* The cells at places first .. last - 1, not more than fit. */
+/* The cells at places first .. last - 1, at most cells.chunk of them. */
 cvtm_status launch_chunk(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
-                         const cvtm_clipped_cells &cells, const cvtm_deferred_cells &left,
+                         const cvtm_clipped_cells &cells, const cvtm_deferred_cells &deferred,
                          int64_t first, int64_t last) {
   const cudaStream_t stream = cvtm_cuda_stream(cvt->device);
-  cut_kernel<<<cvtm_cuda_blocks(last - first, CUT_CELLS), WARP, 0, stream>>>(
-      tree, cvt->domain, cells, left, first, last);
-  const cvtm_status status = cvtm_cuda_launched(cvt->device, "cut_kernel");
+  clip_kernel<<<cvtm_cuda_blocks(last - first, CLIP_CELLS), WARP, 0, stream>>>(
+      tree, cvt->domain, cells, deferred, first, last);
+  const cvtm_status status = cvtm_cuda_launched(cvt->device, "clip_kernel");
   if (status != CVTM_OK) return status;
   constexpr int sum_cells = 8;
   integral_kernel<sum_cells><<<cvtm_cuda_blocks(last - first, sum_cells), WARP, 0, stream>>>(
@@ -236,18 +236,18 @@ cvtm_status launch_chunk(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
 
 }  // namespace
 
-/* Few cells get more lanes each, so that there are enough warps for the device. */
+/* Where there are few cells each gets more lanes, so that all multiprocessors have warps. */
 cvtm_status cvtm_integrate_cells_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
                                       const cvtm_clipped_cells *cells,
-                                      const cvtm_deferred_cells *left) {
+                                      const cvtm_deferred_cells *deferred) {
   const int64_t count = tree->count;
-  if (count < 6000) return launch_cells<2>(cvt, *tree, *left);
-  if (count < 16000) return launch_cells<4>(cvt, *tree, *left);
-  if (count < MANY) return launch_cells<8>(cvt, *tree, *left);
+  if (count < 6000) return launch_cells<2>(cvt, *tree, *deferred);
+  if (count < 16000) return launch_cells<4>(cvt, *tree, *deferred);
+  if (count < CVTM_CHUNKED_CELLS) return launch_cells<8>(cvt, *tree, *deferred);
   cvtm_status status = CVTM_OK;
   for (int64_t first = 0; status == CVTM_OK && first < count; first += cells->chunk) {
     const int64_t most = first + cells->chunk;
-    status = launch_chunk(cvt, *tree, *cells, *left, first, most < count ? most : count);
+    status = launch_chunk(cvt, *tree, *cells, *deferred, first, most < count ? most : count);
   }
   return status;
 }

@@ -1,13 +1,15 @@
-/* The same integrals by the lanes of a group together, without a walk: for cells with few corners.
+/* The exact integral of a density over a convex polygon by independent segments, which the lanes of
+ * a warp share: for cells with few corners. integral.h tells why there are two integrators.
  *
- * A side of the polygon, from its upper to its lower corner, crosses as many lines of the pixel
- * grid as the pixels of its two corners say, each in a fixed direction; so the number of its
- * segments is known before any of them. How many of the first u crossings are of its minor axis is
- * the whole part of start + u * step: in fixed point, so that it grows by 0 or 1 each time whatever
- * was rounded (there is room for 1000 rows), and all segments of a cell can be worked out at the
- * same time. Each integrates between itself and the inner edge of its pixel; where it passes the
- * outer edge, that pixel is whole from there to the end of the row, or was. What is left are the
- * whole pixels between those in which the two sides enter a row.
+ * An edge of the polygon, from its upper to its lower corner, crosses as many lines of the pixel
+ * grid as the pixels of its two corners tell, each in a fixed direction; so the number of its
+ * segments is known in advance. The number of crossings of its minor axis among the first u
+ * crossings is the integer part of start + u * step, in fixed point, so that it grows by 0 or 1
+ * each time in spite of rounding (for up to 1000 rows). Hence all segments of a cell can be
+ * computed at the same time. Each integrates between itself and the inner edge of its pixel. Where
+ * a segment passes the outer edge, the pixel is whole from there to the end of the row, or from the
+ * beginning of the row to there. The whole pixels between those in which the two sides enter a row
+ * are added afterwards.
  *
  * Compiles as C11 and inside CUDA kernels. */
 #ifndef CVTMESH_CVT_INTEGRAL_SEGMENTS_H
@@ -22,38 +24,41 @@ typedef struct cvtm_segments_pixel {
   int32_t column, row;
 } cvtm_segments_pixel;
 
-/* A side of the polygon, from its upper end to its lower one. x and columns are mirrored, x to -x,
- * where they would descend. */
+/* An edge of the polygon, from its upper end to its lower one. x and columns are mirrored, x to -x,
+ * where columns would decrease. */
 typedef struct cvtm_segments_edge {
   double x0, y0, x1, y1;
-  double slope, inverse;     /* dx / dy and dy / dx; 0 where that is too large to be of use */
+  double slope, inverse;     /* dx / dy and dy / dx; 0 where too large to be used */
   uint64_t step, start;      /* of crossings of the minor axis per crossing, 2^-52 */
   cvtm_segments_pixel pixel; /* of (x0, y0) */
   int32_t minor;             /* crossings of the minor axis */
-  int32_t flags;             /* the sum of: */
+  int32_t flags;             /* the sum of some of: */
 } cvtm_segments_edge;
 enum { CVTM_SEGMENTS_MIRRORED = INT32_MIN, CVTM_SEGMENTS_STEEP = 1, CVTM_SEGMENTS_OUTWARD = 2 };
 
-/* A polygon in memory that its lanes share; edge k, corner k and so on are `stride` apart. The left
- * chain of edges runs down from the top corner, then the right one does. */
+/* A polygon in memory that its lanes share, where consecutive entries of each array are `stride`
+ * apart. The edges are those of the left chain, from the top corner down, then those of the right
+ * chain, from the top corner down. */
 typedef struct cvtm_segments {
-  int32_t count, stride, top, left; /* corners; left: edges of the left chain */
-  int32_t first, last;              /* rows */
+  int32_t count, stride, top,
+      left; /* count: of corners; top: a corner; left: the number of edges of the left chain */
+  int32_t first, last; /* rows */
   double sx, sy, y_top, y_bottom;
-  double wide; /* 1, or 0 if it is in two columns at most */
-  double zero; /* where x is counted from in those */
+  double wide; /* 1, or 0 for a polygon in at most two columns */
+  double zero; /* the x at which the antiderivatives are 0 in such a polygon */
   const double *x, *y;
   cvtm_segments_pixel *pixel;
   cvtm_segments_edge *edge;
   int32_t *base; /* the first segment of each edge; count + 1 of them */
 } cvtm_segments;
 
-/* Sums over a cell: of mass 2 times, of y 12 times, of the others 24 times what is asked for. */
+/* Sums over a cell: 2 times the mass, 12 times y, 24 times x and the second moment. */
 typedef struct cvtm_segments_sums {
   double mass, x, y, second;
 } cvtm_segments_sums;
 
-CVTM_HD uint64_t cvtm_segments_fixed(double v) { /* of 0 <= v <= 1 */
+/* v in units of 2^-52, for 0 <= v <= 1. */
+CVTM_HD uint64_t cvtm_segments_fixed(double v) {
   const double shifted = v + 1;
   uint64_t bits;
   memcpy(&bits, &shifted, sizeof bits);
@@ -75,7 +80,7 @@ CVTM_HD void cvtm_segments_set_pixel(cvtm_domain domain, const cvtm_segments *pa
   path->pixel[s] = p;
 }
 
-/* The extent of the cell, once all pixels are set. */
+/* Sets the extent of the polygon, after all its pixels. */
 CVTM_HD void cvtm_segments_measure(cvtm_segments *path) {
   int32_t top = 0, bottom = 0, low = path->pixel[0].column, high = low;
   path->y_top = path->y_bottom = path->y[0];
@@ -100,14 +105,14 @@ CVTM_HD void cvtm_segments_measure(cvtm_segments *path) {
   path->wide = high - low > 1 ? 1 : 0;
   path->zero = 0;
   if (high - low == 1) path->zero = cvtm_to_double(high) - path->sx;
-  if (high == low) { /* near to the site, so that nothing is lost where many cells share a pixel */
+  if (high == low) { /* near the site, to lose no accuracy where many cells share a pixel */
     const double side = cvtm_to_double(low) - path->sx;
     path->zero = cvtm_cell_clamp(0, side, side + 1);
   }
 }
 
-/* Sets the ends of the edges of a chain, 0 left or 1 right, and how many segments come before each
- * in it; returns how many it has. */
+/* Sets the ends of the edges of a chain (0 left, 1 right), and the number of segments of the chain
+ * before each; returns the number of its segments. */
 CVTM_HD int32_t cvtm_segments_chain(const cvtm_segments *path, int chain) {
   const int32_t n = path->count, s = path->stride, edges = chain ? n - path->left : path->left;
   int32_t k = path->top, segments = 0;
@@ -120,7 +125,7 @@ CVTM_HD int32_t cvtm_segments_chain(const cvtm_segments *path, int chain) {
     edge->x1 = path->x[k * s];
     edge->y1 = path->y[k * s];
     cvtm_segments_pixel q = path->pixel[k * s];
-    q.row = q.row < p.row ? p.row : q.row; /* by rounding alone is it above */
+    q.row = q.row < p.row ? p.row : q.row; /* above by rounding only */
     edge->pixel = p;
     edge->minor = q.column - p.column;
     edge->flags = q.row - p.row;
@@ -140,7 +145,7 @@ CVTM_HD double cvtm_segments_flip(double x, int32_t sign) {
 #endif
 }
 
-/* Completes edge e; from here on segments of the right chain come after those of the left one. */
+/* Completes edge e, and numbers the segments of the right chain after those of the left one. */
 CVTM_HD void cvtm_segments_set_edge(const cvtm_segments *path, int32_t e, int32_t left_segments) {
   cvtm_segments_edge *edge = path->edge + e * path->stride;
   const int right = e >= path->left, mirrored = edge->minor < 0;
@@ -169,8 +174,8 @@ CVTM_HD void cvtm_segments_set_edge(const cvtm_segments *path, int32_t e, int32_
   if (right) path->base[e * path->stride] += left_segments;
 }
 
-/* How many of the first u crossings along an edge are of its minor axis. sum: start + u * step;
- * left: how many crossings there are beyond those. */
+/* The number of crossings of the minor axis among the first u crossings along an edge. sum: start +
+ * u * step; left: the number of crossings after these. */
 CVTM_HD int32_t cvtm_segments_minor(const cvtm_segments_edge *edge, int32_t left, uint64_t sum) {
   const int32_t least = edge->minor - left, n = (int32_t)((int64_t)sum >> 52);
   const int32_t above = n > least ? n : least;
@@ -185,8 +190,8 @@ CVTM_HD float cvtm_segments_value(const cvtm_density_view *density, int32_t j, i
   return density->value[(int64_t)j * density->width + k];
 }
 
-/* Adds segment u of an edge, after which come `left` more of it, if it is in rows first_row ..
- * end_row - 1. Where it enters a row, sets entry[row - first_row]. */
+/* Adds segment u of an edge that has `left` more segments after it, if it lies in rows first_row ..
+ * end_row - 1. If the segment enters its row, sets entry[row - first_row] to the column. */
 CVTM_HD void cvtm_segments_add_segment(const cvtm_density_view *density, const cvtm_segments *path,
                                        const cvtm_segments_edge *edge, int32_t u, int32_t left,
                                        int32_t first_row, int32_t end_row, int32_t *entry,
@@ -198,11 +203,11 @@ CVTM_HD void cvtm_segments_add_segment(const cvtm_density_view *density, const c
   const int32_t j = edge->pixel.row + rows, k = edge->pixel.column + (u - rows);
   const int32_t column = k ^ (flags >> 31); /* -1 - k where mirrored */
   if (j < first_row || j >= end_row) return;
-  const float value = cvtm_segments_value(density, j, column); /* early: it takes a while to come */
+  const float value = cvtm_segments_value(density, j, column); /* early, to hide the latency */
   const int32_t before = cvtm_segments_minor(edge, left + 1, sum - edge->step);
   const int32_t after = cvtm_segments_minor(edge, left - 1, sum + edge->step);
-  /* Whether it comes and goes by a line between rows; if not, by one between columns or a corner.
-   */
+  /* True if the segment begins (ends) on a line between rows; else it does on a line between
+   * columns or at a corner. */
   const int by_row = (before != at) != steep, to_row = (after != at) != steep;
   const int by_column = u > 0 && !by_row, to_column = left > 0 && !to_row;
   if (u > 0 && by_row) entry[(j - first_row) * path->stride] = column;
@@ -224,7 +229,7 @@ CVTM_HD void cvtm_segments_add_segment(const cvtm_density_view *density, const c
     yb = edge->y1;
   }
 
-  /* By moments about the middle. */
+  /* By moments about the midpoint. */
   const int outward = flags & CVTM_SEGMENTS_OUTWARD;
   const double zero =
       CVTM_FMA(path->wide, outward ? left_x : right_x, cvtm_segments_flip(path->zero, sign));
@@ -232,7 +237,8 @@ CVTM_HD void cvtm_segments_add_segment(const cvtm_density_view *density, const c
   const double ss = s * s, dd = du * du, hh = h * h, skew = hh * du;
   double mass = h * s, mu = h * CVTM_FMA(3, ss, dd), muu = mass * (ss + dd);
   double my = CVTM_FMA(3 * mass, t, skew), myy = CVTM_FMA(t, my + skew, mass * hh);
-  if (path->wide != 0 && (outward ? to_column : by_column)) { /* the pixel is whole below, or was */
+  if (path->wide != 0 &&
+      (outward ? to_column : by_column)) { /* the pixel is whole below, or above */
     const double from = outward ? yb : ya, end = j == path->last ? path->y_bottom : bottom_y;
     const double whole = end - from, sum_y = from + end, moment = 6 * whole * sum_y;
     mass = CVTM_FMA(2, whole, mass);
@@ -249,8 +255,8 @@ CVTM_HD void cvtm_segments_add_segment(const cvtm_density_view *density, const c
   sums->second = CVTM_FMA(rho, CVTM_FMA(zero, mx + mu, muu + myy), sums->second);
 }
 
-/* Adds the whole pixels between those in which the sides enter row j; less them, if in the other
- * order. */
+/* Adds the whole pixels between the columns in which the two sides enter row j; subtracts them if
+ * the right column is not beyond the left one. */
 CVTM_HD void cvtm_segments_add_run(const cvtm_density_view *density, const cvtm_segments *path,
                                    int32_t j, int32_t left, int32_t right,
                                    cvtm_segments_sums *sums) {

@@ -41,7 +41,7 @@ static int plan_levels(const cvtm_solve *s, int64_t counts[LEVELS_HIGH + 1]) {
   return levels;
 }
 
-/* When level `level` ends at the latest: a finer level has as long as all that are coarser. */
+/* The time at which a level must end: a level has as long as all coarser levels together. */
 static double deadline_of(const cvtm_solve *s, int level) {
   const double most = s->options->max_seconds;
   return most > 0 ? s->deadline - most * (1 - ldexp(1, -level)) : s->deadline;
@@ -58,37 +58,38 @@ static cvtm_status descend_coarse(cvtm_solve *s, int level, int64_t count) {
   return status;
 }
 
-/* The midpoints of the `from` sites of the plan, on the device, to the host; *left: how many sites
- * have none because their cells are unusual. */
+/* Computes the edge midpoints of the plan's first `from` sites on the device, and copies them to
+ * the host. *failed: the number of sites whose cells the hull construction cannot do. */
 static cvtm_status find_midpoints(cvtm_cvt *cvt, int64_t from, cvtm_edge_midpoints *midpoints,
-                                  int32_t *left) {
+                                  int32_t *failed) {
   const size_t bytes = (size_t)from * sizeof *midpoints;
   void *memory = NULL;
-  cvtm_status status = cvtm_device_scratch(cvt->device, bytes + sizeof *left, &memory);
+  cvtm_status status = cvtm_device_scratch(cvt->device, bytes + sizeof *failed, &memory);
   if (status == CVTM_OK) status = cvtm_site_tree_sort(cvt->tree, cvt->sites, from);
   if (status != CVTM_OK) return status;
   cvtm_edge_midpoints *found = memory;
   int32_t *count = (int32_t *)(void *)(found + from);
-  /* All of it, as copies of what no thread writes would be reads of undefined memory. */
+  /* The copy below includes padding and entries that no thread writes. */
   status = cvtm_device_fill(cvt->device, memory, 0, bytes + sizeof *count);
   if (status == CVTM_OK) status = cvt->updates->edge_midpoints(cvt, found, count);
-  if (status == CVTM_OK) status = cvtm_device_copy_out(cvt->device, left, count, sizeof *left);
-  if (status == CVTM_OK && *left == 0)
+  if (status == CVTM_OK) status = cvtm_device_copy_out(cvt->device, failed, count, sizeof *failed);
+  if (status == CVTM_OK && *failed == 0)
     status = cvtm_device_copy_out(cvt->device, midpoints, found, bytes);
   return status;
 }
 
-/* The host cuts all cells out anew where there is no device for it, or unusual ones. */
+/* Refines `from` sites of the plan to `to` sites. The host constructs all cells if the device
+ * cannot do it, or not for every cell. */
 static cvtm_status refine(cvtm_solve *s, int64_t from, int64_t to, double *sites) {
   cvtm_cvt *cvt = s->cvt;
-  int32_t left = 1;
+  int32_t failed = 1;
   cvtm_edge_midpoints *midpoints = NULL;
   cvtm_status status = cvtm_cvt_get_sites(cvt, s->spare, from);
   if (cvt->updates->edge_midpoints) {
     midpoints = malloc((size_t)from * sizeof *midpoints);
-    if (status == CVTM_OK && midpoints) status = find_midpoints(cvt, from, midpoints, &left);
+    if (status == CVTM_OK && midpoints) status = find_midpoints(cvt, from, midpoints, &failed);
   }
-  if (status == CVTM_OK && left == 0)
+  if (status == CVTM_OK && failed == 0)
     cvtm_cvt_place_midpoints(s->spare, from, midpoints, sites, to);
   else if (status == CVTM_OK)
     status = cvtm_cvt_refine(cvt->domain, cvtm_device_threads(cvt->device), s->spare, from, sites,
@@ -97,9 +98,9 @@ static cvtm_status refine(cvtm_solve *s, int64_t from, int64_t to, double *sites
   return status == CVTM_OK ? cvtm_cvt_put_sites(cvt, sites, to) : status;
 }
 
-/* Refined sites are too many where the density falls within a coarse cell and too few where it
- * rises: a few steps of Lloyd's method and transfers in turn. They leave the level's descent half
- * of its time. */
+/* Alternates steps of Lloyd's method with transfers: after refinement there are too many sites
+ * where the density falls within a coarse cell, and too few where it rises. Leaves half of the
+ * level's time to its descent. */
 static cvtm_status balance(cvtm_solve *s, int level, int64_t count) {
   const cvtm_cvt_task task = cvtm_solve_task(s, count);
   const double deadline = 0.5 * (deadline_of(s, level + 1) + deadline_of(s, level));

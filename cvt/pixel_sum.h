@@ -1,13 +1,13 @@
-/* The pixel centres of a cell without its polygon: for sites whose neighbours are the sites of the
- * bins around.
+/* Sums of a density over the pixel centres in a cell: of a polygon, or without a polygon from the
+ * neighbouring sites, which are found in the bins around.
  *
- * In a row of pixels, the bisector with a site at n, seen from the cell's own, bounds x at
- * (|n|^2 / 2 - n_y y) / n_x, from above or from below. The tightest bounds of all bisectors leave
- * the pixels of the row. They are computed in single precision along with how far they may be off,
- * so that a centre is surely inside, surely outside, or in doubt; those in doubt are compared with
- * the sites around. Sites farther than twice as far as the farthest of the cell's centres cannot
- * own one. The rows are done outwards from the site, in both directions, until one misses the
- * cell, which is convex.
+ * Without a polygon: in a row of pixels, the bisector with a site at n, relative to the cell's
+ * site, bounds x by (|n|^2 / 2 - n_y y) / n_x, from above or from below. The tightest bounds of all
+ * bisectors leave the pixels of the row. They are computed in single precision together with their
+ * error bound, so that a centre is certainly inside, certainly outside, or uncertain; an uncertain
+ * centre is compared with the sites around. No site farther away than twice the cell's farthest
+ * centre can own one of its centres. The rows are done outwards from the site, in both directions,
+ * until one misses the cell, which is convex.
  *
  * Compiles as C11 and inside CUDA kernels, where several lanes share a cell. */
 #ifndef CVTMESH_CVT_PIXEL_SUM_H
@@ -27,14 +27,14 @@ CVTM_HD void cvtm_pixel_sum_add(const cvtm_density_view *density, const float *r
   sums->second += w * (x * x + y * y);
 }
 
-/* Adds the pixel centres of row j that belong to the site at `place`. */
+/* Adds the centres of row j that belong to the site at a place, whose cell is a polygon. */
 CVTM_HD void cvtm_pixel_sum_polygon_row(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                         const cvtm_density_view *density, int64_t place,
-                                        const cvtm_cell *cell, double doubt, cvtm_cell_walk *rows,
-                                        int32_t j, cvtm_cell_moments *sums) {
+                                        const cvtm_cell *cell, double tolerance,
+                                        cvtm_cell_walk *rows, int32_t j, cvtm_cell_moments *sums) {
   const double y = ((double)j + 0.5) - rows->sy, sx = rows->sx;
   const float *row = cvtm_density_row(density, j);
-  const cvtm_cell_span span = cvtm_cell_row_span(domain, cell, doubt, rows, j);
+  const cvtm_cell_span span = cvtm_cell_row_span(domain, cell, tolerance, rows, j);
   for (int32_t k = span.first; k <= span.last; ++k) {
     if (k == span.certain_first) {
       const cvtm_pixel_run run =
@@ -55,10 +55,10 @@ CVTM_HD void cvtm_pixel_sum_polygon_row(const cvtm_site_tree_view *tree, cvtm_do
 /* --- of a site among its neighbours ----------------------------------------------------- */
 
 enum {
-  CVTM_PIXEL_SITES = 20, /* around a cell: a multiple of */
-  CVTM_PIXEL_STEP = 4,   /* bounds that are looked at together */
-  CVTM_PIXEL_ROWS = 512, /* about the most that a cell may have */
-  CVTM_PIXEL_ROUNDS = 8  /* before the quick way gives up */
+  CVTM_PIXEL_SITES = 20, /* neighbours of a cell, at most: a multiple of */
+  CVTM_PIXEL_STEP = 4,   /* bounds that are evaluated together */
+  CVTM_PIXEL_ROWS = 512, /* of a cell, about */
+  CVTM_PIXEL_ROUNDS = 8  /* of the search for neighbours, before it fails */
 };
 
 #ifdef __CUDACC__
@@ -67,44 +67,44 @@ enum {
 #define CVTM_PIXEL_ALIGNED
 #endif
 
-/* A bisector as a bound of x in row y: slope * y + outer if it is as far out as it may be, and
- * inner if it is as far in. */
+/* A bisector as a bound of x in row y: between slope * y + inner and slope * y + outer, of which
+ * the second is farther from the cell. */
 typedef struct CVTM_PIXEL_ALIGNED cvtm_pixel_bound {
   float slope, outer, inner;
-  int32_t above; /* a bound from above, or from below */
+  int32_t above; /* 1: an upper bound; 0: a lower bound */
 } cvtm_pixel_bound;
 
-/* Bounds in memory that the cell's lanes share; bound k is bound[k * stride]. Up to a multiple of
- * CVTM_PIXEL_STEP there are more, of nothing. */
+/* A cell's bounds, in memory that its lanes share: bound k is bound[k * stride]. They are padded to
+ * a multiple of CVTM_PIXEL_STEP by bounds at infinity. */
 typedef struct cvtm_pixel_cell {
   int32_t count, stride;
-  float reach;       /* half of the distance to which all sites are known */
-  float left, right; /* of the domain, on a torus half of it away */
+  float reach;       /* half of the distance up to which all sites are listed */
+  float left, right; /* of the domain; on a torus half a period away */
   double sx, sy;
   const cvtm_pixel_bound *bound;
 } cvtm_pixel_cell;
 
-/* The bisector with a site at (x, y), for |y| up to `reach`. grain: the rounding of coordinates.
- * One that is nearly along the rows gets a slope that crosses the cell within 1e-4 of its height,
- * and is in doubt there. */
+/* The bisector with a site at (x, y), in rows |y| <= reach. grain: the rounding of coordinates. A
+ * bisector that is nearly parallel to the rows gets a slope that crosses the cell within 1e-4 of
+ * its height, with an error bound to match. */
 CVTM_HD cvtm_pixel_bound cvtm_pixel_bound_of(float x, float y, float reach, float grain) {
   const float least = 1e-4F * fabsf(y);
   const int flat = !(fabsf(x) > least);
   const float across = flat ? (x < 0 ? -least : least) : x;
   const float inverse = 1 / across, half = 0.5F * (x * x + y * y);
   const float slope = -y * inverse, at = half * inverse, far = reach * fabsf(inverse);
-  const float doubt = 1e-6F * (fabsf(slope) * reach + fabsf(at) + 1) +
-                      grain * (1 + fabsf(slope)) * (1 + far) + 1e-14F * reach * far +
-                      (flat ? 3 * reach : 0);
-  const int useful = doubt < 1e30F;
-  const float outward = useful ? (across > 0 ? doubt : -doubt) : 1e30F;
+  const float tolerance = 1e-6F * (fabsf(slope) * reach + fabsf(at) + 1) +
+                          grain * (1 + fabsf(slope)) * (1 + far) + 1e-14F * reach * far +
+                          (flat ? 3 * reach : 0);
+  const int useful = tolerance < 1e30F;
+  const float outward = useful ? (across > 0 ? tolerance : -tolerance) : 1e30F;
   const float middle = useful ? at : 0;
   const cvtm_pixel_bound bound = {useful ? slope : 0, middle + outward, middle - outward,
                                   outward > 0};
   return bound;
 }
 
-/* Bounds of x in a row, as far out and as far in as they may be. */
+/* The outermost and the innermost bounds of x in a row. */
 typedef struct cvtm_pixel_span {
   float left, right, left_inner, right_inner;
 } cvtm_pixel_span;
@@ -129,7 +129,7 @@ CVTM_HD cvtm_pixel_span cvtm_pixel_find_span(const cvtm_pixel_cell *cell, float 
   return span;
 }
 
-/* The whole part of v, |v| < 2^21. */
+/* The largest integer that is not above v, for |v| < 2^21. */
 CVTM_HD int32_t cvtm_pixel_floor(float v) {
 #ifdef __CUDA_ARCH__
   return __float_as_int(__fadd_rd(v, 12582912.0F)) - 0x4B400000; /* conversions are slow */
@@ -139,12 +139,12 @@ CVTM_HD int32_t cvtm_pixel_floor(float v) {
 #endif
 }
 
-/* The columns of a row whose centres are perhaps in a cell, and those that surely are. */
+/* The columns of a row whose centres may be in a cell, and those whose centres certainly are. */
 typedef struct cvtm_pixel_columns {
   int32_t first, last, sure_first, sure_last;
 } cvtm_pixel_columns;
 
-/* shift: of the centre of column 0 from the site. */
+/* shift: the offset of the centre of column 0 from the site. */
 CVTM_HD cvtm_pixel_columns cvtm_pixel_find_columns(const cvtm_pixel_span *span, float shift) {
   const cvtm_pixel_columns columns = {
       -cvtm_pixel_floor(shift - span->left), cvtm_pixel_floor(span->right - shift),
@@ -152,7 +152,7 @@ CVTM_HD cvtm_pixel_columns cvtm_pixel_find_columns(const cvtm_pixel_span *span, 
   return columns;
 }
 
-/* Adds those centres of row j that are in doubt and belong to the site at a place. */
+/* Adds the uncertain centres of row j that belong to the site at a place. */
 CVTM_HD void cvtm_pixel_add_uncertain(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                       const cvtm_density_view *density, const cvtm_pixel_cell *cell,
                                       int64_t place, int32_t j, int32_t column,
@@ -183,16 +183,16 @@ CVTM_HD void cvtm_pixel_add_row(const cvtm_site_tree_view *tree, cvtm_domain dom
   sums->second += CVTM_FMA(y * y, run.s0, run.s2);
 }
 
-/* Adds this lane's rows, every other one above and below the site. Returns the squared distance of
- * the farthest point in them that may be in the cell, not counting what comes after one beyond the
- * reach. */
+/* Adds this lane's share of the rows above or below the site. Returns the squared distance of the
+ * farthest point in them that may be in the cell; ends at the first row with one beyond the reach.
+ */
 CVTM_HD float cvtm_pixel_add_rows(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                   const cvtm_density_view *density, const cvtm_pixel_cell *cell,
                                   int64_t place, cvtm_lanes lanes, cvtm_cell_moments *sums) {
   const int32_t column = cvtm_to_floor(cell->sx), middle = cvtm_to_floor(cell->sy + 0.5);
   const float shift_x = (float)(cvtm_to_double(column) + 0.5 - cell->sx); /* of centres */
   const float shift_y = (float)(cvtm_to_double(middle) + 0.5 - cell->sy);
-  const int walks = lanes.count > 1 ? 1 : 2; /* of this lane */
+  const int walks = lanes.count > 1 ? 1 : 2; /* directions of this lane */
   float farthest = 0;
   for (int walk = 0; walk < walks; ++walk) {
     const int up = walks == 1 ? lanes.lane & 1 : walk;
@@ -215,7 +215,7 @@ CVTM_HD float cvtm_pixel_add_rows(const cvtm_site_tree_view *tree, cvtm_domain d
   return farthest;
 }
 
-/* The bounds by the first `count` sites. */
+/* Sets the bounds by the first `count` sites, and the padding. */
 CVTM_HD void cvtm_pixel_set_bounds(const cvtm_hull *hull, cvtm_lanes lanes, float reach,
                                    float grain, int32_t count, cvtm_pixel_bound *bound) {
   const cvtm_pixel_bound none = {0, HUGE_VALF, HUGE_VALF, 1};
@@ -227,14 +227,15 @@ CVTM_HD void cvtm_pixel_set_bounds(const cvtm_hull *hull, cvtm_lanes lanes, floa
   for (int32_t k = count + lanes.lane; k < padded; k += lanes.count) bound[k * hull->stride] = none;
 }
 
-/* This lane's part of the sums over the pixel centres of the cell of the site at a place; `wanted`:
- * there is one to do. CVTM_CELL_DONE or _UNDECIDED. */
+/* This lane's part of the sums over the pixel centres in the cell of the site at a place. wanted: 0
+ * if the lane has no cell. Returns CVTM_CELL_DONE or CVTM_CELL_UNDECIDED. */
 CVTM_HD cvtm_cell_status cvtm_pixel_sum(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                         const cvtm_density_view *density, int64_t place, int wanted,
                                         cvtm_lanes lanes, cvtm_hull *hull, cvtm_pixel_bound *bound,
                                         cvtm_cell_moments *sums) {
   const cvtm_cell_moments none = {0, 0, 0, 0};
-  const cvtm_cell any = {0, 0, 0, NULL, NULL, NULL, NULL, 0}; /* may be cut by all */
+  const cvtm_cell any = {0,    0,    0,    NULL,
+                         NULL, NULL, NULL, 0}; /* no corners yet: any site may cut it */
   const float grain = 1e-12F * (float)(domain.width + domain.height);
   cvtm_hull_search s;
   const float most = fminf(cvtm_hull_begin(tree, domain, place, wanted, lanes, hull->reach, &s),
@@ -248,20 +249,20 @@ CVTM_HD cvtm_cell_status cvtm_pixel_sum(const cvtm_site_tree_view *tree, cvtm_do
     const int32_t before = hull->count;
     if (!(s.to < most)) s.active = 0;
     const int owned = cvtm_hull_collect(&s, &any, hull);
-    const int crowded = cvtm_lanes_vote(lanes, hull->count > hull->capacity) != 0;
+    const int overflow = cvtm_lanes_vote(lanes, hull->count > hull->capacity) != 0;
     cvtm_lanes_sync();
     cell.reach = (float)(0.5 * s.reach);
     float farthest = 0;
-    cell.count = s.active && !crowded && !owned ? hull->count : 0;
+    cell.count = s.active && !overflow && !owned ? hull->count : 0;
     cvtm_pixel_set_bounds(hull, lanes, cell.reach, grain, cell.count, bound);
     cvtm_lanes_sync();
-    if (s.active && !crowded && !owned) {
+    if (s.active && !overflow && !owned) {
       farthest = cvtm_pixel_add_rows(tree, domain, density, &cell, place, lanes, sums);
     }
     const int near = cvtm_lanes_vote(lanes, !(4.00001F * farthest <= s.to)) == 0;
     cvtm_lanes_sync();
     if (!s.active) continue;
-    if (crowded) {
+    if (overflow) {
       hull->count = before;
       cvtm_hull_set_reach(&s, sqrt((double)(s.from + 0.5F * (s.to - s.from))));
     } else if (owned || near) {

@@ -10,9 +10,9 @@ namespace {
 
 enum { WARP = CVTM_WARP, BLOCKS = 20 /* of a warp, on a multiprocessor: what registers allow */ };
 
-/* What the lanes of a warp need to add up the pixel centres of cells. */
+/* Shared memory of a warp for its cells. */
 template <int CELLS>
-struct warp_centres {
+struct warp_neighbours {
   cvtm_hull_pole pole[CVTM_PIXEL_SITES * CELLS];
   int32_t place[CVTM_PIXEL_SITES * CELLS];
   union {
@@ -23,9 +23,9 @@ struct warp_centres {
 
 template <int CELLS>
 __global__ void __launch_bounds__(WARP, BLOCKS)
-    centre_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
-                  cvtm_deferred_cells deferred, cvtm_cell_moments *sums) {
-  __shared__ __align__(16) warp_centres<CELLS> memory;
+    pixel_sum_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
+                     cvtm_deferred_cells deferred, cvtm_cell_moments *sums) {
+  __shared__ __align__(16) warp_neighbours<CELLS> memory;
   const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS, own = lane / CELLS;
   const cvtm_lanes lanes = {own, WARP / CELLS};
   for (int64_t base = cvtm_first_cell<CELLS>(); base < tree.count;
@@ -55,21 +55,21 @@ __global__ void __launch_bounds__(WARP, BLOCKS)
 }
 
 template <int CELLS>
-cvtm_status launch_centres(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
-                           const cvtm_deferred_cells &deferred) {
-  centre_kernel<CELLS>
+cvtm_status launch_pixel_sum(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
+                             const cvtm_deferred_cells &deferred) {
+  pixel_sum_kernel<CELLS>
       <<<cvtm_cuda_blocks(tree.count, CELLS), WARP, 0, cvtm_cuda_stream(cvt->device)>>>(
           tree, cvt->domain, cvt->density, deferred, cvt->moments);
-  return cvtm_cuda_launched(cvt->device, "centre_kernel");
+  return cvtm_cuda_launched(cvt->device, "pixel_sum_kernel");
 }
 
 }  // namespace
 
 cvtm_status cvtm_sum_pixels_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
-                                 const cvtm_deferred_cells *left) {
+                                 const cvtm_deferred_cells *deferred) {
   const int64_t count = tree->count;
-  if (count < 6000) return launch_centres<2>(cvt, *tree, *left);
-  if (count < 16000) return launch_centres<4>(cvt, *tree, *left);
-  if (count < CVTM_CHUNKED_CELLS) return launch_centres<8>(cvt, *tree, *left);
-  return launch_centres<16>(cvt, *tree, *left);
+  if (count < 6000) return launch_pixel_sum<2>(cvt, *tree, *deferred);
+  if (count < 16000) return launch_pixel_sum<4>(cvt, *tree, *deferred);
+  if (count < CVTM_CHUNKED_CELLS) return launch_pixel_sum<8>(cvt, *tree, *deferred);
+  return launch_pixel_sum<16>(cvt, *tree, *deferred);
 }

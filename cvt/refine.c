@@ -1,6 +1,6 @@
-/* Coarse to fine: a tessellation of few sites is minimised first, then each pair of
- * neighbours gets a site between them. The hexagons of the coarse level become hexagons of the
- * fine one, so that defects, whose number stays, become rare. */
+/* Refinement: each pair of neighbours of a coarse tessellation gets a site between them. Hexagons
+ * of the coarse level become hexagons of the fine one; the number of defects stays, so that they
+ * become rare. */
 #include "cvt/refine.h"
 
 #include "cvt/cell_host.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- the plan of levels ----------------------------------------------------------- */
+/* --- numbers of sites ------------------------------------------------------------- */
 
 double cvtm_cvt_border_share(cvtm_domain domain, const float *density, double root) {
   if (domain.periodic) return 0;
@@ -27,7 +27,7 @@ double cvtm_cvt_border_share(cvtm_domain domain, const float *density, double ro
   return 1.07 * border / sqrt(root); /* a row of hexagons is narrower than its height */
 }
 
-/* How many sites become about `count` when refined: 4 v - c sqrt(v) - 3 = count (Euler). */
+/* The solution v of 4 v - c sqrt(v) - 3 = count, by Euler's formula. */
 int64_t cvtm_cvt_coarse_count(double border_share, int64_t count) {
   const double c = border_share;
   const double root = (c + sqrt(c * c + 16 * ((double)count + 3))) / 8;
@@ -56,14 +56,14 @@ static cvtm_status find_all_midpoints(cvtm_device *cpu, cvtm_domain domain,
   return cvtm_fail(cvtm_device_error(cpu), CVTM_ERROR_MEMORY, "no memory to refine sites");
 }
 
-/* Does item i of `count` belong to an even choice of `chosen` of them? */
+/* True if item i is among `chosen` of `count` items that are evenly spread. */
 static int in_even_choice(int64_t i, int64_t count, int64_t chosen) {
   const double share = (double)chosen / (double)count;
   return floor((double)(i + 1) * share) > floor((double)i * share);
 }
 
-/* Behind the `placed` sites of fine, as many of the midpoints as there is room for, evenly chosen;
- * how many sites there are then. */
+/* Appends as many midpoints to the `placed` sites of fine as `count` allows, evenly chosen. Returns
+ * the number of sites then. */
 static int64_t add_midpoints(const cvtm_edge_midpoints *midpoints, int64_t placed, double *fine,
                              int64_t count) {
   const int64_t sites = placed, room = count - placed;
@@ -80,7 +80,7 @@ static int64_t add_midpoints(const cvtm_edge_midpoints *midpoints, int64_t place
   return placed;
 }
 
-/* Between evenly chosen sites and those that follow them along the list. */
+/* Adds sites, each between an evenly chosen one and the next one in the list. */
 static void fill_up(double *fine, int64_t have, int64_t count) {
   for (int64_t k = 0; have + k < count; ++k) {
     const int64_t i = k * have / (count - have) % have, j = (i + 1) % have;
@@ -95,8 +95,7 @@ void cvtm_cvt_place_midpoints(const double *coarse, int64_t coarse_count,
   fill_up(fine, add_midpoints(midpoints, coarse_count, fine, count), count);
 }
 
-/* So many are worth a thread. */
-enum { CELLS_OF_THREAD = 1000 };
+enum { CELLS_OF_THREAD = 1000 /* the least number for which a thread pays */ };
 
 static cvtm_status refine_on(cvtm_device *cpu, cvtm_domain domain, const double *coarse,
                              int64_t coarse_count, double *fine, int64_t count) {

@@ -8,14 +8,14 @@
 
 enum { SEPARATE_ROUNDS = 5 };
 
-/* In place of a step that would leave 0 .. size, one to the other side. */
+/* x + step, or x - step if that would leave 0 .. size. */
 static double step_inside(double x, double step, double size) {
   return x + step >= 0 && x + step <= size ? x + step : x - step;
 }
 
-/* Moves `site` off a place that it shares with the site `owner`, whose cell has the mass, to a
- * random place in a disc about as wide as the cell. Many sites of one place fill the disc: on a
- * circle each of their cells would be cut by all others. */
+/* Moves a site that shares the place of `owner`, whose cell has the mass, to a random place in a
+ * disc about as wide as that cell. A disc, since on a circle each cell of many sites would be cut
+ * by all others. */
 static void move_off(const cvtm_solve *s, const cvtm_cell_moments *sums, int64_t owner,
                      int64_t site, double *sites) {
   const cvtm_domain domain = s->cvt->domain;
@@ -31,8 +31,8 @@ static void move_off(const cvtm_solve *s, const cvtm_cell_moments *sums, int64_t
   place[1] = step_inside(place[1], radius * sin(turn), height);
 }
 
-/* Of the sites (host) at one place the first, or a fixed one, stays. How many moved; -1: no memory.
- */
+/* Moves all but one of the sites (host) at each place; the first, or a fixed one, stays. Returns
+ * the number of sites moved, or -1 if memory ran out. */
 static int64_t move_apart(const cvtm_solve *s, const cvtm_cell_moments *sums, double *sites) {
   cvtm_placed *order = malloc((size_t)s->count * sizeof *order);
   int64_t moved = 0, owner = 0;
@@ -51,8 +51,6 @@ static int64_t move_apart(const cvtm_solve *s, const cvtm_cell_moments *sums, do
   return moved;
 }
 
-/* A coarse level refined in a hurry, bounds and transfers may put sites at one place, of which all
- * but one have no mass. The sites (host) are those of the last evaluation, and are so again. */
 cvtm_status cvtm_solve_separate(cvtm_solve *s, double *sites) {
   cvtm_cvt *cvt = s->cvt;
   const cvtm_cvt_task task = cvtm_solve_task(s, s->count);

@@ -6,7 +6,7 @@ namespace {
 
 enum { THREADS = 256 };
 
-/* n: coordinates. */
+/* n: the number of coordinates. */
 __global__ void keep_best_kernel(const double *sites, int64_t n, const double *value, double *least,
                                  double *best) {
   const double before = least[0], now = value[0];
@@ -36,7 +36,7 @@ __global__ void energy_keys_kernel(const cvtm_cell_moments *sums, int64_t fixed,
   }
 }
 
-/* No site belongs to two transfers; the last one that is worth while tells how many there are. */
+/* No site belongs to two pairs; the last pair that is transferred sets the number. */
 __global__ void transfer_kernel(cvtm_cvt_transfer transfer, int64_t *moved) {
   for (int64_t k = cvtm_first_thread(); cvtm_cvt_transfers(&transfer, k);
        k += cvtm_thread_count()) {

@@ -42,22 +42,23 @@ cvtm_status cvtm_solve_descend(cvtm_solve *s, const cvtm_cvt_options *options, i
   return CVTM_OK;
 }
 
-/* A descent that goes on where another stopped, for monitors: one course of iterations. */
-typedef struct account {
+/* Numbers the iterations of several descents in sequence, for the monitor. */
+typedef struct iteration_offset {
   const cvtm_cvt_options *options;
-  int64_t before; /* iterations */
-  int goes_on;    /* its start has been told */
-} account;
+  int64_t before; /* iterations of the descents before */
+  int continues;  /* the start of this one has been reported as the end of the last */
+} iteration_offset;
 
-static int tell(void *context, const cvtm_cvt_record *record) {
-  const account *a = context;
+static int report_shifted(void *context, const cvtm_cvt_record *record) {
+  const iteration_offset *a = context;
   cvtm_cvt_record whole = *record;
-  if (a->goes_on && record->iteration == 0) return 0;
+  if (a->continues && record->iteration == 0) return 0;
   whole.iteration += a->before;
   return a->options->monitor(a->options->monitor_context, &whole);
 }
 
-/* The most iterations up to the next transfer; 0: there is none, or no time to profit by it. */
+/* The number of iterations to the next transfer, at most; 0 if there is none, or no time to descend
+ * after it. */
 static int64_t iterations_to_transfer(const cvtm_solve *s, int round) {
   const int64_t most = s->options->max_iterations;
   const int64_t own = round == 0 ? FIRST_TRANSFER : BETWEEN_TRANSFERS;
@@ -67,12 +68,13 @@ static int64_t iterations_to_transfer(const cvtm_solve *s, int round) {
   return most > 0 && s->result.iterations + own + BETWEEN_TRANSFERS > most ? 0 : own;
 }
 
-/* Up to a transfer, after at most `iterations`; 0: to the end. */
-static cvtm_status go_on(cvtm_solve *s, int round, int64_t iterations, cvtm_cvt_result *found) {
+/* Descends for at most `iterations`, up to a transfer; 0: to the end. */
+static cvtm_status continue_descent(cvtm_solve *s, int round, int64_t iterations,
+                                    cvtm_cvt_result *found) {
   const double start = cvtm_clock();
   cvtm_cvt_options options = *s->options;
-  account a = {s->options, s->result.iterations, round > 0};
-  if (options.monitor) options.monitor = tell;
+  iteration_offset a = {s->options, s->result.iterations, round > 0};
+  if (options.monitor) options.monitor = report_shifted;
   options.monitor_context = &a;
   if (round > 0) options.lloyd_steps = 0;
   if (options.max_iterations > 0) options.max_iterations -= s->result.iterations;
@@ -87,8 +89,7 @@ static cvtm_status go_on(cvtm_solve *s, int round, int64_t iterations, cvtm_cvt_
   return CVTM_OK;
 }
 
-/* With transfers on the way. One is undone if the descent after it does not end lower, and
- * then there are no more. */
+/* A transfer is undone if the descent after it does not end lower; then there are no more. */
 static cvtm_status descend_with_transfers(cvtm_solve *s) {
   cvtm_cvt_result found = {0};
   cvtm_status status = CVTM_OK;
@@ -96,7 +97,7 @@ static cvtm_status descend_with_transfers(cvtm_solve *s) {
   int undone = 0;
   for (int round = 0; status == CVTM_OK && iterations > 0; ++round) {
     iterations = undone ? 0 : iterations_to_transfer(s, round);
-    status = go_on(s, round, iterations, &found);
+    status = continue_descent(s, round, iterations, &found);
     if (status != CVTM_OK) return status;
     undone = round > 0 && !(found.objective < s->result.objective);
     if (undone) {
@@ -117,7 +118,7 @@ static cvtm_status descend_with_transfers(cvtm_solve *s) {
   return status;
 }
 
-/* The full set's own descent gives the result's iterations and reason to stop. */
+/* The iterations and the stop of the result are those of the full set's own descent. */
 static cvtm_status descend_fine(cvtm_solve *s) {
   cvtm_status status = descend_with_transfers(s);
   if (status == CVTM_OK) status = cvtm_cvt_count_empty(s->cvt, s->count, &s->result.empty_cells);

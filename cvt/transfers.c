@@ -68,7 +68,6 @@ static cvtm_status copy_sites(const cvtm_solve *s, double *to, const double *fro
   return cvtm_device_copy(s->cvt->device, to, from, 2 * (size_t)s->count * sizeof *to);
 }
 
-/* Keeps the sites, and their figures; or takes the ones kept before. */
 cvtm_status cvtm_solve_keep(cvtm_solve *s, const cvtm_cvt_result *found) {
   s->result.objective = found->objective;
   s->result.gradient_norm = found->gradient_norm;
@@ -82,7 +81,7 @@ cvtm_status cvtm_solve_restore(cvtm_solve *s) {
   return status == CVTM_OK ? cvtm_cvt_enqueue(&task, s->cvt->sites, s->cvt->value, NULL) : status;
 }
 
-/* Transfers up to `most` sites and descends. */
+/* Transfers up to `most` sites, and descends. */
 static cvtm_status try_transfers(cvtm_solve *s, int64_t most, double contrast, int64_t iterations,
                                  int64_t *transfers, cvtm_cvt_result *found) {
   cvtm_cvt_options options = *s->options;
@@ -94,7 +93,6 @@ static cvtm_status try_transfers(cvtm_solve *s, int64_t most, double contrast, i
   return cvtm_solve_descend(s, &options, s->count, s->deadline, found);
 }
 
-/* Sites whose cells have no mass, where nothing moves them, go to the richest cells. */
 cvtm_status cvtm_solve_reseed(cvtm_solve *s) {
   for (int round = 0; round < RESEED_ROUNDS && s->result.empty_cells > 0; ++round) {
     if (cvtm_clock() >= s->deadline) break;
@@ -114,8 +112,8 @@ cvtm_status cvtm_solve_reseed(cvtm_solve *s) {
   return CVTM_OK;
 }
 
-/* Transfers and short descents; what does not lower the energy is undone and half as much
- * tried, so the energy never rises. */
+/* A transfer after which the descent does not end lower is undone, and the next one is half as
+ * large. */
 cvtm_status cvtm_solve_search(cvtm_solve *s) {
   int64_t most = s->count / 50 + 1;
   for (int round = 0; round < SEARCH_ROUNDS && most > 0 && cvtm_clock() < s->deadline; ++round) {
