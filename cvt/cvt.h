@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-/* exact: rho, constant per pixel, integrated over the polygonal cells. pixel: the
- * paper's sum over pixel centres, each belonging to the cell of its label. */
+/* exact: rho, constant on each pixel, integrated over the polygonal cells. pixel: the sum over
+ * pixel centres, each in the cell of its label (Fei et al.). */
 typedef enum cvtm_cvt_energy { CVTM_CVT_EXACT, CVTM_CVT_PIXEL } cvtm_cvt_energy;
 typedef enum cvtm_cvt_method { CVTM_CVT_LLOYD, CVTM_CVT_LBFGSB } cvtm_cvt_method;
 
@@ -31,7 +31,7 @@ void cvtm_cvt_destroy(cvtm_cvt *cvt);
 /* Replaces the density; the same size and rules. On failure the old one stays. */
 cvtm_status cvtm_cvt_set_density(cvtm_cvt *cvt, const float *density);
 
-/* What one evaluation leaves in host memory of the caller; pointers may be NULL. */
+/* Moments of the cells, in host memory of the caller; a pointer may be NULL. */
 typedef struct cvtm_cvt_moments {
   double *mass;     /* count */
   double *centroid; /* 2 * count; the site itself where the mass is zero */
@@ -60,8 +60,8 @@ cvtm_status cvtm_cvt_sample(cvtm_domain domain, const float *density, int64_t co
                             cvtm_cvt_start start, double *sites, cvtm_error *error);
 
 typedef struct cvtm_cvt_record {
-  int64_t sites; /* of the level: fewer than asked for while a coarse start is made; 0 in the
-                    descents of cvtm_cvt_solve after sites have been transferred */
+  int64_t sites; /* of the level: fewer than asked for on coarse levels; 0 in the descents of
+                    cvtm_cvt_solve after the full set's own */
   int64_t iteration;
   double energy;        /* of the objective */
   double gradient_norm; /* max_i |dF/dx_i| / (2 m_i): largest distance to a centroid, pixels */
@@ -72,17 +72,18 @@ typedef struct cvtm_cvt_record {
 typedef int (*cvtm_cvt_monitor)(void *context, const cvtm_cvt_record *record);
 
 /* low: descent from sampled sites. normal: coarse to fine, then descent. high: coarse to fine with
- * longer descents and more levels, then many rounds of moves, in which some sites go from where
- * they are too many to where they are too few; what does not end lower, after a descent, is undone.
- * A few such rounds are part of every descent by L-BFGS-B from sites that the program placed. */
+ * more levels and longer descents, then many rounds of transfers, in which some sites move from
+ * where there are too many to where there are too few; a round is undone if the descent after it
+ * does not end lower. A few such rounds are part of every descent by L-BFGS-B from sites that
+ * cvtm_cvt_solve has placed. */
 typedef enum cvtm_cvt_effort {
   CVTM_CVT_EFFORT_LOW,
   CVTM_CVT_EFFORT_NORMAL,
   CVTM_CVT_EFFORT_HIGH
 } cvtm_cvt_effort;
 
-/* For monitors: the sites, 2 * count doubles in device memory, of the record's iteration or of
- * a later one where the optimiser runs ahead (CUDA). On a torus they may lie outside the domain. */
+/* For monitors: the sites (device memory, 2 * count) of the record's iteration, or of a later one
+ * where the device runs ahead (CUDA). On a torus they may lie outside the domain. */
 const double *cvtm_cvt_current_sites(const cvtm_cvt *cvt);
 
 /* Zero of a tolerance or a limit switches it off. */
@@ -115,24 +116,24 @@ typedef struct cvtm_cvt_result {
   double objective;          /* the minimised energy at the final sites */
   double gradient_norm;      /* there */
   int64_t empty_cells;       /* cells of zero mass at the end */
-  int64_t levels;            /* coarser tessellations that the start went through */
+  int64_t levels;            /* coarse levels of the start */
   int64_t coarse_iterations; /* on them, not counted in `iterations` */
-  int64_t rounds, transfers; /* rounds of moves kept, sites that moved in them */
+  int64_t rounds, transfers; /* rounds of transfers that were kept; sites moved in them */
   double seconds_evaluation, seconds_optimizer, seconds;
 } cvtm_cvt_result;
 
-/* Moves sites (host, 2 * count, inside the domain; clamped or wrapped into it) to lower
- * energy. On return they are the best found, whatever the stop, inside the domain. */
+/* Minimises the energy of sites (host, 2 * count; clamped or wrapped into the domain first). On
+ * return they are the best found, whatever the stop, inside the domain. */
 cvtm_status cvtm_cvt_optimize(cvtm_cvt *cvt, const cvtm_cvt_options *options, double *sites,
                               int64_t count, cvtm_cvt_result *result);
 
-/* The whole way from a density to a tessellation: sites (host, 2 * count) holds `given` sites
- * (the fixed ones first), the others are placed: by samples if some are given or the effort is
- * low, else coarse to fine. Then comes the descent, with rounds of moves if only fixed sites were
- * given, and the rounds of the high effort.
- * density: the one of the plan, on the host. max_iterations bounds the descent on the full set, all
- * its parts together; max_seconds everything from sampling on, of which the descent on the full
- * set and its transfers have at least half. No two sites that may move end at one place. */
+/* From a density to a tessellation. sites (host, 2 * count) holds `given` sites, the fixed ones
+ * first; the others are placed: sampled if some are given or the effort is low, else coarse to
+ * fine. Then follow the descent, with rounds of transfers if only fixed sites were given, and the
+ * rounds of the high effort. density: that of the plan, on the host. max_iterations limits the
+ * descent of the full set, all its parts together; max_seconds limits the time from sampling on, of
+ * which the descent of the full set has at least half. No two sites that may move end at one place.
+ */
 cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const float *density, const cvtm_cvt_options *options,
                            int64_t given, double *sites, int64_t count, cvtm_cvt_result *result);
 

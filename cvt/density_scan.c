@@ -17,7 +17,7 @@ static cvtm_status refuse(cvtm_domain domain, const float *density, cvtm_error *
   return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the density is zero everywhere");
 }
 
-/* Of `count` pixels of a row. Returns whether any pixel is bad. */
+/* Adds `count` pixels of a row. Returns 1 if one is negative or not finite. */
 static int add_pixels(const float *rho, int count, cvtm_density_sums *sums) {
   int bad = 0;
   for (int i = 0; i < count; ++i) {
@@ -28,8 +28,9 @@ static int add_pixels(const float *rho, int count, cvtm_density_sums *sums) {
   return bad;
 }
 
-/* A row of squares, of which root gets the lengths if it is not NULL. Square by square and row by
- * row, so that the sums stay accurate for large images. Returns whether any pixel is bad. */
+/* Adds a row of squares, and sets their integrals of sqrt(rho) in root unless that is NULL. Partial
+ * sums by square and row keep the sums accurate for large images. Returns 1 if a pixel is negative
+ * or not finite. */
 static int scan_squares(cvtm_domain domain, const float *density, int64_t row,
                         cvtm_density_sums *sums, double *root) {
   const int first = (int)row * SQUARE;

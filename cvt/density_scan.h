@@ -11,20 +11,20 @@ typedef struct cvtm_density_sums {
   double mass, root; /* integrals of rho and of sqrt(rho) */
 } cvtm_density_sums;
 
-/* Squares of so many pixels a side cover the image; those at its right and lower edges hang over.
- */
+/* The side, in pixels, of the squares that cover the image; those at its right and lower border
+ * extend beyond it. */
 enum { CVTM_DENSITY_SQUARE = 8 };
 
 static inline int64_t cvtm_density_squares(int64_t pixels) {
   return (pixels + CVTM_DENSITY_SQUARE - 1) / CVTM_DENSITY_SQUARE;
 }
 
-/* root (NULL: not wanted): the integral of sqrt(rho) over each square, row by row. The same bits
- * for any number of threads. Refuses a density that is negative or not finite somewhere, with the
- * pixel, or zero everywhere. */
+/* Integrates a density; root (NULL: not computed): the integral of sqrt(rho) over each square, row
+ * by row. The bits do not depend on the number of threads. CVTM_ERROR_ARGUMENT names a pixel that
+ * is negative or not finite, or says that the density is zero everywhere. */
 cvtm_status cvtm_density_scan(cvtm_domain domain, const float *density, cvtm_density_sums *sums,
                               double *root, cvtm_error *error);
-/* The same; *root is allocated, and freed by the caller (NULL on failure). */
+/* The same; allocates *root, which the caller frees; NULL on failure. */
 cvtm_status cvtm_density_scan_squares(cvtm_domain domain, const float *density,
                                       cvtm_density_sums *sums, double **root, cvtm_error *error);
 

@@ -19,7 +19,7 @@ double cvtm_cvt_energy_bound(cvtm_domain domain, const float *density, int64_t c
   return 5 / (18 * sqrt(3.0)) * (sums.root * sums.root) / (double)count;
 }
 
-/* A uniform place in pixel (i, j), strictly inside the domain. */
+/* A uniformly random place in pixel (i, j), strictly inside the domain. */
 static void place_in_pixel(cvtm_domain domain, int i, int j, uint64_t seed, uint64_t site,
                            double *xy) {
   double u[2];
@@ -49,7 +49,7 @@ static int64_t pixel_at(const float *density, int64_t area, const double *cumula
     sum += root_of(density[p]);
     if (sum > target) return p;
   }
-  /* Rounding put the target at the very end: the last pixel that has any density. */
+  /* By rounding the target lies at the very end: take the last pixel with a density above 0. */
   for (int64_t p = low * BLOCK - 1; chosen < 0 && p >= 0; --p) {
     if (density[p] > 0) chosen = p;
   }
@@ -80,26 +80,31 @@ static cvtm_status sample_random(cvtm_domain domain, const float *density, int64
   return CVTM_OK;
 }
 
-/* A walk along the Hilbert curve cuts its length, sqrt(rho) per pixel, into count equal strata
- * and draws one site in each. Tiles of the curve are walked side by side. */
+/* The Hilbert curve through all pixels, where a pixel has the length sqrt(rho), is divided into
+ * `count` strata of equal length, and one site is drawn in each. Tiles of the curve are processed
+ * in parallel. */
 typedef struct tile {
-  int i, j, ax, ay, bx, by; /* as of walk_square */
-  double before, length;    /* of the curve */
+  int i, j, ax, ay, bx, by; /* arguments of walk_square */
+  double before, length;    /* of the curve: before the tile, in it */
 } tile;
 
-enum { TILE_ORDER = 7, SQUARE_ORDER = 3, TILES_OF_THREAD = 32 /* worth a thread */ };
+enum {
+  TILE_ORDER = 7,
+  SQUARE_ORDER = 3,
+  TILES_OF_THREAD = 32 /* the least number for which a thread pays */
+};
 _Static_assert(CVTM_DENSITY_SQUARE == 1 << SQUARE_ORDER,
                "the curve fills one square after the other");
 
 typedef struct hilbert_walk {
   cvtm_domain domain;
   const float *density;
-  const double *root;        /* of the squares, by cvtm_density_scan */
-  int64_t count, next, last; /* sites; the next to be placed, up to the last */
+  const double *root;        /* of the squares: of cvtm_density_scan */
+  int64_t count, next, last; /* sites: their number, the next to be placed, the end */
   uint64_t seed;
-  double total, sum, target; /* target: where the next site lies */
+  double total, sum, target; /* target: the place of the next site on the curve */
   double *sites;
-  tile *tiles; /* not NULL: the walk stops at tiles and lists them */
+  tile *tiles; /* if not NULL, the walk lists tiles instead of entering them */
   int64_t tile_count;
 } hilbert_walk;
 
@@ -138,7 +143,7 @@ static double tile_length(const hilbert_walk *walk, const tile *t) {
   return length;
 }
 
-/* Past a square in which no site lies. */
+/* Skips a square in which no site lies; 0 if a site does. */
 static int skip_square(hilbert_walk *walk, int i, int j) {
   const double after = walk->sum + square_length(walk, i, j);
   if (walk->next < walk->last && walk->target < after) return 0;
@@ -146,8 +151,8 @@ static int skip_square(hilbert_walk *walk, int i, int j) {
   return 1;
 }
 
-/* The square of 2^order pixels whose corner is (i, j); the curve enters it at the corner that
- * lies against both (ax, ay) and (bx, by), unit steps along it and across it. */
+/* Walks the square of 2^order pixels a side whose corner is (i, j). (ax, ay) and (bx, by) are unit
+ * steps along and across the curve, which enters at the corner from which both lead inside. */
 static void walk_square(hilbert_walk *walk, int order, int i, int j, int ax, int ay, int bx,
                         int by) {
   const int side = 1 << order;
@@ -162,11 +167,11 @@ static void walk_square(hilbert_walk *walk, int order, int i, int j, int ax, int
     return;
   }
   const int half = side / 2;
-  /* A quarter is named by whether it is on the far side along a and along b. */
+  /* For each quarter: whether it is on the far side along a, along b. */
   static const int along[4] = {0, 1, 1, 0}, across[4] = {0, 0, 1, 1};
   for (int q = 0; q < 4; ++q) {
     const int x = along[q] * ax + across[q] * bx, y = along[q] * ay + across[q] * by;
-    /* Against a negative step the far side is the one of smaller coordinates. */
+    /* For a negative step the far side is that of smaller coordinates. */
     const int qi = i + half * ((ax + bx < 0) + x), qj = j + half * ((ay + by < 0) + y);
     if (q == 0) {
       walk_square(walk, order - 1, qi, qj, bx, by, ax, ay);
@@ -178,7 +183,7 @@ static void walk_square(hilbert_walk *walk, int order, int i, int j, int ax, int
   }
 }
 
-/* The tiles in order of the curve, a power of two of them along a side. */
+/* Lists the tiles in the order of the curve; the number along a side is a power of 2. */
 static cvtm_status list_tiles(hilbert_walk *walk, cvtm_error *error) {
   const int side =
       walk->domain.width > walk->domain.height ? walk->domain.width : walk->domain.height;
@@ -191,7 +196,7 @@ static cvtm_status list_tiles(hilbert_walk *walk, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* The first site that lies at `place` of the curve or beyond. */
+/* The first site at `place` on the curve or beyond. */
 static int64_t first_site_from(const hilbert_walk *walk, double place) {
   hilbert_walk probe = *walk;
   probe.next = (int64_t)fmax(0, floor(place / walk->total * (double)walk->count) - 1);
@@ -200,7 +205,7 @@ static int64_t first_site_from(const hilbert_walk *walk, double place) {
   return probe.next;
 }
 
-/* The last pixel of a tile that has any density. */
+/* The last pixel of a tile with a density above 0. */
 static int64_t last_pixel(const hilbert_walk *walk, const tile *t) {
   const int width = walk->domain.width, height = walk->domain.height;
   int64_t last = 0;
@@ -211,8 +216,8 @@ static int64_t last_pixel(const hilbert_walk *walk, const tile *t) {
   return last;
 }
 
-/* The walk adds in another order than the lengths did: what rounding leaves over goes to one
- * pixel. */
+/* The walk adds in another order than the lengths were added; sites that rounding leaves over go to
+ * one pixel. */
 static void walk_tile(hilbert_walk walk, const tile *t) {
   walk.tiles = NULL;
   walk.sum = t->before;
@@ -225,7 +230,7 @@ static void walk_tile(hilbert_walk walk, const tile *t) {
 }
 
 static void walk_tiles(const hilbert_walk *all) {
-  int64_t end = all->tile_count; /* the last tile with any density gets all that is left */
+  int64_t end = all->tile_count; /* the last tile with a density above 0 gets all remaining sites */
   while (all->tiles[end - 1].length == 0) --end;
   const int most = omp_get_max_threads();
   const int threads = end / TILES_OF_THREAD < most ? (int)(end / TILES_OF_THREAD) + 1 : most;

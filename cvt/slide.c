@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TURNS = 15, SLIDES = 5 /* in a turn */, ITERATIONS = 20 /* of the descent in a turn */ };
+/* Rounds; steps of the boundary, and iterations of the descent, in each. */
+enum { ROUNDS = 15, SLIDES = 5, ITERATIONS = 20 };
 
 typedef struct slide {
   cvtm_cvt *cvt;
@@ -18,7 +19,7 @@ typedef struct slide {
   int64_t count;
   cvtm_cvt_result *result;
   cvtm_cvt_slides *slides;
-  double *saved; /* of the boundary: points, along, deviation, and its sites and centroids */
+  double *saved; /* of the boundary: points, along, deviation, sites, centroids */
   double deadline;
   double energy;
 } slide;
@@ -30,7 +31,7 @@ static cvtm_status evaluate(const slide *s, double *energy) {
                            energy, &moments);
 }
 
-/* To the copy, or back. */
+/* Copies what a step changes to s->saved, or back. */
 static void save(const slide *s, int back) {
   const cvtm_boundary *b = s->boundary;
   const size_t n = (size_t)b->vertex_count;
@@ -48,8 +49,8 @@ static void save(const slide *s, int back) {
            parts[k].count * sizeof *copy);
 }
 
-/* One step of everything on the boundary; undone, and 0, if it does not lower the energy. The
- * centroids on the boundary are those of the sites, before and after. */
+/* One step of all sites on the boundary; undone, with *lowered = 0, if it does not lower the
+ * energy. s->centroid belongs to the sites, before and after. */
 static cvtm_status try_slide(slide *s, double share, int *lowered) {
   const cvtm_boundary *b = s->boundary;
   const cvtm_domain image = s->cvt->domain;
@@ -73,7 +74,8 @@ static cvtm_status try_slide(slide *s, double share, int *lowered) {
   return status;
 }
 
-/* Steps of Lloyd's method tend to overshoot; how many lowered the energy. */
+/* Steps of decreasing length, since full steps of Lloyd's method tend to overshoot. *lowered: the
+ * number of steps that lowered the energy. */
 static cvtm_status slide_boundary(slide *s, int *lowered) {
   static const double shares[] = {1.6, 0.8, 0.2};
   cvtm_status status = evaluate(s, &s->energy);
@@ -88,7 +90,7 @@ static cvtm_status slide_boundary(slide *s, int *lowered) {
   return status;
 }
 
-/* Of max_iterations, in one turn. */
+/* The iterations of one round, within max_iterations. */
 static int64_t iterations_left(const slide *s) {
   const int64_t most = s->options->max_iterations, left = most - s->result->iterations;
   return most > 0 && left < ITERATIONS ? left : ITERATIONS;
@@ -111,7 +113,8 @@ static cvtm_status descend_inside(const slide *s) {
   return CVTM_OK;
 }
 
-static int told_to_stop(const slide *s) {
+/* Reports the round to the monitor; 1 if that asks to stop. */
+static int monitor_stops(const slide *s) {
   const cvtm_cvt_options *o = s->options;
   const cvtm_cvt_record record = {s->count, s->result->iterations, s->result->objective,
                                   s->result->gradient_norm, 1};
@@ -120,17 +123,17 @@ static int told_to_stop(const slide *s) {
   return 1;
 }
 
-static cvtm_status take_turns(slide *s) {
+static cvtm_status run_rounds(slide *s) {
   const double start = cvtm_clock();
   s->deadline = cvtm_cvt_deadline(s->options, start - s->result->seconds);
-  for (int turn = 0; turn < TURNS; ++turn) {
+  for (int round = 0; round < ROUNDS; ++round) {
     const double before = s->result->objective;
     int lowered = 0;
     if (iterations_left(s) <= 0 || cvtm_clock() >= s->deadline) break;
     cvtm_status status = slide_boundary(s, &lowered);
     if (status == CVTM_OK && lowered > 0) status = descend_inside(s);
     if (status != CVTM_OK) return status;
-    if (lowered == 0 || told_to_stop(s)) break;
+    if (lowered == 0 || monitor_stops(s)) break;
     if (before - s->result->objective <= 10 * s->options->tolerance * before) break;
   }
   const double end = cvtm_clock();
@@ -155,7 +158,7 @@ cvtm_status cvtm_cvt_slide(cvtm_cvt *cvt, const cvtm_contour *contour,
   if (memory == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the boundary");
   slide s = {cvt,   contour, options, boundary,           sites,    memory,
              count, result,  slides,  memory + 2 * count, INFINITY, 0};
-  const cvtm_status status = take_turns(&s);
+  const cvtm_status status = run_rounds(&s);
   free(memory);
   return status;
 }

@@ -15,13 +15,13 @@ struct cvtm_bias {
   cvtm_device *device;
   cvtm_bias_options options;
   cvtm_links links;
-  cvtm_hlcp_grid *newton; /* or */
+  cvtm_hlcp_grid *newton; /* one of these two is NULL */
   cvtm_hlcp *sweeps;
   double *memory;        /* device memory: all that follows */
   double *q, *x, *z, *w; /* right side; unknowns */
 };
 
-/* With p > 1/2 the weights are mirrored, so that neither is below 1. */
+/* The weights above and below rho, of which the smaller is 1. */
 static void weights_of(double p, double *a, double *b) {
   *a = p > 0.5 ? p / (1 - p) : 1;
   *b = p > 0.5 ? 1 : (1 - p) / p;
@@ -62,7 +62,7 @@ static cvtm_status make_matrix(const cvtm_links *links, const uint8_t *mask, dou
   return CVTM_OK;
 }
 
-/* The weights of z and w trade places where p > 1/2: HLCP(B, A, -q), as Theorem 2 wants it. */
+/* For p > 1/2 the weights of z and w are exchanged: HLCP(B, A, -q) satisfies Theorem 2. */
 static cvtm_status open_sweeps(cvtm_bias *s, const uint8_t *mask) {
   cvtm_error *error = cvtm_device_error(s->device);
   cvtm_csr a = {0}, b = {0};

@@ -31,7 +31,7 @@ typedef struct cvtm_bias cvtm_bias;
 /* All memory for pictures of one size; mask as for cvtm_grade_create. */
 cvtm_status cvtm_bias_create(cvtm_device *device, int width, int height, const uint8_t *mask,
                              const cvtm_bias_options *options, cvtm_bias **bias);
-/* rho, u: width * height doubles in device memory; rho must be 0 outside the domain.
+/* rho, u: width * height doubles in device memory; rho must be 0 outside the mask.
  * result->stop says whether it converged. */
 cvtm_status cvtm_bias_solve(cvtm_bias *bias, const double *rho, double *u,
                             cvtm_hlcp_result *result);

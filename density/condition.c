@@ -16,7 +16,7 @@ int cvtm_condition_wanted(const cvtm_condition_options *options) {
 
 void cvtm_grade_size(int width, int height, const uint8_t *mask, double slope, double *density) {
   const int64_t count = (int64_t)width * height;
-  const double up = 1 + 0x1p-49; /* 13 roundings of 2^-53 leave nothing below what it was */
+  const double up = 1 + 0x1p-49; /* no density falls: 13 roundings of 2^-53 */
   for (int64_t p = 0; p < count; ++p) density[p] = 1 / sqrt(sqrt(density[p]));
   cvtm_eikonal(width, height, mask, NULL, slope, density);
   for (int64_t p = 0; p < count; ++p) {
@@ -45,7 +45,7 @@ static cvtm_status smooth(work *w, cvtm_condition_result *result) {
   return status;
 }
 
-/* density: what w->rho holds. */
+/* density: the values in w->rho, on the host. */
 static cvtm_status set_upper(work *w, const double *density) {
   const size_t count = (size_t)w->width * (size_t)w->height, bytes = count * sizeof(double);
   double *upper = malloc(bytes);
@@ -74,7 +74,7 @@ static cvtm_status grade(work *w, const double *density, cvtm_condition_result *
 }
 
 /* The complementarity problems, in device memory. */
-static cvtm_status solve(work *w, double *density, cvtm_condition_result *result) {
+static cvtm_status solve_problems(work *w, double *density, cvtm_condition_result *result) {
   const int64_t count = (int64_t)w->width * w->height;
   const size_t bytes = (size_t)count * sizeof *density;
   cvtm_status status = cvtm_device_allocate(w->device, count, sizeof(double), (void **)&w->rho);
@@ -109,7 +109,7 @@ cvtm_status cvtm_density_condition(cvtm_device *device, int width, int height, c
   *result = (cvtm_condition_result){.converged = 1};
   cvtm_status status = CVTM_OK;
   if (largest > 0 && (options->smooth > 0 || options->grade > 0))
-    status = solve(&w, density, result);
+    status = solve_problems(&w, density, result);
   cvtm_device_free(device, w.rho);
   cvtm_device_free(device, w.u);
   cvtm_device_free(device, w.upper);

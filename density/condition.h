@@ -1,6 +1,5 @@
-/* What a density goes through after it was made from a picture, in this order: weights of
- * regions, the domain (what is outside becomes 0), asymmetric smoothing, grading, and the bound
- * on the gradation of sizes. */
+/* Asymmetric smoothing, grading, and the bound on the gradation of sizes, in this order: the last
+ * steps of density/pipeline.h. */
 #ifndef CVTMESH_DENSITY_CONDITION_H
 #define CVTMESH_DENSITY_CONDITION_H
 
@@ -17,7 +16,7 @@ typedef struct cvtm_condition_options {
   double smooth; /* its lambda; 0: none */
   cvtm_hlcp_method bias_method;
   double grade;      /* lambda of grading; 0: none */
-  double grade_max;  /* grading ends here, or at the density where that is larger; infinite */
+  double grade_max;  /* upper bound of grading, where the density is not larger; infinite */
   double grade_size; /* largest slope of the size density^(-1/4); 0: any */
 } cvtm_condition_options;
 
@@ -26,20 +25,20 @@ void cvtm_condition_defaults(cvtm_condition_options *options);
 int cvtm_condition_wanted(const cvtm_condition_options *options);
 
 typedef struct cvtm_condition_result {
-  cvtm_hlcp_result bias; /* where they were wanted */
+  cvtm_hlcp_result bias; /* of the steps that the options ask for */
   cvtm_lcp_result grade;
   int converged;
 } cvtm_condition_result;
 
-/* density: width * height doubles >= 0 in host memory, 0 outside the mask (NULL: none), in
- * place; outside it stays 0. Residuals of the complementarity problems end below 1e-8 times the
- * largest density (2-norm), or at rounding. */
+/* Changes density (host, width * height, >= 0, 0 where mask is 0) in place. mask: width * height,
+ * or NULL; outside it the density stays 0. The residuals of the complementarity problems end below
+ * 1e-8 times the largest density (2-norm), or at rounding. */
 cvtm_status cvtm_density_condition(cvtm_device *device, int width, int height, const uint8_t *mask,
                                    const cvtm_condition_options *options, double *density,
                                    cvtm_condition_result *result);
 
-/* The largest sizes h <= density^(-1/4) with |grad h| <= slope, as a density h^-4; no path leads
- * through what is masked out. */
+/* density = h^-4 for the largest sizes h <= density^(-1/4) with |grad h| <= slope; paths along
+ * which the slope counts stay in the mask. */
 void cvtm_grade_size(int width, int height, const uint8_t *mask, double slope, double *density);
 
 #ifdef __cplusplus

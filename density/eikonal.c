@@ -16,7 +16,7 @@ static double at(const field *f, int64_t i, int64_t j) {
   return f->mask == NULL || f->mask[p] ? f->value[p] : (double)INFINITY;
 }
 
-/* The value that the neighbours allow. */
+/* The solution of Godunov's upwind difference at (i, j). */
 static double upwind(const field *f, int64_t i, int64_t j) {
   const double a = fmin(at(f, i - 1, j), at(f, i + 1, j));
   const double b = fmin(at(f, i, j - 1), at(f, i, j + 1));
@@ -35,7 +35,7 @@ static int sweep(field *f, int order) {
       const int64_t i = order & 1 ? f->width - 1 - x : x, p = j * f->width + i;
       if (f->mask != NULL && !f->mask[p]) continue;
       const double value = upwind(f, i, j);
-      /* A fall below rounding would keep sweeps busy for nothing. */
+      /* A decrease within rounding would cause further sweeps without effect. */
       if (!(value < f->value[p] * (1 - 1e-14))) continue;
       f->value[p] = value;
       changed = 1;

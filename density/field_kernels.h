@@ -18,8 +18,8 @@ typedef struct cvtm_field_table {
                           const double *down, double *out);
   /* g at all edges of the image. */
   cvtm_status (*detector)(cvtm_device *device, const cvtm_level_set *set);
-  /* The LCP of the next step; the sums of the last one over all pixels, in a fixed order. Then u is
-   * what comes before. */
+  /* Sets the LCP of the next step, and the sums of the last one over all pixels, in a fixed order.
+   * Then u becomes `before`. */
   cvtm_status (*advance)(cvtm_device *device, const cvtm_level_set *set);
 } cvtm_field_table;
 

@@ -18,8 +18,8 @@ typedef struct cvtm_level_set {
   int64_t width, height;
   double h, per_h2;           /* side of a pixel: 1 / longer side; 1 / h^2 */
   double epsilon, k, tau;     /* of the regularisation, the edge detector, the step */
-  double *image, *u, *before; /* now, and a step ago */
-  double *next;               /* where the next step starts to look for u: as far on as the last */
+  double *image, *u, *before; /* image; u of this step and of the last one */
+  double *next;               /* the initial guess of the next step: extrapolated from the last */
   double *detector_horizontal, *detector_vertical;  /* g at the edges */
   double *diagonal, *horizontal, *vertical, *right; /* the LCP of the step */
   double *partial;                                  /* CVTM_LEVEL_SUMS * height */

@@ -1,9 +1,9 @@
-/* Grading: the smoothest density that never falls below what the picture asks. u minimises
+/* Grading: a smooth density that is nowhere below that of the picture. u minimises
  *
  *     1/2 |u - rho|^2 + lambda/2 |grad u|^2  with  u >= rho  (and u <= upper),
  *
- * an obstacle problem: with L the five-point Laplacian between pixels of the domain (Neumann),
- * the LCP of A = lambda L + I, b = rho and the lower bound rho. */
+ * an obstacle problem: with L the five-point Laplacian between pixels of the mask (Neumann), the
+ * LCP of A = lambda L + I, b = rho and the lower bound rho. */
 #ifndef CVTMESH_DENSITY_GRADE_H
 #define CVTMESH_DENSITY_GRADE_H
 
@@ -15,12 +15,13 @@ extern "C" {
 
 typedef struct cvtm_grade cvtm_grade;
 
-/* All memory for pictures of one size. mask: width * height in host memory, 0 outside the
- * domain, where u is 0; NULL: all inside. lambda > 0 in square pixels. tolerance: on the 2-norm
- * of the natural residual, absolute. */
+/* Allocates all memory for pictures of one size. mask: width * height in host memory, 0 where u is
+ * to be 0; NULL: nowhere. lambda > 0 in square pixels. tolerance: absolute, on the 2-norm of the
+ * natural residual. */
 cvtm_status cvtm_grade_create(cvtm_device *device, int width, int height, const uint8_t *mask,
                               double lambda, double tolerance, cvtm_grade **grade);
-/* rho, upper (NULL: none), u: width * height doubles in device memory; rho must be 0 outside.
+/* rho, upper (NULL: none), u: width * height doubles in device memory; rho must be 0
+ * outside the mask.
  * upper < rho anywhere is CVTM_ERROR_INPUT. result->stop says whether it converged. */
 cvtm_status cvtm_grade_solve(cvtm_grade *grade, const double *rho, const double *upper, double *u,
                              cvtm_lcp_result *result);

@@ -4,8 +4,8 @@
 
 #include "lcp/lcp.h"
 
-/* Links of one weight between neighbours that both belong to the domain, none elsewhere: a
- * Neumann boundary around it. Without a mask nothing is stored. */
+/* Links of one weight between neighbouring pixels of the mask, and none elsewhere: a Neumann
+ * boundary around it. Without a mask nothing is stored. */
 typedef struct cvtm_links {
   cvtm_device *device;
   cvtm_lcp_grid grid; /* its arrays are device memory; no diagonal */

@@ -14,8 +14,8 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Where the rings cross the line on which coordinate 1 - axis is `at`, in ascending order; returns
- * how often. */
+/* The coordinates `axis` at which the rings cross the line where the other coordinate is `at`, in
+ * ascending order; returns their number. */
 static int64_t crossings(const cvtm_polygons *polygons, int axis, double at, double *where) {
   int64_t count = 0;
   for (int64_t ring = 0; ring < polygons->ring_count; ++ring) {
@@ -32,13 +32,13 @@ static int64_t crossings(const cvtm_polygons *polygons, int axis, double at, dou
   return count;
 }
 
-/* The first pixel of a line whose centre is not before x. */
+/* The first pixel of a line whose centre is at x or beyond. */
 static int first_pixel(double x, int count) {
   const double pixel = ceil(x - 0.5);
   return pixel < 0 ? 0 : pixel < count ? (int)pixel : count;
 }
 
-/* The pixels of one line of `count`, `step` apart, along an axis. */
+/* Marks the pixels inside on a line of `count` pixels, `step` apart in memory. */
 static void mark_line(const double *where, int64_t crossed, int count, int64_t step,
                       uint8_t *inside) {
   for (int64_t k = 0; k + 1 < crossed; k += 2) {
@@ -72,7 +72,7 @@ cvtm_status cvtm_region_of_polygons(const cvtm_polygons *polygons, int width, in
   return CVTM_OK;
 }
 
-/* The pixels that an edge passes through. */
+/* Marks the pixels that an edge passes through. */
 static void mark_edge(const double *p, const double *q, cvtm_region *region) {
   const double *top = p[1] < q[1] ? p : q, *bottom = p[1] < q[1] ? q : p;
   const double slope = bottom[1] > top[1] ? (bottom[0] - top[0]) / (bottom[1] - top[1]) : 0;
@@ -109,6 +109,7 @@ static cvtm_status read_polygons(const char *path, cvtm_region *region, cvtm_err
   return CVTM_OK;
 }
 
+/* The even-odd rule. */
 static int is_within(const cvtm_polygons *polygons, double x, double y) {
   int odd = 0;
   for (int64_t ring = 0; ring < polygons->ring_count; ++ring) {

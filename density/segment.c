@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { REFRESH = 10 }; /* steps that share one interpolation between grids */
+enum { REFRESH = 10 }; /* steps that share one set of transfer operators */
 
 struct cvtm_segment {
   cvtm_device *device;
@@ -128,13 +128,13 @@ void cvtm_segment_destroy(cvtm_segment *s) {
 
 /* --- solving ------------------------------------------------------------------------------- */
 
-static cvtm_status give(cvtm_segment *s, double *to, const double *from) {
+static cvtm_status copy_field(cvtm_segment *s, double *to, const double *from) {
   if (from == NULL) return CVTM_OK;
   const size_t bytes = (size_t)(s->set.width * s->set.height) * sizeof *from;
   return cvtm_device_copy_in(s->device, to, from, bytes);
 }
 
-/* Refuses bounds that contradict and clips u. */
+/* Checks the bounds and the start, and clips the start to the bounds. */
 static cvtm_status prepare(cvtm_segment *s, const double *lower, const double *upper, double *u) {
   cvtm_error *error = cvtm_device_error(s->device);
   for (int64_t p = 0; p < s->set.width * s->set.height; ++p) {
@@ -154,7 +154,7 @@ static cvtm_status prepare(cvtm_segment *s, const double *lower, const double *u
   return CVTM_OK;
 }
 
-/* The LCP of the next step, and the figures of the last one. */
+/* Sets the LCP of the next step, and reads the figures of the last one. */
 static cvtm_status advance(cvtm_segment *s, cvtm_segment_progress *progress) {
   const double h = s->set.h, pixels = (double)s->set.width * (double)s->set.height;
   double sums[CVTM_LEVEL_SUMS];
@@ -167,8 +167,8 @@ static cvtm_status advance(cvtm_segment *s, cvtm_segment_progress *progress) {
   return CVTM_OK;
 }
 
-/* Coefficients change little from one step to the next, and interpolation with them. */
-static cvtm_status refresh(cvtm_segment *s, int64_t step) {
+/* The coefficients, and so the transfer operators, change little from one step to the next. */
+static cvtm_status refresh_operators(cvtm_segment *s, int64_t step) {
   const cvtm_lcp_grid grid = {.width = s->set.width,
                               .height = s->set.height,
                               .diagonal = s->set.diagonal,
@@ -180,7 +180,7 @@ static cvtm_status refresh(cvtm_segment *s, int64_t step) {
 static cvtm_status step(cvtm_segment *s, int has_lower, int has_upper,
                         cvtm_segment_progress *progress, int *solved) {
   cvtm_lcp_result result;
-  cvtm_status status = refresh(s, progress->step);
+  cvtm_status status = refresh_operators(s, progress->step);
   double *const last = s->set.u;
   s->set.u = s->set.next;
   s->set.next = last;
@@ -195,7 +195,7 @@ static cvtm_status step(cvtm_segment *s, int has_lower, int has_upper,
   return advance(s, progress);
 }
 
-static int asked_to_stop(const cvtm_segment *s, const cvtm_segment_progress *progress) {
+static int monitor_stops(const cvtm_segment *s, const cvtm_segment_progress *progress) {
   return s->options.monitor != NULL && s->options.monitor(s->options.monitor_context, progress);
 }
 
@@ -204,13 +204,13 @@ static cvtm_status iterate(cvtm_segment *s, int has_lower, int has_upper,
   cvtm_segment_progress progress = {0};
   cvtm_status status = advance(s, &progress);
   if (status != CVTM_OK) return status;
-  result->stop = asked_to_stop(s, &progress) ? CVTM_SEGMENT_INTERRUPTED : CVTM_SEGMENT_STEPS;
+  result->stop = monitor_stops(s, &progress) ? CVTM_SEGMENT_INTERRUPTED : CVTM_SEGMENT_STEPS;
   while (result->stop == CVTM_SEGMENT_STEPS && progress.step < s->options.max_steps) {
     int solved = 0;
     status = step(s, has_lower, has_upper, &progress, &solved);
     if (status != CVTM_OK) return status;
     result->cycles += progress.cycles;
-    if (asked_to_stop(s, &progress)) result->stop = CVTM_SEGMENT_INTERRUPTED;
+    if (monitor_stops(s, &progress)) result->stop = CVTM_SEGMENT_INTERRUPTED;
     if (progress.change < s->options.tolerance) result->stop = CVTM_SEGMENT_CONVERGED;
     if (!solved) result->stop = CVTM_SEGMENT_STEP_FAILED;
   }
@@ -227,11 +227,11 @@ cvtm_status cvtm_segment_solve(cvtm_segment *s, const double *image, const doubl
   const size_t bytes = (size_t)(s->set.width * s->set.height) * sizeof *u;
   cvtm_segment_result found = {0};
   cvtm_status status = prepare(s, lower, upper, u);
-  if (status == CVTM_OK) status = give(s, s->set.image, image);
-  if (status == CVTM_OK) status = give(s, s->lower, lower);
-  if (status == CVTM_OK) status = give(s, s->upper, upper);
-  if (status == CVTM_OK) status = give(s, s->set.u, u);
-  if (status == CVTM_OK) status = give(s, s->set.before, u);
+  if (status == CVTM_OK) status = copy_field(s, s->set.image, image);
+  if (status == CVTM_OK) status = copy_field(s, s->lower, lower);
+  if (status == CVTM_OK) status = copy_field(s, s->upper, upper);
+  if (status == CVTM_OK) status = copy_field(s, s->set.u, u);
+  if (status == CVTM_OK) status = copy_field(s, s->set.before, u);
   if (status == CVTM_OK) status = s->table->detector(s->device, &s->set);
   if (status == CVTM_OK) status = iterate(s, lower != NULL, upper != NULL, &found);
   if (status == CVTM_OK) status = cvtm_device_copy_out(s->device, u, s->set.u, bytes);
