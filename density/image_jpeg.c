@@ -93,7 +93,7 @@ static int find_orientation(const jpeg_reader *reader) {
 
 /* --- Pixels --- */
 
-/* Inks to light by the plain product; Adobe's files hold 255 - ink. */
+/* Light as the product of the inks; Adobe's files hold 255 - ink. */
 static double cmyk_luminance(const unsigned char *ink, int inverted) {
   double light[4];
   for (int i = 0; i < 4; ++i) light[i] = (inverted ? ink[i] : 255 - ink[i]) / 255.0;

@@ -146,7 +146,7 @@ static cvtm_status check_distinct(cvtm_cvt *cvt, int64_t count) {
   return status;
 }
 
-/* Weights of mean 0. */
+/* Reads the weights, shifted to mean 0. */
 static cvtm_status read_weights(const equal_mass_run *r, double *weights) {
   const int64_t n = r->task.count;
   const cvtm_status status = cvtm_device_copy_out(r->task.cvt->device, weights, r->power->weight,
@@ -157,7 +157,7 @@ static cvtm_status read_weights(const equal_mass_run *r, double *weights) {
   return status;
 }
 
-/* The last diagram, with masses as good as they were asked for. */
+/* Balances the masses of the final sites to the tolerance asked for, and fills in the result. */
 static cvtm_status finish(equal_mass_run *r, double tolerance, const double *sites, double *weights,
                           const cvtm_cvt_moments *moments) {
   cvtm_cvt *cvt = r->task.cvt;
@@ -208,7 +208,8 @@ cvtm_status cvtm_equal_mass_weights(cvtm_cvt *cvt, const double *sites, int64_t 
   return status;
 }
 
-/* The sites on the host, from a plain CVT if some are not given; it takes half of the time at most.
+/* Places the sites (host) by a CVT without weights if some are not given, in half of the time at
+ * most.
  */
 static cvtm_status place(equal_mass_run *r, const float *density, int64_t given, double *sites) {
   cvtm_cvt *cvt = r->task.cvt;

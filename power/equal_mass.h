@@ -3,7 +3,8 @@
  * the mass M / n, and the assignment of the density to the sites then has the least transport cost,
  * sum_i integral over cell i of rho |x - x_i|^2 (Aurenhammer, Hoffmann & Aronov 1998). The sites
  * move to lower cost (de Goes, Breeden, Ostromoukhov & Desbrun 2012), in the end to the centroids
- * of their cells. The local density of the sites follows rho, not its root as in a plain CVT. */
+ * of their cells. The local density of the sites follows rho, not its root as in a CVT without
+ * weights. */
 #ifndef CVTMESH_POWER_EQUAL_MASS_H
 #define CVTMESH_POWER_EQUAL_MASS_H
 
@@ -16,7 +17,7 @@ extern "C" {
 
 typedef struct cvtm_equal_mass_result {
   cvtm_cvt_result descent;  /* its objective is the transport cost */
-  int64_t start_iterations; /* of the plain CVT that the sites start from */
+  int64_t start_iterations; /* of the CVT without weights that the sites start from */
   double target;            /* mass of a cell */
   double deviation;         /* largest |mass - target| / target */
   double deviation_rms;     /* root of the mean square of (mass - target) / target */
@@ -44,8 +45,8 @@ cvtm_status cvtm_equal_mass_weights(cvtm_cvt *cvt, const double *sites, int64_t 
                                     cvtm_equal_mass_result *result);
 
 /* The whole way from a density to such a tessellation, as cvtm_cvt_solve with the same options; the
- * energy is exact. Sites that are not given come from a plain CVT of rho^2, whose cells have nearly
- * equal masses of rho; the monitor gets its iterations as records of 0 sites. */
+ * energy is exact. Sites that are not given come from a CVT of rho^2 without weights, whose cells
+ * have nearly equal masses of rho; the monitor gets its iterations as records of 0 sites. */
 cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const float *density,
                                   const cvtm_cvt_options *options, double tolerance, int64_t given,
                                   double *sites, double *weights, int64_t count,

@@ -1,5 +1,5 @@
 /* Mass, centroid and energy of exact cells against cells cut and integrated in another way. And
- * the plain sums over pixel centres against every centre compared with every site. */
+ * the sums over pixel centres against every centre compared with every site. */
 #include <math.h>
 #include <string.h>
 
