@@ -58,7 +58,10 @@ static cvtm_cvt_result solve(cvtm_domain domain, const float *density,
   assert_device_ok(device, cvtm_cvt_create(device, domain, density, COUNT, &cvt));
   looks = 0;
   assert_device_ok(device, cvtm_cvt_solve(cvt, density, options, 0, sites, COUNT, &result));
-  assert_int_equal(result.stop, CVTM_STOP_TIME);
+  /* A CUDA device iterates between two looks of the host, and may end before the limit. */
+  if (cvtm_device_get_kind(device) == CVTM_DEVICE_CPU || result.stop != CVTM_STOP_DECREASE) {
+    assert_int_equal(result.stop, CVTM_STOP_TIME);
+  }
   assert_distinct_inside(sites, COUNT);
   assert_device_ok(device, cvtm_cvt_evaluate(cvt, sites, COUNT, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT,
                                              &energy, NULL));
