@@ -69,8 +69,7 @@ static inline cvtm_status cvtm_cuda_launched(cvtm_device *device, const char *ke
  * so that these get one each. */
 enum { CVTM_CUDA_PARTS = 132 };
 
-/* At most so many blocks, fewer where a launch may not have them. The kernel must do with any
- * number of blocks. */
+/* `blocks`, but no more than a launch may have. The kernel must work with any number of blocks. */
 static inline unsigned cvtm_cuda_cap(int64_t blocks) {
   const int64_t most = cvtm_cuda_most_blocks();
   return static_cast<unsigned>(blocks < most ? blocks : most);

@@ -142,7 +142,8 @@ cvtm_status cvtm_device_allocate(cvtm_device *device, int64_t count, size_t size
     return cvtm_fail(&device->error, CVTM_ERROR_ARGUMENT, "allocation of %lld elements",
                      (long long)count);
   }
-  /* Half the address space is more than any allocator grants, and leaves room to round up. */
+  /* Half the address space is more than any allocator grants, and rounding it up cannot overflow.
+   */
   if (size != 0 && (uint64_t)count > (uint64_t)(SIZE_MAX / 2) / size) {
     return cvtm_fail(&device->error, CVTM_ERROR_MEMORY, "%lld elements of %zu bytes are too many",
                      (long long)count, size);

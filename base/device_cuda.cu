@@ -204,8 +204,8 @@ static int breaks_capture(cudaError_t code) {
   return code >= cudaErrorStreamCaptureUnsupported && code <= cudaErrorStreamCaptureWrongThread;
 }
 
-/* Whether the body can be captured at all. A capture that is invalidated takes the graph it goes
- * to with it, so this one has none. */
+/* CVTM_OK if the body can be captured. An invalidated capture destroys
+ * the graph that it writes to, so this capture has a graph of its own. */
 static cvtm_status cuda_loop_try(cvtm_device *device, cvtm_loop_body body, void *context) {
   const cudaStream_t stream = cvtm_cuda_stream(device);
   cudaGraph_t captured = nullptr;

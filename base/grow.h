@@ -11,9 +11,9 @@ typedef struct cvtm_growing {
   size_t size; /* bytes of an element */
 } cvtm_growing;
 
-/* Makes room for `needed` elements: at least twice as many as before, so that appending n elements
- * one by one moves O(n) of them. Elements keep their values; new ones are uninitialised. Returns 0
- * if there is no memory: then arrays, elements and *capacity are still good. */
+/* Raises the capacity to `needed` elements or more, at least doubling it, so that appending n
+ * elements one by one moves O(n) of them. Elements keep their values; new ones are uninitialised.
+ * Returns 0 if there is no memory: then arrays, elements and *capacity are still good. */
 int cvtm_grow_all(const cvtm_growing *arrays, int count, int64_t *capacity, int64_t needed);
 
 /* The same for one array; array: the address of its pointer. */

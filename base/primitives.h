@@ -30,17 +30,18 @@ cvtm_status cvtm_scan_64(cvtm_device *device, const int32_t *counts, int64_t cou
 cvtm_status cvtm_scan_32(cvtm_device *device, const int32_t *counts, int64_t count, int32_t *sums,
                          void *workspace, size_t bytes);
 
-/* indices: every i with flags[i] != 0, ascending (room for count; count below 2^31);
+/* indices: every i with flags[i] != 0, ascending (an array of count; count below 2^31);
  * *selected (device memory): how many. */
 cvtm_status cvtm_select_workspace(cvtm_device *device, int64_t count, size_t *bytes);
 cvtm_status cvtm_select(cvtm_device *device, const uint8_t *flags, int64_t count, int32_t *indices,
                         int64_t *selected, void *workspace, size_t bytes);
 
 typedef enum cvtm_reduction {
-  CVTM_REDUCE_SUM,     /* 0 of nothing */
-  CVTM_REDUCE_MIN,     /* +infinity of nothing; a NaN anywhere gives NaN, as for max and max_abs */
-  CVTM_REDUCE_MAX,     /* -infinity of nothing */
-  CVTM_REDUCE_MAX_ABS, /* 0 of nothing */
+  /* Each with its identity, the result for count = 0. A NaN among the values gives NaN. */
+  CVTM_REDUCE_SUM,     /* 0 */
+  CVTM_REDUCE_MIN,     /* +infinity */
+  CVTM_REDUCE_MAX,     /* -infinity */
+  CVTM_REDUCE_MAX_ABS, /* 0 */
 } cvtm_reduction;
 
 /* *result (device memory) = the reduction of x, or the dot product of x and y. The

@@ -14,8 +14,8 @@ static int64_t chunks_for(const cvtm_device *device, int64_t count) {
 
 /* First element of a chunk, without overflow of chunk * count. */
 static int64_t chunk_start(int64_t count, int64_t chunks, int64_t chunk) {
-  const int64_t rest = count % chunks;
-  return count / chunks * chunk + (chunk < rest ? chunk : rest);
+  const int64_t remainder = count % chunks;
+  return count / chunks * chunk + (chunk < remainder ? chunk : remainder);
 }
 
 static cvtm_status cpu_sort_workspace(cvtm_device *device, int64_t count, size_t *bytes) {

@@ -10,7 +10,7 @@
 #define CVTM_WIDE
 #endif
 
-/* Whether functions marked CVTM_WIDE may be called: the processor has AVX2, and the environment
+/* True if functions marked CVTM_WIDE may be called: the processor has AVX2, and the environment
  * variable CVTMESH_VECTORS is not "baseline". The variable is read at the first call. */
 int cvtm_has_wide_vectors(void);
 

@@ -14,7 +14,7 @@ enum {
   CVTM_PICTURE_TRIANGLES = 8,   /* Delaunay triangles filled by their tone */
   CVTM_PICTURE_MESH_EDGES = 16, /* Delaunay edges */
   CVTM_PICTURE_SITES = 32,      /* one dot per site, sized by its cell */
-  CVTM_PICTURE_STIPPLES = 64    /* dots on plain paper that reproduce the tone, nothing else */
+  CVTM_PICTURE_STIPPLES = 64    /* dots on white paper that reproduce the tone, nothing else */
 };
 
 typedef struct cvtm_picture_options {

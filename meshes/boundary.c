@@ -98,7 +98,7 @@ static cvtm_status choose_cuts(sampler *s, int64_t parts) {
   for (int64_t i = 1; i < parts; ++i) {
     const double wanted = total * (double)i / (double)parts;
     while (k + 1 < t->count && t->measure[k + 1] < wanted) ++k;
-    /* The nearer of both, apart from the last cut and with room for those to come. */
+    /* The nearer of both, apart from the last cut and early enough for those that follow. */
     int64_t best = wanted - t->measure[k] < t->measure[k + 1] - wanted ? k : k + 1;
     if (best <= s->cuts[i - 1]) best = s->cuts[i - 1] + 1;
     if (best > t->count - 1 - (parts - i)) best = t->count - 1 - (parts - i);
@@ -368,23 +368,24 @@ static void find_wanted(slider *s, int64_t first, int64_t parts) {
 /* Lays the track anew with a point at every wanted place, and cuts it there. */
 static cvtm_status cut_at_wanted(slider *s, int64_t parts) {
   sampler *to = &s->sampler;
-  const track plain = to->track;
+  const track sampled = to->track;
   to->track = s->spare;
-  s->spare = plain;
+  s->spare = sampled;
   to->track.count = 0;
   if (!cvtm_grow(&to->cuts, sizeof *to->cuts, &to->cut_capacity, parts + 1))
     return no_memory(to->error);
   cvtm_status status = CVTM_OK;
   int64_t next = 1;
-  for (int64_t k = 0; k < plain.count && status == CVTM_OK; ++k) {
-    for (; k > 0 && next < parts && s->wanted[next] < plain.way[k] && status == CVTM_OK; ++next) {
-      const double *a = plain.points + 2 * (k - 1), *b = a + 2;
-      const double t = (s->wanted[next] - plain.way[k - 1]) / (plain.way[k] - plain.way[k - 1]);
+  for (int64_t k = 0; k < sampled.count && status == CVTM_OK; ++k) {
+    for (; k > 0 && next < parts && s->wanted[next] < sampled.way[k] && status == CVTM_OK; ++next) {
+      const double *a = sampled.points + 2 * (k - 1), *b = a + 2;
+      const double t =
+          (s->wanted[next] - sampled.way[k - 1]) / (sampled.way[k] - sampled.way[k - 1]);
       to->cuts[next] = to->track.count;
       status = add_track_point(to, a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1]), 0);
     }
     if (status == CVTM_OK)
-      status = add_track_point(to, plain.points[2 * k], plain.points[2 * k + 1], 0);
+      status = add_track_point(to, sampled.points[2 * k], sampled.points[2 * k + 1], 0);
   }
   if (status != CVTM_OK) return status;
   to->cuts[0] = 0;

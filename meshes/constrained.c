@@ -396,7 +396,7 @@ static int32_t root_of(int32_t *parent, int32_t v) {
 }
 
 /* Numbers the curves of edges that are sorted by their sides: within each pair of sides the
- * vertices that edges connect are united. parent: room for all vertices. */
+ * vertices that edges connect are united. parent: one entry per vertex. */
 static int32_t find_curves(kept_edge *list, int64_t count, int32_t *parent) {
   int32_t curves = 0;
   for (int64_t first = 0, end; first < count; first = end) {
@@ -518,19 +518,19 @@ static cvtm_status constrain(triangulation *t, const int32_t *first) {
   return status == CVTM_OK ? restore_delaunay(t) : status;
 }
 
-static cvtm_status triangulate(const cvtm_mesh *plain, const cvtm_boundary *boundary,
+static cvtm_status triangulate(const cvtm_mesh *delaunay, const cvtm_boundary *boundary,
                                cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source,
                                cvtm_error *error) {
-  const size_t n = (size_t)plain->vertex_count;
+  const size_t n = (size_t)delaunay->vertex_count;
   cvtm_grid_point *grid = malloc(n * sizeof *grid);
   int32_t *first = malloc(n * sizeof *first);
-  int32_t *region = malloc(((size_t)plain->triangle_count + 1) * sizeof *region);
+  int32_t *region = malloc(((size_t)delaunay->triangle_count + 1) * sizeof *region);
   triangulation t = {.grid = grid, .boundary = boundary, .error = error};
   cvtm_status status = grid && first && region ? CVTM_OK : no_memory(error);
   /* The points are on their grid and stay where they are. */
-  if (status == CVTM_OK) status = cvtm_snap_points(plain->points, (int64_t)n, grid, error);
+  if (status == CVTM_OK) status = cvtm_snap_points(delaunay->points, (int64_t)n, grid, error);
   if (status == CVTM_OK) status = find_first(grid, (int64_t)n, first, error);
-  if (status == CVTM_OK) status = build(&t, plain);
+  if (status == CVTM_OK) status = build(&t, delaunay);
   if (status == CVTM_OK) status = constrain(&t, first);
   if (status == CVTM_OK) status = find_regions(&t, region);
   if (status == CVTM_OK) status = extract(&t, region, mesh, regions, source);
@@ -556,10 +556,10 @@ cvtm_status cvtm_constrained_delaunay(const double *points, int64_t count,
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "edge %" PRId64 " has no point %" PRId32, k / 2,
                      boundary->edges[k]);
   }
-  cvtm_mesh plain = {0};
-  cvtm_status status = cvtm_delaunay(points, count, &plain, error);
+  cvtm_mesh delaunay = {0};
+  cvtm_status status = cvtm_delaunay(points, count, &delaunay, error);
   if (status != CVTM_OK) return status;
-  status = triangulate(&plain, boundary, mesh, regions, source, error);
-  cvtm_mesh_free(&plain);
+  status = triangulate(&delaunay, boundary, mesh, regions, source, error);
+  cvtm_mesh_free(&delaunay);
   return status;
 }

@@ -184,7 +184,7 @@ cvtm_status cvtm_contour_of_polygons(const cvtm_polygons *polygons, int width, i
 
 /* ---- Coverage ---- */
 
-/* (width + 1) * height, so that a row has room for what follows its last pixel. */
+/* (width + 1) * height: the last entry of a row takes changes beyond its last pixel. */
 typedef struct accumulator {
   double *change;
   int width;

@@ -18,8 +18,8 @@ static const double wide_reach = 4;        /* steps of pixels turn at close rang
 static const double wide_share = 0.75;
 /* The cosine that the way over a corner may turn more sharply than its lines. */
 static const double turn_slack = 0.3;
-/* A line is fitted without this many points at its ends, which may lie on the blunt corner, where
- * it has so many points. */
+/* Lines of at least LONG_LINE points are fitted without END_POINTS at each end, which may lie on
+ * the blunt corner. */
 enum { END_POINTS = 2, LONG_LINE = 8 };
 
 typedef struct line {

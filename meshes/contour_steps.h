@@ -7,7 +7,8 @@
 #include <math.h>
 
 cvtm_status cvtm_contour_no_memory(cvtm_error *error);
-/* Arrays for so many arcs and points; arc_count stays 0. On failure the caller frees. */
+/* Allocates the arrays for `arcs` arcs and `points` points; arc_count stays 0. On failure the
+ * caller frees. */
 cvtm_status cvtm_contour_allocate(int64_t arcs, int64_t points, cvtm_contour *contour,
                                   cvtm_error *error);
 /* Removes the last arc if it is a closed curve around an area below `smallest`; *points is the
@@ -29,7 +30,7 @@ static inline int cvtm_contour_is_closed(const cvtm_contour *c, int64_t arc) {
   return p[0] == q[0] && p[1] == q[1];
 }
 
-/* Cosine of the turn at b on the way from a to c. */
+/* Cosine of the turn at b of the path a, b, c. */
 static inline double cvtm_turn_cosine(const double *a, const double *b, const double *c) {
   const double ux = b[0] - a[0], uy = b[1] - a[1], vx = c[0] - b[0], vy = c[1] - b[1];
   return (ux * vx + uy * vy) / (hypot(ux, uy) * hypot(vx, vy));

@@ -30,7 +30,7 @@ static side make_side(cvtm_grid_point from, cvtm_grid_point to) {
   return (side){.a = turned ? to : from, .b = turned ? from : to, .turned = (uint8_t)turned};
 }
 
-/* Whether two sides share a point that is an end of neither, or more than one point. */
+/* True if two sides share a point that is an end of neither, or more than one point. */
 static int sides_cross(const side *p, const side *q) {
   const int pa = sign(cvtm_orient(p->a, p->b, q->a)), pb = sign(cvtm_orient(p->a, p->b, q->b));
   const int qa = sign(cvtm_orient(q->a, q->b, p->a)), qb = sign(cvtm_orient(q->a, q->b, p->b));
@@ -80,8 +80,8 @@ static int later_against(const side *p, const side *q) {
   return begin != 0 ? begin : sign(cvtm_orient(q->a, q->b, p->b));
 }
 
-/* The order of two sides that a line meets; the new one learns its neighbours on the way down
- * the tree. */
+/* The order of two sides that a line meets; the search for the new one also finds its
+ * neighbours. */
 static int compare_sides(const void *first, const void *second) {
   side *p = (side *)(uintptr_t)first, *q = (side *)(uintptr_t)second;
   if (p == q) return 0;
@@ -367,8 +367,8 @@ static void find_crossing_at_corner(const ring_check *c, sweeper *s, int64_t aro
   }
 }
 
-/* Whether the area above a side belongs to what the rings bound. The ring's kind is known; it runs
- * the right way round unless it is reversed, and has what is bounded on its left. */
+/* True if the area above a side belongs to what the rings bound. The ring's direction is
+ * known: unless it is reversed, the area that it bounds lies on its left. */
 static int bounded_above(const ring_check *c, const sweeper *s, const side *p) {
   return p->turned == c->reversed[c->ring[p - s->sides]];
 }

@@ -15,7 +15,7 @@ static void put(FILE *file, const cvtm_image *m, cvtm_scalar type, double value,
   }
 }
 
-/* A mesh without triangles shows its vertices: several readers stumble over no cells. */
+/* A mesh without triangles shows its vertices: several readers fail on a file without cells. */
 static void write_cells(FILE *file, const cvtm_image *m) {
   enum { VERTEX = 1, TRIANGLE = 5 };
   int corners = m->triangle_count > 0 ? 3 : 1;

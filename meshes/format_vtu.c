@@ -70,7 +70,7 @@ static int64_t line_count(const cvtm_image *m) {
   return m->regions != NULL ? m->regions->edge_count : 0;
 }
 
-/* A mesh without triangles shows its vertices: several readers stumble over no cells. */
+/* A mesh without triangles shows its vertices: several readers fail on a file without cells. */
 static int64_t cell_count(const cvtm_image *m) {
   return m->triangle_count > 0 ? m->triangle_count + line_count(m) : m->vertex_count;
 }

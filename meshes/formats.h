@@ -1,6 +1,6 @@
 /* Private to this room: what the file formats share. A source is a file in memory with
  * one cursor for text and for binary numbers, so that formats which mix both (PLY, VTK,
- * MSH) read naturally and every complaint says where; a builder collects a mesh; an
+ * MSH) read naturally and every message says where; a builder collects a mesh; an
  * image is a mesh in file coordinates, ready to be written. */
 #ifndef CVTMESH_MESHES_FORMATS_H
 #define CVTMESH_MESHES_FORMATS_H
@@ -39,7 +39,7 @@ typedef struct cvtm_source {
   int64_t line; /* of the cursor, from 1; counted by the text functions */
   char comment; /* text from here to the end of the line is skipped; 0: none */
   int binary;   /* nonzero: values are bytes */
-  int offsets;  /* nonzero: lines mean nothing here, complaints give the offset */
+  int offsets;  /* nonzero: lines mean nothing here, messages give the offset */
   int big;      /* nonzero: binary values are big-endian */
   cvtm_error *error;
 } cvtm_source;
@@ -67,7 +67,7 @@ cvtm_status cvtm_source_expect(cvtm_source *source, const char *word);
 
 /* The next value: a token, or bytes of the type where source->binary is set. */
 cvtm_status cvtm_source_value(cvtm_source *source, cvtm_scalar type, double *value);
-/* The same, an integer in [low, high]; `what` names it in the complaint. */
+/* The same, an integer in [low, high]; `what` names it in the message. */
 cvtm_status cvtm_source_integer(cvtm_source *source, cvtm_scalar type, int64_t low, int64_t high,
                                 const char *what, int64_t *value);
 /* count values into malloc'd memory; refused before allocating if the rest of the file
@@ -76,7 +76,7 @@ cvtm_status cvtm_source_values(cvtm_source *source, cvtm_scalar type, int64_t co
                                double **values);
 
 typedef struct cvtm_builder {
-  cvtm_source *source; /* for complaints */
+  cvtm_source *source; /* for messages */
   double *points;      /* 2 * vertex_count, as in the file */
   int64_t vertex_count, vertex_capacity;
   int32_t *triangles;

@@ -329,7 +329,7 @@ typedef struct document {
   int64_t level_count, level_capacity;
 } document;
 
-/* What is defined in these elements is drawn elsewhere, if at all. */
+/* Shapes inside these elements are not drawn where they stand. */
 static int is_definition(const char *element) {
   static const char *const names[] = {"defs", "clipPath", "mask", "symbol", "pattern", "marker"};
   for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k)

@@ -23,12 +23,12 @@ static void panel(const overlay *o, double x, double y, double width, double hei
 
 /* 1234567 as 1,234,567. */
 static void group_digits(int64_t number, char *text, size_t capacity) {
-  char plain[32];
-  const int digits = snprintf(plain, sizeof plain, "%lld", (long long)number);
+  char decimal[32];
+  const int digits = snprintf(decimal, sizeof decimal, "%lld", (long long)number);
   size_t used = 0;
   for (int k = 0; k < digits && used + 2 < capacity; ++k) {
     if (k > 0 && (digits - k) % 3 == 0) text[used++] = ',';
-    text[used++] = plain[k];
+    text[used++] = decimal[k];
   }
   text[used] = '\0';
 }
@@ -65,7 +65,7 @@ static const float *phase_colour(const overlay *o) {
   }
 }
 
-/* A quiet name and a clear value; returns the right end, or x if there is no room before `end`. */
+/* A quiet name and a clear value; returns the right end, or x if both do not fit before `end`. */
 static double figure(const overlay *o, double x, double y, double end, const char *name,
                      const char *value) {
   const double gap = 7 * o->scale;

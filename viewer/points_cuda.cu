@@ -79,14 +79,15 @@ extern "C" cvtm_status cvtm_points_cuda_copy(void *resource, void *stream, const
   cudaGraphicsResource_t mapped = static_cast<cudaGraphicsResource_t>(resource);
   const cudaStream_t order = static_cast<cudaStream_t>(stream);
   void *to = nullptr;
-  size_t room = 0;
+  size_t mapped_bytes = 0;
   cvtm_status status =
       check(cudaGraphicsMapResources(1, &mapped, order), "cudaGraphicsMapResources", error);
   if (status != CVTM_OK) return status;
-  status = check(cudaGraphicsResourceGetMappedPointer(&to, &room, mapped),
+  status = check(cudaGraphicsResourceGetMappedPointer(&to, &mapped_bytes, mapped),
                  "cudaGraphicsResourceGetMappedPointer", error);
-  if (status == CVTM_OK && room < bytes)
-    status = cvtm_fail(error, CVTM_ERROR_INTERNAL, "a buffer of %zu bytes for %zu", room, bytes);
+  if (status == CVTM_OK && mapped_bytes < bytes)
+    status =
+        cvtm_fail(error, CVTM_ERROR_INTERNAL, "a buffer of %zu bytes for %zu", mapped_bytes, bytes);
   if (status == CVTM_OK)
     status = check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, order),
                    "cudaMemcpyAsync", error);

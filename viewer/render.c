@@ -174,7 +174,7 @@ static const char ground_fragment[] =
 
 typedef struct buffer {
   unsigned name, array;
-  int64_t count; /* bytes that it has room for */
+  int64_t count; /* its size in bytes */
 } buffer;
 
 struct cvtm_render {

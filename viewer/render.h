@@ -18,8 +18,8 @@ const char *cvtm_render_name(const cvtm_render *render);
 void cvtm_render_set_frame(cvtm_render *render, const cvtm_view_frame *frame);
 cvtm_status cvtm_render_set_density(cvtm_render *render, const float *density, cvtm_domain domain,
                                     cvtm_error *error);
-/* An OpenGL buffer with room for the places of so many sites, float x, y, which the caller fills;
- * *renewed: it is another one than before. */
+/* An OpenGL buffer for the coordinates of `count` sites, float x, y, which the caller fills;
+ * *renewed: nonzero if the buffer is not that of the last call. */
 unsigned cvtm_render_sites_buffer(cvtm_render *render, int64_t count, int *renewed);
 /* The same, filled with the sites of the frame. */
 cvtm_status cvtm_render_set_sites(cvtm_render *render, cvtm_error *error);

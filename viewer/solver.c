@@ -88,7 +88,7 @@ static void fill_figures(const cvtm_solver *s, cvtm_view_state *state, cvtm_view
   state->history = s->history;
 }
 
-static void hand_over(cvtm_solver *s) {
+static void publish_state(cvtm_solver *s) {
   cvtm_mailbox_publish(&s->box);
   pthread_mutex_lock(&s->lock);
   pthread_cond_broadcast(&s->fresh);
@@ -114,7 +114,7 @@ static cvtm_status publish_current(cvtm_solver *s) {
     }
   }
   fill_figures(s, state, s->paused ? CVTM_VIEW_PAUSED : CVTM_VIEW_RUNNING);
-  hand_over(s);
+  publish_state(s);
   return CVTM_OK;
 }
 
@@ -126,7 +126,7 @@ static cvtm_status publish_result(cvtm_solver *s) {
   if (status != CVTM_OK) return status;
   memcpy(state->sites, s->sites, 2 * (size_t)s->count * sizeof *s->sites);
   fill_figures(s, state, s->converged ? CVTM_VIEW_CONVERGED : CVTM_VIEW_PAUSED);
-  hand_over(s);
+  publish_state(s);
   return CVTM_OK;
 }
 
@@ -206,7 +206,7 @@ static void dab_density(cvtm_solver *s, const cvtm_solver_command *dab) {
   pthread_mutex_unlock(&s->density_lock);
 }
 
-/* A site in an obstacle has nothing to pull it out; it starts again where there is density. */
+/* No density moves a site out of an obstacle, so such a site is replaced by a sample. */
 static cvtm_status leave_obstacle(cvtm_solver *s, const cvtm_solver_command *dab) {
   const cvtm_domain domain = s->options.domain;
   cvtm_status status = CVTM_OK;

@@ -69,7 +69,8 @@ static cvtm_status write_mesh(viewer *v, const cvtm_view_state *state, const cha
   return status;
 }
 
-/* The state that is on the screen. A file that cannot be written is told, and the show goes on. */
+/* The state that is on the screen. A file that cannot be written is reported; the viewer goes on.
+ */
 static void save(viewer *v) {
   const cvtm_view_frame *frame = v->control.frame;
   const char *prefix = v->options->save ? v->options->save : "cvtmesh-view";
@@ -101,7 +102,7 @@ static void show_density(void *context, const float *density, cvtm_domain domain
 }
 
 /* Takes whatever is new from the other threads, and waits for none. */
-static cvtm_status take_news(viewer *v) {
+static cvtm_status take_updates(viewer *v) {
   const cvtm_view_frame *frame = NULL;
   int64_t count = 0;
   if (cvtm_builder_take(v->builder, &frame)) {
@@ -173,8 +174,9 @@ static int finished(const viewer *v) {
   return o->script ? cvtm_script_over(&v->script) : converged(v);
 }
 
-/* Is there a reason to draw? In a window: something to see. In memory: every frame that is asked
- * for, but what is passed on the way to what the script or the end waits for only if recorded. */
+/* Nonzero if a frame is to be drawn. In a window: if it differs from the last one. Offscreen: every
+ * frame that was asked for; frames that only wait for the script or for convergence are drawn if
+ * they are recorded. */
 static int wants_frame(const viewer *v, int waits) {
   const cvtm_viewer_options *o = v->options;
   if (!o->offscreen) return v->control.changed || v->script.shot[0];
@@ -193,7 +195,7 @@ static cvtm_status show(viewer *v) {
   cvtm_status status = CVTM_OK;
   while (status == CVTM_OK && !finished(v)) {
     int waits = 0;
-    status = take_news(v);
+    status = take_updates(v);
     if (status == CVTM_OK && v->control.frame)
       status = cvtm_script_play(&v->script, &v->control, v->surface, &waits, v->error);
     if (status != CVTM_OK) break;

@@ -168,7 +168,7 @@ static void check_cells(const output *out, int64_t twice) {
     }
   }
   assert_int_equal(between, 0);
-  /* Centres of flat triangles are far away and large: so much cancels. */
+  /* Centres of flat triangles are far away and large: most digits cancel. */
   assert_true(fabs(sum - (double)twice) < 1e-6 * (double)twice);
   cvtm_cells_free(&cells);
 }
@@ -184,7 +184,8 @@ static int64_t run(const input *in) {
 
 /* ---- The cases ---- */
 
-/* A comb whose teeth the plain Delaunay triangulation would bridge, with points around it. */
+/* A comb whose teeth the unconstrained Delaunay triangulation would bridge, with points around it.
+ */
 static void combs_are_not_bridged(void **state) {
   (void)state;
   static input in;

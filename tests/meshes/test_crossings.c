@@ -115,7 +115,7 @@ static int neighbours(const rings *r, int64_t ring, const double *place, const d
   return 0;
 }
 
-/* Whether c lies in the sector from a to b, counterclockwise around p. */
+/* True if c lies in the sector from a to b, counterclockwise around p. */
 static int in_sector(const double *p, const double *a, const double *b, const double *c) {
   if (turn(p, a, b) > 0) return turn(p, a, c) > 0 && turn(p, c, b) > 0;
   return !(turn(p, b, c) > 0 && turn(p, c, a) > 0);

@@ -341,7 +341,7 @@ static void malformed_files_are_refused(void **state) {
   }
 }
 
-/* No prefix of a file crashes a reader, and one that misses much of it is refused. */
+/* No prefix of a file crashes a reader, and one without a large part of the file is refused. */
 static void truncated_files_are_survived(void **state) {
   (void)state;
   cvtm_mesh mesh = make_mesh(12);
