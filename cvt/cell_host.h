@@ -3,6 +3,7 @@
 #define CVTMESH_CVT_CELL_HOST_H
 
 #include "voronoi/cell_by_hull.h"
+#include "voronoi/cell_by_tree.h"
 
 #include <stdlib.h>
 

@@ -14,7 +14,7 @@
 #include "cvt/pixel_sum.h"
 #include "voronoi/cell_by_hull.h"
 #include "voronoi/cell_by_tree_warp_cuda.h"
-#include "voronoi/site_tree_bound.h"
+#include "voronoi/site_tree_boxes_cuda.h"
 
 #include <new>
 
@@ -77,10 +77,10 @@ __device__ cvtm_cell_moments share_sum(const cvtm_site_tree_view &tree, cvtm_dom
                                        cvtm_cell_moments *part) {
   cvtm_cell_moments mine = {0, 0, 0, 0};
   if (cell.count >= 3) {
-    cvtm_cell_rows rows;
-    cvtm_cell_begin_rows(domain, tree.position[2 * place], tree.position[2 * place + 1], &cell,
+    cvtm_cell_walk rows;
+    cvtm_cell_begin_walk(domain, tree.position[2 * place], tree.position[2 * place + 1], &cell,
                          &rows);
-    const double tolerance = cvtm_cell_doubt(domain, &cell);
+    const double tolerance = cvtm_cell_tolerance(domain, &cell);
     for (int32_t j = rows.first + block * LARGE_THREADS + static_cast<int32_t>(threadIdx.x);
          j <= rows.last; j += blocks * LARGE_THREADS) {
       if (PIXEL)
@@ -170,15 +170,15 @@ __device__ void end_stage(const cuda_state &state, int stage, int32_t items) {
 
 /* Builds the boxes of the tree. */
 __device__ void build_boxes(const cvtm_site_tree_view &tree, const cuda_state &state, double *box) {
-  const int32_t subtrees = static_cast<int32_t>(cvtm_bound_subtrees(tree.leaf_count));
+  const int32_t subtrees = static_cast<int32_t>(cvtm_tree_subtrees(tree.leaf_count));
   for (int32_t k = take_item(state, STAGE_BOXES); k < subtrees; k = take_item(state, STAGE_BOXES)) {
-    cvtm_bound_subtree<LARGE_THREADS>(tree.position, tree.count, tree.leaf_count, k, box);
+    cvtm_tree_subtree_boxes<LARGE_THREADS>(tree.position, tree.count, tree.leaf_count, k, box);
     end_item(state, STAGE_BOXES);
   }
   end_stage(state, STAGE_BOXES, subtrees);
   for (int32_t k = take_item(state, STAGE_UPPER_BOXES); k < 1;
        k = take_item(state, STAGE_UPPER_BOXES)) {
-    cvtm_bound_above<LARGE_THREADS>(tree.leaf_count, box);
+    cvtm_tree_upper_boxes<LARGE_THREADS>(tree.leaf_count, box);
     end_item(state, STAGE_UPPER_BOXES);
   }
   end_stage(state, STAGE_UPPER_BOXES, 1);

@@ -15,7 +15,7 @@
 #ifndef CVTMESH_VORONOI_CELL_BY_HULL_H
 #define CVTMESH_VORONOI_CELL_BY_HULL_H
 
-#include "voronoi/cell_by_tree.h" /* bins */
+#include "voronoi/cell.h"
 #include "voronoi/cell_lanes.h"
 
 #include <string.h>
@@ -453,7 +453,7 @@ CVTM_HD void cvtm_hull_set_reach(cvtm_hull_search *s, double reach) {
 /* True if the site's finest bin is crowded, so that the search needs smaller squares. */
 CVTM_HD int cvtm_hull_is_crowded(const cvtm_hull_search *s, double spacing) {
   const int32_t exponent = 32 - s->tree->shift - s->tree->levels; /* of a finest bin's side */
-  return spacing > 0 && spacing * CVTM_TREE_CROWDED <= ldexp(1, exponent);
+  return spacing > 0 && spacing * CVTM_TREE_CROWDED_SPACING <= ldexp(1, exponent);
 }
 
 /* True if the site before this one in the tree's order coincides with it. The cell is then that

@@ -3,7 +3,7 @@
 #ifndef CVTMESH_VORONOI_CELL_SCANLINES_H
 #define CVTMESH_VORONOI_CELL_SCANLINES_H
 
-#include "voronoi/cell_by_tree.h" /* bins */
+#include "voronoi/cell.h"
 
 /* The current edge of a walk, from corner `at` to corner `next`: x = x0 + (y - y0) slope. */
 typedef struct cvtm_cell_edge {
@@ -204,11 +204,5 @@ CVTM_HD cvtm_cell_span cvtm_cell_row_span(cvtm_domain domain, const cvtm_cell *c
   if (span.certain_first > span.certain_last) span.certain_first = span.last + 1; /* none */
   return span;
 }
-
-/* The former names, until every caller has the new ones. */
-#define cvtm_cell_rows cvtm_cell_walk
-#define cvtm_cell_begin_rows cvtm_cell_begin_walk
-#define cvtm_cell_doubt cvtm_cell_tolerance
-#define cvtm_cell_compute cvtm_cell_by_tree
 
 #endif

@@ -1,9 +1,10 @@
-/* Searching a site tree: exact nearest sites, on the CPU and inside CUDA kernels.
+/* Queries of a site tree: distances, the Morton curve, exact nearest sites by boxes, sites by bins.
+ * Compiles as C11 and inside CUDA kernels.
  *
- * Everything compares squared distances in double, computed by the one expression
- * of cvtm_distance2, so that every search, on every device, gives the same answer. The
- * gap to a box is rounded the same way and never exceeds the distance to a site in
- * it, so pruning loses nothing. Equal distances go to the lowest site index. */
+ * Everything compares squared distances in double, computed by the one expression of
+ * cvtm_distance2, so that every search, on every device, gives the same answer. The distance to a
+ * box is rounded the same way and never exceeds the distance to a site in it, so pruning loses
+ * nothing. Of equal distances the lowest site index wins. */
 #ifndef CVTMESH_VORONOI_SITE_QUERY_H
 #define CVTMESH_VORONOI_SITE_QUERY_H
 
@@ -14,7 +15,7 @@
 
 enum { CVTM_TREE_STACK = 64 };
 
-/* The lengths after which the plane repeats; 0 where it does not. */
+/* Periods of the plane; 0 if it is not periodic. */
 typedef struct cvtm_metric {
   double period_x, period_y;
 } cvtm_metric;
@@ -26,8 +27,8 @@ CVTM_HD cvtm_metric cvtm_metric_of(cvtm_domain domain) {
   return metric;
 }
 
-/* Steps of the Morton grid per pixel, as a power of two: the least power of two that
- * covers both sides has 2^32 of them. */
+/* log2 of the steps of the Morton curve per pixel: the least power of two that covers both sides
+ * has 2^32 steps. */
 CVTM_HD int cvtm_morton_shift(cvtm_domain domain) {
   const int side = domain.width > domain.height ? domain.width : domain.height;
 #ifdef __CUDA_ARCH__
@@ -39,6 +40,7 @@ CVTM_HD int cvtm_morton_shift(cvtm_domain domain) {
 #endif
 }
 
+/* x in steps of the Morton curve, rounded down and clamped to the domain. */
 CVTM_HD uint32_t cvtm_quantize(double x, int side, int shift) {
   const double steps = (double)((uint64_t)1 << shift); /* exact: a power of two */
   if (!(x > 0)) return 0;
@@ -72,11 +74,23 @@ CVTM_HD uint64_t cvtm_morton_code(cvtm_domain domain, double x, double y) {
          cvtm_spread_bits(cvtm_quantize(y, domain.height, shift)) << 1;
 }
 
-/* x moved into [0, period); unchanged where period is 0. */
+/* x moved into [0, period); unchanged if period is 0. */
 CVTM_HD double cvtm_wrap(double x, double period) {
   if (!(period > 0) || (x >= 0 && x < period)) return x;
   const double wrapped = x - period * floor(x / period);
   return wrapped >= 0 && wrapped < period ? wrapped : 0;
+}
+
+/* The coordinates that the tree stores for a site: wrapped into a periodic domain, infinite if not
+ * finite. */
+CVTM_HD void cvtm_canonical_site(cvtm_metric metric, const double *site, double *x, double *y) {
+  if (!isfinite(site[0]) || !isfinite(site[1])) {
+    *x = HUGE_VAL;
+    *y = HUGE_VAL;
+    return;
+  }
+  *x = cvtm_wrap(site[0], metric.period_x);
+  *y = cvtm_wrap(site[1], metric.period_y);
 }
 
 /* |p - s| along one axis, on a torus to the nearest image; p and s in [0, period) there. */
@@ -97,13 +111,14 @@ CVTM_HD double cvtm_distance2(cvtm_metric metric, double x, double y, double sx,
   return dx * dx + dy * dy;
 }
 
-/* Distance from p to the interval [low, high]; infinite if that is empty. */
+/* Distance from p to the interval [low, high]; infinite if it is empty. */
 CVTM_HD double cvtm_interval_gap(double p, double low, double high) {
   const double before = low - p, after = p - high;
   const double gap = before > after ? before : after;
   return gap > 0 ? gap : 0;
 }
 
+/* The same along an axis that may be periodic. */
 CVTM_HD double cvtm_axis_gap(double p, double low, double high, double period) {
   double gap = cvtm_interval_gap(p, low, high);
   if (period > 0 && gap > 0) {
@@ -123,7 +138,7 @@ CVTM_HD double cvtm_box_distance2(cvtm_metric metric, double x, double y, const 
   return dx * dx + dy * dy;
 }
 
-/* Where the site at a sorted place is. */
+/* The position of the site at a place of the tree's order. */
 CVTM_HD void cvtm_tree_position(const cvtm_site_tree_view *view, int64_t place, double *x,
                                 double *y) {
 #ifdef __CUDA_ARCH__
@@ -136,11 +151,11 @@ CVTM_HD void cvtm_tree_position(const cvtm_site_tree_view *view, int64_t place, 
 #endif
 }
 
-/* The best site found so far. */
+/* The nearest site found so far. */
 typedef struct cvtm_nearest {
   double distance2;
-  int32_t place; /* in sorted order; -1: none yet */
-  int32_t index; /* the caller's number */
+  int32_t place; /* in the tree's order; -1 if none yet */
+  int32_t index; /* the caller's index */
 } cvtm_nearest;
 
 CVTM_HD cvtm_nearest cvtm_nearest_none(void) {
@@ -151,6 +166,7 @@ CVTM_HD cvtm_nearest cvtm_nearest_none(void) {
   return none;
 }
 
+/* Improves *best by the site at a place. */
 CVTM_HD void cvtm_nearest_consider(const cvtm_site_tree_view *view, cvtm_metric metric, double x,
                                    double y, int64_t place, cvtm_nearest *best) {
   const double distance2 =
@@ -163,12 +179,13 @@ CVTM_HD void cvtm_nearest_consider(const cvtm_site_tree_view *view, cvtm_metric 
   best->index = index;
 }
 
-/* The first sorted place below a node; may be count or more if the node is empty. */
+/* The first place below a node; at least count if the node is empty. */
 CVTM_HD int64_t cvtm_node_first(const cvtm_site_tree_view *view, int64_t node) {
   while (node < view->leaf_count) node *= 2;
   return (node - view->leaf_count) * CVTM_TREE_LEAF;
 }
 
+/* True if all sites of a box coincide. */
 CVTM_HD int cvtm_box_is_point(const double *box) { return box[0] == box[2] && box[1] == box[3]; }
 
 /* Improves *best by the sites below `node` (1: all of them). The point must lie in
@@ -182,7 +199,7 @@ CVTM_HD void cvtm_search_node(const cvtm_site_tree_view *view, cvtm_metric metri
   for (;;) {
     if (distance <= best->distance2) {
       if (distance == best->distance2 && cvtm_box_is_point(view->box + 4 * node)) {
-        /* A pile of coincident sites: the first has the lowest index. */
+        /* Of coincident sites the first has the lowest index. */
         cvtm_nearest_consider(view, metric, x, y, cvtm_node_first(view, node), best);
       } else if (node >= view->leaf_count) {
         const int64_t first = (node - view->leaf_count) * CVTM_TREE_LEAF;
@@ -216,7 +233,7 @@ CVTM_HD void cvtm_search_node(const cvtm_site_tree_view *view, cvtm_metric metri
   }
 }
 
-/* Improves *best by the sites at the sorted places first .. last - 1. */
+/* Improves *best by the sites at places first .. last - 1. */
 CVTM_HD void cvtm_search_range(const cvtm_site_tree_view *view, cvtm_metric metric, double x,
                                double y, int64_t first, int64_t last, cvtm_nearest *best) {
   int64_t low = (first + CVTM_TREE_LEAF - 1) / CVTM_TREE_LEAF; /* the whole leaves inside */
@@ -238,8 +255,8 @@ CVTM_HD void cvtm_search_range(const cvtm_site_tree_view *view, cvtm_metric metr
   }
 }
 
-/* The site nearest to any point (wrapped if periodic); place and index tell which. With no sites
- * place is -1. */
+/* The site nearest to any point, which is wrapped into a periodic domain. place is -1 if there are
+ * no sites. */
 CVTM_HD cvtm_nearest cvtm_site_tree_nearest(const cvtm_site_tree_view *view, cvtm_metric metric,
                                             double x, double y) {
   cvtm_nearest best = cvtm_nearest_none();
@@ -247,6 +264,98 @@ CVTM_HD cvtm_nearest cvtm_site_tree_nearest(const cvtm_site_tree_view *view, cvt
     cvtm_search_node(view, metric, cvtm_wrap(x, metric.period_x), cvtm_wrap(y, metric.period_y), 1,
                      &best);
   return best;
+}
+
+/* --- bins ------------------------------------------------------------------------------- */
+
+/* Bins of one level: 2^level along each axis of the Morton square. */
+typedef struct cvtm_bin_level {
+  int32_t level, shift; /* log2 of Morton steps per pixel */
+  double side;          /* pixels */
+} cvtm_bin_level;
+
+/* The coarsest bins whose side is at most `reach`; the finest if there are none. */
+CVTM_HD cvtm_bin_level cvtm_bin_level_for(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                          double reach) {
+  cvtm_bin_level bins;
+  bins.shift = cvtm_morton_shift(domain);
+  bins.level = 0;
+  bins.side = (double)((uint64_t)1 << (32 - bins.shift));
+  while (bins.level < tree->levels && bins.side > reach) {
+    ++bins.level;
+    bins.side *= 0.5;
+  }
+  return bins;
+}
+
+/* The index along an axis of the bin that holds x, clamped to the domain. */
+CVTM_HD int32_t cvtm_bin_coordinate(const cvtm_bin_level *bins, double x, int size) {
+  if (bins->level == 0) return 0;
+  return (int32_t)(cvtm_quantize(x, size, bins->shift) >> (32 - bins->level));
+}
+
+CVTM_HD int cvtm_is_before_code(const cvtm_site_tree_view *tree, cvtm_domain domain, int32_t place,
+                                uint64_t code) {
+  double x, y;
+  cvtm_tree_position(tree, place, &x, &y);
+  return cvtm_morton_code(domain, x, y) < code;
+}
+
+/* The first of the sorted places first .. last - 1 whose code is not below `code`; else last. The
+ * search begins at `guess`, which is one of them or last: steps away from there double until they
+ * enclose the place. */
+CVTM_HD int32_t cvtm_first_with_code(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                     uint64_t code, int32_t first, int32_t last, int32_t guess) {
+  if (guess < last && cvtm_is_before_code(tree, domain, guess, code)) {
+    first = guess + 1;
+    for (int32_t step = 1; step < last - first; step *= 2) {
+      if (!cvtm_is_before_code(tree, domain, first + step, code)) {
+        last = first + step;
+        break;
+      }
+      first += step + 1;
+    }
+  } else {
+    last = guess;
+    for (int32_t step = 1; step < last - first; step *= 2) {
+      if (cvtm_is_before_code(tree, domain, last - 1 - step, code)) {
+        first = last - step;
+        break;
+      }
+      last -= step + 1;
+    }
+  }
+  while (first < last) {
+    const int32_t middle = first + (last - first) / 2;
+    if (cvtm_is_before_code(tree, domain, middle, code))
+      first = middle + 1;
+    else
+      last = middle;
+  }
+  return first;
+}
+
+/* The sorted sites first .. last - 1 of a square smaller than the finest bins. place: near which
+ * they may be. */
+CVTM_HD void cvtm_square_sites(const cvtm_site_tree_view *tree, cvtm_domain domain, int32_t level,
+                               int32_t bx, int32_t by, int32_t place, int32_t *first,
+                               int32_t *last) {
+  const uint64_t square = cvtm_spread_bits((uint32_t)bx) | cvtm_spread_bits((uint32_t)by) << 1;
+  const uint64_t bin = square >> 2 * (level - tree->levels);
+  const uint64_t code = square << (64 - 2 * level), next = (square + 1) << (64 - 2 * level);
+  const int32_t begin = tree->start[bin], end = tree->start[bin + 1];
+  const int32_t guess = place < begin ? begin : place < end ? place : end;
+  *first = cvtm_first_with_code(tree, domain, code, begin, end, guess);
+  *last = next == 0 ? end : cvtm_first_with_code(tree, domain, next, *first, end, *first);
+}
+
+/* The places first .. last - 1 of the sites in a bin. */
+CVTM_HD void cvtm_bin_sites(const cvtm_site_tree_view *tree, int32_t level, int32_t bx, int32_t by,
+                            int32_t *first, int32_t *last) {
+  const int down = 2 * (tree->levels - level);
+  const uint32_t bin = cvtm_spread_16_bits((uint32_t)bx) | cvtm_spread_16_bits((uint32_t)by) << 1;
+  *first = tree->start[bin << down];
+  *last = tree->start[(bin + 1) << down];
 }
 
 #endif

@@ -20,8 +20,8 @@ static int64_t leaves_for(int64_t count) {
   return leaves;
 }
 
-/* Levels of bins: one bin a site inside the domain at least, below 16 a site over the square that
- * the curve fills unless the domain is long and thin. */
+/* Levels of bins: at least one bin per site inside the domain, but fewer than 16 per site over the
+ * whole Morton square, of which a long and thin domain fills little. */
 static int32_t levels_for(cvtm_domain domain, int64_t count) {
   const double side = (double)((uint64_t)1 << (32 - cvtm_morton_shift(domain)));
   const double share = (double)domain.width * (double)domain.height / (side * side);
@@ -40,7 +40,7 @@ static int on_cuda(const cvtm_site_tree *tree) {
   return cvtm_device_get_kind(tree->device) == CVTM_DEVICE_CUDA;
 }
 
-/* Bins at most, and on CUDA the tiles of their counts. */
+/* The bins of a full tree; on CUDA their counts are summed in tiles. */
 static int64_t most_bins(const cvtm_site_tree *tree) {
   return bins_of(levels_for(tree->arrays.domain, tree->capacity));
 }
@@ -51,7 +51,7 @@ static int64_t most_tiles(const cvtm_site_tree *tree) {
 
 enum { ARRAYS = 16 };
 
-static void list_arrays(cvtm_site_tree *tree, cvtm_array arrays[ARRAYS]) {
+static void list_tree_arrays(cvtm_site_tree *tree, cvtm_array arrays[ARRAYS]) {
   cvtm_site_tree_arrays *a = &tree->arrays;
   const int cuda = on_cuda(tree);
   const int64_t n = tree->capacity, bins = most_bins(tree);
@@ -77,7 +77,7 @@ static void list_arrays(cvtm_site_tree *tree, cvtm_array arrays[ARRAYS]) {
   memcpy(arrays, list, sizeof list);
 }
 
-static cvtm_status allocate_all(cvtm_site_tree *tree) {
+static cvtm_status allocate_tree(cvtm_site_tree *tree) {
   cvtm_device *device = tree->device;
   cvtm_site_tree_arrays *a = &tree->arrays;
   const int cuda = on_cuda(tree);
@@ -85,7 +85,7 @@ static cvtm_status allocate_all(cvtm_site_tree *tree) {
       cuda ? CVTM_OK : cvtm_sort_workspace(device, tree->capacity, &a->workspace_bytes);
   if (status != CVTM_OK) return status;
   cvtm_array arrays[ARRAYS];
-  list_arrays(tree, arrays);
+  list_tree_arrays(tree, arrays);
   status = cvtm_device_allocate_all(device, arrays, ARRAYS);
   if (status != CVTM_OK || !cuda) return status;
   const size_t counts = (size_t)most_bins(tree), tiles = (size_t)most_tiles(tree);
@@ -118,7 +118,7 @@ cvtm_status cvtm_site_tree_create(cvtm_device *device, cvtm_domain domain, int64
   tree->table = CVTM_TABLE(device, cvtm_site_tree_table);
   tree->arrays.domain = domain;
   tree->capacity = capacity;
-  const cvtm_status status = allocate_all(tree);
+  const cvtm_status status = allocate_tree(tree);
   if (status != CVTM_OK) {
     cvtm_site_tree_destroy(tree);
     return status;
@@ -130,7 +130,7 @@ cvtm_status cvtm_site_tree_create(cvtm_device *device, cvtm_domain domain, int64
 void cvtm_site_tree_destroy(cvtm_site_tree *tree) {
   if (!tree) return;
   cvtm_array arrays[ARRAYS];
-  list_arrays(tree, arrays);
+  list_tree_arrays(tree, arrays);
   cvtm_device_free_all(tree->device, arrays, ARRAYS);
   free(tree);
 }

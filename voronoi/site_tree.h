@@ -1,7 +1,7 @@
 /* A box tree over sites in Morton order, for exact nearest-site and neighbour
  * queries on clustered and graded sites alike. The sites are sorted along the
- * Morton curve and cut into leaves of CVTM_TREE_LEAF consecutive ones; a perfect
- * binary tree of bounding boxes lies above. site_query.h searches it.
+ * Morton curve and divided into leaves of CVTM_TREE_LEAF consecutive ones; a perfect
+ * binary tree of bounding boxes is above them. site_query.h searches it.
  *
  * The curve runs over a square whose side is the least power of two that covers
  * the domain, cut into 2^32 steps along each axis: so the sites of one pixel are
@@ -9,10 +9,9 @@
  * periodic get the code of the nearest point of it, and keep their coordinates. A
  * site that is not finite lies infinitely far away: its coordinates are infinite.
  *
- * Along with the order comes a grid of bins, squares of 2^levels by 2^levels over the
- * same square, themselves numbered along the curve: about two bins a site, so that a
- * search that knows roughly how far it has to look needs no tree. A coarser bin, of
- * 4^k finest ones, is a run of them. */
+ * The order comes with 2^levels x 2^levels bins over the same square, numbered along the
+ * curve: about two bins per site, so that a search whose radius is known roughly needs no
+ * boxes. A coarser bin consists of 4^k consecutive finest ones. */
 #ifndef CVTMESH_VORONOI_SITE_TREE_H
 #define CVTMESH_VORONOI_SITE_TREE_H
 
@@ -25,8 +24,8 @@ extern "C" {
 
 enum {
   CVTM_TREE_LEAF = 8,
-  CVTM_TREE_CROWDED = 16, /* sites along a finest bin's side, or more, where it is crowded */
-  CVTM_TREE_DEPTH = 31    /* levels of squares that a search by codes tells apart */
+  CVTM_TREE_CROWDED_SPACING = 16, /* spacings along the side of a crowded bin, at least */
+  CVTM_TREE_DEPTH = 31            /* levels of squares that a search by codes can use */
 };
 
 /* Pointers into the tree's device memory, to be passed to kernels by value.
@@ -42,8 +41,8 @@ typedef struct cvtm_site_tree_view {
   const int32_t *start; /* 4^levels + 1: the sorted sites of bin b are start[b] .. start[b+1] - 1 */
   int32_t levels;
   int32_t shift; /* steps of the curve in a pixel, as a power of two */
-  /* count: about how far apart the sites are there; at most the side of a finest bin divided by
-   * CVTM_TREE_CROWDED where such a bin is crowded; 0 where that cannot be told */
+  /* count: estimated spacing of the sites around each; in a crowded bin at most the side of a
+   * finest bin divided by CVTM_TREE_CROWDED_SPACING; 0 if there is no estimate */
   const float *spacing;
 } cvtm_site_tree_view;
 
@@ -55,8 +54,8 @@ void cvtm_site_tree_destroy(cvtm_site_tree *tree);
 /* sites: 2 * count doubles in device memory. Enqueued; allocates nothing, and can
  * be captured in a graph. count must not exceed the capacity. */
 cvtm_status cvtm_site_tree_build(cvtm_site_tree *tree, const double *sites, int64_t count);
-/* The two halves of build: the order and the bins; then the boxes, but only if *wanted (device
- * memory) is not zero then. */
+/* The two parts of cvtm_site_tree_build: the order and the bins; then the boxes, which are skipped
+ * if *wanted (device memory; NULL counts as 1) is 0 when the device gets there. */
 cvtm_status cvtm_site_tree_sort(cvtm_site_tree *tree, const double *sites, int64_t count);
 cvtm_status cvtm_site_tree_build_boxes(cvtm_site_tree *tree, const int32_t *wanted);
 /* Valid until the next build or destroy; its pointers never change for one tree and count. */

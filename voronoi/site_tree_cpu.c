@@ -35,8 +35,8 @@ static void find_spacings(const cvtm_site_tree_arrays *tree, int threads) {
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int64_t place = 0; place < tree->count; ++place) {
     const int32_t bin = cvtm_bin_of(tree->keys[place], tree->levels);
-    tree->spacing[place] = cvtm_bin_count(tree, bin, 0) > CVTM_TREE_CROWD
-                               ? cvtm_crowd_spacing(tree, place)
+    tree->spacing[place] = cvtm_bin_count(tree, bin, 0) > CVTM_TREE_CROWDED_BIN
+                               ? cvtm_crowded_spacing(tree, place)
                                : cvtm_bin_spacing(tree, bin);
   }
 }
@@ -61,10 +61,11 @@ static cvtm_status bound_cpu(cvtm_device *device, const cvtm_site_tree_arrays *t
   if (wanted && !*wanted) return CVTM_OK;
 #pragma omp parallel for num_threads(threads) schedule(static) if (tree->leaf_count > 1024)
   for (int64_t leaf = 0; leaf < tree->leaf_count; ++leaf)
-    cvtm_bound_leaf(tree->position, tree->count, leaf, tree->box + 4 * (tree->leaf_count + leaf));
+    cvtm_tree_leaf_box(tree->position, tree->count, leaf,
+                       tree->box + 4 * (tree->leaf_count + leaf));
   for (int64_t level = tree->leaf_count / 2; level >= 1; level /= 2) {
 #pragma omp parallel for num_threads(threads) schedule(static) if (level > 1024)
-    for (int64_t node = level; node < 2 * level; ++node) cvtm_bound_children(node, tree->box);
+    for (int64_t node = level; node < 2 * level; ++node) cvtm_tree_unite_children(node, tree->box);
   }
   return CVTM_OK;
 }

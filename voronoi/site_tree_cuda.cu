@@ -3,7 +3,7 @@
  * merged instead. */
 #include "base/cuda_check.h"
 #include "base/cuda_utils.h"
-#include "voronoi/site_tree_bound.h"
+#include "voronoi/site_tree_boxes_cuda.h"
 
 enum {
   BLOCK = 256,
@@ -139,7 +139,7 @@ static __global__ void order_kernel(cvtm_site_tree_arrays tree, int64_t tiles,
     const int32_t bin = cvtm_bin_of(code, tree.levels);
     const int32_t count = cvtm_bin_count(&tree, bin, 0);
     int64_t place = tree.start[bin];
-    if (count > CVTM_TREE_CROWD) {
+    if (count > CVTM_TREE_CROWDED_BIN) {
       const int32_t left = count_off(tree.bin_count, bin);
       const int32_t first = static_cast<int32_t>(place), last = first + count;
       place += left - 1;
@@ -236,7 +236,7 @@ static __device__ void place_crowded(const crowd_pass &pass, const double *sites
   cvtm_site_tree_arrays ordered = pass.tree;
   ordered.index = const_cast<int32_t *>(pass.from);
   const int32_t i = pass.from[place];
-  pass.tree.spacing[place] = cvtm_crowd_spacing(&ordered, place);
+  pass.tree.spacing[place] = cvtm_crowded_spacing(&ordered, place);
   if (pass.from != pass.tree.index) pass.tree.index[place] = i;
   cvtm_canonical_site(cvtm_metric_of(pass.tree.domain), sites + 2 * static_cast<int64_t>(i),
                       &pass.tree.position[2 * place], &pass.tree.position[2 * place + 1]);
@@ -285,11 +285,11 @@ static __global__ void __launch_bounds__(BLOCK)
     bound_kernel(cvtm_site_tree_arrays tree, const int32_t *wanted, int64_t subtrees) {
   if (wanted && !*wanted) return;
   for (int64_t k = blockIdx.x; k < subtrees; k += gridDim.x) {
-    cvtm_bound_subtree<BLOCK>(tree.position, tree.count, tree.leaf_count, k, tree.box);
+    cvtm_tree_subtree_boxes<BLOCK>(tree.position, tree.count, tree.leaf_count, k, tree.box);
     __syncthreads();
   }
   if (!cvtm_last_block(tree.ended)) return;
-  cvtm_bound_above<BLOCK>(tree.leaf_count, tree.box);
+  cvtm_tree_upper_boxes<BLOCK>(tree.leaf_count, tree.box);
 }
 
 static cvtm_status sort_cuda(cvtm_device *device, const cvtm_site_tree_arrays *tree,
@@ -315,7 +315,7 @@ static cvtm_status sort_cuda(cvtm_device *device, const cvtm_site_tree_arrays *t
 
 static cvtm_status bound_cuda(cvtm_device *device, const cvtm_site_tree_arrays *tree,
                               const int32_t *wanted) {
-  const int64_t subtrees = cvtm_bound_subtrees(tree->leaf_count);
+  const int64_t subtrees = cvtm_tree_subtrees(tree->leaf_count);
   bound_kernel<<<cvtm_cuda_blocks(subtrees, 1), BLOCK, 0, cvtm_cuda_stream(device)>>>(*tree, wanted,
                                                                                       subtrees);
   return cvtm_cuda_launched(device, "bound_kernel");

@@ -1,4 +1,5 @@
-/* Inside jfa only: the phases of building a site tree that differ between devices. */
+/* Inside the library: the phases of building a site tree that differ between devices, and what both
+ * sides share. */
 #ifndef CVTMESH_VORONOI_SITE_TREE_KERNELS_H
 #define CVTMESH_VORONOI_SITE_TREE_KERNELS_H
 
@@ -50,41 +51,30 @@ extern const cvtm_site_tree_table cvtm_site_tree_table_cpu, cvtm_site_tree_table
 }
 #endif
 
-/* The coordinates that the tree holds for a site. */
-CVTM_HD void cvtm_canonical_site(cvtm_metric metric, const double *site, double *x, double *y) {
-  if (!isfinite(site[0]) || !isfinite(site[1])) {
-    *x = HUGE_VAL;
-    *y = HUGE_VAL;
-    return;
-  }
-  *x = cvtm_wrap(site[0], metric.period_x);
-  *y = cvtm_wrap(site[1], metric.period_y);
-}
-
 /* The bin of a code, of 4^levels bins. */
 CVTM_HD int32_t cvtm_bin_of(uint64_t code, int32_t levels) {
   return levels == 0 ? 0 : (int32_t)(code >> (64 - 2 * levels));
 }
 
 enum {
-  CVTM_TREE_NEIGHBORS = 8, /* sites of the bin that tells how close they lie */
-  CVTM_TREE_CROWD = 192,   /* a smallest bin that holds more sites is crowded */
-  CVTM_TREE_AT_ONCE = 4    /* bins to look at before the first answer */
+  CVTM_TREE_NEIGHBORS = 8,     /* sites of a bin from which their spacing is estimated, at least */
+  CVTM_TREE_CROWDED_BIN = 192, /* a finest bin with more sites is crowded */
+  CVTM_TREE_AT_ONCE = 4        /* levels of bins whose counts are read before one is used */
 };
 
-/* How many sites are in the bin that holds a smallest one, `up` levels above it. */
+/* The number of sites in the bin `up` levels above a finest one. */
 CVTM_HD int32_t cvtm_bin_count(const cvtm_site_tree_arrays *tree, int32_t bin, int32_t up) {
   const int32_t first = bin >> 2 * up << 2 * up;
   return tree->start[first + (1 << 2 * up)] - tree->start[first];
 }
 
-/* The side of a square of 4^-depth of the curve's square, in pixels. */
+/* The side in pixels of a square of 4^-depth of the Morton square. */
 CVTM_HD float cvtm_tree_side(const cvtm_site_tree_arrays *tree, int32_t depth) {
   return ldexpf(1, 32 - cvtm_morton_shift(tree->domain) - depth);
 }
 
-/* How far apart the sites around a smallest bin are, by the least bin about it that holds enough to
- * tell; 0 if there are too many in it. */
+/* The spacing of sites around a finest bin, from the smallest bin around it that holds
+ * CVTM_TREE_NEIGHBORS sites; 0 if that bin is crowded. */
 CVTM_HD float cvtm_bin_spacing(const cvtm_site_tree_arrays *tree, int32_t bin) {
   int32_t counts[CVTM_TREE_AT_ONCE], up = 0, count = 0;
   for (int32_t k = 0; k < CVTM_TREE_AT_ONCE; ++k)
@@ -95,10 +85,10 @@ CVTM_HD float cvtm_bin_spacing(const cvtm_site_tree_arrays *tree, int32_t bin) {
   }
   while (count < CVTM_TREE_NEIGHBORS && up < tree->levels) count = cvtm_bin_count(tree, bin, ++up);
   const float side = cvtm_tree_side(tree, tree->levels - up);
-  return count > CVTM_TREE_CROWD ? 0 : side / sqrtf((float)count);
+  return count > CVTM_TREE_CROWDED_BIN ? 0 : side / sqrtf((float)count);
 }
 
-/* The code of the site at a place, while the tree is built. */
+/* The Morton code of the site at a place, while the tree is built. */
 CVTM_HD uint64_t cvtm_tree_code(const cvtm_site_tree_arrays *tree, int64_t place) {
 #ifdef __CUDA_ARCH__
   return tree->keys[tree->index[place]];
@@ -107,9 +97,10 @@ CVTM_HD uint64_t cvtm_tree_code(const cvtm_site_tree_arrays *tree, int64_t place
 #endif
 }
 
-/* How far apart the sites around a place in a crowded bin are, by the smallest square of the curve
- * that holds the site and enough others. At most cvtm_hull_is_crowded's limit. */
-CVTM_HD float cvtm_crowd_spacing(const cvtm_site_tree_arrays *tree, int64_t place) {
+/* The spacing of sites around a place in a crowded bin, from the smallest square of the Morton
+ * curve that holds the site and CVTM_TREE_NEIGHBORS - 1 others; at most the limit of
+ * cvtm_hull_is_crowded. */
+CVTM_HD float cvtm_crowded_spacing(const cvtm_site_tree_arrays *tree, int64_t place) {
   enum { OTHERS = CVTM_TREE_NEIGHBORS - 1 };
   const int32_t bin = cvtm_bin_of(cvtm_tree_code(tree, place), tree->levels);
   const int64_t first = tree->start[bin], last = tree->start[bin + 1];
@@ -121,12 +112,13 @@ CVTM_HD float cvtm_crowd_spacing(const cvtm_site_tree_arrays *tree, int64_t plac
     if (common > depth) depth = common;
   }
   const float side = cvtm_tree_side(tree, depth < CVTM_TREE_DEPTH ? depth : CVTM_TREE_DEPTH);
-  const float most = cvtm_tree_side(tree, tree->levels) / CVTM_TREE_CROWDED;
+  const float most = cvtm_tree_side(tree, tree->levels) / CVTM_TREE_CROWDED_SPACING;
   return fminf(side / sqrtf((float)CVTM_TREE_NEIGHBORS), most);
 }
 
-/* Box of the sorted sites first .. last - 1; an empty one is infinite inside out. */
-CVTM_HD void cvtm_bound_sites(const double *position, int64_t first, int64_t last, double *box) {
+/* Box of the sites at places first .. last - 1; if there are none, lower bounds are +inf and upper
+ * bounds -inf. */
+CVTM_HD void cvtm_tree_sites_box(const double *position, int64_t first, int64_t last, double *box) {
   double x0 = HUGE_VAL, y0 = HUGE_VAL, x1 = -HUGE_VAL, y1 = -HUGE_VAL;
   for (int64_t place = first; place < last; ++place) {
     const double x = position[2 * place], y = position[2 * place + 1];
@@ -141,15 +133,15 @@ CVTM_HD void cvtm_bound_sites(const double *position, int64_t first, int64_t las
   box[3] = y1;
 }
 
-/* The sites of leaf l. */
-CVTM_HD void cvtm_bound_leaf(const double *position, int64_t count, int64_t leaf, double *box) {
+/* Box of the sites of a leaf. */
+CVTM_HD void cvtm_tree_leaf_box(const double *position, int64_t count, int64_t leaf, double *box) {
   const int64_t first = leaf * CVTM_TREE_LEAF;
   const int64_t last = first + CVTM_TREE_LEAF < count ? first + CVTM_TREE_LEAF : count;
-  cvtm_bound_sites(position, first, last, box);
+  cvtm_tree_sites_box(position, first, last, box);
 }
 
-/* The union of a node's two children; box is the whole tree's array. */
-CVTM_HD void cvtm_bound_children(int64_t node, double *box) {
+/* Makes the box of a node from those of its two children; box: the array of all boxes. */
+CVTM_HD void cvtm_tree_unite_children(int64_t node, double *box) {
   const double *a = box + 8 * node;
   const double *b = a + 4;
   double *united = box + 4 * node;

@@ -60,7 +60,7 @@ static void run(const diagram *d, cvtm_voronoi_method method) {
 static int32_t *compute(cvtm_device *device, cvtm_domain domain, const double *sites, int64_t count,
                         cvtm_voronoi_method method) {
   diagram d = open_diagram(device, domain, sites, count);
-  /* Twice: nothing may be left over from an earlier call. */
+  /* Twice: an earlier call must not influence a later one. */
   run(&d, method);
   run(&d, method);
   int32_t *labels = get_labels(&d);
@@ -78,7 +78,7 @@ static int64_t wrong_pixels(cvtm_domain domain, const double *sites, int64_t cou
   return wrong;
 }
 
-/* Exact mode against the plain search. */
+/* The exact diagram against an exhaustive search. */
 static void check_exact(cvtm_device *device, cvtm_domain domain, const double *sites,
                         int64_t count) {
   int32_t *labels = compute(device, domain, sites, count, CVTM_VORONOI_EXACT);
@@ -150,7 +150,7 @@ static void test_exact_outside(void **state) {
       sites[2 * i + 1] = 4 * sites[2 * i + 1] - 1.5 * domains[d].height;
     }
     check_exact(*state, domains[d], sites, 400);
-    /* None inside at all, and very far away. */
+    /* No site inside, and all very far away. */
     for (int i = 0; i < 400; ++i) {
       sites[2 * i] = -1e3 - 1e4 * i;
       sites[2 * i + 1] = 1e6 + sites[2 * i + 1];
@@ -160,7 +160,7 @@ static void test_exact_outside(void **state) {
   }
 }
 
-/* Share of pixels whose label differs from the exact diagram's. */
+/* Fraction of pixels whose label differs from the exact diagram's. */
 static double error_rate(cvtm_device *device, cvtm_domain domain, const double *sites,
                          int64_t count, cvtm_voronoi_method method) {
   const int64_t pixels = (int64_t)domain.width * domain.height;
@@ -176,8 +176,8 @@ static double error_rate(cvtm_device *device, cvtm_domain domain, const double *
   return (double)wrong / (double)pixels;
 }
 
-/* Random sites, 10, 100 and 1000 pixels per cell. Seeds of one site per pixel would
- * have an error of 2.9e-2 at 10; the groups must take most of it away. */
+/* Random sites, 10, 100 and 1000 pixels per cell. Flooding only one site per pixel would have an
+ * error of 2.9e-2 at 10; taking all sites of a seed into account must remove most of it. */
 static void test_error_rates(void **state) {
   static const double most[][3] = {
       [CVTM_VORONOI_JFA] = {3.5e-3, 6e-4, 8e-5},
@@ -222,8 +222,8 @@ static void test_centred_sites_own_their_pixels(void **state) {
   free(sites);
 }
 
-/* Sites that share a pixel are all there: two in one pixel, left and right, halve the plane;
- * with one ring of many in a pixel, each owns the pixels in its direction. */
+/* No site is lost that shares its pixel with others: two in one pixel, left and right, halve the
+ * plane; of a ring of many in one pixel each owns the pixels in its direction. */
 static void test_shared_pixels(void **state) {
   const cvtm_domain domain = {64, 64, 0};
   const double pair[] = {32.75, 20.5, 32.25, 20.5};
@@ -243,10 +243,11 @@ static void test_shared_pixels(void **state) {
   }
 }
 
-/* Two sites, mirrored at a column of pixel centres but for a billionth of a pixel: far less than
- * the words that are flooded can tell. With two seeds jump flooding itself loses nothing. Then two
- * crowds, seven pixels apart and flooded as the middles of their pixels: four crowds away the line
- * between those may be farther from the true one than the last pass hears. */
+/* Two sites, mirrored at a column of pixel centres up to a billionth of a pixel: far less than seed
+ * codes resolve. With two seeds jump flooding itself makes no errors. Then two pixels of several
+ * sites, seven pixels apart and flooded as the middles of their pixels: far from them the line
+ * between the middles may differ from the true one by more than the final pass looks for
+ * candidates. */
 static void test_near_ties(void **state) {
   enum { CROWD = 6, TRIALS = 12 };
   for (int trial = 0; trial < TRIALS; ++trial) {
@@ -272,7 +273,7 @@ static void test_near_ties(void **state) {
   }
 }
 
-/* Flooding a crowd: ten sites in each pixel, and clusters. */
+/* Jump flooding of ten sites in each pixel, and of clusters. */
 static void test_crowded_flooding(void **state) {
   const cvtm_domain domain = {48, 40, 0};
   double *crowd = uniform_sites(domain, 19200, 29);
@@ -339,7 +340,8 @@ static cvtm_voronoi_cost cost_of(const diagram *d) {
   return cost;
 }
 
-/* Corrects the labels; how many were wrong, checked against the plain search. */
+/* Corrects the labels. Returns how many were wrong, after checking that number against the exact
+ * diagram. */
 static int64_t correct(const diagram *d, const double *sites) {
   int32_t *before = get_labels(d);
   int64_t wrong = -1;
@@ -363,7 +365,7 @@ static int64_t correct(const diagram *d, const double *sites) {
   return wrong;
 }
 
-/* Dense sites need few passes; a large empty circle needs as many as jfa, and finds its way. */
+/* Dense sites need few passes; with a large empty circle jfa-short needs as many as jfa. */
 static void test_short_schedule(void **state) {
   for (int periodic = 0; periodic < 2; ++periodic) {
     const cvtm_domain domain = {320, 200, periodic};
@@ -381,7 +383,7 @@ static void test_short_schedule(void **state) {
     assert_int_equal(dense.bytes, 4 * (2 * dense.passes + 1) * pixels_of(domain));
     assert_true(full.bytes > dense.bytes);
     assert_true(correct(&d, sites) <= full_wrong + full_wrong / 2 + 10);
-    /* All in a corner, but one: the first step must lead from there to the other end. */
+    /* All sites but one in a corner: the first step must reach the opposite one. */
     for (int i = 1; i < 2000; ++i) {
       sites[2 * i] = 5 * sites[2 * i] / domain.width;
       sites[2 * i + 1] = 5 * sites[2 * i + 1] / domain.height;
@@ -397,7 +399,7 @@ static void test_short_schedule(void **state) {
   }
 }
 
-/* Small moves are followed; what larger ones break is put right. */
+/* A warm start follows small moves; the errors after larger ones are corrected. */
 static void test_warm_start(void **state) {
   enum { COUNT = 400 };
   static const double move[] = {0, 0.3, 3, 200};
@@ -426,12 +428,12 @@ static void test_warm_start(void **state) {
   }
 }
 
-/* Labels that lead nowhere: none, too large, all the same, and those of other places. */
+/* Useless old labels: no index, too large, all the same, and those of other pixels. */
 static void test_warm_start_from_anything(void **state) {
   enum { COUNT = 250 };
   const cvtm_domain domain = {96, 130, 0};
   double *sites = uniform_sites(domain, COUNT, 61);
-  sites[8] = -40; /* one outside, one nowhere */
+  sites[8] = -40; /* one site outside, one not finite */
   sites[21] = NAN;
   diagram d = open_diagram(*state, domain, sites, COUNT);
   run(&d, CVTM_VORONOI_EXACT);

@@ -82,7 +82,7 @@ static void check_queries(const host_tree *tree, cvtm_domain domain, const doubl
   for (int q = 0; q < queries; ++q) {
     double point[2];
     cvtm_random_uniform2(99, 0, (uint64_t)q, point);
-    /* Also outside the domain, and often on half-integers, where lattices tie. */
+    /* Some points are outside the domain; half of them are half-integers, where lattices tie. */
     double x = (1.5 * point[0] - 0.25) * domain.width, y = (1.5 * point[1] - 0.25) * domain.height;
     if (q % 2) {
       x = floor(x) + 0.5;
@@ -140,8 +140,8 @@ static void test_lattice(void **state) {
   check_sites(*state, domains[1], sites, 256, 2000);
 }
 
-/* A large pile must be found by its lowest index, and quickly: each search visits a few
- * boxes only. */
+/* Of very many coincident sites the lowest index must be found, and each search must visit only a
+ * few boxes. */
 static void test_coincident(void **state) {
   enum { COUNT = 200000 };
   const cvtm_domain domain = {100, 100, 0};
@@ -160,7 +160,7 @@ static void test_coincident(void **state) {
   free(sites);
 }
 
-/* Sites of equal Morton code keep the caller's order, and a site's pixel decides its run. */
+/* Sites of equal Morton code keep the caller's order, and the sites of a pixel are consecutive. */
 static void test_order(void **state) {
   enum { COUNT = 4000 };
   const cvtm_domain domain = {37, 21, 0};
@@ -208,11 +208,11 @@ static void test_crowded_bins(void **state) {
     assert_true(code >= before);
     if (place > 0 && code == before) assert_true(tree.index[place] > tree.index[place - 1]);
     before = code;
-    if (tree.start[bin + 1] - tree.start[bin] <= CVTM_TREE_CROWD) continue;
+    if (tree.start[bin + 1] - tree.start[bin] <= CVTM_TREE_CROWDED_BIN) continue;
     const double spacing = (double)tree.spacing[place];
-    assert_true(spacing > 0 && spacing * CVTM_TREE_CROWDED <= finest);
+    assert_true(spacing > 0 && spacing * CVTM_TREE_CROWDED_SPACING <= finest);
     if (tree.index[place] % 4 != 0) continue;
-    /* COUNT / 4 sites evenly in a quarter of a square pixel, the others in its middle. */
+    /* COUNT / 4 sites are even over a quarter of a square pixel; the others are in its middle. */
     const double even = 0.5 / sqrt(COUNT / 4);
     const double from_center = fmax(fabs(x - center[0]), fabs(y - center[1]));
     if (from_center < 0.01 || from_center > 0.2) continue;
@@ -259,8 +259,8 @@ static void test_empty_and_not_finite(void **state) {
   }
 }
 
-/* The boxes are made where *wanted is not zero, and stay as they are where it is. */
-static void test_bound_if_wanted(void **state) {
+/* The boxes are built if *wanted is not 0, and stay as they are if it is. */
+static void test_boxes_if_wanted(void **state) {
   cvtm_device *device = *state;
   enum { COUNT = 100 };
   double *sites = uniform_sites(domains[0], COUNT, 6);
@@ -319,7 +319,7 @@ int main(void) {
       cmocka_unit_test_prestate(test_crowded_bins, device),
       cmocka_unit_test_prestate(test_range, device),
       cmocka_unit_test_prestate(test_empty_and_not_finite, device),
-      cmocka_unit_test_prestate(test_bound_if_wanted, device),
+      cmocka_unit_test_prestate(test_boxes_if_wanted, device),
       cmocka_unit_test_prestate(test_arguments, device),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,7 +27,7 @@ static inline double *uniform_sites(cvtm_domain domain, int64_t count, uint64_t 
   return sites;
 }
 
-/* Half of the sites in a disc of one pixel, most of the rest in a few tight clusters. */
+/* Half of the sites in a square of one pixel, most others in a few tight clusters. */
 static inline double *clustered_sites(cvtm_domain domain, int64_t count, uint64_t seed) {
   double *sites = uniform_sites(domain, count, seed);
   for (int64_t i = 0; i < count; ++i) {
@@ -69,8 +69,8 @@ static inline int32_t reference_nearest(cvtm_domain domain, const double *sites,
   return index;
 }
 
-/* Whether `found` is the nearest site, up to the rounding of doubles; a true tie must
- * have gone to the lowest index. */
+/* True if `found` is the nearest site, up to the rounding of doubles. In an exact tie it must be
+ * the lowest index. */
 static inline int is_nearest(cvtm_domain domain, const double *sites, int64_t count, double x,
                              double y, int32_t found) {
   const int32_t expected = reference_nearest(domain, sites, count, x, y);
