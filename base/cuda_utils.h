@@ -44,11 +44,11 @@ static __device__ inline bool cvtm_last_block(int32_t *ended) {
   __syncthreads();
   if (threadIdx.x == 0) {
     __threadfence();
-    last = atomicAdd(ended, 1) + 1 == static_cast<int32_t>(gridDim.x);
-    if (last) *ended = 0;
-    __threadfence();
+    unsigned *const counter = reinterpret_cast<unsigned *>(ended);
+    last = atomicInc(counter, gridDim.x - 1) == gridDim.x - 1; /* wraps to 0 */
   }
   __syncthreads();
+  if (last) __threadfence();
   return last;
 }
 

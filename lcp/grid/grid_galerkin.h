@@ -6,11 +6,13 @@
  * neighbours. Truncated nodes count neither in w nor in P. `sum` holds the entries, [1][1] the
  * diagonal; of the others only those that are stored: east, south, south-east and south-west.
  *
- * cvtm_grid_galerkin chooses among four functions:
+ * cvtm_grid_galerkin chooses among these functions:
  *   _constant  a constant operator and no truncated node: three numbers in closed form;
- *   _five      bilinear interpolation below a five-point problem without stored links: entry by
- *              entry, so that q need not be held; the same bits as _halved;
- *   _halved    both directions halved, any weights;
+ *   _bilinear  both directions halved, weights in closed form;
+ *   _inside    the same away from the boundary of a coarse level;
+ *   _five      the same below a five-point problem without stored links: entry by entry, so that q
+ *              need not be held; the same bits as _bilinear;
+ *   _weighted  both directions halved, stored weights;
  *   _any       any coarsening. */
 #ifndef CVTMESH_LCP_GRID_GRID_GALERKIN_H
 #define CVTMESH_LCP_GRID_GRID_GALERKIN_H
@@ -175,48 +177,74 @@ CVTM_HD void cvtm_grid_spread(const cvtm_grid_level *c, int64_t x, int64_t y, in
   }
 }
 
-/* cvtm_grid_galerkin where both directions are halved. `bilinear` (weights in closed form) and
- * `inside` (all 5 x 5 nodes are inside the grid below a coarse level) are constants of each call.
- */
-CVTM_HD void cvtm_grid_galerkin_halved(const cvtm_grid_finer *f, const cvtm_grid_level *c,
-                                       int64_t x, int64_t y, uint32_t truncated, int bilinear,
-                                       int inside, double sum[3][3]) {
-  double across[3] = {0.5, 1, 0.5}, along[3] = {0.5, 1, 0.5}, q[5][5] = {{0}};
-  if (bilinear && !inside) {
-    cvtm_grid_closed_form_weights(c->neumann, x, c->width, across);
-    cvtm_grid_closed_form_weights(c->neumann, y, c->height, along);
-  }
+/* cvtm_grid_galerkin with bilinear weights, both directions halved. */
+CVTM_HD void cvtm_grid_galerkin_bilinear(const cvtm_grid_finer *f, const cvtm_grid_level *c,
+                                         int64_t x, int64_t y, uint32_t truncated,
+                                         double sum[3][3]) {
+  double across[3], along[3], q[5][5] = {{0}};
+  cvtm_grid_closed_form_weights(c->neumann, x, c->width, across);
+  cvtm_grid_closed_form_weights(c->neumann, y, c->height, along);
   CVTM_UNROLL
   for (int dy = 0; dy < 3; ++dy) {
     CVTM_UNROLL
     for (int dx = 0; dx < 3; ++dx) {
       if (truncated >> (5 * dy + dx + 6) & 1) continue;
       double link[3][3];
-      const int64_t i = 2 * x + dx, j = 2 * y + dy;
-      const double own = bilinear ? along[dy] * across[dx] : cvtm_grid_basis(c, x, y, i, j);
-      if (inside) {
-        cvtm_grid_coarse_stencil_inside(f->level, i, j, link);
-      } else {
-        cvtm_grid_finer_stencil(f, i, j, link);
-      }
-      cvtm_grid_add_stencil(own, dx, dy, link, q);
+      cvtm_grid_finer_stencil(f, 2 * x + dx, 2 * y + dy, link);
+      cvtm_grid_add_stencil(along[dy] * across[dx], dx, dy, link, q);
     }
   }
-  if (bilinear) {
-    cvtm_grid_add_all_to_parents(c, x, y, across, along, truncated, q, sum);
-    return;
+  cvtm_grid_add_all_to_parents(c, x, y, across, along, truncated, q, sum);
+}
+
+/* cvtm_grid_galerkin with stored weights, both directions halved. */
+CVTM_HD void cvtm_grid_galerkin_weighted(const cvtm_grid_finer *f, const cvtm_grid_level *c,
+                                         int64_t x, int64_t y, double sum[3][3]) {
+  const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
+  double q[5][5] = {{0}};
+  CVTM_UNROLL
+  for (int dy = 0; dy < 3; ++dy) {
+    CVTM_UNROLL
+    for (int dx = 0; dx < 3; ++dx) {
+      const int64_t i = 2 * x + dx, j = 2 * y + dy;
+      if (i >= width || j >= height || cvtm_grid_finer_active(f, i, j)) continue;
+      double link[3][3];
+      const double own = cvtm_grid_basis(c, x, y, i, j);
+      cvtm_grid_finer_stencil(f, i, j, link);
+      cvtm_grid_add_stencil(own, dx, dy, link, q);
+    }
   }
   CVTM_UNROLL
   for (int ty = 0; ty < 5; ++ty) {
     CVTM_UNROLL
     for (int tx = 0; tx < 5; ++tx) {
-      if (truncated >> (5 * ty + tx) & 1) continue;
+      const int64_t i = 2 * x - 1 + tx, j = 2 * y - 1 + ty;
+      if (i < 0 || j < 0 || i >= width || j >= height) continue;
+      if (cvtm_grid_finer_active(f, i, j)) continue;
       cvtm_grid_spread(c, x, y, tx, ty, q[ty][tx], sum);
     }
   }
 }
 
-/* cvtm_grid_galerkin_halved with bilinear weights below a five-point problem without links. */
+/* cvtm_grid_galerkin_bilinear where all 5 x 5 nodes are inside the grid of a
+ * coarse level and none is truncated: most nodes, and with fewer registers on CUDA. */
+CVTM_HD void cvtm_grid_galerkin_inside(const cvtm_grid_level *f, const cvtm_grid_level *c,
+                                       int64_t x, int64_t y, double sum[3][3]) {
+  const double half[3] = {0.5, 1, 0.5};
+  double q[5][5] = {{0}};
+  CVTM_UNROLL
+  for (int dy = 0; dy < 3; ++dy) {
+    CVTM_UNROLL
+    for (int dx = 0; dx < 3; ++dx) {
+      double link[3][3];
+      cvtm_grid_coarse_stencil_inside(f, 2 * x + dx, 2 * y + dy, link);
+      cvtm_grid_add_stencil(half[dy] * half[dx], dx, dy, link, q);
+    }
+  }
+  cvtm_grid_add_all_to_parents(c, x, y, half, half, 0, q, sum);
+}
+
+/* cvtm_grid_galerkin_bilinear below a five-point problem without links. */
 CVTM_HD void cvtm_grid_galerkin_five(const cvtm_grid_problem *p, const cvtm_grid_level *c,
                                      int64_t x, int64_t y, uint32_t cuts, double sum[3][3]) {
   const double link = p->constant, outer = p->neumann ? 0.0 : link;
@@ -258,8 +286,8 @@ CVTM_HD void cvtm_grid_galerkin_five(const cvtm_grid_problem *p, const cvtm_grid
 
 /* --- any coarsening --- */
 
-CVTM_HD void cvtm_grid_galerkin_thin(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
-                                     int64_t y, double sum[3][3]) {
+CVTM_HD void cvtm_grid_galerkin_any(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
+                                    int64_t y, double sum[3][3]) {
   const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
   int64_t i0, i1, j0, j1;
   cvtm_grid_support(c->halved_x, x, width, &i0, &i1);
@@ -318,21 +346,20 @@ CVTM_HD void cvtm_grid_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level 
   cvtm_grid_constant_stencil constant;
   int is_constant = 0;
   if (!c->halved_x || !c->halved_y) {
-    cvtm_grid_galerkin_thin(f, c, x, y, sum);
+    cvtm_grid_galerkin_any(f, c, x, y, sum);
+  } else if (c->weight) {
+    cvtm_grid_galerkin_weighted(f, c, x, y, sum);
   } else {
     const uint32_t truncated = cvtm_grid_truncated_nodes(f, x, y);
-    is_constant =
-        !c->weight && truncated == 0 && cvtm_grid_galerkin_is_constant(f, x, y, &constant);
+    is_constant = truncated == 0 && cvtm_grid_galerkin_is_constant(f, x, y, &constant);
     if (is_constant) {
       cvtm_grid_constant_entries(constant, sum);
-    } else if (c->weight) {
-      cvtm_grid_galerkin_halved(f, c, x, y, truncated, 0, 0, sum);
     } else if (truncated == 0 && !f->problem) {
-      cvtm_grid_galerkin_halved(f, c, x, y, 0, 1, 1, sum);
+      cvtm_grid_galerkin_inside(f->level, c, x, y, sum);
     } else if (f->problem && !f->problem->horizontal) {
       cvtm_grid_galerkin_five(f->problem, c, x, y, truncated, sum);
     } else {
-      cvtm_grid_galerkin_halved(f, c, x, y, truncated, 1, 0, sum);
+      cvtm_grid_galerkin_bilinear(f, c, x, y, truncated, sum);
     }
   }
   cvtm_grid_store_stencil(c, x, y, sum, is_constant);

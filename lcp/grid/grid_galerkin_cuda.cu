@@ -30,9 +30,10 @@ __device__ void update_stencil(const cvtm_grid_finer *f, const cvtm_grid_level *
 
 /* below_problem: the finer level is the problem, not `finer`. tall: tiles of `tall` * tile_y lines.
  */
-__global__ void galerkin_kernel(const cvtm_grid_problem *problem, cvtm_grid_level finer,
-                                cvtm_grid_level coarse, int below_problem, int all, int tall,
-                                const uint8_t *changed, launch_part part) {
+__global__ void __launch_bounds__(tile_x *tile_y, 2)
+    galerkin_kernel(const cvtm_grid_problem *problem, cvtm_grid_level finer, cvtm_grid_level coarse,
+                    int below_problem, int all, int tall, const uint8_t *changed,
+                    launch_part part) {
   pdl_trigger_and_wait();
   if (!all && changed && !*changed) return;
   const cvtm_grid_problem p = *problem;
@@ -119,7 +120,7 @@ __device__ __noinline__ void galerkin_edge(const cvtm_grid_level *f, const cvtm_
                                            int64_t x, int64_t y) {
   const cvtm_grid_finer finer = {nullptr, f};
   double sum[3][3] = {};
-  cvtm_grid_galerkin_halved(&finer, c, x, y, 0, 1, 0, sum);
+  cvtm_grid_galerkin_bilinear(&finer, c, x, y, 0, sum);
   cvtm_grid_store_stencil(c, x, y, sum, 0);
 }
 
@@ -176,7 +177,7 @@ __global__ void __launch_bounds__(tile_x *tile_y, !below_problem && lines == til
     } else if (below_problem) {
       cvtm_grid_galerkin_five(&p, &coarse, x, y, cut, sum);
     } else {
-      cvtm_grid_galerkin_halved(&f, &coarse, x, y, 0, 1, 1, sum);
+      cvtm_grid_galerkin_inside(&finer, &coarse, x, y, sum);
     }
     cvtm_grid_store_stencil(&coarse, x, y, sum, is_constant);
   }
