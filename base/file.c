@@ -3,6 +3,7 @@
 #include "base/file.h"
 
 #include "base/grow.h"
+#include "base/large_pages.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -287,8 +288,25 @@ static cvtm_status open_input(const char *path, int *file, size_t *expected, cvt
   return CVTM_OK;
 }
 
-/* Reads to the end of `file`; the buffer grows by doubling from the expected size and
- * always has one byte more than has been read. */
+/* Reads the first `size` bytes of a regular file in parallel, and moves the file's position behind
+ * them. Returns how many are there before the first block that could not be read in full: the
+ * caller reads on from there, and finds out why. */
+static size_t read_blocks(int file, unsigned char *bytes, size_t size) {
+  const int64_t block = (int64_t)4 << 20, blocks = ((int64_t)size + block - 1) / block;
+  if (blocks < 4) return 0;
+  int64_t done = blocks;
+#pragma omp parallel for schedule(dynamic) reduction(min : done)
+  for (int64_t b = 0; b < blocks; ++b) {
+    const int64_t start = b * block;
+    const int64_t length = b + 1 < blocks ? block : (int64_t)size - start;
+    if (pread(file, bytes + start, (size_t)length, start) != length && b < done) done = b;
+  }
+  const size_t got = done < blocks ? (size_t)(done * block) : size;
+  return lseek(file, (off_t)got, SEEK_SET) >= 0 ? got : 0;
+}
+
+/* Reads to the end of `file`; the buffer grows by doubling from the expected size (0: the file is
+ * not a regular one) and always has one byte more than has been read. */
 static cvtm_status read_all(int file, const char *name, size_t expected, size_t limit,
                             unsigned char **bytes, size_t *size, cvtm_error *error) {
   enum { SMALLEST = 65536 };
@@ -308,6 +326,8 @@ static cvtm_status read_all(int file, const char *name, size_t expected, size_t 
       status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
       break;
     }
+    if (used == 0) cvtm_prefer_large_pages(buffer, (size_t)capacity);
+    if (used == 0 && expected > 0) used = read_blocks(file, buffer, expected);
     const size_t left = (size_t)capacity - used;
     got = read(file, buffer + used, left < chunk ? left : chunk);
     if (got < 0 && errno != EINTR)

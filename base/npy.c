@@ -14,6 +14,8 @@ enum { HOST_IS_BIG = 1 };
 enum { HOST_IS_BIG = 0 };
 #endif
 
+enum { WORTH_THREADS = 1 << 20 /* elements */ };
+
 /* What the header says, before anything is allocated. */
 typedef struct layout {
   char kind;
@@ -209,6 +211,7 @@ static cvtm_status parse_header(const unsigned char *bytes, size_t size, const c
 }
 
 static void swap_items(unsigned char *data, int64_t count, int item) {
+#pragma omp parallel for schedule(static) if (count >= WORTH_THREADS)
   for (int64_t i = 0; i < count; ++i) {
     unsigned char *p = data + i * item;
     for (int a = 0, b = item - 1; a < b; ++a, --b) {
@@ -254,24 +257,26 @@ static float half_to_float(uint16_t h) {
   return (float)(h & 0x8000 ? -value : value);
 }
 
-/* float16 becomes float32. `data` is replaced. */
-static int widen_halves(layout *l, unsigned char **data) {
-  float *wide = malloc(l->count > 0 ? (size_t)l->count * sizeof *wide : 1);
-  if (wide == NULL) return 0;
-  for (int64_t i = 0; i < l->count; ++i) {
+/* float16 as float32, malloc'd; NULL without memory. */
+static float *widen_halves(const unsigned char *data, int64_t count) {
+  float *wide = malloc(count > 0 ? (size_t)count * sizeof *wide : 1);
+  if (wide == NULL) return NULL;
+#pragma omp parallel for schedule(static) if (count >= WORTH_THREADS)
+  for (int64_t i = 0; i < count; ++i) {
     uint16_t h;
-    memcpy(&h, *data + i * 2, sizeof h);
+    memcpy(&h, data + i * 2, sizeof h);
     wide[i] = half_to_float(h);
   }
-  free(*data);
-  *data = (unsigned char *)wide;
-  l->item = 4;
-  return 1;
+  return wide;
 }
 
-/* Turns the raw elements, which this function owns, into the array. */
-static cvtm_status finish(layout *l, unsigned char *data, const char *name, cvtm_npy *array,
-                          cvtm_error *error) {
+/* Fills a new array with the elements, which follow the header in `bytes`; takes over `bytes`. */
+static cvtm_status make_array(layout *l, unsigned char *bytes, const char *name, cvtm_npy *array,
+                              cvtm_error *error) {
+  unsigned char *data = bytes + l->offset;
+  if (l->offset % (size_t)l->item != 0) {
+    data = memmove(bytes, data, (size_t)l->count * (size_t)l->item);
+  }
   if (l->swap) swap_items(data, l->count, l->item);
   int ok = 1;
   if (l->fortran && l->dimensions > 1 && l->count > 0) {
@@ -279,13 +284,21 @@ static cvtm_status finish(layout *l, unsigned char *data, const char *name, cvtm
     ok = rows != NULL;
     if (ok) {
       transpose(l, data, rows);
-      free(data);
-      data = rows;
+      free(bytes);
+      data = bytes = rows;
     }
   }
-  if (ok && l->kind == 'f' && l->item == 2) ok = widen_halves(l, &data);
+  if (ok && l->kind == 'f' && l->item == 2) {
+    float *wide = widen_halves(data, l->count);
+    ok = wide != NULL;
+    if (ok) {
+      free(bytes);
+      data = bytes = (unsigned char *)wide;
+      l->item = 4;
+    }
+  }
   if (!ok) {
-    free(data);
+    free(bytes);
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
   }
   array->kind = l->kind;
@@ -294,20 +307,32 @@ static cvtm_status finish(layout *l, unsigned char *data, const char *name, cvtm
   memcpy(array->shape, l->shape, sizeof array->shape);
   array->count = l->count;
   array->data = data;
+  array->storage = bytes;
   return CVTM_OK;
+}
+
+cvtm_status cvtm_npy_take(unsigned char *bytes, size_t size, const char *name, cvtm_npy *array,
+                          cvtm_error *error) {
+  memset(array, 0, sizeof *array);
+  layout l;
+  const cvtm_status status = parse_header(bytes, size, name, &l, error);
+  if (status == CVTM_OK) return make_array(&l, bytes, name, array, error);
+  free(bytes);
+  return status;
 }
 
 cvtm_status cvtm_npy_parse(const unsigned char *bytes, size_t size, const char *name,
                            cvtm_npy *array, cvtm_error *error) {
   memset(array, 0, sizeof *array);
   layout l;
-  cvtm_status status = parse_header(bytes, size, name, &l, error);
+  const cvtm_status status = parse_header(bytes, size, name, &l, error);
   if (status != CVTM_OK) return status;
-  size_t length = (size_t)l.count * (size_t)l.item;
+  const size_t length = (size_t)l.count * (size_t)l.item;
   unsigned char *data = malloc(length > 0 ? length : 1);
   if (data == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
   if (length > 0) memcpy(data, bytes + l.offset, length);
-  return finish(&l, data, name, array, error);
+  l.offset = 0;
+  return make_array(&l, data, name, array, error);
 }
 
 cvtm_status cvtm_npy_read(const char *path, cvtm_npy *array, cvtm_error *error) {
@@ -315,22 +340,13 @@ cvtm_status cvtm_npy_read(const char *path, cvtm_npy *array, cvtm_error *error) 
   memset(array, 0, sizeof *array);
   unsigned char *bytes;
   size_t size;
-  cvtm_status status = cvtm_file_read(path, limit, &bytes, &size, error);
-  if (status != CVTM_OK) return status;
-  layout l;
-  status = parse_header(bytes, size, path, &l, error);
-  if (status != CVTM_OK) {
-    free(bytes);
-    return status;
-  }
-  /* The file's buffer becomes the array's, so that a large picture is held once. */
-  memmove(bytes, bytes + l.offset, (size_t)l.count * (size_t)l.item);
-  return finish(&l, bytes, path, array, error);
+  const cvtm_status status = cvtm_file_read(path, limit, &bytes, &size, error);
+  return status == CVTM_OK ? cvtm_npy_take(bytes, size, path, array, error) : status;
 }
 
 void cvtm_npy_free(cvtm_npy *array) {
   if (array == NULL) return;
-  free(array->data);
+  free(array->storage);
   memset(array, 0, sizeof *array);
 }
 
@@ -352,6 +368,32 @@ double cvtm_npy_get(const cvtm_npy *array, int64_t i) {
       if (array->item == 4) return ((const uint32_t *)data)[i];
       return (double)((const uint64_t *)data)[i];
   }
+}
+
+#define CONVERT(type)                                     \
+  do {                                                    \
+    const type *from = (const type *)array->data + first; \
+    for (int64_t i = 0; i < count; ++i) {                 \
+      const double value = (double)from[i];               \
+      values[i] = (float)value;                           \
+      large |= isinf(values[i]) && isfinite(value);       \
+    }                                                     \
+  } while (0)
+
+int cvtm_npy_get_floats(const cvtm_npy *array, int64_t first, int64_t count, float *values) {
+  int large = 0;
+  if (array->kind == 'u' && array->item == 1) {
+    CONVERT(uint8_t);
+  } else if (array->kind == 'u' && array->item == 2) {
+    CONVERT(uint16_t);
+  } else if (array->kind == 'f' && array->item == 4) {
+    CONVERT(float);
+  } else if (array->kind == 'f') {
+    CONVERT(double);
+  } else {
+    for (int64_t i = 0; i < count; ++i) values[i] = (float)cvtm_npy_get(array, first + i);
+  }
+  return large;
 }
 
 /* Magic, version 1.0, and the dictionary padded with spaces to a multiple of 64. */

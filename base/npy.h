@@ -23,14 +23,21 @@ typedef struct cvtm_npy {
   int dimensions;
   int64_t shape[CVTM_NPY_MAX_DIMENSIONS];
   int64_t count; /* product of shape */
-  void *data;    /* malloc'd; free with cvtm_npy_free */
+  void *data;    /* the elements, within `storage` */
+  void *storage; /* malloc'd; free with cvtm_npy_free */
 } cvtm_npy;
 
 cvtm_status cvtm_npy_read(const char *path, cvtm_npy *array, cvtm_error *error);
 /* The same from memory; `name` is used in messages. */
 cvtm_status cvtm_npy_parse(const unsigned char *bytes, size_t size, const char *name,
                            cvtm_npy *array, cvtm_error *error);
+/* The same from malloc'd memory that the array takes over; on failure it is freed. The elements
+ * stay where they are, unless their order or their kind changes. */
+cvtm_status cvtm_npy_take(unsigned char *bytes, size_t size, const char *name, cvtm_npy *array,
+                          cvtm_error *error);
 void cvtm_npy_free(cvtm_npy *array);
+/* Elements first .. first + count - 1, rounded to float; returns 1 if a finite one is too large. */
+int cvtm_npy_get_floats(const cvtm_npy *array, int64_t first, int64_t count, float *values);
 /* Element i converted to double. */
 double cvtm_npy_get(const cvtm_npy *array, int64_t i);
 /* Writes data of the given kind and item size, C order. */

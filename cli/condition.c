@@ -209,6 +209,7 @@ static cvtm_status set_pipeline(const cli_options *o, pipeline_memory *memory,
       .grade = o->condition.grade,
       .grade_max = o->condition.grade_max > 0 ? o->condition.grade_max : (double)INFINITY,
       .grade_size = o->condition.grade_size};
+  made->precise = o->command == CLI_DENSITY;
   made->threads = (int)o->threads;
   return set_weights(o, memory, made, error);
 }

@@ -11,15 +11,16 @@
 extern "C" {
 #endif
 
-/* A picture as one plane of width * height floats, malloc'd. Pictures (PNG, JPEG,
+/* A picture as one plane of width * height floats, freed by cvtm_image_free. Pictures (PNG, JPEG,
  * integer TIFF, PGM/PPM): linear luminance Y in [0, 1] (Rec. 709) of the colour composited over
  * white by alpha (on the encoded values, as viewers do) and decoded from sRGB. Data (NPY, PFM,
  * float TIFF): the values as they are. */
 typedef struct cvtm_image {
   int width, height;
-  int is_data;  /* nonzero: float data rather than a picture */
-  float *value; /* width * height */
-  float *alpha; /* width * height in [0, 1], NULL if the file has none */
+  int is_data;   /* nonzero: float data rather than a picture */
+  float *value;  /* width * height */
+  float *alpha;  /* width * height in [0, 1], NULL if the file has none */
+  void *storage; /* what the values lie in if they are not a block of their own, else NULL */
 } cvtm_image;
 
 /* The format goes by the first bytes of the file, not by its name. `-` is standard input. */

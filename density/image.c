@@ -1,6 +1,7 @@
 #include "density/image_formats.h"
 
 #include "base/file.h"
+#include "base/large_pages.h"
 #include "base/npy.h"
 #include "base/srgb.h"
 
@@ -42,6 +43,7 @@ cvtm_status cvtm_image_allocate(const cvtm_image_source *source, int width, int 
   size_t count = (size_t)width * (size_t)height;
   *image = (cvtm_image){.width = width, .height = height};
   image->value = malloc(count * sizeof *image->value);
+  cvtm_prefer_large_pages(image->value, count * sizeof *image->value);
   if (with_alpha) image->alpha = malloc(count * sizeof *image->alpha);
   if (image->value == NULL || (with_alpha && image->alpha == NULL)) {
     cvtm_image_free(image);
@@ -54,9 +56,10 @@ cvtm_status cvtm_image_allocate(const cvtm_image_source *source, int width, int 
 
 void cvtm_image_free(cvtm_image *image) {
   if (image == NULL) return;
-  free(image->value);
+  free(image->storage != NULL ? image->storage : image->value);
   free(image->alpha);
   image->value = image->alpha = NULL;
+  image->storage = NULL;
   image->width = image->height = image->is_data = 0;
 }
 
@@ -159,38 +162,70 @@ double cvtm_samples_luminance(const cvtm_samples *samples, unsigned red, unsigne
 
 /* --- NPY --- */
 
+static cvtm_status check_shape(const cvtm_image_source *source, const cvtm_npy *array,
+                               cvtm_error *error) {
+  if (array->dimensions == 2 || (array->dimensions == 3 && array->shape[2] == 1))
+    return cvtm_image_check_size(source, (uint64_t)array->shape[1], (uint64_t)array->shape[0],
+                                 error);
+  if (array->dimensions == 3)
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: an array of shape (%lld, %lld, %lld) is not a density: give one "
+                     "channel, of shape (height, width)",
+                     source->name, (long long)array->shape[0], (long long)array->shape[1],
+                     (long long)array->shape[2]);
+  return cvtm_fail(error, CVTM_ERROR_INPUT,
+                   "%s: an array of %d dimensions is not a density: its shape must be "
+                   "(height, width)",
+                   source->name, array->dimensions);
+}
+
+/* The image takes the array's floats over. */
+static void take_floats(cvtm_npy *array, cvtm_image *image) {
+  *image = (cvtm_image){.width = (int)array->shape[1],
+                        .height = (int)array->shape[0],
+                        .value = array->data,
+                        .storage = array->storage};
+  array->data = array->storage = NULL;
+}
+
+/* Stores all values; of those that no float holds the first is refused. */
+static cvtm_status store_values(const cvtm_image_source *source, const cvtm_npy *array,
+                                cvtm_image *image, cvtm_error *error) {
+  int first = image->height;
+#pragma omp parallel for schedule(static) reduction(min : first) if (array->count >= 1 << 20)
+  for (int y = 0; y < image->height; ++y) {
+    const int64_t start = (int64_t)y * image->width;
+    const int bad = cvtm_npy_get_floats(array, start, image->width, image->value + start);
+    if (bad && y < first) first = y;
+  }
+  cvtm_status status = CVTM_OK;
+  for (int x = 0; first < image->height && status == CVTM_OK && x < image->width; ++x) {
+    const double value = cvtm_npy_get(array, (int64_t)first * image->width + x);
+    status = cvtm_image_store_data(source, image, x, first, value, error);
+  }
+  return status;
+}
+
+static cvtm_status read_array(const cvtm_image_source *source, cvtm_npy *array, cvtm_error *error) {
+  if (source->owned == NULL)
+    return cvtm_npy_parse(source->bytes, source->size, source->name, array, error);
+  unsigned char *bytes = *source->owned;
+  *source->owned = NULL;
+  return cvtm_npy_take(bytes, source->size, source->name, array, error);
+}
+
 cvtm_status cvtm_image_decode_npy(const cvtm_image_source *source, cvtm_image *image,
                                   cvtm_error *error) {
   cvtm_npy array = {0};
-  cvtm_status status = cvtm_npy_parse(source->bytes, source->size, source->name, &array, error);
-  if (status != CVTM_OK) return status;
-  int planar = array.dimensions == 2 || (array.dimensions == 3 && array.shape[2] == 1);
-  if (!planar) {
-    status = array.dimensions == 3
-                 ? cvtm_fail(error, CVTM_ERROR_INPUT,
-                             "%s: an array of shape (%lld, %lld, %lld) is not a density: give one "
-                             "channel, of shape (height, width)",
-                             source->name, (long long)array.shape[0], (long long)array.shape[1],
-                             (long long)array.shape[2])
-                 : cvtm_fail(error, CVTM_ERROR_INPUT,
-                             "%s: an array of %d dimensions is not a density: its shape must be "
-                             "(height, width)",
-                             source->name, array.dimensions);
-  }
-  if (status == CVTM_OK) {
-    status =
-        cvtm_image_check_size(source, (uint64_t)array.shape[1], (uint64_t)array.shape[0], error);
-  }
-  if (status == CVTM_OK) {
+  cvtm_status status = read_array(source, &array, error);
+  if (status == CVTM_OK) status = check_shape(source, &array, error);
+  if (status == CVTM_OK && array.kind == 'f' && array.item == 4) {
+    take_floats(&array, image);
+  } else if (status == CVTM_OK) {
     status = cvtm_image_allocate(source, (int)array.shape[1], (int)array.shape[0], 0, image, error);
+    if (status == CVTM_OK) status = store_values(source, &array, image, error);
   }
   image->is_data = 1;
-  for (int y = 0; status == CVTM_OK && y < image->height; ++y) {
-    for (int x = 0; status == CVTM_OK && x < image->width; ++x) {
-      double value = cvtm_npy_get(&array, (int64_t)y * image->width + x);
-      status = cvtm_image_store_data(source, image, x, y, value, error);
-    }
-  }
   cvtm_npy_free(&array);
   if (status != CVTM_OK) cvtm_image_free(image);
   return status;
@@ -238,15 +273,15 @@ const char *cvtm_image_formats(void) {
   return cvtm_image_tiff_available() ? "png jpeg tiff pnm pfm npy" : "png jpeg pnm pfm npy";
 }
 
-cvtm_status cvtm_image_parse(const unsigned char *bytes, size_t size, const char *name,
-                             cvtm_image *image, cvtm_error *error) {
+static cvtm_status parse_image(const cvtm_image_source *source, cvtm_image *image,
+                               cvtm_error *error) {
+  const char *name = source->name;
   *image = (cvtm_image){0};
-  cvtm_image_source source = {bytes, size, name};
-  if (size == 0) return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the file is empty", name);
-  decode_function decode = find_decoder(&source);
+  if (source->size == 0) return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the file is empty", name);
+  decode_function decode = find_decoder(source);
   if (decode != NULL) {
     errno = 0;
-    const cvtm_status status = decode(&source, image, error);
+    const cvtm_status status = decode(source, image, error);
     /* The formats' libraries tell a lack of memory only as text; the C library has told it, too. */
     if (status == CVTM_ERROR_INPUT && errno == ENOMEM)
       return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
@@ -262,6 +297,12 @@ cvtm_status cvtm_image_parse(const unsigned char *bytes, size_t size, const char
                    cvtm_image_formats());
 }
 
+cvtm_status cvtm_image_parse(const unsigned char *bytes, size_t size, const char *name,
+                             cvtm_image *image, cvtm_error *error) {
+  const cvtm_image_source source = {bytes, size, name, NULL};
+  return parse_image(&source, image, error);
+}
+
 cvtm_status cvtm_image_read(const char *path, cvtm_image *image, cvtm_error *error) {
   const size_t limit = (size_t)4 << 30;
   *image = (cvtm_image){0};
@@ -270,7 +311,8 @@ cvtm_status cvtm_image_read(const char *path, cvtm_image *image, cvtm_error *err
   cvtm_status status = cvtm_file_read(path, limit, &bytes, &size, error);
   if (status != CVTM_OK) return status;
   const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
-  status = cvtm_image_parse(bytes, size, name, image, error);
+  const cvtm_image_source source = {bytes, size, name, &bytes};
+  status = parse_image(&source, image, error);
   free(bytes);
   return status;
 }

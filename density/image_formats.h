@@ -12,6 +12,8 @@ typedef struct cvtm_image_source {
   const unsigned char *bytes;
   size_t size;
   const char *name;
+  /* Malloc'd bytes that a decoder may keep, which it then replaces by NULL. NULL: it must not. */
+  unsigned char **owned;
 } cvtm_image_source;
 
 /* Each leaves *image empty on failure. */

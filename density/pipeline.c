@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { WORTH_THREADS = 1 << 20 /* pixels */ };
+
 static cvtm_status no_memory(cvtm_error *error) {
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a picture");
 }
@@ -24,6 +26,12 @@ static cvtm_status read_region(const cvtm_image *image, const char *name, const 
   return cvtm_region_read(path, image->width, image->height, region, error);
 }
 
+static void scale_region(const cvtm_region *region, size_t count, double factor, double *density) {
+#pragma omp parallel for schedule(static) if (count >= WORTH_THREADS)
+  for (size_t p = 0; p < count; ++p)
+    if (region->inside[p]) density[p] *= factor;
+}
+
 static cvtm_status apply_weights(const cvtm_pipeline_options *o, const cvtm_image *image,
                                  const char *name, double *density, cvtm_error *error) {
   const size_t count = (size_t)image->width * (size_t)image->height;
@@ -31,8 +39,7 @@ static cvtm_status apply_weights(const cvtm_pipeline_options *o, const cvtm_imag
   for (int k = 0; k < o->weight_count && status == CVTM_OK; ++k) {
     cvtm_region region = {0};
     status = read_region(image, name, o->weights[k].region, &region, error);
-    for (size_t p = 0; p < count && status == CVTM_OK; ++p)
-      if (region.inside[p]) density[p] *= o->weights[k].factor;
+    if (status == CVTM_OK) scale_region(&region, count, o->weights[k].factor, density);
     cvtm_region_free(&region);
   }
   return status;
@@ -67,7 +74,8 @@ static cvtm_status make_mask(const cvtm_pipeline_options *o, const cvtm_image *i
 static cvtm_status check_range(const char *path, const double *density, size_t count,
                                cvtm_error *error) {
   double most = 0;
-  for (size_t p = 0; p < count; ++p) most = fmax(most, density[p]);
+#pragma omp parallel for schedule(static) reduction(max : most) if (count >= WORTH_THREADS)
+  for (size_t p = 0; p < count; ++p) most = density[p] > most ? density[p] : most;
   if (most > (double)FLT_MAX)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: the weights make a density beyond single precision", path);
@@ -78,6 +86,12 @@ static cvtm_status check_range(const char *path, const double *density, size_t c
                    path);
 }
 
+/* 1 if a step after the tone changes the density or masks it. */
+static int shapes(const cvtm_pipeline_options *o) {
+  return o->segments || o->weight_count > 0 || o->within_count > 0 || o->obstacle_count > 0 ||
+         cvtm_condition_wanted(&o->condition);
+}
+
 /* The steps after the tone, on result->precise. The device may be NULL if no step needs one. */
 static cvtm_status shape_density(cvtm_device *device, const cvtm_image *image, const char *name,
                                  const cvtm_pipeline_options *o, cvtm_pipeline_result *r,
@@ -86,22 +100,28 @@ static cvtm_status shape_density(cvtm_device *device, const cvtm_image *image, c
   cvtm_status status = CVTM_OK;
   r->precise = malloc(count * sizeof *r->precise);
   if (r->precise == NULL) return no_memory(error);
+#pragma omp parallel for schedule(static) if (count >= WORTH_THREADS)
   for (size_t p = 0; p < count; ++p) r->precise[p] = (double)r->density[p];
   if (o->segments)
     status = cvtm_segmentation_run(device, image, name, &o->segmentation, &r->segmentation, error);
   if (status == CVTM_OK) status = apply_weights(o, image, name, r->precise, error);
   if (status == CVTM_OK) status = make_mask(o, image, name, r, error);
   if (status != CVTM_OK) return status;
+#pragma omp parallel for schedule(static) if (count >= WORTH_THREADS)
   for (size_t p = 0; p < count; ++p)
     if (r->mask != NULL && !r->mask[p]) r->precise[p] = 0;
   status = check_range(name, r->precise, count, error);
-  r->condition.converged = 1;
   if (status == CVTM_OK && cvtm_condition_wanted(&o->condition)) {
     status = cvtm_density_condition(device, r->width, r->height, r->mask, &o->condition, r->precise,
                                     &r->condition);
     if (status != CVTM_OK) *error = *cvtm_device_error(device);
   }
+#pragma omp parallel for schedule(static) if (count >= WORTH_THREADS)
   for (size_t p = 0; p < count; ++p) r->density[p] = (float)r->precise[p];
+  if (!o->precise) {
+    free(r->precise);
+    r->precise = NULL;
+  }
   return status;
 }
 
@@ -115,7 +135,8 @@ cvtm_status cvtm_pipeline_run(cvtm_device *device, const cvtm_image *image, cons
       cvtm_density_from_image(image, &options->tone, name, &result->density, error);
   if (status == CVTM_OK && device == NULL && needs_device)
     status = cvtm_device_create("cpu", options->threads, &cpu, error);
-  if (status == CVTM_OK)
+  result->condition.converged = 1;
+  if (status == CVTM_OK && (options->precise || shapes(options)))
     status = shape_density(device != NULL ? device : cpu, image, name, options, result, error);
   cvtm_device_destroy(cpu);
   if (status != CVTM_OK) cvtm_pipeline_free(result);

@@ -31,6 +31,7 @@ typedef struct cvtm_pipeline_options {
   const char *const *obstacles; /* regions that are cut out of it */
   int within_count, obstacle_count;
   cvtm_condition_options condition;
+  int precise; /* result->precise is wanted; 0 */
   int threads; /* where no device is given; 0: all */
 } cvtm_pipeline_options;
 
@@ -39,7 +40,7 @@ void cvtm_pipeline_defaults(cvtm_pipeline_options *options);
 typedef struct cvtm_pipeline_result {
   int width, height;
   float *density;       /* width * height */
-  double *precise;      /* the same before rounding */
+  double *precise;      /* the same before rounding; NULL unless it was wanted */
   uint8_t *mask;        /* 1 where sites may be; NULL: everywhere */
   cvtm_region *regions; /* that the mask is made of; the obstacles come last */
   int region_count, first_obstacle;

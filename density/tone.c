@@ -1,8 +1,12 @@
+#include "base/large_pages.h"
+#include "base/vectors.h"
 #include "density/density.h"
 
 #include <float.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 void cvtm_density_defaults(cvtm_density_options *options) {
   *options = (cvtm_density_options){.gamma = 1, .from = CVTM_DENSITY_FROM_AUTO};
@@ -26,17 +30,47 @@ static cvtm_status bad_value(const cvtm_image *image, size_t i, const char *name
                    (double)image->value[i], i % width, i / width, reason);
 }
 
+/* Pixels are passed in blocks, which threads share; of a block only the first bad pixel matters. */
+enum { BLOCK = 1 << 14 };
+
+/* The largest value; *first is the first one that is negative or not finite, if there is one. */
+static double scan_values(const float *value, int64_t count, int64_t *first) {
+  int64_t bad = count;
+  float max = 0;
+#pragma omp parallel for schedule(static) reduction(min    \
+                                                    : bad) \
+    reduction(max                                          \
+              : max) if (count >= 64 * BLOCK)
+  for (int64_t start = 0; start < count; start += BLOCK) {
+    const int64_t end = start + BLOCK < count ? start + BLOCK : count;
+    /* As integers, the bits of floats that are not negative are in the order of the floats. */
+    int32_t most = 0;
+    int wrong = 0;
+    for (int64_t i = start; i < end; ++i) {
+      int32_t bits;
+      memcpy(&bits, value + i, sizeof bits);
+      wrong |= !(value[i] >= 0 && value[i] <= FLT_MAX);
+      most = bits > most ? bits : most;
+    }
+    int64_t i = start;
+    while (wrong && i < end && value[i] >= 0 && value[i] <= FLT_MAX) ++i;
+    if (wrong && i < bad) bad = i;
+    float block_max;
+    memcpy(&block_max, &most, sizeof block_max);
+    if (!wrong && block_max > max) max = block_max;
+  }
+  *first = bad;
+  return (double)max;
+}
+
 /* Checks every value and finds the largest. */
 static cvtm_status check_values(const cvtm_image *image, size_t count, const char *name,
                                 double *max, cvtm_error *error) {
-  *max = 0;
-  for (size_t i = 0; i < count; ++i) {
-    double value = (double)image->value[i];
-    if (!isfinite(value)) return bad_value(image, i, name, "is not finite", error);
-    if (value < 0) return bad_value(image, i, name, "is negative", error);
-    if (value > *max) *max = value;
-  }
-  return CVTM_OK;
+  int64_t first;
+  *max = scan_values(image->value, (int64_t)count, &first);
+  if (first == (int64_t)count) return CVTM_OK;
+  const char *reason = isfinite(image->value[first]) ? "is negative" : "is not finite";
+  return bad_value(image, (size_t)first, name, reason, error);
 }
 
 static double density_of(double value, cvtm_density_from from) {
@@ -72,36 +106,97 @@ static cvtm_status zero_everywhere(const cvtm_image *image, const cvtm_density_o
   return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s", name, reason);
 }
 
+/* How values become densities. */
+typedef struct conversion {
+  cvtm_density_from from; /* not AUTO */
+  int reversed;           /* the value is taken from `top` first */
+  double top, gamma, floor;
+} conversion;
+
+static conversion choose_conversion(const cvtm_image *image, const cvtm_density_options *options,
+                                    double max) {
+  conversion c = {options->from, 0, image->is_data ? max : 1, options->gamma, options->floor};
+  if (c.from == CVTM_DENSITY_FROM_AUTO)
+    c.from = image->is_data ? CVTM_DENSITY_FROM_DENSITY : CVTM_DENSITY_FROM_TONE;
+  /* Pictures are dense where dark, data where large. */
+  c.reversed = image->is_data ? options->invert : !options->invert;
+  return c;
+}
+
+/* The tone of a value. */
+static inline double tone_of(double value, const conversion *c) {
+  if (c->reversed) value = value < c->top ? c->top - value : 0;
+  return c->gamma != 1 ? pow(value, c->gamma) : value;
+}
+
+static inline double convert_value(double value, const conversion *c) {
+  const double rho = density_of(tone_of(value, c), c->from);
+  return rho < c->floor ? c->floor : rho;
+}
+
+/* Converts count values. Adds to *positive whether a density is; returns 1 if one is not finite. */
+CVTM_INLINE int convert_values(const float *value, int64_t count, const conversion *c,
+                               float *density, int *positive) {
+  int wrong = 0, above = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const double rho = convert_value((double)value[i], c);
+    wrong |= !(rho <= FLT_MAX);
+    density[i] = (float)rho;
+    above |= density[i] > 0;
+  }
+  *positive |= above;
+  return wrong;
+}
+
+/* The same; the two conversions of pictures and of data that are the default, which are quick, are
+ * compiled for themselves. */
+static int convert_block(const float *value, int64_t count, const conversion *c, float *density,
+                         int *positive) {
+  const double floor = c->floor;
+  if (c->from == CVTM_DENSITY_FROM_DENSITY && !c->reversed && c->gamma == 1) {
+    const conversion data = {CVTM_DENSITY_FROM_DENSITY, 0, 0, 1, floor};
+    return convert_values(value, count, &data, density, positive);
+  }
+  if (c->from == CVTM_DENSITY_FROM_TONE && c->reversed && c->gamma == 1) {
+    const conversion picture = {CVTM_DENSITY_FROM_TONE, 1, c->top, 1, floor};
+    return convert_values(value, count, &picture, density, positive);
+  }
+  return convert_values(value, count, c, density, positive);
+}
+
+static cvtm_status refuse_value(const cvtm_image *image, size_t i, const conversion *c,
+                                const char *name, cvtm_error *error) {
+  if (c->from == CVTM_DENSITY_FROM_SIZE && !(tone_of((double)image->value[i], c) > 0)) {
+    return bad_value(image, i, name, "makes a size of zero, which asks for infinite density",
+                     error);
+  }
+  return bad_value(image, i, name, "makes a density beyond single precision", error);
+}
+
 static cvtm_status convert(const cvtm_image *image, size_t count,
                            const cvtm_density_options *options, const char *name, double max,
                            float *density, cvtm_error *error) {
-  cvtm_density_from from = options->from;
-  if (from == CVTM_DENSITY_FROM_AUTO) {
-    from = image->is_data ? CVTM_DENSITY_FROM_DENSITY : CVTM_DENSITY_FROM_TONE;
-  }
-  /* Pictures are dense where dark, data where large. */
-  int reversed = image->is_data ? options->invert : !options->invert;
-  double top = image->is_data ? max : 1;
-  double min = (double)image->value[0];
+  const conversion c = choose_conversion(image, options, max);
+  const int64_t pixels = (int64_t)count;
+  const float *value = image->value;
+  int64_t bad = pixels;
   int positive = 0;
-  for (size_t i = 0; i < count; ++i) {
-    double value = (double)image->value[i];
-    if (value < min) min = value;
-    if (reversed) value = value < top ? top - value : 0;
-    if (options->gamma != 1) value = pow(value, options->gamma);
-    if (from == CVTM_DENSITY_FROM_SIZE && !(value > 0)) {
-      return bad_value(image, i, name, "makes a size of zero, which asks for infinite density",
-                       error);
-    }
-    double rho = density_of(value, from);
-    if (rho < options->floor) rho = options->floor;
-    if (!(rho <= FLT_MAX)) {
-      return bad_value(image, i, name, "makes a density beyond single precision", error);
-    }
-    density[i] = (float)rho;
-    if (density[i] > 0) positive = 1;
+#pragma omp parallel for schedule(static) reduction(min    \
+                                                    : bad) \
+    reduction(|                                            \
+              : positive) if (pixels >= 64 * BLOCK)
+  for (int64_t start = 0; start < pixels; start += BLOCK) {
+    const int64_t end = start + BLOCK < pixels ? start + BLOCK : pixels;
+    int64_t i = start;
+    if (!convert_block(value + start, end - start, &c, density + start, &positive)) continue;
+    while (i < end && convert_value((double)value[i], &c) <= FLT_MAX) ++i;
+    if (i < bad) bad = i;
   }
-  return positive ? CVTM_OK : zero_everywhere(image, options, name, max, min, error);
+  if (bad < pixels) return refuse_value(image, (size_t)bad, &c, name, error);
+  if (positive) return CVTM_OK;
+  double min = (double)value[0];
+  for (int64_t i = 1; i < pixels; ++i) min = fmin(min, (double)value[i]);
+  return zero_everywhere(image, options, name, max, min, error);
 }
 
 cvtm_status cvtm_density_from_image(const cvtm_image *image, const cvtm_density_options *options,
@@ -121,6 +216,7 @@ cvtm_status cvtm_density_from_image(const cvtm_image *image, const cvtm_density_
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory for %d x %d pixels", name,
                      image->width, image->height);
   }
+  cvtm_prefer_large_pages(made, count * sizeof *made);
   status = convert(image, count, options, name, max, made, error);
   if (status != CVTM_OK) {
     free(made);

@@ -1,14 +1,18 @@
 /* From values to a density: the formulas, and every value that is refused. */
 #include <math.h>
+#include <omp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/npy.h"
 #include "density/density.h"
 
 static float *convert_ok(const cvtm_image *image, const cvtm_density_options *options) {
@@ -45,7 +49,7 @@ static void check(const cvtm_image *image, const cvtm_density_options *options,
 static void pictures(void **state) {
   (void)state;
   float value[4] = {0, 0.25f, 0.5f, 1};
-  cvtm_image image = {2, 2, 0, value, NULL};
+  cvtm_image image = {2, 2, 0, value, NULL, NULL};
   cvtm_density_options options;
   cvtm_density_defaults(&options);
   check(&image, &options, (double[]){1, 0.5625, 0.25, 0});
@@ -68,7 +72,7 @@ static void pictures(void **state) {
 static void sizes(void **state) {
   (void)state;
   float value[3] = {1, 2, 0.5f};
-  cvtm_image image = {3, 1, 1, value, NULL};
+  cvtm_image image = {3, 1, 1, value, NULL, NULL};
   cvtm_density_options options = {.gamma = 1, .from = CVTM_DENSITY_FROM_SIZE};
   check(&image, &options, (double[]){1, 0.0625, 16});
   value[2] = 0;
@@ -82,7 +86,7 @@ static void sizes(void **state) {
 static void data(void **state) {
   (void)state;
   float value[4] = {3, 0, 100, 1};
-  cvtm_image image = {4, 1, 1, value, NULL};
+  cvtm_image image = {4, 1, 1, value, NULL, NULL};
   cvtm_density_options options;
   cvtm_density_defaults(&options);
   check(&image, &options, (double[]){3, 0, 100, 1});
@@ -100,7 +104,7 @@ static void bad_values(void **state) {
   cvtm_density_defaults(&options);
   for (int i = 0; i < 4; ++i) {
     float value[6] = {1, 1, 1, 1, 1, 1};
-    cvtm_image image = {3, 2, 1, value, NULL};
+    cvtm_image image = {3, 2, 1, value, NULL, NULL};
     value[5] = bad[i];
     convert_fails(&image, &options, CVTM_ERROR_INPUT, "pixel (2, 1)");
     if (i == 3) convert_fails(&image, &options, CVTM_ERROR_INPUT, "the value -1 ");
@@ -109,7 +113,7 @@ static void bad_values(void **state) {
     options.floor = 0;
   }
   float value[2] = {1, 3e38f};
-  cvtm_image image = {2, 1, 1, value, NULL};
+  cvtm_image image = {2, 1, 1, value, NULL, NULL};
   options.from = CVTM_DENSITY_FROM_TONE;
   convert_fails(&image, &options, CVTM_ERROR_INPUT, "pixel (1, 0)");
 }
@@ -119,7 +123,7 @@ static void zero_everywhere(void **state) {
   float white[2] = {1, 1}, black[2] = {0, 0};
   cvtm_density_options options;
   cvtm_density_defaults(&options);
-  cvtm_image image = {2, 1, 0, white, NULL};
+  cvtm_image image = {2, 1, 0, white, NULL, NULL};
   convert_fails(&image, &options, CVTM_ERROR_INPUT,
                 "no dark pixel, so the density is zero everywhere; try --invert");
   options.floor = 0.5; /* a floor makes it even instead */
@@ -136,15 +140,75 @@ static void zero_everywhere(void **state) {
   options.invert = 1;
   convert_fails(&image, &options, CVTM_ERROR_INPUT, "without --invert");
   float pale[2] = {0.9f, 0.95f};
-  image = (cvtm_image){2, 1, 0, pale, NULL};
+  image = (cvtm_image){2, 1, 0, pale, NULL, NULL};
   options = (cvtm_density_options){.gamma = 100, .from = CVTM_DENSITY_FROM_TONE};
   convert_fails(&image, &options, CVTM_ERROR_INPUT, "--gamma");
+}
+
+/* An array of doubles, read as an image and converted, large enough that threads share the work. */
+static void large_arrays(void **state) {
+  (void)state;
+  enum { WIDTH = 2003, HEIGHT = 1100, COUNT = WIDTH * HEIGHT };
+  const int64_t shape[2] = {HEIGHT, WIDTH};
+  const int threads[] = {1, 2, 5}, before = omp_get_max_threads();
+  char path[] = "/tmp/cvtmesh-test-XXXXXX";
+  close(mkstemp(path));
+  double *value = malloc(COUNT * sizeof *value);
+  float *narrow = malloc(COUNT * sizeof *narrow);
+  assert_non_null(value);
+  assert_non_null(narrow);
+  for (int k = 0; k < COUNT; ++k) {
+    value[k] = (double)(k * 7919LL % COUNT) / 1024.0;
+    narrow[k] = (float)value[k];
+  }
+  cvtm_density_options options;
+  for (int t = 0; t < 3; ++t) {
+    omp_set_num_threads(threads[t]);
+    for (int item = 4; item <= 8; item += 4) {
+      cvtm_image image;
+      float *density;
+      cvtm_error error = {CVTM_OK, ""};
+      const void *data = item == 4 ? (const void *)narrow : (const void *)value;
+      assert_int_equal(cvtm_npy_write(path, 'f', item, 2, shape, data, NULL), CVTM_OK);
+      assert_int_equal(cvtm_image_read(path, &image, &error), CVTM_OK);
+      assert_true(image.width == WIDTH && image.height == HEIGHT && image.is_data);
+      assert_memory_equal(image.value, narrow, COUNT * sizeof *narrow);
+      cvtm_density_defaults(&options);
+      assert_int_equal(cvtm_density_from_image(&image, &options, "f", &density, &error), CVTM_OK);
+      assert_memory_equal(density, narrow, COUNT * sizeof *narrow);
+      free(density);
+      options.invert = 1; /* the largest value stands near the end */
+      assert_int_equal(cvtm_density_from_image(&image, &options, "f", &density, &error), CVTM_OK);
+      for (int k = 0; k < COUNT; ++k)
+        assert_true(density[k] == (float)((COUNT - 1) / 1024.0 - (double)narrow[k]));
+      free(density);
+      /* Of several bad values the first is named. */
+      image.value[COUNT - 1] = NAN;
+      image.value[2 * WIDTH * (HEIGHT / 3) + 5] = -2;
+      image.value[2 * WIDTH * (HEIGHT / 3) + 6] = INFINITY;
+      convert_fails(&image, &options, CVTM_ERROR_INPUT, "the value -2 at pixel (5, 732)");
+      cvtm_image_free(&image);
+    }
+    cvtm_error error = {CVTM_OK, ""};
+    cvtm_image image;
+    const double kept = value[WIDTH * 900 + 7];
+    value[WIDTH * 900 + 7] = value[WIDTH * 1000] = 1e300;
+    assert_int_equal(cvtm_npy_write(path, 'f', 8, 2, shape, value, NULL), CVTM_OK);
+    assert_int_equal(cvtm_image_read(path, &image, &error), CVTM_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "at pixel (7, 900) is beyond single precision"));
+    value[WIDTH * 900 + 7] = kept;
+    value[WIDTH * 1000] = (double)(WIDTH * 1000LL * 7919 % COUNT) / 1024.0;
+  }
+  omp_set_num_threads(before);
+  remove(path);
+  free(value);
+  free(narrow);
 }
 
 static void bad_options(void **state) {
   (void)state;
   float value[1] = {0};
-  cvtm_image image = {1, 1, 0, value, NULL};
+  cvtm_image image = {1, 1, 0, value, NULL, NULL};
   const double bad[] = {0, -1, NAN, INFINITY};
   for (int i = 0; i < 4; ++i) {
     cvtm_density_options options;
@@ -165,6 +229,7 @@ int main(void) {
       cmocka_unit_test(bad_values),
       cmocka_unit_test(zero_everywhere),
       cmocka_unit_test(bad_options),
+      cmocka_unit_test(large_arrays),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

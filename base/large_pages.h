@@ -1,0 +1,11 @@
+/* Memory of many megabytes that is written once from end to end. */
+#ifndef CVTMESH_BASE_LARGE_PAGES_H
+#define CVTMESH_BASE_LARGE_PAGES_H
+
+#include <stddef.h>
+
+/* Asks the system for large pages where `size` bytes of malloc'd memory have room for some. The
+ * first touch of small ones can take longer than what is then done with the memory. */
+void cvtm_prefer_large_pages(void *memory, size_t size);
+
+#endif
