@@ -2,11 +2,9 @@
  * optimiser's loop on the device runs it; and the labels of the same sites. Beside the
  * times: the bytes that must be read and written at least (the density or the labels once,
  * the sites, the gradient), and what share of their time at the given bandwidth the
- * measured one is. Usage: bench_evaluation [--device NAME] [--all] [--side PIXELS] [--bandwidth
- * GB/s];
- * --side takes the images of that size alone. */
-#include "base/clock.h"
-#include "base/primitives.h"
+ * measured one is; and the exact evaluation without the hull construction. Usage:
+ * bench_evaluation [--device NAME] [--all] [--side PIXELS] [--bandwidth GB/s]; --side takes the
+ * images of that size alone. */
 #include "bench/harness.h"
 #include "cvt/evaluate_kernels.h"
 
@@ -35,7 +33,7 @@ typedef struct job {
   cvtm_voronoi *voronoi; /* not NULL: labels instead */
   cvtm_voronoi_method method;
   int32_t *labels;
-  double *left; /* rounds to go, and the number 1 */
+  double *left; /* of bench_loop */
 } job;
 
 static cvtm_status run_once(void *context) {
@@ -48,26 +46,11 @@ static cvtm_status run_once(void *context) {
     if (!status) status = j->cvt->table->cell_moments(j->cvt, j->count, j->energy);
     if (!status) status = j->cvt->table->finish(j->cvt, j->count, 0, j->cvt->value, j->gradient);
   }
-  return status ? status : cvtm_vector_axpy(j->device, -1, j->left + 1, j->left, 1);
+  return status ? status : bench_end_round(j->device, j->left);
 }
 
-/* Milliseconds of one round, the best of three loops. */
 static cvtm_status measure(job *j, int rounds, double *milliseconds) {
-  cvtm_loop *loop = NULL;
-  /* The upper half of a small whole number is 0 only when it is 0. */
-  const int *flag = (const int *)j->left + 1;
-  const double left[2] = {rounds, 1};
-  cvtm_status status = cvtm_loop_create(j->device, run_once, j, flag, &loop);
-  *milliseconds = INFINITY;
-  for (int k = 0; k < 3 && !status; ++k) {
-    status = cvtm_device_copy_in(j->device, j->left, left, sizeof left);
-    const double start = cvtm_clock();
-    if (!status) status = cvtm_loop_run(loop);
-    if (!status) status = cvtm_device_synchronize(j->device);
-    *milliseconds = fmin(*milliseconds, 1e3 * (cvtm_clock() - start) / rounds);
-  }
-  cvtm_loop_destroy(loop);
-  return status;
+  return bench_loop(j->device, run_once, j, j->left, rounds, milliseconds);
 }
 
 static cvtm_status relax(cvtm_cvt *cvt, double *sites, int64_t count) {
@@ -83,9 +66,12 @@ static cvtm_status print_row(job *j, const size_row *row, int graded, double ban
   const double pixels = (double)row->side * row->side;
   const int rounds = cvtm_device_get_kind(j->device) == CVTM_DEVICE_CPU ? 2 : 20;
   const double bytes = 4 * pixels + 32 * (double)row->sites;
-  double exact = 0, pixel = 0, labels = 0, jfa = 0;
+  double exact = 0, clipped = 0, pixel = 0, labels = 0, jfa = 0;
   j->energy = CVTM_CVT_EXACT;
   cvtm_status status = measure(j, rounds, &exact);
+  j->cvt->tree_clipping = 1;
+  if (!status) status = measure(j, 2, &clipped);
+  j->cvt->tree_clipping = 0;
   j->energy = CVTM_CVT_PIXEL;
   if (!status) status = measure(j, rounds, &pixel);
   if (!status) status = cvtm_voronoi_create(j->device, j->cvt->domain, row->sites, &j->voronoi);
@@ -96,9 +82,9 @@ static cvtm_status print_row(job *j, const size_row *row, int graded, double ban
   cvtm_voronoi_destroy(j->voronoi);
   j->voronoi = NULL;
   const double floor = 1e-6 * bytes / bandwidth;
-  printf("| %d^2 | %lld | %s | %.4f | %.4f | %.0f | %.0f %% | %.0f %% | %.3f | %.3f |\n", row->side,
-         (long long)row->sites, graded ? "100:1" : "uniform", exact, pixel, 1e-6 * bytes,
-         100 * floor / exact, 100 * floor / pixel, labels, jfa);
+  printf("| %d^2 | %lld | %s | %.4f | %.4f | %.4f | %.0f | %.0f %% | %.0f %% | %.3f | %.3f |\n",
+         row->side, (long long)row->sites, graded ? "100:1" : "uniform", exact, clipped, pixel,
+         1e-6 * bytes, 100 * floor / exact, 100 * floor / pixel, labels, jfa);
   fflush(stdout);
   return status;
 }
@@ -147,8 +133,9 @@ int main(int argc, char **argv) {
   printf("Device: %s (%s); milliseconds; floors at %.0f GB/s\n\n", cvtm_device_name(device),
          cvtm_device_description(device), bandwidth);
   printf(
-      "| image | sites | density | exact | pixel | MB | floor / exact | floor / pixel | exact "
-      "labels | jfa labels |\n|---|---|---|---|---|---|---|---|---|---|\n");
+      "| image | sites | density | exact | by tree clipping alone | pixel | MB | floor / exact "
+      "| floor / pixel | exact labels | jfa labels "
+      "|\n|---|---|---|---|---|---|---|---|---|---|---|\n");
   cvtm_status status = CVTM_OK;
   const int count = all || side > 0 ? ROWS : cpu ? SMALL_ROWS : ROWS - 1;
   for (int k = 0; k < count && !status; ++k)

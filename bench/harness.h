@@ -2,7 +2,9 @@
 #ifndef CVTMESH_BENCH_HARNESS_H
 #define CVTMESH_BENCH_HARNESS_H
 
+#include "base/clock.h"
 #include "base/device.h"
+#include "base/primitives.h"
 
 #include <errno.h>
 #include <math.h>
@@ -41,6 +43,34 @@ static inline void bench_check(cvtm_device *device, cvtm_status status) {
   if (status == CVTM_OK) return;
   fprintf(stderr, "%s: %s\n", program_invocation_short_name, cvtm_device_error(device)->message);
   exit(1);
+}
+
+/* Every round of a loop ends so. left: 2 doubles in device memory, the rounds to go and the
+ * number 1.
+ */
+static inline cvtm_status bench_end_round(cvtm_device *device, double *left) {
+  return cvtm_vector_axpy(device, -1, left + 1, left, 1);
+}
+
+/* *milliseconds of one round, the best of three loops on the device. */
+static inline cvtm_status bench_loop(cvtm_device *device, cvtm_status (*round)(void *context),
+                                     void *context, double *left, int rounds,
+                                     double *milliseconds) {
+  cvtm_loop *loop = NULL;
+  /* The upper half of a small whole number is 0 only when it is 0. */
+  const int *flag = (const int *)left + 1;
+  const double start_values[2] = {rounds, 1};
+  cvtm_status status = cvtm_loop_create(device, round, context, flag, &loop);
+  *milliseconds = INFINITY;
+  for (int k = 0; k < 3 && status == CVTM_OK; ++k) {
+    status = cvtm_device_copy_in(device, left, start_values, sizeof start_values);
+    const double start = cvtm_clock();
+    if (status == CVTM_OK) status = cvtm_loop_run(loop);
+    if (status == CVTM_OK) status = cvtm_device_synchronize(device);
+    *milliseconds = fmin(*milliseconds, 1e3 * (cvtm_clock() - start) / rounds);
+  }
+  cvtm_loop_destroy(loop);
+  return status;
 }
 
 /* side * side values: 1 everywhere, or waves between 1 and 100. */

@@ -26,8 +26,17 @@ static inline int cvtm_cell_grow(cvtm_cell *cell, int32_t capacity) {
   return 1;
 }
 
-/* The cell of the site at a place, by hull construction, or by tree clipping where that fails.
- * Returns 0 if memory ran out. The boxes of the tree must have been built. */
+/* The cell of the site at a place, by tree clipping. Returns 0 if memory ran out. The boxes of the
+ * tree must have been built. */
+static inline int cvtm_cell_cut_out_by_tree(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                            int64_t place, cvtm_cell *cell) {
+  while (cvtm_cell_by_tree(tree, domain, place, cell) == CVTM_CELL_OVERFLOW) {
+    if (cell->capacity > INT32_MAX / 2 || !cvtm_cell_grow(cell, 2 * cell->capacity)) return 0;
+  }
+  return 1;
+}
+
+/* The same by hull construction, or by tree clipping where that fails. */
 static inline int cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                     int64_t place, cvtm_cell *cell) {
   cvtm_hull_pole poles[CVTM_HULL_POLES];
@@ -43,10 +52,7 @@ static inline int cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm_domain
   double radius2;
   if (cvtm_cell_by_hull(tree, domain, place, 1, one, &hull, cell, &radius2) == CVTM_CELL_DONE)
     return 1;
-  while (cvtm_cell_by_tree(tree, domain, place, cell) == CVTM_CELL_OVERFLOW) {
-    if (cell->capacity > INT32_MAX / 2 || !cvtm_cell_grow(cell, 2 * cell->capacity)) return 0;
-  }
-  return 1;
+  return cvtm_cell_cut_out_by_tree(tree, domain, place, cell);
 }
 
 #endif

@@ -67,8 +67,12 @@ static int sum_cell(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_
     sums->mass = sums->x = sums->y = sums->second = NAN;
     return 1;
   }
-  if (energy == CVTM_CVT_PIXEL && sum_centres(cvt, tree, place, sums)) return 1;
-  if (!cvtm_cell_cut_out(tree, cvt->domain, place, cell)) return 0;
+  if (cvt->tree_clipping) {
+    if (!cvtm_cell_cut_out_by_tree(tree, cvt->domain, place, cell)) return 0;
+  } else {
+    if (energy == CVTM_CVT_PIXEL && sum_centres(cvt, tree, place, sums)) return 1;
+    if (!cvtm_cell_cut_out(tree, cvt->domain, place, cell)) return 0;
+  }
   if (cell->count < 3) return 1;
   cvtm_cell_walk rows;
   cvtm_cell_set_slopes(cell);

@@ -443,9 +443,20 @@ cvtm_status create_state_cuda(cvtm_cvt *cvt) {
   return status;
 }
 
-cvtm_status cell_moments_cuda(cvtm_cvt *cvt, int64_t, cvtm_cvt_energy energy) {
+__global__ void defer_all_kernel(int64_t count, cuda_state state) {
+  for (int64_t k = cvtm_first_thread(); k < count; k += cvtm_thread_count())
+    state.list[k] = static_cast<int32_t>(k);
+  if (cvtm_first_thread() == 0) state.listed[LISTED_LARGE] = static_cast<int32_t>(count);
+}
+
+cvtm_status cell_moments_cuda(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy) {
   cuda_state *state = static_cast<cuda_state *>(cvt->state);
   state->summed = energy;
+  if (cvt->tree_clipping) {
+    defer_all_kernel<<<cvtm_cuda_blocks(count, 256), 256, 0, cvtm_cuda_stream(cvt->device)>>>(
+        count, *state);
+    return cvtm_cuda_launched(cvt->device, "defer_all_kernel");
+  }
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
   const cvtm_deferred_cells deferred = {state->list, state->listed + LISTED_LARGE};
   return energy == CVTM_CVT_EXACT ? cvtm_integrate_cells_cuda(cvt, &tree, &state->cells, &deferred)

@@ -35,8 +35,9 @@ struct cvtm_cvt {
   double *least;   /* CVTM_CVT_WINDOW + 1: the energy of `best` before and after each evaluation */
   void *workspace; /* of sorts and reductions */
   size_t workspace_bytes;
-  void *state;                        /* of the table */
-  cvtm_lbfgsb *solver;                /* of the last descent, kept for the next; or NULL */
+  void *state;         /* of the table */
+  int tree_clipping;   /* for tests and benchmarks: no cell is left to the hull construction */
+  cvtm_lbfgsb *solver; /* of the last descent, kept for the next; or NULL */
   int64_t solver_count, solver_fixed; /* the sites to which its bounds belong; count 0: none */
   int solver_history, solver_runs;
   /* For the pixel energy on a diagram that is not exact: pixels sorted by label. */

@@ -3,54 +3,66 @@
 #include <math.h>
 #include <string.h>
 
-#include "cvt/cvt.h"
+#include "cvt/evaluate_kernels.h"
 #include "tests/cvt/reference_cells.h"
 #include "tests/test_devices.h"
 
+/* The moments of a cell and its centroid beside the reference's sums. */
+static void check_cell(cvtm_domain d, const real sums[6], const double *site, int i, double mass,
+                       double second, const double *centroid) {
+  /* Beside 1e-10 of the value: the rounding of corners, where the density jumps. */
+  const real rounding = 1e-14L * sums[4] * sums[5];
+  if (!(fabsl(mass - sums[0]) <= 1e-10L * sums[0] + rounding))
+    fail_msg("site %d: mass %.17g, expected %.17Lg", i, mass, sums[0]);
+  if (!(fabsl(second - sums[3]) <= 1e-10L * sums[3] + rounding * sums[4]))
+    fail_msg("site %d: second moment %.17g, expected %.17Lg", i, second, sums[3]);
+  if (sums[0] > 1e3L * rounding) {
+    const real reach = sqrtl(sums[3] / sums[0]);
+    const real ex = centroid[0] - (site[0] + sums[1] / sums[0]);
+    const real ey = centroid[1] - (site[1] + sums[2] / sums[0]);
+    /* 1e-10 of the cell's own size, and the rounding of the coordinate itself. */
+    const real allowed =
+        1e-10L * reach + rounding / sums[0] * sqrtl(sums[4]) + 3e-16L * (d.width + d.height);
+    if (!(fabsl(ex) <= allowed && fabsl(ey) <= allowed))
+      fail_msg("site %d: centroid off by %.3Lg, %.3Lg", i, ex, ey);
+  } else if (mass == 0) {
+    assert_true(centroid[0] == site[0] && centroid[1] == site[1]);
+  }
+}
+
+/* With hull construction, then by tree clipping alone. */
 static void check(cvtm_domain d, const float *rho, const double *sites, int n) {
   cvtm_device *device = test_device_open();
   cvtm_cvt *cvt = NULL;
   double *mass = malloc((size_t)n * sizeof *mass), *second = malloc((size_t)n * sizeof *second);
   double *centroid = malloc(2 * (size_t)n * sizeof *centroid);
+  real(*sums)[6] = malloc((size_t)n * sizeof *sums);
   const cvtm_cvt_moments moments = {mass, centroid, second};
-  double energy = -1;
-  assert_device_ok(device, cvtm_cvt_create(device, d, rho, n, &cvt));
-  assert_device_ok(device, cvtm_cvt_evaluate(cvt, sites, n, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT,
-                                             &energy, &moments));
-  real total = 0, total_mass = 0;
+  real total = 0, expected_mass = 0;
   for (int i = 0; i < n; ++i) {
-    real sums[6];
-    reference_sums(d, rho, sites, NULL, n, i, sums);
-    total += sums[3];
-    total_mass += mass[i];
-    /* Beside 1e-10 of the value: the rounding of corners, where the density jumps. */
-    const real rounding = 1e-14L * sums[4] * sums[5];
-    if (!(fabsl(mass[i] - sums[0]) <= 1e-10L * sums[0] + rounding))
-      fail_msg("site %d: mass %.17g, expected %.17Lg", i, mass[i], sums[0]);
-    if (!(fabsl(second[i] - sums[3]) <= 1e-10L * sums[3] + rounding * sums[4]))
-      fail_msg("site %d: second moment %.17g, expected %.17Lg", i, second[i], sums[3]);
-    if (sums[0] > 1e3L * rounding) {
-      const real reach = sqrtl(sums[3] / sums[0]);
-      const real ex = centroid[2 * i] - (sites[2 * i] + sums[1] / sums[0]);
-      const real ey = centroid[2 * i + 1] - (sites[2 * i + 1] + sums[2] / sums[0]);
-      /* 1e-10 of the cell's own size, and the rounding of the coordinate itself. */
-      const real allowed =
-          1e-10L * reach + rounding / sums[0] * sqrtl(sums[4]) + 3e-16L * (d.width + d.height);
-      if (!(fabsl(ex) <= allowed && fabsl(ey) <= allowed))
-        fail_msg("site %d: centroid off by %.3Lg, %.3Lg", i, ex, ey);
-    } else if (mass[i] == 0) {
-      assert_true(centroid[2 * i] == sites[2 * i] && centroid[2 * i + 1] == sites[2 * i + 1]);
-    }
+    reference_sums(d, rho, sites, NULL, n, i, sums[i]);
+    total += sums[i][3];
   }
-  assert_true(fabsl(energy - total) <= 1e-12L * total);
-  real expected_mass = 0;
   for (int p = 0; p < d.width * d.height; ++p) expected_mass += rho[p];
-  assert_true(fabsl(total_mass - expected_mass) <= 1e-12L * expected_mass);
+  assert_device_ok(device, cvtm_cvt_create(device, d, rho, n, &cvt));
+  for (cvt->tree_clipping = 0; cvt->tree_clipping < 2; ++cvt->tree_clipping) {
+    double energy = -1;
+    real total_mass = 0;
+    assert_device_ok(device, cvtm_cvt_evaluate(cvt, sites, n, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT,
+                                               &energy, &moments));
+    for (int i = 0; i < n; ++i) {
+      total_mass += mass[i];
+      check_cell(d, sums[i], sites + 2 * i, i, mass[i], second[i], centroid + 2 * i);
+    }
+    assert_true(fabsl(energy - total) <= 1e-12L * total);
+    assert_true(fabsl(total_mass - expected_mass) <= 1e-12L * expected_mass);
+  }
   cvtm_cvt_destroy(cvt);
   cvtm_device_destroy(device);
   free(mass);
   free(second);
   free(centroid);
+  free(sums);
 }
 
 static double axis_distance(double p, double s, int size, int periodic) {
