@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/order.h"
 #include "cli/output.h"
 #include "cli/report.h"
 #include "meshes/mesh_file.h"
@@ -17,6 +18,7 @@ typedef struct meshing {
   cvtm_mesh mesh;
   cvtm_cells cells;
   cvtm_quality quality;
+  cli_point_order order;
   double seconds;
 } meshing;
 
@@ -31,6 +33,7 @@ static cvtm_status write_mesh_report(const meshing *m, cvtm_error *error) {
   cJSON_AddBoolToObject(report, "collinear", m->mesh.collinear != 0);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   cli_json_real(seconds, "mesh", m->seconds);
+  cli_order_report(&m->order, &m->options, report);
   cli_json_quality(report, &m->quality);
   return cli_json_write(m->options.report, report, error);
 }
@@ -42,6 +45,7 @@ static void print_mesh_summary(const meshing *m) {
   if (all->triangles > 0)
     fprintf(stderr, "  smallest angle %.3g degrees, mean %.1f; mean Q %.4f\n", all->min_angle,
             all->mean_min_angle, all->mean_q);
+  cli_order_print_summary(&m->order);
   if (m->mesh.coincident_count > 0)
     fprintf(stderr, "  %lld points share another's place and have no triangle\n",
             (long long)m->mesh.coincident_count);
@@ -62,7 +66,8 @@ static int perform_mesh(meshing *m) {
   cli_options *options = &m->options;
   if (options->output.count == 0 && options->report == NULL)
     return cli_usage_error(CLI_MESH, "--output is missing");
-  int code = cli_outputs_check(options);
+  int code = cli_order_check(options);
+  if (code == CLI_EXIT_OK) code = cli_outputs_check(options);
   if (code != CLI_EXIT_OK) return code;
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status = cvtm_points_read(options->input, &m->points, &m->count, &error);
@@ -71,7 +76,9 @@ static int perform_mesh(meshing *m) {
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   options->width = m->domain.width;
   options->height = m->domain.height;
-  status = triangulate(m, &error);
+  status = cli_order_find(options, m->points, m->count, &m->order, &error);
+  if (status == CVTM_OK) status = cli_order_apply(&m->order, m->count, 2, m->points, &error);
+  if (status == CVTM_OK) status = triangulate(m, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   const cli_scene scene = {options, m->domain, m->points, m->count, NULL,
                            NULL,    &m->mesh,  &m->cells, NULL};
@@ -87,6 +94,7 @@ int cli_mesh(const cli_options *options) {
   memset(&m, 0, sizeof m);
   m.options = *options;
   int code = perform_mesh(&m);
+  cli_order_free(&m.order);
   cvtm_cells_free(&m.cells);
   cvtm_mesh_free(&m.mesh);
   free(m.points);

@@ -27,9 +27,12 @@ static const cli_choice lcp_problems[] = {CVTM_MODEL_LIST(CHOICE_OF) END_OF_CHOI
 static const cli_choice svg_kinds[] = {{"stipples", CVTM_SVG_STIPPLES},
                                        {"cells", CVTM_SVG_CELLS},
                                        {"mesh", CVTM_SVG_MESH},
+                                       {"path", CVTM_SVG_PATH},
                                        END_OF_CHOICES};
 static const cli_choice dot_areas[] = {
     {"equal", CLI_DOTS_EQUAL}, {"mass", CLI_DOTS_MASS}, END_OF_CHOICES};
+static const cli_choice point_orders[] = {
+    {"none", CLI_ORDER_NONE}, {"tsp", CLI_ORDER_TSP}, {"plot", CLI_ORDER_PLOT}, END_OF_CHOICES};
 static const cli_choice cvt_methods[] = {
     {"lloyd", CVTM_CVT_LLOYD}, {"lbfgsb", CVTM_CVT_LBFGSB}, END_OF_CHOICES};
 static const cli_choice cvt_energies[] = {
@@ -139,6 +142,9 @@ const cli_option_row cli_option_rows[] = {
   {"svg", 0, RUN | MESH | VIEW, CHOICE(svg, svg_kinds), "what an SVG output shows"},
   {"dots", 0, RUN, CHOICE(dots, dot_areas),
    "stipples of one size, or of an area that follows the cell's mass"},
+  {"order", 0, RUN | MESH, CHOICE(order, point_orders),
+   "of the points: one short closed path through all; or the same path opened, so that a\n"
+   "pen travels little between dots"},
   {"unit", 0, RUN | MESH | STATS | VIEW, FLAG(unit),
    "mesh coordinates are divided by the width of the image"},
   {"ascii", 0, RUN | MESH | VIEW, FLAG(ascii), "text where a mesh format has a binary form too"},

@@ -13,6 +13,7 @@
 enum { CLI_LIST_MAX = 64, CLI_OPTIONS_MAX = 256 };
 
 typedef enum cli_dots { CLI_DOTS_EQUAL, CLI_DOTS_MASS } cli_dots;
+typedef enum cli_order { CLI_ORDER_NONE, CLI_ORDER_TSP, CLI_ORDER_PLOT } cli_order;
 typedef enum cli_bounds { CLI_BOUNDS_NATURAL, CLI_BOUNDS_BOX, CLI_BOUNDS_NONE } cli_bounds;
 
 typedef struct cli_list {
@@ -32,7 +33,7 @@ typedef struct cli_options {
   const char *picture, *density_out, *report;
   const char *layers; /* of the picture, split by commas; NULL: the default */
   int64_t picture_size;
-  int svg, dots, unit, ascii;
+  int svg, dots, order, unit, ascii;
 
   int method, energy, voronoi, start, periodic, effort, reseed;
   int64_t iterations, seed;

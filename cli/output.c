@@ -174,7 +174,8 @@ static double *mass_radii(const cli_scene *scene) {
 }
 
 static cvtm_status write_svg(const cli_scene *scene, const char *path, cvtm_error *error) {
-  const cvtm_svg_kind kind = (cvtm_svg_kind)scene->options->svg;
+  cvtm_svg_kind kind = (cvtm_svg_kind)scene->options->svg;
+  if (kind == CVTM_SVG_PATH && scene->options->order == CLI_ORDER_TSP) kind = CVTM_SVG_TOUR;
   double *radius = NULL;
   if (kind == CVTM_SVG_STIPPLES && scene->options->dots == CLI_DOTS_MASS && scene->mass != NULL) {
     radius = mass_radii(scene);

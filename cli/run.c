@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/npy.h"
 #include "cli/cli.h"
+#include "cli/order.h"
 #include "cli/output.h"
 #include "cli/run_job.h"
 
@@ -21,6 +22,7 @@ int cli_run_check(const cli_options *options) {
   if (code == CLI_EXIT_OK) code = cli_segment_check(options);
   if (code == CLI_EXIT_OK) code = cli_domain_check(options);
   if (code == CLI_EXIT_OK) code = cli_equal_mass_check(options);
+  if (code == CLI_EXIT_OK) code = cli_order_check(options);
   return code == CLI_EXIT_OK ? cli_outputs_check_names(options) : code;
 }
 
@@ -113,10 +115,21 @@ int cli_run_solve(cli_run_job *r, cvtm_device *device) {
   return cli_failed(CLI_WORKING, status, cvtm_device_error(device));
 }
 
+/* --order: the sites, and all that belongs to them, change their order. */
+static cvtm_status order_sites(cli_run_job *r, cvtm_error *error) {
+  cvtm_status status = cli_order_find(&r->options, r->sites, r->count, &r->order, error);
+  if (status == CVTM_OK) status = cli_order_apply(&r->order, r->count, 2, r->sites, error);
+  if (status == CVTM_OK) status = cli_order_apply(&r->order, r->count, 2, r->centroid, error);
+  if (status == CVTM_OK) status = cli_order_apply(&r->order, r->count, 1, r->mass, error);
+  if (status == CVTM_OK) status = cli_order_apply(&r->order, r->count, 1, r->equal.weights, error);
+  return status;
+}
+
 int cli_run_write(cli_run_job *r) {
   cvtm_error error = {CVTM_OK, ""};
   start_phase(r);
-  cvtm_status status = triangulate(r, &error);
+  cvtm_status status = order_sites(r, &error);
+  if (status == CVTM_OK) status = triangulate(r, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   end_phase(r, CLI_RUN_PHASE_MESH);
   status = write_outputs(r, &error);
@@ -135,6 +148,7 @@ void cli_run_destroy(cli_run_job *r) {
   cli_domain_free(&r->shape);
   cvtm_cvt_destroy(r->cvt);
   cli_equal_mass_free(&r->equal);
+  cli_order_free(&r->order);
   free(r->mass);
   free(r->centroid);
   free(r->sites);

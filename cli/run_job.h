@@ -6,6 +6,7 @@
 #include "cli/condition.h"
 #include "cli/domain.h"
 #include "cli/equal_mass.h"
+#include "cli/order.h"
 #include "cli/progress.h"
 #include "cli/run.h"
 #include "cli/watch.h"
@@ -48,7 +49,8 @@ struct cli_run_job {
   cvtm_mesh mesh;
   cvtm_cells cells;
   cvtm_quality quality;
-  cli_domain shape; /* of --domain; else empty */
+  cli_domain shape;      /* of --domain; else empty */
+  cli_point_order order; /* of --order; else empty */
   cli_progress progress;
   cli_watch *watch;                    /* NULL without --watch */
   double seconds[CLI_RUN_PHASE_COUNT]; /* spent in each phase */

@@ -62,6 +62,7 @@ static cJSON *make_run_report(const cli_run_job *r) {
   cli_json_real(seconds, "total", cvtm_clock() - r->start);
   cli_json_real(seconds, "optimize_evaluation", r->result.seconds_evaluation);
   cli_json_real(seconds, "optimize_optimizer", r->result.seconds_optimizer);
+  cli_order_report(&r->order, &r->options, report);
   if (r->options.domain.kind != CLI_DOMAIN_NONE) cli_domain_report(&r->shape, report);
   cli_json_quality(report, &r->quality);
   return report;
@@ -140,6 +141,7 @@ void cli_run_print_summary(const cli_run_job *r) {
             inner->mean_q, 100 * r->quality.degree6_share);
   else
     fprintf(stderr, "  mesh       %lld triangles\n", (long long)r->mesh.triangle_count);
+  cli_order_print_summary(&r->order);
   if (r->options.domain.kind != CLI_DOMAIN_NONE) cli_domain_print_summary(&r->shape);
   if (r->count < r->options.points)
     fprintf(stderr, "  note       %lld of the %lld sites asked for: no room for the others\n",

@@ -111,6 +111,23 @@ static void write_edges(FILE *file, const cvtm_mesh *mesh, const uint64_t *edges
   fputs("\"/>\n</g>\n", file);
 }
 
+static void write_path(FILE *file, const cvtm_mesh *mesh, int closed, double spacing) {
+  enum { PER_LINE = 16 };
+  const double share = 0.25; /* of the mean spacing: the width of the line */
+  int decimals = choose_decimals(spacing);
+  fputs(
+      "<path fill=\"none\" stroke=\"#000\" stroke-linejoin=\"round\" stroke-linecap=\"round\" "
+      "stroke-width=\"",
+      file);
+  put(file, share * spacing, decimals + 1);
+  fputs("\" d=\"", file);
+  for (int64_t i = 0; i < mesh->vertex_count; ++i) {
+    if (i > 0 && i % PER_LINE == 0) fputc('\n', file);
+    put_point(file, i == 0 ? 'M' : 'L', mesh->points + 2 * i, decimals);
+  }
+  fputs(closed ? "Z\"/>\n" : "\"/>\n", file);
+}
+
 static void write_picture(FILE *file, cvtm_svg_kind kind, const cvtm_mesh *mesh,
                           const cvtm_cells *cells, const double *radius, cvtm_domain domain,
                           const uint64_t *edges, int64_t edge_count) {
@@ -124,6 +141,8 @@ static void write_picture(FILE *file, cvtm_svg_kind kind, const cvtm_mesh *mesh,
   if (kind == CVTM_SVG_STIPPLES) write_stipples(file, mesh, radius, spacing);
   if (kind == CVTM_SVG_CELLS) write_cells(file, cells, spacing);
   if (kind == CVTM_SVG_MESH) write_edges(file, mesh, edges, edge_count, spacing);
+  if (kind == CVTM_SVG_PATH || kind == CVTM_SVG_TOUR)
+    write_path(file, mesh, kind == CVTM_SVG_TOUR, spacing);
   fputs("</svg>\n", file);
 }
 

@@ -60,8 +60,14 @@ cvtm_status cvtm_points_read_bytes(const char *extension, const unsigned char *b
                                    cvtm_error *error);
 
 /* SVG pictures, y down, viewBox of the domain in pixels. */
-typedef enum cvtm_svg_kind { CVTM_SVG_STIPPLES, CVTM_SVG_CELLS, CVTM_SVG_MESH } cvtm_svg_kind;
-/* Stipples (a circle per site) and edges (each once) are drawn of the mesh, cells (a path
+typedef enum cvtm_svg_kind {
+  CVTM_SVG_STIPPLES,
+  CVTM_SVG_CELLS,
+  CVTM_SVG_MESH,
+  CVTM_SVG_PATH, /* one line through the vertices of the mesh, in their order */
+  CVTM_SVG_TOUR  /* the same, and back to the first */
+} cvtm_svg_kind;
+/* Stipples (a circle per site), edges (each once) and paths are drawn of the mesh, cells (a path
  * per cell) of the cells; the other one may be NULL. radius: per-site stipple radii in
  * pixels, or NULL for one radius chosen from the mean spacing. */
 cvtm_status cvtm_svg_write(const char *path, cvtm_svg_kind kind, const cvtm_mesh *mesh,

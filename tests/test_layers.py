@@ -13,6 +13,7 @@ BELOW = {
     "lbfgsb": ["base"],
     "lcp": ["base"],
     "meshes": ["base"],
+    "plot": ["base"],
     "density": ["base", "voronoi", "jfa", "lcp", "meshes"],
     "cvt": ["base", "voronoi", "jfa", "lbfgsb", "meshes"],
     "power": ["base", "voronoi", "jfa", "lbfgsb", "meshes", "cvt"],

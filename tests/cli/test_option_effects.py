@@ -17,6 +17,7 @@ EFFECTS = [
     (PLY, ("--unit",)),
     (("-o", "{}.svg"), ("--svg", "mesh")),
     (("-o", "{}.svg"), ("--dots", "mass")),
+    ((), ("--order", "plot")),
     ((), ("--picture", "{}.png")),
     (("-o", "{}.png"), ("--layers", "sites,cells")),
     (("-o", "{}.png"), ("--picture-size", 90)),

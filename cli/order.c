@@ -1,0 +1,102 @@
+#include "cli/order.h"
+
+#include "base/clock.h"
+#include "cli/cli.h"
+#include "cli/domain.h"
+#include "cli/output.h"
+#include "cli/report.h"
+#include "meshes/mesh_file.h"
+#include "plot/tour.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int has_order(const cli_options *options, const char *path) {
+  const cli_output_kind kind = cli_output_kind_of(options, path);
+  if (kind == CLI_OUTPUT_SVG)
+    return options->svg == CVTM_SVG_STIPPLES || options->svg == CVTM_SVG_PATH;
+  return kind == CLI_OUTPUT_POINTS || kind == CLI_OUTPUT_PICTURE || kind == CLI_OUTPUT_UNKNOWN;
+}
+
+int cli_order_check(const cli_options *options) {
+  if (options->order == CLI_ORDER_NONE) {
+    if (options->command == CLI_RUN && options->svg == CVTM_SVG_PATH)
+      return cli_usage_error(options->command, "--svg path: --order is missing");
+    return CLI_EXIT_OK;
+  }
+  if (options->domain.kind != CLI_DOMAIN_NONE)
+    return cli_usage_error(
+        options->command,
+        "--order: the sites of --domain are vertices of a mesh, without an order");
+  for (int k = 0; k < options->output.count; ++k)
+    if (!has_order(options, options->output.item[k]))
+      return cli_usage_error(options->command, "--order: %s: cells and meshes have no order",
+                             options->output.item[k]);
+  return CLI_EXIT_OK;
+}
+
+/* The area of the rectangle of the points. */
+static double rectangle_area(const double *points, int64_t count) {
+  double least[2] = {INFINITY, INFINITY}, most[2] = {-INFINITY, -INFINITY};
+  for (int64_t k = 0; k < 2 * count; ++k) {
+    least[k % 2] = fmin(least[k % 2], points[k]);
+    most[k % 2] = fmax(most[k % 2], points[k]);
+  }
+  return (most[0] - least[0]) * (most[1] - least[1]);
+}
+
+cvtm_status cli_order_find(const cli_options *options, const double *points, int64_t count,
+                           cli_point_order *order, cvtm_error *error) {
+  memset(order, 0, sizeof *order);
+  if (options->order == CLI_ORDER_NONE) return CVTM_OK;
+  const double start = cvtm_clock();
+  order->order = malloc((size_t)count * sizeof *order->order);
+  if (order->order == NULL)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to order %lld points", (long long)count);
+  cvtm_status status = cvtm_tour_create(points, count, (int)options->threads, order->order, error);
+  if (status == CVTM_OK)
+    status = cvtm_tour_bound(points, count, (int)options->threads, &order->bound, error);
+  if (status != CVTM_OK) return status;
+  const int is_closed = options->order == CLI_ORDER_TSP;
+  if (!is_closed) cvtm_tour_open(points, count, order->order);
+  order->length = cvtm_tour_length(points, count, order->order, is_closed);
+  order->estimate = cvtm_tour_estimate(count, rectangle_area(points, count));
+  order->seconds = cvtm_clock() - start;
+  return CVTM_OK;
+}
+
+cvtm_status cli_order_apply(const cli_point_order *order, int64_t count, int columns,
+                            double *values, cvtm_error *error) {
+  if (order->order == NULL || values == NULL) return CVTM_OK;
+  const size_t row = (size_t)columns * sizeof *values;
+  double *sorted = malloc((size_t)count * row);
+  if (sorted == NULL)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to order %lld points", (long long)count);
+  for (int64_t k = 0; k < count; ++k)
+    memcpy(sorted + columns * k, values + columns * (int64_t)order->order[k], row);
+  memcpy(values, sorted, (size_t)count * row);
+  free(sorted);
+  return CVTM_OK;
+}
+
+void cli_order_free(cli_point_order *order) {
+  free(order->order);
+  order->order = NULL;
+}
+
+void cli_order_report(const cli_point_order *order, const cli_options *options, cJSON *report) {
+  if (order->order == NULL) return;
+  cJSON *part = cJSON_AddObjectToObject(report, "order");
+  cli_json_text(part, "kind", options->order == CLI_ORDER_TSP ? "tsp" : "plot");
+  cli_json_real(part, "length", order->length);
+  cli_json_real(part, "bound", order->bound);
+  cli_json_real(part, "uniform_estimate", order->estimate);
+  cli_json_real(part, "seconds", order->seconds);
+}
+
+void cli_order_print_summary(const cli_point_order *order) {
+  if (order->order == NULL) return;
+  fprintf(stderr, "  path       %.6g px, %.3f of a lower bound of closed paths, in %.2f seconds\n",
+          order->length, order->length / order->bound, order->seconds);
+}
