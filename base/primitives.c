@@ -73,33 +73,6 @@ cvtm_status cvtm_scan_64(cvtm_device *device, const int32_t *counts, int64_t cou
   return table->scan_64(device, counts, count, sums, workspace, bytes);
 }
 
-cvtm_status cvtm_scan_32(cvtm_device *device, const int32_t *counts, int64_t count, int32_t *sums,
-                         void *workspace, size_t bytes) {
-  const cvtm_primitives_table *table = CVTM_TABLE(device, cvtm_primitives_table);
-  const cvtm_status status = begin_with_workspace(device, "scan", count, count_limit,
-                                                  table->scan_workspace, workspace, bytes);
-  if (status != CVTM_OK) return status;
-  if (count == 0) return cvtm_device_fill(device, sums, 0, sizeof *sums);
-  return table->scan_32(device, counts, count, sums, workspace, bytes);
-}
-
-cvtm_status cvtm_select_workspace(cvtm_device *device, int64_t count, size_t *bytes) {
-  const cvtm_status status = begin(device, "select", count, INT32_MAX);
-  return status == CVTM_OK
-             ? CVTM_TABLE(device, cvtm_primitives_table)->select_workspace(device, count, bytes)
-             : status;
-}
-
-cvtm_status cvtm_select(cvtm_device *device, const uint8_t *flags, int64_t count, int32_t *indices,
-                        int64_t *selected, void *workspace, size_t bytes) {
-  const cvtm_primitives_table *table = CVTM_TABLE(device, cvtm_primitives_table);
-  const cvtm_status status = begin_with_workspace(device, "select", count, INT32_MAX,
-                                                  table->select_workspace, workspace, bytes);
-  if (status != CVTM_OK) return status;
-  if (count == 0) return cvtm_device_fill(device, selected, 0, sizeof *selected);
-  return table->select(device, flags, count, indices, selected, workspace, bytes);
-}
-
 static int64_t block_count(int64_t count) {
   return count == 0 ? 1 : (count + CVTM_REDUCE_BLOCK - 1) / CVTM_REDUCE_BLOCK;
 }

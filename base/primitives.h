@@ -23,18 +23,10 @@ cvtm_status cvtm_sort_pairs(cvtm_device *device, uint64_t *keys, int32_t *values
                             void *workspace, size_t bytes);
 
 /* sums[i] = counts[0] + ... + counts[i - 1] for i = 0 .. count: count + 1 entries, the
- * total in the last. counts and sums do not overlap. scan_32 is for totals below 2^31. */
+ * total in the last. counts and sums do not overlap. */
 cvtm_status cvtm_scan_workspace(cvtm_device *device, int64_t count, size_t *bytes);
 cvtm_status cvtm_scan_64(cvtm_device *device, const int32_t *counts, int64_t count, int64_t *sums,
                          void *workspace, size_t bytes);
-cvtm_status cvtm_scan_32(cvtm_device *device, const int32_t *counts, int64_t count, int32_t *sums,
-                         void *workspace, size_t bytes);
-
-/* indices: every i with flags[i] != 0, ascending (an array of count; count below 2^31);
- * *selected (device memory): how many. */
-cvtm_status cvtm_select_workspace(cvtm_device *device, int64_t count, size_t *bytes);
-cvtm_status cvtm_select(cvtm_device *device, const uint8_t *flags, int64_t count, int32_t *indices,
-                        int64_t *selected, void *workspace, size_t bytes);
 
 typedef enum cvtm_reduction {
   /* Each with its identity, the result for count = 0. A NaN among the values gives NaN. */
@@ -46,7 +38,7 @@ typedef enum cvtm_reduction {
 
 /* *result (device memory) = the reduction of x, or the dot product of x and y. The
  * order of additions is fixed: blocks of 4096 elements; in each, lane k of 256
- * takes elements k, k + 256, ... in order, starting from the value of nothing,
+ * takes elements k, k + 256, ... in order, starting from the identity,
  * and the lanes are halved (k with k + 128, then k + 64, ...); the results of the
  * blocks are an array that is reduced in the same way, until one is left. */
 cvtm_status cvtm_reduce_workspace(cvtm_device *device, int64_t count, size_t *bytes);

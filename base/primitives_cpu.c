@@ -50,10 +50,8 @@ typedef struct pairs {
 static int radix_pass(const cvtm_device *device, pairs from, pairs to, int64_t count, int shift,
                       uint64_t mask, int64_t *places) {
   const int64_t chunks = chunks_for(device, count);
-  const int threads = (int)chunks;
-  (void)threads; /* without OpenMP */
   memset(places, 0, (size_t)chunks * RADIX * sizeof *places);
-#pragma omp parallel for schedule(static) num_threads(threads)
+#pragma omp parallel for schedule(static) num_threads((int)chunks)
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     int64_t *counts = places + chunk * RADIX;
     const int64_t end = chunk_start(count, chunks, chunk + 1);
@@ -62,7 +60,7 @@ static int radix_pass(const cvtm_device *device, pairs from, pairs to, int64_t c
     }
   }
   if (!place_digits(places, chunks, count)) return 0;
-#pragma omp parallel for schedule(static) num_threads(threads)
+#pragma omp parallel for schedule(static) num_threads((int)chunks)
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     int64_t *next = places + chunk * RADIX;
     const int64_t end = chunk_start(count, chunks, chunk + 1);
@@ -97,98 +95,44 @@ static cvtm_status cpu_sort_pairs(cvtm_device *device, uint64_t *keys, int32_t *
   return CVTM_OK;
 }
 
-/* One 64-bit sum per chunk, for scans and selections. */
-static cvtm_status cpu_chunk_workspace(cvtm_device *device, int64_t count, size_t *bytes) {
+/* One sum per chunk. */
+static cvtm_status cpu_scan_workspace(cvtm_device *device, int64_t count, size_t *bytes) {
   (void)count;
   *bytes = (size_t)cvtm_device_threads(device) * sizeof(int64_t);
   return CVTM_OK;
 }
 
-static int64_t exclusive_sums(int64_t *sums, int64_t count) {
-  int64_t sum = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t here = sums[i];
-    sums[i] = sum;
-    sum += here;
-  }
-  return sum;
-}
-
 /* Leaves in starts[chunk] the sum of all counts before the chunk; returns the total. */
 static int64_t chunk_sums(const int32_t *counts, int64_t count, int64_t chunks, int64_t *starts) {
-  const int threads = (int)chunks;
-  (void)threads;
-#pragma omp parallel for schedule(static) num_threads(threads)
+#pragma omp parallel for schedule(static) num_threads((int)chunks)
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     const int64_t end = chunk_start(count, chunks, chunk + 1);
     int64_t sum = 0;
     for (int64_t i = chunk_start(count, chunks, chunk); i < end; ++i) sum += counts[i];
     starts[chunk] = sum;
   }
-  return exclusive_sums(starts, chunks);
+  int64_t total = 0;
+  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+    const int64_t sum = starts[chunk];
+    starts[chunk] = total;
+    total += sum;
+  }
+  return total;
 }
 
 static cvtm_status cpu_scan_64(cvtm_device *device, const int32_t *counts, int64_t count,
                                int64_t *sums, void *workspace, size_t bytes) {
   (void)bytes;
   const int64_t chunks = chunks_for(device, count);
-  const int threads = (int)chunks;
-  (void)threads;
   int64_t *starts = workspace;
   sums[count] = chunk_sums(counts, count, chunks, starts);
-#pragma omp parallel for schedule(static) num_threads(threads)
+#pragma omp parallel for schedule(static) num_threads((int)chunks)
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     const int64_t end = chunk_start(count, chunks, chunk + 1);
     int64_t sum = starts[chunk];
     for (int64_t i = chunk_start(count, chunks, chunk); i < end; ++i) {
       sums[i] = sum;
       sum += counts[i];
-    }
-  }
-  return CVTM_OK;
-}
-
-static cvtm_status cpu_scan_32(cvtm_device *device, const int32_t *counts, int64_t count,
-                               int32_t *sums, void *workspace, size_t bytes) {
-  (void)bytes;
-  const int64_t chunks = chunks_for(device, count);
-  const int threads = (int)chunks;
-  (void)threads;
-  int64_t *starts = workspace;
-  sums[count] = (int32_t)chunk_sums(counts, count, chunks, starts);
-#pragma omp parallel for schedule(static) num_threads(threads)
-  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-    const int64_t end = chunk_start(count, chunks, chunk + 1);
-    int64_t sum = starts[chunk];
-    for (int64_t i = chunk_start(count, chunks, chunk); i < end; ++i) {
-      sums[i] = (int32_t)sum;
-      sum += counts[i];
-    }
-  }
-  return CVTM_OK;
-}
-
-static cvtm_status cpu_select(cvtm_device *device, const uint8_t *flags, int64_t count,
-                              int32_t *indices, int64_t *selected, void *workspace, size_t bytes) {
-  (void)bytes;
-  const int64_t chunks = chunks_for(device, count);
-  const int threads = (int)chunks;
-  (void)threads;
-  int64_t *starts = workspace;
-#pragma omp parallel for schedule(static) num_threads(threads)
-  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-    const int64_t end = chunk_start(count, chunks, chunk + 1);
-    int64_t sum = 0;
-    for (int64_t i = chunk_start(count, chunks, chunk); i < end; ++i) sum += flags[i] != 0;
-    starts[chunk] = sum;
-  }
-  *selected = exclusive_sums(starts, chunks);
-#pragma omp parallel for schedule(static) num_threads(threads)
-  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-    const int64_t end = chunk_start(count, chunks, chunk + 1);
-    int64_t place = starts[chunk];
-    for (int64_t i = chunk_start(count, chunks, chunk); i < end; ++i) {
-      if (flags[i]) indices[place++] = (int32_t)i;
     }
   }
   return CVTM_OK;
@@ -240,9 +184,7 @@ static double reduce_block_of(cvtm_reduction reduction, const double *x, const d
 static cvtm_status cpu_reduce_blocks(cvtm_device *device, cvtm_reduction reduction, const double *x,
                                      const double *y, int64_t count, double *partial) {
   const int64_t blocks = count == 0 ? 1 : (count + CVTM_REDUCE_BLOCK - 1) / CVTM_REDUCE_BLOCK;
-  const int threads = (int)chunks_for(device, count);
-  (void)threads;
-#pragma omp parallel for schedule(static) num_threads(threads)
+#pragma omp parallel for schedule(static) num_threads((int)chunks_for(device, count))
   for (int64_t block = 0; block < blocks; ++block) {
     const int64_t start = block * CVTM_REDUCE_BLOCK;
     const int64_t left = count - start;
@@ -254,18 +196,14 @@ static cvtm_status cpu_reduce_blocks(cvtm_device *device, cvtm_reduction reducti
 }
 
 static cvtm_status cpu_fill(cvtm_device *device, double *x, double value, int64_t count) {
-  const int threads = (int)chunks_for(device, count);
-  (void)threads;
-#pragma omp parallel for schedule(static) num_threads(threads)
+#pragma omp parallel for schedule(static) num_threads((int)chunks_for(device, count))
   for (int64_t i = 0; i < count; ++i) x[i] = value;
   return CVTM_OK;
 }
 
 static cvtm_status cpu_axpy(cvtm_device *device, double a, const double *x, double *y,
                             int64_t count) {
-  const int threads = (int)chunks_for(device, count);
-  (void)threads;
-#pragma omp parallel for schedule(static) num_threads(threads)
+#pragma omp parallel for schedule(static) num_threads((int)chunks_for(device, count))
   for (int64_t i = 0; i < count; ++i) y[i] += a * x[i];
   return CVTM_OK;
 }
@@ -273,11 +211,8 @@ static cvtm_status cpu_axpy(cvtm_device *device, double a, const double *x, doub
 const cvtm_primitives_table cvtm_primitives_table_cpu = {
     .sort_workspace = cpu_sort_workspace,
     .sort_pairs = cpu_sort_pairs,
-    .scan_workspace = cpu_chunk_workspace,
+    .scan_workspace = cpu_scan_workspace,
     .scan_64 = cpu_scan_64,
-    .scan_32 = cpu_scan_32,
-    .select_workspace = cpu_chunk_workspace,
-    .select = cpu_select,
     .reduce_blocks = cpu_reduce_blocks,
     .fill = cpu_fill,
     .axpy = cpu_axpy,

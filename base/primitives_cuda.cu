@@ -4,8 +4,6 @@
 
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
-#include <cub/device/device_select.cuh>
-#include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
 namespace {
@@ -58,68 +56,19 @@ cudaError_t scan(void *storage, size_t &bytes, const int32_t *counts, int64_t *s
   return cub::DeviceScan::InclusiveSum(storage, bytes, wide, sums, count, stream);
 }
 
-cudaError_t scan(void *storage, size_t &bytes, const int32_t *counts, int32_t *sums, int64_t count,
-                 cudaStream_t stream) {
-  return cub::DeviceScan::InclusiveSum(storage, bytes, counts, sums, count, stream);
-}
-
 cvtm_status cuda_scan_workspace(cvtm_device *device, int64_t count, size_t *bytes) {
-  size_t wide = 0;
-  size_t narrow = 0;
   *bytes = 0;
   if (count == 0) return CVTM_OK;
-  const cudaStream_t stream = cvtm_cuda_stream(device);
-  CVTM_CUDA_TRY(device,
-                scan(nullptr, wide, nullptr, static_cast<int64_t *>(nullptr), count, stream));
-  CVTM_CUDA_TRY(device,
-                scan(nullptr, narrow, nullptr, static_cast<int32_t *>(nullptr), count, stream));
-  *bytes = wide > narrow ? wide : narrow;
+  CVTM_CUDA_TRY(device, scan(nullptr, *bytes, nullptr, nullptr, count, cvtm_cuda_stream(device)));
   return CVTM_OK;
 }
 
 /* The inclusive sums, one place further on, are the exclusive ones with the total. */
-template <class Sum>
-cvtm_status scan_into(cvtm_device *device, const int32_t *counts, int64_t count, Sum *sums,
-                      void *workspace, size_t bytes) {
+cvtm_status cuda_scan_64(cvtm_device *device, const int32_t *counts, int64_t count, int64_t *sums,
+                         void *workspace, size_t bytes) {
   const cvtm_status status = cvtm_device_fill(device, sums, 0, sizeof *sums);
   if (status != CVTM_OK) return status;
   CVTM_CUDA_TRY(device, scan(workspace, bytes, counts, sums + 1, count, cvtm_cuda_stream(device)));
-  return CVTM_OK;
-}
-
-cvtm_status cuda_scan_64(cvtm_device *device, const int32_t *counts, int64_t count, int64_t *sums,
-                         void *workspace, size_t bytes) {
-  return scan_into(device, counts, count, sums, workspace, bytes);
-}
-
-cvtm_status cuda_scan_32(cvtm_device *device, const int32_t *counts, int64_t count, int32_t *sums,
-                         void *workspace, size_t bytes) {
-  return scan_into(device, counts, count, sums, workspace, bytes);
-}
-
-struct is_set {
-  __host__ __device__ bool operator()(uint8_t flag) const { return flag != 0; }
-};
-
-cudaError_t select(void *storage, size_t &bytes, const uint8_t *flags, int32_t *indices,
-                   int64_t *selected, int64_t count, cudaStream_t stream) {
-  const auto set = thrust::make_transform_iterator(flags, is_set());
-  return cub::DeviceSelect::Flagged(storage, bytes, thrust::counting_iterator<int32_t>(0), set,
-                                    indices, selected, count, stream);
-}
-
-cvtm_status cuda_select_workspace(cvtm_device *device, int64_t count, size_t *bytes) {
-  *bytes = 0;
-  if (count == 0) return CVTM_OK;
-  CVTM_CUDA_TRY(
-      device, select(nullptr, *bytes, nullptr, nullptr, nullptr, count, cvtm_cuda_stream(device)));
-  return CVTM_OK;
-}
-
-cvtm_status cuda_select(cvtm_device *device, const uint8_t *flags, int64_t count, int32_t *indices,
-                        int64_t *selected, void *workspace, size_t bytes) {
-  CVTM_CUDA_TRY(
-      device, select(workspace, bytes, flags, indices, selected, count, cvtm_cuda_stream(device)));
   return CVTM_OK;
 }
 
@@ -209,6 +158,6 @@ cvtm_status cuda_axpy(cvtm_device *device, double a, const double *x, double *y,
 } /* namespace */
 
 const cvtm_primitives_table cvtm_primitives_table_cuda = {
-    cuda_sort_workspace,   cuda_sort_pairs, cuda_scan_workspace, cuda_scan_64, cuda_scan_32,
-    cuda_select_workspace, cuda_select,     cuda_reduce_blocks,  cuda_fill,    cuda_axpy,
+    cuda_sort_workspace, cuda_sort_pairs, cuda_scan_workspace, cuda_scan_64,
+    cuda_reduce_blocks,  cuda_fill,       cuda_axpy,
 };

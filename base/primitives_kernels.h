@@ -14,7 +14,7 @@ extern "C" {
 
 enum { CVTM_REDUCE_BLOCK = 4096, CVTM_REDUCE_LANES = 256 };
 
-/* What reductions of `nothing` are. */
+/* The result for no elements. */
 CVTM_HD double cvtm_reduce_identity(cvtm_reduction reduction) {
   switch (reduction) {
     case CVTM_REDUCE_MIN:
@@ -26,7 +26,7 @@ CVTM_HD double cvtm_reduce_identity(cvtm_reduction reduction) {
   }
 }
 
-/* a joined by b; magnitudes are taken beforehand. A NaN on either side stays. */
+/* The caller takes magnitudes before. A NaN in a or b gives NaN. */
 CVTM_HD double cvtm_reduce_join(cvtm_reduction reduction, double a, double b) {
   switch (reduction) {
     case CVTM_REDUCE_SUM:
@@ -46,11 +46,6 @@ typedef struct cvtm_primitives_table {
   cvtm_status (*scan_workspace)(cvtm_device *device, int64_t count, size_t *bytes);
   cvtm_status (*scan_64)(cvtm_device *device, const int32_t *counts, int64_t count, int64_t *sums,
                          void *workspace, size_t bytes);
-  cvtm_status (*scan_32)(cvtm_device *device, const int32_t *counts, int64_t count, int32_t *sums,
-                         void *workspace, size_t bytes);
-  cvtm_status (*select_workspace)(cvtm_device *device, int64_t count, size_t *bytes);
-  cvtm_status (*select)(cvtm_device *device, const uint8_t *flags, int64_t count, int32_t *indices,
-                        int64_t *selected, void *workspace, size_t bytes);
   /* One level of the tree: partial[b] = the reduction of block b of x (times y
    * element by element unless NULL). There is at least one block, empty if count is 0. */
   cvtm_status (*reduce_blocks)(cvtm_device *device, cvtm_reduction reduction, const double *x,

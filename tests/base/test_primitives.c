@@ -115,34 +115,27 @@ static void sorting_is_right_and_stable(void **state) {
 
 static void check_scan(cvtm_device *device, int64_t count, int32_t largest) {
   int32_t *counts = host_array(count, sizeof *counts);
-  int64_t *wide = host_array(count + 1, sizeof *wide);
-  int32_t *narrow = host_array(count + 1, sizeof *narrow);
+  int64_t *sums = host_array(count + 1, sizeof *sums);
   for (int64_t i = 0; i < count; ++i) {
     counts[i] = (int32_t)(cvtm_random_uniform(3, 0, (uint64_t)i) * largest);
   }
   int32_t *d_counts = copied_in(device, counts, count, sizeof *counts);
-  int64_t *d_wide = device_array(device, count + 1, sizeof *wide);
-  int32_t *d_narrow = device_array(device, count + 1, sizeof *narrow);
+  int64_t *d_sums = device_array(device, count + 1, sizeof *sums);
   size_t bytes = 0;
   assert_device_ok(device, cvtm_scan_workspace(device, count, &bytes));
   void *workspace = device_array(device, (int64_t)bytes, 1);
-  assert_device_ok(device, cvtm_scan_64(device, d_counts, count, d_wide, workspace, bytes));
-  assert_device_ok(device, cvtm_scan_32(device, d_counts, count, d_narrow, workspace, bytes));
+  assert_device_ok(device, cvtm_scan_64(device, d_counts, count, d_sums, workspace, bytes));
   const size_t n = (size_t)count + 1;
-  assert_device_ok(device, cvtm_device_copy_out(device, wide, d_wide, n * sizeof *wide));
-  assert_device_ok(device, cvtm_device_copy_out(device, narrow, d_narrow, n * sizeof *narrow));
+  assert_device_ok(device, cvtm_device_copy_out(device, sums, d_sums, n * sizeof *sums));
   int64_t sum = 0;
   for (int64_t i = 0; i <= count; ++i) {
-    assert_true(wide[i] == sum);
-    if (sum <= INT32_MAX) assert_true(narrow[i] == sum);
+    assert_true(sums[i] == sum);
     if (i < count) sum += counts[i];
   }
   free(counts);
-  free(wide);
-  free(narrow);
+  free(sums);
   cvtm_device_free(device, d_counts);
-  cvtm_device_free(device, d_wide);
-  cvtm_device_free(device, d_narrow);
+  cvtm_device_free(device, d_sums);
   cvtm_device_free(device, workspace);
 }
 
@@ -150,7 +143,7 @@ static void scans_add_up(void **state) {
   for (int s = 0; s < SIZES; ++s) check_scan(*state, sizes[s], 100);
 }
 
-static void wide_scans_pass_32_bits(void **state) {
+static void sums_exceed_32_bits(void **state) {
   cvtm_device *device = *state;
   const int64_t count = 100000;
   int32_t *counts = host_array(count, sizeof *counts);
@@ -170,51 +163,6 @@ static void wide_scans_pass_32_bits(void **state) {
   cvtm_device_free(device, d_counts);
   cvtm_device_free(device, d_sums);
   cvtm_device_free(device, workspace);
-}
-
-/* share: of the flags that are set. */
-static void check_select(cvtm_device *device, int64_t count, double share) {
-  uint8_t *flags = host_array(count, 1);
-  int32_t *indices = host_array(count, sizeof *indices);
-  for (int64_t i = 0; i < count; ++i) {
-    const int set = cvtm_random_uniform(9, 0, (uint64_t)i) < share;
-    flags[i] = (uint8_t)(set ? 1 + i % 255 : 0); /* any nonzero value counts */
-  }
-  uint8_t *d_flags = copied_in(device, flags, count, 1);
-  int32_t *d_indices = device_array(device, count, sizeof *indices);
-  int64_t *d_selected = device_array(device, 1, sizeof *d_selected);
-  size_t bytes = 0;
-  assert_device_ok(device, cvtm_select_workspace(device, count, &bytes));
-  void *workspace = device_array(device, (int64_t)bytes, 1);
-  assert_device_ok(device,
-                   cvtm_select(device, d_flags, count, d_indices, d_selected, workspace, bytes));
-  int64_t selected = -1;
-  assert_device_ok(device, cvtm_device_copy_out(device, &selected, d_selected, sizeof selected));
-  assert_true(selected >= 0 && selected <= count);
-  assert_device_ok(
-      device, cvtm_device_copy_out(device, indices, d_indices, (size_t)selected * sizeof *indices));
-  int64_t k = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    if (flags[i]) {
-      assert_true(k < selected);
-      assert_true(indices[k++] == i);
-    }
-  }
-  assert_true(k == selected);
-  free(flags);
-  free(indices);
-  cvtm_device_free(device, d_flags);
-  cvtm_device_free(device, d_indices);
-  cvtm_device_free(device, d_selected);
-  cvtm_device_free(device, workspace);
-}
-
-static void selections_are_complete_and_ordered(void **state) {
-  for (int s = 0; s < SIZES; ++s) {
-    check_select(*state, sizes[s], 0);
-    check_select(*state, sizes[s], 0.3);
-    check_select(*state, sizes[s], 2);
-  }
 }
 
 /* The documented tree, written as plainly as it is described. */
@@ -369,7 +317,6 @@ static void thread_counts_do_not_change_bits(void **state) {
     assert_true(same_bits(sum, first));
     check_sort(device, 70000, 40, UINT64_C(0xFFFF00FFFF));
     check_scan(device, 70000, 1000);
-    check_select(device, 70000, 0.5);
     cvtm_device_destroy(device);
   }
   free(x);
@@ -407,7 +354,6 @@ static void bad_arguments_are_refused(void **state) {
   assert_int_equal(cvtm_sort_workspace(device, -1, &bytes), CVTM_ERROR_ARGUMENT);
   assert_int_equal(cvtm_scan_workspace(device, -1, &bytes), CVTM_ERROR_ARGUMENT);
   assert_int_equal(cvtm_reduce_workspace(device, -1, &bytes), CVTM_ERROR_ARGUMENT);
-  assert_int_equal(cvtm_select_workspace(device, INT64_C(1) << 31, &bytes), CVTM_ERROR_ARGUMENT);
   double *x = device_array(device, 5000, sizeof *x);
   assert_int_equal(cvtm_reduce(device, CVTM_REDUCE_SUM, x, 5000, x, NULL, 0), CVTM_ERROR_ARGUMENT);
   assert_int_equal(cvtm_reduce(device, CVTM_REDUCE_SUM, x, 5000, x, x, 8), CVTM_ERROR_ARGUMENT);
@@ -424,30 +370,29 @@ static void bad_arguments_are_refused(void **state) {
 /* A workspace for many elements is enough for fewer. */
 static void workspaces_grow_with_the_count(void **state) {
   cvtm_device *device = *state;
-  size_t before[4] = {0, 0, 0, 0};
+  size_t before[3] = {0, 0, 0};
   for (int64_t count = 0; count < INT32_MAX; count = count * 2 + count / 3 + 1) {
-    size_t now[4];
+    size_t now[3];
     assert_device_ok(device, cvtm_sort_workspace(device, count, &now[0]));
     assert_device_ok(device, cvtm_scan_workspace(device, count, &now[1]));
-    assert_device_ok(device, cvtm_select_workspace(device, count, &now[2]));
-    assert_device_ok(device, cvtm_reduce_workspace(device, count, &now[3]));
-    for (int k = 0; k < 4; ++k) {
+    assert_device_ok(device, cvtm_reduce_workspace(device, count, &now[2]));
+    for (int k = 0; k < 3; ++k) {
       assert_true(now[k] >= before[k]);
       before[k] = now[k];
     }
   }
 }
 
-/* All primitives in the body of a loop: nothing in them allocates or waits. The
- * values count down by one per round, and the loop ends when none is positive. */
+enum { ROUNDS = 5 };
+
+/* All primitives in the body of a loop: nothing in them allocates or waits. */
 typedef struct rounds {
   cvtm_device *device;
   int64_t count;
   uint64_t *keys, *keys_alt;
-  int32_t *values, *values_alt, *sums, *indices;
-  int64_t *wide;
-  uint8_t *flags;
-  int64_t *selected; /* the loop's flag is its lower half */
+  int32_t *values, *values_alt;
+  int64_t *sums;
+  int *flags; /* ROUNDS + 1, the first of which is the loop's; room for a copy of ROUNDS */
   double *ones, *minus, *total;
   void *workspace;
   size_t bytes;
@@ -456,89 +401,75 @@ typedef struct rounds {
 static cvtm_status one_round(void *context) {
   rounds *r = context;
   cvtm_device *d = r->device;
-  const size_t n = (size_t)r->count;
+  int *copy = r->flags + ROUNDS + 1;
   cvtm_status status = cvtm_sort_pairs(d, r->keys, r->values, r->keys_alt, r->values_alt, r->count,
                                        20, r->workspace, r->bytes);
   if (status == CVTM_OK) {
-    status = cvtm_scan_64(d, r->values, r->count, r->wide, r->workspace, r->bytes);
-  }
-  if (status == CVTM_OK) {
-    status = cvtm_scan_32(d, r->values, r->count, r->sums, r->workspace, r->bytes);
+    status = cvtm_scan_64(d, r->values, r->count, r->sums, r->workspace, r->bytes);
   }
   if (status == CVTM_OK) status = cvtm_vector_axpy(d, 1, r->minus, r->ones, r->count);
   if (status == CVTM_OK) {
     status = cvtm_reduce(d, CVTM_REDUCE_SUM, r->ones, r->count, r->total, r->workspace, r->bytes);
   }
-  /* One flag less per round: they are shifted down by one place, with a zero behind. */
-  if (status == CVTM_OK) status = cvtm_device_copy(d, r->flags + n + 1, r->flags + 1, n);
-  if (status == CVTM_OK) status = cvtm_device_copy(d, r->flags, r->flags + n + 1, n);
-  if (status == CVTM_OK) {
-    status = cvtm_select(d, r->flags, r->count, r->indices, r->selected, r->workspace, r->bytes);
-  }
+  /* All flags move down by one place; the last one is 0. */
+  if (status == CVTM_OK) status = cvtm_device_copy(d, copy, r->flags + 1, ROUNDS * sizeof *copy);
+  if (status == CVTM_OK) status = cvtm_device_copy(d, r->flags, copy, ROUNDS * sizeof *copy);
   return status;
 }
 
 static void primitives_run_inside_a_loop(void **state) {
   cvtm_device *device = *state;
-  enum { COUNT = 20000, FLAGS = 5 };
+  enum { COUNT = 20000 };
   rounds r = {0};
   r.device = device;
   r.count = COUNT;
-  size_t sizes_needed[4];
+  size_t sizes_needed[3];
   assert_device_ok(device, cvtm_sort_workspace(device, COUNT, &sizes_needed[0]));
   assert_device_ok(device, cvtm_scan_workspace(device, COUNT, &sizes_needed[1]));
-  assert_device_ok(device, cvtm_select_workspace(device, COUNT, &sizes_needed[2]));
-  assert_device_ok(device, cvtm_reduce_workspace(device, COUNT, &sizes_needed[3]));
-  for (int k = 0; k < 4; ++k) {
+  assert_device_ok(device, cvtm_reduce_workspace(device, COUNT, &sizes_needed[2]));
+  for (int k = 0; k < 3; ++k) {
     if (sizes_needed[k] > r.bytes) r.bytes = sizes_needed[k];
   }
   r.workspace = device_array(device, (int64_t)r.bytes, 1);
   uint64_t *keys = host_array(COUNT, sizeof *keys);
   int32_t *values = host_array(COUNT, sizeof *values);
-  uint8_t *flags = host_array(2 * COUNT + 2, 1);
+  const int flags[2 * ROUNDS + 1] = {1, 1, 1, 1, 1};
   for (int i = 0; i < COUNT; ++i) {
     keys[i] = (uint64_t)((i * 7919LL) % COUNT); /* a permutation: 7919 is prime */
     values[i] = (int32_t)keys[i];
   }
-  for (int i = 0; i < FLAGS; ++i) flags[i] = 1;
   r.keys = copied_in(device, keys, COUNT, sizeof *keys);
   r.values = copied_in(device, values, COUNT, sizeof *values);
-  r.flags = copied_in(device, flags, 2 * COUNT + 2, 1);
+  r.flags = copied_in(device, flags, 2 * ROUNDS + 1, sizeof *flags);
   r.keys_alt = device_array(device, COUNT, sizeof *keys);
   r.values_alt = device_array(device, COUNT, sizeof *values);
   r.sums = device_array(device, COUNT + 1, sizeof *r.sums);
-  r.wide = device_array(device, COUNT + 1, sizeof *r.wide);
-  r.indices = device_array(device, COUNT, sizeof *r.indices);
   r.ones = device_array(device, COUNT, sizeof *r.ones);
   r.minus = device_array(device, COUNT, sizeof *r.minus);
   r.total = device_array(device, 1, sizeof *r.total);
-  const int64_t one = 1;
-  r.selected = copied_in(device, &one, 1, sizeof one);
   assert_device_ok(device, cvtm_vector_fill(device, r.ones, 1, COUNT));
   assert_device_ok(device, cvtm_vector_fill(device, r.minus, -0.25, COUNT));
 
-  /* The lower half of a little-endian 64-bit count is an int. */
   cvtm_loop *loop = NULL;
-  assert_device_ok(device, cvtm_loop_create(device, one_round, &r, (const int *)r.selected, &loop));
+  assert_device_ok(device, cvtm_loop_create(device, one_round, &r, r.flags, &loop));
   assert_device_ok(device, cvtm_loop_run(loop));
 
   double total = NAN;
-  int64_t selected = -1;
-  int64_t *wide = host_array(COUNT + 1, sizeof *wide);
+  int flag = -1;
+  int64_t *sums = host_array(COUNT + 1, sizeof *sums);
   assert_device_ok(device, cvtm_device_copy_out(device, &total, r.total, sizeof total));
-  assert_device_ok(device, cvtm_device_copy_out(device, &selected, r.selected, sizeof selected));
-  assert_device_ok(device, cvtm_device_copy_out(device, wide, r.wide, (COUNT + 1) * sizeof *wide));
-  assert_true(selected == 0);
-  assert_true(total == COUNT * (1 - 0.25 * FLAGS)); /* FLAGS rounds, exactly representable */
-  for (int64_t i = 0; i <= COUNT; ++i) assert_true(wide[i] == i * (i - 1) / 2);
+  assert_device_ok(device, cvtm_device_copy_out(device, &flag, r.flags, sizeof flag));
+  assert_device_ok(device, cvtm_device_copy_out(device, sums, r.sums, (COUNT + 1) * sizeof *sums));
+  assert_true(flag == 0);
+  assert_true(total == COUNT * (1 - 0.25 * ROUNDS)); /* exactly representable */
+  for (int64_t i = 0; i <= COUNT; ++i) assert_true(sums[i] == i * (i - 1) / 2);
 
   cvtm_loop_destroy(loop);
   free(keys);
   free(values);
-  free(flags);
-  free(wide);
-  void *const memory[] = {r.keys,  r.keys_alt, r.values, r.values_alt, r.sums,  r.indices,  r.wide,
-                          r.flags, r.selected, r.ones,   r.minus,      r.total, r.workspace};
+  free(sums);
+  void *const memory[] = {r.keys,  r.keys_alt, r.values, r.values_alt, r.sums,
+                          r.flags, r.ones,     r.minus,  r.total,      r.workspace};
   for (size_t k = 0; k < sizeof memory / sizeof memory[0]; ++k) {
     cvtm_device_free(device, memory[k]);
   }
@@ -548,8 +479,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(sorting_is_right_and_stable, set_up, tear_down),
       cmocka_unit_test_setup_teardown(scans_add_up, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(wide_scans_pass_32_bits, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(selections_are_complete_and_ordered, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(sums_exceed_32_bits, set_up, tear_down),
       cmocka_unit_test_setup_teardown(reductions_follow_the_documented_tree, set_up, tear_down),
       cmocka_unit_test_setup_teardown(reductions_have_the_right_value, set_up, tear_down),
       cmocka_unit_test(thread_counts_do_not_change_bits),
