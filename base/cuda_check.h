@@ -1,5 +1,5 @@
-/* For .cu files only: a cudaError_t becomes a cvtm_status with the message in the
- * device's error, and what every launcher needs besides. */
+/* For .cu files only: what the host code of launchers shares. A cudaError_t becomes a cvtm_status
+ * with the message in the device's error. */
 #ifndef CVTMESH_BASE_CUDA_CHECK_H
 #define CVTMESH_BASE_CUDA_CHECK_H
 
@@ -85,6 +85,12 @@ static inline unsigned cvtm_cuda_blocks(int64_t count, int block_size) {
 static inline unsigned cvtm_cuda_rows(int64_t count, int block_size) {
   const unsigned blocks = cvtm_cuda_blocks(count, block_size), most = 65535;
   return blocks < most ? blocks : most;
+}
+
+/* An entry of a list for cvtm_device_allocate_all. */
+template <typename T>
+static inline cvtm_array cvtm_array_of(T **memory, int64_t count) {
+  return {reinterpret_cast<void **>(memory), count, sizeof(T)};
 }
 
 #endif

@@ -3,6 +3,7 @@
 #ifndef CVTMESH_CVT_EDGE_MIDPOINTS_H
 #define CVTMESH_CVT_EDGE_MIDPOINTS_H
 
+#include "cvt/evaluate_kernels.h"
 #include "voronoi/cell_by_tree.h"
 
 #include <math.h>
@@ -16,23 +17,14 @@ typedef struct cvtm_edge_midpoints {
   double x[CVTM_MAX_EDGE_MIDPOINTS], y[CVTM_MAX_EDGE_MIDPOINTS];
 } cvtm_edge_midpoints;
 
-/* x clamped, or on a torus wrapped, into 0 .. size. */
-CVTM_HD double cvtm_coordinate_inside(double x, double size, int periodic) {
-  if (!periodic) return x < 0 ? 0 : x > size ? size : x;
-  const double inside = x - size * floor(x / size);
-  return inside < size ? inside : 0;
-}
-
 /* True if an edge lies on the border of the domain. */
 CVTM_HD int cvtm_is_border(const cvtm_cell_box *box, double ax, double ay, double bx, double by) {
   return (ax == bx && (ax == box->x0 || ax == box->x1)) ||
          (ay == by && (ay == box->y0 || ay == box->y1));
 }
 
-/* The midpoint of two neighbours is the foot of the perpendicular from the site on the line of
- * their common edge. It belongs to the site whose neighbour lies below (to the right, if they are
- * level).
- */
+/* The midpoint of two neighbours is the foot of the perpendicular from the site to the line of
+ * their common edge. Of the two sites the upper one (at equal height the left one) gets it. */
 CVTM_HD void cvtm_find_edge_midpoints(cvtm_domain domain, const cvtm_site_tree_view *tree,
                                       int64_t place, const cvtm_cell *cell,
                                       cvtm_edge_midpoints *midpoints) {
@@ -48,8 +40,8 @@ CVTM_HD void cvtm_find_edge_midpoints(cvtm_domain domain, const cvtm_site_tree_v
     const double t = (ax * ey - ay * ex) / length2;
     const double x = t * ey, y = -t * ex;
     if (fabs(y) > level * fabs(x) ? y < 0 : x < 0) continue;
-    midpoints->x[found] = cvtm_coordinate_inside(o.x + x, (double)domain.width, domain.periodic);
-    midpoints->y[found] = cvtm_coordinate_inside(o.y + y, (double)domain.height, domain.periodic);
+    midpoints->x[found] = cvtm_cvt_inside(o.x + x, domain.width, domain.periodic);
+    midpoints->y[found] = cvtm_cvt_inside(o.y + y, domain.height, domain.periodic);
     ++found;
   }
   midpoints->count = found;

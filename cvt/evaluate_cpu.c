@@ -146,16 +146,9 @@ static cvtm_status finish_cpu(cvtm_cvt *cvt, int64_t count, int64_t fixed, doubl
 }
 
 static cvtm_status lloyd_cpu(cvtm_cvt *cvt, double *sites, int64_t count, int64_t fixed) {
-  const cvtm_domain domain = cvt->domain;
 #pragma omp parallel for num_threads(cvtm_device_threads(cvt->device)) schedule(static)
-  for (int64_t i = fixed; i < count; ++i) {
-    const cvtm_cell_moments *s = &cvt->moments[i];
-    if (!(s->mass > 0)) continue;
-    sites[2 * i] = cvtm_cvt_lloyd_coordinate(sites[2 * i], s->x, s->mass, (double)domain.width,
-                                             domain.periodic);
-    sites[2 * i + 1] = cvtm_cvt_lloyd_coordinate(sites[2 * i + 1], s->y, s->mass,
-                                                 (double)domain.height, domain.periodic);
-  }
+  for (int64_t i = fixed; i < count; ++i)
+    cvtm_cvt_lloyd_step(cvt->domain, &cvt->moments[i], i, sites);
   return CVTM_OK;
 }
 

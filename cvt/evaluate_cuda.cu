@@ -1,7 +1,7 @@
-/* An evaluation on a CUDA device. integral_cuda.cu or pixel_sum_cuda.cu does the cells of ordinary
- * size; finish_kernel does the others, for which it builds the boxes of the tree, and then computes
- * energy and gradient. A block does each cell that the hull construction deferred; all blocks share
- * each cell that covers much of the image. All sums have a fixed order.
+/* An evaluation on a CUDA device. integral_cuda.cu or pixel_sum_cuda.cu computes the moments of the
+ * cells of ordinary size. finish_kernel computes those of the deferred cells, for which it builds
+ * the boxes of the tree, and then energy and gradient. One block computes each deferred cell; all
+ * blocks share each cell that covers much of the image. All sums have a fixed order.
  *
  * finish_kernel works in stages. Blocks take the items of a stage in turn, and begin the next stage
  * when all items are done. A block waits only for items that other blocks have taken, so that the
@@ -16,6 +16,8 @@
 #include "voronoi/cell_by_tree_warp_cuda.h"
 #include "voronoi/site_tree_boxes_cuda.h"
 
+#include <string.h>
+
 #include <new>
 
 namespace {
@@ -25,39 +27,37 @@ enum {
   BLOCK_CORNERS = 1024, /* of a cell in a block's scratch */
   LARGE_THREADS = 128,
   CELLS_AT_ONCE = LARGE_THREADS / WARP, /* warps of a block, which construct a cell each */
-  PARTS = 264,                          /* of a huge cell, and of the energy, a block each */
-  HUGE_AREA = 1 << 20,
+  PARTS = 264,         /* partial sums of a huge cell, and of the energy; a block computes each */
+  HUGE_AREA = 1 << 20, /* pixels; blocks share the cells larger than this */
   PIXEL_THREADS = 128,
 };
 
-/* The most cells that are constructed before they are integrated: their corners stay in the cache.
- */
+/* The most cells that are constructed before they are integrated. */
 constexpr int64_t CHUNK = 1 << 20;
 
-/* listed: the number of deferred cells, of huge cells among them, of cells with more corners than a
- * block's scratch holds, of blocks that have ended, and of items of each stage that are taken and
- * done. list, huge, giant: the places of those cells, in no particular order. part, energy,
- * distance: partial sums. */
+enum { STAGE_BOXES, STAGE_UPPER_BOXES, STAGE_LARGE, STAGE_HUGE, STAGE_JOIN, STAGES };
+/* Indices of cuda_state.listed, which holds numbers of: */
+enum {
+  LISTED_LARGE,                        /* deferred cells */
+  LISTED_HUGE,                         /* deferred cells larger than HUGE_AREA */
+  LISTED_GIANT,                        /* deferred cells of more than BLOCK_CORNERS corners */
+  LISTED_BLOCKS,                       /* blocks that have ended */
+  LISTED_TAKEN,                        /* items taken, of each stage */
+  LISTED_DONE = LISTED_TAKEN + STAGES, /* items done, of each stage */
+  LISTED = LISTED_DONE + STAGES
+};
+
 struct cuda_state {
   cvtm_clipped_cells cells;
-  int32_t *listed;
-  int32_t *list, *huge, *giant;
-  cvtm_cell_moments *part; /* PARTS per huge cell */
-  double *corners;         /* of a cell per block */
-  double *giant_corners;   /* of one cell with any number of corners */
-  int64_t giant_capacity;  /* corners */
-  double *energy, *distance;
-  cvtm_cvt_energy summed; /* the kind of moments that finish_kernel is to complete */
-};
-enum { STAGE_BOXES, STAGE_UPPER_BOXES, STAGE_LARGE, STAGE_HUGE, STAGE_JOIN, STAGES };
-enum {
-  LISTED_LARGE,
-  LISTED_HUGE,
-  LISTED_GIANT,
-  LISTED_BLOCKS,
-  LISTED_TAKEN,
-  LISTED_DONE = LISTED_TAKEN + STAGES,
-  LISTED = LISTED_DONE + STAGES
+  int32_t *listed;           /* LISTED */
+  int32_t *list;             /* the places of the deferred cells, in no particular order */
+  int32_t *huge, *giant;     /* those of the huge and of the giant ones */
+  cvtm_cell_moments *part;   /* PARTS partial sums per huge cell */
+  double *corners;           /* of a cell per block */
+  double *giant_corners;     /* of one giant cell */
+  int64_t giant_capacity;    /* corners */
+  double *energy, *distance; /* PARTS: energies and largest distances of the blocks' sites */
+  cvtm_cvt_energy summed;    /* the kind of moments that finish_kernel is to complete */
 };
 enum { NOT_FINITE = -1, TOO_MANY_CORNERS = -2 }; /* as a cell's count */
 
@@ -202,8 +202,9 @@ __device__ void sum_or_list(const cvtm_site_tree_view &tree, cvtm_domain domain,
   if (threadIdx.x == 0) sums[tree.index[place]] = all;
 }
 
-/* Does the deferred cells, and lists the largest of them. Where there are many, a block constructs
- * several at once; a cell that does not fit into its share of the scratch then gets all of it. */
+/* Sets the moments of the deferred cells, and lists the largest cells. Where there are many, a
+ * block constructs several at once; a cell that does not fit into its share of the scratch is then
+ * constructed again in all of it. */
 template <bool PIXEL>
 __device__ void sum_large(const cvtm_site_tree_view &tree, cvtm_domain domain,
                           const cvtm_density_view &density, const cuda_state &state,
@@ -230,7 +231,7 @@ __device__ void sum_large(const cvtm_site_tree_view &tree, cvtm_domain domain,
   end_stage(state, STAGE_LARGE, items);
 }
 
-/* Does a giant cell. */
+/* Sets the moments of a giant cell. */
 template <bool PIXEL>
 __device__ void sum_giant(const cvtm_site_tree_view &tree, cvtm_domain domain,
                           const cvtm_density_view &density, const cuda_state &state, int64_t place,
@@ -241,8 +242,8 @@ __device__ void sum_giant(const cvtm_site_tree_view &tree, cvtm_domain domain,
   if (threadIdx.x == 0) sums[tree.index[place]] = all;
 }
 
-/* Does the parts of the huge cells, and as one item, since there is one scratch for them, all giant
- * cells. */
+/* Computes the parts of the huge cells. All giant cells are one item, since there is scratch memory
+ * for one of them. */
 template <bool PIXEL>
 __device__ void sum_huge(const cvtm_site_tree_view &tree, cvtm_domain domain,
                          const cvtm_density_view &density, const cuda_state &state,
@@ -276,6 +277,7 @@ __device__ cvtm_cell_moments read_sums(const cvtm_cell_moments *sums) {
   return s;
 }
 
+/* Adds up the parts of the huge cells. */
 __device__ void join_huge(const cvtm_site_tree_view &tree, const cuda_state &state,
                           cvtm_cell_moments *sums) {
   const int32_t huge = __ldcg(state.listed + LISTED_HUGE);
@@ -312,8 +314,8 @@ __device__ void join_block(double *energy, double *distance) {
   }
 }
 
-/* Completes the moments; then each block does its part of gradient, energy and largest distance.
- * The last block joins the parts, and sets the counters to 0 for the next evaluation. */
+/* Completes the moments; then each block computes gradient, energy and largest distance of its
+ * sites. The last block joins the parts, and sets the counters to 0 for the next evaluation. */
 template <bool PIXEL>
 __global__ void __launch_bounds__(LARGE_THREADS)
     finish_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
@@ -360,7 +362,7 @@ __global__ void keys_kernel(const int32_t *labels, int64_t area, uint64_t *keys,
   }
 }
 
-/* A block sums the pixels of a label. */
+/* A block sums the pixels of one label. */
 __global__ void __launch_bounds__(PIXEL_THREADS)
     pixel_kernel(cvtm_density_view density, const uint64_t *keys, const int32_t *pixels,
                  const double *sites, int64_t count, cvtm_cell_moments *sums) {
@@ -383,62 +385,57 @@ __global__ void lloyd_kernel(const cvtm_cell_moments *sums, cvtm_domain domain, 
                              int64_t fixed, double *sites) {
   for (int64_t i = fixed + cvtm_first_thread(); i < count; i += cvtm_thread_count()) {
     const cvtm_cell_moments s = sums[i];
-    if (!(s.mass > 0)) continue;
-    sites[2 * i] =
-        cvtm_cvt_lloyd_coordinate(sites[2 * i], s.x, s.mass, domain.width, domain.periodic);
-    sites[2 * i + 1] =
-        cvtm_cvt_lloyd_coordinate(sites[2 * i + 1], s.y, s.mass, domain.height, domain.periodic);
+    cvtm_cvt_lloyd_step(domain, &s, i, sites);
   }
+}
+
+enum { ARRAYS = 12 };
+
+void list_arrays(const cvtm_cvt *cvt, cuda_state *s, cvtm_array arrays[ARRAYS]) {
+  const int64_t n = cvt->capacity, corners = int64_t{s->cells.chunk} * CVTM_HULL_SIDES;
+  /* Cells do not overlap, which limits the number of huge ones. */
+  const int64_t huge = static_cast<int64_t>(cvt->domain.width) * cvt->domain.height / HUGE_AREA + 1;
+  const cvtm_array list[ARRAYS] = {
+      cvtm_array_of(&s->cells.x, corners),
+      cvtm_array_of(&s->cells.y, corners),
+      cvtm_array_of(&s->cells.count, s->cells.chunk),
+      cvtm_array_of(&s->listed, LISTED),
+      cvtm_array_of(&s->list, n),
+      cvtm_array_of(&s->huge, huge),
+      cvtm_array_of(&s->giant, 6 * n / BLOCK_CORNERS + 1), /* cells have 6 corners a site */
+      cvtm_array_of(&s->part, huge * PARTS),
+      cvtm_array_of(&s->corners, int64_t{PARTS} * 4 * BLOCK_CORNERS),
+      cvtm_array_of(&s->giant_corners, 4 * s->giant_capacity),
+      cvtm_array_of(&s->energy, PARTS),
+      cvtm_array_of(&s->distance, PARTS),
+  };
+  memcpy(arrays, list, sizeof list);
 }
 
 void destroy_state_cuda(cvtm_cvt *cvt) {
   cuda_state *state = static_cast<cuda_state *>(cvt->state);
   if (!state) return;
-  void *arrays[] = {state->cells.x, state->cells.y,       state->cells.count, state->listed,
-                    state->list,    state->huge,          state->giant,       state->part,
-                    state->corners, state->giant_corners, state->energy,      state->distance};
-  for (void *array : arrays) cvtm_device_free(cvt->device, array);
+  cvtm_array arrays[ARRAYS];
+  list_arrays(cvt, state, arrays);
+  cvtm_device_free_all(cvt->device, arrays, ARRAYS);
   delete state;
   cvt->state = nullptr;
-}
-
-template <typename T>
-cvtm_status allocate(cvtm_cvt *cvt, int64_t count, T **array) {
-  void *memory = nullptr;
-  const cvtm_status status = cvtm_device_allocate(cvt->device, count, sizeof(T), &memory);
-  *array = static_cast<T *>(memory);
-  return status;
 }
 
 cvtm_status create_state_cuda(cvtm_cvt *cvt) {
   cuda_state *state = new (std::nothrow) cuda_state();
   if (!state) return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory");
   cvt->state = state;
-  /* Cells do not overlap, which limits the number of huge ones. */
-  const int64_t huge = static_cast<int64_t>(cvt->domain.width) * cvt->domain.height / HUGE_AREA + 1;
-  cvtm_status status = allocate(cvt, LISTED, &state->listed);
+  const int64_t n = cvt->capacity, needed = n < CVTM_CHUNKED_CELLS ? 0 : n;
+  state->cells.chunk = static_cast<int32_t>(needed < CHUNK ? needed : CHUNK);
+  /* A site adds at most one corner to a cell; several of its images add one each only where there
+   * are few sites. */
+  state->giant_capacity = 4 + n + 8 * (n < BLOCK_CORNERS ? n : int64_t{BLOCK_CORNERS});
+  cvtm_array arrays[ARRAYS];
+  list_arrays(cvt, state, arrays);
+  cvtm_status status = cvtm_device_allocate_all(cvt->device, arrays, ARRAYS);
   if (status == CVTM_OK)
     status = cvtm_device_fill(cvt->device, state->listed, 0, LISTED * sizeof *state->listed);
-  cvtm_clipped_cells *cells = &state->cells;
-  const int64_t needed = cvt->capacity < CVTM_CHUNKED_CELLS ? 0 : cvt->capacity;
-  cells->chunk = static_cast<int32_t>(needed < CHUNK ? needed : CHUNK);
-  const int64_t corners = static_cast<int64_t>(cells->chunk) * CVTM_HULL_SIDES;
-  if (status == CVTM_OK) status = allocate(cvt, corners, &cells->x);
-  if (status == CVTM_OK) status = allocate(cvt, corners, &cells->y);
-  if (status == CVTM_OK) status = allocate(cvt, cells->chunk, &cells->count);
-  if (status == CVTM_OK) status = allocate(cvt, PARTS, &state->energy);
-  if (status == CVTM_OK) status = allocate(cvt, PARTS, &state->distance);
-  if (status == CVTM_OK) status = allocate(cvt, cvt->capacity, &state->list);
-  if (status == CVTM_OK) status = allocate(cvt, huge, &state->huge);
-  if (status == CVTM_OK) status = allocate(cvt, huge * PARTS, &state->part);
-  if (status == CVTM_OK)
-    status = allocate(cvt, static_cast<int64_t>(PARTS) * 4 * BLOCK_CORNERS, &state->corners);
-  /* A site adds at most one corner to a cell; several of its images add one each only where there
-   * are few sites. All cells together have 6 corners a site. */
-  const int64_t n = cvt->capacity, most = BLOCK_CORNERS, few = n < most ? n : most;
-  state->giant_capacity = 4 + n + 8 * few;
-  if (status == CVTM_OK) status = allocate(cvt, 6 * n / BLOCK_CORNERS + 1, &state->giant);
-  if (status == CVTM_OK) status = allocate(cvt, 4 * state->giant_capacity, &state->giant_corners);
   if (status != CVTM_OK) destroy_state_cuda(cvt);
   return status;
 }

@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 typedef struct cvtm_cvt_table cvtm_cvt_table;
-struct cvtm_site_updates_table; /* moves_kernels.h */
+struct cvtm_site_updates_table; /* site_updates.h */
 
 enum { CVTM_CVT_WINDOW = 10 }; /* iterations over which the relative decrease is averaged */
 
@@ -39,7 +39,8 @@ struct cvtm_cvt {
   int tree_clipping;   /* for tests and benchmarks: no cell is left to the hull construction */
   cvtm_lbfgsb *solver; /* of the last descent, kept for the next; or NULL */
   int64_t solver_count, solver_fixed; /* the sites to which its bounds belong; count 0: none */
-  int solver_history, solver_runs;
+  int solver_history;
+  int solver_runs; /* the current sites are those of the solver */
   /* For the pixel energy on a diagram that is not exact: pixels sorted by label. */
   cvtm_voronoi *voronoi;
   int32_t *labels, *pixels, *pixels_alt;
@@ -121,12 +122,26 @@ CVTM_HD double cvtm_cvt_finish_site(const cvtm_cell_moments *sums, int64_t i, in
   return sqrt(cx * cx + cy * cy);
 }
 
-/* A coordinate of the centroid, kept in 0 .. size by clamping unless it is periodic. */
-CVTM_HD double cvtm_cvt_lloyd_coordinate(double x, double first, double mass, double size,
-                                         int periodic) {
-  const double moved = x + first / mass;
-  if (periodic) return moved;
-  return moved < 0 ? 0 : moved > size ? size : moved;
+/* x clamped into 0 .. size; on a torus x itself. */
+CVTM_HD double cvtm_cvt_clamp(double x, int32_t size, int32_t periodic) {
+  if (periodic) return x;
+  return x < 0 ? 0 : x > (double)size ? (double)size : x;
+}
+
+/* x clamped, or on a torus wrapped, into 0 .. size. */
+CVTM_HD double cvtm_cvt_inside(double x, int32_t size, int32_t periodic) {
+  if (!periodic) return cvtm_cvt_clamp(x, size, 0);
+  const double wrapped = x - (double)size * floor(x / (double)size);
+  return wrapped >= 0 && wrapped < (double)size ? wrapped : 0;
+}
+
+/* Moves site i to the centroid of its cell, unless the cell has no mass. */
+CVTM_HD void cvtm_cvt_lloyd_step(cvtm_domain domain, const cvtm_cell_moments *sums, int64_t i,
+                                 double *sites) {
+  if (!(sums->mass > 0)) return;
+  double *site = sites + 2 * i;
+  site[0] = cvtm_cvt_clamp(site[0] + sums->x / sums->mass, domain.width, domain.periodic);
+  site[1] = cvtm_cvt_clamp(site[1] + sums->y / sums->mass, domain.height, domain.periodic);
 }
 
 #endif

@@ -1,7 +1,6 @@
 /* The start of the sites: sampled, or coarse to fine. */
 #include "base/clock.h"
 #include "cvt/refine.h"
-#include "cvt/sample.h"
 #include "cvt/solve.h"
 
 #include <math.h>

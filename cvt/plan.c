@@ -5,7 +5,6 @@
 #include "cvt/descent.h"
 #include "cvt/site_updates.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,15 +94,26 @@ cvtm_status cvtm_cvt_create(cvtm_device *device, cvtm_domain domain, const float
   return CVTM_OK;
 }
 
+enum { LABEL_ARRAYS = 5 };
+
+static void list_label_arrays(cvtm_cvt *cvt, cvtm_array arrays[LABEL_ARRAYS]) {
+  const int64_t area = pixels_of(cvt->domain);
+  const cvtm_array list[LABEL_ARRAYS] = {
+      {(void **)&cvt->labels, area, sizeof *cvt->labels},
+      {(void **)&cvt->pixels, area, sizeof *cvt->pixels},
+      {(void **)&cvt->pixels_alt, area, sizeof *cvt->pixels_alt},
+      {(void **)&cvt->keys, area, sizeof *cvt->keys},
+      {(void **)&cvt->keys_alt, area, sizeof *cvt->keys_alt},
+  };
+  memcpy(arrays, list, sizeof list);
+}
+
 static void release_labels(cvtm_cvt *cvt) {
+  cvtm_array arrays[LABEL_ARRAYS];
   cvtm_voronoi_destroy(cvt->voronoi);
   cvt->voronoi = NULL;
-  void **arrays[] = {(void **)&cvt->labels, (void **)&cvt->pixels, (void **)&cvt->pixels_alt,
-                     (void **)&cvt->keys, (void **)&cvt->keys_alt};
-  for (size_t a = 0; a < sizeof arrays / sizeof arrays[0]; ++a) {
-    cvtm_device_free(cvt->device, *arrays[a]);
-    *arrays[a] = NULL;
-  }
+  list_label_arrays(cvt, arrays);
+  cvtm_device_free_all(cvt->device, arrays, LABEL_ARRAYS);
 }
 
 void cvtm_cvt_destroy(cvtm_cvt *cvt) {
@@ -146,19 +156,12 @@ cvtm_status cvtm_cvt_set_density(cvtm_cvt *cvt, const float *density) {
 cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt) {
   if (cvt->voronoi) return CVTM_OK;
   cvtm_device *device = cvt->device;
-  const int64_t area = pixels_of(cvt->domain);
   size_t bytes = 0;
   void *workspace = NULL;
-  cvtm_status status = cvtm_device_allocate(device, area, sizeof(int32_t), (void **)&cvt->labels);
-  if (status == CVTM_OK)
-    status = cvtm_device_allocate(device, area, sizeof(int32_t), (void **)&cvt->pixels);
-  if (status == CVTM_OK)
-    status = cvtm_device_allocate(device, area, sizeof(int32_t), (void **)&cvt->pixels_alt);
-  if (status == CVTM_OK)
-    status = cvtm_device_allocate(device, area, sizeof(uint64_t), (void **)&cvt->keys);
-  if (status == CVTM_OK)
-    status = cvtm_device_allocate(device, area, sizeof(uint64_t), (void **)&cvt->keys_alt);
-  if (status == CVTM_OK) status = cvtm_sort_workspace(device, area, &bytes);
+  cvtm_array arrays[LABEL_ARRAYS];
+  list_label_arrays(cvt, arrays);
+  cvtm_status status = cvtm_device_allocate_all(device, arrays, LABEL_ARRAYS);
+  if (status == CVTM_OK) status = cvtm_sort_workspace(device, pixels_of(cvt->domain), &bytes);
   if (status == CVTM_OK && bytes > cvt->workspace_bytes) {
     status = cvtm_device_allocate(device, (int64_t)bytes, 1, &workspace);
     if (status == CVTM_OK) {
@@ -177,18 +180,9 @@ cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt) {
 
 static size_t bytes_of(int64_t count) { return 2 * (size_t)count * sizeof(double); }
 
-static double wrap(double x, double size) {
-  const double wrapped = x - size * floor(x / size);
-  return wrapped >= 0 && wrapped < size ? wrapped : 0;
-}
-
-/* Clamped into the rectangle, or wrapped into the period. */
 static void move_inside(cvtm_domain domain, double *sites, int64_t count) {
-  const double size[2] = {(double)domain.width, (double)domain.height};
-  for (int64_t k = 0; k < 2 * count; ++k) {
-    const double s = size[k % 2];
-    sites[k] = domain.periodic ? wrap(sites[k], s) : fmin(fmax(sites[k], 0), s);
-  }
+  for (int64_t k = 0; k < 2 * count; ++k)
+    sites[k] = cvtm_cvt_inside(sites[k], k % 2 ? domain.height : domain.width, domain.periodic);
 }
 
 cvtm_status cvtm_cvt_put_sites(cvtm_cvt *cvt, const double *sites, int64_t count) {

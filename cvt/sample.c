@@ -1,8 +1,7 @@
 /* Initial sites, and the energy that regular hexagons would have. */
 #include "base/random.h"
-#include "cvt/cvt.h"
-#include "cvt/sample.h"
 #include "cvt/density_scan.h"
+#include "cvt/solve.h"
 
 #include <math.h>
 #include <omp.h>
@@ -49,7 +48,7 @@ static int64_t pixel_at(const float *density, int64_t area, const double *cumula
     sum += root_of(density[p]);
     if (sum > target) return p;
   }
-  /* By rounding the target lies at the very end: take the last pixel with a density above 0. */
+  /* By rounding the sum ends below the target: take the last pixel with a density above 0. */
   for (int64_t p = low * BLOCK - 1; chosen < 0 && p >= 0; --p) {
     if (density[p] > 0) chosen = p;
   }
@@ -102,7 +101,7 @@ typedef struct hilbert_walk {
   const double *root;        /* of the squares: of cvtm_density_scan */
   int64_t count, next, last; /* sites: their number, the next to be placed, the end */
   uint64_t seed;
-  double total, sum, target; /* target: the place of the next site on the curve */
+  double total, sum, target; /* target: position of the next site on the curve */
   double *sites;
   tile *tiles; /* if not NULL, the walk lists tiles instead of entering them */
   int64_t tile_count;
@@ -196,11 +195,11 @@ static cvtm_status list_tiles(hilbert_walk *walk, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* The first site at `place` on the curve or beyond. */
-static int64_t first_site_from(const hilbert_walk *walk, double place) {
+/* The first site whose target is at `position` on the curve or beyond. */
+static int64_t first_site_from(const hilbert_walk *walk, double position) {
   hilbert_walk probe = *walk;
-  probe.next = (int64_t)fmax(0, floor(place / walk->total * (double)walk->count) - 1);
-  for (set_target(&probe); probe.next < probe.count && probe.target < place; set_target(&probe))
+  probe.next = (int64_t)fmax(0, floor(position / walk->total * (double)walk->count) - 1);
+  for (set_target(&probe); probe.next < probe.count && probe.target < position; set_target(&probe))
     ++probe.next;
   return probe.next;
 }
@@ -216,8 +215,8 @@ static int64_t last_pixel(const hilbert_walk *walk, const tile *t) {
   return last;
 }
 
-/* The walk adds in another order than the lengths were added; sites that rounding leaves over go to
- * one pixel. */
+/* Sites whose targets lie beyond the walk's end by rounding, since it adds in another order than
+ * tile_length, go to the last pixel. */
 static void walk_tile(hilbert_walk walk, const tile *t) {
   walk.tiles = NULL;
   walk.sum = t->before;

@@ -4,7 +4,6 @@
 #define CVTMESH_CVT_SITE_UPDATES_H
 
 #include "base/random.h"
-#include "cvt/evaluate_kernels.h"
 #include "cvt/edge_midpoints.h"
 
 #include <math.h>
@@ -84,16 +83,12 @@ CVTM_HD double cvtm_cvt_scale_of(const cvtm_cell_moments *sums, double mean, dou
   return 1 / sqrt(2 * (mass > 0 ? (mass > least ? mass : least) : mean));
 }
 
-/* The bits of a number that is not negative, which sort as the number does. */
+/* A key that sorts as the energy does: the bits of a number >= 0. */
 CVTM_HD uint64_t cvtm_cvt_energy_key(double energy) {
   const double positive = energy > 0 ? energy : 0;
   uint64_t bits;
   memcpy(&bits, &positive, sizeof bits);
   return bits;
-}
-
-CVTM_HD double cvtm_cvt_inside(double x, int32_t size, int32_t periodic) {
-  return periodic || (x >= 0 && x <= size) ? x : x < 0 ? 0 : size;
 }
 
 /* True if the k-th pair of cells has the contrast for a transfer; then all pairs before it have. */
@@ -115,10 +110,10 @@ CVTM_HD void cvtm_cvt_transfer_site(const cvtm_cvt_transfer *t, int64_t k) {
   double *from = t->sites + 2 * (int64_t)low, *to = t->sites + 2 * (int64_t)high;
   const double x = to[0], y = to[1];
   const int32_t width = t->domain.width, height = t->domain.height, p = t->domain.periodic;
-  from[0] = cvtm_cvt_inside(x + dx, width, p);
-  from[1] = cvtm_cvt_inside(y + dy, height, p);
-  to[0] = cvtm_cvt_inside(x - dx, width, p);
-  to[1] = cvtm_cvt_inside(y - dy, height, p);
+  from[0] = cvtm_cvt_clamp(x + dx, width, p);
+  from[1] = cvtm_cvt_clamp(y + dy, height, p);
+  to[0] = cvtm_cvt_clamp(x - dx, width, p);
+  to[1] = cvtm_cvt_clamp(y - dy, height, p);
 }
 
 #endif

@@ -1,5 +1,5 @@
-/* Inside cvt only: the parts of cvtm_cvt_solve (solve.c): the start, coarse to fine (levels.c),
- * transfers of sites (transfers.c), and sites at one place (separate.c). */
+/* Inside cvt only: the parts of cvtm_cvt_solve (solve.c): samples (sample.c), the start from coarse
+ * to fine (levels.c), transfers of sites (transfers.c), and sites at one place (separate.c). */
 #ifndef CVTMESH_CVT_SOLVE_H
 #define CVTMESH_CVT_SOLVE_H
 
@@ -16,7 +16,7 @@ typedef struct cvtm_solve {
   const float *density;
   const cvtm_cvt_options *options;
   int64_t count;
-  int sampled;     /* all sites that may move are placed by this function */
+  int sampled;     /* all sites that may move are placed by cvtm_cvt_solve */
   double deadline; /* of cvtm_clock; infinity: none; 0 after a request to stop */
   double *spare;   /* on the host, 2 * count: coarse sites */
   /* In device memory, if sites may be transferred: */
@@ -36,19 +36,25 @@ cvtm_cvt_task cvtm_solve_task(const cvtm_solve *solve, int64_t count);
 cvtm_status cvtm_solve_descend(cvtm_solve *solve, const cvtm_cvt_options *options, int64_t count,
                                double deadline, cvtm_cvt_result *found);
 
+/* cvtm_cvt_sample for a density that cvtm_density_scan has accepted; root: its integrals of
+ * sqrt(rho) over squares. */
+cvtm_status cvtm_cvt_sample_scanned(cvtm_domain domain, const float *density, const double *root,
+                                    int64_t count, uint64_t seed, cvtm_cvt_start start,
+                                    double *sites, cvtm_error *error);
 /* Places the sites that were not given, in the plan and for the full set. */
 cvtm_status cvtm_solve_place(cvtm_solve *solve, int64_t given, double *sites);
 
 cvtm_status cvtm_solve_allocate_transfers(cvtm_solve *solve);
 void cvtm_solve_free_transfers(cvtm_solve *solve);
-/* Moves up to `most` sites of the cells of least energy beside those of the largest; *transfers:
- * how many. The plan's moments are those of the sites. */
+/* Moves up to `most` sites from the cells of least energy to beside those of the largest.
+ * *transfers: the number moved. The plan's moments must be those of the sites. */
 cvtm_status cvtm_solve_transfer(cvtm_solve *solve, int64_t count, int64_t most, double contrast,
                                 int64_t *transfers);
-/* Makes the plan's sites, of the figures in *found, those to return to; returns to them. */
+/* cvtm_solve_keep saves the plan's sites, whose descent gave *found; cvtm_solve_restore goes back
+ * to the sites last saved. */
 cvtm_status cvtm_solve_keep(cvtm_solve *solve, const cvtm_cvt_result *found);
 cvtm_status cvtm_solve_restore(cvtm_solve *solve);
-/* Transfers the sites whose cells have no mass, where no descent moves them. */
+/* Transfers the sites whose cells have no mass, which no descent moves. */
 cvtm_status cvtm_solve_reseed(cvtm_solve *solve);
 /* Transfers and short descents, of which only those are kept that lower the energy. */
 cvtm_status cvtm_solve_search(cvtm_solve *solve);

@@ -1,23 +1,35 @@
+#include "base/cuda_check.h"
 #include "power/power_cuda.h"
+
+#include <string.h>
 
 #include <new>
 
 namespace {
 
-template <typename T>
-cvtm_status allocate(cvtm_power *power, int64_t count, T **array) {
-  void *memory = nullptr;
-  const cvtm_status status = cvtm_device_allocate(power->cvt->device, count, sizeof(T), &memory);
-  *array = static_cast<T *>(memory);
-  return status;
+enum { ARRAYS = 8 };
+
+void list_arrays(const cvtm_power *power, cvtm_power_state_cuda *s, cvtm_array arrays[ARRAYS]) {
+  const int64_t corners = int64_t{CVTM_POWER_SCRATCH_BLOCKS} * CVTM_POWER_SCRATCH_CORNERS;
+  const cvtm_array list[ARRAYS] = {
+      cvtm_array_of(&s->counter, CVTM_POWER_COUNTERS),
+      cvtm_array_of(&s->large, power->count),
+      cvtm_array_of(&s->giant, power->count),
+      cvtm_array_of(&s->corners, 4 * corners),
+      cvtm_array_of(&s->other, corners),
+      cvtm_array_of(&s->giant_corners, 4 * s->giant_capacity),
+      cvtm_array_of(&s->giant_other, s->giant_capacity),
+      cvtm_array_of(&s->part, CVTM_POWER_FIGURES * CVTM_POWER_PARTS),
+  };
+  memcpy(arrays, list, sizeof list);
 }
 
 void destroy_state_cuda(cvtm_power *power) {
   cvtm_power_state_cuda *state = static_cast<cvtm_power_state_cuda *>(power->state);
   if (!state) return;
-  void *arrays[] = {state->counter, state->large,         state->giant,       state->corners,
-                    state->other,   state->giant_corners, state->giant_other, state->part};
-  for (void *array : arrays) cvtm_device_free(power->cvt->device, array);
+  cvtm_array arrays[ARRAYS];
+  list_arrays(power, state, arrays);
+  cvtm_device_free_all(power->cvt->device, arrays, ARRAYS);
   delete state;
   power->state = nullptr;
 }
@@ -27,22 +39,16 @@ cvtm_status create_state_cuda(cvtm_power *power) {
   cvtm_power_state_cuda *state = new (std::nothrow) cvtm_power_state_cuda();
   if (!state) return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory");
   power->state = state;
-  const int64_t n = power->count, blocks = CVTM_POWER_SCRATCH_BLOCKS,
-                corners = CVTM_POWER_SCRATCH_CORNERS;
-  const int64_t few = n < corners ? n : corners; /* several images of a site cut where few are */
-  state->giant_capacity = 4 + n + 8 * few;
-  cvtm_status status = allocate(power, CVTM_POWER_COUNTERS, &state->counter);
+  /* A site adds at most one corner to a cell; several of its images add one each only where there
+   * are few sites. */
+  const int64_t n = power->count, most = CVTM_POWER_SCRATCH_CORNERS;
+  state->giant_capacity = 4 + n + 8 * (n < most ? n : most);
+  cvtm_array arrays[ARRAYS];
+  list_arrays(power, state, arrays);
+  cvtm_status status = cvtm_device_allocate_all(device, arrays, ARRAYS);
   if (status == CVTM_OK)
     status =
         cvtm_device_fill(device, state->counter, 0, CVTM_POWER_COUNTERS * sizeof *state->counter);
-  if (status == CVTM_OK) status = allocate(power, n, &state->large);
-  if (status == CVTM_OK) status = allocate(power, n, &state->giant);
-  if (status == CVTM_OK) status = allocate(power, blocks * corners * 4, &state->corners);
-  if (status == CVTM_OK) status = allocate(power, blocks * corners, &state->other);
-  if (status == CVTM_OK) status = allocate(power, 4 * state->giant_capacity, &state->giant_corners);
-  if (status == CVTM_OK) status = allocate(power, state->giant_capacity, &state->giant_other);
-  if (status == CVTM_OK)
-    status = allocate(power, CVTM_POWER_FIGURES * CVTM_POWER_PARTS, &state->part);
   if (status != CVTM_OK) destroy_state_cuda(power);
   return status;
 }
