@@ -22,9 +22,10 @@ typedef enum cvtm_cvt_method { CVTM_CVT_LLOYD, CVTM_CVT_LBFGSB } cvtm_cvt_method
 typedef struct cvtm_cvt cvtm_cvt;
 
 /* density: width * height floats on the host, >= 0, finite, not all zero; copied. Where it is not,
- * CVTM_ERROR_ARGUMENT names the pixel; *cvt is untouched on failure. In device memory a plan takes
- * 4 bytes a pixel, 28 more for the pixel energy on a diagram that is not exact, and in a whole run,
- * with a history of 8, some 700 a site, and on CUDA 170 more for up to 2^18 of them. */
+ * CVTM_ERROR_ARGUMENT names the pixel; *cvt is untouched on failure. Device memory: 4 bytes a
+ * pixel, and 28 more for the pixel energy on a diagram that is not exact; about 700 bytes a site in
+ * a run with a history of 8, and on CUDA 170 more for 100,000 sites and up, of at most 2^20 of
+ * them. */
 cvtm_status cvtm_cvt_create(cvtm_device *device, cvtm_domain domain, const float *density,
                             int64_t capacity, cvtm_cvt **cvt);
 void cvtm_cvt_destroy(cvtm_cvt *cvt);
@@ -41,9 +42,9 @@ typedef struct cvtm_cvt_moments {
 /* Energy (and moments, if not NULL) of sites (host, 2 * count), which may lie outside the domain;
  * one that is not finite, or beyond 1e9, is refused by its index (CVTM_ERROR_ARGUMENT). Of sites
  * that share a place the first has the cell and the others no mass. `voronoi` is used by the pixel
- * energy alone. In a periodic domain the cells are those of the torus. The time follows the numbers
- * of pixels and sites, however unevenly these lie; at worst, all on one circle to the last bits, it
- * follows the number of their pairs. */
+ * energy alone. In a periodic domain the cells are those of the torus. The time is proportional to
+ * the numbers of pixels and sites, however unevenly the sites lie; in the worst case, all on one
+ * circle to the last bits, to the number of pairs of sites. */
 cvtm_status cvtm_cvt_evaluate(cvtm_cvt *cvt, const double *sites, int64_t count,
                               cvtm_cvt_energy energy, cvtm_voronoi_method voronoi, double *value,
                               const cvtm_cvt_moments *moments);
@@ -60,8 +61,8 @@ cvtm_status cvtm_cvt_sample(cvtm_domain domain, const float *density, int64_t co
                             cvtm_cvt_start start, double *sites, cvtm_error *error);
 
 typedef struct cvtm_cvt_record {
-  int64_t sites; /* of the level: fewer than asked for on coarse levels; 0 in the descents of
-                    cvtm_cvt_solve after the full set's own */
+  int64_t sites; /* of the level: fewer than asked for on coarse levels; 0 in the descents that
+                    reseeding and the high effort add */
   int64_t iteration;
   double energy;        /* of the objective */
   double gradient_norm; /* max_i |dF/dx_i| / (2 m_i): largest distance to a centroid, pixels */
@@ -71,11 +72,11 @@ typedef struct cvtm_cvt_record {
 /* Called on the host in order of iterations; nonzero asks to stop. */
 typedef int (*cvtm_cvt_monitor)(void *context, const cvtm_cvt_record *record);
 
-/* low: descent from sampled sites. normal: coarse to fine, then descent. high: coarse to fine with
- * more levels and longer descents, then many rounds of transfers, in which some sites move from
- * where there are too many to where there are too few; a round is undone if the descent after it
- * does not end lower. A few such rounds are part of every descent by L-BFGS-B from sites that
- * cvtm_cvt_solve has placed. */
+/* low: sampled sites, then a descent. normal: sites placed from coarse to fine, then a descent.
+ * high: more levels, longer descents, then many rounds of transfers. A round moves some sites from
+ * cells of little energy to cells of much; it is undone if the descent after it does not end lower.
+ * With every effort a few rounds are part of a descent by L-BFGS-B from sites that cvtm_cvt_solve
+ * has placed. */
 typedef enum cvtm_cvt_effort {
   CVTM_CVT_EFFORT_LOW,
   CVTM_CVT_EFFORT_NORMAL,
@@ -101,11 +102,10 @@ typedef struct cvtm_cvt_options {
   cvtm_cvt_effort effort;    /* normal; of cvtm_cvt_solve, as are the next three */
   cvtm_cvt_start start;      /* stratified */
   uint64_t seed;             /* 1 */
-  int reseed;                /* move sites without mass to the richest cells; 0 */
+  int reseed;                /* move sites without mass to the cells of largest energy; 0 */
   cvtm_cvt_monitor monitor;
   void *monitor_context;
-  int live; /* the device waits for the monitor at every iteration; else a CUDA device runs ahead; 0
-             */
+  int live; /* a CUDA device waits for the monitor at every iteration, and does not run ahead; 0 */
 } cvtm_cvt_options;
 
 void cvtm_cvt_defaults(cvtm_cvt_options *options);
@@ -116,24 +116,23 @@ typedef struct cvtm_cvt_result {
   double objective;          /* the minimised energy at the final sites */
   double gradient_norm;      /* there */
   int64_t empty_cells;       /* cells of zero mass at the end */
-  int64_t levels;            /* coarse levels of the start */
+  int64_t levels;            /* coarse levels before the full set */
   int64_t coarse_iterations; /* on them, not counted in `iterations` */
   int64_t rounds, transfers; /* rounds of transfers that were kept; sites moved in them */
   double seconds_evaluation, seconds_optimizer, seconds;
 } cvtm_cvt_result;
 
-/* Minimises the energy of sites (host, 2 * count; clamped or wrapped into the domain first). On
- * return they are the best found, whatever the stop, inside the domain. */
+/* Minimises the energy of sites (host, 2 * count; first clamped or wrapped into the domain). On
+ * return they are the best found, inside the domain, whatever result->stop is. */
 cvtm_status cvtm_cvt_optimize(cvtm_cvt *cvt, const cvtm_cvt_options *options, double *sites,
                               int64_t count, cvtm_cvt_result *result);
 
 /* From a density to a tessellation. sites (host, 2 * count) holds `given` sites, the fixed ones
- * first; the others are placed: sampled if some are given or the effort is low, else coarse to
+ * first; the others are placed: sampled if some are given or the effort is low, else from coarse to
  * fine. Then follow the descent, with rounds of transfers if only fixed sites were given, and the
- * rounds of the high effort. density: that of the plan, on the host. max_iterations limits the
- * descent of the full set, all its parts together; max_seconds limits the time from sampling on, of
- * which the descent of the full set has at least half. No two sites that may move end at one place.
- */
+ * rounds of the high effort. density: that of the plan, on the host. max_iterations limits all
+ * parts of the full set's descent together; max_seconds limits the time from sampling on, of which
+ * that descent has at least half. No two movable sites end at the same place. */
 cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const float *density, const cvtm_cvt_options *options,
                            int64_t given, double *sites, int64_t count, cvtm_cvt_result *result);
 

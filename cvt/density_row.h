@@ -37,7 +37,7 @@ CVTM_HD const float *cvtm_density_row(const cvtm_density_view *density, int32_t 
   return density->value + (int64_t)wrapped * density->width;
 }
 
-/* Conversions without the slow instructions of a GPU for double precision. */
+/* (double)k. This and cvtm_to_floor avoid the conversion instructions of a GPU, which are slow. */
 CVTM_HD double cvtm_to_double(int32_t k) {
 #ifdef __CUDA_ARCH__
   return __hiloint2double(0x43300000, k ^ (int32_t)0x80000000) - 4503601774854144.0;
@@ -82,8 +82,8 @@ CVTM_HD void cvtm_pixel_run_add_quad(const cvtm_pixel_quad *quad, double x, cvtm
   run->s2 += CVTM_FMA(x, s1 + s1x, s2);
 }
 
-/* Adds n pixels, the first of which has its centre at x. Eight are read before the first is used.
- */
+/* Adds n pixels, the first of which has its centre at x. Reads eight before it uses one, so that
+ * their latencies overlap. */
 CVTM_HD void cvtm_pixel_run_add(const float *pixel, int32_t n, double x, cvtm_pixel_run *run) {
   const cvtm_pixel_quad first = cvtm_pixel_quad_read(pixel, 0, n);
   const cvtm_pixel_quad second = cvtm_pixel_quad_read(pixel, 4, n);

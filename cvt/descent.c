@@ -90,8 +90,8 @@ static cvtm_status create_solver(cvtm_cvt *cvt, const cvtm_lbfgsb_options *optio
   return cvtm_lbfgsb_create(cvt->device, 2 * cvt->capacity, options, &cvt->solver);
 }
 
-/* The solver of the last descent is kept; its bounds hold for as many sites, unless some are
- * fixed. Its variables are scaled by the masses that the cells will have. */
+/* Keeps the solver of the last descent, and its bounds too if the number of sites is the same and
+ * none is fixed. The variables are scaled by the masses that the cells will have. */
 static cvtm_status prepare_solver(const cvtm_descent *d, const cvtm_lbfgsb_options *options) {
   const cvtm_cvt_task *task = d->task;
   cvtm_cvt *cvt = task->cvt;
@@ -170,10 +170,10 @@ static cvtm_status evaluate_final(cvtm_descent *d, double value[2]) {
   return cvtm_device_copy_out(cvt->device, value, cvt->value, 2 * sizeof *value);
 }
 
-/* Evaluates the final sites, or those of Lloyd's method if they were better: a diagram that is
- * not exact can mislead a descent. Where evaluations are not timed the time of this one stands for
- * all; where they are, one that has been done already is not repeated. */
-static cvtm_status finish(cvtm_descent *d, double start, cvtm_cvt_result *result) {
+/* Evaluates the final sites, or the best of Lloyd's method if those were better: a diagram that is
+ * not exact can mislead a descent. Where evaluations are not timed, each is taken to last as long
+ * as this one; where they are, one that has been done already is not repeated. */
+static cvtm_status finish_descent(cvtm_descent *d, double start, cvtm_cvt_result *result) {
   cvtm_cvt *cvt = d->task->cvt;
   const double before = cvtm_clock();
   double value[2] = {d->last[0], d->last[1]}, seconds = 0;
@@ -210,7 +210,7 @@ cvtm_status cvtm_cvt_descend(const cvtm_cvt_task *task, const cvtm_cvt_options *
                     .best = INFINITY,
                     .timed = cvtm_device_get_kind(task->cvt->device) == CVTM_DEVICE_CPU};
   const cvtm_status status = cvtm_descent_run(&d);
-  return status == CVTM_OK ? finish(&d, start, result) : status;
+  return status == CVTM_OK ? finish_descent(&d, start, result) : status;
 }
 
 cvtm_status cvtm_cvt_count_empty(cvtm_cvt *cvt, int64_t count, int64_t *empty) {

@@ -15,13 +15,13 @@ typedef struct cvtm_cvt_task {
 
 /* Checks the task and allocates what its evaluations need. */
 cvtm_status cvtm_cvt_prepare(const cvtm_cvt_task *task);
-/* cvt->moments of the sites; value[0] = the energy, value[1] = the largest distance of a movable
- * site to its centroid; gradient may be NULL. All in device memory. */
+/* Enqueues an evaluation: sets cvt->moments, value[0] = the energy, value[1] = the largest distance
+ * of a movable site to its centroid, and the gradient unless that is NULL. All in device memory. */
 cvtm_status cvtm_cvt_enqueue(const cvtm_cvt_task *task, const double *sites, double *value,
                              double *gradient);
-/* The sums of the last evaluation, in memory that the caller frees. */
+/* Reads the moments of the last evaluation into memory that the caller frees. */
 cvtm_status cvtm_cvt_read_cell_moments(cvtm_cvt *cvt, int64_t count, cvtm_cell_moments **sums);
-/* The same as moments of the sites (host). */
+/* The same, as masses, centroids and second moments of the sites (host). */
 cvtm_status cvtm_cvt_read_moments(cvtm_cvt *cvt, const double *sites, int64_t count,
                                   const cvtm_cvt_moments *moments);
 /* The number of cells without mass in the last evaluation. */
@@ -67,24 +67,25 @@ typedef struct cvtm_descent {
 /* Descends from cvt->sites, and leaves the result there. cvt->best holds the best sites of Lloyd's
  * method, of function value `best`. */
 cvtm_status cvtm_descent_run(cvtm_descent *descent);
-/* The part of Lloyd's method: at most `steps` steps (negative: no limit), each followed by an
- * evaluation. */
+/* Runs at most `steps` steps of Lloyd's method (negative: no limit), each followed by an
+ * evaluation.
+ */
 cvtm_status cvtm_descent_run_lloyd(cvtm_descent *descent, int64_t steps);
 cvtm_status cvtm_descent_evaluate(cvtm_descent *descent, const double *sites, double *value,
                                   double *gradient);
-/* Gives a record to the monitor; sets descent->stop if the monitor, or the tolerance of the
- * gradient, asks for it. */
+/* Gives a record to the monitor; sets descent->stop if the monitor asks for it or the gradient is
+ * within its tolerance. */
 void cvtm_descent_report(cvtm_descent *descent, const cvtm_cvt_record *record);
 
-/* Minimises the task's energy. Options are checked, the task is prepared; the deadline (of
- * cvtm_clock) replaces max_seconds. The last evaluation is that of the sites found. Sets all of
- * *result that does not belong to cvtm_cvt_solve alone, except empty_cells. */
+/* Minimises the task's energy, for options that are checked and a task that is prepared. The
+ * deadline (of cvtm_clock) replaces max_seconds. The last evaluation is that of the sites found.
+ * Sets all of *result that does not belong to cvtm_cvt_solve alone, except empty_cells. */
 cvtm_status cvtm_cvt_descend(const cvtm_cvt_task *task, const cvtm_cvt_options *options,
                              double deadline, cvtm_cvt_result *result);
-/* Enqueues `steps` steps of Lloyd's method, without reading any energy, and an evaluation. */
+/* Enqueues `steps` steps of Lloyd's method and an evaluation; reads no energy. */
 cvtm_status cvtm_cvt_enqueue_lloyd(const cvtm_cvt_task *task, int steps);
-/* A monitor for iterations that do not belong to the run's own descent; its context is the run's
- * options. Calls the monitor of these options with a record of 0 sites, so that it can stop them.
+/* A monitor for iterations outside the run's own descent. Its context is the run's options, whose
+ * monitor it calls with a record of 0 sites, so that a request to stop ends these iterations too.
  */
 int cvtm_cvt_relay(void *options, const cvtm_cvt_record *record);
 /* The time of cvtm_clock at which max_seconds from `start` are over; infinity without a limit. */

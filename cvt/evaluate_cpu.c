@@ -37,7 +37,7 @@ static cvtm_status create_state_cpu(cvtm_cvt *cvt) {
                    threads);
 }
 
-/* The sums over the pixel centres of a site's cell without its polygon; 0 if that is not possible.
+/* Sums over the pixel centres of a site's cell without its polygon; returns 0 if that is undecided.
  */
 static int sum_centres(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_t place,
                        cvtm_cell_moments *sums) {
@@ -58,7 +58,7 @@ static int sum_centres(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int
   return 0;
 }
 
-/* The moments of one site's cell; 0 if memory ran out. */
+/* Sets the moments of one site's cell; returns 0 if memory ran out. */
 static int sum_cell(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_t place,
                     cvtm_cvt_energy energy, cvtm_cell *cell, cvtm_cell_moments *sums) {
   const double sx = tree->position[2 * place], sy = tree->position[2 * place + 1];

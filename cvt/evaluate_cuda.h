@@ -1,5 +1,5 @@
-/* For cvt/ *_cuda.cu only: the moments of cells of ordinary size on a CUDA device, a few by each
- * warp, and the list of the other cells, which evaluate_cuda.cu does. */
+/* For cvt/ *_cuda.cu only: launchers that compute the moments of cells of ordinary size, a few
+ * cells per warp, and list the other cells for evaluate_cuda.cu. */
 #ifndef CVTMESH_CVT_EVALUATE_CUDA_H
 #define CVTMESH_CVT_EVALUATE_CUDA_H
 
@@ -15,7 +15,7 @@ typedef struct cvtm_clipped_cells {
   int32_t chunk;
 } cvtm_clipped_cells;
 
-/* Places of the cells that the hull construction does not do, in no particular order. */
+/* Places of the cells that the hull construction cannot decide, in no particular order. */
 typedef struct cvtm_deferred_cells {
   int32_t *place, *count;
 } cvtm_deferred_cells;
@@ -25,7 +25,7 @@ static __device__ inline void cvtm_defer_cell(const cvtm_deferred_cells &deferre
   deferred.place[atomicAdd(deferred.count, 1)] = static_cast<int32_t>(place);
 }
 
-/* A block of one warp does the cells from cvtm_first_cell() on, CELLS at a time, and continues
+/* A block of one warp takes CELLS cells from cvtm_first_cell() on, and the next ones
  * cvtm_cell_stride() cells later. */
 template <int CELLS>
 static __device__ int64_t cvtm_first_cell() {

@@ -27,9 +27,9 @@ struct cvtm_cvt {
   cvtm_site_tree *tree;
   double *sites;              /* 2 * capacity: the current sites */
   double *best;               /* 2 * capacity: the best sites of Lloyd's method */
-  double *scale;              /* 2 * capacity */
+  double *scale;              /* 2 * capacity: cvtm_cvt_scale_of */
   cvtm_cell_moments *moments; /* capacity, in the caller's order */
-  double *second;             /* capacity */
+  double *second;             /* capacity: second moments */
   double *distance;           /* capacity: from the site to its centroid; 0 if fixed or empty */
   double *value;              /* 2 per evaluation of a window: energy, largest distance */
   double *least;   /* CVTM_CVT_WINDOW + 1: the energy of `best` before and after each evaluation */
@@ -66,7 +66,7 @@ struct cvtm_cvt_table {
   cvtm_status (*lloyd)(cvtm_cvt *cvt, double *sites, int64_t count, int64_t fixed);
 };
 
-/* Allocates what the pixel energy on a diagram that is not exact needs, once. */
+/* Allocates what the pixel energy on a diagram that is not exact needs, if not yet done. */
 cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt);
 
 extern const cvtm_cvt_table cvtm_cvt_table_cpu, cvtm_cvt_table_cuda;
@@ -106,7 +106,7 @@ CVTM_HD int64_t cvtm_cvt_lower_bound(const uint64_t *keys, int64_t count, uint64
   return low;
 }
 
-/* The larger of two, or NaN if either is. */
+/* The larger of two numbers, or NaN if either is NaN. */
 CVTM_HD double cvtm_cvt_larger(double a, double b) { return a > b || a != a ? a : b; }
 
 /* Sets site i's part of the gradient, dF/dx_i = -2 integral of rho (p - x_i). Returns its distance

@@ -1,16 +1,16 @@
 /* The exact integral of a density over a convex polygon, one pixel row after the other.
  *
  * There are two exact integrators, with the same result up to rounding. This one follows the two
- * sides of the polygon; it does any polygon, of any number of corners, and is the fastest on a CPU.
- * That of integral_segments.h computes all segments of the sides independently, so that the lanes
- * of a warp share one cell; it does the cells with few corners on a GPU.
+ * sides of the polygon. It takes polygons of any number of corners, and is the faster one on a CPU.
+ * The one of integral_segments.h computes all segments of the sides independently, so that the
+ * lanes of a warp share a cell. It takes the cells with few corners on a GPU.
  *
- * By Green's theorem the integral over a row is one along the row's two sides, of the density's
- * antiderivative in x. That is counted from the pixel in which a side enters the row, and the whole
- * pixels between the two sides are added row by row. Along a straight side within one pixel the
- * integrand is a cubic; its coefficients change from pixel to pixel. So only pixels that the cell
- * touches enter, and the result is accurate to the rounding of the corners for any ratio of
- * densities, which prefix sums over the image would not be. Compiles as C11 and inside CUDA
+ * By Green's theorem the integral over a row is an integral of the density's antiderivative in x
+ * along the row's two sides. The antiderivative is 0 at the pixel in which a side enters the row;
+ * the whole pixels between the two sides are added row by row. Along a straight side within one
+ * pixel the integrand is a cubic, whose coefficients change from pixel to pixel. Only pixels that
+ * the cell touches enter, so that the result is accurate to the rounding of the corners for any
+ * ratio of densities; prefix sums over the image would not be. Compiles as C11 and inside CUDA
  * kernels. */
 #ifndef CVTMESH_CVT_INTEGRAL_H
 #define CVTMESH_CVT_INTEGRAL_H
@@ -60,7 +60,7 @@ CVTM_HD int32_t cvtm_integral_origin_line(const cvtm_cell_walk *rows, double y, 
   return k < line ? line : k;
 }
 
-/* The same relative to the site. In a cell within one column any place in it serves, and the one
+/* The same relative to the site. In a cell within one column any x of the column will do; the one
  * nearest to the site loses no accuracy where many cells share a pixel. */
 CVTM_HD double cvtm_integral_origin(const cvtm_cell_walk *rows, double y, int32_t step, int32_t k) {
   if (rows->narrow) return cvtm_cell_clamp(0, (double)k - rows->sx, (double)(k + 1) - rows->sx);
@@ -86,8 +86,7 @@ CVTM_HD void cvtm_integral_add_chain(const cvtm_density_view *density, const cvt
   const double sx = rows->sx, sign = step > 0 ? -1 : 1;
   int32_t j = first;
   double x, y = cvtm_integral_row_top(rows, j), end = cvtm_integral_row_bottom(rows, j);
-  double below =
-      (double)(j + 1); /* the row's lower line, incremented, since conversions are slow */
+  double below = (double)(j + 1); /* the row's lower line; incremented, as conversions are slow */
   int32_t k = cvtm_integral_enter_row(density, cell, rows, step, y, &side, &x);
   const float *row = cvtm_density_row(density, j);
   double zero = cvtm_integral_origin(rows, y, step, k);

@@ -1,6 +1,6 @@
 /* Integrals over the cells of a Voronoi diagram: hull construction, then the integral by segments,
- * a few neighbouring cells by the lanes of a warp together. Two kernels do this for many cells, one
- * for few. All sums have a fixed order. */
+ * a few neighbouring cells by the lanes of a warp together. One kernel for few cells, two for many.
+ * All sums have a fixed order. */
 #include "base/cuda_check.h"
 #include "cvt/evaluate_cuda.h"
 #include "cvt/integral_segments.h"
@@ -12,9 +12,9 @@ namespace {
 enum {
   WARP = CVTM_WARP,
   BLOCKS = 20,       /* of one warp, on a multiprocessor: what registers allow */
-  SHORT_BLOCKS = 24, /* the same for the kernels that do one of the two steps */
+  SHORT_BLOCKS = 24, /* the same for the kernels of one of the two steps */
   CLIP_CELLS = 16,   /* per warp of clip_kernel */
-  CELL_DEFERRED = -3 /* the number of corners of a cell that other kernels do */
+  CELL_DEFERRED = -3 /* the number of corners of a cell that is left to evaluate_cuda.cu */
 };
 
 /* Constructs the cells at places first .. last - 1. */
@@ -123,57 +123,59 @@ __device__ void integrate(cvtm_domain domain, const cvtm_density_view &density,
   constexpr int lanes = WARP / CELLS, window = warp_segments<CELLS>::rows;
   const unsigned all = 0xFFFFFFFFu;
   const int c = lane % CELLS, own = lane / CELLS;
-  cvtm_segments path;
-  path.count = cell.count >= 3 ? cell.count : 0;
-  path.stride = CELLS;
-  path.x = memory->x + c;
-  path.y = memory->y + c;
-  path.pixel = memory->pixel + c;
-  path.edge = memory->edge + c;
-  path.base = memory->base + c;
-  path.sx = cell.sx;
-  path.sy = cell.sy;
-  for (int s = own; s < path.count; s += lanes) cvtm_segments_set_pixel(domain, &path, s);
+  cvtm_segments polygon;
+  polygon.count = cell.count >= 3 ? cell.count : 0;
+  polygon.stride = CELLS;
+  polygon.x = memory->x + c;
+  polygon.y = memory->y + c;
+  polygon.pixel = memory->pixel + c;
+  polygon.edge = memory->edge + c;
+  polygon.base = memory->base + c;
+  polygon.sx = cell.sx;
+  polygon.sy = cell.sy;
+  for (int s = own; s < polygon.count; s += lanes) cvtm_segments_set_pixel(domain, &polygon, s);
   __syncwarp();
   int32_t segments = 0, column = 0;
-  path.first = 0;
-  path.last = -1;
-  path.wide = 0;
-  if (path.count > 0) {
-    cvtm_segments_measure(&path);
-    if (own < 2) segments = cvtm_segments_chain(&path, own);
-    column = path.pixel[path.top * CELLS].column;
+  polygon.first = 0;
+  polygon.last = -1;
+  polygon.wide = 0;
+  if (polygon.count > 0) {
+    cvtm_segments_measure(&polygon);
+    if (own < 2) segments = cvtm_segments_chain(&polygon, own);
+    column = polygon.pixel[polygon.top * CELLS].column;
   }
   __syncwarp();
   const int32_t left = __shfl_sync(all, segments, c);
   segments = left + __shfl_sync(all, segments, CELLS + c);
-  for (int s = own; s < path.count; s += lanes) cvtm_segments_set_edge(&path, s, left);
-  if (own == 0) path.base[path.count * CELLS] = segments;
+  for (int s = own; s < polygon.count; s += lanes) cvtm_segments_set_edge(&polygon, s, left);
+  if (own == 0) polygon.base[polygon.count * CELLS] = segments;
   if (own < 2) memory->entry[own][c] = column;
   __syncwarp();
   cvtm_segments_sums part = {0, 0, 0, 0};
-  for (int32_t from = path.first; __any_sync(all, from <= path.last); from += window) {
+  for (int32_t from = polygon.first; __any_sync(all, from <= polygon.last); from += window) {
     const int32_t end = from + window;
     int e = -1;
     int32_t base = 0, next = 0;
-    for (int32_t t = own; from <= path.last && t < segments; t += lanes) {
+    for (int32_t t = own; from <= polygon.last && t < segments; t += lanes) {
       while (t >= next) {
         ++e;
         base = next;
-        next = path.base[(e + 1) * CELLS];
+        next = polygon.base[(e + 1) * CELLS];
       }
-      cvtm_segments_add_segment(&density, &path, path.edge + e * CELLS, t - base, next - 1 - t,
-                                from, end, memory->entry[e >= path.left] + c, &part);
+      cvtm_segments_add_segment(&density, &polygon, polygon.edge + e * CELLS, t - base,
+                                next - 1 - t, from, end, memory->entry[e >= polygon.left] + c,
+                                &part);
     }
     __syncwarp();
-    const int32_t stop = path.wide != 0 ? min(end, path.last + 1) : from;
+    const int32_t stop = polygon.wide != 0 ? min(end, polygon.last + 1) : from;
     for (int32_t j = from + own; j < stop; j += lanes) {
       const int32_t at = (j - from) * CELLS + c;
-      cvtm_segments_add_run(&density, &path, j, memory->entry[0][at], memory->entry[1][at], &part);
+      cvtm_segments_add_run(&density, &polygon, j, memory->entry[0][at], memory->entry[1][at],
+                            &part);
     }
     __syncwarp();
   }
-  const cvtm_cell_moments mine = cvtm_moments_sum_lanes<CELLS>(cvtm_segments_sums_of(&part));
+  const cvtm_cell_moments mine = cvtm_moments_sum_lanes<CELLS>(cvtm_segments_moments(&part));
   if (own == 0 && cell.count != CELL_DEFERRED) sums[cell.index] = mine;
 }
 

@@ -1,15 +1,14 @@
 /* The exact integral of a density over a convex polygon by independent segments, which the lanes of
  * a warp share: for cells with few corners. integral.h tells why there are two integrators.
  *
- * An edge of the polygon, from its upper to its lower corner, crosses as many lines of the pixel
- * grid as the pixels of its two corners tell, each in a fixed direction; so the number of its
- * segments is known in advance. The number of crossings of its minor axis among the first u
- * crossings is the integer part of start + u * step, in fixed point, so that it grows by 0 or 1
- * each time in spite of rounding (for up to 1000 rows). Hence all segments of a cell can be
- * computed at the same time. Each integrates between itself and the inner edge of its pixel. Where
- * a segment passes the outer edge, the pixel is whole from there to the end of the row, or from the
- * beginning of the row to there. The whole pixels between those in which the two sides enter a row
- * are added afterwards.
+ * The pixels of the two corners of an edge tell how many vertical and horizontal lines of the pixel
+ * grid the edge crosses, so that the number of its segments is known in advance. Among the first u
+ * crossings, those of the minor axis are the integer part of start + u * step in fixed point: the
+ * number grows by 0 or 1 each time in spite of rounding (for up to 1000 rows). Hence all segments
+ * of a cell can be computed at the same time. Each segment integrates between itself and the inner
+ * edge of its pixel. Where a segment passes the outer edge, the pixel is whole from there to the
+ * end of the row, or from the beginning of the row to there. The whole pixels between those in
+ * which the two sides enter a row are added afterwards.
  *
  * Compiles as C11 and inside CUDA kernels. */
 #ifndef CVTMESH_CVT_INTEGRAL_SEGMENTS_H
@@ -40,9 +39,9 @@ enum { CVTM_SEGMENTS_MIRRORED = INT32_MIN, CVTM_SEGMENTS_STEEP = 1, CVTM_SEGMENT
  * apart. The edges are those of the left chain, from the top corner down, then those of the right
  * chain, from the top corner down. */
 typedef struct cvtm_segments {
-  int32_t count, stride, top,
-      left; /* count: of corners; top: a corner; left: the number of edges of the left chain */
-  int32_t first, last; /* rows */
+  int32_t count, stride; /* count: of corners */
+  int32_t top, left;     /* the top corner; the number of edges of the left chain */
+  int32_t first, last;   /* rows */
   double sx, sy, y_top, y_bottom;
   double wide; /* 1, or 0 for a polygon in at most two columns */
   double zero; /* the x at which the antiderivatives are 0 in such a polygon */
@@ -52,7 +51,7 @@ typedef struct cvtm_segments {
   int32_t *base; /* the first segment of each edge; count + 1 of them */
 } cvtm_segments;
 
-/* Sums over a cell: 2 times the mass, 12 times y, 24 times x and the second moment. */
+/* Multiples of the moments of a cell: 2 mass, 24 x, 12 y, 24 second. */
 typedef struct cvtm_segments_sums {
   double mass, x, y, second;
 } cvtm_segments_sums;
@@ -69,67 +68,68 @@ CVTM_HD int32_t cvtm_segments_within(int32_t k, int32_t size) {
   return k < 0 ? 0 : k < size ? k : size - 1;
 }
 
-CVTM_HD void cvtm_segments_set_pixel(cvtm_domain domain, const cvtm_segments *path, int32_t k) {
-  const int32_t s = k * path->stride;
-  cvtm_segments_pixel p = {cvtm_to_floor(path->sx + path->x[s]),
-                           cvtm_to_floor(path->sy + path->y[s])};
+CVTM_HD void cvtm_segments_set_pixel(cvtm_domain domain, const cvtm_segments *polygon, int32_t k) {
+  const int32_t s = k * polygon->stride;
+  cvtm_segments_pixel p = {cvtm_to_floor(polygon->sx + polygon->x[s]),
+                           cvtm_to_floor(polygon->sy + polygon->y[s])};
   if (!domain.periodic) {
     p.column = cvtm_segments_within(p.column, domain.width);
     p.row = cvtm_segments_within(p.row, domain.height);
   }
-  path->pixel[s] = p;
+  polygon->pixel[s] = p;
 }
 
-/* Sets the extent of the polygon, after all its pixels. */
-CVTM_HD void cvtm_segments_measure(cvtm_segments *path) {
-  int32_t top = 0, bottom = 0, low = path->pixel[0].column, high = low;
-  path->y_top = path->y_bottom = path->y[0];
-  for (int32_t k = 1; k < path->count; ++k) {
-    const double y = path->y[k * path->stride];
-    const int32_t column = path->pixel[k * path->stride].column;
-    if (y < path->y_top) {
-      path->y_top = y;
+/* Sets the extent of the polygon, whose pixels are all set. */
+CVTM_HD void cvtm_segments_measure(cvtm_segments *polygon) {
+  int32_t top = 0, bottom = 0, low = polygon->pixel[0].column, high = low;
+  polygon->y_top = polygon->y_bottom = polygon->y[0];
+  for (int32_t k = 1; k < polygon->count; ++k) {
+    const double y = polygon->y[k * polygon->stride];
+    const int32_t column = polygon->pixel[k * polygon->stride].column;
+    if (y < polygon->y_top) {
+      polygon->y_top = y;
       top = k;
     }
-    if (y > path->y_bottom) {
-      path->y_bottom = y;
+    if (y > polygon->y_bottom) {
+      polygon->y_bottom = y;
       bottom = k;
     }
     low = column < low ? column : low;
     high = column > high ? column : high;
   }
-  path->top = top;
-  path->left = bottom - top < 0 ? bottom - top + path->count : bottom - top;
-  path->first = path->pixel[top * path->stride].row;
-  path->last = path->pixel[bottom * path->stride].row;
-  path->wide = high - low > 1 ? 1 : 0;
-  path->zero = 0;
-  if (high - low == 1) path->zero = cvtm_to_double(high) - path->sx;
+  polygon->top = top;
+  polygon->left = bottom - top < 0 ? bottom - top + polygon->count : bottom - top;
+  polygon->first = polygon->pixel[top * polygon->stride].row;
+  polygon->last = polygon->pixel[bottom * polygon->stride].row;
+  polygon->wide = high - low > 1 ? 1 : 0;
+  polygon->zero = 0;
+  if (high - low == 1) polygon->zero = cvtm_to_double(high) - polygon->sx;
   if (high == low) { /* near the site, to lose no accuracy where many cells share a pixel */
-    const double side = cvtm_to_double(low) - path->sx;
-    path->zero = cvtm_cell_clamp(0, side, side + 1);
+    const double side = cvtm_to_double(low) - polygon->sx;
+    polygon->zero = cvtm_cell_clamp(0, side, side + 1);
   }
 }
 
 /* Sets the ends of the edges of a chain (0 left, 1 right), and the number of segments of the chain
  * before each; returns the number of its segments. */
-CVTM_HD int32_t cvtm_segments_chain(const cvtm_segments *path, int chain) {
-  const int32_t n = path->count, s = path->stride, edges = chain ? n - path->left : path->left;
-  int32_t k = path->top, segments = 0;
-  cvtm_segments_pixel p = path->pixel[k * s];
+CVTM_HD int32_t cvtm_segments_chain(const cvtm_segments *polygon, int chain) {
+  const int32_t n = polygon->count, s = polygon->stride,
+                edges = chain ? n - polygon->left : polygon->left;
+  int32_t k = polygon->top, segments = 0;
+  cvtm_segments_pixel p = polygon->pixel[k * s];
   for (int32_t e = 0; e < edges; ++e) {
-    cvtm_segments_edge *edge = path->edge + ((chain ? path->left : 0) + e) * s;
-    edge->x0 = path->x[k * s];
-    edge->y0 = path->y[k * s];
+    cvtm_segments_edge *edge = polygon->edge + ((chain ? polygon->left : 0) + e) * s;
+    edge->x0 = polygon->x[k * s];
+    edge->y0 = polygon->y[k * s];
     k = chain ? (k > 0 ? k - 1 : n - 1) : k + 1 < n ? k + 1 : 0;
-    edge->x1 = path->x[k * s];
-    edge->y1 = path->y[k * s];
-    cvtm_segments_pixel q = path->pixel[k * s];
+    edge->x1 = polygon->x[k * s];
+    edge->y1 = polygon->y[k * s];
+    cvtm_segments_pixel q = polygon->pixel[k * s];
     q.row = q.row < p.row ? p.row : q.row; /* above by rounding only */
     edge->pixel = p;
     edge->minor = q.column - p.column;
     edge->flags = q.row - p.row;
-    path->base[((chain ? path->left : 0) + e) * s] = segments;
+    polygon->base[((chain ? polygon->left : 0) + e) * s] = segments;
     segments += 1 + edge->flags + (edge->minor < 0 ? -edge->minor : edge->minor);
     p = q;
   }
@@ -146,10 +146,11 @@ CVTM_HD double cvtm_segments_flip(double x, int32_t sign) {
 }
 
 /* Completes edge e, and numbers the segments of the right chain after those of the left one. */
-CVTM_HD void cvtm_segments_set_edge(const cvtm_segments *path, int32_t e, int32_t left_segments) {
-  cvtm_segments_edge *edge = path->edge + e * path->stride;
-  const int right = e >= path->left, mirrored = edge->minor < 0;
-  const int32_t sign = mirrored ? INT32_MIN : 0;
+CVTM_HD void cvtm_segments_set_edge(const cvtm_segments *polygon, int32_t e,
+                                    int32_t left_segments) {
+  cvtm_segments_edge *edge = polygon->edge + e * polygon->stride;
+  const int right = e >= polygon->left, mirrored = edge->minor < 0;
+  const int32_t sign = mirrored ? CVTM_SEGMENTS_MIRRORED : 0;
   const int32_t columns = mirrored ? -edge->minor : edge->minor, rows = edge->flags;
   edge->x0 = cvtm_segments_flip(edge->x0, sign);
   edge->x1 = cvtm_segments_flip(edge->x1, sign);
@@ -161,8 +162,8 @@ CVTM_HD void cvtm_segments_set_edge(const cvtm_segments *path, int32_t e, int32_
   edge->inverse = height < huge * width ? dy / dx : 0;
   const int steep = height >= width;
   const double along = /* within the pixel */
-      (cvtm_segments_flip(path->sx, sign) + edge->x0) - cvtm_to_double(edge->pixel.column);
-  const double down = (path->sy + edge->y0) - cvtm_to_double(edge->pixel.row);
+      (cvtm_segments_flip(polygon->sx, sign) + edge->x0) - cvtm_to_double(edge->pixel.column);
+  const double down = (polygon->sy + edge->y0) - cvtm_to_double(edge->pixel.row);
   const double a = steep ? width : height, b = steep ? height : width, scale = 1 / (a + b);
   const double minor = steep ? along : down, major = steep ? down : along;
   const double start = ((1 - major) * a + minor * b) * scale;
@@ -171,7 +172,7 @@ CVTM_HD void cvtm_segments_set_edge(const cvtm_segments *path, int32_t e, int32_
   edge->minor = steep ? columns : rows;
   edge->flags =
       sign | (steep ? CVTM_SEGMENTS_STEEP : 0) | (right != mirrored ? CVTM_SEGMENTS_OUTWARD : 0);
-  if (right) path->base[e * path->stride] += left_segments;
+  if (right) polygon->base[e * polygon->stride] += left_segments;
 }
 
 /* The number of crossings of the minor axis among the first u crossings along an edge. sum: start +
@@ -192,10 +193,10 @@ CVTM_HD float cvtm_segments_value(const cvtm_density_view *density, int32_t j, i
 
 /* Adds segment u of an edge that has `left` more segments after it, if it lies in rows first_row ..
  * end_row - 1. If the segment enters its row, sets entry[row - first_row] to the column. */
-CVTM_HD void cvtm_segments_add_segment(const cvtm_density_view *density, const cvtm_segments *path,
-                                       const cvtm_segments_edge *edge, int32_t u, int32_t left,
-                                       int32_t first_row, int32_t end_row, int32_t *entry,
-                                       cvtm_segments_sums *sums) {
+CVTM_HD void cvtm_segments_add_segment(const cvtm_density_view *density,
+                                       const cvtm_segments *polygon, const cvtm_segments_edge *edge,
+                                       int32_t u, int32_t left, int32_t first_row, int32_t end_row,
+                                       int32_t *entry, cvtm_segments_sums *sums) {
   const uint64_t sum = edge->start + (uint64_t)(uint32_t)u * edge->step;
   const int32_t at = cvtm_segments_minor(edge, left, sum), flags = edge->flags;
   const int steep = (flags & CVTM_SEGMENTS_STEEP) != 0;
@@ -206,16 +207,16 @@ CVTM_HD void cvtm_segments_add_segment(const cvtm_density_view *density, const c
   const float value = cvtm_segments_value(density, j, column); /* early, to hide the latency */
   const int32_t before = cvtm_segments_minor(edge, left + 1, sum - edge->step);
   const int32_t after = cvtm_segments_minor(edge, left - 1, sum + edge->step);
-  /* True if the segment begins (ends) on a line between rows; else it does on a line between
-   * columns or at a corner. */
+  /* True if the segment begins (ends) on a line between rows, not on one between columns or at a
+   * corner. */
   const int by_row = (before != at) != steep, to_row = (after != at) != steep;
   const int by_column = u > 0 && !by_row, to_column = left > 0 && !to_row;
-  if (u > 0 && by_row) entry[(j - first_row) * path->stride] = column;
+  if (u > 0 && by_row) entry[(j - first_row) * polygon->stride] = column;
 
-  const int32_t sign = flags & INT32_MIN;
-  const double left_x = cvtm_to_double(k) - cvtm_segments_flip(path->sx, sign),
+  const int32_t sign = flags & CVTM_SEGMENTS_MIRRORED;
+  const double left_x = cvtm_to_double(k) - cvtm_segments_flip(polygon->sx, sign),
                right_x = left_x + 1;
-  const double top_y = cvtm_to_double(j) - path->sy, bottom_y = top_y + 1;
+  const double top_y = cvtm_to_double(j) - polygon->sy, bottom_y = top_y + 1;
   const double x0 = edge->x0, y0 = edge->y0, slope = edge->slope, inverse = edge->inverse;
   const double begin_y = u > 0 ? top_y : y0;
   const double begin_x = CVTM_FMA(begin_y - y0, slope, x0);
@@ -232,14 +233,14 @@ CVTM_HD void cvtm_segments_add_segment(const cvtm_density_view *density, const c
   /* By moments about the midpoint. */
   const int outward = flags & CVTM_SEGMENTS_OUTWARD;
   const double zero =
-      CVTM_FMA(path->wide, outward ? left_x : right_x, cvtm_segments_flip(path->zero, sign));
+      CVTM_FMA(polygon->wide, outward ? left_x : right_x, cvtm_segments_flip(polygon->zero, sign));
   const double ua = xa - zero, ub = xb - zero, h = yb - ya, s = ua + ub, t = ya + yb, du = ub - ua;
   const double ss = s * s, dd = du * du, hh = h * h, skew = hh * du;
   double mass = h * s, mu = h * CVTM_FMA(3, ss, dd), muu = mass * (ss + dd);
   double my = CVTM_FMA(3 * mass, t, skew), myy = CVTM_FMA(t, my + skew, mass * hh);
-  if (path->wide != 0 &&
+  if (polygon->wide != 0 &&
       (outward ? to_column : by_column)) { /* the pixel is whole below, or above */
-    const double from = outward ? yb : ya, end = j == path->last ? path->y_bottom : bottom_y;
+    const double from = outward ? yb : ya, end = j == polygon->last ? polygon->y_bottom : bottom_y;
     const double whole = end - from, sum_y = from + end, moment = 6 * whole * sum_y;
     mass = CVTM_FMA(2, whole, mass);
     mu = CVTM_FMA(outward ? 12.0 : -12.0, whole, mu);
@@ -257,17 +258,17 @@ CVTM_HD void cvtm_segments_add_segment(const cvtm_density_view *density, const c
 
 /* Adds the whole pixels between the columns in which the two sides enter row j; subtracts them if
  * the right column is not beyond the left one. */
-CVTM_HD void cvtm_segments_add_run(const cvtm_density_view *density, const cvtm_segments *path,
+CVTM_HD void cvtm_segments_add_run(const cvtm_density_view *density, const cvtm_segments *polygon,
                                    int32_t j, int32_t left, int32_t right,
                                    cvtm_segments_sums *sums) {
-  const double top = cvtm_to_double(j) - path->sy;
-  const double a = j == path->first ? path->y_top : top;
-  const double b = j == path->last ? path->y_bottom : top + 1;
+  const double top = cvtm_to_double(j) - polygon->sy;
+  const double a = j == polygon->first ? polygon->y_top : top;
+  const double b = j == polygon->last ? polygon->y_bottom : top + 1;
   const int back = right <= left;
   const int32_t first = back ? right : left + 1, end = back ? left + 1 : right;
   const double span = b - a, h = back ? -span : span, y = 0.5 * (a + b);
   const cvtm_pixel_run run =
-      cvtm_pixel_run_sum(density, cvtm_density_row(density, j), path->sx, first, end);
+      cvtm_pixel_run_sum(density, cvtm_density_row(density, j), polygon->sx, first, end);
   const double moment = CVTM_FMA(2 * span, span, CVTM_FMA(24 * y, y, 2)), h12 = 12 * h;
   sums->mass = CVTM_FMA(2 * h, run.s0, sums->mass);
   sums->x = CVTM_FMA(2 * h12, run.s1, sums->x);
@@ -275,7 +276,7 @@ CVTM_HD void cvtm_segments_add_run(const cvtm_density_view *density, const cvtm_
   sums->second = CVTM_FMA(h, CVTM_FMA(run.s0, moment, 24 * run.s2), sums->second);
 }
 
-CVTM_HD cvtm_cell_moments cvtm_segments_sums_of(const cvtm_segments_sums *sums) {
+CVTM_HD cvtm_cell_moments cvtm_segments_moments(const cvtm_segments_sums *sums) {
   const cvtm_cell_moments of = {0.5 * sums->mass, (1.0 / 24) * sums->x, (1.0 / 12) * sums->y,
                                 (1.0 / 24) * sums->second};
   return of;

@@ -53,7 +53,7 @@ static cvtm_status record_evaluation(cvtm_descent *d, const double value[2]) {
 }
 
 /* The number of steps before the energies are read: a window of them where evaluations are
- * asynchronous, unless time is limited. So other stops than the limit of iterations may come some
+ * asynchronous, unless time is limited. Stops other than the limit of iterations may thus come some
  * steps late. */
 static int64_t steps_before_reading(const cvtm_descent *d, int64_t steps) {
   const int64_t most = d->options->max_iterations;

@@ -4,10 +4,10 @@
  * Without a polygon: in a row of pixels, the bisector with a site at n, relative to the cell's
  * site, bounds x by (|n|^2 / 2 - n_y y) / n_x, from above or from below. The tightest bounds of all
  * bisectors leave the pixels of the row. They are computed in single precision together with their
- * error bound, so that a centre is certainly inside, certainly outside, or uncertain; an uncertain
+ * error bound, so that a centre is certainly inside, certainly outside, or uncertain. An uncertain
  * centre is compared with the sites around. No site farther away than twice the cell's farthest
- * centre can own one of its centres. The rows are done outwards from the site, in both directions,
- * until one misses the cell, which is convex.
+ * centre can own one of its centres. Rows are added from the site upwards and downwards until one
+ * misses the cell, which is convex.
  *
  * Compiles as C11 and inside CUDA kernels, where several lanes share a cell. */
 #ifndef CVTMESH_CVT_PIXEL_SUM_H
@@ -55,8 +55,8 @@ CVTM_HD void cvtm_pixel_sum_polygon_row(const cvtm_site_tree_view *tree, cvtm_do
 /* --- of a site among its neighbours ----------------------------------------------------- */
 
 enum {
-  CVTM_PIXEL_SITES = 20, /* neighbours of a cell, at most: a multiple of */
   CVTM_PIXEL_STEP = 4,   /* bounds that are evaluated together */
+  CVTM_PIXEL_SITES = 20, /* neighbours of a cell, at most: a multiple of CVTM_PIXEL_STEP */
   CVTM_PIXEL_ROWS = 512, /* of a cell, about */
   CVTM_PIXEL_ROUNDS = 8  /* of the search for neighbours, before it fails */
 };
@@ -183,9 +183,8 @@ CVTM_HD void cvtm_pixel_add_row(const cvtm_site_tree_view *tree, cvtm_domain dom
   sums->second += CVTM_FMA(y * y, run.s0, run.s2);
 }
 
-/* Adds this lane's share of the rows above or below the site. Returns the squared distance of the
- * farthest point in them that may be in the cell; ends at the first row with one beyond the reach.
- */
+/* Adds this lane's share of the rows above or below the site. Returns the squared distance of their
+ * farthest point that may be in the cell; ends at the first row that has one beyond the reach. */
 CVTM_HD float cvtm_pixel_add_rows(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                   const cvtm_density_view *density, const cvtm_pixel_cell *cell,
                                   int64_t place, cvtm_lanes lanes, cvtm_cell_moments *sums) {

@@ -80,7 +80,7 @@ static int64_t add_midpoints(const cvtm_edge_midpoints *midpoints, int64_t place
   return placed;
 }
 
-/* Adds sites, each between an evenly chosen one and the next one in the list. */
+/* Adds sites, each between an evenly chosen site and the next in the list. */
 static void fill_up(double *fine, int64_t have, int64_t count) {
   for (int64_t k = 0; have + k < count; ++k) {
     const int64_t i = k * have / (count - have) % have, j = (i + 1) % have;

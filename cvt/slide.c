@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rounds; steps of the boundary, and iterations of the descent, in each. */
-enum { ROUNDS = 15, SLIDES = 5, ITERATIONS = 20 };
+enum {
+  ROUNDS = 15,
+  SLIDES = 5,     /* of the boundary in a round */
+  ITERATIONS = 20 /* of the descent in a round */
+};
 
 typedef struct slide {
   cvtm_cvt *cvt;
@@ -80,12 +83,12 @@ static cvtm_status slide_boundary(slide *s, int *lowered) {
   static const double shares[] = {1.6, 0.8, 0.2};
   cvtm_status status = evaluate(s, &s->energy);
   *lowered = 0;
-  for (int bolder = 0; *lowered < SLIDES && bolder < 3 && status == CVTM_OK;) {
+  for (int k = 0; *lowered < SLIDES && k < 3 && status == CVTM_OK;) {
     int better = 0;
     if (cvtm_clock() >= s->deadline) break;
-    status = try_slide(s, shares[bolder], &better);
+    status = try_slide(s, shares[k], &better);
     *lowered += better;
-    bolder += !better;
+    k += !better;
   }
   return status;
 }

@@ -76,35 +76,37 @@ static cvtm_cell_moments share(const shape *s, int32_t lanes, int32_t window) {
   cvtm_segments_pixel pixel[CORNERS] = {{0, 0}};
   cvtm_segments_edge edge[CORNERS];
   int32_t base[CORNERS + 1], entry[2][MOST_ROWS];
-  cvtm_segments path = {.count = s->cell.count,
-                        .stride = 1,
-                        .sx = s->sx,
-                        .sy = s->sy,
-                        .x = s->x,
-                        .y = s->y,
-                        .pixel = pixel,
-                        .edge = edge,
-                        .base = base};
-  for (int32_t k = 0; k < path.count; ++k) cvtm_segments_set_pixel(s->domain, &path, k);
-  cvtm_segments_measure(&path);
-  const int32_t left = cvtm_segments_chain(&path, 0), all = left + cvtm_segments_chain(&path, 1);
-  for (int32_t e = 0; e < path.count; ++e) cvtm_segments_set_edge(&path, e, left);
-  base[path.count] = all;
-  entry[0][0] = entry[1][0] = pixel[path.top].column;
+  cvtm_segments polygon = {.count = s->cell.count,
+                           .stride = 1,
+                           .sx = s->sx,
+                           .sy = s->sy,
+                           .x = s->x,
+                           .y = s->y,
+                           .pixel = pixel,
+                           .edge = edge,
+                           .base = base};
+  for (int32_t k = 0; k < polygon.count; ++k) cvtm_segments_set_pixel(s->domain, &polygon, k);
+  cvtm_segments_measure(&polygon);
+  const int32_t left = cvtm_segments_chain(&polygon, 0),
+                all = left + cvtm_segments_chain(&polygon, 1);
+  for (int32_t e = 0; e < polygon.count; ++e) cvtm_segments_set_edge(&polygon, e, left);
+  base[polygon.count] = all;
+  entry[0][0] = entry[1][0] = pixel[polygon.top].column;
   cvtm_segments_sums sums = {0, 0, 0, 0};
-  for (int32_t from = path.first; from <= path.last; from += window) {
+  for (int32_t from = polygon.first; from <= polygon.last; from += window) {
     for (int32_t lane = 0; lane < lanes; ++lane) {
       int32_t e = 0;
       for (int32_t t = lane; t < all; t += lanes) {
         while (t >= base[e + 1]) ++e;
-        cvtm_segments_add_segment(&s->density, &path, edge + e, t - base[e], base[e + 1] - 1 - t,
-                                  from, from + window, entry[e >= path.left], &sums);
+        cvtm_segments_add_segment(&s->density, &polygon, edge + e, t - base[e], base[e + 1] - 1 - t,
+                                  from, from + window, entry[e >= polygon.left], &sums);
       }
     }
-    for (int32_t j = from; path.wide != 0 && j <= path.last && j < from + window; ++j)
-      cvtm_segments_add_run(&s->density, &path, j, entry[0][j - from], entry[1][j - from], &sums);
+    for (int32_t j = from; polygon.wide != 0 && j <= polygon.last && j < from + window; ++j)
+      cvtm_segments_add_run(&s->density, &polygon, j, entry[0][j - from], entry[1][j - from],
+                            &sums);
   }
-  return cvtm_segments_sums_of(&sums);
+  return cvtm_segments_moments(&sums);
 }
 
 /* Beside 1e-12 of the value: the rounding of corners, where the density jumps by up to 1. */
