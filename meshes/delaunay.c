@@ -1,81 +1,12 @@
 /* Delaunay triangulation by divide and conquer (Guibas & Stolfi 1985) on grid points. */
+#include "base/large_pages.h"
 #include "meshes/mesh.h"
 #include "meshes/predicates.h"
 #include "meshes/snap.h"
+#include "meshes/sorted_points.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- Sorting ---- */
-
-typedef struct keyed {
-  uint64_t key; /* x, then y */
-  int32_t index;
-} keyed;
-
-enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
-
-/* Stable radix sort, so that of coincident points the first comes first. Returns the
- * array of the two that holds the result. */
-static keyed *sort_keys(keyed *from, keyed *to, int64_t count) {
-  static const int key_bits = 2 * (CVTM_GRID_BITS + 1);
-  for (int shift = 0; shift < key_bits; shift += DIGIT_BITS) {
-    int64_t start[DIGITS] = {0};
-    for (int64_t i = 0; i < count; ++i) start[(from[i].key >> shift) % DIGITS]++;
-    int64_t sum = 0;
-    for (int d = 0; d < DIGITS; ++d) {
-      const int64_t here = start[d];
-      start[d] = sum;
-      sum += here;
-    }
-    for (int64_t i = 0; i < count; ++i) to[start[(from[i].key >> shift) % DIGITS]++] = from[i];
-    keyed *swap = from;
-    from = to;
-    to = swap;
-  }
-  return from;
-}
-
-/* Distinct grid points from left to right (then upwards) and the vertex each stands for. */
-typedef struct sorted_points {
-  int64_t count;
-  cvtm_grid_point *place;
-  int32_t *vertex;
-} sorted_points;
-
-static void free_sorted(sorted_points *sorted) {
-  free(sorted->place);
-  free(sorted->vertex);
-}
-
-static cvtm_status sort_distinct(const cvtm_grid_point *grid, int64_t count, sorted_points *sorted,
-                                 cvtm_error *error) {
-  keyed *keys = malloc((size_t)count * sizeof *keys);
-  keyed *other = malloc((size_t)count * sizeof *other);
-  sorted->place = malloc((size_t)count * sizeof *sorted->place);
-  sorted->vertex = malloc((size_t)count * sizeof *sorted->vertex);
-  cvtm_status status = CVTM_OK;
-  if (!keys || !other || !sorted->place || !sorted->vertex) {
-    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to triangulate %lld points",
-                       (long long)count);
-  } else {
-    for (int64_t i = 0; i < count; ++i) {
-      keys[i].key = (uint64_t)grid[i].x << (CVTM_GRID_BITS + 1) | (uint64_t)grid[i].y;
-      keys[i].index = (int32_t)i;
-    }
-    const keyed *order = sort_keys(keys, other, count);
-    int64_t distinct = 0;
-    for (int64_t i = 0; i < count; ++i) {
-      if (i > 0 && order[i].key == order[i - 1].key) continue;
-      sorted->place[distinct] = grid[order[i].index];
-      sorted->vertex[distinct++] = order[i].index;
-    }
-    sorted->count = distinct;
-  }
-  free(keys);
-  free(other);
-  return status;
-}
 
 /* ---- Edges ---- */
 
@@ -91,11 +22,18 @@ typedef struct edge_record {
   edge next, previous;
 } edge_record;
 
+/* Records of the points of one leaf of the recursion; those before `used` are handed out. */
+typedef struct edge_range {
+  edge first, used, end;
+} edge_range;
+
+/* The edges of a part: those of its leaves, which stand together. n points have at most 3 n edges,
+ * so that six records for each of its points are always enough. */
 typedef struct edge_pool {
   const cvtm_grid_point *place;
   edge_record *records;
-  edge used; /* records handed out so far */
-  edge free; /* list of unused pairs, linked by next */
+  edge_range *range;    /* of the first leaf that may have records left */
+  edge free, free_last; /* list of deleted pairs, linked by next; NO_EDGE if empty */
 } edge_pool;
 
 static inline edge opposite(edge e) { return e ^ 1U; }
@@ -117,8 +55,9 @@ static edge make_edge(edge_pool *pool, int32_t from, int32_t to) {
   if (e != NO_EDGE) {
     pool->free = pool->records[e].next;
   } else {
-    e = pool->used;
-    pool->used += 2;
+    while (pool->range->used == pool->range->end) ++pool->range;
+    e = pool->range->used;
+    pool->range->used += 2;
   }
   pool->records[e] = (edge_record){from, e, e};
   pool->records[e ^ 1U] = (edge_record){to, e ^ 1U, e ^ 1U};
@@ -147,6 +86,7 @@ static void delete_edge(edge_pool *pool, edge e) {
   splice(pool, e, previous(pool, e));
   splice(pool, e ^ 1U, previous(pool, e ^ 1U));
   pool->records[e].origin = pool->records[e ^ 1U].origin = NO_ORIGIN;
+  if (pool->free == NO_EDGE) pool->free_last = e;
   pool->records[e].next = pool->free;
   pool->free = e;
 }
@@ -253,21 +193,90 @@ static hull_ends triangulate(edge_pool *pool, int32_t low, int32_t count) {
   return merge(pool, left, right);
 }
 
+/* ---- Parts ---- */
+
+/* The upper levels of the recursion, whose parts threads share: a part has the children 2 k and
+ * 2 k + 1. How many levels there are depends on the points' number alone. */
+enum { MOST_LEVELS = 6, SMALLEST_PART = 4096, MOST_LEAVES = 1 << MOST_LEVELS };
+
+typedef struct part {
+  int32_t low, count;
+  edge_pool pool;
+  hull_ends ends;
+} part;
+
+static int choose_levels(int64_t count) {
+  int levels = 0;
+  while (levels < MOST_LEVELS && count >> (levels + 1) >= SMALLEST_PART) ++levels;
+  return levels;
+}
+
+static void merge_children(part *parts, int k) {
+  const part *left = &parts[2 * k], *right = &parts[2 * k + 1];
+  edge_pool *pool = &parts[k].pool;
+  *pool = left->pool;
+  if (pool->free == NO_EDGE) {
+    pool->free = right->pool.free;
+    pool->free_last = right->pool.free_last;
+  } else if (right->pool.free != NO_EDGE) {
+    pool->records[pool->free_last].next = right->pool.free;
+    pool->free_last = right->pool.free_last;
+  }
+  parts[k].ends = merge(pool, left->ends, right->ends);
+}
+
+/* Triangulates all points. The edges are in `leaves` ranges then. */
+static void triangulate_parts(const cvtm_sorted_points *sorted, edge_record *records, int levels,
+                              edge_range *range) {
+  part parts[2 * MOST_LEAVES];
+  const int leaves = 1 << levels;
+  parts[1] = (part){.low = 0, .count = (int32_t)sorted->count};
+  for (int k = 1; k < leaves; ++k) {
+    const int32_t low = parts[k].low, count = parts[k].count, half = count / 2;
+    parts[2 * k] = (part){.low = low, .count = half};
+    parts[2 * k + 1] = (part){.low = low + half, .count = count - half};
+  }
+#pragma omp parallel for schedule(dynamic) if (leaves > 1)
+  for (int leaf = 0; leaf < leaves; ++leaf) {
+    part *p = &parts[leaves + leaf];
+    const edge first = 6 * (edge)p->low;
+    range[leaf] = (edge_range){first, first, first + 6 * (edge)p->count};
+    p->pool = (edge_pool){sorted->place, records, &range[leaf], NO_EDGE, NO_EDGE};
+    p->ends = triangulate(&p->pool, p->low, p->count);
+  }
+  for (int first = leaves / 2; first > 0; first /= 2) {
+#pragma omp parallel for schedule(dynamic) if (first > 1)
+    for (int k = first; k < 2 * first; ++k) merge_children(parts, k);
+  }
+}
+
 /* ---- Triangles ---- */
 
-/* The triangle to the left of e as vertices, if there is one and its first vertex is its
- * smallest (so that each triangle is found once). */
-static int triangle_from(const edge_pool *pool, const int32_t *vertex, edge e, int32_t *corners) {
-  const int32_t a = origin(pool, e);
-  if (a == NO_ORIGIN) return 0;
-  const edge f = left_next(pool, e), g = left_next(pool, f);
-  if (left_next(pool, g) != e) return 0;
-  const int32_t b = origin(pool, f), c = origin(pool, g);
-  corners[0] = vertex[a];
-  corners[1] = vertex[b];
-  corners[2] = vertex[c];
-  if (corners[0] > corners[1] || corners[0] > corners[2]) return 0;
-  return orient(pool, a, b, c) > 0;
+typedef struct triangle_corners {
+  int32_t first, second, third;
+} triangle_corners;
+
+/* Collects the triangles to the left of the edges of one range, each from its smallest vertex (so
+ * that each is found once); adds them to their vertex's number in start[vertex + 2]. Returns how
+ * many there are; `found` has room for half of the range. */
+static int64_t find_triangles(const cvtm_sorted_points *sorted, const edge_record *records,
+                              edge_range range, triangle_corners *found, int64_t *start) {
+  int64_t count = 0;
+  for (edge e = range.first; e < range.used; ++e) {
+    const int32_t a = records[e].origin;
+    if (a == NO_ORIGIN) continue;
+    const int32_t b = records[e ^ 1U].origin, first = sorted->vertex[a];
+    const int32_t second = sorted->vertex[b];
+    if (second < first) continue;
+    const edge f = records[e ^ 1U].previous, g = records[f ^ 1U].previous;
+    const int32_t c = records[g].origin, third = sorted->vertex[c];
+    if (third < first || records[g ^ 1U].previous != e) continue;
+    if (cvtm_orient(sorted->place[a], sorted->place[b], sorted->place[c]) <= 0) continue;
+    found[count++] = (triangle_corners){first, second, third};
+#pragma omp atomic
+    start[first + 2]++;
+  }
+  return count;
 }
 
 typedef struct two_corners {
@@ -293,30 +302,21 @@ static void sort_fan(two_corners *fan, int64_t count) {
   }
 }
 
-/* All triangles, each from its smallest vertex, in lexicographic order. */
-static cvtm_status collect_triangles(const edge_pool *pool, const int32_t *vertex, cvtm_mesh *mesh,
-                                     cvtm_error *error) {
-  const int64_t vertices = mesh->vertex_count;
-  int64_t *start = calloc((size_t)vertices + 2, sizeof *start);
-  two_corners *fans = NULL;
-  cvtm_status status = CVTM_OK;
-  int64_t triangles = 0;
-  if (!start) goto no_memory;
-  int32_t corners[3];
-  for (edge e = 0; e < pool->used; ++e) {
-    if (triangle_from(pool, vertex, e, corners)) start[corners[0] + 2]++;
+/* The triangles that were found in the leaves' ranges, in any order, to the fans of their smallest
+ * vertices: start[v + 1] moves to the end of v's fan, so that start[v] ends up as its beginning. */
+static void spread_fans(const triangle_corners *found, int64_t count, int64_t *start,
+                        two_corners *fans) {
+  for (int64_t t = 0; t < count; ++t) {
+    int64_t at;
+#pragma omp atomic capture
+    at = start[found[t].first + 1]++;
+    fans[at] = (two_corners){found[t].second, found[t].third};
   }
-  for (int64_t v = 0; v < vertices; ++v) start[v + 2] += start[v + 1];
-  triangles = start[vertices + 1];
-  fans = malloc((size_t)(triangles + 1) * sizeof *fans);
-  mesh->triangles = malloc((size_t)(triangles + 1) * 3 * sizeof *mesh->triangles);
-  if (!fans || !mesh->triangles) goto no_memory;
-  /* start[v + 1] moves to the end of v's fan, so that start[v] ends up as its beginning. */
-  for (edge e = 0; e < pool->used; ++e) {
-    if (!triangle_from(pool, vertex, e, corners)) continue;
-    fans[start[corners[0] + 1]++] = (two_corners){corners[1], corners[2]};
-  }
-  for (int64_t v = 0; v < vertices; ++v) {
+}
+
+static void write_fans(two_corners *fans, const int64_t *start, cvtm_mesh *mesh) {
+#pragma omp parallel for schedule(static) if (mesh->vertex_count >= 2 * SMALLEST_PART)
+  for (int64_t v = 0; v < mesh->vertex_count; ++v) {
     sort_fan(fans + start[v], start[v + 1] - start[v]);
     for (int64_t t = start[v]; t < start[v + 1]; ++t) {
       mesh->triangles[3 * t] = (int32_t)v;
@@ -324,6 +324,39 @@ static cvtm_status collect_triangles(const edge_pool *pool, const int32_t *verte
       mesh->triangles[3 * t + 2] = fans[t].third;
     }
   }
+}
+
+static void *allocate_large(int64_t count, size_t size) {
+  void *made = malloc((size_t)count * size);
+  cvtm_prefer_large_pages(made, (size_t)count * size);
+  return made;
+}
+
+/* All triangles, each from its smallest vertex, in lexicographic order. */
+static cvtm_status collect_triangles(const cvtm_sorted_points *sorted, const edge_record *records,
+                                     const edge_range *range, int leaves, cvtm_mesh *mesh,
+                                     cvtm_error *error) {
+  const int64_t vertices = mesh->vertex_count;
+  int64_t *start = calloc((size_t)vertices + 2, sizeof *start);
+  /* Of two opposite edges one starts at the smaller vertex; three pairs belong to a point. */
+  triangle_corners *found = allocate_large(3 * sorted->count, sizeof *found);
+  two_corners *fans = NULL;
+  cvtm_status status = CVTM_OK;
+  int64_t count[MOST_LEAVES], triangles = 0;
+  if (!start || !found) goto no_memory;
+#pragma omp parallel for schedule(dynamic) if (leaves > 1)
+  for (int leaf = 0; leaf < leaves; ++leaf)
+    count[leaf] =
+        find_triangles(sorted, records, range[leaf], found + range[leaf].first / 2, start);
+  for (int64_t v = 0; v < vertices; ++v) start[v + 2] += start[v + 1];
+  triangles = start[vertices + 1];
+  fans = allocate_large(triangles + 1, sizeof *fans);
+  mesh->triangles = allocate_large(3 * (triangles + 1), sizeof *mesh->triangles);
+  if (!fans || !mesh->triangles) goto no_memory;
+#pragma omp parallel for schedule(dynamic) if (leaves > 1)
+  for (int leaf = 0; leaf < leaves; ++leaf)
+    spread_fans(found + range[leaf].first / 2, count[leaf], start, fans);
+  write_fans(fans, start, mesh);
   mesh->triangle_count = triangles;
   goto done;
 no_memory:
@@ -331,6 +364,7 @@ no_memory:
                      (long long)vertices);
 done:
   free(start);
+  free(found);
   free(fans);
   return status;
 }
@@ -338,17 +372,18 @@ done:
 /* Three edges a point at most, two directions each, counted in 32 bits. */
 static const int64_t largest_count = (int64_t)(UINT32_MAX / 6);
 
-static cvtm_status triangulate_sorted(const sorted_points *sorted, cvtm_mesh *mesh,
+static cvtm_status triangulate_sorted(const cvtm_sorted_points *sorted, cvtm_mesh *mesh,
                                       cvtm_error *error) {
-  edge_pool pool = {.place = sorted->place, .free = NO_EDGE};
-  pool.records = malloc((size_t)sorted->count * 6 * sizeof *pool.records);
-  if (!pool.records) {
+  edge_record *records = allocate_large(sorted->count * 6, sizeof *records);
+  if (!records) {
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the edges of %lld points",
                      (long long)sorted->count);
   }
-  if (sorted->count >= 2) (void)triangulate(&pool, 0, (int32_t)sorted->count);
-  const cvtm_status status = collect_triangles(&pool, sorted->vertex, mesh, error);
-  free(pool.records);
+  const int levels = choose_levels(sorted->count);
+  edge_range range[MOST_LEAVES] = {{0, 0, 0}};
+  if (sorted->count >= 2) triangulate_parts(sorted, records, levels, range);
+  const cvtm_status status = collect_triangles(sorted, records, range, 1 << levels, mesh, error);
+  free(records);
   return status;
 }
 
@@ -360,7 +395,7 @@ cvtm_status cvtm_delaunay(const double *points, int64_t count, cvtm_mesh *mesh, 
                      (long long)largest_count);
   }
   cvtm_mesh made = {.vertex_count = count};
-  sorted_points sorted = {0};
+  cvtm_sorted_points sorted = {0};
   cvtm_grid_point *grid = malloc((size_t)count * sizeof *grid);
   made.points = malloc((size_t)count * 2 * sizeof *made.points);
   cvtm_status status = CVTM_OK;
@@ -371,13 +406,13 @@ cvtm_status cvtm_delaunay(const double *points, int64_t count, cvtm_mesh *mesh, 
     memcpy(made.points, points, (size_t)count * 2 * sizeof *points);
     status = cvtm_snap_points(made.points, count, grid, error);
   }
-  if (status == CVTM_OK) status = sort_distinct(grid, count, &sorted, error);
+  if (status == CVTM_OK) status = cvtm_sort_distinct(grid, count, &sorted, error);
   free(grid);
   if (status == CVTM_OK) {
     made.coincident_count = count - sorted.count;
     status = triangulate_sorted(&sorted, &made, error);
   }
-  free_sorted(&sorted);
+  cvtm_sorted_points_free(&sorted);
   if (status != CVTM_OK) {
     cvtm_mesh_free(&made);
     return status;

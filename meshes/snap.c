@@ -55,6 +55,7 @@ static void snap_axis(double *coordinates, int64_t count, double low, double hig
   const int already = size >= ldexp(1.0, exponent + 60);
   const double first = already ? low : rint(ldexp(low, -exponent));
   const double last = already ? high : rint(ldexp(high, -exponent));
+#pragma omp parallel for schedule(static) if (count >= 1 << 15)
   for (int64_t i = 0; i < count; ++i) {
     double *v = coordinates + 2 * i;
     const double steps = already ? *v : rint(ldexp(*v, -exponent));

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 #include "meshes/mesh.h"
@@ -460,6 +461,42 @@ static void test_order_does_not_matter(void **state) {
   cvtm_mesh_free(&b);
 }
 
+/* Large enough that threads share the work: random points, a lattice, one column, a few clusters,
+ * and points of which many coincide. */
+static void test_threads(void **state) {
+  (void)state;
+  enum { COUNT = 40000, KINDS = 5 };
+  const int threads[] = {2, 5}, before = omp_get_max_threads();
+  double *points = new_points(COUNT);
+  random_state = 10;
+  for (int kind = 0; kind < KINDS; ++kind) {
+    for (int k = 0; k < COUNT; ++k) {
+      const double x = random_unit(&random_state), y = random_unit(&random_state);
+      double *p = points + 2 * (ptrdiff_t)k;
+      p[0] = kind == 0 ? x : kind == 1 ? k % 200 : kind == 2 ? (k == 0) : k % 3 + 1e-9 * x;
+      p[1] = kind == 0 ? y : kind == 1 ? k / 200 : kind == 2 ? k : k % 2 + 1e-9 * y;
+      if (kind == 4) p[0] = rint(100 * x);
+      if (kind == 4) p[1] = rint(100 * y);
+    }
+    omp_set_num_threads(1);
+    cvtm_mesh mesh = triangulated(points, COUNT);
+    for (int t = 0; t < 2; ++t) {
+      omp_set_num_threads(threads[t]);
+      cvtm_mesh other = {0};
+      assert_int_equal(cvtm_delaunay(points, COUNT, &other, NULL), CVTM_OK);
+      assert_int_equal(mesh.triangle_count, other.triangle_count);
+      assert_int_equal(mesh.coincident_count, other.coincident_count);
+      assert_memory_equal(mesh.points, other.points, COUNT * 2 * sizeof(double));
+      assert_memory_equal(mesh.triangles, other.triangles,
+                          (size_t)mesh.triangle_count * 3 * sizeof(int32_t));
+      cvtm_mesh_free(&other);
+    }
+    cvtm_mesh_free(&mesh);
+  }
+  omp_set_num_threads(before);
+  free(points);
+}
+
 static void test_bad_input(void **state) {
   (void)state;
   double points[] = {0, 0, 1, 0, 0, 1};
@@ -483,12 +520,19 @@ static void test_bad_input(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_few_points),          cmocka_unit_test(test_small_random_sets),
-      cmocka_unit_test(test_small_integer_sets),  cmocka_unit_test(test_lattices),
-      cmocka_unit_test(test_cocircular),          cmocka_unit_test(test_collinear),
-      cmocka_unit_test(test_coincident),          cmocka_unit_test(test_clusters),
-      cmocka_unit_test(test_extreme_coordinates), cmocka_unit_test(test_nearly_degenerate),
-      cmocka_unit_test(test_many_points),         cmocka_unit_test(test_order_does_not_matter),
+      cmocka_unit_test(test_few_points),
+      cmocka_unit_test(test_small_random_sets),
+      cmocka_unit_test(test_small_integer_sets),
+      cmocka_unit_test(test_lattices),
+      cmocka_unit_test(test_cocircular),
+      cmocka_unit_test(test_collinear),
+      cmocka_unit_test(test_coincident),
+      cmocka_unit_test(test_clusters),
+      cmocka_unit_test(test_extreme_coordinates),
+      cmocka_unit_test(test_nearly_degenerate),
+      cmocka_unit_test(test_many_points),
+      cmocka_unit_test(test_order_does_not_matter),
+      cmocka_unit_test(test_threads),
       cmocka_unit_test(test_bad_input),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,19 @@
+/* Distinct grid points from left to right (then upwards), for the triangulation. */
+#ifndef CVTMESH_MESHES_SORTED_POINTS_H
+#define CVTMESH_MESHES_SORTED_POINTS_H
+
+#include "base/status.h"
+#include "meshes/predicates.h"
+
+typedef struct cvtm_sorted_points {
+  int64_t count;
+  cvtm_grid_point *place;
+  int32_t *vertex; /* which each stands for; of coincident points the first */
+} cvtm_sorted_points;
+
+/* Both arrays are malloc'd, even on failure; cvtm_sorted_points_free frees them. */
+cvtm_status cvtm_sort_distinct(const cvtm_grid_point *grid, int64_t count,
+                               cvtm_sorted_points *sorted, cvtm_error *error);
+void cvtm_sorted_points_free(cvtm_sorted_points *sorted);
+
+#endif
