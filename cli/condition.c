@@ -214,8 +214,16 @@ static cvtm_status set_pipeline(const cli_options *o, pipeline_memory *memory,
   return set_weights(o, memory, made, error);
 }
 
+/* The tone without the halved gamma of --equal-mass. */
+static cvtm_status read_tone(const cvtm_image *image, const char *path, const cli_options *options,
+                             const cvtm_density_options *how, float **tone, cvtm_error *error) {
+  cvtm_density_options asked = *how;
+  asked.gamma = options->gamma;
+  return cvtm_tone_from_image(image, &asked, path, tone, error);
+}
+
 cvtm_status cli_read_conditioned(cvtm_device *device, const char *path, cli_options *options,
-                                 cvtm_pipeline_result *made, cvtm_error *error) {
+                                 cvtm_pipeline_result *made, float **tone, cvtm_error *error) {
   cvtm_image image = {0};
   cvtm_pipeline_options how;
   pipeline_memory memory = {0};
@@ -227,6 +235,10 @@ cvtm_status cli_read_conditioned(cvtm_device *device, const char *path, cli_opti
     status = set_pipeline(options, &memory, &how, error);
   }
   if (status == CVTM_OK) status = cvtm_pipeline_run(device, &image, path, &how, made, error);
+  if (status == CVTM_OK && tone != NULL) {
+    status = read_tone(&image, path, options, &how.tone, tone, error);
+    if (status != CVTM_OK) cvtm_pipeline_free(made);
+  }
   free_pipeline_memory(options, &memory);
   cvtm_image_free(&image);
   return status;

@@ -20,9 +20,10 @@ cvtm_status cli_segment_image(cvtm_device *device, const cli_options *options,
 void cli_segment_report(const cvtm_segmentation *made, cJSON *report);
 
 /* Reads a picture and makes its density by the options; cvtm_pipeline_free. Device NULL: the CPU.
- * An automatic density_from becomes what was chosen. */
+ * An automatic density_from becomes what was chosen. *tone: the ink that a drawing needs in each
+ * pixel, malloc'd, 0 where the density is 0; NULL of data. `tone` may be NULL. */
 cvtm_status cli_read_conditioned(cvtm_device *device, const char *path, cli_options *options,
-                                 cvtm_pipeline_result *made, cvtm_error *error);
+                                 cvtm_pipeline_result *made, float **tone, cvtm_error *error);
 void cli_condition_report(const cli_options *options, const cvtm_pipeline_result *made,
                           cJSON *report);
 

@@ -81,7 +81,7 @@ static int perform_mesh(meshing *m) {
   if (status == CVTM_OK) status = triangulate(m, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   const cli_scene scene = {options, m->domain, m->points, m->count, NULL,
-                           NULL,    &m->mesh,  &m->cells, NULL};
+                           NULL,    &m->mesh,  &m->cells, NULL,     NULL};
   status = cli_scene_write(&scene, &error);
   if (status == CVTM_OK) status = write_mesh_report(m, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);

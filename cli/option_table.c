@@ -30,7 +30,7 @@ static const cli_choice svg_kinds[] = {{"stipples", CVTM_SVG_STIPPLES},
                                        {"path", CVTM_SVG_PATH},
                                        END_OF_CHOICES};
 static const cli_choice dot_areas[] = {
-    {"equal", CLI_DOTS_EQUAL}, {"mass", CLI_DOTS_MASS}, END_OF_CHOICES};
+    {"auto", CLI_DOTS_AUTO}, {"equal", CLI_DOTS_EQUAL}, {"mass", CLI_DOTS_MASS}, END_OF_CHOICES};
 static const cli_choice point_orders[] = {
     {"none", CLI_ORDER_NONE}, {"tsp", CLI_ORDER_TSP}, {"plot", CLI_ORDER_PLOT}, END_OF_CHOICES};
 static const cli_choice cvt_methods[] = {
@@ -141,7 +141,8 @@ const cli_option_row cli_option_rows[] = {
   {"run-report", 0, BATCH, TEXT(report, "FILE"), "write a JSON report of each run", CLI_WRITES},
   {"svg", 0, RUN | MESH | VIEW, CHOICE(svg, svg_kinds), "what an SVG output shows"},
   {"dots", 0, RUN, CHOICE(dots, dot_areas),
-   "stipples of one size, or of an area that follows the cell's mass"},
+   "of an SVG: each as large as the ink of its cell (mass), or all of the size that\n"
+   "makes the mean ink right (equal); auto: mass for pictures, equal for data"},
   {"order", 0, RUN | MESH, CHOICE(order, point_orders),
    "of the points: one short closed path through all; or the same path opened, so that a\n"
    "pen travels little between dots"},

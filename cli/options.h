@@ -12,7 +12,7 @@
 
 enum { CLI_LIST_MAX = 64, CLI_OPTIONS_MAX = 256 };
 
-typedef enum cli_dots { CLI_DOTS_EQUAL, CLI_DOTS_MASS } cli_dots;
+typedef enum cli_dots { CLI_DOTS_AUTO, CLI_DOTS_EQUAL, CLI_DOTS_MASS } cli_dots;
 typedef enum cli_order { CLI_ORDER_NONE, CLI_ORDER_TSP, CLI_ORDER_PLOT } cli_order;
 typedef enum cli_bounds { CLI_BOUNDS_NATURAL, CLI_BOUNDS_BOX, CLI_BOUNDS_NONE } cli_bounds;
 

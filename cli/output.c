@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/stipples.h"
 #include "meshes/mesh_file.h"
 
 #include <math.h>
@@ -159,32 +160,11 @@ cvtm_status cli_outputs_write(const cli_options *options, cli_writer writer, voi
   return status;
 }
 
-/* Radii of stipples whose area is proportional to the mass of the cell; NULL without memory. */
-static double *mass_radii(const cli_scene *scene) {
-  double *radius = malloc((size_t)scene->count * sizeof *radius);
-  if (radius == NULL) return NULL;
-  double total = 0;
-  for (int64_t i = 0; i < scene->count; ++i) total += scene->mass[i];
-  const double area = (double)scene->domain.width * scene->domain.height;
-  const double mean = total / (double)scene->count;
-  const double scale = 0.35 * sqrt(area / (double)scene->count);
-  for (int64_t i = 0; i < scene->count; ++i)
-    radius[i] = mean > 0 ? scale * sqrt(scene->mass[i] / mean) : scale;
-  return radius;
-}
-
 static cvtm_status write_svg(const cli_scene *scene, const char *path, cvtm_error *error) {
   cvtm_svg_kind kind = (cvtm_svg_kind)scene->options->svg;
   if (kind == CVTM_SVG_PATH && scene->options->order == CLI_ORDER_TSP) kind = CVTM_SVG_TOUR;
-  double *radius = NULL;
-  if (kind == CVTM_SVG_STIPPLES && scene->options->dots == CLI_DOTS_MASS && scene->mass != NULL) {
-    radius = mass_radii(scene);
-    if (radius == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
-  }
-  cvtm_status status =
-      cvtm_svg_write(path, kind, scene->mesh, scene->cells, radius, scene->domain, error);
-  free(radius);
-  return status;
+  return cvtm_svg_write(path, kind, scene->mesh, scene->cells, scene->radius,
+                        cli_stipples_are_light(scene->options), scene->domain, error);
 }
 
 static cvtm_status write_picture(const cli_scene *scene, const char *path, cvtm_error *error) {

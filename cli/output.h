@@ -60,6 +60,7 @@ typedef struct cli_scene {
   const cvtm_mesh *mesh;
   const cvtm_cells *cells;
   const cvtm_regions *regions;
+  const double *radius; /* of the dots of an SVG */
 } cli_scene;
 
 /* Writes every -o and --picture. */

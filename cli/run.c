@@ -56,6 +56,14 @@ static cvtm_status triangulate(cli_run_job *r, cvtm_error *error) {
   return status;
 }
 
+static cvtm_status make_stipples(cli_run_job *r, cvtm_error *error) {
+  const int own_cells = r->options.equal_mass.on || r->options.domain.kind != CLI_DOMAIN_NONE;
+  const cli_stipples_source source = {r->domain, r->tone, r->mass, &r->mesh,
+                                      own_cells ? NULL : &r->cells};
+  if (!cli_stipples_wanted(&r->options)) return CVTM_OK;
+  return cli_stipples_make(&r->options, &source, &r->stipples, error);
+}
+
 static cvtm_status write_outputs(cli_run_job *r, cvtm_error *error) {
   const cli_scene scene = {&r->options,
                            r->domain,
@@ -65,7 +73,8 @@ static cvtm_status write_outputs(cli_run_job *r, cvtm_error *error) {
                            r->mass,
                            &r->mesh,
                            &r->cells,
-                           r->options.domain.kind != CLI_DOMAIN_NONE ? &r->shape.regions : NULL};
+                           r->options.domain.kind != CLI_DOMAIN_NONE ? &r->shape.regions : NULL,
+                           r->stipples.radius};
   cvtm_status status = cli_scene_write(&scene, error);
   if (status == CVTM_OK && r->options.equal_mass.weights_out != NULL)
     status = cvtm_npy_write(r->options.equal_mass.weights_out, 'f', (int)sizeof(double), 1,
@@ -132,6 +141,8 @@ int cli_run_write(cli_run_job *r) {
   if (status == CVTM_OK) status = triangulate(r, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   end_phase(r, CLI_RUN_PHASE_MESH);
+  status = make_stipples(r, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   status = write_outputs(r, &error);
   end_phase(r, CLI_RUN_PHASE_WRITE);
   if (status == CVTM_OK) status = cli_run_write_report(r, &error);
@@ -145,10 +156,12 @@ void cli_run_destroy(cli_run_job *r) {
   cli_progress_free(&r->progress);
   cvtm_cells_free(&r->cells);
   cvtm_mesh_free(&r->mesh);
+  cli_stipples_free(&r->stipples);
   cli_domain_free(&r->shape);
   cvtm_cvt_destroy(r->cvt);
   cli_equal_mass_free(&r->equal);
   cli_order_free(&r->order);
+  free(r->tone);
   free(r->mass);
   free(r->centroid);
   free(r->sites);

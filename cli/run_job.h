@@ -9,6 +9,7 @@
 #include "cli/order.h"
 #include "cli/progress.h"
 #include "cli/run.h"
+#include "cli/stipples.h"
 #include "cli/watch.h"
 #include "cvt/cvt.h"
 #include "meshes/mesh.h"
@@ -35,6 +36,7 @@ struct cli_run_job {
   cvtm_domain domain;
   float *density; /* width * height; borrowed from `made` */
   cvtm_pipeline_result made;
+  float *tone;   /* ink wanted in each pixel; NULL without an SVG of dots, or of data */
   double *sites; /* 2 * count; first the fixed sites, then those of --init, then samples */
   int64_t count, fixed;
   int64_t given; /* fixed sites and those of --init */
@@ -49,6 +51,7 @@ struct cli_run_job {
   cvtm_mesh mesh;
   cvtm_cells cells;
   cvtm_quality quality;
+  cli_stipples stipples;
   cli_domain shape;      /* of --domain; else empty */
   cli_point_order order; /* of --order; else empty */
   cli_progress progress;

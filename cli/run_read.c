@@ -100,10 +100,20 @@ static cvtm_status count_by_size(cli_run_job *r, cvtm_error *error) {
   return CVTM_OK;
 }
 
+/* Chooses the dots, and leaves out the ink where no sites may be. */
+static void finish_tone(cli_run_job *r) {
+  const size_t pixels = (size_t)r->domain.width * (size_t)r->domain.height;
+  if (r->options.dots == CLI_DOTS_AUTO)
+    r->options.dots = r->tone != NULL ? CLI_DOTS_MASS : CLI_DOTS_EQUAL;
+  for (size_t p = 0; p < pixels && r->tone != NULL; ++p)
+    if (!(r->made.density[p] > 0)) r->tone[p] = 0;
+}
+
 int cli_run_read_density(cli_run_job *r, cvtm_device *device) {
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status =
-      cli_read_conditioned(device, r->options.input, &r->options, &r->made, &error);
+      cli_read_conditioned(device, r->options.input, &r->options, &r->made,
+                           cli_stipples_wanted(&r->options) ? &r->tone : NULL, &error);
   r->domain = (cvtm_domain){r->made.width, r->made.height, r->options.periodic};
   const int by_size = r->options.density_from == CVTM_DENSITY_FROM_SIZE && r->options.points == 0 &&
                       r->options.init == NULL;
@@ -114,6 +124,7 @@ int cli_run_read_density(cli_run_job *r, cvtm_device *device) {
     status = count_by_size(r, &error);
   }
   r->density = r->made.density;
+  if (status == CVTM_OK) finish_tone(r);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   return CLI_EXIT_OK;
 }

@@ -55,6 +55,7 @@ static cJSON *make_run_report(const cli_run_job *r) {
   cli_json_integer(report, "coincident_sites", r->mesh.coincident_count);
   cJSON_AddBoolToObject(report, "collinear", r->mesh.collinear != 0);
   cli_condition_report(&r->options, &r->made, report);
+  cli_stipples_report(&r->stipples, report);
   add_history(report, &r->progress);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   for (int k = 0; k < CLI_RUN_PHASE_COUNT; ++k)
@@ -143,6 +144,7 @@ void cli_run_print_summary(const cli_run_job *r) {
     fprintf(stderr, "  mesh       %lld triangles\n", (long long)r->mesh.triangle_count);
   cli_order_print_summary(&r->order);
   if (r->options.domain.kind != CLI_DOMAIN_NONE) cli_domain_print_summary(&r->shape);
+  cli_stipples_print_summary(&r->stipples);
   if (r->count < r->options.points)
     fprintf(stderr, "  note       %lld of the %lld sites asked for: no room for the others\n",
             (long long)r->count, (long long)r->options.points);

@@ -225,3 +225,20 @@ cvtm_status cvtm_density_from_image(const cvtm_image *image, const cvtm_density_
   *density = made;
   return CVTM_OK;
 }
+
+cvtm_status cvtm_tone_from_image(const cvtm_image *image, const cvtm_density_options *options,
+                                 const char *name, float **tone, cvtm_error *error) {
+  const size_t count = (size_t)image->width * (size_t)image->height;
+  *tone = NULL;
+  if (image->is_data) return CVTM_OK;
+  const conversion c = choose_conversion(image, options, 1);
+  float *made = malloc(count * sizeof *made);
+  if (made == NULL) {
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory for %d x %d pixels", name,
+                     image->width, image->height);
+  }
+#pragma omp parallel for schedule(static) if (count >= 64 * BLOCK)
+  for (size_t i = 0; i < count; ++i) made[i] = (float)tone_of((double)image->value[i], &c);
+  *tone = made;
+  return CVTM_OK;
+}

@@ -34,11 +34,11 @@ static void put_point(FILE *file, char command, const double *p, int decimals) {
   put(file, p[1], decimals);
 }
 
-static void write_stipples(FILE *file, const cvtm_mesh *mesh, const double *radius,
+static void write_stipples(FILE *file, const cvtm_mesh *mesh, const double *radius, int light,
                            double spacing) {
   const double share = 0.3; /* of the mean spacing: neighbours do not touch */
   int decimals = choose_decimals(spacing);
-  fputs("<g fill=\"#000\">\n", file);
+  fprintf(file, "<g fill=\"%s\">\n", light ? "#fff" : "#000");
   for (int64_t i = 0; i < mesh->vertex_count; ++i) {
     fputs("<circle cx=\"", file);
     put(file, mesh->points[2 * i], decimals);
@@ -129,16 +129,17 @@ static void write_path(FILE *file, const cvtm_mesh *mesh, int closed, double spa
 }
 
 static void write_picture(FILE *file, cvtm_svg_kind kind, const cvtm_mesh *mesh,
-                          const cvtm_cells *cells, const double *radius, cvtm_domain domain,
-                          const uint64_t *edges, int64_t edge_count) {
+                          const cvtm_cells *cells, const double *radius, int light,
+                          cvtm_domain domain, const uint64_t *edges, int64_t edge_count) {
   int64_t sites = kind == CVTM_SVG_CELLS ? cells->count : mesh->vertex_count;
   double spacing = mean_spacing(domain, sites);
   fprintf(file,
           "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
           "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-          "viewBox=\"0 0 %d %d\">\n<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
-          domain.width, domain.height, domain.width, domain.height, domain.width, domain.height);
-  if (kind == CVTM_SVG_STIPPLES) write_stipples(file, mesh, radius, spacing);
+          "viewBox=\"0 0 %d %d\">\n<rect width=\"%d\" height=\"%d\" fill=\"%s\"/>\n",
+          domain.width, domain.height, domain.width, domain.height, domain.width, domain.height,
+          light && kind == CVTM_SVG_STIPPLES ? "#000" : "#fff");
+  if (kind == CVTM_SVG_STIPPLES) write_stipples(file, mesh, radius, light, spacing);
   if (kind == CVTM_SVG_CELLS) write_cells(file, cells, spacing);
   if (kind == CVTM_SVG_MESH) write_edges(file, mesh, edges, edge_count, spacing);
   if (kind == CVTM_SVG_PATH || kind == CVTM_SVG_TOUR)
@@ -147,8 +148,8 @@ static void write_picture(FILE *file, cvtm_svg_kind kind, const cvtm_mesh *mesh,
 }
 
 cvtm_status cvtm_svg_write(const char *path, cvtm_svg_kind kind, const cvtm_mesh *mesh,
-                           const cvtm_cells *cells, const double *radius, cvtm_domain domain,
-                           cvtm_error *error) {
+                           const cvtm_cells *cells, const double *radius, int light,
+                           cvtm_domain domain, cvtm_error *error) {
   uint64_t *edges = NULL;
   int64_t edge_count = kind == CVTM_SVG_MESH ? list_edges(mesh, &edges) : 0;
   if (edge_count < 0) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
@@ -156,7 +157,8 @@ cvtm_status cvtm_svg_write(const char *path, cvtm_svg_kind kind, const cvtm_mesh
   cvtm_status status = cvtm_output_open(path, &output, error);
   if (status == CVTM_OK) {
     cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
-    write_picture(cvtm_output_stream(output), kind, mesh, cells, radius, domain, edges, edge_count);
+    write_picture(cvtm_output_stream(output), kind, mesh, cells, radius, light, domain, edges,
+                  edge_count);
     cvtm_numeric_locale_leave(locale);
     status = cvtm_output_commit(output, error);
   }

@@ -69,10 +69,11 @@ typedef enum cvtm_svg_kind {
 } cvtm_svg_kind;
 /* Stipples (a circle per site), edges (each once) and paths are drawn of the mesh, cells (a path
  * per cell) of the cells; the other one may be NULL. radius: per-site stipple radii in
- * pixels, or NULL for one radius chosen from the mean spacing. */
+ * pixels, or NULL for one radius chosen from the mean spacing. light: stipples are white on
+ * black. */
 cvtm_status cvtm_svg_write(const char *path, cvtm_svg_kind kind, const cvtm_mesh *mesh,
-                           const cvtm_cells *cells, const double *radius, cvtm_domain domain,
-                           cvtm_error *error);
+                           const cvtm_cells *cells, const double *radius, int light,
+                           cvtm_domain domain, cvtm_error *error);
 
 #ifdef __cplusplus
 }

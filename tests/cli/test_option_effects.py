@@ -16,7 +16,7 @@ EFFECTS = [
     (PLY, ("--ascii",)),
     (PLY, ("--unit",)),
     (("-o", "{}.svg"), ("--svg", "mesh")),
-    (("-o", "{}.svg"), ("--dots", "mass")),
+    (("-o", "{}.svg"), ("--dots", "equal")),
     ((), ("--order", "plot")),
     ((), ("--picture", "{}.png")),
     (("-o", "{}.png"), ("--layers", "sites,cells")),

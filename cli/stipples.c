@@ -1,0 +1,259 @@
+#include "cli/stipples.h"
+
+#include "base/portable.h"
+#include "cli/output.h"
+#include "cli/report.h"
+#include "cvt/cell_mass.h"
+#include "draw/disc.h"
+#include "meshes/mesh_file.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+int cli_stipples_wanted(const cli_options *options) {
+  if (options->svg != CVTM_SVG_STIPPLES) return 0;
+  for (int k = 0; k < options->output.count; ++k)
+    if (cli_output_kind_of(options, options->output.item[k]) == CLI_OUTPUT_SVG) return 1;
+  return 0;
+}
+
+int cli_stipples_are_light(const cli_options *options) {
+  return options->invert || options->view.dark;
+}
+
+static cvtm_status no_memory(cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for dots");
+}
+
+static double mean_spacing(const cli_stipples_source *s) {
+  return sqrt((double)s->domain.width * s->domain.height / (double)s->mesh->vertex_count);
+}
+
+/* --- data, which has no tone --- */
+
+/* Dots whose area is proportional to the mass of the cell. */
+static void set_radii_by_mass(const cli_stipples_source *s, double *radius) {
+  const int64_t count = s->mesh->vertex_count;
+  double total = 0;
+  for (int64_t i = 0; i < count; ++i) total += s->mass[i];
+  const double mean = total / (double)count, scale = 0.35 * mean_spacing(s);
+  for (int64_t i = 0; i < count; ++i)
+    radius[i] = mean > 0 ? scale * sqrt(s->mass[i] / mean) : scale;
+}
+
+/* --- pictures --- */
+
+/* Neighbours' dots overlap where the tone is above 0.907. Where they do, the border of two cells
+ * halves what is covered twice, so the part of each dot in its own cell is the ink that the dot
+ * adds: the ink of dots of one size is exactly the sum of these parts. */
+
+static const double *corners_of(const cvtm_cells *cells, int64_t i, int64_t *count) {
+  *count = cells->start[i + 1] - cells->start[i];
+  return cells->corners + 2 * cells->start[i];
+}
+
+/* Each dot covers as much of its cell as the cell needs. */
+static void set_radii_by_ink(const cli_stipples_source *s, const cvtm_cells *cells,
+                             const double *ink, double *radius) {
+#pragma omp parallel for schedule(dynamic, 256)
+  for (int64_t i = 0; i < cells->count; ++i) {
+    int64_t count;
+    const double *corners = corners_of(cells, i, &count);
+    radius[i] = cvtm_disc_radius_for(corners, count, s->mesh->points + 2 * i, ink[i]);
+  }
+}
+
+/* The ink of dots of one radius, and its derivative; `part` is a buffer of 2 * cells->count. */
+static double ink_of_equal_dots(const cli_stipples_source *s, const cvtm_cells *cells,
+                                double radius, double *part, double *slope) {
+  double sum = 0, arcs = 0;
+#pragma omp parallel for schedule(dynamic, 256)
+  for (int64_t i = 0; i < cells->count; ++i) {
+    int64_t count;
+    const double *corners = corners_of(cells, i, &count);
+    part[2 * i] =
+        cvtm_disc_polygon_area(corners, count, s->mesh->points + 2 * i, radius, &part[2 * i + 1]);
+  }
+  for (int64_t i = 0; i < cells->count; ++i) {
+    sum += part[2 * i];
+    arcs += part[2 * i + 1];
+  }
+  *slope = radius * arcs;
+  return sum;
+}
+
+/* Dots of one size whose ink is that of the picture, by Newton's method between bounds. */
+static cvtm_status set_equal_radii(const cli_stipples_source *s, const cvtm_cells *cells,
+                                   const double *ink, double *radius, cvtm_error *error) {
+  enum { STEPS = 60 };
+  const int64_t count = cells->count;
+  double *part = malloc(2 * (size_t)count * sizeof *part);
+  if (part == NULL) return no_memory(error);
+  double wanted = 0;
+  for (int64_t i = 0; i < count; ++i) wanted += ink[i];
+  double low = sqrt(wanted / (CVTM_PI * (double)count));
+  double high = hypot(s->domain.width, s->domain.height), r = low;
+  for (int k = 0; k < STEPS && low < high; ++k) {
+    double slope;
+    const double excess = ink_of_equal_dots(s, cells, r, part, &slope) - wanted;
+    if (fabs(excess) <= 1e-9 * wanted) break;
+    if (excess < 0)
+      low = r;
+    else
+      high = r;
+    r -= excess / slope;
+    if (!(r > low && r < high)) r = 0.5 * (low + high);
+  }
+  for (int64_t i = 0; i < count; ++i) radius[i] = r;
+  free(part);
+  return CVTM_OK;
+}
+
+static cvtm_status set_radii(const cli_options *o, const cli_stipples_source *s,
+                             const cvtm_cells *cells, double *radius, cvtm_error *error) {
+  double *ink = malloc((size_t)cells->count * sizeof *ink);
+  if (ink == NULL) return no_memory(error);
+  cvtm_status status = cvtm_cells_mass(cells, s->mesh->points, s->domain, s->tone, ink, error);
+  if (status == CVTM_OK && o->dots == CLI_DOTS_EQUAL)
+    status = set_equal_radii(s, cells, ink, radius, error);
+  else if (status == CVTM_OK)
+    set_radii_by_ink(s, cells, ink, radius);
+  free(ink);
+  return status;
+}
+
+/* The Voronoi cells of the dots in the whole domain: with --domain or --equal-mass those of the run
+ * are others. */
+static cvtm_status make_cells(const cli_stipples_source *s, cvtm_cells *cells, cvtm_error *error) {
+  cvtm_mesh mesh = {0};
+  cvtm_status status = cvtm_delaunay(s->mesh->points, s->mesh->vertex_count, &mesh, error);
+  if (status == CVTM_OK) status = cvtm_cells_create(&mesh, s->domain, cells, error);
+  cvtm_mesh_free(&mesh);
+  return status;
+}
+
+/* --- likeness --- */
+
+/* The mean of the tone over each pixel of the grid. */
+static void shrink_tone(const cvtm_disc_grid *grid, const float *tone, float *shrunk) {
+  const int width = grid->domain.width, height = grid->domain.height, side = grid->side;
+#pragma omp parallel for schedule(static)
+  for (int j = 0; j < grid->height; ++j) {
+    const int bottom = (j + 1) * side < height ? (j + 1) * side : height;
+    for (int i = 0; i < grid->width; ++i) {
+      const int right = (i + 1) * side < width ? (i + 1) * side : width;
+      double sum = 0;
+      for (int y = j * side; y < bottom; ++y)
+        for (int x = i * side; x < right; ++x)
+          sum += (double)tone[(size_t)y * (size_t)width + (size_t)x];
+      shrunk[(size_t)j * (size_t)grid->width + (size_t)i] =
+          (float)(sum / ((double)(bottom - j * side) * (right - i * side)));
+    }
+  }
+}
+
+/* The mean over the domain of what the pixels of the grid hold. */
+static double mean_over_domain(const cvtm_disc_grid *grid, const float *value) {
+  const double side = grid->side;
+  double sum = 0;
+  for (int j = 0; j < grid->height; ++j) {
+    double row = 0;
+    for (int i = 0; i < grid->width; ++i)
+      row += (double)value[(size_t)j * (size_t)grid->width + (size_t)i] *
+             fmin(side, grid->domain.width - i * side);
+    sum += row * fmin(side, grid->domain.height - j * side);
+  }
+  return sum / ((double)grid->domain.width * grid->domain.height);
+}
+
+/* Measures at the pixels of the picture, or coarser ones a third of the spacing wide. */
+static cvtm_status measure(const cli_options *o, const cli_stipples_source *s,
+                           cli_stipples *stipples, cvtm_error *error) {
+  const double spacing = mean_spacing(s), least = 1;
+  const cvtm_disc_grid grid = cvtm_disc_grid_make(s->domain, (int)fmax(spacing / 3, least));
+  const size_t pixels = (size_t)grid.width * (size_t)grid.height;
+  float *drawn = malloc(pixels * sizeof *drawn), *wanted = malloc(pixels * sizeof *wanted);
+  cvtm_status status = drawn != NULL && wanted != NULL ? CVTM_OK : no_memory(error);
+  if (status == CVTM_OK)
+    status = cvtm_disc_coverage(&grid, s->mesh->points, stipples->radius, s->mesh->vertex_count,
+                                drawn, error);
+  if (status == CVTM_OK) {
+    shrink_tone(&grid, s->tone, wanted);
+    stipples->ink = mean_over_domain(&grid, drawn);
+    stipples->picture_ink = mean_over_domain(&grid, wanted);
+    stipples->blur = 1.5 * spacing;
+    for (size_t p = 0; p < pixels && !cli_stipples_are_light(o); ++p) {
+      drawn[p] = 1 - drawn[p];
+      wanted[p] = 1 - wanted[p];
+    }
+    status = cvtm_likeness_measure(drawn, wanted, grid.width, grid.height,
+                                   stipples->blur / grid.side, &stipples->likeness, error);
+  }
+  stipples->is_measured = status == CVTM_OK;
+  free(drawn);
+  free(wanted);
+  return status;
+}
+
+static void find_sizes(cli_stipples *stipples, int64_t count) {
+  stipples->smallest = stipples->largest = 2 * stipples->radius[0];
+  for (int64_t i = 1; i < count; ++i) {
+    stipples->smallest = fmin(stipples->smallest, 2 * stipples->radius[i]);
+    stipples->largest = fmax(stipples->largest, 2 * stipples->radius[i]);
+  }
+}
+
+/* --- the whole --- */
+
+cvtm_status cli_stipples_make(const cli_options *options, const cli_stipples_source *source,
+                              cli_stipples *stipples, cvtm_error *error) {
+  cli_stipples_source s = *source;
+  cvtm_cells own = {0};
+  cvtm_status status = CVTM_OK;
+  *stipples = (cli_stipples){0};
+  if (s.tone == NULL && options->dots != CLI_DOTS_MASS) return CVTM_OK;
+  stipples->radius = malloc((size_t)s.mesh->vertex_count * sizeof *stipples->radius);
+  if (stipples->radius == NULL) return no_memory(error);
+  if (s.tone == NULL) {
+    set_radii_by_mass(&s, stipples->radius);
+    return CVTM_OK;
+  }
+  if (s.cells == NULL) {
+    status = make_cells(&s, &own, error);
+    s.cells = &own;
+  }
+  if (status == CVTM_OK) status = set_radii(options, &s, s.cells, stipples->radius, error);
+  if (status == CVTM_OK) find_sizes(stipples, s.mesh->vertex_count);
+  if (status == CVTM_OK && (options->report != NULL || !options->quiet))
+    status = measure(options, &s, stipples, error);
+  cvtm_cells_free(&own);
+  if (status != CVTM_OK) cli_stipples_free(stipples);
+  return status;
+}
+
+void cli_stipples_free(cli_stipples *stipples) {
+  free(stipples->radius);
+  *stipples = (cli_stipples){0};
+}
+
+void cli_stipples_report(const cli_stipples *stipples, cJSON *report) {
+  if (!stipples->is_measured) return;
+  cJSON *tone = cJSON_AddObjectToObject(report, "tone");
+  cli_json_real(tone, "contrast", stipples->likeness.contrast);
+  cli_json_real(tone, "correlation", stipples->likeness.correlation);
+  cli_json_real(tone, "ssim", stipples->likeness.ssim);
+  cli_json_real(tone, "ink", stipples->ink);
+  cli_json_real(tone, "picture_ink", stipples->picture_ink);
+  cli_json_real(tone, "blur", stipples->blur);
+  cli_json_real(tone, "smallest_dot", stipples->smallest);
+  cli_json_real(tone, "largest_dot", stipples->largest);
+}
+
+void cli_stipples_print_summary(const cli_stipples *stipples) {
+  if (!stipples->is_measured) return;
+  fprintf(stderr,
+          "  tone       contrast %.3f of the picture's, correlation %.4f; ink %.2f %% of the paper,"
+          " of the picture %.2f %%\n",
+          stipples->likeness.contrast, stipples->likeness.correlation, 100 * stipples->ink,
+          100 * stipples->picture_ink);
+}

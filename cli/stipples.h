@@ -1,0 +1,46 @@
+/* The dots of an SVG: their sizes, so that the ink is that of the picture, and how much the drawing
+ * looks like the picture. */
+#ifndef CVTMESH_CLI_STIPPLES_H
+#define CVTMESH_CLI_STIPPLES_H
+
+#include "base/domain.h"
+#include "cli/options.h"
+#include "draw/likeness.h"
+#include "meshes/mesh.h"
+
+#include <cjson/cJSON.h>
+
+typedef struct cli_stipples {
+  double *radius;           /* of each vertex of the mesh; NULL: of one size, chosen by the SVG */
+  double smallest, largest; /* diameters */
+  int is_measured;          /* the following are set */
+  double ink, picture_ink;  /* mean share of the paper that is, or should be, drawn on */
+  double blur;              /* standard deviation of the Gaussian, pixels */
+  cvtm_likeness likeness;
+} cli_stipples;
+
+/* True if an SVG of dots is among the outputs. */
+int cli_stipples_wanted(const cli_options *options);
+
+/* True if the dots are light on a dark ground. */
+int cli_stipples_are_light(const cli_options *options);
+
+/* What the dots are made from. */
+typedef struct cli_stipples_source {
+  cvtm_domain domain;
+  const float *tone;       /* ink wanted in each pixel, 0 to 1; NULL: data, which has no tone */
+  const double *mass;      /* of the cells by the density of the run */
+  const cvtm_mesh *mesh;   /* whose vertices are the dots */
+  const cvtm_cells *cells; /* their Voronoi cells in the whole domain; NULL: computed here */
+} cli_stipples_source;
+
+/* *stipples is empty on failure; else cli_stipples_free frees it. */
+cvtm_status cli_stipples_make(const cli_options *options, const cli_stipples_source *source,
+                              cli_stipples *stipples, cvtm_error *error);
+void cli_stipples_free(cli_stipples *stipples);
+
+/* Adds `tone` if the dots were measured. */
+void cli_stipples_report(const cli_stipples *stipples, cJSON *report);
+void cli_stipples_print_summary(const cli_stipples *stipples);
+
+#endif

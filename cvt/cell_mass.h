@@ -1,0 +1,15 @@
+/* The exact mass of Voronoi cells that are given as polygons. */
+#ifndef CVTMESH_CVT_CELL_MASS_H
+#define CVTMESH_CVT_CELL_MASS_H
+
+#include "base/domain.h"
+#include "base/status.h"
+#include "meshes/mesh.h"
+
+/* mass[i]: the integral of the density (width * height of the domain, constant on each pixel) over
+ * cell i. The cells are those of cvtm_cells_create for the points (2 * cells->count) and the
+ * domain. On the CPU. */
+cvtm_status cvtm_cells_mass(const cvtm_cells *cells, const double *points, cvtm_domain domain,
+                            const float *density, double *mass, cvtm_error *error);
+
+#endif

@@ -1,0 +1,163 @@
+#include "draw/likeness.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+/* A Gaussian filter: weight[0] of the centre, weight[k] of the two values k pixels from it. */
+typedef struct gaussian {
+  int reach;
+  double *weight;
+} gaussian;
+
+static int make_gaussian(double sigma, gaussian *g) {
+  g->reach = (int)ceil(4 * sigma);
+  g->weight = malloc(((size_t)g->reach + 1) * sizeof *g->weight);
+  if (g->weight == NULL) return 0;
+  double sum = 0;
+  for (int k = 0; k <= g->reach; ++k) {
+    g->weight[k] = k == 0 ? 1 : exp(-0.5 * (k / sigma) * (k / sigma));
+    sum += k == 0 ? g->weight[k] : 2 * g->weight[k];
+  }
+  for (int k = 0; k <= g->reach; ++k) g->weight[k] /= sum;
+  return 1;
+}
+
+/* The pixel of 0 .. size - 1 that a mirrored picture shows at place k. */
+static int mirror(int k, int size) {
+  const int period = 2 * size;
+  k %= period;
+  if (k < 0) k += period;
+  return k < size ? k : period - 1 - k;
+}
+
+/* Blurs a row; `wide` is a buffer of width + 2 * reach numbers. */
+static void blur_row(const gaussian *g, const float *from, int width, double *wide, float *to) {
+  for (int i = -g->reach; i < width + g->reach; ++i)
+    wide[i + g->reach] = (double)from[mirror(i, width)];
+  for (int i = 0; i < width; ++i) {
+    const double *centre = wide + i + g->reach;
+    double sum = g->weight[0] * centre[0];
+    for (int k = 1; k <= g->reach; ++k) sum += g->weight[k] * (centre[-k] + centre[k]);
+    to[i] = (float)sum;
+  }
+}
+
+/* Row j of a picture that is blurred along its columns; `sum` is a buffer of width numbers. */
+static void blur_across(const gaussian *g, const float *from, int width, int height, int j,
+                        double *sum, float *to) {
+  for (int i = 0; i < width; ++i) sum[i] = 0;
+  for (int k = -g->reach; k <= g->reach; ++k) {
+    const float *row = from + (size_t)mirror(j + k, height) * (size_t)width;
+    const double weight = g->weight[abs(k)];
+    for (int i = 0; i < width; ++i) sum[i] += weight * (double)row[i];
+  }
+  for (int i = 0; i < width; ++i) to[i] = (float)sum[i];
+}
+
+/* Blurs `image` in place; `other` is a buffer of as many pixels. Returns 0 without memory. */
+static int blur(const gaussian *g, float *image, float *other, int width, int height) {
+  int failed = 0;
+#pragma omp parallel reduction(| : failed)
+  {
+    double *buffer = malloc(((size_t)width + 2 * (size_t)g->reach) * sizeof *buffer);
+    failed |= buffer == NULL;
+#pragma omp for schedule(static)
+    for (int j = 0; j < height; ++j) {
+      const size_t at = (size_t)j * (size_t)width;
+      if (!failed) blur_row(g, image + at, width, buffer, other + at);
+    }
+#pragma omp for schedule(static)
+    for (int j = 0; j < height; ++j) {
+      if (!failed)
+        blur_across(g, other, width, height, j, buffer, image + (size_t)j * (size_t)width);
+    }
+    free(buffer);
+  }
+  return !failed;
+}
+
+/* What is compared: the blurred pictures, and the local means of these, their squares and their
+ * product. */
+typedef struct comparison {
+  float *a, *b, *mean_a, *mean_b, *square_a, *square_b, *product, *other;
+  float *memory;
+} comparison;
+
+static int allocate(comparison *c, size_t pixels) {
+  float **part[] = {&c->a,        &c->b,        &c->mean_a,  &c->mean_b,
+                    &c->square_a, &c->square_b, &c->product, &c->other};
+  enum { PARTS = sizeof part / sizeof part[0] };
+  c->memory = malloc(PARTS * pixels * sizeof *c->memory);
+  if (c->memory == NULL) return 0;
+  for (int k = 0; k < PARTS; ++k) *part[k] = c->memory + (size_t)k * pixels;
+  return 1;
+}
+
+static void multiply(comparison *c, size_t pixels) {
+  for (size_t p = 0; p < pixels; ++p) {
+    const float a = c->a[p], b = c->b[p];
+    c->mean_a[p] = a;
+    c->mean_b[p] = b;
+    c->square_a[p] = a * a;
+    c->square_b[p] = b * b;
+    c->product[p] = a * b;
+  }
+}
+
+static double mean_of(const float *value, size_t pixels) {
+  double sum = 0;
+  for (size_t p = 0; p < pixels; ++p) sum += (double)value[p];
+  return sum / (double)pixels;
+}
+
+static void correlate(const comparison *c, size_t pixels, cvtm_likeness *l) {
+  const double mean_a = mean_of(c->a, pixels), mean_b = mean_of(c->b, pixels);
+  double aa = 0, bb = 0, ab = 0;
+  for (size_t p = 0; p < pixels; ++p) {
+    const double a = (double)c->a[p] - mean_a, b = (double)c->b[p] - mean_b;
+    aa += a * a;
+    bb += b * b;
+    ab += a * b;
+  }
+  l->contrast = bb > 0 ? sqrt(aa / bb) : (double)NAN;
+  l->correlation = aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : (double)NAN;
+}
+
+static double structural_similarity(const comparison *c, size_t pixels) {
+  const double c1 = 0.01 * 0.01, c2 = 0.03 * 0.03;
+  double sum = 0;
+  for (size_t p = 0; p < pixels; ++p) {
+    const double a = (double)c->mean_a[p], b = (double)c->mean_b[p];
+    const double va = (double)c->square_a[p] - a * a, vb = (double)c->square_b[p] - b * b;
+    const double ab = (double)c->product[p] - a * b;
+    sum += (2 * a * b + c1) * (2 * ab + c2) /
+           ((a * a + b * b + c1) * (fmax(va, 0) + fmax(vb, 0) + c2));
+  }
+  return sum / (double)pixels;
+}
+
+cvtm_status cvtm_likeness_measure(const float *drawing, const float *picture, int width, int height,
+                                  double sigma, cvtm_likeness *likeness, cvtm_error *error) {
+  const size_t pixels = (size_t)width * (size_t)height;
+  comparison c = {0};
+  gaussian g = {0, NULL};
+  int good = make_gaussian(sigma, &g) && allocate(&c, pixels);
+  for (size_t p = 0; p < pixels && good; ++p) {
+    c.a[p] = drawing[p];
+    c.b[p] = picture[p];
+  }
+  good = good && blur(&g, c.a, c.other, width, height) && blur(&g, c.b, c.other, width, height);
+  if (good) {
+    float *const local[] = {c.mean_a, c.mean_b, c.square_a, c.square_b, c.product};
+    correlate(&c, pixels, likeness);
+    multiply(&c, pixels);
+    for (int k = 0; k < 5 && good; ++k) good = blur(&g, local[k], c.other, width, height);
+  }
+  if (good) likeness->ssim = structural_similarity(&c, pixels);
+  free(g.weight);
+  free(c.memory);
+  if (good) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory to compare %d x %d pixels", width,
+                   height);
+}
