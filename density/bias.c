@@ -71,15 +71,15 @@ static cvtm_status open_sweeps(cvtm_bias *s, const uint8_t *mask) {
   cvtm_status status = make_matrix(&s->links, mask, s->options.lambda, first, &a, error);
   if (status == CVTM_OK)
     status = make_matrix(&s->links, mask, s->options.lambda, second, &b, error);
-  cvtm_hlcp_options how;
-  cvtm_hlcp_defaults(&how);
-  how.method = s->options.method;
-  how.scaling = CVTM_HLCP_OMEGA_NUMBER;
-  how.omega = 1;
-  how.start = 0;
-  how.tolerance = s->options.tolerance;
-  how.max_iterations = SWEEPS;
-  if (status == CVTM_OK) status = cvtm_hlcp_create(s->device, &a, &b, &how, &s->sweeps);
+  cvtm_hlcp_options options;
+  cvtm_hlcp_defaults(&options);
+  options.method = s->options.method;
+  options.scaling = CVTM_HLCP_OMEGA_NUMBER;
+  options.omega = 1;
+  options.start = 0;
+  options.tolerance = s->options.tolerance;
+  options.max_iterations = SWEEPS;
+  if (status == CVTM_OK) status = cvtm_hlcp_create(s->device, &a, &b, &options, &s->sweeps);
   cvtm_csr_free(&a);
   cvtm_csr_free(&b);
   return status;

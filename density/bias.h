@@ -28,7 +28,7 @@ typedef struct cvtm_bias_options {
 
 typedef struct cvtm_bias cvtm_bias;
 
-/* All memory for pictures of one size; mask as for cvtm_grade_create. */
+/* Allocates all memory for pictures of one size; mask as for cvtm_grade_create. */
 cvtm_status cvtm_bias_create(cvtm_device *device, int width, int height, const uint8_t *mask,
                              const cvtm_bias_options *options, cvtm_bias **bias);
 /* rho, u: width * height doubles in device memory; rho must be 0 outside the mask.

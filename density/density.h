@@ -1,4 +1,4 @@
-/* From a picture to a density: read, tone. */
+/* From a picture to a density: reading, and the tone mapping. */
 #ifndef CVTMESH_DENSITY_DENSITY_H
 #define CVTMESH_DENSITY_DENSITY_H
 

@@ -13,11 +13,11 @@ struct cvtm_grade {
 
 static cvtm_status open_solver(cvtm_grade *g, double tolerance) {
   const int64_t width = g->links.grid.width, height = g->links.grid.height;
-  cvtm_lcp_options how;
-  cvtm_lcp_defaults(&how);
-  how.tolerance = 0;
-  how.absolute_tolerance = tolerance;
-  const cvtm_status status = cvtm_lcp_create_grid(g->device, width, height, &how, &g->lcp);
+  cvtm_lcp_options options;
+  cvtm_lcp_defaults(&options);
+  options.tolerance = 0;
+  options.absolute_tolerance = tolerance;
+  const cvtm_status status = cvtm_lcp_create_grid(g->device, width, height, &options, &g->lcp);
   cvtm_lcp_grid grid = g->links.grid;
   grid.mass = 1;
   return status == CVTM_OK ? cvtm_lcp_set_grid(g->lcp, &grid) : status;

@@ -20,9 +20,8 @@ typedef struct cvtm_grade cvtm_grade;
  * natural residual. */
 cvtm_status cvtm_grade_create(cvtm_device *device, int width, int height, const uint8_t *mask,
                               double lambda, double tolerance, cvtm_grade **grade);
-/* rho, upper (NULL: none), u: width * height doubles in device memory; rho must be 0
- * outside the mask.
- * upper < rho anywhere is CVTM_ERROR_INPUT. result->stop says whether it converged. */
+/* rho, upper (NULL: none), u: width * height doubles in device memory; rho must be 0 outside the
+ * mask. CVTM_ERROR_INPUT if upper < rho anywhere. result->stop says whether it converged. */
 cvtm_status cvtm_grade_solve(cvtm_grade *grade, const double *rho, const double *upper, double *u,
                              cvtm_lcp_result *result);
 void cvtm_grade_destroy(cvtm_grade *grade);

@@ -40,7 +40,7 @@ static void skip_space(pnm_reader *reader) {
   }
 }
 
-/* A decimal number; ones too long for any use are held at a large value. */
+/* A decimal number; those of 10^9 and more become 10^9. */
 static cvtm_status read_number(pnm_reader *reader, unsigned *number, cvtm_error *error) {
   enum { LARGE = 1000000000 };
   skip_space(reader);
@@ -142,7 +142,7 @@ static cvtm_status read_pixel(pnm_reader *reader, char kind, int x, int y, unsig
   return status;
 }
 
-/* Bytes that the pixels take at the least. */
+/* The least number of bytes that the pixels take. */
 static uint64_t smallest_body(const pnm_reader *reader, char kind) {
   uint64_t width = (uint64_t)reader->width, height = (uint64_t)reader->height;
   uint64_t samples = width * height * (uint64_t)reader->channels;
@@ -201,7 +201,7 @@ static cvtm_status decode_integers(pnm_reader *reader, char kind, cvtm_image *im
 
 /* --- PFM --- */
 
-/* The scale factor: its sign gives the byte order, its size is not used by anyone. */
+/* The scale factor: its sign gives the byte order, its magnitude is ignored. */
 static cvtm_status read_scale(pnm_reader *reader, int *little, cvtm_error *error) {
   skip_space(reader);
   char text[64];

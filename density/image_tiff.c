@@ -6,7 +6,7 @@
 #include <tiffvers.h>
 #endif
 
-/* Handlers that belong to one file, not to the process, came with libtiff 4.5. */
+/* libtiff 4.5 and later have handlers per file, not per process. */
 #if CVTMESH_HAVE_TIFF && TIFFLIB_VERSION >= 20221213
 
 #include <stdarg.h>
@@ -341,7 +341,7 @@ static double float_at(const tiff_reader *reader, uint32_t x, uint32_t y) {
   return (double)value;
 }
 
-/* Colour already multiplied by alpha: the white behind is added. */
+/* Luminance over white of a colour that is already multiplied by alpha. */
 static double associated_luminance(const tiff_reader *reader, const unsigned colour[3],
                                    unsigned alpha) {
   double max = (double)reader->samples.max, linear[3];

@@ -155,7 +155,7 @@ void cvtm_pipeline_free(cvtm_pipeline_result *result) {
 
 /* --- sites --------------------------------------------------------------------------------- */
 
-/* May a site be at this place? */
+/* True if a site may be at this place. */
 static int is_free(const cvtm_pipeline_result *r, double x, double y) {
   const int64_t i = (int64_t)fmin(x, r->width - 1);
   const int64_t j = (int64_t)fmin(y, r->height - 1);
@@ -187,7 +187,7 @@ static void nearest_centre(const cvtm_pipeline_result *r, const double *place, d
   }
 }
 
-/* Moves a site on the way to the nearest free pixel centre to a little beyond the border. */
+/* Moves a site towards the nearest free pixel centre, to a little beyond the border. */
 static void move_out(const cvtm_pipeline_result *r, double *site) {
   const double margin = 1e-3; /* pixels */
   double centre[2] = {site[0], site[1]}, low = 0, high = 1;

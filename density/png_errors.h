@@ -1,5 +1,5 @@
-/* How reading and writing PNG learn of libpng's errors: the message is kept in the caller's
- * cvtm_png_reason and the library jumps back to it; warnings are dropped, nothing is printed. */
+/* Error handlers for libpng, for reading and writing PNG. The message of an error goes to the
+ * caller's cvtm_png_reason before libpng jumps back; warnings are dropped; nothing is printed. */
 #ifndef CVTMESH_DENSITY_PNG_ERRORS_H
 #define CVTMESH_DENSITY_PNG_ERRORS_H
 

@@ -21,19 +21,20 @@ typedef struct cvtm_region {
 
 void cvtm_region_free(cvtm_region *region);
 
-/* Polygons (svg, geojson, csv) may leave the picture. Images, of the picture's size: of one with an
- * alpha channel the pixels that are more than half opaque, of others those brighter than half (of
- * sRGB values), of data those that are positive. */
+/* Reads polygons (svg, geojson, csv), which may extend beyond the picture, or an image of the
+ * picture's size. An image with an alpha channel marks its pixels that are more than half opaque,
+ * another one those brighter than half (of sRGB values), data those that are positive. */
 cvtm_status cvtm_region_read(const char *path, int width, int height, cvtm_region *region,
                              cvtm_error *error);
 /* The opaque pixels of a picture; CVTM_ERROR_INPUT if it has no alpha channel. */
 cvtm_status cvtm_region_of_alpha(const cvtm_image *image, const char *name, cvtm_region *region,
                                  cvtm_error *error);
-/* Is a place in the picture in the region: within the polygons by the even-odd rule, or in one of
- * the image's pixels? */
+/* True if a place in the picture belongs to the region: within the polygons by the even-odd rule,
+ * or in a pixel that the image marks. */
 int cvtm_region_contains(const cvtm_region *region, double x, double y);
-/* The pixels whose centre is inside by the even-odd rule, and where polygons are so thin that they
- * pass between the centres of a row or a column, the pixels that they pass there. */
+/* Sets `inside` for the pixels whose centre is inside by the even-odd rule, and where a polygon is
+ * so thin that it passes between the centres of a row or a column, for the pixels that it passes.
+ */
 cvtm_status cvtm_region_of_polygons(const cvtm_polygons *polygons, int width, int height,
                                     uint8_t *inside, cvtm_error *error);
 

@@ -46,7 +46,7 @@ void cvtm_seeds_bounds(const cvtm_seeds *seeds, double *lower, double *upper);
  * the unit square. */
 cvtm_status cvtm_seeds_grow(const cvtm_seeds *seeds, const double *shades, double k,
                             uint8_t *inside, cvtm_error *error);
-/* u = signed distance to the boundary of a region on the unit square, negative inside.
+/* Sets u to the signed distance to the boundary of a region on the unit square, negative inside.
  * CVTM_ERROR_INPUT if the region is empty or everything. */
 cvtm_status cvtm_level_set_of_region(int width, int height, const uint8_t *inside, double *u,
                                      cvtm_error *error);

@@ -106,11 +106,11 @@ cvtm_status cvtm_segment_create(cvtm_device *device, int width, int height,
   s->set.epsilon = options->epsilon;
   s->set.k = options->k;
   s->set.tau = options->tau;
-  cvtm_lcp_options how;
-  cvtm_lcp_defaults(&how);
-  how.tolerance = options->step_tolerance;
-  how.nested = 0; /* every step starts from the one before */
-  status = cvtm_lcp_create_grid(device, width, height, &how, &s->lcp);
+  cvtm_lcp_options lcp_options;
+  cvtm_lcp_defaults(&lcp_options);
+  lcp_options.tolerance = options->step_tolerance;
+  lcp_options.nested = 0; /* every step starts from the one before */
+  status = cvtm_lcp_create_grid(device, width, height, &lcp_options, &s->lcp);
   if (status == CVTM_OK) status = allocate(s);
   if (status == CVTM_OK)
     *segment = s;

@@ -10,8 +10,8 @@
  *
  *     b_p u_p + tau sum_q a_pq (u_p - u_q) <= b_p u_p^n,  b_p = h^2 / mean Q,  a_pq = g_pq / Q_pq,
  *
- * solved by multigrid, from where one more step like the last would lead. It decreases the energy,
- * the integral of g Q. */
+ * solved by multigrid, starting from u^n + (u^n - u^(n-1)). The motion decreases the energy, the
+ * integral of g Q. */
 #ifndef CVTMESH_DENSITY_SEGMENT_H
 #define CVTMESH_DENSITY_SEGMENT_H
 
@@ -69,8 +69,8 @@ typedef struct cvtm_segment_result {
 
 typedef struct cvtm_segment cvtm_segment;
 
-/* All memory for images of one size, but for the solver's operators, which come with the first
- * step; no later step allocates, and none copies a field. */
+/* Allocates all memory for images of one size, except for the solver's operators, which the first
+ * step allocates. No later step allocates, and none copies a field to or from the host. */
 cvtm_status cvtm_segment_create(cvtm_device *device, int width, int height,
                                 const cvtm_segment_options *options, cvtm_segment **segment);
 void cvtm_segment_destroy(cvtm_segment *segment);

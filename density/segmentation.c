@@ -85,18 +85,18 @@ static cvtm_status move_curve(cvtm_device *device, const cvtm_segmentation_optio
   const int width = s->seeds.width, height = s->seeds.height;
   const size_t count = (size_t)width * (size_t)height;
   recorder steps = {s, &o->segment};
-  cvtm_segment_options how = o->segment;
-  how.monitor = record_step;
-  how.monitor_context = &steps;
+  cvtm_segment_options options = o->segment;
+  options.monitor = record_step;
+  options.monitor_context = &steps;
   double *bounds = malloc(2 * count * sizeof *bounds);
-  s->history = malloc((size_t)(how.max_steps + 1) * sizeof *s->history);
+  s->history = malloc((size_t)(options.max_steps + 1) * sizeof *s->history);
   if (bounds == NULL || s->history == NULL) {
     free(bounds);
     return no_memory(error);
   }
   cvtm_seeds_bounds(&s->seeds, bounds, bounds + count);
   cvtm_segment *segment = NULL;
-  cvtm_status status = cvtm_segment_create(device, width, height, &how, &segment);
+  cvtm_status status = cvtm_segment_create(device, width, height, &options, &segment);
   if (status == CVTM_OK) {
     const int has_lower = cvtm_seeds_count(&s->seeds, CVTM_SEED_OUTSIDE) > 0;
     status = cvtm_segment_solve(segment, s->shades, has_lower ? bounds : NULL, bounds + count, s->u,

@@ -1,5 +1,6 @@
-/* The object in a picture that seeds mark: shades, seeds, the first curve, the level set
- * (density/segment.h), and of its inside the parts with a seed. */
+/* Segments the object in a picture that seeds mark, in these steps: shades, seeds, the first curve,
+ * the level set (density/segment.h), and the choice of those parts of its inside that have a seed.
+ */
 #ifndef CVTMESH_DENSITY_SEGMENTATION_H
 #define CVTMESH_DENSITY_SEGMENTATION_H
 
@@ -26,7 +27,7 @@ typedef enum cvtm_first_curve {
 typedef struct cvtm_segmentation_options {
   const cvtm_disc *inside, *outside; /* seeds */
   int inside_count, outside_count;
-  const char *seeds_file; /* NULL: none; or cvtm_seeds_add_image */
+  const char *seeds_file; /* for cvtm_seeds_add_image; NULL: none */
   cvtm_first_curve first; /* grow */
   cvtm_disc first_disc;
   const char *first_file;
@@ -51,8 +52,8 @@ cvtm_status cvtm_segmentation_run(cvtm_device *device, const cvtm_image *image, 
                                   const cvtm_segmentation_options *options, cvtm_segmentation *made,
                                   cvtm_error *error);
 void cvtm_segmentation_free(cvtm_segmentation *made);
-/* coverage: width * height; 1/2 where u, interpolated between pixel centres, is 0 around the parts
- * with a seed, larger inside. */
+/* coverage: width * height values. Interpolated between pixel centres they are 1/2 on the boundary
+ * of the parts with a seed, and larger inside. */
 void cvtm_segmentation_coverage(const cvtm_segmentation *made, float *coverage);
 
 #ifdef __cplusplus

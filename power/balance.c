@@ -18,8 +18,8 @@ static const double sufficient = 1e-4; /* Armijo's constant: the part of the slo
 /* A window of Newton's steps that leaves more than this part of the squared deficit ends them. */
 static const double stagnant = 0.9;
 static const double rounding = 1e-13; /* of the dual's value, relative to the energy */
-/* Regularisation of cvtm_power_coupling: the largest is used at first, and later times the largest
- * relative deviation of a mass; the usual one after a small move of the sites. */
+/* Regularisation of cvtm_power_coupling: at first the largest one, later the largest one times the
+ * largest relative deviation of a mass; the usual one after a small move of the sites. */
 static const double largest_regularisation = 0.1, usual_regularisation = 1e-3;
 static const double loosest_cg_tolerance = 0.1, predicted_cg_tolerance = 0.01;
 
@@ -187,8 +187,8 @@ static int is_better(const cvtm_power_figures *found, const cvtm_power_figures *
   return found->dual >= last->dual + sufficient * gain;
 }
 
-/* A Newton step leaves about the square of the relative deviation, and need not leave less than
- * the tolerance. */
+/* A Newton step reduces the relative deviation d to about d^2, and need not go below the tolerance.
+ */
 static double cg_tolerance(double deviation, double tolerance) {
   return fmin(fmax(deviation, 0.3 * tolerance / deviation), loosest_cg_tolerance);
 }
@@ -254,7 +254,7 @@ static cvtm_status find_start(cvtm_power *p, const double *sites, cvtm_power_fig
 cvtm_status cvtm_power_balance(cvtm_power *p, const double *sites, double tolerance,
                                cvtm_power_figures *figures, int *converged,
                                cvtm_power_effort *effort) {
-  int regularised = 0;      /* the last step failed, and the system is regularised more */
+  int regularised = 0;      /* the last step failed, so that the regularisation was raised */
   double before = INFINITY; /* the squared deficit at the start of the window */
   cvtm_status status = cvtm_site_tree_build(p->cvt->tree, sites, p->count);
   if (status == CVTM_OK) status = find_start(p, sites, figures, effort);

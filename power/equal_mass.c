@@ -1,5 +1,6 @@
-/* Cells of equal mass: sites by Lloyd's method or L-BFGS-B on the transport cost, whose gradient at
- * the right weights is 2 m_i (x_i - c_i); the weights anew in every evaluation, from the last. */
+/* Cells of equal mass. Lloyd's method or L-BFGS-B moves the sites to lower transport cost, whose
+ * gradient at the right weights is 2 m_i (x_i - c_i). Every evaluation finds the weights, starting
+ * from those of the last one. */
 #include "power/equal_mass.h"
 
 #include "base/clock.h"
@@ -11,9 +12,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* While sites move, their masses are balanced to this relative tolerance. The cost is then accurate
- * to the square of it times the number of sites at worst. Masses farther off than `useless` say
- * nothing about the cost. */
+/* While sites move, the masses of their cells are balanced to this relative tolerance; the relative
+ * error of the cost is then at most its square times the number of sites. With a larger deviation
+ * than `useless` the cost is unknown. */
 static const double balanced = 1e-6, useless = 1e-4;
 
 typedef struct equal_mass_run {
@@ -80,8 +81,8 @@ static cvtm_status evaluate_cost(equal_mass_run *r, const double *x, double *val
   return cvtm_device_copy_in(cvt->device, value, &cost, sizeof cost);
 }
 
-/* Some steps of Lloyd's method for the cells of weight 0, which all weights then are. */
-static cvtm_status part_sites(equal_mass_run *r) {
+/* Does some steps of Lloyd's method with all weights 0. */
+static cvtm_status move_sites_apart(equal_mass_run *r) {
   enum { STEPS = 10 };
   cvtm_device *device = r->task.cvt->device;
   cvtm_status status = cvtm_cvt_prepare(&r->task);
@@ -98,7 +99,7 @@ static cvtm_status evaluate_start(equal_mass_run *r, double *value) {
   const double *sites = r->task.cvt->sites;
   cvtm_status status = evaluate_cost(r, sites, value, NULL);
   if (r->started || (status != CVTM_OK && status != CVTM_ERROR_INPUT)) return status;
-  status = part_sites(r);
+  status = move_sites_apart(r);
   r->started = 1;
   return status == CVTM_OK ? evaluate_cost(r, sites, value, NULL) : status;
 }

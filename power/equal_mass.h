@@ -44,8 +44,8 @@ cvtm_status cvtm_equal_mass_weights(cvtm_cvt *cvt, const double *sites, int64_t 
                                     const cvtm_cvt_moments *moments,
                                     cvtm_equal_mass_result *result);
 
-/* The whole way from a density to such a tessellation, as cvtm_cvt_solve with the same options; the
- * energy is exact. Sites that are not given come from a CVT of rho^2 without weights, whose cells
+/* From a density to such a tessellation, as cvtm_cvt_solve does with the same options; the energy
+ * is exact. Sites that are not given come from a CVT of rho^2 without weights, whose cells
  * have nearly equal masses of rho; the monitor gets its iterations as records of 0 sites. */
 cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const float *density,
                                   const cvtm_cvt_options *options, double tolerance, int64_t given,
@@ -53,10 +53,10 @@ cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const float *density,
                                   const cvtm_cvt_moments *moments, cvtm_equal_mass_result *result);
 
 /* The power cells in the domain, and the regular triangulation of the sites: the dual of their
- * power diagram in the plane, weights and all. A site whose cell in the plane is empty has no
- * triangle and counts as coincident. Triangles so flat that the corner of their cells lies a
- * thousand domains away are left out. Sites inside the domain; computed on the host with
- * `threads` threads (0: all). */
+ * power diagram in the plane. A site whose cell in the plane is empty has no triangle and counts as
+ * coincident. A triangle is left out if it is so flat that the corner of its cells lies a thousand
+ * domains away. The sites must be inside the domain. Computed on the host by `threads` threads
+ * (0: all). */
 cvtm_status cvtm_power_diagram(cvtm_domain domain, const double *sites, const double *weights,
                                int64_t count, int threads, cvtm_cells *cells, cvtm_mesh *mesh,
                                cvtm_error *error);

@@ -21,8 +21,8 @@ typedef struct cvtm_power_view {
   const int32_t *hint_first, *hint_degree, *hint;
 } cvtm_power_view;
 
-/* A polygon of stride 1. other[k] tells what lies across the edge from corner k to the next:
- * cvtm_power_label of a site, or CVTM_POLYGON_BORDER. */
+/* A polygon of stride 1. other[k]: what lies across the edge from corner k to the next,
+ * cvtm_power_label of a site or CVTM_POLYGON_BORDER. */
 typedef struct cvtm_power_cell {
   cvtm_cell polygon;
   int32_t *other;
@@ -51,8 +51,8 @@ static inline void cvtm_power_set_max_weights(const double *weight, int64_t coun
   for (int64_t node = leaf_count - 1; node >= 1; --node) cvtm_power_max_of_node(node, max_weight);
 }
 
-/* One number for the site at a sorted place and its periodic image, which the origin's shift
- * tells. Places are fewer than 2^31 / 9. */
+/* Encodes the site at a sorted place, and which of its 9 periodic images the origin's shift
+ * selects, in one number. There are fewer than 2^31 / 9 places. */
 CVTM_HD int32_t cvtm_power_label(int64_t place, const cvtm_cell_origin *o) {
   const int32_t ix = (o->shift_x > 0) - (o->shift_x < 0) + 1;
   const int32_t iy = (o->shift_y > 0) - (o->shift_y < 0) + 1;
@@ -89,7 +89,8 @@ CVTM_HD int cvtm_power_box_cuts(const cvtm_cell *cell, double radius2, const cvt
   return 0;
 }
 
-/* Clips by the site at a sorted place. Returns 0 when the cell is empty, or *status says overflow.
+/* Clips by the site at a sorted place. Returns 0 if the cell is empty or *status is
+ * CVTM_CELL_OVERFLOW.
  * Of coincident sites the one of largest weight owns the cell; of equal weights the first in sorted
  * order, which has the lowest index. */
 CVTM_HD int cvtm_power_clip_site(const cvtm_power_view *view, int64_t place,
@@ -117,7 +118,7 @@ CVTM_HD int cvtm_power_clip_site(const cvtm_power_view *view, int64_t place,
   return 1;
 }
 
-/* Places of sites that have clipped already: by rounding a second clip would leave slivers. */
+/* Places of sites that have clipped already: a second clip could leave slivers, by rounding. */
 enum { CVTM_POWER_CLIPPED = 12 };
 typedef struct cvtm_power_clipped {
   int32_t count, place[CVTM_POWER_CLIPPED];
@@ -137,7 +138,7 @@ CVTM_HD int cvtm_power_clip_leaf(const cvtm_power_view *view, int64_t leaf,
   return 1;
 }
 
-/* The sites to clip by first, after which few others can cut the cell: its hints, or without them
+/* The sites to clip by first, so that few others can still cut the cell: the hints, or without them
  * the nearest sites. */
 CVTM_HD void cvtm_power_find_candidates(const cvtm_power_view *view, const cvtm_cell_origin *o,
                                         cvtm_power_clipped *clipped) {

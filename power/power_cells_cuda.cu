@@ -1,7 +1,7 @@
-/* The diagram: the largest weights of the tree's nodes level by level; then the cells. A lane clips
- * each cell, and all lanes of its warp share the integral and the edges. large_kernel does the
- * cells with more corners than shared memory holds, a warp each, and giant_kernel those with more
- * than a block's scratch holds. All sums have a fixed order. */
+/* The diagram on a CUDA device. First come the largest weights of the tree's nodes, level by level;
+ * then the cells. One lane clips a cell, and all lanes of its warp share the integral and the
+ * edges. large_kernel computes the cells with more corners than shared memory holds, a warp each,
+ * and giant_kernel those with more than a block's scratch holds. All sums have a fixed order. */
 #include "base/cuda_check.h"
 #include "base/cuda_utils.h"
 #include "cvt/integral.h"
@@ -14,7 +14,7 @@ enum {
   WARP = 32,
   CORNERS = 18,    /* of a cell in shared memory */
   SLOTS = 19,      /* numbers from one cell to the next there: odd, to spread over the banks */
-  TOP_NODES = 1024 /* of a level that one block does together with all levels above */
+  TOP_NODES = 1024 /* of the largest level that one block computes together with all levels above */
 };
 
 /* --- weights ------------------------------------------------------------------------------- */
@@ -172,7 +172,7 @@ __device__ bool warp_cut_cells(const cvtm_power_view &view, cvtm_domain domain, 
   return mine && status == CVTM_CELL_DONE;
 }
 
-/* A warp does the cells at places base .. base + CELLS - 1. */
+/* A warp computes the cells at places base .. base + CELLS - 1. */
 template <int CELLS>
 __device__ void sum_cells(const cvtm_power &power, const cvtm_power_view &view, cvtm_domain domain,
                           const cvtm_density_view &density, const cvtm_power_state_cuda &state,
@@ -287,7 +287,7 @@ __global__ void __launch_bounds__(WARP)
   }
 }
 
-/* One warp does the cells with the most corners, one after the other. */
+/* One warp computes the cells with the most corners, one after the other. */
 __global__ void __launch_bounds__(WARP)
     giant_kernel(cvtm_power power, cvtm_power_view view, cvtm_domain domain,
                  cvtm_density_view density, cvtm_power_state_cuda state, cvtm_cell_moments *sums) {

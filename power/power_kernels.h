@@ -107,8 +107,7 @@ CVTM_HD double cvtm_power_apply_row(const cvtm_power *power, const double *x, in
   return sum;
 }
 
-/* The mass that cell i gains when the sites move to `to`, to first order: each edge moves with both
- * of its sites. */
+/* The mass that cell i gains, to first order, when the sites move to `to`. */
 CVTM_HD double cvtm_power_gain_row(const cvtm_power *power, const double *to, int64_t i) {
   const double *from = power->sites;
   const double vx = to[2 * i] - from[2 * i], vy = to[2 * i + 1] - from[2 * i + 1];
