@@ -7,9 +7,9 @@
 
 /* --- tables of numbers --- */
 
-/* What is left of a line: its fields, without comment and outer blanks. Fields are separated by
- * commas; by semicolons instead if the line has any, so that a decimal comma is an error and not
- * two fields; or by blanks. Quotes have no meaning. */
+/* The fields of a line that have not been taken, without comment and outer blanks. Fields are
+ * separated by commas or blanks, in a line that has semicolons by these, so that a decimal comma is
+ * an error and not two fields. Quotes have no meaning. */
 typedef struct cvtm_csv_line {
   const char *at, *end; /* equal where no field is left */
   char separator;       /* , or ; */

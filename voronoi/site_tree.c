@@ -20,8 +20,8 @@ static int64_t leaves_for(int64_t count) {
   return leaves;
 }
 
-/* Levels of bins: at least one bin per site inside the domain, but fewer than 16 per site over the
- * whole Morton square, of which a long and thin domain fills little. */
+/* The number of levels of bins: at least one bin per site inside the domain, but fewer than 16 per
+ * site over the whole Morton square, which can be much larger than a long and thin domain. */
 static int32_t levels_for(cvtm_domain domain, int64_t count) {
   const double side = (double)((uint64_t)1 << (32 - cvtm_morton_shift(domain)));
   const double share = (double)domain.width * (double)domain.height / (side * side);

@@ -1,6 +1,6 @@
-/* Sorting by counting: most bins hold few sites, so that a site's place in the order is found by
- * comparing with the others of its bin alone; these form a chain. The sites of crowded bins are
- * merged instead. */
+/* The sites are sorted by counting: most bins hold few sites, so that comparing a site with the
+ * others of its bin, which form a chain, gives its place in the order. The sites of crowded bins
+ * are sorted by merging. */
 #include "base/cuda_check.h"
 #include "base/cuda_utils.h"
 #include "voronoi/site_tree_boxes_cuda.h"
@@ -13,8 +13,9 @@ enum {
   CROWD_ITEM = 2 * BLOCK /* places that a block orders or merges at once */
 };
 
-/* Counts and chains a site. Lanes whose sites share a bin chain these among themselves, and the
- * last lane adds them all: many sites of one bin would wait for each other's atomic operations. */
+/* Counts a site and adds it to the chain of its bin. Lanes whose sites share a bin link these among
+ * themselves, and the last lane adds them all: with an atomic operation per site, many sites of one
+ * bin would wait for each other. */
 static __device__ void count_site(const cvtm_site_tree_arrays &tree, int64_t i, int32_t bin,
                                   unsigned lanes) {
   const int lane = threadIdx.x % 32;
@@ -46,7 +47,8 @@ static __global__ void count_kernel(cvtm_site_tree_arrays tree, const double *si
   }
 }
 
-/* The sum of a number of each thread of the warps, and in *before that of the threads before. */
+/* The sum of the numbers of all threads of the block; *before: the sum of those of the threads
+ * before this one. */
 static __device__ int32_t block_sums(int32_t mine, int32_t *before) {
   __shared__ int32_t warp_sum[BLOCK / 32];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -67,8 +69,8 @@ static __device__ int32_t block_sums(int32_t mine, int32_t *before) {
   return total;
 }
 
-/* The tile of bins that this block is to do: the blocks take them in turn, so that those before are
- * done or being done. */
+/* Takes the next tile of bins for this block. Blocks take the tiles in turn, so that running blocks
+ * have taken all tiles before this one. */
 static __device__ int64_t take_tile(int32_t *taken) {
   __shared__ int32_t tile;
   __syncthreads(); /* all have read the last one */
@@ -77,8 +79,8 @@ static __device__ int64_t take_tile(int32_t *taken) {
   return tile;
 }
 
-/* How many sites there are in the tiles before, as soon as their blocks have said so: a tile's
- * number is one more than its sites. */
+/* Waits for the counts of all tiles before this one, and returns the number of their sites. The
+ * count of a tile, 0 until it is known, is the number of its sites plus one. */
 static __device__ int32_t count_before(const cvtm_site_tree_arrays &tree, int64_t tile) {
   int32_t mine = 0, before;
   for (int64_t k = threadIdx.x; k < tile; k += BLOCK) {
@@ -90,7 +92,8 @@ static __device__ int32_t count_before(const cvtm_site_tree_arrays &tree, int64_
   return block_sums(mine, &before);
 }
 
-/* Where the bins of a tile begin: behind the tiles before, one after the other. */
+/* Sets the first place of each bin of a tile: the bins follow each other, after those of the tiles
+ * before. */
 static __global__ void __launch_bounds__(BLOCK)
     start_kernel(cvtm_site_tree_arrays tree, int64_t bins, int64_t tiles) {
   for (int64_t tile = take_tile(tree.taken); tile < tiles; tile = take_tile(tree.taken)) {
@@ -109,15 +112,15 @@ static __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-/* Where the code of the site at a place of a crowded bin is kept while the bin is ordered: the bin
- * has two arrays of codes in the memory of its positions, which are not known yet. */
+/* The address of the code of the site at a place of a crowded bin while the bin is ordered. The
+ * memory of the bin's positions, which are not known yet, holds two arrays of codes. */
 static __device__ double *crowd_code(const cvtm_site_tree_arrays &tree, int32_t first, int32_t last,
                                      int array, int64_t place) {
   return tree.position + first + (array == 0 ? 0 : last - first) + place;
 }
 
-/* How many sites of a crowded bin have not been counted off before this one. Lanes whose sites
- * share the bin do it together. */
+/* Counts off one site of a crowded bin; returns the number that was left before. The lanes whose
+ * sites share the bin make one atomic operation. */
 static __device__ int32_t count_off(int32_t *bin_count, int32_t bin) {
   const int lane = threadIdx.x % 32;
   const unsigned peers = __match_any_sync(__activemask(), bin);
@@ -196,14 +199,14 @@ static __device__ void write_crowded(const crowd_pass &pass, const crowded_site 
       __longlong_as_double(static_cast<int64_t>(site.code));
 }
 
-/* Is the site at a place of the bin before this one? */
+/* True if the site at a place of the bin comes before this one. */
 static __device__ bool is_before(const crowd_pass &pass, int64_t place, const crowded_site &site) {
   const uint64_t code = static_cast<uint64_t>(
       __double_as_longlong(*crowd_code(pass.tree, site.first, site.last, pass.array, place)));
   return code < site.code || (code == site.code && pass.from[place] < site.i);
 }
 
-/* Orders runs of RUN sites: of the one at this place. */
+/* Orders runs of RUN sites: finds the place of this site in its run. */
 static __device__ void order_run(const crowd_pass &pass, int64_t place) {
   const crowded_site site = read_crowded(pass, place);
   const int64_t begin = place - (place - site.first) % RUN;
@@ -213,8 +216,8 @@ static __device__ void order_run(const crowd_pass &pass, int64_t place) {
   write_crowded(pass, site, target);
 }
 
-/* Merges each two runs of `run` sites: the place of a site is the number of sites before it in its
- * own run and in the other. */
+/* Merges pairs of runs of `run` sites. The new place of a site is the number of sites before it in
+ * its own run and in the other. */
 static __device__ void merge_run(const crowd_pass &pass, int64_t run, int64_t place) {
   const crowded_site site = read_crowded(pass, place);
   const int64_t inside = (place - site.first) % (2 * run), pair = place - inside;
@@ -231,7 +234,7 @@ static __device__ void merge_run(const crowd_pass &pass, int64_t run, int64_t pl
   write_crowded(pass, site, pair + inside % run + (low - begin));
 }
 
-/* Position and spacing of an ordered site. No place of its bin needs codes any more. */
+/* Sets position and spacing of an ordered site, when the codes of its bin are no longer needed. */
 static __device__ void place_crowded(const crowd_pass &pass, const double *sites, int64_t place) {
   cvtm_site_tree_arrays ordered = pass.tree;
   ordered.index = const_cast<int32_t *>(pass.from);
@@ -280,7 +283,7 @@ static __global__ void __launch_bounds__(BLOCK)
     *tree.taken = *tree.done = *tree.ended = *tree.fullest = 0;
 }
 
-/* Each block makes the boxes of subtrees; the last to end, those above. */
+/* Each block makes the boxes of some subtrees; the last block to end makes the boxes above. */
 static __global__ void __launch_bounds__(BLOCK)
     bound_kernel(cvtm_site_tree_arrays tree, const int32_t *wanted, int64_t subtrees) {
   if (wanted && !*wanted) return;
