@@ -22,8 +22,8 @@ struct batch_devices {
   int threads;
   int is_cuda;
   cvtm_device **handle; /* handle[k] belongs to device k % count */
-  int handles;
-  cvtm_device **idle; /* a ring buffer of handles that are not lent */
+  int handles;          /* runs that can compute at the same time */
+  cvtm_device **idle;   /* a ring buffer of handles that are not lent */
   int first, idle_count;
   pthread_mutex_t lock;
   pthread_cond_t returned;
@@ -139,8 +139,6 @@ void batch_devices_close(batch_devices *devices) {
   pthread_mutex_destroy(&devices->lock);
   free(devices);
 }
-
-int batch_devices_handles(const batch_devices *devices) { return devices->handles; }
 
 int batch_devices_lanes(const batch_devices *devices) {
   return devices->is_cuda ? 2 * devices->handles : devices->handles + 1;

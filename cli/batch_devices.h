@@ -15,8 +15,6 @@ typedef struct batch_devices batch_devices;
  * jobs. */
 cvtm_status batch_devices_open(const cli_options *options, int local_rank, int local_size,
                                int64_t jobs, batch_devices **devices, cvtm_error *error);
-/* The number of runs that can compute at the same time. */
-int batch_devices_handles(const batch_devices *devices);
 /* The number of lanes that keeps all devices busy. */
 int batch_devices_lanes(const batch_devices *devices);
 /* The number of CPU threads of each lane. */

@@ -102,7 +102,9 @@ static unsigned layer_bit(const char *name, size_t length) {
   return 0;
 }
 
-int cli_picture_options(const cli_options *options, cvtm_picture_options *picture) {
+/* Sets *picture by --layers and --picture-size. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a
+ * message. */
+static int choose_picture(const cli_options *options, cvtm_picture_options *picture) {
   cvtm_picture_defaults(picture);
   picture->long_side = (int)options->picture_size;
   picture->invert = options->invert;
@@ -124,7 +126,7 @@ int cli_outputs_check_names(const cli_options *options) {
   int code = check_extensions(options);
   if (code != CLI_EXIT_OK) return code;
   cvtm_picture_options picture;
-  return cli_picture_options(options, &picture);
+  return choose_picture(options, &picture);
 }
 
 int cli_outputs_check(const cli_options *options) {
@@ -169,7 +171,7 @@ static cvtm_status write_svg(const cli_scene *scene, const char *path, cvtm_erro
 
 static cvtm_status write_picture(const cli_scene *scene, const char *path, cvtm_error *error) {
   cvtm_picture_options picture;
-  if (cli_picture_options(scene->options, &picture) != CLI_EXIT_OK)
+  if (choose_picture(scene->options, &picture) != CLI_EXIT_OK)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown layer", path);
   return cvtm_picture_write(path, scene->density, scene->domain, scene->mesh, scene->cells,
                             &picture, error);

@@ -37,10 +37,6 @@ int cli_outputs_check(const cli_options *options);
 /* As cli_outputs_check, for commands whose outputs are .npy. */
 int cli_outputs_check_npy(const cli_options *options);
 
-/* Sets *picture by --layers and --picture-size. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a
- * message. */
-int cli_picture_options(const cli_options *options, cvtm_picture_options *picture);
-
 /* Writes one output. extension: of the path, in lower case; --format if the path is `-`. */
 typedef cvtm_status (*cli_writer)(void *context, const char *path, const char *extension,
                                   cvtm_error *error);

@@ -131,7 +131,8 @@ static void visit_list(void *context, const char *name, const cli_list *value) {
   for (int k = 0; k < value->count; ++k) cli_json_append(array, cJSON_CreateString(value->item[k]));
 }
 
-void cli_json_options(cJSON *object, const cli_options *options) {
+/* Adds `options`: every option of the subcommand with the value that was in effect. */
+static void add_options(cJSON *object, const cli_options *options) {
   cJSON *entry = cJSON_AddObjectToObject(object, "options");
   cli_json_text(entry, "input", options->input);
   const cli_option_visitor visitor = {entry,      visit_flag, visit_integer,
@@ -148,7 +149,7 @@ cJSON *cli_report_begin(const cvtm_device *device, const cli_options *options) {
   cJSON *report = cJSON_CreateObject();
   cli_json_text(report, "version", CVTMESH_VERSION);
   if (device != NULL) cli_json_device(report, device);
-  cli_json_options(report, options);
+  add_options(report, options);
   return report;
 }
 

@@ -26,8 +26,6 @@ void cli_json_text(cJSON *object, const char *name, const char *value); /* NULL:
 
 /* Adds `quality` (triangles whose circumcentre lies in the domain) and `quality_all`. */
 void cli_json_quality(cJSON *object, const cvtm_quality *quality);
-/* Adds `options`: every option of the subcommand with the value that was in effect. */
-void cli_json_options(cJSON *object, const cli_options *options);
 /* Adds `device` (cpu, cuda:0) and `device_description`. */
 void cli_json_device(cJSON *object, const cvtm_device *device);
 

@@ -230,7 +230,7 @@ static void walk_tile(hilbert_walk walk, const tile *t) {
 
 static void walk_tiles(const hilbert_walk *all) {
   int64_t end = all->tile_count; /* the last tile with a density above 0 gets all remaining sites */
-  while (all->tiles[end - 1].length == 0) --end;
+  while (end > 0 && all->tiles[end - 1].length == 0) --end;
   const int most = omp_get_max_threads();
   const int threads = end / TILES_OF_THREAD < most ? (int)(end / TILES_OF_THREAD) + 1 : most;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 8)
