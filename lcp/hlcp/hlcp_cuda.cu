@@ -1,8 +1,8 @@
-#include "base/cuda_check.h"
 #include "base/cuda_utils.h"
 #include "base/device_kernels.h"
 #include "lcp/hlcp/hlcp_kernels.h"
 #include "lcp/hlcp/row_functions.h"
+#include "lcp/launch_cuda.h"
 
 namespace {
 
@@ -176,34 +176,24 @@ __global__ void correct_levels(cvtm_hlcp_arrays s) {
 }
 
 /* Unknowns that are not rows, none of which depends on another. */
-__global__ void correct_independent(cvtm_hlcp_arrays s) {
-  if (!s.state->apply) return;
-  for (int64_t e = cvtm_first_thread(); e < s.systems.unknowns; e += cvtm_thread_count()) {
-    cvtm_hlcp_solve_unknown(&s, e);
-  }
+__device__ void correct_unknown(const cvtm_hlcp_arrays *s, int64_t e) {
+  if (s->state->apply) cvtm_hlcp_solve_unknown(s, e);
 }
 
-__global__ void combine(cvtm_hlcp_arrays s) {
-  if (!s.state->apply) return;
-  for (int64_t i = cvtm_first_thread(); i < s.n; i += cvtm_thread_count())
-    cvtm_hlcp_combine_row(&s, i);
+__device__ void combine_row(const cvtm_hlcp_arrays *s, int64_t row) {
+  if (s->state->apply) cvtm_hlcp_combine_row(s, row);
 }
 
-__global__ void finish(cvtm_hlcp_arrays s, double *z, double *w) {
-  for (int64_t i = cvtm_first_thread(); i < s.n; i += cvtm_thread_count())
-    cvtm_hlcp_finish_row(&s, i, z, w);
+__device__ void finish_row(const cvtm_hlcp_arrays *s, double *z, double *w, int64_t row) {
+  cvtm_hlcp_finish_row(s, row, z, w);
 }
 
-__global__ void apply(cvtm_hlcp_arrays s, const double *v, double *out) {
-  for (int64_t i = cvtm_first_thread(); i < s.n; i += cvtm_thread_count()) {
-    out[i] = cvtm_hlcp_jacobian_row(&s, i, v);
-  }
+__device__ void apply_row(const cvtm_hlcp_arrays *s, const double *v, double *out, int64_t row) {
+  out[row] = cvtm_hlcp_jacobian_row(s, row, v);
 }
 
-__global__ void diagonal(cvtm_hlcp_arrays s, double *inverse) {
-  for (int64_t i = cvtm_first_thread(); i < s.n; i += cvtm_thread_count()) {
-    inverse[i] = cvtm_hlcp_jacobian_inverse_diagonal(&s, i);
-  }
+__device__ void diagonal_row(const cvtm_hlcp_arrays *s, double *inverse, int64_t row) {
+  inverse[row] = cvtm_hlcp_jacobian_inverse_diagonal(s, row);
 }
 
 __host__ __device__ int64_t cuda_pixel_parts(int64_t width, int64_t height) {
@@ -275,9 +265,7 @@ cvtm_status cuda_correct(cvtm_device *device, const cvtm_hlcp_arrays *s) {
   const cvtm_hlcp_systems *t = &s->systems;
   if (t->order != nullptr) return launch_levels(device, s);
   if (t->row != nullptr) {
-    correct_independent<<<cvtm_cuda_blocks(t->unknowns, block_size), block_size, 0,
-                          cvtm_cuda_stream(device)>>>(*s);
-    return cvtm_cuda_launched(device, "correct_independent");
+    return launch_rows<correct_unknown, block_size>(device, "correct_unknown", 0, t->unknowns, *s);
   }
   if (!t->chained) {
     const unsigned blocks = cvtm_cuda_cap(cuda_parts(t->unknowns));
@@ -292,27 +280,20 @@ cvtm_status cuda_correct(cvtm_device *device, const cvtm_hlcp_arrays *s) {
 }
 
 cvtm_status cuda_combine(cvtm_device *device, const cvtm_hlcp_arrays *s) {
-  combine<<<cvtm_cuda_blocks(s->n, block_size), block_size, 0, cvtm_cuda_stream(device)>>>(*s);
-  return cvtm_cuda_launched(device, "combine");
+  return launch_rows<combine_row, block_size>(device, "combine", 0, s->n, *s);
 }
 
 cvtm_status cuda_finish(cvtm_device *device, const cvtm_hlcp_arrays *s, double *z, double *w) {
-  const unsigned blocks = cvtm_cuda_blocks(s->n, block_size);
-  finish<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*s, z, w);
-  return cvtm_cuda_launched(device, "finish");
+  return launch_rows<finish_row, block_size>(device, "finish", 0, s->n, *s, z, w);
 }
 
 cvtm_status cuda_apply(cvtm_device *device, const cvtm_hlcp_arrays *s, const double *v,
                        double *out) {
-  const unsigned blocks = cvtm_cuda_blocks(s->n, block_size);
-  apply<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*s, v, out);
-  return cvtm_cuda_launched(device, "apply");
+  return launch_rows<apply_row, block_size>(device, "apply", 0, s->n, *s, v, out);
 }
 
 cvtm_status cuda_diagonal(cvtm_device *device, const cvtm_hlcp_arrays *s, double *inverse) {
-  const unsigned blocks = cvtm_cuda_blocks(s->n, block_size);
-  diagonal<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*s, inverse);
-  return cvtm_cuda_launched(device, "diagonal");
+  return launch_rows<diagonal_row, block_size>(device, "diagonal", 0, s->n, *s, inverse);
 }
 
 cvtm_status cuda_pixels(cvtm_device *device, const cvtm_hlcp_pixels *s) {

@@ -1,47 +1,35 @@
-#include "base/cuda_check.h"
-#include "base/cuda_utils.h"
+#include "lcp/launch_cuda.h"
 #include "lcp/sparse/sell_kernels.h"
 
 namespace {
 
 constexpr int block_size = 256;
 
-__global__ void slice_sizes(cvtm_csr csr, cvtm_sell_order order, int64_t uniform, int32_t *sizes) {
-  const int64_t slices = cvtm_sell_slices(csr.rows);
-  for (int64_t slice = cvtm_first_thread(); slice < slices; slice += cvtm_thread_count())
-    sizes[slice] = cvtm_sell_slice_size(&csr, &order, uniform, slice);
+__device__ void size_slice(const cvtm_csr *csr, const cvtm_sell_order *order, int64_t uniform,
+                           int32_t *sizes, int64_t slice) {
+  sizes[slice] = cvtm_sell_slice_size(csr, order, uniform, slice);
 }
 
-__global__ void fill_sell(cvtm_csr csr, cvtm_sell_order order, cvtm_sell sell, int64_t rows) {
-  for (int64_t row = cvtm_first_thread(); row < rows; row += cvtm_thread_count())
-    cvtm_sell_fill_row(&csr, &order, &sell, row);
-}
-
-__global__ void find_runs(cvtm_sell sell, int64_t groups) {
-  for (int64_t group = cvtm_first_thread(); group < groups; group += cvtm_thread_count())
-    sell.run[group] = cvtm_sell_run_at(&sell, group);
+__device__ void find_run(const cvtm_sell *sell, int64_t group) {
+  sell->run[group] = cvtm_sell_run_at(sell, group);
 }
 
 cvtm_status slice_sizes_cuda(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
                              int64_t uniform, int32_t *sizes) {
-  const unsigned blocks = cvtm_cuda_blocks(cvtm_sell_slices(csr->rows), block_size);
-  slice_sizes<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*csr, *order, uniform, sizes);
-  return cvtm_cuda_launched(device, "slice_sizes");
+  return launch_rows<size_slice, block_size>(device, "slice_sizes", 0, cvtm_sell_slices(csr->rows),
+                                             *csr, *order, uniform, sizes);
 }
 
 cvtm_status fill_sell_cuda(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
                            const cvtm_sell *sell) {
   const int64_t rows = cvtm_sell_slices(csr->rows) * CVTM_SLICE_ROWS;
-  const unsigned blocks = cvtm_cuda_blocks(rows, block_size);
-  fill_sell<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*csr, *order, *sell, rows);
-  return cvtm_cuda_launched(device, "fill_sell");
+  return launch_rows<cvtm_sell_fill_row, block_size>(device, "fill_sell", 0, rows, *csr, *order,
+                                                     *sell);
 }
 
 cvtm_status find_runs_cuda(cvtm_device *device, const cvtm_sell *sell) {
-  const int64_t groups = sell->entries / CVTM_SLICE_ROWS;
-  const unsigned blocks = cvtm_cuda_blocks(groups, block_size);
-  find_runs<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*sell, groups);
-  return cvtm_cuda_launched(device, "find_runs");
+  return launch_rows<find_run, block_size>(device, "find_runs", 0, sell->entries / CVTM_SLICE_ROWS,
+                                           *sell);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "base/cuda_check.h"
+#include "lcp/launch_cuda.h"
 #include "lcp/sparse/sparse_kernels.h"
 
 namespace {
@@ -9,211 +9,113 @@ constexpr int row_blocks = 5, sum_blocks_resident = 4;
 constexpr int small_block = 1024;
 constexpr int64_t small_rows = 4096;
 
-template <class Row>
-__global__ void __launch_bounds__(block_size, row_blocks)
-    for_rows(int64_t first, int64_t end, Row at) {
-  const int64_t stride = gridDim.x * static_cast<int64_t>(block_size);
-  for (int64_t row = first + blockIdx.x * static_cast<int64_t>(block_size) + threadIdx.x; row < end;
-       row += stride)
-    at(row);
+template <auto function, typename... Arguments>
+cvtm_status run_rows(cvtm_device *device, const char *name, int64_t first, int64_t end,
+                     Arguments... arguments) {
+  return launch_rows<function, block_size, row_blocks>(device, name, first, end, arguments...);
 }
-
-template <class Row>
-cvtm_status run_rows(cvtm_device *device, int64_t first, int64_t end, const Row &at,
-                     const char *name) {
-  const unsigned blocks = cvtm_cuda_blocks(end - first, block_size);
-  for_rows<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(first, end, at);
-  return cvtm_cuda_launched(device, name);
-}
-
-struct relax_at {
-  cvtm_level level;
-  cvtm_kernel_flags flags;
-  double omega;
-  __device__ void operator()(int64_t row) const { cvtm_relax_row(&level, flags, omega, row); }
-};
 
 cvtm_status relax(cvtm_device *device, const cvtm_level *level, cvtm_kernel_flags flags,
                   double omega, int64_t colour) {
-  return run_rows(device, level->colour_start[colour], level->colour_start[colour + 1],
-                  relax_at{*level, flags, omega}, "relax");
+  return run_rows<cvtm_relax_row>(device, "relax", level->colour_start[colour],
+                                  level->colour_start[colour + 1], *level, flags, omega);
 }
 
-struct relax_along_at {
-  cvtm_level level;
-  const double *direction;
-  const cvtm_sparse_state *state;
-  int64_t colour_end;
-  __device__ void operator()(int64_t row) const {
-    cvtm_relax_along_row(&level, direction, state->step, colour_end, row);
-  }
-};
+__device__ void relax_along_row(const cvtm_level *level, const double *direction,
+                                const cvtm_sparse_state *state, int64_t colour_end, int64_t row) {
+  cvtm_relax_along_row(level, direction, state->step, colour_end, row);
+}
 
 cvtm_status relax_along(cvtm_device *device, const cvtm_level *level, const double *along,
                         const cvtm_sparse_state *state, int64_t colour) {
   const int64_t end = level->colour_start[colour + 1];
-  return run_rows(device, level->colour_start[colour], end,
-                  relax_along_at{*level, along, state, end}, "relax_along");
+  return run_rows<relax_along_row>(device, "relax_along", level->colour_start[colour], end, *level,
+                                   along, state, end);
 }
-
-struct residual_at {
-  cvtm_level level;
-  cvtm_kernel_flags flags;
-  __device__ void operator()(int64_t row) const { cvtm_residual_row(&level, flags, row); }
-};
 
 cvtm_status residual(cvtm_device *device, const cvtm_level *level, cvtm_kernel_flags flags,
                      int64_t end) {
-  return run_rows(device, 0, end, residual_at{*level, flags}, "residual");
+  return run_rows<cvtm_residual_row>(device, "residual", 0, end, *level, flags);
 }
-
-struct apply_at {
-  cvtm_level level;
-  const double *x;
-  double *y;
-  __device__ void operator()(int64_t row) const { cvtm_apply_row(&level, x, y, row); }
-};
 
 cvtm_status apply(cvtm_device *device, const cvtm_level *level, const double *x, double *y) {
-  return run_rows(device, 0, level->rows, apply_at{*level, x, y}, "apply");
+  return run_rows<cvtm_apply_row>(device, "apply", 0, level->rows, *level, x, y);
 }
-
-struct galerkin_at {
-  cvtm_level fine, coarse;
-  int is_top;
-  __device__ void operator()(int64_t row) const { cvtm_galerkin_row(&fine, &coarse, is_top, row); }
-};
 
 cvtm_status galerkin(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
                      int is_top) {
-  return run_rows(device, 0, coarse->rows, galerkin_at{*fine, *coarse, is_top}, "galerkin");
+  return run_rows<cvtm_galerkin_row>(device, "galerkin", 0, coarse->rows, *fine, *coarse, is_top);
 }
-
-struct restrict_at {
-  cvtm_level fine, coarse;
-  cvtm_restrict_bounds bounds;
-  int masked;
-  __device__ void operator()(int64_t row) const {
-    cvtm_restrict_row(&fine, &coarse, bounds, masked, row);
-  }
-};
 
 cvtm_status restrict_problem(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
                              cvtm_restrict_bounds bounds, int masked) {
-  return run_rows(device, 0, coarse->rows, restrict_at{*fine, *coarse, bounds, masked},
-                  "restrict_problem");
+  return run_rows<cvtm_restrict_row>(device, "restrict_problem", 0, coarse->rows, *fine, *coarse,
+                                     bounds, masked);
 }
-
-struct prolong_at {
-  cvtm_level fine, coarse;
-  cvtm_kernel_flags flags;
-  __device__ void operator()(int64_t row) const { cvtm_prolong_row(&fine, &coarse, flags, row); }
-};
 
 cvtm_status prolong(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
                     cvtm_kernel_flags flags) {
-  return run_rows(device, 0, fine->rows, prolong_at{*fine, *coarse, flags}, "prolong");
+  return run_rows<cvtm_prolong_row>(device, "prolong", 0, fine->rows, *fine, *coarse, flags);
 }
-
-struct direction_at {
-  cvtm_level fine, coarse;
-  double *direction;
-  __device__ void operator()(int64_t row) const {
-    cvtm_direction_row(&fine, &coarse, direction, row);
-  }
-};
 
 cvtm_status direction(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
                       double *to) {
-  return run_rows(device, 0, fine->rows, direction_at{*fine, *coarse, to}, "direction");
+  return run_rows<cvtm_direction_row>(device, "direction", 0, fine->rows, *fine, *coarse, to);
 }
 
-struct step_at {
-  cvtm_level level;
-  const double *direction;
-  const cvtm_sparse_state *state;
-  __device__ void operator()(int64_t row) const {
-    cvtm_step_row(&level, direction, state->step, row);
-  }
-};
+__device__ void step_row(const cvtm_level *level, const double *direction,
+                         const cvtm_sparse_state *state, int64_t row) {
+  cvtm_step_row(level, direction, state->step, row);
+}
 
 cvtm_status step(cvtm_device *device, const cvtm_level *level, const double *along,
                  const cvtm_sparse_state *state) {
-  return run_rows(device, 0, level->rows, step_at{*level, along, state}, "step");
+  return run_rows<step_row>(device, "step", 0, level->rows, *level, along, state);
 }
-
-struct coarsen_at {
-  cvtm_level fine, coarse;
-  __device__ void operator()(int64_t row) const { cvtm_coarsen_row(&fine, &coarse, row); }
-};
 
 cvtm_status coarsen(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse) {
-  return run_rows(device, 0, coarse->rows, coarsen_at{*fine, *coarse}, "coarsen");
+  return run_rows<cvtm_coarsen_row>(device, "coarsen", 0, coarse->rows, *fine, *coarse);
 }
-
-struct refine_at {
-  cvtm_level fine, coarse;
-  __device__ void operator()(int64_t row) const { cvtm_refine_row(&fine, &coarse, row); }
-};
 
 cvtm_status refine(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse) {
-  return run_rows(device, 0, fine->rows, refine_at{*fine, *coarse}, "refine");
+  return run_rows<cvtm_refine_row>(device, "refine", 0, fine->rows, *fine, *coarse);
 }
 
-struct gather_at {
-  const double *from;
-  const int32_t *order;
-  double *to;
-  __device__ void operator()(int64_t k) const { to[k] = from[order[k]]; }
-};
+__device__ void gather_row(const double *from, const int32_t *order, double *to, int64_t k) {
+  to[k] = from[order[k]];
+}
 
 cvtm_status gather(cvtm_device *device, const double *from, const int32_t *order, int64_t count,
                    double *to) {
-  return run_rows(device, 0, count, gather_at{from, order, to}, "gather");
+  return run_rows<gather_row>(device, "gather", 0, count, from, order, to);
 }
 
-struct scatter_at {
-  const double *from;
-  const int32_t *order;
-  double *to;
-  __device__ void operator()(int64_t k) const { to[order[k]] = from[k]; }
-};
+__device__ void scatter_row(const double *from, const int32_t *order, double *to, int64_t k) {
+  to[order[k]] = from[k];
+}
 
 cvtm_status scatter(cvtm_device *device, const double *from, const int32_t *order, int64_t count,
                     double *to) {
-  return run_rows(device, 0, count, scatter_at{from, order, to}, "scatter");
+  return run_rows<scatter_row>(device, "scatter", 0, count, from, order, to);
 }
-
-struct clip_at {
-  cvtm_level level;
-  int masked;
-  __device__ void operator()(int64_t row) const { cvtm_clip_row(&level, masked, row); }
-};
 
 cvtm_status clip(cvtm_device *device, const cvtm_level *level, int masked) {
-  return run_rows(device, 0, level->rows, clip_at{*level, masked}, "clip");
+  return run_rows<cvtm_clip_row>(device, "clip", 0, level->rows, *level, masked);
 }
 
-struct combine_at {
-  double a;
-  const double *x;
-  double c, *y;
-  __device__ void operator()(int64_t k) const { y[k] = a * x[k] + c * y[k]; }
-};
+__device__ void combine_row(double a, const double *x, double c, double *y, int64_t k) {
+  y[k] = a * x[k] + c * y[k];
+}
 
 cvtm_status combine(cvtm_device *device, double a, const double *x, double c, double *y,
                     int64_t count) {
-  return run_rows(device, 0, count, combine_at{a, x, c, y}, "combine");
+  return run_rows<combine_row>(device, "combine", 0, count, a, x, c, y);
 }
 
-struct divide_at {
-  const double *x;
-  double *y;
-  __device__ void operator()(int64_t k) const { y[k] /= x[k]; }
-};
+__device__ void divide_row(const double *x, double *y, int64_t k) { y[k] /= x[k]; }
 
 cvtm_status divide(cvtm_device *device, const double *x, double *y, int64_t count) {
-  return run_rows(device, 0, count, divide_at{x, y}, "divide");
+  return run_rows<divide_row>(device, "divide", 0, count, x, y);
 }
 
 /* --- sums ------------------------------------------------------------------------------ */
@@ -328,24 +230,21 @@ __global__ void check_start(int64_t *verdict, int64_t count) {
   verdict[1] = count;
 }
 
-struct check_at {
-  const double *b, *lower, *upper;
-  int64_t *verdict;
-  __device__ void operator()(int64_t i) const {
-    const int found = cvtm_check_entry(b, lower, upper, i);
-    if (found != 0) {
-      atomicMin(reinterpret_cast<unsigned long long *>(verdict + found - 1),
-                static_cast<unsigned long long>(i));
-    }
+__device__ void check_row(const double *b, const double *lower, const double *upper,
+                          int64_t *verdict, int64_t i) {
+  const int found = cvtm_check_entry(b, lower, upper, i);
+  if (found != 0) {
+    atomicMin(reinterpret_cast<unsigned long long *>(verdict + found - 1),
+              static_cast<unsigned long long>(i));
   }
-};
+}
 
 cvtm_status check(cvtm_device *device, const double *b, const double *lower, const double *upper,
                   int64_t count, int64_t *verdict) {
   check_start<<<1, 1, 0, cvtm_cuda_stream(device)>>>(verdict, count);
   const cvtm_status status = cvtm_cuda_launched(device, "check_start");
   if (status != CVTM_OK) return status;
-  return run_rows(device, 0, count, check_at{b, lower, upper, verdict}, "check");
+  return run_rows<check_row>(device, "check", 0, count, b, lower, upper, verdict);
 }
 
 /* --- the V-cycle of small levels, in one block --------------------------------------------- */
