@@ -17,12 +17,10 @@ typedef struct cvtm_lbfgsb_inputs {
   int64_t finite; /* bounds that are finite */
 } cvtm_lbfgsb_inputs;
 
-/* Arrays of n doubles in device memory; lower or upper may be NULL. Enqueued. */
 typedef struct cvtm_lbfgsb_inputs_table {
-  cvtm_status (*check_bounds)(cvtm_device *device, const double *lower, const double *upper,
-                              int64_t n, cvtm_lbfgsb_inputs *found);
-  cvtm_status (*check_scale)(cvtm_device *device, const double *scale, int64_t n,
-                             cvtm_lbfgsb_inputs *found);
+  /* Checks n variables. lower, upper, scale: n doubles in device memory, or NULL. Enqueued. */
+  cvtm_status (*check)(cvtm_device *device, const double *lower, const double *upper,
+                       const double *scale, int64_t n, cvtm_lbfgsb_inputs *found);
 } cvtm_lbfgsb_inputs_table;
 
 extern const cvtm_lbfgsb_inputs_table cvtm_lbfgsb_inputs_table_cpu, cvtm_lbfgsb_inputs_table_cuda;
@@ -31,21 +29,14 @@ extern const cvtm_lbfgsb_inputs_table cvtm_lbfgsb_inputs_table_cpu, cvtm_lbfgsb_
 }
 #endif
 
-/* True if a finite value lies between the bounds. */
-CVTM_HD int cvtm_lbfgsb_bounds_are_valid(double low, double high) {
-  return low <= high && low < HUGE_VAL && high > -HUGE_VAL;
-}
-
-CVTM_HD int cvtm_lbfgsb_scale_is_valid(double scale) {
-  return scale > 0.0 && cvtm_is_finite(scale);
-}
-
-/* Reads the bounds of variable i; returns how many of them are finite. */
-CVTM_HD int cvtm_lbfgsb_read_bounds(const double *lower, const double *upper, int64_t i,
-                                    double bounds[2]) {
-  bounds[0] = lower ? lower[i] : -HUGE_VAL;
-  bounds[1] = upper ? upper[i] : HUGE_VAL;
-  return cvtm_is_finite(bounds[0]) + cvtm_is_finite(bounds[1]);
+/* True if a finite value lies between the bounds of variable i and its scale is positive and
+ * finite. Adds the number of its finite bounds to *finite. */
+CVTM_HD int cvtm_lbfgsb_input_is_valid(const double *lower, const double *upper,
+                                       const double *scale, int64_t i, int64_t *finite) {
+  const double low = lower ? lower[i] : -HUGE_VAL, high = upper ? upper[i] : HUGE_VAL;
+  *finite += cvtm_is_finite(low) + cvtm_is_finite(high);
+  const int has_scale = !scale || (scale[i] > 0.0 && cvtm_is_finite(scale[i]));
+  return low <= high && low < HUGE_VAL && high > -HUGE_VAL && has_scale;
 }
 
 #endif

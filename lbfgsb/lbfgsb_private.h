@@ -18,6 +18,8 @@ typedef struct cvtm_lbfgsb_run {
   int captured;         /* the loop runs as a graph */
 } cvtm_lbfgsb_run;
 
+enum { CVTM_LBFGSB_OWNED = 32 }; /* arrays of a solver, at most */
+
 struct cvtm_lbfgsb {
   cvtm_device *device;
   const cvtm_lbfgsb_table *table;
@@ -28,8 +30,9 @@ struct cvtm_lbfgsb {
   int64_t total;         /* n * problems */
   int64_t finite_bounds; /* of 2 total */
   cvtm_lbfgsb_arrays arrays;
-  /* Owned, in device memory. `arrays` has lower, upper and scale only while they are in use. */
-  double *lower, *upper, *scale;
+  void *owned[CVTM_LBFGSB_OWNED]; /* all device memory */
+  int owned_count;
+  double *lower, *upper, *scale; /* `arrays` has them only while they are in use */
   cvtm_lbfgsb_requests *requests;
   cvtm_lbfgsb_inputs *found;
   cvtm_lbfgsb_mailbox *mailbox; /* the host's address of it */

@@ -53,10 +53,11 @@ static cvtm_status check_options(cvtm_error *error, const cvtm_lbfgsb_options *o
   return CVTM_OK;
 }
 
-/* Allocates device memory unless *status is already an error. */
+/* Allocates device memory that the solver owns, unless *status is already an error. */
 static void *allocate(cvtm_lbfgsb *solver, int64_t count, size_t size, cvtm_status *status) {
   void *block = NULL;
   if (*status == CVTM_OK) *status = cvtm_device_allocate(solver->device, count, size, &block);
+  if (block) solver->owned[solver->owned_count++] = block;
   return block;
 }
 
@@ -178,16 +179,7 @@ cvtm_status cvtm_lbfgsb_create(cvtm_device *device, int64_t n, const cvtm_lbfgsb
 
 void cvtm_lbfgsb_destroy(cvtm_lbfgsb *solver) {
   if (!solver) return;
-  const cvtm_lbfgsb_arrays *a = &solver->arrays;
-  void *const owned[] = {a->x,          a->g,          a->trial_x,          a->trial_g,
-                         a->d,          a->w,          a->values,           a->partial,
-                         a->sums,       a->reduced,    a->breakpoints,      a->breakpoint_rows,
-                         a->walk,       a->state,      a->breakpoint_count, a->model,
-                         a->work,       a->flag,       a->barrier,          solver->requests,
-                         solver->lower, solver->upper, solver->scale,       solver->found};
-  for (size_t i = 0; i < sizeof owned / sizeof *owned; ++i) {
-    if (owned[i]) cvtm_device_free(solver->device, owned[i]);
-  }
+  for (int k = 0; k < solver->owned_count; ++k) cvtm_device_free(solver->device, solver->owned[k]);
   cvtm_device_free_mapped(solver->device, solver->mailbox);
   free(solver->states);
   free(solver);
@@ -218,28 +210,15 @@ static cvtm_status report_bad_scale(const cvtm_lbfgsb *solver, const double *sca
                    "scale of variable %lld is %g", (long long)i, value);
 }
 
-static cvtm_status check_bounds(cvtm_lbfgsb *solver, const double *lower, const double *upper,
-                                int64_t *finite) {
+static cvtm_status check_inputs(cvtm_lbfgsb *solver, const double *lower, const double *upper,
+                                const double *scale, cvtm_lbfgsb_inputs *found) {
   cvtm_device *device = solver->device;
-  cvtm_lbfgsb_inputs found = {0, 0};
-  cvtm_status status = cvtm_device_fill(device, solver->found, 0, sizeof found);
-  if (status == CVTM_OK)
-    status = solver->inputs->check_bounds(device, lower, upper, solver->total, solver->found);
-  if (status == CVTM_OK) status = cvtm_device_copy_out(device, &found, solver->found, sizeof found);
+  cvtm_status status = cvtm_device_fill(device, solver->found, 0, sizeof *found);
+  if (status == CVTM_OK) {
+    status = solver->inputs->check(device, lower, upper, scale, solver->total, solver->found);
+  }
   if (status != CVTM_OK) return status;
-  *finite = found.finite;
-  return found.bad ? report_bad_bounds(solver, lower, upper, solver->total - found.bad) : CVTM_OK;
-}
-
-static cvtm_status check_scale(cvtm_lbfgsb *solver, const double *scale) {
-  cvtm_device *device = solver->device;
-  cvtm_lbfgsb_inputs found = {0, 0};
-  cvtm_status status = cvtm_device_fill(device, solver->found, 0, sizeof found);
-  if (status == CVTM_OK)
-    status = solver->inputs->check_scale(device, scale, solver->total, solver->found);
-  if (status == CVTM_OK) status = cvtm_device_copy_out(device, &found, solver->found, sizeof found);
-  if (status != CVTM_OK) return status;
-  return found.bad ? report_bad_scale(solver, scale, solver->total - found.bad) : CVTM_OK;
+  return cvtm_device_copy_out(device, found, solver->found, sizeof *found);
 }
 
 void cvtm_lbfgsb_forget_run(cvtm_lbfgsb *solver) {
@@ -261,10 +240,12 @@ static cvtm_status copy_vector(cvtm_lbfgsb *solver, const double *array, double 
 }
 
 cvtm_status cvtm_lbfgsb_set_bounds(cvtm_lbfgsb *solver, const double *lower, const double *upper) {
-  int64_t finite = 0;
-  cvtm_status status = lower || upper ? check_bounds(solver, lower, upper, &finite) : CVTM_OK;
+  cvtm_lbfgsb_inputs found = {0, 0};
+  cvtm_status status = CVTM_OK;
+  if (lower || upper) status = check_inputs(solver, lower, upper, NULL, &found);
   if (status != CVTM_OK) return status;
-  if (finite == 0) lower = upper = NULL;
+  if (found.bad) return report_bad_bounds(solver, lower, upper, solver->total - found.bad);
+  if (found.finite == 0) lower = upper = NULL;
   cvtm_lbfgsb_forget_run(solver);
   solver->finite_bounds = 0;
   solver->arrays.upper = NULL;
@@ -274,7 +255,7 @@ cvtm_status cvtm_lbfgsb_set_bounds(cvtm_lbfgsb *solver, const double *lower, con
     solver->arrays.lower = solver->arrays.upper = NULL;
     return status;
   }
-  solver->finite_bounds = finite;
+  solver->finite_bounds = found.finite;
   return CVTM_OK;
 }
 
@@ -295,8 +276,10 @@ cvtm_status cvtm_lbfgsb_set_size(cvtm_lbfgsb *solver, int64_t n) {
 }
 
 cvtm_status cvtm_lbfgsb_set_scaling(cvtm_lbfgsb *solver, const double *scale) {
-  const cvtm_status status = scale ? check_scale(solver, scale) : CVTM_OK;
+  cvtm_lbfgsb_inputs found = {0, 0};
+  const cvtm_status status = scale ? check_inputs(solver, NULL, NULL, scale, &found) : CVTM_OK;
   if (status != CVTM_OK) return status;
+  if (found.bad) return report_bad_scale(solver, scale, solver->total - found.bad);
   cvtm_lbfgsb_forget_run(solver);
   return copy_vector(solver, scale, &solver->scale, &solver->arrays.scale);
 }
