@@ -65,7 +65,7 @@ int chains_cycles_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) 
 
 const cvtm_grid_table cvtm_grid_table_cuda = {
     cvtm_grid_partial_doubles_cuda,
-    cvtm_lcp_clip_start_reference,
+    cvtm_grid_clip_start_reference,
     measure_cold_start_cuda,
     cvtm_grid_begin_iteration_reference,
     cvtm_grid_raise_limit_reference,

@@ -1,9 +1,9 @@
-/* For .cu files of lcp/grid only: loops over nodes, launches, and which file has which phase.
+/* For .cu files of lcp/grid only: loops over nodes, launches, and the phases of each file.
  *
- * grid_reference_cuda.cu  every phase, kernels that call the node functions; the reference
- * grid_march_cuda.cu      phases on the five-point problem, a warp per strip of the grid
- * grid_tiles_cuda.cu      down and up phases of a coarse level, a block per tile_threads_xy in
- * shared memory grid_galerkin_cuda.cu   P'AP, where flags say that it may have changed
+ * grid_reference_cuda.cu  every phase, by kernels that call the node functions: the reference
+ * grid_march_cuda.cu      phases on the five-point problem, a warp for each strip of the grid
+ * grid_tiles_cuda.cu      phases on a coarse level, a block for each tile, in shared memory
+ * grid_galerkin_cuda.cu   P'AP, where flags say that it may have changed
  * grid_tail_cuda.cu       the V-cycle of the small levels in one block
  * grid_cuda.cu            the table: which phase runs where */
 #ifndef CVTMESH_LCP_GRID_GRID_CUDA_H
@@ -51,11 +51,19 @@ static inline cudaStream_t stream_of(const cvtm_grid_top *top) {
   return cvtm_cuda_stream(top->device);
 }
 
-/* The blocks first .. of the `count` blocks of a phase that one launch has. */
+/* The part of a phase of `count` blocks that one launch does: the blocks from `first` on. */
 struct launch_part {
   int first, count;
   __device__ int block() const { return first + static_cast<int>(blockIdx.x); }
 };
+
+/* Launches a kernel that loops by for_nodes. */
+template <typename... Parameters, typename... Arguments>
+cvtm_status launch_nodes(const cvtm_grid_top *top, const char *name, void (*kernel)(Parameters...),
+                         dim3 blocks, Arguments... arguments) {
+  kernel<<<blocks, tile_threads_xy(), 0, stream_of(top)>>>(arguments...);
+  return cvtm_cuda_launched(top->device, name);
+}
 
 /* Launches kernel(arguments, launch_part), in several parts if the phase has more blocks than a
  * launch may have. A loop over blocks in the kernels would cost registers. */
@@ -139,7 +147,7 @@ int cvtm_grid_last_before_tail(const cvtm_grid_top *top, const cvtm_grid_level *
 
 /* --- grid_reference_cuda.cu --- */
 
-cvtm_status cvtm_lcp_clip_start_reference(const cvtm_grid_top *top, int warm, int into_d);
+cvtm_status cvtm_grid_clip_start_reference(const cvtm_grid_top *top, int warm, int into_d);
 cvtm_status cvtm_grid_begin_iteration_reference(const cvtm_grid_top *top,
                                                 const cvtm_grid_stop_rule *rule);
 cvtm_status cvtm_grid_raise_limit_reference(const cvtm_grid_top *top, int64_t limit);

@@ -81,18 +81,18 @@ CVTM_HD int cvtm_grid_galerkin_is_constant(const cvtm_grid_finer *f, int64_t x, 
   }
   const double *middle = f->level->coefficient + (2 * y + 1) * width + 2 * x + 1;
   const int64_t plane = width * height;
-  cvtm_grid_constant_stencil plain;
-  plain.diagonal = middle[CVTM_GRID_DIAGONAL * plane];
-  plain.side = middle[CVTM_GRID_EAST * plane];
-  plain.corner = middle[CVTM_GRID_SOUTH_EAST * plane];
-  *below = cvtm_grid_galerkin_constant(plain);
+  cvtm_grid_constant_stencil a;
+  a.diagonal = middle[CVTM_GRID_DIAGONAL * plane];
+  a.side = middle[CVTM_GRID_EAST * plane];
+  a.corner = middle[CVTM_GRID_SOUTH_EAST * plane];
+  *below = cvtm_grid_galerkin_constant(a);
   return !other;
 }
 
-CVTM_HD void cvtm_grid_constant_entries(cvtm_grid_constant_stencil plain, double sum[3][3]) {
-  sum[1][1] = -plain.diagonal;
-  sum[1][2] = sum[2][1] = plain.side;
-  sum[2][2] = sum[2][0] = plain.corner;
+CVTM_HD void cvtm_grid_constant_entries(cvtm_grid_constant_stencil a, double sum[3][3]) {
+  sum[1][1] = -a.diagonal;
+  sum[1][2] = sum[2][1] = a.side;
+  sum[2][2] = sum[2][0] = a.corner;
 }
 
 /* --- both directions halved --- */
@@ -102,18 +102,18 @@ CVTM_HD void cvtm_grid_constant_entries(cvtm_grid_constant_stencil plain, double
 CVTM_HD uint32_t cvtm_grid_truncated_nodes(const cvtm_grid_finer *f, int64_t x, int64_t y) {
   const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
   const uint8_t *flags = cvtm_grid_finer_flags(f);
-  uint32_t cuts = 0;
+  uint32_t truncated = 0;
   CVTM_UNROLL
   for (int ty = 0; ty < 5; ++ty) {
     CVTM_UNROLL
     for (int tx = 0; tx < 5; ++tx) {
       const int64_t i = 2 * x - 1 + tx, j = 2 * y - 1 + ty;
       const int inside = i >= 0 && j >= 0 && i < width && j < height;
-      const uint32_t cut = !inside || (flags && flags[j * width + i]);
-      cuts |= cut << (5 * ty + tx);
+      const uint32_t is_truncated = !inside || (flags && flags[j * width + i]);
+      truncated |= is_truncated << (5 * ty + tx);
     }
   }
-  return cuts;
+  return truncated;
 }
 
 /* Adds `own` times the stencil of node (dx, dy) of the support to q = w'A over the 5 x 5 nodes. */
@@ -146,13 +146,13 @@ CVTM_HD void cvtm_grid_add_to_parents(const cvtm_grid_level *c, int64_t x, int64
  * cvtm_grid_closed_form_weights in x and y. */
 CVTM_HD void cvtm_grid_add_all_to_parents(const cvtm_grid_level *c, int64_t x, int64_t y,
                                           const double across[3], const double along[3],
-                                          uint32_t cuts, double q[5][5], double sum[3][3]) {
+                                          uint32_t truncated, double q[5][5], double sum[3][3]) {
   CVTM_UNROLL
   for (int ty = 0; ty < 5; ++ty) {
     CVTM_UNROLL
     for (int tx = 0; tx < 5; ++tx) {
       const double share = (ty & 1 ? along[ty - 1] : 1.0) * (tx & 1 ? across[tx - 1] : 1.0);
-      const double part = cuts >> (5 * ty + tx) & 1 ? 0.0 : share * q[ty][tx];
+      const double part = truncated >> (5 * ty + tx) & 1 ? 0.0 : share * q[ty][tx];
       cvtm_grid_add_to_parents(c, x, y, tx, ty, part, sum);
     }
   }
@@ -246,7 +246,7 @@ CVTM_HD void cvtm_grid_galerkin_inside(const cvtm_grid_level *f, const cvtm_grid
 
 /* cvtm_grid_galerkin_bilinear below a five-point problem without links. */
 CVTM_HD void cvtm_grid_galerkin_five(const cvtm_grid_problem *p, const cvtm_grid_level *c,
-                                     int64_t x, int64_t y, uint32_t cuts, double sum[3][3]) {
+                                     int64_t x, int64_t y, uint32_t truncated, double sum[3][3]) {
   const double link = p->constant, outer = p->neumann ? 0.0 : link;
   double across[3], along[3], own[3][3];
   cvtm_grid_closed_form_weights(c->neumann, x, c->width, across);
@@ -255,7 +255,7 @@ CVTM_HD void cvtm_grid_galerkin_five(const cvtm_grid_problem *p, const cvtm_grid
   for (int dy = 0; dy < 3; ++dy) {
     CVTM_UNROLL
     for (int dx = 0; dx < 3; ++dx) {
-      own[dy][dx] = cuts >> (5 * dy + dx + 6) & 1 ? 0.0 : along[dy] * across[dx];
+      own[dy][dx] = truncated >> (5 * dy + dx + 6) & 1 ? 0.0 : along[dy] * across[dx];
     }
   }
   CVTM_UNROLL
@@ -271,14 +271,14 @@ CVTM_HD void cvtm_grid_galerkin_five(const cvtm_grid_problem *p, const cvtm_grid
         const int64_t i = 2 * x - 1 + tx, j = 2 * y - 1 + ty;
         const double beside = (i > 0 ? link : outer) + (i + 1 < p->width ? link : outer);
         const double above = (j > 0 ? link : outer) + (j + 1 < p->height ? link : outer);
-        const int cut = cuts >> (5 * ty + tx) & 1;
-        const double held = cut ? 0.0 : cvtm_grid_mass_at(p, j * p->width + i);
-        q -= own[ty - 1][tx - 1] * (held + (beside + above));
+        const int is_truncated = truncated >> (5 * ty + tx) & 1;
+        const double mass = is_truncated ? 0.0 : cvtm_grid_mass_at(p, j * p->width + i);
+        q -= own[ty - 1][tx - 1] * (mass + (beside + above));
       }
       if (row && tx <= 2) q += own[ty - 1][tx] * link;
       if (column && ty <= 2) q += own[ty][tx - 1] * link;
       const double share = (ty & 1 ? along[ty - 1] : 1.0) * (tx & 1 ? across[tx - 1] : 1.0);
-      const double part = cuts >> (5 * ty + tx) & 1 ? 0.0 : share * q;
+      const double part = truncated >> (5 * ty + tx) & 1 ? 0.0 : share * q;
       cvtm_grid_add_to_parents(c, x, y, tx, ty, part, sum);
     }
   }
@@ -325,7 +325,7 @@ CVTM_HD void cvtm_grid_galerkin_any(const cvtm_grid_finer *f, const cvtm_grid_le
 /* --- all --- */
 
 CVTM_HD void cvtm_grid_store_stencil(const cvtm_grid_level *c, int64_t x, int64_t y,
-                                     double sum[3][3], int plain) {
+                                     double sum[3][3], int is_constant) {
   double *out = c->coefficient + y * c->width + x;
   const int64_t plane = c->width * c->height;
   out[CVTM_GRID_DIAGONAL * plane] = -sum[1][1];
@@ -333,7 +333,7 @@ CVTM_HD void cvtm_grid_store_stencil(const cvtm_grid_level *c, int64_t x, int64_
   out[CVTM_GRID_SOUTH * plane] = sum[2][1];
   out[CVTM_GRID_SOUTH_EAST * plane] = sum[2][2];
   out[CVTM_GRID_SOUTH_WEST * plane] = sum[2][0];
-  c->kind[y * c->width + x] = plain           ? CVTM_GRID_CONSTANT
+  c->kind[y * c->width + x] = is_constant     ? CVTM_GRID_CONSTANT
                               : sum[1][1] < 0 ? CVTM_GRID_VARYING
                                               : CVTM_GRID_EMPTY;
 }
@@ -363,6 +363,14 @@ CVTM_HD void cvtm_grid_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level 
     }
   }
   cvtm_grid_store_stencil(c, x, y, sum, is_constant);
+}
+
+/* cvtm_grid_galerkin if the stencil may have changed or `all` are wanted; notes which it is. */
+CVTM_HD void cvtm_grid_update_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level *c,
+                                       int64_t x, int64_t y, int all) {
+  const int due = cvtm_grid_needs_galerkin(f, c, x, y, all);
+  c->stencil_changed[y * c->width + x] = (uint8_t)due;
+  if (due) cvtm_grid_galerkin(f, c, x, y);
 }
 
 #endif

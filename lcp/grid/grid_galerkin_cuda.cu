@@ -1,5 +1,5 @@
 /* P'AP on coarse levels. Most stencils do not change from one cycle to the next: a block first
- * looks at the flags of its tile, all threads at once, and computes nothing if none is set.
+ * reads the flags of its tile, all threads at once, and computes nothing if none is set.
  *
  * galerkin_bilinear_kernel  bilinear interpolation, below a problem without stored links or below a
  *                           level that truncates nothing; flags as bits in shared memory
@@ -19,14 +19,6 @@ struct level_tiles {
       : across(static_cast<int>((level.width + tile_x - 1) / tile_x)),
         count(static_cast<int>(across * ((level.height + lines - 1) / lines))) {}
 };
-
-/* Computes the stencil of (x, y) if it may have changed. */
-__device__ void update_stencil(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
-                               int64_t y, int all) {
-  const int due = cvtm_grid_needs_galerkin(f, c, x, y, all);
-  c->stencil_changed[y * c->width + x] = static_cast<uint8_t>(due);
-  if (due) cvtm_grid_galerkin(f, c, x, y);
-}
 
 /* below_problem: the finer level is the problem, not `finer`. tall: tiles of `tall` * tile_y lines.
  */
@@ -50,7 +42,7 @@ __global__ void __launch_bounds__(tile_x *tile_y, 2)
     const int64_t height = below_problem ? coarse.height : finer.height;
     const int scale_x = below_problem || !coarse.halved_x ? 1 : 2;
     const int scale_y = below_problem || !coarse.halved_y ? 1 : 2;
-    /* The nodes that cvtm_grid_needs_galerkin looks at: one more all around. */
+    /* The nodes that cvtm_grid_needs_galerkin reads, with one more on each side. */
     const int across = scale_x * tile_x + 4, down = scale_y * tile_y * tall + 4;
     const int64_t first_i = left * scale_x - 1, first_j = top * scale_y - 1;
 #pragma unroll 4
@@ -64,7 +56,7 @@ __global__ void __launch_bounds__(tile_x *tile_y, 2)
   for (int64_t y = top + threadIdx.y; y < top + tile_y * tall; y += tile_y) {
     if (x >= coarse.width || y >= coarse.height) continue;
     if (any) {
-      update_stencil(&f, &coarse, x, y, all);
+      cvtm_grid_update_galerkin(&f, &coarse, x, y, all);
     } else {
       coarse.stencil_changed[y * coarse.width + x] = 0;
     }
@@ -83,11 +75,11 @@ struct near_bits {
   __device__ bool load(const uint8_t *flags, int64_t width, int64_t height, int64_t left,
                        int64_t top, bool outside) {
     const int lane = static_cast<int>(threadIdx.x), warp = static_cast<int>(threadIdx.y);
-    constexpr int turns = (lines + tile_y - 1) / tile_y;
-    bool set[turns][words];
+    constexpr int rounds = (lines + tile_y - 1) / tile_y;
+    bool set[rounds][words];
     uint32_t any = 0;
 #pragma unroll
-    for (int t = 0; t < turns; ++t) {
+    for (int t = 0; t < rounds; ++t) {
 #pragma unroll
       for (int w = 0; w < words; ++w) {
         const int64_t i = left + 32 * w + lane, j = top + t * tile_y + warp;
@@ -96,7 +88,7 @@ struct near_bits {
       }
     }
 #pragma unroll
-    for (int t = 0; t < turns; ++t) {
+    for (int t = 0; t < rounds; ++t) {
       const int r = t * tile_y + warp;
 #pragma unroll
       for (int w = 0; w < words; ++w) {
@@ -114,8 +106,8 @@ struct near_bits {
   }
 };
 
-/* The stencil of a node some of whose 5 x 5 finer nodes are outside the grid. Few nodes are: kept
- * out of the kernel, which so needs fewer registers. */
+/* The stencil of a node some of whose 5 x 5 finer nodes are outside the grid. There are few such
+ * nodes; not inlined, so that the kernel needs fewer registers. */
 __device__ __noinline__ void galerkin_edge(const cvtm_grid_level *f, const cvtm_grid_level *c,
                                            int64_t x, int64_t y) {
   const cvtm_grid_finer finer = {nullptr, f};
@@ -124,7 +116,7 @@ __device__ __noinline__ void galerkin_edge(const cvtm_grid_level *f, const cvtm_
   cvtm_grid_store_stencil(c, x, y, sum, 0);
 }
 
-/* Two blocks at a time on a multiprocessor, since most of them only look at flags. */
+/* Two blocks at a time on a multiprocessor, since most of them only read flags. */
 template <bool below_problem, int lines>
 __global__ void __launch_bounds__(tile_x *tile_y, !below_problem && lines == tile_y ? 2 : 0)
     galerkin_bilinear_kernel(const cvtm_grid_problem *problem,
@@ -164,18 +156,20 @@ __global__ void __launch_bounds__(tile_x *tile_y, !below_problem && lines == til
       galerkin_edge(&finer, &coarse, x, y);
       continue;
     }
-    uint32_t cut = 0;
+    uint32_t truncated_bits = 0;
     if (below_problem) {
 #pragma unroll
-      for (int t = 0; t < 5; ++t) cut |= (truncated.at(2 * r + t, 2 * lane) & 31U) << (5 * t);
+      for (int t = 0; t < 5; ++t)
+        truncated_bits |= (truncated.at(2 * r + t, 2 * lane) & 31U) << (5 * t);
     }
     double sum[3][3] = {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}};
     cvtm_grid_constant_stencil constant;
-    const bool is_constant = cut == 0 && cvtm_grid_galerkin_is_constant(&f, x, y, &constant);
+    const bool is_constant =
+        truncated_bits == 0 && cvtm_grid_galerkin_is_constant(&f, x, y, &constant);
     if (is_constant) {
       cvtm_grid_constant_entries(constant, sum);
     } else if (below_problem) {
-      cvtm_grid_galerkin_five(&p, &coarse, x, y, cut, sum);
+      cvtm_grid_galerkin_five(&p, &coarse, x, y, truncated_bits, sum);
     } else {
       cvtm_grid_galerkin_inside(&finer, &coarse, x, y, sum);
     }
@@ -201,7 +195,7 @@ __global__ void __launch_bounds__(cluster_threads)
     const int width = static_cast<int>(c.width), count = static_cast<int>(c.width * c.height);
     for (int k = static_cast<int>(blockIdx.x * cluster_threads + threadIdx.x); k < count;
          k += cluster_blocks * cluster_threads) {
-      update_stencil(&f, &c, k % width, k / width, 0);
+      cvtm_grid_update_galerkin(&f, &c, k % width, k / width, 0);
     }
 #if __CUDA_ARCH__ >= 900
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");

@@ -173,16 +173,16 @@ CVTM_INLINE void galerkin_chunk(const cvtm_grid_finer *f, const cvtm_grid_level 
         {keep[0] + o, keep[1] + o, keep[2] + o, keep[3] + o, keep[4] + o},
         column[o] | column[o + 1] | column[o + 2] | column[o + 3] | column[o + 4]};
     double sum[3][3];
-    cvtm_grid_constant_stencil plain;
-    const int constant = !kept.any && cvtm_grid_galerkin_is_constant(f, x, y, &plain);
-    if (constant) {
-      cvtm_grid_constant_entries(plain, sum);
+    cvtm_grid_constant_stencil constant;
+    const int is_constant = !kept.any && cvtm_grid_galerkin_is_constant(f, x, y, &constant);
+    if (is_constant) {
+      cvtm_grid_constant_entries(constant, sum);
     } else if (kept.any) {
       galerkin_inside(f, x, y, &kept, sum);
     } else {
       galerkin_inside(f, x, y, NULL, sum);
     }
-    cvtm_grid_store_stencil(c, x, y, sum, constant);
+    cvtm_grid_store_stencil(c, x, y, sum, is_constant);
   }
 }
 

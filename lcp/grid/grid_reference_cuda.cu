@@ -1,6 +1,6 @@
-/* Every phase of a solve as kernels that call the node functions of lcp/grid for one node per
- * thread: the reference of the specialised kernels, and their stand-in for the cycles that they do
- * not know. CVTMESH_GRID_REFERENCE=1 makes a solver use nothing else. */
+/* Every phase of a solve by kernels that call the node functions of lcp/grid, one node per thread:
+ * the reference of the specialised kernels, which also does the cycles that those cannot do.
+ * CVTMESH_GRID_REFERENCE=1 makes a solver use nothing else. */
 #include "lcp/grid/grid_cuda.h"
 #include "lcp/grid/grid_cuda_sums.h"
 #include "lcp/grid/grid_galerkin.h"
@@ -31,8 +31,8 @@ __global__ void clip_start_kernel(const cvtm_grid_problem *problem, int warm, in
   });
 }
 
-__global__ void begin_iteration_kernel(cvtm_grid_state *state, cvtm_grid_stop_rule course) {
-  cvtm_grid_begin(state, &course);
+__global__ void begin_iteration_kernel(cvtm_grid_state *state, cvtm_grid_stop_rule rule) {
+  cvtm_grid_begin(state, &rule);
 }
 
 __global__ void raise_limit_kernel(cvtm_grid_state *state, int64_t limit) {
@@ -72,12 +72,12 @@ __global__ void smooth_kernel(const cvtm_grid_problem *problem, int colour, doub
 }
 
 __global__ void keep_best_kernel(const cvtm_grid_problem *problem, const cvtm_grid_state *state,
-                                 int back) {
+                                 int restore) {
   const cvtm_grid_problem p = *problem;
-  if (back ? state->loop.improved : !state->loop.improved) return;
+  if (restore ? state->loop.improved : !state->loop.improved) return;
   for_nodes(p.width, p.height, [&](int64_t i, int64_t j) {
     const int64_t k = j * p.width + i;
-    if (back) {
+    if (restore) {
       p.x[k] = p.d[k];
     } else {
       p.d[k] = p.x[k];
@@ -162,15 +162,12 @@ __global__ void step_kernel(const cvtm_grid_problem *problem, const cvtm_grid_st
 /* --- the V-cycle on coarse levels --- */
 
 /* below_problem: the finer level is the problem, not `finer`. */
-__global__ void operator_kernel(const cvtm_grid_problem *problem, cvtm_grid_level finer,
-                                cvtm_grid_level coarse, int below_problem, int all) {
+__global__ void galerkin_reference_kernel(const cvtm_grid_problem *problem, cvtm_grid_level finer,
+                                          cvtm_grid_level coarse, int below_problem, int all) {
   const cvtm_grid_problem p = *problem;
   const cvtm_grid_finer f = {below_problem ? &p : nullptr, &finer};
-  for_nodes(coarse.width, coarse.height, [&](int64_t x, int64_t y) {
-    const int due = cvtm_grid_needs_galerkin(&f, &coarse, x, y, all);
-    coarse.stencil_changed[y * coarse.width + x] = static_cast<uint8_t>(due);
-    if (due) cvtm_grid_galerkin(&f, &coarse, x, y);
-  });
+  for_nodes(coarse.width, coarse.height,
+            [&](int64_t x, int64_t y) { cvtm_grid_update_galerkin(&f, &coarse, x, y, all); });
 }
 
 __global__ void weights_kernel(const cvtm_grid_problem *problem, cvtm_grid_level finer,
@@ -242,9 +239,8 @@ __global__ void prolong_solution_kernel(const cvtm_grid_problem *fine,
 /* --- launchers of phases that only this table has --- */
 
 cvtm_status launch_measure(const cvtm_grid_top *top, cvtm_grid_measured what) {
-  measure_kernel<<<summing_blocks(top), tile_threads_xy(), 0, stream_of(top)>>>(
-      top->problem, what, top->state, cvtm_grid_sums_of(top), top->history);
-  return cvtm_cuda_launched(top->device, "measure_kernel");
+  return launch_nodes(top, "measure_kernel", measure_kernel, summing_blocks(top), top->problem,
+                      what, top->state, cvtm_grid_sums_of(top), top->history);
 }
 
 cvtm_status measure_cold_start_reference(const cvtm_grid_top *top) {
@@ -257,14 +253,14 @@ cvtm_status measure_reference(const cvtm_grid_top *top, int counted) {
 
 cvtm_status pre_smooth_and_restrict_reference(const cvtm_grid_top *top,
                                               const cvtm_grid_level *coarse) {
-  const cvtm_status status = cvtm_grid_smooth_reference(top, top->rules.pre);
+  cvtm_status status = cvtm_grid_smooth_reference(top, top->rules.pre);
   if (status != CVTM_OK) return status;
-  restrict_problem_kernel<<<blocks_for_nodes(coarse), tile_threads_xy(), 0, stream_of(top)>>>(
-      top->problem, *coarse, top->rules);
-  mark_active_kernel<<<blocks_for_nodes(top), tile_threads_xy(), 0, stream_of(top)>>>(
-      top->problem, top->rules.truncated);
+  status = launch_nodes(top, "restrict_problem_kernel", restrict_problem_kernel,
+                        blocks_for_nodes(coarse), top->problem, *coarse, top->rules);
+  if (status != CVTM_OK) return status;
   if (top->changed) CVTM_CUDA_TRY(top->device, cudaMemsetAsync(top->changed, 1, 1, stream_of(top)));
-  return cvtm_cuda_launched(top->device, "restrict_problem_kernel");
+  return launch_nodes(top, "mark_active_kernel", mark_active_kernel, blocks_for_nodes(top),
+                      top->problem, top->rules.truncated);
 }
 
 cvtm_status galerkin_reference(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
@@ -272,10 +268,10 @@ cvtm_status galerkin_reference(const cvtm_grid_top *top, const cvtm_grid_level *
   for (int l = first; l <= last; ++l) {
     const cvtm_grid_level *coarse = &levels[l];
     const int below_problem = l == top->number + 1;
-    operator_kernel<<<blocks_for_nodes(coarse), tile_threads_xy(), 0, stream_of(top)>>>(
+    galerkin_reference_kernel<<<blocks_for_nodes(coarse), tile_threads_xy(), 0, stream_of(top)>>>(
         top->problem, below_problem ? *coarse : levels[l - 1], *coarse, below_problem, all);
   }
-  return cvtm_cuda_launched(top->device, "operator_kernel");
+  return cvtm_cuda_launched(top->device, "galerkin_reference_kernel");
 }
 
 cvtm_status relax_level(const cvtm_grid_top *top, const cvtm_grid_level *level, int sweeps) {
@@ -296,9 +292,8 @@ cvtm_status coarse_pre_smooth_and_restrict_reference(const cvtm_grid_top *top,
   if (level->active) {
     truncate_kernel<<<blocks_for_nodes(level), tile_threads_xy(), 0, stream_of(top)>>>(*level);
   }
-  restrict_level_kernel<<<blocks_for_nodes(coarse), tile_threads_xy(), 0, stream_of(top)>>>(
-      *level, *coarse, top->rules);
-  return cvtm_cuda_launched(top->device, "restrict_level_kernel");
+  return launch_nodes(top, "restrict_level_kernel", restrict_level_kernel, blocks_for_nodes(coarse),
+                      *level, *coarse, top->rules);
 }
 
 /* With tail_nodes = 0 the tail is the last level. */
@@ -341,10 +336,9 @@ int chains_cycles_reference(const cvtm_grid_top * /* top */, const cvtm_grid_lev
 
 /* --- launchers of phases that both tables have --- */
 
-cvtm_status cvtm_lcp_clip_start_reference(const cvtm_grid_top *top, int warm, int into_d) {
-  clip_start_kernel<<<blocks_for_nodes(top), tile_threads_xy(), 0, stream_of(top)>>>(top->problem,
-                                                                                     warm, into_d);
-  return cvtm_cuda_launched(top->device, "clip_start_kernel");
+cvtm_status cvtm_grid_clip_start_reference(const cvtm_grid_top *top, int warm, int into_d) {
+  return launch_nodes(top, "clip_start_kernel", clip_start_kernel, blocks_for_nodes(top),
+                      top->problem, warm, into_d);
 }
 
 cvtm_status cvtm_grid_begin_iteration_reference(const cvtm_grid_top *top,
@@ -376,37 +370,32 @@ cvtm_status cvtm_grid_step_and_smooth_reference(const cvtm_grid_top *top) {
 }
 
 cvtm_status cvtm_grid_keep_best_reference(const cvtm_grid_top *top, int restore) {
-  keep_best_kernel<<<blocks_for_nodes(top), tile_threads_xy(), 0, stream_of(top)>>>(
-      top->problem, top->state, restore);
-  return cvtm_cuda_launched(top->device, "keep_best_kernel");
+  return launch_nodes(top, "keep_best_kernel", keep_best_kernel, blocks_for_nodes(top),
+                      top->problem, top->state, restore);
 }
 
 cvtm_status cvtm_grid_measure_energy_reference(const cvtm_grid_top *top) {
-  measure_energy_kernel<<<summing_blocks(top), tile_threads_xy(), 0, stream_of(top)>>>(
-      top->problem, top->state, cvtm_grid_sums_of(top));
-  return cvtm_cuda_launched(top->device, "measure_energy_kernel");
+  return launch_nodes(top, "measure_energy_kernel", measure_energy_kernel, summing_blocks(top),
+                      top->problem, top->state, cvtm_grid_sums_of(top));
 }
 
 cvtm_status cvtm_grid_mark_masked_reference(const cvtm_grid_top *top) {
-  mark_active_kernel<<<blocks_for_nodes(top), tile_threads_xy(), 0, stream_of(top)>>>(top->problem,
-                                                                                      0);
-  return cvtm_cuda_launched(top->device, "mark_active_kernel");
+  return launch_nodes(top, "mark_active_kernel", mark_active_kernel, blocks_for_nodes(top),
+                      top->problem, 0);
 }
 
 cvtm_status cvtm_grid_interpolation_weights_reference(const cvtm_grid_top *top,
                                                       const cvtm_grid_level *finer,
                                                       const cvtm_grid_level *coarse) {
-  weights_kernel<<<blocks_for_nodes(coarse->blocks_x, coarse->blocks_y), tile_threads_xy(), 0,
-                   stream_of(top)>>>(top->problem, finer ? *finer : *coarse, *coarse,
-                                     finer == nullptr);
-  return cvtm_cuda_launched(top->device, "weights_kernel");
+  return launch_nodes(top, "weights_kernel", weights_kernel,
+                      blocks_for_nodes(coarse->blocks_x, coarse->blocks_y), top->problem,
+                      finer ? *finer : *coarse, *coarse, finer == nullptr);
 }
 
 cvtm_status cvtm_grid_coarsen_data_reference(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
                                              const cvtm_grid_level *level) {
-  coarsen_data_kernel<<<blocks_for_nodes(coarse), tile_threads_xy(), 0, stream_of(top)>>>(
-      top->problem, coarse->problem, *level);
-  return cvtm_cuda_launched(top->device, "coarsen_data_kernel");
+  return launch_nodes(top, "coarsen_data_kernel", coarsen_data_kernel, blocks_for_nodes(coarse),
+                      top->problem, coarse->problem, *level);
 }
 
 cvtm_status cvtm_grid_coarsen_links_reference(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
@@ -419,14 +408,13 @@ cvtm_status cvtm_grid_coarsen_links_reference(const cvtm_grid_top *top, const cv
 cvtm_status cvtm_grid_prolong_solution_reference(const cvtm_grid_top *top,
                                                  const cvtm_grid_top *coarse,
                                                  const cvtm_grid_level *level) {
-  prolong_solution_kernel<<<blocks_for_nodes(top), tile_threads_xy(), 0, stream_of(top)>>>(
-      top->problem, coarse->problem, *level);
-  return cvtm_cuda_launched(top->device, "prolong_solution_kernel");
+  return launch_nodes(top, "prolong_solution_kernel", prolong_solution_kernel,
+                      blocks_for_nodes(top), top->problem, coarse->problem, *level);
 }
 
 const cvtm_grid_table cvtm_grid_reference_table_cuda = {
     cvtm_grid_partial_doubles_cuda,
-    cvtm_lcp_clip_start_reference,
+    cvtm_grid_clip_start_reference,
     measure_cold_start_reference,
     cvtm_grid_begin_iteration_reference,
     cvtm_grid_raise_limit_reference,

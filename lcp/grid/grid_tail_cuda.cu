@@ -1,6 +1,6 @@
-/* The tail of the V-cycle: all small levels in one block, which waits for itself at a barrier where
- * launches would wait for each other. At 1024 x 1024 the levels below 64 x 64 take 0.03 ms, about
- * as much as four launches of the levels above them.
+/* The tail of the V-cycle: all small levels in one block, so that barriers within the block stand
+ * where the reference has launches. At 1024 x 1024 the levels below 64 x 64 take 0.03 ms, as long
+ * as four launches of the levels above them.
  *
  * tail_in_shared_memory  operators and vectors in shared memory, with a margin of zeros around each
  * tail_in_global_memory  levels that truncate nodes, or do not fit: the node functions
@@ -38,14 +38,6 @@ __device__ void tail_relax(const cvtm_grid_level *level, int bounded, int sweeps
   }
 }
 
-/* Computes the stencil of (x, y) if it may have changed. */
-__device__ void update_stencil(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
-                               int64_t y) {
-  const int due = cvtm_grid_needs_galerkin(f, c, x, y, 0);
-  c->stencil_changed[y * c->width + x] = static_cast<uint8_t>(due);
-  if (due) cvtm_grid_galerkin(f, c, x, y);
-}
-
 __global__ void __launch_bounds__(tail_threads)
     tail_in_global_memory(const cvtm_grid_level *levels, cvtm_grid_rules rules, int first,
                           int last) {
@@ -56,7 +48,7 @@ __global__ void __launch_bounds__(tail_threads)
     const cvtm_grid_level f = levels[l], c = levels[l < last ? l + 1 : l];
     for_level(f.width, f.height, [&](int64_t x, int64_t y) {
       f.e[y * f.width + x] = 0;
-      if (l > first && f.active) update_stencil(&finer, &f, x, y);
+      if (l > first && f.active) cvtm_grid_update_galerkin(&finer, &f, x, y, 0);
     });
     if (l == last) break;
     const cvtm_grid_finer above = {nullptr, &f};
@@ -172,8 +164,8 @@ __device__ void relax_small_by_warp(small_level s, int bounded, int sweeps) {
     const int colour = y < s.height ? (x & 1) + 2 * (y & 1) : 4;
     double link[3][3];
     s.stencil(k, link);
-    for (int turn = 0; turn < 4 * sweeps; ++turn) {
-      if ((turn & 3) == colour) s.e()[k] = small_relaxed(s, bounded, k, link);
+    for (int pass = 0; pass < 4 * sweeps; ++pass) {
+      if ((pass & 3) == colour) s.e()[k] = small_relaxed(s, bounded, k, link);
       __syncwarp();
     }
   }
@@ -334,6 +326,7 @@ __device__ void galerkin_small(small_level f, small_level s, const cvtm_grid_lev
 }
 
 /* --- in shared memory: the V-cycle --- */
+
 __device__ void cycle_small_levels(const small_level *small, const small_levels &tail,
                                    const cvtm_grid_rules &rules) {
   const int bottom = tail.bottom, sweeps = cvtm_grid_bottom_sweeps(&tail.level[bottom]);
@@ -395,6 +388,7 @@ __global__ void __launch_bounds__(tail_threads)
   for_small<false>(s.width, s.height,
                    [&](int x, int y) { level.e[y * s.width + x] = s.e()[s.at(x, y)]; });
 }
+
 /* --- launchers --- */
 
 /* Bytes of shared memory for levels first .. last; 0: they go through global memory. */

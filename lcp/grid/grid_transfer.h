@@ -133,30 +133,30 @@ typedef struct cvtm_grid_correction_bounds {
 } cvtm_grid_correction_bounds;
 
 CVTM_HD cvtm_grid_correction_bounds cvtm_grid_bounds_start(int averaged) {
-  cvtm_grid_correction_bounds room;
-  room.lower = averaged ? 0.0 : -(double)INFINITY;
-  room.upper = averaged ? 0.0 : (double)INFINITY;
-  room.weight = 0;
-  return room;
+  cvtm_grid_correction_bounds bounds;
+  bounds.lower = averaged ? 0.0 : -(double)INFINITY;
+  bounds.upper = averaged ? 0.0 : (double)INFINITY;
+  bounds.weight = 0;
+  return bounds;
 }
 
-CVTM_HD void cvtm_grid_bounds_add(cvtm_grid_correction_bounds *room, int averaged, double weight,
+CVTM_HD void cvtm_grid_bounds_add(cvtm_grid_correction_bounds *bounds, int averaged, double weight,
                                   double lower, double upper) {
   if (averaged) {
-    room->lower += weight * lower;
-    room->upper += weight * upper;
-    room->weight += weight;
+    bounds->lower += weight * lower;
+    bounds->upper += weight * upper;
+    bounds->weight += weight;
   } else {
-    if (lower > room->lower) room->lower = lower;
-    if (upper < room->upper) room->upper = upper;
+    if (lower > bounds->lower) bounds->lower = lower;
+    if (upper < bounds->upper) bounds->upper = upper;
   }
 }
 
-CVTM_HD void cvtm_grid_bounds_store(const cvtm_grid_correction_bounds *room, int averaged,
+CVTM_HD void cvtm_grid_bounds_store(const cvtm_grid_correction_bounds *bounds, int averaged,
                                     const cvtm_grid_level *c, int64_t k) {
-  const double scale = averaged && room->weight > 0 ? room->weight : 1.0;
-  c->lower[k] = room->lower / scale;
-  c->upper[k] = room->upper / scale;
+  const double scale = averaged && bounds->weight > 0 ? bounds->weight : 1.0;
+  c->lower[k] = bounds->lower / scale;
+  c->upper[k] = bounds->upper / scale;
 }
 
 /* Restricts the residual to coarse node (x, y), without truncated nodes, and gathers the bounds of
