@@ -11,10 +11,9 @@
 #define BULK_COPIES 1
 #endif
 
-/* What a lane copies of every tile. With bulk copies: all columns but number `missing` of Y and of
- * S
- * (-1: none is missing) are three runs, one for each of lanes 0 to 2. Without: lane l has 16-byte
- * words l, l + 32, .. of the whole tile. */
+/* What a lane copies of every tile. With bulk copies lanes 0 to 2 copy one run each: the columns
+ * before, between and after column `missing` of Y and of S (-1: none is missing, one run). Without
+ * them lane l copies the 16-byte words l, l + 32, .. of the whole tile. */
 struct lane_copy {
   unsigned first, bytes; /* of its run, in elements and in bytes */
   unsigned all;          /* bytes of the tile */

@@ -141,7 +141,7 @@ static __device__ void update_matrices(executor) {
   __syncthreads();
 }
 
-/* The two small problems need nothing of each other if t^c is on the first segment of the path. */
+/* The two small problems are independent if t^c is on the first segment of the path. */
 template <typename executor>
 static __device__ void find_curvature(executor) {
   const int warp = static_cast<int>(threadIdx.x) / WARP;

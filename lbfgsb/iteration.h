@@ -20,8 +20,8 @@
  * no search, and steps 6, 7 and 1 are one pass over the rows, pass A, whose sums the Cauchy point
  * and the subspace problem share. Pass B is the second pass of an iteration.
  *
- * `executor` is whoever carries a phase out: on the CPU the threads that have a problem, on CUDA
- * the blocks that have it. Phases read and set the due_ flags of the state. */
+ * `executor` stands for the threads that carry out a phase: on the CPU those that have the problem,
+ * on CUDA the blocks that have it. Phases read and set the due_ flags of the state. */
 #ifndef CVTMESH_LBFGSB_ITERATION_H
 #define CVTMESH_LBFGSB_ITERATION_H
 

@@ -10,7 +10,7 @@
 /* --- a run's beginning and end --------------------------------------------------------------- */
 
 /* Prepares a new run from x. */
-static cvtm_status begin(cvtm_lbfgsb *solver, const double *x) {
+static cvtm_status prepare_run(cvtm_lbfgsb *solver, const double *x) {
   const cvtm_lbfgsb_arrays *arrays = &solver->arrays;
   cvtm_device *device = solver->device;
   cvtm_lbfgsb_forget_run(solver);
@@ -42,7 +42,7 @@ static cvtm_status begin(cvtm_lbfgsb *solver, const double *x) {
 }
 
 /* Prepares a stopped run to go on. Problems that have evaluated a point get a new direction. */
-static cvtm_status go_on_from_stop(cvtm_lbfgsb *solver) {
+static cvtm_status prepare_resume(cvtm_lbfgsb *solver) {
   int stopped = 0;
   for (int64_t p = 0; p < solver->problems; ++p) {
     cvtm_lbfgsb_state *state = solver->states + p;
@@ -82,8 +82,8 @@ static void fill_results(const cvtm_lbfgsb_run *current, cvtm_lbfgsb_result *res
 
 /* Ends a call: x = the best point, also if an evaluation failed; the results; the status for the
  * caller, given that of the loop. */
-static cvtm_status end(cvtm_lbfgsb_run *current, cvtm_status status, double *x,
-                       cvtm_lbfgsb_result *results) {
+static cvtm_status finish_call(cvtm_lbfgsb_run *current, cvtm_status status, double *x,
+                               cvtm_lbfgsb_result *results) {
   cvtm_lbfgsb *solver = current->solver;
   const cvtm_status copied =
       cvtm_device_copy(solver->device, x, solver->arrays.x, (size_t)solver->total * sizeof *x);
@@ -116,9 +116,9 @@ cvtm_status cvtm_lbfgsb_minimize(cvtm_lbfgsb *solver, double *x, cvtm_objective 
                                  void *context, cvtm_lbfgsb_result *result) {
   cvtm_lbfgsb_run current = {.solver = solver, .objective = objective, .context = context};
   current.start_time = cvtm_clock();
-  const cvtm_status status = begin(solver, x);
+  const cvtm_status status = prepare_run(solver, x);
   if (status != CVTM_OK) return status;
-  return end(&current, cvtm_lbfgsb_iterate(&current), x, result);
+  return finish_call(&current, cvtm_lbfgsb_iterate(&current), x, result);
 }
 
 cvtm_status cvtm_lbfgsb_resume(cvtm_lbfgsb *solver, double *x, cvtm_objective objective,
@@ -129,9 +129,9 @@ cvtm_status cvtm_lbfgsb_resume(cvtm_lbfgsb *solver, double *x, cvtm_objective ob
     return cvtm_fail(cvtm_device_error(solver->device), CVTM_ERROR_ARGUMENT,
                      "there is no run to resume");
   }
-  const cvtm_status status = go_on_from_stop(solver);
+  const cvtm_status status = prepare_resume(solver);
   if (status != CVTM_OK) return status;
-  return end(&current, cvtm_lbfgsb_iterate(&current), x, result);
+  return finish_call(&current, cvtm_lbfgsb_iterate(&current), x, result);
 }
 
 /* --- reverse communication ------------------------------------------------------------------ */
@@ -147,7 +147,7 @@ void cvtm_lbfgsb_start_reverse_run(cvtm_lbfgsb *solver, cvtm_lbfgsb_evaluation *
 
 cvtm_status cvtm_lbfgsb_start(cvtm_lbfgsb *solver, const double *x, cvtm_lbfgsb_evaluation *at) {
   cvtm_lbfgsb_start_reverse_run(solver, at);
-  return begin(solver, x);
+  return prepare_run(solver, x);
 }
 
 static cvtm_status check_reverse_run(const cvtm_lbfgsb *solver) {
@@ -176,7 +176,7 @@ cvtm_status cvtm_lbfgsb_finish(cvtm_lbfgsb *solver, double *x, cvtm_lbfgsb_resul
     state->stop = (int)CVTM_STOP_REQUEST;
   }
   status = cvtm_lbfgsb_write_states(solver);
-  return end(&solver->reverse_run, status, x, result);
+  return finish_call(&solver->reverse_run, status, x, result);
 }
 
 /* --- data on the host ------------------------------------------------------------------------- */

@@ -84,8 +84,8 @@ typedef struct cvtm_lbfgsb_options {
   double search_width;       /* relative width of the interval at which a search ends; 0.1 */
   cvtm_lbfgsb_cauchy cauchy; /* approximate */
   int single_history;        /* keep the history in single precision: half its memory; 0 */
-  int host_rounds;      /* CUDA: the host enqueues the rounds, at most so many between two looks
-                           at the device; 0: a graph runs them if it can be captured; 0 */
+  int host_rounds;      /* CUDA: the host enqueues the rounds, at most this many between two polls
+                           of the device; 0: a graph runs them if it can be captured; 0 */
   int time_evaluations; /* fill result.evaluation_seconds on CUDA, too, by evaluations
                            repeated after the run; 0 */
   double poll_seconds;  /* CUDA: interval at which the host polls the device; 0: 50e-6; 0 */

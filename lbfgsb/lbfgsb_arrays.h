@@ -33,7 +33,7 @@ typedef struct cvtm_lbfgsb_arrays {
   cvtm_lbfgsb_work *work; /* CPU, else NULL */
   cvtm_lbfgsb_mailbox *mailbox;
   const cvtm_lbfgsb_requests *requests;
-  int *flag;                    /* of the loop: problems that want another round */
+  int *flag;                    /* of the loop: problems that need another round */
   cvtm_lbfgsb_barrier *barrier; /* CUDA */
 } cvtm_lbfgsb_arrays;
 

@@ -13,7 +13,7 @@ typedef struct cvtm_lbfgsb_run {
   double start_time;
   double evaluation_seconds;
   int64_t reported;     /* records that the monitor has seen */
-  int64_t records_read; /* of these, what the device has been told */
+  int64_t records_read; /* the number of them that the device knows of */
   int requested;        /* a stop has been requested */
   int captured;         /* the loop runs as a graph */
 } cvtm_lbfgsb_run;

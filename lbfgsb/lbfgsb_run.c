@@ -1,13 +1,12 @@
-/* The loop of a run, by the host or as a CUDA graph, and what host and device tell each other in
- * the meantime: states, records for the monitor, requests to stop. */
+/* The loop of a run, by the host or as a CUDA graph, and the data that host and device exchange
+ * during it: states, records for the monitor, requests to stop. */
 #include "base/clock.h"
 #include "lbfgsb/lbfgsb_private.h"
 
 #include <time.h>
 
 enum {
-  MAX_ROUNDS =
-      16, /* enqueued between two looks at a CUDA device; well below the ring of the mailbox */
+  MAX_ROUNDS = 16, /* enqueued between two polls of a CUDA device; well below the mailbox's ring */
   TIMED_EVALUATIONS = 100
 };
 
@@ -118,9 +117,8 @@ cvtm_status cvtm_lbfgsb_deliver(cvtm_lbfgsb_run *current) {
 
 /* --- the loop ------------------------------------------------------------------------------ */
 
-/* The number of rounds to enqueue before the next look at the device, from the `seconds` that the
- * last `rounds` took: some 20 ms, since the rounds enqueued after the end of a run are evaluated in
- * vain. */
+/* The number of rounds to enqueue before the next poll of the device, from the `seconds` that the
+ * last `rounds` took: about 20 ms, since rounds enqueued after the end of a run are wasted. */
 static int next_rounds(const cvtm_lbfgsb_options *options, int rounds, double seconds) {
   const int limit = options->host_rounds;
   const int most = limit > 0 && limit < MAX_ROUNDS ? limit : MAX_ROUNDS;

@@ -1,4 +1,4 @@
-/* The data that a run decides upon, in device memory. The functions of line_search.h, stopping.h,
+/* The state of a run, in device memory. The functions of line_search.h, stopping.h,
  * limited_memory.h, cauchy_point.h and subspace.h change them, on the CPU and in the CUDA kernel;
  * the host reads copies. */
 #ifndef CVTMESH_LBFGSB_STATE_H
@@ -96,7 +96,7 @@ typedef struct cvtm_lbfgsb_mailbox {
   cvtm_lbfgsb_progress ring[CVTM_LBFGSB_RING];
 } cvtm_lbfgsb_mailbox;
 
-/* What the host tells the device during a run. */
+/* Data that the host sends to the device during a run. */
 typedef struct cvtm_lbfgsb_requests {
   int64_t records_read; /* by the host */
   int stop;             /* a cvtm_stop that is asked for, or CVTM_STOP_NONE */

@@ -10,7 +10,7 @@
 #include <math.h>
 
 /* decrease, curvature: of the two conditions; width: relative width of the interval at which the
- * search ends; evaluations: at most so many. */
+ * search ends; evaluations: the most of one search. */
 typedef struct cvtm_search_options {
   double decrease, curvature, width;
   int evaluations;

@@ -45,7 +45,7 @@ static cvtm_status bicgstab_iteration(void *context) {
   if (status == CVTM_OK) status = krylov_pass(k, CVTM_KRYLOV_FULL);
   if (status == CVTM_OK) status = krylov_dot(k, w->r, w->r, &state->squares);
   if (status == CVTM_OK) status = krylov_dot(k, w->shadow, w->r, &state->rho);
-  if (status == CVTM_OK) status = krylov_pass(k, CVTM_KRYLOV_CLOSE);
+  if (status == CVTM_OK) status = krylov_pass(k, CVTM_KRYLOV_END);
   if (status == CVTM_OK && w->best != NULL) status = krylov_pass(k, CVTM_KRYLOV_KEEP);
   return status;
 }
@@ -121,7 +121,7 @@ cvtm_status cvtm_krylov_solve(cvtm_krylov *k, double goal, double relative_goal,
   state.limit = limit;
   cvtm_status status = cvtm_device_copy_in(k->device, w->state, &state, sizeof state);
   if (status == CVTM_OK) status = krylov_dot(k, w->r, w->r, &w->state->squares);
-  if (status == CVTM_OK) status = krylov_pass(k, CVTM_KRYLOV_OPEN);
+  if (status == CVTM_OK) status = krylov_pass(k, CVTM_KRYLOV_BEGIN);
   if (status == CVTM_OK && w->best != NULL) status = krylov_pass(k, CVTM_KRYLOV_KEEP);
   if (status == CVTM_OK) status = cvtm_loop_run(k->loop);
   if (status == CVTM_OK) status = cvtm_device_copy_out(k->device, &state, w->state, sizeof state);

@@ -70,13 +70,13 @@ typedef struct cvtm_krylov_view {
 
 /* The parts of an iteration between applications of the operator and dot products. */
 typedef enum cvtm_krylov_pass {
-  CVTM_KRYLOV_OPEN,      /* the state before the first iteration */
+  CVTM_KRYLOV_BEGIN,     /* the state before the first iteration */
   CVTM_KRYLOV_DIRECTION, /* p = r + beta (p - omega v), p_hat = M^-1 p */
   CVTM_KRYLOV_ALPHA,     /* alpha = rho / (shadow, v) */
   CVTM_KRYLOV_HALF,      /* s = r - alpha v, s_hat = M^-1 s */
   CVTM_KRYLOV_OMEGA,     /* omega = (t, s) / (t, t) */
   CVTM_KRYLOV_FULL,      /* solution += alpha p_hat + omega s_hat, r = s - omega t */
-  CVTM_KRYLOV_CLOSE,     /* beta; whether to go on */
+  CVTM_KRYLOV_END,       /* beta; whether to go on */
   CVTM_KRYLOV_KEEP       /* best = solution, if improved */
 } cvtm_krylov_pass;
 
@@ -92,8 +92,8 @@ extern const cvtm_krylov_table cvtm_krylov_table_cpu, cvtm_krylov_table_cuda;
 
 /* True for the passes that only touch the state. */
 CVTM_HD int cvtm_krylov_is_scalar(cvtm_krylov_pass pass) {
-  return pass == CVTM_KRYLOV_OPEN || pass == CVTM_KRYLOV_ALPHA || pass == CVTM_KRYLOV_OMEGA ||
-         pass == CVTM_KRYLOV_CLOSE;
+  return pass == CVTM_KRYLOV_BEGIN || pass == CVTM_KRYLOV_ALPHA || pass == CVTM_KRYLOV_OMEGA ||
+         pass == CVTM_KRYLOV_END;
 }
 
 CVTM_HD void cvtm_krylov_restart(cvtm_krylov_state *state) {
@@ -107,8 +107,8 @@ CVTM_HD void cvtm_krylov_note_residual(cvtm_krylov_state *state) {
   state->go_on = state->squares > state->target && state->iteration < state->limit;
 }
 
-CVTM_HD void cvtm_krylov_close(cvtm_krylov_state *state) {
-  /* An r almost orthogonal to its shadow gives a beta that is all rounding errors. */
+CVTM_HD void cvtm_krylov_end_iteration(cvtm_krylov_state *state) {
+  /* If r is almost orthogonal to its shadow, beta consists of rounding errors. */
   const double least_cosine = 1e-8;
   const double beta = state->rho / state->rho_before * (state->alpha / state->omega);
   const double cosine2 = least_cosine * least_cosine * state->shadow_squares * state->squares;
@@ -124,7 +124,7 @@ CVTM_HD void cvtm_krylov_close(cvtm_krylov_state *state) {
 
 CVTM_HD void cvtm_krylov_decide(cvtm_krylov_state *state, cvtm_krylov_pass pass) {
   switch (pass) {
-    case CVTM_KRYLOV_OPEN: {
+    case CVTM_KRYLOV_BEGIN: {
       const double goal = fmax(state->goal, state->relative_goal * sqrt(state->squares));
       state->target = goal * goal;
       state->least = (double)INFINITY;
@@ -142,8 +142,8 @@ CVTM_HD void cvtm_krylov_decide(cvtm_krylov_state *state, cvtm_krylov_pass pass)
     case CVTM_KRYLOV_OMEGA:
       state->omega = state->tt > 0 ? state->ts / state->tt : 0;
       break;
-    case CVTM_KRYLOV_CLOSE:
-      cvtm_krylov_close(state);
+    case CVTM_KRYLOV_END:
+      cvtm_krylov_end_iteration(state);
       break;
     default:
       break;
@@ -153,8 +153,8 @@ CVTM_HD void cvtm_krylov_decide(cvtm_krylov_state *state, cvtm_krylov_pass pass)
 /* A breakdown leaves alpha or omega at 0 and v or t possibly infinite. */
 CVTM_HD void cvtm_krylov_element(const cvtm_krylov_view *k, cvtm_krylov_pass pass, int64_t i) {
   const cvtm_krylov_state *state = k->state;
-  const int is_shared =
-      k->s_hat == k->p_hat; /* the half step is added before s_hat overwrites p_hat */
+  /* In a shared array the half step is added before s_hat overwrites p_hat. */
+  const int is_shared = k->s_hat == k->p_hat;
   switch (pass) {
     case CVTM_KRYLOV_DIRECTION:
       if (state->restart) {

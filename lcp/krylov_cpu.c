@@ -1,6 +1,6 @@
 #include "lcp/krylov.h"
 
-enum { ROWS_PER_THREAD = 8192 }; /* fewer are done before other threads have started */
+enum { ROWS_PER_THREAD = 8192 }; /* fewer rows take less time than starting a thread */
 
 static cvtm_status krylov_pass_cpu(cvtm_device *device, const cvtm_krylov_view *view,
                                    cvtm_krylov_pass pass) {

@@ -49,8 +49,8 @@ typedef enum cvtm_lcp_method {
  * tolerance    the norm of the residual is at most its target
  * iterations   the limit of iterations is reached
  * stalled      the residual no longer falls
- * diverged     the residual has grown beyond all hope or is not finite
- * rounding     the residual no longer falls and rounding errors explain what is left of it
+ * diverged     the residual has grown by a factor of 10^6 or is not finite
+ * rounding     the residual no longer falls and is within its rounding errors
  * interrupted  the monitor has asked to stop */
 #define CVTM_LCP_STOP_LIST(X)          \
   X(CVTM_LCP_CONVERGED, "tolerance")   \

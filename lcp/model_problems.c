@@ -10,6 +10,7 @@
 static const double put_rate = 0.05, put_volatility = 0.2, put_expiry = 1, put_half_width = 2;
 /* Journal bearing: eccentricity, and half the domain's height. */
 static const double bearing_eccentricity = 0.1, bearing_half_height = 10;
+
 typedef struct grid_shape {
   int64_t width, height;
   double spacing;

@@ -1,5 +1,4 @@
-/* Inside lcp only: when an iteration ends: one rule for LCPs and HLCPs, on grids and stored
- * matrices, compiled for both devices. */
+/* Inside lcp only: the stop rule of all iterations for LCPs and HLCPs, on both devices. */
 #ifndef CVTMESH_LCP_STOP_H
 #define CVTMESH_LCP_STOP_H
 
@@ -52,12 +51,11 @@ CVTM_HD int cvtm_residual_is_falling(const cvtm_iteration_state *state) {
   return state->norm < 0.99 * largest;
 }
 
-/* The reason of an end without progress: rounding, if rounding errors hide what is left of the best
- * residual; not if they exceed the residual of the cold start by far, since then nothing is known
- * about the iterate. */
+/* The reason to stop without progress: rounding if the best residual is within its rounding errors.
+ * Errors far above the residual of the cold start say nothing about the iterate: then stalled. */
 CVTM_HD int32_t cvtm_stall_reason(const cvtm_iteration_state *state) {
-  const int is_blind = state->cold > 0 && state->rounding > 1e4 * state->cold;
-  return state->best <= state->rounding && !is_blind ? CVTM_LCP_ROUNDING : CVTM_LCP_STALLED;
+  const int exceeds_start = state->cold > 0 && state->rounding > 1e4 * state->cold;
+  return state->best <= state->rounding && !exceeds_start ? CVTM_LCP_ROUNDING : CVTM_LCP_STALLED;
 }
 
 /* Enters the norms of iterate `iteration` (0: the start) and decides whether to go on. rounding:
@@ -82,7 +80,7 @@ CVTM_HD void cvtm_iteration_judge(cvtm_iteration_state *state, double norm, doub
   if (!state->go_on) state->stop = stop;
   if (stop == CVTM_LCP_CONVERGED || stop == CVTM_LCP_DIVERGED) return;
   if (state->iteration > 0 && state->iteration % state->window == 0) {
-    const int as_good = state->best <= state->rounding; /* chance may still lower it a little */
+    const int as_good = state->best <= state->rounding; /* rounding may still lower it a little */
     if (state->best > (as_good ? 0.5 : 0.99) * state->marker &&
         (as_good || !cvtm_residual_is_falling(state))) {
       state->go_on = 0;

@@ -1,5 +1,5 @@
-/* Inside lcp/grid, CPU only: what grid_cpu.c (the table), grid_cpu_top.c (the V-cycle's phases on
- * the five-point problem) and grid_cpu_coarse.c (those on coarse levels) share. */
+/* Inside lcp/grid, CPU only: declarations that grid_cpu.c (the table), grid_cpu_top.c (phases of
+ * the V-cycle on the five-point problem) and grid_cpu_coarse.c (those on coarse levels) share. */
 #ifndef CVTMESH_LCP_GRID_GRID_CPU_H
 #define CVTMESH_LCP_GRID_GRID_CPU_H
 
@@ -14,8 +14,8 @@ static inline int threads_of(const cvtm_grid_top *top) {
   return nodes < ONE_THREAD ? 1 : cvtm_device_threads(top->device);
 }
 
-/* Lines first .. end - 1 of a grid, which one thread passes through. Pairs of lines on coarse
- * levels. */
+/* Lines first .. end - 1 of a grid, which belong to one thread; on coarse levels, pairs of lines.
+ */
 typedef struct cvtm_grid_band {
   int64_t first, end;
 } cvtm_grid_band;
@@ -23,12 +23,12 @@ typedef struct cvtm_grid_band {
 /* The band of the calling thread of a parallel region, out of `lines`. */
 cvtm_grid_band cvtm_grid_band_of_thread(int64_t lines);
 
-/* Is interpolation bilinear? */
+/* True if interpolation is bilinear. */
 static inline int bilinear(const cvtm_grid_level *coarse) {
   return !coarse->weight && coarse->halved_x && coarse->halved_y;
 }
 
-/* Do residuals and bounds go to the coarser level line by line? */
+/* True if residuals and bounds are restricted line by line. */
 static inline int restricts_by_lines(const cvtm_grid_rules *rules, const cvtm_grid_level *coarse) {
   return bilinear(coarse) && !rules->averaged;
 }
@@ -44,7 +44,7 @@ static inline int64_t slot_of(int64_t first, int64_t j) {
 
 /* Norms at the values x, one line after the other whatever the number of threads. */
 cvtm_grid_norms measure_lines(const cvtm_grid_top *top, const double *x);
-/* Takes in the cvtm_grid_norms of an iterate. */
+/* Enters the norms of an iterate and applies the stop rule. */
 void cvtm_grid_judge_norms(const cvtm_grid_top *top, cvtm_grid_norms n, int counted);
 cvtm_status cvtm_grid_smooth_cpu(const cvtm_grid_top *top, int sweeps);
 cvtm_status cvtm_grid_pre_smooth_and_restrict_cpu(const cvtm_grid_top *top,

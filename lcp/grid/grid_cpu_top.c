@@ -1,6 +1,6 @@
-/* The V-cycle's phases on the five-point problem, on the CPU. Each phase is one pass down every
- * thread's band of lines: black follows red one line behind, residuals and cvtm_grid_norms follow
- * behind black, so that a line is still in the cache when the next step takes it. */
+/* The V-cycle's phases on the five-point problem, on the CPU. In each phase a
+ * thread passes once down its band of lines: black follows red one line behind, residuals and norms
+ * follow black, so that a line is still in the cache when it is read again. */
 #include "lcp/grid/grid_cpu.h"
 #include "lcp/grid/grid_measure.h"
 #include "lcp/grid/grid_relax.h"
@@ -23,9 +23,9 @@ static int band_threads(const cvtm_grid_top *top) {
   return most < 1 ? 1 : most < threads ? (int)most : threads;
 }
 
-/* --- cvtm_grid_norms --- */
+/* --- norms --- */
 
-/* Stores the cvtm_grid_norms of line j in top->partial. */
+/* Stores the norms of line j in top->partial. */
 static void measure_line(const cvtm_grid_top *top, const double *x, int64_t j) {
   const cvtm_grid_problem *p = top->problem;
   cvtm_grid_norms sum = {0, 0, 0};
@@ -71,7 +71,7 @@ void cvtm_grid_judge_norms(const cvtm_grid_top *top, cvtm_grid_norms n, int coun
 typedef struct pass {
   const cvtm_grid_top *top;
   const cvtm_grid_lines *lines;
-  int smooths;        /* relax both colours? */
+  int smooths;        /* both colours are relaxed */
   const double *step; /* before that, x moves along d by this step; NULL: it does not */
   /* Called with each line once x is final on it and on the lines beside it; NULL: nothing. */
   void (*finished)(const struct pass *pass, int64_t first, int64_t j);
@@ -103,18 +103,18 @@ static void step_line(const pass *s, int64_t j) {
   }
 }
 
-/* Does another band begin beside line j of the band first .. end - 1? */
+/* True if line j of the band first .. end - 1 is next to another band. */
 static int is_shared(const cvtm_grid_problem *p, int64_t first, int64_t end, int64_t j) {
   return (j == first && first > 0) || (j == end - 1 && end < p->height);
 }
 
-/* The pass, by all threads of a parallel region. What bands read of each other, their first and
- * last lines, is computed before the pass, and finished after it by the caller. */
+/* The pass, by all threads of a parallel region. Bands read the first and last lines of each other:
+ * these are relaxed before the pass, and finished after it by the caller. */
 static void sweep_band(const pass *s, int64_t first, int64_t end) {
   const cvtm_grid_problem *p = s->top->problem;
   if (s->step) {
     for (int64_t j = first; j < end; ++j) {
-      if (j == first + 2 && j < end - 2) j = end - 2; /* the pass moves those between */
+      if (j == first + 2 && j < end - 2) j = end - 2; /* the pass moves the lines between */
       step_line(s, j);
     }
 #pragma omp barrier
@@ -232,7 +232,7 @@ cvtm_status cvtm_grid_pre_smooth_and_restrict_cpu(const cvtm_grid_top *top,
   for (int64_t y = 0; y < coarse->height; ++y) {
     for (int64_t x = 0; x < coarse->width; ++x) cvtm_grid_restrict(&f, coarse, &top->rules, x, y);
   }
-  /* Only now, since cvtm_grid_restrict compares with the active nodes of the cycle before. */
+  /* After cvtm_grid_restrict, which compares with the active nodes of the cycle before. */
 #pragma omp parallel for num_threads(threads_of(top)) schedule(static)
   for (int64_t k = 0; k < p->width * p->height; ++k) {
     p->active[k] = (uint8_t)cvtm_grid_is_active(p, top->rules.truncated, k);
@@ -291,7 +291,7 @@ cvtm_status cvtm_grid_prolong_and_correct_cpu(const cvtm_grid_top *top,
   return CVTM_OK;
 }
 
-/* --- post-smoothing and cvtm_grid_norms --- */
+/* --- post-smoothing and norms --- */
 
 static void measure_finished_line(const pass *s, int64_t first, int64_t j) {
   (void)first;

@@ -113,7 +113,7 @@ cvtm_status cvtm_grid_pre_smooth_and_restrict_march(const cvtm_grid_top *top,
 cvtm_status cvtm_grid_line_search_march(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
 cvtm_status cvtm_grid_post_smooth_and_measure_march(const cvtm_grid_top *top,
                                                     const cvtm_grid_level *coarse);
-/* Are there chained cycles for the problem's operator? */
+/* True if cycles can be chained for the problem's operator. */
 int cvtm_grid_march_chains(const cvtm_grid_top *top);
 cvtm_status cvtm_grid_end_cycle_and_begin_next_march(const cvtm_grid_top *top,
                                                      const cvtm_grid_level *coarse);
@@ -136,7 +136,7 @@ cvtm_status cvtm_grid_galerkin_cuda(const cvtm_grid_top *top, const cvtm_grid_le
 
 /* --- grid_tail_cuda.cu --- */
 
-/* Levels of at most so many nodes make the tail. */
+/* The most nodes of a level of the tail. */
 constexpr int64_t cvtm_grid_tail_nodes = 34 * 34;
 /* The V-cycle of levels first .. last, which have at most cvtm_grid_tail_nodes nodes. */
 cvtm_status cvtm_grid_tail_cycle_tail(const cvtm_grid_top *top, const cvtm_grid_level *levels,

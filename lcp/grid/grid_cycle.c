@@ -54,7 +54,7 @@ static int nested_cycles(const cvtm_grid_top *top) {
   return top->rules.bounded ? NESTED_BOUNDED_CYCLES : NESTED_CYCLES;
 }
 
-/* Are the cycles on a level's problem chained? A single cycle need not be. */
+/* True if the cycles on a level's problem are chained; a single cycle is not. */
 static int is_chained(const cvtm_grid_solver *s, int at) {
   const cvtm_grid_top *top = &s->top[at];
   return (at == 0 || nested_cycles(top) > 1) && s->head.options.method != CVTM_LCP_PSOR &&

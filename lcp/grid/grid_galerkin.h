@@ -21,7 +21,7 @@
 
 /* --- which stencils must be computed --- */
 
-/* May the stencil of coarse node (x, y) have changed since the last cycle, or are `all` wanted? */
+/* True if the stencil of coarse node (x, y) may have changed since the last cycle, or if `all`. */
 CVTM_HD int cvtm_grid_needs_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
                                      int64_t y, int all) {
   if (all) return 1;
@@ -61,8 +61,9 @@ CVTM_HD cvtm_grid_constant_stencil cvtm_grid_galerkin_constant(cvtm_grid_constan
   return c;
 }
 
-/* Are the 5 x 5 fine nodes around the support of (x, y) inside the grid, with the stencils of a
- * constant operator? Then *below is the stencil of (x, y), unless nodes are truncated. */
+/* True if the 5 x 5 fine nodes around the support of (x, y) are inside the grid and have the
+ * stencils of a constant operator. Then *below is the stencil of (x, y), unless nodes are
+ * truncated. */
 CVTM_HD int cvtm_grid_galerkin_is_constant(const cvtm_grid_finer *f, int64_t x, int64_t y,
                                            cvtm_grid_constant_stencil *below) {
   const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);

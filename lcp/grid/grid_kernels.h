@@ -42,9 +42,8 @@ typedef struct cvtm_grid_top {
 
 /* How an iteration ends. */
 typedef struct cvtm_grid_stop_rule {
-  double relative,
-      absolute;          /* target of the 2-norm: the larger of relative * cold_norm and absolute */
-  int64_t limit, window; /* see cvtm_iteration_state */
+  double relative, absolute; /* target of the 2-norm: max(relative * cold_norm, absolute) */
+  int64_t limit, window;     /* see cvtm_iteration_state */
 } cvtm_grid_stop_rule;
 
 /* `level` is a coarse level, `coarse` the one below it, or below the problem. */
@@ -61,7 +60,7 @@ typedef struct cvtm_grid_table {
   cvtm_status (*begin_iteration)(const cvtm_grid_top *top, const cvtm_grid_stop_rule *rule);
   /* A new limit for an iteration that has reached its own. */
   cvtm_status (*raise_limit)(const cvtm_grid_top *top, int64_t limit);
-  /* Norms at x and whether to go on. `counted`: this ends an iteration. */
+  /* Norms at x, and the stop rule. counted: x ends an iteration. */
   cvtm_status (*measure)(const cvtm_grid_top *top, int counted);
   /* Sweeps of projected SOR. */
   cvtm_status (*smooth)(const cvtm_grid_top *top, int sweeps);
@@ -81,7 +80,7 @@ typedef struct cvtm_grid_table {
   cvtm_status (*coarse_pre_smooth_and_restrict)(const cvtm_grid_top *top,
                                                 const cvtm_grid_level *level,
                                                 const cvtm_grid_level *coarse);
-  /* The tail of the V-cycle: levels of at most so many nodes, and at least the last level. */
+  /* The most nodes of a level of the tail of the V-cycle, which has at least the last level. */
   int64_t tail_nodes;
   /* The V-cycle of levels first .. last; the last one by sweeps. Where levels are truncated, also
    * P'AP on the levels below the first one. */
@@ -99,9 +98,10 @@ typedef struct cvtm_grid_table {
 
   /* --- chained cycles --- */
 
-  /* May cycles be chained? Then end_cycle_and_begin_next does post_smooth_and_measure and the next
-   * cycle's pre_smooth_and_restrict in one pass that does not store the iterate between them;
-   * store_last_iterate computes that iterate again after the last cycle. */
+  /* chains_cycles: true if cycles can be chained. Then end_cycle_and_begin_next does
+   * post_smooth_and_measure and the next cycle's pre_smooth_and_restrict in one pass that does not
+   * store the iterate between them; store_last_iterate computes that iterate again after the last
+   * cycle. */
   int (*chains_cycles)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
   cvtm_status (*end_cycle_and_begin_next)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
   cvtm_status (*store_last_iterate)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
@@ -135,14 +135,14 @@ CVTM_HD double cvtm_grid_line_search_step(const cvtm_grid_state *state) {
   return state->slope < 2 * state->curvature ? state->slope / state->curvature : 2.0;
 }
 
-/* Has the cycle left less than a tenth of the norm before it, with a step length of about 1? Then
- * the next one may use the same step length. */
+/* True if the cycle left less than a tenth of the norm before it, with a step length of about 1.
+ * Then the next cycle may use the same step length. */
 CVTM_HD int cvtm_grid_is_fast(double norm, double before, const cvtm_grid_state *state) {
   const double step = cvtm_grid_line_search_step(state);
   return norm < 0.1 * before && step > 0.8 && step < 1.25;
 }
 
-/* Takes in the norms of an iterate and decides whether to go on. squares: of the 2-norm of the
+/* Enters the norms of an iterate and decides whether to go on. squares: of the 2-norm of the
  * natural residual; maximum: its maximum norm; rounding: sum of squares of the terms' sizes. */
 CVTM_HD void cvtm_grid_judge(cvtm_grid_state *state, double *history, double squares,
                              double maximum, double rounding, int counted) {

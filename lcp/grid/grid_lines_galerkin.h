@@ -112,7 +112,7 @@ CVTM_INLINE void add_problem_stencils(const cvtm_grid_problem *p, int64_t k, dou
 /* The 5 x 5 nodes around a support: 0 where a node is truncated, else 1. */
 typedef struct kept_nodes {
   const double *line[5];
-  int any; /* is any node truncated? */
+  int any; /* a node is truncated */
 } kept_nodes;
 
 /* kept = NULL: no node is truncated. */

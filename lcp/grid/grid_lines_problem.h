@@ -16,7 +16,7 @@ typedef struct stencil {
   const double *sums, *own_diagonals; /* of a varying one: neighbour sums, diagonal entries */
 } stencil;
 
-/* Is `varying` 0 for this problem? */
+/* True if `varying` is 0 for this problem. */
 CVTM_INLINE int has_constant_stencil(const cvtm_grid_problem *p) {
   return !p->horizontal && !p->diagonal && p->constant > 0;
 }
@@ -173,9 +173,9 @@ CVTM_INLINE cvtm_grid_norms measure_line_body(const cvtm_grid_problem *p, const 
     const bounds limit = bounds_from(p, k);
     const double *b = p->b + k;
     for (int64_t i = 0; i < count; ++i) {
-      const double at = s.line[i], at_bound = diagonal_at(&s, varying, i) * at;
-      residual[i] = at - clip_at(limit, i, at - (at_bound - (b[i] + sum_at(&s, varying, i))));
-      size[i] = fabs(b[i]) + 2 * fabs(at_bound);
+      const double x_i = s.line[i], product = diagonal_at(&s, varying, i) * x_i;
+      residual[i] = x_i - clip_at(limit, i, x_i - (product - (b[i] + sum_at(&s, varying, i))));
+      size[i] = fabs(b[i]) + 2 * fabs(product);
     }
     fill_lanes(size, count);
     const int64_t whole = fill_lanes(residual, count);
@@ -208,33 +208,35 @@ CVTM_INLINE void step_line_body(const cvtm_grid_problem *p, int64_t j, double st
 }
 
 CVTM_INLINE void line_search_body(const cvtm_grid_problem *p, int64_t j, double *slope,
-                                  double *bend, int varying) {
+                                  double *curvature, int varying) {
   const int64_t w = p->width;
-  double sums[CHUNK], diagonals[CHUNK], more[CHUNK], pull[CHUNK], push[CHUNK];
-  double slopes[LANES] = {0}, bends[LANES] = {0};
-  *slope = *bend = 0;
-  for (int64_t i = 0; i<w; i += w> 1 ? w - 1 : 1) cvtm_grid_add_line_search(p, i, j, slope, bend);
+  double sums[CHUNK], diagonals[CHUNK], sums_of_d[CHUNK];
+  double slope_terms[CHUNK], curvature_terms[CHUNK];
+  double slopes[LANES] = {0}, curvatures[LANES] = {0};
+  *slope = *curvature = 0;
+  for (int64_t i = 0; i<w; i += w> 1 ? w - 1 : 1)
+    cvtm_grid_add_line_search(p, i, j, slope, curvature);
   for (int64_t first = 1; first < w - 1; first += CHUNK) {
     const int64_t count = chunk_of(first, w - 1), k = j * w + first;
     const stencil s = stencil_from(p, p->x, j, first, count, 1, varying, sums, diagonals);
-    const stencil t = stencil_from(p, p->d, j, first, count, 1, varying, more, diagonals);
+    const stencil t = stencil_from(p, p->d, j, first, count, 1, varying, sums_of_d, diagonals);
     const double *b = p->b + k;
     for (int64_t i = 0; i < count; ++i) {
       const double d = t.line[i], diagonal = diagonal_at(&s, varying, i);
-      pull[i] = d * ((b[i] + sum_at(&s, varying, i)) - diagonal * s.line[i]);
-      push[i] = d * (diagonal * d - sum_at(&t, varying, i));
+      slope_terms[i] = d * ((b[i] + sum_at(&s, varying, i)) - diagonal * s.line[i]);
+      curvature_terms[i] = d * (diagonal * d - sum_at(&t, varying, i));
     }
-    fill_lanes(push, count);
-    const int64_t whole = fill_lanes(pull, count);
+    fill_lanes(curvature_terms, count);
+    const int64_t whole = fill_lanes(slope_terms, count);
     for (int64_t i = 0; i < whole; i += LANES) {
       for (int l = 0; l < LANES; ++l) {
-        slopes[l] += pull[i + l];
-        bends[l] += push[i + l];
+        slopes[l] += slope_terms[i + l];
+        curvatures[l] += curvature_terms[i + l];
       }
     }
   }
   *slope += sum_of_lanes(slopes);
-  *bend += sum_of_lanes(bends);
+  *curvature += sum_of_lanes(curvatures);
 }
 
 #endif

@@ -75,11 +75,11 @@ __global__ void __launch_bounds__(march_threads, blocks_per_sm<Operator>())
     const strip<Operator::rim> tile(p.width, p.height, across, t / strips * search_lines,
                                     search_lines);
     for_strip(tile, [&](const auto &s, auto interior) {
-      constexpr bool is = decltype(interior)::value;
+      constexpr bool is_interior = decltype(interior)::value;
       if constexpr (!Operator::stored) {
-        if (line_search_unbounded<is>(s, &p, op, &coarse, slacks, sum)) return;
+        if (line_search_unbounded<is_interior>(s, &p, op, &coarse, slacks, sum)) return;
       }
-      line_search_bounded<is>(s, &p, op, &coarse, sum);
+      line_search_bounded<is_interior>(s, &p, op, &coarse, sum);
     });
   }
   if (!reduce_grid(sum, -1, partial, state) || threadIdx.x != 0) return;
@@ -126,11 +126,12 @@ __global__ void __launch_bounds__(march_threads, blocks_per_sm<Operator>())
                                   is_aligned(p.width, p.lower);
   double sum[3] = {0, 0, 0};
   const auto chained = [&](const auto &s, auto interior) {
-    constexpr bool is = decltype(interior)::value;
-    if (is && only_lower_aligned) {
-      chained_strip<bounded, is, is>(s, &p, op, &coarse, rules, step, slacks, sum);
+    constexpr bool is_interior = decltype(interior)::value;
+    if (is_interior && only_lower_aligned) {
+      chained_strip<bounded, is_interior, is_interior>(s, &p, op, &coarse, rules, step, slacks,
+                                                       sum);
     } else {
-      chained_strip<bounded, false, is>(s, &p, op, &coarse, rules, step, slacks, sum);
+      chained_strip<bounded, false, is_interior>(s, &p, op, &coarse, rules, step, slacks, sum);
     }
   };
   for_own_strip<Operator::rim>(p.width, p.height, lines_each, part.block(), chained,
@@ -191,10 +192,10 @@ __global__ void __launch_bounds__(march_threads, blocks_per_sm<Operator>())
 /* Line search blocks: as many as run at a time. */
 constexpr int search_blocks = 528;
 
-constant_operator constant_operator_of(double link, double outer, double own) {
-  constant_operator op = {link, outer, own, {0, 0, 0}, {0, 0, 0}};
+constant_operator constant_operator_of(double link, double outer, double mass) {
+  constant_operator op = {link, outer, mass, {0, 0, 0}, {0, 0, 0}};
   for (int k = 0; k < 3; ++k) {
-    op.diagonal[k] = own + ((link + (k > 0 ? outer : link)) + (link + (k > 1 ? outer : link)));
+    op.diagonal[k] = mass + ((link + (k > 0 ? outer : link)) + (link + (k > 1 ? outer : link)));
     op.inverse[k] = 1 / op.diagonal[k];
   }
   return op;
@@ -208,9 +209,7 @@ void with_operator(const cvtm_grid_problem *shape, Launch launch) {
     launch(stored_operator());
   } else if (shape->diagonal && shape->neumann && c > 0) {
     launch(diagonal_operator{c, 0.0});
-  } else if (shape->diagonal) {
-    launch(stored_operator());
-  } else if (!(c > 0)) {
+  } else if (shape->diagonal || !(c > 0)) {
     launch(stored_operator());
   } else if (shape->neumann || shape->mass > 0) {
     launch(constant_operator_of(c, shape->neumann ? 0.0 : c, shape->mass));
@@ -220,8 +219,8 @@ void with_operator(const cvtm_grid_problem *shape, Launch launch) {
   }
 }
 
-/* Lines that each warp owns: as few rounds of full_round blocks as can be, all of them full; at
- * most max_lines, since neighbours that march apart no longer share the cache. */
+/* Lines that each warp owns: so many that the blocks fill as few rounds of full_round blocks as
+ * possible; at most max_lines, since warps that are far apart no longer share the cache. */
 int lines_of(int64_t width, int64_t height, int rim) {
   const int64_t full_round = 528, max_lines = 64;
   const int64_t across = march_blocks(width, height, rim, 1).across;

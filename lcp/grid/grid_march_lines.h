@@ -178,9 +178,9 @@ __device__ double clip(const Lines &lines, int j, double value) {
   return value;
 }
 
-/* Is the value at a bound? */
+/* True if the value is at a bound. */
 template <bool second, typename Lines>
-__device__ bool bound(const Lines &lines, int j, double value) {
+__device__ bool is_at_bound(const Lines &lines, int j, double value) {
   return value <= lines.template lower<second>(j) ||
          (Lines::has_upper && lines.p->upper && value >= lines.template upper<second>(j));
 }

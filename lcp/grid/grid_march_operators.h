@@ -12,8 +12,8 @@ struct neighbours {
   double west, east, north, south;
 };
 
-/* Constant links. Beyond the boundary values are 0, so that the links there matter to the diagonal
- * entry alone. */
+/* Constant links. Values beyond the boundary are 0, so that the links there only enter the diagonal
+ * entry. */
 struct constant_stencil {
   double link, diagonal, inverse;
   __device__ double around(const neighbours &c) const {
@@ -24,7 +24,7 @@ struct constant_stencil {
 
 /* Constant links, no mass and a Dirichlet boundary: the same stencil at every node. */
 struct uniform_operator {
-  static constexpr bool stored = false; /* are links or a mask in memory? */
+  static constexpr bool stored = false; /* links or a mask are in memory */
   static constexpr bool chains = true;  /* the others lack registers for chained cycles */
   static constexpr int rim = 3;         /* chained cycles reach one lane further */
   constant_stencil stencil;
@@ -39,18 +39,18 @@ struct uniform_operator {
 struct constant_operator {
   static constexpr bool stored = false, chains = false;
   static constexpr int rim = 2;
-  double link, outer, own;
+  double link, outer, mass;
   double diagonal[3], inverse[3]; /* inside, at a side, at a corner */
   template <bool interior>
   __device__ constant_stencil at(const cvtm_grid_problem *p, int64_t i, int64_t j) const {
     if (interior) return constant_stencil{link, diagonal[0], inverse[0]};
     const double across = (i > 0 ? link : outer) + (i + 1 < p->width ? link : outer);
     const double down = (j > 0 ? link : outer) + (j + 1 < p->height ? link : outer);
-    const double by = own + (across + down);
-    const double inverted = by == diagonal[0]   ? inverse[0]
-                            : by == diagonal[1] ? inverse[1]
-                                                : inverse[2];
-    return constant_stencil{link, by, inverted};
+    const double entry = mass + (across + down);
+    const double inverted = entry == diagonal[0]   ? inverse[0]
+                            : entry == diagonal[1] ? inverse[1]
+                                                   : inverse[2];
+    return constant_stencil{link, entry, inverted};
   }
   __device__ bool masked(const cvtm_grid_problem *, int64_t) const { return false; }
 };

@@ -66,7 +66,7 @@ __device__ void gather_store(const strip<rim, interior> &s, const cvtm_grid_leve
   c->upper[k] = sum.upper;
 }
 
-/* A red-black sweep on its way down: x of lines j .. j - 4. */
+/* A red-black sweep while it marches down: x of lines j .. j - 4. */
 template <bool interior>
 struct sweep_lines {
   node_pair x[5];
@@ -77,7 +77,7 @@ struct sweep_lines {
   __device__ sweep_lines() : black_residual(0), next_black_residual(0), red_residual_before(0) {
     for (int k = 0; k < 5; ++k) x[k] = splat(0);
   }
-  /* Takes in line j, relaxes red on line j - 1 and black on line j - 2. */
+  /* Reads line j, relaxes red on line j - 1 and black on line j - 2. */
   template <bool odd, typename Operator, typename Lines>
   __device__ void sweep(const Lines &lines, const Operator &op, int j, node_pair line) {
 #pragma unroll
@@ -107,12 +107,12 @@ __device__ void march(int from, int to, Advance advance) {
   }
 }
 
-/* Stores a lane's active nodes of line j that have changed, and marks the coarse nodes whose basis
- * functions hold them (all warps write the same 1). Few lanes call it: kept out of the marches,
- * which so need fewer registers. */
-__device__ __noinline__ void keep_active(uint8_t *active, uint8_t *marked, int64_t coarse_width,
-                                         int64_t coarse_height, int pair, int j, unsigned before,
-                                         unsigned now) {
+/* Stores those flags of a lane's nodes of line j that have changed, and marks the coarse nodes
+ * whose supports contain these nodes (all warps write the same 1). Few lanes call it; not inlined,
+ * so that the marches need fewer registers. */
+__device__ __noinline__ void store_changed_flags(uint8_t *active, uint8_t *marked,
+                                                 int64_t coarse_width, int64_t coarse_height,
+                                                 int pair, int j, unsigned before, unsigned now) {
   const bool x_changed = (before & 0xff) != (now & 0xff);
   if (x_changed) active[0] = static_cast<uint8_t>(now);
   if (before >> 8 != now >> 8) active[1] = static_cast<uint8_t>(now >> 8);
@@ -129,8 +129,8 @@ __device__ __noinline__ void keep_active(uint8_t *active, uint8_t *marked, int64
 __device__ unsigned high_word(double value) { return static_cast<unsigned>(__double2hiint(value)); }
 
 /* A slack: the least distance to a bound of the inactive nodes of a strip's slack_lines lines,
- * rounded down (its high word). If a correction is smaller, no node leaves its bounds there, and
- * the line search need not read them. Few lines, so that few nodes are searched in full. */
+ * rounded down (its high word). If a correction is smaller, no node of these lines leaves its
+ * bounds, and the line search need not read them. */
 constexpr int slack_lines = 4;
 constexpr unsigned slack_most = 0x7ff00000U; /* of infinity */
 
@@ -144,17 +144,17 @@ __device__ unsigned slack_of(const Lines &lines, int j, double x, bool off) {
   return slack;
 }
 
-/* What coarse nodes gather from line j, and its active nodes. to_next: these go to p->active_next,
- * else only those that change are stored. */
+/* Returns what coarse nodes gather from line j, and stores its active nodes: all in p->active_next
+ * if to_next, else those that have changed in p->active. */
 template <bool bounded, bool to_next, typename Operator, typename Lines>
-__device__ fine_line take_active(const Lines &lines, const Operator &op, int truncated,
+__device__ fine_line gather_line(const Lines &lines, const Operator &op, int truncated,
                                  const cvtm_grid_level *coarse, int j, node_pair x,
                                  node_pair residual, unsigned *slack) {
   const auto &s = lines.s;
   const cvtm_grid_problem *p = lines.p;
   const bool has_x = s.has_x() && s.has_line(j), has_y = s.has_y() && s.has_line(j);
-  bool off_x = has_x && truncated && bound<false>(lines, j, x.x);
-  bool off_y = has_y && truncated && bound<true>(lines, j, x.y);
+  bool off_x = has_x && truncated && is_at_bound<false>(lines, j, x.x);
+  bool off_y = has_y && truncated && is_at_bound<true>(lines, j, x.y);
   if (Operator::stored) {
     off_x = off_x || (has_x && op.masked(p, s.index(j)));
     off_y = off_y || (has_y && op.masked(p, s.index(j) + 1));
@@ -165,8 +165,8 @@ __device__ fine_line take_active(const Lines &lines, const Operator &op, int tru
     uint8_t *active = to_next ? p->active_next : p->active;
     if (to_next) s.store_flags(active, j, now);
     if (before != now) {
-      keep_active(active + s.index(j), coarse->support_changed, coarse->width, coarse->height,
-                  s.pair, j, before, now);
+      store_changed_flags(active + s.index(j), coarse->support_changed, coarse->width,
+                          coarse->height, s.pair, j, before, now);
     }
   }
   off_x = off_x || !has_x;
@@ -208,21 +208,21 @@ struct restriction {
   gathered sum;
   unsigned slack;
 
-  __device__ restriction(const Lines &rows_there, const Operator &kind,
+  __device__ restriction(const Lines &march_lines, const Operator &kind,
                          const cvtm_grid_level *level, int is_truncated, unsigned *to_slacks)
-      : lines(rows_there),
+      : lines(march_lines),
         op(kind),
         coarse(level),
         truncated(is_truncated),
         slacks(to_slacks),
         sum(nothing_gathered()),
         slack(slack_most) {}
-  /* Takes in line j, from the first one that the warp owns on, with its residuals. */
+  /* Adds line j with its residuals; called for each line from the first that the warp owns. */
   template <bool odd>
   __device__ void take(int j, node_pair x, node_pair residual) {
     const auto &s = lines.s;
     const fine_line fine =
-        take_active<bounded, to_next>(lines, op, truncated, coarse, j, x, residual, &slack);
+        gather_line<bounded, to_next>(lines, op, truncated, coarse, j, x, residual, &slack);
     if (!bounded && !Operator::stored && (j % slack_lines == slack_lines - 1 || j == s.end - 1)) {
       slack = __reduce_min_sync(0xffffffffU, slack);
       if ((threadIdx.x & 31) == 0 && j < s.end) slacks[slack_place(s, j)] = slack;

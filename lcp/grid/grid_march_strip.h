@@ -43,7 +43,7 @@ struct march_blocks {
         count(static_cast<int>(across * ((height + lines - 1) / lines))) {}
 };
 
-/* May lines of that width be read 16 bytes at a time from the array? */
+/* True if lines of that width can be read 16 bytes at a time from the array. */
 __device__ bool is_aligned(int64_t width, const double *array) {
   return (width & 1) == 0 && (reinterpret_cast<uintptr_t>(array) & 15) == 0;
 }
@@ -57,8 +57,8 @@ struct strip {
   int width, height, across;
   int pair, first, end;   /* pair: I; the warp owns lines first (even) .. end - 1 */
   int column_x, column_y; /* the lane's columns, or the nearest ones in the grid */
-  bool in_x, in_y;        /* are the lane's columns in the grid? */
-  bool owner;             /* does the lane own its columns? */
+  bool in_x, in_y;        /* the lane's columns are in the grid */
+  bool owner;             /* the lane owns its columns */
 
   /* Strip `number`, `count` lines from line `from` on. */
   __device__ strip(int64_t nodes_x, int64_t nodes_y, int64_t number, int64_t from, int count)
@@ -90,14 +90,14 @@ struct strip {
         in_y(s.in_y),
         owner(s.owner) {}
 
-  /* Does the warp own no column of the grid? */
+  /* True if the warp owns no column of the grid. */
   __device__ bool is_empty() const { return 2 * across * pairs >= width; }
-  /* Are the warp's columns in the grid, and `before` lines above and six below those that it owns?
-   */
+  /* True if the warp's columns are in the grid, and `before` lines above and six lines below those
+   * that it owns. */
   __device__ bool is_interior(int before) const {
     return __all_sync(0xffffffffU, in_x && in_y) && first >= before && end + 6 <= height;
   }
-  /* Is the lane's first (second) node owned, or next to a node that is? */
+  /* True if the lane's first (second) node is owned, or next to a node that is. */
   __device__ bool near_owned_x() const {
     const int lane = static_cast<int>(threadIdx.x) & 31;
     return lane >= rim && lane <= rim + pairs;
@@ -163,8 +163,8 @@ struct strip {
   }
 };
 
-/* Calls work with a strip, compiled apart for strips whose warp meets no boundary. before: lines
- * that the march reads above those that the warp owns. */
+/* Calls work with a strip; strips whose warp meets no boundary are a type of their own. before:
+ * lines that the march reads above those that the warp owns. */
 template <int rim, typename Work>
 __device__ void for_strip(const strip<rim> &s, Work work, int before = 6) {
   if (s.is_empty()) return;

@@ -16,23 +16,23 @@ CVTM_HD cvtm_grid_natural_terms cvtm_grid_natural_residual(const cvtm_grid_probl
   const int64_t k = j * p->width + i;
   double link[4];
   const double diagonal = cvtm_grid_links(p, i, j, link);
-  const double held = diagonal * x[k];
-  const double f = held - (p->b[k] + cvtm_grid_neighbour_sum(p, x, i, j, link));
+  const double product = diagonal * x[k];
+  const double f = product - (p->b[k] + cvtm_grid_neighbour_sum(p, x, i, j, link));
   cvtm_grid_natural_terms natural;
   natural.residual = x[k] - cvtm_lcp_clip(x[k] - f, cvtm_grid_lower(p, k), cvtm_grid_upper(p, k));
-  natural.size = fabs(p->b[k]) + 2 * fabs(held);
+  natural.size = fabs(p->b[k]) + 2 * fabs(product);
   return natural;
 }
 
 /* Adds the node's part of r'd and of d'Ad, the slope and the curvature of the energy along d. */
 CVTM_HD void cvtm_grid_add_line_search(const cvtm_grid_problem *p, int64_t i, int64_t j,
-                                       double *slope, double *bend) {
+                                       double *slope, double *curvature) {
   const int64_t k = j * p->width + i;
   const double d = p->d[k];
   double link[4];
   const double diagonal = cvtm_grid_links(p, i, j, link);
   *slope += d * ((p->b[k] + cvtm_grid_neighbour_sum(p, p->x, i, j, link)) - diagonal * p->x[k]);
-  *bend += d * (diagonal * d - cvtm_grid_neighbour_sum(p, p->d, i, j, link));
+  *curvature += d * (diagonal * d - cvtm_grid_neighbour_sum(p, p->d, i, j, link));
 }
 
 /* x of node k after a step along d, moved into its bounds. */

@@ -6,26 +6,25 @@
 
 enum { COARSEST = 3 }; /* nodes per side of the coarsest grid */
 
-/* Links below this share of the mass leave nothing to coarser levels. */
+/* With links below this share of the mass a sweep solves the problem: no coarser level is used. */
 static const double negligible_links = 1.0 / 16;
 
-/* Links along one direction this many times as strong as along the other: that one alone is halved.
- */
+/* Only the direction with the stronger links is halved if they are stronger by this factor. */
 static const double semicoarsening_ratio = 3;
 
 /* --- memory --- */
 
-/* Cuts arrays out of one block; with base NULL it only counts. */
-typedef struct cutter {
+/* Places arrays one after the other in a block of memory; with base NULL it only counts bytes. */
+typedef struct bump_allocator {
   char *base;
   size_t used;
-} cutter;
+} bump_allocator;
 
 static size_t padded(int64_t count, size_t size) {
   return ((size_t)count * size + 255) / 256 * 256;
 }
 
-static void *cut(cutter *c, int64_t count, size_t size) {
+static void *bump(bump_allocator *c, int64_t count, size_t size) {
   void *at = c->base ? c->base + c->used : NULL;
   c->used += padded(count, size);
   return at;
@@ -35,37 +34,37 @@ static int truncates_levels(const cvtm_grid_solver *s) {
   return s->head.options.method == CVTM_LCP_TRUNCATED;
 }
 
-static void cut_arena(cvtm_grid_solver *s, cutter *c) {
+static void place_arena(cvtm_grid_solver *s, bump_allocator *c) {
   const cvtm_grid_problem *fine = &s->shape[0];
   const int64_t partials = s->table->partial_doubles(fine->width, fine->height);
-  s->problem = cut(c, s->levels + 1, sizeof *s->problem);
-  s->coarse = cut(c, s->levels + 1, sizeof *s->coarse);
-  s->top[0].state = cut(c, 1, sizeof(cvtm_grid_state));
-  s->top[0].partial = cut(c, partials, sizeof(double));
+  s->problem = bump(c, s->levels + 1, sizeof *s->problem);
+  s->coarse = bump(c, s->levels + 1, sizeof *s->coarse);
+  s->top[0].state = bump(c, 1, sizeof(cvtm_grid_state));
+  s->top[0].partial = bump(c, partials, sizeof(double));
   if (s->head.options.monitor) {
-    s->top[0].history = cut(c, 2 * (s->head.options.max_iterations + 1), sizeof(double));
+    s->top[0].history = bump(c, 2 * (s->head.options.max_iterations + 1), sizeof(double));
   }
   for (int l = 0; l <= s->levels; ++l) {
     cvtm_grid_problem *p = &s->shape[l];
     const int64_t count = p->width * p->height;
-    p->active = cut(c, count, 1);
-    p->active_next = cut(c, count, 1);
+    p->active = bump(c, count, 1);
+    p->active_next = bump(c, count, 1);
     if (l == 0) {
-      p->d = cut(c, count, sizeof(double));
+      p->d = bump(c, count, sizeof(double));
       continue;
     }
     cvtm_grid_level *level = &s->level[l];
-    level->coefficient = cut(c, CVTM_GRID_PLANES * count, sizeof(double));
-    level->e = cut(c, count, sizeof(double));
-    level->scratch = cut(c, count, sizeof(double));
-    level->r = cut(c, count, sizeof(double));
-    level->lower = cut(c, count, sizeof(double));
-    level->upper = cut(c, count, sizeof(double));
-    if (truncates_levels(s)) level->active = cut(c, count, 1);
-    level->support_changed = cut(c, count + 1, 1); /* the last one: whether any is set */
+    level->coefficient = bump(c, CVTM_GRID_PLANES * count, sizeof(double));
+    level->e = bump(c, count, sizeof(double));
+    level->scratch = bump(c, count, sizeof(double));
+    level->r = bump(c, count, sizeof(double));
+    level->lower = bump(c, count, sizeof(double));
+    level->upper = bump(c, count, sizeof(double));
+    if (truncates_levels(s)) level->active = bump(c, count, 1);
+    level->support_changed = bump(c, count + 1, 1); /* the last one: whether any is set */
     if (!truncates_levels(s)) s->top[l - 1].changed = level->support_changed + count;
-    level->stencil_changed = cut(c, count, 1);
-    level->kind = cut(c, count, 1);
+    level->stencil_changed = bump(c, count, 1);
+    level->kind = bump(c, count, 1);
     /* While a level's own problem is solved, the level corrects no other one. */
     p->x = level->e;
     p->b = level->r;
@@ -88,26 +87,27 @@ static cvtm_status clear_arena(const cvtm_grid_solver *s) {
 }
 
 static cvtm_status allocate_arena(cvtm_grid_solver *s) {
-  cutter count = {NULL, 0};
-  cut_arena(s, &count);
+  bump_allocator count = {NULL, 0};
+  place_arena(s, &count);
   const cvtm_status status =
       cvtm_device_allocate(s->head.device, (int64_t)count.used, 1, &s->arena);
   if (status != CVTM_OK) return status;
-  cutter give = {s->arena, 0};
-  cut_arena(s, &give);
+  bump_allocator give = {s->arena, 0};
+  place_arena(s, &give);
   return clear_arena(s);
 }
 
-static void cut_extra(cvtm_grid_solver *s, cutter *c, int weights, const cvtm_lcp_grid *grid) {
+static void place_extra(cvtm_grid_solver *s, bump_allocator *c, int weights,
+                        const cvtm_lcp_grid *grid) {
   for (int l = 1; l <= s->levels; ++l) {
     cvtm_grid_problem *p = &s->shape[l];
     cvtm_grid_level *level = &s->level[l];
     const int64_t count = p->width * p->height;
-    float *weight = cut(c, CVTM_GRID_WEIGHTS * level->blocks_x * level->blocks_y, sizeof(float));
-    double *horizontal = cut(c, (p->width + 1) * p->height, sizeof(double));
-    double *vertical = cut(c, p->width * (p->height + 1), sizeof(double));
-    double *diagonal = cut(c, count, sizeof(double));
-    uint8_t *mask = cut(c, count, 1);
+    float *weight = bump(c, CVTM_GRID_WEIGHTS * level->blocks_x * level->blocks_y, sizeof(float));
+    double *horizontal = bump(c, (p->width + 1) * p->height, sizeof(double));
+    double *vertical = bump(c, p->width * (p->height + 1), sizeof(double));
+    double *diagonal = bump(c, count, sizeof(double));
+    uint8_t *mask = bump(c, count, 1);
     if (!c->base) continue;
     const int constant = !s->shape[l - 1].horizontal && !grid->mask && !grid->neumann &&
                          s->shape[l - 1].width % 2 == 1 && s->shape[l - 1].height % 2 == 1 &&
@@ -123,14 +123,14 @@ static void cut_extra(cvtm_grid_solver *s, cutter *c, int weights, const cvtm_lc
 /* Memory for the coefficients of all levels, once, and what of it this grid uses. */
 static cvtm_status lay_out_extra(cvtm_grid_solver *s, int weights, const cvtm_lcp_grid *grid) {
   if (!s->extra) {
-    cutter count = {NULL, 0};
-    cut_extra(s, &count, weights, grid);
+    bump_allocator count = {NULL, 0};
+    place_extra(s, &count, weights, grid);
     const cvtm_status status =
         cvtm_device_allocate(s->head.device, (int64_t)count.used, 1, &s->extra);
     if (status != CVTM_OK) return status;
   }
-  cutter give = {s->extra, 0};
-  cut_extra(s, &give, weights, grid);
+  bump_allocator give = {s->extra, 0};
+  place_extra(s, &give, weights, grid);
   return CVTM_OK;
 }
 

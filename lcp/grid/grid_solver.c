@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MONITOR_STRIDE = 4 }; /* iterations between two looks of the host, if there is a monitor */
+enum { MONITOR_STRIDE = 4 }; /* iterations between two polls by the host, if there is a monitor */
 
-static void destroy(cvtm_lcp *lcp) {
+static void destroy_grid_solver(cvtm_lcp *lcp) {
   cvtm_grid_solver *s = (cvtm_grid_solver *)lcp;
   cvtm_grid_drop_loops(s);
   cvtm_device_free(s->head.device, s->arena);
@@ -20,8 +20,8 @@ static void destroy(cvtm_lcp *lcp) {
 }
 
 /* Reports the iterations from *reported on to the monitor. *stop = 1: it asks to stop. */
-static cvtm_status report(const cvtm_grid_solver *s, int64_t *reported, int64_t iteration,
-                          int *stop) {
+static cvtm_status report_iterations(const cvtm_grid_solver *s, int64_t *reported,
+                                     int64_t iteration, int *stop) {
   const cvtm_lcp_options *options = &s->head.options;
   double norms[2 * (MONITOR_STRIDE + 1)];
   const int64_t count = iteration + 1 - *reported;
@@ -36,8 +36,8 @@ static cvtm_status report(const cvtm_grid_solver *s, int64_t *reported, int64_t 
   return status;
 }
 
-/* Iterates on the problem to the end, in strides if a monitor listens. */
-static cvtm_status iterate(const cvtm_grid_solver *s, cvtm_grid_state *state) {
+/* Iterates until the stop rule ends the loop; with a monitor in strides of MONITOR_STRIDE. */
+static cvtm_status run_iterations(const cvtm_grid_solver *s, cvtm_grid_state *state) {
   const cvtm_lcp_options *options = &s->head.options;
   const int64_t most = options->max_iterations, stride = options->monitor ? MONITOR_STRIDE : most;
   int64_t reported = 0, limit = stride < most ? stride : most;
@@ -46,7 +46,7 @@ static cvtm_status iterate(const cvtm_grid_solver *s, cvtm_grid_state *state) {
   while (status == CVTM_OK) {
     status = cvtm_device_copy_out(s->head.device, state, s->top[0].state, sizeof *state);
     if (status == CVTM_OK && options->monitor) {
-      status = report(s, &reported, state->loop.iteration, &stop);
+      status = report_iterations(s, &reported, state->loop.iteration, &stop);
     }
     if (status != CVTM_OK) break;
     if (stop || state->loop.stop != CVTM_LCP_ITERATIONS || limit >= most) {
@@ -60,8 +60,8 @@ static cvtm_status iterate(const cvtm_grid_solver *s, cvtm_grid_state *state) {
   return status;
 }
 
-/* x and the norm that the tolerance refers to. */
-static cvtm_status start(const cvtm_grid_solver *s, int warm) {
+/* Sets the start x, and the norm that the tolerance refers to. */
+static cvtm_status set_start(const cvtm_grid_solver *s, int warm) {
   const cvtm_lcp_options *options = &s->head.options;
   const cvtm_grid_top *top = &s->top[0];
   cvtm_status status = CVTM_OK;
@@ -74,22 +74,23 @@ static cvtm_status start(const cvtm_grid_solver *s, int warm) {
   return nested ? cvtm_grid_nested_start(s) : s->table->clip_start(top, warm, 0);
 }
 
-/* The best iterate, of a method that does not converge. */
+/* x = the best iterate, after a method that did not converge. */
 static cvtm_status restore_best(const cvtm_grid_solver *s) {
   const cvtm_grid_top *top = &s->top[0];
   const cvtm_status status = s->table->keep_best(top, 1);
   return status == CVTM_OK ? s->table->measure(top, 0) : status;
 }
 
-static cvtm_status solve(cvtm_lcp *lcp, const double *b, const double *lower, const double *upper,
-                         double *x, int warm, cvtm_lcp_result *result) {
+static cvtm_status solve_on_grid(cvtm_lcp *lcp, const double *b, const double *lower,
+                                 const double *upper, double *x, int warm,
+                                 cvtm_lcp_result *result) {
   cvtm_grid_solver *s = (cvtm_grid_solver *)lcp;
   const cvtm_grid_top *top = &s->top[0];
   cvtm_grid_state state, final;
   memset(&state, 0, sizeof state);
   cvtm_status status = cvtm_grid_set_problem(s, b, lower, upper, x);
-  if (status == CVTM_OK) status = start(s, warm);
-  if (status == CVTM_OK) status = iterate(s, &state);
+  if (status == CVTM_OK) status = set_start(s, warm);
+  if (status == CVTM_OK) status = run_iterations(s, &state);
   const cvtm_iteration_state *loop = &state.loop;
   if (status == CVTM_OK && top->rules.averaged && loop->stop != CVTM_LCP_CONVERGED) {
     status = restore_best(s);
@@ -111,7 +112,7 @@ static cvtm_status solve(cvtm_lcp *lcp, const double *b, const double *lower, co
 }
 
 /* CVTMESH_GRID_REFERENCE=1 of the environment, for tests and bench/: CUDA's reference kernels. */
-static const cvtm_grid_table *table_of(const cvtm_device *device) {
+static const cvtm_grid_table *choose_table(const cvtm_device *device) {
 #if CVTMESH_HAVE_CUDA
   const char *reference = getenv("CVTMESH_GRID_REFERENCE");
   const int is_cuda = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
@@ -122,7 +123,7 @@ static const cvtm_grid_table *table_of(const cvtm_device *device) {
 
 cvtm_status cvtm_lcp_create_grid(cvtm_device *device, int64_t width, int64_t height,
                                  const cvtm_lcp_options *options, cvtm_lcp **lcp) {
-  static const cvtm_lcp_table dispatch = {solve, destroy};
+  static const cvtm_lcp_table dispatch = {solve_on_grid, destroy_grid_solver};
   if (!device) return CVTM_ERROR_ARGUMENT;
   cvtm_error *error = cvtm_device_error(device);
   if (!options || !lcp) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no options or no result");
@@ -142,10 +143,10 @@ cvtm_status cvtm_lcp_create_grid(cvtm_device *device, int64_t width, int64_t hei
     free(s);
     return status;
   }
-  s->table = table_of(device);
+  s->table = choose_table(device);
   status = cvtm_grid_lay_out(s, width, height, 1);
   if (status != CVTM_OK) {
-    destroy(&s->head);
+    destroy_grid_solver(&s->head);
     return status;
   }
   *lcp = &s->head;
@@ -154,7 +155,7 @@ cvtm_status cvtm_lcp_create_grid(cvtm_device *device, int64_t width, int64_t hei
 
 cvtm_status cvtm_lcp_set_grid(cvtm_lcp *lcp, const cvtm_lcp_grid *grid) {
   if (!lcp) return CVTM_ERROR_ARGUMENT;
-  if (!grid || lcp->table->solve != solve) {
+  if (!grid || lcp->table->solve != solve_on_grid) {
     return cvtm_fail(cvtm_device_error(lcp->device), CVTM_ERROR_ARGUMENT,
                      "no coefficients, or not a solver on a grid");
   }

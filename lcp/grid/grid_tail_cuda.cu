@@ -281,7 +281,7 @@ __device__ void prolong_small(small_level f, small_level s, const cvtm_grid_leve
 struct small_levels {
   cvtm_grid_level level[max_small_levels];
   int bottom;   /* the last level */
-  int galerkin; /* compute P'AP below the first level? */
+  int galerkin; /* P'AP is computed below the first level */
 };
 
 /* Copies a level's operator to shared memory; the caller waits. */

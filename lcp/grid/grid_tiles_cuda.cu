@@ -1,8 +1,8 @@
-/* The down and the up phase of a coarse level, a block per tile: pre-smoothing and restriction, or
- * interpolation and post-smoothing, in one launch where the reference needs six. The tile's
- * corrections and links are in shared memory, so that the four colours of a sweep read global
- * memory once; the threads at the rim of a tile compute what its neighbours own, so that no tile
- * waits for another. At 1024 x 1024 a phase of a level takes 7 to 10 us.
+/* Pre-smoothing and restriction of a coarse level (the down phase), and interpolation and
+ * post-smoothing (the up phase), a block per tile: one launch where the reference needs six. The
+ * tile's corrections and links are in shared memory, so that the four colours of a sweep read
+ * global memory once; the threads at the rim of a tile compute what its neighbours own, so that no
+ * tile waits for another. At 1024 x 1024 a phase of a level takes 7 to 10 us.
  *
  * A thread holds the nodes (2 X, 2 Y) .. (2 X + 1, 2 Y + 1), one of each colour (a quad), and
  * coarse node (X, Y). Values by colour: those of colour c and thread t are at [c * quad_plane + t].
@@ -131,7 +131,8 @@ struct quad_operator {
   double *e; /* shared: corrections, then links to the east, south, south-east, south-west */
   quad diagonal, inverse;
   double side, corner;
-  bool varying; /* 0: the tile's stencils are constant or empty, links are side and corner */
+  bool
+      varying; /* false: the tile's stencils are constant or empty, and its links side and corner */
 
   __device__ explicit quad_operator(double *memory) : e(memory) {}
   /* Constant or empty stencils. */
@@ -277,11 +278,9 @@ __device__ void gather_support(const double *plane, int at, Combine combine) {
 template <bool stored>
 __device__ void tile_weights(const quad_place &t, const cvtm_grid_level *c,
                              double (&weight)[3][3]) {
-  const bool wall = c->neumann;
-  const double across[3] = {wall && t.x == 0 ? 1.0 : 0.5, 1,
-                            wall && t.x + 1 == c->width ? 1.0 : 0.5};
-  const double down[3] = {wall && t.y == 0 ? 1.0 : 0.5, 1,
-                          wall && t.y + 1 == c->height ? 1.0 : 0.5};
+  double across[3], down[3];
+  cvtm_grid_closed_form_weights(c->neumann, t.x, c->width, across);
+  cvtm_grid_closed_form_weights(c->neumann, t.y, c->height, down);
 #pragma unroll
   for (int dy = 0; dy < 3; ++dy) {
 #pragma unroll

@@ -133,30 +133,30 @@ typedef struct cvtm_grid_correction_bounds {
 } cvtm_grid_correction_bounds;
 
 CVTM_HD cvtm_grid_correction_bounds cvtm_grid_bounds_start(int averaged) {
-  cvtm_grid_correction_bounds bounds;
-  bounds.lower = averaged ? 0.0 : -(double)INFINITY;
-  bounds.upper = averaged ? 0.0 : (double)INFINITY;
-  bounds.weight = 0;
-  return bounds;
+  cvtm_grid_correction_bounds limits;
+  limits.lower = averaged ? 0.0 : -(double)INFINITY;
+  limits.upper = averaged ? 0.0 : (double)INFINITY;
+  limits.weight = 0;
+  return limits;
 }
 
-CVTM_HD void cvtm_grid_bounds_add(cvtm_grid_correction_bounds *bounds, int averaged, double weight,
+CVTM_HD void cvtm_grid_bounds_add(cvtm_grid_correction_bounds *limits, int averaged, double weight,
                                   double lower, double upper) {
   if (averaged) {
-    bounds->lower += weight * lower;
-    bounds->upper += weight * upper;
-    bounds->weight += weight;
+    limits->lower += weight * lower;
+    limits->upper += weight * upper;
+    limits->weight += weight;
   } else {
-    if (lower > bounds->lower) bounds->lower = lower;
-    if (upper < bounds->upper) bounds->upper = upper;
+    if (lower > limits->lower) limits->lower = lower;
+    if (upper < limits->upper) limits->upper = upper;
   }
 }
 
-CVTM_HD void cvtm_grid_bounds_store(const cvtm_grid_correction_bounds *bounds, int averaged,
+CVTM_HD void cvtm_grid_bounds_store(const cvtm_grid_correction_bounds *limits, int averaged,
                                     const cvtm_grid_level *c, int64_t k) {
-  const double scale = averaged && bounds->weight > 0 ? bounds->weight : 1.0;
-  c->lower[k] = bounds->lower / scale;
-  c->upper[k] = bounds->upper / scale;
+  const double scale = averaged && limits->weight > 0 ? limits->weight : 1.0;
+  c->lower[k] = limits->lower / scale;
+  c->upper[k] = limits->upper / scale;
 }
 
 /* Restricts the residual to coarse node (x, y), without truncated nodes, and gathers the bounds of

@@ -77,10 +77,9 @@ typedef struct cvtm_grid_level {
   uint8_t *active; /* 1: e is at a bound, truncated from the next level's bases; NULL: none is */
   /* 1: active nodes changed in the support; used right below a five-point problem only. */
   uint8_t *support_changed;
-  uint8_t
-      *stencil_changed; /* bit 0: the stencil may have changed in this cycle; bit 1: `active` has */
-  uint8_t *kind;        /* cvtm_grid_stencil_kind of each stencil */
-  float *weight;        /* CVTM_GRID_WEIGHTS planes of blocks_x * blocks_y; NULL: closed form */
+  uint8_t *stencil_changed; /* in this cycle, bit 0: the stencil may have; bit 1: `active` has */
+  uint8_t *kind;            /* cvtm_grid_stencil_kind of each stencil */
+  float *weight;            /* CVTM_GRID_WEIGHTS planes of blocks_x * blocks_y; NULL: closed form */
   int64_t blocks_x, blocks_y;
 } cvtm_grid_level;
 
@@ -114,7 +113,8 @@ CVTM_HD int cvtm_grid_masked(const cvtm_grid_problem *p, int64_t k) {
   return p->mask && !p->mask[k];
 }
 
-/* Is node k excluded from the coarse bases: masked, or at a bound under a truncating method? */
+/* True if node k is excluded from the coarse bases: masked, or at a bound under a truncating
+ * method. */
 CVTM_HD int cvtm_grid_is_active(const cvtm_grid_problem *p, int truncated, int64_t k) {
   if (cvtm_grid_masked(p, k)) return 1;
   return truncated && (p->x[k] <= cvtm_grid_lower(p, k) || p->x[k] >= cvtm_grid_upper(p, k));

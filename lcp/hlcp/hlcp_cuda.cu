@@ -10,8 +10,8 @@ constexpr int block_size = 128;
 constexpr int resident_blocks = 16; /* per multiprocessor; limits the registers of a thread */
 constexpr int judge_size = 1024;
 constexpr int part_height = 16; /* grid lines of a part of the pixels */
-constexpr int automatic_block =
-    4; /* rows of a block of the splitting: fastest of 1 to 32 on an H200 */
+/* Rows of a block of the splitting: fastest of 1 to 32 on an H200. */
+constexpr int automatic_block = 4;
 
 /* The sum over a block in a fixed order, in thread 0. */
 template <int size>
@@ -26,8 +26,8 @@ __device__ double block_sum(double value) {
   return lanes[0];
 }
 
-/* The same through registers, for blocks of block_size. */
-__device__ double quick_block_sum(double value) {
+/* The same by shuffles, in a block of block_size threads; every thread gets the sum. */
+__device__ double shuffled_block_sum(double value) {
   __shared__ double warps[block_size / 32];
   value = cvtm_warp_sum(value);
   if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = value;
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(block_size, resident_blocks) residual(cvtm_hlc
       r = cvtm_hlcp_residual(sums.half, s.gamma, s.q[row]);
       s.change[row] = cvtm_hlcp_change(r, sums.a, sums.b, s.alpha, s.share);
     }
-    const double squares = quick_block_sum(r * r);
+    const double squares = shuffled_block_sum(r * r);
     if (threadIdx.x == 0) s.partial[part] = squares;
     __syncthreads(); /* the shared memory is reused for the next part */
   }
@@ -220,7 +220,7 @@ __device__ void update_pixels(const cvtm_hlcp_pixels &s, int64_t part) {
   for (int r = 0; changed >> r != 0; ++r) {
     if (changed >> r & 1) cvtm_hlcp_set_diagonal(&s, (first + r) * s.links.width + i);
   }
-  const double sum = quick_block_sum(squares);
+  const double sum = shuffled_block_sum(squares);
   if (threadIdx.x == 0) s.squares[part] = sum;
 }
 

@@ -11,10 +11,8 @@ extern "C" {
 
 typedef struct cvtm_hlcp_table {
   int takes_levels; /* needs the level schedule of the systems */
-  int64_t
-      automatic_block; /* rows of a block if l is chosen for the device; 0: see automatic_blocks */
-  int64_t automatic_blocks; /* number of blocks if l is chosen for the device and automatic_block is
-                               0 */
+  /* If l is chosen for the device: rows of a block, or if that is 0 the number of blocks. */
+  int64_t automatic_block, automatic_blocks;
   /* Number of parts in which the squares of n residuals are summed. Depends on n alone, so that
    * sums do not depend on the number of threads. */
   int64_t (*parts)(int64_t n);

@@ -17,16 +17,17 @@ enum { COARSEST_ROWS = 9, COARSEST_SWEEPS = 12 };
 typedef struct host_level {
   cvtm_csr matrix; /* borrowed on level 0 */
   int64_t width, height;
-  int32_t *order;               /* the rows sorted by colour */
-  int32_t *place;               /* the inverse permutation */
-  int32_t *order_on, *place_on; /* the same in device memory; the hierarchy owns place_on */
+  int32_t *order; /* the rows sorted by colour */
+  int32_t *place; /* the inverse permutation */
+  int32_t *device_order,
+      *device_place; /* the same in device memory; the hierarchy owns device_place */
   int64_t *colour_start;
   int64_t colours;
 } host_level;
 
 static void host_level_free(cvtm_device *device, host_level *d, int is_borrowed) {
   if (!is_borrowed) cvtm_csr_free(&d->matrix);
-  cvtm_device_free(device, d->order_on);
+  cvtm_device_free(device, d->device_order);
   free(d->order);
   free(d->place);
   free(d->colour_start);
@@ -89,18 +90,19 @@ static cvtm_status upload(cvtm_hierarchy *h, const void *from, int64_t count, si
 static cvtm_status upload_order(cvtm_hierarchy *h, host_level *d) {
   const int64_t rows = d->matrix.rows;
   cvtm_status status =
-      cvtm_device_allocate(h->device, rows, sizeof *d->order, (void **)&d->order_on);
+      cvtm_device_allocate(h->device, rows, sizeof *d->order, (void **)&d->device_order);
   if (status == CVTM_OK) {
-    status = cvtm_device_copy_in(h->device, d->order_on, d->order, (size_t)rows * sizeof *d->order);
+    status =
+        cvtm_device_copy_in(h->device, d->device_order, d->order, (size_t)rows * sizeof *d->order);
   }
   if (status != CVTM_OK) return status;
-  return upload(h, d->place, rows, sizeof *d->place, (void **)&d->place_on);
+  return upload(h, d->place, rows, sizeof *d->place, (void **)&d->device_place);
 }
 
 /* The sliced matrix with rows (NULL: unchanged) and columns in the orders of their levels. */
 static cvtm_status upload_matrix(cvtm_hierarchy *h, const cvtm_csr *matrix, const host_level *rows,
                                  const host_level *columns, cvtm_sell *sell) {
-  const cvtm_sell_order order = {rows != NULL ? rows->order_on : NULL, columns->place_on};
+  const cvtm_sell_order order = {rows != NULL ? rows->device_order : NULL, columns->device_place};
   return cvtm_sell_create_ordered(h->device, matrix, &order, sell);
 }
 
@@ -114,7 +116,7 @@ static cvtm_status build_level(cvtm_hierarchy *h, host_level *d, int truncates) 
   level->rows = rows;
   level->colours = d->colours;
   level->has_bounds = h->has_bounds;
-  level->place = d->place_on;
+  level->place = d->device_place;
   level->colour_start = d->colour_start;
   d->colour_start = NULL; /* now the level's */
   double **const vectors[] = {&level->x, &level->b, &level->lower, &level->upper, &level->r};

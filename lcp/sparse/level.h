@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-/* Bits of cvtm_level.state. On the finest level of a cycle they tell which bound holds x; on
+/* Bits of cvtm_level.state. On the finest level of a cycle they say which bound holds x; on
  * coarser levels, whether a row of the Galerkin product is up to date. */
 enum {
   CVTM_ROW_LOWER = 1,                                /* x is held at the lower bound */
@@ -33,9 +33,8 @@ typedef struct cvtm_level {
   /* The transpose of the prolongation. Its rows are in the user's order, so that neighbouring
    * threads read neighbouring entries; row k belongs to row place[k] of the coarser level. */
   cvtm_sell restriction;
-  const int32_t *place; /* row of this level by the user's row */
-  const int32_t
-      *centre; /* by row: the node of the next finer level at its basis function's centre */
+  const int32_t *place;  /* row of this level by the user's row */
+  const int32_t *centre; /* by row: the finer level's node at the centre of its basis function */
   double *x, *b, *lower, *upper;
   const uint8_t *has_bounds; /* two flags: 0 where no row has a lower, an upper bound, whose array
                                 is then not read */

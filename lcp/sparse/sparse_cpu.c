@@ -1,6 +1,6 @@
 #include "lcp/sparse/sparse_kernels.h"
 
-/* Fewer rows than this are done before other threads have started. */
+/* Loops over fewer rows take less time than starting threads. */
 enum { PARALLEL_ROWS = 8192 };
 
 static int threads_for(const cvtm_device *device, int64_t rows) {
