@@ -10,8 +10,8 @@
  *   _constant  a constant operator and no truncated node: three numbers in closed form;
  *   _bilinear  both directions halved, weights in closed form;
  *   _inside    the same away from the boundary of a coarse level;
- *   _five      the same below a five-point problem without stored links: entry by entry, so that q
- *              need not be held; the same bits as _bilinear;
+ *   _five      the same below a five-point problem without stored links: each entry of q is used
+ *              at once and not kept; the same bits as _bilinear;
  *   _weighted  both directions halved, stored weights;
  *   _any       any coarsening. */
 #ifndef CVTMESH_LCP_GRID_GRID_GALERKIN_H
@@ -227,8 +227,8 @@ CVTM_HD void cvtm_grid_galerkin_weighted(const cvtm_grid_finer *f, const cvtm_gr
   }
 }
 
-/* cvtm_grid_galerkin_bilinear where all 5 x 5 nodes are inside the grid of a
- * coarse level and none is truncated: most nodes, and with fewer registers on CUDA. */
+/* cvtm_grid_galerkin_bilinear where all 5 x 5 nodes are inside the grid of a coarse level and none
+ * is truncated, as at most nodes; it needs fewer registers on CUDA. */
 CVTM_HD void cvtm_grid_galerkin_inside(const cvtm_grid_level *f, const cvtm_grid_level *c,
                                        int64_t x, int64_t y, double sum[3][3]) {
   const double half[3] = {0.5, 1, 0.5};
