@@ -4,6 +4,7 @@
 #include "cli/input.h"
 #include "cli/order.h"
 #include "cli/output.h"
+#include "cli/page.h"
 #include "cli/report.h"
 #include "meshes/mesh_file.h"
 
@@ -34,6 +35,7 @@ static cvtm_status write_mesh_report(const meshing *m, cvtm_error *error) {
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   cli_json_real(seconds, "mesh", m->seconds);
   cli_order_report(&m->order, &m->options, report);
+  cli_page_report(&m->options, m->domain, report);
   cli_json_quality(report, &m->quality);
   return cli_json_write(m->options.report, report, error);
 }
@@ -67,6 +69,7 @@ static int perform_mesh(meshing *m) {
   if (options->output.count == 0 && options->report == NULL)
     return cli_usage_error(CLI_MESH, "--output is missing");
   int code = cli_order_check(options);
+  if (code == CLI_EXIT_OK) code = cli_page_check(options);
   if (code == CLI_EXIT_OK) code = cli_outputs_check(options);
   if (code != CLI_EXIT_OK) return code;
   cvtm_error error = {CVTM_OK, ""};

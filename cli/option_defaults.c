@@ -74,6 +74,8 @@ void cli_options_set_defaults(cli_command command, cli_options *options) {
                     : command == CLI_MESH                                             ? "obj"
                                                                                       : "npy";
   options->svg = command == CLI_MESH ? CVTM_SVG_MESH : CVTM_SVG_STIPPLES;
+  options->page.margin = 10;
+  options->page.gcode = "grbl-servo";
   options->method = (int)cvt.method;
   options->energy = (int)cvt.energy;
   options->voronoi = (int)CVTM_VORONOI_EXACT;

@@ -1,5 +1,6 @@
 /* The files that the values of options name. */
 #include "cli/option_table.h"
+#include "plot/drawing.h"
 
 #include <limits.h>
 #include <string.h>
@@ -17,6 +18,8 @@ static size_t length_of_name(cli_file_role role, const char *text) {
     case CLI_READS_CURVE:
       if (strcmp(text, "grow") == 0 || strcmp(text, "image") == 0) return 0;
       return cli_numbers_parse(text, 3, numbers) ? 0 : length;
+    case CLI_READS_PROFILE:
+      return cvtm_gcode_builtin(text) != NULL ? 0 : length;
     case CLI_READS_OMEGA:
       if (strcmp(text, "ratio") == 0) return 0;
       return cli_numbers_parse(text, 1, numbers) ? 0 : length;

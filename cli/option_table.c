@@ -33,6 +33,10 @@ static const cli_choice dot_areas[] = {
     {"auto", CLI_DOTS_AUTO}, {"equal", CLI_DOTS_EQUAL}, {"mass", CLI_DOTS_MASS}, END_OF_CHOICES};
 static const cli_choice point_orders[] = {
     {"none", CLI_ORDER_NONE}, {"tsp", CLI_ORDER_TSP}, {"plot", CLI_ORDER_PLOT}, END_OF_CHOICES};
+static const cli_choice page_orientations[] = {{"auto", CLI_PAGE_AUTO},
+                                               {"portrait", CLI_PAGE_PORTRAIT},
+                                               {"landscape", CLI_PAGE_LANDSCAPE},
+                                               END_OF_CHOICES};
 static const cli_choice cvt_methods[] = {
     {"lloyd", CVTM_CVT_LLOYD}, {"lbfgsb", CVTM_CVT_LBFGSB}, END_OF_CHOICES};
 static const cli_choice cvt_energies[] = {
@@ -146,6 +150,16 @@ const cli_option_row cli_option_rows[] = {
   {"order", 0, RUN | MESH, CHOICE(order, point_orders),
    "of the points: one short closed path through all; or the same path opened, so that a\n"
    "pen travels little between dots"},
+  {"page", 0, RUN | MESH, TEXT(page.size, "SIZE"),
+   "draw on a page: A0 to A6, letter, legal, tabloid, or WIDTHxHEIGHT in mm; for svg, hpgl\n"
+   "(plt) and gcode (nc)"},
+  {"margin", 0, RUN | MESH, REAL(page.margin, "MM", 0, 10000), "of the page, nothing is drawn there"},
+  {"orientation", 0, RUN | MESH, CHOICE(page.orientation, page_orientations),
+   "of the page; auto: as the picture's"},
+  {"fill", 0, RUN | MESH, FLAG(page.fill),
+   "the picture covers all inside the margins and is cut there; else it fits as a whole"},
+  {"gcode", 0, RUN | MESH, TEXT(page.gcode, "PROFILE"),
+   "how G-code is written: grbl-servo, grbl-z, marlin-servo, or a file", CLI_READS_PROFILE},
   {"unit", 0, RUN | MESH | STATS | VIEW, FLAG(unit),
    "mesh coordinates are divided by the width of the image"},
   {"ascii", 0, RUN | MESH | VIEW, FLAG(ascii), "text where a mesh format has a binary form too"},

@@ -14,6 +14,11 @@ enum { CLI_LIST_MAX = 64, CLI_OPTIONS_MAX = 256 };
 
 typedef enum cli_dots { CLI_DOTS_AUTO, CLI_DOTS_EQUAL, CLI_DOTS_MASS } cli_dots;
 typedef enum cli_order { CLI_ORDER_NONE, CLI_ORDER_TSP, CLI_ORDER_PLOT } cli_order;
+typedef enum cli_orientation {
+  CLI_PAGE_AUTO,
+  CLI_PAGE_PORTRAIT,
+  CLI_PAGE_LANDSCAPE
+} cli_orientation;
 typedef enum cli_bounds { CLI_BOUNDS_NATURAL, CLI_BOUNDS_BOX, CLI_BOUNDS_NONE } cli_bounds;
 
 typedef struct cli_list {
@@ -34,6 +39,13 @@ typedef struct cli_options {
   const char *layers; /* of the picture, split by commas; NULL: the default */
   int64_t picture_size;
   int svg, dots, order, unit, ascii;
+
+  struct {
+    const char *size; /* a name or WIDTHxHEIGHT in mm; NULL: no page */
+    double margin;    /* mm */
+    int orientation, fill;
+    const char *gcode; /* a profile that the program knows, or its file */
+  } page;
 
   int method, energy, voronoi, start, periodic, effort, reseed;
   int64_t iterations, seed;

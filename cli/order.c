@@ -16,7 +16,7 @@ static int has_order(const cli_options *options, const char *path) {
   const cli_output_kind kind = cli_output_kind_of(options, path);
   if (kind == CLI_OUTPUT_SVG)
     return options->svg == CVTM_SVG_STIPPLES || options->svg == CVTM_SVG_PATH;
-  return kind == CLI_OUTPUT_POINTS || kind == CLI_OUTPUT_PICTURE || kind == CLI_OUTPUT_UNKNOWN;
+  return kind != CLI_OUTPUT_MESH;
 }
 
 int cli_order_check(const cli_options *options) {

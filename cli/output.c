@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/page.h"
 #include "cli/stipples.h"
 #include "meshes/mesh_file.h"
 
@@ -33,6 +34,7 @@ cli_output_kind cli_output_kind_of(const cli_options *options, const char *path)
   }
   if (strcmp(extension, "svg") == 0) return CLI_OUTPUT_SVG;
   if (png) return CLI_OUTPUT_PICTURE;
+  if (options->command != CLI_VIEW && cli_page_extension_known(extension)) return CLI_OUTPUT_PENS;
   if (cvtm_mesh_format_known(path)) return CLI_OUTPUT_MESH;
   return cvtm_points_format_known(path) ? CLI_OUTPUT_POINTS : CLI_OUTPUT_UNKNOWN;
 }
@@ -163,6 +165,7 @@ cvtm_status cli_outputs_write(const cli_options *options, cli_writer writer, voi
 }
 
 static cvtm_status write_svg(const cli_scene *scene, const char *path, cvtm_error *error) {
+  if (scene->options->page.size != NULL) return cli_page_write(scene, path, "svg", error);
   cvtm_svg_kind kind = (cvtm_svg_kind)scene->options->svg;
   if (kind == CVTM_SVG_PATH && scene->options->order == CLI_ORDER_TSP) kind = CVTM_SVG_TOUR;
   return cvtm_svg_write(path, kind, scene->mesh, scene->cells, scene->radius,
@@ -191,6 +194,8 @@ static cvtm_status write_scene_file(void *context, const char *path, const char 
       return cvtm_points_write_as(extension, path, scene->sites, scene->count, error);
     case CLI_OUTPUT_SVG:
       return write_svg(scene, path, error);
+    case CLI_OUTPUT_PENS:
+      return cli_page_write(scene, path, extension, error);
     case CLI_OUTPUT_PICTURE:
       return write_picture(scene, path, error);
     default:

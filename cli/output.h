@@ -12,6 +12,7 @@ typedef enum cli_output_kind {
   CLI_OUTPUT_MESH,
   CLI_OUTPUT_POINTS,
   CLI_OUTPUT_SVG,
+  CLI_OUTPUT_PENS, /* hpgl, gcode */
   CLI_OUTPUT_PICTURE,
   CLI_OUTPUT_LABELS,
   CLI_OUTPUT_PPM

@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/order.h"
 #include "cli/output.h"
+#include "cli/page.h"
 #include "cli/run_job.h"
 
 #include <stdlib.h>
@@ -23,6 +24,7 @@ int cli_run_check(const cli_options *options) {
   if (code == CLI_EXIT_OK) code = cli_domain_check(options);
   if (code == CLI_EXIT_OK) code = cli_equal_mass_check(options);
   if (code == CLI_EXIT_OK) code = cli_order_check(options);
+  if (code == CLI_EXIT_OK) code = cli_page_check(options);
   return code == CLI_EXIT_OK ? cli_outputs_check_names(options) : code;
 }
 

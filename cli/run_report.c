@@ -1,5 +1,6 @@
 /* The report of `run`, and the summary on stderr. */
 #include "base/clock.h"
+#include "cli/page.h"
 #include "cli/report.h"
 #include "cli/run_job.h"
 
@@ -64,6 +65,7 @@ static cJSON *make_run_report(const cli_run_job *r) {
   cli_json_real(seconds, "optimize_evaluation", r->result.seconds_evaluation);
   cli_json_real(seconds, "optimize_optimizer", r->result.seconds_optimizer);
   cli_order_report(&r->order, &r->options, report);
+  cli_page_report(&r->options, r->domain, report);
   if (r->options.domain.kind != CLI_DOMAIN_NONE) cli_domain_report(&r->shape, report);
   cli_json_quality(report, &r->quality);
   return report;

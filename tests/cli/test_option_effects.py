@@ -10,6 +10,7 @@ RUN = ("-n", 40, "--iterations", 8, "--effort", "low")
 SEED = ("--segment", "--inside", "16,14,3")
 MASK = ("--domain", "mask", "--mask", "mask.pgm")
 PLY = ("-o", "{}.ply")
+SVG = ("-o", "{}.svg")
 # What is given in both calls, and the option that makes the difference.
 EFFECTS = [
     ((), ("-n", 41)),
@@ -18,6 +19,11 @@ EFFECTS = [
     (("-o", "{}.svg"), ("--svg", "mesh")),
     (("-o", "{}.svg"), ("--dots", "equal")),
     ((), ("--order", "plot")),
+    (SVG, ("--page", "A5")),
+    ((*SVG, "--page", "A5"), ("--margin", 20)),
+    ((*SVG, "--page", "A5"), ("--orientation", "portrait")),
+    ((*SVG, "--page", "A5"), ("--fill",)),
+    (("-o", "{}.nc", "--page", "A5"), ("--gcode", "grbl-z")),
     ((), ("--picture", "{}.png")),
     (("-o", "{}.png"), ("--layers", "sites,cells")),
     (("-o", "{}.png"), ("--picture-size", 90)),

@@ -1,0 +1,20 @@
+/* --page of `run` and `mesh`: drawings in millimetres, as SVG, HPGL or G-code. */
+#ifndef CVTMESH_CLI_PAGE_H
+#define CVTMESH_CLI_PAGE_H
+
+#include "cli/output.h"
+
+#include <cjson/cJSON.h>
+
+/* Returns true if the extension is that of a file for pen machines: hpgl, plt, gcode, nc. */
+int cli_page_extension_known(const char *extension);
+/* Checks the options of the page, and the profile of G-code if one is written. Returns CLI_EXIT_OK,
+ * or an exit code after a message. */
+int cli_page_check(const cli_options *options);
+/* Writes dots or the path of the scene as svg, hpgl, plt, gcode or nc. */
+cvtm_status cli_page_write(const cli_scene *scene, const char *path, const char *extension,
+                           cvtm_error *error);
+/* Adds `page` to the report, if there is one. */
+void cli_page_report(const cli_options *options, cvtm_domain domain, cJSON *report);
+
+#endif

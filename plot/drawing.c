@@ -1,0 +1,174 @@
+#include "plot/drawing.h"
+
+#include "base/grow.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+cvtm_status cvtm_page_place(double page_width, double page_height, double margin, int fill,
+                            double width, double height, cvtm_page *page, cvtm_error *error) {
+  const double inner_width = page_width - 2 * margin, inner_height = page_height - 2 * margin;
+  if (!(inner_width > 0) || !(inner_height > 0))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "margins of %g mm leave nothing of a page of %g x %g mm", margin, page_width,
+                     page_height);
+  const double across = inner_width / width, down = inner_height / height;
+  const double scale = fill ? fmax(across, down) : fmin(across, down);
+  *page = (cvtm_page){.width = page_width,
+                      .height = page_height,
+                      .scale = scale,
+                      .left = 0.5 * (page_width - scale * width),
+                      .top = 0.5 * (page_height - scale * height),
+                      .clip = {margin, margin, page_width - margin, page_height - margin}};
+  return CVTM_OK;
+}
+
+static void place_point(const cvtm_page *page, const double *pixels, double *mm) {
+  mm[0] = page->left + page->scale * pixels[0];
+  mm[1] = page->top + page->scale * pixels[1];
+}
+
+static int is_inside(const cvtm_page *page, const double *mm) {
+  const double *clip = page->clip, rounding = 1e-9 * (page->width + page->height);
+  return mm[0] >= clip[0] - rounding && mm[1] >= clip[1] - rounding &&
+         mm[0] <= clip[2] + rounding && mm[1] <= clip[3] + rounding;
+}
+
+static cvtm_status fail_without_memory(cvtm_drawing *drawing, cvtm_error *error) {
+  cvtm_drawing_free(drawing);
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the strokes of a drawing");
+}
+
+cvtm_status cvtm_drawing_of_dots(const cvtm_page *page, const double *points, const double *radius,
+                                 int64_t count, cvtm_drawing *drawing, cvtm_error *error) {
+  const size_t n = (size_t)count + 1;
+  *drawing = (cvtm_drawing){.page = *page,
+                            .start = malloc(n * sizeof *drawing->start),
+                            .points = malloc(2 * n * sizeof *drawing->points),
+                            .radius = malloc(n * sizeof *drawing->radius)};
+  if (!drawing->start || !drawing->points || !drawing->radius)
+    return fail_without_memory(drawing, error);
+  int64_t dots = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    double *mm = drawing->points + 2 * dots;
+    place_point(page, points + 2 * i, mm);
+    if (!is_inside(page, mm)) continue;
+    drawing->radius[dots] = page->scale * radius[i];
+    drawing->start[dots] = dots;
+    ++dots;
+  }
+  drawing->start[dots] = dots;
+  drawing->stroke_count = dots;
+  return CVTM_OK;
+}
+
+/* --- paths --- */
+
+/* Strokes that grow. */
+typedef struct stroke_builder {
+  cvtm_drawing *drawing;
+  int64_t point_count, point_capacity, start_capacity;
+} stroke_builder;
+
+static int add_stroke_point(stroke_builder *b, const double *mm) {
+  if (!cvtm_grow(&b->drawing->points, 2 * sizeof *mm, &b->point_capacity, b->point_count + 1))
+    return 0;
+  memcpy(b->drawing->points + 2 * b->point_count++, mm, 2 * sizeof *mm);
+  return 1;
+}
+
+static int begin_stroke(stroke_builder *b, const double *mm) {
+  cvtm_drawing *drawing = b->drawing;
+  if (!cvtm_grow(&drawing->start, sizeof *drawing->start, &b->start_capacity,
+                 drawing->stroke_count + 2))
+    return 0;
+  drawing->start[drawing->stroke_count++] = b->point_count;
+  return add_stroke_point(b, mm);
+}
+
+/* Cuts the line from a to b to what is inside the margins (Liang & Barsky 1984). Returns 0 if that
+ * is nothing. */
+static int clip_line(const cvtm_page *page, const double *a, const double *b, double *from,
+                     double *to) {
+  double first = 0, last = 1;
+  for (int axis = 0; axis < 2; ++axis) {
+    const double step = b[axis] - a[axis];
+    const double low = page->clip[axis] - a[axis], high = page->clip[axis + 2] - a[axis];
+    if (step == 0) {
+      if (low > 0 || high < 0) return 0;
+      continue;
+    }
+    const double enter = (step > 0 ? low : high) / step, leave = (step > 0 ? high : low) / step;
+    first = fmax(first, enter);
+    last = fmin(last, leave);
+  }
+  if (first > last) return 0;
+  for (int axis = 0; axis < 2; ++axis) {
+    from[axis] = first > 0 ? a[axis] + first * (b[axis] - a[axis]) : a[axis];
+    to[axis] = last < 1 ? a[axis] + last * (b[axis] - a[axis]) : b[axis];
+  }
+  return 1;
+}
+
+static int add_line(stroke_builder *b, const cvtm_page *page, const double *from_mm,
+                    const double *to_mm) {
+  double from[2], to[2];
+  if (is_inside(page, from_mm) && is_inside(page, to_mm)) {
+    memcpy(from, from_mm, sizeof from);
+    memcpy(to, to_mm, sizeof to);
+  } else if (!clip_line(page, from_mm, to_mm, from, to)) {
+    return 1;
+  }
+  const double *end = b->point_count > 0 ? b->drawing->points + 2 * (b->point_count - 1) : NULL;
+  const int goes_on = end != NULL && end[0] == from[0] && end[1] == from[1];
+  return (goes_on || begin_stroke(b, from)) && add_stroke_point(b, to);
+}
+
+cvtm_status cvtm_drawing_of_path(const cvtm_page *page, const double *points, int64_t count,
+                                 int closed, double line_width, cvtm_drawing *drawing,
+                                 cvtm_error *error) {
+  *drawing = (cvtm_drawing){.page = *page, .line_width = page->scale * line_width};
+  stroke_builder b = {.drawing = drawing};
+  int has_memory = cvtm_grow(&drawing->start, sizeof *drawing->start, &b.start_capacity, 1);
+  for (int64_t i = 1; has_memory && i < count + (closed && count > 2); ++i) {
+    double from[2], to[2];
+    place_point(page, points + 2 * (i - 1), from);
+    place_point(page, points + 2 * (i % count), to);
+    has_memory = add_line(&b, page, from, to);
+  }
+  if (!has_memory) return fail_without_memory(drawing, error);
+  drawing->start[drawing->stroke_count] = b.point_count;
+  return CVTM_OK;
+}
+
+void cvtm_drawing_free(cvtm_drawing *drawing) {
+  free(drawing->start);
+  free(drawing->points);
+  free(drawing->radius);
+  drawing->start = NULL;
+  drawing->points = drawing->radius = NULL;
+  drawing->stroke_count = 0;
+}
+
+/* --- lengths --- */
+
+static double step_length(const cvtm_drawing *drawing, int64_t i) {
+  const double *p = drawing->points + 2 * i;
+  return hypot(p[2] - p[0], p[3] - p[1]);
+}
+
+double cvtm_drawing_pen_down(const cvtm_drawing *drawing) {
+  double sum = 0;
+  for (int64_t k = 0; k < drawing->stroke_count; ++k)
+    for (int64_t i = drawing->start[k]; i + 1 < drawing->start[k + 1]; ++i)
+      sum += step_length(drawing, i);
+  return sum;
+}
+
+double cvtm_drawing_pen_up(const cvtm_drawing *drawing) {
+  double sum = 0;
+  for (int64_t k = 1; k < drawing->stroke_count; ++k)
+    sum += step_length(drawing, drawing->start[k] - 1);
+  return sum;
+}

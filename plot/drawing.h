@@ -1,0 +1,92 @@
+/* Drawings for pens: dots and lines on a page, in millimetres, x right and y down from the upper
+ * left corner. Written as SVG, HPGL and G-code. */
+#ifndef CVTMESH_PLOT_DRAWING_H
+#define CVTMESH_PLOT_DRAWING_H
+
+#include "base/status.h"
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Where a picture of width x height pixels stands on the page: a point p of the picture is at
+ * (left, top) + scale * p. clip: left, top, right and bottom of what lies inside the margins. */
+typedef struct cvtm_page {
+  double width, height;    /* mm */
+  double scale, left, top; /* mm per pixel; mm */
+  double clip[4];          /* mm */
+} cvtm_page;
+
+/* Centres the picture inside the margins. fill: nonzero: it covers all that lies inside the margins
+ * and is cut there; else it lies inside as a whole. Fails with CVTM_ERROR_ARGUMENT if the margins
+ * leave nothing. */
+cvtm_status cvtm_page_place(double page_width, double page_height, double margin, int fill,
+                            double width, double height, cvtm_page *page, cvtm_error *error);
+
+/* Strokes in the order in which they are drawn: stroke k goes through points start[k] ..
+ * start[k + 1) - 1; a dot is a stroke of one point. All arrays are malloc'd and owned. */
+typedef struct cvtm_drawing {
+  cvtm_page page;
+  int64_t stroke_count;
+  int64_t *start;    /* stroke_count + 1 */
+  double *points;    /* 2 * start[stroke_count]: x, y in mm */
+  double *radius;    /* of each dot in mm; NULL: the drawing has no dots */
+  double line_width; /* mm; what an SVG shows */
+  int light;         /* an SVG shows white ink on black paper */
+} cvtm_drawing;
+
+/* A dot for each of `count` points (x, y in pixels) inside the margins. radius: of each dot in
+ * pixels. Fails with CVTM_ERROR_MEMORY; then *drawing is empty. */
+cvtm_status cvtm_drawing_of_dots(const cvtm_page *page, const double *points, const double *radius,
+                                 int64_t count, cvtm_drawing *drawing, cvtm_error *error);
+/* The line through `count` points, and back to the first if it is closed; cut at the margins into
+ * strokes. line_width: in pixels. Errors as above. */
+cvtm_status cvtm_drawing_of_path(const cvtm_page *page, const double *points, int64_t count,
+                                 int closed, double line_width, cvtm_drawing *drawing,
+                                 cvtm_error *error);
+void cvtm_drawing_free(cvtm_drawing *drawing);
+
+/* The length of all strokes in mm, and that of the way from the end of each to the next. */
+double cvtm_drawing_pen_down(const cvtm_drawing *drawing);
+double cvtm_drawing_pen_up(const cvtm_drawing *drawing);
+
+/* SVG: the size of the page in mm, the user unit 1 mm, one layer of Inkscape named after the pen.
+ */
+cvtm_status cvtm_drawing_write_svg(const char *path, const cvtm_drawing *drawing,
+                                   cvtm_error *error);
+/* HPGL for pen 1: 40 units per mm, x right and y up from the lower left corner of the page. */
+cvtm_status cvtm_drawing_write_hpgl(const char *path, const cvtm_drawing *drawing,
+                                    cvtm_error *error);
+
+/* What a machine wants to read as G-code: lines of text, in `text`, each ended by a zero byte. */
+enum { CVTM_GCODE_LINES = 32 };
+typedef struct cvtm_gcode_lines {
+  const char *line[CVTM_GCODE_LINES];
+  int count;
+} cvtm_gcode_lines;
+typedef struct cvtm_gcode_profile {
+  cvtm_gcode_lines start, up, down, dwell, end;
+  const char *travel, *draw; /* {x} and {y} stand for mm with three decimals */
+  int from_top;              /* y down from the upper left corner instead of up from the lower */
+  char *text;                /* malloc'd and owned */
+} cvtm_gcode_profile;
+
+/* The text of a profile of this name: grbl-servo, grbl-z or marlin-servo; NULL: there is none. */
+const char *cvtm_gcode_builtin(const char *name);
+/* Reads a profile: lines `name = value`; # starts a comment line. start, up, down, dwell and end
+ * repeat and may be missing, but for up and down; travel, draw and origin (bottom-left, top-left)
+ * stand once. `name` is used in messages. Fails with CVTM_ERROR_INPUT, with the line. */
+cvtm_status cvtm_gcode_profile_parse(const char *text, const char *name,
+                                     cvtm_gcode_profile *profile, cvtm_error *error);
+void cvtm_gcode_profile_free(cvtm_gcode_profile *profile);
+/* start, up; then for every stroke travel to its first point, down, dwell if it is a dot, draw to
+ * its other points, up; then end. */
+cvtm_status cvtm_drawing_write_gcode(const char *path, const cvtm_drawing *drawing,
+                                     const cvtm_gcode_profile *profile, cvtm_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

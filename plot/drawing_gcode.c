@@ -1,0 +1,50 @@
+#include "base/file.h"
+#include "plot/drawing.h"
+#include "plot/drawing_files.h"
+
+#include <string.h>
+
+static void put_lines(FILE *file, const cvtm_gcode_lines *lines) {
+  for (int k = 0; k < lines->count; ++k) fprintf(file, "%s\n", lines->line[k]);
+}
+
+/* Writes the template with numbers in the places of {x} and {y}. */
+static void put_move(FILE *file, const char *template, double x, double y) {
+  for (const char *c = template; *c != '\0'; ++c) {
+    if (strncmp(c, "{x}", 3) != 0 && strncmp(c, "{y}", 3) != 0) {
+      fputc(*c, file);
+      continue;
+    }
+    cvtm_put_fixed(file, c[1] == 'x' ? x : y);
+    c += 2;
+  }
+  fputc('\n', file);
+}
+
+static void put_gcode_point(FILE *file, const char *template, const cvtm_drawing *drawing,
+                            const cvtm_gcode_profile *profile, int64_t i) {
+  const double y = drawing->points[2 * i + 1];
+  put_move(file, template, drawing->points[2 * i],
+           profile->from_top ? y : drawing->page.height - y);
+}
+
+cvtm_status cvtm_drawing_write_gcode(const char *path, const cvtm_drawing *drawing,
+                                     const cvtm_gcode_profile *profile, cvtm_error *error) {
+  cvtm_output *output;
+  cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status != CVTM_OK) return status;
+  FILE *file = cvtm_output_stream(output);
+  put_lines(file, &profile->start);
+  put_lines(file, &profile->up);
+  for (int64_t k = 0; k < drawing->stroke_count; ++k) {
+    const int64_t first = drawing->start[k], end = drawing->start[k + 1];
+    put_gcode_point(file, profile->travel, drawing, profile, first);
+    put_lines(file, &profile->down);
+    if (end == first + 1) put_lines(file, &profile->dwell);
+    for (int64_t i = first + 1; i < end; ++i)
+      put_gcode_point(file, profile->draw, drawing, profile, i);
+    put_lines(file, &profile->up);
+  }
+  put_lines(file, &profile->end);
+  return cvtm_output_commit(output, error);
+}

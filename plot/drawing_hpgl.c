@@ -1,0 +1,30 @@
+#include "base/file.h"
+#include "plot/drawing.h"
+
+#include <math.h>
+
+static void put_hpgl_point(FILE *file, const char *command, const cvtm_drawing *drawing,
+                           int64_t i) {
+  const double units = 40; /* per mm */
+  fprintf(file, "%s%lld,%lld;", command, llround(units * drawing->points[2 * i]),
+          llround(units * (drawing->page.height - drawing->points[2 * i + 1])));
+}
+
+cvtm_status cvtm_drawing_write_hpgl(const char *path, const cvtm_drawing *drawing,
+                                    cvtm_error *error) {
+  cvtm_output *output;
+  cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status != CVTM_OK) return status;
+  FILE *file = cvtm_output_stream(output);
+  fputs("IN;PA;SP1;\n", file);
+  for (int64_t k = 0; k < drawing->stroke_count; ++k) {
+    const int64_t first = drawing->start[k];
+    put_hpgl_point(file, "PU", drawing, first);
+    fputs("PD;", file);
+    for (int64_t i = first + 1; i < drawing->start[k + 1]; ++i)
+      put_hpgl_point(file, "PD", drawing, i);
+    fputs("PU;\n", file);
+  }
+  fputs("PU0,0;SP0;\n", file);
+  return cvtm_output_commit(output, error);
+}

@@ -1,0 +1,75 @@
+#include "base/file.h"
+#include "plot/drawing.h"
+#include "plot/drawing_files.h"
+
+static void put_attribute(FILE *file, const char *name, double mm, const char *unit) {
+  fprintf(file, " %s=\"", name);
+  cvtm_put_fixed(file, mm);
+  fprintf(file, "%s\"", unit);
+}
+
+static void write_header(FILE *file, const cvtm_page *page) {
+  fputs(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" "
+      "xmlns:inkscape=\"http://www.inkscape.org/namespaces/inkscape\"",
+      file);
+  put_attribute(file, "width", page->width, "mm");
+  put_attribute(file, "height", page->height, "mm");
+  fputs(" viewBox=\"0 0 ", file);
+  cvtm_put_fixed(file, page->width);
+  fputc(' ', file);
+  cvtm_put_fixed(file, page->height);
+  fputs("\">\n", file);
+}
+
+static void write_dots(FILE *file, const cvtm_drawing *drawing) {
+  for (int64_t k = 0; k < drawing->stroke_count; ++k) {
+    fputs("<circle", file);
+    put_attribute(file, "cx", drawing->points[2 * k], "");
+    put_attribute(file, "cy", drawing->points[2 * k + 1], "");
+    put_attribute(file, "r", drawing->radius[k], "");
+    fputs("/>\n", file);
+  }
+}
+
+static void write_lines(FILE *file, const cvtm_drawing *drawing) {
+  enum { PER_LINE = 16 };
+  for (int64_t k = 0; k < drawing->stroke_count; ++k) {
+    const int64_t first = drawing->start[k];
+    fputs("<path d=\"", file);
+    for (int64_t i = first; i < drawing->start[k + 1]; ++i) {
+      if (i > first && (i - first) % PER_LINE == 0) fputc('\n', file);
+      fputc(i == first ? 'M' : 'L', file);
+      cvtm_put_fixed(file, drawing->points[2 * i]);
+      fputc(',', file);
+      cvtm_put_fixed(file, drawing->points[2 * i + 1]);
+    }
+    fputs("\"/>\n", file);
+  }
+}
+
+cvtm_status cvtm_drawing_write_svg(const char *path, const cvtm_drawing *drawing,
+                                   cvtm_error *error) {
+  cvtm_output *output;
+  cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status != CVTM_OK) return status;
+  FILE *file = cvtm_output_stream(output);
+  write_header(file, &drawing->page);
+  const char *ink = drawing->light ? "#fff" : "#000";
+  if (drawing->light) fputs("<rect width=\"100%\" height=\"100%\" fill=\"#000\"/>\n", file);
+  fprintf(file, "<g inkscape:groupmode=\"layer\" inkscape:label=\"1 %s\" id=\"pen1\"",
+          drawing->light ? "white" : "black");
+  if (drawing->radius != NULL) {
+    fprintf(file, " fill=\"%s\">\n", ink);
+    write_dots(file, drawing);
+  } else {
+    fprintf(file, " fill=\"none\" stroke=\"%s\" stroke-linejoin=\"round\"", ink);
+    fputs(" stroke-linecap=\"round\"", file);
+    put_attribute(file, "stroke-width", drawing->line_width, "");
+    fputs(">\n", file);
+    write_lines(file, drawing);
+  }
+  fputs("</g>\n</svg>\n", file);
+  return cvtm_output_commit(output, error);
+}

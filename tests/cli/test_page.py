@@ -1,0 +1,298 @@
+"""--page: SVG in mm, HPGL and G-code, read back by the interpreters below."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+from conftest import EXAMPLES
+
+HORSE = EXAMPLES / "horse.png"  # taller than wide
+WIDTH, HEIGHT = 128, 96
+GCODE = ("grbl-servo", "grbl-z", "marlin-servo")
+
+
+class Pen:
+    """A pen on paper: strokes are lists of points in mm; a dot is a stroke of one point."""
+
+    def __init__(self):
+        self.place, self.is_down, self.strokes, self.travelled = (0.0, 0.0), False, [], 0.0
+
+    def set_down(self, is_down):
+        if is_down and not self.is_down:
+            self.strokes.append([self.place])
+        self.is_down = is_down
+
+    def move(self, x, y):
+        if self.is_down:
+            self.strokes[-1].append((x, y))
+        else:
+            self.travelled += np.hypot(x - self.place[0], y - self.place[1])
+        self.place = (x, y)
+
+
+def plot_hpgl(data):
+    """HPGL of a plotter with one pen: 40 units in a mm."""
+    pen, selected = Pen(), 0
+    for command in data.decode("ascii").replace("\n", "").split(";"):
+        name, numbers = command[:2], [float(n) for n in command[2:].split(",") if n]
+        if name == "SP":
+            selected = numbers[0]
+        elif name in ("PU", "PD"):
+            assert selected == 1
+            pen.set_down(name == "PD")
+            for x, y in zip(numbers[::2], numbers[1::2]):
+                assert x == int(x) and y == int(y)
+                pen.move(x / 40, y / 40)
+        else:
+            assert name in ("IN", "PA", "")
+    assert selected == 0 and not pen.is_down
+    return pen
+
+
+def words_of(line):
+    line = re.sub(r"\(.*?\)|;.*", "", line)
+    return [(letter, float(number)) for letter, number in re.findall(r"([A-Z])([-+.0-9]+)", line)]
+
+
+def plot_gcode(data, is_pen_down):
+    """G-code in mm and absolute coordinates. is_pen_down: from the words of a line and whether the
+    pen was down."""
+    pen, is_metric, is_absolute, feed = Pen(), False, False, None
+    for line in data.decode("ascii").splitlines():
+        words = words_of(line)
+        codes = [(letter, number) for letter, number in words if letter in "GM"]
+        values = {letter: number for letter, number in words if letter not in "GM"}
+        is_metric |= ("G", 21) in codes
+        is_absolute |= ("G", 90) in codes
+        pen.set_down(is_pen_down(words, pen.is_down))
+        if codes[0] in (("G", 0), ("G", 1)) and "X" in values:
+            assert is_metric and is_absolute
+            feed = values.get("F", feed)
+            if codes[0] == ("G", 1):
+                assert feed and pen.is_down
+            pen.move(values["X"], values["Y"])
+    assert not pen.is_down
+    return pen
+
+
+def servo_grbl(words, was_down):
+    if words[0] == ("M", 3):
+        return dict(words)["S"] > 500
+    return was_down and words[0] != ("M", 5)
+
+
+def z_axis(words, was_down):
+    height = dict(words).get("Z")
+    return was_down if height is None else height <= 0
+
+
+def servo_marlin(words, was_down):
+    return dict(words)["S"] < 45 if words[0] == ("M", 280) else was_down
+
+
+PEN_DOWN = dict(zip(GCODE, (servo_grbl, z_axis, servo_marlin)))
+
+
+def plot_svg(path):
+    """The size of the page in mm and the strokes; the user unit is 1 mm."""
+    root = ElementTree.parse(path).getroot()
+    size = [float(root.get(name).removesuffix("mm")) for name in ("width", "height")]
+    assert [float(n) for n in root.get("viewBox").split()] == [0, 0, *size]
+    layers = list(root)
+    inkscape = "{http://www.inkscape.org/namespaces/inkscape}"
+    assert [layer.get(inkscape + "groupmode") for layer in layers] == ["layer"]
+    strokes = []
+    for shape in layers[0]:
+        if shape.tag.endswith("circle"):
+            strokes.append([(float(shape.get("cx")), float(shape.get("cy")))])
+        else:
+            numbers = [float(n) for n in re.findall(r"-?[0-9.]+", shape.get("d"))]
+            strokes.append(list(zip(numbers[::2], numbers[1::2])))
+    return size, strokes
+
+
+@pytest.fixture
+def points(cvtmesh):
+    """300 points of an image of 128 x 96 pixels, in the order of a tour."""
+    random = np.random.default_rng(8).random((300, 2)) * (WIDTH, HEIGHT)
+    cvtmesh.file("p.npy", random)
+    cvtmesh.call(*mesh("p.npy"), "--order", "plot", "-o", "t.npy")
+    return cvtmesh.array("t.npy")
+
+
+def mesh(name):
+    return "mesh", name, "--width", WIDTH, "--height", HEIGHT, "--svg", "stipples"
+
+
+def on_page(points, width, height, margin, choose=min):
+    """By the definition: centred, one scale."""
+    scale = choose((width - 2 * margin) / WIDTH, (height - 2 * margin) / HEIGHT)
+    corner = (np.array([width, height]) - scale * np.array([WIDTH, HEIGHT])) / 2
+    return corner + scale * points
+
+
+def assert_strokes(strokes, expected, tolerance):
+    assert [len(stroke) for stroke in strokes] == [len(stroke) for stroke in expected]
+    np.testing.assert_allclose(np.concatenate(strokes), np.concatenate(expected), atol=tolerance)
+
+
+def y_up(points, height):
+    return np.column_stack([points[:, 0], height - points[:, 1]])
+
+
+def test_dots(cvtmesh, points):
+    outputs = [word for end in ("svg", "hpgl", "plt") for word in ("-o", "a." + end)]
+    report = cvtmesh.report(*mesh("t.npy"), "--page", "A4", "--margin", 15, *outputs)
+    assert report["page"] == {"width": 297, "height": 210, "mm_per_pixel": 180 / 96}
+    expected = on_page(points, 297, 210, 15)
+    size, strokes = plot_svg(cvtmesh.path("a.svg"))
+    assert size == [297, 210]
+    assert_strokes(strokes, expected[:, None], 0.0006)
+    plotted = plot_hpgl(cvtmesh.read("a.hpgl"))
+    assert cvtmesh.read("a.plt") == cvtmesh.read("a.hpgl")
+    assert_strokes(plotted.strokes, y_up(expected, 210)[:, None], 0.0126)
+    for profile in GCODE:
+        for end in ("gcode", "nc"):
+            cvtmesh.call(*mesh("t.npy"), "--page", "A4", "--margin", 15, "--gcode", profile, "-o",
+                         "a." + end)
+            assert cvtmesh.read("a." + end).count(b"G4 P") >= 300
+            plotted = plot_gcode(cvtmesh.read("a." + end), PEN_DOWN[profile])
+            assert_strokes(plotted.strokes, y_up(expected, 210)[:, None], 0.0006)
+
+
+@pytest.mark.parametrize("order", ["tsp", "plot"])
+def test_path(cvtmesh, points, order):
+    words = (*mesh("t.npy")[:-2], "--order", order, "--svg", "path", "--page", "150x150", "-o")
+    cvtmesh.call(*words, "o.npy")
+    found = cvtmesh.array("o.npy")
+    expected = on_page(np.vstack([found, found[:1]]) if order == "tsp" else found, 150, 150, 10)
+    cvtmesh.call(*words, "a.svg", "-o", "a.hpgl", "-o", "a.gcode")
+    size, strokes = plot_svg(cvtmesh.path("a.svg"))
+    assert size == [150, 150]
+    assert_strokes(strokes, expected[None], 0.0006)
+    assert_strokes(plot_hpgl(cvtmesh.read("a.hpgl")).strokes, y_up(expected, 150)[None], 0.0126)
+    plotted = plot_gcode(cvtmesh.read("a.gcode"), servo_grbl)
+    assert_strokes(plotted.strokes, y_up(expected, 150)[None], 0.0006)
+    assert sorted(map(tuple, found)) == sorted(map(tuple, points))
+
+
+def test_machines_draw_the_path_of_tsp(cvtmesh, points):
+    words = ("mesh", "t.npy", "--width", WIDTH, "--height", HEIGHT, "--order", "tsp", "--page", "A5")
+    cvtmesh.call(*words, "-o", "a.hpgl")
+    assert [len(s) for s in plot_hpgl(cvtmesh.read("a.hpgl")).strokes] == [len(points) + 1]
+    cvtmesh.call(*words, "--svg", "stipples", "-o", "a.hpgl")
+    assert len(plot_hpgl(cvtmesh.read("a.hpgl")).strokes) == len(points)
+
+
+def test_order_saves_travel(cvtmesh, points):
+    travelled = {}
+    for name in ("p.npy", "t.npy"):
+        cvtmesh.call(*mesh(name), "--page", "A4", "-o", "a.hpgl")
+        travelled[name] = plot_hpgl(cvtmesh.read("a.hpgl")).travelled
+    assert travelled["t.npy"] < 0.12 * travelled["p.npy"]
+
+
+def inside(points, width, height, margin):
+    return ((points >= margin) & (points <= np.array([width, height]) - margin)).all(axis=1)
+
+
+def test_fill(cvtmesh, points):
+    words = (*mesh("t.npy"), "--page", "100x100", "--margin", 5, "--fill", "-o")
+    expected = on_page(points, 100, 100, 5, max)
+    kept = inside(expected, 100, 100, 5)
+    assert 100 < kept.sum() < 280
+    cvtmesh.call(*words, "a.svg", "-o", "a.hpgl")
+    _, strokes = plot_svg(cvtmesh.path("a.svg"))
+    assert_strokes(strokes, expected[kept][:, None], 0.0006)
+    assert len(plot_hpgl(cvtmesh.read("a.hpgl")).strokes) == kept.sum()
+    # Lines end at the margins; together they are as long as what a fine sampling finds inside.
+    cvtmesh.call(*words, "b.svg", "--svg", "path")
+    _, strokes = plot_svg(cvtmesh.path("b.svg"))
+    length = sum(np.hypot(*np.diff(stroke, axis=0).T).sum() for stroke in strokes)
+    along = np.linspace(0, 1, 2001)[1:] - 1 / 4000
+    expected_length = 0
+    for a, b in zip(expected[:-1], expected[1:]):
+        samples = a + along[:, None] * (b - a)
+        expected_length += np.hypot(*(b - a)) * inside(samples, 100, 100, 5).mean()
+    assert len(strokes) > 1
+    assert abs(length / expected_length - 1) < 1e-3
+    assert inside(np.concatenate(strokes), 100, 100, 5 - 0.001).all()
+    for stroke in strokes[1:]:
+        assert np.abs(np.abs(np.array(stroke[0]) - 50) - 45).min() < 0.001
+
+
+def test_orientation(cvtmesh, points):
+    for how, size in (("auto", [297, 210]), ("portrait", [210, 297]), ("landscape", [297, 210])):
+        cvtmesh.call(*mesh("t.npy"), "--page", "A4", "--orientation", how, "-o", "a.svg")
+        assert plot_svg(cvtmesh.path("a.svg"))[0] == size
+    cvtmesh.call("run", HORSE, "-n", 50, "--iterations", 2, "--page", "letter", "--orientation",
+                 "portrait", "--margin", 20, "--no-fill", "-o", "h.svg", "-o", "h.gcode", "--gcode",
+                 "grbl-z")
+    size, strokes = plot_svg(cvtmesh.path("h.svg"))
+    assert size == [215.9, 279.4]
+    assert len(strokes) == 50 and inside(np.concatenate(strokes), *size, 19.999).all()
+    plotted = plot_gcode(cvtmesh.read("h.gcode"), z_axis)
+    assert_strokes(plotted.strokes, y_up(np.concatenate(strokes), 279.4)[:, None], 0.0011)
+
+
+def radii(data):
+    return np.array(re.findall(rb' r="([^"]+)"', data), float)
+
+
+@pytest.mark.parametrize("light", [[], ["--invert"]])
+def test_sizes_and_ink_are_those_without_a_page(cvtmesh, light):
+    words = ("run", EXAMPLES / "camera.png", "-n", 200, "--iterations", 3, "--order", "plot", *light)
+    cvtmesh.call(*words, "-o", "a.svg")
+    report = cvtmesh.report(*words, "-o", "b.svg", "--page", "A4")
+    scale = report["page"]["mm_per_pixel"]
+    assert scale == 190 / 512
+    np.testing.assert_allclose(radii(cvtmesh.read("b.svg")), scale * radii(cvtmesh.read("a.svg")),
+                               atol=0.001)
+    assert (b'fill="#fff"' in cvtmesh.read("b.svg")) == bool(light)
+    assert (b'label="1 white"' in cvtmesh.read("b.svg")) == bool(light)
+
+
+def test_profile_of_a_file(cvtmesh, points):
+    cvtmesh.file("mine.profile", "\n".join(
+        ["# a laser", "origin = top-left", "start=G21", "start = G90", "up = M5", " down  =  M4 S200 ",
+         "travel = G0 X{x} Y{y}", "draw = G1 X{x} Y{y} F900", "end = G0 X0 Y0", ""]))
+    cvtmesh.call(*mesh("t.npy"), "--page", "A6", "--gcode", "mine.profile", "-o", "a.gcode")
+    lines = cvtmesh.read("a.gcode").decode().splitlines()
+    assert lines[:3] == ["G21", "G90", "M5"] and lines[-1] == "G0 X0 Y0"
+    assert lines[4:6] == ["M4 S200", "M5"]
+
+    def laser(words, was_down):
+        return words[0] == ("M", 4) or (was_down and words[0] != ("M", 5))
+
+    plotted = plot_gcode(cvtmesh.read("a.gcode"), laser)
+    assert_strokes(plotted.strokes, on_page(points, 148, 105, 10)[:, None], 0.0006)
+
+
+@pytest.mark.parametrize("line, what", [("hop = G0", "line 1"), ("up", "line 1"),
+                                        ("travel = G0 X{x}", "{y}"), ("origin = middle", "top-left"),
+                                        ("up = M5", "missing")])
+def test_bad_profiles(cvtmesh, points, line, what):
+    cvtmesh.file("bad.profile", line)
+    cvtmesh.refused(*mesh("t.npy"), "--page", "A6", "--gcode", "bad.profile", "-o", "a.nc", code=3,
+                    names=["bad.profile", what])
+
+
+def test_batch(cvtmesh):
+    words = ("-n", 60, "--iterations", 2, "--page", "A6", "--margin", 3, "--orientation", "portrait",
+             "--fill", "--gcode", "grbl-z", "-q", "-o")
+    cvtmesh.call("run", HORSE, *words, "r.nc")
+    cvtmesh.call("batch", HORSE, *words, "b.nc")
+    assert cvtmesh.read("b.nc") == cvtmesh.read("r.nc")
+
+
+def test_refused(cvtmesh, points):
+    words = mesh("t.npy")
+    cvtmesh.refused(*words, "-o", "a.hpgl", code=2, names=["a.hpgl", "--page"])
+    cvtmesh.refused(*words, "--page", "A11", "-o", "a.svg", code=2, names=["A11"])
+    cvtmesh.refused(*words, "--page", "0x5", "-o", "a.svg", code=2, names=["0x5"])
+    cvtmesh.refused(*words, "--page", "A6", "--margin", 60, "-o", "a.svg", code=2, names=["margins"])
+    cvtmesh.refused(*words[:-1], "cells", "--page", "A6", "-o", "a.svg", code=2, names=["--page"])
+    cvtmesh.refused(*words, "--page", "A6", "--gcode", "none.profile", "-o", "a.nc", code=3,
+                    names=["none.profile"])
