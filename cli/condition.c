@@ -89,7 +89,7 @@ static int watch(void *context, const cvtm_segment_progress *progress) {
 static void set_segmentation(const cli_options *o, cvtm_disc *discs,
                              cvtm_segmentation_options *made) {
   const int inside = o->segment.inside.count, outside = o->segment.outside.count;
-  cvtm_segment_options *how = &made->segment;
+  cvtm_segment_options *settings = &made->segment;
   for (int k = 0; k < inside; ++k) discs[k] = disc_of(o->segment.inside.item[k]);
   for (int k = 0; k < outside; ++k) discs[inside + k] = disc_of(o->segment.outside.item[k]);
   made->inside = discs;
@@ -99,15 +99,16 @@ static void set_segmentation(const cli_options *o, cvtm_disc *discs,
   made->seeds_file = o->segment.seeds;
   set_first_curve(o->segment.initial, made);
   made->sigma = o->segment.sigma;
-  how->k = o->segment.k;
-  how->tau = o->segment.tau;
-  how->max_steps = o->segment.steps;
-  how->tolerance = o->segment.tolerance;
+  settings->k = o->segment.k;
+  settings->tau = o->segment.tau;
+  settings->max_steps = o->segment.steps;
+  settings->tolerance = o->segment.tolerance;
   /* A step that is solved too roughly would look like one that changes nothing. */
-  if (how->tolerance > 0)
-    how->step_tolerance = fmin(how->step_tolerance, fmax(0.2 * how->tolerance, 1e-9));
-  how->monitor = watch;
-  how->monitor_context = (void *)(uintptr_t)o;
+  if (settings->tolerance > 0)
+    settings->step_tolerance =
+        fmin(settings->step_tolerance, fmax(0.2 * settings->tolerance, 1e-9));
+  settings->monitor = watch;
+  settings->monitor_context = (void *)(uintptr_t)o;
 }
 
 static cvtm_disc *allocate_discs(const cli_options *o) {
@@ -121,13 +122,13 @@ static cvtm_status no_memory(cvtm_error *error) {
 
 cvtm_status cli_segment_image(cvtm_device *device, const cli_options *options,
                               const cvtm_image *image, cvtm_segmentation *made, cvtm_error *error) {
-  cvtm_segmentation_options how;
+  cvtm_segmentation_options settings;
   cvtm_disc *discs = allocate_discs(options);
   if (discs == NULL) return no_memory(error);
-  cvtm_segmentation_defaults(&how);
-  set_segmentation(options, discs, &how);
+  cvtm_segmentation_defaults(&settings);
+  set_segmentation(options, discs, &settings);
   const cvtm_status status =
-      cvtm_segmentation_run(device, image, options->input, &how, made, error);
+      cvtm_segmentation_run(device, image, options->input, &settings, made, error);
   free(discs);
   return status;
 }
@@ -216,8 +217,9 @@ static cvtm_status set_pipeline(const cli_options *o, pipeline_memory *memory,
 
 /* The tone without the halved gamma of --equal-mass. */
 static cvtm_status read_tone(const cvtm_image *image, const char *path, const cli_options *options,
-                             const cvtm_density_options *how, float **tone, cvtm_error *error) {
-  cvtm_density_options asked = *how;
+                             const cvtm_density_options *settings, float **tone,
+                             cvtm_error *error) {
+  cvtm_density_options asked = *settings;
   asked.gamma = options->gamma;
   return cvtm_tone_from_image(image, &asked, path, tone, error);
 }
@@ -225,18 +227,18 @@ static cvtm_status read_tone(const cvtm_image *image, const char *path, const cl
 cvtm_status cli_read_conditioned(cvtm_device *device, const char *path, cli_options *options,
                                  cvtm_pipeline_result *made, float **tone, cvtm_error *error) {
   cvtm_image image = {0};
-  cvtm_pipeline_options how;
+  cvtm_pipeline_options settings;
   pipeline_memory memory = {0};
   *made = (cvtm_pipeline_result){0};
-  cvtm_pipeline_defaults(&how);
+  cvtm_pipeline_defaults(&settings);
   cvtm_status status = cvtm_image_read(path, &image, error);
   if (status == CVTM_OK) {
-    cli_choose_tone(&image, options, &how.tone);
-    status = set_pipeline(options, &memory, &how, error);
+    cli_choose_tone(&image, options, &settings.tone);
+    status = set_pipeline(options, &memory, &settings, error);
   }
-  if (status == CVTM_OK) status = cvtm_pipeline_run(device, &image, path, &how, made, error);
+  if (status == CVTM_OK) status = cvtm_pipeline_run(device, &image, path, &settings, made, error);
   if (status == CVTM_OK && tone != NULL) {
-    status = read_tone(&image, path, options, &how.tone, tone, error);
+    status = read_tone(&image, path, options, &settings.tone, tone, error);
     if (status != CVTM_OK) cvtm_pipeline_free(made);
   }
   free_pipeline_memory(options, &memory);

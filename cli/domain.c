@@ -165,43 +165,47 @@ static cvtm_status smooth_coverage(double sigma, cvtm_image *image, cvtm_error *
 }
 
 static cvtm_status trace_labels(const char *path, const cvtm_image *picture,
-                                const cvtm_contour_options *how, cvtm_contour *contour,
+                                const cvtm_contour_options *settings, cvtm_contour *contour,
                                 cvtm_error *error) {
   int32_t *labels = malloc((size_t)picture->width * (size_t)picture->height * sizeof *labels);
   if (labels == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   cvtm_status status = take_labels(path, picture, labels, error);
   if (status == CVTM_OK)
-    status = cvtm_contour_of_labels(labels, picture->width, picture->height, how, contour, error);
+    status =
+        cvtm_contour_of_labels(labels, picture->width, picture->height, settings, contour, error);
   free(labels);
   return status;
 }
 
 static cvtm_status trace_picture(const cli_options *options, const char *path, cvtm_domain image,
-                                 const cvtm_contour_options *how, cvtm_contour *contour,
+                                 const cvtm_contour_options *settings, cvtm_contour *contour,
                                  cvtm_error *error) {
   cvtm_image picture = {0};
   cvtm_status status = cvtm_image_read(path, &picture, error);
   if (status != CVTM_OK) return status;
   status = check_same_size(path, &picture, image, error);
   if (status == CVTM_OK && options->domain.kind == CLI_DOMAIN_LABELS) {
-    status = trace_labels(path, &picture, how, contour, error);
+    status = trace_labels(path, &picture, settings, contour, error);
   } else if (status == CVTM_OK) {
     make_coverage(options, &picture);
     status = smooth_coverage(options->domain.smooth, &picture, error);
     if (status == CVTM_OK)
-      status = cvtm_contour_of_mask(picture.value, image.width, image.height, how, contour, error);
+      status =
+          cvtm_contour_of_mask(picture.value, image.width, image.height, settings, contour, error);
   }
   cvtm_image_free(&picture);
   return status;
 }
 
-static cvtm_status trace_polygons(const char *path, cvtm_domain image, cvtm_contour_options *how,
-                                  cvtm_contour *contour, cvtm_error *error) {
+static cvtm_status trace_polygons(const char *path, cvtm_domain image,
+                                  cvtm_contour_options *settings, cvtm_contour *contour,
+                                  cvtm_error *error) {
   cvtm_polygons polygons = {0};
   cvtm_status status = cvtm_polygons_read(path, &polygons, error);
   if (status != CVTM_OK) return status;
-  how->corner_angle = 10; /* degrees: polygons are exact, so that small turns are corners too */
-  status = cvtm_contour_of_polygons(&polygons, image.width, image.height, how, contour, error);
+  settings->corner_angle =
+      10; /* degrees: polygons are exact, so that small turns are corners too */
+  status = cvtm_contour_of_polygons(&polygons, image.width, image.height, settings, contour, error);
   cvtm_polygons_free(&polygons);
   return status;
 }
@@ -210,15 +214,15 @@ cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, const
                             float *density, cli_domain *domain, cvtm_error *error) {
   const int kind = options->domain.kind;
   const char *file = file_of(options, kind), *path = file != NULL ? file : options->input;
-  cvtm_contour_options how;
-  cvtm_contour_defaults(&how);
-  how.smallest = domain->smallest = options->domain.smallest;
-  cvtm_status status = kind == CLI_DOMAIN_SEGMENT
-                           ? cvtm_contour_of_mask(segmented, image.width, image.height, &how,
-                                                  &domain->contour, error)
-                       : kind == CLI_DOMAIN_POLYGON
-                           ? trace_polygons(path, image, &how, &domain->contour, error)
-                           : trace_picture(options, path, image, &how, &domain->contour, error);
+  cvtm_contour_options settings;
+  cvtm_contour_defaults(&settings);
+  settings.smallest = domain->smallest = options->domain.smallest;
+  cvtm_status status =
+      kind == CLI_DOMAIN_SEGMENT ? cvtm_contour_of_mask(segmented, image.width, image.height,
+                                                        &settings, &domain->contour, error)
+      : kind == CLI_DOMAIN_POLYGON
+          ? trace_polygons(path, image, &settings, &domain->contour, error)
+          : trace_picture(options, path, image, &settings, &domain->contour, error);
   if (status == CVTM_OK)
     status = cvtm_domain_plan(&domain->contour, image.width, image.height, options->points,
                               options->domain.tolerance, density, &domain->boundary,

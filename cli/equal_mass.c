@@ -53,8 +53,8 @@ void cli_equal_mass_free(cli_equal_mass *made) {
 }
 
 cvtm_status cli_equal_mass_solve(const cli_options *options, cvtm_cvt *cvt, cvtm_domain domain,
-                                 const float *density, const cvtm_cvt_options *how, int64_t given,
-                                 int hold, double *sites, int64_t count,
+                                 const float *density, const cvtm_cvt_options *settings,
+                                 int64_t given, int hold, double *sites, int64_t count,
                                  const cvtm_cvt_moments *moments, cli_equal_mass *made,
                                  cvtm_error *error) {
   made->tolerance = options->equal_mass.tolerance;
@@ -64,8 +64,8 @@ cvtm_status cli_equal_mass_solve(const cli_options *options, cvtm_cvt *cvt, cvtm
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   const cvtm_status status =
       hold ? hold_sites(options, cvt, domain, density, given, sites, count, moments, made, error)
-           : cvtm_equal_mass_solve(cvt, density, how, made->tolerance, given, sites, made->weights,
-                                   count, moments, &made->result);
+           : cvtm_equal_mass_solve(cvt, density, settings, made->tolerance, given, sites,
+                                   made->weights, count, moments, &made->result);
   if (status != CVTM_OK) return status;
   made->least = INFINITY;
   made->most = 0;

@@ -21,8 +21,8 @@ int cli_equal_mass_check(const cli_options *options);
 /* As cvtm_equal_mass_solve. hold: sites that are given or sampled do not move. The moments must
  * have masses. Free *equal whatever is returned. */
 cvtm_status cli_equal_mass_solve(const cli_options *options, cvtm_cvt *cvt, cvtm_domain domain,
-                                 const float *density, const cvtm_cvt_options *how, int64_t given,
-                                 int hold, double *sites, int64_t count,
+                                 const float *density, const cvtm_cvt_options *settings,
+                                 int64_t given, int hold, double *sites, int64_t count,
                                  const cvtm_cvt_moments *moments, cli_equal_mass *made,
                                  cvtm_error *error);
 void cli_equal_mass_free(cli_equal_mass *made);

@@ -27,7 +27,7 @@ typedef struct problem {
   cvtm_csr weights;
   double *omega; /* from a file */
   cvtm_device *device;
-  cvtm_hlcp_options how;
+  cvtm_hlcp_options settings;
   cvtm_hlcp *solver;
   double *q, *z, *w; /* device memory */
   double *z_out, *w_out;
@@ -119,45 +119,45 @@ static cvtm_status read_problem(problem *p, cvtm_error *error) {
 /* --omega: `ratio`, a number, or a file of numbers; by default that of the paper's example. */
 static cvtm_status read_omega(problem *p, cvtm_error *error) {
   const char *text = p->options.hlcp.omega;
-  p->how.scaling = CVTM_HLCP_OMEGA_RATIO;
-  p->how.omega = 1;
+  p->settings.scaling = CVTM_HLCP_OMEGA_RATIO;
+  p->settings.omega = 1;
   if (text == NULL && cli_option_given(&p->options, "example")) {
-    p->how.scaling = CVTM_HLCP_OMEGA_NUMBER;
-    p->how.omega = cvtm_hlcp_example_omega((int)p->options.hlcp.example);
+    p->settings.scaling = CVTM_HLCP_OMEGA_NUMBER;
+    p->settings.omega = cvtm_hlcp_example_omega((int)p->options.hlcp.example);
   }
   if (text == NULL || strcmp(text, "ratio") == 0) return CVTM_OK;
   char *end;
-  p->how.scaling = CVTM_HLCP_OMEGA_NUMBER;
-  p->how.omega = strtod(text, &end);
+  p->settings.scaling = CVTM_HLCP_OMEGA_NUMBER;
+  p->settings.omega = strtod(text, &end);
   if (end != text && *end == '\0') return CVTM_OK;
-  p->how.scaling = CVTM_HLCP_OMEGA_VECTOR;
+  p->settings.scaling = CVTM_HLCP_OMEGA_VECTOR;
   const cvtm_status status = cli_read_vector(text, p->given.a.rows, &p->omega, error);
-  p->how.omega_vector = p->omega;
+  p->settings.omega_vector = p->omega;
   return status;
 }
 
 static cvtm_status set_options(problem *p, cvtm_error *error) {
   const cli_options *o = &p->options;
-  cvtm_hlcp_defaults(&p->how);
-  p->how.method = (cvtm_hlcp_method)o->hlcp.method;
-  p->how.alpha = o->hlcp.alpha;
-  p->how.beta = o->hlcp.beta;
-  p->how.gamma = o->hlcp.gamma;
-  p->how.rule = (cvtm_hlcp_rule)o->hlcp.rule;
-  p->how.split = (cvtm_hlcp_split)o->hlcp.split;
-  p->how.splits = o->hlcp.splits;
-  p->how.start = o->hlcp.start;
-  p->how.tolerance = o->tolerance;
-  p->how.max_iterations = o->iterations;
-  p->how.monitor = watch;
-  p->how.monitor_context = &p->history;
+  cvtm_hlcp_defaults(&p->settings);
+  p->settings.method = (cvtm_hlcp_method)o->hlcp.method;
+  p->settings.alpha = o->hlcp.alpha;
+  p->settings.beta = o->hlcp.beta;
+  p->settings.gamma = o->hlcp.gamma;
+  p->settings.rule = (cvtm_hlcp_rule)o->hlcp.rule;
+  p->settings.split = (cvtm_hlcp_split)o->hlcp.split;
+  p->settings.splits = o->hlcp.splits;
+  p->settings.start = o->hlcp.start;
+  p->settings.tolerance = o->tolerance;
+  p->settings.max_iterations = o->iterations;
+  p->settings.monitor = watch;
+  p->settings.monitor_context = &p->history;
   if (cli_option_given(o, "splits") && o->hlcp.splits < 1)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--splits: %lld is less than 1",
                      (long long)o->hlcp.splits);
   if (o->hlcp.weights != NULL) {
     const cvtm_status status = cvtm_matrix_market_read(o->hlcp.weights, &p->weights, error);
     if (status != CVTM_OK) return status;
-    p->how.weights = &p->weights;
+    p->settings.weights = &p->weights;
   }
   return read_omega(p, error);
 }
@@ -168,9 +168,9 @@ static cvtm_status check_theory(problem *p, cvtm_error *error) {
   if (!p->options.check) return CVTM_OK;
   cvtm_hlcp_check check;
   const cvtm_status status =
-      cvtm_hlcp_check_theory(&p->given.a, &p->given.b, &p->how, &check, error);
+      cvtm_hlcp_check_theory(&p->given.a, &p->given.b, &p->settings, &check, error);
   if (status != CVTM_OK) return status;
-  p->warning_count = cvtm_hlcp_warnings(&check, &p->how, p->warnings);
+  p->warning_count = cvtm_hlcp_warnings(&check, &p->settings, p->warnings);
   for (int k = 0; k < p->warning_count && !p->options.quiet; ++k)
     fprintf(stderr, "cvtmesh: warning: %s\n", p->warnings[k]);
   return status;
@@ -185,9 +185,10 @@ static cvtm_status set_up(problem *p) {
   if (status == CVTM_OK)
     status = cvtm_device_copy_in(p->device, p->q, p->given.q, (size_t)n * sizeof *p->q);
   if (status == CVTM_OK && p->options.hlcp.suggest)
-    status = cvtm_hlcp_suggest(p->device, &p->given.a, &p->given.b, p->q, SUGGEST_SWEEPS, &p->how);
+    status =
+        cvtm_hlcp_suggest(p->device, &p->given.a, &p->given.b, p->q, SUGGEST_SWEEPS, &p->settings);
   if (status == CVTM_OK)
-    status = cvtm_hlcp_create(p->device, &p->given.a, &p->given.b, &p->how, &p->solver);
+    status = cvtm_hlcp_create(p->device, &p->given.a, &p->given.b, &p->settings, &p->solver);
   return status;
 }
 
@@ -241,7 +242,7 @@ static cvtm_status write_hlcp_report(const problem *p, cvtm_error *error) {
   const int64_t positive_z = count_positive(p->z_out, p->given.a.rows, &largest_z);
   const int64_t positive_w = count_positive(p->w_out, p->given.a.rows, &largest_w);
   cJSON *report = cli_report_begin(p->device, &p->options);
-  cli_json_text(report, "method", cvtm_hlcp_method_name(p->how.method));
+  cli_json_text(report, "method", cvtm_hlcp_method_name(p->settings.method));
   cli_json_integer(report, "unknowns", p->given.a.rows);
   cli_json_integer(report, "splits", result->splits);
   cli_json_integer(report, "iterations", result->iterations);
@@ -256,9 +257,9 @@ static cvtm_status write_hlcp_report(const problem *p, cvtm_error *error) {
   cJSON_AddBoolToObject(report, "converged", result->stop == CVTM_LCP_CONVERGED);
   if (p->options.hlcp.suggest) {
     cJSON *suggested = cJSON_AddObjectToObject(report, "suggested");
-    cli_json_real(suggested, "alpha", p->how.alpha);
-    cli_json_real(suggested, "beta", p->how.beta);
-    cli_json_real(suggested, "omega_ratio", p->how.omega);
+    cli_json_real(suggested, "alpha", p->settings.alpha);
+    cli_json_real(suggested, "beta", p->settings.beta);
+    cli_json_real(suggested, "omega_ratio", p->settings.omega);
   }
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   cli_json_real(seconds, "setup", result->setup_seconds);
@@ -278,13 +279,13 @@ static void print_hlcp_summary(const problem *p) {
   fprintf(stderr,
           "%s: %lld unknowns on %s (%s)\n  %lld iterations, residual %.6e, %.4f seconds; "
           "stopped by: %s\n",
-          cvtm_hlcp_method_name(p->how.method), (long long)p->given.a.rows,
+          cvtm_hlcp_method_name(p->settings.method), (long long)p->given.a.rows,
           cvtm_device_name(p->device), cvtm_device_description(p->device), (long long)r->iterations,
           r->residual, r->seconds, cvtm_lcp_stop_name(r->stop));
   if (p->options.hlcp.suggest)
-    fprintf(stderr, "  suggested: alpha = beta = %g, omega = %g times the ratio\n", p->how.alpha,
-            p->how.omega);
-  if (r->stop != CVTM_LCP_CONVERGED && p->how.method != CVTM_HLCP_NEWTON)
+    fprintf(stderr, "  suggested: alpha = beta = %g, omega = %g times the ratio\n",
+            p->settings.alpha, p->settings.omega);
+  if (r->stop != CVTM_LCP_CONVERGED && p->settings.method != CVTM_HLCP_NEWTON)
     fprintf(stderr, "  --check says what the theory asks for; --method newton does without it\n");
 }
 

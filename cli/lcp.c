@@ -160,17 +160,17 @@ static void drop_vectors(work *w) {
 
 static cvtm_status create_solver(work *w) {
   const cli_options *o = &w->options;
-  cvtm_lcp_options how;
-  cvtm_lcp_defaults(&how);
-  how.method = (cvtm_lcp_method)o->lcp.method;
-  how.tolerance = o->tolerance;
-  how.max_iterations = o->iterations;
-  how.omega = o->lcp.omega;
-  how.nested = o->lcp.nested;
-  how.monitor = watch;
-  how.monitor_context = &w->history;
+  cvtm_lcp_options settings;
+  cvtm_lcp_defaults(&settings);
+  settings.method = (cvtm_lcp_method)o->lcp.method;
+  settings.tolerance = o->tolerance;
+  settings.max_iterations = o->iterations;
+  settings.omega = o->lcp.omega;
+  settings.nested = o->lcp.nested;
+  settings.monitor = watch;
+  settings.monitor_context = &w->history;
   if (!o->lcp.is_matrix_free)
-    return cvtm_lcp_create(w->device, &w->matrix, w->width, w->height, &how, &w->lcp);
+    return cvtm_lcp_create(w->device, &w->matrix, w->width, w->height, &settings, &w->lcp);
   cvtm_lcp_grid grid;
   memset(&grid, 0, sizeof grid);
   grid.width = w->width;
@@ -178,7 +178,8 @@ static cvtm_status create_solver(work *w) {
   grid.horizontal = w->on_horizontal;
   grid.vertical = w->on_vertical;
   grid.constant = 1;
-  const cvtm_status status = cvtm_lcp_create_grid(w->device, w->width, w->height, &how, &w->lcp);
+  const cvtm_status status =
+      cvtm_lcp_create_grid(w->device, w->width, w->height, &settings, &w->lcp);
   return status == CVTM_OK ? cvtm_lcp_set_grid(w->lcp, &grid) : status;
 }
 

@@ -148,20 +148,20 @@ static cvtm_status set_bounds(solution *s) {
   return status;
 }
 
-static void set_options(const solution *s, cvtm_lbfgsb_options *how, history *h) {
+static void set_options(const solution *s, cvtm_lbfgsb_options *settings, history *h) {
   const cli_options *o = &s->options;
-  cvtm_lbfgsb_defaults(how);
-  how->history = (int)o->minimize.memory;
-  how->max_iterations = o->iterations;
-  how->max_evaluations = o->iterations == 0 ? 1 : o->minimize.evaluations;
-  how->max_seconds = o->time_limit;
-  how->gradient_tolerance = o->gradient_tolerance;
-  how->decrease_tolerance = o->tolerance;
-  how->cauchy = (cvtm_lbfgsb_cauchy)o->minimize.cauchy;
-  how->single_history = o->minimize.precision == 1;
-  how->time_evaluations = o->report != NULL;
-  how->monitor = watch;
-  how->monitor_context = h;
+  cvtm_lbfgsb_defaults(settings);
+  settings->history = (int)o->minimize.memory;
+  settings->max_iterations = o->iterations;
+  settings->max_evaluations = o->iterations == 0 ? 1 : o->minimize.evaluations;
+  settings->max_seconds = o->time_limit;
+  settings->gradient_tolerance = o->gradient_tolerance;
+  settings->decrease_tolerance = o->tolerance;
+  settings->cauchy = (cvtm_lbfgsb_cauchy)o->minimize.cauchy;
+  settings->single_history = o->minimize.precision == 1;
+  settings->time_evaluations = o->report != NULL;
+  settings->monitor = watch;
+  settings->monitor_context = h;
 }
 
 static int set_up(solution *s) {
@@ -171,10 +171,10 @@ static int set_up(solution *s) {
   cvtm_status status = cvtm_minpack2_create(s->device, s->kind, &s->sizes, &s->problem);
   if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_MINIMIZE, "%s", detail->message);
   if (status == CVTM_OK) {
-    cvtm_lbfgsb_options how;
+    cvtm_lbfgsb_options settings;
     s->n = cvtm_minpack2_variables(s->problem);
-    set_options(s, &how, &s->history);
-    status = cvtm_lbfgsb_create(s->device, s->n, &how, &s->solver);
+    set_options(s, &settings, &s->history);
+    status = cvtm_lbfgsb_create(s->device, s->n, &settings, &s->solver);
   }
   if (status == CVTM_OK) status = set_bounds(s);
   if (status == CVTM_OK) status = allocate(s, &s->x);

@@ -39,33 +39,33 @@ static cvtm_status keep_start(cli_run_job *r) {
 }
 
 static cvtm_cvt_options descent_options(cli_run_job *r) {
-  cvtm_cvt_options how;
-  cvtm_cvt_defaults(&how);
-  how.method = (cvtm_cvt_method)r->options.method;
-  how.energy = (cvtm_cvt_energy)r->options.energy;
-  how.voronoi = (cvtm_voronoi_method)r->options.voronoi;
-  how.max_iterations = r->options.iterations;
-  how.tolerance = r->options.tolerance;
-  how.gradient_tolerance = r->options.gradient_tolerance;
-  how.max_seconds = r->options.time_limit;
-  how.fixed = r->fixed;
-  how.effort = (cvtm_cvt_effort)r->options.effort;
-  how.start = (cvtm_cvt_start)r->options.start;
-  how.seed = (uint64_t)r->options.seed;
-  how.reseed = r->options.reseed;
-  how.monitor = r->watch != NULL ? cli_watch_monitor : cli_progress_monitor;
-  how.monitor_context = r->watch != NULL ? (void *)r->watch : (void *)&r->progress;
-  how.live = r->watch != NULL;
-  return how;
+  cvtm_cvt_options settings;
+  cvtm_cvt_defaults(&settings);
+  settings.method = (cvtm_cvt_method)r->options.method;
+  settings.energy = (cvtm_cvt_energy)r->options.energy;
+  settings.voronoi = (cvtm_voronoi_method)r->options.voronoi;
+  settings.max_iterations = r->options.iterations;
+  settings.tolerance = r->options.tolerance;
+  settings.gradient_tolerance = r->options.gradient_tolerance;
+  settings.max_seconds = r->options.time_limit;
+  settings.fixed = r->fixed;
+  settings.effort = (cvtm_cvt_effort)r->options.effort;
+  settings.start = (cvtm_cvt_start)r->options.start;
+  settings.seed = (uint64_t)r->options.seed;
+  settings.reseed = r->options.reseed;
+  settings.monitor = r->watch != NULL ? cli_watch_monitor : cli_progress_monitor;
+  settings.monitor_context = r->watch != NULL ? (void *)r->watch : (void *)&r->progress;
+  settings.live = r->watch != NULL;
+  return settings;
 }
 
 /* The mesh of a domain drops sites that lie too close to its boundary. This moves them elsewhere
  * and descends again, unless the user or the time limit ended the run; the mesh may still have
  * fewer sites than were asked for. */
-static cvtm_status place_all_in_mesh(cli_run_job *r, const cvtm_cvt_options *how) {
+static cvtm_status place_all_in_mesh(cli_run_job *r, const cvtm_cvt_options *settings) {
   enum { ROUNDS = 5, ITERATIONS = 20 };
   const cvtm_stop stop = r->result.stop;
-  cvtm_cvt_options options = *how;
+  cvtm_cvt_options options = *settings;
   options.max_iterations = ITERATIONS;
   options.max_seconds = 0;
   options.monitor = NULL;
@@ -88,25 +88,25 @@ static cvtm_status place_all_in_mesh(cli_run_job *r, const cvtm_cvt_options *how
 
 /* With --boundary sliding, a quarter of --time-limit is left for the sliding. */
 static cvtm_status optimize_energy(cli_run_job *r) {
-  const cvtm_cvt_options how = descent_options(r);
-  cvtm_cvt_options locked = how;
+  const cvtm_cvt_options settings = descent_options(r);
+  cvtm_cvt_options locked = settings;
   if (r->options.domain.sliding) locked.max_seconds *= 0.75;
   cvtm_status status =
       cvtm_cvt_solve(r->cvt, r->density, &locked, r->given, r->sites, r->count, &r->result);
   if (status == CVTM_OK && r->options.domain.sliding)
-    status = cvtm_cvt_slide(r->cvt, &r->shape.contour, &how, &r->shape.boundary, r->sites, r->count,
-                            &r->result, &r->shape.slides);
+    status = cvtm_cvt_slide(r->cvt, &r->shape.contour, &settings, &r->shape.boundary, r->sites,
+                            r->count, &r->result, &r->shape.slides);
   if (status == CVTM_OK && r->options.domain.kind != CLI_DOMAIN_NONE)
-    status = place_all_in_mesh(r, &how);
+    status = place_all_in_mesh(r, &settings);
   return status;
 }
 
 /* hold: computes weights, but moves no site. */
 static cvtm_status optimize_equal_mass(cli_run_job *r, int hold) {
-  const cvtm_cvt_options how = descent_options(r);
+  const cvtm_cvt_options settings = descent_options(r);
   const cvtm_cvt_moments moments = {r->mass, r->centroid, NULL};
   const cvtm_status status =
-      cli_equal_mass_solve(&r->options, r->cvt, r->domain, r->density, &how, r->given, hold,
+      cli_equal_mass_solve(&r->options, r->cvt, r->domain, r->density, &settings, r->given, hold,
                            r->sites, r->count, &moments, &r->equal, cvtm_device_error(r->device));
   r->result = r->equal.result.descent;
   r->energy = r->result.objective;

@@ -73,11 +73,11 @@ static cvtm_status write_contour(const work *w, const char *path, cvtm_error *er
   float *coverage = malloc(count * sizeof *coverage);
   if (coverage == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   cvtm_segmentation_coverage(&w->made, coverage);
-  cvtm_contour_options how;
+  cvtm_contour_options settings;
   cvtm_contour contour = {0};
-  cvtm_contour_defaults(&how);
+  cvtm_contour_defaults(&settings);
   cvtm_status status =
-      cvtm_contour_of_mask(coverage, w->image.width, w->image.height, &how, &contour, error);
+      cvtm_contour_of_mask(coverage, w->image.width, w->image.height, &settings, &contour, error);
   if (status == CVTM_OK) status = write_rings(w, &contour, path, error);
   cvtm_contour_free(&contour);
   free(coverage);

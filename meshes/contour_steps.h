@@ -1,4 +1,4 @@
-/* Private to this room: the steps from a mask, labels or polygons to a contour. */
+/* Inside meshes only: the steps from a mask, labels or polygons to a contour. */
 #ifndef CVTMESH_MESHES_CONTOUR_STEPS_H
 #define CVTMESH_MESHES_CONTOUR_STEPS_H
 

@@ -1,4 +1,4 @@
-/* Private to this room: which of many edges meet, decided exactly on the grid of the predicates. */
+/* Inside meshes only: which of many edges meet, decided exactly on the grid of the predicates. */
 #ifndef CVTMESH_MESHES_CROSSINGS_H
 #define CVTMESH_MESHES_CROSSINGS_H
 

@@ -25,7 +25,7 @@ static run find_run(const int32_t *tags, int64_t first, int64_t count) {
   return r;
 }
 
-static const int32_t *surface_tags(const cvtm_image *m) {
+static const int32_t *surface_tags(const cvtm_file_mesh *m) {
   return m->regions != NULL ? m->regions->region : NULL;
 }
 
@@ -36,7 +36,7 @@ static int64_t count_runs(const int32_t *tags, int64_t count) {
 }
 
 /* The box around the vertices of a list of corners; NULL: all vertices. */
-static void write_box(FILE *file, const cvtm_image *m, const int32_t *corners, int64_t count) {
+static void write_box(FILE *file, const cvtm_file_mesh *m, const int32_t *corners, int64_t count) {
   double low[2] = {0, 0}, high[2] = {0, 0};
   for (int64_t i = 0; i < count; ++i) {
     const int64_t v = corners != NULL ? corners[i] : i;
@@ -56,7 +56,7 @@ static void write_box(FILE *file, const cvtm_image *m, const int32_t *corners, i
   }
 }
 
-static void write_physical_names(FILE *file, const cvtm_image *m) {
+static void write_physical_names(FILE *file, const cvtm_file_mesh *m) {
   const cvtm_regions *r = m->regions;
   if (r == NULL) return;
   fprintf(file, "$PhysicalNames\n%" PRId64 "\n",
@@ -76,7 +76,7 @@ static void write_physical_names(FILE *file, const cvtm_image *m) {
   fputs("$EndPhysicalNames\n", file);
 }
 
-static void write_curves(FILE *file, const cvtm_image *m) {
+static void write_curves(FILE *file, const cvtm_file_mesh *m) {
   const cvtm_regions *r = m->regions;
   for (int64_t e = 0; r != NULL && e < r->edge_count;) {
     const run edges = find_run(r->curve, e, r->edge_count);
@@ -101,7 +101,7 @@ static void write_bounding_curves(FILE *file, const cvtm_regions *r, int32_t reg
 }
 
 /* Surfaces are the regions; of a mesh without any there is one. */
-static void write_entities(FILE *file, const cvtm_image *m) {
+static void write_entities(FILE *file, const cvtm_file_mesh *m) {
   const cvtm_regions *r = m->regions;
   if (r == NULL) {
     fputs("$Entities\n0 0 1 0\n1", file);
@@ -124,7 +124,7 @@ static void write_entities(FILE *file, const cvtm_image *m) {
   fputs("$EndEntities\n", file);
 }
 
-static void write_nodes(FILE *file, const cvtm_image *m) {
+static void write_nodes(FILE *file, const cvtm_file_mesh *m) {
   int64_t n = m->vertex_count;
   const int32_t *tags = m->triangle_count > 0 ? surface_tags(m) : NULL;
   fprintf(file, "$Nodes\n1 %" PRId64 " 1 %" PRId64 "\n2 %" PRId32 " 0 %" PRId64 "\n", n, n,
@@ -152,7 +152,7 @@ static void write_block(FILE *file, int corners, run r, const int32_t *vertices,
   }
 }
 
-static void write_elements(FILE *file, const cvtm_image *m) {
+static void write_elements(FILE *file, const cvtm_file_mesh *m) {
   const int64_t triangles = m->triangle_count;
   if (triangles == 0) {
     fputs("$Elements\n0 0 0 0\n$EndElements\n", file);
@@ -178,7 +178,7 @@ static void write_elements(FILE *file, const cvtm_image *m) {
   fputs("$EndElements\n", file);
 }
 
-void cvtm_write_msh(FILE *file, const cvtm_image *m) {
+void cvtm_write_msh(FILE *file, const cvtm_file_mesh *m) {
   fputs("$MeshFormat\n4.1 0 8\n$EndMeshFormat\n", file);
   write_physical_names(file, m);
   write_entities(file, m);

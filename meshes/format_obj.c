@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-void cvtm_write_obj(FILE *file, const cvtm_image *m) {
+void cvtm_write_obj(FILE *file, const cvtm_file_mesh *m) {
   fputs("# cvtmesh\n", file);
   for (int64_t i = 0; i < m->vertex_count; ++i) {
     fputs("v ", file);

@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-void cvtm_write_off(FILE *file, const cvtm_image *m) {
+void cvtm_write_off(FILE *file, const cvtm_file_mesh *m) {
   fprintf(file, "OFF\n%" PRId64 " %" PRId64 " 0\n", m->vertex_count, m->triangle_count);
   for (int64_t i = 0; i < m->vertex_count; ++i) {
     cvtm_put_number(file, m->points[2 * i]);

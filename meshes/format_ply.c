@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void write_vertex(FILE *file, const cvtm_image *m, int64_t i) {
+static void write_vertex(FILE *file, const cvtm_file_mesh *m, int64_t i) {
   const double value[4] = {m->points[2 * i], m->points[2 * i + 1], 0,
                            m->mass != NULL ? m->mass[i] : 0};
   int values = m->mass != NULL ? 4 : 3;
@@ -18,7 +18,7 @@ static void write_vertex(FILE *file, const cvtm_image *m, int64_t i) {
   }
 }
 
-static void write_face(FILE *file, const cvtm_image *m, int64_t t) {
+static void write_face(FILE *file, const cvtm_file_mesh *m, int64_t t) {
   const int32_t *v = m->triangles + 3 * t;
   if (m->ascii) {
     fprintf(file, "3 %" PRId32 " %" PRId32 " %" PRId32 "\n", v[0], v[1], v[2]);
@@ -28,7 +28,7 @@ static void write_face(FILE *file, const cvtm_image *m, int64_t t) {
   for (int k = 0; k < 3; ++k) cvtm_put_scalar(file, CVTM_I32, 0, v[k]);
 }
 
-void cvtm_write_ply(FILE *file, const cvtm_image *m) {
+void cvtm_write_ply(FILE *file, const cvtm_file_mesh *m) {
   fprintf(file,
           "ply\nformat %s 1.0\ncomment cvtmesh\nelement vertex %" PRId64
           "\nproperty double x\nproperty double y\nproperty double z\n%selement face %" PRId64

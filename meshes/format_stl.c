@@ -8,7 +8,7 @@
 
 enum { HEADER = 80, PREFIX = 84, FACET = 50 };
 
-static void write_ascii(FILE *file, const cvtm_image *m) {
+static void write_ascii(FILE *file, const cvtm_file_mesh *m) {
   fputs("solid cvtmesh\n", file);
   for (int64_t t = 0; t < m->triangle_count; ++t) {
     fputs("facet normal 0 0 1\nouter loop\n", file);
@@ -25,7 +25,7 @@ static void write_ascii(FILE *file, const cvtm_image *m) {
   fputs("endsolid cvtmesh\n", file);
 }
 
-static void write_binary(FILE *file, const cvtm_image *m) {
+static void write_binary(FILE *file, const cvtm_file_mesh *m) {
   char header[HEADER] = "cvtmesh: binary STL"; /* must not start with `solid` */
   fwrite(header, 1, sizeof header, file);
   cvtm_put_scalar(file, CVTM_U32, 0, (double)m->triangle_count);
@@ -41,7 +41,7 @@ static void write_binary(FILE *file, const cvtm_image *m) {
   }
 }
 
-void cvtm_write_stl(FILE *file, const cvtm_image *m) {
+void cvtm_write_stl(FILE *file, const cvtm_file_mesh *m) {
   if (m->ascii) {
     write_ascii(file, m);
   } else {

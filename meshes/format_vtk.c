@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void put(FILE *file, const cvtm_image *m, cvtm_scalar type, double value, char separator) {
+static void put(FILE *file, const cvtm_file_mesh *m, cvtm_scalar type, double value,
+                char separator) {
   if (m->ascii) {
     cvtm_put_number(file, value);
     fputc(separator, file);
@@ -16,7 +17,7 @@ static void put(FILE *file, const cvtm_image *m, cvtm_scalar type, double value,
 }
 
 /* A mesh without triangles shows its vertices: several readers fail on a file without cells. */
-static void write_cells(FILE *file, const cvtm_image *m) {
+static void write_cells(FILE *file, const cvtm_file_mesh *m) {
   enum { VERTEX = 1, TRIANGLE = 5 };
   int corners = m->triangle_count > 0 ? 3 : 1;
   int64_t n = m->triangle_count > 0 ? m->triangle_count : m->vertex_count;
@@ -34,7 +35,7 @@ static void write_cells(FILE *file, const cvtm_image *m) {
   }
 }
 
-void cvtm_write_vtk(FILE *file, const cvtm_image *m) {
+void cvtm_write_vtk(FILE *file, const cvtm_file_mesh *m) {
   fprintf(file,
           "# vtk DataFile Version 3.0\ncvtmesh\n%s\nDATASET UNSTRUCTURED_GRID\nPOINTS %" PRId64
           " double\n",

@@ -66,16 +66,16 @@ static void end_array(array_writer *w) {
 }
 
 /* Lines follow the triangles of a mesh with regions. */
-static int64_t line_count(const cvtm_image *m) {
+static int64_t line_count(const cvtm_file_mesh *m) {
   return m->regions != NULL ? m->regions->edge_count : 0;
 }
 
 /* A mesh without triangles shows its vertices: several readers fail on a file without cells. */
-static int64_t cell_count(const cvtm_image *m) {
+static int64_t cell_count(const cvtm_file_mesh *m) {
   return m->triangle_count > 0 ? m->triangle_count + line_count(m) : m->vertex_count;
 }
 
-static void write_cells(FILE *file, const cvtm_image *m) {
+static void write_cells(FILE *file, const cvtm_file_mesh *m) {
   enum { VERTEX = 1, LINE = 3, TRIANGLE = 5 };
   const int corners = m->triangle_count > 0 ? 3 : 1;
   const int64_t lines = line_count(m), n = cell_count(m) - lines;
@@ -94,7 +94,7 @@ static void write_cells(FILE *file, const cvtm_image *m) {
   end_array(&w);
 }
 
-static void write_cell_data(FILE *file, const cvtm_image *m) {
+static void write_cell_data(FILE *file, const cvtm_file_mesh *m) {
   const cvtm_regions *regions = m->regions;
   if (regions == NULL || m->triangle_count == 0) return;
   const int64_t n = cell_count(m), triangles = m->triangle_count;
@@ -108,7 +108,7 @@ static void write_cell_data(FILE *file, const cvtm_image *m) {
   fputs("</CellData>\n", file);
 }
 
-void cvtm_write_vtu(FILE *file, const cvtm_image *m) {
+void cvtm_write_vtu(FILE *file, const cvtm_file_mesh *m) {
   fprintf(file,
           "<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" "
           "byte_order=\"LittleEndian\" header_type=\"UInt64\">\n<UnstructuredGrid>\n"

@@ -1,7 +1,6 @@
-/* Private to this room: what the file formats share. A source is a file in memory with
- * one cursor for text and for binary numbers, so that formats which mix both (PLY, VTK,
- * MSH) read naturally and every message says where; a builder collects a mesh; an
- * image is a mesh in file coordinates, ready to be written. */
+/* Inside meshes only: what the file formats share. A source is a file in memory with one cursor for
+ * text and for binary numbers, since some formats mix both (PLY, VTK, MSH); messages name its
+ * position. A builder collects a mesh that is read. A file mesh has the coordinates of the file. */
 #ifndef CVTMESH_MESHES_FORMATS_H
 #define CVTMESH_MESHES_FORMATS_H
 
@@ -103,7 +102,7 @@ cvtm_status cvtm_read_msh(cvtm_source *source, cvtm_builder *builder);
 
 /* ---- writing ---- */
 
-typedef struct cvtm_image {
+typedef struct cvtm_file_mesh {
   const double *points; /* 2 * vertex_count, y up, scaled */
   int64_t vertex_count;
   const int32_t *triangles;
@@ -111,19 +110,19 @@ typedef struct cvtm_image {
   const double *mass; /* or NULL */
   int ascii;
   const cvtm_regions *regions; /* or NULL */
-} cvtm_image;
+} cvtm_file_mesh;
 
 /* 15 significant digits if they read back to the same bits, else 17. */
 void cvtm_put_number(FILE *file, double value);
 void cvtm_put_scalar(FILE *file, cvtm_scalar type, int big, double value);
 
 /* Errors of the stream are found when it is closed. */
-void cvtm_write_obj(FILE *file, const cvtm_image *image);
-void cvtm_write_off(FILE *file, const cvtm_image *image);
-void cvtm_write_ply(FILE *file, const cvtm_image *image);
-void cvtm_write_stl(FILE *file, const cvtm_image *image);
-void cvtm_write_vtk(FILE *file, const cvtm_image *image);
-void cvtm_write_vtu(FILE *file, const cvtm_image *image);
-void cvtm_write_msh(FILE *file, const cvtm_image *image);
+void cvtm_write_obj(FILE *file, const cvtm_file_mesh *mesh);
+void cvtm_write_off(FILE *file, const cvtm_file_mesh *mesh);
+void cvtm_write_ply(FILE *file, const cvtm_file_mesh *mesh);
+void cvtm_write_stl(FILE *file, const cvtm_file_mesh *mesh);
+void cvtm_write_vtk(FILE *file, const cvtm_file_mesh *mesh);
+void cvtm_write_vtu(FILE *file, const cvtm_file_mesh *mesh);
+void cvtm_write_msh(FILE *file, const cvtm_file_mesh *mesh);
 
 #endif

@@ -11,7 +11,7 @@
 
 typedef struct format {
   const char *extension;
-  void (*write)(FILE *file, const cvtm_image *image);
+  void (*write)(FILE *file, const cvtm_file_mesh *mesh);
   cvtm_status (*read)(cvtm_source *source, cvtm_builder *builder);
 } format;
 
@@ -64,14 +64,14 @@ cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
   }
   double *points = place_vertices(mesh, options);
   if (points == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
-  cvtm_image image = {
+  cvtm_file_mesh in_file = {
       points,         mesh->vertex_count, mesh->triangles, mesh->triangle_count, options->cell_mass,
       options->ascii, options->regions};
   cvtm_output *output;
   cvtm_status status = cvtm_output_open(path, &output, error);
   if (status == CVTM_OK) {
     cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
-    f->write(cvtm_output_stream(output), &image);
+    f->write(cvtm_output_stream(output), &in_file);
     cvtm_numeric_locale_leave(locale);
     status = cvtm_output_commit(output, error);
   }

@@ -1,4 +1,4 @@
-/* Private to this room: what the readers of polygon files share. */
+/* Inside meshes only: what the readers of polygon files share. */
 #ifndef CVTMESH_MESHES_POLYGON_RINGS_H
 #define CVTMESH_MESHES_POLYGON_RINGS_H
 

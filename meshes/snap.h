@@ -1,4 +1,4 @@
-/* Private to this room: points on the grid of the exact predicates. */
+/* Inside meshes only: points on the grid of the exact predicates. */
 #ifndef CVTMESH_MESHES_SNAP_H
 #define CVTMESH_MESHES_SNAP_H
 

@@ -1,4 +1,4 @@
-/* Private to this room: half-edges of a triangle mesh. */
+/* Inside meshes only: half-edges of a triangle mesh. */
 #ifndef CVTMESH_MESHES_TWINS_H
 #define CVTMESH_MESHES_TWINS_H
 

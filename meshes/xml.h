@@ -1,4 +1,4 @@
-/* Private to this room: XML documents, parsed by expat. */
+/* Inside meshes only: XML documents, parsed by expat. */
 #ifndef CVTMESH_MESHES_XML_H
 #define CVTMESH_MESHES_XML_H
 

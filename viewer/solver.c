@@ -355,18 +355,18 @@ static int watch(void *context, const cvtm_cvt_record *record) {
 }
 
 static cvtm_status descend(cvtm_solver *s) {
-  cvtm_cvt_options how = s->options.cvt;
+  cvtm_cvt_options settings = s->options.cvt;
   cvtm_cvt_result result = {0};
   const int held = holds(s);
-  how.fixed = s->fixed + held;
-  how.monitor = watch;
-  how.monitor_context = s;
-  how.live = 1;
-  if (s->base > 0 && how.lloyd_steps > 1) how.lloyd_steps = 1;
+  settings.fixed = s->fixed + held;
+  settings.monitor = watch;
+  settings.monitor_context = s;
+  settings.live = 1;
+  if (s->base > 0 && settings.lloyd_steps > 1) settings.lloyd_steps = 1;
   if (held) swap_sites(s->sites, s->held, s->fixed);
   s->clock = cvtm_clock();
   s->publishing = CVTM_OK;
-  cvtm_status status = cvtm_cvt_optimize(s->cvt, &how, s->sites, s->count, &result);
+  cvtm_status status = cvtm_cvt_optimize(s->cvt, &settings, s->sites, s->count, &result);
   if (held) swap_sites(s->sites, s->held, s->fixed);
   if (status == CVTM_OK) status = s->publishing; /* a state that is lost is no wish to stop */
   if (status != CVTM_OK) return status;

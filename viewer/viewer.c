@@ -62,9 +62,9 @@ static cvtm_status write_picture(viewer *v, const char *path) {
 
 static cvtm_status write_mesh(viewer *v, const cvtm_view_state *state, const char *path) {
   cvtm_mesh mesh = {0};
-  const cvtm_mesh_file_options how = {.domain = state->domain};
+  const cvtm_mesh_file_options settings = {.domain = state->domain};
   cvtm_status status = cvtm_delaunay(state->sites, state->count, &mesh, v->error);
-  if (status == CVTM_OK) status = cvtm_mesh_write(path, &mesh, &how, v->error);
+  if (status == CVTM_OK) status = cvtm_mesh_write(path, &mesh, &settings, v->error);
   cvtm_mesh_free(&mesh);
   return status;
 }
@@ -265,16 +265,16 @@ static cvtm_status start(viewer *v) {
   if (status == CVTM_OK) status = cvtm_points_create(o->device, o->pinned, &v->points, v->error);
   if (status != CVTM_OK) return status;
   say_what_draws(v);
-  const cvtm_solver_options how = {.device = o->device,
-                                   .domain = o->domain,
-                                   .density = o->density,
-                                   .sites = o->sites,
-                                   .count = o->count,
-                                   .cvt = o->cvt,
-                                   .start = o->start,
-                                   .seed = o->seed,
-                                   .paused = o->paused};
-  status = cvtm_solver_start(&how, v->points, &v->solver, v->error);
+  const cvtm_solver_options settings = {.device = o->device,
+                                        .domain = o->domain,
+                                        .density = o->density,
+                                        .sites = o->sites,
+                                        .count = o->count,
+                                        .cvt = o->cvt,
+                                        .start = o->start,
+                                        .seed = o->seed,
+                                        .paused = o->paused};
+  status = cvtm_solver_start(&settings, v->points, &v->solver, v->error);
   if (status == CVTM_OK) status = cvtm_builder_start(v->solver, &v->builder, v->error);
   if (status == CVTM_OK) set_up_control(v);
   return status;
