@@ -263,8 +263,9 @@ void cvtm_hlcp_destroy(cvtm_hlcp *h) {
 
 /* --- solving -------------------------------------------------------------------------- */
 
-cvtm_status cvtm_hlcp_reduce(cvtm_hlcp *h, cvtm_reduction reduction, const double *values,
-                             double *result) {
+/* Reduces n numbers in device memory to one in host memory. */
+static cvtm_status reduce_to_host(cvtm_hlcp *h, cvtm_reduction reduction, const double *values,
+                                  double *result) {
   const cvtm_status status = cvtm_reduce(h->device, reduction, values, h->arrays.n, h->reduced,
                                          h->workspace, h->workspace_bytes);
   if (status != CVTM_OK) return status;
@@ -274,7 +275,7 @@ cvtm_status cvtm_hlcp_reduce(cvtm_hlcp *h, cvtm_reduction reduction, const doubl
 /* Refuses a q that is not finite. */
 static cvtm_status check_right_side(cvtm_hlcp *h) {
   double largest = 0;
-  cvtm_status status = cvtm_hlcp_reduce(h, CVTM_REDUCE_MAX_ABS, h->q, &largest);
+  cvtm_status status = reduce_to_host(h, CVTM_REDUCE_MAX_ABS, h->q, &largest);
   if (status != CVTM_OK || isfinite(largest)) return status;
   const size_t bytes = (size_t)h->arrays.n * sizeof(double);
   cvtm_error *error = cvtm_device_error(h->device);
@@ -374,7 +375,7 @@ cvtm_status cvtm_hlcp_solve(cvtm_hlcp *h, const double *q, double *x, int warm, 
   result->seconds = cvtm_clock() - start;
   if (status == CVTM_OK) status = h->table->finish(h->device, &h->arrays, z, w);
   if (status == CVTM_OK) {
-    status = cvtm_hlcp_reduce(h, CVTM_REDUCE_MAX, h->arrays.change, &result->max_complementarity);
+    status = reduce_to_host(h, CVTM_REDUCE_MAX, h->arrays.change, &result->max_complementarity);
   }
   if (status == CVTM_OK && x != NULL) status = cvtm_device_copy(h->device, x, h->own_x, bytes);
   result->splits = h->splits;

@@ -2,7 +2,6 @@
 #ifndef CVTMESH_LCP_HLCP_HLCP_SOLVER_H
 #define CVTMESH_LCP_HLCP_HLCP_SOLVER_H
 
-#include "base/primitives.h"
 #include "lcp/hlcp/hlcp_kernels.h"
 #include "lcp/hlcp/splitting.h"
 
@@ -26,9 +25,6 @@ struct cvtm_hlcp {
 };
 
 cvtm_status cvtm_hlcp_vector(cvtm_hlcp *hlcp, int64_t count, double **vector);
-/* Reduces n numbers in device memory to one in host memory. */
-cvtm_status cvtm_hlcp_reduce(cvtm_hlcp *hlcp, cvtm_reduction reduction, const double *values,
-                             double *result);
 /* Everything that cvtm_hlcp_create refuses. */
 cvtm_status cvtm_hlcp_check_input(const cvtm_csr *a, const cvtm_csr *b,
                                   const cvtm_hlcp_options *options, cvtm_error *error);
