@@ -26,14 +26,9 @@ static double noise(uint32_t *seed) {
   return (double)(*seed >> 8) * 0x1p-24;
 }
 
-static double *device_plane(cvtm_device *device, int m) {
-  void *made = NULL;
-  bench_check(device, cvtm_device_allocate(device, (int64_t)m * m, sizeof(double), &made));
-  return made;
-}
-
 static void measure_smoothing(cvtm_device *device, int m) {
-  double *host = host_plane(m), *rho = device_plane(device, m), *u = device_plane(device, m);
+  double *host = host_plane(m);
+  double *rho = bench_doubles(device, (int64_t)m * m), *u = bench_doubles(device, (int64_t)m * m);
   uint32_t seed = 1;
   for (int64_t k = 0; k < (int64_t)m * m; ++k) {
     const double x = (double)(k % m) / m - 0.5, y = (double)(k / m) / m - 0.5;

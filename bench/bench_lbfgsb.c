@@ -4,6 +4,7 @@
  *   bench_lbfgsb [--device cpu|cuda] [--threads N] [--history M] [--iterations K] [--cauchy exact]
  *                [--single] [--host-rounds] [--unbounded] [--sides A,B,..]
  */
+#include "bench/harness.h"
 #include "bench/problems/minpack2.h"
 
 #include <stdio.h>
@@ -62,18 +63,6 @@ static arguments read_arguments(int argc, char **argv) {
   return read;
 }
 
-static void check(cvtm_device *device, cvtm_status status) {
-  if (status == CVTM_OK) return;
-  fprintf(stderr, "%s: %s\n", cvtm_status_text(status), cvtm_device_error(device)->message);
-  exit(1);
-}
-
-static double *allocate(cvtm_device *device, int64_t n) {
-  void *memory = NULL;
-  check(device, cvtm_device_allocate(device, n, sizeof(double), &memory));
-  return memory;
-}
-
 /* The least memory traffic of an iteration with m pairs, in bytes: W, x, g, d and the bounds as the
  * two passes read and write them. */
 static double floor_bytes(int64_t n, const arguments *given) {
@@ -89,20 +78,21 @@ static void measure(cvtm_device *device, const arguments *given, int side) {
   cvtm_minpack2 *problem = NULL;
   cvtm_lbfgsb *solver = NULL;
   cvtm_lbfgsb_result result;
-  check(device, cvtm_minpack2_create(device, CVTM_MINPACK2_EPT, &size, &problem));
+  bench_check(device, cvtm_minpack2_create(device, CVTM_MINPACK2_EPT, &size, &problem));
   const int64_t n = cvtm_minpack2_variables(problem);
-  double *x = allocate(device, n), *lower = allocate(device, n), *upper = allocate(device, n);
-  check(device, cvtm_lbfgsb_create(device, n, &given->options, &solver));
+  double *x = bench_doubles(device, n), *lower = bench_doubles(device, n),
+         *upper = bench_doubles(device, n);
+  bench_check(device, cvtm_lbfgsb_create(device, n, &given->options, &solver));
   if (!given->unbounded) {
-    check(device, cvtm_minpack2_bounds(problem, lower, upper));
-    check(device, cvtm_lbfgsb_set_bounds(solver, lower, upper));
+    bench_check(device, cvtm_minpack2_bounds(problem, lower, upper));
+    bench_check(device, cvtm_lbfgsb_set_bounds(solver, lower, upper));
   }
   cvtm_device_free(device, lower);
   cvtm_device_free(device, upper);
   double best = 0.0;
   for (int repeat = 0; repeat < 3; ++repeat) {
-    check(device, cvtm_minpack2_start(problem, x));
-    check(device, cvtm_lbfgsb_minimize(solver, x, cvtm_minpack2_evaluate, problem, &result));
+    bench_check(device, cvtm_minpack2_start(problem, x));
+    bench_check(device, cvtm_lbfgsb_minimize(solver, x, cvtm_minpack2_evaluate, problem, &result));
     const double each = (result.seconds - result.evaluation_seconds) / (double)result.iterations;
     if (repeat == 0 || each < best) best = each;
   }

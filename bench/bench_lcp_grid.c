@@ -20,12 +20,6 @@ typedef struct bench {
   double *b, *lower, *x, *diagonal, *horizontal, *vertical; /* device memory */
 } bench;
 
-static double *doubles(const bench *t, int64_t count) {
-  void *made = NULL;
-  bench_check(t->device, cvtm_device_allocate(t->device, count, sizeof(double), &made));
-  return made;
-}
-
 static void copy_in(const bench *t, double *to, const double *from, int64_t count) {
   bench_check(t->device, cvtm_device_copy_in(t->device, to, from, (size_t)count * sizeof *to));
 }
@@ -122,8 +116,8 @@ static void copy(const bench *t, double *to, const double *from, size_t bytes) {
 /* Seconds for a byte: 256 MiB each way, more than any cache holds. */
 static double copy_seconds(const bench *t) {
   const size_t bytes = (size_t)1 << 28;
-  double *from = doubles(t, (int64_t)(bytes / sizeof(double)));
-  double *to = doubles(t, (int64_t)(bytes / sizeof(double)));
+  double *from = bench_doubles(t->device, (int64_t)(bytes / sizeof(double)));
+  double *to = bench_doubles(t->device, (int64_t)(bytes / sizeof(double)));
   bench_check(t->device, cvtm_device_fill(t->device, from, 0, bytes));
   double best = INFINITY;
   for (int run = 0; run < 4; ++run) {
@@ -141,9 +135,9 @@ static void measure(cvtm_device *device, int64_t m) {
   const double count = (double)m * (double)m;
   double *host = malloc((size_t)((m + 1) * m) * sizeof *host);
   if (!host) exit(1);
-  t.b = doubles(&t, m * m);
-  t.lower = doubles(&t, m * m);
-  t.x = doubles(&t, m * m);
+  t.b = bench_doubles(device, m * m);
+  t.lower = bench_doubles(device, m * m);
+  t.x = bench_doubles(device, m * m);
   const double copy = copy_seconds(&t);
   printf("%lld x %lld: a copy moves %.0f GB/s\n", (long long)m, (long long)m, 1e-9 / copy);
   cvtm_lcp_grid grid = {.width = m, .height = m, .constant = 1};
@@ -162,7 +156,7 @@ static void measure(cvtm_device *device, int64_t m) {
   printf("  torsion from nothing   %9.3f ms, %lld cycles, residual %.2e (%s)\n", 1e3 * seconds,
          (long long)result.iterations, result.natural_residual, cvtm_lcp_stop_name(result.stop));
   if (m <= 4096) {
-    t.diagonal = doubles(&t, m * m);
+    t.diagonal = bench_doubles(device, m * m);
     set_grading(&t, host);
     grid.neumann = 1;
     grid.constant = 16;
@@ -174,8 +168,8 @@ static void measure(cvtm_device *device, int64_t m) {
              nested ? "nested" : "cold  ", 1e3 * seconds, (long long)result.iterations,
              result.natural_residual, cvtm_lcp_stop_name(result.stop));
     }
-    t.horizontal = doubles(&t, (m + 1) * m);
-    t.vertical = doubles(&t, (m + 1) * m);
+    t.horizontal = bench_doubles(device, (m + 1) * m);
+    t.vertical = bench_doubles(device, (m + 1) * m);
     set_varying(&t, host);
     grid.diagonal = t.diagonal;
     grid.horizontal = t.horizontal;

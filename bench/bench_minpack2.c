@@ -12,15 +12,8 @@ enum { REPEATS = 20 };
 
 /* The arrays of a problem, in device memory. */
 typedef struct arrays {
-  void *x, *g, *f;
+  double *x, *g, *f;
 } arrays;
-
-static cvtm_status allocate(cvtm_device *device, int64_t n, arrays *a) {
-  cvtm_status status = cvtm_device_allocate(device, n, sizeof(double), &a->x);
-  if (status == CVTM_OK) status = cvtm_device_allocate(device, n, sizeof(double), &a->g);
-  if (status == CVTM_OK) status = cvtm_device_allocate(device, 2, sizeof(double), &a->f);
-  return status;
-}
 
 /* Seconds of an evaluation, or of a copy if problem is NULL. */
 static cvtm_status measure(cvtm_device *device, cvtm_minpack2 *problem, const arrays *a, int64_t n,
@@ -48,13 +41,12 @@ static cvtm_status print_row(cvtm_device *device, cvtm_minpack2_kind kind, int64
   options.variables = size;
   options.atoms = size / 2;
   cvtm_minpack2 *problem = NULL;
-  arrays a = {NULL, NULL, NULL};
   double seconds = 0.0, copy = 0.0;
   cvtm_status status = cvtm_minpack2_create(device, kind, &options, &problem);
   if (status != CVTM_OK) return status;
   const int64_t n = cvtm_minpack2_variables(problem);
-  status = allocate(device, n, &a);
-  if (status == CVTM_OK) status = cvtm_minpack2_start(problem, a.x);
+  const arrays a = {bench_doubles(device, n), bench_doubles(device, n), bench_doubles(device, 2)};
+  status = cvtm_minpack2_start(problem, a.x);
   if (status == CVTM_OK) status = measure(device, NULL, &a, n, &copy);
   if (status == CVTM_OK) status = measure(device, problem, &a, n, &seconds);
   if (status == CVTM_OK) {
@@ -62,9 +54,9 @@ static cvtm_status print_row(cvtm_device *device, cvtm_minpack2_kind kind, int64
            1e3 * seconds, 16e-9 * (double)n / seconds, copy / seconds);
     fflush(stdout);
   }
-  if (a.x) cvtm_device_free(device, a.x);
-  if (a.g) cvtm_device_free(device, a.g);
-  if (a.f) cvtm_device_free(device, a.f);
+  cvtm_device_free(device, a.x);
+  cvtm_device_free(device, a.g);
+  cvtm_device_free(device, a.f);
   cvtm_minpack2_destroy(problem);
   return status;
 }

@@ -73,6 +73,13 @@ static inline cvtm_status bench_loop(cvtm_device *device, cvtm_status (*round)(v
   return status;
 }
 
+/* count doubles in device memory; without memory the program ends with exit code 1. */
+static inline double *bench_doubles(cvtm_device *device, int64_t count) {
+  void *memory = NULL;
+  bench_check(device, cvtm_device_allocate(device, count, sizeof(double), &memory));
+  return memory;
+}
+
 /* side * side values: 1 everywhere, or waves between 1 and 100. */
 static inline void bench_density(int side, int graded, float *density) {
   _Pragma("omp parallel for schedule(static)") for (int y = 0; y < side; ++y) {
