@@ -328,12 +328,16 @@ static cvtm_status run_sweeps(cvtm_hlcp *h) {
   return solver_sweep(h);
 }
 
+void cvtm_hlcp_reset_state(cvtm_hlcp *h) {
+  memset(h->host_state, 0, sizeof *h->host_state);
+  h->host_state->target = fmin(h->options.tolerance, DBL_MAX);
+  h->host_state->limit = h->options.max_iterations;
+  h->host_state->stop = CVTM_UNDECIDED;
+}
+
 static cvtm_status solve_by_sweeps(cvtm_hlcp *h, cvtm_hlcp_result *result) {
   cvtm_hlcp_state *state = h->host_state;
-  memset(state, 0, sizeof *state);
-  state->target = fmin(h->options.tolerance, DBL_MAX);
-  state->limit = h->options.max_iterations;
-  state->stop = CVTM_UNDECIDED;
+  cvtm_hlcp_reset_state(h);
   const int64_t poll_interval = h->options.monitor != NULL ? 64 : CVTM_HLCP_RING / 2;
   int64_t next = 0;
   int interrupted = 0;

@@ -25,6 +25,8 @@ struct cvtm_hlcp {
 };
 
 cvtm_status cvtm_hlcp_vector(cvtm_hlcp *hlcp, int64_t count, double **vector);
+/* host_state = that before the first iteration, with the limits of the options. */
+void cvtm_hlcp_reset_state(cvtm_hlcp *hlcp);
 /* Everything that cvtm_hlcp_create refuses. */
 cvtm_status cvtm_hlcp_check_input(const cvtm_csr *a, const cvtm_csr *b,
                                   const cvtm_hlcp_options *options, cvtm_error *error);

@@ -7,7 +7,6 @@
 #include "lcp/krylov.h"
 #include "lcp/sparse/csr.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -243,10 +242,7 @@ static cvtm_status step_from_best(cvtm_hlcp *h, double best, cvtm_hlcp_result *r
 cvtm_status cvtm_hlcp_newton_solve(cvtm_hlcp *h, cvtm_hlcp_result *result) {
   cvtm_hlcp_newton *s = h->newton;
   cvtm_hlcp_state *host_state = h->host_state;
-  memset(host_state, 0, sizeof *host_state);
-  host_state->target = fmin(h->options.tolerance, DBL_MAX);
-  host_state->limit = h->options.max_iterations;
-  host_state->stop = CVTM_UNDECIDED;
+  cvtm_hlcp_reset_state(h);
   host_state->pause_at = INT64_MAX;
   cvtm_status status = send_state(h);
   if (status == CVTM_OK) status = evaluate_h(h);
