@@ -130,6 +130,41 @@ static double copy_seconds(const bench *t) {
   return best / (2 * (double)bytes);
 }
 
+/* Grading with and without a nested start, and cycles with varying links. */
+static void measure_coefficients(bench *t, double *host) {
+  const int64_t m = t->m;
+  cvtm_lcp_options options;
+  cvtm_lcp_result result;
+  cvtm_lcp_defaults(&options);
+  cvtm_lcp_grid grid = {.width = m, .height = m};
+  t->diagonal = bench_doubles(t->device, m * m);
+  set_grading(t, host);
+  grid.neumann = 1;
+  grid.constant = 16;
+  grid.mass = 1;
+  for (int nested = 0; nested < 2; ++nested) {
+    options.nested = nested;
+    const double seconds = solve(t, &grid, &options, 0, 0, &result);
+    printf("  grading, %s start %9.3f ms, %lld cycles, residual %.2e (%s)\n",
+           nested ? "nested" : "cold  ", 1e3 * seconds, (long long)result.iterations,
+           result.natural_residual, cvtm_lcp_stop_name(result.stop));
+  }
+  t->horizontal = bench_doubles(t->device, (m + 1) * m);
+  t->vertical = bench_doubles(t->device, (m + 1) * m);
+  set_varying(t, host);
+  grid.diagonal = t->diagonal;
+  grid.horizontal = t->horizontal;
+  grid.vertical = t->vertical;
+  printf("  tnnmg, varying links   %9.3f ms per cycle\n",
+         1e3 * cycle_seconds(t, &grid, CVTM_LCP_TNNMG));
+  options.max_iterations = 1;
+  const double seconds = solve(t, &grid, &options, 1, 1, &result);
+  printf("  new coefficients and 1 cycle %9.3f ms\n", 1e3 * seconds);
+  cvtm_device_free(t->device, t->diagonal);
+  cvtm_device_free(t->device, t->horizontal);
+  cvtm_device_free(t->device, t->vertical);
+}
+
 static void measure(cvtm_device *device, int64_t m) {
   bench t = {device, m, NULL, NULL, NULL, NULL, NULL, NULL};
   const double count = (double)m * (double)m;
@@ -152,37 +187,10 @@ static void measure(cvtm_device *device, int64_t m) {
   cvtm_lcp_options options;
   cvtm_lcp_result result;
   cvtm_lcp_defaults(&options);
-  double seconds = solve(&t, &grid, &options, 0, 0, &result);
+  const double seconds = solve(&t, &grid, &options, 0, 0, &result);
   printf("  torsion from nothing   %9.3f ms, %lld cycles, residual %.2e (%s)\n", 1e3 * seconds,
          (long long)result.iterations, result.natural_residual, cvtm_lcp_stop_name(result.stop));
-  if (m <= 4096) {
-    t.diagonal = bench_doubles(device, m * m);
-    set_grading(&t, host);
-    grid.neumann = 1;
-    grid.constant = 16;
-    grid.mass = 1;
-    for (int nested = 0; nested < 2; ++nested) {
-      options.nested = nested;
-      seconds = solve(&t, &grid, &options, 0, 0, &result);
-      printf("  grading, %s start %9.3f ms, %lld cycles, residual %.2e (%s)\n",
-             nested ? "nested" : "cold  ", 1e3 * seconds, (long long)result.iterations,
-             result.natural_residual, cvtm_lcp_stop_name(result.stop));
-    }
-    t.horizontal = bench_doubles(device, (m + 1) * m);
-    t.vertical = bench_doubles(device, (m + 1) * m);
-    set_varying(&t, host);
-    grid.diagonal = t.diagonal;
-    grid.horizontal = t.horizontal;
-    grid.vertical = t.vertical;
-    printf("  tnnmg, varying links   %9.3f ms per cycle\n",
-           1e3 * cycle_seconds(&t, &grid, CVTM_LCP_TNNMG));
-    options.max_iterations = 1;
-    seconds = solve(&t, &grid, &options, 1, 1, &result);
-    printf("  new coefficients and 1 cycle %9.3f ms\n", 1e3 * seconds);
-    cvtm_device_free(device, t.diagonal);
-    cvtm_device_free(device, t.horizontal);
-    cvtm_device_free(device, t.vertical);
-  }
+  if (m <= 4096) measure_coefficients(&t, host);
   fflush(stdout);
   cvtm_device_free(device, t.b);
   cvtm_device_free(device, t.lower);
