@@ -1,6 +1,7 @@
 #include "cli/input.h"
 
 #include "base/npy.h"
+#include "cli/stipples.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,6 +13,10 @@ void cli_choose_tone(const cvtm_image *image, cli_options *options, cvtm_density
   tone->gamma = options->gamma;
   tone->from = (cvtm_density_from)options->density_from;
   tone->floor = options->floor;
+  tone->black = options->black;
+  tone->white = options->white;
+  tone->contrast = options->contrast;
+  if (options->dots == CLI_DOTS_TONE) tone->dot_ratio = cli_dot_ratio(options);
   if (tone->from == CVTM_DENSITY_FROM_AUTO)
     tone->from = image->is_data ? CVTM_DENSITY_FROM_DENSITY : CVTM_DENSITY_FROM_TONE;
   options->density_from = (int)tone->from;

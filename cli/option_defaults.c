@@ -73,6 +73,7 @@ void cli_options_set_defaults(cli_command command, cli_options *options) {
   options->format = command == CLI_RUN || command == CLI_BATCH || command == CLI_VIEW ? "csv"
                     : command == CLI_MESH                                             ? "obj"
                                                                                       : "npy";
+  options->overlap = 1;
   options->svg = command == CLI_MESH ? CVTM_SVG_MESH : CVTM_SVG_STIPPLES;
   options->page.margin = 10;
   options->page.gcode = "grbl-servo";
@@ -89,6 +90,9 @@ void cli_options_set_defaults(cli_command command, cli_options *options) {
   options->density_from = (int)density.from;
   options->gamma = density.gamma;
   options->floor = density.floor;
+  options->black = density.black;
+  options->white = density.white;
+  options->contrast = density.contrast;
   options->equal_mass.tolerance = 1e-6;
   options->domain.smallest = 1;
   options->domain.tolerance = 0.3;

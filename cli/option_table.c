@@ -29,8 +29,11 @@ static const cli_choice svg_kinds[] = {{"stipples", CVTM_SVG_STIPPLES},
                                        {"mesh", CVTM_SVG_MESH},
                                        {"path", CVTM_SVG_PATH},
                                        END_OF_CHOICES};
-static const cli_choice dot_areas[] = {
-    {"auto", CLI_DOTS_AUTO}, {"equal", CLI_DOTS_EQUAL}, {"mass", CLI_DOTS_MASS}, END_OF_CHOICES};
+static const cli_choice dot_areas[] = {{"auto", CLI_DOTS_AUTO},
+                                       {"equal", CLI_DOTS_EQUAL},
+                                       {"mass", CLI_DOTS_MASS},
+                                       {"tone", CLI_DOTS_TONE},
+                                       END_OF_CHOICES};
 static const cli_choice point_orders[] = {
     {"none", CLI_ORDER_NONE}, {"tsp", CLI_ORDER_TSP}, {"plot", CLI_ORDER_PLOT}, END_OF_CHOICES};
 static const cli_choice page_orientations[] = {{"auto", CLI_PAGE_AUTO},
@@ -145,8 +148,13 @@ const cli_option_row cli_option_rows[] = {
   {"run-report", 0, BATCH, TEXT(report, "FILE"), "write a JSON report of each run", CLI_WRITES},
   {"svg", 0, RUN | MESH | VIEW, CHOICE(svg, svg_kinds), "what an SVG output shows"},
   {"dots", 0, RUN, CHOICE(dots, dot_areas),
-   "of an SVG: each as large as the ink of its cell (mass), or all of the size that\n"
-   "makes the mean ink right (equal); auto: mass for pictures, equal for data"},
+   "of an SVG: each as large as the ink of its cell (mass); the same with sites so placed\n"
+   "that dark dots are larger (tone); or all of the size that makes the mean ink right\n"
+   "(equal); auto: mass for pictures, equal for data"},
+  {"dot-size", 0, RUN, TEXT(dot_size, "MIN,MAX"),
+   "diameters of dots in pixels, or one for all; without -n they give the number of sites"},
+  {"overlap", 0, RUN, FLAG(overlap),
+   "dots may overlap; --no-overlap: those that would touch another shrink"},
   {"order", 0, RUN | MESH, CHOICE(order, point_orders),
    "of the points: one short closed path through all; or the same path opened, so that a\n"
    "pen travels little between dots"},
@@ -215,6 +223,12 @@ const cli_option_row cli_option_rows[] = {
   {"density", 0, STATS, TEXT(density, "IMAGE"), "also the energy ratio for this density", CLI_READS},
   {"invert", 0, RUN | STATS | VIEW | DENSITY, FLAG(invert), "bright is dense"},
   {"gamma", 0, RUN | STATS | VIEW | DENSITY, REAL(gamma, "G", 1e-6, 1e6), "the tone is raised to this power first"},
+  {"black", 0, RUN | STATS | VIEW | DENSITY, REAL(black, "LEVEL", 0, 1),
+   "of a picture: levels (sRGB values, 0 to 1) up to this become black"},
+  {"white", 0, RUN | STATS | VIEW | DENSITY, REAL(white, "LEVEL", 0, 1),
+   "of a picture: levels from this on become white"},
+  {"contrast", 0, RUN | STATS | VIEW | DENSITY, REAL(contrast, "FACTOR", 1e-3, 1e3),
+   "of a picture: distances of levels from the middle grey are multiplied by this"},
   {"density-from", 0, RUN | STATS | VIEW | DENSITY, CHOICE(density_from, density_sources),
    "density = tone^2, value, or value^-4; auto: tone for pictures"},
   {"floor", 0, RUN | STATS | VIEW | DENSITY, REAL(floor, "RHO", 0, 3e38), "raise smaller densities to this"},

@@ -12,7 +12,7 @@
 
 enum { CLI_LIST_MAX = 64, CLI_OPTIONS_MAX = 256 };
 
-typedef enum cli_dots { CLI_DOTS_AUTO, CLI_DOTS_EQUAL, CLI_DOTS_MASS } cli_dots;
+typedef enum cli_dots { CLI_DOTS_AUTO, CLI_DOTS_EQUAL, CLI_DOTS_MASS, CLI_DOTS_TONE } cli_dots;
 typedef enum cli_order { CLI_ORDER_NONE, CLI_ORDER_TSP, CLI_ORDER_PLOT } cli_order;
 typedef enum cli_orientation {
   CLI_PAGE_AUTO,
@@ -38,6 +38,8 @@ typedef struct cli_options {
   const char *picture, *density_out, *report;
   const char *layers; /* of the picture, split by commas; NULL: the default */
   int64_t picture_size;
+  const char *dot_size; /* MIN,MAX; NULL: any */
+  int overlap;          /* of dots */
   int svg, dots, order, unit, ascii;
 
   struct {
@@ -58,7 +60,7 @@ typedef struct cli_options {
   } equal_mass;
 
   int invert, density_from;
-  double gamma, floor;
+  double gamma, floor, black, white, contrast;
   const char *density;
 
   struct {

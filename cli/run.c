@@ -13,7 +13,8 @@
 
 int cli_run_check(const cli_options *options) {
   if (options->points == 0 && options->init == NULL && options->fixed == NULL &&
-      options->density_from != CVTM_DENSITY_FROM_SIZE)
+      options->density_from != CVTM_DENSITY_FROM_SIZE &&
+      (options->dot_size == NULL || options->domain.kind != CLI_DOMAIN_NONE))
     return cli_usage_error(options->command, "--points is missing");
   if (options->output.count == 0 && options->picture == NULL && options->density_out == NULL &&
       options->report == NULL && options->view.watch == NULL)
@@ -23,6 +24,7 @@ int cli_run_check(const cli_options *options) {
   if (code == CLI_EXIT_OK) code = cli_segment_check(options);
   if (code == CLI_EXIT_OK) code = cli_domain_check(options);
   if (code == CLI_EXIT_OK) code = cli_equal_mass_check(options);
+  if (code == CLI_EXIT_OK) code = cli_stipples_check(options);
   if (code == CLI_EXIT_OK) code = cli_order_check(options);
   if (code == CLI_EXIT_OK) code = cli_page_check(options);
   return code == CLI_EXIT_OK ? cli_outputs_check_names(options) : code;

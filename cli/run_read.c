@@ -100,6 +100,31 @@ static cvtm_status count_by_size(cli_run_job *r, cvtm_error *error) {
   return CVTM_OK;
 }
 
+/* True if --dot-size gives the number of sites. */
+static int count_by_dots(const cli_options *o) {
+  return o->dot_size != NULL && o->points == 0 && o->init == NULL &&
+         o->density_from != CVTM_DENSITY_FROM_SIZE;
+}
+
+/* Chooses the dots, and their number if it is not given. */
+static cvtm_status choose_dots(cli_run_job *r, cvtm_error *error) {
+  cli_options *o = &r->options;
+  const double most = 1e9;
+  if (o->dots == CLI_DOTS_TONE && o->density_from != CVTM_DENSITY_FROM_TONE)
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: --dots tone needs the density of a tone",
+                     o->input);
+  if (!count_by_dots(o)) return CVTM_OK;
+  if (r->tone == NULL)
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: data has no tone; --points is missing",
+                     o->input);
+  const double count = cli_stipples_count(o, r->tone, (int64_t)r->domain.width * r->domain.height);
+  if (count > most)
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the dots would be %.3g; at most %g", o->input,
+                     count, most);
+  o->points = (int64_t)count;
+  return CVTM_OK;
+}
+
 /* Chooses the dots, and leaves out the ink where no sites may be. */
 static void finish_tone(cli_run_job *r) {
   const size_t pixels = (size_t)r->domain.width * (size_t)r->domain.height;
@@ -111,9 +136,9 @@ static void finish_tone(cli_run_job *r) {
 
 int cli_run_read_density(cli_run_job *r, cvtm_device *device) {
   cvtm_error error = {CVTM_OK, ""};
-  cvtm_status status =
-      cli_read_conditioned(device, r->options.input, &r->options, &r->made,
-                           cli_stipples_wanted(&r->options) ? &r->tone : NULL, &error);
+  cvtm_status status = cli_read_conditioned(
+      device, r->options.input, &r->options, &r->made,
+      cli_stipples_wanted(&r->options) || count_by_dots(&r->options) ? &r->tone : NULL, &error);
   r->domain = (cvtm_domain){r->made.width, r->made.height, r->options.periodic};
   const int by_size = r->options.density_from == CVTM_DENSITY_FROM_SIZE && r->options.points == 0 &&
                       r->options.init == NULL;
@@ -125,6 +150,7 @@ int cli_run_read_density(cli_run_job *r, cvtm_device *device) {
   }
   r->density = r->made.density;
   if (status == CVTM_OK) finish_tone(r);
+  if (status == CVTM_OK) status = choose_dots(r, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   return CLI_EXIT_OK;
 }

@@ -1,6 +1,7 @@
 #include "cli/stipples.h"
 
 #include "base/portable.h"
+#include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/report.h"
 #include "cvt/cell_mass.h"
@@ -19,6 +20,45 @@ int cli_stipples_wanted(const cli_options *options) {
 
 int cli_stipples_are_light(const cli_options *options) {
   return options->invert || options->view.dark;
+}
+
+/* Sets the bounds of --dot-size: 0 and infinity without it. Returns 0 if the text is wrong. */
+static int read_sizes(const cli_options *options, double *size) {
+  size[0] = 0;
+  size[1] = INFINITY;
+  if (options->dot_size == NULL) return 1;
+  if (cli_numbers_parse(options->dot_size, 1, size))
+    size[1] = size[0];
+  else if (!cli_numbers_parse(options->dot_size, 2, size))
+    return 0;
+  return size[0] > 0 && size[0] <= size[1];
+}
+
+int cli_stipples_check(const cli_options *o) {
+  double size[2];
+  if (!read_sizes(o, size))
+    return cli_usage_error(o->command, "--dot-size: '%s' is not MIN,MAX", o->dot_size);
+  if (o->dots == CLI_DOTS_TONE && o->equal_mass.on)
+    return cli_usage_error(o->command,
+                           "--dots tone is not for --equal-mass, which places the sites");
+  return CLI_EXIT_OK;
+}
+
+double cli_dot_ratio(const cli_options *options) {
+  double size[2];
+  const double without = 0.5;
+  return read_sizes(options, size) && options->dot_size != NULL ? size[0] / size[1] : without;
+}
+
+double cli_stipples_count(const cli_options *options, const float *tone, int64_t pixels) {
+  double size[2], count = 0;
+  (void)read_sizes(options, size);
+  for (int64_t p = 0; p < pixels; ++p) {
+    const double share = options->dots == CLI_DOTS_TONE ? (double)tone[p] : 0.5;
+    const double diameter = size[0] + (size[1] - size[0]) * share;
+    count += (double)tone[p] / (0.25 * CVTM_PI * diameter * diameter);
+  }
+  return fmax(round(count), 1);
 }
 
 static cvtm_status no_memory(cvtm_error *error) {
@@ -122,6 +162,42 @@ static cvtm_status set_radii(const cli_options *o, const cli_stipples_source *s,
   return status;
 }
 
+/* --- bounds --- */
+
+static double distance(const cli_stipples_source *s, int64_t i, int32_t j) {
+  const double *a = s->mesh->points + 2 * i, *b = s->mesh->points + 2 * (int64_t)j;
+  double dx = fabs(a[0] - b[0]), dy = fabs(a[1] - b[1]);
+  if (s->domain.periodic) {
+    dx = fmin(dx, fabs(s->domain.width - dx));
+    dy = fmin(dy, fabs(s->domain.height - dy));
+  }
+  return hypot(dx, dy);
+}
+
+/* No dot reaches farther than halfway to its nearest neighbour, so that none overlap; a little
+ * less, because the SVG rounds. The nearest site is always a neighbour across an edge of the cell.
+ */
+static void separate(const cli_stipples_source *s, const cvtm_cells *cells, double *radius) {
+  const double gap = 1e-3 * mean_spacing(s);
+#pragma omp parallel for schedule(dynamic, 256)
+  for (int64_t i = 0; i < cells->count; ++i) {
+    double nearest = INFINITY;
+    for (int64_t k = cells->start[i]; k < cells->start[i + 1]; ++k)
+      if (cells->neighbors[k] >= 0) nearest = fmin(nearest, distance(s, i, cells->neighbors[k]));
+    if (cells->start[i] == cells->start[i + 1]) nearest = 0; /* another dot has this place */
+    radius[i] = fmin(radius[i], fmax(0.5 * nearest - gap, 0));
+  }
+}
+
+static void bound_radii(const cli_options *o, const cli_stipples_source *s, const cvtm_cells *cells,
+                        double *radius) {
+  double size[2];
+  (void)read_sizes(o, size);
+  for (int64_t i = 0; i < cells->count; ++i)
+    radius[i] = fmin(fmax(radius[i], 0.5 * size[0]), 0.5 * size[1]);
+  if (!o->overlap) separate(s, cells, radius);
+}
+
 /* The Voronoi cells of the dots in the whole domain: with --domain or --equal-mass those of the run
  * are others. */
 static cvtm_status make_cells(const cli_stipples_source *s, cvtm_cells *cells, cvtm_error *error) {
@@ -205,27 +281,36 @@ static void find_sizes(cli_stipples *stipples, int64_t count) {
 
 /* --- the whole --- */
 
+static cvtm_status make(const cli_options *o, const cli_stipples_source *s, cli_stipples *stipples,
+                        cvtm_error *error) {
+  const int64_t count = s->mesh->vertex_count;
+  cvtm_status status = CVTM_OK;
+  stipples->radius = malloc((size_t)count * sizeof *stipples->radius);
+  if (stipples->radius == NULL) return no_memory(error);
+  if (s->tone != NULL)
+    status = set_radii(o, s, s->cells, stipples->radius, error);
+  else if (o->dots == CLI_DOTS_MASS)
+    set_radii_by_mass(s, stipples->radius);
+  else
+    for (int64_t i = 0; i < count; ++i) stipples->radius[i] = 0.3 * mean_spacing(s);
+  if (status != CVTM_OK) return status;
+  bound_radii(o, s, s->cells, stipples->radius);
+  find_sizes(stipples, count);
+  const int is_shown = o->report != NULL || !o->quiet;
+  return s->tone != NULL && is_shown ? measure(o, s, stipples, error) : CVTM_OK;
+}
+
 cvtm_status cli_stipples_make(const cli_options *options, const cli_stipples_source *source,
                               cli_stipples *stipples, cvtm_error *error) {
   cli_stipples_source s = *source;
   cvtm_cells own = {0};
   cvtm_status status = CVTM_OK;
   *stipples = (cli_stipples){0};
-  if (s.tone == NULL && options->dots != CLI_DOTS_MASS) return CVTM_OK;
-  stipples->radius = malloc((size_t)s.mesh->vertex_count * sizeof *stipples->radius);
-  if (stipples->radius == NULL) return no_memory(error);
-  if (s.tone == NULL) {
-    set_radii_by_mass(&s, stipples->radius);
-    return CVTM_OK;
-  }
   if (s.cells == NULL) {
     status = make_cells(&s, &own, error);
     s.cells = &own;
   }
-  if (status == CVTM_OK) status = set_radii(options, &s, s.cells, stipples->radius, error);
-  if (status == CVTM_OK) find_sizes(stipples, s.mesh->vertex_count);
-  if (status == CVTM_OK && (options->report != NULL || !options->quiet))
-    status = measure(options, &s, stipples, error);
+  if (status == CVTM_OK) status = make(options, &s, stipples, error);
   cvtm_cells_free(&own);
   if (status != CVTM_OK) cli_stipples_free(stipples);
   return status;

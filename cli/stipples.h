@@ -22,6 +22,15 @@ typedef struct cli_stipples {
 /* True if an SVG of dots is among the outputs. */
 int cli_stipples_wanted(const cli_options *options);
 
+/* Checks --dots and --dot-size. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
+int cli_stipples_check(const cli_options *options);
+
+/* Of --dots tone: the diameter of dots in bright places over that in dark ones. */
+double cli_dot_ratio(const cli_options *options);
+
+/* The number of dots of --dot-size that have the ink of the picture if none overlap; at least 1. */
+double cli_stipples_count(const cli_options *options, const float *tone, int64_t pixels);
+
 /* True if the dots are light on a dark ground. */
 int cli_stipples_are_light(const cli_options *options);
 

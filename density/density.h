@@ -48,6 +48,12 @@ typedef struct cvtm_density_options {
   double gamma; /* tone^gamma first; 1 */
   cvtm_density_from from;
   double floor; /* rho below it is raised to it; 0 */
+  /* Of pictures, before the tone, on values as sRGB encodes them: those up to `black` become black,
+   * those from `white` white, and the distance from the middle grey is multiplied by `contrast`. */
+  double black, white, contrast; /* 0, 1, 1 */
+  /* With TONE: the diameter of dots where the tone is 0, of that where it is 1; between them it
+   * follows the tone, and rho is such that the ink does too. 1: equal dots. */
+  double dot_ratio;
 } cvtm_density_options;
 
 void cvtm_density_defaults(cvtm_density_options *options);

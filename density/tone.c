@@ -1,4 +1,5 @@
 #include "base/large_pages.h"
+#include "base/srgb.h"
 #include "base/vectors.h"
 #include "density/density.h"
 
@@ -9,7 +10,8 @@
 #include <string.h>
 
 void cvtm_density_defaults(cvtm_density_options *options) {
-  *options = (cvtm_density_options){.gamma = 1, .from = CVTM_DENSITY_FROM_AUTO};
+  *options = (cvtm_density_options){
+      .gamma = 1, .from = CVTM_DENSITY_FROM_AUTO, .white = 1, .contrast = 1, .dot_ratio = 1};
 }
 
 static cvtm_status check_options(const cvtm_density_options *options, cvtm_error *error) {
@@ -19,6 +21,14 @@ static cvtm_status check_options(const cvtm_density_options *options, cvtm_error
   if (!(options->floor >= 0) || !(options->floor <= FLT_MAX)) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "the density's floor must be zero or positive, not %g", options->floor);
+  }
+  if (!(options->white > options->black) || !(options->contrast > 0)) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "white must be above black, and the contrast positive");
+  }
+  if (!(options->dot_ratio > 0 && options->dot_ratio <= 1)) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the ratio of dots must be in (0, 1], not %g",
+                     options->dot_ratio);
   }
   return CVTM_OK;
 }
@@ -84,11 +94,17 @@ static double density_of(double value, cvtm_density_from from) {
   }
 }
 
+static int changes_levels(const cvtm_density_options *options) {
+  return options->black != 0 || options->white != 1 || options->contrast != 1;
+}
+
 static cvtm_status zero_everywhere(const cvtm_image *image, const cvtm_density_options *options,
                                    const char *name, double brightest, double darkest,
                                    cvtm_error *error) {
   const char *reason;
-  if (!image->is_data && !options->invert && darkest >= 1) {
+  if (changes_levels(options)) {
+    reason = "with these levels the density is zero everywhere; try others of --black, --white";
+  } else if (!image->is_data && !options->invert && darkest >= 1) {
     reason = "no dark pixel, so the density is zero everywhere; try --invert";
   } else if (!image->is_data && options->invert && brightest <= 0) {
     reason = "no bright pixel, so the density is zero everywhere; try without --invert";
@@ -111,11 +127,19 @@ typedef struct conversion {
   cvtm_density_from from; /* not AUTO */
   int reversed;           /* the value is taken from `top` first */
   double top, gamma, floor;
+  double dot_ratio;
+  const cvtm_density_options *levels; /* NULL: those of the picture */
 } conversion;
 
 static conversion choose_conversion(const cvtm_image *image, const cvtm_density_options *options,
                                     double max) {
-  conversion c = {options->from, 0, image->is_data ? max : 1, options->gamma, options->floor};
+  conversion c = {options->from,
+                  0,
+                  image->is_data ? max : 1,
+                  options->gamma,
+                  options->floor,
+                  options->dot_ratio,
+                  changes_levels(options) ? options : NULL};
   if (c.from == CVTM_DENSITY_FROM_AUTO)
     c.from = image->is_data ? CVTM_DENSITY_FROM_DENSITY : CVTM_DENSITY_FROM_TONE;
   /* Pictures are dense where dark, data where large. */
@@ -123,14 +147,26 @@ static conversion choose_conversion(const cvtm_image *image, const cvtm_density_
   return c;
 }
 
+static double level_of(double value, const cvtm_density_options *o) {
+  const double encoded = cvtm_linear_to_srgb(fmin(fmax(value, 0), 1));
+  const double level = (encoded - o->black) / (o->white - o->black);
+  return cvtm_srgb_to_linear(fmin(fmax(0.5 + (level - 0.5) * o->contrast, 0), 1));
+}
+
 /* The tone of a value. */
 static inline double tone_of(double value, const conversion *c) {
+  if (c->levels != NULL) value = level_of(value, c->levels);
   if (c->reversed) value = value < c->top ? c->top - value : 0;
   return c->gamma != 1 ? pow(value, c->gamma) : value;
 }
 
 static inline double convert_value(double value, const conversion *c) {
-  const double rho = density_of(tone_of(value, c), c->from);
+  double tone = tone_of(value, c);
+  if (c->dot_ratio != 1) {
+    const double size = c->dot_ratio + (1 - c->dot_ratio) * tone;
+    tone /= size * size;
+  }
+  const double rho = density_of(tone, c->from);
   return rho < c->floor ? c->floor : rho;
 }
 
@@ -153,12 +189,14 @@ CVTM_INLINE int convert_values(const float *value, int64_t count, const conversi
 static int convert_block(const float *value, int64_t count, const conversion *c, float *density,
                          int *positive) {
   const double floor = c->floor;
+  if (c->dot_ratio != 1 || c->levels != NULL)
+    return convert_values(value, count, c, density, positive);
   if (c->from == CVTM_DENSITY_FROM_DENSITY && !c->reversed && c->gamma == 1) {
-    const conversion data = {CVTM_DENSITY_FROM_DENSITY, 0, 0, 1, floor};
+    const conversion data = {CVTM_DENSITY_FROM_DENSITY, 0, 0, 1, floor, 1, NULL};
     return convert_values(value, count, &data, density, positive);
   }
   if (c->from == CVTM_DENSITY_FROM_TONE && c->reversed && c->gamma == 1) {
-    const conversion picture = {CVTM_DENSITY_FROM_TONE, 1, c->top, 1, floor};
+    const conversion picture = {CVTM_DENSITY_FROM_TONE, 1, c->top, 1, floor, 1, NULL};
     return convert_values(value, count, &picture, density, positive);
   }
   return convert_values(value, count, c, density, positive);
@@ -206,6 +244,10 @@ cvtm_status cvtm_density_from_image(const cvtm_image *image, const cvtm_density_
   if (status != CVTM_OK) return status;
   if (image->width < 1 || image->height < 1 || image->value == NULL) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: the image has no pixels", name);
+  }
+  if (image->is_data && changes_levels(options)) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: data has no black, white or contrast; use --gamma", name);
   }
   size_t count = (size_t)image->width * (size_t)image->height;
   double max = 0;

@@ -17,7 +17,8 @@ EFFECTS = [
     (PLY, ("--ascii",)),
     (PLY, ("--unit",)),
     (("-o", "{}.svg"), ("--svg", "mesh")),
-    (("-o", "{}.svg"), ("--dots", "equal")),
+    (("-o", "{}.svg"), ("--dots", "mass")),
+    (("-o", "{}.svg"), ("--dot-size", "1,2")),
     ((), ("--order", "plot")),
     (SVG, ("--page", "A5")),
     ((*SVG, "--page", "A5"), ("--margin", 20)),
@@ -76,9 +77,9 @@ EFFECTS = [
     ((*SEED, "--steps", 3), ("--tau", 0.0001)),
     (SEED, ("--steps", 1)),
 ]
-# Options of outputs and of how a run is watched, tested by themselves.
+# Options of pictures, of outputs and of how a run is watched, tested by themselves.
 ELSEWHERE = {
-    "output", "format", "report", "dark", "size", "watch", "every", "device", "threads", "config",
+    "black", "white", "contrast", "overlap", "output", "format", "report", "dark", "size", "watch", "every", "device", "threads", "config",
     "quiet", "verbose", "help", "version"
 }
 

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from conftest import EXAMPLES
+from conftest import EXAMPLES, pgm_bytes, strict_json
 
 CAMERA, COINS = EXAMPLES / "camera.png", EXAMPLES / "coins.png"
 DOMAIN = ("-n", 5000, "--invert", "--domain", "image", "--domain-smooth", 1.5, "--domain-smallest", 20)
@@ -124,3 +124,84 @@ def test_data_have_no_tone(cvtmesh):
                                atol=1e-3)
     cvtmesh.call("run", "even.npy", "-n", 50, "-o", "a.svg", "--dots", "mass", "--iterations", 2)
     assert len(set(read_dots(cvtmesh, "a.svg")[:, 2])) > 10
+
+
+def test_dots_that_follow_the_tone(cvtmesh):
+    tone = draw(cvtmesh, CAMERA, "--dots", "tone")
+    dots, ink = read_dots(cvtmesh, "a.svg"), picture_ink(cvtmesh, CAMERA)
+    contrast, correlation, ratio = compare(dots, ink)
+    assert contrast == pytest.approx(1, abs=0.1)
+    assert correlation > 0.97
+    assert ratio == pytest.approx(1, abs=0.02)
+    assert tone["contrast"] == pytest.approx(contrast, abs=0.01)
+    # Away from edges the diameters follow 1/2 + tone / 2.
+    local = blurred(ink, 6)[dots[:, 1].astype(int), dots[:, 0].astype(int)]
+    bright, dark = np.median(dots[local < 0.5, 2]), np.median(dots[local > 0.9, 2])
+    assert 1.2 < dark / bright < 2
+    cvtmesh.refused("run", CAMERA, "-n", 50, "--dots", "tone", "--equal-mass", "-o", "b.svg", code=2)
+    np.save(cvtmesh.path("even.npy"), np.ones((40, 60)))
+    cvtmesh.refused("run", "even.npy", "-n", 50, "--dots", "tone", "-o", "b.svg", code=3)
+
+
+def test_bounds_of_the_sizes(cvtmesh):
+    draw(cvtmesh, COINS, "--dot-size", "7,8.5")
+    sizes = 2 * read_dots(cvtmesh, "a.svg")[:, 2]
+    assert 7 - 1e-3 < sizes.min() < 7.1 and 8.4 < sizes.max() < 8.5 + 1e-3
+    for wrong in ("8,7", "0,1", "1,2,3", "x"):
+        cvtmesh.refused("run", COINS, "-n", 50, "--dot-size", wrong, "-o", "b.svg", code=2)
+
+
+@pytest.mark.parametrize("dots,size", [("equal", "5"), ("mass", "4,6"), ("tone", "4,8")])
+def test_the_sizes_give_the_number_of_dots(cvtmesh, dots, size):
+    report = cvtmesh.report("run", COINS, "--invert", "-o", "a.svg", "--dots", dots, "--dot-size",
+                            size)
+    ink = picture_ink(cvtmesh, COINS, "--invert")
+    least, most = [float(part) for part in (size + "," + size).split(",")[:2]]
+    diameter = least + (most - least) * (ink if dots == "tone" else 0.5)
+    assert report["sites"] == pytest.approx((ink / (np.pi / 4 * diameter**2)).sum(), abs=1)
+    # Bounds cut off some ink.
+    assert report["tone"]["ink"] / report["tone"]["picture_ink"] == pytest.approx(1, abs=0.05)
+    np.save(cvtmesh.path("even.npy"), np.ones((40, 60)))
+    cvtmesh.refused("run", "even.npy", "--dot-size", size, "-o", "b.svg", code=3)
+
+
+def test_dots_that_do_not_overlap(cvtmesh):
+    for options in ((), ("--dots", "tone"), ("--periodic",), ("--equal-mass",)):
+        draw(cvtmesh, COINS, "--no-overlap", "--iterations", 10, *options)
+        dots = read_dots(cvtmesh, "a.svg")
+        x, y, r = dots.T
+        apart = np.hypot(x[:, None] - x, y[:, None] - y) - (r[:, None] + r)
+        np.fill_diagonal(apart, 1)
+        assert apart.min() >= 0
+        assert r.min() > 0
+    draw(cvtmesh, COINS, "--overlap", "--iterations", 10)
+    assert read_dots(cvtmesh, "a.svg")[:, 2].max() > r.max()
+
+
+LEVELS = "--black", 0.1, "--white", 0.8, "--contrast", 1.2
+
+
+def test_levels(cvtmesh):
+    """Each level of the picture goes the way that editors of pictures mean."""
+    grey = np.tile(np.arange(256, dtype=np.uint8), (40, 1))
+    cvtmesh.file("grey.pgm", pgm_bytes(grey))
+    ink = picture_ink(cvtmesh, "grey.pgm", *LEVELS)
+    level = np.clip(0.5 + 1.2 * ((grey / 255 - 0.1) / 0.7 - 0.5), 0, 1)
+    light = np.where(level <= 0.04045, level / 12.92, ((level + 0.055) / 1.055)**2.4)
+    np.testing.assert_allclose(ink, 1 - light, atol=1e-6)
+    # In `run` sites and dots follow the same tone.
+    report = cvtmesh.report("run", "grey.pgm", "-n", 300, "-o", "a.svg", "-o", "a.csv", *LEVELS)
+    assert report["tone"]["picture_ink"] == pytest.approx(ink.mean(), rel=1e-5)
+    assert report["tone"]["contrast"] == pytest.approx(1, abs=0.1)
+    done = cvtmesh.call("stats", "a.csv", "--density", "grey.pgm", "--json", *LEVELS)
+    assert strict_json(done.stdout)["energy_ratio"] == pytest.approx(report["energy_ratio"])
+    cvtmesh.call("batch", "grey.pgm", "-n", 300, "-o", "b.svg", "-q", *LEVELS)
+    assert cvtmesh.read("a.svg") == cvtmesh.read("b.svg")
+    few = "-n", 40, "--iterations", 8, "--shot", "shot.png", "--size", "64x48"
+    cvtmesh.call("view", "grey.pgm", *few, "-o", "v.csv")
+    cvtmesh.call("view", "grey.pgm", *few, "-o", "w.csv", *LEVELS)
+    assert cvtmesh.read("v.csv") != cvtmesh.read("w.csv")
+    cvtmesh.refused("run", "grey.pgm", "-n", 40, "-o", "c.svg", "--black", 0.5, "--white", 0.4, code=3)
+    np.save(cvtmesh.path("even.npy"), np.ones((40, 60)))
+    cvtmesh.refused("run", "even.npy", "-n", 40, "-o", "c.svg", "--contrast", 2, code=3)
+    cvtmesh.call("batch", COINS, "-n", 100, "--iterations", 3, "-o", "d.svg", "--no-overlap", "-q")

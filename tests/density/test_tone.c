@@ -46,6 +46,58 @@ static void check(const cvtm_image *image, const cvtm_density_options *options,
   free(density);
 }
 
+/* 0.5 is the middle grey of sRGB, 0.2140 in linear light. */
+static void levels_of_pictures(void **state) {
+  (void)state;
+  float value[4] = {0, 0.05087609f, 0.21404114f, 1}; /* sRGB 0, 0.25, 0.5, 1 */
+  cvtm_image image = {2, 2, 0, value, NULL, NULL};
+  cvtm_density_options options;
+  cvtm_density_defaults(&options);
+  options.from = CVTM_DENSITY_FROM_DENSITY;
+  options.black = 0.25;
+  options.white = 0.75;
+  check(&image, &options, (double[]){1, 1, 1 - 0.21404114, 0});
+  options.black = 0;
+  options.white = 1;
+  options.contrast = 2;
+  check(&image, &options, (double[]){1, 1, 1 - 0.21404114, 0});
+  options.contrast = 0.5; /* 0.25, 0.375, 0.5, 0.75 */
+  check(&image, &options, (double[]){1 - 0.05087609, 0.88398385, 1 - 0.21404114, 1 - 0.52252155});
+  float *tone = NULL;
+  assert_int_equal(cvtm_tone_from_image(&image, &options, "a.png", &tone, NULL), CVTM_OK);
+  assert_true(fabs((double)tone[3] - (1 - 0.52252)) < 1e-4);
+  free(tone);
+  options.black = 0.8;
+  options.white = 0.7;
+  convert_fails(&image, &options, CVTM_ERROR_ARGUMENT, "white must be above black");
+  cvtm_density_defaults(&options);
+  options.white = 1e-9;
+  value[0] = 0.5f;
+  convert_fails(&image, &options, CVTM_ERROR_INPUT, "--white");
+  image.is_data = 1;
+  convert_fails(&image, &options, CVTM_ERROR_INPUT, "data has no black");
+  assert_int_equal(cvtm_tone_from_image(&image, &options, "a.png", &tone, NULL), CVTM_OK);
+  assert_null(tone);
+}
+
+/* rho^(1/2), the density of sites, times the area of a dot is the tone. */
+static void densities_for_dots_of_two_sizes(void **state) {
+  (void)state;
+  float value[4] = {0, 0.25f, 0.5f, 1};
+  cvtm_image image = {2, 2, 0, value, NULL, NULL};
+  cvtm_density_options options;
+  cvtm_density_defaults(&options);
+  options.dot_ratio = 0.5;
+  float *density = convert_ok(&image, &options);
+  for (int k = 0; k < 4; ++k) {
+    const double tone = 1 - (double)value[k], size = 0.5 + 0.5 * tone;
+    assert_true(fabs(sqrt((double)density[k]) * size * size - tone) < 1e-6);
+  }
+  free(density);
+  options.dot_ratio = 0;
+  convert_fails(&image, &options, CVTM_ERROR_ARGUMENT, "ratio");
+}
+
 static void pictures(void **state) {
   (void)state;
   float value[4] = {0, 0.25f, 0.5f, 1};
@@ -65,7 +117,8 @@ static void pictures(void **state) {
   check(&image, &options, (double[]){0, 0.00390625, 0.0625, 1});
   options.floor = 0.05;
   check(&image, &options, (double[]){0.05, 0.05, 0.0625, 1});
-  options = (cvtm_density_options){.gamma = 0.5, .from = CVTM_DENSITY_FROM_DENSITY};
+  options = (cvtm_density_options){
+      .gamma = 0.5, .from = CVTM_DENSITY_FROM_DENSITY, .white = 1, .contrast = 1, .dot_ratio = 1};
   check(&image, &options, (double[]){1, sqrt(0.75), sqrt(0.5), 0});
 }
 
@@ -73,7 +126,8 @@ static void sizes(void **state) {
   (void)state;
   float value[3] = {1, 2, 0.5f};
   cvtm_image image = {3, 1, 1, value, NULL, NULL};
-  cvtm_density_options options = {.gamma = 1, .from = CVTM_DENSITY_FROM_SIZE};
+  cvtm_density_options options = {
+      .gamma = 1, .from = CVTM_DENSITY_FROM_SIZE, .white = 1, .contrast = 1, .dot_ratio = 1};
   check(&image, &options, (double[]){1, 0.0625, 16});
   value[2] = 0;
   convert_fails(&image, &options, CVTM_ERROR_INPUT, "pixel (2, 0)");
@@ -141,7 +195,8 @@ static void zero_everywhere(void **state) {
   convert_fails(&image, &options, CVTM_ERROR_INPUT, "without --invert");
   float pale[2] = {0.9f, 0.95f};
   image = (cvtm_image){2, 1, 0, pale, NULL, NULL};
-  options = (cvtm_density_options){.gamma = 100, .from = CVTM_DENSITY_FROM_TONE};
+  options = (cvtm_density_options){
+      .gamma = 100, .from = CVTM_DENSITY_FROM_TONE, .white = 1, .contrast = 1, .dot_ratio = 1};
   convert_fails(&image, &options, CVTM_ERROR_INPUT, "--gamma");
 }
 
@@ -223,6 +278,8 @@ static void bad_options(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(levels_of_pictures),
+      cmocka_unit_test(densities_for_dots_of_two_sizes),
       cmocka_unit_test(pictures),
       cmocka_unit_test(sizes),
       cmocka_unit_test(data),
