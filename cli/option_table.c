@@ -166,6 +166,8 @@ const cli_option_row cli_option_rows[] = {
    "of the page; auto: as the picture's"},
   {"fill", 0, RUN | MESH, FLAG(page.fill),
    "the picture covers all inside the margins and is cut there; else it fits as a whole"},
+  {"split", 0, RUN | MESH, REAL(page.split, "MM", 0, HUGE_VAL),
+   "refill the pen before it has drawn a longer line; 0: never"},
   {"gcode", 0, RUN | MESH, TEXT(page.gcode, "PROFILE"),
    "how G-code is written: grbl-servo, grbl-z, marlin-servo, or a file", CLI_READS_PROFILE},
   {"unit", 0, RUN | MESH | STATS | VIEW, FLAG(unit),

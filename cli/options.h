@@ -43,8 +43,8 @@ typedef struct cli_options {
   int svg, dots, order, unit, ascii;
 
   struct {
-    const char *size; /* a name or WIDTHxHEIGHT in mm; NULL: no page */
-    double margin;    /* mm */
+    const char *size;     /* a name or WIDTHxHEIGHT in mm; NULL: no page */
+    double margin, split; /* mm; split 0: the pen needs no refill */
     int orientation, fill;
     const char *gcode; /* a profile that the program knows, or its file */
   } page;

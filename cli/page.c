@@ -163,10 +163,12 @@ cvtm_status cli_page_write(const cli_scene *scene, const char *path, const char 
                                         &drawing, error)
                  : make_dots(scene, &page, spacing, &drawing, error);
   if (status != CVTM_OK) return status;
+  if (options->page.split > 0) status = cvtm_drawing_split(&drawing, options->page.split, error);
   drawing.light = drawing.radius != NULL && cli_stipples_are_light(options);
-  status = strcmp(extension, "svg") == 0 ? cvtm_drawing_write_svg(path, &drawing, error)
-           : is_gcode(extension)         ? write_gcode(options, path, &drawing, error)
-                                         : cvtm_drawing_write_hpgl(path, &drawing, error);
+  if (status == CVTM_OK)
+    status = strcmp(extension, "svg") == 0 ? cvtm_drawing_write_svg(path, &drawing, error)
+             : is_gcode(extension)         ? write_gcode(options, path, &drawing, error)
+                                           : cvtm_drawing_write_hpgl(path, &drawing, error);
   cvtm_drawing_free(&drawing);
   return status;
 }

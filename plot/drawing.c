@@ -144,11 +144,71 @@ cvtm_status cvtm_drawing_of_path(const cvtm_page *page, const double *points, in
 
 void cvtm_drawing_free(cvtm_drawing *drawing) {
   free(drawing->start);
+  free(drawing->part);
+  drawing->part = NULL;
   free(drawing->points);
   free(drawing->radius);
   drawing->start = NULL;
   drawing->points = drawing->radius = NULL;
   drawing->stroke_count = 0;
+}
+
+/* --- parts --- */
+
+int64_t cvtm_drawing_parts(const cvtm_drawing *drawing) {
+  return drawing->part != NULL ? drawing->part_count : 1;
+}
+
+void cvtm_drawing_part(const cvtm_drawing *drawing, int64_t k, int64_t *first, int64_t *end) {
+  *first = drawing->part != NULL ? drawing->part[k] : 0;
+  *end = drawing->part != NULL ? drawing->part[k + 1] : drawing->stroke_count;
+}
+
+typedef struct part_builder {
+  stroke_builder strokes;
+  int64_t capacity;
+  double used; /* mm of line in the part so far */
+} part_builder;
+
+/* Begins a part, at `point`, which may have begun a stroke already. Returns 0 without memory. */
+static int begin_part(part_builder *b, const double *point) {
+  cvtm_drawing *made = b->strokes.drawing;
+  const int has_begun = b->strokes.point_count == made->start[made->stroke_count - 1] + 1;
+  if (!cvtm_grow(&made->part, sizeof *made->part, &b->capacity, made->part_count + 3)) return 0;
+  made->part[++made->part_count] = made->stroke_count - has_begun;
+  b->used = 0;
+  return has_begun || begin_stroke(&b->strokes, point);
+}
+
+static int copy_stroke(part_builder *b, const double *point, int64_t count, double distance) {
+  if (!begin_stroke(&b->strokes, point)) return 0;
+  for (; count > 1; --count, point += 2) {
+    const double length = hypot(point[2] - point[0], point[3] - point[1]);
+    if (b->used > 0 && b->used + length > distance && !begin_part(b, point)) return 0;
+    b->used += length;
+    if (!add_stroke_point(&b->strokes, point + 2)) return 0;
+  }
+  return 1;
+}
+
+cvtm_status cvtm_drawing_split(cvtm_drawing *drawing, double distance, cvtm_error *error) {
+  if (drawing->radius != NULL || drawing->stroke_count == 0) return CVTM_OK;
+  cvtm_drawing made = *drawing;
+  made.start = made.part = NULL;
+  made.points = NULL;
+  made.stroke_count = made.part_count = 0;
+  part_builder b = {.strokes.drawing = &made};
+  int has_memory = cvtm_grow(&made.part, sizeof *made.part, &b.capacity, 2);
+  for (int64_t k = 0; has_memory && k < drawing->stroke_count; ++k)
+    has_memory = copy_stroke(&b, drawing->points + 2 * drawing->start[k],
+                             drawing->start[k + 1] - drawing->start[k], distance);
+  if (!has_memory) return fail_without_memory(&made, error);
+  made.part[0] = 0;
+  made.part[++made.part_count] = made.stroke_count;
+  made.start[made.stroke_count] = b.strokes.point_count;
+  cvtm_drawing_free(drawing);
+  *drawing = made;
+  return CVTM_OK;
 }
 
 /* --- lengths --- */

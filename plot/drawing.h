@@ -30,9 +30,11 @@ cvtm_status cvtm_page_place(double page_width, double page_height, double margin
 typedef struct cvtm_drawing {
   cvtm_page page;
   int64_t stroke_count;
-  int64_t *start;    /* stroke_count + 1 */
-  double *points;    /* 2 * start[stroke_count]: x, y in mm */
-  double *radius;    /* of each dot in mm; NULL: the drawing has no dots */
+  int64_t *start; /* stroke_count + 1 */
+  double *points; /* 2 * start[stroke_count]: x, y in mm */
+  int64_t part_count;
+  int64_t *part;  /* part_count + 1: its strokes are part[k] .. part[k + 1) - 1; NULL: one part */
+  double *radius; /* of each dot in mm; NULL: the drawing has no dots */
   double line_width; /* mm; what an SVG shows */
   int light;         /* an SVG shows white ink on black paper */
 } cvtm_drawing;
@@ -48,15 +50,24 @@ cvtm_status cvtm_drawing_of_path(const cvtm_page *page, const double *points, in
                                  cvtm_error *error);
 void cvtm_drawing_free(cvtm_drawing *drawing);
 
+/* Cuts the strokes into parts, none with more than `distance` mm of line unless a single line from
+ * point to point is longer: the pen is refilled between them. Dots have no length. Fails with
+ * CVTM_ERROR_MEMORY; then the drawing is as before. */
+cvtm_status cvtm_drawing_split(cvtm_drawing *drawing, double distance, cvtm_error *error);
+/* A drawing without parts is one part. */
+int64_t cvtm_drawing_parts(const cvtm_drawing *drawing);
+/* The strokes of part k are *first .. *end - 1. */
+void cvtm_drawing_part(const cvtm_drawing *drawing, int64_t k, int64_t *first, int64_t *end);
+
 /* The length of all strokes in mm, and that of the way from the end of each to the next. */
 double cvtm_drawing_pen_down(const cvtm_drawing *drawing);
 double cvtm_drawing_pen_up(const cvtm_drawing *drawing);
 
-/* SVG: the size of the page in mm, the user unit 1 mm, one layer of Inkscape named after the pen.
- */
+/* SVG: the size of the page in mm, the user unit 1 mm, a layer of Inkscape for each part. */
 cvtm_status cvtm_drawing_write_svg(const char *path, const cvtm_drawing *drawing,
                                    cvtm_error *error);
-/* HPGL for pen 1: 40 units per mm, x right and y up from the lower left corner of the page. */
+/* HPGL for pen 1: 40 units per mm, x right and y up from the lower left corner of the page. The pen
+ * is put back and taken again between parts. */
 cvtm_status cvtm_drawing_write_hpgl(const char *path, const cvtm_drawing *drawing,
                                     cvtm_error *error);
 
@@ -67,7 +78,7 @@ typedef struct cvtm_gcode_lines {
   int count;
 } cvtm_gcode_lines;
 typedef struct cvtm_gcode_profile {
-  cvtm_gcode_lines start, up, down, dwell, end;
+  cvtm_gcode_lines start, up, down, dwell, pause, end;
   const char *travel, *draw; /* {x} and {y} stand for mm with three decimals */
   int from_top;              /* y down from the upper left corner instead of up from the lower */
   char *text;                /* malloc'd and owned */
@@ -75,14 +86,14 @@ typedef struct cvtm_gcode_profile {
 
 /* The text of a profile of this name: grbl-servo, grbl-z or marlin-servo; NULL: there is none. */
 const char *cvtm_gcode_builtin(const char *name);
-/* Reads a profile: lines `name = value`; # starts a comment line. start, up, down, dwell and end
- * repeat and may be missing, but for up and down; travel, draw and origin (bottom-left, top-left)
- * stand once. `name` is used in messages. Fails with CVTM_ERROR_INPUT, with the line. */
+/* Reads a profile: lines `name = value`; # starts a comment line. start, up, down, dwell, pause and
+ * end repeat and may be missing, but for up and down; travel, draw and origin (bottom-left,
+ * top-left) stand once. `name` is used in messages. Fails with CVTM_ERROR_INPUT, with the line. */
 cvtm_status cvtm_gcode_profile_parse(const char *text, const char *name,
                                      cvtm_gcode_profile *profile, cvtm_error *error);
 void cvtm_gcode_profile_free(cvtm_gcode_profile *profile);
 /* start, up; then for every stroke travel to its first point, down, dwell if it is a dot, draw to
- * its other points, up; then end. */
+ * its other points, up; between parts pause; then end. */
 cvtm_status cvtm_drawing_write_gcode(const char *path, const cvtm_drawing *drawing,
                                      const cvtm_gcode_profile *profile, cvtm_error *error);
 

@@ -28,6 +28,21 @@ static void put_gcode_point(FILE *file, const char *template, const cvtm_drawing
            profile->from_top ? y : drawing->page.height - y);
 }
 
+static void put_gcode_part(FILE *file, const cvtm_drawing *drawing,
+                           const cvtm_gcode_profile *profile, int64_t part) {
+  int64_t first_stroke, end_stroke;
+  cvtm_drawing_part(drawing, part, &first_stroke, &end_stroke);
+  for (int64_t k = first_stroke; k < end_stroke; ++k) {
+    const int64_t first = drawing->start[k], end = drawing->start[k + 1];
+    put_gcode_point(file, profile->travel, drawing, profile, first);
+    put_lines(file, &profile->down);
+    if (end == first + 1) put_lines(file, &profile->dwell);
+    for (int64_t i = first + 1; i < end; ++i)
+      put_gcode_point(file, profile->draw, drawing, profile, i);
+    put_lines(file, &profile->up);
+  }
+}
+
 cvtm_status cvtm_drawing_write_gcode(const char *path, const cvtm_drawing *drawing,
                                      const cvtm_gcode_profile *profile, cvtm_error *error) {
   cvtm_output *output;
@@ -36,14 +51,9 @@ cvtm_status cvtm_drawing_write_gcode(const char *path, const cvtm_drawing *drawi
   FILE *file = cvtm_output_stream(output);
   put_lines(file, &profile->start);
   put_lines(file, &profile->up);
-  for (int64_t k = 0; k < drawing->stroke_count; ++k) {
-    const int64_t first = drawing->start[k], end = drawing->start[k + 1];
-    put_gcode_point(file, profile->travel, drawing, profile, first);
-    put_lines(file, &profile->down);
-    if (end == first + 1) put_lines(file, &profile->dwell);
-    for (int64_t i = first + 1; i < end; ++i)
-      put_gcode_point(file, profile->draw, drawing, profile, i);
-    put_lines(file, &profile->up);
+  for (int64_t part = 0; part < cvtm_drawing_parts(drawing); ++part) {
+    if (part > 0) put_lines(file, &profile->pause);
+    put_gcode_part(file, drawing, profile, part);
   }
   put_lines(file, &profile->end);
   return cvtm_output_commit(output, error);

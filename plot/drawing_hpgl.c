@@ -10,6 +10,19 @@ static void put_hpgl_point(FILE *file, const char *command, const cvtm_drawing *
           llround(units * (drawing->page.height - drawing->points[2 * i + 1])));
 }
 
+static void put_hpgl_part(FILE *file, const cvtm_drawing *drawing, int64_t part) {
+  int64_t first_stroke, end_stroke;
+  cvtm_drawing_part(drawing, part, &first_stroke, &end_stroke);
+  for (int64_t k = first_stroke; k < end_stroke; ++k) {
+    const int64_t first = drawing->start[k];
+    put_hpgl_point(file, "PU", drawing, first);
+    fputs("PD;", file);
+    for (int64_t i = first + 1; i < drawing->start[k + 1]; ++i)
+      put_hpgl_point(file, "PD", drawing, i);
+    fputs("PU;\n", file);
+  }
+}
+
 cvtm_status cvtm_drawing_write_hpgl(const char *path, const cvtm_drawing *drawing,
                                     cvtm_error *error) {
   cvtm_output *output;
@@ -17,13 +30,9 @@ cvtm_status cvtm_drawing_write_hpgl(const char *path, const cvtm_drawing *drawin
   if (status != CVTM_OK) return status;
   FILE *file = cvtm_output_stream(output);
   fputs("IN;PA;SP1;\n", file);
-  for (int64_t k = 0; k < drawing->stroke_count; ++k) {
-    const int64_t first = drawing->start[k];
-    put_hpgl_point(file, "PU", drawing, first);
-    fputs("PD;", file);
-    for (int64_t i = first + 1; i < drawing->start[k + 1]; ++i)
-      put_hpgl_point(file, "PD", drawing, i);
-    fputs("PU;\n", file);
+  for (int64_t part = 0; part < cvtm_drawing_parts(drawing); ++part) {
+    if (part > 0) fputs("SP0;SP1;\n", file);
+    put_hpgl_part(file, drawing, part);
   }
   fputs("PU0,0;SP0;\n", file);
   return cvtm_output_commit(output, error);

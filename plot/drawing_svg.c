@@ -33,9 +33,10 @@ static void write_dots(FILE *file, const cvtm_drawing *drawing) {
   }
 }
 
-static void write_lines(FILE *file, const cvtm_drawing *drawing) {
+static void write_lines(FILE *file, const cvtm_drawing *drawing, int64_t first_stroke,
+                        int64_t end_stroke) {
   enum { PER_LINE = 16 };
-  for (int64_t k = 0; k < drawing->stroke_count; ++k) {
+  for (int64_t k = first_stroke; k < end_stroke; ++k) {
     const int64_t first = drawing->start[k];
     fputs("<path d=\"", file);
     for (int64_t i = first; i < drawing->start[k + 1]; ++i) {
@@ -49,17 +50,13 @@ static void write_lines(FILE *file, const cvtm_drawing *drawing) {
   }
 }
 
-cvtm_status cvtm_drawing_write_svg(const char *path, const cvtm_drawing *drawing,
-                                   cvtm_error *error) {
-  cvtm_output *output;
-  cvtm_status status = cvtm_output_open(path, &output, error);
-  if (status != CVTM_OK) return status;
-  FILE *file = cvtm_output_stream(output);
-  write_header(file, &drawing->page);
+/* Layers are numbered: programs for plotters pause between them. */
+static void write_layer(FILE *file, const cvtm_drawing *drawing, int64_t part) {
   const char *ink = drawing->light ? "#fff" : "#000";
-  if (drawing->light) fputs("<rect width=\"100%\" height=\"100%\" fill=\"#000\"/>\n", file);
-  fprintf(file, "<g inkscape:groupmode=\"layer\" inkscape:label=\"1 %s\" id=\"pen1\"",
-          drawing->light ? "white" : "black");
+  int64_t first, end;
+  cvtm_drawing_part(drawing, part, &first, &end);
+  fprintf(file, "<g inkscape:groupmode=\"layer\" inkscape:label=\"%lld %s\" id=\"part%lld\"",
+          (long long)part + 1, drawing->light ? "white" : "black", (long long)part + 1);
   if (drawing->radius != NULL) {
     fprintf(file, " fill=\"%s\">\n", ink);
     write_dots(file, drawing);
@@ -68,8 +65,21 @@ cvtm_status cvtm_drawing_write_svg(const char *path, const cvtm_drawing *drawing
     fputs(" stroke-linecap=\"round\"", file);
     put_attribute(file, "stroke-width", drawing->line_width, "");
     fputs(">\n", file);
-    write_lines(file, drawing);
+    write_lines(file, drawing, first, end);
   }
-  fputs("</g>\n</svg>\n", file);
+  fputs("</g>\n", file);
+}
+
+cvtm_status cvtm_drawing_write_svg(const char *path, const cvtm_drawing *drawing,
+                                   cvtm_error *error) {
+  cvtm_output *output;
+  cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status != CVTM_OK) return status;
+  FILE *file = cvtm_output_stream(output);
+  write_header(file, &drawing->page);
+  if (drawing->light) fputs("<rect width=\"100%\" height=\"100%\" fill=\"#000\"/>\n", file);
+  for (int64_t part = 0; part < cvtm_drawing_parts(drawing); ++part)
+    write_layer(file, drawing, part);
+  fputs("</svg>\n", file);
   return cvtm_output_commit(output, error);
 }

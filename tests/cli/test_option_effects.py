@@ -25,6 +25,7 @@ EFFECTS = [
     ((*SVG, "--page", "A5"), ("--orientation", "portrait")),
     ((*SVG, "--page", "A5"), ("--fill",)),
     (("-o", "{}.nc", "--page", "A5"), ("--gcode", "grbl-z")),
+    (("-o", "{}.nc", "--page", "A5", "--order", "tsp"), ("--split", 100)),
     ((), ("--picture", "{}.png")),
     (("-o", "{}.png"), ("--layers", "sites,cells")),
     (("-o", "{}.png"), ("--picture-size", 90)),

@@ -186,6 +186,33 @@ def test_machines_draw_the_path_of_tsp(cvtmesh, points):
     assert len(plot_hpgl(cvtmesh.read("a.hpgl")).strokes) == len(points)
 
 
+def length_of(strokes):
+    return sum(np.hypot(*np.diff(stroke, axis=0).T).sum() for stroke in strokes)
+
+
+def test_split(cvtmesh, points):
+    words = ("mesh", "t.npy", "--width", WIDTH, "--height", HEIGHT, "--svg", "path", "--order", "plot",
+             "--page", "A4", "-o")
+    cvtmesh.call(*words, "a.hpgl")
+    whole = plot_hpgl(cvtmesh.read("a.hpgl")).strokes[0]
+    cvtmesh.call(*words, "b.hpgl", "-o", "b.svg", "-o", "b.gcode", "--split", 700)
+    head, *tail = re.split(b"SP0;SP1;", cvtmesh.read("b.hpgl"))
+    parts = [plot_hpgl(head + b"SP0;")]
+    parts += [plot_hpgl(b"SP1;" + part + b"SP0;") for part in tail[:-1]]
+    parts.append(plot_hpgl(b"SP1;" + tail[-1]))
+    assert len(parts) > 3
+    for part in parts[:-1]:
+        assert 600 < length_of(part.strokes) < 700.5
+    joined = [part.strokes[0] for part in parts]
+    for before, after in zip(joined[:-1], joined[1:]):
+        assert before[-1] == after[0]
+    assert sum([stroke[1:] for stroke in joined], [joined[0][0]]) == whole
+    assert cvtmesh.read("b.gcode").count(b"M0\n") == len(parts) - 1
+    assert len(plot_gcode(cvtmesh.read("b.gcode"), servo_grbl).strokes) == len(parts)
+    labels = re.findall(rb'label="([^"]+)"', cvtmesh.read("b.svg"))
+    assert labels == [b"%d black" % (k + 1) for k in range(len(parts))]
+
+
 def test_order_saves_travel(cvtmesh, points):
     travelled = {}
     for name in ("p.npy", "t.npy"):
@@ -281,7 +308,7 @@ def test_bad_profiles(cvtmesh, points, line, what):
 
 def test_batch(cvtmesh):
     words = ("-n", 60, "--iterations", 2, "--page", "A6", "--margin", 3, "--orientation", "portrait",
-             "--fill", "--gcode", "grbl-z", "-q", "-o")
+             "--fill", "--split", 50, "--gcode", "grbl-z", "-q", "-o")
     cvtmesh.call("run", HORSE, *words, "r.nc")
     cvtmesh.call("batch", HORSE, *words, "b.nc")
     assert cvtmesh.read("b.nc") == cvtmesh.read("r.nc")
