@@ -124,32 +124,50 @@ static void write_entities(FILE *file, const cvtm_file_mesh *m) {
   fputs("$EndEntities\n", file);
 }
 
+static char *tag_line(char *to, const void *context, int64_t i) {
+  (void)context;
+  return cvtm_text_word(cvtm_text_integer(to, i + 1), "\n");
+}
+
+static char *node_line(char *to, const void *context, int64_t i) {
+  const cvtm_file_mesh *m = context;
+  return cvtm_text_word(cvtm_text_point(to, ' ', m->points + 2 * i), " 0\n");
+}
+
 static void write_nodes(FILE *file, const cvtm_file_mesh *m) {
   int64_t n = m->vertex_count;
   const int32_t *tags = m->triangle_count > 0 ? surface_tags(m) : NULL;
   fprintf(file, "$Nodes\n1 %" PRId64 " 1 %" PRId64 "\n2 %" PRId32 " 0 %" PRId64 "\n", n, n,
           tags != NULL ? tags[0] : 1, n);
-  for (int64_t i = 1; i <= n; ++i) fprintf(file, "%" PRId64 "\n", i);
-  for (int64_t i = 0; i < n; ++i) {
-    cvtm_put_number(file, m->points[2 * i]);
-    fputc(' ', file);
-    cvtm_put_number(file, m->points[2 * i + 1]);
-    fputs(" 0\n", file);
-  }
+  cvtm_write_items(file, n, CVTM_TEXT_INTEGER + 1, tag_line, NULL);
+  cvtm_write_items(file, n, CVTM_TEXT_POINT + 3, node_line, m);
   fputs("$EndNodes\n", file);
+}
+
+typedef struct element_block {
+  int corners; /* of each element */
+  const int32_t *vertices;
+  int64_t tag; /* of the element before the first one */
+} element_block;
+
+static char *element_line(char *to, const void *context, int64_t k) {
+  const element_block *block = context;
+  to = cvtm_text_integer(to, block->tag + k + 1);
+  for (int c = 0; c < block->corners; ++c) {
+    *to++ = ' ';
+    to = cvtm_text_integer(to, (int64_t)block->vertices[block->corners * k + c] + 1);
+  }
+  *to++ = '\n';
+  return to;
 }
 
 /* One block of elements with `corners` vertices each; *tag counts all of them. */
 static void write_block(FILE *file, int corners, run r, const int32_t *vertices, int64_t *tag) {
   fprintf(file, "%d %" PRId32 " %d %" PRId64 "\n", corners - 1, r.tag, corners - 1,
           r.end - r.first);
-  for (int64_t k = r.first; k < r.end; ++k) {
-    fprintf(file, "%" PRId64, ++*tag);
-    for (int c = 0; c < corners; ++c) {
-      fprintf(file, " %" PRId64, (int64_t)vertices[corners * k + c] + 1);
-    }
-    fputc('\n', file);
-  }
+  const element_block block = {corners, vertices + corners * r.first, *tag};
+  cvtm_write_items(file, r.end - r.first, 4 * (CVTM_TEXT_INTEGER + 1), element_line, &block);
+  *tag += r.end - r.first;
 }
 
 static void write_elements(FILE *file, const cvtm_file_mesh *m) {
@@ -178,6 +196,12 @@ static void write_elements(FILE *file, const cvtm_file_mesh *m) {
   fputs("$EndElements\n", file);
 }
 
+static char *mass_line(char *to, const void *context, int64_t i) {
+  const cvtm_file_mesh *m = context;
+  to = cvtm_text_word(cvtm_text_integer(to, i + 1), " ");
+  return cvtm_text_word(cvtm_text_number(to, m->mass[i]), "\n");
+}
+
 void cvtm_write_msh(FILE *file, const cvtm_file_mesh *m) {
   fputs("$MeshFormat\n4.1 0 8\n$EndMeshFormat\n", file);
   write_physical_names(file, m);
@@ -187,11 +211,7 @@ void cvtm_write_msh(FILE *file, const cvtm_file_mesh *m) {
   if (m->mass == NULL) return;
   /* One name, one time, three integers: step, components, values. */
   fprintf(file, "$NodeData\n1\n\"mass\"\n1\n0\n3\n0\n1\n%" PRId64 "\n", m->vertex_count);
-  for (int64_t i = 0; i < m->vertex_count; ++i) {
-    fprintf(file, "%" PRId64 " ", i + 1);
-    cvtm_put_number(file, m->mass[i]);
-    fputc('\n', file);
-  }
+  cvtm_write_items(file, m->vertex_count, CVTM_TEXT_INTEGER + CVTM_TEXT_NUMBER + 2, mass_line, m);
   fputs("$EndNodeData\n", file);
 }
 

@@ -2,22 +2,22 @@
  * from the last vertex. */
 #include "meshes/formats.h"
 
-#include <inttypes.h>
+static char *vertex_line(char *to, const void *context, int64_t i) {
+  const cvtm_file_mesh *m = context;
+  to = cvtm_text_word(to, "v ");
+  to = cvtm_text_point(to, ' ', m->points + 2 * i);
+  return cvtm_text_word(to, " 0\n");
+}
+
+static char *face_line(char *to, const void *context, int64_t t) {
+  const cvtm_file_mesh *m = context;
+  return cvtm_text_corners(cvtm_text_word(to, "f "), m->triangles + 3 * t, 1);
+}
 
 void cvtm_write_obj(FILE *file, const cvtm_file_mesh *m) {
   fputs("# cvtmesh\n", file);
-  for (int64_t i = 0; i < m->vertex_count; ++i) {
-    fputs("v ", file);
-    cvtm_put_number(file, m->points[2 * i]);
-    fputc(' ', file);
-    cvtm_put_number(file, m->points[2 * i + 1]);
-    fputs(" 0\n", file);
-  }
-  for (int64_t t = 0; t < m->triangle_count; ++t) {
-    const int32_t *v = m->triangles + 3 * t;
-    fprintf(file, "f %" PRId64 " %" PRId64 " %" PRId64 "\n", (int64_t)v[0] + 1, (int64_t)v[1] + 1,
-            (int64_t)v[2] + 1);
-  }
+  cvtm_write_items(file, m->vertex_count, CVTM_TEXT_POINT + 5, vertex_line, m);
+  cvtm_write_items(file, m->triangle_count, CVTM_TEXT_CORNERS + 2, face_line, m);
 }
 
 static cvtm_status read_vertex(cvtm_source *s, cvtm_builder *b) {

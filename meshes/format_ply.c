@@ -4,28 +4,29 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void write_vertex(FILE *file, const cvtm_file_mesh *m, int64_t i) {
+static char *put_vertex(char *to, const void *context, int64_t i) {
+  const cvtm_file_mesh *m = context;
   const double value[4] = {m->points[2 * i], m->points[2 * i + 1], 0,
                            m->mass != NULL ? m->mass[i] : 0};
-  int values = m->mass != NULL ? 4 : 3;
+  const int values = m->mass != NULL ? 4 : 3;
   for (int k = 0; k < values; ++k) {
     if (m->ascii) {
-      cvtm_put_number(file, value[k]);
-      fputc(k + 1 < values ? ' ' : '\n', file);
+      to = cvtm_text_number(to, value[k]);
+      *to++ = k + 1 < values ? ' ' : '\n';
     } else {
-      cvtm_put_scalar(file, CVTM_F64, 0, value[k]);
+      to = cvtm_text_scalar(to, CVTM_F64, 0, value[k]);
     }
   }
+  return to;
 }
 
-static void write_face(FILE *file, const cvtm_file_mesh *m, int64_t t) {
+static char *put_face(char *to, const void *context, int64_t t) {
+  const cvtm_file_mesh *m = context;
   const int32_t *v = m->triangles + 3 * t;
-  if (m->ascii) {
-    fprintf(file, "3 %" PRId32 " %" PRId32 " %" PRId32 "\n", v[0], v[1], v[2]);
-    return;
-  }
-  cvtm_put_scalar(file, CVTM_U8, 0, 3);
-  for (int k = 0; k < 3; ++k) cvtm_put_scalar(file, CVTM_I32, 0, v[k]);
+  if (m->ascii) return cvtm_text_corners(cvtm_text_word(to, "3 "), v, 0);
+  to = cvtm_text_scalar(to, CVTM_U8, 0, 3);
+  for (int k = 0; k < 3; ++k) to = cvtm_text_scalar(to, CVTM_I32, 0, v[k]);
+  return to;
 }
 
 void cvtm_write_ply(FILE *file, const cvtm_file_mesh *m) {
@@ -35,8 +36,8 @@ void cvtm_write_ply(FILE *file, const cvtm_file_mesh *m) {
           "\nproperty list uchar int vertex_indices\nend_header\n",
           m->ascii ? "ascii" : "binary_little_endian", m->vertex_count,
           m->mass != NULL ? "property double mass\n" : "", m->triangle_count);
-  for (int64_t i = 0; i < m->vertex_count; ++i) write_vertex(file, m, i);
-  for (int64_t t = 0; t < m->triangle_count; ++t) write_face(file, m, t);
+  cvtm_write_items(file, m->vertex_count, 4 * (CVTM_TEXT_NUMBER + 1), put_vertex, m);
+  cvtm_write_items(file, m->triangle_count, CVTM_TEXT_CORNERS + 2, put_face, m);
 }
 
 /* What a property of a vertex or a face is used for; the others are skipped. */

@@ -8,45 +8,40 @@
 
 enum { HEADER = 80, PREFIX = 84, FACET = 50 };
 
-static void write_ascii(FILE *file, const cvtm_file_mesh *m) {
-  fputs("solid cvtmesh\n", file);
-  for (int64_t t = 0; t < m->triangle_count; ++t) {
-    fputs("facet normal 0 0 1\nouter loop\n", file);
-    for (int k = 0; k < 3; ++k) {
-      const double *p = m->points + 2 * (int64_t)m->triangles[3 * t + k];
-      fputs("vertex ", file);
-      cvtm_put_number(file, p[0]);
-      fputc(' ', file);
-      cvtm_put_number(file, p[1]);
-      fputs(" 0\n", file);
-    }
-    fputs("endloop\nendfacet\n", file);
+static char *text_facet(char *to, const void *context, int64_t t) {
+  const cvtm_file_mesh *m = context;
+  to = cvtm_text_word(to, "facet normal 0 0 1\nouter loop\n");
+  for (int k = 0; k < 3; ++k) {
+    to = cvtm_text_word(to, "vertex ");
+    to = cvtm_text_point(to, ' ', m->points + 2 * (int64_t)m->triangles[3 * t + k]);
+    to = cvtm_text_word(to, " 0\n");
   }
-  fputs("endsolid cvtmesh\n", file);
+  return cvtm_text_word(to, "endloop\nendfacet\n");
 }
 
-static void write_binary(FILE *file, const cvtm_file_mesh *m) {
-  char header[HEADER] = "cvtmesh: binary STL"; /* must not start with `solid` */
-  fwrite(header, 1, sizeof header, file);
-  cvtm_put_scalar(file, CVTM_U32, 0, (double)m->triangle_count);
-  for (int64_t t = 0; t < m->triangle_count; ++t) {
-    for (int k = 0; k < 3; ++k) cvtm_put_scalar(file, CVTM_F32, 0, k == 2);
-    for (int k = 0; k < 3; ++k) {
-      const double *p = m->points + 2 * (int64_t)m->triangles[3 * t + k];
-      cvtm_put_scalar(file, CVTM_F32, 0, p[0]);
-      cvtm_put_scalar(file, CVTM_F32, 0, p[1]);
-      cvtm_put_scalar(file, CVTM_F32, 0, 0);
-    }
-    cvtm_put_scalar(file, CVTM_U16, 0, 0);
+static char *binary_facet(char *to, const void *context, int64_t t) {
+  const cvtm_file_mesh *m = context;
+  for (int k = 0; k < 3; ++k) to = cvtm_text_scalar(to, CVTM_F32, 0, k == 2);
+  for (int k = 0; k < 3; ++k) {
+    const double *p = m->points + 2 * (int64_t)m->triangles[3 * t + k];
+    to = cvtm_text_scalar(to, CVTM_F32, 0, p[0]);
+    to = cvtm_text_scalar(to, CVTM_F32, 0, p[1]);
+    to = cvtm_text_scalar(to, CVTM_F32, 0, 0);
   }
+  return cvtm_text_scalar(to, CVTM_U16, 0, 0);
 }
 
 void cvtm_write_stl(FILE *file, const cvtm_file_mesh *m) {
   if (m->ascii) {
-    write_ascii(file, m);
-  } else {
-    write_binary(file, m);
+    fputs("solid cvtmesh\n", file);
+    cvtm_write_items(file, m->triangle_count, 3 * CVTM_TEXT_POINT + 100, text_facet, m);
+    fputs("endsolid cvtmesh\n", file);
+    return;
   }
+  char header[PREFIX] = "cvtmesh: binary STL"; /* must not start with `solid` */
+  (void)cvtm_text_scalar(header + HEADER, CVTM_U32, 0, (double)m->triangle_count);
+  fwrite(header, 1, sizeof header, file);
+  cvtm_write_items(file, m->triangle_count, FACET, binary_facet, m);
 }
 
 /* Vertices by place: open addressing, slots hold vertex + 1. */

@@ -17,37 +17,44 @@ static int choose_decimals(double spacing) {
   return decimals < 2 ? 2 : decimals > 12 ? 12 : decimals;
 }
 
-/* Rounded, without trailing zeros. */
 static void put(FILE *file, double value, int decimals) {
-  char text[400];
-  int length = snprintf(text, sizeof text, "%.*f", decimals, value);
-  while (length > 0 && text[length - 1] == '0') --length;
-  if (length > 0 && text[length - 1] == '.') --length;
-  text[length] = 0;
-  fputs(strcmp(text, "-0") == 0 ? "0" : text, file);
+  char text[CVTM_TEXT_FIXED];
+  fwrite(text, 1, (size_t)(cvtm_text_fixed(text, value, decimals) - text), file);
 }
 
-static void put_point(FILE *file, char command, const double *p, int decimals) {
-  fputc(command, file);
-  put(file, p[0], decimals);
-  fputc(p[1] < 0 ? ' ' : ',', file);
-  put(file, p[1], decimals);
+enum { POINT_BYTES = 2 * CVTM_TEXT_FIXED + 2 };
+
+static char *put_point(char *to, char command, const double *p, int decimals) {
+  *to++ = command;
+  to = cvtm_text_fixed(to, p[0], decimals);
+  *to++ = p[1] < 0 ? ' ' : ',';
+  return cvtm_text_fixed(to, p[1], decimals);
+}
+
+typedef struct stipples {
+  const cvtm_mesh *mesh;
+  const double *radius; /* of each, or NULL for the one */
+  double one_radius;
+  int decimals;
+} stipples;
+
+static char *put_stipple(char *to, const void *context, int64_t i) {
+  const stipples *s = context;
+  to = cvtm_text_word(to, "<circle cx=\"");
+  to = cvtm_text_fixed(to, s->mesh->points[2 * i], s->decimals);
+  to = cvtm_text_word(to, "\" cy=\"");
+  to = cvtm_text_fixed(to, s->mesh->points[2 * i + 1], s->decimals);
+  to = cvtm_text_word(to, "\" r=\"");
+  to = cvtm_text_fixed(to, s->radius != NULL ? s->radius[i] : s->one_radius, s->decimals + 1);
+  return cvtm_text_word(to, "\"/>\n");
 }
 
 static void write_stipples(FILE *file, const cvtm_mesh *mesh, const double *radius, int light,
                            double spacing) {
   const double share = 0.3; /* of the mean spacing: neighbours do not touch */
-  int decimals = choose_decimals(spacing);
+  const stipples s = {mesh, radius, share * spacing, choose_decimals(spacing)};
   fprintf(file, "<g fill=\"%s\">\n", light ? "#fff" : "#000");
-  for (int64_t i = 0; i < mesh->vertex_count; ++i) {
-    fputs("<circle cx=\"", file);
-    put(file, mesh->points[2 * i], decimals);
-    fputs("\" cy=\"", file);
-    put(file, mesh->points[2 * i + 1], decimals);
-    fputs("\" r=\"", file);
-    put(file, radius != NULL ? radius[i] : share * spacing, decimals + 1);
-    fputs("\"/>\n", file);
-  }
+  cvtm_write_items(file, mesh->vertex_count, 3 * CVTM_TEXT_FIXED + 40, put_stipple, &s);
   fputs("</g>\n", file);
 }
 
@@ -58,79 +65,129 @@ static void begin_lines(FILE *file, double spacing) {
 }
 
 static void write_cells(FILE *file, const cvtm_cells *cells, double spacing) {
-  int decimals = choose_decimals(spacing);
+  const int decimals = choose_decimals(spacing);
+  char text[POINT_BYTES];
   begin_lines(file, spacing);
   for (int64_t i = 0; i < cells->count; ++i) {
     if (cells->start[i] == cells->start[i + 1]) continue;
     fputs("<path d=\"", file);
     for (int64_t k = cells->start[i]; k < cells->start[i + 1]; ++k) {
-      put_point(file, k == cells->start[i] ? 'M' : 'L', cells->corners + 2 * k, decimals);
+      const char command = k == cells->start[i] ? 'M' : 'L';
+      const char *end = put_point(text, command, cells->corners + 2 * k, decimals);
+      fwrite(text, 1, (size_t)(end - text), file);
     }
     fputs("Z\"/>\n", file);
   }
   fputs("</g>\n", file);
 }
 
+/* An edge from vertex `low` to the larger vertex `high`. */
+typedef struct edge {
+  int32_t low, high;
+} edge;
+
 static int compare_edges(const void *a, const void *b) {
-  uint64_t p = *(const uint64_t *)a, q = *(const uint64_t *)b;
+  const int32_t p = ((const edge *)a)->high, q = ((const edge *)b)->high;
   return (p > q) - (p < q);
 }
 
-/* Every edge once: smaller vertex in the high half. Returns how many; the caller frees. */
-static int64_t list_edges(const cvtm_mesh *mesh, uint64_t **edges) {
-  uint64_t *e = malloc((3 * (size_t)mesh->triangle_count + 1) * sizeof *e);
+/* Sorts the edges of one lower vertex by the other. */
+static void sort_edges(edge *e, int64_t count) {
+  if (count > 32) {
+    qsort(e, (size_t)count, sizeof *e, compare_edges);
+    return;
+  }
+  for (int64_t i = 1; i < count; ++i) {
+    const edge moving = e[i];
+    int64_t k = i;
+    for (; k > 0 && e[k - 1].high > moving.high; --k) e[k] = e[k - 1];
+    e[k] = moving;
+  }
+}
+
+static edge edge_of(const cvtm_mesh *mesh, int64_t corner) {
+  const int32_t a = mesh->triangles[corner];
+  const int32_t b = mesh->triangles[corner % 3 == 2 ? corner - 2 : corner + 1];
+  return a < b ? (edge){a, b} : (edge){b, a};
+}
+
+/* Every edge once, in lexicographic order. Returns how many; -1 without memory. The caller frees.
+ */
+static int64_t list_edges(const cvtm_mesh *mesh, edge **edges) {
+  const int64_t all = 3 * mesh->triangle_count, vertices = mesh->vertex_count;
+  edge *e = malloc(((size_t)all + 1) * sizeof *e);
+  int64_t *start = calloc((size_t)vertices + 2, sizeof *start);
   *edges = e;
-  if (e == NULL) return -1;
-  int64_t all = 0, kept = 0;
-  for (int64_t t = 0; t < mesh->triangle_count; ++t) {
-    for (int k = 0; k < 3; ++k) {
-      uint64_t a = (uint32_t)mesh->triangles[3 * t + k];
-      uint64_t b = (uint32_t)mesh->triangles[3 * t + (k + 1) % 3];
-      e[all++] = a < b ? a << 32 | b : b << 32 | a;
+  if (e == NULL || start == NULL) {
+    free(start);
+    return -1;
+  }
+  for (int64_t k = 0; k < all; ++k) start[edge_of(mesh, k).low + 2]++;
+  for (int64_t v = 0; v < vertices; ++v) start[v + 2] += start[v + 1];
+  for (int64_t k = 0; k < all; ++k) {
+    const edge next = edge_of(mesh, k);
+    e[start[next.low + 1]++] = next;
+  }
+  int64_t kept = 0;
+  for (int64_t v = 0; v < vertices; ++v) {
+    sort_edges(e + start[v], start[v + 1] - start[v]);
+    for (int64_t k = start[v]; k < start[v + 1]; ++k) {
+      if (kept > 0 && e[kept - 1].low == v && e[kept - 1].high == e[k].high) continue;
+      e[kept++] = e[k];
     }
   }
-  qsort(e, (size_t)all, sizeof *e, compare_edges);
-  for (int64_t k = 0; k < all; ++k) {
-    if (kept == 0 || e[kept - 1] != e[k]) e[kept++] = e[k];
-  }
+  free(start);
   return kept;
 }
 
-/* One path, so that the picture stays small. */
-static void write_edges(FILE *file, const cvtm_mesh *mesh, const uint64_t *edges, int64_t count,
-                        double spacing) {
+typedef struct edge_path {
+  const cvtm_mesh *mesh;
+  const edge *edges;
+  int decimals;
+} edge_path;
+
+static char *put_edge(char *to, const void *context, int64_t k) {
   enum { PER_LINE = 8 };
-  int decimals = choose_decimals(spacing);
+  const edge_path *path = context;
+  const double *points = path->mesh->points;
+  if (k > 0 && k % PER_LINE == 0) *to++ = '\n';
+  to = put_point(to, 'M', points + 2 * (ptrdiff_t)path->edges[k].low, path->decimals);
+  return put_point(to, 'L', points + 2 * (ptrdiff_t)path->edges[k].high, path->decimals);
+}
+
+/* One path, so that the picture stays small. */
+static void write_edges(FILE *file, const cvtm_mesh *mesh, const edge *edges, int64_t count,
+                        double spacing) {
+  const edge_path path = {mesh, edges, choose_decimals(spacing)};
   begin_lines(file, spacing);
   fputs("<path d=\"", file);
-  for (int64_t k = 0; k < count; ++k) {
-    if (k > 0 && k % PER_LINE == 0) fputc('\n', file);
-    put_point(file, 'M', mesh->points + 2 * (int64_t)(edges[k] >> 32), decimals);
-    put_point(file, 'L', mesh->points + 2 * (int64_t)(edges[k] & UINT32_MAX), decimals);
-  }
+  cvtm_write_items(file, count, 2 * POINT_BYTES + 1, put_edge, &path);
   fputs("\"/>\n</g>\n", file);
 }
 
-static void write_path(FILE *file, const cvtm_mesh *mesh, int closed, double spacing) {
+static char *put_step(char *to, const void *context, int64_t i) {
   enum { PER_LINE = 16 };
+  const stipples *s = context;
+  if (i > 0 && i % PER_LINE == 0) *to++ = '\n';
+  return put_point(to, i == 0 ? 'M' : 'L', s->mesh->points + 2 * i, s->decimals);
+}
+
+static void write_path(FILE *file, const cvtm_mesh *mesh, int closed, double spacing) {
   const double share = 0.25; /* of the mean spacing: the width of the line */
-  int decimals = choose_decimals(spacing);
+  const stipples s = {.mesh = mesh, .decimals = choose_decimals(spacing)};
   fputs(
       "<path fill=\"none\" stroke=\"#000\" stroke-linejoin=\"round\" stroke-linecap=\"round\" "
       "stroke-width=\"",
       file);
-  put(file, share * spacing, decimals + 1);
+  put(file, share * spacing, s.decimals + 1);
   fputs("\" d=\"", file);
-  for (int64_t i = 0; i < mesh->vertex_count; ++i) {
-    if (i > 0 && i % PER_LINE == 0) fputc('\n', file);
-    put_point(file, i == 0 ? 'M' : 'L', mesh->points + 2 * i, decimals);
-  }
+  cvtm_write_items(file, mesh->vertex_count, POINT_BYTES + 1, put_step, &s);
   fputs(closed ? "Z\"/>\n" : "\"/>\n", file);
 }
 
 static void write_picture(FILE *file, cvtm_svg_kind kind, const cvtm_mesh *mesh,
                           const cvtm_cells *cells, const double *radius, int light,
-                          cvtm_domain domain, const uint64_t *edges, int64_t edge_count) {
+                          cvtm_domain domain, const edge *edges, int64_t edge_count) {
   int64_t sites = kind == CVTM_SVG_CELLS ? cells->count : mesh->vertex_count;
   double spacing = mean_spacing(domain, sites);
   fprintf(file,
@@ -150,9 +207,12 @@ static void write_picture(FILE *file, cvtm_svg_kind kind, const cvtm_mesh *mesh,
 cvtm_status cvtm_svg_write(const char *path, cvtm_svg_kind kind, const cvtm_mesh *mesh,
                            const cvtm_cells *cells, const double *radius, int light,
                            cvtm_domain domain, cvtm_error *error) {
-  uint64_t *edges = NULL;
+  edge *edges = NULL;
   int64_t edge_count = kind == CVTM_SVG_MESH ? list_edges(mesh, &edges) : 0;
-  if (edge_count < 0) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  if (edge_count < 0) {
+    free(edges);
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  }
   cvtm_output *output;
   cvtm_status status = cvtm_output_open(path, &output, error);
   if (status == CVTM_OK) {

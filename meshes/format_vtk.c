@@ -6,50 +6,62 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void put(FILE *file, const cvtm_file_mesh *m, cvtm_scalar type, double value,
-                char separator) {
-  if (m->ascii) {
-    cvtm_put_number(file, value);
-    fputc(separator, file);
-  } else {
-    cvtm_put_scalar(file, type, 1, value);
-  }
+static char *put(char *to, const cvtm_file_mesh *m, cvtm_scalar type, double value,
+                 char separator) {
+  if (!m->ascii) return cvtm_text_scalar(to, type, 1, value);
+  to = cvtm_text_number(to, value);
+  *to++ = separator;
+  return to;
+}
+
+static char *put_point(char *to, const void *context, int64_t i) {
+  const cvtm_file_mesh *m = context;
+  to = put(to, m, CVTM_F64, m->points[2 * i], ' ');
+  to = put(to, m, CVTM_F64, m->points[2 * i + 1], ' ');
+  return put(to, m, CVTM_F64, 0, '\n');
 }
 
 /* A mesh without triangles shows its vertices: several readers fail on a file without cells. */
-static void write_cells(FILE *file, const cvtm_file_mesh *m) {
+static char *put_cell(char *to, const void *context, int64_t t) {
+  const cvtm_file_mesh *m = context;
+  const int corners = m->triangle_count > 0 ? 3 : 1;
+  to = put(to, m, CVTM_I32, corners, ' ');
+  for (int k = 0; k < corners; ++k) {
+    const double vertex = corners == 3 ? m->triangles[3 * t + k] : (double)t;
+    to = put(to, m, CVTM_I32, vertex, k + 1 < corners ? ' ' : '\n');
+  }
+  return to;
+}
+
+static char *put_type(char *to, const void *context, int64_t t) {
   enum { VERTEX = 1, TRIANGLE = 5 };
-  int corners = m->triangle_count > 0 ? 3 : 1;
-  int64_t n = m->triangle_count > 0 ? m->triangle_count : m->vertex_count;
-  fprintf(file, "\nCELLS %" PRId64 " %" PRId64 "\n", n, (corners + 1) * n);
-  for (int64_t t = 0; t < n; ++t) {
-    put(file, m, CVTM_I32, corners, ' ');
-    for (int k = 0; k < corners; ++k) {
-      double vertex = corners == 3 ? m->triangles[3 * t + k] : (double)t;
-      put(file, m, CVTM_I32, vertex, k + 1 < corners ? ' ' : '\n');
-    }
-  }
-  fprintf(file, "\nCELL_TYPES %" PRId64 "\n", n);
-  for (int64_t t = 0; t < n; ++t) {
-    put(file, m, CVTM_I32, corners == 3 ? TRIANGLE : VERTEX, '\n');
-  }
+  const cvtm_file_mesh *m = context;
+  (void)t;
+  return put(to, m, CVTM_I32, m->triangle_count > 0 ? TRIANGLE : VERTEX, '\n');
+}
+
+static char *put_mass(char *to, const void *context, int64_t i) {
+  const cvtm_file_mesh *m = context;
+  return put(to, m, CVTM_F64, m->mass[i], '\n');
 }
 
 void cvtm_write_vtk(FILE *file, const cvtm_file_mesh *m) {
+  enum { MOST = CVTM_TEXT_NUMBER + 1 };
+  const int64_t cells = m->triangle_count > 0 ? m->triangle_count : m->vertex_count;
   fprintf(file,
           "# vtk DataFile Version 3.0\ncvtmesh\n%s\nDATASET UNSTRUCTURED_GRID\nPOINTS %" PRId64
           " double\n",
           m->ascii ? "ASCII" : "BINARY", m->vertex_count);
-  for (int64_t i = 0; i < m->vertex_count; ++i) {
-    put(file, m, CVTM_F64, m->points[2 * i], ' ');
-    put(file, m, CVTM_F64, m->points[2 * i + 1], ' ');
-    put(file, m, CVTM_F64, 0, '\n');
-  }
-  write_cells(file, m);
+  cvtm_write_items(file, m->vertex_count, 3 * MOST, put_point, m);
+  fprintf(file, "\nCELLS %" PRId64 " %" PRId64 "\n", cells,
+          (m->triangle_count > 0 ? 4 : 2) * cells);
+  cvtm_write_items(file, cells, 4 * MOST, put_cell, m);
+  fprintf(file, "\nCELL_TYPES %" PRId64 "\n", cells);
+  cvtm_write_items(file, cells, MOST, put_type, m);
   if (m->mass == NULL) return;
   fprintf(file, "\nPOINT_DATA %" PRId64 "\nSCALARS mass double 1\nLOOKUP_TABLE default\n",
           m->vertex_count);
-  for (int64_t i = 0; i < m->vertex_count; ++i) put(file, m, CVTM_F64, m->mass[i], '\n');
+  cvtm_write_items(file, m->vertex_count, MOST, put_mass, m);
   fputc('\n', file);
 }
 

@@ -18,17 +18,30 @@ typedef struct array_writer {
   cvtm_scalar type;
   unsigned char group[3];
   size_t filled;
+  size_t length; /* of the text that is not written yet */
+  char text[4096];
 } array_writer;
+
+static void flush_text(array_writer *w) {
+  fwrite(w->text, 1, w->length, w->file);
+  w->length = 0;
+}
+
+/* The characters that `most` more bytes may be written to. */
+static char *text_end(array_writer *w, size_t most) {
+  if (w->length + most > sizeof w->text) flush_text(w);
+  return w->text + w->length;
+}
 
 static void flush_group(array_writer *w) {
   if (w->filled == 0) return;
   for (size_t k = w->filled; k < 3; ++k) w->group[k] = 0;
   uint32_t bits = (uint32_t)w->group[0] << 16 | (uint32_t)w->group[1] << 8 | w->group[2];
-  char text[4];
+  char *text = text_end(w, 4);
   for (size_t k = 0; k < 4; ++k) {
     text[k] = k <= w->filled ? digits[bits >> (18 - 6 * k) & 63] : '=';
   }
-  fwrite(text, 1, sizeof text, w->file);
+  w->length += 4;
   w->filled = 0;
 }
 
@@ -53,8 +66,10 @@ static array_writer begin_array(FILE *file, int ascii, cvtm_scalar type, const c
 
 static void put(array_writer *w, double value) {
   if (w->ascii) {
-    cvtm_put_number(w->file, value);
-    fputc('\n', w->file);
+    char *text = text_end(w, CVTM_TEXT_NUMBER + 1);
+    char *end = cvtm_text_number(text, value);
+    *end++ = '\n';
+    w->length += (size_t)(end - text);
   } else {
     put_binary(w, w->type, value);
   }
@@ -62,6 +77,7 @@ static void put(array_writer *w, double value) {
 
 static void end_array(array_writer *w) {
   flush_group(w);
+  flush_text(w);
   fputs("\n</DataArray>\n", w->file);
 }
 

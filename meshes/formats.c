@@ -3,6 +3,7 @@
 #include "meshes/formats.h"
 
 #include "base/grow.h"
+#include "meshes/text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -253,14 +254,26 @@ cvtm_status cvtm_builder_cells(cvtm_builder *b, int64_t cells, const double *end
 /* ---- numbers in text ---- */
 
 void cvtm_put_number(FILE *file, double value) {
-  char text[40];
-  snprintf(text, sizeof text, "%.15g", value);
-  if (strtod(text, NULL) != value) snprintf(text, sizeof text, "%.17g", value);
-  fputs(text, file);
+  char text[CVTM_TEXT_NUMBER];
+  fwrite(text, 1, (size_t)(cvtm_text_number(text, value) - text), file);
 }
 
-void cvtm_put_scalar(FILE *file, cvtm_scalar type, int big, double value) {
-  unsigned char bytes[8];
-  cvtm_scalar_pack(type, big, value, bytes);
-  fwrite(bytes, 1, cvtm_scalar_size(type), file);
+char *cvtm_text_point(char *to, char separator, const double *p) {
+  to = cvtm_text_number(to, p[0]);
+  *to++ = separator;
+  return cvtm_text_number(to, p[1]);
+}
+
+char *cvtm_text_corners(char *to, const int32_t *v, int first) {
+  for (int k = 0; k < 3; ++k) {
+    if (k > 0) *to++ = ' ';
+    to = cvtm_text_integer(to, (int64_t)v[k] + first);
+  }
+  *to++ = '\n';
+  return to;
+}
+
+char *cvtm_text_scalar(char *to, cvtm_scalar type, int big, double value) {
+  cvtm_scalar_pack(type, big, value, (unsigned char *)to);
+  return to + cvtm_scalar_size(type);
 }

@@ -5,6 +5,7 @@
 #define CVTMESH_MESHES_FORMATS_H
 
 #include "meshes/mesh_file.h"
+#include "meshes/text.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -114,7 +115,13 @@ typedef struct cvtm_file_mesh {
 
 /* 15 significant digits if they read back to the same bits, else 17. */
 void cvtm_put_number(FILE *file, double value);
-void cvtm_put_scalar(FILE *file, cvtm_scalar type, int big, double value);
+
+/* In memory, as the functions of meshes/text.h do: x and y; three vertices counted from `first` and
+ * the end of the line; the bytes of a number. */
+enum { CVTM_TEXT_POINT = 2 * CVTM_TEXT_NUMBER + 1, CVTM_TEXT_CORNERS = 3 * CVTM_TEXT_INTEGER + 3 };
+char *cvtm_text_point(char *to, char separator, const double *p);
+char *cvtm_text_corners(char *to, const int32_t *v, int first);
+char *cvtm_text_scalar(char *to, cvtm_scalar type, int big, double value);
 
 /* Errors of the stream are found when it is closed. */
 void cvtm_write_obj(FILE *file, const cvtm_file_mesh *mesh);

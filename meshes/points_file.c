@@ -39,6 +39,14 @@ cvtm_status cvtm_points_write(const char *path, const double *points, int64_t co
   return cvtm_points_write_as(extensions[find_format(path)], path, points, count, error);
 }
 
+static char *csv_line(char *to, const void *context, int64_t i) {
+  return cvtm_text_word(cvtm_text_point(to, ',', (const double *)context + 2 * i), "\n");
+}
+
+static char *xyz_line(char *to, const void *context, int64_t i) {
+  return cvtm_text_word(cvtm_text_point(to, ' ', (const double *)context + 2 * i), " 0\n");
+}
+
 cvtm_status cvtm_points_write_as(const char *extension, const char *path, const double *points,
                                  int64_t count, cvtm_error *error) {
   const format f = name_format(extension);
@@ -51,15 +59,8 @@ cvtm_status cvtm_points_write_as(const char *extension, const char *path, const 
   cvtm_status status = cvtm_output_open(path, &output, error);
   if (status != CVTM_OK) return status;
   FILE *file = cvtm_output_stream(output);
-  cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   if (f == CSV) fputs("x,y\n", file);
-  for (int64_t i = 0; i < count; ++i) {
-    cvtm_put_number(file, points[2 * i]);
-    fputc(f == CSV ? ',' : ' ', file);
-    cvtm_put_number(file, points[2 * i + 1]);
-    fputs(f == CSV ? "\n" : " 0\n", file);
-  }
-  cvtm_numeric_locale_leave(locale);
+  cvtm_write_items(file, count, CVTM_TEXT_POINT + 3, f == CSV ? csv_line : xyz_line, points);
   return cvtm_output_commit(output, error);
 }
 
