@@ -147,13 +147,13 @@ const cli_option_row cli_option_rows[] = {
    "write a JSON report; - is stdout", CLI_WRITES},
   {"run-report", 0, BATCH, TEXT(report, "FILE"), "write a JSON report of each run", CLI_WRITES},
   {"svg", 0, RUN | MESH | VIEW, CHOICE(svg, svg_kinds), "what an SVG output shows"},
-  {"dots", 0, RUN, CHOICE(dots, dot_areas),
+  {"dots", 0, RUN | STATS, CHOICE(dots, dot_areas),
    "of an SVG: each as large as the ink of its cell (mass); the same with sites so placed\n"
    "that dark dots are larger (tone); or all of the size that makes the mean ink right\n"
    "(equal); auto: mass for pictures, equal for data"},
-  {"dot-size", 0, RUN, TEXT(dot_size, "MIN,MAX"),
+  {"dot-size", 0, RUN | STATS, TEXT(dot_size, "MIN,MAX"),
    "diameters of dots in pixels, or one for all; without -n they give the number of sites"},
-  {"overlap", 0, RUN, FLAG(overlap),
+  {"overlap", 0, RUN | STATS, FLAG(overlap),
    "dots may overlap; --no-overlap: those that would touch another shrink"},
   {"order", 0, RUN | MESH, CHOICE(order, point_orders),
    "of the points: one short closed path through all; or the same path opened, so that a\n"
@@ -222,6 +222,8 @@ const cli_option_row cli_option_rows[] = {
   {"boundary-tolerance", 0, RUN, REAL(domain.tolerance, "PIXELS", 0.01, 100),
    "edges may bend away from the contour of the domain by so much"},
 
+  {"picture", 0, STATS, TEXT(photograph, "IMAGE"),
+   "also how much a drawing of the points as dots looks like this picture", CLI_READS},
   {"density", 0, STATS, TEXT(density, "IMAGE"), "also the energy ratio for this density", CLI_READS},
   {"invert", 0, RUN | STATS | VIEW | DENSITY, FLAG(invert), "bright is dense"},
   {"gamma", 0, RUN | STATS | VIEW | DENSITY, REAL(gamma, "G", 1e-6, 1e6), "the tone is raised to this power first"},

@@ -62,6 +62,7 @@ typedef struct cli_options {
   int invert, density_from;
   double gamma, floor, black, white, contrast;
   const char *density;
+  const char *photograph; /* that stats compares with */
 
   struct {
     int kind; /* cli_domain_kind */

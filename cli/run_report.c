@@ -146,7 +146,7 @@ void cli_run_print_summary(const cli_run_job *r) {
     fprintf(stderr, "  mesh       %lld triangles\n", (long long)r->mesh.triangle_count);
   cli_order_print_summary(&r->order);
   if (r->options.domain.kind != CLI_DOMAIN_NONE) cli_domain_print_summary(&r->shape);
-  cli_stipples_print_summary(&r->stipples);
+  cli_stipples_print(&r->stipples, stderr, "  tone       ");
   if (r->count < r->options.points)
     fprintf(stderr, "  note       %lld of the %lld sites asked for: no room for the others\n",
             (long long)r->count, (long long)r->options.points);

@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/report.h"
+#include "cli/stipples.h"
 #include "cvt/cvt.h"
 #include "meshes/mesh_file.h"
 
@@ -15,6 +16,8 @@ typedef struct stats {
   cvtm_domain domain;
   int has_domain;
   float *density; /* NULL without --density */
+  float *tone;    /* NULL without --picture */
+  cli_stipples stipples;
   double *points; /* of a point file; NULL for a mesh */
   int64_t count;
   cvtm_mesh mesh;
@@ -65,12 +68,35 @@ static cvtm_status read_mesh(stats *s, cvtm_error *error) {
   return s->has_domain ? place_in_domain(s, error) : CVTM_OK;
 }
 
+/* The ink that a drawing of --picture needs. */
+static cvtm_status read_picture(stats *s, cvtm_error *error) {
+  const char *path = s->options.photograph;
+  cvtm_image image = {0};
+  cvtm_density_options how;
+  cvtm_status status = cvtm_image_read(path, &image, error);
+  if (status != CVTM_OK) return status;
+  const cvtm_domain domain = {image.width, image.height, s->options.periodic};
+  cli_choose_tone(&image, &s->options, &how);
+  if (image.is_data)
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: data has no tone", path);
+  else if (s->has_domain && (domain.width != s->domain.width || domain.height != s->domain.height))
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %d x %d pixels, but the density has %d x %d",
+                       path, domain.width, domain.height, s->domain.width, s->domain.height);
+  else
+    status = cvtm_tone_from_image(&image, &how, path, &s->tone, error);
+  cvtm_image_free(&image);
+  s->domain = domain;
+  s->has_domain = 1;
+  return status;
+}
+
 static cvtm_status read_stats_input(stats *s, cvtm_error *error) {
   cvtm_status status = CVTM_OK;
   if (s->options.density != NULL) {
     status = cli_read_density(s->options.density, &s->options, &s->density, &s->domain, error);
     s->has_domain = 1;
   }
+  if (status == CVTM_OK && s->options.photograph != NULL) status = read_picture(s, error);
   if (status != CVTM_OK) return status;
   return s->is_mesh ? read_mesh(s, error) : read_points(s, error);
 }
@@ -102,6 +128,7 @@ static int print_json(const stats *s) {
     cli_json_real(report, "energy_ratio", s->energy / s->bound);
   }
   cli_json_integer(report, "coincident_sites", s->mesh.coincident_count);
+  cli_stipples_report(&s->stipples, report);
   cli_json_quality(report, &s->quality);
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status = cli_json_write("-", report, &error);
@@ -127,6 +154,7 @@ static void print_text(const stats *s) {
   if (s->mesh.coincident_count > 0)
     printf("points that share another's place: %lld\n", (long long)s->mesh.coincident_count);
   if (s->density != NULL) printf("energy ratio: %.9f\n", s->energy / s->bound);
+  cli_stipples_print(&s->stipples, stdout, "tone: ");
   if (s->quality.interior_vertices > 0)
     printf("interior vertices of degree 6: %.2f %%\n", 100 * s->quality.degree6_share);
   if (s->has_domain)
@@ -136,12 +164,14 @@ static void print_text(const stats *s) {
 
 static int perform_stats(stats *s) {
   const char *path = s->options.input;
+  const int code = cli_stipples_check(&s->options);
+  if (code != CLI_EXIT_OK) return code;
   s->is_mesh = !cvtm_points_format_known(path);
   if (s->is_mesh && !cvtm_mesh_format_known(path))
     return cli_usage_error(CLI_STATS, "%s: the extension names no format read here", path);
   if (s->options.density != NULL) {
-    const int code = cli_open_device(&s->options, &s->device);
-    if (code != CLI_EXIT_OK) return code;
+    const int opened = cli_open_device(&s->options, &s->device);
+    if (opened != CLI_EXIT_OK) return opened;
   }
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status = read_stats_input(s, &error);
@@ -151,6 +181,11 @@ static int perform_stats(stats *s) {
   if (s->density != NULL) {
     status = evaluate_stats(s);
     if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, cvtm_device_error(s->device));
+  }
+  if (s->tone != NULL) {
+    const cli_stipples_source source = {s->domain, s->tone, NULL, &s->mesh, NULL};
+    status = cli_stipples_make(&s->options, &source, &s->stipples, &error);
+    if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   }
   if (s->options.json) return print_json(s);
   print_text(s);
@@ -165,6 +200,8 @@ int cli_stats(const cli_options *options) {
   cvtm_mesh_free(&s.mesh);
   free(s.points);
   free(s.density);
+  free(s.tone);
+  cli_stipples_free(&s.stipples);
   cvtm_device_destroy(s.device);
   return code;
 }

@@ -296,7 +296,7 @@ static cvtm_status make(const cli_options *o, const cli_stipples_source *s, cli_
   if (status != CVTM_OK) return status;
   bound_radii(o, s, s->cells, stipples->radius);
   find_sizes(stipples, count);
-  const int is_shown = o->report != NULL || !o->quiet;
+  const int is_shown = o->report != NULL || o->json || !o->quiet;
   return s->tone != NULL && is_shown ? measure(o, s, stipples, error) : CVTM_OK;
 }
 
@@ -334,11 +334,11 @@ void cli_stipples_report(const cli_stipples *stipples, cJSON *report) {
   cli_json_real(tone, "largest_dot", stipples->largest);
 }
 
-void cli_stipples_print_summary(const cli_stipples *stipples) {
+void cli_stipples_print(const cli_stipples *stipples, FILE *stream, const char *title) {
   if (!stipples->is_measured) return;
-  fprintf(stderr,
-          "  tone       contrast %.3f of the picture's, correlation %.4f; ink %.2f %% of the paper,"
-          " of the picture %.2f %%\n",
-          stipples->likeness.contrast, stipples->likeness.correlation, 100 * stipples->ink,
+  fprintf(stream,
+          "%scontrast %.3f of the picture's, correlation %.4f; ink %.2f %% of the paper, of the"
+          " picture %.2f %%\n",
+          title, stipples->likeness.contrast, stipples->likeness.correlation, 100 * stipples->ink,
           100 * stipples->picture_ink);
 }

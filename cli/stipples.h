@@ -50,6 +50,7 @@ void cli_stipples_free(cli_stipples *stipples);
 
 /* Adds `tone` if the dots were measured. */
 void cli_stipples_report(const cli_stipples *stipples, cJSON *report);
-void cli_stipples_print_summary(const cli_stipples *stipples);
+/* Prints a line that begins with `title` if the dots were measured. */
+void cli_stipples_print(const cli_stipples *stipples, FILE *stream, const char *title);
 
 #endif

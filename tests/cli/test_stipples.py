@@ -205,3 +205,16 @@ def test_levels(cvtmesh):
     np.save(cvtmesh.path("even.npy"), np.ones((40, 60)))
     cvtmesh.refused("run", "even.npy", "-n", 40, "-o", "c.svg", "--contrast", 2, code=3)
     cvtmesh.call("batch", COINS, "-n", 100, "--iterations", 3, "-o", "d.svg", "--no-overlap", "-q")
+
+
+def test_stats_agree_with_run(cvtmesh):
+    for options in ((), ("--dots", "equal"), ("--dot-size", "6,8"), ("--no-overlap",)):
+        report = cvtmesh.report("run", COINS, "-n", 500, "--iterations", 20, "-o", "a.svg", "-o",
+                                "a.npy", *options)
+        done = cvtmesh.call("stats", "a.npy", "--picture", COINS, "--json", *options)
+        tone = strict_json(done.stdout)["tone"]
+        assert tone == pytest.approx(report["tone"], rel=1e-6), options
+    assert b"tone: contrast" in cvtmesh.call("stats", "a.npy", "--picture", COINS).stdout
+    cvtmesh.refused("stats", "a.npy", "--picture", COINS, "--density", CAMERA, code=3)
+    np.save(cvtmesh.path("even.npy"), np.ones((303, 384)))
+    cvtmesh.refused("stats", "a.npy", "--picture", "even.npy", code=3)
