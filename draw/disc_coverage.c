@@ -169,18 +169,16 @@ static int choose_lines(const cvtm_disc_grid *grid, const double *radii, int64_t
   return (int)fmin(fmax(ceil(16 / mean), 8), 64);
 }
 
-cvtm_status cvtm_disc_coverage(const cvtm_disc_grid *grid, const double *centres,
-                               const double *radii, int64_t count, float *coverage,
-                               cvtm_error *error) {
-  rows lists = {NULL, NULL};
-  int failed = !make_rows(grid, centres, radii, count, &lists);
+/* Covers all rows. Returns 0 if memory ran out. */
+static int cover_rows(const cvtm_disc_grid *grid, const double *centres, const double *radii,
+                      const rows *lists, int lines, float *coverage) {
   int64_t longest = 0;
-  for (int j = 0; j < grid->height && !failed; ++j) {
-    const int64_t length = lists.start[j + 1] - lists.start[j];
+  for (int j = 0; j < grid->height; ++j) {
+    const int64_t length = lists->start[j + 1] - lists->start[j];
     if (length > longest) longest = length;
   }
-  const int lines = failed ? 0 : choose_lines(grid, radii, count);
-#pragma omp parallel if (!failed) reduction(| : failed)
+  int failed = 0;
+#pragma omp parallel reduction(| : failed)
   {
     interval *list = malloc(((size_t)longest + 1) * sizeof *list);
     double *row = malloc((size_t)grid->width * sizeof *row);
@@ -188,16 +186,28 @@ cvtm_status cvtm_disc_coverage(const cvtm_disc_grid *grid, const double *centres
 #pragma omp for schedule(dynamic, 4)
     for (int j = 0; j < grid->height; ++j) {
       if (failed) continue;
-      cover_row(grid, centres, radii, lists.disc + lists.start[j],
-                lists.start[j + 1] - lists.start[j], j, lines, list, row,
+      cover_row(grid, centres, radii, lists->disc + lists->start[j],
+                lists->start[j + 1] - lists->start[j], j, lines, list, row,
                 coverage + (size_t)j * (size_t)grid->width);
     }
     free(list);
     free(row);
   }
+  return !failed;
+}
+
+cvtm_status cvtm_disc_coverage(const cvtm_disc_grid *grid, const double *centres,
+                               const double *radii, int64_t count, float *coverage,
+                               cvtm_error *error) {
+  rows lists = {NULL, NULL};
+  int good = make_rows(grid, centres, radii, count, &lists);
+  if (good) {
+    const int lines = choose_lines(grid, radii, count);
+    good = cover_rows(grid, centres, radii, &lists, lines, coverage);
+  }
   free(lists.start);
   free(lists.disc);
-  if (!failed) return CVTM_OK;
+  if (good) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a picture of %lld dots",
                    (long long)count);
 }
