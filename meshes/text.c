@@ -90,13 +90,13 @@ static int find_power(binary b, double value, int digits, scaled *s) {
   return -1;
 }
 
-/* digits / 10^decimals without trailing zeros. */
+/* digits / 10^decimals without trailing zeros; digits are below 10^19. */
 static char *put_decimal(char *to, uint64_t digits, int decimals) {
   while (decimals > 0 && digits % 10 == 0) {
     digits /= 10;
     --decimals;
   }
-  const uint64_t unit = power_of_ten(decimals);
+  const uint64_t unit = power_of_ten(decimals < 19 ? decimals : 19);
   to = cvtm_text_integer(to, (int64_t)(digits / unit));
   if (decimals == 0) return to;
   *to = '.';
