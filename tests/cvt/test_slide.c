@@ -105,7 +105,7 @@ static void sliding_lowers_the_energy(void **state) {
   cvtm_cvt_result result;
   cvtm_cvt_slides slides;
   cvtm_cvt *cvt = NULL;
-  int heard = 0;
+  int monitor_calls = 0;
   cvtm_cvt_defaults(&options);
   options.fixed = n;
   options.max_iterations = 120;
@@ -117,15 +117,15 @@ static void sliding_lowers_the_energy(void **state) {
   const double locked = result.objective;
 
   options.monitor = stop_at_once;
-  options.monitor_context = &heard;
+  options.monitor_context = &monitor_calls;
   assert_device_ok(device, cvtm_cvt_slide(cvt, &s.contour, &options, &s.boundary, sites, SITES,
                                           &result, &slides));
-  assert_true(heard == 1 && result.stop == CVTM_STOP_REQUEST);
+  assert_true(monitor_calls == 1 && result.stop == CVTM_STOP_REQUEST);
   assert_true(slides.count > 0 && slides.start_energy == locked);
   /* A run that was told to stop does not go on. */
   assert_device_ok(device, cvtm_cvt_slide(cvt, &s.contour, &options, &s.boundary, sites, SITES,
                                           &result, &slides));
-  assert_true(heard == 1 && slides.count == 0);
+  assert_true(monitor_calls == 1 && slides.count == 0);
 
   result.stop = CVTM_STOP_DECREASE;
   options.monitor = NULL;
