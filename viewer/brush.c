@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* The share of the way to its goal that a pixel at the centre of a dab goes. */
+/* A dab moves the pixel at its centre by this fraction of the difference to the target. */
 static const double strength = 0.3;
 
 /* distance: from the centre, in radii. */

@@ -21,7 +21,7 @@ static void *run(void *context) {
   const cvtm_view_state *state = NULL;
   cvtm_status status = CVTM_OK;
   while (status == CVTM_OK && !atomic_load(&b->quit)) {
-    if (!cvtm_mailbox_wanted(&b->box)) { /* nobody has looked at the last frame yet */
+    if (!cvtm_mailbox_wanted(&b->box)) { /* the reader has not taken the last frame */
       nanosleep(&(struct timespec){0, 2000000}, NULL);
       continue;
     }

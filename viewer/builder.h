@@ -1,4 +1,4 @@
-/* Turns states into frames in a thread of its own, as fast as somebody takes them. */
+/* Makes frames of states in a thread of its own, each after the reader has taken the last one. */
 #ifndef CVTMESH_VIEWER_BUILDER_H
 #define CVTMESH_VIEWER_BUILDER_H
 
@@ -8,7 +8,7 @@
 typedef struct cvtm_builder cvtm_builder;
 
 cvtm_status cvtm_builder_start(cvtm_solver *solver, cvtm_builder **builder, cvtm_error *error);
-/* Before the solver stops. */
+/* To be called before the solver is stopped. */
 void cvtm_builder_stop(cvtm_builder *builder);
 /* Nonzero if there is a newer frame, then in *frame until the next call. */
 int cvtm_builder_take(cvtm_builder *builder, const cvtm_view_frame **frame);

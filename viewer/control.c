@@ -33,7 +33,7 @@ static void send(cvtm_control *c, cvtm_solver_command command) {
 /* ---- Sites under the cursor ---- */
 
 /* The site nearest to a place of the screen if it is within reach: the click's, but no more than
- * a part of the spacing, so that a drag between the sites pans. -1: none. */
+ * a part of the spacing, so that a drag that starts between sites pans. -1: none. */
 static int64_t site_at(const cvtm_control *c, const double screen[2]) {
   if (!c->frame) return -1;
   double at[2], best = INFINITY;

@@ -1,5 +1,5 @@
-/* What keys and mouse do: they change the view, or send commands to the solver. It knows no
- * window; events may come from a script as well. */
+/* Keys and mouse: they change the view, or send commands to the solver. Events come from a window
+ * or from a script. */
 #ifndef CVTMESH_VIEWER_CONTROL_H
 #define CVTMESH_VIEWER_CONTROL_H
 
@@ -20,7 +20,7 @@ typedef struct cvtm_control {
   int64_t grabbed; /* the site that the mouse moves, -1: none */
   double last[2], pressed[2], pressed_time, released_time;
   uint64_t sent; /* the last command's number */
-  int changed;   /* something is to be drawn again */
+  int changed;   /* nonzero: draw another frame */
   int save, quit;
 } cvtm_control;
 

@@ -103,7 +103,7 @@ void cvtm_font_draw(int glyph, int width, int height, double capital, double wei
   p.unit_x = 0.62 * p.unit_y;
   p.left = 0.5 * (width - 8 * p.unit_x);
   p.top = 0.5 * (height - 11 * p.unit_y) + 0.5 * p.unit_y;
-  /* Stems and base lines on whole pixels look crisp. */
+  /* Stems and base lines on whole pixels are sharp. */
   const double base = floor(p.top + 8 * p.unit_y) + 0.5;
   p.top = base - 8 * p.unit_y;
   p.radius = 0.5 * weight;

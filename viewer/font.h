@@ -1,4 +1,4 @@
-/* A monospaced typeface of strokes, drawn for this program: printable ASCII. A glyph is a list
+/* A monospaced typeface of strokes: printable ASCII. A glyph is a list
  * of strokes split by blanks, each a list of points of two characters, x in 0 .. 8 (left to
  * right) and y in 0 .. b (0 the top of capitals, 3 of small letters, 8 the base line, b the
  * bottom of descenders). A stroke is a polygonal line; after ~ the points control a quadratic

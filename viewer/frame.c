@@ -34,7 +34,7 @@ double cvtm_view_history_floor(const cvtm_view_history *history) {
   return low > 1 ? 1 : fmin(low - 0.01 * (high - low), low * (1 - 1e-6));
 }
 
-/* Grows an array to `count` elements; not NULL even where count is 0. */
+/* Grows an array to `count` elements, at least one, so that NULL means failure. */
 static cvtm_status reserve(void *array, int64_t *capacity, int64_t count, size_t size,
                            cvtm_error *error) {
   if (cvtm_grow(array, size, capacity, count > 0 ? count : 1)) return CVTM_OK;
@@ -74,7 +74,8 @@ static double polygon_area(const double *corners, int64_t count) {
   return 0.5 * fabs(twice);
 }
 
-/* Sides that can be seen: where four cells all but meet, the edge between two of them is not. */
+/* The number of sides that are long enough to be seen: where four cells nearly meet in one point,
+ * the edge between two of them is not counted. */
 static int count_sides(const double *corners, int64_t count, double area) {
   const double shortest = 1e-6 * sqrt(area);
   int sides = 0;

@@ -1,4 +1,4 @@
-/* What is drawn: the state of an optimisation at one moment, and the geometry made of it. */
+/* The state of an optimisation at one iteration, and the geometry that is drawn from it. */
 #ifndef CVTMESH_VIEWER_FRAME_H
 #define CVTMESH_VIEWER_FRAME_H
 
@@ -20,8 +20,8 @@ typedef struct cvtm_view_history {
 void cvtm_view_history_add(cvtm_view_history *history, int64_t iteration, double ratio,
                            double gradient);
 
-/* What plots on a log scale subtract from the ratios: 1, or a little less than the lowest where
- * ratios are not above 1, as for a density that varies within cells. */
+/* The number that plots on a log scale subtract from the ratios: 1, or slightly less than the
+ * lowest ratio where that is not above 1, as for a density that varies within cells. */
 double cvtm_view_history_floor(const cvtm_view_history *history);
 
 typedef enum cvtm_view_phase {
@@ -41,7 +41,7 @@ typedef struct cvtm_view_state {
   double milliseconds;  /* of an iteration */
   int lloyd;            /* nonzero: Lloyd's method, else L-BFGS-B */
   cvtm_view_phase phase;
-  uint64_t commands; /* of those sent to the solver, how many this state has taken in */
+  uint64_t commands; /* number of commands to the solver that this state includes */
   cvtm_view_history history;
 } cvtm_view_state;
 
@@ -61,7 +61,7 @@ enum { CVTM_VIEW_BORDER = 0x7fffffff, CVTM_VIEW_CENTRE = 0x7ffffffe };
 
 typedef struct cvtm_view_cell {
   float area;  /* square pixels */
-  float sides; /* negative where the cell touches the border */
+  float sides; /* their number; negative if the cell touches the border */
 } cvtm_view_cell;
 
 /* Arrays grow and are reused. */
@@ -73,11 +73,11 @@ typedef struct cvtm_view_frame {
   cvtm_view_cell *cells;     /* cell_count */
   float *corners;            /* x, y of 3 corners of each Delaunay triangle */
   float *defects;            /* x, y, sides of every inner cell that has not six sides */
-  float low_area, high_area; /* what cells are coloured between */
+  float low_area, high_area; /* the ends of the colour scale */
   int64_t capacity[5];
 } cvtm_view_frame;
 
-/* Makes the geometry of frame->state. */
+/* Computes the geometry of frame->state. */
 cvtm_status cvtm_view_frame_build(cvtm_view_frame *frame, cvtm_error *error);
 void cvtm_view_frame_free(cvtm_view_frame *frame);
 

@@ -49,7 +49,7 @@ cvtm_status cvtm_gl_program(const char *name, const char *preamble, const char *
 cvtm_status cvtm_gl_check(const char *what, cvtm_error *error) {
   const GLenum first = glGetError();
   if (first == GL_NO_ERROR) return CVTM_OK;
-  /* A lost context reports errors without end. */
+  /* A lost context reports errors for ever, so the loop is bounded. */
   for (int k = 0; k < 16 && glGetError() != GL_NO_ERROR; ++k) continue;
   return cvtm_fail(error, CVTM_ERROR_DEVICE, "OpenGL: %s: error 0x%04x", what, (unsigned)first);
 }

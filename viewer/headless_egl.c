@@ -16,7 +16,7 @@ typedef struct headless {
 /* ---- Displays ---- */
 
 /* One EGL display and a context on it, or nothing. A display belongs to the whole process, so it
- * is never terminated here: another surface may stand on it. */
+ * is never terminated here: another surface may use it. */
 static int open_context(headless *h, EGLDisplay display, const char *name) {
   static const EGLint wanted[] = {EGL_RENDERABLE_TYPE, EGL_OPENGL_BIT, EGL_SURFACE_TYPE,
                                   EGL_PBUFFER_BIT, EGL_NONE};
@@ -50,7 +50,7 @@ static int has_client_extension(const char *name) {
   return epoxy_has_egl_extension(EGL_NO_DISPLAY, name);
 }
 
-/* The GPU of a CUDA device draws into memory that CUDA can share. */
+/* OpenGL on the GPU of the CUDA device has buffers that CUDA can map. */
 static int is_cuda_device(EGLDeviceEXT device, int cuda) {
   EGLAttrib index = -1;
   return cuda < 0 ||
@@ -80,7 +80,7 @@ static int open_surfaceless(headless *h) {
                       "EGL surfaceless");
 }
 
-/* libepoxy ends the program where there is no libEGL to load. */
+/* libepoxy aborts the program if it cannot load libEGL. */
 static int has_egl(void) {
   void *library = dlopen("libEGL.so.1", RTLD_LAZY | RTLD_LOCAL);
   if (library) dlclose(library);

@@ -8,9 +8,9 @@
 enum { CVTM_MAILBOX_SLOTS = 3, CVTM_MAILBOX_FRESH = 4 };
 
 typedef struct cvtm_mailbox {
-  atomic_uint middle; /* slot between the two, or-ed with FRESH while it has not been read */
-  unsigned back;      /* the writer's */
-  unsigned front;     /* the reader's */
+  atomic_uint middle; /* the third slot, or-ed with FRESH while it has not been read */
+  unsigned back;      /* the writer's slot */
+  unsigned front;     /* the reader's slot */
 } cvtm_mailbox;
 
 static inline void cvtm_mailbox_open(cvtm_mailbox *box) {
@@ -19,7 +19,7 @@ static inline void cvtm_mailbox_open(cvtm_mailbox *box) {
   box->front = 2;
 }
 
-/* Writer: the slot `back` is filled; takes another one. */
+/* Writer: publishes the slot `back`, and makes another slot `back`. */
 static inline void cvtm_mailbox_publish(cvtm_mailbox *box) {
   box->back = atomic_exchange(&box->middle, box->back | CVTM_MAILBOX_FRESH) & 3u;
 }

@@ -65,7 +65,8 @@ static const float *phase_colour(const overlay *o) {
   }
 }
 
-/* A quiet name and a clear value; returns the right end, or x if both do not fit before `end`. */
+/* Draws a name, dimmed, and its value; returns the right end, or x if they do not fit before `end`.
+ */
 static double figure(const overlay *o, double x, double y, double end, const char *name,
                      const char *value) {
   const double gap = 7 * o->scale;
@@ -116,7 +117,7 @@ typedef struct axis {
   double low, high;
 } axis;
 
-/* The range of the logarithms of what is larger than `above`, less it. */
+/* The range of log(value - above) over the values that are larger than `above`. */
 static axis log_range(const float *values, int count, float above) {
   axis range = {INFINITY, -INFINITY};
   for (int k = 0; k < count; ++k) {

@@ -1,4 +1,5 @@
-/* What lies over the picture: the rim of the domain, the line of figures, the plot, the help. */
+/* The layers over the picture: the border of the domain, the line of figures, the plot, the help.
+ */
 #ifndef CVTMESH_VIEWER_OVERLAY_H
 #define CVTMESH_VIEWER_OVERLAY_H
 

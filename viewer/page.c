@@ -83,7 +83,7 @@ static void write_base64(FILE *stream, const unsigned char *bytes, size_t size) 
   }
 }
 
-/* JSON has no word for what is not finite. */
+/* JSON has no number that is not finite. */
 static void write_number(FILE *stream, double value) {
   fprintf(stream, "%.9g", isfinite(value) ? value : 0.0);
 }
@@ -117,7 +117,7 @@ enum { PLOT_WIDTH = 1240, PLOT_HEIGHT = 260, PLOT_LEFT = 64, PLOT_TOP = 14, PLOT
 
 typedef struct curve {
   const float *values;
-  double above; /* the logarithm is taken of what is larger, less it */
+  double above; /* the plot shows log(value - above) of larger values */
   double low, high;
 } curve;
 

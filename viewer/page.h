@@ -1,5 +1,5 @@
 /* One self-contained HTML page of a run: its pictures, the energy over the iterations, and a
- * report. It refers to nothing outside itself. */
+ * report. It loads no other file. */
 #ifndef CVTMESH_VIEWER_PAGE_H
 #define CVTMESH_VIEWER_PAGE_H
 
@@ -7,7 +7,7 @@
 #include "viewer/frame.h"
 
 typedef struct cvtm_page_picture {
-  const char *path; /* a PNG file, taken into the page */
+  const char *path; /* a PNG file, which is embedded */
   int64_t iteration;
   int64_t sites;
   double ratio;
@@ -22,7 +22,8 @@ typedef struct cvtm_page {
   const char *report; /* JSON text, shown as it is; NULL: none */
 } cvtm_page;
 
-/* Of more than 120 pictures the page takes every so manieth, and always the last. */
+/* Of more than 120 pictures the page shows every k-th, with the smallest k that leaves 120, and the
+ * last. */
 cvtm_status cvtm_page_write(const char *path, const cvtm_page *page, cvtm_error *error);
 
 #endif

@@ -1,6 +1,6 @@
-/* The way of the newest sites from the solver's device to an OpenGL buffer: device memory to
- * device memory where OpenGL runs on the same GPU, else through pinned host memory; on the CPU
- * through plain memory. The solver's thread publishes, the drawing thread takes; neither waits. */
+/* Copies the newest sites from the solver's device to an OpenGL buffer: within device memory where
+ * OpenGL runs on the same GPU, else through pinned host memory; on the CPU through plain memory.
+ * The solver's thread publishes and the drawing thread reads; neither waits for the other. */
 #ifndef CVTMESH_VIEWER_POINTS_H
 #define CVTMESH_VIEWER_POINTS_H
 
@@ -25,12 +25,12 @@ cvtm_status cvtm_points_create(cvtm_device *device, int pinned, cvtm_points **po
 void cvtm_points_destroy(cvtm_points *points);
 cvtm_points_path cvtm_points_get_path(const cvtm_points *points);
 
-/* Solver: nonzero if the last published sites have been taken. */
+/* Solver: nonzero if the drawing thread has taken the last published sites. */
 int cvtm_points_wanted(cvtm_points *points);
 /* Solver: sites in memory of its device, 2 * count. Waits for the copy alone. */
 cvtm_status cvtm_points_publish(cvtm_points *points, const double *sites, int64_t count);
 
-/* Drawing: a newer set, if there is one: *count of it, else 0. */
+/* Drawing: takes the newest set and sets *count to its size, or to 0 if there is no newer one. */
 int cvtm_points_take(cvtm_points *points, int64_t *count);
 /* Drawing: copies the taken set, float x, y, to the start of an OpenGL buffer that has room. The
  * name `buffer` must be that of the last call unless `renewed` is set. */

@@ -340,7 +340,8 @@ static int compare_doubles(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
-/* Nearly the largest root of the density: a few outliers do not darken a picture. */
+/* The 99.5 % quantile of the square root of the density: a few outliers do not darken the picture.
+ */
 static double find_reference(const float *density, int64_t count) {
   enum { SAMPLE = 4096 };
   double sample[SAMPLE];
@@ -387,12 +388,12 @@ static void upload(GLenum target, buffer *b, const void *data, int64_t count, si
   const int64_t bytes = count * (int64_t)size;
   if (bytes > b->count) b->count = bytes + bytes / 8 + 64;
   glBindBuffer(target, b->name);
-  /* A new store: what is being drawn keeps the old one. */
+  /* A new buffer store: commands that are being executed keep the old one. */
   glBufferData(target, (GLsizeiptr)b->count, NULL, GL_STREAM_DRAW);
   if (bytes > 0) glBufferSubData(target, 0, (GLsizeiptr)bytes, data);
 }
 
-/* Only what the layers need crosses the bus. */
+/* Only the arrays that the layers need are uploaded. */
 static void upload_frame(cvtm_render *r, unsigned layers) {
   const cvtm_view_frame *f = r->frame;
   if (r->stale_cells && f->cell_count > 0) {
@@ -492,7 +493,7 @@ static void draw_sites(const cvtm_render *r, const cvtm_view *view) {
   glDrawArrays(GL_POINTS, 0, (GLsizei)r->site_count);
 }
 
-/* What fades away where cells are small is not drawn at all where even the large ones are. */
+/* Layers that fade out where cells are small are not drawn if even the largest cells are small. */
 static unsigned visible_layers(const cvtm_render *r, const cvtm_view *view) {
   const double spacing = sqrt((double)r->frame->high_area) * view->zoom / view->scale;
   unsigned layers = view->layers;
@@ -511,7 +512,7 @@ static void draw_layers(cvtm_render *r, const cvtm_view *view) {
   glBindTexture(GL_TEXTURE_2D, r->palette[view->dark != 0]);
   draw_ground(r, view);
   glEnable(GL_BLEND);
-  glBlendFunc(GL_ONE, GL_ONE_MINUS_SRC_ALPHA); /* the layers' colours come times their cover */
+  glBlendFunc(GL_ONE, GL_ONE_MINUS_SRC_ALPHA); /* colours are premultiplied by their coverage */
   if (r->frame->index_count > 0 && layers & (CVTM_LAYER_CELLS | CVTM_LAYER_CELL_EDGES))
     draw_cells(r, view);
   if (layers & CVTM_LAYER_MESH_EDGES && r->frame->corner_count > 0) draw_mesh(r, view);

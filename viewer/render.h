@@ -1,5 +1,5 @@
-/* Draws frames into whatever framebuffer is bound, by OpenGL 3.3 core. It knows no window: a
- * context is current, and stays so until it is destroyed. */
+/* Draws frames into whatever framebuffer is bound, by OpenGL 3.3 core. The
+ * caller keeps a context current until the renderer is destroyed. */
 #ifndef CVTMESH_VIEWER_RENDER_H
 #define CVTMESH_VIEWER_RENDER_H
 
@@ -11,7 +11,7 @@ typedef struct cvtm_render cvtm_render;
 cvtm_status cvtm_render_create(cvtm_render **render, cvtm_error *error);
 void cvtm_render_destroy(cvtm_render *render);
 
-/* "llvmpipe ...": who draws; borrowed. */
+/* The name of OpenGL's renderer ("llvmpipe ..."); borrowed. */
 const char *cvtm_render_name(const cvtm_render *render);
 
 /* The frame to draw from now on; borrowed until the next one. */

@@ -134,7 +134,7 @@ static cvtm_status do_mouse(const action *a) {
   return CVTM_OK;
 }
 
-/* In steps, as a hand moves. */
+/* Moves the cursor in steps, as a mouse does. */
 static cvtm_status do_drag(const action *a) {
   enum { STEPS = 8 };
   double from[2], to[2];
@@ -250,7 +250,7 @@ static cvtm_status play_line(cvtm_script *script, cvtm_control *control, cvtm_su
   return a.count > 0 ? act(&a) : CVTM_OK;
 }
 
-/* Is the frame what the script waits for? */
+/* True if the frame is the one that the script waits for. */
 static int satisfied(cvtm_script *script, const cvtm_control *control) {
   const cvtm_view_state *state = control->frame ? &control->frame->state : NULL;
   const int waiting = script->until >= 0 || script->converging || script->settling;

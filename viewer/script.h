@@ -1,5 +1,5 @@
-/* Scripts: everything that keys and mouse do, one action a line. Numbers are framebuffer pixels;
- * with an i behind them, pixels of the image.
+/* Scripts: every action of keys and mouse, one a line. Numbers are framebuffer pixels; with the
+ * suffix i, pixels of the image.
  *
  *   key K              a character, or: space plus minus escape
  *   move X Y           press X Y [BUTTON [shift|ctrl]]           release X Y [BUTTON]
@@ -7,7 +7,7 @@
  *   scroll X Y NOTCHES size W H            layers LIST (as --layers)
  *   wait N             until N more iterations are done or it has converged
  *   converge           until it has converged
- *   settle             until everything sent so far is in the picture
+ *   settle             until the picture includes all commands sent so far
  *   frames N           draw N frames
  *   shot FILE          write the picture
  *   # comment */
@@ -31,8 +31,8 @@ typedef struct cvtm_script {
 
 /* text is borrowed. */
 void cvtm_script_init(cvtm_script *script, const char *name, const char *text);
-/* Acts until something has to be drawn or waited for. *waits: nonzero if the frame being looked at
- * is not yet what the script waits for. CVTM_ERROR_INPUT names the line. */
+/* Carries out actions until a frame has to be drawn or waited for. *waits: nonzero if the frame is
+ * not yet the one that the script waits for. CVTM_ERROR_INPUT names the line. */
 cvtm_status cvtm_script_play(cvtm_script *script, cvtm_control *control, cvtm_surface *surface,
                              int *waits, cvtm_error *error);
 int cvtm_script_over(const cvtm_script *script);

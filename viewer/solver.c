@@ -31,7 +31,7 @@ struct cvtm_solver {
   cvtm_status status;
   cvtm_error error;
 
-  /* Under `density_lock`; written by the thread alone. */
+  /* Under `density_lock`; written by the solver's thread alone. */
   pthread_mutex_t density_lock;
   float *density;
   uint64_t density_version;
@@ -39,7 +39,7 @@ struct cvtm_solver {
   cvtm_mailbox box;
   cvtm_view_state states[CVTM_MAILBOX_SLOTS];
 
-  /* The thread's own. */
+  /* Used by the solver's thread alone. */
   cvtm_cvt *cvt;
   int64_t plan_capacity;
   double *sites;
@@ -48,7 +48,7 @@ struct cvtm_solver {
   int64_t bound_count;
   double reference; /* the density that dabs go towards */
   int paused, converged, dirty;
-  int64_t steps; /* wished for while paused */
+  int64_t steps; /* iterations to do while paused */
   uint64_t applied, draws;
   int64_t base; /* iterations of earlier descents */
   cvtm_cvt_record record;
@@ -72,7 +72,7 @@ static void swap_sites(double *sites, int64_t i, int64_t j) {
   }
 }
 
-/* While it minimises, a held site stands right after the fixed ones. */
+/* During a descent a held site stands right after the fixed ones. */
 static int holds(const cvtm_solver *s) { return s->held >= s->fixed; }
 
 static void fill_figures(const cvtm_solver *s, cvtm_view_state *state, cvtm_view_phase phase) {
@@ -130,7 +130,7 @@ static cvtm_status publish_result(cvtm_solver *s) {
   return CVTM_OK;
 }
 
-/* ---- What commands do ---- */
+/* ---- Commands ---- */
 
 static cvtm_status reserve_sites(cvtm_solver *s, int64_t count) {
   if (cvtm_grow(&s->sites, 2 * sizeof *s->sites, &s->capacity, count)) return CVTM_OK;
@@ -153,7 +153,7 @@ static cvtm_status reseed(cvtm_solver *s) {
   return sample(s, s->count - s->fixed, s->sites + 2 * s->fixed);
 }
 
-/* Takes away sites that are spread over the list. */
+/* Removes sites at even steps of the list. */
 static void thin(cvtm_solver *s, int64_t fewer) {
   const int64_t movable = s->count - s->fixed;
   if (fewer >= movable) fewer = movable - (s->fixed == 0);
@@ -255,7 +255,7 @@ static cvtm_status apply(cvtm_solver *s, const cvtm_solver_command *command, int
       return CVTM_OK;
     case CVTM_SOLVE_STEP:
       apply_soft(s, command);
-      s->dirty = 1; /* even where it had converged */
+      s->dirty = 1; /* even if the descent had converged */
       return CVTM_OK;
     case CVTM_SOLVE_RESEED:
       return reseed(s);
@@ -322,7 +322,8 @@ static int take_soft(cvtm_solver *s) {
   return 1;
 }
 
-/* Publishes where somebody looks, and waits while paused. Nonzero ends the descent. */
+/* Publishes a state if the reader has taken the last one, and waits while paused. Nonzero ends the
+ * descent. */
 static int watch(void *context, const cvtm_cvt_record *record) {
   cvtm_solver *s = context;
   const int first = record->iteration == 0;
@@ -368,7 +369,7 @@ static cvtm_status descend(cvtm_solver *s) {
   s->publishing = CVTM_OK;
   cvtm_status status = cvtm_cvt_optimize(s->cvt, &settings, s->sites, s->count, &result);
   if (held) swap_sites(s->sites, s->held, s->fixed);
-  if (status == CVTM_OK) status = s->publishing; /* a state that is lost is no wish to stop */
+  if (status == CVTM_OK) status = s->publishing; /* a failure, not a request to stop */
   if (status != CVTM_OK) return status;
   s->base += result.iterations;
   s->record.iteration = 0;
@@ -418,7 +419,7 @@ static cvtm_status work(cvtm_solver *s) {
 
 static void *run(void *context) {
   cvtm_solver *s = context;
-  /* On the CPU it shares the cores with the drawing, which people wait for. */
+  /* On the CPU the solver shares the cores with the drawing, which has priority. */
   if (cvtm_device_get_kind(s->options.device) == CVTM_DEVICE_CPU)
     (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 10);
   const cvtm_status status = work(s);

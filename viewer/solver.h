@@ -1,5 +1,5 @@
-/* The optimiser in a thread of its own. It takes commands at any time and publishes its state;
- * whoever draws takes the newest and never waits for it. */
+/* The optimiser in a thread of its own. It takes commands at any time and publishes states;
+ * the drawing thread takes the newest one and never waits. */
 #ifndef CVTMESH_VIEWER_SOLVER_H
 #define CVTMESH_VIEWER_SOLVER_H
 
@@ -8,19 +8,19 @@
 #include "viewer/points.h"
 
 typedef enum cvtm_solver_command_kind {
-  CVTM_SOLVE_PAUSE,   /* or go on */
+  CVTM_SOLVE_PAUSE,   /* or continue */
   CVTM_SOLVE_STEP,    /* one iteration, then pause */
   CVTM_SOLVE_RESEED,  /* new random sites; the fixed ones stay */
   CVTM_SOLVE_METHOD,  /* Lloyd or L-BFGS-B */
   CVTM_SOLVE_SCATTER, /* `site` more sites by samples of the density; negative: fewer */
   CVTM_SOLVE_ADD,     /* a site at x, y */
   CVTM_SOLVE_DELETE,  /* the site */
-  CVTM_SOLVE_HOLD,    /* the site stands at x, y until it is let go */
+  CVTM_SOLVE_HOLD,    /* the site stays at x, y until it is released */
   CVTM_SOLVE_LET_GO,
   CVTM_SOLVE_PAINT, /* a dab of the brush at x, y */
 } cvtm_solver_command_kind;
 
-/* What a dab does to the density: makes it denser or sparser, or an obstacle: zero. */
+/* A dab raises or lowers the density, or makes an obstacle: density zero. */
 typedef enum cvtm_brush {
   CVTM_BRUSH_NONE,
   CVTM_BRUSH_DENSE,
@@ -50,28 +50,28 @@ typedef struct cvtm_solver_options {
   int paused;
 } cvtm_solver_options;
 
-/* Starts the thread. points: where the newest sites go too, or NULL. Both are borrowed. */
+/* Starts the thread. points: also receives the newest sites; may be NULL. Both are borrowed. */
 cvtm_status cvtm_solver_start(const cvtm_solver_options *options, cvtm_points *points,
                               cvtm_solver **solver, cvtm_error *error);
 /* Ends the thread, which frees the device's memory. */
 void cvtm_solver_stop(cvtm_solver *solver);
 
-/* Never waits for an iteration. Returns the number of commands sent so far, which a state that
- * knows of this one holds in `commands`; 0 if there was no memory. */
+/* Never waits for an iteration. Returns the number of commands sent so far: a state whose
+ * `commands` is not smaller includes this one. Returns 0 if there was no memory. */
 uint64_t cvtm_solver_send(cvtm_solver *solver, const cvtm_solver_command *command);
 
 /* The reader's side, one thread: nonzero if there is a newer state, then in *state until the next
  * call. */
 int cvtm_solver_take(cvtm_solver *solver, const cvtm_view_state **state);
-/* Waits until a state may be there, at most so long. */
+/* Waits until there may be a newer state, at most the given time. */
 void cvtm_solver_wait(cvtm_solver *solver, double seconds);
 
-/* The density as it is now, under a lock: visit must be quick. Nothing happens if version, which
- * becomes the current one, is it already. */
+/* Calls visit with the current density under a lock, which visit should hold for a short time only,
+ * and sets *version to the current one; does nothing if *version is current. */
 typedef void (*cvtm_density_visit)(void *context, const float *density, cvtm_domain domain);
 void cvtm_solver_visit_density(cvtm_solver *solver, uint64_t *version, cvtm_density_visit visit,
                                void *context);
-/* CVTM_OK, or why the optimisation has ended for good; the message is copied. */
+/* CVTM_OK, or the failure that ended the optimisation; the message is copied. */
 cvtm_status cvtm_solver_error(cvtm_solver *solver, cvtm_error *error);
 
 #endif

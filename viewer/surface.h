@@ -1,5 +1,5 @@
-/* Where pictures appear: a window, or memory. A surface has an OpenGL context that is current for
- * the thread that made it, and passes on what the user does. */
+/* A target for pictures: a window, or memory. A surface has an OpenGL context that is current for
+ * the thread that made it, and delivers the events of keys and mouse. */
 #ifndef CVTMESH_VIEWER_SURFACE_H
 #define CVTMESH_VIEWER_SURFACE_H
 
@@ -38,12 +38,12 @@ struct cvtm_surface {
   const char *name;  /* "window", "EGL device", ... */
   int width, height; /* of the framebuffer */
   double scale;
-  int lost;                   /* nonzero: the display is gone, and with it the context */
+  int lost;                   /* nonzero: display and context are lost */
   cvtm_event_handler handler; /* set by the user of the surface */
   void *handler_context;
-  /* Delivers what has happened; waits for something to happen, at most so long. */
+  /* Delivers the events; if there are none, waits for one, at most the given time. */
   void (*poll)(cvtm_surface *surface, double seconds);
-  /* Shows what was drawn. */
+  /* Shows the picture. */
   void (*present)(cvtm_surface *surface);
   cvtm_status (*resize)(cvtm_surface *surface, int width, int height, cvtm_error *error);
   void (*destroy)(cvtm_surface *surface);

@@ -1,4 +1,4 @@
-/* How a frame is looked at: what both the drawing and the controls know. */
+/* The view of a frame: used by the drawing and by the controls. */
 #ifndef CVTMESH_VIEWER_VIEW_H
 #define CVTMESH_VIEWER_VIEW_H
 
@@ -40,7 +40,7 @@ typedef struct cvtm_view {
   double brush;       /* radius, pixels of the domain; 0: none is shown */
   double cursor[2];   /* framebuffer */
   const char *device; /* for the figures */
-  const char *tool;   /* what the mouse does now; may be empty */
+  const char *tool;   /* the action of the mouse; may be empty */
   const char *note;   /* a message; may be empty */
 } cvtm_view;
 
@@ -54,7 +54,7 @@ static inline void cvtm_view_to_domain(const cvtm_view *view, const double s[2],
   p[1] = (s[1] - 0.5 * view->height) / view->zoom + view->y;
 }
 
-/* The whole domain, with a margin and clear of the line of figures. */
+/* Shows the whole domain, with a margin, above the line of figures. */
 static inline void cvtm_view_fit(cvtm_view *view, cvtm_domain domain) {
   const double margin = 16 * view->scale;
   const double bar = view->layers & CVTM_LAYER_FIGURES ? 34 * view->scale : 0;

@@ -69,7 +69,8 @@ static cvtm_status write_mesh(viewer *v, const cvtm_view_state *state, const cha
   return status;
 }
 
-/* The state that is on the screen. A file that cannot be written is reported; the viewer goes on.
+/* Saves the state that is on the screen. A file that cannot be written is reported; the viewer goes
+ * on.
  */
 static void save(viewer *v) {
   const cvtm_view_frame *frame = v->control.frame;
@@ -101,7 +102,7 @@ static void show_density(void *context, const float *density, cvtm_domain domain
   v->density_status = cvtm_render_set_density(v->render, density, domain, v->error);
 }
 
-/* Takes whatever is new from the other threads, and waits for none. */
+/* Takes new states, frames and densities from the other threads without waiting. */
 static cvtm_status take_updates(viewer *v) {
   const cvtm_view_frame *frame = NULL;
   int64_t count = 0;
@@ -133,7 +134,7 @@ static cvtm_status draw(viewer *v) {
   return status;
 }
 
-/* Files that this frame is to become, before it is shown. */
+/* Writes the files of this frame before the frame is shown. */
 static cvtm_status write_files(viewer *v) {
   cvtm_status status = CVTM_OK;
   if (v->control.save) {
@@ -163,7 +164,7 @@ static int converged(const viewer *v) {
          frame->state.commands >= v->control.sent;
 }
 
-/* Nonzero when there is nothing left to draw. */
+/* Nonzero if no further frame is to be drawn. */
 static int finished(const viewer *v) {
   const cvtm_viewer_options *o = v->options;
   if (v->surface->lost) return 1;
@@ -299,7 +300,7 @@ static cvtm_status fill_result(viewer *v, cvtm_viewer_result *result) {
   return CVTM_OK;
 }
 
-/* The threads end before what they use. */
+/* The threads end before the objects that they use. */
 static void stop(viewer *v) {
   cvtm_builder_stop(v->builder);
   cvtm_solver_stop(v->solver);

@@ -9,9 +9,9 @@
 extern "C" {
 #endif
 
-/* Everything is borrowed; NULL and zero where there is nothing to say. */
+/* All pointers are borrowed. NULL and zero mean the default. */
 typedef struct cvtm_viewer_options {
-  cvtm_device *device; /* used by a thread of the viewer's until it returns */
+  cvtm_device *device; /* used by a thread of the viewer until the viewer returns */
   cvtm_domain domain;
   const float *density;
   double *sites; /* 2 * count */
@@ -48,7 +48,7 @@ typedef struct cvtm_viewer_result {
   double seconds; /* from the first frame on */
 } cvtm_viewer_result;
 
-/* Returns when the window is closed or the script is over. CVTM_ERROR_DEVICE_UNAVAILABLE if there
+/* Returns when the window is closed or the script has ended. CVTM_ERROR_DEVICE_UNAVAILABLE if there
  * is no display, or no OpenGL 3.3. */
 cvtm_status cvtm_viewer_run(const cvtm_viewer_options *options, cvtm_viewer_result *result,
                             cvtm_error *error);

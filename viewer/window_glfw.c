@@ -106,8 +106,8 @@ static void on_display_lost(void *display, void *context) {
   ((window *)context)->base.lost = 1;
 }
 
-/* Without this Xlib ends the program when the X server goes away. GLFW may have been built for
- * another window system, so the functions are looked for where they may be. */
+/* Without these handlers Xlib ends the program when the connection to the X server is lost. GLFW
+ * may have been built for another window system, so the functions are looked up at run time. */
 static void survive_display(window *w) {
   void *(*get_display)(void) = NULL;
   void (*set_handler)(int (*handler)(void *)) = NULL;
