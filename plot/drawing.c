@@ -145,7 +145,9 @@ cvtm_status cvtm_drawing_of_path(const cvtm_page *page, const double *points, in
 void cvtm_drawing_free(cvtm_drawing *drawing) {
   free(drawing->start);
   free(drawing->part);
+  free(drawing->pen);
   drawing->part = NULL;
+  drawing->pen = NULL;
   free(drawing->points);
   free(drawing->radius);
   drawing->start = NULL;
@@ -162,6 +164,10 @@ int64_t cvtm_drawing_parts(const cvtm_drawing *drawing) {
 void cvtm_drawing_part(const cvtm_drawing *drawing, int64_t k, int64_t *first, int64_t *end) {
   *first = drawing->part != NULL ? drawing->part[k] : 0;
   *end = drawing->part != NULL ? drawing->part[k + 1] : drawing->stroke_count;
+}
+
+int cvtm_drawing_pen_of(const cvtm_drawing *drawing, int64_t k) {
+  return drawing->pen != NULL ? drawing->pen[k] : 0;
 }
 
 typedef struct part_builder {

@@ -25,6 +25,13 @@ typedef struct cvtm_page {
 cvtm_status cvtm_page_place(double page_width, double page_height, double margin, int fill,
                             double width, double height, cvtm_page *page, cvtm_error *error);
 
+enum { CVTM_PEN_NAME = 64 };
+/* A pen of a drawing in several colours. */
+typedef struct cvtm_pen {
+  char name[CVTM_PEN_NAME]; /* UTF-8 */
+  unsigned char colour[3];  /* sRGB */
+} cvtm_pen;
+
 /* Strokes in the order in which they are drawn: stroke k goes through points start[k] ..
  * start[k + 1) - 1; a dot is a stroke of one point. All arrays are malloc'd and owned. */
 typedef struct cvtm_drawing {
@@ -33,10 +40,12 @@ typedef struct cvtm_drawing {
   int64_t *start; /* stroke_count + 1 */
   double *points; /* 2 * start[stroke_count]: x, y in mm */
   int64_t part_count;
-  int64_t *part;  /* part_count + 1: its strokes are part[k] .. part[k + 1) - 1; NULL: one part */
-  double *radius; /* of each dot in mm; NULL: the drawing has no dots */
-  double line_width; /* mm; what an SVG shows */
-  int light;         /* an SVG shows white ink on black paper */
+  int64_t *part; /* part_count + 1: its strokes are part[k] .. part[k + 1) - 1; NULL: one part */
+  int *pen;      /* part_count: index into `pens` of the pen that draws each part */
+  const cvtm_pen *pens; /* borrowed; NULL: one black pen, or a white one if `light` */
+  double *radius;       /* of each dot in mm; NULL: the drawing has no dots */
+  double line_width;    /* mm; what an SVG shows */
+  int light;            /* an SVG shows white ink on black paper */
 } cvtm_drawing;
 
 /* A dot for each of `count` points (x, y in pixels) inside the margins. radius: of each dot in
@@ -48,6 +57,11 @@ cvtm_status cvtm_drawing_of_dots(const cvtm_page *page, const double *points, co
 cvtm_status cvtm_drawing_of_path(const cvtm_page *page, const double *points, int64_t count,
                                  int closed, double line_width, cvtm_drawing *drawing,
                                  cvtm_error *error);
+/* Joins `count` drawings of one page, all of dots or all of paths: layers[k] is drawn with pens[k],
+ * which must outlive *drawing. Each layer keeps its parts, and an empty one has an empty part. The
+ * layers stay the caller's. Fails with CVTM_ERROR_MEMORY; then *drawing is empty. */
+cvtm_status cvtm_drawing_join(const cvtm_drawing *layers, const cvtm_pen *pens, int count,
+                              cvtm_drawing *drawing, cvtm_error *error);
 void cvtm_drawing_free(cvtm_drawing *drawing);
 
 /* Cuts the strokes into parts, none with more than `distance` mm of line unless a single line from
@@ -58,16 +72,19 @@ cvtm_status cvtm_drawing_split(cvtm_drawing *drawing, double distance, cvtm_erro
 int64_t cvtm_drawing_parts(const cvtm_drawing *drawing);
 /* The strokes of part k are *first .. *end - 1. */
 void cvtm_drawing_part(const cvtm_drawing *drawing, int64_t k, int64_t *first, int64_t *end);
+/* The number of the pen that draws part k, from 0. */
+int cvtm_drawing_pen_of(const cvtm_drawing *drawing, int64_t k);
 
 /* The length of all strokes in mm, and that of the way from the end of each to the next. */
 double cvtm_drawing_pen_down(const cvtm_drawing *drawing);
 double cvtm_drawing_pen_up(const cvtm_drawing *drawing);
 
-/* SVG: the size of the page in mm, the user unit 1 mm, a layer of Inkscape for each part. */
+/* SVG: the size of the page in mm, the user unit 1 mm, a layer of Inkscape for each part, named
+ * after its pen. Inks of several pens are transparent: their colours multiply. */
 cvtm_status cvtm_drawing_write_svg(const char *path, const cvtm_drawing *drawing,
                                    cvtm_error *error);
-/* HPGL for pen 1: 40 units per mm, x right and y up from the lower left corner of the page. The pen
- * is put back and taken again between parts. */
+/* HPGL: 40 units per mm, x right and y up from the lower left corner of the page. Pen k of the
+ * drawing is SP(k + 1). The pen is put back and taken again between parts. */
 cvtm_status cvtm_drawing_write_hpgl(const char *path, const cvtm_drawing *drawing,
                                     cvtm_error *error);
 
@@ -78,7 +95,7 @@ typedef struct cvtm_gcode_lines {
   int count;
 } cvtm_gcode_lines;
 typedef struct cvtm_gcode_profile {
-  cvtm_gcode_lines start, up, down, dwell, pause, end;
+  cvtm_gcode_lines start, up, down, dwell, pause, pen, end;
   const char *travel, *draw; /* {x} and {y} stand for mm with three decimals */
   int from_top;              /* y down from the upper left corner instead of up from the lower */
   char *text;                /* malloc'd and owned */
@@ -86,14 +103,16 @@ typedef struct cvtm_gcode_profile {
 
 /* The text of a profile of this name: grbl-servo, grbl-z or marlin-servo; NULL: there is none. */
 const char *cvtm_gcode_builtin(const char *name);
-/* Reads a profile: lines `name = value`; # starts a comment line. start, up, down, dwell, pause and
- * end repeat and may be missing, but for up and down; travel, draw and origin (bottom-left,
- * top-left) stand once. `name` is used in messages. Fails with CVTM_ERROR_INPUT, with the line. */
+/* Reads a profile: lines `name = value`; # starts a comment line. start, up, down, dwell, pause,
+ * pen and end repeat and may be missing, but for up and down; travel, draw and origin (bottom-left,
+ * top-left) stand once. In pen, {pen} stands for the pen's number from 1 and {name} for its name.
+ * `name` is used in messages. Fails with CVTM_ERROR_INPUT, with the line. */
 cvtm_status cvtm_gcode_profile_parse(const char *text, const char *name,
                                      cvtm_gcode_profile *profile, cvtm_error *error);
 void cvtm_gcode_profile_free(cvtm_gcode_profile *profile);
 /* start, up; then for every stroke travel to its first point, down, dwell if it is a dot, draw to
- * its other points, up; between parts pause; then end. */
+ * its other points, up; between parts pause; before the parts of each pen of several pen; then end.
+ */
 cvtm_status cvtm_drawing_write_gcode(const char *path, const cvtm_drawing *drawing,
                                      const cvtm_gcode_profile *profile, cvtm_error *error);
 

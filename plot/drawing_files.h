@@ -2,6 +2,8 @@
 #ifndef CVTMESH_PLOT_DRAWING_FILES_H
 #define CVTMESH_PLOT_DRAWING_FILES_H
 
+#include "plot/drawing.h"
+
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -20,6 +22,13 @@ static inline void cvtm_put_fixed(FILE *file, double mm) {
   char text[CVTM_FIXED_MAX];
   cvtm_format_fixed(text, mm);
   fputs(text, file);
+}
+
+/* True for the layer of a pen that draws nothing. */
+static inline int cvtm_drawing_part_is_empty(const cvtm_drawing *drawing, int64_t part) {
+  int64_t first, end;
+  cvtm_drawing_part(drawing, part, &first, &end);
+  return first == end;
 }
 
 #endif

@@ -21,6 +21,37 @@ static void put_move(FILE *file, const char *template, double x, double y) {
   fputc('\n', file);
 }
 
+/* A name as it may stand in a comment in parentheses or in a message. */
+static void put_name(FILE *file, const char *name) {
+  for (; *name != '\0'; ++name) fputc(strchr("();", *name) != NULL ? ' ' : *name, file);
+}
+
+static void put_pen_line(FILE *file, const char *template, const cvtm_pen *pen, int number) {
+  for (const char *c = template; *c != '\0'; ++c) {
+    if (strncmp(c, "{pen}", 5) == 0) {
+      fprintf(file, "%d", number);
+      c += 4;
+    } else if (strncmp(c, "{name}", 6) == 0) {
+      put_name(file, pen->name);
+      c += 5;
+    } else {
+      fputc(*c, file);
+    }
+  }
+  fputc('\n', file);
+}
+
+/* What stands before a part: a pause, unless it is the first, and the lines of a new pen. */
+static void begin_gcode_part(FILE *file, const cvtm_drawing *drawing,
+                             const cvtm_gcode_profile *profile, int64_t part, int64_t before) {
+  const int pen = cvtm_drawing_pen_of(drawing, part);
+  if (before >= 0) put_lines(file, &profile->pause);
+  if (drawing->pens == NULL) return;
+  if (before >= 0 && cvtm_drawing_pen_of(drawing, before) == pen) return;
+  for (int k = 0; k < profile->pen.count; ++k)
+    put_pen_line(file, profile->pen.line[k], &drawing->pens[pen], pen + 1);
+}
+
 static void put_gcode_point(FILE *file, const char *template, const cvtm_drawing *drawing,
                             const cvtm_gcode_profile *profile, int64_t i) {
   const double y = drawing->points[2 * i + 1];
@@ -51,9 +82,12 @@ cvtm_status cvtm_drawing_write_gcode(const char *path, const cvtm_drawing *drawi
   FILE *file = cvtm_output_stream(output);
   put_lines(file, &profile->start);
   put_lines(file, &profile->up);
+  int64_t before = -1;
   for (int64_t part = 0; part < cvtm_drawing_parts(drawing); ++part) {
-    if (part > 0) put_lines(file, &profile->pause);
+    if (drawing->pens != NULL && cvtm_drawing_part_is_empty(drawing, part)) continue;
+    begin_gcode_part(file, drawing, profile, part, before);
     put_gcode_part(file, drawing, profile, part);
+    before = part;
   }
   put_lines(file, &profile->end);
   return cvtm_output_commit(output, error);

@@ -1,5 +1,6 @@
 #include "base/file.h"
 #include "plot/drawing.h"
+#include "plot/drawing_files.h"
 
 #include <math.h>
 
@@ -29,11 +30,15 @@ cvtm_status cvtm_drawing_write_hpgl(const char *path, const cvtm_drawing *drawin
   cvtm_status status = cvtm_output_open(path, &output, error);
   if (status != CVTM_OK) return status;
   FILE *file = cvtm_output_stream(output);
-  fputs("IN;PA;SP1;\n", file);
+  fputs("IN;PA;", file);
+  int is_first = 1;
   for (int64_t part = 0; part < cvtm_drawing_parts(drawing); ++part) {
-    if (part > 0) fputs("SP0;SP1;\n", file);
+    if (drawing->pens != NULL && cvtm_drawing_part_is_empty(drawing, part)) continue;
+    fprintf(file, "%sSP%d;\n", is_first ? "" : "SP0;", cvtm_drawing_pen_of(drawing, part) + 1);
     put_hpgl_part(file, drawing, part);
+    is_first = 0;
   }
+  if (is_first) fputc('\n', file);
   fputs("PU0,0;SP0;\n", file);
   return cvtm_output_commit(output, error);
 }

@@ -2,6 +2,8 @@
 #include "plot/drawing.h"
 #include "plot/drawing_files.h"
 
+#include <string.h>
+
 static void put_attribute(FILE *file, const char *name, double mm, const char *unit) {
   fprintf(file, " %s=\"", name);
   cvtm_put_fixed(file, mm);
@@ -23,8 +25,8 @@ static void write_header(FILE *file, const cvtm_page *page) {
   fputs("\">\n", file);
 }
 
-static void write_dots(FILE *file, const cvtm_drawing *drawing) {
-  for (int64_t k = 0; k < drawing->stroke_count; ++k) {
+static void write_dots(FILE *file, const cvtm_drawing *drawing, int64_t first, int64_t end) {
+  for (int64_t k = first; k < end; ++k) {
     fputs("<circle", file);
     put_attribute(file, "cx", drawing->points[2 * k], "");
     put_attribute(file, "cy", drawing->points[2 * k + 1], "");
@@ -50,16 +52,36 @@ static void write_lines(FILE *file, const cvtm_drawing *drawing, int64_t first_s
   }
 }
 
+static void write_escaped(FILE *file, const char *text) {
+  for (; *text != '\0'; ++text) {
+    if (strchr("<>&\"", *text) != NULL)
+      fprintf(file, "&#%d;", *text);
+    else
+      fputc(*text, file);
+  }
+}
+
 /* Layers are numbered: programs for plotters pause between them. */
+static void write_layer_name(FILE *file, const cvtm_drawing *drawing, int64_t part,
+                             const cvtm_pen *pen) {
+  fprintf(file, "<g inkscape:groupmode=\"layer\" inkscape:label=\"%lld ", (long long)part + 1);
+  write_escaped(file, pen != NULL ? pen->name : drawing->light ? "white" : "black");
+  fprintf(file, "\" id=\"part%lld\"", (long long)part + 1);
+  if (pen != NULL) fputs(" style=\"mix-blend-mode:multiply\"", file);
+}
+
 static void write_layer(FILE *file, const cvtm_drawing *drawing, int64_t part) {
-  const char *ink = drawing->light ? "#fff" : "#000";
+  const cvtm_pen *pen = drawing->pens != NULL ? &drawing->pens[drawing->pen[part]] : NULL;
+  char ink[8];
   int64_t first, end;
   cvtm_drawing_part(drawing, part, &first, &end);
-  fprintf(file, "<g inkscape:groupmode=\"layer\" inkscape:label=\"%lld %s\" id=\"part%lld\"",
-          (long long)part + 1, drawing->light ? "white" : "black", (long long)part + 1);
+  snprintf(ink, sizeof ink, "%s", drawing->light ? "#fff" : "#000");
+  if (pen != NULL)
+    snprintf(ink, sizeof ink, "#%02x%02x%02x", pen->colour[0], pen->colour[1], pen->colour[2]);
+  write_layer_name(file, drawing, part, pen);
   if (drawing->radius != NULL) {
     fprintf(file, " fill=\"%s\">\n", ink);
-    write_dots(file, drawing);
+    write_dots(file, drawing, first, end);
   } else {
     fprintf(file, " fill=\"none\" stroke=\"%s\" stroke-linejoin=\"round\"", ink);
     fputs(" stroke-linecap=\"round\"", file);

@@ -15,6 +15,7 @@ static const struct {
                          "down = G4 P0.15\n"
                          "dwell = G4 P0.05\n"
                          "pause = M0\n"
+                         "pen = (pen {pen}: {name})\n"
                          "travel = G0 X{x} Y{y}\n"
                          "draw = G1 X{x} Y{y} F2000\n"
                          "end = G0 X0 Y0\n"
@@ -28,6 +29,7 @@ static const struct {
                          "down = G1 Z0 F600\n"
                          "dwell = G4 P0.05\n"
                          "pause = M0\n"
+                         "pen = (pen {pen}: {name})\n"
                          "travel = G0 X{x} Y{y}\n"
                          "draw = G1 X{x} Y{y} F2000\n"
                          "end = G0 X0 Y0\n"
@@ -43,6 +45,7 @@ static const struct {
                          "down = G4 P150\n"
                          "dwell = G4 P50\n"
                          "pause = M0\n"
+                         "pen = M117 pen {pen}: {name}\n"
                          "travel = G0 X{x} Y{y} F6000\n"
                          "draw = G1 X{x} Y{y} F2000\n"
                          "end = G0 X0 Y0 F6000\n"
@@ -79,7 +82,8 @@ static cvtm_gcode_lines *lines_of_key(cvtm_gcode_profile *profile, const char *k
     const char *key;
     cvtm_gcode_lines *lines;
   } table[] = {{"start", &profile->start}, {"up", &profile->up},       {"down", &profile->down},
-               {"dwell", &profile->dwell}, {"pause", &profile->pause}, {"end", &profile->end}};
+               {"dwell", &profile->dwell}, {"pause", &profile->pause}, {"pen", &profile->pen},
+               {"end", &profile->end}};
   for (size_t k = 0; k < sizeof table / sizeof table[0]; ++k)
     if (strcmp(table[k].key, key) == 0) return table[k].lines;
   return NULL;
@@ -101,7 +105,8 @@ static cvtm_status set_key(profile_reader *r, const char *key, const char *value
   if (strcmp(key, "origin") == 0) return set_origin(r, value);
   const int is_travel = strcmp(key, "travel") == 0;
   if (!is_travel && strcmp(key, "draw") != 0)
-    return fail_at_line(r, "known are start, up, down, dwell, pause, end, travel, draw, origin");
+    return fail_at_line(r,
+                        "known are start, up, down, dwell, pause, pen, end, travel, draw, origin");
   if (strstr(value, "{x}") == NULL || strstr(value, "{y}") == NULL)
     return fail_at_line(r, "travel and draw need {x} and {y}");
   *(is_travel ? &r->profile->travel : &r->profile->draw) = value;
