@@ -21,14 +21,20 @@ typedef struct cvtm_image {
   float *value;  /* width * height */
   float *alpha;  /* width * height in [0, 1], NULL if the file has none */
   void *storage; /* what the values lie in if they are not a block of their own, else NULL */
+  float *rgb;    /* of cvtm_image_read_colour: planes of linear red, green and blue in [0, 1] with
+                    the primaries and white of sRGB, 3 * width * height; NULL of data */
 } cvtm_image;
 
 /* The format goes by the first bytes of the file, not by its name. `-` is standard input. */
 cvtm_status cvtm_image_read(const char *path, cvtm_image *image, cvtm_error *error);
-/* The same from memory; `name` begins the messages, and its extension is what they hold the
- * bytes against. */
+/* The same with image->rgb beside the luminance; the colour is composited over white, too. */
+cvtm_status cvtm_image_read_colour(const char *path, cvtm_image *image, cvtm_error *error);
+/* As cvtm_image_read, from memory; `name` begins the messages, and its extension is what they hold
+ * the bytes against. */
 cvtm_status cvtm_image_parse(const unsigned char *bytes, size_t size, const char *name,
                              cvtm_image *image, cvtm_error *error);
+cvtm_status cvtm_image_parse_colour(const unsigned char *bytes, size_t size, const char *name,
+                                    cvtm_image *image, cvtm_error *error);
 void cvtm_image_free(cvtm_image *image);
 /* 8-bit PNG; channels 1 (grey), 3 (RGB) or 4 (RGBA). */
 cvtm_status cvtm_png_write(const char *path, int width, int height, int channels,

@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "base/large_pages.h"
 #include "base/npy.h"
-#include "base/srgb.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -58,16 +57,15 @@ void cvtm_image_free(cvtm_image *image) {
   if (image == NULL) return;
   free(image->storage != NULL ? image->storage : image->value);
   free(image->alpha);
-  image->value = image->alpha = NULL;
+  free(image->rgb);
+  image->value = image->alpha = image->rgb = NULL;
   image->storage = NULL;
   image->width = image->height = image->is_data = 0;
 }
 
-/* One plane turned; the new one is height x width where the orientation swaps the sides. */
-static float *orient_plane(const float *plane, int width, int height, int orientation) {
-  size_t count = (size_t)width * (size_t)height;
-  float *turned = malloc(count * sizeof *turned);
-  if (turned == NULL) return NULL;
+/* Writes one plane turned; the new one is height x width where the orientation swaps the sides. */
+static void orient_plane(const float *plane, int width, int height, int orientation,
+                         float *turned) {
   int swap = orientation >= 5;
   int mirror_x = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
   int mirror_y = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
@@ -80,26 +78,30 @@ static float *orient_plane(const float *plane, int width, int height, int orient
           plane[(size_t)y * (size_t)width + (size_t)x];
     }
   }
-  return turned;
+}
+
+/* Turns `count` planes that lie one after another. Returns 0 without memory. */
+static int orient_planes(float **planes, size_t count, const cvtm_image *image, int orientation) {
+  if (*planes == NULL) return 1;
+  const size_t plane = (size_t)image->width * (size_t)image->height;
+  float *turned = malloc(count * plane * sizeof *turned);
+  if (turned == NULL) return 0;
+  for (size_t k = 0; k < count; ++k)
+    orient_plane(*planes + k * plane, image->width, image->height, orientation, turned + k * plane);
+  free(*planes);
+  *planes = turned;
+  return 1;
 }
 
 cvtm_status cvtm_image_orient(const cvtm_image_source *source, int orientation, cvtm_image *image,
                               cvtm_error *error) {
   if (orientation < 2 || orientation > 8) return CVTM_OK;
-  float *value = orient_plane(image->value, image->width, image->height, orientation);
-  float *alpha = NULL;
-  if (value != NULL && image->alpha != NULL) {
-    alpha = orient_plane(image->alpha, image->width, image->height, orientation);
-  }
-  if (value == NULL || (image->alpha != NULL && alpha == NULL)) {
-    free(value);
+  if (!orient_planes(&image->value, 1, image, orientation) ||
+      !orient_planes(&image->alpha, 1, image, orientation) ||
+      !orient_planes(&image->rgb, 3, image, orientation)) {
     cvtm_image_free(image);
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
   }
-  free(image->value);
-  free(image->alpha);
-  image->value = value;
-  image->alpha = alpha;
   if (orientation >= 5) {
     int width = image->width;
     image->width = image->height;
@@ -118,46 +120,6 @@ cvtm_status cvtm_image_store_data(const cvtm_image_source *source, cvtm_image *i
   }
   image->value[(size_t)y * (size_t)image->width + (size_t)x] = narrow;
   return CVTM_OK;
-}
-
-/* --- Luminance --- */
-
-double cvtm_luminance(double red, double green, double blue) {
-  /* Greys keep their value to the last bit, so that white is exactly 1. */
-  if (red == green && green == blue) return red;
-  double luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-  return luminance > 1 ? 1 : luminance;
-}
-
-cvtm_status cvtm_samples_create(const cvtm_image_source *source, unsigned max,
-                                cvtm_samples *samples, cvtm_error *error) {
-  samples->max = max;
-  samples->linear = malloc(((size_t)max + 1) * sizeof *samples->linear);
-  if (samples->linear == NULL) {
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
-  }
-  for (unsigned i = 0; i <= max; ++i) {
-    samples->linear[i] = cvtm_srgb_to_linear((double)i / (double)max);
-  }
-  return CVTM_OK;
-}
-
-void cvtm_samples_destroy(cvtm_samples *samples) {
-  free(samples->linear);
-  samples->linear = NULL;
-}
-
-double cvtm_samples_luminance(const cvtm_samples *samples, unsigned red, unsigned green,
-                              unsigned blue, unsigned alpha) {
-  if (alpha == samples->max) {
-    return cvtm_luminance(samples->linear[red], samples->linear[green], samples->linear[blue]);
-  }
-  if (alpha == 0) return 1;
-  double max = (double)samples->max, opaque = (double)alpha / max;
-  double r = cvtm_srgb_to_linear(opaque * ((double)red / max) + (1 - opaque));
-  double g = cvtm_srgb_to_linear(opaque * ((double)green / max) + (1 - opaque));
-  double b = cvtm_srgb_to_linear(opaque * ((double)blue / max) + (1 - opaque));
-  return cvtm_luminance(r, g, b);
 }
 
 /* --- NPY --- */
@@ -299,11 +261,18 @@ static cvtm_status parse_image(const cvtm_image_source *source, cvtm_image *imag
 
 cvtm_status cvtm_image_parse(const unsigned char *bytes, size_t size, const char *name,
                              cvtm_image *image, cvtm_error *error) {
-  const cvtm_image_source source = {bytes, size, name, NULL};
+  const cvtm_image_source source = {.bytes = bytes, .size = size, .name = name};
   return parse_image(&source, image, error);
 }
 
-cvtm_status cvtm_image_read(const char *path, cvtm_image *image, cvtm_error *error) {
+cvtm_status cvtm_image_parse_colour(const unsigned char *bytes, size_t size, const char *name,
+                                    cvtm_image *image, cvtm_error *error) {
+  const cvtm_image_source source = {.bytes = bytes, .size = size, .name = name, .with_rgb = 1};
+  return parse_image(&source, image, error);
+}
+
+static cvtm_status read_image(const char *path, int with_rgb, cvtm_image *image,
+                              cvtm_error *error) {
   const size_t limit = (size_t)4 << 30;
   *image = (cvtm_image){0};
   unsigned char *bytes = NULL;
@@ -311,8 +280,16 @@ cvtm_status cvtm_image_read(const char *path, cvtm_image *image, cvtm_error *err
   cvtm_status status = cvtm_file_read(path, limit, &bytes, &size, error);
   if (status != CVTM_OK) return status;
   const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
-  const cvtm_image_source source = {bytes, size, name, &bytes};
+  const cvtm_image_source source = {bytes, size, name, &bytes, with_rgb};
   status = parse_image(&source, image, error);
   free(bytes);
   return status;
+}
+
+cvtm_status cvtm_image_read(const char *path, cvtm_image *image, cvtm_error *error) {
+  return read_image(path, 0, image, error);
+}
+
+cvtm_status cvtm_image_read_colour(const char *path, cvtm_image *image, cvtm_error *error) {
+  return read_image(path, 1, image, error);
 }

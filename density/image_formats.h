@@ -14,6 +14,7 @@ typedef struct cvtm_image_source {
   const char *name;
   /* Malloc'd bytes that a decoder may keep, which it then replaces by NULL. NULL: it must not. */
   unsigned char **owned;
+  int with_rgb; /* linear red, green and blue are wanted beside the luminance */
 } cvtm_image_source;
 
 /* Each leaves *image empty on failure. */
@@ -40,7 +41,7 @@ cvtm_status cvtm_image_check_size(const cvtm_image_source *source, uint64_t widt
 cvtm_status cvtm_image_check_ratio(const cvtm_image_source *source, uint64_t raw, uint64_t ratio,
                                    cvtm_error *error);
 
-/* Allocates the planes of an image of checked size. */
+/* Allocates the planes of an image of checked size, without those of red, green and blue. */
 cvtm_status cvtm_image_allocate(const cvtm_image_source *source, int width, int height,
                                 int with_alpha, cvtm_image *image, cvtm_error *error);
 
@@ -51,23 +52,5 @@ cvtm_status cvtm_image_orient(const cvtm_image_source *source, int orientation, 
 /* Stores a value of float data; a finite one that no float holds is refused. */
 cvtm_status cvtm_image_store_data(const cvtm_image_source *source, cvtm_image *image, int x, int y,
                                   double value, cvtm_error *error);
-
-/* Integer samples 0 .. max of sRGB pictures and their linear values. */
-typedef struct cvtm_samples {
-  unsigned max;
-  double *linear; /* max + 1 */
-} cvtm_samples;
-
-cvtm_status cvtm_samples_create(const cvtm_image_source *source, unsigned max,
-                                cvtm_samples *samples, cvtm_error *error);
-void cvtm_samples_destroy(cvtm_samples *samples);
-
-/* Luminance of linear red, green, blue (Rec. 709), in [0, 1]. */
-double cvtm_luminance(double red, double green, double blue);
-
-/* Luminance of one pixel over white. alpha: 0 .. max, max where the picture has none; the colour
- * is not yet multiplied by it. Compositing is done on encoded values, as viewers do it. */
-double cvtm_samples_luminance(const cvtm_samples *samples, unsigned red, unsigned green,
-                              unsigned blue, unsigned alpha);
 
 #endif

@@ -1,5 +1,4 @@
-#include "base/srgb.h"
-#include "density/image_formats.h"
+#include "density/image_pixels.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -20,7 +19,7 @@ typedef struct jpeg_reader {
   struct jpeg_progress_mgr progress;
   const cvtm_image_source *source;
   unsigned char *row;
-  cvtm_samples samples;
+  cvtm_pixels pixels;
   cvtm_image *image;
   int orientation; /* kept here: libjpeg drops the markers when it finishes */
   char reason[JMSG_LENGTH_MAX];
@@ -93,34 +92,6 @@ static int find_orientation(const jpeg_reader *reader) {
 
 /* --- Pixels --- */
 
-/* Light as the product of the inks; Adobe's files hold 255 - ink. */
-static double cmyk_luminance(const unsigned char *ink, int inverted) {
-  double light[4];
-  for (int i = 0; i < 4; ++i) light[i] = (inverted ? ink[i] : 255 - ink[i]) / 255.0;
-  return cvtm_luminance(cvtm_srgb_to_linear(light[0] * light[3]),
-                        cvtm_srgb_to_linear(light[1] * light[3]),
-                        cvtm_srgb_to_linear(light[2] * light[3]));
-}
-
-static void store_row(jpeg_reader *reader, int y) {
-  cvtm_image *image = reader->image;
-  float *value = image->value + (size_t)y * (size_t)image->width;
-  size_t channels = (size_t)reader->jpeg.output_components;
-  int inverted = reader->jpeg.saw_Adobe_marker;
-  for (size_t x = 0; x < (size_t)image->width; ++x) {
-    const unsigned char *p = reader->row + x * channels;
-    double luminance;
-    if (channels == 4) {
-      luminance = cmyk_luminance(p, inverted);
-    } else if (channels == 3) {
-      luminance = cvtm_samples_luminance(&reader->samples, p[0], p[1], p[2], 255);
-    } else {
-      luminance = reader->samples.linear[p[0]];
-    }
-    value[x] = (float)luminance;
-  }
-}
-
 static cvtm_status choose_colours(jpeg_reader *reader, cvtm_error *error) {
   switch (reader->jpeg.jpeg_color_space) {
     case JCS_GRAYSCALE:
@@ -152,9 +123,13 @@ static cvtm_status prepare(jpeg_reader *reader, cvtm_error *error) {
   }
   status = choose_colours(reader, error);
   if (status != CVTM_OK) return status;
-  status = cvtm_image_allocate(source, (int)width, (int)height, 0, reader->image, error);
-  if (status != CVTM_OK) return status;
-  status = cvtm_samples_create(source, 255, &reader->samples, error);
+  const int channels = reader->jpeg.out_color_space == JCS_GRAYSCALE ? 1
+                       : reader->jpeg.out_color_space == JCS_RGB     ? 3
+                                                                     : 4;
+  const cvtm_pixel_layout layout = {
+      .colours = channels, .max = 255, .is_light = reader->jpeg.saw_Adobe_marker};
+  status = cvtm_pixels_begin(source, layout, (int)width, (int)height, reader->image,
+                             &reader->pixels, error);
   if (status != CVTM_OK) return status;
   reader->row = malloc((size_t)width * 4);
   if (reader->row == NULL) {
@@ -169,7 +144,8 @@ static void read_pixels(jpeg_reader *reader) {
   while (reader->jpeg.output_scanline < reader->jpeg.output_height) {
     int y = (int)reader->jpeg.output_scanline;
     JSAMPROW row = reader->row;
-    if (jpeg_read_scanlines(&reader->jpeg, &row, 1) == 1) store_row(reader, y);
+    if (jpeg_read_scanlines(&reader->jpeg, &row, 1) == 1)
+      cvtm_pixels_store(&reader->pixels, 0, y, reader->image->width, row);
   }
   jpeg_finish_decompress(&reader->jpeg);
 }
@@ -210,7 +186,7 @@ cvtm_status cvtm_image_decode_jpeg(const cvtm_image_source *source, cvtm_image *
   int orientation = reader->orientation;
   jpeg_destroy_decompress(&reader->jpeg);
   free(reader->row);
-  cvtm_samples_destroy(&reader->samples);
+  cvtm_pixels_end(&reader->pixels);
   free(reader);
   if (status != CVTM_OK) {
     cvtm_image_free(image);

@@ -1,4 +1,4 @@
-#include "density/image_formats.h"
+#include "density/image_pixels.h"
 #include "density/png_errors.h"
 
 #include <setjmp.h>
@@ -14,7 +14,7 @@ typedef struct png_reader {
   png_infop info;
   unsigned char *row;   /* one row, or all of them if the file is interlaced */
   unsigned char **rows; /* interlaced only */
-  cvtm_samples samples;
+  cvtm_pixels pixels;
   cvtm_image *image;
   cvtm_png_reason reason;
 } png_reader;
@@ -33,31 +33,17 @@ static void set_transformations(png_reader *reader) {
   png_read_update_info(reader->png, reader->info);
 }
 
-static unsigned sample_at(const unsigned char *row, int wide, size_t index) {
-  if (!wide) return row[index];
-  return (unsigned)row[2 * index] << 8 | row[2 * index + 1];
-}
-
-static void store_row(png_reader *reader, const unsigned char *row, int y) {
-  cvtm_image *image = reader->image;
-  size_t channels = png_get_channels(reader->png, reader->info);
-  int wide = png_get_bit_depth(reader->png, reader->info) == 16;
-  float *value = image->value + (size_t)y * (size_t)image->width;
-  float *alpha = image->alpha ? image->alpha + (size_t)y * (size_t)image->width : NULL;
-  for (size_t x = 0; x < (size_t)image->width; ++x) {
-    size_t first = x * channels;
-    unsigned red = sample_at(row, wide, first), green = red, blue = red;
-    unsigned opacity = reader->samples.max;
-    if (channels >= 3) {
-      green = sample_at(row, wide, first + 1);
-      blue = sample_at(row, wide, first + 2);
-    }
-    if (alpha != NULL) {
-      opacity = sample_at(row, wide, first + channels - 1);
-      alpha[x] = (float)((double)opacity / (double)reader->samples.max);
-    }
-    value[x] = (float)cvtm_samples_luminance(&reader->samples, red, green, blue, opacity);
-  }
+static cvtm_status begin_pixels(png_reader *reader, cvtm_error *error) {
+  const int channels = png_get_channels(reader->png, reader->info);
+  const int is_wide = png_get_bit_depth(reader->png, reader->info) == 16;
+  const cvtm_pixel_layout layout = {
+      .colours = channels >= 3 ? 3 : 1,
+      .alpha = channels % 2 == 0 ? CVTM_ALPHA_STRAIGHT : CVTM_ALPHA_NONE,
+      .kind = is_wide ? CVTM_SAMPLES_16_BIG : CVTM_SAMPLES_8,
+      .max = is_wide ? 65535 : 255};
+  return cvtm_pixels_begin(
+      reader->source, layout, (int)png_get_image_width(reader->png, reader->info),
+      (int)png_get_image_height(reader->png, reader->info), reader->image, &reader->pixels, error);
 }
 
 static cvtm_status prepare(png_reader *reader, cvtm_error *error) {
@@ -72,12 +58,7 @@ static cvtm_status prepare(png_reader *reader, cvtm_error *error) {
   if (status != CVTM_OK) return status;
   int interlaced = png_get_interlace_type(reader->png, reader->info) != PNG_INTERLACE_NONE;
   set_transformations(reader);
-  int channels = png_get_channels(reader->png, reader->info);
-  int with_alpha = channels == 2 || channels == 4;
-  status = cvtm_image_allocate(source, (int)width, (int)height, with_alpha, reader->image, error);
-  if (status != CVTM_OK) return status;
-  unsigned max = png_get_bit_depth(reader->png, reader->info) == 16 ? 65535 : 255;
-  status = cvtm_samples_create(source, max, &reader->samples, error);
+  status = begin_pixels(reader, error);
   if (status != CVTM_OK) return status;
   size_t row_bytes = png_get_rowbytes(reader->png, reader->info);
   reader->row = malloc(row_bytes * (interlaced ? height : 1));
@@ -96,7 +77,8 @@ static void read_pixels(png_reader *reader) {
   if (reader->rows != NULL) png_read_image(reader->png, reader->rows);
   for (int y = 0; y < height; ++y) {
     if (reader->rows == NULL) png_read_row(reader->png, reader->row, NULL);
-    store_row(reader, reader->rows != NULL ? reader->rows[y] : reader->row, y);
+    cvtm_pixels_store(&reader->pixels, 0, y, reader->image->width,
+                      reader->rows != NULL ? reader->rows[y] : reader->row);
   }
   png_read_end(reader->png, NULL); /* NOLINT(clang-analyzer-unix.Malloc): the caller frees rows */
 }
@@ -131,7 +113,7 @@ cvtm_status cvtm_image_decode_png(const cvtm_image_source *source, cvtm_image *i
   png_destroy_read_struct(&reader.png, &reader.info, NULL);
   free(reader.row);
   free(reader.rows);
-  cvtm_samples_destroy(&reader.samples);
+  cvtm_pixels_end(&reader.pixels);
   if (status != CVTM_OK) cvtm_image_free(image);
   return status;
 }

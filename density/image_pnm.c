@@ -1,5 +1,5 @@
 /* Netpbm's PBM, PGM, PPM (plain and raw) and PFM. */
-#include "density/image_formats.h"
+#include "density/image_pixels.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -12,7 +12,6 @@ typedef struct pnm_reader {
   int width, height;
   unsigned max;
   int channels;
-  cvtm_samples samples;
 } pnm_reader;
 
 static cvtm_status truncated(const pnm_reader *reader, cvtm_error *error) {
@@ -138,7 +137,6 @@ static cvtm_status read_pixel(pnm_reader *reader, char kind, int x, int y, unsig
     }
     if (status == CVTM_OK) status = check_sample(reader, pixel[c], x, y, error);
   }
-  if (reader->channels == 1) pixel[1] = pixel[2] = pixel[0];
   return status;
 }
 
@@ -152,33 +150,43 @@ static uint64_t smallest_body(const pnm_reader *reader, char kind) {
   return reader->max < 256 ? samples : 2 * samples;
 }
 
-static cvtm_status read_bitmap(pnm_reader *reader, cvtm_image *image) {
-  size_t row_bytes = ((size_t)reader->width + 7) / 8;
-  const unsigned char *row = reader->source->bytes + reader->position;
-  float *value = image->value;
-  for (int y = 0; y < reader->height; ++y, row += row_bytes) {
-    for (int x = 0; x < reader->width; ++x) {
-      int black = row[x / 8] >> (7 - x % 8) & 1;
-      *value++ = black ? 0.0f : 1.0f;
-    }
+static void unpack_bits(pnm_reader *reader, int y, uint16_t *row) {
+  const size_t row_bytes = ((size_t)reader->width + 7) / 8;
+  const unsigned char *bits = reader->source->bytes + reader->position + (size_t)y * row_bytes;
+  for (int x = 0; x < reader->width; ++x) row[x] = !(bits[x / 8] >> (7 - x % 8) & 1);
+}
+
+static cvtm_status read_row(pnm_reader *reader, char kind, int y, uint16_t *row,
+                            cvtm_error *error) {
+  cvtm_status status = CVTM_OK;
+  for (int x = 0; status == CVTM_OK && x < reader->width; ++x) {
+    unsigned pixel[3] = {0, 0, 0};
+    status = read_pixel(reader, kind, x, y, pixel, error);
+    for (int c = 0; c < reader->channels; ++c)
+      row[(size_t)x * (size_t)reader->channels + (size_t)c] = (uint16_t)pixel[c];
   }
-  return CVTM_OK;
+  return status;
 }
 
 static cvtm_status read_samples(pnm_reader *reader, char kind, cvtm_image *image,
                                 cvtm_error *error) {
-  cvtm_status status = cvtm_samples_create(reader->source, reader->max, &reader->samples, error);
-  float *value = image->value;
+  const cvtm_pixel_layout layout = {
+      .colours = reader->channels, .kind = CVTM_SAMPLES_16, .max = reader->max};
+  cvtm_pixels pixels;
+  cvtm_status status = cvtm_pixels_begin(reader->source, layout, reader->width, reader->height,
+                                         image, &pixels, error);
+  uint16_t *row = NULL;
+  if (status == CVTM_OK)
+    row = malloc((size_t)reader->width * (size_t)reader->channels * sizeof *row);
+  if (status == CVTM_OK && row == NULL)
+    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", reader->source->name);
   for (int y = 0; status == CVTM_OK && y < reader->height; ++y) {
-    for (int x = 0; status == CVTM_OK && x < reader->width; ++x) {
-      unsigned pixel[3] = {0, 0, 0};
-      status = read_pixel(reader, kind, x, y, pixel, error);
-      if (status != CVTM_OK) break;
-      *value++ = (float)cvtm_samples_luminance(&reader->samples, pixel[0], pixel[1], pixel[2],
-                                               reader->max);
-    }
+    if (kind == '4') unpack_bits(reader, y, row);
+    if (kind != '4') status = read_row(reader, kind, y, row, error);
+    if (status == CVTM_OK) cvtm_pixels_store(&pixels, 0, y, reader->width, row);
   }
-  cvtm_samples_destroy(&reader->samples);
+  free(row);
+  cvtm_pixels_end(&pixels);
   return status;
 }
 
@@ -192,11 +200,7 @@ static cvtm_status decode_integers(pnm_reader *reader, char kind, cvtm_image *im
   if (status == CVTM_OK && bytes_left(reader) < smallest_body(reader, kind)) {
     status = truncated(reader, error);
   }
-  if (status == CVTM_OK) {
-    status = cvtm_image_allocate(reader->source, reader->width, reader->height, 0, image, error);
-  }
-  if (status != CVTM_OK) return status;
-  return kind == '4' ? read_bitmap(reader, image) : read_samples(reader, kind, image, error);
+  return status == CVTM_OK ? read_samples(reader, kind, image, error) : status;
 }
 
 /* --- PFM --- */

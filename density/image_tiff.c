@@ -1,5 +1,4 @@
-#include "base/srgb.h"
-#include "density/image_formats.h"
+#include "density/image_pixels.h"
 
 #if CVTMESH_HAVE_TIFF
 #include <tiffio.h>
@@ -32,8 +31,8 @@ typedef struct tiff_reader {
   size_t chunk_bytes, row_bytes;
   unsigned char *chunk; /* planes chunks, one after another */
   uint16_t *palette[3];
-  cvtm_samples samples;
-  cvtm_samples colours; /* of palette entries, 16 bits */
+  uint16_t *row; /* of one chunk: colours, then alpha */
+  cvtm_pixels pixels;
   cvtm_image *image;
 } tiff_reader;
 
@@ -286,16 +285,31 @@ static cvtm_status read_header(tiff_reader *reader, cvtm_error *error) {
 
 /* --- Pixels --- */
 
+static cvtm_status begin_pixels(tiff_reader *reader, cvtm_error *error) {
+  const int has_alpha = reader->alpha_channel >= 0, has_palette = reader->palette[0] != NULL;
+  const int is_coloured = has_palette || reader->photometric == PHOTOMETRIC_RGB;
+  const int is_multiplied = reader->associated && !has_palette;
+  const cvtm_pixel_layout layout = {.colours = is_coloured ? 3 : 1,
+                                    .alpha = !has_alpha      ? CVTM_ALPHA_NONE
+                                             : is_multiplied ? CVTM_ALPHA_MULTIPLIED
+                                                             : CVTM_ALPHA_STRAIGHT,
+                                    .kind = CVTM_SAMPLES_16,
+                                    .max = has_palette ? 65535 : (1u << reader->bits) - 1};
+  cvtm_status status =
+      cvtm_pixels_begin(reader->source, layout, (int)reader->width, (int)reader->height,
+                        reader->image, &reader->pixels, error);
+  if (status != CVTM_OK) return status;
+  reader->row = malloc((size_t)reader->chunk_width * cvtm_pixel_bytes(&layout));
+  if (reader->row != NULL) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", reader->source->name);
+}
+
 static cvtm_status allocate(tiff_reader *reader, cvtm_error *error) {
   const cvtm_image_source *source = reader->source;
-  cvtm_status status = cvtm_image_allocate(source, (int)reader->width, (int)reader->height,
-                                           reader->alpha_channel >= 0, reader->image, error);
-  if (status == CVTM_OK && !is_float(reader)) {
-    status = cvtm_samples_create(source, (1u << reader->bits) - 1, &reader->samples, error);
-  }
-  if (status == CVTM_OK && reader->palette[0] != NULL) {
-    status = cvtm_samples_create(source, 65535, &reader->colours, error);
-  }
+  cvtm_status status = is_float(reader)
+                           ? cvtm_image_allocate(source, (int)reader->width, (int)reader->height, 0,
+                                                 reader->image, error)
+                           : begin_pixels(reader, error);
   if (status != CVTM_OK) return status;
   size_t planes = (size_t)reader->planes;
   if (reader->chunk_bytes <= SIZE_MAX / planes)
@@ -341,39 +355,33 @@ static double float_at(const tiff_reader *reader, uint32_t x, uint32_t y) {
   return (double)value;
 }
 
-/* Luminance over white of a colour that is already multiplied by alpha. */
-static double associated_luminance(const tiff_reader *reader, const unsigned colour[3],
-                                   unsigned alpha) {
-  double max = (double)reader->samples.max, linear[3];
-  for (int c = 0; c < 3; ++c) {
-    double encoded = ((double)colour[c] + (max - (double)alpha)) / max;
-    linear[c] = cvtm_srgb_to_linear(encoded < 1 ? encoded : 1);
+/* Writes the colours, then the alpha of a pixel; returns the end. */
+static uint16_t *gather_pixel(const tiff_reader *reader, uint32_t x, uint32_t y, uint16_t *target) {
+  const unsigned max = (1u << reader->bits) - 1;
+  const int has_palette = reader->palette[0] != NULL;
+  const int count = reader->photometric == PHOTOMETRIC_RGB ? 3 : 1;
+  const unsigned first = sample_at(reader, x, y, 0);
+  for (int c = 0; c < count && !has_palette; ++c) {
+    const unsigned value = c == 0 ? first : sample_at(reader, x, y, c);
+    *target++ = (uint16_t)(reader->photometric == PHOTOMETRIC_MINISWHITE ? max - value : value);
   }
-  return cvtm_luminance(linear[0], linear[1], linear[2]);
+  for (int c = 0; c < 3 && has_palette; ++c) *target++ = reader->palette[c][first];
+  if (reader->alpha_channel < 0) return target;
+  const unsigned alpha = sample_at(reader, x, y, reader->alpha_channel);
+  *target++ = (uint16_t)(has_palette ? (uint64_t)alpha * 65535 / max : alpha);
+  return target;
 }
 
-static void store_pixel(tiff_reader *reader, uint32_t x, uint32_t y, size_t target) {
-  unsigned colour[3], max = reader->samples.max, alpha = max;
-  const cvtm_samples *samples = &reader->samples;
-  int coloured = reader->photometric == PHOTOMETRIC_RGB;
-  for (int c = 0; c < 3; ++c) colour[c] = sample_at(reader, x, y, coloured ? c : 0);
-  if (reader->alpha_channel >= 0) {
-    alpha = sample_at(reader, x, y, reader->alpha_channel);
-    reader->image->alpha[target] = (float)((double)alpha / (double)max);
+static cvtm_status store_data(tiff_reader *reader, uint32_t left, uint32_t top, uint32_t columns,
+                              uint32_t rows, cvtm_error *error) {
+  for (uint32_t y = 0; y < rows; ++y) {
+    for (uint32_t x = 0; x < columns; ++x) {
+      cvtm_status status = cvtm_image_store_data(reader->source, reader->image, (int)(left + x),
+                                                 (int)(top + y), float_at(reader, x, y), error);
+      if (status != CVTM_OK) return status;
+    }
   }
-  if (reader->photometric == PHOTOMETRIC_MINISWHITE) {
-    for (int c = 0; c < 3; ++c) colour[c] = max - colour[c];
-  }
-  if (reader->palette[0] != NULL) {
-    unsigned index = colour[0];
-    for (int c = 0; c < 3; ++c) colour[c] = reader->palette[c][index];
-    alpha = (unsigned)((uint64_t)alpha * 65535 / max);
-    samples = &reader->colours;
-  }
-  double luminance = reader->associated && samples == &reader->samples
-                         ? associated_luminance(reader, colour, alpha)
-                         : cvtm_samples_luminance(samples, colour[0], colour[1], colour[2], alpha);
-  reader->image->value[target] = (float)luminance;
+  return CVTM_OK;
 }
 
 static cvtm_status store_chunk(tiff_reader *reader, uint32_t left, uint32_t top,
@@ -381,16 +389,11 @@ static cvtm_status store_chunk(tiff_reader *reader, uint32_t left, uint32_t top,
   uint32_t columns = reader->width - left, rows = reader->height - top;
   if (columns > reader->chunk_width) columns = reader->chunk_width;
   if (rows > reader->chunk_height) rows = reader->chunk_height;
+  if (is_float(reader)) return store_data(reader, left, top, columns, rows, error);
   for (uint32_t y = 0; y < rows; ++y) {
-    for (uint32_t x = 0; x < columns; ++x) {
-      if (!is_float(reader)) {
-        store_pixel(reader, x, y, (size_t)(top + y) * reader->width + left + x);
-        continue;
-      }
-      cvtm_status status = cvtm_image_store_data(reader->source, reader->image, (int)(left + x),
-                                                 (int)(top + y), float_at(reader, x, y), error);
-      if (status != CVTM_OK) return status;
-    }
+    uint16_t *target = reader->row;
+    for (uint32_t x = 0; x < columns; ++x) target = gather_pixel(reader, x, y, target);
+    cvtm_pixels_store(&reader->pixels, (int)left, (int)(top + y), (int)columns, reader->row);
   }
   return CVTM_OK;
 }
@@ -462,8 +465,8 @@ cvtm_status cvtm_image_decode_tiff(const cvtm_image_source *source, cvtm_image *
   TIFFClose(reader.tiff);
   free(reader.chunk);
   free(reader.palette[0]);
-  cvtm_samples_destroy(&reader.samples);
-  cvtm_samples_destroy(&reader.colours);
+  free(reader.row);
+  cvtm_pixels_end(&reader.pixels);
   if (status != CVTM_OK) {
     cvtm_image_free(image);
     return status;

@@ -156,7 +156,7 @@ static inline void read_ok(const made_file *file, const char *name, cvtm_image *
 
 /* The message must begin with the name and hold `part`; the image must be empty. */
 static inline void read_fails(const made_file *file, const char *name, const char *part) {
-  cvtm_image image = {1, 1, 1, NULL, NULL, NULL};
+  cvtm_image image = {.width = 1, .height = 1, .is_data = 1};
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status = cvtm_image_parse(file->bytes, file->size, name, &image, &error);
   if (status != CVTM_ERROR_INPUT) fail_msg("%s: status %d", name, (int)status);

@@ -541,6 +541,94 @@ static void npy_refused(void **state) {
   free(wide);
 }
 
+/* --- Red, green and blue beside the luminance --- */
+
+/* The planes of a 3 x 2 picture hold the linear values of `encoded`, four numbers in [0, 1] for
+ * each pixel of the picture as it is seen: red, green, blue, alpha. */
+static void check_planes(const made_file *file, const double *encoded, double tolerance) {
+  cvtm_image image;
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_status status = cvtm_image_parse_colour(file->bytes, file->size, "planes", &image, &error);
+  if (status != CVTM_OK) fail_msg("%s", error.message);
+  assert_non_null(image.rgb);
+  int count = image.width * image.height;
+  assert_int_equal(count, 6);
+  for (int i = 0; i < count; ++i) {
+    const double *v = encoded + 4 * i;
+    for (int c = 0; c < 3; ++c)
+      assert_near((double)image.rgb[c * count + i], linear_of(v[c] * v[3] + 1 - v[3]), tolerance,
+                  i % image.width, i / image.width);
+    assert_near((double)image.value[i], expected_luminance(v[0], v[1], v[2], v[3]), tolerance,
+                i % image.width, i / image.width);
+  }
+  cvtm_image_free(&image);
+  assert_null(image.rgb);
+}
+
+static void planes_of_colour(void **state) {
+  (void)state;
+  unsigned char bytes[24], grey[6];
+  double encoded[24], opaque[24], shades[24];
+  for (unsigned i = 0; i < 24; ++i) {
+    bytes[i] = (unsigned char)scramble(i, 256);
+    encoded[i] = bytes[i] / 255.0;
+    opaque[i] = i % 4 == 3 ? 1 : encoded[i / 4 * 3 + i % 4];
+    grey[i / 4] = (unsigned char)scramble(i / 4, 256);
+    shades[i] = i % 4 == 3 ? 1 : grey[i / 4] / 255.0;
+  }
+  png_recipe recipe = {.width = 3, .height = 2, .depth = 8, .colour = PNG_COLOR_TYPE_RGB_ALPHA};
+  made_file file = make_png(&recipe, bytes, 12);
+  check_planes(&file, encoded, exact);
+  free(file.bytes);
+  recipe.colour = PNG_COLOR_TYPE_RGB;
+  file = make_png(&recipe, bytes, 9);
+  check_planes(&file, opaque, exact);
+  free(file.bytes);
+  recipe.colour = PNG_COLOR_TYPE_GRAY;
+  file = make_png(&recipe, grey, 3);
+  check_planes(&file, shades, exact);
+  free(file.bytes);
+  file = make_text("P6 3 2 255\n");
+  append(&file, bytes, 18);
+  check_planes(&file, opaque, exact);
+  free(file.bytes);
+}
+
+/* Turned as the luminance is; of data there are none. */
+static void planes_turned(void **state) {
+  (void)state;
+  unsigned char exif[] = "Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0";
+  unsigned char pixels[16 * 8 * 3];
+  for (int i = 0; i < 128; ++i)
+    memcpy(pixels + 3 * i, i % 16 < 8 ? "\x20\x60\xc0" : "\xf0\xa0\x10", 3);
+  jpeg_recipe recipe = {.width = 16,
+                        .height = 8,
+                        .channels = 3,
+                        .in = JCS_RGB,
+                        .stored = JCS_RGB,
+                        .exif = exif,
+                        .exif_size = 32};
+  made_file file = make_jpeg(&recipe, pixels);
+  cvtm_image image;
+  assert_int_equal(cvtm_image_parse_colour(file.bytes, file.size, "o.jpg", &image, NULL), CVTM_OK);
+  assert_int_equal(image.width, 8);
+  assert_int_equal(image.height, 16);
+  static const double top[3] = {0x20 / 255., 0x60 / 255., 0xc0 / 255.};
+  static const double bottom[3] = {0xf0 / 255., 0xa0 / 255., 0x10 / 255.};
+  for (int i = 0; i < 3 * 128; ++i) {
+    const double *colour = i % 128 < 64 ? top : bottom;
+    assert_near((double)image.rgb[i], linear_of(colour[i / 128]), 0.01, i % 8, i % 128 / 8);
+  }
+  cvtm_image_free(&image);
+  free(file.bytes);
+  const double values[2] = {0.5, 1};
+  file = make_npy("<f8", "(1, 2)", values, sizeof values);
+  assert_int_equal(cvtm_image_parse_colour(file.bytes, file.size, "a.npy", &image, NULL), CVTM_OK);
+  assert_null(image.rgb);
+  cvtm_image_free(&image);
+  free(file.bytes);
+}
+
 /* --- Files as files --- */
 
 static void not_images(void **state) {
@@ -631,6 +719,8 @@ int main(void) {
       cmocka_unit_test(pfm_both_byte_orders),
       cmocka_unit_test(npy_arrays),
       cmocka_unit_test(npy_refused),
+      cmocka_unit_test(planes_of_colour),
+      cmocka_unit_test(planes_turned),
       cmocka_unit_test(not_images),
       cmocka_unit_test(png_written_and_read),
       cmocka_unit_test(freed_twice),

@@ -50,7 +50,7 @@ static void check(const cvtm_image *image, const cvtm_density_options *options,
 static void levels_of_pictures(void **state) {
   (void)state;
   float value[4] = {0, 0.05087609f, 0.21404114f, 1}; /* sRGB 0, 0.25, 0.5, 1 */
-  cvtm_image image = {2, 2, 0, value, NULL, NULL};
+  cvtm_image image = {.width = 2, .height = 2, .is_data = 0, .value = value};
   cvtm_density_options options;
   cvtm_density_defaults(&options);
   options.from = CVTM_DENSITY_FROM_DENSITY;
@@ -84,7 +84,7 @@ static void levels_of_pictures(void **state) {
 static void densities_for_dots_of_two_sizes(void **state) {
   (void)state;
   float value[4] = {0, 0.25f, 0.5f, 1};
-  cvtm_image image = {2, 2, 0, value, NULL, NULL};
+  cvtm_image image = {.width = 2, .height = 2, .is_data = 0, .value = value};
   cvtm_density_options options;
   cvtm_density_defaults(&options);
   options.dot_ratio = 0.5;
@@ -101,7 +101,7 @@ static void densities_for_dots_of_two_sizes(void **state) {
 static void pictures(void **state) {
   (void)state;
   float value[4] = {0, 0.25f, 0.5f, 1};
-  cvtm_image image = {2, 2, 0, value, NULL, NULL};
+  cvtm_image image = {.width = 2, .height = 2, .is_data = 0, .value = value};
   cvtm_density_options options;
   cvtm_density_defaults(&options);
   check(&image, &options, (double[]){1, 0.5625, 0.25, 0});
@@ -125,7 +125,7 @@ static void pictures(void **state) {
 static void sizes(void **state) {
   (void)state;
   float value[3] = {1, 2, 0.5f};
-  cvtm_image image = {3, 1, 1, value, NULL, NULL};
+  cvtm_image image = {.width = 3, .height = 1, .is_data = 1, .value = value};
   cvtm_density_options options = {
       .gamma = 1, .from = CVTM_DENSITY_FROM_SIZE, .white = 1, .contrast = 1, .dot_ratio = 1};
   check(&image, &options, (double[]){1, 0.0625, 16});
@@ -140,7 +140,7 @@ static void sizes(void **state) {
 static void data(void **state) {
   (void)state;
   float value[4] = {3, 0, 100, 1};
-  cvtm_image image = {4, 1, 1, value, NULL, NULL};
+  cvtm_image image = {.width = 4, .height = 1, .is_data = 1, .value = value};
   cvtm_density_options options;
   cvtm_density_defaults(&options);
   check(&image, &options, (double[]){3, 0, 100, 1});
@@ -158,7 +158,7 @@ static void bad_values(void **state) {
   cvtm_density_defaults(&options);
   for (int i = 0; i < 4; ++i) {
     float value[6] = {1, 1, 1, 1, 1, 1};
-    cvtm_image image = {3, 2, 1, value, NULL, NULL};
+    cvtm_image image = {.width = 3, .height = 2, .is_data = 1, .value = value};
     value[5] = bad[i];
     convert_fails(&image, &options, CVTM_ERROR_INPUT, "pixel (2, 1)");
     if (i == 3) convert_fails(&image, &options, CVTM_ERROR_INPUT, "the value -1 ");
@@ -167,7 +167,7 @@ static void bad_values(void **state) {
     options.floor = 0;
   }
   float value[2] = {1, 3e38f};
-  cvtm_image image = {2, 1, 1, value, NULL, NULL};
+  cvtm_image image = {.width = 2, .height = 1, .is_data = 1, .value = value};
   options.from = CVTM_DENSITY_FROM_TONE;
   convert_fails(&image, &options, CVTM_ERROR_INPUT, "pixel (1, 0)");
 }
@@ -177,7 +177,7 @@ static void zero_everywhere(void **state) {
   float white[2] = {1, 1}, black[2] = {0, 0};
   cvtm_density_options options;
   cvtm_density_defaults(&options);
-  cvtm_image image = {2, 1, 0, white, NULL, NULL};
+  cvtm_image image = {.width = 2, .height = 1, .is_data = 0, .value = white};
   convert_fails(&image, &options, CVTM_ERROR_INPUT,
                 "no dark pixel, so the density is zero everywhere; try --invert");
   options.floor = 0.5; /* a floor makes it even instead */
@@ -194,7 +194,7 @@ static void zero_everywhere(void **state) {
   options.invert = 1;
   convert_fails(&image, &options, CVTM_ERROR_INPUT, "without --invert");
   float pale[2] = {0.9f, 0.95f};
-  image = (cvtm_image){2, 1, 0, pale, NULL, NULL};
+  image = (cvtm_image){.width = 2, .height = 1, .value = pale};
   options = (cvtm_density_options){
       .gamma = 100, .from = CVTM_DENSITY_FROM_TONE, .white = 1, .contrast = 1, .dot_ratio = 1};
   convert_fails(&image, &options, CVTM_ERROR_INPUT, "--gamma");
@@ -263,7 +263,7 @@ static void large_arrays(void **state) {
 static void bad_options(void **state) {
   (void)state;
   float value[1] = {0};
-  cvtm_image image = {1, 1, 0, value, NULL, NULL};
+  cvtm_image image = {.width = 1, .height = 1, .is_data = 0, .value = value};
   const double bad[] = {0, -1, NAN, INFINITY};
   for (int i = 0; i < 4; ++i) {
     cvtm_density_options options;

@@ -8,8 +8,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   cvtm_image image;
   cvtm_error error;
-  if (cvtm_image_parse(data, size, "fuzz", &image, &error) != CVTM_OK) {
-    if (image.value != NULL || image.alpha != NULL) abort();
+  if (cvtm_image_parse_colour(data, size, "fuzz", &image, &error) != CVTM_OK) {
+    if (image.value != NULL || image.alpha != NULL || image.rgb != NULL) abort();
     return 0;
   }
   size_t count = (size_t)image.width * (size_t)image.height;
@@ -17,6 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     float value = image.value[i];
     if (!image.is_data && !(value >= 0 && value <= 1)) abort();
   }
+  for (size_t i = 0; image.rgb != NULL && i < 3 * count; ++i)
+    if (!(image.rgb[i] >= 0 && image.rgb[i] <= 1)) abort();
   cvtm_density_options options;
   cvtm_density_defaults(&options);
   float *density = NULL;

@@ -1,0 +1,50 @@
+/* From decoded samples to linear light: what every decoder of pictures hands its rows to.
+ * Luminance is that of Rec. 709 of the colour over white. Compositing is done on encoded values, as
+ * viewers do it. */
+#ifndef CVTMESH_DENSITY_IMAGE_PIXELS_H
+#define CVTMESH_DENSITY_IMAGE_PIXELS_H
+
+#include "density/image_formats.h"
+
+typedef enum cvtm_samples_kind {
+  CVTM_SAMPLES_8,     /* unsigned char */
+  CVTM_SAMPLES_16,    /* uint16_t, 0 .. max */
+  CVTM_SAMPLES_16_BIG /* two bytes, the high one first */
+} cvtm_samples_kind;
+
+typedef enum cvtm_alpha_kind {
+  CVTM_ALPHA_NONE,
+  CVTM_ALPHA_STRAIGHT,
+  CVTM_ALPHA_MULTIPLIED /* the colours are already multiplied by it */
+} cvtm_alpha_kind;
+
+/* The samples of a pixel lie together: its colours, then its alpha. */
+typedef struct cvtm_pixel_layout {
+  int colours; /* 1: grey; 3: red, green, blue; 4: cyan, magenta, yellow, black */
+  cvtm_alpha_kind alpha;
+  cvtm_samples_kind kind;
+  unsigned max; /* the value of 1; 255 of CVTM_SAMPLES_8, 65535 of CVTM_SAMPLES_16_BIG */
+  int is_light; /* of 4 colours: samples are max - ink, as in Adobe's JPEG */
+} cvtm_pixel_layout;
+
+typedef struct cvtm_pixels {
+  cvtm_image *image;
+  cvtm_pixel_layout layout;
+  double *linear; /* max + 1: linear values of encoded samples */
+  float *narrow;  /* the same as floats */
+} cvtm_pixels;
+
+/* Allocates the planes of *image, of checked size, and the tables. On failure *image is empty.
+ * Call cvtm_pixels_end in either case; it leaves the image. */
+cvtm_status cvtm_pixels_begin(const cvtm_image_source *source, cvtm_pixel_layout layout, int width,
+                              int height, cvtm_image *image, cvtm_pixels *pixels,
+                              cvtm_error *error);
+void cvtm_pixels_end(cvtm_pixels *pixels);
+
+/* Stores `count` pixels of row y from column x on. Threads may store different pixels at a time. */
+void cvtm_pixels_store(const cvtm_pixels *pixels, int x, int y, int count, const void *samples);
+
+/* The bytes of a pixel. */
+size_t cvtm_pixel_bytes(const cvtm_pixel_layout *layout);
+
+#endif
