@@ -18,6 +18,7 @@ static void default_text(const cli_option_row *row, const cli_options *defaults,
       snprintf(text, size, "[%g]", *(const double *)field);
       break;
     case CLI_CHOICE:
+    case CLI_SWITCH:
       snprintf(text, size, "[%s]", cli_choice_name(row->choices, *(const int *)field));
       break;
     case CLI_TEXT:
@@ -52,12 +53,17 @@ static int print_words(FILE *stream, const char *text, int column) {
 /* "-n, --points N", with the help and the default to its right or below. */
 static void print_option(FILE *stream, const cli_option_row *row, const cli_options *defaults) {
   char letter[8] = "   ", argument[96] = "", left[128], text[64];
+  const int is_switch = row->type == CLI_SWITCH;
   if (row->letter != 0) snprintf(letter, sizeof letter, "-%c,", row->letter);
-  if (row->type == CLI_CHOICE)
+  if (row->choices != NULL)
     cli_choice_names(row->choices, '|', argument, sizeof argument);
   else if (row->argument != NULL)
     snprintf(argument, sizeof argument, "%s", row->argument);
-  snprintf(left, sizeof left, "%s --%s%s%s", letter, row->name, *argument ? " " : "", argument);
+  snprintf(left, sizeof left, "%s --%s%s%s%s", letter, row->name,
+           is_switch   ? "[="
+           : *argument ? " "
+                       : "",
+           argument, is_switch ? "]" : "");
   fprintf(stream, "  %-*s", HELP_COLUMN - 2, left);
   if (strlen(left) > HELP_COLUMN - 2) fprintf(stream, "\n%*s", HELP_COLUMN, "");
   default_text(row, defaults, text, sizeof text);
@@ -112,7 +118,7 @@ void cli_print_overview(FILE *stream) {
 static void print_command_case(FILE *stream, cli_command command) {
   fprintf(stream, "    %s)\n      case \"$previous\" in\n", cli_command_name((cli_command)command));
   for (int row = 0; row < cli_option_row_count; ++row) {
-    if (!cli_option_applies(row, command) || cli_option_rows[row].type != CLI_CHOICE) continue;
+    if (!cli_option_applies(row, command) || cli_option_rows[row].choices == NULL) continue;
     char names[128];
     cli_choice_names(cli_option_rows[row].choices, ' ', names, sizeof names);
     fprintf(stream, "        --%s) words=\"%s\" ;;\n", cli_option_rows[row].name, names);

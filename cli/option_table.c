@@ -40,6 +40,10 @@ static const cli_choice page_orientations[] = {{"auto", CLI_PAGE_AUTO},
                                                {"portrait", CLI_PAGE_PORTRAIT},
                                                {"landscape", CLI_PAGE_LANDSCAPE},
                                                END_OF_CHOICES};
+#define LENGTH_UNIT(code, name, mm) {name, code},
+static const cli_choice coordinate_units[] = {{"pixel", CLI_UNIT_PIXEL},
+                                              {"width", CLI_UNIT_WIDTH},
+                                              CLI_LENGTH_LIST(LENGTH_UNIT) END_OF_CHOICES};
 static const cli_choice cvt_methods[] = {
     {"lloyd", CVTM_CVT_LLOYD}, {"lbfgsb", CVTM_CVT_LBFGSB}, END_OF_CHOICES};
 static const cli_choice cvt_energies[] = {
@@ -79,6 +83,12 @@ static const cli_choice hlcp_splits[] = {
 static const cli_choice lcp_storages[] = {{"sparse", 0}, {"matrix-free", 1}, END_OF_CHOICES};
 static const cli_choice cell_fills[] = {
     {"area", CVTM_FILL_AREA}, {"site", CVTM_FILL_SITE}, {"sides", CVTM_FILL_SIDES}, END_OF_CHOICES};
+
+const cli_choice *cli_choice_find(const cli_choice *choices, const char *name) {
+  for (; choices->name != NULL; ++choices)
+    if (strcmp(choices->name, name) == 0) return choices;
+  return NULL;
+}
 
 const char *cli_choice_name(const cli_choice *choices, int value) {
   for (; choices->name != NULL; ++choices)
@@ -122,6 +132,7 @@ int cli_choice_names(const cli_choice *choices, char separator, char *text, size
   CLI_INTEGER, CLI_FIELD(field), argument, NULL, least, most
 #define REAL(field, argument, least, most) CLI_REAL, CLI_FIELD(field), argument, NULL, least, most
 #define CHOICE(field, choices) CLI_CHOICE, CLI_FIELD(field), NULL, choices, 0, 0
+#define SWITCH(field, choices, off, on) CLI_SWITCH, CLI_FIELD(field), NULL, choices, off, on
 #define TEXT(field, argument) CLI_TEXT, CLI_FIELD(field), argument, NULL, 0, 0
 #define LIST(field, argument) CLI_LIST, CLI_FIELD(field), argument, NULL, 0, 0
 
@@ -130,7 +141,8 @@ int cli_choice_names(const cli_choice *choices, char separator, char *text, size
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 /* clang-format off */
 const cli_option_row cli_option_rows[] = {
-  {"points", 'n', RUN | VIEW, INTEGER(points, "N", 1, COUNT_MAX), "number of sites"},
+  {"points", 'n', RUN | VIEW, INTEGER(points, "N", 1, COUNT_MAX),
+   "number of sites; left out: as many dots as the ink of the picture needs, see --dot-size"},
   {"output", 'o', RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, LIST(output, "FILE"),
    "write FILE, in the format of its extension; repeats; - is stdout", CLI_WRITES},
   {"format", 0, RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, TEXT(format, "EXT"),
@@ -152,26 +164,28 @@ const cli_option_row cli_option_rows[] = {
    "that dark dots are larger (tone); or all of the size that makes the mean ink right\n"
    "(equal); auto: mass for pictures, equal for data"},
   {"dot-size", 0, RUN | STATS, TEXT(dot_size, "MIN,MAX"),
-   "diameters of dots in pixels, or one for all; without -n they give the number of sites"},
+   "diameters of dots, or one for all: in mm on a page, else in pixels, or with a unit (mm,\n"
+   "px); without -n they give the number of sites"},
   {"overlap", 0, RUN | STATS, FLAG(overlap),
    "dots may overlap; --no-overlap: those that would touch another shrink"},
   {"order", 0, RUN | MESH, CHOICE(order, point_orders),
    "of the points: one short closed path through all; or the same path opened, so that a\n"
    "pen travels little between dots"},
-  {"page", 0, RUN | MESH, TEXT(page.size, "SIZE"),
+  {"page", 0, RUN | MESH | STATS, TEXT(page.size, "SIZE"),
    "draw on a page: A0 to A6, letter, legal, tabloid, or WIDTHxHEIGHT in mm; for svg, hpgl\n"
    "(plt) and gcode (nc)"},
-  {"margin", 0, RUN | MESH, REAL(page.margin, "MM", 0, 10000), "of the page, nothing is drawn there"},
-  {"orientation", 0, RUN | MESH, CHOICE(page.orientation, page_orientations),
+  {"margin", 0, RUN | MESH | STATS, REAL(page.margin, "MM", 0, 10000), "of the page, nothing is drawn there"},
+  {"orientation", 0, RUN | MESH | STATS, CHOICE(page.orientation, page_orientations),
    "of the page; auto: as the picture's"},
-  {"fill", 0, RUN | MESH, FLAG(page.fill),
+  {"fill", 0, RUN | MESH | STATS, FLAG(page.fill),
    "the picture covers all inside the margins and is cut there; else it fits as a whole"},
   {"split", 0, RUN | MESH, REAL(page.split, "MM", 0, HUGE_VAL),
    "refill the pen before it has drawn a longer line; 0: never"},
   {"gcode", 0, RUN | MESH, TEXT(page.gcode, "PROFILE"),
    "how G-code is written: grbl-servo, grbl-z, marlin-servo, or a file", CLI_READS_PROFILE},
-  {"unit", 0, RUN | MESH | STATS | VIEW, FLAG(unit),
-   "mesh coordinates are divided by the width of the image"},
+  {"unit", 0, RUN | MESH | STATS | VIEW, SWITCH(unit, coordinate_units, CLI_UNIT_PIXEL, CLI_UNIT_WIDTH),
+   "of coordinates in files; a length: on the page; width, or no value: those of meshes are\n"
+   "divided by the width of the image"},
   {"ascii", 0, RUN | MESH | VIEW, FLAG(ascii), "text where a mesh format has a binary form too"},
 
   {"method", 0, RUN | VIEW, CHOICE(method, cvt_methods), "how the energy is minimised"},

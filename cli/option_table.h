@@ -7,12 +7,15 @@
 
 #include <stddef.h>
 
-/* The types of the fields: int, int64_t, double, int, const char *, cli_list. */
+/* The types of the fields: int, int64_t, double, int, int, const char *, cli_list. A switch is a
+ * choice that can stand without its value, as a flag: --NAME is the choice `most` of the row,
+ * --no-NAME is `least`. */
 typedef enum cli_option_type {
   CLI_FLAG,
   CLI_INTEGER,
   CLI_REAL,
   CLI_CHOICE,
+  CLI_SWITCH,
   CLI_TEXT,
   CLI_LIST
 } cli_option_type;
@@ -46,9 +49,9 @@ typedef struct cli_option_row {
   unsigned commands; /* bits, 1u << cli_command */
   cli_option_type type;
   size_t offset;             /* of the value in cli_options */
-  const char *argument;      /* its name in --help; NULL for CLI_FLAG and CLI_CHOICE */
-  const cli_choice *choices; /* of CLI_CHOICE; else NULL */
-  double least, most;        /* of CLI_INTEGER and CLI_REAL */
+  const char *argument;      /* its name in --help; NULL for flags and choices */
+  const cli_choice *choices; /* of CLI_CHOICE and CLI_SWITCH; else NULL */
+  double least, most;        /* of CLI_INTEGER, CLI_REAL and CLI_SWITCH */
   const char *help;
   cli_file_role file;
   cli_option_effect effect;
@@ -70,7 +73,8 @@ int cli_option_find_field(cli_command command, size_t offset);
 void *cli_option_field(const cli_option_row *row, cli_options *options);
 const void *cli_option_field_const(const cli_option_row *row, const cli_options *options);
 
-/* The name of a value; NULL if the list lacks the value. */
+/* The choice of this name, and the name of a value; NULL if the list lacks it. */
+const cli_choice *cli_choice_find(const cli_choice *choices, const char *name);
 const char *cli_choice_name(const cli_choice *choices, int value);
 /* Writes the names with `separator` between them; returns the length, as snprintf does. */
 int cli_choice_names(const cli_choice *choices, char separator, char *text, size_t capacity);

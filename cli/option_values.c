@@ -38,15 +38,9 @@ static cvtm_status parse_real(const cli_option_row *row, const char *value, doub
   return CVTM_OK;
 }
 
-static const cli_choice *find_choice(const cli_choice *choices, const char *name) {
-  for (; choices->name != NULL; ++choices)
-    if (strcmp(choices->name, name) == 0) return choices;
-  return NULL;
-}
-
 static cvtm_status parse_choice(const cli_option_row *row, const char *value, int *number,
                                 cvtm_error *error) {
-  const cli_choice *choice = find_choice(row->choices, value);
+  const cli_choice *choice = cli_choice_find(row->choices, value);
   if (choice == NULL) {
     char names[128];
     cli_choice_names(row->choices, '|', names, sizeof names);
@@ -57,16 +51,25 @@ static cvtm_status parse_choice(const cli_option_row *row, const char *value, in
   return CVTM_OK;
 }
 
+static const cli_choice flag_words[] = {{"false", 0}, {"no", 0}, {"off", 0}, {"0", 0}, {"true", 1},
+                                        {"yes", 1},   {"on", 1}, {"1", 1},   {NULL, 0}};
+
 /* Only config files and jobs of a batch give a value to a flag. */
 static cvtm_status parse_flag(const cli_option_row *row, const char *value, int *flag,
                               cvtm_error *error) {
-  static const cli_choice words[] = {{"false", 0}, {"no", 0}, {"off", 0}, {"0", 0}, {"true", 1},
-                                     {"yes", 1},   {"on", 1}, {"1", 1},   {NULL, 0}};
-  const cli_choice *word = find_choice(words, value);
+  const cli_choice *word = cli_choice_find(flag_words, value);
   if (word == NULL)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: '%s' is neither true nor false", row->name,
                      value);
   *flag = word->value;
+  return CVTM_OK;
+}
+
+static cvtm_status parse_switch(const cli_option_row *row, const char *value, int *number,
+                                cvtm_error *error) {
+  const cli_choice *word = cli_choice_find(flag_words, value);
+  if (word == NULL) return parse_choice(row, value, number, error);
+  *number = (int)(word->value ? row->most : row->least);
   return CVTM_OK;
 }
 
@@ -86,6 +89,8 @@ cvtm_status cli_option_set_row(cli_options *options, int index, const char *valu
       return parse_real(row, value, (double *)field, error);
     case CLI_CHOICE:
       return parse_choice(row, value, (int *)field, error);
+    case CLI_SWITCH:
+      return parse_switch(row, value, (int *)field, error);
     case CLI_TEXT:
     case CLI_LIST:
       break;
@@ -112,6 +117,7 @@ static cvtm_status inherit_field(const cli_option_row *row, const cli_options *f
   switch (row->type) {
     case CLI_FLAG:
     case CLI_CHOICE:
+    case CLI_SWITCH:
       *(int *)field = *(const int *)source;
       return CVTM_OK;
     case CLI_INTEGER:
@@ -189,6 +195,34 @@ int cli_numbers_parse(const char *text, int count, double *numbers) {
   return 1;
 }
 
+/* --- lengths --- */
+
+static const struct {
+  const char *name;
+  double mm;
+} units[] = {[CLI_UNIT_PIXEL] = {"px", 0},
+             [CLI_UNIT_WIDTH] = {"width", 0},
+#define UNIT_ROW(code, name, mm) [code] = {name, mm},
+             CLI_LENGTH_LIST(UNIT_ROW)};
+
+double cli_unit_mm(int unit) { return units[unit].mm; }
+
+const char *cli_unit_name(int unit) { return units[unit].name; }
+
+int cli_lengths_parse(const char *text, int count, double *numbers, int *unit) {
+  for (int k = 0; k < count; ++k) {
+    char *end;
+    numbers[k] = strtod(text, &end);
+    if (end == text || !isfinite(numbers[k]) || (k + 1 < count && *end != ',')) return 0;
+    text = k + 1 < count ? end + 1 : end;
+  }
+  *unit = -1;
+  if (*text == '\0') return 1;
+  for (int k = 0; k < (int)(sizeof units / sizeof units[0]); ++k)
+    if (k != CLI_UNIT_WIDTH && strcmp(units[k].name, text) == 0) *unit = k;
+  return *unit >= 0;
+}
+
 int cli_weight_parse(const char *text, size_t *length, double *factor) {
   const char *equals = strrchr(text, '=');
   if (equals == NULL || equals == text) return 0;
@@ -213,6 +247,7 @@ void cli_options_visit(const cli_options *options, const cli_option_visitor *vis
         visitor->real(visitor->context, row->name, *(const double *)field);
         break;
       case CLI_CHOICE:
+      case CLI_SWITCH:
         visitor->text(visitor->context, row->name,
                       cli_choice_name(row->choices, *(const int *)field));
         break;

@@ -95,10 +95,11 @@ static void build_tables(cli_command command, getopt_tables *tables) {
   tables->letters[letters++] = ':';
   for (int row = 0; row < cli_option_row_count; ++row) {
     if (!cli_option_applies(row, command)) continue;
-    const int has_value = cli_option_rows[row].type != CLI_FLAG;
+    const int is_switch = cli_option_rows[row].type == CLI_SWITCH;
+    const int has_value = cli_option_rows[row].type != CLI_FLAG && !is_switch;
     struct option *entry = &tables->names[names++];
     entry->name = cli_option_rows[row].name;
-    entry->has_arg = has_value ? required_argument : no_argument;
+    entry->has_arg = has_value ? required_argument : is_switch ? optional_argument : no_argument;
     entry->val = FIRST_CODE + row;
     if (cli_option_rows[row].letter != 0) {
       tables->letters[letters++] = cli_option_rows[row].letter;
@@ -117,6 +118,15 @@ static int row_of_letter(cli_command command, int letter) {
   for (int row = 0; row < cli_option_row_count; ++row)
     if (cli_option_applies(row, command) && cli_option_rows[row].letter == letter) return row;
   return -1;
+}
+
+/* The value of --NAME. That of a switch may be the next word, if that names a choice. */
+static const char *value_of_option(int argc, char **argv, int row) {
+  if (optarg != NULL) return optarg;
+  if (cli_option_rows[row].type == CLI_SWITCH && optind < argc &&
+      cli_choice_find(cli_option_rows[row].choices, argv[optind]) != NULL)
+    return argv[optind++];
+  return "true";
 }
 
 /* Fills `found` (at most one option for each character of argv), leaves optind at the first
@@ -144,11 +154,13 @@ static int collect_options(cli_command command, int argc, char **argv, found_opt
       return -1;
     }
     int row;
-    const char *value = optarg != NULL ? optarg : "true";
+    const char *value = optarg;
     if (code < FIRST_CODE) {
       row = row_of_letter(command, code);
+      value = value_of_option(argc, argv, row);
     } else if (code < FIRST_CODE + CLI_OPTIONS_MAX) {
       row = code - FIRST_CODE;
+      value = value_of_option(argc, argv, row);
     } else {
       row = code - FIRST_CODE - CLI_OPTIONS_MAX;
       value = "false";

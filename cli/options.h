@@ -19,6 +19,23 @@ typedef enum cli_orientation {
   CLI_PAGE_PORTRAIT,
   CLI_PAGE_LANDSCAPE
 } cli_orientation;
+/* Units of lengths: code, name, mm. */
+#define CLI_LENGTH_LIST(X)   \
+  X(CLI_UNIT_NM, "nm", 1e-6) \
+  X(CLI_UNIT_UM, "um", 1e-3) \
+  X(CLI_UNIT_MM, "mm", 1.0)  \
+  X(CLI_UNIT_CM, "cm", 10.0) \
+  X(CLI_UNIT_M, "m", 1000.0) \
+  X(CLI_UNIT_IN, "in", 25.4)
+
+/* Of coordinates: pixels, parts of the width of the domain, or lengths. */
+typedef enum cli_unit {
+  CLI_UNIT_PIXEL,
+  CLI_UNIT_WIDTH,
+#define CLI_UNIT_CODE(code, name, mm) code,
+  CLI_LENGTH_LIST(CLI_UNIT_CODE)
+#undef CLI_UNIT_CODE
+} cli_unit;
 typedef enum cli_bounds { CLI_BOUNDS_NATURAL, CLI_BOUNDS_BOX, CLI_BOUNDS_NONE } cli_bounds;
 
 typedef struct cli_list {
@@ -38,9 +55,10 @@ typedef struct cli_options {
   const char *picture, *density_out, *report;
   const char *layers; /* of the picture, split by commas; NULL: the default */
   int64_t picture_size;
-  const char *dot_size; /* MIN,MAX; NULL: any */
+  const char *dot_size; /* MIN,MAX, perhaps with a unit; NULL: any */
   int overlap;          /* of dots */
-  int svg, dots, order, unit, ascii;
+  int svg, dots, order, ascii;
+  int unit; /* cli_unit */
 
   struct {
     const char *size;     /* a name or WIDTHxHEIGHT in mm; NULL: no page */
@@ -205,6 +223,13 @@ void cli_options_visit_files(const cli_options *options, cli_file_visitor visito
 
 /* Parses exactly `count` finite numbers separated by commas; returns 0 if the text is not that. */
 int cli_numbers_parse(const char *text, int count, double *numbers);
+/* Parses a number and, after a comma, more, `count` in all, with a unit of length at the end:
+ * 0.3,0.8mm. *unit is CLI_UNIT_PIXEL for px, -1 if there is no unit. Returns 0 if the text is not
+ * of this form. */
+int cli_lengths_parse(const char *text, int count, double *numbers, int *unit);
+/* A unit of lengths in mm; 0 for pixels and widths. */
+double cli_unit_mm(int unit);
+const char *cli_unit_name(int unit);
 /* Parses FILE=FACTOR: *length is that of FILE. Returns 0 if the text is not of this form, or the
  * factor is negative. */
 int cli_weight_parse(const char *text, size_t *length, double *factor);

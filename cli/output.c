@@ -180,18 +180,49 @@ static cvtm_status write_picture(const cli_scene *scene, const char *path, cvtm_
                             &picture, error);
 }
 
+static cvtm_status write_mesh(const cli_scene *scene, const char *path, const char *extension,
+                              cvtm_error *error) {
+  const cli_options *options = scene->options;
+  cli_frame frame;
+  const cvtm_status status = cli_frame_find(options, scene->domain, &frame, error);
+  if (status != CVTM_OK) return status;
+  const double down = frame.top + frame.scale * scene->domain.height;
+  const cvtm_mesh_file_options how = {.domain = scene->domain,
+                                      .unit = options->unit == CLI_UNIT_WIDTH,
+                                      .ascii = options->ascii,
+                                      .cell_mass = scene->mass,
+                                      .regions = scene->regions,
+                                      .format = extension,
+                                      .scale = frame.scale,
+                                      .left = frame.left,
+                                      .bottom = frame.height - down};
+  return cvtm_mesh_write(path, scene->mesh, &how, error);
+}
+
+static cvtm_status write_points(const cli_scene *scene, const char *path, const char *extension,
+                                cvtm_error *error) {
+  cli_frame frame;
+  cvtm_status status = cli_frame_find(scene->options, scene->domain, &frame, error);
+  if (status != CVTM_OK) return status;
+  if (!(cli_unit_mm(scene->options->unit) > 0))
+    return cvtm_points_write_as(extension, path, scene->sites, scene->count, error);
+  double *placed = malloc(2 * (size_t)scene->count * sizeof *placed);
+  if (placed == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  for (int64_t k = 0; k < 2 * scene->count; ++k)
+    placed[k] = (k % 2 == 0 ? frame.left : frame.top) + frame.scale * scene->sites[k];
+  status = cvtm_points_write_as(extension, path, placed, scene->count, error);
+  free(placed);
+  return status;
+}
+
 static cvtm_status write_scene_file(void *context, const char *path, const char *extension,
                                     cvtm_error *error) {
   const cli_scene *scene = context;
   switch (cli_output_kind_of(scene->options, path)) {
-    case CLI_OUTPUT_MESH: {
-      const cvtm_mesh_file_options how = {scene->domain,         scene->options->unit,
-                                          scene->options->ascii, scene->mass,
-                                          scene->regions,        extension};
-      return cvtm_mesh_write(path, scene->mesh, &how, error);
-    }
+    case CLI_OUTPUT_MESH:
+      return write_mesh(scene, path, extension, error);
     case CLI_OUTPUT_POINTS:
-      return cvtm_points_write_as(extension, path, scene->sites, scene->count, error);
+      return write_points(scene, path, extension, error);
     case CLI_OUTPUT_SVG:
       return write_svg(scene, path, error);
     case CLI_OUTPUT_PENS:

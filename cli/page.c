@@ -105,12 +105,41 @@ static int check_page_output(const cli_options *options, const char *path) {
   return is_gcode_output(options, path) ? check_profile(options) : CLI_EXIT_OK;
 }
 
-int cli_page_check(const cli_options *options) {
+cvtm_status cli_page_scale(const cli_options *options, cvtm_domain domain, double *scale,
+                           cvtm_error *error) {
+  cvtm_page page;
+  if (options->page.size == NULL)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a length in mm needs --page");
+  const cvtm_status status = place_on_page(options, domain.width, domain.height, &page, error);
+  if (status == CVTM_OK) *scale = page.scale;
+  return status;
+}
+
+cvtm_status cli_frame_find(const cli_options *options, cvtm_domain domain, cli_frame *frame,
+                           cvtm_error *error) {
+  const double mm = cli_unit_mm(options->unit);
+  cvtm_page page;
+  *frame = (cli_frame){1, 0, 0, domain.height};
+  if (!(mm > 0)) return CVTM_OK;
+  const cvtm_status status = place_on_page(options, domain.width, domain.height, &page, error);
+  if (status == CVTM_OK)
+    *frame = (cli_frame){page.scale / mm, page.left / mm, page.top / mm, page.height / mm};
+  return status;
+}
+
+int cli_page_check_size(const cli_options *options) {
   cvtm_page page;
   cvtm_error error = {CVTM_OK, ""};
   if (options->page.size != NULL && place_on_page(options, 1, 1, &page, &error) != CVTM_OK)
     return cli_usage_error(options->command, "%s", error.message);
-  int code = CLI_EXIT_OK;
+  if (cli_unit_mm(options->unit) > 0 && options->page.size == NULL)
+    return cli_usage_error(options->command, "--unit %s: --page is missing, its size in mm",
+                           cli_unit_name(options->unit));
+  return CLI_EXIT_OK;
+}
+
+int cli_page_check(const cli_options *options) {
+  int code = cli_page_check_size(options);
   for (int k = 0; code == CLI_EXIT_OK && k < options->output.count; ++k)
     code = check_page_output(options, options->output.item[k]);
   return code;

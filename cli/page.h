@@ -8,12 +8,26 @@
 
 /* Returns true if the extension is that of a file for pen machines: hpgl, plt, gcode, nc. */
 int cli_page_extension_known(const char *extension);
-/* Checks the options of the page, and the profile of G-code if one is written. Returns CLI_EXIT_OK,
+/* Checks --page, --margin and --unit. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
+int cli_page_check_size(const cli_options *options);
+/* Also checks the outputs, and reads the profile of G-code if one is written. Returns CLI_EXIT_OK,
  * or an exit code after a message. */
 int cli_page_check(const cli_options *options);
 /* Writes dots or the path of the scene as svg, hpgl, plt, gcode or nc. */
 cvtm_status cli_page_write(const cli_scene *scene, const char *path, const char *extension,
                            cvtm_error *error);
+/* Sets *scale to the mm of a pixel on the page. Fails with CVTM_ERROR_ARGUMENT without a page. */
+cvtm_status cli_page_scale(const cli_options *options, cvtm_domain domain, double *scale,
+                           cvtm_error *error);
+
+/* The coordinates of files: the point (x, y) of the domain is (left + scale x, top + scale y) of
+ * the page, in the unit of --unit; height: of the page. The domain itself for pixels and widths. */
+typedef struct cli_frame {
+  double scale, left, top, height;
+} cli_frame;
+cvtm_status cli_frame_find(const cli_options *options, cvtm_domain domain, cli_frame *frame,
+                           cvtm_error *error);
+
 /* Adds `page` to the report, if there is one. */
 void cli_page_report(const cli_options *options, cvtm_domain domain, cJSON *report);
 

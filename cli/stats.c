@@ -1,6 +1,7 @@
 /* cvtmesh stats: the quality of a mesh or of the Delaunay mesh of a point file. */
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/page.h"
 #include "cli/report.h"
 #include "cli/stipples.h"
 #include "cvt/cvt.h"
@@ -25,9 +26,34 @@ typedef struct stats {
   double energy, bound;
 } stats;
 
+/* Points in a length come back to pixels. */
+static cvtm_status find_pixels(const stats *s, cvtm_error *error) {
+  cli_frame frame;
+  if (!(cli_unit_mm(s->options.unit) > 0)) return CVTM_OK;
+  if (!s->has_domain)
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: --unit %s needs the domain: --picture, --density, or --width and "
+                     "--height",
+                     s->options.input, cli_unit_name(s->options.unit));
+  const cvtm_status status = cli_frame_find(&s->options, s->domain, &frame, error);
+  for (int64_t k = 0; status == CVTM_OK && k < 2 * s->count; ++k)
+    s->points[k] = (s->points[k] - (k % 2 == 0 ? frame.left : frame.top)) / frame.scale;
+  return status;
+}
+
+/* The domain is that of a density, of a picture, or of both sides. */
+static void set_given_domain(stats *s) {
+  if (s->has_domain || s->options.width <= 0 || s->options.height <= 0) return;
+  s->domain.width = (int)s->options.width;
+  s->domain.height = (int)s->options.height;
+  s->domain.periodic = s->options.periodic;
+  s->has_domain = 1;
+}
+
 static cvtm_status read_points(stats *s, cvtm_error *error) {
   const char *path = s->options.input;
   cvtm_status status = cvtm_points_read(path, &s->points, &s->count, error);
+  if (status == CVTM_OK) status = find_pixels(s, error);
   if (status == CVTM_OK && !s->has_domain)
     status = cli_domain_of_points(&s->options, path, s->points, s->count, &s->domain, error);
   if (status != CVTM_OK) return status;
@@ -37,11 +63,15 @@ static cvtm_status read_points(stats *s, cvtm_error *error) {
 
 /* Maps the coordinates of the file to pixels of the domain, y down. */
 static cvtm_status place_in_domain(stats *s, cvtm_error *error) {
-  const double scale = s->options.unit ? s->domain.width : 1;
+  const double scale = s->options.unit == CLI_UNIT_WIDTH ? s->domain.width : 1;
   double *points = s->mesh.points;
+  cli_frame frame;
+  const cvtm_status status = cli_frame_find(&s->options, s->domain, &frame, error);
+  if (status != CVTM_OK) return status;
+  const double bottom = frame.height - frame.top - frame.scale * s->domain.height;
   for (int64_t i = 0; i < s->mesh.vertex_count; ++i) {
-    const double up = s->mesh.file_top - points[2 * i + 1];
-    points[2 * i] *= scale;
+    const double up = (s->mesh.file_top - points[2 * i + 1] - bottom) / frame.scale;
+    points[2 * i] = scale * ((points[2 * i] - frame.left) / frame.scale);
     points[2 * i + 1] = s->domain.height - scale * up;
   }
   const double slack =
@@ -59,12 +89,6 @@ static cvtm_status read_mesh(stats *s, cvtm_error *error) {
   cvtm_status status = cvtm_mesh_read(s->options.input, &s->mesh, error);
   if (status != CVTM_OK) return status;
   s->count = s->mesh.vertex_count;
-  if (!s->has_domain && s->options.width > 0 && s->options.height > 0) {
-    s->domain.width = (int)s->options.width;
-    s->domain.height = (int)s->options.height;
-    s->domain.periodic = s->options.periodic;
-    s->has_domain = 1;
-  }
   return s->has_domain ? place_in_domain(s, error) : CVTM_OK;
 }
 
@@ -98,6 +122,7 @@ static cvtm_status read_stats_input(stats *s, cvtm_error *error) {
   }
   if (status == CVTM_OK && s->options.photograph != NULL) status = read_picture(s, error);
   if (status != CVTM_OK) return status;
+  set_given_domain(s);
   return s->is_mesh ? read_mesh(s, error) : read_points(s, error);
 }
 
@@ -164,7 +189,8 @@ static void print_text(const stats *s) {
 
 static int perform_stats(stats *s) {
   const char *path = s->options.input;
-  const int code = cli_stipples_check(&s->options);
+  int code = cli_stipples_check(&s->options);
+  if (code == CLI_EXIT_OK) code = cli_page_check_size(&s->options);
   if (code != CLI_EXIT_OK) return code;
   s->is_mesh = !cvtm_points_format_known(path);
   if (s->is_mesh && !cvtm_mesh_format_known(path))

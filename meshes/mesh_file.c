@@ -41,10 +41,12 @@ int cvtm_mesh_format_known(const char *path) {
 static double *place_vertices(const cvtm_mesh *mesh, const cvtm_mesh_file_options *options) {
   double *points = malloc((2 * (size_t)mesh->vertex_count + 1) * sizeof *points);
   if (points == NULL) return NULL;
-  double scale = options->unit ? options->domain.width : 1;
+  const double divisor = options->unit ? options->domain.width : 1;
+  const double scale = options->scale > 0 && !options->unit ? options->scale : 1;
   for (int64_t i = 0; i < mesh->vertex_count; ++i) {
-    points[2 * i] = mesh->points[2 * i] / scale;
-    points[2 * i + 1] = (options->domain.height - mesh->points[2 * i + 1]) / scale;
+    const double up = options->domain.height - mesh->points[2 * i + 1];
+    points[2 * i] = options->left + scale * mesh->points[2 * i] / divisor;
+    points[2 * i + 1] = options->bottom + scale * up / divisor;
   }
   return points;
 }

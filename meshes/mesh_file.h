@@ -17,6 +17,8 @@ typedef struct cvtm_mesh_file_options {
   const double *cell_mass;     /* vertex_count masses for formats with vertex data, or NULL */
   const cvtm_regions *regions; /* of the mesh, for MSH and VTU, or NULL */
   const char *format;          /* extension that stands for that of the path, or NULL */
+  double scale;                /* without `unit`: units of the file per pixel; 0: 1 */
+  double left, bottom;         /* of the domain in the file, with `scale` */
 } cvtm_mesh_file_options;
 
 /* obj off ply stl vtk vtu msh (meshes, y up), svg (edges, y down). 1 if the

@@ -52,6 +52,11 @@ class Option:
             self.argument = None
         self.help = " ".join(row.group().split())
         self.choices = self.argument.split("|") if self.argument and "|" in self.argument else []
+        # A switch: its value may be left out.
+        value = re.match(r" *--[\w-]+\[=(\S+)\]", row.group())
+        self.is_switch = value is not None
+        if value:
+            self.choices = value.group(1).split("|")
 
 
 def options(command):

@@ -17,6 +17,7 @@ EFFECTS = [
     ((), ("-n", 41)),
     (PLY, ("--ascii",)),
     (PLY, ("--unit",)),
+    ((*PLY, "--page", "A5"), ("--unit", "mm")),
     (("-o", "{}.svg"), ("--svg", "mesh")),
     (("-o", "{}.svg"), ("--dots", "mass")),
     (("-o", "{}.svg"), ("--dot-size", "1,2")),

@@ -122,14 +122,14 @@ def distinct_options():
 
 def test_missing_value(cvtmesh):
     for command, option in distinct_options():
-        if option.argument:
+        if option.argument and not option.is_switch:
             cvtmesh.refused(command, *OPERANDS[command], "--" + option.name, code=2,
                             names=[option.name])
 
 
 def test_value_of_a_flag(cvtmesh):
     for command, option in distinct_options():
-        if not option.argument:
+        if not option.argument and not option.is_switch:
             cvtmesh.refused(command, *OPERANDS[command], f"--{option.name}=1", code=2,
                             names=[option.name])
 
@@ -138,8 +138,8 @@ def test_value_out_of_range(cvtmesh):
     for command, option in distinct_options():
         number = not option.choices and re.search(r" \[[-+.\de]+\]$", option.help)
         for value in ("1e999", "nonsense") if number else ("nonsense",) if option.choices else ():
-            cvtmesh.refused(command, *OPERANDS[command], "--" + option.name, value, code=2,
-                            names=["--" + option.name])
+            words = [f"--{option.name}={value}"] if option.is_switch else ["--" + option.name, value]
+            cvtmesh.refused(command, *OPERANDS[command], *words, code=2, names=["--" + option.name])
 
 
 @every_command

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from conftest import EXAMPLES
+from conftest import EXAMPLES, read_obj, strict_json
 
 HORSE = EXAMPLES / "horse.png"  # taller than wide
 WIDTH, HEIGHT = 128, 96
@@ -323,3 +323,95 @@ def test_refused(cvtmesh, points):
     cvtmesh.refused(*words[:-1], "cells", "--page", "A6", "-o", "a.svg", code=2, names=["--page"])
     cvtmesh.refused(*words, "--page", "A6", "--gcode", "none.profile", "-o", "a.nc", code=3,
                     names=["none.profile"])
+
+
+UNITS = {"mm": 1, "in": 25.4, "um": 1e-3}
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_coordinates_on_the_page(cvtmesh, points, unit):
+    """Point files and meshes lie where the drawing is; stats brings them back to pixels."""
+    page = "--page", "A4", "--margin", 15, "--unit", unit
+    cvtmesh.call(*mesh("t.npy"), *page, "-o", "a.csv", "-o", "a.npy", "-o", "a.xyz", "-o", "a.obj", "-o",
+                 "a.ply")
+    expected = on_page(points, 297, 210, 15) / UNITS[unit]
+    np.testing.assert_allclose(cvtmesh.array("a.npy"), expected, rtol=1e-12)
+    np.testing.assert_allclose(np.loadtxt(cvtmesh.path("a.csv"), delimiter=",", skiprows=1), expected,
+                               rtol=1e-12)
+    np.testing.assert_allclose(np.loadtxt(cvtmesh.path("a.xyz"))[:, :2], expected, rtol=1e-12)
+    vertices, triangles = read_obj(cvtmesh.path("a.obj"))
+    up = y_up(expected, 210 / UNITS[unit])
+    np.testing.assert_allclose(vertices, up, atol=1e-6 / UNITS[unit])
+    assert len(triangles) > 500
+    cvtmesh.call("mesh", "t.npy", "--width", WIDTH, "--height", HEIGHT, "-o", "p.obj")
+    given = "--width", WIDTH, "--height", HEIGHT, "--json"
+    wanted = strict_json(cvtmesh.call("stats", "p.obj", *given).stdout)["quality"]
+    for name in ("a.obj", "a.ply", "a.csv"):
+        found = strict_json(cvtmesh.call("stats", name, *page, *given).stdout)["quality"]
+        assert found == pytest.approx(wanted, rel=1e-5), name
+
+
+def test_stats_know_the_page(cvtmesh, points):
+    page = "--page", "A4", "--orientation", "portrait", "--margin", 20, "--fill", "--unit", "mm"
+    cvtmesh.call(*mesh("t.npy"), *page, "-o", "a.npy")
+    given = "--width", WIDTH, "--height", HEIGHT, "--json"
+    wanted = strict_json(cvtmesh.call("stats", "t.npy", *given).stdout)["quality"]
+    found = strict_json(cvtmesh.call("stats", "a.npy", *page, *given).stdout)["quality"]
+    assert found == pytest.approx(wanted, rel=1e-5)
+
+
+def test_unit_of_other_spellings(cvtmesh, points):
+    """The value may stand behind = or a space, or in a config file; without it, the width."""
+    words = "mesh", "t.npy", "--width", WIDTH, "--height", HEIGHT, "--page", "A4"
+    for name, more in (("mm", ["--unit=mm"]), ("space", ["--unit", "mm"]), ("w", ["--unit"]),
+                       ("width", ["--unit=width"]), ("no", ["--no-unit"]), ("px", ["--unit", "pixel"])):
+        cvtmesh.call(*words, *more, "-o", name + ".obj", "-o", name + ".csv")
+    for a, b in (("mm", "space"), ("w", "width"), ("no", "px")):
+        for end in (".obj", ".csv"):
+            assert cvtmesh.read(a + end) == cvtmesh.read(b + end)
+    assert cvtmesh.read("w.csv") == cvtmesh.read("px.csv") != cvtmesh.read("mm.csv")
+    assert len({cvtmesh.read(name + ".obj") for name in ("mm", "w", "px")}) == 3
+    for line, like in (("unit = true", "w"), ("unit = mm", "mm"), ("unit = false", "px")):
+        cvtmesh.file("my.conf", line)
+        cvtmesh.call(*words, "--config", "my.conf", "-o", "c.obj")
+        assert cvtmesh.read("c.obj") == cvtmesh.read(like + ".obj")
+    cvtmesh.refused("mesh", "t.npy", "--unit", "mm", "-o", "c.csv", code=2, names=["--unit", "--page"])
+    cvtmesh.refused("stats", "t.npy", "--unit", "mm", code=2, names=["--unit", "--page"])
+    cvtmesh.refused("stats", "t.npy", "--unit", "mm", "--page", "A4", code=3, names=["t.npy", "--width"])
+
+
+CAMERA = EXAMPLES / "camera.png"
+
+
+def test_sizes_of_dots_on_a_page(cvtmesh):
+    """Bounds of the diameters in mm; they give the number of dots."""
+    words = "run", CAMERA, "--iterations", 5, "--page", "A5", "-o", "a.svg"
+    report = cvtmesh.report(*words, "--dot-size", "2,3")
+    scale, found = report["page"]["mm_per_pixel"], report["points_found"]
+    assert found["from"] == "dot-size"
+    assert [found["smallest_dot"] * scale, found["largest_dot"] * scale] == pytest.approx([2, 3])
+    area = found["picture_ink"] * (512 * scale)**2
+    assert report["sites"] == pytest.approx(area / (np.pi / 4 * 2.5**2), abs=1)
+    sizes = 2 * radii(cvtmesh.read("a.svg"))
+    assert 2 - 1e-3 < sizes.min() and sizes.max() < 3 + 1e-3
+    assert len(sizes) == report["sites"]
+    drawn = cvtmesh.read("a.svg")
+    for same in ("2,3mm", "0.2,0.3cm", f"{2 / scale},{3 / scale}px"):
+        cvtmesh.call(*words, "--dot-size", same)
+        assert cvtmesh.read("a.svg") == drawn
+    cvtmesh.refused("run", CAMERA, "--dot-size", "2,3mm", "-o", "a.svg", code=2, names=["--page"])
+    cvtmesh.refused("run", CAMERA, "--dot-size", "2,3ell", "-o", "a.svg", code=2, names=["2,3ell"])
+
+
+def test_the_number_of_dots_by_default(cvtmesh):
+    """The ink of the picture over the area of a dot of 1/128 of the longer side."""
+    for picture in (CAMERA, HORSE):
+        done = cvtmesh.report("run", picture, "--iterations", 0, "-o", "a.csv")
+        found = done["points_found"]
+        assert found["from"] == "default"
+        assert found["smallest_dot"] == found["largest_dot"]
+        longer = max(done["width"], done["height"])
+        assert found["largest_dot"] == longer / 128
+        ink = found["picture_ink"] * done["width"] * done["height"]
+        assert done["sites"] == round(ink / (np.pi / 4 * (longer / 128)**2))
+    assert "points_found" not in cvtmesh.report("run", CAMERA, "-n", 9, "-o", "a.csv")
