@@ -13,8 +13,7 @@
 
 int cli_run_check(const cli_options *options) {
   if (options->points == 0 && options->init == NULL && options->fixed == NULL &&
-      options->density_from != CVTM_DENSITY_FROM_SIZE &&
-      (options->dot_size == NULL || options->domain.kind != CLI_DOMAIN_NONE))
+      options->density_from != CVTM_DENSITY_FROM_SIZE && options->domain.kind != CLI_DOMAIN_NONE)
     return cli_usage_error(options->command, "--points is missing");
   if (options->output.count == 0 && options->picture == NULL && options->density_out == NULL &&
       options->report == NULL && options->view.watch == NULL)

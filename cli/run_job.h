@@ -52,6 +52,7 @@ struct cli_run_job {
   cvtm_cells cells;
   cvtm_quality quality;
   cli_stipples stipples;
+  cli_dot_count dots;    /* if the number of sites was found from the picture */
   cli_domain shape;      /* of --domain; else empty */
   cli_point_order order; /* of --order; else empty */
   cli_progress progress;

@@ -100,10 +100,10 @@ static cvtm_status count_by_size(cli_run_job *r, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* True if --dot-size gives the number of sites. */
+/* True if the number of sites is that of the dots that the picture needs. */
 static int count_by_dots(const cli_options *o) {
-  return o->dot_size != NULL && o->points == 0 && o->init == NULL &&
-         o->density_from != CVTM_DENSITY_FROM_SIZE;
+  return o->points == 0 && o->init == NULL && (o->dot_size != NULL || o->fixed == NULL) &&
+         o->density_from != CVTM_DENSITY_FROM_SIZE && o->domain.kind == CLI_DOMAIN_NONE;
 }
 
 /* Chooses the dots, and their number if it is not given. */
@@ -117,11 +117,12 @@ static cvtm_status choose_dots(cli_run_job *r, cvtm_error *error) {
   if (r->tone == NULL)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: data has no tone; --points is missing",
                      o->input);
-  const double count = cli_stipples_count(o, r->tone, (int64_t)r->domain.width * r->domain.height);
-  if (count > most)
+  const cvtm_status status = cli_stipples_count(o, r->domain, r->tone, &r->dots, error);
+  if (status != CVTM_OK) return status;
+  if (r->dots.count > most)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the dots would be %.3g; at most %g", o->input,
-                     count, most);
-  o->points = (int64_t)count;
+                     r->dots.count, most);
+  o->points = (int64_t)r->dots.count;
   return CVTM_OK;
 }
 

@@ -33,6 +33,7 @@ static cJSON *make_run_report(const cli_run_job *r) {
   cli_json_integer(report, "height", r->domain.height);
   cli_json_integer(report, "sites", r->count);
   cli_json_integer(report, "sites_asked", r->options.points);
+  cli_dot_count_report(&r->dots, report);
   cli_json_integer(report, "fixed_sites", r->fixed);
   cli_json_integer(report, "iterations", r->result.iterations);
   cli_json_integer(report, "evaluations", r->result.evaluations);
@@ -131,6 +132,7 @@ void cli_run_print_summary(const cli_run_job *r) {
   fprintf(stderr, "%s: %d x %d pixels, %lld sites, on %s (%s)\n", r->options.input, r->domain.width,
           r->domain.height, (long long)r->count, cvtm_device_name(r->device),
           cvtm_device_description(r->device));
+  cli_dot_count_print(&r->dots, stderr);
   fprintf(stderr, "  energy     %.6f of the bound; sites within %.2g px of their centroids\n",
           r->energy / r->bound, r->result.gradient_norm);
   fprintf(stderr, "  stopped    after %lld iterations, %lld evaluations: %s\n",

@@ -3,6 +3,7 @@
 #include "base/portable.h"
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/page.h"
 #include "cli/report.h"
 #include "cvt/cell_mass.h"
 #include "draw/disc.h"
@@ -22,22 +23,41 @@ int cli_stipples_are_light(const cli_options *options) {
   return options->invert || options->view.dark;
 }
 
-/* Sets the bounds of --dot-size: 0 and infinity without it. Returns 0 if the text is wrong. */
-static int read_sizes(const cli_options *options, double *size) {
+/* Sets the bounds of --dot-size and their unit: 0 and infinity without the option. Sizes without a
+ * unit are pixels, on a page mm. Returns 0 if the text is wrong. */
+static int read_sizes(const cli_options *options, double *size, int *unit) {
   size[0] = 0;
   size[1] = INFINITY;
+  *unit = CLI_UNIT_PIXEL;
   if (options->dot_size == NULL) return 1;
-  if (cli_numbers_parse(options->dot_size, 1, size))
+  if (cli_lengths_parse(options->dot_size, 1, size, unit))
     size[1] = size[0];
-  else if (!cli_numbers_parse(options->dot_size, 2, size))
+  else if (!cli_lengths_parse(options->dot_size, 2, size, unit))
     return 0;
+  if (*unit < 0) *unit = options->page.size != NULL ? CLI_UNIT_MM : CLI_UNIT_PIXEL;
   return size[0] > 0 && size[0] <= size[1];
+}
+
+/* The bounds of --dot-size in pixels. */
+static cvtm_status find_sizes(const cli_options *options, cvtm_domain domain, double *size,
+                              cvtm_error *error) {
+  int unit;
+  double scale;
+  (void)read_sizes(options, size, &unit);
+  if (!(cli_unit_mm(unit) > 0)) return CVTM_OK;
+  const cvtm_status status = cli_page_scale(options, domain, &scale, error);
+  for (int k = 0; k < 2 && status == CVTM_OK; ++k) size[k] *= cli_unit_mm(unit) / scale;
+  return status;
 }
 
 int cli_stipples_check(const cli_options *o) {
   double size[2];
-  if (!read_sizes(o, size))
+  int unit;
+  if (!read_sizes(o, size, &unit))
     return cli_usage_error(o->command, "--dot-size: '%s' is not MIN,MAX", o->dot_size);
+  if (cli_unit_mm(unit) > 0 && o->page.size == NULL)
+    return cli_usage_error(o->command, "--dot-size %s: --page is missing, its size in mm",
+                           o->dot_size);
   if (o->dots == CLI_DOTS_TONE && o->equal_mass.on)
     return cli_usage_error(o->command,
                            "--dots tone is not for --equal-mass, which places the sites");
@@ -46,19 +66,53 @@ int cli_stipples_check(const cli_options *o) {
 
 double cli_dot_ratio(const cli_options *options) {
   double size[2];
+  int unit;
   const double without = 0.5;
-  return read_sizes(options, size) && options->dot_size != NULL ? size[0] / size[1] : without;
+  return read_sizes(options, size, &unit) && options->dot_size != NULL ? size[0] / size[1]
+                                                                       : without;
 }
 
-double cli_stipples_count(const cli_options *options, const float *tone, int64_t pixels) {
-  double size[2], count = 0;
-  (void)read_sizes(options, size);
+cvtm_status cli_stipples_count(const cli_options *options, cvtm_domain domain, const float *tone,
+                               cli_dot_count *dots, cvtm_error *error) {
+  const int64_t pixels = (int64_t)domain.width * domain.height;
+  const double dots_along = 128; /* the longer side, without --dot-size */
+  double size[2], count = 0, ink = 0;
+  const cvtm_status status = find_sizes(options, domain, size, error);
+  if (status != CVTM_OK) return status;
+  const int is_default = options->dot_size == NULL;
+  if (is_default) size[0] = size[1] = fmax(domain.width, domain.height) / dots_along;
   for (int64_t p = 0; p < pixels; ++p) {
     const double share = options->dots == CLI_DOTS_TONE ? (double)tone[p] : 0.5;
     const double diameter = size[0] + (size[1] - size[0]) * share;
     count += (double)tone[p] / (0.25 * CVTM_PI * diameter * diameter);
+    ink += (double)tone[p];
   }
-  return fmax(round(count), 1);
+  *dots = (cli_dot_count){.count = fmax(round(count), 1),
+                          .smallest = size[0],
+                          .largest = size[1],
+                          .ink = ink / (double)pixels,
+                          .is_default = is_default};
+  if (options->page.size == NULL) return CVTM_OK;
+  return cli_page_scale(options, domain, &dots->mm_per_pixel, error);
+}
+
+void cli_dot_count_report(const cli_dot_count *dots, cJSON *report) {
+  if (!(dots->count > 0)) return;
+  cJSON *part = cJSON_AddObjectToObject(report, "points_found");
+  cli_json_text(part, "from", dots->is_default ? "default" : "dot-size");
+  cli_json_real(part, "smallest_dot", dots->smallest);
+  cli_json_real(part, "largest_dot", dots->largest);
+  cli_json_real(part, "picture_ink", dots->ink);
+}
+
+void cli_dot_count_print(const cli_dot_count *dots, FILE *stream) {
+  if (!(dots->count > 0)) return;
+  const double unit = dots->mm_per_pixel > 0 ? dots->mm_per_pixel : 1;
+  fprintf(stream, "  points     %.0f: as many dots of ", dots->count);
+  if (dots->largest > dots->smallest) fprintf(stream, "%.3g to ", unit * dots->smallest);
+  fprintf(stream, "%.3g %s%s as have the ink of the picture, %.2f %% of the paper\n",
+          unit * dots->largest, dots->mm_per_pixel > 0 ? "mm" : "px",
+          dots->is_default ? " (1/128 of its side)" : "", 100 * dots->ink);
 }
 
 static cvtm_status no_memory(cvtm_error *error) {
@@ -189,13 +243,15 @@ static void separate(const cli_stipples_source *s, const cvtm_cells *cells, doub
   }
 }
 
-static void bound_radii(const cli_options *o, const cli_stipples_source *s, const cvtm_cells *cells,
-                        double *radius) {
+static cvtm_status bound_radii(const cli_options *o, const cli_stipples_source *s,
+                               const cvtm_cells *cells, double *radius, cvtm_error *error) {
   double size[2];
-  (void)read_sizes(o, size);
+  const cvtm_status status = find_sizes(o, s->domain, size, error);
+  if (status != CVTM_OK) return status;
   for (int64_t i = 0; i < cells->count; ++i)
     radius[i] = fmin(fmax(radius[i], 0.5 * size[0]), 0.5 * size[1]);
   if (!o->overlap) separate(s, cells, radius);
+  return CVTM_OK;
 }
 
 /* The Voronoi cells of the dots in the whole domain: with --domain or --equal-mass those of the run
@@ -271,7 +327,7 @@ static cvtm_status measure(const cli_options *o, const cli_stipples_source *s,
   return status;
 }
 
-static void find_sizes(cli_stipples *stipples, int64_t count) {
+static void find_extremes(cli_stipples *stipples, int64_t count) {
   stipples->smallest = stipples->largest = 2 * stipples->radius[0];
   for (int64_t i = 1; i < count; ++i) {
     stipples->smallest = fmin(stipples->smallest, 2 * stipples->radius[i]);
@@ -293,9 +349,9 @@ static cvtm_status make(const cli_options *o, const cli_stipples_source *s, cli_
     set_radii_by_mass(s, stipples->radius);
   else
     for (int64_t i = 0; i < count; ++i) stipples->radius[i] = 0.3 * mean_spacing(s);
+  if (status == CVTM_OK) status = bound_radii(o, s, s->cells, stipples->radius, error);
   if (status != CVTM_OK) return status;
-  bound_radii(o, s, s->cells, stipples->radius);
-  find_sizes(stipples, count);
+  find_extremes(stipples, count);
   const int is_shown = o->report != NULL || o->json || !o->quiet;
   return s->tone != NULL && is_shown ? measure(o, s, stipples, error) : CVTM_OK;
 }

@@ -28,8 +28,22 @@ int cli_stipples_check(const cli_options *options);
 /* Of --dots tone: the diameter of dots in bright places over that in dark ones. */
 double cli_dot_ratio(const cli_options *options);
 
-/* The number of dots of --dot-size that have the ink of the picture if none overlap; at least 1. */
-double cli_stipples_count(const cli_options *options, const float *tone, int64_t pixels);
+/* How many dots a picture needs. */
+typedef struct cli_dot_count {
+  double count;             /* at least 1; 0: the number was not found so */
+  double smallest, largest; /* diameters in pixels */
+  double ink;               /* mean tone of the picture */
+  double mm_per_pixel;      /* 0: there is no page */
+  int is_default;           /* without --dot-size */
+} cli_dot_count;
+/* The number of dots of --dot-size that have the ink of the picture if none overlap, as in
+ * Linde-Buzo-Gray stippling (Deussen, Spicker & Zheng 2017). Without --dot-size the diameter is
+ * 1/128 of the longer side. */
+cvtm_status cli_stipples_count(const cli_options *options, cvtm_domain domain, const float *tone,
+                               cli_dot_count *dots, cvtm_error *error);
+/* Adds `points_found` if the number was found; prints the same. */
+void cli_dot_count_report(const cli_dot_count *dots, cJSON *report);
+void cli_dot_count_print(const cli_dot_count *dots, FILE *stream);
 
 /* True if the dots are light on a dark ground. */
 int cli_stipples_are_light(const cli_options *options);

@@ -101,7 +101,7 @@ def test_sizes_that_ask_for_too_many_sites_are_refused(cvtmesh):
 
 def test_a_density_needs_a_number_of_sites(cvtmesh):
     cvtmesh.file("density.npy", CONSTANT)
-    cvtmesh.refused("run", "density.npy", "-o", "x.csv", code=2, names=["--points"])
+    cvtmesh.refused("run", "density.npy", "-o", "x.csv", code=3, names=["--points"])
 
 
 def run_in_coins(cvtmesh, examples, *options):

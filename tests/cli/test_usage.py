@@ -22,7 +22,7 @@ def test_ranges_and_choices(cvtmesh):
 
 
 def test_missing_and_unknown(cvtmesh):
-    cvtmesh.refused("run", CAMERA, "-o", "out.obj", code=2, names=["--points"])
+    cvtmesh.refused("run", CAMERA, "--domain", "image", "-o", "out.obj", code=2, names=["--points"])
     cvtmesh.refused("run", CAMERA, "-n", "5", code=2, names=["--output"])
     cvtmesh.refused("run", "-n", "5", "-o", "out.obj", code=2, names=["IMAGE"])
     cvtmesh.refused("run", CAMERA, HORSE, "-n", "5", "-o", "out.obj", code=2, names=[HORSE])
