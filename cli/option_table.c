@@ -61,6 +61,8 @@ static const cli_choice domain_kinds[] = {{"none", CLI_DOMAIN_NONE},
                                           {"labels", CLI_DOMAIN_LABELS},
                                           {"segment", CLI_DOMAIN_SEGMENT},
                                           END_OF_CHOICES};
+static const cli_choice msh_versions[] = {
+    {"4.1", CVTM_MSH_4_1}, {"2.2", CVTM_MSH_2_2}, END_OF_CHOICES};
 static const cli_choice boundary_kinds[] = {{"locked", 0}, {"sliding", 1}, END_OF_CHOICES};
 static const cli_choice density_sources[] = {{"auto", CVTM_DENSITY_FROM_AUTO},
                                              {"tone", CVTM_DENSITY_FROM_TONE},
@@ -186,7 +188,9 @@ const cli_option_row cli_option_rows[] = {
   {"unit", 0, RUN | MESH | STATS | VIEW, SWITCH(unit, coordinate_units, CLI_UNIT_PIXEL, CLI_UNIT_WIDTH),
    "of coordinates in files; a length: on the page; width, or no value: those of meshes are\n"
    "divided by the width of the image"},
-  {"ascii", 0, RUN | MESH | VIEW, FLAG(ascii), "text where a mesh format has a binary form too"},
+  {"ascii", 0, RUN | MESH | VIEW, FLAG(ascii), "text where a mesh format is binary by default"},
+  {"binary", 0, RUN | MESH | VIEW, FLAG(binary), "binary where a mesh format is text by default (msh)"},
+  {"msh-version", 0, RUN | MESH | VIEW, CHOICE(msh_version, msh_versions), "of Gmsh's format"},
 
   {"method", 0, RUN | VIEW, CHOICE(method, cvt_methods), "how the energy is minimised"},
   {"method", 0, VORONOI, CHOICE(voronoi, voronoi_methods), "how the diagram is computed"},

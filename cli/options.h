@@ -57,7 +57,7 @@ typedef struct cli_options {
   int64_t picture_size;
   const char *dot_size; /* MIN,MAX, perhaps with a unit; NULL: any */
   int overlap;          /* of dots */
-  int svg, dots, order, ascii;
+  int svg, dots, order, ascii, binary, msh_version;
   int unit; /* cli_unit */
 
   struct {

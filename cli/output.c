@@ -190,6 +190,8 @@ static cvtm_status write_mesh(const cli_scene *scene, const char *path, const ch
   const cvtm_mesh_file_options how = {.domain = scene->domain,
                                       .unit = options->unit == CLI_UNIT_WIDTH,
                                       .ascii = options->ascii,
+                                      .binary = options->binary,
+                                      .msh_version = (cvtm_msh_version)options->msh_version,
                                       .cell_mass = scene->mass,
                                       .regions = scene->regions,
                                       .format = extension,

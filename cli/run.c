@@ -43,6 +43,8 @@ static cvtm_status triangulate(cli_run_job *r, cvtm_error *error) {
   if (r->options.domain.kind != CLI_DOMAIN_NONE) {
     cvtm_status status = cli_domain_triangulate(&r->shape, r->sites, r->mass, r->centroid,
                                                 &r->count, &r->mesh, error);
+    if (status == CVTM_OK)
+      status = cvtm_regions_group(&r->mesh, r->domain, NULL, 0, &r->shape.regions, error);
     if (status == CVTM_OK) status = cvtm_cells_of_domain(&r->mesh, &r->cells, error);
     if (status == CVTM_OK) status = cvtm_quality_compute(&r->mesh, NULL, &r->quality, error);
     return status;

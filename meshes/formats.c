@@ -231,19 +231,39 @@ cvtm_status cvtm_builder_triangle(cvtm_builder *b, const double index[3]) {
   return CVTM_OK;
 }
 
+cvtm_status cvtm_builder_middle(cvtm_builder *b, double index) {
+  if (!(index >= 0 && index < (double)b->vertex_count) || index != floor(index))
+    return cvtm_source_fail(b->source, "a triangle names a node that does not exist");
+  if (b->middle == NULL) b->middle = calloc((size_t)b->vertex_count, 1);
+  if (b->middle == NULL) return cvtm_source_no_memory(b->source);
+  b->middle[(int64_t)index] = 1;
+  return CVTM_OK;
+}
+
 cvtm_status cvtm_builder_cells(cvtm_builder *b, int64_t cells, const double *ends,
                                const double *connectivity, int64_t corners, const double *types) {
-  enum { VERTEX = 1, POLY_LINE = 4, TRIANGLE = 5, POLYGON = 7 };
+  enum {
+    VERTEX = 1,
+    POLY_LINE = 4,
+    TRIANGLE = 5,
+    POLYGON = 7,
+    QUADRATIC_EDGE = 21,
+    QUADRATIC_TRIANGLE = 22
+  };
   double start = 0;
   for (int64_t k = 0; k < cells; ++k) {
     double type = types != NULL ? types[k] : POLYGON;
     if (!(ends[k] >= start && ends[k] <= (double)corners) || ends[k] != floor(ends[k])) {
       return cvtm_source_fail(b->source, "the offsets of the cells are out of order");
     }
-    if ((type == TRIANGLE || type == POLYGON) && ends[k] - start == 3) {
-      cvtm_status status = cvtm_builder_triangle(b, connectivity + (int64_t)start);
+    const int nodes = type == QUADRATIC_TRIANGLE ? 6 : 3;
+    const double *node = connectivity + (int64_t)start;
+    if ((type == TRIANGLE || type == POLYGON || type == QUADRATIC_TRIANGLE) &&
+        ends[k] - start == nodes) {
+      cvtm_status status = cvtm_builder_triangle(b, node);
+      for (int c = 3; c < nodes && status == CVTM_OK; ++c) status = cvtm_builder_middle(b, node[c]);
       if (status != CVTM_OK) return status;
-    } else if (!(type >= VERTEX && type <= POLY_LINE)) {
+    } else if (!(type >= VERTEX && type <= POLY_LINE) && type != QUADRATIC_EDGE) {
       return cvtm_source_fail(b->source, "a cell is not a triangle");
     }
     start = ends[k];
@@ -276,4 +296,18 @@ char *cvtm_text_corners(char *to, const int32_t *v, int first) {
 char *cvtm_text_scalar(char *to, cvtm_scalar type, int big, double value) {
   cvtm_scalar_pack(type, big, value, (unsigned char *)to);
   return to + cvtm_scalar_size(type);
+}
+
+int cvtm_triangle_nodes(const cvtm_file_mesh *mesh, int64_t triangle, int32_t node[6]) {
+  memcpy(node, mesh->triangles + 3 * triangle, 3 * sizeof *node);
+  if (mesh->triangle_middle == NULL) return 3;
+  memcpy(node + 3, mesh->triangle_middle + 3 * triangle, 3 * sizeof *node);
+  return 6;
+}
+
+int cvtm_edge_nodes(const cvtm_file_mesh *mesh, int64_t edge, int32_t node[3]) {
+  memcpy(node, mesh->regions->edges + 2 * edge, 2 * sizeof *node);
+  if (mesh->edge_middle == NULL) return 2;
+  node[2] = mesh->edge_middle[edge];
+  return 3;
 }

@@ -81,12 +81,16 @@ typedef struct cvtm_builder {
   int64_t vertex_count, vertex_capacity;
   int32_t *triangles;
   int64_t triangle_count, triangle_capacity;
-  double z; /* of the first vertex; the others' must be equal */
+  double z;              /* of the first vertex; the others' must be equal */
+  unsigned char *middle; /* per vertex: 1: a node in the middle of an edge; NULL: there is none */
 } cvtm_builder;
 
 cvtm_status cvtm_builder_vertex(cvtm_builder *builder, double x, double y, double z);
 /* Indices from 0, below vertex_count. */
 cvtm_status cvtm_builder_triangle(cvtm_builder *builder, const double index[3]);
+/* A node that second-order triangles have in the middle of an edge: no vertex of the mesh unless
+ * some triangle has it as a corner. All vertices must be known by then. */
+cvtm_status cvtm_builder_middle(cvtm_builder *builder, double index);
 
 /* Cell k has the corners connectivity[ends[k - 1]] .. connectivity[ends[k] - 1]. types are
  * VTK's: triangles are taken, vertices and lines skipped, all else refused; NULL: polygons. */
@@ -104,14 +108,23 @@ cvtm_status cvtm_read_msh(cvtm_source *source, cvtm_builder *builder);
 /* ---- writing ---- */
 
 typedef struct cvtm_file_mesh {
-  const double *points; /* 2 * vertex_count, y up, scaled */
-  int64_t vertex_count;
+  const double *points; /* 2 * node_count, y up, scaled; first the vertices */
+  int64_t vertex_count, node_count;
   const int32_t *triangles;
   int64_t triangle_count;
-  const double *mass; /* or NULL */
-  int ascii;
-  const cvtm_regions *regions; /* or NULL */
+  const int32_t *triangle_middle; /* 3 per triangle: the nodes in the middle of its edges, the first
+                                     between corners 0 and 1; NULL: triangles are straight */
+  const int32_t *edge_middle;     /* the same of each edge of the regions */
+  const double *mass;             /* vertex_count, or NULL */
+  const cvtm_regions *regions;    /* or NULL */
+  int ascii;                      /* text where bytes are the default */
+  int binary;                     /* bytes where text is the default */
+  cvtm_msh_version msh_version;
 } cvtm_file_mesh;
+
+/* The nodes of a triangle (3 or 6) or of an edge of the regions (2 or 3); returns how many. */
+int cvtm_triangle_nodes(const cvtm_file_mesh *mesh, int64_t triangle, int32_t node[6]);
+int cvtm_edge_nodes(const cvtm_file_mesh *mesh, int64_t edge, int32_t node[3]);
 
 /* 15 significant digits if they read back to the same bits, else 17. */
 void cvtm_put_number(FILE *file, double value);

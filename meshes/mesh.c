@@ -15,5 +15,8 @@ void cvtm_regions_free(cvtm_regions *regions) {
   free(regions->left);
   free(regions->right);
   free(regions->curve);
+  free(regions->area_groups);
+  free(regions->line_groups);
+  free(regions->group);
   *regions = (cvtm_regions){0};
 }

@@ -34,9 +34,37 @@ typedef struct cvtm_regions {
   int32_t curve_count;
   int32_t *region; /* triangle_count of the mesh */
   int32_t *edges, *left, *right, *curve;
+  /* Set by cvtm_regions_group; until then 0 and NULL. */
+  int32_t area_group_count, line_group_count;
+  struct cvtm_group *area_groups, *line_groups; /* by ascending tag */
+  int32_t *group;                               /* of each edge: the tag of its line group */
 } cvtm_regions;
 
 void cvtm_regions_free(cvtm_regions *regions);
+
+enum { CVTM_GROUP_NAME_BYTES = 80 }; /* with the zero byte */
+
+/* A named set of triangles or of edges, for boundary conditions and materials. */
+typedef struct cvtm_group {
+  int32_t tag; /* >= 1; of triangles the number of the region */
+  char name[CVTM_GROUP_NAME_BYTES];
+} cvtm_group;
+
+/* The name of one region; the strings are borrowed. */
+typedef struct cvtm_region_name {
+  int32_t region;
+  const char *name;
+} cvtm_region_name;
+
+/* Groups the triangles by region and the edges by what they bound. A region without a given name is
+ * called region-N. Edges: interface-A-B between two regions, A < B by number, with their names (N
+ * alone of region-N); left, right, bottom and top on the sides of the image, as seen with y up;
+ * hole-1, hole-2, ... around the holes; outer for the rest of the boundary. Curves are numbered
+ * anew, so that each belongs to one group; edges change their order with them. Groups made before
+ * are replaced. Fails with CVTM_ERROR_MEMORY; then *regions is as it was. */
+cvtm_status cvtm_regions_group(const cvtm_mesh *mesh, cvtm_domain image,
+                               const cvtm_region_name *names, int64_t name_count,
+                               cvtm_regions *regions, cvtm_error *error);
 
 /* Delaunay triangulation of count points (x, y; finite) by exact predicates. The
  * points are snapped to a grid of at most 2^30 steps (each a power of two) along the longer

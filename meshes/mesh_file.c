@@ -66,9 +66,16 @@ cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
   }
   double *points = place_vertices(mesh, options);
   if (points == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
-  cvtm_file_mesh in_file = {
-      points,         mesh->vertex_count, mesh->triangles, mesh->triangle_count, options->cell_mass,
-      options->ascii, options->regions};
+  const cvtm_file_mesh in_file = {.points = points,
+                                  .vertex_count = mesh->vertex_count,
+                                  .node_count = mesh->vertex_count,
+                                  .triangles = mesh->triangles,
+                                  .triangle_count = mesh->triangle_count,
+                                  .mass = options->cell_mass,
+                                  .regions = options->regions,
+                                  .ascii = options->ascii,
+                                  .binary = options->binary,
+                                  .msh_version = options->msh_version};
   cvtm_output *output;
   cvtm_status status = cvtm_output_open(path, &output, error);
   if (status == CVTM_OK) {
@@ -155,12 +162,34 @@ static cvtm_status find_coincident(cvtm_mesh *mesh, const char *name, cvtm_error
   return CVTM_OK;
 }
 
+/* Leaves out the nodes in the middle of edges. */
+static cvtm_status drop_middle_nodes(cvtm_builder *b, cvtm_error *error) {
+  int32_t *number = malloc((size_t)b->vertex_count * sizeof *number);
+  if (number == NULL)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", b->source->name);
+  for (int64_t k = 0; k < 3 * b->triangle_count; ++k) b->middle[b->triangles[k]] = 0;
+  int64_t kept = 0;
+  for (int64_t v = 0; v < b->vertex_count; ++v) {
+    if (b->middle[v]) continue;
+    number[v] = (int32_t)kept;
+    b->points[2 * kept] = b->points[2 * v];
+    b->points[2 * kept + 1] = b->points[2 * v + 1];
+    ++kept;
+  }
+  for (int64_t k = 0; k < 3 * b->triangle_count; ++k) b->triangles[k] = number[b->triangles[k]];
+  b->vertex_count = kept;
+  free(number);
+  return CVTM_OK;
+}
+
 /* Takes the builder's arrays. */
 static cvtm_status finish_mesh(cvtm_builder *b, cvtm_mesh *mesh, const char *name,
                                cvtm_error *error) {
   if (b->vertex_count == 0) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the mesh has no vertex", name);
   }
+  cvtm_status status = b->middle != NULL ? drop_middle_nodes(b, error) : CVTM_OK;
+  if (status != CVTM_OK) return status;
   cvtm_mesh made = {.vertex_count = b->vertex_count,
                     .triangle_count = b->triangle_count,
                     .points = b->points,
@@ -173,7 +202,7 @@ static cvtm_status finish_mesh(cvtm_builder *b, cvtm_mesh *mesh, const char *nam
   made.collinear = made.triangle_count == 0;
   made.file_top = flip(made.points, made.vertex_count);
   orient(&made);
-  cvtm_status status = find_coincident(&made, name, error);
+  status = find_coincident(&made, name, error);
   if (status != CVTM_OK) return status;
   b->points = NULL;
   b->triangles = NULL;
@@ -197,6 +226,7 @@ cvtm_status cvtm_mesh_read_bytes(const char *extension, const unsigned char *byt
   if (status == CVTM_OK) status = finish_mesh(&builder, mesh, name, error);
   free(builder.points);
   free(builder.triangles);
+  free(builder.middle);
   return status;
 }
 

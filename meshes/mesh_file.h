@@ -10,10 +10,14 @@
 extern "C" {
 #endif
 
+typedef enum cvtm_msh_version { CVTM_MSH_4_1, CVTM_MSH_2_2 } cvtm_msh_version;
+
 typedef struct cvtm_mesh_file_options {
-  cvtm_domain domain;          /* y up is domain.height - y */
-  int unit;                    /* nonzero: coordinates divided by the domain's width */
-  int ascii;                   /* nonzero: text instead of binary where a format has both */
+  cvtm_domain domain; /* y up is domain.height - y */
+  int unit;           /* nonzero: coordinates divided by the domain's width */
+  int ascii;          /* nonzero: text where a format is binary by default */
+  int binary;         /* nonzero: binary where a format is text by default (MSH) */
+  cvtm_msh_version msh_version;
   const double *cell_mass;     /* vertex_count masses for formats with vertex data, or NULL */
   const cvtm_regions *regions; /* of the mesh, for MSH and VTU, or NULL */
   const char *format;          /* extension that stands for that of the path, or NULL */
@@ -23,10 +27,12 @@ typedef struct cvtm_mesh_file_options {
 
 /* obj off ply stl vtk vtu msh (meshes, y up), svg (edges, y down). 1 if the
  * extension of `path` names a mesh format that can be written. PLY, STL, VTK and VTU are
- * binary unless options->ascii is set; the others are always text. cell_mass becomes the
- * vertex data `mass` of PLY, VTK, VTU and MSH. Regions and curves become physical groups of MSH,
- * and of VTU, where lines follow the triangles, the cell data `region` (0 of a line) and
- * `curve` (0 of a triangle). STL and SVG keep what triangles and edges
+ * binary unless options->ascii is set; MSH is text unless options->binary is set; the others are
+ * always text. cell_mass becomes the
+ * vertex data `mass` of PLY, VTK, VTU and MSH. The groups of regions (cvtm_regions_group) become
+ * physical groups of MSH, where each curve and each region is an entity; a mesh without regions is
+ * one physical group. In VTU lines follow the triangles, with the cell data `region` (0 of a line)
+ * and `curve` (0 of a triangle). STL and SVG keep what triangles and edges
  * show: STL has single precision, SVG what a picture needs (and ignores `unit`). */
 int cvtm_mesh_format_known(const char *path);
 cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,

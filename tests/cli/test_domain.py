@@ -301,7 +301,7 @@ def test_labels(cvtmesh, black):
     for region in (1, 2, 3):
         area = mesh.areas()[mesh.region == region].sum()
         assert abs(area / (labels == region).sum() - 1) < 5e-3, f"labels: region {region}: {area}"
-        assert f"region {region}" in mesh.names, f"labels: no group of region {region}"
+        assert f"region-{region}" in mesh.names, f"labels: no group of region {region}"
     assert abs(mesh.areas().sum() - 160 * 120) < 1, "labels: area"  # corners are whole
     pairs = {
         tuple(sorted(mesh.region[t]

@@ -11,6 +11,7 @@ SEED = ("--segment", "--inside", "16,14,3")
 MASK = ("--domain", "mask", "--mask", "mask.pgm")
 PLY = ("-o", "{}.ply")
 SVG = ("-o", "{}.svg")
+MSH = ("-o", "{}.msh")
 # What is given in both calls, and the option that makes the difference.
 SLIDING = ("--boundary", "sliding")  # nothing slides on these inputs: test_domain.py tests it
 EFFECTS = [
@@ -18,6 +19,8 @@ EFFECTS = [
     (PLY, ("--ascii",)),
     (PLY, ("--unit",)),
     ((*PLY, "--page", "A5"), ("--unit", "mm")),
+    (MSH, ("--binary",)),
+    (MSH, ("--msh-version", "2.2")),
     (("-o", "{}.svg"), ("--svg", "mesh")),
     (("-o", "{}.svg"), ("--dots", "mass")),
     (("-o", "{}.svg"), ("--dot-size", "1,2")),
@@ -154,7 +157,7 @@ def effects_of(command):
 def test_density_means_the_same(inputs):
     tested = set()
     for given, option in effects_of("density"):
-        words = [word for word in (*given, *option) if word not in PLY]
+        words = [word for word in (*given, *option) if word not in PLY + MSH]
         inputs.call("density", "rho.npy", *words, "-o", "density.npy")
         inputs.call("run", "rho.npy", *RUN, "--iterations", 0, *words, "--density-out", "run.npy")
         assert np.array_equal(inputs.array("density.npy").astype("f4"), inputs.array("run.npy"))
