@@ -243,6 +243,9 @@ const cli_option_row cli_option_rows[] = {
   {"picture", 0, STATS, TEXT(photograph, "IMAGE"),
    "also how much a drawing of the points as dots looks like this picture", CLI_READS},
   {"density", 0, STATS, TEXT(density, "IMAGE"), "also the energy ratio for this density", CLI_READS},
+  {"spectrum", 0, STATS, LIST(spectrum, "FILE"),
+   "also the power spectrum and the pair correlation of the points: drawn (svg), as curves\n"
+   "(csv, json) or as power over the plane of frequencies (npy); repeats", CLI_WRITES},
   {"invert", 0, RUN | STATS | VIEW | DENSITY, FLAG(invert), "bright is dense"},
   {"gamma", 0, RUN | STATS | VIEW | DENSITY, REAL(gamma, "G", 1e-6, 1e6), "the tone is raised to this power first"},
   {"black", 0, RUN | STATS | VIEW | DENSITY, REAL(black, "LEVEL", 0, 1),

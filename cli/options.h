@@ -81,6 +81,7 @@ typedef struct cli_options {
   double gamma, floor, black, white, contrast;
   const char *density;
   const char *photograph; /* that stats compares with */
+  cli_list spectrum;      /* files */
 
   struct {
     int kind; /* cli_domain_kind */

@@ -3,6 +3,7 @@
 #include "cli/input.h"
 #include "cli/page.h"
 #include "cli/report.h"
+#include "cli/spectrum.h"
 #include "cli/stipples.h"
 #include "cvt/cvt.h"
 #include "meshes/mesh_file.h"
@@ -19,6 +20,7 @@ typedef struct stats {
   float *density; /* NULL without --density */
   float *tone;    /* NULL without --picture */
   cli_stipples stipples;
+  cli_spectrum noise;
   double *points; /* of a point file; NULL for a mesh */
   int64_t count;
   cvtm_mesh mesh;
@@ -154,6 +156,7 @@ static int print_json(const stats *s) {
   }
   cli_json_integer(report, "coincident_sites", s->mesh.coincident_count);
   cli_stipples_report(&s->stipples, report);
+  cli_spectrum_report(&s->noise, report);
   cli_json_quality(report, &s->quality);
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status = cli_json_write("-", report, &error);
@@ -185,12 +188,14 @@ static void print_text(const stats *s) {
   if (s->has_domain)
     print_figures("triangles whose circumcentre lies in the domain", &s->quality.inner);
   print_figures("all triangles", &s->quality.all);
+  cli_spectrum_print(&s->noise, stdout);
 }
 
 static int perform_stats(stats *s) {
   const char *path = s->options.input;
   int code = cli_stipples_check(&s->options);
   if (code == CLI_EXIT_OK) code = cli_page_check_size(&s->options);
+  if (code == CLI_EXIT_OK) code = cli_spectrum_check(&s->options);
   if (code != CLI_EXIT_OK) return code;
   s->is_mesh = !cvtm_points_format_known(path);
   if (s->is_mesh && !cvtm_mesh_format_known(path))
@@ -213,6 +218,11 @@ static int perform_stats(stats *s) {
     status = cli_stipples_make(&s->options, &source, &s->stipples, &error);
     if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   }
+  const double *points = s->is_mesh ? s->mesh.points : s->points;
+  status = cli_spectrum_measure(&s->options, s->domain, points, &s->mesh, &s->noise, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
+  status = cli_spectrum_write(&s->options, &s->noise, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (s->options.json) return print_json(s);
   print_text(s);
   return CLI_EXIT_OK;
@@ -228,6 +238,7 @@ int cli_stats(const cli_options *options) {
   free(s.density);
   free(s.tone);
   cli_stipples_free(&s.stipples);
+  cli_spectrum_free(&s.noise);
   cvtm_device_destroy(s.device);
   return code;
 }

@@ -83,6 +83,8 @@ COMMANDS = {
                 "--height", "16", "--method", "jfa", "--check", "--report", "report.json"],
     "mesh": ["mesh", "points.csv", "-o", "m.off", "-o", "m.vtu", "--report", "report.json"],
     "stats": ["stats", "mesh.off"],
+    "stats_spectrum": ["stats", "points.csv", "--spectrum", "s.svg", "--spectrum", "s.csv",
+                       "--spectrum", "s.npy", "--spectrum", "s.json"],
     "stats_json": ["stats", "points.csv", "--density", "tiny.npy", "--json"],
     "density": ["density", "tiny.png", "-o", "d.npy", "-o", "d.png", "--within", "p.geojson",
                 "--grade", "3", "--report", "report.json"],
