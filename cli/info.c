@@ -48,6 +48,7 @@ static int print_json(int cuda_count, const char *reason) {
   cli_json_text(info, "version", CVTMESH_VERSION);
   cJSON_AddBoolToObject(info, "cuda", CVTMESH_HAVE_CUDA);
   cJSON_AddBoolToObject(info, "tiff", reads_tiff());
+  cJSON_AddBoolToObject(info, "colour_profiles", cvtm_image_applies_profiles());
   cJSON_AddBoolToObject(info, "viewer", CVTMESH_HAVE_VIEWER);
   add_words(info, "image_formats", cvtm_image_formats());
   add_words(info, "mesh_formats", mesh_formats);
@@ -71,8 +72,9 @@ int cli_info(const cli_options *options) {
   if (options->json) return print_json(cuda_count, reason);
   char name[32], text[512];
   printf("cvtmesh %s\n", CVTMESH_VERSION);
-  printf("built with   OpenMP%s%s%s\n", CVTMESH_HAVE_CUDA ? ", CUDA" : "",
-         reads_tiff() ? ", TIFF" : "", CVTMESH_HAVE_VIEWER ? ", viewer" : "");
+  printf("built with   OpenMP%s%s%s%s\n", CVTMESH_HAVE_CUDA ? ", CUDA" : "",
+         reads_tiff() ? ", TIFF" : "", cvtm_image_applies_profiles() ? ", colour profiles" : "",
+         CVTMESH_HAVE_VIEWER ? ", viewer" : "");
   printf("reads        %s\n", cvtm_image_formats());
   printf("meshes       %s\n", mesh_formats);
   printf("points       %s\n", point_formats);

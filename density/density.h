@@ -13,7 +13,8 @@ extern "C" {
 
 /* A picture as one plane of width * height floats, freed by cvtm_image_free. Pictures (PNG, JPEG,
  * integer TIFF, PGM/PPM): linear luminance Y in [0, 1] (Rec. 709) of the colour composited over
- * white by alpha (on the encoded values, as viewers do) and decoded from sRGB. Data (NPY, PFM,
+ * white by alpha (on the encoded values, as viewers do) and decoded from sRGB, or from what an ICC
+ * profile or the chunks of a PNG say; turned as EXIF says. Data (NPY, PFM,
  * float TIFF): the values as they are. */
 typedef struct cvtm_image {
   int width, height;
@@ -44,6 +45,8 @@ cvtm_status cvtm_png_encode(int width, int height, const unsigned char *pixels,
                             unsigned char **bytes, size_t *size, cvtm_error *error);
 /* "png jpeg tiff pnm pfm npy": what this build reads. */
 const char *cvtm_image_formats(void);
+/* True if this build applies the ICC profiles of pictures. */
+int cvtm_image_applies_profiles(void);
 
 typedef enum cvtm_density_from {
   CVTM_DENSITY_FROM_AUTO,    /* tone for pictures, density for data */

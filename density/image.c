@@ -1,3 +1,4 @@
+#include "density/colour.h"
 #include "density/image_formats.h"
 
 #include "base/file.h"
@@ -234,6 +235,8 @@ static const char *promised_format(const char *name) {
 const char *cvtm_image_formats(void) {
   return cvtm_image_tiff_available() ? "png jpeg tiff pnm pfm npy" : "png jpeg pnm pfm npy";
 }
+
+int cvtm_image_applies_profiles(void) { return cvtm_colour_reads_profiles(); }
 
 static cvtm_status parse_image(const cvtm_image_source *source, cvtm_image *image,
                                cvtm_error *error) {

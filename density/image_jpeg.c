@@ -1,3 +1,4 @@
+#include "density/exif.h"
 #include "density/image_pixels.h"
 
 #include <setjmp.h>
@@ -21,6 +22,8 @@ typedef struct jpeg_reader {
   unsigned char *row;
   cvtm_pixels pixels;
   cvtm_image *image;
+  JOCTET *profile; /* malloc'd by libjpeg; NULL: none */
+  unsigned profile_size;
   int orientation; /* kept here: libjpeg drops the markers when it finishes */
   char reason[JMSG_LENGTH_MAX];
 } jpeg_reader;
@@ -36,6 +39,9 @@ static void on_error(j_common_ptr jpeg) {
 static void on_message(j_common_ptr jpeg, int level) {
   if (level >= 0) return;
   int code = jpeg->err->msg_code;
+#if defined(LIBJPEG_TURBO_VERSION_NUMBER) && LIBJPEG_TURBO_VERSION_NUMBER >= 1005090
+  if (code == JWRN_BOGUS_ICC) return;
+#endif
   if (code == JWRN_EXTRANEOUS_DATA || code == JWRN_ADOBE_XFORM || code == JWRN_JFIF_MAJOR) return;
   on_error(jpeg);
 }
@@ -51,43 +57,26 @@ static void on_progress(j_common_ptr jpeg) {
   }
 }
 
-/* --- EXIF orientation --- */
-
-static unsigned get16(const unsigned char *p, int big) {
-  return big ? (unsigned)p[0] << 8 | p[1] : (unsigned)p[1] << 8 | p[0];
-}
-
-static size_t get32(const unsigned char *p, int big) {
-  size_t first = get16(p, big), second = get16(p + 2, big);
-  return big ? first << 16 | second : second << 16 | first;
-}
-
-/* Orientation in the TIFF directory of an EXIF block, 1 if it has none. */
-static int exif_orientation(const unsigned char *data, size_t size) {
-  enum { TAG_ORIENTATION = 0x0112, ENTRY_SIZE = 12 };
-  if (size < 14 || memcmp(data, "Exif\0\0", 6) != 0) return 1;
-  data += 6;
-  size -= 6;
-  int big = data[0] == 'M';
-  size_t directory = get32(data + 4, big);
-  if (directory > size - 2) return 1;
-  size_t entries = get16(data + directory, big);
-  for (size_t i = 0; i < entries; ++i) {
-    size_t entry = directory + 2 + i * ENTRY_SIZE;
-    if (entry + ENTRY_SIZE > size) return 1;
-    if (get16(data + entry, big) == TAG_ORIENTATION) return (int)get16(data + entry + 8, big);
-  }
-  return 1;
-}
+/* --- Markers --- */
 
 static int find_orientation(const jpeg_reader *reader) {
   for (jpeg_saved_marker_ptr marker = reader->jpeg.marker_list; marker != NULL;
        marker = marker->next) {
     if (marker->marker != JPEG_APP0 + 1) continue;
-    int orientation = exif_orientation(marker->data, marker->data_length);
+    if (marker->data_length < 6 || memcmp(marker->data, "Exif\0\0", 6) != 0) continue;
+    int orientation = cvtm_exif_orientation(marker->data, marker->data_length);
     if (orientation != 1) return orientation;
   }
   return 1;
+}
+
+/* The profile of all APP2 markers; libjpeg-turbo since 2.0 joins them. */
+static void find_profile(jpeg_reader *reader) {
+#if defined(LIBJPEG_TURBO_VERSION_NUMBER) && LIBJPEG_TURBO_VERSION_NUMBER >= 1005090
+  jpeg_read_icc_profile(&reader->jpeg, &reader->profile, &reader->profile_size);
+#else
+  (void)reader;
+#endif
 }
 
 /* --- Pixels --- */
@@ -128,7 +117,9 @@ static cvtm_status prepare(jpeg_reader *reader, cvtm_error *error) {
                                                                      : 4;
   const cvtm_pixel_layout layout = {
       .colours = channels, .max = 255, .is_light = reader->jpeg.saw_Adobe_marker};
-  status = cvtm_pixels_begin(source, layout, (int)width, (int)height, reader->image,
+  const cvtm_colour_source colour = {.profile = reader->profile,
+                                     .profile_size = reader->profile_size};
+  status = cvtm_pixels_begin(source, layout, &colour, (int)width, (int)height, reader->image,
                              &reader->pixels, error);
   if (status != CVTM_OK) return status;
   reader->row = malloc((size_t)width * 4);
@@ -161,8 +152,10 @@ static cvtm_status run_reader(jpeg_reader *reader, cvtm_error *error) {
   reader->jpeg.progress = &reader->progress;
   jpeg_mem_src(&reader->jpeg, reader->source->bytes, reader->source->size);
   jpeg_save_markers(&reader->jpeg, JPEG_APP0 + 1, 0xFFFF);
+  jpeg_save_markers(&reader->jpeg, JPEG_APP0 + 2, 0xFFFF);
   jpeg_read_header(&reader->jpeg, TRUE);
   reader->orientation = find_orientation(reader);
+  find_profile(reader);
   cvtm_status status = prepare(reader, error);
   if (status != CVTM_OK) return status;
   read_pixels(reader);
@@ -186,6 +179,7 @@ cvtm_status cvtm_image_decode_jpeg(const cvtm_image_source *source, cvtm_image *
   int orientation = reader->orientation;
   jpeg_destroy_decompress(&reader->jpeg);
   free(reader->row);
+  free(reader->profile);
   cvtm_pixels_end(&reader->pixels);
   free(reader);
   if (status != CVTM_OK) {

@@ -5,27 +5,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-cvtm_status cvtm_pixels_begin(const cvtm_image_source *source, cvtm_pixel_layout layout, int width,
-                              int height, cvtm_image *image, cvtm_pixels *pixels,
-                              cvtm_error *error) {
-  *pixels = (cvtm_pixels){.image = image, .layout = layout};
-  const size_t count = (size_t)layout.max + 1;
+static int make_tables(cvtm_pixels *pixels) {
+  const size_t count = (size_t)pixels->layout.max + 1;
   pixels->linear = malloc(count * sizeof *pixels->linear);
   pixels->narrow = malloc(count * sizeof *pixels->narrow);
-  if (pixels->linear == NULL || pixels->narrow == NULL)
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
+  if (pixels->linear == NULL || pixels->narrow == NULL) return 0;
   for (size_t i = 0; i < count; ++i) {
-    pixels->linear[i] = cvtm_srgb_to_linear((double)i / (double)layout.max);
+    pixels->linear[i] = cvtm_srgb_to_linear((double)i / (double)pixels->layout.max);
     pixels->narrow[i] = (float)pixels->linear[i];
   }
+  return 1;
+}
+
+cvtm_status cvtm_pixels_begin(const cvtm_image_source *source, cvtm_pixel_layout layout,
+                              const cvtm_colour_source *colour, int width, int height,
+                              cvtm_image *image, cvtm_pixels *pixels, cvtm_error *error) {
+  *pixels = (cvtm_pixels){.image = image, .layout = layout};
   const int with_alpha = layout.alpha != CVTM_ALPHA_NONE;
-  cvtm_status status = cvtm_image_allocate(source, width, height, with_alpha, image, error);
-  if (status != CVTM_OK || !source->with_rgb) return status;
-  image->rgb = malloc((size_t)width * (size_t)height * 3 * sizeof *image->rgb);
-  if (image->rgb != NULL) return CVTM_OK;
+  cvtm_status status = cvtm_colour_create(colour, layout.colours, &pixels->colour, NULL);
+  if (status == CVTM_OK && make_tables(pixels)) {
+    status = cvtm_image_allocate(source, width, height, with_alpha, image, error);
+    if (status != CVTM_OK || !source->with_rgb) return status;
+    image->rgb = malloc((size_t)width * (size_t)height * 3 * sizeof *image->rgb);
+    if (image->rgb != NULL) return CVTM_OK;
+  }
   cvtm_image_free(image);
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory for %d x %d pixels", source->name,
-                   width, height);
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
 }
 
 void cvtm_pixels_end(cvtm_pixels *pixels) {
@@ -33,6 +38,7 @@ void cvtm_pixels_end(cvtm_pixels *pixels) {
   free(pixels->narrow);
   pixels->linear = NULL;
   pixels->narrow = NULL;
+  cvtm_colour_destroy(&pixels->colour);
 }
 
 static size_t samples_of_pixel(const cvtm_pixel_layout *layout) {
@@ -136,10 +142,67 @@ static inline void store_opaque(const cvtm_pixels *pixels, size_t target, size_t
   }
 }
 
+/* --- Other colours than sRGB --- */
+
+static inline uint16_t widen(unsigned value, unsigned max) {
+  return (uint16_t)(max == 65535 ? value : (value * 65535 + max / 2) / max);
+}
+
+/* Encoded colours over white, as 16 bits; of ink white is 0. */
+static void widen_pixels(const cvtm_pixels *pixels, size_t target, size_t count,
+                         const unsigned char *samples, uint16_t *wide) {
+  const cvtm_pixel_layout *layout = &pixels->layout;
+  const size_t colours = (size_t)layout->colours, stride = samples_of_pixel(layout);
+  const unsigned full = 65535, white = colours == 4 ? 0 : full;
+  for (size_t i = 0; i < count; ++i) {
+    unsigned alpha = full;
+    if (layout->alpha != CVTM_ALPHA_NONE) {
+      const unsigned sample = sample_at(samples, layout->kind, i * stride + colours);
+      pixels->image->alpha[target + i] = (float)((double)sample / (double)layout->max);
+      alpha = widen(sample, layout->max);
+    }
+    for (size_t c = 0; c < colours; ++c) {
+      uint64_t value = widen(sample_at(samples, layout->kind, i * stride + c), layout->max);
+      if (colours == 4 && layout->is_light) value = full - value;
+      uint64_t behind = (uint64_t)white * (full - alpha);
+      value = layout->alpha == CVTM_ALPHA_MULTIPLIED ? value + behind / full
+                                                     : (value * alpha + behind + full / 2) / full;
+      wide[i * colours + c] = (uint16_t)(value < full ? value : full);
+    }
+  }
+}
+
+static inline double clamped(double light) { return !(light > 0) ? 0 : light < 1 ? light : 1; }
+
+static void store_managed(const cvtm_pixels *pixels, size_t target, size_t count,
+                          const unsigned char *samples) {
+  enum { BLOCK = 256 };
+  const size_t bytes = cvtm_pixel_bytes(&pixels->layout);
+  uint16_t wide[4 * BLOCK];
+  float light[3 * BLOCK];
+  for (size_t start = 0; start < count; start += BLOCK) {
+    const size_t part = count - start < BLOCK ? count - start : BLOCK;
+    widen_pixels(pixels, target + start, part, samples + start * bytes, wide);
+    cvtm_colour_light(&pixels->colour, wide, part, light);
+    for (size_t i = 0; i < part; ++i) {
+      double rgb[3];
+      for (size_t c = 0; c < 3; ++c) rgb[c] = (double)light[3 * i + c];
+      pixels->image->value[target + start + i] = (float)clamped(luminance_of(rgb));
+      if (pixels->image->rgb == NULL) continue;
+      const size_t plane = (size_t)pixels->image->width * (size_t)pixels->image->height;
+      for (size_t c = 0; c < 3; ++c)
+        pixels->image->rgb[c * plane + target + start + i] = (float)clamped(rgb[c]);
+    }
+  }
+}
+
 void cvtm_pixels_store(const cvtm_pixels *pixels, int x, int y, int count, const void *samples) {
   const cvtm_pixel_layout *layout = &pixels->layout;
   const size_t target = (size_t)y * (size_t)pixels->image->width + (size_t)x;
-  if (layout->alpha != CVTM_ALPHA_NONE || layout->colours == 4 || pixels->image->rgb != NULL) {
+  if (pixels->colour.kind != CVTM_COLOUR_SRGB) {
+    store_managed(pixels, target, (size_t)count, samples);
+  } else if (layout->alpha != CVTM_ALPHA_NONE || layout->colours == 4 ||
+             pixels->image->rgb != NULL) {
     store_any(pixels, target, (size_t)count, samples);
   } else if (layout->kind == CVTM_SAMPLES_8) {
     store_opaque(pixels, target, (size_t)count, samples, CVTM_SAMPLES_8);

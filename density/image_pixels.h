@@ -4,6 +4,7 @@
 #ifndef CVTMESH_DENSITY_IMAGE_PIXELS_H
 #define CVTMESH_DENSITY_IMAGE_PIXELS_H
 
+#include "density/colour.h"
 #include "density/image_formats.h"
 
 typedef enum cvtm_samples_kind {
@@ -30,15 +31,17 @@ typedef struct cvtm_pixel_layout {
 typedef struct cvtm_pixels {
   cvtm_image *image;
   cvtm_pixel_layout layout;
-  double *linear; /* max + 1: linear values of encoded samples */
+  double *linear; /* max + 1: linear values of encoded samples of sRGB */
   float *narrow;  /* the same as floats */
+  cvtm_colour colour;
 } cvtm_pixels;
 
-/* Allocates the planes of *image, of checked size, and the tables. On failure *image is empty.
- * Call cvtm_pixels_end in either case; it leaves the image. */
-cvtm_status cvtm_pixels_begin(const cvtm_image_source *source, cvtm_pixel_layout layout, int width,
-                              int height, cvtm_image *image, cvtm_pixels *pixels,
-                              cvtm_error *error);
+/* Allocates the planes of *image, of checked size, and the tables. colour: what the file says of
+ * its colours; NULL: nothing. On failure *image is empty. Call cvtm_pixels_end in either case; it
+ * leaves the image. */
+cvtm_status cvtm_pixels_begin(const cvtm_image_source *source, cvtm_pixel_layout layout,
+                              const cvtm_colour_source *colour, int width, int height,
+                              cvtm_image *image, cvtm_pixels *pixels, cvtm_error *error);
 void cvtm_pixels_end(cvtm_pixels *pixels);
 
 /* Stores `count` pixels of row y from column x on. Threads may store different pixels at a time. */

@@ -1,3 +1,4 @@
+#include "density/exif.h"
 #include "density/image_pixels.h"
 #include "density/png_errors.h"
 
@@ -16,6 +17,7 @@ typedef struct png_reader {
   unsigned char **rows; /* interlaced only */
   cvtm_pixels pixels;
   cvtm_image *image;
+  int orientation;
   cvtm_png_reason reason;
 } png_reader;
 
@@ -33,6 +35,61 @@ static void set_transformations(png_reader *reader) {
   png_read_update_info(reader->png, reader->info);
 }
 
+/* cICP: code points of RGB with the full range, which libpng 1.6 hands over as an unknown chunk. */
+static void find_codes(png_reader *reader, cvtm_colour_source *colour) {
+  png_unknown_chunkp chunks = NULL;
+  const int count = png_get_unknown_chunks(reader->png, reader->info, &chunks);
+  for (int k = 0; k < count; ++k) {
+    if (memcmp(chunks[k].name, "cICP", 4) != 0 || chunks[k].size != 4) continue;
+    const png_byte *data = chunks[k].data;
+    if (data[2] != 0 || data[3] != 1) continue;
+    colour->has_codes = 1;
+    colour->primaries = data[0];
+    colour->transfer = data[1];
+  }
+#ifdef PNG_cICP_SUPPORTED
+  png_byte primaries, transfer, matrix, full;
+  if (png_get_cICP(reader->png, reader->info, &primaries, &transfer, &matrix, &full) != 0) {
+    colour->has_codes = matrix == 0 && full == 1;
+    colour->primaries = primaries;
+    colour->transfer = transfer;
+  }
+#endif
+}
+
+static cvtm_colour_source find_colour(png_reader *reader) {
+  cvtm_colour_source colour = {0};
+  png_structp png = reader->png;
+  png_infop info = reader->info;
+  png_charp name = NULL;
+  png_bytep profile = NULL;
+  png_uint_32 size = 0;
+  int compression = 0;
+  double *xy = colour.chromaticities;
+  find_codes(reader, &colour);
+  if (png_get_iCCP(png, info, &name, &compression, &profile, &size) != 0) {
+    colour.profile = profile;
+    colour.profile_size = size;
+  }
+  colour.is_srgb = png_get_valid(png, info, PNG_INFO_sRGB) != 0;
+  if (png_get_valid(png, info, PNG_INFO_gAMA) != 0) png_get_gAMA(png, info, &colour.gamma);
+  colour.has_chromaticities =
+      png_get_valid(png, info, PNG_INFO_cHRM) != 0 &&
+      png_get_cHRM(png, info, xy, xy + 1, xy + 2, xy + 3, xy + 4, xy + 5, xy + 6, xy + 7) != 0;
+  return colour;
+}
+
+/* eXIf may stand after the pixels. */
+static int find_orientation(png_reader *reader) {
+#ifdef PNG_eXIf_SUPPORTED
+  png_uint_32 size = 0;
+  png_bytep data = NULL;
+  if (png_get_eXIf_1(reader->png, reader->info, &size, &data) != 0 && data != NULL)
+    return cvtm_exif_orientation(data, size);
+#endif
+  return 1;
+}
+
 static cvtm_status begin_pixels(png_reader *reader, cvtm_error *error) {
   const int channels = png_get_channels(reader->png, reader->info);
   const int is_wide = png_get_bit_depth(reader->png, reader->info) == 16;
@@ -41,8 +98,9 @@ static cvtm_status begin_pixels(png_reader *reader, cvtm_error *error) {
       .alpha = channels % 2 == 0 ? CVTM_ALPHA_STRAIGHT : CVTM_ALPHA_NONE,
       .kind = is_wide ? CVTM_SAMPLES_16_BIG : CVTM_SAMPLES_8,
       .max = is_wide ? 65535 : 255};
+  const cvtm_colour_source colour = find_colour(reader);
   return cvtm_pixels_begin(
-      reader->source, layout, (int)png_get_image_width(reader->png, reader->info),
+      reader->source, layout, &colour, (int)png_get_image_width(reader->png, reader->info),
       (int)png_get_image_height(reader->png, reader->info), reader->image, &reader->pixels, error);
 }
 
@@ -80,7 +138,8 @@ static void read_pixels(png_reader *reader) {
     cvtm_pixels_store(&reader->pixels, 0, y, reader->image->width,
                       reader->rows != NULL ? reader->rows[y] : reader->row);
   }
-  png_read_end(reader->png, NULL); /* NOLINT(clang-analyzer-unix.Malloc): the caller frees rows */
+  png_read_end(reader->png,
+               reader->info); /* NOLINT(clang-analyzer-unix.Malloc): the caller frees rows */
 }
 
 /* The only function that libpng's errors come back to; it changes no local variable. */
@@ -91,10 +150,12 @@ static cvtm_status run_reader(png_reader *reader, cvtm_error *error) {
   }
   png_set_read_fn(reader->png, reader, read_bytes);
   png_set_user_limits(reader->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX); /* checked in prepare */
+  png_set_keep_unknown_chunks(reader->png, PNG_HANDLE_CHUNK_ALWAYS, (png_const_bytep) "cICP", 1);
   png_read_info(reader->png, reader->info);
   cvtm_status status = prepare(reader, error);
   if (status != CVTM_OK) return status;
   read_pixels(reader);
+  reader->orientation = find_orientation(reader);
   return CVTM_OK;
 }
 
@@ -114,6 +175,9 @@ cvtm_status cvtm_image_decode_png(const cvtm_image_source *source, cvtm_image *i
   free(reader.row);
   free(reader.rows);
   cvtm_pixels_end(&reader.pixels);
-  if (status != CVTM_OK) cvtm_image_free(image);
-  return status;
+  if (status != CVTM_OK) {
+    cvtm_image_free(image);
+    return status;
+  }
+  return cvtm_image_orient(source, reader.orientation, image, error);
 }

@@ -173,8 +173,8 @@ static cvtm_status read_samples(pnm_reader *reader, char kind, cvtm_image *image
   const cvtm_pixel_layout layout = {
       .colours = reader->channels, .kind = CVTM_SAMPLES_16, .max = reader->max};
   cvtm_pixels pixels;
-  cvtm_status status = cvtm_pixels_begin(reader->source, layout, reader->width, reader->height,
-                                         image, &pixels, error);
+  cvtm_status status = cvtm_pixels_begin(reader->source, layout, NULL, reader->width,
+                                         reader->height, image, &pixels, error);
   uint16_t *row = NULL;
   if (status == CVTM_OK)
     row = malloc((size_t)reader->width * (size_t)reader->channels * sizeof *row);

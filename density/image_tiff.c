@@ -145,6 +145,12 @@ static int is_grey(const tiff_reader *reader) {
          reader->photometric == PHOTOMETRIC_MINISWHITE;
 }
 
+static int is_cmyk(const tiff_reader *reader) {
+  uint16_t inks = INKSET_CMYK;
+  TIFFGetFieldDefaulted(reader->tiff, TIFFTAG_INKSET, &inks);
+  return inks == INKSET_CMYK;
+}
+
 static cvtm_status check_samples(const tiff_reader *reader, cvtm_error *error) {
   unsigned bits = reader->bits;
   char text[96];
@@ -177,6 +183,8 @@ static cvtm_status check_colours(tiff_reader *reader, cvtm_error *error) {
   }
   if (reader->photometric == PHOTOMETRIC_RGB) {
     needed = 3;
+  } else if (reader->photometric == PHOTOMETRIC_SEPARATED && is_cmyk(reader)) {
+    needed = 4;
   } else if (reader->photometric == PHOTOMETRIC_PALETTE) {
     if (!TIFFGetField(reader->tiff, TIFFTAG_COLORMAP, &reader->palette[0], &reader->palette[1],
                       &reader->palette[2])) {
@@ -185,7 +193,8 @@ static cvtm_status check_colours(tiff_reader *reader, cvtm_error *error) {
     }
   } else if (!is_grey(reader)) {
     char text[96];
-    snprintf(text, sizeof text, "TIFF of photometric interpretation %u (not grey, RGB, palette)",
+    snprintf(text, sizeof text,
+             "TIFF of photometric interpretation %u (not grey, RGB, palette, CMYK)",
              (unsigned)reader->photometric);
     return not_read(reader, text, error);
   }
@@ -285,18 +294,29 @@ static cvtm_status read_header(tiff_reader *reader, cvtm_error *error) {
 
 /* --- Pixels --- */
 
+static cvtm_colour_source find_profile(const tiff_reader *reader) {
+  uint32_t size = 0;
+  void *profile = NULL;
+  if (!TIFFGetField(reader->tiff, TIFFTAG_ICCPROFILE, &size, &profile))
+    return (cvtm_colour_source){0};
+  return (cvtm_colour_source){.profile = profile, .profile_size = size};
+}
+
 static cvtm_status begin_pixels(tiff_reader *reader, cvtm_error *error) {
   const int has_alpha = reader->alpha_channel >= 0, has_palette = reader->palette[0] != NULL;
   const int is_coloured = has_palette || reader->photometric == PHOTOMETRIC_RGB;
   const int is_multiplied = reader->associated && !has_palette;
-  const cvtm_pixel_layout layout = {.colours = is_coloured ? 3 : 1,
+  const cvtm_pixel_layout layout = {.colours = reader->photometric == PHOTOMETRIC_SEPARATED ? 4
+                                               : is_coloured                                ? 3
+                                                                                            : 1,
                                     .alpha = !has_alpha      ? CVTM_ALPHA_NONE
                                              : is_multiplied ? CVTM_ALPHA_MULTIPLIED
                                                              : CVTM_ALPHA_STRAIGHT,
                                     .kind = CVTM_SAMPLES_16,
                                     .max = has_palette ? 65535 : (1u << reader->bits) - 1};
+  const cvtm_colour_source colour = find_profile(reader);
   cvtm_status status =
-      cvtm_pixels_begin(reader->source, layout, (int)reader->width, (int)reader->height,
+      cvtm_pixels_begin(reader->source, layout, &colour, (int)reader->width, (int)reader->height,
                         reader->image, &reader->pixels, error);
   if (status != CVTM_OK) return status;
   reader->row = malloc((size_t)reader->chunk_width * cvtm_pixel_bytes(&layout));
@@ -359,7 +379,9 @@ static double float_at(const tiff_reader *reader, uint32_t x, uint32_t y) {
 static uint16_t *gather_pixel(const tiff_reader *reader, uint32_t x, uint32_t y, uint16_t *target) {
   const unsigned max = (1u << reader->bits) - 1;
   const int has_palette = reader->palette[0] != NULL;
-  const int count = reader->photometric == PHOTOMETRIC_RGB ? 3 : 1;
+  const int count = reader->photometric == PHOTOMETRIC_RGB         ? 3
+                    : reader->photometric == PHOTOMETRIC_SEPARATED ? 4
+                                                                   : 1;
   const unsigned first = sample_at(reader, x, y, 0);
   for (int c = 0; c < count && !has_palette; ++c) {
     const unsigned value = c == 0 ? first : sample_at(reader, x, y, c);

@@ -64,7 +64,7 @@ typedef struct png_recipe {
   int palette_count;
   const unsigned char *palette_alpha;
   const png_color_16 *transparent;
-  int with_gamma;
+  double gamma; /* 0: no chunk */
 } png_recipe;
 
 /* rows: packed as PNG packs them, 16 bits big-endian. */
@@ -85,7 +85,7 @@ static inline made_file make_png(const png_recipe *recipe, const unsigned char *
     png_set_tRNS(png, info, recipe->palette_alpha,
                  recipe->palette_alpha != NULL ? recipe->palette_count : 0, recipe->transparent);
   }
-  if (recipe->with_gamma) png_set_gAMA(png, info, 1.0);
+  if (recipe->gamma > 0) png_set_gAMA(png, info, recipe->gamma);
   png_write_info(png, info);
   png_bytep *pointers = malloc((size_t)recipe->height * sizeof *pointers);
   assert_non_null(pointers);

@@ -356,7 +356,13 @@ static void refused(void **state) {
                          .photometric = PHOTOMETRIC_SEPARATED,
                          .compression = COMPRESSION_NONE};
   file = make_tiff(&recipe);
-  read_fails(&file, "cmyk.tif", "photometric");
+  cvtm_image image;
+  read_ok(&file, "cmyk.tif", &image);
+  cvtm_image_free(&image);
+  free(file.bytes);
+  recipe.photometric = PHOTOMETRIC_CIELAB;
+  file = make_tiff(&recipe);
+  read_fails(&file, "lab.tif", "photometric");
   free(file.bytes);
   recipe.photometric = PHOTOMETRIC_MINISBLACK;
   recipe.channels = 1;
