@@ -2,12 +2,17 @@
 #include "cli/cli.h"
 #include "cli/report.h"
 #include "density/density.h"
+#include "plot/drawing.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static const char mesh_formats[] = "obj off ply stl vtk vtu msh svg";
 static const char point_formats[] = "csv npy xyz";
+
+static const char *drawing_formats(void) {
+  return cvtm_drawing_writes_pdf() ? "svg pdf dxf hpgl plt gcode nc" : "svg dxf hpgl plt gcode nc";
+}
 
 static int reads_tiff(void) { return strstr(cvtm_image_formats(), "tiff") != NULL; }
 
@@ -49,10 +54,12 @@ static int print_json(int cuda_count, const char *reason) {
   cJSON_AddBoolToObject(info, "cuda", CVTMESH_HAVE_CUDA);
   cJSON_AddBoolToObject(info, "tiff", reads_tiff());
   cJSON_AddBoolToObject(info, "colour_profiles", cvtm_image_applies_profiles());
+  cJSON_AddBoolToObject(info, "cairo", cvtm_drawing_writes_pdf());
   cJSON_AddBoolToObject(info, "viewer", CVTMESH_HAVE_VIEWER);
   add_words(info, "image_formats", cvtm_image_formats());
   add_words(info, "mesh_formats", mesh_formats);
   add_words(info, "point_formats", point_formats);
+  add_words(info, "drawing_formats", drawing_formats());
   cJSON *devices = cJSON_AddArrayToObject(info, "devices");
   add_device(devices, "cpu");
   char name[32];
@@ -72,12 +79,13 @@ int cli_info(const cli_options *options) {
   if (options->json) return print_json(cuda_count, reason);
   char name[32], text[512];
   printf("cvtmesh %s\n", CVTMESH_VERSION);
-  printf("built with   OpenMP%s%s%s%s\n", CVTMESH_HAVE_CUDA ? ", CUDA" : "",
+  printf("built with   OpenMP%s%s%s%s%s\n", CVTMESH_HAVE_CUDA ? ", CUDA" : "",
          reads_tiff() ? ", TIFF" : "", cvtm_image_applies_profiles() ? ", colour profiles" : "",
-         CVTMESH_HAVE_VIEWER ? ", viewer" : "");
+         cvtm_drawing_writes_pdf() ? ", cairo" : "", CVTMESH_HAVE_VIEWER ? ", viewer" : "");
   printf("reads        %s\n", cvtm_image_formats());
   printf("meshes       %s\n", mesh_formats);
   printf("points       %s\n", point_formats);
+  printf("drawings     %s\n", drawing_formats());
   describe("cpu", text, sizeof text);
   printf("devices      cpu: %s\n", text);
   for (int k = 0; k < cuda_count; ++k) {

@@ -93,7 +93,8 @@ void cli_print_help(FILE *stream, cli_command command) {
     fputs(
         "\n\nOutputs: meshes obj off ply stl vtk vtu msh (y up); points csv npy xyz (pixels, y "
         "down);\n"
-        "svg (see --svg); png (a picture, see --layers).",
+        "drawings svg pdf dxf, and with --page hpgl plt gcode nc (see --svg); png (a picture, see\n"
+        "--layers).",
         stream);
   if (command == CLI_RUN || command == CLI_BATCH)
     fprintf(stream, "\nInputs: %s.", cvtm_image_formats());

@@ -160,7 +160,8 @@ const cli_option_row cli_option_rows[] = {
   {"report", 0, RUN_ALONE | VORONOI | MESH | MINIMIZE, TEXT(report, "FILE"),
    "write a JSON report; - is stdout", CLI_WRITES},
   {"run-report", 0, BATCH, TEXT(report, "FILE"), "write a JSON report of each run", CLI_WRITES},
-  {"svg", 0, RUN | MESH | VIEW, CHOICE(svg, svg_kinds), "what an SVG output shows"},
+  {"svg", 0, RUN | MESH | VIEW, CHOICE(svg, svg_kinds),
+   "what an SVG or another drawing shows"},
   {"dots", 0, RUN | STATS, CHOICE(dots, dot_areas),
    "of an SVG: each as large as the ink of its cell (mass); the same with sites so placed\n"
    "that dark dots are larger (tone); or all of the size that makes the mean ink right\n"
@@ -174,8 +175,8 @@ const cli_option_row cli_option_rows[] = {
    "of the points: one short closed path through all; or the same path opened, so that a\n"
    "pen travels little between dots"},
   {"page", 0, RUN | MESH | STATS, TEXT(page.size, "SIZE"),
-   "draw on a page: A0 to A6, letter, legal, tabloid, or WIDTHxHEIGHT in mm; for svg, hpgl\n"
-   "(plt) and gcode (nc)"},
+   "draw on a page: A0 to A6, letter, legal, tabloid, or WIDTHxHEIGHT in mm; for svg, pdf,\n"
+   "dxf, hpgl (plt) and gcode (nc)"},
   {"margin", 0, RUN | MESH | STATS, REAL(page.margin, "MM", 0, 10000), "of the page, nothing is drawn there"},
   {"orientation", 0, RUN | MESH | STATS, CHOICE(page.orientation, page_orientations),
    "of the page; auto: as the picture's"},

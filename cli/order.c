@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/domain.h"
 #include "cli/output.h"
+#include "cli/page.h"
 #include "cli/report.h"
 #include "meshes/mesh_file.h"
 #include "plot/tour.h"
@@ -14,8 +15,11 @@
 
 static int has_order(const cli_options *options, const char *path) {
   const cli_output_kind kind = cli_output_kind_of(options, path);
-  if (kind == CLI_OUTPUT_SVG)
-    return options->svg == CVTM_SVG_STIPPLES || options->svg == CVTM_SVG_PATH;
+  if (kind == CLI_OUTPUT_SVG || kind == CLI_OUTPUT_DRAWING) {
+    char buffer[CLI_EXTENSION_MAX];
+    const int shown = cli_page_shows(options, cli_output_extension(options, path, buffer));
+    return shown == CVTM_SVG_STIPPLES || shown == CVTM_SVG_PATH;
+  }
   return kind != CLI_OUTPUT_MESH;
 }
 

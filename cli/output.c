@@ -13,15 +13,13 @@
 
 static int is_stream(const char *path) { return strcmp(path, "-") == 0; }
 
-enum { EXTENSION_MAX = 64 };
-
-static const char *output_extension(const cli_options *options, const char *path, char *buffer) {
-  return is_stream(path) ? options->format : cvtm_file_extension(path, buffer, EXTENSION_MAX);
+const char *cli_output_extension(const cli_options *options, const char *path, char *buffer) {
+  return is_stream(path) ? options->format : cvtm_file_extension(path, buffer, CLI_EXTENSION_MAX);
 }
 
 cli_output_kind cli_output_kind_of(const cli_options *options, const char *path) {
-  char name[EXTENSION_MAX + 8], buffer[EXTENSION_MAX];
-  const char *extension = output_extension(options, path, buffer);
+  char name[CLI_EXTENSION_MAX + 8], buffer[CLI_EXTENSION_MAX];
+  const char *extension = cli_output_extension(options, path, buffer);
   if (is_stream(path)) {
     snprintf(name, sizeof name, "stdout.%s", options->format);
     path = name;
@@ -34,7 +32,8 @@ cli_output_kind cli_output_kind_of(const cli_options *options, const char *path)
   }
   if (strcmp(extension, "svg") == 0) return CLI_OUTPUT_SVG;
   if (png) return CLI_OUTPUT_PICTURE;
-  if (options->command != CLI_VIEW && cli_page_extension_known(extension)) return CLI_OUTPUT_PENS;
+  if (options->command != CLI_VIEW && cli_page_extension_known(extension))
+    return CLI_OUTPUT_DRAWING;
   if (cvtm_mesh_format_known(path)) return CLI_OUTPUT_MESH;
   return cvtm_points_format_known(path) ? CLI_OUTPUT_POINTS : CLI_OUTPUT_UNKNOWN;
 }
@@ -157,9 +156,9 @@ cvtm_status cli_outputs_write(const cli_options *options, cli_writer writer, voi
                               cvtm_error *error) {
   cvtm_status status = CVTM_OK;
   for (int k = 0; k < options->output.count && status == CVTM_OK; ++k) {
-    char buffer[EXTENSION_MAX];
+    char buffer[CLI_EXTENSION_MAX];
     const char *path = options->output.item[k];
-    status = writer(context, path, output_extension(options, path, buffer), error);
+    status = writer(context, path, cli_output_extension(options, path, buffer), error);
   }
   return status;
 }
@@ -227,7 +226,7 @@ static cvtm_status write_scene_file(void *context, const char *path, const char 
       return write_points(scene, path, extension, error);
     case CLI_OUTPUT_SVG:
       return write_svg(scene, path, error);
-    case CLI_OUTPUT_PENS:
+    case CLI_OUTPUT_DRAWING:
       return cli_page_write(scene, path, extension, error);
     case CLI_OUTPUT_PICTURE:
       return write_picture(scene, path, error);

@@ -12,12 +12,15 @@ typedef enum cli_output_kind {
   CLI_OUTPUT_MESH,
   CLI_OUTPUT_POINTS,
   CLI_OUTPUT_SVG,
-  CLI_OUTPUT_PENS, /* hpgl, gcode */
+  CLI_OUTPUT_DRAWING, /* pdf, dxf, hpgl, gcode */
   CLI_OUTPUT_PICTURE,
   CLI_OUTPUT_LABELS,
   CLI_OUTPUT_PPM
 } cli_output_kind;
 
+enum { CLI_EXTENSION_MAX = 64 };
+/* The extension of the output `path`, or --format if it is `-`; buffer: CLI_EXTENSION_MAX bytes. */
+const char *cli_output_extension(const cli_options *options, const char *path, char *buffer);
 /* The kind of the output `path` for this command, by its extension, or by --format if it is `-`. */
 cli_output_kind cli_output_kind_of(const cli_options *options, const char *path);
 

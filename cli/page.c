@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/page_lines.h"
 #include "cli/report.h"
 #include "cli/stipples.h"
 #include "meshes/mesh_file.h"
@@ -19,13 +20,34 @@ static const struct {
                   {"A6", 105, 148},         {"letter", 215.9, 279.4}, {"legal", 215.9, 355.6},
                   {"tabloid", 279.4, 431.8}};
 
-int cli_page_extension_known(const char *extension) {
-  return strcmp(extension, "hpgl") == 0 || strcmp(extension, "plt") == 0 ||
-         strcmp(extension, "gcode") == 0 || strcmp(extension, "nc") == 0;
+static int is_pdf(const char *extension) { return strcmp(extension, "pdf") == 0; }
+static int is_dxf(const char *extension) { return strcmp(extension, "dxf") == 0; }
+static int is_svg(const char *extension) { return strcmp(extension, "svg") == 0; }
+
+static int is_hpgl(const char *extension) {
+  return strcmp(extension, "hpgl") == 0 || strcmp(extension, "plt") == 0;
 }
 
 static int is_gcode(const char *extension) {
   return strcmp(extension, "gcode") == 0 || strcmp(extension, "nc") == 0;
+}
+
+static int needs_page(const char *extension) { return is_hpgl(extension) || is_gcode(extension); }
+
+int cli_page_extension_known(const char *extension) {
+  return needs_page(extension) || is_pdf(extension) || is_dxf(extension);
+}
+
+int cli_page_shows(const cli_options *options, const char *extension) {
+  const int is_picture = is_svg(extension) || is_pdf(extension);
+  if (is_picture || cli_option_given(options, "svg")) return options->svg;
+  if (options->order == CLI_ORDER_TSP) return CVTM_SVG_PATH;
+  return is_dxf(extension) ? options->svg : CVTM_SVG_STIPPLES;
+}
+
+int cli_page_shows_sizes(const cli_options *options, const char *extension) {
+  return cli_page_shows(options, extension) == CVTM_SVG_STIPPLES &&
+         (is_svg(extension) || is_pdf(extension) || is_dxf(extension));
 }
 
 /* Returns 0 if the text is neither a name nor WIDTHxHEIGHT. */
@@ -60,6 +82,23 @@ static cvtm_status place_on_page(const cli_options *options, double width, doubl
                          height, page, error);
 }
 
+/* The page that the picture fills without margins, scale mm for a pixel. */
+static cvtm_page page_of_picture(double width, double height, double scale) {
+  return (cvtm_page){.width = scale * width,
+                     .height = scale * height,
+                     .scale = scale,
+                     .clip = {0, 0, scale * width, scale * height}};
+}
+
+/* The page of a drawing. A pixel of a PDF without --page is as large as browsers show it. */
+static cvtm_status find_page(const cli_options *options, const char *extension, double width,
+                             double height, cvtm_page *page, cvtm_error *error) {
+  const double mm_per_browser_pixel = 25.4 / 96;
+  if (options->page.size != NULL) return place_on_page(options, width, height, page, error);
+  *page = page_of_picture(width, height, is_pdf(extension) ? mm_per_browser_pixel : 1);
+  return CVTM_OK;
+}
+
 /* Reads the profile of --gcode: one that the program knows, or a file. */
 static cvtm_status read_profile(const char *name, cvtm_gcode_profile *profile, cvtm_error *error) {
   enum { LIMIT = 1 << 20 };
@@ -74,13 +113,6 @@ static cvtm_status read_profile(const char *name, cvtm_gcode_profile *profile, c
   return status;
 }
 
-static int is_gcode_output(const cli_options *options, const char *path) {
-  char buffer[64];
-  const char *extension =
-      strcmp(path, "-") == 0 ? options->format : cvtm_file_extension(path, buffer, sizeof buffer);
-  return is_gcode(extension);
-}
-
 /* Reads the profile of G-code before the work begins. */
 static int check_profile(const cli_options *options) {
   cvtm_gcode_profile profile;
@@ -92,17 +124,14 @@ static int check_profile(const cli_options *options) {
 }
 
 static int check_page_output(const cli_options *options, const char *path) {
-  const cli_output_kind kind = cli_output_kind_of(options, path);
-  if (kind != CLI_OUTPUT_PENS && kind != CLI_OUTPUT_SVG) return CLI_EXIT_OK;
-  const int is_drawn = options->svg == CVTM_SVG_STIPPLES || options->svg == CVTM_SVG_PATH;
-  if (options->page.size == NULL)
-    return kind == CLI_OUTPUT_SVG
-               ? CLI_EXIT_OK
-               : cli_usage_error(options->command, "%s: --page is missing, its size in mm", path);
-  if (!is_drawn && (kind == CLI_OUTPUT_SVG || cli_option_given(options, "svg")))
-    return cli_usage_error(
-        options->command, "%s: --page shows stipples or a path (--svg), not cells or meshes", path);
-  return is_gcode_output(options, path) ? check_profile(options) : CLI_EXIT_OK;
+  char buffer[CLI_EXTENSION_MAX];
+  const char *extension = cli_output_extension(options, path, buffer);
+  if (cli_output_kind_of(options, path) != CLI_OUTPUT_DRAWING) return CLI_EXIT_OK;
+  if (is_pdf(extension) && !cvtm_drawing_writes_pdf())
+    return cli_usage_error(options->command, "%s: this build writes no PDF: it needs cairo", path);
+  if (needs_page(extension) && options->page.size == NULL)
+    return cli_usage_error(options->command, "%s: --page is missing, its size in mm", path);
+  return is_gcode(extension) ? check_profile(options) : CLI_EXIT_OK;
 }
 
 cvtm_status cli_page_scale(const cli_options *options, cvtm_domain domain, double *scale,
@@ -145,13 +174,6 @@ int cli_page_check(const cli_options *options) {
   return code;
 }
 
-/* Machines draw the closed path of --order tsp, unless --svg says what is drawn. */
-static int draws_path(const cli_options *options, const char *extension) {
-  if (options->svg == CVTM_SVG_PATH) return 1;
-  return options->order == CLI_ORDER_TSP && strcmp(extension, "svg") != 0 &&
-         !cli_option_given(options, "svg");
-}
-
 static cvtm_status make_dots(const cli_scene *scene, const cvtm_page *page, double spacing,
                              cvtm_drawing *drawing, cvtm_error *error) {
   const double share = 0.3; /* of the mean spacing: neighbours do not touch */
@@ -176,28 +198,48 @@ static cvtm_status write_gcode(const cli_options *options, const char *path,
   return status;
 }
 
+static cvtm_status make_drawing(const cli_scene *scene, const char *extension,
+                                const cvtm_page *page, cvtm_drawing *drawing, cvtm_error *error) {
+  const double line_share = 0.25; /* of the mean spacing: the width of a path */
+  const cvtm_domain domain = scene->domain;
+  const double spacing = sqrt((double)domain.width * domain.height / (double)scene->count);
+  const int is_closed = scene->options->order == CLI_ORDER_TSP;
+  switch (cli_page_shows(scene->options, extension)) {
+    case CVTM_SVG_CELLS:
+      return cli_draw_cells(scene->cells, domain, page, drawing, error);
+    case CVTM_SVG_MESH:
+      return cli_draw_mesh(scene->mesh, domain, page, drawing, error);
+    case CVTM_SVG_PATH:
+      return cvtm_drawing_of_path(page, scene->sites, scene->count, is_closed, line_share * spacing,
+                                  drawing, error);
+    default:
+      return make_dots(scene, page, spacing, drawing, error);
+  }
+}
+
+static cvtm_status write_drawing(const cli_options *options, const char *path,
+                                 const char *extension, const cvtm_drawing *drawing,
+                                 cvtm_error *error) {
+  if (is_svg(extension)) return cvtm_drawing_write_svg(path, drawing, error);
+  if (is_pdf(extension)) return cvtm_drawing_write_pdf(path, drawing, error);
+  if (is_dxf(extension))
+    return cvtm_drawing_write_dxf(path, drawing, options->page.size != NULL, error);
+  if (is_gcode(extension)) return write_gcode(options, path, drawing, error);
+  return cvtm_drawing_write_hpgl(path, drawing, error);
+}
+
 cvtm_status cli_page_write(const cli_scene *scene, const char *path, const char *extension,
                            cvtm_error *error) {
-  const double line_share = 0.25; /* of the mean spacing: the width of a line */
   const cli_options *options = scene->options;
-  const double width = scene->domain.width, height = scene->domain.height;
-  const double spacing = sqrt(width * height / (double)scene->count);
   cvtm_page page;
   cvtm_drawing drawing;
-  cvtm_status status = place_on_page(options, width, height, &page, error);
-  if (status == CVTM_OK)
-    status = draws_path(options, extension)
-                 ? cvtm_drawing_of_path(&page, scene->sites, scene->count,
-                                        options->order == CLI_ORDER_TSP, line_share * spacing,
-                                        &drawing, error)
-                 : make_dots(scene, &page, spacing, &drawing, error);
+  cvtm_status status =
+      find_page(options, extension, scene->domain.width, scene->domain.height, &page, error);
+  if (status == CVTM_OK) status = make_drawing(scene, extension, &page, &drawing, error);
   if (status != CVTM_OK) return status;
   if (options->page.split > 0) status = cvtm_drawing_split(&drawing, options->page.split, error);
   drawing.light = drawing.radius != NULL && cli_stipples_are_light(options);
-  if (status == CVTM_OK)
-    status = strcmp(extension, "svg") == 0 ? cvtm_drawing_write_svg(path, &drawing, error)
-             : is_gcode(extension)         ? write_gcode(options, path, &drawing, error)
-                                           : cvtm_drawing_write_hpgl(path, &drawing, error);
+  if (status == CVTM_OK) status = write_drawing(options, path, extension, &drawing, error);
   cvtm_drawing_free(&drawing);
   return status;
 }

@@ -1,4 +1,4 @@
-/* --page of `run` and `mesh`: drawings in millimetres, as SVG, HPGL or G-code. */
+/* Drawings on a page in millimetres (--page), as SVG, PDF, DXF, HPGL or G-code. */
 #ifndef CVTMESH_CLI_PAGE_H
 #define CVTMESH_CLI_PAGE_H
 
@@ -6,14 +6,21 @@
 
 #include <cjson/cJSON.h>
 
-/* Returns true if the extension is that of a file for pen machines: hpgl, plt, gcode, nc. */
+/* Returns true if the extension is that of a drawing other than SVG: pdf, dxf, hpgl, plt, gcode,
+ * nc. */
 int cli_page_extension_known(const char *extension);
+/* What a drawing with this extension shows (cvtm_svg_kind): what --svg says. Pen machines draw
+ * dots, and they and DXF the closed path of --order tsp, unless --svg is given. */
+int cli_page_shows(const cli_options *options, const char *extension);
+/* True if a drawing with this extension shows dots with their sizes. */
+int cli_page_shows_sizes(const cli_options *options, const char *extension);
 /* Checks --page, --margin and --unit. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
 int cli_page_check_size(const cli_options *options);
 /* Also checks the outputs, and reads the profile of G-code if one is written. Returns CLI_EXIT_OK,
  * or an exit code after a message. */
 int cli_page_check(const cli_options *options);
-/* Writes dots or the path of the scene as svg, hpgl, plt, gcode or nc. */
+/* Writes a drawing of the scene as svg, pdf, dxf, hpgl, plt, gcode or nc. Without a page a pixel of
+ * a PDF is 1/96 inch, and the unit of a DXF is the pixel; the others need a page. */
 cvtm_status cli_page_write(const cli_scene *scene, const char *path, const char *extension,
                            cvtm_error *error);
 /* Sets *scale to the mm of a pixel on the page. Fails with CVTM_ERROR_ARGUMENT without a page. */

@@ -13,9 +13,11 @@
 #include <stdlib.h>
 
 int cli_stipples_wanted(const cli_options *options) {
-  if (options->svg != CVTM_SVG_STIPPLES) return 0;
-  for (int k = 0; k < options->output.count; ++k)
-    if (cli_output_kind_of(options, options->output.item[k]) == CLI_OUTPUT_SVG) return 1;
+  for (int k = 0; k < options->output.count; ++k) {
+    char buffer[CLI_EXTENSION_MAX];
+    const char *path = options->output.item[k];
+    if (cli_page_shows_sizes(options, cli_output_extension(options, path, buffer))) return 1;
+  }
   return 0;
 }
 

@@ -19,7 +19,7 @@ typedef struct cli_stipples {
   cvtm_likeness likeness;
 } cli_stipples;
 
-/* True if an SVG of dots is among the outputs. */
+/* True if a drawing of dots with their sizes is among the outputs. */
 int cli_stipples_wanted(const cli_options *options);
 
 /* Checks --dots and --dot-size. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */

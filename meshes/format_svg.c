@@ -81,68 +81,9 @@ static void write_cells(FILE *file, const cvtm_cells *cells, double spacing) {
   fputs("</g>\n", file);
 }
 
-/* An edge from vertex `low` to the larger vertex `high`. */
-typedef struct edge {
-  int32_t low, high;
-} edge;
-
-static int compare_edges(const void *a, const void *b) {
-  const int32_t p = ((const edge *)a)->high, q = ((const edge *)b)->high;
-  return (p > q) - (p < q);
-}
-
-/* Sorts the edges of one lower vertex by the other. */
-static void sort_edges(edge *e, int64_t count) {
-  if (count > 32) {
-    qsort(e, (size_t)count, sizeof *e, compare_edges);
-    return;
-  }
-  for (int64_t i = 1; i < count; ++i) {
-    const edge moving = e[i];
-    int64_t k = i;
-    for (; k > 0 && e[k - 1].high > moving.high; --k) e[k] = e[k - 1];
-    e[k] = moving;
-  }
-}
-
-static edge edge_of(const cvtm_mesh *mesh, int64_t corner) {
-  const int32_t a = mesh->triangles[corner];
-  const int32_t b = mesh->triangles[corner % 3 == 2 ? corner - 2 : corner + 1];
-  return a < b ? (edge){a, b} : (edge){b, a};
-}
-
-/* Every edge once, in lexicographic order. Returns how many; -1 without memory. The caller frees.
- */
-static int64_t list_edges(const cvtm_mesh *mesh, edge **edges) {
-  const int64_t all = 3 * mesh->triangle_count, vertices = mesh->vertex_count;
-  edge *e = malloc(((size_t)all + 1) * sizeof *e);
-  int64_t *start = calloc((size_t)vertices + 2, sizeof *start);
-  *edges = e;
-  if (e == NULL || start == NULL) {
-    free(start);
-    return -1;
-  }
-  for (int64_t k = 0; k < all; ++k) start[edge_of(mesh, k).low + 2]++;
-  for (int64_t v = 0; v < vertices; ++v) start[v + 2] += start[v + 1];
-  for (int64_t k = 0; k < all; ++k) {
-    const edge next = edge_of(mesh, k);
-    e[start[next.low + 1]++] = next;
-  }
-  int64_t kept = 0;
-  for (int64_t v = 0; v < vertices; ++v) {
-    sort_edges(e + start[v], start[v + 1] - start[v]);
-    for (int64_t k = start[v]; k < start[v + 1]; ++k) {
-      if (kept > 0 && e[kept - 1].low == v && e[kept - 1].high == e[k].high) continue;
-      e[kept++] = e[k];
-    }
-  }
-  free(start);
-  return kept;
-}
-
 typedef struct edge_path {
   const cvtm_mesh *mesh;
-  const edge *edges;
+  const int32_t *edges;
   int decimals;
 } edge_path;
 
@@ -151,12 +92,12 @@ static char *put_edge(char *to, const void *context, int64_t k) {
   const edge_path *path = context;
   const double *points = path->mesh->points;
   if (k > 0 && k % PER_LINE == 0) *to++ = '\n';
-  to = put_point(to, 'M', points + 2 * (ptrdiff_t)path->edges[k].low, path->decimals);
-  return put_point(to, 'L', points + 2 * (ptrdiff_t)path->edges[k].high, path->decimals);
+  to = put_point(to, 'M', points + 2 * (ptrdiff_t)path->edges[2 * k], path->decimals);
+  return put_point(to, 'L', points + 2 * (ptrdiff_t)path->edges[2 * k + 1], path->decimals);
 }
 
 /* One path, so that the picture stays small. */
-static void write_edges(FILE *file, const cvtm_mesh *mesh, const edge *edges, int64_t count,
+static void write_edges(FILE *file, const cvtm_mesh *mesh, const int32_t *edges, int64_t count,
                         double spacing) {
   const edge_path path = {mesh, edges, choose_decimals(spacing)};
   begin_lines(file, spacing);
@@ -187,7 +128,7 @@ static void write_path(FILE *file, const cvtm_mesh *mesh, int closed, double spa
 
 static void write_picture(FILE *file, cvtm_svg_kind kind, const cvtm_mesh *mesh,
                           const cvtm_cells *cells, const double *radius, int light,
-                          cvtm_domain domain, const edge *edges, int64_t edge_count) {
+                          cvtm_domain domain, const int32_t *edges, int64_t edge_count) {
   int64_t sites = kind == CVTM_SVG_CELLS ? cells->count : mesh->vertex_count;
   double spacing = mean_spacing(domain, sites);
   fprintf(file,
@@ -207,14 +148,12 @@ static void write_picture(FILE *file, cvtm_svg_kind kind, const cvtm_mesh *mesh,
 cvtm_status cvtm_svg_write(const char *path, cvtm_svg_kind kind, const cvtm_mesh *mesh,
                            const cvtm_cells *cells, const double *radius, int light,
                            cvtm_domain domain, cvtm_error *error) {
-  edge *edges = NULL;
-  int64_t edge_count = kind == CVTM_SVG_MESH ? list_edges(mesh, &edges) : 0;
-  if (edge_count < 0) {
-    free(edges);
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
-  }
-  cvtm_output *output;
-  cvtm_status status = cvtm_output_open(path, &output, error);
+  int32_t *edges = NULL;
+  int64_t edge_count = 0;
+  cvtm_output *output = NULL;
+  cvtm_status status =
+      kind == CVTM_SVG_MESH ? cvtm_mesh_edges(mesh, &edges, &edge_count, error) : CVTM_OK;
+  if (status == CVTM_OK) status = cvtm_output_open(path, &output, error);
   if (status == CVTM_OK) {
     cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
     write_picture(cvtm_output_stream(output), kind, mesh, cells, radius, light, domain, edges,

@@ -24,6 +24,11 @@ typedef struct cvtm_mesh {
 
 void cvtm_mesh_free(cvtm_mesh *mesh);
 
+/* Sets *edges to every edge once, two vertices each, the smaller first, in lexicographic order;
+ * malloc'd. Fails with CVTM_ERROR_MEMORY; then nothing is set. */
+cvtm_status cvtm_mesh_edges(const cvtm_mesh *mesh, int32_t **edges, int64_t *count,
+                            cvtm_error *error);
+
 /* What the triangles of a mesh belong to, and the edges between. region[t] >= 1 of triangle t;
  * triangles of one region stand together. Edge e runs from vertex edges[2 * e] to
  * edges[2 * e + 1] with the regions left[e] and right[e] beside it as seen with y up, 0: the

@@ -69,6 +69,7 @@ cvtm_status cvtm_drawing_of_dots(const cvtm_page *page, const double *points, co
 typedef struct stroke_builder {
   cvtm_drawing *drawing;
   int64_t point_count, point_capacity, start_capacity;
+  int is_new; /* the next line begins a stroke, wherever it begins */
 } stroke_builder;
 
 static int add_stroke_point(stroke_builder *b, const double *mm) {
@@ -121,8 +122,22 @@ static int add_line(stroke_builder *b, const cvtm_page *page, const double *from
     return 1;
   }
   const double *end = b->point_count > 0 ? b->drawing->points + 2 * (b->point_count - 1) : NULL;
-  const int goes_on = end != NULL && end[0] == from[0] && end[1] == from[1];
+  const int goes_on = end != NULL && !b->is_new && end[0] == from[0] && end[1] == from[1];
+  b->is_new = 0;
   return (goes_on || begin_stroke(b, from)) && add_stroke_point(b, to);
+}
+
+/* Adds the line through `count` points. Returns 0 without memory. */
+static int add_path(stroke_builder *b, const cvtm_page *page, const double *points, int64_t count,
+                    int closed) {
+  b->is_new = 1;
+  for (int64_t i = 1; i < count + (closed && count > 2); ++i) {
+    double from[2], to[2];
+    place_point(page, points + 2 * (i - 1), from);
+    place_point(page, points + 2 * (i % count), to);
+    if (!add_line(b, page, from, to)) return 0;
+  }
+  return 1;
 }
 
 cvtm_status cvtm_drawing_of_path(const cvtm_page *page, const double *points, int64_t count,
@@ -130,13 +145,21 @@ cvtm_status cvtm_drawing_of_path(const cvtm_page *page, const double *points, in
                                  cvtm_error *error) {
   *drawing = (cvtm_drawing){.page = *page, .line_width = page->scale * line_width};
   stroke_builder b = {.drawing = drawing};
+  const int has_memory = cvtm_grow(&drawing->start, sizeof *drawing->start, &b.start_capacity, 1) &&
+                         add_path(&b, page, points, count, closed);
+  if (!has_memory) return fail_without_memory(drawing, error);
+  drawing->start[drawing->stroke_count] = b.point_count;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_drawing_of_lines(const cvtm_page *page, const double *points, const int64_t *start,
+                                  int64_t count, double line_width, cvtm_drawing *drawing,
+                                  cvtm_error *error) {
+  *drawing = (cvtm_drawing){.page = *page, .line_width = page->scale * line_width};
+  stroke_builder b = {.drawing = drawing};
   int has_memory = cvtm_grow(&drawing->start, sizeof *drawing->start, &b.start_capacity, 1);
-  for (int64_t i = 1; has_memory && i < count + (closed && count > 2); ++i) {
-    double from[2], to[2];
-    place_point(page, points + 2 * (i - 1), from);
-    place_point(page, points + 2 * (i % count), to);
-    has_memory = add_line(&b, page, from, to);
-  }
+  for (int64_t k = 0; has_memory && k < count; ++k)
+    has_memory = add_path(&b, page, points + 2 * start[k], start[k + 1] - start[k], 0);
   if (!has_memory) return fail_without_memory(drawing, error);
   drawing->start[drawing->stroke_count] = b.point_count;
   return CVTM_OK;

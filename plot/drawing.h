@@ -1,5 +1,5 @@
 /* Drawings for pens: dots and lines on a page, in millimetres, x right and y down from the upper
- * left corner. Written as SVG, HPGL and G-code. */
+ * left corner. Written as SVG, PDF, DXF, HPGL and G-code. */
 #ifndef CVTMESH_PLOT_DRAWING_H
 #define CVTMESH_PLOT_DRAWING_H
 
@@ -57,6 +57,11 @@ cvtm_status cvtm_drawing_of_dots(const cvtm_page *page, const double *points, co
 cvtm_status cvtm_drawing_of_path(const cvtm_page *page, const double *points, int64_t count,
                                  int closed, double line_width, cvtm_drawing *drawing,
                                  cvtm_error *error);
+/* `count` lines, cut at the margins: line k goes through points[2 * start[k]] and so on, up to
+ * start[k + 1]. line_width: in pixels. Errors as above. */
+cvtm_status cvtm_drawing_of_lines(const cvtm_page *page, const double *points, const int64_t *start,
+                                  int64_t count, double line_width, cvtm_drawing *drawing,
+                                  cvtm_error *error);
 /* Joins `count` drawings of one page, all of dots or all of paths: layers[k] is drawn with pens[k],
  * which must outlive *drawing. Each layer keeps its parts, and an empty one has an empty part. The
  * layers stay the caller's. Fails with CVTM_ERROR_MEMORY; then *drawing is empty. */
@@ -82,6 +87,17 @@ double cvtm_drawing_pen_up(const cvtm_drawing *drawing);
 /* SVG: the size of the page in mm, the user unit 1 mm, a layer of Inkscape for each part, named
  * after its pen. Inks of several pens are transparent: their colours multiply. */
 cvtm_status cvtm_drawing_write_svg(const char *path, const cvtm_drawing *drawing,
+                                   cvtm_error *error);
+/* PDF by cairo: one page of this size, vectors, compressed; the same drawing gives the same bytes.
+ * Inks as in the SVG. Cairo cannot write layers. Fails with CVTM_ERROR_UNSUPPORTED if
+ * cvtm_drawing_writes_pdf() is 0: the build has no cairo. */
+cvtm_status cvtm_drawing_write_pdf(const char *path, const cvtm_drawing *drawing,
+                                   cvtm_error *error);
+int cvtm_drawing_writes_pdf(void);
+/* DXF of AutoCAD R12 in ASCII, x right and y up from the lower left corner of the page: dots are
+ * circles, strokes lines and polylines, parts layers. in_mm: nonzero: the header says that units
+ * are mm; else it names no unit. */
+cvtm_status cvtm_drawing_write_dxf(const char *path, const cvtm_drawing *drawing, int in_mm,
                                    cvtm_error *error);
 /* HPGL: 40 units per mm, x right and y up from the lower left corner of the page. Pen k of the
  * drawing is SP(k + 1). The pen is put back and taken again between parts. */

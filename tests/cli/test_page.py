@@ -320,7 +320,6 @@ def test_refused(cvtmesh, points):
     cvtmesh.refused(*words, "--page", "A11", "-o", "a.svg", code=2, names=["A11"])
     cvtmesh.refused(*words, "--page", "0x5", "-o", "a.svg", code=2, names=["0x5"])
     cvtmesh.refused(*words, "--page", "A6", "--margin", 60, "-o", "a.svg", code=2, names=["margins"])
-    cvtmesh.refused(*words[:-1], "cells", "--page", "A6", "-o", "a.svg", code=2, names=["--page"])
     cvtmesh.refused(*words, "--page", "A6", "--gcode", "none.profile", "-o", "a.nc", code=3,
                     names=["none.profile"])
 
