@@ -203,6 +203,7 @@ static cvtm_status trace_polygons(const char *path, cvtm_domain image,
   cvtm_polygons polygons = {0};
   cvtm_status status = cvtm_polygons_read(path, &polygons, error);
   if (status != CVTM_OK) return status;
+  cvtm_polygons_turn(&polygons, image.height);
   settings->corner_angle =
       10; /* degrees: polygons are exact, so that small turns are corners too */
   status = cvtm_contour_of_polygons(&polygons, image.width, image.height, settings, contour, error);

@@ -229,7 +229,7 @@ const cli_option_row cli_option_rows[] = {
    "mesh a domain and keep its boundary: what is dark in the image (bright with\n"
    "--invert), or what a file holds; none: all sites are free"},
   {"mask", 0, RUN, TEXT(domain.mask, "IMAGE"), "domain: alpha if the image has any, else what is bright", CLI_READS},
-  {"polygon", 0, RUN, TEXT(domain.polygon, "FILE"), "domain: polygons with holes (svg, geojson, csv)", CLI_READS},
+  {"polygon", 0, RUN, TEXT(domain.polygon, "FILE"), "domain: polygons with holes (svg, geojson, csv, poly)", CLI_READS},
   {"labels", 0, RUN, TEXT(domain.labels, "IMAGE"),
    "domain: a region for each grey level (or number of an NPY) but 0", CLI_READS},
   {"domain-smooth", 0, RUN, REAL(domain.smooth, "SIGMA", 0, 100),
@@ -260,7 +260,7 @@ const cli_option_row cli_option_rows[] = {
   {"floor", 0, RUN | STATS | VIEW | DENSITY, REAL(floor, "RHO", 0, 3e38), "raise smaller densities to this"},
 
   {"within", 0, RUN | DENSITY, LIST(condition.within, "FILE"),
-   "no density outside: an image (what is bright), polygons (svg, geojson, csv),\n"
+   "no density outside: an image (what is bright), polygons (svg, geojson, csv, poly),\n"
    "or alpha for the picture's own alpha channel; repeats: where all overlap", CLI_READS_REGION},
   {"obstacle", 0, RUN | DENSITY, LIST(condition.obstacle, "FILE"),
    "no density here, and no smoothing through it; as --within; repeats", CLI_READS_REGION},

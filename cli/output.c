@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/domain.h"
 #include "cli/page.h"
 #include "cli/stipples.h"
 #include "meshes/mesh_file.h"
@@ -69,8 +70,12 @@ static int has_extension(const char *path, const char *wanted) {
 }
 
 static int check_extensions(const cli_options *options) {
+  char buffer[CLI_EXTENSION_MAX];
   for (int k = 0; k < options->output.count; ++k) {
     const char *path = options->output.item[k];
+    if (strcmp(cli_output_extension(options, path, buffer), "poly") == 0 &&
+        options->domain.kind == CLI_DOMAIN_NONE)
+      return cli_usage_error(options->command, "%s: a boundary to write needs --domain", path);
     if (cli_output_kind_of(options, path) != CLI_OUTPUT_UNKNOWN) continue;
     if (is_stream(path))
       return cli_usage_error(options->command, "--format: '%s' is not a format written here",

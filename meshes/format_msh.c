@@ -1,8 +1,7 @@
 /* Gmsh MSH 4.1 and 2.2, text or binary: reading. The writer is format_msh_write.c.
  * https://gmsh.info/doc/texinfo/gmsh.html#MSH-file-format */
 #include "meshes/formats.h"
-
-#include "base/grow.h"
+#include "meshes/node_tags.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,76 +9,14 @@
 
 enum { LINE = 1, TRIANGLE = 2, LINE_OF_3 = 8, TRIANGLE_OF_6 = 9, POINT = 15 };
 
-typedef struct node {
-  double tag;
-  int32_t vertex;
-} node;
-
-typedef struct nodes {
-  node *list; /* by tag once sorted */
-  int64_t count, capacity;
-} nodes;
-
 typedef struct reader {
   cvtm_source *source;
   cvtm_builder *builder;
   int binary;
   int old; /* version 2 */
-  nodes nodes;
+  cvtm_node_tags nodes;
   int sorted, elements_seen;
 } reader;
-
-static cvtm_status add_node(reader *r, double tag) {
-  nodes *n = &r->nodes;
-  if (!cvtm_grow(&n->list, sizeof *n->list, &n->capacity, n->count + 1))
-    return cvtm_source_no_memory(r->source);
-  if (n->count == INT32_MAX) return cvtm_source_fail(r->source, "too many nodes");
-  n->list[n->count].tag = tag;
-  n->list[n->count].vertex = (int32_t)n->count;
-  ++n->count;
-  return CVTM_OK;
-}
-
-static int compare_tags(const void *a, const void *b) {
-  double p = ((const node *)a)->tag, q = ((const node *)b)->tag;
-  return (p > q) - (p < q);
-}
-
-static cvtm_status sort_nodes(reader *r) {
-  nodes *n = &r->nodes;
-  int increasing = 1;
-  for (int64_t i = 1; i < n->count; ++i) increasing &= n->list[i - 1].tag < n->list[i].tag;
-  if (!increasing) {
-    qsort(n->list, (size_t)n->count, sizeof *n->list, compare_tags);
-    for (int64_t i = 1; i < n->count; ++i) {
-      if (n->list[i - 1].tag == n->list[i].tag) {
-        return cvtm_source_fail(r->source, "two nodes have the same tag");
-      }
-    }
-  }
-  r->sorted = 1;
-  return CVTM_OK;
-}
-
-/* The vertex of a node's tag, -1 if there is none. */
-static double find_vertex(const reader *r, double tag) {
-  const nodes *n = &r->nodes;
-  int64_t low = 0, high = n->count;
-  if (n->count == 0) return -1;
-  double guess = tag - n->list[0].tag; /* tags are mostly consecutive */
-  if (guess >= 0 && guess < (double)n->count && n->list[(int64_t)guess].tag == tag) {
-    return n->list[(int64_t)guess].vertex;
-  }
-  while (low < high) {
-    int64_t middle = low + (high - low) / 2;
-    if (n->list[middle].tag < tag) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low < n->count && n->list[low].tag == tag ? n->list[low].vertex : -1;
-}
 
 static cvtm_status read_place(reader *r) {
   double v[3];
@@ -114,7 +51,7 @@ static cvtm_status read_node_block(reader *r) {
   cvtm_status status = read_block(r, &dimension, &parametric, &count);
   for (int64_t i = 0; i < count && status == CVTM_OK; ++i) {
     status = read_size(r, "node tag", &tag);
-    if (status == CVTM_OK) status = add_node(r, (double)tag);
+    if (status == CVTM_OK) status = cvtm_node_tags_add(&r->nodes, r->source, (double)tag);
   }
   for (int64_t i = 0; i < count && status == CVTM_OK; ++i) {
     status = read_place(r);
@@ -160,7 +97,7 @@ static cvtm_status read_nodes_2(reader *r) {
   cvtm_status status = read_count_2(r, "number of nodes", &count);
   for (int64_t i = 0; i < count && status == CVTM_OK; ++i) {
     status = read_tag(r, "node tag", &tag);
-    if (status == CVTM_OK) status = add_node(r, (double)tag);
+    if (status == CVTM_OK) status = cvtm_node_tags_add(&r->nodes, r->source, (double)tag);
     if (status == CVTM_OK) status = read_place(r);
   }
   return status;
@@ -187,7 +124,7 @@ static cvtm_status read_element_nodes(reader *r, int64_t type) {
     int64_t tag;
     cvtm_status status = read_tag(r, "node tag", &tag);
     if (status != CVTM_OK) return status;
-    index[k] = find_vertex(r, (double)tag);
+    index[k] = cvtm_node_tags_find(&r->nodes, (double)tag);
   }
   if (type != TRIANGLE && type != TRIANGLE_OF_6) return CVTM_OK;
   cvtm_status status = cvtm_builder_triangle(r->builder, index);
@@ -297,7 +234,8 @@ static cvtm_status read_section(reader *r, cvtm_token name) {
   if (is_nodes) {
     if (r->nodes.count > 0) return cvtm_source_fail(s, "$Nodes appears twice");
     status = r->old ? read_nodes_2(r) : read_nodes(r);
-    if (status == CVTM_OK) status = sort_nodes(r);
+    if (status == CVTM_OK) status = cvtm_node_tags_sort(&r->nodes, s);
+    r->sorted = 1;
   } else {
     if (!r->sorted || r->elements_seen) {
       return cvtm_source_fail(s, "$Elements appears twice or before $Nodes");
@@ -322,6 +260,6 @@ cvtm_status cvtm_read_msh(cvtm_source *s, cvtm_builder *b) {
     }
   }
   if (status == CVTM_OK && !r.elements_seen) status = cvtm_source_fail(s, "no $Elements");
-  free(r.nodes.list);
+  cvtm_node_tags_free(&r.nodes);
   return status;
 }

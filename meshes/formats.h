@@ -104,8 +104,12 @@ cvtm_status cvtm_read_stl(cvtm_source *source, cvtm_builder *builder);
 cvtm_status cvtm_read_vtk(cvtm_source *source, cvtm_builder *builder);
 cvtm_status cvtm_read_vtu(cvtm_source *source, cvtm_builder *builder);
 cvtm_status cvtm_read_msh(cvtm_source *source, cvtm_builder *builder);
+cvtm_status cvtm_read_inp(cvtm_source *source, cvtm_builder *builder);
+cvtm_status cvtm_read_ele(cvtm_source *source, cvtm_builder *builder);
 
 /* ---- writing ---- */
+
+typedef struct cvtm_file_sets cvtm_file_sets; /* meshes/file_sets.h */
 
 typedef struct cvtm_file_mesh {
   const double *points; /* 2 * node_count, y up, scaled; first the vertices */
@@ -117,6 +121,7 @@ typedef struct cvtm_file_mesh {
   const int32_t *edge_middle;     /* the same of each edge of the regions */
   const double *mass;             /* vertex_count, or NULL */
   const cvtm_regions *regions;    /* or NULL */
+  const cvtm_file_sets *sets;     /* of grouped regions, for formats that need them, or NULL */
   int ascii;                      /* text where bytes are the default */
   int binary;                     /* bytes where text is the default */
   cvtm_msh_version msh_version;
@@ -144,5 +149,9 @@ void cvtm_write_stl(FILE *file, const cvtm_file_mesh *mesh);
 void cvtm_write_vtk(FILE *file, const cvtm_file_mesh *mesh);
 void cvtm_write_vtu(FILE *file, const cvtm_file_mesh *mesh);
 void cvtm_write_msh(FILE *file, const cvtm_file_mesh *mesh);
+void cvtm_write_inp(FILE *file, const cvtm_file_mesh *mesh);
+void cvtm_write_node(FILE *file, const cvtm_file_mesh *mesh);
+void cvtm_write_ele(FILE *file, const cvtm_file_mesh *mesh);
+void cvtm_write_poly(FILE *file, const cvtm_file_mesh *mesh);
 
 #endif

@@ -2,7 +2,9 @@
 #include "meshes/mesh_file.h"
 
 #include "base/file.h"
+#include "meshes/file_sets.h"
 #include "meshes/formats.h"
+#include "meshes/triangle_text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -12,16 +14,24 @@
 typedef struct format {
   const char *extension;
   void (*write)(FILE *file, const cvtm_file_mesh *mesh);
-  cvtm_status (*read)(cvtm_source *source, cvtm_builder *builder);
+  cvtm_status (*read)(cvtm_source *source, cvtm_builder *builder); /* NULL: only written */
+  enum { USES_NOTHING, USES_SETS, NEEDS_SETS } sets;               /* of grouped regions */
 } format;
 
-static const format formats[] = {
-    {"obj", cvtm_write_obj, cvtm_read_obj}, {"off", cvtm_write_off, cvtm_read_off},
-    {"ply", cvtm_write_ply, cvtm_read_ply}, {"stl", cvtm_write_stl, cvtm_read_stl},
-    {"vtk", cvtm_write_vtk, cvtm_read_vtk}, {"vtu", cvtm_write_vtu, cvtm_read_vtu},
-    {"msh", cvtm_write_msh, cvtm_read_msh}};
+static const format formats[] = {{"obj", cvtm_write_obj, cvtm_read_obj, USES_NOTHING},
+                                 {"off", cvtm_write_off, cvtm_read_off, USES_NOTHING},
+                                 {"ply", cvtm_write_ply, cvtm_read_ply, USES_NOTHING},
+                                 {"stl", cvtm_write_stl, cvtm_read_stl, USES_NOTHING},
+                                 {"vtk", cvtm_write_vtk, cvtm_read_vtk, USES_NOTHING},
+                                 {"vtu", cvtm_write_vtu, cvtm_read_vtu, USES_NOTHING},
+                                 {"msh", cvtm_write_msh, cvtm_read_msh, USES_NOTHING},
+                                 {"inp", cvtm_write_inp, cvtm_read_inp, USES_SETS},
+                                 {"ele", cvtm_write_ele, cvtm_read_ele, USES_NOTHING},
+                                 {"node", cvtm_write_node, NULL, USES_SETS},
+                                 {"poly", cvtm_write_poly, NULL, NEEDS_SETS}};
 
-static const char known_formats[] = "obj, off, ply, stl, vtk, vtu, msh";
+static const char readable_formats[] = "obj, off, ply, stl, vtk, vtu, msh, inp, ele";
+static const char written_formats[] = "obj, off, ply, stl, vtk, vtu, msh, inp, node, ele, poly";
 
 static const format *find_format(const char *extension) {
   for (size_t k = 0; k < sizeof formats / sizeof formats[0]; ++k) {
@@ -51,6 +61,34 @@ static double *place_vertices(const cvtm_mesh *mesh, const cvtm_mesh_file_option
   return points;
 }
 
+static cvtm_status write_file(const char *path, const format *f, const cvtm_file_mesh *mesh,
+                              cvtm_error *error) {
+  cvtm_output *output;
+  const cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status != CVTM_OK) return status;
+  cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
+  f->write(cvtm_output_stream(output), mesh);
+  cvtm_numeric_locale_leave(locale);
+  return cvtm_output_commit(output, error);
+}
+
+static cvtm_status write_with_sets(const char *path, const format *f, const cvtm_file_mesh *mesh,
+                                   cvtm_error *error) {
+  if (f->sets == USES_NOTHING) return write_file(path, f, mesh, error);
+  cvtm_file_sets sets = {0};
+  cvtm_file_mesh with_sets = *mesh;
+  if (mesh->regions != NULL && mesh->regions->group != NULL) {
+    if (!cvtm_file_sets_create(mesh, &sets))
+      return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+    with_sets.sets = &sets;
+  } else if (f->sets == NEEDS_SETS) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: only a domain has a boundary to write", path);
+  }
+  const cvtm_status status = write_file(path, f, &with_sets, error);
+  cvtm_file_sets_free(&sets);
+  return status;
+}
+
 cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
                             const cvtm_mesh_file_options *options, cvtm_error *error) {
   char buffer[8];
@@ -62,7 +100,7 @@ cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
   const format *f = find_format(extension);
   if (f == NULL) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown mesh format (known: %s, svg)", path,
-                     known_formats);
+                     written_formats);
   }
   double *points = place_vertices(mesh, options);
   if (points == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
@@ -76,14 +114,7 @@ cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
                                   .ascii = options->ascii,
                                   .binary = options->binary,
                                   .msh_version = options->msh_version};
-  cvtm_output *output;
-  cvtm_status status = cvtm_output_open(path, &output, error);
-  if (status == CVTM_OK) {
-    cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
-    f->write(cvtm_output_stream(output), &in_file);
-    cvtm_numeric_locale_leave(locale);
-    status = cvtm_output_commit(output, error);
-  }
+  const cvtm_status status = write_with_sets(path, f, &in_file, error);
   free(points);
   return status;
 }
@@ -214,9 +245,9 @@ cvtm_status cvtm_mesh_read_bytes(const char *extension, const unsigned char *byt
                                  const char *name, cvtm_mesh *mesh, cvtm_error *error) {
   memset(mesh, 0, sizeof *mesh);
   const format *f = find_format(extension);
-  if (f == NULL) {
+  if (f == NULL || f->read == NULL) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown mesh format (readable: %s)", name,
-                     known_formats);
+                     readable_formats);
   }
   cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
   cvtm_builder builder = {.source = &source};
@@ -235,13 +266,15 @@ cvtm_status cvtm_mesh_read(const char *path, cvtm_mesh *mesh, cvtm_error *error)
   memset(mesh, 0, sizeof *mesh);
   char buffer[8];
   const format *f = find_format(cvtm_file_extension(path, buffer, sizeof buffer));
-  if (f == NULL) {
+  if (f == NULL || f->read == NULL) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown mesh format (readable: %s)", path,
-                     known_formats);
+                     readable_formats);
   }
   unsigned char *bytes;
   size_t size;
-  cvtm_status status = cvtm_file_read(path, limit, &bytes, &size, error);
+  cvtm_status status = f->read == cvtm_read_ele
+                           ? cvtm_triangle_read_pair(path, limit, &bytes, &size, error)
+                           : cvtm_file_read(path, limit, &bytes, &size, error);
   if (status != CVTM_OK) return status;
   status = cvtm_mesh_read_bytes(f->extension, bytes, size, path, mesh, error);
   free(bytes);

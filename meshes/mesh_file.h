@@ -25,23 +25,27 @@ typedef struct cvtm_mesh_file_options {
   double left, bottom;         /* of the domain in the file, with `scale` */
 } cvtm_mesh_file_options;
 
-/* obj off ply stl vtk vtu msh (meshes, y up), svg (edges, y down). 1 if the
+/* obj off ply stl vtk vtu msh inp node ele poly (meshes, y up), svg (edges, y down). 1 if the
  * extension of `path` names a mesh format that can be written. PLY, STL, VTK and VTU are
  * binary unless options->ascii is set; MSH is text unless options->binary is set; the others are
  * always text. cell_mass becomes the
  * vertex data `mass` of PLY, VTK, VTU and MSH. The groups of regions (cvtm_regions_group) become
  * physical groups of MSH, where each curve and each region is an entity; a mesh without regions is
  * one physical group. In VTU lines follow the triangles, with the cell data `region` (0 of a line)
- * and `curve` (0 of a triangle). STL and SVG keep what triangles and edges
+ * and `curve` (0 of a triangle). INP (Abaqus, CalculiX) has an element set for each region, and for
+ * each group of edges a set of nodes and a surface. NODE, ELE and POLY are Triangle's: the tags of
+ * groups are boundary markers, regions attributes; POLY, of a mesh with groups alone, holds the
+ * boundary. STL and SVG keep what triangles and edges
  * show: STL has single precision, SVG what a picture needs (and ignores `unit`). */
 int cvtm_mesh_format_known(const char *path);
 cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
                             const cvtm_mesh_file_options *options, cvtm_error *error);
-/* Reads triangles back (all of the above but svg); y is flipped to y down as
- * max(y) - y (the mesh keeps max(y) as file_top), polygons are refused. z must be constant. STL
- * vertices are merged when equal. Vertices and lines beside the triangles are skipped, clockwise
- * triangles are turned; a file without any vertex is refused. An unknown extension is
- * CVTM_ERROR_ARGUMENT, a malformed file CVTM_ERROR_INPUT with the line or the byte. */
+/* Reads triangles back (all of the above but svg, node and poly; of ELE with the NODE file beside
+ * it, in memory before it); y is flipped to y down as max(y) - y (the mesh keeps max(y) as
+ * file_top), polygons are refused. z must be constant. STL vertices are merged when equal. Vertices
+ * and lines beside the triangles are skipped, clockwise triangles are turned; a file without any
+ * vertex is refused. An unknown extension is CVTM_ERROR_ARGUMENT, a malformed file CVTM_ERROR_INPUT
+ * with the line or the byte. */
 cvtm_status cvtm_mesh_read(const char *path, cvtm_mesh *mesh, cvtm_error *error);
 /* The same from memory; `name` is used in messages. */
 cvtm_status cvtm_mesh_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
@@ -53,7 +57,8 @@ cvtm_status cvtm_mesh_read_bytes(const char *extension, const unsigned char *byt
  * first line that is no number is a header; columns named x and y are taken wherever they
  * stand, else the first two. XYZ: lines `x y z`, z is ignored; a first line with one
  * integer is taken as the number of points and must agree. Further columns are ignored;
- * NaN and Inf are refused with the line, or the row from 0. */
+ * NaN and Inf are refused with the line, or the row from 0. Triangle's .node files are read, not
+ * written, here; y is flipped as that of meshes is. */
 int cvtm_points_format_known(const char *path);
 cvtm_status cvtm_points_write(const char *path, const double *points, int64_t count,
                               cvtm_error *error);

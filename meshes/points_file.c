@@ -6,18 +6,20 @@
 #include "base/grow.h"
 #include "base/npy.h"
 #include "meshes/formats.h"
+#include "meshes/triangle_text.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum format { UNKNOWN, CSV, XYZ, NPY } format;
-static const char *const extensions[] = {"", "csv", "xyz", "npy"};
+typedef enum format { UNKNOWN, CSV, XYZ, NPY, NODE } format;
+static const char *const extensions[] = {"", "csv", "xyz", "npy", "node"};
 
 static format name_format(const char *extension) {
   if (strcmp(extension, "csv") == 0) return CSV;
   if (strcmp(extension, "xyz") == 0) return XYZ;
+  if (strcmp(extension, "node") == 0) return NODE;
   return strcmp(extension, "npy") == 0 ? NPY : UNKNOWN;
 }
 
@@ -28,8 +30,8 @@ static format find_format(const char *path) {
 }
 
 static cvtm_status fail_unknown(const char *name, cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown point format (known: csv, npy, xyz)",
-                   name);
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                   "%s: unknown point format (known: csv, npy, xyz; node to read)", name);
 }
 
 int cvtm_points_format_known(const char *path) { return find_format(path) != UNKNOWN; }
@@ -50,7 +52,7 @@ static char *xyz_line(char *to, const void *context, int64_t i) {
 cvtm_status cvtm_points_write_as(const char *extension, const char *path, const double *points,
                                  int64_t count, cvtm_error *error) {
   const format f = name_format(extension);
-  if (f == UNKNOWN) return fail_unknown(path, error);
+  if (f == UNKNOWN || f == NODE) return fail_unknown(path, error);
   if (f == NPY) {
     const int64_t shape[2] = {count, 2};
     return cvtm_npy_write(path, 'f', 8, 2, shape, points, error);
@@ -182,6 +184,27 @@ static cvtm_status read_text(const char *name, format f, const unsigned char *by
   return CVTM_OK;
 }
 
+/* y is up in .node files, as in those of meshes. */
+static cvtm_status read_nodes(const char *name, const unsigned char *bytes, size_t size,
+                              double **points, int64_t *count, cvtm_error *error) {
+  cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
+  cvtm_triangle_vertices found;
+  cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
+  const cvtm_status status = cvtm_triangle_read_vertices(&source, &found);
+  cvtm_numeric_locale_leave(locale);
+  if (status != CVTM_OK) return status;
+  if (found.count == 0) {
+    free(found.points);
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no points", name);
+  }
+  double top = found.points[1];
+  for (int64_t k = 1; k < found.count; ++k) top = fmax(top, found.points[2 * k + 1]);
+  for (int64_t k = 0; k < found.count; ++k) found.points[2 * k + 1] = top - found.points[2 * k + 1];
+  *points = found.points;
+  *count = found.count;
+  return CVTM_OK;
+}
+
 static cvtm_status convert_array(const cvtm_npy *array, const char *name, double **points,
                                  int64_t *count, cvtm_error *error) {
   if (array->dimensions != 2 || array->shape[1] < 2) {
@@ -210,6 +233,7 @@ cvtm_status cvtm_points_read_bytes(const char *extension, const unsigned char *b
   *count = 0;
   format f = name_format(extension);
   if (f == UNKNOWN) return fail_unknown(name, error);
+  if (f == NODE) return read_nodes(name, bytes, size, points, count, error);
   if (f != NPY) return read_text(name, f, bytes, size, points, count, error);
   cvtm_npy array;
   cvtm_status status = cvtm_npy_parse(bytes, size, name, &array, error);

@@ -6,6 +6,7 @@
 #include "base/numeric_locale.h"
 #include "meshes/crossings.h"
 #include "meshes/polygon_rings.h"
+#include "meshes/triangle_text.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -225,6 +226,17 @@ static void reverse(double *points, int64_t count) {
   }
 }
 
+void cvtm_polygons_turn(cvtm_polygons *polygons, int height) {
+  if (!polygons->y_up) return;
+  for (int64_t r = 0; r < polygons->ring_count; ++r) {
+    const int64_t first = polygons->start[r], end = polygons->start[r + 1];
+    for (int64_t k = first; k < end; ++k)
+      polygons->points[2 * k + 1] = height - polygons->points[2 * k + 1];
+    reverse(polygons->points + 2 * first, end - first);
+  }
+  polygons->y_up = 0;
+}
+
 static cvtm_status check_rings(cvtm_polygons *rings, const char *name, cvtm_error *error) {
   uint8_t *reversed = malloc((size_t)rings->ring_count);
   if (reversed == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
@@ -248,7 +260,7 @@ static reader find_reader(const char *extension) {
   if (strcmp(extension, "csv") == 0) return read_csv;
   if (strcmp(extension, "svg") == 0) return cvtm_read_polygons_svg;
   if (strcmp(extension, "json") == 0 || strcmp(extension, "geojson") == 0) return read_geojson;
-  return NULL;
+  return strcmp(extension, "poly") == 0 ? cvtm_read_polygons_poly : NULL;
 }
 
 int cvtm_polygon_format_known(const char *path) {
@@ -261,7 +273,7 @@ cvtm_status cvtm_polygons_read_bytes(const char *extension, const unsigned char 
   const reader read = find_reader(extension);
   if (read == NULL) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                     "%s: unknown polygon format (known: csv, geojson, svg)", name);
+                     "%s: unknown polygon format (known: csv, geojson, svg, poly)", name);
   }
   cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
   cvtm_ring_collector c = {.source = &source};
@@ -277,7 +289,16 @@ cvtm_status cvtm_polygons_read_bytes(const char *extension, const unsigned char 
     return status;
   }
   *polygons = c.rings;
+  polygons->y_up = read == cvtm_read_polygons_poly;
   return CVTM_OK;
+}
+
+/* A .poly file without vertices has them in the .node file beside it. */
+static int refers_to_nodes(const char *extension, const unsigned char *bytes, size_t size) {
+  cvtm_source source = {.data = bytes, .size = size, .line = 1, .comment = '#'};
+  cvtm_token count;
+  return strcmp(extension, "poly") == 0 && cvtm_source_token(&source, &count) &&
+         cvtm_token_is(count, "0");
 }
 
 cvtm_status cvtm_polygons_read(const char *path, cvtm_polygons *polygons, cvtm_error *error) {
@@ -288,10 +309,15 @@ cvtm_status cvtm_polygons_read(const char *path, cvtm_polygons *polygons, cvtm_e
   size_t size;
   if (find_reader(extension) == NULL) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                     "%s: unknown polygon format (known: csv, geojson, svg)", path);
+                     "%s: unknown polygon format (known: csv, geojson, svg, poly)", path);
   }
   cvtm_status status = cvtm_file_read(path, limit, &bytes, &size, error);
   if (status != CVTM_OK) return status;
+  if (refers_to_nodes(extension, bytes, size)) {
+    free(bytes);
+    status = cvtm_triangle_read_pair(path, limit, &bytes, &size, error);
+    if (status != CVTM_OK) return status;
+  }
   status = cvtm_polygons_read_bytes(extension, bytes, size, path, polygons, error);
   free(bytes);
   return status;

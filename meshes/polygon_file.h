@@ -20,20 +20,27 @@ typedef struct cvtm_polygons {
   int64_t ring_count;
   int64_t *start; /* ring_count + 1 */
   double *points; /* 2 * start[ring_count]: x, y in pixels, y down */
+  int y_up;       /* nonzero: as read, y is up, and cvtm_polygons_turn is still to be called */
 } cvtm_polygons;
+
+/* Polygons with y up become such with y down in an image of that height; others stay. */
+void cvtm_polygons_turn(cvtm_polygons *polygons, int height);
 
 /* A file with more corners is refused; chords of curves count. */
 enum { CVTM_POLYGON_CORNERS_MAX = 10000000 };
 
 void cvtm_polygons_free(cvtm_polygons *polygons);
 
-/* svg, geojson (or json) and csv, in pixels with y down as everywhere in the library.
+/* svg, geojson (or json) and csv, in pixels with y down as everywhere in the library; poly, with y
+ * up as in mesh files (y_up is set).
  * SVG: the `d` of every path (commands M L H V C S Q T Z, large or small; curves become
  * chords within 0.02 px; arcs are refused) and the `points` of every polygon, moved by the
  * `transform` attributes of the element and of those around it; a style, a viewBox and `use` change
  * nothing, and what stands in defs, clipPath, mask, symbol, pattern or marker is skipped. An entity
  * that is long or names another is refused. GeoJSON: Polygon and MultiPolygon, alone, in features
- * or in collections. CSV: lines `x, y`, an empty line between rings, `#` starts a comment. What is
+ * or in collections. CSV: lines `x, y`, an empty line between rings, `#` starts a comment.
+ * POLY (of Triangle): segments that make closed rings; its vertices may stand in the .node file
+ * beside it (in memory: before it). What is
  * inside follows the even-odd rule; the rings' own directions do not matter. Repeated points and
  * rings without area are dropped. CVTM_ERROR_INPUT with the line, or the two edges that cross. */
 int cvtm_polygon_format_known(const char *path);

@@ -143,3 +143,130 @@ def test_touching_holes(cvtmesh):
                      if name.startswith("hole"))
     assert np.allclose(centres, [(20, 80), (40, 40), (60, 60)], atol=2), centres
     assert np.allclose(boxes["outer"], [(10, 10), (90, 90)])
+
+
+def groups_of_inp(path):
+    """Nodes, element sets and node sets of an Abaqus deck, checked against its surfaces."""
+    nodes, elements, areas, sets, surfaces = {}, {}, {}, {}, {}
+    for line in path.read_text().splitlines():
+        if line.startswith("*"):
+            words = [word.strip() for word in line.split(",")]
+            keyword, values = words[0], dict(word.split("=") for word in words[1:])
+            continue
+        fields = [field.strip() for field in line.split(",") if field.strip()]
+        if keyword == "*NODE":
+            nodes[int(fields[0])] = [float(field) for field in fields[1:3]]
+        elif keyword == "*ELEMENT":
+            elements[int(fields[0])] = [int(field) for field in fields[1:]]
+            areas.setdefault(values["ELSET"], []).append(int(fields[0]))
+        elif keyword == "*NSET":
+            sets.setdefault(values["NSET"], []).extend(int(field) for field in fields)
+        elif keyword == "*SURFACE":
+            assert values["TYPE"] == "ELEMENT"
+            surfaces.setdefault(values["NAME"], []).append((int(fields[0]), int(fields[1][1:])))
+    assert list(nodes) == list(range(1, len(nodes) + 1))
+    assert list(elements) == list(range(1, len(elements) + 1))
+    points = np.array(list(nodes.values())) * [1, -1] + [0, HEIGHT]
+    lines = {}
+    for name, sides in surfaces.items():  # side S1 lies between the nodes 1 and 2
+        lines[name] = np.array([[elements[e][s - 1], elements[e][s % 3]] for e, s in sides]) - 1
+    assert all(len(set(found)) == len(found) for found in sets.values()), "a node twice"
+    areas = {name: np.array([elements[e] for e in found]) - 1 for name, found in areas.items()}
+    return points, areas, lines, {name: np.array(found) - 1 for name, found in sets.items()}
+
+
+def test_inp(labels):
+    labels.call("run", *RUN, "-o", "m.inp", "-o", "m.msh")
+    points, areas, lines, sets = groups_of_inp(labels.path("m.inp"))
+    check_groups("m.inp", points, areas, lines)
+    assert set(sets) == set(lines)
+    assert all(sorted(set(lines[name].flat)) == sorted(sets[name]) for name in lines)
+    theirs = meshio.read(labels.path("m.inp"))
+    assert sum(len(cells.data) for cells in theirs.cells) == sum(map(len, areas.values()))
+    both = [labels.call("stats", name).stdout.split(b":", 1)[1] for name in ("m.inp", "m.msh")]
+    assert both[0] == both[1]
+
+
+def rows_of(path):
+    return [[float(word) for word in line.split("#")[0].split()]
+            for line in path.read_text().splitlines() if line.split("#")[0].strip()]
+
+
+def test_triangle(labels):
+    """.node and .ele hold the mesh; .poly the boundary, a point in each hole and each region."""
+    labels.call("run", *RUN, *(f"-om.{end}" for end in ("node", "ele", "poly", "msh")))
+    nodes, triangles = rows_of(labels.path("m.node")), rows_of(labels.path("m.ele"))
+    points = np.array(nodes[1:])[:, 1:3] * [1, -1] + [0, HEIGHT]
+    corners = np.array(triangles[1:], int)[:, 1:4] - 1
+    assert nodes[0] == [len(points), 2, 1, 1] and triangles[0] == [len(corners), 3, 1]
+    assert (np.array(triangles[1:])[:, 4] == region_at(points[corners].mean(axis=1))).all()
+    both = [labels.call("stats", name).stdout.split(b":", 1)[1] for name in ("m.ele", "m.msh")]
+    assert both[0] == both[1]
+
+    rows = rows_of(labels.path("m.poly"))
+    parts = []
+    while rows:
+        count = int(rows[0][0])
+        parts.append(np.array(rows[1:count + 1]))
+        rows = rows[count + 1:]
+    vertices, segments, holes, seeds = parts
+    places = vertices[:, 1:3] * [1, -1] + [0, HEIGHT]
+    tags = meshio.read(labels.path("m.msh")).field_data
+    swap = {"hole-1": "hole-2", "hole-2": "hole-1"}
+    first = places[segments[segments[:, 3] == tags["hole-1"][0]][0, 1].astype(int) - 1]
+    for segment in segments:
+        name = line_name(places[segment[1:3].astype(int) - 1].mean(axis=0))
+        name = swap.get(name, name) if first[1] > 65 else name
+        assert tags[name][0] == segment[3]
+    holes = holes[:, 1:] * [1, -1] + [0, HEIGHT]
+    assert sorted(k for hole in holes for k in (0, 1) if inside(hole, HOLES[k])) == [0, 1]
+    seeds[:, 2] = HEIGHT - seeds[:, 2]
+    assert sorted(seeds[:, 3]) == [1, 2, 5]
+    assert (region_at(seeds[:, 1:3]) == seeds[:, 3]).all()
+
+
+def test_poly_as_polygon(cvtmesh):
+    """A .poly that was written is the same domain, with its vertices in it or beside it."""
+    cvtmesh.file("flat.npy", np.ones((100, 100), np.float32))
+    cvtmesh.file("rings.csv", "10,10\n90,15\n80,90\n10,80\n\n30,30\n30,50\n50,50\n50,30\n")
+    run = ("flat.npy", "-n", 400, "--iterations", 20, "--domain", "polygon", "--polygon")
+    first = cvtmesh.report("run", *run, "rings.csv", "-o", "a.poly", "-o", "a.msh")
+    again = cvtmesh.report("run", *run, "a.poly", "-o", "b.msh")
+    assert again["domain"]["area"] == pytest.approx(first["domain"]["area"], rel=1e-9)
+    assert again["domain"]["corners"] == first["domain"]["corners"] == 8
+    low, high = (np.sort(meshio.read(cvtmesh.path(name)).points[:, 1])[[0, -1]]
+                 for name in ("a.msh", "b.msh"))
+    assert np.allclose(low, high)
+    corners = "4 2 0 0\n0 10 10\n1 90 20\n2 80 80\n3 20 90\n"
+    segments = "4 0\n1 0 1\n2 1 2\n3 2 3\n4 3 0\n0\n"
+    cvtmesh.file("one.poly", corners + segments)
+    cvtmesh.file("two.poly", "# no vertices here\n0 2 0 0\n" + segments)
+    cvtmesh.file("two.node", corners)
+    areas = [cvtmesh.report("run", *run, name, "-o", "c.msh")["domain"]["area"]
+             for name in ("one.poly", "two.poly")]
+    assert areas[0] == areas[1] == pytest.approx(4900, rel=1e-3)
+    cvtmesh.file("open.poly", corners + "3 0\n1 0 1\n2 1 2\n3 2 3\n0\n")
+    cvtmesh.refused("run", *run, "open.poly", "-o", "c.msh", code=3, names=["open.poly", "closed"])
+
+
+def test_formats_without_a_domain(cvtmesh):
+    cvtmesh.file("p.node", "# square\n4 2 0 0\n1 0 0\n2 4 0\n3 4 3\n4 0 3\n")
+    cvtmesh.call("mesh", "p.node", "-o", "m.inp", "-o", "m.ele", "-o", "m.node")
+    for name in ("m.inp", "m.ele"):
+        assert cvtmesh.call("stats", name).stdout.startswith(f"{name}: 4 vertices, 2".encode())
+    assert sorted(tuple(row[1:3]) for row in rows_of(cvtmesh.path("m.node"))[1:]) == sorted(
+        [(0, 0), (4, 0), (4, 3), (0, 3)])
+    cvtmesh.refused("mesh", "p.node", "-o", "m.poly", code=2, names=["m.poly", "--domain"])
+    for name, text in (("a.inp", "*NODE\n1, 0, 0\n2, 1, 0\n3, 0, 1\n*ELEMENT, TYPE=CPS4\n1,1,2,3,3\n"),
+                       ("b.inp", "*NODE\n1, 0, 0\n1, 1, 0\n*ELEMENT, TYPE=CPS3\n1,1,1,1\n"),
+                       ("c.inp", "*NODE\n1, 0\n"), ("d.inp", "*INCLUDE, INPUT=x\n"),
+                       ("e.inp", "*NODE\n1, 0, 0\n2, 1, 0\n*ELEMENT, TYPE=S3\n1, 1, 2\n")):
+        cvtmesh.file(name, text)
+        cvtmesh.refused("stats", name, code=3, names=[name, "line"])
+    cvtmesh.file("bad.ele", "1 3 0\n1 1 2 9\n")
+    cvtmesh.file("bad.node", "3 2 0 0\n1 0 0\n2 1 0\n3 0 1\n")
+    cvtmesh.refused("stats", "bad.ele", code=3, names=["bad.ele"])
+    cvtmesh.file("alone.ele", "1 3 0\n1 1 2 3\n")
+    cvtmesh.refused("stats", "alone.ele", code=3, names=["alone.node"])
+    cvtmesh.file("skipped.node", "2 2 0 0\n1 0 0\n3 1 0\n")
+    cvtmesh.refused("mesh", "skipped.node", "-o", "m.obj", code=3, names=["order"])

@@ -6,7 +6,8 @@
 #include <math.h>
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
-  static const char *const extensions[] = {"obj", "off", "ply", "stl", "vtk", "vtu", "msh"};
+  static const char *const extensions[] = {"obj", "off", "ply", "stl", "vtk",
+                                           "vtu", "msh", "inp", "ele"};
   const size_t count = sizeof extensions / sizeof extensions[0];
   if (size < 1) return 0;
   cvtm_mesh mesh;

@@ -28,6 +28,9 @@ static void mesh_polygons(const cvtm_polygons *polygons) {
                                      &regions, &source, &error);
   /* Samples of rings that all but touch may cross. */
   if (status != CVTM_OK && status != CVTM_ERROR_INPUT) abort();
+  const cvtm_domain image = {100, 100, 0};
+  if (status == CVTM_OK && cvtm_regions_group(&mesh, image, NULL, 0, &regions, &error) != CVTM_OK)
+    abort();
   cvtm_mesh_free(&mesh);
   cvtm_regions_free(&regions);
   free(source);
@@ -36,7 +39,7 @@ static void mesh_polygons(const cvtm_polygons *polygons) {
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
-  static const char *const extensions[] = {"csv", "svg", "json"};
+  static const char *const extensions[] = {"csv", "svg", "json", "poly"};
   const size_t formats = sizeof extensions / sizeof extensions[0];
   if (size < 1) return 0;
   cvtm_polygons polygons = {0};

@@ -155,10 +155,11 @@ def test_reading(cvtmesh, points_file):
                 ("vtk42", {"binary": True})],
         "vtu": [("vtu", {"binary": False}), ("vtu", {"binary": True, "compression": None})],
         "msh": [("gmsh", {"binary": False}), ("gmsh", {"binary": True}),
-                ("gmsh22", {"binary": False})],
+                ("gmsh22", {"binary": False}), ("gmsh22", {"binary": True})],
         "stl": [("stl", {"binary": False}), ("stl", {"binary": True})],
         "obj": [("obj", {})],
         "off": [("off", {})],
+        "inp": [("abaqus", {})],
     }
     for extension, ways in variants.items():
         for file_format, keywords in ways:

@@ -1,0 +1,149 @@
+/* The boundary in a .poly file of Shewchuk's Triangle: vertices and segments; what is inside
+ * follows the even-odd rule, so that the points in holes say nothing new. */
+#include "meshes/polygon_rings.h"
+#include "meshes/triangle_text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct segments {
+  cvtm_source *source;
+  int64_t count;
+  int32_t *end;     /* 2 per segment */
+  int64_t *start;   /* per vertex and one more: its first entry in `beside` */
+  int32_t *beside;  /* segments by vertex */
+  uint8_t *used;    /* per segment */
+  int32_t *path;    /* vertices of the walk */
+  int64_t *on_path; /* per vertex: its place in the path, -1: none */
+} segments;
+
+static cvtm_status read_ends(segments *g, const cvtm_triangle_vertices *vertices, int64_t markers) {
+  cvtm_status status = CVTM_OK;
+  for (int64_t k = 0; k < g->count && status == CVTM_OK; ++k) {
+    double value[4];
+    for (int64_t c = 0; c < 3 + markers && status == CVTM_OK; ++c)
+      status = cvtm_source_value(g->source, CVTM_F64, &value[c]);
+    for (int c = 0; c < 2 && status == CVTM_OK; ++c) {
+      const double v = value[c + 1] - vertices->first;
+      if (!(v >= 0 && v < (double)vertices->count) || v != (double)(int64_t)v)
+        return cvtm_source_fail(g->source, "a segment names a vertex that does not exist");
+      g->end[2 * k + c] = (int32_t)v;
+    }
+    if (status == CVTM_OK && g->end[2 * k] == g->end[2 * k + 1])
+      status = cvtm_source_fail(g->source, "a segment has only one vertex");
+  }
+  return status;
+}
+
+static cvtm_status list_segments(segments *g, const cvtm_triangle_vertices *vertices) {
+  const int64_t n = vertices->count;
+  for (int64_t k = 0; k < 2 * g->count; ++k) ++g->start[g->end[k] + 1];
+  for (int64_t v = 0; v < n; ++v) {
+    if (g->start[v + 1] % 2 != 0) {
+      return cvtm_source_fail(g->source,
+                              "the segments are no closed rings: vertex %" PRId64 " has %" PRId64,
+                              v + (int64_t)vertices->first, g->start[v + 1]);
+    }
+    g->start[v + 1] += g->start[v];
+  }
+  for (int64_t k = 2 * g->count - 1; k >= 0; --k) /* start[v + 1] moves down to its first entry */
+    g->beside[--g->start[g->end[k] + 1]] = (int32_t)(k / 2);
+  for (int64_t v = 0; v < n; ++v) g->start[v] = g->start[v + 1];
+  g->start[n] = 2 * g->count;
+  return CVTM_OK;
+}
+
+/* An unused segment at vertex v; -1: there is none. */
+static int32_t next_segment(const segments *g, int32_t v) {
+  for (int64_t k = g->start[v]; k < g->start[v + 1]; ++k)
+    if (!g->used[g->beside[k]]) return g->beside[k];
+  return -1;
+}
+
+/* Walks from `first` until no segment is left; every vertex that is met again closes a ring. */
+static cvtm_status walk(segments *g, int32_t first, const double *points, cvtm_ring_collector *c) {
+  int64_t length = 0;
+  for (int32_t v = first;;) {
+    if (g->on_path[v] >= 0) {
+      const int64_t begin = g->on_path[v];
+      for (int64_t k = begin; k < length; ++k) {
+        const double *p = points + 2 * (int64_t)g->path[k];
+        const cvtm_status status = cvtm_ring_add_point(c, p[0], p[1]);
+        if (status != CVTM_OK) return status;
+        g->on_path[g->path[k]] = -1;
+      }
+      const cvtm_status status = cvtm_ring_close(c);
+      if (status != CVTM_OK) return status;
+      length = begin;
+    }
+    const int32_t segment = next_segment(g, v);
+    if (segment < 0) return CVTM_OK;
+    g->used[segment] = 1;
+    g->on_path[v] = length;
+    g->path[length++] = v;
+    v = g->end[2 * (int64_t)segment] == v ? g->end[2 * (int64_t)segment + 1]
+                                          : g->end[2 * (int64_t)segment];
+  }
+}
+
+static cvtm_status read_segments(cvtm_source *s, const cvtm_triangle_vertices *vertices,
+                                 cvtm_ring_collector *c) {
+  segments g = {.source = s};
+  int64_t markers = 0;
+  cvtm_status status =
+      cvtm_source_integer(s, CVTM_I64, 0, INT32_MAX / 2, "number of segments", &g.count);
+  if (status == CVTM_OK) status = cvtm_source_integer(s, CVTM_I64, 0, 1, "markers", &markers);
+  if (status != CVTM_OK) return status;
+  if ((uint64_t)g.count > s->size)
+    return cvtm_source_fail(s, "more segments are claimed than the file can hold");
+  const size_t n = (size_t)vertices->count + 2, m = (size_t)g.count + 1;
+  g.end = malloc(2 * m * sizeof *g.end);
+  g.start = calloc(n, sizeof *g.start);
+  g.beside = malloc(2 * m * sizeof *g.beside);
+  g.used = calloc(m, 1);
+  g.path = malloc((m + 1) * sizeof *g.path);
+  g.on_path = malloc(n * sizeof *g.on_path);
+  if (!g.end || !g.start || !g.beside || !g.used || !g.path || !g.on_path) {
+    status = cvtm_source_no_memory(s);
+  } else {
+    for (size_t v = 0; v < n; ++v) g.on_path[v] = -1;
+    status = read_ends(&g, vertices, markers);
+    if (status == CVTM_OK) status = list_segments(&g, vertices);
+    for (int64_t k = 0; k < g.count && status == CVTM_OK; ++k)
+      if (!g.used[k]) status = walk(&g, g.end[2 * k], vertices->points, c);
+  }
+  free(g.end);
+  free(g.start);
+  free(g.beside);
+  free(g.used);
+  free(g.path);
+  free(g.on_path);
+  return status;
+}
+
+/* Numbers that follow on the next line that has any. */
+static int count_on_line(cvtm_source s) {
+  cvtm_token token;
+  int count = 0;
+  if (!cvtm_source_token(&s, &token)) return 0;
+  do ++count;
+  while (cvtm_source_line_token(&s, &token));
+  return count;
+}
+
+cvtm_status cvtm_read_polygons_poly(cvtm_source *s, cvtm_ring_collector *c) {
+  cvtm_triangle_vertices vertices, none;
+  cvtm_status status = cvtm_triangle_read_vertices(s, &vertices);
+  if (status != CVTM_OK) return status;
+  /* After the vertices of a .node file, the empty list that refers to them. */
+  if (count_on_line(*s) > 2) {
+    status = cvtm_triangle_read_vertices(s, &none);
+    if (status == CVTM_OK && none.count > 0)
+      status = cvtm_source_fail(s, "vertices are listed twice");
+    free(none.points);
+  }
+  if (status == CVTM_OK) status = read_segments(s, &vertices, c);
+  free(vertices.points);
+  return status;
+}
