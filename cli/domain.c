@@ -27,7 +27,8 @@ static const char *file_of(const cli_options *options, int kind) {
 }
 
 int cli_domain_check(const cli_options *options) {
-  static const char *const names[] = {"none", "image", "mask", "polygon", "labels", "segment"};
+  static const char *const names[] = {"none",   "image",   "mask", "polygon",
+                                      "labels", "segment", "frame"};
   const int kind = options->domain.kind;
   for (int other = CLI_DOMAIN_MASK; other <= CLI_DOMAIN_LABELS; ++other) {
     const char *file = file_of(options, other);
@@ -44,11 +45,13 @@ int cli_domain_check(const cli_options *options) {
     return cli_usage_error(options->command, "--domain-smooth needs --domain image or mask");
   if (options->domain.sliding && kind == CLI_DOMAIN_NONE)
     return cli_usage_error(options->command, "--boundary sliding needs --domain");
+  if (options->domain.pairs_out != NULL && !(kind != CLI_DOMAIN_NONE && options->periodic))
+    return cli_usage_error(options->command, "--pairs-out needs --domain and --periodic");
   if (kind == CLI_DOMAIN_NONE) return CLI_EXIT_OK;
   if (options->points == 0 && options->density_from != CVTM_DENSITY_FROM_SIZE)
     return cli_usage_error(options->command, "--points is missing");
-  if (options->periodic)
-    return cli_usage_error(options->command, "--periodic has no boundary for --domain");
+  if (options->periodic && kind == CLI_DOMAIN_POLYGON)
+    return cli_usage_error(options->command, "--periodic and --domain polygon exclude each other");
   if (options->init != NULL || options->fixed != NULL)
     return cli_usage_error(options->command, "--domain places the fixed sites itself");
   if (kind == CLI_DOMAIN_IMAGE && strcmp(options->input, "-") == 0)
@@ -142,24 +145,40 @@ static cvtm_status take_labels(const char *path, const cvtm_image *image, int32_
   return CVTM_OK;
 }
 
+/* The values of an image, which goes on for `margin` pixels on all sides, into wide. */
+static void widen(const cvtm_image *image, int margin, double *wide) {
+  const int64_t w = image->width, h = image->height, row = w + 2 * margin;
+  for (int64_t j = -margin; j < h + margin; ++j) {
+    const float *from = image->value + (j % h + h) % h * w;
+    for (int64_t i = -margin; i < w + margin; ++i)
+      wide[(j + margin) * row + i + margin] = (double)from[(i % w + w) % w];
+  }
+}
+
 /* Smooths by 2 G v - G G v, G the Gaussian: to first order this moves no curved edge, so that the
  * area is kept. For the ragged contours of thresholded photographs. */
-static cvtm_status smooth_coverage(double sigma, cvtm_image *image, cvtm_error *error) {
+static cvtm_status smooth_coverage(double sigma, int periodic, cvtm_image *image,
+                                   cvtm_error *error) {
   const size_t pixels = (size_t)image->width * (size_t)image->height;
   size_t valid =
       0; /* with a value outside [0, 1], which cvtm_contour_of_mask refuses, no smoothing */
   while (valid < pixels && image->value[valid] >= 0 && image->value[valid] <= 1) ++valid;
   if (!(sigma > 0) || valid < pixels) return CVTM_OK;
-  double *once = malloc(2 * pixels * sizeof *once);
+  const int margin = periodic ? (int)ceil(8 * sigma) : 0; /* both Gaussians have decayed */
+  const int w = image->width + 2 * margin, h = image->height + 2 * margin;
+  const size_t wide = (size_t)w * (size_t)h;
+  double *once = malloc(2 * wide * sizeof *once);
   if (once == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to smooth the domain");
-  double *twice = once + pixels;
-  for (size_t k = 0; k < pixels; ++k) once[k] = (double)image->value[k];
-  cvtm_status status = cvtm_shades_blur(image->width, image->height, sigma, once, error);
-  memcpy(twice, once, pixels * sizeof *twice);
-  if (status == CVTM_OK)
-    status = cvtm_shades_blur(image->width, image->height, sigma, twice, error);
-  for (size_t k = 0; k < pixels && status == CVTM_OK; ++k)
-    image->value[k] = (float)fmin(fmax(2 * once[k] - twice[k], 0), 1);
+  double *twice = once + wide;
+  widen(image, margin, once);
+  cvtm_status status = cvtm_shades_blur(w, h, sigma, once, error);
+  memcpy(twice, once, wide * sizeof *twice);
+  if (status == CVTM_OK) status = cvtm_shades_blur(w, h, sigma, twice, error);
+  for (size_t k = 0; k < pixels && status == CVTM_OK; ++k) {
+    const size_t columns = (size_t)image->width;
+    const size_t from = (k / columns + (size_t)margin) * (size_t)w + k % columns + (size_t)margin;
+    image->value[k] = (float)fmin(fmax(2 * once[from] - twice[from], 0), 1);
+  }
   free(once);
   return status;
 }
@@ -188,7 +207,7 @@ static cvtm_status trace_picture(const cli_options *options, const char *path, c
     status = trace_labels(path, &picture, settings, contour, error);
   } else if (status == CVTM_OK) {
     make_coverage(options, &picture);
-    status = smooth_coverage(options->domain.smooth, &picture, error);
+    status = smooth_coverage(options->domain.smooth, options->periodic, &picture, error);
     if (status == CVTM_OK)
       status =
           cvtm_contour_of_mask(picture.value, image.width, image.height, settings, contour, error);
@@ -218,9 +237,14 @@ cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, const
   cvtm_contour_options settings;
   cvtm_contour_defaults(&settings);
   settings.smallest = domain->smallest = options->domain.smallest;
+  settings.border = options->periodic           ? CVTM_BORDER_PERIODIC
+                    : kind == CLI_DOMAIN_LABELS ? CVTM_BORDER_FLAT
+                                                : CVTM_BORDER_EMPTY;
   cvtm_status status =
       kind == CLI_DOMAIN_SEGMENT ? cvtm_contour_of_mask(segmented, image.width, image.height,
                                                         &settings, &domain->contour, error)
+      : kind == CLI_DOMAIN_FRAME
+          ? cvtm_contour_of_frame(image.width, image.height, &settings, &domain->contour, error)
       : kind == CLI_DOMAIN_POLYGON
           ? trace_polygons(path, image, &settings, &domain->contour, error)
           : trace_picture(options, path, image, &settings, &domain->contour, error);
@@ -373,6 +397,10 @@ void cli_domain_report(const cli_domain *domain, cJSON *report) {
   cli_json_integer(entry, "dropped_sites", domain->dropped);
   cli_json_integer(entry, "slides", domain->slides.count);
   if (domain->slides.count > 0) cli_json_real(entry, "energy_locked", domain->slides.start_energy);
+  if (domain->regions.pairs != NULL) {
+    cli_json_integer(entry, "pairs", domain->regions.pair_count);
+    cli_json_integer(entry, "unpaired_vertices", domain->regions.unpaired);
+  }
   cli_json_real(entry, "spacing", domain->figures.spacing);
   cli_json_real(entry, "area", domain->contour.area);
   cli_json_real(entry, "mesh_area", domain->mesh_area);
@@ -386,6 +414,9 @@ void cli_domain_print_summary(const cli_domain *domain) {
           (long long)domain->boundary.vertex_count, (long long)count_corners(&domain->boundary),
           hausdorff(domain),
           100 * fabs(domain->mesh_area - domain->contour.area) / domain->contour.area);
+  if (domain->regions.pairs != NULL)
+    fprintf(stderr, "  periodic   %lld pairs of vertices on opposite sides, %lld without a copy\n",
+            (long long)domain->regions.pair_count, (long long)domain->regions.unpaired);
   if (domain->contour.dropped > 0)
     fprintf(stderr, "  note       %lld specks of less than %g square pixels were left out\n",
             (long long)domain->contour.dropped, domain->smallest);

@@ -16,7 +16,8 @@ typedef enum cli_domain_kind {
   CLI_DOMAIN_MASK,
   CLI_DOMAIN_POLYGON,
   CLI_DOMAIN_LABELS,
-  CLI_DOMAIN_SEGMENT
+  CLI_DOMAIN_SEGMENT,
+  CLI_DOMAIN_FRAME
 } cli_domain_kind;
 
 typedef struct cli_domain {

@@ -54,13 +54,11 @@ static const cli_choice cvt_efforts[] = {{"low", CVTM_CVT_EFFORT_LOW},
                                          {"normal", CVTM_CVT_EFFORT_NORMAL},
                                          {"high", CVTM_CVT_EFFORT_HIGH},
                                          END_OF_CHOICES};
-static const cli_choice domain_kinds[] = {{"none", CLI_DOMAIN_NONE},
-                                          {"image", CLI_DOMAIN_IMAGE},
-                                          {"mask", CLI_DOMAIN_MASK},
-                                          {"polygon", CLI_DOMAIN_POLYGON},
-                                          {"labels", CLI_DOMAIN_LABELS},
-                                          {"segment", CLI_DOMAIN_SEGMENT},
-                                          END_OF_CHOICES};
+static const cli_choice domain_kinds[] = {
+    {"none", CLI_DOMAIN_NONE},     {"image", CLI_DOMAIN_IMAGE},
+    {"mask", CLI_DOMAIN_MASK},     {"polygon", CLI_DOMAIN_POLYGON},
+    {"labels", CLI_DOMAIN_LABELS}, {"segment", CLI_DOMAIN_SEGMENT},
+    {"frame", CLI_DOMAIN_FRAME},   END_OF_CHOICES};
 static const cli_choice msh_versions[] = {
     {"4.1", CVTM_MSH_4_1}, {"2.2", CVTM_MSH_2_2}, END_OF_CHOICES};
 static const cli_choice boundary_kinds[] = {{"locked", 0}, {"sliding", 1}, END_OF_CHOICES};
@@ -227,7 +225,8 @@ const cli_option_row cli_option_rows[] = {
 
   {"domain", 0, RUN, CHOICE(domain.kind, domain_kinds),
    "mesh a domain and keep its boundary: what is dark in the image (bright with\n"
-   "--invert), or what a file holds; none: all sites are free"},
+   "--invert), what a file holds, or the whole image (frame); none: all sites are\n"
+   "free"},
   {"mask", 0, RUN, TEXT(domain.mask, "IMAGE"), "domain: alpha if the image has any, else what is bright", CLI_READS},
   {"polygon", 0, RUN, TEXT(domain.polygon, "FILE"), "domain: polygons with holes (svg, geojson, csv, poly)", CLI_READS},
   {"labels", 0, RUN, TEXT(domain.labels, "IMAGE"),
@@ -236,6 +235,8 @@ const cli_option_row cli_option_rows[] = {
    "of an image or a mask: smooth the ragged contours of photographs, in pixels"},
   {"domain-smallest", 0, RUN, REAL(domain.smallest, "AREA", 0, 1e12),
    "leave out islands and holes of less than so many square pixels"},
+  {"pairs-out", 0, RUN, TEXT(domain.pairs_out, "FILE"),
+   "of --domain --periodic: write the pairs of vertices on opposite sides as NPY", CLI_WRITES},
   {"boundary", 0, RUN, CHOICE(domain.sliding, boundary_kinds),
    "sites on the boundary keep their places, or move along it to lower energy"},
   {"boundary-tolerance", 0, RUN, REAL(domain.tolerance, "PIXELS", 0.01, 100),

@@ -86,6 +86,7 @@ typedef struct cli_options {
   struct {
     int kind; /* cli_domain_kind */
     const char *mask, *polygon, *labels;
+    const char *pairs_out;
     double smooth, smallest, tolerance;
     int sliding;
   } domain;

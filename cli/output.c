@@ -91,6 +91,9 @@ static int check_extensions(const cli_options *options) {
   if (!has_extension(options->equal_mass.weights_out, "npy"))
     return cli_usage_error(options->command, "%s: --weights-out is written as .npy",
                            options->equal_mass.weights_out);
+  if (!has_extension(options->domain.pairs_out, "npy"))
+    return cli_usage_error(options->command, "%s: --pairs-out is written as .npy",
+                           options->domain.pairs_out);
   return CLI_EXIT_OK;
 }
 

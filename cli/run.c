@@ -43,8 +43,11 @@ static cvtm_status triangulate(cli_run_job *r, cvtm_error *error) {
   if (r->options.domain.kind != CLI_DOMAIN_NONE) {
     cvtm_status status = cli_domain_triangulate(&r->shape, r->sites, r->mass, r->centroid,
                                                 &r->count, &r->mesh, error);
+    const cvtm_domain image = {r->domain.width, r->domain.height, r->options.periodic};
     if (status == CVTM_OK)
-      status = cvtm_regions_group(&r->mesh, r->domain, NULL, 0, &r->shape.regions, error);
+      status = cvtm_regions_group(&r->mesh, image, NULL, 0, &r->shape.regions, error);
+    if (status == CVTM_OK && image.periodic)
+      status = cvtm_regions_pair(&r->mesh, image, &r->shape.regions, error);
     if (status == CVTM_OK) status = cvtm_cells_of_domain(&r->mesh, &r->cells, error);
     if (status == CVTM_OK) status = cvtm_quality_compute(&r->mesh, NULL, &r->quality, error);
     return status;
@@ -84,6 +87,11 @@ static cvtm_status write_outputs(cli_run_job *r, cvtm_error *error) {
   if (status == CVTM_OK && r->options.equal_mass.weights_out != NULL)
     status = cvtm_npy_write(r->options.equal_mass.weights_out, 'f', (int)sizeof(double), 1,
                             &r->count, r->equal.weights, error);
+  if (status == CVTM_OK && r->options.domain.pairs_out != NULL) {
+    const int64_t pairs[2] = {r->shape.regions.pair_count, 3};
+    status = cvtm_npy_write(r->options.domain.pairs_out, 'i', (int)sizeof(int32_t), 2, pairs,
+                            r->shape.regions.pairs, error);
+  }
   if (status != CVTM_OK || r->options.density_out == NULL) return status;
   const int64_t shape[2] = {r->domain.height, r->domain.width};
   return cvtm_npy_write(r->options.density_out, 'f', (int)sizeof(float), 2, shape, r->density,

@@ -145,6 +145,7 @@ int cli_run_read_density(cli_run_job *r, cvtm_device *device) {
                       r->options.init == NULL;
   if (status == CVTM_OK && r->options.domain.kind != CLI_DOMAIN_NONE) {
     status = read_domain(r, &error);
+    r->domain.periodic = 0; /* the sites of both sides are there: cells end at the sides */
     if (status == CVTM_OK) r->options.points = r->shape.figures.sites;
   } else if (status == CVTM_OK && by_size) {
     status = count_by_size(r, &error);

@@ -122,6 +122,7 @@ static void print_written(const cli_options *options) {
   if (options->picture != NULL) print_name(options->picture, &first);
   if (options->density_out != NULL) print_name(options->density_out, &first);
   if (options->equal_mass.weights_out != NULL) print_name(options->equal_mass.weights_out, &first);
+  if (options->domain.pairs_out != NULL) print_name(options->domain.pairs_out, &first);
   if (options->report != NULL) print_name(options->report, &first);
   if (options->view.watch != NULL) print_name(options->view.watch, &first);
   fputc('\n', stderr);

@@ -21,6 +21,7 @@ void cvtm_boundary_free(cvtm_boundary *boundary) {
   free(boundary->deviation);
   free(boundary->along);
   free(boundary->home);
+  free(boundary->pairs);
   *boundary = (cvtm_boundary){0};
 }
 
@@ -49,7 +50,8 @@ typedef struct sampler {
   int64_t *cuts; /* of the track: where the vertices are */
   int64_t cut_capacity;
   cvtm_boundary made;
-  int64_t vertex_capacity, edge_capacity;
+  int64_t vertex_capacity, edge_capacity, pair_capacity;
+  int64_t *first_edge; /* of each arc */
   cvtm_error *error;
 } sampler;
 
@@ -284,16 +286,54 @@ static cvtm_status sample_arc(sampler *s, const cvtm_contour *c, int64_t arc, co
   return status;
 }
 
+/* The vertices of the arc's twin, moved to this side of the image. */
+static cvtm_status copy_twin(sampler *s, const cvtm_contour *c, int64_t arc, const int32_t *ends) {
+  cvtm_boundary *b = &s->made;
+  const int64_t twin = c->twin[arc], first = s->first_edge[twin];
+  const double *p = c->points + 2 * c->start[arc], *q = c->points + 2 * c->start[twin];
+  const int across = p[0] != q[0] ? 0 : 1;
+  int32_t from = ends[0];
+  cvtm_status status = CVTM_OK;
+  for (int64_t e = first; e < s->first_edge[twin + 1] && status == CVTM_OK; ++e) {
+    const int32_t pattern = b->edges[2 * e + 1];
+    const int last = e + 1 == s->first_edge[twin + 1];
+    double place[2];
+    memcpy(place, b->points + 2 * (int64_t)pattern, sizeof place);
+    place[across] = p[across];
+    const int32_t to = last ? ends[1] : add_vertex(s, place, b->along[pattern], 0);
+    if (to < 0) return no_vertex(s);
+    if (!last) {
+      if (!cvtm_grow(&b->pairs, 2 * sizeof *b->pairs, &s->pair_capacity, b->pair_count + 1))
+        return no_memory(s->error);
+      b->pairs[2 * b->pair_count] = pattern;
+      b->pairs[2 * b->pair_count++ + 1] = to;
+    }
+    status = add_edge(s, from, to, c->left[arc], c->right[arc], b->deviation[e]);
+    from = to;
+  }
+  return status;
+}
+
 cvtm_status cvtm_boundary_sample(const cvtm_contour *contour, cvtm_spacing spacing,
                                  const void *context, cvtm_boundary *boundary, cvtm_error *error) {
-  sampler s = {.spacing = spacing, .context = context, .error = error};
-  int32_t *vertex_of = malloc((2 * (size_t)contour->arc_count + 1) * sizeof *vertex_of);
-  cvtm_status status =
-      vertex_of != NULL ? add_end_vertices(&s, contour, vertex_of) : no_memory(error);
+  const size_t arcs = (size_t)contour->arc_count;
+  sampler s = {.spacing = spacing,
+               .context = context,
+               .first_edge = malloc((arcs + 1) * sizeof *s.first_edge),
+               .error = error};
+  int32_t *vertex_of = malloc((2 * arcs + 1) * sizeof *vertex_of);
+  cvtm_status status = vertex_of != NULL && s.first_edge != NULL
+                           ? add_end_vertices(&s, contour, vertex_of)
+                           : no_memory(error);
   for (int64_t arc = 0; arc < contour->arc_count && status == CVTM_OK; ++arc) {
-    status = sample_arc(&s, contour, arc, vertex_of + 2 * arc);
+    const int is_copy = contour->twin != NULL && contour->twin[arc] >= 0;
+    s.first_edge[arc] = s.made.edge_count;
+    status = is_copy ? copy_twin(&s, contour, arc, vertex_of + 2 * arc)
+                     : sample_arc(&s, contour, arc, vertex_of + 2 * arc);
+    s.first_edge[arc + 1] = s.made.edge_count;
   }
   free(vertex_of);
+  free(s.first_edge);
   free_track(&s.track);
   free(s.cuts);
   if (status != CVTM_OK) {
@@ -455,7 +495,26 @@ static cvtm_status hold_bad_edges(slider *s, const double *deviation, int64_t *f
     }
   }
   free(crossed);
+  for (int64_t k = 0; k < b->pair_count; ++k) {
+    uint8_t *first = &s->held[b->pairs[2 * k]], *second = &s->held[b->pairs[2 * k + 1]];
+    *held += *first != *second;
+    *first = *second = *first | *second;
+  }
   return status;
+}
+
+/* Two vertices on opposite sides of a periodic image have one wish, the mean of both; where it lies
+ * across the side does not matter. */
+static void share_wishes(const cvtm_boundary *b, double *wish) {
+  for (int64_t k = 0; k < b->pair_count; ++k) {
+    const int64_t u = b->pairs[2 * k], v = b->pairs[2 * k + 1];
+    const double *p = b->points + 2 * u, *q = b->points + 2 * v;
+    const int across = p[0] != q[0] ? 0 : 1;
+    wish[2 * u + !across] = wish[2 * v + !across] =
+        0.5 * (wish[2 * u + !across] + wish[2 * v + !across]);
+    wish[2 * u + across] = p[across];
+    wish[2 * v + across] = q[across];
+  }
 }
 
 typedef struct boundary_state {
@@ -475,15 +534,18 @@ cvtm_status cvtm_boundary_slide(const cvtm_contour *contour, const double *wish,
   const size_t n = (size_t)boundary->vertex_count, edges = (size_t)boundary->edge_count;
   const boundary_state now = {boundary->points, boundary->along, boundary->deviation};
   boundary_state old = {malloc((3 * n + edges + 1) * sizeof(double)), NULL, NULL};
+  double *shared = malloc((2 * n + 1) * sizeof *shared);
   slider s = {.sampler = {.made = *boundary, .error = error},
-              .wish = wish,
+              .wish = shared,
               .share = share,
               .held = calloc(n + 1, 1),
               .wanted = malloc((edges + 1) * sizeof(double))};
-  cvtm_status status = old.points && s.held && s.wanted ? CVTM_OK : no_memory(error);
+  cvtm_status status = old.points && shared && s.held && s.wanted ? CVTM_OK : no_memory(error);
   if (status == CVTM_OK) {
     old.along = old.points + 2 * n;
     old.deviation = old.along + n;
+    memcpy(shared, wish, 2 * n * sizeof *shared);
+    share_wishes(boundary, shared);
     copy_state(boundary, &now, &old);
   }
   for (int64_t found = 1, held = 1; status == CVTM_OK && found > 0;) {
@@ -496,6 +558,7 @@ cvtm_status cvtm_boundary_slide(const cvtm_contour *contour, const double *wish,
   free_track(&s.spare);
   free(s.sampler.cuts);
   free(old.points);
+  free(shared);
   free(s.held);
   free(s.wanted);
   return status;

@@ -12,6 +12,7 @@
 void cvtm_contour_defaults(cvtm_contour_options *options) {
   options->corner_angle = 40;
   options->smallest = 1;
+  options->border = CVTM_BORDER_EMPTY;
 }
 
 void cvtm_contour_free(cvtm_contour *contour) {
@@ -20,6 +21,7 @@ void cvtm_contour_free(cvtm_contour *contour) {
   free(contour->corner);
   free(contour->left);
   free(contour->right);
+  free(contour->twin);
   *contour = (cvtm_contour){0};
 }
 
@@ -74,13 +76,18 @@ static cvtm_status check_size(int width, int height, const cvtm_contour_options 
   return CVTM_OK;
 }
 
-/* Of a mask or of labels, the other being NULL. */
-static cvtm_status contour_of(const float *coverage, const int32_t *labels, int width, int height,
+static cvtm_status contour_of(const cvtm_contour_picture *picture,
                               const cvtm_contour_options *options, cvtm_contour *contour,
                               cvtm_error *error) {
+  const int least = 3; /* pixels of a side, so that the images of a square on a torus differ */
   cvtm_contour made = {0};
-  cvtm_status status =
-      cvtm_contour_trace(coverage, labels, width, height, options->smallest, &made, error);
+  if (picture->border == CVTM_BORDER_PERIODIC &&
+      (picture->width < least || picture->height < least))
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "a periodic domain has %d x %d pixels or more", least,
+                     least);
+  cvtm_status status = cvtm_contour_trace(picture, options->smallest, &made, error);
+  if (status == CVTM_OK && picture->border != CVTM_BORDER_EMPTY)
+    status = cvtm_contour_add_sides(picture, &made, error);
   if (status == CVTM_OK && made.arc_count == 0) {
     status = cvtm_fail(error, CVTM_ERROR_INPUT,
                        made.dropped > 0 ? "the domain is empty: nothing in it is larger than %g "
@@ -90,7 +97,7 @@ static cvtm_status contour_of(const float *coverage, const int32_t *labels, int 
   }
   if (status == CVTM_OK) {
     made.area = regions_area(&made);
-    status = cvtm_contour_find_corners(&made, width, height, options->corner_angle, error);
+    status = cvtm_contour_find_corners(&made, picture, options->corner_angle, error);
   }
   if (status != CVTM_OK) {
     cvtm_contour_free(&made);
@@ -110,7 +117,8 @@ cvtm_status cvtm_contour_of_mask(const float *coverage, int width, int height,
                        (int)(p % width), (int)(p / width), (double)coverage[p]);
   }
   if (status != CVTM_OK) return status;
-  return contour_of(coverage, NULL, width, height, options, contour, error);
+  const cvtm_contour_picture picture = {coverage, NULL, width, height, options->border};
+  return contour_of(&picture, options, contour, error);
 }
 
 cvtm_status cvtm_contour_of_labels(const int32_t *labels, int width, int height,
@@ -123,7 +131,24 @@ cvtm_status cvtm_contour_of_labels(const int32_t *labels, int width, int height,
                        (int)(p % width), (int)(p / width), labels[p]);
   }
   if (status != CVTM_OK) return status;
-  return contour_of(NULL, labels, width, height, options, contour, error);
+  const cvtm_contour_picture picture = {NULL, labels, width, height, options->border};
+  return contour_of(&picture, options, contour, error);
+}
+
+cvtm_status cvtm_contour_of_frame(int width, int height, const cvtm_contour_options *options,
+                                  cvtm_contour *contour, cvtm_error *error) {
+  cvtm_status status = check_size(width, height, options, error);
+  if (status != CVTM_OK) return status;
+  const size_t pixels = (size_t)width * (size_t)height;
+  int32_t *labels = malloc(pixels * sizeof *labels);
+  if (labels == NULL) return cvtm_contour_no_memory(error);
+  for (size_t k = 0; k < pixels; ++k) labels[k] = 1;
+  const cvtm_contour_picture picture = {
+      NULL, labels, width, height,
+      options->border == CVTM_BORDER_PERIODIC ? CVTM_BORDER_PERIODIC : CVTM_BORDER_FLAT};
+  status = contour_of(&picture, options, contour, error);
+  free(labels);
+  return status;
 }
 
 /* One ring, begun at a corner if it has any. */

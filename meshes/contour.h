@@ -22,22 +22,30 @@ typedef struct cvtm_contour {
   double *points;
   uint8_t *corner; /* per point: keeps its place as a vertex; ends of open arcs are corners */
   int32_t *left, *right;
-  double area;         /* of all regions */
+  int64_t *twin; /* per arc: the earlier arc that it equals, on the opposite side of a periodic
+                    image, or -1; NULL: the image is not periodic */
+  double area;   /* of all regions */
   double corner_shift; /* farthest that a corner was moved from the traced curve */
   int64_t dropped;     /* closed curves around less than the smallest area */
 } cvtm_contour;
 
 void cvtm_contour_free(cvtm_contour *contour);
 
+/* What the sides of the image are to a domain that reaches them. empty: beyond them there is
+ * nothing. flat: the domain ends exactly there. periodic: that, too, but regions go on at the
+ * opposite side, whose points are the same but for one coordinate. */
+typedef enum cvtm_border { CVTM_BORDER_EMPTY, CVTM_BORDER_FLAT, CVTM_BORDER_PERIODIC } cvtm_border;
+
 typedef struct cvtm_contour_options {
   double corner_angle; /* degrees; a turn at least so sharp is a corner; 40 (polygons: 10) */
   double smallest;     /* square pixels: closed curves around less are dropped; 1 */
+  cvtm_border border;  /* of masks and labels; empty */
 } cvtm_contour_options;
 
 void cvtm_contour_defaults(cvtm_contour_options *options);
 
 /* Marching squares (Lorensen & Cline 1987, in the plane) between the pixels' centres at half
- * coverage; beyond the image there is nothing, so that what touches its border ends there. Of
+ * coverage. What touches the border of the image ends there, or goes on at the opposite side. Of
  * pixels that meet in a corner alone the brighter diagonal is joined. The regions are 1, and 0.
  * coverage: width * height in [0, 1]. A corner is where the straight lines fitted to both sides
  * turn by corner_angle or more; it is put where they meet, at most half a pixel from the curve
@@ -50,6 +58,9 @@ cvtm_status cvtm_contour_of_mask(const float *coverage, int width, int height,
 cvtm_status cvtm_contour_of_labels(const int32_t *labels, int width, int height,
                                    const cvtm_contour_options *options, cvtm_contour *contour,
                                    cvtm_error *error);
+/* The whole image, one region, with a flat or periodic border. */
+cvtm_status cvtm_contour_of_frame(int width, int height, const cvtm_contour_options *options,
+                                  cvtm_contour *contour, cvtm_error *error);
 /* The rings as they are; CVTM_ERROR_INPUT if one leaves the image. */
 cvtm_status cvtm_contour_of_polygons(const cvtm_polygons *polygons, int width, int height,
                                      const cvtm_contour_options *options, cvtm_contour *contour,
@@ -72,6 +83,9 @@ typedef struct cvtm_boundary {
   double *deviation;     /* per edge: largest distance between it and its stretch of the contour */
   double *along; /* per vertex: its way along the contour from the corner before it; 0 at corners */
   double *home;  /* per vertex: that when it was sampled */
+  int32_t *pairs; /* 2 * pair_count: vertices on the left or upper side of a periodic image that are
+                     no ends of arcs, and the same on the opposite side */
+  int64_t pair_count;
 } cvtm_boundary;
 
 void cvtm_boundary_free(cvtm_boundary *boundary);

@@ -225,7 +225,7 @@ static void find_corners(cvtm_contour *c, double *traced, int64_t arc, double an
   double *p = c->points + 2 * c->start[arc], *raw = traced + 2 * c->start[arc];
   uint8_t *corner = c->corner + c->start[arc];
   const int64_t count = c->start[arc + 1] - c->start[arc];
-  const int closed = cvtm_contour_is_closed(c, arc);
+  const int closed = cvtm_contour_is_closed(c, arc) && !corner[0];
   if (closed) {
     rotate_points(p, count, farthest_from(p, count - 1, p[0], p[1]), work->copy);
     memcpy(raw, p, (size_t)count * 2 * sizeof *p);
@@ -323,17 +323,30 @@ static cvtm_status untangle_corners(cvtm_contour *c, const double *traced, cvtm_
   return status;
 }
 
-cvtm_status cvtm_contour_find_corners(cvtm_contour *c, int width, int height, double angle,
-                                      cvtm_error *error) {
+/* Corners that came too close to a side of the image, where the sides' vertices are, go back. */
+static void leave_sides(cvtm_contour *c, const double *traced,
+                        const cvtm_contour_picture *picture) {
+  const double room = 0.2; /* pixels */
+  for (int64_t k = 0; k < c->start[c->arc_count]; ++k) {
+    double *p = c->points + 2 * k;
+    const double depth =
+        fmin(fmin(p[0], picture->width - p[0]), fmin(p[1], picture->height - p[1]));
+    if (depth < room) memcpy(p, traced + 2 * k, 2 * sizeof *p);
+  }
+}
+
+cvtm_status cvtm_contour_find_corners(cvtm_contour *c, const cvtm_contour_picture *picture,
+                                      double angle, cvtm_error *error) {
   const int64_t points = c->start[c->arc_count];
   double *traced = malloc(2 * (size_t)points * sizeof *traced);
   if (traced == NULL) return cvtm_contour_no_memory(error);
   memcpy(traced, c->points, 2 * (size_t)points * sizeof *traced);
   cvtm_status status = find_all_corners(c, traced, angle, error);
+  if (status == CVTM_OK && picture->border != CVTM_BORDER_EMPTY) leave_sides(c, traced, picture);
   /* A corner that was moved may have left the image. */
   for (int64_t k = 0; status == CVTM_OK && k < points; ++k) {
-    c->points[2 * k] = fmin(fmax(c->points[2 * k], 0), width);
-    c->points[2 * k + 1] = fmin(fmax(c->points[2 * k + 1], 0), height);
+    c->points[2 * k] = fmin(fmax(c->points[2 * k], 0), picture->width);
+    c->points[2 * k + 1] = fmin(fmax(c->points[2 * k + 1], 0), picture->height);
   }
   if (status == CVTM_OK) status = untangle_corners(c, traced, error);
   free(traced);

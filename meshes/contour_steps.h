@@ -15,15 +15,39 @@ cvtm_status cvtm_contour_allocate(int64_t arcs, int64_t points, cvtm_contour *co
  * number of points of all arcs. */
 void cvtm_contour_drop_small(cvtm_contour *contour, double smallest, int64_t *points);
 
-/* Marching squares: the arcs between the regions of a mask (coverage) or of labels, the other being
- * NULL; without corners. On failure the caller frees the contour. */
-cvtm_status cvtm_contour_trace(const float *coverage, const int32_t *labels, int width, int height,
-                               double smallest, cvtm_contour *contour, cvtm_error *error);
+/* A mask (coverage) or labels, the other being NULL: width * height. */
+typedef struct cvtm_contour_picture {
+  const float *coverage;
+  const int32_t *labels;
+  int width, height;
+  cvtm_border border;
+} cvtm_contour_picture;
+
+/* The region of a pixel: 1 or 0 of a mask. */
+static inline int32_t cvtm_contour_label(const cvtm_contour_picture *picture, int i, int j) {
+  const int64_t pixel = (int64_t)j * picture->width + i;
+  return picture->labels != NULL ? picture->labels[pixel] : picture->coverage[pixel] >= 0.5F;
+}
+
+/* Marching squares: the arcs between the regions; corners are the ends of arcs in junctions alone,
+ * and none of an empty border. At a flat border arcs end on it. On a torus, the image with a
+ * periodic border, arcs go on beyond the image, and an arc without a junction ends at its begin or
+ * at an image of that. On failure the caller frees the contour. */
+cvtm_status cvtm_contour_trace(const cvtm_contour_picture *picture, double smallest,
+                               cvtm_contour *contour, cvtm_error *error);
+
+/* Adds the sides of the image to arcs traced with a flat or periodic border: straight arcs between
+ * the corners of the image and the ends of arcs, where a region lies beside them. Arcs on a torus
+ * are cut along the sides first; points within a quarter of a pixel of a side are put on it, or
+ * beside the outside that far into the region. */
+cvtm_status cvtm_contour_add_sides(const cvtm_contour_picture *picture, cvtm_contour *contour,
+                                   cvtm_error *error);
 
 /* Finds the corners of traced arcs and puts them where the lines beside them meet, unless curves
- * then cross. `angle`, in degrees: the least turn of a corner. */
-cvtm_status cvtm_contour_find_corners(cvtm_contour *contour, int width, int height, double angle,
-                                      cvtm_error *error);
+ * then cross or, with any but an empty border, a corner came to a side of the image. `angle`, in
+ * degrees: the least turn of a corner. */
+cvtm_status cvtm_contour_find_corners(cvtm_contour *contour, const cvtm_contour_picture *picture,
+                                      double angle, cvtm_error *error);
 
 static inline int cvtm_contour_is_closed(const cvtm_contour *c, int64_t arc) {
   const double *p = c->points + 2 * c->start[arc], *q = c->points + 2 * (c->start[arc + 1] - 1);

@@ -19,6 +19,7 @@ typedef struct tracer {
   const float *coverage; /* or */
   const int32_t *labels;
   int width, height;
+  cvtm_border border;
   double *points;
   int64_t point_count, point_capacity;
   segment *segments;
@@ -27,18 +28,47 @@ typedef struct tracer {
   cvtm_error *error;
 } tracer;
 
+/* The pixel that stands for (i, j), which may lie beyond the image; -1: there is nothing. */
+static int64_t pixel_at(const tracer *t, int i, int j) {
+  const int w = t->width, h = t->height;
+  const int outside = i < 0 || j < 0 || i >= w || j >= h;
+  if (outside && t->border == CVTM_BORDER_EMPTY) return -1;
+  if (outside && t->border == CVTM_BORDER_PERIODIC) {
+    i = (i % w + w) % w;
+    j = (j % h + h) % h;
+  } else if (outside) {
+    i = i < 0 ? 0 : i >= w ? w - 1 : i;
+    j = j < 0 ? 0 : j >= h ? h - 1 : j;
+  }
+  return (int64_t)j * w + i;
+}
+
 static double coverage_at(const tracer *t, int i, int j) {
-  if (i < 0 || j < 0 || i >= t->width || j >= t->height) return 0;
-  return (double)t->coverage[(int64_t)j * t->width + i];
+  const int64_t pixel = pixel_at(t, i, j);
+  return pixel < 0 ? 0 : (double)t->coverage[pixel];
 }
 
 static int32_t label_at(const tracer *t, int i, int j) {
   if (t->coverage != NULL) return coverage_at(t, i, j) >= 0.5;
-  if (i < 0 || j < 0 || i >= t->width || j >= t->height) return 0;
-  return t->labels[(int64_t)j * t->width + i];
+  const int64_t pixel = pixel_at(t, i, j);
+  return pixel < 0 ? 0 : t->labels[pixel];
 }
 
+/* Where the squares have a corner: at the pixel's centre or, for pixels beyond a flat border, on
+ * the border. */
+static double node_at(const tracer *t, int i, int size) {
+  if (t->border != CVTM_BORDER_FLAT) return i + 0.5;
+  return fmin(fmax(i + 0.5, 0), size);
+}
+
+/* Places on a torus are multiples of this, so that a shift by the image's sides is exact. */
+static const double torus_step = 0x1p-30;
+
 static int64_t add_place(tracer *t, double x, double y) {
+  if (t->border == CVTM_BORDER_PERIODIC) {
+    x = rint(x / torus_step) * torus_step;
+    y = rint(y / torus_step) * torus_step;
+  }
   if (!cvtm_grow(&t->points, 2 * sizeof *t->points, &t->point_capacity, t->point_count + 1))
     return -1;
   t->points[2 * t->point_count] = x;
@@ -67,7 +97,9 @@ static cvtm_status cross(tracer *t, int i, int j, int di, int dj, int64_t *place
     const double most = there >= 0.5 && !label_at(t, i + 2 * di, j + 2 * dj) ? 0.75 : 0.999;
     share = fmin(fmax(share, least), most);
   }
-  *place = add_place(t, i + 0.5 + di * share, j + 0.5 + dj * share);
+  const double x = node_at(t, i, t->width), y = node_at(t, j, t->height);
+  *place = add_place(t, x + share * (node_at(t, i + di, t->width) - x),
+                     y + share * (node_at(t, j + dj, t->height) - y));
   return *place < 0 ? cvtm_contour_no_memory(t->error) : CVTM_OK;
 }
 
@@ -76,11 +108,19 @@ static cvtm_status join(tracer *t, const int64_t *crossing, const int32_t *label
   return add_segment(t, crossing[p], crossing[q], label[p + 1], label[p]);
 }
 
-/* Is the bridge narrower than half a pixel that is left of a square when its second and fourth
- * corners are cut off (`falling`), or its first and third? */
-static int is_narrow(const tracer *t, const int64_t *crossing, int falling) {
-  const double *end[4];
-  for (int k = 0; k < 4; ++k) end[k] = t->points + 2 * crossing[(k + !falling) % 4];
+/* A crossing on a side of the square (i, j); on a torus the one of its images that lies there. */
+static void take_crossing(const tracer *t, int i, int j, int64_t crossing, double place[2]) {
+  memcpy(place, t->points + 2 * crossing, 2 * sizeof *place);
+  if (t->border != CVTM_BORDER_PERIODIC) return;
+  place[0] += rint((i + 1 - place[0]) / t->width) * t->width;
+  place[1] += rint((j + 1 - place[1]) / t->height) * t->height;
+}
+
+/* Is the bridge narrower than half a pixel that is left of the square (i, j) when its second and
+ * fourth corners are cut off (`falling`), or its first and third? */
+static int is_narrow(const tracer *t, int i, int j, const int64_t *crossing, int falling) {
+  double end[4][2];
+  for (int k = 0; k < 4; ++k) take_crossing(t, i, j, crossing[(k + !falling) % 4], end[k]);
   double width = INFINITY;
   for (int k = 0; k < 2; ++k) {
     width = fmin(width, cvtm_segment_distance(end[0], end[1], end[2 + k][0], end[2 + k][1]));
@@ -110,7 +150,7 @@ static cvtm_status trace_square(tracer *t, int i, int j, const int64_t *crossing
     falling = wins == label[0];
     rising = !falling;
   }
-  if (t->coverage != NULL && falling == (label[0] != 0) && is_narrow(t, crossing, falling)) {
+  if (t->coverage != NULL && falling == (label[0] != 0) && is_narrow(t, i, j, crossing, falling)) {
     falling = !falling;
     rising = !rising;
   }
@@ -124,8 +164,10 @@ static cvtm_status trace_square(tracer *t, int i, int j, const int64_t *crossing
   }
   double x = 0, y = 0;
   for (int k = 0; k < count; ++k) {
-    x += t->points[2 * crossing[sides[k]]] / count;
-    y += t->points[2 * crossing[sides[k]] + 1] / count;
+    double place[2];
+    take_crossing(t, i, j, crossing[sides[k]], place);
+    x += place[0] / count;
+    y += place[1] / count;
   }
   const int64_t junction = add_place(t, x, y);
   if (junction < 0) return cvtm_contour_no_memory(t->error);
@@ -138,14 +180,31 @@ static cvtm_status trace_square(tracer *t, int i, int j, const int64_t *crossing
   return CVTM_OK;
 }
 
-/* The squares between the rows j and j + 1 of centres. `above` is known. */
-static cvtm_status trace_row(tracer *t, int j) {
+/* The crossings between the centres of row j, into a row of the tracer. */
+static cvtm_status cross_row(tracer *t, int j, int64_t *row) {
   cvtm_status status = CVTM_OK;
-  for (int i = -1; i <= t->width && status == CVTM_OK; ++i) {
+  for (int i = -1; i <= t->width && status == CVTM_OK; ++i)
+    status = cross(t, i, j, 1, 0, &row[i + 1]);
+  return status;
+}
+
+/* The crossings between the rows j and j + 1 of centres, and those of row j + 1 unless `below` has
+ * them. A torus has the columns 0 .. width - 1 alone. */
+static cvtm_status cross_rows(tracer *t, int j, int has_below) {
+  const int torus = t->border == CVTM_BORDER_PERIODIC;
+  cvtm_status status = CVTM_OK;
+  for (int i = torus ? 0 : -1; i <= t->width - torus && status == CVTM_OK; ++i) {
     status = cross(t, i, j, 0, 1, &t->between[i + 1]);
-    if (status == CVTM_OK) status = cross(t, i, j + 1, 1, 0, &t->below[i + 1]);
+    if (status == CVTM_OK && !has_below) status = cross(t, i, j + 1, 1, 0, &t->below[i + 1]);
   }
-  for (int i = -1; i < t->width && status == CVTM_OK; ++i) {
+  if (torus) t->between[t->width + 1] = t->between[1];
+  return status;
+}
+
+/* The squares between the rows j and j + 1 of centres. `above` is known. */
+static cvtm_status trace_row(tracer *t, int j, int has_below) {
+  cvtm_status status = cross_rows(t, j, has_below);
+  for (int i = t->border == CVTM_BORDER_PERIODIC ? 0 : -1; i < t->width && status == CVTM_OK; ++i) {
     const int64_t crossing[4] = {t->above[i + 1], t->between[i + 2], t->below[i + 1],
                                  t->between[i + 1]};
     if (crossing[0] < 0 && crossing[1] < 0 && crossing[2] < 0 && crossing[3] < 0) continue;
@@ -161,14 +220,26 @@ static cvtm_status trace_row(tracer *t, int j) {
 
 static cvtm_status trace_squares(tracer *t) {
   const size_t row = (size_t)t->width + 2;
-  int64_t *rows = malloc(3 * row * sizeof *rows);
+  const int torus = t->border == CVTM_BORDER_PERIODIC;
+  int64_t *rows = malloc(4 * row * sizeof *rows);
   if (rows == NULL) return cvtm_contour_no_memory(t->error);
   t->above = rows;
   t->below = rows + row;
   t->between = rows + 2 * row;
-  for (size_t k = 0; k < row; ++k) t->above[k] = -1;
+  int64_t *first = rows + 3 * row;
+  for (size_t k = 0; k < 4 * row; ++k) rows[k] = -1;
   cvtm_status status = CVTM_OK;
-  for (int j = -1; j < t->height && status == CVTM_OK; ++j) status = trace_row(t, j);
+  if (t->border == CVTM_BORDER_FLAT) status = cross_row(t, -1, t->above);
+  if (torus) {
+    for (int i = 0; i < t->width && status == CVTM_OK; ++i)
+      status = cross(t, i, 0, 1, 0, &t->above[i + 1]);
+    memcpy(first, t->above, row * sizeof *first);
+  }
+  for (int j = torus ? 0 : -1; j < t->height && status == CVTM_OK; ++j) {
+    const int last = torus && j == t->height - 1;
+    if (last) memcpy(t->below, first, row * sizeof *first);
+    status = trace_row(t, j, last);
+  }
   free(rows);
   return status;
 }
@@ -208,6 +279,17 @@ static int is_junction(const incidence *n, int64_t place) {
   return n->start[place + 1] - n->start[place] != 2;
 }
 
+/* Appends a place to the last arc; on a torus the image that is nearest to the arc's last point. */
+static void append_place(const tracer *t, cvtm_contour *made, int64_t place, int64_t *points) {
+  double *p = made->points + 2 * *points;
+  memcpy(p, t->points + 2 * place, 2 * sizeof *p);
+  if (t->border == CVTM_BORDER_PERIODIC && *points > made->start[made->arc_count - 1]) {
+    p[0] += rint((p[-2] - p[0]) / t->width) * t->width;
+    p[1] += rint((p[-1] - p[1]) / t->height) * t->height;
+  }
+  ++*points;
+}
+
 /* Follows unused segments from `place` along `first` to the next junction or back. */
 static void follow(const tracer *t, incidence *n, int64_t place, int64_t first, cvtm_contour *made,
                    int64_t *points) {
@@ -217,11 +299,11 @@ static void follow(const tracer *t, incidence *n, int64_t place, int64_t first, 
       t->segments[first].a == place ? t->segments[first].left : t->segments[first].right;
   made->right[arc] =
       t->segments[first].a == place ? t->segments[first].right : t->segments[first].left;
-  memcpy(made->points + 2 * (*points)++, t->points + 2 * place, 2 * sizeof(double));
+  append_place(t, made, place, points);
   for (int64_t s = first; s >= 0;) {
     n->used[s] = 1;
     place = t->segments[s].a == place ? t->segments[s].b : t->segments[s].a;
-    memcpy(made->points + 2 * (*points)++, t->points + 2 * place, 2 * sizeof(double));
+    append_place(t, made, place, points);
     s = -1;
     if (is_junction(n, place) || place == begin) break;
     for (int64_t k = n->start[place]; k < n->start[place + 1]; ++k) {
@@ -229,6 +311,8 @@ static void follow(const tracer *t, incidence *n, int64_t place, int64_t first, 
     }
   }
   made->start[made->arc_count] = *points;
+  if (t->border != CVTM_BORDER_EMPTY && is_junction(n, begin))
+    made->corner[made->start[arc]] = made->corner[*points - 1] = 1;
 }
 
 /* From junction to junction first, then the closed curves. */
@@ -251,10 +335,14 @@ static cvtm_status collect_arcs(const tracer *t, double smallest, cvtm_contour *
   return status;
 }
 
-cvtm_status cvtm_contour_trace(const float *coverage, const int32_t *labels, int width, int height,
-                               double smallest, cvtm_contour *contour, cvtm_error *error) {
-  tracer t = {
-      .coverage = coverage, .labels = labels, .width = width, .height = height, .error = error};
+cvtm_status cvtm_contour_trace(const cvtm_contour_picture *picture, double smallest,
+                               cvtm_contour *contour, cvtm_error *error) {
+  tracer t = {.coverage = picture->coverage,
+              .labels = picture->labels,
+              .width = picture->width,
+              .height = picture->height,
+              .border = picture->border,
+              .error = error};
   cvtm_status status = trace_squares(&t);
   if (status == CVTM_OK) status = collect_arcs(&t, smallest, contour);
   free(t.points);

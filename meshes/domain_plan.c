@@ -29,6 +29,9 @@ typedef struct planner {
   int64_t limited;
 } planner;
 
+/* On a torus the pixels beyond a side are those at the opposite one. */
+static int is_torus(const planner *p) { return p->contour->twin != NULL; }
+
 static int64_t pixel_of(const planner *p, double x, double y) {
   const int i = (int)fmin(fmax(floor(x), 0), p->width - 1);
   const int j = (int)fmin(fmax(floor(y), 0), p->height - 1);
@@ -43,8 +46,11 @@ static double mean_root(const planner *p, double x, double y) {
   double sum = 0, weight = 0;
   for (int j = j0 - 2; j <= j0 + 2; ++j) {
     for (int i = i0 - 2; i <= i0 + 2; ++i) {
-      if (i < 0 || j < 0 || i >= p->width || j >= p->height) continue;
-      const int64_t k = (int64_t)j * p->width + i;
+      const int outside = i < 0 || j < 0 || i >= p->width || j >= p->height;
+      if (outside && !is_torus(p)) continue;
+      const int column = outside ? (i % p->width + p->width) % p->width : i;
+      const int row = outside ? (j % p->height + p->height) % p->height : j;
+      const int64_t k = (int64_t)row * p->width + column;
       sum += (double)p->coverage[k] * sqrt((double)p->density[k]);
       weight += (double)p->coverage[k];
     }
@@ -52,11 +58,21 @@ static double mean_root(const planner *p, double x, double y) {
   return weight > 0 ? sum / weight : 0;
 }
 
-static double spacing_at(const void *context, double x, double y) {
-  const planner *p = context;
+static double plane_spacing_at(const planner *p, double x, double y) {
   const double root = mean_root(p, x, y);
   const double limit = (double)p->limit[pixel_of(p, x, y)];
   return root > 0 ? fmin(p->scale / sqrt(root), limit) : limit;
+}
+
+/* On a side of a torus: the smaller of both sides'. */
+static double spacing_at(const void *context, double x, double y) {
+  const planner *p = context;
+  double least = plane_spacing_at(p, x, y);
+  if (is_torus(p) && (x == 0 || x == p->width))
+    least = fmin(least, plane_spacing_at(p, p->width - x, y));
+  if (is_torus(p) && (y == 0 || y == p->height))
+    least = fmin(least, plane_spacing_at(p, x, p->height - y));
+  return least;
 }
 
 /* ---- What the shape asks for ---- */
@@ -112,20 +128,25 @@ static void set_limit(planner *p, const cvtm_boundary *b, int64_t e, double allo
   }
 }
 
-/* From each pixel to its neighbours, forwards and backwards (Borgefors 1986, weights 1, sqrt 2). */
+/* From each pixel to its neighbours, forwards and backwards (Borgefors 1986, weights 1, sqrt 2);
+ * on a torus a second time, for what came over its sides. */
 static void spread_limits(planner *p) {
   static const int di[4] = {-1, -1, 0, 1}, dj[4] = {0, -1, -1, -1};
-  const int w = p->width, h = p->height;
-  for (int pass = 0; pass < 2; ++pass) {
-    const int way = pass == 0 ? 1 : -1;
+  const int w = p->width, h = p->height, torus = is_torus(p);
+  for (int pass = 0; pass < (torus ? 4 : 2); ++pass) {
+    const int way = pass % 2 == 0 ? 1 : -1;
     for (int row = 0; row < h; ++row) {
-      const int j = pass == 0 ? row : h - 1 - row;
+      const int j = way > 0 ? row : h - 1 - row;
       for (int column = 0; column < w; ++column) {
-        const int i = pass == 0 ? column : w - 1 - column;
+        const int i = way > 0 ? column : w - 1 - column;
         float *limit = &p->limit[(int64_t)j * w + i];
         for (int k = 0; k < 4; ++k) {
-          const int ni = i + way * di[k], nj = j + way * dj[k];
-          if (ni < 0 || nj < 0 || ni >= w || nj >= h) continue;
+          int ni = i + way * di[k], nj = j + way * dj[k];
+          if (!torus && (ni < 0 || nj < 0 || ni >= w || nj >= h)) continue;
+          if (torus) {
+            ni = ni < 0 ? w - 1 : ni >= w ? 0 : ni;
+            nj = nj < 0 ? h - 1 : nj >= h ? 0 : nj;
+          }
           const double step = di[k] != 0 && dj[k] != 0 ? 1.4142135623730951 : 1;
           const float reached = p->limit[(int64_t)nj * w + ni] + (float)(gradation * step);
           if (reached < *limit) *limit = reached;

@@ -365,6 +365,97 @@ static void write_elements_2(FILE *file, const cvtm_file_mesh *m) {
   fputs(m->binary ? "\n$EndElements\n" : "$EndElements\n", file);
 }
 
+/* ---- periodic curves ---- */
+
+/* A curve that is the copy of another: the part from low to high of a side across `axis`. */
+typedef struct periodic_curve {
+  run edges;
+  int axis;
+  double low, high;
+} periodic_curve;
+
+static periodic_curve find_extent(const cvtm_file_mesh *m, run edges) {
+  const int32_t *v = m->regions->edges + 2 * edges.first;
+  const double *a = m->points + 2 * (int64_t)v[0], *b = m->points + 2 * (int64_t)v[1];
+  periodic_curve c = {edges, a[0] == b[0] ? 0 : 1, 0, 0};
+  for (int64_t k = 0; k < 2 * (edges.end - edges.first); ++k) {
+    const double at = m->points[2 * (int64_t)v[k] + !c.axis];
+    if (k == 0 || at < c.low) c.low = at;
+    if (k == 0 || at > c.high) c.high = at;
+  }
+  return c;
+}
+
+static int is_on_curve(const cvtm_file_mesh *m, const periodic_curve *c, const int32_t *pair) {
+  const double at = m->points[2 * (int64_t)pair[1] + !c->axis];
+  return pair[2] == c->axis && at >= c->low && at <= c->high;
+}
+
+static int64_t count_copies(const cvtm_file_mesh *m, const periodic_curve *c) {
+  int64_t count = m->edge_middle != NULL ? c->edges.end - c->edges.first : 0;
+  for (int64_t k = 0; k < m->regions->pair_count; ++k)
+    count += is_on_curve(m, c, m->regions->pairs + 3 * k);
+  return count;
+}
+
+static void put_copy(line *l, int64_t copy, int64_t original) {
+  put_size(l, copy + 1);
+  put_size(l, original + 1);
+  end_line(l);
+}
+
+static void put_copies(line *l, const cvtm_file_mesh *m, const periodic_curve *c) {
+  put_size(l, count_copies(m, c));
+  end_line(l);
+  for (int64_t k = 0; k < m->regions->pair_count; ++k) {
+    const int32_t *pair = m->regions->pairs + 3 * k;
+    if (is_on_curve(m, c, pair)) put_copy(l, pair[1], pair[0]);
+  }
+  for (int64_t e = c->edges.first; e < c->edges.end && m->edge_middle != NULL; ++e)
+    put_copy(l, m->edge_middle[e], m->edge_middle[m->regions->edge_copy[e]]);
+}
+
+/* The translation to the copy, as a matrix of 4 x 4. */
+static void put_translation(line *l, const cvtm_file_mesh *m, const periodic_curve *c) {
+  const int64_t original = m->regions->edge_copy[c->edges.first];
+  const double to = m->points[2 * (int64_t)m->regions->edges[2 * c->edges.first] + c->axis];
+  const double from = m->points[2 * (int64_t)m->regions->edges[2 * original] + c->axis];
+  for (int k = 0; k < 16; ++k) put_real(l, k == 4 * c->axis + 3 ? to - from : k % 5 == 0);
+}
+
+static int64_t count_links(const cvtm_file_mesh *m) {
+  int64_t links = 0;
+  for (int64_t e = 0; e < edge_count(m); e = find_run(curve_tags(m), e, edge_count(m)).end)
+    links += m->regions->edge_copy[e] >= 0;
+  return links;
+}
+
+/* Version 2.2 has this section as text in any file. */
+static void write_periodic(FILE *file, const cvtm_file_mesh *m) {
+  if (m->regions == NULL || m->regions->edge_copy == NULL || count_links(m) == 0) return;
+  const int old = m->msh_version == CVTM_MSH_2_2;
+  line l = {file, m->binary && !old, 0};
+  fputs("$Periodic\n", file);
+  put_size(&l, count_links(m));
+  end_line(&l);
+  for (int64_t e = 0; e < edge_count(m);) {
+    const run edges = find_run(curve_tags(m), e, edge_count(m));
+    e = edges.end;
+    if (m->regions->edge_copy[edges.first] < 0) continue;
+    const periodic_curve c = find_extent(m, edges);
+    put_int(&l, 1);
+    put_int(&l, edges.tag);
+    put_int(&l, m->regions->curve[m->regions->edge_copy[edges.first]]);
+    end_line(&l);
+    if (old) fputs("Affine ", file);
+    if (!old) put_size(&l, 16);
+    put_translation(&l, m, &c);
+    end_line(&l);
+    put_copies(&l, m, &c);
+  }
+  end_section(&l, "Periodic");
+}
+
 /* ---- data and the whole ---- */
 
 static char *mass_item(char *to, const void *context, int64_t i) {
@@ -405,5 +496,6 @@ void cvtm_write_msh(FILE *file, const cvtm_file_mesh *m) {
     write_nodes(file, m);
     write_elements(file, m);
   }
+  write_periodic(file, m);
   if (m->mass != NULL) write_masses(file, m);
 }

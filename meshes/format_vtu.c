@@ -124,11 +124,26 @@ static void write_cell_data(FILE *file, const cvtm_file_mesh *m) {
   fputs("</CellData>\n", file);
 }
 
+/* The table of the vertices that are copies of others. */
+static void write_pairs(FILE *file, const cvtm_file_mesh *m) {
+  char attributes[128];
+  if (m->regions == NULL || m->regions->pairs == NULL) return;
+  snprintf(attributes, sizeof attributes,
+           "Name=\"periodic_pairs\" NumberOfComponents=\"3\" NumberOfTuples=\"%" PRId64 "\"",
+           m->regions->pair_count);
+  fputs("<FieldData>\n", file);
+  array_writer w = begin_array(file, m->ascii, CVTM_I64, attributes, 3 * m->regions->pair_count);
+  for (int64_t k = 0; k < 3 * m->regions->pair_count; ++k) put(&w, m->regions->pairs[k]);
+  end_array(&w);
+  fputs("</FieldData>\n", file);
+}
+
 void cvtm_write_vtu(FILE *file, const cvtm_file_mesh *m) {
   fprintf(file,
           "<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" "
-          "byte_order=\"LittleEndian\" header_type=\"UInt64\">\n<UnstructuredGrid>\n"
-          "<Piece NumberOfPoints=\"%" PRId64 "\" NumberOfCells=\"%" PRId64 "\">\n",
+          "byte_order=\"LittleEndian\" header_type=\"UInt64\">\n<UnstructuredGrid>\n");
+  write_pairs(file, m);
+  fprintf(file, "<Piece NumberOfPoints=\"%" PRId64 "\" NumberOfCells=\"%" PRId64 "\">\n",
           m->vertex_count, cell_count(m));
   if (m->mass != NULL) {
     fputs("<PointData Scalars=\"mass\">\n", file);

@@ -102,7 +102,7 @@ static void label_loop(grouping *g, int64_t first, int32_t *holes) {
 /* OUTER unless both ends lie on the same side of the image. A traced contour may leave a side by up
  * to half a pixel where two regions and the side meet. */
 static group_kind side_of(const double *a, const double *b, cvtm_domain image) {
-  const double slack = 0.5;
+  const double slack = image.periodic ? 0 : 0.5;
   for (int axis = 0; axis < 2; ++axis) {
     const double far = axis == 0 ? image.width : image.height;
     if (fabs(a[axis]) <= slack && fabs(b[axis]) <= slack) return axis == 0 ? LEFT : TOP;

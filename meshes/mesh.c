@@ -18,5 +18,7 @@ void cvtm_regions_free(cvtm_regions *regions) {
   free(regions->area_groups);
   free(regions->line_groups);
   free(regions->group);
+  free(regions->pairs);
+  free(regions->edge_copy);
   *regions = (cvtm_regions){0};
 }

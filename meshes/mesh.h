@@ -43,6 +43,11 @@ typedef struct cvtm_regions {
   int32_t area_group_count, line_group_count;
   struct cvtm_group *area_groups, *line_groups; /* by ascending tag */
   int32_t *group;                               /* of each edge: the tag of its line group */
+  /* Set by cvtm_regions_pair; until then 0 and NULL. */
+  int64_t pair_count, unpaired; /* unpaired: vertices on a side without a copy */
+  int32_t *pairs; /* 3 * pair_count: a vertex on the left or lower side, its copy on the right or
+                     upper side, and the axis between them, 0 or 1 */
+  int32_t *edge_copy; /* of each edge on the right or upper side: that on the other, else -1 */
 } cvtm_regions;
 
 void cvtm_regions_free(cvtm_regions *regions);
@@ -63,13 +68,22 @@ typedef struct cvtm_region_name {
 
 /* Groups the triangles by region and the edges by what they bound. A region without a given name is
  * called region-N. Edges: interface-A-B between two regions, A < B by number, with their names (N
- * alone of region-N); left, right, bottom and top on the sides of the image, as seen with y up;
+ * alone of region-N); left, right, bottom and top on the sides of the image, as seen with y up
+ * (within half a pixel of them, or exactly on them if the image is periodic);
  * hole-1, hole-2, ... around the holes; outer for the rest of the boundary. Curves are numbered
  * anew, so that each belongs to one group; edges change their order with them. Groups made before
  * are replaced. Fails with CVTM_ERROR_MEMORY; then *regions is as it was. */
 cvtm_status cvtm_regions_group(const cvtm_mesh *mesh, cvtm_domain image,
                                const cvtm_region_name *names, int64_t name_count,
                                cvtm_regions *regions, cvtm_error *error);
+
+/* Pairs the vertices on opposite sides of the image that are the same but for one coordinate, first
+ * from left to right, then from bottom to top, in ascending order along the sides, and the edges
+ * between them. Curves on the sides are divided, and edges change their order with them, so that
+ * each curve is the copy of one. Call it after cvtm_regions_group. Pairs made before are replaced.
+ * Fails with CVTM_ERROR_MEMORY; then *regions is as it was. */
+cvtm_status cvtm_regions_pair(const cvtm_mesh *mesh, cvtm_domain image, cvtm_regions *regions,
+                              cvtm_error *error);
 
 /* Delaunay triangulation of count points (x, y; finite) by exact predicates. The
  * points are snapped to a grid of at most 2^30 steps (each a power of two) along the longer

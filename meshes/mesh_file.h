@@ -32,11 +32,12 @@ typedef struct cvtm_mesh_file_options {
  * vertex data `mass` of PLY, VTK, VTU and MSH. The groups of regions (cvtm_regions_group) become
  * physical groups of MSH, where each curve and each region is an entity; a mesh without regions is
  * one physical group. In VTU lines follow the triangles, with the cell data `region` (0 of a line)
- * and `curve` (0 of a triangle). INP (Abaqus, CalculiX) has an element set for each region, and for
- * each group of edges a set of nodes and a surface. NODE, ELE and POLY are Triangle's: the tags of
- * groups are boundary markers, regions attributes; POLY, of a mesh with groups alone, holds the
- * boundary. STL and SVG keep what triangles and edges
- * show: STL has single precision, SVG what a picture needs (and ignores `unit`). */
+ * and `curve` (0 of a triangle). Pairs (cvtm_regions_pair) become the section Periodic of MSH and
+ * the field data `periodic_pairs` of VTU, the table with three columns. INP (Abaqus, CalculiX) has
+ * an element set for each region, and for each group of edges a set of nodes and a surface. NODE,
+ * ELE and POLY are Triangle's: the tags of groups are boundary markers, regions attributes; POLY,
+ * of a mesh with groups alone, holds the boundary. STL and SVG keep what triangles and edges show:
+ * STL has single precision, SVG what a picture needs (and ignores `unit`). */
 int cvtm_mesh_format_known(const char *path);
 cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
                             const cvtm_mesh_file_options *options, cvtm_error *error);

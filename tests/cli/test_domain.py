@@ -369,7 +369,7 @@ def test_refusals(cvtmesh, black):
                     "star.csv", code=3, names=["too few"])
     for arguments in (["--domain",
                        "mask"], ["--mask",
-                                 file], ["--domain", "image",
+                                 file], ["--domain", "polygon", "--polygon", file,
                                          "--periodic"], ["--domain", "image", "--fixed",
                                                          file], ["--boundary", "sliding"],
                       ["--domain", "labels", "--labels", file, "--domain-smooth", 1]):

@@ -56,6 +56,7 @@ EFFECTS = [
     (MASK[:2], MASK[2:]),
     (("--domain", "polygon"), ("--polygon", "wall.csv")),
     (("--domain", "labels"), ("--labels", "mask.pgm")),
+    (("--domain", "frame", "--periodic"), ("--pairs-out", "{}_pairs.npy")),
     (MASK, ("--domain-smooth", 1)),
     (MASK, ("--domain-smallest", 30)),
     (MASK, SLIDING),

@@ -66,6 +66,8 @@ COMMANDS = {
     "run_pixel": RUN + ["tiny.npy", "-o", "o.csv", "--energy", "pixel", "--voronoi", "jfa"],
     "run_periodic": RUN + ["tiny.npy", "-o", "o.csv", "--periodic"],
     "run_effort": RUN + ["tiny.npy", "-o", "o.csv", "--effort", "high"],
+    "run_periodic": RUN + ["tiny.npy", "-o", "o.msh", "-o", "o.vtu", "--domain", "frame",
+                           "--periodic", "--pairs-out", "p.npy"],
     "run_equal_mass": RUN + ["tiny.npy", "-o", "o.csv", "--equal-mass", "--weights-out", "w.npy"],
     "run_polygon": RUN + ["tiny.npy", "-o", "o.off", "--domain", "polygon", "--polygon", "p.svg"],
     "run_geojson": RUN + ["tiny.npy", "-o", "o.off", "--domain", "polygon", "--polygon",

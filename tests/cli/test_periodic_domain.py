@@ -1,0 +1,191 @@
+"""cvtmesh run --domain frame, and --periodic with --domain: vertices on opposite sides are the same
+but for one coordinate in every file, edges too, and the files say which belong together."""
+
+import re
+import subprocess
+
+import meshio
+import numpy as np
+import pytest
+
+from conftest import pgm_bytes
+
+pytestmark = pytest.mark.usefixtures("two_threads")
+WIDTH, HEIGHT = 48, 40
+DOMAINS = {
+    "frame": ("--domain", "frame"),
+    "grains": ("--domain", "labels", "--labels", "grains.npy"),
+    "sliding": ("--domain", "labels", "--labels", "grains.npy", "--boundary", "sliding"),
+    "pores": ("--domain", "mask", "--mask", "pores.pgm"),
+    "image": ("--domain", "image", "--invert", "--domain-smooth", "1"),
+}
+
+
+def torus_distance(x, y):
+    """Of every pixel's centre."""
+    j, i = np.mgrid[0:HEIGHT, 0:WIDTH] + 0.5
+    dx, dy = abs(i - x), abs(j - y)
+    return np.hypot(np.minimum(dx, WIDTH - dx), np.minimum(dy, HEIGHT - dy))
+
+
+@pytest.fixture
+def inputs(cvtmesh):
+    random = np.random.default_rng(5)
+    places = random.random((7, 2)) * (WIDTH, HEIGHT)
+    grains = np.argmin([torus_distance(*p) for p in places], axis=0) + 1
+    cvtmesh.file("grains.npy", grains.astype(np.int32))
+    pores = [(0.5, 12, 5), (30, 39.5, 6), (47, 39, 3), (20, 15, 4)]
+    depth = np.min([torus_distance(x, y) - r for x, y, r in pores], axis=0)
+    cvtmesh.file("pores.pgm", pgm_bytes(255 * np.clip(depth + 0.5, 0, 1)))
+    cvtmesh.file("rho.npy", np.where(depth > 0, 1, 0.2).astype(np.float32))
+    return cvtmesh
+
+
+def on_side(points, axis, at):
+    """Indices of the points on a side, by the other coordinate."""
+    found = np.flatnonzero(points[:, axis] == at)
+    return found[np.argsort(points[found, 1 - axis])]
+
+
+def border_edges(triangles):
+    sides = np.sort(np.concatenate([triangles[:, [k, (k + 1) % 3]] for k in range(3)]), axis=1)
+    edges, count = np.unique(sides, axis=0, return_counts=True)
+    assert count.max() == 2
+    return edges[count == 1]
+
+
+def check_glued(points, triangles, width, height):
+    """Returns the vertices on the four sides: left, right, lower, upper."""
+    border = border_edges(triangles)
+    sides = []
+    for axis, size in ((0, width), (1, height)):
+        near, far = on_side(points, axis, 0), on_side(points, axis, size)
+        assert np.array_equal(points[near, 1 - axis], points[far, 1 - axis])  # to the last bit
+        copy = np.full(len(points), -1)
+        copy[near] = far
+        edges = border[(points[border, axis] == 0).all(axis=1)]
+        opposite = border[(points[border, axis] == size).all(axis=1)]
+        assert len(edges) > 0
+        assert {frozenset(e) for e in copy[edges]} == {frozenset(e) for e in opposite}
+        sides += [near, far]
+    return sides
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_opposite_sides_are_paired_in_every_file(inputs, domain):
+    names = ["m." + extension for extension in ("msh", "vtu", "obj", "off", "ply", "vtk", "stl")]
+    inputs.call("run", "rho.npy", "-n", 500, "--periodic", *DOMAINS[domain], "--report", "r.json",
+                "--pairs-out", "pairs.npy", *[word for name in names for word in ("-o", name)])
+    report = inputs.json("r.json")["domain"]
+    pairs = inputs.array("pairs.npy")
+    assert report["pairs"] == len(pairs) > 20 and report["unpaired_vertices"] == 0
+    for name in names:
+        mesh = meshio.read(inputs.path(name))
+        points, triangles = mesh.points[:, :2], mesh.cells_dict["triangle"]
+        left, right, lower, upper = check_glued(points, triangles, WIDTH, HEIGHT)
+        if name == "m.stl":  # its reader numbers the vertices anew
+            continue
+        table = np.concatenate([np.column_stack([left, right, 0 * left]),
+                                np.column_stack([lower, upper, 0 * lower + 1])])
+        assert np.array_equal(pairs, table)
+        if name == "m.vtu":
+            assert np.array_equal(mesh.field_data["periodic_pairs"], table)
+
+
+def periodic_links(text):
+    """Of a file of MSH 4.1: the curves, and the pairs of their nodes, counted from 0."""
+    words = text.split("$Periodic\n")[1].split("$EndPeriodic")[0].split()
+    at, links = 1, []
+    for _ in range(int(words[0])):
+        dimension, copy, original, entries = map(int, words[at:at + 4])
+        assert dimension == 1 and entries == 16
+        matrix = np.array(words[at + 4:at + 20], dtype=float).reshape(4, 4)
+        count = int(words[at + 20])
+        nodes = np.array(words[at + 21:at + 21 + 2 * count], dtype=int).reshape(-1, 2) - 1
+        links.append((copy, original, matrix, nodes))
+        at += 21 + 2 * count
+    assert at == len(words)
+    return links
+
+
+@pytest.mark.parametrize("options", [(), ("--binary",), ("--unit",)], ids=["text", "binary", "unit"])
+def test_gmsh_knows_the_pairs(inputs, options):
+    """Gmsh reads the section and writes it again; its version 4.8 skips that of MSH 2.2."""
+    inputs.call("run", "rho.npy", "-n", 500, "--periodic", *DOMAINS["grains"], "-o", "m.msh",
+                "--pairs-out", "pairs.npy", *options)
+    checked = subprocess.run(["gmsh", "-check", "m.msh"], cwd=inputs.path(), capture_output=True,
+                             text=True, check=True)
+    assert "Error" not in checked.stdout + checked.stderr
+    subprocess.run(["gmsh", "m.msh", "-0", "-save", "-format", "msh41", "-o", "again.msh"],
+                   cwd=inputs.path(), capture_output=True, check=True)
+    links = periodic_links(inputs.path("again.msh").read_text())
+    mesh = meshio.read(inputs.path("m.msh"))
+    entity = dict()
+    for cells, tags in zip(mesh.cells, mesh.cell_data["gmsh:geometrical"]):
+        if cells.type == "line":
+            for line, tag in zip(cells.data, tags):
+                entity.setdefault(tag, set()).update(line)
+    seen = set()
+    for copy, original, matrix, nodes in links:
+        places = np.column_stack([mesh.points, np.ones(len(mesh.points))])
+        assert np.array_equal(places[nodes[:, 1]] @ matrix.T, places[nodes[:, 0]])
+        assert set(nodes[:, 0]) == entity[copy] and set(nodes[:, 1]) == entity[original]
+        seen |= {(int(b), int(a)) for a, b in nodes}
+    assert seen == {(a, b) for a, b, _ in inputs.array("pairs.npy").tolist()}
+
+
+def test_pairs_in_msh_2(inputs):
+    inputs.call("run", "rho.npy", "-n", 500, "--periodic", *DOMAINS["grains"], "-o", "m.msh",
+                "--msh-version", "2.2", "--pairs-out", "pairs.npy")
+    text = inputs.path("m.msh").read_text()
+    section = re.search(r"\$Periodic\n(\d+)\n(.*)\$EndPeriodic", text, re.DOTALL)
+    lines, at, seen = section[2].splitlines(), 0, set()
+    for _ in range(int(section[1])):
+        assert lines[at].startswith("1 ") and lines[at + 1].startswith("Affine 1 0 0 ")
+        count = int(lines[at + 2])
+        for line in lines[at + 3:at + 3 + count]:
+            copy, original = map(int, line.split())
+            seen.add((original - 1, copy - 1))
+        at += 3 + count
+    assert at == len(lines)
+    assert seen == {(a, b) for a, b, _ in inputs.array("pairs.npy").tolist()}
+
+
+@pytest.mark.parametrize("options", [(), ("--periodic",)], ids=["plain", "periodic"])
+def test_the_frame_is_covered(inputs, options):
+    inputs.call("run", "rho.npy", "-n", 400, "--domain", "frame", *options, "-o", "m.msh")
+    mesh = meshio.read(inputs.path("m.msh"))
+    points, triangles = mesh.points[:, :2], mesh.cells_dict["triangle"]
+    a, b, c = (points[triangles[:, k]] for k in range(3))
+    areas = ((b - a)[:, 0] * (c - a)[:, 1] - (b - a)[:, 1] * (c - a)[:, 0]) / 2
+    assert areas.min() > 0 and areas.sum() == pytest.approx(WIDTH * HEIGHT, abs=1e-9)
+    border = points[border_edges(triangles)]
+    flat = [(border[:, :, axis] == at).all(axis=1) for axis, at in
+            ((0, 0), (0, WIDTH), (1, 0), (1, HEIGHT))]
+    assert np.sum(flat, axis=0).min() == 1
+    for corner in ((0, 0), (WIDTH, 0), (0, HEIGHT), (WIDTH, HEIGHT)):
+        assert (points == corner).all(axis=1).any()
+    assert set(mesh.field_data) == {"left", "right", "bottom", "top", "region-1"}
+
+
+def test_labels_end_on_the_sides(inputs):
+    """Without --periodic: junctions of interfaces and a side lie on the side."""
+    inputs.call("run", "rho.npy", "-n", 500, *DOMAINS["grains"], "-o", "m.msh")
+    mesh = meshio.read(inputs.path("m.msh"))
+    border = mesh.points[border_edges(mesh.cells_dict["triangle"]), :2]
+    flat = [(border[:, :, axis] == at).all(axis=1) for axis, at in
+            ((0, 0), (0, WIDTH), (1, 0), (1, HEIGHT))]
+    assert np.sum(flat, axis=0).min() == 1
+
+
+def test_misuse_is_refused(inputs):
+    inputs.file("wall.csv", "20,4\n30,4\n30,35\n20,35\n")
+    for options in (["--pairs-out", "p.npy"], ["--domain", "frame", "--pairs-out", "p.npy"],
+                    ["--periodic", "--pairs-out", "p.npy"],
+                    ["--domain", "frame", "--periodic", "--pairs-out", "p.csv"],
+                    ["--domain", "polygon", "--polygon", "wall.csv", "--periodic"],
+                    ["--domain", "frame", "--domain-smooth", "1"]):
+        inputs.refused("run", "rho.npy", "-n", 300, "-o", "m.msh", *options, code=2)
+    inputs.file("small.npy", np.ones((2, 40), np.float32))
+    inputs.refused("run", "small.npy", "-n", 300, "-o", "m.msh", "--domain", "frame", "--periodic",
+                   code=3, names=["3 x 3"])
