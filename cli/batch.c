@@ -140,6 +140,7 @@ static int run_stages(batch *b, const batch_job *job) {
   if (code == CLI_EXIT_OK) code = cli_run_read(run, NULL);
   end_stage(b, STAGE_READ, &begin);
   if (code == CLI_EXIT_OK) code = solve_job(b, run, &begin);
+  if (code == CLI_EXIT_OK) code = cli_run_order(run);
   if (cli_interrupted()) code = CLI_EXIT_INTERRUPTED;
   if (code == CLI_EXIT_OK) {
     code = cli_run_write(run);

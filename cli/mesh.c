@@ -5,6 +5,7 @@
 #include "cli/order.h"
 #include "cli/output.h"
 #include "cli/page.h"
+#include "cli/progress.h"
 #include "cli/report.h"
 #include "meshes/mesh_file.h"
 
@@ -79,7 +80,9 @@ static int perform_mesh(meshing *m) {
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   options->width = m->domain.width;
   options->height = m->domain.height;
-  status = cli_order_find(options, m->points, m->count, &m->order, &error);
+  const double deadline = options->time_limit > 0 ? cvtm_clock() + options->time_limit : 0;
+  cli_catch_signals();
+  status = cli_order_find_until(options, m->points, m->count, deadline, &m->order, &error);
   if (status == CVTM_OK) status = cli_order_apply(&m->order, m->count, 2, m->points, &error);
   if (status == CVTM_OK) status = triangulate(m, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
@@ -89,7 +92,7 @@ static int perform_mesh(meshing *m) {
   if (status == CVTM_OK) status = write_mesh_report(m, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!options->quiet) print_mesh_summary(m);
-  return CLI_EXIT_OK;
+  return cli_interrupted() ? CLI_EXIT_INTERRUPTED : CLI_EXIT_OK;
 }
 
 int cli_mesh(const cli_options *options) {

@@ -5,6 +5,7 @@
 #include "cli/domain.h"
 #include "cli/output.h"
 #include "cli/page.h"
+#include "cli/progress.h"
 #include "cli/report.h"
 #include "meshes/mesh_file.h"
 #include "plot/tour.h"
@@ -50,15 +51,35 @@ static double rectangle_area(const double *points, int64_t count) {
   return (most[0] - least[0]) * (most[1] - least[1]);
 }
 
+/* A cvtm_tour_stop. */
+typedef struct order_watch {
+  double deadline;
+  int is_stopped;
+} order_watch;
+
+static int has_ended(void *context) {
+  order_watch *watch = context;
+  watch->is_stopped |= cli_interrupted() || (watch->deadline > 0 && cvtm_clock() > watch->deadline);
+  return watch->is_stopped;
+}
+
 cvtm_status cli_order_find(const cli_options *options, const double *points, int64_t count,
                            cli_point_order *order, cvtm_error *error) {
+  return cli_order_find_until(options, points, count, 0, order, error);
+}
+
+cvtm_status cli_order_find_until(const cli_options *options, const double *points, int64_t count,
+                                 double deadline, cli_point_order *order, cvtm_error *error) {
   memset(order, 0, sizeof *order);
   if (options->order == CLI_ORDER_NONE) return CVTM_OK;
   const double start = cvtm_clock();
   order->order = malloc((size_t)count * sizeof *order->order);
   if (order->order == NULL)
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to order %lld points", (long long)count);
-  cvtm_status status = cvtm_tour_create(points, count, (int)options->threads, order->order, error);
+  order_watch watch = {deadline, 0};
+  cvtm_status status = cvtm_tour_create_until(points, count, (int)options->threads, has_ended,
+                                              &watch, order->order, error);
+  order->is_stopped = watch.is_stopped;
   if (status == CVTM_OK)
     status = cvtm_tour_bound(points, count, (int)options->threads, &order->bound, error);
   if (status != CVTM_OK) return status;
@@ -97,10 +118,13 @@ void cli_order_report(const cli_point_order *order, const cli_options *options, 
   cli_json_real(part, "bound", order->bound);
   cli_json_real(part, "uniform_estimate", order->estimate);
   cli_json_real(part, "seconds", order->seconds);
+  cJSON_AddBoolToObject(part, "stopped", order->is_stopped);
 }
 
 void cli_order_print_summary(const cli_point_order *order) {
   if (order->order == NULL) return;
-  fprintf(stderr, "  path       %.6g px, %.3f of a lower bound of closed paths, in %.2f seconds\n",
-          order->length, order->length / order->bound, order->seconds);
+  fprintf(stderr,
+          "  path       %.6g px, %.3f of a lower bound of closed paths, in %.2f seconds%s\n",
+          order->length, order->length / order->bound, order->seconds,
+          order->is_stopped ? ", stopped early" : "");
 }

@@ -12,12 +12,17 @@ typedef struct cli_point_order {
   double bound;    /* no tour is shorter */
   double estimate; /* cvtm_tour_estimate for the rectangle of the points */
   double seconds;
+  int is_stopped; /* before it was as short as it gets: by a signal or at the deadline */
 } cli_point_order;
 
 /* Refuses outputs that have no order of points. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a
  * message. */
 int cli_order_check(const cli_options *options);
-/* Finds the order of --order. points: x, y. Free *order whatever is returned. */
+/* Finds the order of --order. points: x, y. A signal stops it early; so does the deadline, a time
+ * of cvtm_clock, 0: none. Free *order whatever is returned. */
+cvtm_status cli_order_find_until(const cli_options *options, const double *points, int64_t count,
+                                 double deadline, cli_point_order *order, cvtm_error *error);
+/* The same without a deadline. */
 cvtm_status cli_order_find(const cli_options *options, const double *points, int64_t count,
                            cli_point_order *order, cvtm_error *error);
 /* Puts `count` rows of `columns` values (at most 2) into the order; `values` NULL is allowed. */

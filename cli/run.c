@@ -125,6 +125,7 @@ int cli_run_read(cli_run_job *r, cvtm_device *device) {
 
 int cli_run_solve(cli_run_job *r, cvtm_device *device) {
   start_phase(r);
+  r->solve_start = r->phase_start;
   r->device = device;
   r->options.device = cvtm_device_name(device);
   cvtm_status status = cli_run_optimize(r);
@@ -139,7 +140,9 @@ int cli_run_solve(cli_run_job *r, cvtm_device *device) {
 
 /* --order: the sites, and all that belongs to them, change their order. */
 static cvtm_status order_sites(cli_run_job *r, cvtm_error *error) {
-  cvtm_status status = cli_order_find(&r->options, r->sites, r->count, &r->order, error);
+  const double limit = r->options.time_limit, deadline = limit > 0 ? r->solve_start + limit : 0;
+  cvtm_status status =
+      cli_order_find_until(&r->options, r->sites, r->count, deadline, &r->order, error);
   if (status == CVTM_OK) status = cli_order_apply(&r->order, r->count, 2, r->sites, error);
   if (status == CVTM_OK) status = cli_order_apply(&r->order, r->count, 2, r->centroid, error);
   if (status == CVTM_OK) status = cli_order_apply(&r->order, r->count, 1, r->mass, error);
@@ -147,11 +150,18 @@ static cvtm_status order_sites(cli_run_job *r, cvtm_error *error) {
   return status;
 }
 
+int cli_run_order(cli_run_job *r) {
+  cvtm_error error = {CVTM_OK, ""};
+  start_phase(r);
+  const cvtm_status status = order_sites(r, &error);
+  end_phase(r, CLI_RUN_PHASE_MESH);
+  return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WORKING, status, &error);
+}
+
 int cli_run_write(cli_run_job *r) {
   cvtm_error error = {CVTM_OK, ""};
   start_phase(r);
-  cvtm_status status = order_sites(r, &error);
-  if (status == CVTM_OK) status = triangulate(r, &error);
+  cvtm_status status = triangulate(r, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   end_phase(r, CLI_RUN_PHASE_MESH);
   status = make_stipples(r, &error);
@@ -185,6 +195,7 @@ void cli_run_destroy(cli_run_job *r) {
 static int run_on(cli_run_job *job, cvtm_device *device) {
   int code = cli_run_read(job, device);
   if (code == CLI_EXIT_OK) code = cli_run_solve(job, device);
+  if (code == CLI_EXIT_OK) code = cli_run_order(job);
   if (code == CLI_EXIT_OK) code = cli_run_write(job);
   return code;
 }

@@ -19,6 +19,9 @@ int cli_run_read(cli_run_job *job, cvtm_device *device);
 /* Minimises the energy and evaluates the result. Other runs may use the device afterwards, but it
  * must outlive the job, which reports its name. */
 int cli_run_solve(cli_run_job *job, cvtm_device *device);
+/* --order: puts the sites into the order of a pen. A signal or --time-limit stops this early; the
+ * files then differ from those of a run without. */
+int cli_run_order(cli_run_job *job);
 /* Computes mesh and quality and writes every file that the options name; uses no device. */
 int cli_run_write(cli_run_job *job);
 void cli_run_print_summary(const cli_run_job *job);

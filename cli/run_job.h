@@ -59,6 +59,7 @@ struct cli_run_job {
   cli_watch *watch;                    /* NULL without --watch */
   double seconds[CLI_RUN_PHASE_COUNT]; /* spent in each phase */
   double start, phase_start;           /* by cvtm_clock */
+  double solve_start;                  /* from which --time-limit is counted */
 };
 
 /* Reads image, density and domain. Returns CLI_EXIT_OK, or an exit code after a message. */

@@ -48,6 +48,7 @@ static cvtm_cvt_options descent_options(cli_run_job *r) {
   settings.tolerance = r->options.tolerance;
   settings.gradient_tolerance = r->options.gradient_tolerance;
   settings.max_seconds = r->options.time_limit;
+  if (r->options.order != CLI_ORDER_NONE) settings.max_seconds *= 0.75; /* the order has the rest */
   settings.fixed = r->fixed;
   settings.effort = (cvtm_cvt_effort)r->options.effort;
   settings.start = (cvtm_cvt_start)r->options.start;

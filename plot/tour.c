@@ -126,14 +126,16 @@ static void renumber_points(const tour_arrays *a, int64_t count, int degree) {
   }
 }
 
-static cvtm_status find_tour(const tour_arrays *a, int32_t count, int threads, cvtm_error *error) {
+static cvtm_status find_tour(const tour_arrays *a, int32_t count, int threads, cvtm_tour_stop stop,
+                             void *context, cvtm_error *error) {
   const int degree = count > CVTM_TOUR_DEGREE ? CVTM_TOUR_DEGREE : (int)count - 1;
   cvtm_status status = cvtm_nearest_lists(a->unit, count, degree, threads, a->nearest, error);
   if (status == CVTM_OK)
     status = cvtm_tour_greedy(a->unit, count, a->nearest, degree, threads, a->greedy, error);
   if (status != CVTM_OK) return status;
   renumber_points(a, count, degree);
-  status = cvtm_tour_improve(a->sorted, count, a->renumbered, degree, a->tour, error);
+  status =
+      cvtm_tour_improve(a->sorted, count, a->renumbered, degree, stop, context, a->tour, error);
   if (status != CVTM_OK) return status;
   for (int32_t k = 0; k < count; ++k) a->tour[k] = a->greedy[a->tour[k]];
   return CVTM_OK;
@@ -141,6 +143,12 @@ static cvtm_status find_tour(const tour_arrays *a, int32_t count, int threads, c
 
 cvtm_status cvtm_tour_create(const double *points, int64_t count, int threads, int32_t *order,
                              cvtm_error *error) {
+  return cvtm_tour_create_until(points, count, threads, NULL, NULL, order, error);
+}
+
+cvtm_status cvtm_tour_create_until(const double *points, int64_t count, int threads,
+                                   cvtm_tour_stop stop, void *context, int32_t *order,
+                                   cvtm_error *error) {
   if (count < 1 || count > 1 << 30)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a tour of %lld points", (long long)count);
   double left = 0, top = 0, side = 0;
@@ -155,7 +163,7 @@ cvtm_status cvtm_tour_create(const double *points, int64_t count, int threads, i
       a.unit[2 * (int64_t)i + 1] = side > 0 ? (a.placed[a.group[i]].y - top) / side : 0;
     }
     a.tour[0] = 0;
-    if (distinct > 1) status = find_tour(&a, distinct, threads, error);
+    if (distinct > 1) status = find_tour(&a, distinct, threads, stop, context, error);
     int64_t at = 0;
     for (int32_t k = 0; status == CVTM_OK && k < distinct; ++k)
       for (int32_t i = a.group[a.tour[k]]; i < a.group[a.tour[k] + 1]; ++i)

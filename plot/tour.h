@@ -21,6 +21,13 @@ extern "C" {
 cvtm_status cvtm_tour_create(const double *points, int64_t count, int threads, int32_t *order,
                              cvtm_error *error);
 
+/* The same, but stop(context) is asked from time to time while the tour gets shorter; once it
+ * returns nonzero, the tour stays as it is then. stop NULL: never. */
+typedef int (*cvtm_tour_stop)(void *context);
+cvtm_status cvtm_tour_create_until(const double *points, int64_t count, int threads,
+                                   cvtm_tour_stop stop, void *context, int32_t *order,
+                                   cvtm_error *error);
+
 /* Opens a tour at its longest edge, in place: the path that is left starts at the end nearer to
  * (0, 0). */
 void cvtm_tour_open(const double *points, int64_t count, int32_t *order);

@@ -11,7 +11,8 @@ enum {
   KICK_SEGMENT_MAX = 50, /* points of a segment that a kick exchanges */
   KICK_REVERSAL_MAX = 1000, /* REVERSAL_MAX after a kick, whose repair is nearby */
   KICKS_PER_POINT = 10,
-  KICKED_MIN = 8, /* points of the smallest tour that is kicked */
+  KICKED_MIN = 8,         /* points of the smallest tour that is kicked */
+  POINTS_PER_LOOK = 1024, /* after so many points, the tour may be stopped */
 };
 
 /* A move is made if it shortens the tour of the unit square by more than this, which rounding
@@ -36,6 +37,9 @@ typedef struct tour_state {
   reversal *journal; /* reversals since the last kick; NULL before the first */
   int64_t journal_count, journal_capacity;
   double gain; /* by which the moves since the last kick shortened the tour */
+  cvtm_tour_stop stop;
+  void *context;
+  int is_stopped, points_until_look;
 } tour_state;
 
 static double distance(const tour_state *t, int32_t a, int32_t b) {
@@ -209,8 +213,15 @@ static int try_or_opt(tour_state *t, int32_t a) {
   return 0;
 }
 
+static int is_stopped(tour_state *t) {
+  if (t->stop == NULL || t->is_stopped || --t->points_until_look > 0) return t->is_stopped;
+  t->points_until_look = POINTS_PER_LOOK;
+  t->is_stopped = t->stop(t->context) != 0;
+  return t->is_stopped;
+}
+
 static void search_queue(tour_state *t) {
-  while (t->queue_count > 0) {
+  while (t->queue_count > 0 && !is_stopped(t)) {
     const int32_t a = pop_point(t);
     while (try_two_opt(t, a) || try_or_opt(t, a)) continue;
   }
@@ -248,7 +259,8 @@ static void kick_tour(tour_state *t) {
   const uint64_t longest =
       (uint64_t)(t->count / 4 < KICK_SEGMENT_MAX ? t->count / 4 : KICK_SEGMENT_MAX);
   t->reversal_max = KICK_REVERSAL_MAX;
-  for (uint64_t kick = 0; kick < (uint64_t)KICKS_PER_POINT * (uint64_t)t->count; ++kick) {
+  const uint64_t kicks = (uint64_t)KICKS_PER_POINT * (uint64_t)t->count;
+  for (uint64_t kick = 0; kick < kicks && !t->is_stopped; ++kick) {
     uint64_t bits[2];
     cvtm_random_bits(0, 0, kick, bits);
     t->journal_count = 0;
@@ -276,7 +288,8 @@ static cvtm_status shorten_tour(tour_state *t, cvtm_error *error) {
 }
 
 cvtm_status cvtm_tour_improve(const double *points, int32_t count, const int32_t *nearest,
-                              int degree, int32_t *order, cvtm_error *error) {
+                              int degree, cvtm_tour_stop stop, void *context, int32_t *order,
+                              cvtm_error *error) {
   const size_t n = (size_t)count;
   tour_state t = {.points = points,
                   .nearest = nearest,
@@ -285,7 +298,9 @@ cvtm_status cvtm_tour_improve(const double *points, int32_t count, const int32_t
                   .tour = order,
                   .place = malloc(n * sizeof *t.place),
                   .queue = malloc(n * sizeof *t.queue),
-                  .queued = calloc(n, 1)};
+                  .queued = calloc(n, 1),
+                  .stop = stop,
+                  .context = context};
   cvtm_status status = CVTM_OK;
   if (t.place == NULL || t.queue == NULL || t.queued == NULL) {
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to order %ld points", (long)count);

@@ -2,7 +2,7 @@
 #ifndef CVTMESH_PLOT_TOUR_STEPS_H
 #define CVTMESH_PLOT_TOUR_STEPS_H
 
-#include "base/status.h"
+#include "plot/tour.h"
 
 #include <stdint.h>
 
@@ -14,8 +14,10 @@ enum { CVTM_TOUR_DEGREE = 8 }; /* neighbours of a point in the lists */
 cvtm_status cvtm_tour_greedy(const double *points, int32_t count, const int32_t *nearest,
                              int degree, int threads, int32_t *order, cvtm_error *error);
 
-/* Shortens the tour 0, 1, .. count - 1 and sets order[] to the result. */
+/* Shortens the tour 0, 1, .. count - 1 and sets order[] to the result. stop: as for
+ * cvtm_tour_create_until. */
 cvtm_status cvtm_tour_improve(const double *points, int32_t count, const int32_t *nearest,
-                              int degree, int32_t *order, cvtm_error *error);
+                              int degree, cvtm_tour_stop stop, void *context, int32_t *order,
+                              cvtm_error *error);
 
 #endif

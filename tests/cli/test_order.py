@@ -1,6 +1,7 @@
 """--order: points in the order in which a pen visits them."""
 
 import re
+import time
 
 import numpy as np
 import pytest
@@ -82,6 +83,34 @@ def test_batch(cvtmesh):
     cvtmesh.call("batch", HORSE, *RUN[2:], "--order", "plot", "-o", "b.csv", "-q")
     cvtmesh.call(*RUN, "--order", "plot", "-o", "r.csv")
     assert cvtmesh.read("b.csv") == cvtmesh.read("r.csv")
+
+
+def test_a_time_limit_ends_the_tour(cvtmesh):
+    """Every point is there once; a limit that does not strike changes no byte."""
+    random = np.random.default_rng(5).random((9000, 2)) * 300
+    cvtmesh.file("p.npy", random)
+    words = "mesh", "p.npy", "--order", "tsp", "-o", "t.npy"
+    whole = cvtmesh.report(*words)["order"]
+    tour = cvtmesh.read("t.npy")
+    far = cvtmesh.report(*words, "--time-limit", 1e6)["order"]
+    assert cvtmesh.read("t.npy") == tour and not far["stopped"] and not whole["stopped"]
+    cut = cvtmesh.report(*words, "--time-limit", 1e-9)["order"]
+    assert cut["stopped"]
+    assert whole["length"] < cut["length"] < 1.3 * whole["length"]  # a greedy tour is 14 to 20 % longer
+    np.testing.assert_array_equal(by_rows(cvtmesh.array("t.npy")), by_rows(random))
+    report = cvtmesh.report(*RUN, "--order", "plot", "--time-limit", 1e-9, "-o", "a.csv")
+    assert report["order"]["stopped"] and report["stop_reason"] == "time"
+
+
+def test_an_interrupt_ends_the_tour(cvtmesh):
+    random = np.random.default_rng(6).random((300000, 2)) * 3000  # a minute
+    cvtmesh.file("p.npy", random)
+
+    def started(process):
+        time.sleep(1)
+
+    cvtmesh.interrupted("mesh", "p.npy", "--order", "tsp", "-o", "t.npy", when=started)
+    np.testing.assert_array_equal(by_rows(cvtmesh.array("t.npy")), by_rows(random))
 
 
 def test_refused(cvtmesh):

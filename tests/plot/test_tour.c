@@ -33,6 +33,33 @@ static int32_t *tour_of(const double *points, int64_t count, int threads) {
   return order;
 }
 
+/* A cvtm_tour_stop: counts down. */
+static int count_down(void *context) { return (*(int *)context)-- <= 0; }
+
+static void test_stopped_tours(void **state) {
+  enum { COUNT = 20000 };
+  (void)state;
+  double *points = random_points(COUNT, 8);
+  int32_t *whole = tour_of(points, COUNT, 2), *order = malloc(COUNT * sizeof *order);
+  double before = INFINITY;
+  const int looks[] = {0, 5, 60, 100000000};
+  for (int k = 0; k < 4; ++k) {
+    int left = looks[k];
+    cvtm_error error = {CVTM_OK, ""};
+    assert_int_equal(cvtm_tour_create_until(points, COUNT, 2, count_down, &left, order, &error),
+                     CVTM_OK);
+    char seen[COUNT] = {0};
+    for (int i = 0; i < COUNT; ++i) assert_int_equal(seen[order[i]]++, 0);
+    const double length = cvtm_tour_length(points, COUNT, order, 1);
+    assert_true(length < before);
+    before = length;
+  }
+  assert_memory_equal(order, whole, COUNT * sizeof *order);
+  free(order);
+  free(whole);
+  free(points);
+}
+
 static double bound_of(const double *points, int64_t count) {
   cvtm_error error = {CVTM_OK, ""};
   double bound = -1;
@@ -197,7 +224,8 @@ static void test_errors(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_nearest_lists),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_stopped_tours),
+                                     cmocka_unit_test(test_nearest_lists),
                                      cmocka_unit_test(test_uniform_points),
                                      cmocka_unit_test(test_threads_do_not_matter),
                                      cmocka_unit_test(test_lattice),
