@@ -147,7 +147,7 @@ def test_bad_lists_are_refused_before_work(batch):
     good = '{"input": "in/p000.pgm", "output": "out/a.csv", "points": 5}\n'
     for bad in ("{", "[]", '{"input": "in/p001.pgm"', '{"pionts": 5}', '{"watch": "x"}',
                 '{"input": 5}', '{"input": "in/p001.pgm", "output": "out/b.csv", "points": 0}',
-                '{"input": "in/p001.pgm", "output": "out/b.csv"}',
+                '{"input": "in/p001.pgm", "output": "out/b.csv", "domain": "image"}',
                 '{"input": "in/p001.pgm", "output": "out/b.doc", "points": 5}',
                 '{"input": "in/p001.pgm", "output": {}, "points": 5}',
                 '{"input": "in/p001.pgm", "output": [1], "points": 5}',
