@@ -2,12 +2,14 @@
 
 #include "base/portable.h"
 #include "cli/cli.h"
+#include "cli/domain.h"
 #include "cli/output.h"
 #include "cli/page.h"
 #include "cli/report.h"
 #include "cvt/cell_mass.h"
 #include "draw/disc.h"
 #include "meshes/mesh_file.h"
+#include "power/equal_mass.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -205,8 +207,31 @@ static cvtm_status set_equal_radii(const cli_stipples_source *s, const cvtm_cell
   return CVTM_OK;
 }
 
+/* The discs of a union meet along the borders of their power cells, so the union is the sum of the
+ * parts of the discs in their own power cells. Each dot gets the radius at which this part is the
+ * ink of its power cell, for the cells that belong to the radii so far. */
+static cvtm_status match_power_cells(const cli_options *o, const cli_stipples_source *s,
+                                     double *radius, cvtm_error *error) {
+  const int64_t count = s->mesh->vertex_count;
+  cvtm_cells cells = {0};
+  cvtm_mesh mesh = {0};
+  double *work = malloc((size_t)count * sizeof *work);
+  if (work == NULL) return no_memory(error);
+  for (int64_t i = 0; i < count; ++i) work[i] = radius[i] * radius[i];
+  cvtm_status status = cvtm_power_diagram(s->domain, s->mesh->points, work, count, (int)o->threads,
+                                          &cells, &mesh, error);
+  if (status == CVTM_OK)
+    status = cvtm_cells_mass(&cells, s->mesh->points, s->domain, s->tone, work, error);
+  if (status == CVTM_OK) set_radii_by_ink(s, &cells, work, radius);
+  cvtm_cells_free(&cells);
+  cvtm_mesh_free(&mesh);
+  free(work);
+  return status;
+}
+
 static cvtm_status set_radii(const cli_options *o, const cli_stipples_source *s,
                              const cvtm_cells *cells, double *radius, cvtm_error *error) {
+  enum { MATCHES = 8 };
   double *ink = malloc((size_t)cells->count * sizeof *ink);
   if (ink == NULL) return no_memory(error);
   cvtm_status status = cvtm_cells_mass(cells, s->mesh->points, s->domain, s->tone, ink, error);
@@ -215,6 +240,11 @@ static cvtm_status set_radii(const cli_options *o, const cli_stipples_source *s,
   else if (status == CVTM_OK)
     set_radii_by_ink(s, cells, ink, radius);
   free(ink);
+  /* Dots on the outline of a domain are much smaller than the dots inside, which reach into the
+   * cells of the outline. */
+  const int has_outline = o->domain.kind != CLI_DOMAIN_NONE && o->dots != CLI_DOTS_EQUAL;
+  for (int k = 0; k < MATCHES && has_outline && status == CVTM_OK; ++k)
+    status = match_power_cells(o, s, radius, error);
   return status;
 }
 

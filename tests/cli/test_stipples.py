@@ -9,6 +9,7 @@ import pytest
 from conftest import EXAMPLES, pgm_bytes, strict_json
 
 CAMERA, COINS = EXAMPLES / "camera.png", EXAMPLES / "coins.png"
+HORSE = EXAMPLES / "horse.png"
 DOMAIN = ("-n", 5000, "--invert", "--domain", "image", "--domain-smooth", 1.5, "--domain-smallest", 20)
 SAMPLES = 8  # of a pixel, in x and in y
 
@@ -94,6 +95,16 @@ def test_the_ink_is_right_whatever_places_the_dots(cvtmesh, options):
     assert tone["ink"] / tone["picture_ink"] == pytest.approx(1, abs=0.02)
     assert tone["correlation"] > 0.97
     assert tone["contrast"] == pytest.approx(1, abs=0.1)
+
+
+def test_dots_on_the_outline_of_a_domain(cvtmesh):
+    """They do not reach far over it: the ink is right, and little of it is outside."""
+    report = cvtmesh.report("run", HORSE, "-n", 1500, "--domain", "image", "-o", "a.svg")
+    dots, ink = read_dots(cvtmesh, "a.svg"), picture_ink(cvtmesh, HORSE)
+    drawn = render(dots, ink.shape)
+    assert drawn.mean() == pytest.approx(ink.mean(), rel=0.003)
+    assert drawn[ink < 0.01].sum() < 0.02 * drawn.sum()
+    assert report["tone"]["ink"] == pytest.approx(drawn.mean(), rel=0.003)
 
 
 def test_light_dots_on_a_dark_ground(cvtmesh):
