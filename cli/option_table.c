@@ -48,8 +48,10 @@ static const cli_choice cvt_methods[] = {
     {"lloyd", CVTM_CVT_LLOYD}, {"lbfgsb", CVTM_CVT_LBFGSB}, END_OF_CHOICES};
 static const cli_choice cvt_energies[] = {
     {"exact", CVTM_CVT_EXACT}, {"pixel", CVTM_CVT_PIXEL}, END_OF_CHOICES};
-static const cli_choice cvt_starts[] = {
-    {"random", CVTM_CVT_START_RANDOM}, {"stratified", CVTM_CVT_START_STRATIFIED}, END_OF_CHOICES};
+static const cli_choice cvt_starts[] = {{"auto", CVTM_CVT_START_AUTO},
+                                        {"random", CVTM_CVT_START_RANDOM},
+                                        {"stratified", CVTM_CVT_START_STRATIFIED},
+                                        END_OF_CHOICES};
 static const cli_choice cvt_efforts[] = {{"low", CVTM_CVT_EFFORT_LOW},
                                          {"normal", CVTM_CVT_EFFORT_NORMAL},
                                          {"high", CVTM_CVT_EFFORT_HIGH},
@@ -204,7 +206,9 @@ const cli_option_row cli_option_rows[] = {
   {"time-limit", 0, RUN | MESH | VIEW | MINIMIZE | BENCH, REAL(time_limit, "SECONDS", 0, HUGE_VAL),
    "stop optimising, or shortening a path, after this time; 0: never"},
   {"seed", 0, RUN | VIEW, INTEGER(seed, "N", 0, SEED_MAX), "of the random start; same seed, same files"},
-  {"start", 0, RUN | VIEW, CHOICE(start, cvt_starts), "how the first sites are sampled"},
+  {"start", 0, RUN | VIEW, CHOICE(start, cvt_starts),
+   "how the first sites are sampled; auto: a hexagonal lattice for an even\n"
+   "density, else stratified"},
   {"effort", 0, RUN, CHOICE(effort, cvt_efforts),
    "descent from sampled sites; from coarse to fine; then also many moves of sites from where\n"
    "they are too many to where they are too few, which takes several times as long"},

@@ -39,6 +39,7 @@ static cJSON *make_run_report(const cli_run_job *r) {
   cli_json_integer(report, "evaluations", r->result.evaluations);
   cli_json_integer(report, "levels", r->result.levels);
   cli_json_integer(report, "coarse_iterations", r->result.coarse_iterations);
+  cli_json_integer(report, "lattices", r->result.lattices);
   cli_json_integer(report, "search_rounds", r->result.rounds);
   cli_json_integer(report, "transferred_sites", r->result.transfers);
   cli_json_text(report, "stop_reason", r->stop_reason);

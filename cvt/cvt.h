@@ -53,7 +53,12 @@ cvtm_status cvtm_cvt_evaluate(cvtm_cvt *cvt, const double *sites, int64_t count,
  * (Fejes Toth; Gersho and Zador for graded densities). */
 double cvtm_cvt_energy_bound(cvtm_domain domain, const float *density, int64_t count);
 
-typedef enum cvtm_cvt_start { CVTM_CVT_START_RANDOM, CVTM_CVT_START_STRATIFIED } cvtm_cvt_start;
+/* auto: a hexagonal lattice for an even density (cvtm_cvt_solve), else stratified. */
+typedef enum cvtm_cvt_start {
+  CVTM_CVT_START_RANDOM,
+  CVTM_CVT_START_STRATIFIED,
+  CVTM_CVT_START_AUTO
+} cvtm_cvt_start;
 /* Samples count sites (host, 2 * count) with local density proportional to sqrt(rho), the
  * asymptotic density of an optimal tessellation. Counter-based: the same seed gives the same bits
  * everywhere. */
@@ -100,7 +105,7 @@ typedef struct cvtm_cvt_options {
   int lloyd_steps;           /* before L-BFGS-B; 5 */
   int64_t fixed;             /* the first `fixed` sites do not move; 0 */
   cvtm_cvt_effort effort;    /* normal; of cvtm_cvt_solve, as are the next three */
-  cvtm_cvt_start start;      /* stratified */
+  cvtm_cvt_start start;      /* auto */
   uint64_t seed;             /* 1 */
   int reseed;                /* move sites without mass to the cells of largest energy; 0 */
   cvtm_cvt_monitor monitor;
@@ -118,6 +123,7 @@ typedef struct cvtm_cvt_result {
   int64_t empty_cells;       /* cells of zero mass at the end */
   int64_t levels;            /* coarse levels before the full set */
   int64_t coarse_iterations; /* on them, not counted in `iterations` */
+  int64_t lattices;          /* tried as starts; 0: the start was none */
   int64_t rounds, transfers; /* rounds of transfers that were kept; sites moved in them */
   double seconds_evaluation, seconds_optimizer, seconds;
 } cvtm_cvt_result;
@@ -129,10 +135,13 @@ cvtm_status cvtm_cvt_optimize(cvtm_cvt *cvt, const cvtm_cvt_options *options, do
 
 /* From a density to a tessellation. sites (host, 2 * count) holds `given` sites, the fixed ones
  * first; the others are placed: sampled if some are given or the effort is low, else from coarse to
- * fine. Then follow the descent, with rounds of transfers if only fixed sites were given, and the
- * rounds of the high effort. density: that of the plan, on the host. max_iterations limits all
- * parts of the full set's descent together; max_seconds limits the time from sampling on, of which
- * that descent has at least half. No two movable sites end at the same place. */
+ * fine. With start auto and a density that is the same in all pixels, hexagonal lattices that fit
+ * the domain take the place of the coarse levels, and rounds of transfers are left out: the
+ * lattice of least energy after a few iterations is the start. Then follow the descent, with rounds
+ * of transfers if only fixed sites were given, and the rounds of the high effort. density: that of
+ * the plan, on the host. max_iterations limits all parts of the full set's descent together;
+ * max_seconds limits the time from sampling on, of which that descent has at least half. No two
+ * movable sites end at the same place. */
 cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const float *density, const cvtm_cvt_options *options,
                            int64_t given, double *sites, int64_t count, cvtm_cvt_result *result);
 

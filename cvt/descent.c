@@ -17,7 +17,7 @@ void cvtm_cvt_defaults(cvtm_cvt_options *options) {
                                 .history = 8,
                                 .lloyd_steps = 5,
                                 .effort = CVTM_CVT_EFFORT_NORMAL,
-                                .start = CVTM_CVT_START_STRATIFIED,
+                                .start = CVTM_CVT_START_AUTO,
                                 .seed = 1};
 }
 

@@ -1,5 +1,6 @@
-/* The start of the sites: sampled, or coarse to fine. */
+/* The start of the sites: sampled, coarse to fine, or a lattice. */
 #include "base/clock.h"
+#include "cvt/lattice.h"
 #include "cvt/refine.h"
 #include "cvt/solve.h"
 
@@ -12,7 +13,8 @@ enum {
   COARSE_ITERATIONS_NORMAL = 50,
   COARSE_ITERATIONS_HIGH = 300,
   BALANCE_ROUNDS = 5,
-  BALANCE_STEPS = 2 /* of Lloyd's method, between two transfers */
+  BALANCE_STEPS = 2,       /* of Lloyd's method, between two transfers */
+  LATTICE_ITERATIONS = 10, /* of each lattice that is tried */
 };
 
 /* The tolerance of a coarse level at normal effort is this many times that of the full set: the
@@ -128,9 +130,54 @@ static cvtm_status place_coarse_to_fine(cvtm_solve *s, double *sites) {
   return status;
 }
 
+/* Descends from each lattice for some iterations, and leaves the sites of least energy in the
+ * plan. */
+static cvtm_status try_lattices(cvtm_solve *s, const cvtm_lattice *lattice, int lattices,
+                                double *sites) {
+  cvtm_cvt_options options = *s->options;
+  options.max_iterations = LATTICE_ITERATIONS;
+  if (options.monitor) options.monitor = cvtm_cvt_relay;
+  options.monitor_context = (void *)(uintptr_t)s->options;
+  double least = INFINITY;
+  for (int k = 0; k < lattices; ++k) {
+    const double deadline = deadline_of(s, 1); /* a request to stop changes it */
+    if (k > 0 && cvtm_clock() >= deadline) break;
+    cvtm_cvt_result found;
+    cvtm_lattice_place(s->cvt->domain, &lattice[k], s->count, s->spare);
+    cvtm_status status = cvtm_cvt_put_sites(s->cvt, s->spare, s->count);
+    if (status == CVTM_OK) status = cvtm_solve_descend(s, &options, s->count, deadline, &found);
+    if (status == CVTM_OK && (k == 0 || found.objective < least)) {
+      least = found.objective;
+      status = cvtm_cvt_get_sites(s->cvt, sites, s->count);
+    }
+    if (status != CVTM_OK) return status;
+    ++s->result.lattices;
+  }
+  s->sampled = 0; /* transfers do not improve a lattice */
+  return cvtm_cvt_put_sites(s->cvt, sites, s->count);
+}
+
+static int density_is_even(const cvtm_solve *s) {
+  const int64_t pixels = (int64_t)s->cvt->domain.width * s->cvt->domain.height;
+  for (int64_t p = 1; p < pixels; ++p)
+    if (s->density[p] != s->density[0]) return 0;
+  return 1;
+}
+
+/* The number of lattices to start from; 0: none. */
+static int find_lattices(const cvtm_solve *s, cvtm_lattice lattice[CVTM_LATTICE_MAX]) {
+  if (s->options->start != CVTM_CVT_START_AUTO || !density_is_even(s)) return 0;
+  return cvtm_lattice_find(s->cvt->domain, s->count, lattice);
+}
+
 cvtm_status cvtm_solve_place(cvtm_solve *s, int64_t given, double *sites) {
   const cvtm_cvt_options *o = s->options;
-  if (given == 0 && o->effort != CVTM_CVT_EFFORT_LOW) return place_coarse_to_fine(s, sites);
+  if (given == 0 && o->effort != CVTM_CVT_EFFORT_LOW) {
+    cvtm_lattice lattice[CVTM_LATTICE_MAX];
+    const int lattices = find_lattices(s, lattice);
+    return lattices > 0 ? try_lattices(s, lattice, lattices, sites)
+                        : place_coarse_to_fine(s, sites);
+  }
   cvtm_status status = sample(s, s->count - given, sites + 2 * given);
   if (status == CVTM_OK) status = cvtm_cvt_check_sites(s->cvt, sites, s->count);
   return status == CVTM_OK ? cvtm_cvt_put_sites(s->cvt, sites, s->count) : status;

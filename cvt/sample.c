@@ -271,7 +271,7 @@ cvtm_status cvtm_cvt_sample_scanned(cvtm_domain domain, const float *density, co
   if (count == 0) return CVTM_OK;
   if (start == CVTM_CVT_START_RANDOM)
     return sample_random(domain, density, count, seed, sites, error);
-  if (start == CVTM_CVT_START_STRATIFIED)
+  if (start == CVTM_CVT_START_STRATIFIED || start == CVTM_CVT_START_AUTO)
     return sample_stratified(domain, density, root, count, seed, sites, error);
   return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "unknown way %d to sample sites", (int)start);
 }

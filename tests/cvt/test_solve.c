@@ -15,6 +15,12 @@ static void fill_uniform(float *density) {
   for (int p = 0; p < AREA; ++p) density[p] = 1;
 }
 
+/* The defaults, but no lattice for an even density: these tests are about coarse levels. */
+static void sampled_options(cvtm_cvt_options *options) {
+  cvtm_cvt_defaults(options);
+  options->start = CVTM_CVT_START_STRATIFIED;
+}
+
 /* A dark disc on light ground, with an edge as hard as pixels allow. */
 static void fill_disc(float *density) {
   for (int p = 0; p < AREA; ++p) {
@@ -56,7 +62,7 @@ static outcome solve(const float *density, int periodic, int64_t count, int64_t 
 
 static double ratio_of_effort(const float *density, int periodic, cvtm_cvt_effort effort) {
   cvtm_cvt_options options;
-  cvtm_cvt_defaults(&options);
+  sampled_options(&options);
   options.effort = effort;
   options.seed = 3;
   options.max_iterations = 100;
@@ -97,7 +103,7 @@ static void transfers_on_the_way_lower_the_energy(void **unused) {
   fill_uniform(density);
   for (uint64_t seed = 1; seed <= 2; ++seed) {
     cvtm_cvt_options options;
-    cvtm_cvt_defaults(&options);
+    sampled_options(&options);
     options.effort = CVTM_CVT_EFFORT_LOW;
     options.start = CVTM_CVT_START_RANDOM;
     options.seed = seed;
@@ -124,7 +130,7 @@ static void same_seed_gives_the_same_sites(void **unused) {
   float density[AREA];
   fill_disc(density);
   cvtm_cvt_options options;
-  cvtm_cvt_defaults(&options);
+  sampled_options(&options);
   options.effort = CVTM_CVT_EFFORT_HIGH;
   options.max_iterations = 20;
   const outcome a = solve(density, 0, 400, 0, NULL, &options);
@@ -146,7 +152,7 @@ static void any_number_of_threads_gives_the_same_sites(void **unused) {
   double first[2 * COUNT];
   for (int threads = 1; threads <= 3; ++threads) {
     cvtm_cvt_options options;
-    cvtm_cvt_defaults(&options);
+    sampled_options(&options);
     options.effort = CVTM_CVT_EFFORT_HIGH;
     options.max_iterations = 10;
     const outcome o =
@@ -203,7 +209,7 @@ static void monitors_hear_of_levels_and_iterations_in_order(void **unused) {
   for (int method = 0; method < 2; ++method) {
     listener l = {.in_order = 1};
     cvtm_cvt_options options;
-    cvtm_cvt_defaults(&options);
+    sampled_options(&options);
     options.method = method ? CVTM_CVT_LLOYD : CVTM_CVT_LBFGSB;
     options.max_iterations = 120;
     options.tolerance = 0;
@@ -227,7 +233,7 @@ static void a_wish_to_stop_ends_high_effort(void **unused) {
   fill_uniform(density);
   listener l = {.in_order = 1};
   cvtm_cvt_options options;
-  cvtm_cvt_defaults(&options);
+  sampled_options(&options);
   options.effort = CVTM_CVT_EFFORT_HIGH;
   options.max_iterations = 25;
   options.monitor = listen;
@@ -254,7 +260,7 @@ static void the_time_limit_holds_for_all_levels(void **unused) {
   float density[AREA];
   fill_uniform(density);
   cvtm_cvt_options options;
-  cvtm_cvt_defaults(&options);
+  sampled_options(&options);
   options.effort = CVTM_CVT_EFFORT_HIGH;
   options.max_iterations = 0;
   options.tolerance = 0;
@@ -272,7 +278,7 @@ static void fixed_sites_stay_at_high_effort(void **unused) {
   fill_disc(density);
   const double fixed[] = {1, 1, 2, 1, 1, 2, 40, 50};
   cvtm_cvt_options options;
-  cvtm_cvt_defaults(&options);
+  sampled_options(&options);
   options.effort = CVTM_CVT_EFFORT_HIGH;
   options.fixed = 4;
   options.max_iterations = 30;
@@ -294,7 +300,7 @@ static void sites_without_mass_are_reseeded(void **unused) {
     first[2 * i + 1] = 8 + 16 * (i / 10) + 0.1 * i;
   }
   cvtm_cvt_options options;
-  cvtm_cvt_defaults(&options);
+  sampled_options(&options);
   const outcome left = solve(density, 0, COUNT, COUNT, first, &options);
   options.reseed = 1;
   const outcome moved = solve(density, 0, COUNT, COUNT, first, &options);
