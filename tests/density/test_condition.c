@@ -92,7 +92,7 @@ static void polygons_become_regions(void **state) {
   /* A square with a square hole, partly outside the picture. */
   double points[16] = {-10, 2, 20, 2, 20, 22, -10, 22, 4.5, 6.5, 4.5, 12.5, 10.5, 12.5, 10.5, 6.5};
   int64_t start[3] = {0, 4, 8};
-  const cvtm_polygons polygons = {2, start, points};
+  const cvtm_polygons polygons = {2, start, points, 0};
   uint8_t inside[PIXELS];
   cvtm_error error = {CVTM_OK, ""};
   assert_int_equal(cvtm_region_of_polygons(&polygons, WIDTH, HEIGHT, inside, &error), CVTM_OK);
@@ -112,7 +112,7 @@ static void thin_polygons_leave_no_gap(void **state) {
   int64_t start[2] = {0, 4};
   cvtm_error error = {CVTM_OK, ""};
   uint8_t inside[PIXELS];
-  cvtm_polygons polygons = {1, start, flat};
+  cvtm_polygons polygons = {1, start, flat, 0};
   assert_int_equal(cvtm_region_of_polygons(&polygons, WIDTH, HEIGHT, inside, &error), CVTM_OK);
   for (int p = 0; p < PIXELS; ++p)
     assert_int_equal(inside[p], p / WIDTH == 5 && p % WIDTH >= 2 && p % WIDTH < 12);
