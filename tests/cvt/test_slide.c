@@ -22,7 +22,7 @@ static void plan_shape(shape *s) {
   enum { TURN = 180 };
   double points[2 * (TURN + 4)] = {0};
   int64_t start[3] = {0, TURN, TURN + 4};
-  const cvtm_polygons polygons = {2, start, points};
+  const cvtm_polygons polygons = {2, start, points, 0};
   for (int k = 0; k < TURN; ++k) {
     points[2 * k] = centre + radius * cos(2 * 3.14159265358979323846 * k / TURN);
     points[2 * k + 1] = centre - radius * sin(2 * 3.14159265358979323846 * k / TURN);
