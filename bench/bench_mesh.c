@@ -77,9 +77,9 @@ static void measure_mesh(int64_t count, int lattice, cvtm_mesh *mesh) {
 static cvtm_status write_file(const char *extension, const char *path, const cvtm_mesh *mesh,
                               cvtm_domain domain, cvtm_error *error) {
   if (strcmp(extension, "svg") == 0)
-    return cvtm_svg_write(path, CVTM_SVG_STIPPLES, mesh, NULL, NULL, 0, domain, error);
+    return cvtm_svg_write(path, CVTM_SVG_STIPPLES, mesh, NULL, NULL, 0, 0, domain, error);
   if (strcmp(extension, "edges.svg") == 0)
-    return cvtm_svg_write(path, CVTM_SVG_MESH, mesh, NULL, NULL, 0, domain, error);
+    return cvtm_svg_write(path, CVTM_SVG_MESH, mesh, NULL, NULL, 0, 0, domain, error);
   if (cvtm_points_format_known(path))
     return cvtm_points_write(path, mesh->points, mesh->vertex_count, error);
   const cvtm_mesh_file_options options = {.domain = domain};

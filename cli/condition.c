@@ -4,6 +4,7 @@
 #include "cli/input.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/world.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -236,6 +237,7 @@ cvtm_status cli_read_conditioned(cvtm_device *device, const char *path, cli_opti
     cli_choose_tone(&image, options, &settings.tone);
     status = set_pipeline(options, &memory, &settings, error);
   }
+  if (status == CVTM_OK) status = cli_world_set(options, &image.place, path, image.height, error);
   if (status == CVTM_OK) status = cvtm_pipeline_run(device, &image, path, &settings, made, error);
   if (status == CVTM_OK && tone != NULL) {
     status = read_tone(&image, path, options, &settings.tone, tone, error);

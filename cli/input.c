@@ -2,6 +2,7 @@
 
 #include "base/npy.h"
 #include "cli/stipples.h"
+#include "cli/world.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -34,6 +35,9 @@ cvtm_status cli_read_density(const char *path, cli_options *options, float **den
   if (status == CVTM_OK) {
     cli_choose_tone(&image, options, &tone);
     *domain = (cvtm_domain){image.width, image.height, options->periodic};
+    status = cli_world_set(options, &image.place, path, image.height, error);
+  }
+  if (status == CVTM_OK) {
     status = cvtm_density_from_image(&image, &tone, path, density, error);
   }
   cvtm_image_free(&image);

@@ -7,6 +7,7 @@
 #include "cli/page.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/world.h"
 #include "meshes/mesh_file.h"
 
 #include <stdlib.h>
@@ -37,6 +38,7 @@ static cvtm_status write_mesh_report(const meshing *m, cvtm_error *error) {
   cli_json_real(seconds, "mesh", m->seconds);
   cli_order_report(&m->order, &m->options, report);
   cli_page_report(&m->options, m->domain, report);
+  cli_world_report(&m->options, m->domain, &m->mesh, report);
   cli_json_quality(report, &m->quality);
   return cli_json_write(m->options.report, report, error);
 }
@@ -49,6 +51,7 @@ static void print_mesh_summary(const meshing *m) {
     fprintf(stderr, "  smallest angle %.3g degrees, mean %.1f; mean Q %.4f\n", all->min_angle,
             all->mean_min_angle, all->mean_q);
   cli_order_print_summary(&m->order);
+  cli_world_print(&m->options, m->domain, stderr);
   if (m->mesh.coincident_count > 0)
     fprintf(stderr, "  %lld points share another's place and have no triangle\n",
             (long long)m->mesh.coincident_count);
@@ -80,6 +83,8 @@ static int perform_mesh(meshing *m) {
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   options->width = m->domain.width;
   options->height = m->domain.height;
+  status = cli_world_set(options, NULL, options->input, m->domain.height, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   const double deadline = options->time_limit > 0 ? cvtm_clock() + options->time_limit : 0;
   cli_catch_signals();
   status = cli_order_find_until(options, m->points, m->count, deadline, &m->order, &error);

@@ -187,8 +187,13 @@ const cli_option_row cli_option_rows[] = {
   {"gcode", 0, RUN | MESH, TEXT(page.gcode, "PROFILE"),
    "how G-code is written: grbl-servo, grbl-z, marlin-servo, or a file", CLI_READS_PROFILE},
   {"unit", 0, RUN | MESH | STATS | VIEW, SWITCH(unit, coordinate_units, CLI_UNIT_PIXEL, CLI_UNIT_WIDTH),
-   "of coordinates in files; a length: on the page; width, or no value: those of meshes are\n"
+   "of coordinates in files; a length: on the page, or by --pixel-size; width, or no value: those of meshes are\n"
    "divided by the width of the image"},
+  {"pixel-size", 0, RUN | MESH | STATS, TEXT(world.pixel_size, "LENGTH"),
+   "files have the sizes of the world, y up: how large a pixel is, as 0.65um, or file: what\n"
+   "the picture's file says"},
+  {"origin", 0, RUN | MESH | STATS, TEXT(world.origin, "X,Y"),
+   "of the picture's lower left corner, with --pixel-size"},
   {"ascii", 0, RUN | MESH | VIEW, FLAG(ascii), "text where a mesh format is binary by default"},
   {"binary", 0, RUN | MESH | VIEW, FLAG(binary), "binary where a mesh format is text by default (msh)"},
   {"msh-version", 0, RUN | MESH | VIEW, CHOICE(msh_version, msh_versions), "of Gmsh's format"},

@@ -218,6 +218,7 @@ int cli_lengths_parse(const char *text, int count, double *numbers, int *unit) {
   }
   *unit = -1;
   if (*text == '\0') return 1;
+  if (strcmp(text, "\xc2\xb5m") == 0 || strcmp(text, "\xce\xbcm") == 0) text = "um";
   for (int k = 0; k < (int)(sizeof units / sizeof units[0]); ++k)
     if (k != CLI_UNIT_WIDTH && strcmp(units[k].name, text) == 0) *unit = k;
   return *unit >= 0;

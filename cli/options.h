@@ -26,7 +26,8 @@ typedef enum cli_orientation {
   X(CLI_UNIT_MM, "mm", 1.0)  \
   X(CLI_UNIT_CM, "cm", 10.0) \
   X(CLI_UNIT_M, "m", 1000.0) \
-  X(CLI_UNIT_IN, "in", 25.4)
+  X(CLI_UNIT_IN, "in", 25.4) \
+  X(CLI_UNIT_FT, "ft", 304.8)
 
 /* Of coordinates: pixels, parts of the width of the domain, or lengths. */
 typedef enum cli_unit {
@@ -35,6 +36,7 @@ typedef enum cli_unit {
 #define CLI_UNIT_CODE(code, name, mm) code,
   CLI_LENGTH_LIST(CLI_UNIT_CODE)
 #undef CLI_UNIT_CODE
+      CLI_UNIT_COUNT
 } cli_unit;
 typedef enum cli_bounds { CLI_BOUNDS_NATURAL, CLI_BOUNDS_BOX, CLI_BOUNDS_NONE } cli_bounds;
 
@@ -66,6 +68,15 @@ typedef struct cli_options {
     int orientation, fill;
     const char *gcode; /* a profile that the program knows, or its file */
   } page;
+
+  struct {
+    const char *pixel_size, *origin; /* NULL: files are in pixels; the origin is 0 or the file's */
+    /* Set by cli_world_set. */
+    double scale;        /* of a pixel in the unit of files; 0: files are in pixels */
+    double left, bottom; /* of the picture in the unit of files, y up */
+    double mm;           /* of a pixel; 0: the size has no unit of length */
+    const char *unit;    /* of files; NULL: none */
+  } world;
 
   int method, energy, voronoi, start, periodic, effort, reseed;
   int64_t iterations, seed;

@@ -176,7 +176,8 @@ static cvtm_status write_svg(const cli_scene *scene, const char *path, cvtm_erro
   cvtm_svg_kind kind = (cvtm_svg_kind)scene->options->svg;
   if (kind == CVTM_SVG_PATH && scene->options->order == CLI_ORDER_TSP) kind = CVTM_SVG_TOUR;
   return cvtm_svg_write(path, kind, scene->mesh, scene->cells, scene->radius,
-                        cli_stipples_are_light(scene->options), scene->domain, error);
+                        cli_stipples_are_light(scene->options), scene->options->world.mm,
+                        scene->domain, error);
 }
 
 static cvtm_status write_picture(const cli_scene *scene, const char *path, cvtm_error *error) {
@@ -193,7 +194,6 @@ static cvtm_status write_mesh(const cli_scene *scene, const char *path, const ch
   cli_frame frame;
   const cvtm_status status = cli_frame_find(options, scene->domain, &frame, error);
   if (status != CVTM_OK) return status;
-  const double down = frame.top + frame.scale * scene->domain.height;
   const cvtm_mesh_file_options how = {.domain = scene->domain,
                                       .unit = options->unit == CLI_UNIT_WIDTH,
                                       .ascii = options->ascii,
@@ -204,7 +204,7 @@ static cvtm_status write_mesh(const cli_scene *scene, const char *path, const ch
                                       .format = extension,
                                       .scale = frame.scale,
                                       .left = frame.left,
-                                      .bottom = frame.height - down};
+                                      .bottom = frame.bottom};
   return cvtm_mesh_write(path, scene->mesh, &how, error);
 }
 
@@ -213,12 +213,16 @@ static cvtm_status write_points(const cli_scene *scene, const char *path, const 
   cli_frame frame;
   cvtm_status status = cli_frame_find(scene->options, scene->domain, &frame, error);
   if (status != CVTM_OK) return status;
-  if (!(cli_unit_mm(scene->options->unit) > 0))
+  if (!(cli_unit_mm(scene->options->unit) > 0) && !frame.is_up)
     return cvtm_points_write_as(extension, path, scene->sites, scene->count, error);
   double *placed = malloc(2 * (size_t)scene->count * sizeof *placed);
   if (placed == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
-  for (int64_t k = 0; k < 2 * scene->count; ++k)
-    placed[k] = (k % 2 == 0 ? frame.left : frame.top) + frame.scale * scene->sites[k];
+  for (int64_t i = 0; i < scene->count; ++i) {
+    const double x = scene->sites[2 * i], y = scene->sites[2 * i + 1];
+    placed[2 * i] = frame.left + frame.scale * x;
+    placed[2 * i + 1] = frame.is_up ? frame.bottom + frame.scale * (scene->domain.height - y)
+                                    : frame.top + frame.scale * y;
+  }
   status = cvtm_points_write_as(extension, path, placed, scene->count, error);
   free(placed);
   return status;

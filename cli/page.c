@@ -5,6 +5,7 @@
 #include "cli/page_lines.h"
 #include "cli/report.h"
 #include "cli/stipples.h"
+#include "cli/world.h"
 #include "meshes/mesh_file.h"
 #include "plot/drawing.h"
 
@@ -90,12 +91,20 @@ static cvtm_page page_of_picture(double width, double height, double scale) {
                      .clip = {0, 0, scale * width, scale * height}};
 }
 
-/* The page of a drawing. A pixel of a PDF without --page is as large as browsers show it. */
+/* The page of a drawing. Without --page the picture has its size in the world; else a pixel of a
+ * PDF is as large as browsers show it. */
 static cvtm_status find_page(const cli_options *options, const char *extension, double width,
                              double height, cvtm_page *page, cvtm_error *error) {
   const double mm_per_browser_pixel = 25.4 / 96;
   if (options->page.size != NULL) return place_on_page(options, width, height, page, error);
-  *page = page_of_picture(width, height, is_pdf(extension) ? mm_per_browser_pixel : 1);
+  if (needs_page(extension) && !(options->world.mm > 0))
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: the file does not name the unit of its pixels; give --page",
+                     options->input);
+  *page = page_of_picture(width, height,
+                          options->world.mm > 0 ? options->world.mm
+                          : is_pdf(extension)   ? mm_per_browser_pixel
+                                                : 1);
   return CVTM_OK;
 }
 
@@ -129,7 +138,7 @@ static int check_page_output(const cli_options *options, const char *path) {
   if (cli_output_kind_of(options, path) != CLI_OUTPUT_DRAWING) return CLI_EXIT_OK;
   if (is_pdf(extension) && !cvtm_drawing_writes_pdf())
     return cli_usage_error(options->command, "%s: this build writes no PDF: it needs cairo", path);
-  if (needs_page(extension) && options->page.size == NULL)
+  if (needs_page(extension) && options->page.size == NULL && !cli_world_may_have_unit(options))
     return cli_usage_error(options->command, "%s: --page is missing, its size in mm", path);
   return is_gcode(extension) ? check_profile(options) : CLI_EXIT_OK;
 }
@@ -137,8 +146,11 @@ static int check_page_output(const cli_options *options, const char *path) {
 cvtm_status cli_page_scale(const cli_options *options, cvtm_domain domain, double *scale,
                            cvtm_error *error) {
   cvtm_page page;
+  *scale = options->world.mm;
+  if (options->page.size == NULL && *scale > 0) return CVTM_OK;
   if (options->page.size == NULL)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a length in mm needs --page");
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: a length needs --page, or a --pixel-size with a unit", options->input);
   const cvtm_status status = place_on_page(options, domain.width, domain.height, &page, error);
   if (status == CVTM_OK) *scale = page.scale;
   return status;
@@ -148,12 +160,22 @@ cvtm_status cli_frame_find(const cli_options *options, cvtm_domain domain, cli_f
                            cvtm_error *error) {
   const double mm = cli_unit_mm(options->unit);
   cvtm_page page;
-  *frame = (cli_frame){1, 0, 0, domain.height};
-  if (!(mm > 0)) return CVTM_OK;
+  *frame = (cli_frame){.scale = 1, .height = domain.height};
+  if (options->world.scale > 0) {
+    frame->is_up = 1;
+    frame->scale = options->world.scale;
+    frame->left = options->world.left;
+    frame->bottom = options->world.bottom;
+  }
+  if (!(mm > 0) || frame->is_up) return CVTM_OK;
   const cvtm_status status = place_on_page(options, domain.width, domain.height, &page, error);
-  if (status == CVTM_OK)
-    *frame = (cli_frame){page.scale / mm, page.left / mm, page.top / mm, page.height / mm};
-  return status;
+  if (status != CVTM_OK) return status;
+  frame->scale = page.scale / mm;
+  frame->left = page.left / mm;
+  frame->top = page.top / mm;
+  frame->height = page.height / mm;
+  frame->bottom = frame->height - (frame->top + frame->scale * domain.height);
+  return CVTM_OK;
 }
 
 int cli_page_check_size(const cli_options *options) {
@@ -161,10 +183,12 @@ int cli_page_check_size(const cli_options *options) {
   cvtm_error error = {CVTM_OK, ""};
   if (options->page.size != NULL && place_on_page(options, 1, 1, &page, &error) != CVTM_OK)
     return cli_usage_error(options->command, "%s", error.message);
-  if (cli_unit_mm(options->unit) > 0 && options->page.size == NULL)
-    return cli_usage_error(options->command, "--unit %s: --page is missing, its size in mm",
+  if (cli_unit_mm(options->unit) > 0 && options->page.size == NULL &&
+      options->world.pixel_size == NULL)
+    return cli_usage_error(options->command,
+                           "--unit %s: --page is missing, its size in mm, or --pixel-size",
                            cli_unit_name(options->unit));
-  return CLI_EXIT_OK;
+  return cli_world_check(options);
 }
 
 int cli_page_check(const cli_options *options) {
@@ -223,7 +247,8 @@ static cvtm_status write_drawing(const cli_options *options, const char *path,
   if (is_svg(extension)) return cvtm_drawing_write_svg(path, drawing, error);
   if (is_pdf(extension)) return cvtm_drawing_write_pdf(path, drawing, error);
   if (is_dxf(extension))
-    return cvtm_drawing_write_dxf(path, drawing, options->page.size != NULL, error);
+    return cvtm_drawing_write_dxf(path, drawing,
+                                  options->page.size != NULL || options->world.mm > 0, error);
   if (is_gcode(extension)) return write_gcode(options, path, drawing, error);
   return cvtm_drawing_write_hpgl(path, drawing, error);
 }

@@ -23,14 +23,19 @@ int cli_page_check(const cli_options *options);
  * a PDF is 1/96 inch, and the unit of a DXF is the pixel; the others need a page. */
 cvtm_status cli_page_write(const cli_scene *scene, const char *path, const char *extension,
                            cvtm_error *error);
-/* Sets *scale to the mm of a pixel on the page. Fails with CVTM_ERROR_ARGUMENT without a page. */
+/* Sets *scale to the mm of a pixel on the page or, without a page, in the world. Fails if neither
+ * is known. */
 cvtm_status cli_page_scale(const cli_options *options, cvtm_domain domain, double *scale,
                            cvtm_error *error);
 
 /* The coordinates of files: the point (x, y) of the domain is (left + scale x, top + scale y) of
- * the page, in the unit of --unit; height: of the page. The domain itself for pixels and widths. */
+ * the page, in the unit of --unit; height: of the page. The domain itself for pixels and widths.
+ * With
+ * --pixel-size the point is (left + scale x, bottom + scale (H - y)) in meshes and points. */
 typedef struct cli_frame {
   double scale, left, top, height;
+  int is_up;     /* y is up in points, too: with --pixel-size */
+  double bottom; /* of the domain where y is up */
 } cli_frame;
 cvtm_status cli_frame_find(const cli_options *options, cvtm_domain domain, cli_frame *frame,
                            cvtm_error *error);

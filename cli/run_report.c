@@ -3,6 +3,7 @@
 #include "cli/page.h"
 #include "cli/report.h"
 #include "cli/run_job.h"
+#include "cli/world.h"
 
 #include <string.h>
 
@@ -68,6 +69,7 @@ static cJSON *make_run_report(const cli_run_job *r) {
   cli_json_real(seconds, "optimize_optimizer", r->result.seconds_optimizer);
   cli_order_report(&r->order, &r->options, report);
   cli_page_report(&r->options, r->domain, report);
+  cli_world_report(&r->options, r->domain, &r->mesh, report);
   if (r->options.domain.kind != CLI_DOMAIN_NONE) cli_domain_report(&r->shape, report);
   cli_json_quality(report, &r->quality);
   return report;
@@ -149,6 +151,7 @@ void cli_run_print_summary(const cli_run_job *r) {
   else
     fprintf(stderr, "  mesh       %lld triangles\n", (long long)r->mesh.triangle_count);
   cli_order_print_summary(&r->order);
+  cli_world_print(&r->options, r->domain, stderr);
   if (r->options.domain.kind != CLI_DOMAIN_NONE) cli_domain_print_summary(&r->shape);
   cli_stipples_print(&r->stipples, stderr, "  tone       ");
   if (r->count < r->options.points)

@@ -5,6 +5,7 @@
 #include "cli/report.h"
 #include "cli/spectrum.h"
 #include "cli/stipples.h"
+#include "cli/world.h"
 #include "cvt/cvt.h"
 #include "meshes/mesh_file.h"
 
@@ -31,15 +32,19 @@ typedef struct stats {
 /* Points in a length come back to pixels. */
 static cvtm_status find_pixels(const stats *s, cvtm_error *error) {
   cli_frame frame;
-  if (!(cli_unit_mm(s->options.unit) > 0)) return CVTM_OK;
+  if (!(cli_unit_mm(s->options.unit) > 0) && s->options.world.pixel_size == NULL) return CVTM_OK;
   if (!s->has_domain)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: --unit %s needs the domain: --picture, --density, or --width and "
-                     "--height",
-                     s->options.input, cli_unit_name(s->options.unit));
+                     "%s: --unit and --pixel-size need the domain: --picture, --density, or "
+                     "--width and --height",
+                     s->options.input);
   const cvtm_status status = cli_frame_find(&s->options, s->domain, &frame, error);
-  for (int64_t k = 0; status == CVTM_OK && k < 2 * s->count; ++k)
-    s->points[k] = (s->points[k] - (k % 2 == 0 ? frame.left : frame.top)) / frame.scale;
+  for (int64_t i = 0; status == CVTM_OK && i < s->count; ++i) {
+    double *p = s->points + 2 * i;
+    p[0] = (p[0] - frame.left) / frame.scale;
+    p[1] = frame.is_up ? s->domain.height - (p[1] - frame.bottom) / frame.scale
+                       : (p[1] - frame.top) / frame.scale;
+  }
   return status;
 }
 
@@ -70,9 +75,8 @@ static cvtm_status place_in_domain(stats *s, cvtm_error *error) {
   cli_frame frame;
   const cvtm_status status = cli_frame_find(&s->options, s->domain, &frame, error);
   if (status != CVTM_OK) return status;
-  const double bottom = frame.height - frame.top - frame.scale * s->domain.height;
   for (int64_t i = 0; i < s->mesh.vertex_count; ++i) {
-    const double up = (s->mesh.file_top - points[2 * i + 1] - bottom) / frame.scale;
+    const double up = (s->mesh.file_top - points[2 * i + 1] - frame.bottom) / frame.scale;
     points[2 * i] = scale * ((points[2 * i] - frame.left) / frame.scale);
     points[2 * i + 1] = s->domain.height - scale * up;
   }
@@ -91,7 +95,12 @@ static cvtm_status read_mesh(stats *s, cvtm_error *error) {
   cvtm_status status = cvtm_mesh_read(s->options.input, &s->mesh, error);
   if (status != CVTM_OK) return status;
   s->count = s->mesh.vertex_count;
-  return s->has_domain ? place_in_domain(s, error) : CVTM_OK;
+  if (s->has_domain) return place_in_domain(s, error);
+  if (s->options.world.pixel_size == NULL) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_INPUT,
+                   "%s: --pixel-size needs the domain: --picture, --density, or --width and "
+                   "--height",
+                   s->options.input);
 }
 
 /* The ink that a drawing of --picture needs. */
@@ -110,6 +119,8 @@ static cvtm_status read_picture(stats *s, cvtm_error *error) {
                        path, domain.width, domain.height, s->domain.width, s->domain.height);
   else
     status = cvtm_tone_from_image(&image, &how, path, &s->tone, error);
+  if (status == CVTM_OK && s->options.density == NULL)
+    status = cli_world_set(&s->options, &image.place, path, image.height, error);
   cvtm_image_free(&image);
   s->domain = domain;
   s->has_domain = 1;
@@ -125,6 +136,9 @@ static cvtm_status read_stats_input(stats *s, cvtm_error *error) {
   if (status == CVTM_OK && s->options.photograph != NULL) status = read_picture(s, error);
   if (status != CVTM_OK) return status;
   set_given_domain(s);
+  if (s->has_domain && !(s->options.world.scale > 0))
+    status = cli_world_set(&s->options, NULL, s->options.input, s->domain.height, error);
+  if (status != CVTM_OK) return status;
   return s->is_mesh ? read_mesh(s, error) : read_points(s, error);
 }
 
@@ -157,6 +171,7 @@ static int print_json(const stats *s) {
   cli_json_integer(report, "coincident_sites", s->mesh.coincident_count);
   cli_stipples_report(&s->stipples, report);
   cli_spectrum_report(&s->noise, report);
+  cli_world_report(&s->options, s->domain, &s->mesh, report);
   cli_json_quality(report, &s->quality);
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status = cli_json_write("-", report, &error);

@@ -9,6 +9,7 @@
 #include "cvt/cell_mass.h"
 #include "draw/disc.h"
 #include "meshes/mesh_file.h"
+#include "cli/world.h"
 #include "power/equal_mass.h"
 
 #include <math.h>
@@ -59,8 +60,9 @@ int cli_stipples_check(const cli_options *o) {
   int unit;
   if (!read_sizes(o, size, &unit))
     return cli_usage_error(o->command, "--dot-size: '%s' is not MIN,MAX", o->dot_size);
-  if (cli_unit_mm(unit) > 0 && o->page.size == NULL)
-    return cli_usage_error(o->command, "--dot-size %s: --page is missing, its size in mm",
+  if (cli_unit_mm(unit) > 0 && o->page.size == NULL && !cli_world_may_have_unit(o))
+    return cli_usage_error(o->command,
+                           "--dot-size %s: --page is missing, its size in mm, or --pixel-size",
                            o->dot_size);
   if (o->dots == CLI_DOTS_TONE && o->equal_mass.on)
     return cli_usage_error(o->command,

@@ -11,6 +11,15 @@
 extern "C" {
 #endif
 
+/* Where a file says that its picture lies: GeoTIFF, OME-TIFF, ImageJ's TIFF, the resolution of
+ * TIFF, PNG and JPEG. All zero: nothing is said. */
+typedef struct cvtm_image_place {
+  double pixel[2];  /* the width and the height of a pixel */
+  const char *unit; /* of these: nm, um, mm, cm, m, in, ft; NULL: not said; static */
+  int has_origin;
+  double left, top; /* of the picture, in the same unit, y up */
+} cvtm_image_place;
+
 /* A picture as one plane of width * height floats, freed by cvtm_image_free. Pictures (PNG, JPEG,
  * integer TIFF, PGM/PPM): linear luminance Y in [0, 1] (Rec. 709) of the colour composited over
  * white by alpha (on the encoded values, as viewers do) and decoded from sRGB, or from what an ICC
@@ -24,6 +33,7 @@ typedef struct cvtm_image {
   void *storage; /* what the values lie in if they are not a block of their own, else NULL */
   float *rgb;    /* of cvtm_image_read_colour: planes of linear red, green and blue in [0, 1] with
                     the primaries and white of sRGB, 3 * width * height; NULL of data */
+  cvtm_image_place place;
 } cvtm_image;
 
 /* The format goes by the first bytes of the file, not by its name. `-` is standard input. */

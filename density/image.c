@@ -1,5 +1,6 @@
 #include "density/colour.h"
 #include "density/image_formats.h"
+#include "density/image_place.h"
 
 #include "base/file.h"
 #include "base/large_pages.h"
@@ -97,6 +98,7 @@ static int orient_planes(float **planes, size_t count, const cvtm_image *image, 
 cvtm_status cvtm_image_orient(const cvtm_image_source *source, int orientation, cvtm_image *image,
                               cvtm_error *error) {
   if (orientation < 2 || orientation > 8) return CVTM_OK;
+  cvtm_place_orient(&image->place, orientation);
   if (!orient_planes(&image->value, 1, image, orientation) ||
       !orient_planes(&image->alpha, 1, image, orientation) ||
       !orient_planes(&image->rgb, 3, image, orientation)) {

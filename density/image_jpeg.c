@@ -1,5 +1,6 @@
 #include "density/exif.h"
 #include "density/image_pixels.h"
+#include "density/image_place.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -77,6 +78,15 @@ static void find_profile(jpeg_reader *reader) {
 #else
   (void)reader;
 #endif
+}
+
+/* The density of JFIF. */
+static void find_place(jpeg_reader *reader) {
+  const double inch = 25.4, centimetre = 10;
+  const struct jpeg_decompress_struct *jpeg = &reader->jpeg;
+  if (jpeg->saw_JFIF_marker && (jpeg->density_unit == 1 || jpeg->density_unit == 2))
+    cvtm_place_set_resolution(&reader->image->place, jpeg->X_density, jpeg->Y_density,
+                              jpeg->density_unit == 1 ? inch : centimetre);
 }
 
 /* --- Pixels --- */
@@ -159,6 +169,7 @@ static cvtm_status run_reader(jpeg_reader *reader, cvtm_error *error) {
   cvtm_status status = prepare(reader, error);
   if (status != CVTM_OK) return status;
   read_pixels(reader);
+  find_place(reader);
   return CVTM_OK;
 }
 

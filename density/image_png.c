@@ -1,5 +1,6 @@
 #include "density/exif.h"
 #include "density/image_pixels.h"
+#include "density/image_place.h"
 #include "density/png_errors.h"
 
 #include <setjmp.h>
@@ -79,6 +80,15 @@ static cvtm_colour_source find_colour(png_reader *reader) {
   return colour;
 }
 
+static void find_place(png_reader *reader) {
+  const double metre = 1000;
+  png_uint_32 across = 0, down = 0;
+  int unit = PNG_RESOLUTION_UNKNOWN;
+  if (png_get_pHYs(reader->png, reader->info, &across, &down, &unit) != 0 &&
+      unit == PNG_RESOLUTION_METER)
+    cvtm_place_set_resolution(&reader->image->place, across, down, metre);
+}
+
 /* eXIf may stand after the pixels. */
 static int find_orientation(png_reader *reader) {
 #ifdef PNG_eXIf_SUPPORTED
@@ -155,6 +165,7 @@ static cvtm_status run_reader(png_reader *reader, cvtm_error *error) {
   cvtm_status status = prepare(reader, error);
   if (status != CVTM_OK) return status;
   read_pixels(reader);
+  find_place(reader);
   reader->orientation = find_orientation(reader);
   return CVTM_OK;
 }

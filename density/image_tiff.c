@@ -8,6 +8,8 @@
 /* libtiff 4.5 and later have handlers per file, not per process. */
 #if CVTMESH_HAVE_TIFF && TIFFLIB_VERSION >= 20221213
 
+#include "density/image_tiff_place.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -484,6 +486,7 @@ cvtm_status cvtm_image_decode_tiff(const cvtm_image_source *source, cvtm_image *
   if (status == CVTM_OK) image->is_data = is_float(&reader);
   if (status == CVTM_OK) status = read_pixels(&reader, error);
   TIFFGetFieldDefaulted(reader.tiff, TIFFTAG_ORIENTATION, &orientation);
+  if (status == CVTM_OK) image->place = cvtm_tiff_place(reader.tiff);
   TIFFClose(reader.tiff);
   free(reader.chunk);
   free(reader.palette[0]);

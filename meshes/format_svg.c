@@ -126,16 +126,29 @@ static void write_path(FILE *file, const cvtm_mesh *mesh, int closed, double spa
   fputs(closed ? "Z\"/>\n" : "\"/>\n", file);
 }
 
+/* The size of the picture, in mm if that of a pixel is known. */
+static void write_head(FILE *file, cvtm_domain domain, double mm) {
+  fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" ",
+        file);
+  if (mm > 0) {
+    fputs("width=\"", file);
+    cvtm_put_number(file, mm * domain.width);
+    fputs("mm\" height=\"", file);
+    cvtm_put_number(file, mm * domain.height);
+    fputs("mm\" ", file);
+  } else {
+    fprintf(file, "width=\"%d\" height=\"%d\" ", domain.width, domain.height);
+  }
+  fprintf(file, "viewBox=\"0 0 %d %d\">\n", domain.width, domain.height);
+}
+
 static void write_picture(FILE *file, cvtm_svg_kind kind, const cvtm_mesh *mesh,
-                          const cvtm_cells *cells, const double *radius, int light,
+                          const cvtm_cells *cells, const double *radius, int light, double mm,
                           cvtm_domain domain, const int32_t *edges, int64_t edge_count) {
   int64_t sites = kind == CVTM_SVG_CELLS ? cells->count : mesh->vertex_count;
   double spacing = mean_spacing(domain, sites);
-  fprintf(file,
-          "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-          "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-          "viewBox=\"0 0 %d %d\">\n<rect width=\"%d\" height=\"%d\" fill=\"%s\"/>\n",
-          domain.width, domain.height, domain.width, domain.height, domain.width, domain.height,
+  write_head(file, domain, mm);
+  fprintf(file, "<rect width=\"%d\" height=\"%d\" fill=\"%s\"/>\n", domain.width, domain.height,
           light && kind == CVTM_SVG_STIPPLES ? "#000" : "#fff");
   if (kind == CVTM_SVG_STIPPLES) write_stipples(file, mesh, radius, light, spacing);
   if (kind == CVTM_SVG_CELLS) write_cells(file, cells, spacing);
@@ -146,7 +159,7 @@ static void write_picture(FILE *file, cvtm_svg_kind kind, const cvtm_mesh *mesh,
 }
 
 cvtm_status cvtm_svg_write(const char *path, cvtm_svg_kind kind, const cvtm_mesh *mesh,
-                           const cvtm_cells *cells, const double *radius, int light,
+                           const cvtm_cells *cells, const double *radius, int light, double mm,
                            cvtm_domain domain, cvtm_error *error) {
   int32_t *edges = NULL;
   int64_t edge_count = 0;
@@ -156,7 +169,7 @@ cvtm_status cvtm_svg_write(const char *path, cvtm_svg_kind kind, const cvtm_mesh
   if (status == CVTM_OK) status = cvtm_output_open(path, &output, error);
   if (status == CVTM_OK) {
     cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
-    write_picture(cvtm_output_stream(output), kind, mesh, cells, radius, light, domain, edges,
+    write_picture(cvtm_output_stream(output), kind, mesh, cells, radius, light, mm, domain, edges,
                   edge_count);
     cvtm_numeric_locale_leave(locale);
     status = cvtm_output_commit(output, error);

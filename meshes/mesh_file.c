@@ -95,7 +95,7 @@ cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
   const char *extension =
       options->format != NULL ? options->format : cvtm_file_extension(path, buffer, sizeof buffer);
   if (strcmp(extension, "svg") == 0) {
-    return cvtm_svg_write(path, CVTM_SVG_MESH, mesh, NULL, NULL, 0, options->domain, error);
+    return cvtm_svg_write(path, CVTM_SVG_MESH, mesh, NULL, NULL, 0, 0, options->domain, error);
   }
   const format *f = find_format(extension);
   if (f == NULL) {

@@ -84,9 +84,9 @@ typedef enum cvtm_svg_kind {
 /* Stipples (a circle per site), edges (each once) and paths are drawn of the mesh, cells (a path
  * per cell) of the cells; the other one may be NULL. radius: per-site stipple radii in
  * pixels, or NULL for one radius chosen from the mean spacing. light: stipples are white on
- * black. */
+ * black. mm: of a pixel, so that the picture has its real size; 0: a pixel is one of CSS. */
 cvtm_status cvtm_svg_write(const char *path, cvtm_svg_kind kind, const cvtm_mesh *mesh,
-                           const cvtm_cells *cells, const double *radius, int light,
+                           const cvtm_cells *cells, const double *radius, int light, double mm,
                            cvtm_domain domain, cvtm_error *error);
 
 #ifdef __cplusplus

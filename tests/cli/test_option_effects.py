@@ -19,6 +19,8 @@ EFFECTS = [
     (PLY, ("--ascii",)),
     (PLY, ("--unit",)),
     ((*PLY, "--page", "A5"), ("--unit", "mm")),
+    (PLY, ("--pixel-size", "2um")),
+    ((*PLY, "--pixel-size", "2um"), ("--origin", "3,4")),
     (MSH, ("--binary",)),
     (MSH, ("--msh-version", "2.2")),
     (("-o", "{}.svg"), ("--svg", "mesh")),

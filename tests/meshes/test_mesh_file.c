@@ -541,8 +541,8 @@ static void pictures_show_every_site_cell_and_edge(void **state) {
     unsigned char *bytes;
     size_t size;
     const char *file = temporary("svg");
-    assert_int_equal(cvtm_svg_write(file, pictures[k].kind, &mesh, &cells, radius, 0, domain, NULL),
-                     CVTM_OK);
+    assert_int_equal(
+        cvtm_svg_write(file, pictures[k].kind, &mesh, &cells, radius, 0, 0, domain, NULL), CVTM_OK);
     assert_int_equal(cvtm_file_read(file, 1 << 20, &bytes, &size, NULL), CVTM_OK);
     remove(file);
     assert_non_null(strstr((char *)bytes, "viewBox=\"0 0 100 70\""));
