@@ -4,6 +4,7 @@
 
 #include "base/grow.h"
 #include "base/large_pages.h"
+#include "base/memory_file.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -20,15 +21,19 @@
 
 struct cvtm_output {
   FILE *stream;
-  char *path;      /* final place, symbolic links resolved; NULL: written in place */
-  char *temporary; /* NULL: written in place */
-  char *name;      /* for messages */
+  char *path;                 /* final place, symbolic links resolved; NULL: written in place */
+  char *temporary;            /* NULL: written in place */
+  char *name;                 /* for messages */
+  cvtm_memory_output *memory; /* NULL: not in memory */
+  char *bytes;                /* of a file in memory */
+  size_t size;
 };
 
 static void free_output(cvtm_output *output) {
   free(output->path);
   free(output->temporary);
   free(output->name);
+  free(output->bytes);
   free(output);
 }
 
@@ -160,7 +165,15 @@ static char *follow_links(const char *path) {
   return NULL;
 }
 
+static cvtm_status open_memory(cvtm_output *output, const char *path, cvtm_error *error) {
+  output->stream = open_memstream(&output->bytes, &output->size);
+  if (output->stream != NULL) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+}
+
 static cvtm_status open_path(cvtm_output *output, const char *path, cvtm_error *error) {
+  output->memory = cvtm_memory_output_find(path);
+  if (output->memory != NULL) return open_memory(output, path, error);
   struct stat found;
   if (stat(path, &found) == 0) {
     if (S_ISDIR(found.st_mode)) {
@@ -255,6 +268,12 @@ cvtm_status cvtm_output_commit(cvtm_output *output, cvtm_error *error) {
   cvtm_status status = CVTM_OK;
   int failed = finish_stream(output);
   if (!failed && output->temporary != NULL) failed = put_in_place(output);
+  if (!failed && output->memory != NULL) {
+    free(output->memory->bytes);
+    output->memory->bytes = output->bytes;
+    output->memory->size = output->size;
+    output->bytes = NULL;
+  }
   if (failed) {
     status = cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", output->name,
                        failed > 0 ? strerror(failed) : "writing failed");
@@ -347,6 +366,22 @@ static cvtm_status read_all(int file, const char *name, size_t expected, size_t 
   return CVTM_OK;
 }
 
+static cvtm_status read_memory(const cvtm_memory_file *file, size_t limit, unsigned char **bytes,
+                               size_t *size, cvtm_error *error) {
+  const size_t total = file->head_size + file->body_size;
+  if (total > limit)
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: more than %zu bytes", file->path, limit);
+  unsigned char *copy = malloc(total + 1);
+  if (copy == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", file->path);
+  cvtm_prefer_large_pages(copy, total + 1);
+  if (file->head_size > 0) memcpy(copy, file->head, file->head_size);
+  if (file->body_size > 0) memcpy(copy + file->head_size, file->body, file->body_size);
+  copy[total] = 0;
+  *bytes = copy;
+  *size = total;
+  return CVTM_OK;
+}
+
 cvtm_status cvtm_file_read(const char *path, size_t limit, unsigned char **bytes, size_t *size,
                            cvtm_error *error) {
   *bytes = NULL;
@@ -354,6 +389,8 @@ cvtm_status cvtm_file_read(const char *path, size_t limit, unsigned char **bytes
   if (strcmp(path, "-") == 0) {
     return read_all(STDIN_FILENO, "standard input", 0, limit, bytes, size, error);
   }
+  const cvtm_memory_file *in_memory = cvtm_memory_file_find(path);
+  if (in_memory != NULL) return read_memory(in_memory, limit, bytes, size, error);
   int file = -1;
   size_t expected = 0;
   cvtm_status status = open_input(path, &file, &expected, error);

@@ -11,7 +11,8 @@
 extern "C" {
 #endif
 
-/* A file being written beside its final place; `-` is standard output. */
+/* A file being written beside its final place; `-` is standard output. Files in memory
+ * (base/memory_file.h) come before those on the disk. */
 typedef struct cvtm_output cvtm_output;
 
 cvtm_status cvtm_output_open(const char *path, cvtm_output **output, cvtm_error *error);
@@ -35,7 +36,8 @@ const char *cvtm_output_token(void);
 cvtm_status cvtm_folder_sync(const char *path, cvtm_error *error);
 
 /* Reads a whole file (`-`: standard input) of at most `limit` bytes into malloc'd memory
- * that the caller frees; one extra zero byte follows the data. */
+ * that the caller frees; one extra zero byte follows the data. Files in memory
+ * (base/memory_file.h) come before those on the disk. */
 cvtm_status cvtm_file_read(const char *path, size_t limit, unsigned char **bytes, size_t *size,
                            cvtm_error *error);
 

@@ -143,7 +143,8 @@ static int run_stages(batch *b, const batch_job *job) {
   if (code == CLI_EXIT_OK) code = cli_run_order(run);
   if (cli_interrupted()) code = CLI_EXIT_INTERRUPTED;
   if (code == CLI_EXIT_OK) {
-    code = cli_run_write(run);
+    code = cli_run_mesh(run);
+    if (code == CLI_EXIT_OK) code = cli_run_write(run);
     end_stage(b, STAGE_WRITE, &begin);
   }
   cli_run_destroy(run);
@@ -164,14 +165,14 @@ static void tell(const batch *b, const batch_job *job, double seconds, const cha
 
 static void do_job(batch *b, const batch_job *job, batch_key key) {
   cvtm_error error = {CVTM_OK, ""};
-  char message[sizeof error.message] = "";
+  cvtm_error message = {CVTM_OK, ""};
   const double start = cvtm_clock();
-  cli_capture_messages(message, sizeof message);
+  cli_capture_messages(&message);
   const int code = run_stages(b, job);
-  cli_capture_messages(NULL, 0);
+  cli_capture_messages(NULL);
   if (code == CLI_EXIT_INTERRUPTED) return;
   const double seconds = cvtm_clock() - start;
-  const char *reason = code == CLI_EXIT_OK ? NULL : message;
+  const char *reason = code == CLI_EXIT_OK ? NULL : message.message;
   tell(b, job, seconds, reason);
   count(b, reason == NULL ? DONE : FAILED);
   const cvtm_status status = batch_journal_add(b->journal, job, key, seconds, code, reason, &error);
@@ -428,11 +429,11 @@ static cvtm_status open_journal(batch *b, cvtm_error *error) {
 
 /* All ranks fail alike, so only rank 0 prints the message. */
 static int refuse(const batch *b, cvtm_status status, const cvtm_error *error) {
-  char unsaid[8];
-  if (batch_ranks_rank(b->ranks) > 0) cli_capture_messages(unsaid, sizeof unsaid);
+  cvtm_error unsaid;
+  if (batch_ranks_rank(b->ranks) > 0) cli_capture_messages(&unsaid);
   const int code = status == CVTM_ERROR_ARGUMENT ? cli_usage_error(CLI_BATCH, "%s", error->message)
                                                  : cli_failed(CLI_WORKING, status, error);
-  cli_capture_messages(NULL, 0);
+  cli_capture_messages(NULL);
   return code;
 }
 

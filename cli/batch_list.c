@@ -304,11 +304,10 @@ static cvtm_status check_job(const batch_job *job, cvtm_error *error) {
   cli_options_visit_files(options, count_streams, &streams);
   if (streams > 0)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a run of a batch has no standard streams");
-  char message[sizeof error->message] = "";
-  cli_capture_messages(message, sizeof message);
+  cli_capture_messages(error);
   const int code = cli_run_check(options);
-  cli_capture_messages(NULL, 0);
-  return code == CLI_EXIT_OK ? CVTM_OK : cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s", message);
+  cli_capture_messages(NULL);
+  return code == CLI_EXIT_OK ? CVTM_OK : CVTM_ERROR_ARGUMENT;
 }
 
 static cvtm_status make_from_record(batch_list *list, batch_job *job, cvtm_error *error) {

@@ -35,9 +35,9 @@ int cli_usage_error(cli_command command, const char *format, ...);
  * CLI_EXIT_OK, or the exit code after a message. */
 int cli_open_device(cli_options *options, cvtm_device **device);
 
-/* Redirects messages of the calling thread from stderr to `text`, without the program's name; each
- * overwrites the one before. NULL: back to stderr. */
-void cli_capture_messages(char *text, size_t capacity);
+/* Messages of the calling thread go to *message, without the program's name and with the status
+ * that they tell of; each overwrites the one before. NULL: back to stderr. */
+void cli_capture_messages(cvtm_error *message);
 
 /* The functions of the commands. Options are parsed and within their ranges. Each returns the exit
  * code. */

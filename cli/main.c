@@ -7,7 +7,6 @@
 
 #include <omp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,54 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #endif
-
-static _Thread_local struct {
-  char *text; /* NULL: stderr */
-  size_t capacity;
-} captured;
-
-void cli_capture_messages(char *text, size_t capacity) {
-  captured.text = text;
-  captured.capacity = capacity;
-}
-
-int cli_failed(cli_phase phase, cvtm_status status, const cvtm_error *error) {
-  const char *message = error->message[0] != '\0' ? error->message : cvtm_status_text(status);
-  if (captured.text != NULL)
-    snprintf(captured.text, captured.capacity, "%s", message);
-  else
-    fprintf(stderr, "cvtmesh: %s\n", message);
-  if (status == CVTM_ERROR_DEVICE_UNAVAILABLE) return CLI_EXIT_DEVICE;
-  if (status == CVTM_ERROR_INPUT) return CLI_EXIT_INPUT;
-  if (phase == CLI_READING && (status == CVTM_ERROR_IO || status == CVTM_ERROR_UNSUPPORTED ||
-                               status == CVTM_ERROR_ARGUMENT))
-    return CLI_EXIT_INPUT;
-  return CLI_EXIT_FAILURE;
-}
-
-int cli_usage_error(cli_command command, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  if (captured.text != NULL) {
-    vsnprintf(captured.text, captured.capacity, format, arguments);
-  } else {
-    fprintf(stderr, "cvtmesh %s: ", cli_command_name(command));
-    vfprintf(stderr, format, arguments);
-    fprintf(stderr, " (see cvtmesh %s --help)\n", cli_command_name(command));
-  }
-  va_end(arguments);
-  return CLI_EXIT_USAGE;
-}
-
-int cli_open_device(cli_options *options, cvtm_device **device) {
-  cvtm_error error = {CVTM_OK, ""};
-  const cvtm_status status =
-      cvtm_device_create(options->device, (int)options->threads, device, &error);
-  if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(options->command, "%s", error.message);
-  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
-  options->device = cvtm_device_name(*device);
-  return CLI_EXIT_OK;
-}
 
 /* Flushes standard output and returns the exit code: a full disk is a failure. */
 static int printed(void) {

@@ -21,8 +21,13 @@ static void request_stop(int number) {
   atomic_store(&stop_requested, 1);
 }
 
+static _Thread_local const cli_listener *listening;
+
+void cli_listen(const cli_listener *listener) { listening = listener; }
+
 void cli_catch_signals(void) {
   struct sigaction action;
+  if (listening != NULL) return;
   memset(&action, 0, sizeof action);
   action.sa_handler = request_stop;
   action.sa_flags = SA_RESTART | (int)SA_RESETHAND;
@@ -31,7 +36,10 @@ void cli_catch_signals(void) {
   sigaction(SIGTERM, &action, NULL);
 }
 
-int cli_interrupted(void) { return atomic_load(&stop_requested); }
+int cli_interrupted(void) {
+  return atomic_load(&stop_requested) ||
+         (listening != NULL && listening->interrupted(listening->context));
+}
 
 void cli_progress_start(cli_progress *progress, const cli_options *options, int64_t sites,
                         double bound) {
@@ -99,6 +107,8 @@ int cli_progress_monitor(void *context, const cvtm_cvt_record *record) {
     double now = cvtm_clock();
     if (now - progress->shown > 0.1) draw(progress, record, now);
   }
+  if (listening != NULL && listening->iteration(listening->context, record, progress->bound))
+    return 1;
   return cli_interrupted();
 }
 

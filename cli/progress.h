@@ -41,8 +41,22 @@ int cli_progress_monitor(void *context, const cvtm_cvt_record *record);
 void cli_progress_finish(cli_progress *progress);
 void cli_progress_free(cli_progress *progress);
 
-/* From now on the first SIGINT or SIGTERM asks to stop; the second ends the process. */
+/* Who waits for a command in place of a person at a terminal. Both functions are called in the
+ * thread of the command. */
+typedef struct cli_listener {
+  void *context;
+  /* After each iteration of `run` on all its sites; bound: of the energy. Nonzero asks to stop. */
+  int (*iteration)(void *context, const cvtm_cvt_record *record, double bound);
+  int (*interrupted)(void *context); /* nonzero asks every solver to stop */
+} cli_listener;
+
+/* The listener of the calling thread from now on, borrowed; NULL: none. */
+void cli_listen(const cli_listener *listener);
+
+/* From now on the first SIGINT or SIGTERM asks to stop; the second ends the process. A listener has
+ * its own way to stop: then signals stay as they are. */
 void cli_catch_signals(void);
+/* True after such a signal, or if the thread's listener says so. */
 int cli_interrupted(void);
 
 #endif

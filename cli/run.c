@@ -11,13 +11,10 @@
 
 #include <stdlib.h>
 
-int cli_run_check(const cli_options *options) {
+int cli_run_check_values(const cli_options *options) {
   if (options->points == 0 && options->init == NULL && options->fixed == NULL &&
       options->density_from != CVTM_DENSITY_FROM_SIZE && options->domain.kind != CLI_DOMAIN_NONE)
     return cli_usage_error(options->command, "--points is missing");
-  if (options->output.count == 0 && options->picture == NULL && options->density_out == NULL &&
-      options->report == NULL && options->view.watch == NULL)
-    return cli_usage_error(options->command, "--output is missing");
   int code = cli_watch_check(options);
   if (code == CLI_EXIT_OK) code = cli_condition_check(options);
   if (code == CLI_EXIT_OK) code = cli_segment_check(options);
@@ -27,6 +24,15 @@ int cli_run_check(const cli_options *options) {
   if (code == CLI_EXIT_OK) code = cli_order_check(options);
   if (code == CLI_EXIT_OK) code = cli_page_check(options);
   return code == CLI_EXIT_OK ? cli_outputs_check_names(options) : code;
+}
+
+int cli_run_check(const cli_options *options) {
+  const int code = cli_run_check_values(options);
+  if (code != CLI_EXIT_OK) return code;
+  if (options->output.count == 0 && options->picture == NULL && options->density_out == NULL &&
+      options->report == NULL && options->view.watch == NULL)
+    return cli_usage_error(options->command, "--output is missing");
+  return CLI_EXIT_OK;
 }
 
 static void start_phase(cli_run_job *r) { r->phase_start = cvtm_clock(); }
@@ -110,6 +116,8 @@ int cli_run_create(const cli_options *options, cli_run_job **job) {
   return CLI_EXIT_OK;
 }
 
+void cli_run_keep_tone(cli_run_job *r) { r->keep_tone = 1; }
+
 int cli_run_read(cli_run_job *r, cvtm_device *device) {
   start_phase(r);
   r->start = r->phase_start;
@@ -158,19 +166,44 @@ int cli_run_order(cli_run_job *r) {
   return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WORKING, status, &error);
 }
 
+int cli_run_mesh(cli_run_job *r) {
+  cvtm_error error = {CVTM_OK, ""};
+  start_phase(r);
+  const cvtm_status status = triangulate(r, &error);
+  end_phase(r, CLI_RUN_PHASE_MESH);
+  return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WORKING, status, &error);
+}
+
 int cli_run_write(cli_run_job *r) {
   cvtm_error error = {CVTM_OK, ""};
   start_phase(r);
-  cvtm_status status = triangulate(r, &error);
-  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
-  end_phase(r, CLI_RUN_PHASE_MESH);
-  status = make_stipples(r, &error);
+  cvtm_status status = make_stipples(r, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   status = write_outputs(r, &error);
   end_phase(r, CLI_RUN_PHASE_WRITE);
   if (status == CVTM_OK) status = cli_run_write_report(r, &error);
   if (status == CVTM_OK) status = cli_run_write_watch_page(r, &error);
   return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WRITING, status, &error);
+}
+
+/* True if an option of the write that follows would change the sites. */
+static int changes_sites(const cli_options *asked, const cli_options *made) {
+  return asked->order != made->order || asked->points != made->points;
+}
+
+int cli_run_save(cli_run_job *r, const cli_options *asked) {
+  if (changes_sites(asked, &r->options))
+    return cli_usage_error(CLI_RUN, "--order and --points are options of the run itself");
+  int code = cli_run_check(asked);
+  if (code == CLI_EXIT_OK) code = cli_outputs_check(asked);
+  if (code != CLI_EXIT_OK) return code;
+  const cli_options made = r->options;
+  r->options = *asked;
+  cli_stipples_free(&r->stipples);
+  r->stipples = (cli_stipples){0};
+  code = cli_run_write(r);
+  r->options = made;
+  return code;
 }
 
 void cli_run_destroy(cli_run_job *r) {
@@ -196,6 +229,7 @@ static int run_on(cli_run_job *job, cvtm_device *device) {
   int code = cli_run_read(job, device);
   if (code == CLI_EXIT_OK) code = cli_run_solve(job, device);
   if (code == CLI_EXIT_OK) code = cli_run_order(job);
+  if (code == CLI_EXIT_OK) code = cli_run_mesh(job);
   if (code == CLI_EXIT_OK) code = cli_run_write(job);
   return code;
 }

@@ -10,6 +10,8 @@ typedef struct cli_run_job cli_run_job;
 
 /* Checks the options against each other, before any file is read or written. */
 int cli_run_check(const cli_options *options);
+/* The same, but a run that writes no file is allowed. */
+int cli_run_check_values(const cli_options *options);
 
 /* Copies the options; their strings must outlive the job. */
 int cli_run_create(const cli_options *options, cli_run_job **job);
@@ -22,8 +24,15 @@ int cli_run_solve(cli_run_job *job, cvtm_device *device);
 /* --order: puts the sites into the order of a pen. A signal or --time-limit stops this early; the
  * files then differ from those of a run without. */
 int cli_run_order(cli_run_job *job);
-/* Computes mesh and quality and writes every file that the options name; uses no device. */
+/* Computes mesh, cells and quality; uses no device. */
+int cli_run_mesh(cli_run_job *job);
+/* Writes every file that the options name; uses no device. */
 int cli_run_write(cli_run_job *job);
+/* Writes the files that other options name, once the mesh is made. asked: the options of the job,
+ * of which those of the outputs may be others. An SVG of dots needs cli_run_keep_tone. */
+int cli_run_save(cli_run_job *job, const cli_options *asked);
+/* Before cli_run_read: the job keeps the ink of the picture, whatever its outputs are. */
+void cli_run_keep_tone(cli_run_job *job);
 void cli_run_print_summary(const cli_run_job *job);
 void cli_run_destroy(cli_run_job *job);
 

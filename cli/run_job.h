@@ -37,6 +37,7 @@ struct cli_run_job {
   float *density; /* width * height; borrowed from `made` */
   cvtm_pipeline_result made;
   float *tone;   /* ink wanted in each pixel; NULL without an SVG of dots, or of data */
+  int keep_tone; /* make `tone` in any case */
   double *sites; /* 2 * count; first the fixed sites, then those of --init, then samples */
   int64_t count, fixed;
   int64_t given; /* fixed sites and those of --init */
@@ -71,6 +72,8 @@ cvtm_status cli_run_optimize(cli_run_job *r);
 /* Moves sites out of obstacles, then computes energies, masses and centroids. */
 cvtm_status cli_run_evaluate_result(cli_run_job *r);
 cvtm_status cli_run_write_report(const cli_run_job *r, cvtm_error *error);
+/* The report as text, to be freed by cJSON_free; NULL without memory. */
+char *cli_run_report_text(const cli_run_job *r);
 /* The page of --watch. */
 cvtm_status cli_run_write_watch_page(const cli_run_job *r, cvtm_error *error);
 

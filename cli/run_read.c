@@ -137,9 +137,9 @@ static void finish_tone(cli_run_job *r) {
 
 int cli_run_read_density(cli_run_job *r, cvtm_device *device) {
   cvtm_error error = {CVTM_OK, ""};
-  cvtm_status status = cli_read_conditioned(
-      device, r->options.input, &r->options, &r->made,
-      cli_stipples_wanted(&r->options) || count_by_dots(&r->options) ? &r->tone : NULL, &error);
+  const int tone = r->keep_tone || cli_stipples_wanted(&r->options) || count_by_dots(&r->options);
+  cvtm_status status = cli_read_conditioned(device, r->options.input, &r->options, &r->made,
+                                            tone ? &r->tone : NULL, &error);
   r->domain = (cvtm_domain){r->made.width, r->made.height, r->options.periodic};
   const int by_size = r->options.density_from == CVTM_DENSITY_FROM_SIZE && r->options.points == 0 &&
                       r->options.init == NULL;

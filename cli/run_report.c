@@ -75,6 +75,13 @@ static cJSON *make_run_report(const cli_run_job *r) {
   return report;
 }
 
+char *cli_run_report_text(const cli_run_job *r) {
+  cJSON *report = make_run_report(r);
+  char *text = cli_json_print(report, 0);
+  cJSON_Delete(report);
+  return text;
+}
+
 cvtm_status cli_run_write_report(const cli_run_job *r, cvtm_error *error) {
   if (r->options.report == NULL) return CVTM_OK;
   cJSON *report = make_run_report(r);

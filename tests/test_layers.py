@@ -23,18 +23,19 @@ BELOW = {
 BELOW["viewer"] = [room for room in BELOW if room != "bench/problems"]
 BELOW["bench/command"] = [*BELOW, "cli"]
 BELOW["cli"] = list(BELOW)
+BELOW["python/src"] = list(BELOW)
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
 
 def sources(room):
-    found = [path for path in sorted((ROOT / room).rglob("*")) if path.suffix in (".c", ".h", ".cu")]
+    found = [path for path in sorted((ROOT / room).rglob("*")) if path.suffix in (".c", ".h", ".cpp", ".cu")]
     assert found, f"{room}: no source file"
     return found
 
 
 def room_of(file):
     parts = file.split("/")
-    return "/".join(parts[:2]) if parts[0] == "bench" else parts[0]
+    return "/".join(parts[:2]) if parts[0] in ("bench", "python") else parts[0]
 
 
 def test_cuda_files_are_named_so():

@@ -21,12 +21,13 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
   if (size < 1) return 0;
   const char *name = data[0] % 2 == 0 ? "jobs.jsonl" : "jobs.csv";
   char program[] = "batch", path[128], points[] = "-n", number[] = "20", output[] = "--report",
-       file[] = "r.json", message[1024] = "";
+       file[] = "r.json";
+  cvtm_error message;
   snprintf(path, sizeof path, "%s", fuzz_write_file(name, data + 1, size - 1));
   char *argv[] = {program, path, points, number, output, file, NULL};
   cli_options options;
   int code;
-  cli_capture_messages(message, sizeof message);
+  cli_capture_messages(&message);
   if (cli_options_parse(CLI_BATCH, 6, argv, &options, &code) != CLI_PARSED) abort();
   cvtm_error error;
   batch_list *list = NULL;
@@ -35,7 +36,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
     if (batch_list_rewind(list, &error) != CVTM_OK || read_jobs(list) != count) abort();
     batch_list_close(list);
   }
-  cli_capture_messages(NULL, 0);
+  cli_capture_messages(NULL);
   cli_options_free(&options);
   return 0;
 }

@@ -1,0 +1,37 @@
+"""Centroidal Voronoi tessellations, Delaunay meshes and bound-constrained minimisation.
+
+All work is done by the C library of the program ``cvtmesh``; the functions here take arrays where
+the program takes files. Coordinates are in pixels, x to the right and y down: pixel (i, j) of an
+array of shape (height, width) is ``array[j, i]`` and has its centre at (i + 0.5, j + 0.5).
+
+>>> import cvtmesh, numpy
+>>> t = cvtmesh.tessellate(numpy.ones((64, 64)), 100)
+>>> t.points.shape
+(100, 2)
+"""
+
+from __future__ import annotations
+
+import atexit as _atexit
+
+from ._core import DeviceError, cuda_devices, version as __version__, wait as _wait
+from ._images import Segmentation, condition, segment
+from ._mesh import Cells, Mesh, delaunay, voronoi
+from ._tessellation import Tessellation, mesh_domain, tessellate
+
+__all__ = [
+    "Cells",
+    "DeviceError",
+    "Mesh",
+    "Segmentation",
+    "Tessellation",
+    "condition",
+    "cuda_devices",
+    "delaunay",
+    "mesh_domain",
+    "segment",
+    "tessellate",
+    "voronoi",
+]
+
+_atexit.register(_wait)

@@ -1,0 +1,248 @@
+"""From keywords to options of the program. The names, types, defaults and ranges are those of the
+program's own table (``_core.options``), so that an option added there is a keyword here."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+import io
+import json
+import os
+import textwrap
+from operator import index
+from typing import TYPE_CHECKING, Any, Callable, Mapping, TypeVar
+
+from . import _core
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Input = tuple[str, bytes, Any]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Options of the program alone: how it talks, and where options come from.
+PROGRAM_ALONE = frozenset({"help", "version", "config", "quiet", "verbose"})
+
+
+@functools.lru_cache(maxsize=None)
+def table(command: str) -> dict[str, dict[str, Any]]:
+    """The options of a command by their keywords."""
+    rows = _core.options(command)
+    return {
+        row["name"].replace("-", "_"): row for row in rows if row["name"] not in PROGRAM_ALONE
+    }
+
+
+def host_array(value: Any, name: str) -> np.ndarray[Any, Any]:
+    """A NumPy array in C order, without a copy where that is possible. Arrays on a device are
+    copied to the host."""
+    import numpy as np
+
+    if hasattr(value, "detach"):  # torch
+        value = value.detach().cpu().numpy()
+    elif hasattr(value, "__cuda_array_interface__") and hasattr(value, "get"):  # CuPy
+        value = value.get()
+    elif hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray):
+        value = np.from_dlpack(value)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise TypeError(f"{name}: {error}") from None
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name}: an array of dtype {array.dtype} holds no real numbers")
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def points_array(value: Any, name: str) -> np.ndarray[Any, Any]:
+    """Points as float64 of shape (n, 2)."""
+    import numpy as np
+
+    array = np.ascontiguousarray(host_array(value, name), dtype=np.float64)
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise ValueError(f"{name}: shape {array.shape} is not (n, 2)")
+    if len(array) == 0:
+        raise ValueError(f"{name}: there is no point")
+    finite = np.isfinite(array)
+    if not finite.all():
+        row, axis = map(int, np.argwhere(~finite)[0])
+        raise ValueError(f"{name}[{row}, {axis}] is {array[row, axis]}")
+    return array
+
+
+def is_array(value: Any) -> bool:
+    names = ("__array_interface__", "__cuda_array_interface__", "__dlpack__", "__array__")
+    return any(hasattr(value, name) for name in names)
+
+
+def as_npy(value: Any, name: str) -> Input:
+    """An array as the file NAME.npy in memory."""
+    import numpy as np
+
+    array = host_array(value, name)
+    header = io.BytesIO()
+    contents = np.lib.format.header_data_from_array_1_0(array)
+    np.lib.format.write_array_header_1_0(header, contents)
+    # A buffer of no elements has no bytes; one of a single axis is never refused.
+    return f"<{name}>.npy", header.getvalue(), array.reshape(-1).data if array.size else None
+
+
+def as_polygons(rings: Any, name: str) -> Input:
+    """Rings of points (n, 2), by the even-odd rule, as a GeoJSON file in memory."""
+    rings = [rings] if is_array(rings) else rings
+    coordinates = [points_array(ring, f"{name}[{k}]").tolist() for k, ring in enumerate(rings)]
+    closed = [ring if ring[0] == ring[-1] else [*ring, ring[0]] for ring in coordinates]
+    text = json.dumps({"type": "Polygon", "coordinates": closed})
+    return f"<{name}>.geojson", text.encode(), None
+
+
+def operand(value: Any, name: str, inputs: list[Input]) -> str:
+    """As `file`, of a path that must exist."""
+    path = file(value, name, inputs)
+    if not path.startswith("<") and path != "-":
+        os.stat(path)  # raises FileNotFoundError
+    return path
+
+
+def file(value: Any, name: str, inputs: list[Input]) -> str:
+    """The path of a file, or of one in memory that is added to `inputs`: bytes are the contents of
+    a file of any format, an array those of an .npy file, a PIL image those of a PNG file."""
+    if isinstance(value, (str, os.PathLike)):
+        path = os.fspath(value)
+        if not isinstance(path, str):
+            raise TypeError(f"{name}: a path of bytes is not supported")
+        return path
+    if isinstance(value, (bytes, bytearray)):
+        inputs.append((f"<{name}>", bytes(value), None))
+    elif hasattr(value, "save") and hasattr(value, "mode"):
+        png = io.BytesIO()
+        value.save(png, "png")
+        inputs.append((f"<{name}>", png.getvalue(), None))
+    elif is_array(value) or isinstance(value, (list, tuple)):
+        inputs.append(as_polygons(value, name) if name == "polygon" else as_npy(value, name))
+    else:
+        raise TypeError(f"{name}: {type(value).__name__} is neither a path nor an array")
+    return inputs[-1][0]
+
+
+def number_list(value: Any) -> str | None:
+    """(1, 2.5) as "1,2.5"; None if it is no sequence of numbers."""
+    try:
+        return ",".join(repr(float(number)) for number in value)
+    except (TypeError, ValueError):
+        return None
+
+
+def item(value: Any, name: str, inputs: list[Input]) -> str:
+    """The text of a number, numbers, a name or a file."""
+    numbers = number_list(value if isinstance(value, (tuple, list)) else [value])
+    if numbers is not None and not isinstance(value, (str, bytes, bool)) and not is_array(value):
+        return numbers
+    return file(value, name, inputs)
+
+
+def weighted(value: Any, name: str, inputs: list[Input]) -> str:
+    """The text FILE=FACTOR of a region and its factor."""
+    if isinstance(value, str):
+        return value
+    try:
+        region, factor = value
+        return f"{file(region, name, inputs)}={float(factor)!r}"
+    except ValueError:
+        raise TypeError(f"{name}: {value!r} is not a region and its factor") from None
+
+
+def items(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> list[str]:
+    """The texts of a list option: one value, or a sequence; of regions with factors also a dict."""
+    pairs = row["argument"] == "FILE=FACTOR"
+    if pairs and isinstance(value, Mapping):
+        value = list(value.items())
+    single = isinstance(value, (str, bytes, os.PathLike)) or is_array(value)
+    if single or (isinstance(value, tuple) and (pairs or number_list(value) is not None)):
+        value = [value]
+    names = [name if len(value) == 1 else f"{name}[{k}]" for k in range(len(value))]
+    text = weighted if pairs else item
+    return [text(each, own, inputs) for each, own in zip(value, names)]
+
+
+def texts(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> list[str]:
+    kind = row["type"]
+    if kind == "switch":
+        kind = "choice" if isinstance(value, str) else "flag"
+    if kind == "flag":
+        if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):
+            raise TypeError(f"{name}: {value!r} is neither True nor False")
+        return ["true" if value else "false"]
+    if kind == "integer":
+        try:
+            return [str(index(value))]
+        except TypeError:
+            raise TypeError(f"{name}: {value!r} is not an integer") from None
+    if kind == "real":
+        try:
+            return [repr(float(value))]
+        except (TypeError, ValueError):
+            raise TypeError(f"{name}: {value!r} is not a number") from None
+    if kind == "choice":
+        if not isinstance(value, str):
+            raise TypeError(f"{name}: {value!r} is not one of {', '.join(row['choices'])}")
+        return [value]
+    if kind == "list":
+        return items(row, name, value, inputs)
+    return [item(value, name, inputs)]
+
+
+def convert(command: str, options: Mapping[str, Any]) -> tuple[list[tuple[str, str]], list[Input]]:
+    """The (name, text) pairs and the files in memory of keywords. None is the default."""
+    rows = table(command)
+    values: list[tuple[str, str]] = []
+    inputs: list[Input] = []
+    for name, value in options.items():
+        if name not in rows:
+            near = difflib.get_close_matches(name, rows, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise TypeError(f"there is no option {name!r}{hint}")
+        if value is not None:
+            values += [(name, text) for text in texts(rows[name], name, value, inputs)]
+    return values, inputs
+
+
+# --- signatures and docstrings --------------------------------------------------------------------
+
+
+def kind_of(row: dict[str, Any]) -> str:
+    names = {"flag": "bool", "integer": "int", "real": "float", "text": "str", "list": "list"}
+    if row["type"] in ("choice", "switch"):
+        return ("bool or " if row["type"] == "switch" else "") + "{" + ", ".join(map(repr, row["choices"])) + "}"
+    return names[row["type"]] + (" or array" if row["reads"] else "")
+
+
+def describe(rows: Mapping[str, dict[str, Any]]) -> str:
+    lines = []
+    for name, row in rows.items():
+        default = row["default"] if row["default"] != () else None
+        lines.append(f"{name} : {kind_of(row)}, default {default!r}")
+        lines.append(textwrap.indent(" ".join(row["help"].split()), "    "))
+    return "\n".join(lines)
+
+
+def with_options(command: str, *but: str) -> Callable[[F], F]:
+    """Gives a function the options of a command: its signature gets them in place of ``**options``,
+    its docstring in place of the line ``{options}``."""
+
+    def decorate(function: F) -> F:
+        signature = inspect.signature(function)
+        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        taken = {p.name for p in own}
+        rows = {k: v for k, v in table(command).items() if k not in taken and k not in but}
+        keywords = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=row["default"])
+            for name, row in rows.items()
+        ]
+        function.__signature__ = signature.replace(parameters=own + keywords)  # type: ignore[attr-defined]
+        described = textwrap.indent(describe(rows), "    ").strip()
+        function.__doc__ = (function.__doc__ or "").replace("{options}", described)
+        return function
+
+    return decorate

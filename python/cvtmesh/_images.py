@@ -1,0 +1,113 @@
+"""Densities and objects of images: the program's commands ``density`` and ``segment``."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+from ._arguments import convert, operand, with_options
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from typing_extensions import Unpack
+
+    from ._keywords import DensityOptions, SegmentOptions
+
+
+@with_options("density", "output", "format", "report")
+def condition(image: Any, **options: Unpack[DensityOptions]) -> NDArray[np.float64]:
+    """The density of an image: tone, domain, weights, smoothing (`smooth`, `bias`) and grading
+    (`grade`, `grade_max`, `grade_size`).
+
+    Parameters
+    ----------
+    image : path, (height, width) array, bytes, or PIL image
+        As of :func:`tessellate`, which takes the result as its image.
+    {options}
+
+    Returns
+    -------
+    (height, width) float64
+
+    Raises
+    ------
+    ValueError, TypeError, OSError, MemoryError, cvtmesh.DeviceError, KeyboardInterrupt
+        As of :func:`tessellate`.
+
+    Examples
+    --------
+    >>> import cvtmesh, numpy
+    >>> density = numpy.ones((16, 16)); density[8, 8] = 100
+    >>> graded = cvtmesh.condition(density, grade=1)
+    >>> bool(graded[8, 7] > 1), bool((graded >= density - 1e-6).all())
+    (True, True)
+    """
+    import numpy as np
+
+    values, inputs = convert("density", {**options, "output": "<density>.npy"})
+    path = operand(image, "image", inputs)
+    (density,) = _core.command("density", path, values, inputs, ["<density>.npy"])
+    array: NDArray[np.float64] = np.load(io.BytesIO(density))
+    return array
+
+
+class Segmentation:
+    """What :func:`segment` returns.
+
+    Attributes
+    ----------
+    mask : (height, width) bool
+        True in the parts of the object that a seed marks.
+    level_set : (height, width) float64
+        Negative inside.
+    contour : bytes
+        The boundary of the object, as an SVG file.
+    report : dict
+        The program's report.
+    """
+
+    def __init__(self, mask: bytes, level_set: bytes, contour: bytes, report: bytes) -> None:
+        import numpy as np
+
+        self.mask: NDArray[np.bool_] = _core.read_image(mask) > 0.5
+        self.level_set: NDArray[np.float64] = np.load(io.BytesIO(level_set))
+        self.contour = contour
+        self.report: dict[str, Any] = json.loads(report)
+
+
+@with_options("segment", "output", "format", "report")
+def segment(image: Any, **options: Unpack[SegmentOptions]) -> Segmentation:
+    """The object in an image that seeds mark, by a level set.
+
+    Parameters
+    ----------
+    image : path, (height, width) array, bytes, or PIL image
+    {options}
+
+    Returns
+    -------
+    Segmentation
+
+    Raises
+    ------
+    ValueError, TypeError, OSError, MemoryError, cvtmesh.DeviceError, KeyboardInterrupt
+        As of :func:`tessellate`.
+
+    Examples
+    --------
+    >>> import cvtmesh, numpy
+    >>> y, x = numpy.mgrid[0:64, 0:64]
+    >>> disc = (numpy.hypot(x - 32, y - 32) < 16).astype(float)
+    >>> s = cvtmesh.segment(disc, inside=[(32, 32, 4)], outside=[(4, 4, 3)])
+    >>> bool(s.mask[32, 32]), bool(s.mask[2, 2])
+    (True, False)
+    """
+    outputs = ["<mask>.png", "<level_set>.npy", "<contour>.svg", "<report>.json"]
+    values, inputs = convert(
+        "segment", {**options, "output": outputs[:3], "report": outputs[3]}
+    )
+    path = operand(image, "image", inputs)
+    return Segmentation(*_core.command("segment", path, values, inputs, outputs))

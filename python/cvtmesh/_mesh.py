@@ -1,0 +1,243 @@
+"""Delaunay meshes, Voronoi cells, and diagrams of given points."""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+import os
+from typing import TYPE_CHECKING, Any, Iterator, Sequence
+
+from . import _core
+from ._arguments import as_npy, convert, points_array, with_options
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+    from typing_extensions import Unpack
+
+    from ._keywords import MeshOptions, VoronoiOptions
+
+
+class Cells(Sequence[Any]):
+    """Polygons, one for each point: ``cells[i]`` holds the corners of cell i, shape (k, 2).
+
+    Attributes
+    ----------
+    start : (n + 1,) int64
+        Cell i has the corners ``start[i]`` to ``start[i + 1]`` of `corners`.
+    corners : (m, 2) float64
+        In pixels.
+    neighbors : (m,) int32 or None
+        The point across the edge from each corner to the next; -1: the border.
+    """
+
+    def __init__(self, start: Any, corners: Any, neighbors: Any) -> None:
+        self.start: NDArray[np.int64] = start
+        self.corners: NDArray[np.float64] = corners
+        self.neighbors: NDArray[np.int32] | None = neighbors
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            return [self[k] for k in range(*i.indices(len(self)))]
+        k = range(len(self))[i]
+        return self.corners[self.start[k] : self.start[k + 1]]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
+
+
+class Mesh:
+    """A triangulation of points.
+
+    Attributes
+    ----------
+    points : (n, 2) float64
+        In pixels, y down.
+    triangles : (m, 3) int32
+        Indices of points, counterclockwise as seen with y up.
+    """
+
+    points: Any
+    triangles: Any
+    height: float
+
+    def _groups(self) -> tuple[Any, ...] | None:
+        return None
+
+    def to_meshio(self) -> Any:
+        """The mesh as a ``meshio.Mesh``, y up as in mesh files.
+
+        The regions and curves of a domain become cell data ``region`` and ``curve`` (0 where a cell
+        has none). The groups of a Gmsh file, such as ``region-1``, ``hole-1`` and ``outer``, become
+        ``field_data`` and cell sets of the same names.
+        """
+        import meshio  # type: ignore[import-untyped, unused-ignore]
+        import numpy as np
+
+        points = np.column_stack(
+            [self.points[:, 0], self.height - self.points[:, 1], np.zeros(len(self.points))]
+        )
+        groups = self._groups()
+        if groups is None:
+            return meshio.Mesh(points, [("triangle", self.triangles)])
+        region, edges, curve, group, names = groups
+        tags = {2: region, 1: group}
+        none = np.empty(0, np.int64)
+        return meshio.Mesh(
+            points,
+            [("triangle", self.triangles), ("line", edges)],
+            cell_data={
+                "region": [region, np.zeros_like(curve)],
+                "curve": [np.zeros_like(region), curve],
+                "gmsh:physical": [region, group],
+                "gmsh:geometrical": [region, curve],
+            },
+            cell_sets={
+                name: [np.flatnonzero(tags[d] == tag) if d == side else none for side in (2, 1)]
+                for name, tag, d in names
+            },
+            field_data={name: np.array([tag, d]) for name, tag, d in names},
+        )
+
+    def to_pyvista(self) -> Any:
+        """The mesh as a ``pyvista.UnstructuredGrid``, y up."""
+        import pyvista  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
+        return pyvista.from_meshio(self.to_meshio())
+
+    def plot(self, ax: Any = None, **style: Any) -> Any:
+        """Draws the edges of the mesh by Matplotlib and returns the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; default: a new figure.
+        **style
+            Of ``Axes.triplot``.
+        """
+        import matplotlib.pyplot as plt
+
+        if ax is None:
+            ax = plt.figure().add_subplot()
+        ax.set_aspect("equal")
+        ax.set(xlim=(0, self.width), ylim=(self.height, 0))
+        style = {"linewidth": 0.5, "color": "black", **style}
+        ax.triplot(self.points[:, 0], self.points[:, 1], self.triangles, **style)
+        return ax
+
+    width: float
+
+
+class Delaunay(Mesh):
+    """What :func:`delaunay` returns: a :class:`Mesh` with its quality."""
+
+    def __init__(self, points: Any) -> None:
+        self.points = points
+        self.triangles = _core.delaunay(points)
+        self.width, self.height = (float(max(side, 1)) for side in points.max(axis=0))
+
+    def _command(self, outputs: list[str], options: dict[str, Any]) -> list[bytes]:
+        values, inputs = convert("mesh", options)
+        inputs.append(as_npy(self.points, "points"))
+        contents: list[bytes] = _core.command("mesh", inputs[-1][0], values, inputs, outputs)
+        return contents
+
+    @functools.cached_property
+    def report(self) -> dict[str, Any]:
+        """The report of the program's command ``mesh``."""
+        (text,) = self._command(["<report>.json"], {"report": "<report>.json"})
+        report: dict[str, Any] = json.loads(text)
+        return report
+
+    @property
+    def quality(self) -> dict[str, Any]:
+        """Figures of all triangles; see the program's report."""
+        quality: dict[str, Any] = self.report["quality_all"]
+        return quality
+
+    def save(self, path: str | os.PathLike[str], **options: Unpack[MeshOptions]) -> None:
+        """Writes the mesh in the format of the extension, by the program's command ``mesh``."""
+        self._command([], {**options, "output": [path]})
+
+
+def delaunay(points: ArrayLike) -> Delaunay:
+    """The Delaunay triangulation of points, by exact predicates.
+
+    Parameters
+    ----------
+    points : (n, 2) array
+        Finite coordinates. Of points that share a place the first has the triangles.
+
+    Returns
+    -------
+    Delaunay
+        With ``points``, ``triangles``, ``quality``, ``save()``, ``to_meshio()`` and ``plot()``.
+
+    Raises
+    ------
+    ValueError
+        If the shape is wrong or a coordinate is not finite; the message names it.
+
+    Examples
+    --------
+    >>> import cvtmesh
+    >>> cvtmesh.delaunay([[0, 0], [1, 0], [1, 1], [0, 1]]).triangles.shape
+    (2, 3)
+    """
+    return Delaunay(points_array(points, "points"))
+
+
+@with_options("voronoi", "width", "height", "output", "format", "report", "check")
+def voronoi(
+    points: ArrayLike,
+    shape: tuple[int, int],
+    method: str = "exact",
+    **options: Unpack[VoronoiOptions],
+) -> NDArray[np.int32]:
+    """The discrete Voronoi diagram of points: for each pixel the nearest one.
+
+    Parameters
+    ----------
+    points : (n, 2) array
+        x and y in pixels; they may lie outside.
+    shape : (height, width)
+        Of the diagram.
+    method : str
+        ``exact``, or a variant of jump flooding: ``jfa``, ``1+jfa``, ``jfa+1``, ``jfa+2``,
+        ``jfa2``, ``jfa-short``.
+    {options}
+
+    Returns
+    -------
+    (height, width) int32
+        The index of the point nearest to the centre of each pixel, the lowest of equally near ones.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is out of range or of the wrong kind; the message names it.
+
+    Examples
+    --------
+    >>> import cvtmesh
+    >>> cvtmesh.voronoi([[0.5, 0.5], [3.5, 0.5]], (1, 4))
+    array([[0, 0, 1, 1]], dtype=int32)
+    """
+    import numpy as np
+
+    height, width = shape
+    given: dict[str, Any] = {**options, "width": width, "height": height}
+    if options.get("labels_from") is None:
+        given["method"] = method
+    values, inputs = convert("voronoi", {**given, "output": "<labels>.npy"})
+    inputs.append(as_npy(points_array(points, "points"), "points"))
+    (labels,) = _core.command("voronoi", inputs[-1][0], values, inputs, ["<labels>.npy"])
+    diagram: NDArray[np.int32] = np.load(io.BytesIO(labels))
+    return diagram
+
+
+__all__ = ["Cells", "Delaunay", "Mesh", "delaunay", "voronoi"]

@@ -1,0 +1,303 @@
+"""Centroidal Voronoi tessellations: the program's command ``run``."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import json
+import os
+from typing import TYPE_CHECKING, Any, Callable
+
+from . import _core
+from ._arguments import convert, is_array, operand, points_array, with_options
+from ._mesh import Cells, Mesh
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from typing_extensions import Unpack
+
+    from ._keywords import RunOptions
+
+    Callback = Callable[[dict[str, float]], Any]
+
+
+class Tessellation(Mesh):
+    """What :func:`tessellate` and :func:`mesh_domain` return.
+
+    Arrays are made at the first access and belong to the caller.
+    """
+
+    def __init__(self, run: _core.Run) -> None:
+        self._run = run
+        self.width, self.height = run.size
+
+    @functools.cached_property
+    def points(self) -> NDArray[np.float64]:
+        """(n, 2) float64: the sites, x and y in pixels."""
+        return self._run.points
+
+    @functools.cached_property
+    def triangles(self) -> NDArray[np.int32]:
+        """(m, 3) int32: the Delaunay triangles, counterclockwise as seen with y up."""
+        return self._run.triangles
+
+    @functools.cached_property
+    def cells(self) -> Cells:
+        """The Voronoi cells, in the order of the points."""
+        return Cells(*self._run.cells)
+
+    @functools.cached_property
+    def mass(self) -> NDArray[np.float64]:
+        """(n,) float64: the integral of the density over each cell."""
+        return self._run.mass
+
+    @functools.cached_property
+    def centroids(self) -> NDArray[np.float64]:
+        """(n, 2) float64: the centroids of the cells."""
+        return self._run.centroids
+
+    @functools.cached_property
+    def weights(self) -> NDArray[np.float64] | None:
+        """(n,) float64: of the power diagram with ``equal_mass=True``, else None."""
+        return self._run.weights
+
+    @functools.cached_property
+    def density(self) -> NDArray[np.float32]:
+        """(height, width) float32: the density that was used."""
+        return self._run.density
+
+    @functools.cached_property
+    def report(self) -> dict[str, Any]:
+        """The program's report: options, history, energies, times, quality."""
+        report: dict[str, Any] = json.loads(self._run.report)
+        return report
+
+    @property
+    def energy(self) -> float:
+        """The CVT energy."""
+        return float(self.report["energy"])
+
+    @property
+    def energy_ratio(self) -> float:
+        """The energy over its lower bound, that of regular hexagons."""
+        return float(self.report["energy_ratio"])
+
+    @property
+    def quality(self) -> dict[str, Any]:
+        """Figures of the triangles whose circumcentre lies in the domain."""
+        quality: dict[str, Any] = self.report["quality"]
+        return quality
+
+    @functools.cached_property
+    def history(self) -> NDArray[np.void]:
+        """One record for each iteration: iteration, energy, gradient_norm, step."""
+        import numpy as np
+
+        names = ["iteration", "energy", "gradient_norm", "step"]
+        types = np.dtype([(n, np.int64 if n == "iteration" else np.float64) for n in names])
+        nan = float("nan")
+        rows = [tuple(nan if r[n] is None else r[n] for n in names) for r in self.report["history"]]
+        return np.array(rows, dtype=types)
+
+    def _groups(self) -> tuple[Any, ...] | None:
+        return self._run.groups
+
+    def save(self, path: str | os.PathLike[str], **options: Unpack[RunOptions]) -> None:
+        """Writes a file in the format of its extension: points (csv, npy, xyz), mesh (obj, off, ply,
+        stl, vtk, vtu, msh), drawing (svg, plt, nc) or picture (png).
+
+        Parameters
+        ----------
+        path : path
+            An earlier file is replaced when the new one is whole.
+        **options
+            Options of outputs, as ``svg="cells"``, ``unit=True`` or ``ascii=True``.
+
+        Examples
+        --------
+        >>> import cvtmesh, numpy, os, tempfile
+        >>> t = cvtmesh.tessellate(numpy.ones((32, 32)), 20)
+        >>> path = os.path.join(tempfile.mkdtemp(), "cells.svg")
+        >>> t.save(path, svg="cells")
+        >>> os.path.exists(path)
+        True
+        """
+        values, _ = convert("run", {**options, "output": [path]})
+        self._run.save(values)
+
+    def _repr_png_(self) -> bytes:
+        self._run.save([("picture", "<picture>.png")])
+        return self._run.picture()
+
+    def _repr_html_(self) -> str:
+        picture = base64.b64encode(self._repr_png_()).decode()
+        return (
+            f'<img src="data:image/png;base64,{picture}" style="max-width:480px">'
+            f"<p>{len(self.points)} points, {len(self.triangles)} triangles, "
+            f"energy {self.energy_ratio:.6f} of the bound</p>"
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__}: {len(self.points)} points, {len(self.triangles)} triangles, "
+            f"{self.width} x {self.height} pixels, energy_ratio {self.energy_ratio:.6f}>"
+        )
+
+
+def with_bar(callback: Callback | None, iterations: int) -> tuple[Callback | None, Any]:
+    """A callback that also moves a bar of tqdm, and the bar; the same callback without tqdm."""
+    try:
+        from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
+    except ImportError:
+        return callback, None
+    bar = tqdm(total=iterations, unit="iteration")
+
+    def move(record: dict[str, float]) -> Any:
+        bar.update(int(record["iteration"]) - bar.n)
+        bar.set_postfix(ratio=f"{record['energy_ratio']:.6f}")
+        return callback(record) if callback is not None else None
+
+    return move, bar
+
+
+def run(
+    image: Any, options: dict[str, Any], callback: Callback | None, progress: bool
+) -> Tessellation:
+    values, inputs = convert("run", options)
+    path = operand(image, "image", inputs)
+    bar = None
+    if progress:
+        callback, bar = with_bar(callback, options.get("iterations") or 300)
+    try:
+        return Tessellation(_core.run(path, values, inputs, callback))
+    finally:
+        if bar is not None:
+            bar.close()
+
+
+@with_options("run")
+def tessellate(
+    image: Any,
+    points: int | None = None,
+    *,
+    callback: Callback | None = None,
+    progress: bool = False,
+    **options: Unpack[RunOptions],
+) -> Tessellation:
+    """A centroidal Voronoi tessellation of an image, with its Delaunay mesh.
+
+    Parameters
+    ----------
+    image : path, (height, width) array, bytes, or PIL image
+        A picture (dark is dense), or data, of which the values are the density. An array means what
+        it means in an .npy file: data. NumPy, CuPy, PyTorch and JAX arrays are taken; those on a
+        device are copied.
+    points : int, optional
+        The number of sites. It may be left out where another option gives it.
+    callback : callable, optional
+        Called with a dict (iteration, energy, energy_ratio, gradient_norm, step) at every iteration
+        on all sites; true stops the run, which keeps the best state.
+    progress : bool
+        Show a progress bar if tqdm is installed.
+    {options}
+
+    Returns
+    -------
+    Tessellation
+        With ``points``, ``triangles``, ``cells``, ``mass``, ``energy_ratio``, ``history``,
+        ``quality``, ``report``, ``save()``, ``to_meshio()``, ``to_pyvista()`` and ``plot()``.
+
+    Raises
+    ------
+    ValueError
+        An argument or the contents of a file or array are wrong; the message names the array and
+        the pixel.
+    TypeError
+        There is no such option, or its value is of the wrong kind.
+    OSError, MemoryError, cvtmesh.DeviceError
+        A file cannot be written; there is no memory; the device cannot be used.
+    KeyboardInterrupt
+        After Ctrl-C, within 0.2 s.
+
+    Notes
+    -----
+    The same arguments give the same bits as the program ``cvtmesh run``, for any number of threads.
+
+    Examples
+    --------
+    >>> import cvtmesh, numpy
+    >>> y, x = numpy.mgrid[0:80, 0:100]
+    >>> t = cvtmesh.tessellate(1.0 + x, 200, seed=7)
+    >>> t.points.shape, t.triangles.shape[1], 1 < t.energy_ratio < 1.1
+    ((200, 2), 3, True)
+    """
+    return run(image, {"points": points, **options}, callback, progress)
+
+
+def is_polygons(value: Any) -> bool:
+    if is_array(value):
+        return getattr(value, "ndim", 0) == 2 and value.shape[1] == 2
+    return isinstance(value, (list, tuple))
+
+
+@with_options("run", "domain", "polygon")
+def mesh_domain(
+    image: Any,
+    points: int | None = None,
+    *,
+    shape: tuple[int, int] | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
+    **options: Unpack[RunOptions],
+) -> Tessellation:
+    """A mesh of a domain that keeps its boundary.
+
+    Parameters
+    ----------
+    image : path, array, bytes, PIL image, or polygons
+        The domain is what is dark in a picture (bright with ``invert``), or where data is 1. Or it
+        is polygons: a list of arrays (n, 2) of corners in pixels, holes by the even-odd rule; the
+        density is then 1. An option ``mask``, ``labels`` or ``segment`` gives the domain instead,
+        and the image the density.
+    points : int, optional
+        The number of vertices; those on the boundary count.
+    shape : (height, width), optional
+        Of the rectangle around polygons; default: the least one that holds them.
+    callback, progress
+        As of :func:`tessellate`.
+    {options}
+
+    Returns
+    -------
+    Tessellation
+        ``to_meshio()`` keeps the groups: regions, interfaces, holes, sides, the outer boundary.
+
+    Raises
+    ------
+    ValueError, TypeError, OSError, MemoryError, cvtmesh.DeviceError, KeyboardInterrupt
+        As of :func:`tessellate`.
+
+    Examples
+    --------
+    >>> import cvtmesh
+    >>> t = cvtmesh.mesh_domain([[[2, 2], [60, 2], [60, 40], [2, 40]]], 100)
+    >>> sorted(t.to_meshio().cells_dict)
+    ['line', 'triangle']
+    """
+    import numpy as np
+
+    given: dict[str, Any] = {"points": points, **options}
+    if is_polygons(image):
+        rings = [image] if is_array(image) else image
+        rings = [points_array(ring, f"polygon[{k}]") for k, ring in enumerate(rings)]
+        if shape is None:
+            most = np.vstack(rings).max(axis=0)
+            shape = (max(int(np.ceil(most[1])), 1), max(int(np.ceil(most[0])), 1))
+        given |= {"domain": "polygon", "polygon": rings}
+        return run(np.ones(shape, np.float32), given, callback, progress)
+    for name in ("mask", "labels", "segment"):
+        if given.get(name) is not None and given[name] is not False:
+            given["domain"] = name
+    given.setdefault("domain", "image")
+    return run(image, given, callback, progress)

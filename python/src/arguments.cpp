@@ -1,0 +1,202 @@
+/* From (name, text) pairs and buffers to the options of a command. */
+#include "python/src/core.h"
+
+extern "C" {
+#include "cli/option_table.h"
+}
+
+#include <cstdlib>
+
+namespace {
+
+/* A message of the program in the words of Python: --mass-tolerance becomes mass_tolerance. */
+std::string option_names(const std::string &text) {
+  std::string out;
+  for (size_t k = 0; k < text.size(); ++k) {
+    const bool starts = k == 0 || text[k - 1] == ' ' || text[k - 1] == '(';
+    if (!starts || text.compare(k, 2, "--") != 0) {
+      out += text[k];
+      continue;
+    }
+    for (k += 2; k < text.size() && (isalnum((unsigned char)text[k]) || text[k] == '-'); ++k)
+      out += text[k] == '-' ? '_' : text[k];
+    --k;
+  }
+  return out;
+}
+
+/* The name of the argument that a file in memory stands for: image of <image>.npy. */
+std::string label(const std::string &path) {
+  const size_t end = path.find('>');
+  return end == std::string::npos ? path : path.substr(1, end - 1);
+}
+
+void replace_all(std::string &text, const std::string &from, const std::string &to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+}
+
+}  // namespace
+
+Arguments::Arguments(const std::string &command, const std::optional<std::string> &operand,
+                     const std::vector<Value> &values, const Inputs &inputs,
+                     const std::vector<std::string> &outputs) {
+  const cli_command found = cli_command_find(command.c_str());
+  if (found == CLI_COMMAND_COUNT) throw nb::value_error("there is no such command");
+  for (const Input &input : inputs) {
+    strings_.push_back(nb::cast<std::string>(input[0]));
+    const char *path = strings_.back().c_str();
+    const nb::bytes head = nb::cast<nb::bytes>(input[1]);
+    strings_.emplace_back(head.c_str(), head.size());
+    const std::string &first = strings_.back();
+    cvtm_memory_file file = {path, first.data(), nullptr, first.size(), 0};
+    if (!nb::object(input[2]).is_none()) {
+      buffers_.emplace_back();
+      if (PyObject_GetBuffer(nb::object(input[2]).ptr(), &buffers_.back(), PyBUF_SIMPLE) != 0) {
+        buffers_.pop_back();
+        throw nb::python_error();
+      }
+      file.body = buffers_.back().buf;
+      file.body_size = static_cast<size_t>(buffers_.back().len);
+    }
+    inputs_.push_back(file);
+  }
+  for (const std::string &path : outputs) {
+    strings_.push_back(path);
+    outputs_.push_back({strings_.back().c_str(), nullptr, 0});
+  }
+  files_ = {inputs_.data(), outputs_.data(), inputs_.size(), outputs_.size()};
+  cli_options_set_defaults(found, &options);
+  options.quiet = 1;
+  if (operand) {
+    strings_.push_back(*operand);
+    options.input = strings_.back().c_str();
+  }
+  set(&options, values);
+}
+
+Arguments::~Arguments() {
+  for (Py_buffer &buffer : buffers_) PyBuffer_Release(&buffer);
+  for (cvtm_memory_output &file : outputs_) free(file.bytes);
+}
+
+void Arguments::set(cli_options *to, const std::vector<Value> &values) {
+  cvtm_error error = {CVTM_OK, ""};
+  for (const Value &value : values) {
+    strings_.push_back(value.second);
+    const cvtm_status status =
+        cli_options_set(to, value.first.c_str(), strings_.back().c_str(), &error);
+    if (status != CVTM_OK) fail(status, error.message);
+  }
+}
+
+void Arguments::fail(cvtm_status status, const std::string &message) const {
+  std::string text = message;
+  for (const cvtm_memory_file &file : inputs_) replace_all(text, file.path, label(file.path));
+  throw Failure(status, option_names(text));
+}
+
+void Arguments::stage(const std::function<int()> &work) {
+  cvtm_error message = {CVTM_OK, ""};
+  cvtm_memory_files_use(&files_);
+  cli_capture_messages(&message);
+  const int code = work();
+  cli_capture_messages(nullptr);
+  cvtm_memory_files_use(nullptr);
+  if (code == CLI_EXIT_OK || code == CLI_EXIT_NOT_CONVERGED || code == CLI_EXIT_INTERRUPTED) return;
+  fail(message.status, message.message);
+}
+
+void Arguments::stage(const std::function<cvtm_status(cvtm_error *)> &work) {
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_memory_files_use(&files_);
+  const cvtm_status status = work(&error);
+  cvtm_memory_files_use(nullptr);
+  if (status != CVTM_OK)
+    fail(status, error.message[0] != '\0' ? error.message : cvtm_status_text(status));
+}
+
+nb::bytes Arguments::output(size_t index) const {
+  const cvtm_memory_output &file = outputs_.at(index);
+  return nb::bytes(file.bytes != nullptr ? file.bytes : "", file.size);
+}
+
+/* --- the option table, for signatures and docstrings -------------------------------------------
+ */
+
+namespace {
+
+nb::object default_of(const cli_option_row &row, const cli_options &options) {
+  const void *field = cli_option_field_const(&row, &options);
+  switch (row.type) {
+    case CLI_FLAG:
+      return nb::bool_(*static_cast<const int *>(field) != 0);
+    case CLI_INTEGER:
+      return nb::int_(*static_cast<const int64_t *>(field));
+    case CLI_REAL:
+      return nb::float_(*static_cast<const double *>(field));
+    case CLI_CHOICE:
+    case CLI_SWITCH:
+      return nb::str(cli_choice_name(row.choices, *static_cast<const int *>(field)));
+    case CLI_TEXT: {
+      const char *text = *static_cast<const char *const *>(field);
+      return text != nullptr ? nb::object(nb::str(text)) : nb::none();
+    }
+    case CLI_LIST:
+      break;
+  }
+  return nb::tuple();
+}
+
+const char *type_name(cli_option_type type) {
+  switch (type) {
+    case CLI_FLAG:
+      return "flag";
+    case CLI_INTEGER:
+      return "integer";
+    case CLI_REAL:
+      return "real";
+    case CLI_CHOICE:
+      return "choice";
+    case CLI_SWITCH:
+      return "switch";
+    case CLI_TEXT:
+      return "text";
+    case CLI_LIST:
+      break;
+  }
+  return "list";
+}
+
+/* A dict for each option of the command, in the order of the table. */
+nb::typed<nb::list, nb::typed<nb::dict, nb::str, nb::any>> options_of(const std::string &name) {
+  const cli_command command = cli_command_find(name.c_str());
+  if (command == CLI_COMMAND_COUNT) throw nb::value_error("there is no such command");
+  cli_options defaults;
+  cli_options_set_defaults(command, &defaults);
+  nb::list rows;
+  for (int index = 0; index < cli_option_row_count; ++index) {
+    const cli_option_row &row = cli_option_rows[index];
+    if (!cli_option_applies(index, command)) continue;
+    nb::list choices;
+    for (const cli_choice *choice = row.choices; choice != nullptr && choice->name; ++choice)
+      choices.append(nb::str(choice->name));
+    nb::dict entry;
+    entry["name"] = nb::str(row.name);
+    entry["type"] = nb::str(type_name(row.type));
+    entry["default"] = default_of(row, defaults);
+    entry["choices"] = choices;
+    entry["help"] = nb::str(row.help);
+    entry["argument"] = row.argument != nullptr ? nb::object(nb::str(row.argument)) : nb::none();
+    entry["reads"] = nb::bool_(row.file >= CLI_READS && row.file <= CLI_READS_PROFILE);
+    rows.append(entry);
+  }
+  return nb::typed<nb::list, nb::typed<nb::dict, nb::str, nb::any>>(rows);
+}
+
+}  // namespace
+
+void bind_options(nb::module_ &module) {
+  module.def("options", &options_of, nb::arg("command"),
+             "The options of a command of the program, in the order of its table.");
+}

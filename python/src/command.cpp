@@ -1,0 +1,35 @@
+/* A whole command of the program, its files in memory. */
+#include "python/src/core.h"
+
+namespace {
+
+int run_command(const cli_options *options) {
+  static int (*const functions[])(const cli_options *) = {
+#define ENTRY(code, function, name, operand, usage, summary) function,
+      CLI_COMMAND_LIST(ENTRY)
+#undef ENTRY
+  };
+  return functions[options->command](options);
+}
+
+/* Returns the contents of `outputs`. */
+std::vector<nb::bytes> command(const std::string &name, const std::optional<std::string> &operand,
+                               const std::vector<Value> &values, const Inputs &inputs,
+                               const std::vector<std::string> &outputs) {
+  auto arguments = std::make_shared<Arguments>(name, operand, values, inputs, outputs);
+  Arguments *a = arguments.get();
+  perform(
+      arguments, [a] { a->stage([a] { return run_command(&a->options); }); }, nb::none(),
+      a->options.threads, true);
+  std::vector<nb::bytes> contents;
+  for (size_t k = 0; k < outputs.size(); ++k) contents.push_back(a->output(k));
+  return contents;
+}
+
+}  // namespace
+
+void bind_command(nb::module_ &module) {
+  module.def("command", &command, nb::arg("name"), nb::arg("operand").none(), nb::arg("values"),
+             nb::arg("inputs"), nb::arg("outputs"),
+             "Runs a command of the program and returns the bytes of the files `outputs`.");
+}

@@ -1,0 +1,105 @@
+/* What the files of the extension share: arguments of commands, calls that can be interrupted, and
+ * errors. */
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+extern "C" {
+#include "base/memory_file.h"
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+}
+
+namespace nb = nanobind;
+
+/* A failure of the library. It becomes the Python exception of its status. */
+struct Failure : std::exception {
+  Failure(cvtm_status s, const std::string &text) : status(s), message(text) {}
+  const char *what() const noexcept override { return message.c_str(); }
+  cvtm_status status;
+  std::string message;
+};
+
+/* Throws a Failure unless the status is CVTM_OK. */
+void check(cvtm_status status, const cvtm_error *error);
+
+using Value = std::pair<std::string, std::string>; /* name and text of an option */
+/* Path, first bytes, and an object with a buffer, or None: a file in memory. */
+using Input = nb::typed<nb::tuple, nb::str, nb::bytes, nb::object>;
+using Inputs = std::vector<Input>;
+
+/* The options of one command and the files in memory that they name. Python objects are held, so
+ * create and destroy with the GIL. */
+class Arguments {
+ public:
+  Arguments(const std::string &command, const std::optional<std::string> &operand,
+            const std::vector<Value> &values, const Inputs &inputs,
+            const std::vector<std::string> &outputs);
+  ~Arguments();
+  Arguments(const Arguments &) = delete;
+
+  /* Sets options of `to`, whose strings live as long as this object. */
+  void set(cli_options *to, const std::vector<Value> &values);
+  /* Runs a stage of a command: its message becomes a Failure if it returns no CLI_EXIT_OK. */
+  void stage(const std::function<int()> &work);
+  /* The same for a function of the library. */
+  void stage(const std::function<cvtm_status(cvtm_error *)> &work);
+  nb::bytes output(size_t index) const;
+
+  cli_options options;
+
+ private:
+  [[noreturn]] void fail(cvtm_status status, const std::string &message) const;
+
+  std::deque<std::string> strings_;
+  std::deque<Py_buffer> buffers_;
+  std::vector<cvtm_memory_file> inputs_;
+  std::vector<cvtm_memory_output> outputs_;
+  cvtm_memory_files files_;
+};
+
+/* Runs `work` in a thread of its own, without the GIL, while the calling thread answers signals and
+ * calls `callback` (None, or a function of a dict, true to stop) for each iteration of `run`.
+ * Ctrl-C stops the work and raises KeyboardInterrupt. Work that does not stop soon goes on unseen
+ * and is waited for at exit if it is `detachable`: the call then keeps `owner` alive, which must
+ * hold all that the work uses. */
+void perform(std::shared_ptr<void> owner, const std::function<void()> &work, nb::handle callback,
+             int64_t threads, bool detachable);
+
+/* True in the thread of a call that was interrupted. */
+int interrupted(void *);
+
+template <typename T>
+using Array = nb::ndarray<nb::numpy, T>;
+
+/* A new array that owns a copy. */
+template <typename T>
+Array<T> copy_array(const T *from, std::initializer_list<size_t> shape) {
+  size_t count = 1;
+  for (size_t side : shape) count *= side;
+  T *data = new T[count + 1];
+  if (count > 0) std::copy(from, from + count, data);
+  nb::capsule owner(data, [](void *p) noexcept { delete[] static_cast<T *>(p); });
+  return Array<T>(data, shape, owner);
+}
+
+void bind_options(nb::module_ &module);
+void bind_calls(nb::module_ &module);
+void bind_command(nb::module_ &module);
+void bind_run(nb::module_ &module);
+void bind_mesh(nb::module_ &module);

@@ -1,0 +1,77 @@
+/* cvtmesh._core: what the Python package calls. It converts arguments and results; all logic is in
+ * the library and in the commands of the program. */
+#include "python/src/core.h"
+
+extern "C" {
+#include "cli/report.h"
+#include "density/density.h"
+}
+
+void check(cvtm_status status, const cvtm_error *error) {
+  if (status == CVTM_OK) return;
+  throw Failure(status, error->message[0] != '\0' ? error->message : cvtm_status_text(status));
+}
+
+namespace {
+
+PyObject *exception_of(cvtm_status status) {
+  switch (status) {
+    case CVTM_ERROR_ARGUMENT:
+    case CVTM_ERROR_INPUT:
+      return PyExc_ValueError;
+    case CVTM_ERROR_MEMORY:
+      return PyExc_MemoryError;
+    case CVTM_ERROR_IO:
+      return PyExc_OSError;
+    case CVTM_ERROR_UNSUPPORTED:
+      return PyExc_NotImplementedError;
+    case CVTM_ERROR_EVALUATION:
+      return PyExc_FloatingPointError;
+    default:
+      return PyExc_RuntimeError;
+  }
+}
+
+/* The luminance, or the data, of a file in memory. */
+Array<float> read_image(const nb::bytes &contents) {
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_image image = {};
+  check(cvtm_image_parse(reinterpret_cast<const unsigned char *>(contents.c_str()), contents.size(),
+                         "image", &image, &error),
+        &error);
+  Array<float> values = copy_array(
+      image.value, {static_cast<size_t>(image.height), static_cast<size_t>(image.width)});
+  cvtm_image_free(&image);
+  return values;
+}
+
+}  // namespace
+
+NB_MODULE(_core, module) {
+  static PyObject *device_error;
+  const std::string name = nb::cast<std::string>(module.attr("__name__")) + ".DeviceError";
+  device_error = PyErr_NewException(name.c_str(), PyExc_RuntimeError, nullptr);
+  module.attr("DeviceError") = nb::handle(device_error);
+  nb::register_exception_translator([](const std::exception_ptr &p, void *) {
+    try {
+      std::rethrow_exception(p);
+    } catch (const Failure &failure) {
+      PyErr_SetString(failure.status == CVTM_ERROR_DEVICE_UNAVAILABLE
+                          ? device_error
+                          : exception_of(failure.status),
+                      failure.message.c_str());
+    }
+  });
+  cli_json_start();
+  module.attr("version") = CVTMESH_VERSION;
+  module.def(
+      "cuda_devices", [] { return cvtm_cuda_count(nullptr); },
+      "The number of CUDA devices that can be used.");
+  module.def("read_image", &read_image, nb::arg("contents"),
+             "The luminance of a picture, or the values of data, float32.");
+  bind_options(module);
+  bind_calls(module);
+  bind_command(module);
+  bind_run(module);
+  bind_mesh(module);
+}

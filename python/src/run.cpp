@@ -1,0 +1,164 @@
+/* The job of the command `run`, in its stages. */
+#include "python/src/core.h"
+
+extern "C" {
+#include "cli/files.h"
+#include "cli/output.h"
+#include "cli/run_job.h"
+}
+
+#include <mutex>
+
+namespace {
+
+class Run {
+ public:
+  Run(const std::optional<std::string> &image, const std::vector<Value> &values,
+      const Inputs &inputs)
+      : arguments("run", image, values, inputs, {"<picture>.png", "<drawing>.svg"}) {}
+  ~Run() {
+    cli_run_destroy(job);
+    cvtm_device_destroy(device);
+  }
+  Run(const Run &) = delete;
+
+  void solve() {
+    const cli_options *options = &arguments.options;
+    arguments.stage([&] { return cli_run_check_values(options); });
+    arguments.stage([&] { return cli_files_check(options); });
+    arguments.stage([&] { return cli_outputs_check(options); });
+    arguments.stage([&] { return cli_open_device(&arguments.options, &device); });
+    arguments.stage([&] { return cli_run_create(options, &job); });
+    cli_run_keep_tone(job);
+    arguments.stage([&] { return cli_run_read(job, device); });
+    arguments.stage([&] { return cli_run_solve(job, device); });
+    arguments.stage([&] { return cli_run_order(job); });
+    arguments.stage([&] { return cli_run_mesh(job); });
+    arguments.stage([&] { return cli_run_write(job); });
+  }
+
+  void save(const std::vector<Value> &values) {
+    std::lock_guard<std::mutex> lock(saving_);
+    cli_options asked = job->options;
+    asked.output.count = 0;
+    asked.picture = asked.density_out = asked.report = asked.equal_mass.weights_out = nullptr;
+    arguments.set(&asked, values);
+    arguments.stage([&] { return cli_run_save(job, &asked); });
+  }
+
+  Arguments arguments;
+  cvtm_device *device = nullptr;
+  cli_run_job *job = nullptr;
+
+ private:
+  std::mutex saving_;
+};
+
+std::shared_ptr<Run> run(const std::optional<std::string> &image, const std::vector<Value> &values,
+                         const Inputs &inputs, nb::object callback) {
+  auto made = std::make_shared<Run>(image, values, inputs);
+  Run *r = made.get();
+  perform(
+      made, [r] { r->solve(); }, callback, r->arguments.options.threads, true);
+  return made;
+}
+
+/* Outputs <picture>.png and <drawing>.svg stay in memory. */
+void save(const std::shared_ptr<Run> &run, const std::vector<Value> &values) {
+  Run *r = run.get();
+  perform(
+      run, [r, &values] { r->save(values); }, nb::none(), r->arguments.options.threads, false);
+}
+
+size_t sites_of(const Run &r) { return static_cast<size_t>(r.job->count); }
+
+std::optional<Array<double>> weights(const Run &r) {
+  if (r.job->equal.weights == nullptr) return std::nullopt;
+  return copy_array(r.job->equal.weights, {sites_of(r)});
+}
+
+nb::str report(const Run &r) {
+  char *text = cli_run_report_text(r.job);
+  if (text == nullptr) throw std::bad_alloc();
+  nb::str result(text);
+  cJSON_free(text);
+  return result;
+}
+
+/* start, corners, neighbors of the cells. */
+std::tuple<Array<int64_t>, Array<double>, std::optional<Array<int32_t>>> cells(const Run &r) {
+  const cvtm_cells &c = r.job->cells;
+  const size_t count = static_cast<size_t>(c.count), corners = static_cast<size_t>(c.start[count]);
+  std::optional<Array<int32_t>> neighbors;
+  if (c.neighbors != nullptr) neighbors = copy_array(c.neighbors, {corners});
+  return {copy_array(c.start, {count + 1}), copy_array(c.corners, {corners, 2}), neighbors};
+}
+
+using Integers = Array<int32_t>;
+using Names = std::vector<std::tuple<std::string, int32_t, int>>; /* name, tag, dimension */
+
+/* region of each triangle; ends, curve and group of each edge between regions; names of the groups.
+ * None without a domain. */
+std::optional<std::tuple<Integers, Integers, Integers, Integers, Names>> groups(const Run &r) {
+  if (r.job->options.domain.kind == CLI_DOMAIN_NONE) return std::nullopt;
+  const cvtm_regions &g = r.job->shape.regions;
+  const size_t edges = static_cast<size_t>(g.edge_count);
+  Names names;
+  for (int32_t k = 0; k < g.line_group_count; ++k)
+    names.emplace_back(g.line_groups[k].name, g.line_groups[k].tag, 1);
+  for (int32_t k = 0; k < g.area_group_count; ++k)
+    names.emplace_back(g.area_groups[k].name, g.area_groups[k].tag, 2);
+  return std::make_tuple(copy_array(g.region, {static_cast<size_t>(r.job->mesh.triangle_count)}),
+                         copy_array(g.edges, {edges, 2}), copy_array(g.curve, {edges}),
+                         copy_array(g.group, {edges}), names);
+}
+
+}  // namespace
+
+void bind_run(nb::module_ &module) {
+  constexpr auto OWN = nb::rv_policy::move; /* arrays own their memory */
+  nb::class_<Run>(module, "Run", "A finished run of the program.")
+      .def_prop_ro(
+          "size",
+          [](const Run &r) { return std::make_pair(r.job->domain.width, r.job->domain.height); })
+      .def_prop_ro(
+          "points",
+          [](const Run &r) {
+            return copy_array(r.job->sites, {sites_of(r), 2});
+          },
+          OWN)
+      .def_prop_ro(
+          "triangles",
+          [](const Run &r) {
+            const cvtm_mesh &m = r.job->mesh;
+            return copy_array(m.triangles, {static_cast<size_t>(m.triangle_count), 3});
+          },
+          OWN)
+      .def_prop_ro(
+          "mass", [](const Run &r) { return copy_array(r.job->mass, {sites_of(r)}); }, OWN)
+      .def_prop_ro(
+          "centroids",
+          [](const Run &r) {
+            return copy_array(r.job->centroid, {sites_of(r), 2});
+          },
+          OWN)
+      .def_prop_ro("weights", &weights, OWN)
+      .def_prop_ro(
+          "density",
+          [](const Run &r) {
+            const cvtm_domain &d = r.job->domain;
+            return copy_array(r.job->density,
+                              {static_cast<size_t>(d.height), static_cast<size_t>(d.width)});
+          },
+          OWN)
+      .def_prop_ro("cells", &cells, OWN)
+      .def_prop_ro("groups", &groups, OWN)
+      .def_prop_ro("report", &report)
+      .def_prop_ro("interrupted",
+                   [](const Run &r) { return r.job->result.stop == CVTM_STOP_REQUEST; })
+      .def("save", &save, nb::arg("values"))
+      .def("picture", [](const Run &r) { return r.arguments.output(0); })
+      .def("drawing", [](const Run &r) { return r.arguments.output(1); });
+  module.def("run", &run, nb::arg("image").none(), nb::arg("values"), nb::arg("inputs"),
+             nb::arg("callback").none());
+}

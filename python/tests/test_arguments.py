@@ -1,0 +1,155 @@
+"""Keywords, arrays, and wrong input."""
+
+import ast
+import inspect
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import cvtmesh
+from cvtmesh import _core
+
+COMMANDS = {
+    "run": cvtmesh.tessellate,
+    "density": cvtmesh.condition,
+    "segment": cvtmesh.segment,
+    "voronoi": cvtmesh.voronoi,
+}
+PROGRAM_ALONE = {"help", "version", "config", "quiet", "verbose"}
+# The function returns what these write.
+RETURNED = {"output", "format", "report", "width", "height", "check"}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_has_its_keyword_with_the_same_default(command):
+    keywords = inspect.signature(COMMANDS[command]).parameters
+    for row in _core.options(command):
+        name = row["name"].replace("-", "_")
+        if name in PROGRAM_ALONE or (command != "run" and name in RETURNED):
+            continue
+        assert name in keywords, name
+        if name not in ("points", "method"):
+            assert keywords[name].default == row["default"], name
+        assert f"\n    {name} : " in COMMANDS[command].__doc__, name
+
+
+def test_the_table_is_that_of_the_programs_help(program):
+    import os
+
+    for command in COMMANDS:
+        text = subprocess.run(
+            [os.environ["CVTMESH_PROGRAM"], command, "--help"], capture_output=True, text=True
+        ).stdout
+        for row in _core.options(command):
+            assert f"--{row['name']}" in text or f"--no-{row['name']}" in text, row["name"]
+
+
+def test_the_keywords_for_type_checkers_are_those_of_the_table():
+    import cvtmesh._keywords
+
+    tree = ast.parse(inspect.getsource(cvtmesh._keywords))
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    for command, function in COMMANDS.items():
+        fields = {f.target.id for f in classes[f"{command.capitalize()}Options"].body}
+        parameters = inspect.signature(function).parameters
+        assert fields == parameters.keys() & {
+            row["name"].replace("-", "_") for row in _core.options(command)
+        } - {"points", "method" if command == "voronoi" else ""}
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.float64(1) + np.zeros((40, 50)),
+        np.full((40, 50), 1, np.int64),
+        np.full((40, 50), 1, np.uint8),
+        np.full((40, 50), 1, np.float16),
+        np.full((40, 50), 1, ">f8"),
+        np.asfortranarray(np.full((40, 50), 1.0)),
+        np.full((80, 100), 1.0)[::2, ::2],
+        np.full((40, 50, 1), 1.0),
+        np.full((40, 50), 1.0).tolist(),
+        np.ones((40, 50), bool),
+    ],
+)
+def test_arrays_of_any_layout_and_type(array):
+    t = cvtmesh.tessellate(array, 60, iterations=3)
+    plain = cvtmesh.tessellate(np.full((40, 50), 1, np.float32), 60, iterations=3)
+    assert np.array_equal(t.points, plain.points)
+
+
+def test_any_exporter_of_dlpack_is_taken(image):
+    class Exporter:
+        def __dlpack__(self, **keywords):
+            return image.astype(np.float64).__dlpack__(**keywords)
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    a = cvtmesh.tessellate(Exporter(), 30, iterations=2)
+    assert np.array_equal(a.points, cvtmesh.tessellate(image, 30, iterations=2).points)
+
+
+ONES = np.ones((8, 9))
+NAN = ONES.copy()
+NAN[3, 5] = np.nan
+NEGATIVE = ONES.copy()
+NEGATIVE[2, 7] = -1
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: cvtmesh.tessellate(NAN, 3), ValueError, r"image: .*nan at pixel \(5, 3\)"),
+        (lambda: cvtmesh.tessellate(NEGATIVE, 3), ValueError, r"image: .*pixel \(7, 2\)"),
+        (lambda: cvtmesh.tessellate(0 * ONES, 3), ValueError, "image: .*zero"),
+        (lambda: cvtmesh.tessellate(ONES[0], 3), ValueError, "image: .*1 dimensions"),
+        (lambda: cvtmesh.tessellate(np.ones((4, 4, 3)), 3), ValueError, r"shape \(4, 4, 3\)"),
+        (lambda: cvtmesh.tessellate(np.ones((0, 4)), 3), ValueError, "image: .*no pixels"),
+        (lambda: cvtmesh.tessellate(1j * ONES, 3), TypeError, "image: .*complex128"),
+        (lambda: cvtmesh.tessellate(np.array([["a"]]), 3), TypeError, "image: .*<U1"),
+        (lambda: cvtmesh.tessellate(None, 3), TypeError, "image: NoneType"),
+        (lambda: cvtmesh.tessellate([[1, 2], [3]], 3), TypeError, "image"),
+        (lambda: cvtmesh.tessellate(b"nonsense", 3), ValueError, "image: unknown image format"),
+        (lambda: cvtmesh.tessellate("no-such.png", 3), FileNotFoundError, "no-such.png"),
+        (lambda: cvtmesh.tessellate(1e300 * ONES, 3), ValueError, "single precision"),
+        (lambda: cvtmesh.tessellate(ONES), ValueError, "points is missing"),
+        (lambda: cvtmesh.tessellate(ONES, 0), ValueError, "points: 0 is not between"),
+        (lambda: cvtmesh.tessellate(ONES, 2.5), TypeError, "points: 2.5 is not an integer"),
+        (lambda: cvtmesh.tessellate(ONES, 3, gama=2), TypeError, "did you mean 'gamma'"),
+        (lambda: cvtmesh.tessellate(ONES, 3, gamma="x"), TypeError, "gamma"),
+        (lambda: cvtmesh.tessellate(ONES, 3, gamma=-1), ValueError, "gamma"),
+        (lambda: cvtmesh.tessellate(ONES, 3, gamma=float("nan")), ValueError, "gamma"),
+        (lambda: cvtmesh.tessellate(ONES, 3, method="newton"), ValueError, "lloyd"),
+        (lambda: cvtmesh.tessellate(ONES, 3, method=3), TypeError, "lloyd"),
+        (lambda: cvtmesh.tessellate(ONES, 3, periodic=1), TypeError, "periodic"),
+        (lambda: cvtmesh.tessellate(ONES, 3, device="abacus"), ValueError, "abacus"),
+        (lambda: cvtmesh.tessellate(ONES, 3, mass_tolerance=0.1), ValueError, "equal_mass"),
+        (lambda: cvtmesh.tessellate(ONES, 3, init=[[1, 1], [20, 1]]), ValueError, "init: point 2"),
+        (lambda: cvtmesh.tessellate(ONES, 3, output="x.xyzzy"), ValueError, "x.xyzzy"),
+        (lambda: cvtmesh.tessellate(ONES, 3, output="/no/such/x.csv"), OSError, "/no/such"),
+        (lambda: cvtmesh.mesh_domain(ONES, 3, mask=np.ones((3, 3))), ValueError, "mask: 3 x 3"),
+        (lambda: cvtmesh.mesh_domain([[[0, 0], [1, float("inf")]]], 9), ValueError, r"\[1, 1\]"),
+        (lambda: cvtmesh.condition(ONES, grade_max=3), ValueError, "grade_max needs grade"),
+        (lambda: cvtmesh.condition(ONES, weight=[(ONES, "x")]), TypeError, "weight"),
+        (lambda: cvtmesh.segment(ONES), ValueError, "inside"),
+        (lambda: cvtmesh.segment(ONES, inside=[(1, 2)]), ValueError, "inside"),
+        (lambda: cvtmesh.delaunay([1, 2, 3]), ValueError, "shape"),
+        (lambda: cvtmesh.delaunay([[0, 1], [np.nan, 2]]), ValueError, r"points\[1, 0\] is nan"),
+        (lambda: cvtmesh.delaunay(np.empty((0, 2))), ValueError, "no point"),
+        (lambda: cvtmesh.voronoi([[1, 2]], (0, 5), method="x"), ValueError, "method"),
+        (lambda: cvtmesh.voronoi([[1, 2]], (-1, 5)), ValueError, "height"),
+        (lambda: cvtmesh.voronoi([[1, 2]], (4, 5), labels_from=ONES), ValueError, "labels"),
+    ],
+)
+def test_wrong_input_is_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_import_is_light():
+    code = "import sys, cvtmesh; print('numpy' in sys.modules, 'torch' in sys.modules)"
+    text = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
+    assert text.split() == ["False", "False"]

@@ -1,0 +1,111 @@
+"""The bits are those of the program; results in memory are those in its files."""
+
+import json
+
+import numpy as np
+import pytest
+
+import cvtmesh
+from conftest import ROOT
+
+CAMERA = ROOT / "examples" / "camera.png"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"seed": 5, "method": "lloyd", "iterations": 20},
+        {"equal_mass": True, "iterations": 5},
+        {"periodic": True, "effort": "low"},
+        {"order": "tsp", "grade": 10.0, "iterations": 10},
+        {"energy": "pixel", "voronoi": "jfa", "iterations": 5},
+    ],
+)
+def test_points_have_the_bits_of_the_program(options, image, program, tmp_path):
+    np.save(tmp_path / "image.npy", image)
+    words = []
+    for name, value in options.items():
+        words += [f"--{name.replace('_', '-')}"] + ([] if value is True else [str(value)])
+    program("run", "image.npy", "-n", 300, *words, "-o", "points.npy", "--report", "report.json")
+    t = cvtmesh.tessellate(image, 300, **options)
+    assert t.points.tobytes() == np.load(tmp_path / "points.npy").tobytes()
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert t.energy_ratio == report["energy_ratio"]
+    assert t.quality == report["quality"]
+    assert t.history["energy"].tolist() == [row["energy"] for row in report["history"]]
+
+
+@pytest.mark.parametrize("name", ["a.vtu", "a.msh", "a.obj", "a.csv", "a.svg", "a.png", "a.ply"])
+def test_saved_files_are_those_of_the_program(name, program, tmp_path):
+    program("run", CAMERA, "-n", 500, "--iterations", 20, "-o", name)
+    t = cvtmesh.tessellate(CAMERA, 500, iterations=20)
+    t.save(tmp_path / f"python-{name}")
+    assert (tmp_path / f"python-{name}").read_bytes() == (tmp_path / name).read_bytes()
+
+
+def test_options_of_outputs_are_options_of_save(program, tmp_path):
+    program("run", CAMERA, "-n", 200, "--iterations", 5, "-o", "a.svg", "--svg", "cells")
+    program("run", CAMERA, "-n", 200, "--iterations", 5, "-o", "a.obj", "--unit")
+    t = cvtmesh.tessellate(CAMERA, 200, iterations=5)
+    t.save(tmp_path / "b.svg", svg="cells")
+    t.save(tmp_path / "b.obj", unit=True)
+    for kind in ("svg", "obj"):
+        assert (tmp_path / f"b.{kind}").read_bytes() == (tmp_path / f"a.{kind}").read_bytes()
+    with pytest.raises(ValueError, match="order"):
+        t.save(tmp_path / "c.csv", order="tsp")
+
+
+def test_bytes_and_paths_are_the_same_picture():
+    a = cvtmesh.tessellate(CAMERA, 100, iterations=3)
+    b = cvtmesh.tessellate(CAMERA.read_bytes(), 100, iterations=3)
+    assert np.array_equal(a.points, b.points)
+
+
+def test_mass_cells_and_triangles_belong_together(image):
+    t = cvtmesh.tessellate(image, 150, iterations=10)
+    assert t.mass.sum() == pytest.approx(image.sum(dtype=float), rel=1e-12)
+    areas = [
+        abs(np.sum(c[:, 0] * np.roll(c[:, 1], -1) - c[:, 1] * np.roll(c[:, 0], -1))) / 2
+        for c in t.cells
+    ]
+    assert sum(areas) == pytest.approx(image.size, rel=1e-9)
+    assert len(t.cells) == 150 and len(t.cells[10:13]) == 3
+    assert set(t.triangles.ravel()) == set(range(150))
+    assert t.density.dtype == np.float32 and np.array_equal(t.density, image)
+
+
+def test_the_callback_sees_every_iteration_and_can_stop(image):
+    seen = []
+    t = cvtmesh.tessellate(image, 100, iterations=12, tolerance=0, callback=seen.append)
+    assert [r["iteration"] for r in seen] == t.history["iteration"].tolist()
+    assert [r["energy"] for r in seen] == t.history["energy"].tolist()
+    t = cvtmesh.tessellate(image, 100, callback=lambda r: r["iteration"] == 3)
+    assert t.history["iteration"][-1] == 3 and t.report["stop_reason"] == "interrupted"
+
+
+def test_an_exception_of_the_callback_ends_the_run(image):
+    def fail(record):
+        raise ZeroDivisionError(record["iteration"])
+
+    with pytest.raises(ZeroDivisionError, match="0"):
+        cvtmesh.tessellate(image, 100, callback=fail)
+
+
+def test_arrays_outlive_the_result(image):
+    t = cvtmesh.tessellate(image, 50, iterations=2)
+    points, cells, copy = t.points, t.cells, t.points.copy()
+    del t
+    cvtmesh.tessellate(image, 60, iterations=2)
+    assert np.array_equal(points, copy) and len(cells) == 50
+
+
+def test_pictures_of_a_notebook(image):
+    t = cvtmesh.tessellate(image, 50, iterations=2)
+    assert t._repr_png_().startswith(b"\x89PNG")
+    assert "data:image/png;base64," in t._repr_html_() and "50 points" in repr(t)
+
+
+def test_progress_changes_nothing(image, capsys):
+    a = cvtmesh.tessellate(image, 50, iterations=3, progress=True)
+    assert np.array_equal(a.points, cvtmesh.tessellate(image, 50, iterations=3).points)

@@ -1,0 +1,80 @@
+#include "base/memory_file.h"
+
+#include "base/file.h"
+#include "base/npy.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void a_file_is_read_from_its_two_parts(void **state) {
+  (void)state;
+  const cvtm_memory_file file = {"<image>", "head", "body", 4, 4};
+  const cvtm_memory_files files = {&file, NULL, 1, 0};
+  unsigned char *bytes = NULL;
+  size_t size = 0;
+  cvtm_memory_files_use(&files);
+  assert_int_equal(cvtm_file_read("<image>", 8, &bytes, &size, NULL), CVTM_OK);
+  assert_int_equal(size, 8);
+  assert_string_equal((char *)bytes, "headbody");
+  free(bytes);
+  assert_int_equal(cvtm_file_read("<image>", 7, &bytes, &size, NULL), CVTM_ERROR_INPUT);
+  assert_int_equal(cvtm_file_read("<other>", 8, &bytes, &size, NULL), CVTM_ERROR_INPUT);
+  cvtm_memory_files_use(NULL);
+  assert_int_equal(cvtm_file_read("<image>", 8, &bytes, &size, NULL), CVTM_ERROR_INPUT);
+}
+
+static void a_written_array_is_read_again(void **state) {
+  (void)state;
+  cvtm_memory_output output = {"<labels>.npy", NULL, 0};
+  const cvtm_memory_files written = {NULL, &output, 0, 1};
+  const int32_t labels[6] = {0, 1, -1, 7, 5, 3};
+  const int64_t shape[2] = {2, 3};
+  cvtm_memory_files_use(&written);
+  assert_int_equal(cvtm_npy_write("<labels>.npy", 'i', 4, 2, shape, labels, NULL), CVTM_OK);
+  assert_int_equal(access("<labels>.npy", F_OK), -1);
+  const cvtm_memory_file again = {"<labels>.npy", NULL, output.bytes, 0, output.size};
+  const cvtm_memory_files read = {&again, NULL, 1, 0};
+  cvtm_npy array;
+  cvtm_memory_files_use(&read);
+  assert_int_equal(cvtm_npy_read("<labels>.npy", &array, NULL), CVTM_OK);
+  assert_memory_equal(array.data, labels, sizeof labels);
+  cvtm_npy_free(&array);
+  cvtm_memory_files_use(NULL);
+  free(output.bytes);
+}
+
+static void an_aborted_output_leaves_nothing(void **state) {
+  (void)state;
+  cvtm_memory_output output = {"<report>.json", NULL, 0};
+  const cvtm_memory_files files = {NULL, &output, 0, 1};
+  cvtm_output *opened = NULL;
+  cvtm_memory_files_use(&files);
+  assert_int_equal(cvtm_output_open("<report>.json", &opened, NULL), CVTM_OK);
+  fputs("{}", cvtm_output_stream(opened));
+  cvtm_output_abort(opened);
+  assert_null(output.bytes);
+  for (int k = 0; k < 2; ++k) { /* the second text replaces the first */
+    assert_int_equal(cvtm_output_open("<report>.json", &opened, NULL), CVTM_OK);
+    fprintf(cvtm_output_stream(opened), "%d", k);
+    assert_int_equal(cvtm_output_commit(opened, NULL), CVTM_OK);
+  }
+  assert_string_equal(output.bytes, "1");
+  cvtm_memory_files_use(NULL);
+  free(output.bytes);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_file_is_read_from_its_two_parts),
+      cmocka_unit_test(a_written_array_is_read_again),
+      cmocka_unit_test(an_aborted_output_leaves_nothing),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
