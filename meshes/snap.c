@@ -65,13 +65,20 @@ static void snap_axis(double *coordinates, int64_t count, double low, double hig
   }
 }
 
-cvtm_status cvtm_snap_points(double *points, int64_t count, cvtm_grid_point *grid,
-                             cvtm_error *error) {
+cvtm_status cvtm_snap_to_steps(double *points, int64_t count, cvtm_grid_point *grid, double *step,
+                               cvtm_error *error) {
   bounds box;
   const cvtm_status status = find_bounds(points, count, &box, error);
   if (status != CVTM_OK) return status;
   const int exponent = step_exponent(&box);
   snap_axis(points, count, box.low[0], box.high[0], exponent, 0, &grid[0].x);
   snap_axis(points + 1, count, box.low[1], box.high[1], exponent, 1, &grid[0].y);
+  *step = ldexp(1.0, exponent);
   return CVTM_OK;
+}
+
+cvtm_status cvtm_snap_points(double *points, int64_t count, cvtm_grid_point *grid,
+                             cvtm_error *error) {
+  double step;
+  return cvtm_snap_to_steps(points, count, grid, &step, error);
 }

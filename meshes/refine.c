@@ -1,0 +1,390 @@
+#include "meshes/refine.h"
+
+#include "base/portable.h"
+#include "meshes/refine_state.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void cvtm_refine_defaults(cvtm_refine_options *options) {
+  *options = (cvtm_refine_options){.min_angle = 30, .fewest = 1};
+}
+
+void cvtm_refine_figures_free(cvtm_refine_figures *figures) {
+  free(figures->corners);
+  *figures = (cvtm_refine_figures){0};
+}
+
+static cvtm_status no_memory(cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the refinement");
+}
+
+/* ---- Setting up ---- */
+
+/* The vertices of a mesh in the order of the caller's points: those of the boundary first. */
+typedef struct start {
+  cvtm_mesh mesh;
+  cvtm_regions regions;
+  int32_t *source;
+  cvtm_grid_point *grid;
+} start;
+
+static void free_start(start *s) {
+  cvtm_mesh_free(&s->mesh);
+  cvtm_regions_free(&s->regions);
+  free(s->source);
+  free(s->grid);
+}
+
+static cvtm_status triangulate_start(const double *points, int64_t count,
+                                     const cvtm_boundary *boundary, cvtm_refiner *r, start *s) {
+  cvtm_status status = cvtm_constrained_delaunay(points, count, boundary, &s->mesh, &s->regions,
+                                                 &s->source, r->error);
+  if (status != CVTM_OK) return status;
+  s->grid = malloc((size_t)s->mesh.vertex_count * sizeof *s->grid);
+  if (s->grid == NULL) return no_memory(r->error);
+  double step = 0;
+  status = cvtm_snap_to_steps(s->mesh.points, s->mesh.vertex_count, s->grid, &step, r->error);
+  if (status != CVTM_OK) return status;
+  r->frame = cvtm_frame_of(s->mesh.points, s->grid[0], step);
+  return cvtm_half_edges_create(s->grid, s->mesh.vertex_count, s->mesh.triangles, s->regions.region,
+                                s->mesh.triangle_count, &r->m, r->error);
+}
+
+/* The segments are the boundary's edges between the vertices that the mesh has. */
+static cvtm_status take_segments(cvtm_refiner *r, const start *s) {
+  const size_t edges = (size_t)s->regions.edge_count, n = (size_t)s->mesh.vertex_count;
+  r->segment_count = s->regions.edge_count;
+  r->ends = malloc(2 * edges * sizeof *r->ends);
+  r->met = malloc(2 * edges * sizeof *r->met);
+  r->meeting = calloc(n + 2, sizeof *r->meeting);
+  r->is_acute = calloc(n, 1);
+  if (!r->ends || !r->met || !r->meeting || !r->is_acute) return no_memory(r->error);
+  memcpy(r->ends, s->regions.edges, 2 * edges * sizeof *r->ends);
+  for (size_t k = 0; k < 2 * edges; ++k) ++r->meeting[r->ends[k] + 2];
+  for (size_t v = 0; v < n; ++v) r->meeting[v + 2] += r->meeting[v + 1];
+  for (size_t k = 0; k < 2 * edges; ++k) r->met[r->meeting[r->ends[k] + 1]++] = (int32_t)(k / 2);
+  return CVTM_OK;
+}
+
+/* Marks the half-edges of segments: of each, the one that its two vertices have in common. */
+static void mark_segments(cvtm_refiner *r) {
+  cvtm_half_edges *m = &r->m;
+  for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
+    const int32_t from = m->corner[h], to = cvtm_end_of(m, h);
+    for (int64_t k = r->meeting[from]; k < r->meeting[from + 1]; ++k) {
+      const int32_t *ends = r->ends + 2 * (int64_t)r->met[k];
+      if (ends[0] == to || ends[1] == to) m->segment[h] = r->met[k];
+    }
+  }
+}
+
+static void find_acute(cvtm_refiner *r) {
+  for (int64_t v = 0; v < r->given_count; ++v) {
+    const cvtm_grid_point at = r->m.grid[v];
+    for (int64_t i = r->meeting[v]; i < r->meeting[v + 1]; ++i) {
+      const int32_t *p = r->ends + 2 * (int64_t)r->met[i];
+      const cvtm_grid_point a = r->m.grid[p[p[0] == v]];
+      for (int64_t k = r->meeting[v]; k < i; ++k) {
+        const int32_t *q = r->ends + 2 * (int64_t)r->met[k];
+        const cvtm_grid_point b = r->m.grid[q[q[0] == v]];
+        const double dot = cvtm_dot_at(at, a, b);
+        if (dot > 0 && dot * dot > 0.2501 * cvtm_length2(at, a) * cvtm_length2(at, b))
+          r->is_acute[v] = 1;
+      }
+    }
+  }
+}
+
+/* The scale of a vertex: the length of its shortest edge. */
+static cvtm_status describe_vertices(cvtm_refiner *r, const start *s, int64_t boundary_vertices) {
+  const cvtm_half_edges *m = &r->m;
+  const int64_t n = m->vertex_count;
+  r->vertex = malloc((size_t)n * sizeof *r->vertex);
+  r->vertex_capacity = n;
+  if (r->vertex == NULL) return no_memory(r->error);
+  for (int64_t v = 0; v < n; ++v) {
+    const int on_boundary = s->source[v] < boundary_vertices;
+    r->given_count += on_boundary;
+    r->vertex[v] = (cvtm_refine_vertex){.scale = INFINITY,
+                                        .segment = -1,
+                                        .kind = on_boundary || r->meeting[v] < r->meeting[v + 1]
+                                                    ? CVTM_VERTEX_GIVEN
+                                                    : CVTM_VERTEX_SITE};
+  }
+  for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
+    const int32_t v = m->corner[h], w = cvtm_end_of(m, h);
+    const double length = sqrt(cvtm_length2(m->grid[v], m->grid[w]));
+    r->vertex[v].scale = fmin(r->vertex[v].scale, length);
+    r->vertex[w].scale = fmin(r->vertex[w].scale, length);
+  }
+  return CVTM_OK;
+}
+
+static void set_bounds(cvtm_refiner *r) {
+  const double angle = r->options->min_angle * CVTM_PI / 180;
+  /* A place in the last digits is left for rounding: the angles of the result are not below. */
+  r->cotangent = angle > 0 ? (1 - 1e-12) / tan(angle) : INFINITY;
+  r->lens = fmax(cos(2 * angle), 0);
+  r->off_centre = angle > 0 ? 0.475 * sqrt((1 + cos(angle)) / (1 - cos(angle))) : INFINITY;
+}
+
+static cvtm_status set_up(cvtm_refiner *r, const double *points, int64_t count,
+                          const cvtm_boundary *boundary, start *s) {
+  set_bounds(r);
+  cvtm_status status = triangulate_start(points, count, boundary, r, s);
+  if (status == CVTM_OK) status = take_segments(r, s);
+  if (status == CVTM_OK) status = describe_vertices(r, s, boundary->vertex_count);
+  if (status != CVTM_OK) return status;
+  /* A site exactly on an edge divides it and becomes a vertex of the boundary. */
+  r->given_count = s->mesh.vertex_count;
+  mark_segments(r);
+  find_acute(r);
+  return CVTM_OK;
+}
+
+static void destroy(cvtm_refiner *r) {
+  cvtm_half_edges_free(&r->m);
+  free(r->vertex);
+  free(r->ends);
+  free(r->meeting);
+  free(r->met);
+  free(r->is_acute);
+  free(r->heap);
+  free(r->parts);
+  free(r->changed);
+  free(r->stamp);
+}
+
+/* ---- The result ---- */
+
+static int is_kept(const cvtm_refiner *r, int64_t v) { return r->m.at[v] >= 0; }
+
+static int is_on_boundary(const cvtm_refiner *r, int64_t v) {
+  return r->vertex[v].kind == CVTM_VERTEX_GIVEN || r->vertex[v].kind == CVTM_VERTEX_ON_SEGMENT;
+}
+
+/* number[v]: the place of v in the result: the boundary first. Returns how many there are;
+ * *on_boundary of them on the boundary. */
+static int64_t number_vertices(const cvtm_refiner *r, int32_t *number, int64_t *on_boundary) {
+  int64_t count = 0;
+  for (int pass = 1; pass >= 0; --pass) {
+    for (int64_t v = 0; v < r->m.vertex_count; ++v) {
+      if (is_kept(r, v) && is_on_boundary(r, v) == pass) number[v] = (int32_t)count++;
+    }
+    if (pass == 1) *on_boundary = count;
+  }
+  return count;
+}
+
+static int64_t count_parts(const cvtm_refiner *r) {
+  int64_t parts = 0;
+  for (int64_t h = 0; h < 3 * r->m.triangle_count; ++h)
+    parts += r->m.corner[h] >= 0 && r->m.segment[h] >= 0 && r->m.twin[h] < h;
+  return parts;
+}
+
+static cvtm_status allocate_boundary(int64_t vertices, int64_t edges, cvtm_boundary *b,
+                                     cvtm_error *error) {
+  const size_t n = (size_t)vertices + 1, e = (size_t)edges + 1;
+  *b = (cvtm_boundary){.vertex_count = vertices,
+                       .points = malloc(2 * n * sizeof *b->points),
+                       .corner = calloc(n, sizeof *b->corner),
+                       .edges = malloc(2 * e * sizeof *b->edges),
+                       .left = malloc(e * sizeof *b->left),
+                       .right = malloc(e * sizeof *b->right),
+                       .deviation = calloc(e, sizeof *b->deviation),
+                       .along = calloc(n, sizeof *b->along),
+                       .home = calloc(n, sizeof *b->home)};
+  if (b->points && b->corner && b->edges && b->left && b->right && b->deviation && b->along &&
+      b->home)
+    return CVTM_OK;
+  cvtm_boundary_free(b);
+  return no_memory(error);
+}
+
+/* The parts of segments, from one end of the segment towards the other, with its sides. */
+static void list_parts(const cvtm_refiner *r, const int32_t *number, const cvtm_regions *regions,
+                       cvtm_boundary *b) {
+  const cvtm_half_edges *m = &r->m;
+  for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
+    const int32_t segment = m->corner[h] < 0 ? -1 : m->segment[h];
+    if (segment < 0 || m->twin[h] >= h) continue;
+    int32_t from = m->corner[h], to = cvtm_end_of(m, h);
+    const cvtm_grid_point p = m->grid[r->ends[2 * (int64_t)segment]],
+                          q = m->grid[r->ends[2 * (int64_t)segment + 1]];
+    const int64_t way = ((int64_t)q.x - p.x) * ((int64_t)m->grid[to].x - m->grid[from].x) +
+                        ((int64_t)q.y - p.y) * ((int64_t)m->grid[to].y - m->grid[from].y);
+    if (way < 0) {
+      const int32_t swap = from;
+      from = to;
+      to = swap;
+    }
+    const int64_t e = b->edge_count++;
+    b->edges[2 * e] = number[from];
+    b->edges[2 * e + 1] = number[to];
+    b->left[e] = regions->left[segment];
+    b->right[e] = regions->right[segment];
+  }
+}
+
+static void place_vertex(const cvtm_refiner *r, int64_t v, double *place) {
+  place[0] = r->frame.x + r->m.grid[v].x * r->frame.step;
+  place[1] = r->frame.y - r->m.grid[v].y * r->frame.step;
+}
+
+typedef struct result {
+  double *points;
+  int64_t count;
+  cvtm_boundary boundary;
+  int32_t *source;
+} result;
+
+static cvtm_status extract(const cvtm_refiner *r, const start *s, const cvtm_boundary *boundary,
+                           result *made) {
+  const size_t n = (size_t)r->m.vertex_count;
+  int32_t *number = malloc(n * sizeof *number);
+  made->points = malloc(2 * n * sizeof *made->points);
+  made->source = malloc(n * sizeof *made->source);
+  cvtm_status status = number && made->points && made->source ? CVTM_OK : no_memory(r->error);
+  int64_t on_boundary = 0;
+  if (status == CVTM_OK) {
+    made->count = number_vertices(r, number, &on_boundary);
+    status = allocate_boundary(on_boundary, count_parts(r), &made->boundary, r->error);
+  }
+  for (int64_t v = 0; v < r->m.vertex_count && status == CVTM_OK; ++v) {
+    if (!is_kept(r, v)) continue;
+    const int64_t k = number[v];
+    const int32_t source = v < s->mesh.vertex_count ? s->source[v] : -1;
+    place_vertex(r, v, made->points + 2 * k);
+    made->source[k] = source;
+    if (k >= on_boundary) continue;
+    memcpy(made->boundary.points + 2 * k, made->points + 2 * k, 2 * sizeof(double));
+    if (source >= 0 && source < boundary->vertex_count)
+      made->boundary.corner[k] = boundary->corner[source];
+  }
+  if (status == CVTM_OK) list_parts(r, number, &s->regions, &made->boundary);
+  free(number);
+  return status;
+}
+
+/* ---- What came out ---- */
+
+static double smallest_angle(double cotangent) { return atan2(1, cotangent) * 180 / CVTM_PI; }
+
+/* The smallest angle between two segments that meet at a vertex, degrees. */
+static double corner_angle(const cvtm_refiner *r, int32_t v) {
+  double smallest = 180;
+  const cvtm_grid_point at = r->m.grid[v];
+  for (int64_t i = r->meeting[v]; i < r->meeting[v + 1]; ++i) {
+    const int32_t *p = r->ends + 2 * (int64_t)r->met[i];
+    const cvtm_grid_point a = r->m.grid[p[p[0] == v]];
+    for (int64_t k = r->meeting[v]; k < i; ++k) {
+      const int32_t *q = r->ends + 2 * (int64_t)r->met[k];
+      const cvtm_grid_point b = r->m.grid[q[q[0] == v]];
+      const double cross = fabs((double)cvtm_orient(at, a, b)), dot = cvtm_dot_at(at, a, b);
+      smallest = fmin(smallest, atan2(cross, dot) * 180 / CVTM_PI);
+    }
+  }
+  return smallest;
+}
+
+static void list_corners(const cvtm_refiner *r, const int64_t *below, cvtm_refine_figures *f) {
+  for (int64_t v = 0; v < r->given_count; ++v) {
+    if (below[v] == 0) continue;
+    double place[2];
+    place_vertex(r, v, place);
+    f->corners[f->corner_count++] =
+        (cvtm_small_corner){place[0], place[1], corner_angle(r, (int32_t)v), below[v]};
+  }
+}
+
+static void count_vertices(const cvtm_refiner *r, cvtm_refine_figures *f) {
+  for (int64_t v = 0; v < r->m.vertex_count; ++v) {
+    const cvtm_refine_vertex *vertex = &r->vertex[v];
+    if (vertex->cause == CVTM_CAUSE_NONE || !is_kept(r, v)) continue;
+    f->added_on_boundary += vertex->kind == CVTM_VERTEX_ON_SEGMENT;
+    f->added_for_angles += vertex->kind == CVTM_VERTEX_FREE && vertex->cause == CVTM_CAUSE_ANGLE;
+    f->added_for_areas += vertex->kind == CVTM_VERTEX_FREE && vertex->cause == CVTM_CAUSE_AREA;
+  }
+}
+
+static cvtm_status measure(const cvtm_refiner *r, cvtm_refine_figures *f) {
+  int64_t *below = calloc((size_t)r->given_count, sizeof *below);
+  f->corners = malloc((size_t)r->given_count * sizeof *f->corners);
+  if (below == NULL || f->corners == NULL) {
+    free(below);
+    return no_memory(r->error);
+  }
+  double worst = 0, worst_free = 0;
+  for (int64_t t = 0; t < r->m.triangle_count; ++t) {
+    if (r->m.corner[3 * t] < 0) continue;
+    const double cotangent = cvtm_triangle_cotangent(r, t);
+    double of_corner;
+    const int32_t corner = cotangent > r->cotangent ? cvtm_small_corner_of(r, t, &of_corner) : -1;
+    worst = fmax(worst, cotangent);
+    if (corner < 0) worst_free = fmax(worst_free, cotangent);
+    f->oversized += cvtm_triangle_excess(r, t) > 1;
+    if (!(cotangent > r->cotangent)) continue;
+    ++f->below;
+    if (corner < 0)
+      ++f->below_free;
+    else
+      ++below[corner];
+  }
+  f->min_angle = smallest_angle(worst);
+  f->min_angle_free = smallest_angle(worst_free);
+  list_corners(r, below, f);
+  count_vertices(r, f);
+  free(below);
+  return CVTM_OK;
+}
+
+/* ---- The whole ---- */
+
+static cvtm_status check_arguments(const double *points, const cvtm_boundary *boundary,
+                                   const cvtm_refine_options *options, cvtm_error *error) {
+  if (!points || !boundary || !options)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no points, no boundary or no options");
+  if (!(options->min_angle >= 0 && options->min_angle <= 40))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a smallest angle of %g degrees: 0 to 40 is known",
+                     options->min_angle);
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_refine(const double *points, int64_t count, const cvtm_boundary *boundary,
+                        const cvtm_refine_options *options, double **refined_points,
+                        int64_t *refined_count, cvtm_boundary *refined, int32_t **source,
+                        cvtm_refine_figures *figures, cvtm_error *error) {
+  cvtm_status status = check_arguments(points, boundary, options, error);
+  if (status != CVTM_OK) return status;
+  start begin = {0};
+  result made = {0};
+  cvtm_refine_figures found = {0};
+  cvtm_refiner r = {.options = options, .figures = &found, .error = error};
+  status = set_up(&r, points, count, boundary, &begin);
+  for (int round = 0; round < 2 && status == CVTM_OK; ++round) {
+    status = cvtm_refine_repair(&r);
+    if (status == CVTM_OK) status = cvtm_refine_insert(&r);
+  }
+  if (status == CVTM_OK && options->fewest) status = cvtm_refine_simplify(&r);
+  if (status == CVTM_OK) status = measure(&r, &found);
+  if (status == CVTM_OK) status = extract(&r, &begin, boundary, &made);
+  if (status == CVTM_OK) {
+    *refined_points = made.points;
+    *refined_count = made.count;
+    *refined = made.boundary;
+    *source = made.source;
+    *figures = found;
+  } else {
+    free(made.points);
+    free(made.source);
+    cvtm_boundary_free(&made.boundary);
+    cvtm_refine_figures_free(&found);
+  }
+  destroy(&r);
+  free_start(&begin);
+  return status;
+}

@@ -1,0 +1,69 @@
+/* Delaunay refinement: constrained Delaunay triangulations without small angles or large
+ * triangles. */
+#ifndef CVTMESH_MESHES_REFINE_H
+#define CVTMESH_MESHES_REFINE_H
+
+#include "meshes/constrained.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The largest area, > 0, of a triangle of `region` whose centroid is at (x, y); INFINITY: any. */
+typedef double (*cvtm_area_cap)(const void *context, int32_t region, double x, double y);
+
+typedef struct cvtm_refine_options {
+  double min_angle;   /* degrees, 0 .. 40; above 30 it may not be reached */
+  cvtm_area_cap area; /* NULL: no cap */
+  const void *area_context;
+  int fewest; /* nonzero: then removes vertices and moves others as long as that succeeds */
+  int64_t most_points; /* fails with CVTM_ERROR_INPUT rather than have more; 0: INT32_MAX / 6 */
+} cvtm_refine_options;
+
+void cvtm_refine_defaults(cvtm_refine_options *options); /* 30 degrees, no cap, fewest */
+
+/* A vertex of the boundary where two of its edges meet at so small an angle that triangles there
+ * stay below the bound. */
+typedef struct cvtm_small_corner {
+  double x, y;
+  double angle;      /* degrees, between the two edges */
+  int64_t triangles; /* below the bound, in that corner */
+} cvtm_small_corner;
+
+typedef struct cvtm_refine_figures {
+  double min_angle;      /* degrees; of all triangles */
+  double min_angle_free; /* of those that no small angle of the boundary forces below the bound */
+  int64_t below;         /* triangles below the bound */
+  int64_t below_free;    /* of these, those without a small angle of the boundary as reason */
+  int64_t oversized;     /* triangles above their cap, where the grid or a small angle ended it */
+  int64_t added_on_boundary, added_for_angles, added_for_areas; /* vertices */
+  int64_t removed, moved;                                       /* of all vertices */
+  int64_t corner_count;
+  cvtm_small_corner *corners; /* malloc'd and owned */
+} cvtm_refine_figures;
+
+void cvtm_refine_figures_free(cvtm_refine_figures *figures);
+
+/* Vertices for a constrained Delaunay triangulation (cvtm_constrained_delaunay) of the regions
+ * that the boundary bounds, such that no angle is below the bound and no area above its cap, where
+ * the boundary's angles allow. points: count; the first are the boundary's vertices and stay, the
+ * others are inside (those outside are left out) and may be moved or removed. The result has the
+ * vertices of the boundary, those that were added on it, and the others. refined: the boundary's
+ * edges, divided where vertices were added: there vertices lie exactly on the edge if it passes
+ * through a point of the grid near by, else within one grid step of it (2^-30 of the longer side
+ * of the bounding box). source[v]: the point that vertex v was, or -1. Arrays are malloc'd.
+ *
+ * Chew's second algorithm (Chew 1993; Shewchuk 1997) with off-centres (Uengoer 2004). Edges that
+ * meet at less than 60 degrees are divided at distances of powers of two from their common end,
+ * and a triangle whose shortest edge connects two such edges at one of these distances is left
+ * (Miller, Pav & Walkington 2003). It ends for every input: no triangle is split whose shortest
+ * edge is far shorter than the distances in the input around it. */
+cvtm_status cvtm_refine(const double *points, int64_t count, const cvtm_boundary *boundary,
+                        const cvtm_refine_options *options, double **refined_points,
+                        int64_t *refined_count, cvtm_boundary *refined, int32_t **source,
+                        cvtm_refine_figures *figures, cvtm_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

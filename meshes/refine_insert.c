@@ -1,0 +1,411 @@
+/* Refinement by new vertices: on segments that others come too near to, and in bad triangles. */
+#include "meshes/refine_state.h"
+
+#include "base/grow.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* No triangle with a side shorter than this share of the distances in the input around it is split
+ * for its angle: where angles of the bound cannot be reached, refinement would not end. */
+static const double least_share = 1.0 / 32;
+static const double fewest_steps = 16; /* of a part that is split, or a side */
+
+enum { MOST_TRIES = 64 }; /* to split a triangle after parts of segments have been divided */
+
+static cvtm_status no_memory(cvtm_refiner *r) {
+  return cvtm_fail(r->error, CVTM_ERROR_MEMORY, "no memory for the refinement");
+}
+
+static cvtm_status check_memory(cvtm_refiner *r) {
+  return r->m.out_of_memory ? no_memory(r) : CVTM_OK;
+}
+
+/* ---- The heap of bad triangles ---- */
+
+static int comes_first(const cvtm_bad_triangle *a, const cvtm_bad_triangle *b) {
+  if (a->priority != b->priority) return a->priority > b->priority;
+  return a->number < b->number;
+}
+
+static cvtm_status push_triangle(cvtm_refiner *r, cvtm_bad_triangle item) {
+  if (!cvtm_grow(&r->heap, sizeof *r->heap, &r->heap_capacity, r->heap_count + 1))
+    return no_memory(r);
+  int64_t k = r->heap_count++;
+  item.number = r->numbers++;
+  for (; k > 0 && comes_first(&item, &r->heap[(k - 1) / 2]); k = (k - 1) / 2)
+    r->heap[k] = r->heap[(k - 1) / 2];
+  r->heap[k] = item;
+  return CVTM_OK;
+}
+
+static cvtm_bad_triangle pop_triangle(cvtm_refiner *r) {
+  const cvtm_bad_triangle first = r->heap[0], last = r->heap[--r->heap_count];
+  int64_t k = 0;
+  for (;;) {
+    int64_t child = 2 * k + 1;
+    if (child >= r->heap_count) break;
+    if (child + 1 < r->heap_count && comes_first(&r->heap[child + 1], &r->heap[child])) ++child;
+    if (!comes_first(&r->heap[child], &last)) break;
+    r->heap[k] = r->heap[child];
+    k = child;
+  }
+  r->heap[k] = last;
+  return first;
+}
+
+/* ---- What is bad ---- */
+
+/* Nonzero if p is in the lens of a part of a segment: it sees it at an angle of at least
+ * 180 degrees less twice the bound. */
+static int is_too_near(const cvtm_refiner *r, cvtm_grid_point p, cvtm_grid_point from,
+                       cvtm_grid_point to) {
+  const double dot = cvtm_dot_at(p, from, to);
+  return dot < 0 && dot * dot >= r->lens * r->lens * cvtm_length2(p, from) * cvtm_length2(p, to);
+}
+
+static cvtm_status push_part(cvtm_refiner *r, int32_t from, int32_t to, int64_t half,
+                             double scale) {
+  if (!cvtm_grow(&r->parts, sizeof *r->parts, &r->part_capacity, r->part_count + 1))
+    return no_memory(r);
+  r->parts[r->part_count++] = (cvtm_bad_part){half, from, to, scale};
+  return CVTM_OK;
+}
+
+static cvtm_status check_triangle(cvtm_refiner *r, int64_t t) {
+  const cvtm_half_edges *m = &r->m;
+  for (int64_t h = 3 * t; h < 3 * t + 3; ++h) {
+    if (m->segment[h] < 0) continue;
+    const int32_t from = m->corner[h], to = cvtm_end_of(m, h), apex = cvtm_apex_of(m, h);
+    if (!is_too_near(r, m->grid[apex], m->grid[from], m->grid[to])) continue;
+    const cvtm_status status = push_part(r, from, to, h, r->vertex[apex].scale);
+    if (status != CVTM_OK) return status;
+  }
+  const double cotangent = cvtm_triangle_cotangent(r, t), excess = cvtm_triangle_excess(r, t);
+  const int is_sharp = cotangent > r->cotangent;
+  if (!is_sharp && excess <= 1) return CVTM_OK;
+  cvtm_bad_triangle item = {.priority = is_sharp ? cotangent : -1 / excess, .triangle = t};
+  for (int k = 0; k < 3; ++k) item.corner[k] = m->corner[3 * t + k];
+  return push_triangle(r, item);
+}
+
+/* Looks at all changed triangles; the changes stay. */
+static cvtm_status keep_changes(cvtm_refiner *r) {
+  cvtm_status status = cvtm_list_changed(r, 0);
+  cvtm_half_edges_commit(&r->m);
+  for (int64_t k = 0; k < r->changed_count && status == CVTM_OK; ++k)
+    status = check_triangle(r, r->changed[k]);
+  return status;
+}
+
+/* ---- New vertices ---- */
+
+static cvtm_status describe_vertex(cvtm_refiner *r, int32_t v, cvtm_refine_vertex made) {
+  const int64_t most = r->options->most_points > 0 ? r->options->most_points : INT32_MAX / 6;
+  if (r->m.vertex_count > most)
+    return cvtm_fail(r->error, CVTM_ERROR_INPUT, "angles and areas ask for more than %lld points",
+                     (long long)most);
+  if (!cvtm_grow(&r->vertex, sizeof *r->vertex, &r->vertex_capacity, (int64_t)v + 1))
+    return no_memory(r);
+  r->vertex[v] = made;
+  return CVTM_OK;
+}
+
+/* A half-edge from one vertex to another; -1 if there is none. */
+static int64_t find_half(const cvtm_half_edges *m, int32_t from, int32_t to) {
+  if (m->at[from] < 0) return -1;
+  const int64_t first = cvtm_first_of_fan(m, m->at[from]);
+  for (int64_t h = first; h >= 0;) {
+    if (cvtm_end_of(m, h) == to) return h;
+    if (cvtm_apex_of(m, h) == to) return cvtm_half_before(h);
+    h = cvtm_turn_left(m, h);
+    if (h == first) break;
+  }
+  return -1;
+}
+
+static int joins(const cvtm_half_edges *m, int64_t h, int32_t from, int32_t to) {
+  return h >= 0 && m->segment[h] >= 0 &&
+         ((m->corner[h] == from && cvtm_end_of(m, h) == to) ||
+          (m->corner[h] == to && cvtm_end_of(m, h) == from));
+}
+
+/* The half-edge of a part; -1 if it has been divided. Where the boundary touches itself, a vertex
+ * has triangles that are not reached from the others. */
+static int64_t find_part(const cvtm_half_edges *m, const cvtm_bad_part *part) {
+  if (joins(m, part->half, part->from, part->to)) return part->half;
+  int64_t h = find_half(m, part->from, part->to);
+  if (h < 0) h = find_half(m, part->to, part->from);
+  return joins(m, h, part->from, part->to) ? h : -1;
+}
+
+/* The distance from an end at which to divide a part of this length: a power of two. */
+static double shell_distance(double length) {
+  double distance = 1;
+  while (length > 3 * distance) distance *= 2;
+  return distance;
+}
+
+static cvtm_grid_point middle_of_part(const cvtm_refiner *r, int64_t h) {
+  const cvtm_half_edges *m = &r->m;
+  const int32_t segment = m->segment[h], from = m->corner[h], to = cvtm_end_of(m, h);
+  const double s = cvtm_segment_parameter(r, segment, m->grid[from]);
+  const double e = cvtm_segment_parameter(r, segment, m->grid[to]);
+  const int at_from = from < r->given_count && r->is_acute[from];
+  const int at_to = to < r->given_count && r->is_acute[to];
+  if (at_from == at_to) return cvtm_segment_place(r, segment, 0.5 * (s + e), 1e-2 * fabs(e - s));
+  const double length = sqrt(cvtm_length2(m->grid[from], m->grid[to]));
+  const double share = shell_distance(length) / length;
+  return cvtm_segment_place(r, segment, at_from ? s + share * (e - s) : e - share * (e - s),
+                            1e-4 * fabs(e - s));
+}
+
+/* Whether a part is long enough; scale: of the vertex that is too near, 0 where areas ask. */
+static int may_divide(const cvtm_refiner *r, int64_t h, double scale) {
+  const cvtm_half_edges *m = &r->m;
+  const int32_t from = m->corner[h], to = cvtm_end_of(m, h);
+  const double length2 = cvtm_length2(m->grid[from], m->grid[to]);
+  const double least =
+      2 * least_share * fmin(scale, fmin(r->vertex[from].scale, r->vertex[to].scale));
+  return length2 >= fewest_steps * fewest_steps && length2 >= least * least;
+}
+
+/* Removes vertices that refinement put inside the circle over a part (Chew 1993). */
+static cvtm_status clear_circle(cvtm_refiner *r, int32_t from, int32_t to) {
+  cvtm_half_edges *m = &r->m;
+  for (int side = 0; side < 2; ++side) {
+    for (;;) {
+      const int64_t h = find_half(m, side == 0 ? from : to, side == 0 ? to : from);
+      if (h < 0 || m->corner[h] != (side == 0 ? from : to)) break;
+      const int32_t apex = cvtm_apex_of(m, h);
+      if (r->vertex[apex].kind != CVTM_VERTEX_FREE ||
+          cvtm_dot_at(m->grid[apex], m->grid[from], m->grid[to]) >= 0)
+        break;
+      const int64_t mark = m->change_count;
+      if (!cvtm_half_edges_remove(m, apex)) {
+        cvtm_half_edges_undo(m, mark);
+        break;
+      }
+      cvtm_half_edges_restore(m);
+      ++r->figures->removed;
+    }
+  }
+  return check_memory(r);
+}
+
+static cvtm_status divide_part(cvtm_refiner *r, const cvtm_bad_part *part) {
+  cvtm_half_edges *m = &r->m;
+  int64_t h = find_part(m, part);
+  if (h < 0 || !may_divide(r, h, part->scale)) return CVTM_OK;
+  const int32_t from = m->corner[h], to = cvtm_end_of(m, h);
+  const int acute =
+      (from < r->given_count && r->is_acute[from]) || (to < r->given_count && r->is_acute[to]);
+  cvtm_status status = acute ? CVTM_OK : clear_circle(r, from, to);
+  if (status != CVTM_OK) return status;
+  h = find_part(m, part);
+  if (h < 0) return keep_changes(r);
+  const int32_t segment = m->segment[h];
+  const double length = sqrt(cvtm_length2(m->grid[from], m->grid[to]));
+  const int32_t v = cvtm_half_edges_insert_on(m, h, middle_of_part(r, h));
+  if (v < 0) return keep_changes(r);
+  const double given = fmin(r->vertex[from].scale, r->vertex[to].scale);
+  const int cause = part->scale > 0 ? CVTM_CAUSE_ANGLE : CVTM_CAUSE_AREA;
+  status = describe_vertex(
+      r, v,
+      (cvtm_refine_vertex){part->scale > 0 ? fmin(part->scale, given) : fmin(given, 0.5 * length),
+                           segment, CVTM_VERTEX_ON_SEGMENT, (uint8_t)cause});
+  if (status != CVTM_OK) return status;
+  cvtm_half_edges_restore(m);
+  return keep_changes(r);
+}
+
+/* ---- Where a new vertex goes ---- */
+
+/* The circumcentre, or a place nearer to the shortest side, from which that is seen at the angle of
+ * the bound (Uengoer 2004). */
+static void find_centre(const cvtm_refiner *r, int64_t t, int for_angle, double place[2]) {
+  const cvtm_half_edges *m = &r->m;
+  const int64_t side = cvtm_shortest_side(r, t);
+  const cvtm_grid_point a = m->grid[m->corner[side]], b = m->grid[cvtm_end_of(m, side)],
+                        c = m->grid[cvtm_apex_of(m, side)];
+  const double bx = (double)b.x - a.x, by = (double)b.y - a.y;
+  const double cx = (double)c.x - a.x, cy = (double)c.y - a.y;
+  const double twice = 2 * (double)cvtm_orient(a, b, c);
+  const double b2 = bx * bx + by * by, c2 = cx * cx + cy * cy;
+  double x = (b2 * cy - c2 * by) / twice, y = (c2 * bx - b2 * cx) / twice;
+  const double ox = 0.5 * bx - r->off_centre * by, oy = 0.5 * by + r->off_centre * bx;
+  if (for_angle && ox * ox + oy * oy < x * x + y * y) {
+    x = ox;
+    y = oy;
+  }
+  place[0] = a.x + x;
+  place[1] = a.y + y;
+}
+
+/* Within half the grid's width of the grid, so that orientations fit 64 bits. */
+static int32_t round_near_grid(double x) {
+  const double width = (double)(1 << CVTM_GRID_BITS);
+  return (int32_t)llround(fmin(fmax(x, -0.5 * width), 1.5 * width));
+}
+
+typedef struct location {
+  int64_t triangle; /* that holds the place, or -1 */
+  int64_t half;     /* of the triangle: the place is on it, or behind it and it is on a segment */
+  int blocked;
+} location;
+
+/* Walks from the middle of triangle t straight to a place. */
+static location walk(const cvtm_refiner *r, int64_t t, cvtm_grid_point to) {
+  const cvtm_half_edges *m = &r->m;
+  double fx = 0, fy = 0;
+  for (int k = 0; k < 3; ++k) {
+    fx += m->grid[m->corner[3 * t + k]].x / 3.0;
+    fy += m->grid[m->corner[3 * t + k]].y / 3.0;
+  }
+  int64_t came = -1;
+  for (int64_t steps = 0; steps < m->triangle_count; ++steps) {
+    int64_t out = -1, on = -1;
+    for (int64_t h = 3 * t; h < 3 * t + 3; ++h) {
+      const cvtm_grid_point a = m->grid[m->corner[h]], b = m->grid[cvtm_end_of(m, h)];
+      const int64_t side = cvtm_orient(a, b, to);
+      if (side == 0) on = h;
+      if (side >= 0 || h == came) continue;
+      const double dx = to.x - fx, dy = to.y - fy;
+      const double of_a = dx * (a.y - fy) - dy * (a.x - fx);
+      const double of_b = dx * (b.y - fy) - dy * (b.x - fx);
+      if (out < 0 || (of_a <= 0 && of_b >= 0)) out = h;
+    }
+    if (out < 0) return (location){t, on, on >= 0 && m->segment[on] >= 0};
+    if (m->segment[out] >= 0) return (location){t, out, 1};
+    came = m->twin[out];
+    t = came / 3;
+  }
+  return (location){-1, -1, 0};
+}
+
+static double shortest_link(const cvtm_refiner *r, int32_t v) {
+  const cvtm_half_edges *m = &r->m;
+  double shortest = INFINITY;
+  const int64_t first = m->at[v];
+  int64_t h = first;
+  do {
+    shortest = fmin(shortest, cvtm_length2(m->grid[v], m->grid[cvtm_end_of(m, h)]));
+    h = cvtm_turn_left(m, h);
+  } while (h >= 0 && h != first);
+  return sqrt(shortest);
+}
+
+/* Asks for the division of the parts that the new vertex v is too near to; *found: how many there
+ * are. */
+static cvtm_status ask_for_parts(cvtm_refiner *r, int32_t v, double scale, int64_t *found) {
+  const cvtm_half_edges *m = &r->m;
+  const int64_t first = m->at[v];
+  int64_t h = first;
+  cvtm_status status = CVTM_OK;
+  *found = 0;
+  do {
+    const int64_t link = cvtm_half_after(h);
+    const int32_t from = m->corner[link], to = cvtm_end_of(m, link);
+    if (m->segment[link] >= 0 && is_too_near(r, m->grid[v], m->grid[from], m->grid[to])) {
+      ++*found;
+      status = push_part(r, from, to, -1, scale);
+    }
+    h = cvtm_turn_left(m, h);
+  } while (h >= 0 && h != first && status == CVTM_OK);
+  return status;
+}
+
+/* Of the parts asked for since there were `before`, keeps those that may be divided. */
+static int keep_divisible(cvtm_refiner *r, int64_t before) {
+  int64_t kept = before;
+  for (int64_t k = before; k < r->part_count; ++k) {
+    const int64_t h = find_part(&r->m, &r->parts[k]);
+    if (h >= 0 && may_divide(r, h, r->parts[k].scale)) r->parts[kept++] = r->parts[k];
+  }
+  r->part_count = kept;
+  return kept > before;
+}
+
+/* Puts a vertex at a place in the triangle found. *again: parts of segments are asked for instead,
+ * and then the triangle has to be looked at again. */
+static cvtm_status put_vertex(cvtm_refiner *r, location at, cvtm_grid_point place,
+                              cvtm_refine_vertex made, int *again) {
+  cvtm_half_edges *m = &r->m;
+  const int32_t v = at.half >= 0 ? cvtm_half_edges_insert_on(m, at.half, place)
+                                 : cvtm_half_edges_insert_inside(m, at.triangle, place);
+  if (v < 0) {
+    cvtm_half_edges_undo(m, 0);
+    return check_memory(r);
+  }
+  cvtm_status status = describe_vertex(r, v, made);
+  if (status != CVTM_OK) return status;
+  cvtm_half_edges_restore(m);
+  const int64_t before = r->part_count;
+  int64_t found = 0;
+  status = check_memory(r);
+  const double scale = made.cause == CVTM_CAUSE_AREA ? 0 : made.scale;
+  if (status == CVTM_OK) status = ask_for_parts(r, v, scale, &found);
+  if (status != CVTM_OK) return status;
+  if (found > 0) {
+    cvtm_half_edges_undo(m, 0);
+    *again = keep_divisible(r, before);
+    return CVTM_OK;
+  }
+  if (made.cause == CVTM_CAUSE_AREA)
+    r->vertex[v].scale = fmin(r->vertex[v].scale, shortest_link(r, v));
+  return keep_changes(r);
+}
+
+static cvtm_status split_triangle(cvtm_refiner *r, const cvtm_bad_triangle *bad) {
+  const cvtm_half_edges *m = &r->m;
+  const int64_t t = bad->triangle;
+  for (int k = 0; k < 3; ++k)
+    if (m->corner[3 * t + k] != bad->corner[k]) return CVTM_OK;
+  const int64_t side = cvtm_shortest_side(r, t);
+  const int32_t from = m->corner[side], to = cvtm_end_of(m, side);
+  const double length2 = cvtm_length2(m->grid[from], m->grid[to]);
+  const double scale = fmin(r->vertex[from].scale, r->vertex[to].scale);
+  const double least = least_share * scale;
+  if (length2 < fewest_steps * fewest_steps) return CVTM_OK;
+  double of_corner;
+  const int for_angle =
+      bad->priority > 0 && length2 >= least * least && cvtm_small_corner_of(r, t, &of_corner) < 0;
+  if (!for_angle && cvtm_triangle_excess(r, t) <= 1) return CVTM_OK;
+  double centre[2];
+  find_centre(r, t, for_angle, centre);
+  const cvtm_grid_point place = {round_near_grid(centre[0]), round_near_grid(centre[1])};
+  const location at = walk(r, t, place);
+  const cvtm_refine_vertex made = {scale, -1, CVTM_VERTEX_FREE,
+                                   (uint8_t)(for_angle ? CVTM_CAUSE_ANGLE : CVTM_CAUSE_AREA)};
+  int again = 0;
+  cvtm_status status = CVTM_OK;
+  if (at.blocked) {
+    const int64_t before = r->part_count;
+    status =
+        push_part(r, m->corner[at.half], cvtm_end_of(m, at.half), at.half, for_angle ? scale : 0);
+    if (status == CVTM_OK) again = keep_divisible(r, before);
+  } else if (at.triangle >= 0) {
+    status = put_vertex(r, at, place, made, &again);
+  }
+  if (status != CVTM_OK || !again || bad->tries == MOST_TRIES) return status;
+  cvtm_bad_triangle next = *bad;
+  ++next.tries;
+  return push_triangle(r, next);
+}
+
+cvtm_status cvtm_refine_insert(cvtm_refiner *r) {
+  cvtm_status status = CVTM_OK;
+  r->heap_count = r->part_count = 0;
+  for (int64_t t = 0; t < r->m.triangle_count && status == CVTM_OK; ++t)
+    if (r->m.corner[3 * t] >= 0) status = check_triangle(r, t);
+  while (status == CVTM_OK && (r->part_count > 0 || r->heap_count > 0)) {
+    if (r->part_count > 0) {
+      const cvtm_bad_part part = r->parts[--r->part_count];
+      status = divide_part(r, &part);
+    } else {
+      const cvtm_bad_triangle bad = pop_triangle(r);
+      status = split_triangle(r, &bad);
+    }
+  }
+  return status;
+}

@@ -1,0 +1,106 @@
+/* Inside meshes only: what the files refine*.c share. */
+#ifndef CVTMESH_MESHES_REFINE_STATE_H
+#define CVTMESH_MESHES_REFINE_STATE_H
+
+#include "meshes/half_edges.h"
+#include "meshes/refine.h"
+#include "meshes/snap.h"
+
+typedef enum cvtm_vertex_kind {
+  CVTM_VERTEX_GIVEN,      /* of the boundary as given: stays */
+  CVTM_VERTEX_ON_SEGMENT, /* added between the ends of a segment */
+  CVTM_VERTEX_SITE,       /* given inside */
+  CVTM_VERTEX_FREE        /* added inside */
+} cvtm_vertex_kind;
+
+typedef struct cvtm_refine_vertex {
+  double scale;    /* grid steps: the distances in the input around it, or around its parents */
+  int32_t segment; /* that it is on, or -1 */
+  uint8_t kind;    /* cvtm_vertex_kind */
+  uint8_t cause;   /* why it was added: CVTM_CAUSE_... */
+} cvtm_refine_vertex;
+
+enum { CVTM_CAUSE_NONE, CVTM_CAUSE_ANGLE, CVTM_CAUSE_AREA };
+
+/* A triangle that has to be split, or has to be looked at again. */
+typedef struct cvtm_bad_triangle {
+  double priority; /* larger ones first */
+  int64_t number;  /* earlier ones first */
+  int64_t triangle;
+  int32_t corner[3];
+  int tries;
+} cvtm_bad_triangle;
+
+/* A part of a segment that has to be split, by its ends as it was found. */
+typedef struct cvtm_bad_part {
+  int64_t half;
+  int32_t from, to;
+  double scale; /* of the vertex that asks for it */
+} cvtm_bad_part;
+
+typedef struct cvtm_refiner {
+  cvtm_half_edges m;
+  const cvtm_refine_options *options;
+  cvtm_grid_frame frame;
+  cvtm_refine_vertex *vertex; /* per vertex of m */
+  int64_t vertex_capacity;
+  int32_t *ends;       /* 2 per segment: the vertices that it connects */
+  int64_t *meeting;    /* per given vertex: where its segments begin in `met`; one more */
+  int32_t *met;        /* segments */
+  uint8_t *is_acute;   /* per given vertex: two segments meet at less than 60 degrees */
+  int64_t given_count; /* vertices of the boundary: the first ones */
+  int64_t segment_count;
+  double cotangent; /* of the smallest angle that is good */
+  double lens;      /* a vertex that sees a part at an angle with at most this cosine is too near */
+  double off_centre;
+  cvtm_bad_triangle *heap;
+  int64_t heap_count, heap_capacity, numbers;
+  cvtm_bad_part *parts;
+  int64_t part_count, part_capacity;
+  int64_t *changed; /* triangles */
+  int64_t changed_count, changed_capacity;
+  int64_t *stamp; /* per triangle: the round in which it was listed as changed */
+  int64_t stamp_capacity, round;
+  cvtm_refine_figures *figures;
+  cvtm_error *error;
+} cvtm_refiner;
+
+static inline double cvtm_length2(cvtm_grid_point a, cvtm_grid_point b) {
+  const double x = (double)a.x - b.x, y = (double)a.y - b.y;
+  return x * x + y * y;
+}
+
+/* Cosine and sine, times the lengths, of the angle at a from b to c. */
+static inline double cvtm_dot_at(cvtm_grid_point a, cvtm_grid_point b, cvtm_grid_point c) {
+  return (double)(((int64_t)b.x - a.x) * ((int64_t)c.x - a.x) +
+                  ((int64_t)b.y - a.y) * ((int64_t)c.y - a.y));
+}
+
+/* The cotangent of the smallest angle of a positively oriented triangle. */
+double cvtm_largest_cotangent(cvtm_grid_point a, cvtm_grid_point b, cvtm_grid_point c);
+double cvtm_triangle_cotangent(const cvtm_refiner *r, int64_t t);
+/* The half-edge of a triangle's shortest side. */
+int64_t cvtm_shortest_side(const cvtm_refiner *r, int64_t t);
+/* The area of a triangle over its cap. */
+double cvtm_triangle_excess(const cvtm_refiner *r, int64_t t);
+/* The given vertex whose small angle keeps a triangle below the bound; -1 if none does.
+ * *cotangent: of that angle. */
+int32_t cvtm_small_corner_of(const cvtm_refiner *r, int64_t t, double *cotangent);
+
+/* Lists in r->changed the triangles that changed since there were `mark` changes, each once. */
+cvtm_status cvtm_list_changed(cvtm_refiner *r, int64_t mark);
+
+/* Where a segment passes the parameter s (0: its first end, 1: the second): a grid point exactly on
+ * it if there is one within the tolerance of s, else the nearest to it. */
+cvtm_grid_point cvtm_segment_place(const cvtm_refiner *r, int32_t segment, double s,
+                                   double tolerance);
+double cvtm_segment_parameter(const cvtm_refiner *r, int32_t segment, cvtm_grid_point p);
+
+/* Splits until all is good. */
+cvtm_status cvtm_refine_insert(cvtm_refiner *r);
+/* Moves vertices of bad triangles; nothing becomes worse. */
+cvtm_status cvtm_refine_repair(cvtm_refiner *r);
+/* Removes vertices as long as all stays good. */
+cvtm_status cvtm_refine_simplify(cvtm_refiner *r);
+
+#endif
