@@ -10,8 +10,8 @@
     "many runs in one process, resumable")                                                \
   X(CLI_VORONOI, cli_voronoi, "voronoi", "POINTS", " -o LABELS",                          \
     "compute a discrete Voronoi diagram")                                                 \
-  X(CLI_MESH, cli_mesh, "mesh", "POINTS", " -o MESH [-o MESH2 ...]",                      \
-    "Delaunay triangulation of points")                                                   \
+  X(CLI_MESH, cli_mesh, "mesh", "POINTS|OUTLINE", " -o MESH [-o MESH2 ...]",              \
+    "Delaunay triangulation of points, or the mesh of a polygon")                         \
   X(CLI_DENSITY, cli_density, "density", "IMAGE", " -o OUT [-o OUT2 ...]",                \
     "the density of an image, with domain, weights, smoothing and grading")               \
   X(CLI_SEGMENT, cli_segment, "segment", "IMAGE", " --inside X,Y,R -o MASK",              \

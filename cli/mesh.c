@@ -1,8 +1,9 @@
-/* cvtmesh mesh: the Delaunay triangulation of a point file. */
+/* cvtmesh mesh: the Delaunay triangulation of a point file, or the mesh of an outline. */
 #include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/order.h"
+#include "cli/outline.h"
 #include "cli/output.h"
 #include "cli/page.h"
 #include "cli/progress.h"
@@ -101,6 +102,7 @@ static int perform_mesh(meshing *m) {
 }
 
 int cli_mesh(const cli_options *options) {
+  if (cli_outline_wanted(options)) return cli_outline_mesh(options);
   meshing m;
   memset(&m, 0, sizeof m);
   m.options = *options;

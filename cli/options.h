@@ -103,6 +103,11 @@ typedef struct cli_options {
   } domain;
 
   struct {
+    double min_angle;
+    cli_list max_area;
+  } refine;
+
+  struct {
     double bias, smooth, grade, grade_max, grade_size; /* all but bias: 0 for none */
     int bias_method;
     cli_list within, obstacle, weight;

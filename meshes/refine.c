@@ -131,6 +131,18 @@ static void set_bounds(cvtm_refiner *r) {
   r->off_centre = angle > 0 ? 0.475 * sqrt((1 + cos(angle)) / (1 - cos(angle))) : INFINITY;
 }
 
+/* Refuses caps that ask for far more triangles than there may be. */
+static cvtm_status check_demand(const cvtm_refiner *r) {
+  const int64_t most = cvtm_most_points(r->options);
+  double triangles = 0;
+  for (int64_t t = 0; t < r->m.triangle_count; ++t) triangles += cvtm_triangle_excess(r, t);
+  if (triangles <= 2 * (double)most) return CVTM_OK;
+  return cvtm_fail(r->error, CVTM_ERROR_INPUT,
+                   "the areas ask for %.3g triangles, and with that for more than %" PRId64
+                   " points",
+                   triangles, most);
+}
+
 static cvtm_status set_up(cvtm_refiner *r, const double *points, int64_t count,
                           const cvtm_boundary *boundary, start *s) {
   set_bounds(r);
@@ -142,7 +154,7 @@ static cvtm_status set_up(cvtm_refiner *r, const double *points, int64_t count,
   r->given_count = s->mesh.vertex_count;
   mark_segments(r);
   find_acute(r);
-  return CVTM_OK;
+  return check_demand(r);
 }
 
 static void destroy(cvtm_refiner *r) {

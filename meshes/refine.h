@@ -17,7 +17,7 @@ typedef struct cvtm_refine_options {
   cvtm_area_cap area; /* NULL: no cap */
   const void *area_context;
   int fewest; /* nonzero: then removes vertices and moves others as long as that succeeds */
-  int64_t most_points; /* fails with CVTM_ERROR_INPUT rather than have more; 0: INT32_MAX / 6 */
+  int64_t most_points; /* fails with CVTM_ERROR_INPUT rather than have more; 0: 100 million */
 } cvtm_refine_options;
 
 void cvtm_refine_defaults(cvtm_refine_options *options); /* 30 degrees, no cap, fewest */

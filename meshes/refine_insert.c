@@ -101,7 +101,7 @@ static cvtm_status keep_changes(cvtm_refiner *r) {
 /* ---- New vertices ---- */
 
 static cvtm_status describe_vertex(cvtm_refiner *r, int32_t v, cvtm_refine_vertex made) {
-  const int64_t most = r->options->most_points > 0 ? r->options->most_points : INT32_MAX / 6;
+  const int64_t most = cvtm_most_points(r->options);
   if (r->m.vertex_count > most)
     return cvtm_fail(r->error, CVTM_ERROR_INPUT, "angles and areas ask for more than %lld points",
                      (long long)most);

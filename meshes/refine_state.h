@@ -65,6 +65,10 @@ typedef struct cvtm_refiner {
   cvtm_error *error;
 } cvtm_refiner;
 
+static inline int64_t cvtm_most_points(const cvtm_refine_options *options) {
+  return options->most_points > 0 ? options->most_points : 100000000;
+}
+
 static inline double cvtm_length2(cvtm_grid_point a, cvtm_grid_point b) {
   const double x = (double)a.x - b.x, y = (double)a.y - b.y;
   return x * x + y * y;

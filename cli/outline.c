@@ -1,0 +1,183 @@
+#include "cli/outline.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "cli/cli.h"
+#include "cli/input.h"
+#include "cli/output.h"
+#include "cli/page.h"
+#include "cli/refine.h"
+#include "cli/report.h"
+#include "meshes/mesh_file.h"
+#include "meshes/polygon_file.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct outline {
+  cli_options options;
+  cvtm_domain domain;
+  cvtm_polygons polygons;
+  int y_up; /* in the file; here y is down */
+  cvtm_boundary boundary, refined;
+  cli_area_caps caps;
+  cvtm_refine_options refine;
+  cvtm_refine_figures figures;
+  double *points;
+  int64_t count;
+  cvtm_mesh mesh;
+  cvtm_cells cells;
+  cvtm_regions regions;
+  cvtm_quality quality;
+  double seconds;
+} outline;
+
+int cli_outline_wanted(const cli_options *options) {
+  return cli_option_given(options, "min-angle") || options->refine.max_area.count > 0;
+}
+
+/* The domain of pictures: as that of points, but any outline has one. */
+static cvtm_domain domain_around(const cli_options *options, const cvtm_polygons *polygons) {
+  double side[2] = {1, 1};
+  for (int64_t i = 0; i < 2 * polygons->start[polygons->ring_count]; ++i)
+    side[i % 2] = fmax(side[i % 2], ceil(polygons->points[i]));
+  const int64_t width = options->width > 0 ? options->width : (int64_t)side[0];
+  const int64_t height = options->height > 0 ? options->height : (int64_t)side[1];
+  return (cvtm_domain){(int)(width < CVTM_MAX_SIDE ? width : CVTM_MAX_SIDE),
+                       (int)(height < CVTM_MAX_SIDE ? height : CVTM_MAX_SIDE), 0};
+}
+
+/* Coordinates of an outline have y up, like those of its mesh, except in SVG. */
+static cvtm_status read_outline(outline *o, cvtm_error *error) {
+  const char *path = o->options.input;
+  char buffer[16];
+  const cvtm_status status = cvtm_polygons_read(path, &o->polygons, error);
+  if (status != CVTM_OK) return status;
+  o->domain = domain_around(&o->options, &o->polygons);
+  o->y_up = strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "svg") != 0;
+  for (int64_t k = 0; o->y_up && k < o->polygons.start[o->polygons.ring_count]; ++k)
+    o->polygons.points[2 * k + 1] = o->domain.height - o->polygons.points[2 * k + 1];
+  return CVTM_OK;
+}
+
+/* The rings as edges with the inside, region 1, on their left, or right if y was turned over. */
+static cvtm_status make_boundary(outline *o, cvtm_error *error) {
+  const cvtm_polygons *p = &o->polygons;
+  const int64_t n = p->start[p->ring_count];
+  const size_t size = (size_t)n;
+  cvtm_boundary *b = &o->boundary;
+  *b = (cvtm_boundary){.vertex_count = n,
+                       .points = malloc(2 * size * sizeof *b->points),
+                       .corner = malloc(size),
+                       .edges = malloc(2 * size * sizeof *b->edges),
+                       .left = calloc(size, sizeof *b->left),
+                       .right = calloc(size, sizeof *b->right)};
+  if (!b->points || !b->corner || !b->edges || !b->left || !b->right)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for %lld corners", (long long)n);
+  memcpy(b->points, p->points, 2 * size * sizeof *b->points);
+  memset(b->corner, 1, size);
+  for (int64_t r = 0; r < p->ring_count; ++r) {
+    for (int64_t k = p->start[r]; k < p->start[r + 1]; ++k) {
+      const int64_t next = k + 1 < p->start[r + 1] ? k + 1 : p->start[r], e = b->edge_count++;
+      b->edges[2 * e] = (int32_t)k;
+      b->edges[2 * e + 1] = (int32_t)next;
+      (o->y_up ? b->right : b->left)[e] = 1;
+    }
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status refine_outline(outline *o, cvtm_error *error) {
+  int32_t *source = NULL;
+  const double start = cvtm_clock();
+  cvtm_status status = make_boundary(o, error);
+  if (status == CVTM_OK)
+    status = cvtm_refine(o->boundary.points, o->boundary.vertex_count, &o->boundary, &o->refine,
+                         &o->points, &o->count, &o->refined, &source, &o->figures, error);
+  free(source);
+  source = NULL;
+  if (status == CVTM_OK)
+    status = cvtm_constrained_delaunay(o->points, o->count, &o->refined, &o->mesh, &o->regions,
+                                       &source, error);
+  free(source);
+  o->seconds = cvtm_clock() - start;
+  if (status == CVTM_OK)
+    status = cvtm_regions_group(&o->mesh, o->domain, NULL, 0, &o->regions, error);
+  if (status == CVTM_OK) status = cvtm_cells_of_domain(&o->mesh, &o->cells, error);
+  if (status == CVTM_OK) status = cvtm_quality_compute(&o->mesh, NULL, &o->quality, error);
+  return cli_name_file(o->options.input, status, error);
+}
+
+static cvtm_status write_outline_report(const outline *o, cvtm_error *error) {
+  if (o->options.report == NULL) return CVTM_OK;
+  cJSON *report = cli_report_begin(NULL, &o->options);
+  cli_json_integer(report, "width", o->domain.width);
+  cli_json_integer(report, "height", o->domain.height);
+  cli_json_integer(report, "sites", o->count);
+  cli_json_integer(report, "triangles", o->mesh.triangle_count);
+  cli_json_integer(report, "input_corners", o->boundary.vertex_count);
+  cli_refine_report(&o->refine, &o->figures, o->y_up ? o->domain.height : 0, report);
+  cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
+  cli_json_real(seconds, "mesh", o->seconds);
+  cli_json_quality(report, &o->quality);
+  return cli_json_write(o->options.report, report, error);
+}
+
+static void print_outline_summary(const outline *o) {
+  const cvtm_quality_figures *all = &o->quality.all;
+  fprintf(stderr, "%s: %lld corners, %lld points, %lld triangles in %.3f seconds\n",
+          o->options.input, (long long)o->boundary.vertex_count, (long long)o->count,
+          (long long)o->mesh.triangle_count, o->seconds);
+  fprintf(stderr, "  smallest angle %.3g degrees, mean %.1f; mean Q %.4f\n", all->min_angle,
+          all->mean_min_angle, all->mean_q);
+  cli_refine_print_summary(&o->refine, &o->figures);
+}
+
+static int perform_outline(outline *o) {
+  cli_options *options = &o->options;
+  cvtm_error error = {CVTM_OK, ""};
+  if (options->output.count == 0 && options->report == NULL)
+    return cli_usage_error(CLI_MESH, "--output is missing");
+  if (options->order != CLI_ORDER_NONE)
+    return cli_usage_error(CLI_MESH, "--order has no use for the mesh of an outline");
+  int code = cli_area_caps_read(options, &o->caps);
+  if (code == CLI_EXIT_OK) code = cli_page_check(options);
+  if (code == CLI_EXIT_OK) code = cli_outputs_check(options);
+  if (code != CLI_EXIT_OK) return code;
+  cli_refine_choose(options, &o->caps, &o->refine);
+  cvtm_status status = read_outline(o, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
+  options->width = o->domain.width;
+  options->height = o->domain.height;
+  status = refine_outline(o, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
+  const cli_scene scene = {.options = options,
+                           .domain = o->domain,
+                           .sites = o->mesh.points,
+                           .count = o->mesh.vertex_count,
+                           .mesh = &o->mesh,
+                           .cells = &o->cells,
+                           .regions = &o->regions};
+  status = cli_scene_write(&scene, &error);
+  if (status == CVTM_OK) status = write_outline_report(o, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
+  if (!options->quiet) print_outline_summary(o);
+  return cli_refine_fell_short(&o->figures) ? CLI_EXIT_NOT_CONVERGED : CLI_EXIT_OK;
+}
+
+int cli_outline_mesh(const cli_options *options) {
+  outline o;
+  memset(&o, 0, sizeof o);
+  o.options = *options;
+  const int code = perform_outline(&o);
+  cvtm_polygons_free(&o.polygons);
+  cvtm_boundary_free(&o.boundary);
+  cvtm_boundary_free(&o.refined);
+  cvtm_refine_figures_free(&o.figures);
+  cvtm_cells_free(&o.cells);
+  cvtm_mesh_free(&o.mesh);
+  cvtm_regions_free(&o.regions);
+  free(o.points);
+  return code;
+}

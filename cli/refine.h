@@ -1,0 +1,35 @@
+/* --min-angle and --max-area: Delaunay refinement of an outline or of a domain's mesh. */
+#ifndef CVTMESH_CLI_REFINE_H
+#define CVTMESH_CLI_REFINE_H
+
+#include "cli/options.h"
+#include "meshes/refine.h"
+
+#include <cjson/cJSON.h>
+
+/* The largest areas of triangles: of all regions, and of single ones. */
+typedef struct cli_area_caps {
+  double any; /* INFINITY: none */
+  int count;
+  int32_t region[CLI_LIST_MAX];
+  double area[CLI_LIST_MAX];
+} cli_area_caps;
+
+/* Checks and reads --max-area. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
+int cli_area_caps_read(const cli_options *options, cli_area_caps *caps);
+
+/* The options of a refinement; caps is borrowed. */
+void cli_refine_choose(const cli_options *options, const cli_area_caps *caps,
+                       cvtm_refine_options *refine);
+
+/* Nonzero if triangles are worse than was asked for without a small angle of the input as reason:
+ * the exit code is then CLI_EXIT_NOT_CONVERGED. */
+int cli_refine_fell_short(const cvtm_refine_figures *figures);
+
+/* Adds the member `refinement`. height: the corners are reported at height - y; 0: as they are. */
+void cli_refine_report(const cvtm_refine_options *refine, const cvtm_refine_figures *figures,
+                       double height, cJSON *report);
+void cli_refine_print_summary(const cvtm_refine_options *refine,
+                              const cvtm_refine_figures *figures);
+
+#endif

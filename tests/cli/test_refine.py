@@ -1,0 +1,260 @@
+"""mesh OUTLINE --min-angle --max-area: what the refinement promises, checked in exact arithmetic on
+the coordinates of the file, for outlines that are hard to mesh."""
+
+import math
+import random
+import subprocess
+from collections import defaultdict
+from fractions import Fraction
+
+import meshio
+import numpy as np
+import pytest
+
+DEGREE = math.pi / 180
+
+
+def circle(x, y, radius, count, turn=0.0):
+    angles = [2 * math.pi * (k + turn) / count for k in range(count)]
+    return [(x + radius * math.cos(a), y + radius * math.sin(a)) for a in angles]
+
+
+def blob(seed, count, rough):
+    """A polygon that is star-shaped seen from (100, 100), with angles of any size."""
+    rng = random.Random(seed)
+    radii = [60 + 40 * rough * rng.uniform(-1, 1) for _ in range(count)]
+    return [(100 + r * math.cos(2 * math.pi * k / count), 100 + r * math.sin(2 * math.pi * k / count))
+            for k, r in enumerate(radii)]
+
+
+def fan(count):
+    """Narrow spikes that meet in one corner, each about three degrees wide."""
+    ring = [(100.0, 100.0)]
+    for k in range(count):
+        for turn, radius in ((0, 90), (0.05, 20)):
+            angle = 0.1 * k + turn
+            ring.append((100 + radius * math.cos(angle), 100 + radius * math.sin(angle)))
+    return ring
+
+
+def holes(count):
+    rng = random.Random(3)
+    rings = [[(0, 0), (420, 0), (420, 400), (0, 400)]]
+    for k in range(count):
+        x, y = 20 + k % 18 * 22 + rng.uniform(-4, 4), 20 + k // 18 * 22 + rng.uniform(-4, 4)
+        rings.append(circle(x, y, rng.uniform(1.5, 6.5), 12))
+    return rings
+
+
+def tangent_circles():
+    """Two holes that touch the outer circle and each other in corners."""
+    outer = circle(0, 0, 64, 64)
+    east, west = circle(32, 0, 32, 32), circle(-32, 0, 32, 32)
+    east[0], west[16] = outer[0], outer[32]
+    east[16] = west[0] = (0.0, 0.0)
+    return [outer, east, west]
+
+
+OUTLINES = {
+    "square": [[(0, 0), (100, 0), (100, 100), (0, 100)]],
+    "one degree": [[(0, 0), (100, 0), (100, 100 * math.tan(DEGREE))]],
+    "spike": [[(0, 0), (100, 0), (100, 50), (51, 50), (50, 100), (49, 50), (0, 50)]],
+    "fan": [fan(30)],
+    "slit": [[(0, 0), (100, 0), (100, 100), (0, 100)],
+             [(20, 50), (80, 50), (80, 50.001), (20, 50.001)]],
+    "tangent circles": tangent_circles(),
+    "chain": [[(10 * k, 0), (10 * k + 5, 5), (10 * k + 10, 0), (10 * k + 5, -5)]
+              for k in range(20)],
+    "300 holes": holes(300),
+    "far away": [[(5e5 + x, -4e6 + y) for x, y in blob(7, 40, 0.5)]],
+    **{f"blob {seed}": [blob(seed, 25 + 20 * seed, 0.6)] for seed in range(1, 7)},
+}
+
+
+def write_outline(cvtmesh, rings):
+    text = "\n\n".join("\n".join(f"{float(x)!r},{float(y)!r}" for x, y in ring) for ring in rings)
+    cvtmesh.file("outline.csv", (text + "\n").encode())
+
+
+def orientation(a, b, c):
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+
+
+def in_circle(a, b, c, d):
+    (ax, ay), (bx, by), (cx, cy) = ((p[0] - d[0], p[1] - d[1]) for p in (a, b, c))
+    return ((ax * ax + ay * ay) * (bx * cy - by * cx) + (bx * bx + by * by) * (cx * ay - cy * ax) +
+            (cx * cx + cy * cy) * (ax * by - ay * bx))
+
+
+class Mesh:
+    """Triangles with integer coordinates: multiples of 1 / scale in the file."""
+    def __init__(self, path):
+        mesh = meshio.read(path)
+        self.triangles = mesh.cells_dict["triangle"].tolist()
+        self.places = mesh.points[:, :2].tolist()
+        exact = [[Fraction(c) for c in p] for p in self.places]
+        self.scale = max(c.denominator for p in exact for c in p)
+        self.points = [(int(x * self.scale), int(y * self.scale)) for x, y in exact]
+        self.opposite = {}
+        for t in self.triangles:
+            for k in range(3):
+                edge = t[k], t[(k + 1) % 3]
+                assert edge not in self.opposite
+                self.opposite[edge] = t[(k + 2) % 3]
+        self.border = [e for e in self.opposite if e[::-1] not in self.opposite]
+
+    def corners(self, triangle):
+        return [self.points[v] for v in triangle]
+
+    def check_delaunay(self, constraints=()):
+        p = self.points
+        for t in self.triangles:
+            assert orientation(*self.corners(t)) > 0
+        for (a, b), c in self.opposite.items():
+            d = self.opposite.get((b, a))
+            if d is not None and a < b and (a, b) not in constraints:
+                assert in_circle(p[a], p[b], p[c], p[d]) <= 0
+
+    def angles(self, triangle):
+        found = []
+        for k in range(3):
+            a, b, c = (self.points[triangle[(k + i) % 3]] for i in range(3))
+            ux, uy, vx, vy = b[0] - a[0], b[1] - a[1], c[0] - a[0], c[1] - a[1]
+            found.append(math.atan2(ux * vy - uy * vx, ux * vx + uy * vy) / DEGREE)
+        return found
+
+    def area(self):
+        return sum(orientation(*self.corners(t)) for t in self.triangles) / self.scale**2 / 2
+
+
+def parts_of(mesh, a, b, step):
+    """The border edges along the segment from a to b, sorted; every end is within `step` of it."""
+    length = math.dist(a, b)
+    ux, uy = (b[0] - a[0]) / length, (b[1] - a[1]) / length
+    parts = []
+    for edge in mesh.border:
+        ways = []
+        for v in edge:
+            dx, dy = mesh.places[v][0] - a[0], mesh.places[v][1] - a[1]
+            if abs(dx * uy - dy * ux) > step:
+                break
+            ways.append(dx * ux + dy * uy)
+        if len(ways) == 2 and min(ways) > -step and max(ways) < length + step:
+            parts.append((min(ways), max(ways), edge))
+    return sorted(parts)
+
+
+def check_boundary(mesh, rings):
+    span = max(max(c) - min(c) for c in zip(*(p for ring in rings for p in ring)))
+    step = 2.0 ** math.ceil(math.log2(span)) / 2**30 * 1.5
+    used = set()
+    for ring in rings:
+        for a, b in zip(ring, ring[1:] + ring[:1]):
+            parts = parts_of(mesh, a, b, step)
+            ends = [0.0] + [end for _, end, _ in parts]
+            assert parts and abs(ends[-1] - math.dist(a, b)) <= 2 * step
+            for (begin, _, edge), end in zip(parts, ends):
+                assert abs(begin - end) <= 2 * step
+                used.add(edge)
+    assert used == set(mesh.border)
+    perimeter = sum(math.dist(a, b) for r in rings for a, b in zip(r, r[1:] + r[:1]))
+    area = sum(abs(signed_area(ring)) * (1 if k == 0 else -1) for k, ring in enumerate(rings))
+    if all(len(ring) > 4 or len(rings) < 3 for ring in rings):  # of the chain all rings are outer
+        assert abs(mesh.area() - area) <= 2 * step * perimeter
+
+
+def signed_area(ring):
+    x0, y0 = ring[0]
+    return sum((p[0] - x0) * (q[1] - y0) - (q[0] - x0) * (p[1] - y0)
+               for p, q in zip(ring, ring[1:] + ring[:1])) / 2
+
+
+def small_corners(rings, below):
+    """Corners at which two segments meet at an angle below this one, in any direction."""
+    directions = defaultdict(list)
+    for ring in rings:
+        for a, b in zip(ring, ring[1:] + ring[:1]):
+            directions[a].append(math.atan2(b[1] - a[1], b[0] - a[0]))
+            directions[b].append(math.atan2(a[1] - b[1], a[0] - b[0]))
+    found = []
+    for corner, ways in directions.items():
+        ways = sorted(w / DEGREE for w in ways)
+        gaps = [(q - p) % 360 for p, q in zip(ways, ways[1:] + [ways[0] + 360])]
+        if min(gaps) < below:
+            found.append(corner)
+    return found
+
+
+@pytest.mark.parametrize("name", OUTLINES)
+@pytest.mark.parametrize("area", [None, 40])
+def test_promises(cvtmesh, name, area):
+    rings = OUTLINES[name]
+    write_outline(cvtmesh, rings)
+    caps = ("--max-area", area) if area else ()
+    report = cvtmesh.report("mesh", "outline.csv", "--min-angle", 30, *caps, "-o", "x.msh")
+    mesh = Mesh(cvtmesh.path("x.msh"))
+    mesh.check_delaunay()
+    check_boundary(mesh, rings)
+    found = report["refinement"]
+    smallest = [min(mesh.angles(t)) for t in mesh.triangles]
+    assert min(smallest) == pytest.approx(found["min_angle"], abs=1e-9)
+    assert sum(a < 30 for a in smallest) == found["below"]
+    assert found["below_free"] == found["oversized"] == 0
+    corners = small_corners(rings, 60)
+    if not corners:
+        assert found["below"] == 0
+    listed = [(c["x"], c["y"]) for c in found["small_corners"]]
+    for place in listed:
+        assert min(math.dist(place, c) for c in corners) <= 1e-6 * (1 + max(map(abs, place)))
+    assert sum(c["triangles"] for c in found["small_corners"]) == found["below"]
+    if area:
+        areas = [orientation(*mesh.corners(t)) for t in mesh.triangles]
+        assert max(areas) <= 2 * area * mesh.scale**2
+
+
+def test_gmsh_reads_the_mesh(cvtmesh):
+    write_outline(cvtmesh, OUTLINES["300 holes"])
+    cvtmesh.call("mesh", "outline.csv", "--min-angle", 30, "-o", "x.msh")
+    said = subprocess.run(["gmsh", "-check", cvtmesh.path("x.msh")], check=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+    assert "Error" not in said and "Warning" not in said
+
+
+def test_only_areas(cvtmesh):
+    write_outline(cvtmesh, OUTLINES["square"])
+    found = cvtmesh.report("mesh", "outline.csv", "--max-area", 7, "-o", "x.msh")
+    assert found["refinement"]["min_angle"] >= 30
+    assert found["quality_all"]["max_area"] <= 7
+    assert 10000 / 7 <= found["triangles"] < 3 * 10000 / 7
+
+
+def test_same_bits(cvtmesh):
+    write_outline(cvtmesh, OUTLINES["blob 3"])
+    for name in "a.msh", "b.msh":
+        cvtmesh.call("mesh", "outline.csv", "--min-angle", 32, "-o", name)
+    assert cvtmesh.path("a.msh").read_bytes() == cvtmesh.path("b.msh").read_bytes()
+
+
+def test_svg_has_y_down(cvtmesh):
+    cvtmesh.file("o.svg", b'<svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0H10V10L0 30Z"/></svg>')
+    cvtmesh.call("mesh", "o.svg", "--min-angle", 20, "-o", "x.msh")
+    corners = np.array([[0, 30], [10, 30], [10, 20], [0, 0]])
+    points = meshio.read(cvtmesh.path("x.msh")).points[:, :2]
+    assert all(np.abs(points - corner).max(axis=1).min() < 1e-6 for corner in corners)
+
+
+@pytest.mark.parametrize("arguments", [("--min-angle", 41), ("--max-area", 0),
+                                       ("--max-area", "x=3"), ("--max-area", "0=3"),
+                                       ("--max-area", "-1"), ("--min-angle", 30, "--order", "tsp")])
+def test_usage(cvtmesh, arguments):
+    write_outline(cvtmesh, OUTLINES["square"])
+    cvtmesh.refused("mesh", "outline.csv", *arguments, "-o", "x.msh", code=2)
+
+
+@pytest.mark.parametrize("rings, option, names", [
+    ([[(0, 0), (10, 10), (10, 0), (0, 10)]], ("--min-angle", 30), ("outline.csv", "meets itself")),
+    (OUTLINES["square"], ("--max-area", 1e-6), ("outline.csv", "more than")),
+])
+def test_bad_outlines(cvtmesh, rings, option, names):
+    write_outline(cvtmesh, rings)
+    cvtmesh.refused("mesh", "outline.csv", *option, "-o", "x.msh", code=3, names=names)
