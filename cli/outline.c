@@ -8,6 +8,7 @@
 #include "cli/page.h"
 #include "cli/refine.h"
 #include "cli/report.h"
+#include "cli/world.h"
 #include "meshes/mesh_file.h"
 #include "meshes/polygon_file.h"
 
@@ -56,12 +57,12 @@ static cvtm_status read_outline(outline *o, cvtm_error *error) {
   if (status != CVTM_OK) return status;
   o->domain = domain_around(&o->options, &o->polygons);
   o->y_up = strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "svg") != 0;
-  for (int64_t k = 0; o->y_up && k < o->polygons.start[o->polygons.ring_count]; ++k)
-    o->polygons.points[2 * k + 1] = o->domain.height - o->polygons.points[2 * k + 1];
+  o->polygons.y_up = o->y_up;
+  cvtm_polygons_turn(&o->polygons, o->domain.height);
   return CVTM_OK;
 }
 
-/* The rings as edges with the inside, region 1, on their left, or right if y was turned over. */
+/* The rings as edges with the inside, region 1, on their left. */
 static cvtm_status make_boundary(outline *o, cvtm_error *error) {
   const cvtm_polygons *p = &o->polygons;
   const int64_t n = p->start[p->ring_count];
@@ -82,7 +83,7 @@ static cvtm_status make_boundary(outline *o, cvtm_error *error) {
       const int64_t next = k + 1 < p->start[r + 1] ? k + 1 : p->start[r], e = b->edge_count++;
       b->edges[2 * e] = (int32_t)k;
       b->edges[2 * e + 1] = (int32_t)next;
-      (o->y_up ? b->right : b->left)[e] = 1;
+      b->left[e] = 1;
     }
   }
   return CVTM_OK;
@@ -120,6 +121,8 @@ static cvtm_status write_outline_report(const outline *o, cvtm_error *error) {
   cli_refine_report(&o->refine, &o->figures, o->y_up ? o->domain.height : 0, report);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   cli_json_real(seconds, "mesh", o->seconds);
+  cli_page_report(&o->options, o->domain, report);
+  cli_world_report(&o->options, o->domain, &o->mesh, report);
   cli_json_quality(report, &o->quality);
   return cli_json_write(o->options.report, report, error);
 }
@@ -131,6 +134,7 @@ static void print_outline_summary(const outline *o) {
           (long long)o->mesh.triangle_count, o->seconds);
   fprintf(stderr, "  smallest angle %.3g degrees, mean %.1f; mean Q %.4f\n", all->min_angle,
           all->mean_min_angle, all->mean_q);
+  cli_world_print(&o->options, o->domain, stderr);
   cli_refine_print_summary(&o->refine, &o->figures);
 }
 
@@ -150,6 +154,8 @@ static int perform_outline(outline *o) {
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   options->width = o->domain.width;
   options->height = o->domain.height;
+  status = cli_world_set(options, NULL, options->input, o->domain.height, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   status = refine_outline(o, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   const cli_scene scene = {.options = options,
