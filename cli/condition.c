@@ -100,7 +100,9 @@ static void set_segmentation(const cli_options *o, cvtm_disc *discs,
   made->seeds_file = o->segment.seeds;
   set_first_curve(o->segment.initial, made);
   made->sigma = o->segment.sigma;
+  made->seed_value = o->segment.seed_value;
   settings->k = o->segment.k;
+  settings->epsilon = o->segment.epsilon;
   settings->tau = o->segment.tau;
   settings->max_steps = o->segment.steps;
   settings->tolerance = o->segment.tolerance;

@@ -3,7 +3,7 @@
 #include "cvt/cvt.h"
 #include "density/condition.h"
 #include "density/density.h"
-#include "density/segment.h"
+#include "density/segmentation.h"
 #include "lcp/hlcp.h"
 #include "lcp/lcp.h"
 #include "meshes/mesh_file.h"
@@ -51,13 +51,16 @@ static void set_lcp_defaults(cli_options *options) {
 static void set_condition_defaults(cli_options *options) {
   cvtm_condition_options condition;
   cvtm_condition_defaults(&condition);
-  cvtm_segment_options segment;
-  cvtm_segment_defaults(&segment);
+  cvtm_segmentation_options segmentation;
+  cvtm_segmentation_defaults(&segmentation);
+  const cvtm_segment_options segment = segmentation.segment;
   options->condition.bias = condition.bias;
   options->condition.bias_method = (int)condition.bias_method;
   options->segment.initial = "grow";
   options->segment.sigma = 1;
   options->segment.k = segment.k;
+  options->segment.epsilon = segment.epsilon;
+  options->segment.seed_value = segmentation.seed_value;
   options->segment.tau = segment.tau;
   options->segment.steps = segment.max_steps;
   options->segment.tolerance = segment.tolerance;

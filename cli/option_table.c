@@ -308,6 +308,11 @@ const cli_option_row cli_option_rows[] = {
    "the image is smoothed by this first"},
   {"k", 0, RUN | DENSITY | SEGMENT, REAL(segment.k, "K", 0, 1e12),
    "how much edges hold the curve: 1 / (1 + K |grad I|^2) on the unit square"},
+  {"epsilon", 0, RUN | DENSITY | SEGMENT, REAL(segment.epsilon, "E", 1e-6, 1e6),
+   "of Q = sqrt(E^2 + |grad u|^2) in the level set's equation"},
+  {"seed-value", 0, RUN | DENSITY | SEGMENT, REAL(segment.seed_value, "V", 1e-6, 1e6),
+   "the level set is at most -V on what belongs to the object, at least V on\n"
+   "what does not; the longer side of the image is 1"},
   {"tau", 0, RUN | DENSITY | SEGMENT, REAL(segment.tau, "T", 1e-12, 1e6), "step in time"},
   {"steps", 0, RUN | DENSITY | SEGMENT, INTEGER(segment.steps, "N", 0, 1e6), "most steps"},
   {"tolerance", 0, SEGMENT, REAL(segment.tolerance, "T", 0, HUGE_VAL),

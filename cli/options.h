@@ -117,7 +117,7 @@ typedef struct cli_options {
     int on; /* of run and density */
     cli_list inside, outside;
     const char *seeds, *initial;
-    double sigma, k, tau, tolerance;
+    double sigma, k, epsilon, seed_value, tau, tolerance;
     int64_t steps;
   } segment;
 

@@ -158,11 +158,10 @@ int64_t cvtm_seeds_count(const cvtm_seeds *seeds, cvtm_seed seed) {
   return count;
 }
 
-void cvtm_seeds_bounds(const cvtm_seeds *seeds, double *lower, double *upper) {
-  const double margin = 0.05;
+void cvtm_seeds_bounds(const cvtm_seeds *seeds, double value, double *lower, double *upper) {
   for (int64_t p = 0; p < (int64_t)seeds->width * seeds->height; ++p) {
-    upper[p] = seeds->mark[p] == CVTM_SEED_INSIDE ? -margin : (double)INFINITY;
-    lower[p] = seeds->mark[p] == CVTM_SEED_OUTSIDE ? margin : -(double)INFINITY;
+    upper[p] = seeds->mark[p] == CVTM_SEED_INSIDE ? -value : (double)INFINITY;
+    lower[p] = seeds->mark[p] == CVTM_SEED_OUTSIDE ? value : -(double)INFINITY;
   }
 }
 
@@ -209,15 +208,20 @@ cvtm_status cvtm_seeds_grow(const cvtm_seeds *seeds, const double *shades, doubl
   return CVTM_OK;
 }
 
+/* Fails if all values have the same sign. */
+static cvtm_status check_first_curve(int64_t members, int64_t count, cvtm_error *error) {
+  if (members > 0 && members < count) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "the first curve encloses %s",
+                   members == 0 ? "nothing" : "the whole image");
+}
+
 cvtm_status cvtm_level_set_of_region(int width, int height, const uint8_t *inside, double *u,
                                      cvtm_error *error) {
   const int64_t count = (int64_t)width * height;
   int64_t members = 0;
   for (int64_t p = 0; p < count; ++p) members += inside[p] != 0;
-  if (members == 0 || members == count) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "the first curve encloses %s",
-                     members == 0 ? "nothing" : "the whole image");
-  }
+  const cvtm_status status = check_first_curve(members, count, error);
+  if (status != CVTM_OK) return status;
   cvtm_signed_distance(width, height, inside, u);
   for (int64_t p = 0; p < count; ++p) u[p] /= width > height ? width : height;
   return CVTM_OK;
@@ -246,4 +250,18 @@ cvtm_status cvtm_seeds_select(const cvtm_seeds *seeds, const double *u, uint8_t 
   }
   free(stack);
   return CVTM_OK;
+}
+
+cvtm_status cvtm_level_set_of_disc(int width, int height, double x, double y, double radius,
+                                   double *u, cvtm_error *error) {
+  const double side = width > height ? width : height;
+  int64_t members = 0;
+  for (int j = 0; j < height; ++j) {
+    for (int i = 0; i < width; ++i) {
+      const double distance = hypot(i + 0.5 - x, j + 0.5 - y) - radius;
+      u[(int64_t)j * width + i] = distance / side;
+      members += distance < 0;
+    }
+  }
+  return check_first_curve(members, (int64_t)width * height, error);
 }

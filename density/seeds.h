@@ -37,9 +37,9 @@ cvtm_status cvtm_seeds_add_disc(cvtm_seeds *seeds, double x, double y, double ra
 cvtm_status cvtm_seeds_add_image(cvtm_seeds *seeds, const char *path, cvtm_error *error);
 int64_t cvtm_seeds_count(const cvtm_seeds *seeds, cvtm_seed seed);
 
-/* Upper bounds of -0.05 where a seed is inside, lower bounds of 0.05 where it is outside, infinite
- * elsewhere. */
-void cvtm_seeds_bounds(const cvtm_seeds *seeds, double *lower, double *upper);
+/* Upper bounds of -value where a seed is inside, lower bounds of value where it is outside,
+ * infinite elsewhere. */
+void cvtm_seeds_bounds(const cvtm_seeds *seeds, double value, double *lower, double *upper);
 
 /* The pixels that a front reaches from the inside seeds before one reaches them from the outside
  * seeds (from the border of the image if there are none), both slowed by 1 + K |grad I|^2 on
@@ -50,6 +50,9 @@ cvtm_status cvtm_seeds_grow(const cvtm_seeds *seeds, const double *shades, doubl
  * CVTM_ERROR_INPUT if the region is empty or everything. */
 cvtm_status cvtm_level_set_of_region(int width, int height, const uint8_t *inside, double *u,
                                      cvtm_error *error);
+/* The same for a disc, exact at the pixel centres. */
+cvtm_status cvtm_level_set_of_disc(int width, int height, double x, double y, double radius,
+                                   double *u, cvtm_error *error);
 /* The pixels with u < 0 that are connected, by sides, with a seed inside. */
 cvtm_status cvtm_seeds_select(const cvtm_seeds *seeds, const double *u, uint8_t *inside,
                               cvtm_error *error);

@@ -11,7 +11,7 @@ static cvtm_status no_memory(cvtm_error *error) {
 }
 
 void cvtm_segmentation_defaults(cvtm_segmentation_options *options) {
-  *options = (cvtm_segmentation_options){.first = CVTM_FIRST_CURVE_GROW};
+  *options = (cvtm_segmentation_options){.first = CVTM_FIRST_CURVE_GROW, .seed_value = 0.05};
   cvtm_segment_defaults(&options->segment);
 }
 
@@ -47,24 +47,33 @@ static cvtm_status read_first_region(const char *path, int width, int height, ui
   return status;
 }
 
-/* s->inside = the region within the first curve. */
+/* s->inside = the region within the first curve, which is no disc. */
 static cvtm_status make_first_region(const cvtm_segmentation_options *o, cvtm_segmentation *s,
                                      cvtm_error *error) {
   const int width = s->seeds.width, height = s->seeds.height;
-  const cvtm_disc disc = o->first_disc;
   if (o->first == CVTM_FIRST_CURVE_GROW)
     return cvtm_seeds_grow(&s->seeds, s->shades, o->segment.k, s->inside, error);
   if (o->first == CVTM_FIRST_CURVE_FILE)
     return read_first_region(o->first_file, width, height, s->inside, error);
   for (int j = 0; j < height; ++j) {
     for (int i = 0; i < width; ++i) {
-      const int within = o->first == CVTM_FIRST_CURVE_IMAGE
-                             ? i > 0 && j > 0 && i < width - 1 && j < height - 1
-                             : hypot(i + 0.5 - disc.x, j + 0.5 - disc.y) < disc.radius;
+      const int within = i > 0 && j > 0 && i < width - 1 && j < height - 1;
       s->inside[(size_t)j * (size_t)width + (size_t)i] = (uint8_t)within;
     }
   }
   return CVTM_OK;
+}
+
+/* s->u = the signed distance to the first curve on the unit square, negative inside. */
+static cvtm_status make_first_level_set(const cvtm_segmentation_options *o, cvtm_segmentation *s,
+                                        cvtm_error *error) {
+  const int width = s->seeds.width, height = s->seeds.height;
+  if (o->first == CVTM_FIRST_CURVE_DISC)
+    return cvtm_level_set_of_disc(width, height, o->first_disc.x, o->first_disc.y,
+                                  o->first_disc.radius, s->u, error);
+  const cvtm_status status = make_first_region(o, s, error);
+  return status == CVTM_OK ? cvtm_level_set_of_region(width, height, s->inside, s->u, error)
+                           : status;
 }
 
 typedef struct recorder {
@@ -94,7 +103,7 @@ static cvtm_status move_curve(cvtm_device *device, const cvtm_segmentation_optio
     free(bounds);
     return no_memory(error);
   }
-  cvtm_seeds_bounds(&s->seeds, bounds, bounds + count);
+  cvtm_seeds_bounds(&s->seeds, o->seed_value, bounds, bounds + count);
   cvtm_segment *segment = NULL;
   cvtm_status status = cvtm_segment_create(device, width, height, &options, &segment);
   if (status == CVTM_OK) {
@@ -119,8 +128,7 @@ static cvtm_status run(cvtm_device *device, const cvtm_image *image,
   if (status == CVTM_OK && (s->u == NULL || s->inside == NULL)) status = no_memory(error);
   if (status == CVTM_OK) status = cvtm_shades_of_image(image, &s->shades, error);
   if (status == CVTM_OK) status = cvtm_shades_blur(width, height, o->sigma, s->shades, error);
-  if (status == CVTM_OK) status = make_first_region(o, s, error);
-  if (status == CVTM_OK) status = cvtm_level_set_of_region(width, height, s->inside, s->u, error);
+  if (status == CVTM_OK) status = make_first_level_set(o, s, error);
   if (status == CVTM_OK) status = move_curve(device, o, s, error);
   if (status == CVTM_OK) status = cvtm_seeds_select(&s->seeds, s->u, s->inside, error);
   return status;

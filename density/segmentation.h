@@ -28,6 +28,8 @@ typedef struct cvtm_segmentation_options {
   const cvtm_disc *inside, *outside; /* seeds */
   int inside_count, outside_count;
   const char *seeds_file; /* for cvtm_seeds_add_image; NULL: none */
+  double seed_value;      /* > 0: the level set is at most -seed_value on inside seeds and at least
+                             seed_value on outside ones; 0.05 */
   cvtm_first_curve first; /* grow */
   cvtm_disc first_disc;
   const char *first_file;

@@ -83,6 +83,8 @@ EFFECTS = [
     (SEED, ("--initial", "image")),
     (SEED, ("--sigma", 4)),
     (SEED, ("--k", 0.01)),
+    ((*SEED, "--initial", "24,20,22", "--steps", 3), ("--epsilon", 0.01)),
+    ((*SEED, "--initial", "24,20,22", "--steps", 40), ("--seed-value", 0.5)),
     ((*SEED, "--steps", 20), ("--tau", 0.05)),
     ((*SEED, "--initial", "image"), ("--steps", 1)),
 ]

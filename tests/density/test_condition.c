@@ -145,7 +145,7 @@ static void seeds_are_checked(void **state) {
                    CVTM_ERROR_INPUT);
   assert_non_null(strstr(error.message, "outside the image"));
   double lower[PIXELS], upper[PIXELS];
-  cvtm_seeds_bounds(&seeds, lower, upper);
+  cvtm_seeds_bounds(&seeds, 0.05, lower, upper);
   assert_true(upper[10 * WIDTH + 10] == -0.05 && isinf(lower[10 * WIDTH + 10]));
   assert_true(lower[20 * WIDTH + 30] == 0.05 && isinf(upper[20 * WIDTH + 30]));
   cvtm_seeds_free(&seeds);
