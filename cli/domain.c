@@ -248,6 +248,7 @@ cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, const
       : kind == CLI_DOMAIN_POLYGON
           ? trace_polygons(path, image, &settings, &domain->contour, error)
           : trace_picture(options, path, image, &settings, &domain->contour, error);
+  domain->contour.keep_on_curve = options->element_order == 2;
   if (status == CVTM_OK)
     status = cvtm_domain_plan(&domain->contour, image.width, image.height, options->points,
                               options->domain.tolerance, density, &domain->boundary,

@@ -22,6 +22,7 @@ typedef struct meshing {
   cvtm_mesh mesh;
   cvtm_cells cells;
   cvtm_quality quality;
+  cvtm_second_order second; /* of --element-order 2; else empty */
   cli_point_order order;
   double seconds;
 } meshing;
@@ -64,6 +65,8 @@ static cvtm_status triangulate(meshing *m, cvtm_error *error) {
   double start = cvtm_clock();
   cvtm_status status = cvtm_delaunay(m->points, m->count, &m->mesh, error);
   m->seconds = cvtm_clock() - start;
+  if (status == CVTM_OK && m->options.element_order == 2)
+    status = cvtm_second_order_create(&m->mesh, NULL, NULL, &m->second, error);
   if (status == CVTM_OK) status = cvtm_cells_create(&m->mesh, m->domain, &m->cells, error);
   if (status == CVTM_OK) status = cvtm_quality_compute(&m->mesh, &m->domain, &m->quality, error);
   return status;
@@ -92,8 +95,17 @@ static int perform_mesh(meshing *m) {
   if (status == CVTM_OK) status = cli_order_apply(&m->order, m->count, 2, m->points, &error);
   if (status == CVTM_OK) status = triangulate(m, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
-  const cli_scene scene = {options, m->domain, m->points, m->count, NULL,
-                           NULL,    &m->mesh,  &m->cells, NULL,     NULL};
+  const cli_scene scene = {options,
+                           m->domain,
+                           m->points,
+                           m->count,
+                           NULL,
+                           NULL,
+                           &m->mesh,
+                           &m->cells,
+                           NULL,
+                           NULL,
+                           m->second.count > 0 ? &m->second : NULL};
   status = cli_scene_write(&scene, &error);
   if (status == CVTM_OK) status = write_mesh_report(m, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
@@ -109,6 +121,7 @@ int cli_mesh(const cli_options *options) {
   int code = perform_mesh(&m);
   cli_order_free(&m.order);
   cvtm_cells_free(&m.cells);
+  cvtm_second_order_free(&m.second);
   cvtm_mesh_free(&m.mesh);
   free(m.points);
   return code;

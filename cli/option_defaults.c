@@ -77,6 +77,7 @@ void cli_options_set_defaults(cli_command command, cli_options *options) {
                     : command == CLI_MESH                                             ? "obj"
                                                                                       : "npy";
   options->overlap = 1;
+  options->element_order = 1;
   options->svg = command == CLI_MESH ? CVTM_SVG_MESH : CVTM_SVG_STIPPLES;
   options->page.margin = 10;
   options->page.gcode = "grbl-servo";

@@ -61,6 +61,10 @@ static const cli_choice domain_kinds[] = {
     {"mask", CLI_DOMAIN_MASK},     {"polygon", CLI_DOMAIN_POLYGON},
     {"labels", CLI_DOMAIN_LABELS}, {"segment", CLI_DOMAIN_SEGMENT},
     {"frame", CLI_DOMAIN_FRAME},   END_OF_CHOICES};
+static const cli_choice compressions[] = {{"none", CVTM_COMPRESS_NONE},
+                                          {"zlib", CVTM_COMPRESS_ZLIB},
+                                          {"lz4", CVTM_COMPRESS_LZ4},
+                                          END_OF_CHOICES};
 static const cli_choice msh_versions[] = {
     {"4.1", CVTM_MSH_4_1}, {"2.2", CVTM_MSH_2_2}, END_OF_CHOICES};
 static const cli_choice boundary_kinds[] = {{"locked", 0}, {"sliding", 1}, END_OF_CHOICES};
@@ -196,6 +200,10 @@ const cli_option_row cli_option_rows[] = {
    "of the picture's lower left corner, with --pixel-size"},
   {"ascii", 0, RUN | MESH | VIEW, FLAG(ascii), "text where a mesh format is binary by default"},
   {"binary", 0, RUN | MESH | VIEW, FLAG(binary), "binary where a mesh format is text by default (msh)"},
+  {"compress", 0, RUN | MESH | VIEW, CHOICE(compression, compressions), "of binary vtu files"},
+  {"element-order", 0, RUN | MESH, INTEGER(element_order, "N", 1, 2),
+   "2: triangles also have nodes in the middle of their edges, those of the boundary on its\n"
+   "curves (vtu, vtk, msh, inp, ele)"},
   {"msh-version", 0, RUN | MESH | VIEW, CHOICE(msh_version, msh_versions), "of Gmsh's format"},
 
   {"method", 0, RUN | VIEW, CHOICE(method, cvt_methods), "how the energy is minimised"},

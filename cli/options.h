@@ -59,8 +59,9 @@ typedef struct cli_options {
   int64_t picture_size;
   const char *dot_size; /* MIN,MAX, perhaps with a unit; NULL: any */
   int overlap;          /* of dots */
-  int svg, dots, order, ascii, binary, msh_version;
-  int unit; /* cli_unit */
+  int svg, dots, order, ascii, binary, msh_version, compression;
+  int64_t element_order; /* of meshes: 1 or 2 */
+  int unit;              /* cli_unit */
 
   struct {
     const char *size;     /* a name or WIDTHxHEIGHT in mm; NULL: no page */

@@ -71,6 +71,8 @@ static int has_extension(const char *path, const char *wanted) {
 
 static int check_extensions(const cli_options *options) {
   char buffer[CLI_EXTENSION_MAX];
+  if (!cvtm_compression_known((cvtm_compression)options->compression))
+    return cli_usage_error(options->command, "--compress: this build does not have it");
   for (int k = 0; k < options->output.count; ++k) {
     const char *path = options->output.item[k];
     if (strcmp(cli_output_extension(options, path, buffer), "poly") == 0 &&
@@ -200,7 +202,9 @@ static cvtm_status write_mesh(const cli_scene *scene, const char *path, const ch
                                       .binary = options->binary,
                                       .msh_version = (cvtm_msh_version)options->msh_version,
                                       .cell_mass = scene->mass,
+                                      .compression = (cvtm_compression)options->compression,
                                       .regions = scene->regions,
+                                      .second = scene->second,
                                       .format = extension,
                                       .scale = frame.scale,
                                       .left = frame.left,

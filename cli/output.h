@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "cli/options.h"
 #include "cli/picture.h"
+#include "meshes/second_order.h"
 
 typedef enum cli_output_kind {
   CLI_OUTPUT_UNKNOWN,
@@ -61,6 +62,7 @@ typedef struct cli_scene {
   const cvtm_cells *cells;
   const cvtm_regions *regions;
   const double *radius; /* of the dots of an SVG */
+  const cvtm_second_order *second;
 } cli_scene;
 
 /* Writes every -o and --picture. */

@@ -70,6 +70,13 @@ static cvtm_status triangulate(cli_run_job *r, cvtm_error *error) {
   return status;
 }
 
+static cvtm_status add_middle_nodes(cli_run_job *r, cvtm_error *error) {
+  if (r->options.element_order < 2 || r->second.count > 0) return CVTM_OK;
+  const int has_domain = r->options.domain.kind != CLI_DOMAIN_NONE;
+  return cvtm_second_order_create(&r->mesh, has_domain ? &r->shape.regions : NULL,
+                                  has_domain ? &r->shape.contour : NULL, &r->second, error);
+}
+
 static cvtm_status make_stipples(cli_run_job *r, cvtm_error *error) {
   const int own_cells = r->options.equal_mass.on || r->options.domain.kind != CLI_DOMAIN_NONE;
   const cli_stipples_source source = {r->domain, r->tone, r->mass, &r->mesh,
@@ -88,7 +95,8 @@ static cvtm_status write_outputs(cli_run_job *r, cvtm_error *error) {
                            &r->mesh,
                            &r->cells,
                            r->options.domain.kind != CLI_DOMAIN_NONE ? &r->shape.regions : NULL,
-                           r->stipples.radius};
+                           r->stipples.radius,
+                           r->options.element_order == 2 ? &r->second : NULL};
   cvtm_status status = cli_scene_write(&scene, error);
   if (status == CVTM_OK && r->options.equal_mass.weights_out != NULL)
     status = cvtm_npy_write(r->options.equal_mass.weights_out, 'f', (int)sizeof(double), 1,
@@ -178,6 +186,7 @@ int cli_run_write(cli_run_job *r) {
   cvtm_error error = {CVTM_OK, ""};
   start_phase(r);
   cvtm_status status = make_stipples(r, &error);
+  if (status == CVTM_OK) status = add_middle_nodes(r, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   status = write_outputs(r, &error);
   end_phase(r, CLI_RUN_PHASE_WRITE);
@@ -214,6 +223,7 @@ void cli_run_destroy(cli_run_job *r) {
   cvtm_mesh_free(&r->mesh);
   cli_stipples_free(&r->stipples);
   cli_domain_free(&r->shape);
+  cvtm_second_order_free(&r->second);
   cvtm_cvt_destroy(r->cvt);
   cli_equal_mass_free(&r->equal);
   cli_order_free(&r->order);

@@ -13,6 +13,7 @@
 #include "cli/watch.h"
 #include "cvt/cvt.h"
 #include "meshes/mesh.h"
+#include "meshes/second_order.h"
 
 /* code, name in the report's `seconds` */
 #define CLI_RUN_PHASE_LIST(X)               \
@@ -53,9 +54,10 @@ struct cli_run_job {
   cvtm_cells cells;
   cvtm_quality quality;
   cli_stipples stipples;
-  cli_dot_count dots;    /* if the number of sites was found from the picture */
-  cli_domain shape;      /* of --domain; else empty */
-  cli_point_order order; /* of --order; else empty */
+  cli_dot_count dots;       /* if the number of sites was found from the picture */
+  cli_domain shape;         /* of --domain; else empty */
+  cvtm_second_order second; /* of --element-order 2; else empty */
+  cli_point_order order;    /* of --order; else empty */
   cli_progress progress;
   cli_watch *watch;                    /* NULL without --watch */
   double seconds[CLI_RUN_PHASE_COUNT]; /* spent in each phase */

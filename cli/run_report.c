@@ -71,6 +71,12 @@ static cJSON *make_run_report(const cli_run_job *r) {
   cli_page_report(&r->options, r->domain, report);
   cli_world_report(&r->options, r->domain, &r->mesh, report);
   if (r->options.domain.kind != CLI_DOMAIN_NONE) cli_domain_report(&r->shape, report);
+  if (r->second.count > 0) {
+    cJSON *second = cJSON_AddObjectToObject(report, "second_order");
+    cli_json_integer(second, "nodes", r->second.count);
+    cli_json_integer(second, "curved_edges", r->second.curved);
+    cli_json_integer(second, "straightened_edges", r->second.straightened);
+  }
   cli_json_quality(report, &r->quality);
   return report;
 }
@@ -160,6 +166,9 @@ void cli_run_print_summary(const cli_run_job *r) {
   cli_order_print_summary(&r->order);
   cli_world_print(&r->options, r->domain, stderr);
   if (r->options.domain.kind != CLI_DOMAIN_NONE) cli_domain_print_summary(&r->shape);
+  if (r->second.straightened > 0)
+    fprintf(stderr, "  note       %lld edges are straight that would turn a triangle over\n",
+            (long long)r->second.straightened);
   cli_stipples_print(&r->stipples, stderr, "  tone       ");
   if (r->count < r->options.points)
     fprintf(stderr, "  note       %lld of the %lld sites asked for: no room for the others\n",

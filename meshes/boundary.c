@@ -47,6 +47,7 @@ typedef struct sampler {
   cvtm_spacing spacing;
   const void *context;
   track track;
+  int keep_on_curve;
   int64_t *cuts; /* of the track: where the vertices are */
   int64_t cut_capacity;
   cvtm_boundary made;
@@ -174,7 +175,7 @@ static void place_cut(const sampler *s, int64_t i, int64_t parts, int closed, do
   const double *points = s->track.points;
   const int64_t before = i > 0 ? i - 1 : parts - 1;
   memcpy(place, points + 2 * s->cuts[i], 2 * sizeof *place);
-  if (!closed && (i == 0 || i == parts)) return;
+  if (s->keep_on_curve || (!closed && (i == 0 || i == parts))) return;
   const double *a = points + 2 * s->cuts[before];
   const double *b = points + 2 * s->cuts[i + 1 <= parts ? i + 1 : 1];
   const int64_t after = i < parts ? i : 0;
@@ -191,8 +192,41 @@ static void place_cut(const sampler *s, int64_t i, int64_t parts, int closed, do
   place[1] -= shift * (b[0] - a[0]) / span;
 }
 
+/* A point in the coordinates of an edge: its share of the way from a to b, and the distance from
+ * the edge, in edge lengths. */
+static void measure_from_edge(const double *a, const double *b, const double *p, double *share,
+                              double *height) {
+  const double ux = b[0] - a[0], uy = b[1] - a[1], square = ux * ux + uy * uy;
+  *share = ((p[0] - a[0]) * ux + (p[1] - a[1]) * uy) / square;
+  *height = ((p[0] - a[0]) * uy - (p[1] - a[1]) * ux) / square;
+}
+
+/* Of the curve from the parabola through the ends of an edge and the point of the curve between
+ * them, across the edge. HUGE_VAL: the curve turns back along the edge. */
+static double bent_deviation(const sampler *s, int64_t i, const double *a, const double *b) {
+  const int64_t first = s->cuts[i], last = s->cuts[i + 1];
+  double middle = HUGE_VAL, largest = 0, before = 0, before_height = 0;
+  for (int64_t k = first; k <= last; ++k) {
+    double share, height;
+    measure_from_edge(a, b, s->track.points + 2 * k, &share, &height);
+    if (k > first && share < before) return HUGE_VAL;
+    if (k > first && before <= 0.5 && share > 0.5)
+      middle = before_height + (0.5 - before) / (share - before) * (height - before_height);
+    before = share;
+    before_height = height;
+  }
+  for (int64_t k = first; k <= last && middle < HUGE_VAL; ++k) {
+    double share, height;
+    measure_from_edge(a, b, s->track.points + 2 * k, &share, &height);
+    largest = fmax(largest, fabs(height - 4 * share * (1 - share) * middle));
+  }
+  return middle < HUGE_VAL ? largest * hypot(b[0] - a[0], b[1] - a[1]) : HUGE_VAL;
+}
+
 /* Of the curve from the edge; the edge's ends are at most so far from the curve, too. */
 static double edge_deviation(const sampler *s, int64_t i, const double *a, const double *b) {
+  const double bent = s->keep_on_curve ? bent_deviation(s, i, a, b) : HUGE_VAL;
+  if (bent < HUGE_VAL) return bent;
   const double *from = s->track.points + 2 * s->cuts[i], *to = s->track.points + 2 * s->cuts[i + 1];
   double largest = fmax(hypot(a[0] - from[0], a[1] - from[1]), hypot(b[0] - to[0], b[1] - to[1]));
   for (int64_t k = s->cuts[i]; k <= s->cuts[i + 1]; ++k) {
@@ -320,6 +354,7 @@ cvtm_status cvtm_boundary_sample(const cvtm_contour *contour, cvtm_spacing spaci
   sampler s = {.spacing = spacing,
                .context = context,
                .first_edge = malloc((arcs + 1) * sizeof *s.first_edge),
+               .keep_on_curve = contour->keep_on_curve,
                .error = error};
   int32_t *vertex_of = malloc((2 * arcs + 1) * sizeof *vertex_of);
   cvtm_status status = vertex_of != NULL && s.first_edge != NULL
@@ -535,11 +570,12 @@ cvtm_status cvtm_boundary_slide(const cvtm_contour *contour, const double *wish,
   const boundary_state now = {boundary->points, boundary->along, boundary->deviation};
   boundary_state old = {malloc((3 * n + edges + 1) * sizeof(double)), NULL, NULL};
   double *shared = malloc((2 * n + 1) * sizeof *shared);
-  slider s = {.sampler = {.made = *boundary, .error = error},
-              .wish = shared,
-              .share = share,
-              .held = calloc(n + 1, 1),
-              .wanted = malloc((edges + 1) * sizeof(double))};
+  slider s = {
+      .sampler = {.made = *boundary, .keep_on_curve = contour->keep_on_curve, .error = error},
+      .wish = shared,
+      .share = share,
+      .held = calloc(n + 1, 1),
+      .wanted = malloc((edges + 1) * sizeof(double))};
   cvtm_status status = old.points && shared && s.held && s.wanted ? CVTM_OK : no_memory(error);
   if (status == CVTM_OK) {
     old.along = old.points + 2 * n;

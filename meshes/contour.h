@@ -27,6 +27,7 @@ typedef struct cvtm_contour {
   double area;   /* of all regions */
   double corner_shift; /* farthest that a corner was moved from the traced curve */
   int64_t dropped;     /* closed curves around less than the smallest area */
+  int keep_on_curve;   /* set by the caller: samples of the boundary lie on the curve */
 } cvtm_contour;
 
 void cvtm_contour_free(cvtm_contour *contour);
@@ -80,7 +81,8 @@ typedef struct cvtm_boundary {
   uint8_t *corner;       /* per vertex */
   int32_t *edges;        /* 2 * edge_count, in the direction of the arc */
   int32_t *left, *right; /* per edge */
-  double *deviation;     /* per edge: largest distance between it and its stretch of the contour */
+  double *deviation; /* per edge: largest distance between it (of second order where vertices are
+                        kept on the curve) and its stretch of the contour */
   double *along; /* per vertex: its way along the contour from the corner before it; 0 at corners */
   double *home;  /* per vertex: that when it was sampled */
   int32_t *pairs; /* 2 * pair_count: vertices on the left or upper side of a periodic image that are
@@ -94,7 +96,8 @@ double cvtm_boundary_deviation(const cvtm_boundary *boundary);
 
 /* Every corner is a vertex; between corners the vertices divide the integral of 1 / spacing
  * evenly. They then move across the curve, as far as makes the area beside each edge that of
- * the contour (at most half a pixel, and a fifth of the shorter edge). */
+ * the contour (at most half a pixel, and a fifth of the shorter edge), unless
+ * contour->keep_on_curve is set: edges of second order bend with the curve. */
 cvtm_status cvtm_boundary_sample(const cvtm_contour *contour, cvtm_spacing spacing,
                                  const void *context, cvtm_boundary *boundary, cvtm_error *error);
 

@@ -1,39 +1,9 @@
 #include "meshes/file_sets.h"
+#include "meshes/edge_faces.h"
 #include "meshes/twins.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* An edge by its ends, in its direction. */
-typedef struct directed_edge {
-  int32_t from, to, edge;
-} directed_edge;
-
-static int compare_edges(const void *first, const void *second) {
-  const directed_edge *a = first, *b = second;
-  if (a->from != b->from) return a->from < b->from ? -1 : 1;
-  return (a->to > b->to) - (a->to < b->to);
-}
-
-static int find_faces(const cvtm_file_mesh *m, const int32_t *marker, int64_t *face) {
-  const cvtm_regions *r = m->regions;
-  const int64_t count = r->edge_count;
-  directed_edge *list = malloc((size_t)(count + 1) * sizeof *list);
-  if (list == NULL) return 0;
-  for (int64_t e = 0; e < count; ++e) {
-    list[e] = (directed_edge){r->edges[2 * e], r->edges[2 * e + 1], (int32_t)e};
-    face[e] = 0;
-  }
-  qsort(list, (size_t)count, sizeof *list, compare_edges);
-  for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
-    const directed_edge side = {m->triangles[h], m->triangles[h % 3 == 2 ? h - 2 : h + 1], 0};
-    if (marker[side.from] == 0 || marker[side.to] == 0) continue;
-    const directed_edge *found = bsearch(&side, list, (size_t)count, sizeof *list, compare_edges);
-    if (found != NULL) face[found->edge] = h;
-  }
-  free(list);
-  return 1;
-}
 
 static int compare_nodes(const void *a, const void *b) {
   const int32_t p = *(const int32_t *)a, q = *(const int32_t *)b;
@@ -126,7 +96,10 @@ int cvtm_file_sets_create(const cvtm_file_mesh *mesh, cvtm_file_sets *sets) {
                        .seeds = malloc(((size_t)mesh->triangle_count + 1) * sizeof *sets->seeds)};
   if (sets->face && sets->start && sets->nodes && sets->marker && sets->number && sets->seeds) {
     list_nodes(mesh, sets);
-    if (find_faces(mesh, sets->marker, sets->face) && find_seeds(mesh, sets)) return 1;
+    if (cvtm_find_edge_faces(mesh->triangles, mesh->triangle_count, mesh->vertex_count, r,
+                             sets->face) &&
+        find_seeds(mesh, sets))
+      return 1;
   }
   cvtm_file_sets_free(sets);
   return 0;

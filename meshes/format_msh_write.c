@@ -460,17 +460,17 @@ static void write_periodic(FILE *file, const cvtm_file_mesh *m) {
 
 static char *mass_item(char *to, const void *context, int64_t i) {
   const cvtm_file_mesh *m = context;
+  const double mass = i < m->vertex_count ? m->mass[i] : 0;
   if (m->binary)
-    return cvtm_text_scalar(cvtm_text_scalar(to, CVTM_I32, 0, (double)(i + 1)), CVTM_F64, 0,
-                            m->mass[i]);
+    return cvtm_text_scalar(cvtm_text_scalar(to, CVTM_I32, 0, (double)(i + 1)), CVTM_F64, 0, mass);
   to = cvtm_text_word(cvtm_text_integer(to, i + 1), " ");
-  return cvtm_text_word(cvtm_text_number(to, m->mass[i]), "\n");
+  return cvtm_text_word(cvtm_text_number(to, mass), "\n");
 }
 
 static void write_masses(FILE *file, const cvtm_file_mesh *m) {
   /* One name, one time, three integers: step, components, values. */
-  fprintf(file, "$NodeData\n1\n\"mass\"\n1\n0\n3\n0\n1\n%" PRId64 "\n", m->vertex_count);
-  cvtm_write_items(file, m->vertex_count, CVTM_TEXT_INTEGER + CVTM_TEXT_NUMBER + 2, mass_item, m);
+  fprintf(file, "$NodeData\n1\n\"mass\"\n1\n0\n3\n0\n1\n%" PRId64 "\n", m->node_count);
+  cvtm_write_items(file, m->node_count, CVTM_TEXT_INTEGER + CVTM_TEXT_NUMBER + 2, mass_item, m);
   fputs(m->binary ? "\n$EndNodeData\n" : "$EndNodeData\n", file);
 }
 

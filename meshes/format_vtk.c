@@ -24,25 +24,25 @@ static char *put_point(char *to, const void *context, int64_t i) {
 /* A mesh without triangles shows its vertices: several readers fail on a file without cells. */
 static char *put_cell(char *to, const void *context, int64_t t) {
   const cvtm_file_mesh *m = context;
-  const int corners = m->triangle_count > 0 ? 3 : 1;
+  int32_t node[6] = {(int32_t)t};
+  const int corners = m->triangle_count > 0 ? cvtm_triangle_nodes(m, t, node) : 1;
   to = put(to, m, CVTM_I32, corners, ' ');
-  for (int k = 0; k < corners; ++k) {
-    const double vertex = corners == 3 ? m->triangles[3 * t + k] : (double)t;
-    to = put(to, m, CVTM_I32, vertex, k + 1 < corners ? ' ' : '\n');
-  }
+  for (int k = 0; k < corners; ++k)
+    to = put(to, m, CVTM_I32, node[k], k + 1 < corners ? ' ' : '\n');
   return to;
 }
 
 static char *put_type(char *to, const void *context, int64_t t) {
-  enum { VERTEX = 1, TRIANGLE = 5 };
+  enum { VERTEX = 1, TRIANGLE = 5, QUADRATIC_TRIANGLE = 22 };
   const cvtm_file_mesh *m = context;
   (void)t;
-  return put(to, m, CVTM_I32, m->triangle_count > 0 ? TRIANGLE : VERTEX, '\n');
+  const int triangle = m->triangle_middle != NULL ? QUADRATIC_TRIANGLE : TRIANGLE;
+  return put(to, m, CVTM_I32, m->triangle_count > 0 ? triangle : VERTEX, '\n');
 }
 
 static char *put_mass(char *to, const void *context, int64_t i) {
   const cvtm_file_mesh *m = context;
-  return put(to, m, CVTM_F64, m->mass[i], '\n');
+  return put(to, m, CVTM_F64, i < m->vertex_count ? m->mass[i] : 0, '\n');
 }
 
 void cvtm_write_vtk(FILE *file, const cvtm_file_mesh *m) {
@@ -51,17 +51,20 @@ void cvtm_write_vtk(FILE *file, const cvtm_file_mesh *m) {
   fprintf(file,
           "# vtk DataFile Version 3.0\ncvtmesh\n%s\nDATASET UNSTRUCTURED_GRID\nPOINTS %" PRId64
           " double\n",
-          m->ascii ? "ASCII" : "BINARY", m->vertex_count);
-  cvtm_write_items(file, m->vertex_count, 3 * MOST, put_point, m);
+          m->ascii ? "ASCII" : "BINARY", m->node_count);
+  cvtm_write_items(file, m->node_count, 3 * MOST, put_point, m);
   fprintf(file, "\nCELLS %" PRId64 " %" PRId64 "\n", cells,
-          (m->triangle_count > 0 ? 4 : 2) * cells);
-  cvtm_write_items(file, cells, 4 * MOST, put_cell, m);
+          (m->triangle_count == 0       ? 2
+           : m->triangle_middle != NULL ? 7
+                                        : 4) *
+              cells);
+  cvtm_write_items(file, cells, 7 * MOST, put_cell, m);
   fprintf(file, "\nCELL_TYPES %" PRId64 "\n", cells);
   cvtm_write_items(file, cells, MOST, put_type, m);
   if (m->mass == NULL) return;
   fprintf(file, "\nPOINT_DATA %" PRId64 "\nSCALARS mass double 1\nLOOKUP_TABLE default\n",
-          m->vertex_count);
-  cvtm_write_items(file, m->vertex_count, MOST, put_mass, m);
+          m->node_count);
+  cvtm_write_items(file, m->node_count, MOST, put_mass, m);
   fputc('\n', file);
 }
 

@@ -1,171 +1,12 @@
-/* VTK's XML unstructured grid. Written with inline base64 (the default) or text; read
- * inline or appended, raw or base64 or text, not compressed. */
+/* VTK's XML unstructured grid: reading, inline or appended, raw or base64 or text, compressed or
+ * not. The writer is format_vtu_write.c. */
+#include "meshes/compressor.h"
 #include "meshes/formats.h"
 #include "meshes/xml.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- writing ---- */
-
-static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-/* The values of one data array, as text or as base64 with its length in front. */
-typedef struct array_writer {
-  FILE *file;
-  int ascii;
-  cvtm_scalar type;
-  unsigned char group[3];
-  size_t filled;
-  size_t length; /* of the text that is not written yet */
-  char text[4096];
-} array_writer;
-
-static void flush_text(array_writer *w) {
-  fwrite(w->text, 1, w->length, w->file);
-  w->length = 0;
-}
-
-/* The characters that `most` more bytes may be written to. */
-static char *text_end(array_writer *w, size_t most) {
-  if (w->length + most > sizeof w->text) flush_text(w);
-  return w->text + w->length;
-}
-
-static void flush_group(array_writer *w) {
-  if (w->filled == 0) return;
-  for (size_t k = w->filled; k < 3; ++k) w->group[k] = 0;
-  uint32_t bits = (uint32_t)w->group[0] << 16 | (uint32_t)w->group[1] << 8 | w->group[2];
-  char *text = text_end(w, 4);
-  for (size_t k = 0; k < 4; ++k) {
-    text[k] = k <= w->filled ? digits[bits >> (18 - 6 * k) & 63] : '=';
-  }
-  w->length += 4;
-  w->filled = 0;
-}
-
-static void put_binary(array_writer *w, cvtm_scalar type, double value) {
-  unsigned char bytes[8];
-  cvtm_scalar_pack(type, 0, value, bytes);
-  for (size_t k = 0; k < cvtm_scalar_size(type); ++k) {
-    w->group[w->filled++] = bytes[k];
-    if (w->filled == 3) flush_group(w);
-  }
-}
-
-static array_writer begin_array(FILE *file, int ascii, cvtm_scalar type, const char *attributes,
-                                int64_t count) {
-  const char *name = type == CVTM_F64 ? "Float64" : type == CVTM_U8 ? "UInt8" : "Int64";
-  array_writer w = {.file = file, .ascii = ascii, .type = type};
-  fprintf(file, "<DataArray type=\"%s\" %s format=\"%s\">\n", name, attributes,
-          ascii ? "ascii" : "binary");
-  if (!ascii) put_binary(&w, CVTM_U64, (double)count * (double)cvtm_scalar_size(type));
-  return w;
-}
-
-static void put(array_writer *w, double value) {
-  if (w->ascii) {
-    char *text = text_end(w, CVTM_TEXT_NUMBER + 1);
-    char *end = cvtm_text_number(text, value);
-    *end++ = '\n';
-    w->length += (size_t)(end - text);
-  } else {
-    put_binary(w, w->type, value);
-  }
-}
-
-static void end_array(array_writer *w) {
-  flush_group(w);
-  flush_text(w);
-  fputs("\n</DataArray>\n", w->file);
-}
-
-/* Lines follow the triangles of a mesh with regions. */
-static int64_t line_count(const cvtm_file_mesh *m) {
-  return m->regions != NULL ? m->regions->edge_count : 0;
-}
-
-/* A mesh without triangles shows its vertices: several readers fail on a file without cells. */
-static int64_t cell_count(const cvtm_file_mesh *m) {
-  return m->triangle_count > 0 ? m->triangle_count + line_count(m) : m->vertex_count;
-}
-
-static void write_cells(FILE *file, const cvtm_file_mesh *m) {
-  enum { VERTEX = 1, LINE = 3, TRIANGLE = 5 };
-  const int corners = m->triangle_count > 0 ? 3 : 1;
-  const int64_t lines = line_count(m), n = cell_count(m) - lines;
-  array_writer w =
-      begin_array(file, m->ascii, CVTM_I64, "Name=\"connectivity\"", corners * n + 2 * lines);
-  for (int64_t k = 0; k < corners * n; ++k) put(&w, corners == 3 ? m->triangles[k] : (double)k);
-  for (int64_t k = 0; k < 2 * lines; ++k) put(&w, m->regions->edges[k]);
-  end_array(&w);
-  w = begin_array(file, m->ascii, CVTM_I64, "Name=\"offsets\"", n + lines);
-  for (int64_t t = 1; t <= n; ++t) put(&w, (double)(corners * t));
-  for (int64_t e = 1; e <= lines; ++e) put(&w, (double)(corners * n + 2 * e));
-  end_array(&w);
-  w = begin_array(file, m->ascii, CVTM_U8, "Name=\"types\"", n + lines);
-  for (int64_t t = 0; t < n; ++t) put(&w, corners == 3 ? TRIANGLE : VERTEX);
-  for (int64_t e = 0; e < lines; ++e) put(&w, LINE);
-  end_array(&w);
-}
-
-static void write_cell_data(FILE *file, const cvtm_file_mesh *m) {
-  const cvtm_regions *regions = m->regions;
-  if (regions == NULL || m->triangle_count == 0) return;
-  const int64_t n = cell_count(m), triangles = m->triangle_count;
-  fputs("<CellData Scalars=\"region\">\n", file);
-  array_writer w = begin_array(file, m->ascii, CVTM_I64, "Name=\"region\"", n);
-  for (int64_t k = 0; k < n; ++k) put(&w, k < triangles ? regions->region[k] : 0);
-  end_array(&w);
-  w = begin_array(file, m->ascii, CVTM_I64, "Name=\"curve\"", n);
-  for (int64_t k = 0; k < n; ++k) put(&w, k < triangles ? 0 : regions->curve[k - triangles]);
-  end_array(&w);
-  fputs("</CellData>\n", file);
-}
-
-/* The table of the vertices that are copies of others. */
-static void write_pairs(FILE *file, const cvtm_file_mesh *m) {
-  char attributes[128];
-  if (m->regions == NULL || m->regions->pairs == NULL) return;
-  snprintf(attributes, sizeof attributes,
-           "Name=\"periodic_pairs\" NumberOfComponents=\"3\" NumberOfTuples=\"%" PRId64 "\"",
-           m->regions->pair_count);
-  fputs("<FieldData>\n", file);
-  array_writer w = begin_array(file, m->ascii, CVTM_I64, attributes, 3 * m->regions->pair_count);
-  for (int64_t k = 0; k < 3 * m->regions->pair_count; ++k) put(&w, m->regions->pairs[k]);
-  end_array(&w);
-  fputs("</FieldData>\n", file);
-}
-
-void cvtm_write_vtu(FILE *file, const cvtm_file_mesh *m) {
-  fprintf(file,
-          "<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" "
-          "byte_order=\"LittleEndian\" header_type=\"UInt64\">\n<UnstructuredGrid>\n");
-  write_pairs(file, m);
-  fprintf(file, "<Piece NumberOfPoints=\"%" PRId64 "\" NumberOfCells=\"%" PRId64 "\">\n",
-          m->vertex_count, cell_count(m));
-  if (m->mass != NULL) {
-    fputs("<PointData Scalars=\"mass\">\n", file);
-    array_writer w = begin_array(file, m->ascii, CVTM_F64, "Name=\"mass\"", m->vertex_count);
-    for (int64_t i = 0; i < m->vertex_count; ++i) put(&w, m->mass[i]);
-    end_array(&w);
-    fputs("</PointData>\n", file);
-  }
-  write_cell_data(file, m);
-  fputs("<Points>\n", file);
-  array_writer w = begin_array(file, m->ascii, CVTM_F64, "Name=\"Points\" NumberOfComponents=\"3\"",
-                               3 * m->vertex_count);
-  for (int64_t i = 0; i < m->vertex_count; ++i) {
-    put(&w, m->points[2 * i]);
-    put(&w, m->points[2 * i + 1]);
-    put(&w, 0);
-  }
-  end_array(&w);
-  fputs("</Points>\n<Cells>\n", file);
-  write_cells(file, m);
-  fputs("</Cells>\n</Piece>\n</UnstructuredGrid>\n</VTKFile>\n", file);
-}
 
 /* ---- reading ---- */
 
@@ -185,6 +26,7 @@ typedef enum section { SECTION_OTHER, SECTION_POINTS, SECTION_CELLS } section;
 typedef struct document {
   cvtm_source *source;
   int wide_headers; /* lengths have 64 bits, not 32 */
+  cvtm_compression compression;
   int pieces;
   int64_t vertex_count, cell_count;
   int file_seen;
@@ -232,7 +74,9 @@ static cvtm_status start_file(document *d, const char **attributes) {
     return cvtm_source_fail(s, "not an unstructured grid");
   }
   if (compressor != NULL && *compressor != 0) {
-    return cvtm_source_fail(s, "compressed VTU data are not supported; write them uncompressed");
+    d->compression = cvtm_compressor_named(compressor);
+    if (d->compression == CVTM_COMPRESS_NONE)
+      return cvtm_source_fail(s, "this build has not the compressor %.60s", compressor);
   }
   s->big = attribute_is(attributes, "byte_order", "BigEndian");
   d->wide_headers = attribute_is(attributes, "header_type", "UInt64");
@@ -394,14 +238,84 @@ static cvtm_status take_base64(document *d, const array *a, size_t begin, size_t
   return status;
 }
 
+/* The first `most` bytes of an array that is not text: into `to` from base64, or where they lie. */
+static size_t first_bytes(const document *d, const array *a, size_t most, unsigned char *to,
+                          const unsigned char **bytes) {
+  const cvtm_source *s = d->source;
+  const size_t begin = a->how == APPENDED ? d->appended + a->begin : a->begin;
+  const size_t end = a->how == APPENDED ? s->size : a->end;
+  *bytes = to;
+  if (a->how != APPENDED || !d->appended_raw)
+    return decode_base64(s->data + begin, end - begin, to, most);
+  *bytes = s->data + begin;
+  return end - begin < most ? end - begin : most;
+}
+
+static uint64_t header_word(const document *d, const unsigned char *bytes, uint64_t index) {
+  const size_t width = d->wide_headers ? 8 : 4;
+  const cvtm_scalar type = d->wide_headers ? CVTM_U64 : CVTM_U32;
+  const double value = cvtm_scalar_unpack(type, d->source->big, bytes + width * index);
+  return value < 0x1p62 ? (uint64_t)value : (uint64_t)1 << 62;
+}
+
+/* Blocks of `block` bytes become `needed` bytes at `raw`. */
+static int unpack_blocks(const document *d, const unsigned char *bytes, size_t size,
+                         uint64_t blocks, uint64_t block, unsigned char *raw, size_t needed) {
+  size_t at = (d->wide_headers ? 8 : 4) * (size_t)(3 + blocks), made = 0;
+  for (uint64_t k = 0; k < blocks; ++k) {
+    const uint64_t packed = header_word(d, bytes, 3 + k);
+    const size_t wanted = needed - made < block ? needed - made : (size_t)block;
+    if (packed > size - at || wanted == 0) return 0;
+    if (!cvtm_decompress(d->compression, bytes + at, (size_t)packed, raw + made, wanted)) return 0;
+    at += (size_t)packed;
+    made += wanted;
+  }
+  return made == needed;
+}
+
+/* Values of compressed blocks: their number, the bytes of one and of the last, and the compressed
+ * bytes of each stand before them. */
+static cvtm_status take_packed(document *d, const array *a, int64_t count, double **values) {
+  cvtm_source *s = d->source;
+  const size_t most = s->size, needed = (size_t)count * cvtm_scalar_size(a->type);
+  const size_t width = d->wide_headers ? 8 : 4;
+  const unsigned char *bytes;
+  unsigned char *room = malloc(most + 1), *raw = malloc(needed + 1);
+  cvtm_status status = room != NULL && raw != NULL ? CVTM_OK : cvtm_source_no_memory(s);
+  if (status == CVTM_OK) {
+    const size_t head = first_bytes(d, a, 3 * width, room, &bytes);
+    const uint64_t blocks = head == 3 * width ? header_word(d, bytes, 0) : most;
+    const uint64_t block = head == 3 * width ? header_word(d, bytes, 1) : 0;
+    size_t size = 0;
+    if (blocks < most / width) size = first_bytes(d, a, most, room, &bytes);
+    if (blocks >= most / width || size < width * (size_t)(3 + blocks) ||
+        !unpack_blocks(d, bytes, size, blocks, block, raw, needed))
+      status =
+          cvtm_source_fail(s, "a compressed data array does not hold the values that it should");
+  }
+  if (status == CVTM_OK) {
+    cvtm_source inner = *s;
+    inner.data = raw;
+    inner.size = needed;
+    inner.at = 0;
+    inner.binary = 1;
+    status = cvtm_source_values(&inner, a->type, count, values);
+  }
+  free(room);
+  free(raw);
+  return status;
+}
+
 static cvtm_status take_array(document *d, const array *a, const char *what, int64_t count,
                               double **values) {
   cvtm_source *s = d->source;
   *values = NULL;
   if (!a->seen) return cvtm_source_fail(s, "no %s", what);
   s->line = a->line;
-  /* A value takes a byte at least: this also keeps the products below from overflowing. */
-  if ((uint64_t)count > s->size) {
+  /* A value takes a byte at least, and zlib makes no more than 1032 of one: this also keeps the
+   * products below from overflowing. */
+  const uint64_t most = d->compression != CVTM_COMPRESS_NONE ? 1032 : 1;
+  if ((uint64_t)count / most > s->size) {
     return cvtm_source_fail(s, "more %s are claimed than the file can hold", what);
   }
   if (a->how == TEXT) {
@@ -410,10 +324,11 @@ static cvtm_status take_array(document *d, const array *a, const char *what, int
     inner.size = a->end;
     return cvtm_source_values(&inner, a->type, count, values);
   }
-  if (a->how == BASE64) return take_base64(d, a, a->begin, a->end, count, values);
-  if (d->appended == 0 || a->begin > s->size - d->appended) {
+  if (a->how == APPENDED && (d->appended == 0 || a->begin > s->size - d->appended)) {
     return cvtm_source_fail(s, "the %s are not in the appended data", what);
   }
+  if (d->compression != CVTM_COMPRESS_NONE) return take_packed(d, a, count, values);
+  if (a->how == BASE64) return take_base64(d, a, a->begin, a->end, count, values);
   size_t begin = d->appended + a->begin;
   if (!d->appended_raw) return take_base64(d, a, begin, s->size, count, values);
   return take_bytes(d, a, s->data + begin, s->size - begin, count, values);

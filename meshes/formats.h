@@ -125,6 +125,8 @@ typedef struct cvtm_file_mesh {
   int ascii;                      /* text where bytes are the default */
   int binary;                     /* bytes where text is the default */
   cvtm_msh_version msh_version;
+  cvtm_compression compression;
+  int *no_memory; /* a writer that has not the memory it needs sets it to 1 */
 } cvtm_file_mesh;
 
 /* The nodes of a triangle (3 or 6) or of an edge of the regions (2 or 3); returns how many. */

@@ -48,16 +48,26 @@ int cvtm_mesh_format_known(const char *path) {
 
 /* ---- writing ---- */
 
-static double *place_vertices(const cvtm_mesh *mesh, const cvtm_mesh_file_options *options) {
-  double *points = malloc((2 * (size_t)mesh->vertex_count + 1) * sizeof *points);
-  if (points == NULL) return NULL;
+/* Pixels, y down, to the coordinates of the file. */
+static void place_points(const double *from, int64_t count, const cvtm_mesh_file_options *options,
+                         double *to) {
   const double divisor = options->unit ? options->domain.width : 1;
   const double scale = options->scale > 0 && !options->unit ? options->scale : 1;
-  for (int64_t i = 0; i < mesh->vertex_count; ++i) {
-    const double up = options->domain.height - mesh->points[2 * i + 1];
-    points[2 * i] = options->left + scale * mesh->points[2 * i] / divisor;
-    points[2 * i + 1] = options->bottom + scale * up / divisor;
+  for (int64_t i = 0; i < count; ++i) {
+    const double up = options->domain.height - from[2 * i + 1];
+    to[2 * i] = options->left + scale * from[2 * i] / divisor;
+    to[2 * i + 1] = options->bottom + scale * up / divisor;
   }
+}
+
+/* The vertices, and behind them the nodes of second order. */
+static double *place_nodes(const cvtm_mesh *mesh, const cvtm_mesh_file_options *options) {
+  const int64_t middles = options->second != NULL ? options->second->count : 0;
+  double *points = malloc((2 * (size_t)(mesh->vertex_count + middles) + 1) * sizeof *points);
+  if (points == NULL) return NULL;
+  place_points(mesh->points, mesh->vertex_count, options, points);
+  if (middles > 0)
+    place_points(options->second->points, middles, options, points + 2 * mesh->vertex_count);
   return points;
 }
 
@@ -69,7 +79,9 @@ static cvtm_status write_file(const char *path, const format *f, const cvtm_file
   cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   f->write(cvtm_output_stream(output), mesh);
   cvtm_numeric_locale_leave(locale);
-  return cvtm_output_commit(output, error);
+  if (!*mesh->no_memory) return cvtm_output_commit(output, error);
+  cvtm_output_abort(output);
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
 }
 
 static cvtm_status write_with_sets(const char *path, const format *f, const cvtm_file_mesh *mesh,
@@ -102,18 +114,24 @@ cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown mesh format (known: %s, svg)", path,
                      written_formats);
   }
-  double *points = place_vertices(mesh, options);
+  double *points = place_nodes(mesh, options);
   if (points == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  const cvtm_second_order *second = options->second;
+  int no_memory = 0;
   const cvtm_file_mesh in_file = {.points = points,
                                   .vertex_count = mesh->vertex_count,
-                                  .node_count = mesh->vertex_count,
+                                  .node_count = mesh->vertex_count + (second ? second->count : 0),
+                                  .triangle_middle = second ? second->triangle : NULL,
+                                  .edge_middle = second ? second->edge : NULL,
                                   .triangles = mesh->triangles,
                                   .triangle_count = mesh->triangle_count,
                                   .mass = options->cell_mass,
                                   .regions = options->regions,
                                   .ascii = options->ascii,
                                   .binary = options->binary,
-                                  .msh_version = options->msh_version};
+                                  .msh_version = options->msh_version,
+                                  .compression = options->compression,
+                                  .no_memory = &no_memory};
   const cvtm_status status = write_with_sets(path, f, &in_file, error);
   free(points);
   return status;

@@ -3,6 +3,7 @@
 #define CVTMESH_MESHES_MESH_FILE_H
 
 #include "meshes/mesh.h"
+#include "meshes/second_order.h"
 
 #include <stddef.h>
 
@@ -12,17 +13,29 @@ extern "C" {
 
 typedef enum cvtm_msh_version { CVTM_MSH_4_1, CVTM_MSH_2_2 } cvtm_msh_version;
 
+typedef enum cvtm_compression {
+  CVTM_COMPRESS_NONE,
+  CVTM_COMPRESS_ZLIB,
+  CVTM_COMPRESS_LZ4
+} cvtm_compression;
+/* 1 if this build has it. */
+int cvtm_compression_known(cvtm_compression kind);
+
 typedef struct cvtm_mesh_file_options {
   cvtm_domain domain; /* y up is domain.height - y */
   int unit;           /* nonzero: coordinates divided by the domain's width */
   int ascii;          /* nonzero: text where a format is binary by default */
   int binary;         /* nonzero: binary where a format is text by default (MSH) */
   cvtm_msh_version msh_version;
-  const double *cell_mass;     /* vertex_count masses for formats with vertex data, or NULL */
-  const cvtm_regions *regions; /* of the mesh, for MSH and VTU, or NULL */
-  const char *format;          /* extension that stands for that of the path, or NULL */
-  double scale;                /* without `unit`: units of the file per pixel; 0: 1 */
-  double left, bottom;         /* of the domain in the file, with `scale` */
+  cvtm_compression compression; /* of binary VTU; one that this build has */
+  const double *cell_mass;      /* vertex_count masses for formats with vertex data, or NULL */
+  const cvtm_regions *regions;  /* of the mesh, or NULL */
+  /* Of the mesh, for triangles of second order, or NULL. OBJ, OFF, PLY, STL and SVG have straight
+   * triangles alone. */
+  const cvtm_second_order *second;
+  const char *format;  /* extension that stands for that of the path, or NULL */
+  double scale;        /* without `unit`: units of the file per pixel; 0: 1 */
+  double left, bottom; /* of the domain in the file, with `scale` */
 } cvtm_mesh_file_options;
 
 /* obj off ply stl vtk vtu msh inp node ele poly (meshes, y up), svg (edges, y down). 1 if the

@@ -12,6 +12,7 @@ MASK = ("--domain", "mask", "--mask", "mask.pgm")
 PLY = ("-o", "{}.ply")
 SVG = ("-o", "{}.svg")
 MSH = ("-o", "{}.msh")
+VTU = ("-o", "{}.vtu")
 # What is given in both calls, and the option that makes the difference.
 SLIDING = ("--boundary", "sliding")  # nothing slides on these inputs: test_domain.py tests it
 EFFECTS = [
@@ -23,6 +24,8 @@ EFFECTS = [
     ((*PLY, "--pixel-size", "2um"), ("--origin", "3,4")),
     (MSH, ("--binary",)),
     (MSH, ("--msh-version", "2.2")),
+    (MSH, ("--element-order", 2)),
+    (VTU, ("--compress", "zlib")),
     (("-o", "{}.svg"), ("--svg", "mesh")),
     (("-o", "{}.svg"), ("--dots", "mass")),
     (("-o", "{}.svg"), ("--dot-size", "1,2")),
@@ -162,7 +165,7 @@ def effects_of(command):
 def test_density_means_the_same(inputs):
     tested = set()
     for given, option in effects_of("density"):
-        words = [word for word in (*given, *option) if word not in PLY + MSH]
+        words = [word for word in (*given, *option) if word not in PLY + MSH + VTU]
         inputs.call("density", "rho.npy", *words, "-o", "density.npy")
         inputs.call("run", "rho.npy", *RUN, "--iterations", 0, *words, "--density-out", "run.npy")
         assert np.array_equal(inputs.array("density.npy").astype("f4"), inputs.array("run.npy"))
