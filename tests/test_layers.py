@@ -14,7 +14,7 @@ BELOW = {
     "lcp": ["base"],
     "meshes": ["base"],
     "plot": ["base"],
-    "noise": ["base"],
+    "noise": ["base", "lbfgsb"],
     "density": ["base", "voronoi", "jfa", "lcp", "meshes"],
     "cvt": ["base", "voronoi", "jfa", "lbfgsb", "meshes"],
     "power": ["base", "voronoi", "jfa", "lbfgsb", "meshes", "cvt"],

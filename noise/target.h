@@ -1,0 +1,40 @@
+/* Inside noise/: a wanted density of points, as the optimiser of Gaussian blue noise sees it: the
+ * width of the kernel at each place, and the potential of the density, the sum over it of kernels.
+ */
+#ifndef CVTMESH_NOISE_TARGET_H
+#define CVTMESH_NOISE_TARGET_H
+
+#include "base/domain.h"
+#include "base/status.h"
+
+#include <stdint.h>
+
+/* Values at nodes, of which `margin` rows and columns lie outside the domain on each side. */
+typedef struct cvtm_target {
+  cvtm_domain domain;
+  int columns, rows; /* with the margins */
+  double step[2];    /* between nodes, pixels; node 0 lies (margin - 1/2) steps outside */
+  double *log_width; /* coefficients of a cubic B-spline */
+  double *potential; /* values, for Keys' cubic convolution (1981) */
+} cvtm_target;
+
+enum { CVTM_TARGET_MARGIN = 2 };
+
+/* density: width * height, >= 0, finite, not all 0, proportional to the wanted density of `count`
+ * points. width: of the kernels in units of the local spacing, the root of one over that density.
+ * The local density is its mean with Gaussian weights of the kernel's own width, so that a place
+ * without density has a finite width. *target is empty on failure (CVTM_ERROR_MEMORY); else
+ * cvtm_target_free frees it. */
+cvtm_status cvtm_target_create(cvtm_domain domain, const float *density, int64_t count,
+                               double width, int threads, cvtm_target *target, cvtm_error *error);
+void cvtm_target_free(cvtm_target *target);
+
+typedef struct cvtm_target_value {
+  double log_width, potential;
+  double width_by[2], potential_by[2]; /* derivatives of both by x and y */
+} cvtm_target_value;
+
+/* At a place inside the domain. */
+cvtm_target_value cvtm_target_at(const cvtm_target *target, double x, double y);
+
+#endif
