@@ -22,7 +22,8 @@ void cli_choose_tone(const cvtm_image *image, cli_options *options, cvtm_density
     tone->from = image->is_data ? CVTM_DENSITY_FROM_DENSITY : CVTM_DENSITY_FROM_TONE;
   options->density_from = (int)tone->from;
   /* With --equal-mass the sites follow the density itself, not its square root, so the exponent is
-   * halved. */
+   * halved. Those of blue noise follow the root of a density that is the square of the value. */
+  if (options->noise == CLI_NOISE_BLUE && tone->from == CVTM_DENSITY_FROM_DENSITY) tone->gamma *= 2;
   if (options->equal_mass.on && tone->from != CVTM_DENSITY_FROM_DENSITY) tone->gamma *= 0.5;
 }
 

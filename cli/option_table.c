@@ -44,6 +44,8 @@ static const cli_choice page_orientations[] = {{"auto", CLI_PAGE_AUTO},
 static const cli_choice coordinate_units[] = {{"pixel", CLI_UNIT_PIXEL},
                                               {"width", CLI_UNIT_WIDTH},
                                               CLI_LENGTH_LIST(LENGTH_UNIT) END_OF_CHOICES};
+static const cli_choice noise_kinds[] = {
+    {"hexagonal", CLI_NOISE_HEXAGONAL}, {"blue", CLI_NOISE_BLUE}, END_OF_CHOICES};
 static const cli_choice cvt_methods[] = {
     {"lloyd", CVTM_CVT_LLOYD}, {"lbfgsb", CVTM_CVT_LBFGSB}, END_OF_CHOICES};
 static const cli_choice cvt_energies[] = {
@@ -206,6 +208,9 @@ const cli_option_row cli_option_rows[] = {
    "curves (vtu, vtk, msh, inp, ele)"},
   {"msh-version", 0, RUN | MESH | VIEW, CHOICE(msh_version, msh_versions), "of Gmsh's format"},
 
+  {"noise", 0, RUN, CHOICE(noise, noise_kinds),
+   "sites of a tessellation, nearly hexagonal; or irregular and isotropic blue noise, whose\n"
+   "density follows the image's (as with --equal-mass)"},
   {"method", 0, RUN | VIEW, CHOICE(method, cvt_methods), "how the energy is minimised"},
   {"method", 0, VORONOI, CHOICE(voronoi, voronoi_methods), "how the diagram is computed"},
   {"energy", 0, RUN | VIEW, CHOICE(energy, cvt_energies),

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/npy.h"
 #include "cli/cli.h"
+#include "cli/noise.h"
 #include "cli/order.h"
 #include "cli/output.h"
 #include "cli/page.h"
@@ -20,6 +21,7 @@ int cli_run_check_values(const cli_options *options) {
   if (code == CLI_EXIT_OK) code = cli_segment_check(options);
   if (code == CLI_EXIT_OK) code = cli_domain_check(options);
   if (code == CLI_EXIT_OK) code = cli_equal_mass_check(options);
+  if (code == CLI_EXIT_OK) code = cli_noise_check(options);
   if (code == CLI_EXIT_OK) code = cli_stipples_check(options);
   if (code == CLI_EXIT_OK) code = cli_order_check(options);
   if (code == CLI_EXIT_OK) code = cli_page_check(options);
@@ -120,6 +122,7 @@ int cli_run_create(const cli_options *options, cli_run_job **job) {
     return cli_failed(CLI_WORKING, error.status, &error);
   }
   r->options = *options;
+  cli_noise_choose(&r->options);
   *job = r;
   return CLI_EXIT_OK;
 }

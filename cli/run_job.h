@@ -6,6 +6,7 @@
 #include "cli/condition.h"
 #include "cli/domain.h"
 #include "cli/equal_mass.h"
+#include "cli/noise.h"
 #include "cli/order.h"
 #include "cli/progress.h"
 #include "cli/run.h"
@@ -46,7 +47,8 @@ struct cli_run_job {
   double bound;  /* of the energy, from below */
   cvtm_cvt *cvt;
   cvtm_cvt_result result;
-  cli_equal_mass equal; /* of --equal-mass; else empty */
+  cli_equal_mass equal;   /* of --equal-mass; else empty */
+  cli_noise_result noise; /* of --noise blue; else empty */
   const char *stop_reason;
   double energy, energy_pixel; /* of the final sites; energy_pixel not with --equal-mass */
   double *mass, *centroid;     /* of the cells; count, 2 * count */

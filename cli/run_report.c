@@ -60,6 +60,7 @@ static cJSON *make_run_report(const cli_run_job *r) {
   cJSON_AddBoolToObject(report, "collinear", r->mesh.collinear != 0);
   cli_condition_report(&r->options, &r->made, report);
   cli_stipples_report(&r->stipples, report);
+  cli_noise_report(&r->options, &r->noise, report);
   add_history(report, &r->progress);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   for (int k = 0; k < CLI_RUN_PHASE_COUNT; ++k)

@@ -11,6 +11,21 @@ static cvtm_status evaluate_sites(cli_run_job *r, cvtm_cvt_energy energy,
   return cvtm_cvt_evaluate(r->cvt, r->sites, r->count, energy, voronoi, value, &moments);
 }
 
+/* The largest distance from a site that may move to the centroid of its cell. */
+static double largest_offset(const cli_run_job *r) {
+  double largest = 0;
+  for (int64_t i = r->fixed; i < r->count; ++i) {
+    double dx = fabs(r->centroid[2 * i] - r->sites[2 * i]);
+    double dy = fabs(r->centroid[2 * i + 1] - r->sites[2 * i + 1]);
+    if (r->domain.periodic) {
+      dx = fmin(dx, fabs(r->domain.width - dx));
+      dy = fmin(dy, fabs(r->domain.height - dy));
+    }
+    largest = fmax(largest, hypot(dx, dy));
+  }
+  return largest;
+}
+
 /* For --iterations 0 or when every site is fixed: samples and evaluates, moves nothing. */
 static cvtm_status keep_start(cli_run_job *r) {
   cvtm_cvt_record record = {r->count, 0, 0, 0, 0};
@@ -21,15 +36,7 @@ static cvtm_status keep_start(cli_run_job *r) {
   status = evaluate_sites(r, (cvtm_cvt_energy)r->options.energy,
                           (cvtm_voronoi_method)r->options.voronoi, &record.energy);
   if (status != CVTM_OK) return status;
-  for (int64_t i = r->fixed; i < r->count; ++i) {
-    double dx = fabs(r->centroid[2 * i] - r->sites[2 * i]);
-    double dy = fabs(r->centroid[2 * i + 1] - r->sites[2 * i + 1]);
-    if (r->domain.periodic) {
-      dx = fmin(dx, fabs(r->domain.width - dx));
-      dy = fmin(dy, fabs(r->domain.height - dy));
-    }
-    record.gradient_norm = fmax(record.gradient_norm, hypot(dx, dy));
-  }
+  record.gradient_norm = largest_offset(r);
   r->result.stop = r->fixed == r->count ? CVTM_STOP_GRADIENT : CVTM_STOP_ITERATIONS;
   r->result.evaluations = 1;
   r->result.objective = record.energy;
@@ -131,8 +138,13 @@ cvtm_status cli_run_optimize(cli_run_job *r) {
   const int hold = r->options.iterations == 0 || r->fixed == r->count;
   if (status == CVTM_OK && r->options.equal_mass.on)
     status = optimize_equal_mass(r, hold);
+  else if (status == CVTM_OK && hold)
+    status = keep_start(r);
+  else if (status == CVTM_OK && r->options.noise == CLI_NOISE_BLUE)
+    status = cli_noise_solve(&r->options, r->domain, r->density, r->fixed, r->given, r->sites,
+                             r->count, &r->result, &r->noise, error);
   else if (status == CVTM_OK)
-    status = hold ? keep_start(r) : optimize_energy(r);
+    status = optimize_energy(r);
   cli_progress_finish(&r->progress);
   if (status == CVTM_OK) status = cli_history_check(&r->progress.history, error);
   if (status == CVTM_OK && r->watch != NULL)
@@ -151,6 +163,7 @@ cvtm_status cli_run_evaluate_result(cli_run_job *r) {
   cvtm_status status = evaluate_sites(r, CVTM_CVT_PIXEL, CVTM_VORONOI_EXACT, &r->energy_pixel);
   if (status == CVTM_OK) status = evaluate_sites(r, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT, &r->energy);
   if (status != CVTM_OK) return status;
+  if (r->options.noise == CLI_NOISE_BLUE) r->result.gradient_norm = largest_offset(r);
   r->result.empty_cells = 0;
   for (int64_t i = 0; i < r->count; ++i) r->result.empty_cells += !(r->mass[i] > 0);
   return CVTM_OK;

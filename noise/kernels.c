@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLASSES = 40, LANES = 8 };
+enum { CLASSES = 64, LANES = 4 };
 
 /* Beyond this many root mean square widths a kernel is left out. */
 static const double reach = 6;
 static const double side_of_cell = 2; /* in widths */
 
-/* The sources of one octave of widths. */
+/* The sources of one octave of variances. */
 typedef struct width_class {
   int64_t count;
   int columns, rows;
@@ -29,7 +29,7 @@ struct cvtm_kernels {
   int32_t *cell;                       /* of each source, over all classes */
   int32_t *order;                      /* number of each stored source */
   int64_t *starts;                     /* of each cell; one more */
-  double *x, *y, *variance, *strength; /* as stored; strength: 2 mass width */
+  double *x, *y, *variance, *strength; /* as stored, and LANES more; strength: 2 mass width */
 };
 
 cvtm_status cvtm_kernels_create(cvtm_domain domain, int64_t capacity, cvtm_kernels **made,
@@ -43,10 +43,10 @@ cvtm_status cvtm_kernels_create(cvtm_domain domain, int64_t capacity, cvtm_kerne
     k->cell = malloc(n * sizeof *k->cell);
     k->order = malloc(n * sizeof *k->order);
     k->starts = malloc((4 * n + 2 * CLASSES) * sizeof *k->starts);
-    k->x = malloc(n * sizeof *k->x);
-    k->y = malloc(n * sizeof *k->y);
-    k->variance = malloc(n * sizeof *k->variance);
-    k->strength = malloc(n * sizeof *k->strength);
+    k->x = calloc(n + LANES, sizeof *k->x);
+    k->y = calloc(n + LANES, sizeof *k->y);
+    k->variance = calloc(n + LANES, sizeof *k->variance);
+    k->strength = calloc(n + LANES, sizeof *k->strength);
   }
   if (k == NULL || !k->cell || !k->order || !k->starts || !k->x || !k->y || !k->variance ||
       !k->strength) {
@@ -74,7 +74,7 @@ void cvtm_kernels_destroy(cvtm_kernels *k) {
  */
 
 static int class_of(double variance, double least) {
-  const int octave = ilogb(variance / least) / 2;
+  const int octave = ilogb(variance / least);
   return octave < CLASSES ? octave : CLASSES - 1;
 }
 
@@ -109,7 +109,7 @@ static void shape_classes(cvtm_kernels *k, const cvtm_kernel_source *sources, do
   }
   k->cells = 0;
   for (int c = 0; c < CLASSES; ++c)
-    if (k->classes[c].count > 0) shape_class(k, &k->classes[c], sqrt(ldexp(least, 2 * c)));
+    if (k->classes[c].count > 0) shape_class(k, &k->classes[c], sqrt(ldexp(least, c)));
 }
 
 static void store(cvtm_kernels *k, const cvtm_kernel_source *sources) {
@@ -179,13 +179,14 @@ CVTM_INLINE double exponential(double x) {
   return p;
 }
 
-CVTM_INLINE void add_source(const cvtm_kernels *k, int64_t j, int lane, place_sums *s) {
+CVTM_INLINE void add_source(const cvtm_kernels *k, int64_t j, int lane, double strength,
+                            place_sums *s) {
   const double dx = s->x - k->x[j], dy = s->y - k->y[j];
   const double inverse = 1 / (s->square + k->variance[j]);
   const double q = (dx * dx + dy * dy) * inverse;
   /* -q / 2 or -60, the larger, without a branch. */
   const double power = 0.5 * ((-0.5 * q - 60) + fabs(60 - 0.5 * q));
-  const double part = k->strength[j] * inverse * exponential(power);
+  const double part = strength * inverse * exponential(power);
   const double force = part * inverse, share = s->square * inverse;
   s->value[lane] += part;
   s->by_x[lane] -= force * dx;
@@ -193,13 +194,24 @@ CVTM_INLINE void add_source(const cvtm_kernels *k, int64_t j, int lane, place_su
   s->by_width[lane] += part * (1 + share * (q - 2));
 }
 
+/* The last lanes may stand beyond the run, without strength. */
 CVTM_INLINE void add_run(const cvtm_kernels *k, int64_t begin, int64_t end, place_sums *s) {
+  place_sums sums = *s;
   int64_t j = begin;
   for (; j + LANES <= end; j += LANES) {
 #pragma omp simd
-    for (int lane = 0; lane < LANES; ++lane) add_source(k, j + lane, lane, s);
+    for (int lane = 0; lane < LANES; ++lane)
+      add_source(k, j + lane, lane, k->strength[j + lane], &sums);
   }
-  for (int lane = 0; j < end; ++j, ++lane) add_source(k, j, lane, s);
+  const int rest = (int)(end - j);
+  if (rest > 0) {
+    double strength[LANES];
+    for (int lane = 0; lane < LANES; ++lane)
+      strength[lane] = lane < rest ? k->strength[j + lane] : 0;
+#pragma omp simd
+    for (int lane = 0; lane < LANES; ++lane) add_source(k, j + lane, lane, strength[lane], &sums);
+  }
+  *s = sums;
 }
 
 static void add_run_baseline(const cvtm_kernels *k, int64_t begin, int64_t end, place_sums *s) {
@@ -257,9 +269,7 @@ static void add_class(const cvtm_kernels *k, const width_class *c, place_sums *s
   s->y = y;
 }
 
-static double sum_lanes(const double *lane) {
-  return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
-}
+static double sum_lanes(const double *lane) { return (lane[0] + lane[1]) + (lane[2] + lane[3]); }
 
 cvtm_kernel_sum cvtm_kernels_at(const cvtm_kernels *k, double x, double y, double width) {
   place_sums s = {.x = x, .y = y, .square = width * width};

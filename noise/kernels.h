@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-/* What a sum runs over. Sources are sorted by octaves of their widths, then by cells. */
+/* What a sum runs over. Sources are sorted by octaves of their variances, then by cells. */
 typedef struct cvtm_kernels cvtm_kernels;
 
 typedef struct cvtm_kernel_source {

@@ -10,7 +10,7 @@
 enum { MARGIN = CVTM_TARGET_MARGIN };
 
 static const double step_of_spacing = 0.5; /* of the nodes, where the density is largest */
-static const double nodes_of_point = 16, nodes_least = 65536;
+static const double nodes_of_point = 8, nodes_least = 16384;
 static const double leaf_of_width = 1.2; /* the largest side of a square that is one source */
 
 /* --- interpolation -------------------------------------------------------------------------------

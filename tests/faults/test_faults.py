@@ -75,6 +75,7 @@ COMMANDS = {
     "run_mask": RUN + ["tiny.npy", "-o", "o.off", "--domain", "mask", "--mask", "mask.pgm"],
     "run_conditioned": RUN + ["tiny.npy", "-o", "o.csv", "--within", "p.svg", "--grade", "3",
                               "--smooth", "2", "--bias", "0.3", "--weight", "mask.pgm=2"],
+    "run_blue": RUN + ["tiny.npy", "-o", "o.csv", "--noise", "blue"],
     "run_segment": RUN + ["tiny.png", "-o", "o.csv", "--segment", "--inside", "10,8,3",
                           "--steps", "3"],
     "run_watch": RUN + ["tiny.npy", "-o", "o.csv", "--watch", "frames", "--every", "3", "--size",
