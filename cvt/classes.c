@@ -1,0 +1,286 @@
+/* Sites of several classes: the numbers of sites, the start, and the descent of the coupled
+ * energy. */
+#include "cvt/classes.h"
+
+#include "base/clock.h"
+#include "cvt/descent.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void cvtm_classes_defaults(cvtm_classes_options *options) {
+  *options = (cvtm_classes_options){.union_weight = 1};
+  cvtm_cvt_defaults(&options->cvt);
+}
+
+/* --- numbers of sites ---------------------------------------------------------------- */
+
+static double integral_of(cvtm_domain domain, const float *intensity) {
+  double sum = 0;
+  for (int y = 0; y < domain.height; ++y) {
+    double row = 0;
+    for (int x = 0; x < domain.width; ++x) row += (double)intensity[(int64_t)y * domain.width + x];
+    sum += row;
+  }
+  return sum;
+}
+
+/* The remainders go to the classes that come next in rounding, the first of equal ones. */
+static void round_shares(const double *share, int classes, int64_t count, int64_t *start) {
+  int64_t number[CVTM_CLASSES_MAX], left = count;
+  for (int k = 0; k < classes; ++k) left -= number[k] = (int64_t)floor(share[k]);
+  for (; left > 0; --left) {
+    int best = 0;
+    for (int k = 1; k < classes; ++k)
+      if (share[k] - (double)number[k] > share[best] - (double)number[best]) best = k;
+    ++number[best];
+  }
+  start[0] = 0;
+  for (int k = 0; k < classes; ++k) start[k + 1] = start[k] + number[k];
+}
+
+cvtm_status cvtm_classes_share(cvtm_domain domain, const float *const *intensity, int classes,
+                               int64_t count, int64_t *start, cvtm_error *error) {
+  double share[CVTM_CLASSES_MAX], total = 0;
+  if (classes < 1 || classes > CVTM_CLASSES_MAX)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%d classes; 1 to %d", classes, CVTM_CLASSES_MAX);
+  for (int k = 0; k < classes; ++k) total += share[k] = integral_of(domain, intensity[k]);
+  if (!(total > 0) || !isfinite(total))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the intensities of the classes are all zero");
+  for (int k = 0; k < classes; ++k) share[k] *= (double)count / total;
+  round_shares(share, classes, count, start);
+  return CVTM_OK;
+}
+
+/* --- plans --------------------------------------------------------------------------- */
+
+typedef struct class_plan {
+  cvtm_cvt *cvt; /* NULL: the class has no sites */
+  int64_t first, count;
+} class_plan;
+
+/* The state of one cvtm_classes_solve. */
+typedef struct classes_run {
+  cvtm_device *device;
+  cvtm_domain domain;
+  const cvtm_classes_options *options;
+  class_plan plan[CVTM_CLASSES_MAX];
+  int classes;
+  int64_t count;
+  cvtm_cvt *all;                                 /* the plan of the union */
+  cvtm_cell_moments *sums, *of_class;            /* on the host */
+  double energy[CVTM_CLASSES_MAX], union_energy; /* of the last evaluation */
+  cvtm_stop stop;
+} classes_run;
+
+static cvtm_status no_memory(const classes_run *r) {
+  return cvtm_fail(cvtm_device_error(r->device), CVTM_ERROR_MEMORY,
+                   "no memory for %lld sites of several classes", (long long)r->count);
+}
+
+/* rho = (scale * intensity)^2, in sites for a unit of area. */
+static void set_density(cvtm_domain domain, const float *intensity, double scale, float *rho) {
+  const int64_t pixels = (int64_t)domain.width * domain.height;
+#pragma omp parallel for schedule(static)
+  for (int64_t p = 0; p < pixels; ++p) {
+    const double s = scale * (double)intensity[p];
+    rho[p] = (float)(s * s);
+  }
+}
+
+/* The intensity of the union: the sum of those of classes that have sites. */
+static void sum_intensities(const classes_run *r, const float *const *intensity, float *sum) {
+  const int64_t pixels = (int64_t)r->domain.width * r->domain.height;
+  memset(sum, 0, (size_t)pixels * sizeof *sum);
+  for (int k = 0; k < r->classes; ++k) {
+    if (r->plan[k].count == 0) continue;
+#pragma omp parallel for schedule(static)
+    for (int64_t p = 0; p < pixels; ++p) sum[p] += intensity[k][p];
+  }
+}
+
+/* Places a class alone, from a seed of its own: classes of equal intensity would else coincide. All
+ * classes together have half of the time; after a request to stop the sites are only sampled. */
+static cvtm_status place_class(classes_run *r, class_plan *plan, const float *rho, double *sites) {
+  const cvtm_cvt_options *o = &r->options->cvt;
+  cvtm_cvt_options alone = *o;
+  cvtm_cvt_result found;
+  double *own = sites + 2 * plan->first;
+  alone.seed += (uint64_t)(plan - r->plan);
+  alone.max_seconds *= 0.5 * (double)plan->count / (double)r->count;
+  if (alone.monitor) alone.monitor = cvtm_cvt_relay;
+  alone.monitor_context = (void *)(uintptr_t)o;
+  cvtm_status status = cvtm_cvt_create(r->device, r->domain, rho, plan->count, &plan->cvt);
+  if (status != CVTM_OK) return status;
+  if (r->stop == CVTM_STOP_REQUEST)
+    return cvtm_cvt_sample(r->domain, rho, plan->count, alone.seed, alone.start, own,
+                           cvtm_device_error(r->device));
+  status = cvtm_cvt_solve(plan->cvt, rho, &alone, 0, own, plan->count, &found);
+  if (status == CVTM_OK && found.stop == CVTM_STOP_REQUEST) r->stop = CVTM_STOP_REQUEST;
+  return status;
+}
+
+/* Creates the plans, and places each class alone. */
+static cvtm_status place(classes_run *r, const float *const *intensity, double *sites) {
+  const size_t pixels = (size_t)r->domain.width * (size_t)r->domain.height;
+  float *rho = malloc(pixels * sizeof *rho), *sum = malloc(pixels * sizeof *sum);
+  cvtm_status status = rho != NULL && sum != NULL ? CVTM_OK : no_memory(r);
+  for (int k = 0; status == CVTM_OK && k < r->classes; ++k) {
+    class_plan *plan = &r->plan[k];
+    if (plan->count == 0) continue;
+    set_density(r->domain, intensity[k], (double)plan->count / integral_of(r->domain, intensity[k]),
+                rho);
+    status = place_class(r, plan, rho, sites);
+  }
+  if (status == CVTM_OK) {
+    sum_intensities(r, intensity, sum);
+    set_density(r->domain, sum, (double)r->count / integral_of(r->domain, sum), rho);
+    status = cvtm_cvt_create(r->device, r->domain, rho, r->count, &r->all);
+  }
+  free(rho);
+  free(sum);
+  return status;
+}
+
+/* --- the coupled energy -------------------------------------------------------------- */
+
+static cvtm_status read_moments(classes_run *r, cvtm_cvt *cvt, int64_t count,
+                                cvtm_cell_moments *sums) {
+  return cvtm_device_copy_out(r->device, sums, cvt->moments, (size_t)count * sizeof *sums);
+}
+
+static double energy_of(const cvtm_cell_moments *sums, int64_t count) {
+  double sum = 0;
+  for (int64_t i = 0; i < count; ++i) sum += sums[i].second;
+  return sum;
+}
+
+/* sums = weight * sums + more. */
+static void add_moments(cvtm_cell_moments *sums, const cvtm_cell_moments *more, int64_t count,
+                        double weight) {
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < count; ++i) {
+    sums[i].mass = weight * sums[i].mass + more[i].mass;
+    sums[i].x = weight * sums[i].x + more[i].x;
+    sums[i].y = weight * sums[i].y + more[i].y;
+    sums[i].second = weight * sums[i].second + more[i].second;
+  }
+}
+
+/* The moments of a site's two cells add up to those of one cell by which energy, gradient and
+ * Lloyd's step of the coupled energy follow as those of any tessellation. Lloyd's step goes to the
+ * mean of both centroids, weighted by their masses, and so never raises the energy. */
+static cvtm_status evaluate(void *context, const double *sites, double *value, double *gradient) {
+  classes_run *r = context;
+  const cvtm_cvt_task all = {r->all, r->count, 0, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT};
+  cvtm_status status = cvtm_cvt_enqueue(&all, sites, r->all->value, NULL);
+  if (status == CVTM_OK) status = read_moments(r, r->all, r->count, r->sums);
+  if (status != CVTM_OK) return status;
+  r->union_energy = energy_of(r->sums, r->count);
+  for (int k = 0; status == CVTM_OK && k < r->classes; ++k) {
+    const class_plan *plan = &r->plan[k];
+    const cvtm_cvt_task task = {plan->cvt, plan->count, 0, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT};
+    if (plan->cvt == NULL) continue;
+    status = cvtm_cvt_enqueue(&task, sites + 2 * plan->first, plan->cvt->value, NULL);
+    if (status == CVTM_OK) status = read_moments(r, plan->cvt, plan->count, r->of_class);
+    if (status != CVTM_OK) return status;
+    r->energy[k] = energy_of(r->of_class, plan->count);
+    add_moments(r->sums + plan->first, r->of_class, plan->count, r->options->union_weight);
+  }
+  const size_t bytes = (size_t)r->count * sizeof *r->sums;
+  if (status == CVTM_OK) status = cvtm_device_copy_in(r->device, r->all->moments, r->sums, bytes);
+  return status == CVTM_OK ? r->all->table->finish(r->all, r->count, 0, value, gradient) : status;
+}
+
+/* Evaluates the plan's sites; sets objective, gradient_norm and empty_cells. */
+static cvtm_status evaluate_result(classes_run *r, cvtm_classes_result *result) {
+  double value[2];
+  cvtm_status status = evaluate(r, r->all->sites, r->all->value, NULL);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_out(r->device, value, r->all->value, sizeof value);
+  if (status != CVTM_OK) return status;
+  const double hexagon = 5 / (18 * sqrt(3.0));
+  result->descent.objective = value[0];
+  result->descent.gradient_norm = value[1];
+  result->descent.empty_cells = 0;
+  for (int64_t i = 0; i < r->count; ++i) result->descent.empty_cells += !(r->sums[i].mass > 0);
+  for (int k = 0; k < r->classes; ++k)
+    result->ratio[k] =
+        r->plan[k].cvt != NULL ? r->energy[k] / (hexagon * (double)r->plan[k].count) : 0;
+  result->union_ratio = r->union_energy / (hexagon * (double)r->count);
+  return CVTM_OK;
+}
+
+static cvtm_status descend(classes_run *r, double deadline, cvtm_classes_result *result) {
+  const cvtm_cvt_task task = {r->all, r->count, 0, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT};
+  const cvtm_cvt_objective coupled = {.evaluate = evaluate,
+                                      .context = r,
+                                      .synchronous = 1,
+                                      .keeps_masses = 1,
+                                      .undefined = "the energy of the classes is not finite"};
+  cvtm_descent d = {.task = &task,
+                    .objective = &coupled,
+                    .options = &r->options->cvt,
+                    .deadline = deadline,
+                    .best = INFINITY,
+                    .timed = 1};
+  const cvtm_status status = cvtm_descent_run(&d);
+  result->descent.stop = d.stop;
+  result->descent.iterations = d.iterations;
+  result->descent.evaluations = d.evaluations + 1;
+  result->descent.seconds_evaluation = d.seconds;
+  return status;
+}
+
+/* --- the whole ----------------------------------------------------------------------- */
+
+static void destroy_run(classes_run *r) {
+  for (int k = 0; k < r->classes; ++k) cvtm_cvt_destroy(r->plan[k].cvt);
+  cvtm_cvt_destroy(r->all);
+  free(r->sums);
+  free(r->of_class);
+}
+
+static cvtm_status check_run(const classes_run *r) {
+  cvtm_error *error = cvtm_device_error(r->device);
+  const cvtm_cvt_options *o = &r->options->cvt;
+  if (!(r->options->union_weight >= 0) || !isfinite(r->options->union_weight))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the weight of the union must be 0 or more");
+  if (o->fixed != 0 || o->energy != CVTM_CVT_EXACT)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "sites of several classes need the exact energy, and none is fixed");
+  return r->count > 0 ? CVTM_OK : cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no sites");
+}
+
+cvtm_status cvtm_classes_solve(cvtm_device *device, cvtm_domain domain,
+                               const float *const *intensity, int classes, const int64_t *start,
+                               const cvtm_classes_options *options, double *sites,
+                               cvtm_classes_result *result) {
+  const double begin = cvtm_clock(), deadline = cvtm_cvt_deadline(&options->cvt, begin);
+  classes_run r = {.device = device,
+                   .domain = domain,
+                   .options = options,
+                   .classes = classes,
+                   .count = start[classes]};
+  cvtm_classes_result found = {0};
+  cvtm_status status = check_run(&r);
+  if (status != CVTM_OK) return status;
+  for (int k = 0; k < classes; ++k)
+    r.plan[k] = (class_plan){NULL, start[k], start[k + 1] - start[k]};
+  r.sums = malloc((size_t)r.count * sizeof *r.sums);
+  r.of_class = malloc((size_t)r.count * sizeof *r.of_class);
+  if (r.sums == NULL || r.of_class == NULL) status = no_memory(&r);
+  if (status == CVTM_OK) status = place(&r, intensity, sites);
+  if (status == CVTM_OK) status = cvtm_cvt_put_sites(r.all, sites, r.count);
+  found.descent.stop = r.stop;
+  if (status == CVTM_OK && options->union_weight > 0 && r.stop == CVTM_STOP_NONE)
+    status = descend(&r, deadline, &found);
+  if (status == CVTM_OK) status = evaluate_result(&r, &found);
+  if (status == CVTM_OK) status = cvtm_cvt_get_sites(r.all, sites, r.count);
+  destroy_run(&r);
+  found.descent.seconds = cvtm_clock() - begin;
+  found.descent.seconds_optimizer = found.descent.seconds - found.descent.seconds_evaluation;
+  if (status == CVTM_OK && result) *result = found;
+  return status;
+}
