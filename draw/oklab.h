@@ -22,4 +22,18 @@ static inline void cvtm_oklab_to_linear(cvtm_oklab colour, double rgb[3]) {
   for (int c = 0; c < 3; ++c) rgb[c] = fmin(fmax(rgb[c], 0), 1);
 }
 
+/* OKLab of a colour of linear light, which may lie outside [0, 1]. */
+static inline cvtm_oklab cvtm_oklab_of_linear(const double rgb[3]) {
+  const double l = cbrt(0.4122214708 * rgb[0] + 0.5363325363 * rgb[1] + 0.0514459929 * rgb[2]);
+  const double m = cbrt(0.2119034982 * rgb[0] + 0.6806995451 * rgb[1] + 0.1073969566 * rgb[2]);
+  const double s = cbrt(0.0883024619 * rgb[0] + 0.2817188376 * rgb[1] + 0.6299787005 * rgb[2]);
+  return (cvtm_oklab){0.2104542553 * l + 0.7936177850 * m - 0.0040720468 * s,
+                      1.9779984951 * l - 2.4285922050 * m + 0.4505937099 * s,
+                      0.0259040371 * l + 0.7827717662 * m - 0.8086757660 * s};
+}
+
+static inline double cvtm_oklab_distance(cvtm_oklab p, cvtm_oklab q) {
+  return sqrt((p.l - q.l) * (p.l - q.l) + (p.a - q.a) * (p.a - q.a) + (p.b - q.b) * (p.b - q.b));
+}
+
 #endif

@@ -1,0 +1,43 @@
+/* Inks on white paper: the colour that dots of several inks give, and the dots that a colour needs.
+ * Colours are linear red, green and blue in [0, 1], relative to the paper. */
+#ifndef CVTMESH_DRAW_INKS_H
+#define CVTMESH_DRAW_INKS_H
+
+#include "base/status.h"
+
+#include <stdint.h>
+
+enum { CVTM_INKS_MAX = 16 };
+
+typedef struct cvtm_inks {
+  int count;
+  double colour[CVTM_INKS_MAX][3]; /* of paper that the ink covers */
+} cvtm_inks;
+
+/* Process cyan, magenta, yellow and black. */
+void cvtm_inks_cmyk(cvtm_inks *inks);
+
+/* The mean colour of paper that ink k covers to the share coverage[k]: the Neugebauer equations
+ * (1937) with Demichel's shares, that is, dots of different inks overlap as if they were placed
+ * independently, and inks are filters, whose colours multiply. For these the sum over all 2^count
+ * overprints is the product over the inks of 1 - coverage[k] (1 - colour[k]). */
+void cvtm_inks_mix(const cvtm_inks *inks, const double *coverage, double rgb[3]);
+
+/* The inverse: coverage[k] (count pixels each, of the caller) such that the mixed colour comes
+ * nearest to rgb (three planes of `pixels` floats, clamped to [0, 1]), by OKLab's metric at the
+ * wanted colour; of coverages that give a colour equally well those with the least sum of squares.
+ * Black ink thus takes the place of grey mixed from others, the more the darker the colour is.
+ * Coverages are computed for a cube of colours and interpolated. */
+cvtm_status cvtm_inks_separate(const cvtm_inks *inks, const float *rgb, int64_t pixels,
+                               float *const *coverage, cvtm_error *error);
+
+/* Chooses `count` inks for a picture. A colour made by dots of one ink lies on the line from white
+ * to the ink; so each colour of the picture is continued on that line as far as colours go, and
+ * these full colours are clustered in OKLab (k-means, weighted by the ink that they need, from a
+ * start that takes the farthest colour next). An ink is as light as the darkest colours of its
+ * cluster allow. The inks come in the order of luminance, the lightest first. A picture of fewer
+ * colours gets fewer inks; a white one is CVTM_ERROR_INPUT. */
+cvtm_status cvtm_inks_choose(const float *rgb, int64_t pixels, int count, cvtm_inks *inks,
+                             cvtm_error *error);
+
+#endif
