@@ -228,13 +228,15 @@ static cvtm_status read_tone(const cvtm_image *image, const char *path, const cl
 }
 
 cvtm_status cli_read_conditioned(cvtm_device *device, const char *path, cli_options *options,
-                                 cvtm_pipeline_result *made, float **tone, cvtm_error *error) {
+                                 cvtm_pipeline_result *made, float **tone, float **rgb,
+                                 cvtm_error *error) {
   cvtm_image image = {0};
   cvtm_pipeline_options settings;
   pipeline_memory memory = {0};
   *made = (cvtm_pipeline_result){0};
   cvtm_pipeline_defaults(&settings);
-  cvtm_status status = cvtm_image_read(path, &image, error);
+  cvtm_status status = rgb != NULL ? cvtm_image_read_colour(path, &image, error)
+                                   : cvtm_image_read(path, &image, error);
   if (status == CVTM_OK) {
     cli_choose_tone(&image, options, &settings.tone);
     status = set_pipeline(options, &memory, &settings, error);
@@ -243,6 +245,10 @@ cvtm_status cli_read_conditioned(cvtm_device *device, const char *path, cli_opti
   if (status == CVTM_OK) status = cvtm_pipeline_run(device, &image, path, &settings, made, error);
   if (status == CVTM_OK && tone != NULL) {
     status = read_tone(&image, path, options, &settings.tone, tone, error);
+    if (status != CVTM_OK) cvtm_pipeline_free(made);
+  }
+  if (status == CVTM_OK && rgb != NULL) {
+    status = cvtm_colours_from_image(&image, &settings.tone, path, rgb, error);
     if (status != CVTM_OK) cvtm_pipeline_free(made);
   }
   free_pipeline_memory(options, &memory);

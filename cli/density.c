@@ -83,7 +83,7 @@ static int perform_density(work *w) {
   const int code = cli_open_device(o, &w->device);
   if (code != CLI_EXIT_OK) return code;
   cli_catch_signals();
-  cvtm_status status = cli_read_conditioned(w->device, o->input, o, &w->made, NULL, &error);
+  cvtm_status status = cli_read_conditioned(w->device, o->input, o, &w->made, NULL, NULL, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   status = cli_outputs_write(o, write_density, w, &error);
   if (status == CVTM_OK) status = write_density_report(w, &error);

@@ -95,17 +95,13 @@ static int perform_mesh(meshing *m) {
   if (status == CVTM_OK) status = cli_order_apply(&m->order, m->count, 2, m->points, &error);
   if (status == CVTM_OK) status = triangulate(m, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
-  const cli_scene scene = {options,
-                           m->domain,
-                           m->points,
-                           m->count,
-                           NULL,
-                           NULL,
-                           &m->mesh,
-                           &m->cells,
-                           NULL,
-                           NULL,
-                           m->second.count > 0 ? &m->second : NULL};
+  const cli_scene scene = {.options = options,
+                           .domain = m->domain,
+                           .sites = m->points,
+                           .count = m->count,
+                           .mesh = &m->mesh,
+                           .cells = &m->cells,
+                           .second = m->second.count > 0 ? &m->second : NULL};
   status = cli_scene_write(&scene, &error);
   if (status == CVTM_OK) status = write_mesh_report(m, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);

@@ -3,6 +3,7 @@
 #include "cli/domain.h"
 #include "cvt/cvt.h"
 #include "density/density.h"
+#include "draw/inks.h"
 #include "lcp/hlcp.h"
 #include "lcp/lcp.h"
 #include "lcp/model_problems.h"
@@ -36,6 +37,7 @@ static const cli_choice dot_areas[] = {{"auto", CLI_DOTS_AUTO},
                                        END_OF_CHOICES};
 static const cli_choice point_orders[] = {
     {"none", CLI_ORDER_NONE}, {"tsp", CLI_ORDER_TSP}, {"plot", CLI_ORDER_PLOT}, END_OF_CHOICES};
+static const cli_choice ink_sets[] = {{"none", 0}, {"cmyk", 1}, END_OF_CHOICES};
 static const cli_choice page_orientations[] = {{"auto", CLI_PAGE_AUTO},
                                                {"portrait", CLI_PAGE_PORTRAIT},
                                                {"landscape", CLI_PAGE_LANDSCAPE},
@@ -177,6 +179,13 @@ const cli_option_row cli_option_rows[] = {
    "px); without -n they give the number of sites"},
   {"overlap", 0, RUN | STATS, FLAG(overlap),
    "dots may overlap; --no-overlap: those that would touch another shrink"},
+  {"colours", 0, RUN, CHOICE(colours.cmyk, ink_sets),
+   "dots of several inks, well spaced each and together; process cyan, magenta, yellow, black"},
+  {"pens", 0, RUN, TEXT(colours.pens, "FILE"),
+   "dots of the inks in FILE: lines `name = #rrggbb`, or `name = #rrggbb MIN,MAX` with the\n"
+   "diameters of dots", CLI_READS},
+  {"palette", 0, RUN, INTEGER(colours.palette, "N", 0, CVTM_INKS_MAX),
+   "dots of N inks chosen from the picture; 0: of one colour"},
   {"order", 0, RUN | MESH, CHOICE(order, point_orders),
    "of the points: one short closed path through all; or the same path opened, so that a\n"
    "pen travels little between dots"},

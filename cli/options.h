@@ -65,6 +65,12 @@ typedef struct cli_options {
   int unit;              /* cli_unit */
 
   struct {
+    int cmyk;
+    const char *pens; /* a file; NULL: none */
+    int64_t palette;  /* the number of inks; 0: none are chosen */
+  } colours;
+
+  struct {
     const char *size;     /* a name or WIDTHxHEIGHT in mm; NULL: no page */
     double margin, split; /* mm; split 0: the pen needs no refill */
     int orientation, fill;

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/colours.h"
 #include "cli/domain.h"
 #include "cli/page.h"
 #include "cli/stipples.h"
@@ -174,7 +175,8 @@ cvtm_status cli_outputs_write(const cli_options *options, cli_writer writer, voi
 }
 
 static cvtm_status write_svg(const cli_scene *scene, const char *path, cvtm_error *error) {
-  if (scene->options->page.size != NULL) return cli_page_write(scene, path, "svg", error);
+  if (scene->options->page.size != NULL || scene->colours != NULL)
+    return cli_page_write(scene, path, "svg", error);
   cvtm_svg_kind kind = (cvtm_svg_kind)scene->options->svg;
   if (kind == CVTM_SVG_PATH && scene->options->order == CLI_ORDER_TSP) kind = CVTM_SVG_TOUR;
   return cvtm_svg_write(path, kind, scene->mesh, scene->cells, scene->radius,
@@ -184,6 +186,9 @@ static cvtm_status write_svg(const cli_scene *scene, const char *path, cvtm_erro
 
 static cvtm_status write_picture(const cli_scene *scene, const char *path, cvtm_error *error) {
   cvtm_picture_options picture;
+  if (scene->colours != NULL)
+    return cli_colours_picture(scene->colours, scene->sites, scene->options->picture_size, path,
+                               error);
   if (choose_picture(scene->options, &picture) != CLI_EXIT_OK)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown layer", path);
   return cvtm_picture_write(path, scene->density, scene->domain, scene->mesh, scene->cells,
@@ -212,13 +217,21 @@ static cvtm_status write_mesh(const cli_scene *scene, const char *path, const ch
   return cvtm_mesh_write(path, scene->mesh, &how, error);
 }
 
+static cvtm_status put_points(const cli_scene *scene, const char *path, const char *extension,
+                              const double *points, cvtm_error *error) {
+  if (scene->colours != NULL)
+    return cvtm_points_write_classes(extension, path, points, scene->colours->start,
+                                     scene->colours->count, error);
+  return cvtm_points_write_as(extension, path, points, scene->count, error);
+}
+
 static cvtm_status write_points(const cli_scene *scene, const char *path, const char *extension,
                                 cvtm_error *error) {
   cli_frame frame;
   cvtm_status status = cli_frame_find(scene->options, scene->domain, &frame, error);
   if (status != CVTM_OK) return status;
   if (!(cli_unit_mm(scene->options->unit) > 0) && !frame.is_up)
-    return cvtm_points_write_as(extension, path, scene->sites, scene->count, error);
+    return put_points(scene, path, extension, scene->sites, error);
   double *placed = malloc(2 * (size_t)scene->count * sizeof *placed);
   if (placed == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   for (int64_t i = 0; i < scene->count; ++i) {
@@ -227,7 +240,7 @@ static cvtm_status write_points(const cli_scene *scene, const char *path, const 
     placed[2 * i + 1] = frame.is_up ? frame.bottom + frame.scale * (scene->domain.height - y)
                                     : frame.top + frame.scale * y;
   }
-  status = cvtm_points_write_as(extension, path, placed, scene->count, error);
+  status = put_points(scene, path, extension, placed, error);
   free(placed);
   return status;
 }

@@ -63,6 +63,7 @@ typedef struct cli_scene {
   const cvtm_regions *regions;
   const double *radius; /* of the dots of an SVG */
   const cvtm_second_order *second;
+  const struct cli_colours *colours; /* of a drawing in several colours */
 } cli_scene;
 
 /* Writes every -o and --picture. */

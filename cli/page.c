@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/colours.h"
 #include "cli/page_lines.h"
 #include "cli/report.h"
 #include "cli/stipples.h"
@@ -222,23 +223,54 @@ static cvtm_status write_gcode(const cli_options *options, const char *path,
   return status;
 }
 
-static cvtm_status make_drawing(const cli_scene *scene, const char *extension,
-                                const cvtm_page *page, cvtm_drawing *drawing, cvtm_error *error) {
+/* --split: on failure nothing is left. */
+static cvtm_status split_lines(const cli_options *options, cvtm_drawing *drawing,
+                               cvtm_error *error) {
+  if (!(options->page.split > 0)) return CVTM_OK;
+  const cvtm_status status = cvtm_drawing_split(drawing, options->page.split, error);
+  if (status != CVTM_OK) cvtm_drawing_free(drawing);
+  return status;
+}
+
+/* What one pen draws. */
+static cvtm_status make_layer(const cli_scene *scene, const char *extension, const cvtm_page *page,
+                              cvtm_drawing *drawing, cvtm_error *error) {
   const double line_share = 0.25; /* of the mean spacing: the width of a path */
   const cvtm_domain domain = scene->domain;
-  const double spacing = sqrt((double)domain.width * domain.height / (double)scene->count);
+  const double spacing = sqrt((double)domain.width * domain.height / fmax((double)scene->count, 1));
   const int is_closed = scene->options->order == CLI_ORDER_TSP;
+  cvtm_status status;
   switch (cli_page_shows(scene->options, extension)) {
     case CVTM_SVG_CELLS:
       return cli_draw_cells(scene->cells, domain, page, drawing, error);
     case CVTM_SVG_MESH:
       return cli_draw_mesh(scene->mesh, domain, page, drawing, error);
     case CVTM_SVG_PATH:
-      return cvtm_drawing_of_path(page, scene->sites, scene->count, is_closed, line_share * spacing,
-                                  drawing, error);
+      status = cvtm_drawing_of_path(page, scene->sites, scene->count, is_closed,
+                                    line_share * spacing, drawing, error);
+      return status == CVTM_OK ? split_lines(scene->options, drawing, error) : status;
     default:
       return make_dots(scene, page, spacing, drawing, error);
   }
+}
+
+/* A layer for each pen. */
+static cvtm_status make_layers(const cli_scene *scene, const char *extension, const cvtm_page *page,
+                               cvtm_drawing *drawing, cvtm_error *error) {
+  const cli_colours *colours = scene->colours;
+  cvtm_drawing layer[CVTM_INKS_MAX] = {{.page = *page}};
+  cvtm_status status = CVTM_OK;
+  for (int k = 0; status == CVTM_OK && k < colours->count; ++k) {
+    cli_scene own = *scene;
+    own.sites = scene->sites + 2 * colours->start[k];
+    own.radius = scene->radius + colours->start[k];
+    own.count = colours->start[k + 1] - colours->start[k];
+    status = make_layer(&own, extension, page, &layer[k], error);
+  }
+  if (status == CVTM_OK)
+    status = cvtm_drawing_join(layer, colours->pens.pen, colours->count, drawing, error);
+  for (int k = 0; k < colours->count; ++k) cvtm_drawing_free(&layer[k]);
+  return status;
 }
 
 static cvtm_status write_drawing(const cli_options *options, const char *path,
@@ -260,11 +292,13 @@ cvtm_status cli_page_write(const cli_scene *scene, const char *path, const char 
   cvtm_drawing drawing;
   cvtm_status status =
       find_page(options, extension, scene->domain.width, scene->domain.height, &page, error);
-  if (status == CVTM_OK) status = make_drawing(scene, extension, &page, &drawing, error);
+  page.in_pixels = options->page.size == NULL && is_svg(extension);
+  if (status == CVTM_OK)
+    status = (scene->colours != NULL ? make_layers : make_layer)(scene, extension, &page, &drawing,
+                                                                 error);
   if (status != CVTM_OK) return status;
-  if (options->page.split > 0) status = cvtm_drawing_split(&drawing, options->page.split, error);
   drawing.light = drawing.radius != NULL && cli_stipples_are_light(options);
-  if (status == CVTM_OK) status = write_drawing(options, path, extension, &drawing, error);
+  status = write_drawing(options, path, extension, &drawing, error);
   cvtm_drawing_free(&drawing);
   return status;
 }

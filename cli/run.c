@@ -23,6 +23,7 @@ int cli_run_check_values(const cli_options *options) {
   if (code == CLI_EXIT_OK) code = cli_equal_mass_check(options);
   if (code == CLI_EXIT_OK) code = cli_noise_check(options);
   if (code == CLI_EXIT_OK) code = cli_stipples_check(options);
+  if (code == CLI_EXIT_OK) code = cli_colours_check(options);
   if (code == CLI_EXIT_OK) code = cli_order_check(options);
   if (code == CLI_EXIT_OK) code = cli_page_check(options);
   return code == CLI_EXIT_OK ? cli_outputs_check_names(options) : code;
@@ -83,6 +84,8 @@ static cvtm_status make_stipples(cli_run_job *r, cvtm_error *error) {
   const int own_cells = r->options.equal_mass.on || r->options.domain.kind != CLI_DOMAIN_NONE;
   const cli_stipples_source source = {r->domain, r->tone, r->mass, &r->mesh,
                                       own_cells ? NULL : &r->cells};
+  if (r->colours.count > 0)
+    return cli_colours_draw(&r->options, &r->colours, r->sites, &r->cells, error);
   if (!cli_stipples_wanted(&r->options)) return CVTM_OK;
   return cli_stipples_make(&r->options, &source, &r->stipples, error);
 }
@@ -97,8 +100,9 @@ static cvtm_status write_outputs(cli_run_job *r, cvtm_error *error) {
                            &r->mesh,
                            &r->cells,
                            r->options.domain.kind != CLI_DOMAIN_NONE ? &r->shape.regions : NULL,
-                           r->stipples.radius,
-                           r->options.element_order == 2 ? &r->second : NULL};
+                           r->colours.count > 0 ? r->colours.radius : r->stipples.radius,
+                           r->options.element_order == 2 ? &r->second : NULL,
+                           r->colours.count > 0 ? &r->colours : NULL};
   cvtm_status status = cli_scene_write(&scene, error);
   if (status == CVTM_OK && r->options.equal_mass.weights_out != NULL)
     status = cvtm_npy_write(r->options.equal_mass.weights_out, 'f', (int)sizeof(double), 1,
@@ -149,7 +153,7 @@ int cli_run_solve(cli_run_job *r, cvtm_device *device) {
   r->options.device = cvtm_device_name(device);
   cvtm_status status = cli_run_optimize(r);
   end_phase(r, CLI_RUN_PHASE_OPTIMIZE);
-  if (status == CVTM_OK) status = cli_run_evaluate_result(r);
+  if (status == CVTM_OK && r->colours.count == 0) status = cli_run_evaluate_result(r);
   cvtm_cvt_destroy(r->cvt);
   r->cvt = NULL;
   end_phase(r, CLI_RUN_PHASE_EVALUATION);
@@ -160,6 +164,8 @@ int cli_run_solve(cli_run_job *r, cvtm_device *device) {
 /* --order: the sites, and all that belongs to them, change their order. */
 static cvtm_status order_sites(cli_run_job *r, cvtm_error *error) {
   const double limit = r->options.time_limit, deadline = limit > 0 ? r->solve_start + limit : 0;
+  if (r->colours.count > 0)
+    return cli_colours_order(&r->options, &r->colours, deadline, r->sites, &r->order, error);
   cvtm_status status =
       cli_order_find_until(&r->options, r->sites, r->count, deadline, &r->order, error);
   if (status == CVTM_OK) status = cli_order_apply(&r->order, r->count, 2, r->sites, error);
@@ -225,6 +231,7 @@ void cli_run_destroy(cli_run_job *r) {
   cvtm_cells_free(&r->cells);
   cvtm_mesh_free(&r->mesh);
   cli_stipples_free(&r->stipples);
+  cli_colours_free(&r->colours);
   cli_domain_free(&r->shape);
   cvtm_second_order_free(&r->second);
   cvtm_cvt_destroy(r->cvt);

@@ -3,6 +3,7 @@
 #ifndef CVTMESH_CLI_RUN_JOB_H
 #define CVTMESH_CLI_RUN_JOB_H
 
+#include "cli/colours.h"
 #include "cli/condition.h"
 #include "cli/domain.h"
 #include "cli/equal_mass.h"
@@ -56,6 +57,7 @@ struct cli_run_job {
   cvtm_cells cells;
   cvtm_quality quality;
   cli_stipples stipples;
+  cli_colours colours;      /* of a drawing in several colours; else empty */
   cli_dot_count dots;       /* if the number of sites was found from the picture */
   cli_domain shape;         /* of --domain; else empty */
   cvtm_second_order second; /* of --element-order 2; else empty */

@@ -130,16 +130,28 @@ static cvtm_status choose_dots(cli_run_job *r, cvtm_error *error) {
 static void finish_tone(cli_run_job *r) {
   const size_t pixels = (size_t)r->domain.width * (size_t)r->domain.height;
   if (r->options.dots == CLI_DOTS_AUTO)
-    r->options.dots = r->tone != NULL ? CLI_DOTS_MASS : CLI_DOTS_EQUAL;
+    r->options.dots =
+        r->tone != NULL || cli_colours_wanted(&r->options) ? CLI_DOTS_MASS : CLI_DOTS_EQUAL;
   for (size_t p = 0; p < pixels && r->tone != NULL; ++p)
     if (!(r->made.density[p] > 0)) r->tone[p] = 0;
+}
+
+/* Chooses pens and the number of dots of each; no ink where no sites may be. */
+static cvtm_status choose_colours(cli_run_job *r, float *rgb, cvtm_error *error) {
+  const size_t pixels = (size_t)r->domain.width * (size_t)r->domain.height;
+  for (size_t p = 0; p < pixels; ++p)
+    if (!(r->density[p] > 0)) rgb[p] = rgb[pixels + p] = rgb[2 * pixels + p] = 1;
+  return cli_colours_read(&r->options, r->domain, rgb, &r->colours, &r->dots, error);
 }
 
 int cli_run_read_density(cli_run_job *r, cvtm_device *device) {
   cvtm_error error = {CVTM_OK, ""};
   const int tone = r->keep_tone || cli_stipples_wanted(&r->options) || count_by_dots(&r->options);
-  cvtm_status status = cli_read_conditioned(device, r->options.input, &r->options, &r->made,
-                                            tone ? &r->tone : NULL, &error);
+  const int in_colours = cli_colours_wanted(&r->options);
+  float *rgb = NULL;
+  cvtm_status status =
+      cli_read_conditioned(device, r->options.input, &r->options, &r->made, tone ? &r->tone : NULL,
+                           in_colours ? &rgb : NULL, &error);
   r->domain = (cvtm_domain){r->made.width, r->made.height, r->options.periodic};
   const int by_size = r->options.density_from == CVTM_DENSITY_FROM_SIZE && r->options.points == 0 &&
                       r->options.init == NULL;
@@ -152,7 +164,9 @@ int cli_run_read_density(cli_run_job *r, cvtm_device *device) {
   }
   r->density = r->made.density;
   if (status == CVTM_OK) finish_tone(r);
-  if (status == CVTM_OK) status = choose_dots(r, &error);
+  if (status == CVTM_OK)
+    status = in_colours ? choose_colours(r, rgb, &error) : choose_dots(r, &error);
+  if (r->colours.rgb != rgb) free(rgb);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   return CLI_EXIT_OK;
 }

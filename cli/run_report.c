@@ -49,7 +49,7 @@ static cJSON *make_run_report(const cli_run_job *r) {
   cli_json_real(report, "energy_ratio", r->energy / r->bound);
   if (r->options.equal_mass.on)
     cli_equal_mass_report(&r->equal, report);
-  else
+  else if (r->colours.count == 0)
     cli_json_real(report, "energy_pixel", r->energy_pixel);
   cli_json_text(report, "objective", r->options.energy == CVTM_CVT_PIXEL ? "pixel" : "exact");
   cli_json_real(report, "gradient_norm", r->result.gradient_norm);
@@ -61,6 +61,7 @@ static cJSON *make_run_report(const cli_run_job *r) {
   cli_condition_report(&r->options, &r->made, report);
   cli_stipples_report(&r->stipples, report);
   cli_noise_report(&r->options, &r->noise, report);
+  cli_colours_report(&r->colours, report);
   add_history(report, &r->progress);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   for (int k = 0; k < CLI_RUN_PHASE_COUNT; ++k)
@@ -171,6 +172,7 @@ void cli_run_print_summary(const cli_run_job *r) {
     fprintf(stderr, "  note       %lld edges are straight that would turn a triangle over\n",
             (long long)r->second.straightened);
   cli_stipples_print(&r->stipples, stderr, "  tone       ");
+  cli_colours_print(&r->colours);
   if (r->count < r->options.points)
     fprintf(stderr, "  note       %lld of the %lld sites asked for: no room for the others\n",
             (long long)r->count, (long long)r->options.points);

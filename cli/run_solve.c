@@ -121,8 +121,27 @@ static cvtm_status optimize_equal_mass(cli_run_job *r, int hold) {
   return status;
 }
 
+/* The energy of the run is that of the union of the classes, in units of its bound. */
+static cvtm_status optimize_colours(cli_run_job *r) {
+  const double hexagon = 5 / (18 * sqrt(3.0)); /* the energy of a cell at the bound */
+  cvtm_error *error = cvtm_device_error(r->device);
+  r->bound = hexagon * (double)r->count;
+  cli_progress_start(&r->progress, &r->options, r->count, 2 * r->bound);
+  const cvtm_cvt_options settings = descent_options(r);
+  cvtm_status status = cli_colours_solve(r->device, &settings, &r->colours, r->sites);
+  cli_progress_finish(&r->progress);
+  if (status == CVTM_OK) status = cli_history_check(&r->progress.history, error);
+  r->result = r->colours.solved.descent;
+  r->energy = r->colours.solved.union_ratio * r->bound;
+  r->moved = cvtm_pipeline_move_sites(&r->made, r->sites, r->count);
+  r->stop_reason =
+      r->result.stop == CVTM_STOP_REQUEST ? "interrupted" : cvtm_stop_name(r->result.stop);
+  return status;
+}
+
 cvtm_status cli_run_optimize(cli_run_job *r) {
   cvtm_error *error = cvtm_device_error(r->device);
+  if (r->colours.count > 0) return optimize_colours(r);
   r->mass = malloc((size_t)r->count * sizeof *r->mass);
   r->centroid = malloc(2 * (size_t)r->count * sizeof *r->centroid);
   if (r->mass == NULL || r->centroid == NULL)

@@ -252,26 +252,27 @@ static cvtm_status set_radii(const cli_options *o, const cli_stipples_source *s,
 
 /* --- bounds --- */
 
-static double distance(const cli_stipples_source *s, int64_t i, int32_t j) {
-  const double *a = s->mesh->points + 2 * i, *b = s->mesh->points + 2 * (int64_t)j;
+static double distance(cvtm_domain domain, const double *points, int64_t i, int32_t j) {
+  const double *a = points + 2 * i, *b = points + 2 * (int64_t)j;
   double dx = fabs(a[0] - b[0]), dy = fabs(a[1] - b[1]);
-  if (s->domain.periodic) {
-    dx = fmin(dx, fabs(s->domain.width - dx));
-    dy = fmin(dy, fabs(s->domain.height - dy));
+  if (domain.periodic) {
+    dx = fmin(dx, fabs(domain.width - dx));
+    dy = fmin(dy, fabs(domain.height - dy));
   }
   return hypot(dx, dy);
 }
 
-/* No dot reaches farther than halfway to its nearest neighbour, so that none overlap; a little
- * less, because the SVG rounds. The nearest site is always a neighbour across an edge of the cell.
- */
-static void separate(const cli_stipples_source *s, const cvtm_cells *cells, double *radius) {
-  const double gap = 1e-3 * mean_spacing(s);
+/* The gap is there because the SVG rounds. The nearest site is always a neighbour across an edge of
+ * the cell. */
+void cli_stipples_separate(cvtm_domain domain, const double *points, const cvtm_cells *cells,
+                           double *radius) {
+  const double gap = 1e-3 * sqrt((double)domain.width * domain.height / (double)cells->count);
 #pragma omp parallel for schedule(dynamic, 256)
   for (int64_t i = 0; i < cells->count; ++i) {
     double nearest = INFINITY;
     for (int64_t k = cells->start[i]; k < cells->start[i + 1]; ++k)
-      if (cells->neighbors[k] >= 0) nearest = fmin(nearest, distance(s, i, cells->neighbors[k]));
+      if (cells->neighbors[k] >= 0)
+        nearest = fmin(nearest, distance(domain, points, i, cells->neighbors[k]));
     if (cells->start[i] == cells->start[i + 1]) nearest = 0; /* another dot has this place */
     radius[i] = fmin(radius[i], fmax(0.5 * nearest - gap, 0));
   }
@@ -284,7 +285,7 @@ static cvtm_status bound_radii(const cli_options *o, const cli_stipples_source *
   if (status != CVTM_OK) return status;
   for (int64_t i = 0; i < cells->count; ++i)
     radius[i] = fmin(fmax(radius[i], 0.5 * size[0]), 0.5 * size[1]);
-  if (!o->overlap) separate(s, cells, radius);
+  if (!o->overlap) cli_stipples_separate(s->domain, s->mesh->points, cells, radius);
   return CVTM_OK;
 }
 

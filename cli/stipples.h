@@ -62,6 +62,11 @@ cvtm_status cli_stipples_make(const cli_options *options, const cli_stipples_sou
                               cli_stipples *stipples, cvtm_error *error);
 void cli_stipples_free(cli_stipples *stipples);
 
+/* Shrinks dots (radius, at `points`) that reach farther than halfway to the nearest other one, so
+ * that none overlap. */
+void cli_stipples_separate(cvtm_domain domain, const double *points, const cvtm_cells *cells,
+                           double *radius);
+
 /* Adds `tone` if the dots were measured. */
 void cli_stipples_report(const cli_stipples *stipples, cJSON *report);
 /* Prints a line that begins with `title` if the dots were measured. */

@@ -176,17 +176,13 @@ static cvtm_status write_outputs(view *v, cvtm_error *error) {
   cvtm_status status = cvtm_delaunay(v->result.sites, v->result.count, &mesh, error);
   if (status == CVTM_OK) status = cvtm_cells_create(&mesh, v->domain, &cells, error);
   if (status == CVTM_OK) {
-    const cli_scene scene = {&v->options,
-                             v->domain,
-                             v->result.sites,
-                             v->result.count,
-                             v->density,
-                             NULL,
-                             &mesh,
-                             &cells,
-                             NULL,
-                             NULL,
-                             NULL};
+    const cli_scene scene = {.options = &v->options,
+                             .domain = v->domain,
+                             .sites = v->result.sites,
+                             .count = v->result.count,
+                             .density = v->density,
+                             .mesh = &mesh,
+                             .cells = &cells};
     status = cli_scene_write(&scene, error);
   }
   cvtm_cells_free(&cells);

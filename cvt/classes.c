@@ -40,15 +40,15 @@ static void round_shares(const double *share, int classes, int64_t count, int64_
   for (int k = 0; k < classes; ++k) start[k + 1] = start[k] + number[k];
 }
 
-cvtm_status cvtm_classes_share(cvtm_domain domain, const float *const *intensity, int classes,
-                               int64_t count, int64_t *start, cvtm_error *error) {
+cvtm_status cvtm_classes_share(const double *amount, int classes, int64_t count, int64_t *start,
+                               cvtm_error *error) {
   double share[CVTM_CLASSES_MAX], total = 0;
   if (classes < 1 || classes > CVTM_CLASSES_MAX)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%d classes; 1 to %d", classes, CVTM_CLASSES_MAX);
-  for (int k = 0; k < classes; ++k) total += share[k] = integral_of(domain, intensity[k]);
+  for (int k = 0; k < classes; ++k) total += amount[k];
   if (!(total > 0) || !isfinite(total))
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the intensities of the classes are all zero");
-  for (int k = 0; k < classes; ++k) share[k] *= (double)count / total;
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the amounts of the classes are all zero");
+  for (int k = 0; k < classes; ++k) share[k] = amount[k] * ((double)count / total);
   round_shares(share, classes, count, start);
   return CVTM_OK;
 }
@@ -89,15 +89,10 @@ static void set_density(cvtm_domain domain, const float *intensity, double scale
   }
 }
 
-/* The intensity of the union: the sum of those of classes that have sites. */
-static void sum_intensities(const classes_run *r, const float *const *intensity, float *sum) {
-  const int64_t pixels = (int64_t)r->domain.width * r->domain.height;
-  memset(sum, 0, (size_t)pixels * sizeof *sum);
-  for (int k = 0; k < r->classes; ++k) {
-    if (r->plan[k].count == 0) continue;
+static void add_intensity(cvtm_domain domain, const float *intensity, double scale, float *sum) {
+  const int64_t pixels = (int64_t)domain.width * domain.height;
 #pragma omp parallel for schedule(static)
-    for (int64_t p = 0; p < pixels; ++p) sum[p] += intensity[k][p];
-  }
+  for (int64_t p = 0; p < pixels; ++p) sum[p] += (float)(scale * (double)intensity[p]);
 }
 
 /* Places a class alone, from a seed of its own: classes of equal intensity would else coincide. All
@@ -121,21 +116,30 @@ static cvtm_status place_class(classes_run *r, class_plan *plan, const float *rh
   return status;
 }
 
+static cvtm_status no_intensity(const classes_run *r, int k) {
+  return cvtm_fail(cvtm_device_error(r->device), CVTM_ERROR_ARGUMENT,
+                   "class %d has sites, but no intensity", k);
+}
+
 /* Creates the plans, and places each class alone. */
 static cvtm_status place(classes_run *r, const float *const *intensity, double *sites) {
   const size_t pixels = (size_t)r->domain.width * (size_t)r->domain.height;
-  float *rho = malloc(pixels * sizeof *rho), *sum = malloc(pixels * sizeof *sum);
+  float *rho = malloc(pixels * sizeof *rho), *sum = calloc(pixels, sizeof *sum);
   cvtm_status status = rho != NULL && sum != NULL ? CVTM_OK : no_memory(r);
   for (int k = 0; status == CVTM_OK && k < r->classes; ++k) {
     class_plan *plan = &r->plan[k];
     if (plan->count == 0) continue;
-    set_density(r->domain, intensity[k], (double)plan->count / integral_of(r->domain, intensity[k]),
-                rho);
+    const double scale = (double)plan->count / integral_of(r->domain, intensity[k]);
+    if (!isfinite(scale)) {
+      status = no_intensity(r, k);
+      break;
+    }
+    set_density(r->domain, intensity[k], scale, rho);
+    add_intensity(r->domain, intensity[k], scale, sum);
     status = place_class(r, plan, rho, sites);
   }
   if (status == CVTM_OK) {
-    sum_intensities(r, intensity, sum);
-    set_density(r->domain, sum, (double)r->count / integral_of(r->domain, sum), rho);
+    set_density(r->domain, sum, 1, rho);
     status = cvtm_cvt_create(r->device, r->domain, rho, r->count, &r->all);
   }
   free(rho);

@@ -36,15 +36,15 @@ typedef struct cvtm_classes_result {
 } cvtm_classes_result;
 
 /* Shares `count` sites: class k, of the sites start[k] .. start[k + 1) - 1, gets a number
- * proportional to the integral of its intensity. intensity[k]: width * height floats >= 0, finite;
- * one class at least has a positive one. */
-cvtm_status cvtm_classes_share(cvtm_domain domain, const float *const *intensity, int classes,
-                               int64_t count, int64_t *start, cvtm_error *error);
+ * proportional to amount[k] >= 0. Fails with CVTM_ERROR_ARGUMENT if all amounts are zero. */
+cvtm_status cvtm_classes_share(const double *amount, int classes, int64_t count, int64_t *start,
+                               cvtm_error *error);
 
-/* Places the sites (host, 2 * start[classes]) of a share as above. `start` must be that of
- * cvtm_classes_share. The same seed gives the same bits for any number of threads. Device memory:
- * that of cvtm_cvt_create for all sites, and for each class about 150 bytes a site and 4 a pixel.
- */
+/* Places the sites (host, 2 * start[classes]); those of class k are start[k] .. start[k + 1) - 1.
+ * intensity[k]: width * height floats >= 0, finite, proportional to s_k, and not all zero if the
+ * class has sites. The start is a tessellation of each class alone. The same seed gives the same
+ * bits for any number of threads. Device memory: that of cvtm_cvt_create for all sites, and as much
+ * again for the sites and pixels of the classes. */
 cvtm_status cvtm_classes_solve(cvtm_device *device, cvtm_domain domain,
                                const float *const *intensity, int classes, const int64_t *start,
                                const cvtm_classes_options *options, double *sites,

@@ -85,6 +85,12 @@ void cvtm_density_defaults(cvtm_density_options *options);
 cvtm_status cvtm_tone_from_image(const cvtm_image *image, const cvtm_density_options *options,
                                  const char *name, float **tone, cvtm_error *error);
 
+/* The colours that a drawing by inks shows: each of image->rgb as the tone, by black, white,
+ * contrast and gamma, but without invert. *rgb: three planes of width * height floats in [0, 1],
+ * malloc'd. An image without colours is CVTM_ERROR_INPUT. */
+cvtm_status cvtm_colours_from_image(const cvtm_image *image, const cvtm_density_options *options,
+                                    const char *name, float **rgb, cvtm_error *error);
+
 /* tone = 1 - Y for pictures (Y if invert); data is taken as it is (its maximum minus it
  * if invert). *density: width * height floats, malloc'd. Negative, NaN or infinite values and a
  * density that is zero everywhere are CVTM_ERROR_INPUT with the pixel or the remedy (an

@@ -284,3 +284,21 @@ cvtm_status cvtm_tone_from_image(const cvtm_image *image, const cvtm_density_opt
   *tone = made;
   return CVTM_OK;
 }
+
+cvtm_status cvtm_colours_from_image(const cvtm_image *image, const cvtm_density_options *options,
+                                    const char *name, float **rgb, cvtm_error *error) {
+  const size_t count = 3 * (size_t)image->width * (size_t)image->height;
+  conversion c = choose_conversion(image, options, 1);
+  *rgb = NULL;
+  if (image->rgb == NULL)
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: data has no colours", name);
+  float *made = malloc(count * sizeof *made);
+  if (made == NULL)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory for %d x %d pixels", name,
+                     image->width, image->height);
+  c.reversed = 1;
+#pragma omp parallel for schedule(static) if (count >= 64 * BLOCK)
+  for (size_t i = 0; i < count; ++i) made[i] = (float)(1 - tone_of((double)image->rgb[i], &c));
+  *rgb = made;
+  return CVTM_OK;
+}

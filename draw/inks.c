@@ -9,7 +9,7 @@
 
 void cvtm_inks_cmyk(cvtm_inks *inks) {
   static const unsigned char process[4][3] = {
-      {0, 174, 239}, {236, 0, 140}, {255, 242, 0}, {35, 31, 32}};
+      {0, 174, 239}, {236, 0, 140}, {255, 242, 0}, {0, 0, 0}};
   inks->count = 4;
   for (int k = 0; k < 4; ++k)
     for (int c = 0; c < 3; ++c) inks->colour[k][c] = cvtm_srgb_to_linear(process[k][c] / 255.0);
@@ -33,7 +33,7 @@ static void find_metric(const double rgb[3], double metric[3][3]) {
   static const double lab[3][3] = {{0.2104542553, 0.7936177850, -0.0040720468},
                                    {1.9779984951, -2.4285922050, 0.4505937099},
                                    {0.0259040371, 0.7827717662, -0.8086757660}};
-  const double lightened = 0.01;
+  const double lightened = 0.03;
   double jacobian[3][3] = {{0}};
   for (int i = 0; i < 3; ++i) {
     double response = lightened;
@@ -56,29 +56,81 @@ static double product(double metric[3][3], const double a[3], const double b[3])
   return sum;
 }
 
-/* Minimises by one coverage after the other: the colour is linear in each, so that each minimum is
- * that of a parabola. */
+static double square(double x) { return x * x; }
+
+/* cost[k]: how much dots of ink k vary the lightness around a colour. */
+static void find_costs(const cvtm_inks *inks, const double rgb[3], double *cost) {
+  const double lightness = cvtm_oklab_of_linear(rgb).l;
+  for (int k = 0; k < inks->count; ++k)
+    cost[k] = square(cvtm_oklab_of_linear(inks->colour[k]).l - lightness);
+}
+
+/* The colour is linear in the coverage of ink k: colour = without - coverage * slope. Returns the
+ * product of slope and without - rgb in the metric, and the square of slope. */
+static double parabola_of(const cvtm_inks *inks, const double rgb[3], double metric[3][3], int k,
+                          double *coverage, double *square_of_slope) {
+  double without[3], slope[3], rest[3];
+  const double kept = coverage[k];
+  coverage[k] = 0;
+  cvtm_inks_mix(inks, coverage, without);
+  coverage[k] = kept;
+  for (int c = 0; c < 3; ++c) {
+    slope[c] = without[c] * (1 - inks->colour[k][c]);
+    rest[c] = without[c] - rgb[c];
+  }
+  *square_of_slope = product(metric, slope, slope);
+  return product(metric, slope, rest);
+}
+
+static double share_of(double coverage) { return fmin(fmax(coverage, 0), 1); }
+
+/* Minimises by one coverage after the other: each minimum is that of a parabola. */
 static void separate_colour(const cvtm_inks *inks, const double rgb[3], double *coverage) {
   enum { SWEEPS = 400 };
-  const double ink_cost = 1e-3, close = 1e-5;
-  double metric[3][3], largest = 1;
+  const double variation_weight = 0.02, ink_weight = 5e-4, close = 1e-5;
+  double metric[3][3], cost[CVTM_INKS_MAX], largest = 1;
   find_metric(rgb, metric);
+  find_costs(inks, rgb, cost);
   for (int k = 0; k < inks->count; ++k) coverage[k] = 0;
   for (int sweep = 0; sweep < SWEEPS && largest > close; ++sweep) {
     largest = 0;
     for (int k = 0; k < inks->count; ++k) {
-      double without[3], slope[3], rest[3];
+      double steep;
       const double before = coverage[k];
-      coverage[k] = 0;
-      cvtm_inks_mix(inks, coverage, without);
-      for (int c = 0; c < 3; ++c) {
-        slope[c] = without[c] * (1 - inks->colour[k][c]);
-        rest[c] = without[c] - rgb[c];
-      }
-      const double best = product(metric, slope, rest) / (product(metric, slope, slope) + ink_cost);
-      coverage[k] = fmin(fmax(best, 0), 1);
+      const double slope = parabola_of(inks, rgb, metric, k, coverage, &steep);
+      coverage[k] = share_of((slope - 0.5 * variation_weight * cost[k]) / (steep + ink_weight));
       largest = fmax(largest, fabs(coverage[k] - before));
     }
+  }
+}
+
+/* The same with the weighted squares of changes as costs. */
+static void adjust_colour(const cvtm_inks *inks, const double rgb[3], const double *first,
+                          double *coverage) {
+  enum { SWEEPS = 8 };
+  const double change_weight = 0.005, none = 1e-3;
+  double metric[3][3];
+  find_metric(rgb, metric);
+  for (int k = 0; k < inks->count; ++k) coverage[k] = first[k];
+  for (int sweep = 0; sweep < SWEEPS; ++sweep)
+    for (int k = 0; k < inks->count; ++k) {
+      double steep;
+      if (first[k] < none) continue;
+      const double weight = change_weight / first[k];
+      const double slope = parabola_of(inks, rgb, metric, k, coverage, &steep);
+      coverage[k] = share_of((slope + weight * first[k]) / (steep + weight));
+    }
+}
+
+void cvtm_inks_adjust(const cvtm_inks *inks, const float *rgb, int64_t pixels, float *const *first,
+                      float *const *adjusted) {
+#pragma omp parallel for schedule(dynamic, 4096)
+  for (int64_t p = 0; p < pixels; ++p) {
+    const double colour[3] = {(double)rgb[p], (double)rgb[pixels + p], (double)rgb[2 * pixels + p]};
+    double before[CVTM_INKS_MAX], after[CVTM_INKS_MAX];
+    for (int k = 0; k < inks->count; ++k) before[k] = (double)first[k][p];
+    adjust_colour(inks, colour, before, after);
+    for (int k = 0; k < inks->count; ++k) adjusted[k][p] = (float)after[k];
   }
 }
 

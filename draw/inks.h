@@ -14,7 +14,7 @@ typedef struct cvtm_inks {
   double colour[CVTM_INKS_MAX][3]; /* of paper that the ink covers */
 } cvtm_inks;
 
-/* Process cyan, magenta, yellow and black. */
+/* Process cyan (#00aeef), magenta (#ec008c) and yellow (#fff200), and black (#000000). */
 void cvtm_inks_cmyk(cvtm_inks *inks);
 
 /* The mean colour of paper that ink k covers to the share coverage[k]: the Neugebauer equations
@@ -25,11 +25,19 @@ void cvtm_inks_mix(const cvtm_inks *inks, const double *coverage, double rgb[3])
 
 /* The inverse: coverage[k] (count pixels each, of the caller) such that the mixed colour comes
  * nearest to rgb (three planes of `pixels` floats, clamped to [0, 1]), by OKLab's metric at the
- * wanted colour; of coverages that give a colour equally well those with the least sum of squares.
- * Black ink thus takes the place of grey mixed from others, the more the darker the colour is.
- * Coverages are computed for a cube of colours and interpolated. */
+ * wanted colour; of coverages that give a colour nearly as well those of inks that differ least
+ * from it in lightness (the minimal brightness variation criterion of Shaked, Arad, Fitzhugh &
+ * Sobel 1996), and then those of least ink. So greys are mixed from coloured inks where they are
+ * light, and black ink takes their place the more the darker they are. Coverages are computed for a
+ * cube of colours and interpolated. */
 cvtm_status cvtm_inks_separate(const cvtm_inks *inks, const float *rgb, int64_t pixels,
                                float *const *coverage, cvtm_error *error);
+
+/* Coverages whose mixed colour comes nearer to rgb than that of `first`, and which lie near
+ * `first`: the squares of changes count more the smaller the coverage is, and an ink that is not
+ * there is not added. Planes as above; `adjusted` may not be `first`. */
+void cvtm_inks_adjust(const cvtm_inks *inks, const float *rgb, int64_t pixels, float *const *first,
+                      float *const *adjusted);
 
 /* Chooses `count` inks for a picture. A colour made by dots of one ink lies on the line from white
  * to the ink; so each colour of the picture is continued on that line as far as colours go, and

@@ -77,6 +77,17 @@ static int blur(const gaussian *g, float *image, float *other, int width, int he
   return !failed;
 }
 
+cvtm_status cvtm_plane_blur(float *plane, int width, int height, double sigma, cvtm_error *error) {
+  gaussian g = {0, NULL};
+  float *other = malloc((size_t)width * (size_t)height * sizeof *other);
+  const int good =
+      other != NULL && make_gaussian(sigma, &g) && blur(&g, plane, other, width, height);
+  free(g.weight);
+  free(other);
+  if (good) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory to blur %d x %d pixels", width, height);
+}
+
 /* What is compared: the blurred pictures, and the local means of these, their squares and their
  * product. */
 typedef struct comparison {

@@ -18,4 +18,8 @@ typedef struct cvtm_likeness {
 cvtm_status cvtm_likeness_measure(const float *drawing, const float *picture, int width, int height,
                                   double sigma, cvtm_likeness *likeness, cvtm_error *error);
 
+/* Blurs width * height values in place by a Gaussian of standard deviation `sigma` pixels; they are
+ * mirrored at the border. */
+cvtm_status cvtm_plane_blur(float *plane, int width, int height, double sigma, cvtm_error *error);
+
 #endif

@@ -79,6 +79,10 @@ cvtm_status cvtm_points_write(const char *path, const double *points, int64_t co
 /* The same; `extension` names the format, whatever that of the path. */
 cvtm_status cvtm_points_write_as(const char *extension, const char *path, const double *points,
                                  int64_t count, cvtm_error *error);
+/* Points of which those of class k are start[k] .. start[k + 1) - 1, with a third column, the
+ * number k + 1 of the class. CSV (header x,y,class) and NPY (n x 3). */
+cvtm_status cvtm_points_write_classes(const char *extension, const char *path, const double *points,
+                                      const int64_t *start, int classes, cvtm_error *error);
 /* points is malloc'd: 2 * count. An empty list is an error. */
 cvtm_status cvtm_points_read(const char *path, double **points, int64_t *count, cvtm_error *error);
 /* The same from memory; `name` is used in messages. */

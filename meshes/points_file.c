@@ -66,6 +66,57 @@ cvtm_status cvtm_points_write_as(const char *extension, const char *path, const 
   return cvtm_output_commit(output, error);
 }
 
+/* ---- points of several classes ---- */
+
+/* Points of which those of class k are start[k] .. start[k + 1) - 1. */
+typedef struct classed_points {
+  const double *points;
+  const int64_t *start;
+  int classes;
+} classed_points;
+
+static int class_of(const classed_points *c, int64_t i) {
+  int k = 0;
+  while (k + 1 < c->classes && i >= c->start[k + 1]) ++k;
+  return k + 1;
+}
+
+static char *classed_line(char *to, const void *context, int64_t i) {
+  const classed_points *c = context;
+  to = cvtm_text_word(cvtm_text_point(to, ',', c->points + 2 * i), ",");
+  return cvtm_text_word(cvtm_text_integer(to, class_of(c, i)), "\n");
+}
+
+static cvtm_status write_classed_npy(const char *path, const classed_points *c, cvtm_error *error) {
+  const int64_t count = c->start[c->classes], shape[2] = {count, 3};
+  double *rows = malloc((3 * (size_t)count + 1) * sizeof *rows);
+  if (rows == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  for (int64_t i = 0; i < count; ++i) {
+    memcpy(rows + 3 * i, c->points + 2 * i, 2 * sizeof *rows);
+    rows[3 * i + 2] = class_of(c, i);
+  }
+  const cvtm_status status = cvtm_npy_write(path, 'f', 8, 2, shape, rows, error);
+  free(rows);
+  return status;
+}
+
+cvtm_status cvtm_points_write_classes(const char *extension, const char *path, const double *points,
+                                      const int64_t *start, int classes, cvtm_error *error) {
+  const format f = name_format(extension);
+  const classed_points c = {points, start, classes};
+  if (f != CSV && f != NPY)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: points of several classes go to csv or npy",
+                     path);
+  if (f == NPY) return write_classed_npy(path, &c, error);
+  cvtm_output *output;
+  cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status != CVTM_OK) return status;
+  FILE *file = cvtm_output_stream(output);
+  fputs("x,y,class\n", file);
+  cvtm_write_items(file, start[classes], CVTM_TEXT_POINT + CVTM_TEXT_INTEGER + 3, classed_line, &c);
+  return cvtm_output_commit(output, error);
+}
+
 /* ---- reading ---- */
 
 typedef struct table {

@@ -17,6 +17,7 @@ typedef struct cvtm_page {
   double width, height;    /* mm */
   double scale, left, top; /* mm per pixel; mm */
   double clip[4];          /* mm */
+  int in_pixels;           /* all lengths are pixels instead; for SVG alone */
 } cvtm_page;
 
 /* Centres the picture inside the margins. fill: nonzero: it covers all that lies inside the margins

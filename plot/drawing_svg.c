@@ -16,8 +16,8 @@ static void write_header(FILE *file, const cvtm_page *page) {
       "<svg xmlns=\"http://www.w3.org/2000/svg\" "
       "xmlns:inkscape=\"http://www.inkscape.org/namespaces/inkscape\"",
       file);
-  put_attribute(file, "width", page->width, "mm");
-  put_attribute(file, "height", page->height, "mm");
+  put_attribute(file, "width", page->width, page->in_pixels ? "" : "mm");
+  put_attribute(file, "height", page->height, page->in_pixels ? "" : "mm");
   fputs(" viewBox=\"0 0 ", file);
   cvtm_put_fixed(file, page->width);
   fputc(' ', file);

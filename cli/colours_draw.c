@@ -1,0 +1,348 @@
+/* The sizes of the dots of several inks, the comparison with the picture, and the drawing as PNG.
+ */
+#include "base/srgb.h"
+#include "cli/colours.h"
+#include "density/density.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Dots of different inks overlap less than those of the model of cvtm_inks_mix, because they are
+ * spaced, so the drawing would be too dark. Each round renders the drawing, and changes the light
+ * that is asked to be absorbed in the ratio in which too little or too much is; so white stays
+ * white. */
+enum { ROUNDS = 4 };
+static const double blur_of_correction = 2 /* spacings */, largest_correction = 2;
+
+typedef struct pen_cells {
+  cvtm_mesh mesh;
+  cvtm_cells cells;
+} pen_cells;
+
+/* The state of one cli_colours_draw. Planes of the grid are coarser than the picture by `side`;
+ * those of the canvas are finer than the grid by `fine`. */
+typedef struct colour_drawing {
+  const cli_options *options;
+  cli_colours *c;
+  const double *sites;
+  const cvtm_cells *all;
+  pen_cells pen[CVTM_INKS_MAX];
+  double spacing;
+  int side, fine, width, height;
+  float *canvas;     /* 3 planes */
+  float *drawn;      /* 3 planes of the grid */
+  float *wanted;     /* the picture, or what the inks can give of it: 3 planes of the grid */
+  float *correction; /* of what is absorbed, a factor: 3 planes of the grid */
+  float *possible;   /* 3 planes of the picture: what the inks can give of it */
+  float *asked;      /* the same with the correction */
+  float *coverage[CVTM_INKS_MAX]; /* with the correction */
+} colour_drawing;
+
+static cvtm_status no_memory(cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory to draw in several colours");
+}
+
+static int64_t count_of(const cli_colours *c, int k) { return c->start[k + 1] - c->start[k]; }
+
+/* --- the grids --- */
+
+/* A pixel of the grid is a third of the spacing wide; one of the canvas about an eighth, but the
+ * canvas has no more than so many pixels unless the picture has. */
+static void choose_grids(colour_drawing *d) {
+  const cvtm_domain domain = d->c->domain;
+  const double most = 1.6e7, area = (double)domain.width * domain.height;
+  d->spacing = sqrt(area / (double)d->c->start[d->c->count]);
+  d->side = (int)fmax(d->spacing / 3, 1);
+  d->width = (domain.width + d->side - 1) / d->side;
+  d->height = (domain.height + d->side - 1) / d->side;
+  const double wanted = 8 * d->side / d->spacing, possible = d->side * sqrt(most / area);
+  d->fine = (int)fmax(fmin(ceil(wanted), floor(possible)), 1);
+}
+
+static cvtm_status allocate(colour_drawing *d, cvtm_error *error) {
+  const size_t grid = 3 * (size_t)d->width * (size_t)d->height;
+  const size_t pixels = 3 * (size_t)d->c->domain.width * (size_t)d->c->domain.height;
+  const cvtm_domain canvas = cvtm_canvas_of(d->c->domain, (double)d->fine / d->side);
+  d->canvas = malloc(3 * (size_t)canvas.width * (size_t)canvas.height * sizeof *d->canvas);
+  d->drawn = malloc(grid * sizeof *d->drawn);
+  d->wanted = malloc(grid * sizeof *d->wanted);
+  d->correction = malloc(grid * sizeof *d->correction);
+  d->possible = malloc(pixels * sizeof *d->possible);
+  d->asked = malloc(pixels * sizeof *d->asked);
+  d->c->radius = malloc((size_t)d->c->start[d->c->count] * sizeof *d->c->radius);
+  for (int k = 0; k < d->c->count; ++k) {
+    const size_t bytes = pixels / 3 * sizeof *d->coverage[k];
+    d->coverage[k] = malloc(bytes);
+    if (d->coverage[k] == NULL) return no_memory(error);
+    memcpy(d->coverage[k], d->c->coverage[k], bytes);
+  }
+  return d->canvas && d->drawn && d->wanted && d->correction && d->possible && d->asked &&
+                 d->c->radius
+             ? CVTM_OK
+             : no_memory(error);
+}
+
+static void release(colour_drawing *d) {
+  for (int k = 0; k < d->c->count; ++k) {
+    cvtm_cells_free(&d->pen[k].cells);
+    cvtm_mesh_free(&d->pen[k].mesh);
+  }
+  for (int k = 0; k < d->c->count; ++k) free(d->coverage[k]);
+  free(d->canvas);
+  free(d->drawn);
+  free(d->wanted);
+  free(d->correction);
+  free(d->possible);
+  free(d->asked);
+}
+
+static cvtm_status make_cells(colour_drawing *d, cvtm_error *error) {
+  cvtm_status status = CVTM_OK;
+  for (int k = 0; status == CVTM_OK && k < d->c->count; ++k) {
+    pen_cells *pen = &d->pen[k];
+    if (count_of(d->c, k) == 0) continue;
+    status = cvtm_delaunay(d->sites + 2 * d->c->start[k], count_of(d->c, k), &pen->mesh, error);
+    if (status == CVTM_OK) status = cvtm_cells_create(&pen->mesh, d->c->domain, &pen->cells, error);
+  }
+  return status;
+}
+
+static void shrink_planes(const float *from, int width, int height, int side, float *to) {
+  const int64_t pixels = (int64_t)width * height;
+  const int64_t small = (int64_t)((width + side - 1) / side) * ((height + side - 1) / side);
+  for (int c = 0; c < 3; ++c)
+    cvtm_plane_shrink(from + c * pixels, width, height, side, to + c * small);
+}
+
+/* Shrinks a picture to the grid. */
+static void shrink_picture(const colour_drawing *d, const float *from, float *to) {
+  shrink_planes(from, d->c->domain.width, d->c->domain.height, d->side, to);
+}
+
+static cvtm_status blur_planes(const colour_drawing *d, float *planes, cvtm_error *error) {
+  const int64_t grid = (int64_t)d->width * d->height;
+  const double sigma = blur_of_correction * d->spacing / d->side;
+  cvtm_status status = CVTM_OK;
+  for (int c = 0; status == CVTM_OK && c < 3; ++c)
+    status = cvtm_plane_blur(planes + c * grid, d->width, d->height, sigma, error);
+  return status;
+}
+
+/* --- sizes --- */
+
+static cli_options options_of_pen(const colour_drawing *d, int k) {
+  cli_options own = *d->options;
+  if (d->c->pens.size[k][0] != '\0') own.dot_size = d->c->pens.size[k];
+  return own;
+}
+
+/* True if the dots of each pen have one given size, which no correction changes. */
+static int sizes_are_given(const colour_drawing *d) {
+  for (int k = 0; k < d->c->count; ++k) {
+    const cli_options own = options_of_pen(d, k);
+    if (own.dot_size == NULL || cli_dot_ratio(&own) < 1) return 0;
+  }
+  return 1;
+}
+
+/* Sizes the dots of pen k by its coverage. measures: also compares them with it. */
+static cvtm_status size_pen(colour_drawing *d, int k, int measures, cvtm_error *error) {
+  cli_colours *c = d->c;
+  cli_options own = options_of_pen(d, k);
+  const cli_stipples_source source = {c->domain, d->coverage[k], NULL, &d->pen[k].mesh,
+                                      &d->pen[k].cells};
+  cli_stipples dots;
+  own.quiet |= !measures;
+  if (!measures) own.report = NULL;
+  if (!measures) own.json = 0;
+  const cvtm_status status = cli_stipples_make(&own, &source, &dots, error);
+  if (status != CVTM_OK) return status;
+  memcpy(c->radius + c->start[k], dots.radius, (size_t)count_of(c, k) * sizeof *dots.radius);
+  c->figures[k].likeness = dots.likeness;
+  c->figures[k].smallest = dots.smallest;
+  c->figures[k].largest = dots.largest;
+  c->is_measured = dots.is_measured;
+  cli_stipples_free(&dots);
+  return CVTM_OK;
+}
+
+static cvtm_status size_dots(colour_drawing *d, int measures, cvtm_error *error) {
+  cvtm_status status = CVTM_OK;
+  for (int k = 0; status == CVTM_OK && k < d->c->count; ++k)
+    if (count_of(d->c, k) > 0) status = size_pen(d, k, measures, error);
+  if (status == CVTM_OK && !d->options->overlap)
+    cli_stipples_separate(d->c->domain, d->sites, d->all, d->c->radius);
+  return status;
+}
+
+/* Renders the dots into d->drawn. */
+static cvtm_status render(colour_drawing *d, cvtm_error *error) {
+  cli_colours *c = d->c;
+  const double scale = (double)d->fine / d->side;
+  const cvtm_domain canvas = cvtm_canvas_of(c->domain, scale);
+  double drawn[CVTM_INKS_MAX];
+  const cvtm_status status = cvtm_ink_drawing_render(&c->pens.inks, c->domain, scale, d->sites,
+                                                     c->radius, c->start, d->canvas, drawn, error);
+  if (status != CVTM_OK) return status;
+  for (int k = 0; k < c->count; ++k) c->figures[k].drawn = drawn[k];
+  shrink_planes(d->canvas, canvas.width, canvas.height, d->fine, d->drawn);
+  return CVTM_OK;
+}
+
+/* --- the correction --- */
+
+/* What the inks can give of the picture, by the model of cvtm_inks_mix. */
+static void find_possible(colour_drawing *d) {
+  const cli_colours *c = d->c;
+  const int64_t pixels = (int64_t)c->domain.width * c->domain.height;
+#pragma omp parallel for schedule(static)
+  for (int64_t p = 0; p < pixels; ++p) {
+    double coverage[CVTM_INKS_MAX], rgb[3];
+    for (int k = 0; k < c->count; ++k) coverage[k] = (double)c->coverage[k][p];
+    cvtm_inks_mix(&c->pens.inks, coverage, rgb);
+    for (int i = 0; i < 3; ++i) d->possible[i * pixels + p] = (float)rgb[i];
+  }
+}
+
+/* The value of a plane of the grid at a place of the picture: bilinear between pixel centres. */
+static double value_at(const colour_drawing *d, const float *plane, double x, double y) {
+  const double u = fmin(fmax(x / d->side - 0.5, 0), d->width - 1);
+  const double v = fmin(fmax(y / d->side - 0.5, 0), d->height - 1);
+  const int i = (int)u, j = (int)v;
+  const int right = i + 1 < d->width ? i + 1 : i, below = j + 1 < d->height ? j + 1 : j;
+  const float *row = plane + (int64_t)j * d->width, *next = plane + (int64_t)below * d->width;
+  const double s = u - i, t = v - j;
+  return (1 - t) * ((1 - s) * (double)row[i] + s * (double)row[right]) +
+         t * ((1 - s) * (double)next[i] + s * (double)next[right]);
+}
+
+static void set_asked(colour_drawing *d) {
+  const cvtm_domain domain = d->c->domain;
+  const int64_t pixels = (int64_t)domain.width * domain.height;
+  const int64_t grid = (int64_t)d->width * d->height;
+#pragma omp parallel for schedule(static)
+  for (int64_t p = 0; p < pixels; ++p) {
+    const double x = (double)(p % domain.width) + 0.5, y = (double)(p / domain.width) + 0.5;
+    for (int c = 0; c < 3; ++c) {
+      const double absorbed =
+          (1 - (double)d->possible[c * pixels + p]) * value_at(d, d->correction + c * grid, x, y);
+      d->asked[c * pixels + p] = (float)fmax(1 - absorbed, 0);
+    }
+  }
+}
+
+static void start_correction(colour_drawing *d) {
+  const int64_t values = 3 * (int64_t)d->width * d->height;
+  for (int64_t i = 0; i < values; ++i) d->correction[i] = 1;
+}
+
+static void update_correction(colour_drawing *d) {
+  const double least = 0.005; /* of what is absorbed */
+  const int64_t values = 3 * (int64_t)d->width * d->height;
+  for (int64_t i = 0; i < values; ++i) {
+    const double wanted = 1 - (double)d->wanted[i], drawn = 1 - (double)d->drawn[i];
+    const double factor = (double)d->correction[i] * (wanted + least) / (drawn + least);
+    d->correction[i] = (float)fmin(fmax(factor, 1 / largest_correction), largest_correction);
+  }
+}
+
+static cvtm_status correct(colour_drawing *d, cvtm_error *error) {
+  const int64_t pixels = (int64_t)d->c->domain.width * d->c->domain.height;
+  cvtm_status status = render(d, error);
+  if (status == CVTM_OK) status = blur_planes(d, d->drawn, error);
+  if (status != CVTM_OK) return status;
+  shrink_picture(d, d->possible, d->wanted);
+  status = blur_planes(d, d->wanted, error);
+  if (status != CVTM_OK) return status;
+  update_correction(d);
+  set_asked(d);
+  cvtm_inks_adjust(&d->c->pens.inks, d->asked, pixels, d->c->coverage, d->coverage);
+  return CVTM_OK;
+}
+
+/* --- the whole --- */
+
+/* Compares the drawing with the picture: d->drawn must be rendered. */
+static cvtm_status measure(colour_drawing *d, cvtm_error *error) {
+  cli_colours *c = d->c;
+  const double sigma = 1.5 * d->spacing / d->side;
+  c->blur = 1.5 * d->spacing;
+  shrink_picture(d, c->rgb, d->wanted);
+  cvtm_status status = cvtm_colour_likeness_measure(d->drawn, d->wanted, d->width, d->height, sigma,
+                                                    &c->reached, error);
+  if (status != CVTM_OK) return status;
+  shrink_picture(d, c->rgb, d->wanted);
+  shrink_picture(d, d->possible, d->drawn);
+  return cvtm_colour_likeness_measure(d->drawn, d->wanted, d->width, d->height, sigma, &c->possible,
+                                      error);
+}
+
+static void find_asked(const colour_drawing *d) {
+  cli_colours *c = d->c;
+  const int64_t pixels = (int64_t)c->domain.width * c->domain.height;
+  for (int k = 0; k < c->count; ++k) {
+    double sum = 0;
+    for (int64_t p = 0; p < pixels; ++p) sum += (double)d->coverage[k][p];
+    c->figures[k].asked = sum / (double)pixels;
+  }
+}
+
+cvtm_status cli_colours_draw(const cli_options *options, cli_colours *c, const double *sites,
+                             const cvtm_cells *cells, cvtm_error *error) {
+  colour_drawing d = {.options = options, .c = c, .sites = sites, .all = cells};
+  choose_grids(&d);
+  cvtm_status status = allocate(&d, error);
+  if (status == CVTM_OK) status = make_cells(&d, error);
+  if (status == CVTM_OK) {
+    find_possible(&d);
+    start_correction(&d);
+  }
+  const int rounds = sizes_are_given(&d) ? 0 : ROUNDS;
+  for (int round = 0; status == CVTM_OK && round < rounds; ++round) {
+    status = size_dots(&d, 0, error);
+    if (status == CVTM_OK) status = correct(&d, error);
+  }
+  if (status == CVTM_OK) status = size_dots(&d, 1, error);
+  if (status == CVTM_OK) status = render(&d, error);
+  if (status == CVTM_OK) find_asked(&d);
+  if (status == CVTM_OK && c->is_measured) status = measure(&d, error);
+  release(&d);
+  return status;
+}
+
+/* --- PNG --- */
+
+static void encode(const float *rgb, int64_t pixels, unsigned char *bytes) {
+#pragma omp parallel for schedule(static)
+  for (int64_t p = 0; p < pixels; ++p)
+    for (int c = 0; c < 3; ++c) {
+      const double light = fmin(fmax((double)rgb[c * pixels + p], 0), 1);
+      bytes[3 * p + c] = (unsigned char)lround(255 * cvtm_linear_to_srgb(light));
+    }
+}
+
+cvtm_status cli_colours_picture(const cli_colours *c, const double *sites, int64_t long_side,
+                                const char *path, cvtm_error *error) {
+  const double longer = fmax(c->domain.width, c->domain.height);
+  const double sites_along =
+      longer * sqrt((double)c->start[c->count] / ((double)c->domain.width * c->domain.height));
+  const double chosen = fmin(fmax(10 * sites_along, 1600), 2048);
+  const double scale = (long_side > 0 ? (double)long_side : chosen) / longer;
+  const cvtm_domain canvas = cvtm_canvas_of(c->domain, scale);
+  const size_t pixels = (size_t)canvas.width * (size_t)canvas.height;
+  double drawn[CVTM_INKS_MAX];
+  float *rgb = malloc(3 * pixels * sizeof *rgb);
+  unsigned char *bytes = malloc(3 * pixels);
+  cvtm_status status = rgb != NULL && bytes != NULL ? CVTM_OK : no_memory(error);
+  if (status == CVTM_OK)
+    status = cvtm_ink_drawing_render(&c->pens.inks, c->domain, scale, sites, c->radius, c->start,
+                                     rgb, drawn, error);
+  if (status == CVTM_OK) {
+    encode(rgb, (int64_t)pixels, bytes);
+    status = cvtm_png_write(path, canvas.width, canvas.height, 3, bytes, error);
+  }
+  free(rgb);
+  free(bytes);
+  return status;
+}

@@ -1,0 +1,242 @@
+"""Drawings in several colours. The SVG is rendered here by itself, with inks that multiply in linear
+light, blurred, and compared with the picture in OKLab."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+from conftest import EXAMPLES
+
+SIDE, SAMPLES = 96, 6
+INKSCAPE = "{http://www.inkscape.org/namespaces/inkscape}"
+PENS = "# three pens\nsky & sea = #0090e0\nrose = #f02080\n\nink black = #101010 1.5,4\n"
+FEW = ("-n", 600, "--iterations", 30)
+
+
+def linear(encoded):
+    encoded = np.asarray(encoded, float)
+    return np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055)**2.4)
+
+
+def oklab(rgb):
+    """Ottosson 2020, from linear light."""
+    lms = np.cbrt(rgb @ np.array([[0.4122214708, 0.5363325363, 0.0514459929],
+                                  [0.2119034982, 0.6806995451, 0.1073969566],
+                                  [0.0883024619, 0.2817188376, 0.6299787005]]).T)
+    return lms @ np.array([[0.2104542553, 0.7936177850, -0.0040720468],
+                           [1.9779984951, -2.4285922050, 0.4505937099],
+                           [0.0259040371, 0.7827717662, -0.8086757660]]).T
+
+
+def photograph():
+    """A picture of smooth colours, 8 bits."""
+    y, x = (np.mgrid[:SIDE, :SIDE] + 0.5) / SIDE
+    waves = [0.6 + 0.25 * np.sin(5 * x + 2 * y), 0.55 + 0.25 * np.cos(4 * y - x),
+             0.6 + 0.25 * np.sin(6 * x * y + 1)]
+    return (255 * np.stack(waves, -1)).round().astype(np.uint8)
+
+
+def ppm(picture):
+    return b"P6 %d %d 255\n" % picture.shape[1::-1] + picture.tobytes()
+
+
+@pytest.fixture
+def picture(cvtmesh):
+    cvtmesh.file("a.ppm", ppm(photograph()))
+    return "a.ppm"
+
+
+def layers_of(path):
+    root = ElementTree.parse(path).getroot()
+    return root, [layer for layer in root if layer.get(INKSCAPE + "groupmode") == "layer"]
+
+
+def dots_of(layer):
+    return np.array([[float(dot.get(name)) for name in ("cx", "cy", "r")] for dot in layer])
+
+
+def colour_of(layer):
+    text = layer.get("fill")
+    return linear([int(text[k:k + 2], 16) / 255 for k in (1, 3, 5)])
+
+
+def covered(dots):
+    plane = np.zeros((SIDE * SAMPLES, SIDE * SAMPLES), bool)
+    for x, y, r in dots * SAMPLES:
+        x0, y0 = max(int(x - r), 0), max(int(y - r), 0)
+        part = plane[y0:int(y + r) + 2, x0:int(x + r) + 2]
+        dy, dx = np.ogrid[y0:y0 + part.shape[0], x0:x0 + part.shape[1]]
+        part |= (dx + 0.5 - x)**2 + (dy + 0.5 - y)**2 < r * r
+    return plane
+
+
+def render(path):
+    """Linear light of the pixels of the picture, and the coverage by each ink."""
+    fine, shares = np.ones((SIDE * SAMPLES, SIDE * SAMPLES, 3)), []
+    for layer in layers_of(path)[1]:
+        plane = covered(dots_of(layer)) if len(layer) else np.zeros(fine.shape[:2], bool)
+        fine[plane] *= colour_of(layer)
+        shares.append(plane.mean())
+    return fine.reshape(SIDE, SAMPLES, SIDE, SAMPLES, 3).mean((1, 3)), shares
+
+
+def blurred(image, sigma):
+    reach = int(4 * sigma) + 1
+    weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma)**2)
+    weights /= weights.sum()
+    for axis in (0, 1):
+        edges = [(reach, reach) if k == axis else (0, 0) for k in range(3)]
+        wide = np.pad(image, edges, "symmetric")
+        image = np.apply_along_axis(np.convolve, axis, wide, weights, "valid")
+    return image
+
+
+@pytest.mark.parametrize("source", [("--colours", "cmyk"), ("--palette", 5)])
+def test_the_drawing_has_the_colours_of_the_picture(cvtmesh, picture, source):
+    report = cvtmesh.report("run", picture, "-n", 2500, *source, "-o", "a.svg", "-o", "a.csv")
+    drawn, shares = render(cvtmesh.path("a.svg"))
+    error = report["colour_error"]
+    a, b = (blurred(image, error["blur"]) for image in (drawn, linear(photograph() / 255)))
+    distance = np.linalg.norm(oklab(a) - oklab(b), axis=-1)
+    assert abs(distance.mean() - error["mean"]) < 0.003
+    assert abs(np.sqrt((distance**2).mean()) - error["rms"]) < 0.004
+    assert error["mean"] < error["of_inks"]["mean"] + 0.01 < 0.04
+    y = (0.2126, 0.7152, 0.0722)
+    assert abs((a @ y).std() / (b @ y).std() - error["contrast"]) < 0.02
+    assert abs(np.corrcoef((a @ y).ravel(), (b @ y).ravel())[0, 1] - error["correlation"]) < 0.003
+    for pen, share in zip(report["pens"], shares, strict=True):
+        assert abs(pen["coverage"] - share) < 0.003
+        assert abs(pen["coverage"] - pen["coverage_asked"]) < 0.02
+    points = np.loadtxt(cvtmesh.path("a.csv"), delimiter=",", skiprows=1)
+    assert points.shape == (2500, 3)
+    assert [pen["sites"] for pen in report["pens"]] == [
+        (points[:, 2] == k + 1).sum() for k in range(len(report["pens"]))]
+
+
+def test_every_class_and_the_union_are_spaced(cvtmesh, picture):
+    report = cvtmesh.report("run", picture, "-n", 2000, "--colours", "cmyk", "-o", "a.npy")
+    assert 1 < report["energy_ratio"] < 1.08
+    for pen in report["pens"]:
+        if pen["sites"] > 100:
+            assert 1 < pen["energy_ratio"] < 1.2
+    points = cvtmesh.array("a.npy")
+    union = np.linalg.norm(points[:, None, :2] - points[None, :, :2], axis=-1)
+    np.fill_diagonal(union, np.inf)
+    spacing = SIDE / np.sqrt(len(points))
+    assert np.quantile(union.min(1), 0.01) > 0.4 * spacing
+
+
+def test_pens_and_their_files(cvtmesh, picture):
+    cvtmesh.file("my.pens", PENS)
+    cvtmesh.file("tool.profile", "up = M5\ndown = M3\npause = M0\npen = T{pen} M6 ({name})\n"
+                 "travel = G0 X{x} Y{y}\ndraw = G1 X{x} Y{y}\n")
+    outputs = [word for end in ("svg", "hpgl", "gcode") for word in ("-o", "a." + end)]
+    report = cvtmesh.report("run", picture, *FEW, "--pens", "my.pens", "--page", "A5", "--order",
+                            "plot", "--gcode", "tool.profile", *outputs, "-o", "a.csv")
+    names = [pen["name"] for pen in report["pens"]]
+    assert names == ["sky & sea", "rose", "ink black"]
+    assert report["order"]["kind"] == "plot"
+    root, layers = layers_of(cvtmesh.path("a.svg"))
+    assert root.get("width") == "148.000mm"
+    assert [layer.get(INKSCAPE + "label") for layer in layers] == [
+        f"{k + 1} {name}" for k, name in enumerate(names)]
+    assert [layer.get("fill") for layer in layers] == ["#0090e0", "#f02080", "#101010"]
+    counts = [len(layer) for layer in layers]
+    assert counts == [pen["sites"] for pen in report["pens"]]
+    diameters = 2 * dots_of(layers[2])[:, 2]
+    assert diameters.min() >= 1.5 - 0.002 and diameters.max() <= 4 + 0.002
+    parts = re.split(r"SP(\d);", cvtmesh.read("a.hpgl").decode())
+    drawn = {int(parts[k]): parts[k + 1].count("PD;") for k in range(1, len(parts), 2)}
+    assert [drawn[k + 1] for k in range(3)] == counts
+    gcode = cvtmesh.read("a.gcode").decode()
+    assert re.findall(r"^T.*", gcode, re.M) == [
+        f"T{k + 1} M6 ({name})" for k, name in enumerate(names)]
+    assert [part.count("M3") for part in re.split(r"^T.*", gcode, flags=re.M)[1:]] == counts
+    assert gcode.count("M0\n") == 2
+
+
+def test_paths_of_each_pen(cvtmesh, picture):
+    cvtmesh.call("run", picture, *FEW, "--colours", "cmyk", "--order", "tsp", "--svg", "path", "-o",
+                 "a.svg", "-o", "a.csv")
+    points = np.loadtxt(cvtmesh.path("a.csv"), delimiter=",", skiprows=1)
+    for k, layer in enumerate(layers_of(cvtmesh.path("a.svg"))[1]):
+        count = (points[:, 2] == k + 1).sum()
+        corners = sum(len(re.findall("[ML]", path.get("d"))) for path in layer)
+        assert corners == (count + 1 if count > 2 else count if count == 2 else 0)
+
+
+def test_size_of_pens_gives_their_numbers(cvtmesh, picture):
+    cvtmesh.file("a.pens", "thin = #0090e0 1\nthick = #d03000 2\n")
+    report = cvtmesh.report("run", picture, "--iterations", 20, "--pens", "a.pens", "-o", "a.svg")
+    for pen, diameter in zip(report["pens"], (1, 2)):
+        assert pen["smallest_dot"] == pen["largest_dot"] == diameter
+        count = pen["coverage_asked"] * SIDE**2 / (np.pi / 4 * diameter**2)
+        assert abs(pen["sites"] / count - 1) < 0.02
+    assert report["points_found"]["from"] == "dot-size"
+
+
+def test_no_dots_overlap(cvtmesh, picture):
+    cvtmesh.call("run", picture, *FEW, "--palette", 4, "--no-overlap", "-o", "a.svg")
+    dots = np.concatenate([dots_of(layer) for layer in layers_of(cvtmesh.path("a.svg"))[1]])
+    gap = np.linalg.norm(dots[:, None, :2] - dots[None, :, :2], axis=-1)
+    gap -= dots[:, None, 2] + dots[None, :, 2]
+    np.fill_diagonal(gap, np.inf)
+    assert gap.min() > -1e-6
+
+
+def test_same_files_for_any_number_of_threads(cvtmesh, picture):
+    for threads in (1, 2):
+        cvtmesh.call("run", picture, *FEW, "--palette", 3, "--threads", threads, "-o",
+                     f"{threads}.svg", "-o", f"{threads}.png", "--picture-size", 300)
+    assert cvtmesh.read("1.svg") == cvtmesh.read("2.svg")
+    assert cvtmesh.read("1.png") == cvtmesh.read("2.png")
+
+
+def test_grey_pictures_and_regions(cvtmesh, picture):
+    report = cvtmesh.report("run", EXAMPLES / "coins.png", *FEW, "--palette", 4, "-o", "a.svg")
+    assert len(report["pens"]) == 1  # black gives all greys
+    mask = np.zeros((SIDE, SIDE), np.uint8)
+    mask[:, :40] = 255
+    cvtmesh.file("m.ppm", ppm(np.repeat(mask[..., None], 3, -1)))
+    cvtmesh.call("run", picture, *FEW, "--colours", "cmyk", "--within", "m.ppm", "-o", "a.npy")
+    assert cvtmesh.array("a.npy")[:, 0].max() <= 40
+
+
+def test_batch(cvtmesh, picture):
+    cvtmesh.file("a.pens", PENS)
+    for k, source in enumerate((("--colours", "cmyk"), ("--pens", "a.pens"), ("--palette", 2))):
+        cvtmesh.call("batch", picture, *FEW, *source, "-o", "{stem}-%d.svg" % k)
+        cvtmesh.call("run", picture, *FEW, *source, "-o", "b.svg")
+        assert cvtmesh.read(f"a-{k}.svg") == cvtmesh.read("b.svg")
+
+
+@pytest.mark.parametrize("text, reason", [
+    ("", "no pens"), ("red #ff0000\n", "line 1"), ("red = ff0000\n", "line 1"),
+    ("\n# c\nred = #ff00\n", "line 3"), ("red = #ff0000 0\n", "line 1"),
+    ("red = #ff0000 2,1\n", "line 1"), ("a = #ff0000\na = #00ff00\n", "line 2"),
+    ("paper = #ffffff\n", "white"), (" = #ff0000\n", "line 1"), (b"\xff = #ff0000\n", "UTF-8"),
+    (b"a\0b = #ff0000\n", "not text"), ("".join(f"p{k} = #0000{k:02x}\n" for k in range(17)), "16")])
+def test_bad_pens(cvtmesh, picture, text, reason):
+    cvtmesh.file("bad.pens", text)
+    cvtmesh.refused("run", picture, *FEW, "--pens", "bad.pens", "-o", "a.svg", code=3,
+                    names=("bad.pens", reason))
+
+
+@pytest.mark.parametrize("words", [
+    ("--palette", 3, "--colours", "cmyk"), ("--palette", 3, "--invert"),
+    ("--palette", 3, "--equal-mass"), ("--palette", 3, "--svg", "cells"),
+    ("--palette", 3, "-o", "a.obj"), ("--palette", 3, "-o", "a.xyz"),
+    ("--palette", 3, "--iterations", 0), ("--palette", 3, "--noise", "blue")])
+def test_what_has_no_colours_is_refused(cvtmesh, picture, words):
+    cvtmesh.refused("run", picture, "-n", 100, "-o", "a.svg", *words, code=2)
+
+
+def test_pictures_without_colours(cvtmesh):
+    cvtmesh.file("d.npy", np.ones((20, 20)))
+    cvtmesh.refused("run", "d.npy", "-n", 100, "--palette", 3, "-o", "a.svg", code=3,
+                    names=("d.npy", "data has no colours"))
+    cvtmesh.file("pale.ppm", ppm(np.full((20, 20, 3), 254, np.uint8)))
+    cvtmesh.refused("run", "pale.ppm", "-n", 100, "--palette", 3, "-o", "a.svg", code=3,
+                    names=("pale.ppm", "needs no ink"))

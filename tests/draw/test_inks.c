@@ -1,0 +1,168 @@
+/* Inks: the mixture against the sum over all overprints, separation, and inks of a picture. */
+#include "draw/ink_drawing.h"
+#include "draw/inks.h"
+#include "draw/oklab.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static double unit(uint64_t *state) {
+  *state = *state * 6364136223846793005U + 1442695040888963407U;
+  return (double)(*state >> 33) / 2147483648.0;
+}
+
+/* The Neugebauer equations as they are written: the shares of all overprints, and their colours. */
+static void mix_overprints(const cvtm_inks *inks, const double *coverage, double rgb[3]) {
+  for (int c = 0; c < 3; ++c) {
+    rgb[c] = 0;
+    for (int overprint = 0; overprint < 1 << inks->count; ++overprint) {
+      double share = 1, colour = 1;
+      for (int k = 0; k < inks->count; ++k) {
+        const int is_there = overprint >> k & 1;
+        share *= is_there ? coverage[k] : 1 - coverage[k];
+        if (is_there) colour *= inks->colour[k][c];
+      }
+      rgb[c] += share * colour;
+    }
+  }
+}
+
+static void test_mixture_is_that_of_neugebauer(void **state) {
+  (void)state;
+  uint64_t seed = 3;
+  cvtm_inks inks;
+  cvtm_inks_cmyk(&inks);
+  for (int round = 0; round < 50; ++round) {
+    double coverage[4], mixed[3], expected[3];
+    for (int k = 0; k < 4; ++k) coverage[k] = unit(&seed);
+    cvtm_inks_mix(&inks, coverage, mixed);
+    mix_overprints(&inks, coverage, expected);
+    for (int c = 0; c < 3; ++c) assert_true(fabs(mixed[c] - expected[c]) < 1e-14);
+  }
+}
+
+static double separation_error(const cvtm_inks *inks, const double rgb[3], double *coverage) {
+  enum { PIXELS = 1 };
+  float planes[3 * PIXELS], share[CVTM_INKS_MAX], *part[CVTM_INKS_MAX];
+  double mixed[3];
+  for (int c = 0; c < 3; ++c) planes[c] = (float)rgb[c];
+  for (int k = 0; k < inks->count; ++k) part[k] = &share[k];
+  assert_int_equal(cvtm_inks_separate(inks, planes, PIXELS, part, NULL), CVTM_OK);
+  for (int k = 0; k < inks->count; ++k) {
+    coverage[k] = (double)share[k];
+    assert_true(share[k] >= 0 && share[k] <= 1);
+  }
+  cvtm_inks_mix(inks, coverage, mixed);
+  return cvtm_oklab_distance(cvtm_oklab_of_linear(mixed), cvtm_oklab_of_linear(rgb));
+}
+
+/* Colours that the inks can give are given; 0.02 is what the eye just sees. */
+static void test_separation_gives_the_colour(void **state) {
+  (void)state;
+  uint64_t seed = 5;
+  double sum = 0;
+  cvtm_inks inks;
+  cvtm_inks_cmyk(&inks);
+  for (int round = 0; round < 40; ++round) {
+    double coverage[4], found[4], rgb[3];
+    for (int k = 0; k < 4; ++k) coverage[k] = k < 3 ? unit(&seed) : 0.5 * unit(&seed);
+    cvtm_inks_mix(&inks, coverage, rgb);
+    const double error = separation_error(&inks, rgb, found);
+    assert_true(error < 0.06);
+    sum += error / 40;
+  }
+  assert_true(sum < 0.02);
+}
+
+static void test_white_needs_no_ink_and_black_little_colour(void **state) {
+  (void)state;
+  const double white[3] = {1, 1, 1}, black[3] = {0, 0, 0}, light[3] = {0.8, 0.8, 0.8};
+  double coverage[4];
+  cvtm_inks inks;
+  cvtm_inks_cmyk(&inks);
+  assert_true(separation_error(&inks, white, coverage) < 1e-6);
+  for (int k = 0; k < 4; ++k) assert_true(coverage[k] < 1e-6);
+  (void)separation_error(&inks, black, coverage);
+  assert_true(coverage[3] > 0.95);
+  assert_true(coverage[0] + coverage[1] + coverage[2] < 0.3);
+  assert_true(separation_error(&inks, light, coverage) < 0.02);
+  assert_true(coverage[3] < 0.02);
+}
+
+/* Of a colour that no ink gives, the nearest is taken: one ink gives its own tints. */
+static void test_one_ink(void **state) {
+  (void)state;
+  const cvtm_inks blue = {1, {{0.1, 0.2, 0.9}}};
+  const double half[3] = {0.55, 0.6, 0.95}, green[3] = {0.1, 0.9, 0.1};
+  double coverage[1];
+  assert_true(separation_error(&blue, half, coverage) < 0.02);
+  assert_true(fabs(coverage[0] - 0.5) < 0.03);
+  assert_true(separation_error(&blue, green, coverage) > 0.2);
+}
+
+enum { SIDE = 30, PIXELS = SIDE * SIDE };
+
+/* Tints of red, blue and black in three bands, each on white. */
+static void test_choice_finds_the_inks_of_tints(void **state) {
+  (void)state;
+  const double ink[3][3] = {{0.9, 0.1, 0.1}, {0.1, 0.2, 0.9}, {0.02, 0.02, 0.02}};
+  float *rgb = malloc(3 * PIXELS * sizeof *rgb);
+  assert_non_null(rgb);
+  for (int p = 0; p < PIXELS; ++p) {
+    const double coverage = (p % SIDE) / (SIDE - 1.0);
+    for (int c = 0; c < 3; ++c)
+      rgb[c * PIXELS + p] = (float)(1 - coverage * (1 - ink[p / SIDE / 10][c]));
+  }
+  cvtm_inks found;
+  assert_int_equal(cvtm_inks_choose(rgb, PIXELS, 3, &found, NULL), CVTM_OK);
+  assert_int_equal(found.count, 3);
+  for (int k = 0; k < 3; ++k) {
+    double nearest = 1;
+    for (int j = 0; j < 3; ++j)
+      nearest = fmin(nearest, cvtm_oklab_distance(cvtm_oklab_of_linear(found.colour[k]),
+                                                  cvtm_oklab_of_linear(ink[j])));
+    assert_true(nearest < 0.1);
+  }
+  for (int p = 0; p < 3 * PIXELS; ++p) rgb[p] = 1;
+  assert_int_equal(cvtm_inks_choose(rgb, PIXELS, 3, &found, NULL), CVTM_ERROR_INPUT);
+  free(rgb);
+}
+
+/* Two inks in a row of dots: disjoint, and one upon the other. */
+static void test_rendering_multiplies_inks(void **state) {
+  (void)state;
+  const cvtm_inks inks = {2, {{1, 0.5, 0.25}, {0.5, 1, 0.25}}};
+  const double centres[] = {5, 5, 15, 5, 15, 5}, radii[] = {3, 3, 3};
+  const int64_t start[] = {0, 2, 3};
+  const cvtm_domain domain = {20, 10, 0};
+  float rgb[3 * 200];
+  double mean[2];
+  assert_int_equal(
+      cvtm_ink_drawing_render(&inks, domain, 1, centres, radii, start, rgb, mean, NULL), CVTM_OK);
+  const int alone = 5 * 20 + 5, both = 5 * 20 + 15, paper = 0;
+  for (int c = 0; c < 3; ++c) {
+    const double one = inks.colour[0][c], other = inks.colour[1][c];
+    assert_true(fabs((double)rgb[c * 200 + alone] - one) < 1e-6);
+    assert_true(fabs((double)rgb[c * 200 + both] - one * other) < 1e-6);
+    assert_true(fabs((double)rgb[c * 200 + paper] - 1) < 1e-6);
+  }
+  assert_true(fabs(mean[0] - 2 * 28.274 / 200) < 1e-3);
+  assert_true(fabs(mean[1] - 28.274 / 200) < 1e-3);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_mixture_is_that_of_neugebauer),
+      cmocka_unit_test(test_separation_gives_the_colour),
+      cmocka_unit_test(test_white_needs_no_ink_and_black_little_colour),
+      cmocka_unit_test(test_one_ink),
+      cmocka_unit_test(test_choice_finds_the_inks_of_tints),
+      cmocka_unit_test(test_rendering_multiplies_inks),
+  };
+  return cmocka_run_group_tests_name("inks", tests, NULL, NULL);
+}
