@@ -80,11 +80,14 @@ static cvtm_status make_model(work *w, cvtm_error *error) {
   cli_options *o = &w->options;
   if (o->lcp.width == 0) o->lcp.width = o->lcp.height = o->lcp.size;
   const cvtm_model model = (cvtm_model)o->lcp.problem;
-  const cvtm_status status =
-      o->lcp.is_matrix_free
-          ? cvtm_model_problem_create_grid(model, o->lcp.width, o->lcp.height, &w->model, error)
-          : cvtm_model_problem_create(model, o->lcp.width, o->lcp.height, o->lcp.steps, &w->model,
-                                      error);
+  const cvtm_put put = {o->lcp.rate, o->lcp.volatility, o->lcp.expiry, o->lcp.spot, o->lcp.strike};
+  cvtm_status status;
+  if (model == CVTM_MODEL_PUT)
+    status = cvtm_model_put_create(&put, o->lcp.width, o->lcp.steps, &w->model, error);
+  else if (o->lcp.is_matrix_free)
+    status = cvtm_model_problem_create_grid(model, o->lcp.width, o->lcp.height, &w->model, error);
+  else
+    status = cvtm_model_problem_create(model, o->lcp.width, o->lcp.height, 1, &w->model, error);
   if (status != CVTM_OK) return status;
   w->matrix = w->model.matrix;
   w->b = w->model.b;
@@ -313,7 +316,7 @@ static void print_lcp_summary(const work *w) {
           cvtm_lcp_stop_name(r->stop), (long long)r->active_lower, (long long)r->active_upper,
           r->setup_seconds, r->seconds);
   if (w->is_model && w->model.model == CVTM_MODEL_PUT)
-    fprintf(stderr, "  price at S = K = 100: %.12f\n", cvtm_model_put_price(&w->model, w->x));
+    fprintf(stderr, "  price of the put: %.12f\n", cvtm_model_put_price(&w->model, w->x));
 }
 
 static int finish(work *w) {

@@ -157,6 +157,7 @@ typedef struct cli_options {
     int64_t size, width, height, steps; /* width, height 0: size x size, or no grid for a file */
     const char *matrix, *rhs, *lower, *upper;
     double omega;
+    double rate, volatility, expiry, spot, strike; /* of the put */
   } lcp;
 
   struct {

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* American put: r, sigma, years to expiry, half the domain in ln(S/K). */
-static const double put_rate = 0.05, put_volatility = 0.2, put_expiry = 1, put_half_width = 2;
+/* American put: half the domain in standard deviations of ln(S/K) at expiry. */
+static const double put_deviations = 10;
 /* Journal bearing: eccentricity, and half the domain's height. */
 static const double bearing_eccentricity = 0.1, bearing_half_height = 10;
 
@@ -177,20 +177,30 @@ static void fill_bearing(cvtm_model_problem *problem) {
 
 static double payoff(double x) { return x < 0 ? 1 - exp(x) : 0; }
 
+void cvtm_put_defaults(cvtm_put *put) {
+  *put = (cvtm_put){.rate = 0.05, .volatility = 0.2, .expiry = 1, .spot = 100, .strike = 100};
+}
+
+static double put_half_width(const cvtm_put *put) {
+  return put_deviations * put->volatility * sqrt(put->expiry);
+}
+
+/* In units of ln(S/K). */
 static double put_node(const cvtm_model_problem *problem, int64_t i) {
-  return -put_half_width + (double)(i + 1) * problem->spacing;
+  return -put_half_width(&problem->put) + (double)(i + 1) * problem->spacing;
 }
 
 /* Central differences in space, one implicit step of the given length. */
 static void fill_put(cvtm_model_problem *problem, double step) {
-  const double h = problem->spacing, variance = put_volatility * put_volatility;
+  const double rate = problem->put.rate, volatility = problem->put.volatility;
+  const double h = problem->spacing, variance = volatility * volatility;
   const double diffusion = step * variance / (h * h);
-  const double drift = step * (put_rate - variance / 2) / (2 * h);
+  const double drift = step * (rate - variance / 2) / (2 * h);
   cvtm_csr *matrix = &problem->matrix;
   int64_t k = 0;
   for (int64_t i = 0; i < problem->width; ++i) {
     if (i > 0) k = put_entry(matrix, k, i - 1, -(diffusion / 2 - drift));
-    k = put_entry(matrix, k, i, 1 + diffusion + step * put_rate);
+    k = put_entry(matrix, k, i, 1 + diffusion + step * rate);
     if (i + 1 < problem->width) k = put_entry(matrix, k, i + 1, -(diffusion / 2 + drift));
     matrix->row_start[i + 1] = k;
     problem->lower[i] = payoff(put_node(problem, i));
@@ -206,46 +216,84 @@ void cvtm_model_put_next(cvtm_model_problem *problem, const double *x) {
    * missing neighbours are value[2], of row 1, and value[last - 3], of the last row but one. */
   const double *value = problem->matrix.value;
   const int64_t last = problem->matrix.row_start[width] - 1;
-  problem->b[0] -= value[2] * payoff(-put_half_width);
-  problem->b[width - 1] -= value[last - 3] * payoff(put_half_width);
+  problem->b[0] -= value[2] * payoff(-put_half_width(&problem->put));
+  problem->b[width - 1] -= value[last - 3] * payoff(put_half_width(&problem->put));
 }
 
 double cvtm_model_put_price(const cvtm_model_problem *problem, const double *x) {
   const int64_t n = problem->width;
-  const double *centre = x + n / 2;
-  if (n % 2 == 1) return 100 * *centre;
-  if (n == 2) return 50 * (x[0] + x[1]);
-  return 6.25 * (9 * (centre[-1] + centre[0]) - (centre[-2] + centre[1]));
+  const double place =
+      (log(problem->put.spot / problem->put.strike) + put_half_width(&problem->put)) /
+          problem->spacing -
+      1;
+  int64_t first = (int64_t)floor(place) - 1; /* of the four nodes */
+  if (first > n - 4) first = n - 4;
+  if (first < 0) first = 0;
+  const int nodes = n < 4 ? (int)n : 4;
+  double value = 0;
+  for (int a = 0; a < nodes; ++a) {
+    double weight = 1; /* Lagrange's polynomial */
+    for (int b = 0; b < nodes; ++b)
+      if (b != a) weight *= (place - (double)(first + b)) / (double)(a - b);
+    value += weight * x[first + a];
+  }
+  return problem->put.strike * value;
 }
 
 /* --- creation ------------------------------------------------------------------------------ */
 
-static cvtm_status create_problem(cvtm_model model, int64_t width, int64_t height, int64_t steps,
-                                  int has_matrix, cvtm_model_problem *problem, cvtm_error *error) {
+static int is_positive(double value) { return value > 0 && value < HUGE_VAL; }
+
+static cvtm_status check_put(const cvtm_put *put, int64_t intervals, int64_t steps,
+                             cvtm_error *error) {
+  if (intervals < 3 || intervals > INT32_MAX || steps < 1)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no put of %lld intervals in %lld steps",
+                     (long long)intervals, (long long)steps);
+  if (!is_positive(put->volatility) || !is_positive(put->expiry) || !is_positive(put->spot) ||
+      !is_positive(put->strike) || !(fabs(put->rate) < HUGE_VAL))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a figure of the put is not positive and finite");
+  if (!(fabs(log(put->spot / put->strike)) < put_half_width(put)))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "the spot %g is more than %g standard deviations from the strike %g",
+                     put->spot, put_deviations, put->strike);
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_model_put_create(const cvtm_put *put, int64_t intervals, int64_t steps,
+                                  cvtm_model_problem *problem, cvtm_error *error) {
   memset(problem, 0, sizeof *problem);
-  const int is_put = model == CVTM_MODEL_PUT;
-  if (is_put) height = 1;
-  if (width < (is_put ? 3 : 1) || height < 1 || width > INT32_MAX || height > INT32_MAX / width) {
+  cvtm_status status = check_put(put, intervals, steps, error);
+  if (status != CVTM_OK) return status;
+  problem->model = CVTM_MODEL_PUT;
+  problem->put = *put;
+  problem->width = intervals - 1;
+  problem->height = 1;
+  problem->spacing = 2 * put_half_width(put) / (double)intervals;
+  status = allocate_problem(problem, 1, 0, error);
+  if (status == CVTM_OK)
+    fill_put(problem, put->expiry / (double)steps);
+  else
+    cvtm_model_problem_free(problem);
+  return status;
+}
+
+static cvtm_status create_problem(cvtm_model model, int64_t width, int64_t height, int has_matrix,
+                                  cvtm_model_problem *problem, cvtm_error *error) {
+  memset(problem, 0, sizeof *problem);
+  if (width < 1 || height < 1 || width > INT32_MAX || height > INT32_MAX / width) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no problem of %lld x %lld", (long long)width,
                      (long long)height);
   }
-  if (is_put && steps < 1) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no put in %lld steps", (long long)steps);
-  }
   problem->model = model;
-  problem->width = is_put ? width - 1 : width;
+  problem->width = width;
   problem->height = height;
-  const double length = is_put ? 2 * put_half_width : model == CVTM_MODEL_HEMISPHERE ? 4 : 1;
+  const double length = model == CVTM_MODEL_HEMISPHERE ? 4 : 1;
   const int64_t side = problem->width > height ? problem->width : height;
   problem->spacing = length / (double)(side + 1);
   const cvtm_status status = allocate_problem(problem, has_matrix, model == CVTM_MODEL_PJB, error);
   if (status != CVTM_OK) {
     cvtm_model_problem_free(problem);
     return status;
-  }
-  if (is_put) {
-    fill_put(problem, put_expiry / (double)steps);
-    return CVTM_OK;
   }
   if (model == CVTM_MODEL_HEMISPHERE)
     fill_hemisphere(problem);
@@ -260,7 +308,10 @@ static cvtm_status create_problem(cvtm_model model, int64_t width, int64_t heigh
 cvtm_status cvtm_model_problem_create(cvtm_model model, int64_t width, int64_t height,
                                       int64_t steps, cvtm_model_problem *problem,
                                       cvtm_error *error) {
-  return create_problem(model, width, height, steps, 1, problem, error);
+  cvtm_put put;
+  cvtm_put_defaults(&put);
+  return model == CVTM_MODEL_PUT ? cvtm_model_put_create(&put, width, steps, problem, error)
+                                 : create_problem(model, width, height, 1, problem, error);
 }
 
 cvtm_status cvtm_model_problem_create_grid(cvtm_model model, int64_t width, int64_t height,
@@ -269,5 +320,5 @@ cvtm_status cvtm_model_problem_create_grid(cvtm_model model, int64_t width, int6
     memset(problem, 0, sizeof *problem);
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a put has no five-point operator");
   }
-  return create_problem(model, width, height, 0, 0, problem, error);
+  return create_problem(model, width, height, 0, problem, error);
 }

@@ -29,9 +29,19 @@ typedef enum cvtm_model {
 #undef CVTM_MODEL_CODE
 } cvtm_model;
 
+/* An American put under the model of Black & Scholes, without dividends. */
+typedef struct cvtm_put {
+  double rate;       /* a year, continuous; 0.05 */
+  double volatility; /* > 0, a year; 0.2 */
+  double expiry;     /* > 0, years; 1 */
+  double spot;       /* > 0, the price of the share; 100 */
+  double strike;     /* > 0; 100 */
+} cvtm_put;
+
 /* Five-point rows are scaled by h^2, so that links are 1 (pjb: see horizontal, vertical). */
 typedef struct cvtm_model_problem {
   cvtm_model model;
+  cvtm_put put;          /* of that model */
   int64_t width, height; /* unknowns, x fastest; put: intervals - 1, 1 */
   double spacing;
   cvtm_csr matrix;               /* no rows where it has been left out */
@@ -47,12 +57,17 @@ cvtm_status cvtm_model_problem_create(cvtm_model model, int64_t width, int64_t h
 /* The same without its matrix, for the five-point operator alone: any model but put. */
 cvtm_status cvtm_model_problem_create_grid(cvtm_model model, int64_t width, int64_t height,
                                            cvtm_model_problem *problem, cvtm_error *error);
+void cvtm_put_defaults(cvtm_put *put);
+/* The model put with other figures. The domain are 10 standard deviations of the logarithm at
+ * expiry to both sides of the strike; CVTM_ERROR_ARGUMENT if the spot is not inside. */
+cvtm_status cvtm_model_put_create(const cvtm_put *put, int64_t intervals, int64_t steps,
+                                  cvtm_model_problem *problem, cvtm_error *error);
 void cvtm_model_problem_free(cvtm_model_problem *problem);
 
 /* put: the right side of the next step from the values x of this one. */
 void cvtm_model_put_next(cvtm_model_problem *problem, const double *x);
-/* put: 100 times the value at S = K = 100, where an even number of intervals has a node; else by
- * the cubic through the four nodes around it. */
+/* put: the price of the option now, at the spot: its value at a node, or the cubic through the four
+ * nodes around the spot. */
 double cvtm_model_put_price(const cvtm_model_problem *problem, const double *x);
 /* hemisphere: largest difference from the exact solution. */
 double cvtm_model_hemisphere_error(const cvtm_model_problem *problem, const double *x);

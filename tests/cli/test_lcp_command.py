@@ -91,6 +91,30 @@ def test_published_figures(cvtmesh):
     assert row["method"] == "pdas" and row["energy"] is None, "the put is not symmetric"
 
 
+
+def binomial_price(rate, volatility, expiry, spot, strike, steps=4000):
+    """The American put by the tree of Cox, Ross & Rubinstein (1979)."""
+    dt = expiry / steps
+    up = np.exp(volatility * np.sqrt(dt))
+    p, discount = (np.exp(rate * dt) - 1 / up) / (up - 1 / up), np.exp(-rate * dt)
+    share = spot * up**(2.0 * np.arange(steps + 1) - steps)
+    value = np.maximum(strike - share, 0)
+    for _ in range(steps):
+        share = share[:-1] * up
+        value = np.maximum(discount * ((1 - p) * value[:-1] + p * value[1:]), strike - share)
+    return value[0]
+
+
+def test_put(cvtmesh):
+    """Prices against binomial trees; the error of 512 steps is some 3e-5 of the strike. Geske &
+    Johnson (1984) have 5.2670 for the second one."""
+    names = ("--rate", "--volatility", "--expiry", "--spot", "--strike")
+    for case in ((0.05, 0.2, 1, 110, 100), (0.0488, 0.2, 7 / 12, 40, 45), (0, 0.3, 1, 90, 100)):
+        options = [word for pair in zip(names, case) for word in pair]
+        row = cvtmesh.report("lcp", "--problem", "put", "--size", 1024, "--steps", 512, *options)
+        assert abs(row["price"] - binomial_price(*case)) < 5e-5 * case[-1], (case, row["price"])
+
+
 def test_files(cvtmesh):
     generator = np.random.default_rng(5)
     for k in range(4):
@@ -175,7 +199,9 @@ def test_refusals(cvtmesh):
     refused(2, "x is written as .npy", *files, "-o", "x.obj")
     refused(2, "--width and --height go together", *files, "--width", 2)
     refused(2, "no problem of 100000 x 100000", "--problem", "torsion", "--size", 100000)
-    refused(2, "no problem of 2 x 1", "--problem", "put", "--size", 2)
+    refused(2, "no put of 2 intervals", "--problem", "put", "--size", 2)
+    refused(2, "the spot 900 is more than 10 standard deviations from the strike 100", "--problem",
+            "put", "--spot", 900)
     for option, value in (("--size", 0), ("--width", -1), ("--steps", 0), ("--tolerance", -1),
                           ("--tolerance", 1), ("--iterations", -1), ("--omega", "nan")):
         refused(2, f"{option}: ", "--problem", "put", option, value)
