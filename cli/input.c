@@ -29,17 +29,26 @@ void cli_choose_tone(const cvtm_image *image, cli_options *options, cvtm_density
 
 cvtm_status cli_read_density(const char *path, cli_options *options, float **density,
                              cvtm_domain *domain, cvtm_error *error) {
+  return cli_read_density_and_tone(path, options, density, NULL, domain, error);
+}
+
+cvtm_status cli_read_density_and_tone(const char *path, cli_options *options, float **density,
+                                      float **tone, cvtm_domain *domain, cvtm_error *error) {
+  cvtm_density_options how;
   *density = NULL;
   cvtm_image image = {0};
-  cvtm_density_options tone;
   cvtm_status status = cvtm_image_read(path, &image, error);
   if (status == CVTM_OK) {
-    cli_choose_tone(&image, options, &tone);
+    cli_choose_tone(&image, options, &how);
     *domain = (cvtm_domain){image.width, image.height, options->periodic};
     status = cli_world_set(options, &image.place, path, image.height, error);
   }
-  if (status == CVTM_OK) {
-    status = cvtm_density_from_image(&image, &tone, path, density, error);
+  if (status == CVTM_OK) status = cvtm_density_from_image(&image, &how, path, density, error);
+  if (status == CVTM_OK && tone != NULL)
+    status = cvtm_tone_from_image(&image, &how, path, tone, error);
+  if (status != CVTM_OK) {
+    free(*density);
+    *density = NULL;
   }
   cvtm_image_free(&image);
   return status;

@@ -170,14 +170,14 @@ const cli_option_row cli_option_rows[] = {
   {"run-report", 0, BATCH, TEXT(report, "FILE"), "write a JSON report of each run", CLI_WRITES},
   {"svg", 0, RUN | MESH | VIEW, CHOICE(svg, svg_kinds),
    "what an SVG or another drawing shows"},
-  {"dots", 0, RUN | STATS, CHOICE(dots, dot_areas),
+  {"dots", 0, RUN | STATS | VIEW, CHOICE(dots, dot_areas),
    "of an SVG: each as large as the ink of its cell (mass); the same with sites so placed\n"
    "that dark dots are larger (tone); or all of the size that makes the mean ink right\n"
    "(equal); auto: mass for pictures, equal for data"},
-  {"dot-size", 0, RUN | STATS, TEXT(dot_size, "MIN,MAX"),
+  {"dot-size", 0, RUN | STATS | VIEW, TEXT(dot_size, "MIN,MAX"),
    "diameters of dots, or one for all: in mm on a page, else in pixels, or with a unit (mm,\n"
    "px); without -n they give the number of sites"},
-  {"overlap", 0, RUN | STATS, FLAG(overlap),
+  {"overlap", 0, RUN | STATS | VIEW, FLAG(overlap),
    "dots may overlap; --no-overlap: those that would touch another shrink"},
   {"colours", 0, RUN, CHOICE(colours.cmyk, ink_sets),
    "dots of several inks, well spaced each and together; process cyan, magenta, yellow, black"},
@@ -189,13 +189,13 @@ const cli_option_row cli_option_rows[] = {
   {"order", 0, RUN | MESH, CHOICE(order, point_orders),
    "of the points: one short closed path through all; or the same path opened, so that a\n"
    "pen travels little between dots"},
-  {"page", 0, RUN | MESH | STATS, TEXT(page.size, "SIZE"),
+  {"page", 0, RUN | MESH | STATS | VIEW, TEXT(page.size, "SIZE"),
    "draw on a page: A0 to A6, letter, legal, tabloid, or WIDTHxHEIGHT in mm; for svg, pdf,\n"
    "dxf, hpgl (plt) and gcode (nc)"},
-  {"margin", 0, RUN | MESH | STATS, REAL(page.margin, "MM", 0, 10000), "of the page, nothing is drawn there"},
-  {"orientation", 0, RUN | MESH | STATS, CHOICE(page.orientation, page_orientations),
+  {"margin", 0, RUN | MESH | STATS | VIEW, REAL(page.margin, "MM", 0, 10000), "of the page, nothing is drawn there"},
+  {"orientation", 0, RUN | MESH | STATS | VIEW, CHOICE(page.orientation, page_orientations),
    "of the page; auto: as the picture's"},
-  {"fill", 0, RUN | MESH | STATS, FLAG(page.fill),
+  {"fill", 0, RUN | MESH | STATS | VIEW, FLAG(page.fill),
    "the picture covers all inside the margins and is cut there; else it fits as a whole"},
   {"split", 0, RUN | MESH, REAL(page.split, "MM", 0, HUGE_VAL),
    "refill the pen before it has drawn a longer line; 0: never"},

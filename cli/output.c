@@ -34,8 +34,9 @@ cli_output_kind cli_output_kind_of(const cli_options *options, const char *path)
   }
   if (strcmp(extension, "svg") == 0) return CLI_OUTPUT_SVG;
   if (png) return CLI_OUTPUT_PICTURE;
-  if (options->command != CLI_VIEW && cli_page_extension_known(extension))
-    return CLI_OUTPUT_DRAWING;
+  const int is_for_another =
+      options->command == CLI_VIEW && cli_page_extension_is_of_pens(extension);
+  if (cli_page_extension_known(extension) && !is_for_another) return CLI_OUTPUT_DRAWING;
   if (cvtm_mesh_format_known(path)) return CLI_OUTPUT_MESH;
   return cvtm_points_format_known(path) ? CLI_OUTPUT_POINTS : CLI_OUTPUT_UNKNOWN;
 }

@@ -34,10 +34,12 @@ static int is_gcode(const char *extension) {
   return strcmp(extension, "gcode") == 0 || strcmp(extension, "nc") == 0;
 }
 
-static int needs_page(const char *extension) { return is_hpgl(extension) || is_gcode(extension); }
+int cli_page_extension_is_of_pens(const char *extension) {
+  return is_hpgl(extension) || is_gcode(extension);
+}
 
 int cli_page_extension_known(const char *extension) {
-  return needs_page(extension) || is_pdf(extension) || is_dxf(extension);
+  return cli_page_extension_is_of_pens(extension) || is_pdf(extension) || is_dxf(extension);
 }
 
 int cli_page_shows(const cli_options *options, const char *extension) {
@@ -98,7 +100,7 @@ static cvtm_status find_page(const cli_options *options, const char *extension, 
                              double height, cvtm_page *page, cvtm_error *error) {
   const double mm_per_browser_pixel = 25.4 / 96;
   if (options->page.size != NULL) return place_on_page(options, width, height, page, error);
-  if (needs_page(extension) && !(options->world.mm > 0))
+  if (cli_page_extension_is_of_pens(extension) && !(options->world.mm > 0))
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: the file does not name the unit of its pixels; give --page",
                      options->input);
@@ -139,7 +141,8 @@ static int check_page_output(const cli_options *options, const char *path) {
   if (cli_output_kind_of(options, path) != CLI_OUTPUT_DRAWING) return CLI_EXIT_OK;
   if (is_pdf(extension) && !cvtm_drawing_writes_pdf())
     return cli_usage_error(options->command, "%s: this build writes no PDF: it needs cairo", path);
-  if (needs_page(extension) && options->page.size == NULL && !cli_world_may_have_unit(options))
+  if (cli_page_extension_is_of_pens(extension) && options->page.size == NULL &&
+      !cli_world_may_have_unit(options))
     return cli_usage_error(options->command, "%s: --page is missing, its size in mm", path);
   return is_gcode(extension) ? check_profile(options) : CLI_EXIT_OK;
 }

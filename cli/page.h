@@ -9,6 +9,8 @@
 /* Returns true if the extension is that of a drawing other than SVG: pdf, dxf, hpgl, plt, gcode,
  * nc. */
 int cli_page_extension_known(const char *extension);
+/* True of those that need a page: hpgl, plt, gcode, nc. */
+int cli_page_extension_is_of_pens(const char *extension);
 /* What a drawing with this extension shows (cvtm_svg_kind): what --svg says. Pen machines draw
  * dots, and they and DXF the closed path of --order tsp, unless --svg is given. */
 int cli_page_shows(const cli_options *options, const char *extension);

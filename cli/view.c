@@ -7,8 +7,11 @@
 #include "base/npy.h"
 #include "cli/input.h"
 #include "cli/output.h"
+#include "cli/page.h"
 #include "cli/progress.h"
+#include "cli/stipples.h"
 #include "cli/view_options.h"
+#include "cvt/cell_mass.h"
 #include "cvt/cvt.h"
 #include "meshes/mesh_file.h"
 #include "viewer/script.h"
@@ -24,6 +27,7 @@ typedef struct view {
   cvtm_device *device;
   cvtm_domain domain;
   float *density;
+  float *tone; /* ink wanted in each pixel; NULL: data or points */
   double *sites;
   int64_t count, fixed;
   unsigned char *script;
@@ -100,9 +104,13 @@ static cvtm_status place_sites(view *v, cvtm_error *error) {
 
 static cvtm_status read_view_input(view *v, cvtm_error *error) {
   if (names_points(v->options.input)) return read_points(v, error);
-  cvtm_status status =
-      cli_read_density(v->options.input, &v->options, &v->density, &v->domain, error);
-  return status == CVTM_OK ? place_sites(v, error) : status;
+  cvtm_status status = cli_read_density_and_tone(v->options.input, &v->options, &v->density,
+                                                 &v->tone, &v->domain, error);
+  if (status != CVTM_OK) return status;
+  if (v->options.dots == CLI_DOTS_TONE && v->options.density_from != CVTM_DENSITY_FROM_TONE)
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: --dots tone needs the density of a tone",
+                     v->options.input);
+  return place_sites(v, error);
 }
 
 static cvtm_status read_script(view *v, cvtm_error *error) {
@@ -169,12 +177,30 @@ static int check_options(view *v) {
 
 /* ---- What is left ---- */
 
+/* The dots of drawings, as those of `run`. */
+static cvtm_status make_stipples(view *v, const cvtm_mesh *mesh, const cvtm_cells *cells,
+                                 cli_stipples *stipples, cvtm_error *error) {
+  cli_options *o = &v->options;
+  if (!cli_stipples_wanted(o)) return CVTM_OK;
+  if (o->dots == CLI_DOTS_AUTO) o->dots = v->tone != NULL ? CLI_DOTS_MASS : CLI_DOTS_EQUAL;
+  double *mass = malloc((size_t)cells->count * sizeof *mass);
+  if (mass == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for dots");
+  cvtm_status status = cvtm_cells_mass(cells, mesh->points, v->domain, v->density, mass, error);
+  const cli_stipples_source source = {v->domain, v->tone, mass, mesh, cells};
+  if (status == CVTM_OK) status = cli_stipples_make(o, &source, stipples, error);
+  free(mass);
+  if (status == CVTM_OK && !o->quiet) cli_stipples_print(stipples, stderr, "cvtmesh view: tone: ");
+  return status;
+}
+
 static cvtm_status write_outputs(view *v, cvtm_error *error) {
   cvtm_mesh mesh = {0};
   cvtm_cells cells = {0};
+  cli_stipples stipples = {0};
   if (v->options.output.count == 0) return CVTM_OK;
   cvtm_status status = cvtm_delaunay(v->result.sites, v->result.count, &mesh, error);
   if (status == CVTM_OK) status = cvtm_cells_create(&mesh, v->domain, &cells, error);
+  if (status == CVTM_OK) status = make_stipples(v, &mesh, &cells, &stipples, error);
   if (status == CVTM_OK) {
     const cli_scene scene = {.options = &v->options,
                              .domain = v->domain,
@@ -182,9 +208,11 @@ static cvtm_status write_outputs(view *v, cvtm_error *error) {
                              .count = v->result.count,
                              .density = v->density,
                              .mesh = &mesh,
-                             .cells = &cells};
+                             .cells = &cells,
+                             .radius = stipples.radius};
     status = cli_scene_write(&scene, error);
   }
+  cli_stipples_free(&stipples);
   cvtm_cells_free(&cells);
   cvtm_mesh_free(&mesh);
   return status;
@@ -204,6 +232,8 @@ static void print_view_summary(const view *v) {
 static int perform_view(view *v) {
   cli_options *o = &v->options;
   int code = check_options(v);
+  if (code == CLI_EXIT_OK) code = cli_stipples_check(o);
+  if (code == CLI_EXIT_OK) code = cli_page_check(o);
   if (code == CLI_EXIT_OK) code = cli_outputs_check(o);
   if (code != CLI_EXIT_OK) return code;
   cvtm_error error = {CVTM_OK, ""};
@@ -232,6 +262,7 @@ int cli_view(const cli_options *options) {
   free(v.script);
   free(v.sites);
   free(v.density);
+  free(v.tone);
   cvtm_device_destroy(v.device);
   return code;
 }

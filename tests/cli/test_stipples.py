@@ -229,3 +229,22 @@ def test_stats_agree_with_run(cvtmesh):
     cvtmesh.refused("stats", "a.npy", "--picture", COINS, "--density", CAMERA, code=3)
     np.save(cvtmesh.path("even.npy"), np.ones((303, 384)))
     cvtmesh.refused("stats", "a.npy", "--picture", "even.npy", code=3)
+
+
+SHOT = "--frames", 2, "--size", "64x48", "--shot", "shot.png"
+
+
+def test_view_draws_the_dots_of_run(cvtmesh):
+    if not strict_json(cvtmesh.call("info", "--json").stdout)["viewer"]:
+        pytest.skip("built without the viewer")
+    words = "--dots", "mass", "--dot-size", "2,9", "--overlap", "--page", "A5", "--margin", 12
+    words += "--orientation", "landscape", "--fill", "-o"
+    cvtmesh.call("run", COINS, "-n", 200, "--iterations", 5, "-o", "a.npy")
+    for more in ((), words[:4], words[:-1], ("--no-overlap",), ("--invert",)):
+        start = "--init", "a.npy", "--iterations", 0, *more, "-o"
+        cvtmesh.call("run", COINS, *start, "r.svg")
+        cvtmesh.call("view", COINS, *SHOT, *start, "v.svg")
+        assert cvtmesh.read("v.svg") == cvtmesh.read("r.svg"), more
+    for more, code in ((("--dots", "tone", "--density-from", "density"), 3), (("--page", "A11"), 2),
+                       (("-o", "v.gcode"), 2)):
+        cvtmesh.refused("view", COINS, *SHOT, *more, "-o", "w.svg", code=code)
