@@ -6,6 +6,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/solvers.h"
 #include "lcp/hlcp.h"
 #include "lcp/hlcp/problems.h"
 #include "lcp/matrix_market.h"
@@ -24,8 +25,7 @@ typedef struct history {
 typedef struct problem {
   cli_options options; /* automatic values become those that were chosen */
   cvtm_hlcp_problem given;
-  cvtm_csr weights;
-  double *omega; /* from a file */
+  cli_hlcp_memory memory;
   cvtm_device *device;
   cvtm_hlcp_options settings;
   cvtm_hlcp *solver;
@@ -74,8 +74,7 @@ static int check_outputs(const cli_options *o) {
   return cli_outputs_check(o);
 }
 
-/* mmj and mmgs have fixed alpha and beta. */
-static int check_parameters(const cli_options *o) {
+int cli_hlcp_check(const cli_options *o) {
   const int is_jacobi = o->hlcp.method == (int)CVTM_HLCP_MMJ;
   if (!is_jacobi && o->hlcp.method != (int)CVTM_HLCP_MMGS) return CLI_EXIT_OK;
   const double beta = is_jacobi ? 0 : 1;
@@ -117,49 +116,54 @@ static cvtm_status read_problem(problem *p, cvtm_error *error) {
 }
 
 /* --omega: `ratio`, a number, or a file of numbers; by default that of the paper's example. */
-static cvtm_status read_omega(problem *p, cvtm_error *error) {
-  const char *text = p->options.hlcp.omega;
-  p->settings.scaling = CVTM_HLCP_OMEGA_RATIO;
-  p->settings.omega = 1;
-  if (text == NULL && cli_option_given(&p->options, "example")) {
-    p->settings.scaling = CVTM_HLCP_OMEGA_NUMBER;
-    p->settings.omega = cvtm_hlcp_example_omega((int)p->options.hlcp.example);
+static cvtm_status read_omega(const cli_options *o, int64_t rows, cli_hlcp_memory *memory,
+                              cvtm_hlcp_options *settings, cvtm_error *error) {
+  const char *text = o->hlcp.omega;
+  settings->scaling = CVTM_HLCP_OMEGA_RATIO;
+  settings->omega = 1;
+  if (text == NULL && cli_option_given(o, "example")) {
+    settings->scaling = CVTM_HLCP_OMEGA_NUMBER;
+    settings->omega = cvtm_hlcp_example_omega((int)o->hlcp.example);
   }
   if (text == NULL || strcmp(text, "ratio") == 0) return CVTM_OK;
   char *end;
-  p->settings.scaling = CVTM_HLCP_OMEGA_NUMBER;
-  p->settings.omega = strtod(text, &end);
+  settings->scaling = CVTM_HLCP_OMEGA_NUMBER;
+  settings->omega = strtod(text, &end);
   if (end != text && *end == '\0') return CVTM_OK;
-  p->settings.scaling = CVTM_HLCP_OMEGA_VECTOR;
-  const cvtm_status status = cli_read_vector(text, p->given.a.rows, &p->omega, error);
-  p->settings.omega_vector = p->omega;
+  settings->scaling = CVTM_HLCP_OMEGA_VECTOR;
+  const cvtm_status status = cli_read_vector(text, rows, &memory->omega, error);
+  settings->omega_vector = memory->omega;
   return status;
 }
 
-static cvtm_status set_options(problem *p, cvtm_error *error) {
-  const cli_options *o = &p->options;
-  cvtm_hlcp_defaults(&p->settings);
-  p->settings.method = (cvtm_hlcp_method)o->hlcp.method;
-  p->settings.alpha = o->hlcp.alpha;
-  p->settings.beta = o->hlcp.beta;
-  p->settings.gamma = o->hlcp.gamma;
-  p->settings.rule = (cvtm_hlcp_rule)o->hlcp.rule;
-  p->settings.split = (cvtm_hlcp_split)o->hlcp.split;
-  p->settings.splits = o->hlcp.splits;
-  p->settings.start = o->hlcp.start;
-  p->settings.tolerance = o->tolerance;
-  p->settings.max_iterations = o->iterations;
-  p->settings.monitor = watch;
-  p->settings.monitor_context = &p->history;
+cvtm_status cli_hlcp_settings(const cli_options *o, int64_t rows, cli_hlcp_memory *memory,
+                              cvtm_hlcp_options *settings, cvtm_error *error) {
+  cvtm_hlcp_defaults(settings);
+  settings->method = (cvtm_hlcp_method)o->hlcp.method;
+  settings->alpha = o->hlcp.alpha;
+  settings->beta = o->hlcp.beta;
+  settings->gamma = o->hlcp.gamma;
+  settings->rule = (cvtm_hlcp_rule)o->hlcp.rule;
+  settings->split = (cvtm_hlcp_split)o->hlcp.split;
+  settings->splits = o->hlcp.splits;
+  settings->start = o->hlcp.start;
+  settings->tolerance = o->tolerance;
+  settings->max_iterations = o->iterations;
   if (cli_option_given(o, "splits") && o->hlcp.splits < 1)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--splits: %lld is less than 1",
                      (long long)o->hlcp.splits);
   if (o->hlcp.weights != NULL) {
-    const cvtm_status status = cvtm_matrix_market_read(o->hlcp.weights, &p->weights, error);
+    const cvtm_status status = cvtm_matrix_market_read(o->hlcp.weights, &memory->weights, error);
     if (status != CVTM_OK) return status;
-    p->settings.weights = &p->weights;
+    settings->weights = &memory->weights;
   }
-  return read_omega(p, error);
+  return read_omega(o, rows, memory, settings, error);
+}
+
+void cli_hlcp_memory_free(cli_hlcp_memory *memory) {
+  cvtm_csr_free(&memory->weights);
+  free(memory->omega);
+  memory->omega = NULL;
 }
 
 /* --- solving -------------------------------------------------------------------------- */
@@ -303,7 +307,7 @@ static int finish(const problem *p) {
 
 static int perform_hlcp(problem *p) {
   int code = check_source(&p->options);
-  if (code == CLI_EXIT_OK) code = check_parameters(&p->options);
+  if (code == CLI_EXIT_OK) code = cli_hlcp_check(&p->options);
   if (code == CLI_EXIT_OK) code = check_outputs(&p->options);
   if (code != CLI_EXIT_OK) return code;
   code = cli_open_device(&p->options, &p->device);
@@ -311,7 +315,10 @@ static int perform_hlcp(problem *p) {
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status = read_problem(p, &error);
   if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_HLCP, "%s", error.message);
-  if (status == CVTM_OK) status = set_options(p, &error);
+  if (status == CVTM_OK)
+    status = cli_hlcp_settings(&p->options, p->given.a.rows, &p->memory, &p->settings, &error);
+  p->settings.monitor = watch;
+  p->settings.monitor_context = &p->history;
   if (status == CVTM_OK) status = check_theory(p, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   /* Problems that the solver refuses are bad input. */
@@ -335,8 +342,7 @@ int cli_hlcp(const cli_options *options) {
   }
   cvtm_device_destroy(p.device);
   cvtm_hlcp_problem_free(&p.given);
-  cvtm_csr_free(&p.weights);
-  free(p.omega);
+  cli_hlcp_memory_free(&p.memory);
   free(p.z_out);
   free(p.w_out);
   free(p.history.residuals.records);

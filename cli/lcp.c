@@ -5,6 +5,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/solvers.h"
 #include "lcp/lcp.h"
 #include "lcp/matrix_market.h"
 #include "lcp/model_problems.h"
@@ -161,15 +162,19 @@ static void drop_vectors(work *w) {
   w->model.horizontal = w->model.vertical = NULL;
 }
 
+void cli_lcp_settings(const cli_options *o, cvtm_lcp_options *settings) {
+  cvtm_lcp_defaults(settings);
+  settings->method = (cvtm_lcp_method)o->lcp.method;
+  settings->tolerance = o->tolerance;
+  settings->max_iterations = o->iterations;
+  settings->omega = o->lcp.omega;
+  settings->nested = o->lcp.nested;
+}
+
 static cvtm_status create_solver(work *w) {
   const cli_options *o = &w->options;
   cvtm_lcp_options settings;
-  cvtm_lcp_defaults(&settings);
-  settings.method = (cvtm_lcp_method)o->lcp.method;
-  settings.tolerance = o->tolerance;
-  settings.max_iterations = o->iterations;
-  settings.omega = o->lcp.omega;
-  settings.nested = o->lcp.nested;
+  cli_lcp_settings(o, &settings);
   settings.monitor = watch;
   settings.monitor_context = &w->history;
   if (!o->lcp.is_matrix_free)

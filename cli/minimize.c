@@ -5,6 +5,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/solvers.h"
 #include "bench/problems/minpack2.h"
 
 #include <math.h>
@@ -148,8 +149,7 @@ static cvtm_status set_bounds(solution *s) {
   return status;
 }
 
-static void set_options(const solution *s, cvtm_lbfgsb_options *settings, history *h) {
-  const cli_options *o = &s->options;
+void cli_minimize_settings(const cli_options *o, cvtm_lbfgsb_options *settings) {
   cvtm_lbfgsb_defaults(settings);
   settings->history = (int)o->minimize.memory;
   settings->max_iterations = o->iterations;
@@ -160,8 +160,6 @@ static void set_options(const solution *s, cvtm_lbfgsb_options *settings, histor
   settings->cauchy = (cvtm_lbfgsb_cauchy)o->minimize.cauchy;
   settings->single_history = o->minimize.precision == 1;
   settings->time_evaluations = o->report != NULL;
-  settings->monitor = watch;
-  settings->monitor_context = h;
 }
 
 static int set_up(solution *s) {
@@ -173,7 +171,9 @@ static int set_up(solution *s) {
   if (status == CVTM_OK) {
     cvtm_lbfgsb_options settings;
     s->n = cvtm_minpack2_variables(s->problem);
-    set_options(s, &settings, &s->history);
+    cli_minimize_settings(&s->options, &settings);
+    settings.monitor = watch;
+    settings.monitor_context = &s->history;
     status = cvtm_lbfgsb_create(s->device, s->n, &settings, &s->solver);
   }
   if (status == CVTM_OK) status = set_bounds(s);
@@ -195,13 +195,13 @@ static int solve_minimize(solution *s) {
   return status == CVTM_ERROR_EVALUATION ? CLI_EXIT_INPUT : code;
 }
 
-/* True if the optimiser stopped at a minimum. Without tolerances it descends as far as rounding
- * allows; then a line search that finds no lower value is the normal end. */
-static int converged(const solution *s) {
-  const int exhausted = s->options.tolerance == 0 && s->options.gradient_tolerance == 0;
-  return s->result.stop == CVTM_STOP_GRADIENT || s->result.stop == CVTM_STOP_DECREASE ||
-         (s->result.stop == CVTM_STOP_LINE_SEARCH && exhausted);
+int cli_minimize_converged(const cli_options *o, const cvtm_lbfgsb_result *result) {
+  const int exhausted = o->tolerance == 0 && o->gradient_tolerance == 0;
+  return result->stop == CVTM_STOP_GRADIENT || result->stop == CVTM_STOP_DECREASE ||
+         (result->stop == CVTM_STOP_LINE_SEARCH && exhausted);
 }
+
+static int converged(const solution *s) { return cli_minimize_converged(&s->options, &s->result); }
 
 /* The shape of x in its file: (ny, nx), (4, ny, nx), (atoms, dimension) or (n). Returns the number
  * of dimensions. */

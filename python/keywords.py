@@ -15,6 +15,12 @@ COMMANDS = {
     "voronoi": {"method", "width", "height", "output", "format", "report", "check"},
     "density": {"output", "format", "report"},
     "segment": {"output", "format", "report"},
+    "minimize": set("nx ny n atoms dim param bounds output format report history".split()),
+    "lcp": set("problem size steps matrix rhs lower upper storage output format report".split()),
+    "hlcp": set(
+        "example problem size mu nu eccentricity supply matrix-a matrix-b rhs output-z output-w "
+        "check report".split()
+    ),
 }
 PROGRAM_ALONE = {"help", "version", "config", "quiet", "verbose"}
 PLAIN = {"flag": "bool", "integer": "int", "real": "float"}

@@ -17,6 +17,7 @@ import atexit as _atexit
 from ._core import DeviceError, cuda_devices, version as __version__, wait as _wait
 from ._images import Segmentation, condition, segment
 from ._mesh import Cells, Mesh, delaunay, voronoi
+from ._solvers import hlcp, lbfgsb, lcp, minimize
 from ._tessellation import Tessellation, mesh_domain, tessellate
 
 __all__ = [
@@ -28,7 +29,11 @@ __all__ = [
     "condition",
     "cuda_devices",
     "delaunay",
+    "hlcp",
+    "lbfgsb",
+    "lcp",
     "mesh_domain",
+    "minimize",
     "segment",
     "tessellate",
     "voronoi",

@@ -107,7 +107,8 @@ def operand(value: Any, name: str, inputs: list[Input]) -> str:
 
 def file(value: Any, name: str, inputs: list[Input]) -> str:
     """The path of a file, or of one in memory that is added to `inputs`: bytes are the contents of
-    a file of any format, an array those of an .npy file, a PIL image those of a PNG file."""
+    a file of any format, an array those of an .npy file, a sparse matrix those of a Matrix Market file, a PIL image
+    those of a PNG file."""
     if isinstance(value, (str, os.PathLike)):
         path = os.fspath(value)
         if not isinstance(path, str):
@@ -119,6 +120,12 @@ def file(value: Any, name: str, inputs: list[Input]) -> str:
         png = io.BytesIO()
         value.save(png, "png")
         inputs.append((f"<{name}>", png.getvalue(), None))
+    elif hasattr(value, "tocsr"):
+        import scipy.io  # type: ignore[import-untyped, unused-ignore]
+
+        market = io.BytesIO()
+        scipy.io.mmwrite(market, value)
+        inputs.append((f"<{name}>.mtx", market.getvalue(), None))
     elif is_array(value) or isinstance(value, (list, tuple)):
         inputs.append(as_polygons(value, name) if name == "polygon" else as_npy(value, name))
     else:

@@ -1,0 +1,32 @@
+/* From options to the settings of the solvers, for the commands and for the Python package. */
+#ifndef CVTMESH_CLI_SOLVERS_H
+#define CVTMESH_CLI_SOLVERS_H
+
+#include "cli/options.h"
+#include "lbfgsb/lbfgsb.h"
+#include "lcp/hlcp.h"
+#include "lcp/lcp.h"
+
+/* The monitors are left to the caller. */
+void cli_minimize_settings(const cli_options *options, cvtm_lbfgsb_options *settings);
+/* True if the optimiser stopped at a minimum. Without tolerances it descends as far as rounding
+ * allows; then a line search that finds no lower value is the normal end. */
+int cli_minimize_converged(const cli_options *options, const cvtm_lbfgsb_result *result);
+
+void cli_lcp_settings(const cli_options *options, cvtm_lcp_options *settings);
+
+/* What the settings of an HLCP point to: the contents of files. */
+typedef struct cli_hlcp_memory {
+  cvtm_csr weights;
+  double *omega;
+} cli_hlcp_memory;
+
+/* mmj and mmgs have fixed alpha and beta. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message.
+ */
+int cli_hlcp_check(const cli_options *options);
+/* rows: of A. Free *memory, which is empty before, whatever is returned. */
+cvtm_status cli_hlcp_settings(const cli_options *options, int64_t rows, cli_hlcp_memory *memory,
+                              cvtm_hlcp_options *settings, cvtm_error *error);
+void cli_hlcp_memory_free(cli_hlcp_memory *memory);
+
+#endif

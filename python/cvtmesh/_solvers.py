@@ -1,0 +1,409 @@
+"""The solvers: bound-constrained minimisation and complementarity problems."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Sequence
+
+from . import _core
+from ._arguments import convert, host_array, with_options
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+    from typing_extensions import Unpack
+
+    from ._keywords import HlcpOptions, LcpOptions, MinimizeOptions
+
+
+class Result(dict[str, Any]):
+    """A dict with its keys as attributes, where SciPy's OptimizeResult is not installed."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+def result(figures: dict[str, Any]) -> Any:
+    try:
+        from scipy.optimize import OptimizeResult  # type: ignore[import-untyped, unused-ignore]
+    except ImportError:
+        return Result(figures)
+    return OptimizeResult(figures)
+
+
+def vector(value: Any, name: str, n: int) -> Any:
+    """float64 of n numbers; a scalar is repeated. None stays None."""
+    import numpy as np
+
+    if value is None:
+        return None
+    array = np.asarray(host_array(value, name), dtype=np.float64)
+    if array.ndim == 0:
+        array = np.full(n, float(array))
+    array = np.ascontiguousarray(array.reshape(-1))
+    if len(array) != n:
+        raise ValueError(f"{name}: {len(array)} numbers for {n} unknowns")
+    if np.isnan(array).any():
+        raise ValueError(f"{name}[{int(np.argmax(np.isnan(array)))}] is nan")
+    return array
+
+
+# --- minimize -------------------------------------------------------------------------------------
+
+
+def split_bounds(bounds: Any, n: int) -> tuple[Any, Any]:
+    """Lower and upper bounds of SciPy's Bounds or of n pairs."""
+    import numpy as np
+
+    if bounds is None:
+        return None, None
+    if hasattr(bounds, "lb"):
+        low, high = (np.broadcast_to(side, n) for side in (bounds.lb, bounds.ub))
+        return vector(low, "bounds.lb", n), vector(high, "bounds.ub", n)
+    if not hasattr(bounds, "__array_interface__"):
+        inf = float("inf")
+        bounds = [
+            (-inf if low is None else low, inf if high is None else high) for low, high in bounds
+        ]
+    pairs = np.asarray(bounds, dtype=np.float64)
+    if pairs.shape != (n, 2):
+        raise ValueError(f"bounds: shape {pairs.shape} is not ({n}, 2)")
+    return vector(pairs[:, 0], "bounds[:, 0]", n), vector(pairs[:, 1], "bounds[:, 1]", n)
+
+
+class HostSide:
+    """Evaluations on arrays of NumPy; on CUDA x and g cross the bus."""
+
+    def __init__(self, solver: _core.Minimizer, x0: Any) -> None:
+        import numpy as np
+
+        self.solver, self.shape = solver, x0.shape
+        solver.start(np.ascontiguousarray(x0, dtype=np.float64).reshape(-1))
+
+    def x(self, wanted: bool) -> Any:
+        if wanted and not self.solver.on_cuda:
+            view: Any = self.solver.view(True)
+            return view.reshape(self.shape)
+        return self.solver.host(wanted).reshape(self.shape)
+
+    def gradient(self, fun: Callable[[Any], Any]) -> Any:
+        """At the result."""
+        x = self.x(False)
+        x.flags.writeable = False
+        return value_and_gradient(fun(x))[1]
+
+    def evaluate(self, fun: Callable[[Any], Any]) -> bool:
+        import numpy as np
+
+        f, g = value_and_gradient(fun(self.x(True)))
+        g = np.ascontiguousarray(host_array(g, "gradient"), dtype=np.float64).reshape(-1)
+        if g.size != np.prod(self.shape, dtype=int):
+            raise ValueError(f"fun: a gradient of {g.size} numbers for x of shape {self.shape}")
+        return self.solver.advance(float(f), g)
+
+
+class DeviceSide:
+    """Evaluations on arrays of PyTorch or CuPy, which stay on the device, on the solver's stream."""
+
+    def __init__(self, solver: _core.Minimizer, x0: Any) -> None:
+        self.solver, self.shape = solver, x0.shape
+        self.module, self.stream = self.framework(x0)
+        with self.stream:
+            solver.start_on_device(self.contiguous(x0.detach() if hasattr(x0, "detach") else x0))
+
+    def framework(self, x0: Any) -> tuple[Any, Any]:
+        stream, device = self.solver.stream, self.solver.ordinal
+        if hasattr(x0, "detach"):
+            import torch  # type: ignore[import-not-found, unused-ignore]
+
+            external = torch.cuda.ExternalStream(stream, device=device)  # type: ignore[no-untyped-call, unused-ignore]
+            external.wait_stream(torch.cuda.current_stream(device))
+            return torch, torch.cuda.stream(external)
+        import cupy  # type: ignore[import-not-found, unused-ignore]
+
+        cupy.cuda.get_current_stream().synchronize()
+        return cupy, cupy.cuda.ExternalStream(stream, device)
+
+    def contiguous(self, array: Any) -> Any:
+        if hasattr(array, "contiguous"):  # torch
+            return array.reshape(-1).to(self.module.float64).contiguous()
+        return self.module.ascontiguousarray(array.reshape(-1), dtype=self.module.float64)
+
+    def x(self, wanted: bool) -> Any:
+        x = self.module.from_dlpack(self.solver.view(wanted)).reshape(self.shape)
+        if wanted:
+            return x
+        return x.clone() if hasattr(x, "clone") else x.copy()
+
+    def gradient(self, fun: Callable[[Any], Any]) -> Any:
+        with self.stream:
+            return value_and_gradient(fun(self.x(False)))[1]
+
+    def evaluate(self, fun: Callable[[Any], Any]) -> bool:
+        with self.stream:
+            f, g = value_and_gradient(fun(self.x(True)))
+            f = f.detach() if hasattr(f, "detach") else self.module.asarray(f)
+            return self.solver.advance_on_device(self.contiguous(f), self.contiguous(g))
+
+
+def value_and_gradient(returned: Any) -> tuple[Any, Any]:
+    try:
+        f, g = returned
+    except (TypeError, ValueError):
+        raise TypeError("fun must return the value and the gradient") from None
+    return f, g
+
+
+def is_on_cuda(array: Any) -> bool:
+    kind = array.__dlpack_device__()[0] if hasattr(array, "__dlpack_device__") else 1
+    return int(kind) == 2
+
+
+@with_options(
+    "minimize", "nx", "ny", "n", "atoms", "dim", "param", "bounds", "output", "format", "report",
+    "history",
+)  # fmt: skip
+def minimize(
+    fun: Callable[..., tuple[Any, Any]],
+    x0: ArrayLike,
+    *,
+    args: tuple[Any, ...] = (),
+    bounds: Any = None,
+    callback: Callable[[dict[str, Any]], Any] | None = None,
+    **options: Unpack[MinimizeOptions],
+) -> Any:
+    """Minimises a function of many variables within bounds, by L-BFGS-B.
+
+    Parameters
+    ----------
+    fun : callable
+        ``fun(x, *args)`` returns the value and the gradient, of the shape of `x0`. `x` is the
+        solver's own memory: it may not be changed or kept. It is never outside the bounds.
+    x0 : array
+        The start, of any shape. With ``device="cuda"`` and a PyTorch or CuPy array on that device,
+        x, value and gradient stay there, and `fun` is called on the solver's stream.
+    args : tuple
+        Further arguments of `fun`.
+    bounds : (n, 2) array, list of pairs, or scipy.optimize.Bounds, optional
+        None or an infinity: no bound.
+    callback : callable, optional
+        Called with a dict (iteration, evaluations, fun, projected_gradient, step, active) after
+        each iteration; true stops the run.
+    {options}
+
+    Returns
+    -------
+    scipy.optimize.OptimizeResult
+        Or a dict with attributes without SciPy: x, fun, jac (at x, of one more evaluation), success,
+        status, message, nit, nfev, njev, projected_gradient (largest component), active (variables at a bound).
+
+    Raises
+    ------
+    TypeError, ValueError
+        An argument, or what `fun` returns, is wrong; the message names it.
+    FloatingPointError
+        The function is not finite at the start.
+    MemoryError, cvtmesh.DeviceError, KeyboardInterrupt
+        As of :func:`tessellate`.
+
+    Examples
+    --------
+    >>> import cvtmesh, numpy
+    >>> r = cvtmesh.minimize(lambda x: (((x - 3) ** 2).sum(), 2 * (x - 3)), numpy.zeros(4),
+    ...                      bounds=[(0, 1), (0, None), (None, 2), (None, None)])
+    >>> r.x.round(6).tolist(), r.success
+    ([1.0, 3.0, 2.0, 3.0], True)
+    """
+    import numpy as np
+
+    if not callable(fun):
+        raise TypeError("fun is not callable")
+    on_device = is_on_cuda(x0)
+    start: Any = x0 if on_device else np.asarray(host_array(x0, "x0"), dtype=np.float64)
+    n = int(np.prod(start.shape, dtype=int))
+    if n == 0:
+        raise ValueError("x0 is empty")
+    if not on_device and not np.isfinite(start).all():
+        raise ValueError(f"x0: value {int(np.argmin(np.isfinite(start)))} is not finite")
+    values, _ = convert("minimize", options)
+    solver = _core.Minimizer(n, values, *split_bounds(bounds, n))
+    if on_device and not solver.on_cuda:
+        raise ValueError("x0 is on a device: give device='cuda'")
+    side = DeviceSide(solver, start) if on_device else HostSide(solver, start)
+    running, asked = True, False
+    while running and not asked:
+        running = side.evaluate(lambda x: fun(x, *args))
+        for record in solver.take_records():
+            asked = asked or (callback is not None and bool(callback(record)))
+    figures = solver.finish()
+    if asked:
+        figures |= {"success": False, "message": "request"}
+    gradient = side.gradient(lambda x: fun(x, *args))
+    figures |= {"nfev": figures["nfev"] + 1, "njev": figures["njev"] + 1}
+    return result({"x": side.x(False), **figures, "jac": gradient})
+
+
+def lbfgsb(
+    fun: Callable[..., Any],
+    x0: ArrayLike,
+    args: tuple[Any, ...] = (),
+    jac: Any = None,
+    bounds: Any = None,
+    callback: Callable[..., Any] | None = None,
+    constraints: Sequence[Any] = (),
+    hess: Any = None,
+    hessp: Any = None,
+    tol: float | None = None,
+    **options: Any,
+) -> Any:
+    """:func:`minimize` as a method of ``scipy.optimize.minimize``.
+
+    The options are those of :func:`minimize`; `tol` is its ``gradient_tolerance``, and ``maxiter``
+    its ``iterations``. A callback gets a copy of x.
+
+    Examples
+    --------
+    >>> import cvtmesh, scipy.optimize
+    >>> from scipy.optimize import rosen, rosen_der
+    >>> r = scipy.optimize.minimize(rosen, [-1.2, 1], jac=rosen_der, method=cvtmesh.lbfgsb)
+    >>> r.x.round(4).tolist()
+    [1.0, 1.0]
+    """
+    if constraints:
+        raise ValueError("constraints other than bounds are not supported")
+    if not callable(jac):
+        raise ValueError("jac must be a function, or True: the gradient is needed")
+    if tol is not None:
+        options["gradient_tolerance"] = tol
+    if "maxiter" in options:
+        options["iterations"] = options.pop("maxiter")
+    last: list[Any] = []
+
+    def both(x: NDArray[Any]) -> tuple[Any, Any]:
+        last[:] = [x]
+        return fun(x, *args), jac(x, *args)
+
+    def tell(record: dict[str, Any]) -> Any:
+        return callback(last[0].copy()) if callback is not None else None
+
+    return minimize(both, x0, bounds=bounds, callback=tell if callback else None, **options)
+
+
+# --- complementarity ------------------------------------------------------------------------------
+
+
+def matrix(value: Any, name: str) -> tuple[Any, Any, Any, int]:
+    """Row starts, columns, values and width of a sparse or dense matrix."""
+    import numpy as np
+
+    if hasattr(value, "tocsr"):
+        csr = value.tocsr()
+    else:
+        from scipy.sparse import csr_matrix  # type: ignore[import-untyped, unused-ignore]
+
+        csr = csr_matrix(host_array(value, name))
+    if csr.shape[0] != csr.shape[1]:
+        raise ValueError(f"{name}: shape {csr.shape} is not square")
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
+    if csr.dtype.kind not in "fiu":
+        raise TypeError(f"{name}: a matrix of dtype {csr.dtype} holds no real numbers")
+    return (
+        np.ascontiguousarray(csr.indptr, np.int64),
+        np.ascontiguousarray(csr.indices, np.int32),
+        np.ascontiguousarray(csr.data, np.float64),
+        csr.shape[1],
+    )
+
+
+@with_options(
+    "lcp", "problem", "size", "steps", "matrix", "rhs", "lower", "upper", "storage", "output",
+    "format", "report",
+)  # fmt: skip
+def lcp(
+    A: Any,
+    q: ArrayLike,
+    lower: ArrayLike | None = 0.0,
+    upper: ArrayLike | None = None,
+    **options: Unpack[LcpOptions],
+) -> Any:
+    """A linear complementarity problem with bounds: with F = A x - q, find x between `lower` and
+    `upper` such that F >= 0 at the lower bound, F <= 0 at the upper one, and F = 0 between.
+
+    Parameters
+    ----------
+    A : (n, n) sparse matrix or array
+    q : (n,) array
+        The right side, as ``--rhs`` of the program.
+    lower, upper : (n,) array or number, optional
+        None: no bound.
+    {options}
+
+    Returns
+    -------
+    scipy.optimize.OptimizeResult
+        x, success, message, method, nit, natural_residual, natural_residual_max, active_lower,
+        active_upper, energy.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, cvtmesh.DeviceError, KeyboardInterrupt
+        As of :func:`tessellate`; rows in messages count from 1.
+
+    Examples
+    --------
+    >>> import cvtmesh
+    >>> r = cvtmesh.lcp([[2, -1], [-1, 2]], [1, -4])
+    >>> r.x.tolist(), r.success
+    ([0.5, 0.0], True)
+    """
+    a = matrix(A, "A")
+    n = len(a[0]) - 1
+    values, inputs = convert("lcp", options)
+    low, high = vector(lower, "lower", n), vector(upper, "upper", n)
+    return result(_core.lcp(a, vector(q, "q", n), low, high, values, inputs))
+
+
+@with_options(
+    "hlcp", "example", "problem", "size", "mu", "nu", "eccentricity", "supply", "matrix_a",
+    "matrix_b", "rhs", "output_z", "output_w", "check", "report",
+)  # fmt: skip
+def hlcp(A: Any, B: Any, q: ArrayLike, **options: Unpack[HlcpOptions]) -> Any:
+    """A horizontal linear complementarity problem: A z - B w = q, z >= 0, w >= 0, z'w = 0.
+
+    Parameters
+    ----------
+    A, B : (n, n) sparse matrices or arrays
+        B = None is the identity.
+    q : (n,) array
+    {options}
+
+    Returns
+    -------
+    scipy.optimize.OptimizeResult
+        z, w, success, message, nit, splits, residual, max_complementarity.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, cvtmesh.DeviceError, KeyboardInterrupt
+        As of :func:`tessellate`; rows in messages count from 1.
+
+    Examples
+    --------
+    >>> import cvtmesh
+    >>> r = cvtmesh.hlcp([[2, -1], [-1, 2]], None, [1, -4], method="newton")
+    >>> r.z.round(9).tolist(), r.w.round(9).tolist()
+    ([0.5, 0.0], [0.0, 3.5])
+    """
+    import numpy as np
+
+    a = matrix(A, "A")
+    n = len(a[0]) - 1
+    if B is None:
+        b = (np.arange(n + 1), np.arange(n, dtype=np.int32), np.ones(n), n)
+    else:
+        b = matrix(B, "B")
+    values, inputs = convert("hlcp", options)
+    return result(_core.hlcp(a, b, vector(q, "q", n), values, inputs))
