@@ -53,7 +53,7 @@ cvtm_status cvtm_png_write(const char *path, int width, int height, int channels
 /* The same in memory, of one channel; *bytes is malloc'd. */
 cvtm_status cvtm_png_encode(int width, int height, const unsigned char *pixels,
                             unsigned char **bytes, size_t *size, cvtm_error *error);
-/* "png jpeg tiff pnm pfm npy": what this build reads. */
+/* What this build reads: png jpeg tiff webp gif heic avif bmp pnm pfm npy. */
 const char *cvtm_image_formats(void);
 /* True if this build applies the ICC profiles of pictures. */
 int cvtm_image_applies_profiles(void);

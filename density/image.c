@@ -6,7 +6,6 @@
 #include "base/large_pages.h"
 #include "base/npy.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -198,46 +197,6 @@ cvtm_status cvtm_image_decode_npy(const cvtm_image_source *source, cvtm_image *i
 
 /* --- Dispatch --- */
 
-typedef cvtm_status (*decode_function)(const cvtm_image_source *, cvtm_image *, cvtm_error *);
-
-static int begins_with(const cvtm_image_source *source, const char *magic, size_t length) {
-  return source->size >= length && memcmp(source->bytes, magic, length) == 0;
-}
-
-static decode_function find_decoder(const cvtm_image_source *source) {
-  if (begins_with(source, "\x89PNG", 4)) return cvtm_image_decode_png;
-  if (begins_with(source, "\xff\xd8\xff", 3)) return cvtm_image_decode_jpeg;
-  if (begins_with(source, "II*\0", 4) || begins_with(source, "MM\0*", 4) ||
-      begins_with(source, "II+\0", 4) || begins_with(source, "MM\0+", 4)) {
-    return cvtm_image_decode_tiff;
-  }
-  if (begins_with(source, "\x93NUMPY", 6)) return cvtm_image_decode_npy;
-  if (source->size >= 3 && source->bytes[0] == 'P' && source->bytes[1] != 0 &&
-      strchr("123456fF", source->bytes[1]) != NULL &&
-      (isspace(source->bytes[2]) || source->bytes[2] == '#')) {
-    return cvtm_image_decode_pnm;
-  }
-  return NULL;
-}
-
-/* The format that the extension promises, or NULL. */
-static const char *promised_format(const char *name) {
-  static const char *const promises[][2] = {
-      {"png", "a PNG"},      {"jpg", "a JPEG"}, {"jpeg", "a JPEG"}, {"tif", "a TIFF"},
-      {"tiff", "a TIFF"},    {"pgm", "a PGM"},  {"ppm", "a PPM"},   {"pbm", "a PBM"},
-      {"pnm", "a PGM, PPM"}, {"pfm", "a PFM"},  {"npy", "an NPY"}};
-  char buffer[16];
-  const char *extension = cvtm_file_extension(name, buffer, sizeof buffer);
-  for (size_t i = 0; i < sizeof promises / sizeof promises[0]; ++i) {
-    if (strcmp(extension, promises[i][0]) == 0) return promises[i][1];
-  }
-  return NULL;
-}
-
-const char *cvtm_image_formats(void) {
-  return cvtm_image_tiff_available() ? "png jpeg tiff pnm pfm npy" : "png jpeg pnm pfm npy";
-}
-
 int cvtm_image_applies_profiles(void) { return cvtm_colour_reads_profiles(); }
 
 static cvtm_status parse_image(const cvtm_image_source *source, cvtm_image *image,
@@ -245,23 +204,15 @@ static cvtm_status parse_image(const cvtm_image_source *source, cvtm_image *imag
   const char *name = source->name;
   *image = (cvtm_image){0};
   if (source->size == 0) return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the file is empty", name);
-  decode_function decode = find_decoder(source);
-  if (decode != NULL) {
-    errno = 0;
-    const cvtm_status status = decode(source, image, error);
-    /* The formats' libraries tell a lack of memory only as text; the C library has told it, too. */
-    if (status == CVTM_ERROR_INPUT && errno == ENOMEM)
-      return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
-    return status;
-  }
-  const char *promised = promised_format(name);
-  if (promised != NULL) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: not %s: unknown image format (these are read: %s)", name, promised,
-                     cvtm_image_formats());
-  }
-  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: unknown image format (these are read: %s)", name,
-                   cvtm_image_formats());
+  cvtm_image_decoder decode = NULL;
+  cvtm_status status = cvtm_image_find_decoder(source, &decode, error);
+  if (status != CVTM_OK) return status;
+  errno = 0;
+  status = decode(source, image, error);
+  /* The formats' libraries tell a lack of memory only as text; the C library has told it, too. */
+  if (status == CVTM_ERROR_INPUT && errno == ENOMEM)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
+  return status;
 }
 
 cvtm_status cvtm_image_parse(const unsigned char *bytes, size_t size, const char *name,

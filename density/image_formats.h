@@ -17,7 +17,10 @@ typedef struct cvtm_image_source {
   int with_rgb; /* linear red, green and blue are wanted beside the luminance */
 } cvtm_image_source;
 
-/* Each leaves *image empty on failure. */
+/* Each leaves *image empty on failure. Those of WebP, GIF and HEIF are there only with their
+ * libraries: CVTMESH_HAVE_WEBP, _GIF, _HEIF. */
+typedef cvtm_status (*cvtm_image_decoder)(const cvtm_image_source *source, cvtm_image *image,
+                                          cvtm_error *error);
 cvtm_status cvtm_image_decode_png(const cvtm_image_source *source, cvtm_image *image,
                                   cvtm_error *error);
 cvtm_status cvtm_image_decode_jpeg(const cvtm_image_source *source, cvtm_image *image,
@@ -28,6 +31,20 @@ cvtm_status cvtm_image_decode_pnm(const cvtm_image_source *source, cvtm_image *i
                                   cvtm_error *error);
 cvtm_status cvtm_image_decode_npy(const cvtm_image_source *source, cvtm_image *image,
                                   cvtm_error *error);
+
+cvtm_status cvtm_image_decode_bmp(const cvtm_image_source *source, cvtm_image *image,
+                                  cvtm_error *error);
+cvtm_status cvtm_image_decode_webp(const cvtm_image_source *source, cvtm_image *image,
+                                   cvtm_error *error);
+cvtm_status cvtm_image_decode_gif(const cvtm_image_source *source, cvtm_image *image,
+                                  cvtm_error *error);
+cvtm_status cvtm_image_decode_heif(const cvtm_image_source *source, cvtm_image *image,
+                                   cvtm_error *error);
+
+/* The decoder by the first bytes of a file. A format that this build does not read is
+ * CVTM_ERROR_UNSUPPORTED, with a command that converts the file. */
+cvtm_status cvtm_image_find_decoder(const cvtm_image_source *source, cvtm_image_decoder *decode,
+                                    cvtm_error *error);
 
 /* 1 if this build reads TIFF. */
 int cvtm_image_tiff_available(void);
