@@ -4,6 +4,7 @@
 #include "cli/input.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/size_from.h"
 #include "cli/world.h"
 
 #include <math.h>
@@ -237,11 +238,12 @@ cvtm_status cli_read_conditioned(cvtm_device *device, const char *path, cli_opti
   cvtm_pipeline_defaults(&settings);
   cvtm_status status = rgb != NULL ? cvtm_image_read_colour(path, &image, error)
                                    : cvtm_image_read(path, &image, error);
+  if (status == CVTM_OK) status = cli_world_set(options, &image.place, path, image.height, error);
+  if (status == CVTM_OK) status = cli_size_from_apply(options, &image, error);
   if (status == CVTM_OK) {
     cli_choose_tone(&image, options, &settings.tone);
     status = set_pipeline(options, &memory, &settings, error);
   }
-  if (status == CVTM_OK) status = cli_world_set(options, &image.place, path, image.height, error);
   if (status == CVTM_OK) status = cvtm_pipeline_run(device, &image, path, &settings, made, error);
   if (status == CVTM_OK && tone != NULL) {
     status = read_tone(&image, path, options, &settings.tone, tone, error);

@@ -3,6 +3,7 @@
 #include "cli/domain.h"
 #include "cvt/cvt.h"
 #include "density/density.h"
+#include "density/size_field.h"
 #include "draw/inks.h"
 #include "lcp/hlcp.h"
 #include "lcp/lcp.h"
@@ -65,6 +66,10 @@ static const cli_choice domain_kinds[] = {
     {"mask", CLI_DOMAIN_MASK},     {"polygon", CLI_DOMAIN_POLYGON},
     {"labels", CLI_DOMAIN_LABELS}, {"segment", CLI_DOMAIN_SEGMENT},
     {"frame", CLI_DOMAIN_FRAME},   END_OF_CHOICES};
+static const cli_choice size_sources[] = {{"solution", CVTM_SIZE_FROM_SOLUTION},
+                                          {"indicator", CVTM_SIZE_FROM_INDICATOR},
+                                          {"size", CVTM_SIZE_GIVEN},
+                                          END_OF_CHOICES};
 static const cli_choice compressions[] = {{"none", CVTM_COMPRESS_NONE},
                                           {"zlib", CVTM_COMPRESS_ZLIB},
                                           {"lz4", CVTM_COMPRESS_LZ4},
@@ -293,6 +298,12 @@ const cli_option_row cli_option_rows[] = {
    "of a picture: distances of levels from the middle grey are multiplied by this"},
   {"density-from", 0, RUN | STATS | VIEW | DENSITY, CHOICE(density_from, density_sources),
    "density = tone^2, value, or value^-4; auto: tone for pictures"},
+  {"size-from", 0, RUN, TEXT(size.from, "FILE"),
+   "sizes of triangles from a field on a mesh (vtu, msh), instead of the picture's density", CLI_READS},
+  {"size-field", 0, RUN, TEXT(size.field, "NAME"), "of --size-from: the field; without it the first"},
+  {"size-as", 0, RUN, CHOICE(size.as, size_sources),
+   "of --size-from: what the field is: a solution, whose interpolation error becomes the same\n"
+   "everywhere; an indicator of the error; or the size in the unit of the mesh"},
   {"floor", 0, RUN | STATS | VIEW | DENSITY, REAL(floor, "RHO", 0, 3e38), "raise smaller densities to this"},
 
   {"within", 0, RUN | DENSITY, LIST(condition.within, "FILE"),

@@ -103,6 +103,11 @@ typedef struct cli_options {
   cli_list spectrum;      /* files */
 
   struct {
+    const char *from, *field; /* a mesh with a field; NULL: none, the first field */
+    int as;                   /* cvtm_size_source */
+  } size;
+
+  struct {
     int kind; /* cli_domain_kind */
     const char *mask, *polygon, *labels;
     const char *pairs_out;

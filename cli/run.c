@@ -9,6 +9,7 @@
 #include "cli/output.h"
 #include "cli/page.h"
 #include "cli/run_job.h"
+#include "cli/size_from.h"
 
 #include <stdlib.h>
 
@@ -19,6 +20,7 @@ int cli_run_check_values(const cli_options *options) {
   int code = cli_watch_check(options);
   if (code == CLI_EXIT_OK) code = cli_condition_check(options);
   if (code == CLI_EXIT_OK) code = cli_segment_check(options);
+  if (code == CLI_EXIT_OK) code = cli_size_from_check(options);
   if (code == CLI_EXIT_OK) code = cli_domain_check(options);
   if (code == CLI_EXIT_OK) code = cli_equal_mass_check(options);
   if (code == CLI_EXIT_OK) code = cli_noise_check(options);

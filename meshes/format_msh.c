@@ -224,10 +224,77 @@ static cvtm_status skip_section(cvtm_source *s, cvtm_token name) {
   }
 }
 
+/* The name of a field on the next line that is not empty, without its quotes. */
+static cvtm_token read_name(cvtm_source *s) {
+  cvtm_source_end_line(s);
+  size_t first = s->at;
+  while (s->at < s->size && s->data[s->at] != '\n') ++s->at;
+  size_t end = s->at;
+  while (end > first && s->data[end - 1] <= ' ') --end;
+  while (first < end && s->data[first] <= ' ') ++first;
+  if (end - first >= 2 && s->data[first] == '"' && s->data[end - 1] == '"') {
+    ++first;
+    --end;
+  }
+  return (cvtm_token){(const char *)s->data + first, end - first};
+}
+
+/* Text before the values: names, real numbers, and integers with components and nodes. */
+static cvtm_status read_data_header(reader *r, cvtm_token *name, int64_t integer[3]) {
+  cvtm_source *s = r->source;
+  int64_t count = 0, ignored;
+  cvtm_status status = read_size(r, "number of names", &count);
+  for (int64_t k = 0; k < count && k < 64 && status == CVTM_OK; ++k) {
+    const cvtm_token found = read_name(s);
+    if (k == 0) *name = found;
+  }
+  if (status == CVTM_OK) status = read_size(r, "number of times", &count);
+  for (int64_t k = 0; k < count && status == CVTM_OK; ++k) {
+    double time;
+    status = cvtm_source_value(s, CVTM_F64, &time);
+  }
+  if (status == CVTM_OK) status = read_size(r, "number of integers", &count);
+  if (status == CVTM_OK && count < 3) status = cvtm_source_fail(s, "data without its size");
+  for (int64_t k = 0; k < count && status == CVTM_OK; ++k)
+    status = read_int(r, 0, INT32_MAX, "integer", k < 3 ? &integer[k] : &ignored);
+  return status;
+}
+
+/* The values of the field that is wanted; other data are skipped. */
+static cvtm_status read_node_data(reader *r, cvtm_token section) {
+  cvtm_source *s = r->source;
+  cvtm_builder *b = r->builder;
+  cvtm_token name = {"", 0};
+  int64_t integer[3] = {0, 0, 0};
+  cvtm_status status = read_data_header(r, &name, integer);
+  if (status != CVTM_OK) return status;
+  if (integer[1] != 1 || b->values != NULL ||
+      (b->field != NULL && (name.length == 0 || !cvtm_token_is(name, b->field))))
+    return skip_section(s, section);
+  if (!r->sorted) return cvtm_source_fail(s, "$NodeData before $Nodes");
+  b->values = calloc((size_t)b->vertex_count + 1, sizeof *b->values);
+  if (b->values == NULL) return cvtm_source_no_memory(s);
+  cvtm_source_end_line(s);
+  s->binary = r->binary;
+  for (int64_t k = 0; k < integer[2] && status == CVTM_OK; ++k) {
+    int64_t tag = 0;
+    double value = 0;
+    status = read_int(r, 0, INT32_MAX, "node tag", &tag);
+    if (status == CVTM_OK) status = cvtm_source_value(s, CVTM_F64, &value);
+    const double vertex = cvtm_node_tags_find(&r->nodes, (double)tag);
+    if (status == CVTM_OK && vertex < 0)
+      status = cvtm_source_fail(s, "data of a node that does not exist");
+    if (status == CVTM_OK) b->values[(int64_t)vertex] = value;
+  }
+  s->binary = 0;
+  return status == CVTM_OK ? cvtm_source_expect(s, "$EndNodeData") : status;
+}
+
 static cvtm_status read_section(reader *r, cvtm_token name) {
   cvtm_source *s = r->source;
   cvtm_status status;
   int is_nodes = cvtm_token_is(name, "$Nodes");
+  if (r->builder->wants_field && cvtm_token_is(name, "$NodeData")) return read_node_data(r, name);
   if (!is_nodes && !cvtm_token_is(name, "$Elements")) return skip_section(s, name);
   cvtm_source_end_line(s);
   s->binary = r->binary;

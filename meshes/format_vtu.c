@@ -21,7 +21,7 @@ typedef struct array {
   int64_t line;
 } array;
 
-typedef enum section { SECTION_OTHER, SECTION_POINTS, SECTION_CELLS } section;
+typedef enum section { SECTION_OTHER, SECTION_POINTS, SECTION_CELLS, SECTION_POINT_DATA } section;
 
 typedef struct document {
   cvtm_source *source;
@@ -31,8 +31,10 @@ typedef struct document {
   int64_t vertex_count, cell_count;
   int file_seen;
   section where;
-  array points, connectivity, offsets, types;
-  size_t appended; /* of its first byte in the file; 0: none */
+  array points, connectivity, offsets, types, field;
+  int wants_field;
+  const char *field_name; /* NULL: any */
+  size_t appended;        /* of its first byte in the file; 0: none */
   int appended_raw;
 } document;
 
@@ -83,7 +85,15 @@ static cvtm_status start_file(document *d, const char **attributes) {
   return CVTM_OK;
 }
 
+static int is_wanted_field(const document *d, const char **attributes) {
+  const char *components = cvtm_xml_attribute(attributes, "NumberOfComponents");
+  if (!d->wants_field || d->field.seen) return 0;
+  if (components != NULL && strcmp(components, "1") != 0) return 0;
+  return d->field_name == NULL || attribute_is(attributes, "Name", d->field_name);
+}
+
 static array *choose_array(document *d, const char **attributes) {
+  if (d->where == SECTION_POINT_DATA) return is_wanted_field(d, attributes) ? &d->field : NULL;
   if (d->where == SECTION_POINTS) return &d->points;
   if (d->where != SECTION_CELLS) return NULL;
   if (attribute_is(attributes, "Name", "connectivity")) return &d->connectivity;
@@ -160,12 +170,14 @@ static cvtm_status start_element(void *context, const char *name, const char **a
   }
   if (strcmp(name, "Points") == 0) d->where = SECTION_POINTS;
   if (strcmp(name, "Cells") == 0) d->where = SECTION_CELLS;
+  if (strcmp(name, "PointData") == 0) d->where = SECTION_POINT_DATA;
   return strcmp(name, "DataArray") == 0 ? start_array(d, attributes) : CVTM_OK;
 }
 
 static cvtm_status end_element(void *context, const char *name) {
   document *d = context;
-  if (strcmp(name, "Points") == 0 || strcmp(name, "Cells") == 0) d->where = SECTION_OTHER;
+  if (strcmp(name, "Points") == 0 || strcmp(name, "Cells") == 0 || strcmp(name, "PointData") == 0)
+    d->where = SECTION_OTHER;
   return CVTM_OK;
 }
 
@@ -341,6 +353,8 @@ static cvtm_status build(document *d, cvtm_builder *b) {
   if (d->vertex_count > 0) {
     status = take_array(d, &d->points, "points", 3 * d->vertex_count, &points);
   }
+  if (status == CVTM_OK && d->field.seen)
+    status = take_array(d, &d->field, "point data", d->vertex_count, &b->values);
   for (int64_t i = 0; i < d->vertex_count && status == CVTM_OK; ++i) {
     status = cvtm_builder_vertex(b, points[3 * i], points[3 * i + 1], points[3 * i + 2]);
   }
@@ -368,7 +382,7 @@ static cvtm_status build(document *d, cvtm_builder *b) {
 
 cvtm_status cvtm_read_vtu(cvtm_source *s, cvtm_builder *b) {
   static const cvtm_xml_handlers handlers = {start_element, end_element};
-  document d = {.source = s};
+  document d = {.source = s, .wants_field = b->wants_field, .field_name = b->field};
   cvtm_status status = cvtm_xml_parse(s, &handlers, &d);
   if (status != CVTM_OK) return status;
   if (d.pieces == 0) return cvtm_source_fail(s, "no piece");

@@ -81,7 +81,10 @@ typedef struct cvtm_builder {
   int64_t vertex_count, vertex_capacity;
   int32_t *triangles;
   int64_t triangle_count, triangle_capacity;
-  double z;              /* of the first vertex; the others' must be equal */
+  double z; /* of the first vertex; the others' must be equal */
+  int wants_field;
+  const char *field;     /* the name that is wanted; NULL: any */
+  double *values;        /* of the field, per vertex; NULL: not found */
   unsigned char *middle; /* per vertex: 1: a node in the middle of an edge; NULL: there is none */
 } cvtm_builder;
 

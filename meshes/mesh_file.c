@@ -223,6 +223,7 @@ static cvtm_status drop_middle_nodes(cvtm_builder *b, cvtm_error *error) {
     number[v] = (int32_t)kept;
     b->points[2 * kept] = b->points[2 * v];
     b->points[2 * kept + 1] = b->points[2 * v + 1];
+    if (b->values != NULL) b->values[kept] = b->values[v];
     ++kept;
   }
   for (int64_t k = 0; k < 3 * b->triangle_count; ++k) b->triangles[k] = number[b->triangles[k]];
@@ -259,6 +260,30 @@ static cvtm_status finish_mesh(cvtm_builder *b, cvtm_mesh *mesh, const char *nam
   return CVTM_OK;
 }
 
+/* values: NULL, or where the field goes. */
+static cvtm_status read_bytes(const format *f, const unsigned char *bytes, size_t size,
+                              const char *name, const char *field, cvtm_mesh *mesh, double **values,
+                              cvtm_error *error) {
+  cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
+  cvtm_builder builder = {.source = &source, .wants_field = values != NULL, .field = field};
+  cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
+  cvtm_status status = f->read(&source, &builder);
+  cvtm_numeric_locale_leave(locale);
+  if (status == CVTM_OK && values != NULL && builder.values == NULL)
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no field%s%s of one number per point", name,
+                       field != NULL ? " " : "", field != NULL ? field : "");
+  if (status == CVTM_OK) status = finish_mesh(&builder, mesh, name, error);
+  if (status == CVTM_OK && values != NULL) {
+    *values = builder.values;
+    builder.values = NULL;
+  }
+  free(builder.points);
+  free(builder.triangles);
+  free(builder.middle);
+  free(builder.values);
+  return status;
+}
+
 cvtm_status cvtm_mesh_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
                                  const char *name, cvtm_mesh *mesh, cvtm_error *error) {
   memset(mesh, 0, sizeof *mesh);
@@ -267,19 +292,11 @@ cvtm_status cvtm_mesh_read_bytes(const char *extension, const unsigned char *byt
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown mesh format (readable: %s)", name,
                      readable_formats);
   }
-  cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
-  cvtm_builder builder = {.source = &source};
-  cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
-  cvtm_status status = f->read(&source, &builder);
-  cvtm_numeric_locale_leave(locale);
-  if (status == CVTM_OK) status = finish_mesh(&builder, mesh, name, error);
-  free(builder.points);
-  free(builder.triangles);
-  free(builder.middle);
-  return status;
+  return read_bytes(f, bytes, size, name, NULL, mesh, NULL, error);
 }
 
-cvtm_status cvtm_mesh_read(const char *path, cvtm_mesh *mesh, cvtm_error *error) {
+static cvtm_status read_file(const char *path, const char *field, cvtm_mesh *mesh, double **values,
+                             cvtm_error *error) {
   const size_t limit = (size_t)1 << 36;
   memset(mesh, 0, sizeof *mesh);
   char buffer[8];
@@ -288,13 +305,25 @@ cvtm_status cvtm_mesh_read(const char *path, cvtm_mesh *mesh, cvtm_error *error)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown mesh format (readable: %s)", path,
                      readable_formats);
   }
+  if (values != NULL && f->read != cvtm_read_vtu && f->read != cvtm_read_msh)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: fields are read from vtu and msh", path);
   unsigned char *bytes;
   size_t size;
   cvtm_status status = f->read == cvtm_read_ele
                            ? cvtm_triangle_read_pair(path, limit, &bytes, &size, error)
                            : cvtm_file_read(path, limit, &bytes, &size, error);
   if (status != CVTM_OK) return status;
-  status = cvtm_mesh_read_bytes(f->extension, bytes, size, path, mesh, error);
+  status = read_bytes(f, bytes, size, path, field, mesh, values, error);
   free(bytes);
   return status;
+}
+
+cvtm_status cvtm_mesh_read(const char *path, cvtm_mesh *mesh, cvtm_error *error) {
+  return read_file(path, NULL, mesh, NULL, error);
+}
+
+cvtm_status cvtm_mesh_read_field(const char *path, const char *field, cvtm_mesh *mesh,
+                                 double **values, cvtm_error *error) {
+  *values = NULL;
+  return read_file(path, field, mesh, values, error);
 }

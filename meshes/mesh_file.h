@@ -61,7 +61,12 @@ cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
  * vertex is refused. An unknown extension is CVTM_ERROR_ARGUMENT, a malformed file CVTM_ERROR_INPUT
  * with the line or the byte. */
 cvtm_status cvtm_mesh_read(const char *path, cvtm_mesh *mesh, cvtm_error *error);
-/* The same from memory; `name` is used in messages. */
+/* The same with a field, one number for each vertex: the point data `field` of VTU or the node data
+ * of MSH, which must be scalar; NULL: the first scalar there. *values is malloc'd: vertex_count. A
+ * file without it is CVTM_ERROR_INPUT, another format CVTM_ERROR_ARGUMENT. */
+cvtm_status cvtm_mesh_read_field(const char *path, const char *field, cvtm_mesh *mesh,
+                                 double **values, cvtm_error *error);
+/* As cvtm_mesh_read from memory; `name` is used in messages. */
 cvtm_status cvtm_mesh_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
                                  const char *name, cvtm_mesh *mesh, cvtm_error *error);
 

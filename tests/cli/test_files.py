@@ -114,7 +114,7 @@ def options_of(cvtmesh, command):
 
 # Texts that name no file, though the help gives them such an argument.
 NO_FILES = {"format", "device", "shard", "param", "inside", "outside", "layers", "size",
-            "msh-version"}
+            "msh-version", "size-field"}
 WRITING = {"output", "picture", "density-out", "weights-out", "pairs-out", "report", "run-report",
            "journal", "output-z", "output-w", "shot", "record", "save", "watch", "spectrum"}
 

@@ -70,6 +70,9 @@ EFFECTS = [
     ((), ("--gamma", 2)),
     ((), ("--density-from", "size")),
     ((), ("--floor", 0.5)),
+    ((), ("--size-from", "field.vtu")),
+    (("--size-from", "field.vtu"), ("--size-field", "h")),
+    (("--size-from", "field.vtu", "--size-field", "h"), ("--size-as", "size")),
     ((), ("--within", "mask.pgm")),
     ((), ("--obstacle", "wall.csv")),
     ((), ("--weight", "wall.csv=7")),
@@ -91,6 +94,17 @@ EFFECTS = [
     ((*SEED, "--steps", 20), ("--tau", 0.05)),
     ((*SEED, "--initial", "image"), ("--steps", 1)),
 ]
+FIELD = """<VTKFile type="UnstructuredGrid"><UnstructuredGrid>
+<Piece NumberOfPoints="9" NumberOfCells="8"><PointData>
+<DataArray type="Float64" Name="u">0 0 0 0 1 0 0 0 3</DataArray>
+<DataArray type="Float64" Name="h">9 9 9 9 9 9 9 9 5</DataArray></PointData><Points>
+<DataArray type="Float64" NumberOfComponents="3">0 0 0 24 0 0 48 0 0 0 20 0 24 20 0 48 20 0
+0 40 0 24 40 0 48 40 0</DataArray></Points><Cells>
+<DataArray type="Int64" Name="connectivity">0 1 4 0 4 3 1 2 5 1 5 4 3 4 7 3 7 6 4 5 8 4 8 7
+</DataArray><DataArray type="Int64" Name="offsets">3 6 9 12 15 18 21 24</DataArray>
+<DataArray type="UInt8" Name="types">5 5 5 5 5 5 5 5</DataArray></Cells></Piece>
+</UnstructuredGrid></VTKFile>
+"""
 # Options of pictures, of outputs and of how a run is watched, tested by themselves.
 ELSEWHERE = {
     "black", "white", "contrast", "overlap", "output", "format", "report", "dark", "size", "watch",
@@ -110,6 +124,7 @@ def inputs(cvtmesh):
     cvtmesh.file("grey.pgm", pgm_bytes(40 + 5 * r))
     cvtmesh.file("wall.csv", "20,4\n30,4\n30,35\n20,35\n")
     cvtmesh.file("seeds.pgm", pgm_bytes(128 + 127 * (r < 3) - 128 * (r > 20)))
+    cvtmesh.file("field.vtu", FIELD)
     cvtmesh.file("three.csv", "x,y\n5,5\n40,30\n44,2\n")
     random = np.random.default_rng(2)
     cvtmesh.file("forty.npy", random.random((40, 2)) * (48, 40))

@@ -1,0 +1,258 @@
+#include "density/size_field.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { UNKNOWNS = 6, PATCH_MAX = 96, PATCH_MIN = 10 };
+
+static const double largest_ratio = 32; /* of a size to the mean size */
+
+static cvtm_status no_memory(cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the sizes");
+}
+
+/* ---- neighbours ---- */
+
+/* The other two corners of every triangle around each vertex, in pairs. */
+typedef struct neighbours {
+  int64_t *start;
+  int32_t *list;
+} neighbours;
+
+static cvtm_status find_neighbours(const cvtm_mesh *mesh, neighbours *n, cvtm_error *error) {
+  const int64_t vertices = mesh->vertex_count;
+  n->start = calloc((size_t)vertices + 2, sizeof *n->start);
+  n->list = malloc((6 * (size_t)mesh->triangle_count + 1) * sizeof *n->list);
+  if (n->start == NULL || n->list == NULL) return no_memory(error);
+  for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h) n->start[mesh->triangles[h] + 2] += 2;
+  for (int64_t v = 0; v < vertices; ++v) n->start[v + 2] += n->start[v + 1];
+  for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h) {
+    const int64_t t = h - h % 3;
+    int64_t *at = &n->start[mesh->triangles[h] + 1];
+    n->list[(*at)++] = mesh->triangles[t + (h + 1) % 3];
+    n->list[(*at)++] = mesh->triangles[t + (h + 2) % 3];
+  }
+  return CVTM_OK;
+}
+
+static void free_neighbours(neighbours *n) {
+  free(n->start);
+  free(n->list);
+}
+
+/* Adds the vertices around patch[first .. end - 1] that are not in the patch yet. */
+static int add_ring(const neighbours *n, int32_t *patch, int first, int end) {
+  int count = end;
+  for (int i = first; i < end; ++i) {
+    for (int64_t k = n->start[patch[i]]; k < n->start[patch[i] + 1]; ++k) {
+      int known = 0;
+      for (int j = 0; j < count && !known; ++j) known = patch[j] == n->list[k];
+      if (!known && count < PATCH_MAX) patch[count++] = n->list[k];
+    }
+  }
+  return count;
+}
+
+/* ---- the Hessian ---- */
+
+/* Solves the normal equations by Cholesky's method; 0: they are singular. */
+static int solve(double a[UNKNOWNS][UNKNOWNS], double b[UNKNOWNS]) {
+  for (int j = 0; j < UNKNOWNS; ++j) {
+    double pivot = a[j][j];
+    for (int k = 0; k < j; ++k) pivot -= a[j][k] * a[j][k];
+    if (!(pivot > 1e-10 * a[j][j])) return 0;
+    a[j][j] = sqrt(pivot);
+    for (int i = j + 1; i < UNKNOWNS; ++i) {
+      for (int k = 0; k < j; ++k) a[i][j] -= a[i][k] * a[j][k];
+      a[i][j] /= a[j][j];
+    }
+  }
+  for (int i = 0; i < UNKNOWNS; ++i) {
+    for (int k = 0; k < i; ++k) b[i] -= a[i][k] * b[k];
+    b[i] /= a[i][i];
+  }
+  for (int i = UNKNOWNS - 1; i >= 0; --i) {
+    for (int k = i + 1; k < UNKNOWNS; ++k) b[i] -= a[k][i] * b[k];
+    b[i] /= a[i][i];
+  }
+  return 1;
+}
+
+/* The largest eigenvalue, in magnitude, of the Hessian of the quadratic polynomial that fits a
+ * patch around its first vertex; -1: the vertices do not decide it. */
+static double fit_patch(const cvtm_mesh *mesh, const double *values, const int32_t *patch,
+                        int count) {
+  const double *centre = mesh->points + 2 * (int64_t)patch[0];
+  double a[UNKNOWNS][UNKNOWNS] = {{0}}, b[UNKNOWNS] = {0}, radius = 0, most = 0;
+  for (int i = 1; i < count; ++i) {
+    const double *p = mesh->points + 2 * (int64_t)patch[i];
+    radius = fmax(radius, hypot(p[0] - centre[0], p[1] - centre[1]));
+  }
+  if (!(radius > 0)) return -1;
+  for (int i = 0; i < count; ++i) {
+    const double *p = mesh->points + 2 * (int64_t)patch[i];
+    const double x = (p[0] - centre[0]) / radius, y = (p[1] - centre[1]) / radius;
+    const double term[UNKNOWNS] = {1, x, y, x * x / 2, x * y, y * y / 2};
+    const double value = values[patch[i]] - values[patch[0]];
+    most = fmax(most, fabs(values[patch[i]]));
+    for (int j = 0; j < UNKNOWNS; ++j) {
+      for (int k = 0; k <= j; ++k) a[j][k] += term[j] * term[k];
+      b[j] += term[j] * value;
+    }
+  }
+  if (!solve(a, b)) return -1;
+  const double mean = (b[3] + b[5]) / 2, apart = hypot((b[3] - b[5]) / 2, b[4]);
+  const double rounding = 1e-11 * most;
+  return fabs(mean) + apart > rounding ? (fabs(mean) + apart) / (radius * radius) : 0;
+}
+
+static double hessian_at(const cvtm_mesh *mesh, const double *values, const neighbours *n,
+                         int32_t vertex) {
+  int32_t patch[PATCH_MAX] = {vertex};
+  int first = 0, count = 1;
+  double found = -1;
+  for (int ring = 0; ring < 4 && found < 0; ++ring) {
+    const int end = count;
+    count = add_ring(n, patch, first, end);
+    first = end;
+    if (count >= PATCH_MIN) found = fit_patch(mesh, values, patch, count);
+  }
+  return fmax(found, 0);
+}
+
+static double area_of(const cvtm_mesh *mesh, int64_t u, int64_t v, int64_t w) {
+  const double *a = mesh->points + 2 * u, *b = mesh->points + 2 * v, *c = mesh->points + 2 * w;
+  return 0.5 * fabs((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]));
+}
+
+/* Of the triangles around a vertex: the square of the size there, up to a factor. */
+static double mean_area(const cvtm_mesh *mesh, const neighbours *n, int64_t v) {
+  double sum = 0;
+  for (int64_t k = n->start[v]; k < n->start[v + 1]; k += 2)
+    sum += area_of(mesh, v, n->list[k], n->list[k + 1]);
+  return n->start[v + 1] > n->start[v] ? 2 * sum / (double)(n->start[v + 1] - n->start[v]) : 0;
+}
+
+/* ---- log sizes at the vertices ---- */
+
+/* Turns wanted densities of vertices, h^-2 up to a factor, into log h; densities far below the mean
+ * over the mesh are raised. */
+static cvtm_status take_logarithms(const cvtm_mesh *mesh, double *wanted, cvtm_error *error) {
+  double sum = 0, area = 0;
+  for (int64_t t = 0; t < mesh->triangle_count; ++t) {
+    const int32_t *v = mesh->triangles + 3 * t;
+    const double part = area_of(mesh, v[0], v[1], v[2]);
+    area += part;
+    for (int k = 0; k < 3; ++k) sum += part / 3 * wanted[v[k]];
+  }
+  const double mean = sum / area;
+  if (!(mean > 0) || !isfinite(mean))
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "the field asks for no size anywhere");
+  for (int64_t v = 0; v < mesh->vertex_count; ++v)
+    wanted[v] = -0.5 * log(fmax(wanted[v] / mean, 1 / (largest_ratio * largest_ratio)));
+  return CVTM_OK;
+}
+
+static cvtm_status check_values(const cvtm_mesh *mesh, const double *values,
+                                cvtm_size_source source, cvtm_error *error) {
+  for (int64_t v = 0; v < mesh->vertex_count; ++v) {
+    const int bad = !isfinite(values[v]) || (source == CVTM_SIZE_GIVEN && !(values[v] > 0)) ||
+                    (source == CVTM_SIZE_FROM_INDICATOR && values[v] < 0);
+    if (bad)
+      return cvtm_fail(error, CVTM_ERROR_INPUT, "point %lld has the value %g, which is no %s",
+                       (long long)v, values[v],
+                       source == CVTM_SIZE_GIVEN            ? "size"
+                       : source == CVTM_SIZE_FROM_INDICATOR ? "error"
+                                                            : "number");
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status find_logarithms(const cvtm_mesh *mesh, const double *values,
+                                   cvtm_size_source source, double *wanted, cvtm_error *error) {
+  neighbours n = {NULL, NULL};
+  cvtm_status status = check_values(mesh, values, source, error);
+  if (status == CVTM_OK && source == CVTM_SIZE_GIVEN) {
+    for (int64_t v = 0; v < mesh->vertex_count; ++v) wanted[v] = log(values[v]);
+    return CVTM_OK;
+  }
+  if (status == CVTM_OK) status = find_neighbours(mesh, &n, error);
+  if (status == CVTM_OK) {
+#pragma omp parallel for schedule(static)
+    for (int64_t v = 0; v < mesh->vertex_count; ++v) {
+      if (source == CVTM_SIZE_FROM_SOLUTION) {
+        wanted[v] = hessian_at(mesh, values, &n, (int32_t)v);
+      } else {
+        const double area = mean_area(mesh, &n, v);
+        wanted[v] = area > 0 ? values[v] / area : 0;
+      }
+    }
+    status = take_logarithms(mesh, wanted, error);
+  }
+  free_neighbours(&n);
+  return status;
+}
+
+/* ---- pixels ---- */
+
+/* Sets the pixels whose centres lie in a triangle. */
+static void fill_triangle(const cvtm_mesh *mesh, const double *logarithm, int64_t t, int width,
+                          int height, float *size) {
+  const int32_t *v = mesh->triangles + 3 * t;
+  const double *a = mesh->points + 2 * (int64_t)v[0], *b = mesh->points + 2 * (int64_t)v[1];
+  const double *c = mesh->points + 2 * (int64_t)v[2];
+  const double twice = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
+  const double slack = -1e-9;
+  if (!(fabs(twice) > 0)) return;
+  const int left = (int)fmax(floor(fmin(fmin(a[0], b[0]), c[0]) - 0.5), 0);
+  const int top = (int)fmax(floor(fmin(fmin(a[1], b[1]), c[1]) - 0.5), 0);
+  const int right = (int)fmin(ceil(fmax(fmax(a[0], b[0]), c[0])), width - 1);
+  const int bottom = (int)fmin(ceil(fmax(fmax(a[1], b[1]), c[1])), height - 1);
+  for (int j = top; j <= bottom; ++j) {
+    for (int i = left; i <= right; ++i) {
+      const double x = i + 0.5 - a[0], y = j + 0.5 - a[1];
+      const double s = (x * (c[1] - a[1]) - y * (c[0] - a[0])) / twice;
+      const double e = ((b[0] - a[0]) * y - (b[1] - a[1]) * x) / twice;
+      if (s < slack || e < slack || s + e > 1 - slack) continue;
+      size[(int64_t)j * width + i] =
+          (float)exp((1 - s - e) * logarithm[v[0]] + s * logarithm[v[1]] + e * logarithm[v[2]]);
+    }
+  }
+}
+
+/* Pixels without a size (0) take that of a pixel that is near, ring by ring. */
+static cvtm_status spread_sizes(int width, int height, float *size, cvtm_error *error) {
+  static const int step[4][2] = {{-1, 0}, {1, 0}, {0, -1}, {0, 1}};
+  const int64_t pixels = (int64_t)width * height;
+  int64_t *queue = malloc((size_t)pixels * sizeof *queue), count = 0;
+  if (queue == NULL) return no_memory(error);
+  for (int64_t p = 0; p < pixels; ++p)
+    if (size[p] > 0) queue[count++] = p;
+  for (int64_t k = 0; k < count; ++k) {
+    for (int d = 0; d < 4; ++d) {
+      const int64_t i = queue[k] % width + step[d][0], j = queue[k] / width + step[d][1];
+      if (i < 0 || j < 0 || i >= width || j >= height || size[j * width + i] > 0) continue;
+      size[j * width + i] = size[queue[k]];
+      queue[count++] = j * width + i;
+    }
+  }
+  free(queue);
+  if (count > 0) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "the mesh of the field covers no pixel");
+}
+
+cvtm_status cvtm_size_field(const cvtm_mesh *mesh, const double *values, cvtm_size_source source,
+                            int width, int height, float *size, cvtm_error *error) {
+  double *logarithm = malloc(((size_t)mesh->vertex_count + 1) * sizeof *logarithm);
+  if (logarithm == NULL) return no_memory(error);
+  cvtm_status status = find_logarithms(mesh, values, source, logarithm, error);
+  if (status == CVTM_OK) {
+    memset(size, 0, (size_t)width * (size_t)height * sizeof *size);
+    for (int64_t t = 0; t < mesh->triangle_count; ++t)
+      fill_triangle(mesh, logarithm, t, width, height, size);
+    status = spread_sizes(width, height, size, error);
+  }
+  free(logarithm);
+  return status;
+}

@@ -1,0 +1,111 @@
+"""--size-from: sizes from a field on a mesh. The L-shaped domain converges at the optimal rate."""
+
+import runpy
+
+import meshio
+import numpy as np
+import pytest
+
+from conftest import EXAMPLES, PROGRAM
+
+pytestmark = pytest.mark.usefixtures("two_threads")
+WIDTH, HEIGHT = 120, 80
+
+
+def test_l_shape(cvtmesh):
+    """The error of the gradient falls like N^(-1/2), that in L2 like N^(-1); on even meshes the
+    singularity makes it -1/3 and -2/3."""
+    example = runpy.run_path(str(EXAMPLES / "l_shape.py"))
+    folder = cvtmesh.path()
+    pixels = example["PIXELS"]
+    cvtmesh.file("frame.pgm", b"P5 %d %d 255\n" % (pixels, pixels) + bytes(pixels**2))
+    cvtmesh.file("l.csv", "\n".join(f"{pixels * x},{pixels * y}" for x, y in example["OUTLINE"]))
+    adapted = example["series"](PROGRAM, folder, 5, True)
+    even = example["series"](PROGRAM, folder, 4, False)
+    rate = example["rate"]
+    assert rate(adapted, 2) < -0.48 and rate(adapted, 1) < -0.95, adapted
+    assert -0.4 < rate(even, 2) < -0.28 and -0.8 < rate(even, 1) < -0.55, even
+    assert adapted[3, 2] < 0.5 * even[3, 2]
+    example["write_plot"](folder / "errors.svg", adapted, even)
+    assert cvtmesh.read("errors.svg").count(b"polyline") > 4
+
+
+def grid():
+    """A mesh of the picture, y up, in pixels."""
+    x, y = np.meshgrid(np.linspace(0, WIDTH, 31), np.linspace(0, HEIGHT, 21))
+    points = np.stack([x.ravel(), y.ravel(), 0 * x.ravel()], axis=1)
+    a = (np.arange(20)[:, None] * 31 + np.arange(30)).ravel()
+    return points, np.concatenate([np.stack([a, a + 1, a + 32], 1), np.stack([a, a + 32, a + 31], 1)])
+
+
+def spacing(points, triangles, where):
+    """The mean length of edges whose triangles' centroids are `where`."""
+    p = points[triangles][where(points[triangles].mean(axis=1))]
+    return np.hypot(*(p - np.roll(p, 1, axis=1)).transpose(2, 0, 1)[:2]).mean()
+
+
+def test_given_sizes(cvtmesh):
+    """Sizes in the unit of the mesh, y up, by both formats; pixels, widths or real units."""
+    points, triangles = grid()
+    cvtmesh.file("flat.npy", np.ones((HEIGHT, WIDTH), np.float32))
+    for name, scale, words in (("a", 1, []), ("b", 1 / WIDTH, ["--unit"]),
+                               ("c", 0.5, ["--pixel-size", "0.5mm"])):
+        size = scale * np.where(points[:, 1] > HEIGHT / 2, 3.0, 6.0)
+        mesh = meshio.Mesh(scale * points, [("triangle", triangles)],
+                           point_data={"other": size[::-1].copy(), "h": size})
+        for extension, kind, more in (("vtu", "vtu", {"compression": "zlib"}),
+                                      ("msh", "gmsh22", {"binary": False}),
+                                      ("msh", "gmsh", {"binary": True})):
+            field = f"{name}.{extension}"
+            meshio.write(cvtmesh.path(field), mesh, kind, **more)
+            cvtmesh.call("run", "flat.npy", "--size-from", field, "--size-field", "h", "--size-as",
+                         "size", "-o", "m.vtu", *words)
+            found = meshio.read(cvtmesh.path("m.vtu"))
+            p = found.points[:, :2] / scale
+            made = np.concatenate([c.data for c in found.cells if c.type == "triangle"])
+            fine = spacing(p, made, lambda c: (c[:, 1] > 50) & (c[:, 1] < 74))
+            coarse = spacing(p, made, lambda c: (c[:, 1] < 30) & (c[:, 1] > 8))
+            assert abs(fine / 3 - 1) < 0.1 and abs(coarse / 6 - 1) < 0.15, (field, fine, coarse)
+
+
+def test_solution_and_indicator(cvtmesh):
+    """Of u = x^3 / 6 the second derivative is x: sizes are x^(-1/2). An indicator asks for sizes
+    that are the old ones over its root."""
+    points, triangles = grid()
+    cvtmesh.file("flat.npy", np.ones((HEIGHT, WIDTH), np.float32))
+    data = {"u": (points[:, 0] + 20)**3, "eta": (points[:, 0] + 20)}
+    meshio.write(cvtmesh.path("f.vtu"), meshio.Mesh(points, [("triangle", triangles)], point_data=data))
+    for words in (["--size-field", "u"], ["--size-field", "eta", "--size-as", "indicator"]):
+        cvtmesh.call("run", "flat.npy", "--size-from", "f.vtu", *words, "-n", 900, "--iterations", 0,
+                     "-o", "m.csv", "--density-out", "rho.npy")
+        root = np.sqrt(cvtmesh.array("rho.npy").astype(float))  # h^-2
+        x = np.arange(WIDTH) + 20.5
+        ratio = (root.mean(axis=0) / x)[8:-8]
+        assert ratio.std() / ratio.mean() < 0.02, words
+        assert np.ptp(root, axis=0).max() < 0.05 * root.max(), words
+
+
+def test_refusals(cvtmesh):
+    points, triangles = grid()
+    cvtmesh.file("flat.npy", np.ones((HEIGHT, WIDTH), np.float32))
+    data = {"u": points[:, 0]**2, "linear": points[:, 0], "bad": np.full(len(points), np.nan),
+            "v": points.copy()}
+    mesh = meshio.Mesh(points, [("triangle", triangles)], point_data=data)
+    meshio.write(cvtmesh.path("f.vtu"), mesh)
+    run = ("run", "flat.npy", "-o", "m.csv")
+    for words, code, said in (
+            (["--size-from", "f.vtu"], 2, "--points"),
+            (["--size-field", "u"], 2, "--size-from"),
+            (["--size-from", "f.vtu", "-n", 90, "--density-from", "size"], 2, "--density-from"),
+            (["--size-from", "f.vtu", "-n", 90, "--size-field", "w"], 3, "no field w"),
+            (["--size-from", "f.vtu", "-n", 90, "--size-field", "v"], 3, "no field v"),
+            (["--size-from", "f.vtu", "-n", 90, "--size-field", "bad"], 3, "no number"),
+            (["--size-from", "f.vtu", "-n", 90, "--size-field", "linear"], 3, "no size anywhere"),
+            (["--size-from", "f.vtu", "--size-as", "size", "--size-field", "u"], 3, "no size"),
+            (["--size-from", "absent.vtu", "-n", 90], 3, "absent.vtu")):
+        cvtmesh.refused(*run, *words, code=code, names=[said])
+    meshio.write(cvtmesh.path("f.vtk"), mesh)
+    cvtmesh.refused(*run, "--size-from", "f.vtk", "-n", 90, code=3, names=["f.vtk", "vtu and msh"])
+    mesh.points[:, 0] += 1000
+    meshio.write(cvtmesh.path("far.vtu"), mesh)
+    cvtmesh.refused(*run, "--size-from", "far.vtu", "-n", 90, code=3, names=["covers no pixel"])
