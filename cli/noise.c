@@ -1,5 +1,7 @@
 #include "cli/noise.h"
 
+#include "base/portable.h"
+#include "base/random.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "cli/report.h"
@@ -30,8 +32,6 @@ void cli_noise_choose(cli_options *options) {
   cvtm_gaussian_defaults(&gaussian);
   if (!cli_option_given(options, "iterations")) options->iterations = gaussian.max_iterations;
   if (!cli_option_given(options, "tolerance")) options->tolerance = gaussian.tolerance;
-  /* Strata leave peaks in the spectrum. */
-  if (!cli_option_given(options, "start")) options->start = CVTM_CVT_START_RANDOM;
 }
 
 static int ask_to_stop(void *context, const cvtm_lbfgsb_progress *progress) {
@@ -45,6 +45,29 @@ static float *root_of(cvtm_domain domain, const float *density) {
   float *root = malloc((size_t)pixels * sizeof *root);
   for (int64_t p = 0; root != NULL && p < pixels; ++p) root[p] = sqrtf(density[p]);
   return root;
+}
+
+/* Moves sites by a random vector with a standard deviation of half the local spacing along each
+ * axis: strata may be the squares of a grid, which the descent would find again. `root`: the wanted
+ * density but for a factor; `total`: of sites. */
+static void shake(cvtm_domain domain, const float *root, int64_t total, uint64_t seed,
+                  double *sites, int64_t count) {
+  const uint64_t stream = 2; /* cvtm_cvt_sample draws from 0 and 1 */
+  const double side[2] = {domain.width, domain.height};
+  double mass = 0;
+  for (int64_t p = 0; p < (int64_t)domain.width * domain.height; ++p) mass += (double)root[p];
+  for (int64_t i = 0; i < count; ++i) {
+    double *place = sites + 2 * i, draw[2];
+    const int64_t x = (int64_t)fmin(place[0], side[0] - 1),
+                  y = (int64_t)fmin(place[1], side[1] - 1);
+    const double spacing = sqrt(mass / ((double)total * (double)root[y * domain.width + x]));
+    cvtm_random_uniform2(seed, stream, (uint64_t)i, draw);
+    const double length = 0.5 * spacing * sqrt(-2 * log(1 - draw[0]));
+    const double moved[2] = {place[0] + length * cos(2 * CVTM_PI * draw[1]),
+                             place[1] + length * sin(2 * CVTM_PI * draw[1])};
+    for (int axis = 0; axis < 2; ++axis)
+      if (moved[axis] >= 0 && moved[axis] < side[axis]) place[axis] = moved[axis];
+  }
 }
 
 cvtm_status cli_noise_solve(const cli_options *options, cvtm_domain domain, const float *density,
@@ -64,6 +87,7 @@ cvtm_status cli_noise_solve(const cli_options *options, cvtm_domain domain, cons
   if (status != CVTM_OK) return status;
   float *root = root_of(domain, density);
   if (root == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a density");
+  shake(domain, root, count, (uint64_t)options->seed, sites + 2 * given, count - given);
   status = cvtm_gaussian_noise(domain, root, &gaussian, sites, count, &found, error);
   free(root);
   if (status != CVTM_OK) return status;
