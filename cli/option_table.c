@@ -199,7 +199,7 @@ const cli_option_row cli_option_rows[] = {
    "dxf, hpgl (plt) and gcode (nc)"},
   {"margin", 0, RUN | MESH | STATS | VIEW, REAL(page.margin, "MM", 0, 10000), "of the page, nothing is drawn there"},
   {"orientation", 0, RUN | MESH | STATS | VIEW, CHOICE(page.orientation, page_orientations),
-   "of the page; auto: as the picture's"},
+   "of the page; auto: as the picture's, but WIDTHxHEIGHT as given"},
   {"fill", 0, RUN | MESH | STATS | VIEW, FLAG(page.fill),
    "the picture covers all inside the margins and is cut there; else it fits as a whole"},
   {"split", 0, RUN | MESH, REAL(page.split, "MM", 0, HUGE_VAL),

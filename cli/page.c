@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const struct {
   const char *name;
@@ -54,16 +55,18 @@ int cli_page_shows_sizes(const cli_options *options, const char *extension) {
          (is_svg(extension) || is_pdf(extension) || is_dxf(extension));
 }
 
-/* Returns 0 if the text is neither a name nor WIDTHxHEIGHT. */
-static int parse_page(const char *text, double *width, double *height) {
+/* Returns 0 if the text is neither a name nor WIDTHxHEIGHT. is_named: a page that can be turned. */
+static int parse_page(const char *text, double *width, double *height, int *is_named) {
+  *is_named = 1;
   for (size_t k = 0; k < sizeof page_sizes / sizeof page_sizes[0]; ++k) {
-    if (strcmp(page_sizes[k].name, text) != 0) continue;
+    if (strcasecmp(page_sizes[k].name, text) != 0) continue;
     *width = page_sizes[k].width;
     *height = page_sizes[k].height;
     return 1;
   }
   const double most = 10000;
   char separator, rest;
+  *is_named = 0;
   return sscanf(text, "%lf%c%lf%c", width, &separator, height, &rest) == 3 && separator == 'x' &&
          *width > 0 && *height > 0 && *width <= most && *height <= most;
 }
@@ -71,13 +74,17 @@ static int parse_page(const char *text, double *width, double *height) {
 static cvtm_status place_on_page(const cli_options *options, double width, double height,
                                  cvtm_page *page, cvtm_error *error) {
   double page_width, page_height;
-  if (!parse_page(options->page.size, &page_width, &page_height))
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--page: '%s' is neither a size nor WIDTHxHEIGHT",
-                     options->page.size);
-  const int is_landscape = options->page.orientation == CLI_PAGE_LANDSCAPE ||
-                           (options->page.orientation == CLI_PAGE_AUTO && width > height);
-  const int is_square = options->page.orientation == CLI_PAGE_AUTO && width == height;
-  if (!is_square && is_landscape != (page_width > page_height)) {
+  int is_named;
+  if (!parse_page(options->page.size, &page_width, &page_height, &is_named))
+    return cvtm_fail(
+        error, CVTM_ERROR_ARGUMENT,
+        "--page: '%s' is neither A0 to A6, letter, legal, tabloid nor WIDTHxHEIGHT in mm",
+        options->page.size);
+  const int is_auto = options->page.orientation == CLI_PAGE_AUTO;
+  const int is_landscape =
+      options->page.orientation == CLI_PAGE_LANDSCAPE || (is_auto && width > height);
+  const int stays = is_auto && (!is_named || width == height);
+  if (!stays && is_landscape != (page_width > page_height)) {
     const double kept = page_width;
     page_width = page_height;
     page_height = kept;

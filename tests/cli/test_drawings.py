@@ -11,7 +11,7 @@ import pytest
 
 from conftest import EXAMPLES, read_obj, strict_json
 
-CAMERA, HORSE = EXAMPLES / "camera.png", EXAMPLES / "horse.png"
+CAMERA, COINS, HORSE = [EXAMPLES / name for name in ("camera.png", "coins.png", "horse.png")]
 SMALL = "run", CAMERA, "-n", 300, "--iterations", 5
 
 
@@ -85,6 +85,30 @@ def test_a_pdf_is_the_same_each_time_and_compressed(pdf):
     page = max((zlib.decompressobj().decompress(stream) for stream in streams), key=len)
     assert len(page) > 1.5 * len(found[0])
     assert page.count(b" c\n") + page.count(b" c ") >= 4 * 300  # curves: the dots are vectors
+
+
+def test_inks_of_a_pdf(pdf):
+    """Dots of each pen in the colour of its layer; where pens overlap, their colours multiply."""
+    pdf.call("run", COINS, "-n", 300, "--iterations", 3, "--colours", "cmyk", "--page", "A6", "-o",
+             "a.pdf", "-o", "a.svg", "-o", "a.dxf")
+    done = subprocess.run(["pdftoppm", "-r", "254", pdf.path("a.pdf")], check=True,
+                          stdout=subprocess.PIPE)
+    _, size, _, data = done.stdout.split(b"\n", 3)
+    width, height = map(int, size.split())
+    drawn = np.frombuffer(data, np.uint8).reshape(height, width, 3) / 255
+    wanted = np.ones_like(drawn)
+    layers = re.findall(r'<g [^>]*label="([^"]+)"[^>]* fill="#(\w{6})">(.*?)</g>',
+                        pdf.read("a.svg").decode(), re.S)
+    assert len(layers) == 4
+    for _, colour, body in layers:
+        dots = np.array(re.findall(r'cx="([^"]+)" cy="([^"]+)" r="([^"]+)"', body), float)
+        if len(dots):
+            paint = np.array([int(colour[k:k + 2], 16) for k in (0, 2, 4)]) / 255
+            wanted *= 1 - discs(dots, (height, width), 10)[..., None] * (1 - paint)
+    assert np.abs(drawn - wanted).mean() < 0.01
+    assert np.abs(drawn - wanted).mean((0, 1)).max() < 0.012
+    names = [label.replace(" ", "_").upper() for label, _, _ in layers]
+    assert list(read_dxf(pdf.read("a.dxf"))[0]) == names
 
 
 def length_of(strokes):

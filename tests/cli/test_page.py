@@ -95,14 +95,15 @@ def servo_marlin(words, was_down):
 PEN_DOWN = dict(zip(GCODE, (servo_grbl, z_axis, servo_marlin)))
 
 
-def plot_svg(path):
-    """The size of the page in mm and the strokes; the user unit is 1 mm."""
+def plot_svg(path, count=1):
+    """The size of the page in mm and the strokes of the first of `count` layers; the user unit is
+    1 mm."""
     root = ElementTree.parse(path).getroot()
     size = [float(root.get(name).removesuffix("mm")) for name in ("width", "height")]
     assert [float(n) for n in root.get("viewBox").split()] == [0, 0, *size]
     layers = list(root)
     inkscape = "{http://www.inkscape.org/namespaces/inkscape}"
-    assert [layer.get(inkscape + "groupmode") for layer in layers] == ["layer"]
+    assert [layer.get(inkscape + "groupmode") for layer in layers] == ["layer"] * (count or len(layers))
     strokes = []
     for shape in layers[0]:
         if shape.tag.endswith("circle"):
@@ -262,6 +263,33 @@ def test_orientation(cvtmesh, points):
     assert len(strokes) == 50 and inside(np.concatenate(strokes), *size, 19.999).all()
     plotted = plot_gcode(cvtmesh.read("h.gcode"), z_axis)
     assert_strokes(plotted.strokes, y_up(np.concatenate(strokes), 279.4)[:, None], 0.0011)
+
+
+ODD = (("a6", "--orientation", "landscape"), ("1000x20", "--margin", 2), ("20x1000", "--margin", 2),
+       ("1000x20", "--margin", 2, "--fill"), ("5x5", "--margin", 0), ("9000x9000", "--margin", 0),
+       ("LETTER", "--margin", 100), ("0.5x0.5", "--margin", 0.1), ("A4", "--margin", 60, "--fill"))
+SHOWN = (("--svg", "stipples"), ("--svg", "path", "--order", "tsp"), ("--svg", "cells"),
+         ("--svg", "mesh"), ("--svg", "path", "--order", "plot", "--split", 120))
+
+
+@pytest.mark.parametrize("page", ODD)
+def test_nothing_is_drawn_over_the_margins(cvtmesh, points, page):
+    margin = page[2] if "--margin" in page else 10
+    width, height = (148, 105) if page[0] == "a6" else (279.4, 215.9)
+    if "x" in page[0]:
+        width, height = map(float, page[0].split("x"))  # as given, whatever the picture
+    elif page[0] == "A4":
+        width, height = 297, 210
+    for shown in SHOWN:
+        cvtmesh.call("mesh", "t.npy", "--width", WIDTH, "--height", HEIGHT, "--page", *page, *shown,
+                     "-o", "a.svg", "-o", "a.hpgl", "-o", "a.gcode")
+        assert plot_svg(cvtmesh.path("a.svg"), None)[0] == [width, height]
+        counts = set()
+        for pen, rounding in ((plot_hpgl(cvtmesh.read("a.hpgl")), 0.0126),
+                              (plot_gcode(cvtmesh.read("a.gcode"), servo_grbl), 0.0006)):
+            assert inside(np.concatenate(pen.strokes), width, height, margin - rounding).all()
+            counts.add(len(pen.strokes))
+        assert len(counts) == 1
 
 
 def radii(data):
