@@ -150,8 +150,8 @@ static int sizes_are_given(const colour_drawing *d) {
 static cvtm_status size_pen(colour_drawing *d, int k, int measures, cvtm_error *error) {
   cli_colours *c = d->c;
   cli_options own = options_of_pen(d, k);
-  const cli_stipples_source source = {c->domain, d->coverage[k], NULL, &d->pen[k].mesh,
-                                      &d->pen[k].cells};
+  const cli_stipples_source source = {c->domain,       d->coverage[k],   NULL,
+                                      &d->pen[k].mesh, &d->pen[k].cells, NULL};
   cli_stipples dots;
   own.quiet |= !measures;
   if (!measures) own.report = NULL;

@@ -84,8 +84,8 @@ static cvtm_status add_middle_nodes(cli_run_job *r, cvtm_error *error) {
 
 static cvtm_status make_stipples(cli_run_job *r, cvtm_error *error) {
   const int own_cells = r->options.equal_mass.on || r->options.domain.kind != CLI_DOMAIN_NONE;
-  const cli_stipples_source source = {r->domain, r->tone, r->mass, &r->mesh,
-                                      own_cells ? NULL : &r->cells};
+  const cli_stipples_source source = {
+      r->domain, r->tone, r->mass, &r->mesh, own_cells ? NULL : &r->cells, NULL};
   if (r->colours.count > 0)
     return cli_colours_draw(&r->options, &r->colours, r->sites, &r->cells, error);
   if (!cli_stipples_wanted(&r->options)) return CVTM_OK;

@@ -1,4 +1,5 @@
 /* cvtmesh stats: the quality of a mesh or of the Delaunay mesh of a point file. */
+#include "base/file.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/page.h"
@@ -9,6 +10,7 @@
 #include "cvt/cvt.h"
 #include "meshes/mesh_file.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +25,7 @@ typedef struct stats {
   cli_stipples stipples;
   cli_spectrum noise;
   double *points; /* of a point file; NULL for a mesh */
+  double *radius; /* of the dots of a drawing, else NULL */
   int64_t count;
   cvtm_mesh mesh;
   cvtm_quality quality;
@@ -57,9 +60,52 @@ static void set_given_domain(stats *s) {
   s->has_domain = 1;
 }
 
+/* Scales a drawing to the picture, or takes the domain from it. */
+static cvtm_status fit_drawing(stats *s, const double *box, cvtm_error *error) {
+  const double same = 0.005; /* relative difference of scales; sides of drawings are rounded */
+  if (s->has_domain && cli_unit_mm(s->options.unit) > 0) {
+    cli_frame frame;
+    const cvtm_status status = cli_frame_find(&s->options, s->domain, &frame, error);
+    for (int64_t i = 0; status == CVTM_OK && i < s->count; ++i) s->radius[i] /= frame.scale;
+    return status; /* find_pixels moves the points */
+  }
+  if (!s->has_domain || !(box[2] > 0) || !(box[3] > 0)) return CVTM_OK;
+  const double across = s->domain.width / box[2], down = s->domain.height / box[3];
+  if (!(fabs(across / down - 1) < same))
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: a drawing of %g x %g is not of the shape of %d x %d pixels; of one on a "
+                     "page give --page",
+                     s->options.input, box[2], box[3], s->domain.width, s->domain.height);
+  for (int64_t i = 0; i < s->count; ++i) {
+    s->points[2 * i] = across * (s->points[2 * i] - box[0]);
+    s->points[2 * i + 1] = across * (s->points[2 * i + 1] - box[1]);
+    s->radius[i] *= across;
+  }
+  return CVTM_OK;
+}
+
+/* The dots of an SVG, with their sizes. */
+static cvtm_status read_drawing(stats *s, cvtm_error *error) {
+  cvtm_dots dots;
+  cvtm_status status = cvtm_dots_read(s->options.input, &dots, error);
+  if (status != CVTM_OK) return status;
+  s->points = dots.points;
+  s->radius = dots.radius;
+  s->count = dots.count;
+  if (s->options.page.size != NULL && s->options.unit == CLI_UNIT_PIXEL)
+    s->options.unit = CLI_UNIT_MM;
+  return fit_drawing(s, dots.box, error);
+}
+
+static int is_drawing(const char *path) {
+  char buffer[8];
+  return strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "svg") == 0;
+}
+
 static cvtm_status read_points(stats *s, cvtm_error *error) {
   const char *path = s->options.input;
-  cvtm_status status = cvtm_points_read(path, &s->points, &s->count, error);
+  cvtm_status status = is_drawing(path) ? read_drawing(s, error)
+                                        : cvtm_points_read(path, &s->points, &s->count, error);
   if (status == CVTM_OK) status = find_pixels(s, error);
   if (status == CVTM_OK && !s->has_domain)
     status = cli_domain_of_points(&s->options, path, s->points, s->count, &s->domain, error);
@@ -229,7 +275,7 @@ static int perform_stats(stats *s) {
     if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, cvtm_device_error(s->device));
   }
   if (s->tone != NULL) {
-    const cli_stipples_source source = {s->domain, s->tone, NULL, &s->mesh, NULL};
+    const cli_stipples_source source = {s->domain, s->tone, NULL, &s->mesh, NULL, s->radius};
     status = cli_stipples_make(&s->options, &source, &s->stipples, &error);
     if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   }
@@ -250,6 +296,7 @@ int cli_stats(const cli_options *options) {
   int code = perform_stats(&s);
   cvtm_mesh_free(&s.mesh);
   free(s.points);
+  free(s.radius);
   free(s.density);
   free(s.tone);
   cli_stipples_free(&s.stipples);

@@ -14,6 +14,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 int cli_stipples_wanted(const cli_options *options) {
   for (int k = 0; k < options->output.count; ++k) {
@@ -378,13 +379,16 @@ static cvtm_status make(const cli_options *o, const cli_stipples_source *s, cli_
   cvtm_status status = CVTM_OK;
   stipples->radius = malloc((size_t)count * sizeof *stipples->radius);
   if (stipples->radius == NULL) return no_memory(error);
-  if (s->tone != NULL)
+  if (s->radius != NULL)
+    memcpy(stipples->radius, s->radius, (size_t)count * sizeof *s->radius);
+  else if (s->tone != NULL)
     status = set_radii(o, s, s->cells, stipples->radius, error);
   else if (o->dots == CLI_DOTS_MASS)
     set_radii_by_mass(s, stipples->radius);
   else
     for (int64_t i = 0; i < count; ++i) stipples->radius[i] = 0.3 * mean_spacing(s);
-  if (status == CVTM_OK) status = bound_radii(o, s, s->cells, stipples->radius, error);
+  if (status == CVTM_OK && s->radius == NULL)
+    status = bound_radii(o, s, s->cells, stipples->radius, error);
   if (status != CVTM_OK) return status;
   find_extremes(stipples, count);
   const int is_shown = o->report != NULL || o->json || !o->quiet;

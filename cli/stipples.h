@@ -55,6 +55,7 @@ typedef struct cli_stipples_source {
   const double *mass;      /* of the cells by the density of the run */
   const cvtm_mesh *mesh;   /* whose vertices are the dots */
   const cvtm_cells *cells; /* their Voronoi cells in the whole domain; NULL: computed here */
+  const double *radius;    /* of each dot; NULL: found here */
 } cli_stipples_source;
 
 /* *stipples is empty on failure; else cli_stipples_free frees it. */

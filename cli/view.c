@@ -186,7 +186,7 @@ static cvtm_status make_stipples(view *v, const cvtm_mesh *mesh, const cvtm_cell
   double *mass = malloc((size_t)cells->count * sizeof *mass);
   if (mass == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for dots");
   cvtm_status status = cvtm_cells_mass(cells, mesh->points, v->domain, v->density, mass, error);
-  const cli_stipples_source source = {v->domain, v->tone, mass, mesh, cells};
+  const cli_stipples_source source = {v->domain, v->tone, mass, mesh, cells, NULL};
   if (status == CVTM_OK) status = cli_stipples_make(o, &source, stipples, error);
   free(mass);
   if (status == CVTM_OK && !o->quiet) cli_stipples_print(stipples, stderr, "cvtmesh view: tone: ");

@@ -77,7 +77,8 @@ cvtm_status cvtm_mesh_read_bytes(const char *extension, const unsigned char *byt
  * stand, else the first two. XYZ: lines `x y z`, z is ignored; a first line with one
  * integer is taken as the number of points and must agree. Further columns are ignored;
  * NaN and Inf are refused with the line, or the row from 0. Triangle's .node files are read, not
- * written, here; y is flipped as that of meshes is. */
+ * written, here; y is flipped as that of meshes is. Of an SVG the centres of its circles are read.
+ */
 int cvtm_points_format_known(const char *path);
 cvtm_status cvtm_points_write(const char *path, const double *points, int64_t count,
                               cvtm_error *error);
@@ -94,6 +95,20 @@ cvtm_status cvtm_points_read(const char *path, double **points, int64_t *count, 
 cvtm_status cvtm_points_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
                                    const char *name, double **points, int64_t *count,
                                    cvtm_error *error);
+
+/* The circles of an SVG, in the order of the file, moved by the transforms of their elements;
+ * shapes of other kinds are skipped. Arrays are malloc'd and owned. */
+typedef struct cvtm_dots {
+  int64_t count;
+  double *points, *radius; /* 2 * count, count: user units */
+  double box[4];           /* the viewBox: left, top, width, height; zeros: there is none */
+} cvtm_dots;
+/* Fails with CVTM_ERROR_INPUT, with the line, also if there is no circle; then *dots is empty. */
+cvtm_status cvtm_dots_read(const char *path, cvtm_dots *dots, cvtm_error *error);
+/* The same from memory; `name` is used in messages. */
+cvtm_status cvtm_dots_read_bytes(const unsigned char *bytes, size_t size, const char *name,
+                                 cvtm_dots *dots, cvtm_error *error);
+void cvtm_dots_free(cvtm_dots *dots);
 
 /* SVG pictures, y down, viewBox of the domain in pixels. */
 typedef enum cvtm_svg_kind {

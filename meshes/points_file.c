@@ -13,13 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum format { UNKNOWN, CSV, XYZ, NPY, NODE } format;
-static const char *const extensions[] = {"", "csv", "xyz", "npy", "node"};
+typedef enum format { UNKNOWN, CSV, XYZ, NPY, NODE, SVG } format;
+static const char *const extensions[] = {"", "csv", "xyz", "npy", "node", "svg"};
 
 static format name_format(const char *extension) {
   if (strcmp(extension, "csv") == 0) return CSV;
   if (strcmp(extension, "xyz") == 0) return XYZ;
   if (strcmp(extension, "node") == 0) return NODE;
+  if (strcmp(extension, "svg") == 0) return SVG;
   return strcmp(extension, "npy") == 0 ? NPY : UNKNOWN;
 }
 
@@ -31,7 +32,7 @@ static format find_format(const char *path) {
 
 static cvtm_status fail_unknown(const char *name, cvtm_error *error) {
   return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                   "%s: unknown point format (known: csv, npy, xyz; node to read)", name);
+                   "%s: unknown point format (known: csv, npy, xyz; node and svg to read)", name);
 }
 
 int cvtm_points_format_known(const char *path) { return find_format(path) != UNKNOWN; }
@@ -52,7 +53,7 @@ static char *xyz_line(char *to, const void *context, int64_t i) {
 cvtm_status cvtm_points_write_as(const char *extension, const char *path, const double *points,
                                  int64_t count, cvtm_error *error) {
   const format f = name_format(extension);
-  if (f == UNKNOWN || f == NODE) return fail_unknown(path, error);
+  if (f == UNKNOWN || f == NODE || f == SVG) return fail_unknown(path, error);
   if (f == NPY) {
     const int64_t shape[2] = {count, 2};
     return cvtm_npy_write(path, 'f', 8, 2, shape, points, error);
@@ -277,6 +278,18 @@ static cvtm_status convert_array(const cvtm_npy *array, const char *name, double
   return CVTM_OK;
 }
 
+static cvtm_status read_circles(const char *name, const unsigned char *bytes, size_t size,
+                                double **points, int64_t *count, cvtm_error *error) {
+  cvtm_dots dots;
+  const cvtm_status status = cvtm_dots_read_bytes(bytes, size, name, &dots, error);
+  if (status != CVTM_OK) return status;
+  *points = dots.points;
+  *count = dots.count;
+  dots.points = NULL;
+  cvtm_dots_free(&dots);
+  return CVTM_OK;
+}
+
 cvtm_status cvtm_points_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
                                    const char *name, double **points, int64_t *count,
                                    cvtm_error *error) {
@@ -284,6 +297,7 @@ cvtm_status cvtm_points_read_bytes(const char *extension, const unsigned char *b
   *count = 0;
   format f = name_format(extension);
   if (f == UNKNOWN) return fail_unknown(name, error);
+  if (f == SVG) return read_circles(name, bytes, size, points, count, error);
   if (f == NODE) return read_nodes(name, bytes, size, points, count, error);
   if (f != NPY) return read_text(name, f, bytes, size, points, count, error);
   cvtm_npy array;

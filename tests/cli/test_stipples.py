@@ -248,3 +248,30 @@ def test_view_draws_the_dots_of_run(cvtmesh):
     for more, code in ((("--dots", "tone", "--density-from", "density"), 3), (("--page", "A11"), 2),
                        (("-o", "v.gcode"), 2)):
         cvtmesh.refused("view", COINS, *SHOT, *more, "-o", "w.svg", code=code)
+
+
+def test_stats_of_a_drawing(cvtmesh):
+    """The dots of an SVG are measured as they are drawn, on a page and moved by transforms too."""
+    report = cvtmesh.report("run", COINS, "-n", 400, "--iterations", 9, "--dots", "tone", "-o", "a.svg")
+    page = "--page", "A5", "--margin", 7
+    cvtmesh.call("run", COINS, "-n", 400, "--iterations", 9, "--dots", "tone", *page, "-o", "p.svg")
+    text = cvtmesh.read("a.svg").decode()
+    box = text.replace('viewBox="0 0 384 303"', 'viewBox="-20 30 192 151.5"')
+    moved = box.replace('<g fill="#000">', '<g transform="translate(-20 30) scale(.5)">')
+    assert moved != box != text
+    cvtmesh.file("m.svg", moved)
+    for name, more in (("a.svg", ()), ("p.svg", page), ("m.svg", ())):
+        tone = strict_json(cvtmesh.call("stats", name, "--picture", COINS, *more, "--json").stdout)["tone"]
+        assert tone == pytest.approx(report["tone"], rel=2e-3), name
+    points = read_dots(cvtmesh, "a.svg")[:, :2]
+    cvtmesh.call("mesh", "a.svg", "-o", "a.npy")
+    np.testing.assert_array_equal(cvtmesh.array("a.npy"), points)
+    size = "--width", 384, "--height", 303, "-o"
+    cvtmesh.call("voronoi", "a.svg", *size, "l.npy")
+    cvtmesh.call("voronoi", "a.npy", *size, "k.npy")
+    assert cvtmesh.read("l.npy") == cvtmesh.read("k.npy")
+    cvtmesh.refused("stats", "p.svg", "--picture", COINS, code=3, names=["p.svg", "--page"])
+    for body, what in (("<circle r='-1'/>", "negative"), ("<circle cx='4em' r='1'/>", "cx"), ("", "circle"),
+                       ("<circle r='1e999'/>", "r="), ("<g><circle r='1'/>", "line 1")):
+        cvtmesh.file("bad.svg", f"<svg viewBox='0 0 9 9'>{body}</svg>")
+        cvtmesh.refused("stats", "bad.svg", code=3, names=["bad.svg", what])

@@ -6,7 +6,7 @@
 #include <math.h>
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
-  static const char *const extensions[] = {"csv", "xyz", "npy", "node"};
+  static const char *const extensions[] = {"csv", "xyz", "npy", "node", "svg"};
   const size_t formats = sizeof extensions / sizeof extensions[0];
   if (size < 1) return 0;
   double *points;
