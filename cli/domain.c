@@ -41,8 +41,10 @@ int cli_domain_check(const cli_options *options) {
   }
   if (kind == CLI_DOMAIN_SEGMENT && !options->segment.on)
     return cli_usage_error(options->command, "--domain segment needs --segment");
-  if (options->domain.smooth > 0 && kind != CLI_DOMAIN_IMAGE && kind != CLI_DOMAIN_MASK)
-    return cli_usage_error(options->command, "--domain-smooth needs --domain image or mask");
+  if (options->domain.smooth > 0 && kind != CLI_DOMAIN_IMAGE && kind != CLI_DOMAIN_MASK &&
+      kind != CLI_DOMAIN_LABELS)
+    return cli_usage_error(options->command,
+                           "--domain-smooth needs --domain image, mask or labels");
   if (options->domain.sliding && kind == CLI_DOMAIN_NONE)
     return cli_usage_error(options->command, "--boundary sliding needs --domain");
   if (options->domain.pairs_out != NULL && !(kind != CLI_DOMAIN_NONE && options->periodic))
@@ -237,6 +239,7 @@ cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, const
   cvtm_contour_options settings;
   cvtm_contour_defaults(&settings);
   settings.smallest = domain->smallest = options->domain.smallest;
+  settings.smooth = kind == CLI_DOMAIN_LABELS ? options->domain.smooth : 0;
   settings.border = options->periodic           ? CVTM_BORDER_PERIODIC
                     : kind == CLI_DOMAIN_LABELS ? CVTM_BORDER_FLAT
                                                 : CVTM_BORDER_EMPTY;

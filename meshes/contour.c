@@ -13,6 +13,7 @@ void cvtm_contour_defaults(cvtm_contour_options *options) {
   options->corner_angle = 40;
   options->smallest = 1;
   options->border = CVTM_BORDER_EMPTY;
+  options->smooth = 0;
 }
 
 void cvtm_contour_free(cvtm_contour *contour) {
@@ -22,6 +23,8 @@ void cvtm_contour_free(cvtm_contour *contour) {
   free(contour->left);
   free(contour->right);
   free(contour->twin);
+  free(contour->region);
+  free(contour->region_area);
   *contour = (cvtm_contour){0};
 }
 
@@ -70,7 +73,7 @@ static double regions_area(const cvtm_contour *c) {
 static cvtm_status check_size(int width, int height, const cvtm_contour_options *options,
                               cvtm_error *error) {
   if (width < 1 || height < 1 || !options || !(options->corner_angle > 0) ||
-      !(options->smallest >= 0)) {
+      !(options->smallest >= 0) || !(options->smooth >= 0)) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no contour of %d x %d pixels", width, height);
   }
   return CVTM_OK;
@@ -85,9 +88,16 @@ static cvtm_status contour_of(const cvtm_contour_picture *picture,
       (picture->width < least || picture->height < least))
     return cvtm_fail(error, CVTM_ERROR_INPUT, "a periodic domain has %d x %d pixels or more", least,
                      least);
-  cvtm_status status = cvtm_contour_trace(picture, options->smallest, &made, error);
+  const int smooth = picture->labels != NULL && options->smooth > 0;
+  cvtm_status status = cvtm_contour_trace(picture, smooth ? 0 : options->smallest, &made, error);
+  if (status == CVTM_OK && smooth) {
+    status = cvtm_contour_count_areas(picture, &made, error);
+    if (status == CVTM_OK) cvtm_contour_drop_specks(&made, options->smallest);
+    if (status == CVTM_OK) status = cvtm_contour_smooth(picture, options->smooth, &made, error);
+  }
   if (status == CVTM_OK && picture->border != CVTM_BORDER_EMPTY)
     status = cvtm_contour_add_sides(picture, &made, error);
+  if (status == CVTM_OK && smooth) status = cvtm_contour_fit(picture, &made, error);
   if (status == CVTM_OK && made.arc_count == 0) {
     status = cvtm_fail(error, CVTM_ERROR_INPUT,
                        made.dropped > 0 ? "the domain is empty: nothing in it is larger than %g "
@@ -131,7 +141,9 @@ cvtm_status cvtm_contour_of_labels(const int32_t *labels, int width, int height,
                        (int)(p % width), (int)(p / width), labels[p]);
   }
   if (status != CVTM_OK) return status;
-  const cvtm_contour_picture picture = {NULL, labels, width, height, options->border};
+  const int flat = options->smooth > 0 && options->border == CVTM_BORDER_EMPTY;
+  const cvtm_contour_picture picture = {NULL, labels, width, height,
+                                        flat ? CVTM_BORDER_FLAT : options->border};
   return contour_of(&picture, options, contour, error);
 }
 

@@ -24,7 +24,12 @@ typedef struct cvtm_contour {
   int32_t *left, *right;
   int64_t *twin; /* per arc: the earlier arc that it equals, on the opposite side of a periodic
                     image, or -1; NULL: the image is not periodic */
-  double area;   /* of all regions */
+  /* With smoothed labels: the regions, ascending, and the areas of their pixels, which boundaries
+   * keep, and the sides of the image; else 0 and NULL. */
+  int64_t region_count;
+  int32_t *region;
+  double *region_area, size[2];
+  double area;         /* of all regions */
   double corner_shift; /* farthest that a corner was moved from the traced curve */
   int64_t dropped;     /* closed curves around less than the smallest area */
   int keep_on_curve;   /* set by the caller: samples of the boundary lie on the curve */
@@ -41,6 +46,7 @@ typedef struct cvtm_contour_options {
   double corner_angle; /* degrees; a turn at least so sharp is a corner; 40 (polygons: 10) */
   double smallest;     /* square pixels: closed curves around less are dropped; 1 */
   cvtm_border border;  /* of masks and labels; empty */
+  double smooth;       /* of labels: the scale on which curves are smoothed, pixels; 0: not */
 } cvtm_contour_options;
 
 void cvtm_contour_defaults(cvtm_contour_options *options);
@@ -55,7 +61,11 @@ void cvtm_contour_defaults(cvtm_contour_options *options);
 cvtm_status cvtm_contour_of_mask(const float *coverage, int width, int height,
                                  const cvtm_contour_options *options, cvtm_contour *contour,
                                  cvtm_error *error);
-/* The same between labels >= 0, half way between the centres; 0 is the outside. */
+/* The same between labels >= 0, half way between the centres; 0 is the outside. With
+ * options->smooth > 0 the curves between junctions become smoothing splines that cross the segments
+ * between the same centres, so that no curve crosses another and no region is lost; they are moved
+ * along their normals until each region has the area of its pixels, if that is possible within half
+ * a pixel. The border is flat then if it is empty, and `smallest` counts pixels. */
 cvtm_status cvtm_contour_of_labels(const int32_t *labels, int width, int height,
                                    const cvtm_contour_options *options, cvtm_contour *contour,
                                    cvtm_error *error);
@@ -100,6 +110,12 @@ double cvtm_boundary_deviation(const cvtm_boundary *boundary);
  * contour->keep_on_curve is set: edges of second order bend with the curve. */
 cvtm_status cvtm_boundary_sample(const cvtm_contour *contour, cvtm_spacing spacing,
                                  const void *context, cvtm_boundary *boundary, cvtm_error *error);
+
+/* Moves vertices that are on no side of the image until each region has the contour's region_area,
+ * in at most three passes of half a pixel and a fifth of their shortest edge; corners half as far.
+ * What would make edges cross stays. Does nothing if the contour has no areas. */
+cvtm_status cvtm_boundary_fit(const cvtm_contour *contour, cvtm_boundary *boundary,
+                              cvtm_error *error);
 
 /* Moves the vertices of a sampled boundary along the contour: all but corners, and one of every
  * curve without any, go `share` of the way to the place nearest to their wish (2 * vertex_count)

@@ -226,6 +226,10 @@ static void find_corners(cvtm_contour *c, double *traced, int64_t arc, double an
   uint8_t *corner = c->corner + c->start[arc];
   const int64_t count = c->start[arc + 1] - c->start[arc];
   const int closed = cvtm_contour_is_closed(c, arc) && !corner[0];
+  if (!closed && count < LONG_LINE && c->region_count > 0) { /* smooth, and too short for lines */
+    corner[0] = corner[count - 1] = 1;
+    return;
+  }
   if (closed) {
     rotate_points(p, count, farthest_from(p, count - 1, p[0], p[1]), work->copy);
     memcpy(raw, p, (size_t)count * 2 * sizeof *p);

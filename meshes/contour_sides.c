@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Points nearer to a side than this are put on it, so that no sliver is left beside the side. */
+/* Points nearer to a side than this are put on it, so that no sliver is left beside the side: those
+ * between regions, and those beside the outside. */
+static const double snap_between = 0.45;
 static const double snap = 0.25;
 /* Places on a torus are multiples of this (contour_trace.c). */
 static const double torus_step = 0x1p-30;
@@ -87,18 +89,6 @@ static double nearest_line(const cutter *c, int axis, double v) {
 
 static int is_on_line(const cutter *c, int axis, double v) { return v == nearest_line(c, axis, v); }
 
-/* Has a junction outside all of one side of a line, -1 or 1 along `axis`? 0: on neither. */
-static int empty_side(const cutter *c, int axis, const double *junction) {
-  const int w = c->picture->width, h = c->picture->height;
-  const int i = (int)floor(junction[0] - 0.5), j = (int)floor(junction[1] - 0.5);
-  int filled[2] = {0, 0};
-  for (int k = 0; k < 4; ++k) {
-    const int column = ((i + k % 2) % w + w) % w, row = ((j + k / 2) % h + h) % h;
-    filled[axis == X_AXIS ? k % 2 : k / 2] += cvtm_contour_label(c->picture, column, row) != 0;
-  }
-  return !filled[1] - !filled[0];
-}
-
 /* Along `axis`, the side of a point of an arc beside the outside on which its region is, if the
  * stretch from `before` to `after` runs along the line there: -1 or 1; else 0. */
 static int region_side(int axis, const double *before, const double *after, int32_t left,
@@ -110,18 +100,63 @@ static int region_side(int axis, const double *before, const double *after, int3
   return (to_left > 0) == (left != 0) ? 1 : -1;
 }
 
-/* Puts a point near a side on it or, where the outside lies on the other side, into the region: a
- * face that lies on one side of a torus has no opposite. before, after: the points beside it on its
- * arc; NULL: a junction. */
-static void snap_point(const cutter *c, const double *before, const double *after, int32_t left,
-                       int32_t right, double *place) {
-  const double traced[2] = {place[0], place[1]};
+/* The pixels around a junction that are in regions: on either side of it, along each axis. */
+static void count_filled(const cutter *c, const double *junction, int filled[2][2]) {
+  const int w = c->picture->width, h = c->picture->height;
+  const int i = (int)floor(junction[0] - 0.5), j = (int)floor(junction[1] - 0.5);
+  memset(filled, 0, 4 * sizeof(int));
+  for (int k = 0; k < 4; ++k) {
+    const int column = ((i + k % 2) % w + w) % w, row = ((j + k / 2) % h + h) % h;
+    const int in_region = cvtm_contour_label(c->picture, column, row) != 0;
+    filled[X_AXIS][k % 2] += in_region;
+    filled[Y_AXIS][k / 2] += in_region;
+  }
+}
+
+/* Puts a junction near sides on them, but away from a side beyond which all is outside, and away
+ * from a corner of the image if some is outside there. */
+static void snap_junction(const cutter *c, double *place) {
+  int filled[2][2];
+  count_filled(c, place, filled);
+  const int porous = filled[X_AXIS][0] + filled[X_AXIS][1] < 4;
+  int snapped = 0;
   for (int axis = X_AXIS; axis <= Y_AXIS; ++axis) {
     const double line = nearest_line(c, axis, place[axis]);
-    if (!(fabs(place[axis] - line) < snap)) continue;
-    const int way = before == NULL ? -empty_side(c, axis, traced)
-                                   : region_side(axis, before, after, left, right);
-    place[axis] = line + way * snap;
+    const int *own = filled[axis];
+    if (!(fabs(place[axis] - line) < (porous ? snap : snap_between))) continue;
+    const int away = own[0] == 0 || own[1] == 0 || (porous && snapped);
+    place[axis] = line + (!away ? 0 : own[1] > own[0] ? snap : -snap);
+    snapped |= !away;
+  }
+}
+
+/* Puts a point of an arc near a side on it or, where the outside lies on the other side, into the
+ * region: a face that lies on one side of a torus has no opposite. before, after: the points beside
+ * it on the arc. */
+static void snap_point(const cutter *c, const double *before, const double *after, int32_t left,
+                       int32_t right, double *place) {
+  const int between = left != 0 && right != 0;
+  for (int axis = X_AXIS; axis <= Y_AXIS; ++axis) {
+    const double line = nearest_line(c, axis, place[axis]);
+    if (!(fabs(place[axis] - line) < (between ? snap_between : snap))) continue;
+    place[axis] = line + region_side(axis, before, after, left, right) * snap;
+  }
+}
+
+/* Moves points of an arc beside the outside into the region where the arc would run along a side.
+ * Of an arc without ends, the last point is an image of the first. */
+static void leave_lines(cutter *c, int32_t left, int32_t right, int joined) {
+  const int64_t last = c->step_count - 1;
+  if (left != 0 && right != 0) return;
+  for (int64_t k = 0; k < last; ++k) {
+    double *a = c->steps[k].place, *b = c->steps[k + 1].place;
+    for (int axis = X_AXIS; axis <= Y_AXIS; ++axis) {
+      if (a[axis] != b[axis] || !is_on_line(c, axis, a[axis])) continue;
+      const int way = region_side(axis, a, b, left, right);
+      const int first = k + 1 == last && !joined; /* b is a junction */
+      (first ? a : b)[axis] += way * snap;
+      if (k + 1 == last && joined) c->steps[0].place[axis] += way * snap;
+    }
   }
 }
 
@@ -140,9 +175,12 @@ static cvtm_status snap_arc(cutter *c, const cvtm_contour *traced, int64_t arc, 
       after[axis] = k < count - 1 ? p[2 * k + 2 + axis] : p[2 + axis] + turn[axis];
     }
     memcpy(c->steps[k].place, p + 2 * k, 2 * sizeof *p);
-    snap_point(c, end && !joined ? NULL : before, after, traced->left[arc], traced->right[arc],
-               c->steps[k].place);
+    if (end && !joined)
+      snap_junction(c, c->steps[k].place);
+    else
+      snap_point(c, before, after, traced->left[arc], traced->right[arc], c->steps[k].place);
   }
+  leave_lines(c, traced->left[arc], traced->right[arc], joined);
   return CVTM_OK;
 }
 
@@ -196,8 +234,8 @@ static int line_between(const cutter *c, int axis, double from, double to, doubl
 }
 
 /* Where the way from a to b first meets a line, if that is between them. Near a corner of the image
- * the way is led through the corner. */
-static int find_cut(const cutter *c, const double *a, const double *b, double cut[2]) {
+ * the way between two regions is led through the corner. */
+static int find_cut(const cutter *c, const double *a, const double *b, int between, double cut[2]) {
   double first = 2;
   for (int axis = X_AXIS; axis <= Y_AXIS; ++axis) {
     double line;
@@ -208,14 +246,14 @@ static int find_cut(const cutter *c, const double *a, const double *b, double cu
     const double v = a[!axis] + t * (b[!axis] - a[!axis]);
     const double other = nearest_line(c, !axis, v);
     cut[axis] = line;
-    cut[!axis] = fabs(v - other) < snap ? other : rint(v / torus_step) * torus_step;
+    cut[!axis] = between && fabs(v - other) < snap ? other : rint(v / torus_step) * torus_step;
   }
   return first < 2;
 }
 
 /* Adds the places where the arc of the steps meets lines, and marks them and all others on lines.
  */
-static cvtm_status refine_arc(cutter *c) {
+static cvtm_status refine_arc(cutter *c, int between) {
   const int64_t count = c->step_count;
   if (!cvtm_grow(&c->steps, sizeof *c->steps, &c->step_capacity, 4 * count)) return no_memory(c);
   /* The refined arc is made behind the arc itself: two cuts of a segment at most. */
@@ -225,7 +263,7 @@ static cvtm_status refine_arc(cutter *c) {
     to[n++] = from[k];
     step cut = {{0, 0}, 1};
     while (k + 1 < count && n < 3 * count &&
-           find_cut(c, to[n - 1].place, from[k + 1].place, cut.place))
+           find_cut(c, to[n - 1].place, from[k + 1].place, between, cut.place))
       to[n++] = cut;
   }
   memmove(from, to, (size_t)n * sizeof *to);
@@ -281,7 +319,7 @@ static cvtm_status emit_piece(cutter *c, int64_t first, int64_t last, int corner
 static cvtm_status cut_arc(cutter *c, const cvtm_contour *traced, int64_t arc) {
   const int joined = !traced->corner[traced->start[arc]];
   cvtm_status status = snap_arc(c, traced, arc, joined);
-  if (status == CVTM_OK) status = refine_arc(c);
+  if (status == CVTM_OK) status = refine_arc(c, traced->left[arc] != 0 && traced->right[arc] != 0);
   if (status == CVTM_OK && joined) status = rotate_to_cut(c);
   int64_t first = 0;
   for (int64_t k = 1; k < c->step_count && status == CVTM_OK; ++k) {
@@ -454,6 +492,12 @@ cvtm_status cvtm_contour_add_sides(const cvtm_contour_picture *picture, cvtm_con
     c.made.twin = NULL;
   }
   c.made.dropped = contour->dropped;
+  c.made.region_count = contour->region_count;
+  c.made.region = contour->region;
+  c.made.region_area = contour->region_area;
+  memcpy(c.made.size, contour->size, sizeof c.made.size);
+  contour->region = NULL;
+  contour->region_area = NULL;
   cvtm_contour_free(contour);
   *contour = c.made;
   return CVTM_OK;

@@ -36,6 +36,17 @@ static inline int32_t cvtm_contour_label(const cvtm_contour_picture *picture, in
 cvtm_status cvtm_contour_trace(const cvtm_contour_picture *picture, double smallest,
                                cvtm_contour *contour, cvtm_error *error);
 
+/* Smooth labels, see contour_smooth.c: counts the pixels of the regions into contour->region_area;
+ * drops closed arcs around fewer pixels than `smallest`, for which the areas change; moves the
+ * points of traced arcs; and, when the sides have been added, moves them to the areas. */
+cvtm_status cvtm_contour_count_areas(const cvtm_contour_picture *picture, cvtm_contour *contour,
+                                     cvtm_error *error);
+void cvtm_contour_drop_specks(cvtm_contour *contour, double smallest);
+cvtm_status cvtm_contour_smooth(const cvtm_contour_picture *picture, double sigma,
+                                cvtm_contour *contour, cvtm_error *error);
+cvtm_status cvtm_contour_fit(const cvtm_contour_picture *picture, cvtm_contour *contour,
+                             cvtm_error *error);
+
 /* Adds the sides of the image to arcs traced with a flat or periodic border: straight arcs between
  * the corners of the image and the ends of arcs, where a region lies beside them. Arcs on a torus
  * are cut along the sides first; points within a quarter of a pixel of a side are put on it, or

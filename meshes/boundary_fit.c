@@ -1,0 +1,122 @@
+/* The areas of the regions of a sampled boundary. */
+#include "meshes/area_fit.h"
+#include "meshes/contour.h"
+#include "meshes/crossings.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  PASSES = 3, /* each with the reach that the edges then have */
+  ROUNDS = 8  /* until no edges cross */
+};
+
+static const double largest_shift = 0.5; /* pixels */
+/* The share of a vertex's shortest edge that it may move; half as much for a corner. */
+static const double largest_share = 0.2;
+
+static cvtm_status no_memory(cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the boundary");
+}
+
+static int is_on_side(const cvtm_contour *c, const double *p) {
+  return p[0] == 0 || p[1] == 0 || p[0] == c->size[0] || p[1] == c->size[1];
+}
+
+/* reach: the shortest edge of each vertex becomes how far it may move. */
+static void find_reach(const cvtm_contour *c, const cvtm_boundary *b, double *reach) {
+  for (int64_t v = 0; v < b->vertex_count; ++v) reach[v] = INFINITY;
+  for (int64_t e = 0; e < b->edge_count; ++e) {
+    const int64_t u = b->edges[2 * e], v = b->edges[2 * e + 1];
+    const double *p = b->points + 2 * u, *q = b->points + 2 * v;
+    const double length = hypot(q[0] - p[0], q[1] - p[1]);
+    reach[u] = fmin(reach[u], length);
+    reach[v] = fmin(reach[v], length);
+  }
+  for (int64_t v = 0; v < b->vertex_count; ++v) {
+    const double share = b->corner[v] ? 0.5 * largest_share : largest_share;
+    reach[v] = is_on_side(c, b->points + 2 * v) ? 0 : fmin(share * reach[v], largest_shift);
+  }
+}
+
+/* Vertices of edges that cross stay; returns how many of these still moved. */
+static cvtm_status hold_crossed(const cvtm_boundary *b, double *reach, int64_t *held,
+                                cvtm_error *error) {
+  int64_t found;
+  uint8_t *crossed = malloc((size_t)b->edge_count + 1);
+  if (crossed == NULL) return no_memory(error);
+  const cvtm_status status = cvtm_find_crossed(b->points, b->vertex_count, b->edges, b->edge_count,
+                                               crossed, &found, error);
+  *held = 0;
+  for (int64_t e = 0; e < b->edge_count && status == CVTM_OK; ++e) {
+    if (!crossed[e]) continue;
+    for (int end = 0; end < 2; ++end) {
+      double *own = &reach[b->edges[2 * e + end]];
+      *held += *own > 0;
+      *own = 0;
+    }
+  }
+  free(crossed);
+  return status;
+}
+
+/* The edges' deviation from the contour grows by no more than their ends move. */
+static void widen_deviations(cvtm_boundary *b, const double *before) {
+  for (int64_t e = 0; e < b->edge_count; ++e) {
+    double most = 0;
+    for (int end = 0; end < 2; ++end) {
+      const int64_t v = b->edges[2 * e + end];
+      most = fmax(
+          most, hypot(b->points[2 * v] - before[2 * v], b->points[2 * v + 1] - before[2 * v + 1]));
+    }
+    b->deviation[e] += most;
+  }
+}
+
+/* Memory of a fit: per vertex its reach, per coordinate its start and its bounds. */
+typedef struct fit_memory {
+  double *reach, *start, *low, *high;
+} fit_memory;
+
+/* Moves the vertices within the reach that their edges give them, without new crossings. *worst:
+ * the largest relative error of an area. */
+static cvtm_status fit_within_reach(const cvtm_contour *contour, cvtm_boundary *b,
+                                    const fit_memory *m, double *worst, cvtm_error *error) {
+  const size_t numbers = 2 * (size_t)b->vertex_count;
+  int64_t held = 1;
+  cvtm_status status = CVTM_OK;
+  memcpy(m->start, b->points, numbers * sizeof *m->start);
+  find_reach(contour, b, m->reach);
+  for (int round = 0; round < ROUNDS && held > 0 && status == CVTM_OK; ++round) {
+    memcpy(b->points, m->start, numbers * sizeof *m->start);
+    for (size_t k = 0; k < numbers; ++k) {
+      m->low[k] = m->start[k] - m->reach[k / 2];
+      m->high[k] = m->start[k] + m->reach[k / 2];
+    }
+    const cvtm_area_map map = {b->points, b->vertex_count, m->low,   m->high,
+                               b->edges,  b->left,         b->right, b->edge_count};
+    status = cvtm_fit_areas(&map, contour->region, contour->region_area, contour->region_count,
+                            worst, error);
+    if (status == CVTM_OK) status = hold_crossed(b, m->reach, &held, error);
+  }
+  if (held > 0 || status != CVTM_OK) memcpy(b->points, m->start, numbers * sizeof *m->start);
+  if (status == CVTM_OK) widen_deviations(b, m->start);
+  return status;
+}
+
+cvtm_status cvtm_boundary_fit(const cvtm_contour *contour, cvtm_boundary *boundary,
+                              cvtm_error *error) {
+  const double good_enough = 1e-6;
+  const size_t n = (size_t)boundary->vertex_count;
+  if (contour->region_count == 0) return CVTM_OK;
+  double *memory = malloc((7 * n + 1) * sizeof *memory);
+  if (memory == NULL) return no_memory(error);
+  const fit_memory parts = {memory, memory + n, memory + 3 * n, memory + 5 * n};
+  double worst = INFINITY;
+  cvtm_status status = CVTM_OK;
+  for (int pass = 0; pass < PASSES && worst > good_enough && status == CVTM_OK; ++pass)
+    status = fit_within_reach(contour, boundary, &parts, &worst, error);
+  free(memory);
+  return status;
+}
