@@ -268,7 +268,7 @@ const cli_option_row cli_option_rows[] = {
   {"labels", 0, RUN, TEXT(domain.labels, "IMAGE"),
    "domain: a region for each grey level (or number of an NPY) but 0", CLI_READS},
   {"domain-smooth", 0, RUN, REAL(domain.smooth, "SIGMA", 0, 100),
-   "of an image or a mask: smooth the ragged contours of photographs, in pixels"},
+   "of an image, a mask or labels: smooth the boundary on this scale, in pixels"},
   {"domain-smallest", 0, RUN, REAL(domain.smallest, "AREA", 0, 1e12),
    "leave out islands and holes of less than so many square pixels"},
   {"pairs-out", 0, RUN, TEXT(domain.pairs_out, "FILE"),

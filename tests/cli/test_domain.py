@@ -372,5 +372,5 @@ def test_refusals(cvtmesh, black):
                                  file], ["--domain", "polygon", "--polygon", file,
                                          "--periodic"], ["--domain", "image", "--fixed",
                                                          file], ["--boundary", "sliding"],
-                      ["--domain", "labels", "--labels", file, "--domain-smooth", 1]):
+                      ["--domain", "polygon", "--polygon", file, "--domain-smooth", 1]):
         cvtmesh.refused("run", black, "-n", 300, "-o", "no.msh", *arguments, code=2)
