@@ -389,6 +389,16 @@ static double hausdorff(const cli_domain *domain) {
   return fmax(domain->contour.corner_shift, cvtm_boundary_deviation(&domain->boundary));
 }
 
+static void list_groups(const cvtm_group *groups, int32_t count, int dimension, cJSON *list) {
+  for (int32_t k = 0; k < count; ++k) {
+    cJSON *entry = cJSON_CreateObject();
+    cli_json_integer(entry, "dimension", dimension);
+    cli_json_integer(entry, "tag", groups[k].tag);
+    cli_json_text(entry, "name", groups[k].name);
+    cli_json_append(list, entry);
+  }
+}
+
 void cli_domain_report(const cli_domain *domain, cJSON *report) {
   const cvtm_boundary *boundary = &domain->boundary;
   cJSON *entry = cJSON_AddObjectToObject(report, "domain");
@@ -409,6 +419,10 @@ void cli_domain_report(const cli_domain *domain, cJSON *report) {
   cli_json_real(entry, "area", domain->contour.area);
   cli_json_real(entry, "mesh_area", domain->mesh_area);
   cli_json_real(entry, "hausdorff", hausdorff(domain));
+  cJSON *groups = cJSON_AddArrayToObject(entry, "groups");
+  const cvtm_regions *regions = &domain->regions;
+  list_groups(regions->line_groups, regions->line_group_count, 1, groups);
+  list_groups(regions->area_groups, regions->area_group_count, 2, groups);
 }
 
 void cli_domain_print_summary(const cli_domain *domain) {

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char mesh_formats[] = "obj off ply stl vtk vtu msh inp node ele poly svg";
+static const char mesh_formats[] = "obj off ply stl vtk vtu msh inp node ele poly xdmf svg";
 static const char point_formats[] = "csv npy xyz";
 
 static const char *drawing_formats(void) {
@@ -56,6 +56,7 @@ static int print_json(int cuda_count, const char *reason) {
   cJSON_AddBoolToObject(info, "tiff", reads_tiff());
   cJSON_AddBoolToObject(info, "colour_profiles", cvtm_image_applies_profiles());
   cJSON_AddBoolToObject(info, "cairo", cvtm_drawing_writes_pdf());
+  cJSON_AddBoolToObject(info, "hdf5", cvtm_hdf5_known());
   cJSON_AddBoolToObject(info, "zlib", cvtm_compression_known(CVTM_COMPRESS_ZLIB));
   cJSON_AddBoolToObject(info, "lz4", cvtm_compression_known(CVTM_COMPRESS_LZ4));
   cJSON_AddBoolToObject(info, "viewer", CVTMESH_HAVE_VIEWER);
@@ -82,9 +83,9 @@ int cli_info(const cli_options *options) {
   if (options->json) return print_json(cuda_count, reason);
   char name[32], text[512];
   printf("cvtmesh %s\n", CVTMESH_VERSION);
-  printf("built with   OpenMP%s%s%s%s%s%s%s\n", CVTMESH_HAVE_CUDA ? ", CUDA" : "",
+  printf("built with   OpenMP%s%s%s%s%s%s%s%s\n", CVTMESH_HAVE_CUDA ? ", CUDA" : "",
          reads_tiff() ? ", TIFF" : "", cvtm_image_applies_profiles() ? ", colour profiles" : "",
-         cvtm_drawing_writes_pdf() ? ", cairo" : "",
+         cvtm_drawing_writes_pdf() ? ", cairo" : "", cvtm_hdf5_known() ? ", HDF5" : "",
          cvtm_compression_known(CVTM_COMPRESS_ZLIB) ? ", zlib" : "",
          cvtm_compression_known(CVTM_COMPRESS_LZ4) ? ", lz4" : "",
          CVTMESH_HAVE_VIEWER ? ", viewer" : "");

@@ -73,6 +73,15 @@ static int has_extension(const char *path, const char *wanted) {
 
 static int check_extensions(const cli_options *options) {
   char buffer[CLI_EXTENSION_MAX];
+  for (int k = 0; k < options->output.count && !options->ascii; ++k) {
+    const char *path = options->output.item[k];
+    if (strcmp(cli_output_extension(options, path, buffer), "xdmf") != 0) continue;
+    if (!cvtm_hdf5_known())
+      return cli_usage_error(options->command, "%s: this build has no HDF5; --ascii needs none",
+                             path);
+    if (is_stream(path))
+      return cli_usage_error(options->command, "XDMF goes to a stream with --ascii alone");
+  }
   if (!cvtm_compression_known((cvtm_compression)options->compression))
     return cli_usage_error(options->command, "--compress: this build does not have it");
   for (int k = 0; k < options->output.count; ++k) {

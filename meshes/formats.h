@@ -158,5 +158,7 @@ void cvtm_write_inp(FILE *file, const cvtm_file_mesh *mesh);
 void cvtm_write_node(FILE *file, const cvtm_file_mesh *mesh);
 void cvtm_write_ele(FILE *file, const cvtm_file_mesh *mesh);
 void cvtm_write_poly(FILE *file, const cvtm_file_mesh *mesh);
+/* Writes several files. */
+cvtm_status cvtm_write_xdmf(const char *path, const cvtm_file_mesh *mesh, cvtm_error *error);
 
 #endif

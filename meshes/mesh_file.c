@@ -31,7 +31,9 @@ static const format formats[] = {{"obj", cvtm_write_obj, cvtm_read_obj, USES_NOT
                                  {"poly", cvtm_write_poly, NULL, NEEDS_SETS}};
 
 static const char readable_formats[] = "obj, off, ply, stl, vtk, vtu, msh, inp, ele";
-static const char written_formats[] = "obj, off, ply, stl, vtk, vtu, msh, inp, node, ele, poly";
+static const char written_formats[] =
+    "obj, off, ply, stl, vtk, vtu, msh, inp, node, ele, poly, "
+    "xdmf";
 
 static const format *find_format(const char *extension) {
   for (size_t k = 0; k < sizeof formats / sizeof formats[0]; ++k) {
@@ -43,7 +45,8 @@ static const format *find_format(const char *extension) {
 int cvtm_mesh_format_known(const char *path) {
   char buffer[8];
   const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
-  return strcmp(extension, "svg") == 0 || find_format(extension) != NULL;
+  return strcmp(extension, "svg") == 0 || strcmp(extension, "xdmf") == 0 ||
+         find_format(extension) != NULL;
 }
 
 /* ---- writing ---- */
@@ -110,7 +113,8 @@ cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
     return cvtm_svg_write(path, CVTM_SVG_MESH, mesh, NULL, NULL, 0, 0, options->domain, error);
   }
   const format *f = find_format(extension);
-  if (f == NULL) {
+  const int xdmf = strcmp(extension, "xdmf") == 0;
+  if (f == NULL && !xdmf) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown mesh format (known: %s, svg)", path,
                      written_formats);
   }
@@ -132,7 +136,8 @@ cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
                                   .msh_version = options->msh_version,
                                   .compression = options->compression,
                                   .no_memory = &no_memory};
-  const cvtm_status status = write_with_sets(path, f, &in_file, error);
+  const cvtm_status status =
+      xdmf ? cvtm_write_xdmf(path, &in_file, error) : write_with_sets(path, f, &in_file, error);
   free(points);
   return status;
 }

@@ -20,6 +20,8 @@ typedef enum cvtm_compression {
 } cvtm_compression;
 /* 1 if this build has it. */
 int cvtm_compression_known(cvtm_compression kind);
+/* 1 if this build writes XDMF with HDF5; with options->ascii every build writes it. */
+int cvtm_hdf5_known(void);
 
 typedef struct cvtm_mesh_file_options {
   cvtm_domain domain; /* y up is domain.height - y */
@@ -38,7 +40,7 @@ typedef struct cvtm_mesh_file_options {
   double left, bottom; /* of the domain in the file, with `scale` */
 } cvtm_mesh_file_options;
 
-/* obj off ply stl vtk vtu msh inp node ele poly (meshes, y up), svg (edges, y down). 1 if the
+/* obj off ply stl vtk vtu msh inp node ele poly xdmf (meshes, y up), svg (edges, y down). 1 if the
  * extension of `path` names a mesh format that can be written. PLY, STL, VTK and VTU are
  * binary unless options->ascii is set; MSH is text unless options->binary is set; the others are
  * always text. cell_mass becomes the
@@ -49,13 +51,15 @@ typedef struct cvtm_mesh_file_options {
  * the field data `periodic_pairs` of VTU, the table with three columns. INP (Abaqus, CalculiX) has
  * an element set for each region, and for each group of edges a set of nodes and a surface. NODE,
  * ELE and POLY are Triangle's: the tags of groups are boundary markers, regions attributes; POLY,
- * of a mesh with groups alone, holds the boundary. STL and SVG keep what triangles and edges show:
- * STL has single precision, SVG what a picture needs (and ignores `unit`). */
+ * of a mesh with groups alone, holds the boundary. NAME.xdmf comes with NAME.h5 (not with
+ * options->ascii) and, of a mesh with groups, NAME_boundary.xdmf with their edges. STL and SVG keep
+ * what triangles and edges show: STL has single precision, SVG what a picture needs (and ignores
+ * `unit`). */
 int cvtm_mesh_format_known(const char *path);
 cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
                             const cvtm_mesh_file_options *options, cvtm_error *error);
-/* Reads triangles back (all of the above but svg, node and poly; of ELE with the NODE file beside
- * it, in memory before it); y is flipped to y down as max(y) - y (the mesh keeps max(y) as
+/* Reads triangles back (all of the above but svg, node, poly and xdmf; of ELE with the NODE file
+ * beside it, in memory before it); y is flipped to y down as max(y) - y (the mesh keeps max(y) as
  * file_top), polygons are refused. z must be constant. STL vertices are merged when equal. Vertices
  * and lines beside the triangles are skipped, clockwise triangles are turned; a file without any
  * vertex is refused. An unknown extension is CVTM_ERROR_ARGUMENT, a malformed file CVTM_ERROR_INPUT

@@ -8,6 +8,8 @@ import meshio
 import numpy as np
 import pytest
 
+from conftest import strict_json
+
 pytestmark = pytest.mark.usefixtures("two_threads")
 WIDTH, HEIGHT = 160, 120
 DISC = (40, 60, 20)  # x, y (down) and radius of a region
@@ -270,3 +272,35 @@ def test_formats_without_a_domain(cvtmesh):
     cvtmesh.refused("stats", "alone.ele", code=3, names=["alone.node"])
     cvtmesh.file("skipped.node", "2 2 0 0\n1 0 0\n3 1 0\n")
     cvtmesh.refused("mesh", "skipped.node", "-o", "m.obj", code=3, names=["order"])
+
+
+def test_xdmf(labels):
+    """With HDF5 and as text; the names of the tags are in the report."""
+    built = strict_json(labels.call("info", "--json").stdout)
+    report = labels.report("run", *RUN, "-o", "m.msh", "-o", "t.xdmf", "--ascii")
+    points, areas, lines = groups_of_msh(labels.path("m.msh"))
+    names = {(group["dimension"], group["tag"]): group["name"]
+             for group in report["domain"]["groups"]}
+    assert sorted(names.values()) == sorted(AREAS + LINES)
+    stems = ["t"]
+    if built["hdf5"]:
+        labels.call("run", *RUN, "-o", "h.xdmf")
+        first = labels.read("h.h5")
+        labels.call("run", *RUN, "-o", "h.xdmf", "--threads", 1)
+        assert labels.read("h.h5") == first
+        stems.append("h")
+    else:
+        labels.refused("run", *RUN, "-o", "h.xdmf", code=2, names=["HDF5"])
+    labels.refused("run", *RUN, "-o", "-", "--format", "xdmf", code=2, names=["XDMF"])
+    for stem in stems:
+        mesh = meshio.read(labels.path(f"{stem}.xdmf"))
+        border = meshio.read(labels.path(f"{stem}_boundary.xdmf"))
+        assert np.array_equal(mesh.points[:, :2] * [1, -1] + [0, HEIGHT], points)
+        assert np.array_equal(border.points, mesh.points) and len(mesh.point_data["mass"])
+        (cells,), (tags,) = mesh.cells, mesh.cell_data["region"]
+        for name, triangles in areas.items():
+            found = cells.data[tags == {v: k for k, v in names.items()}[name][1]]
+            assert np.array_equal(found, triangles), name
+        (cells,), (tags,) = border.cells, border.cell_data["boundary"]
+        for name, edges in lines.items():
+            assert np.array_equal(cells.data[[names[1, tag] == name for tag in tags]], edges), name
