@@ -36,7 +36,7 @@ test_in() { # ENVIRONMENT PYTEST-ARGUMENT...
 rm -rf "$folder/newest" "$folder/debian"
 /usr/bin/python3 -m venv "$folder/newest"
 install newest numpy scipy pytest meshio mypy typing_extensions
-test_in newest ../python/tests --doctest-modules --pyargs cvtmesh
+test_in newest ../python/tests --doctest-modules --doctest-ignore-import-errors --pyargs cvtmesh
 (cd "$folder" && newest/bin/python -m mypy --strict --cache-dir=/dev/null -p cvtmesh)
 /usr/bin/python3 -m venv --system-site-packages "$folder/debian"
-test_in debian ../python/tests
+test_in debian ../python/tests --doctest-modules --pyargs cvtmesh # its PyTorch, NumPy 1.24

@@ -103,5 +103,6 @@ void bind_calls(nb::module_ &module);
 void bind_command(nb::module_ &module);
 void bind_run(nb::module_ &module);
 void bind_mesh(nb::module_ &module);
+void bind_differential(nb::module_ &module);
 void bind_lcp(nb::module_ &module);
 void bind_minimize(nb::module_ &module);

@@ -74,6 +74,7 @@ NB_MODULE(_core, module) {
   bind_command(module);
   bind_run(module);
   bind_mesh(module);
+  bind_differential(module);
   bind_lcp(module);
   bind_minimize(module);
 }

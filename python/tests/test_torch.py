@@ -1,0 +1,79 @@
+"""Differentiable energy and moments; with PyTorch on the CPU."""
+
+import numpy as np
+import pytest
+
+import cvtmesh
+
+torch = pytest.importorskip("torch")
+import cvtmesh.torch  # noqa: E402
+
+
+def problem(n=12, shape=(9, 11), seed=0):
+    rng = np.random.default_rng(seed)
+    sites = torch.tensor(rng.uniform(0, 1, (n, 2)) * [shape[1], shape[0]], requires_grad=True)
+    density = torch.tensor(rng.uniform(0.1, 2, shape), requires_grad=True)
+    return sites, density
+
+
+@pytest.mark.parametrize("function", [cvtmesh.torch.cvt_energy, cvtmesh.torch.cvt_moments])
+def test_gradcheck_in_double(function):
+    """Derivatives have kinks where a corner of a cell meets the border of a pixel; none is there."""
+    assert torch.autograd.gradcheck(function, problem(), eps=1e-6, atol=1e-6, rtol=1e-6)
+
+
+def test_values_are_those_of_the_library(image):
+    t = cvtmesh.tessellate(image, 200, iterations=5)
+    sites, density = torch.tensor(t.points), torch.tensor(image)
+    assert cvtmesh.torch.cvt_energy(sites, density).item() == pytest.approx(t.energy, rel=1e-12)
+    mass, centroid = cvtmesh.torch.cvt_moments(sites, density)
+    assert np.allclose(mass.numpy(), t.mass, rtol=1e-11)
+    assert np.allclose(centroid.numpy(), t.centroids, rtol=0, atol=1e-10)
+
+
+def test_types_follow_the_arguments():
+    sites, density = (a.detach().float().requires_grad_() for a in problem())
+    energy = cvtmesh.torch.cvt_energy(sites, density)
+    energy.backward()
+    assert energy.dtype == sites.grad.dtype == density.grad.dtype == torch.float32
+    assert density.grad.shape == density.shape
+
+
+def test_a_site_without_mass():
+    sites, density = problem()
+    with torch.no_grad():
+        sites[1] = sites[0]
+    mass, centroid = cvtmesh.torch.cvt_moments(sites, density)
+    assert mass[1] == 0 and torch.equal(centroid[1], sites[1])
+    centroid.sum().backward()
+    assert sites.grad[1].tolist() == [1, 1]
+
+
+def test_gradient_descent_lowers_the_energy():
+    sites, density = problem(40, (30, 40))
+    optimizer = torch.optim.Adam([sites], lr=0.1)
+    energies = []
+    for _ in range(100):
+        optimizer.zero_grad()
+        energy = cvtmesh.torch.cvt_energy(sites, density.detach())
+        energy.backward()
+        optimizer.step()
+        energies.append(energy.item())
+    assert energies[-1] < 0.8 * energies[0]
+
+
+def test_wrong_input_is_named():
+    sites, density = problem()
+    with pytest.raises(ValueError, match="density: shape"):
+        cvtmesh.torch.cvt_energy(sites, density[0])
+    with torch.no_grad():
+        density[3, 5] = -1
+    with pytest.raises(ValueError, match=r"density: -1.0 at pixel \(5, 3\)"):
+        cvtmesh.torch.cvt_energy(sites, density)
+    with pytest.raises(ValueError, match="sites: shape"):
+        cvtmesh.torch.cvt_energy(sites[:, 0], density.detach().abs())
+
+
+def test_torch_tensors_are_images(image):
+    t = cvtmesh.tessellate(torch.tensor(image, requires_grad=True), 50, iterations=2)
+    assert np.array_equal(t.points, cvtmesh.tessellate(image, 50, iterations=2).points)
