@@ -199,6 +199,19 @@ cvtm_status cvtm_image_decode_npy(const cvtm_image_source *source, cvtm_image *i
 
 int cvtm_image_applies_profiles(void) { return cvtm_colour_reads_profiles(); }
 
+/* The calling thread decodes; the others of the team store what is decoded. */
+static cvtm_status decode_in_team(cvtm_image_decoder decode, const cvtm_image_source *source,
+                                  cvtm_image *image, cvtm_error *error) {
+  const size_t small = (size_t)1 << 16; /* bytes of a file that one thread reads as quickly */
+  const int has_tasks = decode == cvtm_image_decode_png || decode == cvtm_image_decode_jpeg;
+  if (!has_tasks || source->size < small) return decode(source, image, error);
+  cvtm_status status = CVTM_OK;
+#pragma omp parallel
+#pragma omp master
+  status = decode(source, image, error);
+  return status;
+}
+
 static cvtm_status parse_image(const cvtm_image_source *source, cvtm_image *image,
                                cvtm_error *error) {
   const char *name = source->name;
@@ -208,7 +221,7 @@ static cvtm_status parse_image(const cvtm_image_source *source, cvtm_image *imag
   cvtm_status status = cvtm_image_find_decoder(source, &decode, error);
   if (status != CVTM_OK) return status;
   errno = 0;
-  status = decode(source, image, error);
+  status = decode_in_team(decode, source, image, error);
   /* The formats' libraries tell a lack of memory only as text; the C library has told it, too. */
   if (status == CVTM_ERROR_INPUT && errno == ENOMEM)
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);

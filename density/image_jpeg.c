@@ -20,7 +20,6 @@ typedef struct jpeg_reader {
   struct jpeg_decompress_struct jpeg;
   struct jpeg_progress_mgr progress;
   const cvtm_image_source *source;
-  unsigned char *row;
   cvtm_pixels pixels;
   cvtm_image *image;
   JOCTET *profile; /* malloc'd by libjpeg; NULL: none */
@@ -132,22 +131,17 @@ static cvtm_status prepare(jpeg_reader *reader, cvtm_error *error) {
   status = cvtm_pixels_begin(source, layout, &colour, (int)width, (int)height, reader->image,
                              &reader->pixels, error);
   if (status != CVTM_OK) return status;
-  reader->row = malloc((size_t)width * 4);
-  if (reader->row == NULL) {
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
-  }
-  return CVTM_OK;
+  return cvtm_pixels_begin_rows(source, &reader->pixels, error);
 }
 
 static void read_pixels(jpeg_reader *reader) {
   reader->jpeg.dct_method = JDCT_ISLOW;
   jpeg_start_decompress(&reader->jpeg);
   while (reader->jpeg.output_scanline < reader->jpeg.output_height) {
-    int y = (int)reader->jpeg.output_scanline;
-    JSAMPROW row = reader->row;
-    if (jpeg_read_scanlines(&reader->jpeg, &row, 1) == 1)
-      cvtm_pixels_store(&reader->pixels, 0, y, reader->image->width, row);
+    JSAMPROW row = cvtm_pixels_row(&reader->pixels, (int)reader->jpeg.output_scanline);
+    jpeg_read_scanlines(&reader->jpeg, &row, 1);
   }
+  cvtm_pixels_finish_rows(&reader->pixels);
   jpeg_finish_decompress(&reader->jpeg);
 }
 
@@ -189,7 +183,6 @@ cvtm_status cvtm_image_decode_jpeg(const cvtm_image_source *source, cvtm_image *
   cvtm_status status = run_reader(reader, error);
   int orientation = reader->orientation;
   jpeg_destroy_decompress(&reader->jpeg);
-  free(reader->row);
   free(reader->profile);
   cvtm_pixels_end(&reader->pixels);
   free(reader);

@@ -34,6 +34,10 @@ cvtm_status cvtm_pixels_begin(const cvtm_image_source *source, cvtm_pixel_layout
 }
 
 void cvtm_pixels_end(cvtm_pixels *pixels) {
+#pragma omp taskwait
+  free(pixels->block[0]);
+  free(pixels->block[1]);
+  pixels->block[0] = pixels->block[1] = NULL;
   free(pixels->linear);
   free(pixels->narrow);
   pixels->linear = NULL;
@@ -211,4 +215,62 @@ void cvtm_pixels_store(const cvtm_pixels *pixels, int x, int y, int count, const
   } else {
     store_opaque(pixels, target, (size_t)count, samples, CVTM_SAMPLES_16_BIG);
   }
+}
+
+/* --- Rows in blocks --- */
+
+static size_t row_bytes(const cvtm_pixels *pixels) {
+  return (size_t)pixels->image->width * cvtm_pixel_bytes(&pixels->layout);
+}
+
+cvtm_status cvtm_pixels_begin_rows(const cvtm_image_source *source, cvtm_pixels *pixels,
+                                   cvtm_error *error) {
+  const size_t wanted = (size_t)1 << 19; /* bytes of a block, to stay in a cache */
+  const size_t rows = wanted / row_bytes(pixels) + 1, height = (size_t)pixels->image->height;
+  pixels->block_rows = (int)(rows < height ? rows : height);
+  for (int k = 0; k < 2; ++k)
+    pixels->block[k] = malloc((size_t)pixels->block_rows * row_bytes(pixels));
+  if (pixels->block[0] != NULL && pixels->block[1] != NULL) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
+}
+
+static void store_rows(const cvtm_pixels *pixels, int first, int end,
+                       const unsigned char *samples) {
+  const size_t bytes = row_bytes(pixels);
+  for (int y = first; y < end; ++y)
+    cvtm_pixels_store(pixels, 0, y, pixels->image->width, samples + (size_t)(y - first) * bytes);
+}
+
+void cvtm_pixels_store_rows(const cvtm_pixels *pixels, int first, int end,
+                            const unsigned char *samples) {
+  enum { TASKS = 8 };
+  const int step = (end - first) / TASKS + 1;
+  const size_t bytes = row_bytes(pixels);
+  const cvtm_pixels own = *pixels; /* the caller's blocks are exchanged */
+  for (int y = first; y < end; y += step) {
+    const int stop = end - y < step ? end : y + step;
+    const unsigned char *part = samples + (size_t)(y - first) * bytes;
+#pragma omp task firstprivate(own, y, stop, part)
+    store_rows(&own, y, stop, part);
+  }
+}
+
+/* Lets tasks store the rows before `end` that are in the block, once the other block is free. */
+static void hand_over(cvtm_pixels *pixels, int end) {
+  unsigned char *filled = pixels->block[0];
+#pragma omp taskwait
+  cvtm_pixels_store_rows(pixels, pixels->first, end, filled);
+  pixels->block[0] = pixels->block[1];
+  pixels->block[1] = filled;
+  pixels->first = end;
+}
+
+unsigned char *cvtm_pixels_row(cvtm_pixels *pixels, int y) {
+  if (y == pixels->first + pixels->block_rows) hand_over(pixels, y);
+  return pixels->block[0] + (size_t)(y - pixels->first) * row_bytes(pixels);
+}
+
+void cvtm_pixels_finish_rows(cvtm_pixels *pixels) {
+  hand_over(pixels, pixels->image->height);
+#pragma omp taskwait
 }

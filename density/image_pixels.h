@@ -34,6 +34,9 @@ typedef struct cvtm_pixels {
   double *linear; /* max + 1: linear values of encoded samples of sRGB */
   float *narrow;  /* the same as floats */
   cvtm_colour colour;
+  /* Of cvtm_pixels_row: two blocks of rows, of which one is filled while the other is stored. */
+  unsigned char *block[2];
+  int block_rows, first; /* the first row of the block that is filled */
 } cvtm_pixels;
 
 /* Allocates the planes of *image, of checked size, and the tables. colour: what the file says of
@@ -46,6 +49,21 @@ void cvtm_pixels_end(cvtm_pixels *pixels);
 
 /* Stores `count` pixels of row y from column x on. Threads may store different pixels at a time. */
 void cvtm_pixels_store(const cvtm_pixels *pixels, int x, int y, int count, const void *samples);
+
+/* For decoders that yield whole rows from the top: allocates two blocks of rows. */
+cvtm_status cvtm_pixels_begin_rows(const cvtm_image_source *source, cvtm_pixels *pixels,
+                                   cvtm_error *error);
+/* Where the samples of row y go, y from 0 in steps of 1. In a team of OpenMP the rows of a full
+ * block are stored by tasks, while the caller decodes the next block; call all three from one
+ * thread of the team. */
+unsigned char *cvtm_pixels_row(cvtm_pixels *pixels, int y);
+/* Stores what is left, after the last row. */
+void cvtm_pixels_finish_rows(cvtm_pixels *pixels);
+
+/* Stores rows [first, end), which lie one after another, by tasks of a team of OpenMP; the samples
+ * are needed until cvtm_pixels_end. */
+void cvtm_pixels_store_rows(const cvtm_pixels *pixels, int first, int end,
+                            const unsigned char *samples);
 
 /* The bytes of a pixel. */
 size_t cvtm_pixel_bytes(const cvtm_pixel_layout *layout);

@@ -14,8 +14,8 @@ typedef struct png_reader {
   size_t position;
   png_structp png;
   png_infop info;
-  unsigned char *row;   /* one row, or all of them if the file is interlaced */
-  unsigned char **rows; /* interlaced only */
+  unsigned char *all;   /* rows, if the file is interlaced */
+  unsigned char **rows; /* the same, row by row */
   cvtm_pixels pixels;
   cvtm_image *image;
   int orientation;
@@ -114,6 +114,17 @@ static cvtm_status begin_pixels(png_reader *reader, cvtm_error *error) {
       (int)png_get_image_height(reader->png, reader->info), reader->image, &reader->pixels, error);
 }
 
+static cvtm_status allocate_rows(png_reader *reader, cvtm_error *error) {
+  const size_t row_bytes = png_get_rowbytes(reader->png, reader->info);
+  const size_t height = (size_t)reader->image->height;
+  reader->all = malloc(row_bytes * height);
+  reader->rows = malloc(height * sizeof *reader->rows);
+  if (reader->all == NULL || reader->rows == NULL)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", reader->source->name);
+  for (size_t y = 0; y < height; ++y) reader->rows[y] = reader->all + y * row_bytes;
+  return CVTM_OK;
+}
+
 static cvtm_status prepare(png_reader *reader, cvtm_error *error) {
   const cvtm_image_source *source = reader->source;
   png_uint_32 width = png_get_image_width(reader->png, reader->info);
@@ -128,28 +139,20 @@ static cvtm_status prepare(png_reader *reader, cvtm_error *error) {
   set_transformations(reader);
   status = begin_pixels(reader, error);
   if (status != CVTM_OK) return status;
-  size_t row_bytes = png_get_rowbytes(reader->png, reader->info);
-  reader->row = malloc(row_bytes * (interlaced ? height : 1));
-  if (interlaced) reader->rows = malloc(height * sizeof *reader->rows);
-  if (reader->row == NULL || (interlaced && reader->rows == NULL)) {
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
-  }
-  for (png_uint_32 y = 0; interlaced && y < height; ++y) {
-    reader->rows[y] = reader->row + y * row_bytes;
-  }
-  return CVTM_OK;
+  return interlaced ? allocate_rows(reader, error)
+                    : cvtm_pixels_begin_rows(source, &reader->pixels, error);
 }
 
 static void read_pixels(png_reader *reader) {
-  int height = reader->image->height;
-  if (reader->rows != NULL) png_read_image(reader->png, reader->rows);
-  for (int y = 0; y < height; ++y) {
-    if (reader->rows == NULL) png_read_row(reader->png, reader->row, NULL);
-    cvtm_pixels_store(&reader->pixels, 0, y, reader->image->width,
-                      reader->rows != NULL ? reader->rows[y] : reader->row);
+  if (reader->rows != NULL) {
+    png_read_image(reader->png, reader->rows); /* its passes end together */
+    cvtm_pixels_store_rows(&reader->pixels, 0, reader->image->height, reader->all);
+  } else {
+    for (int y = 0; y < reader->image->height; ++y)
+      png_read_row(reader->png, cvtm_pixels_row(&reader->pixels, y), NULL);
+    cvtm_pixels_finish_rows(&reader->pixels);
   }
-  png_read_end(reader->png,
-               reader->info); /* NOLINT(clang-analyzer-unix.Malloc): the caller frees rows */
+  png_read_end(reader->png, reader->info);
 }
 
 /* The only function that libpng's errors come back to; it changes no local variable. */
@@ -183,9 +186,9 @@ cvtm_status cvtm_image_decode_png(const cvtm_image_source *source, cvtm_image *i
     cvtm_fail(error, status, "%s: out of memory", source->name);
   }
   png_destroy_read_struct(&reader.png, &reader.info, NULL);
-  free(reader.row);
-  free(reader.rows);
   cvtm_pixels_end(&reader.pixels);
+  free(reader.all);
+  free(reader.rows);
   if (status != CVTM_OK) {
     cvtm_image_free(image);
     return status;

@@ -280,3 +280,28 @@ def test_formats_without_their_library(cvtmesh, colours):
             cvtmesh.call("density", "my.image", "-o", "x.npy")
         else:
             cvtmesh.refused("density", "my.image", "-o", "y.npy", code=3, names=["my.image", command])
+
+
+# --- Blocks of rows ---
+
+
+@pytest.mark.parametrize("kind, mode", [("png", "RGB"), ("png", "L"), ("png", "RGBA"), ("jpeg", "RGB"),
+                                        ("jpeg", "L")])
+def test_pictures_of_many_blocks(cvtmesh, kind, mode):
+    """Threads store rows while others are decoded; a file that ends early is refused all the same."""
+    rng = np.random.default_rng(9)
+    channels = len(mode)
+    noise = rng.integers(0, 256, (700, 900, channels)).astype(np.uint8)
+    content = saved(Image.fromarray(noise.squeeze(), mode), kind)
+    assert len(content) > 1 << 17
+    cvtmesh.file("large", content)
+    found = []
+    for threads in (1, 4):
+        cvtmesh.call("density", "large", "--threads", threads, "--invert", "--density-from", "density",
+                     "-o", "y.npy")
+        found.append(cvtmesh.array("y.npy"))
+    assert (found[0] == found[1]).all()
+    np.testing.assert_allclose(found[0], luminance_of(Image.open(io.BytesIO(content))), atol=1e-6)
+    for share in (0.3, 0.6, 0.97):
+        cvtmesh.file("cut", content[:int(share * len(content))])
+        cvtmesh.refused("density", "cut", "--threads", 4, "-o", "x.npy", code=3, names=["cut: "])
