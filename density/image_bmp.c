@@ -139,7 +139,8 @@ static size_t copy_absolute(const bmp_reader *r, const unsigned char *bytes, siz
   const size_t used = r->bits == 8 ? count : (count + 1) / 2, padded = used + used % 2;
   if (used > left) return 0;
   for (size_t i = 0; i < count && i < room; ++i)
-    target[i] = r->bits == 8 ? bytes[i] : (bytes[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15);
+    target[i] =
+        (unsigned char)(r->bits == 8 ? bytes[i] : bytes[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15);
   return padded < left ? padded : left;
 }
 
