@@ -30,6 +30,7 @@ typedef struct outline {
   cvtm_mesh mesh;
   cvtm_cells cells;
   cvtm_regions regions;
+  cvtm_second_order second; /* of --element-order 2; else empty */
   cvtm_quality quality;
   double seconds;
 } outline;
@@ -105,6 +106,8 @@ static cvtm_status refine_outline(outline *o, cvtm_error *error) {
   o->seconds = cvtm_clock() - start;
   if (status == CVTM_OK)
     status = cvtm_regions_group(&o->mesh, o->domain, NULL, 0, &o->regions, error);
+  if (status == CVTM_OK && o->options.element_order == 2)
+    status = cvtm_second_order_create(&o->mesh, &o->regions, NULL, &o->second, error);
   if (status == CVTM_OK) status = cvtm_cells_of_domain(&o->mesh, &o->cells, error);
   if (status == CVTM_OK) status = cvtm_quality_compute(&o->mesh, NULL, &o->quality, error);
   return cli_name_file(o->options.input, status, error);
@@ -164,7 +167,8 @@ static int perform_outline(outline *o) {
                            .count = o->mesh.vertex_count,
                            .mesh = &o->mesh,
                            .cells = &o->cells,
-                           .regions = &o->regions};
+                           .regions = &o->regions,
+                           .second = o->second.count > 0 ? &o->second : NULL};
   status = cli_scene_write(&scene, &error);
   if (status == CVTM_OK) status = write_outline_report(o, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
@@ -183,6 +187,7 @@ int cli_outline_mesh(const cli_options *options) {
   cvtm_refine_figures_free(&o.figures);
   cvtm_cells_free(&o.cells);
   cvtm_mesh_free(&o.mesh);
+  cvtm_second_order_free(&o.second);
   cvtm_regions_free(&o.regions);
   free(o.points);
   return code;

@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/colours.h"
 #include "cli/domain.h"
+#include "cli/outline.h"
 #include "cli/page.h"
 #include "cli/stipples.h"
 #include "meshes/mesh_file.h"
@@ -87,7 +88,7 @@ static int check_extensions(const cli_options *options) {
   for (int k = 0; k < options->output.count; ++k) {
     const char *path = options->output.item[k];
     if (strcmp(cli_output_extension(options, path, buffer), "poly") == 0 &&
-        options->domain.kind == CLI_DOMAIN_NONE)
+        options->domain.kind == CLI_DOMAIN_NONE && !cli_outline_wanted(options))
       return cli_usage_error(options->command, "%s: a boundary to write needs --domain", path);
     if (cli_output_kind_of(options, path) != CLI_OUTPUT_UNKNOWN) continue;
     if (is_stream(path))

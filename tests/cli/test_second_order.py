@@ -126,6 +126,20 @@ def test_sharp_bends_stay_valid(cvtmesh):
     assert np.array_equal(found.points[triangles[:, 3:]], (ends + np.roll(ends, -1, axis=1)) / 2)
 
 
+def test_outline(cvtmesh):
+    """A refined outline has straight edges and its groups; its boundary is a .poly."""
+    cvtmesh.file("o.csv", "0,0\n40,0\n40,30\n0,30\n\n10,10\n10,20\n20,20\n20,10\n")
+    cvtmesh.call("mesh", "o.csv", "--min-angle", 25, "-o", "m.msh", "-o", "m.poly",
+                 "--element-order", 2)
+    found = meshio.read(cvtmesh.path("m.msh"))
+    assert set(found.field_data) == {"left", "right", "bottom", "top", "hole-1", "region-1"}
+    triangles = cells(found, "triangle6")
+    ends = found.points[triangles[:, :3]]
+    assert np.array_equal(found.points[triangles[:, 3:]], (ends + np.roll(ends, -1, axis=1)) / 2)
+    assert len(cells(found, "line3")) == int(cvtmesh.path("m.poly").read_text().split("\n")[
+        1 + int(cvtmesh.path("m.poly").read_text().split()[0])].split()[0])
+
+
 def test_compressed_vtu(disc):
     disc.call(*run(3000, "-o", "plain.vtu"))
     plain = meshio.read(disc.path("plain.vtu"))
