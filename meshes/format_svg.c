@@ -81,29 +81,62 @@ static void write_cells(FILE *file, const cvtm_cells *cells, double spacing) {
   fputs("</g>\n", file);
 }
 
+/* A vertex as text, without the command before it: each is the end of six edges. */
+typedef struct vertex_text {
+  char length; /* 0: it does not fit */
+  char text[47];
+} vertex_text;
+
 typedef struct edge_path {
   const cvtm_mesh *mesh;
   const int32_t *edges;
   int decimals;
+  const vertex_text *vertices; /* or NULL */
 } edge_path;
+
+/* malloc'd; NULL: no memory, and edges format their ends by themselves. */
+static vertex_text *format_vertices(const cvtm_mesh *mesh, int decimals) {
+  vertex_text *made = malloc(((size_t)mesh->vertex_count + 1) * sizeof *made);
+  if (made == NULL) return NULL;
+#pragma omp parallel for schedule(static)
+  for (int64_t v = 0; v < mesh->vertex_count; ++v) {
+    char text[POINT_BYTES];
+    memset(made[v].text, 0, sizeof made[v].text);
+    const size_t length = (size_t)(put_point(text, 'M', mesh->points + 2 * v, decimals) - text) - 1;
+    made[v].length = length <= sizeof made[v].text ? (char)length : 0;
+    memcpy(made[v].text, text + 1, length <= sizeof made[v].text ? length : 0);
+  }
+  return made;
+}
+
+static char *put_vertex(char *to, char command, const edge_path *path, int32_t v) {
+  if (path->vertices == NULL || path->vertices[v].length == 0)
+    return put_point(to, command, path->mesh->points + 2 * (ptrdiff_t)v, path->decimals);
+  const vertex_text *made = &path->vertices[v];
+  *to++ = command;
+  memcpy(to, made->text, sizeof made->text); /* a fixed size takes no call */
+  return to + made->length;
+}
 
 static char *put_edge(char *to, const void *context, int64_t k) {
   enum { PER_LINE = 8 };
   const edge_path *path = context;
-  const double *points = path->mesh->points;
   if (k > 0 && k % PER_LINE == 0) *to++ = '\n';
-  to = put_point(to, 'M', points + 2 * (ptrdiff_t)path->edges[2 * k], path->decimals);
-  return put_point(to, 'L', points + 2 * (ptrdiff_t)path->edges[2 * k + 1], path->decimals);
+  to = put_vertex(to, 'M', path, path->edges[2 * k]);
+  return put_vertex(to, 'L', path, path->edges[2 * k + 1]);
 }
 
 /* One path, so that the picture stays small. */
 static void write_edges(FILE *file, const cvtm_mesh *mesh, const int32_t *edges, int64_t count,
                         double spacing) {
-  const edge_path path = {mesh, edges, choose_decimals(spacing)};
+  const int decimals = choose_decimals(spacing);
+  vertex_text *vertices = format_vertices(mesh, decimals);
+  const edge_path path = {mesh, edges, decimals, vertices};
   begin_lines(file, spacing);
   fputs("<path d=\"", file);
   cvtm_write_items(file, count, 2 * POINT_BYTES + 1, put_edge, &path);
   fputs("\"/>\n</g>\n", file);
+  free(vertices);
 }
 
 static char *put_step(char *to, const void *context, int64_t i) {
