@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 int cli_noise_check(const cli_options *options) {
-  static const char *const of_tessellations[] = {"method", "energy", "voronoi",           "effort",
+  static const char *const of_tessellations[] = {"method", "energy", "voronoi",
                                                  "reseed", "watch",  "gradient-tolerance"};
   const cli_command command = options->command;
   if (options->noise != CLI_NOISE_BLUE) return CLI_EXIT_OK;
@@ -30,8 +30,11 @@ void cli_noise_choose(cli_options *options) {
   cvtm_gaussian_options gaussian;
   if (options->noise != CLI_NOISE_BLUE) return;
   cvtm_gaussian_defaults(&gaussian);
-  if (!cli_option_given(options, "iterations")) options->iterations = gaussian.max_iterations;
   if (!cli_option_given(options, "tolerance")) options->tolerance = gaussian.tolerance;
+  if (cli_option_given(options, "iterations")) return;
+  options->iterations = gaussian.max_iterations;
+  if (options->effort == CVTM_CVT_EFFORT_LOW) options->iterations /= 2;
+  if (options->effort == CVTM_CVT_EFFORT_HIGH) options->iterations *= 2;
 }
 
 static int ask_to_stop(void *context, const cvtm_lbfgsb_progress *progress) {

@@ -8,6 +8,7 @@
 #include "cli/report.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Points whose numbers in squares scatter more than those of Poisson's process are no sample of a
@@ -17,6 +18,20 @@ static const double dispersion_of_uniform = 2;
 /* A file that --spectrum may name. */
 typedef cvtm_status (*spectrum_writer)(const char *path, const cli_spectrum *made,
                                        cvtm_error *error);
+
+/* Sites of a tessellation, and of blue noise, follow the root of a density. */
+static cvtm_status compute_graded(const cli_options *options, cvtm_domain domain,
+                                  const float *density, const double *points, int64_t count,
+                                  cvtm_spectrum *spectrum, cvtm_error *error) {
+  const int64_t pixels = (int64_t)domain.width * domain.height;
+  float *root = malloc((size_t)pixels * sizeof *root);
+  if (root == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a density");
+  for (int64_t p = 0; p < pixels; ++p) root[p] = sqrtf(density[p]);
+  const cvtm_status status = cvtm_spectrum_compute_graded(domain, root, points, count,
+                                                          (int)options->threads, spectrum, error);
+  free(root);
+  return status;
+}
 
 static double decibels(double ratio) { return 10 * log10(ratio); }
 
@@ -116,15 +131,12 @@ int cli_spectrum_check(const cli_options *options) {
     if (writer_for(options->spectrum.item[k]) == NULL)
       return cli_usage_error(options->command, "%s: --spectrum is written as svg, csv, npy or json",
                              options->spectrum.item[k]);
-  if (options->density != NULL)
-    return cli_usage_error(options->command,
-                           "--spectrum is of points of one density; --density gives another");
   return cli_outputs_check(options);
 }
 
 cvtm_status cli_spectrum_measure(const cli_options *options, cvtm_domain domain,
-                                 const double *points, const cvtm_mesh *mesh, cli_spectrum *made,
-                                 cvtm_error *error) {
+                                 const float *density, const double *points, const cvtm_mesh *mesh,
+                                 cli_spectrum *made, cvtm_error *error) {
   const int64_t count = mesh->vertex_count;
   memset(made, 0, sizeof *made);
   if (options->spectrum.count == 0) return CVTM_OK;
@@ -134,7 +146,9 @@ cvtm_status cli_spectrum_measure(const cli_options *options, cvtm_domain domain,
   cvtm_status status = cli_require_inside(options->input, points, count, domain, error);
   if (status == CVTM_OK && count < 2)
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: one point has no spectrum", options->input);
-  if (status == CVTM_OK)
+  if (status == CVTM_OK && density != NULL)
+    status = compute_graded(options, domain, density, points, count, &made->spectrum, error);
+  else if (status == CVTM_OK)
     status =
         cvtm_spectrum_compute(domain, points, count, (int)options->threads, &made->spectrum, error);
   if (status == CVTM_OK)
@@ -161,7 +175,8 @@ void cli_spectrum_print(const cli_spectrum *made, FILE *stream) {
           s->low_power, s->effective_nyquist);
   fprintf(stream, "  power beyond         oscillation %.2f; largest %.3g\n", s->oscillation,
           s->peak_power);
-  fprintf(stream, "  anisotropy           %.1f dB\n", s->mean_anisotropy);
+  if (isfinite(s->mean_anisotropy))
+    fprintf(stream, "  anisotropy           %.1f dB\n", s->mean_anisotropy);
   fprintf(stream, "  bond order           %.3f (1: hexagons)\n", made->bond_order);
   if (s->dispersion > dispersion_of_uniform)
     fprintf(stream,

@@ -17,11 +17,12 @@ typedef struct cli_spectrum {
 
 /* Checks --spectrum. Returns CLI_EXIT_OK, or an exit code after a message. */
 int cli_spectrum_check(const cli_options *options);
-/* Measures the points (2 * mesh->vertex_count) if --spectrum is given. *made is empty on failure;
+/* Measures the points (2 * mesh->vertex_count) if --spectrum is given. density: that of --density,
+ * whose root the points follow; NULL: they are uniform. *made is empty on failure;
  * else cli_spectrum_free frees it. */
 cvtm_status cli_spectrum_measure(const cli_options *options, cvtm_domain domain,
-                                 const double *points, const cvtm_mesh *mesh, cli_spectrum *made,
-                                 cvtm_error *error);
+                                 const float *density, const double *points, const cvtm_mesh *mesh,
+                                 cli_spectrum *made, cvtm_error *error);
 void cli_spectrum_free(cli_spectrum *made);
 /* Writes every file of --spectrum. */
 cvtm_status cli_spectrum_write(const cli_options *options, const cli_spectrum *made,

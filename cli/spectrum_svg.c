@@ -41,7 +41,7 @@ static cvtm_status write_picture(FILE *stream, const cvtm_spectrum *s, cvtm_erro
   size_t size = 0;
   if (grey == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a picture");
   for (int64_t p = 0; p < cells; ++p)
-    grey[p] = (unsigned char)lrint(255 * sqrt(fmin(s->picture[p] / power_shown, 1)));
+    grey[p] = (unsigned char)lrint(255 * sqrt(fmin(fmax(s->picture[p], 0) / power_shown, 1)));
   const cvtm_status status = cvtm_png_encode((int)s->side, (int)s->side, grey, &png, &size, error);
   free(grey);
   if (status != CVTM_OK) return status;

@@ -280,7 +280,8 @@ static int perform_stats(stats *s) {
     if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   }
   const double *points = s->is_mesh ? s->mesh.points : s->points;
-  status = cli_spectrum_measure(&s->options, s->domain, points, &s->mesh, &s->noise, &error);
+  status =
+      cli_spectrum_measure(&s->options, s->domain, s->density, points, &s->mesh, &s->noise, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   status = cli_spectrum_write(&s->options, &s->noise, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);

@@ -1,5 +1,6 @@
 #include "noise/gaussian.h"
 
+#include "base/clock.h"
 #include "noise/kernels.h"
 #include "noise/target.h"
 
@@ -89,14 +90,16 @@ static cvtm_status prepare_solver(cvtm_lbfgsb *solver, const blue_noise *b,
   return status;
 }
 
+/* start: of the whole, by cvtm_clock. */
 static cvtm_status descend(cvtm_device *device, blue_noise *b, const cvtm_gaussian_options *options,
-                           double *points, cvtm_lbfgsb_result *result) {
+                           double start, double *points, cvtm_lbfgsb_result *result) {
   cvtm_lbfgsb *solver = NULL;
   cvtm_lbfgsb_options settings;
   cvtm_lbfgsb_defaults(&settings);
   settings.max_iterations = options->max_iterations;
   settings.decrease_tolerance = options->tolerance;
-  settings.max_seconds = options->max_seconds;
+  if (options->max_seconds > 0)
+    settings.max_seconds = fmax(options->max_seconds - (cvtm_clock() - start), 1e-9);
   settings.monitor = options->monitor;
   settings.monitor_context = options->monitor_context;
   cvtm_status status = cvtm_lbfgsb_create(device, 2 * b->count, &settings, &solver);
@@ -117,13 +120,14 @@ static cvtm_status prepare(blue_noise *b, const float *density,
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for %lld points", (long long)b->count);
   const cvtm_status status = cvtm_kernels_create(b->domain, b->count, &b->kernels, error);
   if (status != CVTM_OK) return status;
-  return cvtm_target_create(b->domain, density, b->count, options->width / sqrt(2.0), b->threads,
+  return cvtm_target_create(b->domain, density, b->count, options->width / sqrt(2.0), 1, b->threads,
                             &b->target, error);
 }
 
 cvtm_status cvtm_gaussian_noise(cvtm_domain domain, const float *density,
                                 const cvtm_gaussian_options *options, double *points, int64_t count,
                                 cvtm_lbfgsb_result *result, cvtm_error *error) {
+  const double start = cvtm_clock();
   cvtm_device *device = NULL;
   cvtm_status status = cvtm_device_create("cpu", options->threads, &device, error);
   if (status != CVTM_OK) return status;
@@ -133,7 +137,7 @@ cvtm_status cvtm_gaussian_noise(cvtm_domain domain, const float *density,
   if (status == CVTM_OK) status = prepare(&b, density, options, error);
   if (status == CVTM_OK) {
     memcpy(moved, points, 2 * (size_t)count * sizeof *moved);
-    status = descend(device, &b, options, moved, result);
+    status = descend(device, &b, options, start, moved, result);
     if (status != CVTM_OK) cvtm_fail(error, status, "%s", cvtm_device_error(device)->message);
   }
   for (int64_t k = 2 * options->fixed; k < 2 * count && status == CVTM_OK; ++k)

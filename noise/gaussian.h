@@ -23,7 +23,7 @@ typedef struct cvtm_gaussian_options {
   double width;           /* of the kernel of two points, in local spacings; 0.9 */
   int64_t max_iterations; /* of L-BFGS-B; 150: many more make the points more regular */
   double tolerance;       /* on the mean relative decrease of E over 10 iterations; 0 */
-  double max_seconds;     /* 0 */
+  double max_seconds;     /* of the whole call, but one evaluation is always made; 0 */
   int64_t fixed;          /* the first `fixed` points do not move; 0 */
   int threads;            /* of the CPU, 0: all; the bits do not depend on it */
   cvtm_lbfgsb_monitor monitor;

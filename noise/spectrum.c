@@ -1,6 +1,7 @@
 #include "noise/spectrum.h"
 
 #include "base/portable.h"
+#include "noise/figures.h"
 #include "noise/fourier.h"
 #include "noise/pairs.h"
 
@@ -148,16 +149,15 @@ static void finish_rings(tally *t, double *scatter) {
 }
 
 /* The largest frequency up to which the mean power is below 0.1, before it passes 0.5. */
-static double effective_nyquist(const tally *t) {
-  const cvtm_spectrum *s = t->spectrum;
+static double effective_nyquist(const cvtm_spectrum *s, const int64_t *number) {
   double sum = 0, found = 0;
-  int64_t number = 0;
+  int64_t total = 0;
   for (int64_t k = 0; k < s->rings; ++k) {
-    if (t->number[k] == 0) continue;
-    sum += s->power[k] * (double)t->number[k];
-    number += t->number[k];
-    if (sum < 0.1 * (double)number) found = (double)(k + 1) * s->step;
-    if (sum > 0.5 * (double)number && (double)k * s->step >= 0.5) break;
+    if (number[k] == 0) continue;
+    sum += s->power[k] * (double)number[k];
+    total += number[k];
+    if (sum < 0.1 * (double)total) found = (double)(k + 1) * s->step;
+    if (sum > 0.5 * (double)total && (double)k * s->step >= 0.5) break;
   }
   return found;
 }
@@ -178,18 +178,25 @@ static double oscillation(const cvtm_spectrum *s, const double *scatter) {
   return area > 0 ? 10 * sqrt(fmax(sum, 0) / area) : NAN;
 }
 
-static void find_peaks(cvtm_spectrum *s) {
+/* The mean at frequencies from 1/2 to 2, in decibels. */
+static double mean_anisotropy(const cvtm_spectrum *s) {
   double sum = 0;
   int64_t number = 0;
-  s->peak_power = 0;
   for (int64_t k = 0; k < s->rings; ++k) {
     const double frequency = ((double)k + 0.5) * s->step;
-    if (s->power[k] > s->peak_power) s->peak_power = s->power[k];
     if (frequency < 0.5 || frequency > 2 || isnan(s->anisotropy[k])) continue;
     sum += 10 * log10(fmax(s->anisotropy[k], 1e-30));
     ++number;
   }
-  s->mean_anisotropy = number > 0 ? sum / (double)number : NAN;
+  return number > 0 ? sum / (double)number : NAN;
+}
+
+void cvtm_spectrum_find_figures(cvtm_spectrum *s, const int64_t *number, const double *scatter) {
+  s->effective_nyquist = effective_nyquist(s, number);
+  s->oscillation = oscillation(s, scatter);
+  s->peak_power = 0;
+  for (int64_t k = 0; k < s->rings; ++k)
+    if (s->power[k] > s->peak_power) s->peak_power = s->power[k];
 }
 
 /* --- the whole ----------------------------------------------------------------------------------
@@ -251,9 +258,8 @@ static cvtm_status compute_power(cvtm_domain domain, const double *points, int t
   if (status == CVTM_OK) {
     finish_rings(&t, scatter);
     s->low_power = t.low_number > 0 ? t.low_sum / (double)t.low_number : NAN;
-    s->effective_nyquist = effective_nyquist(&t);
-    s->oscillation = oscillation(s, scatter);
-    find_peaks(s);
+    s->mean_anisotropy = mean_anisotropy(s);
+    cvtm_spectrum_find_figures(s, t.number, scatter);
   }
   free(t.square);
   free(t.number);

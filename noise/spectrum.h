@@ -68,6 +68,17 @@ typedef struct cvtm_spectrum {
  * CVTM_ERROR_MEMORY. *spectrum is empty on failure; else cvtm_spectrum_free frees it. */
 cvtm_status cvtm_spectrum_compute(cvtm_domain domain, const double *points, int64_t count,
                                   int threads, cvtm_spectrum *spectrum, cvtm_error *error);
+
+/* The same of points whose density is `density` (width * height floats, >= 0, finite, not all 0)
+ * but for a factor, by differential domain analysis (Wei & Wang 2011): differences of points are
+ * divided by the mean of the local spacings at both, the root of one over the density, and their
+ * histogram, less that of independent points of the density (by one random place in each small
+ * cell), is transformed with the window cos^2(pi d / 12), d < 6. So the power is smoothed over some
+ * 1/6 and has a scatter of 6 / sqrt(count) at a frequency, and may be negative; anisotropy and
+ * dispersion are not known (NaN). spacing: of an even density. */
+cvtm_status cvtm_spectrum_compute_graded(cvtm_domain domain, const float *density,
+                                         const double *points, int64_t count, int threads,
+                                         cvtm_spectrum *spectrum, cvtm_error *error);
 void cvtm_spectrum_free(cvtm_spectrum *spectrum);
 
 /* The mean over points that are not on the mesh's border of |sum exp(6 i angle)| / degree over the

@@ -261,30 +261,47 @@ static void fill_margins(cvtm_target *target, const int cells[2], const double *
   }
 }
 
-cvtm_status cvtm_target_create(cvtm_domain domain, const float *density, int64_t count,
-                               double width, int threads, cvtm_target *target, cvtm_error *error) {
-  int cells[2];
+cvtm_status cvtm_target_masses(cvtm_domain domain, const float *density, int64_t count,
+                               int cells[2], double **mass, cvtm_error *error) {
   choose_nodes(domain, density, count, cells);
+  *mass = malloc((size_t)cells[0] * (size_t)cells[1] * sizeof **mass);
+  if (*mass == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a density");
+  const cvtm_status status =
+      divide_density(domain, density, count, cells[0], cells[1], *mass, error);
+  if (status == CVTM_OK) return CVTM_OK;
+  free(*mass);
+  *mass = NULL;
+  return status;
+}
+
+static cvtm_status allocate_nodes(cvtm_target *target, double **inner, cvtm_error *error) {
+  const size_t nodes = (size_t)target->columns * (size_t)target->rows;
+  *inner = malloc(nodes * sizeof **inner);
+  target->log_width = malloc(nodes * sizeof *target->log_width);
+  target->potential = calloc(nodes, sizeof *target->potential);
+  if (*inner && target->log_width && target->potential) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a density");
+}
+
+cvtm_status cvtm_target_create(cvtm_domain domain, const float *density, int64_t count,
+                               double width, int wants_potential, int threads, cvtm_target *target,
+                               cvtm_error *error) {
+  int cells[2];
+  double *mass = NULL, *inner = NULL;
+  memset(target, 0, sizeof *target);
+  cvtm_status status = cvtm_target_masses(domain, density, count, cells, &mass, error);
+  if (status != CVTM_OK) return status;
   cvtm_target made = {.domain = domain,
                       .columns = cells[0] + 2 * MARGIN,
                       .rows = cells[1] + 2 * MARGIN,
                       .step = {(double)domain.width / cells[0], (double)domain.height / cells[1]}};
-  const size_t nodes = (size_t)made.columns * (size_t)made.rows;
-  double *mass = malloc(nodes * sizeof *mass), *inner = malloc(nodes * sizeof *inner);
-  made.log_width = malloc(nodes * sizeof *made.log_width);
-  made.potential = malloc(nodes * sizeof *made.potential);
-  cvtm_status status = CVTM_OK;
-  if (!mass || !inner || !made.log_width || !made.potential)
-    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a density");
-  if (status == CVTM_OK)
-    status = divide_density(domain, density, count, cells[0], cells[1], mass, error);
+  status = allocate_nodes(&made, &inner, error);
   if (status == CVTM_OK)
     status =
         cvtm_local_width(cells, made.step, domain.periodic, mass, width, threads, inner, error);
-  if (status == CVTM_OK) {
-    fill_margins(&made, cells, inner);
+  if (status == CVTM_OK) fill_margins(&made, cells, inner);
+  if (status == CVTM_OK && wants_potential)
     status = make_potential(&made, mass, cells, threads, error);
-  }
   free(mass);
   free(inner);
   if (status != CVTM_OK) cvtm_target_free(&made);

@@ -99,6 +99,22 @@ def test_text_and_points_that_are_not_uniform(cvtmesh):
     assert b"not uniform" in cvtmesh.call("stats", "p.npy", "--spectrum", "s.svg").stdout
 
 
+def test_points_of_a_density(cvtmesh):
+    """The density taken off, blue noise of a ramp has the spectrum of blue noise."""
+    ramp = np.tile(np.linspace(1, 8, 90, dtype=np.float32), (90, 1))
+    cvtmesh.file("ramp.npy", ramp)
+    cvtmesh.call("run", "ramp.npy", "-n", 1500, "--noise", "blue", "-o", "p.npy")
+    done = cvtmesh.call("stats", "p.npy", "--density", "ramp.npy", "--gamma", 2, "--json",
+                        "--spectrum", "s.svg", "--spectrum", "s.csv", "--spectrum", "s.json")
+    figures = strict_json(done.stdout)["noise"]
+    assert abs(figures["low_frequency_power"]) < 0.05
+    assert 1.5 < figures["peak_power"] < 3
+    assert figures["anisotropy_db"] is None and figures["dispersion"] is None
+    correlation = strict_json(cvtmesh.read("s.json").decode())["pair_correlation"]
+    assert max(correlation[:15]) < 0.1 and max(correlation[20:30]) > 1.5
+    assert np.mean(correlation[100:]) == pytest.approx(1, abs=0.03)
+
+
 def test_a_mesh_with_its_domain(cvtmesh):
     points = np.random.default_rng(2).random((300, 2)) * 50
     cvtmesh.file("p.npy", points)
@@ -134,6 +150,9 @@ def test_blue_noise_beside_a_tessellation(cvtmesh):
     words = ["run", "flat.npy", "-n", 2000, "--periodic"]
     report = cvtmesh.report(*words, "--noise", "blue", "-o", "blue.npy")
     assert report["noise"]["kind"] == "blue" and report["iterations"] == 150
+    for effort, iterations in (("low", 75), ("high", 300)):
+        report = cvtmesh.report(*words, "--noise", "blue", "--effort", effort, "-o", "p.npy")
+        assert report["iterations"] == iterations
     cvtmesh.call(*words, "--noise", "hexagonal", "-o", "cvt.npy")
     cvtmesh.call(*words, "-o", "default.npy")
     assert cvtmesh.read("cvt.npy") == cvtmesh.read("default.npy")
@@ -172,7 +191,7 @@ def test_blue_noise_from_given_points(cvtmesh):
     assert (cvtmesh.array("a.npy") != cvtmesh.array("d.npy")).any()
 
 
-@pytest.mark.parametrize("option", [["--equal-mass"], ["--domain", "image"], ["--effort", "high"],
+@pytest.mark.parametrize("option", [["--equal-mass"], ["--domain", "image"],
                                     ["--method", "lloyd"], ["--energy", "pixel"], ["--reseed"],
                                     ["--voronoi", "jfa"], ["--gradient-tolerance", 1],
                                     ["--watch", "frames"]])

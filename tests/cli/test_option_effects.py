@@ -47,6 +47,7 @@ EFFECTS = [
     (("--iterations", 60), ("--tolerance", 0.01)),
     ((), ("--gradient-tolerance", 2)),
     ((), ("--time-limit", 1e-9)),
+    ((), ("--noise", "blue")),
     ((), ("--seed", 7)),
     ((), ("--start", "random")),
     ((), ("--effort", "high")),

@@ -92,14 +92,14 @@ static void test_target(void **state) {
   const double width = 0.6, spacing = SIDE / sqrt(COUNT), step = 1e-6;
   cvtm_target target;
   for (int p = 0; p < SIDE * SIDE; ++p) density[p] = 3;
-  assert_int_equal(cvtm_target_create(domain, density, COUNT, width, 2, &target, NULL), CVTM_OK);
+  assert_int_equal(cvtm_target_create(domain, density, COUNT, width, 1, 2, &target, NULL), CVTM_OK);
   cvtm_target_value v = cvtm_target_at(&target, 3.3, 39.9);
   assert_true(fabs(v.log_width - log(width * spacing)) < 1e-9);
   assert_true(fabs(v.potential - 4 * CVTM_PI * width * width) < 1e-3);
   cvtm_target_free(&target);
 
   for (int p = 0; p < SIDE * SIDE; ++p) density[p] = p % SIDE < 15 ? 4 : 0.1F;
-  assert_int_equal(cvtm_target_create(domain, density, COUNT, width, 2, &target, NULL), CVTM_OK);
+  assert_int_equal(cvtm_target_create(domain, density, COUNT, width, 1, 2, &target, NULL), CVTM_OK);
   for (double x = 0.7; x < SIDE; x += 2.9) {
     v = cvtm_target_at(&target, x, 9.1);
     const cvtm_target_value a = cvtm_target_at(&target, x - step, 9.1);

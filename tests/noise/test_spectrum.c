@@ -148,6 +148,40 @@ static void test_threads(void **state) {
   free(points);
 }
 
+/* Points of a density that grows 9 times, by rejection: their normalised differences are those of
+ * independent points. */
+static void test_graded_density(void **state) {
+  enum { SIDE = 64, COUNT = 4000 };
+  (void)state;
+  static float density[SIDE * SIDE];
+  static double points[2 * COUNT];
+  for (int periodic = 0; periodic < 2; ++periodic) {
+    const cvtm_domain domain = {SIDE, SIDE, periodic};
+    cvtm_spectrum s, again;
+    for (int p = 0; p < SIDE * SIDE; ++p)
+      density[p] = (float)(5 + 4 * cos(2 * CVTM_PI * (p % SIDE + 0.5) / SIDE));
+    for (int i = 0, k = 0; i < COUNT; ++k) {
+      double draw[2], keep[2];
+      cvtm_random_uniform2(9, 0, (uint64_t)k, draw);
+      cvtm_random_uniform2(9, 1, (uint64_t)k, keep);
+      points[2 * i] = draw[0] * SIDE;
+      points[2 * i + 1] = draw[1] * SIDE;
+      i += 9 * keep[0] < (double)density[(int)points[2 * i]];
+    }
+    assert_int_equal(cvtm_spectrum_compute_graded(domain, density, points, COUNT, 1, &s, NULL),
+                     CVTM_OK);
+    assert_int_equal(cvtm_spectrum_compute_graded(domain, density, points, COUNT, 3, &again, NULL),
+                     CVTM_OK);
+    assert_memory_equal(s.power, again.power, (size_t)s.rings * sizeof *s.power);
+    /* A ring of 6 and more frequencies scatters with less than a tenth of 1. */
+    for (int64_t k = 1; k < s.rings; ++k) assert_true(fabs(s.power[k] - 1) < 0.25);
+    for (int64_t k = 50; k < s.gaps; ++k) assert_true(fabs(s.correlation[k] - 1) < 0.15);
+    assert_true(fabs(s.low_power - 1) < 0.1 && fabs(s.mean_distance - 0.4653) < 0.02);
+    cvtm_spectrum_free(&s);
+    cvtm_spectrum_free(&again);
+  }
+}
+
 /* A hexagon around its centre, then the same with one corner missing and the others spread. */
 static void test_bond_order(void **state) {
   (void)state;
@@ -189,6 +223,7 @@ int main(void) {
       cmocka_unit_test(test_independent_points),
       cmocka_unit_test(test_jittered_points),
       cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_graded_density),
       cmocka_unit_test(test_bond_order),
       cmocka_unit_test(test_refusals),
   };
