@@ -2,6 +2,7 @@
 #include "base/npy.h"
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/lcp_mesh.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report.h"
@@ -29,9 +30,11 @@ typedef struct work {
   cli_options options; /* automatic values become those that were chosen */
   int is_model;
   cvtm_model_problem model;
-  cvtm_csr matrix; /* borrowed from the model, or read from a file */
+  int is_on_mesh; /* a model problem on the mesh of a file */
+  cli_lcp_mesh mesh;
+  cvtm_csr matrix; /* borrowed from the model or the mesh, or read from a file */
   int64_t n, width, height;
-  double *b, *lower, *upper, *x; /* host memory; b and lower are the model's or read */
+  double *b, *lower, *upper, *x; /* host memory; b and lower are the model's, the mesh's or read */
   cvtm_device *device;
   cvtm_lcp *lcp;
   double *memory; /* device memory: b, lower, upper, x, links */
@@ -74,7 +77,12 @@ static int check_lcp_usage(work *w) {
     return cli_usage_error(CLI_LCP, "only the five-point model problems can be matrix-free");
   if (o->lcp.is_matrix_free && o->lcp.method == (int)CVTM_LCP_PDAS)
     return cli_usage_error(CLI_LCP, "pdas needs a stored matrix");
-  return cli_outputs_check_npy(o);
+  w->is_on_mesh = o->lcp.mesh != NULL;
+  if (!w->is_on_mesh) return cli_outputs_check_npy(o);
+  if (!w->is_model || o->lcp.is_matrix_free ||
+      (o->lcp.problem != (int)CVTM_MODEL_MEMBRANE && o->lcp.problem != (int)CVTM_MODEL_TORSION))
+    return cli_usage_error(CLI_LCP, "--mesh needs --problem membrane or torsion, and storage csr");
+  return cli_lcp_mesh_check_outputs(o);
 }
 
 static cvtm_status make_model(work *w, cvtm_error *error) {
@@ -102,6 +110,20 @@ static cvtm_status make_model(work *w, cvtm_error *error) {
   } else if (!cli_option_given(o, "tolerance")) {
     o->tolerance = 1e-14;
   }
+  return CVTM_OK;
+}
+
+static cvtm_status make_model_on_mesh(work *w, cvtm_error *error) {
+  const cli_options *o = &w->options;
+  const cvtm_status status =
+      cli_lcp_mesh_read(o->lcp.mesh, (cvtm_model)o->lcp.problem, o->lcp.load, &w->mesh, error);
+  if (status != CVTM_OK) return status;
+  const cvtm_p1 *p1 = &w->mesh.p1;
+  w->matrix = (cvtm_csr){p1->count, p1->count, p1->row_start, p1->column, p1->value};
+  w->n = p1->count;
+  w->b = w->mesh.b;
+  w->lower = w->mesh.lower;
+  w->options.lcp.steps = 1;
   return CVTM_OK;
 }
 
@@ -246,8 +268,8 @@ static int solve_lcp(work *w) {
 /* A cli_writer. */
 static cvtm_status write_solution(void *context, const char *path, const char *extension,
                                   cvtm_error *error) {
-  (void)extension;
   const work *w = context;
+  if (w->is_on_mesh) return cli_lcp_mesh_write(&w->mesh, &w->options, w->x, path, extension, error);
   const int64_t shape[2] = {w->height, w->width}, line = w->n;
   const int is_plane = w->width > 0 && w->height > 1;
   return cvtm_npy_write(path, 'f', (int)sizeof *w->x, is_plane ? 2 : 1, is_plane ? shape : &line,
@@ -270,7 +292,8 @@ static void add_history(cJSON *report, const work *w) {
 
 /* Adds what is known of the solution of a model problem. */
 static void add_checks(cJSON *report, const work *w) {
-  if (!w->is_model) return;
+  if (w->is_on_mesh) cli_json_real(report, "integral", cli_lcp_mesh_integral(&w->mesh, w->x));
+  if (!w->is_model || w->is_on_mesh) return;
   const cvtm_model_problem *p = &w->model;
   double sum = 0;
   for (int64_t k = 0; k < w->n; ++k) sum += w->x[k];
@@ -340,7 +363,9 @@ static int perform_lcp(work *w) {
   cvtm_error error = {CVTM_OK, ""};
   int code = check_lcp_usage(w);
   if (code != CLI_EXIT_OK) return code;
-  const cvtm_status status = w->is_model ? make_model(w, &error) : read_files(w, &error);
+  const cvtm_status status = w->is_on_mesh ? make_model_on_mesh(w, &error)
+                             : w->is_model ? make_model(w, &error)
+                                           : read_files(w, &error);
   if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_LCP, "%s", error.message);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   code = solve_lcp(w);
@@ -357,6 +382,7 @@ static void release(work *w) {
     free(w->lower);
   }
   cvtm_model_problem_free(&w->model);
+  cli_lcp_mesh_free(&w->mesh);
   free(w->upper);
   free(w->x);
   free(w->history.list.records);

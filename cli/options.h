@@ -160,8 +160,9 @@ typedef struct cli_options {
   struct {
     int problem, method, is_matrix_free, nested;
     int64_t size, width, height, steps; /* width, height 0: size x size, or no grid for a file */
-    const char *matrix, *rhs, *lower, *upper;
+    const char *matrix, *rhs, *lower, *upper, *mesh;
     double omega;
+    double load;                                   /* with --mesh; 0: that of the problem */
     double rate, volatility, expiry, spot, strike; /* of the put */
   } lcp;
 

@@ -217,7 +217,7 @@ static cvtm_status write_mesh(const cli_scene *scene, const char *path, const ch
                                       .ascii = options->ascii,
                                       .binary = options->binary,
                                       .msh_version = (cvtm_msh_version)options->msh_version,
-                                      .cell_mass = scene->mass,
+                                      .vertex_data = scene->mass,
                                       .compression = (cvtm_compression)options->compression,
                                       .regions = scene->regions,
                                       .second = scene->second,

@@ -458,19 +458,19 @@ static void write_periodic(FILE *file, const cvtm_file_mesh *m) {
 
 /* ---- data and the whole ---- */
 
-static char *mass_item(char *to, const void *context, int64_t i) {
+static char *value_item(char *to, const void *context, int64_t i) {
   const cvtm_file_mesh *m = context;
-  const double mass = i < m->vertex_count ? m->mass[i] : 0;
+  const double value = i < m->vertex_count ? m->value[i] : 0;
   if (m->binary)
-    return cvtm_text_scalar(cvtm_text_scalar(to, CVTM_I32, 0, (double)(i + 1)), CVTM_F64, 0, mass);
+    return cvtm_text_scalar(cvtm_text_scalar(to, CVTM_I32, 0, (double)(i + 1)), CVTM_F64, 0, value);
   to = cvtm_text_word(cvtm_text_integer(to, i + 1), " ");
-  return cvtm_text_word(cvtm_text_number(to, mass), "\n");
+  return cvtm_text_word(cvtm_text_number(to, value), "\n");
 }
 
-static void write_masses(FILE *file, const cvtm_file_mesh *m) {
+static void write_values(FILE *file, const cvtm_file_mesh *m) {
   /* One name, one time, three integers: step, components, values. */
-  fprintf(file, "$NodeData\n1\n\"mass\"\n1\n0\n3\n0\n1\n%" PRId64 "\n", m->node_count);
-  cvtm_write_items(file, m->node_count, CVTM_TEXT_INTEGER + CVTM_TEXT_NUMBER + 2, mass_item, m);
+  fprintf(file, "$NodeData\n1\n\"%s\"\n1\n0\n3\n0\n1\n%" PRId64 "\n", m->value_name, m->node_count);
+  cvtm_write_items(file, m->node_count, CVTM_TEXT_INTEGER + CVTM_TEXT_NUMBER + 2, value_item, m);
   fputs(m->binary ? "\n$EndNodeData\n" : "$EndNodeData\n", file);
 }
 
@@ -497,5 +497,5 @@ void cvtm_write_msh(FILE *file, const cvtm_file_mesh *m) {
     write_elements(file, m);
   }
   write_periodic(file, m);
-  if (m->mass != NULL) write_masses(file, m);
+  if (m->value != NULL) write_values(file, m);
 }

@@ -7,8 +7,8 @@
 static char *put_vertex(char *to, const void *context, int64_t i) {
   const cvtm_file_mesh *m = context;
   const double value[4] = {m->points[2 * i], m->points[2 * i + 1], 0,
-                           m->mass != NULL ? m->mass[i] : 0};
-  const int values = m->mass != NULL ? 4 : 3;
+                           m->value != NULL ? m->value[i] : 0};
+  const int values = m->value != NULL ? 4 : 3;
   for (int k = 0; k < values; ++k) {
     if (m->ascii) {
       to = cvtm_text_number(to, value[k]);
@@ -32,10 +32,11 @@ static char *put_face(char *to, const void *context, int64_t t) {
 void cvtm_write_ply(FILE *file, const cvtm_file_mesh *m) {
   fprintf(file,
           "ply\nformat %s 1.0\ncomment cvtmesh\nelement vertex %" PRId64
-          "\nproperty double x\nproperty double y\nproperty double z\n%selement face %" PRId64
+          "\nproperty double x\nproperty double y\nproperty double z\n%s%s%selement face %" PRId64
           "\nproperty list uchar int vertex_indices\nend_header\n",
           m->ascii ? "ascii" : "binary_little_endian", m->vertex_count,
-          m->mass != NULL ? "property double mass\n" : "", m->triangle_count);
+          m->value != NULL ? "property double " : "", m->value != NULL ? m->value_name : "",
+          m->value != NULL ? "\n" : "", m->triangle_count);
   cvtm_write_items(file, m->vertex_count, 4 * (CVTM_TEXT_NUMBER + 1), put_vertex, m);
   cvtm_write_items(file, m->triangle_count, CVTM_TEXT_CORNERS + 2, put_face, m);
 }

@@ -17,9 +17,9 @@ static char *node_line(char *to, const void *context, int64_t i) {
   const cvtm_file_mesh *m = context;
   to = cvtm_text_word(cvtm_text_integer(to, i + 1), " ");
   to = cvtm_text_point(to, ' ', m->points + 2 * i);
-  if (m->mass != NULL) {
+  if (m->value != NULL) {
     *to++ = ' ';
-    to = cvtm_text_number(to, i < m->vertex_count ? m->mass[i] : 0);
+    to = cvtm_text_number(to, i < m->vertex_count ? m->value[i] : 0);
   }
   if (m->sets != NULL) {
     *to++ = ' ';
@@ -29,9 +29,9 @@ static char *node_line(char *to, const void *context, int64_t i) {
   return to;
 }
 
-/* The attribute is the mass of the vertex's cell, the marker the tag of its boundary group. */
+/* The attribute is the vertex's value, the marker the tag of its boundary group. */
 void cvtm_write_node(FILE *file, const cvtm_file_mesh *m) {
-  fprintf(file, "%" PRId64 " 2 %d %d\n", m->node_count, m->mass != NULL, m->sets != NULL);
+  fprintf(file, "%" PRId64 " 2 %d %d\n", m->node_count, m->value != NULL, m->sets != NULL);
   cvtm_write_items(file, m->node_count, 2 * CVTM_TEXT_INTEGER + 3 * CVTM_TEXT_NUMBER + 5, node_line,
                    m);
 }

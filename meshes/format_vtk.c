@@ -40,9 +40,9 @@ static char *put_type(char *to, const void *context, int64_t t) {
   return put(to, m, CVTM_I32, m->triangle_count > 0 ? triangle : VERTEX, '\n');
 }
 
-static char *put_mass(char *to, const void *context, int64_t i) {
+static char *put_value(char *to, const void *context, int64_t i) {
   const cvtm_file_mesh *m = context;
-  return put(to, m, CVTM_F64, i < m->vertex_count ? m->mass[i] : 0, '\n');
+  return put(to, m, CVTM_F64, i < m->vertex_count ? m->value[i] : 0, '\n');
 }
 
 void cvtm_write_vtk(FILE *file, const cvtm_file_mesh *m) {
@@ -61,10 +61,10 @@ void cvtm_write_vtk(FILE *file, const cvtm_file_mesh *m) {
   cvtm_write_items(file, cells, 7 * MOST, put_cell, m);
   fprintf(file, "\nCELL_TYPES %" PRId64 "\n", cells);
   cvtm_write_items(file, cells, MOST, put_type, m);
-  if (m->mass == NULL) return;
-  fprintf(file, "\nPOINT_DATA %" PRId64 "\nSCALARS mass double 1\nLOOKUP_TABLE default\n",
-          m->node_count);
-  cvtm_write_items(file, m->node_count, MOST, put_mass, m);
+  if (m->value == NULL) return;
+  fprintf(file, "\nPOINT_DATA %" PRId64 "\nSCALARS %s double 1\nLOOKUP_TABLE default\n",
+          m->node_count, m->value_name);
+  cvtm_write_items(file, m->node_count, MOST, put_value, m);
   fputc('\n', file);
 }
 

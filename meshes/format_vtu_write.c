@@ -201,8 +201,8 @@ static double coordinate_at(const cvtm_file_mesh *m, int64_t k) {
   return k % 3 == 2 ? 0 : m->points[2 * (k / 3) + k % 3];
 }
 
-static double mass_at(const cvtm_file_mesh *m, int64_t k) {
-  return k < m->vertex_count ? m->mass[k] : 0;
+static double value_at(const cvtm_file_mesh *m, int64_t k) {
+  return k < m->vertex_count ? m->value[k] : 0;
 }
 
 static double region_at(const cvtm_file_mesh *m, int64_t k) {
@@ -253,9 +253,11 @@ void cvtm_write_vtu(FILE *file, const cvtm_file_mesh *m) {
   write_pairs(file, m);
   fprintf(file, "<Piece NumberOfPoints=\"%" PRId64 "\" NumberOfCells=\"%" PRId64 "\">\n",
           m->node_count, cell_count(m));
-  if (m->mass != NULL) {
-    fputs("<PointData Scalars=\"mass\">\n", file);
-    write_array(file, m, CVTM_F64, "Name=\"mass\"", m->node_count, mass_at);
+  if (m->value != NULL) {
+    char name[64];
+    (void)snprintf(name, sizeof name, "Name=\"%s\"", m->value_name);
+    fprintf(file, "<PointData Scalars=\"%s\">\n", m->value_name);
+    write_array(file, m, CVTM_F64, name, m->node_count, value_at);
     fputs("</PointData>\n", file);
   }
   write_cell_data(file, m);

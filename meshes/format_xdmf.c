@@ -178,13 +178,13 @@ static int make_names(const char *path, names *n) {
   return 1;
 }
 
-enum { TRIANGLES, POINTS, REGION, MASS, LINES, BOUNDARY, ARRAYS };
+enum { TRIANGLES, POINTS, REGION, VALUE, LINES, BOUNDARY, ARRAYS };
 
 /* What the mesh has; arrays without rows are left out of the files. */
 typedef struct content {
   array arrays[ARRAYS];
   int32_t *nodes, *lines; /* owned */
-  double *mass;           /* owned */
+  double *value;          /* owned */
 } content;
 
 static int make_content(const cvtm_file_mesh *m, content *c) {
@@ -194,8 +194,8 @@ static int make_content(const cvtm_file_mesh *m, content *c) {
       m->regions != NULL && m->regions->group != NULL ? m->regions->edge_count : 0;
   c->nodes = malloc(((size_t)corners * (size_t)triangles + 6) * sizeof *c->nodes);
   c->lines = malloc(((size_t)ends * (size_t)edges + 3) * sizeof *c->lines);
-  c->mass = calloc((size_t)m->node_count + 1, sizeof *c->mass);
-  if (c->nodes == NULL || c->lines == NULL || c->mass == NULL) return 0;
+  c->value = calloc((size_t)m->node_count + 1, sizeof *c->value);
+  if (c->nodes == NULL || c->lines == NULL || c->value == NULL) return 0;
   for (int64_t t = 0; t < triangles; ++t) {
     int32_t node[6];
     memcpy(c->nodes + corners * t, node,
@@ -205,13 +205,14 @@ static int make_content(const cvtm_file_mesh *m, content *c) {
     int32_t node[3];
     memcpy(c->lines + ends * e, node, (size_t)cvtm_edge_nodes(m, e, node) * sizeof *c->lines);
   }
-  if (m->mass != NULL) memcpy(c->mass, m->mass, (size_t)m->vertex_count * sizeof *c->mass);
+  if (m->value != NULL) memcpy(c->value, m->value, (size_t)m->vertex_count * sizeof *c->value);
   const int64_t regions = m->regions != NULL ? triangles : 0;
   c->arrays[TRIANGLES] = (array){"triangles", triangles, corners, NULL, c->nodes, NULL};
   c->arrays[POINTS] = (array){"points", m->node_count, 2, m->points, NULL, NULL};
   c->arrays[REGION] =
       (array){"region", regions, 1, NULL, regions > 0 ? m->regions->region : NULL, NULL};
-  c->arrays[MASS] = (array){"mass", m->mass != NULL ? m->node_count : 0, 1, c->mass, NULL, NULL};
+  c->arrays[VALUE] =
+      (array){m->value_name, m->value != NULL ? m->node_count : 0, 1, c->value, NULL, NULL};
   c->arrays[LINES] = (array){"lines", edges, ends, NULL, c->lines, NULL};
   c->arrays[BOUNDARY] =
       (array){"boundary", edges, 1, NULL, edges > 0 ? m->regions->group : NULL, NULL};
@@ -246,7 +247,7 @@ static cvtm_status write_all(const char *path, const cvtm_file_mesh *m, content 
   array data[2];
   int data_count = 0;
   if (c->arrays[REGION].rows > 0) data[data_count++] = c->arrays[REGION];
-  if (c->arrays[MASS].rows > 0) data[data_count++] = c->arrays[MASS];
+  if (c->arrays[VALUE].rows > 0) data[data_count++] = c->arrays[VALUE];
   const grid mesh = {.name = "mesh",
                      .kind = second ? "Triangle_6" : "Triangle",
                      .cells = &c->arrays[TRIANGLES],
@@ -281,6 +282,6 @@ cvtm_status cvtm_write_xdmf(const char *path, const cvtm_file_mesh *m, cvtm_erro
   free(n.boundary_heavy);
   free(c.nodes);
   free(c.lines);
-  free(c.mass);
+  free(c.value);
   return status;
 }

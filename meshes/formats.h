@@ -122,11 +122,12 @@ typedef struct cvtm_file_mesh {
   const int32_t *triangle_middle; /* 3 per triangle: the nodes in the middle of its edges, the first
                                      between corners 0 and 1; NULL: triangles are straight */
   const int32_t *edge_middle;     /* the same of each edge of the regions */
-  const double *mass;             /* vertex_count, or NULL */
-  const cvtm_regions *regions;    /* or NULL */
-  const cvtm_file_sets *sets;     /* of grouped regions, for formats that need them, or NULL */
-  int ascii;                      /* text where bytes are the default */
-  int binary;                     /* bytes where text is the default */
+  const double *value;            /* of each vertex: vertex_count, or NULL */
+  const char *value_name;
+  const cvtm_regions *regions; /* or NULL */
+  const cvtm_file_sets *sets;  /* of grouped regions, for formats that need them, or NULL */
+  int ascii;                   /* text where bytes are the default */
+  int binary;                  /* bytes where text is the default */
   cvtm_msh_version msh_version;
   cvtm_compression compression;
   int *no_memory; /* a writer that has not the memory it needs sets it to 1 */

@@ -122,20 +122,22 @@ cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
   if (points == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   const cvtm_second_order *second = options->second;
   int no_memory = 0;
-  const cvtm_file_mesh in_file = {.points = points,
-                                  .vertex_count = mesh->vertex_count,
-                                  .node_count = mesh->vertex_count + (second ? second->count : 0),
-                                  .triangle_middle = second ? second->triangle : NULL,
-                                  .edge_middle = second ? second->edge : NULL,
-                                  .triangles = mesh->triangles,
-                                  .triangle_count = mesh->triangle_count,
-                                  .mass = options->cell_mass,
-                                  .regions = options->regions,
-                                  .ascii = options->ascii,
-                                  .binary = options->binary,
-                                  .msh_version = options->msh_version,
-                                  .compression = options->compression,
-                                  .no_memory = &no_memory};
+  const cvtm_file_mesh in_file = {
+      .points = points,
+      .vertex_count = mesh->vertex_count,
+      .node_count = mesh->vertex_count + (second ? second->count : 0),
+      .triangle_middle = second ? second->triangle : NULL,
+      .edge_middle = second ? second->edge : NULL,
+      .triangles = mesh->triangles,
+      .triangle_count = mesh->triangle_count,
+      .value = options->vertex_data,
+      .value_name = options->vertex_data_name != NULL ? options->vertex_data_name : "mass",
+      .regions = options->regions,
+      .ascii = options->ascii,
+      .binary = options->binary,
+      .msh_version = options->msh_version,
+      .compression = options->compression,
+      .no_memory = &no_memory};
   const cvtm_status status =
       xdmf ? cvtm_write_xdmf(path, &in_file, error) : write_with_sets(path, f, &in_file, error);
   free(points);

@@ -30,7 +30,8 @@ typedef struct cvtm_mesh_file_options {
   int binary;         /* nonzero: binary where a format is text by default (MSH) */
   cvtm_msh_version msh_version;
   cvtm_compression compression; /* of binary VTU; one that this build has */
-  const double *cell_mass;      /* vertex_count masses for formats with vertex data, or NULL */
+  const double *vertex_data;    /* vertex_count values for formats with vertex data, or NULL */
+  const char *vertex_data_name; /* NULL: mass, that of the vertex's cell */
   const cvtm_regions *regions;  /* of the mesh, or NULL */
   /* Of the mesh, for triangles of second order, or NULL. OBJ, OFF, PLY, STL and SVG have straight
    * triangles alone. */
@@ -43,8 +44,8 @@ typedef struct cvtm_mesh_file_options {
 /* obj off ply stl vtk vtu msh inp node ele poly xdmf (meshes, y up), svg (edges, y down). 1 if the
  * extension of `path` names a mesh format that can be written. PLY, STL, VTK and VTU are
  * binary unless options->ascii is set; MSH is text unless options->binary is set; the others are
- * always text. cell_mass becomes the
- * vertex data `mass` of PLY, VTK, VTU and MSH. The groups of regions (cvtm_regions_group) become
+ * always text. vertex_data
+ * is written to PLY, VTK, VTU, MSH and NODE. The groups of regions (cvtm_regions_group) become
  * physical groups of MSH, where each curve and each region is an entity; a mesh without regions is
  * one physical group. In VTU lines follow the triangles, with the cell data `region` (0 of a line)
  * and `curve` (0 of a triangle). Pairs (cvtm_regions_pair) become the section Periodic of MSH and

@@ -98,7 +98,7 @@ static void every_format_reads_back(void **state) {
     for (int variant = 0; variant < 8; ++variant) {
       int ascii = variant & 1, unit = variant >> 1 & 1;
       cvtm_mesh_file_options options = {
-          .domain = domain, .unit = unit, .ascii = ascii, .cell_mass = variant & 4 ? mass : NULL};
+          .domain = domain, .unit = unit, .ascii = ascii, .vertex_data = variant & 4 ? mass : NULL};
       cvtm_error error = {0};
       cvtm_mesh read;
       const char *file = temporary(formats[f]);

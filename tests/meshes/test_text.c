@@ -116,7 +116,7 @@ static cvtm_mesh make_mesh(double *mass) {
 static cvtm_status write_mesh(const char *path, int format, const cvtm_mesh *mesh,
                               const double *mass, int ascii, cvtm_error *error) {
   const cvtm_mesh_file_options options = {
-      .domain = domain, .ascii = ascii, .cell_mass = mass, .format = formats[format]};
+      .domain = domain, .ascii = ascii, .vertex_data = mass, .format = formats[format]};
   if (format < MESHES) return cvtm_mesh_write(path, mesh, &options, error);
   return cvtm_points_write_as(formats[format], path, mesh->points, mesh->vertex_count, error);
 }
