@@ -65,42 +65,62 @@ static void find_costs(const cvtm_inks *inks, const double rgb[3], double *cost)
     cost[k] = square(cvtm_oklab_of_linear(inks->colour[k]).l - lightness);
 }
 
-/* The colour is linear in the coverage of ink k: colour = without - coverage * slope. Returns the
- * product of slope and without - rgb in the metric, and the square of slope. */
-static double parabola_of(const cvtm_inks *inks, const double rgb[3], double metric[3][3], int k,
-                          double *coverage, double *square_of_slope) {
-  double without[3], slope[3], rest[3];
-  const double kept = coverage[k];
-  coverage[k] = 0;
-  cvtm_inks_mix(inks, coverage, without);
-  coverage[k] = kept;
-  for (int c = 0; c < 3; ++c) {
-    slope[c] = without[c] * (1 - inks->colour[k][c]);
-    rest[c] = without[c] - rgb[c];
-  }
-  *square_of_slope = product(metric, slope, slope);
-  return product(metric, slope, rest);
+/* Coverages that change one by one, and their mixed colour. */
+typedef struct mixture {
+  const cvtm_inks *inks;
+  double *coverage;
+  double rgb[3];
+} mixture;
+
+static double light_through(const mixture *m, int k, int c) {
+  return 1 - m->coverage[k] * (1 - m->inks->colour[k][c]);
 }
 
-static double share_of(double coverage) { return fmin(fmax(coverage, 0), 1); }
+/* The colour without ink k. */
+static void mix_without(const mixture *m, int k, double without[3]) {
+  const double safe = 1e-3; /* divisors */
+  for (int c = 0; c < 3; ++c) {
+    const double light = light_through(m, k, c);
+    without[c] = 1;
+    if (light > safe) without[c] = m->rgb[c] / light;
+    for (int j = 0; light <= safe && j < m->inks->count; ++j)
+      if (j != k) without[c] *= light_through(m, j, c);
+  }
+}
+
+/* The colour is linear in the coverage of ink k: rgb = without - coverage * slope. Sets the
+ * coverage to the minimum of the squared distance to `wanted` in the metric plus weight *
+ * coverage^2 - 2 * pull * coverage, and returns the change. */
+static double move_coverage(mixture *m, int k, const double wanted[3], double metric[3][3],
+                            double weight, double pull) {
+  double without[3], slope[3], rest[3];
+  mix_without(m, k, without);
+  for (int c = 0; c < 3; ++c) {
+    slope[c] = without[c] * (1 - m->inks->colour[k][c]);
+    rest[c] = without[c] - wanted[c];
+  }
+  const double before = m->coverage[k];
+  const double best =
+      (product(metric, slope, rest) + pull) / (product(metric, slope, slope) + weight);
+  m->coverage[k] = fmin(fmax(best, 0), 1);
+  for (int c = 0; c < 3; ++c) m->rgb[c] = without[c] * light_through(m, k, c);
+  return fabs(m->coverage[k] - before);
+}
 
 /* Minimises by one coverage after the other: each minimum is that of a parabola. */
-static void separate_colour(const cvtm_inks *inks, const double rgb[3], double *coverage) {
+void cvtm_inks_separate_colour(const cvtm_inks *inks, const double rgb[3], double *coverage) {
   enum { SWEEPS = 400 };
   const double variation_weight = 0.02, ink_weight = 5e-4, close = 1e-5;
   double metric[3][3], cost[CVTM_INKS_MAX], largest = 1;
+  mixture m = {inks, coverage, {1, 1, 1}};
   find_metric(rgb, metric);
   find_costs(inks, rgb, cost);
   for (int k = 0; k < inks->count; ++k) coverage[k] = 0;
   for (int sweep = 0; sweep < SWEEPS && largest > close; ++sweep) {
     largest = 0;
-    for (int k = 0; k < inks->count; ++k) {
-      double steep;
-      const double before = coverage[k];
-      const double slope = parabola_of(inks, rgb, metric, k, coverage, &steep);
-      coverage[k] = share_of((slope - 0.5 * variation_weight * cost[k]) / (steep + ink_weight));
-      largest = fmax(largest, fabs(coverage[k] - before));
-    }
+    for (int k = 0; k < inks->count; ++k)
+      largest = fmax(largest, move_coverage(&m, k, rgb, metric, ink_weight,
+                                            -0.5 * variation_weight * cost[k]));
   }
 }
 
@@ -110,16 +130,14 @@ static void adjust_colour(const cvtm_inks *inks, const double rgb[3], const doub
   enum { SWEEPS = 8 };
   const double change_weight = 0.005, none = 1e-3;
   double metric[3][3];
+  mixture m = {inks, coverage, {1, 1, 1}};
   find_metric(rgb, metric);
   for (int k = 0; k < inks->count; ++k) coverage[k] = first[k];
+  cvtm_inks_mix(inks, coverage, m.rgb);
   for (int sweep = 0; sweep < SWEEPS; ++sweep)
-    for (int k = 0; k < inks->count; ++k) {
-      double steep;
-      if (first[k] < none) continue;
-      const double weight = change_weight / first[k];
-      const double slope = parabola_of(inks, rgb, metric, k, coverage, &steep);
-      coverage[k] = share_of((slope + weight * first[k]) / (steep + weight));
-    }
+    for (int k = 0; k < inks->count; ++k)
+      if (first[k] >= none)
+        (void)move_coverage(&m, k, rgb, metric, change_weight / first[k], change_weight);
 }
 
 void cvtm_inks_adjust(const cvtm_inks *inks, const float *rgb, int64_t pixels, float *const *first,
@@ -145,7 +163,7 @@ static void fill_cube(const cvtm_inks *inks, float *node) {
     const int step[3] = {i / (SIDE * SIDE), i / SIDE % SIDE, i % SIDE};
     double rgb[3], coverage[CVTM_INKS_MAX];
     for (int c = 0; c < 3; ++c) rgb[c] = cvtm_srgb_to_linear(step[c] / (SIDE - 1.0));
-    separate_colour(inks, rgb, coverage);
+    cvtm_inks_separate_colour(inks, rgb, coverage);
     for (int k = 0; k < inks->count; ++k) node[(int64_t)i * inks->count + k] = (float)coverage[k];
   }
 }

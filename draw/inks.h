@@ -23,13 +23,15 @@ void cvtm_inks_cmyk(cvtm_inks *inks);
  * overprints is the product over the inks of 1 - coverage[k] (1 - colour[k]). */
 void cvtm_inks_mix(const cvtm_inks *inks, const double *coverage, double rgb[3]);
 
-/* The inverse: coverage[k] (count pixels each, of the caller) such that the mixed colour comes
- * nearest to rgb (three planes of `pixels` floats, clamped to [0, 1]), by OKLab's metric at the
- * wanted colour; of coverages that give a colour nearly as well those of inks that differ least
- * from it in lightness (the minimal brightness variation criterion of Shaked, Arad, Fitzhugh &
- * Sobel 1996), and then those of least ink. So greys are mixed from coloured inks where they are
- * light, and black ink takes their place the more the darker they are. Coverages are computed for a
- * cube of colours and interpolated. */
+/* The inverse for one colour in [0, 1]: the coverages whose mixed colour comes nearest to rgb, by
+ * OKLab's metric at rgb; of coverages that give a colour nearly as well those of inks that differ
+ * least from it in lightness (the minimal brightness variation criterion of Shaked, Arad, Fitzhugh
+ * & Sobel 1996), and then those of least ink. So greys are mixed from coloured inks where they are
+ * light, and black ink takes their place the more the darker they are. */
+void cvtm_inks_separate_colour(const cvtm_inks *inks, const double rgb[3], double *coverage);
+
+/* The same for three planes of `pixels` floats, which are clamped to [0, 1]; coverage[k]: `pixels`
+ * floats. Coverages are computed for a cube of colours and interpolated. */
 cvtm_status cvtm_inks_separate(const cvtm_inks *inks, const float *rgb, int64_t pixels,
                                float *const *coverage, cvtm_error *error);
 
@@ -39,12 +41,14 @@ cvtm_status cvtm_inks_separate(const cvtm_inks *inks, const float *rgb, int64_t 
 void cvtm_inks_adjust(const cvtm_inks *inks, const float *rgb, int64_t pixels, float *const *first,
                       float *const *adjusted);
 
-/* Chooses `count` inks for a picture. A colour made by dots of one ink lies on the line from white
- * to the ink; so each colour of the picture is continued on that line as far as colours go, and
- * these full colours are clustered in OKLab (k-means, weighted by the ink that they need, from a
- * start that takes the farthest colour next). An ink is as light as the darkest colours of its
- * cluster allow. The inks come in the order of luminance, the lightest first. A picture of fewer
- * colours gets fewer inks; a white one is CVTM_ERROR_INPUT. */
+/* Chooses at most `count` inks for a picture. A colour made by dots of one ink lies on the line
+ * from white to the ink; so each colour of the picture is continued on that line as far as colours
+ * go, and these full colours are clustered in OKLab (k-means from a start that takes the farthest
+ * colour next). A candidate is as light as the darkest colours of its cluster allow. Of the
+ * candidates, that ink is taken next, and later exchanged, which lowers most the mean square error
+ * in OKLab of the picture's colours separated into the inks; a colour counts by the square root of
+ * the area that it has. The inks come in the order of luminance, the lightest first. A picture of
+ * few colours gets fewer inks; a white one is CVTM_ERROR_INPUT. */
 cvtm_status cvtm_inks_choose(const float *rgb, int64_t pixels, int count, cvtm_inks *inks,
                              cvtm_error *error);
 
