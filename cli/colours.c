@@ -161,11 +161,9 @@ cvtm_status cli_colours_read(cli_options *o, cvtm_domain domain, float *rgb, cli
 
 /* --- places and order --- */
 
-cvtm_status cli_colours_solve(cvtm_device *device, const cvtm_cvt_options *descent, cli_colours *c,
-                              double *sites) {
-  cvtm_classes_options options;
-  cvtm_classes_defaults(&options);
-  options.cvt = *descent;
+cvtm_status cli_colours_solve(const cli_options *o, cvtm_device *device,
+                              const cvtm_cvt_options *descent, cli_colours *c, double *sites) {
+  const cvtm_classes_options options = {.union_weight = o->colours.coupling, .cvt = *descent};
   return cvtm_classes_solve(device, c->domain, (const float *const *)c->coverage, c->count,
                             c->start, &options, sites, &c->solved);
 }

@@ -45,8 +45,8 @@ int cli_colours_check(const cli_options *options);
 cvtm_status cli_colours_read(cli_options *options, cvtm_domain domain, float *rgb,
                              cli_colours *colours, cli_dot_count *dots, cvtm_error *error);
 /* Places the dots: sites (2 * start[count]). */
-cvtm_status cli_colours_solve(cvtm_device *device, const cvtm_cvt_options *descent,
-                              cli_colours *colours, double *sites);
+cvtm_status cli_colours_solve(const cli_options *options, cvtm_device *device,
+                              const cvtm_cvt_options *descent, cli_colours *colours, double *sites);
 /* --order: of the dots of each pen. *order: the sums of the figures. deadline: as of
  * cli_order_find_until. */
 cvtm_status cli_colours_order(const cli_options *options, const cli_colours *colours,

@@ -1,6 +1,6 @@
 #include "cli/option_table.h"
 
-#include "cvt/cvt.h"
+#include "cvt/classes.h"
 #include "density/condition.h"
 #include "density/density.h"
 #include "density/segmentation.h"
@@ -80,11 +80,14 @@ void cli_options_set_defaults(cli_command command, cli_options *options) {
   cvtm_cvt_defaults(&cvt);
   cvtm_density_options density;
   cvtm_density_defaults(&density);
+  cvtm_classes_options classes;
+  cvtm_classes_defaults(&classes);
   options->command = command;
   options->format = command == CLI_RUN || command == CLI_BATCH || command == CLI_VIEW ? "csv"
                     : command == CLI_MESH                                             ? "obj"
                                                                                       : "npy";
   options->overlap = 1;
+  options->colours.coupling = classes.union_weight;
   options->element_order = 1;
   options->svg = command == CLI_MESH ? CVTM_SVG_MESH : CVTM_SVG_STIPPLES;
   options->page.margin = 10;

@@ -191,6 +191,9 @@ const cli_option_row cli_option_rows[] = {
    "diameters of dots", CLI_READS},
   {"palette", 0, RUN, INTEGER(colours.palette, "N", 0, CVTM_INKS_MAX),
    "dots of N inks chosen from the picture; 0: of one colour"},
+  {"coupling", 0, RUN, REAL(colours.coupling, "W", 0, 1e6),
+   "of several inks: the weight of the spacing of all dots together beside that of the dots\n"
+   "of each ink; 0: each ink is placed alone"},
   {"order", 0, RUN | MESH, CHOICE(order, point_orders),
    "of the points: one short closed path through all; or the same path opened, so that a\n"
    "pen travels little between dots"},

@@ -68,6 +68,7 @@ typedef struct cli_options {
     int cmyk;
     const char *pens; /* a file; NULL: none */
     int64_t palette;  /* the number of inks; 0: none are chosen */
+    double coupling;  /* weight of the union of all dots */
   } colours;
 
   struct {

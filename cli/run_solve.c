@@ -128,7 +128,7 @@ static cvtm_status optimize_colours(cli_run_job *r) {
   r->bound = hexagon * (double)r->count;
   cli_progress_start(&r->progress, &r->options, r->count, 2 * r->bound);
   const cvtm_cvt_options settings = descent_options(r);
-  cvtm_status status = cli_colours_solve(r->device, &settings, &r->colours, r->sites);
+  cvtm_status status = cli_colours_solve(&r->options, r->device, &settings, &r->colours, r->sites);
   cli_progress_finish(&r->progress);
   if (status == CVTM_OK) status = cli_history_check(&r->progress.history, error);
   r->result = r->colours.solved.descent;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 void cvtm_classes_defaults(cvtm_classes_options *options) {
-  *options = (cvtm_classes_options){.union_weight = 1};
+  *options = (cvtm_classes_options){.union_weight = 0.5};
   cvtm_cvt_defaults(&options->cvt);
 }
 
@@ -71,7 +71,7 @@ typedef struct classes_run {
   cvtm_cvt *all;                                 /* the plan of the union */
   cvtm_cell_moments *sums, *of_class;            /* on the host */
   double energy[CVTM_CLASSES_MAX], union_energy; /* of the last evaluation */
-  cvtm_stop stop;
+  cvtm_stop stop;                                /* of the last class that was placed alone */
 } classes_run;
 
 static cvtm_status no_memory(const classes_run *r) {
@@ -112,7 +112,7 @@ static cvtm_status place_class(classes_run *r, class_plan *plan, const float *rh
     return cvtm_cvt_sample(r->domain, rho, plan->count, alone.seed, alone.start, own,
                            cvtm_device_error(r->device));
   status = cvtm_cvt_solve(plan->cvt, rho, &alone, 0, own, plan->count, &found);
-  if (status == CVTM_OK && found.stop == CVTM_STOP_REQUEST) r->stop = CVTM_STOP_REQUEST;
+  if (status == CVTM_OK) r->stop = found.stop;
   return status;
 }
 
@@ -278,7 +278,7 @@ cvtm_status cvtm_classes_solve(cvtm_device *device, cvtm_domain domain,
   if (status == CVTM_OK) status = place(&r, intensity, sites);
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(r.all, sites, r.count);
   found.descent.stop = r.stop;
-  if (status == CVTM_OK && options->union_weight > 0 && r.stop == CVTM_STOP_NONE)
+  if (status == CVTM_OK && options->union_weight > 0 && r.stop != CVTM_STOP_REQUEST)
     status = descend(&r, deadline, &found);
   if (status == CVTM_OK) status = evaluate_result(&r, &found);
   if (status == CVTM_OK) status = cvtm_cvt_get_sites(r.all, sites, r.count);

@@ -22,7 +22,7 @@ extern "C" {
 enum { CVTM_CLASSES_MAX = 64 };
 
 typedef struct cvtm_classes_options {
-  double union_weight;  /* w >= 0; 0: each class is placed alone; 1 */
+  double union_weight;  /* w >= 0; 0: each class is placed alone; 0.5 */
   cvtm_cvt_options cvt; /* of all descents; no site is fixed, and the energy is the exact one */
 } cvtm_classes_options;
 

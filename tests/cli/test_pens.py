@@ -128,6 +128,17 @@ def test_every_class_and_the_union_are_spaced(cvtmesh, picture):
     assert np.quantile(union.min(1), 0.01) > 0.4 * spacing
 
 
+def test_coupling(cvtmesh, picture):
+    union, classes = [], []
+    for weight in (0, 0.2, 1, 4):
+        report = cvtmesh.report("run", picture, "-n", 1000, "--colours", "cmyk", "--coupling", weight,
+                                "-o", "a.csv")
+        union.append(report["energy_ratio"])
+        classes.append(max(pen["energy_ratio"] for pen in report["pens"] if pen["sites"] > 100))
+    assert union == sorted(union)[::-1] and union[0] > 1.2
+    assert classes[0] == min(classes) and classes[-1] == max(classes)
+
+
 def test_pens_and_their_files(cvtmesh, picture):
     cvtmesh.file("my.pens", PENS)
     cvtmesh.file("tool.profile", "up = M5\ndown = M3\npause = M0\npen = T{pen} M6 ({name})\n"
@@ -207,6 +218,7 @@ def test_grey_pictures_and_regions(cvtmesh, picture):
 def test_batch(cvtmesh, picture):
     cvtmesh.file("a.pens", PENS)
     for k, source in enumerate((("--colours", "cmyk"), ("--pens", "a.pens"), ("--palette", 2))):
+        source += ("--coupling", 0.5)
         cvtmesh.call("batch", picture, *FEW, *source, "-o", "{stem}-%d.svg" % k)
         cvtmesh.call("run", picture, *FEW, *source, "-o", "b.svg")
         assert cvtmesh.read(f"a-{k}.svg") == cvtmesh.read("b.svg")

@@ -39,6 +39,7 @@ static cvtm_classes_result solve(cvtm_device *device, double weight, double *sit
   double amount[CLASSES];
   cvtm_classes_defaults(&options);
   options.union_weight = weight;
+  options.cvt.max_iterations = 60;
   for (int k = 0; k < CLASSES; ++k) amount[k] = sum_of(plane[k]);
   assert_int_equal(cvtm_classes_share(amount, CLASSES, COUNT, start, NULL), CVTM_OK);
   assert_device_ok(
