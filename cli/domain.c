@@ -49,7 +49,16 @@ int cli_domain_check(const cli_options *options) {
     return cli_usage_error(options->command, "--boundary sliding needs --domain");
   if (options->domain.pairs_out != NULL && !(kind != CLI_DOMAIN_NONE && options->periodic))
     return cli_usage_error(options->command, "--pairs-out needs --domain and --periodic");
-  if (kind == CLI_DOMAIN_NONE) return CLI_EXIT_OK;
+  cli_area_caps caps;
+  const int code = cli_area_caps_read(options, &caps);
+  if (code != CLI_EXIT_OK) return code;
+  if (kind == CLI_DOMAIN_NONE) {
+    if (cli_option_given(options, "min-angle"))
+      return cli_usage_error(options->command, "--min-angle needs --domain");
+    if (options->refine.max_area.count > 0)
+      return cli_usage_error(options->command, "--max-area needs --domain");
+    return CLI_EXIT_OK;
+  }
   if (options->points == 0 && options->density_from != CVTM_DENSITY_FROM_SIZE)
     return cli_usage_error(options->command, "--points is missing");
   if (options->periodic && kind == CLI_DOMAIN_POLYGON)
@@ -240,6 +249,7 @@ cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, const
   cvtm_contour_defaults(&settings);
   settings.smallest = domain->smallest = options->domain.smallest;
   settings.smooth = kind == CLI_DOMAIN_LABELS ? options->domain.smooth : 0;
+  (void)cli_area_caps_read(options, &domain->caps); /* cli_domain_check has refused bad ones */
   settings.border = options->periodic           ? CVTM_BORDER_PERIODIC
                     : kind == CLI_DOMAIN_LABELS ? CVTM_BORDER_FLAT
                                                 : CVTM_BORDER_EMPTY;
@@ -359,8 +369,8 @@ cvtm_status cli_domain_triangulate(cli_domain *domain, double *sites, double *ma
                                    double *centroid, int64_t *count, cvtm_mesh *mesh,
                                    cvtm_error *error) {
   int32_t *source = NULL;
-  const cvtm_status status =
-      cvtm_domain_mesh(sites, *count, &domain->boundary, mesh, &domain->regions, &source, error);
+  const cvtm_status status = (domain->refined ? cvtm_constrained_delaunay : cvtm_domain_mesh)(
+      sites, *count, &domain->boundary, mesh, &domain->regions, &source, error);
   if (status != CVTM_OK) return status;
   for (int64_t v = 0; v < mesh->vertex_count; ++v) {
     const int64_t from = source[v];
@@ -386,7 +396,8 @@ static int64_t count_corners(const cvtm_boundary *boundary) {
 /* An upper bound of the Hausdorff distance between the edges of the boundary, after sliding, and
  * the contour. */
 static double hausdorff(const cli_domain *domain) {
-  return fmax(domain->contour.corner_shift, cvtm_boundary_deviation(&domain->boundary));
+  return fmax(domain->contour.corner_shift,
+              fmax(domain->deviation, cvtm_boundary_deviation(&domain->boundary)));
 }
 
 static void list_groups(const cvtm_group *groups, int32_t count, int dimension, cJSON *list) {
@@ -423,6 +434,7 @@ void cli_domain_report(const cli_domain *domain, cJSON *report) {
   const cvtm_regions *regions = &domain->regions;
   list_groups(regions->line_groups, regions->line_group_count, 1, groups);
   list_groups(regions->area_groups, regions->area_group_count, 2, groups);
+  if (domain->refined) cli_refine_report(&domain->refine, &domain->refinement, 0, report);
 }
 
 void cli_domain_print_summary(const cli_domain *domain) {
@@ -435,6 +447,7 @@ void cli_domain_print_summary(const cli_domain *domain) {
   if (domain->regions.pairs != NULL)
     fprintf(stderr, "  periodic   %lld pairs of vertices on opposite sides, %lld without a copy\n",
             (long long)domain->regions.pair_count, (long long)domain->regions.unpaired);
+  if (domain->refined) cli_refine_print_summary(&domain->refine, &domain->refinement);
   if (domain->contour.dropped > 0)
     fprintf(stderr, "  note       %lld specks of less than %g square pixels were left out\n",
             (long long)domain->contour.dropped, domain->smallest);
@@ -444,4 +457,5 @@ void cli_domain_free(cli_domain *domain) {
   cvtm_contour_free(&domain->contour);
   cvtm_boundary_free(&domain->boundary);
   cvtm_regions_free(&domain->regions);
+  cvtm_refine_figures_free(&domain->refinement);
 }

@@ -4,6 +4,7 @@
 
 #include "base/domain.h"
 #include "cli/options.h"
+#include "cli/refine.h"
 #include "cvt/slide.h"
 #include "meshes/domain_mesh.h"
 #include "meshes/domain_plan.h"
@@ -24,9 +25,14 @@ typedef struct cli_domain {
   cvtm_contour contour;
   cvtm_boundary boundary; /* its vertices are the first sites, and fixed during descents */
   cvtm_domain_plan_figures figures;
-  cvtm_regions regions;       /* of the mesh */
-  cvtm_cvt_slides slides;     /* of --boundary sliding */
-  int64_t dropped;            /* sites that the mesh leaves out */
+  cvtm_regions regions;   /* of the mesh */
+  cvtm_cvt_slides slides; /* of --boundary sliding */
+  int64_t dropped;        /* sites that the mesh leaves out */
+  cli_area_caps caps;
+  int refined; /* nonzero: by cli_domain_refine */
+  cvtm_refine_options refine;
+  cvtm_refine_figures refinement;
+  double deviation;           /* of the boundary from the contour, before it was refined */
   double mesh_area, smallest; /* smallest: area of the smallest part of the domain that is kept */
 } cli_domain;
 
@@ -42,9 +48,9 @@ cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, const
 cvtm_status cli_domain_move_dropped(const cli_domain *domain, cvtm_domain image,
                                     const float *density, double *sites, int64_t count,
                                     int64_t *moved, cvtm_error *error);
-/* Computes the constrained triangulation. Sites without a triangle, and sites so close to a
- * boundary edge that its triangle is flat, are removed from sites (2 * count), mass (count) and
- * centroid (2 * count); *count becomes the number that is left. */
+/* Computes the constrained triangulation. Sites without a triangle, and, unless the domain was
+ * refined, sites so close to a boundary edge that its triangle is flat, are removed from sites (2 *
+ * count), mass (count) and centroid (2 * count); *count becomes the number that is left. */
 cvtm_status cli_domain_triangulate(cli_domain *domain, double *sites, double *mass,
                                    double *centroid, int64_t *count, cvtm_mesh *mesh,
                                    cvtm_error *error);

@@ -154,6 +154,7 @@ int cli_run_solve(cli_run_job *r, cvtm_device *device) {
   r->device = device;
   r->options.device = cvtm_device_name(device);
   cvtm_status status = cli_run_optimize(r);
+  if (status == CVTM_OK) status = cli_run_refine(r);
   end_phase(r, CLI_RUN_PHASE_OPTIMIZE);
   if (status == CVTM_OK && r->colours.count == 0) status = cli_run_evaluate_result(r);
   cvtm_cvt_destroy(r->cvt);
@@ -271,6 +272,8 @@ int cli_run(const cli_options *options) {
   if (code == CLI_EXIT_OK) code = run_on(job, device);
   if (code == CLI_EXIT_OK && !options->quiet) cli_run_print_summary(job);
   if (code == CLI_EXIT_OK && options->equal_mass.on && !job->equal.result.converged)
+    code = CLI_EXIT_NOT_CONVERGED;
+  if (code == CLI_EXIT_OK && cli_refine_fell_short(&job->shape.refinement))
     code = CLI_EXIT_NOT_CONVERGED;
   if (code == CLI_EXIT_OK && cli_interrupted()) code = CLI_EXIT_INTERRUPTED;
   cli_run_destroy(job);

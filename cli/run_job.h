@@ -75,6 +75,8 @@ int cli_run_read_density(cli_run_job *r, cvtm_device *device);
 int cli_run_place_given_sites(cli_run_job *r);
 /* Samples the sites that were not given, then minimises the energy. */
 cvtm_status cli_run_optimize(cli_run_job *r);
+/* With --domain: refines the mesh of the sites, whose number may change. */
+cvtm_status cli_run_refine(cli_run_job *r);
 /* Moves sites out of obstacles, then computes energies, masses and centroids. */
 cvtm_status cli_run_evaluate_result(cli_run_job *r);
 cvtm_status cli_run_write_report(const cli_run_job *r, cvtm_error *error);

@@ -1,4 +1,5 @@
 /* The optimisation of `run`, and the evaluation of its result. */
+#include "cli/domain_refine.h"
 #include "cli/run_job.h"
 
 #include <math.h>
@@ -171,6 +172,43 @@ cvtm_status cli_run_optimize(cli_run_job *r) {
   r->stop_reason =
       r->result.stop == CVTM_STOP_REQUEST ? "interrupted" : cvtm_stop_name(r->result.stop);
   return status;
+}
+
+/* Grows what belongs to the sites to r->count, for which a new plan is made. */
+static cvtm_status plan_again(cli_run_job *r) {
+  cvtm_error *error = cvtm_device_error(r->device);
+  double *mass = realloc(r->mass, (size_t)r->count * sizeof *mass);
+  if (mass != NULL) r->mass = mass;
+  double *centroid = realloc(r->centroid, 2 * (size_t)r->count * sizeof *centroid);
+  if (centroid != NULL) r->centroid = centroid;
+  if (mass == NULL || centroid == NULL)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for %lld sites", (long long)r->count);
+  r->fixed = r->given = r->shape.boundary.vertex_count;
+  r->bound = cvtm_cvt_energy_bound(r->domain, r->density, r->count);
+  cvtm_cvt_destroy(r->cvt);
+  r->cvt = NULL;
+  return cvtm_cvt_create(r->device, r->domain, r->density, r->count, &r->cvt);
+}
+
+cvtm_status cli_run_refine(cli_run_job *r) {
+  enum { RELAXATIONS = 3 };
+  const cvtm_domain image = {r->domain.width, r->domain.height, r->options.periodic};
+  cvtm_error *error = cvtm_device_error(r->device);
+  if (r->options.domain.kind == CLI_DOMAIN_NONE || r->options.equal_mass.on) return CVTM_OK;
+  const cvtm_status status =
+      cli_domain_refine(&r->options, image, &r->shape, &r->sites, &r->count, error);
+  if (status != CVTM_OK || !r->shape.refined) return status;
+  cvtm_status next = plan_again(r);
+  for (int round = 0; round < RELAXATIONS && next == CVTM_OK; ++round) {
+    int64_t moved = 0;
+    double energy;
+    next = evaluate_sites(r, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT, &energy);
+    if (next == CVTM_OK)
+      next = cli_domain_relax(&r->options, image, &r->shape, r->sites, r->count, r->centroid,
+                              &moved, error);
+    if (moved == 0) break;
+  }
+  return next;
 }
 
 cvtm_status cli_run_evaluate_result(cli_run_job *r) {

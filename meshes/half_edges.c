@@ -287,15 +287,14 @@ int cvtm_half_edges_move(cvtm_half_edges *m, int32_t v, cvtm_grid_point place) {
   return 1;
 }
 
-/* The triangles around a vertex from half-edge h on, up to `end` (which leaves the same vertex) or
- * the border. */
+/* The triangles around a vertex from half-edge h on, up to `end` (which leaves the same vertex), a
+ * segment or the border. */
 static int count_fan(const cvtm_half_edges *m, int64_t h, int64_t end) {
-  int count = 0;
-  do {
-    ++count;
-    h = cvtm_turn_left(m, h);
-  } while (h >= 0 && h != end && m->segment[h] < 0);
-  return count;
+  for (int count = 1;; ++count) {
+    const int64_t arriving = cvtm_half_before(h);
+    h = m->twin[arriving];
+    if (h < 0 || h == end || m->segment[arriving] >= 0) return count;
+  }
 }
 
 /* Flips a spoke of the vertex v that h leaves, between h and the end of its fan; 0 if none can be
@@ -372,6 +371,10 @@ static int remove_on_segment(cvtm_half_edges *m, int32_t v) {
   while (h >= 0 && m->segment[h] < 0);
   side[1] = h;
   if (side[1] >= 0 && m->segment[side[1]] != m->segment[side[0]]) return 0;
+  for (int k = 0; k < 2 && side[1] >= 0; ++k) { /* each side becomes a border */
+    set_twin(m, m->twin[side[k]], -1);
+    set_twin(m, side[k], -1);
+  }
   for (int k = 0; k < 2; ++k) {
     if (side[k] >= 0 && (joined[k] = close_side(m, side[k])) < 0) return 0;
   }

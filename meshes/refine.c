@@ -61,12 +61,26 @@ static cvtm_status take_segments(cvtm_refiner *r, const start *s) {
   r->met = malloc(2 * edges * sizeof *r->met);
   r->meeting = calloc(n + 2, sizeof *r->meeting);
   r->is_acute = calloc(n, 1);
-  if (!r->ends || !r->met || !r->meeting || !r->is_acute) return no_memory(r->error);
+  r->is_kept = calloc(edges, 1);
+  if (!r->ends || !r->met || !r->meeting || !r->is_acute || !r->is_kept) return no_memory(r->error);
   memcpy(r->ends, s->regions.edges, 2 * edges * sizeof *r->ends);
   for (size_t k = 0; k < 2 * edges; ++k) ++r->meeting[r->ends[k] + 2];
   for (size_t v = 0; v < n; ++v) r->meeting[v + 2] += r->meeting[v + 1];
   for (size_t k = 0; k < 2 * edges; ++k) r->met[r->meeting[r->ends[k] + 1]++] = (int32_t)(k / 2);
   return CVTM_OK;
+}
+
+static void keep_sides(cvtm_refiner *r, const double *points) {
+  const cvtm_domain box = r->options->kept_sides;
+  if (box.width == 0) return;
+  for (int64_t s = 0; s < r->segment_count; ++s) {
+    const double *p = points + 2 * (int64_t)r->ends[2 * s],
+                 *q = points + 2 * (int64_t)r->ends[2 * s + 1];
+    for (int axis = 0; axis < 2; ++axis) {
+      const double far = axis == 0 ? box.width : box.height;
+      r->is_kept[s] |= p[axis] == q[axis] && (p[axis] == 0 || p[axis] == far);
+    }
+  }
 }
 
 /* Marks the half-edges of segments: of each, the one that its two vertices have in common. */
@@ -152,6 +166,7 @@ static cvtm_status set_up(cvtm_refiner *r, const double *points, int64_t count,
   if (status != CVTM_OK) return status;
   /* A site exactly on an edge divides it and becomes a vertex of the boundary. */
   r->given_count = s->mesh.vertex_count;
+  keep_sides(r, s->mesh.points);
   mark_segments(r);
   find_acute(r);
   return check_demand(r);
@@ -164,6 +179,7 @@ static void destroy(cvtm_refiner *r) {
   free(r->meeting);
   free(r->met);
   free(r->is_acute);
+  free(r->is_kept);
   free(r->heap);
   free(r->parts);
   free(r->changed);
@@ -396,6 +412,35 @@ cvtm_status cvtm_refine(const double *points, int64_t count, const cvtm_boundary
     cvtm_boundary_free(&made.boundary);
     cvtm_refine_figures_free(&found);
   }
+  destroy(&r);
+  free_start(&begin);
+  return status;
+}
+
+cvtm_status cvtm_refine_move(double *points, int64_t count, const cvtm_boundary *boundary,
+                             const cvtm_refine_options *options, const double *wish, int64_t *moved,
+                             cvtm_error *error) {
+  cvtm_status status = check_arguments(points, boundary, options, error);
+  if (status != CVTM_OK) return status;
+  start begin = {0};
+  cvtm_refine_figures found = {0};
+  cvtm_refiner r = {.options = options, .figures = &found, .error = error};
+  double *goal = NULL;
+  *moved = 0;
+  status = set_up(&r, points, count, boundary, &begin);
+  if (status == CVTM_OK) {
+    goal = malloc(2 * (size_t)r.m.vertex_count * sizeof *goal);
+    if (goal == NULL) status = no_memory(error);
+  }
+  for (int64_t v = 0; v < r.m.vertex_count && status == CVTM_OK; ++v) {
+    const double *to = wish + 2 * (int64_t)begin.source[v];
+    goal[2 * v] = (to[0] - r.frame.x) / r.frame.step;
+    goal[2 * v + 1] = (r.frame.y - to[1]) / r.frame.step;
+  }
+  if (status == CVTM_OK) status = cvtm_refine_approach(&r, goal, moved);
+  for (int64_t v = 0; v < r.m.vertex_count && status == CVTM_OK; ++v)
+    place_vertex(&r, v, points + 2 * (int64_t)begin.source[v]);
+  free(goal);
   destroy(&r);
   free_start(&begin);
   return status;

@@ -3,6 +3,7 @@
 #ifndef CVTMESH_MESHES_REFINE_H
 #define CVTMESH_MESHES_REFINE_H
 
+#include "base/domain.h"
 #include "meshes/constrained.h"
 
 #ifdef __cplusplus
@@ -17,7 +18,9 @@ typedef struct cvtm_refine_options {
   cvtm_area_cap area; /* NULL: no cap */
   const void *area_context;
   int fewest; /* nonzero: then removes vertices and moves others as long as that succeeds */
-  int64_t most_points; /* fails with CVTM_ERROR_INPUT rather than have more; 0: 100 million */
+  cvtm_domain kept_sides; /* edges along the sides of this rectangle are not divided, so that those
+                             of a periodic image stay equal; 0 x 0: none */
+  int64_t most_points;    /* fails with CVTM_ERROR_INPUT rather than have more; 0: 100 million */
 } cvtm_refine_options;
 
 void cvtm_refine_defaults(cvtm_refine_options *options); /* 30 degrees, no cap, fewest */
@@ -62,6 +65,13 @@ cvtm_status cvtm_refine(const double *points, int64_t count, const cvtm_boundary
                         const cvtm_refine_options *options, double **refined_points,
                         int64_t *refined_count, cvtm_boundary *refined, int32_t **source,
                         cvtm_refine_figures *figures, cvtm_error *error);
+
+/* Moves points inside, as cvtm_refine returned them with their boundary, towards their wishes
+ * (2 * count): all the way, half or a quarter of it, as far as no triangle becomes worse than was
+ * asked for. *moved: how many moved. Points on the boundary stay. */
+cvtm_status cvtm_refine_move(double *points, int64_t count, const cvtm_boundary *boundary,
+                             const cvtm_refine_options *options, const double *wish, int64_t *moved,
+                             cvtm_error *error);
 
 #ifdef __cplusplus
 }

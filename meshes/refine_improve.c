@@ -270,25 +270,8 @@ static cvtm_status improve_changed(cvtm_refiner *r, int64_t mark, int rounds, in
 
 /* ---- The whole ---- */
 
-cvtm_status cvtm_refine_repair(cvtm_refiner *r) {
-  enum { ROUNDS = 3 };
-  for (int round = 0; round < ROUNDS; ++round) {
-    int64_t moved = 0;
-    for (int64_t t = 0; t < r->m.triangle_count; ++t) {
-      int better = 0;
-      if (r->m.corner[3 * t] < 0 || !(badness(r, t) > 0)) continue;
-      const int32_t *corner = r->m.corner + 3 * t;
-      for (int k = 0; k < 3 && !better; ++k) {
-        const cvtm_status status = improve_vertex(r, corner[k], &better);
-        if (status != CVTM_OK) return status;
-      }
-      moved += better;
-      cvtm_half_edges_commit(&r->m);
-    }
-    r->figures->moved += moved;
-    if (moved == 0) break;
-  }
-  return CVTM_OK;
+static int is_free(const cvtm_refiner *r, int32_t v) {
+  return r->vertex[v].kind == CVTM_VERTEX_SITE || r->vertex[v].kind == CVTM_VERTEX_FREE;
 }
 
 static cvtm_status try_without(cvtm_refiner *r, int32_t v, int *removed) {
@@ -304,6 +287,69 @@ static cvtm_status try_without(cvtm_refiner *r, int32_t v, int *removed) {
   else
     cvtm_half_edges_undo(m, 0);
   return status;
+}
+
+/* Moves a corner of a bad triangle, or removes a vertex inside whose neighbours can take its
+ * place. */
+static cvtm_status repair_triangle(cvtm_refiner *r, int64_t t, int *better) {
+  const int32_t corner[3] = {r->m.corner[3 * t], r->m.corner[3 * t + 1], r->m.corner[3 * t + 2]};
+  cvtm_status status = CVTM_OK;
+  *better = 0;
+  for (int k = 0; k < 3 && !*better && status == CVTM_OK; ++k)
+    status = improve_vertex(r, corner[k], better);
+  cvtm_half_edges_commit(&r->m);
+  r->figures->moved += *better;
+  for (int k = 0; k < 3 && !*better && status == CVTM_OK; ++k) {
+    if (!is_free(r, corner[k])) continue;
+    status = try_without(r, corner[k], better);
+    r->figures->removed += *better;
+  }
+  return status;
+}
+
+cvtm_status cvtm_refine_repair(cvtm_refiner *r) {
+  enum { ROUNDS = 4 };
+  int64_t changed = 1;
+  for (int round = 0; round < ROUNDS && changed > 0; ++round) {
+    changed = 0;
+    for (int64_t t = 0; t < r->m.triangle_count; ++t) {
+      int better = 0;
+      if (r->m.corner[3 * t] < 0 || !(badness(r, t) > 0)) continue;
+      const cvtm_status status = repair_triangle(r, t, &better);
+      if (status != CVTM_OK) return status;
+      changed += better;
+    }
+  }
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_refine_approach(cvtm_refiner *r, const double *wish, int64_t *moved) {
+  static const double shares[] = {1, 0.5, 0.25};
+  cvtm_half_edges *m = &r->m;
+  for (int32_t v = 0; v < m->vertex_count; ++v) {
+    if (!is_free(r, v)) continue;
+    const cvtm_grid_point at = m->grid[v];
+    const double dx = wish[2 * (int64_t)v] - at.x, dy = wish[2 * (int64_t)v + 1] - at.y;
+    const double before = worst_around(r, v);
+    for (int k = 0; k < 3; ++k) {
+      const cvtm_grid_point to = {(int32_t)llround(at.x + shares[k] * dx),
+                                  (int32_t)llround(at.y + shares[k] * dy)};
+      int64_t triangle = -1;
+      double after = INFINITY;
+      if (cvtm_half_edges_move(m, v, to)) {
+        cvtm_half_edges_restore(m);
+        const cvtm_status status = find_worst(r, 0, &triangle, &after);
+        if (status != CVTM_OK) return status;
+      }
+      if (after <= before) {
+        cvtm_half_edges_commit(m);
+        ++*moved;
+        break;
+      }
+      cvtm_half_edges_undo(m, 0);
+    }
+  }
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_refine_simplify(cvtm_refiner *r) {

@@ -164,6 +164,7 @@ static cvtm_grid_point middle_of_part(const cvtm_refiner *r, int64_t h) {
 static int may_divide(const cvtm_refiner *r, int64_t h, double scale) {
   const cvtm_half_edges *m = &r->m;
   const int32_t from = m->corner[h], to = cvtm_end_of(m, h);
+  if (r->is_kept[m->segment[h]]) return 0;
   const double length2 = cvtm_length2(m->grid[from], m->grid[to]);
   const double least =
       2 * least_share * fmin(scale, fmin(r->vertex[from].scale, r->vertex[to].scale));

@@ -47,6 +47,7 @@ typedef struct cvtm_refiner {
   int32_t *ends;       /* 2 per segment: the vertices that it connects */
   int64_t *meeting;    /* per given vertex: where its segments begin in `met`; one more */
   int32_t *met;        /* segments */
+  uint8_t *is_kept;    /* per segment: it is not divided */
   uint8_t *is_acute;   /* per given vertex: two segments meet at less than 60 degrees */
   int64_t given_count; /* vertices of the boundary: the first ones */
   int64_t segment_count;
@@ -104,6 +105,8 @@ double cvtm_segment_parameter(const cvtm_refiner *r, int32_t segment, cvtm_grid_
 cvtm_status cvtm_refine_insert(cvtm_refiner *r);
 /* Moves vertices of bad triangles; nothing becomes worse. */
 cvtm_status cvtm_refine_repair(cvtm_refiner *r);
+/* Moves sites towards their wishes (2 per vertex, in grid steps) as far as all stays good. */
+cvtm_status cvtm_refine_approach(cvtm_refiner *r, const double *wish, int64_t *moved);
 /* Removes vertices as long as all stays good. */
 cvtm_status cvtm_refine_simplify(cvtm_refiner *r);
 

@@ -67,6 +67,8 @@ EFFECTS = [
     (MASK, ("--domain-smallest", 30)),
     (MASK, SLIDING),
     (MASK, ("--boundary-tolerance", 3)),
+    (MASK, ("--min-angle", 36)),
+    (MASK, ("--max-area", 3)),
     ((), ("--invert",)),
     ((), ("--gamma", 2)),
     ((), ("--density-from", "size")),

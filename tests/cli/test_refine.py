@@ -1,5 +1,5 @@
-"""mesh OUTLINE --min-angle --max-area: what the refinement promises, checked in exact arithmetic on
-the coordinates of the file, for outlines that are hard to mesh."""
+"""mesh OUTLINE --min-angle --max-area, and both with run --domain: what the refinement promises,
+checked in exact arithmetic on the coordinates of the file, for outlines that are hard to mesh."""
 
 import math
 import random
@@ -226,6 +226,50 @@ def test_only_areas(cvtmesh):
     assert found["refinement"]["min_angle"] >= 30
     assert found["quality_all"]["max_area"] <= 7
     assert 10000 / 7 <= found["triangles"] < 3 * 10000 / 7
+
+
+def labels_with_corners():
+    """A disc, a wedge of ten degrees and a square beside each other; 0 is outside."""
+    y, x = np.mgrid[0:120, 0:160] + 0.5
+    labels = np.zeros((120, 160), np.int32)
+    labels[10:110, 10:80] = 1
+    labels[10:110, 80:150] = 2
+    labels[np.hypot(x - 80, y - 60) < 22] = 3
+    labels[(y - 60 > 0) & (y - 60 < (x - 104) * math.tan(10 * DEGREE)) & (x < 145)] = 4
+    return labels
+
+
+@pytest.mark.parametrize("options, angle", [((), 26), (("--min-angle", 33), 33),
+                                            (("--boundary", "sliding"), 26)])
+def test_regions(cvtmesh, options, angle):
+    """Of a picture: the bound, caps by region, and edges that stay between the regions."""
+    cvtmesh.file("labels.npy", labels_with_corners())
+    cvtmesh.file("flat.npy", np.ones((120, 160), np.float32))
+    report = cvtmesh.report("run", "flat.npy", "-n", 500, "--domain", "labels", "--labels",
+                            "labels.npy", "--max-area", 60, "--max-area", "3=6", *options, "-o",
+                            "x.msh")
+    mesh, found = Mesh(cvtmesh.path("x.msh")), report["refinement"]
+    data = meshio.read(cvtmesh.path("x.msh"))
+    region = data.cell_data_dict["gmsh:physical"]["triangle"].tolist()
+    at = {edge: r for t, r in zip(mesh.triangles, region)
+          for edge in zip(t, t[1:] + t[:1])}
+    interfaces = {e for e in at if at.get(e[::-1], 0) != at[e]}
+    mesh.check_delaunay(interfaces)
+    lines = {tuple(sorted(edge)) for edge in data.cells_dict["line"].tolist()}
+    assert lines == {tuple(sorted(edge)) for edge in interfaces}
+    smallest = [min(mesh.angles(t)) for t in mesh.triangles]
+    assert found["below_free"] == found["oversized"] == 0
+    assert found["min_angle_asked"] >= angle
+    assert sum(a < found["min_angle_asked"] for a in smallest) == found["below"]
+    wedge = [c for c in found["small_corners"] if math.dist((c["x"], c["y"]), (104, 60)) < 3]
+    assert found["below"] == sum(c["triangles"] for c in found["small_corners"])
+    assert len(found["small_corners"]) == len(wedge)
+    for triangle, r in zip(mesh.triangles, region):
+        cap = 6 if r == 3 else 60
+        assert orientation(*mesh.corners(triangle)) <= 2 * cap * mesh.scale**2
+    assert sorted(set(region)) == [1, 2, 3, 4]
+    assert report["sites"] == len(mesh.points)
+    assert cvtmesh.json("report.json")["domain"]["hausdorff"] < 0.8
 
 
 def test_same_bits(cvtmesh):

@@ -1,0 +1,58 @@
+#include "cli/domain_refine.h"
+
+#include "cli/cli.h"
+
+#include <stdlib.h>
+
+static void choose(const cli_options *options, cvtm_domain image, const cli_domain *domain,
+                   cvtm_refine_options *refine) {
+  cli_refine_choose(options, &domain->caps, refine);
+  if (options->periodic) refine->kept_sides = image;
+}
+
+/* The best of some bounds that all triangles reach, if none was asked for: 30, 28 or 26 degrees. */
+static int may_ask_less(const cli_options *options, const cvtm_refine_options *refine,
+                        const cvtm_refine_figures *figures) {
+  return !cli_option_given(options, "min-angle") && figures->below_free > 0 &&
+         refine->min_angle > 26;
+}
+
+cvtm_status cli_domain_refine(const cli_options *options, cvtm_domain image, cli_domain *domain,
+                              double **sites, int64_t *count, cvtm_error *error) {
+  cvtm_refine_options *refine = &domain->refine;
+  cvtm_boundary boundary = {0};
+  double *made = NULL;
+  int32_t *source = NULL;
+  int64_t made_count = 0;
+  choose(options, image, domain, refine);
+  domain->refined = refine->min_angle > 0 || refine->area != NULL;
+  if (!domain->refined) return CVTM_OK;
+  domain->deviation = cvtm_boundary_deviation(&domain->boundary);
+  for (;;) {
+    const cvtm_status status =
+        cvtm_refine(*sites, *count, &domain->boundary, refine, &made, &made_count, &boundary,
+                    &source, &domain->refinement, error);
+    if (status != CVTM_OK) return status;
+    free(source);
+    if (!may_ask_less(options, refine, &domain->refinement)) break;
+    refine->min_angle -= 2;
+    free(made);
+    cvtm_boundary_free(&boundary);
+    cvtm_refine_figures_free(&domain->refinement);
+  }
+  cvtm_boundary_free(&domain->boundary);
+  domain->boundary = boundary;
+  free(*sites);
+  *sites = made;
+  *count = made_count;
+  return CVTM_OK;
+}
+
+cvtm_status cli_domain_relax(const cli_options *options, cvtm_domain image, cli_domain *domain,
+                             double *sites, int64_t count, const double *centroid, int64_t *moved,
+                             cvtm_error *error) {
+  cvtm_refine_options refine;
+  choose(options, image, domain, &refine);
+  refine.min_angle = domain->refine.min_angle;
+  return cvtm_refine_move(sites, count, &domain->boundary, &refine, centroid, moved, error);
+}
