@@ -88,6 +88,7 @@ COMMANDS = {
     "stats": ["stats", "mesh.off"],
     "stats_spectrum": ["stats", "points.csv", "--spectrum", "s.svg", "--spectrum", "s.csv",
                        "--spectrum", "s.npy", "--spectrum", "s.json"],
+    "stats_graded": ["stats", "points.csv", "--density", "tiny.npy", "--spectrum", "s.csv"],
     "stats_json": ["stats", "points.csv", "--density", "tiny.npy", "--json"],
     "density": ["density", "tiny.png", "-o", "d.npy", "-o", "d.png", "--within", "p.geojson",
                 "--grade", "3", "--report", "report.json"],
