@@ -182,6 +182,23 @@ static FILE *(*real_fopen)(const char *, const char *);
 static FILE *(*real_fdopen)(int, const char *);
 static FILE *(*real_tmpfile)(void);
 
+/* A library that is loaded may open files before begin() is called. */
+static void find_files(void) {
+  if (real_open != NULL) return;
+  *(void **)&real_open = dlsym(RTLD_NEXT, "open");
+  *(void **)&real_openat = dlsym(RTLD_NEXT, "openat");
+  *(void **)&real_read = dlsym(RTLD_NEXT, "read");
+  *(void **)&real_pread = dlsym(RTLD_NEXT, "pread");
+  *(void **)&real_write = dlsym(RTLD_NEXT, "write");
+  *(void **)&real_close = dlsym(RTLD_NEXT, "close");
+  *(void **)&real_rename = dlsym(RTLD_NEXT, "rename");
+  *(void **)&real_mkdir = dlsym(RTLD_NEXT, "mkdir");
+  *(void **)&real_fileno = dlsym(RTLD_NEXT, "fileno");
+  *(void **)&real_fopen = dlsym(RTLD_NEXT, "fopen");
+  *(void **)&real_fdopen = dlsym(RTLD_NEXT, "fdopen");
+  *(void **)&real_tmpfile = dlsym(RTLD_NEXT, "tmpfile");
+}
+
 static mode_t mode_of(int flags, va_list *arguments) {
   return flags & (O_CREAT | __O_TMPFILE) ? va_arg(*arguments, mode_t) : 0;
 }
@@ -191,6 +208,7 @@ int open(const char *path, int flags, ...) {
   va_start(arguments, flags);
   const mode_t mode = mode_of(flags, &arguments);
   va_end(arguments);
+  find_files();
   if (FAILS(OPEN)) return -1;
   return real_open(path, flags, mode);
 }
@@ -202,6 +220,7 @@ int openat(int folder, const char *path, int flags, ...) {
   va_start(arguments, flags);
   const mode_t mode = mode_of(flags, &arguments);
   va_end(arguments);
+  find_files();
   if (FAILS(OPEN)) return -1;
   return real_openat(folder, path, flags, mode);
 }
@@ -209,6 +228,7 @@ int openat(int folder, const char *path, int flags, ...) {
 int openat64(int folder, const char *path, int flags, ...) __attribute__((alias("openat")));
 
 ssize_t read(int file, void *bytes, size_t size) {
+  find_files();
   return FAILS(READ) ? -1 : real_read(file, bytes, size);
 }
 
@@ -222,6 +242,7 @@ ssize_t write(int file, const void *bytes, size_t size) {
 
 /* As on Linux, the file is closed even so. */
 int close(int file) {
+  find_files();
   const int failed = FAILS(CLOSE), reason = errno;
   const int result = real_close(file);
   if (failed) errno = reason;
@@ -309,6 +330,7 @@ FILE *fdopen(int file, const char *mode) {
 }
 
 FILE *fopen(const char *path, const char *mode) {
+  find_files();
   const int both = strchr(mode, '+') != NULL;
   int flags = mode[0] == 'r' ? (both ? O_RDWR : O_RDONLY) : (both ? O_RDWR : O_WRONLY) | O_CREAT;
   if (mode[0] == 'w') flags |= O_TRUNC;
@@ -354,18 +376,7 @@ static void read_wish(const char *wish) {
 
 __attribute__((constructor)) static void begin(void) {
   if (real_malloc == NULL) find_memory();
-  *(void **)&real_open = dlsym(RTLD_NEXT, "open");
-  *(void **)&real_openat = dlsym(RTLD_NEXT, "openat");
-  *(void **)&real_read = dlsym(RTLD_NEXT, "read");
-  *(void **)&real_pread = dlsym(RTLD_NEXT, "pread");
-  *(void **)&real_write = dlsym(RTLD_NEXT, "write");
-  *(void **)&real_close = dlsym(RTLD_NEXT, "close");
-  *(void **)&real_rename = dlsym(RTLD_NEXT, "rename");
-  *(void **)&real_mkdir = dlsym(RTLD_NEXT, "mkdir");
-  *(void **)&real_fileno = dlsym(RTLD_NEXT, "fileno");
-  *(void **)&real_fopen = dlsym(RTLD_NEXT, "fopen");
-  *(void **)&real_fdopen = dlsym(RTLD_NEXT, "fdopen");
-  *(void **)&real_tmpfile = dlsym(RTLD_NEXT, "tmpfile");
+  find_files();
   dl_iterate_phdr(add_ranges, NULL);
   stdout = open_stream(STDOUT_FILENO, "w");
   const char *wish = getenv("CVTMESH_FAULT");
