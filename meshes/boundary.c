@@ -586,7 +586,7 @@ cvtm_status cvtm_boundary_slide(const cvtm_contour *contour, const double *wish,
   }
   for (int64_t found = 1, held = 1; status == CVTM_OK && found > 0;) {
     status = slide_all(&s, contour);
-    if (status == CVTM_OK) status = cvtm_boundary_fit(contour, boundary, error);
+    if (status == CVTM_OK) status = cvtm_boundary_fit(contour, 0, boundary, error);
     if (status == CVTM_OK) status = hold_bad_edges(&s, old.deviation, &found, &held);
     if (status != CVTM_OK || found > 0) copy_state(boundary, &old, &now);
     if (held == 0) break;

@@ -25,7 +25,8 @@ static int is_on_side(const cvtm_contour *c, const double *p) {
 }
 
 /* reach: the shortest edge of each vertex becomes how far it may move. */
-static void find_reach(const cvtm_contour *c, const cvtm_boundary *b, double *reach) {
+static void find_reach(const cvtm_contour *c, const cvtm_boundary *b, int move_corners,
+                       double *reach) {
   for (int64_t v = 0; v < b->vertex_count; ++v) reach[v] = INFINITY;
   for (int64_t e = 0; e < b->edge_count; ++e) {
     const int64_t u = b->edges[2 * e], v = b->edges[2 * e + 1];
@@ -35,7 +36,7 @@ static void find_reach(const cvtm_contour *c, const cvtm_boundary *b, double *re
     reach[v] = fmin(reach[v], length);
   }
   for (int64_t v = 0; v < b->vertex_count; ++v) {
-    const double share = b->corner[v] ? 0.5 * largest_share : largest_share;
+    const double share = b->corner[v] ? 0.5 * move_corners * largest_share : largest_share;
     reach[v] = is_on_side(c, b->points + 2 * v) ? 0 : fmin(share * reach[v], largest_shift);
   }
 }
@@ -81,13 +82,13 @@ typedef struct fit_memory {
 
 /* Moves the vertices within the reach that their edges give them, without new crossings. *worst:
  * the largest relative error of an area. */
-static cvtm_status fit_within_reach(const cvtm_contour *contour, cvtm_boundary *b,
+static cvtm_status fit_within_reach(const cvtm_contour *contour, int move_corners, cvtm_boundary *b,
                                     const fit_memory *m, double *worst, cvtm_error *error) {
   const size_t numbers = 2 * (size_t)b->vertex_count;
   int64_t held = 1;
   cvtm_status status = CVTM_OK;
   memcpy(m->start, b->points, numbers * sizeof *m->start);
-  find_reach(contour, b, m->reach);
+  find_reach(contour, b, move_corners, m->reach);
   for (int round = 0; round < ROUNDS && held > 0 && status == CVTM_OK; ++round) {
     memcpy(b->points, m->start, numbers * sizeof *m->start);
     for (size_t k = 0; k < numbers; ++k) {
@@ -105,8 +106,8 @@ static cvtm_status fit_within_reach(const cvtm_contour *contour, cvtm_boundary *
   return status;
 }
 
-cvtm_status cvtm_boundary_fit(const cvtm_contour *contour, cvtm_boundary *boundary,
-                              cvtm_error *error) {
+cvtm_status cvtm_boundary_fit(const cvtm_contour *contour, int move_corners,
+                              cvtm_boundary *boundary, cvtm_error *error) {
   const double good_enough = 1e-6;
   const size_t n = (size_t)boundary->vertex_count;
   if (contour->region_count == 0) return CVTM_OK;
@@ -116,7 +117,7 @@ cvtm_status cvtm_boundary_fit(const cvtm_contour *contour, cvtm_boundary *bounda
   double worst = INFINITY;
   cvtm_status status = CVTM_OK;
   for (int pass = 0; pass < PASSES && worst > good_enough && status == CVTM_OK; ++pass)
-    status = fit_within_reach(contour, boundary, &parts, &worst, error);
+    status = fit_within_reach(contour, move_corners, boundary, &parts, &worst, error);
   free(memory);
   return status;
 }

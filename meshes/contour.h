@@ -112,10 +112,11 @@ cvtm_status cvtm_boundary_sample(const cvtm_contour *contour, cvtm_spacing spaci
                                  const void *context, cvtm_boundary *boundary, cvtm_error *error);
 
 /* Moves vertices that are on no side of the image until each region has the contour's region_area,
- * in at most three passes of half a pixel and a fifth of their shortest edge; corners half as far.
- * What would make edges cross stays. Does nothing if the contour has no areas. */
-cvtm_status cvtm_boundary_fit(const cvtm_contour *contour, cvtm_boundary *boundary,
-                              cvtm_error *error);
+ * in at most three passes of half a pixel and a fifth of their shortest edge; corners half as far,
+ * and only with move_corners. What would make edges cross stays. Does nothing if the contour has no
+ * areas. */
+cvtm_status cvtm_boundary_fit(const cvtm_contour *contour, int move_corners,
+                              cvtm_boundary *boundary, cvtm_error *error);
 
 /* Moves the vertices of a sampled boundary along the contour: all but corners, and one of every
  * curve without any, go `share` of the way to the place nearest to their wish (2 * vertex_count)

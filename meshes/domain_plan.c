@@ -426,7 +426,7 @@ cvtm_status cvtm_domain_plan(const cvtm_contour *contour, int width, int height,
   if (status == CVTM_OK)
     status =
         sites > 0 ? settle(&p, sites, &made, error) : settle_sizes(&p, &made, &result.sites, error);
-  if (status == CVTM_OK) status = cvtm_boundary_fit(contour, &made, error);
+  if (status == CVTM_OK) status = cvtm_boundary_fit(contour, 1, &made, error);
   if (status == CVTM_OK) {
     write_density(&p);
     clamp_to_image(&p, &made);
