@@ -32,6 +32,7 @@ static const char *option_against(const cli_options *o) {
       {o->init != NULL, "--init"},
       {o->fixed != NULL, "--fixed"},
       {o->noise != CLI_NOISE_HEXAGONAL, "--noise blue"},
+      {o->size.from != NULL, "--size-from"},
       {o->dots == CLI_DOTS_TONE, "--dots tone"},
       {cli_option_given(o, "density-from"), "--density-from"},
       {o->energy != (int)CVTM_CVT_EXACT, "--energy pixel"},
