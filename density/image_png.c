@@ -3,6 +3,7 @@
 #include "density/image_place.h"
 #include "density/png_errors.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,6 +166,9 @@ static cvtm_status run_reader(png_reader *reader, cvtm_error *error) {
   png_set_user_limits(reader->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX); /* checked in prepare */
   png_set_keep_unknown_chunks(reader->png, PNG_HANDLE_CHUNK_ALWAYS, (png_const_bytep) "cICP", 1);
   png_read_info(reader->png, reader->info);
+  /* libpng leaves out a chunk for which it finds no memory. */
+  if (errno == ENOMEM)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", reader->source->name);
   cvtm_status status = prepare(reader, error);
   if (status != CVTM_OK) return status;
   read_pixels(reader);

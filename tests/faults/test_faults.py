@@ -53,6 +53,8 @@ RUN = ["run", "-n", "20", "--iterations", "6", "--report", "report.json"]
 HLCP = ["hlcp", "--matrix-a", "a.mtx", "--matrix-b", "a.mtx", "--rhs", "q.npy", "--output-z",
         "z.npy", "--output-w", "w.npy", "--report", "report.json"]
 LCP = ["lcp", "--report", "report.json", "-o", "x.npy"]
+# Of tests/fuzz/seeds/fuzz_image: formats, profiles by tables and by curves.
+PICTURES = ("webp2", "gif1", "bmp5", "icc0", "icc1", "icc2")
 COMMANDS = {
     "run_png": RUN + ["tiny.png", "-o", "o.off", "-o", "o.csv", "--density-out", "d.npy"],
     "run_jpeg": RUN + ["tiny.jpg", "-o", "o.vtu", "-o", "o.svg"],
@@ -90,6 +92,7 @@ COMMANDS = {
                        "--spectrum", "s.npy", "--spectrum", "s.json"],
     "stats_graded": ["stats", "points.csv", "--density", "tiny.npy", "--spectrum", "s.csv"],
     "stats_json": ["stats", "points.csv", "--density", "tiny.npy", "--json"],
+    **{f"density_{name}": ["density", name, "-o", "d.npy"] for name in PICTURES},
     "density": ["density", "tiny.png", "-o", "d.npy", "-o", "d.png", "--within", "p.geojson",
                 "--grade", "3", "--report", "report.json"],
     "segment": ["segment", "tiny.png", "-o", "s.npy", "-o", "s.png", "--inside", "10,8,3",
@@ -123,6 +126,8 @@ def write_inputs(folder):
     mask = np.zeros((16, 20), np.uint8)
     mask[3:13, 4:17] = 255
     (folder / "mask.pgm").write_bytes(b"P5 20 16 255\n" + mask.tobytes())
+    for name in PICTURES:
+        shutil.copy(SEEDS / "fuzz_image" / name, folder / name)
     shutil.copy(SEEDS / "fuzz_image" / "jpg31", folder / "tiny.jpg")
     shutil.copy(SEEDS / "fuzz_image" / "tif20", folder / "tiny.tif")
     subprocess.run([PROGRAM, "density", "mask.pgm", "-o", "tiny.png", "-q", "--device", "cpu",
