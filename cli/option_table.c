@@ -270,6 +270,8 @@ const cli_option_row cli_option_rows[] = {
   {"polygon", 0, RUN, TEXT(domain.polygon, "FILE"), "domain: polygons with holes (svg, geojson, csv, poly)", CLI_READS},
   {"labels", 0, RUN, TEXT(domain.labels, "IMAGE"),
    "domain: a region for each grey level (or number of an NPY) but 0", CLI_READS},
+  {"region-name", 0, RUN, LIST(domain.region_names, "N=NAME"),
+   "of region N, for the groups of msh, inp and the report; repeats"},
   {"domain-smooth", 0, RUN, REAL(domain.smooth, "SIGMA", 0, 100),
    "of an image, a mask or labels: smooth the boundary on this scale, in pixels"},
   {"domain-smallest", 0, RUN, REAL(domain.smallest, "AREA", 0, 1e12),

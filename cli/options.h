@@ -112,6 +112,7 @@ typedef struct cli_options {
     int kind; /* cli_domain_kind */
     const char *mask, *polygon, *labels;
     const char *pairs_out;
+    cli_list region_names; /* N=NAME */
     double smooth, smallest, tolerance;
     int sliding;
   } domain;

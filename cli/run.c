@@ -8,6 +8,7 @@
 #include "cli/order.h"
 #include "cli/output.h"
 #include "cli/page.h"
+#include "cli/region_names.h"
 #include "cli/run_job.h"
 #include "cli/size_from.h"
 
@@ -21,6 +22,7 @@ int cli_run_check_values(const cli_options *options) {
   if (code == CLI_EXIT_OK) code = cli_condition_check(options);
   if (code == CLI_EXIT_OK) code = cli_segment_check(options);
   if (code == CLI_EXIT_OK) code = cli_size_from_check(options);
+  if (code == CLI_EXIT_OK) code = cli_region_names_check(options);
   if (code == CLI_EXIT_OK) code = cli_domain_check(options);
   if (code == CLI_EXIT_OK) code = cli_equal_mass_check(options);
   if (code == CLI_EXIT_OK) code = cli_noise_check(options);
@@ -56,7 +58,7 @@ static cvtm_status triangulate(cli_run_job *r, cvtm_error *error) {
                                                 &r->count, &r->mesh, error);
     const cvtm_domain image = {r->domain.width, r->domain.height, r->options.periodic};
     if (status == CVTM_OK)
-      status = cvtm_regions_group(&r->mesh, image, NULL, 0, &r->shape.regions, error);
+      status = cli_region_names_group(&r->options, &r->mesh, image, &r->shape.regions, error);
     if (status == CVTM_OK && image.periodic)
       status = cvtm_regions_pair(&r->mesh, image, &r->shape.regions, error);
     if (status == CVTM_OK) status = cvtm_cells_of_domain(&r->mesh, &r->cells, error);

@@ -116,7 +116,9 @@ static double hessian_at(const cvtm_mesh *mesh, const double *values, const neig
     const int end = count;
     count = add_ring(n, patch, first, end);
     first = end;
-    if (count >= PATCH_MIN) found = fit_patch(mesh, values, patch, count);
+    const int whole = count == end; /* a small mesh has no more vertices */
+    if (count >= PATCH_MIN || (whole && count >= UNKNOWNS))
+      found = fit_patch(mesh, values, patch, count);
   }
   return fmax(found, 0);
 }

@@ -111,6 +111,23 @@ def test_msh(labels):
     assert len(stats) == 1, "the four files differ"
 
 
+def test_region_names(labels):
+    """Names that are given stand in the names of interfaces, too."""
+    labels.call("run", *RUN, "-o", "m.msh", "-o", "m.inp", "--region-name", "1=steel",
+                "--region-name", "5=pore_A")
+    names = {"steel", "region-2", "pore_A", "left", "right", "bottom", "top", "hole-1", "hole-2",
+             "interface-steel-2", "interface-steel-pore_A"}
+    assert set(meshio.read(labels.path("m.msh")).field_data) == names
+    _, areas, lines, sets = groups_of_inp(labels.path("m.inp"))
+    assert set(areas) | set(lines) == names and set(sets) == set(lines)
+    for words in (["steel"], ["1=2"], ["1=a b"], ["0=a"], ["1=" + 32 * "a"], ["1="],
+                  ["1=a", "--region-name", "1=b"], ["1=a", "--region-name", "2=a"]):
+        labels.refused("run", *RUN, "-o", "no.msh", "--region-name", *words, code=2,
+                       names=["--region-name"])
+    labels.refused("run", "flat.npy", "-n", 20, "-o", "no.msh", "--region-name", "1=a", code=2,
+                   names=["--domain"])
+
+
 def test_msh_of_points_is_one_region(labels):
     labels.file("points.npy", np.random.default_rng(5).random((60, 2)) * (WIDTH, HEIGHT))
     for words in ((), ("--binary",), ("--msh-version", "2.2")):
