@@ -58,6 +58,10 @@ PICTURES = ("webp2", "gif1", "bmp5", "icc0", "icc1", "icc2")
 COMMANDS = {
     "run_png": RUN + ["tiny.png", "-o", "o.off", "-o", "o.csv", "--density-out", "d.npy"],
     "run_jpeg": RUN + ["tiny.jpg", "-o", "o.vtu", "-o", "o.svg"],
+    "run_colours": RUN + ["tiny.jpg", "--palette", "2", "-o", "o.svg", "-o", "o.npy", "-o", "o.png",
+                          "--picture-size", "64"],
+    "run_pens": RUN + ["tiny.jpg", "--pens", "inks.pens", "--page", "A6", "--order", "plot", "-o",
+                       "o.hpgl", "-o", "o.csv"],
     "run_tiff": RUN + ["tiny.tif", "-o", "o.ply", "-o", "o.stl"],
     "run_npy": RUN + ["tiny.npy", "-o", "o.msh", "-o", "o.vtk"],
     "run_config": RUN + ["tiny.npy", "--config", "options.txt", "-o", "o.npy"],
@@ -139,6 +143,7 @@ def write_inputs(folder):
     np.save(folder / "zero.npy", np.zeros(4))
     for name, text in (("jobs.csv", JOBS_CSV), ("jobs.jsonl", JOBS_JSON), ("p.svg", SQUARE),
                        ("p.geojson", GEOJSON), ("a.mtx", MATRIX),
+                       ("inks.pens", "blue = #0040c0\nred = #d02010 1,3\n"),
                        ("options.txt", "seed = 3\ngamma = 1.5\n")):
         (folder / name).write_text(text)
 
