@@ -365,7 +365,7 @@ cvtm_status cvtm_refine_simplify(cvtm_refiner *r) {
       removed += done;
     }
     r->figures->removed += removed;
-    if (removed == 0) break;
+    if (1000 * removed < r->m.vertex_count) break; /* a further pass costs more than it saves */
   }
   return CVTM_OK;
 }

@@ -8,7 +8,7 @@
 
 /* No triangle with a side shorter than this share of the distances in the input around it is split
  * for its angle: where angles of the bound cannot be reached, refinement would not end. */
-static const double least_share = 1.0 / 32;
+static const double least_share = 1.0 / 8;
 static const double fewest_steps = 16; /* of a part that is split, or a side */
 
 enum { MOST_TRIES = 64 }; /* to split a triangle after parts of segments have been divided */
