@@ -40,3 +40,4 @@ test_in newest ../python/tests --doctest-modules --doctest-ignore-import-errors 
 (cd "$folder" && newest/bin/python -m mypy --strict --cache-dir=/dev/null -p cvtmesh)
 /usr/bin/python3 -m venv --system-site-packages "$folder/debian"
 test_in debian ../python/tests --doctest-modules --pyargs cvtmesh # its PyTorch, NumPy 1.24
+"$folder/debian/bin/python" docs/tutorial.py

@@ -241,7 +241,7 @@ def is_polygons(value: Any) -> bool:
     return isinstance(value, (list, tuple))
 
 
-@with_options("run", "domain", "polygon")
+@with_options("run", "domain")
 def mesh_domain(
     image: Any,
     points: int | None = None,
@@ -258,8 +258,8 @@ def mesh_domain(
     image : path, array, bytes, PIL image, or polygons
         The domain is what is dark in a picture (bright with ``invert``), or where data is 1. Or it
         is polygons: a list of arrays (n, 2) of corners in pixels, holes by the even-odd rule; the
-        density is then 1. An option ``mask``, ``labels`` or ``segment`` gives the domain instead,
-        and the image the density.
+        density is then 1. An option ``mask``, ``labels``, ``polygon`` or ``segment`` gives the
+        domain instead, and the image the density.
     points : int, optional
         The number of vertices; those on the boundary count.
     shape : (height, width), optional
@@ -296,7 +296,7 @@ def mesh_domain(
             shape = (max(int(np.ceil(most[1])), 1), max(int(np.ceil(most[0])), 1))
         given |= {"domain": "polygon", "polygon": rings}
         return run(np.ones(shape, np.float32), given, callback, progress)
-    for name in ("mask", "labels", "segment"):
+    for name in ("mask", "labels", "segment", "polygon"):
         if given.get(name) is not None and given[name] is not False:
             given["domain"] = name
     given.setdefault("domain", "image")
