@@ -248,8 +248,8 @@ def with_options(command: str, *but: str) -> Callable[[F], F]:
             for name, row in rows.items()
         ]
         function.__signature__ = signature.replace(parameters=own + keywords)  # type: ignore[attr-defined]
-        described = textwrap.indent(describe(rows), "    ").strip()
-        function.__doc__ = (function.__doc__ or "").replace("{options}", described)
+        text = inspect.cleandoc(function.__doc__ or "")
+        function.__doc__ = text.replace("{options}", describe(rows))
         return function
 
     return decorate

@@ -119,7 +119,7 @@ class Mesh:
         **style
             Of ``Axes.triplot``.
         """
-        import matplotlib.pyplot as plt
+        import matplotlib.pyplot as plt  # type: ignore[import-not-found, unused-ignore]
 
         if ax is None:
             ax = plt.figure().add_subplot()

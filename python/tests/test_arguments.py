@@ -44,7 +44,7 @@ def test_every_option_has_its_keyword_with_the_same_default(command):
         assert name in keywords, name
         if name != "points":
             assert keywords[name].default == row["default"], name
-        assert f"\n    {name} : " in COMMANDS[command].__doc__, name
+        assert f"\n{name} : " in COMMANDS[command].__doc__, name
 
 
 def test_the_table_is_that_of_the_programs_help(program):
