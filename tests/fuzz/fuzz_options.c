@@ -39,7 +39,8 @@ static void check(const cli_options *options) {
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
   if (size < 1) return 0;
-  char *text = malloc(size), *argv[WORDS_MAX + 1], message[1024] = "";
+  char *text = malloc(size), *argv[WORDS_MAX + 1];
+  cvtm_error message = {CVTM_OK, ""};
   if (text == NULL) return 0;
   memcpy(text, data + 1, size - 1);
   text[size - 1] = '\0';
@@ -49,12 +50,12 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
   if (!reads_a_file(argc, argv)) {
     cli_options options;
     int code = -1;
-    cli_capture_messages(message, sizeof message);
+    cli_capture_messages(&message);
     const cli_parsed parsed =
         cli_options_parse((cli_command)(data[0] % CLI_COMMAND_COUNT), argc, argv, &options, &code);
-    if (parsed == CLI_PARSE_FAILED && (message[0] == '\0' || code == CLI_EXIT_OK)) abort();
+    if (parsed == CLI_PARSE_FAILED && (message.message[0] == '\0' || code == CLI_EXIT_OK)) abort();
     if (parsed == CLI_PARSED) check(&options);
-    cli_capture_messages(NULL, 0);
+    cli_capture_messages(NULL);
     cli_options_free(&options);
   }
   free(text);
