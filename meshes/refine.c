@@ -112,6 +112,32 @@ static void find_acute(cvtm_refiner *r) {
   }
 }
 
+static int have_common_end(const cvtm_refiner *r, int32_t v, int64_t segment) {
+  const int32_t *ends = r->ends + 2 * segment;
+  for (int64_t k = r->meeting[v]; k < r->meeting[v + 1]; ++k) {
+    const int32_t *other = r->ends + 2 * (int64_t)r->met[k];
+    for (int i = 0; i < 4; ++i)
+      if (other[i / 2] == ends[i % 2]) return 1;
+  }
+  return 0;
+}
+
+/* The distance of a vertex from the part of a segment across its triangle counts, too: a corner may
+ * lie near the middle of a long segment. Segments that meet one of the vertex do not count. */
+static void lower_scales_at_segments(cvtm_refiner *r) {
+  const cvtm_half_edges *m = &r->m;
+  for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
+    if (m->segment[h] < 0) continue;
+    const int32_t from = m->corner[h], to = cvtm_end_of(m, h), apex = cvtm_apex_of(m, h);
+    const double length2 = cvtm_length2(m->grid[from], m->grid[to]);
+    const double along = cvtm_dot_at(m->grid[from], m->grid[to], m->grid[apex]);
+    if (along <= 0 || along >= length2 || have_common_end(r, apex, m->segment[h])) continue;
+    const double to_apex2 = cvtm_length2(m->grid[from], m->grid[apex]);
+    const double distance = sqrt(fmax(to_apex2 - along * along / length2, 0));
+    r->vertex[apex].scale = fmin(r->vertex[apex].scale, distance);
+  }
+}
+
 /* The scale of a vertex: the length of its shortest edge. */
 static cvtm_status describe_vertices(cvtm_refiner *r, const start *s, int64_t boundary_vertices) {
   const cvtm_half_edges *m = &r->m;
@@ -168,6 +194,7 @@ static cvtm_status set_up(cvtm_refiner *r, const double *points, int64_t count,
   r->given_count = s->mesh.vertex_count;
   keep_sides(r, s->mesh.points);
   mark_segments(r);
+  lower_scales_at_segments(r);
   find_acute(r);
   return check_demand(r);
 }
