@@ -61,6 +61,8 @@ def test_arrays_may_be_deleted_while_a_solve_runs(image):
 INTERRUPTED = """
 import os, signal, sys, threading, time
 import numpy as np, cvtmesh
+# A shell that starts the tests in the background lets them ignore SIGINT.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 image = np.random.default_rng(0).random((1500, 1500))
 small = cvtmesh.tessellate(np.ones((64, 64)), 50)
 sent = []
