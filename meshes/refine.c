@@ -95,21 +95,26 @@ static void mark_segments(cvtm_refiner *r) {
   }
 }
 
-static void find_acute(cvtm_refiner *r) {
-  for (int64_t v = 0; v < r->given_count; ++v) {
-    const cvtm_grid_point at = r->m.grid[v];
-    for (int64_t i = r->meeting[v]; i < r->meeting[v + 1]; ++i) {
-      const int32_t *p = r->ends + 2 * (int64_t)r->met[i];
-      const cvtm_grid_point a = r->m.grid[p[p[0] == v]];
-      for (int64_t k = r->meeting[v]; k < i; ++k) {
-        const int32_t *q = r->ends + 2 * (int64_t)r->met[k];
-        const cvtm_grid_point b = r->m.grid[q[q[0] == v]];
-        const double dot = cvtm_dot_at(at, a, b);
-        if (dot > 0 && dot * dot > 0.2501 * cvtm_length2(at, a) * cvtm_length2(at, b))
-          r->is_acute[v] = 1;
-      }
+/* The smallest angle between two segments that meet at a vertex, degrees. */
+static double corner_angle(const cvtm_refiner *r, int32_t v) {
+  double smallest = 180;
+  const cvtm_grid_point at = r->m.grid[v];
+  for (int64_t i = r->meeting[v]; i < r->meeting[v + 1]; ++i) {
+    const int32_t *p = r->ends + 2 * (int64_t)r->met[i];
+    const cvtm_grid_point a = r->m.grid[p[p[0] == v]];
+    for (int64_t k = r->meeting[v]; k < i; ++k) {
+      const int32_t *q = r->ends + 2 * (int64_t)r->met[k];
+      const cvtm_grid_point b = r->m.grid[q[q[0] == v]];
+      const double cross = fabs((double)cvtm_orient(at, a, b)), dot = cvtm_dot_at(at, a, b);
+      smallest = fmin(smallest, atan2(cross, dot) * 180 / CVTM_PI);
     }
   }
+  return smallest;
+}
+
+/* Angles of 60 degrees are not acute, nor those that rounding makes of them. */
+static void find_acute(cvtm_refiner *r) {
+  for (int64_t v = 0; v < r->given_count; ++v) r->is_acute[v] = corner_angle(r, (int32_t)v) < 59.99;
 }
 
 static int have_common_end(const cvtm_refiner *r, int32_t v, int64_t segment) {
@@ -328,23 +333,6 @@ static cvtm_status extract(const cvtm_refiner *r, const start *s, const cvtm_bou
 /* ---- What came out ---- */
 
 static double smallest_angle(double cotangent) { return atan2(1, cotangent) * 180 / CVTM_PI; }
-
-/* The smallest angle between two segments that meet at a vertex, degrees. */
-static double corner_angle(const cvtm_refiner *r, int32_t v) {
-  double smallest = 180;
-  const cvtm_grid_point at = r->m.grid[v];
-  for (int64_t i = r->meeting[v]; i < r->meeting[v + 1]; ++i) {
-    const int32_t *p = r->ends + 2 * (int64_t)r->met[i];
-    const cvtm_grid_point a = r->m.grid[p[p[0] == v]];
-    for (int64_t k = r->meeting[v]; k < i; ++k) {
-      const int32_t *q = r->ends + 2 * (int64_t)r->met[k];
-      const cvtm_grid_point b = r->m.grid[q[q[0] == v]];
-      const double cross = fabs((double)cvtm_orient(at, a, b)), dot = cvtm_dot_at(at, a, b);
-      smallest = fmin(smallest, atan2(cross, dot) * 180 / CVTM_PI);
-    }
-  }
-  return smallest;
-}
 
 static void list_corners(const cvtm_refiner *r, const int64_t *below, cvtm_refine_figures *f) {
   for (int64_t v = 0; v < r->given_count; ++v) {
