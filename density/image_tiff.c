@@ -57,11 +57,11 @@ static tmsize_t write_bytes(thandle_t handle, void *source, tmsize_t count) {
   return 0;
 }
 
-static toff_t seek_bytes(thandle_t handle, toff_t offset, int whence) {
+static toff_t seek_bytes(thandle_t handle, toff_t offset, int origin) {
   tiff_reader *reader = handle;
-  if (whence == SEEK_SET) reader->position = offset;
-  if (whence == SEEK_CUR) reader->position += offset;
-  if (whence == SEEK_END) reader->position = reader->source->size + offset;
+  if (origin == SEEK_SET) reader->position = offset;
+  if (origin == SEEK_CUR) reader->position += offset;
+  if (origin == SEEK_END) reader->position = reader->source->size + offset;
   return reader->position;
 }
 

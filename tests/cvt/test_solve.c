@@ -188,21 +188,21 @@ static void large_samples_do_not_depend_on_threads(void **unused) {
 }
 
 typedef struct listener {
-  int in_order, stop_at, heard;
+  int in_order, stop_at, count;
   cvtm_cvt_record last;
 } listener;
 
 /* From level to level the sites become more, and each begins at iteration 0. */
 static int listen(void *context, const cvtm_cvt_record *record) {
   listener *l = context;
-  const int same = l->heard > 0 && record->sites == l->last.sites;
+  const int same = l->count > 0 && record->sites == l->last.sites;
   l->in_order &= same ? record->iteration == l->last.iteration + 1
                       : record->iteration == 0 && record->sites > l->last.sites;
   l->last = *record;
-  return ++l->heard == l->stop_at;
+  return ++l->count == l->stop_at;
 }
 
-static void monitors_hear_of_levels_and_iterations_in_order(void **unused) {
+static void monitors_get_levels_and_iterations_in_order(void **unused) {
   (void)unused;
   float density[AREA];
   fill_uniform(density);
@@ -221,7 +221,7 @@ static void monitors_hear_of_levels_and_iterations_in_order(void **unused) {
     assert_int_equal(l.last.sites, 400);
     assert_int_equal(l.last.iteration, o.result.iterations);
     assert_true(l.last.energy >= o.result.objective);
-    assert_int_equal(l.heard, o.result.iterations + o.result.coarse_iterations + 2);
+    assert_int_equal(l.count, o.result.iterations + o.result.coarse_iterations + 2);
     free(o.sites);
   }
 }
@@ -242,7 +242,7 @@ static void a_wish_to_stop_ends_high_effort(void **unused) {
   const int64_t descents = whole.result.iterations + whole.result.coarse_iterations;
   const int64_t stops[] = {1, whole.result.coarse_iterations / 2, descents - 5, descents + 20};
   free(whole.sites);
-  assert_true(whole.result.rounds > 1 && l.heard > descents + 100);
+  assert_true(whole.result.rounds > 1 && l.count > descents + 100);
   for (int k = 0; k < 4; ++k) {
     l = (listener){.stop_at = (int)stops[k]};
     const outcome o = solve(density, 0, 400, 0, NULL, &options);
@@ -412,7 +412,7 @@ int main(void) {
       cmocka_unit_test(same_seed_gives_the_same_sites),
       cmocka_unit_test(any_number_of_threads_gives_the_same_sites),
       cmocka_unit_test(large_samples_do_not_depend_on_threads),
-      cmocka_unit_test(monitors_hear_of_levels_and_iterations_in_order),
+      cmocka_unit_test(monitors_get_levels_and_iterations_in_order),
       cmocka_unit_test(a_wish_to_stop_ends_high_effort),
       cmocka_unit_test(the_time_limit_holds_for_all_levels),
       cmocka_unit_test(fixed_sites_stay_at_high_effort),
