@@ -25,6 +25,7 @@ cvtm_status cli_domain_refine(const cli_options *options, cvtm_domain image, cli
   int32_t *source = NULL;
   int64_t made_count = 0;
   choose(options, image, domain, refine);
+  refine->wanted = *count;
   domain->refined = refine->min_angle > 0 || refine->area != NULL;
   if (!domain->refined) return CVTM_OK;
   domain->deviation = cvtm_boundary_deviation(&domain->boundary);

@@ -413,6 +413,7 @@ cvtm_status cvtm_refine(const double *points, int64_t count, const cvtm_boundary
     if (status == CVTM_OK) status = cvtm_refine_insert(&r);
   }
   if (status == CVTM_OK && options->fewest) status = cvtm_refine_simplify(&r);
+  if (status == CVTM_OK) status = cvtm_refine_fill(&r, options->wanted);
   if (status == CVTM_OK) status = measure(&r, &found);
   if (status == CVTM_OK) status = extract(&r, &begin, boundary, &made);
   if (status == CVTM_OK) {

@@ -20,7 +20,9 @@ typedef struct cvtm_refine_options {
   int fewest; /* nonzero: then removes vertices and moves others as long as that succeeds */
   cvtm_domain kept_sides; /* edges along the sides of this rectangle are not divided, so that those
                              of a periodic image stay equal; 0 x 0: none */
-  int64_t most_points;    /* fails with CVTM_ERROR_INPUT rather than have more; 0: 100 million */
+  int64_t wanted; /* points; if fewer are left, others are put into the largest triangles, as far as
+                     no angle gets below the bound; 0: any number */
+  int64_t most_points; /* fails with CVTM_ERROR_INPUT rather than have more; 0: 100 million */
 } cvtm_refine_options;
 
 void cvtm_refine_defaults(cvtm_refine_options *options); /* 30 degrees, no cap, fewest */
@@ -39,8 +41,9 @@ typedef struct cvtm_refine_figures {
   int64_t below;         /* triangles below the bound */
   int64_t below_free;    /* of these, those without a small angle of the boundary as reason */
   int64_t oversized;     /* triangles above their cap, where the grid or a small angle ended it */
-  int64_t added_on_boundary, added_for_angles, added_for_areas; /* vertices */
-  int64_t removed, moved;                                       /* of all vertices */
+  /* Vertices; those for the wanted number count as for areas. */
+  int64_t added_on_boundary, added_for_angles, added_for_areas;
+  int64_t removed, moved; /* of all vertices */
   int64_t corner_count;
   cvtm_small_corner *corners; /* malloc'd and owned */
 } cvtm_refine_figures;

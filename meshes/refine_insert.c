@@ -5,6 +5,8 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include <string.h>
 
 /* No triangle with a side shorter than this share of the distances in the input around it is split
  * for its angle: where angles of the bound cannot be reached, refinement would not end. */
@@ -408,5 +410,94 @@ cvtm_status cvtm_refine_insert(cvtm_refiner *r) {
       status = split_triangle(r, &bad);
     }
   }
+  return status;
+}
+
+/* ---- Vertices for a wanted number ---- */
+
+typedef struct large_triangle {
+  double area;
+  int64_t triangle;
+  int32_t corner[3];
+} large_triangle;
+
+/* For qsort: larger ones first. */
+static int compare_areas(const void *left, const void *right) {
+  const large_triangle *a = left, *b = right;
+  if (a->area != b->area) return a->area > b->area ? -1 : 1;
+  return (a->triangle > b->triangle) - (a->triangle < b->triangle);
+}
+
+static int64_t list_large(const cvtm_refiner *r, large_triangle *list) {
+  const cvtm_half_edges *m = &r->m;
+  int64_t count = 0;
+  for (int64_t t = 0; t < m->triangle_count; ++t) {
+    const int32_t *corner = m->corner + 3 * t;
+    if (corner[0] < 0) continue;
+    list[count++] = (large_triangle){(double)cvtm_orient_of(m, corner[0], corner[1], corner[2]),
+                                     t,
+                                     {corner[0], corner[1], corner[2]}};
+  }
+  qsort(list, (size_t)count, sizeof *list, compare_areas);
+  return count;
+}
+
+/* Nonzero if all triangles that changed are good. */
+static cvtm_status changes_are_good(cvtm_refiner *r, int *good) {
+  const cvtm_status status = cvtm_list_changed(r, 0);
+  *good = status == CVTM_OK;
+  for (int64_t k = 0; k < r->changed_count && *good; ++k)
+    *good = !(cvtm_triangle_cotangent(r, r->changed[k]) > r->cotangent);
+  return status;
+}
+
+/* Puts a vertex at the circumcentre of a triangle, if that lies inside and leaves no bad triangle.
+ * *put: it did. */
+static cvtm_status put_centre(cvtm_refiner *r, int64_t t, int *put) {
+  cvtm_half_edges *m = &r->m;
+  const int64_t side = cvtm_shortest_side(r, t), before = r->part_count;
+  const double scale =
+      fmin(r->vertex[m->corner[side]].scale, r->vertex[cvtm_end_of(m, side)].scale);
+  double centre[2];
+  find_centre(r, t, 0, centre);
+  const cvtm_grid_point place = {round_near_grid(centre[0]), round_near_grid(centre[1])};
+  const location at = walk(r, t, place);
+  if (at.blocked || at.triangle < 0 || at.half >= 0) return CVTM_OK;
+  const int32_t v = cvtm_half_edges_insert_inside(m, at.triangle, place);
+  int64_t near = 0;
+  cvtm_status status = check_memory(r);
+  if (v >= 0 && status == CVTM_OK)
+    status = describe_vertex(
+        r, v, (cvtm_refine_vertex){scale, -1, CVTM_VERTEX_FREE, (uint8_t)CVTM_CAUSE_AREA});
+  if (v >= 0 && status == CVTM_OK) {
+    cvtm_half_edges_restore(m);
+    status = check_memory(r);
+  }
+  if (v >= 0 && status == CVTM_OK) status = ask_for_parts(r, v, 0, &near);
+  r->part_count = before;
+  if (v >= 0 && status == CVTM_OK && near == 0) status = changes_are_good(r, put);
+  if (*put)
+    cvtm_half_edges_commit(m);
+  else
+    cvtm_half_edges_undo(m, 0);
+  return status;
+}
+
+cvtm_status cvtm_refine_fill(cvtm_refiner *r, int64_t wanted) {
+  int64_t missing = wanted;
+  for (int64_t v = 0; v < r->m.vertex_count; ++v) missing -= r->m.at[v] >= 0;
+  if (missing <= 0) return CVTM_OK;
+  large_triangle *list = malloc((size_t)r->m.triangle_count * sizeof *list);
+  if (list == NULL) return no_memory(r);
+  const int64_t count = list_large(r, list);
+  cvtm_status status = CVTM_OK;
+  for (int64_t k = 0; k < count && missing > 0 && status == CVTM_OK; ++k) {
+    const int32_t *corner = r->m.corner + 3 * list[k].triangle;
+    if (memcmp(corner, list[k].corner, sizeof list[k].corner) != 0) continue;
+    int put = 0;
+    status = put_centre(r, list[k].triangle, &put);
+    missing -= put;
+  }
+  free(list);
   return status;
 }

@@ -109,5 +109,8 @@ cvtm_status cvtm_refine_repair(cvtm_refiner *r);
 cvtm_status cvtm_refine_approach(cvtm_refiner *r, const double *wish, int64_t *moved);
 /* Removes vertices as long as all stays good. */
 cvtm_status cvtm_refine_simplify(cvtm_refiner *r);
+/* Puts vertices at the circumcentres of the largest triangles while there are fewer than `wanted`,
+ * where no triangle becomes bad and no segment comes too near. */
+cvtm_status cvtm_refine_fill(cvtm_refiner *r, int64_t wanted);
 
 #endif

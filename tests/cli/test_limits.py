@@ -115,13 +115,16 @@ def run_in_coins(cvtmesh, examples, *options):
 
 def test_a_domain_has_all_sites_that_were_asked_for(cvtmesh, examples):
     assert run_in_coins(cvtmesh, examples, "--iterations", 10)["sites"] == 3000
+    # Without time to move sites, the refinement fills up.
+    report = run_in_coins(cvtmesh, examples, "--time-limit", 1e-9)
+    assert report["sites"] == 3000 and report["refinement"]["min_angle_free"] >= 30
 
 
 def test_sites_that_are_missing_are_told_of(cvtmesh, examples):
-    report = run_in_coins(cvtmesh, examples, "--time-limit", 1e-9)
+    report = run_in_coins(cvtmesh, examples, "--time-limit", 1e-9, "--min-angle", 0)
     assert report["stop_reason"] == "time"
     assert report["sites"] == 3000 - report["domain"]["dropped_sites"] < 3000
     done = cvtmesh.call("run", examples / "coins.png", "--invert", "-n", 3000, "-o", "mesh.obj",
                         "--domain", "image", "--domain-smooth", 2, "--effort", "low",
-                        "--time-limit", 1e-9)
+                        "--time-limit", 1e-9, "--min-angle", 0)
     assert f"{report['sites']} of the 3000 sites asked for" in done.stderr.decode()
