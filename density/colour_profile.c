@@ -3,11 +3,63 @@
 
 #if CVTMESH_HAVE_LCMS2
 
-#include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 
-#include <lcms2.h>
+#include <lcms2_plugin.h>
+
+/* lcms2 takes a profile that it has no memory for as one that it cannot read, and does not check
+ * its mutexes: so its allocations are counted here, and its mutexes, of contexts that one thread
+ * uses, are none. */
+static _Thread_local int failed_allocations;
+
+static void *checked(void *memory) {
+  failed_allocations += memory == NULL;
+  return memory;
+}
+
+static void *allocate(cmsContext context, cmsUInt32Number size) {
+  (void)context;
+  return checked(malloc(size));
+}
+
+static void release(cmsContext context, void *memory) {
+  (void)context;
+  free(memory);
+}
+
+static void *resize(cmsContext context, void *memory, cmsUInt32Number size) {
+  (void)context;
+  return checked(realloc(memory, size));
+}
+
+static void *create_mutex(cmsContext context) { return context; }
+
+static void destroy_mutex(cmsContext context, void *mutex) {
+  (void)context;
+  (void)mutex;
+}
+
+static cmsBool lock_mutex(cmsContext context, void *mutex) {
+  (void)context;
+  (void)mutex;
+  return TRUE;
+}
+
+static cmsContext create_context(void) {
+  cmsPluginMutex mutexes = {.base = {cmsPluginMagicNumber, 2060, cmsPluginMutexSig, NULL},
+                            .CreateMutexPtr = create_mutex,
+                            .DestroyMutexPtr = destroy_mutex,
+                            .LockMutexPtr = lock_mutex,
+                            .UnlockMutexPtr = destroy_mutex};
+  cmsPluginMemHandler memory = {
+      .base = {cmsPluginMagicNumber, 2060, cmsPluginMemHandlerSig, &mutexes.base},
+      .MallocPtr = allocate,
+      .FreePtr = release,
+      .ReallocPtr = resize};
+  return cmsCreateContext(&memory, NULL);
+}
 
 int cvtm_colour_reads_profiles(void) { return 1; }
 
@@ -81,8 +133,8 @@ cvtm_status cvtm_colour_from_profile(const cvtm_colour_source *source, cvtm_colo
                                        : colour->colours == 3 ? cmsSigRgbData
                                                               : cmsSigCmykData;
   if (source->profile_size > INT_MAX) return CVTM_OK;
-  errno = 0;
-  colour->context = cmsCreateContext(NULL, NULL);
+  failed_allocations = 0;
+  colour->context = create_context();
   cmsHPROFILE profile = NULL;
   if (colour->context != NULL)
     profile = cmsOpenProfileFromMemTHR(colour->context, source->profile,
@@ -95,7 +147,7 @@ cvtm_status cvtm_colour_from_profile(const cvtm_colour_source *source, cvtm_colo
     }
   }
   if (profile != NULL) cmsCloseProfile(profile);
-  if (errno == ENOMEM)
+  if (colour->context == NULL || failed_allocations > 0)
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the colour profile");
   return CVTM_OK;
 }
