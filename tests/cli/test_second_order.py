@@ -153,6 +153,9 @@ def test_compressed_vtu(disc):
         assert disc.path(name).stat().st_size < 0.6 * disc.path("plain.vtu").stat().st_size
         both = [disc.call("stats", f).stdout.split(b":", 1)[1] for f in ("plain.vtu", name)]
         assert both[0] == both[1]
+        disc.file("four.csv", "0,0\n9,0\n4,7\n5,3\n")
+        disc.call("mesh", "four.csv", "-o", "four.vtu", "--compress", kind)
+        assert b"compressor=" in disc.read("four.vtu")
     if not built["zlib"]:
         return
     found = meshio.read(disc.path("zlib.vtu"))
