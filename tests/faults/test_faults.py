@@ -22,6 +22,7 @@ import pytest
 from conftest import PROGRAM, ROOT
 
 SHIM = os.environ["CVTMESH_FAULT_SHIM"]
+SUPPRESSIONS = ROOT / "tests" / "faults" / "lsan.supp"
 SEEDS = ROOT / "tests" / "fuzz" / "seeds"
 KINDS = ("alloc", "open", "read", "write", "close", "sync", "rename")
 EVERY = os.environ.get("CVTMESH_FAULTS") == "all"
@@ -213,7 +214,8 @@ class Command:
     def call(self, folder, fault, *more):
         environment = {**os.environ, "LD_PRELOAD": SHIM,
                        "CVTMESH_FAULT_COUNTS": str(folder / "counts"),
-                       "ASAN_OPTIONS": "verify_asan_link_order=0"}
+                       "ASAN_OPTIONS": "verify_asan_link_order=0",
+                       "LSAN_OPTIONS": f"suppressions={SUPPRESSIONS}:print_suppressions=0"}
         if self.name in WITH_VIEWER:
             environment["CVTMESH_FAULT_OWN"] = "1"
             # The leaks of drivers are known by their stacks, which end at the shim.
