@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <string.h>
 
 /* No triangle with a side shorter than this share of the distances in the input around it is split
  * for its angle: where angles of the bound cannot be reached, refinement would not end. */
