@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/output.h"
-#include "density/density.h"
+#include "cli/picture.h"
 #include "draw/raster.h"
 #include "meshes/mesh_file.h"
 
@@ -161,15 +161,6 @@ static void draw_contact(plot *p, const unsigned char *state) {
   cvtm_raster_merge(&p->raster, 0.6);
 }
 
-static cvtm_status write_png(const cvtm_raster *raster, const char *path, cvtm_error *error) {
-  unsigned char *pixels = malloc((size_t)raster->width * (size_t)raster->height * 3);
-  if (pixels == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
-  cvtm_raster_encode(raster, pixels);
-  const cvtm_status status = cvtm_png_write(path, raster->width, raster->height, 3, pixels, error);
-  free(pixels);
-  return status;
-}
-
 static cvtm_status write_picture(const cli_lcp_mesh *m, const double *x, const double *value,
                                  const char *path, cvtm_error *error) {
   plot p = {.problem = m, .value = value};
@@ -184,7 +175,7 @@ static cvtm_status write_picture(const cli_lcp_mesh *m, const double *x, const d
   if (status == CVTM_OK) {
     draw_triangles(&p);
     draw_contact(&p, state);
-    status = write_png(&p.raster, path, error);
+    status = cli_raster_write(&p.raster, path, error);
     cvtm_raster_destroy(&p.raster);
   }
   free(state);

@@ -415,8 +415,7 @@ static cvtm_status check(const picture *p, cvtm_error *error) {
   return CVTM_OK;
 }
 
-static cvtm_status write_png(const picture *p, const char *path, cvtm_error *error) {
-  const cvtm_raster *raster = &p->raster;
+cvtm_status cli_raster_write(const cvtm_raster *raster, const char *path, cvtm_error *error) {
   unsigned char *pixels = malloc((size_t)raster->width * (size_t)raster->height * 3);
   if (pixels == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   cvtm_raster_encode(raster, pixels);
@@ -439,7 +438,7 @@ static cvtm_status draw(picture *p, const char *path, cvtm_error *error) {
     status = cvtm_raster_create(width, height, ground, &p->raster, error);
   }
   if (status == CVTM_OK) status = draw_layers(p, error);
-  if (status == CVTM_OK) status = write_png(p, path, error);
+  if (status == CVTM_OK) status = cli_raster_write(&p->raster, path, error);
   return status;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/domain.h"
 #include "base/status.h"
+#include "draw/raster.h"
 #include "meshes/mesh.h"
 
 /* Layers, drawn in this order; any combination. */
@@ -32,5 +33,8 @@ void cvtm_picture_defaults(cvtm_picture_options *options);
 cvtm_status cvtm_picture_write(const char *path, const float *density, cvtm_domain domain,
                                const cvtm_mesh *mesh, const cvtm_cells *cells,
                                const cvtm_picture_options *options, cvtm_error *error);
+
+/* Writes a PNG at `path` (`-`: standard output). */
+cvtm_status cli_raster_write(const cvtm_raster *raster, const char *path, cvtm_error *error);
 
 #endif
