@@ -292,8 +292,8 @@ static ssize_t stream_write(void *cookie, const char *bytes, size_t size) {
   return (ssize_t)size;
 }
 
-static int stream_seek(void *cookie, off64_t *offset, int whence) {
-  const off64_t place = lseek64((int)(intptr_t)cookie, *offset, whence);
+static int stream_seek(void *cookie, off64_t *offset, int origin) {
+  const off64_t place = lseek64((int)(intptr_t)cookie, *offset, origin);
   if (place >= 0) *offset = place;
   return place >= 0 ? 0 : -1;
 }
