@@ -65,11 +65,14 @@ static cvtm_status find_colour(heif_picture *r, cvtm_colour_source *colour, cvtm
       return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", r->source->name);
     if (heif_image_handle_get_raw_color_profile(r->handle, r->profile).code == heif_error_Ok)
       colour->profile = r->profile;
-  } else if (heif_image_handle_get_nclx_color_profile(r->handle, &codes).code == heif_error_Ok &&
-             codes != NULL) {
-    colour->has_codes = 1;
-    colour->primaries = (int)codes->color_primaries;
-    colour->transfer = (int)codes->transfer_characteristics;
+  } else {
+    colour->has_codes =
+        heif_image_handle_get_nclx_color_profile(r->handle, &codes).code == heif_error_Ok &&
+        codes != NULL;
+    if (colour->has_codes) {
+      colour->primaries = (int)codes->color_primaries;
+      colour->transfer = (int)codes->transfer_characteristics;
+    }
     heif_nclx_color_profile_free(codes);
   }
   return CVTM_OK;
