@@ -12,6 +12,8 @@ static uint32_t get24(const uint8_t *p) {
   return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16;
 }
 
+static uint32_t get16(const uint8_t *p) { return p[0] | (uint32_t)p[1] << 8; }
+
 static int is_large_webp(const uint8_t *data, size_t size) {
   if (size < 30 || memcmp(data + 8, "WEBP", 4) != 0) return 0;
   if (memcmp(data + 12, "VP8X", 4) == 0)
@@ -20,7 +22,7 @@ static int is_large_webp(const uint8_t *data, size_t size) {
     const uint32_t bits = get24(data + 21) | (uint32_t)data[24] << 24;
     return is_large((bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1);
   }
-  return is_large(get24(data + 26) & 0x3FFF, get24(data + 28) & 0x3FFF);
+  return is_large(get16(data + 26) & 0x3FFF, get16(data + 28) & 0x3FFF);
 }
 
 static int is_large_heif(const uint8_t *data, size_t size) {
