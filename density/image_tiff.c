@@ -23,6 +23,7 @@ typedef struct tiff_reader {
   TIFF *tiff;
   char reason[256]; /* libtiff's first complaint */
   int lost_tag;     /* the file ends within a tag's values */
+  int lacks_memory; /* libtiff left a tag out because an allocation failed */
   uint32_t width, height;
   uint16_t bits, channels, format, photometric, compression;
   int planes;        /* 1: samples of a pixel lie together; else one plane per channel */
@@ -72,15 +73,21 @@ static int close_bytes(thandle_t handle) {
 
 static toff_t size_of_bytes(thandle_t handle) { return ((tiff_reader *)handle)->source->size; }
 
+/* libtiff opens a file without a tag that it has no memory for. */
+static int is_about_memory(const char *text) {
+  return strstr(text, "Out of memory") != NULL || strstr(text, "Failed to allocate") != NULL;
+}
+
 CVTM_PRINTF(4, 0)
 static int on_error(TIFF *tiff, void *context, const char *module, const char *format,
                     va_list arguments) {
   tiff_reader *reader = context;
   (void)tiff;
   (void)module;
-  if (reader->reason[0] == 0) {
-    vsnprintf(reader->reason, sizeof reader->reason, format, arguments);
-  }
+  char text[sizeof reader->reason];
+  vsnprintf(text, sizeof text, format, arguments);
+  if (is_about_memory(text)) reader->lacks_memory = 1;
+  if (reader->reason[0] == 0) memcpy(reader->reason, text, sizeof text);
   return 1;
 }
 
@@ -93,6 +100,7 @@ static int on_warning(TIFF *tiff, void *context, const char *module, const char 
   (void)tiff;
   (void)module;
   vsnprintf(text, sizeof text, format, arguments);
+  if (is_about_memory(text)) reader->lacks_memory = 1;
   if (strstr(text, "IO error") != NULL && reader->reason[0] == 0) {
     memcpy(reader->reason, text, sizeof text);
     reader->lost_tag = 1;
@@ -122,6 +130,10 @@ static cvtm_status open_tiff(tiff_reader *reader, cvtm_error *error) {
   reader->tiff = TIFFClientOpenExt(reader->source->name, "rm", reader, read_bytes, write_bytes,
                                    seek_bytes, close_bytes, size_of_bytes, NULL, NULL, options);
   TIFFOpenOptionsFree(options);
+  /* The file stays open then: libtiff 4.5 crashes where it frees a list of tags that could not
+   * grow. */
+  if (reader->lacks_memory)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", reader->source->name);
   return reader->tiff != NULL ? CVTM_OK : bad_tiff(reader, error);
 }
 
