@@ -24,3 +24,8 @@ const char *cli_operand_name(cli_command command) { return commands[command].ope
 const char *cli_command_usage(cli_command command) { return commands[command].usage; }
 
 const char *cli_command_summary(cli_command command) { return commands[command].summary; }
+
+int cli_command_is_research(cli_command command) {
+  return command == CLI_MINIMIZE || command == CLI_HLCP || command == CLI_LCP ||
+         command == CLI_BENCH;
+}

@@ -1,20 +1,23 @@
 /* The program cvtmesh: finds the command, parses its options, runs it. */
 #define _POSIX_C_SOURCE 200809L
 
+#include "base/file.h"
 #include "cli/cli.h"
 #include "cli/files.h"
+#include "cli/nearest.h"
 #include "cli/report.h"
+#include "meshes/mesh_file.h"
 
 #include <omp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #if defined(__linux__)
 #include <sys/auxv.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #endif
 
 /* Flushes standard output and returns the exit code: a full disk is a failure. */
@@ -35,12 +38,22 @@ static int (*const functions[])(const cli_options *) = {
 #undef CLI_COMMAND_ENTRY
 };
 
+/* The word behind --help, if that is one of its topics. It is looked for before the options are
+ * parsed: getopt_long moves operands to the end. */
+static const char *find_topic(cli_command command, int argc, char **argv) {
+  for (int k = 1; k + 1 < argc; ++k)
+    if (strcmp(argv[k], "--help") == 0 || strcmp(argv[k], "-h") == 0)
+      return cli_help_topic_exists(command, argv[k + 1]) ? argv[k + 1] : NULL;
+  return NULL;
+}
+
 static int run_command(cli_command command, int argc, char **argv) {
   cli_options options;
   int code = CLI_EXIT_OK;
+  const char *topic = find_topic(command, argc, argv);
   switch (cli_options_parse(command, argc, argv, &options, &code)) {
     case CLI_PARSED_HELP:
-      cli_print_help(stdout, command);
+      cli_print_help(stdout, command, topic);
       code = printed();
       break;
     case CLI_PARSED_VERSION:
@@ -60,26 +73,67 @@ static int run_command(cli_command command, int argc, char **argv) {
 }
 
 static int print_completion(int argc, char **argv) {
-  if (argc == 3 && strcmp(argv[2], "bash") == 0) {
-    cli_print_bash_completion(stdout);
-    return printed();
-  }
-  fprintf(stderr, "usage: cvtmesh completion bash\n");
+  if (argc == 3 && cli_print_completion(stdout, argv[2])) return printed();
+  fprintf(stderr, "usage: cvtmesh completion bash|zsh|fish\n");
   return CLI_EXIT_USAGE;
 }
 
-static int print_help_about(int argc, char **argv) {
-  if (argc >= 3) {
-    cli_command command = cli_command_find(argv[2]);
-    if (command == CLI_COMMAND_COUNT) {
-      fprintf(stderr, "cvtmesh: there is no command '%s' (see cvtmesh --help)\n", argv[2]);
-      return CLI_EXIT_USAGE;
-    }
-    cli_print_help(stdout, command);
+/* --- a first word that is no command --- */
+
+static const char *command_near(const char *word) {
+  cli_nearest nearest = cli_nearest_start(word);
+  for (int k = 0; k < CLI_COMMAND_COUNT; ++k)
+    cli_nearest_offer(&nearest, cli_command_name((cli_command)k));
+  cli_nearest_offer(&nearest, "completion");
+  cli_nearest_offer(&nearest, "help");
+  return nearest.best;
+}
+
+/* A command that takes the file, and what follows the file's name. */
+static const char *command_for(const char *path, const char **rest) {
+  char buffer[16], name[32];
+  const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
+  snprintf(name, sizeof name, "x.%s", extension);
+  *rest = "";
+  if (strcmp(extension, "jsonl") == 0) return "batch";
+  if (cvtm_points_format_known(name) || cvtm_mesh_format_known(name)) return "stats";
+  *rest = " -n 5000 -o out.svg";
+  return "run";
+}
+
+static int refuse_command(const char *word) {
+  const char *near = command_near(word), *rest;
+  const int is_file = *word != '-' && (strchr(word, '.') != NULL || access(word, F_OK) == 0);
+  if (is_file && near == NULL) {
+    const char *quote = strpbrk(word, " \t'\"&;|<>()$`*?") != NULL ? "'" : "";
+    const char *command = command_for(word, &rest);
+    fprintf(stderr, "cvtmesh: '%s' is not a command; try: cvtmesh %s %s%s%s%s\n", word, command,
+            quote, word, quote, rest);
+  } else if (*word == '-') {
+    fprintf(stderr, "cvtmesh: a command comes first: cvtmesh COMMAND %s (see cvtmesh --help)\n",
+            word);
+  } else if (near != NULL) {
+    fprintf(stderr, "cvtmesh: there is no command '%s'; did you mean '%s'?\n", word, near);
   } else {
-    cli_print_overview(stdout);
+    fprintf(stderr, "cvtmesh: there is no command '%s' (see cvtmesh --help)\n", word);
   }
-  return printed();
+  return CLI_EXIT_USAGE;
+}
+
+/* `cvtmesh --help [TOPIC]` or `cvtmesh help COMMAND [TOPIC]`. */
+static int print_help_about(int argc, char **argv) {
+  if (argc < 3) {
+    cli_print_overview(stdout);
+    return printed();
+  }
+  if (strcmp(argv[2], "all") == 0) {
+    cli_print_all_help(stdout);
+    return printed();
+  }
+  const cli_command command = cli_command_find(argv[2]);
+  if (command == CLI_COMMAND_COUNT) return refuse_command(argv[2]);
+  if (cli_print_help(stdout, command, argc > 3 ? argv[3] : NULL)) return printed();
+  return cli_usage_error(command, "--help has no topic '%s'", argv[3]);
 }
 
 #if defined(__linux__)
@@ -120,13 +174,10 @@ int main(int argc, char **argv) {
   const char *name = argv[1];
   if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
     return print_help_about(argc, argv);
-  if (strcmp(name, "--version") == 0) return print_version();
+  if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) return print_version();
   if (strcmp(name, "completion") == 0) return print_completion(argc, argv);
   cli_command command = cli_command_find(name);
-  if (command == CLI_COMMAND_COUNT) {
-    fprintf(stderr, "cvtmesh: there is no command '%s' (see cvtmesh --help)\n", name);
-    return CLI_EXIT_USAGE;
-  }
+  if (command == CLI_COMMAND_COUNT) return refuse_command(name);
   limit_spinning(argv);
   return run_command(command, argc - 1, argv + 1);
 }

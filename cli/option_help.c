@@ -1,4 +1,4 @@
-/* --help, the overview of all commands, and shell completion. */
+/* --help and the overview of all commands. */
 #include "cli/option_table.h"
 #include "density/density.h"
 
@@ -71,16 +71,64 @@ static void print_option(FILE *stream, const cli_option_row *row, const cli_opti
   fputc('\n', stream);
 }
 
-void cli_print_help(FILE *stream, cli_command command) {
-  cli_options defaults;
-  cli_options_set_defaults(command, &defaults);
-  const char *operand = cli_operand_name(command);
-  fprintf(stream, "usage: cvtmesh %s%s%s%s [options]\n\n%s\n\noptions:\n",
-          cli_command_name(command), *operand ? " " : "", operand, cli_command_usage(command),
-          cli_command_summary(command));
+/* --- which options --- */
+
+enum { SHORT_ENOUGH = 26 }; /* a command of no more options has one --help */
+
+typedef enum extent { CHIEF_OPTIONS, ONE_GROUP, ALL_OPTIONS } extent;
+
+static int count_options(cli_command command) {
+  int count = 0;
+  for (int row = 0; row < cli_option_row_count; ++row) count += cli_option_applies(row, command);
+  return count;
+}
+
+/* The options of a group under its title; nothing where it has none. */
+static void print_group(FILE *stream, cli_command command, const cli_option_group *group,
+                        extent what, const cli_options *defaults) {
+  int printed = 0;
+  for (int row = 0; row < cli_option_row_count; ++row) {
+    int is_chief;
+    if (!cli_option_applies(row, command)) continue;
+    if (cli_option_group_of(cli_option_rows[row].name, command, &is_chief) != group) continue;
+    if (what == CHIEF_OPTIONS && !is_chief) continue;
+    if (printed++ == 0) fprintf(stream, "\n%s:\n", group->title);
+    print_option(stream, &cli_option_rows[row], defaults);
+  }
+}
+
+/* True if an option of the command is in the group. */
+static int has_options(cli_command command, const cli_option_group *group) {
+  int is_chief;
   for (int row = 0; row < cli_option_row_count; ++row)
-    if (cli_option_applies(row, command)) print_option(stream, &cli_option_rows[row], &defaults);
-  fputs("\n--no-NAME undoes the flag --NAME.", stream);
+    if (cli_option_applies(row, command) &&
+        cli_option_group_of(cli_option_rows[row].name, command, &is_chief) == group)
+      return 1;
+  return 0;
+}
+
+void cli_visit_help_topics(cli_command command, cli_name_visitor visitor, void *context) {
+  visitor(context, "all");
+  for (int k = 0; cli_option_group_at(k) != NULL; ++k)
+    if (has_options(command, cli_option_group_at(k)))
+      visitor(context, cli_option_group_at(k)->name);
+}
+
+static const cli_option_group *find_group(cli_command command, const char *name) {
+  for (int k = 0; cli_option_group_at(k) != NULL; ++k)
+    if (strcmp(cli_option_group_at(k)->name, name) == 0 &&
+        has_options(command, cli_option_group_at(k)))
+      return cli_option_group_at(k);
+  return NULL;
+}
+
+int cli_help_topic_exists(cli_command command, const char *name) {
+  return strcmp(name, "all") == 0 || find_group(command, name) != NULL;
+}
+
+/* --- the whole --- */
+
+static void print_formats(FILE *stream, cli_command command) {
   if (command == CLI_BATCH)
     fputs(
         "\n\nJOBS is a list, .jsonl (one object of run's options in a line) or .csv (a header "
@@ -104,48 +152,69 @@ void cli_print_help(FILE *stream, cli_command command) {
   fputc('\n', stream);
 }
 
-void cli_print_overview(FILE *stream) {
-  fputs("usage: cvtmesh COMMAND [arguments]\n\ncommands:\n", stream);
-  for (int command = 0; command < CLI_COMMAND_COUNT; ++command)
-    fprintf(stream, "  %-12s %s\n", cli_command_name((cli_command)command),
-            cli_command_summary((cli_command)command));
-  fprintf(stream, "  %-12s %s\n", "completion", "print shell completion: cvtmesh completion bash");
-  fputs(
-      "\n`cvtmesh COMMAND --help` lists a command's options; `cvtmesh --version` prints the "
-      "version.\n",
-      stream);
+/* A cli_name_visitor: context is the stream. */
+static void print_topic(void *context, const char *name) { fprintf(context, " %s", name); }
+
+static void print_more(FILE *stream, cli_command command) {
+  fprintf(stream, "\nMore: cvtmesh %s --help TOPIC, with one of these:\n",
+          cli_command_name(command));
+  fputs("     ", stream);
+  cli_visit_help_topics(command, print_topic, stream);
 }
 
-static void print_command_case(FILE *stream, cli_command command) {
-  fprintf(stream, "    %s)\n      case \"$previous\" in\n", cli_command_name((cli_command)command));
-  for (int row = 0; row < cli_option_row_count; ++row) {
-    if (!cli_option_applies(row, command) || cli_option_rows[row].choices == NULL) continue;
-    char names[128];
-    cli_choice_names(cli_option_rows[row].choices, ' ', names, sizeof names);
-    fprintf(stream, "        --%s) words=\"%s\" ;;\n", cli_option_rows[row].name, names);
+int cli_print_help(FILE *stream, cli_command command, const char *topic) {
+  cli_options defaults;
+  const cli_option_group *only = NULL;
+  extent what = count_options(command) <= SHORT_ENOUGH ? ALL_OPTIONS : CHIEF_OPTIONS;
+  if (topic != NULL && strcmp(topic, "all") == 0) {
+    what = ALL_OPTIONS;
+  } else if (topic != NULL) {
+    only = find_group(command, topic);
+    what = ONE_GROUP;
+    if (only == NULL) return 0;
   }
-  fputs("        --device) words=\"auto cpu cuda\" ;;\n        *) words=\"", stream);
-  for (int row = 0; row < cli_option_row_count; ++row)
-    if (cli_option_applies(row, command)) fprintf(stream, "--%s ", cli_option_rows[row].name);
-  fputs("\" ;;\n      esac ;;\n", stream);
+  cli_options_set_defaults(command, &defaults);
+  const char *operand = cli_operand_name(command);
+  fprintf(stream, "usage: cvtmesh %s%s%s%s [options]\n\n%s\n", cli_command_name(command),
+          *operand ? " " : "", operand, cli_command_usage(command), cli_command_summary(command));
+  for (int k = 0; cli_option_group_at(k) != NULL; ++k)
+    if (only == NULL || only == cli_option_group_at(k))
+      print_group(stream, command, cli_option_group_at(k), what, &defaults);
+  if (what == CHIEF_OPTIONS) print_more(stream, command);
+  if (what == ALL_OPTIONS) fputs("\n--no-NAME undoes the flag --NAME.", stream);
+  if (what == ONE_GROUP) return 1;
+  print_formats(stream, command);
+  return 1;
 }
 
-void cli_print_bash_completion(FILE *stream) {
-  fputs(
-      "# bash completion for cvtmesh: source <(cvtmesh completion bash)\n"
-      "_cvtmesh() {\n"
-      "  local word=\"${COMP_WORDS[COMP_CWORD]}\" previous=\"${COMP_WORDS[COMP_CWORD-1]}\" words=\n"
-      "  case \"${COMP_WORDS[1]}\" in\n",
-      stream);
+static void print_commands(FILE *stream, const char *title, int is_research) {
+  fprintf(stream, "\n%s:\n", title);
   for (int command = 0; command < CLI_COMMAND_COUNT; ++command)
-    print_command_case(stream, (cli_command)command);
-  fputs("    completion) words=bash ;;\n  esac\n  [ \"$COMP_CWORD\" -gt 1 ] || words=\"", stream);
-  for (int command = 0; command < CLI_COMMAND_COUNT; ++command)
-    fprintf(stream, "%s ", cli_command_name((cli_command)command));
+    if (cli_command_is_research((cli_command)command) == is_research)
+      fprintf(stream, "  %-12s %s\n", cli_command_name((cli_command)command),
+              cli_command_summary((cli_command)command));
+}
+
+void cli_print_overview(FILE *stream) {
   fputs(
-      "completion --help --version\"\n"
-      "  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
-      "}\n"
-      "complete -o default -F _cvtmesh cvtmesh\n",
+      "usage: cvtmesh COMMAND [arguments]\n\n"
+      "    cvtmesh run photo.png -n 5000 -o dots.svg       a picture as dots\n"
+      "    cvtmesh run photo.png -n 5000 -o mesh.vtu       a mesh that is fine where it is dark\n",
       stream);
+  print_commands(stream, "Commands", 0);
+  fprintf(stream, "  %-12s %s\n", "completion", "what a shell completes: bash, zsh or fish");
+  fprintf(stream, "  %-12s %s\n", "help", "help about a command: cvtmesh help run");
+  print_commands(stream, "Research", 1);
+  fputs(
+      "\n`cvtmesh COMMAND --help` lists a command's chief options, `--help all` every one;\n"
+      "`cvtmesh --help all` does that for all commands. `man cvtmesh` explains them.\n",
+      stream);
+}
+
+void cli_print_all_help(FILE *stream) {
+  cli_print_overview(stream);
+  for (int command = 0; command < CLI_COMMAND_COUNT; ++command) {
+    fputs("\n----\n\n", stream);
+    cli_print_help(stream, (cli_command)command, "all");
+  }
 }

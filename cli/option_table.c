@@ -496,8 +496,8 @@ const cli_option_row cli_option_rows[] = {
    "read options from FILE: lines `name = value`; the command line wins", CLI_READS, CLI_NO_EFFECT},
   {"quiet", 'q', CLI_EVERY_COMMAND, FLAG(quiet), "no progress and no summary", CLI_NO_FILE, CLI_NO_EFFECT},
   {"verbose", 'v', CLI_EVERY_COMMAND, FLAG(verbose), "a line for every iteration", CLI_NO_FILE, CLI_NO_EFFECT},
-  {"help", 'h', CLI_EVERY_COMMAND, FLAG(help), "print this", CLI_NO_FILE, CLI_NO_EFFECT},
-  {"version", 0, CLI_EVERY_COMMAND, FLAG(version), "print the version", CLI_NO_FILE, CLI_NO_EFFECT},
+  {"help", 'h', CLI_EVERY_COMMAND, FLAG(help), "print the chief options; --help all: every one", CLI_NO_FILE, CLI_NO_EFFECT},
+  {"version", 'V', CLI_EVERY_COMMAND, FLAG(version), "print the version", CLI_NO_FILE, CLI_NO_EFFECT},
 };
 /* clang-format on */
 #pragma GCC diagnostic pop

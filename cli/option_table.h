@@ -79,6 +79,18 @@ const char *cli_choice_name(const cli_choice *choices, int value);
 /* Writes the names with `separator` between them; returns the length, as snprintf does. */
 int cli_choice_names(const cli_choice *choices, char separator, char *text, size_t capacity);
 
+/* A group of options that --help lists together. */
+typedef struct cli_option_group {
+  const char *name, *title;   /* "tone", which --help takes, and its heading */
+  unsigned commands;          /* as in cli_option_row */
+  const char *chief, *others; /* names with blanks between; the short --help lists the chief ones */
+} cli_option_group;
+
+/* The groups in the order of --help; NULL behind the last. */
+const cli_option_group *cli_option_group_at(int index);
+/* The group of a command's option. */
+const cli_option_group *cli_option_group_of(const char *option, cli_command command, int *is_chief);
+
 void cli_options_set_defaults(cli_command command, cli_options *options);
 
 enum { CLI_GIVEN = 1, CLI_INHERITED = 2 }; /* of cli_options.given */

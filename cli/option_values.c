@@ -6,18 +6,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* 5k, 1.5M and 2e4: *number becomes the whole number meant. Returns 0 if the text is not of this
+ * form, or no whole number. */
+static int parse_short_count(const char *value, double *number) {
+  char *end;
+  if (value[strspn(value, "0123456789.e+kM")] != '\0') return 0;
+  *number = strtod(value, &end);
+  if (end == value) return 0;
+  if (*end == 'k') *number *= 1e3;
+  if (*end == 'M') *number *= 1e6;
+  if (*end == 'k' || *end == 'M') ++end;
+  return *end == '\0' && *number == floor(*number);
+}
+
 static cvtm_status parse_integer(const cli_option_row *row, const char *value, int64_t *number,
                                  cvtm_error *error) {
   char *end;
+  double rounded = 0;
   errno = 0;
   long long parsed = strtoll(value, &end, 10);
-  if (end == value || *end != '\0')
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: '%s' is not a whole number", row->name,
-                     value);
-  if (errno == ERANGE || (double)parsed < row->least || (double)parsed > row->most)
+  const int is_short = *end != '\0' && parse_short_count(value, &rounded);
+  if (end == value || (*end != '\0' && !is_short))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: '%s' is not a whole number, as 5000 or 5k",
+                     row->name, value);
+  if (!is_short) rounded = (double)parsed;
+  if (errno == ERANGE || rounded < row->least || rounded > row->most)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: %s is not between %.0f and %.0f", row->name,
                      value, row->least, row->most);
-  *number = parsed;
+  *number = is_short ? (int64_t)rounded : parsed;
   return CVTM_OK;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/nearest.h"
 #include "cli/option_table.h"
 
 #include <getopt.h>
@@ -129,6 +130,58 @@ static const char *value_of_option(int argc, char **argv, int row) {
   return "true";
 }
 
+/* --- options that the command does not have --- */
+
+/* Writes the names of the commands that have the option, with ", " between. */
+static void list_commands_with(const char *name, char *text, size_t capacity) {
+  size_t used = 0;
+  *text = '\0';
+  for (int command = 0; command < CLI_COMMAND_COUNT && used < capacity; ++command)
+    if (cli_option_find((cli_command)command, name) >= 0)
+      used += (size_t)snprintf(text + used, capacity - used, "%s%s", used > 0 ? ", " : "",
+                               cli_command_name((cli_command)command));
+}
+
+/* Writes the command's options that begin with `start`, with blanks between; returns how many. */
+static int list_options_from(cli_command command, const char *start, char *text, size_t capacity) {
+  size_t used = 0;
+  int count = 0;
+  *text = '\0';
+  for (int row = 0; row < cli_option_row_count; ++row) {
+    const char *name = cli_option_rows[row].name;
+    if (!cli_option_applies(row, command) || strncmp(name, start, strlen(start)) != 0) continue;
+    ++count;
+    if (used < capacity) used += (size_t)snprintf(text + used, capacity - used, " --%s", name);
+  }
+  return count;
+}
+
+/* `word` is what stands on the command line, perhaps --NAME=VALUE. */
+static void refuse_name(cli_command command, const char *word) {
+  char name[64], list[256];
+  const char *dashes = strncmp(word, "--no-", 5) == 0 ? "--no-" : "--";
+  const char *start = word + strspn(word, "-");
+  if (strncmp(word, "--no-", 5) == 0) start = word + 5;
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(start, "="), start);
+  if (list_options_from(command, name, list, sizeof list) > 1) {
+    cli_usage_error(command, "option '%s' may mean%s", word, list);
+    return;
+  }
+  list_commands_with(name, list, sizeof list);
+  if (*list != '\0') {
+    cli_usage_error(command, "unknown option '%s': it is one of %s", word, list);
+    return;
+  }
+  cli_nearest nearest = cli_nearest_start(name);
+  for (int row = 0; row < cli_option_row_count; ++row)
+    if (cli_option_applies(row, command)) cli_nearest_offer(&nearest, cli_option_rows[row].name);
+  if (nearest.best != NULL)
+    cli_usage_error(command, "unknown option '%s'; did you mean '%s%s'?", word, dashes,
+                    nearest.best);
+  else
+    cli_usage_error(command, "unknown option '%s'", word);
+}
+
 /* Fills `found` (at most one option for each character of argv), leaves optind at the first
  * operand, and returns the number of options; -1 after a message. */
 static int collect_options(cli_command command, int argc, char **argv, found_option *found) {
@@ -150,7 +203,7 @@ static int collect_options(cli_command command, int argc, char **argv, found_opt
       else if (optopt != 0)
         cli_usage_error(command, "option '%s' takes no value", argv[optind - 1]);
       else
-        cli_usage_error(command, "unknown or ambiguous option '%s'", argv[optind - 1]);
+        refuse_name(command, argv[optind - 1]);
       return -1;
     }
     int row;

@@ -224,9 +224,18 @@ int cli_option_affects_result(cli_command command, const char *name);
 /* True if the user gave the option on the command line or in a config file. */
 int cli_option_given(const cli_options *options, const char *name);
 
-void cli_print_help(FILE *stream, cli_command command);
+/* topic: a group of options, `all`, or NULL for the chief options of each group. Returns 0, with
+ * nothing printed, if the command has no such topic. */
+int cli_print_help(FILE *stream, cli_command command, const char *topic);
 void cli_print_overview(FILE *stream);
-void cli_print_bash_completion(FILE *stream);
+/* The overview, and every option of every command. */
+void cli_print_all_help(FILE *stream);
+typedef void (*cli_name_visitor)(void *context, const char *name);
+int cli_help_topic_exists(cli_command command, const char *name);
+void cli_visit_help_topics(cli_command command, cli_name_visitor visitor, void *context);
+/* Prints what the shell (bash, zsh, fish) reads to complete the program's arguments. Returns 0,
+ * with nothing printed, for another shell. */
+int cli_print_completion(FILE *stream, const char *shell);
 
 /* Calls the function for the type of each option of the command, in the table's order; for the
  * report. --help and --version are left out. */

@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/colours.h"
 #include "cli/domain.h"
+#include "cli/nearest.h"
 #include "cli/outline.h"
 #include "cli/page.h"
 #include "cli/stipples.h"
@@ -72,6 +73,33 @@ static int has_extension(const char *path, const char *wanted) {
   return path == NULL || strcmp(cvtm_file_extension(path, buffer, sizeof buffer), wanted) == 0;
 }
 
+/* Refuses an output by its extension, and names those that this command writes. */
+static int refuse_extension(const cli_options *options, const char *path, const char *extension) {
+  static const char *const every[] = {"obj",  "off", "ply",  "stl",  "vtk",   "vtu", "msh", "inp",
+                                      "node", "ele", "poly", "xdmf", "csv",   "npy", "xyz", "svg",
+                                      "pdf",  "dxf", "hpgl", "plt",  "gcode", "nc",  "png", "ppm"};
+  cli_nearest nearest = cli_nearest_start(extension);
+  char list[128] = "";
+  size_t used = 0;
+  for (size_t k = 0; k < sizeof every / sizeof every[0]; ++k) {
+    char name[16];
+    snprintf(name, sizeof name, "x.%s", every[k]);
+    if (cli_output_kind_of(options, name) == CLI_OUTPUT_UNKNOWN) continue;
+    cli_nearest_offer(&nearest, every[k]);
+    if (used < sizeof list)
+      used += (size_t)snprintf(list + used, sizeof list - used, " %s", every[k]);
+  }
+  if (is_stream(path)) path = "--format";
+  if (*extension == '\0')
+    return cli_usage_error(options->command, "%s: the name has no extension; formats:%s", path,
+                           list);
+  if (nearest.best != NULL)
+    return cli_usage_error(options->command, "%s: '%s' is no format; did you mean '%s'? Formats:%s",
+                           path, extension, nearest.best, list);
+  return cli_usage_error(options->command, "%s: '%s' is not a format written here; formats:%s",
+                         path, extension, list);
+}
+
 static int check_extensions(const cli_options *options) {
   char buffer[CLI_EXTENSION_MAX];
   for (int k = 0; k < options->output.count && !options->ascii; ++k) {
@@ -91,11 +119,7 @@ static int check_extensions(const cli_options *options) {
         options->domain.kind == CLI_DOMAIN_NONE && !cli_outline_wanted(options))
       return cli_usage_error(options->command, "%s: a boundary to write needs --domain", path);
     if (cli_output_kind_of(options, path) != CLI_OUTPUT_UNKNOWN) continue;
-    if (is_stream(path))
-      return cli_usage_error(options->command, "--format: '%s' is not a format written here",
-                             options->format);
-    return cli_usage_error(options->command, "%s: the extension names no format written here",
-                           path);
+    return refuse_extension(options, path, cli_output_extension(options, path, buffer));
   }
   if (!has_extension(options->picture, "png"))
     return cli_usage_error(options->command, "%s: --picture is written as .png", options->picture);

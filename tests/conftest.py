@@ -22,7 +22,7 @@ PROGRAM = os.environ.get("CVTMESH_PROGRAM", "cvtmesh")
 TESTS_BUILD = pathlib.Path(os.environ.get("CVTMESH_TESTS_BUILD", "."))
 PATIENCE = 120  # seconds for what takes one on an idle machine
 # Commands with the option --device; the tests of the program run on the CPU.
-WITHOUT_DEVICE = {"mesh", "info", "help", "completion", "--help", "-h", "--version"}
+WITHOUT_DEVICE = {"mesh", "info", "help", "completion", "--help", "-h", "--version", "-V"}
 
 
 def strict_json(text):
@@ -34,18 +34,18 @@ def strict_json(text):
 
 
 def help_text(*arguments):
-    return subprocess.run([PROGRAM, *arguments, "--help"], check=True, stdout=subprocess.PIPE,
+    return subprocess.run([PROGRAM, *arguments], check=True, stdout=subprocess.PIPE,
                           text=True).stdout
 
 
 def commands():
     """Every command that has options, by the program's own list."""
-    names = re.findall(r"^  (\w+) ", help_text(), re.M)
-    return [name for name in names if name != "completion"]
+    names = re.findall(r"^  (\w+) ", help_text("--help"), re.M)
+    return [name for name in names if name not in ("completion", "help")]
 
 
 class Option:
-    """A row of `cvtmesh COMMAND --help`."""
+    """A row of `cvtmesh COMMAND --help all`."""
     def __init__(self, row):
         self.letter, self.name, self.argument = row.group(1, 2, 3)
         if self.argument and row.start(3) - row.start() >= 30:  # the first word of the help
@@ -61,7 +61,7 @@ class Option:
 
 def options(command):
     rows = re.finditer(r"^  (?:-(\w),|   ) --([\w-]+)(?: (\S+))?.*(?:\n {20}.*)*",
-                       help_text(command), re.M)
+                       help_text(command, "--help", "all"), re.M)
     return [Option(row) for row in rows]
 
 

@@ -28,5 +28,6 @@ def test_headers_and_the_example_compile(prefix):
 def test_program_manual_and_packages(prefix):
     for wanted in ("bin/cvtmesh", "share/man/man1/cvtmesh.1"):
         assert (prefix / wanted).is_file(), wanted
-    for pattern in ("cvtmesh-config.cmake", "cvtmesh.pc"):
+    for pattern in ("cvtmesh-config.cmake", "cvtmesh.pc", "bash-completion/completions/cvtmesh",
+                    "_cvtmesh", "vendor_completions.d/cvtmesh.fish"):
         assert list(prefix.rglob(pattern)), pattern

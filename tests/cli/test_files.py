@@ -108,7 +108,7 @@ def test_an_input_is_not_overwritten(cvtmesh, arguments, name, option):
 
 def options_of(cvtmesh, command):
     """Name -> argument of every option in the help."""
-    text = cvtmesh.call(command, "--help").stdout.decode()
+    text = cvtmesh.call(command, "--help", "all").stdout.decode()
     return dict(re.findall(r"^  (?:-\w,|   ) --([\w-]+) ([^\s\[]+)", text, re.MULTILINE))
 
 

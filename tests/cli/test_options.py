@@ -25,19 +25,44 @@ def test_commands():
     assert set(COMMANDS) >= {"run", "batch", "view", "info"}
 
 
+def rows_of(text):
+    """The names of the options that a help text lists; its lines are well-formed."""
+    for line in text.splitlines():
+        assert len(line) <= 100
+        # Rows of options, and lines that go on; a row that Option does not see fails here.
+        assert not line.startswith("  ") or re.match(
+            r"  (-\w,|   ) --[\w-]+| {31}\S| {6}all( \w+)+$", line), line
+    return re.findall(r"^  (?:-\w,|   ) --([\w-]+)", text, re.M)
+
+
 @every_command
 def test_help(cvtmesh, command):
     text = cvtmesh.call(command, "--help").stdout.decode()
     assert text == cvtmesh.call(command, "-h").stdout.decode()
     assert text == cvtmesh.call("help", command).stdout.decode()
-    assert text.startswith(f"usage: cvtmesh {command} ")
-    for line in text.splitlines():
-        assert len(line) <= 100
-        # Rows of options, and lines that go on; a row that Option does not see fails here.
-        assert not line.startswith("  ") or re.match(r"  (-\w,|   ) --[\w-]+| {31}\S", line)
-    names = [option.name for option in options(command)]
-    assert len(names) == len(set(names)) == len(re.findall(r"^  (?:-\w,|   ) --", text, re.M))
+    whole = cvtmesh.call(command, "--help", "all").stdout.decode()
+    assert whole == cvtmesh.call("help", command, "all").stdout.decode()
+    assert text.startswith(f"usage: cvtmesh {command} ") and whole.startswith(text[:40])
+    names = rows_of(whole)
+    assert len(names) == len(set(names)) == len(options(command))
     assert {"config", "quiet", "verbose", "help", "version"} <= set(names)
+    # The short help lists some options of each group, or everything where that is short.
+    assert set(rows_of(text)) <= set(names) and {"help", "quiet"} <= set(rows_of(text))
+    assert ("TOPIC" in text) == (len(rows_of(text)) < len(names))
+    # "Other" holds options that cli/option_groups.c does not name.
+    headings = re.findall(r"^([A-Z][\w ]+):$", whole, re.M)
+    assert "Other" not in headings and len(headings) == len(set(headings)) > 1
+
+
+def test_help_by_topics(cvtmesh):
+    text = cvtmesh.call("run", "--help").stdout.decode()
+    topics = re.search(r"^ {6}all (.*)$", text, re.M).group(1).split()
+    parts = [rows_of(cvtmesh.call("run", "--help", topic).stdout.decode()) for topic in topics]
+    assert all(parts)
+    assert sorted(sum(parts, [])) == sorted(option.name for option in options("run"))
+    # A word that is no topic is an operand.
+    assert cvtmesh.call("run", "--help", "photo.png").stdout.decode() == text
+    cvtmesh.refused("help", "run", "clouds", code=2, names=["clouds"])
 
 
 def test_overview_and_version(cvtmesh):
@@ -45,10 +70,18 @@ def test_overview_and_version(cvtmesh):
     assert text == cvtmesh.call("help").stdout.decode() == cvtmesh.call("-h").stdout.decode()
     for line in text.splitlines():
         assert len(line) <= 100
+    research = text[text.index("Research:"):]
+    assert set(re.findall(r"^  (\w+) ", research, re.M)) == {"minimize", "hlcp", "lcp", "bench"}
+    whole = cvtmesh.call("--help", "all").stdout.decode()
+    assert whole.startswith(text)
+    for command in COMMANDS:
+        assert cvtmesh.call(command, "--help", "all").stdout.decode() in whole
     version = cvtmesh.call("--version").stdout.decode()
     assert re.fullmatch(r"cvtmesh \d+\.\d+\.\d+\n", version)
+    assert cvtmesh.call("-V").stdout.decode() == version
     for command in COMMANDS:
         assert cvtmesh.call(command, "--version").stdout.decode() == version
+        assert cvtmesh.call(command, "-V").stdout.decode() == version
 
 
 @every_command
@@ -77,31 +110,6 @@ def test_manual_names_no_other_option():
     known |= {"no-fINAME"}  # as the manual spells --no-NAME
     named = set(re.findall(r"--([\w-]+)", re.sub(r"f[PRBI](?=--)", "", manual())))
     assert named - known == set()
-
-
-def complete(script, *words):
-    quoted = " ".join(f"'{word}'" for word in words)
-    text = (f"{script}\nCOMP_WORDS=({quoted})\nCOMP_CWORD={len(words) - 1}\n_cvtmesh\n"
-            "printf '%s\\n' \"${COMPREPLY[@]}\"")
-    done = subprocess.run(["bash", "-c", text], stdout=subprocess.PIPE, check=True, text=True)
-    return done.stdout.split()
-
-
-def test_completion(cvtmesh):
-    script = cvtmesh.call("completion", "bash").stdout.decode()
-    assert set(COMMANDS) <= set(complete(script, "cvtmesh", ""))
-    assert complete(script, "cvtmesh", "vo") == ["voronoi"]
-    for command in COMMANDS:
-        rows = options(command)
-        assert complete(script, "cvtmesh", command, "--") == ["--" + row.name for row in rows]
-        for row in rows:
-            if row.choices:
-                assert complete(script, "cvtmesh", command, "--" + row.name, "") == row.choices
-    assert complete(script, "cvtmesh", "run", "--method", "l") == ["lloyd", "lbfgsb"]
-    assert complete(script, "cvtmesh", "completion", "") == ["bash"]
-    for wrong in (["tcsh"], []):
-        done = cvtmesh.call("completion", *wrong, code=2)
-        assert (done.stdout, done.stderr.count(b"\n")) == (b"", 1)
 
 
 @every_command

@@ -64,3 +64,39 @@ def test_fixed_and_init_counts(cvtmesh):
                     names=["three.csv"])
     cvtmesh.refused("run", CAMERA, "-n", 9, "--init", "three.csv", "-o", "a.obj", code=2,
                     names=["three.csv"])
+
+
+def test_suggestions(cvtmesh):
+    """A wrong word is answered by what was probably meant."""
+    cvtmesh.file("my photo", "")
+    for words, names in (
+        (["rum"], ["'run'"]),
+        (["help", "hclp"], ["'hlcp'"]),
+        (["photo.png"], ["cvtmesh run photo.png -n"]),
+        (["my photo"], ["cvtmesh run 'my photo' -n"]),
+        (["points.csv"], ["cvtmesh stats points.csv"]),
+        (["jobs.jsonl"], ["cvtmesh batch jobs.jsonl"]),
+        (["--invert"], ["cvtmesh COMMAND --invert"]),
+        (["run", CAMERA, "--invret"], ["'--invert'"]),
+        (["run", CAMERA, "--no-invret"], ["'--no-invert'"]),
+        (["run", CAMERA, "--dmain=mask"], ["'--domain'"]),
+        (["run", CAMERA, "--domain-s"], ["--domain-smooth", "--domain-smallest"]),
+        (["mesh", "points.csv", "--points", 5], ["one of run, batch, view"]),
+        (["run", CAMERA, "-n", "5q"], ["5000 or 5k"]),
+        (["run", CAMERA, "-n", 5, "-o", "a.xyz2"], ["'xyz'", "csv", "vtu", "gcode"]),
+        (["run", CAMERA, "-n", 5, "-o", "a"], ["no extension", "csv"]),
+        (["voronoi", "a.csv", "-o", "a.obj"], ["formats: npy png ppm"]),
+    ):
+        cvtmesh.refused(*words, code=2, names=names)
+    # A word that is like no other gets no suggestion.
+    for words in (["zzz"], ["run", CAMERA, "--frobnicate"]):
+        assert b"did you mean" not in cvtmesh.refused(*words, code=2).stderr
+
+
+def test_short_counts(cvtmesh):
+    cvtmesh.file("even.pgm", b"P5 20 20 255\n" + bytes(400))
+    for text, count in (("0.1k", 100), ("1e2", 100), ("0.00005M", 50)):
+        report = cvtmesh.report("run", "even.pgm", "-n", text, "--iterations", 0, "-o", "a.csv")
+        assert report["sites"] == count
+    for bad in ("1.5", "5kk", "k", "0x10", "1e999", "5k "):
+        cvtmesh.refused("run", "even.pgm", "-n", bad, "-o", "a.csv", code=2, names=["--points"])
