@@ -244,7 +244,7 @@ void cli_colours_report(const cli_colours *c, cJSON *report) {
 void cli_colours_print(const cli_colours *c) {
   for (int k = 0; k < c->count; ++k)
     fprintf(stderr,
-            "  %-10s %-16s %lld dots, energy %.4f of the bound; ink %.2f %%, asked %.2f %%\n",
+            "  %-10s %-16s %lld dots, energy %.4f of the reference; ink %.2f %%, asked %.2f %%\n",
             k == 0 ? "pens" : "", c->pens.pen[k].name, (long long)(c->start[k + 1] - c->start[k]),
             c->solved.ratio[k], 100 * c->figures[k].drawn, 100 * c->figures[k].asked);
   if (!c->is_measured) return;

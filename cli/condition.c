@@ -242,6 +242,9 @@ cvtm_status cli_read_conditioned(cvtm_device *device, const char *path, cli_opti
   if (status == CVTM_OK) status = cli_size_from_apply(options, &image, error);
   if (status == CVTM_OK) {
     cli_choose_tone(&image, options, &settings.tone);
+    status = cli_check_sizes(&image, options, error);
+  }
+  if (status == CVTM_OK) {
     status = set_pipeline(options, &memory, &settings, error);
   }
   if (status == CVTM_OK) status = cvtm_pipeline_run(device, &image, path, &settings, made, error);

@@ -60,13 +60,39 @@ static int side_for(double largest) {
   return largest <= 1 ? 1 : (int)ceil(largest);
 }
 
+cvtm_status cli_check_sizes(const cvtm_image *image, const cli_options *options,
+                            cvtm_error *error) {
+  const int counts = options->command == CLI_RUN && options->points == 0 && options->init == NULL;
+  if (!counts || image->is_data || options->density_from != CVTM_DENSITY_FROM_SIZE) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_INPUT,
+                   "%s: the values of a picture, 0 to 1, are no sizes in pixels: give --points, or "
+                   "sizes as data (npy, pfm, float tiff)",
+                   options->input);
+}
+
+/* The sides that --width, --height or else --like give; 0: none. */
+static cvtm_status given_sides(const cli_options *options, int64_t side[2], cvtm_error *error) {
+  side[0] = options->width;
+  side[1] = options->height;
+  if (options->like == NULL || (side[0] > 0 && side[1] > 0)) return CVTM_OK;
+  cvtm_image image = {0};
+  const cvtm_status status = cvtm_image_read(options->like, &image, error);
+  if (status == CVTM_OK && side[0] == 0) side[0] = image.width;
+  if (status == CVTM_OK && side[1] == 0) side[1] = image.height;
+  cvtm_image_free(&image);
+  return status;
+}
+
 cvtm_status cli_domain_of_points(const cli_options *options, const char *path, const double *points,
                                  int64_t count, cvtm_domain *domain, cvtm_error *error) {
   double largest[2] = {0, 0};
+  int64_t side[2];
+  const cvtm_status status = given_sides(options, side, error);
+  if (status != CVTM_OK) return status;
   for (int64_t i = 0; i < 2 * count; ++i)
     if (points[i] > largest[i % 2]) largest[i % 2] = points[i];
-  domain->width = options->width > 0 ? (int)options->width : side_for(largest[0]);
-  domain->height = options->height > 0 ? (int)options->height : side_for(largest[1]);
+  domain->width = side[0] > 0 ? (int)side[0] : side_for(largest[0]);
+  domain->height = side[1] > 0 ? (int)side[1] : side_for(largest[1]);
   domain->periodic = options->periodic;
   if (domain->width > 0 && domain->height > 0) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_INPUT,

@@ -19,8 +19,12 @@ cvtm_status cli_read_density_and_tone(const char *path, cli_options *options, fl
 /* The tone options for an image. An automatic density_from becomes the chosen one. */
 void cli_choose_tone(const cvtm_image *image, cli_options *options, cvtm_density_options *tone);
 
-/* The domain of --width and --height. A side that is not given is the smallest integer that holds
- * the points. */
+/* Fails if --density-from size shall give the number of sites of a picture, whose values, 0 to 1,
+ * are no sizes in pixels. */
+cvtm_status cli_check_sizes(const cvtm_image *image, const cli_options *options, cvtm_error *error);
+
+/* The domain of --width and --height, or else of --like. A side that none of them gives is the
+ * smallest integer that holds the points. */
 cvtm_status cli_domain_of_points(const cli_options *options, const char *path, const double *points,
                                  int64_t count, cvtm_domain *domain, cvtm_error *error);
 

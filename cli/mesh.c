@@ -24,6 +24,7 @@ typedef struct meshing {
   cvtm_quality quality;
   cvtm_second_order second; /* of --element-order 2; else empty */
   cli_point_order order;
+  int is_guessed; /* the domain */
   double seconds;
 } meshing;
 
@@ -52,6 +53,11 @@ static void print_mesh_summary(const meshing *m) {
   if (all->triangles > 0)
     fprintf(stderr, "  smallest angle %.3g degrees, mean %.1f; mean Q %.4f\n", all->min_angle,
             all->mean_min_angle, all->mean_q);
+  if (m->is_guessed)
+    fprintf(stderr,
+            "  domain %d x %d pixels, the smallest that holds the points; --like PICTURE takes a "
+            "picture's\n",
+            m->domain.width, m->domain.height);
   cli_order_print_summary(&m->order);
   cli_world_print(&m->options, m->domain, stderr);
   if (m->mesh.coincident_count > 0)
@@ -85,6 +91,7 @@ static int perform_mesh(meshing *m) {
   if (status == CVTM_OK)
     status = cli_domain_of_points(options, options->input, m->points, m->count, &m->domain, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
+  m->is_guessed = options->like == NULL && (options->width == 0 || options->height == 0);
   options->width = m->domain.width;
   options->height = m->domain.height;
   status = cli_world_set(options, NULL, options->input, m->domain.height, &error);

@@ -360,6 +360,8 @@ const cli_option_row cli_option_rows[] = {
    "of the domain; 0: from the points"},
   {"height", 0, VORONOI | MESH | STATS | VIEW, INTEGER(height, "H", 0, CVTM_MAX_SIDE),
    "of the domain; 0: from the points"},
+  {"like", 0, VORONOI | MESH | STATS | VIEW, TEXT(like, "IMAGE"),
+   "the domain is that of this picture", CLI_READS},
   {"nx", 0, MINIMIZE, INTEGER(minimize.nx, "N", 1, 1e15), "interior nodes across [200; gl2: 100]"},
   {"ny", 0, MINIMIZE, INTEGER(minimize.ny, "N", 1, 1e15), "interior nodes up [200; gl2: 100]"},
   {"n", 0, MINIMIZE, INTEGER(minimize.n, "N", 1, 1e15), "variables of gl1 [40000]"},

@@ -137,6 +137,7 @@ typedef struct cli_options {
   } segment;
 
   int64_t width, height; /* 0: not given */
+  const char *like;      /* a picture of the same size; NULL: none */
   int check, json;
   struct {
     const char *labels; /* to start from; NULL: none */

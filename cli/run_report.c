@@ -45,7 +45,8 @@ static cJSON *make_run_report(const cli_run_job *r) {
   cli_json_integer(report, "transferred_sites", r->result.transfers);
   cli_json_text(report, "stop_reason", r->stop_reason);
   cli_json_real(report, "energy", r->energy);
-  cli_json_real(report, "energy_bound", r->bound);
+  cli_json_real(report, "energy_reference", r->bound);
+  cli_json_real(report, "energy_bound", r->bound); /* the older name */
   cli_json_real(report, "energy_ratio", r->energy / r->bound);
   if (r->options.equal_mass.on)
     cli_equal_mass_report(&r->equal, report);
@@ -152,7 +153,8 @@ void cli_run_print_summary(const cli_run_job *r) {
           r->domain.height, (long long)r->count, cvtm_device_name(r->device),
           cvtm_device_description(r->device));
   cli_dot_count_print(&r->dots, stderr);
-  fprintf(stderr, "  energy     %.6f of the bound; sites within %.2g px of their centroids\n",
+  fprintf(stderr,
+          "  energy     %.6f of the hexagonal reference; sites within %.2g px of their centroids\n",
           r->energy / r->bound, r->result.gradient_norm);
   fprintf(stderr, "  stopped    after %lld iterations, %lld evaluations: %s\n",
           (long long)r->result.iterations, (long long)r->result.evaluations, stop_text(r));

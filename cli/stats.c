@@ -211,7 +211,8 @@ static int print_json(const stats *s) {
   if (s->density != NULL) {
     cli_json_device(report, s->device);
     cli_json_real(report, "energy", s->energy);
-    cli_json_real(report, "energy_bound", s->bound);
+    cli_json_real(report, "energy_reference", s->bound);
+    cli_json_real(report, "energy_bound", s->bound); /* the older name */
     cli_json_real(report, "energy_ratio", s->energy / s->bound);
   }
   cli_json_integer(report, "coincident_sites", s->mesh.coincident_count);

@@ -97,11 +97,23 @@ static cvtm_status copy_labels(diagram *d, const arrays *a) {
                               (size_t)pixels(d->domain) * sizeof(int32_t));
 }
 
-/* Reads the labels of --labels-from. */
+/* Reads the labels of --labels-from, whose size is that of the domain where nothing else says it.
+ */
 static cvtm_status read_start(diagram *d, cvtm_error *error) {
   const char *path = d->options.warm.labels;
+  if (path == NULL) return CVTM_OK;
   const cvtm_status status = cvtm_npy_read(path, &d->start, error);
-  if (status != CVTM_OK) return status;
+  if (status != CVTM_OK || d->start.dimensions != 2 || d->options.like != NULL) return status;
+  if (d->options.width == 0 && d->start.shape[1] <= CVTM_MAX_SIDE)
+    d->options.width = d->start.shape[1];
+  if (d->options.height == 0 && d->start.shape[0] <= CVTM_MAX_SIDE)
+    d->options.height = d->start.shape[0];
+  return CVTM_OK;
+}
+
+static cvtm_status check_start(const diagram *d, cvtm_error *error) {
+  const char *path = d->options.warm.labels;
+  if (path == NULL) return CVTM_OK;
   if (d->start.dimensions != 2 || d->start.shape[0] != d->domain.height ||
       d->start.shape[1] != d->domain.width || d->start.kind != 'i' ||
       d->start.item != sizeof(int32_t))
@@ -188,6 +200,11 @@ static void print_voronoi_summary(const diagram *d) {
             (long long)pixels(d->domain), 100 * wrong_share(d), d->check_seconds);
 }
 
+/* A file of points does not say how large its picture was. */
+static int has_domain(const cli_options *o) {
+  return o->like != NULL || (o->width > 0 && o->height > 0);
+}
+
 static int perform_voronoi(diagram *d) {
   if (d->options.output.count == 0 && d->options.report == NULL && !d->options.check)
     return cli_usage_error(CLI_VORONOI, "--output is missing");
@@ -195,14 +212,19 @@ static int perform_voronoi(diagram *d) {
     return cli_usage_error(CLI_VORONOI, "--labels-from has passes of its own: no --method");
   if (!d->options.warm.labels && cli_option_given(&d->options, "first-step"))
     return cli_usage_error(CLI_VORONOI, "--first-step goes with --labels-from");
+  if (!d->options.warm.labels && !has_domain(&d->options))
+    return cli_usage_error(CLI_VORONOI,
+                           "the size of the diagram is missing: --like PICTURE, or --width and "
+                           "--height");
   int code = cli_outputs_check(&d->options);
   if (code != CLI_EXIT_OK) return code;
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status = cvtm_points_read(d->options.input, &d->points, &d->count, &error);
+  if (status == CVTM_OK) status = read_start(d, &error);
   if (status == CVTM_OK)
     status = cli_domain_of_points(&d->options, d->options.input, d->points, d->count, &d->domain,
                                   &error);
-  if (status == CVTM_OK && d->options.warm.labels) status = read_start(d, &error);
+  if (status == CVTM_OK) status = check_start(d, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   d->options.width = d->domain.width;
   d->options.height = d->domain.height;

@@ -12,7 +12,7 @@ import _core  # noqa: E402
 COMMANDS = {
     "run": {"points"},
     "mesh": {"output"},
-    "voronoi": {"method", "width", "height", "output", "format", "report", "check"},
+    "voronoi": {"method", "width", "height", "like", "output", "format", "report", "check"},
     "density": {"output", "format", "report"},
     "segment": {"output", "format", "report"},
     "minimize": set("nx ny n atoms dim param bounds output format report history".split()),

@@ -135,7 +135,7 @@ class Tessellation(Mesh):
         return (
             f'<img src="data:image/png;base64,{picture}" style="max-width:480px">'
             f"<p>{len(self.points)} points, {len(self.triangles)} triangles, "
-            f"energy {self.energy_ratio:.6f} of the bound</p>"
+            f"energy {self.energy_ratio:.6f} of the hexagonal reference</p>"
         )
 
     def __repr__(self) -> str:

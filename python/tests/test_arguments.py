@@ -26,7 +26,7 @@ FILES = {"output", "format", "report"}
 PROBLEM = {
     "density": FILES,
     "segment": FILES,
-    "voronoi": FILES | {"width", "height", "check"},
+    "voronoi": FILES | {"width", "height", "like", "check"},
     "minimize": FILES | set("nx ny n atoms dim param bounds history".split()),
     "lcp": FILES | set("problem size steps matrix rhs lower upper storage".split()),
     "hlcp": set("example problem size mu nu eccentricity supply matrix_a matrix_b rhs".split())

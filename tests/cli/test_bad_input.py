@@ -70,10 +70,11 @@ def test_point_files(cvtmesh):
     for name in ("nan.csv", "words.csv", "empty.csv", "absent.csv"):
         cvtmesh.refused("mesh", name, "-o", "out.obj", code=3, names=[name])
         cvtmesh.refused("run", CAMERA, "--init", name, "-o", "out.obj", code=3, names=[name])
-        cvtmesh.refused("voronoi", name, "-o", "out.npy", code=3, names=[name])
+        cvtmesh.refused("voronoi", name, "-o", "out.npy", "--width", 9, "--height", 9, code=3,
+                        names=[name])
     cvtmesh.refused("mesh", "shape.npy", "-o", "out.obj", code=3, names=["shape.npy"])
     cvtmesh.file("far.csv", "x,y\n1e9,2\n")
-    cvtmesh.refused("voronoi", "far.csv", "-o", "out.npy", code=3, names=["far.csv"])
+    cvtmesh.refused("mesh", "far.csv", "-o", "out.obj", code=3, names=["far.csv"])
     cvtmesh.file("outside.csv", "x,y\n1,2\n600,2\n")
     cvtmesh.refused("run", CAMERA, "-n", 9, "--fixed", "outside.csv", "-o", "out.obj", code=3,
                     names=["outside.csv"])

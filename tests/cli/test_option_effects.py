@@ -253,7 +253,7 @@ SMALL = {
         "grey.pgm", "-n", 40, "--iterations", 8, "--shot", "shot.png", "--size", "64x48", "-o",
         "result.csv"
     ],
-    "voronoi": ["forty.npy", "-o", "result.npy"],
+    "voronoi": ["forty.npy", "--like", "grey.pgm", "-o", "result.npy"],
     "mesh": ["forty.npy", "-o", "result.obj"],
     "density": ["rho.npy", "--grade", 2, "-o", "result.npy"],
     "segment": ["rho.npy", *SEED[1:], "--steps", 3, "-o", "result.npy"],

@@ -71,9 +71,15 @@ def test_schedules_and_warm_start(cvtmesh):
                     names=["--labels-from"])
 
 
-def test_pictures_and_default_domain(cvtmesh):
+def test_pictures_and_their_size(cvtmesh):
     cvtmesh.file("points.csv", "x,y\n3.5,2\n19.25,11.5\n")
-    cvtmesh.call("voronoi", "points.csv", "-o", "a.npy", "-o", "a.png", "-o", "a.ppm")
+    cvtmesh.refused("voronoi", "points.csv", "-o", "a.npy", code=2, names=["--like"])
+    cvtmesh.refused("voronoi", "points.csv", "-o", "a.npy", "--width", 20, code=2, names=["--like"])
+    cvtmesh.file("even.pgm", b"P5 20 12 255\n" + bytes(240))
+    cvtmesh.call("voronoi", "points.csv", "-o", "a.npy", "-o", "a.png", "-o", "a.ppm", "--like",
+                 "even.pgm")
+    cvtmesh.call("voronoi", "points.csv", "-o", "b.npy", "--labels-from", "a.npy")
+    assert np.array_equal(cvtmesh.array("a.npy"), cvtmesh.array("b.npy"))
     labels = cvtmesh.array("a.npy")
     assert labels.shape == (12, 20)
     head = b"P6\n20 12\n255\n"
