@@ -90,12 +90,18 @@ static cvtm_status create_solver(cvtm_cvt *cvt, const cvtm_lbfgsb_options *optio
   return cvtm_lbfgsb_create(cvt->device, 2 * cvt->capacity, options, &cvt->solver);
 }
 
+cvtm_status cvtm_cvt_set_scale(const cvtm_cvt_task *task, int keeps_masses) {
+  cvtm_cvt *cvt = task->cvt;
+  const double n = (double)task->count, root = keeps_masses ? 0 : cvt->root / n;
+  return cvt->updates->scale(cvt->device, cvt->moments, task->count, cvt->mass / n, root,
+                             cvt->scale);
+}
+
 /* Keeps the solver of the last descent, and its bounds too if the number of sites is the same and
  * none is fixed. The variables are scaled by the masses that the cells will have. */
 static cvtm_status prepare_solver(const cvtm_descent *d, const cvtm_lbfgsb_options *options) {
   const cvtm_cvt_task *task = d->task;
   cvtm_cvt *cvt = task->cvt;
-  const double n = (double)task->count, root = d->objective->keeps_masses ? 0 : cvt->root / n;
   cvtm_status status = cvt->solver && cvt->solver_history == options->history
                            ? cvtm_lbfgsb_set_options(cvt->solver, options)
                            : create_solver(cvt, options);
@@ -105,9 +111,7 @@ static cvtm_status prepare_solver(const cvtm_descent *d, const cvtm_lbfgsb_optio
     status = set_bounds(task);
   cvt->solver_fixed = task->fixed;
   cvt->solver_count = status == CVTM_OK ? task->count : 0;
-  if (status == CVTM_OK)
-    status = cvt->updates->scale(cvt->device, cvt->moments, task->count, cvt->mass / n, root,
-                                 cvt->scale);
+  if (status == CVTM_OK) status = cvtm_cvt_set_scale(task, d->objective->keeps_masses);
   return status == CVTM_OK ? cvtm_lbfgsb_set_scaling(cvt->solver, cvt->scale) : status;
 }
 

@@ -1,5 +1,5 @@
-/* Inside cvt and power: descents of the sites in device memory, cvt->sites: some steps of Lloyd's
- * method (lloyd.c), then L-BFGS-B (descent.c). */
+/* Inside cvt, power and bench: descents of the sites in device memory, cvt->sites: some steps of
+ * Lloyd's method (lloyd.c), then L-BFGS-B (descent.c). */
 #ifndef CVTMESH_CVT_DESCENT_H
 #define CVTMESH_CVT_DESCENT_H
 
@@ -19,6 +19,9 @@ cvtm_status cvtm_cvt_prepare(const cvtm_cvt_task *task);
  * of a movable site to its centroid, and the gradient unless that is NULL. All in device memory. */
 cvtm_status cvtm_cvt_enqueue(const cvtm_cvt_task *task, const double *sites, double *value,
                              double *gradient);
+/* Enqueues cvt->scale = the scale of the variables of L-BFGS-B for a descent from the sites of the
+ * last evaluation: by the masses that their cells will have, or that they have (keeps_masses). */
+cvtm_status cvtm_cvt_set_scale(const cvtm_cvt_task *task, int keeps_masses);
 /* Reads the moments of the last evaluation into memory that the caller frees. */
 cvtm_status cvtm_cvt_read_cell_moments(cvtm_cvt *cvt, int64_t count, cvtm_cell_moments **sums);
 /* The same, as masses, centroids and second moments of the sites (host). */
