@@ -36,6 +36,7 @@ static const char *option_against(const cli_options *o) {
       {o->dots == CLI_DOTS_TONE, "--dots tone"},
       {cli_option_given(o, "density-from"), "--density-from"},
       {o->energy != (int)CVTM_CVT_EXACT, "--energy pixel"},
+      {o->preset != (int)CLI_PRESET_NONE, "--preset"},
       {o->view.watch != NULL, "--watch"},
       {o->reseed, "--reseed"},
       {o->floor > 0, "--floor"},

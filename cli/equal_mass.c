@@ -18,6 +18,8 @@ int cli_equal_mass_check(const cli_options *options) {
   }
   if (options->energy != CVTM_CVT_EXACT)
     return cli_usage_error(command, "--equal-mass needs --energy exact");
+  if (options->preset != CLI_PRESET_NONE)
+    return cli_usage_error(command, "--preset is of plain tessellations, not of --equal-mass");
   if (options->domain.kind != 0)
     return cli_usage_error(command, "--equal-mass cannot keep the boundary of a --domain");
   if (options->view.watch != NULL)

@@ -47,6 +47,8 @@ static const cli_choice page_orientations[] = {{"auto", CLI_PAGE_AUTO},
 static const cli_choice coordinate_units[] = {{"pixel", CLI_UNIT_PIXEL},
                                               {"width", CLI_UNIT_WIDTH},
                                               CLI_LENGTH_LIST(LENGTH_UNIT) END_OF_CHOICES};
+static const cli_choice presets[] = {
+    {"none", CLI_PRESET_NONE}, {"paper", CLI_PRESET_PAPER}, END_OF_CHOICES};
 static const cli_choice noise_kinds[] = {
     {"hexagonal", CLI_NOISE_HEXAGONAL}, {"blue", CLI_NOISE_BLUE}, END_OF_CHOICES};
 static const cli_choice cvt_methods[] = {
@@ -225,6 +227,9 @@ const cli_option_row cli_option_rows[] = {
    "curves (vtu, vtk, msh, inp, ele)"},
   {"msh-version", 0, RUN | MESH | VIEW, CHOICE(msh_version, msh_versions), "of Gmsh's format"},
 
+  {"preset", 0, RUN | VIEW | BENCH, CHOICE(preset, presets),
+   "paper: as Fei, Rong, Wang & Wang 2014: random start, pixel energy, jump flooding, L-BFGS-B with\n"
+   "m = 8 and the approximate Cauchy point alone, until the energy does not fall"},
   {"noise", 0, RUN, CHOICE(noise, noise_kinds),
    "sites of a tessellation, nearly hexagonal; or irregular and isotropic blue noise, whose\n"
    "density follows the image's (as with --equal-mass)"},
@@ -232,7 +237,7 @@ const cli_option_row cli_option_rows[] = {
   {"method", 0, VORONOI, CHOICE(voronoi, voronoi_methods), "how the diagram is computed"},
   {"energy", 0, RUN | VIEW, CHOICE(energy, cvt_energies),
    "objective: integrals over polygonal cells, or sums over pixels"},
-  {"voronoi", 0, RUN | VIEW, CHOICE(voronoi, voronoi_methods), "diagram of the pixel energy"},
+  {"voronoi", 0, RUN | VIEW | BENCH, CHOICE(voronoi, voronoi_methods), "diagram of the pixel energy"},
   {"iterations", 0, RUN | VIEW | MINIMIZE | BENCH, INTEGER(iterations, "N", 0, 1e15), "most iterations; 0 keeps the start"},
   {"tolerance", 0, RUN | VIEW | MINIMIZE, REAL(tolerance, "T", 0, 1),
    "stop at this mean relative decrease over 10 iterations; 0: never"},
@@ -386,6 +391,8 @@ const cli_option_row cli_option_rows[] = {
    "put every iteration into the report"},
   {"size-limit", 0, BENCH, INTEGER(size_limit, "N", 0, 1e15),
    "leave out larger sizes, or shrink the problems to this; 0: no limit"},
+
+  {"output", 'o', BENCH, TEXT(figure, "FILE.svg"), "draw the figure", CLI_WRITES},
 
   {"example", 0, HLCP, INTEGER(hlcp.example, "N", 1, 3), "example 1, 2 or 3 of Mezzadri 2020"},
   {"problem", 0, HLCP, CHOICE(hlcp.problem, hlcp_problems), "a journal bearing with cavitation"},

@@ -13,6 +13,7 @@
 enum { CLI_LIST_MAX = 64, CLI_OPTIONS_MAX = 256 };
 
 typedef enum cli_dots { CLI_DOTS_AUTO, CLI_DOTS_EQUAL, CLI_DOTS_MASS, CLI_DOTS_TONE } cli_dots;
+typedef enum cli_preset { CLI_PRESET_NONE, CLI_PRESET_PAPER } cli_preset;
 typedef enum cli_noise { CLI_NOISE_HEXAGONAL, CLI_NOISE_BLUE } cli_noise;
 typedef enum cli_order { CLI_ORDER_NONE, CLI_ORDER_TSP, CLI_ORDER_PLOT } cli_order;
 typedef enum cli_orientation {
@@ -87,7 +88,7 @@ typedef struct cli_options {
     const char *unit;    /* of files; NULL: none */
   } world;
 
-  int noise, method, energy, voronoi, start, periodic, effort, reseed;
+  int preset, noise, method, energy, voronoi, start, periodic, effort, reseed;
   int64_t iterations, seed;
   double tolerance, gradient_tolerance, time_limit;
   const char *init, *fixed;
@@ -151,6 +152,7 @@ typedef struct cli_options {
     int64_t memory, evaluations;
   } minimize;
   int64_t size_limit; /* of bench; 0: none */
+  const char *figure; /* of bench: the file of the picture; NULL: none */
 
   struct {
     int64_t example, size, splits; /* splits 0: chosen for the device */

@@ -8,6 +8,7 @@
 #include "cli/order.h"
 #include "cli/output.h"
 #include "cli/page.h"
+#include "cli/preset.h"
 #include "cli/region_names.h"
 #include "cli/run_job.h"
 #include "cli/size_from.h"
@@ -130,6 +131,7 @@ int cli_run_create(const cli_options *options, cli_run_job **job) {
     return cli_failed(CLI_WORKING, error.status, &error);
   }
   r->options = *options;
+  cli_preset_apply(&r->options);
   cli_noise_choose(&r->options);
   *job = r;
   return CLI_EXIT_OK;

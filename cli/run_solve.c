@@ -1,5 +1,6 @@
 /* The optimisation of `run`, and the evaluation of its result. */
 #include "cli/domain_refine.h"
+#include "cli/preset.h"
 #include "cli/run_job.h"
 
 #include <math.h>
@@ -62,6 +63,7 @@ static cvtm_cvt_options descent_options(cli_run_job *r) {
   settings.start = (cvtm_cvt_start)r->options.start;
   settings.seed = (uint64_t)r->options.seed;
   settings.reseed = r->options.reseed;
+  cli_preset_descent(&r->options, &settings);
   settings.monitor = r->watch != NULL ? cli_watch_monitor : cli_progress_monitor;
   settings.monitor_context = r->watch != NULL ? (void *)r->watch : (void *)&r->progress;
   settings.live = r->watch != NULL;

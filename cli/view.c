@@ -8,6 +8,7 @@
 #include "cli/input.h"
 #include "cli/output.h"
 #include "cli/page.h"
+#include "cli/preset.h"
 #include "cli/progress.h"
 #include "cli/stipples.h"
 #include "cli/view_options.h"
@@ -133,6 +134,7 @@ static void set_up_viewer(view *v) {
   settings->cvt.gradient_tolerance = o->gradient_tolerance;
   settings->cvt.max_seconds = o->time_limit;
   settings->cvt.fixed = v->fixed;
+  cli_preset_descent(o, &settings->cvt);
   settings->device = v->device;
   settings->domain = v->domain;
   settings->density = v->density;
@@ -257,6 +259,7 @@ int cli_view(const cli_options *options) {
   view v;
   memset(&v, 0, sizeof v);
   v.options = *options;
+  cli_preset_apply(&v.options);
   const int code = perform_view(&v);
   free(v.result.sites);
   free(v.script);
