@@ -288,6 +288,7 @@ typedef struct cvt_energy {
   cvtm_device *device;
   cvtm_cvt *cvt;
   int64_t sites;
+  cvtm_voronoi_method voronoi;
   double *mass, *centroid;
 } cvt_energy;
 
@@ -297,7 +298,7 @@ static cvtm_status evaluate_cvt(void *context, const double *x, double *f, doubl
   const cvtm_cvt_moments moments = {.mass = e->mass, .centroid = e->centroid};
   (void)stream;
   const cvtm_status status =
-      cvtm_cvt_evaluate(e->cvt, x, e->sites, CVTM_CVT_PIXEL, CVTM_VORONOI_EXACT, f, &moments);
+      cvtm_cvt_evaluate(e->cvt, x, e->sites, CVTM_CVT_PIXEL, e->voronoi, f, &moments);
   for (int64_t i = 0; i < 2 * e->sites && status == CVTM_OK; ++i)
     g[i] = 2 * e->mass[i / 2] * (x[i] - e->centroid[i]);
   return status;
@@ -324,7 +325,8 @@ static cvtm_status make_energy(cvt_energy *e, int side, double *start) {
 /* cpu: where the optimiser runs, so that device memory is host memory. */
 static cvtm_status study_cvt(cvtm_device *device, cvtm_device *cpu, const cli_options *options,
                              const cvt_row *row, shares *out) {
-  cvt_energy e = {.device = device, .sites = row->sites};
+  cvt_energy e = {
+      .device = device, .sites = row->sites, .voronoi = (cvtm_voronoi_method)options->voronoi};
   study s = {.device = cpu, .evaluate = evaluate_cvt, .context = &e, .n = 2 * row->sites};
   const size_t bytes = (size_t)s.n * sizeof(double);
   double *start = malloc(bytes), *lower = malloc(bytes), *upper = malloc(bytes);

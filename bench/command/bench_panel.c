@@ -125,7 +125,26 @@ static double largest_difference(const double *ours, const double *theirs) {
   return largest;
 }
 
-static cvtm_status print_row(cvtm_device *device, int64_t rows, const cublas *rival) {
+/* Throughput over M. */
+enum { MOST_SIZES = 18 };
+typedef struct speeds {
+  double rows[MOST_SIZES], ours[MOST_SIZES], theirs[MOST_SIZES];
+  int count;
+} speeds;
+
+static cvtm_status draw_speeds(const char *path, const speeds *s, int rival, cvtm_error *error) {
+  const cvtm_chart_curve curves[] = {
+      {.name = "this program", .x = s->rows, .y = s->ours, .count = s->count, .marked = 1},
+      {.name = "cuBLAS", .x = s->rows, .y = s->theirs, .count = s->count, .marked = 1}};
+  const cvtm_chart chart = {"Fei et al., Figure 3: products of an 8 x M and an M x 8 matrix",
+                            {"M", 1},
+                            {"GFLOP/s", 1},
+                            curves,
+                            rival ? 2 : 1};
+  return cvtm_chart_write_svg(path, &chart, error);
+}
+
+static cvtm_status print_row(cvtm_device *device, int64_t rows, const cublas *rival, speeds *s) {
   panels p = {.device = device, .rows = rows};
   double ours = 0, theirs = 0, values[ENTRIES], others[ENTRIES];
   cvtm_status status = make_panels(&p);
@@ -135,6 +154,9 @@ static cvtm_status print_row(cvtm_device *device, int64_t rows, const cublas *ri
   free_panels(&p);
   if (status != CVTM_OK) return status;
   const double work = 2.0 * ENTRIES * (double)rows, bytes = 16.0 * COLUMNS * (double)rows;
+  s->rows[s->count] = (double)rows;
+  s->ours[s->count] = 1e-9 * work / ours;
+  s->theirs[s->count++] = 1e-9 * work / theirs;
   printf("| %lld | %.2f | %.3f | %.1f |", (long long)rows, 1e6 * ours, 1e-9 * work / ours,
          1e-9 * bytes / ours);
   if (rival != NULL)
@@ -147,10 +169,11 @@ static cvtm_status print_row(cvtm_device *device, int64_t rows, const cublas *ri
 }
 
 cvtm_status cli_bench_figure3(cvtm_device *device, const cli_options *options) {
-  static const int64_t sizes[] = {10,     20,     50,     100,     200,     500,
-                                  1000,   2000,   5000,   10000,   20000,   50000,
-                                  100000, 200000, 500000, 1000000, 2000000, 5000000};
+  static const int64_t sizes[MOST_SIZES] = {10,     20,     50,     100,     200,     500,
+                                            1000,   2000,   5000,   10000,   20000,   50000,
+                                            100000, 200000, 500000, 1000000, 2000000, 5000000};
   cublas library;
+  speeds measured = {.count = 0};
   const int rival = open_cublas(device, &library);
   printf(
       "| M | ours, us | GFLOP/s | GB/s | cuBLAS, us | GFLOP/s | ours is faster by | largest "
@@ -159,7 +182,7 @@ cvtm_status cli_bench_figure3(cvtm_device *device, const cli_options *options) {
   cvtm_status status = CVTM_OK;
   for (size_t k = 0; k < sizeof sizes / sizeof sizes[0] && status == CVTM_OK; ++k) {
     if (options->size_limit > 0 && sizes[k] > options->size_limit) break;
-    status = print_row(device, sizes[k], rival ? &library : NULL);
+    status = print_row(device, sizes[k], rival ? &library : NULL, &measured);
   }
   close_cublas(&library);
   printf(
@@ -167,5 +190,7 @@ cvtm_status cli_bench_figure3(cvtm_device *device, const cli_options *options) {
       "own\n"
       "product several times faster from M = 20 on and 16 times beyond M = 5,000.\n");
   if (!rival) printf("cuBLAS is compared on CUDA devices, where its library is found.\n");
+  if (status == CVTM_OK && options->figure != NULL)
+    status = draw_speeds(options->figure, &measured, rival, cvtm_device_error(device));
   return status;
 }

@@ -1,4 +1,4 @@
-/* cvtmesh bench table4: elastic-plastic torsion from 400 to 4,000,000 variables. */
+/* cvtmesh bench table4 and figure9: elastic-plastic torsion from 400 to 4,000,000 variables. */
 #include "base/clock.h"
 #include "bench/command/bench.h"
 #include "cli/cli.h"
@@ -41,7 +41,8 @@ typedef struct outcome {
   double step; /* sum, then mean */
   int64_t iterations;
   double f, evaluation, optimizer; /* milliseconds of one evaluation, of one iteration */
-  int over;
+  int over;                        /* f did not decrease */
+  int at_limit;                    /* ended by a limit of iterations or time */
 } outcome;
 
 static int watch(void *context, const cvtm_lbfgsb_progress *progress) {
@@ -104,6 +105,7 @@ static cvtm_status solve(const torsion *t, const cli_options *options, cvtm_lbfg
   cvtm_lbfgsb_destroy(solver);
   if (status != CVTM_OK) return status;
   const double ms = 1000, run = (double)(result.iterations > 0 ? result.iterations : 1);
+  o->at_limit = !o->over && (result.stop == CVTM_STOP_ITERATIONS || result.stop == CVTM_STOP_TIME);
   o->step /= (double)(o->iterations > 0 ? o->iterations : 1);
   o->evaluation = ms * result.evaluation_seconds / (double)result.evaluations;
   o->optimizer = ms * (result.seconds - result.evaluation_seconds) / run;
@@ -128,26 +130,40 @@ static cvtm_status time_copies(const torsion *t, double *milliseconds) {
   return status;
 }
 
-static cvtm_status print_row(cvtm_device *device, const cli_options *options,
-                             const paper_row *row) {
-  torsion t = {.device = device};
+/* Both ways at one size, and milliseconds of the copies that an iteration would need. */
+typedef struct measured {
   outcome exact, approximate;
-  double copies = 0;
-  cvtm_status status = make_torsion(&t, row->side);
-  if (status == CVTM_OK) status = solve(&t, options, CVTM_LBFGSB_CAUCHY_EXACT, &exact);
-  if (status == CVTM_OK) status = solve(&t, options, CVTM_LBFGSB_CAUCHY_APPROXIMATE, &approximate);
-  if (status == CVTM_OK) status = time_copies(&t, &copies);
+  double copies;
+} measured;
+
+static cvtm_status measure(cvtm_device *device, const cli_options *options, int side, measured *m) {
+  torsion t = {.device = device};
+  cvtm_status status = make_torsion(&t, side);
+  if (status == CVTM_OK) status = solve(&t, options, CVTM_LBFGSB_CAUCHY_EXACT, &m->exact);
+  if (status == CVTM_OK)
+    status = solve(&t, options, CVTM_LBFGSB_CAUCHY_APPROXIMATE, &m->approximate);
+  if (status == CVTM_OK) status = time_copies(&t, &m->copies);
   free_torsion(&t);
-  if (status != CVTM_OK) return status;
-  printf("| %d | %.4f (%.2f) |", row->side * row->side, approximate.evaluation, row->evaluation);
-  printf(" %.2f (%.2f) | %lld (%d) | %.4f (%.2f) |", exact.step, row->exact_step,
-         (long long)exact.iterations, row->exact_iterations, exact.optimizer, row->exact_time);
-  printf(" %.2f (%.2f) | %lld (%d) | %.4f (%.2f) |", approximate.step, row->step,
-         (long long)approximate.iterations, row->iterations, approximate.optimizer, row->time);
-  printf(" 0, else %.4f (%.2f) | %.15g | %.1e (%.1e) |\n", copies, row->copies, approximate.f,
-         approximate.f - exact.f, row->difference);
+  return status;
+}
+
+static const char *mark_of(const outcome *o) { return o->at_limit ? "+" : ""; }
+
+static void print_row(const paper_row *row, const measured *m) {
+  const outcome *exact = &m->exact, *own = &m->approximate;
+  printf("| %d | %.4f (%.2f) |", row->side * row->side, own->evaluation, row->evaluation);
+  printf(" %.2f (%.2f) | %lld%s (%d) | %.4f (%.2f) |", exact->step, row->exact_step,
+         (long long)exact->iterations, mark_of(exact), row->exact_iterations, exact->optimizer,
+         row->exact_time);
+  printf(" %.2f (%.2f) | %lld%s (%d) | %.4f (%.2f) |", own->step, row->step,
+         (long long)own->iterations, mark_of(own), row->iterations, own->optimizer, row->time);
+  printf(" 0, else %.4f (%.2f) | %.15g | %.1e (%.1e) |\n", m->copies, row->copies, own->f,
+         own->f - exact->f, row->difference);
   fflush(stdout);
-  return CVTM_OK;
+}
+
+static int skipped(const cli_options *options, int side) {
+  return options->size_limit > 0 && side * side > options->size_limit;
 }
 
 cvtm_status cli_bench_table4(cvtm_device *device, const cli_options *options) {
@@ -156,14 +172,66 @@ cvtm_status cli_bench_table4(cvtm_device *device, const cli_options *options) {
       "| f "
       "| difference |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
   cvtm_status status = CVTM_OK;
-  for (int k = 0; k < SIZES && status == CVTM_OK; ++k) {
-    if (options->size_limit > 0 && rows[k].side * rows[k].side > options->size_limit) break;
-    status = print_row(device, options, &rows[k]);
+  for (int k = 0; k < SIZES && !skipped(options, rows[k].side); ++k) {
+    measured m;
+    status = measure(device, options, rows[k].side, &m);
+    if (status != CVTM_OK) return status;
+    print_row(&rows[k], &m);
   }
   printf(
       "\nMilliseconds, of an evaluation and of the optimiser in an iteration; in brackets the\n"
       "paper's: t* on its CPU, t^c on its GTX 580, evaluations on its CPU. I/O: nothing crosses "
       "the\n"
-      "bus here; else: what copying x and the gradient would take.\n");
+      "bus here; else: what copying x and the gradient would take. +: stopped at the limit of\n"
+      "iterations or time; the others went on until f did not decrease, as the paper's.\n");
   return status;
+}
+
+/* --- Figure 9 --------------------------------------------------------------------------- */
+
+enum { CURVES = 4 };
+typedef struct figure {
+  double size[SIZES], time[CURVES][SIZES];
+  int count;
+} figure;
+
+static cvtm_status draw_times(const char *path, const figure *f, cvtm_error *error) {
+  static const char *const names[CURVES] = {"exact Cauchy point", "approximate Cauchy point",
+                                            "paper: CPU, exact", "paper: GTX 580"};
+  cvtm_chart_curve curves[CURVES];
+  for (int c = 0; c < CURVES; ++c)
+    curves[c] = (cvtm_chart_curve){.name = names[c],
+                                   .x = f->size,
+                                   .y = f->time[c],
+                                   .count = f->count,
+                                   .dashed = c > 1,
+                                   .marked = 1};
+  const cvtm_chart chart = {"Fei et al., Figure 9: L-BFGS-B in an iteration of torsion",
+                            {"variables", 1},
+                            {"milliseconds", 1},
+                            curves,
+                            CURVES};
+  return cvtm_chart_write_svg(path, &chart, error);
+}
+
+cvtm_status cli_bench_figure9(cvtm_device *device, const cli_options *options) {
+  figure f = {.count = 0};
+  printf(
+      "| size | exact Cauchy point | approximate | paper: CPU | paper: GTX 580 |\n"
+      "|---|---|---|---|---|\n");
+  for (int k = 0; k < SIZES && !skipped(options, rows[k].side); ++k) {
+    measured m;
+    const cvtm_status status = measure(device, options, rows[k].side, &m);
+    if (status != CVTM_OK) return status;
+    const double time[CURVES] = {m.exact.optimizer, m.approximate.optimizer, rows[k].exact_time,
+                                 rows[k].time};
+    for (int c = 0; c < CURVES; ++c) f.time[c][k] = time[c];
+    f.size[f.count++] = rows[k].side * rows[k].side;
+    printf("| %d | %.4f | %.4f | %.2f | %.2f |\n", rows[k].side * rows[k].side, time[0], time[1],
+           time[2], time[3]);
+    fflush(stdout);
+  }
+  printf("\nMilliseconds of L-BFGS-B in an iteration.\n");
+  return options->figure != NULL ? draw_times(options->figure, &f, cvtm_device_error(device))
+                                 : CVTM_OK;
 }

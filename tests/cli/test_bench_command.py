@@ -1,13 +1,104 @@
-"""cvtmesh bench: tables in Markdown, small."""
+"""cvtmesh bench: tables in Markdown and figures, small."""
+
+import math
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def cells(text):
+    """The rows of the table below its head, as lists of cells."""
+    rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
+    assert len(rows) > 2
+    assert len({len(row) for row in rows}) == 1, rows
+    return [[cell.strip() for cell in row] for row in rows[2:]]
+
+
+def table(cvtmesh, *words):
+    return cells(cvtmesh.call("bench", *words).stdout.decode())
 
 
 def test_tables(cvtmesh):
     for name, limit in (("table1", 64), ("table2", 500), ("table3", 200), ("table4", 1600),
-                        ("figure3", 100), ("figure7", 50), ("figure8", 500)):
-        done = cvtmesh.call("bench", name, "--size-limit", limit, "--iterations", 20)
-        rows = [line for line in done.stdout.decode().splitlines() if line.startswith("|")]
-        assert len(rows) > 3
-        assert len({row.count("|") for row in rows}) == 1, rows
+                        ("figure3", 100), ("figure6", 500), ("figure7", 50), ("figure8", 500),
+                        ("figure9", 1600)):
+        assert len(table(cvtmesh, name, "--size-limit", limit, "--iterations", 20)) > 1
+
+
+@pytest.mark.parametrize("more", [(), ("--preset", "paper")])
+def test_both_legs_agree(cvtmesh, more):
+    """With the CPU as the device the optimiser beside it and the one on it take the same steps:
+    start, bounds, scaling and limits are the same."""
+    rows = table(cvtmesh, "figure7", "--size-limit", 40, "--iterations", 25, *more)
+    energies = [float(row[1]) for row in rows]
+    assert len(rows) > 12 and energies == sorted(energies, reverse=True)
+    assert all(float(row[3]) == 0 for row in rows)
+    assert energies[-1] < 0.7 * energies[0]
+
+
+def test_both_legs_agree_on_a_gpu(cvtmesh):
+    """The sums of a GPU are rounded elsewhere; the first steps are those of the CPU all the same."""
+    done = cvtmesh.call("bench", "figure7", "--size-limit", 400, "--iterations", 10, "--device",
+                        "cuda", code=(0, 5))
+    if done.returncode == 5:
+        pytest.skip("no CUDA device")
+    rows = cells(done.stdout.decode())
+    assert len(rows) > 9 and all(abs(float(row[3])) < 1e-9 for row in rows)
+
+
+def test_runs_end_or_say_that_a_limit_ended_them(cvtmesh):
+    for name, size in (("table2", 200), ("table4", 1600)):
+        whole = table(cvtmesh, name, "--size-limit", size)
+        short = table(cvtmesh, name, "--size-limit", size, "--iterations", 9)
+        assert not any("+ (" in cell for row in whole for cell in row)
+        assert sum("9+ (" in cell for cell in short[0]) == 2
+
+
+def test_jump_flooding_by_name(cvtmesh):
+    """With many sites in a pixel jump flooding misses some, so another sum is minimised."""
+    words = ("table3", "--size-limit", 200, "--iterations", 30)
+    exact, preset = table(cvtmesh, *words), table(cvtmesh, *words, "--preset", "paper")
+    assert preset == table(cvtmesh, *words, "--voronoi", "jfa")
+    assert len(exact) == len(preset)
+    assert preset != table(cvtmesh, *words, "--preset", "paper", "--voronoi", "exact") == exact
+
+
+def test_figures_are_drawn(cvtmesh):
+    """The curves of the picture have the values of the table."""
+    rows = table(cvtmesh, "figure7", "--size-limit", 40, "--iterations", 9, "-o", "f.svg")
+    root = ElementTree.fromstring(cvtmesh.read("f.svg"))
+    curves = [path.get("d") for path in root.iter(SVG + "path") if path.get("fill") == "none"]
+    assert len(curves) == 2
+    for column, curve in enumerate(curves, 1):
+        points = [tuple(map(float, p)) for p in re.findall(r"[ML]([\d.]+) ([\d.]+)", curve)][:10]
+        energies = [float(row[column]) for row in rows]
+        lift = (points[0][1] - points[9][1]) / (energies[0] - energies[9])
+        for k, (x, y) in enumerate(points):
+            assert y == pytest.approx(points[0][1] + lift * (energies[k] - energies[0]), abs=0.02)
+            assert x == pytest.approx(points[0][0] + k * (points[1][0] - points[0][0]), abs=0.1)
+    titles = [text.text for text in root.iter(SVG + "text")]
+    assert "iteration" in titles and "0" in titles and "-0" not in titles
+
+
+def test_figures_with_logarithmic_axes(cvtmesh):
+    rows = table(cvtmesh, "figure9", "--size-limit", 3600, "--iterations", 9, "-o", "f.svg")
+    root = ElementTree.fromstring(cvtmesh.read("f.svg"))
+    dots = [(float(c.get("cx")), float(c.get("cy"))) for c in root.iter(SVG + "circle")]
+    assert len(dots) == 4 * len(rows)
+    paper = dots[2 * len(rows):3 * len(rows)]
+    for axis, column in ((0, 0), (1, 3)):
+        logs = [math.log(float(row[column])) for row in rows]
+        each = (paper[1][axis] - paper[0][axis]) / (logs[1] - logs[0])
+        assert paper[2][axis] == pytest.approx(paper[0][axis] + each * (logs[2] - logs[0]), abs=0.1)
+
+
+def test_refused_figures(cvtmesh):
+    cvtmesh.refused("bench", "table1", "-o", "t.svg", code=2, names=["table1"])
+    cvtmesh.refused("bench", "figure3", "-o", "f.png", code=2, names=["f.png"])
+    assert cvtmesh.names() == []
 
 
 def test_unknown(cvtmesh):
