@@ -103,7 +103,7 @@ static void print_table2_row(const paper_row *row, const ways *w) {
 
 static const char *voronoi_name(const cli_options *options) {
   static const char *const names[] = {
-#define NAME_OF(code, name) [code] = name,
+#define NAME_OF(code, name) [(code)] = (name),
       CVTM_VORONOI_LIST(NAME_OF)
 #undef NAME_OF
   };
