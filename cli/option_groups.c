@@ -15,7 +15,7 @@ static const cli_option_group groups[] = {
      "eccentricity supply size-limit"},
     {"solver", "Solver", RESEARCH, "method iterations tolerance time-limit",
      "evaluations gradient-tolerance memory precision cauchy history storage nested omega splits "
-     "alpha beta gamma rule split weights suggest start"},
+     "alpha beta gamma rule split weights suggest start preset voronoi"},
     {"window", "Window", VIEW, "layers shot record script",
      "colour dark size paused frames save pinned"},
     {"basic", "Basic", CLI_EVERY_COMMAND,
@@ -37,7 +37,7 @@ static const cli_option_group groups[] = {
      "initial sigma k epsilon seed-value tau steps"},
     {"solver", "Solver", CLI_EVERY_COMMAND, "effort time-limit seed periodic method",
      "energy voronoi iterations tolerance gradient-tolerance mass-tolerance "
-     "weights-out start reseed init fixed watch every dark size"},
+     "weights-out start reseed init fixed watch every dark size preset"},
     {"general", "General", CLI_EVERY_COMMAND, "device quiet help",
      "threads config verbose version"},
     {"other", "Other", CLI_EVERY_COMMAND, "", ""},

@@ -3,6 +3,7 @@
 #include "base/table_select.h"
 #include "base/clock.h"
 #include "density/field_kernels.h"
+#include "density/segment_stored.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,8 +15,10 @@ struct cvtm_segment {
   const cvtm_field_table *table;
   cvtm_segment_options options;
   cvtm_level_set set;
-  cvtm_lcp *lcp;
-  double *memory; /* device memory of everything below and of the set */
+  cvtm_lcp *lcp;                /* NULL: a solver for a stored matrix is made in every step */
+  cvtm_lcp_options lcp_options; /* of that */
+  double residual[2];           /* of the step's LCP, at the start and now */
+  double *memory;               /* device memory of everything below and of the set */
   double *lower, *upper;
 };
 
@@ -87,6 +90,14 @@ static cvtm_status allocate(cvtm_segment *s) {
   return CVTM_OK;
 }
 
+/* A cvtm_lcp_monitor. */
+static int watch_residual(void *context, const cvtm_lcp_progress *progress) {
+  cvtm_segment *s = context;
+  if (progress->iteration == 0) s->residual[0] = progress->natural_residual;
+  s->residual[1] = progress->natural_residual;
+  return 0;
+}
+
 cvtm_status cvtm_segment_create(cvtm_device *device, int width, int height,
                                 const cvtm_segment_options *options, cvtm_segment **segment) {
   cvtm_error *error = cvtm_device_error(device);
@@ -106,11 +117,16 @@ cvtm_status cvtm_segment_create(cvtm_device *device, int width, int height,
   s->set.epsilon = options->epsilon;
   s->set.k = options->k;
   s->set.tau = options->tau;
-  cvtm_lcp_options lcp_options;
-  cvtm_lcp_defaults(&lcp_options);
-  lcp_options.tolerance = options->step_tolerance;
-  lcp_options.nested = 0; /* every step starts from the one before */
-  status = cvtm_lcp_create_grid(device, width, height, &lcp_options, &s->lcp);
+  cvtm_lcp_defaults(&s->lcp_options);
+  s->lcp_options.method = options->method;
+  s->lcp_options.tolerance = options->step_tolerance;
+  s->lcp_options.nested = 0; /* every step starts from the one before */
+  if (options->method == CVTM_LCP_AUTO) {
+    status = cvtm_lcp_create_grid(device, width, height, &s->lcp_options, &s->lcp);
+  } else {
+    s->lcp_options.monitor = watch_residual;
+    s->lcp_options.monitor_context = s;
+  }
   if (status == CVTM_OK) status = allocate(s);
   if (status == CVTM_OK)
     *segment = s;
@@ -174,22 +190,26 @@ static cvtm_status refresh_operators(cvtm_segment *s, int64_t step) {
                               .diagonal = s->set.diagonal,
                               .horizontal = s->set.horizontal,
                               .vertical = s->set.vertical};
-  return step % REFRESH == 0 ? cvtm_lcp_set_grid(s->lcp, &grid) : CVTM_OK;
+  return s->lcp != NULL && step % REFRESH == 0 ? cvtm_lcp_set_grid(s->lcp, &grid) : CVTM_OK;
 }
 
 static cvtm_status step(cvtm_segment *s, int has_lower, int has_upper,
-                        cvtm_segment_progress *progress, int *solved) {
+                        cvtm_segment_progress *progress, double *setup_seconds) {
+  const double *lower = has_lower ? s->lower : NULL, *upper = has_upper ? s->upper : NULL;
   cvtm_lcp_result result;
   cvtm_status status = refresh_operators(s, progress->step);
   double *const last = s->set.u;
   s->set.u = s->set.next;
   s->set.next = last;
-  if (status == CVTM_OK) {
-    status = cvtm_lcp_solve(s->lcp, s->set.right, has_lower ? s->lower : NULL,
-                            has_upper ? s->upper : NULL, s->set.u, 1, &result);
-  }
+  if (status == CVTM_OK && s->lcp != NULL)
+    status = cvtm_lcp_solve(s->lcp, s->set.right, lower, upper, s->set.u, 1, &result);
+  else if (status == CVTM_OK)
+    status = cvtm_segment_solve_stored(s->device, &s->set, &s->lcp_options, lower, upper, s->set.u,
+                                       &result);
   if (status != CVTM_OK) return status;
-  *solved = result.stop == CVTM_LCP_CONVERGED || result.stop == CVTM_LCP_ROUNDING;
+  progress->stalled = result.stop != CVTM_LCP_CONVERGED && result.stop != CVTM_LCP_ROUNDING;
+  progress->fall = s->lcp == NULL ? s->residual[1] / s->residual[0] : 0;
+  *setup_seconds += s->lcp != NULL ? 0 : result.setup_seconds;
   ++progress->step;
   progress->cycles = result.iterations;
   return advance(s, progress);
@@ -206,13 +226,16 @@ static cvtm_status iterate(cvtm_segment *s, int has_lower, int has_upper,
   if (status != CVTM_OK) return status;
   result->stop = monitor_stops(s, &progress) ? CVTM_SEGMENT_INTERRUPTED : CVTM_SEGMENT_STEPS;
   while (result->stop == CVTM_SEGMENT_STEPS && progress.step < s->options.max_steps) {
-    int solved = 0;
-    status = step(s, has_lower, has_upper, &progress, &solved);
+    status = step(s, has_lower, has_upper, &progress, &result->setup_seconds);
     if (status != CVTM_OK) return status;
     result->cycles += progress.cycles;
+    if (progress.stalled && result->stalled++ == 0) {
+      result->first_stalled = progress.step;
+      result->first_fall = progress.fall;
+    }
     if (monitor_stops(s, &progress)) result->stop = CVTM_SEGMENT_INTERRUPTED;
     if (progress.change < s->options.tolerance) result->stop = CVTM_SEGMENT_CONVERGED;
-    if (!solved) result->stop = CVTM_SEGMENT_STEP_FAILED;
+    if (progress.stalled && !s->options.go_on) result->stop = CVTM_SEGMENT_STEP_FAILED;
   }
   result->steps = progress.step;
   result->change = progress.change;
