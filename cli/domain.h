@@ -29,7 +29,8 @@ typedef struct cli_domain {
   cvtm_cvt_slides slides; /* of --boundary sliding */
   int64_t dropped;        /* sites that the mesh leaves out */
   cli_area_caps caps;
-  int refined; /* nonzero: by cli_domain_refine */
+  double deadline; /* of the refinement, by cvtm_clock; 0: none */
+  int refined;     /* nonzero: by cli_domain_refine */
   cvtm_refine_options refine;
   cvtm_refine_figures refinement;
   double deviation;           /* of the boundary from the contour, before it was refined */

@@ -6,14 +6,15 @@
 
 static void choose(const cli_options *options, cvtm_domain image, const cli_domain *domain,
                    cvtm_refine_options *refine) {
-  cli_refine_choose(options, &domain->caps, refine);
+  cli_refine_choose(options, &domain->caps, &domain->deadline, refine);
+  refine->headroom = 0; /* sites have places of less energy */
   if (options->periodic) refine->kept_sides = image;
 }
 
 /* The best of some bounds that all triangles reach, if none was asked for: 30, 28 or 26 degrees. */
 static int may_ask_less(const cli_options *options, const cvtm_refine_options *refine,
                         const cvtm_refine_figures *figures) {
-  return !cli_option_given(options, "min-angle") && figures->below_free > 0 &&
+  return !cli_option_given(options, "min-angle") && figures->below_free > 0 && !figures->stopped &&
          refine->min_angle > 26;
 }
 

@@ -6,6 +6,7 @@
 #include "cli/input.h"
 #include "cli/output.h"
 #include "cli/page.h"
+#include "cli/progress.h"
 #include "cli/refine.h"
 #include "cli/report.h"
 #include "cli/world.h"
@@ -32,7 +33,7 @@ typedef struct outline {
   cvtm_regions regions;
   cvtm_second_order second; /* of --element-order 2; else empty */
   cvtm_quality quality;
-  double seconds;
+  double seconds, deadline; /* deadline: 0, or when the refinement has to end */
 } outline;
 
 int cli_outline_wanted(const cli_options *options) {
@@ -152,13 +153,15 @@ static int perform_outline(outline *o) {
   if (code == CLI_EXIT_OK) code = cli_page_check(options);
   if (code == CLI_EXIT_OK) code = cli_outputs_check(options);
   if (code != CLI_EXIT_OK) return code;
-  cli_refine_choose(options, &o->caps, &o->refine);
+  cli_refine_choose(options, &o->caps, &o->deadline, &o->refine);
   cvtm_status status = read_outline(o, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   options->width = o->domain.width;
   options->height = o->domain.height;
   status = cli_world_set(options, NULL, options->input, o->domain.height, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
+  cli_catch_signals();
+  if (options->time_limit > 0) o->deadline = cvtm_clock() + options->time_limit;
   status = refine_outline(o, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   const cli_scene scene = {.options = options,
@@ -173,6 +176,7 @@ static int perform_outline(outline *o) {
   if (status == CVTM_OK) status = write_outline_report(o, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!options->quiet) print_outline_summary(o);
+  if (cli_interrupted()) return CLI_EXIT_INTERRUPTED;
   return cli_refine_fell_short(&o->figures) ? CLI_EXIT_NOT_CONVERGED : CLI_EXIT_OK;
 }
 

@@ -1,6 +1,8 @@
 #include "cli/refine.h"
 
+#include "base/clock.h"
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "cli/report.h"
 
 #include <math.h>
@@ -50,9 +52,16 @@ static double find_cap(const void *context, int32_t region, double x, double y) 
   return cap;
 }
 
+static int is_over(const void *context) {
+  const double deadline = *(const double *)context;
+  return cli_interrupted() || (deadline > 0 && cvtm_clock() >= deadline);
+}
+
 void cli_refine_choose(const cli_options *options, const cli_area_caps *caps,
-                       cvtm_refine_options *refine) {
+                       const double *deadline, cvtm_refine_options *refine) {
   cvtm_refine_defaults(refine);
+  refine->stop = is_over;
+  refine->stop_context = deadline;
   if (cli_option_given(options, "min-angle")) refine->min_angle = options->refine.min_angle;
   if (caps->count == 0 && isinf(caps->any)) return;
   refine->area = find_cap;
@@ -80,6 +89,8 @@ void cli_refine_report(const cvtm_refine_options *refine, const cvtm_refine_figu
                        double height, cJSON *report) {
   cJSON *entry = cJSON_AddObjectToObject(report, "refinement");
   cli_json_real(entry, "min_angle_asked", refine->min_angle);
+  cli_json_real(entry, "bound", figures->bound);
+  cJSON_AddBoolToObject(entry, "stopped", figures->stopped != 0);
   cli_json_real(entry, "min_angle", figures->min_angle);
   cli_json_real(entry, "min_angle_free", figures->min_angle_free);
   cli_json_integer(entry, "below", figures->below);
@@ -98,8 +109,13 @@ void cli_refine_print_summary(const cvtm_refine_options *refine,
   fprintf(stderr,
           "  refined    to %.3g degrees: %lld points added on the boundary, %lld for angles,"
           " %lld for areas\n",
-          refine->min_angle, (long long)figures->added_on_boundary,
+          figures->bound, (long long)figures->added_on_boundary,
           (long long)figures->added_for_angles, (long long)figures->added_for_areas);
+  if (figures->stopped)
+    fprintf(stderr, "  warning    the refinement was stopped before its end\n");
+  else if (figures->bound < refine->min_angle)
+    fprintf(stderr, "  warning    %.3g degrees take too many points here; %.3g were worked for\n",
+            refine->min_angle, figures->bound);
   if (figures->corner_count > 0)
     fprintf(stderr, "  note       %lld triangles are sharper, at %lld small angles of the input\n",
             (long long)(figures->below - figures->below_free), (long long)figures->corner_count);

@@ -18,9 +18,10 @@ typedef struct cli_area_caps {
 /* Checks and reads --max-area. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
 int cli_area_caps_read(const cli_options *options, cli_area_caps *caps);
 
-/* The options of a refinement; caps is borrowed. */
+/* The options of a refinement, which a signal ends, or the deadline (0: none; by cvtm_clock). caps
+ * and deadline are borrowed. */
 void cli_refine_choose(const cli_options *options, const cli_area_caps *caps,
-                       cvtm_refine_options *refine);
+                       const double *deadline, cvtm_refine_options *refine);
 
 /* Nonzero if triangles are worse than was asked for without a small angle of the input as reason:
  * the exit code is then CLI_EXIT_NOT_CONVERGED. */

@@ -275,11 +275,11 @@ int cli_run(const cli_options *options) {
   code = cli_run_create(&chosen, &job);
   if (code == CLI_EXIT_OK) code = run_on(job, device);
   if (code == CLI_EXIT_OK && !options->quiet) cli_run_print_summary(job);
+  if (code == CLI_EXIT_OK && cli_interrupted()) code = CLI_EXIT_INTERRUPTED;
   if (code == CLI_EXIT_OK && options->equal_mass.on && !job->equal.result.converged)
     code = CLI_EXIT_NOT_CONVERGED;
   if (code == CLI_EXIT_OK && cli_refine_fell_short(&job->shape.refinement))
     code = CLI_EXIT_NOT_CONVERGED;
-  if (code == CLI_EXIT_OK && cli_interrupted()) code = CLI_EXIT_INTERRUPTED;
   cli_run_destroy(job);
   cvtm_device_destroy(device);
   return code;

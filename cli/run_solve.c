@@ -1,4 +1,5 @@
 /* The optimisation of `run`, and the evaluation of its result. */
+#include "base/clock.h"
 #include "cli/domain_refine.h"
 #include "cli/preset.h"
 #include "cli/run_job.h"
@@ -192,11 +193,16 @@ static cvtm_status plan_again(cli_run_job *r) {
   return cvtm_cvt_create(r->device, r->domain, r->density, r->count, &r->cvt);
 }
 
+/* The refinement has these after a descent that --time-limit ended. */
+static const double least_seconds = 10;
+
 cvtm_status cli_run_refine(cli_run_job *r) {
   enum { RELAXATIONS = 3 };
   const cvtm_domain image = {r->domain.width, r->domain.height, r->options.periodic};
   cvtm_error *error = cvtm_device_error(r->device);
   if (r->options.domain.kind == CLI_DOMAIN_NONE || r->options.equal_mass.on) return CVTM_OK;
+  if (r->options.time_limit > 0)
+    r->shape.deadline = fmax(r->solve_start + r->options.time_limit, cvtm_clock() + least_seconds);
   const cvtm_status status =
       cli_domain_refine(&r->options, image, &r->shape, &r->sites, &r->count, error);
   if (status != CVTM_OK || !r->shape.refined) return status;

@@ -9,13 +9,17 @@
 #include <string.h>
 
 void cvtm_refine_defaults(cvtm_refine_options *options) {
-  *options = (cvtm_refine_options){.min_angle = 30, .fewest = 1};
+  *options = (cvtm_refine_options){.min_angle = 30, .headroom = 1.5, .growth = 8, .fewest = 1};
 }
 
 void cvtm_refine_figures_free(cvtm_refine_figures *figures) {
   free(figures->corners);
   *figures = (cvtm_refine_figures){0};
 }
+
+static const double usual_bound = 33; /* degrees; up to here insertion alone ends soon */
+static const double lower_step = 2;   /* from a bound that takes too many points to the next */
+static const double room = 1000;      /* points that any bound may take */
 
 static cvtm_status no_memory(cvtm_error *error) {
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the refinement");
@@ -117,18 +121,8 @@ static void find_acute(cvtm_refiner *r) {
   for (int64_t v = 0; v < r->given_count; ++v) r->is_acute[v] = corner_angle(r, (int32_t)v) < 59.99;
 }
 
-static int have_common_end(const cvtm_refiner *r, int32_t v, int64_t segment) {
-  const int32_t *ends = r->ends + 2 * segment;
-  for (int64_t k = r->meeting[v]; k < r->meeting[v + 1]; ++k) {
-    const int32_t *other = r->ends + 2 * (int64_t)r->met[k];
-    for (int i = 0; i < 4; ++i)
-      if (other[i / 2] == ends[i % 2]) return 1;
-  }
-  return 0;
-}
-
 /* The distance of a vertex from the part of a segment across its triangle counts, too: a corner may
- * lie near the middle of a long segment. Segments that meet one of the vertex do not count. */
+ * lie near the middle of a long segment. */
 static void lower_scales_at_segments(cvtm_refiner *r) {
   const cvtm_half_edges *m = &r->m;
   for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
@@ -136,7 +130,7 @@ static void lower_scales_at_segments(cvtm_refiner *r) {
     const int32_t from = m->corner[h], to = cvtm_end_of(m, h), apex = cvtm_apex_of(m, h);
     const double length2 = cvtm_length2(m->grid[from], m->grid[to]);
     const double along = cvtm_dot_at(m->grid[from], m->grid[to], m->grid[apex]);
-    if (along <= 0 || along >= length2 || have_common_end(r, apex, m->segment[h])) continue;
+    if (along <= 0 || along >= length2) continue;
     const double to_apex2 = cvtm_length2(m->grid[from], m->grid[apex]);
     const double distance = sqrt(fmax(to_apex2 - along * along / length2, 0));
     r->vertex[apex].scale = fmin(r->vertex[apex].scale, distance);
@@ -168,11 +162,12 @@ static cvtm_status describe_vertices(cvtm_refiner *r, const start *s, int64_t bo
   return CVTM_OK;
 }
 
-static void set_bounds(cvtm_refiner *r) {
-  const double angle = r->options->min_angle * CVTM_PI / 180;
+static void set_bound(cvtm_refiner *r, double degrees) {
+  const double angle = degrees * CVTM_PI / 180;
   /* A place in the last digits is left for rounding: the angles of the result are not below. */
   r->cotangent = angle > 0 ? (1 - 1e-12) / tan(angle) : INFINITY;
   r->lens = fmax(cos(2 * angle), 0);
+  r->relocates = degrees > usual_bound;
   r->off_centre = angle > 0 ? 0.475 * sqrt((1 + cos(angle)) / (1 - cos(angle))) : INFINITY;
 }
 
@@ -190,7 +185,7 @@ static cvtm_status check_demand(const cvtm_refiner *r) {
 
 static cvtm_status set_up(cvtm_refiner *r, const double *points, int64_t count,
                           const cvtm_boundary *boundary, start *s) {
-  set_bounds(r);
+  set_bound(r, r->options->min_angle);
   cvtm_status status = triangulate_start(points, count, boundary, r, s);
   if (status == CVTM_OK) status = take_segments(r, s);
   if (status == CVTM_OK) status = describe_vertices(r, s, boundary->vertex_count);
@@ -300,6 +295,7 @@ typedef struct result {
   int64_t count;
   cvtm_boundary boundary;
   int32_t *source;
+  cvtm_refine_figures figures;
 } result;
 
 static cvtm_status extract(const cvtm_refiner *r, const start *s, const cvtm_boundary *boundary,
@@ -397,39 +393,79 @@ static cvtm_status check_arguments(const double *points, const cvtm_boundary *bo
   return CVTM_OK;
 }
 
+/* Vertices until all is good, or there are too many. */
+static cvtm_status reach_bound(cvtm_refiner *r, double bound) {
+  cvtm_status status = CVTM_OK;
+  set_bound(r, bound);
+  for (int round = 0; round < 2 && status == CVTM_OK; ++round) {
+    status = cvtm_refine_repair(r);
+    if (status == CVTM_OK) status = cvtm_refine_insert(r);
+  }
+  return status;
+}
+
+static cvtm_status work_for_bound(cvtm_refiner *r, double bound) {
+  cvtm_status status = reach_bound(r, fmin(bound, usual_bound));
+  if (status == CVTM_OK && bound > usual_bound) {
+    r->most = (int64_t)(r->options->growth * (double)r->m.vertex_count + room);
+    status = reach_bound(r, bound);
+  }
+  if (status == CVTM_OK && r->options->fewest) status = cvtm_refine_simplify(r);
+  if (status == CVTM_OK) status = cvtm_refine_fill(r, r->options->wanted);
+  if (status == CVTM_OK && r->options->headroom > 0) status = cvtm_refine_raise(r, bound);
+  return status;
+}
+
+/* The result for a bound. *enough: it is to be kept. A bound with headroom is given up if it leaves
+ * anything bad, another one if it takes too many points. */
+static cvtm_status refine_to(double bound, const double *points, int64_t count,
+                             const cvtm_boundary *boundary, const cvtm_refine_options *options,
+                             result *made, int *enough, cvtm_error *error) {
+  start begin = {0};
+  cvtm_refiner r = {
+      .options = options, .most = INT64_MAX, .figures = &made->figures, .error = error};
+  cvtm_status status = set_up(&r, points, count, boundary, &begin);
+  if (status == CVTM_OK) status = work_for_bound(&r, bound);
+  set_bound(&r, options->min_angle);
+  if (status == CVTM_OK) status = measure(&r, &made->figures);
+  const int is_bad = made->figures.below_free > 0 || made->figures.oversized > 0;
+  *enough = r.stopped || (r.m.vertex_count < r.most && !(is_bad && bound > options->min_angle));
+  if (status == CVTM_OK && *enough) status = extract(&r, &begin, boundary, made);
+  made->figures.bound = bound;
+  made->figures.stopped = r.stopped;
+  destroy(&r);
+  free_start(&begin);
+  return status;
+}
+
 cvtm_status cvtm_refine(const double *points, int64_t count, const cvtm_boundary *boundary,
                         const cvtm_refine_options *options, double **refined_points,
                         int64_t *refined_count, cvtm_boundary *refined, int32_t **source,
                         cvtm_refine_figures *figures, cvtm_error *error) {
   cvtm_status status = check_arguments(points, boundary, options, error);
   if (status != CVTM_OK) return status;
-  start begin = {0};
   result made = {0};
-  cvtm_refine_figures found = {0};
-  cvtm_refiner r = {.options = options, .figures = &found, .error = error};
-  status = set_up(&r, points, count, boundary, &begin);
-  for (int round = 0; round < 2 && status == CVTM_OK; ++round) {
-    status = cvtm_refine_repair(&r);
-    if (status == CVTM_OK) status = cvtm_refine_insert(&r);
+  int enough = 0;
+  double bound = options->min_angle;
+  if (bound > 0) bound += fmax(fmin(options->headroom, usual_bound - bound), 0);
+  for (;;) {
+    status = refine_to(bound, points, count, boundary, options, &made, &enough, error);
+    if (status != CVTM_OK || enough) break;
+    cvtm_refine_figures_free(&made.figures);
+    bound = bound > options->min_angle ? options->min_angle : fmax(bound - lower_step, usual_bound);
   }
-  if (status == CVTM_OK && options->fewest) status = cvtm_refine_simplify(&r);
-  if (status == CVTM_OK) status = cvtm_refine_fill(&r, options->wanted);
-  if (status == CVTM_OK) status = measure(&r, &found);
-  if (status == CVTM_OK) status = extract(&r, &begin, boundary, &made);
   if (status == CVTM_OK) {
     *refined_points = made.points;
     *refined_count = made.count;
     *refined = made.boundary;
     *source = made.source;
-    *figures = found;
+    *figures = made.figures;
   } else {
     free(made.points);
     free(made.source);
     cvtm_boundary_free(&made.boundary);
-    cvtm_refine_figures_free(&found);
+    cvtm_refine_figures_free(&made.figures);
   }
-  destroy(&r);
-  free_start(&begin);
   return status;
 }
 
@@ -440,7 +476,7 @@ cvtm_status cvtm_refine_move(double *points, int64_t count, const cvtm_boundary 
   if (status != CVTM_OK) return status;
   start begin = {0};
   cvtm_refine_figures found = {0};
-  cvtm_refiner r = {.options = options, .figures = &found, .error = error};
+  cvtm_refiner r = {.options = options, .most = INT64_MAX, .figures = &found, .error = error};
   double *goal = NULL;
   *moved = 0;
   status = set_up(&r, points, count, boundary, &begin);

@@ -15,6 +15,10 @@ typedef double (*cvtm_area_cap)(const void *context, int32_t region, double x, d
 
 typedef struct cvtm_refine_options {
   double min_angle;   /* degrees, 0 .. 40; above 30 it may not be reached */
+  double headroom;    /* degrees: a bound that is larger by this, but at most 33, is worked for, and
+                         kept if it is reached, and the smallest angle is raised further where moves
+                         do that; 1.5 */
+  double growth;      /* a bound above 33 may take so many times the points of 33 degrees; 8 */
   cvtm_area_cap area; /* NULL: no cap */
   const void *area_context;
   int fewest; /* nonzero: then removes vertices and moves others as long as that succeeds */
@@ -23,6 +27,9 @@ typedef struct cvtm_refine_options {
   int64_t wanted; /* points; if fewer are left, others are put into the largest triangles, as far as
                      no angle gets below the bound; 0: any number */
   int64_t most_points; /* fails with CVTM_ERROR_INPUT rather than have more; 0: 100 million */
+  int (*stop)(const void *context); /* asked now and then; nonzero ends the refinement, and the
+                                       result is what has been reached; NULL: nothing does */
+  const void *stop_context;
 } cvtm_refine_options;
 
 void cvtm_refine_defaults(cvtm_refine_options *options); /* 30 degrees, no cap, fewest */
@@ -36,6 +43,8 @@ typedef struct cvtm_small_corner {
 } cvtm_small_corner;
 
 typedef struct cvtm_refine_figures {
+  double bound;          /* degrees; that was worked for in the end */
+  int stopped;           /* nonzero: options->stop ended the refinement */
   double min_angle;      /* degrees; of all triangles */
   double min_angle_free; /* of those that no small angle of the boundary forces below the bound */
   int64_t below;         /* triangles below the bound */
@@ -63,7 +72,10 @@ void cvtm_refine_figures_free(cvtm_refine_figures *figures);
  * meet at less than 60 degrees are divided at distances of powers of two from their common end,
  * and a triangle whose shortest edge connects two such edges at one of these distances is left
  * (Miller, Pav & Walkington 2003). It ends for every input: no triangle is split whose shortest
- * edge is far shorter than the distances in the input around it. */
+ * edge is far shorter than the distances in the input around it. For bounds above 33 degrees a
+ * corner of a bad triangle is moved rather than a vertex inserted, where that makes all triangles
+ * around it good (Erten & Uengoer 2009); and where the bound takes more points than `growth`
+ * allows, a bound that is lower by up to 2 degrees is worked for. */
 cvtm_status cvtm_refine(const double *points, int64_t count, const cvtm_boundary *boundary,
                         const cvtm_refine_options *options, double **refined_points,
                         int64_t *refined_count, cvtm_boundary *refined, int32_t **source,

@@ -2,8 +2,10 @@
 #include "meshes/refine_state.h"
 
 #include "base/polygon.h"
+#include "base/portable.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum { MOST_LINKS = 24, MOST_CORNERS = 80, CUTS = 16 };
 
@@ -102,12 +104,24 @@ static int violated_disc(const star *s, double cotangent, const double place[2],
   return 1;
 }
 
+/* Nonzero if the corner of the star between the links k and k + 1 is less than two good angles
+ * wide, so that there is no good place. */
+static int is_narrow(const star *s, int k, double cotangent) {
+  const int next = k + 1 < s->count ? k + 1 : 0;
+  const double ux = s->ax[k] - s->bx[k], uy = s->ay[k] - s->by[k];
+  const double vx = s->bx[next] - s->ax[next], vy = s->by[next] - s->ay[next];
+  const double cross = vx * uy - vy * ux, dot = ux * vx + uy * vy;
+  return cross > 0 && 2 * cotangent * dot > (cotangent * cotangent - 1) * (1 + 1e-9) * cross;
+}
+
 /* A place for the centre of a star from which all its triangles are good, by the method of centres
  * of gravity; 0 if there is none. */
 static int find_good_place(const star *s, double cotangent, double place[2]) {
   double x[MOST_CORNERS], y[MOST_CORNERS];
   int32_t neighbor[MOST_CORNERS], at;
   cvtm_corners c = {4, MOST_CORNERS, 1, x, y, neighbor};
+  for (int k = 0; k < s->count; ++k)
+    if (is_narrow(s, k, cotangent)) return 0;
   cvtm_corners_rectangle(-s->size, -s->size, s->size, s->size, &c.count, x, y, neighbor);
   for (int k = 0; k < s->count; ++k) {
     half_plane planes[3];
@@ -268,6 +282,29 @@ static cvtm_status improve_changed(cvtm_refiner *r, int64_t mark, int rounds, in
   return CVTM_OK;
 }
 
+cvtm_status cvtm_refine_relocate(cvtm_refiner *r, int64_t t, int *done) {
+  cvtm_half_edges *m = &r->m;
+  const int32_t corner[3] = {m->corner[3 * t], m->corner[3 * t + 1], m->corner[3 * t + 2]};
+  *done = 0;
+  for (int k = 0; k < 3 && !*done; ++k) {
+    cvtm_grid_point to;
+    if (!find_move(r, corner[k], r->cotangent, &to)) continue;
+    if (cvtm_half_edges_move(m, corner[k], to)) {
+      int64_t worst;
+      double badness_of_worst;
+      cvtm_half_edges_restore(m);
+      const cvtm_status status = find_worst(r, 0, &worst, &badness_of_worst);
+      if (status != CVTM_OK) return status;
+      *done = worst < 0;
+    }
+    if (*done)
+      cvtm_half_edges_commit(m);
+    else
+      cvtm_half_edges_undo(m, 0);
+  }
+  return CVTM_OK;
+}
+
 /* ---- The whole ---- */
 
 static int is_free(const cvtm_refiner *r, int32_t v) {
@@ -312,7 +349,7 @@ cvtm_status cvtm_refine_repair(cvtm_refiner *r) {
   int64_t changed = 1;
   for (int round = 0; round < ROUNDS && changed > 0; ++round) {
     changed = 0;
-    for (int64_t t = 0; t < r->m.triangle_count; ++t) {
+    for (int64_t t = 0; t < r->m.triangle_count && !cvtm_refine_is_over(r); ++t) {
       int better = 0;
       if (r->m.corner[3 * t] < 0 || !(badness(r, t) > 0)) continue;
       const cvtm_status status = repair_triangle(r, t, &better);
@@ -326,7 +363,7 @@ cvtm_status cvtm_refine_repair(cvtm_refiner *r) {
 cvtm_status cvtm_refine_approach(cvtm_refiner *r, const double *wish, int64_t *moved) {
   static const double shares[] = {1, 0.5, 0.25};
   cvtm_half_edges *m = &r->m;
-  for (int32_t v = 0; v < m->vertex_count; ++v) {
+  for (int32_t v = 0; v < m->vertex_count && !cvtm_refine_is_over(r); ++v) {
     if (!is_free(r, v)) continue;
     const cvtm_grid_point at = m->grid[v];
     const double dx = wish[2 * (int64_t)v] - at.x, dy = wish[2 * (int64_t)v + 1] - at.y;
@@ -352,20 +389,108 @@ cvtm_status cvtm_refine_approach(cvtm_refiner *r, const double *wish, int64_t *m
   return CVTM_OK;
 }
 
-cvtm_status cvtm_refine_simplify(cvtm_refiner *r) {
-  enum { PASSES = 12 };
-  for (int pass = 0; pass < PASSES; ++pass) {
-    int64_t removed = 0;
-    for (int32_t v = 0; v < r->m.vertex_count; ++v) {
-      const int kind = r->vertex[v].kind;
+/* Makes a bad triangle good by moves of several vertices. *done: that succeeded. */
+static cvtm_status move_several(cvtm_refiner *r, int64_t t, int *done) {
+  enum { MOVES = 24 };
+  const int32_t corner[3] = {r->m.corner[3 * t], r->m.corner[3 * t + 1], r->m.corner[3 * t + 2]};
+  cvtm_status status = CVTM_OK;
+  *done = 0;
+  for (int k = 0; k < 3 && !*done && status == CVTM_OK; ++k) {
+    int better = 0;
+    status = improve_vertex(r, corner[k], &better);
+    if (status == CVTM_OK && better) status = improve_changed(r, 0, MOVES, done);
+    if (*done)
+      cvtm_half_edges_commit(&r->m);
+    else
+      cvtm_half_edges_undo(&r->m, 0);
+  }
+  return status;
+}
+
+/* Moves corners of bad triangles while that helps. *left: triangles that stay bad. */
+static cvtm_status relocate_all(cvtm_refiner *r, int64_t *left) {
+  enum { ROUNDS = 4 };
+  int64_t before = INT64_MAX;
+  *left = INT64_MAX - 1;
+  for (int round = 0; round<ROUNDS && * left> 0 && *left < before; ++round) {
+    before = *left;
+    *left = 0;
+    for (int64_t t = 0; t < r->m.triangle_count && !cvtm_refine_is_over(r); ++t) {
       int done = 0;
-      if (r->m.at[v] < 0 || (kind != CVTM_VERTEX_FREE && kind != CVTM_VERTEX_ON_SEGMENT)) continue;
-      const cvtm_status status = try_without(r, v, &done);
+      if (r->m.corner[3 * t] < 0 || !(badness(r, t) > 0)) continue;
+      cvtm_status status = cvtm_refine_relocate(r, t, &done);
+      if (status == CVTM_OK && !done) status = move_several(r, t, &done);
       if (status != CVTM_OK) return status;
-      removed += done;
+      r->figures->moved += done;
+      *left += !done;
     }
-    r->figures->removed += removed;
-    if (1000 * removed < r->m.vertex_count) break; /* a further pass costs more than it saves */
   }
   return CVTM_OK;
+}
+
+cvtm_status cvtm_refine_raise(cvtm_refiner *r, double bound) {
+  const double given = r->cotangent;
+  cvtm_status status = CVTM_OK;
+  int64_t left = 0;
+  for (double more = 0.02; more < 3 && left == 0 && status == CVTM_OK; more *= 1.5) {
+    r->cotangent = 1 / tan((bound + more) * CVTM_PI / 180);
+    status = relocate_all(r, &left);
+  }
+  r->cotangent = given;
+  return status;
+}
+
+/* ---- Removal ---- */
+
+/* Per vertex: when a triangle at it changed last, and when its removal was tried last, in numbers
+ * of tries. */
+typedef struct trial {
+  int64_t changed, tried;
+} trial;
+
+/* Nonzero if triangles around the vertex, or around its neighbours, changed since it was tried. */
+static int is_worth_trying(const cvtm_refiner *r, const trial *trials, int32_t v) {
+  const cvtm_half_edges *m = &r->m;
+  const int64_t first = cvtm_first_of_fan(m, m->at[v]);
+  if (trials[v].tried == 0) return 1;
+  for (int64_t h = first; h >= 0;) {
+    if (trials[cvtm_end_of(m, h)].changed > trials[v].tried) return 1;
+    h = cvtm_turn_left(m, h);
+    if (h == first) break;
+  }
+  return trials[v].changed > trials[v].tried;
+}
+
+/* Tries each vertex once, if that is worth it. */
+static cvtm_status remove_some(cvtm_refiner *r, trial *trials, int64_t *tries, int64_t *removed) {
+  *removed = 0;
+  for (int32_t v = 0; v < r->m.vertex_count && !cvtm_refine_is_over(r); ++v) {
+    const int kind = r->vertex[v].kind;
+    int done = 0;
+    if (r->m.at[v] < 0 || (kind != CVTM_VERTEX_FREE && kind != CVTM_VERTEX_ON_SEGMENT)) continue;
+    if (!is_worth_trying(r, trials, v)) continue;
+    const cvtm_status status = try_without(r, v, &done);
+    if (status != CVTM_OK) return status;
+    trials[v].tried = ++*tries;
+    for (int64_t k = 0; k < r->changed_count && done; ++k)
+      for (int i = 0; i < 3; ++i) trials[r->m.corner[3 * r->changed[k] + i]].changed = *tries;
+    *removed += done;
+  }
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_refine_simplify(cvtm_refiner *r) {
+  enum { PASSES = 12 };
+  int64_t removed = r->m.vertex_count, tries = 0;
+  trial *trials = calloc((size_t)r->m.vertex_count, sizeof *trials);
+  if (trials == NULL) return cvtm_fail(r->error, CVTM_ERROR_MEMORY, "no memory for the refinement");
+  cvtm_status status = CVTM_OK;
+  /* A pass after one that has removed few costs more than it saves. */
+  for (int pass = 0; pass < PASSES && 200 * removed >= r->m.vertex_count; ++pass) {
+    status = remove_some(r, trials, &tries, &removed);
+    if (status != CVTM_OK) break;
+    r->figures->removed += removed;
+  }
+  free(trials);
+  return status;
 }

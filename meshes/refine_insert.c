@@ -199,6 +199,7 @@ static cvtm_status divide_part(cvtm_refiner *r, const cvtm_bad_part *part) {
   cvtm_half_edges *m = &r->m;
   int64_t h = find_part(m, part);
   if (h < 0 || !may_divide(r, h, part->scale)) return CVTM_OK;
+  if (part->scale > 0 && m->vertex_count >= r->most) return CVTM_OK;
   const int32_t from = m->corner[h], to = cvtm_end_of(m, h);
   const int acute =
       (from < r->given_count && r->is_acute[from]) || (to < r->given_count && r->is_acute[to]);
@@ -358,25 +359,15 @@ static cvtm_status put_vertex(cvtm_refiner *r, location at, cvtm_grid_point plac
   return keep_changes(r);
 }
 
-static cvtm_status split_triangle(cvtm_refiner *r, const cvtm_bad_triangle *bad) {
+/* Puts a vertex at the centre of a triangle, or asks for the division of parts of segments first.
+ */
+static cvtm_status split_at_centre(cvtm_refiner *r, const cvtm_bad_triangle *bad, double scale,
+                                   int for_angle) {
   const cvtm_half_edges *m = &r->m;
-  const int64_t t = bad->triangle;
-  for (int k = 0; k < 3; ++k)
-    if (m->corner[3 * t + k] != bad->corner[k]) return CVTM_OK;
-  const int64_t side = cvtm_shortest_side(r, t);
-  const int32_t from = m->corner[side], to = cvtm_end_of(m, side);
-  const double length2 = cvtm_length2(m->grid[from], m->grid[to]);
-  const double scale = fmin(r->vertex[from].scale, r->vertex[to].scale);
-  const double least = least_share * scale;
-  if (length2 < fewest_steps * fewest_steps) return CVTM_OK;
-  double of_corner;
-  const int for_angle =
-      bad->priority > 0 && length2 >= least * least && cvtm_small_corner_of(r, t, &of_corner) < 0;
-  if (!for_angle && cvtm_triangle_excess(r, t) <= 1) return CVTM_OK;
   double centre[2];
-  find_centre(r, t, for_angle, centre);
+  find_centre(r, bad->triangle, for_angle, centre);
   const cvtm_grid_point place = {round_near_grid(centre[0]), round_near_grid(centre[1])};
-  const location at = walk(r, t, place);
+  const location at = walk(r, bad->triangle, place);
   const cvtm_refine_vertex made = {scale, -1, CVTM_VERTEX_FREE,
                                    (uint8_t)(for_angle ? CVTM_CAUSE_ANGLE : CVTM_CAUSE_AREA)};
   int again = 0;
@@ -395,12 +386,36 @@ static cvtm_status split_triangle(cvtm_refiner *r, const cvtm_bad_triangle *bad)
   return push_triangle(r, next);
 }
 
+static cvtm_status split_triangle(cvtm_refiner *r, const cvtm_bad_triangle *bad) {
+  const cvtm_half_edges *m = &r->m;
+  const int64_t t = bad->triangle;
+  for (int k = 0; k < 3; ++k)
+    if (m->corner[3 * t + k] != bad->corner[k]) return CVTM_OK;
+  const int64_t side = cvtm_shortest_side(r, t);
+  const int32_t from = m->corner[side], to = cvtm_end_of(m, side);
+  const double length2 = cvtm_length2(m->grid[from], m->grid[to]);
+  const double scale = fmin(r->vertex[from].scale, r->vertex[to].scale);
+  const double least = least_share * scale;
+  if (length2 < fewest_steps * fewest_steps) return CVTM_OK;
+  double of_corner;
+  const int for_angle =
+      bad->priority > 0 && length2 >= least * least && cvtm_small_corner_of(r, t, &of_corner) < 0;
+  if (!for_angle && cvtm_triangle_excess(r, t) <= 1) return CVTM_OK;
+  if (for_angle && r->relocates) {
+    int done;
+    const cvtm_status status = cvtm_refine_relocate(r, t, &done);
+    if (status != CVTM_OK || done) return status;
+  }
+  if (for_angle && m->vertex_count >= r->most) return CVTM_OK;
+  return split_at_centre(r, bad, scale, for_angle);
+}
+
 cvtm_status cvtm_refine_insert(cvtm_refiner *r) {
   cvtm_status status = CVTM_OK;
   r->heap_count = r->part_count = 0;
   for (int64_t t = 0; t < r->m.triangle_count && status == CVTM_OK; ++t)
     if (r->m.corner[3 * t] >= 0) status = check_triangle(r, t);
-  while (status == CVTM_OK && (r->part_count > 0 || r->heap_count > 0)) {
+  while (status == CVTM_OK && (r->part_count > 0 || r->heap_count > 0) && !cvtm_refine_is_over(r)) {
     if (r->part_count > 0) {
       const cvtm_bad_part part = r->parts[--r->part_count];
       status = divide_part(r, &part);
@@ -490,7 +505,8 @@ cvtm_status cvtm_refine_fill(cvtm_refiner *r, int64_t wanted) {
   if (list == NULL) return no_memory(r);
   const int64_t count = list_large(r, list);
   cvtm_status status = CVTM_OK;
-  for (int64_t k = 0; k < count && missing > 0 && status == CVTM_OK; ++k) {
+  for (int64_t k = 0; k < count && missing > 0 && status == CVTM_OK && !cvtm_refine_is_over(r);
+       ++k) {
     const int32_t *corner = r->m.corner + 3 * list[k].triangle;
     if (memcmp(corner, list[k].corner, sizeof list[k].corner) != 0) continue;
     int put = 0;

@@ -129,6 +129,12 @@ cvtm_grid_point cvtm_segment_place(const cvtm_refiner *r, int32_t segment, doubl
 
 /* ---- Changes ---- */
 
+int cvtm_refine_is_over(cvtm_refiner *r) {
+  enum { STEPS = 64 }; /* between two questions */
+  if (r->stopped || r->options->stop == NULL || r->polls++ % STEPS != 0) return r->stopped;
+  return r->stopped = r->options->stop(r->options->stop_context) != 0;
+}
+
 cvtm_status cvtm_list_changed(cvtm_refiner *r, int64_t mark) {
   const cvtm_half_edges *m = &r->m;
   const int64_t known = r->stamp_capacity;

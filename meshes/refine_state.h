@@ -52,7 +52,11 @@ typedef struct cvtm_refiner {
   int64_t given_count; /* vertices of the boundary: the first ones */
   int64_t segment_count;
   double cotangent; /* of the smallest angle that is good */
-  double lens;      /* a vertex that sees a part at an angle with at most this cosine is too near */
+  int relocates;    /* nonzero: corners are moved before vertices are inserted */
+  int64_t most;     /* vertices; insertion for angles ends there */
+  int64_t polls;    /* of options->stop that were due */
+  int stopped;
+  double lens; /* a vertex that sees a part at an angle with at most this cosine is too near */
   double off_centre;
   cvtm_bad_triangle *heap;
   int64_t heap_count, heap_capacity, numbers;
@@ -101,12 +105,19 @@ cvtm_grid_point cvtm_segment_place(const cvtm_refiner *r, int32_t segment, doubl
                                    double tolerance);
 double cvtm_segment_parameter(const cvtm_refiner *r, int32_t segment, cvtm_grid_point p);
 
-/* Splits until all is good. */
+/* Nonzero from the moment on that options->stop ends the refinement. */
+int cvtm_refine_is_over(cvtm_refiner *r);
+/* Splits until all is good, or nothing more is allowed. */
 cvtm_status cvtm_refine_insert(cvtm_refiner *r);
 /* Moves vertices of bad triangles; nothing becomes worse. */
 cvtm_status cvtm_refine_repair(cvtm_refiner *r);
+/* Moves a corner of a bad triangle so that all triangles around are good. *done: it did. */
+cvtm_status cvtm_refine_relocate(cvtm_refiner *r, int64_t t, int *done);
 /* Moves sites towards their wishes (2 per vertex, in grid steps) as far as all stays good. */
 cvtm_status cvtm_refine_approach(cvtm_refiner *r, const double *wish, int64_t *moved);
+/* Moves vertices so that all angles are larger than the bound, which holds, as far as steps of a
+ * quarter of a degree succeed. */
+cvtm_status cvtm_refine_raise(cvtm_refiner *r, double bound);
 /* Removes vertices as long as all stays good. */
 cvtm_status cvtm_refine_simplify(cvtm_refiner *r);
 /* Puts vertices at the circumcentres of the largest triangles while there are fewer than `wanted`,

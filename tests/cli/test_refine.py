@@ -3,7 +3,9 @@ checked in exact arithmetic on the coordinates of the file, for outlines that ar
 
 import math
 import random
+import signal
 import subprocess
+import time
 from collections import defaultdict
 from fractions import Fraction
 
@@ -68,6 +70,8 @@ OUTLINES = {
               for k in range(20)],
     "300 holes": holes(300),
     "far away": [[(5e5 + x, -4e6 + y) for x, y in blob(7, 40, 0.5)]],
+    **{f"flat blob {seed}": [[(x, 1e-3 * y) for x, y in blob(seed, 10 + 9 * seed, 0.9)]]
+       for seed in range(1, 3)},
     **{f"blob {seed}": [blob(seed, 25 + 20 * seed, 0.6)] for seed in range(1, 7)},
 }
 
@@ -187,21 +191,21 @@ def small_corners(rings, below):
 
 
 @pytest.mark.parametrize("name", OUTLINES)
-@pytest.mark.parametrize("area", [None, 40])
-def test_promises(cvtmesh, name, area):
+@pytest.mark.parametrize("angle, area", [(30, None), (30, 40), (40, None)])
+def test_promises(cvtmesh, name, angle, area):
     rings = OUTLINES[name]
     write_outline(cvtmesh, rings)
     caps = ("--max-area", area) if area else ()
-    report = cvtmesh.report("mesh", "outline.csv", "--min-angle", 30, *caps, "-o", "x.msh")
+    report = cvtmesh.report("mesh", "outline.csv", "--min-angle", angle, *caps, "-o", "x.msh")
     mesh = Mesh(cvtmesh.path("x.msh"))
     mesh.check_delaunay()
     check_boundary(mesh, rings)
     found = report["refinement"]
     smallest = [min(mesh.angles(t)) for t in mesh.triangles]
     assert min(smallest) == pytest.approx(found["min_angle"], abs=1e-9)
-    assert sum(a < 30 for a in smallest) == found["below"]
-    assert found["below_free"] == found["oversized"] == 0
-    corners = small_corners(rings, 60)
+    assert sum(a < angle for a in smallest) == found["below"]
+    assert found["below_free"] == found["oversized"] == 0 and found["bound"] >= angle
+    corners = small_corners(rings, 2 * angle)
     if not corners:
         assert found["below"] == 0
     listed = [(c["x"], c["y"]) for c in found["small_corners"]]
@@ -219,6 +223,45 @@ def test_gmsh_reads_the_mesh(cvtmesh):
     said = subprocess.run(["gmsh", "-check", cvtmesh.path("x.msh")], check=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
     assert "Error" not in said and "Warning" not in said
+
+
+@pytest.mark.parametrize("angle", [25, 30])
+def test_angles_have_headroom(cvtmesh, angle):
+    """Where angles of the input allow: smallest angles are larger than the bound."""
+    for name in "300 holes", "notch", "blob 2":
+        write_outline(cvtmesh, OUTLINES[name])
+        found = cvtmesh.report("mesh", "outline.csv", "--min-angle", angle, "-o", "x.msh")
+        assert found["refinement"]["bound"] == angle + 1.5
+        assert found["refinement"]["min_angle"] >= min(angle + 1.5, 30.2)
+
+
+def test_time_limit_ends_the_refinement(cvtmesh):
+    """What is there is written: the triangulation of the outline, with its edges."""
+    write_outline(cvtmesh, OUTLINES["blob 5"])
+    found = cvtmesh.report("mesh", "outline.csv", "--min-angle", 30, "--time-limit", 1e-9, "-o",
+                           "x.msh", code=4)["refinement"]
+    mesh = Mesh(cvtmesh.path("x.msh"))
+    mesh.check_delaunay()
+    check_boundary(mesh, OUTLINES["blob 5"])
+    assert found["stopped"] and found["below_free"] > 0 and found["added_for_angles"] == 0
+
+
+def catches_interrupts(process):
+    """Waits until the program has a handler for SIGINT."""
+    while True:
+        status = open(f"/proc/{process.pid}/status").read()
+        if int(status.split("SigCgt:")[1].split()[0], 16) & (1 << signal.SIGINT - 1):
+            return
+        time.sleep(0.001)
+
+
+def test_interrupt_ends_the_refinement(cvtmesh):
+    write_outline(cvtmesh, OUTLINES["300 holes"])
+    cvtmesh.interrupted("mesh", "outline.csv", "--max-area", 0.005, "-o", "x.off", "--report",
+                        "r.json", when=catches_interrupts, number=signal.SIGINT)
+    report = cvtmesh.json("r.json")
+    assert report["refinement"]["stopped"] and report["refinement"]["oversized"] > 0
+    assert len(meshio.read(cvtmesh.path("x.off")).cells_dict["triangle"]) == report["triangles"]
 
 
 def test_only_areas(cvtmesh):

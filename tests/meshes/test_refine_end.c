@@ -1,0 +1,95 @@
+/* Refinement where its options end it. tests/cli/test_refine.py has the promises. */
+#include "meshes/refine.h"
+
+#include "base/portable.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { CORNERS = 600 };
+
+/* A star-shaped polygon with long and short radii by turns, so that many angles are small. */
+static void make_star(double *points, cvtm_boundary *b) {
+  *b = (cvtm_boundary){.vertex_count = CORNERS,
+                       .edge_count = CORNERS,
+                       .points = malloc(2 * CORNERS * sizeof *b->points),
+                       .corner = malloc(CORNERS),
+                       .edges = malloc(2 * CORNERS * sizeof *b->edges),
+                       .left = malloc(CORNERS * sizeof *b->left),
+                       .right = calloc(CORNERS, sizeof *b->right)};
+  for (int32_t k = 0; k < CORNERS; ++k) {
+    const double angle = 2 * CVTM_PI * k / CORNERS, radius = 100 - 0.4 * (k * 7 % 5);
+    points[2 * (int64_t)k] = b->points[2 * (int64_t)k] = radius * cos(angle);
+    points[2 * (int64_t)k + 1] = b->points[2 * (int64_t)k + 1] = -radius * sin(angle);
+    b->corner[k] = 1;
+    b->edges[2 * (int64_t)k] = k;
+    b->edges[2 * (int64_t)k + 1] = (k + 1) % CORNERS;
+    b->left[k] = 1;
+  }
+}
+
+static cvtm_refine_figures refine_star(const cvtm_refine_options *options, int64_t *count) {
+  double points[2 * CORNERS], *made = NULL;
+  cvtm_boundary star, refined;
+  int32_t *source = NULL;
+  cvtm_refine_figures figures;
+  cvtm_error error;
+  make_star(points, &star);
+  assert_int_equal(cvtm_refine(points, CORNERS, &star, options, &made, count, &refined, &source,
+                               &figures, &error),
+                   CVTM_OK);
+  free(made);
+  free(source);
+  cvtm_boundary_free(&star);
+  cvtm_boundary_free(&refined);
+  return figures;
+}
+
+static void test_growth_lowers_the_bound(void **state) {
+  cvtm_refine_options options;
+  int64_t most = 0, fewer = 0;
+  (void)state;
+  cvtm_refine_defaults(&options);
+  options.min_angle = 39;
+  cvtm_refine_figures figures = refine_star(&options, &most);
+  assert_true(figures.bound == 39 && figures.min_angle_free >= 39 && figures.below_free == 0);
+  cvtm_refine_figures_free(&figures);
+  options.growth = 0;
+  figures = refine_star(&options, &fewer);
+  assert_true(figures.bound == 33 && figures.min_angle_free >= 33 && figures.below_free > 0);
+  assert_true(fewer < most);
+  cvtm_refine_figures_free(&figures);
+}
+
+/* Stops at the question whose number the context is. */
+static int countdown(const void *context) { return --**(int *const *)context == 0; }
+
+static void test_stop_ends_it(void **state) {
+  cvtm_refine_options options;
+  int64_t before = CORNERS, count = 0;
+  (void)state;
+  cvtm_refine_defaults(&options);
+  for (int questions = 1; questions < 40; questions += 6) {
+    int left = questions, *pointer = &left;
+    options.stop = countdown;
+    options.stop_context = &pointer;
+    cvtm_refine_figures figures = refine_star(&options, &count);
+    assert_true(figures.stopped);
+    assert_int_equal(left, 0);
+    if (questions < 10) assert_true(count >= before && figures.below_free > 0);
+    before = count;
+    cvtm_refine_figures_free(&figures);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_growth_lowers_the_bound),
+                                     cmocka_unit_test(test_stop_ends_it)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
