@@ -370,7 +370,7 @@ done:
 }
 
 /* Three edges a point at most, two directions each, counted in 32 bits. */
-static const int64_t largest_count = (int64_t)(UINT32_MAX / 6);
+_Static_assert(CVTM_DELAUNAY_MOST == UINT32_MAX / 6, "edges are counted in 32 bits");
 
 static cvtm_status triangulate_sorted(const cvtm_sorted_points *sorted, cvtm_mesh *mesh,
                                       cvtm_error *error) {
@@ -390,9 +390,9 @@ static cvtm_status triangulate_sorted(const cvtm_sorted_points *sorted, cvtm_mes
 cvtm_status cvtm_delaunay(const double *points, int64_t count, cvtm_mesh *mesh, cvtm_error *error) {
   if (!points || !mesh) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no points or no mesh");
   if (count < 1) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no point to triangulate");
-  if (count > largest_count) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld points; the most is %lld", (long long)count,
-                     (long long)largest_count);
+  if (count > CVTM_DELAUNAY_MOST) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld points; the most is %d", (long long)count,
+                     CVTM_DELAUNAY_MOST);
   }
   cvtm_mesh made = {.vertex_count = count};
   cvtm_sorted_points sorted = {0};

@@ -93,7 +93,8 @@ cvtm_status cvtm_regions_pair(const cvtm_mesh *mesh, cvtm_domain image, cvtm_reg
  * smallest vertex and come in lexicographic order; of cocircular points the choice of
  * diagonals depends on the places alone, not on the points' order. O(n log n).
  * Fails with CVTM_ERROR_INPUT if a coordinate is not finite or beyond 1e300, with
- * CVTM_ERROR_ARGUMENT for count < 1 or count > 715827882; then *mesh is untouched. */
+ * CVTM_ERROR_ARGUMENT for count < 1 or count > CVTM_DELAUNAY_MOST; then *mesh is untouched. */
+enum { CVTM_DELAUNAY_MOST = 715827882 };
 cvtm_status cvtm_delaunay(const double *points, int64_t count, cvtm_mesh *mesh, cvtm_error *error);
 
 /* Voronoi cells of the vertices of a Delaunay mesh, clipped to the domain's rectangle

@@ -1,0 +1,327 @@
+#include "meshes/device_delaunay.h"
+
+#include "base/clock.h"
+#include "base/large_pages.h"
+#include "base/primitives.h"
+#include "base/table_select.h"
+#include "meshes/star_kernels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Squares that all stars of a pass may visit together, and one star at most. One in so many points
+ * may be left to its neighbours. */
+enum { VISITS_OF_ALL = 1 << 26, VISITS_OF_ONE = 1 << 18, ADOPTED_SHARE = 16 };
+
+struct cvtm_device_delaunay {
+  cvtm_device *device;
+  const cvtm_star_table *table;
+  int64_t count, distinct, triangle_count;
+  int32_t levels; /* of the bins that there is memory for */
+  double *points;
+  uint64_t *keys, *keys_alt, *tree_keys;
+  int32_t *index; /* then flags of undecided vertices */
+  int32_t *index_alt, *vertex, *rank, *start;
+  int32_t *is_distinct; /* then the stars left undone */
+  int32_t *undone;      /* the list of those from the pass before */
+  cvtm_grid_point *place;
+  int64_t *sums;
+  cvtm_bounds *bounds;
+  cvtm_star_counts *counts;
+  cvtm_star_output output;
+  cvtm_star_corners *triangles;
+  void *workspace;
+  size_t workspace_bytes;
+};
+
+/* At least one point for each bin of the grid's square. */
+static int32_t levels_for(int64_t count) {
+  int32_t levels = 0;
+  while (levels < 13 && (int64_t)1 << 2 * (levels + 1) <= count) ++levels;
+  return levels;
+}
+
+enum { ARRAYS = 20 };
+
+static void list_arrays(cvtm_device_delaunay *d, cvtm_array arrays[ARRAYS]) {
+  const int64_t n = d->count;
+  cvtm_star_output *out = &d->output;
+  const cvtm_array list[ARRAYS] = {
+      {(void **)&d->points, 2 * n, sizeof *d->points},
+      {(void **)&d->keys, n, sizeof *d->keys},
+      {(void **)&d->keys_alt, n, sizeof *d->keys_alt},
+      {(void **)&d->tree_keys, n, sizeof *d->tree_keys},
+      {(void **)&d->index, n, sizeof *d->index},
+      {(void **)&d->index_alt, n, sizeof *d->index_alt},
+      {(void **)&d->vertex, n, sizeof *d->vertex},
+      {(void **)&d->rank, n, sizeof *d->rank},
+      {(void **)&d->start, ((int64_t)1 << 2 * d->levels) + 1, sizeof *d->start},
+      {(void **)&d->is_distinct, n, sizeof *d->is_distinct},
+      {(void **)&d->undone, n, sizeof *d->undone},
+      {(void **)&d->place, n, sizeof *d->place},
+      {(void **)&d->sums, n + 1, sizeof *d->sums},
+      {(void **)&d->bounds, 1, sizeof *d->bounds},
+      {(void **)&d->counts, 1, sizeof *d->counts},
+      {(void **)&out->fans, 2 * n, sizeof *out->fans},
+      {(void **)&out->fan_start, n, sizeof *out->fan_start},
+      {(void **)&out->fan_count, n, sizeof *out->fan_count},
+      {(void **)&d->triangles, 2 * n, sizeof *d->triangles},
+      {&d->workspace, (int64_t)d->workspace_bytes, 1},
+  };
+  memcpy(arrays, list, sizeof list);
+}
+
+static cvtm_status allocate(cvtm_device_delaunay *d) {
+  size_t sort = 0, scan = 0;
+  cvtm_status status = cvtm_sort_workspace(d->device, d->count, &sort);
+  if (status == CVTM_OK) status = cvtm_scan_workspace(d->device, d->count, &scan);
+  if (status != CVTM_OK) return status;
+  d->workspace_bytes = sort > scan ? sort : scan;
+  cvtm_array arrays[ARRAYS];
+  list_arrays(d, arrays);
+  status = cvtm_device_allocate_all(d->device, arrays, ARRAYS);
+  d->output.room = (int32_t)(2 * d->count);
+  d->output.counts = d->counts;
+  return status;
+}
+
+cvtm_status cvtm_device_delaunay_create(cvtm_device *device, int64_t count,
+                                        cvtm_device_delaunay **result) {
+  cvtm_device_delaunay *d = calloc(1, sizeof *d);
+  if (!d) return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
+  d->device = device;
+  d->table = CVTM_TABLE(device, cvtm_star_table);
+  d->count = count;
+  d->levels = levels_for(count);
+  const cvtm_status status = allocate(d);
+  if (status != CVTM_OK) {
+    cvtm_device_delaunay_destroy(d);
+    return status;
+  }
+  *result = d;
+  return CVTM_OK;
+}
+
+void cvtm_device_delaunay_destroy(cvtm_device_delaunay *d) {
+  if (!d) return;
+  cvtm_array arrays[ARRAYS];
+  list_arrays(d, arrays);
+  cvtm_device_free_all(d->device, arrays, ARRAYS);
+  free(d);
+}
+
+double *cvtm_device_delaunay_points(const cvtm_device_delaunay *d) { return d->points; }
+
+/* Snapped points along the Morton curve: keys and index. *most: the largest coordinates. */
+static cvtm_status sort_points(cvtm_device_delaunay *d, cvtm_grid_point *most) {
+  cvtm_device *device = d->device;
+  cvtm_bounds bounds;
+  cvtm_status status = d->table->bound(device, d->points, d->count, d->bounds);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(device, &bounds, d->bounds, sizeof bounds);
+  if (status != CVTM_OK) return status;
+  if (!bounds.usable)
+    return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_INPUT,
+                     "a coordinate is not finite or too large");
+  const cvtm_snapping snapping = cvtm_snapping_for(&bounds);
+  double right = bounds.high[0], top = bounds.low[1];
+  most->x = cvtm_snap_coordinate(&snapping.x, &right);
+  most->y = cvtm_snap_coordinate(&snapping.y, &top);
+  status = d->table->snap(device, snapping, d->points, d->count, d->keys, d->index);
+  if (status != CVTM_OK) return status;
+  return cvtm_sort_pairs(device, d->keys, d->index, d->keys_alt, d->index_alt, d->count,
+                         CVTM_STAR_KEY_BITS, d->workspace, d->workspace_bytes);
+}
+
+/* The tree of the distinct points, without their ranks. */
+static cvtm_status make_tree(cvtm_device_delaunay *d, cvtm_star_tree *tree) {
+  const cvtm_star_table *table = d->table;
+  cvtm_device *device = d->device;
+  const int64_t n = d->count;
+  cvtm_grid_point most = {0, 0};
+  cvtm_status status = sort_points(d, &most);
+  if (status == CVTM_OK) status = table->mark(device, d->keys, n, d->is_distinct);
+  if (status == CVTM_OK)
+    status = cvtm_scan_64(device, d->is_distinct, n, d->sums, d->workspace, d->workspace_bytes);
+  if (status == CVTM_OK)
+    status = table->compact(device, d->keys, d->index, d->is_distinct, d->sums, n, d->tree_keys,
+                            d->place, d->vertex);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_out(device, &d->distinct, d->sums + n, sizeof d->distinct);
+  if (status != CVTM_OK) return status;
+  *tree = (cvtm_star_tree){.count = d->distinct,
+                           .key = d->tree_keys,
+                           .place = d->place,
+                           .vertex = d->vertex,
+                           .start = d->start,
+                           .levels = levels_for(d->distinct),
+                           .most = most};
+  return table->divide(device, d->tree_keys, d->distinct, tree->levels, d->start);
+}
+
+static cvtm_status find_ranks(cvtm_device_delaunay *d, cvtm_star_tree *tree) {
+  cvtm_device *device = d->device;
+  cvtm_status status = d->table->rank_keys(device, tree, d->keys, d->index);
+  if (status == CVTM_OK)
+    status = cvtm_sort_pairs(device, d->keys, d->index, d->keys_alt, d->index_alt, tree->count,
+                             CVTM_STAR_KEY_BITS, d->workspace, d->workspace_bytes);
+  if (status == CVTM_OK) status = d->table->invert(device, d->index, tree->count, d->rank);
+  tree->rank = d->rank;
+  return status;
+}
+
+/* One pass over the stars of a list (NULL: all). Those left undone are in d->undone then. */
+static cvtm_status make_pass(cvtm_device_delaunay *d, const cvtm_star_tree *tree,
+                             const int32_t *list, int64_t count, int32_t visits,
+                             cvtm_star_counts *counts) {
+  cvtm_device *device = d->device;
+  d->output.deferred = list == d->undone ? d->is_distinct : d->undone;
+  cvtm_status status = cvtm_device_copy_in(device, d->counts, counts, sizeof *counts);
+  if (status == CVTM_OK) status = d->table->make(device, tree, list, count, visits, &d->output);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(device, counts, d->counts, sizeof *counts);
+  return status;
+}
+
+/* Makes all stars. The fewer are left undone, the farther they may search. */
+static cvtm_status make_stars(cvtm_device_delaunay *d, cvtm_star_tree *tree,
+                              cvtm_star_counts *counts) {
+  int64_t left = tree->count;
+  int32_t visits = 0;
+  const int32_t *list = NULL;
+  cvtm_status status =
+      cvtm_device_fill(d->device, d->output.fan_count, 0, (size_t)d->count * sizeof(int32_t));
+  for (;;) {
+    counts->deferred = counts->tied = 0;
+    if (status == CVTM_OK) status = make_pass(d, tree, list, left, visits, counts);
+    if (status != CVTM_OK || counts->deferred == 0) return status;
+    const int64_t share = VISITS_OF_ALL / counts->deferred;
+    const int32_t more = share < VISITS_OF_ONE ? (int32_t)share : VISITS_OF_ONE;
+    const int wants_ranks = counts->tied && tree->rank == NULL;
+    if (more < 2 * visits && !wants_ranks) return CVTM_OK;
+    if (wants_ranks) status = find_ranks(d, tree);
+    list = d->output.deferred;
+    left = counts->deferred;
+    visits = more;
+  }
+}
+
+/* Finds the triangles of vertices whose stars are undone by the stars of their neighbours. It
+ * misses those between three of them. */
+static cvtm_status adopt(cvtm_device_delaunay *d, const cvtm_star_tree *tree,
+                         cvtm_star_counts *counts) {
+  const cvtm_star_table *table = d->table;
+  cvtm_device *device = d->device;
+  const int32_t *list = d->output.deferred;
+  int32_t *undecided = d->index;
+  cvtm_status status = cvtm_device_fill(device, undecided, 0, (size_t)d->count * sizeof *undecided);
+  if (status == CVTM_OK) status = table->flag(device, tree, list, counts->deferred, undecided);
+  if (status == CVTM_OK)
+    status = table->adopt(device, tree, VISITS_OF_ONE, undecided, d->triangles, &d->output);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(device, counts, d->counts, sizeof *counts);
+  if (status != CVTM_OK || counts->adopted > d->output.room - counts->triangles) return status;
+  status = table->settle(device, tree, list, counts->deferred, undecided, d->triangles,
+                         counts->adopted, &d->output);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(device, counts, d->counts, sizeof *counts);
+  return status;
+}
+
+/* A triangulation of n points with h of them on the hull has 2 n - 2 - h triangles. With stars
+ * undone both numbers may be too small, and no sum hides that. */
+static int is_complete(const cvtm_device_delaunay *d, const cvtm_star_counts *counts) {
+  if (counts->triangles == 0) return counts->deferred == 0;
+  return counts->triangles == 2 * d->distinct - 2 - counts->open;
+}
+
+static cvtm_status collect_triangles(cvtm_device_delaunay *d) {
+  cvtm_status status = cvtm_scan_64(d->device, d->output.fan_count, d->count, d->sums, d->workspace,
+                                    d->workspace_bytes);
+  if (status == CVTM_OK)
+    status = d->table->collect(d->device, &d->output, d->sums, d->count, d->triangles);
+  return status == CVTM_OK ? cvtm_device_synchronize(d->device) : status;
+}
+
+cvtm_status cvtm_device_delaunay_build(cvtm_device_delaunay *d, int64_t *undecided) {
+  cvtm_star_tree tree;
+  cvtm_star_counts counts = {0};
+  cvtm_status status = make_tree(d, &tree);
+  if (status == CVTM_OK) status = make_stars(d, &tree, &counts);
+  if (status == CVTM_OK && counts.deferred > 0 && counts.deferred <= d->distinct / ADOPTED_SHARE)
+    status = adopt(d, &tree, &counts);
+  if (status != CVTM_OK) return status;
+  *undecided = 0;
+  d->triangle_count = counts.triangles;
+  if (is_complete(d, &counts)) return collect_triangles(d);
+  *undecided = counts.deferred;
+  if (counts.deferred > 0) return CVTM_OK;
+  return cvtm_fail(cvtm_device_error(d->device), CVTM_ERROR_INTERNAL,
+                   "%d triangles of %lld points, of which %d lie on the hull", counts.triangles,
+                   (long long)d->distinct, counts.open);
+}
+
+static void *allocate_large(int64_t count, size_t size) {
+  void *made = malloc((size_t)count * size);
+  cvtm_prefer_large_pages(made, (size_t)count * size);
+  return made;
+}
+
+cvtm_status cvtm_device_delaunay_copy_out(const cvtm_device_delaunay *d, cvtm_mesh *mesh) {
+  cvtm_mesh made = {.vertex_count = d->count,
+                    .triangle_count = d->triangle_count,
+                    .coincident_count = d->count - d->distinct,
+                    .collinear = d->triangle_count == 0};
+  made.points = allocate_large(2 * d->count, sizeof *made.points);
+  made.triangles = allocate_large(3 * (d->triangle_count + 1), sizeof *made.triangles);
+  cvtm_status status = CVTM_OK;
+  if (!made.points || !made.triangles)
+    status = cvtm_fail(cvtm_device_error(d->device), CVTM_ERROR_MEMORY,
+                       "no memory for the triangles of %lld points", (long long)d->count);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_out(d->device, made.points, d->points,
+                                  (size_t)(2 * d->count) * sizeof *made.points);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_out(d->device, made.triangles, d->triangles,
+                                  (size_t)d->triangle_count * sizeof *d->triangles);
+  if (status != CVTM_OK) {
+    cvtm_mesh_free(&made);
+    return status;
+  }
+  *mesh = made;
+  return CVTM_OK;
+}
+
+/* The whole way on the device. *undecided is not 0 if there is no mesh. */
+static cvtm_status triangulate_on(cvtm_device *device, const double *points, int64_t count,
+                                  cvtm_mesh *mesh, cvtm_delaunay_report *report) {
+  cvtm_device_delaunay *d = NULL;
+  const double start = cvtm_clock();
+  cvtm_status status = cvtm_device_delaunay_create(device, count, &d);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_in(device, d->points, points, (size_t)(2 * count) * sizeof *points);
+  const double there = cvtm_clock();
+  if (status == CVTM_OK) status = cvtm_device_delaunay_build(d, &report->undecided);
+  const double built = cvtm_clock();
+  if (status == CVTM_OK && report->undecided == 0) status = cvtm_device_delaunay_copy_out(d, mesh);
+  report->copy_in = there - start;
+  report->build = built - there;
+  report->copy_out = cvtm_clock() - built;
+  cvtm_device_delaunay_destroy(d);
+  return status;
+}
+
+cvtm_status cvtm_delaunay_on(cvtm_device *device, const double *points, int64_t count,
+                             cvtm_mesh *mesh, cvtm_delaunay_report *report, cvtm_error *error) {
+  cvtm_delaunay_report own = {0};
+  const double start = cvtm_clock();
+  const int useful = device && points && mesh && count >= 1 && count <= CVTM_DELAUNAY_MOST &&
+                     cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
+  if (useful) {
+    const cvtm_status status = triangulate_on(device, points, count, mesh, &own);
+    own.on_device = status == CVTM_OK && own.undecided == 0;
+    /* The host has more memory, and names the point of a bad coordinate. */
+    if (status != CVTM_OK && status != CVTM_ERROR_MEMORY && status != CVTM_ERROR_INPUT)
+      return cvtm_fail(error, status, "%s", cvtm_device_error(device)->message);
+  }
+  const cvtm_status status = own.on_device ? CVTM_OK : cvtm_delaunay(points, count, mesh, error);
+  own.seconds = cvtm_clock() - start;
+  if (report) *report = own;
+  return status;
+}

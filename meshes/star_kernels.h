@@ -1,0 +1,116 @@
+/* Inside meshes only: the phases of the Delaunay triangulation by stars (star.h) that differ
+ * between devices. Each enqueues its work; all arrays are in device memory. */
+#ifndef CVTMESH_MESHES_STAR_KERNELS_H
+#define CVTMESH_MESHES_STAR_KERNELS_H
+
+#include "base/device.h"
+#include "meshes/snap.h"
+#include "meshes/star.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { CVTM_STAR_ROOM = 16 /* triangles of a fan that are kept while it is made */ };
+
+/* What the kernels count. */
+typedef struct cvtm_star_counts {
+  int32_t triangles; /* in fans */
+  int32_t deferred;  /* stars left undone */
+  int32_t tied;      /* nonzero: some of them for want of ranks */
+  int32_t open;      /* stars of the hull */
+  int32_t adopted;   /* triangles of undecided vertices */
+} cvtm_star_counts;
+
+/* Where stars go. */
+typedef struct cvtm_star_output {
+  cvtm_star_corners *fans; /* room triangles, those of a fan together */
+  int32_t room;
+  int32_t *fan_start, *fan_count; /* of each vertex */
+  int32_t *deferred;              /* places of stars left undone */
+  cvtm_star_counts *counts;
+} cvtm_star_output;
+
+typedef struct cvtm_star_table {
+  /* *bounds: of count >= 1 points. Not finite or too large: see cvtm_bounds. */
+  cvtm_status (*bound)(cvtm_device *device, const double *points, int64_t count,
+                       cvtm_bounds *bounds);
+  /* Snaps the points, and makes a key of each; index[i] = i. */
+  cvtm_status (*snap)(cvtm_device *device, cvtm_snapping snapping, double *points, int64_t count,
+                      uint64_t *keys, int32_t *index);
+  /* distinct[k]: does sorted key k differ from the one before? */
+  cvtm_status (*mark)(cvtm_device *device, const uint64_t *keys, int64_t count, int32_t *distinct);
+  /* The distinct keys: to place sums[k] of the tree's arrays. */
+  cvtm_status (*compact)(cvtm_device *device, const uint64_t *keys, const int32_t *index,
+                         const int32_t *distinct, const int64_t *sums, int64_t count,
+                         uint64_t *tree_keys, cvtm_grid_point *place, int32_t *vertex);
+  /* start of 4^levels squares. */
+  cvtm_status (*divide)(cvtm_device *device, const uint64_t *tree_keys, int64_t count,
+                        int32_t levels, int32_t *start);
+  /* Keys that order the tree's points from left to right, then upwards; index[k] = k. */
+  cvtm_status (*rank_keys)(cvtm_device *device, const cvtm_star_tree *tree, uint64_t *keys,
+                           int32_t *index);
+  /* rank[index[k]] = k. */
+  cvtm_status (*invert)(cvtm_device *device, const int32_t *index, int64_t count, int32_t *rank);
+  /* The stars of the places list[0 .. count - 1], or of 0 .. count - 1 (list NULL). */
+  cvtm_status (*make)(cvtm_device *device, const cvtm_star_tree *tree, const int32_t *list,
+                      int64_t count, int32_t visits, const cvtm_star_output *output);
+  /* undecided[v] = 1 for the vertices v at the places of a list. */
+  cvtm_status (*flag)(cvtm_device *device, const cvtm_star_tree *tree, const int32_t *list,
+                      int64_t count, int32_t *undecided);
+  /* Finds the triangles of undecided vertices by their other corners: to `adopted`, which has
+   * output->room, and counted in fan_count. undecided[v] becomes 2 on the hull. */
+  cvtm_status (*adopt)(cvtm_device *device, const cvtm_star_tree *tree, int32_t visits,
+                       int32_t *undecided, cvtm_star_corners *adopted,
+                       const cvtm_star_output *output);
+  /* Makes fans of them, for the vertices at the places of the list. */
+  cvtm_status (*settle)(cvtm_device *device, const cvtm_star_tree *tree, const int32_t *list,
+                        int64_t count, const int32_t *undecided, const cvtm_star_corners *adopted,
+                        int64_t adopted_count, const cvtm_star_output *output);
+  /* Fans to triangles: that of vertex v from first[v] on. */
+  cvtm_status (*collect)(cvtm_device *device, const cvtm_star_output *output, const int64_t *first,
+                         int64_t count, cvtm_star_corners *triangles);
+} cvtm_star_table;
+
+extern const cvtm_star_table cvtm_star_table_cpu, cvtm_star_table_cuda;
+
+#ifdef __cplusplus
+}
+#endif
+
+/* A fan that was made at a place: to the triangles from `at` on, which are its own. One that is
+ * longer than CVTM_STAR_ROOM is made again. */
+CVTM_HD void cvtm_star_store(const cvtm_star_tree *tree, int32_t place, int32_t visits, int32_t at,
+                             const cvtm_star_fan *fan, const cvtm_star_output *output) {
+  const int32_t vertex = tree->vertex[place];
+  if (fan->count > output->room - at) return; /* cannot be; the number of triangles tells */
+  output->fan_start[vertex] = at;
+  output->fan_count[vertex] = fan->count;
+  cvtm_star_corners *const own = output->fans + at;
+  if (fan->count > CVTM_STAR_ROOM) {
+    cvtm_star_fan again = cvtm_star_fan_in(own, fan->count, NULL);
+    (void)cvtm_star_make(tree, place, visits, &again);
+  } else {
+    for (int32_t k = 0; k < fan->count; ++k) own[k] = fan->triangles[k];
+  }
+  cvtm_star_sort(own, fan->count);
+}
+
+/* The triangles of a fan that it has room for. More than that, of undecided vertices, are missed;
+ * the number of all triangles tells. */
+CVTM_HD int32_t cvtm_star_kept(const cvtm_star_fan *fan) {
+  return fan->count < fan->room ? fan->count : fan->room;
+}
+
+/* The triangles of vertex v. */
+CVTM_HD void cvtm_star_collect_fan(const cvtm_star_output *output, const int64_t *first, int64_t v,
+                                   cvtm_star_corners *triangles) {
+  const cvtm_star_corners *fan = output->fans + output->fan_start[v];
+  for (int32_t k = 0; k < output->fan_count[v]; ++k) triangles[first[v] + k] = fan[k];
+}
+
+CVTM_HD uint64_t cvtm_star_rank_key(cvtm_grid_point p) {
+  return (uint64_t)p.x << (CVTM_GRID_BITS + 1) | (uint64_t)p.y;
+}
+
+#endif

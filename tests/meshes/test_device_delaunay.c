@@ -1,0 +1,334 @@
+/* The triangulation by the stars of a device is that of the host, triangle for triangle. */
+#include "test_devices.h"
+
+#include <math.h>
+
+#include "meshes/device_delaunay.h"
+#include "splitmix64.h"
+
+static cvtm_device *device;
+static uint64_t random_state;
+
+static double *new_points(int64_t count) {
+  double *points = malloc((size_t)count * 2 * sizeof *points);
+  assert_non_null(points);
+  return points;
+}
+
+static void assert_same_mesh(const cvtm_mesh *a, const cvtm_mesh *b) {
+  assert_int_equal(a->vertex_count, b->vertex_count);
+  assert_int_equal(a->triangle_count, b->triangle_count);
+  assert_int_equal(a->coincident_count, b->coincident_count);
+  assert_int_equal(a->collinear != 0, b->collinear != 0);
+  assert_memory_equal(a->points, b->points, (size_t)a->vertex_count * 2 * sizeof(double));
+  if (a->triangle_count > 0)
+    assert_memory_equal(a->triangles, b->triangles,
+                        (size_t)a->triangle_count * 3 * sizeof(int32_t));
+}
+
+/* Returns how many stars were left undecided; if none, the mesh is compared with the host's. */
+static int64_t undecided(const double *points, int64_t count) {
+  cvtm_device_delaunay *d = NULL;
+  int64_t left = -1;
+  assert_device_ok(device, cvtm_device_delaunay_create(device, count, &d));
+  assert_device_ok(device, cvtm_device_copy_in(device, cvtm_device_delaunay_points(d), points,
+                                               (size_t)(2 * count) * sizeof *points));
+  assert_device_ok(device, cvtm_device_delaunay_build(d, &left));
+  if (left == 0) {
+    cvtm_mesh mesh = {0}, host = {0};
+    assert_device_ok(device, cvtm_device_delaunay_copy_out(d, &mesh));
+    assert_int_equal(cvtm_delaunay(points, count, &host, NULL), CVTM_OK);
+    assert_same_mesh(&mesh, &host);
+    cvtm_mesh_free(&mesh);
+    cvtm_mesh_free(&host);
+  }
+  cvtm_device_delaunay_destroy(d);
+  return left;
+}
+
+static void triangulate(const double *points, int64_t count) {
+  assert_int_equal(undecided(points, count), 0);
+}
+
+/* ---- Tests ---- */
+
+static void test_few_points(void **state) {
+  (void)state;
+  const double points[] = {3, 4, 10, -2, 7.5, 8, 7, 7};
+  for (int64_t n = 1; n <= 4; ++n) triangulate(points, n);
+  const double clockwise[] = {0, 0, 0, 1, 1, 0}, square[] = {0, 0, 1, 0, 0, 1, 1, 1};
+  triangulate(clockwise, 3);
+  triangulate(square, 4);
+}
+
+static void test_random_sets(void **state) {
+  (void)state;
+  random_state = 1;
+  double points[2 * 300];
+  for (int round = 0; round < 1000; ++round) {
+    const int n = 1 + random_below(&random_state, round % 10 == 0 ? 300 : 64);
+    for (int k = 0; k < 2 * n; ++k) points[k] = 640 * random_unit(&random_state);
+    triangulate(points, n);
+  }
+}
+
+/* On a few grid lines nearly everything is coincident, collinear or cocircular. */
+static void test_integer_sets(void **state) {
+  (void)state;
+  random_state = 2;
+  double points[2 * 200];
+  for (int round = 0; round < 1000; ++round) {
+    const int n = 1 + random_below(&random_state, 200), lines = 1 + random_below(&random_state, 16);
+    for (int k = 0; k < 2 * n; ++k) points[k] = random_below(&random_state, lines);
+    triangulate(points, n);
+  }
+}
+
+static void test_lattices(void **state) {
+  (void)state;
+  enum { SIDE = 60 };
+  double *points = new_points(SIDE * SIDE);
+  for (int shear = 0; shear < 3; ++shear) {
+    for (int k = 0; k < SIDE * SIDE; ++k) {
+      const int i = k % SIDE, j = k / SIDE;
+      points[2 * k] = 4 * i + shear * j;
+      points[2 * k + 1] = 3 * j;
+    }
+    triangulate(points, SIDE * SIDE);
+  }
+  free(points);
+}
+
+/* All integer points on circles, with and without their centre. */
+static void test_cocircular(void **state) {
+  (void)state;
+  static const int radius2[] = {25, 1105, 5525, 27625, 71825};
+  for (size_t c = 0; c < sizeof radius2 / sizeof radius2[0]; ++c) {
+    double points[2 * 400];
+    int n = 0;
+    for (int x = -270; x <= 270; ++x) {
+      for (int y = -270; y <= 270; ++y) {
+        if (x * x + y * y != radius2[c]) continue;
+        points[2 * n] = x;
+        points[2 * n++ + 1] = y;
+      }
+    }
+    assert_true(n >= 12);
+    triangulate(points, n);
+    points[2 * n] = points[2 * n + 1] = 0;
+    triangulate(points, n + 1);
+    /* Two such circles that overlap. */
+    for (int k = 0; k < n; ++k) {
+      points[2 * (n + k)] = points[2 * k] + 7;
+      points[2 * (n + k) + 1] = points[2 * k + 1] + 1;
+    }
+    triangulate(points, 2 * (int64_t)n);
+  }
+}
+
+static void test_collinear(void **state) {
+  (void)state;
+  random_state = 3;
+  double points[2 * 100];
+  for (int direction = 0; direction < 4; ++direction) {
+    for (int k = 0; k < 100; ++k) {
+      const int t = random_below(&random_state, 80); /* with coincident ones */
+      points[2 * k] = direction == 1 ? 5 : t;
+      points[2 * k + 1] = direction == 0 ? 7 : direction == 2 ? 2 * t : -t;
+    }
+    triangulate(points, 100);
+    points[0] = points[1] = 1000; /* one beside the line makes a fan */
+    triangulate(points, 100);
+  }
+}
+
+static void test_coincident(void **state) {
+  (void)state;
+  double points[2 * 300];
+  for (int k = 0; k < 300; ++k) {
+    points[2 * k] = 12.25;
+    points[2 * k + 1] = -3;
+  }
+  triangulate(points, 300);
+  random_state = 4;
+  for (int k = 0; k < 300; ++k) {
+    const int from = random_below(&random_state, k + 1);
+    points[2 * k] = from == k ? random_unit(&random_state) : points[2 * from];
+    points[2 * k + 1] = from == k ? random_unit(&random_state) : points[2 * from + 1];
+  }
+  triangulate(points, 300);
+}
+
+static void test_clusters(void **state) {
+  (void)state;
+  random_state = 5;
+  enum { COUNT = 4000 };
+  double *points = new_points(COUNT);
+  for (int round = 0; round < 4; ++round) {
+    for (int k = 0; k < COUNT; ++k) {
+      const double size = round == 3 ? 1e-9 * (k % 3) : pow(10, -(k % 10));
+      points[2 * k] = (k % 7) * 0.1 + size * random_unit(&random_state);
+      points[2 * k + 1] = (k % 5) * 0.2 + size * random_unit(&random_state);
+    }
+    triangulate(points, round == 0 ? 400 : COUNT);
+  }
+  free(points);
+}
+
+static void test_extreme_coordinates(void **state) {
+  (void)state;
+  random_state = 6;
+  static const double scales[][4] = {/* size and offset in x, then in y */
+                                     {1e9, 0, 1, 0},         {1, 1e15, 1, -1e15},
+                                     {1, 0, 1e-12, 0},       {1e-300, 0, 1e-300, 0},
+                                     {1e-320, 0, 1e-318, 0}, {1e299, -5e298, 1e299, 0},
+                                     {8, 0x1p60, 8, 3},      {1e-5, 0, 1, 1e300},
+                                     {1, 1e300, 1, 1e-300},  {2e300, -1e300, 2e300, -1e300}};
+  double points[2 * 200];
+  for (size_t s = 0; s < sizeof scales / sizeof scales[0]; ++s) {
+    for (int k = 0; k < 400; ++k) {
+      const double *scale = scales[s] + 2 * (k % 2);
+      points[k] = fmin(scale[0] * random_unit(&random_state) + scale[1], 1e300);
+    }
+    triangulate(points, 200);
+  }
+}
+
+/* Slivers one step high, circles that hardly miss a point, and a parabola, at the grid's size. */
+static void test_nearly_degenerate(void **state) {
+  (void)state;
+  random_state = 7;
+  double points[2 * 300];
+  for (int kind = 0; kind < 4; ++kind) {
+    for (int k = 0; k < 300; ++k) {
+      const double t = rint(0x1p30 * random_unit(&random_state)),
+                   angle = 2 * acos(-1.0) * random_unit(&random_state);
+      points[2 * k] = kind == 2 ? rint(0x1p29 * (1 + cos(angle))) : kind == 3 ? k : t;
+      points[2 * k + 1] = kind == 0   ? random_below(&random_state, 2)
+                          : kind == 1 ? t + random_below(&random_state, 3)
+                          : kind == 2 ? rint(0x1p29 * (1 + sin(angle)))
+                                      : (double)k * k;
+    }
+    triangulate(points, 300);
+  }
+}
+
+/* Random points, points on the pixels' corners, a graded set, a thin strip, a hub with rings. */
+static void test_many_points(void **state) {
+  (void)state;
+  random_state = 8;
+  enum { COUNT = 60000, KINDS = 5 };
+  double *points = new_points(COUNT);
+  for (int kind = 0; kind < KINDS; ++kind) {
+    for (int k = 0; k < COUNT; ++k) {
+      const double x = random_unit(&random_state), y = random_unit(&random_state);
+      const double angle = 2 * acos(-1.0) * k / 100;
+      double *p = points + 2 * (ptrdiff_t)k;
+      p[0] = kind == 1 ? rint(300 * x) : kind == 2 ? exp(8 * x) : 4096 * x;
+      p[1] = kind == 1 ? rint(300 * y) : kind == 2 ? exp(8 * y) : (kind == 3 ? 0.5 : 4096.0) * y;
+      if (kind == 4) p[0] = (k / 100) * cos(angle);
+      if (kind == 4) p[1] = (k / 100) * sin(angle);
+    }
+    triangulate(points, COUNT);
+  }
+  free(points);
+}
+
+/* The triangles of a hub with many neighbours, nearly on a circle, are found by these. */
+static void test_hubs(void **state) {
+  (void)state;
+  enum { COUNT = 3000, ROWS = 3 };
+  double *points = new_points(ROWS * COUNT);
+  for (int hub = 0; hub < 3; ++hub) {
+    for (int k = 0; k < ROWS * COUNT; ++k) {
+      const double angle = k * (2 * acos(-1.0) / COUNT), distance = 1 + k / COUNT;
+      points[2 * k] = 5 * hub + distance * cos(angle);
+      points[2 * k + 1] = distance * sin(angle);
+    }
+    points[2 * hub * COUNT] = 5 * hub; /* first, in the middle, or last of all */
+    points[2 * hub * COUNT + 1] = 0;
+    triangulate(points, ROWS * COUNT);
+  }
+  /* A row, and one point above its end. */
+  for (int k = 0; k < COUNT; ++k) {
+    points[2 * k] = k;
+    points[2 * k + 1] = k == 0 ? -1 : 0;
+  }
+  triangulate(points, COUNT);
+  free(points);
+}
+
+/* What would take too long is left to the host, and the mesh is the same. */
+static void test_host_completes(void **state) {
+  (void)state;
+  enum { COUNT = 20000 };
+  double *points = new_points(COUNT);
+  for (int k = 0; k < COUNT; ++k) {
+    points[2 * k] = cos(k * (2 * acos(-1.0) / COUNT));
+    points[2 * k + 1] = sin(k * (2 * acos(-1.0) / COUNT));
+  }
+  assert_true(undecided(points, COUNT) > 0);
+  cvtm_mesh mesh = {0}, host = {0};
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_delaunay_report report;
+  assert_int_equal(cvtm_delaunay_on(device, points, COUNT, &mesh, &report, &error), CVTM_OK);
+  assert_false(report.on_device);
+  assert_int_equal(cvtm_delaunay(points, COUNT, &host, NULL), CVTM_OK);
+  assert_same_mesh(&mesh, &host);
+  cvtm_mesh_free(&mesh);
+  cvtm_mesh_free(&host);
+  free(points);
+}
+
+static void test_whole_call(void **state) {
+  (void)state;
+  enum { COUNT = 5000 };
+  random_state = 9;
+  double *points = new_points(COUNT);
+  for (int k = 0; k < 2 * COUNT; ++k) points[k] = random_unit(&random_state);
+  cvtm_mesh mesh = {0}, host = {0};
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_delaunay_report report;
+  assert_int_equal(cvtm_delaunay_on(device, points, COUNT, &mesh, &report, &error), CVTM_OK);
+  assert_int_equal(report.on_device, cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA);
+  assert_int_equal(cvtm_delaunay(points, COUNT, &host, NULL), CVTM_OK);
+  assert_same_mesh(&mesh, &host);
+  cvtm_mesh_free(&mesh);
+  cvtm_mesh_free(&host);
+  free(points);
+}
+
+static void test_bad_input(void **state) {
+  (void)state;
+  double points[] = {0, 0, 1, 0, 0, 1};
+  cvtm_mesh mesh = {.vertex_count = 77};
+  cvtm_error error = {CVTM_OK, ""};
+  assert_int_equal(cvtm_delaunay_on(device, points, 0, &mesh, NULL, &error), CVTM_ERROR_ARGUMENT);
+  assert_int_equal(cvtm_delaunay_on(device, NULL, 3, &mesh, NULL, &error), CVTM_ERROR_ARGUMENT);
+  static const double bad[] = {NAN, INFINITY, -INFINITY, 1e301};
+  for (size_t k = 0; k < 4 * sizeof bad / sizeof bad[0]; ++k) {
+    points[4] = points[5] = points[0] = points[1] = 0.5;
+    points[k / 4 < 2 ? k / 4 : 2 + k / 4] = bad[k % 4];
+    assert_int_equal(cvtm_delaunay_on(device, points, 3, &mesh, NULL, &error), CVTM_ERROR_INPUT);
+    assert_non_null(strstr(error.message, k / 4 < 2 ? "point 0" : "point 2"));
+  }
+  assert_int_equal(mesh.vertex_count, 77);
+  assert_null(mesh.points);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_few_points),          cmocka_unit_test(test_random_sets),
+      cmocka_unit_test(test_integer_sets),        cmocka_unit_test(test_lattices),
+      cmocka_unit_test(test_cocircular),          cmocka_unit_test(test_collinear),
+      cmocka_unit_test(test_coincident),          cmocka_unit_test(test_clusters),
+      cmocka_unit_test(test_extreme_coordinates), cmocka_unit_test(test_nearly_degenerate),
+      cmocka_unit_test(test_many_points),         cmocka_unit_test(test_hubs),
+      cmocka_unit_test(test_host_completes),      cmocka_unit_test(test_whole_call),
+      cmocka_unit_test(test_bad_input),
+  };
+  device = test_device_open();
+  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  cvtm_device_destroy(device);
+  return failed;
+}
