@@ -2,7 +2,10 @@
 #ifndef CVTMESH_BASE_VECTORS_H
 #define CVTMESH_BASE_VECTORS_H
 
-#if defined(__x86_64__)
+#if defined(__CUDACC__)
+#define CVTM_INLINE static __host__ __device__ inline
+#define CVTM_WIDE
+#elif defined(__x86_64__)
 #define CVTM_INLINE static inline __attribute__((always_inline))
 #define CVTM_WIDE __attribute__((target("avx2")))
 #else

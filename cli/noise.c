@@ -73,9 +73,10 @@ static void shake(cvtm_domain domain, const float *root, int64_t total, uint64_t
   }
 }
 
-cvtm_status cli_noise_solve(const cli_options *options, cvtm_domain domain, const float *density,
-                            int64_t fixed, int64_t given, double *sites, int64_t count,
-                            cvtm_cvt_result *result, cli_noise_result *noise, cvtm_error *error) {
+cvtm_status cli_noise_solve(const cli_options *options, cvtm_device *device, cvtm_domain domain,
+                            const float *density, int64_t fixed, int64_t given, double *sites,
+                            int64_t count, cvtm_cvt_result *result, cli_noise_result *noise) {
+  cvtm_error *error = cvtm_device_error(device);
   cvtm_gaussian_options gaussian;
   cvtm_lbfgsb_result found;
   cvtm_gaussian_defaults(&gaussian);
@@ -83,7 +84,6 @@ cvtm_status cli_noise_solve(const cli_options *options, cvtm_domain domain, cons
   gaussian.tolerance = options->tolerance;
   gaussian.max_seconds = options->time_limit;
   gaussian.fixed = fixed;
-  gaussian.threads = (int)options->threads;
   gaussian.monitor = ask_to_stop;
   cvtm_status status = cvtm_cvt_sample(domain, density, count - given, (uint64_t)options->seed,
                                        (cvtm_cvt_start)options->start, sites + 2 * given, error);
@@ -91,7 +91,7 @@ cvtm_status cli_noise_solve(const cli_options *options, cvtm_domain domain, cons
   float *root = root_of(domain, density);
   if (root == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a density");
   shake(domain, root, count, (uint64_t)options->seed, sites + 2 * given, count - given);
-  status = cvtm_gaussian_noise(domain, root, &gaussian, sites, count, &found, error);
+  status = cvtm_gaussian_noise(device, domain, root, &gaussian, sites, count, &found);
   free(root);
   if (status != CVTM_OK) return status;
   result->stop = found.stop;

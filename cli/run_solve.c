@@ -164,8 +164,8 @@ cvtm_status cli_run_optimize(cli_run_job *r) {
   else if (status == CVTM_OK && hold)
     status = keep_start(r);
   else if (status == CVTM_OK && r->options.noise == CLI_NOISE_BLUE)
-    status = cli_noise_solve(&r->options, r->domain, r->density, r->fixed, r->given, r->sites,
-                             r->count, &r->result, &r->noise, error);
+    status = cli_noise_solve(&r->options, r->device, r->domain, r->density, r->fixed, r->given,
+                             r->sites, r->count, &r->result, &r->noise);
   else if (status == CVTM_OK)
     status = optimize_energy(r);
   cli_progress_finish(&r->progress);

@@ -4,7 +4,7 @@
 #include "noise/cell_list.h"
 #include "noise/figures.h"
 #include "noise/spectrum.h"
-#include "noise/target.h"
+#include "noise/target_value.h"
 
 #include <math.h>
 #include <omp.h>
@@ -117,8 +117,8 @@ static cvtm_status make_places(places *p, const float *density, const double *po
   if (!p->xy || !p->spacing || !p->mass)
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for places");
   if (status == CVTM_OK)
-    status = cvtm_target_create(p->domain, density, p->points, width_of_spacing, 0, threads,
-                                &target, error);
+    status = cvtm_target_create(p->domain, density, p->points, width_of_spacing, threads, &target,
+                                NULL, error);
   if (status == CVTM_OK) {
     memcpy(p->xy, points, 2 * (size_t)p->points * sizeof *p->xy);
     for (int64_t i = 0; i < p->points; ++i) p->mass[i] = 1;

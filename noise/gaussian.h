@@ -25,7 +25,6 @@ typedef struct cvtm_gaussian_options {
   double tolerance;       /* on the mean relative decrease of E over 10 iterations; 0 */
   double max_seconds;     /* of the whole call, but one evaluation is always made; 0 */
   int64_t fixed;          /* the first `fixed` points do not move; 0 */
-  int threads;            /* of the CPU, 0: all; the bits do not depend on it */
   cvtm_lbfgsb_monitor monitor;
   void *monitor_context;
 } cvtm_gaussian_options;
@@ -33,11 +32,13 @@ typedef struct cvtm_gaussian_options {
 void cvtm_gaussian_defaults(cvtm_gaussian_options *options);
 
 /* Moves points (host, 2 * count, inside the domain). density: width * height floats on the host,
- * >= 0, finite, not all zero, proportional to the wanted density of the points. Runs on the CPU.
- * On failure the points are untouched. */
-cvtm_status cvtm_gaussian_noise(cvtm_domain domain, const float *density,
+ * >= 0, finite, not all zero, proportional to the wanted density of the points. Device memory: some
+ * 600 bytes a point, and 140 for each of up to 8 nodes a point. On failure the points are
+ * untouched. The energy and its gradient are the same on all devices but for rounding; an optimiser
+ * that rounds otherwise ends at other points of the same kind. */
+cvtm_status cvtm_gaussian_noise(cvtm_device *device, cvtm_domain domain, const float *density,
                                 const cvtm_gaussian_options *options, double *points, int64_t count,
-                                cvtm_lbfgsb_result *result, cvtm_error *error);
+                                cvtm_lbfgsb_result *result);
 
 #ifdef __cplusplus
 }

@@ -1,13 +1,15 @@
 /* Inside noise/: a wanted density of points, as the optimiser of Gaussian blue noise sees it: the
  * width of the kernel at each place, and the potential of the density, the sum over it of kernels.
- */
+ * target_value.h has the values between the nodes. */
 #ifndef CVTMESH_NOISE_TARGET_H
 #define CVTMESH_NOISE_TARGET_H
 
+#include "base/device.h"
 #include "base/domain.h"
-#include "base/status.h"
 
-#include <stdint.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* Values at nodes, of which `margin` rows and columns lie outside the domain on each side. */
 typedef struct cvtm_target {
@@ -28,19 +30,19 @@ cvtm_status cvtm_target_masses(cvtm_domain domain, const float *density, int64_t
 /* density: width * height, >= 0, finite, not all 0, proportional to the wanted density of `count`
  * points. width: of the kernels in units of the local spacing, the root of one over that density.
  * The local density is its mean with Gaussian weights of the kernel's own width, so that a place
- * without density has a finite width. Without `wants_potential` that is 0. *target is empty on
- * failure (CVTM_ERROR_MEMORY); else cvtm_target_free frees it. */
+ * without density has a finite width. The potential is 0. *target is empty on failure
+ * (CVTM_ERROR_MEMORY); else cvtm_target_free frees it. masses, unless NULL, receives those of
+ * cvtm_target_masses, which the caller frees. */
 cvtm_status cvtm_target_create(cvtm_domain domain, const float *density, int64_t count,
-                               double width, int wants_potential, int threads, cvtm_target *target,
+                               double width, int threads, cvtm_target *target, double **masses,
                                cvtm_error *error);
+/* Computes the potential of these masses on the device. Fails with the device's error. */
+cvtm_status cvtm_target_add_potential(cvtm_device *device, const double *masses,
+                                      cvtm_target *target);
 void cvtm_target_free(cvtm_target *target);
 
-typedef struct cvtm_target_value {
-  double log_width, potential;
-  double width_by[2], potential_by[2]; /* derivatives of both by x and y */
-} cvtm_target_value;
-
-/* At a place inside the domain. */
-cvtm_target_value cvtm_target_at(const cvtm_target *target, double x, double y);
+#ifdef __cplusplus
+}
+#endif
 
 #endif

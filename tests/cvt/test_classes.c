@@ -158,6 +158,19 @@ static void test_moves_raise_the_energy(void **state) {
   free(all);
 }
 
+/* The descents of two devices round otherwise and end in other minima, of the same quality. */
+static void test_quality_is_that_of_the_cpu(void **state) {
+  cvtm_device *device = *state, *cpu = NULL;
+  double here[2 * COUNT], there[2 * COUNT];
+  int64_t start[CLASSES + 1];
+  assert_int_equal(cvtm_device_create("cpu", 2, &cpu, NULL), CVTM_OK);
+  const cvtm_classes_result a = solve(device, 0.5, here, start);
+  const cvtm_classes_result b = solve(cpu, 0.5, there, start);
+  assert_true(fabs(a.union_ratio - b.union_ratio) < 0.02);
+  for (int k = 0; k < CLASSES; ++k) assert_true(fabs(a.ratio[k] - b.ratio[k]) < 0.03);
+  cvtm_device_destroy(cpu);
+}
+
 static void test_same_bits_for_any_number_of_threads(void **state) {
   (void)state;
   double one[2 * COUNT], two[2 * COUNT];
@@ -203,6 +216,7 @@ int main(void) {
       cmocka_unit_test(test_energies_are_those_of_the_classes),
       cmocka_unit_test(test_each_class_and_the_union_are_spaced),
       cmocka_unit_test(test_moves_raise_the_energy),
+      cmocka_unit_test(test_quality_is_that_of_the_cpu),
       cmocka_unit_test(test_same_bits_for_any_number_of_threads),
       cmocka_unit_test(test_misuse_is_refused),
   };
