@@ -302,64 +302,96 @@ static cvtm_status make_cells(const cli_stipples_source *s, cvtm_cells *cells, c
 
 /* --- likeness --- */
 
-/* The mean of the tone over each pixel of the grid. */
-static void shrink_tone(const cvtm_disc_grid *grid, const float *tone, float *shrunk) {
-  const int width = grid->domain.width, height = grid->domain.height, side = grid->side;
+/* What is blurred and compared: columns x rows rectangles, which divide the domain evenly, since
+ * the blur mirrors them at the border. */
+typedef struct comparison {
+  cvtm_domain domain;
+  int columns, rows;
+} comparison;
+
+/* Rectangles a third of the spacing wide, or pixels. */
+static comparison make_comparison(cvtm_domain domain, double spacing) {
+  const double side = fmax(spacing / 3, 1);
+  return (comparison){domain, (int)ceil(domain.width / side), (int)ceil(domain.height / side)};
+}
+
+/* The part of pixel `i` that lies between two coordinates. */
+static double part_between(double begin, double end, int i) {
+  return fmin(end, i + 1.0) - fmax(begin, (double)i);
+}
+
+/* The mean of the pixels of rectangle (i, j). */
+static double mean_of_rectangle(const comparison *c, const float *pixel, int i, int j) {
+  const double width = (double)c->domain.width / c->columns, left = i * width;
+  const double height = (double)c->domain.height / c->rows, top = j * height;
+  const int right = (int)fmin(ceil(left + width), c->domain.width);
+  const int bottom = (int)fmin(ceil(top + height), c->domain.height);
+  double sum = 0;
+  for (int y = (int)top; y < bottom; ++y) {
+    double row = 0;
+    for (int x = (int)left; x < right; ++x)
+      row += part_between(left, left + width, x) * (double)pixel[(int64_t)y * c->domain.width + x];
+    sum += part_between(top, top + height, y) * row;
+  }
+  return sum / (width * height);
+}
+
+/* light: of 1 less the values. */
+static void shrink(const comparison *c, const float *pixel, int light, float *shrunk) {
 #pragma omp parallel for schedule(static)
-  for (int j = 0; j < grid->height; ++j) {
-    const int bottom = (j + 1) * side < height ? (j + 1) * side : height;
-    for (int i = 0; i < grid->width; ++i) {
-      const int right = (i + 1) * side < width ? (i + 1) * side : width;
-      double sum = 0;
-      for (int y = j * side; y < bottom; ++y)
-        for (int x = i * side; x < right; ++x)
-          sum += (double)tone[(size_t)y * (size_t)width + (size_t)x];
-      shrunk[(size_t)j * (size_t)grid->width + (size_t)i] =
-          (float)(sum / ((double)(bottom - j * side) * (right - i * side)));
+  for (int j = 0; j < c->rows; ++j) {
+    for (int i = 0; i < c->columns; ++i) {
+      const double mean = mean_of_rectangle(c, pixel, i, j);
+      shrunk[(int64_t)j * c->columns + i] = (float)(light ? 1 - mean : mean);
     }
   }
 }
 
-/* The mean over the domain of what the pixels of the grid hold. */
-static double mean_over_domain(const cvtm_disc_grid *grid, const float *value) {
-  const double side = grid->side;
+static double mean_of(const float *value, int64_t count) {
   double sum = 0;
-  for (int j = 0; j < grid->height; ++j) {
-    double row = 0;
-    for (int i = 0; i < grid->width; ++i)
-      row += (double)value[(size_t)j * (size_t)grid->width + (size_t)i] *
-             fmin(side, grid->domain.width - i * side);
-    sum += row * fmin(side, grid->domain.height - j * side);
-  }
-  return sum / ((double)grid->domain.width * grid->domain.height);
+  for (int64_t k = 0; k < count; ++k) sum += (double)value[k];
+  return sum / (double)count;
 }
 
-/* Measures at the pixels of the picture, or coarser ones a third of the spacing wide. */
+/* drawn: the coverage of each pixel. */
+static cvtm_status compare(const cli_options *o, const cli_stipples_source *s, const float *drawn,
+                           cli_stipples *stipples, cvtm_error *error) {
+  const double spacing = mean_spacing(s);
+  const comparison c = make_comparison(s->domain, spacing);
+  const size_t count = (size_t)c.columns * (size_t)c.rows;
+  const int light = !cli_stipples_are_light(o);
+  const double area = (double)s->domain.width * s->domain.height;
+  float *a = malloc(count * sizeof *a), *b = malloc(count * sizeof *b);
+  cvtm_status status = a != NULL && b != NULL ? CVTM_OK : no_memory(error);
+  if (status == CVTM_OK) {
+    shrink(&c, drawn, light, a);
+    shrink(&c, s->tone, light, b);
+    stipples->blur = 1.5 * spacing;
+    status =
+        cvtm_likeness_measure(a, b, c.columns, c.rows, stipples->blur * sqrt((double)count / area),
+                              &stipples->likeness, error);
+  }
+  free(a);
+  free(b);
+  return status;
+}
+
 static cvtm_status measure(const cli_options *o, const cli_stipples_source *s,
                            cli_stipples *stipples, cvtm_error *error) {
-  const double spacing = mean_spacing(s), least = 1;
-  const cvtm_disc_grid grid = cvtm_disc_grid_make(s->domain, (int)fmax(spacing / 3, least));
-  const size_t pixels = (size_t)grid.width * (size_t)grid.height;
-  float *drawn = malloc(pixels * sizeof *drawn), *wanted = malloc(pixels * sizeof *wanted);
-  cvtm_status status = drawn != NULL && wanted != NULL ? CVTM_OK : no_memory(error);
+  const cvtm_disc_grid grid = cvtm_disc_grid_make(s->domain, 1);
+  const int64_t pixels = (int64_t)s->domain.width * s->domain.height;
+  float *drawn = malloc((size_t)pixels * sizeof *drawn);
+  cvtm_status status = drawn != NULL ? CVTM_OK : no_memory(error);
   if (status == CVTM_OK)
     status = cvtm_disc_coverage(&grid, s->mesh->points, stipples->radius, s->mesh->vertex_count,
                                 drawn, error);
   if (status == CVTM_OK) {
-    shrink_tone(&grid, s->tone, wanted);
-    stipples->ink = mean_over_domain(&grid, drawn);
-    stipples->picture_ink = mean_over_domain(&grid, wanted);
-    stipples->blur = 1.5 * spacing;
-    for (size_t p = 0; p < pixels && !cli_stipples_are_light(o); ++p) {
-      drawn[p] = 1 - drawn[p];
-      wanted[p] = 1 - wanted[p];
-    }
-    status = cvtm_likeness_measure(drawn, wanted, grid.width, grid.height,
-                                   stipples->blur / grid.side, &stipples->likeness, error);
+    stipples->ink = mean_of(drawn, pixels);
+    stipples->picture_ink = mean_of(s->tone, pixels);
+    status = compare(o, s, drawn, stipples, error);
   }
   stipples->is_measured = status == CVTM_OK;
   free(drawn);
-  free(wanted);
   return status;
 }
 

@@ -77,6 +77,16 @@ def test_the_default_dots_look_like_the_picture(cvtmesh, picture):
     assert 0.9 < tone["ssim"] <= 1
 
 
+def test_the_report_of_a_flat_picture_is_not_that_of_its_border(cvtmesh):
+    """Sides that are no multiple of the squares on which the report measures."""
+    x = np.linspace(0, 1, 307)[None, :] * np.ones((259, 1))
+    cvtmesh.file("flat.pgm", pgm_bytes((100 + 25 * x).astype(np.uint8)))
+    tone = draw(cvtmesh, "flat.pgm")
+    contrast, correlation, _ = compare(read_dots(cvtmesh, "a.svg"), picture_ink(cvtmesh, "flat.pgm"))
+    assert tone["contrast"] == pytest.approx(contrast, abs=0.003)
+    assert tone["correlation"] == pytest.approx(correlation, abs=0.001)
+
+
 def test_equal_dots_have_the_ink_of_the_picture(cvtmesh):
     tone = draw(cvtmesh, CAMERA, "--dots", "equal")
     dots, ink = read_dots(cvtmesh, "a.svg"), picture_ink(cvtmesh, CAMERA)
