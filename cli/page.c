@@ -55,7 +55,8 @@ int cli_page_shows_sizes(const cli_options *options, const char *extension) {
          (is_svg(extension) || is_pdf(extension) || is_dxf(extension));
 }
 
-/* Returns 0 if the text is neither a name nor WIDTHxHEIGHT. is_named: a page that can be turned. */
+/* Returns 0 if the text is neither a name nor WIDTHxHEIGHT, which `mm` may follow. is_named: a page
+ * that can be turned. */
 static int parse_page(const char *text, double *width, double *height, int *is_named) {
   *is_named = 1;
   for (size_t k = 0; k < sizeof page_sizes / sizeof page_sizes[0]; ++k) {
@@ -65,10 +66,12 @@ static int parse_page(const char *text, double *width, double *height, int *is_n
     return 1;
   }
   const double most = 10000;
-  char separator, rest;
+  int end = 0;
+  char separator;
   *is_named = 0;
-  return sscanf(text, "%lf%c%lf%c", width, &separator, height, &rest) == 3 && separator == 'x' &&
-         *width > 0 && *height > 0 && *width <= most && *height <= most;
+  return sscanf(text, "%lf%c%lf%n", width, &separator, height, &end) == 3 && separator == 'x' &&
+         (text[end] == '\0' || strcmp(text + end, "mm") == 0) && *width > 0 && *height > 0 &&
+         *width <= most && *height <= most;
 }
 
 static cvtm_status place_on_page(const cli_options *options, double width, double height,

@@ -267,7 +267,7 @@ def test_orientation(cvtmesh, points):
 
 ODD = (("a6", "--orientation", "landscape"), ("1000x20", "--margin", 2), ("20x1000", "--margin", 2),
        ("1000x20", "--margin", 2, "--fill"), ("5x5", "--margin", 0), ("9000x9000", "--margin", 0),
-       ("LETTER", "--margin", 100), ("0.5x0.5", "--margin", 0.1), ("A4", "--margin", 60, "--fill"))
+       ("LETTER", "--margin", 100), ("0.5x0.5mm", "--margin", 0.1), ("A4", "--margin", 60, "--fill"))
 SHOWN = (("--svg", "stipples"), ("--svg", "path", "--order", "tsp"), ("--svg", "cells"),
          ("--svg", "mesh"), ("--svg", "path", "--order", "plot", "--split", 120))
 
@@ -277,7 +277,7 @@ def test_nothing_is_drawn_over_the_margins(cvtmesh, points, page):
     margin = page[2] if "--margin" in page else 10
     width, height = (148, 105) if page[0] == "a6" else (279.4, 215.9)
     if "x" in page[0]:
-        width, height = map(float, page[0].split("x"))  # as given, whatever the picture
+        width, height = map(float, page[0].removesuffix("mm").split("x"))  # as given, whatever the picture
     elif page[0] == "A4":
         width, height = 297, 210
     for shown in SHOWN:
@@ -347,6 +347,7 @@ def test_refused(cvtmesh, points):
     cvtmesh.refused(*words, "-o", "a.hpgl", code=2, names=["a.hpgl", "--page"])
     cvtmesh.refused(*words, "--page", "A11", "-o", "a.svg", code=2, names=["A11"])
     cvtmesh.refused(*words, "--page", "0x5", "-o", "a.svg", code=2, names=["0x5"])
+    cvtmesh.refused(*words, "--page", "90x50mmm", "-o", "a.svg", code=2, names=["90x50mmm"])
     cvtmesh.refused(*words, "--page", "A6", "--margin", 60, "-o", "a.svg", code=2, names=["margins"])
     cvtmesh.refused(*words, "--page", "A6", "--gcode", "none.profile", "-o", "a.nc", code=3,
                     names=["none.profile"])
