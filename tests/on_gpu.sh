@@ -151,6 +151,8 @@ small_runs() {
   "$each" coarse-to-fine fine.csv run "$tiny" -n 300 --iterations 3 -o fine.csv
   "$each" periodic torus.csv run "$tiny" "${small[@]}" --periodic -o torus.csv
   "$each" equal-mass mass.csv run "$tiny" -n 20 --effort low --iterations 4 --equal-mass -o mass.csv
+  "$each" blue-noise blue.csv run "$tiny" -n 40 --iterations 4 --noise blue -o blue.csv
+  "$each" colours colours.csv run "$tiny" "${small[@]}" --colours cmyk -o colours.csv
   "$each" pixel pixel.csv run "$tiny" "${small[@]}" --energy pixel -o pixel.csv
   "$each" one-site one.csv run "$tiny" -n 1 -o one.csv
   for method in jfa 1+jfa jfa+1 jfa+2 jfa2 jfa-short exact; do
