@@ -130,6 +130,15 @@ static int solve_job(batch *b, cli_run_job *run, double *begin) {
   return code;
 }
 
+/* Only a large mesh is worth a device. */
+static int mesh_job(batch *b, cli_run_job *run) {
+  if (!cli_run_mesh_is_large(run)) return cli_run_mesh(run, NULL);
+  cvtm_device *device = batch_devices_lend(b->devices);
+  const int code = cli_run_mesh(run, device);
+  batch_devices_give_back(b->devices, device);
+  return code;
+}
+
 /* Runs all stages of a job. Returns CLI_EXIT_INTERRUPTED if it was abandoned before it wrote a
  * file. */
 static int run_stages(batch *b, const batch_job *job) {
@@ -143,7 +152,7 @@ static int run_stages(batch *b, const batch_job *job) {
   if (code == CLI_EXIT_OK) code = cli_run_order(run);
   if (cli_interrupted()) code = CLI_EXIT_INTERRUPTED;
   if (code == CLI_EXIT_OK) {
-    code = cli_run_mesh(run);
+    code = mesh_job(b, run);
     if (code == CLI_EXIT_OK) code = cli_run_write(run);
     end_stage(b, STAGE_WRITE, &begin);
   }

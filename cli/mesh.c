@@ -16,6 +16,7 @@
 
 typedef struct meshing {
   cli_options options;
+  cvtm_device *device; /* NULL: the CPU */
   cvtm_domain domain;
   double *points;
   int64_t count;
@@ -25,12 +26,12 @@ typedef struct meshing {
   cvtm_second_order second; /* of --element-order 2; else empty */
   cli_point_order order;
   int is_guessed; /* the domain */
-  double seconds;
+  cvtm_delaunay_report triangulation;
 } meshing;
 
 static cvtm_status write_mesh_report(const meshing *m, cvtm_error *error) {
   if (m->options.report == NULL) return CVTM_OK;
-  cJSON *report = cli_report_begin(NULL, &m->options);
+  cJSON *report = cli_report_begin(m->device, &m->options);
   cli_json_integer(report, "width", m->domain.width);
   cli_json_integer(report, "height", m->domain.height);
   cli_json_integer(report, "sites", m->count);
@@ -38,7 +39,8 @@ static cvtm_status write_mesh_report(const meshing *m, cvtm_error *error) {
   cli_json_integer(report, "coincident_sites", m->mesh.coincident_count);
   cJSON_AddBoolToObject(report, "collinear", m->mesh.collinear != 0);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
-  cli_json_real(seconds, "mesh", m->seconds);
+  cli_json_real(seconds, "mesh", m->triangulation.seconds);
+  cli_json_triangulation(report, &m->triangulation);
   cli_order_report(&m->order, &m->options, report);
   cli_page_report(&m->options, m->domain, report);
   cli_world_report(&m->options, m->domain, &m->mesh, report);
@@ -49,7 +51,7 @@ static cvtm_status write_mesh_report(const meshing *m, cvtm_error *error) {
 static void print_mesh_summary(const meshing *m) {
   const cvtm_quality_figures *all = &m->quality.all;
   fprintf(stderr, "%s: %lld points, %lld triangles in %.3f seconds\n", m->options.input,
-          (long long)m->count, (long long)m->mesh.triangle_count, m->seconds);
+          (long long)m->count, (long long)m->mesh.triangle_count, m->triangulation.seconds);
   if (all->triangles > 0)
     fprintf(stderr, "  smallest angle %.3g degrees, mean %.1f; mean Q %.4f\n", all->min_angle,
             all->mean_min_angle, all->mean_q);
@@ -66,15 +68,24 @@ static void print_mesh_summary(const meshing *m) {
   if (m->mesh.collinear) fprintf(stderr, "  all points lie on one line: there is no triangle\n");
 }
 
-/* Cells are computed for pictures; points outside the domain have empty cells. */
+/* Opens the device, unless the host makes the mesh sooner than CUDA starts. */
+static int open_device(meshing *m) {
+  enum { LARGE = 500000 };
+  if (strcmp(m->options.device, "auto") == 0 && m->count < LARGE) return CLI_EXIT_OK;
+  return cli_open_device(&m->options, &m->device);
+}
+
+/* Cells are for pictures, and quality for whoever is told. Points outside the domain have empty
+ * cells. */
 static cvtm_status triangulate(meshing *m, cvtm_error *error) {
-  double start = cvtm_clock();
-  cvtm_status status = cvtm_delaunay(m->points, m->count, &m->mesh, error);
-  m->seconds = cvtm_clock() - start;
+  cvtm_status status =
+      cvtm_delaunay_on(m->device, m->points, m->count, &m->mesh, &m->triangulation, error);
   if (status == CVTM_OK && m->options.element_order == 2)
     status = cvtm_second_order_create(&m->mesh, NULL, NULL, &m->second, error);
-  if (status == CVTM_OK) status = cvtm_cells_create(&m->mesh, m->domain, &m->cells, error);
-  if (status == CVTM_OK) status = cvtm_quality_compute(&m->mesh, &m->domain, &m->quality, error);
+  if (status == CVTM_OK && cli_outputs_draw(&m->options))
+    status = cvtm_cells_create(&m->mesh, m->domain, &m->cells, error);
+  if (status == CVTM_OK && (m->options.report != NULL || !m->options.quiet))
+    status = cvtm_quality_compute(&m->mesh, &m->domain, &m->quality, error);
   return status;
 }
 
@@ -96,6 +107,8 @@ static int perform_mesh(meshing *m) {
   options->height = m->domain.height;
   status = cli_world_set(options, NULL, options->input, m->domain.height, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
+  code = open_device(m);
+  if (code != CLI_EXIT_OK) return code;
   const double deadline = options->time_limit > 0 ? cvtm_clock() + options->time_limit : 0;
   cli_catch_signals();
   status = cli_order_find_until(options, m->points, m->count, deadline, &m->order, &error);
@@ -126,6 +139,7 @@ int cli_mesh(const cli_options *options) {
   cvtm_cells_free(&m.cells);
   cvtm_second_order_free(&m.second);
   cvtm_mesh_free(&m.mesh);
+  cvtm_device_destroy(m.device);
   free(m.points);
   return code;
 }

@@ -497,6 +497,8 @@ const cli_option_row cli_option_rows[] = {
 
   {"device", 0, RUN_ALONE | VORONOI | STATS | VIEW | MINIMIZE | BENCH, TEXT(device, "NAME"),
    "cpu, cuda, cuda:N or auto", CLI_NO_FILE, CLI_NO_EFFECT},
+  {"device", 0, MESH, TEXT(device, "NAME"),
+   "cpu, cuda, cuda:N, or auto: CUDA for half a million points and more", CLI_NO_FILE, CLI_NO_EFFECT},
   {"device", 0, BATCH, TEXT(device, "NAMES"),
    "auto, cpu, cuda, cuda:N, several of them split by commas, or all", CLI_NO_FILE, CLI_NO_EFFECT},
   {"threads", 0, RUN | VORONOI | STATS | VIEW | MINIMIZE | BENCH, INTEGER(threads, "N", 0, 4096),

@@ -189,6 +189,14 @@ int cli_outputs_check(const cli_options *options) {
   return CLI_EXIT_OK;
 }
 
+int cli_outputs_draw(const cli_options *options) {
+  for (int k = 0; k < options->output.count; ++k) {
+    const cli_output_kind kind = cli_output_kind_of(options, options->output.item[k]);
+    if (kind != CLI_OUTPUT_MESH && kind != CLI_OUTPUT_POINTS) return 1;
+  }
+  return options->picture != NULL;
+}
+
 int cli_outputs_check_npy(const cli_options *options) {
   for (int k = 0; k < options->output.count; ++k) {
     const char *path = options->output.item[k];

@@ -140,6 +140,15 @@ static void add_options(cJSON *object, const cli_options *options) {
   cli_options_visit(options, &visitor);
 }
 
+void cli_json_triangulation(cJSON *object, const cvtm_delaunay_report *report) {
+  cJSON *entry = cJSON_AddObjectToObject(object, "triangulation");
+  cli_json_text(entry, "device", report->on_device ? "cuda" : "cpu");
+  cli_json_real(entry, "seconds", report->seconds);
+  cli_json_real(entry, "seconds_kernels", report->build);
+  cli_json_real(entry, "seconds_copies", report->copy_in + report->copy_out);
+  cli_json_integer(entry, "undecided", report->undecided);
+}
+
 void cli_json_device(cJSON *object, const cvtm_device *device) {
   cli_json_text(object, "device", cvtm_device_name(device));
   cli_json_text(object, "device_description", cvtm_device_description(device));

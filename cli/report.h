@@ -5,6 +5,7 @@
 #include "base/device.h"
 #include "base/status.h"
 #include "cli/options.h"
+#include "meshes/device_delaunay.h"
 #include "meshes/mesh.h"
 
 #include <cjson/cJSON.h>
@@ -26,6 +27,8 @@ void cli_json_text(cJSON *object, const char *name, const char *value); /* NULL:
 
 /* Adds `quality` (triangles whose circumcentre lies in the domain) and `quality_all`. */
 void cli_json_quality(cJSON *object, const cvtm_quality *quality);
+/* Adds `triangulation`: where, its seconds, and those of kernels and copies. */
+void cli_json_triangulation(cJSON *object, const cvtm_delaunay_report *report);
 /* Adds `device` (cpu, cuda:0) and `device_description`. */
 void cli_json_device(cJSON *object, const cvtm_device *device);
 

@@ -51,9 +51,18 @@ static void end_phase(cli_run_job *r, cli_run_phase phase) {
   r->phase_start = now;
 }
 
-/* Computes mesh, cells and quality: with --domain the constrained mesh and cells clipped to the
- * boundary, with --equal-mass the power diagram. */
-static cvtm_status triangulate(cli_run_job *r, cvtm_error *error) {
+/* A job that keeps the ink of its picture may be asked for any output later. */
+static int needs_cells(const cli_run_job *r) {
+  return r->keep_tone || r->colours.count > 0 || cli_outputs_draw(&r->options);
+}
+
+static int needs_quality(const cli_run_job *r) {
+  return r->keep_tone || !r->options.quiet || r->options.report != NULL || r->watch != NULL;
+}
+
+/* Computes mesh, cells and quality, as far as they are used: with --domain the constrained mesh and
+ * cells clipped to the boundary, with --equal-mass the power diagram. */
+static cvtm_status triangulate(cli_run_job *r, cvtm_device *device, cvtm_error *error) {
   if (r->options.domain.kind != CLI_DOMAIN_NONE) {
     cvtm_status status = cli_domain_triangulate(&r->shape, r->sites, r->mass, r->centroid,
                                                 &r->count, &r->mesh, error);
@@ -72,9 +81,12 @@ static cvtm_status triangulate(cli_run_job *r, cvtm_error *error) {
     if (status == CVTM_OK) status = cvtm_quality_compute(&r->mesh, &r->domain, &r->quality, error);
     return status;
   }
-  cvtm_status status = cvtm_delaunay(r->sites, r->count, &r->mesh, error);
-  if (status == CVTM_OK) status = cvtm_cells_create(&r->mesh, r->domain, &r->cells, error);
-  if (status == CVTM_OK) status = cvtm_quality_compute(&r->mesh, &r->domain, &r->quality, error);
+  cvtm_status status =
+      cvtm_delaunay_on(device, r->sites, r->count, &r->mesh, &r->triangulation, error);
+  if (status == CVTM_OK && needs_cells(r))
+    status = cvtm_cells_create(&r->mesh, r->domain, &r->cells, error);
+  if (status == CVTM_OK && needs_quality(r))
+    status = cvtm_quality_compute(&r->mesh, &r->domain, &r->quality, error);
   return status;
 }
 
@@ -190,10 +202,16 @@ int cli_run_order(cli_run_job *r) {
   return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WORKING, status, &error);
 }
 
-int cli_run_mesh(cli_run_job *r) {
+int cli_run_mesh_is_large(const cli_run_job *r) {
+  enum { LARGE = 20000 }; /* memory of a device takes milliseconds */
+  return r->count >= LARGE && r->options.domain.kind == CLI_DOMAIN_NONE &&
+         !r->options.equal_mass.on;
+}
+
+int cli_run_mesh(cli_run_job *r, cvtm_device *device) {
   cvtm_error error = {CVTM_OK, ""};
   start_phase(r);
-  const cvtm_status status = triangulate(r, &error);
+  const cvtm_status status = triangulate(r, cli_run_mesh_is_large(r) ? device : NULL, &error);
   end_phase(r, CLI_RUN_PHASE_MESH);
   return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WORKING, status, &error);
 }
@@ -256,7 +274,7 @@ static int run_on(cli_run_job *job, cvtm_device *device) {
   int code = cli_run_read(job, device);
   if (code == CLI_EXIT_OK) code = cli_run_solve(job, device);
   if (code == CLI_EXIT_OK) code = cli_run_order(job);
-  if (code == CLI_EXIT_OK) code = cli_run_mesh(job);
+  if (code == CLI_EXIT_OK) code = cli_run_mesh(job, device);
   if (code == CLI_EXIT_OK) code = cli_run_write(job);
   return code;
 }

@@ -24,8 +24,10 @@ int cli_run_solve(cli_run_job *job, cvtm_device *device);
 /* --order: puts the sites into the order of a pen. A signal or --time-limit stops this early; the
  * files then differ from those of a run without. */
 int cli_run_order(cli_run_job *job);
-/* Computes mesh, cells and quality; uses no device. */
-int cli_run_mesh(cli_run_job *job);
+/* Is the mesh so large that a CUDA device makes it sooner? */
+int cli_run_mesh_is_large(const cli_run_job *job);
+/* Computes mesh, cells and quality. device: for a large mesh; NULL: the CPU. */
+int cli_run_mesh(cli_run_job *job, cvtm_device *device);
 /* Writes every file that the options name; uses no device. */
 int cli_run_write(cli_run_job *job);
 /* Writes the files that other options name, once the mesh is made. asked: the options of the job,

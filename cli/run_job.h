@@ -14,6 +14,7 @@
 #include "cli/stipples.h"
 #include "cli/watch.h"
 #include "cvt/cvt.h"
+#include "meshes/device_delaunay.h"
 #include "meshes/mesh.h"
 #include "meshes/second_order.h"
 
@@ -54,6 +55,7 @@ struct cli_run_job {
   double energy, energy_pixel; /* of the final sites; energy_pixel not with --equal-mass */
   double *mass, *centroid;     /* of the cells; count, 2 * count */
   cvtm_mesh mesh;
+  cvtm_delaunay_report triangulation; /* seconds are 0 if the mesh is made in another way */
   cvtm_cells cells;
   cvtm_quality quality;
   cli_stipples stipples;

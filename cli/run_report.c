@@ -70,6 +70,7 @@ static cJSON *make_run_report(const cli_run_job *r) {
   cli_json_real(seconds, "total", cvtm_clock() - r->start);
   cli_json_real(seconds, "optimize_evaluation", r->result.seconds_evaluation);
   cli_json_real(seconds, "optimize_optimizer", r->result.seconds_optimizer);
+  if (r->triangulation.seconds > 0) cli_json_triangulation(report, &r->triangulation);
   cli_order_report(&r->order, &r->options, report);
   cli_page_report(&r->options, r->domain, report);
   cli_world_report(&r->options, r->domain, &r->mesh, report);

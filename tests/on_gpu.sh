@@ -154,6 +154,8 @@ small_runs() {
   "$each" blue-noise blue.csv run "$tiny" -n 40 --iterations 4 --noise blue -o blue.csv
   "$each" colours colours.csv run "$tiny" "${small[@]}" --colours cmyk -o colours.csv
   "$each" pixel pixel.csv run "$tiny" "${small[@]}" --energy pixel -o pixel.csv
+  "$each" mesh mesh.obj mesh "$points" -o mesh.obj
+  "$each" mesh-lattice lattice.obj mesh "$lattice" -o lattice.obj
   "$each" one-site one.csv run "$tiny" -n 1 -o one.csv
   for method in jfa 1+jfa jfa+1 jfa+2 jfa2 jfa-short exact; do
     "$each" "voronoi-$method" "$method.npy" voronoi "$points" "${size[@]}" --method "$method" \
@@ -183,9 +185,10 @@ small_runs() {
 }
 
 make_inputs() {
-  tiny=$output/tiny.pgm points=$output/points.csv labels=$output/labels.npy
+  tiny=$output/tiny.pgm points=$output/points.csv lattice=$output/lattice.csv labels=$output/labels.npy
   { printf 'P2\n24 20\n255\n'; seq 0 479 | awk '{print ($1 * 7) % 200}'; } >"$tiny"
   "$program" run "$tiny" --device cpu -q -n 60 -o "$points"
+  seq 0 99 | awk '{print $1 % 10 "," int($1 / 10)}' >"$lattice"
   "$program" voronoi "$points" --width 24 --height 20 --device cpu -q -o "$labels"
 }
 

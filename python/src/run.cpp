@@ -33,7 +33,7 @@ class Run {
     arguments.stage([&] { return cli_run_read(job, device); });
     arguments.stage([&] { return cli_run_solve(job, device); });
     arguments.stage([&] { return cli_run_order(job); });
-    arguments.stage([&] { return cli_run_mesh(job); });
+    arguments.stage([&] { return cli_run_mesh(job, device); });
     arguments.stage([&] { return cli_run_write(job); });
   }
 

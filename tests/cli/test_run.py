@@ -13,6 +13,19 @@ HORSE = EXAMPLES / "horse.png"
 OUTPUTS = ["obj", "off", "ply", "stl", "vtk", "vtu", "msh", "csv", "npy", "xyz", "svg", "png"]
 
 
+def test_what_nobody_asks_for_is_left_out(cvtmesh):
+    """Cells and quality are not computed for a mesh alone; the mesh is the same."""
+    small = ("run", CAMERA, "-n", 400, "--iterations", 5, "--seed", 3)
+    cvtmesh.call(*small, "-o", "all.ply", "-o", "all.svg", "-o", "points.csv", "--report", "all.json")
+    cvtmesh.call(*small, "-q", "-o", "alone.ply")
+    assert cvtmesh.path("all.ply").read_bytes() == cvtmesh.path("alone.ply").read_bytes()
+    cvtmesh.call("mesh", "points.csv", "-q", "--device", "cpu", "-o", "mesh.ply")
+    report = cvtmesh.report("mesh", "points.csv", "--device", "cpu", "-o", "told.ply")
+    assert cvtmesh.path("mesh.ply").read_bytes() == cvtmesh.path("told.ply").read_bytes()
+    assert report["triangulation"]["device"] == "cpu"
+    assert report["quality"]["triangles"] > 0
+
+
 def test_report(cvtmesh):
     report = cvtmesh.report("run", CAMERA, "-n", 500, "--iterations", 30, "--seed", 7, "-o",
                             "points.npy", "-o", "a.obj")
@@ -28,6 +41,8 @@ def test_report(cvtmesh):
     assert report["options"]["output"] == ["points.npy", "a.obj"]
     for phase in ("read", "sample", "optimize", "evaluation", "mesh", "write", "total"):
         assert report["seconds"][phase] >= 0
+    assert report["triangulation"]["device"] == "cpu"
+    assert 0 < report["triangulation"]["seconds"] <= report["seconds"]["mesh"]
     assert report["iterations"] <= 30
     assert [e["iteration"] for e in report["history"]] == list(range(report["iterations"] + 1))
     for entry in report["history"]:
