@@ -156,36 +156,43 @@ CVTM_HD void cvtm_power_find_candidates(const cvtm_power_view *view, const cvtm_
   for (int32_t k = 0; k < nearest.count; ++k) clipped->place[clipped->count++] = nearest.place[k];
 }
 
-/* Clips by all sites, shifted as the origin says. Visits the tree depth first, the nearer child
- * first. Returns 0 as cvtm_power_clip_site does. */
-CVTM_HD int cvtm_power_clip_tree(const cvtm_power_view *view, const cvtm_cell_origin *o,
-                                 const cvtm_power_clipped *clipped, cvtm_power_cell *cell,
-                                 double *radius2, cvtm_cell_status *status) {
+/* Clips by the sites below a node. Returns 0 as cvtm_power_clip_site does. */
+CVTM_HD int cvtm_power_clip_subtree(const cvtm_power_view *view, int64_t root,
+                                    const cvtm_cell_origin *o, const cvtm_power_clipped *clipped,
+                                    cvtm_power_cell *cell, double *radius2,
+                                    cvtm_cell_status *status) {
   const cvtm_site_tree_view *tree = &view->tree;
   const double weight = view->weight[o->place];
   int32_t stack[CVTM_TREE_STACK];
   int top = 0;
-  stack[top++] = 1;
+  stack[top++] = (int32_t)root;
   while (top > 0) {
-    int64_t node = stack[--top];
-    cvtm_cell_box box = cvtm_cell_relative_box(tree, node, o);
+    const int64_t node = stack[--top];
+    const cvtm_cell_box box = cvtm_cell_relative_box(tree, node, o);
     if (!cvtm_power_box_cuts(&cell->polygon, *radius2, &box, view->max_weight[node], weight))
       continue;
-    while (node < tree->leaf_count) {
-      const cvtm_cell_box left = cvtm_cell_relative_box(tree, 2 * node, o);
-      const cvtm_cell_box right = cvtm_cell_relative_box(tree, 2 * node + 1, o);
-      const double left2 = cvtm_cell_box_distance2(&left, 0, 0) - view->max_weight[2 * node];
-      const double right2 = cvtm_cell_box_distance2(&right, 0, 0) - view->max_weight[2 * node + 1];
-      const int left_first = left2 <= right2;
-      stack[top++] = (int32_t)(2 * node + left_first);
-      node = 2 * node + !left_first;
-    }
-    box = cvtm_cell_relative_box(tree, node, o);
-    if (!cvtm_power_box_cuts(&cell->polygon, *radius2, &box, view->max_weight[node], weight))
-      continue;
-    if (!cvtm_power_clip_leaf(view, node - tree->leaf_count, o, clipped, cell, radius2, status))
+    if (node < tree->leaf_count) {
+      stack[top++] = (int32_t)(2 * node + 1);
+      stack[top++] = (int32_t)(2 * node);
+    } else if (!cvtm_power_clip_leaf(view, node - tree->leaf_count, o, clipped, cell, radius2,
+                                     status)) {
       return 0;
+    }
   }
+  return 1;
+}
+
+/* Clips by all sites, shifted as the origin says. Without a shift the site's own leaf comes first,
+ * then ever larger parts of the tree beside it. Returns 0 as cvtm_power_clip_site does. */
+CVTM_HD int cvtm_power_clip_tree(const cvtm_power_view *view, const cvtm_cell_origin *o,
+                                 const cvtm_power_clipped *clipped, cvtm_power_cell *cell,
+                                 double *radius2, cvtm_cell_status *status) {
+  if (o->shift_x != 0 || o->shift_y != 0)
+    return cvtm_power_clip_subtree(view, 1, o, clipped, cell, radius2, status);
+  const int64_t leaf = o->place / CVTM_TREE_LEAF;
+  if (!cvtm_power_clip_leaf(view, leaf, o, clipped, cell, radius2, status)) return 0;
+  for (int64_t node = view->tree.leaf_count + leaf; node > 1; node /= 2)
+    if (!cvtm_power_clip_subtree(view, node ^ 1, o, clipped, cell, radius2, status)) return 0;
   return 1;
 }
 
@@ -223,14 +230,15 @@ CVTM_HD cvtm_cell_status cvtm_power_cut_from(const cvtm_power_view *view, cvtm_d
 
 /* --- edges ----------------------------------------------------------------------------- */
 
-/* The mean of the density along the segment from (ax, ay) to (bx, by), pixel by pixel. */
+/* The mean of the density along the segment from (ax, ay) to (bx, by), pixel by pixel. *moment is
+ * its first moment about the middle: the mean of the density times t, t from -1/2 to 1/2. */
 CVTM_HD double cvtm_power_mean_density(const cvtm_density_view *density, double ax, double ay,
-                                       double bx, double by) {
+                                       double bx, double by, double *moment) {
   const double dx = bx - ax, dy = by - ay;
   const double inverse_x = 1 / dx, inverse_y = 1 / dy;
   const int32_t step_x = dx > 0 ? 1 : -1, step_y = dy > 0 ? 1 : -1;
   int32_t column = cvtm_cell_floor(ax), row = cvtm_cell_floor(ay);
-  double t = 0, sum = 0;
+  double t = 0, sum = 0, first = 0;
   for (;;) {
     const double next_x = dx != 0 ? ((double)(column + (dx > 0)) - ax) * inverse_x : HUGE_VAL;
     const double next_y = dy != 0 ? ((double)(row + (dy > 0)) - ay) * inverse_y : HUGE_VAL;
@@ -239,13 +247,17 @@ CVTM_HD double cvtm_power_mean_density(const cvtm_density_view *density, double 
     if (end > t) {
       const int32_t k = cvtm_cell_pixel((double)column, density->width, density->periodic);
       const int32_t j = cvtm_cell_pixel((double)row, density->height, density->periodic);
-      sum += (end - t) * cvtm_density_at(cvtm_density_row(density, j), k, density);
+      const double part = (end - t) * cvtm_density_at(cvtm_density_row(density, j), k, density);
+      sum += part;
+      first += 0.5 * part * (t + end - 1);
       t = end;
     }
-    if (!(next < 1)) return sum;
+    if (!(next < 1)) break;
     if (next_x <= next) column += step_x;
     if (next_y <= next) row += step_y;
   }
+  *moment = first;
+  return sum;
 }
 
 /* The coupling of two cells: the mass that crosses their common edge when a weight grows by one,
@@ -259,7 +271,8 @@ CVTM_HD double cvtm_power_coupling(double mean, double length, double distance, 
 }
 
 /* An edge of a cell: the site across by the caller's index, its coupling, and the offset of the
- * edge's midpoint from the cell's site and from the site across. */
+ * centre of mass of the edge (its middle where the density is 0) from the cell's site and from the
+ * site across. */
 typedef struct cvtm_power_edge {
   int32_t index; /* -1: none */
   double coupling;
@@ -278,16 +291,21 @@ CVTM_HD cvtm_power_edge cvtm_power_edge_of(const cvtm_power_view *view, cvtm_dom
   const double bx = polygon->x[next], by = polygon->y[next];
   const double ex = bx - ax, ey = by - ay;
   const double length = sqrt(ex * ex + ey * ey);
-  cvtm_power_edge edge = {-1, 0, {0.5 * (ax + bx), 0.5 * (ay + by), 0, 0}};
+  cvtm_power_edge edge = {-1, 0, {0, 0, 0, 0}};
   if (other < 0 || other == place || !(length > 0)) return edge;
   cvtm_cell_box unused;
   cvtm_cell_origin o = cvtm_cell_origin_at(&view->tree, domain, place, &unused);
   double dx, dy;
   cvtm_power_shift_to(domain, label % 9, &o);
   cvtm_cell_relative_site(&view->tree, other, &o, &dx, &dy);
-  const double mean = cvtm_power_mean_density(density, o.x + ax, o.y + ay, o.x + bx, o.y + by);
+  double moment = 0;
+  const double mean =
+      cvtm_power_mean_density(density, o.x + ax, o.y + ay, o.x + bx, o.y + by, &moment);
+  const double t = 0.5 + (mean > 0 ? moment / mean : 0);
   edge.index = view->tree.index[other];
   edge.coupling = cvtm_power_coupling(mean, length, sqrt(dx * dx + dy * dy), mass, regularisation);
+  edge.offset[0] = ax + t * ex;
+  edge.offset[1] = ay + t * ey;
   edge.offset[2] = edge.offset[0] - dx;
   edge.offset[3] = edge.offset[1] - dy;
   return edge;
