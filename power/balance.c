@@ -21,7 +21,10 @@ static const double rounding = 1e-13; /* of the dual's value, relative to the en
 /* Regularisation of cvtm_power_coupling: at first the largest one, later the largest one times the
  * largest relative deviation of a mass; the usual one after a small move of the sites. */
 static const double largest_regularisation = 0.1, usual_regularisation = 1e-3;
-static const double loosest_cg_tolerance = 0.1, predicted_cg_tolerance = 0.01;
+static const double loosest_cg_tolerance = 0.1, predicted_cg_tolerance = 0.05;
+static const double correction_cg_tolerance = 0.05;
+/* The largest gain of the dual, relative to the energy, that is left to a correction. */
+static const double correctable = 1e-5;
 
 /* --- memory --------------------------------------------------------------------------- */
 
@@ -99,6 +102,7 @@ cvtm_status cvtm_power_create(cvtm_cvt *cvt, int64_t count, cvtm_power **result)
 void cvtm_power_destroy(cvtm_power *p) {
   if (!p) return;
   p->table->destroy_state(p);
+  cvtm_power_hierarchy_release(p->cvt->device, &p->hierarchy);
   cvtm_array arrays[ARRAYS];
   list_arrays(p, arrays);
   cvtm_device_free_all(p->cvt->device, arrays, ARRAYS);
@@ -143,13 +147,47 @@ static cvtm_status evaluate(cvtm_power *p, const double *weight, cvtm_power_figu
 
 /* --- one step ----------------------------------------------------------------------------- */
 
+/* The hierarchy of the present couplings. Sites and weights change little from one system to the
+ * next: a hierarchy is kept until conjugate gradients take half as many iterations again. */
+static cvtm_status prepare_hierarchy(cvtm_power *p) {
+  cvtm_power_hierarchy *h = &p->hierarchy;
+  const cvtm_power_matrix matrix = {p->count,    p->first,    p->degree,
+                                    p->neighbor, p->coupling, p->diagonal};
+  const cvtm_power_level finest = {.matrix = matrix,
+                                   .parent = h->levels > 0 ? h->level[0].parent : NULL,
+                                   .right = p->residual,
+                                   .correction = p->preconditioned};
+  if (h->levels > 0 && !p->stale) {
+    h->level[0] = finest;
+    return CVTM_OK;
+  }
+  p->stale = 0;
+  p->fresh_rate = 0;
+  return cvtm_power_hierarchy_build(p->cvt->device, &finest, p->place_of, h);
+}
+
+/* Tells by the number of iterations whether the hierarchy still fits. */
+static void watch_hierarchy(cvtm_power *p, double tolerance, int32_t iterations) {
+  const double rate = (double)iterations / -log10(tolerance);
+  if (p->fresh_rate == 0) p->fresh_rate = rate + 1;
+  p->stale = rate > 1.5 * p->fresh_rate;
+}
+
+cvtm_status cvtm_power_solve(cvtm_power *p, double tolerance, int32_t max_iterations,
+                             int32_t *iterations) {
+  cvtm_status status = prepare_hierarchy(p);
+  if (status == CVTM_OK) status = p->table->solve(p, tolerance, max_iterations);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_out(p->cvt->device, iterations, p->iterations, sizeof *iterations);
+  return status;
+}
+
 /* step = the change of the weights that removes the deficit to first order. */
 static cvtm_status solve_system(cvtm_power *p, double tolerance, cvtm_power_effort *effort) {
   const double start = cvtm_clock();
   int32_t iterations = 0;
-  cvtm_status status = p->table->solve(p, tolerance, MAX_CG_ITERATIONS);
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_out(p->cvt->device, &iterations, p->iterations, sizeof iterations);
+  const cvtm_status status = cvtm_power_solve(p, tolerance, MAX_CG_ITERATIONS, &iterations);
+  if (status == CVTM_OK) watch_hierarchy(p, tolerance, iterations);
   effort->solver_iterations += iterations;
   effort->seconds_solver += cvtm_clock() - start;
   return status;
@@ -193,14 +231,13 @@ static double cg_tolerance(double deviation, double tolerance) {
   return fmin(fmax(deviation, 0.3 * tolerance / deviation), loosest_cg_tolerance);
 }
 
-/* One step of Newton's method, halved until it is better; *moved = 0 if none is. */
-static cvtm_status newton_step(cvtm_power *p, double tolerance, cvtm_power_figures *figures,
-                               int *moved, cvtm_power_effort *effort) {
-  const double deviation = fmin(figures->deviation / p->target, 1);
-  double slope = 0, length = 1;
-  cvtm_status status = solve_system(p, cg_tolerance(deviation, tolerance), effort);
-  if (status == CVTM_OK) status = find_slope(p, &slope);
-  p->regularisation = largest_regularisation * deviation;
+/* Takes the step that has been found, of slope *slope, halved until it is better; *moved = 0 if
+ * none is. */
+static cvtm_status search_along(cvtm_power *p, double slope, cvtm_power_figures *figures,
+                                int *moved, cvtm_power_effort *effort) {
+  double length = 1;
+  cvtm_status status = CVTM_OK;
+  p->regularisation = largest_regularisation * fmin(figures->deviation / p->target, 1);
   *moved = 0;
   ++effort->steps;
   for (int k = 0; status == CVTM_OK && !*moved && k < MAX_HALVINGS; ++k, length /= 2) {
@@ -212,6 +249,16 @@ static cvtm_status newton_step(cvtm_power *p, double tolerance, cvtm_power_figur
     take_trial(p);
   }
   return status;
+}
+
+/* One step of Newton's method; *moved = 0 if it makes nothing better. */
+static cvtm_status newton_step(cvtm_power *p, double tolerance, cvtm_power_figures *figures,
+                               int *moved, cvtm_power_effort *effort) {
+  const double deviation = fmin(figures->deviation / p->target, 1);
+  double slope = 0;
+  cvtm_status status = solve_system(p, cg_tolerance(deviation, tolerance), effort);
+  if (status == CVTM_OK) status = find_slope(p, &slope);
+  return status == CVTM_OK ? search_along(p, slope, figures, moved, effort) : status;
 }
 
 /* --- the weights ----------------------------------------------------------------------------- */
@@ -251,6 +298,30 @@ static cvtm_status find_start(cvtm_power *p, const double *sites, cvtm_power_fig
                    "the transport cost is not finite");
 }
 
+static cvtm_status keep_sites(cvtm_power *p, const double *sites) {
+  const cvtm_status status =
+      cvtm_device_copy(p->cvt->device, p->sites, sites, 2 * (size_t)p->count * sizeof *p->sites);
+  p->has_sites = status == CVTM_OK;
+  return status;
+}
+
+cvtm_status cvtm_power_estimate(cvtm_power *p, const double *sites, cvtm_power_figures *figures,
+                                int *known, cvtm_power_effort *effort) {
+  cvtm_status status = cvtm_site_tree_build(p->cvt->tree, sites, p->count);
+  if (status == CVTM_OK) status = find_start(p, sites, figures, effort);
+  *known = 0;
+  for (int k = 0, moved = 1; status == CVTM_OK && moved && k < MAX_STEPS; ++k) {
+    double slope = 0;
+    status = solve_system(p, correction_cg_tolerance, effort);
+    if (status == CVTM_OK) status = find_slope(p, &slope);
+    *known = 0.5 * slope <= correctable * figures->energy;
+    if (*known) figures->dual += 0.5 * slope;
+    if (*known || status != CVTM_OK) break;
+    status = search_along(p, slope, figures, &moved, effort);
+  }
+  return status == CVTM_OK ? keep_sites(p, sites) : status;
+}
+
 cvtm_status cvtm_power_balance(cvtm_power *p, const double *sites, double tolerance,
                                cvtm_power_figures *figures, int *converged,
                                cvtm_power_effort *effort) {
@@ -273,10 +344,7 @@ cvtm_status cvtm_power_balance(cvtm_power *p, const double *sites, double tolera
     }
     regularised = !moved;
   }
-  if (status == CVTM_OK)
-    status =
-        cvtm_device_copy(p->cvt->device, p->sites, sites, 2 * (size_t)p->count * sizeof *p->sites);
-  p->has_sites = status == CVTM_OK;
+  if (status == CVTM_OK) status = keep_sites(p, sites);
   *converged = status == CVTM_OK && figures->deviation <= tolerance * p->target;
   return status;
 }

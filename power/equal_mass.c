@@ -12,10 +12,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* While sites move, the masses of their cells are balanced to this relative tolerance; the relative
- * error of the cost is then at most its square times the number of sites. With a larger deviation
- * than `useless` the cost is unknown. */
-static const double balanced = 1e-6, useless = 1e-4;
+/* To a tolerance up to `usual`, the final masses are balanced to `finest` where rounding lets them:
+ * that takes one more step of Newton's method. */
+static const double usual = 1e-6, finest = 1e-9;
 
 typedef struct equal_mass_run {
   cvtm_cvt_task task;
@@ -63,18 +62,27 @@ cvtm_status cvtm_equal_mass_sample(cvtm_domain domain, const float *density, int
 
 /* --- evaluation -------------------------------------------------------------------------- */
 
+/* Corrects the gradient and the largest distance to what they are at balanced masses. */
+static cvtm_status correct(equal_mass_run *r, double *value, double *gradient) {
+  cvtm_cvt *cvt = r->task.cvt;
+  const cvtm_status status = r->power->table->correct(r->power, r->task.fixed, gradient);
+  if (status != CVTM_OK) return status;
+  return cvtm_reduce(cvt->device, CVTM_REDUCE_MAX, cvt->distance, r->task.count, value + 1,
+                     cvt->workspace, cvt->workspace_bytes);
+}
+
 /* The transport cost at x, as the evaluation of a cvtm_cvt_objective. NaN where the masses cannot
  * be balanced. */
 static cvtm_status evaluate_cost(equal_mass_run *r, const double *x, double *value,
                                  double *gradient) {
   cvtm_cvt *cvt = r->task.cvt;
   cvtm_power_figures figures;
-  int converged;
-  cvtm_status status = cvtm_power_balance(r->power, x, balanced, &figures, &converged, &r->effort);
+  int known;
+  cvtm_status status = cvtm_power_estimate(r->power, x, &figures, &known, &r->effort);
   if (status == CVTM_OK)
     status = cvt->table->finish(cvt, r->task.count, r->task.fixed, value, gradient);
+  if (status == CVTM_OK && gradient) status = correct(r, value, gradient);
   if (status != CVTM_OK) return status;
-  const int known = converged || figures.deviation <= useless * r->power->target;
   const double cost = known ? figures.dual : NAN;
   ++r->result.descent.evaluations;
   r->started |= isfinite(cost);
@@ -165,8 +173,10 @@ static cvtm_status finish(equal_mass_run *r, double tolerance, const double *sit
   cvtm_equal_mass_result *result = &r->result;
   cvtm_power_figures figures;
   double value[2];
+  int finer;
+  const double wanted = tolerance <= usual ? fmin(tolerance, finest) : tolerance;
   cvtm_status status =
-      cvtm_power_balance(r->power, cvt->sites, tolerance, &figures, &result->converged, &r->effort);
+      cvtm_power_balance(r->power, cvt->sites, wanted, &figures, &finer, &r->effort);
   if (status == CVTM_OK)
     status = cvt->table->finish(cvt, r->task.count, r->task.fixed, cvt->value, NULL);
   if (status == CVTM_OK)
@@ -182,6 +192,7 @@ static cvtm_status finish(equal_mass_run *r, double tolerance, const double *sit
   result->descent.gradient_norm = value[1];
   result->target = r->power->target;
   result->deviation = figures.deviation / r->power->target;
+  result->converged = result->deviation <= tolerance;
   result->deviation_rms = sqrt(figures.square / (double)r->task.count) / r->power->target;
   result->newton_steps = r->effort.steps;
   result->diagrams = r->effort.evaluations;
@@ -210,8 +221,7 @@ cvtm_status cvtm_equal_mass_weights(cvtm_cvt *cvt, const double *sites, int64_t 
 }
 
 /* Places the sites (host) by a CVT without weights if some are not given, in half of the time at
- * most.
- */
+ * most. Its cells are only nearly equal, so that its last decreases are not worth their time. */
 static cvtm_status place(equal_mass_run *r, const float *density, int64_t given, double *sites) {
   cvtm_cvt *cvt = r->task.cvt;
   const double start = cvtm_clock();
@@ -221,6 +231,7 @@ static cvtm_status place(equal_mass_run *r, const float *density, int64_t given,
   if (options.monitor) options.monitor = cvtm_cvt_relay;
   options.monitor_context = (void *)(uintptr_t)r->options;
   options.max_seconds *= 0.5;
+  options.tolerance *= 10;
   float *square = square_of(cvt->domain, density);
   if (!square)
     return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory for a density");

@@ -151,6 +151,15 @@ static cvtm_status predict_cpu(cvtm_power *power, const double *sites) {
   return CVTM_OK;
 }
 
+static cvtm_status correct_cpu(cvtm_power *power, int64_t fixed, double *gradient) {
+#pragma omp parallel for num_threads(threads_of(power)) schedule(static)
+  for (int64_t i = 0; i < power->count; ++i) {
+    const double distance = cvtm_power_correct_row(power, i, gradient);
+    if (i >= fixed) power->cvt->distance[i] = distance;
+  }
+  return CVTM_OK;
+}
+
 /* --- conjugate gradients ---------------------------------------------------------------- */
 
 static cvtm_status dot(cvtm_power *power, const double *x, const double *y, double *result) {
@@ -170,7 +179,24 @@ static void move_along(cvtm_power *power, double alpha) {
   for (int64_t i = 0; i < power->count; ++i) {
     power->step[i] += alpha * power->direction[i];
     power->residual[i] -= alpha * power->product[i];
-    power->preconditioned[i] = cvtm_power_precondition(power, i);
+  }
+}
+
+/* The preconditioned residual, by a V-cycle. */
+static void precondition(cvtm_power *power) {
+  const cvtm_power_hierarchy *h = &power->hierarchy;
+  const int threads = threads_of(power);
+  for (int32_t l = 1; l < h->levels; ++l) {
+#pragma omp parallel for num_threads(h->level[l].matrix.count < 5000 ? 1 : threads) schedule(static)
+    for (int64_t i = 0; i < h->level[l].matrix.count; ++i)
+      h->level[l].right[i] = cvtm_power_restricted(&h->level[l - 1], &h->level[l], i);
+  }
+  const double *coarse = NULL;
+  for (int32_t l = h->levels - 1; l >= 0; --l) {
+#pragma omp parallel for num_threads(h->level[l].matrix.count < 5000 ? 1 : threads) schedule(static)
+    for (int64_t i = 0; i < h->level[l].matrix.count; ++i)
+      h->level[l].correction[i] = cvtm_power_corrected(&h->level[l], coarse, i);
+    coarse = h->level[l].correction;
   }
 }
 
@@ -187,9 +213,11 @@ static cvtm_status solve_cpu(cvtm_power *power, double tolerance, int32_t max_it
                                    cvt->workspace, cvt->workspace_bytes);
   for (int64_t i = 0; i < power->count; ++i) {
     power->step[i] = 0;
+    power->direction[i] = 0;
     power->residual[i] = power->deficit[i] - sum / (double)power->count;
-    power->direction[i] = power->preconditioned[i] = cvtm_power_precondition(power, i);
   }
+  precondition(power);
+  update_direction(power, 0);
   if (status == CVTM_OK) status = dot(power, power->residual, power->preconditioned, &square);
   cvtm_power_cg cg = cvtm_power_cg_begin(square, tolerance, max_iterations);
   while (status == CVTM_OK && cg.running) {
@@ -197,6 +225,7 @@ static cvtm_status solve_cpu(cvtm_power *power, double tolerance, int32_t max_it
     status = dot(power, power->direction, power->product, &product);
     cvtm_power_cg_set_alpha(&cg, product);
     move_along(power, cg.alpha);
+    precondition(power);
     if (status == CVTM_OK) status = dot(power, power->residual, power->preconditioned, &square);
     cvtm_power_cg_set_beta(&cg, square);
     update_direction(power, cg.beta);
@@ -212,5 +241,6 @@ const cvtm_power_table cvtm_power_table_cpu = {
     .cells = cells_cpu,
     .figures = figures_cpu,
     .predict = predict_cpu,
+    .correct = correct_cpu,
     .solve = solve_cpu,
 };

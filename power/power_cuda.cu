@@ -56,7 +56,7 @@ cvtm_status create_state_cuda(cvtm_power *power) {
 }  // namespace
 
 extern "C" const cvtm_power_table cvtm_power_table_cuda = {
-    create_state_cuda,     destroy_state_cuda,      cvtm_power_set_weights_cuda,
-    cvtm_power_cells_cuda, cvtm_power_figures_cuda, cvtm_power_predict_cuda,
-    cvtm_power_solve_cuda,
+    create_state_cuda,       destroy_state_cuda,      cvtm_power_set_weights_cuda,
+    cvtm_power_cells_cuda,   cvtm_power_figures_cuda, cvtm_power_predict_cuda,
+    cvtm_power_correct_cuda, cvtm_power_solve_cuda,
 };

@@ -4,6 +4,7 @@
 #define CVTMESH_POWER_POWER_KERNELS_H
 
 #include "cvt/evaluate_kernels.h"
+#include "power/hierarchy.h"
 #include "power/power_cell.h"
 
 #ifdef __cplusplus
@@ -58,10 +59,13 @@ typedef struct cvtm_power {
   int64_t edge_capacity;
   /* Of conjugate gradients: */
   double *step, *residual, *preconditioned, *direction, *next_direction, *product;
-  int32_t *iterations; /* of the last system */
-  double *sites;       /* 2 * count: those to which the couplings belong */
-  int has_sites;       /* `sites` is set */
-  void *state;         /* of the table */
+  int32_t *iterations;            /* of the last system */
+  cvtm_power_hierarchy hierarchy; /* of the matrix of couplings, or of a similar one before it */
+  double fresh_rate; /* iterations per digit of the first system that the hierarchy was used for */
+  int stale;         /* a new hierarchy is to be built */
+  double *sites;     /* 2 * count: those to which the couplings belong */
+  int has_sites;     /* `sites` is set */
+  void *state;       /* of the table */
 } cvtm_power;
 
 struct cvtm_power_table {
@@ -75,8 +79,11 @@ struct cvtm_power_table {
   cvtm_status (*figures)(cvtm_power *power, const double *weight);
   /* Changes the deficit to that at other sites, to first order. */
   cvtm_status (*predict)(cvtm_power *power, const double *sites);
+  /* Changes the gradient (2 * count) of the transport cost to that at weights + step, to first
+   * order, and the plan's distances with it; those of the first `fixed` sites are kept. */
+  cvtm_status (*correct)(cvtm_power *power, int64_t fixed, double *gradient);
   /* step = the solution of the couplings' system for the deficit less its mean: the system is
-   * singular, and the mean is rounding. By conjugate gradients with the diagonal as
+   * singular, and the mean is rounding. By conjugate gradients with a V-cycle of the hierarchy as
    * preconditioner, until r'z is tolerance^2 of its first value, or after max_iterations. */
   cvtm_status (*solve)(cvtm_power *power, double tolerance, int32_t max_iterations);
 };
@@ -122,8 +129,21 @@ CVTM_HD double cvtm_power_gain_row(const cvtm_power *power, const double *to, in
   return sum;
 }
 
-CVTM_HD double cvtm_power_precondition(const cvtm_power *power, int64_t i) {
-  return power->diagonal[i] > 0 ? power->residual[i] / power->diagonal[i] : 0;
+/* Changes the gradient by the positions of site i to that at weights + step, to first order: the
+ * mixed derivatives of the dual are those of the masses by the sites, as in cvtm_power_gain_row.
+ * Returns the distance from site i to the centroid of a cell of the wanted mass. */
+CVTM_HD double cvtm_power_correct_row(const cvtm_power *power, int64_t i, double *gradient) {
+  const int32_t first = power->first[i], last = first + power->degree[i];
+  double gx = gradient[2 * i], gy = gradient[2 * i + 1];
+  for (int32_t e = first; e < last; ++e) {
+    const double *d = power->edge_offset + 4 * (int64_t)e;
+    const double flow = 2 * power->coupling[e] * (power->step[i] - power->step[power->neighbor[e]]);
+    gx -= flow * d[0];
+    gy -= flow * d[1];
+  }
+  gradient[2 * i] = gx;
+  gradient[2 * i + 1] = gy;
+  return sqrt(gx * gx + gy * gy) / (2 * power->target);
 }
 
 CVTM_HD cvtm_power_cg cvtm_power_cg_begin(double square, double tolerance, int32_t max_iterations) {

@@ -1,5 +1,5 @@
-/* Figures of a diagram, and conjugate gradients for the system of its couplings, in one cooperative
- * kernel. All sums have a fixed order. */
+/* Figures of a diagram, and conjugate gradients for the system of its couplings, V-cycles included,
+ * in one cooperative kernel. All sums have a fixed order. */
 #include "base/cuda_check.h"
 #include "base/cuda_utils.h"
 #include "power/power_cuda.h"
@@ -97,6 +97,14 @@ __global__ void predict_kernel(cvtm_power power, const double *sites) {
     power.deficit[i] -= cvtm_power_gain_row(&power, sites, i);
 }
 
+__global__ void correct_kernel(cvtm_power power, int64_t fixed, double *distance,
+                               double *gradient) {
+  for (int64_t i = cvtm_first_thread(); i < power.count; i += cvtm_thread_count()) {
+    const double mine = cvtm_power_correct_row(&power, i, gradient);
+    if (i >= fixed) distance[i] = mine;
+  }
+}
+
 /* --- conjugate gradients -------------------------------------------------------------------- */
 
 /* The sum of all threads' values, the same in every thread. `slot` alternates from call to call. */
@@ -124,26 +132,76 @@ __device__ double multiply_next(const cvtm_power &power, const double *last, dou
   return sum;
 }
 
+/* Levels of at most so many rows are left to one block, which needs no barrier of the grid. */
+enum { SMALL_ROWS = 4 * THREADS };
+
+/* Down from level l - 1 to l, and up to level l, by the threads begin, begin + step, ... */
+__device__ void go_down(const cvtm_power_hierarchy &h, int32_t l, int64_t begin, int64_t step) {
+  for (int64_t i = begin; i < h.level[l].matrix.count; i += step)
+    h.level[l].right[i] = cvtm_power_restricted(&h.level[l - 1], &h.level[l], i);
+}
+
+__device__ void go_up(const cvtm_power_hierarchy &h, int32_t l, int64_t begin, int64_t step) {
+  const double *coarse = l + 1 < h.levels ? h.level[l + 1].correction : nullptr;
+  for (int64_t i = begin; i < h.level[l].matrix.count; i += step)
+    h.level[l].correction[i] = cvtm_power_corrected(&h.level[l], coarse, i);
+}
+
+/* The levels from `first` on, by one block. */
+__device__ void cycle_small(const cvtm_power_hierarchy &h, int32_t first) {
+  for (int32_t l = first; l < h.levels; ++l) {
+    go_down(h, l, threadIdx.x, THREADS);
+    __syncthreads();
+  }
+  for (int32_t l = h.levels - 1; l >= first; --l) {
+    go_up(h, l, threadIdx.x, THREADS);
+    __syncthreads();
+  }
+}
+
+/* A V-cycle for the residual, which all threads have written before a barrier. Returns this
+ * thread's part of r'z. */
+__device__ double precondition(const cvtm_power_hierarchy &h, int64_t begin, int64_t step) {
+  const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+  int32_t l = 1;
+  for (; l < h.levels && h.level[l].matrix.count > SMALL_ROWS; ++l) {
+    go_down(h, l, begin, step);
+    grid.sync();
+  }
+  if (l < h.levels) {
+    if (blockIdx.x == 0) cycle_small(h, l);
+    grid.sync();
+  }
+  while (--l > 0) {
+    go_up(h, l, begin, step);
+    grid.sync();
+  }
+  go_up(h, 0, begin, step);
+  double sum = 0;
+  for (int64_t i = begin; i < h.level[0].matrix.count; i += step)
+    sum += h.level[0].right[i] * h.level[0].correction[i];
+  return sum;
+}
+
 /* Conjugate gradients, by all blocks of a cooperative grid. Each row makes the next direction, for
- * itself and again for its neighbours, when it multiplies by it; so a step needs two sums over the
- * grid and no other barrier. */
+ * itself and again for its neighbours, when it multiplies by it. */
 __global__ void __launch_bounds__(THREADS)
-    solve_kernel(cvtm_power power, double tolerance, int32_t max_iterations,
+    solve_kernel(const __grid_constant__ cvtm_power power, double tolerance, int32_t max_iterations,
                  cvtm_power_state_cuda state) {
   __shared__ double memory[THREADS / WARP];
+  const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
   const int64_t begin = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x;
   const int64_t step = static_cast<int64_t>(gridDim.x) * THREADS;
   double *last = power.direction, *next = power.next_direction;
   double sum = 0;
   for (int64_t i = begin; i < power.count; i += step) sum += power.deficit[i];
   const double mean = grid_sum(sum, 1, state, memory) / static_cast<double>(power.count);
-  sum = 0;
   for (int64_t i = begin; i < power.count; i += step) {
     power.step[i] = last[i] = 0;
     power.residual[i] = power.deficit[i] - mean;
-    power.preconditioned[i] = cvtm_power_precondition(&power, i);
-    sum += power.residual[i] * power.preconditioned[i];
   }
+  grid.sync();
+  sum = precondition(power.hierarchy, begin, step);
   cvtm_power_cg cg =
       cvtm_power_cg_begin(grid_sum(sum, 0, state, memory), tolerance, max_iterations);
   while (cg.running) {
@@ -154,14 +212,12 @@ __global__ void __launch_bounds__(THREADS)
       sum += next[i] * power.product[i];
     }
     cvtm_power_cg_set_alpha(&cg, grid_sum(sum, 1, state, memory));
-    sum = 0;
     for (int64_t i = begin; i < power.count; i += step) {
       power.step[i] += cg.alpha * next[i];
       power.residual[i] -= cg.alpha * power.product[i];
-      const double z = cvtm_power_precondition(&power, i);
-      power.preconditioned[i] = z;
-      sum += power.residual[i] * z;
     }
+    grid.sync();
+    sum = precondition(power.hierarchy, begin, step);
     cvtm_power_cg_set_beta(&cg, grid_sum(sum, 0, state, memory));
     double *swap = last;
     last = next;
@@ -204,6 +260,13 @@ cvtm_status cvtm_power_predict_cuda(cvtm_power *power, const double *sites) {
   cvtm_device *device = power->cvt->device;
   predict_kernel<<<reduction_blocks(power), THREADS, 0, cvtm_cuda_stream(device)>>>(*power, sites);
   return cvtm_cuda_launched(device, "predict_kernel");
+}
+
+cvtm_status cvtm_power_correct_cuda(cvtm_power *power, int64_t fixed, double *gradient) {
+  cvtm_device *device = power->cvt->device;
+  correct_kernel<<<reduction_blocks(power), THREADS, 0, cvtm_cuda_stream(device)>>>(
+      *power, fixed, power->cvt->distance, gradient);
+  return cvtm_cuda_launched(device, "correct_kernel");
 }
 
 cvtm_status cvtm_power_solve_cuda(cvtm_power *power, double tolerance, int32_t max_iterations) {
