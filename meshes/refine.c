@@ -65,26 +65,12 @@ static cvtm_status take_segments(cvtm_refiner *r, const start *s) {
   r->met = malloc(2 * edges * sizeof *r->met);
   r->meeting = calloc(n + 2, sizeof *r->meeting);
   r->is_acute = calloc(n, 1);
-  r->is_kept = calloc(edges, 1);
-  if (!r->ends || !r->met || !r->meeting || !r->is_acute || !r->is_kept) return no_memory(r->error);
+  if (!r->ends || !r->met || !r->meeting || !r->is_acute) return no_memory(r->error);
   memcpy(r->ends, s->regions.edges, 2 * edges * sizeof *r->ends);
   for (size_t k = 0; k < 2 * edges; ++k) ++r->meeting[r->ends[k] + 2];
   for (size_t v = 0; v < n; ++v) r->meeting[v + 2] += r->meeting[v + 1];
   for (size_t k = 0; k < 2 * edges; ++k) r->met[r->meeting[r->ends[k] + 1]++] = (int32_t)(k / 2);
   return CVTM_OK;
-}
-
-static void keep_sides(cvtm_refiner *r, const double *points) {
-  const cvtm_domain box = r->options->kept_sides;
-  if (box.width == 0) return;
-  for (int64_t s = 0; s < r->segment_count; ++s) {
-    const double *p = points + 2 * (int64_t)r->ends[2 * s],
-                 *q = points + 2 * (int64_t)r->ends[2 * s + 1];
-    for (int axis = 0; axis < 2; ++axis) {
-      const double far = axis == 0 ? box.width : box.height;
-      r->is_kept[s] |= p[axis] == q[axis] && (p[axis] == 0 || p[axis] == far);
-    }
-  }
 }
 
 /* Marks the half-edges of segments: of each, the one that its two vertices have in common. */
@@ -149,6 +135,7 @@ static cvtm_status describe_vertices(cvtm_refiner *r, const start *s, int64_t bo
     r->given_count += on_boundary;
     r->vertex[v] = (cvtm_refine_vertex){.scale = INFINITY,
                                         .segment = -1,
+                                        .copy = -1,
                                         .kind = on_boundary || r->meeting[v] < r->meeting[v + 1]
                                                     ? CVTM_VERTEX_GIVEN
                                                     : CVTM_VERTEX_SITE};
@@ -192,10 +179,12 @@ static cvtm_status set_up(cvtm_refiner *r, const double *points, int64_t count,
   if (status != CVTM_OK) return status;
   /* A site exactly on an edge divides it and becomes a vertex of the boundary. */
   r->given_count = s->mesh.vertex_count;
-  keep_sides(r, s->mesh.points);
+  status = cvtm_refine_pair_segments(r, s->mesh.points);
+  if (status != CVTM_OK) return status;
   mark_segments(r);
   lower_scales_at_segments(r);
   find_acute(r);
+  cvtm_refine_share_corners(r);
   return check_demand(r);
 }
 
@@ -206,7 +195,7 @@ static void destroy(cvtm_refiner *r) {
   free(r->meeting);
   free(r->met);
   free(r->is_acute);
-  free(r->is_kept);
+  free(r->twin);
   free(r->heap);
   free(r->parts);
   free(r->changed);

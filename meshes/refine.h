@@ -22,8 +22,9 @@ typedef struct cvtm_refine_options {
   cvtm_area_cap area; /* NULL: no cap */
   const void *area_context;
   int fewest; /* nonzero: then removes vertices and moves others as long as that succeeds */
-  cvtm_domain kept_sides; /* edges along the sides of this rectangle are not divided, so that those
-                             of a periodic image stay equal; 0 x 0: none */
+  cvtm_domain paired_sides; /* edges along the sides of this rectangle are divided in pairs with the
+                               same edge of the opposite side, or, without one, not at all; 0 x 0:
+                               none */
   int64_t wanted; /* points; if fewer are left, others are put into the largest triangles, as far as
                      no angle gets below the bound; 0: any number */
   int64_t most_points; /* fails with CVTM_ERROR_INPUT rather than have more; 0: 100 million */

@@ -173,7 +173,7 @@ static int find_good_share(const star *s, double cotangent, double dx, double dy
 static int find_move(const cvtm_refiner *r, int32_t v, double cotangent, cvtm_grid_point *to) {
   const cvtm_refine_vertex *vertex = &r->vertex[v];
   star s;
-  if (vertex->kind == CVTM_VERTEX_GIVEN || !find_star(r, v, &s)) return 0;
+  if (vertex->kind == CVTM_VERTEX_GIVEN || vertex->copy >= 0 || !find_star(r, v, &s)) return 0;
   const cvtm_grid_point at = r->m.grid[v];
   if (vertex->kind == CVTM_VERTEX_ON_SEGMENT) {
     const cvtm_grid_point a = r->m.grid[r->ends[2 * (int64_t)vertex->segment]],
@@ -311,11 +311,13 @@ static int is_free(const cvtm_refiner *r, int32_t v) {
   return r->vertex[v].kind == CVTM_VERTEX_SITE || r->vertex[v].kind == CVTM_VERTEX_FREE;
 }
 
+/* Removes a vertex, with its copy on the opposite side, if all stays good. */
 static cvtm_status try_without(cvtm_refiner *r, int32_t v, int *removed) {
   cvtm_half_edges *m = &r->m;
+  const int32_t copy = r->vertex[v].copy;
   cvtm_status status = CVTM_OK;
   *removed = 0;
-  if (cvtm_half_edges_remove(m, v)) {
+  if (cvtm_half_edges_remove(m, v) && (copy < 0 || cvtm_half_edges_remove(m, copy))) {
     cvtm_half_edges_restore(m);
     status = improve_changed(r, 0, 12, removed);
   }

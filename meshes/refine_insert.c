@@ -7,18 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No triangle with a side shorter than this share of the distances in the input around it is split
- * for its angle: where angles of the bound cannot be reached, refinement would not end. */
-static const double least_share = 1.0 / 8;
-static const double fewest_steps = 16; /* of a part that is split, or a side */
-
 enum { MOST_TRIES = 64 }; /* to split a triangle after parts of segments have been divided */
 
 static cvtm_status no_memory(cvtm_refiner *r) {
   return cvtm_fail(r->error, CVTM_ERROR_MEMORY, "no memory for the refinement");
 }
 
-static cvtm_status check_memory(cvtm_refiner *r) {
+cvtm_status cvtm_refine_check_memory(cvtm_refiner *r) {
   return r->m.out_of_memory ? no_memory(r) : CVTM_OK;
 }
 
@@ -90,8 +85,7 @@ static cvtm_status check_triangle(cvtm_refiner *r, int64_t t) {
   return push_triangle(r, item);
 }
 
-/* Looks at all changed triangles; the changes stay. */
-static cvtm_status keep_changes(cvtm_refiner *r) {
+cvtm_status cvtm_refine_keep_changes(cvtm_refiner *r) {
   cvtm_status status = cvtm_list_changed(r, 0);
   cvtm_half_edges_commit(&r->m);
   for (int64_t k = 0; k < r->changed_count && status == CVTM_OK; ++k)
@@ -101,7 +95,7 @@ static cvtm_status keep_changes(cvtm_refiner *r) {
 
 /* ---- New vertices ---- */
 
-static cvtm_status describe_vertex(cvtm_refiner *r, int32_t v, cvtm_refine_vertex made) {
+cvtm_status cvtm_refine_describe(cvtm_refiner *r, int32_t v, cvtm_refine_vertex made) {
   const int64_t most = cvtm_most_points(r->options);
   if (r->m.vertex_count > most)
     return cvtm_fail(r->error, CVTM_ERROR_INPUT, "angles and areas ask for more than %lld points",
@@ -110,116 +104,6 @@ static cvtm_status describe_vertex(cvtm_refiner *r, int32_t v, cvtm_refine_verte
     return no_memory(r);
   r->vertex[v] = made;
   return CVTM_OK;
-}
-
-/* A half-edge from one vertex to another; -1 if there is none. */
-static int64_t find_half(const cvtm_half_edges *m, int32_t from, int32_t to) {
-  if (m->at[from] < 0) return -1;
-  const int64_t first = cvtm_first_of_fan(m, m->at[from]);
-  for (int64_t h = first; h >= 0;) {
-    if (cvtm_end_of(m, h) == to) return h;
-    if (cvtm_apex_of(m, h) == to) return cvtm_half_before(h);
-    h = cvtm_turn_left(m, h);
-    if (h == first) break;
-  }
-  return -1;
-}
-
-static int joins(const cvtm_half_edges *m, int64_t h, int32_t from, int32_t to) {
-  return h >= 0 && m->segment[h] >= 0 &&
-         ((m->corner[h] == from && cvtm_end_of(m, h) == to) ||
-          (m->corner[h] == to && cvtm_end_of(m, h) == from));
-}
-
-/* The half-edge of a part; -1 if it has been divided. Where the boundary touches itself, a vertex
- * has triangles that are not reached from the others. */
-static int64_t find_part(const cvtm_half_edges *m, const cvtm_bad_part *part) {
-  if (joins(m, part->half, part->from, part->to)) return part->half;
-  int64_t h = find_half(m, part->from, part->to);
-  if (h < 0) h = find_half(m, part->to, part->from);
-  return joins(m, h, part->from, part->to) ? h : -1;
-}
-
-/* The distance from an end at which to divide a part of this length: a power of two. */
-static double shell_distance(double length) {
-  double distance = 1;
-  while (length > 3 * distance) distance *= 2;
-  return distance;
-}
-
-static cvtm_grid_point middle_of_part(const cvtm_refiner *r, int64_t h) {
-  const cvtm_half_edges *m = &r->m;
-  const int32_t segment = m->segment[h], from = m->corner[h], to = cvtm_end_of(m, h);
-  const double s = cvtm_segment_parameter(r, segment, m->grid[from]);
-  const double e = cvtm_segment_parameter(r, segment, m->grid[to]);
-  const int at_from = from < r->given_count && r->is_acute[from];
-  const int at_to = to < r->given_count && r->is_acute[to];
-  if (at_from == at_to) return cvtm_segment_place(r, segment, 0.5 * (s + e), 1e-2 * fabs(e - s));
-  const double length = sqrt(cvtm_length2(m->grid[from], m->grid[to]));
-  const double share = shell_distance(length) / length;
-  return cvtm_segment_place(r, segment, at_from ? s + share * (e - s) : e - share * (e - s),
-                            1e-4 * fabs(e - s));
-}
-
-/* Whether a part is long enough; scale: of the vertex that is too near, 0 where areas ask. */
-static int may_divide(const cvtm_refiner *r, int64_t h, double scale) {
-  const cvtm_half_edges *m = &r->m;
-  const int32_t from = m->corner[h], to = cvtm_end_of(m, h);
-  if (r->is_kept[m->segment[h]]) return 0;
-  const double length2 = cvtm_length2(m->grid[from], m->grid[to]);
-  const double least =
-      2 * least_share * fmin(scale, fmin(r->vertex[from].scale, r->vertex[to].scale));
-  return length2 >= fewest_steps * fewest_steps && length2 >= least * least;
-}
-
-/* Removes vertices that refinement put inside the circle over a part (Chew 1993). */
-static cvtm_status clear_circle(cvtm_refiner *r, int32_t from, int32_t to) {
-  cvtm_half_edges *m = &r->m;
-  for (int side = 0; side < 2; ++side) {
-    for (;;) {
-      const int64_t h = find_half(m, side == 0 ? from : to, side == 0 ? to : from);
-      if (h < 0 || m->corner[h] != (side == 0 ? from : to)) break;
-      const int32_t apex = cvtm_apex_of(m, h);
-      if (r->vertex[apex].kind != CVTM_VERTEX_FREE ||
-          cvtm_dot_at(m->grid[apex], m->grid[from], m->grid[to]) >= 0)
-        break;
-      const int64_t mark = m->change_count;
-      if (!cvtm_half_edges_remove(m, apex)) {
-        cvtm_half_edges_undo(m, mark);
-        break;
-      }
-      cvtm_half_edges_restore(m);
-      ++r->figures->removed;
-    }
-  }
-  return check_memory(r);
-}
-
-static cvtm_status divide_part(cvtm_refiner *r, const cvtm_bad_part *part) {
-  cvtm_half_edges *m = &r->m;
-  int64_t h = find_part(m, part);
-  if (h < 0 || !may_divide(r, h, part->scale)) return CVTM_OK;
-  if (part->scale > 0 && m->vertex_count >= r->most) return CVTM_OK;
-  const int32_t from = m->corner[h], to = cvtm_end_of(m, h);
-  const int acute =
-      (from < r->given_count && r->is_acute[from]) || (to < r->given_count && r->is_acute[to]);
-  cvtm_status status = acute ? CVTM_OK : clear_circle(r, from, to);
-  if (status != CVTM_OK) return status;
-  h = find_part(m, part);
-  if (h < 0) return keep_changes(r);
-  const int32_t segment = m->segment[h];
-  const double length = sqrt(cvtm_length2(m->grid[from], m->grid[to]));
-  const int32_t v = cvtm_half_edges_insert_on(m, h, middle_of_part(r, h));
-  if (v < 0) return keep_changes(r);
-  const double given = fmin(r->vertex[from].scale, r->vertex[to].scale);
-  const int cause = part->scale > 0 ? CVTM_CAUSE_ANGLE : CVTM_CAUSE_AREA;
-  status = describe_vertex(
-      r, v,
-      (cvtm_refine_vertex){part->scale > 0 ? fmin(part->scale, given) : fmin(given, 0.5 * length),
-                           segment, CVTM_VERTEX_ON_SEGMENT, (uint8_t)cause});
-  if (status != CVTM_OK) return status;
-  cvtm_half_edges_restore(m);
-  return keep_changes(r);
 }
 
 /* ---- Where a new vertex goes ---- */
@@ -322,8 +206,8 @@ static cvtm_status ask_for_parts(cvtm_refiner *r, int32_t v, double scale, int64
 static int keep_divisible(cvtm_refiner *r, int64_t before) {
   int64_t kept = before;
   for (int64_t k = before; k < r->part_count; ++k) {
-    const int64_t h = find_part(&r->m, &r->parts[k]);
-    if (h >= 0 && may_divide(r, h, r->parts[k].scale)) r->parts[kept++] = r->parts[k];
+    const int64_t h = cvtm_refine_find_part(&r->m, &r->parts[k]);
+    if (h >= 0 && cvtm_refine_may_divide(r, h, r->parts[k].scale)) r->parts[kept++] = r->parts[k];
   }
   r->part_count = kept;
   return kept > before;
@@ -338,14 +222,14 @@ static cvtm_status put_vertex(cvtm_refiner *r, location at, cvtm_grid_point plac
                                  : cvtm_half_edges_insert_inside(m, at.triangle, place);
   if (v < 0) {
     cvtm_half_edges_undo(m, 0);
-    return check_memory(r);
+    return cvtm_refine_check_memory(r);
   }
-  cvtm_status status = describe_vertex(r, v, made);
+  cvtm_status status = cvtm_refine_describe(r, v, made);
   if (status != CVTM_OK) return status;
   cvtm_half_edges_restore(m);
   const int64_t before = r->part_count;
   int64_t found = 0;
-  status = check_memory(r);
+  status = cvtm_refine_check_memory(r);
   const double scale = made.cause == CVTM_CAUSE_AREA ? 0 : made.scale;
   if (status == CVTM_OK) status = ask_for_parts(r, v, scale, &found);
   if (status != CVTM_OK) return status;
@@ -356,7 +240,7 @@ static cvtm_status put_vertex(cvtm_refiner *r, location at, cvtm_grid_point plac
   }
   if (made.cause == CVTM_CAUSE_AREA)
     r->vertex[v].scale = fmin(r->vertex[v].scale, shortest_link(r, v));
-  return keep_changes(r);
+  return cvtm_refine_keep_changes(r);
 }
 
 /* Puts a vertex at the centre of a triangle, or asks for the division of parts of segments first.
@@ -368,7 +252,7 @@ static cvtm_status split_at_centre(cvtm_refiner *r, const cvtm_bad_triangle *bad
   find_centre(r, bad->triangle, for_angle, centre);
   const cvtm_grid_point place = {round_near_grid(centre[0]), round_near_grid(centre[1])};
   const location at = walk(r, bad->triangle, place);
-  const cvtm_refine_vertex made = {scale, -1, CVTM_VERTEX_FREE,
+  const cvtm_refine_vertex made = {scale, -1, -1, CVTM_VERTEX_FREE,
                                    (uint8_t)(for_angle ? CVTM_CAUSE_ANGLE : CVTM_CAUSE_AREA)};
   int again = 0;
   cvtm_status status = CVTM_OK;
@@ -395,8 +279,8 @@ static cvtm_status split_triangle(cvtm_refiner *r, const cvtm_bad_triangle *bad)
   const int32_t from = m->corner[side], to = cvtm_end_of(m, side);
   const double length2 = cvtm_length2(m->grid[from], m->grid[to]);
   const double scale = fmin(r->vertex[from].scale, r->vertex[to].scale);
-  const double least = least_share * scale;
-  if (length2 < fewest_steps * fewest_steps) return CVTM_OK;
+  const double least = cvtm_least_share * scale;
+  if (length2 < cvtm_fewest_steps * cvtm_fewest_steps) return CVTM_OK;
   double of_corner;
   const int for_angle =
       bad->priority > 0 && length2 >= least * least && cvtm_small_corner_of(r, t, &of_corner) < 0;
@@ -418,7 +302,7 @@ cvtm_status cvtm_refine_insert(cvtm_refiner *r) {
   while (status == CVTM_OK && (r->part_count > 0 || r->heap_count > 0) && !cvtm_refine_is_over(r)) {
     if (r->part_count > 0) {
       const cvtm_bad_part part = r->parts[--r->part_count];
-      status = divide_part(r, &part);
+      status = cvtm_refine_divide(r, &part);
     } else {
       const cvtm_bad_triangle bad = pop_triangle(r);
       status = split_triangle(r, &bad);
@@ -479,13 +363,13 @@ static cvtm_status put_centre(cvtm_refiner *r, int64_t t, int *put) {
   if (at.blocked || at.triangle < 0 || at.half >= 0) return CVTM_OK;
   const int32_t v = cvtm_half_edges_insert_inside(m, at.triangle, place);
   int64_t near = 0;
-  cvtm_status status = check_memory(r);
+  cvtm_status status = cvtm_refine_check_memory(r);
   if (v >= 0 && status == CVTM_OK)
-    status = describe_vertex(
-        r, v, (cvtm_refine_vertex){scale, -1, CVTM_VERTEX_FREE, (uint8_t)CVTM_CAUSE_AREA});
+    status = cvtm_refine_describe(
+        r, v, (cvtm_refine_vertex){scale, -1, -1, CVTM_VERTEX_FREE, (uint8_t)CVTM_CAUSE_AREA});
   if (v >= 0 && status == CVTM_OK) {
     cvtm_half_edges_restore(m);
-    status = check_memory(r);
+    status = cvtm_refine_check_memory(r);
   }
   if (v >= 0 && status == CVTM_OK) status = ask_for_parts(r, v, 0, &near);
   r->part_count = before;

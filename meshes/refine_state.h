@@ -16,11 +16,20 @@ typedef enum cvtm_vertex_kind {
 typedef struct cvtm_refine_vertex {
   double scale;    /* grid steps: the distances in the input around it, or around its parents */
   int32_t segment; /* that it is on, or -1 */
+  int32_t copy;    /* on a segment with a twin: the vertex at the same place on the twin */
   uint8_t kind;    /* cvtm_vertex_kind */
   uint8_t cause;   /* why it was added: CVTM_CAUSE_... */
 } cvtm_refine_vertex;
 
 enum { CVTM_CAUSE_NONE, CVTM_CAUSE_ANGLE, CVTM_CAUSE_AREA };
+
+/* No twin: the segment is on no side; or there is none, and the segment is not divided. */
+enum { CVTM_TWIN_NONE = -1, CVTM_TWIN_MISSING = -2 };
+
+/* No triangle with a side shorter than this share of the distances in the input around it is split
+ * for its angle: where angles of the bound cannot be reached, refinement would not end. */
+static const double cvtm_least_share = 1.0 / 8;
+static const double cvtm_fewest_steps = 16; /* of a part that is split, or a side */
 
 /* A triangle that has to be split, or has to be looked at again. */
 typedef struct cvtm_bad_triangle {
@@ -44,11 +53,12 @@ typedef struct cvtm_refiner {
   cvtm_grid_frame frame;
   cvtm_refine_vertex *vertex; /* per vertex of m */
   int64_t vertex_capacity;
-  int32_t *ends;       /* 2 per segment: the vertices that it connects */
-  int64_t *meeting;    /* per given vertex: where its segments begin in `met`; one more */
-  int32_t *met;        /* segments */
-  uint8_t *is_kept;    /* per segment: it is not divided */
-  uint8_t *is_acute;   /* per given vertex: two segments meet at less than 60 degrees */
+  int32_t *ends;     /* 2 per segment: the vertices that it connects */
+  int64_t *meeting;  /* per given vertex: where its segments begin in `met`; one more */
+  int32_t *met;      /* segments */
+  int32_t *twin;     /* per segment on a side of a periodic image: the same segment on the opposite
+                        side, with which it is divided, or CVTM_TWIN_... */
+  uint8_t *is_acute; /* per given vertex: two segments meet at less than 60 degrees */
   int64_t given_count; /* vertices of the boundary: the first ones */
   int64_t segment_count;
   double cotangent; /* of the smallest angle that is good */
@@ -104,6 +114,25 @@ cvtm_status cvtm_list_changed(cvtm_refiner *r, int64_t mark);
 cvtm_grid_point cvtm_segment_place(const cvtm_refiner *r, int32_t segment, double s,
                                    double tolerance);
 double cvtm_segment_parameter(const cvtm_refiner *r, int32_t segment, cvtm_grid_point p);
+
+/* Finds the twins of segments, by the places of the mesh's vertices. */
+cvtm_status cvtm_refine_pair_segments(cvtm_refiner *r, const double *points);
+/* Vertices at the ends of twins have the smaller scale of both, and are acute if one of them is. */
+void cvtm_refine_share_corners(cvtm_refiner *r);
+
+/* The half-edge of a part; -1 if it has been divided. Where the boundary touches itself, a vertex
+ * has triangles that are not reached from the others. */
+int64_t cvtm_refine_find_part(const cvtm_half_edges *m, const cvtm_bad_part *part);
+/* Whether a part is long enough; scale: of the vertex that is too near, 0 where areas ask. */
+int cvtm_refine_may_divide(const cvtm_refiner *r, int64_t h, double scale);
+/* Puts a vertex on a part, and one on its copy if the segment has a twin. */
+cvtm_status cvtm_refine_divide(cvtm_refiner *r, const cvtm_bad_part *part);
+
+/* Sets what a new vertex is. CVTM_ERROR_INPUT if there are too many. */
+cvtm_status cvtm_refine_describe(cvtm_refiner *r, int32_t v, cvtm_refine_vertex made);
+cvtm_status cvtm_refine_check_memory(cvtm_refiner *r);
+/* Looks at all changed triangles; the changes stay. */
+cvtm_status cvtm_refine_keep_changes(cvtm_refiner *r);
 
 /* Nonzero from the moment on that options->stop ends the refinement. */
 int cvtm_refine_is_over(cvtm_refiner *r);

@@ -17,6 +17,9 @@ DOMAINS = {
     "grains": ("--domain", "labels", "--labels", "grains.npy"),
     "sliding": ("--domain", "labels", "--labels", "grains.npy", "--boundary", "sliding"),
     "pores": ("--domain", "mask", "--mask", "pores.pgm"),
+    "refined": ("--domain", "labels", "--labels", "grains.npy", "--min-angle", "36", "--max-area",
+                "1.5"),
+    "refined frame": ("--domain", "frame", "--max-area", "0.4"),
     "image": ("--domain", "image", "--invert", "--domain-smooth", "1"),
 }
 
@@ -76,9 +79,14 @@ def test_opposite_sides_are_paired_in_every_file(inputs, domain):
     names = ["m." + extension for extension in ("msh", "vtu", "obj", "off", "ply", "vtk", "stl")]
     inputs.call("run", "rho.npy", "-n", 500, "--periodic", *DOMAINS[domain], "--report", "r.json",
                 "--pairs-out", "pairs.npy", *[word for name in names for word in ("-o", name)])
-    report = inputs.json("r.json")["domain"]
+    whole = inputs.json("r.json")
+    report = whole["domain"]
     pairs = inputs.array("pairs.npy")
     assert report["pairs"] == len(pairs) > 20 and report["unpaired_vertices"] == 0
+    refinement = whole["refinement"]
+    assert refinement["below_free"] == refinement["oversized"] == 0
+    if domain.startswith("refined"):
+        assert refinement["added_on_boundary"] > 40
     for name in names:
         mesh = meshio.read(inputs.path(name))
         points, triangles = mesh.points[:, :2], mesh.cells_dict["triangle"]

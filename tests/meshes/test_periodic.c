@@ -14,6 +14,7 @@
 
 #include "meshes/contour.h"
 #include "meshes/domain_mesh.h"
+#include "meshes/refine.h"
 #include "meshes/domain_plan.h"
 #include "splitmix64.h"
 
@@ -194,6 +195,51 @@ static int is_empty(const micrograph *m) {
   return sum == 0;
 }
 
+static double largest_area(const void *context, int32_t region, double x, double y) {
+  const micrograph *m = context;
+  (void)x;
+  (void)y;
+  return region % 2 == 0 ? 2 : m->width * m->height;
+}
+
+/* Refined from the boundary alone, so that its edges have to be divided: all vertices are paired,
+ * and the bound holds. */
+static void check_refined(const double *points, const cvtm_boundary *boundary, const micrograph *m,
+                          uint64_t seed) {
+  cvtm_refine_options options;
+  cvtm_refine_defaults(&options);
+  options.min_angle = 28 + (double)(seed % 7);
+  options.paired_sides = (cvtm_domain){m->width, m->height, 1};
+  options.area = largest_area;
+  options.area_context = m;
+  double *refined_points = NULL;
+  int64_t count = 0;
+  cvtm_boundary refined = {0};
+  int32_t *source = NULL;
+  cvtm_refine_figures figures;
+  cvtm_mesh mesh = {0};
+  cvtm_regions regions = {0};
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_status status = cvtm_refine(points, boundary->vertex_count, boundary, &options,
+                                   &refined_points, &count, &refined, &source, &figures, &error);
+  free(source);
+  source = NULL;
+  if (status == CVTM_OK)
+    status = cvtm_constrained_delaunay(refined_points, count, &refined, &mesh, &regions, &source,
+                                       &error);
+  if (status != CVTM_OK) fail_msg("seed %llu: %s", (unsigned long long)seed, error.message);
+  check_pairs(&mesh, m, seed);
+  if (figures.below_free + figures.oversized > 0)
+    fail_msg("seed %llu: %g of %g degrees", (unsigned long long)seed, figures.min_angle_free,
+             options.min_angle);
+  free(refined_points);
+  free(source);
+  cvtm_refine_figures_free(&figures);
+  cvtm_boundary_free(&refined);
+  cvtm_mesh_free(&mesh);
+  cvtm_regions_free(&regions);
+}
+
 static void check_micrograph(uint64_t seed, int smooth) {
   const micrograph m = draw(seed);
   cvtm_contour_options how;
@@ -223,10 +269,11 @@ static void check_micrograph(uint64_t seed, int smooth) {
   check_pairs(&mesh, &m, seed);
   check_areas(&mesh, &regions, &m, smooth, seed);
   check_corners(&mesh, &contour);
-  free(sites);
   free(source);
   cvtm_mesh_free(&mesh);
   cvtm_regions_free(&regions);
+  check_refined(sites, &boundary, &m, seed);
+  free(sites);
   cvtm_boundary_free(&boundary);
   cvtm_contour_free(&contour);
 }
