@@ -253,14 +253,15 @@ cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, const
   settings.border = options->periodic           ? CVTM_BORDER_PERIODIC
                     : kind == CLI_DOMAIN_LABELS ? CVTM_BORDER_FLAT
                                                 : CVTM_BORDER_EMPTY;
-  cvtm_status status =
-      kind == CLI_DOMAIN_SEGMENT ? cvtm_contour_of_mask(segmented, image.width, image.height,
-                                                        &settings, &domain->contour, error)
-      : kind == CLI_DOMAIN_FRAME
-          ? cvtm_contour_of_frame(image.width, image.height, &settings, &domain->contour, error)
-      : kind == CLI_DOMAIN_POLYGON
-          ? trace_polygons(path, image, &settings, &domain->contour, error)
-          : trace_picture(options, path, image, &settings, &domain->contour, error);
+  cvtm_status status = cli_area_caps_convert(options, image, &domain->caps, error);
+  if (status != CVTM_OK) return status;
+  status = kind == CLI_DOMAIN_SEGMENT ? cvtm_contour_of_mask(segmented, image.width, image.height,
+                                                             &settings, &domain->contour, error)
+           : kind == CLI_DOMAIN_FRAME ? cvtm_contour_of_frame(image.width, image.height, &settings,
+                                                              &domain->contour, error)
+           : kind == CLI_DOMAIN_POLYGON
+               ? trace_polygons(path, image, &settings, &domain->contour, error)
+               : trace_picture(options, path, image, &settings, &domain->contour, error);
   domain->contour.keep_on_curve = options->element_order == 2;
   if (status == CVTM_OK)
     status = cvtm_domain_plan(&domain->contour, image.width, image.height, options->points,

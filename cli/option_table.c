@@ -289,7 +289,7 @@ const cli_option_row cli_option_rows[] = {
    "edges may bend away from the contour of the domain by so much"},
   {"min-angle", 0, RUN | MESH, REAL(refine.min_angle, "DEGREES", 0, 40),
    "refine the mesh until no angle is smaller, but for small angles of the boundary"},
-  {"max-area", 0, RUN | MESH, LIST(refine.max_area, "[REGION=]AREA"),
+  {"max-area", 0, RUN | MESH, LIST(refine.max_area, "[REGION=]AREA[UNIT2]"),
    "refine the mesh until no triangle, or none of the region, is larger; repeats"},
 
   {"picture", 0, STATS, TEXT(photograph, "IMAGE"),

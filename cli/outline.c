@@ -159,6 +159,7 @@ static int perform_outline(outline *o) {
   options->width = o->domain.width;
   options->height = o->domain.height;
   status = cli_world_set(options, NULL, options->input, o->domain.height, &error);
+  if (status == CVTM_OK) status = cli_area_caps_convert(options, o->domain, &o->caps, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   cli_catch_signals();
   if (options->time_limit > 0) o->deadline = cvtm_clock() + options->time_limit;

@@ -2,22 +2,40 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "cli/page.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/world.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* AREA or REGION=AREA; 0 if the text is neither. */
-static int parse_cap(const char *text, cli_area_caps *caps) {
-  const char *equals = strchr(text, '=');
-  double area, region = 0;
-  if (!cli_numbers_parse(equals != NULL ? equals + 1 : text, 1, &area) || !(area > 0)) return 0;
-  if (equals == NULL) {
-    caps->any = area;
-    return 1;
+/* Reads a number, perhaps with the square of a unit of length: 4mm2, 4mm^2. */
+static int parse_area(const char *text, double *area, int *unit) {
+  static const char *const squares[] = {"^2", "\xc2\xb2", "2"};
+  char length[64];
+  const size_t size = strlen(text);
+  *unit = -1;
+  if (cli_numbers_parse(text, 1, area)) return *area > 0;
+  for (int k = 0; k < 3; ++k) {
+    const size_t end = strlen(squares[k]);
+    if (size <= end || size >= sizeof length || strcmp(text + size - end, squares[k]) != 0)
+      continue;
+    memcpy(length, text, size - end);
+    length[size - end] = '\0';
+    return cli_lengths_parse(length, 1, area, unit) && *unit >= 0 && *area > 0;
   }
+  return 0;
+}
+
+/* AREA or REGION=AREA; 0 if the text is neither. */
+static int parse_cap(const char *text, cli_area_cap *cap) {
+  const char *equals = strchr(text, '=');
+  double region = 0;
+  *cap = (cli_area_cap){0};
+  if (!parse_area(equals != NULL ? equals + 1 : text, &cap->area, &cap->unit)) return 0;
+  if (equals == NULL) return 1;
   char number[16];
   const size_t length = (size_t)(equals - text);
   if (length == 0 || length >= sizeof number) return 0;
@@ -25,31 +43,54 @@ static int parse_cap(const char *text, cli_area_caps *caps) {
   number[length] = '\0';
   if (!cli_numbers_parse(number, 1, &region) || region != floor(region)) return 0;
   if (!(region >= 1 && region <= INT32_MAX)) return 0;
-  caps->region[caps->count] = (int32_t)region;
-  caps->area[caps->count++] = area;
+  cap->region = (int32_t)region;
   return 1;
+}
+
+static int has_length(const cli_area_cap *cap) {
+  return cap->unit >= 0 && cli_unit_mm(cap->unit) > 0;
 }
 
 int cli_area_caps_read(const cli_options *options, cli_area_caps *caps) {
   const cli_list *list = &options->refine.max_area;
-  *caps = (cli_area_caps){.any = INFINITY};
+  *caps = (cli_area_caps){.count = list->count};
   for (int k = 0; k < list->count; ++k) {
-    if (!parse_cap(list->item[k], caps))
+    const char *text = list->item[k];
+    if (!parse_cap(text, &caps->cap[k]))
       return cli_usage_error(options->command, "--max-area: '%s' is neither AREA nor REGION=AREA",
-                             list->item[k]);
+                             text);
+    if (has_length(&caps->cap[k]) && options->page.size == NULL &&
+        !cli_world_may_have_unit(options))
+      return cli_usage_error(options->command,
+                             "--max-area %s: --pixel-size with a unit is missing, or --page", text);
   }
   return CLI_EXIT_OK;
+}
+
+cvtm_status cli_area_caps_convert(const cli_options *options, cvtm_domain domain,
+                                  cli_area_caps *caps, cvtm_error *error) {
+  for (int k = 0; k < caps->count; ++k) {
+    double mm_per_pixel;
+    if (!has_length(&caps->cap[k])) continue;
+    const cvtm_status status = cli_page_scale(options, domain, &mm_per_pixel, error);
+    if (status != CVTM_OK) return status;
+    const double pixels = cli_unit_mm(caps->cap[k].unit) / mm_per_pixel;
+    caps->cap[k].area *= pixels * pixels;
+    caps->cap[k].unit = -1;
+  }
+  return CVTM_OK;
 }
 
 /* A cvtm_area_cap. */
 static double find_cap(const void *context, int32_t region, double x, double y) {
   const cli_area_caps *caps = context;
-  double cap = caps->any;
+  double least = INFINITY;
   (void)x;
   (void)y;
   for (int k = 0; k < caps->count; ++k)
-    if (caps->region[k] == region) cap = fmin(cap, caps->area[k]);
-  return cap;
+    if (caps->cap[k].region == 0 || caps->cap[k].region == region)
+      least = fmin(least, caps->cap[k].area);
+  return least;
 }
 
 static int is_over(const void *context) {
@@ -63,7 +104,7 @@ void cli_refine_choose(const cli_options *options, const cli_area_caps *caps,
   refine->stop = is_over;
   refine->stop_context = deadline;
   if (cli_option_given(options, "min-angle")) refine->min_angle = options->refine.min_angle;
-  if (caps->count == 0 && isinf(caps->any)) return;
+  if (caps->count == 0) return;
   refine->area = find_cap;
   refine->area_context = caps;
 }

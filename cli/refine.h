@@ -7,16 +7,23 @@
 
 #include <cjson/cJSON.h>
 
-/* The largest areas of triangles: of all regions, and of single ones. */
+/* The largest area of triangles of a region, or, if that is 0, of all. */
+typedef struct cli_area_cap {
+  int32_t region;
+  double area; /* square units of the outline, or pixels */
+  int unit;    /* the area is in squares of this unit still; -1 for none */
+} cli_area_cap;
+
 typedef struct cli_area_caps {
-  double any; /* INFINITY: none */
   int count;
-  int32_t region[CLI_LIST_MAX];
-  double area[CLI_LIST_MAX];
+  cli_area_cap cap[CLI_LIST_MAX];
 } cli_area_caps;
 
 /* Checks and reads --max-area. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
 int cli_area_caps_read(const cli_options *options, cli_area_caps *caps);
+/* Converts areas in squares of units of length, by --page or the size of pixels. */
+cvtm_status cli_area_caps_convert(const cli_options *options, cvtm_domain domain,
+                                  cli_area_caps *caps, cvtm_error *error);
 
 /* The options of a refinement, which a signal ends, or the deadline (0: none; by cvtm_clock). caps
  * and deadline are borrowed. */

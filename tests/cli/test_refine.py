@@ -272,6 +272,28 @@ def test_only_areas(cvtmesh):
     assert 10000 / 7 <= found["triangles"] < 3 * 10000 / 7
 
 
+@pytest.mark.parametrize("area", ["7", "7px2", "28um2", "28µm^2", "2.8e-5mm²", "1=28um2"])
+def test_areas_with_units(cvtmesh, area):
+    """A unit of the outline is 2 um long; coordinates of the file are in um then."""
+    write_outline(cvtmesh, OUTLINES["square"])
+    cvtmesh.call("mesh", "outline.csv", "--max-area", "7", "-o", "plain.msh")
+    found = cvtmesh.report("mesh", "outline.csv", "--max-area", area, "--pixel-size", "2um", "-o",
+                           "x.msh")
+    plain, world = Mesh(cvtmesh.path("plain.msh")), Mesh(cvtmesh.path("x.msh"))
+    assert found["quality_all"]["max_area"] <= 7 and world.triangles == plain.triangles
+    assert world.area() == pytest.approx(4 * plain.area())
+
+
+def test_areas_of_a_picture_with_units(cvtmesh):
+    cvtmesh.file("flat.npy", np.ones((40, 60), np.float32))
+    report = cvtmesh.report("run", "flat.npy", "-n", 100, "--domain", "frame", "--pixel-size",
+                            "0.5mm", "--max-area", "0.02cm2", "-o", "x.msh")
+    areas = [orientation(*corners) for mesh in [Mesh(cvtmesh.path("x.msh"))]
+             for corners in map(mesh.corners, mesh.triangles)]
+    scale = Mesh(cvtmesh.path("x.msh")).scale
+    assert 1 < max(areas) / 2 / scale**2 <= 2 and report["refinement"]["oversized"] == 0
+
+
 def labels_with_corners():
     """A disc, a wedge of ten degrees and a square beside each other; 0 is outside."""
     y, x = np.mgrid[0:120, 0:160] + 0.5
@@ -333,7 +355,9 @@ def test_svg_has_y_down(cvtmesh):
 
 @pytest.mark.parametrize("arguments", [("--min-angle", 41), ("--max-area", 0),
                                        ("--max-area", "x=3"), ("--max-area", "0=3"),
-                                       ("--max-area", "-1"), ("--min-angle", 30, "--order", "tsp")])
+                                       ("--max-area", "-1"), ("--max-area", "4mm2"),
+                                       ("--max-area", "4mm", "--pixel-size", "1mm"),
+                                       ("--max-area", "4mm2", "--pixel-size", "1"), ("--min-angle", 30, "--order", "tsp")])
 def test_usage(cvtmesh, arguments):
     write_outline(cvtmesh, OUTLINES["square"])
     cvtmesh.refused("mesh", "outline.csv", *arguments, "-o", "x.msh", code=2)
