@@ -226,6 +226,8 @@ static void report_pen(const cli_colours *c, int k, cJSON *list) {
     cli_json_real(part, "contrast", f->likeness.contrast);
     cli_json_real(part, "correlation", f->likeness.correlation);
   }
+  cli_json_real(part, "nearest_least", f->nearest.least);
+  cli_json_real(part, "nearest_mean", f->nearest.mean);
   cli_json_real(part, "smallest_dot", f->smallest);
   cli_json_real(part, "largest_dot", f->largest);
   cli_json_append(list, part);
@@ -245,9 +247,11 @@ void cli_colours_report(const cli_colours *c, cJSON *report) {
 void cli_colours_print(const cli_colours *c) {
   for (int k = 0; k < c->count; ++k)
     fprintf(stderr,
-            "  %-10s %-16s %lld dots, energy %.4f of the reference; ink %.2f %%, asked %.2f %%\n",
+            "  %-10s %-16s %lld dots, the nearest at %.3g px (%.3g at least); ink %.2f %%, asked "
+            "%.2f %%; energy %.4f of the reference\n",
             k == 0 ? "pens" : "", c->pens.pen[k].name, (long long)(c->start[k + 1] - c->start[k]),
-            c->solved.ratio[k], 100 * c->figures[k].drawn, 100 * c->figures[k].asked);
+            c->figures[k].nearest.mean, c->figures[k].nearest.least, 100 * c->figures[k].drawn,
+            100 * c->figures[k].asked, c->solved.ratio[k]);
   if (!c->is_measured) return;
   fprintf(stderr,
           "  colour     error %.4f in OKLab (rms %.4f), %.4f is the inks'; contrast %.3f of the"

@@ -11,6 +11,7 @@
 #include "cli/stipples.h"
 #include "cvt/classes.h"
 #include "draw/ink_drawing.h"
+#include "noise/nearest.h"
 
 #include <cjson/cJSON.h>
 
@@ -19,6 +20,7 @@ typedef struct cli_pen_figures {
   double asked, drawn;      /* mean coverage of the paper */
   double smallest, largest; /* diameters of dots, pixels */
   cvtm_likeness likeness;   /* of the dots and the asked coverage */
+  cvtm_nearest_distances nearest;
 } cli_pen_figures;
 
 typedef struct cli_colours {

@@ -288,6 +288,16 @@ static void find_asked(const colour_drawing *d) {
   }
 }
 
+static cvtm_status measure_spacings(const colour_drawing *d, cvtm_error *error) {
+  cli_colours *c = d->c;
+  cvtm_status status = CVTM_OK;
+  for (int k = 0; status == CVTM_OK && k < c->count; ++k)
+    status =
+        cvtm_nearest_distances_measure(c->domain, d->sites + 2 * c->start[k], count_of(c, k),
+                                       (int)d->options->threads, &c->figures[k].nearest, error);
+  return status;
+}
+
 cvtm_status cli_colours_draw(const cli_options *options, cli_colours *c, const double *sites,
                              const cvtm_cells *cells, cvtm_error *error) {
   colour_drawing d = {.options = options, .c = c, .sites = sites, .all = cells};
@@ -306,6 +316,7 @@ cvtm_status cli_colours_draw(const cli_options *options, cli_colours *c, const d
   if (status == CVTM_OK) status = size_dots(&d, 1, error);
   if (status == CVTM_OK) status = render(&d, error);
   if (status == CVTM_OK) find_asked(&d);
+  if (status == CVTM_OK) status = measure_spacings(&d, error);
   if (status == CVTM_OK && c->is_measured) status = measure(&d, error);
   release(&d);
   return status;

@@ -1,5 +1,6 @@
 /* cvtmesh stats: the quality of a mesh or of the Delaunay mesh of a point file. */
 #include "base/file.h"
+#include "cli/class_spacing.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/page.h"
@@ -24,7 +25,9 @@ typedef struct stats {
   float *tone;    /* NULL without --picture */
   cli_stipples stipples;
   cli_spectrum noise;
-  double *points; /* of a point file; NULL for a mesh */
+  double *points;   /* of a point file; NULL for a mesh */
+  int32_t *classes; /* of the points; NULL if the file has none */
+  cli_class_spacing spacing;
   double *radius; /* of the dots of a drawing, else NULL */
   int64_t count;
   cvtm_mesh mesh;
@@ -104,11 +107,15 @@ static int is_drawing(const char *path) {
 
 static cvtm_status read_points(stats *s, cvtm_error *error) {
   const char *path = s->options.input;
-  cvtm_status status = is_drawing(path) ? read_drawing(s, error)
-                                        : cvtm_points_read(path, &s->points, &s->count, error);
+  cvtm_status status =
+      is_drawing(path) ? read_drawing(s, error)
+                       : cvtm_points_read_classes(path, &s->points, &s->classes, &s->count, error);
   if (status == CVTM_OK) status = find_pixels(s, error);
   if (status == CVTM_OK && !s->has_domain)
     status = cli_domain_of_points(&s->options, path, s->points, s->count, &s->domain, error);
+  if (status == CVTM_OK)
+    status =
+        cli_class_spacing_measure(s->domain, s->points, s->classes, s->count, &s->spacing, error);
   if (status != CVTM_OK) return status;
   s->has_domain = 1;
   return cvtm_delaunay(s->points, s->count, &s->mesh, error);
@@ -217,6 +224,7 @@ static int print_json(const stats *s) {
   }
   cli_json_integer(report, "coincident_sites", s->mesh.coincident_count);
   cli_stipples_report(&s->stipples, report);
+  cli_class_spacing_report(&s->spacing, report);
   cli_spectrum_report(&s->noise, report);
   cli_world_report(&s->options, s->domain, &s->mesh, report);
   cli_json_quality(report, &s->quality);
@@ -250,6 +258,7 @@ static void print_text(const stats *s) {
   if (s->has_domain)
     print_figures("triangles whose circumcentre lies in the domain", &s->quality.inner);
   print_figures("all triangles", &s->quality.all);
+  cli_class_spacing_print(&s->spacing, stdout);
   cli_spectrum_print(&s->noise, stdout);
 }
 
@@ -298,6 +307,8 @@ int cli_stats(const cli_options *options) {
   int code = perform_stats(&s);
   cvtm_mesh_free(&s.mesh);
   free(s.points);
+  free(s.classes);
+  cli_class_spacing_free(&s.spacing);
   free(s.radius);
   free(s.density);
   free(s.tone);

@@ -96,7 +96,11 @@ cvtm_status cvtm_points_write_classes(const char *extension, const char *path, c
                                       const int64_t *start, int classes, cvtm_error *error);
 /* points is malloc'd: 2 * count. An empty list is an error. */
 cvtm_status cvtm_points_read(const char *path, double **points, int64_t *count, cvtm_error *error);
-/* The same from memory; `name` is used in messages. */
+/* The same, with the whole numbers >= 0 of the column `class` of a CSV file: *classes is malloc'd:
+ * count; NULL if there is no such column. */
+cvtm_status cvtm_points_read_classes(const char *path, double **points, int32_t **classes,
+                                     int64_t *count, cvtm_error *error);
+/* The same from memory, without classes; `name` is used in messages. */
 cvtm_status cvtm_points_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
                                    const char *name, double **points, int64_t *count,
                                    cvtm_error *error);

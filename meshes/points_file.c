@@ -122,10 +122,12 @@ cvtm_status cvtm_points_write_classes(const char *extension, const char *path, c
 
 typedef struct table {
   cvtm_source *source;
-  int x_column, y_column;
+  int x_column, y_column, class_column; /* class_column: -1: none */
+  int wants_class;
   int64_t announced; /* by an XYZ file's first line; -1: nothing is */
   double *points;
-  int64_t count, capacity;
+  int32_t *class; /* NULL without that column */
+  int64_t count, capacity, class_capacity;
 } table;
 
 static cvtm_token token_of(cvtm_csv_field field) { return (cvtm_token){field.text, field.length}; }
@@ -139,6 +141,10 @@ static int is_column(cvtm_csv_field field, char name) {
   return field.length == 1 && (field.text[0] | 32) == name;
 }
 
+static int is_class_column(cvtm_csv_field field) {
+  return field.length == 5 && memcmp(field.text, "class", 5) == 0;
+}
+
 /* A header may put the columns x and y anywhere; without these names they are the first two. */
 static void read_header(table *t, cvtm_csv_line line) {
   int x = -1, y = -1, column = 0;
@@ -146,6 +152,7 @@ static void read_header(table *t, cvtm_csv_line line) {
   for (; cvtm_csv_next_field(&line, &field); ++column) {
     if (x < 0 && is_column(field, 'x')) x = column;
     if (y < 0 && is_column(field, 'y')) y = column;
+    if (t->wants_class && t->class_column < 0 && is_class_column(field)) t->class_column = column;
   }
   if (x < 0 || y < 0) return;
   t->x_column = x;
@@ -159,6 +166,24 @@ static cvtm_status add_point(table *t, double x, double y) {
   t->points[2 * t->count] = x;
   t->points[2 * t->count + 1] = y;
   ++t->count;
+  return CVTM_OK;
+}
+
+/* The class of the point that comes next. A column of anything but whole numbers is no column of
+ * classes. */
+static cvtm_status read_class(table *t, cvtm_csv_line line) {
+  double value = 0;
+  cvtm_csv_field field;
+  int column = 0, found = 0;
+  while (!found && cvtm_csv_next_field(&line, &field)) found = column++ == t->class_column;
+  if (!found || !cvtm_token_number(token_of(field), &value) || value != floor(value) ||
+      !(value >= 0 && value <= INT32_MAX)) {
+    t->class_column = -1;
+    return CVTM_OK;
+  }
+  if (!cvtm_grow(&t->class, sizeof *t->class, &t->class_capacity, t->count + 1))
+    return cvtm_source_no_memory(t->source);
+  t->class[t->count] = (int32_t)value;
   return CVTM_OK;
 }
 
@@ -207,7 +232,8 @@ static cvtm_status read_table(cvtm_source *s, format f, table *t) {
     int special = first && is_special(t, line, f);
     first = 0;
     if (special) continue;
-    cvtm_status status = read_point(t, line);
+    cvtm_status status = t->class_column >= 0 ? read_class(t, line) : CVTM_OK;
+    if (status == CVTM_OK) status = read_point(t, line);
     if (status != CVTM_OK) return status;
   }
   if (t->announced >= 0 && t->announced != t->count) {
@@ -217,21 +243,31 @@ static cvtm_status read_table(cvtm_source *s, format f, table *t) {
   return CVTM_OK;
 }
 
+/* class: NULL if it is not wanted. */
 static cvtm_status read_text(const char *name, format f, const unsigned char *bytes, size_t size,
-                             double **points, int64_t *count, cvtm_error *error) {
+                             double **points, int32_t **class, int64_t *count, cvtm_error *error) {
   cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
-  table t = {.source = &source, .x_column = 0, .y_column = 1, .announced = -1};
+  table t = {.source = &source,
+             .y_column = 1,
+             .class_column = -1,
+             .wants_class = class != NULL,
+             .announced = -1};
   cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   cvtm_status status = read_table(&source, f, &t);
   cvtm_numeric_locale_leave(locale);
   if (status == CVTM_OK && t.count == 0) {
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no points", name);
   }
+  if (status != CVTM_OK || t.class_column < 0) {
+    free(t.class);
+    t.class = NULL;
+  }
   if (status != CVTM_OK) {
     free(t.points);
     return status;
   }
   *points = t.points;
+  if (class != NULL) *class = t.class;
   *count = t.count;
   return CVTM_OK;
 }
@@ -290,16 +326,11 @@ static cvtm_status read_circles(const char *name, const unsigned char *bytes, si
   return CVTM_OK;
 }
 
-cvtm_status cvtm_points_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
-                                   const char *name, double **points, int64_t *count,
-                                   cvtm_error *error) {
-  *points = NULL;
-  *count = 0;
-  format f = name_format(extension);
-  if (f == UNKNOWN) return fail_unknown(name, error);
+static cvtm_status read_bytes(format f, const unsigned char *bytes, size_t size, const char *name,
+                              double **points, int32_t **class, int64_t *count, cvtm_error *error) {
   if (f == SVG) return read_circles(name, bytes, size, points, count, error);
   if (f == NODE) return read_nodes(name, bytes, size, points, count, error);
-  if (f != NPY) return read_text(name, f, bytes, size, points, count, error);
+  if (f != NPY) return read_text(name, f, bytes, size, points, class, count, error);
   cvtm_npy array;
   cvtm_status status = cvtm_npy_parse(bytes, size, name, &array, error);
   if (status != CVTM_OK) return status;
@@ -308,7 +339,18 @@ cvtm_status cvtm_points_read_bytes(const char *extension, const unsigned char *b
   return status;
 }
 
-cvtm_status cvtm_points_read(const char *path, double **points, int64_t *count, cvtm_error *error) {
+cvtm_status cvtm_points_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
+                                   const char *name, double **points, int64_t *count,
+                                   cvtm_error *error) {
+  const format f = name_format(extension);
+  *points = NULL;
+  *count = 0;
+  if (f == UNKNOWN) return fail_unknown(name, error);
+  return read_bytes(f, bytes, size, name, points, NULL, count, error);
+}
+
+static cvtm_status read_file(const char *path, double **points, int32_t **class, int64_t *count,
+                             cvtm_error *error) {
   const size_t limit = (size_t)1 << 36;
   *points = NULL;
   *count = 0;
@@ -319,7 +361,17 @@ cvtm_status cvtm_points_read(const char *path, double **points, int64_t *count, 
   cvtm_status status = cvtm_file_read(path, limit, &bytes, &size, error);
   if (status != CVTM_OK) return status;
   const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
-  status = cvtm_points_read_bytes(extensions[f], bytes, size, name, points, count, error);
+  status = read_bytes(f, bytes, size, name, points, class, count, error);
   free(bytes);
   return status;
+}
+
+cvtm_status cvtm_points_read(const char *path, double **points, int64_t *count, cvtm_error *error) {
+  return read_file(path, points, NULL, count, error);
+}
+
+cvtm_status cvtm_points_read_classes(const char *path, double **points, int32_t **class,
+                                     int64_t *count, cvtm_error *error) {
+  *class = NULL;
+  return read_file(path, points, class, count, error);
 }

@@ -1,0 +1,28 @@
+/* How points are spaced: the distance of each to the nearest other one. */
+#ifndef CVTMESH_NOISE_NEAREST_H
+#define CVTMESH_NOISE_NEAREST_H
+
+#include "base/domain.h"
+#include "base/status.h"
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cvtm_nearest_distances {
+  int64_t points;
+  double least, mean; /* pixels; NaN of fewer than two points */
+} cvtm_nearest_distances;
+
+/* points: 2 * count, finite. threads: 0: all; the bits do not depend on it. Fails with
+ * CVTM_ERROR_MEMORY. */
+cvtm_status cvtm_nearest_distances_measure(cvtm_domain domain, const double *points, int64_t count,
+                                           int threads, cvtm_nearest_distances *distances,
+                                           cvtm_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
