@@ -100,10 +100,10 @@ cvtm_status cvtm_points_read(const char *path, double **points, int64_t *count, 
  * count; NULL if there is no such column. */
 cvtm_status cvtm_points_read_classes(const char *path, double **points, int32_t **classes,
                                      int64_t *count, cvtm_error *error);
-/* The same from memory, without classes; `name` is used in messages. */
+/* The same from memory; classes may be NULL. `name` is used in messages. */
 cvtm_status cvtm_points_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
-                                   const char *name, double **points, int64_t *count,
-                                   cvtm_error *error);
+                                   const char *name, double **points, int32_t **classes,
+                                   int64_t *count, cvtm_error *error);
 
 /* The circles of an SVG, in the order of the file, moved by the transforms of their elements;
  * shapes of other kinds are skipped. Arrays are malloc'd and owned. */

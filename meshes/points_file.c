@@ -243,14 +243,15 @@ static cvtm_status read_table(cvtm_source *s, format f, table *t) {
   return CVTM_OK;
 }
 
-/* class: NULL if it is not wanted. */
+/* classes: NULL if they are not wanted. */
 static cvtm_status read_text(const char *name, format f, const unsigned char *bytes, size_t size,
-                             double **points, int32_t **class, int64_t *count, cvtm_error *error) {
+                             double **points, int32_t **classes, int64_t *count,
+                             cvtm_error *error) {
   cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
   table t = {.source = &source,
              .y_column = 1,
              .class_column = -1,
-             .wants_class = class != NULL,
+             .wants_class = classes != NULL,
              .announced = -1};
   cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   cvtm_status status = read_table(&source, f, &t);
@@ -267,7 +268,7 @@ static cvtm_status read_text(const char *name, format f, const unsigned char *by
     return status;
   }
   *points = t.points;
-  if (class != NULL) *class = t.class;
+  if (classes != NULL) *classes = t.class;
   *count = t.count;
   return CVTM_OK;
 }
@@ -326,11 +327,17 @@ static cvtm_status read_circles(const char *name, const unsigned char *bytes, si
   return CVTM_OK;
 }
 
-static cvtm_status read_bytes(format f, const unsigned char *bytes, size_t size, const char *name,
-                              double **points, int32_t **class, int64_t *count, cvtm_error *error) {
+cvtm_status cvtm_points_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
+                                   const char *name, double **points, int32_t **classes,
+                                   int64_t *count, cvtm_error *error) {
+  const format f = name_format(extension);
+  *points = NULL;
+  if (classes != NULL) *classes = NULL;
+  *count = 0;
+  if (f == UNKNOWN) return fail_unknown(name, error);
   if (f == SVG) return read_circles(name, bytes, size, points, count, error);
   if (f == NODE) return read_nodes(name, bytes, size, points, count, error);
-  if (f != NPY) return read_text(name, f, bytes, size, points, class, count, error);
+  if (f != NPY) return read_text(name, f, bytes, size, points, classes, count, error);
   cvtm_npy array;
   cvtm_status status = cvtm_npy_parse(bytes, size, name, &array, error);
   if (status != CVTM_OK) return status;
@@ -339,17 +346,8 @@ static cvtm_status read_bytes(format f, const unsigned char *bytes, size_t size,
   return status;
 }
 
-cvtm_status cvtm_points_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
-                                   const char *name, double **points, int64_t *count,
-                                   cvtm_error *error) {
-  const format f = name_format(extension);
-  *points = NULL;
-  *count = 0;
-  if (f == UNKNOWN) return fail_unknown(name, error);
-  return read_bytes(f, bytes, size, name, points, NULL, count, error);
-}
-
-static cvtm_status read_file(const char *path, double **points, int32_t **class, int64_t *count,
+/* classes: NULL if they are not wanted. */
+static cvtm_status read_file(const char *path, double **points, int32_t **classes, int64_t *count,
                              cvtm_error *error) {
   const size_t limit = (size_t)1 << 36;
   *points = NULL;
@@ -361,7 +359,7 @@ static cvtm_status read_file(const char *path, double **points, int32_t **class,
   cvtm_status status = cvtm_file_read(path, limit, &bytes, &size, error);
   if (status != CVTM_OK) return status;
   const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
-  status = read_bytes(f, bytes, size, name, points, class, count, error);
+  status = cvtm_points_read_bytes(extensions[f], bytes, size, name, points, classes, count, error);
   free(bytes);
   return status;
 }
@@ -370,8 +368,8 @@ cvtm_status cvtm_points_read(const char *path, double **points, int64_t *count, 
   return read_file(path, points, NULL, count, error);
 }
 
-cvtm_status cvtm_points_read_classes(const char *path, double **points, int32_t **class,
+cvtm_status cvtm_points_read_classes(const char *path, double **points, int32_t **classes,
                                      int64_t *count, cvtm_error *error) {
-  *class = NULL;
-  return read_file(path, points, class, count, error);
+  *classes = NULL;
+  return read_file(path, points, classes, count, error);
 }

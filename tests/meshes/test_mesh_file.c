@@ -449,7 +449,8 @@ static cvtm_status read_points(const char *extension, const char *text, double *
   size_t size = strlen(text);
   unsigned char *exact = malloc(size + (size == 0));
   memcpy(exact, text, size);
-  cvtm_status status = cvtm_points_read_bytes(extension, exact, size, "t", points, count, error);
+  cvtm_status status =
+      cvtm_points_read_bytes(extension, exact, size, "t", points, NULL, count, error);
   free(exact);
   return status;
 }
