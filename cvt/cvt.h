@@ -39,6 +39,14 @@ typedef struct cvtm_cvt_moments {
   double *second;   /* count: integral of rho |x - x_i|^2 over the cell */
 } cvtm_cvt_moments;
 
+/* A plan for cvtm_cvt_evaluate_on_device on a density in the device's memory: width * height
+ * floats,
+ * >= 0 and finite (not checked), borrowed as long as work on them may be enqueued.
+ * cvtm_cvt_view_density exchanges it for another of the same size. */
+cvtm_status cvtm_cvt_create_view(cvtm_device *device, cvtm_domain domain, const float *density,
+                                 int64_t capacity, cvtm_cvt **cvt);
+cvtm_status cvtm_cvt_view_density(cvtm_cvt *cvt, const float *density);
+
 /* Energy (and moments, if not NULL) of sites (host, 2 * count), which may lie outside the domain;
  * one that is not finite, or beyond 1e9, is refused by its index (CVTM_ERROR_ARGUMENT). Of sites
  * that share a place the first has the cell and the others no mass. `voronoi` is used by the pixel
@@ -48,6 +56,15 @@ typedef struct cvtm_cvt_moments {
 cvtm_status cvtm_cvt_evaluate(cvtm_cvt *cvt, const double *sites, int64_t count,
                               cvtm_cvt_energy energy, cvtm_voronoi_method voronoi, double *value,
                               const cvtm_cvt_moments *moments);
+
+/* The same of arrays in the device's memory, enqueued: nothing crosses the bus, and on CUDA nothing
+ * is waited for. sites: 2 * count. value: 1. moments: 4 * count, or NULL; of each cell the
+ * integrals of rho, rho (x - x_i), rho (y - y_i) and rho |x - x_i|^2, so that the gradient of the
+ * energy is -2 times the second and third. A site that is not finite makes its moments and the
+ * energy NaN; one beyond 1e9 is not refused, and its moments are not specified. */
+cvtm_status cvtm_cvt_evaluate_on_device(cvtm_cvt *cvt, const double *sites, int64_t count,
+                                        cvtm_cvt_energy energy, cvtm_voronoi_method voronoi,
+                                        double *value, double *moments);
 
 /* 5 / (18 sqrt 3) (integral of sqrt rho)^2 / count: the energy of regular hexagons
  * (Fejes Toth; Gersho and Zador for graded densities). */

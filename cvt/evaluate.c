@@ -50,12 +50,17 @@ cvtm_status cvtm_cvt_enqueue(const cvtm_cvt_task *task, const double *sites, dou
   return status;
 }
 
+static cvtm_status check_count(const cvtm_cvt *cvt, const double *sites, int64_t count) {
+  if (count >= 1 && count <= cvt->capacity && sites) return CVTM_OK;
+  return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_ARGUMENT,
+                   "%lld sites; the plan has room for %lld", (long long)count,
+                   (long long)cvt->capacity);
+}
+
 cvtm_status cvtm_cvt_check_sites(const cvtm_cvt *cvt, const double *sites, int64_t count) {
   cvtm_error *error = cvtm_device_error(cvt->device);
-  if (count < 1 || count > cvt->capacity || !sites) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites; the plan has room for %lld",
-                     (long long)count, (long long)cvt->capacity);
-  }
+  const cvtm_status status = check_count(cvt, sites, count);
+  if (status != CVTM_OK) return status;
   for (int64_t i = 0; i < count; ++i) {
     if (fabs(sites[2 * i]) <= farthest && fabs(sites[2 * i + 1]) <= farthest) continue;
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "site %lld is (%g, %g)", (long long)i,
@@ -116,5 +121,19 @@ cvtm_status cvtm_cvt_evaluate(cvtm_cvt *cvt, const double *sites, int64_t count,
     status = cvtm_device_copy_out(cvt->device, &result, cvt->value, sizeof result);
   if (status == CVTM_OK && moments) status = cvtm_cvt_read_moments(cvt, sites, count, moments);
   if (status == CVTM_OK && value) *value = result;
+  return status;
+}
+
+cvtm_status cvtm_cvt_evaluate_on_device(cvtm_cvt *cvt, const double *sites, int64_t count,
+                                        cvtm_cvt_energy energy, cvtm_voronoi_method voronoi,
+                                        double *value, double *moments) {
+  const cvtm_cvt_task task = {cvt, count, 0, energy, voronoi};
+  cvtm_status status = check_count(cvt, sites, count);
+  if (status == CVTM_OK) status = cvtm_cvt_prepare(&task);
+  if (status == CVTM_OK) status = cvtm_cvt_enqueue(&task, sites, cvt->value, NULL);
+  if (status == CVTM_OK) status = cvtm_device_copy(cvt->device, value, cvt->value, sizeof *value);
+  if (status == CVTM_OK && moments)
+    status =
+        cvtm_device_copy(cvt->device, moments, cvt->moments, (size_t)count * sizeof *cvt->moments);
   return status;
 }

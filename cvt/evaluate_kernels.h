@@ -25,6 +25,7 @@ struct cvtm_cvt {
   double mass, root;    /* integrals of rho and sqrt(rho) */
   double *square_roots; /* on the host: integrals of sqrt(rho) over squares, of cvtm_density_scan */
   cvtm_density_view density;
+  float *own_density; /* that of `density`; NULL if the caller owns it */
   cvtm_site_tree *tree;
   double *sites;              /* 2 * capacity: the current sites */
   double *best;               /* 2 * capacity: the best sites of Lloyd's method */

@@ -11,7 +11,7 @@
 static int64_t pixels_of(cvtm_domain domain) { return (int64_t)domain.width * domain.height; }
 
 static cvtm_status check_plan(cvtm_device *device, cvtm_domain domain, const float *density,
-                              int64_t capacity, cvtm_density_sums *sums, double **squares) {
+                              int64_t capacity) {
   cvtm_error *error = cvtm_device_error(device);
   if (domain.width < 1 || domain.height < 1 || domain.width > CVTM_MAX_SIDE ||
       domain.height > CVTM_MAX_SIDE) {
@@ -22,7 +22,15 @@ static cvtm_status check_plan(cvtm_device *device, cvtm_domain domain, const flo
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites; 1 to 2^31 - 1", (long long)capacity);
   }
   if (!density) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no density");
-  return cvtm_density_scan_squares(domain, density, sums, squares, error);
+  return CVTM_OK;
+}
+
+static cvtm_status check_density(cvtm_device *device, cvtm_domain domain, const float *density,
+                                 int64_t capacity, cvtm_density_sums *sums, double **squares) {
+  const cvtm_status status = check_plan(device, domain, density, capacity);
+  return status == CVTM_OK
+             ? cvtm_density_scan_squares(domain, density, sums, squares, cvtm_device_error(device))
+             : status;
 }
 
 static void keep_sums(cvtm_cvt *cvt, const cvtm_density_sums *sums, double *squares) {
@@ -50,47 +58,87 @@ static void list_arrays(cvtm_cvt *cvt, cvtm_array arrays[ARRAYS]) {
   memcpy(arrays, list, sizeof list);
 }
 
-static cvtm_status allocate_plan(cvtm_cvt *cvt, const float *density) {
+static cvtm_status allocate_plan(cvtm_cvt *cvt) {
   cvtm_device *device = cvt->device;
-  const int64_t n = cvt->capacity, area = pixels_of(cvt->domain);
-  void *value = NULL;
-  cvtm_status status = cvtm_device_allocate(device, area, sizeof(float), &value);
-  cvt->density =
-      (cvtm_density_view){value, cvt->domain.width, cvt->domain.height, cvt->domain.periodic != 0};
-  if (status == CVTM_OK) status = cvtm_reduce_workspace(device, n, &cvt->workspace_bytes);
+  const int64_t n = cvt->capacity;
+  cvtm_status status = cvtm_reduce_workspace(device, n, &cvt->workspace_bytes);
   cvtm_array arrays[ARRAYS];
   list_arrays(cvt, arrays);
   if (status == CVTM_OK) status = cvtm_device_allocate_all(device, arrays, ARRAYS);
   if (status == CVTM_OK) status = cvtm_site_tree_create(device, cvt->domain, n, &cvt->tree);
   if (status == CVTM_OK) status = cvt->table->create_state(cvt);
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_in(device, value, density, (size_t)area * sizeof(float));
   return status;
+}
+
+/* Gives the plan a density of its own; what it had before is left alone. */
+static cvtm_status copy_density(cvtm_cvt *cvt, const float *density) {
+  const int64_t area = pixels_of(cvt->domain);
+  void *value = NULL;
+  cvtm_status status = cvtm_device_allocate(cvt->device, area, sizeof(float), &value);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_in(cvt->device, value, density, (size_t)area * sizeof(float));
+  if (status != CVTM_OK) {
+    cvtm_device_free(cvt->device, value);
+    return status;
+  }
+  cvt->density.value = cvt->own_density = value;
+  return CVTM_OK;
+}
+
+static cvtm_status create_plan(cvtm_device *device, cvtm_domain domain, int64_t capacity,
+                               cvtm_cvt **result) {
+  cvtm_cvt *cvt = calloc(1, sizeof *cvt);
+  if (!cvt) return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory");
+  cvt->device = device;
+  cvt->domain = domain;
+  cvt->capacity = capacity;
+  cvt->table = CVTM_TABLE(device, cvtm_cvt_table);
+  cvt->updates = CVTM_TABLE(device, cvtm_site_updates);
+  cvt->density = (cvtm_density_view){NULL, domain.width, domain.height, domain.periodic != 0};
+  const cvtm_status status = allocate_plan(cvt);
+  if (status != CVTM_OK) {
+    cvtm_cvt_destroy(cvt);
+    return status;
+  }
+  *result = cvt;
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_cvt_create(cvtm_device *device, cvtm_domain domain, const float *density,
                             int64_t capacity, cvtm_cvt **result) {
   cvtm_density_sums sums;
   double *squares = NULL;
-  cvtm_status status = check_plan(device, domain, density, capacity, &sums, &squares);
+  cvtm_cvt *cvt = NULL;
+  cvtm_status status = check_density(device, domain, density, capacity, &sums, &squares);
   if (status != CVTM_OK) return status;
-  cvtm_cvt *cvt = calloc(1, sizeof *cvt);
-  if (!cvt) {
+  status = create_plan(device, domain, capacity, &cvt);
+  if (status != CVTM_OK) {
     free(squares);
-    return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory");
+    return status;
   }
-  cvt->device = device;
-  cvt->domain = domain;
-  cvt->capacity = capacity;
-  cvt->table = CVTM_TABLE(device, cvtm_cvt_table);
-  cvt->updates = CVTM_TABLE(device, cvtm_site_updates);
   keep_sums(cvt, &sums, squares);
-  status = allocate_plan(cvt, density);
+  status = copy_density(cvt, density);
   if (status != CVTM_OK) {
     cvtm_cvt_destroy(cvt);
     return status;
   }
   *result = cvt;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_cvt_create_view(cvtm_device *device, cvtm_domain domain, const float *density,
+                                 int64_t capacity, cvtm_cvt **result) {
+  cvtm_status status = check_plan(device, domain, density, capacity);
+  if (status == CVTM_OK) status = create_plan(device, domain, capacity, result);
+  if (status == CVTM_OK) (*result)->density.value = density;
+  return status;
+}
+
+cvtm_status cvtm_cvt_view_density(cvtm_cvt *cvt, const float *density) {
+  if (cvt->own_density || !density)
+    return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_ARGUMENT,
+                     density ? "the plan has a density of its own" : "no density");
+  cvt->density.value = density;
   return CVTM_OK;
 }
 
@@ -122,7 +170,7 @@ void cvtm_cvt_destroy(cvtm_cvt *cvt) {
   cvtm_lbfgsb_destroy(cvt->solver);
   release_labels(cvt);
   cvtm_site_tree_destroy(cvt->tree);
-  cvtm_device_free(cvt->device, (void *)(uintptr_t)cvt->density.value);
+  cvtm_device_free(cvt->device, cvt->own_density);
   cvtm_array arrays[ARRAYS];
   list_arrays(cvt, arrays);
   cvtm_device_free_all(cvt->device, arrays, ARRAYS);
@@ -133,21 +181,16 @@ void cvtm_cvt_destroy(cvtm_cvt *cvt) {
 cvtm_status cvtm_cvt_set_density(cvtm_cvt *cvt, const float *density) {
   cvtm_density_sums sums;
   double *squares = NULL;
-  void *value = NULL;
-  const int64_t area = pixels_of(cvt->domain);
+  float *old = cvt->own_density;
   cvtm_status status =
-      check_plan(cvt->device, cvt->domain, density, cvt->capacity, &sums, &squares);
+      check_density(cvt->device, cvt->domain, density, cvt->capacity, &sums, &squares);
   if (status != CVTM_OK) return status;
-  status = cvtm_device_allocate(cvt->device, area, sizeof(float), &value);
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_in(cvt->device, value, density, (size_t)area * sizeof(float));
+  status = copy_density(cvt, density);
   if (status != CVTM_OK) {
-    cvtm_device_free(cvt->device, value);
     free(squares);
     return status;
   }
-  cvtm_device_free(cvt->device, (void *)(uintptr_t)cvt->density.value);
-  cvt->density.value = value;
+  cvtm_device_free(cvt->device, old);
   keep_sums(cvt, &sums, squares);
   return CVTM_OK;
 }

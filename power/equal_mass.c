@@ -126,6 +126,8 @@ static cvtm_status evaluate(void *context, const double *x, double *value, doubl
 
 static cvtm_status check(cvtm_cvt *cvt, double tolerance, int64_t count) {
   cvtm_error *error = cvtm_device_error(cvt->device);
+  if (!cvt->own_density)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the plan has no density of its own");
   if (!(tolerance > 0))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a tolerance of the masses of %g: not above 0",
                      tolerance);

@@ -507,6 +507,58 @@ static void test_sample(void **context) {
       CVTM_ERROR_ARGUMENT);
 }
 
+/* Arrays in the device's memory give the bits of arrays on the host. */
+static void test_on_device(void **context) {
+  (void)context;
+  enum { N = 700 };
+  const cvtm_domain d = {120, 90, 0};
+  cvtm_device *device = test_device_open();
+  float *rho = make_density(d, 2);
+  double *sites = make_sites(d, rho, N, 5), values[4 * N + 1], value, mass[N], second[N];
+  const cvtm_cvt_moments wanted = {mass, NULL, second};
+  void *on_density = NULL, *on_sites = NULL, *on_values = NULL;
+  const size_t pixels = (size_t)(d.width * d.height);
+  assert_device_ok(device, cvtm_device_allocate(device, (int64_t)pixels, 4, &on_density));
+  assert_device_ok(device, cvtm_device_allocate(device, 2 * N, sizeof(double), &on_sites));
+  assert_device_ok(device, cvtm_device_allocate(device, 4 * N + 1, sizeof(double), &on_values));
+  cvtm_cvt *own = make_plan(device, d, rho, N), *view = NULL;
+  assert_device_ok(device, cvtm_cvt_create_view(device, d, on_density, N, &view));
+  for (int k = 0; k < 2; ++k) { /* of the second density one pixel differs */
+    rho[17] += (float)k;
+    assert_device_ok(device, cvtm_cvt_set_density(own, rho));
+    assert_device_ok(device, cvtm_cvt_evaluate(own, sites, N, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT,
+                                               &value, &wanted));
+    assert_device_ok(device, cvtm_device_copy_in(device, on_density, rho, 4 * pixels));
+    assert_device_ok(device, cvtm_cvt_view_density(view, on_density));
+    assert_device_ok(device, cvtm_device_copy_in(device, on_sites, sites, 2 * N * sizeof(double)));
+    assert_device_ok(
+        device, cvtm_cvt_evaluate_on_device(view, on_sites, N, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT,
+                                            (double *)on_values + 4 * N, on_values));
+    assert_device_ok(device, cvtm_device_copy_out(device, values, on_values, sizeof values));
+    assert_true(values[4 * N] == value);
+    for (int i = 0; i < N; ++i)
+      assert_true(values[4 * i] == mass[i] && values[4 * i + 3] == second[i]);
+  }
+  sites[9] = NAN;
+  assert_device_ok(device, cvtm_device_copy_in(device, on_sites, sites, 2 * N * sizeof(double)));
+  assert_device_ok(device, cvtm_cvt_evaluate_on_device(view, on_sites, N, CVTM_CVT_EXACT,
+                                                       CVTM_VORONOI_EXACT, on_values, NULL));
+  assert_device_ok(device, cvtm_device_copy_out(device, &value, on_values, sizeof value));
+  assert_true(isnan(value));
+  cvtm_cvt_options options;
+  cvtm_cvt_defaults(&options);
+  assert_int_equal(cvtm_cvt_optimize(view, &options, sites, 4, NULL), CVTM_ERROR_ARGUMENT);
+  assert_int_equal(cvtm_cvt_view_density(own, on_density), CVTM_ERROR_ARGUMENT);
+  cvtm_cvt_destroy(own);
+  cvtm_cvt_destroy(view);
+  cvtm_device_free(device, on_density);
+  cvtm_device_free(device, on_sites);
+  cvtm_device_free(device, on_values);
+  cvtm_device_destroy(device);
+  free(sites);
+  free(rho);
+}
+
 /* Poisson sites have about 1.985 times the energy of hexagons; strata do much better. */
 static void test_sample_energy(void **context) {
   (void)context;
@@ -540,6 +592,7 @@ int main(void) {
       cmocka_unit_test(test_sample),
       cmocka_unit_test(test_sample_energy),
       cmocka_unit_test(test_failed_set_density),
+      cmocka_unit_test(test_on_device),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
