@@ -87,3 +87,9 @@ def test_contributing_names_what_exists():
             assert (ROOT / word).exists(), word
         elif "." not in word:
             assert re.search(rf"\b{word}\b", code), word
+
+
+def test_versions_agree():
+    version = re.search(r"project\(cvtmesh VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
+    project = (ROOT / "python/cuda13/pyproject.toml").read_text()
+    assert f'"cvtmesh=={version}"' in project

@@ -14,6 +14,10 @@ from __future__ import annotations
 
 import atexit as _atexit
 
+from . import _extension
+
+_extension.choose()
+
 from ._core import DeviceError, cuda_devices, version as __version__, wait as _wait
 from ._images import Segmentation, condition, segment
 from ._mesh import Cells, Mesh, delaunay, voronoi
