@@ -5,6 +5,7 @@
 #
 #   --packages DIR   unpack DIR/*.deb beside the system (for machines without a registry)
 #   --build DIR      use what is built in DIR; configure and build nothing
+#   --wheels DIR     test DIR/*.whl of the Python package, which is else built here by pip
 #   --only           leave out the GPU tests as they are; do what the other options ask for
 #   --capped         run the GPU tests with at most 4 blocks in every launch
 #   --fail-cuda N    let the first, second, ... N-th CUDA call of small runs fail
@@ -20,9 +21,9 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-usage() { sed -n '2,20s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+usage() { sed -n '2,21s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 
-packages='' build='' plain=yes capped='' fail_cuda='' sanitize='' small_only='' soak='' bench=''
+packages='' build='' wheels='' plain=yes capped='' fail_cuda='' sanitize='' small_only='' soak='' bench=''
 output=out tools=memcheck,racecheck,initcheck,synccheck share=0/1
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -31,11 +32,12 @@ while [ $# -gt 0 ]; do
     --sanitize) sanitize=yes ;;
     --small-only) small_only=yes ;;
     --bench) bench=yes ;;
-    --packages | --build | --fail-cuda | --tools | --share | --soak | --output)
+    --packages | --build | --wheels | --fail-cuda | --tools | --share | --soak | --output)
       [ $# -gt 1 ] || usage
       case "$1" in
         --packages) packages=$(realpath "$2") ;;
         --build) build=$2 ;;
+        --wheels) wheels=$(realpath "$2") ;;
         --fail-cuda) fail_cuda=$2 ;;
         --tools) tools=$2 ;;
         --share) share=$2 ;;
@@ -66,6 +68,7 @@ if [ -n "$packages" ]; then
 fi
 
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
+prebuilt=$build
 if [ -z "$build" ]; then
   build="build-cuda"
   cmake --preset cuda -DCMAKE_CUDA_ARCHITECTURES=native >"$output/configure.log" ||
@@ -138,6 +141,36 @@ run_tests() { # LABEL
   wait_for_all
   run_test "$1" test_cuda_faults # alone: it looks at the device's free memory
   summary "$1"
+}
+
+# --- the Python package ---------------------------------------------------------------------------
+
+python_has() { python3 -c "import $1" 2>/dev/null; }
+
+# The tests on arrays of PyTorch, CuPy, JAX and Numba, as python3 has them.
+run_python_tests() {
+  local log=$output/python.log code=0 site=$output/site
+  if ! python_has 'numpy, pytest' ||
+    { [ -z "$wheels" ] && { [ -n "$prebuilt" ] || ! python_has 'nanobind, scikit_build_core'; }; }; then
+    outcome python 77 77
+    summary python
+    return
+  fi
+  if [ -z "$wheels" ]; then
+    wheels=$output/wheels
+    CMAKE_ARGS="-DCVTMESH_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=native" python3 -m pip wheel -q \
+      --no-deps --no-build-isolation -w "$wheels" . >"$log" 2>&1 || code=$?
+  fi
+  if [ $code -eq 0 ]; then
+    rm -rf "$site"
+    python3 -m pip install -q --no-deps --no-index --target "$site" "$wheels"/*.whl >"$log" 2>&1 &&
+      PYTHONPATH=$site timeout 600 python3 -m pytest -q -p no:cacheprovider \
+        python/tests/test_cuda.py python/tests/test_torch.py >"$log" 2>&1 || code=$?
+  fi
+  outcome python $code 0
+  if [ $code -ne 0 ]; then failed "python: exit $code" "$log"; fi
+  tail -n 1 "$log"
+  summary python
 }
 
 # --- small runs -----------------------------------------------------------------------------------
@@ -289,7 +322,10 @@ failing_small_run() {
 
 # --------------------------------------------------------------------------------------------------
 
-if [ -n "$plain" ]; then run_tests gpu; fi
+if [ -n "$plain" ]; then
+  run_tests gpu
+  run_python_tests
+fi
 if [ -n "$capped" ]; then CVTMESH_TEST_MAX_BLOCKS=4 run_tests capped; fi
 if [ -n "$sanitize$fail_cuda" ]; then make_inputs; fi
 if [ -n "$sanitize" ]; then sanitize_all; fi
