@@ -39,6 +39,7 @@ install newest numpy scipy pytest meshio mypy typing_extensions
 test_in newest ../python/tests --doctest-modules --doctest-ignore-import-errors --pyargs cvtmesh
 (cd "$folder" && newest/bin/python -m mypy --strict --cache-dir=/dev/null -p cvtmesh)
 /usr/bin/python3 -m venv --system-site-packages "$folder/debian"
+install debian scikit-fem # for the tutorial
 # NumPy 1.24 and PyTorch
 test_in debian ../python/tests/test_torch.py ../python/tests/test_arguments.py \
   ../python/tests/test_images.py --doctest-modules --pyargs cvtmesh
