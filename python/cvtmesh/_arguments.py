@@ -14,6 +14,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Callable, Mapping, TypeVar
 
 from . import _core
+from ._device import adopt, ordinal_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,10 +43,12 @@ def host_array(value: Any, name: str) -> np.ndarray[Any, Any]:
 
     if hasattr(value, "detach"):  # torch
         value = value.detach().cpu().numpy()
-    elif hasattr(value, "__cuda_array_interface__") and hasattr(value, "get"):  # CuPy
+    elif hasattr(value, "__cuda_array_interface__"):
+        if not hasattr(value, "get"):  # not CuPy
+            return host_array(adopt(value), name)
         value = value.get()
     elif hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray):
-        value = np.from_dlpack(value)
+        value = np.from_dlpack(value) if ordinal_of(value) is None else np.asarray(value)
     try:
         array = np.asarray(value)
     except ValueError as error:
@@ -53,6 +56,17 @@ def host_array(value: Any, name: str) -> np.ndarray[Any, Any]:
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name}: an array of dtype {array.dtype} holds no real numbers")
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def from_npy(contents: Any) -> np.ndarray[Any, Any]:
+    """The array of an .npy file in memory, which lives as long as the array; not copied."""
+    import numpy as np
+
+    head = io.BytesIO(contents[:1024].tobytes())
+    assert np.lib.format.read_magic(head) == (1, 0)
+    shape, _, dtype = np.lib.format.read_array_header_1_0(head)
+    elements: np.ndarray[Any, Any] = contents[head.tell() :].view(dtype)
+    return elements.reshape(shape)
 
 
 def points_array(value: Any, name: str) -> np.ndarray[Any, Any]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._arguments import convert, operand, with_options
+from ._arguments import convert, from_npy, operand, with_options
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,13 +44,10 @@ def condition(image: Any, **options: Unpack[DensityOptions]) -> NDArray[np.float
     >>> bool(graded[8, 7] > 1), bool((graded >= density - 1e-6).all())
     (True, True)
     """
-    import numpy as np
-
     values, inputs = convert("density", {**options, "output": "<density>.npy"})
     path = operand(image, "image", inputs)
     (density,) = _core.command("density", path, values, inputs, ["<density>.npy"])
-    array: NDArray[np.float64] = np.load(io.BytesIO(density))
-    return array
+    return from_npy(density)
 
 
 class Segmentation:
@@ -69,13 +65,11 @@ class Segmentation:
         The program's report.
     """
 
-    def __init__(self, mask: bytes, level_set: bytes, contour: bytes, report: bytes) -> None:
-        import numpy as np
-
+    def __init__(self, mask: Any, level_set: Any, contour: Any, report: Any) -> None:
         self.mask: NDArray[np.bool_] = _core.read_image(mask) > 0.5
-        self.level_set: NDArray[np.float64] = np.load(io.BytesIO(level_set))
-        self.contour = contour
-        self.report: dict[str, Any] = json.loads(report)
+        self.level_set: NDArray[np.float64] = from_npy(level_set)
+        self.contour = bytes(contour)
+        self.report: dict[str, Any] = json.loads(bytes(report))
 
 
 @with_options("segment", "output", "format", "report")

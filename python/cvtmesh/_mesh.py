@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import io
 import json
 import os
 from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
 from . import _core
-from ._arguments import as_npy, convert, points_array, with_options
+from ._arguments import as_npy, convert, from_npy, points_array, with_options
+from ._device import adopt, framework_of, ordinal_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -143,8 +143,8 @@ class Delaunay(Mesh):
     def _command(self, outputs: list[str], options: dict[str, Any]) -> list[bytes]:
         values, inputs = convert("mesh", options)
         inputs.append(as_npy(self.points, "points"))
-        contents: list[bytes] = _core.command("mesh", inputs[-1][0], values, inputs, outputs)
-        return contents
+        contents = _core.command("mesh", inputs[-1][0], values, inputs, outputs)
+        return [bytes(each) for each in contents]
 
     @functools.cached_property
     def report(self) -> dict[str, Any]:
@@ -191,13 +191,37 @@ def delaunay(points: ArrayLike) -> Delaunay:
     return Delaunay(points_array(points, "points"))
 
 
+def labels_on_device(points: Any, ordinal: int, options: dict[str, Any]) -> Any:
+    """:func:`voronoi` of points on a CUDA device."""
+    framework = framework_of(points, ordinal)
+    start = options.pop("labels_from", None)
+    values, _ = convert("voronoi", {**options, "device": f"cuda:{ordinal}"})
+    if start is None and options.get("first_step") is not None:
+        raise ValueError("first_step goes with labels_from")
+    sites = framework.array(points, "float64", "points")
+    if sites.ndim != 2 or sites.shape[1] != 2 or len(sites) == 0 or not framework.is_finite(sites):
+        points_array(points, "points")  # says what is wrong
+    diagram = _core.Labels(values, len(sites))
+    shape = (options["height"], options["width"])
+    if start is None:
+        labels = framework.empty(shape, "int32")
+    else:
+        labels = framework.copy(framework.array(start, "int32", "labels_from"))
+        if tuple(labels.shape) != shape:
+            raise ValueError(f"labels_from: shape {tuple(labels.shape)} is not {shape}")
+    framework.follow(diagram.stream)
+    (diagram.compute if start is None else diagram.update)(sites, labels)
+    diagram.wait()
+    return labels
+
+
 @with_options("voronoi", "width", "height", "output", "format", "report", "check")
 def voronoi(
     points: ArrayLike,
     shape: tuple[int, int],
     method: str = "exact",
     **options: Unpack[VoronoiOptions],
-) -> NDArray[np.int32]:
+) -> Any:
     """The discrete Voronoi diagram of points: for each pixel the nearest one.
 
     Parameters
@@ -213,8 +237,10 @@ def voronoi(
 
     Returns
     -------
-    (height, width) int32
+    (height, width) int32 array
         The index of the point nearest to the centre of each pixel, the lowest of equally near ones.
+        Of points on a CUDA device, as an array of PyTorch or CuPy, the labels are another such
+        array, unless `device` names another device.
 
     Raises
     ------
@@ -227,17 +253,17 @@ def voronoi(
     >>> cvtmesh.voronoi([[0.5, 0.5], [3.5, 0.5]], (1, 4))
     array([[0, 0, 1, 1]], dtype=int32)
     """
-    import numpy as np
-
     height, width = shape
     given: dict[str, Any] = {**options, "width": width, "height": height}
     if options.get("labels_from") is None:
         given["method"] = method
+    ordinal = ordinal_of(points)
+    if ordinal is not None and given.get("device") in (None, "auto", "cuda", f"cuda:{ordinal}"):
+        return labels_on_device(adopt(points), ordinal, given)
     values, inputs = convert("voronoi", {**given, "output": "<labels>.npy"})
     inputs.append(as_npy(points_array(points, "points"), "points"))
     (labels,) = _core.command("voronoi", inputs[-1][0], values, inputs, ["<labels>.npy"])
-    diagram: NDArray[np.int32] = np.load(io.BytesIO(labels))
-    return diagram
+    return from_npy(labels)
 
 
 __all__ = ["Cells", "Delaunay", "Mesh", "delaunay", "voronoi"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from . import _core
-from ._arguments import convert, host_array, with_options
+from ._arguments import convert, host_array, is_array, with_options
+from ._device import adopt, framework_of, ordinal_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -61,7 +63,9 @@ def split_bounds(bounds: Any, n: int) -> tuple[Any, Any]:
     if hasattr(bounds, "lb"):
         low, high = (np.broadcast_to(side, n) for side in (bounds.lb, bounds.ub))
         return vector(low, "bounds.lb", n), vector(high, "bounds.ub", n)
-    if not hasattr(bounds, "__array_interface__"):
+    if is_array(bounds):
+        bounds = host_array(bounds, "bounds")
+    else:
         inf = float("inf")
         bounds = [
             (-inf if low is None else low, inf if high is None else high) for low, high in bounds
@@ -75,10 +79,11 @@ def split_bounds(bounds: Any, n: int) -> tuple[Any, Any]:
 class HostSide:
     """Evaluations on arrays of NumPy; on CUDA x and g cross the bus."""
 
-    def __init__(self, solver: _core.Minimizer, x0: Any) -> None:
+    def __init__(self, solver: _core.Minimizer, x0: Any, bounds: Any) -> None:
         import numpy as np
 
         self.solver, self.shape = solver, x0.shape
+        solver.bound(*split_bounds(bounds, x0.size))
         solver.start(np.ascontiguousarray(x0, dtype=np.float64).reshape(-1))
 
     def x(self, wanted: bool) -> Any:
@@ -87,64 +92,65 @@ class HostSide:
             return view.reshape(self.shape)
         return self.solver.host(wanted).reshape(self.shape)
 
-    def gradient(self, fun: Callable[[Any], Any]) -> Any:
-        """At the result."""
+    def result(self, fun: Callable[[Any], Any]) -> tuple[Any, Any]:
+        """x and the gradient there."""
         x = self.x(False)
         x.flags.writeable = False
-        return value_and_gradient(fun(x))[1]
+        gradient = value_and_gradient(fun(x))[1]
+        return self.x(False), gradient
 
     def evaluate(self, fun: Callable[[Any], Any]) -> bool:
         import numpy as np
 
         f, g = value_and_gradient(fun(self.x(True)))
         g = np.ascontiguousarray(host_array(g, "gradient"), dtype=np.float64).reshape(-1)
-        if g.size != np.prod(self.shape, dtype=int):
-            raise ValueError(f"fun: a gradient of {g.size} numbers for x of shape {self.shape}")
+        check_size(g.size, self.shape)
         return self.solver.advance(float(f), g)
 
 
 class DeviceSide:
-    """Evaluations on arrays of PyTorch or CuPy, which stay on the device, on the solver's stream."""
+    """Evaluations on arrays of PyTorch or CuPy, which stay on the device, on the caller's stream."""
 
-    def __init__(self, solver: _core.Minimizer, x0: Any) -> None:
+    def __init__(self, solver: _core.Minimizer, x0: Any, bounds: Any) -> None:
         self.solver, self.shape = solver, x0.shape
-        self.module, self.stream = self.framework(x0)
-        with self.stream:
-            solver.start_on_device(self.contiguous(x0.detach() if hasattr(x0, "detach") else x0))
+        self.framework = framework_of(x0, solver.ordinal)
+        start = self.vector(x0, "x0")
+        low, high = self.split(bounds, len(start))
+        self.framework.follow(solver.stream)
+        solver.bound_on_device(low, high)
+        solver.start_on_device(start)
 
-    def framework(self, x0: Any) -> tuple[Any, Any]:
-        stream, device = self.solver.stream, self.solver.ordinal
-        if hasattr(x0, "detach"):
-            import torch  # type: ignore[import-not-found, unused-ignore]
+    def vector(self, value: Any, name: str) -> Any:
+        return self.framework.array(value, "float64", name).reshape(-1)
 
-            external = torch.cuda.ExternalStream(stream, device=device)  # type: ignore[no-untyped-call, unused-ignore]
-            external.wait_stream(torch.cuda.current_stream(device))
-            return torch, torch.cuda.stream(external)
-        import cupy  # type: ignore[import-not-found, unused-ignore]
-
-        cupy.cuda.get_current_stream().synchronize()
-        return cupy, cupy.cuda.ExternalStream(stream, device)
-
-    def contiguous(self, array: Any) -> Any:
-        if hasattr(array, "contiguous"):  # torch
-            return array.reshape(-1).to(self.module.float64).contiguous()
-        return self.module.ascontiguousarray(array.reshape(-1), dtype=self.module.float64)
+    def split(self, bounds: Any, n: int) -> tuple[Any, Any]:
+        """As split_bounds; an array on the device stays there."""
+        if ordinal_of(bounds) is None:
+            sides = zip(split_bounds(bounds, n), ("lower", "upper"))
+            low, high = (None if side is None else self.vector(side, name) for side, name in sides)
+            return low, high
+        pairs = self.framework.array(bounds, "float64", "bounds")
+        if tuple(pairs.shape) != (n, 2):
+            raise ValueError(f"bounds: shape {tuple(pairs.shape)} is not ({n}, 2)")
+        return self.vector(pairs[:, 0], "bounds"), self.vector(pairs[:, 1], "bounds")
 
     def x(self, wanted: bool) -> Any:
-        x = self.module.from_dlpack(self.solver.view(wanted)).reshape(self.shape)
-        if wanted:
-            return x
-        return x.clone() if hasattr(x, "clone") else x.copy()
+        return self.framework.view(self.solver.view(wanted)).reshape(self.shape)
 
-    def gradient(self, fun: Callable[[Any], Any]) -> Any:
-        with self.stream:
-            return value_and_gradient(fun(self.x(False)))[1]
+    def result(self, fun: Callable[[Any], Any]) -> tuple[Any, Any]:
+        x = self.framework.copy(self.x(False))
+        gradient = value_and_gradient(fun(x))[1]
+        self.framework.synchronize()  # the solver's memory is freed next
+        return x, gradient
 
     def evaluate(self, fun: Callable[[Any], Any]) -> bool:
-        with self.stream:
-            f, g = value_and_gradient(fun(self.x(True)))
-            f = f.detach() if hasattr(f, "detach") else self.module.asarray(f)
-            return self.solver.advance_on_device(self.contiguous(f), self.contiguous(g))
+        f, g = value_and_gradient(fun(self.x(True)))
+        f, g = self.vector(f, "value"), self.vector(g, "gradient")
+        if len(f) != 1:
+            raise ValueError(f"fun: {len(f)} values")
+        check_size(len(g), self.shape)
+        self.framework.follow(self.solver.stream)
+        return self.solver.advance_on_device(f, g)
 
 
 def value_and_gradient(returned: Any) -> tuple[Any, Any]:
@@ -155,9 +161,9 @@ def value_and_gradient(returned: Any) -> tuple[Any, Any]:
     return f, g
 
 
-def is_on_cuda(array: Any) -> bool:
-    kind = array.__dlpack_device__()[0] if hasattr(array, "__dlpack_device__") else 1
-    return int(kind) == 2
+def check_size(size: int, shape: tuple[int, ...]) -> None:
+    if size != math.prod(shape):
+        raise ValueError(f"fun: a gradient of {size} numbers for x of shape {tuple(shape)}")
 
 
 @with_options(
@@ -181,12 +187,12 @@ def minimize(
         ``fun(x, *args)`` returns the value and the gradient, of the shape of `x0`. `x` is the
         solver's own memory: it may not be changed or kept. It is never outside the bounds.
     x0 : array
-        The start, of any shape. With ``device="cuda"`` and a PyTorch or CuPy array on that device,
-        x, value and gradient stay there, and `fun` is called on the solver's stream.
+        The start, of any shape. If it is on a CUDA device, as an array of PyTorch or CuPy, x, value
+        and gradient stay there, and `fun` works on the caller's stream.
     args : tuple
         Further arguments of `fun`.
     bounds : (n, 2) array, list of pairs, or scipy.optimize.Bounds, optional
-        None or an infinity: no bound.
+        None or an infinity: no bound. An array on the device stays there.
     callback : callable, optional
         Called with a dict (iteration, evaluations, fun, projected_gradient, step, active) after
         each iteration; true stops the run.
@@ -219,18 +225,23 @@ def minimize(
 
     if not callable(fun):
         raise TypeError("fun is not callable")
-    on_device = is_on_cuda(x0)
-    start: Any = x0 if on_device else np.asarray(host_array(x0, "x0"), dtype=np.float64)
-    n = int(np.prod(start.shape, dtype=int))
+    ordinal = ordinal_of(x0)
+    if ordinal is None:
+        start: Any = np.asarray(host_array(x0, "x0"), dtype=np.float64)
+    else:
+        start = adopt(x0)
+        if options.get("device") in (None, "auto", "cuda"):
+            options["device"] = f"cuda:{ordinal}"
+    n = math.prod(start.shape)
     if n == 0:
         raise ValueError("x0 is empty")
-    if not on_device and not np.isfinite(start).all():
+    if ordinal is None and not np.isfinite(start).all():
         raise ValueError(f"x0: value {int(np.argmin(np.isfinite(start)))} is not finite")
     values, _ = convert("minimize", options)
-    solver = _core.Minimizer(n, values, *split_bounds(bounds, n))
-    if on_device and not solver.on_cuda:
-        raise ValueError("x0 is on a device: give device='cuda'")
-    side = DeviceSide(solver, start) if on_device else HostSide(solver, start)
+    solver = _core.Minimizer(n, values)
+    if ordinal is not None and not (solver.on_cuda and solver.ordinal == ordinal):
+        raise ValueError(f"x0 is on the device cuda:{ordinal}, the solver is not")
+    side = (HostSide if ordinal is None else DeviceSide)(solver, start, bounds)
     running, asked = True, False
     while running and not asked:
         running = side.evaluate(lambda x: fun(x, *args))
@@ -239,9 +250,9 @@ def minimize(
     figures = solver.finish()
     if asked:
         figures |= {"success": False, "message": "request"}
-    gradient = side.gradient(lambda x: fun(x, *args))
+    x, gradient = side.result(lambda x: fun(x, *args))
     figures |= {"nfev": figures["nfev"] + 1, "njev": figures["njev"] + 1}
-    return result({"x": side.x(False), **figures, "jac": gradient})
+    return result({"x": x, **figures, "jac": gradient})
 
 
 def lbfgsb(

@@ -1,12 +1,18 @@
 """CVT energy and moments of Voronoi cells as differentiable functions of PyTorch.
 
-Gradients with respect to sites and density are exact: no finite differences and no smoothing. All is
-computed in double precision on the CPU; tensors on a GPU are copied there and back. Second
+Gradients with respect to sites and density are exact: no finite differences and no smoothing. Second
 derivatives, and domains that are tori, are not supported.
+
+Where sites and density are on one CUDA device, energy, moments, and the gradient of the energy with
+respect to the sites are computed there, on the current stream, of the density in single precision.
+The device keeps buffers for the last size of density, about 300 bytes a site. All other derivatives
+are computed in double precision on the CPU, and so is everything of tensors on the CPU, and of a
+density in double precision that requires a gradient.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,8 +23,11 @@ from torch.autograd.function import (  # type: ignore[import-not-found, unused-i
 
 from . import _core
 from ._arguments import points_array
+from ._device import Torch
 
 __all__ = ["cvt_energy", "cvt_moments"]
+
+# --- on the CPU -----------------------------------------------------------------------------------
 
 
 def diagram(sites: Any, density: Any) -> _core.Differential:
@@ -41,56 +50,117 @@ def host(tensor: Any) -> Any:
     return tensor.detach().cpu().numpy().astype(np.float64)
 
 
+# --- on a CUDA device -----------------------------------------------------------------------------
+
+FARTHEST = 1e9  # a coordinate of a site
+evaluators: dict[int, _core.Evaluator] = {}  # one for each device
+
+
+def is_on_device(sites: Any, density: Any) -> bool:
+    """Are the integrals to be computed where the tensors are?"""
+    exact = density.dtype == torch.float64 and density.requires_grad
+    return bool(
+        density.is_cuda and sites.device == density.device and not exact and _core.cuda_devices()
+    )
+
+
+def check(sites: Any, density: Any) -> None:
+    """Waits for the device, once."""
+    shaped = sites.ndim == 2 and sites.shape[1] == 2 and density.ndim == 2
+    if shaped and sites.numel() > 0 and density.numel() > 0:
+        low, high = torch.aminmax(density)
+        far = torch.stack([low.double(), high.double(), sites.abs().amax().double()])
+        low, high, far = far.tolist()
+        if low >= 0 and math.isfinite(high) and far <= FARTHEST:
+            return
+    diagram(sites, density)  # says what is wrong
+    raise ValueError(f"sites: a coordinate is beyond {FARTHEST:g}")
+
+
+def evaluate(sites: Any, density: Any) -> tuple[Any, Any]:
+    """The energy, and of each cell the integrals of density, density (x - site) and density
+    |x - site|^2, (n, 4) float64, on the device of the tensors."""
+    rho = density.detach().float().contiguous()
+    x = sites.detach().double().contiguous()
+    check(x, rho)
+    index = density.device.index
+    height, width = rho.shape
+    evaluator = evaluators.get(index)
+    if evaluator is None or not evaluator.fits(height, width, len(x)):
+        evaluators.pop(index, None)
+        evaluator = evaluators[index] = _core.Evaluator(f"cuda:{index}", rho, len(x))
+    value = torch.empty(1, dtype=torch.float64, device=density.device)
+    moments = torch.empty((len(x), 4), dtype=torch.float64, device=density.device)
+    device = Torch(index)
+    device.follow(evaluator.stream)
+    evaluator.evaluate(rho, x, value, moments)
+    device.lead(evaluator.stream)
+    return value[0], moments
+
+
+# --- functions ------------------------------------------------------------------------------------
+
+
 class Energy(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
     @staticmethod
     def forward(ctx: Any, sites: Any, density: Any) -> Any:
-        ctx.cells = diagram(sites, density)
         ctx.save_for_backward(sites, density)
-        _, ctx.first, second = ctx.cells.moments()
+        if is_on_device(sites, density):
+            energy, moments = evaluate(sites, density)
+            ctx.first, ctx.cells = moments[:, 1:3], None
+            return energy.to(sites.dtype)
+        ctx.cells = diagram(sites, density)
+        _, first, second = ctx.cells.moments()
+        ctx.first = torch.from_numpy(first)
         return like(second.sum(), sites)
 
     @staticmethod
     @once_differentiable  # type: ignore[untyped-decorator, misc, unused-ignore]
     def backward(ctx: Any, gradient: Any) -> Any:
         sites, density = ctx.saved_tensors
-        g = float(gradient)
         by_sites = by_density = None
         if ctx.needs_input_grad[0]:
-            by_sites = like(-2 * g * ctx.first, sites)
+            by_sites = (-2 * gradient.to(ctx.first) * ctx.first).to(sites)
         if ctx.needs_input_grad[1]:
-            phi = np.zeros((len(ctx.first), 4))
-            phi[:, 3] = g
-            by_density = like(ctx.cells.by_density(phi), density)
+            phi = np.zeros((len(sites), 4))
+            phi[:, 3] = float(gradient)
+            cells = ctx.cells or diagram(sites, density)
+            by_density = like(cells.by_density(phi), density)
         return by_sites, by_density
 
 
 class Moments(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
     @staticmethod
     def forward(ctx: Any, sites: Any, density: Any) -> Any:
-        ctx.cells = diagram(sites, density)
         ctx.save_for_backward(sites, density)
-        ctx.mass, first, _ = ctx.cells.moments()
-        full = ctx.mass > 0
-        ctx.offset = np.zeros_like(first)
-        np.divide(first, ctx.mass[:, None], out=ctx.offset, where=full[:, None])
-        return like(ctx.mass, sites), like(host(sites) + ctx.offset, sites)
+        if is_on_device(sites, density):
+            _, moments = evaluate(sites, density)
+            mass, first, ctx.cells = moments[:, 0], moments[:, 1:3], None
+        else:
+            ctx.cells = diagram(sites, density)
+            mass, first, _ = map(torch.from_numpy, ctx.cells.moments())
+        ctx.mass = mass
+        ctx.offset = torch.where(mass[:, None] > 0, first / mass[:, None], torch.zeros_like(first))
+        centroid = sites.detach().to(ctx.offset) + ctx.offset
+        return mass.to(sites, copy=True), centroid.to(sites)
 
     @staticmethod
     @once_differentiable  # type: ignore[untyped-decorator, misc, unused-ignore]
     def backward(ctx: Any, by_mass: Any, by_centroid: Any) -> Any:
         """d mass = d integral of rho; d centroid = d (integral of rho x - centroid mass) / mass."""
         sites, density = ctx.saved_tensors
-        full = ctx.mass > 0
-        phi = np.zeros((len(ctx.mass), 4))
-        g = host(by_centroid)
-        np.divide(g, ctx.mass[:, None], out=phi[:, 1:3], where=full[:, None])
-        phi[:, 0] = host(by_mass) - (phi[:, 1:3] * ctx.offset).sum(axis=1)
+        mass, offset, g = host(ctx.mass), host(ctx.offset), host(by_centroid)
+        full = mass > 0
+        phi = np.zeros((len(mass), 4))
+        np.divide(g, mass[:, None], out=phi[:, 1:3], where=full[:, None])
+        phi[:, 0] = host(by_mass) - (phi[:, 1:3] * offset).sum(axis=1)
+        cells = ctx.cells or diagram(sites, density)
         by_sites = by_density = None
         if ctx.needs_input_grad[0]:
             moved = np.where(full[:, None], 0, g)  # the centroid of an empty cell is its site
-            by_sites = like(ctx.cells.by_sites(phi) + moved, sites)
+            by_sites = like(cells.by_sites(phi) + moved, sites)
         if ctx.needs_input_grad[1]:
-            by_density = like(ctx.cells.by_density(phi), density)
+            by_density = like(cells.by_density(phi), density)
         return by_sites, by_density
 
 

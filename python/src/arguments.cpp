@@ -31,6 +31,8 @@ std::string label(const std::string &path) {
   return end == std::string::npos ? path : path.substr(1, end - 1);
 }
 
+void free_memory(void *memory) noexcept { free(memory); }
+
 void replace_all(std::string &text, const std::string &from, const std::string &to) {
   for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
     text.replace(at, from.size(), to);
@@ -119,6 +121,14 @@ void Arguments::stage(const std::function<cvtm_status(cvtm_error *)> &work) {
 nb::bytes Arguments::output(size_t index) const {
   const cvtm_memory_output &file = outputs_.at(index);
   return nb::bytes(file.bytes != nullptr ? file.bytes : "", file.size);
+}
+
+Array<uint8_t> Arguments::take_output(size_t index) {
+  cvtm_memory_output &file = outputs_.at(index);
+  uint8_t *bytes = reinterpret_cast<uint8_t *>(file.bytes);
+  nb::capsule owner(bytes != nullptr ? static_cast<void *>(bytes) : malloc(1), free_memory);
+  file.bytes = nullptr;
+  return Array<uint8_t>(bytes, {file.size}, owner);
 }
 
 /* --- the option table, for signatures and docstrings -------------------------------------------

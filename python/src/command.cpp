@@ -12,17 +12,18 @@ int run_command(const cli_options *options) {
   return functions[options->command](options);
 }
 
-/* Returns the contents of `outputs`. */
-std::vector<nb::bytes> command(const std::string &name, const std::optional<std::string> &operand,
-                               const std::vector<Value> &values, const Inputs &inputs,
-                               const std::vector<std::string> &outputs) {
+/* Returns the contents of `outputs`, as arrays of bytes. */
+std::vector<Array<uint8_t>> command(const std::string &name,
+                                    const std::optional<std::string> &operand,
+                                    const std::vector<Value> &values, const Inputs &inputs,
+                                    const std::vector<std::string> &outputs) {
   auto arguments = std::make_shared<Arguments>(name, operand, values, inputs, outputs);
   Arguments *a = arguments.get();
   perform(
       arguments, [a] { a->stage([a] { return run_command(&a->options); }); }, nb::none(),
       a->options.threads, true);
-  std::vector<nb::bytes> contents;
-  for (size_t k = 0; k < outputs.size(); ++k) contents.push_back(a->output(k));
+  std::vector<Array<uint8_t>> contents;
+  for (size_t k = 0; k < outputs.size(); ++k) contents.push_back(a->take_output(k));
   return contents;
 }
 

@@ -43,6 +43,9 @@ using Value = std::pair<std::string, std::string>; /* name and text of an option
 using Input = nb::typed<nb::tuple, nb::str, nb::bytes, nb::object>;
 using Inputs = std::vector<Input>;
 
+template <typename T>
+using Array = nb::ndarray<nb::numpy, T>;
+
 /* The options of one command and the files in memory that they name. Python objects are held, so
  * create and destroy with the GIL. */
 class Arguments {
@@ -60,6 +63,8 @@ class Arguments {
   /* The same for a function of the library. */
   void stage(const std::function<cvtm_status(cvtm_error *)> &work);
   nb::bytes output(size_t index) const;
+  /* Once for each output: its bytes, not copied. */
+  Array<uint8_t> take_output(size_t index);
 
   cli_options options;
 
@@ -84,9 +89,6 @@ void perform(std::shared_ptr<void> owner, const std::function<void()> &work, nb:
 /* True in the thread of a call that was interrupted. */
 int interrupted(void *);
 
-template <typename T>
-using Array = nb::ndarray<nb::numpy, T>;
-
 /* A new array that owns a copy. */
 template <typename T>
 Array<T> copy_array(const T *from, std::initializer_list<size_t> shape) {
@@ -103,6 +105,7 @@ void bind_calls(nb::module_ &module);
 void bind_command(nb::module_ &module);
 void bind_run(nb::module_ &module);
 void bind_mesh(nb::module_ &module);
+void bind_on_device(nb::module_ &module);
 void bind_differential(nb::module_ &module);
 void bind_lcp(nb::module_ &module);
 void bind_minimize(nb::module_ &module);

@@ -1,5 +1,5 @@
 /* Complementarity problems: lcp and hlcp. */
-#include "python/src/core.h"
+#include "python/src/on_device.h"
 
 extern "C" {
 #include "cli/solvers.h"
@@ -22,54 +22,24 @@ cvtm_csr csr_of(const Matrix &m) {
   return csr;
 }
 
-/* What a solve of either kind holds. Vectors of the device: NULL until they are needed. */
-struct Solve {
-  Solve(const char *command, const std::vector<Value> &values, const Inputs &inputs)
-      : arguments(command, std::nullopt, values, inputs, {}) {}
-  ~Solve() {
-    cvtm_lcp_destroy(lcp);
-    cvtm_hlcp_destroy(hlcp);
-    for (void *vector : vectors) cvtm_device_free(device, vector);
-    cvtm_device_destroy(device);
-    cli_hlcp_memory_free(&memory);
-  }
-
-  void open() {
-    arguments.stage([this] { return cli_open_device(&arguments.options, &device); });
-  }
-  void require(cvtm_status status) { check(status, cvtm_device_error(device)); }
-  /* A vector of n numbers on the device; from NULL: uninitialised. */
-  double *vector(int64_t n, const double *from) {
-    void *to = nullptr;
-    require(cvtm_device_allocate(device, n, sizeof(double), &to));
-    vectors.push_back(to);
-    const size_t bytes = static_cast<size_t>(n) * sizeof(double);
-    if (from != nullptr) require(cvtm_device_copy_in(device, to, from, bytes));
-    return static_cast<double *>(to);
-  }
-  std::vector<double> host(const double *from, int64_t n) {
-    std::vector<double> to(static_cast<size_t>(n));
-    require(cvtm_device_copy_out(device, to.data(), from, to.size() * sizeof(double)));
-    return to;
-  }
-
-  Arguments arguments;
-  cvtm_device *device = nullptr;
-  cvtm_lcp *lcp = nullptr;
-  cvtm_hlcp *hlcp = nullptr;
-  cli_hlcp_memory memory = {};
-  std::vector<void *> vectors;
-};
-
 Array<double> array_of(const std::vector<double> &from) {
   return copy_array(from.data(), {from.size()});
+}
+
+/* Solves in a thread that can be interrupted. `work` has the options as `arguments`, and `run`. */
+template <typename Work>
+void solve(const std::shared_ptr<Work> &work) {
+  Work *w = work.get();
+  perform(
+      work, [w] { w->run(); }, nb::none(), w->arguments.options.threads, true);
 }
 
 /* --- lcp ----------------------------------------------------------------------------------------
  */
 
-struct Lcp : Solve {
-  Lcp(const std::vector<Value> &values, const Inputs &inputs) : Solve("lcp", values, inputs) {}
+struct Lcp {
+  Lcp(const std::vector<Value> &values, const Inputs &inputs)
+      : arguments("lcp", std::nullopt, values, inputs, {}) {}
 
   void run() {
     const cvtm_csr csr = csr_of(*a);
@@ -77,17 +47,21 @@ struct Lcp : Solve {
     cli_lcp_settings(&arguments.options, &settings);
     settings.monitor = [](void *, const cvtm_lcp_progress *) { return interrupted(nullptr); };
     arguments.stage([&](cvtm_error *e) { return cvtm_csr_check_diagonal(&csr, "A", e); });
-    open();
+    on.open(arguments);
     const auto &grid = arguments.options.lcp;
-    require(cvtm_lcp_create(device, &csr, grid.width, grid.height, &settings, &lcp));
-    double *on_x = vector(csr.rows, nullptr);
-    const double *on_q = vector(csr.rows, q->data());
-    const double *on_lower = lower ? vector(csr.rows, lower->data()) : nullptr;
-    const double *on_upper = upper ? vector(csr.rows, upper->data()) : nullptr;
-    require(cvtm_lcp_solve(lcp, on_q, on_lower, on_upper, on_x, 0, &result));
-    x = host(on_x, csr.rows);
+    cvtm_lcp *made = nullptr;
+    on.require(cvtm_lcp_create(on.device, &csr, grid.width, grid.height, &settings, &made));
+    const Owner<cvtm_lcp, cvtm_lcp_destroy> solver(made);
+    double *on_x = on.vector(csr.rows);
+    const double *on_q = on.vector(csr.rows, q->data());
+    const double *on_lower = lower ? on.vector(csr.rows, lower->data()) : nullptr;
+    const double *on_upper = upper ? on.vector(csr.rows, upper->data()) : nullptr;
+    on.require(cvtm_lcp_solve(made, on_q, on_lower, on_upper, on_x, 0, &result));
+    x = on.host(on_x, csr.rows);
   }
 
+  Arguments arguments;
+  OnDevice on;
   std::optional<Matrix> a;
   std::optional<Vector<double>> q, lower, upper;
   std::vector<double> x;
@@ -104,12 +78,10 @@ nb::typed<nb::dict, nb::str, nb::any> solve_lcp(const Matrix &a, const Vector<do
   work->q = q;
   work->lower = lower;
   work->upper = upper;
-  Lcp *w = work.get();
-  perform(
-      work, [w] { w->run(); }, nb::none(), w->arguments.options.threads, true);
-  const cvtm_lcp_result &r = w->result;
+  solve(work);
+  const cvtm_lcp_result &r = work->result;
   nb::dict result;
-  result["x"] = array_of(w->x);
+  result["x"] = array_of(work->x);
   result["success"] = r.stop == CVTM_LCP_CONVERGED || r.stop == CVTM_LCP_ROUNDING;
   result["message"] = cvtm_lcp_stop_name(r.stop);
   result["method"] = cvtm_lcp_method_name(r.method);
@@ -125,8 +97,11 @@ nb::typed<nb::dict, nb::str, nb::any> solve_lcp(const Matrix &a, const Vector<do
 /* --- hlcp ---------------------------------------------------------------------------------------
  */
 
-struct Hlcp : Solve {
-  Hlcp(const std::vector<Value> &values, const Inputs &inputs) : Solve("hlcp", values, inputs) {}
+struct Hlcp {
+  Hlcp(const std::vector<Value> &values, const Inputs &inputs)
+      : arguments("hlcp", std::nullopt, values, inputs, {}) {}
+  ~Hlcp() { cli_hlcp_memory_free(&memory); }
+  Hlcp(const Hlcp &) = delete;
 
   void run() {
     constexpr int64_t SWEEPS = 10; /* of each trial of `suggest` */
@@ -137,17 +112,22 @@ struct Hlcp : Solve {
       return cli_hlcp_settings(&arguments.options, on_a.rows, &memory, &settings, e);
     });
     settings.monitor = [](void *, const cvtm_hlcp_progress *) { return interrupted(nullptr); };
-    open();
-    const double *on_q = vector(on_a.rows, q->data());
-    double *on_z = vector(on_a.rows, nullptr), *on_w = vector(on_a.rows, nullptr);
+    on.open(arguments);
+    const double *on_q = on.vector(on_a.rows, q->data());
+    double *on_z = on.vector(on_a.rows), *on_w = on.vector(on_a.rows);
     if (arguments.options.hlcp.suggest)
-      require(cvtm_hlcp_suggest(device, &on_a, &on_b, on_q, SWEEPS, &settings));
-    require(cvtm_hlcp_create(device, &on_a, &on_b, &settings, &hlcp));
-    require(cvtm_hlcp_solve(hlcp, on_q, nullptr, 0, on_z, on_w, &result));
-    z = host(on_z, on_a.rows);
-    w = host(on_w, on_a.rows);
+      on.require(cvtm_hlcp_suggest(on.device, &on_a, &on_b, on_q, SWEEPS, &settings));
+    cvtm_hlcp *made = nullptr;
+    on.require(cvtm_hlcp_create(on.device, &on_a, &on_b, &settings, &made));
+    const Owner<cvtm_hlcp, cvtm_hlcp_destroy> solver(made);
+    on.require(cvtm_hlcp_solve(made, on_q, nullptr, 0, on_z, on_w, &result));
+    z = on.host(on_z, on_a.rows);
+    w = on.host(on_w, on_a.rows);
   }
 
+  Arguments arguments;
+  OnDevice on;
+  cli_hlcp_memory memory = {};
   std::optional<Matrix> a, b;
   std::optional<Vector<double>> q;
   std::vector<double> z, w;
@@ -162,13 +142,11 @@ nb::typed<nb::dict, nb::str, nb::any> solve_hlcp(const Matrix &a, const Matrix &
   work->a = a;
   work->b = b;
   work->q = q;
-  Hlcp *h = work.get();
-  perform(
-      work, [h] { h->run(); }, nb::none(), h->arguments.options.threads, true);
-  const cvtm_hlcp_result &r = h->result;
+  solve(work);
+  const cvtm_hlcp_result &r = work->result;
   nb::dict result;
-  result["z"] = array_of(h->z);
-  result["w"] = array_of(h->w);
+  result["z"] = array_of(work->z);
+  result["w"] = array_of(work->w);
   result["success"] = r.stop == CVTM_LCP_CONVERGED;
   result["message"] = cvtm_lcp_stop_name(r.stop);
   result["nit"] = r.iterations;

@@ -1,5 +1,5 @@
 /* L-BFGS-B by reverse communication: Python evaluates the objective between two calls. */
-#include "python/src/core.h"
+#include "python/src/on_device.h"
 
 extern "C" {
 #include "cli/solvers.h"
@@ -9,47 +9,61 @@ namespace {
 
 using HostVector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 /* In the memory of the solver's device, of any framework. */
-using DeviceArray = nb::ndarray<const double, nb::c_contig>;
+using DeviceArray = nb::ndarray<const double, nb::ndim<1>, nb::c_contig>;
 
 class Minimizer {
  public:
-  Minimizer(int64_t n, const std::vector<Value> &values, const std::optional<HostVector> &lower,
-            const std::optional<HostVector> &upper)
+  Minimizer(int64_t n, const std::vector<Value> &values)
       : arguments_("minimize", "objective", values, {}, {}), n_(n) {
-    try {
-      create(lower ? lower->data() : nullptr, upper ? upper->data() : nullptr);
-    } catch (...) {
-      release();
-      throw;
-    }
+    cvtm_lbfgsb_options settings;
+    cvtm_lbfgsb *made = nullptr;
+    on_.open(arguments_);
+    cli_minimize_settings(&arguments_.options, &settings);
+    settings.monitor = watch;
+    settings.monitor_context = this;
+    on_.require(cvtm_lbfgsb_create(on_.device, n, &settings, &made));
+    solver_.reset(made);
+    x_ = on_.vector(n);
   }
-  ~Minimizer() { release(); }
   Minimizer(const Minimizer &) = delete;
 
+  void bound(const std::optional<HostVector> &lower, const std::optional<HostVector> &upper) {
+    double *low = lower ? on_.vector(n_, lower->data()) : nullptr;
+    double *high = upper ? on_.vector(n_, upper->data()) : nullptr;
+    set_bounds(low, high);
+    on_.drop(low);
+    on_.drop(high);
+  }
+  void bound_on_device(const std::optional<DeviceArray> &lower,
+                       const std::optional<DeviceArray> &upper) {
+    set_bounds(lower ? lower->data() : nullptr, upper ? upper->data() : nullptr);
+  }
+
   void start(const HostVector &x) {
-    require(cvtm_device_copy_in(device_, x_, x.data(), bytes()));
+    on_.require(cvtm_device_copy_in(on_.device, x_, x.data(), bytes()));
     begin();
   }
   void start_on_device(const DeviceArray &x) {
-    require(cvtm_device_copy(device_, x_, x.data(), bytes()));
+    on_.require(cvtm_device_copy(on_.device, x_, x.data(), bytes()));
     begin();
   }
 
   bool advance(double f, const HostVector &g) {
-    require(cvtm_device_copy_in(device_, at_.f, &f, sizeof f));
-    require(cvtm_device_copy_in(device_, at_.g, g.data(), bytes()));
+    on_.require(cvtm_device_copy_in(on_.device, at_.f, &f, sizeof f));
+    on_.require(cvtm_device_copy_in(on_.device, at_.g, g.data(), bytes()));
     return next();
   }
-  /* Enqueued behind the objective's work if that is on `stream`. */
+  /* Waits for the objective's work if `stream` does. */
   bool advance_on_device(const DeviceArray &f, const DeviceArray &g) {
-    require(cvtm_device_copy(device_, at_.f, f.data(), sizeof(double)));
-    require(cvtm_device_copy(device_, at_.g, g.data(), bytes()));
+    on_.require(cvtm_device_copy(on_.device, at_.f, f.data(), sizeof(double)));
+    on_.require(cvtm_device_copy(on_.device, at_.g, g.data(), bytes()));
     return next();
   }
 
   nb::typed<nb::dict, nb::str, nb::any> finish() {
     cvtm_lbfgsb_result r;
-    require(cvtm_lbfgsb_finish(solver_, x_, &r));
+    on_.require(cvtm_lbfgsb_finish(solver_.get(), x_, &r));
+    on_.require(cvtm_device_synchronize(on_.device));
     nb::dict result;
     result["fun"] = r.f;
     result["success"] = cli_minimize_converged(&arguments_.options, &r) != 0;
@@ -67,17 +81,14 @@ class Minimizer {
   /* x of the evaluation that is wanted, or the result after finish; borrowed from the solver. */
   const double *x(bool wanted) const { return wanted ? at_.x : x_; }
   size_t size() const { return static_cast<size_t>(n_); }
-  bool on_cuda() const { return cvtm_device_get_kind(device_) == CVTM_DEVICE_CUDA; }
-  int ordinal() const {
-    const char *colon = strchr(cvtm_device_name(device_), ':');
-    return colon != nullptr ? atoi(colon + 1) : 0;
-  }
-  uintptr_t stream() const { return reinterpret_cast<uintptr_t>(cvtm_device_stream(device_)); }
+  bool on_cuda() const { return on_.is_cuda(); }
+  int ordinal() const { return on_.ordinal(); }
+  uintptr_t stream() const { return on_.stream(); }
 
   Array<double> host(bool wanted) {
     double *copy = new double[size() + 1];
     nb::capsule owner(copy, [](void *p) noexcept { delete[] static_cast<double *>(p); });
-    require(cvtm_device_copy_out(device_, copy, x(wanted), bytes()));
+    on_.require(cvtm_device_copy_out(on_.device, copy, x(wanted), bytes()));
     return Array<double>(copy, {size()}, owner);
   }
 
@@ -104,51 +115,28 @@ class Minimizer {
     return 0;
   }
 
-  void create(const double *lower, const double *upper) {
-    cvtm_lbfgsb_options settings;
-    arguments_.stage([this] { return cli_open_device(&arguments_.options, &device_); });
-    cli_minimize_settings(&arguments_.options, &settings);
-    settings.monitor = watch;
-    settings.monitor_context = this;
-    require(cvtm_lbfgsb_create(device_, n_, &settings, &solver_));
-    require(cvtm_device_allocate(device_, n_, sizeof(double), reinterpret_cast<void **>(&x_)));
-    void *bounds[2] = {nullptr, nullptr};
-    const double *from[2] = {lower, upper};
-    cvtm_status status = CVTM_OK;
-    for (int k = 0; k < 2 && status == CVTM_OK; ++k) {
-      if (from[k] == nullptr) continue;
-      status = cvtm_device_allocate(device_, n_, sizeof(double), &bounds[k]);
-      if (status == CVTM_OK) status = cvtm_device_copy_in(device_, bounds[k], from[k], bytes());
-    }
-    if (status == CVTM_OK)
-      status = cvtm_lbfgsb_set_bounds(solver_, static_cast<double *>(bounds[0]),
-                                      static_cast<double *>(bounds[1]));
-    for (void *memory : bounds)
-      if (memory != nullptr) cvtm_device_free(device_, memory);
-    require(status);
+  void set_bounds(const double *lower, const double *upper) {
+    on_.require(cvtm_lbfgsb_set_bounds(solver_.get(), lower, upper));
   }
 
-  void release() {
-    cvtm_lbfgsb_destroy(solver_);
-    if (x_ != nullptr) cvtm_device_free(device_, x_);
-    cvtm_device_destroy(device_);
+  /* Waits: x is then ready for any stream. */
+  void begin() {
+    on_.require(cvtm_lbfgsb_start(solver_.get(), x_, &at_));
+    on_.require(cvtm_device_synchronize(on_.device));
   }
-
-  void begin() { require(cvtm_lbfgsb_start(solver_, x_, &at_)); }
 
   bool next() {
     int running = 0;
-    require(cvtm_lbfgsb_advance(solver_, &running));
+    on_.require(cvtm_lbfgsb_advance(solver_.get(), &running));
     return running != 0;
   }
 
-  size_t bytes() const { return size() * sizeof(double); }
-  void require(cvtm_status status) { check(status, cvtm_device_error(device_)); }
+  size_t bytes() const { return OnDevice::bytes_of(n_); }
 
   Arguments arguments_;
   int64_t n_;
-  cvtm_device *device_ = nullptr;
-  cvtm_lbfgsb *solver_ = nullptr;
+  OnDevice on_;
+  Owner<cvtm_lbfgsb, cvtm_lbfgsb_destroy> solver_;
   double *x_ = nullptr;
   cvtm_lbfgsb_evaluation at_ = {};
   std::vector<cvtm_lbfgsb_progress> records_;
@@ -170,9 +158,10 @@ nb::object view(nb::handle self, bool wanted) {
 void bind_minimize(nb::module_ &module) {
   const nb::call_guard<nb::gil_scoped_release> unlocked;
   nb::class_<Minimizer>(module, "Minimizer", "L-BFGS-B, evaluated by the caller.")
-      .def(nb::init<int64_t, const std::vector<Value> &, const std::optional<HostVector> &,
-                    const std::optional<HostVector> &>(),
-           nb::arg("n"), nb::arg("values"), nb::arg("lower").none(), nb::arg("upper").none())
+      .def(nb::init<int64_t, const std::vector<Value> &>(), nb::arg("n"), nb::arg("values"))
+      .def("bound", &Minimizer::bound, nb::arg("lower").none(), nb::arg("upper").none(), unlocked)
+      .def("bound_on_device", &Minimizer::bound_on_device, nb::arg("lower").none(),
+           nb::arg("upper").none(), unlocked)
       .def("start", &Minimizer::start, nb::arg("x"), unlocked)
       .def("start_on_device", &Minimizer::start_on_device, nb::arg("x"), unlocked)
       .def("advance", &Minimizer::advance, nb::arg("f"), nb::arg("g"), unlocked,

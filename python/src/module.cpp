@@ -32,13 +32,13 @@ PyObject *exception_of(cvtm_status status) {
   }
 }
 
+using Bytes = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
 /* The luminance, or the data, of a file in memory. */
-Array<float> read_image(const nb::bytes &contents) {
+Array<float> read_image(const Bytes &contents) {
   cvtm_error error = {CVTM_OK, ""};
   cvtm_image image = {};
-  check(cvtm_image_parse(reinterpret_cast<const unsigned char *>(contents.c_str()), contents.size(),
-                         "image", &image, &error),
-        &error);
+  check(cvtm_image_parse(contents.data(), contents.size(), "image", &image, &error), &error);
   Array<float> values = copy_array(
       image.value, {static_cast<size_t>(image.height), static_cast<size_t>(image.width)});
   cvtm_image_free(&image);
@@ -75,6 +75,7 @@ NB_MODULE(_core, module) {
   bind_run(module);
   bind_mesh(module);
   bind_differential(module);
+  bind_on_device(module);
   bind_lcp(module);
   bind_minimize(module);
 }

@@ -1,27 +1,43 @@
-"""Arrays on a CUDA device. Needs a build with CUDA: python/check.sh -DCVTMESH_CUDA=ON."""
+"""Arrays on a CUDA device: of PyTorch, CuPy, JAX and Numba where they are installed. Needs the CUDA
+side: cvtmesh-cuda13, or python/check.sh -DCVTMESH_CUDA=ON."""
+
+import gc
 
 import numpy as np
 import pytest
 
 import cvtmesh
 
-pytestmark = pytest.mark.skipif(cvtmesh.cuda_devices() == 0, reason="no CUDA device or no CUDA side")
+if cvtmesh.cuda_devices() == 0:
+    pytest.skip("no CUDA device or no CUDA side", allow_module_level=True)
 
 
-def frameworks():
-    try:
-        import torch
+def put_torch(array):
+    return pytest.importorskip("torch").tensor(array, device="cuda")
 
-        if torch.cuda.is_available():
-            yield pytest.param(lambda a: torch.tensor(a, device="cuda"), id="torch")
-    except ImportError:
-        pass
-    try:
-        import cupy
 
-        yield pytest.param(cupy.asarray, id="cupy")
-    except ImportError:
-        pass
+def put_cupy(array):
+    return pytest.importorskip("cupy").asarray(array)
+
+
+def put_jax(array):
+    jax = pytest.importorskip("jax")
+    jax.config.update("jax_enable_x64", True)
+    return jax.device_put(array, jax.devices("gpu")[0])
+
+
+def put_numba(array):
+    return pytest.importorskip("numba.cuda").to_device(array)
+
+
+def take(array):
+    """On the host."""
+    return array.cpu().numpy() if hasattr(array, "cpu") else array.get()
+
+
+FRAMEWORKS = [put_torch, put_cupy, put_jax, put_numba]
+TWO = [put_torch, put_cupy]
+POINTS = np.random.default_rng(0).uniform(0, [128, 96], (500, 2))
 
 
 def test_points_are_near_those_of_the_cpu(image):
@@ -30,26 +46,303 @@ def test_points_are_near_those_of_the_cpu(image):
     assert a.energy_ratio == pytest.approx(b.energy_ratio, rel=1e-3)
 
 
-@pytest.mark.parametrize("put", frameworks())
+@pytest.mark.parametrize("put", FRAMEWORKS)
 def test_images_on_the_device(put, image):
-    a = cvtmesh.tessellate(put(image), 300, device="cuda")
-    assert np.array_equal(a.points, cvtmesh.tessellate(image, 300, device="cuda").points)
+    a = cvtmesh.tessellate(put(image), 300, device="cuda", iterations=20)
+    b = cvtmesh.tessellate(image, 300, device="cuda", iterations=20)
+    assert np.array_equal(a.points, b.points)
 
 
-@pytest.mark.parametrize("put", frameworks())
+@pytest.mark.parametrize("put", FRAMEWORKS)
+def test_triangles_of_points_on_the_device(put):
+    a = cvtmesh.delaunay(put(POINTS)).triangles
+    assert np.array_equal(a, cvtmesh.delaunay(POINTS).triangles)
+
+
+@pytest.mark.parametrize("put", FRAMEWORKS)
+@pytest.mark.parametrize("method", ["exact", "jfa"])
+def test_labels_stay_on_the_device(put, method):
+    labels = cvtmesh.voronoi(put(POINTS), (96, 128), method)
+    assert hasattr(labels, "__cuda_array_interface__") and str(labels.dtype).endswith("int32")
+    host = cvtmesh.voronoi(POINTS, (96, 128), method, device="cpu")
+    assert np.array_equal(take(labels), host)
+    assert isinstance(cvtmesh.voronoi(put(POINTS), (96, 128), method, device="cpu"), np.ndarray)
+
+
+@pytest.mark.parametrize("put", TWO)
+def test_labels_are_updated_on_the_device(put):
+    old = cvtmesh.voronoi(put(POINTS), (96, 128))
+    before = take(old)
+    new = cvtmesh.voronoi(put(POINTS + 0.4), (96, 128), labels_from=old)
+    assert np.array_equal(take(new), cvtmesh.voronoi(POINTS + 0.4, (96, 128)))
+    assert np.array_equal(take(old), before)
+    with pytest.raises(ValueError, match="labels_from: shape"):
+        cvtmesh.voronoi(put(POINTS), (96, 100), labels_from=old)
+
+
+def test_labels_follow_the_callers_stream():
+    """The points are changed by work that the stream still has before it."""
+    torch = pytest.importorskip("torch")
+    stream = torch.cuda.Stream()
+    points = put_torch(POINTS)
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(10**8)
+        points += 0.7
+        labels = cvtmesh.voronoi(points, (96, 128))
+    assert np.array_equal(take(labels), cvtmesh.voronoi(POINTS + 0.7, (96, 128), device="cpu"))
+
+
+# --- minimize -------------------------------------------------------------------------------------
+
+
+def quadratic(shift):
+    return lambda x: (0.5 * ((x - shift) ** 2).sum(), x - shift)
+
+
+@pytest.mark.parametrize("put", TWO)
 def test_minimize_keeps_arrays_on_the_device(put):
-    start = put(np.full(1000, 3.0))
+    start = put(np.full((50, 20), 3.0))
 
     def fun(x):
-        assert type(x) is type(start) and x.device == start.device
-        return ((x - 1) ** 2).sum(), 2 * (x - 1)
+        assert type(x) is type(start) and x.device == start.device and x.shape == start.shape
+        return quadratic(1)(x)
 
-    r = cvtmesh.minimize(fun, start, device="cuda", bounds=[(0, 2)] * 1000)
-    assert r.success and type(r.x) is type(start) and float(abs(r.x - 1).max()) < 1e-8
-    with pytest.raises(ValueError, match="device"):
+    for bounds in ([(0, 2)] * 1000, np.tile([0.0, 2.0], (1000, 1)), put(np.tile([0.0, 2], (1000, 1)))):
+        r = cvtmesh.minimize(fun, start, bounds=bounds)
+        assert r.success and type(r.x) is type(r.jac) is type(start) and r.x.shape == start.shape
+        assert float(abs(r.x - 1).max()) < 1e-8
+    r = cvtmesh.minimize(fun, start, bounds=put(np.tile([1.5, 2.0], (1000, 1))))
+    assert float(abs(r.x - 1.5).max()) == 0 and r.active == 1000
+    assert float(start.sum()) == 3000
+    with pytest.raises(ValueError, match="cuda:0"):
         cvtmesh.minimize(fun, start, device="cpu")
+
+
+@pytest.mark.parametrize("put", [put_jax, put_numba])
+def test_starts_of_other_libraries_become_arrays_of_cupy(put):
+    cupy = pytest.importorskip("cupy")
+    r = cvtmesh.minimize(quadratic(2), put(np.zeros(10)))
+    assert isinstance(r.x, cupy.ndarray) and float(abs(r.x - 2).max()) < 1e-8
+
+
+@pytest.mark.parametrize("put", TWO)
+def test_minimize_goes_the_way_of_host_arrays(put):
+    def rosenbrock(x):
+        a, b = x[0], x[1]
+        g = x * 0
+        g[0] = -400 * a * (b - a * a) - 2 * (1 - a)
+        g[1] = 200 * (b - a * a)
+        return 100 * (b - a * a) ** 2 + (1 - a) ** 2, g
+
+    a = cvtmesh.minimize(rosenbrock, put(np.array([-1.2, 1.0])))
+    b = cvtmesh.minimize(rosenbrock, np.array([-1.2, 1.0]), device="cuda")
+    assert a.nit == b.nit and np.allclose(take(a.x), b.x, rtol=0, atol=1e-12)
+
+
+def test_minimize_works_on_the_callers_stream():
+    torch = pytest.importorskip("torch")
+    stream, seen = torch.cuda.Stream(), []
+    start = put_torch(np.zeros(1000))
+    torch.cuda.synchronize()
+
+    def fun(x):
+        seen.append(torch.cuda.current_stream())
+        torch.cuda._sleep(10**6)  # what follows is late
+        return quadratic(4)(x)
+
+    with torch.cuda.stream(stream):
+        start += 1
+        r = cvtmesh.minimize(fun, start)
+        assert float(abs(r.x - 4).max()) < 1e-8
+    assert all(s == stream for s in seen)
+
+
+def test_minimize_takes_gradients_of_autograd():
+    torch = pytest.importorskip("torch")
+
+    def fun(x):
+        x = x.detach().requires_grad_()
+        f = ((x - 1) ** 4).sum() + (x**2).sum()
+        f.backward()
+        return f, x.grad
+
+    r = cvtmesh.minimize(fun, torch.zeros(100, dtype=torch.float64, device="cuda"))
+    assert float(r.jac.abs().max()) < 1e-6
+    r = cvtmesh.minimize(fun, torch.zeros(100, dtype=torch.float32, device="cuda"))
+    assert r.x.dtype == torch.float64
+
+
+@pytest.mark.parametrize("put", TWO)
+@pytest.mark.parametrize(
+    ("fun", "error", "message"),
+    [
+        (lambda x: (0.0, x[:-1]), ValueError, "gradient of 9 numbers"),
+        (lambda x: (x, x), ValueError, "10 values"),
+        (lambda x: x.sum(), TypeError, "value and the gradient"),
+        (lambda x: (0.0, x * 1j), TypeError, "gradient: .*complex"),
+        (lambda x: 1 / 0, ZeroDivisionError, "division"),
+    ],
+)
+def test_wrong_objectives_are_named(put, fun, error, message):
+    with pytest.raises(error, match=message):
+        cvtmesh.minimize(fun, put(np.ones(10)))
+
+
+@pytest.mark.parametrize("put", TWO)
+def test_wrong_bounds_are_named(put):
+    fun, x = quadratic(0), put(np.ones(10))
+    with pytest.raises(ValueError, match=r"bounds: shape \(9, 2\)"):
+        cvtmesh.minimize(fun, x, bounds=put(np.zeros((9, 2))))
+    with pytest.raises(ValueError, match="x0 is empty"):
+        cvtmesh.minimize(fun, put(np.ones(0)))
+    with pytest.raises((ValueError, FloatingPointError)):
+        cvtmesh.minimize(fun, put(np.full(10, np.nan)))
+    with pytest.raises(ValueError):
+        cvtmesh.minimize(fun, x, bounds=put(np.tile([1.0, 0.0], (10, 1))))
 
 
 def test_host_arrays_cross_the_bus():
     r = cvtmesh.minimize(lambda x: ((x - 1) ** 2, 2 * (x - 1)), np.float64(3), device="cuda")
     assert r.success and abs(float(r.x) - 1) < 1e-8
+
+
+def test_small_calls_keep_no_memory():
+    torch = pytest.importorskip("torch")
+    import cvtmesh.torch
+
+    sites, density = put_torch(POINTS), torch.ones(96, 128, device="cuda")
+
+    def calls(count):
+        for _ in range(count):
+            cvtmesh.minimize(quadratic(1), torch.zeros(4, dtype=torch.float64, device="cuda"))
+            cvtmesh.voronoi(sites, (96, 128))
+            cvtmesh.torch.cvt_energy(sites, density)
+        gc.collect()
+        torch.cuda.synchronize()
+        return torch.cuda.mem_get_info()[0]
+
+    calls(5)
+    free = calls(20)
+    assert calls(100) >= free - (1 << 20)
+
+
+# --- cvtmesh.torch --------------------------------------------------------------------------------
+
+
+def problem(n=200, shape=(90, 110), seed=0):
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(seed)
+    sites = torch.tensor(rng.uniform(0, 1, (n, 2)) * [shape[1], shape[0]])
+    density = torch.tensor(rng.uniform(0.1, 2, shape), dtype=torch.float32)
+    return sites, density
+
+
+@pytest.mark.parametrize("n", [1, 200, 120000])
+def test_energies_and_moments_are_those_of_the_cpu(n):
+    import cvtmesh.torch
+
+    sites, density = problem(n, (300, 330))
+    host, device = sites.clone().requires_grad_(), sites.cuda().requires_grad_()
+    a = cvtmesh.torch.cvt_energy(host, density)
+    b = cvtmesh.torch.cvt_energy(device, density.cuda())
+    assert b.is_cuda and b.shape == () and b.item() == pytest.approx(a.item(), rel=1e-11)
+    (3 * a).backward()
+    (3 * b).backward()
+    assert device.grad.is_cuda
+    assert np.allclose(device.grad.cpu(), host.grad, rtol=0, atol=1e-9 * host.grad.abs().max())
+    for a, b in zip(
+        cvtmesh.torch.cvt_moments(sites, density),
+        cvtmesh.torch.cvt_moments(sites.cuda(), density.cuda()),
+    ):
+        assert b.is_cuda and np.allclose(b.cpu(), a, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("by_density", [False, True])
+def test_gradcheck_in_double(by_density):
+    import cvtmesh.torch
+
+    torch = pytest.importorskip("torch")
+    sites, density = problem(12, (9, 11))
+    sites = sites.cuda().requires_grad_()
+    density = density.double().cuda().requires_grad_(by_density)
+    for function in (cvtmesh.torch.cvt_energy, cvtmesh.torch.cvt_moments):
+        assert torch.autograd.gradcheck(
+            function, (sites, density), eps=1e-6, atol=1e-5, rtol=1e-6
+        )
+
+
+def test_gradients_of_a_density_on_the_device():
+    import cvtmesh.torch
+
+    sites, density = problem()
+    grads = []
+    for place in ("cpu", "cuda"):
+        rho = density.to(place, copy=True).requires_grad_()
+        mass, centroid = cvtmesh.torch.cvt_moments(sites.to(place), rho)
+        energy = cvtmesh.torch.cvt_energy(sites.to(place), rho)
+        (energy + (mass**2).sum() + centroid.sum()).backward()
+        assert rho.grad.device == rho.device and rho.grad.dtype == rho.dtype
+        grads.append(rho.grad.cpu().double().numpy())
+    assert np.allclose(*grads, rtol=1e-5)
+
+
+def test_a_density_that_changes_is_seen():
+    import cvtmesh.torch
+
+    sites, density = problem()
+    sites, density = sites.cuda(), density.cuda()
+    first = cvtmesh.torch.cvt_energy(sites, density).item()
+    density *= 2
+    assert cvtmesh.torch.cvt_energy(sites, density).item() == 2 * first
+    more = cvtmesh.torch.cvt_energy(sites[:50], density).item()
+    assert more > 2 * first and cvtmesh.torch.cvt_energy(sites, density).item() == 2 * first
+    other = density.T.contiguous()
+    assert cvtmesh.torch.cvt_energy(sites.flip(1), other).item() == pytest.approx(2 * first, rel=1e-9)
+    assert cvtmesh.torch.cvt_energy(sites.flip(1), density.T).item() == pytest.approx(2 * first, rel=1e-9)
+
+
+def test_tensors_may_go_while_the_device_works():
+    """Results do not depend on what is deleted, and used again, after a call."""
+    import cvtmesh.torch
+
+    torch = pytest.importorskip("torch")
+    sites, density = problem(5000, (600, 700))
+    sites, density = sites.cuda(), density.cuda()
+    wanted = cvtmesh.torch.cvt_energy(sites, density).item()
+    stream = torch.cuda.Stream()
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
+        energies = []
+        for _ in range(20):
+            a, b = sites.clone(), density.double()
+            energies.append(cvtmesh.torch.cvt_energy(a, b))
+            del a, b
+            torch.full((600, 700), 1e9, device="cuda", dtype=torch.float64)
+        assert [e.item() for e in energies] == [wanted] * 20
+
+
+def test_wrong_tensors_are_named():
+    import cvtmesh.torch
+
+    torch = pytest.importorskip("torch")
+    sites, density = problem()
+    sites, density = sites.cuda(), density.cuda()
+    energy = cvtmesh.torch.cvt_energy
+    with pytest.raises(ValueError, match="density: shape"):
+        energy(sites, density[0])
+    with pytest.raises(ValueError, match="sites: shape"):
+        energy(sites[:, 0], density)
+    with pytest.raises(ValueError, match="no point"):
+        energy(sites[:0], density)
+    for wrong in (-1.0, float("nan"), float("inf")):
+        spoilt = density.clone()
+        spoilt[3, 5] = wrong
+        with pytest.raises(ValueError, match=rf"density: {wrong} at pixel \(5, 3\)"):
+            energy(sites, spoilt)
+    for wrong in (float("nan"), 1e10):
+        spoilt = sites.clone()
+        spoilt[7, 1] = wrong
+        with pytest.raises(ValueError, match=r"sites"):
+            energy(spoilt, density)
+    assert torch.isfinite(energy(sites, density))

@@ -1,0 +1,131 @@
+"""Arrays on CUDA devices, of PyTorch or CuPy, and the order of work on their streams.
+
+The library works on a stream of its own. ``follow`` makes it wait for what the caller has enqueued
+on the caller's current stream; ``lead`` makes the caller's current stream wait for the library.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+CUDA, CUDA_MANAGED = 2, 13  # of DLPack
+
+
+def ordinal_of(array: Any) -> int | None:
+    """The number of the CUDA device that holds an array; None of any other array."""
+    if hasattr(array, "__dlpack_device__"):
+        kind, ordinal = array.__dlpack_device__()
+        return int(ordinal) if int(kind) in (CUDA, CUDA_MANAGED) else None
+    if hasattr(array, "__cuda_array_interface__"):
+        return int(adopt(array).device.id)
+    return None
+
+
+class Torch:
+    def __init__(self, ordinal: int) -> None:
+        import torch  # type: ignore[import-not-found, unused-ignore]
+
+        self.torch, self.device = torch, torch.device("cuda", ordinal)
+
+    def array(self, value: Any, dtype: str, name: str) -> Any:
+        """A contiguous array on the device; of numbers or arrays elsewhere a copy."""
+        array = self.torch.as_tensor(value, device=self.device).detach()
+        if array.is_complex():
+            raise TypeError(f"{name}: an array of dtype {array.dtype} holds no real numbers")
+        return array.to(getattr(self.torch, dtype)).contiguous()
+
+    def empty(self, shape: tuple[int, ...], dtype: str) -> Any:
+        return self.torch.empty(shape, dtype=getattr(self.torch, dtype), device=self.device)
+
+    def view(self, exporter: Any) -> Any:
+        """Not copied."""
+        return self.torch.from_dlpack(exporter)
+
+    def copy(self, array: Any) -> Any:
+        return array.clone()
+
+    def is_finite(self, array: Any) -> bool:
+        return bool(self.torch.isfinite(array).all())
+
+    def _streams(self, stream: int) -> tuple[Any, Any]:
+        cuda = self.torch.cuda
+        return cuda.ExternalStream(stream, device=self.device), cuda.current_stream(self.device)
+
+    def follow(self, stream: int) -> None:
+        library, current = self._streams(stream)
+        library.wait_stream(current)
+
+    def lead(self, stream: int) -> None:
+        library, current = self._streams(stream)
+        current.wait_stream(library)
+
+    def synchronize(self) -> None:
+        self.torch.cuda.current_stream(self.device).synchronize()
+
+
+class CuPy:
+    def __init__(self, ordinal: int) -> None:
+        import cupy  # type: ignore[import-not-found, unused-ignore]
+
+        self.cupy, self.device = cupy, cupy.cuda.Device(ordinal)
+
+    def array(self, value: Any, dtype: str, name: str) -> Any:
+        with self.device:
+            array = self.cupy.asarray(value)
+            if array.dtype.kind not in "fiub":
+                raise TypeError(f"{name}: an array of dtype {array.dtype} holds no real numbers")
+            return self.cupy.ascontiguousarray(array, dtype=dtype)
+
+    def empty(self, shape: tuple[int, ...], dtype: str) -> Any:
+        with self.device:
+            return self.cupy.empty(shape, dtype)
+
+    def view(self, exporter: Any) -> Any:
+        with self.device:
+            return self.cupy.from_dlpack(exporter)
+
+    def copy(self, array: Any) -> Any:
+        with self.device:
+            return array.copy()
+
+    def is_finite(self, array: Any) -> bool:
+        with self.device:
+            return bool(self.cupy.isfinite(array).all())
+
+    def follow(self, stream: int) -> None:
+        cuda = self.cupy.cuda
+        with self.device:
+            event = cuda.Event(disable_timing=True)
+            event.record(cuda.get_current_stream())
+            cuda.runtime.streamWaitEvent(stream, event.ptr)
+
+    def synchronize(self) -> None:
+        with self.device:
+            self.cupy.cuda.get_current_stream().synchronize()
+
+
+def is_torch(array: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(array, torch.Tensor)
+
+
+def adopt(array: Any) -> Any:
+    """An array on a device as one of PyTorch or CuPy; those of other libraries become CuPy's, or
+    PyTorch's where CuPy is not installed. Not copied."""
+    if is_torch(array):
+        return array
+    try:
+        import cupy
+    except ImportError:
+        import torch
+
+        return torch.from_dlpack(array) if hasattr(array, "__dlpack__") else torch.as_tensor(array)
+    if isinstance(array, cupy.ndarray) or not hasattr(array, "__dlpack__"):
+        return cupy.asarray(array)
+    return cupy.from_dlpack(array)
+
+
+def framework_of(array: Any, ordinal: int) -> Torch | CuPy:
+    """Of an array that `adopt` returned."""
+    return Torch(ordinal) if is_torch(array) else CuPy(ordinal)

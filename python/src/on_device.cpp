@@ -1,0 +1,111 @@
+/* Work on arrays that are in the memory of a device already, and stay there. Whoever calls sees to
+ * it that the stream of the object waits for the stream on which the arrays were made. */
+#include "python/src/on_device.h"
+
+extern "C" {
+#include "cvt/cvt.h"
+#include "jfa/jfa.h"
+}
+
+namespace {
+
+using Floats = nb::ndarray<const float, nb::ndim<2>, nb::c_contig>;
+using Sites = nb::ndarray<const double, nb::shape<-1, 2>, nb::c_contig>;
+
+/* --- energy and moments of cells ---------------------------------------------------------------
+ */
+
+/* A plan for densities of one size and up to `capacity` sites. */
+class Evaluator {
+ public:
+  Evaluator(const std::string &name, const Floats &density, int64_t capacity)
+      : height_(static_cast<int64_t>(density.shape(0))),
+        width_(static_cast<int64_t>(density.shape(1))),
+        capacity_(capacity) {
+    const int limit = CVTM_MAX_SIDE + 1;
+    const cvtm_domain domain = {static_cast<int>(std::min<int64_t>(width_, limit)),
+                                static_cast<int>(std::min<int64_t>(height_, limit)), 0};
+    cvtm_error error = {CVTM_OK, ""};
+    cvtm_cvt *made = nullptr;
+    check(cvtm_device_create(name.c_str(), 0, &on_.device, &error), &error);
+    on_.require(cvtm_cvt_create_view(on_.device, domain, density.data(), capacity, &made));
+    cvt_.reset(made);
+  }
+  uintptr_t stream() const { return on_.stream(); }
+
+  bool fits(int64_t height, int64_t width, int64_t count) const {
+    return height == height_ && width == width_ && count <= capacity_;
+  }
+
+  /* Enqueued: the arrays must live until the work is done. value: 1; moments: 4 for each site. */
+  void evaluate(const Floats &density, const Sites &sites, const nb::ndarray<double> &value,
+                const nb::ndarray<double> &moments) {
+    on_.require(cvtm_cvt_view_density(cvt_.get(), density.data()));
+    on_.require(cvtm_cvt_evaluate_on_device(cvt_.get(), sites.data(),
+                                            static_cast<int64_t>(sites.shape(0)), CVTM_CVT_EXACT,
+                                            CVTM_VORONOI_EXACT, value.data(), moments.data()));
+  }
+
+ private:
+  int64_t height_, width_, capacity_;
+  OnDevice on_;
+  Owner<cvtm_cvt, cvtm_cvt_destroy> cvt_;
+};
+
+/* --- labels ------------------------------------------------------------------------------------
+ */
+
+/* The command `voronoi` without its files. */
+class Labels {
+ public:
+  Labels(const std::vector<Value> &values, int64_t capacity)
+      : arguments_("voronoi", "points", values, {}, {}) {
+    const cli_options &o = arguments_.options;
+    const cvtm_domain domain = {static_cast<int>(o.width), static_cast<int>(o.height), o.periodic};
+    cvtm_voronoi *made = nullptr;
+    on_.open(arguments_);
+    on_.require(cvtm_voronoi_create(on_.device, domain, capacity, &made));
+    plan_.reset(made);
+  }
+
+  /* Enqueued. labels: (height, width); of a warm start those of the earlier diagram. */
+  void compute(const Sites &sites, const nb::ndarray<int32_t> &labels) {
+    const cli_options &o = arguments_.options;
+    on_.require(cvtm_voronoi_compute(plan_.get(), sites.data(),
+                                     static_cast<int64_t>(sites.shape(0)),
+                                     static_cast<cvtm_voronoi_method>(o.voronoi), labels.data()));
+  }
+  void update(const Sites &sites, const nb::ndarray<int32_t> &labels) {
+    int64_t wrong = 0;
+    on_.require(cvtm_voronoi_update(plan_.get(), sites.data(), static_cast<int64_t>(sites.shape(0)),
+                                    static_cast<int>(arguments_.options.warm.first_step),
+                                    labels.data()));
+    on_.require(cvtm_voronoi_correct(plan_.get(), labels.data(), &wrong));
+  }
+  void wait() { on_.require(cvtm_device_synchronize(on_.device)); }
+  uintptr_t stream() const { return on_.stream(); }
+
+ private:
+  Arguments arguments_;
+  OnDevice on_;
+  Owner<cvtm_voronoi, cvtm_voronoi_destroy> plan_;
+};
+
+}  // namespace
+
+void bind_on_device(nb::module_ &module) {
+  const nb::call_guard<nb::gil_scoped_release> unlocked;
+  nb::class_<Evaluator>(module, "Evaluator", "Energy and moments of the cells of sites.")
+      .def(nb::init<const std::string &, const Floats &, int64_t>(), nb::arg("device"),
+           nb::arg("density"), nb::arg("capacity"))
+      .def("fits", &Evaluator::fits, nb::arg("height"), nb::arg("width"), nb::arg("count"))
+      .def("evaluate", &Evaluator::evaluate, nb::arg("density"), nb::arg("sites"), nb::arg("value"),
+           nb::arg("moments"))
+      .def_prop_ro("stream", &Evaluator::stream);
+  nb::class_<Labels>(module, "Labels", "The discrete Voronoi diagram of sites.")
+      .def(nb::init<const std::vector<Value> &, int64_t>(), nb::arg("values"), nb::arg("capacity"))
+      .def("compute", &Labels::compute, nb::arg("sites"), nb::arg("labels"), unlocked)
+      .def("update", &Labels::update, nb::arg("sites"), nb::arg("labels"), unlocked)
+      .def("wait", &Labels::wait, unlocked)
+      .def_prop_ro("stream", &Labels::stream);
+}
