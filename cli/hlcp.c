@@ -16,6 +16,9 @@
 #include <string.h>
 
 enum { SUGGEST_SWEEPS = 10 };
+/* Of cvtm_hlcp_check_theory_within for a report: sharp bounds up to some 80,000 unknowns, within a
+ * second or two for any number. */
+static const int64_t report_work = 300000000;
 
 typedef struct history {
   cli_history residuals; /* a double for each iteration */
@@ -75,6 +78,8 @@ static int check_outputs(const cli_options *o) {
 }
 
 int cli_hlcp_check(const cli_options *o) {
+  const int code = cli_hlcp_splitting_check(o);
+  if (code != CLI_EXIT_OK) return code;
   const int is_jacobi = o->hlcp.method == (int)CVTM_HLCP_MMJ;
   if (!is_jacobi && o->hlcp.method != (int)CVTM_HLCP_MMGS) return CLI_EXIT_OK;
   const double beta = is_jacobi ? 0 : 1;
@@ -84,22 +89,12 @@ int cli_hlcp_check(const cli_options *o) {
                          cvtm_hlcp_method_name((cvtm_hlcp_method)o->hlcp.method), beta);
 }
 
-static cvtm_status make_identity(int64_t n, cvtm_csr *matrix, cvtm_error *error) {
-  const cvtm_status status = cvtm_csr_create(n, n, n, matrix, error);
-  for (int64_t i = 0; i < n && status == CVTM_OK; ++i) {
-    matrix->row_start[i + 1] = i + 1;
-    matrix->column[i] = (int32_t)i;
-    matrix->value[i] = 1;
-  }
-  return status;
-}
-
 static cvtm_status read_files(problem *p, cvtm_error *error) {
   const cli_options *o = &p->options;
   cvtm_status status = cvtm_matrix_market_read(o->hlcp.matrix_a, &p->given.a, error);
   if (status != CVTM_OK) return status;
   status = o->hlcp.matrix_b != NULL ? cvtm_matrix_market_read(o->hlcp.matrix_b, &p->given.b, error)
-                                    : make_identity(p->given.a.rows, &p->given.b, error);
+                                    : cli_identity(p->given.a.rows, &p->given.b, error);
   if (status != CVTM_OK) return status;
   return cli_read_vector(o->hlcp.rhs, p->given.a.rows, &p->given.q, error);
 }
@@ -157,10 +152,17 @@ cvtm_status cli_hlcp_settings(const cli_options *o, int64_t rows, cli_hlcp_memor
     if (status != CVTM_OK) return status;
     settings->weights = &memory->weights;
   }
+  const cvtm_status status = cli_hlcp_splitting_read(o, rows, &memory->splitting, error);
+  if (status != CVTM_OK) return status;
+  if (memory->splitting.given.count > 0) {
+    memory->splitting.given.weights = settings->weights;
+    settings->multisplitting = &memory->splitting.given;
+  }
   return read_omega(o, rows, memory, settings, error);
 }
 
 void cli_hlcp_memory_free(cli_hlcp_memory *memory) {
+  cli_hlcp_splitting_free(&memory->splitting);
   cvtm_csr_free(&memory->weights);
   free(memory->omega);
   memory->omega = NULL;
@@ -239,6 +241,33 @@ static void add_lists(cJSON *report, const problem *p) {
   }
 }
 
+/* What the theorems say of the solved problem. Theorem 2 is about matrices and Omega; Theorem 3
+ * about the AOR family besides, with a limit of alpha. */
+static void add_theory(cJSON *report, const problem *p) {
+  cvtm_hlcp_check check;
+  const cvtm_hlcp_options *s = &p->settings;
+  const int64_t work = p->options.check ? INT64_MAX : report_work;
+  if (cvtm_hlcp_check_theory_within(&p->given.a, &p->given.b, s, work, &check, NULL) != CVTM_OK) {
+    cJSON_AddNullToObject(report, "theory"); /* Newton's method takes matrices that have none */
+    return;
+  }
+  cJSON *theory = cJSON_AddObjectToObject(report, "theory");
+  const int second = check.a_not_h_plus < 0 && check.b_not_h_plus < 0 &&
+                     check.omega_too_small < 0 && check.b_dominates < 0 && check.signs_differ < 0;
+  const int is_fixed = s->method == CVTM_HLCP_MMJ || s->method == CVTM_HLCP_MMGS;
+  const int is_within = s->beta > 0 && s->beta <= s->alpha && s->alpha < check.alpha_limit;
+  cJSON_AddBoolToObject(theory, "a_is_h_plus", check.a_not_h_plus < 0);
+  cJSON_AddBoolToObject(theory, "b_is_h_plus", check.b_not_h_plus < 0);
+  cJSON_AddBoolToObject(theory, "omega_is_large_enough", check.omega_too_small < 0);
+  cJSON_AddBoolToObject(theory, "a_dominates_b", check.b_dominates < 0);
+  cJSON_AddBoolToObject(theory, "signs_agree", check.signs_differ < 0);
+  cJSON_AddBoolToObject(theory, "theorem_2", second);
+  cli_json_real(theory, "spectral_radius_bound", check.spectral_bound);
+  cli_json_real(theory, "alpha_limit", check.alpha_limit);
+  if (s->method != CVTM_HLCP_NEWTON && s->multisplitting == NULL)
+    cJSON_AddBoolToObject(theory, "theorem_3", second && (is_fixed || is_within));
+}
+
 static cvtm_status write_hlcp_report(const problem *p, cvtm_error *error) {
   if (p->options.report == NULL) return CVTM_OK;
   const cvtm_hlcp_result *result = &p->result;
@@ -265,6 +294,7 @@ static cvtm_status write_hlcp_report(const problem *p, cvtm_error *error) {
     cli_json_real(suggested, "beta", p->settings.beta);
     cli_json_real(suggested, "omega_ratio", p->settings.omega);
   }
+  add_theory(report, p);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   cli_json_real(seconds, "setup", result->setup_seconds);
   cli_json_real(seconds, "solve", result->seconds);

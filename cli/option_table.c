@@ -421,6 +421,11 @@ const cli_option_row cli_option_rows[] = {
   {"split", 0, HLCP, CHOICE(hlcp.split, hlcp_splits), "split A and B, or A alone (B diagonal)"},
   {"weights", 0, HLCP, TEXT(hlcp.weights, "E.mtx"),
    "L x n: row k is the diagonal of E_k; left out: equal blocks", CLI_READS},
+  {"splitting-a", 0, HLCP, LIST(hlcp.splitting_a, "M.mtx"),
+   "M_Ak of splitting k, any regular matrix; once for each splitting; instead of the\n"
+   "methods' own, with the blocks or --weights as E_k", CLI_READS},
+  {"splitting-b", 0, HLCP, LIST(hlcp.splitting_b, "M.mtx"),
+   "M_Bk likewise; left out: the identity, for LCPs", CLI_READS},
   {"start", 0, HLCP, REAL(hlcp.start, "X", -HUGE_VAL, HUGE_VAL), "every component of the first x"},
   {"iterations", 0, HLCP, INTEGER(iterations, "N", 0, 1e15), "most sweeps or Newton steps"},
   {"tolerance", 0, HLCP, REAL(tolerance, "T", 0, HUGE_VAL), "stop when ||A z - B w - q|| is less"},

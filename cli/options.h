@@ -158,7 +158,8 @@ typedef struct cli_options {
     int64_t example, size, splits; /* splits 0: chosen for the device */
     int problem, method, rule, split, suggest;
     double mu, nu, eccentricity, supply, alpha, beta, gamma, start;
-    const char *omega; /* a number, `ratio` or a file; NULL: that of the problem */
+    const char *omega;                 /* a number, `ratio` or a file; NULL: that of the problem */
+    cli_list splitting_a, splitting_b; /* files */
     const char *weights, *matrix_a, *matrix_b, *rhs, *output_z, *output_w;
   } hlcp;
 

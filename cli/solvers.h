@@ -2,9 +2,8 @@
 #ifndef CVTMESH_CLI_SOLVERS_H
 #define CVTMESH_CLI_SOLVERS_H
 
-#include "cli/options.h"
 #include "lbfgsb/lbfgsb.h"
-#include "lcp/hlcp.h"
+#include "cli/hlcp_splitting.h"
 #include "lcp/lcp.h"
 
 /* The monitors are left to the caller. */
@@ -18,6 +17,7 @@ void cli_lcp_settings(const cli_options *options, cvtm_lcp_options *settings);
 /* What the settings of an HLCP point to: the contents of files. */
 typedef struct cli_hlcp_memory {
   cvtm_csr weights;
+  cli_hlcp_splitting splitting;
   double *omega;
 } cli_hlcp_memory;
 

@@ -69,8 +69,9 @@ typedef cvtm_status (*cvtm_hlcp_solver)(void *context, int64_t k, const double *
  * solver and its context, which must live as long as the cvtm_hlcp. */
 typedef struct cvtm_hlcp_multisplitting {
   int64_t count;
-  const cvtm_csr *m_a, *m_b; /* count lower triangular matrices each; NULL: see solver */
-  cvtm_hlcp_solver solver;   /* for any other M; the host then takes part in every sweep */
+  const cvtm_csr *m_a, *m_b; /* count matrices each; NULL: see solver. If some are not lower
+                                triangular, the host solves the systems by banded LU factors */
+  cvtm_hlcp_solver solver;   /* without matrices; the host then takes part in every sweep */
   void *context;
   const cvtm_csr *weights; /* count x n: row k is the diagonal of E_k; NULL: the paper's blocks */
 } cvtm_hlcp_multisplitting;
@@ -96,6 +97,8 @@ typedef struct cvtm_hlcp_options {
   const cvtm_csr *weights; /* of the AOR family, l x n as above; block k is where E_k is not
                             * zero; NULL: the paper's blocks */
   const cvtm_hlcp_multisplitting *multisplitting; /* instead of the AOR family; NULL */
+  int64_t block_threads;  /* CUDA: every splitting is solved by one thread, in blocks of so many,
+                             as in the paper; 0: by as many as its rows allow */
   double start;           /* x^(0) in every component where no x is given; 2 */
   double tolerance;       /* on ||A z - B w - q||_2, absolute, after every iteration; 1e-6 */
   int64_t max_iterations; /* 10000 sweeps; newton counts steps */
@@ -150,6 +153,12 @@ typedef struct cvtm_hlcp_check {
 cvtm_status cvtm_hlcp_check_theory(const cvtm_csr *a, const cvtm_csr *b,
                                    const cvtm_hlcp_options *options, cvtm_hlcp_check *check,
                                    cvtm_error *error);
+
+/* The same with at most about `work` visits of rows for the spectral bound, which is then larger,
+ * and the limit of alpha less. */
+cvtm_status cvtm_hlcp_check_theory_within(const cvtm_csr *a, const cvtm_csr *b,
+                                          const cvtm_hlcp_options *options, int64_t work,
+                                          cvtm_hlcp_check *check, cvtm_error *error);
 
 enum { CVTM_HLCP_WARNINGS = 8, CVTM_HLCP_WARNING_LENGTH = 200 };
 

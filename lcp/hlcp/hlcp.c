@@ -41,6 +41,10 @@ static cvtm_status check_numbers(const cvtm_hlcp_options *o, cvtm_error *error) 
                      "alpha must be positive and beta not negative, not %g and %g", o->alpha,
                      o->beta);
   }
+  if (o->block_threads < 0 || o->block_threads > 1024) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "blocks of %lld threads, not 1 to 1024",
+                     (long long)o->block_threads);
+  }
   if (!(o->tolerance >= 0) || o->max_iterations < 0 || !isfinite(o->start)) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "the tolerance, the limit of iterations or the start is out of range");
@@ -144,6 +148,20 @@ static cvtm_status hlcp_sweep(void *context) {
   return status;
 }
 
+/* Systems that are not triangular are solved on the host. */
+static cvtm_status convert_multisplitting(cvtm_hlcp *h, const double *omega) {
+  const cvtm_hlcp_multisplitting *given = h->options.multisplitting;
+  if (given == NULL || cvtm_hlcp_are_triangular(given)) return CVTM_OK;
+  const cvtm_status status =
+      cvtm_hlcp_bands_create(h->device, given, h->arrays.n, omega, &h->bands);
+  h->given = *given;
+  h->given.m_a = h->given.m_b = NULL;
+  h->given.solver = cvtm_hlcp_bands_solve;
+  h->given.context = h->bands;
+  h->options.multisplitting = &h->given;
+  return status;
+}
+
 static cvtm_status set_up_sweeps(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_csr *b) {
   cvtm_error *error = cvtm_device_error(h->device);
   cvtm_hlcp_arrays *arrays = &h->arrays;
@@ -151,6 +169,7 @@ static cvtm_status set_up_sweeps(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_csr
   double *omega = NULL;
   cvtm_csr scaled = {0, 0, NULL, NULL, NULL};
   cvtm_status status = cvtm_hlcp_omega(a, b, &h->options, &omega, error);
+  if (status == CVTM_OK) status = convert_multisplitting(h, omega);
   if (status == CVTM_OK) status = cvtm_hlcp_scale_columns(b, omega, &scaled, error);
   if (status == CVTM_OK) {
     h->splits = number_of_splits(h);
@@ -257,6 +276,7 @@ void cvtm_hlcp_destroy(cvtm_hlcp *h) {
   cvtm_device_free(h->device, h->arrays.partial);
   cvtm_device_free(h->device, h->arrays.change);
   cvtm_device_free(h->device, h->arrays.state);
+  cvtm_hlcp_bands_destroy(h->bands);
   free(h->host_state);
   free(h);
 }

@@ -175,6 +175,18 @@ __global__ void correct_levels(cvtm_hlcp_arrays s) {
   }
 }
 
+/* Every splitting by one thread, as in the paper: its unknowns one after the other. */
+__global__ void correct_by_threads(cvtm_hlcp_arrays s) {
+  const cvtm_hlcp_systems &t = s.systems;
+  if (!s.state->apply) return;
+  for (int64_t k = cvtm_first_thread(); k < t.blocks; k += cvtm_thread_count()) {
+    const bool even = t.block_first == nullptr;
+    int64_t e = even ? cvtm_hlcp_block_start(s.n, t.blocks, k) : t.block_first[k];
+    const int64_t end = even ? cvtm_hlcp_block_start(s.n, t.blocks, k + 1) : t.block_first[k + 1];
+    for (; e < end; ++e) cvtm_hlcp_solve_unknown(&s, e);
+  }
+}
+
 /* Unknowns that are not rows, none of which depends on another. */
 __device__ void correct_unknown(const cvtm_hlcp_arrays *s, int64_t e) {
   if (s->state->apply) cvtm_hlcp_solve_unknown(s, e);
@@ -261,8 +273,16 @@ cvtm_status launch_levels(cvtm_device *device, const cvtm_hlcp_arrays *s) {
   return cvtm_cuda_launched(device, "correct_levels");
 }
 
+cvtm_status launch_threads(cvtm_device *device, const cvtm_hlcp_arrays *s) {
+  const int threads = static_cast<int>(s->systems.block_threads);
+  const unsigned blocks = cvtm_cuda_blocks(s->systems.blocks, threads);
+  correct_by_threads<<<blocks, threads, 0, cvtm_cuda_stream(device)>>>(*s);
+  return cvtm_cuda_launched(device, "correct_by_threads");
+}
+
 cvtm_status cuda_correct(cvtm_device *device, const cvtm_hlcp_arrays *s) {
   const cvtm_hlcp_systems *t = &s->systems;
+  if (t->block_threads > 0) return launch_threads(device, s);
   if (t->order != nullptr) return launch_levels(device, s);
   if (t->row != nullptr) {
     return launch_rows<correct_unknown, block_size>(device, "correct_unknown", 0, t->unknowns, *s);

@@ -4,6 +4,7 @@
 
 #include "lcp/hlcp/hlcp_kernels.h"
 #include "lcp/hlcp/splitting.h"
+#include "lcp/hlcp/splitting_band.h"
 
 typedef struct cvtm_hlcp_newton cvtm_hlcp_newton;
 
@@ -12,6 +13,7 @@ struct cvtm_hlcp {
   const cvtm_hlcp_table *table;
   cvtm_hlcp_options options; /* checked; its pointers are cleared */
   cvtm_hlcp_multisplitting given;
+  cvtm_hlcp_bands *bands; /* of a multisplitting that is not triangular; or NULL */
   int host_drives; /* the caller's solver takes part, so the sweeps are no loop on the device */
   int64_t splits;
   cvtm_hlcp_arrays arrays;

@@ -45,10 +45,11 @@ typedef struct cvtm_hlcp_systems {
   int32_t *row;         /* NULL: row_e = e */
   double *scale;        /* NULL: 1 */
   /* A level schedule, for devices that solve a level in parallel; else NULL. */
-  int32_t *order;       /* the unknowns, by block, then by level */
-  int64_t *level_first; /* start of each level in `order`, block by block, and the end */
-  int64_t *block_level; /* blocks + 1: first level of each block */
-  int64_t widest;       /* unknowns of the widest level */
+  int32_t *order;        /* the unknowns, by block, then by level */
+  int64_t *level_first;  /* start of each level in `order`, block by block, and the end */
+  int64_t *block_level;  /* blocks + 1: first level of each block */
+  int64_t widest;        /* unknowns of the widest level */
+  int64_t block_threads; /* of the options */
 } cvtm_hlcp_systems;
 
 /* All pointers are to device memory, borrowed. */

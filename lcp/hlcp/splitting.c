@@ -185,6 +185,7 @@ static cvtm_status upload_systems(cvtm_device *device, const cvtm_hlcp_builder *
   systems->unknowns = s->unknowns;
   systems->blocks = s->splits;
   systems->widest = l->widest;
+  systems->block_threads = s->options->block_threads;
   cvtm_status status = CVTM_OK;
   if (s->lower.row_start != NULL) status = cvtm_sell_create(device, &s->lower, &systems->lower);
   if (status == CVTM_OK && s->weights.row_start != NULL) {
@@ -234,8 +235,8 @@ cvtm_status cvtm_hlcp_systems_create(cvtm_device *device, const cvtm_csr *a, con
     systems->chained = is_chained(&s);
     systems->largest = largest_block(&s);
     const int is_small = s.row == NULL && systems->largest <= CVTM_HLCP_SMALL_BLOCK;
-    if (with_levels && systems->chained && !is_small)
-      status = cvtm_hlcp_build_levels(&s, &l, error);
+    const int by_level = with_levels && options->block_threads == 0;
+    if (by_level && systems->chained && !is_small) status = cvtm_hlcp_build_levels(&s, &l, error);
   }
   if (status == CVTM_OK) status = upload_systems(device, &s, &l, systems);
   cvtm_hlcp_levels_free(&l);

@@ -216,10 +216,10 @@ static double ratio_bound(const scaled_matrix *v, const double *x) {
   return largest;
 }
 
-/* Conjugate gradients on (sigma I - V) x = e, whose solution is near the Perron vector. r, p, t:
- * workspace. The bound holds for any result. */
-static void approximate_perron(const scaled_matrix *v, double sigma, double *x, double *r,
-                               double *p, double *t) {
+/* Conjugate gradients on (sigma I - V) x = e, at most `most` steps; the solution is near the Perron
+ * vector. r, p, t: workspace. The bound holds for any result. */
+static void approximate_perron(const scaled_matrix *v, double sigma, int64_t most, double *x,
+                               double *r, double *p, double *t) {
   const int64_t n = v->a->rows;
   double squares = (double)n;
   for (int64_t i = 0; i < n; ++i) {
@@ -227,7 +227,7 @@ static void approximate_perron(const scaled_matrix *v, double sigma, double *x, 
     r[i] = p[i] = 1;
   }
   const double goal = 1e-16 * squares;
-  const int64_t limit = 50 + 3 * (int64_t)sqrt((double)n);
+  const int64_t wanted = 50 + 3 * (int64_t)sqrt((double)n), limit = wanted < most ? wanted : most;
   for (int64_t step = 0; step < limit && squares > goal; ++step) {
     double curvature = 0, next = 0;
     for (int64_t i = 0; i < n; ++i) {
@@ -245,8 +245,9 @@ static void approximate_perron(const scaled_matrix *v, double sigma, double *x, 
   }
 }
 
-static double radius_in(const cvtm_csr *a, double *value, double *work, int32_t *indices) {
-  const int64_t n = a->rows;
+static double radius_in(const cvtm_csr *a, int64_t visits, double *value, double *work,
+                        int32_t *indices) {
+  const int64_t n = a->rows, most = visits / BOUND_ROUNDS / n;
   const scaled_matrix v = {a, value};
   double *x = work;
   for (int64_t i = 0; i < n; ++i) x[i] = 0;
@@ -259,7 +260,7 @@ static double radius_in(const cvtm_csr *a, double *value, double *work, int32_t 
   for (int64_t i = 0; i < n; ++i) x[i] = 1;
   double bound = ratio_bound(&v, x);
   for (int round = 0; round < BOUND_ROUNDS && bound > 0; ++round) {
-    approximate_perron(&v, bound, x, work + n, work + 2 * n, work + 3 * n);
+    approximate_perron(&v, bound, most, x, work + n, work + 2 * n, work + 3 * n);
     const double now = ratio_bound(&v, x);
     if (!(now < bound)) break;
     bound = now;
@@ -267,7 +268,8 @@ static double radius_in(const cvtm_csr *a, double *value, double *work, int32_t 
   return fmin(bound, unscaled) * (1 + slack);
 }
 
-static cvtm_status bound_radius(const cvtm_csr *a, double *bound, cvtm_error *error) {
+static cvtm_status bound_radius(const cvtm_csr *a, int64_t visits, double *bound,
+                                cvtm_error *error) {
   const size_t n = (size_t)a->rows;
   double *work = calloc(4 * n, sizeof *work);
   double *value = malloc(((size_t)a->row_start[a->rows] + 1) * sizeof *value);
@@ -276,7 +278,7 @@ static cvtm_status bound_radius(const cvtm_csr *a, double *bound, cvtm_error *er
   if (work == NULL || value == NULL || indices == NULL) {
     status = no_memory(error);
   } else {
-    *bound = radius_in(a, value, work, indices);
+    *bound = radius_in(a, visits, value, work, indices);
   }
   free(work);
   free(value);
@@ -295,9 +297,9 @@ static double limit_of_alpha(const cvtm_csr *a, const cvtm_csr *b, const double 
   return limit;
 }
 
-cvtm_status cvtm_hlcp_check_theory(const cvtm_csr *a, const cvtm_csr *b,
-                                   const cvtm_hlcp_options *options, cvtm_hlcp_check *check,
-                                   cvtm_error *error) {
+cvtm_status cvtm_hlcp_check_theory_within(const cvtm_csr *a, const cvtm_csr *b,
+                                          const cvtm_hlcp_options *options, int64_t work,
+                                          cvtm_hlcp_check *check, cvtm_error *error) {
   cvtm_hlcp_options splitting = *options;
   if (splitting.method == CVTM_HLCP_NEWTON) splitting.method = CVTM_HLCP_MMAOR;
   cvtm_status status = cvtm_hlcp_check_input(a, b, &splitting, error);
@@ -309,13 +311,19 @@ cvtm_status cvtm_hlcp_check_theory(const cvtm_csr *a, const cvtm_csr *b,
   check->omega_too_small = check->b_dominates = check->signs_differ = -1;
   status = check_h_plus(a, &check->a_not_h_plus, error);
   if (status == CVTM_OK) status = check_h_plus(b, &check->b_not_h_plus, error);
-  if (status == CVTM_OK) status = bound_radius(a, &check->spectral_bound, error);
+  if (status == CVTM_OK) status = bound_radius(a, work, &check->spectral_bound, error);
   if (status == CVTM_OK) {
     for (int64_t i = 0; i < a->rows; ++i) compare_row(a, b, omega, i, check);
     check->alpha_limit = limit_of_alpha(a, b, omega, check->spectral_bound);
   }
   free(omega);
   return status;
+}
+
+cvtm_status cvtm_hlcp_check_theory(const cvtm_csr *a, const cvtm_csr *b,
+                                   const cvtm_hlcp_options *options, cvtm_hlcp_check *check,
+                                   cvtm_error *error) {
+  return cvtm_hlcp_check_theory_within(a, b, options, INT64_MAX, check, error);
 }
 
 int cvtm_hlcp_warnings(const cvtm_hlcp_check *check, const cvtm_hlcp_options *options,
