@@ -1,13 +1,12 @@
 /* cvtmesh bench hlcp: Tables 1, 2 and 3 and the data of Figure 2 of Mezzadri 2020. */
 #include "bench/command/bench.h"
-#include "lcp/hlcp.h"
-#include "lcp/hlcp/problems.h"
+#include "bench/command/hlcp_runs.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SPLITS = 10, REPEATS = 2 };
+enum { MOST_SPLITS = 10 };
 
 /* Seconds on a GeForce GTX 1050 Ti and sweeps for l = 1, 2, 4, ...; 0: not printed there. */
 typedef struct paper_row {
@@ -61,62 +60,7 @@ static const paper_row published[] = {
      {29, 29, 29, 29, 29, 29, 29, 30, 30}},
 };
 
-/* Table 1: example 1, h = 1024, MMGS, l = 512, by the shape of the CUDA grid. */
-static const double table_1[] = {0.94, 0.57, 0.46, 0.45, 0.43, 0.37, 0.53, 0.90, 1.73, 2.72};
 enum { TABLE_1_SWEEPS = 76 };
-
-/* One problem and its vectors on the device. */
-typedef struct bench {
-  cvtm_device *device;
-  cvtm_hlcp_problem problem;
-  double *q, *z, *w;
-  int example;
-} bench;
-
-static void close_bench(bench *b) {
-  cvtm_device_free(b->device, b->q);
-  cvtm_device_free(b->device, b->z);
-  cvtm_device_free(b->device, b->w);
-  cvtm_hlcp_problem_free(&b->problem);
-}
-
-static cvtm_status open_bench(cvtm_device *device, int example, int size, bench *b) {
-  memset(b, 0, sizeof *b);
-  b->device = device;
-  b->example = example;
-  const double nu = example == 1 ? 0 : 4;
-  cvtm_status status =
-      cvtm_hlcp_example(example, size, 0, nu, &b->problem, cvtm_device_error(device));
-  const int64_t n = b->problem.a.rows;
-  double **const vectors[] = {&b->q, &b->z, &b->w};
-  for (int k = 0; k < 3 && status == CVTM_OK; ++k)
-    status = cvtm_device_allocate(device, n, sizeof(double), (void **)vectors[k]);
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_in(device, b->q, b->problem.q, (size_t)n * sizeof *b->q);
-  if (status != CVTM_OK) close_bench(b);
-  return status;
-}
-
-/* Solves REPEATS times and returns the fastest run. splits 0: chosen for the device. */
-static cvtm_status run(bench *b, cvtm_hlcp_method method, int64_t splits,
-                       cvtm_hlcp_result *result) {
-  cvtm_hlcp_options options;
-  cvtm_hlcp_defaults(&options);
-  options.method = method;
-  options.scaling = CVTM_HLCP_OMEGA_NUMBER;
-  options.omega = cvtm_hlcp_example_omega(b->example);
-  options.splits = splits;
-  cvtm_hlcp *hlcp = NULL;
-  cvtm_status status = cvtm_hlcp_create(b->device, &b->problem.a, &b->problem.b, &options, &hlcp);
-  double best = HUGE_VAL;
-  for (int k = 0; k < REPEATS && status == CVTM_OK; ++k) {
-    status = cvtm_hlcp_solve(hlcp, b->q, NULL, 0, b->z, b->w, result);
-    best = fmin(best, result->seconds);
-  }
-  result->seconds = best;
-  cvtm_hlcp_destroy(hlcp);
-  return status;
-}
 
 static int skipped(const cli_options *options, int size) {
   return options->size_limit > 0 && size > options->size_limit;
@@ -125,33 +69,42 @@ static int skipped(const cli_options *options, int size) {
 static cvtm_status print_table_1(cvtm_device *device, const cli_options *options, int *agreed,
                                  int *compared) {
   if (skipped(options, 1024)) return CVTM_OK;
-  bench b;
+  cli_hlcp_runs b;
   cvtm_hlcp_result result;
-  cvtm_status status = open_bench(device, 1, 1024, &b);
+  const int is_cuda = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
+  double shapes[CLI_HLCP_SHAPES];
+  cvtm_status status = cli_hlcp_runs_open(device, 1, 1024, &b);
   if (status != CVTM_OK) return status;
-  status = run(&b, CVTM_HLCP_MMGS, 512, &result);
-  close_bench(&b);
+  if (is_cuda) status = cli_hlcp_shapes(&b, shapes, &result);
+  if (status == CVTM_OK)
+    status = cli_hlcp_runs_solve(&b, CVTM_HLCP_MMGS, CLI_HLCP_SHAPE_THREADS, 0, &result);
+  cli_hlcp_runs_close(&b);
   if (status != CVTM_OK) return status;
   printf(
       "Table 1: example 1, h = 1024, MMGS, l = 512\n\n"
-      "| | sweeps | residual | seconds |\n|---|---|---|---|\n");
-  for (size_t k = 0; k < sizeof table_1 / sizeof *table_1; ++k)
-    printf("| paper, grid %d x %d | %d | 9.56e-07 | %.2f |\n", 1 << k, 512 >> k, TABLE_1_SWEEPS,
-           table_1[k]);
+      "| | sweeps | residual | seconds | paper |\n|---|---|---|---|---|\n");
+  for (int k = 0; k < CLI_HLCP_SHAPES; ++k) {
+    printf("| grid %d x %d | %d | 9.56e-07 |", 1 << k, CLI_HLCP_SHAPE_THREADS >> k, TABLE_1_SWEEPS);
+    if (is_cuda)
+      printf(" %.4f | %.2f |\n", shapes[k], cli_hlcp_table_1[k]);
+    else
+      printf(" | %.2f |\n", cli_hlcp_table_1[k]);
+  }
   *compared += 1;
   *agreed += result.iterations == TABLE_1_SWEEPS;
-  printf("| this | %lld | %.4e | %.4f |\n\n", (long long)result.iterations, result.residual,
-         result.seconds);
+  printf("| this program's way | %lld | %.4e | %.4f | |\n\n", (long long)result.iterations,
+         result.residual, result.seconds);
   return status;
 }
 
 /* Prints a line of Table 2, Table 3 or Figure 2; the columns of the paper are blank where it gives
  * no value. */
-static cvtm_status print_line(bench *b, int size, cvtm_hlcp_method method, const paper_row *paper,
-                              int k, double *first, int *agreed, int *compared) {
+static cvtm_status print_line(cli_hlcp_runs *b, int size, cvtm_hlcp_method method,
+                              const paper_row *paper, int k, double *first, int *agreed,
+                              int *compared) {
   const int64_t splits = INT64_C(1) << k;
   cvtm_hlcp_result result;
-  const cvtm_status status = run(b, method, splits, &result);
+  const cvtm_status status = cli_hlcp_runs_solve(b, method, splits, 0, &result);
   if (status != CVTM_OK) return status;
   if (k == 0) *first = result.seconds;
   const double efficiency = *first / ((double)splits * result.seconds);
@@ -172,9 +125,9 @@ static cvtm_status print_line(bench *b, int size, cvtm_hlcp_method method, const
 }
 
 /* Prints the line of the l that is chosen for the device; the paper has none. */
-static cvtm_status print_chosen(bench *b, int size, cvtm_hlcp_method method) {
+static cvtm_status print_chosen(cli_hlcp_runs *b, int size, cvtm_hlcp_method method) {
   cvtm_hlcp_result result;
-  const cvtm_status status = run(b, method, 0, &result);
+  const cvtm_status status = cli_hlcp_runs_solve(b, method, 0, 0, &result);
   if (status != CVTM_OK) return status;
   printf("| %d | %s | %lld (chosen) | | | | %lld | %.4e | %.5f | |\n", size,
          cvtm_hlcp_method_name(method), (long long)result.splits, (long long)result.iterations,
@@ -182,8 +135,8 @@ static cvtm_status print_chosen(bench *b, int size, cvtm_hlcp_method method) {
   return status;
 }
 
-static cvtm_status print_rows(bench *b, int size, cvtm_hlcp_method method, const paper_row *paper,
-                              int *agreed, int *compared) {
+static cvtm_status print_rows(cli_hlcp_runs *b, int size, cvtm_hlcp_method method,
+                              const paper_row *paper, int *agreed, int *compared) {
   double first = 0;
   cvtm_status status = CVTM_OK;
   for (int k = 0; k < MOST_SPLITS && status == CVTM_OK; ++k) {
@@ -210,15 +163,15 @@ static cvtm_status print_example(cvtm_device *device, const cli_options *options
   cvtm_status status = CVTM_OK;
   for (int s = 0; s < 4 && status == CVTM_OK; ++s) {
     if (skipped(options, sizes[s]) || (sizes[s] == 2048 && example != 3)) continue;
-    bench b;
-    status = open_bench(device, example, sizes[s], &b);
+    cli_hlcp_runs b;
+    status = cli_hlcp_runs_open(device, example, sizes[s], &b);
     if (status != CVTM_OK) return status;
     for (int m = 0; m < 3 && status == CVTM_OK; ++m) {
       if (sizes[s] == 2048 && methods[m] != CVTM_HLCP_MMGS) continue;
       status = print_rows(&b, sizes[s], methods[m], find_published(example, sizes[s], methods[m]),
                           agreed, compared);
     }
-    close_bench(&b);
+    cli_hlcp_runs_close(&b);
   }
   printf("\n");
   return status;

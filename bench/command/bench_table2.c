@@ -73,6 +73,10 @@ static double evaluation_of(const cli_leg *leg) {
   return 1e3 * leg->evaluation / (double)(leg->evaluations > 0 ? leg->evaluations : 1);
 }
 
+static double evaluations_of(const cli_leg *leg) {
+  return (double)leg->evaluations / (double)(leg->ran > 0 ? leg->ran : 1);
+}
+
 static double final_energy(const cli_leg *leg) { return leg->energy[leg->iterations]; }
 
 static const char *mark_of(const cli_leg *leg) { return leg->at_limit ? "+" : ""; }
@@ -95,9 +99,9 @@ static void print_table2_row(const paper_row *row, const ways *w) {
          mark_of(device), row->gpu_iterations, optimizer_of(device), row->gpu_optimizer,
          optimizer_of(cpu) / optimizer_of(device), row->cpu_optimizer / row->gpu_optimizer,
          (final_energy(device) - final_energy(cpu)) / final_energy(cpu), row->difference);
-  printf(" %.2f (%.2f) | %.3f (%.2f) | %.3f |\n", total_of(cpu),
-         row->evaluation + row->cpu_optimizer, total_of(device),
-         row->evaluation + row->gpu_optimizer, total_of(&w->exact));
+  printf(" %.2f, %.2f | %.2f (%.2f) | %.3f (%.2f) | %.3f |\n", evaluations_of(cpu),
+         evaluations_of(device), total_of(cpu), row->evaluation + row->cpu_optimizer,
+         total_of(device), row->evaluation + row->gpu_optimizer, total_of(&w->exact));
   fflush(stdout);
 }
 
@@ -113,8 +117,8 @@ static const char *voronoi_name(const cli_options *options) {
 cvtm_status cli_bench_table2(cvtm_device *device, const cli_options *options) {
   printf(
       "| sites | evaluation | CPU: itr | L-BFGS-B | of it I/O | device: itr | L-BFGS-B | spd/itr | "
-      "energy difference | CPU: whole iteration | device: whole iteration | exact energy |\n"
-      "|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+      "energy difference | evaluations / itr | CPU: whole iteration | device: whole iteration | "
+      "exact energy |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
   for (int k = 0; k < ROWS; ++k) {
     ways w;
     if (skipped(options, paper[k].sites)) continue;
@@ -127,7 +131,8 @@ cvtm_status cli_bench_table2(cvtm_device *device, const cli_options *options) {
       "%s),\nof the optimiser in an iteration, and of a whole iteration; in brackets the paper's. "
       "CPU:\nevaluated on the device, optimised on the CPU. spd/itr compares the optimisers. "
       "Differences\nare relative, the paper's F_GPU - F_CPU. Exact energy: a whole iteration on "
-      "the device with\nintegrals over polygonal cells. Uniform density, random start, variables "
+      "the device with\nintegrals over polygonal cells. Evaluations / itr: CPU, device. Uniform "
+      "density, random start, variables "
       "scaled alike.\n",
       voronoi_name(options));
   print_limits();

@@ -108,6 +108,20 @@ def test_segmentation_as_published_stalls(cvtmesh):
     assert [row[4:6] + row[8:10] for row in rows][0] == [row[4:6] + row[8:10] for row in rows][1]
 
 
+def test_figures_of_hlcps(cvtmesh):
+    """Shapes of grids are of CUDA devices; on the CPU processors are cores."""
+    shapes = table(cvtmesh, "hlcp-figure1", "--size-limit", 64, "-o", "f.svg")
+    assert [float(row[2]) for row in shapes][::9] == [0.94, 2.72]
+    rows = table(cvtmesh, "hlcp-figure2", "--size-limit", 40, "--threads", 2, "-o", "g.svg")
+    assert [row[:3] for row in rows] == [[str(e), "40", l] for e in (1, 2, 3) for l in "12"]
+    for one, two in zip(rows[::2], rows[1::2]):
+        assert float(one[5]) == 1
+        assert float(two[5]) == pytest.approx(float(one[4]) / 2 / float(two[4]), abs=0.02 + 0.0002 / float(two[4]))
+    for name, curves in (("f.svg", 1), ("g.svg", 4)):
+        root = ElementTree.fromstring(cvtmesh.read(name))
+        assert len([p for p in root.iter(SVG + "path") if p.get("fill") == "none"]) == curves
+
+
 def test_refused_figures(cvtmesh):
     cvtmesh.refused("bench", "table1", "-o", "t.svg", code=2, names=["table1"])
     cvtmesh.refused("bench", "figure3", "-o", "f.png", code=2, names=["f.png"])
