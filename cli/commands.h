@@ -3,30 +3,30 @@
 #define CVTMESH_CLI_COMMANDS_H
 
 /* code, function, name, operand, further usage, summary */
-#define CLI_COMMAND_LIST(X)                                                                    \
-  X(CLI_RUN, cli_run, "run", "IMAGE", " -n POINTS -o OUT [-o OUT2 ...]",                       \
-    "turn a density image into a CVT: points, cells, mesh, picture")                           \
-  X(CLI_BATCH, cli_batch, "batch", "JOBS", " [the options of run]",                            \
-    "many runs in one process, resumable")                                                     \
-  X(CLI_VORONOI, cli_voronoi, "voronoi", "POINTS", " -o LABELS",                               \
-    "compute a discrete Voronoi diagram")                                                      \
-  X(CLI_MESH, cli_mesh, "mesh", "POINTS|OUTLINE", " -o MESH [-o MESH2 ...]",                   \
-    "Delaunay triangulation of points, or the mesh of a polygon")                              \
-  X(CLI_DENSITY, cli_density, "density", "IMAGE", " -o OUT [-o OUT2 ...]",                     \
-    "the density of an image, with domain, weights, smoothing and grading")                    \
-  X(CLI_SEGMENT, cli_segment, "segment", "IMAGE", " --inside X,Y,R -o MASK",                   \
-    "the object in an image that seeds mark")                                                  \
-  X(CLI_VIEW, cli_view, "view", "IMAGE|POINTS", " [-n POINTS] [--shot FILE]",                  \
-    "watch and steer the optimisation in a window")                                            \
-  X(CLI_STATS, cli_stats, "stats", "FILE", "", "quality of a mesh or point file")              \
-  X(CLI_MINIMIZE, cli_minimize, "minimize", "PROBLEM", " [-o X.npy] [--report FILE]",          \
-    "the optimiser on a problem of MINPACK-2: ept pjb msa odc gl1 lj ssc gl2")                 \
-  X(CLI_HLCP, cli_hlcp, "hlcp", "", " --example N | --problem NAME | --matrix-a FILE",         \
-    "solve a horizontal linear complementarity problem")                                       \
-  X(CLI_LCP, cli_lcp, "lcp", "", " --problem NAME --size M | --matrix A.mtx --rhs B.npy",      \
-    "solve a linear complementarity problem with bounds")                                      \
-  X(CLI_BENCH, cli_bench, "bench", "NAME", "",                                                 \
-    "published figures beside this machine's: table1 to 4, figure3, 6 to 9, segment, hlcp...") \
+#define CLI_COMMAND_LIST(X)                                                                 \
+  X(CLI_RUN, cli_run, "run", "IMAGE", " -n POINTS -o OUT [-o OUT2 ...]",                    \
+    "turn a density image into a CVT: points, cells, mesh, picture")                        \
+  X(CLI_BATCH, cli_batch, "batch", "JOBS", " [the options of run]",                         \
+    "many runs in one process, resumable")                                                  \
+  X(CLI_VORONOI, cli_voronoi, "voronoi", "POINTS", " -o LABELS",                            \
+    "compute a discrete Voronoi diagram")                                                   \
+  X(CLI_MESH, cli_mesh, "mesh", "POINTS|OUTLINE", " -o MESH [-o MESH2 ...]",                \
+    "Delaunay triangulation of points, or the mesh of a polygon")                           \
+  X(CLI_DENSITY, cli_density, "density", "IMAGE", " -o OUT [-o OUT2 ...]",                  \
+    "the density of an image, with domain, weights, smoothing and grading")                 \
+  X(CLI_SEGMENT, cli_segment, "segment", "IMAGE", " --inside X,Y,R -o MASK",                \
+    "the object in an image that seeds mark")                                               \
+  X(CLI_VIEW, cli_view, "view", "IMAGE|POINTS", " [-n POINTS] [--shot FILE]",               \
+    "watch and steer the optimisation in a window")                                         \
+  X(CLI_STATS, cli_stats, "stats", "FILE", "", "quality of a mesh or point file")           \
+  X(CLI_MINIMIZE, cli_minimize, "minimize", "PROBLEM", " [-o X.npy] [--report FILE]",       \
+    "the optimiser on a problem of MINPACK-2: ept pjb msa odc gl1 lj ssc gl2")              \
+  X(CLI_HLCP, cli_hlcp, "hlcp", "", " --example N | --problem NAME | --matrix-a FILE",      \
+    "solve a horizontal linear complementarity problem")                                    \
+  X(CLI_LCP, cli_lcp, "lcp", "", " --problem NAME --size M | --matrix A.mtx --rhs B.npy",   \
+    "solve a linear complementarity problem with bounds")                                   \
+  X(CLI_BENCH, cli_bench, "bench", "NAME", "",                                              \
+    "published figures beside this machine's: table1 to 4, figure3, 6 to 9, segment, hlcp") \
   X(CLI_INFO, cli_info, "info", "", "", "what this build can do, and the devices it sees")
 
 typedef enum cli_command {
