@@ -15,7 +15,7 @@ BELOW = {
     "meshes": ["base"],
     "plot": ["base"],
     "noise": ["base", "lbfgsb"],
-    "density": ["base", "voronoi", "jfa", "lcp", "meshes"],
+    "density": ["base", "lcp", "meshes"],
     "cvt": ["base", "voronoi", "jfa", "lbfgsb", "meshes"],
     "power": ["base", "voronoi", "jfa", "lbfgsb", "meshes", "cvt"],
     "bench/problems": ["base", "lbfgsb"],
