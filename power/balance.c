@@ -153,10 +153,8 @@ static cvtm_status prepare_hierarchy(cvtm_power *p) {
   cvtm_power_hierarchy *h = &p->hierarchy;
   const cvtm_power_matrix matrix = {p->count,    p->first,    p->degree,
                                     p->neighbor, p->coupling, p->diagonal};
-  const cvtm_power_level finest = {.matrix = matrix,
-                                   .parent = h->levels > 0 ? h->level[0].parent : NULL,
-                                   .right = p->residual,
-                                   .correction = p->preconditioned};
+  const cvtm_power_level finest = {
+      .matrix = matrix, .right = p->residual, .correction = p->preconditioned, .rest = p->product};
   if (h->levels > 0 && !p->stale) {
     h->level[0] = finest;
     return CVTM_OK;

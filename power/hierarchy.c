@@ -177,18 +177,7 @@ static int pack_rows(packed *all, const host_rows *rows, int32_t *degree, double
   }
   return add_indices(all, rows->start, n) && add_indices(all, degree, n) &&
          add_indices(all, rows->column, entries) && add_values(all, rows->coupling, entries) &&
-         add_values(all, diagonal, n) && add_values(all, NULL, 2 * n);
-}
-
-/* The rows of the finest level are numbered by place; row_of tells which of the caller's they are.
- */
-static void number_as_caller(const int32_t *row_of, int64_t count, int32_t *aggregate,
-                             int32_t *child, int32_t *scratch) {
-  memcpy(scratch, aggregate, (size_t)count * sizeof *scratch);
-  for (int64_t p = 0; p < count; ++p) {
-    aggregate[row_of[p]] = scratch[p];
-    child[p] = row_of[child[p]];
-  }
+         add_values(all, diagonal, n) && add_values(all, NULL, 3 * n);
 }
 
 /* --- the levels ----------------------------------------------------------------------------------
@@ -201,8 +190,9 @@ typedef struct plan {
   packed all;
 } plan;
 
-/* Makes and packs one coarser level of *rows, which it replaces. Returns 1 if that is the last one,
- * 0 if there may be more, and -1 if there is no memory. */
+/* Makes and packs one coarser level of *rows, which it replaces. The rows of the finest level are
+ * numbered by place; row_of tells which of the caller's they are. Returns 1 if that is the last
+ * one, 0 if there may be more, and -1 if there is no memory. */
 static int add_level(plan *made, host_rows *rows, const int32_t *row_of) {
   const size_t n = (size_t)rows->count + 1;
   int32_t *aggregate = malloc(4 * n * sizeof *aggregate);
@@ -213,9 +203,8 @@ static int add_level(plan *made, host_rows *rows, const int32_t *row_of) {
   if (aggregate && diagonal && coarsen(rows, aggregate, first, child, &coarse)) {
     state = (double)coarse.count > slowest * (double)rows->count;
     if (!state) {
-      if (made->levels == 1) number_as_caller(row_of, rows->count, aggregate, child, scratch);
-      if (!add_indices(&made->all, aggregate, rows->count) ||
-          !add_indices(&made->all, first, coarse.count + 1) ||
+      for (int64_t k = 0; made->levels == 1 && k < rows->count; ++k) child[k] = row_of[child[k]];
+      if (!add_indices(&made->all, first, coarse.count + 1) ||
           !add_indices(&made->all, child, rows->count) ||
           !pack_rows(&made->all, &coarse, scratch, diagonal))
         state = -1;
@@ -300,7 +289,6 @@ static void point_levels(const plan *made, const cvtm_power_level *finest,
   for (int32_t l = 1; l < made->levels; ++l) {
     cvtm_power_level *level = &h->level[l];
     const int64_t fine = h->level[l - 1].matrix.count, n = made->count[l];
-    h->level[l - 1].parent = take_indices(&index, fine);
     level->child_first = take_indices(&index, n + 1);
     level->child = take_indices(&index, fine);
     level->matrix.count = n;
@@ -311,7 +299,7 @@ static void point_levels(const plan *made, const cvtm_power_level *finest,
     level->matrix.diagonal = take_values(&value, n);
     level->right = take_values(&value, n);
     level->correction = take_values(&value, n);
-    level->parent = NULL;
+    level->rest = take_values(&value, n);
   }
   h->levels = made->levels;
 }

@@ -30,8 +30,8 @@ typedef struct cvtm_power_level {
   cvtm_power_matrix matrix;
   const int32_t *child_first, *child; /* the rows of the finer level in each row of this one: child
                                          child_first[i] .. child_first[i + 1] - 1 */
-  const int32_t *parent;              /* of each row: its row of the coarser level; NULL: none */
   double *right, *correction;
+  double *rest; /* scratch: the remainder on the way down, the interpolated correction on that up */
 } cvtm_power_level;
 
 /* Level 0 is the caller's matrix. All pointers are to device memory. */
@@ -57,48 +57,57 @@ void cvtm_power_hierarchy_release(cvtm_device *device, cvtm_power_hierarchy *hie
 #define CVTM_POWER_DAMPING 0.67
 #define CVTM_POWER_STRETCH 1.8
 
-/* Component i of a step of Jacobi's method from zero. */
-CVTM_HD double cvtm_power_smoothed(const cvtm_power_level *level, int64_t i) {
+/* The V-cycle has three phases, each of which needs the one before to have ended:
+ * cvtm_power_set_remainder of the rows of a level, cvtm_power_restrict to those of the next one,
+ * and so on down to the coarsest; then cvtm_power_correct_level of the rows of each level up to the
+ * finest. cvtm_power_begin_cycle of the finest rows comes before all. */
+
+/* A step of Jacobi's method from zero. */
+CVTM_HD void cvtm_power_begin_cycle(const cvtm_power_level *level, int64_t i) {
   const double diagonal = level->matrix.diagonal[i];
-  return diagonal > 0 ? CVTM_POWER_DAMPING * level->right[i] / diagonal : 0;
+  const double x = diagonal > 0 ? CVTM_POWER_DAMPING * level->right[i] / diagonal : 0;
+  level->correction[i] = level->rest[i] = x;
 }
 
-/* The same with the coarser level's correction. */
-CVTM_HD double cvtm_power_interpolated(const cvtm_power_level *level, const double *coarse,
-                                       int64_t i) {
-  const double own = cvtm_power_smoothed(level, i);
-  return coarse ? own + CVTM_POWER_STRETCH * coarse[level->parent[i]] : own;
-}
-
-/* Component i of right - matrix * x, where x is cvtm_power_interpolated. */
-CVTM_HD double cvtm_power_remainder(const cvtm_power_level *level, const double *coarse,
-                                    int64_t i) {
+/* right - matrix * x, row i. */
+CVTM_HD double cvtm_power_remainder(const cvtm_power_level *level, const double *x, int64_t i) {
   const cvtm_power_matrix *a = &level->matrix;
   const int32_t first = a->first[i], last = first + a->degree[i];
-  const double own = cvtm_power_interpolated(level, coarse, i);
+  const double own = x[i];
   double sum = level->right[i];
-  for (int32_t e = first; e < last; ++e)
-    sum -= a->coupling[e] * (own - cvtm_power_interpolated(level, coarse, a->neighbor[e]));
+  for (int32_t e = first; e < last; ++e) sum -= a->coupling[e] * (own - x[a->neighbor[e]]);
   return sum;
 }
 
-/* Down: the right side of row i of the coarser level, after a step of Jacobi's method. */
-CVTM_HD double cvtm_power_restricted(const cvtm_power_level *fine, const cvtm_power_level *coarse,
-                                     int64_t i) {
+CVTM_HD void cvtm_power_set_remainder(const cvtm_power_level *level, int64_t i) {
+  level->rest[i] = cvtm_power_remainder(level, level->correction, i);
+}
+
+/* Row i of the coarse level gets its right side and begins. */
+CVTM_HD void cvtm_power_restrict(const cvtm_power_level *fine, const cvtm_power_level *coarse,
+                                 int64_t i) {
   double sum = 0;
   for (int32_t k = coarse->child_first[i]; k < coarse->child_first[i + 1]; ++k)
-    sum += cvtm_power_remainder(fine, NULL, coarse->child[k]);
-  return sum;
+    sum += fine->rest[coarse->child[k]];
+  coarse->right[i] = sum;
+  cvtm_power_begin_cycle(coarse, i);
 }
 
-/* Up: component i of the level's correction from the coarser one's, which is NULL on the coarsest
- * level; a step of Jacobi's method is the last. */
-CVTM_HD double cvtm_power_corrected(const cvtm_power_level *level, const double *coarse,
-                                    int64_t i) {
+/* The last step of Jacobi's method in row i, whose result corrects the rows of the finer level;
+ * that is NULL if there is none. */
+CVTM_HD void cvtm_power_correct_level(const cvtm_power_level *level, const cvtm_power_level *finer,
+                                      int64_t i) {
   const double diagonal = level->matrix.diagonal[i];
-  if (!(diagonal > 0)) return 0;
-  return cvtm_power_interpolated(level, coarse, i) +
-         CVTM_POWER_DAMPING * cvtm_power_remainder(level, coarse, i) / diagonal;
+  const double own = level->rest[i];
+  const double x = diagonal > 0 ? own + CVTM_POWER_DAMPING *
+                                            cvtm_power_remainder(level, level->rest, i) / diagonal
+                                : own;
+  level->correction[i] = x;
+  if (!finer) return;
+  for (int32_t k = level->child_first[i]; k < level->child_first[i + 1]; ++k) {
+    const int32_t j = level->child[k];
+    finer->rest[j] = finer->correction[j] + CVTM_POWER_STRETCH * x;
+  }
 }
 
 #endif

@@ -182,22 +182,37 @@ static void move_along(cvtm_power *power, double alpha) {
   }
 }
 
+/* The number of threads for the rows of a level. */
+static int threads_of_level(const cvtm_power *power, const cvtm_power_level *level) {
+  return level->matrix.count < 5000 ? 1 : threads_of(power);
+}
+
+static void go_down(const cvtm_power *power, const cvtm_power_level *fine,
+                    const cvtm_power_level *coarse) {
+#pragma omp parallel num_threads(threads_of_level(power, fine))
+  {
+#pragma omp for schedule(static)
+    for (int64_t i = 0; i < fine->matrix.count; ++i) cvtm_power_set_remainder(fine, i);
+#pragma omp for schedule(static)
+    for (int64_t i = 0; i < coarse->matrix.count; ++i) cvtm_power_restrict(fine, coarse, i);
+  }
+}
+
+static void go_up(const cvtm_power *power, const cvtm_power_level *level,
+                  const cvtm_power_level *finer) {
+#pragma omp parallel for num_threads(threads_of_level(power, level)) schedule(static)
+  for (int64_t i = 0; i < level->matrix.count; ++i) cvtm_power_correct_level(level, finer, i);
+}
+
 /* The preconditioned residual, by a V-cycle. */
 static void precondition(cvtm_power *power) {
-  const cvtm_power_hierarchy *h = &power->hierarchy;
-  const int threads = threads_of(power);
-  for (int32_t l = 1; l < h->levels; ++l) {
-#pragma omp parallel for num_threads(h->level[l].matrix.count < 5000 ? 1 : threads) schedule(static)
-    for (int64_t i = 0; i < h->level[l].matrix.count; ++i)
-      h->level[l].right[i] = cvtm_power_restricted(&h->level[l - 1], &h->level[l], i);
-  }
-  const double *coarse = NULL;
-  for (int32_t l = h->levels - 1; l >= 0; --l) {
-#pragma omp parallel for num_threads(h->level[l].matrix.count < 5000 ? 1 : threads) schedule(static)
-    for (int64_t i = 0; i < h->level[l].matrix.count; ++i)
-      h->level[l].correction[i] = cvtm_power_corrected(&h->level[l], coarse, i);
-    coarse = h->level[l].correction;
-  }
+  const cvtm_power_level *level = power->hierarchy.level;
+  const int32_t last = power->hierarchy.levels - 1;
+#pragma omp parallel for num_threads(threads_of(power)) schedule(static)
+  for (int64_t i = 0; i < power->count; ++i) cvtm_power_begin_cycle(level, i);
+  for (int32_t l = 0; l < last; ++l) go_down(power, &level[l], &level[l + 1]);
+  for (int32_t l = last; l > 0; --l) go_up(power, &level[l], &level[l - 1]);
+  go_up(power, level, NULL);
 }
 
 static void update_direction(cvtm_power *power, double beta) {

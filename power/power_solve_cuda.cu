@@ -135,57 +135,67 @@ __device__ double multiply_next(const cvtm_power &power, const double *last, dou
 /* Levels of at most so many rows are left to one block, which needs no barrier of the grid. */
 enum { SMALL_ROWS = 4 * THREADS };
 
-/* Down from level l - 1 to l, and up to level l, by the threads begin, begin + step, ... */
-__device__ void go_down(const cvtm_power_hierarchy &h, int32_t l, int64_t begin, int64_t step) {
+/* The phases of a V-cycle, by the threads begin, begin + step, ... */
+__device__ void set_remainders(const cvtm_power_hierarchy &h, int32_t l, int64_t begin,
+                               int64_t step) {
   for (int64_t i = begin; i < h.level[l].matrix.count; i += step)
-    h.level[l].right[i] = cvtm_power_restricted(&h.level[l - 1], &h.level[l], i);
+    cvtm_power_set_remainder(&h.level[l], i);
 }
 
-__device__ void go_up(const cvtm_power_hierarchy &h, int32_t l, int64_t begin, int64_t step) {
-  const double *coarse = l + 1 < h.levels ? h.level[l + 1].correction : nullptr;
+__device__ void restrict_to(const cvtm_power_hierarchy &h, int32_t l, int64_t begin, int64_t step) {
   for (int64_t i = begin; i < h.level[l].matrix.count; i += step)
-    h.level[l].correction[i] = cvtm_power_corrected(&h.level[l], coarse, i);
+    cvtm_power_restrict(&h.level[l - 1], &h.level[l], i);
 }
 
-/* The levels from `first` on, by one block. */
+__device__ void correct_level(const cvtm_power_hierarchy &h, int32_t l, int64_t begin,
+                              int64_t step) {
+  for (int64_t i = begin; i < h.level[l].matrix.count; i += step)
+    cvtm_power_correct_level(&h.level[l], &h.level[l - 1], i);
+}
+
+/* The levels below `first`, whose right side is set, and up to it; by one block. */
 __device__ void cycle_small(const cvtm_power_hierarchy &h, int32_t first) {
-  for (int32_t l = first; l < h.levels; ++l) {
-    go_down(h, l, threadIdx.x, THREADS);
+  for (int32_t l = first; l + 1 < h.levels; ++l) {
+    set_remainders(h, l, threadIdx.x, THREADS);
+    __syncthreads();
+    restrict_to(h, l + 1, threadIdx.x, THREADS);
     __syncthreads();
   }
   for (int32_t l = h.levels - 1; l >= first; --l) {
-    go_up(h, l, threadIdx.x, THREADS);
+    correct_level(h, l, threadIdx.x, THREADS);
     __syncthreads();
   }
 }
 
-/* A V-cycle for the residual, which all threads have written before a barrier. Returns this
- * thread's part of r'z. */
+/* A V-cycle that all threads have begun before a barrier. Returns this thread's part of r'z. */
 __device__ double precondition(const cvtm_power_hierarchy &h, int64_t begin, int64_t step) {
   const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
-  int32_t l = 1;
-  for (; l < h.levels && h.level[l].matrix.count > SMALL_ROWS; ++l) {
-    go_down(h, l, begin, step);
+  int32_t l = 0;
+  for (; l + 1 < h.levels && (l == 0 || h.level[l].matrix.count > SMALL_ROWS); ++l) {
+    set_remainders(h, l, begin, step);
+    grid.sync();
+    restrict_to(h, l + 1, begin, step);
     grid.sync();
   }
-  if (l < h.levels) {
+  if (l > 0) {
     if (blockIdx.x == 0) cycle_small(h, l);
     grid.sync();
   }
   while (--l > 0) {
-    go_up(h, l, begin, step);
+    correct_level(h, l, begin, step);
     grid.sync();
   }
-  go_up(h, 0, begin, step);
   double sum = 0;
-  for (int64_t i = begin; i < h.level[0].matrix.count; i += step)
+  for (int64_t i = begin; i < h.level[0].matrix.count; i += step) {
+    cvtm_power_correct_level(&h.level[0], nullptr, i);
     sum += h.level[0].right[i] * h.level[0].correction[i];
+  }
   return sum;
 }
 
 /* Conjugate gradients, by all blocks of a cooperative grid. Each row makes the next direction, for
  * itself and again for its neighbours, when it multiplies by it. */
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, 2)
     solve_kernel(const __grid_constant__ cvtm_power power, double tolerance, int32_t max_iterations,
                  cvtm_power_state_cuda state) {
   __shared__ double memory[THREADS / WARP];
@@ -199,6 +209,7 @@ __global__ void __launch_bounds__(THREADS)
   for (int64_t i = begin; i < power.count; i += step) {
     power.step[i] = last[i] = 0;
     power.residual[i] = power.deficit[i] - mean;
+    cvtm_power_begin_cycle(&power.hierarchy.level[0], i);
   }
   grid.sync();
   sum = precondition(power.hierarchy, begin, step);
@@ -215,6 +226,7 @@ __global__ void __launch_bounds__(THREADS)
     for (int64_t i = begin; i < power.count; i += step) {
       power.step[i] += cg.alpha * next[i];
       power.residual[i] -= cg.alpha * power.product[i];
+      cvtm_power_begin_cycle(&power.hierarchy.level[0], i);
     }
     grid.sync();
     sum = precondition(power.hierarchy, begin, step);
