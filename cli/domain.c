@@ -1,5 +1,6 @@
 #include "cli/domain.h"
 
+#include "base/npy.h"
 #include "base/srgb.h"
 #include "cli/cli.h"
 #include "cli/input.h"
@@ -384,6 +385,14 @@ cvtm_status cli_domain_triangulate(cli_domain *domain, double *sites, double *ma
   domain->mesh_area = area_of(mesh);
   *count = mesh->vertex_count;
   return CVTM_OK;
+}
+
+cvtm_status cli_domain_write_pairs(const cli_options *options, const cvtm_regions *regions,
+                                   cvtm_error *error) {
+  const int64_t shape[2] = {regions->pair_count, 3};
+  if (options->domain.pairs_out == NULL) return CVTM_OK;
+  return cvtm_npy_write(options->domain.pairs_out, 'i', (int)sizeof(int32_t), 2, shape,
+                        regions->pairs, error);
 }
 
 /* ---- What is said about it ---- */

@@ -55,6 +55,9 @@ cvtm_status cli_domain_move_dropped(const cli_domain *domain, cvtm_domain image,
 cvtm_status cli_domain_triangulate(cli_domain *domain, double *sites, double *mass,
                                    double *centroid, int64_t *count, cvtm_mesh *mesh,
                                    cvtm_error *error);
+/* --pairs-out, if it is given. */
+cvtm_status cli_domain_write_pairs(const cli_options *options, const cvtm_regions *regions,
+                                   cvtm_error *error);
 void cli_domain_report(const cli_domain *domain, cJSON *report);
 void cli_domain_print_summary(const cli_domain *domain);
 void cli_domain_free(cli_domain *domain);

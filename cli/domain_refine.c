@@ -8,7 +8,9 @@ static void choose(const cli_options *options, cvtm_domain image, const cli_doma
                    cvtm_refine_options *refine) {
   cli_refine_choose(options, &domain->caps, &domain->deadline, refine);
   refine->headroom = 0; /* sites have places of less energy */
-  if (options->periodic) refine->paired_sides = image;
+  if (!options->periodic) return;
+  refine->paired_sides[2] = image.width;
+  refine->paired_sides[3] = image.height;
 }
 
 /* The best of some bounds that all triangles reach, if none was asked for: 30, 28 or 26 degrees. */

@@ -93,6 +93,10 @@ static int perform_mesh(meshing *m) {
   cli_options *options = &m->options;
   if (options->output.count == 0 && options->report == NULL)
     return cli_usage_error(CLI_MESH, "--output is missing");
+  if (options->periodic || options->domain.pairs_out != NULL)
+    return cli_usage_error(CLI_MESH,
+                           "--periodic and --pairs-out are for outlines: --min-angle or "
+                           "--max-area is missing");
   int code = cli_order_check(options);
   if (code == CLI_EXIT_OK) code = cli_page_check(options);
   if (code == CLI_EXIT_OK) code = cli_outputs_check(options);

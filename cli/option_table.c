@@ -257,7 +257,7 @@ const cli_option_row cli_option_rows[] = {
   {"init", 0, RUN | VIEW, TEXT(init, "FILE"), "start from the points of FILE (csv, npy, xyz)", CLI_READS},
   {"fixed", 0, RUN | VIEW, TEXT(fixed, "FILE"),
    "sites that do not move; they come first and count among the N", CLI_READS},
-  {"periodic", 0, RUN | VORONOI | STATS | VIEW, FLAG(periodic), "opposite sides are glued: a torus"},
+  {"periodic", 0, RUN | MESH | VORONOI | STATS | VIEW, FLAG(periodic), "opposite sides are glued: a torus"},
 
   {"equal-mass", 0, RUN, FLAG(equal_mass.on),
    "cells of equal mass: weighted cells (a power diagram); the density of the\n"
@@ -281,8 +281,9 @@ const cli_option_row cli_option_rows[] = {
    "of an image, a mask or labels: smooth the boundary on this scale, in pixels"},
   {"domain-smallest", 0, RUN, REAL(domain.smallest, "AREA", 0, 1e12),
    "leave out islands and holes of less than so many square pixels"},
-  {"pairs-out", 0, RUN, TEXT(domain.pairs_out, "FILE"),
-   "of --domain --periodic: write the pairs of vertices on opposite sides as NPY", CLI_WRITES},
+  {"pairs-out", 0, RUN | MESH, TEXT(domain.pairs_out, "FILE"),
+   "of --domain --periodic, or a periodic outline: write the pairs of vertices on\n"
+   "opposite sides as NPY", CLI_WRITES},
   {"boundary", 0, RUN, CHOICE(domain.sliding, boundary_kinds),
    "sites on the boundary keep their places, or move along it to lower energy"},
   {"boundary-tolerance", 0, RUN, REAL(domain.tolerance, "PIXELS", 0.01, 100),

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/domain.h"
 #include "cli/input.h"
 #include "cli/output.h"
 #include "cli/page.h"
@@ -33,6 +34,7 @@ typedef struct outline {
   cvtm_regions regions;
   cvtm_second_order second; /* of --element-order 2; else empty */
   cvtm_quality quality;
+  double sides[4];          /* of the rectangle around the outline: left, upper, right, lower */
   double seconds, deadline; /* deadline: 0, or when the refinement has to end */
 } outline;
 
@@ -91,6 +93,32 @@ static cvtm_status make_boundary(outline *o, cvtm_error *error) {
   return CVTM_OK;
 }
 
+static void find_sides(outline *o) {
+  const cvtm_polygons *p = &o->polygons;
+  for (int k = 0; k < 4; ++k) o->sides[k] = p->points[k % 2];
+  for (int64_t i = 0; i < 2 * p->start[p->ring_count]; ++i) {
+    o->sides[i % 2] = fmin(o->sides[i % 2], p->points[i]);
+    o->sides[2 + i % 2] = fmax(o->sides[2 + i % 2], p->points[i]);
+  }
+}
+
+/* Of a periodic outline: the pairs of the mesh, between the sides that are alike. */
+static cvtm_status pair_sides(outline *o, cvtm_error *error) {
+  const int64_t *paired = o->figures.paired;
+  double sides[4];
+  if (!o->options.periodic) return CVTM_OK;
+  if (paired[0] + paired[1] == 0)
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "--periodic: no edges on opposite sides of the outline are alike");
+  for (int k = 0; k < 4; ++k) sides[k] = paired[k % 2] > 0 ? o->sides[k] : NAN;
+  const cvtm_status status = cvtm_regions_pair(&o->mesh, sides, &o->regions, error);
+  if (status != CVTM_OK || o->figures.unpaired + o->regions.unpaired == 0) return status;
+  return cvtm_fail(error, CVTM_ERROR_INPUT,
+                   "--periodic: %lld edges and %lld points on sides of the outline have no copy on "
+                   "the opposite side",
+                   (long long)o->figures.unpaired, (long long)o->regions.unpaired);
+}
+
 static cvtm_status refine_outline(outline *o, cvtm_error *error) {
   int32_t *source = NULL;
   const double start = cvtm_clock();
@@ -107,6 +135,7 @@ static cvtm_status refine_outline(outline *o, cvtm_error *error) {
   o->seconds = cvtm_clock() - start;
   if (status == CVTM_OK)
     status = cvtm_regions_group(&o->mesh, o->domain, NULL, 0, &o->regions, error);
+  if (status == CVTM_OK) status = pair_sides(o, error);
   if (status == CVTM_OK && o->options.element_order == 2)
     status = cvtm_second_order_create(&o->mesh, &o->regions, NULL, &o->second, error);
   if (status == CVTM_OK) status = cvtm_cells_of_domain(&o->mesh, &o->cells, error);
@@ -122,6 +151,7 @@ static cvtm_status write_outline_report(const outline *o, cvtm_error *error) {
   cli_json_integer(report, "sites", o->count);
   cli_json_integer(report, "triangles", o->mesh.triangle_count);
   cli_json_integer(report, "input_corners", o->boundary.vertex_count);
+  if (o->regions.pairs != NULL) cli_json_integer(report, "pairs", o->regions.pair_count);
   cli_refine_report(&o->refine, &o->figures, o->y_up ? o->domain.height : 0, report);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   cli_json_real(seconds, "mesh", o->seconds);
@@ -139,6 +169,9 @@ static void print_outline_summary(const outline *o) {
   fprintf(stderr, "  smallest angle %.3g degrees, mean %.1f; mean Q %.4f\n", all->min_angle,
           all->mean_min_angle, all->mean_q);
   cli_world_print(&o->options, o->domain, stderr);
+  if (o->regions.pairs != NULL)
+    fprintf(stderr, "  periodic   %lld pairs of vertices on opposite sides\n",
+            (long long)o->regions.pair_count);
   cli_refine_print_summary(&o->refine, &o->figures);
 }
 
@@ -147,6 +180,8 @@ static int perform_outline(outline *o) {
   cvtm_error error = {CVTM_OK, ""};
   if (options->output.count == 0 && options->report == NULL)
     return cli_usage_error(CLI_MESH, "--output is missing");
+  if (options->domain.pairs_out != NULL && !options->periodic)
+    return cli_usage_error(CLI_MESH, "--pairs-out needs --periodic");
   if (options->order != CLI_ORDER_NONE)
     return cli_usage_error(CLI_MESH, "--order has no use for the mesh of an outline");
   int code = cli_area_caps_read(options, &o->caps);
@@ -158,6 +193,8 @@ static int perform_outline(outline *o) {
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   options->width = o->domain.width;
   options->height = o->domain.height;
+  find_sides(o);
+  if (options->periodic) memcpy(o->refine.paired_sides, o->sides, sizeof o->sides);
   status = cli_world_set(options, NULL, options->input, o->domain.height, &error);
   if (status == CVTM_OK) status = cli_area_caps_convert(options, o->domain, &o->caps, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
@@ -174,6 +211,7 @@ static int perform_outline(outline *o) {
                            .regions = &o->regions,
                            .second = o->second.count > 0 ? &o->second : NULL};
   status = cli_scene_write(&scene, &error);
+  if (status == CVTM_OK) status = cli_domain_write_pairs(options, &o->regions, &error);
   if (status == CVTM_OK) status = write_outline_report(o, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!options->quiet) print_outline_summary(o);

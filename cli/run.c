@@ -69,8 +69,9 @@ static cvtm_status triangulate(cli_run_job *r, cvtm_device *device, cvtm_error *
     const cvtm_domain image = {r->domain.width, r->domain.height, r->options.periodic};
     if (status == CVTM_OK)
       status = cli_region_names_group(&r->options, &r->mesh, image, &r->shape.regions, error);
+    const double sides[4] = {0, 0, image.width, image.height};
     if (status == CVTM_OK && image.periodic)
-      status = cvtm_regions_pair(&r->mesh, image, &r->shape.regions, error);
+      status = cvtm_regions_pair(&r->mesh, sides, &r->shape.regions, error);
     if (status == CVTM_OK) status = cvtm_cells_of_domain(&r->mesh, &r->cells, error);
     if (status == CVTM_OK) status = cvtm_quality_compute(&r->mesh, NULL, &r->quality, error);
     return status;
@@ -124,11 +125,7 @@ static cvtm_status write_outputs(cli_run_job *r, cvtm_error *error) {
   if (status == CVTM_OK && r->options.equal_mass.weights_out != NULL)
     status = cvtm_npy_write(r->options.equal_mass.weights_out, 'f', (int)sizeof(double), 1,
                             &r->count, r->equal.weights, error);
-  if (status == CVTM_OK && r->options.domain.pairs_out != NULL) {
-    const int64_t pairs[2] = {r->shape.regions.pair_count, 3};
-    status = cvtm_npy_write(r->options.domain.pairs_out, 'i', (int)sizeof(int32_t), 2, pairs,
-                            r->shape.regions.pairs, error);
-  }
+  if (status == CVTM_OK) status = cli_domain_write_pairs(&r->options, &r->shape.regions, error);
   if (status != CVTM_OK || r->options.density_out == NULL) return status;
   const int64_t shape[2] = {r->domain.height, r->domain.width};
   return cvtm_npy_write(r->options.density_out, 'f', (int)sizeof(float), 2, shape, r->density,

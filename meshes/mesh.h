@@ -77,12 +77,13 @@ cvtm_status cvtm_regions_group(const cvtm_mesh *mesh, cvtm_domain image,
                                const cvtm_region_name *names, int64_t name_count,
                                cvtm_regions *regions, cvtm_error *error);
 
-/* Pairs the vertices on opposite sides of the image that are the same but for one coordinate, first
- * from left to right, then from bottom to top, in ascending order along the sides, and the edges
- * between them. Curves on the sides are divided, and edges change their order with them, so that
- * each curve is the copy of one. Call it after cvtm_regions_group. Pairs made before are replaced.
- * Fails with CVTM_ERROR_MEMORY; then *regions is as it was. */
-cvtm_status cvtm_regions_pair(const cvtm_mesh *mesh, cvtm_domain image, cvtm_regions *regions,
+/* Pairs the vertices on opposite sides of a rectangle (left, upper, right, lower; y down; NAN: no
+ * such side), which the mesh does not leave, that are the same but for one coordinate, first from
+ * left to right, then from bottom to top, in ascending order along the sides, and the edges between
+ * them. Curves on the sides are divided, and edges change their order with them, so that each curve
+ * is the copy of one. Call it after cvtm_regions_group. Pairs made before are replaced. Fails with
+ * CVTM_ERROR_MEMORY; then *regions is as it was. */
+cvtm_status cvtm_regions_pair(const cvtm_mesh *mesh, const double sides[4], cvtm_regions *regions,
                               cvtm_error *error);
 
 /* Delaunay triangulation of count points (x, y; finite) by exact predicates. The

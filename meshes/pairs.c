@@ -8,15 +8,15 @@
 typedef struct pairing {
   const cvtm_mesh *mesh;
   cvtm_regions *regions;
-  double size[2];
+  const double *sides; /* left, upper, right, lower */
   int32_t *copy_of[2]; /* per axis and vertex on the right or upper side: the vertex on the other
                           side, -1: none */
   int32_t *edge_from;  /* per vertex: the edge on a side that begins there, -1: none */
 } pairing;
 
 /* Along y files count from below: the lower side comes first, whose y is the height. */
-static double near_side(const pairing *p, int axis) { return axis == 0 ? 0 : p->size[1]; }
-static double far_side(const pairing *p, int axis) { return axis == 0 ? p->size[0] : 0; }
+static double near_side(const pairing *p, int axis) { return p->sides[axis == 0 ? 0 : 3]; }
+static double far_side(const pairing *p, int axis) { return p->sides[axis == 0 ? 2 : 1]; }
 
 /* ---- Vertices ---- */
 
@@ -93,8 +93,8 @@ static void pair_edges(pairing *p) {
 
 /* An edge on its way to its new place. */
 typedef struct moving_edge {
-  int32_t curve, opposite; /* opposite: the curve of the edge on the other side, 0: none */
-  int32_t edge;
+  int32_t curve, edge;
+  int64_t opposite; /* the curve of the edge on the other side, and which side, 0: none */
 } moving_edge;
 
 static int compare_moving(const void *first, const void *second) {
@@ -119,11 +119,12 @@ static void reorder(int32_t *rows, int width, const moving_edge *order, int64_t 
 static void divide_curves(const pairing *p, moving_edge *order, int32_t *copy) {
   cvtm_regions *r = p->regions;
   const int64_t n = r->edge_count;
-  for (int64_t e = 0; e < n; ++e) order[e] = (moving_edge){r->curve[e], 0, (int32_t)e};
+  for (int64_t e = 0; e < n; ++e) order[e] = (moving_edge){r->curve[e], (int32_t)e, 0};
   for (int64_t e = 0; e < n; ++e) {
     if (r->edge_copy[e] < 0) continue;
-    order[e].opposite = r->curve[r->edge_copy[e]];
-    order[r->edge_copy[e]].opposite = r->curve[e];
+    const int axis = !lies_on(p, e, 0, far_side(p, 0));
+    order[e].opposite = 4 * (int64_t)r->curve[r->edge_copy[e]] + axis;
+    order[r->edge_copy[e]].opposite = 4 * (int64_t)r->curve[e] + 2 + axis;
   }
   qsort(order, (size_t)n, sizeof *order, compare_moving);
   reorder(r->edges, 2, order, n, copy);
@@ -138,7 +139,7 @@ static void divide_curves(const pairing *p, moving_edge *order, int32_t *copy) {
   }
 }
 
-cvtm_status cvtm_regions_pair(const cvtm_mesh *mesh, cvtm_domain image, cvtm_regions *regions,
+cvtm_status cvtm_regions_pair(const cvtm_mesh *mesh, const double sides[4], cvtm_regions *regions,
                               cvtm_error *error) {
   const size_t n = (size_t)mesh->vertex_count + 1, edges = (size_t)regions->edge_count + 1;
   int32_t *memory = malloc(3 * n * sizeof *memory), *copy = malloc(2 * edges * sizeof *copy);
@@ -147,7 +148,7 @@ cvtm_status cvtm_regions_pair(const cvtm_mesh *mesh, cvtm_domain image, cvtm_reg
   int32_t *pairs = malloc(6 * n * sizeof *pairs), *edge_copy = malloc(edges * sizeof *edge_copy);
   const int ready = memory && copy && list && order && pairs && edge_copy;
   if (ready) {
-    pairing p = {mesh, regions, {image.width, image.height}, {memory, memory + n}, memory + 2 * n};
+    pairing p = {mesh, regions, sides, {memory, memory + n}, memory + 2 * n};
     free(regions->pairs);
     free(regions->edge_copy);
     regions->pairs = pairs;

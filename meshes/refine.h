@@ -22,9 +22,10 @@ typedef struct cvtm_refine_options {
   cvtm_area_cap area; /* NULL: no cap */
   const void *area_context;
   int fewest; /* nonzero: then removes vertices and moves others as long as that succeeds */
-  cvtm_domain paired_sides; /* edges along the sides of this rectangle are divided in pairs with the
-                               same edge of the opposite side, or, without one, not at all; 0 x 0:
-                               none */
+  double paired_sides[4]; /* edges along the sides of this rectangle (left, upper, right, lower; y
+                             down) are divided in pairs with the same edge of the opposite side. An
+                             edge without one is not divided, unless no edges of these two sides are
+                             equal; zeros: none */
   int64_t wanted; /* points; if fewer are left, others are put into the largest triangles, as far as
                      no angle gets below the bound; 0: any number */
   int64_t most_points; /* fails with CVTM_ERROR_INPUT rather than have more; 0: 100 million */
@@ -54,6 +55,8 @@ typedef struct cvtm_refine_figures {
   /* Vertices; those for the wanted number count as for areas. */
   int64_t added_on_boundary, added_for_angles, added_for_areas;
   int64_t removed, moved; /* of all vertices */
+  int64_t paired[2]; /* pairs of edges on the left and right, and on the upper and lower side */
+  int64_t unpaired;  /* edges without a copy that are not divided */
   int64_t corner_count;
   cvtm_small_corner *corners; /* malloc'd and owned */
 } cvtm_refine_figures;

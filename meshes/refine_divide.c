@@ -26,17 +26,17 @@ static int compare_sides(const void *left, const void *right) {
 static int32_t along(cvtm_grid_point p, int axis) { return axis == 0 ? p.y : p.x; }
 
 static int64_t list_sides(const cvtm_refiner *r, const double *points, side_segment *list) {
-  const cvtm_domain box = r->options->paired_sides;
+  const double *sides = r->options->paired_sides;
   int64_t count = 0;
   for (int64_t s = 0; s < r->segment_count; ++s) {
     const int32_t *ends = r->ends + 2 * s;
     const double *p = points + 2 * (int64_t)ends[0], *q = points + 2 * (int64_t)ends[1];
     for (int axis = 0; axis < 2; ++axis) {
-      const double far = axis == 0 ? box.width : box.height;
-      if (p[axis] != q[axis] || (p[axis] != 0 && p[axis] != far)) continue;
+      const double low = sides[axis], high = sides[axis + 2];
+      if (p[axis] != q[axis] || (p[axis] != low && p[axis] != high)) continue;
       const int32_t from = along(r->m.grid[ends[0]], axis), to = along(r->m.grid[ends[1]], axis);
       list[count++] = (side_segment){axis, from < to ? from : to, from < to ? to : from, (int32_t)s,
-                                     p[axis] == far};
+                                     p[axis] == high};
     }
   }
   return count;
@@ -51,15 +51,22 @@ cvtm_status cvtm_refine_pair_segments(cvtm_refiner *r, const double *points) {
     return cvtm_fail(r->error, CVTM_ERROR_MEMORY, "no memory for the refinement");
   }
   for (size_t s = 0; s < n; ++s) r->twin[s] = CVTM_TWIN_NONE;
-  const int64_t count = r->options->paired_sides.width > 0 ? list_sides(r, points, list) : 0;
+  const double *sides = r->options->paired_sides;
+  const int64_t count = sides[2] > sides[0] ? list_sides(r, points, list) : 0;
   qsort(list, (size_t)count, sizeof *list, compare_sides);
-  for (int64_t k = 0; k < count; ++k) r->twin[list[k].segment] = CVTM_TWIN_MISSING;
   for (int64_t k = 0; k + 1 < count; ++k) {
     const side_segment *a = &list[k], *b = &list[k + 1];
     if (a->axis != b->axis || a->low != b->low || a->high != b->high || a->is_far == b->is_far)
       continue;
     r->twin[a->segment] = b->segment;
     r->twin[b->segment] = a->segment;
+    ++r->figures->paired[a->axis];
+  }
+  for (int64_t k = 0; k < count; ++k) {
+    int32_t *twin = &r->twin[list[k].segment];
+    if (*twin >= 0 || r->figures->paired[list[k].axis] == 0) continue;
+    *twin = CVTM_TWIN_MISSING;
+    ++r->figures->unpaired;
   }
   free(list);
   return CVTM_OK;

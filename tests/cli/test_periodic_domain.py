@@ -186,6 +186,57 @@ def test_labels_end_on_the_sides(inputs):
     assert np.sum(flat, axis=0).min() == 1
 
 
+@pytest.mark.parametrize("options", [("--min-angle", 35), ("--max-area", 0.004)])
+def test_periodic_outlines(inputs, options):
+    """A cell with a hole, whose sides are alike in both directions."""
+    ring = [(1, 1), (1.75, 1), (2, 1), (2, 1.4), (2, 2.5), (1.75, 2.5), (1, 2.5), (1, 1.4)]
+    hole = [(1.1, 1.5), (1.3, 1.5), (1.2, 1.6)]
+    inputs.file("o.csv", "".join(f"{x},{y}\n" for x, y in ring) + "\n" +
+                "".join(f"{x},{y}\n" for x, y in hole))
+    report = inputs.report("mesh", "o.csv", "--periodic", *options, "-o", "m.msh", "--pairs-out",
+                           "pairs.npy")
+    mesh, pairs = meshio.read(inputs.path("m.msh")), inputs.array("pairs.npy")
+    points, triangles = mesh.points[:, :2], mesh.cells_dict["triangle"]
+    points = points - (points[:, 0].min(), points[:, 1].min())
+    left, right, lower, upper = check_glued(points, triangles, 1, 1.5)
+    table = np.concatenate([np.column_stack([left, right, 0 * left]),
+                            np.column_stack([lower, upper, 0 * lower + 1])])
+    assert np.array_equal(pairs, table) and report["pairs"] == len(pairs) > 8
+    found = report["refinement"]
+    assert found["below_free"] == found["oversized"] == 0 and found["added_on_boundary"] > 0
+    links = periodic_links(inputs.path("m.msh").read_text())
+    assert {(int(b), int(a)) for *_, nodes in links for a, b in nodes} == \
+        {(a, b) for a, b, _ in pairs.tolist()}
+
+
+def test_channel_is_periodic_in_one_direction(inputs):
+    """Its walls are not alike and are divided freely."""
+    inputs.file("o.csv", "0,0\n1,0\n3,0\n3,2\n2,2\n1.5,1.5\n0,2\n")
+    inputs.call("mesh", "o.csv", "--periodic", "--max-area", 0.01, "-o", "m.off", "--pairs-out",
+                "pairs.npy")
+    points = meshio.read(inputs.path("m.off")).points[:, :2]
+    pairs = inputs.array("pairs.npy")
+    assert (pairs[:, 2] == 0).all() and len(pairs) > 10
+    near, far = on_side(points, 0, 0), on_side(points, 0, 3)
+    assert np.array_equal(pairs[:, 0], near) and np.array_equal(pairs[:, 1], far)
+    assert np.array_equal(points[near, 1], points[far, 1])
+
+
+def test_outlines_that_are_not_periodic(inputs):
+    inputs.file("triangle.csv", "0,0\n4,0\n1,3\n")
+    inputs.file("uneven.csv", "0,0\n4,0\n4,1\n4,3\n0,3\n0,2\n")
+    inputs.file("point.csv", "0,0\n4,0\n4,1\n3,2\n4,3\n3.5,3\n3.5,4\n0,4\n0,1\n")
+    for name in "triangle", "point":
+        inputs.refused("mesh", f"{name}.csv", "--periodic", "--min-angle", 30, "-o", "m.msh", code=3,
+                       names=[f"{name}.csv", "--periodic"])
+    inputs.call("mesh", "uneven.csv", "--periodic", "--min-angle", 30, "-o", "m.msh", "--pairs-out",
+                "pairs.npy")
+    assert (inputs.array("pairs.npy")[:, 2] == 1).all()
+    inputs.refused("mesh", "uneven.csv", "--periodic", "-o", "m.msh", code=2, names=["--periodic"])
+    inputs.refused("mesh", "uneven.csv", "--min-angle", 30, "--pairs-out", "p.npy", "-o", "m.msh",
+                   code=2, names=["--periodic"])
+
+
 def test_misuse_is_refused(inputs):
     inputs.file("wall.csv", "20,4\n30,4\n30,35\n20,35\n")
     for options in (["--pairs-out", "p.npy"], ["--domain", "frame", "--pairs-out", "p.npy"],

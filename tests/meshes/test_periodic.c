@@ -209,7 +209,8 @@ static void check_refined(const double *points, const cvtm_boundary *boundary, c
   cvtm_refine_options options;
   cvtm_refine_defaults(&options);
   options.min_angle = 28 + (double)(seed % 7);
-  options.paired_sides = (cvtm_domain){m->width, m->height, 1};
+  options.paired_sides[2] = m->width;
+  options.paired_sides[3] = m->height;
   options.area = largest_area;
   options.area_context = m;
   double *refined_points = NULL;
