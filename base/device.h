@@ -12,9 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 typedef struct cvtm_device cvtm_device;
 
@@ -116,7 +114,5 @@ void cvtm_loop_destroy(cvtm_loop *loop);
  * 0 elsewhere, where the flag alone counts. */
 int cvtm_loop_claim(cvtm_device *device, uint64_t *handle);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

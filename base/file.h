@@ -7,9 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 /* A file being written beside its final place; `-` is standard output. Files in memory
  * (base/memory_file.h) come before those on the disk. */
@@ -45,7 +43,5 @@ cvtm_status cvtm_file_read(const char *path, size_t limit, unsigned char **bytes
  * buffer given by the caller. */
 const char *cvtm_file_extension(const char *path, char *buffer, size_t capacity);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

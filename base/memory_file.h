@@ -5,11 +5,11 @@
 #ifndef CVTMESH_BASE_MEMORY_FILE_H
 #define CVTMESH_BASE_MEMORY_FILE_H
 
+#include "base/api.h"
+
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 /* The contents in two parts, so that a header can stand before an array that lies elsewhere. All is
  * borrowed. */
@@ -39,7 +39,5 @@ void cvtm_memory_files_use(const cvtm_memory_files *files);
 const cvtm_memory_file *cvtm_memory_file_find(const char *path);
 cvtm_memory_output *cvtm_memory_output_find(const char *path);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

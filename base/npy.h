@@ -10,9 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 enum { CVTM_NPY_MAX_DIMENSIONS = 4 };
 
@@ -44,7 +42,5 @@ double cvtm_npy_get(const cvtm_npy *array, int64_t i);
 cvtm_status cvtm_npy_write(const char *path, char kind, int item, int dimensions,
                            const int64_t *shape, const void *data, cvtm_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

@@ -4,9 +4,9 @@
 #ifndef CVTMESH_BASE_STATUS_H
 #define CVTMESH_BASE_STATUS_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "base/api.h"
+
+CVTM_API_BEGIN
 
 /* code, text */
 #define CVTM_STATUS_LIST(X)                                \
@@ -50,7 +50,5 @@ cvtm_status cvtm_fail(cvtm_error *error, cvtm_status status, const char *format,
 #define cvtm_fail(error, status, ...) (cvtm_fail(error, status, __VA_ARGS__), (status))
 #endif
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

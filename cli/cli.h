@@ -7,10 +7,6 @@
 
 #include <stddef.h>
 
-#ifndef CVTMESH_VERSION
-#define CVTMESH_VERSION "0.1.0"
-#endif
-
 typedef enum cli_exit {
   CLI_EXIT_OK = 0,
   CLI_EXIT_FAILURE = 1,

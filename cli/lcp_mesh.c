@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/output.h"
-#include "cli/picture.h"
+#include "pictures/picture.h"
 #include "draw/raster.h"
 #include "meshes/mesh_file.h"
 
@@ -175,7 +175,7 @@ static cvtm_status write_picture(const cli_lcp_mesh *m, const double *x, const d
   if (status == CVTM_OK) {
     draw_triangles(&p);
     draw_contact(&p, state);
-    status = cli_raster_write(&p.raster, path, error);
+    status = cvtm_raster_write(&p.raster, path, error);
     cvtm_raster_destroy(&p.raster);
   }
   free(state);

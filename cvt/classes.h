@@ -15,15 +15,14 @@
 
 #include "cvt/cvt.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 enum { CVTM_CLASSES_MAX = 64 };
 
 typedef struct cvtm_classes_options {
   double union_weight;  /* w >= 0; 0: each class is placed alone; 0.5 */
   cvtm_cvt_options cvt; /* of all descents; no site is fixed, and the energy is the exact one */
+  CVTM_RESERVED(8);
 } cvtm_classes_options;
 
 void cvtm_classes_defaults(cvtm_classes_options *options);
@@ -33,6 +32,7 @@ typedef struct cvtm_classes_result {
   /* Energies over the bound of cvtm_cvt_energy_bound: of each class, 0 if it has no sites, and of
    * the union by rho_u. */
   double ratio[CVTM_CLASSES_MAX], union_ratio;
+  CVTM_RESERVED(8);
 } cvtm_classes_result;
 
 /* Shares `count` sites: class k, of the sites start[k] .. start[k + 1) - 1, gets a number
@@ -50,7 +50,5 @@ cvtm_status cvtm_classes_solve(cvtm_device *device, cvtm_domain domain,
                                const cvtm_classes_options *options, double *sites,
                                cvtm_classes_result *result);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

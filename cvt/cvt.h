@@ -9,9 +9,7 @@
 #include "jfa/jfa.h"
 #include "lbfgsb/lbfgsb.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 /* exact: rho, constant on each pixel, integrated over the polygonal cells. pixel: the sum over
  * pixel centres, each in the cell of its label (Fei et al.). */
@@ -128,6 +126,7 @@ typedef struct cvtm_cvt_options {
   cvtm_cvt_monitor monitor;
   void *monitor_context;
   int live; /* a CUDA device waits for the monitor at every iteration, and does not run ahead; 0 */
+  CVTM_RESERVED(8);
 } cvtm_cvt_options;
 
 void cvtm_cvt_defaults(cvtm_cvt_options *options);
@@ -143,6 +142,7 @@ typedef struct cvtm_cvt_result {
   int64_t lattices;          /* tried as starts; 0: the start was none */
   int64_t rounds, transfers; /* rounds of transfers that were kept; sites moved in them */
   double seconds_evaluation, seconds_optimizer, seconds;
+  CVTM_RESERVED(8);
 } cvtm_cvt_result;
 
 /* Minimises the energy of sites (host, 2 * count; first clamped or wrapped into the domain). On
@@ -162,7 +162,5 @@ cvtm_status cvtm_cvt_optimize(cvtm_cvt *cvt, const cvtm_cvt_options *options, do
 cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const float *density, const cvtm_cvt_options *options,
                            int64_t given, double *sites, int64_t count, cvtm_cvt_result *result);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

@@ -17,9 +17,7 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 /* The polygons of the cells. */
 typedef struct cvtm_differential cvtm_differential;
@@ -40,7 +38,5 @@ void cvtm_differential_moments(const cvtm_differential *d, const double *density
 void cvtm_differential_pull_back(const cvtm_differential *d, const double *density,
                                  const double *phi, double *by_density, double *by_sites);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

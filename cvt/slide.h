@@ -5,9 +5,7 @@
 #include "cvt/cvt.h"
 #include "meshes/contour.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 typedef struct cvtm_cvt_slides {
   int64_t count;       /* steps of the sites on the boundary */
@@ -23,7 +21,5 @@ cvtm_status cvtm_cvt_slide(cvtm_cvt *cvt, const cvtm_contour *contour,
                            const cvtm_cvt_options *options, cvtm_boundary *boundary, double *sites,
                            int64_t count, cvtm_cvt_result *result, cvtm_cvt_slides *slides);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

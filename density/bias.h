@@ -15,15 +15,14 @@
 
 #include "lcp/hlcp.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 typedef struct cvtm_bias_options {
   double p;                /* 0 < p < 1 */
   double lambda;           /* > 0, square pixels */
   cvtm_hlcp_method method; /* newton: its linear systems by multigrid; or sweeps */
   double tolerance;        /* on ||A z - B w - q||_2, absolute */
+  CVTM_RESERVED(8);
 } cvtm_bias_options;
 
 typedef struct cvtm_bias cvtm_bias;
@@ -37,7 +36,5 @@ cvtm_status cvtm_bias_solve(cvtm_bias *bias, const double *rho, double *u,
                             cvtm_hlcp_result *result);
 void cvtm_bias_destroy(cvtm_bias *bias);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

@@ -35,8 +35,10 @@ typedef struct work {
 } work;
 
 static cvtm_status smooth(work *w, cvtm_condition_result *result) {
-  const cvtm_bias_options options = {w->options->bias, w->options->smooth, w->options->bias_method,
-                                     w->tolerance};
+  const cvtm_bias_options options = {.p = w->options->bias,
+                                     .lambda = w->options->smooth,
+                                     .method = w->options->bias_method,
+                                     .tolerance = w->tolerance};
   cvtm_bias *bias = NULL;
   cvtm_status status = cvtm_bias_create(w->device, w->width, w->height, w->mask, &options, &bias);
   if (status == CVTM_OK) status = cvtm_bias_solve(bias, w->rho, w->u, &result->bias);

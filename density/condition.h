@@ -7,9 +7,7 @@
 #include "density/bias.h"
 #include "density/grade.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 typedef struct cvtm_condition_options {
   double bias;   /* p of the asymmetric smoothing; 0.5 */
@@ -18,6 +16,7 @@ typedef struct cvtm_condition_options {
   double grade;      /* lambda of grading; 0: none */
   double grade_max;  /* upper bound of grading, where the density is not larger; infinite */
   double grade_size; /* largest slope of the size density^(-1/4); 0: any */
+  CVTM_RESERVED(8);
 } cvtm_condition_options;
 
 void cvtm_condition_defaults(cvtm_condition_options *options);
@@ -28,6 +27,7 @@ typedef struct cvtm_condition_result {
   cvtm_hlcp_result bias; /* of the steps that the options ask for */
   cvtm_lcp_result grade;
   int converged;
+  CVTM_RESERVED(8);
 } cvtm_condition_result;
 
 /* Changes density (host, width * height, >= 0, 0 where mask is 0) in place. mask: width * height,
@@ -41,7 +41,5 @@ cvtm_status cvtm_density_condition(cvtm_device *device, int width, int height, c
  * which the slope counts stay in the mask. */
 void cvtm_grade_size(int width, int height, const uint8_t *mask, double slope, double *density);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

@@ -7,9 +7,7 @@
 
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 /* Where a file says that its picture lies: GeoTIFF, OME-TIFF, ImageJ's TIFF, the resolution of
  * TIFF, PNG and JPEG. All zero: nothing is said. */
@@ -76,6 +74,7 @@ typedef struct cvtm_density_options {
   /* With TONE: the diameter of dots where the tone is 0, of that where it is 1; between them it
    * follows the tone, and rho is such that the ink does too. 1: equal dots. */
   double dot_ratio;
+  CVTM_RESERVED(8);
 } cvtm_density_options;
 
 void cvtm_density_defaults(cvtm_density_options *options);
@@ -98,7 +97,5 @@ cvtm_status cvtm_colours_from_image(const cvtm_image *image, const cvtm_density_
 cvtm_status cvtm_density_from_image(const cvtm_image *image, const cvtm_density_options *options,
                                     const char *name, float **density, cvtm_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

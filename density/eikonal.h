@@ -4,11 +4,11 @@
 #ifndef CVTMESH_DENSITY_EIKONAL_H
 #define CVTMESH_DENSITY_EIKONAL_H
 
+#include "base/api.h"
+
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 /* The largest field with |grad v| <= slowness that is nowhere above `value`, in place: away
  * from obstacles min over y of value(y) + slowness |x - y|, up to the first-order error of the
@@ -21,7 +21,5 @@ void cvtm_eikonal(int width, int height, const uint8_t *mask, const double *slow
  * a pixel beside it, negative inside. Infinite where there is no boundary. */
 void cvtm_signed_distance(int width, int height, const uint8_t *inside, double *distance);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

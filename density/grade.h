@@ -9,9 +9,7 @@
 
 #include "lcp/lcp.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 typedef struct cvtm_grade cvtm_grade;
 
@@ -26,7 +24,5 @@ cvtm_status cvtm_grade_solve(cvtm_grade *grade, const double *rho, const double 
                              cvtm_lcp_result *result);
 void cvtm_grade_destroy(cvtm_grade *grade);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

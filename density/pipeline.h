@@ -9,9 +9,7 @@
 #include "density/region.h"
 #include "density/segmentation.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 /* A region of the picture is the path of a file for cvtm_region_read, or "alpha": the opaque
  * pixels of the picture itself. */
@@ -33,6 +31,7 @@ typedef struct cvtm_pipeline_options {
   cvtm_condition_options condition;
   int precise; /* result->precise is wanted; 0 */
   int threads; /* where no device is given; 0: all */
+  CVTM_RESERVED(8);
 } cvtm_pipeline_options;
 
 void cvtm_pipeline_defaults(cvtm_pipeline_options *options);
@@ -46,6 +45,7 @@ typedef struct cvtm_pipeline_result {
   int region_count, first_obstacle;
   cvtm_condition_result condition;
   cvtm_segmentation segmentation; /* empty without `segments` */
+  CVTM_RESERVED(8);
 } cvtm_pipeline_result;
 
 /* name: of the picture, for messages. Device NULL: the CPU, opened for as long as it is needed.
@@ -60,7 +60,5 @@ void cvtm_pipeline_free(cvtm_pipeline_result *result);
  * it. Polygons, however thin, decide by themselves and not by their pixels. */
 int64_t cvtm_pipeline_move_sites(const cvtm_pipeline_result *result, double *sites, int64_t count);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

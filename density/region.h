@@ -8,9 +8,7 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 typedef struct cvtm_region {
   int width, height;
@@ -38,7 +36,5 @@ int cvtm_region_contains(const cvtm_region *region, double x, double y);
 cvtm_status cvtm_region_of_polygons(const cvtm_polygons *polygons, int width, int height,
                                     uint8_t *inside, cvtm_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

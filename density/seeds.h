@@ -8,9 +8,7 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 /* Shades in [0, 1]: of pictures the sRGB value of their luminance, of data its values scaled
  * to its range. malloc'd. CVTM_ERROR_INPUT for a value that is not finite. */
@@ -57,7 +55,5 @@ cvtm_status cvtm_level_set_of_disc(int width, int height, double x, double y, do
 cvtm_status cvtm_seeds_select(const cvtm_seeds *seeds, const double *u, uint8_t *inside,
                               cvtm_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

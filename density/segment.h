@@ -17,9 +17,7 @@
 
 #include "lcp/lcp.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 typedef struct cvtm_segment_progress {
   int64_t step;   /* 0: the start */
@@ -46,6 +44,7 @@ typedef struct cvtm_segment_options {
   int go_on;              /* after a step whose LCP was not solved; 0 */
   cvtm_segment_monitor monitor;
   void *monitor_context;
+  CVTM_RESERVED(8);
 } cvtm_segment_options;
 
 void cvtm_segment_defaults(cvtm_segment_options *options);
@@ -72,6 +71,7 @@ typedef struct cvtm_segment_result {
   double first_fall;              /* of the residual in that one */
   double change, area, energy;    /* of the last step */
   double seconds, setup_seconds;  /* setup: of solvers for stored matrices */
+  CVTM_RESERVED(8);
 } cvtm_segment_result;
 
 typedef struct cvtm_segment cvtm_segment;
@@ -88,7 +88,5 @@ void cvtm_segment_destroy(cvtm_segment *segment);
 cvtm_status cvtm_segment_solve(cvtm_segment *segment, const double *image, const double *lower,
                                const double *upper, double *u, cvtm_segment_result *result);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

@@ -8,9 +8,7 @@
 #include "density/seeds.h"
 #include "density/segment.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 typedef struct cvtm_disc {
   double x, y, radius; /* pixels */
@@ -35,6 +33,7 @@ typedef struct cvtm_segmentation_options {
   const char *first_file;
   double sigma;                 /* of the Gaussian smoothing before, pixels; 0 */
   cvtm_segment_options segment; /* cvtm_segment_defaults */
+  CVTM_RESERVED(8);
 } cvtm_segmentation_options;
 
 void cvtm_segmentation_defaults(cvtm_segmentation_options *options);
@@ -58,7 +57,5 @@ void cvtm_segmentation_free(cvtm_segmentation *made);
  * of the parts with a seed, and larger inside. */
 void cvtm_segmentation_coverage(const cvtm_segmentation *made, float *coverage);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

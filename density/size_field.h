@@ -5,9 +5,7 @@
 
 #include "meshes/mesh.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 typedef enum cvtm_size_source {
   CVTM_SIZE_FROM_SOLUTION,  /* h ~ |H|^(-1/2), |H| the largest eigenvalue of its Hessian */
@@ -27,7 +25,5 @@ typedef enum cvtm_size_source {
 cvtm_status cvtm_size_field(const cvtm_mesh *mesh, const double *values, cvtm_size_source source,
                             int width, int height, float *size, cvtm_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

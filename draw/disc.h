@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+CVTM_API_BEGIN
+
 /* The area of the polygon (count corners x, y, in either orientation) within `radius` of the
  * centre. *arc: the angle of the part of the circle that lies in the polygon, so that the
  * derivative of the area by the radius is radius * arc. */
@@ -35,5 +37,7 @@ cvtm_disc_grid cvtm_disc_grid_make(cvtm_domain domain, int side);
 cvtm_status cvtm_disc_coverage(const cvtm_disc_grid *grid, const double *centres,
                                const double *radii, int64_t count, float *coverage,
                                cvtm_error *error);
+
+CVTM_API_END
 
 #endif

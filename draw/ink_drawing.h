@@ -7,6 +7,8 @@
 #include "draw/inks.h"
 #include "draw/likeness.h"
 
+CVTM_API_BEGIN
+
 /* A canvas of a domain that is enlarged by `scale`. */
 cvtm_domain cvtm_canvas_of(cvtm_domain domain, double scale);
 
@@ -34,5 +36,7 @@ typedef struct cvtm_colour_likeness {
 cvtm_status cvtm_colour_likeness_measure(float *drawing, float *picture, int width, int height,
                                          double sigma, cvtm_colour_likeness *likeness,
                                          cvtm_error *error);
+
+CVTM_API_END
 
 #endif

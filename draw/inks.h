@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+CVTM_API_BEGIN
+
 enum { CVTM_INKS_MAX = 16 };
 
 typedef struct cvtm_inks {
@@ -51,5 +53,7 @@ void cvtm_inks_adjust(const cvtm_inks *inks, const float *rgb, int64_t pixels, f
  * few colours gets fewer inks; a white one is CVTM_ERROR_INPUT. */
 cvtm_status cvtm_inks_choose(const float *rgb, int64_t pixels, int count, cvtm_inks *inks,
                              cvtm_error *error);
+
+CVTM_API_END
 
 #endif

@@ -4,6 +4,8 @@
 
 #include "base/status.h"
 
+CVTM_API_BEGIN
+
 /* Figures of the blurred drawing a and picture b. A figure is NaN where a constant picture or
  * drawing leaves it undefined. */
 typedef struct cvtm_likeness {
@@ -21,5 +23,7 @@ cvtm_status cvtm_likeness_measure(const float *drawing, const float *picture, in
 /* Blurs width * height values in place by a Gaussian of standard deviation `sigma` pixels; they are
  * mirrored at the border. */
 cvtm_status cvtm_plane_blur(float *plane, int width, int height, double sigma, cvtm_error *error);
+
+CVTM_API_END
 
 #endif

@@ -2,6 +2,10 @@
 #ifndef CVTMESH_DRAW_PALETTES_H
 #define CVTMESH_DRAW_PALETTES_H
 
+#include "base/api.h"
+
+CVTM_API_BEGIN
+
 /* Linear red, green, blue. */
 typedef struct cvtm_colour {
   float channel[3];
@@ -27,5 +31,7 @@ typedef struct cvtm_theme {
 } cvtm_theme;
 
 const cvtm_theme *cvtm_theme_of(int dark);
+
+CVTM_API_END
 
 #endif

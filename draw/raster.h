@@ -6,6 +6,8 @@
 #include "base/status.h"
 #include "draw/palettes.h"
 
+CVTM_API_BEGIN
+
 /* Shapes go to a layer, where those that share an edge meet without a seam and those that
  * overlap do not darken; merging lays the layer over the canvas and empties it. */
 typedef struct cvtm_raster {
@@ -28,5 +30,7 @@ void cvtm_raster_merge(cvtm_raster *raster, double opacity);
 
 /* 8-bit sRGB: 3 * width * height bytes. */
 void cvtm_raster_encode(const cvtm_raster *raster, unsigned char *pixels);
+
+CVTM_API_END
 
 #endif

@@ -1,7 +1,7 @@
 /* The library in one page: 500 sites on a density that grows to the right.
- * cc minimal.c $(pkg-config --static --cflags --libs cvtmesh) -o minimal */
-#include <cvt/cvt.h>
-#include <meshes/mesh_file.h>
+ * cc minimal.c $(pkg-config --cflags --libs cvtmesh) -o minimal */
+#include <cvtmesh/cvtmesh.h>
+
 #include <stdio.h>
 
 enum { SIDE = 128, SITES = 500 };
@@ -27,7 +27,7 @@ int main(void) {
   if (failed) {
     fprintf(stderr, "%s\n", cvtm_device_error(device)->message);
   } else {
-    printf("%s: %.4f of the bound after %lld iterations\n", cvtm_device_name(device),
+    printf("%s: %.4f of the energy of hexagons after %lld iterations\n", cvtm_device_name(device),
            result.objective / cvtm_cvt_energy_bound(domain, density, SITES),
            (long long)result.iterations);
     failed = cvtm_points_write("minimal.csv", sites, SITES, &error) != CVTM_OK;

@@ -48,9 +48,7 @@
 #include "base/domain.h"
 #include "voronoi/site_tree.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 /* code, name on the command line */
 #define CVTM_VORONOI_LIST(X)             \
@@ -110,7 +108,5 @@ typedef struct cvtm_voronoi_cost {
 /* Waits for the device. */
 cvtm_status cvtm_voronoi_get_cost(cvtm_voronoi *voronoi, cvtm_voronoi_cost *cost);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

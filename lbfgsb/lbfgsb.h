@@ -9,9 +9,7 @@
 
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 enum { CVTM_LBFGSB_MAX_HISTORY = 20 };
 
@@ -91,6 +89,7 @@ typedef struct cvtm_lbfgsb_options {
   double poll_seconds;  /* CUDA: interval at which the host polls the device; 0: 50e-6; 0 */
   cvtm_lbfgsb_monitor monitor;
   void *monitor_context;
+  CVTM_RESERVED(8);
 } cvtm_lbfgsb_options;
 
 void cvtm_lbfgsb_defaults(cvtm_lbfgsb_options *options);
@@ -105,6 +104,7 @@ typedef struct cvtm_lbfgsb_result {
   double seconds;            /* of the call, evaluations included */
   double evaluation_seconds; /* of the evaluations in it; CUDA: 0 unless time_evaluations */
   int captured;              /* the whole loop ran on the device, as a graph */
+  CVTM_RESERVED(8);
 } cvtm_lbfgsb_result;
 
 typedef struct cvtm_lbfgsb cvtm_lbfgsb;
@@ -186,7 +186,5 @@ cvtm_status cvtm_lbfgsb_restore(cvtm_lbfgsb *solver, const void *bytes, size_t c
  * is that of the latest iteration, which may come after the reported one. */
 const double *cvtm_lbfgsb_point(const cvtm_lbfgsb *solver);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

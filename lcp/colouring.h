@@ -5,9 +5,7 @@
 
 #include "lcp/sparse.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 /* In host memory. */
 typedef struct cvtm_colouring {
@@ -34,7 +32,5 @@ cvtm_status cvtm_colouring_check(const cvtm_csr *matrix, const cvtm_colouring *c
  * order[start[c]] .. order[start[c + 1] - 1]. */
 void cvtm_colouring_sort(const cvtm_colouring *colouring, int32_t *order, int64_t *start);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

@@ -15,9 +15,7 @@
 
 #include "lcp/lcp.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 /* code, name
  * mmj     multisplitting Jacobi: alpha = 1, beta = 0
@@ -104,6 +102,7 @@ typedef struct cvtm_hlcp_options {
   int64_t max_iterations; /* 10000 sweeps; newton counts steps */
   cvtm_hlcp_monitor monitor;
   void *monitor_context;
+  CVTM_RESERVED(8);
 } cvtm_hlcp_options;
 
 void cvtm_hlcp_defaults(cvtm_hlcp_options *options);
@@ -116,6 +115,7 @@ typedef struct cvtm_hlcp_result {
   double max_complementarity; /* max z_i w_i */
   double seconds, setup_seconds;
   int64_t linear_iterations; /* of newton's Krylov solver, all steps together; 0: direct */
+  CVTM_RESERVED(8);
 } cvtm_hlcp_result;
 
 typedef struct cvtm_hlcp cvtm_hlcp;
@@ -172,7 +172,5 @@ int cvtm_hlcp_warnings(const cvtm_hlcp_check *check, const cvtm_hlcp_options *op
 cvtm_status cvtm_hlcp_suggest(cvtm_device *device, const cvtm_csr *a, const cvtm_csr *b,
                               const double *q, int64_t sweeps, cvtm_hlcp_options *options);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

@@ -12,9 +12,7 @@
 #include "base/device.h"
 #include "lcp/sparse.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 /* code, name
  * psor                 projected multicolour SOR
@@ -92,6 +90,7 @@ typedef struct cvtm_lcp_options {
   int nested; /* start multigrid from coarser grids unless x is given warm; 1 */
   cvtm_lcp_monitor monitor;
   void *monitor_context;
+  CVTM_RESERVED(8);
 } cvtm_lcp_options;
 
 void cvtm_lcp_defaults(cvtm_lcp_options *options);
@@ -105,6 +104,7 @@ typedef struct cvtm_lcp_result {
   double energy;                      /* 1/2 x'Ax - b'x; NaN where A is not symmetric */
   double rate;                        /* geometric mean of the residual's last reductions */
   double seconds, setup_seconds;
+  CVTM_RESERVED(8);
 } cvtm_lcp_result;
 
 typedef struct cvtm_lcp cvtm_lcp;
@@ -152,7 +152,5 @@ void cvtm_lcp_destroy(cvtm_lcp *lcp);
 cvtm_status cvtm_lcp_solve(cvtm_lcp *lcp, const double *b, const double *lower, const double *upper,
                            double *x, int warm, cvtm_lcp_result *result);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

@@ -5,9 +5,7 @@
 
 #include "lcp/sparse.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 /* The other triangle of symmetric files is filled in; indices out of range,
  * a wrong count and values that are not finite are refused with the line, entries given twice
@@ -19,7 +17,5 @@ cvtm_status cvtm_matrix_market_parse(const unsigned char *bytes, size_t size, co
 /* Written as `coordinate real general`, with the digits that give the same doubles back. */
 cvtm_status cvtm_matrix_market_write(const char *path, const cvtm_csr *matrix, cvtm_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

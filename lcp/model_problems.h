@@ -5,9 +5,7 @@
 
 #include "lcp/sparse.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 /* code, name
  * membrane    a loaded membrane over a flat obstacle: b = -h^2, x >= -0.05
@@ -72,7 +70,5 @@ double cvtm_model_put_price(const cvtm_model_problem *problem, const double *x);
 /* hemisphere: largest difference from the exact solution. */
 double cvtm_model_hemisphere_error(const cvtm_model_problem *problem, const double *x);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

@@ -6,9 +6,7 @@
 
 #include "base/device.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 /* A matrix in host memory. Row i holds entries row_start[i] .. row_start[i + 1] - 1,
  * their columns ascending. */
@@ -54,7 +52,5 @@ void cvtm_sell_free(cvtm_device *device, cvtm_sell *sell);
  * as on grids. */
 cvtm_status cvtm_sell_find_runs(cvtm_device *device, cvtm_sell *sell);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

@@ -5,9 +5,7 @@
 #include "meshes/contour.h"
 #include "meshes/mesh.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 /* The constrained Delaunay triangulation of count points with the boundary's edges (its vertices
  * are the first points) as edges: no vertex that a triangle's inside can see, past no
@@ -22,7 +20,5 @@ cvtm_status cvtm_constrained_delaunay(const double *points, int64_t count,
                                       const cvtm_boundary *boundary, cvtm_mesh *mesh,
                                       cvtm_regions *regions, int32_t **source, cvtm_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

@@ -8,9 +8,7 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 /* Arcs: polylines that end in junctions, where three regions or more meet, or are closed, the
  * first point repeated at the end. Arc k has the points start[k] .. start[k + 1] - 1, in
@@ -47,6 +45,7 @@ typedef struct cvtm_contour_options {
   double smallest;     /* square pixels: closed curves around less are dropped; 1 */
   cvtm_border border;  /* of masks and labels; empty */
   double smooth;       /* of labels: the scale on which curves are smoothed, pixels; 0: not */
+  CVTM_RESERVED(8);
 } cvtm_contour_options;
 
 void cvtm_contour_defaults(cvtm_contour_options *options);
@@ -127,7 +126,5 @@ cvtm_status cvtm_boundary_fit(const cvtm_contour *contour, int move_corners,
 cvtm_status cvtm_boundary_slide(const cvtm_contour *contour, const double *wish, double share,
                                 cvtm_boundary *boundary, cvtm_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

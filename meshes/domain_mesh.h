@@ -4,9 +4,7 @@
 
 #include "meshes/constrained.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 /* cvtm_constrained_delaunay without sites that corners of the boundary press so close to others
  * that a triangle there has an angle below 20 degrees: the later end of its shortest edge is left
@@ -15,7 +13,5 @@ cvtm_status cvtm_domain_mesh(const double *sites, int64_t count, const cvtm_boun
                              cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source,
                              cvtm_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

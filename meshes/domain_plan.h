@@ -4,9 +4,7 @@
 
 #include "meshes/contour.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 typedef struct cvtm_domain_plan_figures {
   int64_t sites;   /* as given, or as the sizes ask for */
@@ -28,7 +26,5 @@ cvtm_status cvtm_domain_plan(const cvtm_contour *contour, int width, int height,
                              double tolerance, float *density, cvtm_boundary *boundary,
                              cvtm_domain_plan_figures *figures, cvtm_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

@@ -1,5 +1,6 @@
 /* Planar triangulations, Voronoi cells and their quality. Coordinates are in
- * pixels with y down throughout the library; only mesh files are written y up. */
+ * pixels with y down throughout the library; only mesh files are written y up. So the corners of a
+ * triangle, counterclockwise in files, have a negative signed area in these coordinates. */
 #ifndef CVTMESH_MESHES_MESH_H
 #define CVTMESH_MESHES_MESH_H
 
@@ -8,9 +9,7 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 /* All arrays are malloc'd and owned by the mesh. */
 typedef struct cvtm_mesh {
@@ -149,7 +148,5 @@ typedef struct cvtm_quality {
 cvtm_status cvtm_quality_compute(const cvtm_mesh *mesh, const cvtm_domain *domain,
                                  cvtm_quality *quality, cvtm_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

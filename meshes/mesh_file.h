@@ -7,9 +7,7 @@
 
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 typedef enum cvtm_msh_version { CVTM_MSH_4_1, CVTM_MSH_2_2 } cvtm_msh_version;
 
@@ -39,6 +37,7 @@ typedef struct cvtm_mesh_file_options {
   const char *format;  /* extension that stands for that of the path, or NULL */
   double scale;        /* without `unit`: units of the file per pixel; 0: 1 */
   double left, bottom; /* of the domain in the file, with `scale` */
+  CVTM_RESERVED(8);
 } cvtm_mesh_file_options;
 
 /* obj off ply stl vtk vtu msh inp node ele poly xdmf (meshes, y up), svg (edges, y down). 1 if the
@@ -135,7 +134,5 @@ cvtm_status cvtm_svg_write(const char *path, cvtm_svg_kind kind, const cvtm_mesh
                            const cvtm_cells *cells, const double *radius, int light, double mm,
                            cvtm_domain domain, cvtm_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

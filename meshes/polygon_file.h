@@ -7,9 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 /* Closed rings that bound an area: ring k has the points start[k] .. start[k + 1] - 1, three
  * or more, the first not repeated at its end; no two neighbours are equal. Rings may touch
@@ -52,7 +50,5 @@ cvtm_status cvtm_polygons_read_bytes(const char *extension, const unsigned char 
 /* Signed area of one ring: positive if it runs counterclockwise as seen with y up. */
 double cvtm_ring_area(const double *points, int64_t count);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

@@ -6,9 +6,7 @@
 #include "base/domain.h"
 #include "meshes/constrained.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 /* The largest area, > 0, of a triangle of `region` whose centroid is at (x, y); INFINITY: any. */
 typedef double (*cvtm_area_cap)(const void *context, int32_t region, double x, double y);
@@ -32,6 +30,7 @@ typedef struct cvtm_refine_options {
   int (*stop)(const void *context); /* asked now and then; nonzero ends the refinement, and the
                                        result is what has been reached; NULL: nothing does */
   const void *stop_context;
+  CVTM_RESERVED(8);
 } cvtm_refine_options;
 
 void cvtm_refine_defaults(cvtm_refine_options *options); /* 30 degrees, no cap, fewest */
@@ -92,7 +91,5 @@ cvtm_status cvtm_refine_move(double *points, int64_t count, const cvtm_boundary 
                              const cvtm_refine_options *options, const double *wish, int64_t *moved,
                              cvtm_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

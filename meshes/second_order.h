@@ -5,9 +5,7 @@
 #include "meshes/contour.h"
 #include "meshes/mesh.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 /* One node for every edge of a mesh; they are numbered from the mesh's vertex_count on. All arrays
  * are malloc'd and owned. */
@@ -31,7 +29,5 @@ cvtm_status cvtm_second_order_create(const cvtm_mesh *mesh, const cvtm_regions *
                                      const cvtm_contour *contour, cvtm_second_order *second,
                                      cvtm_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

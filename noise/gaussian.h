@@ -14,9 +14,7 @@
 #include "base/domain.h"
 #include "lbfgsb/lbfgsb.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 /* Zero of a tolerance or a limit switches it off. */
 typedef struct cvtm_gaussian_options {
@@ -27,6 +25,7 @@ typedef struct cvtm_gaussian_options {
   int64_t fixed;          /* the first `fixed` points do not move; 0 */
   cvtm_lbfgsb_monitor monitor;
   void *monitor_context;
+  CVTM_RESERVED(8);
 } cvtm_gaussian_options;
 
 void cvtm_gaussian_defaults(cvtm_gaussian_options *options);
@@ -40,7 +39,5 @@ cvtm_status cvtm_gaussian_noise(cvtm_device *device, cvtm_domain domain, const f
                                 const cvtm_gaussian_options *options, double *points, int64_t count,
                                 cvtm_lbfgsb_result *result);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

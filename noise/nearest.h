@@ -7,9 +7,7 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 typedef struct cvtm_nearest_distances {
   int64_t points;
@@ -22,7 +20,5 @@ cvtm_status cvtm_nearest_distances_measure(cvtm_domain domain, const double *poi
                                            int threads, cvtm_nearest_distances *distances,
                                            cvtm_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

@@ -12,9 +12,7 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 enum { CVTM_SPECTRUM_FREQUENCY = 6, CVTM_SPECTRUM_DISTANCE = 6, CVTM_SPECTRUM_SHOWN = 3 };
 
@@ -87,7 +85,5 @@ void cvtm_spectrum_free(cvtm_spectrum *spectrum);
 cvtm_status cvtm_bond_order(const double *points, int64_t count, const int32_t *triangles,
                             int64_t triangle_count, double *order, cvtm_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

@@ -7,9 +7,7 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 /* Where a picture of width x height pixels stands on the page: a point p of the picture is at
  * (left, top) + scale * p. clip: left, top, right and bottom of what lies inside the margins. */
@@ -133,7 +131,5 @@ void cvtm_gcode_profile_free(cvtm_gcode_profile *profile);
 cvtm_status cvtm_drawing_write_gcode(const char *path, const cvtm_drawing *drawing,
                                      const cvtm_gcode_profile *profile, cvtm_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

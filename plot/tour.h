@@ -6,9 +6,7 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 /* Sets order[0 .. count) to the points (x, y; finite) along a closed tour: greedy edges, then 2-opt
  * and Or-opt moves among nearest neighbours with don't-look bits (Bentley 1992; Johnson & McGeoch
@@ -46,7 +44,5 @@ cvtm_status cvtm_tour_bound(const double *points, int64_t count, int threads, do
  * approaches, 0.7124 sqrt(count * area) (Johnson, McGeoch & Rothberg 1996). */
 double cvtm_tour_estimate(int64_t count, double area);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

@@ -6,9 +6,7 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 /* Trail k goes through vertices vertex[start[k]] .. vertex[start[k + 1] - 1]. Owned. */
 typedef struct cvtm_trails {
@@ -26,7 +24,5 @@ cvtm_status cvtm_trails_create(const int32_t *edges, int64_t edge_count, int64_t
                                cvtm_trails *trails, cvtm_error *error);
 void cvtm_trails_free(cvtm_trails *trails);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

@@ -11,9 +11,7 @@
 #include "cvt/cvt.h"
 #include "meshes/mesh.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 typedef struct cvtm_equal_mass_result {
   cvtm_cvt_result descent;  /* its objective is the transport cost */
@@ -24,6 +22,7 @@ typedef struct cvtm_equal_mass_result {
   int converged;            /* deviation <= the tolerance */
   int64_t newton_steps, diagrams, solver_iterations; /* for the weights, over the whole run */
   double seconds_start, seconds_diagrams, seconds_solver;
+  CVTM_RESERVED(8);
 } cvtm_equal_mass_result;
 
 /* 5 / (18 sqrt 3) M A / count, A the area where rho > 0: the transport cost of regular hexagons of
@@ -61,7 +60,5 @@ cvtm_status cvtm_power_diagram(cvtm_domain domain, const double *sites, const do
                                int64_t count, int threads, cvtm_cells *cells, cvtm_mesh *mesh,
                                cvtm_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

@@ -1,12 +1,28 @@
-"""What is installed is complete: every public header compiles alone, and so does the example."""
+"""What is installed is complete and can be used: headers, both libraries, pkg-config, CMake, the
+examples in C and C++. The shared library exports what the headers declare, and nothing else."""
 
+import os
+import re
+import shutil
 import subprocess
 
 import pytest
 
-from conftest import EXAMPLES, TESTS_BUILD
+from conftest import EXAMPLES, ROOT, TESTS_BUILD
 
-COMPILE_ALONE = ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c"]
+WARNINGS = ["-Wall", "-Wextra", "-Werror"]
+C = ["cc", "-std=c11", *WARNINGS]
+CXX = ["c++", "-std=c++17", *WARNINGS]
+# The example, and what its output must hold.
+RESULTS = {
+    "minimal.c": r"[01]\.\d{4} of the energy of hexagons",
+    "domain_mesh.c": r"smallest angle (29\.9|30|[34]\d)",
+    "minimize.c": r"500 variables at a bound",
+    "lcp.c": r"tolerance after .*x in the middle 0\.100000, 1 at the bound",
+    "threads.c": r"4 threads, 0 results differ",
+    "cxx.cpp": r"cvtmesh \d+\.\d+\.\d+: 1\.0",
+}
+ARGUMENTS = {"domain_mesh.c": [EXAMPLES / "horse.png", "horse.msh"]}
 
 
 @pytest.fixture(scope="module")
@@ -17,12 +33,167 @@ def prefix(tmp_path_factory):
     return folder
 
 
-def test_headers_and_the_example_compile(prefix):
-    include = prefix / "include" / "cvtmesh"
-    headers = sorted(include.rglob("*.h"))
-    assert headers, "no header was installed"
-    for source in headers + [EXAMPLES / "minimal.c"]:
-        subprocess.run([*COMPILE_ALONE, "-I", include, source], check=True)
+@pytest.fixture(scope="module")
+def shared(prefix):
+    found = list(prefix.rglob("libcvtmesh.so"))
+    if not found:
+        pytest.skip("this build has no shared library")
+    return found[0]
+
+
+@pytest.fixture(scope="module")
+def headers(prefix):
+    include = prefix / "include"
+    assert [path.name for path in include.iterdir()] == ["cvtmesh"]
+    return sorted(str(path.relative_to(include)) for path in include.rglob("*.h"))
+
+
+@pytest.fixture(scope="module")
+def sanitizers(shared):
+    """What programs need that link a library with sanitizers."""
+    return ["-fsanitize=address,undefined"] if b"__asan_init" in shared.read_bytes() else []
+
+
+def flags_of(prefix, *options):
+    folder = next(prefix.rglob("cvtmesh.pc")).parent
+    path = f"{folder}:{os.environ.get('PKG_CONFIG_PATH', '')}"
+    return subprocess.run(["pkg-config", *options, "cvtmesh"], check=True, text=True,
+                          stdout=subprocess.PIPE,
+                          env={**os.environ, "PKG_CONFIG_PATH": path}).stdout.split()
+
+
+@pytest.mark.parametrize("compiler", [C, CXX], ids=["C", "C++"])
+def test_every_header_compiles_alone(prefix, headers, compiler):
+    assert len(headers) > 40
+    language = "c" if compiler is C else "c++"
+    for header in headers:
+        subprocess.run([*compiler, "-I", prefix / "include", "-fsyntax-only", "-x", language, "-"],
+                       input=f"#include <{header}>\n", text=True, check=True)
+
+
+def test_one_header_includes_all(prefix, headers):
+    text = (prefix / "include/cvtmesh/cvtmesh.h").read_text()
+    assert sorted(re.findall("#include <(.*)>", text)) == [
+        name for name in headers if name != "cvtmesh/cvtmesh.h"
+    ]
+
+
+def test_names_have_a_prefix(prefix, headers):
+    """Macros, functions, types and enumerators of the headers cannot collide with others."""
+    text = "".join(f"#include <{header}>\n" for header in headers)
+    words = [*C, "-I", prefix / "include", "-E", "-x", "c", "-"]
+    macros = subprocess.run([*words, "-dD"], input=text, text=True, stdout=subprocess.PIPE,
+                            check=True).stdout
+    ours = False
+    for line in macros.splitlines():
+        if re.match(r"# \d+ ", line):
+            ours = "/cvtmesh/" in line
+        name = re.match(r"#define (\w+)", line)
+        assert not (ours and name) or name.group(1).startswith(("CVTM_", "CVTMESH_")), line
+
+
+def declared(prefix, headers):
+    """The functions of the headers that are not inline."""
+    text = "".join(f"#include <{header}>\n" for header in headers)
+    flat = subprocess.run([*C, "-I", prefix / "include", "-E", "-P", "-x", "c", "-"], input=text,
+                          text=True, stdout=subprocess.PIPE, check=True).stdout
+    flat = re.sub(r"^#.*$|__attribute__\(\(format\(.*?\)\)\)", "", flat, flags=re.M)
+    names = set()
+    for line in re.split(r"[;}]", flat):
+        name = re.search(r"^[^{(=]*?\b(cvtm\w+)\s*\([^{]*\)(\s*__attribute__.*)?\s*$", line, re.S)
+        if name and "typedef" not in line and "static" not in line:
+            names.add(name.group(1))
+    return names
+
+
+def exported(library):
+    table = subprocess.run(["nm", "-D", "--defined-only", library], text=True, check=True,
+                           stdout=subprocess.PIPE).stdout
+    return {line.split()[2] for line in table.splitlines() if line.split()[1] in "TDB"}
+
+
+def test_exports(prefix, headers, shared):
+    names = exported(shared)
+    names = {name for name in names if not name.startswith((".gomp", "__", "_init", "_fini"))}
+    wanted = declared(prefix, headers)
+    assert names - wanted == set() and wanted - names == set() and len(names) > 200
+
+
+def test_soname(shared):
+    text = subprocess.run(["readelf", "-d", shared], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+    major = re.search(r"VERSION_MAJOR (\d+)", (ROOT / "base/version.h").read_text()).group(1)
+    assert f"[libcvtmesh.so.{major}]" in text
+
+
+def run_example(name, program, folder):
+    done = subprocess.run([program, *ARGUMENTS.get(name, [])], cwd=folder, check=True, text=True,
+                          stdout=subprocess.PIPE)
+    assert re.search(RESULTS[name], done.stdout), done.stdout
+
+
+def test_every_example_is_here():
+    assert set(RESULTS) == {path.name for path in EXAMPLES.glob("*.c*")}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_example_with_the_shared_library(prefix, shared, sanitizers, name, tmp_path, monkeypatch):
+    compiler = C if name.endswith(".c") else CXX
+    flags = flags_of(prefix, "--cflags", "--libs")
+    assert not [flag for flag in flags if flag.startswith("-l") and flag != "-lcvtmesh"]
+    program = tmp_path / "program"
+    subprocess.run([*compiler, *sanitizers, "-pthread", EXAMPLES / name, *flags, "-lm", "-o",
+                    program], check=True)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(shared.parent))
+    assert b"libcvtmesh.so" in subprocess.run(["ldd", program], stdout=subprocess.PIPE,
+                                              check=True).stdout
+    run_example(name, program, tmp_path)
+
+
+def test_example_with_the_static_library(prefix, sanitizers, tmp_path):
+    if not list(prefix.rglob("libcvtmesh.a")):
+        pytest.skip("this build has no static library")
+    flags = [flag if flag != "-lcvtmesh" else "-l:libcvtmesh.a"
+             for flag in flags_of(prefix, "--static", "--cflags", "--libs")]
+    program = tmp_path / "program"
+    subprocess.run([*C, *sanitizers, EXAMPLES / "minimal.c", *flags, "-o", program], check=True)
+    assert b"libcvtmesh" not in subprocess.run(["ldd", program], stdout=subprocess.PIPE,
+                                               check=True).stdout
+    run_example("minimal.c", program, tmp_path)
+
+
+PROJECT = """cmake_minimum_required(VERSION 3.25)
+project(user C CXX)
+find_package(cvtmesh {version} REQUIRED)
+add_executable(program {source})
+target_link_libraries(program PRIVATE cvtmesh::cvtmesh)
+"""
+
+
+@pytest.mark.parametrize("library", ["shared", "static"])
+def test_cmake_package(prefix, sanitizers, library, tmp_path):
+    if not list(prefix.rglob(f"cvtmesh-{library}.cmake")):
+        pytest.skip(f"this build has no {library} library")
+    (tmp_path / "CMakeLists.txt").write_text(
+        PROJECT.format(version="1.0", source=EXAMPLES / "cxx.cpp"))
+    build = tmp_path / "build"
+    subprocess.run(["cmake", "-S", tmp_path, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}",
+                    f"-DCVTMESH_USE_STATIC={'ON' if library == 'static' else 'OFF'}",
+                    f"-DCMAKE_CXX_FLAGS={' '.join(sanitizers)}"], check=True,
+                   stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", build], check=True, stdout=subprocess.DEVNULL)
+    linked = subprocess.run(["ldd", build / "program"], stdout=subprocess.PIPE, check=True).stdout
+    assert (b"libcvtmesh.so" in linked) == (library == "shared")
+    run_example("cxx.cpp", build / "program", tmp_path)
+
+
+def test_a_package_of_another_major_version_is_refused(prefix, tmp_path):
+    (tmp_path / "CMakeLists.txt").write_text(
+        PROJECT.format(version="2.0", source=EXAMPLES / "cxx.cpp"))
+    done = subprocess.run(["cmake", "-S", tmp_path, "-B", tmp_path / "build",
+                           f"-DCMAKE_PREFIX_PATH={prefix}"], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, check=False)
+    assert done.returncode != 0 and b"2.0" in done.stderr
 
 
 def test_program_manual_and_packages(prefix):
@@ -31,3 +202,15 @@ def test_program_manual_and_packages(prefix):
     for pattern in ("cvtmesh-config.cmake", "cvtmesh.pc", "bash-completion/completions/cvtmesh",
                     "_cvtmesh", "vendor_completions.d/cvtmesh.fish"):
         assert list(prefix.rglob(pattern)), pattern
+
+
+def test_the_tree_can_be_moved(prefix, sanitizers, shared, tmp_path, monkeypatch):
+    moved = tmp_path / "moved"
+    shutil.copytree(prefix, moved, symlinks=True)
+    flags = flags_of(moved, "--cflags", "--libs")
+    assert any(str(moved) in flag for flag in flags)
+    assert not any(str(prefix) in flag for flag in flags)
+    program = tmp_path / "program"
+    subprocess.run([*C, *sanitizers, EXAMPLES / "minimal.c", *flags, "-o", program], check=True)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(next(moved.rglob("libcvtmesh.so")).parent))
+    run_example("minimal.c", program, tmp_path)

@@ -16,6 +16,7 @@ BELOW = {
     "plot": ["base"],
     "noise": ["base", "lbfgsb"],
     "density": ["base", "lcp", "meshes"],
+    "pictures": ["base", "draw", "meshes", "density"],
     "cvt": ["base", "voronoi", "jfa", "lbfgsb", "meshes"],
     "power": ["base", "voronoi", "jfa", "lbfgsb", "meshes", "cvt"],
     "bench/problems": ["base", "lbfgsb"],

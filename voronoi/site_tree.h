@@ -18,9 +18,7 @@
 #include "base/device.h"
 #include "base/domain.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 enum {
   CVTM_TREE_LEAF = 8,
@@ -61,7 +59,5 @@ cvtm_status cvtm_site_tree_build_boxes(cvtm_site_tree *tree, const int32_t *want
 /* Valid until the next build or destroy; its pointers never change for one tree and count. */
 cvtm_site_tree_view cvtm_site_tree_get_view(const cvtm_site_tree *tree);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

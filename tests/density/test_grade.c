@@ -82,7 +82,8 @@ static void grade(const field *f, const uint8_t *mask, double lambda, const doub
 
 static void bias(const field *f, const uint8_t *mask, double p, double lambda,
                  cvtm_hlcp_method method, double *u) {
-  const cvtm_bias_options options = {p, lambda, method, 1e-10};
+  const cvtm_bias_options options = {
+      .p = p, .lambda = lambda, .method = method, .tolerance = 1e-10};
   cvtm_bias *made = NULL;
   cvtm_hlcp_result result;
   assert_device_ok(f->device, cvtm_bias_create(f->device, WIDTH, HEIGHT, mask, &options, &made));
@@ -237,7 +238,7 @@ static void refusals(void **state) {
   assert_int_equal(cvtm_grade_create(device, 4, 4, NULL, -1, 1e-8, &made), CVTM_ERROR_ARGUMENT);
   assert_int_equal(cvtm_grade_create(device, 4, 4, NULL, (double)NAN, 1e-8, &made),
                    CVTM_ERROR_ARGUMENT);
-  cvtm_bias_options options = {0, 1, CVTM_HLCP_NEWTON, 1e-8};
+  cvtm_bias_options options = {.p = 0, .lambda = 1, .method = CVTM_HLCP_NEWTON, .tolerance = 1e-8};
   assert_int_equal(cvtm_bias_create(device, 4, 4, NULL, &options, &biased), CVTM_ERROR_ARGUMENT);
   options.p = 0.5;
   options.lambda = (double)INFINITY;

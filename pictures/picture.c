@@ -1,4 +1,4 @@
-#include "cli/picture.h"
+#include "pictures/picture.h"
 
 #include "base/grow.h"
 #include "base/portable.h"
@@ -415,7 +415,7 @@ static cvtm_status check(const picture *p, cvtm_error *error) {
   return CVTM_OK;
 }
 
-cvtm_status cli_raster_write(const cvtm_raster *raster, const char *path, cvtm_error *error) {
+cvtm_status cvtm_raster_write(const cvtm_raster *raster, const char *path, cvtm_error *error) {
   unsigned char *pixels = malloc((size_t)raster->width * (size_t)raster->height * 3);
   if (pixels == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   cvtm_raster_encode(raster, pixels);
@@ -438,7 +438,7 @@ static cvtm_status draw(picture *p, const char *path, cvtm_error *error) {
     status = cvtm_raster_create(width, height, ground, &p->raster, error);
   }
   if (status == CVTM_OK) status = draw_layers(p, error);
-  if (status == CVTM_OK) status = cli_raster_write(&p->raster, path, error);
+  if (status == CVTM_OK) status = cvtm_raster_write(&p->raster, path, error);
   return status;
 }
 

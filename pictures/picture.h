@@ -1,11 +1,13 @@
 /* The raster picture of a run: density, Voronoi cells, mesh and sites as a PNG. */
-#ifndef CVTMESH_CLI_PICTURE_H
-#define CVTMESH_CLI_PICTURE_H
+#ifndef CVTMESH_PICTURES_PICTURE_H
+#define CVTMESH_PICTURES_PICTURE_H
 
 #include "base/domain.h"
 #include "base/status.h"
 #include "draw/raster.h"
 #include "meshes/mesh.h"
+
+CVTM_API_BEGIN
 
 /* Layers, drawn in this order; any combination. */
 enum {
@@ -22,6 +24,7 @@ typedef struct cvtm_picture_options {
   unsigned layers; /* CVTM_PICTURE_* or-ed */
   int long_side;   /* pixels of the longer side, at most 16384; 0: chosen from the sites' spacing */
   int invert;      /* nonzero: dense is light on a dark ground, for densities made with invert */
+  CVTM_RESERVED(8);
 } cvtm_picture_options;
 
 /* Cells, their edges and sites; size chosen. */
@@ -35,6 +38,8 @@ cvtm_status cvtm_picture_write(const char *path, const float *density, cvtm_doma
                                const cvtm_picture_options *options, cvtm_error *error);
 
 /* Writes a PNG at `path` (`-`: standard output). */
-cvtm_status cli_raster_write(const cvtm_raster *raster, const char *path, cvtm_error *error);
+cvtm_status cvtm_raster_write(const cvtm_raster *raster, const char *path, cvtm_error *error);
+
+CVTM_API_END
 
 #endif

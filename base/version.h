@@ -1,0 +1,22 @@
+/* The version of the library. CMakeLists.txt reads it from here. */
+#ifndef CVTMESH_BASE_VERSION_H
+#define CVTMESH_BASE_VERSION_H
+
+#include "base/api.h"
+
+#define CVTMESH_VERSION_MAJOR 1
+#define CVTMESH_VERSION_MINOR 0
+#define CVTMESH_VERSION_PATCH 0
+/* To compare: 10203 for 1.2.3. */
+#define CVTMESH_VERSION_NUMBER \
+  (CVTMESH_VERSION_MAJOR * 10000 + CVTMESH_VERSION_MINOR * 100 + CVTMESH_VERSION_PATCH)
+
+CVTM_API_BEGIN
+
+/* The version of the library that is linked, "1.2.3"; the macros are those of its headers. */
+const char *cvtmesh_version(void);
+/* The same as CVTMESH_VERSION_NUMBER. */
+int cvtmesh_version_number(void);
+
+CVTM_API_END
+#endif

@@ -1,0 +1,47 @@
+# The public headers. They are copied to include/cvtmesh of the build folder, where they include
+# each other as <cvtmesh/ROOM/FILE.h>, beside cvtmesh.h, which includes them all.
+set(cvtmesh_public_headers
+    base/api.h base/version.h base/status.h base/device.h base/domain.h base/file.h
+    base/memory_file.h base/npy.h base/srgb.h
+    density/density.h density/pipeline.h density/condition.h density/grade.h density/bias.h
+    density/eikonal.h density/region.h density/seeds.h density/segment.h density/segmentation.h
+    density/size_field.h
+    cvt/cvt.h cvt/classes.h cvt/slide.h cvt/differential.h cvt/cell_mass.h power/equal_mass.h
+    noise/gaussian.h noise/nearest.h noise/spectrum.h
+    voronoi/site_tree.h jfa/jfa.h
+    meshes/mesh.h meshes/mesh_file.h meshes/polygon_file.h meshes/contour.h meshes/domain_plan.h
+    meshes/domain_mesh.h meshes/constrained.h meshes/refine.h meshes/second_order.h
+    draw/disc.h draw/inks.h draw/ink_drawing.h draw/likeness.h draw/palettes.h draw/raster.h
+    pictures/picture.h
+    plot/drawing.h plot/tour.h plot/trails.h
+    lbfgsb/lbfgsb.h
+    lcp/sparse.h lcp/matrix_market.h lcp/colouring.h lcp/lcp.h lcp/hlcp.h lcp/model_problems.h)
+
+# Writes the file only where it changes, so that nothing is compiled again without need.
+function(cvtmesh_write_header name text)
+  set(file ${CMAKE_CURRENT_BINARY_DIR}/include/cvtmesh/${name})
+  set(before)
+  if(EXISTS ${file})
+    file(READ ${file} before)
+  endif()
+  if(NOT before STREQUAL text)
+    file(WRITE ${file} "${text}")
+  endif()
+endfunction()
+
+foreach(header IN LISTS cvtmesh_public_headers)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
+  file(READ ${header} text)
+  string(REGEX REPLACE "#include \"([a-z0-9_/]+\\.h)\"" "#include <cvtmesh/\\1>" text "${text}")
+  cvtmesh_write_header(${header} "${text}")
+endforeach()
+list(TRANSFORM cvtmesh_public_headers REPLACE "(.+)" "#include <cvtmesh/\\1>" OUTPUT_VARIABLE all)
+list(JOIN all "\n" all)
+cvtmesh_write_header(cvtmesh.h "/* Everything of cvtmesh: ${PROJECT_DESCRIPTION}. */
+#ifndef CVTMESH_CVTMESH_H
+#define CVTMESH_CVTMESH_H
+
+${all}
+
+#endif
+")

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# The shared library can replace that of the last release of the same major version: abidiff finds
+# no incompatible change. usage: check_abi.sh [TAG]
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+major=$(sed -n 's/^#define CVTMESH_VERSION_MAJOR //p' base/version.h)
+tag=${1:-$(git tag --list "v$major.*" --sort=-version:refname | head -n 1)}
+if [ -z "$tag" ]; then
+  echo "ABI: version $major has no release yet"
+  exit 0
+fi
+if ! command -v abidiff >/dev/null; then
+  echo "ABI: abidiff (abigail-tools) was not found" >&2
+  exit 1
+fi
+work=$(mktemp -d)
+trap 'git worktree remove --force "$work/tree" 2>/dev/null; rm -rf "$work"' EXIT
+git worktree add --quiet --detach "$work/tree" "$tag"
+
+# Builds the shared library of a source tree with what debuggers, and abidiff, read.
+build() {
+  cmake -S "$1" -B "$2" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCVTMESH_CUDA=OFF -DCVTMESH_MPI=OFF \
+    -DCVTMESH_VIEWER=OFF -DCVTMESH_TESTS=OFF -DCVTMESH_BENCH=OFF >/dev/null
+  cmake --build "$2" --target cvtmesh_shared >/dev/null
+}
+build "$work/tree" "$work/before"
+build . "$work/now"
+# Bit 8 of the exit status says that a change is incompatible; additions are not.
+status=0
+abidiff --headers-dir1 "$work/before/include" --headers-dir2 "$work/now/include" \
+  "$work/before/libcvtmesh.so" "$work/now/libcvtmesh.so" || status=$?
+if [ $((status & 11)) -ne 0 ]; then
+  echo "ABI: programs linked to $tag would break" >&2
+  exit 1
+fi
+echo "ABI: compatible with $tag"
