@@ -7,9 +7,7 @@
 #include "base/device.h"
 #include "meshes/mesh.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_API_BEGIN
 
 /* Who triangulated, and the seconds it took. */
 typedef struct cvtm_delaunay_report {
@@ -44,7 +42,5 @@ cvtm_status cvtm_device_delaunay_build(cvtm_device_delaunay *d, int64_t *undecid
 /* The mesh, on the host. Fails with CVTM_ERROR_MEMORY; then *mesh is untouched. */
 cvtm_status cvtm_device_delaunay_copy_out(const cvtm_device_delaunay *d, cvtm_mesh *mesh);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_API_END
 #endif

@@ -9,8 +9,8 @@ set(cvtmesh_public_headers
     cvt/cvt.h cvt/classes.h cvt/slide.h cvt/differential.h cvt/cell_mass.h power/equal_mass.h
     noise/gaussian.h noise/nearest.h noise/spectrum.h
     voronoi/site_tree.h jfa/jfa.h
-    meshes/mesh.h meshes/mesh_file.h meshes/polygon_file.h meshes/contour.h meshes/domain_plan.h
-    meshes/domain_mesh.h meshes/constrained.h meshes/refine.h meshes/second_order.h
+    meshes/mesh.h meshes/device_delaunay.h meshes/mesh_file.h meshes/polygon_file.h
+    meshes/contour.h meshes/domain_plan.h meshes/domain_mesh.h meshes/constrained.h meshes/refine.h meshes/second_order.h
     draw/disc.h draw/inks.h draw/ink_drawing.h draw/likeness.h draw/palettes.h draw/raster.h
     pictures/picture.h
     plot/drawing.h plot/tour.h plot/trails.h
