@@ -212,11 +212,13 @@ static int perform_voronoi(diagram *d) {
     return cli_usage_error(CLI_VORONOI, "--labels-from has passes of its own: no --method");
   if (!d->options.warm.labels && cli_option_given(&d->options, "first-step"))
     return cli_usage_error(CLI_VORONOI, "--first-step goes with --labels-from");
+  int code = cli_outputs_check_names(&d->options);
+  if (code != CLI_EXIT_OK) return code;
   if (!d->options.warm.labels && !has_domain(&d->options))
     return cli_usage_error(CLI_VORONOI,
                            "the size of the diagram is missing: --like PICTURE, or --width and "
                            "--height");
-  int code = cli_outputs_check(&d->options);
+  code = cli_outputs_check(&d->options);
   if (code != CLI_EXIT_OK) return code;
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status = cvtm_points_read(d->options.input, &d->points, &d->count, &error);
