@@ -91,6 +91,13 @@ def test_contributing_names_what_exists():
 
 
 def test_versions_agree():
-    version = re.search(r"project\(cvtmesh VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
+    """base/version.h has the version; files of other tools repeat it."""
+    header = (ROOT / "base/version.h").read_text()
+    version = ".".join(re.search(rf"VERSION_{part} (\d+)", header)[1]
+                       for part in ("MAJOR", "MINOR", "PATCH"))
+    assert f"project(cvtmesh VERSION {version} " in (ROOT / "CMakeLists.txt").read_text()
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"\n## [{version}]" in (ROOT / "CHANGELOG.md").read_text()
+    assert (ROOT / "packaging/debian/changelog").read_text().startswith(f"cvtmesh ({version}-")
     project = (ROOT / "python/cuda13/pyproject.toml").read_text()
     assert f'"cvtmesh=={version}"' in project
