@@ -13,6 +13,11 @@ static void choose(const cli_options *options, cvtm_domain image, const cli_doma
   refine->paired_sides[3] = image.height;
 }
 
+int cli_domain_refines(const cli_options *options) {
+  const int is_zero = cli_option_given(options, "min-angle") && options->refine.min_angle == 0;
+  return !is_zero || options->refine.max_area.count > 0;
+}
+
 /* The best of some bounds that all triangles reach, if none was asked for: 30, 28 or 26 degrees. */
 static int may_ask_less(const cli_options *options, const cvtm_refine_options *refine,
                         const cvtm_refine_figures *figures) {
@@ -29,7 +34,7 @@ cvtm_status cli_domain_refine(const cli_options *options, cvtm_domain image, cli
   int64_t made_count = 0;
   choose(options, image, domain, refine);
   refine->wanted = *count;
-  domain->refined = refine->min_angle > 0 || refine->area != NULL;
+  domain->refined = cli_domain_refines(options);
   if (!domain->refined) return CVTM_OK;
   domain->deviation = cvtm_boundary_deviation(&domain->boundary);
   for (;;) {

@@ -71,9 +71,9 @@ static cvtm_cvt_options descent_options(cli_run_job *r) {
   return settings;
 }
 
-/* The mesh of a domain drops sites that lie too close to its boundary. This moves them elsewhere
- * and descends again, unless the user or the time limit ended the run; the mesh may still have
- * fewer sites than were asked for. */
+/* The mesh of a domain that is not refined drops sites that lie too close to its boundary. This
+ * moves them elsewhere and descends again, unless the user or the time limit ended the run; the
+ * mesh may still have fewer sites than were asked for. */
 static cvtm_status place_all_in_mesh(cli_run_job *r, const cvtm_cvt_options *settings) {
   enum { ROUNDS = 5, ITERATIONS = 20 };
   const cvtm_stop stop = r->result.stop;
@@ -108,7 +108,8 @@ static cvtm_status optimize_energy(cli_run_job *r) {
   if (status == CVTM_OK && r->options.domain.sliding)
     status = cvtm_cvt_slide(r->cvt, &r->shape.contour, &settings, &r->shape.boundary, r->sites,
                             r->count, &r->result, &r->shape.slides);
-  if (status == CVTM_OK && r->options.domain.kind != CLI_DOMAIN_NONE)
+  if (status == CVTM_OK && r->options.domain.kind != CLI_DOMAIN_NONE &&
+      !cli_domain_refines(&r->options))
     status = place_all_in_mesh(r, &settings);
   return status;
 }
