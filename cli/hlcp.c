@@ -7,6 +7,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/solvers.h"
+#include "density/density.h"
 #include "lcp/hlcp.h"
 #include "lcp/hlcp/problems.h"
 #include "lcp/matrix_market.h"
@@ -26,7 +27,8 @@ typedef struct history {
 } history;
 
 typedef struct problem {
-  cli_options options; /* automatic values become those that were chosen */
+  int64_t width, height; /* of a film; 0: z and w are vectors */
+  cli_options options;   /* automatic values become those that were chosen */
   cvtm_hlcp_problem given;
   cli_hlcp_memory memory;
   cvtm_device *device;
@@ -61,6 +63,10 @@ static int check_source(const cli_options *o) {
   if (files + named + example != 1)
     return cli_usage_error(CLI_HLCP, "one of --example, --problem and --matrix-a is needed");
   if (files && o->hlcp.rhs == NULL) return cli_usage_error(CLI_HLCP, "--rhs is missing");
+  if (o->hlcp.film != NULL && !named)
+    return cli_usage_error(CLI_HLCP, "--film goes with --problem bearing");
+  if (o->hlcp.film != NULL && cli_option_given(o, "size"))
+    return cli_usage_error(CLI_HLCP, "--film has the size of its picture, not of --size");
   if (!files && (o->hlcp.matrix_b != NULL || o->hlcp.rhs != NULL))
     return cli_usage_error(CLI_HLCP, "--matrix-b and --rhs go with --matrix-a");
   return CLI_EXIT_OK;
@@ -99,9 +105,28 @@ static cvtm_status read_files(problem *p, cvtm_error *error) {
   return cli_read_vector(o->hlcp.rhs, p->given.a.rows, &p->given.q, error);
 }
 
+/* A film of oil: the picture's brightness is its thickness. */
+static cvtm_status read_film(problem *p, cvtm_error *error) {
+  const char *path = p->options.hlcp.film;
+  const float e = (float)p->options.hlcp.eccentricity;
+  cvtm_image image;
+  cvtm_status status = cvtm_image_read(path, &image, error);
+  if (status != CVTM_OK) return status;
+  p->width = image.width;
+  p->height = image.height;
+  for (int64_t k = 0; k < p->width * p->height && !image.is_data; ++k)
+    image.value[k] = 1 + e * (2 * image.value[k] - 1);
+  cvtm_error detail = {CVTM_OK, ""};
+  status =
+      cvtm_hlcp_film(p->width, p->height, image.value, p->options.hlcp.supply, &p->given, &detail);
+  cvtm_image_free(&image);
+  return status == CVTM_OK ? status : cvtm_fail(error, status, "%s: %.300s", path, detail.message);
+}
+
 static cvtm_status read_problem(problem *p, cvtm_error *error) {
   cli_options *o = &p->options;
   if (o->hlcp.matrix_a != NULL) return read_files(p, error);
+  if (o->hlcp.film != NULL) return read_film(p, error);
   const int is_bearing = cli_option_given(o, "problem");
   if (!cli_option_given(o, "size")) o->hlcp.size = is_bearing ? 1024 : 256;
   if (is_bearing)
@@ -302,10 +327,19 @@ static cvtm_status write_hlcp_report(const problem *p, cvtm_error *error) {
   return cli_json_write(p->options.report, report, error);
 }
 
-static cvtm_status write_vector(const char *path, const double *values, int64_t n,
+/* Of a film as an array of height x width. */
+static cvtm_status write_vector(const problem *p, const char *path, const double *values,
                                 cvtm_error *error) {
+  const int64_t n = p->given.a.rows, shape[2] = {p->height, p->width};
   if (path == NULL) return CVTM_OK;
-  return cvtm_npy_write(path, 'f', (int)sizeof *values, 1, &n, values, error);
+  if (p->width == 0) return cvtm_npy_write(path, 'f', (int)sizeof *values, 1, &n, values, error);
+  double *lines = malloc((size_t)n * sizeof *lines);
+  if (lines == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  for (int64_t k = 0; k < n; ++k)
+    lines[k] = values[cvtm_hlcp_film_unknown(p->width, p->height, k % p->width, k / p->width)];
+  const cvtm_status status = cvtm_npy_write(path, 'f', (int)sizeof *lines, 2, shape, lines, error);
+  free(lines);
+  return status;
 }
 
 static void print_hlcp_summary(const problem *p) {
@@ -325,9 +359,8 @@ static void print_hlcp_summary(const problem *p) {
 
 static int finish(const problem *p) {
   cvtm_error error = {CVTM_OK, ""};
-  const int64_t n = p->given.a.rows;
-  cvtm_status status = write_vector(p->options.hlcp.output_z, p->z_out, n, &error);
-  if (status == CVTM_OK) status = write_vector(p->options.hlcp.output_w, p->w_out, n, &error);
+  cvtm_status status = write_vector(p, p->options.hlcp.output_z, p->z_out, &error);
+  if (status == CVTM_OK) status = write_vector(p, p->options.hlcp.output_w, p->w_out, &error);
   if (status == CVTM_OK) status = write_hlcp_report(p, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!p->options.quiet) print_hlcp_summary(p);
@@ -347,6 +380,7 @@ static int perform_hlcp(problem *p) {
   if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_HLCP, "%s", error.message);
   if (status == CVTM_OK)
     status = cli_hlcp_settings(&p->options, p->given.a.rows, &p->memory, &p->settings, &error);
+  p->settings.direct = p->width > 0;
   p->settings.monitor = watch;
   p->settings.monitor_context = &p->history;
   if (status == CVTM_OK) status = check_theory(p, &error);

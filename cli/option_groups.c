@@ -12,7 +12,7 @@ static const cli_option_group groups[] = {
     {"problem", "Problem", RESEARCH,
      "problem example size matrix rhs lower upper matrix-a matrix-b mesh nx ny n",
      "atoms dim param bounds width height load steps rate volatility expiry spot strike mu nu "
-     "eccentricity supply size-limit"},
+     "eccentricity supply film size-limit"},
     {"solver", "Solver", RESEARCH, "method iterations tolerance time-limit",
      "evaluations gradient-tolerance memory precision cauchy history storage nested omega splits "
      "alpha beta gamma rule split weights splitting-a splitting-b suggest start preset voronoi"},

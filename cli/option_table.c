@@ -403,6 +403,9 @@ const cli_option_row cli_option_rows[] = {
   {"nu", 0, HLCP, REAL(hlcp.nu, "NU", -HUGE_VAL, HUGE_VAL), "added to the diagonal of B, examples 2 and 3"},
   {"eccentricity", 0, HLCP, REAL(hlcp.eccentricity, "E", 0, 1 - 1e-9), "of the bearing"},
   {"supply", 0, HLCP, REAL(hlcp.supply, "P", 0, HUGE_VAL), "pressure at the ends of the bearing"},
+  {"film", 0, HLCP, TEXT(hlcp.film, "IMAGE"),
+   "of the bearing, in two dimensions: the thickness of the film, from black (1 - E of\n"
+   "--eccentricity) to white (1 + E); data as it is", CLI_READS},
   {"matrix-a", 0, HLCP, TEXT(hlcp.matrix_a, "A.mtx"), "Matrix Market file", CLI_READS},
   {"matrix-b", 0, HLCP, TEXT(hlcp.matrix_b, "B.mtx"), "left out: the identity, an LCP", CLI_READS},
   {"rhs", 0, HLCP, TEXT(hlcp.rhs, "Q.npy"), "right side", CLI_READS},

@@ -160,6 +160,7 @@ typedef struct cli_options {
     double mu, nu, eccentricity, supply, alpha, beta, gamma, start;
     const char *omega;                 /* a number, `ratio` or a file; NULL: that of the problem */
     cli_list splitting_a, splitting_b; /* files */
+    const char *film;                  /* a picture; NULL: none */
     const char *weights, *matrix_a, *matrix_b, *rhs, *output_z, *output_w;
   } hlcp;
 

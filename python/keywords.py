@@ -18,8 +18,8 @@ COMMANDS = {
     "minimize": set("nx ny n atoms dim param bounds output format report history".split()),
     "lcp": set("problem size steps matrix rhs lower upper storage output format report".split()),
     "hlcp": set(
-        "example problem size mu nu eccentricity supply matrix-a matrix-b rhs output-z output-w "
-        "check report".split()
+        "example problem size mu nu eccentricity supply film matrix-a matrix-b rhs output-z "
+        "output-w check report".split()
     ),
 }
 PROGRAM_ALONE = {"help", "version", "config", "quiet", "verbose"}

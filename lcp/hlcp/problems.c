@@ -162,6 +162,79 @@ cvtm_status cvtm_hlcp_bearing(int64_t size, double eccentricity, double supply,
   return CVTM_OK;
 }
 
+/* --- a film over a rectangle ---------------------------------------------------------------- */
+
+typedef struct film {
+  int64_t width, height;
+  const float *thickness;
+  double step, supply;
+} film;
+
+/* The thickness between node (i, j) and its neighbour by (di, dj); at a side, that of the node. */
+static double between(const film *f, int64_t i, int64_t j, int di, int dj) {
+  const int64_t x = i + di, y = j + dj;
+  const double own = (double)f->thickness[j * f->width + i];
+  if (x < 0 || x >= f->width || y < 0 || y >= f->height) return own;
+  return 0.5 * (own + (double)f->thickness[y * f->width + x]);
+}
+
+/* Row (i, j), times the step. Columns ascend: the neighbours before along the slower direction,
+ * before along the faster one, the node itself, and those behind. */
+static void put_film_row(const film *f, int64_t i, int64_t j, cvtm_hlcp_problem *problem) {
+  static const int by_line[4][2] = {{0, -1}, {-1, 0}, {1, 0}, {0, 1}};
+  static const int by_column[4][2] = {{-1, 0}, {0, -1}, {0, 1}, {1, 0}};
+  const int(*directions)[2] = f->width <= f->height ? by_line : by_column;
+  cvtm_csr *a = &problem->a, *b = &problem->b;
+  const int64_t row = cvtm_hlcp_film_unknown(f->width, f->height, i, j);
+  const double left = between(f, i, j, -1, 0), right = between(f, i, j, 1, 0);
+  double links[4], diagonal = 0;
+  problem->q[row] = -(right - left);
+  for (int k = 0; k < 4; ++k) {
+    const double h = between(f, i, j, directions[k][0], directions[k][1]);
+    links[k] = directions[k][1] != 0 && f->height == 1 ? 0 : h * h * h / f->step;
+    diagonal += links[k];
+  }
+  a->row_start[row + 1] = a->row_start[row];
+  b->row_start[row + 1] = b->row_start[row];
+  for (int k = 0; k < 4; ++k) {
+    const int64_t x = i + directions[k][0], y = j + directions[k][1];
+    if (k == 2) append_entry(a, row, row, diagonal);
+    if (x < 0 || x >= f->width || y < 0 || y >= f->height)
+      problem->q[row] += f->supply * links[k];
+    else
+      append_entry(a, row, cvtm_hlcp_film_unknown(f->width, f->height, x, y), -links[k]);
+  }
+  if (i > 0) append_entry(b, row, cvtm_hlcp_film_unknown(f->width, f->height, i - 1, j), -left);
+  append_entry(b, row, row, right);
+}
+
+cvtm_status cvtm_hlcp_film(int64_t width, int64_t height, const float *thickness, double supply,
+                           cvtm_hlcp_problem *problem, cvtm_error *error) {
+  const int64_t n = width * height, longer = width > height ? width : height;
+  const film f = {width, height, thickness, 2 * CVTM_PI / (double)(longer + 1), supply};
+  memset(problem, 0, sizeof *problem);
+  if (!(supply >= 0) || !isfinite(supply))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a film has a supply pressure >= 0");
+  for (int64_t k = 0; k < n; ++k)
+    if (!(thickness[k] > 0) || !isfinite(thickness[k]))
+      return cvtm_fail(error, CVTM_ERROR_INPUT, "the film has a thickness of %g at (%lld, %lld)",
+                       (double)thickness[k], (long long)(k % width), (long long)(k / width));
+  cvtm_status status = cvtm_csr_create(n, n, 5 * n, &problem->a, error);
+  if (status == CVTM_OK) status = cvtm_csr_create(n, n, 2 * n, &problem->b, error);
+  if (status == CVTM_OK) status = allocate_right_side(n, problem, error);
+  if (status != CVTM_OK) {
+    cvtm_hlcp_problem_free(problem);
+    return status;
+  }
+  problem->a.row_start[0] = problem->b.row_start[0] = 0;
+  for (int64_t k = 0; k < n; ++k) {
+    const int64_t shorter = width <= height ? width : height, slow = k / shorter,
+                  fast = k % shorter;
+    put_film_row(&f, width <= height ? fast : slow, width <= height ? slow : fast, problem);
+  }
+  return CVTM_OK;
+}
+
 void cvtm_hlcp_problem_free(cvtm_hlcp_problem *problem) {
   cvtm_csr_free(&problem->a);
   cvtm_csr_free(&problem->b);

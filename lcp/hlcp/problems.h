@@ -27,6 +27,21 @@ double cvtm_hlcp_example_omega(int example);
 cvtm_status cvtm_hlcp_bearing(int64_t size, double eccentricity, double supply,
                               cvtm_hlcp_problem *problem, cvtm_error *error);
 
+/* The same over a rectangle of width x height nodes, the longer way from x = 0 to 2 pi,
+ * with the thickness of the film given at the nodes (host, > 0): div(h^3 grad p) = ((1 - w) h)_x.
+ * Films enter full at the left; beyond all sides the pressure is `supply`. With height 1 there is
+ * no flow across, as in cvtm_hlcp_bearing, which has thicknesses between the nodes. thickness: x
+ * fastest; the unknowns: cvtm_hlcp_film_unknown, so that the band is no wider than the shorter
+ * side.
+ */
+cvtm_status cvtm_hlcp_film(int64_t width, int64_t height, const float *thickness, double supply,
+                           cvtm_hlcp_problem *problem, cvtm_error *error);
+
+/* The unknown of node (i, j): the shorter direction is the faster one. */
+static inline int64_t cvtm_hlcp_film_unknown(int64_t width, int64_t height, int64_t i, int64_t j) {
+  return width <= height ? j * width + i : i * height + j;
+}
+
 void cvtm_hlcp_problem_free(cvtm_hlcp_problem *problem);
 
 #ifdef __cplusplus

@@ -378,7 +378,7 @@ def lcp(
 
 
 @with_options(
-    "hlcp", "example", "problem", "size", "mu", "nu", "eccentricity", "supply", "matrix_a",
+    "hlcp", "example", "problem", "size", "mu", "nu", "eccentricity", "supply", "film", "matrix_a",
     "matrix_b", "rhs", "output_z", "output_w", "check", "report",
 )  # fmt: skip
 def hlcp(A: Any, B: Any, q: ArrayLike, **options: Unpack[HlcpOptions]) -> Any:

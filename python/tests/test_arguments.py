@@ -29,7 +29,7 @@ PROBLEM = {
     "voronoi": FILES | {"width", "height", "like", "check"},
     "minimize": FILES | set("nx ny n atoms dim param bounds history".split()),
     "lcp": FILES | set("problem size steps matrix rhs lower upper storage".split()),
-    "hlcp": set("example problem size mu nu eccentricity supply matrix_a matrix_b rhs".split())
+    "hlcp": set("example problem size mu nu eccentricity supply film matrix_a matrix_b rhs".split())
     | {"output_z", "output_w", "check", "report"},
 }
 

@@ -69,6 +69,65 @@ def test_bearing(cvtmesh):
     assert any(text.startswith("row 2: Theorem 2") for text in report["warnings"])
 
 
+def film(h, supply):
+    """A, B, q of div(h^3 grad p) = ((1 - w) h)_x at the nodes of h, pressures beyond all sides."""
+    rows, columns = h.shape
+    step = 2 * np.pi / (max(h.shape) + 1)
+    across = np.pad(h, ((0, 0), (1, 1)), mode="edge")
+    along = np.pad(h, ((1, 1), (0, 0)), mode="edge")
+    across, along = (across[:, 1:] + across[:, :-1]) / 2, (along[1:] + along[:-1]) / 2
+    x, y = across**3 / step, along**3 / step
+    n = np.arange(h.size).reshape(h.shape)
+    a, b = np.zeros((h.size, h.size)), np.zeros((h.size, h.size))
+    a[n, n] = x[:, 1:] + x[:, :-1] + y[1:] + y[:-1]
+    a[n[:, 1:], n[:, :-1]] = a[n[:, :-1], n[:, 1:]] = -x[:, 1:-1]
+    a[n[1:], n[:-1]] = a[n[:-1], n[1:]] = -y[1:-1]
+    b[n, n] = across[:, 1:]
+    b[n[:, 1:], n[:, :-1]] = -across[:, 1:-1]
+    q = -(across[:, 1:] - across[:, :-1])
+    q[:, 0] += supply * x[:, 0]
+    q[:, -1] += supply * x[:, -1]
+    q[0] += supply * y[0]
+    q[-1] += supply * y[-1]
+    return a, b, q.ravel()
+
+
+@pytest.mark.parametrize("shape", [(12, 40), (31, 18)])
+def test_film_of_a_picture(cvtmesh, shape):
+    """A bearing with bumps in two dimensions: the equations assembled here hold, and a picture of
+    the same film gives the same answer."""
+    rows, columns = shape
+    x = 2 * np.pi * np.arange(1, columns + 1) / (columns + 1)
+    y = np.arange(rows) / rows
+    h = 1 + 0.45 * np.cos(x) + 0.05 * np.sin(5 * x) * np.sin(9 * y)[:, None]
+    cvtmesh.file("film.npy", h.astype(np.float32))
+    a, b, q = film(h.astype(np.float32).astype(float), 0.05)
+    words = ["hlcp", "--problem", "bearing", "--supply", 0.05, "--method", "newton", "--output-z",
+             "z.npy", "--output-w", "w.npy"]
+    report = cvtmesh.report(*words, "--film", "film.npy")
+    z, w = solution(cvtmesh)
+    assert z.shape == w.shape == shape and report["converged"]
+    assert (z >= 0).all() and (w >= 0).all() and (z * w == 0).all()
+    assert np.linalg.norm(a @ z.ravel() - b @ w.ravel() - q) < 1e-6
+    assert 0.1 < (w > 0).mean() < 0.7 and w.max() < 1 and z.max() > 0.2
+    # 16 bits of sRGB for (h - 0.5) / 1, which --eccentricity 0.5 turns back.
+    light = h - 0.5
+    srgb = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light**(1 / 2.4) - 0.055)
+    cvtmesh.file("film.pgm", b"P5\n%d %d\n65535\n" % (columns, rows) +
+                 np.round(65535 * srgb).astype(">u2").tobytes())
+    cvtmesh.report(*words, "--film", "film.pgm", "--eccentricity", 0.5)
+    assert abs(solution(cvtmesh)[0] - z).max() < 1e-3 * z.max()
+
+
+def test_refused_films(cvtmesh):
+    cvtmesh.file("zero.npy", np.array([[1, 0.5], [0, 1]], dtype=np.float32))
+    for words, code, text in ((["--example", 1], 2, "--problem bearing"),
+                              (["--problem", "bearing", "--size", 9], 2, "--size"),
+                              (["--problem", "bearing"], 3, "zero.npy: the film has a thickness of 0 at (0, 1)")):
+        done = cvtmesh.call("hlcp", *words, "--film", "zero.npy", code=code)
+        assert text in done.stderr.decode(), words
+
+
 def test_solution_of_files(cvtmesh):
     a, b, q = example_3(30)
     given = files(cvtmesh, a, b, q)
