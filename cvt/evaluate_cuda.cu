@@ -8,6 +8,7 @@
  * number of blocks that the device holds at once does not matter. */
 #include "base/cuda_check.h"
 #include "base/cuda_utils.h"
+#include "base/plain.h"
 #include "cvt/evaluate_cuda.h"
 #include "cvt/integral.h"
 #include "cvt/moments_cuda.h"
@@ -57,6 +58,7 @@ struct cuda_state {
   double *giant_corners;     /* of one giant cell */
   int64_t giant_capacity;    /* corners */
   double *energy, *distance; /* PARTS: energies and largest distances of the blocks' sites */
+  int plain;                 /* a kernel for each stage */
   cvtm_cvt_energy summed;    /* the kind of moments that finish_kernel is to complete */
 };
 enum { NOT_FINITE = -1, TOO_MANY_CORNERS = -2 }; /* as a cell's count */
@@ -145,9 +147,11 @@ __device__ void block_construct_several(const cvtm_site_tree_view &tree, cvtm_do
   __syncthreads();
 }
 
-/* Takes the next item of a stage for this block. */
-__device__ int32_t take_item(const cuda_state &state, int stage) {
+/* Takes the next item of a stage for this block; plain: in a kernel of this stage alone. */
+__device__ int32_t take_item(const cuda_state &state, int stage, int32_t before = -1) {
   __shared__ int32_t item;
+  if (state.plain)
+    return before < 0 ? static_cast<int32_t>(blockIdx.x) : before + static_cast<int32_t>(gridDim.x);
   __syncthreads();
   if (threadIdx.x == 0) item = atomicAdd(state.listed + LISTED_TAKEN + stage, 1);
   __syncthreads();
@@ -155,6 +159,7 @@ __device__ int32_t take_item(const cuda_state &state, int stage) {
 }
 
 __device__ void end_item(const cuda_state &state, int stage) {
+  if (state.plain) return;
   __threadfence();
   __syncthreads();
   if (threadIdx.x == 0) atomicAdd(state.listed + LISTED_DONE + stage, 1);
@@ -162,22 +167,29 @@ __device__ void end_item(const cuda_state &state, int stage) {
 
 /* Waits until all `items` of a stage are done; what they wrote is then visible. */
 __device__ void end_stage(const cuda_state &state, int stage, int32_t items) {
+  if (state.plain) return;
   if (threadIdx.x == 0)
     while (atomicAdd(state.listed + LISTED_DONE + stage, 0) < items) __nanosleep(100);
   __syncthreads();
   __threadfence();
 }
 
-/* Builds the boxes of the tree. */
-__device__ void build_boxes(const cvtm_site_tree_view &tree, const cuda_state &state, double *box) {
+/* Build the boxes of the tree. */
+__device__ void build_subtree_boxes(const cvtm_site_tree_view &tree, const cuda_state &state,
+                                    double *box) {
   const int32_t subtrees = static_cast<int32_t>(cvtm_tree_subtrees(tree.leaf_count));
-  for (int32_t k = take_item(state, STAGE_BOXES); k < subtrees; k = take_item(state, STAGE_BOXES)) {
+  for (int32_t k = take_item(state, STAGE_BOXES); k < subtrees;
+       k = take_item(state, STAGE_BOXES, k)) {
     cvtm_tree_subtree_boxes<LARGE_THREADS>(tree.position, tree.count, tree.leaf_count, k, box);
     end_item(state, STAGE_BOXES);
   }
   end_stage(state, STAGE_BOXES, subtrees);
+}
+
+__device__ void build_upper_boxes(const cvtm_site_tree_view &tree, const cuda_state &state,
+                                  double *box) {
   for (int32_t k = take_item(state, STAGE_UPPER_BOXES); k < 1;
-       k = take_item(state, STAGE_UPPER_BOXES)) {
+       k = take_item(state, STAGE_UPPER_BOXES, k)) {
     cvtm_tree_upper_boxes<LARGE_THREADS>(tree.leaf_count, box);
     end_item(state, STAGE_UPPER_BOXES);
   }
@@ -213,7 +225,7 @@ __device__ void sum_large(const cvtm_site_tree_view &tree, cvtm_domain domain,
   const int32_t listed = state.listed[LISTED_LARGE];
   const int32_t at_once = min(max(listed / PARTS, 1), static_cast<int32_t>(CELLS_AT_ONCE));
   const int32_t items = (listed + at_once - 1) / at_once;
-  for (int32_t k = take_item(state, STAGE_LARGE); k < items; k = take_item(state, STAGE_LARGE)) {
+  for (int32_t k = take_item(state, STAGE_LARGE); k < items; k = take_item(state, STAGE_LARGE, k)) {
     const int32_t first = k * at_once, count = min(listed - first, at_once);
     block_construct_several(tree, domain, state, first, count, at_once, cells);
     for (int32_t c = 0; c < count; ++c)
@@ -252,7 +264,7 @@ __device__ void sum_huge(const cvtm_site_tree_view &tree, cvtm_domain domain,
   const int32_t giants = __ldcg(state.listed + LISTED_GIANT);
   cvtm_cell cell = block_cell(state);
   int32_t constructed = -1;
-  for (int32_t k = take_item(state, STAGE_HUGE); k < items; k = take_item(state, STAGE_HUGE)) {
+  for (int32_t k = take_item(state, STAGE_HUGE); k < items; k = take_item(state, STAGE_HUGE, k)) {
     if (k == 0) {
       for (int32_t entry = 0; entry < giants; ++entry)
         sum_giant<PIXEL>(tree, domain, density, state, __ldcg(state.giant + entry), part, shared,
@@ -281,7 +293,7 @@ __device__ cvtm_cell_moments read_sums(const cvtm_cell_moments *sums) {
 __device__ void join_huge(const cvtm_site_tree_view &tree, const cuda_state &state,
                           cvtm_cell_moments *sums) {
   const int32_t huge = __ldcg(state.listed + LISTED_HUGE);
-  for (int32_t k = take_item(state, STAGE_JOIN); k < huge; k = take_item(state, STAGE_JOIN)) {
+  for (int32_t k = take_item(state, STAGE_JOIN); k < huge; k = take_item(state, STAGE_JOIN, k)) {
     if (threadIdx.x == 0) {
       cvtm_cell_moments all = {0, 0, 0, 0};
       for (int p = 0; p < PARTS; ++p) {
@@ -323,8 +335,10 @@ __global__ void __launch_bounds__(LARGE_THREADS)
                   double *gradient, double *value) {
   __shared__ cvtm_cell_moments part[LARGE_THREADS];
   __shared__ cvtm_cell shared;
-  if (state.listed[LISTED_LARGE] > 0) {
-    build_boxes(tree, state, const_cast<double *>(tree.box)); /* of the plan's tree */
+  if (state.listed[LISTED_LARGE] > 0 && !state.plain) {
+    double *box = const_cast<double *>(tree.box); /* of the plan's tree */
+    build_subtree_boxes(tree, state, box);
+    build_upper_boxes(tree, state, box);
     sum_large<PIXEL>(tree, domain, density, state, part, &shared, sums);
     sum_huge<PIXEL>(tree, domain, density, state, part, &shared, sums);
     join_huge(tree, state, sums);
@@ -353,6 +367,22 @@ __global__ void __launch_bounds__(LARGE_THREADS)
     value[1] = distance;
   }
   if (threadIdx.x < LISTED) state.listed[threadIdx.x] = 0;
+}
+
+/* One stage of finish_kernel. */
+template <bool PIXEL, int STAGE>
+__global__ void __launch_bounds__(LARGE_THREADS)
+    stage_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
+                 cuda_state state, cvtm_cell_moments *sums) {
+  __shared__ cvtm_cell_moments part[LARGE_THREADS];
+  __shared__ cvtm_cell shared;
+  if (state.listed[LISTED_LARGE] == 0) return;
+  double *box = const_cast<double *>(tree.box);
+  if (STAGE == STAGE_BOXES) build_subtree_boxes(tree, state, box);
+  if (STAGE == STAGE_UPPER_BOXES) build_upper_boxes(tree, state, box);
+  if (STAGE == STAGE_LARGE) sum_large<PIXEL>(tree, domain, density, state, part, &shared, sums);
+  if (STAGE == STAGE_HUGE) sum_huge<PIXEL>(tree, domain, density, state, part, &shared, sums);
+  if (STAGE == STAGE_JOIN) join_huge(tree, state, sums);
 }
 
 __global__ void keys_kernel(const int32_t *labels, int64_t area, uint64_t *keys, int32_t *pixels) {
@@ -473,13 +503,36 @@ cvtm_status label_moments_cuda(cvtm_cvt *cvt, const double *sites, int64_t count
   return cvtm_cuda_launched(cvt->device, "pixel_kernel");
 }
 
-cvtm_status finish_cuda(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *value,
-                        double *gradient) {
-  const cuda_state state = *static_cast<const cuda_state *>(cvt->state);
-  const auto kernel = state.summed == CVTM_CVT_EXACT ? finish_kernel<false> : finish_kernel<true>;
-  kernel<<<cvtm_cuda_cap(PARTS), LARGE_THREADS, 0, cvtm_cuda_stream(cvt->device)>>>(
+template <bool PIXEL, int STAGE>
+void launch_stage(cvtm_cvt *cvt, const cuda_state &state) {
+  stage_kernel<PIXEL, STAGE>
+      <<<cvtm_cuda_cap(PARTS), LARGE_THREADS, 0, cvtm_cuda_stream(cvt->device)>>>(
+          cvtm_site_tree_get_view(cvt->tree), cvt->domain, cvt->density, state, cvt->moments);
+}
+
+template <bool PIXEL>
+void launch_finish(cvtm_cvt *cvt, const cuda_state &state, int64_t count, int64_t fixed,
+                   double *value, double *gradient) {
+  if (state.plain) {
+    launch_stage<PIXEL, STAGE_BOXES>(cvt, state);
+    launch_stage<PIXEL, STAGE_UPPER_BOXES>(cvt, state);
+    launch_stage<PIXEL, STAGE_LARGE>(cvt, state);
+    launch_stage<PIXEL, STAGE_HUGE>(cvt, state);
+    launch_stage<PIXEL, STAGE_JOIN>(cvt, state);
+  }
+  finish_kernel<PIXEL><<<cvtm_cuda_cap(PARTS), LARGE_THREADS, 0, cvtm_cuda_stream(cvt->device)>>>(
       cvtm_site_tree_get_view(cvt->tree), cvt->domain, cvt->density, state, cvt->moments, count,
       fixed, gradient, value);
+}
+
+cvtm_status finish_cuda(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *value,
+                        double *gradient) {
+  cuda_state state = *static_cast<const cuda_state *>(cvt->state);
+  state.plain = cvtm_uses_plain("stages");
+  if (state.summed == CVTM_CVT_EXACT)
+    launch_finish<false>(cvt, state, count, fixed, value, gradient);
+  else
+    launch_finish<true>(cvt, state, count, fixed, value, gradient);
   return cvtm_cuda_launched(cvt->device, "finish_kernel");
 }
 

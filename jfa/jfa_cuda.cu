@@ -1,8 +1,10 @@
 /* Jump flooding. A thread floods a chain of pixels in one column, `step` apart, and keeps the three
- * rows of candidates in registers: it reads three codes per pixel, not nine. All other kernels take
- * a pixel or a site per thread. */
+ * rows of candidates in registers: it reads three codes per pixel, not nine. With one pixel per
+ * thread flooding takes 1.5 times as long at 2048^2 and 8192^2 (H200). All other kernels take a
+ * pixel or a site per thread. */
 #include "base/cuda_check.h"
 #include "base/cuda_utils.h"
+#include "base/plain.h"
 #include "jfa/jfa_kernels.h"
 
 enum { BLOCK = 256, WARP = 32, CHAIN = 8 /* pixels, at most */ };
@@ -78,8 +80,8 @@ static __device__ uint32_t least_key(const cvtm_flood_scale &scale, const candid
   return least;
 }
 
-/* Floods the pixels (i, j), (i, j + step) and so on, CHAIN of them or down to the last row. */
-template <bool PACKED, bool PERIODIC>
+/* Floods the pixels (i, j), (i, j + step) and so on, LENGTH of them or down to the last row. */
+template <int LENGTH, bool PACKED, bool PERIODIC>
 static __device__ void flood_chain(const cvtm_diagram &diagram, const cvtm_flood_scale &scale,
                                    int step, int i, int j, const uint32_t *__restrict__ from,
                                    uint32_t *__restrict__ to) {
@@ -91,7 +93,7 @@ static __device__ void flood_chain(const cvtm_diagram &diagram, const cvtm_flood
       diagram, scale, from, cvtm_step_along(j, -step, height, PERIODIC), column, x);
   candidate_row own = read_candidates<PACKED, PERIODIC>(diagram, scale, from, j, column, x);
 #pragma unroll
-  for (int k = 0; k < CHAIN; ++k, j += step) {
+  for (int k = 0; k < LENGTH; ++k, j += step) {
     if (j >= height) break;
     const candidate_row below = read_candidates<PACKED, PERIODIC>(
         diagram, scale, from, cvtm_step_along(j, step, height, PERIODIC), column, x);
@@ -112,29 +114,31 @@ static __device__ void flood_chain(const cvtm_diagram &diagram, const cvtm_flood
 }
 
 /* Chains that cover a column. */
-static __host__ __device__ int chains_of(int height, int step) {
-  return (height + CHAIN * step - 1) / (CHAIN * step) * step;
+static __host__ __device__ int chains_of(int height, int step, int length) {
+  return (height + length * step - 1) / (length * step) * step;
 }
 
+template <int LENGTH>
 static __global__ void __launch_bounds__(BLOCK)
     pass_kernel(cvtm_diagram diagram, const int32_t *step_limit, int step,
                 const uint32_t *__restrict__ from, uint32_t *__restrict__ to) {
   if (step > *step_limit) return;
   const cvtm_flood_scale scale = cvtm_flood_scale_of(&diagram);
   const int width = diagram.domain.width, periodic = diagram.domain.periodic;
-  const int64_t chains = static_cast<int64_t>(width) * chains_of(diagram.domain.height, step);
+  const int64_t chains =
+      static_cast<int64_t>(width) * chains_of(diagram.domain.height, step, LENGTH);
   for (int64_t p = cvtm_first_thread(); p < chains; p += cvtm_thread_count()) {
     const int i = static_cast<int>(p % width), chain = static_cast<int>(p / width);
-    const int j = chain / step * CHAIN * step + chain % step;
+    const int j = chain / step * LENGTH * step + chain % step;
     if (j >= diagram.domain.height) continue;
     if (scale.packed && !periodic)
-      flood_chain<true, false>(diagram, scale, step, i, j, from, to);
+      flood_chain<LENGTH, true, false>(diagram, scale, step, i, j, from, to);
     else if (scale.packed)
-      flood_chain<true, true>(diagram, scale, step, i, j, from, to);
+      flood_chain<LENGTH, true, true>(diagram, scale, step, i, j, from, to);
     else if (periodic)
-      flood_chain<false, true>(diagram, scale, step, i, j, from, to);
+      flood_chain<LENGTH, false, true>(diagram, scale, step, i, j, from, to);
     else
-      flood_chain<false, false>(diagram, scale, step, i, j, from, to);
+      flood_chain<LENGTH, false, false>(diagram, scale, step, i, j, from, to);
   }
 }
 
@@ -192,14 +196,23 @@ static cvtm_status find_step_limit_cuda(cvtm_device *device, const cvtm_diagram 
   return cvtm_cuda_launched(device, "step_limit_kernel");
 }
 
+template <int LENGTH>
+static cvtm_status launch_pass(cvtm_device *device, const cvtm_diagram *diagram,
+                               const int32_t *step_limit, int step, const uint32_t *from,
+                               uint32_t *to) {
+  const int64_t chains =
+      static_cast<int64_t>(diagram->domain.width) * chains_of(diagram->domain.height, step, LENGTH);
+  pass_kernel<LENGTH><<<cvtm_cuda_blocks(chains, BLOCK), BLOCK, 0, cvtm_cuda_stream(device)>>>(
+      *diagram, step_limit, step, from, to);
+  return cvtm_cuda_launched(device, "pass_kernel");
+}
+
 static cvtm_status pass_cuda(cvtm_device *device, const cvtm_diagram *diagram,
                              const int32_t *step_limit, int step, const uint32_t *from,
                              uint32_t *to) {
-  const int64_t chains =
-      static_cast<int64_t>(diagram->domain.width) * chains_of(diagram->domain.height, step);
-  pass_kernel<<<cvtm_cuda_blocks(chains, BLOCK), BLOCK, 0, cvtm_cuda_stream(device)>>>(
-      *diagram, step_limit, step, from, to);
-  return cvtm_cuda_launched(device, "pass_kernel");
+  return cvtm_uses_plain("flooding")
+             ? launch_pass<1>(device, diagram, step_limit, step, from, to)
+             : launch_pass<CHAIN>(device, diagram, step_limit, step, from, to);
 }
 
 static cvtm_status final_pass_cuda(cvtm_device *device, const cvtm_diagram *diagram,

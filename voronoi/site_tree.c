@@ -1,7 +1,8 @@
 #include "voronoi/site_tree.h"
 
-#include "base/table_select.h"
+#include "base/plain.h"
 #include "base/primitives.h"
+#include "base/table_select.h"
 #include "voronoi/site_tree_kernels.h"
 
 #include <stdlib.h>
@@ -63,7 +64,7 @@ static void list_tree_arrays(cvtm_site_tree *tree, cvtm_array arrays[ARRAYS]) {
       {(void **)&a->index, n, sizeof(int32_t)},
       {(void **)&a->order, n, sizeof(int32_t)},
       {(void **)&a->keys, n, sizeof(uint64_t)},
-      {(void **)&a->keys_alt, cuda ? 0 : n, sizeof(uint64_t)},
+      {(void **)&a->keys_alt, a->by_radix ? n : 0, sizeof(uint64_t)},
       {(void **)&a->start, bins + 1, sizeof(int32_t)},
       {(void **)&a->bin_count, counts, sizeof(int32_t)},
       {(void **)&a->bin_head, counts, sizeof(int32_t)},
@@ -82,7 +83,7 @@ static cvtm_status allocate_tree(cvtm_site_tree *tree) {
   cvtm_site_tree_arrays *a = &tree->arrays;
   const int cuda = on_cuda(tree);
   cvtm_status status =
-      cuda ? CVTM_OK : cvtm_sort_workspace(device, tree->capacity, &a->workspace_bytes);
+      a->by_radix ? cvtm_sort_workspace(device, tree->capacity, &a->workspace_bytes) : CVTM_OK;
   if (status != CVTM_OK) return status;
   cvtm_array arrays[ARRAYS];
   list_tree_arrays(tree, arrays);
@@ -117,6 +118,7 @@ cvtm_status cvtm_site_tree_create(cvtm_device *device, cvtm_domain domain, int64
   tree->device = device;
   tree->table = CVTM_TABLE(device, cvtm_site_tree_table);
   tree->arrays.domain = domain;
+  tree->arrays.by_radix = !on_cuda(tree) || cvtm_uses_plain("sort");
   tree->capacity = capacity;
   const cvtm_status status = allocate_tree(tree);
   if (status != CVTM_OK) {

@@ -19,10 +19,11 @@ typedef struct cvtm_site_tree_arrays {
   double *position, *box;
   float *spacing;
   int32_t *index, *start;
+  int by_radix; /* CUDA: the sites are ordered by a radix sort, as always on the CPU */
   /* Scratch. On both devices: codes, and an order or chains of sites. */
   uint64_t *keys;
   int32_t *order;
-  /* On the CPU: what a sort needs. */
+  /* What a radix sort needs. */
   uint64_t *keys_alt;
   void *workspace;
   size_t workspace_bytes;

@@ -1,5 +1,6 @@
 #include "lcp/hlcp/splitting.h"
 
+#include "base/plain.h"
 #include "lcp/hlcp/splitting_builder.h"
 #include "lcp/sparse/csr.h"
 
@@ -234,7 +235,8 @@ cvtm_status cvtm_hlcp_systems_create(cvtm_device *device, const cvtm_csr *a, con
   if (status == CVTM_OK) {
     systems->chained = is_chained(&s);
     systems->largest = largest_block(&s);
-    const int is_small = s.row == NULL && systems->largest <= CVTM_HLCP_SMALL_BLOCK;
+    const int is_small = s.row == NULL && systems->largest <= CVTM_HLCP_SMALL_BLOCK &&
+                         !cvtm_uses_plain("small_blocks");
     const int by_level = with_levels && options->block_threads == 0;
     if (by_level && systems->chained && !is_small) status = cvtm_hlcp_build_levels(&s, &l, error);
   }

@@ -1,5 +1,6 @@
 #include "lcp/sparse/hierarchy.h"
 
+#include "base/plain.h"
 #include "base/table_select.h"
 #include "lcp/sparse/aggregation.h"
 #include "lcp/colouring.h"
@@ -322,7 +323,7 @@ static cvtm_status sweep_to_residual(const cvtm_hierarchy *h, const cvtm_level *
 /* The first level from `first` on that small_cycle takes together with all coarser ones. */
 static int first_small(const cvtm_hierarchy *h, int first) {
   int l = first;
-  if (h->table->small_cycle == NULL) return h->count;
+  if (h->table->small_cycle == NULL || cvtm_uses_plain("small_levels")) return h->count;
   while (l < h->count && h->level[l].rows > h->table->small_rows) ++l;
   return l;
 }

@@ -249,6 +249,9 @@ cvtm_status check(cvtm_device *device, const double *b, const double *lower, con
 
 /* --- the V-cycle of small levels, in one block --------------------------------------------- */
 
+/* With a launch for each operation a cycle takes 1.4 to 1.6 times as long for the monotone method,
+ * and 1.04 to 1.2 times for the others, at 127 x 127 to 511 x 511 (H200). */
+
 template <class Row>
 __device__ void block_rows(int64_t first, int64_t end, const Row &at) {
   for (int64_t row = first + threadIdx.x; row < end; row += small_block) at(row);

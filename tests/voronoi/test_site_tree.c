@@ -222,6 +222,41 @@ static void test_crowded_bins(void **state) {
   free(sites);
 }
 
+/* The two ways to sort give the same tree, in every bit. */
+static void check_both_sorts(cvtm_device *device, cvtm_domain domain, const double *sites,
+                             int64_t count) {
+  host_tree tree[2];
+  for (int k = 0; k < 2; ++k) {
+    if (k == 1) assert_int_equal(setenv("CVTMESH_PLAIN", "sort", 1), 0);
+    tree[k] = build(device, domain, sites, count);
+  }
+  assert_int_equal(unsetenv("CVTMESH_PLAIN"), 0);
+  const cvtm_site_tree_view *view = &tree[0].view;
+  const size_t n = (size_t)count, bins = (size_t)1 << 2 * view->levels;
+  assert_int_equal(view->levels, tree[1].view.levels);
+  assert_memory_equal(tree[0].index, tree[1].index, n * sizeof(int32_t));
+  assert_memory_equal(tree[0].start, tree[1].start, (bins + 1) * sizeof(int32_t));
+  assert_memory_equal(tree[0].spacing, tree[1].spacing, n * sizeof(float));
+  assert_memory_equal(tree[0].position, tree[1].position, 2 * n * sizeof(double));
+  free_tree(&tree[0]);
+  free_tree(&tree[1]);
+}
+
+static void test_both_sorts(void **state) {
+  enum { COUNT = 100000 };
+  for (int d = 0; d < DOMAINS; ++d) {
+    double *sites = uniform_sites(domains[d], COUNT, 11);
+    for (int64_t count = COUNT; count > 0; count /= 17)
+      check_both_sorts(*state, domains[d], sites, count);
+    for (int i = 0; i < COUNT; i += 2) { /* coincident and nearly coincident ones */
+      sites[2 * i] = 0.5 + (i % 3 == 0 ? 1e-6 * sites[2 * i] : 0);
+      sites[2 * i + 1] = 0.25;
+    }
+    check_both_sorts(*state, domains[d], sites, COUNT);
+    free(sites);
+  }
+}
+
 static void test_range(void **state) {
   enum { COUNT = 1003 };
   for (int d = 0; d < 2; ++d) {
@@ -317,6 +352,7 @@ int main(void) {
       cmocka_unit_test_prestate(test_coincident, device),
       cmocka_unit_test_prestate(test_order, device),
       cmocka_unit_test_prestate(test_crowded_bins, device),
+      cmocka_unit_test_prestate(test_both_sorts, device),
       cmocka_unit_test_prestate(test_range, device),
       cmocka_unit_test_prestate(test_empty_and_not_finite, device),
       cmocka_unit_test_prestate(test_boxes_if_wanted, device),
