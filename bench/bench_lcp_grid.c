@@ -3,7 +3,7 @@
  * same run gives the floor. Options:
  *   --device NAME
  *   --size M         instead of the device's usual sizes
- *   --reference yes  CUDA: each size also by the reference kernels alone (CVTMESH_GRID_REFERENCE=1)
+ *   --reference yes  CUDA: each size also by the reference kernels alone (CVTMESH_PLAIN=grid)
  */
 #include "base/clock.h"
 #include "bench/harness.h"
@@ -191,7 +191,6 @@ static void measure(cvtm_device *device, int64_t m) {
   printf("  torsion from nothing   %9.3f ms, %lld cycles, residual %.2e (%s)\n", 1e3 * seconds,
          (long long)result.iterations, result.natural_residual, cvtm_lcp_stop_name(result.stop));
   if (m <= 4096) measure_coefficients(&t, host);
-  fflush(stdout);
   cvtm_device_free(device, t.b);
   cvtm_device_free(device, t.lower);
   cvtm_device_free(device, t.x);
@@ -202,6 +201,7 @@ int main(int argc, char **argv) {
   int64_t sizes[5] = {bench_integer(argc, argv, "--size")};
   const int reference = !strcmp(bench_text(argc, argv, "--reference", "no"), "yes");
   cvtm_device *device = bench_device(argc, argv, "auto");
+  setvbuf(stdout, NULL, _IOLBF, 0); /* a run that is ended early has printed its figures */
   const int gpu = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
   printf("Device: %s (%s)\n", cvtm_device_name(device), cvtm_device_description(device));
   if (sizes[0] == 0) {
@@ -210,9 +210,10 @@ int main(int argc, char **argv) {
   }
   for (int k = 0; k < 5 && sizes[k] > 0; ++k) {
     for (int is_reference = 0; is_reference <= (gpu && reference); ++is_reference) {
-      setenv("CVTMESH_GRID_REFERENCE", is_reference ? "1" : "0", 1);
+      if (is_reference) setenv("CVTMESH_PLAIN", "grid", 1);
       if (is_reference) printf("reference kernels, ");
       measure(device, sizes[k]);
+      unsetenv("CVTMESH_PLAIN");
     }
   }
   cvtm_device_destroy(device);

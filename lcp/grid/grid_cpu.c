@@ -75,10 +75,11 @@ static cvtm_status measure_energy_cpu(const cvtm_grid_top *top) {
   return CVTM_OK;
 }
 
-static int chains_cycles_cpu(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
+static int is_tail_cpu(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
+                       int last) {
   (void)top;
-  (void)coarse;
-  return 0;
+  (void)levels;
+  return first == last;
 }
 
 static cvtm_status mark_masked_cpu(const cvtm_grid_top *top) {
@@ -135,12 +136,11 @@ const cvtm_grid_table cvtm_grid_table_cpu = {
     .pre_smooth_and_restrict = cvtm_grid_pre_smooth_and_restrict_cpu,
     .galerkin = cvtm_grid_galerkin_cpu,
     .coarse_pre_smooth_and_restrict = cvtm_grid_coarse_pre_smooth_and_restrict_cpu,
-    .tail_nodes = 0,
+    .is_tail = is_tail_cpu,
     .tail_cycle = cvtm_grid_tail_cycle_cpu,
     .coarse_prolong_and_post_smooth = cvtm_grid_coarse_prolong_and_post_smooth_cpu,
     .prolong_and_correct = cvtm_grid_prolong_and_correct_cpu,
     .post_smooth_and_measure = cvtm_grid_post_smooth_and_measure_cpu,
-    .chains_cycles = chains_cycles_cpu,
     .mark_masked = mark_masked_cpu,
     .interpolation_weights = cvtm_grid_interpolation_weights_cpu,
     .coarsen_data = coarsen_data_cpu,

@@ -203,7 +203,7 @@ cvtm_status cvtm_grid_coarse_prolong_and_post_smooth_cpu(const cvtm_grid_top *to
 
 cvtm_status cvtm_grid_tail_cycle_cpu(const cvtm_grid_top *top, const cvtm_grid_level *levels,
                                      int first, int last) {
-  (void)first; /* with tail_nodes = 0 the tail is the last level */
+  (void)first; /* the tail is the last level */
   clear_lines(&levels[last], 0, levels[last].height);
   relax_level(top, &levels[last], cvtm_grid_bottom_sweeps(&levels[last]));
   return CVTM_OK;

@@ -1,64 +1,67 @@
 /* The CUDA table of phases: the specialised kernels for the cycles that they know, the reference
  * kernels for all others. */
+#include "base/plain.h"
 #include "lcp/grid/grid_cuda.h"
 
 namespace {
 
+bool marches(const cvtm_grid_top *top) {
+  return cvtm_grid_can_march(top->shape) && !cvtm_uses_plain("march");
+}
+
+bool marches(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
+  return marches(top) && is_specialised(&top->rules, coarse);
+}
+
+bool has_tiles(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
+  return is_specialised(&top->rules, coarse) && !cvtm_uses_plain("tiles");
+}
+
 cvtm_status measure_cold_start_cuda(const cvtm_grid_top *top) {
-  return cvtm_grid_measure_march(top, MEASURE_COLD_START);
+  return marches(top) ? cvtm_grid_measure_march(top, MEASURE_COLD_START)
+                      : cvtm_grid_reference_table_cuda.measure_cold_start(top);
 }
 
 cvtm_status measure_cuda(const cvtm_grid_top *top, int counted) {
-  return cvtm_grid_measure_march(top, counted ? MEASURE_ITERATION : MEASURE_START);
+  return marches(top) ? cvtm_grid_measure_march(top, counted ? MEASURE_ITERATION : MEASURE_START)
+                      : cvtm_grid_reference_table_cuda.measure(top, counted);
 }
 
 cvtm_status pre_smooth_and_restrict_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
-  return is_specialised(&top->rules, coarse)
-             ? cvtm_grid_pre_smooth_and_restrict_march(top, coarse)
-             : cvtm_grid_reference_table_cuda.pre_smooth_and_restrict(top, coarse);
+  return marches(top, coarse) ? cvtm_grid_pre_smooth_and_restrict_march(top, coarse)
+                              : cvtm_grid_reference_table_cuda.pre_smooth_and_restrict(top, coarse);
 }
 
 cvtm_status coarse_pre_smooth_and_restrict_cuda(const cvtm_grid_top *top,
                                                 const cvtm_grid_level *level,
                                                 const cvtm_grid_level *coarse) {
-  return is_specialised(&top->rules, coarse)
+  return has_tiles(top, coarse)
              ? cvtm_grid_pre_smooth_and_restrict_tiles(top, level, coarse)
              : cvtm_grid_reference_table_cuda.coarse_pre_smooth_and_restrict(top, level, coarse);
-}
-
-cvtm_status tail_cycle_cuda(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
-                            int last) {
-  const bool is_small = levels[first].width * levels[first].height <= cvtm_grid_tail_nodes;
-  return is_small ? cvtm_grid_tail_cycle_tail(top, levels, first, last)
-                  : cvtm_grid_reference_table_cuda.tail_cycle(top, levels, first, last);
 }
 
 cvtm_status coarse_prolong_and_post_smooth_cuda(const cvtm_grid_top *top,
                                                 const cvtm_grid_level *level,
                                                 const cvtm_grid_level *coarse) {
-  return is_specialised(&top->rules, coarse)
+  return has_tiles(top, coarse)
              ? cvtm_grid_prolong_and_post_smooth_tiles(top, level, coarse)
              : cvtm_grid_reference_table_cuda.coarse_prolong_and_post_smooth(top, level, coarse);
 }
 
-/* The marches of post_smooth_and_measure and end_cycle_and_begin_next prolong and correct. */
+/* The march of post_smooth_and_measure prolongs and corrects. */
 cvtm_status prolong_and_correct_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
-  if (!is_specialised(&top->rules, coarse)) {
+  if (!marches(top, coarse)) {
     return cvtm_grid_reference_table_cuda.prolong_and_correct(top, coarse);
   }
   return top->rules.searched ? cvtm_grid_line_search_march(top, coarse) : CVTM_OK;
 }
 
 cvtm_status post_smooth_and_measure_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
-  if (is_specialised(&top->rules, coarse)) {
+  if (marches(top, coarse)) {
     return cvtm_grid_post_smooth_and_measure_march(top, coarse);
   }
   const cvtm_status status = cvtm_grid_step_and_smooth_reference(top);
   return status == CVTM_OK ? measure_cuda(top, 1) : status;
-}
-
-int chains_cycles_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
-  return is_specialised(&top->rules, coarse) && cvtm_grid_march_chains(top);
 }
 
 } /* namespace */
@@ -76,14 +79,11 @@ const cvtm_grid_table cvtm_grid_table_cuda = {
     pre_smooth_and_restrict_cuda,
     cvtm_grid_galerkin_cuda,
     coarse_pre_smooth_and_restrict_cuda,
-    cvtm_grid_tail_nodes,
-    tail_cycle_cuda,
+    cvtm_grid_is_tail_cuda,
+    cvtm_grid_tail_cycle_cuda,
     coarse_prolong_and_post_smooth_cuda,
     prolong_and_correct_cuda,
     post_smooth_and_measure_cuda,
-    chains_cycles_cuda,
-    cvtm_grid_end_cycle_and_begin_next_march,
-    cvtm_grid_store_last_iterate_march,
     cvtm_grid_mark_masked_reference,
     cvtm_grid_interpolation_weights_reference,
     cvtm_grid_coarsen_data_reference,

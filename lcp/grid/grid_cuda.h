@@ -104,21 +104,16 @@ enum cvtm_grid_measured { MEASURE_COLD_START, MEASURE_START, MEASURE_ITERATION }
 
 /* --- grid_march_cuda.cu --- */
 
+/* True for constant links, without a mask, with a varying diagonal only in a Neumann boundary. */
+bool cvtm_grid_can_march(const cvtm_grid_problem *shape);
 int64_t cvtm_grid_partial_doubles_cuda(int64_t width, int64_t height);
 cvtm_status cvtm_grid_measure_march(const cvtm_grid_top *top, cvtm_grid_measured what);
 cvtm_status cvtm_grid_pre_smooth_and_restrict_march(const cvtm_grid_top *top,
                                                     const cvtm_grid_level *coarse);
-/* The line search only: post_smooth_and_measure and end_cycle_and_begin_next prolong and correct.
- */
+/* The line search only: post_smooth_and_measure prolongs and corrects. */
 cvtm_status cvtm_grid_line_search_march(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
 cvtm_status cvtm_grid_post_smooth_and_measure_march(const cvtm_grid_top *top,
                                                     const cvtm_grid_level *coarse);
-/* True if cycles can be chained for the problem's operator. */
-int cvtm_grid_march_chains(const cvtm_grid_top *top);
-cvtm_status cvtm_grid_end_cycle_and_begin_next_march(const cvtm_grid_top *top,
-                                                     const cvtm_grid_level *coarse);
-cvtm_status cvtm_grid_store_last_iterate_march(const cvtm_grid_top *top,
-                                               const cvtm_grid_level *coarse);
 
 /* --- grid_tiles_cuda.cu --- */
 
@@ -136,10 +131,9 @@ cvtm_status cvtm_grid_galerkin_cuda(const cvtm_grid_top *top, const cvtm_grid_le
 
 /* --- grid_tail_cuda.cu --- */
 
-/* The most nodes of a level of the tail. */
-constexpr int64_t cvtm_grid_tail_nodes = 34 * 34;
-/* The V-cycle of levels first .. last, which have at most cvtm_grid_tail_nodes nodes. */
-cvtm_status cvtm_grid_tail_cycle_tail(const cvtm_grid_top *top, const cvtm_grid_level *levels,
+int cvtm_grid_is_tail_cuda(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
+                           int last);
+cvtm_status cvtm_grid_tail_cycle_cuda(const cvtm_grid_top *top, const cvtm_grid_level *levels,
                                       int first, int last);
 /* The last of levels first .. last whose P'AP the tail does not compute itself. */
 int cvtm_grid_last_before_tail(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,

@@ -80,8 +80,8 @@ typedef struct cvtm_grid_table {
   cvtm_status (*coarse_pre_smooth_and_restrict)(const cvtm_grid_top *top,
                                                 const cvtm_grid_level *level,
                                                 const cvtm_grid_level *coarse);
-  /* The most nodes of a level of the tail of the V-cycle, which has at least the last level. */
-  int64_t tail_nodes;
+  /* True if the levels first .. last are the tail of the V-cycle; the last one alone always is. */
+  int (*is_tail)(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first, int last);
   /* The V-cycle of levels first .. last; the last one by sweeps. Where levels are truncated, also
    * P'AP on the levels below the first one. */
   cvtm_status (*tail_cycle)(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
@@ -95,16 +95,6 @@ typedef struct cvtm_grid_table {
   cvtm_status (*prolong_and_correct)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
   /* The step along d after a line search, sweeps on x, then as measure(counted). */
   cvtm_status (*post_smooth_and_measure)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
-
-  /* --- chained cycles --- */
-
-  /* chains_cycles: true if cycles can be chained. Then end_cycle_and_begin_next does
-   * post_smooth_and_measure and the next cycle's pre_smooth_and_restrict in one pass that does not
-   * store the iterate between them; store_last_iterate computes that iterate again after the last
-   * cycle. */
-  int (*chains_cycles)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
-  cvtm_status (*end_cycle_and_begin_next)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
-  cvtm_status (*store_last_iterate)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
 
   /* --- setup and the nested start --- */
 

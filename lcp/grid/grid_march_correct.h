@@ -14,8 +14,8 @@ struct coarse_lines {
 };
 
 /* e of coarse line y; beyond the boundary constant if that is a Neumann one, else 0. */
-template <bool interior, int rim>
-__device__ double load_coarse(const strip<rim, interior> &s, const cvtm_grid_level *c, int y) {
+template <bool interior>
+__device__ double load_coarse(const strip<interior> &s, const cvtm_grid_level *c, int y) {
   const int width = static_cast<int>(c->width), height = static_cast<int>(c->height);
   if (interior) return c->e[(y < height ? y : height - 1) * c->width + s.pair];
   const int x = s.pair < 0 ? 0 : s.pair < width ? s.pair : width - 1;
@@ -25,15 +25,8 @@ __device__ double load_coarse(const strip<rim, interior> &s, const cvtm_grid_lev
 }
 
 /* The interpolated correction of line j. */
-template <bool odd, bool stored, bool interior, int rim>
-__device__ node_pair interpolate_line(const strip<rim, interior> &s, const cvtm_grid_level *c,
-                                      int j, const coarse_lines &e) {
-  if constexpr (stored) {
-    node_pair out = splat(0);
-    if (s.has_line(j) && s.has_x()) out.x = cvtm_grid_interpolated(c, c->e, 2 * s.pair, j);
-    if (s.has_line(j) && s.has_y()) out.y = cvtm_grid_interpolated(c, c->e, 2 * s.pair + 1, j);
-    return out;
-  }
+template <bool odd>
+__device__ node_pair interpolate_line(const coarse_lines &e) {
   const double below = from_west(e.here) + e.here;
   if (odd) return node_pair{0.5 * below, e.here};
   return node_pair{0.25 * ((from_west(e.north) + e.north) + below), 0.5 * (e.north + e.here)};
@@ -51,17 +44,17 @@ struct correction {
     e.here = load_coarse(s, c, (j - 1) >> 1);
   }
   /* x of line j after the correction, in its bounds; *unbounded: the correction itself. */
-  template <bool odd, bool stored, typename Lines>
+  template <bool odd, typename Lines>
   __device__ node_pair next(const Lines &lines, const cvtm_grid_level *c, int j, node_pair x,
                             node_pair *unbounded) {
     const auto &s = lines.s;
     if (!odd) {
       e.north = e.here;
       e.here = coarse;
-      if (!stored) coarse = load_coarse(s, c, (j >> 1) + 1);
+      coarse = load_coarse(s, c, (j >> 1) + 1);
     }
     const unsigned active = lines.flags(j);
-    const node_pair change = interpolate_line<odd, stored>(s, c, j, e);
+    const node_pair change = interpolate_line<odd>(e);
     *unbounded =
         s.inside(j, node_pair{active & 0xff ? 0.0 : change.x, active >> 8 ? 0.0 : change.y});
     return s.inside(j, node_pair{active & 0xff ? x.x : clip<false>(lines, j, x.x + change.x),
@@ -74,7 +67,7 @@ template <bool second, bool interior, typename Operator, typename Lines>
 __device__ void add_natural(const Lines &lines, const Operator &op, int j, double x,
                             double residual, double (&sum)[3]) {
   const auto &s = lines.s;
-  if (!(second ? s.has_y() : s.has_x()) || op.masked(lines.p, s.index(j) + second)) return;
+  if (!(second ? s.has_y() : s.has_x())) return;
   const auto a = op.template at<interior>(lines.p, 2 * s.pair + second, j);
   const double r = x - clip<second>(lines, j, x + residual);
   const double size = fabs(lines.template b<second>(j)) + 2 * fabs(a.diagonal * x);
@@ -93,78 +86,42 @@ __device__ void add_natural_line(const Lines &lines, const Operator &op, int j, 
 }
 
 /* Line j after the step along its correction. */
-template <bool odd, typename Operator, typename Lines>
-__device__ node_pair corrected(const Lines &lines, const Operator &op,
-                               const cvtm_grid_level *coarse, int searched, double step, int j,
-                               correction *from) {
+template <bool odd, typename Lines>
+__device__ node_pair corrected(const Lines &lines, const cvtm_grid_level *coarse, int searched,
+                               double step, int j, correction *from) {
   const auto &s = lines.s;
   const node_pair x = s.inside(j, lines.x(j));
   node_pair unbounded;
-  node_pair moved = from->template next<odd, Operator::stored>(lines, coarse, j, x, &unbounded);
+  node_pair moved = from->template next<odd>(lines, coarse, j, x, &unbounded);
   if (searched) {
     moved.x = clip<false>(lines, j, x.x + step * (moved.x - x.x));
     moved.y = clip<true>(lines, j, x.y + step * (moved.y - x.y));
     moved = s.inside(j, moved);
-    if (Operator::stored && s.has_line(j)) {
-      if (s.has_x() && op.masked(lines.p, s.index(j))) moved.x = 0;
-      if (s.has_y() && op.masked(lines.p, s.index(j) + 1)) moved.y = 0;
-    }
   }
   return moved;
 }
 
 template <bool interior, typename Operator>
-__device__ void post_smooth_strip(const strip<Operator::rim, interior> &s,
-                                  const cvtm_grid_problem *p, const Operator &op,
-                                  const cvtm_grid_level *coarse, int searched, double step,
-                                  double (&sum)[3]) {
-  const cached_lines<true, 3, false, strip<Operator::rim, interior>> lines(s, p, p->d, s.first - 3,
-                                                                           s.end + 2);
+__device__ void post_smooth_strip(const strip<interior> &s, const cvtm_grid_problem *p,
+                                  const Operator &op, const cvtm_grid_level *coarse, int searched,
+                                  double step, double (&sum)[3]) {
+  const cached_lines<true, strip<interior>> lines(s, p, p->d, s.first - 3, s.end + 2);
   sweep_lines<interior> m;
   correction from(s, coarse, s.first - 3);
   march(s.first - 3, s.end + 2, [&](auto parity, int j) {
     constexpr bool odd = decltype(parity)::value;
     lines.wait_for(j);
-    m.template sweep<odd>(lines, op, j,
-                          corrected<odd>(lines, op, coarse, searched, step, j, &from));
+    m.template sweep<odd>(lines, op, j, corrected<odd>(lines, coarse, searched, step, j, &from));
     lines.store(p->x, j - 2, m.x[2]);
     const node_pair residual = m.template residuals<odd>(lines, op, j);
     add_natural_line<interior>(lines, op, j - 3, m.x[3], residual, sum);
   });
 }
 
-/* Both phases on a strip: the second sweep follows two lines behind the first. */
-template <bool bounded, bool only_lower_aligned, bool interior, typename Operator>
-__device__ void chained_strip(const strip<Operator::rim, interior> &s, const cvtm_grid_problem *p,
-                              const Operator &op, const cvtm_grid_level *coarse,
-                              const cvtm_grid_rules &rules, double step, unsigned *slacks,
-                              double (&sum)[3]) {
-  using Cached = cached_lines<true, 2, only_lower_aligned, strip<Operator::rim, interior>>;
-  const Cached lines(s, p, p->d, s.first - 5, s.end + 5);
-  sweep_lines<interior> up, down;
-  correction from(s, coarse, s.first - 5);
-  restriction<bounded, true, interior, Operator, Cached> below(lines, op, coarse, rules.truncated,
-                                                               slacks);
-  march(s.first - 5, s.end + 5, [&](auto parity, int j) {
-    constexpr bool odd = decltype(parity)::value;
-    lines.wait_for(j);
-    up.template sweep<odd>(lines, op, j,
-                           corrected<odd>(lines, op, coarse, rules.searched, step, j, &from));
-    down.template sweep<odd>(lines, op, j - 2, up.x[2]);
-    const node_pair residual = odd ? node_pair{down.red_residual_before, up.black_residual}
-                                   : node_pair{up.black_residual, down.red_residual_before};
-    add_natural_line<interior>(lines, op, j - 3, up.x[3], residual, sum);
-    lines.store(p->x, j - 4, down.x[2]);
-    if (j - 5 < s.first) return;
-    below.template take<!odd>(j - 5, down.x[3], down.template residuals<odd>(lines, op, j - 2));
-  });
-}
-
 template <bool interior, typename Operator>
-__device__ void measure_strip(const strip<Operator::rim, interior> &s, const cvtm_grid_problem *p,
+__device__ void measure_strip(const strip<interior> &s, const cvtm_grid_problem *p,
                               const Operator &op, const double *x, double (&sum)[3]) {
-  const cached_lines<false, 3, false, strip<Operator::rim, interior>> lines(s, p, x, s.first - 1,
-                                                                            s.end);
+  const cached_lines<false, strip<interior>> lines(s, p, x, s.first - 1, s.end);
   node_pair line[3] = {splat(0), splat(0), splat(0)};
   march(s.first - 1, s.end, [&](auto, int j) {
     line[2] = line[1];

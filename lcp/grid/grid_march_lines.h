@@ -10,6 +10,8 @@ namespace {
 
 /* --- lines in shared memory --- */
 
+/* By assembly: the wait of cuda_pipeline.h lets the compiler move a lane's reads before it, and no
+ * block barrier follows here. */
 __device__ void copy_async(void *to, const void *from, int bytes) {
   const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(to));
   if (bytes == 16) {
@@ -29,29 +31,25 @@ constexpr int cached_x = 4,
 constexpr size_t cache_bytes = march_threads * ((cached_x + 2 * cached_other) * 2 * sizeof(double) +
                                                 cached_other * 2 * sizeof(uint32_t));
 
-/* flagged: copy active nodes too; ahead: lines between the one waited for and the one requested;
- * only_lower_aligned: there are lower bounds and no upper ones, and all arrays may be read 16 bytes
- * at a time. */
-template <bool flagged, int ahead, bool only_lower_aligned, typename Strip>
+constexpr int ahead = 3; /* lines between the one waited for and the one requested */
+
+/* flagged: copy active nodes too. */
+template <bool flagged, typename Strip>
 struct cached_lines {
-  static constexpr bool has_upper = !only_lower_aligned;
   const Strip &s;
   const cvtm_grid_problem *p;
   const double *source; /* array that x is read from */
   char *base;           /* the lane's slots */
   int last;             /* the last line to request */
-  bool aligned;
-
-  __device__ bool wide() const { return only_lower_aligned || aligned; }
-  __device__ bool has_lower() const { return only_lower_aligned || p->lower; }
+  bool wide;            /* all arrays may be read 16 bytes at a time */
 
   __device__ cached_lines(const Strip &strip, const cvtm_grid_problem *problem, const double *x,
                           int from, int to)
       : s(strip), p(problem), source(x), last(to) {
     extern __shared__ double2 march_memory[];
     base = reinterpret_cast<char *>(march_memory) + 16 * threadIdx.x;
-    aligned = is_aligned(p->width, p->x) && is_aligned(p->width, p->d) &&
-              is_aligned(p->width, p->b) && is_aligned(p->width, p->lower);
+    wide = is_aligned(p->width, p->x) && is_aligned(p->width, p->d) && is_aligned(p->width, p->b) &&
+           is_aligned(p->width, p->lower);
     for (int j = from; j < from + ahead; ++j) request(j);
   }
   __device__ double2 *slot_x(int j) const {
@@ -71,7 +69,7 @@ struct cached_lines {
         (2 * (j & (cached_other - 1)) + which) * (4 * march_threads));
   }
   __device__ void copy(double2 *to, const double *array, int64_t start) const {
-    if (wide()) {
+    if (wide) {
       copy_async(to, array + start + s.column_x, 16);
     } else {
       copy_async(&to->x, array + start + s.column_x, 8);
@@ -86,17 +84,17 @@ struct cached_lines {
       const int64_t start = s.start(j);
       copy(slot_x(j), source, start);
       copy(slot_b(j), p->b, start);
-      if (has_lower()) copy(slot_lower(j), p->lower, start);
+      if (p->lower) copy(slot_lower(j), p->lower, start);
       if (flagged) {
         copy_flag(slot_flags(j, 0), p->active + start + s.column_x);
-        if (!wide()) copy_flag(slot_flags(j, 1), p->active + start + s.column_y);
+        if (!wide) copy_flag(slot_flags(j, 1), p->active + start + s.column_y);
       }
     }
     asm volatile("cp.async.commit_group;" ::: "memory");
   }
   /* Waits for line j and requests line j + ahead. */
   __device__ void wait_for(int j) const {
-    if (!only_lower_aligned && p->diagonal) {
+    if (p->diagonal) {
       const int far = j + prefetch_ahead < s.height ? j + prefetch_ahead : s.height - 1;
       const double *at = p->diagonal + (far < 0 ? 0 : far) * static_cast<int64_t>(s.width);
       asm volatile("prefetch.global.L2 [%0];" ::"l"(at + s.column_x));
@@ -114,7 +112,7 @@ struct cached_lines {
   }
   template <bool second>
   __device__ double lower(int j) const {
-    if (!has_lower()) return -static_cast<double>(INFINITY);
+    if (!p->lower) return -static_cast<double>(INFINITY);
     return second ? slot_lower(j)->y : slot_lower(j)->x;
   }
   /* Upper bounds are rare: they are read from global memory where they are needed. */
@@ -128,12 +126,12 @@ struct cached_lines {
     const uintptr_t at =
         reinterpret_cast<uintptr_t>(p->active) + static_cast<uintptr_t>(s.start(j));
     const unsigned in_x = 8 * static_cast<unsigned>((at + s.column_x) & 3);
-    if (wide()) return *slot_flags(j, 0) >> in_x & 0xffffU;
+    if (wide) return *slot_flags(j, 0) >> in_x & 0xffffU;
     const unsigned in_y = 8 * static_cast<unsigned>((at + s.column_y) & 3);
     return (*slot_flags(j, 0) >> in_x & 0xffU) | (*slot_flags(j, 1) >> in_y & 0xffU) << 8;
   }
   __device__ void store(double *array, int j, node_pair value) const {
-    if (wide()) {
+    if (wide) {
       s.template store<true>(array, j, value);
     } else {
       s.template store<false>(array, j, value);
@@ -144,7 +142,6 @@ struct cached_lines {
 /* The same from global memory. */
 template <typename Strip>
 struct global_lines {
-  static constexpr bool has_upper = true;
   const Strip &s;
   const cvtm_grid_problem *p;
   template <bool second>
@@ -171,7 +168,7 @@ template <bool second, typename Lines>
 __device__ double clip(const Lines &lines, int j, double value) {
   const double low = lines.template lower<second>(j);
   value = value < low ? low : value;
-  if (Lines::has_upper && lines.p->upper) {
+  if (lines.p->upper) {
     const double high = lines.template upper<second>(j);
     value = value > high ? high : value;
   }
@@ -182,7 +179,7 @@ __device__ double clip(const Lines &lines, int j, double value) {
 template <bool second, typename Lines>
 __device__ bool is_at_bound(const Lines &lines, int j, double value) {
   return value <= lines.template lower<second>(j) ||
-         (Lines::has_upper && lines.p->upper && value >= lines.template upper<second>(j));
+         (lines.p->upper && value >= lines.template upper<second>(j));
 }
 
 /* --- one node --- */
@@ -205,7 +202,6 @@ __device__ double residual_of(const Lines &lines, const Operator &op, int j, nod
                               node_pair line, node_pair south) {
   const neighbours c = neighbours_of<second>(north, line, south);
   const auto &s = lines.s;
-  if (Operator::stored && (!s.has_line(j) || !(second ? s.has_y() : s.has_x()))) return 0.0;
   const auto a = op.template at<interior>(lines.p, 2 * s.pair + second, j);
   return (lines.template b<second>(j) + a.around(c)) - a.diagonal * value_of<second>(line);
 }
@@ -219,9 +215,6 @@ __device__ double relax(const Lines &lines, const Operator &op, int j, node_pair
   const auto &s = lines.s;
   double &value = second ? line.y : line.x;
   const bool has = s.has_line(j) && (second ? s.has_y() : s.has_x());
-  *before = 0;
-  if (Operator::stored && !has) return 0.0;
-  if (Operator::stored && op.masked(lines.p, s.index(j) + second)) return 0.0;
   const auto a = op.template at<interior>(lines.p, 2 * s.pair + second, j);
   const double sum = lines.template b<second>(j) + a.around(c);
   *before = sum - a.diagonal * value;

@@ -22,23 +22,8 @@ struct constant_stencil {
   __device__ double divide(double sum, double) const { return sum * inverse; }
 };
 
-/* Constant links, no mass and a Dirichlet boundary: the same stencil at every node. */
-struct uniform_operator {
-  static constexpr bool stored = false; /* links or a mask are in memory */
-  static constexpr bool chains = true;  /* the others lack registers for chained cycles */
-  static constexpr int rim = 3;         /* chained cycles reach one lane further */
-  constant_stencil stencil;
-  template <bool interior>
-  __device__ constant_stencil at(const cvtm_grid_problem *, int64_t, int64_t) const {
-    return stencil;
-  }
-  __device__ bool masked(const cvtm_grid_problem *, int64_t) const { return false; }
-};
-
 /* Constant links and mass; other diagonal entries at the boundary. */
 struct constant_operator {
-  static constexpr bool stored = false, chains = false;
-  static constexpr int rim = 2;
   double link, outer, mass;
   double diagonal[3], inverse[3]; /* inside, at a side, at a corner */
   template <bool interior>
@@ -52,7 +37,6 @@ struct constant_operator {
                                                    : inverse[2];
     return constant_stencil{link, entry, inverted};
   }
-  __device__ bool masked(const cvtm_grid_problem *, int64_t) const { return false; }
 };
 
 /* Constant links, and a part of the diagonal in memory. */
@@ -67,8 +51,6 @@ struct diagonal_stencil {
 };
 
 struct diagonal_operator {
-  static constexpr bool stored = false, chains = false;
-  static constexpr int rim = 2;
   double link, outer;
   template <bool interior>
   __device__ diagonal_stencil at(const cvtm_grid_problem *p, int64_t i, int64_t j) const {
@@ -82,31 +64,6 @@ struct diagonal_operator {
     const double down = (y > 0 ? link : outer) + (y + 1 < height ? link : outer);
     const double own = p->diagonal[line * width + (x < 0 ? 0 : x < width ? x : width - 1)];
     return diagonal_stencil{link, own + (across + down)};
-  }
-  __device__ bool masked(const cvtm_grid_problem *, int64_t) const { return false; }
-};
-
-struct stored_stencil {
-  double link[4], diagonal;
-  __device__ double around(const neighbours &c) const {
-    return (link[0] * c.west + link[1] * c.east) + (link[2] * c.north + link[3] * c.south);
-  }
-  __device__ double divide(double sum, double old) const {
-    return diagonal > 0 ? sum / diagonal : old;
-  }
-};
-
-struct stored_operator {
-  static constexpr bool stored = true, chains = false;
-  static constexpr int rim = 2;
-  template <bool interior>
-  __device__ stored_stencil at(const cvtm_grid_problem *p, int64_t i, int64_t j) const {
-    stored_stencil stencil;
-    stencil.diagonal = cvtm_grid_links(p, i, j, stencil.link);
-    return stencil;
-  }
-  __device__ bool masked(const cvtm_grid_problem *p, int64_t k) const {
-    return cvtm_grid_masked(p, k);
   }
 };
 

@@ -25,18 +25,12 @@ __device__ gathered nothing_gathered() {
 }
 
 /* Adds fine line j to the lane's node of coarse line y. */
-template <bool bounded, bool stored, bool interior, int rim>
-__device__ void gather(const strip<rim, interior> &s, const cvtm_grid_level *c, int y, int j,
+template <bool bounded, bool interior>
+__device__ void gather(const strip<interior> &s, const cvtm_grid_level *c, int y, int j,
                        const fine_line &fine, gathered *sum) {
   const int x = s.pair, width = static_cast<int>(c->width), height = static_cast<int>(c->height);
   double weight[3] = {0.5, 1, 0.5}, down = j & 1 ? 1.0 : 0.5;
-  if constexpr (stored) {
-    if (y < 0 || y >= height || x < 0 || x >= width || j >= s.height) return;
-    down = 1;
-    for (int d = 0; d < 3; ++d) {
-      weight[d] = 2 * x + d < s.width ? cvtm_grid_basis(c, x, y, 2 * x + d, j) : 0.0;
-    }
-  } else if (!interior && c->neumann) {
+  if (!interior && c->neumann) {
     if (j == 0 || (y + 1 == height && j == 2 * y + 2)) down = 1;
     if (x == 0) weight[0] = 1;
     if (x + 1 == width) weight[2] = 1;
@@ -47,15 +41,14 @@ __device__ void gather(const strip<rim, interior> &s, const cvtm_grid_level *c, 
   if constexpr (bounded) {
 #pragma unroll
     for (int d = 0; d < 3; ++d) {
-      if (stored && !(weight[d] > 0)) continue;
       if (fine.lower[d] > sum->lower) sum->lower = fine.lower[d];
       if (fine.upper[d] < sum->upper) sum->upper = fine.upper[d];
     }
   }
 }
 
-template <bool bounded, bool interior, int rim>
-__device__ void gather_store(const strip<rim, interior> &s, const cvtm_grid_level *c, int y,
+template <bool bounded, bool interior>
+__device__ void gather_store(const strip<interior> &s, const cvtm_grid_level *c, int y,
                              const gathered &sum) {
   if (!s.owner || !s.owns_line(2 * y)) return;
   if (!interior && (s.pair >= c->width || y >= c->height)) return;
@@ -139,39 +132,28 @@ template <bool second, typename Lines>
 __device__ unsigned slack_of(const Lines &lines, int j, double x, bool off) {
   if (off) return slack_most;
   unsigned slack = high_word(x - lines.template lower<second>(j));
-  if (Lines::has_upper && lines.p->upper)
-    slack = min(slack, high_word(lines.template upper<second>(j) - x));
+  if (lines.p->upper) slack = min(slack, high_word(lines.template upper<second>(j) - x));
   return slack;
 }
 
-/* Returns what coarse nodes gather from line j, and stores its active nodes: all in p->active_next
- * if to_next, else those that have changed in p->active. */
-template <bool bounded, bool to_next, typename Operator, typename Lines>
-__device__ fine_line gather_line(const Lines &lines, const Operator &op, int truncated,
-                                 const cvtm_grid_level *coarse, int j, node_pair x,
-                                 node_pair residual, unsigned *slack) {
+/* Returns what coarse nodes gather from line j, and stores those of its active nodes that have
+ * changed. */
+template <bool bounded, typename Lines>
+__device__ fine_line gather_line(const Lines &lines, int truncated, const cvtm_grid_level *coarse,
+                                 int j, node_pair x, node_pair residual, unsigned *slack) {
   const auto &s = lines.s;
-  const cvtm_grid_problem *p = lines.p;
   const bool has_x = s.has_x() && s.has_line(j), has_y = s.has_y() && s.has_line(j);
   bool off_x = has_x && truncated && is_at_bound<false>(lines, j, x.x);
   bool off_y = has_y && truncated && is_at_bound<true>(lines, j, x.y);
-  if (Operator::stored) {
-    off_x = off_x || (has_x && op.masked(p, s.index(j)));
-    off_y = off_y || (has_y && op.masked(p, s.index(j) + 1));
-  }
   const unsigned now = (off_x ? 1U : 0U) | (off_y ? 256U : 0U);
   const unsigned before = lines.flags(j) & ((s.has_x() ? 0xffU : 0U) | (s.has_y() ? 0xff00U : 0U));
-  if (s.owner && s.owns_line(j)) {
-    uint8_t *active = to_next ? p->active_next : p->active;
-    if (to_next) s.store_flags(active, j, now);
-    if (before != now) {
-      store_changed_flags(active + s.index(j), coarse->support_changed, coarse->width,
-                          coarse->height, s.pair, j, before, now);
-    }
+  if (before != now && s.owner && s.owns_line(j)) {
+    store_changed_flags(lines.p->active + s.index(j), coarse->support_changed, coarse->width,
+                        coarse->height, s.pair, j, before, now);
   }
   off_x = off_x || !has_x;
   off_y = off_y || !has_y;
-  if (!bounded && !Operator::stored) {
+  if (!bounded) {
     if (s.near_owned_x()) *slack = min(*slack, slack_of<false>(lines, j, x.x, off_x));
     if (s.near_owned_y()) *slack = min(*slack, slack_of<true>(lines, j, x.y, off_y));
   }
@@ -192,26 +174,24 @@ __device__ fine_line gather_line(const Lines &lines, const Operator &op, int tru
 }
 
 /* Where the slack of a strip's line j is. */
-template <int rim, bool interior>
-__device__ int64_t slack_place(const strip<rim, interior> &s, int j) {
-  return j / slack_lines * strips_of(s.width, rim) + s.across;
+template <bool interior>
+__device__ int64_t slack_place(const strip<interior> &s, int j) {
+  return j / slack_lines * strips_of(s.width) + s.across;
 }
 
 /* Restriction to the first coarse level, line by line. */
-template <bool bounded, bool to_next, bool interior, typename Operator, typename Lines>
+template <bool bounded, typename Lines>
 struct restriction {
   const Lines &lines;
-  const Operator &op;
   const cvtm_grid_level *coarse;
   int truncated;
   unsigned *slacks;
   gathered sum;
   unsigned slack;
 
-  __device__ restriction(const Lines &march_lines, const Operator &kind,
-                         const cvtm_grid_level *level, int is_truncated, unsigned *to_slacks)
+  __device__ restriction(const Lines &march_lines, const cvtm_grid_level *level, int is_truncated,
+                         unsigned *to_slacks)
       : lines(march_lines),
-        op(kind),
         coarse(level),
         truncated(is_truncated),
         slacks(to_slacks),
@@ -221,20 +201,19 @@ struct restriction {
   template <bool odd>
   __device__ void take(int j, node_pair x, node_pair residual) {
     const auto &s = lines.s;
-    const fine_line fine =
-        gather_line<bounded, to_next>(lines, op, truncated, coarse, j, x, residual, &slack);
-    if (!bounded && !Operator::stored && (j % slack_lines == slack_lines - 1 || j == s.end - 1)) {
+    const fine_line fine = gather_line<bounded>(lines, truncated, coarse, j, x, residual, &slack);
+    if (!bounded && (j % slack_lines == slack_lines - 1 || j == s.end - 1)) {
       slack = __reduce_min_sync(0xffffffffU, slack);
       if ((threadIdx.x & 31) == 0 && j < s.end) slacks[slack_place(s, j)] = slack;
       slack = slack_most;
     }
     const int y = j / 2;
     if (!odd) { /* the last line of one support and the first of the next */
-      gather<bounded, Operator::stored>(s, coarse, y - 1, j, fine, &sum);
+      gather<bounded>(s, coarse, y - 1, j, fine, &sum);
       gather_store<bounded>(s, coarse, y - 1, sum);
       sum = nothing_gathered();
     }
-    gather<bounded, Operator::stored>(s, coarse, y, j, fine, &sum);
+    gather<bounded>(s, coarse, y, j, fine, &sum);
   }
 };
 

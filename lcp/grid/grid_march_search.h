@@ -8,10 +8,10 @@ namespace {
 
 /* Adds r'd and d'Ad over a tile where the correction may leave the bounds. */
 template <bool interior, typename Operator>
-__device__ void line_search_bounded(const strip<Operator::rim, interior> &s,
-                                    const cvtm_grid_problem *p, const Operator &op,
-                                    const cvtm_grid_level *coarse, double (&sum)[2]) {
-  const global_lines<strip<Operator::rim, interior>> lines = {s, p};
+__device__ void line_search_bounded(const strip<interior> &s, const cvtm_grid_problem *p,
+                                    const Operator &op, const cvtm_grid_level *coarse,
+                                    double (&sum)[2]) {
+  const global_lines<strip<interior>> lines = {s, p};
   correction from(s, coarse, s.first - 1);
   node_pair x[3] = {splat(0), splat(0), splat(0)}, step[3] = {splat(0), splat(0), splat(0)};
   node_pair over[2] = {splat(0), splat(0)};
@@ -23,22 +23,21 @@ __device__ void line_search_bounded(const strip<Operator::rim, interior> &s,
     over[1] = over[0];
     x[0] = s.inside(j, s.template load<false>(p->d, j));
     node_pair q;
-    const node_pair moved =
-        from.template next<decltype(parity)::value, Operator::stored>(lines, coarse, j, x[0], &q);
+    const node_pair moved = from.template next<decltype(parity)::value>(lines, coarse, j, x[0], &q);
     step[0] = node_pair{moved.x - x[0].x, moved.y - x[0].y};
-    over[0] = Operator::stored ? step[0] : node_pair{step[0].x - q.x, step[0].y - q.y};
+    over[0] = node_pair{step[0].x - q.x, step[0].y - q.y};
     const neighbours cx = neighbours_of<false>(step[2], step[1], step[0]);
     const neighbours cy = neighbours_of<true>(step[2], step[1], step[0]);
     const double rx = residual_of<false, interior>(lines, op, j - 1, x[2], x[1], x[0]);
     const double ry = residual_of<true, interior>(lines, op, j - 1, x[2], x[1], x[0]);
     if (!s.owner || !s.owns_line(j - 1)) return;
     /* Outside the grid the step is 0. */
-    if (!Operator::stored || s.has_x()) {
+    {
       const auto a = op.template at<interior>(p, 2 * s.pair, j - 1);
       sum[0] += over[1].x * rx;
       sum[1] += step[1].x * (a.diagonal * step[1].x - a.around(cx));
     }
-    if (!Operator::stored || s.has_y()) {
+    {
       const auto a = op.template at<interior>(p, 2 * s.pair + 1, j - 1);
       sum[0] += over[1].y * ry;
       sum[1] += step[1].y * (a.diagonal * step[1].y - a.around(cy));
@@ -53,10 +52,9 @@ constexpr int search_lines = 8; /* of a tile */
  * line_search_bounded must add the curvature, and to the slope the difference that the bounds make.
  */
 template <bool interior, typename Operator>
-__device__ int line_search_unbounded(const strip<Operator::rim, interior> &s,
-                                     const cvtm_grid_problem *p, const Operator &op,
-                                     const cvtm_grid_level *c, const unsigned *slacks,
-                                     double (&sum)[2]) {
+__device__ int line_search_unbounded(const strip<interior> &s, const cvtm_grid_problem *p,
+                                     const Operator &op, const cvtm_grid_level *c,
+                                     const unsigned *slacks, double (&sum)[2]) {
   constexpr int lines = search_lines / 2;
   const int y = s.first >> 1;
   double e[lines + 2], r[lines];
@@ -80,8 +78,7 @@ __device__ int line_search_unbounded(const strip<Operator::rim, interior> &s,
   for (int k = 0; k < search_lines + 2; ++k) {
     const int j = s.first - 1 + k;
     const coarse_lines at = {e[k > 0 ? (k - 1) / 2 : 0], e[(k + 1) / 2]};
-    const node_pair q = k & 1 ? interpolate_line<false, false>(s, c, j, at)
-                              : interpolate_line<true, false>(s, c, j, at);
+    const node_pair q = k & 1 ? interpolate_line<false>(at) : interpolate_line<true>(at);
     step[k] = s.inside(j, node_pair{cut[k] & 0xff ? 0.0 : q.x, cut[k] >> 8 ? 0.0 : q.y});
     reach = max(reach, max(high_word(fabs(step[k].x)), high_word(fabs(step[k].y))));
   }

@@ -1,6 +1,6 @@
 /* Every phase of a solve by kernels that call the node functions of lcp/grid, one node per thread:
  * the reference of the specialised kernels, which also does the cycles that those cannot do.
- * CVTMESH_GRID_REFERENCE=1 makes a solver use nothing else. */
+ * CVTMESH_PLAIN=grid makes a solver use nothing else. */
 #include "lcp/grid/grid_cuda.h"
 #include "lcp/grid/grid_cuda_sums.h"
 #include "lcp/grid/grid_galerkin.h"
@@ -296,7 +296,11 @@ cvtm_status coarse_pre_smooth_and_restrict_reference(const cvtm_grid_top *top,
                       *level, *coarse, top->rules);
 }
 
-/* With tail_nodes = 0 the tail is the last level. */
+int is_tail_reference(const cvtm_grid_top * /* top */, const cvtm_grid_level * /* levels */,
+                      int first, int last) {
+  return first == last;
+}
+
 cvtm_status tail_cycle_reference(const cvtm_grid_top *top, const cvtm_grid_level *levels,
                                  int /* first */, int last) {
   const cvtm_grid_level *level = &levels[last];
@@ -326,10 +330,6 @@ cvtm_status post_smooth_and_measure_reference(const cvtm_grid_top *top,
                                               const cvtm_grid_level * /* coarse */) {
   const cvtm_status status = cvtm_grid_step_and_smooth_reference(top);
   return status == CVTM_OK ? measure_reference(top, 1) : status;
-}
-
-int chains_cycles_reference(const cvtm_grid_top * /* top */, const cvtm_grid_level * /* coarse */) {
-  return 0;
 }
 
 } /* namespace */
@@ -425,14 +425,11 @@ const cvtm_grid_table cvtm_grid_reference_table_cuda = {
     pre_smooth_and_restrict_reference,
     galerkin_reference,
     coarse_pre_smooth_and_restrict_reference,
-    0,
+    is_tail_reference,
     tail_cycle_reference,
     coarse_prolong_and_post_smooth_reference,
     prolong_and_correct_reference,
     post_smooth_and_measure_reference,
-    chains_cycles_reference,
-    nullptr,
-    nullptr,
     cvtm_grid_mark_masked_reference,
     cvtm_grid_interpolation_weights_reference,
     cvtm_grid_coarsen_data_reference,

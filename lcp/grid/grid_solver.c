@@ -2,6 +2,7 @@
  * behind cvtm_lcp_create_grid. The V-cycle is in grid_cycle.c, the setup in grid_setup.c. */
 #include "lcp/grid/grid_solver.h"
 
+#include "base/plain.h"
 #include "base/table_select.h"
 #include "lcp/grid/grid_hierarchy.h"
 
@@ -51,7 +52,7 @@ static cvtm_status run_iterations(const cvtm_grid_solver *s, cvtm_grid_state *st
     if (status != CVTM_OK) break;
     if (stop || state->loop.stop != CVTM_LCP_ITERATIONS || limit >= most) {
       if (stop && state->loop.stop == CVTM_LCP_ITERATIONS) state->loop.stop = CVTM_LCP_INTERRUPTED;
-      return cvtm_grid_finish_iteration(s, 0);
+      return status;
     }
     limit = limit + stride < most ? limit + stride : most;
     status = s->table->raise_limit(&s->top[0], limit);
@@ -111,12 +112,11 @@ static cvtm_status solve_on_grid(cvtm_lcp *lcp, const double *b, const double *l
   return CVTM_OK;
 }
 
-/* CVTMESH_GRID_REFERENCE=1 of the environment, for tests and bench/: CUDA's reference kernels. */
 static const cvtm_grid_table *choose_table(const cvtm_device *device) {
 #if CVTMESH_HAVE_CUDA
-  const char *reference = getenv("CVTMESH_GRID_REFERENCE");
-  const int is_cuda = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
-  if (is_cuda && reference && !strcmp(reference, "1")) return &cvtm_grid_reference_table_cuda;
+  if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA && cvtm_uses_plain("grid")) {
+    return &cvtm_grid_reference_table_cuda;
+  }
 #endif
   return CVTM_TABLE(device, cvtm_grid_table);
 }

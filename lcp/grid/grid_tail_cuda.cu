@@ -1,11 +1,11 @@
 /* The tail of the V-cycle: all small levels in one block, so that barriers within the block stand
- * where the reference has launches. At 1024 x 1024 the levels below 64 x 64 take 0.03 ms, as long
- * as four launches of the levels above them.
+ * where tiles need a launch for each level and phase. Operators and vectors are in shared memory,
+ * with a margin of zeros around each. The grid is one block, whatever the cap on blocks: block
+ * barriers separate the levels.
  *
- * tail_in_shared_memory  operators and vectors in shared memory, with a margin of zeros around each
- * tail_in_global_memory  levels that truncate nodes, or do not fit: the node functions
- *
- * The grid is one block, whatever the cap on blocks: block barriers separate the levels. */
+ * With tiles on all levels a cycle takes 1.15 to 1.6 times as long at 255 x 255, and 1.0 to 1.35
+ * times at 1024 x 1024 (H200). Levels that truncate nodes gain nothing: their operators change. */
+#include "base/plain.h"
 #include "lcp/grid/grid_cuda.h"
 #include "lcp/grid/grid_galerkin.h"
 #include "lcp/grid/grid_relax.h"
@@ -13,63 +13,9 @@
 namespace {
 
 constexpr int tail_threads = 512;
+constexpr int64_t max_tail_nodes = 34 * 34;    /* of its first level */
 constexpr int max_small_levels = 12;           /* levels that fit in small_levels */
-constexpr size_t max_small_bytes = 200 * 1024; /* of shared memory for all of them */
-
-/* --- in global memory --- */
-
-/* Calls work(x, y) for all nodes of a grid, then waits for all threads. */
-template <typename Work>
-__device__ void for_level(int64_t width, int64_t height, Work work) {
-  const int count = static_cast<int>(width * height), across = static_cast<int>(width);
-  for (int k = static_cast<int>(threadIdx.x); k < count; k += static_cast<int>(blockDim.x)) {
-    work(k % across, k / across);
-  }
-  __syncthreads();
-}
-
-__device__ void tail_relax(const cvtm_grid_level *level, int bounded, int sweeps) {
-  for (int colour = 0; colour < 4 * sweeps; ++colour) {
-    const int cx = colour & 1, cy = (colour >> 1) & 1;
-    for_level((level->width + 1 - cx) / 2, (level->height + 1 - cy) / 2, [&](int64_t x, int64_t y) {
-      level->e[(2 * y + cy) * level->width + 2 * x + cx] =
-          cvtm_grid_coarse_relaxed(level, bounded, 2 * x + cx, 2 * y + cy);
-    });
-  }
-}
-
-__global__ void __launch_bounds__(tail_threads)
-    tail_in_global_memory(const cvtm_grid_level *levels, cvtm_grid_rules rules, int first,
-                          int last) {
-  pdl_wait();
-  pdl_trigger(); /* only now: see prolong_and_post_smooth_tile */
-  for (int l = first; l <= last; ++l) {
-    const cvtm_grid_finer finer = {nullptr, &levels[l - 1]};
-    const cvtm_grid_level f = levels[l], c = levels[l < last ? l + 1 : l];
-    for_level(f.width, f.height, [&](int64_t x, int64_t y) {
-      f.e[y * f.width + x] = 0;
-      if (l > first && f.active) cvtm_grid_update_galerkin(&finer, &f, x, y, 0);
-    });
-    if (l == last) break;
-    const cvtm_grid_finer above = {nullptr, &f};
-    tail_relax(&f, rules.bounded, rules.pre);
-    if (f.active) {
-      for_level(f.width * f.height, 1,
-                [&](int64_t k, int64_t) { cvtm_grid_truncate(&f, k, f.e[k]); });
-    }
-    for_level(c.width, c.height,
-              [&](int64_t x, int64_t y) { cvtm_grid_restrict(&above, &c, &rules, x, y); });
-  }
-  const cvtm_grid_level bottom = levels[last];
-  tail_relax(&bottom, rules.bounded, cvtm_grid_bottom_sweeps(&bottom));
-  for (int l = last - 1; l >= first; --l) {
-    const cvtm_grid_level f = levels[l], c = levels[l + 1];
-    for_level(f.width, f.height, [&](int64_t x, int64_t y) {
-      f.e[y * f.width + x] = cvtm_grid_prolonged(&f, &c, x, y);
-    });
-    tail_relax(&f, rules.bounded, rules.post);
-  }
-}
+constexpr size_t max_small_bytes = 160 * 1024; /* of shared memory for all of them */
 
 /* cvtm_grid_coarse_neighbour_sum on lines of `pitch` numbers, where nodes outside the grid hold 0.
  */
@@ -348,8 +294,8 @@ __device__ void cycle_small_levels(const small_level *small, const small_levels 
 /* Operators seldom change: they are loaded before the kernels ahead have ended, and a second time
  * if `changed` says that they have changed since (NULL: not known). */
 __global__ void __launch_bounds__(tail_threads)
-    tail_in_shared_memory(const __grid_constant__ small_levels tail, cvtm_grid_rules rules,
-                          const uint8_t *changed) {
+    tail_kernel(const __grid_constant__ small_levels tail, cvtm_grid_rules rules,
+                const uint8_t *changed) {
   __shared__ small_level small[max_small_levels];
   const int thread = static_cast<int>(threadIdx.x);
   int end = 0;
@@ -391,39 +337,44 @@ __global__ void __launch_bounds__(tail_threads)
 
 /* --- launchers --- */
 
-/* Bytes of shared memory for levels first .. last; 0: they go through global memory. */
+/* Bytes of shared memory for levels first .. last; 0: they are not a tail. */
 size_t small_bytes(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first, int last) {
+  if (levels[first].width * levels[first].height > max_tail_nodes || levels[first].active ||
+      last - first >= max_small_levels || cvtm_uses_plain("tail")) {
+    return 0;
+  }
   int64_t nodes = 0;
   for (int l = first; l <= last; ++l) nodes += (levels[l].width + 2) * (levels[l].height + 2);
   const size_t bytes =
       static_cast<size_t>(nodes * small_arrays(top->rules.bounded)) * sizeof(double);
-  const bool fits = bytes <= max_small_bytes && last - first < max_small_levels;
-  return fits && !levels[first].active ? bytes : 0;
+  return bytes <= max_small_bytes ? bytes : 0;
 }
 
 } /* namespace */
 
+int cvtm_grid_is_tail_cuda(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
+                           int last) {
+  return small_bytes(top, levels, first, last) > 0;
+}
+
 int cvtm_grid_last_before_tail(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
                                int last) {
   int small = first;
-  while (small < last && levels[small].width * levels[small].height > cvtm_grid_tail_nodes) ++small;
+  while (small < last && !cvtm_grid_is_tail_cuda(top, levels, small, last)) ++small;
   for (int l = small + 1; l <= last; ++l) {
     if (!levels[l].halved_x || !levels[l].halved_y || levels[l].weight) return last;
   }
-  return small_bytes(top, levels, small, last) > 0 ? small : last;
+  return small;
 }
 
-cvtm_status cvtm_grid_tail_cycle_tail(const cvtm_grid_top *top, const cvtm_grid_level *levels,
+cvtm_status cvtm_grid_tail_cycle_cuda(const cvtm_grid_top *top, const cvtm_grid_level *levels,
                                       int first, int last) {
   const size_t bytes = small_bytes(top, levels, first, last);
-  if (bytes == 0) {
-    return launch_pdl(top->device, "tail_in_global_memory", tail_in_global_memory, 1, tail_threads,
-                      0, top->levels, top->rules, first, last);
-  }
+  if (bytes == 0) return cvtm_grid_reference_table_cuda.tail_cycle(top, levels, first, last);
   small_levels small = {};
   small.bottom = last - first;
   small.galerkin = cvtm_grid_last_before_tail(top, levels, first, last) == first;
   for (int l = first; l <= last; ++l) small.level[l - first] = levels[l];
-  return launch_pdl(top->device, "tail_in_shared_memory", tail_in_shared_memory, 1, tail_threads,
-                    bytes, small, top->rules, top->changed);
+  return launch_pdl(top->device, "tail_kernel", tail_kernel, 1, tail_threads, bytes, small,
+                    top->rules, top->changed);
 }
