@@ -1,0 +1,94 @@
+"""The files for package managers agree with the tree: options, version, dependencies, licences, and
+the bytes of the source tarball."""
+
+import json
+import re
+import shutil
+import subprocess
+import tarfile
+
+import pytest
+
+from conftest import ROOT, TESTS_BUILD
+
+PACKAGING = ROOT / "packaging"
+# What CMake finds, as Debian names the packages with headers.
+LIBRARIES = {
+    "libpng-dev", "libjpeg-dev", "libcjson-dev", "libexpat1-dev", "zlib1g-dev", "liblz4-dev",
+    "libhdf5-dev", "libtiff-dev", "libwebp-dev", "libgif-dev", "libheif-dev", "liblcms2-dev",
+    "libcairo2-dev"
+}
+
+
+def recipes():
+    return [path for path in PACKAGING.rglob("*") if path.is_file() and "oss-fuzz" not in path.parts]
+
+
+def test_options_of_recipes_exist():
+    text = (ROOT / "CMakeLists.txt").read_text()
+    known = set(re.findall(r"(?:option\(|set\()(CVTMESH_\w+)", text))
+    named = set()
+    for path in recipes():
+        if path.suffix != ".in" and path.parent.name != "tests":
+            found = re.findall(r"(?:-D|\"|formats )(CVTMESH_[A-Z_0-9]+)", path.read_text())
+            assert set(found) <= known, path
+            named |= set(found)
+    assert {"CVTMESH_CUDA", "CVTMESH_TESTS", "CVTMESH_SHARED"} <= named
+
+
+def test_debian_knows_the_libraries():
+    text = (PACKAGING / "debian/control").read_text()
+    build, packages = text.split("\nPackage:", 1)
+    development = packages[packages.index("libcvtmesh-dev"):].split("\nPackage:")[0]
+    for name in LIBRARIES:
+        assert name in build and name in development, name
+    assert set(re.findall(r"^Package: (.*)$", text, re.M)) == {
+        "cvtmesh", "libcvtmesh1", "libcvtmesh-dev", "cvtmesh-doc"
+    }
+
+
+def test_no_symbol_of_the_library_is_lost():
+    """A function of the list that is gone breaks programs; new ones are added to the list."""
+    library = TESTS_BUILD.parent / "libcvtmesh.so"
+    if not library.exists():
+        pytest.skip("this build has no shared library")
+    table = subprocess.run(["nm", "-D", "--defined-only", library], text=True, check=True,
+                           stdout=subprocess.PIPE).stdout
+    listed = re.findall(r"^ (cvtm\w+)@Base", (PACKAGING / "debian/libcvtmesh1.symbols").read_text(),
+                        re.M)
+    assert len(listed) > 200
+    assert set(listed) <= {line.split()[2] for line in table.splitlines()}
+
+
+def test_recipes_can_be_parsed():
+    json.loads((PACKAGING / "vcpkg/vcpkg.json").read_text())
+    compile((PACKAGING / "spack/package.py").read_text(), "package.py", "exec")
+    for path in PACKAGING.rglob("*.sh"):
+        subprocess.run(["bash", "-n", path], check=True)
+    for path in (PACKAGING / "debian/tests").glob("[!c]*"):
+        subprocess.run(["sh", "-n", path], check=True)
+
+
+def test_every_file_has_a_licence():
+    """Each licence of REUSE.toml has its text, and no other text is there."""
+    named = set(re.findall('License-Identifier = "(.*)"', (ROOT / "REUSE.toml").read_text()))
+    assert named == {path.stem if path.suffix == ".txt" else path.name
+                     for path in (ROOT / "LICENSES").iterdir()}
+    if shutil.which("reuse"):
+        subprocess.run(["reuse", "lint", "--quiet"], cwd=ROOT, check=True)
+
+
+def test_the_source_tarball_is_the_same_each_time(tmp_path):
+    if not (ROOT / ".git").exists():
+        pytest.skip("no git repository")
+    found = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        subprocess.run([PACKAGING / "source_tarball.sh", tmp_path / name], check=True,
+                       stdout=subprocess.DEVNULL)
+        (tarball,) = (tmp_path / name).iterdir()
+        found.append((tarball.name, tarball.read_bytes()))
+        with tarfile.open(tarball) as files:
+            names = files.getnames()
+        assert f"{tarball.name[:-7]}/CMakeLists.txt" in names
+    assert found[0] == found[1]
