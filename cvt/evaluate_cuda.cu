@@ -5,7 +5,9 @@
  *
  * finish_kernel works in stages. Blocks take the items of a stage in turn, and begin the next stage
  * when all items are done. A block waits only for items that other blocks have taken, so that the
- * number of blocks that the device holds at once does not matter. */
+ * number of blocks that the device holds at once does not matter. Where cells are deferred, an
+ * evaluation takes as long with a kernel for each stage (4,000 to 600,000 sites, H200); where none
+ * is, those launches would do nothing. */
 #include "base/cuda_check.h"
 #include "base/cuda_utils.h"
 #include "base/plain.h"
