@@ -34,10 +34,10 @@ struct cvtm_device_delaunay {
   size_t workspace_bytes;
 };
 
-/* At least one point for each bin of the grid's square. */
+/* One and a half to six points for each bin of the grid's square. */
 static int32_t levels_for(int64_t count) {
   int32_t levels = 0;
-  while (levels < 13 && (int64_t)1 << 2 * (levels + 1) <= count) ++levels;
+  while (levels < 13 && (int64_t)3 << 2 * (levels + 1) <= 2 * count) ++levels;
   return levels;
 }
 
@@ -181,11 +181,18 @@ static cvtm_status make_pass(cvtm_device_delaunay *d, const cvtm_star_tree *tree
   return status;
 }
 
-/* Makes all stars. The fewer are left undone, the farther they may search. */
+/* How far stars may search that were left undone: the fewer, the farther. */
+static int32_t next_visits(int32_t visits, int64_t undone) {
+  const int64_t share = VISITS_OF_ALL / undone;
+  if (visits == CVTM_STAR_NEAR) return CVTM_STAR_AROUND;
+  return share < VISITS_OF_ONE ? (int32_t)share : VISITS_OF_ONE;
+}
+
+/* Makes all stars, or as many as can be made with some effort. */
 static cvtm_status make_stars(cvtm_device_delaunay *d, cvtm_star_tree *tree,
                               cvtm_star_counts *counts) {
   int64_t left = tree->count;
-  int32_t visits = 0;
+  int32_t visits = CVTM_STAR_NEAR;
   const int32_t *list = NULL;
   cvtm_status status =
       cvtm_device_fill(d->device, d->output.fan_count, 0, (size_t)d->count * sizeof(int32_t));
@@ -193,14 +200,15 @@ static cvtm_status make_stars(cvtm_device_delaunay *d, cvtm_star_tree *tree,
     counts->deferred = counts->tied = 0;
     if (status == CVTM_OK) status = make_pass(d, tree, list, left, visits, counts);
     if (status != CVTM_OK || counts->deferred == 0) return status;
-    const int64_t share = VISITS_OF_ALL / counts->deferred;
-    const int32_t more = share < VISITS_OF_ONE ? (int32_t)share : VISITS_OF_ONE;
-    const int wants_ranks = counts->tied && tree->rank == NULL;
-    if (more < 2 * visits && !wants_ranks) return CVTM_OK;
-    if (wants_ranks) status = find_ranks(d, tree);
     list = d->output.deferred;
     left = counts->deferred;
-    visits = more;
+    if (counts->tied && tree->rank == NULL) {
+      status = find_ranks(d, tree);
+      continue;
+    }
+    const int32_t next = next_visits(visits, left);
+    if (next < 2 * visits) return CVTM_OK;
+    visits = next;
   }
 }
 
@@ -257,9 +265,15 @@ cvtm_status cvtm_device_delaunay_build(cvtm_device_delaunay *d, int64_t *undecid
                    (long long)d->distinct, counts.open);
 }
 
+/* Memory whose pages threads have touched, so that a copy to it need not wait for them. */
 static void *allocate_large(int64_t count, size_t size) {
-  void *made = malloc((size_t)count * size);
-  cvtm_prefer_large_pages(made, (size_t)count * size);
+  enum { PAGE = 4096, WORTH_THREADS = 1 << 22 };
+  const size_t bytes = (size_t)count * size;
+  char *made = malloc(bytes);
+  if (!made || bytes < WORTH_THREADS) return made;
+  cvtm_prefer_large_pages(made, bytes);
+#pragma omp parallel for schedule(static)
+  for (size_t k = 0; k < bytes; k += PAGE) made[k] = 0;
   return made;
 }
 

@@ -1,5 +1,6 @@
 /* Inside meshes only, for both devices: the triangles of the Delaunay triangulation around one
- * point, found and proved by that point alone. All decisions are made in integers.
+ * point, found and proved by that point alone. Decisions are made in integers, and in floating
+ * point where rounding cannot change them.
  *
  * The edge from a point o to its nearest neighbour q is Delaunay. The triangle on one side of a
  * Delaunay edge oq has as its third corner the point c whose circle through o and q reaches least
@@ -14,114 +15,42 @@
 #ifndef CVTMESH_MESHES_STAR_H
 #define CVTMESH_MESHES_STAR_H
 
-#include "base/portable.h"
-#include "meshes/predicates.h"
+#include "meshes/star_tree.h"
 
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- The quadtree ---- */
-
-/* Distinct points along the Morton curve. A square of level l has the side 2^(30 - l); points at
- * 2^30 belong to the last square of their row or column. */
-typedef struct cvtm_star_tree {
-  int64_t count;
-  const uint64_t *key;          /* ascending; cvtm_star_key */
-  const cvtm_grid_point *place; /* of each */
-  const int32_t *vertex;        /* which each stands for */
-  const int32_t *rank;          /* its number from left to right, then upwards; NULL: not known */
-  const int32_t *start;         /* 4^levels + 1: the first point of each square of that level */
-  int32_t levels;
-  cvtm_grid_point most; /* the largest coordinates */
-} cvtm_star_tree;
+/* ---- The search ---- */
 
 enum {
-  CVTM_STAR_KEY_BITS = 2 * CVTM_GRID_BITS + 2,
-  CVTM_STAR_FEW = 12,      /* points in the block of 3 x 3 squares around a point, at least */
-  CVTM_STAR_MANY = 72,     /* and at most, as far as there are levels */
-  CVTM_STAR_CROWDED = 256, /* points that are not looked at one by one */
-  CVTM_STAR_SIDE = 8,      /* squares along a side of what is searched square by square */
-  CVTM_STAR_LEAF = 8,      /* points in a square that is not divided further */
+  CVTM_STAR_BLOCK = 4,    /* squares along a side of the block around a point */
+  CVTM_STAR_FEW = 12,     /* points in the block, at least */
+  CVTM_STAR_MANY = 128,   /* and at most, as far as there are levels */
+  CVTM_STAR_CROWDED = 64, /* points of a square that are not looked at one by one */
+  CVTM_STAR_SIDE = 8,     /* squares along a side of what is searched square by square */
+  CVTM_STAR_LEAF = 8,     /* points in a square that is not divided further */
   CVTM_STAR_STACK = 3 * CVTM_GRID_BITS + 4
 };
 
-/* The lower 31 bits of v at the even places. */
-CVTM_HD uint64_t cvtm_star_spread(uint32_t v) {
-  uint64_t x = v;
-  x = (x | x << 16) & 0x0000FFFF0000FFFFu;
-  x = (x | x << 8) & 0x00FF00FF00FF00FFu;
-  x = (x | x << 4) & 0x0F0F0F0F0F0F0F0Fu;
-  x = (x | x << 2) & 0x3333333333333333u;
-  return (x | x << 1) & 0x5555555555555555u;
-}
+typedef struct cvtm_star_node {
+  int32_t level, i, j;
+} cvtm_star_node;
 
-/* The even places of x. */
-CVTM_HD uint32_t cvtm_star_collect(uint64_t x) {
-  x &= 0x5555555555555555u;
-  x = (x | x >> 1) & 0x3333333333333333u;
-  x = (x | x >> 2) & 0x0F0F0F0F0F0F0F0Fu;
-  x = (x | x >> 4) & 0x00FF00FF00FF00FFu;
-  x = (x | x >> 8) & 0x0000FFFF0000FFFFu;
-  return (uint32_t)(x | x >> 16);
-}
-
-CVTM_HD uint64_t cvtm_star_code(uint32_t i, uint32_t j) {
-  return cvtm_star_spread(i) | cvtm_star_spread(j) << 1;
-}
-
-/* The code of the square of level 30, then two bits that tell 2^30 from 2^30 - 1. */
-CVTM_HD uint64_t cvtm_star_key(cvtm_grid_point p) {
-  const uint32_t right = (uint32_t)p.x >> CVTM_GRID_BITS, top = (uint32_t)p.y >> CVTM_GRID_BITS;
-  return cvtm_star_code((uint32_t)p.x - right, (uint32_t)p.y - top) << 2 | top << 1 | right;
-}
-
-CVTM_HD cvtm_grid_point cvtm_star_place(uint64_t key) {
-  const cvtm_grid_point p = {(int32_t)(cvtm_star_collect(key >> 2) + (key & 1)),
-                             (int32_t)(cvtm_star_collect(key >> 3) + (key >> 1 & 1))};
-  return p;
-}
-
-/* The first of keys[low .. high - 1] that is not below `key`; high if there is none. */
-CVTM_HD int64_t cvtm_star_lower(const uint64_t *keys, int64_t low, int64_t high, uint64_t key) {
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    if (keys[middle] < key) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
-/* The points of a square: *first .. *last - 1. */
-CVTM_HD void cvtm_star_range(const cvtm_star_tree *tree, int32_t level, uint64_t code,
-                             int32_t *first, int32_t *last) {
-  if (level <= tree->levels) {
-    const int32_t up = 2 * (tree->levels - level);
-    *first = tree->start[code << up];
-    *last = tree->start[(code + 1) << up];
-    return;
-  }
-  const uint64_t bin = code >> 2 * (level - tree->levels);
-  const int32_t low = tree->start[bin], high = tree->start[bin + 1];
-  const int32_t shift = 2 * (CVTM_GRID_BITS - level) + 2;
-  *first = (int32_t)cvtm_star_lower(tree->key, low, high, code << shift);
-  *last = (int32_t)cvtm_star_lower(tree->key, *first, high, (code + 1) << shift);
-}
-
-/* ---- The search ---- */
+/* How far a star may search. Above 0: so many squares from the root down. */
+enum { CVTM_STAR_NEAR = -1 /* the block alone */, CVTM_STAR_AROUND = 0 /* squares near it */ };
 
 typedef struct cvtm_star_search {
   const cvtm_star_tree *tree;
   cvtm_grid_point o;
   int32_t self;
-  int32_t visits_left; /* of squares, from the root down; none: the star is left undone */
-  int32_t undone;      /* nonzero: without a result; see cvtm_star_outcome */
-  /* The block of squares around o, and the distance below which it holds all points. */
-  int32_t level, i, j;
-  int32_t first[9], last[9];
+  int32_t visits;        /* as above; what is left of them */
+  int32_t undone;        /* nonzero: without a result; see cvtm_star_outcome */
+  cvtm_star_node *stack; /* memory that the threads of a warp share; NULL: one thread searches */
+  /* The block of squares around o, of which the first is (i, j): its points but for o, and the
+   * distance below which it holds all points. */
+  int32_t level, i, j, near_count;
+  int32_t near[CVTM_STAR_MANY];
   double cover;
   /* The edge from o to q, the side looked at, and the best third corner. */
   cvtm_grid_point q; /* less o, as all that follow */
@@ -152,47 +81,57 @@ CVTM_HD cvtm_grid_point cvtm_star_from(const cvtm_star_search *s, int32_t place)
   return step;
 }
 
-/* The block: that of the bins' level, or larger or smaller squares where it holds few or many
- * points. */
-CVTM_HD int32_t cvtm_star_count_block(cvtm_star_search *s, int32_t level) {
-  const int32_t side = (int32_t)1 << level, shift = CVTM_GRID_BITS - level;
-  const int32_t i = s->o.x >> shift, j = s->o.y >> shift;
-  s->level = level;
-  s->i = i < side ? i : side - 1;
-  s->j = j < side ? j : side - 1;
-  int32_t total = 0;
-  for (int32_t k = 0; k < 9; ++k) {
-    const int32_t a = s->i + k % 3 - 1, b = s->j + k / 3 - 1;
-    s->first[k] = s->last[k] = 0;
-    if (a < 0 || b < 0 || a >= side || b >= side) continue;
-    cvtm_star_range(s->tree, level, cvtm_star_code((uint32_t)a, (uint32_t)b), &s->first[k],
-                    &s->last[k]);
-    total += s->last[k] - s->first[k];
-  }
-  return total;
+/* The first of CVTM_STAR_BLOCK squares along an axis, such that v is about in their middle. */
+CVTM_HD int32_t cvtm_star_first_square(int32_t v, int32_t level) {
+  const int32_t shift = CVTM_GRID_BITS - level;
+  const int32_t half = shift > 0 ? v >> (shift - 1) : 2 * v;
+  return (half >> 1) + (half & 1) - CVTM_STAR_BLOCK / 2;
 }
 
+/* Sets the block to squares of a level. Returns 0 if it holds too many points. */
+CVTM_HD int cvtm_star_gather(cvtm_star_search *s, int32_t level) {
+  const int32_t side = (int32_t)1 << level;
+  s->level = level;
+  s->i = cvtm_star_first_square(s->o.x, level);
+  s->j = cvtm_star_first_square(s->o.y, level);
+  s->near_count = 0;
+  for (int32_t k = 0; k < CVTM_STAR_BLOCK * CVTM_STAR_BLOCK; ++k) {
+    const int32_t i = s->i + k % CVTM_STAR_BLOCK, j = s->j + k / CVTM_STAR_BLOCK;
+    int32_t first, last;
+    if (i < 0 || j < 0 || i >= side || j >= side) continue;
+    cvtm_star_range(s->tree, level, cvtm_star_code((uint32_t)i, (uint32_t)j), &first, &last);
+    if (last - first > CVTM_STAR_MANY - s->near_count) return 0;
+    for (int32_t p = first; p < last; ++p) {
+      s->near[s->near_count] = p;
+      s->near_count += p != s->self;
+    }
+  }
+  return 1;
+}
+
+/* How far a coordinate is inside the block; infinite towards where no points are. */
+CVTM_HD double cvtm_star_cover_along(int32_t v, int32_t first, int32_t level) {
+  const double side = (double)((int32_t)1 << (CVTM_GRID_BITS - level));
+  const int32_t end = first + CVTM_STAR_BLOCK, squares = (int32_t)1 << level;
+  const double below = first > 0 ? v - first * side : HUGE_VAL;
+  const double above = end < squares ? end * side - v : HUGE_VAL;
+  return fmin(below, above);
+}
+
+/* The block: squares of the bins' level, or larger or smaller ones where it holds few or many
+ * points. */
 CVTM_HD void cvtm_star_set_block(cvtm_star_search *s) {
   int32_t level = s->tree->levels;
-  int32_t total = cvtm_star_count_block(s, level);
-  while (total > CVTM_STAR_MANY && level < CVTM_GRID_BITS)
-    total = cvtm_star_count_block(s, ++level);
-  while (total < CVTM_STAR_FEW && level > 0) {
-    total = cvtm_star_count_block(s, level - 1);
-    if (total > CVTM_STAR_CROWDED) {
-      cvtm_star_count_block(s, level);
+  while (!cvtm_star_gather(s, level) && level < CVTM_GRID_BITS) ++level;
+  while (s->near_count < CVTM_STAR_FEW && level > 0) {
+    if (!cvtm_star_gather(s, level - 1)) {
+      (void)cvtm_star_gather(s, level);
       break;
     }
     --level;
   }
-  const double side = (double)((int32_t)1 << (CVTM_GRID_BITS - level));
-  const int32_t last = ((int32_t)1 << level) - 1;
-  double cover = HUGE_VAL;
-  if (s->i > 1) cover = fmin(cover, s->o.x - (s->i - 1) * side);
-  if (s->j > 1) cover = fmin(cover, s->o.y - (s->j - 1) * side);
-  if (s->i + 1 < last) cover = fmin(cover, (s->i + 2) * side - s->o.x);
-  if (s->j + 1 < last) cover = fmin(cover, (s->j + 2) * side - s->o.y);
-  s->cover = cover;
+  s->cover =
+      fmin(cvtm_star_cover_along(s->o.x, s->i, level), cvtm_star_cover_along(s->o.y, s->j, level));
 }
 
 /* ---- Candidates for the third corner ---- */
@@ -309,10 +248,6 @@ CVTM_HD int cvtm_star_may_hold(const cvtm_star_search *s, const cvtm_star_box *b
 
 /* ---- Squares ---- */
 
-typedef struct cvtm_star_node {
-  int32_t level, i, j;
-} cvtm_star_node;
-
 /* Offers the points of a square. */
 CVTM_HD void cvtm_star_offer_range(cvtm_star_search *s, int32_t first, int32_t last) {
   int better = 0;
@@ -333,27 +268,84 @@ CVTM_HD int32_t cvtm_star_push_children(cvtm_star_node node, const cvtm_star_box
   return top;
 }
 
+/* Visits a node. Returns nonzero if its children are to be visited. */
+CVTM_HD int cvtm_star_visit(cvtm_star_search *s, cvtm_star_node node, cvtm_star_box *box) {
+  int32_t first, last;
+  cvtm_star_range(s->tree, node.level, cvtm_star_code((uint32_t)node.i, (uint32_t)node.j), &first,
+                  &last);
+  if (first == last) return 0;
+  *box = cvtm_star_box_of(s, node.level, node.i, node.j);
+  if (!cvtm_star_may_hold(s, box)) return 0;
+  if (last - first > CVTM_STAR_LEAF && node.level < CVTM_GRID_BITS) return 1;
+  cvtm_star_offer_range(s, first, last);
+  return 0;
+}
+
+#ifdef __CUDACC__
+enum { CVTM_STAR_SHARED = 1024 /* nodes of a warp's stack, before one node is taken at a time */ };
+
+/* All lanes get the best corner of any. */
+static __device__ inline void cvtm_star_agree(cvtm_star_search *s) {
+  for (int apart = 16; apart > 0; apart /= 2) {
+    const int32_t other = __shfl_xor_sync(0xFFFFFFFFu, s->best, apart);
+    if (other >= 0 && other != s->best) (void)cvtm_star_offer(s, other);
+  }
+  if (__any_sync(0xFFFFFFFFu, s->undone)) s->undone = CVTM_STAR_TIED;
+  cvtm_star_set_circle(s);
+}
+
+/* cvtm_star_descend by the threads of a warp, which all have the same search. */
+static __device__ inline void cvtm_star_descend_together(cvtm_star_search *s) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  int32_t top = 1;
+  __syncwarp();
+  if (lane == 0) s->stack[0] = {0, 0, 0};
+  __syncwarp();
+  while (top > 0 && !s->undone) {
+    const int32_t room = (CVTM_STAR_SHARED - top) / 3, least = top < 32 ? top : 32;
+    const int32_t take = room < 1 ? 1 : room < least ? room : least;
+    s->visits -= take;
+    if (s->visits < 0) s->undone = CVTM_STAR_FAR;
+    if (s->undone) return;
+    cvtm_star_box box = {0, 0, 0, 0};
+    cvtm_star_node node = {0, 0, 0};
+    const int32_t before = s->best;
+    int parent = 0;
+    if (lane < take) {
+      node = s->stack[top - 1 - lane];
+      parent = cvtm_star_visit(s, node, &box);
+    }
+    __syncwarp();
+    top -= take;
+    const unsigned parents = __ballot_sync(0xFFFFFFFFu, parent);
+    /* The first lane had the nearest node: its children go on top. */
+    const int32_t above = __popc(lane < 31 ? parents >> (lane + 1) : 0);
+    if (parent) cvtm_star_push_children(node, &box, s->stack, top + 4 * above);
+    top += 4 * __popc(parents);
+    if (__any_sync(0xFFFFFFFFu, s->best != before || s->undone)) cvtm_star_agree(s);
+    __syncwarp();
+  }
+}
+#endif
+
 /* Offers all points that may be better, from the root down. */
 CVTM_HD void cvtm_star_descend(cvtm_star_search *s) {
+#ifdef __CUDA_ARCH__
+  if (s->stack != NULL) {
+    cvtm_star_descend_together(s);
+    return;
+  }
+#endif
   cvtm_star_node stack[CVTM_STAR_STACK];
   const cvtm_star_node root = {0, 0, 0};
   int32_t top = 0;
   stack[top++] = root;
   while (top > 0 && !s->undone) {
     const cvtm_star_node node = stack[--top];
-    if (--s->visits_left < 0) {
+    cvtm_star_box box;
+    if (--s->visits < 0) {
       s->undone = CVTM_STAR_FAR;
-      return;
-    }
-    int32_t first, last;
-    cvtm_star_range(s->tree, node.level, cvtm_star_code((uint32_t)node.i, (uint32_t)node.j), &first,
-                    &last);
-    if (first == last) continue;
-    const cvtm_star_box box = cvtm_star_box_of(s, node.level, node.i, node.j);
-    if (!cvtm_star_may_hold(s, &box)) continue;
-    if (last - first <= CVTM_STAR_LEAF || node.level == CVTM_GRID_BITS) {
-      cvtm_star_offer_range(s, first, last);
-    } else {
+    } else if (cvtm_star_visit(s, node, &box)) {
       top = cvtm_star_push_children(node, &box, stack, top);
     }
   }
@@ -378,7 +370,8 @@ CVTM_HD int cvtm_star_search_squares(cvtm_star_search *s) {
   if (i1 - i0 >= CVTM_STAR_SIDE || j1 - j0 >= CVTM_STAR_SIDE) return 0;
   for (int32_t j = j0; j <= j1; ++j) {
     for (int32_t i = i0; i <= i1; ++i) {
-      if (i - s->i <= 1 && s->i - i <= 1 && j - s->j <= 1 && s->j - j <= 1) continue;
+      if (i >= s->i && j >= s->j && i < s->i + CVTM_STAR_BLOCK && j < s->j + CVTM_STAR_BLOCK)
+        continue;
       const cvtm_star_box box = cvtm_star_box_of(s, s->level, i, j);
       if (!cvtm_star_may_hold(s, &box)) continue;
       int32_t first, last;
@@ -390,6 +383,52 @@ CVTM_HD int cvtm_star_search_squares(cvtm_star_search *s) {
   return 1;
 }
 
+/* A candidate in single precision: dot and cross, and the sums of magnitudes in which their
+ * rounding is small. */
+typedef struct cvtm_star_rough {
+  float dot, cross, dots, crosses;
+} cvtm_star_rough;
+
+/* A candidate of the block: 1 if it is better than the best so far, -1 if it is worse or none at
+ * all, 0 if rounding could decide. Products of four coordinates are below 2^126. */
+CVTM_HD int cvtm_star_judge(const cvtm_star_search *s, float qx, float qy, int32_t place,
+                            const cvtm_star_rough *best, cvtm_star_rough *here) {
+  const cvtm_grid_point c = cvtm_star_from(s, place);
+  const float x = (float)c.x, y = (float)c.y, sense = (float)s->sense;
+  const float c0 = qx * y, c1 = qy * x, d0 = qx * x, d1 = qy * y, square = x * x + y * y;
+  here->cross = sense * (c0 - c1);
+  here->crosses = fabsf(c0) + fabsf(c1);
+  here->dot = square - (d0 + d1);
+  here->dots = square + fabsf(d0) + fabsf(d1);
+  const float apart = here->dot * best->cross - best->dot * here->cross;
+  const float bound = 2e-6F * (here->dots * best->crosses + best->dots * here->crosses);
+  const int aside = here->cross > 2e-6F * here->crosses;
+  const int behind = here->cross < -2e-6F * here->crosses;
+  if (behind || place == s->q_place) return -1;
+  if (!aside) return 0;
+  return apart < -bound ? 1 : -(apart > bound);
+}
+
+/* Offers the points of the block that may be the best of it. */
+CVTM_HD void cvtm_star_offer_near(cvtm_star_search *s) {
+  const float qx = (float)s->q.x, qy = (float)s->q.y;
+  cvtm_star_rough best = {1, 0, 0, 0}; /* infinitely far: worse than every candidate */
+  int32_t found = -1, close = 0;
+  for (int32_t k = 0; k < s->near_count; ++k) {
+    cvtm_star_rough here;
+    const int sign = cvtm_star_judge(s, qx, qy, s->near[k], &best, &here);
+    close |= sign == 0;
+    if (sign > 0) best = here;
+    if (sign > 0) found = s->near[k];
+  }
+  if (found >= 0 && !close) (void)cvtm_star_offer(s, found);
+  for (int32_t k = 0; close && k < s->near_count; ++k) {
+    cvtm_star_rough here;
+    if (s->near[k] == found || cvtm_star_judge(s, qx, qy, s->near[k], &best, &here) >= 0)
+      (void)cvtm_star_offer(s, s->near[k]);
+  }
+}
+
 /* Finds the third corner of the triangle on the side `sense` of the edge to q: s->best, -1 at the
  * hull. */
 CVTM_HD void cvtm_star_find(cvtm_star_search *s, int32_t q_place, int32_t sense) {
@@ -397,13 +436,15 @@ CVTM_HD void cvtm_star_find(cvtm_star_search *s, int32_t q_place, int32_t sense)
   s->q = cvtm_star_from(s, q_place);
   s->sense = sense;
   s->best = -1;
-  for (int k = 0; k < 9; ++k) {
-    for (int32_t p = s->first[k]; p < s->last[k]; ++p) cvtm_star_offer(s, p);
-  }
+  cvtm_star_offer_near(s);
   cvtm_star_set_circle(s);
   const double reach = 2 * sqrt(s->radius2) * (1 + 1e-9) + 2;
-  if (reach < s->cover || s->undone || cvtm_star_search_squares(s)) return;
-  if (s->cover < HUGE_VAL) cvtm_star_descend(s);
+  if (reach < s->cover || s->undone) return;
+  if (s->visits == CVTM_STAR_NEAR) {
+    if (s->cover < HUGE_VAL) s->undone = CVTM_STAR_FAR;
+  } else if (!cvtm_star_search_squares(s) && s->cover < HUGE_VAL) {
+    cvtm_star_descend(s);
+  }
 }
 
 /* ---- The nearest neighbour ---- */
@@ -420,9 +461,7 @@ CVTM_HD void cvtm_star_offer_nearest(cvtm_star_search *s, int32_t place, int64_t
 CVTM_HD void cvtm_star_find_nearest(cvtm_star_search *s) {
   int64_t least = 0;
   s->best = -1;
-  for (int k = 0; k < 9; ++k) {
-    for (int32_t p = s->first[k]; p < s->last[k]; ++p) cvtm_star_offer_nearest(s, p, &least);
-  }
+  for (int32_t k = 0; k < s->near_count; ++k) cvtm_star_offer_nearest(s, s->near[k], &least);
   if (!(s->cover < HUGE_VAL)) return;
   if (s->best >= 0 && (double)least * (1 + 1e-9) < s->cover * s->cover) return;
   cvtm_star_node stack[CVTM_STAR_STACK];
@@ -431,7 +470,7 @@ CVTM_HD void cvtm_star_find_nearest(cvtm_star_search *s) {
   stack[top++] = root;
   while (top > 0) {
     const cvtm_star_node node = stack[--top];
-    if (--s->visits_left < 0) {
+    if (--s->visits < 0) {
       s->undone = CVTM_STAR_FAR;
       return;
     }
@@ -509,15 +548,17 @@ CVTM_HD int cvtm_star_sweep(cvtm_star_search *s, int32_t start, int32_t sense, c
   }
 }
 
-/* The fan of the point at a place, in no particular order. `visits`: squares that may be visited
- * from the root down. */
-CVTM_HD cvtm_star_outcome cvtm_star_make(const cvtm_star_tree *tree, int32_t place, int32_t visits,
-                                         cvtm_star_fan *fan) {
+/* The fan of the point at a place, in no particular order. visits: how far it may search. stack:
+ * NULL, or memory that the threads of a warp share, of which all call. */
+CVTM_HD cvtm_star_outcome cvtm_star_make_with(const cvtm_star_tree *tree, int32_t place,
+                                              int32_t visits, cvtm_star_node *stack,
+                                              cvtm_star_fan *fan) {
   cvtm_star_search s;
+  s.stack = stack;
   s.tree = tree;
   s.self = place;
   s.o = tree->place[place];
-  s.visits_left = visits;
+  s.visits = visits;
   s.undone = CVTM_STAR_DONE;
   fan->count = 0;
   cvtm_star_set_block(&s);
@@ -529,6 +570,11 @@ CVTM_HD cvtm_star_outcome cvtm_star_make(const cvtm_star_tree *tree, int32_t pla
     cvtm_star_sweep(&s, start, -1, fan);
   }
   return (cvtm_star_outcome)s.undone;
+}
+
+CVTM_HD cvtm_star_outcome cvtm_star_make(const cvtm_star_tree *tree, int32_t place, int32_t visits,
+                                         cvtm_star_fan *fan) {
+  return cvtm_star_make_with(tree, place, visits, NULL, fan);
 }
 
 /* Sorts a fan by the second corner: heapsort, so that a long one takes no room. */

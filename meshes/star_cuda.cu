@@ -194,10 +194,12 @@ __device__ int32_t hand_out(int32_t *sum, int32_t value) {
   return __shfl_sync(0xFFFFFFFFu, first, 31) + upto - value;
 }
 
+/* near: with the block of squares alone. Then a long fan is left undone, too. */
+template <bool near>
 __global__ void __launch_bounds__(star_block)
-    star_kernel(cvtm_star_tree tree, const int32_t *list, int64_t count, int32_t visits,
-                cvtm_star_output output) {
+    star_kernel(cvtm_star_tree tree, const int32_t *list, int64_t count, cvtm_star_output output) {
   cvtm_star_corners triangles[CVTM_STAR_ROOM];
+  const int32_t visits = near ? CVTM_STAR_NEAR : CVTM_STAR_AROUND;
   const int64_t padded = (count + 31) / 32 * 32; /* whole warps come to the shuffles */
   for (int64_t k = cvtm_first_thread(); k < padded; k += cvtm_thread_count()) {
     cvtm_star_fan fan = cvtm_star_fan_in(triangles, CVTM_STAR_ROOM, nullptr);
@@ -208,6 +210,7 @@ __global__ void __launch_bounds__(star_block)
       outcome = cvtm_star_make(&tree, place, visits, &fan);
     }
     __syncwarp();
+    if (near && fan.count > CVTM_STAR_ROOM && outcome == CVTM_STAR_DONE) outcome = CVTM_STAR_FAR;
     const bool done = k < count && outcome == CVTM_STAR_DONE, left = k < count && !done;
     const int32_t at = hand_out(&output.counts->triangles, done ? fan.count : 0);
     const int32_t back = hand_out(&output.counts->deferred, left);
@@ -215,14 +218,60 @@ __global__ void __launch_bounds__(star_block)
     if (left && outcome == CVTM_STAR_TIED) output.counts->tied = 1;
     if (!done) continue;
     if (fan.open) atomicAdd(&output.counts->open, 1);
-    cvtm_star_store(&tree, place, visits, at, &fan, &output);
+    if (near) {
+      cvtm_star_copy(&tree, place, at, &fan, &output);
+    } else {
+      cvtm_star_store(&tree, place, visits, at, &fan, &output);
+    }
+  }
+}
+
+/* Stars that search far: a warp each. Its lanes do the same, but for the search. */
+__global__ void __launch_bounds__(32)
+    far_star_kernel(cvtm_star_tree tree, const int32_t *list, int64_t count, int32_t visits,
+                    cvtm_star_output output) {
+  __shared__ cvtm_star_node stack[CVTM_STAR_SHARED + CVTM_STAR_STACK];
+  cvtm_star_corners triangles[CVTM_STAR_ROOM];
+  const bool first = threadIdx.x == 0;
+  for (int64_t k = blockIdx.x; k < count; k += gridDim.x) {
+    const int32_t place = list[k];
+    cvtm_star_fan fan = cvtm_star_fan_in(triangles, CVTM_STAR_ROOM, nullptr);
+    const cvtm_star_outcome outcome = cvtm_star_make_with(&tree, place, visits, stack, &fan);
+    __syncwarp();
+    int32_t at = 0;
+    if (outcome == CVTM_STAR_DONE) {
+      if (first) at = atomicAdd(&output.counts->triangles, fan.count);
+      at = __shfl_sync(0xFFFFFFFFu, at, 0);
+      if (first && fan.open) atomicAdd(&output.counts->open, 1);
+      if (fan.count <= CVTM_STAR_ROOM) {
+        if (first) cvtm_star_copy(&tree, place, at, &fan, &output);
+      } else if (fan.count <= output.room - at) {
+        fan = cvtm_star_fan_in(output.fans + at, first ? fan.count : 0, nullptr);
+        (void)cvtm_star_make_with(&tree, place, visits, stack, &fan);
+        if (first) cvtm_star_keep(&tree, place, at, fan.count, &output);
+      }
+    } else if (first) {
+      output.deferred[atomicAdd(&output.counts->deferred, 1)] = place;
+      if (outcome == CVTM_STAR_TIED) output.counts->tied = 1;
+    }
+    __syncwarp();
   }
 }
 
 cvtm_status make_stars(cvtm_device *device, const cvtm_star_tree *tree, const int32_t *list,
                        int64_t count, int32_t visits, const cvtm_star_output *output) {
-  star_kernel<<<cvtm_cuda_blocks(count, star_block), star_block, 0, cvtm_cuda_stream(device)>>>(
-      *tree, list, count, visits, *output);
+  const cudaStream_t stream = cvtm_cuda_stream(device);
+  if (list && visits > 0) {
+    far_star_kernel<<<cvtm_cuda_blocks(count, 1), 32, 0, stream>>>(*tree, list, count, visits,
+                                                                   *output);
+    return cvtm_cuda_launched(device, "far_star_kernel");
+  }
+  const unsigned blocks = cvtm_cuda_blocks(count, star_block);
+  if (visits == CVTM_STAR_NEAR) {
+    star_kernel<true><<<blocks, star_block, 0, stream>>>(*tree, list, count, *output);
+  } else {
+    star_kernel<false><<<blocks, star_block, 0, stream>>>(*tree, list, count, *output);
+  }
   return cvtm_cuda_launched(device, "star_kernel");
 }
 

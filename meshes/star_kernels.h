@@ -78,22 +78,33 @@ extern const cvtm_star_table cvtm_star_table_cpu, cvtm_star_table_cuda;
 }
 #endif
 
-/* A fan that was made at a place: to the triangles from `at` on, which are its own. One that is
- * longer than CVTM_STAR_ROOM is made again. */
+/* The fan of a place, whose triangles are those from `at` on. */
+CVTM_HD void cvtm_star_keep(const cvtm_star_tree *tree, int32_t place, int32_t at, int32_t count,
+                            const cvtm_star_output *output) {
+  output->fan_start[tree->vertex[place]] = at;
+  output->fan_count[tree->vertex[place]] = count;
+  cvtm_star_sort(output->fans + at, count);
+}
+
+/* Stores a fan of at most CVTM_STAR_ROOM triangles from `at` on. There is room for all triangles
+ * that a triangulation can have; more would be told by their number. */
+CVTM_HD void cvtm_star_copy(const cvtm_star_tree *tree, int32_t place, int32_t at,
+                            const cvtm_star_fan *fan, const cvtm_star_output *output) {
+  if (fan->count > output->room - at) return;
+  for (int32_t k = 0; k < fan->count; ++k) output->fans[at + k] = fan->triangles[k];
+  cvtm_star_keep(tree, place, at, fan->count, output);
+}
+
+/* Stores a fan; a longer one is made again. */
 CVTM_HD void cvtm_star_store(const cvtm_star_tree *tree, int32_t place, int32_t visits, int32_t at,
                              const cvtm_star_fan *fan, const cvtm_star_output *output) {
-  const int32_t vertex = tree->vertex[place];
-  if (fan->count > output->room - at) return; /* cannot be; the number of triangles tells */
-  output->fan_start[vertex] = at;
-  output->fan_count[vertex] = fan->count;
-  cvtm_star_corners *const own = output->fans + at;
-  if (fan->count > CVTM_STAR_ROOM) {
-    cvtm_star_fan again = cvtm_star_fan_in(own, fan->count, NULL);
+  if (fan->count <= CVTM_STAR_ROOM) {
+    cvtm_star_copy(tree, place, at, fan, output);
+  } else if (fan->count <= output->room - at) {
+    cvtm_star_fan again = cvtm_star_fan_in(output->fans + at, fan->count, NULL);
     (void)cvtm_star_make(tree, place, visits, &again);
-  } else {
-    for (int32_t k = 0; k < fan->count; ++k) own[k] = fan->triangles[k];
+    cvtm_star_keep(tree, place, at, fan->count, output);
   }
-  cvtm_star_sort(own, fan->count);
 }
 
 /* The triangles of a fan that it has room for. More than that, of undecided vertices, are missed;
@@ -105,8 +116,10 @@ CVTM_HD int32_t cvtm_star_kept(const cvtm_star_fan *fan) {
 /* The triangles of vertex v. */
 CVTM_HD void cvtm_star_collect_fan(const cvtm_star_output *output, const int64_t *first, int64_t v,
                                    cvtm_star_corners *triangles) {
+  const int32_t count = output->fan_count[v];
+  if (count == 0) return; /* a coincident point has no fan */
   const cvtm_star_corners *fan = output->fans + output->fan_start[v];
-  for (int32_t k = 0; k < output->fan_count[v]; ++k) triangles[first[v] + k] = fan[k];
+  for (int32_t k = 0; k < count; ++k) triangles[first[v] + k] = fan[k];
 }
 
 CVTM_HD uint64_t cvtm_star_rank_key(cvtm_grid_point p) {
