@@ -34,7 +34,7 @@ void cli_noise_choose(cli_options *options) {
   if (cli_option_given(options, "iterations")) return;
   options->iterations = gaussian.max_iterations;
   if (options->effort == CVTM_CVT_EFFORT_LOW) options->iterations /= 2;
-  if (options->effort == CVTM_CVT_EFFORT_HIGH) options->iterations *= 2;
+  if (options->effort >= CVTM_CVT_EFFORT_HIGH) options->iterations *= 2;
 }
 
 static int ask_to_stop(void *context, const cvtm_lbfgsb_progress *progress) {

@@ -62,6 +62,7 @@ static const cli_choice cvt_starts[] = {{"auto", CVTM_CVT_START_AUTO},
 static const cli_choice cvt_efforts[] = {{"low", CVTM_CVT_EFFORT_LOW},
                                          {"normal", CVTM_CVT_EFFORT_NORMAL},
                                          {"high", CVTM_CVT_EFFORT_HIGH},
+                                         {"best", CVTM_CVT_EFFORT_BEST},
                                          END_OF_CHOICES};
 static const cli_choice domain_kinds[] = {
     {"none", CLI_DOMAIN_NONE},     {"image", CLI_DOMAIN_IMAGE},
@@ -251,7 +252,8 @@ const cli_option_row cli_option_rows[] = {
    "density, else stratified"},
   {"effort", 0, RUN, CHOICE(effort, cvt_efforts),
    "descent from sampled sites; from coarse to fine; then also many moves of sites from where\n"
-   "they are too many to where they are too few, which takes several times as long"},
+   "they are too many to where they are too few, which takes several times as long; best: then\n"
+   "also up to 200 random changes everywhere, of which those that gain are kept"},
   {"reseed", 0, RUN, FLAG(reseed),
    "sites whose cells have no mass move to where they are needed"},
   {"init", 0, RUN | VIEW, TEXT(init, "FILE"), "start from the points of FILE (csv, npy, xyz)", CLI_READS},

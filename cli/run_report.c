@@ -43,6 +43,10 @@ static cJSON *make_run_report(const cli_run_job *r) {
   cli_json_integer(report, "lattices", r->result.lattices);
   cli_json_integer(report, "search_rounds", r->result.rounds);
   cli_json_integer(report, "transferred_sites", r->result.transfers);
+  if (r->options.effort == CVTM_CVT_EFFORT_BEST) {
+    cli_json_integer(report, "kick_rounds", r->result.kick_rounds);
+    cli_json_integer(report, "kicks_kept", r->result.kicks_kept);
+  }
   cli_json_text(report, "stop_reason", r->stop_reason);
   cli_json_real(report, "energy", r->energy);
   cli_json_real(report, "energy_reference", r->bound);

@@ -30,7 +30,7 @@ static cvtm_status sample(const cvtm_solve *s, int64_t count, double *sites) {
 
 /* counts[0] is the full number of sites. */
 static int plan_levels(const cvtm_solve *s, int64_t counts[LEVELS_HIGH + 1]) {
-  const int most = s->options->effort == CVTM_CVT_EFFORT_HIGH ? LEVELS_HIGH : LEVELS_NORMAL;
+  const int most = s->options->effort >= CVTM_CVT_EFFORT_HIGH ? LEVELS_HIGH : LEVELS_NORMAL;
   const double share = cvtm_cvt_border_share(s->cvt->domain, s->density, s->cvt->root);
   int levels = 0;
   counts[0] = s->count;
@@ -51,7 +51,7 @@ static double deadline_of(const cvtm_solve *s, int level) {
 static cvtm_status descend_coarse(cvtm_solve *s, int level, int64_t count) {
   cvtm_cvt_options options = *s->options;
   cvtm_cvt_result found;
-  const int high = options.effort == CVTM_CVT_EFFORT_HIGH;
+  const int high = options.effort >= CVTM_CVT_EFFORT_HIGH;
   options.max_iterations = high ? COARSE_ITERATIONS_HIGH : COARSE_ITERATIONS_NORMAL;
   if (!high) options.tolerance *= coarse_tolerance;
   const cvtm_status status = cvtm_solve_descend(s, &options, count, deadline_of(s, level), &found);

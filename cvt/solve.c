@@ -124,8 +124,9 @@ static cvtm_status descend_fine(cvtm_solve *s) {
   if (status == CVTM_OK) status = cvtm_cvt_count_empty(s->cvt, s->count, &s->result.empty_cells);
   if (status != CVTM_OK || s->result.stop == CVTM_STOP_REQUEST) return status;
   if (s->options->reseed) status = cvtm_solve_reseed(s);
-  if (status != CVTM_OK || s->options->effort != CVTM_CVT_EFFORT_HIGH) return status;
+  if (status != CVTM_OK || s->options->effort < CVTM_CVT_EFFORT_HIGH) return status;
   status = cvtm_solve_search(s);
+  if (status == CVTM_OK && s->options->effort == CVTM_CVT_EFFORT_BEST) status = cvtm_solve_kick(s);
   return status == CVTM_OK ? cvtm_cvt_count_empty(s->cvt, s->count, &s->result.empty_cells)
                            : status;
 }

@@ -1,5 +1,6 @@
 /* Inside cvt only: the parts of cvtm_cvt_solve (solve.c): samples (sample.c), the start from coarse
- * to fine (levels.c), transfers of sites (transfers.c), and sites at one place (separate.c). */
+ * to fine (levels.c), transfers of sites (transfers.c), kicks (kicks.c), and sites at one place
+ * (separate.c). */
 #ifndef CVTMESH_CVT_SOLVE_H
 #define CVTMESH_CVT_SOLVE_H
 
@@ -58,6 +59,9 @@ cvtm_status cvtm_solve_restore(cvtm_solve *solve);
 cvtm_status cvtm_solve_reseed(cvtm_solve *solve);
 /* Transfers and short descents, of which only those are kept that lower the energy. */
 cvtm_status cvtm_solve_search(cvtm_solve *solve);
+/* Random displacements of many small patches of sites and short descents, of which only those are
+ * kept that lower the energy (kicks.c). */
+cvtm_status cvtm_solve_kick(cvtm_solve *solve);
 
 /* Moves sites (host) that share a place apart, and evaluates again. A coarse level refined in
  * little time, bounds, and transfers may put sites at one place, of which all but one have no mass.

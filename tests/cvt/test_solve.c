@@ -288,6 +288,43 @@ static void fixed_sites_stay_at_high_effort(void **unused) {
   free(o.sites);
 }
 
+/* Kicks go on from where the high effort ends, and only down, with any number of threads; the fixed
+ * sites stay. A wish to stop, after some ten rounds, leaves the best sites so far. */
+static void kicks_lower_the_energy(void **unused) {
+  (void)unused;
+  enum { COUNT = 150 };
+  float density[AREA];
+  fill_disc(density);
+  const double fixed[] = {1, 1, 40, 50};
+  double first[2 * COUNT];
+  listener l = {.in_order = 1};
+  cvtm_cvt_options options;
+  sampled_options(&options);
+  options.effort = CVTM_CVT_EFFORT_HIGH;
+  options.fixed = 2;
+  options.max_iterations = 25;
+  options.live = 1;
+  options.monitor = listen;
+  options.monitor_context = &l;
+  const outcome high = solve(density, 0, COUNT, 2, fixed, &options);
+  const int records = (int)l.count;
+  assert_int_equal(high.result.kick_rounds, 0);
+  options.effort = CVTM_CVT_EFFORT_BEST;
+  for (int threads = 1; threads <= 2; ++threads) {
+    l = (listener){.stop_at = records + 1000};
+    const outcome best =
+        solve_on(test_device_open_threads(threads), density, 0, COUNT, 2, fixed, &options);
+    assert_int_equal(best.result.stop, CVTM_STOP_REQUEST);
+    assert_in_range(best.result.kick_rounds, 5, 60);
+    assert_true(best.result.kicks_kept > 0 && best.ratio < high.ratio);
+    assert_memory_equal(best.sites, fixed, sizeof fixed);
+    if (threads == 1) memcpy(first, best.sites, sizeof first);
+    assert_memory_equal(best.sites, first, sizeof first);
+    free(best.sites);
+  }
+  free(high.sites);
+}
+
 /* All sites start where there is no mass; a descent moves only those whose cells reach some. */
 static void sites_without_mass_are_reseeded(void **unused) {
   (void)unused;
@@ -416,6 +453,7 @@ int main(void) {
       cmocka_unit_test(a_wish_to_stop_ends_high_effort),
       cmocka_unit_test(the_time_limit_holds_for_all_levels),
       cmocka_unit_test(fixed_sites_stay_at_high_effort),
+      cmocka_unit_test(kicks_lower_the_energy),
       cmocka_unit_test(sites_without_mass_are_reseeded),
       cmocka_unit_test(a_lattice_refines_to_a_lattice),
       cmocka_unit_test(refinement_gives_the_count_asked_for),
