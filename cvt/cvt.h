@@ -95,8 +95,8 @@ typedef int (*cvtm_cvt_monitor)(void *context, const cvtm_cvt_record *record);
 /* low: sampled sites, then a descent. normal: sites placed from coarse to fine, then a descent.
  * high: more levels, longer descents, then many rounds of transfers. A round moves some sites from
  * cells of little energy to cells of much; it is undone if the descent after it does not end lower.
- * best: then also up to 200 rounds of kicks, each of which displaces the sites of many small patches
- * at random, descends, and keeps what lowered the energy; they end after 30 without a gain.
+ * best: then also up to 200 rounds of kicks, each of which displaces the sites of many small
+ * patches at random, descends, and keeps what lowered the energy; they end after 30 without a gain.
  * With every effort a few rounds are part of a descent by L-BFGS-B from sites that cvtm_cvt_solve
  * has placed. */
 typedef enum cvtm_cvt_effort {
@@ -144,9 +144,9 @@ typedef struct cvtm_cvt_result {
   int64_t coarse_iterations; /* on them, not counted in `iterations` */
   int64_t lattices;          /* tried as starts; 0: the start was none */
   int64_t rounds, transfers; /* rounds of transfers that were kept; sites moved in them */
-  int64_t kick_rounds, kicks_kept; /* rounds of kicks; patches in which they were kept */
   double seconds_evaluation, seconds_optimizer, seconds;
-  CVTM_RESERVED(8);
+  int64_t kick_rounds, kicks_kept; /* rounds of kicks; patches in which they were kept */
+  CVTM_RESERVED(6);
 } cvtm_cvt_result;
 
 /* Minimises the energy of sites (host, 2 * count; first clamped or wrapped into the domain). On

@@ -52,6 +52,7 @@ EFFECTS = [
     ((), ("--seed", 7)),
     ((), ("--start", "random")),
     ((), ("--effort", "high")),
+    (("--effort", "high"), ("--effort", "best")),
     (("--init", "crowd.npy", "--energy", "pixel", "--method", "lloyd"), ("--reseed",)),
     ((), ("--init", "forty.npy")),
     ((), ("--fixed", "three.csv")),
