@@ -207,7 +207,7 @@ cvtm_status cvtm_output_open(const char *path, cvtm_output **output, cvtm_error 
   *output = NULL;
   cvtm_output *opened = calloc(1, sizeof *opened);
   if (opened == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
-  int standard = strcmp(path, "-") == 0;
+  int standard = strcmp(path, "-") == 0 && cvtm_memory_output_find(path) == NULL;
   opened->name = strdup(standard ? "standard output" : path);
   if (opened->name == NULL) {
     free_output(opened);

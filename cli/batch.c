@@ -37,6 +37,7 @@ typedef struct batch {
   batch_list *list;
   batch_journal *journal;
   batch_devices *devices;
+  const cli_listener *listener; /* of all lanes */
   char *journal_base;
   int64_t shard, shards; /* this shard has the jobs shard, shard + shards, ... */
   int64_t listed;        /* jobs in the whole list */
@@ -163,6 +164,7 @@ static int run_stages(batch *b, const batch_job *job) {
 static void tell(const batch *b, const batch_job *job, double seconds, const char *reason) {
   const char *input = job->options.input;
   const long long number = (long long)job->index + 1;
+  if (b->listener != NULL) return; /* who reads the report */
   if (reason != NULL) {
     const int named = strncmp(reason, input, strlen(input)) == 0;
     fprintf(stderr, "%scvtmesh: job %lld: %s%s%s\n", b->visible ? "\r\033[K" : "", number,
@@ -176,9 +178,9 @@ static void do_job(batch *b, const batch_job *job, batch_key key) {
   cvtm_error error = {CVTM_OK, ""};
   cvtm_error message = {CVTM_OK, ""};
   const double start = cvtm_clock();
-  cli_capture_messages(&message);
+  (void)cli_capture_messages(&message);
   const int code = run_stages(b, job);
-  cli_capture_messages(NULL);
+  (void)cli_capture_messages(NULL);
   if (code == CLI_EXIT_INTERRUPTED) return;
   const double seconds = cvtm_clock() - start;
   const char *reason = code == CLI_EXIT_OK ? NULL : message.message;
@@ -192,6 +194,7 @@ static void do_job(batch *b, const batch_job *job, batch_key key) {
 static void *lane(void *context) {
   batch *b = context;
   batch_key key;
+  cli_listen(b->listener);
   omp_set_num_threads(batch_devices_threads(b->devices));
   for (batch_job *job = take(b, &key); job != NULL; job = take(b, &key)) {
     do_job(b, job, key);
@@ -438,11 +441,11 @@ static cvtm_status open_journal(batch *b, cvtm_error *error) {
 
 /* All ranks fail alike, so only rank 0 prints the message. */
 static int refuse(const batch *b, cvtm_status status, const cvtm_error *error) {
-  cvtm_error unsaid;
-  if (batch_ranks_rank(b->ranks) > 0) cli_capture_messages(&unsaid);
+  cvtm_error unsaid, *before = cli_capture_messages(&unsaid);
+  if (batch_ranks_rank(b->ranks) == 0) (void)cli_capture_messages(before);
   const int code = status == CVTM_ERROR_ARGUMENT ? cli_usage_error(CLI_BATCH, "%s", error->message)
                                                  : cli_failed(CLI_WORKING, status, error);
-  cli_capture_messages(NULL);
+  (void)cli_capture_messages(before);
   return code;
 }
 
@@ -562,7 +565,7 @@ static int perform_batch(batch *b) {
 }
 
 int cli_batch(const cli_options *options) {
-  batch b = {.options = options};
+  batch b = {.options = options, .listener = cli_listening()};
   cvtm_error error = {CVTM_OK, ""};
   const cvtm_status status = batch_ranks_start(&b.ranks, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);

@@ -304,9 +304,9 @@ static cvtm_status check_job(const batch_job *job, cvtm_error *error) {
   cli_options_visit_files(options, count_streams, &streams);
   if (streams > 0)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a run of a batch has no standard streams");
-  cli_capture_messages(error);
+  cvtm_error *before = cli_capture_messages(error);
   const int code = cli_run_check(options);
-  cli_capture_messages(NULL);
+  (void)cli_capture_messages(before);
   return code == CLI_EXIT_OK ? CVTM_OK : CVTM_ERROR_ARGUMENT;
 }
 

@@ -32,8 +32,9 @@ int cli_usage_error(cli_command command, const char *format, ...);
 int cli_open_device(cli_options *options, cvtm_device **device);
 
 /* Messages of the calling thread go to *message, without the program's name and with the status
- * that they tell of; each overwrites the one before. NULL: back to stderr. */
-void cli_capture_messages(cvtm_error *message);
+ * that they tell of; each overwrites the one before. NULL: back to stderr. Returns where they went
+ * before. */
+cvtm_error *cli_capture_messages(cvtm_error *message);
 
 /* The functions of the commands. Options are parsed and within their ranges. Each returns the exit
  * code. */

@@ -6,7 +6,11 @@
 
 static _Thread_local cvtm_error *captured; /* NULL: stderr */
 
-void cli_capture_messages(cvtm_error *message) { captured = message; }
+cvtm_error *cli_capture_messages(cvtm_error *message) {
+  cvtm_error *before = captured;
+  captured = message;
+  return before;
+}
 
 int cli_failed(cli_phase phase, cvtm_status status, const cvtm_error *error) {
   const char *message = error->message[0] != '\0' ? error->message : cvtm_status_text(status);

@@ -25,6 +25,8 @@ static _Thread_local const cli_listener *listening;
 
 void cli_listen(const cli_listener *listener) { listening = listener; }
 
+const cli_listener *cli_listening(void) { return listening; }
+
 void cli_catch_signals(void) {
   struct sigaction action;
   if (listening != NULL) return;

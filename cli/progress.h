@@ -42,7 +42,7 @@ void cli_progress_finish(cli_progress *progress);
 void cli_progress_free(cli_progress *progress);
 
 /* Who waits for a command in place of a person at a terminal. Both functions are called in the
- * thread of the command. */
+ * thread of the command, or in those of a batch. */
 typedef struct cli_listener {
   void *context;
   /* After each iteration of `run` on all its sites; bound: of the energy. Nonzero asks to stop. */
@@ -52,6 +52,8 @@ typedef struct cli_listener {
 
 /* The listener of the calling thread from now on, borrowed; NULL: none. */
 void cli_listen(const cli_listener *listener);
+/* The listener of the calling thread. */
+const cli_listener *cli_listening(void);
 
 /* From now on the first SIGINT or SIGTERM asks to stop; the second ends the process. A listener has
  * its own way to stop: then signals stay as they are. */

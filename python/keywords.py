@@ -12,6 +12,8 @@ import _core  # noqa: E402
 COMMANDS = {
     "run": {"points"},
     "mesh": {"output"},
+    "stats": {"json"},
+    "batch": {"report"},
     "voronoi": {"method", "width", "height", "like", "output", "format", "report", "check"},
     "density": {"output", "format", "report"},
     "segment": {"output", "format", "report"},

@@ -18,6 +18,7 @@ from . import _extension
 
 _extension.choose()
 
+from ._commands import batch, info, stats
 from ._core import DeviceError, cuda_devices, version as __version__, wait as _wait
 from ._images import Segmentation, condition, segment
 from ._mesh import Cells, Mesh, delaunay, voronoi
@@ -30,15 +31,18 @@ __all__ = [
     "Mesh",
     "Segmentation",
     "Tessellation",
+    "batch",
     "condition",
     "cuda_devices",
     "delaunay",
     "hlcp",
+    "info",
     "lbfgsb",
     "lcp",
     "mesh_domain",
     "minimize",
     "segment",
+    "stats",
     "tessellate",
     "voronoi",
 ]

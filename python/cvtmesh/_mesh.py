@@ -215,7 +215,7 @@ def labels_on_device(points: Any, ordinal: int, options: dict[str, Any]) -> Any:
     return labels
 
 
-@with_options("voronoi", "width", "height", "output", "format", "report", "check")
+@with_options("voronoi", "width", "height", "like", "output", "format", "report", "check")
 def voronoi(
     points: ArrayLike,
     shape: tuple[int, int],

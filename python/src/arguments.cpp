@@ -106,6 +106,7 @@ void Arguments::stage(const std::function<int()> &work) {
   cli_capture_messages(nullptr);
   cvtm_memory_files_use(nullptr);
   if (code == CLI_EXIT_OK || code == CLI_EXIT_NOT_CONVERGED || code == CLI_EXIT_INTERRUPTED) return;
+  if (code == CLI_EXIT_FAILURE && message.status == CVTM_OK) return;
   fail(message.status, message.message);
 }
 
