@@ -164,7 +164,7 @@ static double error_of_inks(const ink_selection *s, const cvtm_inks *inks) {
 #pragma omp parallel for schedule(dynamic, 16)
   for (int i = 0; i < s->colours; ++i) {
     double coverage[CVTM_INKS_MAX], rgb[3];
-    cvtm_inks_separate_colour(inks, s->colour[i].light, coverage);
+    cvtm_inks_separate_roughly(inks, s->colour[i].light, coverage);
     cvtm_inks_mix(inks, coverage, rgb);
     part[i] = s->colour[i].weight *
               square_distance(cvtm_oklab_of_linear(rgb), cvtm_oklab_of_linear(s->colour[i].light));

@@ -107,21 +107,34 @@ static double move_coverage(mixture *m, int k, const double wanted[3], double me
   return fabs(m->coverage[k] - before);
 }
 
-/* Minimises by one coverage after the other: each minimum is that of a parabola. */
-void cvtm_inks_separate_colour(const cvtm_inks *inks, const double rgb[3], double *coverage) {
+/* Minimises by one coverage after the other: each minimum is that of a parabola. The weights of
+ * variation and ink choose among the mixtures first, while they still cost some of the colour, and
+ * then fade: from there the colour is found near that choice. */
+static void separate(const cvtm_inks *inks, const double rgb[3], int stages, double *coverage) {
   enum { SWEEPS = 400 };
-  const double variation_weight = 0.02, ink_weight = 5e-4, close = 1e-5;
-  double metric[3][3], cost[CVTM_INKS_MAX], largest = 1;
+  const double variation_weight = 0.02, ink_weight = 5e-4, fading = 0.25, close = 1e-5;
+  double metric[3][3], cost[CVTM_INKS_MAX], weight = 1;
   mixture m = {inks, coverage, {1, 1, 1}};
   find_metric(rgb, metric);
   find_costs(inks, rgb, cost);
   for (int k = 0; k < inks->count; ++k) coverage[k] = 0;
-  for (int sweep = 0; sweep < SWEEPS && largest > close; ++sweep) {
-    largest = 0;
-    for (int k = 0; k < inks->count; ++k)
-      largest = fmax(largest, move_coverage(&m, k, rgb, metric, ink_weight,
-                                            -0.5 * variation_weight * cost[k]));
+  for (int stage = 0; stage < stages; ++stage, weight *= fading) {
+    double largest = 1;
+    for (int sweep = 0; sweep < SWEEPS && largest > close; ++sweep) {
+      largest = 0;
+      for (int k = 0; k < inks->count; ++k)
+        largest = fmax(largest, move_coverage(&m, k, rgb, metric, weight * ink_weight,
+                                              -0.5 * weight * variation_weight * cost[k]));
+    }
   }
+}
+
+void cvtm_inks_separate_colour(const cvtm_inks *inks, const double rgb[3], double *coverage) {
+  separate(inks, rgb, 5, coverage);
+}
+
+void cvtm_inks_separate_roughly(const cvtm_inks *inks, const double rgb[3], double *coverage) {
+  separate(inks, rgb, 1, coverage);
 }
 
 /* The same with the weighted squares of changes as costs. */
