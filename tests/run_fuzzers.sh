@@ -11,6 +11,7 @@ build=$(cd "$1" && pwd)
 budget=${2:-}
 [ "$budget" = --hour ] && budget=3600
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+export LSAN_OPTIONS=suppressions=$PWD/tests/fuzz/lsan.supp:print_suppressions=0
 
 targets=()
 for target in "$build"/tests/fuzz_*; do
