@@ -64,6 +64,14 @@ cvtm_status cvtm_cvt_evaluate_on_device(cvtm_cvt *cvt, const double *sites, int6
                                         cvtm_cvt_energy energy, cvtm_voronoi_method voronoi,
                                         double *value, double *moments);
 
+/* The derivative by the density of L = sum_i integral over cell i of rho phi_i, with
+ * phi_i(x) = a + b . (x - x_i) + c |x - x_i|^2, of arrays in the device's memory. sites: 2 * count.
+ * phi: 4 * count: a, b (2), c. by_density: width * height. Waits for the device.
+ * CVTM_ERROR_UNSUPPORTED: the domain is periodic, or somewhere more than 32 cells may meet a pixel,
+ * or many sites are about equally near a pixel; then cvtm_differential_pull_back is left. */
+cvtm_status cvtm_cvt_pull_to_density(cvtm_cvt *cvt, const double *sites, int64_t count,
+                                     const double *phi, float *by_density);
+
 /* 5 / (18 sqrt 3) (integral of sqrt rho)^2 / count: the energy of regular hexagons
  * (Fejes Toth; Gersho and Zador for graded densities). */
 double cvtm_cvt_energy_bound(cvtm_domain domain, const float *density, int64_t count);

@@ -1,6 +1,8 @@
 /* One evaluation: energy, gradient and moments of given sites. */
 #include "base/primitives.h"
+#include "base/table_select.h"
 #include "cvt/descent.h"
+#include "cvt/pull.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -135,5 +137,24 @@ cvtm_status cvtm_cvt_evaluate_on_device(cvtm_cvt *cvt, const double *sites, int6
   if (status == CVTM_OK && moments)
     status =
         cvtm_device_copy(cvt->device, moments, cvt->moments, (size_t)count * sizeof *cvt->moments);
+  return status;
+}
+
+cvtm_status cvtm_cvt_pull_to_density(cvtm_cvt *cvt, const double *sites, int64_t count,
+                                     const double *phi, float *by_density) {
+  cvtm_error *error = cvtm_device_error(cvt->device);
+  const cvtm_pull_table *table = CVTM_TABLE(cvt->device, cvtm_pull);
+  void *flag = NULL;
+  int32_t crowded = 0;
+  cvtm_status status = check_count(cvt, sites, count);
+  if (status == CVTM_OK && cvt->domain.periodic)
+    status = cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "derivatives on a torus are not supported");
+  if (status == CVTM_OK) status = cvtm_site_tree_sort(cvt->tree, sites, count);
+  if (status == CVTM_OK) status = cvtm_device_scratch(cvt->device, sizeof crowded, &flag);
+  if (status == CVTM_OK) status = cvtm_device_fill(cvt->device, flag, 0, sizeof crowded);
+  if (status == CVTM_OK) status = table->pull(cvt, phi, by_density, flag);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(cvt->device, &crowded, flag, sizeof crowded);
+  if (status == CVTM_OK && crowded)
+    status = cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "too many sites are near one pixel");
   return status;
 }

@@ -3,11 +3,12 @@
 Gradients with respect to sites and density are exact: no finite differences and no smoothing. Second
 derivatives, and domains that are tori, are not supported.
 
-Where sites and density are on one CUDA device, energy, moments, and the gradient of the energy with
-respect to the sites are computed there, on the current stream, of the density in single precision.
-The device keeps buffers for the last size of density, about 300 bytes a site. All other derivatives
-are computed in double precision on the CPU, and so is everything of tensors on the CPU, and of a
-density in double precision that requires a gradient.
+Where sites and density are on one CUDA device, all but the derivatives of moments by the sites is
+computed there, in the order of the current stream, of the density in single precision. The device
+keeps buffers for the last size of density, about 300 bytes a site. Those derivatives are computed in
+double precision on the CPU, and so is everything of tensors on the CPU, of a density in double
+precision that requires a gradient, and derivatives by the density where more than 32 cells may meet
+a pixel.
 """
 
 from __future__ import annotations
@@ -77,28 +78,57 @@ def check(sites: Any, density: Any) -> None:
     raise ValueError(f"sites: a coordinate is beyond {FARTHEST:g}")
 
 
+def evaluator_of(sites: Any, density: Any) -> _core.Evaluator:
+    """Of contiguous tensors, float64 and float32."""
+    index = density.device.index
+    height, width = density.shape
+    evaluator = evaluators.get(index)
+    if evaluator is None or not evaluator.fits(height, width, len(sites)):
+        evaluators.pop(index, None)
+        evaluator = _core.Evaluator(f"cuda:{index}", density, len(sites))
+        evaluators[index] = evaluator
+    return evaluator
+
+
 def evaluate(sites: Any, density: Any) -> tuple[Any, Any]:
     """The energy, and of each cell the integrals of density, density (x - site) and density
     |x - site|^2, (n, 4) float64, on the device of the tensors."""
     rho = density.detach().float().contiguous()
     x = sites.detach().double().contiguous()
     check(x, rho)
-    index = density.device.index
-    height, width = rho.shape
-    evaluator = evaluators.get(index)
-    if evaluator is None or not evaluator.fits(height, width, len(x)):
-        evaluators.pop(index, None)
-        evaluator = evaluators[index] = _core.Evaluator(f"cuda:{index}", rho, len(x))
-    value = torch.empty(1, dtype=torch.float64, device=density.device)
-    moments = torch.empty((len(x), 4), dtype=torch.float64, device=density.device)
-    device = Torch(index)
+    evaluator, device = evaluator_of(x, rho), Torch(density.device.index)
+    value = device.empty((1,), "float64")
+    moments = device.empty((len(x), 4), "float64")
     device.follow(evaluator.stream)
     evaluator.evaluate(rho, x, value, moments)
     device.lead(evaluator.stream)
     return value[0], moments
 
 
+def pull_to_density(sites: Any, density: Any, phi: Any) -> Any:
+    """The derivative of the sum of the integrals of density * phi over the cells, phi = a + b . (x -
+    site) + c |x - site|^2 as (n, 4) float64 on the device of the density; None where it cannot be
+    computed there."""
+    rho = density.detach().float().contiguous()
+    x = sites.detach().double().contiguous()
+    evaluator, device = evaluator_of(x, rho), Torch(density.device.index)
+    result = device.empty(tuple(rho.shape), "float32")
+    device.follow(evaluator.stream)
+    done = evaluator.pull_to_density(x, phi.contiguous(), result)
+    return result.to(density.dtype) if done else None
+
+
 # --- functions ------------------------------------------------------------------------------------
+
+
+def derivative_by_density(ctx: Any, phi: Any) -> Any:
+    sites, density = ctx.saved_tensors
+    if ctx.cells is None:
+        result = pull_to_density(sites, density, phi)
+        if result is not None:
+            return result
+        ctx.cells = diagram(sites, density)
+    return like(ctx.cells.by_density(host(phi)), density)
 
 
 class Energy(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
@@ -122,10 +152,9 @@ class Energy(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
         if ctx.needs_input_grad[0]:
             by_sites = (-2 * gradient.to(ctx.first) * ctx.first).to(sites)
         if ctx.needs_input_grad[1]:
-            phi = np.zeros((len(sites), 4))
-            phi[:, 3] = float(gradient)
-            cells = ctx.cells or diagram(sites, density)
-            by_density = like(cells.by_density(phi), density)
+            phi = ctx.first.new_zeros(len(sites), 4)
+            phi[:, 3] = gradient
+            by_density = derivative_by_density(ctx, phi)
         return by_sites, by_density
 
 
@@ -149,18 +178,18 @@ class Moments(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
     def backward(ctx: Any, by_mass: Any, by_centroid: Any) -> Any:
         """d mass = d integral of rho; d centroid = d (integral of rho x - centroid mass) / mass."""
         sites, density = ctx.saved_tensors
-        mass, offset, g = host(ctx.mass), host(ctx.offset), host(by_centroid)
-        full = mass > 0
-        phi = np.zeros((len(mass), 4))
-        np.divide(g, mass[:, None], out=phi[:, 1:3], where=full[:, None])
-        phi[:, 0] = host(by_mass) - (phi[:, 1:3] * offset).sum(axis=1)
-        cells = ctx.cells or diagram(sites, density)
+        g = by_centroid.to(ctx.offset)
+        full = ctx.mass[:, None] > 0
+        slope = torch.where(full, g / ctx.mass[:, None], torch.zeros_like(g))
+        value = by_mass.to(g) - (slope * ctx.offset).sum(dim=1)
+        phi = torch.column_stack([value, slope, torch.zeros_like(value)])
         by_sites = by_density = None
-        if ctx.needs_input_grad[0]:
-            moved = np.where(full[:, None], 0, g)  # the centroid of an empty cell is its site
-            by_sites = like(cells.by_sites(phi) + moved, sites)
         if ctx.needs_input_grad[1]:
-            by_density = like(cells.by_density(phi), density)
+            by_density = derivative_by_density(ctx, phi)
+        if ctx.needs_input_grad[0]:
+            ctx.cells = ctx.cells or diagram(sites, density)
+            moved = np.where(host(full), 0, host(g))  # the centroid of an empty cell is its site
+            by_sites = like(ctx.cells.by_sites(host(phi)) + moved, sites)
         return by_sites, by_density
 
 

@@ -46,6 +46,17 @@ class Evaluator {
                                             CVTM_VORONOI_EXACT, value.data(), moments.data()));
   }
 
+  /* phi: 4 for each site; result: (height, width). Waits; false: too many sites are near a pixel.
+   */
+  bool pull_to_density(const Sites &sites, const nb::ndarray<const double, nb::c_contig> &phi,
+                       const nb::ndarray<float> &result) {
+    const cvtm_status status = cvtm_cvt_pull_to_density(
+        cvt_.get(), sites.data(), static_cast<int64_t>(sites.shape(0)), phi.data(), result.data());
+    if (status == CVTM_ERROR_UNSUPPORTED) return false;
+    on_.require(status);
+    return true;
+  }
+
  private:
   int64_t height_, width_, capacity_;
   OnDevice on_;
@@ -101,6 +112,8 @@ void bind_on_device(nb::module_ &module) {
       .def("fits", &Evaluator::fits, nb::arg("height"), nb::arg("width"), nb::arg("count"))
       .def("evaluate", &Evaluator::evaluate, nb::arg("density"), nb::arg("sites"), nb::arg("value"),
            nb::arg("moments"))
+      .def("pull_to_density", &Evaluator::pull_to_density, nb::arg("sites"), nb::arg("phi"),
+           nb::arg("result"))
       .def_prop_ro("stream", &Evaluator::stream);
   nb::class_<Labels>(module, "Labels", "The discrete Voronoi diagram of sites.")
       .def(nb::init<const std::vector<Value> &, int64_t>(), nb::arg("values"), nb::arg("capacity"))

@@ -287,6 +287,19 @@ def test_gradients_of_a_density_on_the_device():
     assert np.allclose(*grads, rtol=1e-5)
 
 
+def test_gradients_of_a_crowded_density():
+    """Of cells too small for the device."""
+    import cvtmesh.torch
+
+    sites, density = problem(3000, (12, 14))
+    grads = []
+    for place in ("cpu", "cuda"):
+        rho = density.to(place, copy=True).requires_grad_()
+        cvtmesh.torch.cvt_energy(sites.to(place), rho).backward()
+        grads.append(rho.grad.cpu().double().numpy())
+    assert np.allclose(*grads, rtol=1e-5)
+
+
 def test_a_density_that_changes_is_seen():
     import cvtmesh.torch
 

@@ -4,6 +4,7 @@
 
 #include "base/device_kernels.h"
 #include "cvt/cvt.h"
+#include "cvt/differential.h"
 #include "tests/test_devices.h"
 
 static uint64_t state = 1;
@@ -559,6 +560,91 @@ static void test_on_device(void **context) {
   free(rho);
 }
 
+/* A plan that views a density, with room for N sites and arrays of a pull back. */
+typedef struct pull {
+  cvtm_device *device;
+  cvtm_cvt *cvt;
+  void *density, *sites, *phi, *result;
+  int64_t count, pixels;
+} pull;
+
+static pull open_pull(cvtm_domain d, int64_t count) {
+  pull p = {.device = test_device_open(), .count = count, .pixels = (int64_t)d.width * d.height};
+  assert_device_ok(p.device, cvtm_device_allocate(p.device, p.pixels, 4, &p.density));
+  assert_device_ok(p.device, cvtm_device_allocate(p.device, 2 * count, 8, &p.sites));
+  assert_device_ok(p.device, cvtm_device_allocate(p.device, 4 * count, 8, &p.phi));
+  assert_device_ok(p.device, cvtm_device_allocate(p.device, p.pixels, 4, &p.result));
+  assert_device_ok(p.device, cvtm_cvt_create_view(p.device, d, p.density, count, &p.cvt));
+  return p;
+}
+
+static void close_pull(pull *p) {
+  cvtm_cvt_destroy(p->cvt);
+  cvtm_device_free(p->device, p->density);
+  cvtm_device_free(p->device, p->sites);
+  cvtm_device_free(p->device, p->phi);
+  cvtm_device_free(p->device, p->result);
+  cvtm_device_destroy(p->device);
+}
+
+static cvtm_status pull_back(pull *p, const double *sites, const double *phi, float *result) {
+  const size_t bytes = 2 * (size_t)p->count * sizeof *sites;
+  assert_device_ok(p->device, cvtm_device_copy_in(p->device, p->sites, sites, bytes));
+  assert_device_ok(p->device, cvtm_device_copy_in(p->device, p->phi, phi, 2 * bytes));
+  const cvtm_status status =
+      cvtm_cvt_pull_to_density(p->cvt, p->sites, p->count, p->phi, p->result);
+  if (status == CVTM_OK)
+    assert_device_ok(p->device, cvtm_device_copy_out(p->device, result, p->result,
+                                                     (size_t)p->pixels * sizeof *result));
+  return status;
+}
+
+/* The derivatives by the density are those of cvtm_differential, which cuts cells by pixels: for
+ * sites far apart and close together, outside the domain, and at one place. */
+static void test_pull_to_density(void **context) {
+  (void)context;
+  enum { PIXELS = 61 * 47 };
+  const cvtm_domain d = {61, 47, 0};
+  const int64_t counts[] = {1, 2, 30, 600, 2500};
+  static double rho[PIXELS], wanted[PIXELS];
+  static float found[PIXELS];
+  for (int k = 0; k < 5; ++k) {
+    const int64_t n = counts[k];
+    double *sites = malloc(2 * (size_t)n * sizeof *sites),
+           *phi = malloc(4 * (size_t)n * sizeof *phi);
+    for (int64_t i = 0; i < n; ++i) {
+      sites[2 * i] = 70 * uniform() - 5;
+      sites[2 * i + 1] = 55 * uniform() - 4;
+      for (int c = 0; c < 4; ++c) phi[4 * i + c] = uniform() - 0.3;
+    }
+    if (n > 2) memcpy(sites + 2, sites, 2 * sizeof *sites);
+    pull p = open_pull(d, n);
+    assert_device_ok(p.device, pull_back(&p, sites, phi, found));
+    cvtm_differential *reference = NULL;
+    assert_int_equal(cvtm_differential_create(d, sites, n, &reference, NULL), CVTM_OK);
+    cvtm_differential_pull_back(reference, rho, phi, wanted, NULL);
+    for (int q = 0; q < PIXELS; ++q)
+      assert_true(fabs(found[q] - wanted[q]) <= 2e-6 * (1 + fabs(wanted[q])));
+    cvtm_differential_destroy(reference);
+    close_pull(&p);
+    free(sites);
+    free(phi);
+  }
+}
+
+/* Where many sites are near a pixel the caller is told. */
+static void test_crowded_pull(void **context) {
+  (void)context;
+  enum { N = 3000 };
+  const cvtm_domain d = {40, 30, 0};
+  static double sites[2 * N], phi[4 * N];
+  static float found[1200];
+  for (int k = 0; k < 2 * N; ++k) sites[k] = 3 + 0.4 * uniform();
+  pull p = open_pull(d, N);
+  assert_int_equal(pull_back(&p, sites, phi, found), CVTM_ERROR_UNSUPPORTED);
+  close_pull(&p);
+}
+
 /* Poisson sites have about 1.985 times the energy of hexagons; strata do much better. */
 static void test_sample_energy(void **context) {
   (void)context;
@@ -593,6 +679,8 @@ int main(void) {
       cmocka_unit_test(test_sample_energy),
       cmocka_unit_test(test_failed_set_density),
       cmocka_unit_test(test_on_device),
+      cmocka_unit_test(test_pull_to_density),
+      cmocka_unit_test(test_crowded_pull),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
