@@ -185,7 +185,6 @@ static __device__ void decide_in_block_0(block_group on, int entries, Decide dec
     epoch = arrive(on);
     wait_for_blocks(on, epoch);
   }
-  wait_for_load(&shared->model_loaded, 0);
   __syncthreads();
   if (entries > CVTM_SUM_COLUMNS) {
     combine_all(on, entries);

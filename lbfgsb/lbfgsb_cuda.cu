@@ -118,15 +118,15 @@ static __device__ block_group load_problem(const cvtm_lbfgsb_arrays &all, int64_
   const block_group on = {batch ? 0 : blockIdx.x, batch ? 1 : gridDim.x};
   copy_words(&shared->arrays, &all);
   copy_words(&shared->state, all.state + problem);
-  if (thread < MAX_WARPS * STAGES) init_mbarrier(shared->tile_loaded + thread);
-  if (thread < MAX_WARPS) shared->parities[thread] = 0;
-  if (thread == 0) init_mbarrier(&shared->model_loaded);
   if (thread == 0) {
     shared->epochs = all.barrier->epochs;
     shared->solved = 1;
   }
   __syncthreads();
-  if (on.block == 0 && shared->state.running) load_model(all, problem);
+  if (on.block == 0 && shared->state.running) {
+    copy_words(&shared->model, all.model + problem);
+    copy_doubles(shared->sums, all.sums + problem * all.entries, static_cast<int>(all.entries));
+  }
   if (batch && thread == 0) {
     shared->arrays =
         cvtm_lbfgsb_problem_arrays(&all, problem, m, single ? sizeof(float) : sizeof(double));
@@ -139,7 +139,6 @@ static __device__ block_group load_problem(const cvtm_lbfgsb_arrays &all, int64_
 static __device__ void store_problem(block_group on) {
   __syncthreads();
   if (on.block != 0) return;
-  wait_for_load(&block_memory()->model_loaded, 0);
   copy_words(block_memory()->arrays.state, &block_memory()->state);
   copy_words(block_memory()->arrays.model, &block_memory()->model);
   copy_doubles(block_memory()->arrays.sums, block_memory()->sums,

@@ -26,10 +26,10 @@ static_assert(TILE == WARP, "a lane has a row of a tile");
  * 8 columns of Y. */
 constexpr int warps_for(int column_blocks) { return column_blocks == 1 ? 16 : 8; }
 
-/* Tiles of a warp in shared memory; bulk: the device has bulk copies, and the larger shared memory
- * of such devices. */
-static constexpr __host__ __device__ int stages_for(int warps, int bulk) {
-  return warps == BATCH_WARPS || !bulk ? 1 : STAGES;
+/* Tiles of a warp in shared memory; large: the device has the shared memory of compute capability
+ * 9.0. */
+static constexpr __host__ __device__ int stages_for(int warps, int large) {
+  return warps == BATCH_WARPS || !large ? 1 : STAGES;
 }
 
 struct shared_memory {
@@ -38,13 +38,10 @@ struct shared_memory {
   cvtm_lbfgsb_state if_accepted;       /* the state if the trial point is accepted */
   alignas(16) cvtm_lbfgsb_model model; /* of block 0; the other blocks have its q alone */
   alignas(16) double sums[CVTM_LBFGSB_MAX_ENTRIES + 1], reduced[CVTM_LBFGSB_MAX_ENTRIES + 1];
-  double w[CVTM_LBFGSB_PAIR];               /* a row of W */
-  double curvature;                         /* f'' of the model */
-  uint64_t model_loaded;                    /* mbarrier of `model` and `sums` */
-  uint64_t tile_loaded[MAX_WARPS * STAGES]; /* mbarriers of the tiles */
-  unsigned parities[MAX_WARPS];             /* their parities that come next, a bit for each */
-  unsigned epochs;                          /* of the barrier between the blocks, so far */
-  int solved;                               /* result of cvtm_lbfgsb_solve_subspace */
+  double w[CVTM_LBFGSB_PAIR]; /* a row of W */
+  double curvature;           /* f'' of the model */
+  unsigned epochs;            /* of the barrier between the blocks, so far */
+  int solved;                 /* result of cvtm_lbfgsb_solve_subspace */
   /* During a pass: tiles and VECTORS vectors of each warp. After a pass: sums of the warps. During
    * a decision: the work space of two warps, and breakpoints. */
   alignas(128) double buffer[1];
