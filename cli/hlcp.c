@@ -268,13 +268,16 @@ static void add_lists(cJSON *report, const problem *p) {
 
 /* What the theorems say of the solved problem. Theorem 2 is about matrices and Omega; Theorem 3
  * about the AOR family besides, with a limit of alpha. */
-static void add_theory(cJSON *report, const problem *p) {
+static cvtm_status add_theory(cJSON *report, const problem *p, cvtm_error *error) {
   cvtm_hlcp_check check;
   const cvtm_hlcp_options *s = &p->settings;
   const int64_t work = p->options.check ? INT64_MAX : report_work;
-  if (cvtm_hlcp_check_theory_within(&p->given.a, &p->given.b, s, work, &check, NULL) != CVTM_OK) {
+  const cvtm_status status =
+      cvtm_hlcp_check_theory_within(&p->given.a, &p->given.b, s, work, &check, error);
+  if (status == CVTM_ERROR_MEMORY) return status;
+  if (status != CVTM_OK) {
     cJSON_AddNullToObject(report, "theory"); /* Newton's method takes matrices that have none */
-    return;
+    return CVTM_OK;
   }
   cJSON *theory = cJSON_AddObjectToObject(report, "theory");
   const int second = check.a_not_h_plus < 0 && check.b_not_h_plus < 0 &&
@@ -291,6 +294,7 @@ static void add_theory(cJSON *report, const problem *p) {
   cli_json_real(theory, "alpha_limit", check.alpha_limit);
   if (s->method != CVTM_HLCP_NEWTON && s->multisplitting == NULL)
     cJSON_AddBoolToObject(theory, "theorem_3", second && (is_fixed || is_within));
+  return CVTM_OK;
 }
 
 static cvtm_status write_hlcp_report(const problem *p, cvtm_error *error) {
@@ -319,7 +323,11 @@ static cvtm_status write_hlcp_report(const problem *p, cvtm_error *error) {
     cli_json_real(suggested, "beta", p->settings.beta);
     cli_json_real(suggested, "omega_ratio", p->settings.omega);
   }
-  add_theory(report, p);
+  const cvtm_status status = add_theory(report, p, error);
+  if (status != CVTM_OK) {
+    cJSON_Delete(report);
+    return status;
+  }
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   cli_json_real(seconds, "setup", result->setup_seconds);
   cli_json_real(seconds, "solve", result->seconds);
