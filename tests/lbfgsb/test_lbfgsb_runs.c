@@ -148,7 +148,9 @@ static void test_request(void **state) {
   made.options.monitor_context = &kept;
   assert_device_ok(device, fixture_minimize(&made));
   assert_int_equal(made.result.stop, CVTM_STOP_REQUEST);
-  assert_true(made.result.iterations >= 5 && made.result.iterations < whole.result.iterations);
+  const int is_cpu = cvtm_device_get_kind(device) == CVTM_DEVICE_CPU;
+  const int64_t most = is_cpu ? 60 : whole.result.iterations;
+  assert_true(made.result.iterations >= 5 && made.result.iterations < most);
   assert_int_equal(kept.seen, made.result.iterations + 1);
   fixture_free(&made);
   fixture_free(&whole);
