@@ -283,6 +283,7 @@ cvtm_status cvtm_polygons_read_bytes(const char *extension, const unsigned char 
   if (status == CVTM_OK && c.rings.ring_count == 0) {
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no polygon with an area", name);
   }
+  if (status == CVTM_OK) status = cvtm_rings_join(&c.rings, error);
   if (status == CVTM_OK) status = check_rings(&c.rings, name, error);
   if (status != CVTM_OK) {
     cvtm_polygons_free(&c.rings);

@@ -217,6 +217,34 @@ def test_promises(cvtmesh, name, angle, area):
         assert max(areas) <= 2 * area * mesh.scale**2
 
 
+def turned(rings, angle):
+    c, s = math.cos(angle), math.sin(angle)
+    return [[(200 + x * c - y * s, 100 + x * s + y * c) for x, y in ring] for ring in rings]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_circles_that_touch_but_for_rounding(cvtmesh, seed):
+    """Circles on the side of a box, and circles on circles: their corners miss the side, and each
+    other, by rounding errors of any sign."""
+    rng = random.Random(seed)
+    rings = [[(0, 0), (400, 0), (400, 90), (0, 90)]]
+    for k in range(6):
+        radius, x = rng.uniform(5, 25), 40 + 60 * k
+        rings.append(circle(x, radius, radius, 24, -6))
+        rings.append(circle(x, 90 - radius * 0.6, radius * 0.6, 16, 4))
+    chain = [circle(-50, 20, 30, 32), circle(-100, 20, 20, 20), circle(-160, 20, 40, 16)]
+    rings = turned(rings + chain, rng.uniform(0, 6))
+    write_outline(cvtmesh, rings)
+    report = cvtmesh.report("mesh", "outline.csv", "--min-angle", 30, "-o", "x.msh")
+    mesh = Mesh(cvtmesh.path("x.msh"))
+    mesh.check_delaunay()
+    areas = [abs(signed_area(ring)) for ring in rings]
+    expected = areas[0] - sum(areas[1:13]) + sum(areas[13:])
+    assert mesh.area() == pytest.approx(expected, rel=1e-8)
+    assert report["refinement"]["below_free"] == 0
+    assert all(corner["angle"] > 1 for corner in report["refinement"]["small_corners"])
+
+
 def test_gmsh_reads_the_mesh(cvtmesh):
     write_outline(cvtmesh, OUTLINES["300 holes"])
     cvtmesh.call("mesh", "outline.csv", "--min-angle", 30, "-o", "x.msh")
