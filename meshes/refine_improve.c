@@ -16,15 +16,17 @@ enum { MOST_LINKS = 24, MOST_CORNERS = 80, CUTS = 16 };
 typedef struct star {
   int count;
   double ax[MOST_LINKS], ay[MOST_LINKS], bx[MOST_LINKS], by[MOST_LINKS], area[MOST_LINKS];
-  double size; /* largest coordinate */
 } star;
+
+/* fmax and fmin of numbers that are never NaN, in one instruction. */
+static inline double larger(double a, double b) { return a > b ? a : b; }
+static inline double smaller(double a, double b) { return a < b ? a : b; }
 
 static int find_star(const cvtm_refiner *r, int32_t v, star *s) {
   const cvtm_half_edges *m = &r->m;
   const cvtm_grid_point at = m->grid[v];
   const int64_t first = cvtm_first_of_fan(m, m->at[v]);
   s->count = 0;
-  s->size = 0;
   for (int64_t h = first; h >= 0;) {
     if (s->count == MOST_LINKS) return 0;
     const cvtm_grid_point a = m->grid[cvtm_end_of(m, h)], b = m->grid[cvtm_apex_of(m, h)];
@@ -33,8 +35,6 @@ static int find_star(const cvtm_refiner *r, int32_t v, star *s) {
     s->ay[k] = (double)a.y - at.y;
     s->bx[k] = (double)b.x - at.x;
     s->by[k] = (double)b.y - at.y;
-    s->size = fmax(
-        s->size, fmax(fmax(fabs(s->ax[k]), fabs(s->ay[k])), fmax(fabs(s->bx[k]), fabs(s->by[k]))));
     const double excess = cvtm_triangle_excess(r, h / 3);
     s->area[k] = excess > 0 ? (s->ax[k] * s->by[k] - s->ay[k] * s->bx[k]) / excess : INFINITY;
     h = cvtm_turn_left(m, h);
@@ -114,15 +114,38 @@ static int is_narrow(const star *s, int k, double cotangent) {
   return cross > 0 && 2 * cotangent * dot > (cotangent * cotangent - 1) * (1 + 1e-9) * cross;
 }
 
+/* The rectangle around the intersection of the discs in which the angles over all links are good; 0
+ * if that is empty. */
+static int bound_discs(const star *s, double cotangent, double low[2], double high[2]) {
+  const double tall = sqrt(1 + cotangent * cotangent);
+  low[0] = low[1] = -INFINITY;
+  high[0] = high[1] = INFINITY;
+  for (int k = 0; k < s->count; ++k) {
+    const double ux = s->bx[k] - s->ax[k], uy = s->by[k] - s->ay[k];
+    const double radius = 0.5 * tall * sqrt(ux * ux + uy * uy);
+    const double x = 0.5 * (s->ax[k] + s->bx[k] - cotangent * uy);
+    const double y = 0.5 * (s->ay[k] + s->by[k] + cotangent * ux);
+    low[0] = larger(low[0], x - radius);
+    low[1] = larger(low[1], y - radius);
+    high[0] = smaller(high[0], x + radius);
+    high[1] = smaller(high[1], y + radius);
+  }
+  return low[0] < high[0] && low[1] < high[1];
+}
+
 /* A place for the centre of a star from which all its triangles are good, by the method of centres
  * of gravity; 0 if there is none. */
 static int find_good_place(const star *s, double cotangent, double place[2]) {
-  double x[MOST_CORNERS], y[MOST_CORNERS];
-  int32_t neighbor[MOST_CORNERS], at;
-  cvtm_corners c = {4, MOST_CORNERS, 1, x, y, neighbor};
+  double x[MOST_CORNERS], y[MOST_CORNERS], low[2], high[2];
+  int32_t at;
+  cvtm_corners c = {4, MOST_CORNERS, 1, x, y, NULL};
   for (int k = 0; k < s->count; ++k)
     if (is_narrow(s, k, cotangent)) return 0;
-  cvtm_corners_rectangle(-s->size, -s->size, s->size, s->size, &c.count, x, y, neighbor);
+  if (!bound_discs(s, cotangent, low, high)) return 0;
+  for (int k = 0; k < 4; ++k) { /* clockwise, as base/polygon.h has it with y up */
+    x[k] = k < 2 ? low[0] : high[0];
+    y[k] = k == 1 || k == 2 ? high[1] : low[1];
+  }
   for (int k = 0; k < s->count; ++k) {
     half_plane planes[3];
     const int count = link_half_planes(s, k, cotangent, planes);
@@ -150,8 +173,8 @@ static int find_good_share(const star *s, double cotangent, double dx, double dy
     const int count = link_half_planes(s, k, cotangent, planes);
     for (int i = 0; i < count; ++i) {
       const double slope = planes[i].nx * dx + planes[i].ny * dy;
-      if (slope > 0) high = fmin(high, planes[i].offset / slope);
-      if (slope < 0) low = fmax(low, planes[i].offset / slope);
+      if (slope > 0) high = smaller(high, planes[i].offset / slope);
+      if (slope < 0) low = larger(low, planes[i].offset / slope);
       if (slope == 0 && planes[i].offset < 0) return 0;
     }
     /* value (t) = t^2 d.d + t g + value (0) */
@@ -167,6 +190,13 @@ static int find_good_share(const star *s, double cotangent, double dx, double dy
   }
   *t = 0.5 * (low + high);
   return low <= high;
+}
+
+/* Nonzero if a small angle of the boundary excuses a triangle that is no sharper than this angle.
+ */
+static int is_excused(const cvtm_refiner *r, int64_t t, double cotangent) {
+  double of_corner = 0;
+  return cvtm_small_corner_of(r, t, &of_corner) >= 0 && cotangent <= of_corner * (1 + 1e-9);
 }
 
 /* Where vertex v sees no cotangent above the bound; 0 if nowhere, or v may not move. */
@@ -191,13 +221,6 @@ static int find_move(const cvtm_refiner *r, int32_t v, double cotangent, cvtm_gr
 }
 
 /* ---- Moves that make the worst better ---- */
-
-/* Nonzero if a small angle of the boundary excuses a triangle that is no sharper than this angle.
- */
-static int is_excused(const cvtm_refiner *r, int64_t t, double cotangent) {
-  double of_corner = 0;
-  return cvtm_small_corner_of(r, t, &of_corner) >= 0 && cotangent <= of_corner * (1 + 1e-9);
-}
 
 /* How bad a triangle is: 0 if it is good. */
 static double badness(const cvtm_refiner *r, int64_t t) {
@@ -226,7 +249,7 @@ static double worst_around(const cvtm_refiner *r, int32_t v) {
   const int64_t first = cvtm_first_of_fan(m, m->at[v]);
   double worst = 0;
   for (int64_t h = first; h >= 0;) {
-    worst = fmax(worst, badness(r, h / 3));
+    worst = larger(worst, badness(r, h / 3));
     h = cvtm_turn_left(m, h);
     if (h == first) break;
   }
@@ -260,8 +283,16 @@ static cvtm_status improve_vertex(cvtm_refiner *r, int32_t v, int *better) {
   return CVTM_OK;
 }
 
-/* Moves corners of the worst triangles that changed since `mark` until all are good, or nothing
- * helps. */
+/* How bad the worst triangle may be after so many moves. Of the attempts above it, less than one in
+ * a hundred ends well. */
+static double hopeless(int moves) {
+  static const double limit[] = {INFINITY, 2.4, 1.7, 1.45, 1.28, 1.2, 1.14, 1.09, 1.05, 1.03, 1.02};
+  const int last = (int)(sizeof limit / sizeof *limit) - 1;
+  return limit[moves < last ? moves : last];
+}
+
+/* Moves corners of the worst triangles that changed since `mark` until all are good, or little
+ * hope is left. */
 static cvtm_status improve_changed(cvtm_refiner *r, int64_t mark, int rounds, int *good) {
   *good = 0;
   for (int round = 0; round < rounds; ++round) {
@@ -270,7 +301,7 @@ static cvtm_status improve_changed(cvtm_refiner *r, int64_t mark, int rounds, in
     cvtm_status status = find_worst(r, mark, &t, &worst);
     if (status != CVTM_OK) return status;
     *good = t < 0;
-    if (*good) return CVTM_OK;
+    if (*good || worst > hopeless(round)) return CVTM_OK;
     int better = 0;
     const int32_t corner[3] = {r->m.corner[3 * t], r->m.corner[3 * t + 1], r->m.corner[3 * t + 2]};
     for (int k = 0; k < 3 && !better; ++k) {

@@ -7,7 +7,10 @@
 
 double cvtm_largest_cotangent(cvtm_grid_point a, cvtm_grid_point b, cvtm_grid_point c) {
   const double cross = (double)cvtm_orient(a, b, c);
-  return fmax(fmax(cvtm_dot_at(a, b, c), cvtm_dot_at(b, c, a)), cvtm_dot_at(c, a, b)) / cross;
+  const double of_a = cvtm_dot_at(a, b, c), of_b = cvtm_dot_at(b, c, a),
+               of_c = cvtm_dot_at(c, a, b);
+  const double of_ab = of_a > of_b ? of_a : of_b;
+  return (of_ab > of_c ? of_ab : of_c) / cross;
 }
 
 static cvtm_grid_point corner_place(const cvtm_refiner *r, int64_t t, int k) {
@@ -84,7 +87,18 @@ static int32_t corner_within(const cvtm_refiner *r, int64_t t, double *cotangent
   return v;
 }
 
+/* Nonzero if fewer than two corners of a triangle are on the boundary. */
+static int is_within(const cvtm_refiner *r, int64_t t) {
+  int inside = 0;
+  for (int k = 0; k < 3; ++k) {
+    const int kind = r->vertex[r->m.corner[3 * t + k]].kind;
+    inside += kind == CVTM_VERTEX_SITE || kind == CVTM_VERTEX_FREE;
+  }
+  return inside >= 2;
+}
+
 int32_t cvtm_small_corner_of(const cvtm_refiner *r, int64_t t, double *cotangent) {
+  if (is_within(r, t)) return -1;
   const int64_t side = cvtm_shortest_side(r, t);
   const int32_t u = r->m.corner[side], w = cvtm_end_of(&r->m, side);
   int64_t of_u, of_w;
