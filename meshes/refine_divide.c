@@ -131,11 +131,36 @@ int64_t cvtm_refine_find_part(const cvtm_half_edges *m, const cvtm_bad_part *par
   return joins(m, h, part->from, part->to) ? h : -1;
 }
 
-/* The distance from an end at which to divide a part of this length: a power of two. */
-static double shell_distance(double length) {
-  double distance = 1;
-  while (length > 3 * distance) distance *= 2;
-  return distance;
+/* The number in the middle third of an interval that is a multiple of the largest power of two.
+ * Segments that meet at a small angle are divided at such distances from their common end, so that
+ * their vertices come in pairs. */
+static double shell_distance(double low, double high) {
+  const double third = (high - low) / 3;
+  double unit = 1;
+  while (2 * unit <= high) unit *= 2;
+  for (; unit > 1; unit /= 2) {
+    const double distance = unit * ceil((low + third) / unit);
+    if (distance <= high - third) return distance;
+  }
+  return 0.5 * (low + high);
+}
+
+static int is_acute(const cvtm_refiner *r, int32_t v) {
+  return v < r->given_count && r->is_acute[v];
+}
+
+/* Where to divide a part of a segment, by the parameters s and e of its ends: near the middle, and
+ * in shells around an end of the segment where its angle is small, the nearer one of two. */
+static double find_middle(const cvtm_refiner *r, int32_t segment, double s, double e) {
+  const int32_t *ends = r->ends + 2 * (int64_t)segment;
+  const double length = sqrt(cvtm_length2(r->m.grid[ends[0]], r->m.grid[ends[1]]));
+  const double low = fmin(s, e), high = fmax(s, e), middle = 0.5 * (s + e);
+  const int first = is_acute(r, ends[0]), last = is_acute(r, ends[1]);
+  if (!first && !last) return middle;
+  if (first && last && low + high == 1) return middle;
+  if (first && (!last || low + high < 1))
+    return shell_distance(low * length, high * length) / length;
+  return 1 - shell_distance((1 - high) * length, (1 - low) * length) / length;
 }
 
 static cvtm_grid_point middle_of_part(const cvtm_refiner *r, int64_t h) {
@@ -143,13 +168,9 @@ static cvtm_grid_point middle_of_part(const cvtm_refiner *r, int64_t h) {
   const int32_t segment = m->segment[h], from = m->corner[h], to = cvtm_end_of(m, h);
   const double s = cvtm_segment_parameter(r, segment, m->grid[from]);
   const double e = cvtm_segment_parameter(r, segment, m->grid[to]);
-  const int at_from = from < r->given_count && r->is_acute[from];
-  const int at_to = to < r->given_count && r->is_acute[to];
-  if (at_from == at_to) return cvtm_segment_place(r, segment, 0.5 * (s + e), 1e-2 * fabs(e - s));
-  const double length = sqrt(cvtm_length2(m->grid[from], m->grid[to]));
-  const double share = shell_distance(length) / length;
-  return cvtm_segment_place(r, segment, at_from ? s + share * (e - s) : e - share * (e - s),
-                            1e-4 * fabs(e - s));
+  const double middle = find_middle(r, segment, s, e);
+  const int is_plain = middle == 0.5 * (s + e);
+  return cvtm_segment_place(r, segment, middle, (is_plain ? 1e-2 : 1e-4) * fabs(e - s));
 }
 
 int cvtm_refine_may_divide(const cvtm_refiner *r, int64_t h, double scale) {
@@ -183,10 +204,6 @@ static cvtm_status clear_circle(cvtm_refiner *r, int32_t from, int32_t to) {
     }
   }
   return cvtm_refine_check_memory(r);
-}
-
-static int is_acute(const cvtm_refiner *r, int32_t v) {
-  return v < r->given_count && r->is_acute[v];
 }
 
 /* Makes room for a vertex on a part. Near small angles the circle over the part may be full. */

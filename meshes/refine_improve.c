@@ -199,6 +199,19 @@ static int is_excused(const cvtm_refiner *r, int64_t t, double cotangent) {
   return cvtm_small_corner_of(r, t, &of_corner) >= 0 && cotangent <= of_corner * (1 + 1e-9);
 }
 
+/* Nonzero if a triangle at the vertex is below the bound and excused. */
+static int is_at_excused(const cvtm_refiner *r, int32_t v) {
+  const cvtm_half_edges *m = &r->m;
+  const int64_t first = cvtm_first_of_fan(m, m->at[v]);
+  for (int64_t h = first; h >= 0;) {
+    const double cotangent = cvtm_triangle_cotangent(r, h / 3);
+    if (cotangent > r->cotangent && is_excused(r, h / 3, cotangent)) return 1;
+    h = cvtm_turn_left(m, h);
+    if (h == first) break;
+  }
+  return 0;
+}
+
 /* Where vertex v sees no cotangent above the bound; 0 if nowhere, or v may not move. */
 static int find_move(const cvtm_refiner *r, int32_t v, double cotangent, cvtm_grid_point *to) {
   const cvtm_refine_vertex *vertex = &r->vertex[v];
@@ -206,6 +219,7 @@ static int find_move(const cvtm_refiner *r, int32_t v, double cotangent, cvtm_gr
   if (vertex->kind == CVTM_VERTEX_GIVEN || vertex->copy >= 0 || !find_star(r, v, &s)) return 0;
   const cvtm_grid_point at = r->m.grid[v];
   if (vertex->kind == CVTM_VERTEX_ON_SEGMENT) {
+    if (is_at_excused(r, v)) return 0; /* it would leave its shell */
     const cvtm_grid_point a = r->m.grid[r->ends[2 * (int64_t)vertex->segment]],
                           b = r->m.grid[r->ends[2 * (int64_t)vertex->segment + 1]];
     double t;

@@ -245,6 +245,17 @@ def test_circles_that_touch_but_for_rounding(cvtmesh, seed):
     assert all(corner["angle"] > 1 for corner in report["refinement"]["small_corners"])
 
 
+@pytest.mark.parametrize("degrees, area", [(1, 0.4), (0.74, 0.02), (3, 2)])
+def test_areas_in_narrow_corners(cvtmesh, degrees, area):
+    """Both sides of a small angle are divided at the same distances, for areas too."""
+    turn = degrees * DEGREE
+    rings = turned([[(0, 0), (90, 0), (50 * math.cos(turn), 50 * math.sin(turn))]], 1)
+    write_outline(cvtmesh, rings)
+    found = cvtmesh.report("mesh", "outline.csv", "--max-area", area, "-o", "x.msh")["refinement"]
+    assert found["below_free"] == found["oversized"] == 0
+    assert found["min_angle"] >= 0.7
+
+
 def test_gmsh_reads_the_mesh(cvtmesh):
     write_outline(cvtmesh, OUTLINES["300 holes"])
     cvtmesh.call("mesh", "outline.csv", "--min-angle", 30, "-o", "x.msh")
