@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include <omp.h>
+
 /* ---- One triangle ---- */
 
 typedef struct triangle_figures {
@@ -78,6 +80,27 @@ static void add_triangle(cvtm_quality_figures *figures, const triangle_figures *
   figures->angle_histogram[bin < CVTM_ANGLE_BINS ? bin : CVTM_ANGLE_BINS - 1]++;
 }
 
+/* Adds the figures of other triangles. */
+static void add_figures(cvtm_quality_figures *sum, const cvtm_quality_figures *other) {
+  if (other->triangles == 0) return;
+  if (sum->triangles == 0) {
+    *sum = *other;
+    return;
+  }
+  sum->triangles += other->triangles;
+  sum->min_angle = fmin(sum->min_angle, other->min_angle);
+  sum->mean_min_angle += other->mean_min_angle;
+  sum->min_q = fmin(sum->min_q, other->min_q);
+  sum->mean_q += other->mean_q;
+  sum->min_area = fmin(sum->min_area, other->min_area);
+  sum->max_area = fmax(sum->max_area, other->max_area);
+  sum->mean_area += other->mean_area;
+  sum->max_aspect = fmax(sum->max_aspect, other->max_aspect);
+  sum->degenerate += other->degenerate;
+  for (int bin = 0; bin < CVTM_ANGLE_BINS; ++bin)
+    sum->angle_histogram[bin] += other->angle_histogram[bin];
+}
+
 static void finish_means(cvtm_quality_figures *figures) {
   if (figures->triangles == 0) return;
   const double count = (double)figures->triangles;
@@ -89,9 +112,8 @@ static void finish_means(cvtm_quality_figures *figures) {
 /* ---- Vertices ---- */
 
 typedef struct vertex_star {
-  uint64_t open;    /* 0 if the triangles close around the vertex */
-  int32_t degree;   /* triangles */
-  int32_t touching; /* nonzero: a triangle that is not inner */
+  uint64_t open;      /* 0 if the triangles close around the vertex */
+  uint64_t triangles; /* their number, and 2^32 for each that is not inner */
 } vertex_star;
 
 /* A bijection of 64-bit numbers (Steele, Lea & Flood 2014). */
@@ -105,19 +127,28 @@ static uint64_t mix(uint64_t z) {
 /* Around a vertex every triangle enters by one edge and leaves by another. If they
  * close, each neighbour is entered and left once, and the sum of what is entered less
  * what is left is 0; an open fan leaves the difference of its two ends. */
-static void add_corner(vertex_star *star, int32_t entered, int32_t left, int inner) {
-  star->open += mix((uint64_t)entered) - mix((uint64_t)left);
-  star->degree++;
-  if (!inner) star->touching = 1;
+static void add_corner(vertex_star *star, int32_t entered, int32_t left, uint64_t triangle,
+                       int threads) {
+  const uint64_t difference = mix((uint64_t)entered) - mix((uint64_t)left);
+  if (threads == 1) {
+    star->open += difference;
+    star->triangles += triangle;
+    return;
+  }
+#pragma omp atomic
+  star->open += difference;
+#pragma omp atomic
+  star->triangles += triangle;
 }
 
-static void add_star_corners(vertex_star *stars, const int32_t *corners,
-                             const triangle_figures *t) {
+static void add_star_corners(vertex_star *stars, const int32_t *corners, const triangle_figures *t,
+                             int threads) {
   const int32_t a = corners[0], b = corners[t->clockwise ? 2 : 1],
                 c = corners[t->clockwise ? 1 : 2];
-  add_corner(&stars[a], b, c, t->inner);
-  add_corner(&stars[b], c, a, t->inner);
-  add_corner(&stars[c], a, b, t->inner);
+  const uint64_t triangle = t->inner ? 1 : 1 + (UINT64_C(1) << 32);
+  add_corner(&stars[a], b, c, triangle, threads);
+  add_corner(&stars[b], c, a, triangle, threads);
+  add_corner(&stars[c], a, b, triangle, threads);
 }
 
 static void count_degrees(const vertex_star *stars, cvtm_quality *quality) {
@@ -125,9 +156,10 @@ static void count_degrees(const vertex_star *stars, cvtm_quality *quality) {
       (int)(sizeof quality->degree_histogram / sizeof quality->degree_histogram[0]);
   for (int64_t v = 0; v < quality->vertices; ++v) {
     const vertex_star *star = &stars[v];
-    if (star->degree == 0 || star->open || star->touching) continue;
+    const int64_t degree = (int64_t)star->triangles; /* unless a triangle is not inner */
+    if (degree == 0 || degree >> 32 != 0 || star->open) continue;
     quality->interior_vertices++;
-    quality->degree_histogram[star->degree < bins ? star->degree : bins - 1]++;
+    quality->degree_histogram[degree < bins ? degree : bins - 1]++;
   }
   if (quality->interior_vertices > 0) {
     quality->degree6_share =
@@ -135,39 +167,90 @@ static void count_degrees(const vertex_star *stars, cvtm_quality *quality) {
   }
 }
 
-cvtm_status cvtm_quality_compute(const cvtm_mesh *mesh, const cvtm_domain *domain,
-                                 cvtm_quality *quality, cvtm_error *error) {
-  if (!mesh || !quality) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no mesh or no quality");
-  for (int64_t k = 0; k < 3 * mesh->triangle_count; ++k) {
-    if (mesh->triangles[k] < 0 || mesh->triangles[k] >= mesh->vertex_count) {
-      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "triangle %lld names vertex %d of %lld",
-                       (long long)(k / 3), (int)mesh->triangles[k], (long long)mesh->vertex_count);
-    }
-  }
-  vertex_star *stars = calloc((size_t)mesh->vertex_count + 1, sizeof *stars);
-  if (!stars) {
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the quality of %lld vertices",
-                     (long long)mesh->vertex_count);
-  }
-  cvtm_quality made = {.vertices = mesh->vertex_count};
-  for (int64_t t = 0; t < mesh->triangle_count; ++t) {
+/* ---- All triangles ---- */
+
+/* Triangles whose figures are added in sequence; then those of the blocks are. */
+enum { BLOCK = 1 << 14 };
+
+typedef struct block_figures {
+  cvtm_quality_figures all, inner;
+  int64_t too_large; /* the first triangle that cannot be measured; triangle_count: none */
+} block_figures;
+
+static block_figures measure_block(const cvtm_mesh *mesh, const cvtm_domain *domain, int64_t first,
+                                   int threads, vertex_star *stars) {
+  block_figures block = {.too_large = mesh->triangle_count};
+  const int64_t rest = mesh->triangle_count - first, end = first + (rest < BLOCK ? rest : BLOCK);
+  for (int64_t t = first; t < end; ++t) {
     const int32_t *corners = mesh->triangles + 3 * t;
     const triangle_figures figures =
         measure(mesh->points + 2 * (int64_t)corners[0], mesh->points + 2 * (int64_t)corners[1],
                 mesh->points + 2 * (int64_t)corners[2], domain);
     if (!isfinite(figures.area)) {
-      free(stars);
-      return cvtm_fail(error, CVTM_ERROR_INPUT, "triangle %lld is too large to measure",
-                       (long long)t);
+      block.too_large = t;
+      break;
     }
-    add_triangle(&made.all, &figures);
-    if (figures.inner) add_triangle(&made.inner, &figures);
-    add_star_corners(stars, corners, &figures);
+    add_triangle(&block.all, &figures);
+    if (figures.inner) add_triangle(&block.inner, &figures);
+    add_star_corners(stars, corners, &figures, threads);
   }
-  finish_means(&made.all);
-  finish_means(&made.inner);
-  count_degrees(stars, &made);
+  return block;
+}
+
+/* The first corner that names no vertex; 3 * triangle_count: there is none. */
+static int64_t find_bad_corner(const cvtm_mesh *mesh) {
+  int64_t bad = 3 * mesh->triangle_count;
+#pragma omp parallel for schedule(static) reduction(min : bad) if (bad > BLOCK)
+  for (int64_t k = 0; k < 3 * mesh->triangle_count; ++k)
+    if ((mesh->triangles[k] < 0 || mesh->triangles[k] >= mesh->vertex_count) && k < bad) bad = k;
+  return bad;
+}
+
+static cvtm_status fail_memory(const cvtm_mesh *mesh, cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the quality of %lld vertices",
+                   (long long)mesh->vertex_count);
+}
+
+/* The figures of all blocks, joined in their order. */
+static cvtm_status measure_all(const cvtm_mesh *mesh, const cvtm_domain *domain, vertex_star *stars,
+                               cvtm_quality *quality, cvtm_error *error) {
+  const int64_t blocks = (mesh->triangle_count + BLOCK - 1) / BLOCK;
+  const int threads = blocks > 1 ? omp_get_max_threads() : 1;
+  block_figures *block = malloc((size_t)(blocks + 1) * sizeof *block);
+  if (!block) return fail_memory(mesh, error);
+#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
+  for (int64_t b = 0; b < blocks; ++b)
+    block[b] = measure_block(mesh, domain, b * BLOCK, threads, stars);
+  int64_t too_large = mesh->triangle_count;
+  for (int64_t b = 0; b < blocks && too_large == mesh->triangle_count; ++b) {
+    add_figures(&quality->all, &block[b].all);
+    add_figures(&quality->inner, &block[b].inner);
+    too_large = block[b].too_large;
+  }
+  free(block);
+  if (too_large == mesh->triangle_count) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "triangle %lld is too large to measure",
+                   (long long)too_large);
+}
+
+cvtm_status cvtm_quality_compute(const cvtm_mesh *mesh, const cvtm_domain *domain,
+                                 cvtm_quality *quality, cvtm_error *error) {
+  if (!mesh || !quality) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no mesh or no quality");
+  const int64_t bad = find_bad_corner(mesh);
+  if (bad < 3 * mesh->triangle_count)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "triangle %lld names vertex %d of %lld",
+                     (long long)(bad / 3), (int)mesh->triangles[bad],
+                     (long long)mesh->vertex_count);
+  vertex_star *stars = calloc((size_t)mesh->vertex_count + 1, sizeof *stars);
+  if (!stars) return fail_memory(mesh, error);
+  cvtm_quality made = {.vertices = mesh->vertex_count};
+  const cvtm_status status = measure_all(mesh, domain, stars, &made, error);
+  if (status == CVTM_OK) {
+    finish_means(&made.all);
+    finish_means(&made.inner);
+    count_degrees(stars, &made);
+    *quality = made;
+  }
   free(stars);
-  *quality = made;
-  return CVTM_OK;
+  return status;
 }

@@ -8,9 +8,12 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <omp.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "meshes/mesh.h"
+#include "splitmix64.h"
 
 static void assert_near(double a, double b, double tolerance) {
   if (!(fabs(a - b) <= tolerance)) fail_msg("%.17g is not %.17g", a, b);
@@ -185,11 +188,97 @@ static void test_empty_and_bad(void **state) {
   assert_non_null(strstr(error.message, "triangle 0"));
 }
 
+/* The figures of one triangle of a mesh; none if it is too large to measure. */
+static cvtm_quality_figures figures_of(const double *points, const int32_t *corners) {
+  double xy[6];
+  int32_t triangle[] = {0, 1, 2};
+  for (int k = 0; k < 6; ++k) xy[k] = points[2 * corners[k / 2] + k % 2];
+  const cvtm_mesh mesh = {
+      .vertex_count = 3, .triangle_count = 1, .points = xy, .triangles = triangle};
+  cvtm_quality quality = {.vertices = 0};
+  (void)cvtm_quality_compute(&mesh, NULL, &quality, NULL);
+  return quality.all;
+}
+
+/* A mesh of several blocks: the figures are those of its triangles one by one, and the same bits
+ * for any number of threads. */
+static void test_many_triangles(void **state) {
+  (void)state;
+  enum { COLUMNS = 201, ROWS = 121, VERTICES = COLUMNS * ROWS };
+  enum { TRIANGLES = 2 * (COLUMNS - 1) * (ROWS - 1) };
+  double *points = malloc(2 * VERTICES * sizeof *points);
+  int32_t *triangles = malloc(3 * TRIANGLES * sizeof *triangles), *next = triangles;
+  assert_true(points != NULL && triangles != NULL);
+  uint64_t random_state = 1;
+  for (int v = 0; v < VERTICES; ++v) {
+    points[2 * v] = v % COLUMNS + 0.4 * random_unit(&random_state);
+    points[2 * v + 1] = v / COLUMNS + 0.4 * random_unit(&random_state);
+  }
+  for (int v = 0; v < VERTICES - COLUMNS; ++v) {
+    const int32_t corners[6] = {v, v + COLUMNS, v + 1, v + 1, v + COLUMNS, v + COLUMNS + 1};
+    if (v % COLUMNS == COLUMNS - 1) continue;
+    memcpy(next, corners, sizeof corners);
+    next += 6;
+  }
+  const int most = omp_get_max_threads();
+  omp_set_num_threads(1);
+  const cvtm_quality one = quality_of(points, VERTICES, triangles, TRIANGLES, NULL);
+  omp_set_num_threads(5);
+  const cvtm_quality five = quality_of(points, VERTICES, triangles, TRIANGLES, NULL);
+  omp_set_num_threads(most);
+  assert_memory_equal(&one, &five, sizeof one);
+  cvtm_quality_figures sum = {.min_angle = 60, .min_q = 1, .min_area = 1};
+  for (int t = 0; t < TRIANGLES; ++t) {
+    const cvtm_quality_figures f = figures_of(points, triangles + 3 * t);
+    sum.min_angle = fmin(sum.min_angle, f.min_angle);
+    sum.mean_min_angle += f.mean_min_angle / TRIANGLES;
+    sum.min_q = fmin(sum.min_q, f.min_q);
+    sum.mean_q += f.mean_q / TRIANGLES;
+    sum.min_area = fmin(sum.min_area, f.min_area);
+    sum.max_area = fmax(sum.max_area, f.max_area);
+    sum.mean_area += f.mean_area / TRIANGLES;
+    sum.max_aspect = fmax(sum.max_aspect, f.max_aspect);
+    for (int bin = 0; bin < CVTM_ANGLE_BINS; ++bin)
+      sum.angle_histogram[bin] += f.angle_histogram[bin];
+  }
+  assert_int_equal(one.all.triangles, TRIANGLES);
+  assert_near(one.all.min_angle, sum.min_angle, 0);
+  assert_near(one.all.min_q, sum.min_q, 0);
+  assert_near(one.all.min_area, sum.min_area, 0);
+  assert_near(one.all.max_area, sum.max_area, 0);
+  assert_near(one.all.max_aspect, sum.max_aspect, 0);
+  assert_near(one.all.mean_min_angle, sum.mean_min_angle, 1e-9);
+  assert_near(one.all.mean_q, sum.mean_q, 1e-11);
+  assert_near(one.all.mean_area, sum.mean_area, 1e-11);
+  assert_memory_equal(one.all.angle_histogram, sum.angle_histogram, sizeof sum.angle_histogram);
+  assert_int_equal(one.interior_vertices, (COLUMNS - 2) * (ROWS - 2));
+  assert_int_equal(one.degree_histogram[6], one.interior_vertices);
+
+  /* An error names the first triangle, wherever the blocks begin. */
+  const cvtm_mesh mesh = {.vertex_count = VERTICES,
+                          .triangle_count = TRIANGLES,
+                          .points = points,
+                          .triangles = triangles};
+  cvtm_quality quality;
+  cvtm_error error = {CVTM_OK, ""};
+  for (int v = VERTICES / 2; v + 1 < VERTICES; v += COLUMNS / 2)
+    points[2 * v] = points[2 * v + 3] = 1e300;
+  assert_int_equal(cvtm_quality_compute(&mesh, NULL, &quality, &error), CVTM_ERROR_INPUT);
+  int first = 0;
+  while (figures_of(points, triangles + 3 * first).triangles == 1) ++first;
+  char expected[40];
+  snprintf(expected, sizeof expected, "triangle %d is", first);
+  assert_non_null(strstr(error.message, expected));
+  free(points);
+  free(triangles);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_known_triangles), cmocka_unit_test(test_slivers),
       cmocka_unit_test(test_circumcentres),   cmocka_unit_test(test_lattice_degrees),
       cmocka_unit_test(test_wheels),          cmocka_unit_test(test_empty_and_bad),
+      cmocka_unit_test(test_many_triangles),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
