@@ -1,6 +1,7 @@
 #include "base/device.h"
 
 #include "base/device_kernels.h"
+#include "base/large_pages.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -184,6 +185,7 @@ cvtm_status cvtm_device_copy_out(cvtm_device *device, void *to_host, const void 
                                  size_t bytes) {
   const cvtm_status status = device->table->activate(device);
   if (status != CVTM_OK || bytes == 0) return status;
+  if (device->kind == CVTM_DEVICE_CUDA) cvtm_touch_pages(to_host, bytes);
   return device->table->copy_out(device, to_host, from, bytes);
 }
 

@@ -226,7 +226,8 @@ cvtm_status cli_run_evaluate_result(cli_run_job *r) {
   /* With --domain sites on the boundary must stay. */
   if (r->options.domain.kind == CLI_DOMAIN_NONE)
     r->moved = cvtm_pipeline_move_sites(&r->made, r->sites + 2 * first, r->count - first);
-  cvtm_status status = evaluate_sites(r, CVTM_CVT_PIXEL, CVTM_VORONOI_EXACT, &r->energy_pixel);
+  cvtm_status status = cvtm_cvt_evaluate(r->cvt, r->sites, r->count, CVTM_CVT_PIXEL,
+                                         CVTM_VORONOI_EXACT, &r->energy_pixel, NULL);
   if (status == CVTM_OK) status = evaluate_sites(r, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT, &r->energy);
   if (status != CVTM_OK) return status;
   if (r->options.noise == CLI_NOISE_BLUE) r->result.gradient_norm = largest_offset(r);

@@ -217,13 +217,17 @@ cvtm_status cvtm_cvt_descend(const cvtm_cvt_task *task, const cvtm_cvt_options *
   return status == CVTM_OK ? finish_descent(&d, start, result) : status;
 }
 
+enum { WORTH_THREADS = 1 << 17 /* sites */ };
+
 cvtm_status cvtm_cvt_count_empty(cvtm_cvt *cvt, int64_t count, int64_t *empty) {
   cvtm_cell_moments *sums = NULL;
   const cvtm_status status = cvtm_cvt_read_cell_moments(cvt, count, &sums);
   if (status != CVTM_OK) return status;
-  *empty = 0;
-  for (int64_t i = 0; i < count; ++i) *empty += !(sums[i].mass > 0);
+  int64_t found = 0;
+#pragma omp parallel for schedule(static) reduction(+ : found) if (count >= WORTH_THREADS)
+  for (int64_t i = 0; i < count; ++i) found += !(sums[i].mass > 0);
   free(sums);
+  *empty = found;
   return CVTM_OK;
 }
 

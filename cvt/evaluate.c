@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+enum { WORTH_THREADS = 1 << 17 /* sites */ };
+
 /* Sites farther out than this could not be placed to a pixel. */
 static const double farthest = 1e9;
 
@@ -96,6 +98,7 @@ cvtm_status cvtm_cvt_read_moments(cvtm_cvt *cvt, const double *sites, int64_t co
   cvtm_cell_moments *sums = NULL;
   const cvtm_status status = cvtm_cvt_read_cell_moments(cvt, count, &sums);
   if (status != CVTM_OK) return status;
+#pragma omp parallel for schedule(static) if (count >= WORTH_THREADS)
   for (int64_t i = 0; i < count; ++i) {
     const cvtm_cell_moments *s = &sums[i];
     if (moments->mass) moments->mass[i] = s->mass;

@@ -221,19 +221,22 @@ cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt) {
 
 /* --- sites --------------------------------------------------------------------------- */
 
+enum { WORTH_THREADS = 1 << 17 /* sites */ };
+
 static size_t bytes_of(int64_t count) { return 2 * (size_t)count * sizeof(double); }
 
-static void move_inside(cvtm_domain domain, double *sites, int64_t count) {
+/* inside: may be sites. */
+static void move_inside(cvtm_domain domain, const double *sites, int64_t count, double *inside) {
+#pragma omp parallel for schedule(static) if (count >= WORTH_THREADS)
   for (int64_t k = 0; k < 2 * count; ++k)
-    sites[k] = cvtm_cvt_inside(sites[k], k % 2 ? domain.height : domain.width, domain.periodic);
+    inside[k] = cvtm_cvt_inside(sites[k], k % 2 ? domain.height : domain.width, domain.periodic);
 }
 
 cvtm_status cvtm_cvt_put_sites(cvtm_cvt *cvt, const double *sites, int64_t count) {
   double *inside = malloc(bytes_of(count));
   if (!inside)
     return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory for sites");
-  memcpy(inside, sites, bytes_of(count));
-  move_inside(cvt->domain, inside, count);
+  move_inside(cvt->domain, sites, count, inside);
   const cvtm_status status = cvtm_device_copy_in(cvt->device, cvt->sites, inside, bytes_of(count));
   free(inside);
   return status;
@@ -241,6 +244,6 @@ cvtm_status cvtm_cvt_put_sites(cvtm_cvt *cvt, const double *sites, int64_t count
 
 cvtm_status cvtm_cvt_get_sites(cvtm_cvt *cvt, double *sites, int64_t count) {
   const cvtm_status status = cvtm_device_copy_out(cvt->device, sites, cvt->sites, bytes_of(count));
-  if (status == CVTM_OK) move_inside(cvt->domain, sites, count);
+  if (status == CVTM_OK) move_inside(cvt->domain, sites, count, sites);
   return status;
 }

@@ -1,7 +1,6 @@
 #include "meshes/device_delaunay.h"
 
 #include "base/clock.h"
-#include "base/large_pages.h"
 #include "base/primitives.h"
 #include "base/table_select.h"
 #include "meshes/star_kernels.h"
@@ -265,25 +264,13 @@ cvtm_status cvtm_device_delaunay_build(cvtm_device_delaunay *d, int64_t *undecid
                    (long long)d->distinct, counts.open);
 }
 
-/* Memory whose pages threads have touched, so that a copy to it need not wait for them. */
-static void *allocate_large(int64_t count, size_t size) {
-  enum { PAGE = 4096, WORTH_THREADS = 1 << 22 };
-  const size_t bytes = (size_t)count * size;
-  char *made = malloc(bytes);
-  if (!made || bytes < WORTH_THREADS) return made;
-  cvtm_prefer_large_pages(made, bytes);
-#pragma omp parallel for schedule(static)
-  for (size_t k = 0; k < bytes; k += PAGE) made[k] = 0;
-  return made;
-}
-
 cvtm_status cvtm_device_delaunay_copy_out(const cvtm_device_delaunay *d, cvtm_mesh *mesh) {
   cvtm_mesh made = {.vertex_count = d->count,
                     .triangle_count = d->triangle_count,
                     .coincident_count = d->count - d->distinct,
                     .collinear = d->triangle_count == 0};
-  made.points = allocate_large(2 * d->count, sizeof *made.points);
-  made.triangles = allocate_large(3 * (d->triangle_count + 1), sizeof *made.triangles);
+  made.points = malloc((size_t)(2 * d->count) * sizeof *made.points);
+  made.triangles = malloc((size_t)(3 * (d->triangle_count + 1)) * sizeof *made.triangles);
   cvtm_status status = CVTM_OK;
   if (!made.points || !made.triangles)
     status = cvtm_fail(cvtm_device_error(d->device), CVTM_ERROR_MEMORY,
