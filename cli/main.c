@@ -73,8 +73,13 @@ static int run_command(cli_command command, int argc, char **argv) {
 }
 
 static int print_completion(int argc, char **argv) {
+  static const char usage[] = "usage: cvtmesh completion bash|zsh|fish\n";
+  if (argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0)) {
+    printf("%s", usage);
+    return printed();
+  }
   if (argc == 3 && cli_print_completion(stdout, argv[2])) return printed();
-  fprintf(stderr, "usage: cvtmesh completion bash|zsh|fish\n");
+  fprintf(stderr, "%s", usage);
   return CLI_EXIT_USAGE;
 }
 

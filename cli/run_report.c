@@ -152,6 +152,20 @@ static void print_written(const cli_options *options) {
   fputc('\n', stderr);
 }
 
+/* Every phase that takes time. Reading includes what is done to the density. */
+static void print_seconds(const cli_run_job *r) {
+  const cli_options *o = &r->options;
+  const char *reading = o->segment.on                                       ? "read and segment"
+                        : o->condition.smooth > 0 || o->condition.grade > 0 ? "read and smooth"
+                                                                            : "read";
+  fprintf(stderr, "  seconds    %.2f: %s %.2f", cvtm_clock() - r->start, reading,
+          r->seconds[CLI_RUN_PHASE_READ]);
+  const double least = 0.005; /* seen as 0.01 */
+  for (int k = CLI_RUN_PHASE_READ + 1; k < CLI_RUN_PHASE_COUNT; ++k)
+    if (r->seconds[k] >= least) fprintf(stderr, ", %s %.2f", phase_names[k], r->seconds[k]);
+  fprintf(stderr, "\n");
+}
+
 void cli_run_print_summary(const cli_run_job *r) {
   const cvtm_quality_figures *inner = &r->quality.inner;
   fprintf(stderr, "%s: %d x %d pixels, %lld sites, on %s (%s)\n", r->options.input, r->domain.width,
@@ -193,8 +207,6 @@ void cli_run_print_summary(const cli_run_job *r) {
     fprintf(stderr, "  note       %lld cells have no mass\n", (long long)r->result.empty_cells);
   if (cli_option_given(&r->options, "voronoi") && r->options.energy != CVTM_CVT_PIXEL)
     fprintf(stderr, "  note       --voronoi has an effect only with --energy pixel\n");
-  fprintf(stderr, "  seconds    %.2f: optimize %.2f, mesh %.2f, write %.2f\n",
-          cvtm_clock() - r->start, r->seconds[CLI_RUN_PHASE_OPTIMIZE],
-          r->seconds[CLI_RUN_PHASE_MESH], r->seconds[CLI_RUN_PHASE_WRITE]);
+  print_seconds(r);
   print_written(&r->options);
 }

@@ -1,4 +1,4 @@
-"""Commands of README.md and what README.md says of their results."""
+"""Commands of README.md and of the pages of docs/, and what README.md says of their results."""
 
 import re
 import shlex
@@ -20,14 +20,29 @@ def coins(cvtmesh):
     return cvtmesh
 
 
-def test_every_option_in_the_readme_exists():
-    known = {}
-    for line in re.findall(r"^ +(?:build/)?cvtmesh (\w+) (.*?)(?:#.*)?$", (ROOT / "README.md").read_text(), re.M):
-        command, rest = line
-        if command not in known:
-            known[command] = {"--" + option.name for option in options(command)}
-        named = {word.split("=")[0] for word in shlex.split(rest.rstrip("\\")) if word[:2] == "--"}
-        assert named <= known[command], line
+# Every page that shows commands; archives keep what was true then.
+PAGES = [ROOT / "README.md", ROOT / "docs/site/gallery.py",
+         *(path for path in (ROOT / "docs").rglob("*.md") if "archive" not in path.parts)]
+
+
+@pytest.fixture(scope="module")
+def known():
+    found = {}
+
+    def of(command):
+        if command not in found:
+            found[command] = {"--" + option.name for option in options(command)}
+        return found[command]
+    return of
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(path.relative_to(ROOT)) for path in PAGES])
+def test_every_option_of_a_command_exists(page, known):
+    text = re.sub(r" *\\\\?\n +", " ", page.read_text())
+    for command, rest in re.findall(r"^ +(?:\[?\"|srun |mpirun -n \d+ )?(?:build/)?cvtmesh (\w+) (.*?)(?:#.*|\".*)?$",
+                                    text, re.M):
+        named = {word.split("=")[0] for word in shlex.split(rest) if word[:2] == "--"}
+        assert named <= known(command) | {"--help"}, rest
 
 
 def test_the_mesh_of_points_lies_where_that_of_the_run_does(coins):
