@@ -9,7 +9,6 @@ release = version = os.environ.get("CVTMESH_SITE_VERSION", "")
 
 extensions = ["myst_parser"]
 myst_heading_anchors = 4
-exclude_patterns = ["archive"]
 
 html_theme = "furo"
 html_title = f"cvtmesh {version}"
