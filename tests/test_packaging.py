@@ -74,7 +74,10 @@ def test_every_file_has_a_licence():
     named = set(re.findall('License-Identifier = "(.*)"', (ROOT / "REUSE.toml").read_text()))
     assert named == {path.stem if path.suffix == ".txt" else path.name
                      for path in (ROOT / "LICENSES").iterdir()}
-    if shutil.which("reuse"):
+    if not shutil.which("reuse"):
+        return
+    version = subprocess.run(["reuse", "--version"], text=True, check=True, stdout=subprocess.PIPE)
+    if int(re.search(r"\d+", version.stdout).group()) >= 4:  # those before do not know REUSE.toml
         subprocess.run(["reuse", "lint", "--quiet"], cwd=ROOT, check=True)
 
 
