@@ -12,6 +12,9 @@ extern "C" {
 #endif
 
 enum { CVTM_GRID_MAX_LEVELS = 40 };
+/* The most nodes of the first of the small levels that CUDA's tail of a V-cycle holds in shared
+ * memory. */
+enum { CVTM_GRID_TAIL_NODES = 34 * 34 };
 /* The most numbers that one part of a grid adds to a sum over all. */
 enum { CVTM_GRID_SUMS = 6 };
 

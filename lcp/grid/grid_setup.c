@@ -71,8 +71,9 @@ static void place_arena(cvtm_grid_solver *s, bump_allocator *c) {
   }
 }
 
-/* Zeros for what is read before a cycle has written it: the state, and the flags of active nodes,
- * of which CUDA copies whole words with the padding behind the last one. */
+/* Zeros for what is read before a cycle has written it: the state; the flags of active nodes, of
+ * which CUDA copies whole words with the padding behind the last one; and the operators of small
+ * levels, which the tail of the V-cycle on CUDA loads before it knows whether they have changed. */
 static cvtm_status clear_arena(const cvtm_grid_solver *s) {
   cvtm_status status =
       cvtm_device_fill(s->head.device, s->top[0].state, 0, sizeof *s->top[0].state);
@@ -80,6 +81,9 @@ static cvtm_status clear_arena(const cvtm_grid_solver *s) {
     const cvtm_grid_problem *p = &s->shape[l];
     const size_t bytes = padded(p->width * p->height, 1);
     status = cvtm_device_fill(s->head.device, p->active, 0, bytes);
+    if (l == 0 || status != CVTM_OK || p->width * p->height > CVTM_GRID_TAIL_NODES) continue;
+    const size_t planes = CVTM_GRID_PLANES * (size_t)(p->width * p->height);
+    status = cvtm_device_fill(s->head.device, s->level[l].coefficient, 0, planes * sizeof(double));
   }
   return status;
 }

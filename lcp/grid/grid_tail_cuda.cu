@@ -13,7 +13,6 @@
 namespace {
 
 constexpr int tail_threads = 512;
-constexpr int64_t max_tail_nodes = 34 * 34;    /* of its first level */
 constexpr int max_small_levels = 12;           /* levels that fit in small_levels */
 constexpr size_t max_small_bytes = 160 * 1024; /* of shared memory for all of them */
 
@@ -339,7 +338,7 @@ __global__ void __launch_bounds__(tail_threads)
 
 /* Bytes of shared memory for levels first .. last; 0: they are not a tail. */
 size_t small_bytes(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first, int last) {
-  if (levels[first].width * levels[first].height > max_tail_nodes || levels[first].active ||
+  if (levels[first].width * levels[first].height > CVTM_GRID_TAIL_NODES || levels[first].active ||
       last - first >= max_small_levels || cvtm_uses_plain("tail")) {
     return 0;
   }
