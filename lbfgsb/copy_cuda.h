@@ -5,6 +5,7 @@
 #ifndef CVTMESH_LBFGSB_COPY_CUDA_H
 #define CVTMESH_LBFGSB_COPY_CUDA_H
 
+#include "base/cuda_copies.h"
 #include "lbfgsb/memory_cuda.h"
 
 /* Tiles of a warp in shared memory, as stages_for says on the host. */
@@ -33,19 +34,16 @@ static __device__ void load_tile(int m, int missing, Real *slot, const Real *til
 #ifdef CVTM_PLAIN_COPIES
     *to = __ldcs(from);
 #else
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
-                     static_cast<unsigned>(__cvta_generic_to_shared(to))),
-                 "l"(from)
-                 : "memory");
+    cvtm_copy_start(to, from, sizeof *to);
 #endif
   }
-  asm volatile("cp.async.commit_group;" ::: "memory");
+  cvtm_copy_group();
 }
 
 /* Waits for all groups but the last `later`, by all lanes of the warp that loaded them. */
 template <int later>
 static __device__ void wait_for_tile() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(later) : "memory");
+  cvtm_copy_wait<later>();
   __syncwarp();
 }
 

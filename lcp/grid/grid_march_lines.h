@@ -3,25 +3,13 @@
 #ifndef CVTMESH_LCP_GRID_GRID_MARCH_LINES_H
 #define CVTMESH_LCP_GRID_GRID_MARCH_LINES_H
 
+#include "base/cuda_copies.h"
 #include "lcp/grid/grid_march_operators.h"
 #include "lcp/grid/grid_march_strip.h"
 
 namespace {
 
 /* --- lines in shared memory --- */
-
-/* By assembly: the wait of cuda_pipeline.h lets the compiler move a lane's reads before it, and no
- * block barrier follows here. */
-__device__ void copy_async(void *to, const void *from, int bytes) {
-  const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(to));
-  if (bytes == 16) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
-  } else if (bytes == 8) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(at), "l"(from) : "memory");
-  } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at), "l"(from) : "memory");
-  }
-}
 
 /* Lines of the five-point problem. Every lane copies its own nodes into shared memory ahead of
  * their use and reads them back, so that no lane waits for another. */
@@ -70,14 +58,14 @@ struct cached_lines {
   }
   __device__ void copy(double2 *to, const double *array, int64_t start) const {
     if (wide) {
-      copy_async(to, array + start + s.column_x, 16);
+      cvtm_copy_start(to, array + start + s.column_x, 16);
     } else {
-      copy_async(&to->x, array + start + s.column_x, 8);
-      copy_async(&to->y, array + start + s.column_y, 8);
+      cvtm_copy_start(&to->x, array + start + s.column_x, 8);
+      cvtm_copy_start(&to->y, array + start + s.column_y, 8);
     }
   }
   __device__ void copy_flag(uint32_t *to, const uint8_t *from) const {
-    copy_async(to, from - (reinterpret_cast<uintptr_t>(from) & 3), 4);
+    cvtm_copy_start(to, from - (reinterpret_cast<uintptr_t>(from) & 3), 4);
   }
   __device__ void request(int j) const {
     if (j <= last) {
@@ -90,7 +78,7 @@ struct cached_lines {
         if (!wide) copy_flag(slot_flags(j, 1), p->active + start + s.column_y);
       }
     }
-    asm volatile("cp.async.commit_group;" ::: "memory");
+    cvtm_copy_group();
   }
   /* Waits for line j and requests line j + ahead. */
   __device__ void wait_for(int j) const {
@@ -100,7 +88,7 @@ struct cached_lines {
       asm volatile("prefetch.global.L2 [%0];" ::"l"(at + s.column_x));
     }
     request(j + ahead);
-    asm volatile("cp.async.wait_group %0;" ::"n"(ahead) : "memory");
+    cvtm_copy_wait<ahead>();
   }
   __device__ node_pair x(int j) const {
     const double2 value = *slot_x(j);
