@@ -1,4 +1,5 @@
 #include "base/primitives.h"
+#include "base/search.h"
 #include "cvt/cell_host.h"
 #include "cvt/evaluate_kernels.h"
 #include "cvt/integral.h"
@@ -122,7 +123,7 @@ static cvtm_status label_moments_cpu(cvtm_cvt *cvt, const double *sites, int64_t
 #pragma omp parallel for num_threads(cvtm_device_threads(cvt->device)) schedule(dynamic, 64)
   for (int64_t i = 0; i < count; ++i) {
     cvtm_cell_moments sums = {0, 0, 0, 0};
-    for (int64_t k = cvtm_cvt_lower_bound(cvt->keys, area, (uint64_t)i);
+    for (int64_t k = cvtm_lower_bound_64(cvt->keys, 0, area, (uint64_t)i);
          k < area && cvt->keys[k] == (uint64_t)i; ++k) {
       cvtm_cvt_add_pixel(&cvt->density, cvt->pixels[k], sites[2 * i], sites[2 * i + 1], &sums);
     }

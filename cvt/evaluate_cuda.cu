@@ -11,6 +11,7 @@
 #include "base/cuda_check.h"
 #include "base/cuda_utils.h"
 #include "base/plain.h"
+#include "base/search.h"
 #include "cvt/evaluate_cuda.h"
 #include "cvt/integral.h"
 #include "cvt/moments_cuda.h"
@@ -401,8 +402,8 @@ __global__ void __launch_bounds__(PIXEL_THREADS)
   __shared__ cvtm_cell_moments part[PIXEL_THREADS];
   const int64_t area = static_cast<int64_t>(density.width) * density.height;
   for (int64_t i = blockIdx.x; i < count; i += gridDim.x) {
-    const int64_t first = cvtm_cvt_lower_bound(keys, area, static_cast<uint64_t>(i));
-    const int64_t last = cvtm_cvt_lower_bound(keys, area, static_cast<uint64_t>(i) + 1);
+    const int64_t first = cvtm_lower_bound_64(keys, 0, area, static_cast<uint64_t>(i));
+    const int64_t last = cvtm_lower_bound_64(keys, 0, area, static_cast<uint64_t>(i) + 1);
     cvtm_cell_moments mine = {0, 0, 0, 0};
     for (int64_t k = first + threadIdx.x; k < last; k += PIXEL_THREADS)
       cvtm_cvt_add_pixel(&density, pixels[k], sites[2 * i], sites[2 * i + 1], &mine);

@@ -94,20 +94,6 @@ CVTM_HD void cvtm_cvt_add_pixel(const cvtm_density_view *density, int32_t p, dou
   sums->second += rho * (x * x + y * y);
 }
 
-/* The first index in sorted keys of one that is not below `key`. */
-CVTM_HD int64_t cvtm_cvt_lower_bound(const uint64_t *keys, int64_t count, uint64_t key) {
-  int64_t low = 0, high = count;
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    if (keys[middle] < key) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
 /* The larger of two numbers, or NaN if either is NaN. */
 CVTM_HD double cvtm_cvt_larger(double a, double b) { return a > b || a != a ? a : b; }
 

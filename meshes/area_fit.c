@@ -1,5 +1,7 @@
 #include "meshes/area_fit.h"
 
+#include "base/search.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,16 +26,8 @@ typedef struct fit {
 } fit;
 
 static int64_t find_region(const int32_t *regions, int64_t count, int32_t wanted) {
-  int64_t low = 0, high = count;
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    if (regions[middle] < wanted) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low < count && regions[low] == wanted ? low : count;
+  const int64_t k = cvtm_lower_bound_32(regions, 0, count, wanted);
+  return k < count && regions[k] == wanted ? k : count;
 }
 
 /* ---- Areas and their derivatives ---- */

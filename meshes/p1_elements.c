@@ -1,5 +1,6 @@
 #include "meshes/p1_elements.h"
 
+#include "base/search.h"
 #include "base/segment.h"
 #include "meshes/twins.h"
 
@@ -180,15 +181,8 @@ static cvtm_status lay_out_rows(builder *b) {
 }
 
 static void add_entry(cvtm_p1 *p1, int32_t row, int32_t column, double value) {
-  int64_t low = p1->row_start[row], high = p1->row_start[row + 1] - 1;
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    if (p1->column[middle] < column)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  p1->value[low] += value;
+  const int64_t start = p1->row_start[row], end = p1->row_start[row + 1];
+  p1->value[cvtm_lower_bound_32(p1->column, start, end, column)] += value;
 }
 
 /* The gradient of phi at corner k is the opposite edge, turned by a right angle, over twice the

@@ -66,7 +66,7 @@ static cvtm_status divide_keys(cvtm_device *device, const uint64_t *tree_keys, i
 #pragma omp parallel for num_threads(threads_for(device, count)) schedule(static)
   for (int64_t b = 0; b <= bins; ++b)
     start[b] = b == bins ? (int32_t)count
-                         : (int32_t)cvtm_star_lower(tree_keys, 0, count, (uint64_t)b << shift);
+                         : (int32_t)cvtm_lower_bound_64(tree_keys, 0, count, (uint64_t)b << shift);
   return CVTM_OK;
 }
 

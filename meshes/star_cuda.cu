@@ -137,7 +137,7 @@ __global__ void divide_kernel(const uint64_t *tree_keys, int64_t count, int64_t 
                               int32_t *start) {
   for (int64_t b = cvtm_first_thread(); b <= bins; b += cvtm_thread_count()) {
     const uint64_t key = static_cast<uint64_t>(b) << shift;
-    const int64_t first = b == bins ? count : cvtm_star_lower(tree_keys, 0, count, key);
+    const int64_t first = b == bins ? count : cvtm_lower_bound_64(tree_keys, 0, count, key);
     start[b] = static_cast<int32_t>(first);
   }
 }

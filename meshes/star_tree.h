@@ -2,7 +2,7 @@
 #ifndef CVTMESH_MESHES_STAR_TREE_H
 #define CVTMESH_MESHES_STAR_TREE_H
 
-#include "base/portable.h"
+#include "base/search.h"
 #include "meshes/predicates.h"
 
 #include <stdint.h>
@@ -58,19 +58,6 @@ CVTM_HD cvtm_grid_point cvtm_star_place(uint64_t key) {
   return p;
 }
 
-/* The first of keys[low .. high - 1] that is not below `key`; high if there is none. */
-CVTM_HD int64_t cvtm_star_lower(const uint64_t *keys, int64_t low, int64_t high, uint64_t key) {
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    if (keys[middle] < key) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
 /* The points of a square: *first .. *last - 1. */
 CVTM_HD void cvtm_star_range(const cvtm_star_tree *tree, int32_t level, uint64_t code,
                              int32_t *first, int32_t *last) {
@@ -83,8 +70,8 @@ CVTM_HD void cvtm_star_range(const cvtm_star_tree *tree, int32_t level, uint64_t
   const uint64_t bin = code >> 2 * (level - tree->levels);
   const int32_t low = tree->start[bin], high = tree->start[bin + 1];
   const int32_t shift = 2 * (CVTM_GRID_BITS - level) + 2;
-  *first = (int32_t)cvtm_star_lower(tree->key, low, high, code << shift);
-  *last = (int32_t)cvtm_star_lower(tree->key, *first, high, (code + 1) << shift);
+  *first = (int32_t)cvtm_lower_bound_64(tree->key, low, high, code << shift);
+  *last = (int32_t)cvtm_lower_bound_64(tree->key, *first, high, (code + 1) << shift);
 }
 
 #endif

@@ -1,6 +1,7 @@
 #include "lcp/sparse/csr.h"
 
 #include "base/host_memory.h"
+#include "base/search.h"
 #include "lcp/sparse/sell_kernels.h"
 
 #include <math.h>
@@ -50,17 +51,10 @@ cvtm_status cvtm_csr_copy(const cvtm_csr *matrix, cvtm_csr *copy, cvtm_error *er
 }
 
 double cvtm_csr_entry(const cvtm_csr *matrix, int64_t row, int64_t column) {
-  int64_t low = matrix->row_start[row];
-  const int64_t end = matrix->row_start[row + 1];
-  int64_t high = end;
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    if (matrix->column[middle] < column)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < end && matrix->column[low] == column ? matrix->value[low] : 0;
+  const int64_t start = matrix->row_start[row], end = matrix->row_start[row + 1];
+  if (column < 0 || column >= matrix->columns) return 0;
+  const int64_t k = cvtm_lower_bound_32(matrix->column, start, end, (int32_t)column);
+  return k < end && matrix->column[k] == column ? matrix->value[k] : 0;
 }
 
 static cvtm_status check_entries(const cvtm_csr *matrix, const char *name, int64_t row,
