@@ -7,16 +7,11 @@
 
 #include <cmocka.h>
 
-#include <math.h>
 #include <omp.h>
-#include <string.h>
 
-#include "meshes/mesh.h"
-#include "splitmix64.h"
+#include "point_sets.h"
 
 __extension__ typedef __int128 int128;
-
-/* ---- Random numbers ---- */
 
 static uint64_t random_state;
 
@@ -216,20 +211,9 @@ static void triangulate(const double *points, int64_t count) {
   cvtm_mesh mesh = triangulated(points, count);
   /* Its own points give the same mesh again. */
   cvtm_mesh again = triangulated(mesh.points, count);
-  assert_memory_equal(mesh.points, again.points, (size_t)count * 2 * sizeof(double));
-  assert_int_equal(mesh.triangle_count, again.triangle_count);
-  if (mesh.triangle_count > 0) {
-    assert_memory_equal(mesh.triangles, again.triangles,
-                        (size_t)mesh.triangle_count * 3 * sizeof(int32_t));
-  }
+  assert_same_mesh(&mesh, &again);
   cvtm_mesh_free(&again);
   cvtm_mesh_free(&mesh);
-}
-
-static double *new_points(int64_t count) {
-  double *points = malloc((size_t)count * 2 * sizeof *points);
-  assert_non_null(points);
-  return points;
 }
 
 /* ---- Tests ---- */
@@ -255,7 +239,7 @@ static void test_small_random_sets(void **state) {
   double points[2 * 64];
   for (int round = 0; round < 600; ++round) {
     const int n = 1 + random_below(&random_state, 64);
-    for (int k = 0; k < 2 * n; ++k) points[k] = 640 * random_unit(&random_state);
+    fill_random(points, n, 640, &random_state);
     triangulate(points, n);
   }
 }
@@ -267,7 +251,7 @@ static void test_small_integer_sets(void **state) {
   double points[2 * 48];
   for (int round = 0; round < 2000; ++round) {
     const int n = 1 + random_below(&random_state, 48), lines = 1 + random_below(&random_state, 8);
-    for (int k = 0; k < 2 * n; ++k) points[k] = random_below(&random_state, lines);
+    fill_integers(points, n, lines, &random_state);
     triangulate(points, n);
   }
 }
@@ -276,11 +260,7 @@ static void test_lattices(void **state) {
   (void)state;
   double points[2 * 20 * 20];
   for (int shear = 0; shear < 3; ++shear) {
-    for (int k = 0; k < 400; ++k) {
-      const int i = k % 20, j = k / 20;
-      points[2 * k] = 4 * i + shear * j;
-      points[2 * k + 1] = 3 * j;
-    }
+    fill_lattice(points, 20, shear);
     triangulate(points, 400);
   }
 }
@@ -289,14 +269,7 @@ static void test_lattices(void **state) {
 static void test_cocircular(void **state) {
   (void)state;
   double points[2 * 64];
-  int n = 0;
-  for (int x = -34; x <= 34; ++x) {
-    for (int y = -34; y <= 34; ++y) {
-      if (x * x + y * y != 1105) continue;
-      points[2 * n] = x;
-      points[2 * n++ + 1] = y;
-    }
-  }
+  const int n = fill_circle(points, 1105);
   assert_int_equal(n, 32);
   triangulate(points, n);
   points[2 * n] = points[2 * n + 1] = 0;
@@ -308,11 +281,7 @@ static void test_collinear(void **state) {
   random_state = 3;
   double points[2 * 100];
   for (int direction = 0; direction < 4; ++direction) {
-    for (int k = 0; k < 100; ++k) {
-      const int t = random_below(&random_state, 80); /* with coincident ones */
-      points[2 * k] = direction == 1 ? 5 : t;
-      points[2 * k + 1] = direction == 0 ? 7 : direction == 2 ? 2 * t : -t;
-    }
+    fill_line(points, 100, direction, &random_state);
     cvtm_mesh mesh = triangulated(points, 100);
     assert_true(mesh.collinear);
     assert_int_equal(mesh.triangle_count, 0);
@@ -327,20 +296,13 @@ static void test_collinear(void **state) {
 static void test_coincident(void **state) {
   (void)state;
   double points[2 * 300];
-  for (int k = 0; k < 300; ++k) {
-    points[2 * k] = 12.25;
-    points[2 * k + 1] = -3;
-  }
+  fill_one_place(points, 300);
   cvtm_mesh mesh = triangulated(points, 300);
   assert_int_equal(mesh.coincident_count, 299);
   assert_true(mesh.collinear);
   cvtm_mesh_free(&mesh);
   random_state = 4;
-  for (int k = 0; k < 300; ++k) {
-    const int from = random_below(&random_state, k + 1);
-    points[2 * k] = from == k ? random_unit(&random_state) : points[2 * from];
-    points[2 * k + 1] = from == k ? random_unit(&random_state) : points[2 * from + 1];
-  }
+  fill_copies(points, 300, &random_state);
   triangulate(points, 300);
 }
 
@@ -348,47 +310,26 @@ static void test_clusters(void **state) {
   (void)state;
   random_state = 5;
   double points[2 * 400];
-  for (int k = 0; k < 400; ++k) {
-    const double size = pow(10, -(k % 10));
-    points[2 * k] = (k % 7) * 0.1 + size * random_unit(&random_state);
-    points[2 * k + 1] = (k % 5) * 0.2 + size * random_unit(&random_state);
-  }
+  fill_clusters(points, 400, 0, &random_state);
   triangulate(points, 400);
 }
 
 static void test_extreme_coordinates(void **state) {
   (void)state;
   random_state = 6;
-  static const double scales[][4] = {/* size and offset in x, then in y */
-                                     {1e9, 0, 1, 0},         {1, 1e15, 1, -1e15},
-                                     {1, 0, 1e-12, 0},       {1e-300, 0, 1e-300, 0},
-                                     {1e-320, 0, 1e-318, 0}, {1e299, -5e298, 1e299, 0},
-                                     {8, 0x1p60, 8, 3},      {1e-5, 0, 1, 1e300},
-                                     {1, 1e300, 1, 1e-300},  {2e300, -1e300, 2e300, -1e300}};
   double points[2 * 200];
-  for (size_t s = 0; s < sizeof scales / sizeof scales[0]; ++s) {
-    for (int k = 0; k < 400; ++k) {
-      const double *scale = scales[s] + 2 * (k % 2);
-      points[k] = fmin(scale[0] * random_unit(&random_state) + scale[1], 1e300);
-    }
+  for (int kind = 0; kind < EXTREME_KINDS; ++kind) {
+    fill_extreme(points, 200, kind, &random_state);
     triangulate(points, 200);
   }
 }
 
-/* Slivers one step high, and circles that hardly miss a point, at the grid's full size. */
 static void test_nearly_degenerate(void **state) {
   (void)state;
   random_state = 7;
   double points[2 * 300];
-  for (int kind = 0; kind < 3; ++kind) {
-    for (int k = 0; k < 300; ++k) {
-      const double t = rint(0x1p30 * random_unit(&random_state)),
-                   angle = 2 * acos(-1.0) * random_unit(&random_state);
-      points[2 * k] = kind == 2 ? rint(0x1p29 * (1 + cos(angle))) : t;
-      points[2 * k + 1] = kind == 0   ? random_below(&random_state, 2)
-                          : kind == 1 ? t + random_below(&random_state, 3)
-                                      : rint(0x1p29 * (1 + sin(angle)));
-    }
+  for (int kind = 0; kind < DEGENERATE_KINDS; ++kind) {
+    fill_nearly_degenerate(points, 300, kind, &random_state);
     triangulate(points, 300);
   }
 }
@@ -398,15 +339,12 @@ static void test_many_points(void **state) {
   random_state = 8;
   enum { COUNT = 100000 };
   double *points = new_points(COUNT);
-  for (int k = 0; k < 2 * COUNT; ++k) points[k] = 4096 * random_unit(&random_state);
+  fill_random(points, COUNT, 4096, &random_state);
   cvtm_mesh mesh = triangulated(points, COUNT);
   assert_int_equal(mesh.coincident_count, 0);
   cvtm_mesh_free(&mesh);
   /* A hub: its fan is longer than what is sorted in place. */
-  for (int k = 1; k < 5000; ++k) {
-    points[2 * k] = cos(k * (2 * acos(-1.0) / 4999));
-    points[2 * k + 1] = sin(k * (2 * acos(-1.0) / 4999));
-  }
+  fill_ring(points, 5000, 0);
   points[0] = points[1] = 0;
   mesh = triangulated(points, 5000);
   cvtm_mesh_free(&mesh);
@@ -484,11 +422,7 @@ static void test_threads(void **state) {
       omp_set_num_threads(threads[t]);
       cvtm_mesh other = {0};
       assert_int_equal(cvtm_delaunay(points, COUNT, &other, NULL), CVTM_OK);
-      assert_int_equal(mesh.triangle_count, other.triangle_count);
-      assert_int_equal(mesh.coincident_count, other.coincident_count);
-      assert_memory_equal(mesh.points, other.points, COUNT * 2 * sizeof(double));
-      assert_memory_equal(mesh.triangles, other.triangles,
-                          (size_t)mesh.triangle_count * 3 * sizeof(int32_t));
+      assert_same_mesh(&mesh, &other);
       cvtm_mesh_free(&other);
     }
     cvtm_mesh_free(&mesh);

@@ -1,30 +1,11 @@
 /* The triangulation by the stars of a device is that of the host, triangle for triangle. */
 #include "test_devices.h"
 
-#include <math.h>
-
 #include "meshes/device_delaunay.h"
-#include "splitmix64.h"
+#include "point_sets.h"
 
 static cvtm_device *device;
 static uint64_t random_state;
-
-static double *new_points(int64_t count) {
-  double *points = malloc((size_t)count * 2 * sizeof *points);
-  assert_non_null(points);
-  return points;
-}
-
-static void assert_same_mesh(const cvtm_mesh *a, const cvtm_mesh *b) {
-  assert_int_equal(a->vertex_count, b->vertex_count);
-  assert_int_equal(a->triangle_count, b->triangle_count);
-  assert_int_equal(a->coincident_count, b->coincident_count);
-  assert_int_equal(a->collinear != 0, b->collinear != 0);
-  assert_memory_equal(a->points, b->points, (size_t)a->vertex_count * 2 * sizeof(double));
-  if (a->triangle_count > 0)
-    assert_memory_equal(a->triangles, b->triangles,
-                        (size_t)a->triangle_count * 3 * sizeof(int32_t));
-}
 
 /* Returns how many stars were left undecided; if none, the mesh is compared with the host's. */
 static int64_t undecided(const double *points, int64_t count) {
@@ -67,7 +48,7 @@ static void test_random_sets(void **state) {
   double points[2 * 300];
   for (int round = 0; round < 1000; ++round) {
     const int n = 1 + random_below(&random_state, round % 10 == 0 ? 300 : 64);
-    for (int k = 0; k < 2 * n; ++k) points[k] = 640 * random_unit(&random_state);
+    fill_random(points, n, 640, &random_state);
     triangulate(points, n);
   }
 }
@@ -79,7 +60,7 @@ static void test_integer_sets(void **state) {
   double points[2 * 200];
   for (int round = 0; round < 1000; ++round) {
     const int n = 1 + random_below(&random_state, 200), lines = 1 + random_below(&random_state, 16);
-    for (int k = 0; k < 2 * n; ++k) points[k] = random_below(&random_state, lines);
+    fill_integers(points, n, lines, &random_state);
     triangulate(points, n);
   }
 }
@@ -89,11 +70,7 @@ static void test_lattices(void **state) {
   enum { SIDE = 60 };
   double *points = new_points(SIDE * SIDE);
   for (int shear = 0; shear < 3; ++shear) {
-    for (int k = 0; k < SIDE * SIDE; ++k) {
-      const int i = k % SIDE, j = k / SIDE;
-      points[2 * k] = 4 * i + shear * j;
-      points[2 * k + 1] = 3 * j;
-    }
+    fill_lattice(points, SIDE, shear);
     triangulate(points, SIDE * SIDE);
   }
   free(points);
@@ -105,14 +82,7 @@ static void test_cocircular(void **state) {
   static const int radius2[] = {25, 1105, 5525, 27625, 71825};
   for (size_t c = 0; c < sizeof radius2 / sizeof radius2[0]; ++c) {
     double points[2 * 400];
-    int n = 0;
-    for (int x = -270; x <= 270; ++x) {
-      for (int y = -270; y <= 270; ++y) {
-        if (x * x + y * y != radius2[c]) continue;
-        points[2 * n] = x;
-        points[2 * n++ + 1] = y;
-      }
-    }
+    const int n = fill_circle(points, radius2[c]);
     assert_true(n >= 12);
     triangulate(points, n);
     points[2 * n] = points[2 * n + 1] = 0;
@@ -131,11 +101,7 @@ static void test_collinear(void **state) {
   random_state = 3;
   double points[2 * 100];
   for (int direction = 0; direction < 4; ++direction) {
-    for (int k = 0; k < 100; ++k) {
-      const int t = random_below(&random_state, 80); /* with coincident ones */
-      points[2 * k] = direction == 1 ? 5 : t;
-      points[2 * k + 1] = direction == 0 ? 7 : direction == 2 ? 2 * t : -t;
-    }
+    fill_line(points, 100, direction, &random_state);
     triangulate(points, 100);
     points[0] = points[1] = 1000; /* one beside the line makes a fan */
     triangulate(points, 100);
@@ -145,17 +111,10 @@ static void test_collinear(void **state) {
 static void test_coincident(void **state) {
   (void)state;
   double points[2 * 300];
-  for (int k = 0; k < 300; ++k) {
-    points[2 * k] = 12.25;
-    points[2 * k + 1] = -3;
-  }
+  fill_one_place(points, 300);
   triangulate(points, 300);
   random_state = 4;
-  for (int k = 0; k < 300; ++k) {
-    const int from = random_below(&random_state, k + 1);
-    points[2 * k] = from == k ? random_unit(&random_state) : points[2 * from];
-    points[2 * k + 1] = from == k ? random_unit(&random_state) : points[2 * from + 1];
-  }
+  fill_copies(points, 300, &random_state);
   triangulate(points, 300);
 }
 
@@ -165,11 +124,7 @@ static void test_clusters(void **state) {
   enum { COUNT = 4000 };
   double *points = new_points(COUNT);
   for (int round = 0; round < 4; ++round) {
-    for (int k = 0; k < COUNT; ++k) {
-      const double size = round == 3 ? 1e-9 * (k % 3) : pow(10, -(k % 10));
-      points[2 * k] = (k % 7) * 0.1 + size * random_unit(&random_state);
-      points[2 * k + 1] = (k % 5) * 0.2 + size * random_unit(&random_state);
-    }
+    fill_clusters(points, COUNT, round == 3, &random_state);
     triangulate(points, round == 0 ? 400 : COUNT);
   }
   free(points);
@@ -178,37 +133,19 @@ static void test_clusters(void **state) {
 static void test_extreme_coordinates(void **state) {
   (void)state;
   random_state = 6;
-  static const double scales[][4] = {/* size and offset in x, then in y */
-                                     {1e9, 0, 1, 0},         {1, 1e15, 1, -1e15},
-                                     {1, 0, 1e-12, 0},       {1e-300, 0, 1e-300, 0},
-                                     {1e-320, 0, 1e-318, 0}, {1e299, -5e298, 1e299, 0},
-                                     {8, 0x1p60, 8, 3},      {1e-5, 0, 1, 1e300},
-                                     {1, 1e300, 1, 1e-300},  {2e300, -1e300, 2e300, -1e300}};
   double points[2 * 200];
-  for (size_t s = 0; s < sizeof scales / sizeof scales[0]; ++s) {
-    for (int k = 0; k < 400; ++k) {
-      const double *scale = scales[s] + 2 * (k % 2);
-      points[k] = fmin(scale[0] * random_unit(&random_state) + scale[1], 1e300);
-    }
+  for (int kind = 0; kind < EXTREME_KINDS; ++kind) {
+    fill_extreme(points, 200, kind, &random_state);
     triangulate(points, 200);
   }
 }
 
-/* Slivers one step high, circles that hardly miss a point, and a parabola, at the grid's size. */
 static void test_nearly_degenerate(void **state) {
   (void)state;
   random_state = 7;
   double points[2 * 300];
-  for (int kind = 0; kind < 4; ++kind) {
-    for (int k = 0; k < 300; ++k) {
-      const double t = rint(0x1p30 * random_unit(&random_state)),
-                   angle = 2 * acos(-1.0) * random_unit(&random_state);
-      points[2 * k] = kind == 2 ? rint(0x1p29 * (1 + cos(angle))) : kind == 3 ? k : t;
-      points[2 * k + 1] = kind == 0   ? random_below(&random_state, 2)
-                          : kind == 1 ? t + random_below(&random_state, 3)
-                          : kind == 2 ? rint(0x1p29 * (1 + sin(angle)))
-                                      : (double)k * k;
-    }
+  for (int kind = 0; kind < DEGENERATE_KINDS; ++kind) {
+    fill_nearly_degenerate(points, 300, kind, &random_state);
     triangulate(points, 300);
   }
 }
@@ -263,10 +200,7 @@ static void test_host_completes(void **state) {
   (void)state;
   enum { COUNT = 20000 };
   double *points = new_points(COUNT);
-  for (int k = 0; k < COUNT; ++k) {
-    points[2 * k] = cos(k * (2 * acos(-1.0) / COUNT));
-    points[2 * k + 1] = sin(k * (2 * acos(-1.0) / COUNT));
-  }
+  fill_ring(points, COUNT, 0);
   assert_true(undecided(points, COUNT) > 0);
   cvtm_mesh mesh = {0}, host = {0};
   cvtm_error error = {CVTM_OK, ""};
@@ -285,7 +219,7 @@ static void test_whole_call(void **state) {
   enum { COUNT = 5000 };
   random_state = 9;
   double *points = new_points(COUNT);
-  for (int k = 0; k < 2 * COUNT; ++k) points[k] = random_unit(&random_state);
+  fill_random(points, COUNT, 1, &random_state);
   cvtm_mesh mesh = {0}, host = {0};
   cvtm_error error = {CVTM_OK, ""};
   cvtm_delaunay_report report;
