@@ -11,7 +11,7 @@
  * small_levels  V-cycles on stored matrices: the small levels in one block; plain: many launches
  * small_blocks  multisplitting: blocks of at most 32 rows by shuffles; plain: by level lists
  * stages        deferred cells: the stages of finish_kernel in one kernel; plain: one kernel each
- * sort          the tree of sites: sorted by counting; plain: CUB's radix sort
+ * sort          the tree of sites, alone and in evaluations: sorted by counting; plain: by CUB
  * flooding      jump flooding: chains of pixels; plain: one pixel per thread */
 #include "base/random.h"
 #include "bench/harness.h"
@@ -308,6 +308,7 @@ static const path paths[] = {
     {"small_blocks", &splittings, {128, 512}},
     {"stages", &evaluations, {4000, 60000, 600000}},
     {"sort", &trees, {4000, 60000, 250000, 1000000, 10000000}},
+    {"sort", &evaluations, {60000, 1000000, 3000000}},
     {"flooding", &floodings, {40000, 671088}},
 };
 enum { PATHS = sizeof paths / sizeof *paths };
