@@ -184,6 +184,9 @@ static int perform_outline(outline *o) {
     return cli_usage_error(CLI_MESH, "--pairs-out needs --periodic");
   if (options->order != CLI_ORDER_NONE)
     return cli_usage_error(CLI_MESH, "--order has no use for the mesh of an outline");
+  if (strcmp(options->device, "auto") != 0 && strcmp(options->device, "cpu") != 0)
+    return cli_usage_error(CLI_MESH, "--device %s: an outline is meshed on the CPU",
+                           options->device);
   int code = cli_area_caps_read(options, &o->caps);
   if (code == CLI_EXIT_OK) code = cli_page_check(options);
   if (code == CLI_EXIT_OK) code = cli_outputs_check(options);

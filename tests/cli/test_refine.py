@@ -396,7 +396,8 @@ def test_svg_has_y_down(cvtmesh):
                                        ("--max-area", "x=3"), ("--max-area", "0=3"),
                                        ("--max-area", "-1"), ("--max-area", "4mm2"),
                                        ("--max-area", "4mm", "--pixel-size", "1mm"),
-                                       ("--max-area", "4mm2", "--pixel-size", "1"), ("--min-angle", 30, "--order", "tsp")])
+                                       ("--max-area", "4mm2", "--pixel-size", "1"), ("--min-angle", 30, "--order", "tsp"),
+                                       ("--min-angle", 30, "--device", "cuda:0")])
 def test_usage(cvtmesh, arguments):
     write_outline(cvtmesh, OUTLINES["square"])
     cvtmesh.refused("mesh", "outline.csv", *arguments, "-o", "x.msh", code=2)
