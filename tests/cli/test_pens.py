@@ -150,8 +150,8 @@ def test_every_class_and_the_union_are_spaced(cvtmesh, picture):
 def test_coupling(cvtmesh, picture):
     union, classes = [], []
     for weight in (0, 0.2, 1, 4):
-        report = cvtmesh.report("run", picture, "-n", 1000, "--colours", "cmyk", "--coupling", weight,
-                                "-o", "a.csv")
+        report = cvtmesh.report("run", picture, "-n", 1000, "--iterations", 60, "--colours", "cmyk",
+                                "--coupling", weight, "-o", "a.csv")
         union.append(report["energy_ratio"])
         classes.append(max(pen["energy_ratio"] for pen in report["pens"] if pen["sites"] > 100))
     assert union == sorted(union)[::-1] and union[0] > 1.2

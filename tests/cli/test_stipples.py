@@ -12,6 +12,7 @@ CAMERA, COINS = EXAMPLES / "camera.png", EXAMPLES / "coins.png"
 HORSE = EXAMPLES / "horse.png"
 DOMAIN = ("-n", 5000, "--invert", "--domain", "image", "--domain-smooth", 1.5, "--domain-smallest", 20)
 SAMPLES = 8  # of a pixel, in x and in y
+SHORT = ("--iterations", 25)  # for what does not depend on how well the sites are placed
 
 
 def read_dots(cvtmesh, name):
@@ -81,14 +82,14 @@ def test_the_report_of_a_flat_picture_is_not_that_of_its_border(cvtmesh):
     """Sides that are no multiple of the squares on which the report measures."""
     x = np.linspace(0, 1, 307)[None, :] * np.ones((259, 1))
     cvtmesh.file("flat.pgm", pgm_bytes((100 + 25 * x).astype(np.uint8)))
-    tone = draw(cvtmesh, "flat.pgm")
+    tone = draw(cvtmesh, "flat.pgm", *SHORT)
     contrast, correlation, _ = compare(read_dots(cvtmesh, "a.svg"), picture_ink(cvtmesh, "flat.pgm"))
     assert tone["contrast"] == pytest.approx(contrast, abs=0.003)
     assert tone["correlation"] == pytest.approx(correlation, abs=0.001)
 
 
 def test_equal_dots_have_the_ink_of_the_picture(cvtmesh):
-    tone = draw(cvtmesh, CAMERA, "--dots", "equal")
+    tone = draw(cvtmesh, CAMERA, *SHORT, "--dots", "equal")
     dots, ink = read_dots(cvtmesh, "a.svg"), picture_ink(cvtmesh, CAMERA)
     assert len(set(dots[:, 2])) == 1
     contrast, correlation, ratio = compare(dots, ink)
@@ -101,7 +102,7 @@ def test_equal_dots_have_the_ink_of_the_picture(cvtmesh):
                                      ("--gamma", 2), ("--density-from", "density"),
                                      ("--periodic",), DOMAIN])
 def test_the_ink_is_right_whatever_places_the_dots(cvtmesh, options):
-    tone = draw(cvtmesh, COINS, *options)
+    tone = draw(cvtmesh, COINS, *SHORT, *options)
     assert tone["ink"] / tone["picture_ink"] == pytest.approx(1, abs=0.02)
     assert tone["correlation"] > 0.97
     assert tone["contrast"] == pytest.approx(1, abs=0.1)
@@ -109,7 +110,7 @@ def test_the_ink_is_right_whatever_places_the_dots(cvtmesh, options):
 
 def test_dots_on_the_outline_of_a_domain(cvtmesh):
     """They do not reach far over it: the ink is right, and little of it is outside."""
-    report = cvtmesh.report("run", HORSE, "-n", 1500, "--domain", "image", "-o", "a.svg")
+    report = cvtmesh.report("run", HORSE, "-n", 1500, *SHORT, "--domain", "image", "-o", "a.svg")
     dots, ink = read_dots(cvtmesh, "a.svg"), picture_ink(cvtmesh, HORSE)
     drawn = render(dots, ink.shape)
     assert drawn.mean() == pytest.approx(ink.mean(), rel=0.003)
@@ -148,7 +149,7 @@ def test_data_have_no_tone(cvtmesh):
 
 
 def test_dots_that_follow_the_tone(cvtmesh):
-    tone = draw(cvtmesh, CAMERA, "--dots", "tone")
+    tone = draw(cvtmesh, CAMERA, *SHORT, "--dots", "tone")
     dots, ink = read_dots(cvtmesh, "a.svg"), picture_ink(cvtmesh, CAMERA)
     contrast, correlation, ratio = compare(dots, ink)
     assert contrast == pytest.approx(1, abs=0.1)
@@ -165,7 +166,7 @@ def test_dots_that_follow_the_tone(cvtmesh):
 
 
 def test_bounds_of_the_sizes(cvtmesh):
-    draw(cvtmesh, COINS, "--dot-size", "7,8.5")
+    draw(cvtmesh, COINS, *SHORT, "--dot-size", "7,8.5")
     sizes = 2 * read_dots(cvtmesh, "a.svg")[:, 2]
     assert 7 - 1e-3 < sizes.min() < 7.1 and 8.4 < sizes.max() < 8.5 + 1e-3
     for wrong in ("8,7", "0,1", "1,2,3", "x"):
@@ -174,8 +175,8 @@ def test_bounds_of_the_sizes(cvtmesh):
 
 @pytest.mark.parametrize("dots,size", [("equal", "5"), ("mass", "4,6"), ("tone", "4,8")])
 def test_the_sizes_give_the_number_of_dots(cvtmesh, dots, size):
-    report = cvtmesh.report("run", COINS, "--invert", "-o", "a.svg", "--dots", dots, "--dot-size",
-                            size)
+    report = cvtmesh.report("run", COINS, *SHORT, "--invert", "-o", "a.svg", "--dots", dots,
+                            "--dot-size", size)
     ink = picture_ink(cvtmesh, COINS, "--invert")
     least, most = [float(part) for part in (size + "," + size).split(",")[:2]]
     diameter = least + (most - least) * (ink if dots == "tone" else 0.5)
