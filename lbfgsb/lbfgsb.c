@@ -24,8 +24,8 @@ static cvtm_status prepare_run(cvtm_lbfgsb *solver, const double *x) {
   if (status == CVTM_OK)
     status = cvtm_device_fill(device, arrays->w, 0, cvtm_lbfgsb_w_bytes(solver));
   if (status == CVTM_OK) {
-    status = cvtm_device_fill(device, arrays->model, 0,
-                              (size_t)solver->problems * sizeof *arrays->model);
+    status =
+        cvtm_device_fill(device, arrays->model, 0, (size_t)solver->problems * solver->model_bytes);
   }
   if (status == CVTM_OK) {
     status = cvtm_device_fill(device, arrays->values, 0,

@@ -11,7 +11,7 @@
 
 CVTM_API_BEGIN
 
-enum { CVTM_LBFGSB_MAX_HISTORY = 20 };
+enum { CVTM_LBFGSB_MAX_HISTORY = 128 };
 
 /* Enqueues one evaluation on `stream` (cudaStream_t, NULL on the CPU): reads
  * x[n], writes f[0] = the value, g[n] = the gradient, all in device memory.
@@ -68,7 +68,7 @@ typedef enum cvtm_lbfgsb_cauchy {
 /* A tolerance or limit of 0 is switched off. Comments end with the default. A round is an
  * evaluation and the decisions that follow from it. */
 typedef struct cvtm_lbfgsb_options {
-  int history;               /* m, 1 .. 20; 8 */
+  int history;               /* m, 1 .. 128; 8 */
   int64_t max_iterations;    /* 1000 */
   int64_t max_evaluations;   /* 0 */
   double max_seconds;        /* 0 */
@@ -81,7 +81,7 @@ typedef struct cvtm_lbfgsb_options {
   double search_curvature;   /* 0.9 */
   double search_width;       /* relative width of the interval at which a search ends; 0.1 */
   cvtm_lbfgsb_cauchy cauchy; /* approximate */
-  int single_history;        /* keep the history in single precision: half its memory; 0 */
+  int single_history;        /* keep the history in single precision: half its memory, m <= 20; 0 */
   int host_rounds;      /* CUDA: the host enqueues the rounds, at most this many between two polls
                            of the device; 0: a graph runs them if it can be captured; 0 */
   int time_evaluations; /* fill result.evaluation_seconds on CUDA, too, by evaluations
@@ -109,8 +109,10 @@ typedef struct cvtm_lbfgsb_result {
 
 typedef struct cvtm_lbfgsb cvtm_lbfgsb;
 
-/* Allocates all memory for n variables, at most 8 n (2 m + 12) bytes and a small constant. A solver
- * can minimise many times. options may be NULL. */
+/* Allocates all memory for n variables, at most 8 n (2 m + 12) bytes and a small constant; with
+ * m > 20 at most 8 n (2 m + 20) bytes and 32 MiB. On CUDA m > 20 needs cuBLAS, which is loaded at
+ * run time (CVTM_ERROR_UNSUPPORTED if it is missing), and the host drives the loop. A solver can
+ * minimise many times. options may be NULL. */
 cvtm_status cvtm_lbfgsb_create(cvtm_device *device, int64_t n, const cvtm_lbfgsb_options *options,
                                cvtm_lbfgsb **solver);
 /* The same for `problems` independent problems of n variables each, solved side by side: one

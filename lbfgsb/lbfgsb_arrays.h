@@ -11,6 +11,9 @@ typedef struct cvtm_lbfgsb_barrier {
   unsigned epochs, unused_c[31];  /* epochs before this kernel */
 } cvtm_lbfgsb_barrier;
 
+/* What a history of more than CVTM_LBFGSB_SHORT pairs needs (panels.h). */
+typedef struct cvtm_panels cvtm_panels;
+
 /* All in device memory; in a batch each array holds its problems one after the other. */
 typedef struct cvtm_lbfgsb_arrays {
   int64_t n, problems;
@@ -35,6 +38,7 @@ typedef struct cvtm_lbfgsb_arrays {
   const cvtm_lbfgsb_requests *requests;
   int *flag;                    /* of the loop: problems that need another round */
   cvtm_lbfgsb_barrier *barrier; /* CUDA */
+  cvtm_panels *panels;          /* on the host; NULL for short histories */
 } cvtm_lbfgsb_arrays;
 
 /* The number of elements of W for n variables, the last tile padded. */

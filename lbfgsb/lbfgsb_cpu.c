@@ -10,8 +10,6 @@ typedef struct executor {
 
 #include "lbfgsb/iteration.h"
 
-enum { MAX_HISTORY = CVTM_LBFGSB_MAX_HISTORY };
-
 static const cvtm_lane_group single_lane = {0, 1};
 
 /* --- phases of a round, see iteration.h ------------------------------------------------ */
@@ -31,7 +29,8 @@ static void test_trial_point(executor on) {
   const cvtm_lbfgsb_arrays *arrays = on.arrays;
   double slope = 0.0;
   if (arrays->state->phase != (int)CVTM_PHASE_RESUME) {
-    cvtm_lbfgsb_cpu_pass(on.threads, arrays, CVTM_PASS_SEARCH, CVTM_SUM_COLUMNS, arrays->reduced);
+    cvtm_lbfgsb_cpu_pass(on.threads, arrays, CVTM_PASS_SEARCH, NULL, CVTM_SUM_COLUMNS,
+                         arrays->reduced);
     slope = arrays->reduced[CVTM_SUM_SLOPE];
   }
   cvtm_lbfgsb_decide_search(arrays->state, arrays->values, slope, arrays->requests->stop);
@@ -40,7 +39,8 @@ static void test_trial_point(executor on) {
 static void find_coefficients(executor on) {
   const cvtm_lbfgsb_arrays *arrays = on.arrays;
   if (arrays->state->due_update) {
-    cvtm_lbfgsb_cpu_pass(on.threads, arrays, CVTM_PASS_A, layout_of(arrays).entries, arrays->sums);
+    cvtm_lbfgsb_cpu_pass(on.threads, arrays, CVTM_PASS_A, NULL, layout_of(arrays).entries,
+                         arrays->sums);
   }
   cvtm_lbfgsb_coefficients_from_sums(on);
 }
@@ -85,7 +85,7 @@ static void restrict_row(executor on) {
   const cvtm_lbfgsb_state *state = arrays->state;
   const cvtm_lbfgsb_layout layout = layout_of(arrays);
   const int64_t i = state->nearest_row;
-  double w[2 * MAX_HISTORY];
+  double w[CVTM_LBFGSB_PAIR];
   for (int c = 0; c < 2 * state->history; ++c) w[c] = read_w(arrays, i, c);
   const double scale = arrays->scale ? arrays->scale[i] : 1.0;
   cvtm_lbfgsb_restrict_row(single_lane, state, &layout, arrays->sums, arrays->reduced, w,
@@ -109,7 +109,8 @@ static void solve_subspace(executor on, int restricted) {
 static void restrict_rows(executor on) {
   const cvtm_lbfgsb_arrays *arrays = on.arrays;
   const cvtm_lbfgsb_layout layout = layout_of(arrays);
-  cvtm_lbfgsb_cpu_pass(on.threads, arrays, CVTM_PASS_RESTRICT, layout.entries, arrays->reduced);
+  cvtm_lbfgsb_cpu_pass(on.threads, arrays, CVTM_PASS_RESTRICT, NULL, layout.entries,
+                       arrays->reduced);
   cvtm_lbfgsb_restrict_sums(single_lane, arrays->state, &layout, arrays->sums, arrays->reduced);
   solve_from_sums(arrays, arrays->reduced, 0);
 }
@@ -156,7 +157,7 @@ static int64_t list_breakpoints(const cvtm_lbfgsb_arrays *arrays) {
 static void walk_breakpoints(executor on) {
   const cvtm_lbfgsb_arrays *arrays = on.arrays;
   cvtm_lbfgsb_state *state = arrays->state;
-  double w[2 * MAX_HISTORY];
+  double w[CVTM_LBFGSB_PAIR];
   cvtm_lbfgsb_list_columns(single_lane, state, arrays->work);
   int64_t left = list_breakpoints(arrays);
   while (left > 0) {
@@ -179,13 +180,15 @@ static void walk_breakpoints(executor on) {
 
 static void compute_direction(executor on) {
   const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  cvtm_lbfgsb_cpu_pass(on.threads, arrays, CVTM_PASS_B, CVTM_SUM_COLUMNS, arrays->reduced);
+  cvtm_lbfgsb_cpu_pass(on.threads, arrays, CVTM_PASS_B, arrays->model->q, CVTM_SUM_COLUMNS,
+                       arrays->reduced);
   cvtm_lbfgsb_decide_step(arrays->state, arrays->reduced);
 }
 
 static void truncate_direction(executor on) {
   const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  cvtm_lbfgsb_cpu_pass(on.threads, arrays, CVTM_PASS_B, CVTM_SUM_COLUMNS, arrays->reduced);
+  cvtm_lbfgsb_cpu_pass(on.threads, arrays, CVTM_PASS_B, arrays->model->q, CVTM_SUM_COLUMNS,
+                       arrays->reduced);
   cvtm_lbfgsb_decide_fallback(arrays->state, arrays->reduced);
 }
 
@@ -217,7 +220,7 @@ static cvtm_status cpu_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arra
   for (int64_t p = 0; p < arrays->problems; ++p) {
     const cvtm_lbfgsb_arrays one =
         cvtm_lbfgsb_problem_arrays(arrays, p, m, single ? sizeof(float) : sizeof(double));
-    cvtm_lbfgsb_cpu_pass(threads, &one, CVTM_PASS_START, CVTM_SUM_COLUMNS, one.sums);
+    cvtm_lbfgsb_cpu_pass(threads, &one, CVTM_PASS_START, NULL, CVTM_SUM_COLUMNS, one.sums);
     cvtm_lbfgsb_init_state(one.state, one.sums);
   }
   return CVTM_OK;

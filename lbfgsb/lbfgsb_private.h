@@ -4,6 +4,7 @@
 
 #include "lbfgsb/inputs_kernels.h"
 #include "lbfgsb/lbfgsb_kernels.h"
+#include "lbfgsb/panels.h"
 
 /* One call of minimize or resume, or a run in reverse communication (objective NULL). */
 typedef struct cvtm_lbfgsb_run {
@@ -32,6 +33,7 @@ struct cvtm_lbfgsb {
   cvtm_lbfgsb_arrays arrays;
   void *owned[CVTM_LBFGSB_OWNED]; /* all device memory */
   int owned_count;
+  size_t model_bytes;            /* of one problem */
   double *lower, *upper, *scale; /* `arrays` has them only while they are in use */
   cvtm_lbfgsb_requests *requests;
   cvtm_lbfgsb_inputs *found;

@@ -140,7 +140,7 @@ static cvtm_status loop_by_host(cvtm_lbfgsb_run *current) {
     }
     if (status == CVTM_OK) status = cvtm_lbfgsb_read_states(solver);
     if (status == CVTM_OK) status = cvtm_lbfgsb_deliver(current);
-    if (!cvtm_lbfgsb_on_cpu(solver))
+    if (!cvtm_lbfgsb_on_cpu(solver) && !solver->arrays.panels)
       rounds = next_rounds(&solver->options, rounds, cvtm_clock() - before);
   }
   return status;
@@ -185,7 +185,8 @@ cvtm_status cvtm_lbfgsb_iterate(cvtm_lbfgsb_run *current) {
   cvtm_lbfgsb *solver = current->solver;
   cvtm_loop *loop = NULL;
   if (cvtm_lbfgsb_count_running(solver) == 0) return CVTM_OK;
-  if (cvtm_lbfgsb_on_cpu(solver) || solver->options.host_rounds) return loop_by_host(current);
+  if (cvtm_lbfgsb_on_cpu(solver) || solver->options.host_rounds || solver->arrays.panels)
+    return loop_by_host(current);
   cvtm_status status = cvtm_loop_try(solver->device, enqueue_whole_round, current);
   if (status == CVTM_ERROR_UNSUPPORTED) return loop_by_host(current);
   if (status == CVTM_OK)

@@ -41,7 +41,7 @@ static void list_saved(const cvtm_lbfgsb *solver, saved_array *list) {
   const size_t vector = (size_t)solver->total * sizeof(double), problems = (size_t)solver->problems;
   const size_t figures = problems * (size_t)a->entries * sizeof(double);
   const saved_array all[SAVED_ARRAYS] = {{a->state, problems * sizeof *a->state},
-                                         {a->model, problems * sizeof *a->model},
+                                         {a->model, problems * solver->model_bytes},
                                          {a->sums, figures},
                                          {a->reduced, figures},
                                          {a->values, 2 * problems * sizeof(double)},

@@ -1,4 +1,5 @@
 /* Making a solver: options, memory, bounds and scaling. */
+#include "base/plain.h"
 #include "base/table_select.h"
 #include "lbfgsb/lbfgsb_private.h"
 
@@ -31,6 +32,11 @@ static cvtm_status check_options(cvtm_error *error, const cvtm_lbfgsb_options *o
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "history must be 1 to %d, not %d",
                      CVTM_LBFGSB_MAX_HISTORY, options->history);
   }
+  if (options->single_history && options->history > CVTM_LBFGSB_SHORT) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "a history of more than %d pairs is kept in double precision",
+                     (int)CVTM_LBFGSB_SHORT);
+  }
   if (options->cauchy != CVTM_LBFGSB_CAUCHY_APPROXIMATE &&
       options->cauchy != CVTM_LBFGSB_CAUCHY_EXACT) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "unknown Cauchy point %d", (int)options->cauchy);
@@ -53,6 +59,12 @@ static cvtm_status check_options(cvtm_error *error, const cvtm_lbfgsb_options *o
   return CVTM_OK;
 }
 
+/* CVTMESH_PLAIN=panels has panels.c take every history. */
+static int is_long(const cvtm_lbfgsb_options *options) {
+  return options->history > CVTM_LBFGSB_SHORT ||
+         (cvtm_uses_plain("panels") && !options->single_history);
+}
+
 /* Allocates device memory that the solver owns, unless *status is already an error. */
 static void *allocate(cvtm_lbfgsb *solver, int64_t count, size_t size, cvtm_status *status) {
   void *block = NULL;
@@ -67,6 +79,14 @@ size_t cvtm_lbfgsb_w_bytes(const cvtm_lbfgsb *solver) {
          real;
 }
 
+/* Entries of arrays->partial. */
+static int64_t count_partial(const cvtm_lbfgsb *solver) {
+  const cvtm_lbfgsb_arrays *arrays = &solver->arrays;
+  if (is_long(&solver->options))
+    return arrays->parts * cvtm_lbfgsb_get_layout(solver->options.history, 0).entries;
+  return arrays->parts * solver->problems * arrays->entries;
+}
+
 /* Zeros for what kernels read before anything is written there. The start kernel loads `model` and
  * `sums` as every kernel does, and block 0 combines the blocks' partial sums in pairs, the last of
  * which may end beyond the entries of a pass. No result depends on these values;
@@ -78,13 +98,28 @@ static cvtm_status clear_arrays(cvtm_lbfgsb *solver) {
   cvtm_device *device = solver->device;
   cvtm_status status = cvtm_device_fill(device, arrays->barrier, 0, sizeof *arrays->barrier);
   if (status == CVTM_OK) {
-    status = cvtm_device_fill(device, arrays->model, 0, problems * sizeof *arrays->model);
+    status = cvtm_device_fill(device, arrays->model, 0, problems * solver->model_bytes);
   }
   if (status == CVTM_OK) status = cvtm_device_fill(device, arrays->sums, 0, figures);
   if (status == CVTM_OK) {
-    status = cvtm_device_fill(device, arrays->partial, 0, (size_t)arrays->parts * figures);
+    status = cvtm_device_fill(device, arrays->partial, 0,
+                              (size_t)count_partial(solver) * sizeof(double));
   }
   return status;
+}
+
+/* Allocates what a long history keeps elsewhere. */
+static void allocate_decisions(cvtm_lbfgsb *solver, cvtm_status *status) {
+  cvtm_lbfgsb_arrays *arrays = &solver->arrays;
+  const int64_t problems = solver->problems, figures = problems * arrays->entries;
+  arrays->sums = allocate(solver, figures, sizeof(double), status);
+  arrays->reduced = allocate(solver, figures, sizeof(double), status);
+  if (solver->options.cauchy == CVTM_LBFGSB_CAUCHY_EXACT)
+    arrays->walk = allocate(solver, problems, sizeof(cvtm_lbfgsb_walk), status);
+  arrays->state = allocate(solver, problems, sizeof(cvtm_lbfgsb_state), status);
+  arrays->model = allocate(solver, problems, sizeof(cvtm_lbfgsb_model), status);
+  if (cvtm_device_get_kind(solver->device) == CVTM_DEVICE_CPU)
+    arrays->work = allocate(solver, problems, sizeof(cvtm_lbfgsb_work), status);
 }
 
 static cvtm_status allocate_arrays(cvtm_lbfgsb *solver) {
@@ -97,7 +132,6 @@ static cvtm_status allocate_arrays(cvtm_lbfgsb *solver) {
   arrays->problems = problems;
   arrays->entries = (cvtm_lbfgsb_get_layout(m, 1).entries + 1) / 2 * 2;
   arrays->parts = solver->table->parts(solver->device, solver->n, problems);
-  const int64_t figures = problems * arrays->entries;
   arrays->x = allocate(solver, total, sizeof(double), &status);
   arrays->g = allocate(solver, total, sizeof(double), &status);
   arrays->trial_x = allocate(solver, total, sizeof(double), &status);
@@ -105,19 +139,18 @@ static cvtm_status allocate_arrays(cvtm_lbfgsb *solver) {
   arrays->d = allocate(solver, total, sizeof(double), &status);
   arrays->w = allocate(solver, (int64_t)cvtm_lbfgsb_w_bytes(solver), 1, &status);
   arrays->values = allocate(solver, 2 * problems, sizeof(double), &status);
-  arrays->partial = allocate(solver, arrays->parts * figures, sizeof(double), &status);
-  arrays->sums = allocate(solver, figures, sizeof(double), &status);
-  arrays->reduced = allocate(solver, figures, sizeof(double), &status);
+  arrays->partial = allocate(solver, count_partial(solver), sizeof(double), &status);
   if (solver->options.cauchy == CVTM_LBFGSB_CAUCHY_EXACT) {
     arrays->breakpoints = allocate(solver, total, sizeof(double), &status);
     arrays->breakpoint_rows = allocate(solver, total, sizeof(int64_t), &status);
     arrays->breakpoint_count = allocate(solver, problems, sizeof(int64_t), &status);
-    arrays->walk = allocate(solver, problems, sizeof(cvtm_lbfgsb_walk), &status);
   }
-  arrays->state = allocate(solver, problems, sizeof(cvtm_lbfgsb_state), &status);
-  arrays->model = allocate(solver, problems, sizeof(cvtm_lbfgsb_model), &status);
-  if (cvtm_device_get_kind(solver->device) == CVTM_DEVICE_CPU) {
-    arrays->work = allocate(solver, problems, sizeof(cvtm_lbfgsb_work), &status);
+  if (!is_long(&solver->options)) {
+    allocate_decisions(solver, &status);
+  } else if (status == CVTM_OK) {
+    status =
+        cvtm_panels_create(solver->device, arrays, m,
+                           solver->options.cauchy == CVTM_LBFGSB_CAUCHY_EXACT, &arrays->panels);
   }
   solver->requests = allocate(solver, 1, sizeof *solver->requests, &status);
   solver->found = allocate(solver, 1, sizeof *solver->found, &status);
@@ -133,6 +166,15 @@ static cvtm_status allocate_arrays(cvtm_lbfgsb *solver) {
   arrays->mailbox = mapped;
   return status;
 }
+
+/* The CPU passes over parts of rows; on CUDA the solver needs no partial sums for panels. */
+static int64_t panels_parts(cvtm_device *device, int64_t n, int64_t problems) {
+  (void)problems;
+  return cvtm_device_get_kind(device) == CVTM_DEVICE_CPU ? cvtm_lbfgsb_cpu_parts(n) : 1;
+}
+
+static const cvtm_lbfgsb_table panels_table = {
+    .parts = panels_parts, .start = cvtm_panels_start, .round = cvtm_panels_round};
 
 cvtm_status cvtm_lbfgsb_create_batch(cvtm_device *device, int64_t problems, int64_t n,
                                      const cvtm_lbfgsb_options *options, cvtm_lbfgsb **solver) {
@@ -152,7 +194,8 @@ cvtm_status cvtm_lbfgsb_create_batch(cvtm_device *device, int64_t problems, int6
   cvtm_lbfgsb *result = calloc(1, sizeof *result);
   if (!result) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   result->device = device;
-  result->table = CVTM_TABLE(device, cvtm_lbfgsb_table);
+  result->table = is_long(options) ? &panels_table : CVTM_TABLE(device, cvtm_lbfgsb_table);
+  result->model_bytes = is_long(options) ? cvtm_panels_model_bytes() : sizeof(cvtm_lbfgsb_model);
   result->inputs = CVTM_TABLE(device, cvtm_lbfgsb_inputs_table);
   result->options = *options;
   result->n = result->capacity = n;
@@ -180,6 +223,7 @@ cvtm_status cvtm_lbfgsb_create(cvtm_device *device, int64_t n, const cvtm_lbfgsb
 void cvtm_lbfgsb_destroy(cvtm_lbfgsb *solver) {
   if (!solver) return;
   for (int k = 0; k < solver->owned_count; ++k) cvtm_device_free(solver->device, solver->owned[k]);
+  cvtm_panels_destroy(solver->device, solver->arrays.panels);
   cvtm_device_free_mapped(solver->device, solver->mailbox);
   free(solver->states);
   free(solver);

@@ -7,6 +7,15 @@
 #include "lbfgsb/lbfgsb.h"
 #include "lbfgsb/more_thuente.h"
 
+/* The longest history of lbfgsb_cpu.c and lbfgsb_cuda.cu; panels.c takes the longer ones. */
+enum { CVTM_LBFGSB_SHORT = 20 };
+
+/* The longest history that the small matrices of a translation unit have room for. panels.c
+ * defines another one; cvtm_lbfgsb_model, _walk and _work of different units differ in size. */
+#ifndef CVTM_LBFGSB_ORDER
+#define CVTM_LBFGSB_ORDER 20
+#endif
+
 enum {
   CVTM_LBFGSB_RING = 1024, /* records in the mailbox; when it is full the device waits */
   CVTM_LBFGSB_WINDOW = 10, /* iterations over which the decrease of f is averaged */
@@ -103,12 +112,12 @@ typedef struct cvtm_lbfgsb_requests {
 } cvtm_lbfgsb_requests;
 
 enum {
-  CVTM_LBFGSB_SQUARE = CVTM_LBFGSB_MAX_HISTORY * CVTM_LBFGSB_MAX_HISTORY,
-  CVTM_LBFGSB_PAIR = 2 * CVTM_LBFGSB_MAX_HISTORY
+  CVTM_LBFGSB_SQUARE = CVTM_LBFGSB_ORDER * CVTM_LBFGSB_ORDER,
+  CVTM_LBFGSB_PAIR = 2 * CVTM_LBFGSB_ORDER
 };
 
 /* Products of the stored pairs, and what the directions need of them; entry (p, q) of physical
- * columns is at p * CVTM_LBFGSB_MAX_HISTORY + q. */
+ * columns is at p * CVTM_LBFGSB_ORDER + q. */
 typedef struct cvtm_lbfgsb_model {
   /* S'S, S'Y and Y'Y over all rows. Y'Y, and s_p'y_q of p older than q, only without bounds. */
   double ss[CVTM_LBFGSB_SQUARE], sy[CVTM_LBFGSB_SQUARE], yy[CVTM_LBFGSB_SQUARE];
@@ -127,11 +136,11 @@ typedef struct cvtm_lbfgsb_walk {
 /* Work space of one small problem, in order of age, packed with row length `count`. */
 typedef struct cvtm_lbfgsb_work {
   double a[CVTM_LBFGSB_SQUARE], c[CVTM_LBFGSB_SQUARE];
-  double b[CVTM_LBFGSB_SQUARE + CVTM_LBFGSB_MAX_HISTORY];
+  double b[CVTM_LBFGSB_SQUARE + CVTM_LBFGSB_ORDER];
   double u[CVTM_LBFGSB_PAIR];
-  double inverse_d[CVTM_LBFGSB_MAX_HISTORY]; /* 1 / s_i'y_i */
-  double curvature;                          /* CPU: f'' of cvtm_lbfgsb_model_curvature */
-  int column[CVTM_LBFGSB_MAX_HISTORY];       /* by age */
+  double inverse_d[CVTM_LBFGSB_ORDER]; /* 1 / s_i'y_i */
+  double curvature;                    /* CPU: f'' of cvtm_lbfgsb_model_curvature */
+  int column[CVTM_LBFGSB_ORDER];       /* by age */
 } cvtm_lbfgsb_work;
 
 /* What a pass over the rows reduces to: entry 0 is a maximum, entries 1 and 2 are minima (the row
@@ -193,11 +202,11 @@ CVTM_HD int cvtm_lbfgsb_column(const cvtm_lbfgsb_state *state, int age) {
   return column < state->history ? column : column - state->history;
 }
 
-/* Entries of the largest layout: m = CVTM_LBFGSB_MAX_HISTORY, with bounds. */
+/* Entries of the largest layout: m = CVTM_LBFGSB_SHORT, with bounds. */
 enum {
-  CVTM_LBFGSB_MAX_ENTRIES = CVTM_SUM_COLUMNS + 2 * CVTM_LBFGSB_PAIR +
-                            CVTM_LBFGSB_MAX_HISTORY * (CVTM_LBFGSB_MAX_HISTORY + 1) +
-                            CVTM_LBFGSB_SQUARE
+  CVTM_LBFGSB_MAX_ENTRIES = CVTM_SUM_COLUMNS + 4 * CVTM_LBFGSB_SHORT +
+                            CVTM_LBFGSB_SHORT * (CVTM_LBFGSB_SHORT + 1) +
+                            CVTM_LBFGSB_SHORT * CVTM_LBFGSB_SHORT
 };
 
 /* Entry `entry` of a pass, combined from two parts of the rows. */

@@ -45,7 +45,7 @@ CVTM_HD int cvtm_lbfgsb_w_column(const cvtm_lbfgsb_state *state, const cvtm_lbfg
 CVTM_HD void cvtm_lbfgsb_update_products(cvtm_lane_group group, cvtm_lbfgsb_state *state,
                                          cvtm_lbfgsb_model *model, const cvtm_lbfgsb_layout *layout,
                                          const double *sums) {
-  const int row = CVTM_LBFGSB_MAX_HISTORY, new_column = state->newest;
+  const int row = CVTM_LBFGSB_ORDER, new_column = state->newest;
   for (int p = group.lane; p < state->count; p += group.lanes) {
     model->sy[new_column * row + p] = sums[layout->y_s + p];
     model->ss[new_column * row + p] = model->ss[p * row + new_column] = sums[layout->s_s + p];
@@ -72,7 +72,7 @@ CVTM_HD void cvtm_lbfgsb_update_model(cvtm_lane_group group, cvtm_lbfgsb_state *
 /* s_i'y_j of the pairs of ages i and j. Those with i > j are L of Byrd et al. (3.5). */
 CVTM_HD double cvtm_lbfgsb_sy(const cvtm_lbfgsb_model *model, const cvtm_lbfgsb_work *work, int i,
                               int j) {
-  return model->sy[work->column[i] * CVTM_LBFGSB_MAX_HISTORY + work->column[j]];
+  return model->sy[work->column[i] * CVTM_LBFGSB_ORDER + work->column[j]];
 }
 
 /* f'' along the projected gradient before the first breakpoint: theta g'g - v'Pv with v = W'g over
@@ -105,8 +105,8 @@ CVTM_HD double cvtm_lbfgsb_model_curvature(cvtm_lane_group group, const cvtm_lbf
     if (j > i) continue;
     double sum = 0.0;
     for (int l = 0; l < j; ++l) sum += cvtm_lbfgsb_sy(model, work, i, l) * l_over_d[j * k + l];
-    work->a[i * k + j] = model->ss[work->column[i] * CVTM_LBFGSB_MAX_HISTORY + work->column[j]] +
-                         sum * inverse_theta;
+    work->a[i * k + j] =
+        model->ss[work->column[i] * CVTM_LBFGSB_ORDER + work->column[j]] + sum * inverse_theta;
   }
   double negative = 0.0;
   for (int i = group.lane; i < k; i += group.lanes) {

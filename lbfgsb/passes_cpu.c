@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TILE = CVTM_LBFGSB_TILE, MAX_HISTORY = CVTM_LBFGSB_MAX_HISTORY };
+enum { TILE = CVTM_LBFGSB_TILE, MAX_HISTORY = CVTM_LBFGSB_SHORT };
 
 /* Four partial sums side by side, added at the end: the order of additions is that of the source,
  * whatever the width of the machine's vectors. */
@@ -19,34 +19,34 @@ static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* A pass over the rows first .. last - 1 of one part. Adds to `result`, which starts as the
  * identity of each entry. */
-typedef void (*part_function)(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
-                              double *result);
+typedef void (*part_function)(const cvtm_lbfgsb_arrays *arrays, const double *q, int64_t first,
+                              int64_t last, double *result);
 
 /* Runs a pass: parts of fixed size in parallel, combined in the order of their indices, so the
  * result does not depend on the number of threads. Every reduction goes through this function. */
-static void reduce(int threads, const cvtm_lbfgsb_arrays *arrays, int entries,
+static void reduce(int threads, const cvtm_lbfgsb_arrays *arrays, const double *q, int entries,
                    part_function function, double *result) {
   const int64_t parts = cvtm_lbfgsb_cpu_parts(arrays->n);
   if (threads > parts) threads = (int)parts;
 #pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
   for (int64_t part = 0; part < parts; ++part) {
-    double *own = arrays->partial + part * arrays->entries;
+    double *own = arrays->partial + part * entries;
     for (int e = 0; e < entries; ++e) own[e] = cvtm_lbfgsb_identity(e);
-    function(arrays, part * CVTM_LBFGSB_CPU_PART,
+    function(arrays, q, part * CVTM_LBFGSB_CPU_PART,
              smaller((part + 1) * CVTM_LBFGSB_CPU_PART, arrays->n), own);
   }
   memcpy(result, arrays->partial, (size_t)entries * sizeof *result);
   for (int64_t part = 1; part < parts; ++part) {
-    const double *own = arrays->partial + part * arrays->entries;
+    const double *own = arrays->partial + part * entries;
     for (int e = 0; e < entries; ++e) result[e] = cvtm_lbfgsb_combine(e, result[e], own[e]);
   }
 }
 
 /* The nearest breakpoint over all parts of pass A, whose entries are still in arrays->partial. */
-static void reduce_nearest(const cvtm_lbfgsb_arrays *arrays, double *result) {
+static void reduce_nearest(const cvtm_lbfgsb_arrays *arrays, int entries, double *result) {
   cvtm_lbfgsb_nearest first = {HUGE_VAL, HUGE_VAL};
   for (int64_t part = 0; part < cvtm_lbfgsb_cpu_parts(arrays->n); ++part) {
-    const double *own = arrays->partial + part * arrays->entries;
+    const double *own = arrays->partial + part * entries;
     const cvtm_lbfgsb_nearest other = {own[CVTM_MIN_BREAKPOINT], own[CVTM_NEAREST_ROW]};
     first = cvtm_lbfgsb_combine_nearest(first, other);
   }
@@ -56,8 +56,9 @@ static void reduce_nearest(const cvtm_lbfgsb_arrays *arrays, double *result) {
 
 /* --- rows ---------------------------------------------------------------------------- */
 
-static void start_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
-                       double *result) {
+static void start_part(const cvtm_lbfgsb_arrays *arrays, const double *q, int64_t first,
+                       int64_t last, double *result) {
+  (void)q;
   for (int64_t i = first; i < last; ++i) {
     const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(arrays, i, arrays->x[i], 0.0);
     const double x = cvtm_clamp(row.x, row.lower, row.upper);
@@ -67,8 +68,9 @@ static void start_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t 
   }
 }
 
-static void search_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
-                        double *result) {
+static void search_part(const cvtm_lbfgsb_arrays *arrays, const double *q, int64_t first,
+                        int64_t last, double *result) {
+  (void)q;
   double sum[4] = {0.0, 0.0, 0.0, 0.0};
   int64_t i = first;
   for (; i + 4 <= last; i += 4) {
@@ -269,8 +271,9 @@ CVTM_INLINE void add_lanes(const lanes *sums, int entries, double *result) {
   }
 }
 
-CVTM_INLINE void update_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
-                             double *result) {
+CVTM_INLINE void update_part(const cvtm_lbfgsb_arrays *arrays, const double *q, int64_t first,
+                             int64_t last, double *result) {
+  (void)q;
   const cvtm_lbfgsb_state *state = arrays->state;
   const int m = state->history;
   const cvtm_lbfgsb_layout layout = cvtm_lbfgsb_get_layout(m, state->bounded);
@@ -296,8 +299,9 @@ CVTM_INLINE void update_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, in
   add_lanes(sums, layout.entries, result);
 }
 
-CVTM_INLINE void restrict_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
-                               double *result) {
+CVTM_INLINE void restrict_part(const cvtm_lbfgsb_arrays *arrays, const double *q, int64_t first,
+                               int64_t last, double *result) {
+  (void)q;
   const cvtm_lbfgsb_state *state = arrays->state;
   const cvtm_lbfgsb_layout layout = cvtm_lbfgsb_get_layout(state->history, 1);
   _Alignas(32) double copy[2 * MAX_HISTORY * TILE];
@@ -311,11 +315,10 @@ CVTM_INLINE void restrict_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, 
   add_lanes(sums, layout.entries, result);
 }
 
-CVTM_INLINE void step_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
-                           double *result) {
+CVTM_INLINE void step_part(const cvtm_lbfgsb_arrays *arrays, const double *q, int64_t first,
+                           int64_t last, double *result) {
   const cvtm_lbfgsb_state *state = arrays->state;
   const int m = state->history, k = state->count;
-  const double *q = arrays->model->q;
   const double factor = state->due_fallback ? state->truncation : 1.0;
   _Alignas(32) double copy[2 * MAX_HISTORY * TILE];
   double slope = 0.0, dd = 0.0, largest = HUGE_VAL, truncation = HUGE_VAL;
@@ -347,17 +350,17 @@ CVTM_INLINE void step_part(const cvtm_lbfgsb_arrays *arrays, int64_t first, int6
 }
 
 /* Compiles a pass twice, for the baseline and for wide vectors, with the same bits. */
-#define BOTH_WIDTHS(name)                                                                          \
-  static void name##_narrow(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,         \
-                            double *result) {                                                      \
-    name(arrays, first, last, result);                                                             \
-  }                                                                                                \
-  CVTM_WIDE static void name##_wide(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last, \
-                                    double *result) {                                              \
-    name(arrays, first, last, result);                                                             \
-  }                                                                                                \
-  static part_function choose_##name(void) {                                                       \
-    return cvtm_has_wide_vectors() ? name##_wide : name##_narrow;                                  \
+#define BOTH_WIDTHS(name)                                                                     \
+  static void name##_narrow(const cvtm_lbfgsb_arrays *arrays, const double *q, int64_t first, \
+                            int64_t last, double *result) {                                   \
+    name(arrays, q, first, last, result);                                                     \
+  }                                                                                           \
+  CVTM_WIDE static void name##_wide(const cvtm_lbfgsb_arrays *arrays, const double *q,        \
+                                    int64_t first, int64_t last, double *result) {            \
+    name(arrays, q, first, last, result);                                                     \
+  }                                                                                           \
+  static part_function choose_##name(void) {                                                  \
+    return cvtm_has_wide_vectors() ? name##_wide : name##_narrow;                             \
   }
 
 BOTH_WIDTHS(update_part)
@@ -365,23 +368,23 @@ BOTH_WIDTHS(restrict_part)
 BOTH_WIDTHS(step_part)
 
 void cvtm_lbfgsb_cpu_pass(int threads, const cvtm_lbfgsb_arrays *arrays, cvtm_lbfgsb_pass pass,
-                          int entries, double *result) {
+                          const double *q, int entries, double *result) {
   switch (pass) {
     case CVTM_PASS_START:
-      reduce(threads, arrays, entries, start_part, result);
+      reduce(threads, arrays, q, entries, start_part, result);
       break;
     case CVTM_PASS_SEARCH:
-      reduce(threads, arrays, entries, search_part, result);
+      reduce(threads, arrays, q, entries, search_part, result);
       break;
     case CVTM_PASS_A:
-      reduce(threads, arrays, entries, choose_update_part(), result);
-      reduce_nearest(arrays, result);
+      reduce(threads, arrays, q, entries, choose_update_part(), result);
+      reduce_nearest(arrays, entries, result);
       break;
     case CVTM_PASS_RESTRICT:
-      reduce(threads, arrays, entries, choose_restrict_part(), result);
+      reduce(threads, arrays, q, entries, choose_restrict_part(), result);
       break;
     case CVTM_PASS_B:
-      reduce(threads, arrays, entries, choose_step_part(), result);
+      reduce(threads, arrays, q, entries, choose_step_part(), result);
       break;
   }
 }

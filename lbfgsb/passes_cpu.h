@@ -16,8 +16,9 @@ typedef enum cvtm_lbfgsb_pass {
 
 /* The parts of n rows. */
 int64_t cvtm_lbfgsb_cpu_parts(int64_t n);
-/* result[0 .. entries - 1]: what the pass reduces to. */
+/* q: coefficients of the subspace step, Y before S, for pass B. result[0 .. entries - 1]: what the
+ * pass reduces to. */
 void cvtm_lbfgsb_cpu_pass(int threads, const cvtm_lbfgsb_arrays *arrays, cvtm_lbfgsb_pass pass,
-                          int entries, double *result);
+                          const double *q, int entries, double *result);
 
 #endif

@@ -1,7 +1,7 @@
-/* Algebra of the small matrices: order k <= 20, row length k. The lanes of a group share the work:
- * one lane on the CPU, the lanes of a warp on CUDA. All lanes of a group call with the same
- * arguments, in memory that all of them see. Each entry is computed by one lane, in an order of
- * operations that does not depend on the size of the group. */
+/* Algebra of the small matrices: order k, row length k; k <= 20 on CUDA. The lanes of a group share
+ * the work: one lane on the CPU, the lanes of a warp on CUDA. All lanes of a group call with the
+ * same arguments, in memory that all of them see. Each entry is computed by one lane, in an order
+ * of operations that does not depend on the size of the group. */
 #ifndef CVTMESH_LBFGSB_SMALL_MATRICES_H
 #define CVTMESH_LBFGSB_SMALL_MATRICES_H
 
@@ -144,7 +144,7 @@ CVTM_HD void cvtm_small_solve_upper(cvtm_lane_group group, const double *c, int 
 
 /* The binary logarithm of a row length >= k, a power of two: in a loop over padded rows, row and
  * column of entry e are e >> shift and the bits below, without a division. */
-CVTM_HD int cvtm_small_shift(int k) { return k <= 8 ? 3 : k <= 16 ? 4 : 5; }
+CVTM_HD int cvtm_small_shift(int k) { return k <= 8 ? 3 : k <= 16 ? 4 : k <= 32 ? 5 : 7; }
 
 CVTM_HD double cvtm_small_dot(const double *a, const double *b, int k) {
   double sum = 0.0;

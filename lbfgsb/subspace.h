@@ -57,7 +57,7 @@ CVTM_HD int cvtm_lbfgsb_solve_subspace(cvtm_lane_group group, const cvtm_lbfgsb_
                                        cvtm_lbfgsb_model *model, cvtm_lbfgsb_work *work,
                                        const cvtm_lbfgsb_layout *layout, const double *sums,
                                        int first_segment) {
-  const int k = state->count, m = state->history, row = CVTM_LBFGSB_MAX_HISTORY;
+  const int k = state->count, m = state->history, row = CVTM_LBFGSB_ORDER;
   const int shift = cvtm_small_shift(k);
   const double inverse = 1.0 / state->theta;
   double *e = work->a, *x = work->b, *schur = work->c, *ry = x + k * k, *rs = work->u;

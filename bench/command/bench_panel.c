@@ -1,71 +1,31 @@
 /* cvtmesh bench figure3: the product of two panels, beside cuBLAS. cuBLAS is loaded at run time, so
  * that the program does not depend on it. */
 #include "base/clock.h"
+#include "base/cublas.h"
 #include "bench/command/bench.h"
 #include "cli/cli.h"
 #include "bench/problems/panel.h"
 
-#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { COLUMNS = CVTM_PANEL_COLUMNS, ENTRIES = COLUMNS * COLUMNS };
 
-/* The functions of cuBLAS that are called, declared as in cublas_api.h. */
-typedef struct cublas {
-  void *library, *handle;
-  int (*create)(void **handle);
-  int (*destroy)(void *handle);
-  int (*set_stream)(void *handle, void *stream);
-  int (*dgemm)(void *handle, int transpose_a, int transpose_b, int m, int n, int k,
-               const double *alpha, const double *a, int lda, const double *b, int ldb,
-               const double *beta, double *c, int ldc);
-} cublas;
-
-/* ISO C has no conversion from an object pointer to one to a function. */
-static int find_symbol(void *library, const char *name, void *function) {
-  void *const symbol = dlsym(library, name);
-  memcpy(function, &symbol, sizeof symbol);
-  return symbol != NULL;
-}
-
-static int open_cublas(const cvtm_device *device, cublas *c) {
-  const char *const names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so",
-                               "/usr/local/cuda/lib64/libcublas.so"};
-  memset(c, 0, sizeof *c);
-  if (cvtm_device_get_kind(device) != CVTM_DEVICE_CUDA) return 0;
-  for (size_t k = 0; k < sizeof names / sizeof names[0] && c->library == NULL; ++k)
-    c->library = dlopen(names[k], RTLD_NOW | RTLD_LOCAL);
-  return c->library != NULL && find_symbol(c->library, "cublasCreate_v2", &c->create) &&
-         find_symbol(c->library, "cublasDestroy_v2", &c->destroy) &&
-         find_symbol(c->library, "cublasSetStream_v2", &c->set_stream) &&
-         find_symbol(c->library, "cublasDgemm_v2", &c->dgemm) && c->create(&c->handle) == 0 &&
-         c->set_stream(c->handle, cvtm_device_stream(device)) == 0;
-}
-
-static void close_cublas(cublas *c) {
-  if (c->handle != NULL) c->destroy(c->handle);
-  if (c->library != NULL) dlclose(c->library);
-}
-
 typedef struct panels {
   cvtm_device *device;
   int64_t rows;
   void *a, *b, *product, *workspace;
-  const cublas *rival; /* NULL: our own product */
+  cvtm_cublas *rival; /* NULL: our own product */
 } panels;
 
 /* C = A'B. Matrices of cuBLAS are column-major, so B'A is computed to get the same 64 numbers. */
 static cvtm_status multiply(const panels *p) {
   if (p->rival == NULL)
     return cvtm_panel_product(p->device, p->rows, p->a, p->b, p->product, p->workspace);
-  const double one = 1, zero = 0;
   const int rows = (int)p->rows;
-  const int code = p->rival->dgemm(p->rival->handle, 1, 0, COLUMNS, COLUMNS, rows, &one, p->b, rows,
-                                   p->a, rows, &zero, p->product, COLUMNS);
-  if (code == 0) return CVTM_OK;
-  return cvtm_fail(cvtm_device_error(p->device), CVTM_ERROR_DEVICE, "cublasDgemm: status %d", code);
+  return cvtm_cublas_multiply(p->rival, COLUMNS, COLUMNS, rows, p->b, rows, p->a, rows, 0.0,
+                              p->product, COLUMNS);
 }
 
 /* Measures the seconds of one product: after a warm-up it is repeated for 1/20 second. */
@@ -144,7 +104,7 @@ static cvtm_status draw_speeds(const char *path, const speeds *s, int rival, cvt
   return cvtm_chart_write_svg(path, &chart, error);
 }
 
-static cvtm_status print_row(cvtm_device *device, int64_t rows, const cublas *rival, speeds *s) {
+static cvtm_status print_row(cvtm_device *device, int64_t rows, cvtm_cublas *rival, speeds *s) {
   panels p = {.device = device, .rows = rows};
   double ours = 0, theirs = 0, values[ENTRIES], others[ENTRIES];
   cvtm_status status = make_panels(&p);
@@ -172,9 +132,9 @@ cvtm_status cli_bench_figure3(cvtm_device *device, const cli_options *options) {
   static const int64_t sizes[MOST_SIZES] = {10,     20,     50,     100,     200,     500,
                                             1000,   2000,   5000,   10000,   20000,   50000,
                                             100000, 200000, 500000, 1000000, 2000000, 5000000};
-  cublas library;
+  cvtm_cublas *library = NULL;
   speeds measured = {.count = 0};
-  const int rival = open_cublas(device, &library);
+  const int rival = cvtm_cublas_open(device, &library) == CVTM_OK;
   printf(
       "| M | ours, us | GFLOP/s | GB/s | cuBLAS, us | GFLOP/s | ours is faster by | largest "
       "relative "
@@ -182,9 +142,9 @@ cvtm_status cli_bench_figure3(cvtm_device *device, const cli_options *options) {
   cvtm_status status = CVTM_OK;
   for (size_t k = 0; k < sizeof sizes / sizeof sizes[0] && status == CVTM_OK; ++k) {
     if (options->size_limit > 0 && sizes[k] > options->size_limit) break;
-    status = print_row(device, sizes[k], rival ? &library : NULL, &measured);
+    status = print_row(device, sizes[k], library, &measured);
   }
-  close_cublas(&library);
+  cvtm_cublas_close(library);
   printf(
       "\nThe paper (GTX 580) draws this as a curve without figures: cuBLAS ahead at M = 10, its "
       "own\n"

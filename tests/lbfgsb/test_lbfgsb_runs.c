@@ -180,7 +180,7 @@ static void test_refusals(void **state) {
   cvtm_lbfgsb_options options;
   cvtm_lbfgsb *solver = NULL;
   cvtm_lbfgsb_defaults(&options);
-  options.history = 21;
+  options.history = CVTM_LBFGSB_MAX_HISTORY + 1;
   assert_int_equal(cvtm_lbfgsb_create(device, 10, &options, &solver), CVTM_ERROR_ARGUMENT);
   options.history = 0;
   assert_int_equal(cvtm_lbfgsb_create(device, 10, &options, &solver), CVTM_ERROR_ARGUMENT);

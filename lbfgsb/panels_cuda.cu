@@ -1,0 +1,445 @@
+/* The passes of panels.h on CUDA. W is column-major, a column of Y or S being n doubles padded to
+ * whole tiles; cuBLAS multiplies the panels. */
+#include "base/cublas.h"
+#include "base/cuda_check.h"
+#include "base/cuda_utils.h"
+#include "base/primitives.h"
+#include "lbfgsb/panels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  THREADS = 256,
+  FIGURES = CVTM_SUM_COLUMNS, /* of a block */
+  VECTORS = 3                 /* factors of W'V: g over free rows, s, y */
+};
+
+static constexpr int64_t MAX_BLOCKS = 528; /* of a pass, whose blocks follow from n alone */
+static constexpr int64_t CHUNK = 1 << 16;  /* listed rows that are multiplied at once */
+
+struct panels_cuda {
+  cvtm_cublas *cublas;
+  double *figures, *figures_seen; /* [MAX_BLOCKS][FIGURES]: on the host, as the device sees them */
+  double *vectors;                /* [VECTORS][stride] */
+  double *wq;                     /* [stride] */
+  double *products;               /* [2][m x VECTORS] */
+  double *q;                      /* [2m] */
+  double *columns;                /* [2m + 1][CHUNK] of listed rows */
+  double *gram;                   /* [2m x 2m] and [2m] */
+  int32_t *flags, *rows;          /* [n], [CVTM_PANELS_BATCH] */
+  int64_t *places;                /* [n + 1] */
+  double *read;                   /* [CVTM_PANELS_BATCH][2m + 1] */
+  void *workspace;
+  size_t workspace_bytes;
+};
+
+/* Rows of a column of W. */
+static __host__ __device__ int64_t stride_of(int64_t n) {
+  return (n + CVTM_LBFGSB_TILE - 1) / CVTM_LBFGSB_TILE * CVTM_LBFGSB_TILE;
+}
+
+/* --- kernels ---------------------------------------------------------------------------------- */
+
+/* What a thread, then a block, reduces a pass to: the entries before CVTM_SUM_COLUMNS. */
+struct figures {
+  double value[FIGURES];
+};
+
+static __device__ figures empty_figures() {
+  figures own;
+  for (int e = 0; e < FIGURES; ++e) own.value[e] = cvtm_lbfgsb_identity(e);
+  return own;
+}
+
+/* Combines entry by entry; with `nearest` entries 1 and 2 are a cvtm_lbfgsb_nearest. */
+static __host__ __device__ void combine_figures(double *own, const double *other, int nearest) {
+  const cvtm_lbfgsb_nearest a = {own[CVTM_MIN_BREAKPOINT], own[CVTM_NEAREST_ROW]},
+                            b = {other[CVTM_MIN_BREAKPOINT], other[CVTM_NEAREST_ROW]};
+  for (int e = 0; e < FIGURES; ++e) own[e] = cvtm_lbfgsb_combine(e, own[e], other[e]);
+  if (!nearest) return;
+  const cvtm_lbfgsb_nearest first = cvtm_lbfgsb_combine_nearest(a, b);
+  own[CVTM_MIN_BREAKPOINT] = first.t;
+  own[CVTM_NEAREST_ROW] = first.row;
+}
+
+/* Writes the block's figures. Order: thread t takes those of t + 128, then of t + 64, .. */
+static __device__ void write_figures(const figures &own, int nearest, double *to) {
+  __shared__ figures all[THREADS];
+  const int thread = static_cast<int>(threadIdx.x);
+  all[thread] = own;
+  for (int half = THREADS / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (thread < half) combine_figures(all[thread].value, all[thread + half].value, nearest);
+  }
+  __syncthreads();
+  if (thread < FIGURES) to[blockIdx.x * FIGURES + thread] = all[0].value[thread];
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    start_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays, double *to) {
+  figures own = empty_figures();
+  for (int64_t i = cvtm_first_thread(); i < arrays.n; i += cvtm_thread_count()) {
+    const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(&arrays, i, arrays.x[i], 0.0);
+    const double x = cvtm_clamp(row.x, row.lower, row.upper);
+    if (x != row.x) own.value[CVTM_SUM_ACTIVE] += 1.0;
+    arrays.x[i] = x;
+    arrays.trial_x[i] = x;
+    arrays.g[i] = 0.0;
+    arrays.d[i] = 0.0;
+  }
+  write_figures(own, 0, to);
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    search_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays, double *to) {
+  figures own = empty_figures();
+  for (int64_t i = cvtm_first_thread(); i < arrays.n; i += cvtm_thread_count()) {
+    own.value[CVTM_SUM_SLOPE] += arrays.trial_g[i] * arrays.d[i];
+  }
+  write_figures(own, 0, to);
+}
+
+/* Pass A but for the products with W, whose factors go to `vectors`. */
+static __global__ void __launch_bounds__(THREADS)
+    update_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays,
+                  const __grid_constant__ cvtm_lbfgsb_state state, double *vectors, double *to) {
+  const int64_t stride = stride_of(arrays.n);
+  double *w = static_cast<double *>(arrays.w);
+  figures own = empty_figures();
+  for (int64_t i = cvtm_first_thread(); i < arrays.n; i += cvtm_thread_count()) {
+    const double x = arrays.trial_x[i], g = arrays.trial_g[i];
+    const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(&arrays, i, x, g);
+    const double s = cvtm_lbfgsb_unscaled(&arrays, &row, x - arrays.x[i]);
+    const double y = (g - arrays.g[i]) * row.scale;
+    const int is_free = cvtm_lbfgsb_is_free(&row);
+    const double free_g = is_free ? row.g : 0.0;
+    arrays.x[i] = x;
+    arrays.g[i] = g;
+    own.value[CVTM_MAX_GRADIENT] =
+        cvtm_lbfgsb_combine(CVTM_MAX_GRADIENT, own.value[CVTM_MAX_GRADIENT],
+                            cvtm_lbfgsb_projected_gradient(&arrays, &row));
+    if (x == row.lower || x == row.upper) own.value[CVTM_SUM_ACTIVE] += 1.0;
+    if (is_free) {
+      const cvtm_lbfgsb_nearest found = cvtm_lbfgsb_add_breakpoint(
+          &row, i, {own.value[CVTM_MIN_BREAKPOINT], own.value[CVTM_NEAREST_ROW]});
+      own.value[CVTM_MIN_BREAKPOINT] = found.t;
+      own.value[CVTM_NEAREST_ROW] = found.row;
+    }
+    own.value[CVTM_SUM_FREE_GG] += free_g * free_g;
+    vectors[i] = free_g;
+    vectors[stride + i] = s;
+    vectors[2 * stride + i] = y;
+    if (!state.store_pair) continue;
+    own.value[CVTM_SUM_YY] += y * y;
+    w[state.newest * stride + i] = y;
+    w[(state.history + state.newest) * stride + i] = s;
+  }
+  write_figures(own, 1, to);
+}
+
+/* Pass B after the product of W and q. */
+static __global__ void __launch_bounds__(THREADS)
+    step_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays,
+                const __grid_constant__ cvtm_lbfgsb_state state, const double *wq, double *to) {
+  const double factor = state.due_fallback ? state.truncation : 1.0;
+  figures own = empty_figures();
+  for (int64_t i = cvtm_first_thread(); i < arrays.n; i += cvtm_thread_count()) {
+    const double g = arrays.g[i];
+    const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(&arrays, i, arrays.x[i], g);
+    const double d = cvtm_lbfgsb_direction(&state, &row, state.count > 0 ? wq[i] : 0.0, factor,
+                                           &own.value[CVTM_MIN_TRUNCATION]);
+    const double scaled = cvtm_lbfgsb_unscaled(&arrays, &row, d);
+    arrays.d[i] = d;
+    arrays.trial_x[i] = cvtm_lbfgsb_trial(&row, d, 1.0);
+    own.value[CVTM_MIN_STEP] = cvtm_lbfgsb_least_step(&row, row.x, d, own.value[CVTM_MIN_STEP]);
+    own.value[CVTM_SUM_SLOPE] += g * d;
+    own.value[CVTM_SUM_DD] += scaled * scaled;
+  }
+  write_figures(own, 0, to);
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    move_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays, double step) {
+  for (int64_t i = cvtm_first_thread(); i < arrays.n; i += cvtm_thread_count()) {
+    const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(&arrays, i, arrays.x[i], 0.0);
+    arrays.trial_x[i] = cvtm_lbfgsb_trial(&row, arrays.d[i], step);
+  }
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    select_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays,
+                  const __grid_constant__ cvtm_lbfgsb_state state, cvtm_panels_rows which,
+                  int32_t *flags) {
+  double t;
+  for (int64_t i = cvtm_first_thread(); i < arrays.n; i += cvtm_thread_count()) {
+    flags[i] = cvtm_panels_selects(&arrays, &state, which, i, &t);
+  }
+}
+
+/* Writes the selected rows at their places, and with `times` their breakpoints. */
+static __global__ void __launch_bounds__(THREADS)
+    list_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays, const int32_t *flags,
+                const int64_t *places, int32_t *rows, double *times) {
+  for (int64_t i = cvtm_first_thread(); i < arrays.n; i += cvtm_thread_count()) {
+    if (!flags[i]) continue;
+    rows[places[i]] = static_cast<int32_t>(i);
+    if (!times) continue;
+    const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(&arrays, i, arrays.x[i], arrays.g[i]);
+    times[places[i]] = cvtm_lbfgsb_breakpoint(&row);
+  }
+}
+
+/* to[c * column_step + r * row_step]: columns of the listed rows, half of them at W and half of
+ * them m columns later, and g. */
+static __global__ void __launch_bounds__(THREADS)
+    gather_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays, const int32_t *rows, int count,
+                  int half, int m, int64_t column_step, int64_t row_step, double *to) {
+  const int64_t stride = stride_of(arrays.n);
+  const double *w = static_cast<const double *>(arrays.w);
+  const int64_t all = static_cast<int64_t>(count) * (2 * half + 1);
+  for (int64_t e = cvtm_first_thread(); e < all; e += cvtm_thread_count()) {
+    const int c = static_cast<int>(e / count), r = static_cast<int>(e % count);
+    const int64_t i = rows[r];
+    const double value = c == 2 * half ? (arrays.scale ? arrays.scale[i] : 1.0) * arrays.g[i]
+                                       : w[(c < half ? c : m + c - half) * stride + i];
+    to[c * column_step + r * row_step] = value;
+  }
+}
+
+/* --- the table ---------------------------------------------------------------------------------
+ */
+
+static unsigned pass_blocks(int64_t n) {
+  const int64_t blocks = (n - 1) / THREADS + 1;
+  return static_cast<unsigned>(blocks < 1 ? 1 : blocks < MAX_BLOCKS ? blocks : MAX_BLOCKS);
+}
+
+extern "C" {
+
+static void cuda_close(cvtm_device *device, void *memory) {
+  panels_cuda *own = static_cast<panels_cuda *>(memory);
+  void *const owned[] = {own->vectors, own->wq,   own->products, own->q,
+                         own->columns, own->gram, own->flags,    own->rows,
+                         own->places,  own->read, own->workspace};
+  for (void *block : owned) {
+    if (block) cvtm_device_free(device, block);
+  }
+  cvtm_device_free_mapped(device, own->figures);
+  cvtm_cublas_close(own->cublas);
+  free(own);
+}
+
+static cvtm_status allocate_own(cvtm_device *device, panels_cuda *own, int64_t n, int m) {
+  const int64_t stride = stride_of(n), columns = 2 * m;
+  void *host = nullptr, *seen = nullptr;
+  cvtm_status status =
+      cvtm_device_allocate_mapped(device, MAX_BLOCKS * FIGURES * sizeof(double), &host, &seen);
+  own->figures = static_cast<double *>(host);
+  own->figures_seen = static_cast<double *>(seen);
+  if (status == CVTM_OK) status = cvtm_scan_workspace(device, n, &own->workspace_bytes);
+  const cvtm_array arrays[] = {
+      cvtm_array_of(&own->vectors, VECTORS * stride),
+      cvtm_array_of(&own->wq, stride),
+      cvtm_array_of(&own->products, columns * VECTORS),
+      cvtm_array_of(&own->q, columns),
+      cvtm_array_of(&own->columns, (columns + 1) * (n < CHUNK ? n : CHUNK)),
+      cvtm_array_of(&own->gram, columns * columns + columns),
+      cvtm_array_of(&own->flags, n),
+      cvtm_array_of(&own->rows, CVTM_PANELS_BATCH),
+      cvtm_array_of(&own->places, n + 1),
+      cvtm_array_of(&own->read, CVTM_PANELS_BATCH * (columns + 1)),
+      {&own->workspace, static_cast<int64_t>(own->workspace_bytes), 1},
+  };
+  if (status != CVTM_OK) return status;
+  return cvtm_device_allocate_all(device, arrays, sizeof arrays / sizeof arrays[0]);
+}
+
+static cvtm_status cuda_open(cvtm_device *device, int64_t n, int m, void **memory) {
+  panels_cuda *own = static_cast<panels_cuda *>(calloc(1, sizeof(panels_cuda)));
+  if (!own) return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
+  cvtm_status status = cvtm_cublas_open(device, &own->cublas);
+  if (status == CVTM_OK) status = allocate_own(device, own, n, m);
+  if (status != CVTM_OK) {
+    cuda_close(device, own);
+    return status;
+  }
+  *memory = own;
+  return CVTM_OK;
+}
+
+/* Waits, and combines the figures of the blocks in the order of their indices. */
+static cvtm_status collect(cvtm_device *device, const panels_cuda *own, int64_t n, int nearest,
+                           double *result) {
+  const cvtm_status status = cvtm_device_synchronize(device);
+  if (status != CVTM_OK) return status;
+  memcpy(result, own->figures, FIGURES * sizeof *result);
+  for (unsigned block = 1; block < pass_blocks(n); ++block) {
+    combine_figures(result, own->figures + block * FIGURES, nearest);
+  }
+  return CVTM_OK;
+}
+
+/* W'V of the k stored pairs, to `result` as cvtm_lbfgsb_get_layout(m, 0) places it. */
+static cvtm_status multiply_vectors(cvtm_device *device, panels_cuda *own,
+                                    const cvtm_lbfgsb_arrays *arrays, double *result) {
+  const int m = arrays->state->history, k = arrays->state->count, n = static_cast<int>(arrays->n);
+  const int stride = static_cast<int>(stride_of(n));
+  const cvtm_lbfgsb_layout layout = cvtm_lbfgsb_get_layout(m, 0);
+  /* Of each vector, where its products with Y and with S go. */
+  const int places[VECTORS][2] = {
+      {layout.wg, layout.wg + m}, {layout.y_s, layout.s_s}, {layout.y_y, layout.s_y}};
+  double products[2 * VECTORS * CVTM_LBFGSB_MAX_HISTORY];
+  memset(result + CVTM_SUM_COLUMNS, 0,
+         static_cast<size_t>(layout.entries - CVTM_SUM_COLUMNS) * sizeof *result);
+  if (k == 0) return CVTM_OK;
+  for (int half = 0; half < 2; ++half) {
+    const double *w =
+        static_cast<const double *>(arrays->w) + static_cast<int64_t>(half) * m * stride;
+    const cvtm_status status =
+        cvtm_cublas_multiply(own->cublas, k, VECTORS, n, w, stride, own->vectors, stride, 0.0,
+                             own->products + half * VECTORS * k, k);
+    if (status != CVTM_OK) return status;
+  }
+  const size_t bytes = 2 * VECTORS * static_cast<size_t>(k) * sizeof(double);
+  const cvtm_status status = cvtm_device_copy_out(device, products, own->products, bytes);
+  if (status != CVTM_OK) return status;
+  for (int half = 0; half < 2; ++half) {
+    for (int v = 0; v < VECTORS; ++v) {
+      const double *from = products + (half * VECTORS + v) * k;
+      memcpy(result + places[v][half], from, static_cast<size_t>(k) * sizeof *from);
+    }
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status pass_a(cvtm_device *device, panels_cuda *own, const cvtm_lbfgsb_arrays *arrays,
+                          double *result) {
+  update_kernel<<<pass_blocks(arrays->n), THREADS, 0, cvtm_cuda_stream(device)>>>(
+      *arrays, *arrays->state, own->vectors, own->figures_seen);
+  cvtm_status status = cvtm_cuda_launched(device, "update_kernel");
+  if (status == CVTM_OK) status = multiply_vectors(device, own, arrays, result);
+  return status == CVTM_OK ? collect(device, own, arrays->n, 1, result) : status;
+}
+
+static cvtm_status pass_b(cvtm_device *device, panels_cuda *own, const cvtm_lbfgsb_arrays *arrays,
+                          const double *q, double *result) {
+  const int m = arrays->state->history, k = arrays->state->count, n = static_cast<int>(arrays->n);
+  const int stride = static_cast<int>(stride_of(n));
+  const double *w = static_cast<const double *>(arrays->w);
+  cvtm_status status =
+      cvtm_device_copy_in(device, own->q, q, 2 * static_cast<size_t>(m) * sizeof *q);
+  for (int half = 0; half < 2 && k > 0 && status == CVTM_OK; ++half) {
+    status = cvtm_cublas_apply(own->cublas, n, k, w + static_cast<int64_t>(half) * m * stride,
+                               stride, own->q + half * m, half, own->wq);
+  }
+  if (status != CVTM_OK) return status;
+  step_kernel<<<pass_blocks(n), THREADS, 0, cvtm_cuda_stream(device)>>>(*arrays, *arrays->state,
+                                                                        own->wq, own->figures_seen);
+  status = cvtm_cuda_launched(device, "step_kernel");
+  return status == CVTM_OK ? collect(device, own, n, 0, result) : status;
+}
+
+static cvtm_status cuda_pass(cvtm_device *device, void *memory, const cvtm_lbfgsb_arrays *arrays,
+                             cvtm_lbfgsb_pass pass, const double *q, int entries, double *result) {
+  panels_cuda *own = static_cast<panels_cuda *>(memory);
+  const cudaStream_t stream = cvtm_cuda_stream(device);
+  const unsigned blocks = pass_blocks(arrays->n);
+  (void)entries;
+  if (pass == CVTM_PASS_A) return pass_a(device, own, arrays, result);
+  if (pass == CVTM_PASS_B) return pass_b(device, own, arrays, q, result);
+  if (pass == CVTM_PASS_START) {
+    start_kernel<<<blocks, THREADS, 0, stream>>>(*arrays, own->figures_seen);
+  } else {
+    search_kernel<<<blocks, THREADS, 0, stream>>>(*arrays, own->figures_seen);
+  }
+  const cvtm_status status = cvtm_cuda_launched(device, "pass without products");
+  return status == CVTM_OK ? collect(device, own, arrays->n, 0, result) : status;
+}
+
+static cvtm_status cuda_move(cvtm_device *device, void *memory, const cvtm_lbfgsb_arrays *arrays) {
+  (void)memory;
+  move_kernel<<<pass_blocks(arrays->n), THREADS, 0, cvtm_cuda_stream(device)>>>(
+      *arrays, arrays->state->step);
+  return cvtm_cuda_launched(device, "move_kernel");
+}
+
+static cvtm_status cuda_list(cvtm_device *device, void *memory, const cvtm_lbfgsb_arrays *arrays,
+                             cvtm_panels_rows which, int32_t *rows, int64_t *count) {
+  panels_cuda *own = static_cast<panels_cuda *>(memory);
+  const cudaStream_t stream = cvtm_cuda_stream(device);
+  const unsigned blocks = pass_blocks(arrays->n);
+  select_kernel<<<blocks, THREADS, 0, stream>>>(*arrays, *arrays->state, which, own->flags);
+  cvtm_status status = cvtm_cuda_launched(device, "select_kernel");
+  if (status == CVTM_OK) {
+    status = cvtm_scan_64(device, own->flags, arrays->n, own->places, own->workspace,
+                          own->workspace_bytes);
+  }
+  if (status != CVTM_OK) return status;
+  list_kernel<<<blocks, THREADS, 0, stream>>>(
+      *arrays, own->flags, own->places, rows,
+      which == CVTM_ROWS_WINDOW ? arrays->breakpoints : nullptr);
+  status = cvtm_cuda_launched(device, "list_kernel");
+  return status == CVTM_OK
+             ? cvtm_device_copy_out(device, count, own->places + arrays->n, sizeof *count)
+             : status;
+}
+
+static cvtm_status gather_rows(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays,
+                               const int32_t *rows, int count, int half, int64_t column_step,
+                               int64_t row_step, double *to) {
+  const int64_t all = static_cast<int64_t>(count) * (2 * half + 1);
+  gather_kernel<<<cvtm_cuda_blocks(all, THREADS), THREADS, 0, cvtm_cuda_stream(device)>>>(
+      *arrays, rows, count, half, arrays->state->history, column_step, row_step, to);
+  return cvtm_cuda_launched(device, "gather_kernel");
+}
+
+static cvtm_status cuda_gram(cvtm_device *device, void *memory, const cvtm_lbfgsb_arrays *arrays,
+                             const int32_t *rows, int64_t count, double *gram, double *wg) {
+  panels_cuda *own = static_cast<panels_cuda *>(memory);
+  const int k = arrays->state->count, size = 2 * k;
+  const int chunk = static_cast<int>(arrays->n < CHUNK ? arrays->n : CHUNK);
+  const size_t entries = static_cast<size_t>(size) * static_cast<size_t>(size);
+  double *sums = own->gram + entries;
+  if (k == 0) return CVTM_OK;
+  cvtm_status status = CVTM_OK;
+  for (int64_t first = 0; first < count && status == CVTM_OK; first += chunk) {
+    const int now = count - first < chunk ? static_cast<int>(count - first) : chunk;
+    const double beta = first > 0 ? 1.0 : 0.0;
+    status = gather_rows(device, arrays, rows + first, now, k, chunk, 1, own->columns);
+    if (status == CVTM_OK) {
+      status =
+          cvtm_cublas_square(own->cublas, size, now, own->columns, chunk, beta, own->gram, size);
+    }
+    if (status == CVTM_OK) {
+      status = cvtm_cublas_multiply(own->cublas, size, 1, now, own->columns, chunk,
+                                    own->columns + static_cast<int64_t>(size) * chunk, chunk, beta,
+                                    sums, size);
+    }
+  }
+  if (status == CVTM_OK) {
+    status = cvtm_device_copy_out(device, gram, own->gram, entries * sizeof *gram);
+  }
+  if (status != CVTM_OK) return status;
+  return cvtm_device_copy_out(device, wg, sums, static_cast<size_t>(size) * sizeof *wg);
+}
+
+static cvtm_status cuda_read_rows(cvtm_device *device, void *memory,
+                                  const cvtm_lbfgsb_arrays *arrays, const int32_t *rows, int count,
+                                  double *w) {
+  panels_cuda *own = static_cast<panels_cuda *>(memory);
+  const int m = arrays->state->history, columns = 2 * m + 1;
+  cvtm_status status =
+      cvtm_device_copy_in(device, own->rows, rows, static_cast<size_t>(count) * sizeof *rows);
+  if (status == CVTM_OK) {
+    status = gather_rows(device, arrays, own->rows, count, m, 1, columns, own->read);
+  }
+  if (status != CVTM_OK) return status;
+  return cvtm_device_copy_out(
+      device, w, own->read, static_cast<size_t>(count) * static_cast<size_t>(columns) * sizeof *w);
+}
+
+extern const cvtm_panels_table cvtm_panels_table_cuda = {
+    cuda_open, cuda_close, cuda_pass, cuda_move, cuda_list, cuda_gram, cuda_read_rows};
+
+}  // extern "C"
