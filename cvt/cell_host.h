@@ -37,8 +37,8 @@ static inline int cvtm_cell_cut_out_by_tree(const cvtm_site_tree_view *tree, cvt
 }
 
 /* The same by hull construction, or by tree clipping where that fails. */
-static inline int cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm_domain domain,
-                                    int64_t place, cvtm_cell *cell) {
+CVTM_INLINE int cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                  int64_t place, cvtm_cell *cell) {
   cvtm_hull_pole poles[CVTM_HULL_POLES];
   int32_t places[CVTM_HULL_POLES], order[CVTM_HULL_SIDES], scratch[CVTM_HULL_SCRATCH];
   cvtm_hull hull = {.stride = 1,

@@ -3,6 +3,7 @@
 #include "cvt/cell_host.h"
 #include "cvt/evaluate_kernels.h"
 #include "cvt/integral.h"
+#include "cvt/integral_batch.h"
 #include "cvt/pixel_sum.h"
 
 #include <stdlib.h>
@@ -59,34 +60,78 @@ static int sum_centres(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int
   return 0;
 }
 
-/* Sets the moments of one site's cell; returns 0 if memory ran out. */
-static int sum_cell(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_t place,
-                    cvtm_cvt_energy energy, cvtm_cell *cell, cvtm_cell_moments *sums) {
-  const double sx = tree->position[2 * place], sy = tree->position[2 * place + 1];
+/* The sites of a block are evaluated together. */
+enum { BLOCK = 64 };
+
+/* A thread's part of an evaluation. */
+typedef struct cell_sums {
+  const cvtm_cvt *cvt;
+  cvtm_site_tree_view tree;
+  cvtm_cvt_energy energy;
+  cvtm_cell *cell;
+  cvtm_batch batch; /* of cells whose integrals are due */
+} cell_sums;
+
+static void sum_polygon(const cell_sums *s, int64_t place, cvtm_cell_moments *sums) {
+  const cvtm_cvt *cvt = s->cvt;
+  cvtm_cell *cell = s->cell;
+  cvtm_cell_walk rows;
+  cvtm_cell_set_slopes(cell);
+  cvtm_cell_begin_walk(cvt->domain, s->tree.position[2 * place], s->tree.position[2 * place + 1],
+                       cell, &rows);
+  if (s->energy == CVTM_CVT_EXACT) {
+    cvtm_integral_add_rows(&cvt->density, cell, &rows, rows.first, rows.last, sums);
+    return;
+  }
+  const double tolerance = cvtm_cell_tolerance(cvt->domain, cell);
+  for (int32_t j = rows.first; j <= rows.last; ++j)
+    cvtm_pixel_sum_polygon_row(&s->tree, cvt->domain, &cvt->density, place, cell, tolerance, &rows,
+                               j, sums);
+}
+
+/* Sets the moments of one site's cell, or adds the cell to the batch; returns 0 if memory ran out.
+ */
+CVTM_INLINE int sum_cell(cell_sums *s, int64_t place) {
+  const cvtm_cvt *cvt = s->cvt;
+  const double sx = s->tree.position[2 * place], sy = s->tree.position[2 * place + 1];
+  const int32_t index = s->tree.index[place];
+  cvtm_cell_moments *sums = &cvt->moments[index];
   *sums = (cvtm_cell_moments){0, 0, 0, 0};
   if (!isfinite(sx) || !isfinite(sy)) {
     sums->mass = sums->x = sums->y = sums->second = NAN;
     return 1;
   }
   if (cvt->tree_clipping) {
-    if (!cvtm_cell_cut_out_by_tree(tree, cvt->domain, place, cell)) return 0;
+    if (!cvtm_cell_cut_out_by_tree(&s->tree, cvt->domain, place, s->cell)) return 0;
   } else {
-    if (energy == CVTM_CVT_PIXEL && sum_centres(cvt, tree, place, sums)) return 1;
-    if (!cvtm_cell_cut_out(tree, cvt->domain, place, cell)) return 0;
+    if (s->energy == CVTM_CVT_PIXEL && sum_centres(cvt, &s->tree, place, sums)) return 1;
+    if (!cvtm_cell_cut_out(&s->tree, cvt->domain, place, s->cell)) return 0;
   }
-  if (cell->count < 3) return 1;
-  cvtm_cell_walk rows;
-  cvtm_cell_set_slopes(cell);
-  cvtm_cell_begin_walk(cvt->domain, sx, sy, cell, &rows);
-  if (energy == CVTM_CVT_EXACT) {
-    cvtm_integral_add_rows(&cvt->density, cell, &rows, rows.first, rows.last, sums);
-    return 1;
-  }
-  const double tolerance = cvtm_cell_tolerance(cvt->domain, cell);
-  for (int32_t j = rows.first; j <= rows.last; ++j)
-    cvtm_pixel_sum_polygon_row(tree, cvt->domain, &cvt->density, place, cell, tolerance, &rows, j,
-                               sums);
+  if (s->cell->count < 3) return 1;
+  if (s->energy != CVTM_CVT_EXACT ||
+      !cvtm_batch_add(&s->batch, cvt->domain, s->cell, sx, sy, index))
+    sum_polygon(s, place, sums);
   return 1;
+}
+
+/* Sets the moments of the cells at places first .. end - 1; returns 0 if memory ran out. */
+CVTM_INLINE int sum_block(cell_sums *s, int64_t first, int64_t end) {
+  int good = 1;
+  cvtm_batch_clear(&s->batch);
+  for (int64_t place = first; place < end; ++place) {
+    good &= sum_cell(s, place);
+    if (place + 1 == end || cvtm_batch_is_full(&s->batch))
+      cvtm_batch_integrate(&s->batch, s->cvt->moments);
+  }
+  return good;
+}
+
+static int sum_block_baseline(cell_sums *s, int64_t first, int64_t end) {
+  return sum_block(s, first, end);
+}
+
+CVTM_WIDE static int sum_block_wide(cell_sums *s, int64_t first, int64_t end) {
+  return sum_block(s, first, end);
 }
 
 static cvtm_status cell_moments_cpu(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy) {
@@ -94,14 +139,21 @@ static cvtm_status cell_moments_cpu(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energ
   const cvtm_status status = cvtm_site_tree_build_boxes(cvt->tree, &wanted);
   if (status != CVTM_OK) return status;
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
+  int (*const sum)(cell_sums *, int64_t, int64_t) =
+      cvtm_has_wide_vectors() ? sum_block_wide : sum_block_baseline;
   cpu_state *state = cvt->state;
   int failed = 0;
-#pragma omp parallel for num_threads(state->threads) schedule(dynamic, 32) reduction(| : failed)
-  for (int64_t place = 0; place < count; ++place) {
-    if (!sum_cell(cvt, &tree, place, energy, &state->cell[omp_get_thread_num()],
-                  &cvt->moments[tree.index[place]])) {
-      failed = 1;
-    }
+#pragma omp parallel num_threads(state->threads) reduction(| : failed)
+  {
+    cell_sums s;
+    s.cvt = cvt;
+    s.tree = tree;
+    s.energy = energy;
+    s.cell = &state->cell[omp_get_thread_num()];
+    s.batch.density = cvt->density;
+#pragma omp for schedule(dynamic, 1)
+    for (int64_t first = 0; first < count; first += BLOCK)
+      failed |= !sum(&s, first, first + BLOCK < count ? first + BLOCK : count);
   }
   if (!failed) return CVTM_OK;
   return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY,

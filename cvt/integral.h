@@ -1,9 +1,10 @@
 /* The exact integral of a density over a convex polygon, one pixel row after the other.
  *
- * There are two exact integrators, with the same result up to rounding. This one follows the two
- * sides of the polygon. It takes polygons of any number of corners, and is the faster one on a CPU.
- * The one of integral_segments.h computes all segments of the sides independently, so that the
- * lanes of a warp share a cell. It takes the cells with few corners on a GPU.
+ * There are three exact integrators, with the same result up to rounding. This one follows the two
+ * sides of the polygon, and takes any number of corners. That of integral_batch.h follows edges of
+ * several polygons side by side; it takes the cells with few corners and rows on a CPU. That of
+ * integral_segments.h computes all segments of the sides independently, so that the lanes of a warp
+ * share a cell; it takes the cells with few corners on a GPU.
  *
  * By Green's theorem the integral over a row is an integral of the density's antiderivative in x
  * along the row's two sides. The antiderivative is 0 at the pixel in which a side enters the row;

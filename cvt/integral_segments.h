@@ -1,5 +1,5 @@
 /* The exact integral of a density over a convex polygon by independent segments, which the lanes of
- * a warp share: for cells with few corners. integral.h tells why there are two integrators.
+ * a warp share: for cells with few corners. integral.h tells why there are three integrators.
  *
  * The pixels of the two corners of an edge tell how many vertical and horizontal lines of the pixel
  * grid the edge crosses, so that the number of its segments is known in advance. Among the first u

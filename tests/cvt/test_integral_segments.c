@@ -1,6 +1,7 @@
-/* The integrals that the lanes of a group work out together against those of a walk down the same
- * cell, whatever the number of lanes and of rows at a time: random cells; cells whose corners lie
- * on the pixel grid, exactly and nearly; cells much smaller than a pixel. */
+/* The integrals that the lanes of a group work out together, and those of a batch, against those of
+ * a walk down the same cell, whatever the number of lanes and of rows at a time: random cells;
+ * cells whose corners lie on the pixel grid, exactly and nearly; cells much smaller than a pixel.
+ * A batch gives the same bits wherever in it a cell is, with and without wide vectors. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 #include <cmocka.h>
 
 #include "cvt/integral.h"
+#include "cvt/integral_batch.h"
 #include "cvt/integral_segments.h"
 
 enum { CORNERS = 16, MOST_ROWS = 64, MOST_LANES = 8, MOST_SIDE = 48 };
@@ -109,29 +111,69 @@ static cvtm_cell_moments share(const shape *s, int32_t lanes, int32_t window) {
   return cvtm_segments_moments(&sums);
 }
 
+static void integrate_baseline(cvtm_batch *batch, cvtm_cell_moments *moments) {
+  cvtm_batch_integrate(batch, moments);
+}
+
+CVTM_WIDE static void integrate_wide(cvtm_batch *batch, cvtm_cell_moments *moments) {
+  cvtm_batch_integrate(batch, moments);
+}
+
+/* Returns 0 for a cell that does not belong in a batch. */
+static int integrate_batch(const shape *s, cvtm_cell_moments *sums) {
+  static cvtm_batch batch;
+  const int wide = cvtm_has_wide_vectors();
+  cvtm_cell_moments all[2][CVTM_BATCH_CELLS];
+  batch.density = s->density;
+  for (int round = 0; round < 1 + wide; ++round) {
+    int64_t cells = 0;
+    cvtm_batch_clear(&batch);
+    while (!cvtm_batch_is_full(&batch))
+      if (!cvtm_batch_add(&batch, s->domain, &s->cell, s->sx, s->sy, cells++)) return 0;
+    assert_true(cells > 3);
+    (round ? integrate_wide : integrate_baseline)(&batch, all[round]);
+    assert_int_equal(batch.cells, 0);
+    for (int64_t k = 0; k < cells; ++k)
+      assert_memory_equal(&all[round][k], &all[0][0], sizeof all[0][0]);
+  }
+  *sums = all[0][0];
+  return 1;
+}
+
 /* Beside 1e-12 of the value: the rounding of corners, where the density jumps by up to 1. */
 static void assert_near(double value, double expected, double scale, double corners) {
   if (!(fabs(value - expected) <= 1e-12 * scale + 1e-14 * corners))
     fail_msg("%.17g, expected %.17g", value, expected);
 }
 
+static void assert_moments_near(const shape *s, const cvtm_cell_moments *sums,
+                                const cvtm_cell_moments *expected) {
+  const double r2 = cvtm_cell_radius2(&s->cell), r = sqrt(r2);
+  assert_near(sums->mass, expected->mass, expected->mass, r2);
+  assert_near(sums->x, expected->x, expected->mass * r, r2 * r);
+  assert_near(sums->y, expected->y, expected->mass * r, r2 * r);
+  assert_near(sums->second, expected->second, expected->second, r2 * r2);
+}
+
 static void compare(placing how, double smallest) {
   static shape s;
-  int compared = 0;
+  int compared = 0, batched = 0;
   for (int round = 0; round < 4000; ++round) {
     make_shape(how, round % 2, round % 3 ? 2 + 10 * uniform() : pow(smallest, uniform()), &s);
-    const double r2 = cvtm_cell_radius2(&s.cell), r = sqrt(r2);
     /* Smaller than this it is made of rounding alone. */
-    if (s.cell.count < 3 || r < 1e-9) continue;
+    if (s.cell.count < 3 || cvtm_cell_radius2(&s.cell) < 1e-18) continue;
     const cvtm_cell_moments expected = walk(&s);
     const cvtm_cell_moments sums = share(&s, 1 + below(MOST_LANES), round % 5 ? MOST_ROWS : 3);
-    assert_near(sums.mass, expected.mass, expected.mass, r2);
-    assert_near(sums.x, expected.x, expected.mass * r, r2 * r);
-    assert_near(sums.y, expected.y, expected.mass * r, r2 * r);
-    assert_near(sums.second, expected.second, expected.second, r2 * r2);
+    assert_moments_near(&s, &sums, &expected);
+    cvtm_cell_moments of_batch;
+    if (integrate_batch(&s, &of_batch)) {
+      assert_moments_near(&s, &of_batch, &expected);
+      ++batched;
+    }
     ++compared;
   }
   assert_true(compared > 2000);
+  assert_true(batched > 1000);
 }
 
 static void test_anywhere(void **unused) {

@@ -1,0 +1,394 @@
+/* Inside cvt only, on the CPU: the exact integrals over many polygons at a time, with as many edges
+ * side by side as a vector has lanes.
+ *
+ * The integrals along an edge are those of integral_segments.h, segment by segment from one line of
+ * the pixel grid to the next. An edge needs nothing of the other edges of its polygon, so that each
+ * lane walks down its own. The sums of an edge are added to those of its polygon in the order of
+ * the edges: the result does not depend on what else is in the batch. Polygons with many corners or
+ * rows, and those that reach over the border of a torus, are left to integral.h. */
+#ifndef CVTMESH_CVT_INTEGRAL_BATCH_H
+#define CVTMESH_CVT_INTEGRAL_BATCH_H
+
+#include "base/vectors.h"
+#include "cvt/density_row.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+  CVTM_BATCH_LANES = 4,
+  CVTM_BATCH_CORNERS = 16, /* of a polygon, at most */
+  CVTM_BATCH_ROWS = 64,    /* of a polygon, at most */
+  CVTM_BATCH_CELLS = 16,
+  CVTM_BATCH_EDGES = 128, /* room for at least one polygon more is left */
+  CVTM_BATCH_LINES = 1024 /* so is room for the lines of its rows */
+};
+
+typedef double cvtm_batch_lanes
+    __attribute__((vector_size(CVTM_BATCH_LANES * sizeof(double)), may_alias));
+typedef int64_t cvtm_batch_masks
+    __attribute__((vector_size(CVTM_BATCH_LANES * sizeof(int64_t)), may_alias));
+
+/* A number of each edge. */
+typedef double cvtm_batch_edges[CVTM_BATCH_EDGES] __attribute__((aligned(32)));
+
+/* A polygon of the batch. Of its rows, row j begins at y = j - sy, or at y_top. */
+typedef struct cvtm_batch_cell {
+  double sx, sy, y_top, y_bottom;
+  int32_t first_row, rows;
+  int32_t first_edge, edges;
+  int32_t left, right; /* first of the rows' lines in `line`; 0: the polygon is narrow */
+  int64_t place;       /* the caller's */
+} cvtm_batch_cell;
+
+/* Edges go down, with x and columns mirrored, x to -x, where x would decrease. */
+typedef struct cvtm_batch {
+  cvtm_density_view density;
+  int32_t cells, edges, lines;
+  cvtm_batch_edges x0, y0, x1, y1;
+  cvtm_batch_edges sx, sy, y_bottom;
+  cvtm_batch_edges column, row;    /* the lines to the right of and below the first pixel */
+  cvtm_batch_edges columns, rows;  /* lines to cross */
+  cvtm_batch_edges wide, zero;     /* as in cvtm_segments */
+  cvtm_batch_edges outward;        /* 1 if the polygon's inside is towards smaller x, else 0 */
+  cvtm_batch_edges mirrored, line; /* sign and offset from `column` to the entry of `lines` */
+  cvtm_batch_edges mass, x, y, second;
+  int64_t pixel[CVTM_BATCH_EDGES] __attribute__((aligned(32))); /* the first, in the density */
+  int64_t slot[CVTM_BATCH_EDGES] __attribute__((aligned(32)));  /* of its row in line_of_row */
+  /* The inner edge of the pixel in which a side enters a row; entry 0 is never read. */
+  double line_of_row[CVTM_BATCH_LINES];
+  cvtm_batch_cell cell[CVTM_BATCH_CELLS];
+} cvtm_batch;
+
+/* --- the polygons ------------------------------------------------------------------------ */
+
+typedef struct cvtm_batch_corners {
+  int32_t column[CVTM_BATCH_CORNERS], row[CVTM_BATCH_CORNERS];
+  int32_t top, bottom, low, high; /* corners; columns */
+} cvtm_batch_corners;
+
+/* Finds the pixels of the corners. Returns 0 for a polygon that does not belong in a batch. */
+CVTM_INLINE int cvtm_batch_find_pixels(cvtm_domain domain, const cvtm_cell *cell, double sx,
+                                       double sy, cvtm_batch_corners *c) {
+  if (cell->count > CVTM_BATCH_CORNERS) return 0;
+  c->top = c->bottom = 0;
+  c->low = INT32_MAX;
+  c->high = INT32_MIN;
+  for (int32_t k = 0; k < cell->count; ++k) {
+    c->column[k] = cvtm_cell_pixel(sx + cell->x[k], domain.width, domain.periodic);
+    c->row[k] = cvtm_cell_pixel(sy + cell->y[k], domain.height, domain.periodic);
+    c->low = c->column[k] < c->low ? c->column[k] : c->low;
+    c->high = c->column[k] > c->high ? c->column[k] : c->high;
+    c->top = cell->y[k] < cell->y[c->top] ? k : c->top;
+    c->bottom = cell->y[k] > cell->y[c->bottom] ? k : c->bottom;
+  }
+  return c->low >= 0 && c->high < domain.width && c->row[c->top] >= 0 &&
+         c->row[c->bottom] < domain.height && c->row[c->bottom] - c->row[c->top] < CVTM_BATCH_ROWS;
+}
+
+/* Adds the edge from corner a down to corner b, of the left (0) or right (1) side. */
+CVTM_INLINE void cvtm_batch_add_edge(cvtm_batch *batch, const cvtm_cell *cell,
+                                     const cvtm_batch_cell *of, const cvtm_batch_corners *c,
+                                     int32_t a, int32_t b, int right) {
+  const int32_t e = batch->edges++;
+  const int32_t ka = c->column[a], kb = c->column[b], ja = c->row[a];
+  const int32_t jb = c->row[b] < ja ? ja : c->row[b]; /* above by rounding only */
+  const int mirrored = kb < ka;
+  const double sign = mirrored ? -1 : 1;
+  const int wide = of->left != 0;
+  batch->x0[e] = sign * cell->x[a];
+  batch->y0[e] = cell->y[a];
+  batch->x1[e] = sign * cell->x[b];
+  batch->y1[e] = cell->y[b];
+  batch->sx[e] = sign * of->sx;
+  batch->sy[e] = of->sy;
+  batch->y_bottom[e] = of->y_bottom;
+  batch->column[e] = (double)(mirrored ? -ka : ka + 1);
+  batch->row[e] = (double)(ja + 1);
+  batch->columns[e] = (double)(mirrored ? ka - kb : kb - ka);
+  batch->rows[e] = (double)(jb - ja);
+  batch->wide[e] = wide;
+  batch->zero[e] = 0;
+  batch->outward[e] = right != mirrored;
+  batch->mirrored[e] = sign;
+  batch->line[e] = (double)(mirrored - right);
+  batch->pixel[e] = (int64_t)ja * batch->density.width + ka;
+  batch->slot[e] = wide ? (right ? of->right : of->left) + (ja - of->first_row) : 0;
+}
+
+/* Adds a polygon with at least 3 corners, relative to a site at (sx, sy). Returns 0, and adds
+ * nothing, if it does not belong in a batch. There is room for it. */
+CVTM_INLINE int cvtm_batch_add(cvtm_batch *batch, cvtm_domain domain, const cvtm_cell *cell,
+                               double sx, double sy, int64_t place) {
+  cvtm_batch_corners c;
+  if (!cvtm_batch_find_pixels(domain, cell, sx, sy, &c)) return 0;
+  cvtm_batch_cell *of = &batch->cell[batch->cells++];
+  const int32_t rows = c.row[c.bottom] - c.row[c.top] + 1;
+  *of = (cvtm_batch_cell){.sx = sx,
+                          .sy = sy,
+                          .y_top = cell->y[c.top],
+                          .y_bottom = cell->y[c.bottom],
+                          .first_row = c.row[c.top],
+                          .rows = rows,
+                          .first_edge = batch->edges,
+                          .edges = cell->count,
+                          .place = place};
+  if (c.high - c.low > 1) {
+    of->left = batch->lines;
+    of->right = batch->lines + rows;
+    batch->lines += 2 * rows;
+    batch->line_of_row[of->left] = (double)(c.column[c.top] + 1);
+    batch->line_of_row[of->right] = (double)c.column[c.top];
+  }
+  for (int32_t k = c.top; k != c.bottom;) {
+    const int32_t next = k + 1 < cell->count ? k + 1 : 0;
+    cvtm_batch_add_edge(batch, cell, of, &c, k, next, 0);
+    k = next;
+  }
+  for (int32_t k = c.top; k != c.bottom;) {
+    const int32_t next = k > 0 ? k - 1 : cell->count - 1;
+    cvtm_batch_add_edge(batch, cell, of, &c, k, next, 1);
+    k = next;
+  }
+  if (of->left != 0) return 1;
+  /* In two columns, the line between them; in one, the x nearest to the site, to lose no accuracy
+   * where many cells share a pixel. */
+  const double side = (double)c.high - sx;
+  const double zero = c.high > c.low ? side : cvtm_cell_clamp(0, side, side + 1);
+  for (int32_t e = of->first_edge; e < batch->edges; ++e)
+    batch->zero[e] = batch->mirrored[e] * zero;
+  return 1;
+}
+
+CVTM_INLINE int cvtm_batch_is_full(const cvtm_batch *batch) {
+  return batch->cells == CVTM_BATCH_CELLS ||
+         batch->edges + CVTM_BATCH_CORNERS + CVTM_BATCH_LANES > CVTM_BATCH_EDGES ||
+         batch->lines + 2 * CVTM_BATCH_ROWS > CVTM_BATCH_LINES;
+}
+
+CVTM_INLINE void cvtm_batch_clear(cvtm_batch *batch) {
+  batch->cells = batch->edges = 0;
+  batch->lines = 1;
+}
+
+/* --- the edges --------------------------------------------------------------------------- */
+
+/* Macros, since how vectors are passed depends on the processor. Lanes of `yes` where the mask is
+ * set, else those of `no`, or 0. */
+#define CVTM_BATCH_SELECT(where, yes, no) \
+  ((cvtm_batch_lanes)(((where) & (cvtm_batch_masks)(yes)) | (~(where) & (cvtm_batch_masks)(no))))
+#define CVTM_BATCH_WHERE(where, yes) ((cvtm_batch_lanes)((where) & (cvtm_batch_masks)(yes)))
+#define CVTM_BATCH_READ(from) (*(const cvtm_batch_lanes *)(const void *)(from))
+#define CVTM_BATCH_READ_INTEGERS(from) (*(const cvtm_batch_masks *)(const void *)(from))
+#define CVTM_BATCH_WRITE(to, value) (*(cvtm_batch_lanes *)(void *)(to) = (value))
+#define CVTM_BATCH_SIZE(value) ((cvtm_batch_lanes)((cvtm_batch_masks)(value)&INT64_MAX))
+
+/* a / b, or 0 where that is too large to be used. */
+CVTM_INLINE void cvtm_batch_slope(const cvtm_batch_lanes *a, const cvtm_batch_lanes *b,
+                                  cvtm_batch_lanes *slope) {
+  const double huge = 1125899906842624.0; /* 2^50 */
+  *slope = CVTM_BATCH_WHERE(CVTM_BATCH_SIZE(*a) < huge * CVTM_BATCH_SIZE(*b), *a / *b);
+}
+
+/* Four edges on their way down. */
+typedef struct cvtm_batch_walk {
+  cvtm_batch_lanes x, y, column, row, columns, rows; /* where they are; what is left to cross */
+  cvtm_batch_lanes side; /* 1 outward, -1 inward, 0 past the end; times the density it is rho */
+  cvtm_batch_masks by_column, by_row; /* the lines by which they came */
+  cvtm_batch_masks pixel, slot;
+  cvtm_batch_lanes mass, mx, my, second; /* 2 mass, 24 x, 12 y, 24 second */
+} cvtm_batch_walk;
+
+/* Adds the integrals between a segment and the inner edge of its pixel, and of the part of the
+ * pixel that is inside below it, or above it: cvtm_segments_add_segment. whole: the height of that
+ * part, and sum_y twice its middle. */
+CVTM_INLINE void cvtm_batch_add_segments(const cvtm_batch_lanes *rho, const cvtm_batch_lanes *zero,
+                                         const cvtm_batch_lanes *xt, const cvtm_batch_lanes *yt,
+                                         const cvtm_batch_lanes *whole,
+                                         const cvtm_batch_lanes *sum_y,
+                                         const cvtm_batch_lanes *twelve, cvtm_batch_walk *w) {
+  const cvtm_batch_lanes ua = w->x - *zero, ub = *xt - *zero, h = *yt - w->y, s = ua + ub;
+  const cvtm_batch_lanes t = w->y + *yt, du = ub - ua, ss = s * s, dd = du * du, hh = h * h;
+  const cvtm_batch_lanes strip = h * s, strip_y = 3 * strip * t + hh * du;
+  const cvtm_batch_lanes moment = 6 * *whole * *sum_y, whole2 = 2 * *whole;
+  const cvtm_batch_lanes mass = strip + whole2;
+  const cvtm_batch_lanes mu = h * (3 * ss + dd) + *twelve * *whole;
+  const cvtm_batch_lanes muu = strip * (ss + dd) + 4 * whole2;
+  const cvtm_batch_lanes my = strip_y + moment;
+  const cvtm_batch_lanes myy =
+      t * (strip_y + hh * du) + strip * hh + (moment * *sum_y + whole2 * (*whole * *whole));
+  const cvtm_batch_lanes mx = 12 * *zero * mass + mu;
+  w->mass += *rho * mass;
+  w->mx += *rho * mx;
+  w->my += *rho * my;
+  w->second += *rho * (*zero * (mx + mu) + (muu + myy));
+}
+
+CVTM_INLINE void cvtm_batch_begin_walk(const cvtm_batch *b, int32_t e, cvtm_batch_walk *w) {
+  const cvtm_batch_lanes none = {0};
+  w->x = CVTM_BATCH_READ(b->x0 + e);
+  w->y = CVTM_BATCH_READ(b->y0 + e);
+  w->column = CVTM_BATCH_READ(b->column + e);
+  w->row = CVTM_BATCH_READ(b->row + e);
+  w->columns = CVTM_BATCH_READ(b->columns + e);
+  w->rows = CVTM_BATCH_READ(b->rows + e);
+  w->side = 2 * CVTM_BATCH_READ(b->outward + e) - 1;
+  w->by_column = w->by_row = (cvtm_batch_masks)none;
+  w->pixel = CVTM_BATCH_READ_INTEGERS(b->pixel + e);
+  w->slot = CVTM_BATCH_READ_INTEGERS(b->slot + e);
+  w->mass = w->mx = w->my = w->second = none;
+}
+
+/* Integrates along edges e .. e + 3, and notes where their sides enter rows. */
+CVTM_INLINE void cvtm_batch_walk_edges(cvtm_batch *b, int32_t e) {
+  const cvtm_batch_lanes x0 = CVTM_BATCH_READ(b->x0 + e), y0 = CVTM_BATCH_READ(b->y0 + e);
+  const cvtm_batch_lanes x1 = CVTM_BATCH_READ(b->x1 + e), y1 = CVTM_BATCH_READ(b->y1 + e);
+  const cvtm_batch_lanes sx = CVTM_BATCH_READ(b->sx + e), sy = CVTM_BATCH_READ(b->sy + e);
+  const cvtm_batch_lanes dx = x1 - x0, dy = y1 - y0;
+  cvtm_batch_lanes slope, inverse;
+  cvtm_batch_slope(&dx, &dy, &slope);
+  cvtm_batch_slope(&dy, &dx, &inverse);
+  const cvtm_batch_lanes y_bottom = CVTM_BATCH_READ(b->y_bottom + e);
+  const cvtm_batch_lanes wide = CVTM_BATCH_READ(b->wide + e), near = CVTM_BATCH_READ(b->zero + e);
+  const cvtm_batch_lanes out = CVTM_BATCH_READ(b->outward + e), twelve = 24 * out - 12;
+  const cvtm_batch_lanes mirrored = CVTM_BATCH_READ(b->mirrored + e);
+  const cvtm_batch_lanes line = CVTM_BATCH_READ(b->line + e);
+  const cvtm_batch_masks outward = out > 0, inward = ~outward, is_wide = wide > 0;
+  const cvtm_batch_masks across = (cvtm_batch_masks)(mirrored > 0) * 2; /* -2 or 0 */
+  const int64_t width = b->density.width;
+  const float *value = b->density.value;
+  cvtm_batch_walk w;
+  cvtm_batch_begin_walk(b, e, &w);
+  for (;;) {
+    const cvtm_batch_lanes right = w.column - sx, below = w.row - sy;
+    const cvtm_batch_lanes rho = {(double)value[w.pixel[0]], (double)value[w.pixel[1]],
+                                  (double)value[w.pixel[2]], (double)value[w.pixel[3]]};
+    const cvtm_batch_lanes leave_y = (right - x0) * inverse + y0;
+    const cvtm_batch_lanes end_x = (below - y0) * slope + x0;
+    const cvtm_batch_masks more_columns = w.columns > 0, more_rows = w.rows > 0;
+    const cvtm_batch_masks row_first = ~(leave_y < below);
+    const cvtm_batch_masks to_column = more_columns & ~(more_rows & row_first);
+    const cvtm_batch_masks to_row = more_rows & ~to_column, to_line = to_column | to_row;
+    const cvtm_batch_lanes xt =
+        CVTM_BATCH_SELECT(to_column, right, CVTM_BATCH_SELECT(to_row, end_x, x1));
+    const cvtm_batch_lanes yt =
+        CVTM_BATCH_SELECT(to_column, leave_y, CVTM_BATCH_SELECT(to_row, below, y1));
+    const cvtm_batch_masks is_whole = is_wide & ((outward & to_column) | (inward & w.by_column));
+    const cvtm_batch_lanes from = CVTM_BATCH_SELECT(outward, yt, w.y);
+    const cvtm_batch_lanes end = CVTM_BATCH_SELECT(below < y_bottom, below, y_bottom);
+    const cvtm_batch_lanes whole = CVTM_BATCH_WHERE(is_whole, end - from), sum_y = from + end;
+    const cvtm_batch_lanes signed_rho = rho * w.side, zero = wide * (right - out) + near;
+    const cvtm_batch_lanes entry = mirrored * w.column + line;
+    const cvtm_batch_masks slot = w.slot & w.by_row;
+    for (int k = 0; k < CVTM_BATCH_LANES; ++k) b->line_of_row[slot[k]] = entry[k];
+    cvtm_batch_add_segments(&signed_rho, &zero, &xt, &yt, &whole, &sum_y, &twelve, &w);
+    w.x = xt;
+    w.y = yt;
+    w.by_column = to_column;
+    w.by_row = to_row & is_wide; /* narrow polygons have no lines */
+    w.column += CVTM_BATCH_WHERE(to_column, 1 + (cvtm_batch_lanes){0});
+    w.columns -= CVTM_BATCH_WHERE(to_column, 1 + (cvtm_batch_lanes){0});
+    w.row += CVTM_BATCH_WHERE(to_row, 1 + (cvtm_batch_lanes){0});
+    w.rows -= CVTM_BATCH_WHERE(to_row, 1 + (cvtm_batch_lanes){0});
+    w.side = CVTM_BATCH_WHERE(to_line, w.side);
+    w.pixel += (to_column & (-1 - across)) + (to_row & width);
+    w.slot -= to_row;
+    if (!(to_line[0] | to_line[1] | to_line[2] | to_line[3])) break;
+  }
+  CVTM_BATCH_WRITE(b->mass + e, 0.5 * w.mass);
+  CVTM_BATCH_WRITE(b->x + e, (1.0 / 24) * (mirrored * w.mx));
+  CVTM_BATCH_WRITE(b->y + e, (1.0 / 12) * w.my);
+  CVTM_BATCH_WRITE(b->second + e, (1.0 / 24) * w.second);
+}
+
+/* --- the rows ---------------------------------------------------------------------------- */
+
+/* Four consecutive numbers times four numbers, and what they are multiplied by. */
+typedef struct cvtm_batch_sums {
+  cvtm_batch_lanes mass, x, y, second;
+} cvtm_batch_sums;
+
+/* Adds `count` pixels, the first of which has its centre at x, to sums that have a height and the
+ * middle y; turning: the moment of a column of width 1 about its centre. Does not read past
+ * `end`. */
+CVTM_INLINE void cvtm_batch_add_pixels(const float *pixel, const float *end, int32_t count,
+                                       double x, double y, double h, double turning,
+                                       cvtm_batch_sums *sums) {
+  const cvtm_batch_lanes steps = {0, 1, 2, 3};
+  const cvtm_batch_masks number = {0, 1, 2, 3};
+  for (int32_t i = 0; i < count; i += CVTM_BATCH_LANES) {
+    float four[CVTM_BATCH_LANES] = {0, 0, 0, 0};
+    if (pixel + i + CVTM_BATCH_LANES <= end)
+      memcpy(four, pixel + i, sizeof four);
+    else
+      memcpy(four, pixel + i, (size_t)(count - i) * sizeof four[0]);
+    const cvtm_batch_lanes rho = {(double)four[0], (double)four[1], (double)four[2],
+                                  (double)four[3]};
+    const cvtm_batch_lanes at = steps + (x + (double)i);
+    const cvtm_batch_lanes mass = CVTM_BATCH_WHERE(number < (int64_t)(count - i), h * rho);
+    sums->mass += mass;
+    sums->x += mass * at;
+    sums->y += mass * y;
+    sums->second += mass * (at * at + turning);
+  }
+}
+
+CVTM_INLINE double cvtm_batch_total(const cvtm_batch_lanes *lanes) {
+  return ((*lanes)[0] + (*lanes)[2]) + ((*lanes)[1] + (*lanes)[3]);
+}
+
+/* Adds the whole pixels between the lines at which the two sides enter the rows. */
+CVTM_INLINE void cvtm_batch_add_rows(const cvtm_batch *b, const cvtm_batch_cell *cell,
+                                     cvtm_cell_moments *moments) {
+  cvtm_batch_sums sums = {{0}, {0}, {0}, {0}};
+  const int64_t width = b->density.width;
+  const float *image_end = b->density.value + width * b->density.height;
+  for (int32_t k = 0; k < cell->rows; ++k) {
+    const int32_t j = cell->first_row + k;
+    const double above = k == 0 ? cell->y_top : (double)j - cell->sy;
+    const double below = k == cell->rows - 1 ? cell->y_bottom : (double)(j + 1) - cell->sy;
+    const int32_t left = (int32_t)b->line_of_row[cell->left + k];
+    const int32_t right = (int32_t)b->line_of_row[cell->right + k];
+    const int32_t first = left < right ? left : right, count = abs(right - left);
+    const double height = below - above, y = 0.5 * (above + below);
+    cvtm_batch_add_pixels(b->density.value + j * width + first, image_end, count,
+                          (double)first + 0.5 - cell->sx, y, left < right ? height : -height,
+                          y * y + (1 + height * height) * (1.0 / 12), &sums);
+  }
+  moments->mass += cvtm_batch_total(&sums.mass);
+  moments->x += cvtm_batch_total(&sums.x);
+  moments->y += cvtm_batch_total(&sums.y);
+  moments->second += cvtm_batch_total(&sums.second);
+}
+
+/* --- all of it --------------------------------------------------------------------------- */
+
+/* Completes the last group of edges by edges without extent. */
+CVTM_INLINE void cvtm_batch_pad(cvtm_batch *b) {
+  for (int32_t e = b->edges; e % CVTM_BATCH_LANES != 0; ++e) {
+    b->x0[e] = b->y0[e] = b->x1[e] = b->y1[e] = 0;
+    b->sx[e] = b->sy[e] = b->y_bottom[e] = b->column[e] = b->row[e] = 0;
+    b->columns[e] = b->rows[e] = b->wide[e] = b->zero[e] = 0;
+    b->outward[e] = b->mirrored[e] = b->line[e] = 0;
+    b->pixel[e] = b->slot[e] = 0;
+  }
+}
+
+/* Sets the moments of every polygon, at its place. */
+CVTM_INLINE void cvtm_batch_integrate(cvtm_batch *b, cvtm_cell_moments *moments) {
+  cvtm_batch_pad(b);
+  for (int32_t e = 0; e < b->edges; e += CVTM_BATCH_LANES) cvtm_batch_walk_edges(b, e);
+  for (int32_t k = 0; k < b->cells; ++k) {
+    const cvtm_batch_cell *cell = &b->cell[k];
+    cvtm_cell_moments sums = {0, 0, 0, 0};
+    for (int32_t e = cell->first_edge; e < cell->first_edge + cell->edges; ++e) {
+      const cvtm_cell_moments edge = {b->mass[e], b->x[e], b->y[e], b->second[e]};
+      cvtm_cell_moments_add(&sums, &edge);
+    }
+    if (cell->left != 0) cvtm_batch_add_rows(b, cell, &sums);
+    moments[cell->place] = sums;
+  }
+  cvtm_batch_clear(b);
+}
+
+#endif
