@@ -168,8 +168,16 @@ static void collect_frames(void *context, cli_file_use use, const char *option, 
   if (use == CLI_FILE_FRAMES) add_frames(context, option, path);
 }
 
+/* --resume has read its file before --checkpoint replaces it. */
+static int goes_on(const named_file *a, const named_file *b) {
+  const char *x = a->option, *y = b->option;
+  if (x == NULL || y == NULL) return 0; /* the operand */
+  return (strcmp(x, "checkpoint") == 0 && strcmp(y, "resume") == 0) ||
+         (strcmp(x, "resume") == 0 && strcmp(y, "checkpoint") == 0);
+}
+
 static int clash(const named_file *a, const named_file *b) {
-  if (a->use == CLI_FILE_READ && b->use == CLI_FILE_READ) return 0;
+  if ((a->use == CLI_FILE_READ && b->use == CLI_FILE_READ) || goes_on(a, b)) return 0;
   if (a->use == b->use && is_stream(a->path) && is_stream(b->path)) return 1;
   return same_file(&a->id, &b->id);
 }

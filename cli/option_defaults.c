@@ -101,6 +101,7 @@ void cli_options_set_defaults(cli_command command, cli_options *options) {
   options->tolerance = cvt.tolerance;
   options->gradient_tolerance = cvt.gradient_tolerance;
   options->time_limit = cvt.max_seconds;
+  options->checkpoint.every = 600;
   options->seed = 1;
   options->density_from = (int)density.from;
   options->gamma = density.gamma;

@@ -249,6 +249,12 @@ const cli_option_row cli_option_rows[] = {
    "stop when no site is farther than this from its centroid; 0: never"},
   {"time-limit", 0, RUN | MESH | VIEW | MINIMIZE | BENCH, REAL(time_limit, "SECONDS", 0, HUGE_VAL),
    "stop optimising, or shortening a path, after this time; 0: never"},
+  {"checkpoint", 0, RUN_ALONE, TEXT(checkpoint.file, "FILE"),
+   "write the state of the optimisation here from time to time, for --resume", CLI_WRITES, CLI_NO_EFFECT},
+  {"checkpoint-every", 0, RUN_ALONE, REAL(checkpoint.every, "SECONDS", 0, HUGE_VAL),
+   "time between two checkpoints", CLI_NO_FILE, CLI_NO_EFFECT},
+  {"resume", 0, RUN_ALONE, TEXT(checkpoint.resume, "FILE"),
+   "continue the run that wrote this checkpoint, to the same files", CLI_READS, CLI_NO_EFFECT},
   {"seed", 0, RUN | VIEW, INTEGER(seed, "N", 0, SEED_MAX), "seed of the random start; the same seed gives the same files"},
   {"start", 0, RUN | VIEW, CHOICE(start, cvt_starts),
    "how to place the first sites; auto: a hexagonal lattice if the density is even, else\n"

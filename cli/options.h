@@ -93,6 +93,10 @@ typedef struct cli_options {
   double tolerance, gradient_tolerance, time_limit;
   const char *init, *fixed;
   struct {
+    const char *file, *resume; /* NULL: none */
+    double every;              /* seconds */
+  } checkpoint;
+  struct {
     int on;
     double tolerance;
     const char *weights_out;

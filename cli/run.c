@@ -27,6 +27,7 @@ int cli_run_check_values(const cli_options *options) {
   if (code == CLI_EXIT_OK) code = cli_domain_check(options);
   if (code == CLI_EXIT_OK) code = cli_equal_mass_check(options);
   if (code == CLI_EXIT_OK) code = cli_noise_check(options);
+  if (code == CLI_EXIT_OK) code = cli_checkpoint_check(options);
   if (code == CLI_EXIT_OK) code = cli_stipples_check(options);
   if (code == CLI_EXIT_OK) code = cli_colours_check(options);
   if (code == CLI_EXIT_OK) code = cli_order_check(options);
@@ -149,8 +150,11 @@ int cli_run_create(const cli_options *options, cli_run_job **job) {
 void cli_run_keep_tone(cli_run_job *r) { r->keep_tone = 1; }
 
 int cli_run_read(cli_run_job *r, cvtm_device *device) {
+  cvtm_error error = {CVTM_OK, ""};
   start_phase(r);
   r->start = r->phase_start;
+  const cvtm_status status = cli_checkpoint_open(&r->options, &r->checkpoint, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   int code = cli_run_read_density(r, device);
   if (code != CLI_EXIT_OK) return code;
   end_phase(r, CLI_RUN_PHASE_READ);
@@ -249,6 +253,7 @@ int cli_run_save(cli_run_job *r, const cli_options *asked) {
 void cli_run_destroy(cli_run_job *r) {
   if (r == NULL) return;
   cli_watch_destroy(r->watch);
+  cli_checkpoint_close(&r->checkpoint);
   cli_progress_free(&r->progress);
   cvtm_cells_free(&r->cells);
   cvtm_mesh_free(&r->mesh);

@@ -104,7 +104,13 @@ static cvtm_status optimize_energy(cli_run_job *r) {
   cvtm_cvt_options locked = settings;
   if (r->options.domain.sliding) locked.max_seconds *= 0.75;
   cvtm_status status =
-      cvtm_cvt_solve(r->cvt, r->density, &locked, r->given, r->sites, r->count, &r->result);
+      cli_checkpoint_attach(&r->checkpoint, &r->progress, cvtm_device_error(r->device));
+  if (status != CVTM_OK) return status;
+  if (r->checkpoint.path != NULL || r->checkpoint.resumed != NULL)
+    locked.checkpoint = &r->checkpoint.solve;
+  status = cvtm_cvt_solve(r->cvt, r->density, &locked, r->given, r->sites, r->count, &r->result);
+  if (status != CVTM_OK) cli_checkpoint_explain(&r->checkpoint, cvtm_device_error(r->device));
+  cli_checkpoint_close(&r->checkpoint);
   if (status == CVTM_OK && r->options.domain.sliding)
     status = cvtm_cvt_slide(r->cvt, &r->shape.contour, &settings, &r->shape.boundary, r->sites,
                             r->count, &r->result, &r->shape.slides);

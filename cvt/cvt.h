@@ -118,6 +118,21 @@ typedef enum cvtm_cvt_effort {
  * where the device runs ahead (CUDA). On a torus they may lie outside the domain. */
 const double *cvtm_cvt_current_sites(const cvtm_cvt *cvt);
 
+/* The state of cvtm_cvt_solve as bytes, so that a run that was killed can continue and lead to the
+ * same bits. Each state contains what is needed of the states before it. */
+typedef struct cvtm_cvt_checkpoint {
+  double seconds; /* between two calls of `save`, at least; 0: as often as possible */
+  /* Called on the host: stores the bytes, which are void afterwards, so that they survive. An error
+   * ends the run. NULL: nothing is saved. */
+  cvtm_status (*save)(void *context, const void *bytes, size_t count, cvtm_error *error);
+  void *context;
+  /* What the last call of `save` got; NULL: a new run. Density, sites, options and kind of device
+   * must be those of that run, except max_seconds, which is for all processes together;
+   * else CVTM_ERROR_INPUT names the difference. The caller has checked that no byte was damaged. */
+  const void *saved;
+  size_t saved_bytes;
+} cvtm_cvt_checkpoint;
+
 /* Zero of a tolerance or a limit switches it off. */
 typedef struct cvtm_cvt_options {
   cvtm_cvt_method method;      /* lbfgsb */
@@ -137,7 +152,8 @@ typedef struct cvtm_cvt_options {
   cvtm_cvt_monitor monitor;
   void *monitor_context;
   int live; /* a CUDA device waits for the monitor at every iteration, and does not run ahead; 0 */
-  CVTM_RESERVED(8);
+  const cvtm_cvt_checkpoint *checkpoint; /* of cvtm_cvt_solve; NULL: none; NULL */
+  CVTM_RESERVED(7);
 } cvtm_cvt_options;
 
 void cvtm_cvt_defaults(cvtm_cvt_options *options);

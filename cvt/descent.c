@@ -2,6 +2,7 @@
 #include "cvt/descent.h"
 
 #include "base/clock.h"
+#include "cvt/checkpoint.h"
 #include "cvt/site_updates.h"
 
 #include <math.h>
@@ -98,7 +99,8 @@ cvtm_status cvtm_cvt_set_scale(const cvtm_cvt_task *task, int keeps_masses) {
 }
 
 /* Keeps the solver of the last descent, and its bounds too if the number of sites is the same and
- * none is fixed. The variables are scaled by the masses that the cells will have. */
+ * none is fixed. The variables are scaled by the masses that the cells will have; a checkpoint has
+ * the scale. */
 static cvtm_status prepare_solver(const cvtm_descent *d, const cvtm_lbfgsb_options *options) {
   const cvtm_cvt_task *task = d->task;
   cvtm_cvt *cvt = task->cvt;
@@ -111,7 +113,8 @@ static cvtm_status prepare_solver(const cvtm_descent *d, const cvtm_lbfgsb_optio
     status = set_bounds(task);
   cvt->solver_fixed = task->fixed;
   cvt->solver_count = status == CVTM_OK ? task->count : 0;
-  if (status == CVTM_OK) status = cvtm_cvt_set_scale(task, d->objective->keeps_masses);
+  if (status == CVTM_OK && !d->continued)
+    status = cvtm_cvt_set_scale(task, d->objective->keeps_masses);
   return status == CVTM_OK ? cvtm_lbfgsb_set_scaling(cvt->solver, cvt->scale) : status;
 }
 
@@ -133,15 +136,50 @@ static cvtm_lbfgsb_options remaining_options(cvtm_descent *d) {
   return options;
 }
 
+/* The number of iterations up to the next visit, from the `seconds` that the last ones took. */
+static int64_t next_leg(const cvtm_cvt *cvt, int64_t iterations, double seconds) {
+  const double wanted = cvtm_checkpoint_leg(cvt);
+  const double more = seconds > 0 ? wanted / seconds * (double)iterations : 1;
+  return more < 1 ? 1 : (int64_t)fmin(more, 2.0 * (double)iterations);
+}
+
+/* With checkpoints a run is divided into legs that end by a limit of iterations, which leaves the
+ * iterates as they are, bit for bit. */
+static cvtm_status run_in_legs(cvtm_descent *d, cvtm_lbfgsb_options *options,
+                               cvtm_lbfgsb_result *result) {
+  cvtm_cvt *cvt = d->task->cvt;
+  const int64_t most = options->max_iterations;
+  int64_t done = 0, leg = 1;
+  cvtm_status status = d->continued ? cvtm_checkpoint_restore_solver(d, &done) : CVTM_OK;
+  for (int resume = d->continued; status == CVTM_OK; resume = 1) {
+    const double before = cvtm_clock();
+    const int64_t limit = most > 0 && most < done + leg ? most : done + leg;
+    *options = remaining_options(d);
+    options->max_iterations = limit;
+    status = cvtm_lbfgsb_set_options(cvt->solver, options);
+    if (status == CVTM_OK)
+      status = (resume ? cvtm_lbfgsb_resume : cvtm_lbfgsb_minimize)(cvt->solver, cvt->sites,
+                                                                    evaluate_for_lbfgsb, d, result);
+    if (status != CVTM_OK || d->stop != CVTM_STOP_NONE) break;
+    if (result->stop != CVTM_STOP_ITERATIONS || limit == most) break;
+    leg = next_leg(cvt, result->iterations - done, cvtm_clock() - before);
+    done = result->iterations;
+    status = cvtm_checkpoint_visit(d, done);
+  }
+  return status;
+}
+
 static cvtm_status run_lbfgsb(cvtm_descent *d) {
   cvtm_cvt *cvt = d->task->cvt;
-  const cvtm_lbfgsb_options options = remaining_options(d);
-  cvtm_lbfgsb_result result;
+  cvtm_lbfgsb_options options = remaining_options(d);
+  cvtm_lbfgsb_result result = {0};
   cvtm_status status = prepare_solver(d, &options);
   if (status != CVTM_OK) return status;
   cvt->solver_runs = 1;
   d->evaluated = 0;
-  status = cvtm_lbfgsb_minimize(cvt->solver, cvt->sites, evaluate_for_lbfgsb, d, &result);
+  status = cvt->checkpoint
+               ? run_in_legs(d, &options, &result)
+               : cvtm_lbfgsb_minimize(cvt->solver, cvt->sites, evaluate_for_lbfgsb, d, &result);
   cvt->solver_runs = 0;
   if (status != CVTM_OK) return status;
   if (d->stop == CVTM_STOP_NONE) d->stop = result.stop;
@@ -156,7 +194,13 @@ const double *cvtm_cvt_current_sites(const cvtm_cvt *cvt) {
 
 cvtm_status cvtm_descent_run(cvtm_descent *d) {
   const int lbfgsb = d->options->method == CVTM_CVT_LBFGSB;
-  const cvtm_status status = cvtm_descent_run_lloyd(d, lbfgsb ? d->options->lloyd_steps : -1);
+  int in_lbfgsb = 0;
+  cvtm_status status = CVTM_OK;
+  d->continued = cvtm_checkpoint_continues(d->task->cvt);
+  if (d->continued) status = cvtm_checkpoint_restore(d, &in_lbfgsb);
+  if (status == CVTM_OK && in_lbfgsb) return run_lbfgsb(d);
+  if (status == CVTM_OK) status = cvtm_descent_run_lloyd(d, lbfgsb ? d->options->lloyd_steps : -1);
+  d->continued = 0; /* L-BFGS-B starts as ever */
   return status == CVTM_OK && lbfgsb && d->stop == CVTM_STOP_NONE ? run_lbfgsb(d) : status;
 }
 

@@ -61,6 +61,7 @@ typedef struct cvtm_descent {
   double last[2], best;             /* the last value of `evaluate`; the least function value */
   double decrease[CVTM_CVT_WINDOW]; /* relative decreases of the last iterations */
   int evaluated;                    /* `last` belongs to cvt->sites */
+  int continued;                    /* from a checkpoint, which holds what the start gave */
   /* Of the evaluations: */
   int timed;        /* they have ended when `evaluate` returns, so that their time is measured */
   double seconds;   /* spent in them, if timed */

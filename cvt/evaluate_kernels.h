@@ -12,6 +12,7 @@ extern "C" {
 
 typedef struct cvtm_cvt_table cvtm_cvt_table;
 struct cvtm_site_updates_table; /* site_updates.h */
+struct cvtm_checkpoint;         /* checkpoint.h */
 
 enum { CVTM_CVT_WINDOW = 10 }; /* iterations over which the relative decrease is averaged */
 
@@ -42,7 +43,8 @@ struct cvtm_cvt {
   cvtm_lbfgsb *solver; /* of the last descent, kept for the next; or NULL */
   int64_t solver_count, solver_fixed; /* the sites to which its bounds belong; count 0: none */
   int solver_history;
-  int solver_runs; /* the current sites are those of the solver */
+  int solver_runs;                    /* the current sites are those of the solver */
+  struct cvtm_checkpoint *checkpoint; /* of the cvtm_cvt_solve at work; NULL: none */
   /* For the pixel energy on a diagram that is not exact: pixels sorted by label. */
   cvtm_voronoi *voronoi;
   int32_t *labels, *pixels, *pixels_alt;

@@ -3,7 +3,6 @@
  * changes at once, of which each is judged alone: dislocations glide, climb, meet and vanish where
  * that lowers the energy. (Lu, Sun, Pan & Wang 2012, "Global optimization of centroidal Voronoi
  * tessellation with Monte Carlo approach", displace all sites and judge them together.) */
-#include "base/clock.h"
 #include "base/random.h"
 #include "cvt/solve.h"
 
@@ -110,6 +109,7 @@ static cvtm_status descend(cvtm_solve *s, kicks *k, cvtm_cvt_result *found) {
 /* Puts the sites back whose surroundings have not gained; returns the number that have. */
 static int64_t judge(const cvtm_solve *s, kicks *k) {
   int64_t first, last = 0, gained = 0;
+  if (cvtm_checkpoint_replays(s->checkpoint)) return 0;
   for (int64_t number = 0; last < s->count; ++number) {
     last = surroundings(k, s->count, number, &first);
     double gain = 0;
@@ -142,16 +142,19 @@ static cvtm_status accept(cvtm_solve *s, kicks *k, const cvtm_cvt_result *found,
  * from the mixed sites decides. */
 static cvtm_status try_round(cvtm_solve *s, uint64_t round, kicks *k, int *lower) {
   cvtm_cvt_result found;
-  cvtm_status status = cvtm_cvt_put_sites(s->cvt, k->best, s->count);
-  if (status == CVTM_OK) status = read_order(s, k);
-  if (status != CVTM_OK) return status;
-  displace(s, round, k);
+  if (!cvtm_checkpoint_replays(s->checkpoint)) {
+    cvtm_status read = cvtm_cvt_put_sites(s->cvt, k->best, s->count);
+    if (read == CVTM_OK) read = read_order(s, k);
+    if (read != CVTM_OK) return read;
+    displace(s, round, k);
+  }
   ++s->result.kick_rounds;
   *lower = 0;
-  status = descend(s, k, &found);
+  cvtm_status status = descend(s, k, &found);
   if (status != CVTM_OK || s->deadline == 0) return status;
-  const int64_t gained = judge(s, k);
-  if (gained == 0) return CVTM_OK;
+  int64_t gained = judge(s, k);
+  status = cvtm_checkpoint_note(s->checkpoint, &gained);
+  if (status != CVTM_OK || gained == 0) return status;
   status = descend(s, k, &found);
   return status == CVTM_OK ? accept(s, k, &found, gained, lower) : status;
 }
@@ -159,17 +162,24 @@ static cvtm_status try_round(cvtm_solve *s, uint64_t round, kicks *k, int *lower
 cvtm_status cvtm_solve_kick(cvtm_solve *s) {
   kicks k = {0};
   int idle = 0;
+  int64_t *offset = &k.offset;
+  const cvtm_array kept[] = {{(void **)&k.best, 2 * s->count, sizeof *k.best},
+                             {(void **)&k.sums, s->count, sizeof *k.sums},
+                             {(void **)&k.order, s->count, sizeof *k.order},
+                             {(void **)&offset, 1, sizeof *offset}};
   cvtm_status status = allocate(&k, s->count) ? CVTM_OK
                                               : cvtm_fail(cvtm_device_error(s->cvt->device),
                                                           CVTM_ERROR_MEMORY, "no memory for kicks");
   if (status == CVTM_OK) status = cvtm_cvt_get_sites(s->cvt, k.best, s->count);
   if (status == CVTM_OK) status = cvtm_cvt_read_cell_moments(s->cvt, s->count, &k.sums);
+  cvtm_checkpoint_keep_host(s->checkpoint, kept, sizeof kept / sizeof *kept);
   for (int round = 0; status == CVTM_OK && round < KICK_ROUNDS && idle < KICK_PATIENCE; ++round) {
     int lower = 0;
-    if (cvtm_clock() >= s->deadline) break;
+    if (cvtm_solve_is_late(s, s->deadline)) break;
     status = try_round(s, (uint64_t)round, &k, &lower);
     idle = lower ? 0 : idle + 1;
   }
+  cvtm_checkpoint_keep_host(s->checkpoint, NULL, 0);
   release(&k);
   return status == CVTM_OK ? cvtm_solve_restore(s) : status;
 }

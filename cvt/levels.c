@@ -85,6 +85,7 @@ static cvtm_status refine(cvtm_solve *s, int64_t from, int64_t to, double *sites
   cvtm_cvt *cvt = s->cvt;
   int32_t failed = 1;
   cvtm_edge_midpoints *midpoints = NULL;
+  if (cvtm_checkpoint_replays(s->checkpoint)) return CVTM_OK;
   cvtm_status status = cvtm_cvt_get_sites(cvt, s->spare, from);
   if (cvt->updates->edge_midpoints) {
     midpoints = malloc((size_t)from * sizeof *midpoints);
@@ -105,9 +106,11 @@ static cvtm_status refine(cvtm_solve *s, int64_t from, int64_t to, double *sites
 static cvtm_status balance(cvtm_solve *s, int level, int64_t count) {
   const cvtm_cvt_task task = cvtm_solve_task(s, count);
   const double deadline = 0.5 * (deadline_of(s, level + 1) + deadline_of(s, level));
-  for (int round = 0; round < BALANCE_ROUNDS && cvtm_clock() < deadline; ++round) {
+  for (int round = 0; round < BALANCE_ROUNDS && !cvtm_solve_is_late(s, deadline); ++round) {
     int64_t transfers = 0;
-    cvtm_status status = cvtm_cvt_enqueue_lloyd(&task, BALANCE_STEPS);
+    cvtm_status status = cvtm_checkpoint_replays(s->checkpoint)
+                             ? CVTM_OK
+                             : cvtm_cvt_enqueue_lloyd(&task, BALANCE_STEPS);
     if (status == CVTM_OK)
       status = cvtm_solve_transfer(s, count, count / 10 + 1, contrast_of_balance, &transfers);
     s->result.evaluations += BALANCE_STEPS + 1;
@@ -120,8 +123,11 @@ static cvtm_status place_coarse_to_fine(cvtm_solve *s, double *sites) {
   int64_t counts[LEVELS_HIGH + 1];
   int level = plan_levels(s, counts);
   s->result.levels = level;
-  cvtm_status status = sample(s, counts[level], sites);
-  if (status == CVTM_OK) status = cvtm_cvt_put_sites(s->cvt, sites, counts[level]);
+  cvtm_status status = CVTM_OK;
+  if (!cvtm_checkpoint_replays(s->checkpoint)) {
+    status = sample(s, counts[level], sites);
+    if (status == CVTM_OK) status = cvtm_cvt_put_sites(s->cvt, sites, counts[level]);
+  }
   for (; status == CVTM_OK && level > 0; --level) {
     status = descend_coarse(s, level, counts[level]);
     if (status == CVTM_OK) status = refine(s, counts[level], counts[level - 1], sites);
@@ -138,10 +144,12 @@ static cvtm_status try_lattices(cvtm_solve *s, const cvtm_lattice *lattice, int 
   options.max_iterations = LATTICE_ITERATIONS;
   if (options.monitor) options.monitor = cvtm_cvt_relay;
   options.monitor_context = (void *)(uintptr_t)s->options;
+  const cvtm_array best = {(void **)&sites, 2 * s->count, sizeof *sites};
   double least = INFINITY;
+  cvtm_checkpoint_keep_host(s->checkpoint, &best, 1);
   for (int k = 0; k < lattices; ++k) {
     const double deadline = deadline_of(s, 1); /* a request to stop changes it */
-    if (k > 0 && cvtm_clock() >= deadline) break;
+    if (k > 0 && cvtm_solve_is_late(s, deadline)) break;
     cvtm_cvt_result found;
     cvtm_lattice_place(s->cvt->domain, &lattice[k], s->count, s->spare);
     cvtm_status status = cvtm_cvt_put_sites(s->cvt, s->spare, s->count);
@@ -153,6 +161,7 @@ static cvtm_status try_lattices(cvtm_solve *s, const cvtm_lattice *lattice, int 
     if (status != CVTM_OK) return status;
     ++s->result.lattices;
   }
+  cvtm_checkpoint_keep_host(s->checkpoint, NULL, 0);
   s->sampled = 0; /* transfers do not improve a lattice */
   return cvtm_cvt_put_sites(s->cvt, sites, s->count);
 }
@@ -178,6 +187,7 @@ cvtm_status cvtm_solve_place(cvtm_solve *s, int64_t given, double *sites) {
     return lattices > 0 ? try_lattices(s, lattice, lattices, sites)
                         : place_coarse_to_fine(s, sites);
   }
+  if (cvtm_checkpoint_replays(s->checkpoint)) return CVTM_OK;
   cvtm_status status = sample(s, s->count - given, sites + 2 * given);
   if (status == CVTM_OK) status = cvtm_cvt_check_sites(s->cvt, sites, s->count);
   return status == CVTM_OK ? cvtm_cvt_put_sites(s->cvt, sites, s->count) : status;

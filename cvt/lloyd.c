@@ -1,5 +1,6 @@
 /* Lloyd's method: every movable site goes to the centroid of its cell. */
 #include "base/clock.h"
+#include "cvt/checkpoint.h"
 #include "cvt/descent.h"
 #include "cvt/site_updates.h"
 
@@ -92,9 +93,17 @@ static cvtm_status do_steps(cvtm_descent *d, int64_t steps) {
   return status;
 }
 
+/* After a checkpoint only the moments are missing. */
+static cvtm_status evaluate_start(cvtm_descent *d) {
+  cvtm_cvt *cvt = d->task->cvt;
+  return d->continued ? cvtm_descent_evaluate(d, cvt->sites, cvt->value, NULL) : do_steps(d, 0);
+}
+
 cvtm_status cvtm_descent_run_lloyd(cvtm_descent *d, int64_t steps) {
-  cvtm_status status = do_steps(d, 0);
-  while (status == CVTM_OK && d->stop == CVTM_STOP_NONE && d->iterations != steps)
+  cvtm_status status = evaluate_start(d);
+  while (status == CVTM_OK && d->stop == CVTM_STOP_NONE && d->iterations != steps) {
     status = do_steps(d, steps_before_reading(d, steps));
+    if (status == CVTM_OK) status = cvtm_checkpoint_visit(d, -1);
+  }
   return status;
 }

@@ -27,11 +27,27 @@ cvtm_cvt_task cvtm_solve_task(const cvtm_solve *s, int64_t count) {
   return (cvtm_cvt_task){s->cvt, count, o->fixed, o->energy, o->voronoi};
 }
 
+/* A note that cannot be read leaves the answer; the next descent finds the damage. */
+int cvtm_solve_is_late(cvtm_solve *s, double deadline) {
+  int64_t late = cvtm_clock() >= deadline;
+  return cvtm_checkpoint_note(s->checkpoint, &late) == CVTM_OK && late;
+}
+
+cvtm_status cvtm_solve_count_empty(cvtm_solve *s, int64_t *empty) {
+  cvtm_status status = CVTM_OK;
+  if (!cvtm_checkpoint_replays(s->checkpoint))
+    status = cvtm_cvt_count_empty(s->cvt, s->count, empty);
+  return status == CVTM_OK ? cvtm_checkpoint_note(s->checkpoint, empty) : status;
+}
+
 cvtm_status cvtm_solve_descend(cvtm_solve *s, const cvtm_cvt_options *options, int64_t count,
                                double deadline, cvtm_cvt_result *found) {
   const cvtm_cvt_task task = cvtm_solve_task(s, count);
-  const cvtm_status status = cvtm_cvt_descend(&task, options, deadline, found);
-  if (status != CVTM_OK) return status;
+  if (!cvtm_checkpoint_recall_descent(s->checkpoint, found)) {
+    cvtm_status status = cvtm_cvt_descend(&task, options, deadline, found);
+    if (status == CVTM_OK) status = cvtm_checkpoint_note_descent(s->checkpoint, found);
+    if (status != CVTM_OK) return status;
+  }
   if (found->stop == CVTM_STOP_REQUEST) {
     s->result.stop = CVTM_STOP_REQUEST;
     s->deadline = 0;
@@ -59,12 +75,12 @@ static int report_shifted(void *context, const cvtm_cvt_record *record) {
 
 /* The number of iterations to the next transfer, at most; 0 if there is none, or no time to descend
  * after it. */
-static int64_t iterations_to_transfer(const cvtm_solve *s, int round) {
+static int64_t iterations_to_transfer(cvtm_solve *s, int round) {
   const int64_t most = s->options->max_iterations;
   const int64_t own = round == 0 ? FIRST_TRANSFER : BETWEEN_TRANSFERS;
   const int lbfgsb = s->options->method == CVTM_CVT_LBFGSB;
   if (!lbfgsb || !s->sampled || round == TRANSFERS) return 0;
-  if (s->deadline < INFINITY && cvtm_clock() + BETWEEN_TRANSFERS * s->pace > s->deadline) return 0;
+  if (cvtm_solve_is_late(s, s->deadline - BETWEEN_TRANSFERS * s->pace)) return 0;
   return most > 0 && s->result.iterations + own + BETWEEN_TRANSFERS > most ? 0 : own;
 }
 
@@ -108,7 +124,7 @@ static cvtm_status descend_with_transfers(cvtm_solve *s) {
       s->result.transfers += transfers;
       status = cvtm_solve_keep(s, &found);
     }
-    if (cvtm_clock() >= s->deadline) break;
+    if (cvtm_solve_is_late(s, s->deadline)) break;
     const double share = (TRANSFERS - round) * share_of_transfer;
     if (status == CVTM_OK && iterations > 0 && !undone)
       status = cvtm_solve_transfer(s, s->count, (int64_t)(share * (double)s->count) + 1,
@@ -121,14 +137,13 @@ static cvtm_status descend_with_transfers(cvtm_solve *s) {
 /* The iterations and the stop of the result are those of the full set's own descent. */
 static cvtm_status descend_fine(cvtm_solve *s) {
   cvtm_status status = descend_with_transfers(s);
-  if (status == CVTM_OK) status = cvtm_cvt_count_empty(s->cvt, s->count, &s->result.empty_cells);
+  if (status == CVTM_OK) status = cvtm_solve_count_empty(s, &s->result.empty_cells);
   if (status != CVTM_OK || s->result.stop == CVTM_STOP_REQUEST) return status;
   if (s->options->reseed) status = cvtm_solve_reseed(s);
   if (status != CVTM_OK || s->options->effort < CVTM_CVT_EFFORT_HIGH) return status;
   status = cvtm_solve_search(s);
   if (status == CVTM_OK && s->options->effort == CVTM_CVT_EFFORT_BEST) status = cvtm_solve_kick(s);
-  return status == CVTM_OK ? cvtm_cvt_count_empty(s->cvt, s->count, &s->result.empty_cells)
-                           : status;
+  return status == CVTM_OK ? cvtm_solve_count_empty(s, &s->result.empty_cells) : status;
 }
 
 static cvtm_status prepare(cvtm_solve *s) {
@@ -142,6 +157,22 @@ static cvtm_status prepare(cvtm_solve *s) {
   if (status != CVTM_OK || (o->effort == CVTM_CVT_EFFORT_LOW && !o->reseed && !s->sampled))
     return status;
   return cvtm_solve_allocate_transfers(s);
+}
+
+/* The time limit is for all processes that have worked at the run. */
+static cvtm_status start_checkpoints(cvtm_solve *s, int64_t given, const double *sites) {
+  const cvtm_checkpoint_run run = {s->cvt, s->options, s->density, sites, given, s->count};
+  if (!s->options->checkpoint) return CVTM_OK;
+  const cvtm_status status = cvtm_checkpoint_create(&run, &s->checkpoint);
+  if (status != CVTM_OK) return status;
+  s->deadline -= cvtm_checkpoint_elapsed(s->checkpoint);
+  s->cvt->checkpoint = s->checkpoint;
+  return CVTM_OK;
+}
+
+static void end_checkpoints(cvtm_solve *s) {
+  s->cvt->checkpoint = NULL;
+  cvtm_checkpoint_destroy(s->checkpoint);
 }
 
 cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const float *density, const cvtm_cvt_options *options,
@@ -160,10 +191,14 @@ cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const float *density, const cvtm_cvt_o
                   .deadline = cvtm_cvt_deadline(options, start),
                   .spare = malloc(2 * (size_t)count * sizeof(double))};
   cvtm_status status = prepare(&s);
+  if (status == CVTM_OK) status = start_checkpoints(&s, given, sites);
   if (status == CVTM_OK) status = cvtm_solve_place(&s, given, sites);
   if (status == CVTM_OK) status = descend_fine(&s);
+  if (status == CVTM_OK && cvtm_checkpoint_replays(s.checkpoint))
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "the checkpoint is damaged");
   if (status == CVTM_OK) status = cvtm_cvt_get_sites(cvt, sites, count);
   if (status == CVTM_OK) status = cvtm_solve_separate(&s, sites);
+  end_checkpoints(&s);
   cvtm_solve_free_transfers(&s);
   free(s.spare);
   s.result.seconds = cvtm_clock() - start;

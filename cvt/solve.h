@@ -4,6 +4,7 @@
 #ifndef CVTMESH_CVT_SOLVE_H
 #define CVTMESH_CVT_SOLVE_H
 
+#include "cvt/checkpoint.h"
 #include "cvt/descent.h"
 #include "cvt/site_updates.h"
 
@@ -29,10 +30,16 @@ typedef struct cvtm_solve {
   size_t workspace_bytes;
   uint64_t draws; /* the number of transfers so far; each draws its own random numbers */
   double pace;    /* seconds per iteration in the last descent of the full set */
+  cvtm_checkpoint *checkpoint; /* NULL: none */
   cvtm_cvt_result result;
 } cvtm_solve;
 
 cvtm_cvt_task cvtm_solve_task(const cvtm_solve *solve, int64_t count);
+/* True at a time from `deadline` on. All decisions by the clock go through this function: a run
+ * that continues decides as before. */
+int cvtm_solve_is_late(cvtm_solve *solve, double deadline);
+/* cvtm_cvt_count_empty of all sites. */
+cvtm_status cvtm_solve_count_empty(cvtm_solve *solve, int64_t *empty);
 /* One descent of `count` sites of the plan; adds its evaluations and times to the result. */
 cvtm_status cvtm_solve_descend(cvtm_solve *solve, const cvtm_cvt_options *options, int64_t count,
                                double deadline, cvtm_cvt_result *found);

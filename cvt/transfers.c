@@ -1,7 +1,6 @@
 /* Transfers of sites from cells of little energy to cells of much. In an optimal tessellation all
  * cells have nearly the same energy (Gersho 1979), and one site more or less changes the total by
  * about that much. */
-#include "base/clock.h"
 #include "base/primitives.h"
 #include "cvt/solve.h"
 
@@ -38,8 +37,8 @@ void cvtm_solve_free_transfers(cvtm_solve *s) {
   cvtm_device_free_all(s->cvt->device, arrays, TRANSFER_ARRAYS);
 }
 
-cvtm_status cvtm_solve_transfer(cvtm_solve *s, int64_t count, int64_t most, double contrast,
-                                int64_t *transfers) {
+static cvtm_status transfer_sites(cvtm_solve *s, int64_t count, int64_t most, double contrast,
+                                  int64_t *transfers) {
   cvtm_cvt *cvt = s->cvt;
   const cvtm_cvt_transfer transfer = {.domain = cvt->domain,
                                       .sites = cvt->sites,
@@ -49,7 +48,7 @@ cvtm_status cvtm_solve_transfer(cvtm_solve *s, int64_t count, int64_t most, doub
                                       .most = most,
                                       .contrast = contrast,
                                       .seed = s->options->seed,
-                                      .draw = ++s->draws};
+                                      .draw = s->draws};
   *transfers = 0;
   if (transfer.movable < 2) return CVTM_OK;
   cvtm_status status = cvt->updates->energy_keys(cvt->device, cvt->moments, s->options->fixed,
@@ -64,6 +63,19 @@ cvtm_status cvtm_solve_transfer(cvtm_solve *s, int64_t count, int64_t most, doub
   return status;
 }
 
+cvtm_status cvtm_solve_transfer(cvtm_solve *s, int64_t count, int64_t most, double contrast,
+                                int64_t *transfers) {
+  cvtm_status status = CVTM_OK;
+  ++s->draws;
+  if (!cvtm_checkpoint_replays(s->checkpoint))
+    status = transfer_sites(s, count, most, contrast, transfers);
+  if (status == CVTM_OK) status = cvtm_checkpoint_note(s->checkpoint, transfers);
+  if (status == CVTM_OK && (*transfers < 0 || *transfers > count))
+    status =
+        cvtm_fail(cvtm_device_error(s->cvt->device), CVTM_ERROR_INPUT, "the checkpoint is damaged");
+  return status;
+}
+
 static cvtm_status copy_sites(const cvtm_solve *s, double *to, const double *from) {
   return cvtm_device_copy(s->cvt->device, to, from, 2 * (size_t)s->count * sizeof *to);
 }
@@ -71,13 +83,17 @@ static cvtm_status copy_sites(const cvtm_solve *s, double *to, const double *fro
 cvtm_status cvtm_solve_keep(cvtm_solve *s, const cvtm_cvt_result *found) {
   s->result.objective = found->objective;
   s->result.gradient_norm = found->gradient_norm;
-  return s->kept ? copy_sites(s, s->kept, s->cvt->sites) : CVTM_OK;
+  if (!s->kept) return CVTM_OK;
+  const cvtm_array kept = {(void **)&s->kept, 2 * s->count, sizeof *s->kept};
+  cvtm_checkpoint_keep_device(s->checkpoint, &kept);
+  return cvtm_checkpoint_replays(s->checkpoint) ? CVTM_OK : copy_sites(s, s->kept, s->cvt->sites);
 }
 
 cvtm_status cvtm_solve_restore(cvtm_solve *s) {
   const cvtm_cvt_task task = cvtm_solve_task(s, s->count);
-  const cvtm_status status = copy_sites(s, s->cvt->sites, s->kept);
   ++s->result.evaluations;
+  if (cvtm_checkpoint_replays(s->checkpoint)) return CVTM_OK;
+  const cvtm_status status = copy_sites(s, s->cvt->sites, s->kept);
   return status == CVTM_OK ? cvtm_cvt_enqueue(&task, s->cvt->sites, s->cvt->value, NULL) : status;
 }
 
@@ -95,13 +111,13 @@ static cvtm_status try_transfers(cvtm_solve *s, int64_t most, double contrast, i
 
 cvtm_status cvtm_solve_reseed(cvtm_solve *s) {
   for (int round = 0; round < RESEED_ROUNDS && s->result.empty_cells > 0; ++round) {
-    if (cvtm_clock() >= s->deadline) break;
+    if (cvtm_solve_is_late(s, s->deadline)) break;
     cvtm_cvt_result found;
     int64_t transfers = 0, empty = 0;
     cvtm_status status = try_transfers(s, s->result.empty_cells, contrast_of_balance,
                                        s->options->max_iterations, &transfers, &found);
     if (status != CVTM_OK || transfers == 0) return status;
-    status = cvtm_cvt_count_empty(s->cvt, s->count, &empty);
+    status = cvtm_solve_count_empty(s, &empty);
     if (status != CVTM_OK) return status;
     if (empty >= s->result.empty_cells) return cvtm_solve_restore(s);
     s->result.empty_cells = empty;
@@ -116,7 +132,8 @@ cvtm_status cvtm_solve_reseed(cvtm_solve *s) {
  * large. */
 cvtm_status cvtm_solve_search(cvtm_solve *s) {
   int64_t most = s->count / 50 + 1;
-  for (int round = 0; round < SEARCH_ROUNDS && most > 0 && cvtm_clock() < s->deadline; ++round) {
+  for (int round = 0; round < SEARCH_ROUNDS && most > 0; ++round) {
+    if (cvtm_solve_is_late(s, s->deadline)) break;
     cvtm_cvt_result found;
     int64_t transfers = 0;
     cvtm_status status =

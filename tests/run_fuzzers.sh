@@ -25,7 +25,7 @@ fi
 # Those whose inputs take longest get fewer.
 runs_of() {
   case $1 in
-    fuzz_labels) echo 600 ;;
+    fuzz_labels | fuzz_checkpoint) echo 600 ;;
     fuzz_job_list | fuzz_journal | fuzz_polygon) echo 6000 ;;
     *) echo 30000 ;;
   esac
