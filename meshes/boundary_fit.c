@@ -1,4 +1,5 @@
 /* The areas of the regions of a sampled boundary. */
+#include "base/portable.h"
 #include "meshes/area_fit.h"
 #include "meshes/contour.h"
 #include "meshes/crossings.h"
@@ -62,6 +63,65 @@ static cvtm_status hold_crossed(const cvtm_boundary *b, double *reach, int64_t *
   return status;
 }
 
+enum { MOST_EDGES = 8 }; /* at a vertex: pixels have four corners, and two sides may pass */
+
+/* The edges at a vertex, by the vertices at their other ends. */
+typedef struct fan {
+  int64_t end[MOST_EDGES];
+  int count;
+} fan;
+
+/* Sorts the ends by their directions from v, the first one first. */
+static void sort_fan(const double *points, int64_t v, fan *f) {
+  double turn[MOST_EDGES];
+  for (int k = 0; k < f->count; ++k) {
+    const double *p = points + 2 * f->end[k], *at = points + 2 * v;
+    const double angle = atan2(p[1] - at[1], p[0] - at[0]);
+    turn[k] = k == 0 ? angle : angle < turn[0] ? angle + 2 * CVTM_PI : angle;
+    const int64_t end = f->end[k];
+    const double own = turn[k];
+    int i = k;
+    for (; i > 1 && turn[i - 1] > own; --i) {
+      turn[i] = turn[i - 1];
+      f->end[i] = f->end[i - 1];
+    }
+    turn[i] = own;
+    f->end[i] = end;
+  }
+}
+
+/* Nonzero if the edges at v follow each other otherwise than before. */
+static int is_turned(const double *before, const double *after, int64_t v, const fan *f) {
+  fan then = *f, now = *f;
+  sort_fan(before, v, &then);
+  sort_fan(after, v, &now);
+  return memcmp(then.end, now.end, (size_t)f->count * sizeof *f->end) != 0;
+}
+
+/* A thin region may turn inside out between two junctions although no edges cross. Such junctions
+ * and their neighbours stay; adds to *held how many of these still moved. */
+static cvtm_status hold_turned(const cvtm_boundary *b, const double *before, double *reach,
+                               int64_t *held, cvtm_error *error) {
+  fan *fans = calloc((size_t)b->vertex_count + 1, sizeof *fans);
+  if (fans == NULL) return no_memory(error);
+  for (int64_t k = 0; k < 2 * b->edge_count; ++k) {
+    fan *f = &fans[b->edges[k]];
+    if (f->count < MOST_EDGES) f->end[f->count++] = b->edges[k ^ 1];
+  }
+  for (int64_t v = 0; v < b->vertex_count; ++v) {
+    const fan *f = &fans[v];
+    if (f->count < 3 || !is_turned(before, b->points, v, f)) continue;
+    *held += reach[v] > 0;
+    reach[v] = 0;
+    for (int k = 0; k < f->count; ++k) {
+      *held += reach[f->end[k]] > 0;
+      reach[f->end[k]] = 0;
+    }
+  }
+  free(fans);
+  return CVTM_OK;
+}
+
 /* The edges' deviation from the contour grows by no more than their ends move. */
 static void widen_deviations(cvtm_boundary *b, const double *before) {
   for (int64_t e = 0; e < b->edge_count; ++e) {
@@ -100,6 +160,7 @@ static cvtm_status fit_within_reach(const cvtm_contour *contour, int move_corner
     status = cvtm_fit_areas(&map, contour->region, contour->region_area, contour->region_count,
                             worst, error);
     if (status == CVTM_OK) status = hold_crossed(b, m->reach, &held, error);
+    if (status == CVTM_OK) status = hold_turned(b, m->start, m->reach, &held, error);
   }
   if (held > 0 || status != CVTM_OK) memcpy(b->points, m->start, numbers * sizeof *m->start);
   if (status == CVTM_OK) widen_deviations(b, m->start);
