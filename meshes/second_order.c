@@ -284,15 +284,85 @@ static void straighten(const cvtm_mesh *mesh, cvtm_second_order *made, char *cur
   }
 }
 
+/* An edge whose node is off its middle by `way`, towards the region of the larger number. */
+typedef struct bent_edge {
+  int32_t low, high; /* the regions beside it */
+  double length, way;
+  double normal[2]; /* towards `high` */
+  int64_t edge;
+} bent_edge;
+
+/* For qsort: edges between the same regions are neighbours. */
+static int compare_bent(const void *left, const void *right) {
+  const bent_edge *a = left, *b = right;
+  if (a->low != b->low) return a->low < b->low ? -1 : 1;
+  if (a->high != b->high) return a->high < b->high ? -1 : 1;
+  return (a->edge > b->edge) - (a->edge < b->edge);
+}
+
+static int64_t list_bent(const cvtm_mesh *mesh, const cvtm_regions *r,
+                         const cvtm_second_order *made, const char *curved, bent_edge *list) {
+  int64_t count = 0;
+  for (int64_t e = 0; e < r->edge_count; ++e) {
+    const int64_t node = made->edge[e] - mesh->vertex_count;
+    const double *a = mesh->points + 2 * (int64_t)r->edges[2 * e];
+    const double *b = mesh->points + 2 * (int64_t)r->edges[2 * e + 1];
+    const double length = hypot(b[0] - a[0], b[1] - a[1]);
+    const double to_high = r->left[e] > r->right[e] ? 1 : -1; /* normals point to the left */
+    if (!curved[node]) continue;
+    bent_edge bent = {
+        .low = r->left[e] < r->right[e] ? r->left[e] : r->right[e],
+        .high = r->left[e] < r->right[e] ? r->right[e] : r->left[e],
+        .length = length,
+        .normal = {to_high * (b[1] - a[1]) / length, -to_high * (b[0] - a[0]) / length},
+        .edge = e};
+    for (int axis = 0; axis < 2; ++axis)
+      bent.way += (made->points[2 * node + axis] - 0.5 * (a[axis] + b[axis])) * bent.normal[axis];
+    list[count++] = bent;
+  }
+  qsort(list, (size_t)count, sizeof *list, compare_bent);
+  return count;
+}
+
+/* A parabola over an edge encloses 2/3 of its length times the way of its node. The straight edges
+ * give every region its area, so the parabolas between two regions are to enclose nothing in all:
+ * their nodes move by the mean of their ways. */
+static cvtm_status balance_areas(const cvtm_mesh *mesh, const cvtm_regions *r, const char *curved,
+                                 cvtm_second_order *made, cvtm_error *error) {
+  bent_edge *list = malloc(((size_t)r->edge_count + 1) * sizeof *list);
+  if (list == NULL) return no_memory(error);
+  const int64_t count = list_bent(mesh, r, made, curved, list);
+  for (int64_t first = 0, end; first < count; first = end) {
+    double area = 0, length = 0;
+    for (end = first;
+         end < count && list[end].low == list[first].low && list[end].high == list[first].high;
+         ++end) {
+      area += list[end].length * list[end].way;
+      length += list[end].length;
+    }
+    for (int64_t k = first; k < end; ++k) {
+      double *place = made->points + 2 * (made->edge[list[k].edge] - mesh->vertex_count);
+      for (int axis = 0; axis < 2; ++axis) place[axis] -= area / length * list[k].normal[axis];
+    }
+  }
+  free(list);
+  return CVTM_OK;
+}
+
 static cvtm_status follow_contour(const cvtm_mesh *mesh, const cvtm_regions *regions,
                                   const cvtm_contour *contour, cvtm_second_order *made,
                                   cvtm_error *error) {
+  enum { ROUNDS = 4 };
   piece_grid grid = {0};
   char *curved = calloc((size_t)made->count + 1, 1);
   cvtm_status status = curved != NULL ? make_grid(contour, &grid, error) : no_memory(error);
-  if (status == CVTM_OK) {
-    curve_edges(mesh, regions, &grid, made, curved);
-    straighten(mesh, made, curved);
+  if (status == CVTM_OK) curve_edges(mesh, regions, &grid, made, curved);
+  int64_t before = -1;
+  for (int round = 0; round < ROUNDS && status == CVTM_OK && before != made->straightened;
+       ++round) {
+    before = made->straightened;
+    if (contour->region_count > 0) status = balance_areas(mesh, regions, curved, made, error);
+    if (status == CVTM_OK) straighten(mesh, made, curved);
   }
   free_grid(&grid);
   free(curved);
