@@ -3,6 +3,7 @@
 #include "base/segment.h"
 #include "meshes/contour_steps.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -335,6 +336,70 @@ static cvtm_status collect_arcs(const tracer *t, double smallest, cvtm_contour *
   return status;
 }
 
+/* ---- Specks of labels ---- */
+
+/* A closed curve around less than the smallest area. */
+static int is_speck(const cvtm_contour *c, int64_t arc, double smallest, int32_t *inside,
+                    int32_t *outside) {
+  const int64_t first = c->start[arc], count = c->start[arc + 1] - first;
+  if (!cvtm_contour_is_closed(c, arc)) return 0;
+  const double area = cvtm_ring_area(c->points + 2 * first, count);
+  *inside = area > 0 ? c->left[arc] : c->right[arc];
+  *outside = area > 0 ? c->right[arc] : c->left[arc];
+  return fabs(area) < smallest;
+}
+
+static int compare_labels(const void *first, const void *second) {
+  const int32_t a = *(const int32_t *)first, b = *(const int32_t *)second;
+  return (a > b) - (a < b);
+}
+
+/* The labels that are not in specks alone, sorted; 0 is one of them. */
+static int64_t list_kept(const cvtm_contour *c, double smallest, int32_t *kept) {
+  int64_t count = 0;
+  kept[count++] = 0;
+  for (int64_t arc = 0; arc < c->arc_count; ++arc) {
+    int32_t inside = 0, outside = 0;
+    const int speck = is_speck(c, arc, smallest, &inside, &outside);
+    kept[count++] = speck ? outside : c->left[arc];
+    kept[count++] = speck ? outside : c->right[arc];
+  }
+  qsort(kept, (size_t)count, sizeof *kept, compare_labels);
+  return count;
+}
+
+static void move_arc(cvtm_contour *c, int64_t arc, int64_t to, int64_t points) {
+  const int64_t first = c->start[arc], count = c->start[arc + 1] - first;
+  memmove(c->points + 2 * points, c->points + 2 * first, 2 * (size_t)count * sizeof *c->points);
+  memmove(c->corner + points, c->corner + first, (size_t)count);
+  c->left[to] = c->left[arc];
+  c->right[to] = c->right[arc];
+  c->start[to] = points;
+}
+
+/* Drops specks, but those of labels that would vanish with them. */
+static cvtm_status drop_label_specks(cvtm_contour *c, double smallest, cvtm_error *error) {
+  int32_t *kept = malloc((2 * (size_t)c->arc_count + 1) * sizeof *kept);
+  if (kept == NULL) return cvtm_contour_no_memory(error);
+  const int64_t count = list_kept(c, smallest, kept);
+  int64_t arcs = 0, points = 0;
+  for (int64_t arc = 0; arc < c->arc_count; ++arc) {
+    const int64_t length = c->start[arc + 1] - c->start[arc];
+    int32_t inside = 0, outside = 0;
+    if (is_speck(c, arc, smallest, &inside, &outside) &&
+        bsearch(&inside, kept, (size_t)count, sizeof *kept, compare_labels) != NULL) {
+      ++c->dropped;
+      continue;
+    }
+    move_arc(c, arc, arcs++, points);
+    points += length;
+  }
+  c->start[arcs] = points;
+  c->arc_count = arcs;
+  free(kept);
+  return CVTM_OK;
+}
+
 cvtm_status cvtm_contour_trace(const cvtm_contour_picture *picture, double smallest,
                                cvtm_contour *contour, cvtm_error *error) {
   tracer t = {.coverage = picture->coverage,
@@ -344,7 +409,8 @@ cvtm_status cvtm_contour_trace(const cvtm_contour_picture *picture, double small
               .border = picture->border,
               .error = error};
   cvtm_status status = trace_squares(&t);
-  if (status == CVTM_OK) status = collect_arcs(&t, smallest, contour);
+  if (status == CVTM_OK) status = collect_arcs(&t, t.labels != NULL ? 0 : smallest, contour);
+  if (status == CVTM_OK && t.labels != NULL) status = drop_label_specks(contour, smallest, error);
   free(t.points);
   free(t.segments);
   return status;

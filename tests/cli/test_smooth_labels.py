@@ -134,6 +134,42 @@ def test_small_regions_are_kept(cvtmesh):
         check_areas(mesh, labels)
 
 
+def test_no_label_is_lost(cvtmesh):
+    """Without smoothing single pixels are dropped, but not the last ones of a label."""
+    labels = np.ones((40, 50), int)
+    labels[10, 10] = 2
+    labels[20, 20], labels[25, 30] = 3, 3
+    labels[30:36, 5:12] = 4
+    labels[5, 40], labels[15, 45] = 4, 0
+    mesh = run(cvtmesh, labels, 1500)
+    assert mesh.parts().tolist() == [0, 1, 1, 2, 1]
+    assert cvtmesh.json("r.json")["domain"]["dropped_curves"] == 2
+
+
+@pytest.mark.parametrize("options", [(), ("--periodic",)], ids=["plain", "periodic"])
+def test_parabolas_keep_areas(cvtmesh, options):
+    """With --element-order 2 the areas between parabolas are those of the pixels."""
+    labels = grains(60, 70, 20, 5)
+    labels[30, 35] = 21
+    cvtmesh.file("labels.npy", labels.astype(np.int32))
+    cvtmesh.file("flat.npy", np.ones(labels.shape, np.float32))
+    cvtmesh.call("run", "flat.npy", "-n", 2500, "--domain", "labels", "--labels", "labels.npy",
+                 "--domain-smooth", 2, "--element-order", 2, "-o", "m.vtu", *options)
+    found = meshio.read(cvtmesh.path("m.vtu"))
+    kinds = [c.type for c in found.cells]
+    triangles = found.cells[kinds.index("triangle6")].data
+    region = np.asarray(found.cell_data["region"][kinds.index("triangle6")])
+    p = found.points[:, :2]
+    cross = lambda u, v: u[:, 0] * v[:, 1] - u[:, 1] * v[:, 0]
+    a, b, c = (p[triangles[:, k]] for k in range(3))
+    areas = cross(b - a, c - a) / 2
+    for k in range(3):  # between an edge and its parabola
+        a, b, middle = (p[triangles[:, i]] for i in (k, (k + 1) % 3, 3 + k))
+        areas += 2 / 3 * cross(middle - a, b - a)
+    found_areas = np.bincount(region, areas)
+    assert found_areas[1:] == pytest.approx(np.bincount(labels.ravel())[1:], rel=1e-6)
+
+
 def test_smallest_counts_pixels(cvtmesh):
     labels = np.ones((40, 50), int)
     labels[10, 10], labels[20:22, 20:22] = 2, 3
