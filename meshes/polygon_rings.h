@@ -19,8 +19,8 @@ cvtm_status cvtm_ring_add_point(cvtm_ring_collector *collector, double x, double
 /* The ring being read is complete; one without area is dropped. */
 cvtm_status cvtm_ring_close(cvtm_ring_collector *collector);
 
-/* Corners within 1.5 steps of the predicates' grid (2^-30 of the longer side of the bounding box) of
- * corners of other rings move there, and those so near edges of other rings become corners of
+/* Corners within 1.5 steps of the predicates' grid (2^-30 of the longer side of the bounding box)
+ * of corners of other rings move there, and those so near edges of other rings become corners of
  * these, too: rings that touch but for rounding then touch exactly. */
 cvtm_status cvtm_rings_join(cvtm_polygons *rings, cvtm_error *error);
 
