@@ -100,6 +100,32 @@ static __device__ __forceinline__ void cvtm_warp_solve_upper(int lane, const dou
 }
 #endif
 
+#ifndef __CUDA_ARCH__
+/* row[j] -= the dot product of row[0 .. j - 1] and pivot[0 .. j - 1], for `count` rows of length k:
+ * four rows at once, whose additions do not wait for each other. */
+CVTM_HD void cvtm_small_eliminate(const double *pivot, int j, double *rows, int k, int count) {
+  int i = 0;
+  for (; i + 4 <= count; i += 4) {
+    double *const r0 = rows + i * k, *const r1 = r0 + k, *const r2 = r1 + k, *const r3 = r2 + k;
+    double s0 = r0[j], s1 = r1[j], s2 = r2[j], s3 = r3[j];
+    for (int l = 0; l < j; ++l) {
+      const double by = pivot[l];
+      s0 -= r0[l] * by;
+      s1 -= r1[l] * by;
+      s2 -= r2[l] * by;
+      s3 -= r3[l] * by;
+    }
+    r0[j] = s0;
+    r1[j] = s1;
+    r2[j] = s2;
+    r3[j] = s3;
+  }
+  for (; i < count; ++i) {
+    for (int l = 0; l < j; ++l) rows[i * k + j] -= rows[i * k + l] * pivot[l];
+  }
+}
+#endif
+
 /* The Cholesky factorisation a = C C'. The lower triangle of a becomes that of C with the diagonal
  * inverted; each of the `rows` <= k + 1 rows r of x, of length k, becomes C^-1 r. Returns 0 if a is
  * not positive definite up to rounding. */
@@ -112,10 +138,8 @@ CVTM_HD int cvtm_small_factor(cvtm_lane_group group, double *a, int k, double *x
   (void)group;
   for (int j = 0; j < k; ++j) {
     const double before = a[j * k + j];
-    for (int i = j; i < k + rows; ++i) {
-      double *row = i < k ? a + i * k : x + (i - k) * k;
-      for (int l = 0; l < j; ++l) row[j] -= row[l] * a[j * k + l];
-    }
+    cvtm_small_eliminate(a + j * k, j, a + j * k, k, k - j);
+    cvtm_small_eliminate(a + j * k, j, x, k, rows);
     const double pivot = a[j * k + j];
     const double inverse = pivot > DBL_EPSILON * before ? cvtm_inverse_sqrt(pivot) : -1.0;
     positive = positive && inverse > 0.0;
@@ -150,6 +174,38 @@ CVTM_HD double cvtm_small_dot(const double *a, const double *b, int k) {
   double sum = 0.0;
   for (int l = 0; l < k; ++l) sum += a[l] * b[l];
   return sum;
+}
+
+/* The lower triangle of a += x x', of order k; x has k rows. */
+CVTM_HD void cvtm_small_add_square(cvtm_lane_group group, const double *x, int k, double *a) {
+#ifdef __CUDA_ARCH__
+  const int shift = cvtm_small_shift(k);
+  for (int at = group.lane; at < k << shift; at += group.lanes) {
+    const int i = at >> shift, j = at & ((1 << shift) - 1);
+    if (j <= i) a[i * k + j] += cvtm_small_dot(x + i * k, x + j * k, k);
+  }
+#else
+  (void)group;
+  for (int i = 0; i < k; ++i) {
+    const double *own = x + i * k;
+    int j = 0;
+    for (; j + 4 <= i + 1; j += 4) {
+      const double *b0 = x + j * k, *b1 = b0 + k, *b2 = b1 + k, *b3 = b2 + k;
+      double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
+      for (int l = 0; l < k; ++l) {
+        s0 += own[l] * b0[l];
+        s1 += own[l] * b1[l];
+        s2 += own[l] * b2[l];
+        s3 += own[l] * b3[l];
+      }
+      a[i * k + j] += s0;
+      a[i * k + j + 1] += s1;
+      a[i * k + j + 2] += s2;
+      a[i * k + j + 3] += s3;
+    }
+    for (; j <= i; ++j) a[i * k + j] += cvtm_small_dot(own, x + j * k, k);
+  }
+#endif
 }
 
 #endif

@@ -84,10 +84,7 @@ CVTM_HD int cvtm_lbfgsb_solve_subspace(cvtm_lane_group group, const cvtm_lbfgsb_
   /* With e = C C' the rows of x become (C^-1 X')'; the Schur complement of -e must be positive
    * definite. */
   if (!cvtm_small_factor(group, e, k, x, k + 1)) return 0;
-  for (int at = group.lane; at < k << shift; at += group.lanes) {
-    const int i = at >> shift, j = at & ((1 << shift) - 1);
-    if (j <= i) schur[i * k + j] += cvtm_small_dot(x + i * k, x + j * k, k);
-  }
+  cvtm_small_add_square(group, x, k, schur);
   for (int i = group.lane; i < k; i += group.lanes) rs[i] += cvtm_small_dot(x + i * k, ry, k);
   cvtm_lanes_sync();
   if (!cvtm_small_factor(group, schur, k, rs, 1)) return 0;

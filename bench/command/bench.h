@@ -21,6 +21,8 @@
   X(cli_bench_figure8, "figure8", 1, "Time of an iteration of CVTs (Fei et al., Figure 8)")        \
   X(cli_bench_figure9, "figure9", 1,                                                               \
     "L-BFGS-B in an iteration of elastic-plastic torsion (Fei et al., Figure 9)")                  \
+  X(cli_bench_histories, "histories", 0,                                                           \
+    "Histories of 5 to 100 pairs on the MINPACK-2 problems and a CVT")                             \
   X(cli_bench_segment, "segment", 0,                                                               \
     "Segmentation by Algorithm 1 and by ours (Klement & Oberhuber, Tables I and II)")              \
   X(cli_bench_hlcp, "hlcp", 0, "HLCPs by multisplitting (Mezzadri 2020, Tables 1 to 3, Figure 2)") \

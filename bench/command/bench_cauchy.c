@@ -190,14 +190,6 @@ static const double table1_paper[CVTM_MINPACK2_COUNT][CLASSES] = {
     {98.70, 1.30},
 };
 
-/* Chooses the sizes of a problem of about `size` variables. */
-static void choose_sizes(cvtm_minpack2_kind kind, int64_t size, cvtm_minpack2_options *sizes) {
-  const double nodes = (double)size / (kind == CVTM_MINPACK2_GL2 ? 4 : 1);
-  sizes->nx = sizes->ny = (int64_t)fmax(1, sqrt(nodes));
-  sizes->variables = size < 4 ? 4 : size;
-  sizes->atoms = size < 4 ? 2 : size / 2;
-}
-
 static int has_natural_bounds(cvtm_minpack2_kind kind) {
   return kind == CVTM_MINPACK2_EPT || kind == CVTM_MINPACK2_PJB;
 }
@@ -225,7 +217,7 @@ static cvtm_status study_problem(cvtm_device *device, const cli_options *options
   cvtm_minpack2 *problem = NULL;
   void *lower = NULL, *upper = NULL;
   cvtm_minpack2_defaults(kind, &sizes);
-  if (options->size_limit > 0) choose_sizes(kind, options->size_limit, &sizes);
+  if (options->size_limit > 0) cvtm_minpack2_shrink(kind, options->size_limit, &sizes);
   cvtm_status status = cvtm_minpack2_create(device, kind, &sizes, &problem);
   if (status != CVTM_OK) return status;
   s.context = problem;

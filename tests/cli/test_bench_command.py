@@ -24,7 +24,7 @@ def table(cvtmesh, *words):
 def test_tables(cvtmesh):
     for name, limit in (("table1", 64), ("table2", 500), ("table3", 200), ("table4", 1600),
                         ("figure3", 100), ("figure6", 500), ("figure7", 50), ("figure8", 500),
-                        ("figure9", 1600)):
+                        ("figure9", 1600), ("histories", 64)):
         assert len(table(cvtmesh, name, "--size-limit", limit, "--iterations", 20)) > 1
 
 
