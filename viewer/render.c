@@ -3,172 +3,15 @@
 #include "viewer/canvas.h"
 #include "draw/palettes.h"
 #include "viewer/gl_program.h"
+#include "viewer/labels.h"
 #include "viewer/overlay.h"
+#include "viewer/shaders.h"
 
 #include <epoxy/gl.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- Shaders ---- */
-
-/* Places of the domain become places of the screen; colours of cells come from a palette with a
- * row for each kind of filling. */
-static const char preamble[] =
-    "#version 330 core\n"
-    "uniform vec2 centre, screen;\n"
-    "uniform float zoom, scale;\n"
-    "vec4 place_on_screen(vec2 p) {\n"
-    "  vec2 s = 2.0 * zoom * (p - centre) / screen;\n"
-    "  return vec4(s.x, -s.y, 0.0, 1.0);\n"
-    "}\n"
-    "uniform samplerBuffer cells;\n"
-    "uniform sampler2D palette;\n"
-    "uniform vec2 area_range;\n"
-    "uniform int fill;\n"
-    "uniform int cell_count;\n"
-    "vec2 cell_of(int id) { return texelFetch(cells, clamp(id, 0, max(cell_count - 1, 0))).rg; }\n"
-    "vec3 fill_colour(int id) {\n"
-    "  vec2 cell = cell_of(id);\n"
-    "  int step = int(255.5 * clamp(1.0 - (log(cell.x) - area_range.x) * area_range.y, 0.0, "
-    "1.0));\n"
-    "  if (fill == 1) step = int((uint(id) * 2654435761u) >> 24);\n"
-    "  if (fill == 2) step = cell.y < 0.0 ? 6 : int(cell.y + 0.5);\n"
-    "  return texelFetch(palette, ivec2(min(step, 255), fill), 0).rgb;\n"
-    "}\n";
-
-/* A cell is a fan of triangles about its site, so the distance to the cell's edge is linear in
- * each: edges and the seams between colours are exact and smooth without multisampling. */
-static const char cell_vertex[] =
-    "layout(location = 0) in vec2 place;\n"
-    "layout(location = 1) in ivec2 cell;\n"
-    "out float away;\n"
-    "flat out vec3 own, other;\n"
-    "flat out float spacing;\n"
-    "void main() {\n"
-    "  gl_Position = place_on_screen(place);\n"
-    "  away = cell.y == 0x7ffffffe ? 1.0 : 0.0;\n"
-    "  own = fill_colour(cell.x);\n"
-    "  other = cell.y >= 0x7ffffffe ? own : fill_colour(cell.y);\n"
-    "  spacing = sqrt(cell_of(cell.x).x) * zoom;\n"
-    "}\n";
-
-static const char cell_fragment[] =
-    "in float away;\n"
-    "flat in vec3 own, other;\n"
-    "flat in float spacing;\n"
-    "uniform float fill_opacity, edge_opacity;\n"
-    "uniform vec3 ink;\n"
-    "out vec4 result;\n"
-    "void main() {\n"
-    "  float distance = away / max(length(vec2(dFdx(away), dFdy(away))), 1e-6);\n"
-    "  vec3 colour = mix(own, other, clamp(0.5 - distance, 0.0, 0.5));\n"
-    "  float half_width = clamp(0.035 * spacing, 0.35 * scale, 1.1 * scale);\n"
-    "  float edge = clamp(half_width + 0.5 - distance, 0.0, 1.0) * edge_opacity;\n"
-    "  edge *= smoothstep(2.5 * scale, 9.0 * scale, spacing);\n"
-    "  vec3 line = ink;\n"
-    "  if (fill_opacity > 0.5) {\n"
-    "    vec3 ground = 0.5 * (own + other);\n"
-    "    float light = dot(ground, vec3(0.30, 0.59, 0.11));\n"
-    "    line = light > 0.42 ? mix(ground, vec3(0.05, 0.10, 0.14), 0.42)\n"
-    "                        : mix(ground, vec3(1.0), 0.30);\n"
-    "  }\n"
-    "  float rest = fill_opacity * (1.0 - edge);\n"
-    "  result = vec4(colour * rest + line * edge, rest + edge);\n"
-    "}\n";
-
-static const char mesh_vertex[] =
-    "layout(location = 0) in vec2 place;\n"
-    "out vec3 corner;\n"
-    "void main() {\n"
-    "  int k = gl_VertexID % 3;\n"
-    "  gl_Position = place_on_screen(place);\n"
-    "  corner = vec3(k == 0, k == 1, k == 2);\n"
-    "}\n";
-
-static const char mesh_fragment[] =
-    "in vec3 corner;\n"
-    "uniform vec3 ink;\n"
-    "out vec4 result;\n"
-    "void main() {\n"
-    "  vec3 dx = dFdx(corner), dy = dFdy(corner);\n"
-    "  vec3 slope = max(sqrt(dx * dx + dy * dy), vec3(1e-6));\n"
-    "  vec3 d = corner / slope;\n"
-    "  float distance = min(d.x, min(d.y, d.z));\n"
-    "  float lowest = 1.0 / max(slope.x, max(slope.y, slope.z));\n"
-    "  float cover = clamp(0.55 * scale + 0.5 - distance, 0.0, 1.0);\n"
-    "  cover *= 0.9 * smoothstep(1.5 * scale, 6.0 * scale, lowest);\n"
-    "  if (cover <= 0.0) discard;\n"
-    "  result = vec4(ink * cover, cover);\n"
-    "}\n";
-
-/* Sites: dark dots on light cells, light ones on dark cells. */
-static const char site_vertex[] =
-    "layout(location = 0) in vec2 place;\n"
-    "uniform vec3 ink;\n"
-    "uniform int filled;\n"
-    "flat out vec4 tint;\n"
-    "flat out float radius;\n"
-    "void main() {\n"
-    "  gl_Position = place_on_screen(place);\n"
-    "  float spacing = sqrt(max(cell_of(gl_VertexID).x, 1e-6)) * zoom;\n"
-    "  radius = clamp(0.085 * spacing, 0.6 * scale, 4.0 * scale);\n"
-    "  float opacity = 0.85 * clamp(spacing / (5.0 * scale), 0.15, 1.0);\n"
-    "  vec3 colour = ink;\n"
-    "  if (filled == 1) {\n"
-    "    opacity *= smoothstep(1.5 * scale, 4.0 * scale, spacing);\n"
-    "    float light = dot(fill_colour(gl_VertexID), vec3(0.30, 0.59, 0.11));\n"
-    "    colour = light > 0.5 ? vec3(0.05, 0.10, 0.14) : vec3(0.97, 0.98, 0.96);\n"
-    "  }\n"
-    "  tint = vec4(colour, opacity);\n"
-    "  gl_PointSize = 2.0 * radius + 2.0;\n"
-    "}\n";
-
-static const char defect_vertex[] =
-    "layout(location = 0) in vec3 place;\n"
-    "uniform vec3 few, many;\n"
-    "uniform float size;\n"
-    "flat out vec4 tint;\n"
-    "flat out float radius;\n"
-    "void main() {\n"
-    "  gl_Position = place_on_screen(place.xy);\n"
-    "  float strength = abs(place.z - 6.0) > 1.5 ? 0.6 : 1.0;\n"
-    "  tint = vec4((place.z < 6.0 ? few : many) * strength, 0.92);\n"
-    "  radius = size;\n"
-    "  gl_PointSize = 2.0 * radius + 2.0;\n"
-    "}\n";
-
-static const char dot_fragment[] =
-    "flat in vec4 tint;\n"
-    "flat in float radius;\n"
-    "out vec4 result;\n"
-    "void main() {\n"
-    "  float distance = length(gl_PointCoord - 0.5) * (2.0 * radius + 2.0);\n"
-    "  float cover = clamp(radius + 0.5 - distance, 0.0, 1.0) * tint.a;\n"
-    "  if (cover <= 0.0) discard;\n"
-    "  result = vec4(tint.rgb * cover, cover);\n"
-    "}\n";
-
-/* The domain's rectangle: paper, or the density on it. */
-static const char ground_vertex[] =
-    "uniform vec2 domain;\n"
-    "out vec2 at;\n"
-    "void main() {\n"
-    "  at = vec2(gl_VertexID & 1, gl_VertexID >> 1);\n"
-    "  gl_Position = place_on_screen(at * domain);\n"
-    "}\n";
-
-static const char ground_fragment[] =
-    "in vec2 at;\n"
-    "uniform sampler2D tone;\n"
-    "uniform vec3 paper, ink;\n"
-    "uniform float strength;\n"
-    "out vec4 result;\n"
-    "void main() {\n"
-    "  float t = strength > 0.0 ? strength * texture(tone, at).r : 0.0;\n"
-    "  result = vec4(mix(paper, ink, t), 1.0);\n"
-    "}\n";
 
 /* ---- Resources ---- */
 
@@ -180,12 +23,15 @@ typedef struct buffer {
 struct cvtm_render {
   cvtm_canvas *canvas;
   unsigned cell_program, mesh_program, site_program, defect_program, ground_program;
+  unsigned label_program, label_cell_program;
+  cvtm_labels labels;
   buffer vertices, indices, mesh, sites, defects, cells;
-  unsigned ground_array, cell_texture, palette[2], tone;
+  unsigned ground_array, cell_texture, site_texture, palette[2], tone;
   const cvtm_view_frame *frame;
   int stale_cells, stale_vertices, stale_mesh, stale_defects;
-  int64_t site_count;
-  double reference; /* the root of the density that is shown as full tone */
+  int64_t site_count, fewest; /* fewest: sites from which labels are drawn instead of cells */
+  int moved;                  /* the sites are newer than the frame */
+  double reference;           /* the root of the density that is shown as full tone */
 };
 
 static cvtm_status create_programs(cvtm_render *r, cvtm_error *error) {
@@ -196,7 +42,9 @@ static cvtm_status create_programs(cvtm_render *r, cvtm_error *error) {
                   {"mesh", mesh_vertex, mesh_fragment, &r->mesh_program},
                   {"sites", site_vertex, dot_fragment, &r->site_program},
                   {"defects", defect_vertex, dot_fragment, &r->defect_program},
-                  {"ground", ground_vertex, ground_fragment, &r->ground_program}};
+                  {"ground", ground_vertex, ground_fragment, &r->ground_program},
+                  {"labels", cvtm_labels_site_vertex, cvtm_labels_site_fragment, &r->label_program},
+                  {"cells of labels", ground_vertex, cvtm_labels_fragment, &r->label_cell_program}};
   cvtm_status status = CVTM_OK;
   for (size_t k = 0; status == CVTM_OK && k < sizeof programs / sizeof programs[0]; ++k)
     status = cvtm_gl_program(programs[k].name, preamble, programs[k].vertex, programs[k].fragment,
@@ -238,6 +86,7 @@ static void create_buffers(cvtm_render *r) {
   glGenTextures(1, &r->cell_texture);
   glBindTexture(GL_TEXTURE_BUFFER, r->cell_texture);
   glTexBuffer(GL_TEXTURE_BUFFER, GL_RG32F, r->cells.name);
+  glGenTextures(1, &r->site_texture);
 }
 
 static void create_palettes(cvtm_render *r) {
@@ -260,6 +109,7 @@ cvtm_status cvtm_render_create(cvtm_render **render, cvtm_error *error) {
                      epoxy_gl_version() / 10, epoxy_gl_version() % 10);
   cvtm_render *r = calloc(1, sizeof *r);
   if (!r) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  r->fewest = CVTM_LABELS_FEWEST;
   cvtm_status status = create_programs(r, error);
   if (status == CVTM_OK) status = cvtm_canvas_create(&r->canvas, error);
   if (status == CVTM_OK) {
@@ -278,8 +128,10 @@ cvtm_status cvtm_render_create(cvtm_render **render, cvtm_error *error) {
 void cvtm_render_destroy(cvtm_render *r) {
   if (!r) return;
   cvtm_canvas_destroy(r->canvas);
-  const unsigned programs[] = {r->cell_program, r->mesh_program, r->site_program, r->defect_program,
-                               r->ground_program};
+  cvtm_labels_destroy(&r->labels);
+  const unsigned programs[] = {r->cell_program,      r->mesh_program,   r->site_program,
+                               r->defect_program,    r->ground_program, r->label_program,
+                               r->label_cell_program};
   for (size_t k = 0; k < sizeof programs / sizeof programs[0]; ++k) glDeleteProgram(programs[k]);
   buffer *const buffers[] = {&r->vertices, &r->indices, &r->mesh,
                              &r->sites,    &r->defects, &r->cells};
@@ -290,6 +142,7 @@ void cvtm_render_destroy(cvtm_render *r) {
   glDeleteVertexArrays(1, &r->ground_array);
   glDeleteTextures(2, r->palette);
   glDeleteTextures(1, &r->cell_texture);
+  glDeleteTextures(1, &r->site_texture);
   glDeleteTextures(1, &r->tone);
   free(r);
 }
@@ -305,7 +158,10 @@ const char *cvtm_render_name(const cvtm_render *r) {
 void cvtm_render_set_frame(cvtm_render *r, const cvtm_view_frame *frame) {
   r->frame = frame;
   r->stale_cells = r->stale_vertices = r->stale_mesh = r->stale_defects = 1;
+  r->moved = 0;
 }
+
+void cvtm_render_set_fewest_labels(cvtm_render *r, int64_t fewest) { r->fewest = fewest; }
 
 unsigned cvtm_render_sites_buffer(cvtm_render *r, int64_t count, int *renewed) {
   const int64_t bytes = 2 * count * (int64_t)sizeof(float);
@@ -318,6 +174,7 @@ unsigned cvtm_render_sites_buffer(cvtm_render *r, int64_t count, int *renewed) {
     glBufferData(GL_ARRAY_BUFFER, (GLsizeiptr)r->sites.count, NULL, GL_STREAM_DRAW);
   }
   r->site_count = count;
+  r->moved = 1;
   return r->sites.name;
 }
 
@@ -454,15 +311,73 @@ static void draw_ground(const cvtm_render *r, const cvtm_view *view) {
   glDrawArrays(GL_TRIANGLE_STRIP, 0, 4);
 }
 
-static void draw_cells(const cvtm_render *r, const cvtm_view *view) {
-  const unsigned p = r->cell_program, layers = view->layers;
+static void set_opacities(unsigned p, unsigned layers) {
   const float fill = layers & CVTM_LAYER_CELLS ? layers & CVTM_LAYER_DENSITY ? 0.6f : 1.0f : 0.0f;
-  use_program(r, p, view);
   glUniform1f(place_of(p, "fill_opacity"), fill);
   glUniform1f(place_of(p, "edge_opacity"),
               layers & CVTM_LAYER_CELL_EDGES ? fill > 0 ? 1.0f : 0.75f : 0.0f);
+}
+
+static void draw_cells(const cvtm_render *r, const cvtm_view *view) {
+  use_program(r, r->cell_program, view);
+  set_opacities(r->cell_program, view->layers);
   glBindVertexArray(r->vertices.array);
   glDrawElements(GL_TRIANGLES, (GLsizei)r->frame->index_count, GL_UNSIGNED_INT, NULL);
+}
+
+/* The mean distance of sites, in pixels of the screen. */
+static double mean_spacing(const cvtm_render *r, const cvtm_view *view) {
+  const cvtm_domain domain = r->frame->state.domain;
+  return sqrt((double)domain.width * domain.height / fmax((double)r->site_count, 1)) * view->zoom;
+}
+
+/* True if labels are drawn: the geometry of many cells is older than the sites. */
+static int draws_labels(const cvtm_render *r, const cvtm_view *view) {
+  return r->site_count >= r->fewest && (r->moved || r->frame->state.phase == CVTM_VIEW_RUNNING) &&
+         mean_spacing(r, view) < 0.3 * CVTM_LABELS_MARGIN;
+}
+
+/* The labels of the screen and its margins. */
+static cvtm_status draw_label_picture(cvtm_render *r, const cvtm_view *view, cvtm_error *error) {
+  const cvtm_domain domain = r->frame->state.domain;
+  const unsigned p = r->label_program;
+  cvtm_view wide = *view;
+  wide.width += 2 * CVTM_LABELS_MARGIN;
+  wide.height += 2 * CVTM_LABELS_MARGIN;
+  const cvtm_status status = cvtm_labels_begin(&r->labels, view->width, view->height, error);
+  if (status != CVTM_OK) return status;
+  glDisable(GL_BLEND);
+  glEnable(GL_DEPTH_TEST);
+  glEnable(GL_PROGRAM_POINT_SIZE);
+  use_program(r, p, &wide);
+  glUniform1f(place_of(p, "least_area"),
+              (float)(0.25 * domain.width * domain.height / (double)r->site_count));
+  glBindVertexArray(r->sites.array);
+  glDrawArrays(GL_POINTS, 0, (GLsizei)r->site_count);
+  glDisable(GL_DEPTH_TEST);
+  glEnable(GL_BLEND);
+  cvtm_labels_end(&r->labels);
+  glViewport(0, 0, view->width, view->height);
+  return CVTM_OK;
+}
+
+/* Colours the pixels of the domain by their labels. */
+static void draw_label_cells(const cvtm_render *r, const cvtm_view *view) {
+  const cvtm_domain domain = r->frame->state.domain;
+  const unsigned p = r->label_cell_program;
+  use_program(r, p, view);
+  set_opacities(p, view->layers);
+  glUniform2f(place_of(p, "domain"), (float)domain.width, (float)domain.height);
+  glUniform1i(place_of(p, "labels"), 3);
+  glUniform1i(place_of(p, "sites"), 4);
+  glUniform1i(place_of(p, "margin"), CVTM_LABELS_MARGIN);
+  glActiveTexture(GL_TEXTURE3);
+  glBindTexture(GL_TEXTURE_2D, r->labels.picture);
+  glActiveTexture(GL_TEXTURE4);
+  glBindTexture(GL_TEXTURE_BUFFER, r->site_texture);
+  glTexBuffer(GL_TEXTURE_BUFFER, GL_RG32F, r->sites.name);
+  glBindVertexArray(r->ground_array);
+  glDrawArrays(GL_TRIANGLE_STRIP, 0, 4);
 }
 
 static void draw_mesh(const cvtm_render *r, const cvtm_view *view) {
@@ -503,22 +418,30 @@ static unsigned visible_layers(const cvtm_render *r, const cvtm_view *view) {
   return layers;
 }
 
-static void draw_layers(cvtm_render *r, const cvtm_view *view) {
-  const unsigned layers = visible_layers(r, view);
-  upload_frame(r, layers);
+static cvtm_status draw_layers(cvtm_render *r, const cvtm_view *view, cvtm_error *error) {
+  const unsigned layers = visible_layers(r, view), cells = CVTM_LAYER_CELLS | CVTM_LAYER_CELL_EDGES;
+  const int by_labels = layers & cells && draws_labels(r, view);
+  cvtm_status status = CVTM_OK;
+  upload_frame(r, by_labels ? layers & ~cells : layers);
   glActiveTexture(GL_TEXTURE1);
   glBindTexture(GL_TEXTURE_BUFFER, r->cell_texture);
   glActiveTexture(GL_TEXTURE2);
   glBindTexture(GL_TEXTURE_2D, r->palette[view->dark != 0]);
+  if (by_labels) status = draw_label_picture(r, view, error);
+  if (status != CVTM_OK) return status;
+  glDisable(GL_BLEND);
   draw_ground(r, view);
   glEnable(GL_BLEND);
   glBlendFunc(GL_ONE, GL_ONE_MINUS_SRC_ALPHA); /* colours are premultiplied by their coverage */
-  if (r->frame->index_count > 0 && layers & (CVTM_LAYER_CELLS | CVTM_LAYER_CELL_EDGES))
+  if (by_labels)
+    draw_label_cells(r, view);
+  else if (r->frame->index_count > 0 && layers & cells)
     draw_cells(r, view);
   if (layers & CVTM_LAYER_MESH_EDGES && r->frame->corner_count > 0) draw_mesh(r, view);
   glEnable(GL_PROGRAM_POINT_SIZE);
   if (layers & CVTM_LAYER_SITES && r->site_count > 0) draw_sites(r, view);
   if (layers & CVTM_LAYER_DEFECTS && r->frame->defect_count > 0) draw_defects(r, view);
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_render_draw(cvtm_render *r, const cvtm_view *view, cvtm_error *error) {
@@ -529,9 +452,10 @@ cvtm_status cvtm_render_draw(cvtm_render *r, const cvtm_view *view, cvtm_error *
   glClearColor(ground[0], ground[1], ground[2], 1);
   glClear(GL_COLOR_BUFFER_BIT);
   if (!r->frame) return cvtm_gl_check("clearing", error);
-  draw_layers(r, view);
+  cvtm_status status = draw_layers(r, view, error);
   glBlendFuncSeparate(GL_SRC_ALPHA, GL_ONE_MINUS_SRC_ALPHA, GL_ONE, GL_ONE_MINUS_SRC_ALPHA);
-  cvtm_status status = cvtm_canvas_begin(r->canvas, view->width, view->height, view->scale, error);
+  if (status == CVTM_OK)
+    status = cvtm_canvas_begin(r->canvas, view->width, view->height, view->scale, error);
   if (status != CVTM_OK) return status;
   cvtm_overlay_draw(r->canvas, &r->frame->state, view);
   status = cvtm_canvas_end(r->canvas, error);

@@ -24,6 +24,10 @@ unsigned cvtm_render_sites_buffer(cvtm_render *render, int64_t count, int *renew
 /* The same, filled with the sites of the frame. */
 cvtm_status cvtm_render_set_sites(cvtm_render *render, cvtm_error *error);
 
+/* From this number of sites on (200,000) cells are drawn as labels (labels.h) while their geometry
+ * is older than the sites. */
+void cvtm_render_set_fewest_labels(cvtm_render *render, int64_t fewest);
+
 /* Draws the frame into view->width x view->height pixels. CVTM_ERROR_DEVICE if OpenGL reports an
  * error. */
 cvtm_status cvtm_render_draw(cvtm_render *render, const cvtm_view *view, cvtm_error *error);

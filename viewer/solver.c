@@ -334,6 +334,9 @@ static int watch(void *context, const cvtm_cvt_record *record) {
                           record->gradient_norm);
   int publish = first || s->paused || cvtm_mailbox_wanted(&s->box);
   cvtm_status status = CVTM_OK;
+  /* The drawing thread shows the sites of every frame, while geometry is made of a few states. */
+  if (!publish && s->points && cvtm_points_wanted(s->points))
+    status = cvtm_points_publish(s->points, cvtm_cvt_current_sites(s->cvt), s->count);
   pthread_mutex_lock(&s->lock);
   for (;;) {
     publish |= take_soft(s);

@@ -214,6 +214,47 @@ static void test_keys(void **state) {
 
 /* The place under the cursor stays there while zooming; panning moves it along; a double click
  * shows everything again. */
+/* Two pictures of the same cells differ in few pixels, those that the middle of a seam meets. */
+static void compare_pictures(const unsigned char *a, const unsigned char *b) {
+  int differing = 0;
+  for (int k = 0; k < WIDTH * HEIGHT; ++k) {
+    int most = 0;
+    for (int c = 0; c < 3; ++c) most = (int)fmax(most, abs(a[3 * k + c] - b[3 * k + c]));
+    differing += most > 24;
+  }
+  if (differing > WIDTH * HEIGHT / 200) fail_msg("%d pixels of %d", differing, WIDTH * HEIGHT);
+}
+
+/* Labels give the picture of the cells' geometry; also where discs of sites leave holes. */
+static void test_labels_look_like_cells(void **state) {
+  enum { SITES = 150 };
+  static unsigned char geometry[3 * WIDTH * HEIGHT];
+  cvtm_view_frame many = {.state.domain = {SIDE, SIDE, 0}};
+  cvtm_error error = {CVTM_OK, ""};
+  (void)state;
+  assert_int_equal(cvtm_view_state_reserve(&many.state, SITES, &error), CVTM_OK);
+  many.state.count = SITES;
+  for (int k = 0; k < 2 * SITES; ++k) {
+    const double place = fmod(0.5 + (k + 1) * (k % 2 ? 0.7548776662 : 0.5698402910), 1);
+    many.state.sites[k] = SIDE * place * place; /* cells of very different size */
+  }
+  assert_int_equal(cvtm_view_frame_build(&many, &error), CVTM_OK);
+  for (int edges = 0; edges <= 1; ++edges) {
+    const unsigned layers = CVTM_LAYER_CELLS | (edges ? CVTM_LAYER_CELL_EDGES : 0u);
+    cvtm_render_set_frame(render, &many);
+    assert_int_equal(cvtm_render_set_sites(render, &error), CVTM_OK);
+    draw(layers);
+    memcpy(geometry, pixels, sizeof geometry);
+    cvtm_render_set_fewest_labels(render, 1);
+    draw(layers);
+    cvtm_render_set_fewest_labels(render, 200000);
+    compare_pictures(geometry, pixels);
+  }
+  cvtm_view_frame_free(&many);
+  cvtm_render_set_frame(render, &frame);
+  assert_int_equal(cvtm_render_set_sites(render, &error), CVTM_OK);
+}
+
 static void test_zoom_pan_fit(void **state) {
   (void)state;
   cvtm_control control;
@@ -249,17 +290,12 @@ int main(void) {
     return 1;
   }
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_ground),
-      cmocka_unit_test(test_density),
-      cmocka_unit_test(test_cells),
-      cmocka_unit_test(test_edges),
-      cmocka_unit_test(test_sites),
-      cmocka_unit_test(test_mesh_edges),
-      cmocka_unit_test(test_boundary),
-      cmocka_unit_test(test_defects),
-      cmocka_unit_test(test_keys),
-      cmocka_unit_test(test_zoom_pan_fit),
-      cmocka_unit_test(test_figures_and_help),
+      cmocka_unit_test(test_ground),       cmocka_unit_test(test_density),
+      cmocka_unit_test(test_cells),        cmocka_unit_test(test_edges),
+      cmocka_unit_test(test_sites),        cmocka_unit_test(test_mesh_edges),
+      cmocka_unit_test(test_boundary),     cmocka_unit_test(test_defects),
+      cmocka_unit_test(test_keys),         cmocka_unit_test(test_labels_look_like_cells),
+      cmocka_unit_test(test_zoom_pan_fit), cmocka_unit_test(test_figures_and_help),
   };
   const int failed = cmocka_run_group_tests(tests, set_up, tear_down);
   cvtm_render_destroy(render);
