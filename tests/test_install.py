@@ -54,10 +54,10 @@ def sanitizers(shared):
     return ["-fsanitize=address,undefined"] if b"__asan_init" in shared.read_bytes() else []
 
 
-def flags_of(prefix, *options):
+def flags_of(prefix, *options, package="cvtmesh"):
     folder = next(prefix.rglob("cvtmesh.pc")).parent
     path = f"{folder}:{os.environ.get('PKG_CONFIG_PATH', '')}"
-    return subprocess.run(["pkg-config", *options, "cvtmesh"], check=True, text=True,
+    return subprocess.run(["pkg-config", *options, package], check=True, text=True,
                           stdout=subprocess.PIPE,
                           env={**os.environ, "PKG_CONFIG_PATH": path}).stdout.split()
 
@@ -153,8 +153,7 @@ def test_example_with_the_shared_library(prefix, shared, sanitizers, name, tmp_p
 def test_example_with_the_static_library(prefix, sanitizers, tmp_path):
     if not list(prefix.rglob("libcvtmesh.a")):
         pytest.skip("this build has no static library")
-    flags = [flag if flag != "-lcvtmesh" else "-l:libcvtmesh.a"
-             for flag in flags_of(prefix, "--static", "--cflags", "--libs")]
+    flags = flags_of(prefix, "--cflags", "--libs", package="cvtmesh-static")
     program = tmp_path / "program"
     subprocess.run([*C, *sanitizers, EXAMPLES / "minimal.c", *flags, "-o", program], check=True)
     assert b"libcvtmesh" not in subprocess.run(["ldd", program], stdout=subprocess.PIPE,
