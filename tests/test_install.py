@@ -1,6 +1,7 @@
 """What is installed is complete and can be used: headers, both libraries, pkg-config, CMake, the
 examples in C and C++. The shared library exports what the headers declare, and nothing else."""
 
+import json
 import os
 import re
 import shutil
@@ -19,9 +20,12 @@ RESULTS = {
     "domain_mesh.c": r"smallest angle (29\.9|30|[34]\d)",
     "minimize.c": r"500 variables at a bound",
     "lcp.c": r"tolerance after .*x in the middle 0\.100000, 1 at the bound",
+    "device_arrays.c": r"energy 10431\.1467, mass 6112\.000, largest gradient 0\.2846",
+    "minimize_cuda.cu": r"f = 22222\.2\d* after .* 66667 variables at a bound",
     "threads.c": r"4 threads, 0 results differ",
     "cxx.cpp": r"cvtmesh \d+\.\d+\.\d+: 1\.0",
 }
+CUDA = [name for name in RESULTS if name.endswith(".cu")]
 ARGUMENTS = {"domain_mesh.c": [EXAMPLES / "horse.png", "horse.msh"]}
 
 
@@ -136,7 +140,7 @@ def test_every_example_is_here():
     assert set(RESULTS) == {path.name for path in EXAMPLES.glob("*.c*")}
 
 
-@pytest.mark.parametrize("name", RESULTS)
+@pytest.mark.parametrize("name", [name for name in RESULTS if name not in CUDA])
 def test_example_with_the_shared_library(prefix, shared, sanitizers, name, tmp_path, monkeypatch):
     compiler = C if name.endswith(".c") else CXX
     flags = flags_of(prefix, "--cflags", "--libs")
@@ -159,6 +163,24 @@ def test_example_with_the_static_library(prefix, sanitizers, tmp_path):
     assert b"libcvtmesh" not in subprocess.run(["ldd", program], stdout=subprocess.PIPE,
                                                check=True).stdout
     run_example("minimal.c", program, tmp_path)
+
+
+@pytest.mark.parametrize("name", CUDA)
+def test_cuda_example(prefix, shared, name, tmp_path, monkeypatch):
+    """It compiles where nvcc is; it runs where the library sees a GPU."""
+    monkeypatch.setenv("PATH", f"{os.environ['PATH']}:/usr/local/cuda/bin")
+    if not shutil.which("nvcc"):
+        pytest.skip("no nvcc")
+    program = tmp_path / "program"
+    subprocess.run(["nvcc", "-Werror=all-warnings", "-arch=sm_90", EXAMPLES / name,
+                    *flags_of(prefix, "--cflags", "--libs"), "-c" if b"__asan_init" in
+                    shared.read_bytes() else "-O1", "-o", program], check=True)
+    info = subprocess.run([prefix / "bin/cvtmesh", "info", "--json"], check=True,
+                          stdout=subprocess.PIPE).stdout
+    if not any(device["name"].startswith("cuda") for device in json.loads(info)["devices"]):
+        pytest.skip("compiled; no GPU to run it")
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(shared.parent))
+    run_example(name, program, tmp_path)
 
 
 PROJECT = """cmake_minimum_required(VERSION 3.25)
