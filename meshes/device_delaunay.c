@@ -12,6 +12,9 @@
  * may be left to its neighbours. */
 enum { VISITS_OF_ALL = 1 << 26, VISITS_OF_ONE = 1 << 18, ADOPTED_SHARE = 16 };
 
+/* Where more than one star in HARD_SHARE has to search far, TRIED of them try first. */
+enum { HARD_SHARE = 4, TRIED = 4096 };
+
 struct cvtm_device_delaunay {
   cvtm_device *device;
   const cvtm_star_table *table;
@@ -168,16 +171,33 @@ static cvtm_status find_ranks(cvtm_device_delaunay *d, cvtm_star_tree *tree) {
   return status;
 }
 
-/* One pass over the stars of a list (NULL: all). Those left undone are in d->undone then. */
-static cvtm_status make_pass(cvtm_device_delaunay *d, const cvtm_star_tree *tree,
+/* Stars of a list (NULL: all). Those left undone are appended to d->output.deferred. */
+static cvtm_status make_some(cvtm_device_delaunay *d, const cvtm_star_tree *tree,
                              const int32_t *list, int64_t count, int32_t visits,
                              cvtm_star_counts *counts) {
   cvtm_device *device = d->device;
-  d->output.deferred = list == d->undone ? d->is_distinct : d->undone;
   cvtm_status status = cvtm_device_copy_in(device, d->counts, counts, sizeof *counts);
   if (status == CVTM_OK) status = d->table->make(device, tree, list, count, visits, &d->output);
   if (status == CVTM_OK) status = cvtm_device_copy_out(device, counts, d->counts, sizeof *counts);
   return status;
+}
+
+/* One pass over the stars of a list (NULL: all). Those left undone are in d->output.deferred then.
+ * Before many search far some try; if nearly all of these fail, none is made. */
+static cvtm_status make_pass(cvtm_device_delaunay *d, const cvtm_star_tree *tree,
+                             const int32_t *list, int64_t count, int32_t visits,
+                             cvtm_star_counts *counts) {
+  const int many = list && visits > 0 && count > TRIED && count > d->distinct / HARD_SHARE;
+  const int64_t tried = many ? TRIED : 0;
+  d->output.deferred = list == d->undone ? d->is_distinct : d->undone;
+  counts->deferred = counts->tied = 0;
+  if (many) {
+    const cvtm_status status = make_some(d, tree, list, tried, visits, counts);
+    const int hopeless = counts->deferred > tried - tried / 8 && !(counts->tied && !tree->rank);
+    if (hopeless) counts->deferred = (int32_t)count;
+    if (status != CVTM_OK || hopeless) return status;
+  }
+  return make_some(d, tree, list ? list + tried : NULL, count - tried, visits, counts);
 }
 
 /* How far stars may search that were left undone: the fewer, the farther. */
@@ -196,7 +216,6 @@ static cvtm_status make_stars(cvtm_device_delaunay *d, cvtm_star_tree *tree,
   cvtm_status status =
       cvtm_device_fill(d->device, d->output.fan_count, 0, (size_t)d->count * sizeof(int32_t));
   for (;;) {
-    counts->deferred = counts->tied = 0;
     if (status == CVTM_OK) status = make_pass(d, tree, list, left, visits, counts);
     if (status != CVTM_OK || counts->deferred == 0) return status;
     list = d->output.deferred;
