@@ -1,6 +1,7 @@
 /* SVG pictures, y down like the image. Coordinates have as many decimals as a thousandth
  * of the mean spacing needs, at least two. */
 #include "base/file.h"
+#include "base/large_pages.h"
 #include "base/numeric_locale.h"
 #include "meshes/formats.h"
 
@@ -90,14 +91,17 @@ typedef struct vertex_text {
 typedef struct edge_path {
   const cvtm_mesh *mesh;
   const int32_t *edges;
+  int64_t count;
   int decimals;
   const vertex_text *vertices; /* or NULL */
 } edge_path;
 
 /* malloc'd; NULL: no memory, and edges format their ends by themselves. */
 static vertex_text *format_vertices(const cvtm_mesh *mesh, int decimals) {
-  vertex_text *made = malloc(((size_t)mesh->vertex_count + 1) * sizeof *made);
+  const size_t bytes = ((size_t)mesh->vertex_count + 1) * sizeof(vertex_text);
+  vertex_text *made = malloc(bytes);
   if (made == NULL) return NULL;
+  cvtm_prefer_large_pages(made, bytes);
 #pragma omp parallel for schedule(static)
   for (int64_t v = 0; v < mesh->vertex_count; ++v) {
     char text[POINT_BYTES];
@@ -119,8 +123,10 @@ static char *put_vertex(char *to, char command, const edge_path *path, int32_t v
 }
 
 static char *put_edge(char *to, const void *context, int64_t k) {
-  enum { PER_LINE = 8 };
+  enum { PER_LINE = 8, AHEAD = 16 /* edges, whose far ends come from all over the memory */ };
   const edge_path *path = context;
+  if (path->vertices != NULL && k + AHEAD < path->count)
+    __builtin_prefetch(path->vertices + path->edges[2 * (k + AHEAD) + 1]);
   if (k > 0 && k % PER_LINE == 0) *to++ = '\n';
   to = put_vertex(to, 'M', path, path->edges[2 * k]);
   return put_vertex(to, 'L', path, path->edges[2 * k + 1]);
@@ -131,7 +137,7 @@ static void write_edges(FILE *file, const cvtm_mesh *mesh, const int32_t *edges,
                         double spacing) {
   const int decimals = choose_decimals(spacing);
   vertex_text *vertices = format_vertices(mesh, decimals);
-  const edge_path path = {mesh, edges, decimals, vertices};
+  const edge_path path = {mesh, edges, count, decimals, vertices};
   begin_lines(file, spacing);
   fputs("<path d=\"", file);
   cvtm_write_items(file, count, 2 * POINT_BYTES + 1, put_edge, &path);
