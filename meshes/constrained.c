@@ -2,31 +2,25 @@
 
 #include "base/grow.h"
 #include "base/point_order.h"
-#include "meshes/predicates.h"
+#include "meshes/half_edges.h"
 #include "meshes/snap.h"
-#include "meshes/twins.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Half-edges as in meshes/twins.h, counterclockwise. */
+/* The segments of the half-edges are the edges of the boundary that they lie on. */
 typedef struct triangulation {
-  const cvtm_grid_point *grid;
+  cvtm_half_edges m;
   const double *points; /* for messages */
-  int64_t vertex_count, triangle_count;
-  int32_t *corner;     /* per half-edge: its origin */
-  int64_t *twin;       /* per half-edge: the same edge in the other triangle, -1 on the hull */
-  int32_t *constraint; /* per half-edge: the edge of the boundary that it lies on, or -1 */
-  int64_t *at;         /* per vertex: a half-edge that begins there, -1 if there is none */
   const cvtm_boundary *boundary;
-  int64_t *stack; /* of half-edges, or pairs of vertices */
+  int64_t *stack; /* of triangles, or of pairs of vertices */
   int64_t depth, capacity;
   cvtm_error *error;
 } triangulation;
 
 static int64_t orient(const triangulation *t, int32_t a, int32_t b, int32_t c) {
-  return cvtm_orient(t->grid[a], t->grid[b], t->grid[c]);
+  return cvtm_orient_of(&t->m, a, b, c);
 }
 
 static cvtm_status no_memory(cvtm_error *error) {
@@ -40,106 +34,24 @@ static cvtm_status push(triangulation *t, int64_t value) {
   return CVTM_OK;
 }
 
-/* ---- Building ---- */
-
-static cvtm_status build(triangulation *t, const cvtm_mesh *mesh) {
-  const size_t halves = 3 * (size_t)mesh->triangle_count + 1;
-  t->vertex_count = mesh->vertex_count;
-  t->triangle_count = mesh->triangle_count;
-  t->points = mesh->points;
-  t->corner = malloc(halves * sizeof *t->corner);
-  t->twin = malloc(halves * sizeof *t->twin);
-  t->constraint = malloc(halves * sizeof *t->constraint);
-  t->at = malloc((size_t)mesh->vertex_count * sizeof *t->at);
-  if (!t->corner || !t->twin || !t->constraint || !t->at) return no_memory(t->error);
-  memcpy(t->corner, mesh->triangles, 3 * (size_t)mesh->triangle_count * sizeof *t->corner);
-  for (size_t h = 0; h < halves; ++h) t->constraint[h] = -1;
-  return cvtm_find_twins(t->corner, t->triangle_count, t->vertex_count, t->twin, t->at, t->error);
-}
-
-static void destroy(triangulation *t) {
-  free(t->corner);
-  free(t->twin);
-  free(t->constraint);
-  free(t->at);
-  free(t->stack);
-}
-
-/* ---- Flips ---- */
-
-static void link_halves(triangulation *t, int64_t h, int64_t outer, int32_t constraint) {
-  t->twin[h] = outer;
-  t->constraint[h] = constraint;
-  if (outer >= 0) t->twin[outer] = h;
-  t->at[t->corner[h]] = h;
-}
-
-/* Replaces the diagonal h of the quadrilateral of its two triangles by the other one, which
- * becomes h too. */
-static void flip(triangulation *t, int64_t h) {
-  const int64_t g = t->twin[h];
-  const int64_t h1 = cvtm_half_after(h), h2 = cvtm_half_before(h), g1 = cvtm_half_after(g),
-                g2 = cvtm_half_before(g);
-  const int32_t a = t->corner[h], b = t->corner[g], c = t->corner[h2], d = t->corner[g2];
-  const int64_t bc = t->twin[h1], ca = t->twin[h2], ad = t->twin[g1], db = t->twin[g2];
-  const int32_t on_bc = t->constraint[h1], on_ca = t->constraint[h2];
-  const int32_t on_ad = t->constraint[g1], on_db = t->constraint[g2];
-  /* d c a and c d b. */
-  t->corner[h] = d;
-  t->corner[h1] = c;
-  t->corner[h2] = a;
-  t->corner[g] = c;
-  t->corner[g1] = d;
-  t->corner[g2] = b;
-  link_halves(t, h1, ca, on_ca);
-  link_halves(t, h2, ad, on_ad);
-  link_halves(t, g1, db, on_db);
-  link_halves(t, g2, bc, on_bc);
-  link_halves(t, h, g, -1);
-  t->constraint[g] = -1;
-}
-
 /* ---- Constraints ---- */
-
-/* The next half-edge that leaves the same vertex, counterclockwise; -1 at the hull. */
-static int64_t turn_left(const triangulation *t, int64_t h) { return t->twin[cvtm_half_before(h)]; }
-
-static int64_t turn_right(const triangulation *t, int64_t h) {
-  return t->twin[h] < 0 ? -1 : cvtm_half_after(t->twin[h]);
-}
-
-/* The half-edge that leaves its vertex first: all others follow by turn_left. */
-static int64_t rightmost(const triangulation *t, int32_t v) {
-  const int64_t begin = t->at[v];
-  int64_t h = begin;
-  for (;;) {
-    const int64_t further = turn_right(t, h);
-    if (further < 0 || further == begin) return further < 0 ? h : begin;
-    h = further;
-  }
-}
 
 /* Nonzero if c lies on the ray from a through b, beyond a. */
 static int is_ahead(const triangulation *t, int32_t a, int32_t b, int32_t c) {
-  const int64_t bx = (int64_t)t->grid[b].x - t->grid[a].x,
-                by = (int64_t)t->grid[b].y - t->grid[a].y;
-  const int64_t cx = (int64_t)t->grid[c].x - t->grid[a].x,
-                cy = (int64_t)t->grid[c].y - t->grid[a].y;
+  const int64_t bx = (int64_t)t->m.grid[b].x - t->m.grid[a].x,
+                by = (int64_t)t->m.grid[b].y - t->m.grid[a].y;
+  const int64_t cx = (int64_t)t->m.grid[c].x - t->m.grid[a].x,
+                cy = (int64_t)t->m.grid[c].y - t->m.grid[a].y;
   return bx * cy == by * cx && bx * cx + by * cy > 0;
-}
-
-static void mark(triangulation *t, int64_t h, int32_t constraint) {
-  t->constraint[h] = constraint;
-  if (t->twin[h] >= 0) t->constraint[t->twin[h]] = constraint;
 }
 
 /* From a towards b: *along, the half-edge that leaves a exactly in that direction, or *across,
  * the one opposite to a that the way crosses. */
 static void look(const triangulation *t, int32_t a, int32_t b, int64_t *along, int64_t *across) {
-  const int64_t begin = rightmost(t, a);
+  const int64_t begin = cvtm_first_of_fan(&t->m, t->m.at[a]);
   *along = *across = -1;
   for (int64_t h = begin; h >= 0;) {
-    const int32_t right = t->corner[cvtm_half_after(h)], left = t->corner[cvtm_half_before(h)];
+    const int32_t right = t->m.corner[cvtm_half_after(h)], left = t->m.corner[cvtm_half_before(h)];
     if (is_ahead(t, a, b, right)) {
       *along = h;
       return;
@@ -152,17 +64,17 @@ static void look(const triangulation *t, int32_t a, int32_t b, int64_t *along, i
       *across = cvtm_half_after(h);
       return;
     }
-    h = turn_left(t, h);
+    h = cvtm_turn_left(&t->m, h);
     if (h == begin) return;
   }
 }
 
 static int64_t find_edge(const triangulation *t, int32_t a, int32_t b) {
-  const int64_t begin = rightmost(t, a);
+  const int64_t begin = cvtm_first_of_fan(&t->m, t->m.at[a]);
   for (int64_t h = begin; h >= 0;) {
-    if (t->corner[cvtm_half_after(h)] == b) return h;
-    if (t->corner[cvtm_half_before(h)] == b) return cvtm_half_before(h);
-    h = turn_left(t, h);
+    if (t->m.corner[cvtm_half_after(h)] == b) return h;
+    if (t->m.corner[cvtm_half_before(h)] == b) return cvtm_half_before(h);
+    h = cvtm_turn_left(&t->m, h);
     if (h == begin) return -1;
   }
   return -1;
@@ -186,13 +98,13 @@ static cvtm_status collect_crossed(triangulation *t, int32_t a, int32_t b, int64
                                    int32_t *reached) {
   t->depth = 0;
   for (int64_t h = across;;) {
-    if (t->constraint[h] >= 0) return fail_crossing(t, a, b);
-    cvtm_status status = push(t, t->corner[h]);
-    if (status == CVTM_OK) status = push(t, t->corner[cvtm_half_after(h)]);
+    if (t->m.segment[h] >= 0) return fail_crossing(t, a, b);
+    cvtm_status status = push(t, t->m.corner[h]);
+    if (status == CVTM_OK) status = push(t, t->m.corner[cvtm_half_after(h)]);
     if (status != CVTM_OK) return status;
-    const int64_t g = t->twin[h];
+    const int64_t g = t->m.twin[h];
     if (g < 0) return fail_lost(t, a, b);
-    const int32_t opposite = t->corner[cvtm_half_before(g)];
+    const int32_t opposite = t->m.corner[cvtm_half_before(g)];
     const int64_t side = orient(t, a, b, opposite);
     if (side == 0) {
       *reached = opposite;
@@ -200,7 +112,7 @@ static cvtm_status collect_crossed(triangulation *t, int32_t a, int32_t b, int64
     }
     /* g runs from left to right of the way; on to the side that it leaves through. */
     h = side > 0 ? cvtm_half_after(g) : cvtm_half_before(g);
-    if (orient(t, a, b, t->corner[h]) > 0) return fail_lost(t, a, b);
+    if (orient(t, a, b, t->m.corner[h]) > 0) return fail_lost(t, a, b);
   }
 }
 
@@ -214,12 +126,13 @@ static cvtm_status clear_way(triangulation *t, int32_t a, int32_t b) {
     for (int64_t k = 0; k < count; ++k) {
       const int32_t u = (int32_t)t->stack[2 * k], v = (int32_t)t->stack[2 * k + 1];
       const int64_t h = find_edge(t, u, v);
-      if (h < 0 || t->twin[h] < 0) return fail_lost(t, u, v);
-      const int32_t c = t->corner[cvtm_half_before(h)], d = t->corner[cvtm_half_before(t->twin[h])];
-      const int32_t from = t->corner[h], to = t->corner[cvtm_half_after(h)];
+      if (h < 0 || t->m.twin[h] < 0) return fail_lost(t, u, v);
+      const int32_t c = t->m.corner[cvtm_half_before(h)],
+                    d = t->m.corner[cvtm_half_before(t->m.twin[h])];
+      const int32_t from = t->m.corner[h], to = t->m.corner[cvtm_half_after(h)];
       int32_t p = u, q = v;
       if (orient(t, d, c, from) > 0 && orient(t, d, c, to) < 0) {
-        flip(t, h);
+        cvtm_half_edges_flip(&t->m, h);
         p = c;
         q = d;
       }
@@ -237,7 +150,7 @@ static cvtm_status clear_way(triangulation *t, int32_t a, int32_t b) {
 static cvtm_status insert_constraint(triangulation *t, int32_t a, int32_t b, int32_t constraint) {
   while (a != b) {
     int64_t along, across;
-    if (t->at[a] < 0) return fail_lost(t, a, b);
+    if (t->m.at[a] < 0) return fail_lost(t, a, b);
     look(t, a, b, &along, &across);
     if (along < 0) {
       if (across < 0) return fail_lost(t, a, b);
@@ -249,50 +162,29 @@ static cvtm_status insert_constraint(triangulation *t, int32_t a, int32_t b, int
       if (along < 0) return fail_lost(t, a, reached);
     }
     const int32_t next =
-        t->corner[along] == a ? t->corner[cvtm_half_after(along)] : t->corner[along];
-    if (t->constraint[along] >= 0) return fail_crossing(t, a, next);
-    mark(t, along, constraint);
+        t->m.corner[along] == a ? t->m.corner[cvtm_half_after(along)] : t->m.corner[along];
+    if (t->m.segment[along] >= 0) return fail_crossing(t, a, next);
+    cvtm_half_edges_mark(&t->m, along, constraint);
     a = next;
   }
   return CVTM_OK;
-}
-
-/* Lawson's flips: every edge that is no constraint becomes Delaunay. */
-static cvtm_status restore_delaunay(triangulation *t) {
-  t->depth = 0;
-  cvtm_status status = CVTM_OK;
-  for (int64_t h = 0; h < 3 * t->triangle_count && status == CVTM_OK; ++h) {
-    if (t->twin[h] > h) status = push(t, h);
-  }
-  while (t->depth > 0 && status == CVTM_OK) {
-    const int64_t h = t->stack[--t->depth], g = t->twin[h];
-    if (g < 0 || t->constraint[h] >= 0) continue;
-    const cvtm_grid_point a = t->grid[t->corner[h]], b = t->grid[t->corner[g]];
-    const cvtm_grid_point c = t->grid[t->corner[cvtm_half_before(h)]],
-                          d = t->grid[t->corner[cvtm_half_before(g)]];
-    if (!cvtm_in_circle(a, b, c, d)) continue;
-    flip(t, h);
-    const int64_t around[4] = {cvtm_half_after(h), cvtm_half_before(h), cvtm_half_after(g),
-                               cvtm_half_before(g)};
-    for (int k = 0; k < 4 && status == CVTM_OK; ++k) status = push(t, around[k]);
-  }
-  return status;
 }
 
 /* ---- Regions ---- */
 
 /* What the constraint under half-edge h says about its triangle. */
 static int32_t region_beside(const triangulation *t, int64_t h) {
-  const int32_t constraint = t->constraint[h];
+  const int32_t constraint = t->m.segment[h];
   const int32_t *edge = t->boundary->edges + 2 * (int64_t)constraint;
-  const cvtm_grid_point a = t->grid[edge[0]], b = t->grid[edge[1]];
-  const cvtm_grid_point p = t->grid[t->corner[h]], q = t->grid[t->corner[cvtm_half_after(h)]];
+  const cvtm_grid_point a = t->m.grid[edge[0]], b = t->m.grid[edge[1]];
+  const cvtm_grid_point p = t->m.grid[t->m.corner[h]],
+                        q = t->m.grid[t->m.corner[cvtm_half_after(h)]];
   const int64_t way =
       ((int64_t)b.x - a.x) * ((int64_t)q.x - p.x) + ((int64_t)b.y - a.y) * ((int64_t)q.y - p.y);
   return way > 0 ? t->boundary->left[constraint] : t->boundary->right[constraint];
 }
 
-/* region: per triangle, -1 where not yet known. Spreads that of triangle `first`. */
+/* region: per triangle, -1 where it is not known yet. Spreads that of triangle `first`. */
 static cvtm_status spread(triangulation *t, int64_t first, int32_t *region) {
   t->depth = 0;
   cvtm_status status = push(t, first);
@@ -300,14 +192,14 @@ static cvtm_status spread(triangulation *t, int64_t first, int32_t *region) {
     const int64_t triangle = t->stack[--t->depth];
     for (int k = 0; k < 3 && status == CVTM_OK; ++k) {
       const int64_t h = 3 * triangle + k;
-      if (t->constraint[h] >= 0) {
+      if (t->m.segment[h] >= 0) {
         if (region_beside(t, h) == region[triangle]) continue;
-        const double *p = t->points + 2 * (int64_t)t->corner[h];
+        const double *p = t->points + 2 * (int64_t)t->m.corner[h];
         return cvtm_fail(t->error, CVTM_ERROR_INPUT,
                          "the boundary does not close, or crosses itself, near (%g, %g)", p[0],
                          p[1]);
       }
-      const int64_t g = t->twin[h];
+      const int64_t g = t->m.twin[h];
       if (g < 0 || region[g / 3] >= 0) continue;
       region[g / 3] = region[triangle];
       status = push(t, g / 3);
@@ -318,9 +210,8 @@ static cvtm_status spread(triangulation *t, int64_t first, int32_t *region) {
 
 static cvtm_status find_regions(triangulation *t, int32_t *region) {
   cvtm_status status = CVTM_OK;
-  for (int64_t k = 0; k < t->triangle_count; ++k) region[k] = -1;
-  for (int64_t h = 0; h < 3 * t->triangle_count && status == CVTM_OK; ++h) {
-    if (t->constraint[h] < 0 || region[h / 3] >= 0) continue;
+  for (int64_t h = 0; h < 3 * t->m.triangle_count && status == CVTM_OK; ++h) {
+    if (t->m.segment[h] < 0 || region[h / 3] >= 0) continue;
     region[h / 3] = region_beside(t, h);
     status = spread(t, h / 3, region);
   }
@@ -346,10 +237,10 @@ static int compare_triangles(const void *first, const void *second) {
 static int64_t list_triangles(const triangulation *t, const int32_t *region, const int32_t *number,
                               kept_triangle *list) {
   int64_t count = 0;
-  for (int64_t k = 0; k < t->triangle_count; ++k) {
+  for (int64_t k = 0; k < t->m.triangle_count; ++k) {
     if (region[k] <= 0) continue;
     int32_t v[3];
-    for (int c = 0; c < 3; ++c) v[c] = number[t->corner[3 * k + c]];
+    for (int c = 0; c < 3; ++c) v[c] = number[t->m.corner[3 * k + c]];
     const int first = v[0] < v[1] ? (v[0] < v[2] ? 0 : 2) : (v[1] < v[2] ? 1 : 2);
     list[count++] = (kept_triangle){{v[first], v[(first + 1) % 3], v[(first + 2) % 3]}, region[k]};
   }
@@ -372,13 +263,13 @@ static int compare_edges(const void *first, const void *second) {
 static int64_t list_edges(const triangulation *t, const int32_t *region, const int32_t *number,
                           kept_edge *list) {
   int64_t count = 0;
-  for (int64_t h = 0; h < 3 * t->triangle_count; ++h) {
-    const int64_t g = t->twin[h];
-    if (t->constraint[h] < 0 || (g >= 0 && g < h)) continue;
+  for (int64_t h = 0; h < 3 * t->m.triangle_count; ++h) {
+    const int64_t g = t->m.twin[h];
+    if (t->m.segment[h] < 0 || (g >= 0 && g < h)) continue;
     const int32_t left = region[h / 3] > 0 ? region[h / 3] : 0;
     const int32_t right = g >= 0 && region[g / 3] > 0 ? region[g / 3] : 0;
     if (left == 0 && right == 0) continue;
-    const int32_t from = number[t->corner[h]], to = number[t->corner[cvtm_half_after(h)]];
+    const int32_t from = number[t->m.corner[h]], to = number[t->m.corner[cvtm_half_after(h)]];
     const int turned = right > 0 && (left == 0 || right < left);
     list[count++] =
         turned ? (kept_edge){to, from, right, left, 0} : (kept_edge){from, to, left, right, 0};
@@ -422,12 +313,12 @@ static int32_t find_curves(kept_edge *list, int64_t count, int32_t *parent) {
 
 /* Numbers the vertices of triangles inside; returns how many. */
 static int64_t number_vertices(const triangulation *t, const int32_t *region, int32_t *number) {
-  for (int64_t v = 0; v < t->vertex_count; ++v) number[v] = -1;
-  for (int64_t h = 0; h < 3 * t->triangle_count; ++h) {
-    if (region[h / 3] > 0) number[t->corner[h]] = 0;
+  for (int64_t v = 0; v < t->m.vertex_count; ++v) number[v] = -1;
+  for (int64_t h = 0; h < 3 * t->m.triangle_count; ++h) {
+    if (region[h / 3] > 0) number[t->m.corner[h]] = 0;
   }
   int64_t count = 0;
-  for (int64_t v = 0; v < t->vertex_count; ++v) {
+  for (int64_t v = 0; v < t->m.vertex_count; ++v) {
     if (number[v] == 0) number[v] = (int32_t)count++;
   }
   return count;
@@ -435,7 +326,7 @@ static int64_t number_vertices(const triangulation *t, const int32_t *region, in
 
 static cvtm_status extract(const triangulation *t, const int32_t *region, cvtm_mesh *mesh,
                            cvtm_regions *regions, int32_t **source) {
-  const size_t n = (size_t)t->vertex_count, triangles = (size_t)t->triangle_count + 1;
+  const size_t n = (size_t)t->m.vertex_count, triangles = (size_t)t->m.triangle_count + 1;
   const size_t edges = (size_t)t->boundary->edge_count + n; /* divided edges have more parts */
   int32_t *number = malloc(n * sizeof *number);
   kept_triangle *list = malloc(triangles * sizeof *list);
@@ -454,7 +345,7 @@ static cvtm_status extract(const triangulation *t, const int32_t *region, cvtm_m
     status = no_memory(t->error);
   } else {
     made.vertex_count = number_vertices(t, region, number);
-    for (int64_t v = 0; v < t->vertex_count; ++v) {
+    for (int64_t v = 0; v < t->m.vertex_count; ++v) {
       if (number[v] < 0) continue;
       memcpy(made.points + 2 * (int64_t)number[v], t->points + 2 * v, 2 * sizeof(double));
       origin[number[v]] = (int32_t)v;
@@ -515,29 +406,31 @@ static cvtm_status constrain(triangulation *t, const int32_t *first) {
   for (int64_t e = 0; e < b->edge_count && status == CVTM_OK; ++e) {
     status = insert_constraint(t, first[b->edges[2 * e]], first[b->edges[2 * e + 1]], (int32_t)e);
   }
-  return status == CVTM_OK ? restore_delaunay(t) : status;
+  if (status == CVTM_OK) cvtm_half_edges_restore_all(&t->m);
+  return t->m.out_of_memory ? no_memory(t->error) : status;
 }
 
 static cvtm_status triangulate(const cvtm_mesh *delaunay, const cvtm_boundary *boundary,
                                cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source,
                                cvtm_error *error) {
-  const size_t n = (size_t)delaunay->vertex_count;
-  cvtm_grid_point *grid = malloc(n * sizeof *grid);
-  int32_t *first = malloc(n * sizeof *first);
-  int32_t *region = malloc(((size_t)delaunay->triangle_count + 1) * sizeof *region);
-  triangulation t = {.grid = grid, .boundary = boundary, .error = error};
-  cvtm_status status = grid && first && region ? CVTM_OK : no_memory(error);
+  const int64_t n = delaunay->vertex_count;
+  cvtm_grid_point *grid = malloc((size_t)n * sizeof *grid);
+  int32_t *first = malloc((size_t)n * sizeof *first);
+  triangulation t = {.points = delaunay->points, .boundary = boundary, .error = error};
+  cvtm_status status = grid && first ? CVTM_OK : no_memory(error);
   /* The points are on their grid and stay where they are. */
-  if (status == CVTM_OK) status = cvtm_snap_points(delaunay->points, (int64_t)n, grid, error);
-  if (status == CVTM_OK) status = find_first(grid, (int64_t)n, first, error);
-  if (status == CVTM_OK) status = build(&t, delaunay);
+  if (status == CVTM_OK) status = cvtm_snap_points(delaunay->points, n, grid, error);
+  if (status == CVTM_OK) status = find_first(grid, n, first, error);
+  if (status == CVTM_OK)
+    status = cvtm_half_edges_create(grid, n, delaunay->triangles, NULL, delaunay->triangle_count,
+                                    &t.m, error);
   if (status == CVTM_OK) status = constrain(&t, first);
-  if (status == CVTM_OK) status = find_regions(&t, region);
-  if (status == CVTM_OK) status = extract(&t, region, mesh, regions, source);
-  destroy(&t);
+  if (status == CVTM_OK) status = find_regions(&t, t.m.region);
+  if (status == CVTM_OK) status = extract(&t, t.m.region, mesh, regions, source);
+  cvtm_half_edges_free(&t.m);
+  free(t.stack);
   free(grid);
   free(first);
-  free(region);
   return status;
 }
 

@@ -8,6 +8,7 @@
 /* ---- Recorded changes ---- */
 
 static void record(cvtm_half_edges *m, cvtm_change_kind kind, int64_t index, int64_t old) {
+  if (!m->records_changes) return;
   if (!cvtm_grow(&m->changes, sizeof *m->changes, &m->change_capacity, m->change_count + 1)) {
     m->out_of_memory = 1;
     return;
@@ -148,9 +149,7 @@ static void put_half(cvtm_half_edges *m, int64_t h, int32_t origin, int64_t twin
   push(m, h);
 }
 
-/* Replaces the diagonal h of the quadrilateral of its two triangles by the other one, which
- * becomes h too. */
-static void flip(cvtm_half_edges *m, int64_t h) {
+void cvtm_half_edges_flip(cvtm_half_edges *m, int64_t h) {
   const int64_t g = m->twin[h];
   const int64_t h1 = cvtm_half_after(h), h2 = cvtm_half_before(h), g1 = cvtm_half_after(g),
                 g2 = cvtm_half_before(g);
@@ -177,8 +176,16 @@ void cvtm_half_edges_restore(cvtm_half_edges *m) {
     if (!cvtm_in_circle(m->grid[m->corner[h]], m->grid[m->corner[g]], m->grid[cvtm_apex_of(m, h)],
                         m->grid[cvtm_apex_of(m, g)]))
       continue;
-    flip(m, h);
+    cvtm_half_edges_flip(m, h);
   }
+}
+
+void cvtm_half_edges_restore_all(cvtm_half_edges *m) {
+  m->depth = 0;
+  for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
+    if (m->twin[h] > h) push(m, h);
+  }
+  cvtm_half_edges_restore(m);
 }
 
 /* ---- Insertion ---- */
@@ -309,7 +316,7 @@ static int flip_spoke(cvtm_half_edges *m, int64_t h, int count, int closed) {
     const int32_t w = cvtm_end_of(m, spoke), x = cvtm_apex_of(m, spoke),
                   y = cvtm_apex_of(m, m->twin[spoke]);
     if (cvtm_orient_of(m, y, w, x) <= 0 || cvtm_orient_of(m, y, x, v) < 0) continue;
-    flip(m, spoke);
+    cvtm_half_edges_flip(m, spoke);
     return 1;
   }
   return 0;
@@ -425,6 +432,7 @@ cvtm_status cvtm_half_edges_create(const cvtm_grid_point *grid, int64_t count,
                           .vertex_capacity = count,
                           .triangle_count = triangles,
                           .triangle_capacity = triangles,
+                          .records_changes = region != NULL,
                           .grid = malloc(n * sizeof *made.grid),
                           .at = malloc(n * sizeof *made.at),
                           .corner = malloc(3 * t * sizeof *made.corner),
@@ -443,7 +451,7 @@ cvtm_status cvtm_half_edges_create(const cvtm_grid_point *grid, int64_t count,
   }
   memcpy(made.grid, grid, n * sizeof *grid);
   memcpy(made.corner, corners, 3 * t * sizeof *corners);
-  memcpy(made.region, region, t * sizeof *region);
+  for (size_t k = 0; k < t; ++k) made.region[k] = region != NULL ? region[k] : -1;
   for (size_t h = 0; h < 3 * t; ++h) made.segment[h] = -1;
   *m = made;
   return CVTM_OK;

@@ -27,8 +27,8 @@ typedef struct cvtm_change {
 } cvtm_change;
 
 /* Triangles and vertices keep their numbers; corner[3 * t] is -1 for a triangle that is dropped,
- * at[v] for a vertex. A half-edge with segment >= 0 is never flipped. Every function below keeps
- * the triangles positively oriented, and records its changes. */
+ * at[v] for a vertex. A half-edge with segment >= 0 is never flipped. Every function below but
+ * cvtm_half_edges_flip keeps the triangles positively oriented. */
 typedef struct cvtm_half_edges {
   int64_t vertex_count, vertex_capacity, triangle_count, triangle_capacity;
   cvtm_grid_point *grid; /* per vertex */
@@ -37,6 +37,7 @@ typedef struct cvtm_half_edges {
   int64_t *twin;         /* per half-edge; -1 on the border */
   int32_t *segment;      /* per half-edge: the segment that it is a part of, or -1 */
   int32_t *region;       /* per triangle */
+  int records_changes;   /* the functions below record what they change */
   int64_t *unused;       /* dropped triangles, to be taken again */
   int64_t unused_count, unused_capacity;
   cvtm_change *changes; /* since the last commit */
@@ -46,7 +47,8 @@ typedef struct cvtm_half_edges {
   int out_of_memory; /* from then on the triangulation is good for nothing but free */
 } cvtm_half_edges;
 
-/* Copies count points and `triangles` triangles; no half-edge is part of a segment yet. */
+/* Copies count points and `triangles` triangles; no half-edge is part of a segment yet. region
+ * NULL: all regions are -1, and no change is recorded. */
 cvtm_status cvtm_half_edges_create(const cvtm_grid_point *grid, int64_t count,
                                    const int32_t *corners, const int32_t *region, int64_t triangles,
                                    cvtm_half_edges *m, cvtm_error *error);
@@ -68,8 +70,14 @@ int cvtm_half_edges_remove(cvtm_half_edges *m, int32_t v);
 /* Moves a vertex, unless a triangle around it would turn over; returns 0 then. */
 int cvtm_half_edges_move(cvtm_half_edges *m, int32_t v, cvtm_grid_point place);
 
+/* Replaces the diagonal h of the quadrilateral of its two triangles by the other one, which
+ * becomes h too. */
+void cvtm_half_edges_flip(cvtm_half_edges *m, int64_t h);
+
 /* Lawson's flips after the functions above: the triangulation is constrained Delaunay again. */
 void cvtm_half_edges_restore(cvtm_half_edges *m);
+/* The same for any triangulation: every edge is tested. */
+void cvtm_half_edges_restore_all(cvtm_half_edges *m);
 
 /* Takes back all changes since there were `mark` of them. */
 void cvtm_half_edges_undo(cvtm_half_edges *m, int64_t mark);
