@@ -59,7 +59,7 @@ static void count_rows(const cvtm_disc_grid *grid, const double *centres, const 
   for (int j = 0; j < grid->height; ++j) start[j + 1] += start[j];
 }
 
-/* Fills the lists; start[j] becomes the end of row j, and then what it was. */
+/* Fills the lists. start[j] counts up to the end of row j, and is set back afterwards. */
 static void fill_rows(const cvtm_disc_grid *grid, const double *centres, const double *radii,
                       const placed *order, int64_t count, rows *lists) {
   int first, last;

@@ -14,13 +14,13 @@ enum {
   DEPTHS = 64,
   ROUNDS = 100,
   CANDIDATES = 32,
-  COLOURS = 400, /* of the picture, at most, that a selection is judged by */
-  EXCHANGES = 2  /* rounds of them */
+  COLOURS = 400, /* the most colours of the picture by which a selection is judged */
+  EXCHANGES = 2  /* rounds of exchanges */
 };
 
 /* Pixels of about the same colour. */
 typedef struct colour_bin {
-  double weight;   /* pixels, then the root of their number */
+  double weight;   /* the number of pixels, then its square root */
   double light[3]; /* their sum, then their mean */
   double depth;    /* the coverage by ink of the full colour that gives this colour */
   cvtm_oklab full;

@@ -31,7 +31,8 @@ void cvtm_inks_mix(const cvtm_inks *inks, const double *coverage, double rgb[3])
  * & Sobel 1996), and then those of least ink. So greys are mixed from coloured inks where they are
  * light, and black ink takes their place the more the darker they are. */
 void cvtm_inks_separate_colour(const cvtm_inks *inks, const double rgb[3], double *coverage);
-/* A first approximation, whose criteria of lightness and ink cost some of the colour. */
+/* A faster approximation: minimises one weighted sum of the errors of colour and lightness and of
+ * the ink, so that its colour is not the nearest. */
 void cvtm_inks_separate_roughly(const cvtm_inks *inks, const double rgb[3], double *coverage);
 
 /* The same for three planes of `pixels` floats, which are clamped to [0, 1]; coverage[k]: `pixels`

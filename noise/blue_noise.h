@@ -7,8 +7,8 @@
 
 typedef struct cvtm_blue_noise cvtm_blue_noise;
 
-/* Of `count` points of a density (host) as cvtm_gaussian_noise takes it, with kernels of this
- * width. Fails with the device's error. */
+/* The energy of `count` points. density: in host memory, as for cvtm_gaussian_noise; width: of the
+ * kernels. On failure the message is the device's error. */
 cvtm_status cvtm_blue_noise_create(cvtm_device *device, cvtm_domain domain, const float *density,
                                    double width, int64_t count, cvtm_blue_noise **noise);
 void cvtm_blue_noise_destroy(cvtm_blue_noise *noise);

@@ -18,8 +18,8 @@ enum {
   STEPS_OF_UNIT = 2 * RANGE,       /* of the frequency */
   HALF = CVTM_SPECTRUM_FREQUENCY * STEPS_OF_UNIT,
   FREQUENCIES = 2 * HALF + 1,
-  GAPS = 25 * RANGE, /* of the pair correlation */
-  CLASSES = 24,      /* of places, by octaves of their spacing */
+  GAPS = 25 * RANGE, /* bins of the pair correlation */
+  CLASSES = 24,      /* classes of places, by octaves of their spacing */
   CHUNKS = 16
 };
 
@@ -210,7 +210,7 @@ static double window(double x, double y) {
   return x * x + y * y < RANGE * RANGE ? c * c : 0;
 }
 
-/* What a bin's width takes off a frequency. */
+/* The factor by which the width of a bin damps a frequency. */
 static double bin_transform(double frequency) {
   const double x = CVTM_PI * frequency / BINS_OF_UNIT;
   return x == 0 ? 1 : sin(x) / x;

@@ -55,7 +55,7 @@ cvtm_status cvtm_view_state_copy(cvtm_view_state *to, const cvtm_view_state *fro
 typedef struct cvtm_view_vertex {
   float x, y;
   uint32_t cell;
-  uint32_t across; /* the cell on the other side of the edge to the next corner, or: */
+  uint32_t across; /* the cell beyond the edge to the next corner, or one of the numbers below */
 } cvtm_view_vertex;
 enum { CVTM_VIEW_BORDER = 0x7fffffff, CVTM_VIEW_CENTRE = 0x7ffffffe };
 

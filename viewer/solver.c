@@ -44,9 +44,9 @@ struct cvtm_solver {
   int64_t plan_capacity;
   double *sites;
   int64_t count, capacity, fixed, held; /* held: the site that stands still, -1: none */
-  double bound;                         /* of the energy of bound_count sites */
+  double bound;                         /* lower bound of the energy of bound_count sites */
   int64_t bound_count;
-  double reference; /* the density that dabs go towards */
+  double reference; /* the density that the brush paints */
   int paused, converged, dirty;
   int64_t steps; /* iterations to do while paused */
   uint64_t applied, draws;
@@ -255,7 +255,7 @@ static cvtm_status apply(cvtm_solver *s, const cvtm_solver_command *command, int
       return CVTM_OK;
     case CVTM_SOLVE_STEP:
       apply_soft(s, command);
-      s->dirty = 1; /* even if the descent had converged */
+      s->dirty = 1; /* a step is done even if the descent had converged */
       return CVTM_OK;
     case CVTM_SOLVE_RESEED:
       return reseed(s);
@@ -286,7 +286,7 @@ static cvtm_status apply(cvtm_solver *s, const cvtm_solver_command *command, int
 
 /* ---- The thread ---- */
 
-/* Makes the plan fit the sites and its density the painted one. */
+/* Makes a plan for the number of sites, and gives it the density as it is painted. */
 static cvtm_status prepare_plan(cvtm_solver *s, int painted) {
   cvtm_status status = CVTM_OK;
   if (!s->cvt || s->count > s->plan_capacity) {
@@ -311,7 +311,7 @@ static void take_time(cvtm_solver *s) {
   s->clock = time;
 }
 
-/* Takes pauses and steps from the head of the queue; nonzero if there was one. */
+/* Carries out the pauses and steps at the head of the queue; nonzero if there was one. */
 static int take_soft(cvtm_solver *s) {
   int64_t taken = 0;
   while (taken < s->queued && is_soft(&s->queue[taken])) apply_soft(s, &s->queue[taken++]);
@@ -383,7 +383,7 @@ static cvtm_status descend(cvtm_solver *s) {
   return s->converged ? publish_result(s) : CVTM_OK;
 }
 
-/* Waits until there is something to do and takes it; 0 at the end. */
+/* Waits for commands and takes them; returns 0 when the thread is to end. */
 static int take_commands(cvtm_solver *s, cvtm_solver_command **commands, int64_t *count) {
   pthread_mutex_lock(&s->lock);
   while (!s->quit && s->queued == 0 && !s->dirty) pthread_cond_wait(&s->wake, &s->lock);
@@ -505,7 +505,7 @@ void cvtm_solver_stop(cvtm_solver *s) {
   free(s);
 }
 
-/* Of a site that is dragged and of a descent that cannot keep up, only the last place matters. */
+/* While a site is dragged faster than the descent follows, only its last position matters. */
 static int replaces_last(const cvtm_solver *s, const cvtm_solver_command *command) {
   if (command->kind != CVTM_SOLVE_HOLD || s->queued == 0) return 0;
   const cvtm_solver_command *last = &s->queue[s->queued - 1];

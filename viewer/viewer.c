@@ -209,7 +209,7 @@ static cvtm_status show(viewer *v) {
   }
   if (v->surface->lost) {
     say(v, "the display went away");
-    return CVTM_OK; /* whatever went wrong with it */
+    return CVTM_OK; /* a lost display is no failure of the run */
   }
   return status;
 }
