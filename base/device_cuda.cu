@@ -83,7 +83,7 @@ static cvtm_status cuda_share(cvtm_device *device) {
 
 static void cuda_close(cvtm_device *device) {
   if (device->pool) {
-    (void)cudaStreamSynchronize(cvtm_cuda_stream(device)); /* of what was freed last */
+    (void)cudaStreamSynchronize(cvtm_cuda_stream(device)); /* waits for the last frees */
     (void)cudaMemPoolDestroy(static_cast<cudaMemPool_t>(device->pool));
   }
   if (device->side_stream) {

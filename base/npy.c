@@ -52,7 +52,7 @@ static int take(scanner *s, char c) {
   return 1;
 }
 
-/* A quoted string without escapes, of fewer than `capacity` characters. */
+/* Reads a quoted string without escapes, of fewer than `capacity` characters. */
 static int take_string(scanner *s, char *text, size_t capacity) {
   skip_space(s);
   if (s->at >= s->end || (*s->at != '\'' && *s->at != '"')) return 0;

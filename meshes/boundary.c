@@ -423,7 +423,7 @@ static double nearest_way(const track *t, double low, double high, const double 
   return best;
 }
 
-/* Where the vertices of a piece want to be: those between its first edge's start and its end. */
+/* Sets `wanted` for the vertices of a piece that lie between its two ends. */
 static void find_wanted(slider *s, int64_t first, int64_t parts) {
   const double reach = 1.0 / 3;
   const cvtm_boundary *b = &s->sampler.made;

@@ -9,8 +9,8 @@
 #include <string.h>
 
 enum {
-  PASSES = 3, /* each with the reach that the edges then have */
-  ROUNDS = 8  /* until no edges cross */
+  PASSES = 3, /* in each the vertices move as far as the edges of the last pass allow */
+  ROUNDS = 8  /* the most attempts to make crossing edges disappear */
 };
 
 static const double largest_shift = 0.5; /* pixels */

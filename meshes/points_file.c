@@ -122,7 +122,7 @@ cvtm_status cvtm_points_write_classes(const char *extension, const char *path, c
 
 typedef struct table {
   cvtm_source *source;
-  int x_column, y_column, class_column; /* class_column: -1: none */
+  int x_column, y_column, class_column; /* class_column is -1 where the file has no such column */
   int wants_class;
   int64_t announced; /* by an XYZ file's first line; -1: nothing is */
   double *points;

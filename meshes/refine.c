@@ -18,7 +18,7 @@ void cvtm_refine_figures_free(cvtm_refine_figures *figures) {
 }
 
 static const double usual_bound = 33; /* degrees; up to here insertion alone ends soon */
-static const double lower_step = 2;   /* from a bound that takes too many points to the next */
+static const double lower_step = 2;   /* degrees, off a bound that takes too many points */
 static const double room = 1000;      /* points that any bound may take */
 
 static cvtm_status no_memory(cvtm_error *error) {
@@ -382,7 +382,7 @@ static cvtm_status check_arguments(const double *points, const cvtm_boundary *bo
   return CVTM_OK;
 }
 
-/* Vertices until all is good, or there are too many. */
+/* Inserts vertices until no triangle is bad, or until there are too many vertices. */
 static cvtm_status reach_bound(cvtm_refiner *r, double bound) {
   cvtm_status status = CVTM_OK;
   set_bound(r, bound);

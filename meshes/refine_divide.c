@@ -235,7 +235,7 @@ static cvtm_status put_on_copy(cvtm_refiner *r, const cvtm_bad_part *copy, int64
   return status;
 }
 
-/* What a vertex between the ends of a part is. */
+/* The description of a new vertex between the ends of a part. */
 static cvtm_refine_vertex describe_middle(const cvtm_refiner *r, const cvtm_bad_part *part,
                                           int32_t segment) {
   const cvtm_grid_point *grid = r->m.grid;

@@ -54,8 +54,8 @@ typedef struct cvtm_refiner {
   cvtm_refine_vertex *vertex; /* per vertex of m */
   int64_t vertex_capacity;
   int32_t *ends;     /* 2 per segment: the vertices that it connects */
-  int64_t *meeting;  /* per given vertex: where its segments begin in `met`; one more */
-  int32_t *met;      /* segments */
+  int64_t *meeting;  /* given_count + 1: where the segments of each given vertex begin in `met` */
+  int32_t *met;      /* the segments of all given vertices, one vertex after another */
   int32_t *twin;     /* per segment on a side of a periodic image: the same segment on the opposite
                         side, with which it is divided, or CVTM_TWIN_... */
   uint8_t *is_acute; /* per given vertex: two segments meet at less than 60 degrees */
@@ -63,8 +63,8 @@ typedef struct cvtm_refiner {
   int64_t segment_count;
   double cotangent; /* of the smallest angle that is good */
   int relocates;    /* nonzero: corners are moved before vertices are inserted */
-  int64_t most;     /* vertices; insertion for angles ends there */
-  int64_t polls;    /* of options->stop that were due */
+  int64_t most;     /* the number of vertices at which insertion for angles ends */
+  int64_t polls;    /* how often options->stop was due */
   int stopped;
   double lens; /* a vertex that sees a part at an angle with at most this cosine is too near */
   double off_centre;

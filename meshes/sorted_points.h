@@ -8,7 +8,7 @@
 typedef struct cvtm_sorted_points {
   int64_t count;
   cvtm_grid_point *place;
-  int32_t *vertex; /* which each stands for; of coincident points the first */
+  int32_t *vertex; /* of each point; of coincident vertices the first */
 } cvtm_sorted_points;
 
 /* Both arrays are malloc'd, even on failure; cvtm_sorted_points_free frees them. */

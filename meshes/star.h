@@ -25,8 +25,8 @@
 
 enum {
   CVTM_STAR_BLOCK = 4,    /* squares along a side of the block around a point */
-  CVTM_STAR_FEW = 12,     /* points in the block, at least */
-  CVTM_STAR_MANY = 128,   /* and at most, as far as there are levels */
+  CVTM_STAR_FEW = 12,     /* the fewest points of a block */
+  CVTM_STAR_MANY = 128,   /* the most points of a block, unless its squares are the smallest */
   CVTM_STAR_CROWDED = 64, /* points of a square that are not looked at one by one */
   CVTM_STAR_SIDE = 8,     /* squares along a side of what is searched square by square */
   CVTM_STAR_LEAF = 8,     /* points in a square that is not divided further */
@@ -495,9 +495,9 @@ typedef struct cvtm_star_corners {
   int32_t first, second, third;
 } cvtm_star_corners;
 
-/* Triangles around a point: those of which it is the first vertex; or, if some points are left
- * undecided, those of which it is the first among the others, but not of all. Triangles beyond
- * `room` are counted alone. */
+/* Triangles around a point. undecided NULL: those of which the point is the first vertex. Otherwise
+ * those that have vertices of smaller numbers, all of which are undecided. Triangles beyond `room`
+ * are counted and not stored. */
 typedef struct cvtm_star_fan {
   cvtm_star_corners *triangles;
   int32_t room, count;

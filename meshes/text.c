@@ -63,8 +63,8 @@ static wide round_scaled(scaled s) {
   return quotient + (rest > half || (rest == half && (quotient & 1) != 0));
 }
 
-/* Does digits / 10^power read back as this double? 0 also where the answer takes more care: at
- * powers of two, below which doubles are denser. */
+/* True if digits / 10^power reads back as this double. Also 0 at powers of two, below which doubles
+ * are denser and this test does not decide. */
 static int reads_back(binary b, scaled s, int power, wide digits) {
   const wide back = digits << s.shift;
   const wide error = back > s.product ? back - s.product : s.product - back;
