@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(CVTM_WARP)
       if (!done) atomicAdd(failed, 1);
       cvtm_find_edge_midpoints(domain, &tree, base + c, &cell, midpoints + base + c);
     }
-    __syncwarp(); /* before the memory serves the next cells */
+    __syncwarp(); /* the next cells use the same memory */
   }
 }
 

@@ -15,7 +15,7 @@ enum {
   KICK_PATIENCE = 30,   /* rounds without a gain that end the search */
   KICK_ITERATIONS = 60, /* of each of the two descents of a round */
   SURROUNDINGS = 112,   /* sites that are judged together: consecutive ones in Morton order */
-  PATCH = 16            /* the middle ones, which are displaced */
+  PATCH = 16            /* the sites in the middle of these, which are displaced */
 };
 
 /* The largest displacement along an axis, in root mean square radii of the site's cell: 0.6 of the

@@ -70,7 +70,7 @@ static cvtm_status allocate_plan(cvtm_cvt *cvt) {
   return status;
 }
 
-/* Gives the plan a density of its own; what it had before is left alone. */
+/* Gives the plan a copy of the density. An earlier density is not freed. */
 static cvtm_status copy_density(cvtm_cvt *cvt, const float *density) {
   const int64_t area = pixels_of(cvt->domain);
   void *value = NULL;

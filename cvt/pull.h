@@ -14,8 +14,8 @@
 #include "voronoi/site_query.h"
 
 enum {
-  CVTM_PULL_SITES = 32,   /* at most so many cells may meet a pixel */
-  CVTM_PULL_VISITS = 512, /* and so many sites may be looked at in one search */
+  CVTM_PULL_SITES = 32,   /* the most cells that may meet a pixel */
+  CVTM_PULL_VISITS = 512, /* the most sites that one search looks at */
   CVTM_PULL_CORNERS = CVTM_PULL_SITES + 4
 };
 

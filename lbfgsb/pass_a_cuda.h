@@ -222,7 +222,7 @@ static __device__ __forceinline__ void add_tile(products<BLOCKS> &sums, const Re
 
 #endif
 
-/* What pass A reads of a row besides W. */
+/* All that pass A reads of a row but W. */
 struct row_data {
   double x, g, old_x, old_g, d, lower, upper, scale;
 };

@@ -8,7 +8,7 @@
 #include "voronoi/site_tree_warp_cuda.h"
 
 enum {
-  CVTM_WARP_QUEUE_BEST = 512, /* nodes up to which a nearest one is taken first */
+  CVTM_WARP_QUEUE_BEST = 512, /* length up to which the nearest node is taken first */
   /* Depth first, a visit takes one node and adds at most 32; there are at most 6 visits on a way
    * down the 2^26 nodes above the buckets of 2^31 sites. */
   CVTM_WARP_QUEUE = CVTM_WARP_QUEUE_BEST + 7 * CVTM_WALK_LANES
@@ -63,7 +63,7 @@ static __device__ inline void cvtm_warp_clip_by(cvtm_warp_clipping *c, const cvt
   c->status = static_cast<cvtm_cell_status>(__shfl_sync(all, status, 0));
   c->cell->count = __shfl_sync(all, c->cell->count, 0);
   c->radius2 = __shfl_sync(all, c->radius2, 0);
-  __syncwarp(); /* the corners are seen */
+  __syncwarp(); /* all lanes see the new corners */
 }
 
 /* True if the site cuts the cell or coincides with the cell's own. */
@@ -149,8 +149,8 @@ static __device__ inline int64_t cvtm_warp_queue_remove(cvtm_warp_queue *queue, 
   return node;
 }
 
-/* What a visit of a node above the buckets does: clips by the piles of coincident sites below it,
- * and queues its other descendants that may cut the cell. */
+/* Visits a node above the buckets: clips by the piles of coincident sites below it, and queues its
+ * other descendants that may cut the cell. */
 static __device__ inline void cvtm_warp_visit_children(cvtm_warp_clipping *c, int64_t buckets,
                                                        int64_t node, cvtm_warp_queue *queue,
                                                        int *size, int lane) {

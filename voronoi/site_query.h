@@ -118,7 +118,7 @@ CVTM_HD double cvtm_interval_gap(double p, double low, double high) {
   return gap > 0 ? gap : 0;
 }
 
-/* The same along an axis that may be periodic. */
+/* As cvtm_interval_gap, along an axis that may be periodic. */
 CVTM_HD double cvtm_axis_gap(double p, double low, double high, double period) {
   double gap = cvtm_interval_gap(p, low, high);
   if (period > 0 && gap > 0) {

@@ -293,7 +293,7 @@ static cvtm_status renew_loops(cvtm_grid_solver *s, const cvtm_lcp_grid *grid) {
   return status;
 }
 
-/* The given coefficients, and which of them the levels below have. */
+/* Stores the given coefficients, and decides which arrays the levels below have. */
 static cvtm_status place_coefficients(cvtm_grid_solver *s, const cvtm_lcp_grid *grid, int weights) {
   cvtm_grid_problem *p = &s->shape[0];
   p->diagonal = grid->diagonal;

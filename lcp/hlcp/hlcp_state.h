@@ -27,7 +27,7 @@ typedef struct cvtm_hlcp_state {
   int32_t go_on;                    /* the flag of the loop */
   int32_t apply;                    /* the current sweep changes x */
   int32_t stop;                     /* cvtm_lcp_stop, or CVTM_UNDECIDED */
-  double residuals[CVTM_HLCP_RING]; /* by iteration modulo the ring */
+  double residuals[CVTM_HLCP_RING]; /* residuals[k % CVTM_HLCP_RING]: of iteration k */
 } cvtm_hlcp_state;
 
 /* The triangular systems of one sweep. The unknowns of block k are e = first(k) .. first(k+1) - 1:

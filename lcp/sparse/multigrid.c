@@ -3,7 +3,8 @@
 
 enum {
   WINDOW = 10,     /* cycles without progress that count as a stall */
-  FAR_WINDOW = 40, /* the same from a cold start: its first cycles only move the free boundary */
+  FAR_WINDOW = 40, /* cycles without progress from a cold start, whose first cycles only move the
+                      free boundary */
   FIRST_NESTED_ROWS = 9, /* a nested start begins on the coarsest level with more rows */
   NESTED_CYCLES = 30     /* at most, on each level of a nested start but the finest */
 };

@@ -36,7 +36,7 @@ typedef struct cvtm_row {
   double largest; /* a_ii x_i, a measure of the rounding errors in the product */
 } cvtm_row;
 
-/* All but x, product and largest. */
+/* Reads all of a row but x, product and largest. */
 CVTM_HD cvtm_row cvtm_read_row(const cvtm_level *level, int bounded, int64_t row) {
   cvtm_row here = {0, level->b[row], -(double)INFINITY, (double)INFINITY, 0, 0};
   if (bounded) {
