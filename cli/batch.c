@@ -131,7 +131,7 @@ static int solve_job(batch *b, cli_run_job *run, double *begin) {
   return code;
 }
 
-/* Only a large mesh is worth a device. */
+/* Only a large mesh is made sooner on a device than on the host. */
 static int mesh_job(batch *b, cli_run_job *run) {
   if (!cli_run_mesh_is_large(run)) return cli_run_mesh(run, NULL);
   cvtm_device *device = batch_devices_lend(b->devices);
@@ -164,7 +164,7 @@ static int run_stages(batch *b, const batch_job *job) {
 static void tell(const batch *b, const batch_job *job, double seconds, const char *reason) {
   const char *input = job->options.input;
   const long long number = (long long)job->index + 1;
-  if (b->listener != NULL) return; /* who reads the report */
+  if (b->listener != NULL) return; /* the listener reads the report instead */
   if (reason != NULL) {
     const int named = strncmp(reason, input, strlen(input)) == 0;
     fprintf(stderr, "%scvtmesh: job %lld: %s%s%s\n", b->visible ? "\r\033[K" : "", number,

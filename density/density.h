@@ -38,8 +38,8 @@ typedef struct cvtm_image {
 cvtm_status cvtm_image_read(const char *path, cvtm_image *image, cvtm_error *error);
 /* The same with image->rgb beside the luminance; the colour is composited over white, too. */
 cvtm_status cvtm_image_read_colour(const char *path, cvtm_image *image, cvtm_error *error);
-/* As cvtm_image_read, from memory; `name` begins the messages, and its extension is what they hold
- * the bytes against. */
+/* As cvtm_image_read, from memory. `name` begins the messages; a message about an unknown format
+ * also says what the extension of `name` promises. */
 cvtm_status cvtm_image_parse(const unsigned char *bytes, size_t size, const char *name,
                              cvtm_image *image, cvtm_error *error);
 cvtm_status cvtm_image_parse_colour(const unsigned char *bytes, size_t size, const char *name,

@@ -52,7 +52,7 @@ typedef struct image_kind {
   const char *name, *magic;
   size_t at, length;
   int (*matches)(const cvtm_image_source *source); /* instead of the magic bytes */
-  cvtm_image_decoder decode;                       /* NULL: not in this build, or in none */
+  cvtm_image_decoder decode; /* NULL: no decoder in this build, or none at all */
   /* A command that converts the file to PNG: what stands before its name, and between that and the
    * name of the PNG. */
   const char *convert, *into;

@@ -26,7 +26,7 @@ typedef struct cvtm_segment_progress {
   double energy;  /* the integral of g Q over the unit square */
   int64_t cycles; /* of multigrid, in this step */
   int stalled;    /* the step's LCP was not solved */
-  double fall;    /* of a stored matrix: its natural residual at the end by that at the start */
+  double fall;    /* stored matrices: the natural residual at the end over that at the start */
 } cvtm_segment_progress;
 
 /* Called on the host after every step; nonzero asks to stop. */

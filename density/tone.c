@@ -170,7 +170,7 @@ static inline double convert_value(double value, const conversion *c) {
   return rho < c->floor ? c->floor : rho;
 }
 
-/* Converts count values. Adds to *positive whether a density is; returns 1 if one is not finite. */
+/* Converts count values. Sets *positive if a density is above 0; returns 1 if one is not finite. */
 CVTM_INLINE int convert_values(const float *value, int64_t count, const conversion *c,
                                float *density, int *positive) {
   int wrong = 0, above = 0;
@@ -184,8 +184,8 @@ CVTM_INLINE int convert_values(const float *value, int64_t count, const conversi
   return wrong;
 }
 
-/* The same; the two conversions of pictures and of data that are the default, which are quick, are
- * compiled for themselves. */
+/* As convert_values. The two default conversions, of pictures and of data, are compiled separately,
+ * so that their loops have constant options. */
 static int convert_block(const float *value, int64_t count, const conversion *c, float *density,
                          int *positive) {
   const double floor = c->floor;
