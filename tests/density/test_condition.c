@@ -22,8 +22,9 @@ static double apart(int p, int q) {
   return hypot(p % WIDTH - q % WIDTH, (double)(p / WIDTH) - (double)(q / WIDTH));
 }
 
-/* First-order upwind differences take fronts for straight: above the exact distance by a share of
- * h log h around a point, and below by at most 1 - 1/sqrt(2) pixels where two fronts meet. */
+/* First-order upwind differences approximate fronts by straight lines. The result exceeds the exact
+ * distance by O(h log h) around a point, and falls below it by at most 1 - 1/sqrt(2) pixels where
+ * two fronts meet. */
 static void sizes_are_bounded(void **state) {
   (void)state;
   double density[PIXELS], graded[PIXELS];

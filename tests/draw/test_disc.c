@@ -100,7 +100,7 @@ static void coverage_of_discs(void **state) {
   }
 }
 
-/* A disc hides all of a picture. */
+/* A disc that is larger than the picture covers all of it. */
 static void coverage_of_large_discs(void **state) {
   (void)state;
   enum { DISCS = 200 };

@@ -159,7 +159,7 @@ void free(void *memory) {
   real_free(memory);
 }
 
-/* A sanitizer's own would not ask malloc. */
+/* Defined here because a sanitizer's own strdup would not call malloc. */
 char *strdup(const char *text) {
   if (FAILS(ALLOC)) return NULL;
   const size_t size = strlen(text) + 1;

@@ -173,7 +173,7 @@ static void test_against_dense(void **state) {
   static const int64_t sizes[][2] = {{12, 9}, {1, 40}, {7, 15}, {20, 5}, {2, 2}, {1, 1}};
   for (int s = 0; s < 6; ++s) {
     for (int features = 0; features < 64; ++features) {
-      /* Without diagonal a Neumann problem is singular; holes hold it by chance. */
+      /* Without a diagonal a Neumann problem is singular, unless holes happen to fix its value. */
       if ((features & NEUMANN) && !(features & DIAGONAL)) continue;
       grid_case g = make(sizes[s][0], sizes[s][1], features, (uint64_t)(64 * s + features));
       double *expected = grid_doubles(g.width * g.height, 0);
@@ -200,8 +200,8 @@ static void test_against_dense(void **state) {
   }
 }
 
-/* Holes, boxes, boundaries and sizes change little in what a cycle achieves; jumps of 1e5 that
- * no coarse grid resolves cost some cycles. */
+/* Holes, boxes, boundary conditions and sizes hardly change the rate of convergence; coefficients
+ * that jump by 1e5 within a coarse cell cost some cycles. */
 static void test_large(void **state) {
   (void)state;
   static const int64_t sizes[][2] = {{255, 255}, {301, 110}};

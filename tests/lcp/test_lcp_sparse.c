@@ -681,7 +681,7 @@ static void units_do_not_matter(void **state) {
     }
     assert_int_equal(result.stop, CVTM_LCP_CONVERGED);
     assert_true(result.iterations > 0 && result.natural_residual > 0);
-    /* 1e-11 of b, about 0.2, through a condition of some 200. */
+    /* The tolerance is 1e-11 of |b|, about 0.2, and the condition number some 200. */
     for (int i = 0; i < SIDE * SIDE; ++i) assert_true(fabs(x[i] / of_x - right.x[i]) < 1e-9);
   }
   solved_free(&right);

@@ -402,7 +402,7 @@ static void colouring_is_greedy_by_weight(void **state) {
   assert_device_ok(device, cvtm_colouring_create(device, &a, &one));
   assert_device_ok(device, cvtm_colouring_create(device, &a, &two));
   assert_memory_equal(one.colour, two.colour, ROWS * sizeof *one.colour);
-  /* No row could take a smaller colour without meeting a neighbour that has it. */
+  /* Every row has, for each smaller colour, a neighbour of that colour. */
   for (int64_t i = 0; i < ROWS; ++i) {
     for (int32_t colour = 0; colour < one.colour[i]; ++colour) {
       int met = 0;

@@ -50,7 +50,8 @@ static int compare_sides(const void *left, const void *right) {
   return (a->to > b->to) - (a->to < b->to);
 }
 
-/* The step by its definition, the points within half a step, and all of them on its grid. */
+/* Computes the step by its definition. Checks that each point moved by at most half a step and that
+ * all points lie on the grid of that step. */
 static place *grid_of(const cvtm_mesh *mesh, const double *points) {
   double low[2] = {points[0], points[1]}, high[2] = {points[0], points[1]};
   for (int64_t k = 0; k < 2 * mesh->vertex_count; ++k) {

@@ -171,7 +171,7 @@ static void test_many_points(void **state) {
   free(points);
 }
 
-/* The triangles of a hub with many neighbours, nearly on a circle, are found by these. */
+/* A hub has many neighbours nearly on a circle; these, and not the hub, find its triangles. */
 static void test_hubs(void **state) {
   (void)state;
   enum { COUNT = 3000, ROWS = 3 };

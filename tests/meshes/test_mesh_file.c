@@ -34,7 +34,7 @@ static cvtm_mesh make_mesh(int64_t count) {
     points[2 * i + 1] = domain.height * random_number(&state);
   }
   assert_int_equal(cvtm_delaunay(points, count, &mesh, NULL), CVTM_OK);
-  /* The mesh lies on a coarse grid; these need every digit. */
+  /* The mesh itself lies on a coarse grid; these coordinates need every digit. */
   memcpy(mesh.points, points, 2 * (size_t)count * sizeof *points);
   return mesh;
 }

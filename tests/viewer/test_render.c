@@ -79,7 +79,7 @@ static int differs(const unsigned char *a, const unsigned char *b) {
 
 static void assert_colour(const unsigned char *pixel, const float colour[3]) {
   for (int c = 0; c < 3; ++c) {
-    /* Rounding to 8 bits, here and there. */
+    /* Both round to 8 bits. */
     if (abs(pixel[c] - (int)(255 * colour[c] + 0.5f)) > 1)
       fail_msg("channel %d is %d, not %g", c, pixel[c], 255 * (double)colour[c]);
   }
