@@ -11,7 +11,7 @@
 #   --fail-cuda N    let the first, second, ... N-th CUDA call of small runs fail
 #   --sanitize       run the GPU tests and small runs under compute-sanitizer
 #   --tools LIST     of memcheck,racecheck,initcheck,synccheck (default: all)
-#   --small-only     only small runs under compute-sanitizer, no whole tests
+#   --small-only     only small runs under compute-sanitizer, no whole tests of memcheck
 #   --share I/N      of the small runs and of the sanitized tests those with number I modulo N
 #   --soak SECONDS   run tests/soak.c on the GPU
 #   --bench          run the benchmarks and write their tables to the output folder
@@ -198,6 +198,10 @@ small_runs() {
   for problem in ept pjb msa odc ssc gl2; do
     "$each" "minimize-$problem" - minimize "$problem" --nx 8 --ny 6 --iterations 6
   done
+  # Two blocks, so that each warp loads several tiles of the history ahead of their use.
+  CVTMESH_TEST_MAX_BLOCKS=2 "$each" minimize-tiles - minimize ept --nx 60 --ny 50 --iterations 12
+  CVTMESH_TEST_MAX_BLOCKS=2 "$each" minimize-single - minimize ept --nx 60 --ny 50 \
+    --iterations 12 --precision single
   "$each" minimize-exact - minimize ept --nx 12 --ny 12 --cauchy exact --iterations 8
   "$each" minimize-gl1 - minimize gl1 --n 40 --iterations 6
   "$each" minimize-lj - minimize lj --atoms 9 --dim 2 --iterations 6
@@ -215,6 +219,11 @@ small_runs() {
   "$each" bias bias.npy density "$tiny" --bias 0.1 --smooth 4 -o bias.npy
   "$each" segment segment.png segment "$tiny" --inside 6,6,3 --outside 20,15,2 --steps 3 \
     -o segment.png
+}
+
+# Calls `$1 NAME TEST FILTER` for what no command of the program does.
+small_tests() {
+  "$1" pull test_cvt '*pull*'
 }
 
 make_inputs() {
@@ -252,6 +261,13 @@ sanitized_small_run() { # NAME RESULT ARGUMENTS...
     sanitized "$tool" "$name" "$program" "$@" --device cuda -q) &
 }
 
+sanitized_small_test() { # NAME TEST FILTER
+  mine || return 0
+  [ -x "$build/tests/$2" ] || return 0
+  wait_for_room
+  (CVTMESH_TEST_DEVICE=cuda CVTMESH_TEST_FILTER=$3 sanitized "$tool" "$1" "$build/tests/$2") &
+}
+
 sanitize_all() {
   # With a policy of waiting in the environment the program does not start itself again.
   export OMP_WAIT_POLICY=passive
@@ -270,7 +286,10 @@ sanitize_all() {
     done
   fi
   at_a_time=8
-  for tool in ${tools//,/ }; do small_runs sanitized_small_run; done
+  for tool in ${tools//,/ }; do
+    small_runs sanitized_small_run
+    small_tests sanitized_small_test
+  done
   wait_for_all
   for tool in ${tools//,/ }; do summary "$tool"; done
   unset CVTMESH_HOST_LOOPS
