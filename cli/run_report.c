@@ -27,15 +27,7 @@ static void add_history(cJSON *report, const cli_progress *progress) {
   }
 }
 
-static cJSON *make_run_report(const cli_run_job *r) {
-  cJSON *report = cli_report_begin(r->device, &r->options);
-  cli_json_integer(report, "seed", r->options.seed);
-  cli_json_integer(report, "width", r->domain.width);
-  cli_json_integer(report, "height", r->domain.height);
-  cli_json_integer(report, "sites", r->count);
-  cli_json_integer(report, "sites_asked", r->options.points);
-  cli_dot_count_report(&r->dots, report);
-  cli_json_integer(report, "fixed_sites", r->fixed);
+static void add_effort(cJSON *report, const cli_run_job *r) {
   cli_json_integer(report, "iterations", r->result.iterations);
   cli_json_integer(report, "evaluations", r->result.evaluations);
   cli_json_integer(report, "levels", r->result.levels);
@@ -47,6 +39,34 @@ static cJSON *make_run_report(const cli_run_job *r) {
     cli_json_integer(report, "kick_rounds", r->result.kick_rounds);
     cli_json_integer(report, "kicks_kept", r->result.kicks_kept);
   }
+}
+
+static void add_seconds(cJSON *report, const cli_run_job *r) {
+  cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
+  for (int k = 0; k < CLI_RUN_PHASE_COUNT; ++k)
+    cli_json_real(seconds, phase_names[k], r->seconds[k]);
+  cli_json_real(seconds, "total", cvtm_clock() - r->start);
+  cli_json_real(seconds, "optimize_evaluation", r->result.seconds_evaluation);
+  cli_json_real(seconds, "optimize_optimizer", r->result.seconds_optimizer);
+}
+
+static void add_second_order(cJSON *report, const cli_run_job *r) {
+  cJSON *second = cJSON_AddObjectToObject(report, "second_order");
+  cli_json_integer(second, "nodes", r->second.count);
+  cli_json_integer(second, "curved_edges", r->second.curved);
+  cli_json_integer(second, "straightened_edges", r->second.straightened);
+}
+
+static cJSON *make_run_report(const cli_run_job *r) {
+  cJSON *report = cli_report_begin(r->device, &r->options);
+  cli_json_integer(report, "seed", r->options.seed);
+  cli_json_integer(report, "width", r->domain.width);
+  cli_json_integer(report, "height", r->domain.height);
+  cli_json_integer(report, "sites", r->count);
+  cli_json_integer(report, "sites_asked", r->options.points);
+  cli_dot_count_report(&r->dots, report);
+  cli_json_integer(report, "fixed_sites", r->fixed);
+  add_effort(report, r);
   cli_json_text(report, "stop_reason", r->stop_reason);
   cli_json_real(report, "energy", r->energy);
   cli_json_real(report, "energy_reference", r->bound);
@@ -68,23 +88,13 @@ static cJSON *make_run_report(const cli_run_job *r) {
   cli_noise_report(&r->options, &r->noise, report);
   cli_colours_report(&r->colours, report);
   add_history(report, &r->progress);
-  cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
-  for (int k = 0; k < CLI_RUN_PHASE_COUNT; ++k)
-    cli_json_real(seconds, phase_names[k], r->seconds[k]);
-  cli_json_real(seconds, "total", cvtm_clock() - r->start);
-  cli_json_real(seconds, "optimize_evaluation", r->result.seconds_evaluation);
-  cli_json_real(seconds, "optimize_optimizer", r->result.seconds_optimizer);
+  add_seconds(report, r);
   if (r->triangulation.seconds > 0) cli_json_triangulation(report, &r->triangulation);
   cli_order_report(&r->order, &r->options, report);
   cli_page_report(&r->options, r->domain, report);
   cli_world_report(&r->options, r->domain, &r->mesh, report);
   if (r->options.domain.kind != CLI_DOMAIN_NONE) cli_domain_report(&r->shape, report);
-  if (r->second.count > 0) {
-    cJSON *second = cJSON_AddObjectToObject(report, "second_order");
-    cli_json_integer(second, "nodes", r->second.count);
-    cli_json_integer(second, "curved_edges", r->second.curved);
-    cli_json_integer(second, "straightened_edges", r->second.straightened);
-  }
+  if (r->second.count > 0) add_second_order(report, r);
   cli_json_quality(report, &r->quality);
   return report;
 }
