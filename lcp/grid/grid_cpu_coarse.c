@@ -1,7 +1,7 @@
 /* The V-cycle's phases on coarse levels, on the CPU: P'AP, smoothing, transfers. */
 #include "lcp/grid/grid_cpu.h"
 #include "lcp/grid/grid_galerkin.h"
-#include "lcp/grid/grid_relax.h"
+#include "lcp/grid/grid_smoother.h"
 #include "lcp/grid/grid_transfer.h"
 
 #include <string.h>

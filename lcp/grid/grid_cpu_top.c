@@ -3,7 +3,7 @@
  * follow black, so that a line is still in the cache when it is read again. */
 #include "lcp/grid/grid_cpu.h"
 #include "lcp/grid/grid_measure.h"
-#include "lcp/grid/grid_relax.h"
+#include "lcp/grid/grid_smoother.h"
 #include "lcp/grid/grid_transfer.h"
 
 #include <omp.h>

@@ -1,6 +1,6 @@
 /* The V-cycle, the iteration around it, and the nested start. */
 #include "lcp/grid/grid_hierarchy.h"
-#include "lcp/grid/grid_relax.h"
+#include "lcp/grid/grid_smoother.h"
 #include "lcp/grid/grid_solver.h"
 
 enum {

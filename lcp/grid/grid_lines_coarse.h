@@ -3,7 +3,7 @@
 #define CVTMESH_LCP_GRID_GRID_LINES_COARSE_H
 
 #include "lcp/grid/grid_lines_vectors.h"
-#include "lcp/grid/grid_relax.h"
+#include "lcp/grid/grid_smoother.h"
 #include "lcp/grid/grid_transfer.h"
 
 /* --- the operator along a chunk --- */

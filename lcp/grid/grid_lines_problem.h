@@ -5,7 +5,7 @@
 
 #include "lcp/grid/grid_lines_vectors.h"
 #include "lcp/grid/grid_measure.h"
-#include "lcp/grid/grid_relax.h"
+#include "lcp/grid/grid_smoother.h"
 
 /* --- the operator along a chunk --- */
 

@@ -6,7 +6,7 @@
 #include "lcp/grid/grid_galerkin.h"
 #include "lcp/grid/grid_measure.h"
 #include "lcp/grid/grid_nested.h"
-#include "lcp/grid/grid_relax.h"
+#include "lcp/grid/grid_smoother.h"
 
 namespace {
 

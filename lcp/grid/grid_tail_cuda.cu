@@ -8,7 +8,7 @@
 #include "base/plain.h"
 #include "lcp/grid/grid_cuda.h"
 #include "lcp/grid/grid_galerkin.h"
-#include "lcp/grid/grid_relax.h"
+#include "lcp/grid/grid_smoother.h"
 
 namespace {
 

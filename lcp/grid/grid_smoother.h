@@ -1,8 +1,8 @@
 /* Inside lcp/grid only: the smoother at a node, projected SOR on the five-point problem and
  * projected Gauss-Seidel on coarse levels. Sweeps run by colours: red-black on five points, four
  * colours on nine. */
-#ifndef CVTMESH_LCP_GRID_GRID_RELAX_H
-#define CVTMESH_LCP_GRID_GRID_RELAX_H
+#ifndef CVTMESH_LCP_GRID_GRID_SMOOTHER_H
+#define CVTMESH_LCP_GRID_GRID_SMOOTHER_H
 
 #include "lcp/grid/grid_operator.h"
 
