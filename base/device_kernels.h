@@ -41,10 +41,11 @@ struct cvtm_device {
   int index; /* of the CUDA device */
   int threads;
   void *stream;
-  void *pool;              /* of a shared CUDA handle */
-  void *side_stream;       /* of post; made at its first use */
-  int loop_open;           /* a body is captured and has not claimed the condition */
-  uint64_t loop_condition; /* its handle */
+  void *pool;                     /* of a shared CUDA handle */
+  void *side_stream;              /* of post; made at its first use */
+  int loop_open;                  /* a body is captured and has not claimed the condition */
+  uint64_t loop_condition;        /* its handle */
+  const struct cvtm_ranks *ranks; /* ranks.h; NULL: none */
   void *scratch;
   size_t scratch_bytes;
   cvtm_error error;

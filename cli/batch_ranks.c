@@ -128,6 +128,27 @@ cvtm_status batch_ranks_sum(batch_ranks *ranks, int64_t *values, int count, cvtm
   return mpi_failed(error);
 }
 
+static int gather_nothing(double *all, const int64_t *counts) {
+  (void)all;
+  (void)counts;
+  return 0;
+}
+
+static int agree_alone(int64_t *value) {
+  (void)value;
+  return 0;
+}
+
+cvtm_ranks batch_ranks_collective(const batch_ranks *ranks) {
+  const batch_mpi *mpi = ranks->mpi;
+  return (cvtm_ranks){ranks->rank, ranks->size, mpi != NULL ? mpi->gather : gather_nothing,
+                      mpi != NULL ? mpi->agree : agree_alone};
+}
+
+void batch_ranks_end_all(batch_ranks *ranks, int code) {
+  if (ranks->mpi != NULL && ranks->size > 1) ranks->mpi->end_all(code);
+}
+
 void batch_ranks_finish(batch_ranks *ranks) {
   if (ranks == NULL) return;
   if (ranks->mpi != NULL) ranks->mpi->finish();

@@ -1,9 +1,9 @@
-/* The processes of one batch: those that mpirun or srun started, or this one alone. Jobs are
- * handed out by a counter that lives with rank 0. */
+/* The processes of one batch or of one distributed run: those that mpirun or srun started, or this
+ * one alone. Jobs are handed out by a counter that lives with rank 0. */
 #ifndef CVTMESH_CLI_BATCH_RANKS_H
 #define CVTMESH_CLI_BATCH_RANKS_H
 
-#include "base/status.h"
+#include "base/ranks.h"
 
 #include <stdint.h>
 
@@ -16,10 +16,13 @@ typedef struct batch_mpi {
   int (*progress)(void);            /* lets MPI serve the counter while rank 0 computes */
   int (*broadcast)(int64_t *value); /* from rank 0 to all; also a barrier */
   int (*sum)(int64_t *values, int count);
+  int (*gather)(double *all, const int64_t *counts); /* these two as in cvtm_ranks */
+  int (*agree)(int64_t *value);
+  void (*end_all)(int code); /* ends every rank at once; the launcher returns the code */
   void (*finish)(void);
 } batch_mpi;
 
-enum { BATCH_MPI_VERSION = 1 };
+enum { BATCH_MPI_VERSION = 2 };
 /* The symbol that the module exports: cvtmesh_batch_mpi. */
 typedef struct batch_mpi_module {
   int version;
@@ -47,6 +50,11 @@ void batch_ranks_progress(batch_ranks *ranks);
 cvtm_status batch_ranks_broadcast(batch_ranks *ranks, int64_t *value, cvtm_error *error);
 /* Collective: sums over all ranks. */
 cvtm_status batch_ranks_sum(batch_ranks *ranks, int64_t *values, int count, cvtm_error *error);
+/* For a device whose work the ranks share; rank, size 1 and functions that do nothing without MPI.
+ */
+cvtm_ranks batch_ranks_collective(const batch_ranks *ranks);
+/* Ends every rank at once, if there are several. */
+void batch_ranks_end_all(batch_ranks *ranks, int code);
 void batch_ranks_finish(batch_ranks *ranks);
 
 #endif

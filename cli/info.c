@@ -8,6 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#ifdef CVTMESH_MPI_MODULE
+static const int has_mpi = 1;
+#else
+static const int has_mpi = 0;
+#endif
+
 static const char mesh_formats[] = "obj off ply stl vtk vtu msh inp node ele poly xdmf svg";
 static const char point_formats[] = "csv npy xyz";
 
@@ -60,6 +66,7 @@ static int print_json(int cuda_count, const char *reason) {
   cJSON_AddBoolToObject(info, "zlib", cvtm_compression_known(CVTM_COMPRESS_ZLIB));
   cJSON_AddBoolToObject(info, "lz4", cvtm_compression_known(CVTM_COMPRESS_LZ4));
   cJSON_AddBoolToObject(info, "viewer", CVTMESH_HAVE_VIEWER);
+  cJSON_AddBoolToObject(info, "mpi", has_mpi);
   add_words(info, "image_formats", cvtm_image_formats());
   add_words(info, "mesh_formats", mesh_formats);
   add_words(info, "point_formats", point_formats);
@@ -83,12 +90,12 @@ int cli_info(const cli_options *options) {
   if (options->json) return print_json(cuda_count, reason);
   char name[32], text[512];
   printf("cvtmesh %s\n", CVTMESH_VERSION);
-  printf("built with   OpenMP%s%s%s%s%s%s%s%s\n", CVTMESH_HAVE_CUDA ? ", CUDA" : "",
+  printf("built with   OpenMP%s%s%s%s%s%s%s%s%s\n", CVTMESH_HAVE_CUDA ? ", CUDA" : "",
          reads_tiff() ? ", TIFF" : "", cvtm_image_applies_profiles() ? ", colour profiles" : "",
          cvtm_drawing_writes_pdf() ? ", cairo" : "", cvtm_hdf5_known() ? ", HDF5" : "",
          cvtm_compression_known(CVTM_COMPRESS_ZLIB) ? ", zlib" : "",
          cvtm_compression_known(CVTM_COMPRESS_LZ4) ? ", lz4" : "",
-         CVTMESH_HAVE_VIEWER ? ", viewer" : "");
+         CVTMESH_HAVE_VIEWER ? ", viewer" : "", has_mpi ? ", MPI" : "");
   printf("reads        %s\n", cvtm_image_formats());
   printf("meshes       %s\n", mesh_formats);
   printf("points       %s\n", point_formats);

@@ -249,6 +249,8 @@ const cli_option_row cli_option_rows[] = {
    "stop when no site is farther than this from its centroid; 0: never"},
   {"time-limit", 0, RUN | MESH | VIEW | MINIMIZE | BENCH, REAL(time_limit, "SECONDS", 0, HUGE_VAL),
    "stop optimising, or shortening a path, after this time; 0: never"},
+  {"distributed", 0, RUN_ALONE, FLAG(distributed),
+   "under mpirun: the ranks share the work of this one run", CLI_NO_FILE, CLI_NO_EFFECT},
   {"checkpoint", 0, RUN_ALONE, TEXT(checkpoint.file, "FILE"),
    "write the state of the optimisation here from time to time, for --resume", CLI_WRITES, CLI_NO_EFFECT},
   {"checkpoint-every", 0, RUN_ALONE, REAL(checkpoint.every, "SECONDS", 0, HUGE_VAL),

@@ -92,6 +92,7 @@ typedef struct cli_options {
   int64_t iterations, seed;
   double tolerance, gradient_tolerance, time_limit;
   const char *init, *fixed;
+  int distributed;
   struct {
     const char *file, *resume; /* NULL: none */
     double every;              /* seconds */

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/npy.h"
 #include "cli/cli.h"
+#include "cli/distributed.h"
 #include "cli/noise.h"
 #include "cli/order.h"
 #include "cli/output.h"
@@ -28,6 +29,7 @@ int cli_run_check_values(const cli_options *options) {
   if (code == CLI_EXIT_OK) code = cli_equal_mass_check(options);
   if (code == CLI_EXIT_OK) code = cli_noise_check(options);
   if (code == CLI_EXIT_OK) code = cli_checkpoint_check(options);
+  if (code == CLI_EXIT_OK) code = cli_distributed_check(options);
   if (code == CLI_EXIT_OK) code = cli_stipples_check(options);
   if (code == CLI_EXIT_OK) code = cli_colours_check(options);
   if (code == CLI_EXIT_OK) code = cli_order_check(options);
@@ -272,35 +274,52 @@ void cli_run_destroy(cli_run_job *r) {
   free(r);
 }
 
-static int run_on(cli_run_job *job, cvtm_device *device) {
+/* Ranks that do not write end with the sites. */
+static int run_on(cli_run_job *job, cvtm_device *device, int writes) {
   int code = cli_run_read(job, device);
   if (code == CLI_EXIT_OK) code = cli_run_solve(job, device);
-  if (code == CLI_EXIT_OK) code = cli_run_order(job);
+  if (code != CLI_EXIT_OK || !writes) return code;
+  code = cli_run_order(job);
   if (code == CLI_EXIT_OK) code = cli_run_mesh(job, device);
   if (code == CLI_EXIT_OK) code = cli_run_write(job);
   return code;
 }
 
-int cli_run(const cli_options *options) {
-  int code = cli_run_check(options);
-  if (code == CLI_EXIT_OK) code = cli_outputs_check(options);
-  if (code != CLI_EXIT_OK) return code;
-  cli_options chosen = *options;
-  cvtm_device *device = NULL;
-  code = cli_open_device(&chosen, &device);
-  if (code != CLI_EXIT_OK) return code;
+/* How a run that has written its files ends. */
+static int exit_code_of(const cli_run_job *job) {
+  if (cli_interrupted()) return CLI_EXIT_INTERRUPTED;
+  if (job->options.equal_mass.on && !job->equal.result.converged) return CLI_EXIT_NOT_CONVERGED;
+  return cli_refine_fell_short(&job->shape.refinement) ? CLI_EXIT_NOT_CONVERGED : CLI_EXIT_OK;
+}
 
+/* *failed: the code of a failure that ends all ranks. */
+static int run_part(cli_options *options, const cli_distributed *distributed, int *failed) {
+  const int writes = cli_distributed_writes(distributed);
+  cvtm_device *device = NULL;
+  int code = cli_open_device(options, &device);
+  if (code != CLI_EXIT_OK) return *failed = code;
+  cli_distributed_attach(distributed, device);
   cli_catch_signals();
   cli_run_job *job = NULL;
-  code = cli_run_create(&chosen, &job);
-  if (code == CLI_EXIT_OK) code = run_on(job, device);
+  code = cli_run_create(options, &job);
+  if (code == CLI_EXIT_OK) code = run_on(job, device, writes);
+  *failed = code;
   if (code == CLI_EXIT_OK && !options->quiet) cli_run_print_summary(job);
-  if (code == CLI_EXIT_OK && cli_interrupted()) code = CLI_EXIT_INTERRUPTED;
-  if (code == CLI_EXIT_OK && options->equal_mass.on && !job->equal.result.converged)
-    code = CLI_EXIT_NOT_CONVERGED;
-  if (code == CLI_EXIT_OK && cli_refine_fell_short(&job->shape.refinement))
-    code = CLI_EXIT_NOT_CONVERGED;
+  if (code == CLI_EXIT_OK) code = exit_code_of(job);
   cli_run_destroy(job);
   cvtm_device_destroy(device);
+  return code;
+}
+
+int cli_run(const cli_options *options) {
+  cli_options chosen = *options;
+  cli_distributed distributed;
+  int failed = CLI_EXIT_OK;
+  int code = cli_distributed_join(&chosen, &distributed);
+  if (code != CLI_EXIT_OK) return code;
+  code = cli_run_check(options);
+  if (code == CLI_EXIT_OK) code = cli_outputs_check(options);
+  if (code == CLI_EXIT_OK) code = run_part(&chosen, &distributed, &failed);
+  cli_distributed_leave(&distributed, failed);
   return code;
 }

@@ -3,6 +3,7 @@
 #include "base/checksum.h"
 #include "base/clock.h"
 #include "base/grow.h"
+#include "base/ranks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -340,6 +341,8 @@ static cvtm_status fill(const cvtm_descent *d, const saved_head *head, unsigned 
 static cvtm_status save(cvtm_descent *d, int64_t iterations) {
   cvtm_cvt *cvt = d->task->cvt;
   cvtm_checkpoint *c = cvt->checkpoint;
+  const cvtm_ranks *ranks = cvtm_device_ranks(cvt->device);
+  if (ranks && ranks->rank > 0) return CVTM_OK; /* every rank has the whole state */
   const saved_head head = make_head(d, iterations);
   const size_t bytes = sizeof head + (size_t)head.notes * sizeof(note) +
                        plan_bytes(cvt, d->task->count, (int)head.in_lbfgsb) +
@@ -358,7 +361,9 @@ static cvtm_status save(cvtm_descent *d, int64_t iterations) {
 cvtm_status cvtm_checkpoint_visit(cvtm_descent *d, int64_t iterations) {
   const cvtm_checkpoint *c = d->task->cvt->checkpoint;
   if (!c || c->closed || !c->user->save || d->stop != CVTM_STOP_NONE) return CVTM_OK;
-  return cvtm_clock() - c->last >= c->user->seconds ? save(d, iterations) : CVTM_OK;
+  int64_t due = cvtm_clock() - c->last >= c->user->seconds;
+  const cvtm_status status = cvtm_ranks_agree(c->run.cvt->device, &due);
+  return status == CVTM_OK && due ? save(d, iterations) : status;
 }
 
 /* --- restoring ----------------------------------------------------------------------------------

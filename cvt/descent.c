@@ -2,6 +2,7 @@
 #include "cvt/descent.h"
 
 #include "base/clock.h"
+#include "base/ranks.h"
 #include "cvt/checkpoint.h"
 #include "cvt/site_updates.h"
 
@@ -36,7 +37,10 @@ void cvtm_descent_report(cvtm_descent *d, const cvtm_cvt_record *record) {
   const cvtm_cvt_options *o = d->options;
   if (d->stop == CVTM_STOP_REQUEST) return;
   if (record->gradient_norm <= o->gradient_tolerance) d->stop = CVTM_STOP_GRADIENT;
-  if (o->monitor && o->monitor(o->monitor_context, record)) d->stop = CVTM_STOP_REQUEST;
+  if (!o->monitor) return;
+  int64_t asked = o->monitor(o->monitor_context, record) != 0;
+  if (cvtm_ranks_agree(d->task->cvt->device, &asked) != CVTM_OK || asked)
+    d->stop = CVTM_STOP_REQUEST;
 }
 
 int cvtm_cvt_relay(void *options, const cvtm_cvt_record *record) {
@@ -164,7 +168,8 @@ static cvtm_status run_in_legs(cvtm_descent *d, cvtm_lbfgsb_options *options,
     if (result->stop != CVTM_STOP_ITERATIONS || limit == most) break;
     leg = next_leg(cvt, result->iterations - done, cvtm_clock() - before);
     done = result->iterations;
-    status = cvtm_checkpoint_visit(d, done);
+    status = cvtm_ranks_agree(cvt->device, &leg);
+    if (status == CVTM_OK) status = cvtm_checkpoint_visit(d, done);
   }
   return status;
 }

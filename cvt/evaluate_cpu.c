@@ -1,10 +1,13 @@
+#include "base/clock.h"
 #include "base/primitives.h"
+#include "base/ranks.h"
 #include "base/search.h"
 #include "cvt/cell_host.h"
 #include "cvt/evaluate_kernels.h"
 #include "cvt/integral.h"
 #include "cvt/integral_batch.h"
 #include "cvt/pixel_sum.h"
+#include "cvt/shares.h"
 
 #include <stdlib.h>
 
@@ -12,6 +15,7 @@
 
 /* One polygon for each thread. It grows when a cell needs more corners, and never shrinks. */
 typedef struct cpu_state {
+  cvtm_shares shares; /* of a device with ranks */
   int threads;
   cvtm_cell cell[];
 } cpu_state;
@@ -19,6 +23,7 @@ typedef struct cpu_state {
 static void destroy_state_cpu(cvtm_cvt *cvt) {
   cpu_state *state = cvt->state;
   if (!state) return;
+  cvtm_shares_free(&state->shares);
   for (int t = 0; t < state->threads; ++t) cvtm_cell_release(&state->cell[t]);
   free(state);
   cvt->state = NULL;
@@ -33,6 +38,8 @@ static cvtm_status create_state_cpu(cvtm_cvt *cvt) {
     cvt->state = state;
     for (int t = 0; t < threads; ++t) good &= cvtm_cell_grow(&state->cell[t], CVTM_CELL_CORNERS);
   }
+  if (good && cvtm_device_ranks(cvt->device))
+    return cvtm_shares_create(cvt->device, cvt->capacity, &state->shares);
   if (good) return CVTM_OK;
   destroy_state_cpu(cvt);
   return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory for %d cells",
@@ -61,7 +68,7 @@ static int sum_centres(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int
 }
 
 /* The sites of a block are evaluated together. */
-enum { BLOCK = 64 };
+enum { BLOCK = CVTM_SHARES_BLOCK };
 
 /* A thread's part of an evaluation. */
 typedef struct cell_sums {
@@ -142,7 +149,11 @@ static cvtm_status cell_moments_cpu(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energ
   int (*const sum)(cell_sums *, int64_t, int64_t) =
       cvtm_has_wide_vectors() ? sum_block_wide : sum_block_baseline;
   cpu_state *state = cvt->state;
+  const cvtm_ranks *ranks = cvtm_device_ranks(cvt->device);
+  const double start = cvtm_clock();
+  int64_t begin, end;
   int failed = 0;
+  cvtm_shares_own(&state->shares, ranks, count, &begin, &end);
 #pragma omp parallel num_threads(state->threads) reduction(| : failed)
   {
     cell_sums s;
@@ -152,9 +163,12 @@ static cvtm_status cell_moments_cpu(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energ
     s.cell = &state->cell[omp_get_thread_num()];
     s.batch.density = cvt->density;
 #pragma omp for schedule(dynamic, 1)
-    for (int64_t first = 0; first < count; first += BLOCK)
-      failed |= !sum(&s, first, first + BLOCK < count ? first + BLOCK : count);
+    for (int64_t first = begin; first < end; first += BLOCK)
+      failed |= !sum(&s, first, first + BLOCK < end ? first + BLOCK : end);
   }
+  if (!failed && ranks)
+    return cvtm_shares_exchange(&state->shares, cvt->device, tree.index, count,
+                                cvtm_clock() - start, cvt->moments);
   if (!failed) return CVTM_OK;
   return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY,
                    "no memory for a cell with very many corners");

@@ -1,5 +1,6 @@
 /* Lloyd's method: every movable site goes to the centroid of its cell. */
 #include "base/clock.h"
+#include "base/ranks.h"
 #include "cvt/checkpoint.h"
 #include "cvt/descent.h"
 #include "cvt/site_updates.h"
@@ -23,6 +24,12 @@ static double mean_decrease(const cvtm_descent *d) {
   return sum / CVTM_CVT_WINDOW;
 }
 
+static int is_late(const cvtm_descent *d) {
+  int64_t late = cvtm_clock() >= d->deadline;
+  if (!(d->deadline < INFINITY)) return 0;
+  return cvtm_ranks_agree(d->task->cvt->device, &late) != CVTM_OK || late;
+}
+
 static void decide_stop(cvtm_descent *d, double energy) {
   const cvtm_cvt_options *o = d->options;
   if (d->iterations > 0) {
@@ -34,7 +41,7 @@ static void decide_stop(cvtm_descent *d, double energy) {
     d->stop = CVTM_STOP_DECREASE;
   else if (o->max_iterations > 0 && d->iterations >= o->max_iterations)
     d->stop = CVTM_STOP_ITERATIONS;
-  else if (cvtm_clock() >= d->deadline)
+  else if (is_late(d))
     d->stop = CVTM_STOP_TIME;
 }
 

@@ -3,6 +3,7 @@
 #include "cvt/solve.h"
 
 #include "base/clock.h"
+#include "base/ranks.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@ cvtm_cvt_task cvtm_solve_task(const cvtm_solve *s, int64_t count) {
 /* A note that cannot be read leaves the answer; the next descent finds the damage. */
 int cvtm_solve_is_late(cvtm_solve *s, double deadline) {
   int64_t late = cvtm_clock() >= deadline;
+  if (cvtm_ranks_agree(s->cvt->device, &late) != CVTM_OK) return 1;
   return cvtm_checkpoint_note(s->checkpoint, &late) == CVTM_OK && late;
 }
 

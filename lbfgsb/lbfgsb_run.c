@@ -1,6 +1,7 @@
 /* The loop of a run, by the host or as a CUDA graph, and the data that host and device exchange
  * during it: states, records for the monitor, requests to stop. */
 #include "base/clock.h"
+#include "base/ranks.h"
 #include "lbfgsb/lbfgsb_private.h"
 
 #include <time.h>
@@ -108,11 +109,10 @@ cvtm_status cvtm_lbfgsb_deliver(cvtm_lbfgsb_run *current) {
     status = cvtm_device_post(solver->device, &solver->requests->records_read,
                               &current->records_read, sizeof current->records_read);
   }
-  if (status == CVTM_OK && options->max_seconds > 0.0 &&
-      cvtm_clock() - current->start_time >= options->max_seconds) {
-    status = request_stop(current, CVTM_STOP_TIME);
-  }
-  return status;
+  if (status != CVTM_OK || !(options->max_seconds > 0.0)) return status;
+  int64_t late = cvtm_clock() - current->start_time >= options->max_seconds;
+  status = cvtm_ranks_agree(solver->device, &late);
+  return status == CVTM_OK && late ? request_stop(current, CVTM_STOP_TIME) : status;
 }
 
 /* --- the loop ------------------------------------------------------------------------------ */

@@ -1,9 +1,12 @@
-/* The module cvtmesh_mpi.so: the ranks of a batch by MPI. Only one thread of a process calls it at
- * a time. It sleeps while it waits, since the ranks of one machine share its cores. */
+/* The module cvtmesh_mpi.so: the ranks of a batch or of a distributed run by MPI. Only one thread
+ * of a process calls it at a time. It sleeps while it waits, since the ranks of one machine share
+ * its cores. */
 #include "cli/batch_ranks.h"
 
 #include <mpi.h>
 
+#include <limits.h>
+#include <stdlib.h>
 #include <time.h>
 
 static int64_t *counter; /* on rank 0 */
@@ -86,6 +89,46 @@ static int sum(int64_t *values, int count) {
   return finished(&request);
 }
 
+/* MPI counts in int: larger parts go in pieces. */
+static int gather_in_pieces(double *all, const int64_t *counts, int size) {
+  const int64_t most = 1 << 28;
+  for (int r = 0; r < size; ++r) {
+    for (int64_t at = 0; at < counts[r]; at += most) {
+      const int count = (int)(counts[r] - at < most ? counts[r] - at : most);
+      if (MPI_Bcast(all + at, count, MPI_DOUBLE, r, MPI_COMM_WORLD) != MPI_SUCCESS) return -1;
+    }
+    all += counts[r];
+  }
+  return 0;
+}
+
+/* Waits actively, as ranks with a core of their own should. */
+static int gather(double *all, const int64_t *counts) {
+  int size = 0;
+  int64_t total = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  for (int r = 0; r < size; ++r) total += counts[r];
+  if (total > INT_MAX) return gather_in_pieces(all, counts, size);
+  int *part = malloc(2 * (size_t)size * sizeof *part);
+  if (part == NULL) return -1;
+  int64_t before = 0;
+  for (int r = 0; r < size; ++r) {
+    part[r] = (int)counts[r];
+    part[size + r] = (int)before;
+    before += counts[r];
+  }
+  const int code = MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, part, part + size,
+                                  MPI_DOUBLE, MPI_COMM_WORLD);
+  free(part);
+  return code == MPI_SUCCESS ? 0 : -1;
+}
+
+static int agree(int64_t *value) {
+  return MPI_Bcast(value, 1, MPI_INT64_T, 0, MPI_COMM_WORLD) == MPI_SUCCESS ? 0 : -1;
+}
+
+static void end_all(int code) { MPI_Abort(MPI_COMM_WORLD, code); }
+
 static void finish(void) {
   MPI_Win_unlock_all(window);
   MPI_Win_free(&window);
@@ -94,4 +137,5 @@ static void finish(void) {
 
 extern const batch_mpi_module cvtmesh_batch_mpi;
 const batch_mpi_module cvtmesh_batch_mpi = {
-    BATCH_MPI_VERSION, {start, fetch_and_add, progress, broadcast, sum, finish}};
+    BATCH_MPI_VERSION,
+    {start, fetch_and_add, progress, broadcast, sum, gather, agree, end_all, finish}};

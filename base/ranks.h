@@ -1,0 +1,28 @@
+/* The processes that work at one problem together. All go through the same steps with the same
+ * numbers; what is divided among them is work whose parts do not depend on who does them, so that
+ * the bits of a result do not depend on the number of processes. A decision by the clock or by a
+ * signal is that of rank 0. */
+#ifndef CVTMESH_BASE_RANKS_H
+#define CVTMESH_BASE_RANKS_H
+
+#include "base/device.h"
+
+/* Collective functions: all ranks call them in the same order. They return nonzero if the transport
+ * failed. */
+typedef struct cvtm_ranks {
+  int rank, size;
+  /* all: the parts of all ranks, one after the other, counts[r] numbers of rank r. On entry this
+   * rank's own part is in its place, on return every part is. */
+  int (*gather)(double *all, const int64_t *counts);
+  /* *value becomes that of rank 0. */
+  int (*agree)(int64_t *value);
+} cvtm_ranks;
+
+/* The work on a device is that of one of several ranks; borrowed. NULL: of this process alone. */
+void cvtm_device_set_ranks(cvtm_device *device, const cvtm_ranks *ranks);
+const cvtm_ranks *cvtm_device_ranks(const cvtm_device *device);
+/* agree and gather of the device's ranks; without ranks they do nothing. */
+cvtm_status cvtm_ranks_agree(cvtm_device *device, int64_t *value);
+cvtm_status cvtm_ranks_gather(cvtm_device *device, double *all, const int64_t *counts);
+
+#endif

@@ -1,0 +1,29 @@
+/* `mpirun -n K cvtmesh run ... --distributed`: K ranks on CPUs share the work of one run. Every
+ * rank reads the picture and makes the same decisions; the cells of each evaluation are divided
+ * among them (cvt/shares.h). Rank 0 makes mesh and files. */
+#ifndef CVTMESH_CLI_DISTRIBUTED_H
+#define CVTMESH_CLI_DISTRIBUTED_H
+
+#include "cli/batch_ranks.h"
+#include "cli/options.h"
+
+typedef struct cli_distributed {
+  batch_ranks *processes; /* NULL: the run is of this process alone */
+  cvtm_ranks ranks;
+  cvtm_error message; /* of a rank other than 0, which prints nothing */
+} cli_distributed;
+
+/* Checks the options against each other. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
+int cli_distributed_check(const cli_options *options);
+/* With --distributed: joins the other ranks, and chooses device and threads in *options. Ranks
+ * other than 0 become quiet. Returns CLI_EXIT_OK, or an exit code after a message. */
+int cli_distributed_join(cli_options *options, cli_distributed *distributed);
+/* The device's work from now on is shared. */
+void cli_distributed_attach(const cli_distributed *distributed, cvtm_device *device);
+/* True on the rank that writes the files; without --distributed always. */
+int cli_distributed_writes(const cli_distributed *distributed);
+/* Ends this rank's part. code: of a failure that not all ranks have found, perhaps; then all ranks
+ * end at once, and the reason is printed with the rank's number and host. CLI_EXIT_OK: none. */
+void cli_distributed_leave(cli_distributed *distributed, int code);
+
+#endif

@@ -1,0 +1,117 @@
+"""run --distributed: the ranks of mpirun share one run, and its files do not depend on their number."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+
+from conftest import PATIENCE, PROGRAM, wait_until
+
+QUIET_MPI = dict(  # OpenMPI's own leaks are no defects of the program
+    os.environ, ASAN_OPTIONS="detect_leaks=0", OMPI_MCA_btl_vader_single_copy_mechanism="none",
+    OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+WORDS = ("run", "rho.npy", "-n", 300, "--density-from", "density", "--iterations", 15, "--threads", 1)
+FILES = ("-o", "a.csv", "-o", "a.obj")
+HAS_MPI = pathlib.Path(PROGRAM).with_name("cvtmesh_mpi.so").exists()
+needs_mpi = pytest.mark.skipif(not HAS_MPI, reason="built without MPI")
+
+
+@pytest.fixture
+def job(cvtmesh):
+    y, x = np.mgrid[0:90, 0:120]
+    cvtmesh.file("rho.npy", (0.02 + np.exp(-((x - 30) ** 2 + (y - 20) ** 2) / 200)).astype("f4"))
+    return cvtmesh
+
+
+def launcher(job, ranks, *words):
+    return ["mpirun", "--oversubscribe", "-n", str(ranks), *job.command(*words, "--distributed")]
+
+
+def mpirun(job, ranks, *words, code=0):
+    done = subprocess.run(launcher(job, ranks, *words), cwd=job.folder, env=QUIET_MPI,
+                          capture_output=True, timeout=PATIENCE, check=False)
+    assert done.returncode == code, done.stderr.decode()
+    return done.stderr.decode()
+
+
+@needs_mpi
+@pytest.mark.parametrize("ranks, more", [
+    (1, ()), (2, ()), (3, ()), (4, ()),
+    (2, ("--effort", "high", "--tolerance", 0.02, "--time-limit", 1000)),
+    (3, ("--periodic", "--method", "lloyd")), (2, ("--energy", "pixel", "--voronoi", "jfa"))])
+def test_the_bits_do_not_depend_on_the_ranks(job, ranks, more):
+    job.call(*WORDS, *more, *FILES)
+    whole = job.read("a.csv"), job.read("a.obj")
+    for name in ("a.csv", "a.obj"):
+        job.path(name).unlink()
+    text = mpirun(job, ranks, *WORDS, *more, *FILES)
+    assert (job.read("a.csv"), job.read("a.obj")) == whole
+    assert text.count("wrote ") == 1  # rank 0 alone prints the summary
+
+
+@needs_mpi
+def test_a_checkpoint_of_two_ranks_continues_with_three_and_alone(job):
+    often = ("--checkpoint", "run.chk", "--checkpoint-every", 0.001)
+    job.call(*WORDS, *FILES, "--distributed")
+    whole = job.read("a.csv")
+    mpirun(job, 2, *WORDS, *often, *FILES)
+    assert job.read("a.csv") == whole
+    job.path("a.csv").unlink()
+    mpirun(job, 3, *WORDS, "--resume", "run.chk", *FILES)
+    assert job.read("a.csv") == whole
+    job.call(*WORDS, "--resume", "run.chk", *FILES)
+    assert job.read("a.csv") == whole
+
+
+def alive(folder):
+    """The processes of the program that work in a folder."""
+    found = []
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "cwd").resolve() == folder and (process / "exe").resolve().name == "cvtmesh":
+                found.append(int(process.name))
+        except OSError:
+            pass
+    return found
+
+
+@needs_mpi
+def test_a_rank_that_is_killed_ends_the_others(job):
+    words = launcher(job, 3, "run", "rho.npy", "-n", 20000, "--iterations", 10**6, "--tolerance", 0,
+                     "--density-from", "density", "--threads", 1, "-o", "a.csv")
+    with subprocess.Popen(words, cwd=job.folder, env=QUIET_MPI, stderr=subprocess.PIPE) as process:
+        wait_until(lambda: len(alive(job.folder.resolve())) == 3)
+        time.sleep(0.5)
+        os.kill(alive(job.folder.resolve())[1], signal.SIGKILL)
+        _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode != 0
+    assert b"rank" in said and b"signal 9" in said, said
+    wait_until(lambda: not alive(job.folder.resolve()))
+    assert not job.path("a.csv").exists()
+
+
+@needs_mpi
+def test_a_rank_that_fails_says_why_and_ends_the_others(job):
+    good = job.command(*WORDS, "-o", "a.csv", "--distributed")
+    bad = job.command("run", "none.npy", *WORDS[2:], "-o", "a.csv", "--distributed")
+    done = subprocess.run(["mpirun", "--oversubscribe", "-n", "1", *good, ":", "-n", "1", *bad],
+                          cwd=job.folder, env=QUIET_MPI, capture_output=True, timeout=PATIENCE,
+                          check=False)
+    assert done.returncode == 3
+    assert b"rank 1 of 2 on " in done.stderr and b"none.npy" in done.stderr
+    wait_until(lambda: not alive(job.folder.resolve()))
+
+
+def test_alone_and_what_is_refused(job):
+    job.call(*WORDS, *FILES)
+    whole = job.read("a.csv")
+    job.call(*WORDS, *FILES, "--distributed")
+    assert job.read("a.csv") == whole
+    for more in (("--equal-mass",), ("--noise", "blue"), ("--domain", "frame")):
+        job.refused(*WORDS, *more, "-o", "b.csv", "--distributed", code=2, names=["--distributed"])
+    job.refused("run", "rho.npy", "--device", "cuda", "-n", 5, "-o", "b.csv", "--distributed", code=2,
+                names=["--distributed"])
