@@ -2,6 +2,7 @@
 the bytes of the source tarball."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -95,3 +96,22 @@ def test_the_source_tarball_is_the_same_each_time(tmp_path):
             names = files.getnames()
         assert f"{tarball.name[:-7]}/CMakeLists.txt" in names
     assert found[0] == found[1]
+
+
+def test_bill_of_materials():
+    """SPDX 2.3: every library of the pkg-config file with its version, and a licence for each."""
+    done = subprocess.run([PACKAGING / "sbom.py", TESTS_BUILD.parent], check=True, text=True,
+                          stdout=subprocess.PIPE, env={**os.environ, "SOURCE_DATE_EPOCH": "0"})
+    bill = json.loads(done.stdout)
+    assert bill["creationInfo"]["created"] == "1970-01-01T00:00:00Z"
+    packages = {package["name"]: package for package in bill["packages"]}
+    needed = re.search("^Requires.private: (.*)$",
+                       (TESTS_BUILD.parent / "cvtmesh.pc").read_text(), re.M).group(1).split()
+    assert "libpng" in needed and set(needed) < set(packages)
+    for name in needed:
+        version = subprocess.run(["pkg-config", "--modversion", name], check=True, text=True,
+                                 stdout=subprocess.PIPE).stdout.strip()
+        assert packages[name]["versionInfo"] == version
+        assert packages[name]["licenseDeclared"] != "NOASSERTION"
+    linked = {row["relatedSpdxElement"] for row in bill["relationships"]}
+    assert linked == {package["SPDXID"] for package in bill["packages"]}
