@@ -78,7 +78,9 @@ static cvtm_status open_sweeps(cvtm_bias *s, const uint8_t *mask) {
   options.omega = 1;
   options.start = 0;
   options.tolerance = s->options.tolerance;
-  options.max_iterations = SWEEPS;
+  options.max_iterations = s->options.max_sweeps > 0 ? s->options.max_sweeps : SWEEPS;
+  options.monitor = s->options.monitor;
+  options.monitor_context = s->options.monitor_context;
   if (status == CVTM_OK) status = cvtm_hlcp_create(s->device, &a, &b, &options, &s->sweeps);
   cvtm_csr_free(&a);
   cvtm_csr_free(&b);

@@ -43,6 +43,9 @@ static cvtm_status smooth(work *w, cvtm_condition_result *result) {
   cvtm_status status = cvtm_bias_create(w->device, w->width, w->height, w->mask, &options, &bias);
   if (status == CVTM_OK) status = cvtm_bias_solve(bias, w->rho, w->u, &result->bias);
   cvtm_bias_destroy(bias);
+  if (status == CVTM_OK && w->options->forecast && options.method == CVTM_HLCP_NEWTON)
+    status = cvtm_bias_forecast_sweeps(w->device, w->width, w->height, &options, w->rho,
+                                       &result->sweeps);
   result->converged &= result->bias.stop == CVTM_LCP_CONVERGED;
   return status;
 }

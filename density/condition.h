@@ -16,7 +16,8 @@ typedef struct cvtm_condition_options {
   double grade;      /* lambda of grading; 0: none */
   double grade_max;  /* upper bound of grading, where the density is not larger; infinite */
   double grade_size; /* largest slope of the size density^(-1/4); 0: any */
-  CVTM_RESERVED(8);
+  int forecast;      /* fill result.sweeps if bias_method is newton; 0 */
+  CVTM_RESERVED(7);
 } cvtm_condition_options;
 
 void cvtm_condition_defaults(cvtm_condition_options *options);
@@ -27,7 +28,8 @@ typedef struct cvtm_condition_result {
   cvtm_hlcp_result bias; /* of the steps that the options ask for */
   cvtm_lcp_result grade;
   int converged;
-  CVTM_RESERVED(8);
+  cvtm_bias_forecast sweeps; /* what multisplitting would have needed for the smoothing */
+  CVTM_RESERVED(6);
 } cvtm_condition_result;
 
 /* Changes density (host, width * height, >= 0, 0 where mask is 0) in place. mask: width * height,

@@ -132,6 +132,19 @@ def test_run(cvtmesh):
         "residual"] < 1e-8, "run's report"
 
 
+@pytest.mark.parametrize("smooth,bias,apart", [(0.5, 0.1, 0.1), (4, 0.3, 0.25)])
+def test_forecast_of_sweeps(cvtmesh, smooth, bias, apart):
+    """What the report of Newton's method says of the sweeps is what these need."""
+    image = EXAMPLES / "camera.png"
+    options = ("--smooth", smooth, "--bias", bias, "-o", "d.npy", "--report", "r.json")
+    cvtmesh.call("density", image, *options)
+    forecast = cvtmesh.json("r.json")["smoothing"]["multisplitting"]
+    cvtmesh.call("density", image, *options, "--bias-method", "mmgs")
+    sweeps = cvtmesh.json("r.json")["smoothing"]
+    assert "multisplitting" not in sweeps and 0 < forecast["factor"] < 1
+    assert forecast["sweeps"] == pytest.approx(sweeps["iterations"], rel=apart)
+
+
 def test_refusals(cvtmesh):
     image = EXAMPLES / "camera.png"
     cvtmesh.file("none.npy", np.zeros((512, 512), np.uint8))
