@@ -25,6 +25,8 @@
     "Histories of 5 to 100 pairs on the MINPACK-2 problems and a CVT")                             \
   X(cli_bench_segment, "segment", 0,                                                               \
     "Segmentation by Algorithm 1 and by ours (Klement & Oberhuber, Tables I and II)")              \
+  X(cli_bench_rgcsr, "rgcsr", 0,                                                                   \
+    "Position of the diagonal in RgCSR (Klement & Oberhuber, section IV)")                         \
   X(cli_bench_hlcp, "hlcp", 0, "HLCPs by multisplitting (Mezzadri 2020, Tables 1 to 3, Figure 2)") \
   X(cli_bench_hlcp_figure1, "hlcp-figure1", 1, "Shapes of CUDA grids (Mezzadri 2020, Figure 1)")   \
   X(cli_bench_hlcp_figure2, "hlcp-figure2", 1, "Parallel efficiency (Mezzadri 2020, Figure 2)")

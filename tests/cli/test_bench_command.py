@@ -122,6 +122,13 @@ def test_figures_of_hlcps(cvtmesh):
         assert len([p for p in root.iter(SVG + "path") if p.get("fill") == "none"]) == curves
 
 
+def test_position_of_the_diagonal(cvtmesh):
+    """The order of the entries and the way to the diagonal change no result beyond rounding."""
+    rows = table(cvtmesh, "rgcsr", "--size-limit", 64)
+    assert len(rows) == 4 and [row[3] == "-" for row in rows] == [True, True, True, False]
+    assert all(float(row[4]) == pytest.approx(float(rows[0][4]), rel=1e-14) for row in rows)
+
+
 def test_refused_figures(cvtmesh):
     cvtmesh.refused("bench", "table1", "-o", "t.svg", code=2, names=["table1"])
     cvtmesh.refused("bench", "figure3", "-o", "f.png", code=2, names=["f.png"])
