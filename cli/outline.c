@@ -13,6 +13,7 @@
 #include "cli/world.h"
 #include "meshes/mesh_file.h"
 #include "meshes/polygon_file.h"
+#include "meshes/pslg.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,7 +22,8 @@
 typedef struct outline {
   cli_options options;
   cvtm_domain domain;
-  cvtm_polygons polygons;
+  cvtm_polygons polygons; /* or, of a .poly file with several regions, */
+  cvtm_pslg graph;
   int y_up; /* in the file; here y is down */
   cvtm_boundary boundary, refined;
   cli_area_caps caps;
@@ -43,31 +45,17 @@ int cli_outline_wanted(const cli_options *options) {
 }
 
 /* The domain of pictures: as that of points, but any outline has one. */
-static cvtm_domain domain_around(const cli_options *options, const cvtm_polygons *polygons) {
+static cvtm_domain domain_around(const cli_options *options, const double *points, int64_t count) {
   double side[2] = {1, 1};
-  for (int64_t i = 0; i < 2 * polygons->start[polygons->ring_count]; ++i)
-    side[i % 2] = fmax(side[i % 2], ceil(polygons->points[i]));
+  for (int64_t i = 0; i < 2 * count; ++i) side[i % 2] = fmax(side[i % 2], ceil(points[i]));
   const int64_t width = options->width > 0 ? options->width : (int64_t)side[0];
   const int64_t height = options->height > 0 ? options->height : (int64_t)side[1];
   return (cvtm_domain){(int)(width < CVTM_MAX_SIDE ? width : CVTM_MAX_SIDE),
                        (int)(height < CVTM_MAX_SIDE ? height : CVTM_MAX_SIDE), 0};
 }
 
-/* Coordinates of an outline have y up, like those of its mesh, except in SVG. */
-static cvtm_status read_outline(outline *o, cvtm_error *error) {
-  const char *path = o->options.input;
-  char buffer[16];
-  const cvtm_status status = cvtm_polygons_read(path, &o->polygons, error);
-  if (status != CVTM_OK) return status;
-  o->domain = domain_around(&o->options, &o->polygons);
-  o->y_up = strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "svg") != 0;
-  o->polygons.y_up = o->y_up;
-  cvtm_polygons_turn(&o->polygons, o->domain.height);
-  return CVTM_OK;
-}
-
 /* The rings as edges with the inside, region 1, on their left. */
-static cvtm_status make_boundary(outline *o, cvtm_error *error) {
+static cvtm_status bound_rings(outline *o, cvtm_error *error) {
   const cvtm_polygons *p = &o->polygons;
   const int64_t n = p->start[p->ring_count];
   const size_t size = (size_t)n;
@@ -93,12 +81,54 @@ static cvtm_status make_boundary(outline *o, cvtm_error *error) {
   return CVTM_OK;
 }
 
+/* Areas that the file asks for are like those of --max-area. */
+static cvtm_status take_graph(outline *o, cvtm_error *error) {
+  cli_area_caps *caps = &o->caps;
+  o->boundary = o->graph.boundary;
+  o->graph.boundary = (cvtm_boundary){0};
+  if (o->graph.area_count > CLI_LIST_MAX - caps->count)
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: more than %d regions have an area",
+                     o->options.input, CLI_LIST_MAX - caps->count);
+  for (int64_t k = 0; k < o->graph.area_count; ++k)
+    caps->cap[caps->count++] = (cli_area_cap){o->graph.areas[k].region, o->graph.areas[k].area, -1};
+  o->y_up = 1;
+  o->domain = domain_around(&o->options, o->boundary.points, o->boundary.vertex_count);
+  for (int64_t v = 0; v < o->boundary.vertex_count; ++v)
+    o->boundary.points[2 * v + 1] = o->domain.height - o->boundary.points[2 * v + 1];
+  return CVTM_OK;
+}
+
+/* Coordinates of an outline have y up, like those of its mesh, except in SVG. */
+static cvtm_status read_rings(outline *o, cvtm_error *error) {
+  const char *path = o->options.input;
+  char buffer[16];
+  const cvtm_status status = cvtm_polygons_read(path, &o->polygons, error);
+  if (status != CVTM_OK) return status;
+  o->domain =
+      domain_around(&o->options, o->polygons.points, o->polygons.start[o->polygons.ring_count]);
+  o->y_up = strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "svg") != 0;
+  o->polygons.y_up = o->y_up;
+  cvtm_polygons_turn(&o->polygons, o->domain.height);
+  return bound_rings(o, error);
+}
+
+static cvtm_status read_outline(outline *o, cvtm_error *error) {
+  const char *path = o->options.input;
+  char buffer[16];
+  int is_rings = 1;
+  cvtm_status status = CVTM_OK;
+  if (strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "poly") == 0)
+    status = cli_name_file(path, cvtm_pslg_read(path, &o->graph, &is_rings, error), error);
+  if (status != CVTM_OK) return status;
+  return is_rings ? read_rings(o, error) : take_graph(o, error);
+}
+
 static void find_sides(outline *o) {
-  const cvtm_polygons *p = &o->polygons;
-  for (int k = 0; k < 4; ++k) o->sides[k] = p->points[k % 2];
-  for (int64_t i = 0; i < 2 * p->start[p->ring_count]; ++i) {
-    o->sides[i % 2] = fmin(o->sides[i % 2], p->points[i]);
-    o->sides[2 + i % 2] = fmax(o->sides[2 + i % 2], p->points[i]);
+  const double *points = o->boundary.points;
+  for (int k = 0; k < 4; ++k) o->sides[k] = points[k % 2];
+  for (int64_t i = 0; i < 2 * o->boundary.vertex_count; ++i) {
+    o->sides[i % 2] = fmin(o->sides[i % 2], points[i]);
+    o->sides[2 + i % 2] = fmax(o->sides[2 + i % 2], points[i]);
   }
 }
 
@@ -122,10 +152,9 @@ static cvtm_status pair_sides(outline *o, cvtm_error *error) {
 static cvtm_status refine_outline(outline *o, cvtm_error *error) {
   int32_t *source = NULL;
   const double start = cvtm_clock();
-  cvtm_status status = make_boundary(o, error);
-  if (status == CVTM_OK)
-    status = cvtm_refine(o->boundary.points, o->boundary.vertex_count, &o->boundary, &o->refine,
-                         &o->points, &o->count, &o->refined, &source, &o->figures, error);
+  cvtm_status status =
+      cvtm_refine(o->boundary.points, o->boundary.vertex_count, &o->boundary, &o->refine,
+                  &o->points, &o->count, &o->refined, &source, &o->figures, error);
   free(source);
   source = NULL;
   if (status == CVTM_OK)
@@ -191,9 +220,9 @@ static int perform_outline(outline *o) {
   if (code == CLI_EXIT_OK) code = cli_page_check(options);
   if (code == CLI_EXIT_OK) code = cli_outputs_check(options);
   if (code != CLI_EXIT_OK) return code;
-  cli_refine_choose(options, &o->caps, &o->deadline, &o->refine);
   cvtm_status status = read_outline(o, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
+  cli_refine_choose(options, &o->caps, &o->deadline, &o->refine);
   options->width = o->domain.width;
   options->height = o->domain.height;
   find_sides(o);
@@ -228,6 +257,7 @@ int cli_outline_mesh(const cli_options *options) {
   o.options = *options;
   const int code = perform_outline(&o);
   cvtm_polygons_free(&o.polygons);
+  cvtm_pslg_free(&o.graph);
   cvtm_boundary_free(&o.boundary);
   cvtm_boundary_free(&o.refined);
   cvtm_refine_figures_free(&o.figures);

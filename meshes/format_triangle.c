@@ -270,3 +270,19 @@ cvtm_status cvtm_triangle_read_pair(const char *path, size_t limit, unsigned cha
   free(rest);
   return status;
 }
+
+/* A .poly file without vertices has them in the .node file beside it. */
+static int refers_to_nodes(const unsigned char *bytes, size_t size) {
+  cvtm_source source = {.data = bytes, .size = size, .line = 1, .comment = '#'};
+  cvtm_token count;
+  return cvtm_source_token(&source, &count) && cvtm_token_is(count, "0");
+}
+
+cvtm_status cvtm_triangle_load_poly(const char *path, unsigned char **bytes, size_t *size,
+                                    cvtm_error *error) {
+  const size_t limit = (size_t)1 << 31;
+  const cvtm_status status = cvtm_file_read(path, limit, bytes, size, error);
+  if (status != CVTM_OK || !refers_to_nodes(*bytes, *size)) return status;
+  free(*bytes);
+  return cvtm_triangle_read_pair(path, limit, bytes, size, error);
+}

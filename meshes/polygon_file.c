@@ -294,14 +294,6 @@ cvtm_status cvtm_polygons_read_bytes(const char *extension, const unsigned char 
   return CVTM_OK;
 }
 
-/* A .poly file without vertices has them in the .node file beside it. */
-static int refers_to_nodes(const char *extension, const unsigned char *bytes, size_t size) {
-  cvtm_source source = {.data = bytes, .size = size, .line = 1, .comment = '#'};
-  cvtm_token count;
-  return strcmp(extension, "poly") == 0 && cvtm_source_token(&source, &count) &&
-         cvtm_token_is(count, "0");
-}
-
 cvtm_status cvtm_polygons_read(const char *path, cvtm_polygons *polygons, cvtm_error *error) {
   const size_t limit = (size_t)1 << 31;
   char buffer[16];
@@ -312,13 +304,10 @@ cvtm_status cvtm_polygons_read(const char *path, cvtm_polygons *polygons, cvtm_e
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "%s: unknown polygon format (known: csv, geojson, svg, poly)", path);
   }
-  cvtm_status status = cvtm_file_read(path, limit, &bytes, &size, error);
+  cvtm_status status = strcmp(extension, "poly") == 0
+                           ? cvtm_triangle_load_poly(path, &bytes, &size, error)
+                           : cvtm_file_read(path, limit, &bytes, &size, error);
   if (status != CVTM_OK) return status;
-  if (refers_to_nodes(extension, bytes, size)) {
-    free(bytes);
-    status = cvtm_triangle_read_pair(path, limit, &bytes, &size, error);
-    if (status != CVTM_OK) return status;
-  }
   status = cvtm_polygons_read_bytes(extension, bytes, size, path, polygons, error);
   free(bytes);
   return status;

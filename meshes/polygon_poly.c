@@ -18,20 +18,21 @@ typedef struct segments {
   int64_t *on_path; /* per vertex: its place in the path, -1: none */
 } segments;
 
-static cvtm_status read_ends(segments *g, const cvtm_triangle_vertices *vertices, int64_t markers) {
+static cvtm_status read_ends(cvtm_source *s, const cvtm_triangle_vertices *vertices,
+                             int64_t markers, int64_t count, int32_t *end) {
   cvtm_status status = CVTM_OK;
-  for (int64_t k = 0; k < g->count && status == CVTM_OK; ++k) {
+  for (int64_t k = 0; k < count && status == CVTM_OK; ++k) {
     double value[4];
     for (int64_t c = 0; c < 3 + markers && status == CVTM_OK; ++c)
-      status = cvtm_source_value(g->source, CVTM_F64, &value[c]);
+      status = cvtm_source_value(s, CVTM_F64, &value[c]);
     for (int c = 0; c < 2 && status == CVTM_OK; ++c) {
       const double v = value[c + 1] - vertices->first;
       if (!(v >= 0 && v < (double)vertices->count) || v != (double)(int64_t)v)
-        return cvtm_source_fail(g->source, "a segment names a vertex that does not exist");
-      g->end[2 * k + c] = (int32_t)v;
+        return cvtm_source_fail(s, "a segment names a vertex that does not exist");
+      end[2 * k + c] = (int32_t)v;
     }
-    if (status == CVTM_OK && g->end[2 * k] == g->end[2 * k + 1])
-      status = cvtm_source_fail(g->source, "a segment has only one vertex");
+    if (status == CVTM_OK && end[2 * k] == end[2 * k + 1])
+      status = cvtm_source_fail(s, "a segment has only one vertex");
   }
   return status;
 }
@@ -87,38 +88,28 @@ static cvtm_status walk(segments *g, int32_t first, const double *points, cvtm_r
   }
 }
 
-static cvtm_status read_segments(cvtm_source *s, const cvtm_triangle_vertices *vertices,
-                                 cvtm_ring_collector *c) {
-  segments g = {.source = s};
-  int64_t markers = 0;
-  cvtm_status status =
-      cvtm_source_integer(s, CVTM_I64, 0, INT32_MAX / 2, "number of segments", &g.count);
-  if (status == CVTM_OK) status = cvtm_source_integer(s, CVTM_I64, 0, 1, "markers", &markers);
-  if (status != CVTM_OK) return status;
-  if ((uint64_t)g.count > s->size)
-    return cvtm_source_fail(s, "more segments are claimed than the file can hold");
-  const size_t n = (size_t)vertices->count + 2, m = (size_t)g.count + 1;
-  g.end = malloc(2 * m * sizeof *g.end);
-  g.start = calloc(n, sizeof *g.start);
-  g.beside = malloc(2 * m * sizeof *g.beside);
-  g.used = calloc(m, 1);
-  g.path = malloc((m + 1) * sizeof *g.path);
-  g.on_path = malloc(n * sizeof *g.on_path);
-  if (!g.end || !g.start || !g.beside || !g.used || !g.path || !g.on_path) {
-    status = cvtm_source_no_memory(s);
+static cvtm_status find_rings(segments *g, const cvtm_triangle_vertices *vertices,
+                              cvtm_ring_collector *c) {
+  const size_t n = (size_t)vertices->count + 2, m = (size_t)g->count + 1;
+  g->start = calloc(n, sizeof *g->start);
+  g->beside = malloc(2 * m * sizeof *g->beside);
+  g->used = calloc(m, 1);
+  g->path = malloc((m + 1) * sizeof *g->path);
+  g->on_path = malloc(n * sizeof *g->on_path);
+  cvtm_status status = CVTM_OK;
+  if (!g->start || !g->beside || !g->used || !g->path || !g->on_path) {
+    status = cvtm_source_no_memory(g->source);
   } else {
-    for (size_t v = 0; v < n; ++v) g.on_path[v] = -1;
-    status = read_ends(&g, vertices, markers);
-    if (status == CVTM_OK) status = list_segments(&g, vertices);
-    for (int64_t k = 0; k < g.count && status == CVTM_OK; ++k)
-      if (!g.used[k]) status = walk(&g, g.end[2 * k], vertices->points, c);
+    for (size_t v = 0; v < n; ++v) g->on_path[v] = -1;
+    status = list_segments(g, vertices);
+    for (int64_t k = 0; k < g->count && status == CVTM_OK; ++k)
+      if (!g->used[k]) status = walk(g, g->end[2 * k], vertices->points, c);
   }
-  free(g.end);
-  free(g.start);
-  free(g.beside);
-  free(g.used);
-  free(g.path);
-  free(g.on_path);
+  free(g->start);
+  free(g->beside);
+  free(g->used);
+  free(g->path);
+  free(g->on_path);
   return status;
 }
 
@@ -132,9 +123,25 @@ static int count_on_line(cvtm_source s) {
   return count;
 }
 
-cvtm_status cvtm_read_polygons_poly(cvtm_source *s, cvtm_ring_collector *c) {
-  cvtm_triangle_vertices vertices, none;
-  cvtm_status status = cvtm_triangle_read_vertices(s, &vertices);
+static cvtm_status read_segments(cvtm_source *s, const cvtm_triangle_vertices *vertices,
+                                 int32_t **ends, int64_t *count) {
+  int64_t markers = 0;
+  cvtm_status status =
+      cvtm_source_integer(s, CVTM_I64, 0, INT32_MAX / 2, "number of segments", count);
+  if (status == CVTM_OK) status = cvtm_source_integer(s, CVTM_I64, 0, 1, "markers", &markers);
+  if (status != CVTM_OK) return status;
+  if ((uint64_t)*count > s->size)
+    return cvtm_source_fail(s, "more segments are claimed than the file can hold");
+  *ends = malloc(2 * ((size_t)*count + 1) * sizeof **ends);
+  if (*ends == NULL) return cvtm_source_no_memory(s);
+  return read_ends(s, vertices, markers, *count, *ends);
+}
+
+cvtm_status cvtm_triangle_read_graph(cvtm_source *s, cvtm_triangle_vertices *vertices,
+                                     int32_t **ends, int64_t *count) {
+  cvtm_triangle_vertices none;
+  *ends = NULL;
+  cvtm_status status = cvtm_triangle_read_vertices(s, vertices);
   if (status != CVTM_OK) return status;
   /* After the vertices of a .node file, the empty list that refers to them. */
   if (count_on_line(*s) > 2) {
@@ -143,7 +150,15 @@ cvtm_status cvtm_read_polygons_poly(cvtm_source *s, cvtm_ring_collector *c) {
       status = cvtm_source_fail(s, "vertices are listed twice");
     free(none.points);
   }
-  if (status == CVTM_OK) status = read_segments(s, &vertices, c);
+  return status == CVTM_OK ? read_segments(s, vertices, ends, count) : status;
+}
+
+cvtm_status cvtm_read_polygons_poly(cvtm_source *s, cvtm_ring_collector *c) {
+  cvtm_triangle_vertices vertices;
+  segments g = {.source = s};
+  cvtm_status status = cvtm_triangle_read_graph(s, &vertices, &g.end, &g.count);
+  if (status == CVTM_OK) status = find_rings(&g, &vertices, c);
+  free(g.end);
   free(vertices.points);
   return status;
 }

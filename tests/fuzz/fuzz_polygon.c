@@ -1,9 +1,11 @@
 /* Polygons from bytes, and what a domain mesh does with them. The first byte chooses the format. */
 #include "meshes/constrained.h"
+#include "meshes/pslg.h"
 
 #include "fuzz.h"
 
 #include <math.h>
+#include <string.h>
 
 static double spacing(const void *context, double x, double y) {
   (void)context;
@@ -38,6 +40,22 @@ static void mesh_polygons(const cvtm_polygons *polygons) {
   cvtm_contour_free(&contour);
 }
 
+static void read_graph(const unsigned char *data, size_t size) {
+  cvtm_pslg graph = {0};
+  cvtm_error error;
+  int is_rings;
+  if (cvtm_pslg_read_bytes(data, size, "fuzz", &graph, &is_rings, &error) != CVTM_OK || is_rings)
+    return;
+  const cvtm_boundary *b = &graph.boundary;
+  for (int64_t k = 0; k < 2 * b->vertex_count; ++k) {
+    if (!isfinite(b->points[k])) abort();
+  }
+  for (int64_t e = 0; e < b->edge_count; ++e) {
+    if (b->left[e] < 0 || b->right[e] < 0 || b->left[e] + (int64_t)b->right[e] == 0) abort();
+  }
+  cvtm_pslg_free(&graph);
+}
+
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
   static const char *const extensions[] = {"csv", "svg", "json", "poly"};
   const size_t formats = sizeof extensions / sizeof extensions[0];
@@ -45,6 +63,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
   cvtm_polygons polygons = {0};
   cvtm_error error;
   const char *extension = extensions[(size_t)(data[0] - 'a') % formats];
+  if (strcmp(extension, "poly") == 0) read_graph(data + 1, size - 1);
   if (cvtm_polygons_read_bytes(extension, data + 1, size - 1, "fuzz", &polygons, &error) !=
       CVTM_OK) {
     return 0;
