@@ -16,7 +16,7 @@ __global__ void __launch_bounds__(CVTM_WARP)
   for (int64_t base = static_cast<int64_t>(blockIdx.x) * CELLS; base < tree.count; base += stride) {
     cvtm_cell cell = {0, CVTM_HULL_SIDES, CELLS, memory.x + c, memory.y + c, nullptr, nullptr, 0};
     const bool done =
-        cvtm_warp_cells_by_hull(tree, domain, base, tree.count, lane, &memory.hulls, &cell);
+        cvtm_warp_cells_by_hull(tree, domain, base, tree.count, lane, 0, &memory.hulls, &cell);
     if (lane < CELLS && base + c < tree.count) {
       if (!done) atomicAdd(failed, 1);
       cvtm_find_edge_midpoints(domain, &tree, base + c, &cell, midpoints + base + c);

@@ -74,28 +74,35 @@ __device__ double cell_area(const cvtm_cell &cell) {
   return 0.5 * twice;
 }
 
+/* The moments of rows first, first + step ... of a cell, counted from its first row. */
+template <bool PIXEL>
+__device__ cvtm_cell_moments row_sum(const cvtm_site_tree_view &tree, cvtm_domain domain,
+                                     const cvtm_density_view &density, int64_t place,
+                                     const cvtm_cell &cell, int first, int step) {
+  cvtm_cell_moments mine = {0, 0, 0, 0};
+  if (cell.count < 3) return mine;
+  cvtm_cell_walk rows;
+  cvtm_cell_begin_walk(domain, tree.position[2 * place], tree.position[2 * place + 1], &cell,
+                       &rows);
+  const double tolerance = cvtm_cell_tolerance(domain, &cell);
+  for (int32_t j = rows.first + first; j <= rows.last; j += step) {
+    if (PIXEL)
+      cvtm_pixel_sum_polygon_row(&tree, domain, &density, place, &cell, tolerance, &rows, j, &mine);
+    else
+      cvtm_integral_add_rows(&density, &cell, &rows, j, j, &mine);
+  }
+  return mine;
+}
+
 /* The moments of this block's share, one of `blocks`, of a cell's rows. */
 template <bool PIXEL>
 __device__ cvtm_cell_moments share_sum(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                        const cvtm_density_view &density, int64_t place,
                                        const cvtm_cell &cell, int block, int blocks,
                                        cvtm_cell_moments *part) {
-  cvtm_cell_moments mine = {0, 0, 0, 0};
-  if (cell.count >= 3) {
-    cvtm_cell_walk rows;
-    cvtm_cell_begin_walk(domain, tree.position[2 * place], tree.position[2 * place + 1], &cell,
-                         &rows);
-    const double tolerance = cvtm_cell_tolerance(domain, &cell);
-    for (int32_t j = rows.first + block * LARGE_THREADS + static_cast<int32_t>(threadIdx.x);
-         j <= rows.last; j += blocks * LARGE_THREADS) {
-      if (PIXEL)
-        cvtm_pixel_sum_polygon_row(&tree, domain, &density, place, &cell, tolerance, &rows, j,
-                                   &mine);
-      else
-        cvtm_integral_add_rows(&density, &cell, &rows, j, j, &mine);
-    }
-  }
-  part[threadIdx.x] = mine;
+  const int thread = static_cast<int>(threadIdx.x);
+  part[thread] = row_sum<PIXEL>(tree, domain, density, place, cell, block * LARGE_THREADS + thread,
+                                blocks * LARGE_THREADS);
   return cvtm_moments_sum_block(part, LARGE_THREADS);
 }
 
@@ -199,42 +206,66 @@ __device__ void build_upper_boxes(const cvtm_site_tree_view &tree, const cuda_st
   end_stage(state, STAGE_UPPER_BOXES, 1);
 }
 
+/* Lists a constructed cell, by one thread, if it is huge or giant. */
+__device__ bool is_listed(const cuda_state &state, int64_t place, const cvtm_cell &cell,
+                          bool lists) {
+  const bool giant = cell.count == TOO_MANY_CORNERS;
+  if (!giant && !(cell.count > 0 && cell_area(cell) > HUGE_AREA)) return false;
+  int32_t *list = giant ? state.giant : state.huge;
+  int32_t *count = state.listed + (giant ? LISTED_GIANT : LISTED_HUGE);
+  if (lists) list[atomicAdd(count, 1)] = static_cast<int32_t>(place);
+  return true;
+}
+
+__device__ void store_sum(const cvtm_site_tree_view &tree, int64_t place, const cvtm_cell &cell,
+                          cvtm_cell_moments sum, cvtm_cell_moments *sums) {
+  if (cell.count == NOT_FINITE) sum.mass = sum.x = sum.y = sum.second = NAN;
+  sums[tree.index[place]] = sum;
+}
+
 /* Sets the moments of a constructed cell, or lists the cell as huge or giant. */
 template <bool PIXEL>
 __device__ void sum_or_list(const cvtm_site_tree_view &tree, cvtm_domain domain,
                             const cvtm_density_view &density, const cuda_state &state,
                             int64_t place, const cvtm_cell &cell, cvtm_cell_moments *part,
                             cvtm_cell_moments *sums) {
-  const bool giant = cell.count == TOO_MANY_CORNERS;
-  if (giant || (cell.count > 0 && cell_area(cell) > HUGE_AREA)) {
-    int32_t *list = giant ? state.giant : state.huge;
-    int32_t *count = state.listed + (giant ? LISTED_GIANT : LISTED_HUGE);
-    if (threadIdx.x == 0) list[atomicAdd(count, 1)] = static_cast<int32_t>(place);
-    return;
-  }
-  cvtm_cell_moments all = share_sum<PIXEL>(tree, domain, density, place, cell, 0, 1, part);
-  if (cell.count == NOT_FINITE) all.mass = all.x = all.y = all.second = NAN;
-  if (threadIdx.x == 0) sums[tree.index[place]] = all;
+  if (is_listed(state, place, cell, threadIdx.x == 0)) return;
+  const cvtm_cell_moments all = share_sum<PIXEL>(tree, domain, density, place, cell, 0, 1, part);
+  if (threadIdx.x == 0) store_sum(tree, place, cell, all, sums);
+}
+
+/* The same by a warp. */
+template <bool PIXEL>
+__device__ void sum_or_list_by_warp(const cvtm_site_tree_view &tree, cvtm_domain domain,
+                                    const cvtm_density_view &density, const cuda_state &state,
+                                    int64_t place, const cvtm_cell &cell, cvtm_cell_moments *sums) {
+  const int lane = static_cast<int>(threadIdx.x) % WARP;
+  if (is_listed(state, place, cell, lane == 0)) return;
+  const cvtm_cell_moments all =
+      cvtm_moments_sum_lanes<1>(row_sum<PIXEL>(tree, domain, density, place, cell, lane, WARP));
+  if (lane == 0) store_sum(tree, place, cell, all, sums);
 }
 
 /* Sets the moments of the deferred cells, and lists the largest cells. Where there are many, a
- * block constructs several at once; a cell that does not fit into its share of the scratch is then
+ * block's warps do one each at once; a cell that does not fit into its share of the scratch is then
  * constructed again in all of it. */
 template <bool PIXEL>
 __device__ void sum_large(const cvtm_site_tree_view &tree, cvtm_domain domain,
                           const cvtm_density_view &density, const cuda_state &state,
                           cvtm_cell_moments *part, cvtm_cell *shared, cvtm_cell_moments *sums) {
   __shared__ cvtm_cell cells[CELLS_AT_ONCE];
-  const int32_t listed = state.listed[LISTED_LARGE];
-  const int32_t at_once = min(max(listed / PARTS, 1), static_cast<int32_t>(CELLS_AT_ONCE));
+  const int32_t listed = state.listed[LISTED_LARGE], own = static_cast<int32_t>(threadIdx.x) / WARP;
+  const int32_t at_once =
+      min(max((listed + PARTS - 1) / PARTS, 1), static_cast<int32_t>(CELLS_AT_ONCE));
   const int32_t items = (listed + at_once - 1) / at_once;
   for (int32_t k = take_item(state, STAGE_LARGE); k < items; k = take_item(state, STAGE_LARGE, k)) {
     const int32_t first = k * at_once, count = min(listed - first, at_once);
     block_construct_several(tree, domain, state, first, count, at_once, cells);
-    for (int32_t c = 0; c < count; ++c)
-      if (cells[c].count != TOO_MANY_CORNERS || at_once == 1)
-        sum_or_list<PIXEL>(tree, domain, density, state, state.list[first + c], cells[c], part,
-                           sums);
+    if (at_once == 1)
+      sum_or_list<PIXEL>(tree, domain, density, state, state.list[first], cells[0], part, sums);
+    else if (own < count && cells[own].count != TOO_MANY_CORNERS)
+      sum_or_list_by_warp<PIXEL>(tree, domain, density, state, state.list[first + own], cells[own],
+                                 sums);
     for (int32_t c = 0; c < count; ++c) {
       if (cells[c].count != TOO_MANY_CORNERS || at_once == 1) continue;
       cvtm_cell cell = block_cell(state);

@@ -14,6 +14,7 @@ enum {
   BLOCKS = 20,       /* of one warp, on a multiprocessor: what registers allow */
   SHORT_BLOCKS = 24, /* the same for the kernels of one of the two steps */
   CLIP_CELLS = 16,   /* per warp of clip_kernel */
+  MOST_TESTS = 48,   /* of sites by a lane, times cells of a warp; then a cell is deferred */
   CELL_DEFERRED = -3 /* the number of corners of a cell that is left to evaluate_cuda.cu */
 };
 
@@ -28,8 +29,8 @@ __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
     const int64_t k = begin + lane % CLIP_CELLS;
     cvtm_cell cell = {0,           CVTM_HULL_SIDES, cells.chunk, cells.x + k,
                       cells.y + k, nullptr,         nullptr,     0};
-    const bool done =
-        cvtm_warp_cells_by_hull(tree, domain, first + begin, last, lane, &memory, &cell);
+    const bool done = cvtm_warp_cells_by_hull(tree, domain, first + begin, last, lane,
+                                              CLIP_CELLS * MOST_TESTS, &memory, &cell);
     if (lane < CLIP_CELLS && first + k < last) {
       cells.count[k] = done ? cell.count : static_cast<int32_t>(CELL_DEFERRED);
       if (!done) cvtm_defer_cell(deferred, first + k);
@@ -101,8 +102,8 @@ __device__ warp_cell construct_cell(const cvtm_site_tree_view &tree, cvtm_domain
   warp_cell cell = {CELL_DEFERRED, 0, 0, 0};
   cvtm_cell polygon = {0,       CVTM_HULL_SIDES, CELLS, memory->x + c, memory->y + c,
                        nullptr, nullptr,         0};
-  const bool done =
-      cvtm_warp_cells_by_hull(tree, domain, base, tree.count, lane, &memory->hulls, &polygon);
+  const bool done = cvtm_warp_cells_by_hull(tree, domain, base, tree.count, lane,
+                                            CELLS * MOST_TESTS, &memory->hulls, &polygon);
   if (place >= tree.count) return cell;
   if (!done) {
     if (lane < CELLS) cvtm_defer_cell(deferred, place);

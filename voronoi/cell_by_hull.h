@@ -264,6 +264,12 @@ CVTM_INLINE cvtm_cell_status cvtm_hull_round(cvtm_hull_search *s, cvtm_hull *hul
   return CVTM_CELL_DONE;
 }
 
+/* True if the search has taken too long to go on. All lanes of the warp call. */
+CVTM_HD int cvtm_hull_is_tired(cvtm_lanes lanes, cvtm_hull *hull) {
+  hull->tests += CVTM_HULL_ROUND_TESTS;
+  return cvtm_lanes_vote(lanes, hull->most_tests > 0 && hull->tests > hull->most_tests) != 0;
+}
+
 /* The cell of the site at a place, with at most CVTM_HULL_SIDES corners, and *radius2, the squared
  * distance of the farthest. All lanes of a warp call; wanted is 0 in those without a cell to do.
  * CVTM_CELL_DONE or CVTM_CELL_UNDECIDED. Slopes are not set. On the CPU the cell has room for
@@ -275,7 +281,7 @@ CVTM_INLINE cvtm_cell_status cvtm_cell_by_hull(const cvtm_site_tree_view *tree, 
   const float most = cvtm_hull_begin(tree, domain, place, wanted, lanes, hull->reach, &s);
   *radius2 = HUGE_VAL;
   cvtm_cell_status result = CVTM_CELL_UNDECIDED;
-  hull->count = 0;
+  hull->count = hull->tests = 0;
   cell->count = 0;
   cell->nearest2 = HUGE_VAL;
   if (s.active && s.finest > tree->levels && cvtm_hull_is_repeated(&s)) {
@@ -285,14 +291,15 @@ CVTM_INLINE cvtm_cell_status cvtm_cell_by_hull(const cvtm_site_tree_view *tree, 
   }
   for (int round = 0; round < CVTM_HULL_MAX_ROUNDS && cvtm_lanes_any(s.active); ++round) {
     const cvtm_cell_status status = cvtm_hull_round(&s, hull, cell, radius2);
+    const int tired = cvtm_hull_is_tired(lanes, hull);
     if (!s.active) continue;
-    if (status == CVTM_CELL_OVERFLOW) {
-      cvtm_hull_set_reach(&s, sqrt((double)(s.from + 0.5F * (s.to - s.from))));
-    } else if (status == CVTM_CELL_UNDECIDED) {
-      s.active = 0;
-    } else if (4.000004 * *radius2 <= (double)s.to) {
+    if (status == CVTM_CELL_DONE && 4.000004 * *radius2 <= (double)s.to) {
       result = CVTM_CELL_DONE;
       s.active = 0;
+    } else if (status == CVTM_CELL_UNDECIDED || tired) {
+      s.active = 0;
+    } else if (status == CVTM_CELL_OVERFLOW) {
+      cvtm_hull_set_reach(&s, sqrt((double)(s.from + 0.5F * (s.to - s.from))));
     } else {
       const double farther = 2.25 * (double)s.to, needed = 4.00001 * *radius2;
       s.from = s.to;

@@ -1,6 +1,7 @@
 /* For .cu files only: tree clipping (cell_by_tree.h) by a warp. The lanes test 32 boxes or sites at
- * once; lane 0 clips. All lanes of the warp call these functions together, and all have the cell's
- * count of corners, its radius and the results; its corners are in memory that all can read. */
+ * once, and clip a lane for each corner. All lanes of the warp call these functions together, and
+ * all have the cell's count of corners, its radius and the results; its corners are in memory that
+ * all can read. */
 #ifndef CVTMESH_VORONOI_CELL_BY_TREE_WARP_CUDA_H
 #define CVTMESH_VORONOI_CELL_BY_TREE_WARP_CUDA_H
 
@@ -47,23 +48,122 @@ static __device__ inline cvtm_warp_site cvtm_warp_site_at(const cvtm_warp_clippi
   return site;
 }
 
-/* Lane 0 clips by the site of lane `from`. */
+/* The larger of all lanes. */
+static __device__ inline double cvtm_warp_larger(double value) {
+  for (int apart = 1; apart < CVTM_WALK_LANES; apart *= 2)
+    value = fmax(value, __shfl_xor_sync(0xFFFFFFFFu, value, apart));
+  return value;
+}
+
+/* The corners that a line cuts off: `removed` of them, from `first` to `last` (cyclic). */
+typedef struct cvtm_warp_run {
+  int first, last, removed;
+} cvtm_warp_run;
+
+/* The run around the farthest of n corners; corner k has the excess of lane k, and bit k of stay is
+ * set if that is below 0. */
+static __device__ inline cvtm_warp_run cvtm_warp_find_run(unsigned stay, int farthest, int n) {
+  const unsigned below = stay & ((1u << farthest) - 1), above = stay & ~((2u << farthest) - 1);
+  const int before = below ? 31 - __clz(below) : 31 - __clz(stay);
+  const int after = above ? __ffs(above) - 1 : __ffs(stay) - 1;
+  cvtm_warp_run run = {before + 1 < n ? before + 1 : 0, after > 0 ? after - 1 : n - 1, 0};
+  run.removed = run.last - run.first + (run.last < run.first ? n : 0) + 1;
+  return run;
+}
+
+/* The corner on the edge from corner `from`, which is cut off, to corner `to`, which stays. */
+static __device__ inline void cvtm_warp_new_corner(const cvtm_cell *cell, int from, int to,
+                                                   double s_from, double s_to, double *x,
+                                                   double *y) {
+  const double t = s_from / (s_from - s_to), fx = cell->x[from * cell->stride],
+               fy = cell->y[from * cell->stride];
+  *x = fx + (cell->x[to * cell->stride] - fx) * t;
+  *y = fy + (cell->y[to * cell->stride] - fy) * t;
+}
+
+/* cvtm_cell_clip of a cell of at most 31 corners, a lane each, with the same result. *radius2 is
+ * that of the cell after a cut. */
+static __device__ inline cvtm_clip cvtm_warp_clip(cvtm_cell *cell, double dx, double dy,
+                                                  double *radius2, int lane) {
+  const unsigned all = 0xFFFFFFFFu;
+  const int n = cell->count, s = cell->stride;
+  const bool own = lane < n;
+  double x = own ? cell->x[lane * s] : 0, y = own ? cell->y[lane * s] : 0;
+  const double excess = own ? dx * x + dy * y - 0.5 * (dx * dx + dy * dy) : -HUGE_VAL;
+  const double largest = cvtm_warp_larger(excess);
+  if (!(largest > 0)) return CVTM_CLIP_NONE;
+  const int farthest = __ffs(static_cast<int>(__ballot_sync(all, excess == largest))) - 1;
+  const unsigned stay = __ballot_sync(all, own && excess < 0);
+  if (stay == 0) return CVTM_CLIP_EMPTY;
+  const cvtm_warp_run run = cvtm_warp_find_run(stay, farthest, n);
+  const int kept = n - run.removed;
+  if (kept + 2 > cell->capacity) return CVTM_CLIP_OVERFLOW;
+  const int before = run.first > 0 ? run.first - 1 : n - 1,
+            after = run.last + 1 < n ? run.last + 1 : 0;
+  /* Lane 0 computes the first new corner, all others the second. */
+  const int from = lane == 0 ? run.first : run.last, to = lane == 0 ? before : after;
+  const double s_from = __shfl_sync(all, excess, from), s_to = __shfl_sync(all, excess, to);
+  double new_x, new_y;
+  cvtm_warp_new_corner(cell, from, to, s_from, s_to, &new_x, &new_y);
+  if (dy == 0) new_x = 0.5 * dx; /* a bisector along pixel edges stays on them */
+  if (dx == 0) new_y = 0.5 * dy;
+  const bool wraps = run.first > run.last;
+  const int at = wraps ? kept : run.first; /* of the new corners */
+  const bool stays =
+      own && (wraps ? lane > run.last && lane < run.first : lane < run.first || lane > run.last);
+  const int shift = wraps ? -run.last - 1 : lane > run.last ? run.first + 1 - run.last : 0;
+  __syncwarp(); /* all have read the corners */
+  if (stays) {
+    cell->x[(lane + shift) * s] = x;
+    cell->y[(lane + shift) * s] = y;
+  }
+  if (lane < 2) {
+    cell->x[(at + lane) * s] = new_x;
+    cell->y[(at + lane) * s] = new_y;
+  }
+  cell->count = kept + 2;
+  *radius2 = cvtm_warp_larger(fmax(stays ? x * x + y * y : 0, new_x * new_x + new_y * new_y));
+  __syncwarp(); /* all lanes see the new corners */
+  return CVTM_CLIP_CUT;
+}
+
+/* cvtm_cell_clip_site by a warp; by lane 0 where the cell has more corners than lanes. Returns 0 as
+ * that does. */
+static __device__ inline int cvtm_warp_clip_site(cvtm_warp_clipping *c, double dx, double dy,
+                                                 int32_t other, int lane) {
+  const unsigned all = 0xFFFFFFFFu;
+  if (c->cell->count < CVTM_WALK_LANES && (dx != 0 || dy != 0) && c->cell->count > 0) {
+    switch (cvtm_warp_clip(c->cell, dx, dy, &c->radius2, lane)) {
+      case CVTM_CLIP_NONE:
+      case CVTM_CLIP_CUT:
+        return 1;
+      case CVTM_CLIP_EMPTY:
+        c->cell->count = 0;
+        return 0;
+      default:
+        c->status = CVTM_CELL_OVERFLOW;
+        return 0;
+    }
+  }
+  int status = c->status, more = 1;
+  if (lane == 0) {
+    more = cvtm_cell_clip_site(dx, dy, other, &c->o, c->cell, &c->radius2, &c->status);
+    status = c->status;
+  }
+  c->status = static_cast<cvtm_cell_status>(__shfl_sync(all, status, 0));
+  c->cell->count = __shfl_sync(all, c->cell->count, 0);
+  c->radius2 = __shfl_sync(all, c->radius2, 0);
+  __syncwarp(); /* all lanes see the new corners */
+  return __shfl_sync(all, more, 0);
+}
+
+/* Clips by the site of lane `from`, which is not the cell's own. */
 static __device__ inline void cvtm_warp_clip_by(cvtm_warp_clipping *c, const cvtm_warp_site *site,
                                                 int from, int lane) {
   const unsigned all = 0xFFFFFFFFu;
   const double dx = __shfl_sync(all, site->dx, from), dy = __shfl_sync(all, site->dy, from);
   const int64_t place = __shfl_sync(all, site->place, from);
-  int status = c->status, more = 1;
-  if (lane == 0) {
-    more =
-        cvtm_cell_clip_site(dx, dy, c->tree->index[place], &c->o, c->cell, &c->radius2, &c->status);
-    status = c->status;
-  }
-  c->ended = !__shfl_sync(all, more, 0);
-  c->status = static_cast<cvtm_cell_status>(__shfl_sync(all, status, 0));
-  c->cell->count = __shfl_sync(all, c->cell->count, 0);
-  c->radius2 = __shfl_sync(all, c->radius2, 0);
-  __syncwarp(); /* all lanes see the new corners */
+  c->ended = !cvtm_warp_clip_site(c, dx, dy, c->tree->index[place], lane);
 }
 
 /* True if the site cuts the cell or coincides with the cell's own. */

@@ -21,7 +21,7 @@ struct cvtm_warp_hulls {
  * construction did not fail, and the cell does not span more than about CVTM_WARP_ROWS rows. */
 template <int CELLS>
 __device__ bool cvtm_warp_cells_by_hull(const cvtm_site_tree_view &tree, cvtm_domain domain,
-                                        int64_t base, int64_t end, int lane,
+                                        int64_t base, int64_t end, int lane, int32_t most_tests,
                                         cvtm_warp_hulls<CELLS> *memory, cvtm_cell *cell) {
   const int c = lane % CELLS;
   const cvtm_lanes lanes = {lane / CELLS, CVTM_WARP / CELLS};
@@ -33,7 +33,9 @@ __device__ bool cvtm_warp_cells_by_hull(const cvtm_site_tree_view &tree, cvtm_do
                     memory->pole + c,
                     memory->place + c,
                     memory->order + c,
-                    memory->scratch + c};
+                    memory->scratch + c,
+                    most_tests,
+                    0};
   double radius2 = 0;
   const bool cut = cvtm_cell_by_hull(&tree, domain, base + c, base + c < end, lanes, &hull, cell,
                                      &radius2) == CVTM_CELL_DONE;
@@ -79,7 +81,7 @@ __device__ bool cvtm_warp_cells_with_slopes(const cvtm_site_tree_view &tree, cvt
                     memory->inverse + c,
                     0};
   const bool done =
-      cvtm_warp_cells_by_hull(tree, domain, base, tree.count, lane, &memory->hulls, &cell);
+      cvtm_warp_cells_by_hull(tree, domain, base, tree.count, lane, 0, &memory->hulls, &cell);
   for (int k = lane / CELLS; k < cell.count; k += CVTM_WARP / CELLS) cvtm_cell_set_slope(&cell, k);
   if (lane < CELLS) {
     memory->count[c] = cell.count;

@@ -150,6 +150,7 @@ CVTM_INLINE int cvtm_hull_gather(const cvtm_hull_search *s, int wanted, const cv
     hull->place[(hull->count + k) * hull->stride] = places[k];
   }
   hull->count += taken;
+  hull->tests += sites;
   return owned;
 }
 

@@ -56,6 +56,7 @@ CVTM_INLINE int cvtm_hull_gather(const cvtm_hull_search *s, int wanted, const cv
   }
   cvtm_lanes_sync();
   if (crowded) hull->count = 2 * hull->capacity;
+  hull->tests += sites;
   return owned;
 }
 

@@ -14,7 +14,8 @@ enum {
   CVTM_HULL_PADDED = 12,      /* the same, in whole vectors */
   CVTM_HULL_MAX_ROUNDS = 8,   /* of gathering */
   CVTM_HULL_SCRATCH = 32,     /* numbers in cvtm_hull.scratch */
-  CVTM_HULL_MAX_SCAN = 256,   /* sites that a lane tests, at most */
+  CVTM_HULL_MAX_SCAN = 256,   /* sites that a lane tests in a round, at most */
+  CVTM_HULL_ROUND_TESTS = 16, /* a round costs as much as so many tests of sites */
   CVTM_HULL_FIRST_MIRROR = -4 /* -4 .. -1: places of the site's mirror images */
 };
 
@@ -39,6 +40,8 @@ typedef struct cvtm_hull {
   uint32_t corners;
   cvtm_hull_pole *pole;
   int32_t *place, *order, *scratch;
+  int32_t most_tests; /* of sites by a lane; then the cell is undecided; 0: any number */
+  int32_t tests;      /* so far, by this lane */
 } cvtm_hull;
 
 /* A search for one cell; the same in all its lanes. */
