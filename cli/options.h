@@ -89,7 +89,7 @@ typedef struct cli_options {
   } world;
 
   int preset, noise, method, energy, voronoi, start, periodic, effort, reseed;
-  int64_t iterations, seed;
+  int64_t iterations, seed, kick_rounds;
   double tolerance, gradient_tolerance, time_limit;
   const char *init, *fixed;
   int distributed;

@@ -45,7 +45,8 @@ static const char *const field_names[] = {"kind of device",
                                           "effort",
                                           "start",
                                           "seed",
-                                          "choice of reseeding"};
+                                          "choice of reseeding",
+                                          "limit of rounds of kicks"};
 
 enum { FIELDS = sizeof field_names / sizeof *field_names, VERSION = 1 };
 
@@ -124,7 +125,8 @@ static void set_fields(const cvtm_checkpoint_run *run, uint64_t field[FIELDS]) {
                                 (uint64_t)o->effort,
                                 (uint64_t)o->start,
                                 o->seed,
-                                o->reseed != 0};
+                                o->reseed != 0,
+                                (uint64_t)o->kick_rounds};
   memcpy(field, all, sizeof all);
 }
 

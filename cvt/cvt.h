@@ -103,8 +103,9 @@ typedef int (*cvtm_cvt_monitor)(void *context, const cvtm_cvt_record *record);
 /* low: sampled sites, then a descent. normal: sites placed from coarse to fine, then a descent.
  * high: more levels, longer descents, then many rounds of transfers. A round moves some sites from
  * cells of little energy to cells of much; it is undone if the descent after it does not end lower.
- * best: then also up to 200 rounds of kicks, each of which displaces the sites of many small
- * patches at random, descends, and keeps what lowered the energy; they end after 30 without a gain.
+ * best: then also up to kick_rounds rounds of kicks, each of which displaces the sites of many
+ * small patches at random, descends, and keeps what lowered the energy; they end after 30 without a
+ * gain.
  * With every effort a few rounds are part of a descent by L-BFGS-B from sites that cvtm_cvt_solve
  * has placed. */
 typedef enum cvtm_cvt_effort {
@@ -152,6 +153,7 @@ typedef struct cvtm_cvt_options {
   cvtm_cvt_monitor monitor;
   void *monitor_context;
   int live; /* a CUDA device waits for the monitor at every iteration, and does not run ahead; 0 */
+  int kick_rounds; /* most rounds of kicks of the best effort; 0: no limit; 200 */
   const cvtm_cvt_checkpoint *checkpoint; /* of cvtm_cvt_solve; NULL: none; NULL */
   CVTM_RESERVED(7);
 } cvtm_cvt_options;

@@ -6,12 +6,12 @@
 #include "base/random.h"
 #include "cvt/solve.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-  KICK_ROUNDS = 200,
   KICK_PATIENCE = 30,   /* rounds without a gain that end the search */
   KICK_ITERATIONS = 60, /* of each of the two descents of a round */
   SURROUNDINGS = 112,   /* sites that are judged together: consecutive ones in Morton order */
@@ -160,6 +160,7 @@ static cvtm_status try_round(cvtm_solve *s, uint64_t round, kicks *k, int *lower
 }
 
 cvtm_status cvtm_solve_kick(cvtm_solve *s) {
+  const int most = s->options->kick_rounds > 0 ? s->options->kick_rounds : INT_MAX;
   kicks k = {0};
   int idle = 0;
   int64_t *offset = &k.offset;
@@ -173,7 +174,7 @@ cvtm_status cvtm_solve_kick(cvtm_solve *s) {
   if (status == CVTM_OK) status = cvtm_cvt_get_sites(s->cvt, k.best, s->count);
   if (status == CVTM_OK) status = cvtm_cvt_read_cell_moments(s->cvt, s->count, &k.sums);
   cvtm_checkpoint_keep_host(s->checkpoint, kept, sizeof kept / sizeof *kept);
-  for (int round = 0; status == CVTM_OK && round < KICK_ROUNDS && idle < KICK_PATIENCE; ++round) {
+  for (int round = 0; status == CVTM_OK && round < most && idle < KICK_PATIENCE; ++round) {
     int lower = 0;
     if (cvtm_solve_is_late(s, s->deadline)) break;
     status = try_round(s, (uint64_t)round, &k, &lower);
