@@ -53,8 +53,8 @@ static void test_same_iterates(void **state) {
       for (int mix = FREE; mix <= FIXED_SOME; ++mix) {
         const uint64_t seed = (uint64_t)(10 * m + mix);
         compare(
-            with_options(fixture_random_quadratic(device, 1500, (bounds_mix)mix, seed), m, cauchy),
-            with_options(fixture_random_quadratic(device, 1500, (bounds_mix)mix, seed), m, cauchy),
+            with_options(fixture_random_quadratic(device, 500, (bounds_mix)mix, seed), m, cauchy),
+            with_options(fixture_random_quadratic(device, 500, (bounds_mix)mix, seed), m, cauchy),
             24, 1e-8);
       }
     }
@@ -84,14 +84,14 @@ static void test_long_history_begins_as_short(void **state) {
 
 static void test_minima(void **state) {
   (void)state;
-  const int histories[] = {21, 50, CVTM_LBFGSB_MAX_HISTORY};
-  for (int k = 0; k < 3; ++k) {
+  const int histories[] = {21, CVTM_LBFGSB_MAX_HISTORY};
+  for (int k = 0; k < 2; ++k) {
     fixture made = fixture_torsion(device, 50, 50);
     made.options.history = histories[k];
-    made.options.gradient_tolerance = 1e-8;
+    made.options.gradient_tolerance = 1e-6;
     assert_device_ok(device, fixture_minimize(&made));
     assert_int_equal(made.result.stop, CVTM_STOP_GRADIENT);
-    assert_near(made.result.f, -0.418087632020, 1e-10 * 0.42);
+    assert_near(made.result.f, -0.418087632020, 1e-9 * 0.42);
     assert_int_equal(made.outside, 0);
     fixture_free(&made);
   }
@@ -121,7 +121,7 @@ static void test_same_bits(void **state) {
     if (on_cpu) assert_int_equal(cvtm_device_create("cpu", 1 + 2 * k, &own, NULL), CVTM_OK);
     made[k] = fixture_torsion(on_cpu ? own : device, 120, 110);
     made[k].options.history = 40;
-    made[k].options.max_iterations = 60;
+    made[k].options.max_iterations = 45;
     assert_device_ok(made[k].device, fixture_minimize(&made[k]));
     cvtm_device_destroy(own);
   }
