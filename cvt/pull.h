@@ -3,20 +3,34 @@
  *     L = sum_i integral over V_i of rho phi_i,  phi_i(x) = a_i + b_i . (x - x_i) + c_i |x - x_i|^2
  *
  * as in differential.h, it is the sum over the cells that meet the pixel of the integral of phi_i
- * over what they share. Each pixel gathers the sites near it, so that no two threads write to one
- * place. The cell of a site can meet the pixel only if the site is at most sqrt(2) farther from the
- * pixel's centre than the nearest one. Compiles as C11 and inside CUDA kernels. */
+ * over what they share. Each pixel computes that of the sites near it, so that no two threads write
+ * to one place.
+ *
+ * The lanes of a warp share the pixels of a tile. They gather the sites that may own a part of it
+ * once, and each pixel takes the nearest of these, its base. Another site s owns a part of the
+ * pixel only if its bisector with the base s_0 cuts the pixel, that is, with the pixel's centre p,
+ *
+ *     |p - s|^2 - |p - s_0|^2 <= |x_s - x_0| + |y_s - y_0|.
+ *
+ * The derivative is the integral of phi_0 over the pixel, and of phi_s - phi_0 over the part of
+ * each such site: for one site a trapezoid or a triangle, for several polygons that are clipped.
+ * Compiles as C11 and inside CUDA kernels. */
 #ifndef CVTMESH_CVT_PULL_H
 #define CVTMESH_CVT_PULL_H
 
 #include "base/polygon.h"
 #include "cvt/evaluate_kernels.h"
+#include "voronoi/cell_lanes.h"
 #include "voronoi/site_query.h"
 
 enum {
-  CVTM_PULL_SITES = 32,   /* the most cells that may meet a pixel */
-  CVTM_PULL_VISITS = 512, /* the most sites that one search looks at */
-  CVTM_PULL_CORNERS = CVTM_PULL_SITES + 4
+  CVTM_PULL_SHIFT = 4, /* log2 of the width of a tile, in pixels */
+  CVTM_PULL_WIDTH = 1 << CVTM_PULL_SHIFT,
+  CVTM_PULL_HEIGHT = 8,
+  CVTM_PULL_LEVELS = 3,   /* how often a tile is divided in four where too many sites are near */
+  CVTM_PULL_SITES = 96,   /* at most so many sites may be near a tile, or near a part of one */
+  CVTM_PULL_CELLS = 32,   /* so many cells may meet a pixel */
+  CVTM_PULL_VISITS = 4096 /* and so many sites may a lane look at in one search */
 };
 
 typedef struct cvtm_pull_table {
@@ -33,41 +47,33 @@ extern const cvtm_pull_table cvtm_pull_cpu, cvtm_pull_cuda;
 }
 #endif
 
-/* The places of the sites within `reach` of a point, and the squared distance of the nearest. */
+/* a + b . x + c |x|^2. */
+typedef struct cvtm_pull_polynomial {
+  double a, bx, by, c;
+} cvtm_pull_polynomial;
+
+/* The sites near a part of a tile, in memory that its lanes share. Positions are relative to the
+ * middle of the part; of sites that share a place the first has the cell. */
 typedef struct cvtm_pull_near {
-  double nearest2;
-  int32_t count; /* may be larger than the room */
-  int32_t visits;
-  int32_t place[CVTM_PULL_SITES];
+  double x[CVTM_PULL_SITES], y[CVTM_PULL_SITES];
+  cvtm_pull_polynomial phi[CVTM_PULL_SITES]; /* of x - x_i */
+  float fx[CVTM_PULL_SITES], fy[CVTM_PULL_SITES];
+  uint8_t base[CVTM_PULL_WIDTH * CVTM_PULL_HEIGHT];   /* of each pixel of the part */
+  uint8_t listed[CVTM_PULL_WIDTH * CVTM_PULL_HEIGHT]; /* pixels that more than two cells may meet */
+  int32_t count;
 } cvtm_pull_near;
 
-CVTM_HD void cvtm_pull_search(const cvtm_site_tree_view *tree, cvtm_domain domain, double x,
-                              double y, double reach, cvtm_pull_near *near) {
-  const cvtm_bin_level bins = cvtm_bin_level_for(tree, domain, reach);
-  const int32_t x0 = cvtm_bin_coordinate(&bins, x - reach, domain.width);
-  const int32_t x1 = cvtm_bin_coordinate(&bins, x + reach, domain.width);
-  const int32_t y0 = cvtm_bin_coordinate(&bins, y - reach, domain.height);
-  const int32_t y1 = cvtm_bin_coordinate(&bins, y + reach, domain.height);
-  near->nearest2 = HUGE_VAL;
-  near->count = near->visits = 0;
-  for (int32_t by = y0; by <= y1; ++by) {
-    for (int32_t bx = x0; bx <= x1; ++bx) {
-      int32_t first, last;
-      cvtm_bin_sites(tree, bins.level, bx, by, &first, &last);
-      near->visits += last - first;
-      if (near->visits > CVTM_PULL_VISITS) return;
-      for (int32_t place = first; place < last; ++place) {
-        double sx, sy;
-        cvtm_tree_position(tree, place, &sx, &sy);
-        const double d2 = (x - sx) * (x - sx) + (y - sy) * (y - sy);
-        if (!(d2 <= reach * reach)) continue;
-        if (d2 < near->nearest2) near->nearest2 = d2;
-        if (near->count < CVTM_PULL_SITES) near->place[near->count] = place;
-        ++near->count;
-      }
-    }
-  }
-}
+/* A task: a part of a tile, and the lanes that share it. */
+typedef struct cvtm_pull_part {
+  cvtm_domain domain;
+  cvtm_lanes lanes;
+  int32_t column, row, width, height;
+  int32_t shift; /* log2 of the width */
+  cvtm_pull_near *near;
+} cvtm_pull_part;
+
+/* --- the sites near a part
+ * ------------------------------------------------------------------------ */
 
 /* The estimated spacing of the sites around a point. */
 CVTM_HD double cvtm_pull_spacing(const cvtm_site_tree_view *tree, cvtm_domain domain, double x,
@@ -80,84 +86,343 @@ CVTM_HD double cvtm_pull_spacing(const cvtm_site_tree_view *tree, cvtm_domain do
   return spacing > 0 ? spacing : 0;
 }
 
-/* Finds the sites whose cells may meet the pixel around (x, y); returns 0 if there are too many. */
-CVTM_HD int cvtm_pull_gather(const cvtm_site_tree_view *tree, cvtm_domain domain, double x,
-                             double y, cvtm_pull_near *near) {
-  const double farthest = 4e9; /* of a site from a pixel */
-  double reach = 1.5 + 0.75 * cvtm_pull_spacing(tree, domain, x, y), needed;
-  for (;;) {
-    cvtm_pull_search(tree, domain, x, y, reach, near);
-    if (near->visits > CVTM_PULL_VISITS || reach > farthest) return 0;
-    needed = (sqrt(near->nearest2) + 1.4142135623730951) * (1 + 1e-9);
-    if (needed <= reach || reach == needed) break;
-    reach = near->count > 0 ? needed : 2 * reach;
+/* Adds the site at a place if it is within `reach` of the part. All lanes call; place is negative
+ * in those that have none. *count: the number of sites so far, the same in all lanes. */
+CVTM_HD void cvtm_pull_add(const cvtm_pull_part *part, const cvtm_site_tree_view *tree,
+                           int32_t place, double reach, const double *phi, int32_t *count) {
+  cvtm_pull_near *near = part->near;
+  double x = 0, y = 0;
+  int keep = 0;
+  if (place >= 0) {
+    cvtm_tree_position(tree, place, &x, &y);
+    x -= part->column + 0.5 * part->width;
+    y -= part->row + 0.5 * part->height;
+    const double dx = fmax(fabs(x) - 0.5 * part->width, 0);
+    const double dy = fmax(fabs(y) - 0.5 * part->height, 0);
+    keep = dx * dx + dy * dy <= reach * reach;
   }
-  if (near->count > CVTM_PULL_SITES) {
-    cvtm_pull_search(tree, domain, x, y, needed, near);
-    return near->visits <= CVTM_PULL_VISITS && near->count <= CVTM_PULL_SITES;
+  const int32_t at = cvtm_lanes_number(part->lanes, keep, count);
+  if (!keep || at >= CVTM_PULL_SITES) return;
+  const double *own = phi + 4 * (int64_t)tree->index[place];
+  const cvtm_pull_polynomial p = {own[0], own[1], own[2], own[3]};
+  near->x[at] = x;
+  near->y[at] = y;
+  near->fx[at] = (float)x;
+  near->fy[at] = (float)y;
+  near->phi[at] = p;
+}
+
+/* Gathers the sites within `reach`, and stops when there are too many. Returns 0 if too many were
+ * looked at. */
+CVTM_HD int cvtm_pull_gather(const cvtm_pull_part *part, const cvtm_site_tree_view *tree,
+                             double reach, const double *phi) {
+  const cvtm_domain domain = part->domain;
+  const cvtm_bin_level bins =
+      cvtm_bin_level_for(tree, domain, fmax(reach, (double)CVTM_PULL_HEIGHT));
+  const int32_t x0 = cvtm_bin_coordinate(&bins, part->column - reach, domain.width);
+  const int32_t x1 = cvtm_bin_coordinate(&bins, part->column + part->width + reach, domain.width);
+  const int32_t y0 = cvtm_bin_coordinate(&bins, part->row - reach, domain.height);
+  const int32_t y1 = cvtm_bin_coordinate(&bins, part->row + part->height + reach, domain.height);
+  const int32_t across = x1 - x0 + 1, bin_count = across * (y1 - y0 + 1);
+  const int32_t lane = part->lanes.lane;
+  int32_t visits = 0, count = 0;
+  cvtm_lanes_sync();
+  for (int32_t bin = lane; bin - lane < bin_count && count <= CVTM_PULL_SITES;
+       bin += part->lanes.count) {
+    int32_t first = 0, last = 0;
+    if (bin < bin_count)
+      cvtm_bin_sites(tree, bins.level, x0 + bin % across, y0 + bin / across, &first, &last);
+    const int32_t most = cvtm_lanes_most(last - first);
+    if ((visits += most) > CVTM_PULL_VISITS) return 0;
+    for (int32_t k = 0; k < most; ++k)
+      cvtm_pull_add(part, tree, k < last - first ? first + k : -1, reach, phi, &count);
   }
-  int32_t kept = 0;
-  for (int32_t k = 0; k < near->count; ++k) {
-    double sx, sy;
-    cvtm_tree_position(tree, near->place[k], &sx, &sy);
-    if ((x - sx) * (x - sx) + (y - sy) * (y - sy) <= needed * needed)
-      near->place[kept++] = near->place[k];
-  }
-  near->count = kept;
+  part->near->count = count;
+  cvtm_lanes_sync();
   return 1;
 }
 
-/* The integral of phi over a polygon, both relative to one site. */
-CVTM_HD double cvtm_pull_integral(const cvtm_corners *c, const double *phi) {
+CVTM_HD int cvtm_pull_is_inside(const cvtm_pull_part *part, int32_t pixel) {
+  return pixel < part->width * part->height &&
+         part->column + (pixel & (part->width - 1)) < part->domain.width &&
+         part->row + (pixel >> part->shift) < part->domain.height;
+}
+
+/* Sets the base of each pixel to the nearest of the sites that have been gathered. Returns the
+ * distance from the part beyond which no other site can have a share of its pixels. */
+CVTM_HD double cvtm_pull_set_bases(const cvtm_pull_part *part) {
+  cvtm_pull_near *near = part->near;
+  const int32_t count = near->count < CVTM_PULL_SITES ? near->count : CVTM_PULL_SITES;
+  float farthest = 0;
+  for (int32_t pixel = part->lanes.lane; pixel < part->width * part->height;
+       pixel += part->lanes.count) {
+    const float x = (float)((pixel & (part->width - 1))) + 0.5F - 0.5F * (float)part->width;
+    const float y = (float)((pixel >> part->shift)) + 0.5F - 0.5F * (float)part->height;
+    float nearest = HUGE_VALF;
+    int32_t base = 0;
+    for (int32_t k = 0; k < count; ++k) {
+      const float dx = near->fx[k] - x, dy = near->fy[k] - y, d2 = dx * dx + dy * dy;
+      if (d2 < nearest) {
+        nearest = d2;
+        base = k;
+      }
+    }
+    near->base[pixel] = (uint8_t)base;
+    if (cvtm_pull_is_inside(part, pixel) && !(nearest <= farthest)) farthest = nearest;
+  }
+  const double most = cvtm_lanes_largest(part->lanes, (double)farthest);
+  return (sqrt(most) + 0.7072) * 1.00001;
+}
+
+/* Gathers all sites that have a share of the part's pixels, and sets the bases; returns 0 if there
+ * are too many. */
+CVTM_HD int cvtm_pull_prepare(const cvtm_pull_part *part, const cvtm_site_tree_view *tree,
+                              const double *phi) {
+  const double farthest = 4e9; /* of a site from a pixel */
+  double reach = 1.5 + 0.9 * cvtm_pull_spacing(tree, part->domain, part->column + 0.5 * part->width,
+                                               part->row + 0.5 * part->height);
+  while (reach < farthest) {
+    if (!cvtm_pull_gather(part, tree, reach, phi)) return 0;
+    const int crowded = part->near->count > CVTM_PULL_SITES;
+    if (part->near->count == 0) {
+      reach *= 2;
+      continue;
+    }
+    const double needed = cvtm_pull_set_bases(part);
+    cvtm_lanes_sync();
+    if (!crowded && needed <= reach) return 1;
+    if (crowded && !(needed < 0.9 * reach)) return 0;
+    reach = needed;
+  }
+  return 0;
+}
+
+/* --- integrals over the parts of a pixel
+ * ---------------------------------------------------------- */
+
+/* The polynomial of a site about the point (x, y) in place of the site. */
+CVTM_HD cvtm_pull_polynomial cvtm_pull_about(const cvtm_pull_near *near, int32_t k, double x,
+                                             double y) {
+  const cvtm_pull_polynomial p = near->phi[k];
+  const double dx = x - near->x[k], dy = y - near->y[k];
+  const cvtm_pull_polynomial moved = {p.a + p.bx * dx + p.by * dy + p.c * (dx * dx + dy * dy),
+                                      p.bx + 2 * p.c * dx, p.by + 2 * p.c * dy, p.c};
+  return moved;
+}
+
+CVTM_HD cvtm_pull_polynomial cvtm_pull_difference(cvtm_pull_polynomial p, cvtm_pull_polynomial q) {
+  const cvtm_pull_polynomial d = {p.a - q.a, p.bx - q.bx, p.by - q.by, p.c - q.c};
+  return d;
+}
+
+/* The line nx x + ny y = offset of the points as near to site j as to site k, about (x, y); site k
+ * is on the side of smaller values. */
+typedef struct cvtm_pull_line {
+  double nx, ny, offset;
+} cvtm_pull_line;
+
+CVTM_HD cvtm_pull_line cvtm_pull_bisector(const cvtm_pull_near *near, int32_t k, int32_t j,
+                                          double x, double y) {
+  const double nx = near->x[j] - near->x[k], ny = near->y[j] - near->y[k];
+  const cvtm_pull_line line = {
+      nx, ny,
+      nx * (0.5 * (near->x[j] + near->x[k]) - x) + ny * (0.5 * (near->y[j] + near->y[k]) - y)};
+  return line;
+}
+
+/* The integral of a polynomial over what lies beyond a line of the unit square about 0, whose
+ * middle is not beyond it: mirrored to 0 <= ny <= nx, a trapezoid with one side on x = 1/2, which
+ * the line makes `wide` at y = 1/2 and `narrow` at the other end of the side. */
+CVTM_HD double cvtm_pull_cut(cvtm_pull_line line, cvtm_pull_polynomial p) {
+  double nx = fabs(line.nx), ny = fabs(line.ny);
+  double bx = line.nx < 0 ? -p.bx : p.bx, by = line.ny < 0 ? -p.by : p.by;
+  if (ny > nx) {
+    const double n = nx, b = bx;
+    nx = ny;
+    ny = n;
+    bx = by;
+    by = b;
+  }
+  const double excess = 0.5 * (nx + ny) - line.offset; /* at the corner (1/2, 1/2) */
+  if (!(excess > 0)) return 0;
+  const double wide = excess / nx, height = excess < ny ? excess / ny : 1;
+  const double narrow = excess < ny ? 0 : (excess - ny) / nx;
+  const double h6 = height * (1.0 / 6), w2 = wide * wide, wn = wide * narrow, n2 = narrow * narrow;
+  /* Of the distances from the corner: */
+  const double area = 3 * h6 * (wide + narrow), x = h6 * (w2 + wn + n2);
+  const double y = h6 * height * (wide + 2 * narrow);
+  const double second =
+      0.5 * h6 * ((w2 + n2) * (wide + narrow) + height * height * (wide + 3 * narrow));
+  const double mx = 0.5 * area - x, my = 0.5 * area - y;
+  return p.a * area + bx * mx + by * my + p.c * (second + mx + my - 0.5 * area);
+}
+
+/* The integral of a polynomial over a polygon. */
+CVTM_HD double cvtm_pull_integral(const cvtm_corners *c, cvtm_pull_polynomial p) {
   double sum = 0;
   for (int32_t k = 0; k < c->count; ++k) {
     const int32_t next = k + 1 < c->count ? k + 1 : 0;
     const double x0 = c->x[k], y0 = c->y[k], x1 = c->x[next], y1 = c->y[next];
     const double second = x0 * x0 + x0 * x1 + x1 * x1 + y0 * y0 + y0 * y1 + y1 * y1;
-    sum += (x1 * y0 - x0 * y1) *
-           (phi[0] * (1.0 / 2) + (phi[1] * (x0 + x1) + phi[2] * (y0 + y1)) * (1.0 / 6) +
-            phi[3] * second * (1.0 / 12));
+    sum +=
+        (x1 * y0 - x0 * y1) * (p.a * (1.0 / 2) + (p.bx * (x0 + x1) + p.by * (y0 + y1)) * (1.0 / 6) +
+                               p.c * second * (1.0 / 12));
   }
   return sum;
 }
 
-/* The same over what the cell of near->place[own] has of the pixel (column, row). Of sites that
- * share a place the first has the cell. */
-CVTM_HD double cvtm_pull_part(const cvtm_site_tree_view *tree, const cvtm_pull_near *near,
-                              int32_t own, double column, double row, const double *phi) {
-  double x[CVTM_PULL_CORNERS], y[CVTM_PULL_CORNERS], sx, sy;
-  int32_t border[4], at;
-  cvtm_corners part = {0, CVTM_PULL_CORNERS, 1, x, y, NULL};
-  const int32_t index = tree->index[near->place[own]];
-  cvtm_tree_position(tree, near->place[own], &sx, &sy);
-  cvtm_corners_rectangle(column - sx, row - sy, column + 1 - sx, row + 1 - sy, &part.count, x, y,
-                         border);
-  for (int32_t k = 0; k < near->count && part.count > 0; ++k) {
-    double ox, oy;
-    if (k == own) continue;
-    cvtm_tree_position(tree, near->place[k], &ox, &oy);
-    if (ox == sx && oy == sy && tree->index[near->place[k]] < index) return 0;
-    (void)cvtm_corners_clip_bisector(&part, ox - sx, oy - sy, 0, &at);
-  }
-  return cvtm_pull_integral(&part, phi + 4 * (int64_t)index);
+/* A pixel with its base, the middle at (x, y). */
+typedef struct cvtm_pull_pixel {
+  double x, y;
+  int32_t base;
+  cvtm_pull_polynomial phi; /* of the base, about the middle */
+} cvtm_pull_pixel;
+
+CVTM_HD cvtm_pull_pixel cvtm_pull_pixel_of(const cvtm_pull_part *part, int32_t pixel) {
+  cvtm_pull_pixel p;
+  p.x = (pixel & (part->width - 1)) + 0.5 - 0.5 * part->width;
+  p.y = (pixel >> part->shift) + 0.5 - 0.5 * part->height;
+  p.base = part->near->base[pixel];
+  p.phi = cvtm_pull_about(part->near, p.base, p.x, p.y);
+  return p;
 }
 
-/* The derivative by the density of a pixel; returns 0 if it is crowded. */
-CVTM_HD int cvtm_pull_to_pixel(const cvtm_site_tree_view *tree, cvtm_domain domain, int32_t column,
-                               int32_t row, const double *phi, double *result) {
-  cvtm_pull_near near;
-  const double x = (double)column + 0.5, y = (double)row + 0.5;
-  if (!cvtm_pull_gather(tree, domain, x, y, &near)) return 0;
-  *result = 0;
-  if (near.count == 1) { /* the whole pixel is in one cell */
-    double sx, sy;
-    cvtm_tree_position(tree, near.place[0], &sx, &sy);
-    const double dx = x - sx, dy = y - sy, *p = phi + 4 * (int64_t)tree->index[near.place[0]];
-    *result = p[0] + p[1] * dx + p[2] * dy + p[3] * (dx * dx + dy * dy + 1.0 / 6);
-    return 1;
+/* Finds the sites that may have a share of a pixel, its base among them. Returns their number, and
+ * the sum of their numbers; the first CVTM_PULL_CELLS go to list, unless that is NULL. */
+CVTM_HD int32_t cvtm_pull_sharers(const cvtm_pull_near *near, const cvtm_pull_pixel *p,
+                                  uint8_t *list, int32_t *sum) {
+  const float x = (float)p->x, y = (float)p->y, bx = near->fx[p->base], by = near->fy[p->base];
+  const float base2 = (bx - x) * (bx - x) + (by - y) * (by - y);
+  int32_t count = 0;
+  *sum = 0;
+  for (int32_t k = 0; k < near->count; ++k) {
+    const float sx = near->fx[k], sy = near->fy[k];
+    const float d2 = (sx - x) * (sx - x) + (sy - y) * (sy - y);
+    const float rounding = 2e-6F * (d2 + base2 + 128);
+    if (d2 - base2 > fabsf(sx - bx) + fabsf(sy - by) + rounding) continue;
+    if (list != NULL && count < CVTM_PULL_CELLS) list[count] = (uint8_t)k;
+    ++count;
+    *sum += k;
   }
-  for (int32_t k = 0; k < near.count; ++k)
-    *result += cvtm_pull_part(tree, &near, k, (double)column, (double)row, phi);
+  return count;
+}
+
+/* The integral of phi_k - phi_base over the share of site k = list[own] of a pixel. */
+CVTM_HD double cvtm_pull_share(const cvtm_pull_near *near, const cvtm_pull_pixel *p,
+                               const uint8_t *list, int32_t count, int32_t own) {
+  double x[CVTM_PULL_CELLS + 4], y[CVTM_PULL_CELLS + 4];
+  int32_t border[4], at;
+  cvtm_corners share = {0, CVTM_PULL_CELLS + 4, 1, x, y, NULL};
+  const int32_t k = list[own];
+  cvtm_corners_rectangle(-0.5, -0.5, 0.5, 0.5, &share.count, x, y, border);
+  for (int32_t other = 0; other < count && share.count > 0; ++other) {
+    if (other == own) continue;
+    const cvtm_pull_line line = cvtm_pull_bisector(near, k, list[other], p->x, p->y);
+    if (line.nx == 0 && line.ny == 0 && other < own) return 0;
+    (void)cvtm_corners_clip(&share, line.nx, line.ny, line.offset, 0, &at);
+  }
+  const cvtm_pull_polynomial phi = cvtm_pull_about(near, k, p->x, p->y);
+  return cvtm_pull_integral(&share, cvtm_pull_difference(phi, p->phi));
+}
+
+/* The integral over a pixel that the cell of site k and that of the base share. */
+CVTM_HD double cvtm_pull_of_two(const cvtm_pull_near *near, const cvtm_pull_pixel *p, int32_t k) {
+  const cvtm_pull_polynomial phi = cvtm_pull_about(near, k, p->x, p->y);
+  const cvtm_pull_line line = cvtm_pull_bisector(near, p->base, k, p->x, p->y);
+  if (line.offset >= 0)
+    return p->phi.a + p->phi.c * (1.0 / 6) + cvtm_pull_cut(line, cvtm_pull_difference(phi, p->phi));
+  /* The base is the farther one, by rounding. */
+  const cvtm_pull_line back = {-line.nx, -line.ny, -line.offset};
+  return phi.a + phi.c * (1.0 / 6) + cvtm_pull_cut(back, cvtm_pull_difference(p->phi, phi));
+}
+
+/* --- pixels
+ * --------------------------------------------------------------------------------------- */
+
+CVTM_HD void cvtm_pull_store(const cvtm_pull_part *part, int32_t pixel, double value,
+                             float *by_density) {
+  const int64_t row = part->row + (pixel >> part->shift);
+  by_density[row * part->domain.width + part->column + (pixel & (part->width - 1))] = (float)value;
+}
+
+/* Computes the pixels of at most two cells, and lists the others; returns their number. */
+CVTM_HD int32_t cvtm_pull_simple_pixels(const cvtm_pull_part *part, float *by_density) {
+  const int32_t pixels = part->width * part->height, lane = part->lanes.lane;
+  int32_t listed = 0;
+  for (int32_t pixel = lane; pixel - lane < pixels; pixel += part->lanes.count) {
+    int32_t count = 0, sum = 0;
+    if (cvtm_pull_is_inside(part, pixel)) {
+      const cvtm_pull_pixel p = cvtm_pull_pixel_of(part, pixel);
+      count = cvtm_pull_sharers(part->near, &p, NULL, &sum);
+      if (count <= 1)
+        cvtm_pull_store(part, pixel, p.phi.a + p.phi.c * (1.0 / 6), by_density);
+      else if (count == 2)
+        cvtm_pull_store(part, pixel, cvtm_pull_of_two(part->near, &p, sum - p.base), by_density);
+    }
+    const int32_t at = cvtm_lanes_number(part->lanes, count > 2, &listed);
+    if (count > 2) part->near->listed[at] = (uint8_t)pixel;
+  }
+  cvtm_lanes_sync();
+  return listed;
+}
+
+/* Computes a pixel of several cells; returns 0 if they are too many. */
+CVTM_HD int cvtm_pull_listed_pixel(const cvtm_pull_part *part, int32_t pixel, float *by_density) {
+  uint8_t list[CVTM_PULL_CELLS];
+  int32_t sum;
+  const cvtm_pull_pixel p = cvtm_pull_pixel_of(part, pixel);
+  const int32_t count = cvtm_pull_sharers(part->near, &p, list, &sum);
+  if (count > CVTM_PULL_CELLS) return 0;
+  double value = p.phi.a + p.phi.c * (1.0 / 6);
+  for (int32_t own = 0; own < count; ++own)
+    if (list[own] != p.base) value += cvtm_pull_share(part->near, &p, list, count, own);
+  cvtm_pull_store(part, pixel, value, by_density);
+  return 1;
+}
+
+/* Computes a part of a tile; returns 0 in all lanes if too many sites are near. */
+CVTM_HD int cvtm_pull_to_part(const cvtm_pull_part *part, const cvtm_site_tree_view *tree,
+                              const double *phi, float *by_density) {
+  if (part->column >= part->domain.width || part->row >= part->domain.height) return 1;
+  if (!cvtm_pull_prepare(part, tree, phi)) return 0;
+  const int32_t listed = cvtm_pull_simple_pixels(part, by_density);
+  int good = 1;
+  for (int32_t k = part->lanes.lane; k < listed; k += part->lanes.count)
+    good &= cvtm_pull_listed_pixel(part, part->near->listed[k], by_density);
+  return !cvtm_lanes_any(!good);
+}
+
+/* Computes the tile whose first pixel is (column, row), in parts where many sites are near; returns
+ * 0 in all lanes if a pixel is crowded. */
+CVTM_HD int cvtm_pull_to_tile(const cvtm_site_tree_view *tree, cvtm_domain domain, cvtm_lanes lanes,
+                              int32_t column, int32_t row, const double *phi, cvtm_pull_near *near,
+                              float *by_density) {
+  /* Part `number` of the 4^level, along a Morton curve. */
+  int32_t level = 0, number = 0;
+  while (number < 1 || level > 0) {
+    cvtm_pull_part part = {domain,
+                           lanes,
+                           0,
+                           0,
+                           CVTM_PULL_WIDTH >> level,
+                           CVTM_PULL_HEIGHT >> level,
+                           CVTM_PULL_SHIFT - level,
+                           near};
+    for (int32_t k = 0; k < level; ++k) {
+      part.column += (number >> 2 * k & 1) << k;
+      part.row += (number >> (2 * k + 1) & 1) << k;
+    }
+    part.column = column + part.column * part.width;
+    part.row = row + part.row * part.height;
+    if (cvtm_pull_to_part(&part, tree, phi, by_density)) {
+      for (++number; level > 0 && number % 4 == 0; --level) number /= 4;
+    } else if (level < CVTM_PULL_LEVELS) {
+      number *= 4;
+      ++level;
+    } else {
+      return 0;
+    }
+  }
   return 1;
 }
 

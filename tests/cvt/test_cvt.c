@@ -605,10 +605,10 @@ static void test_pull_to_density(void **context) {
   (void)context;
   enum { PIXELS = 61 * 47 };
   const cvtm_domain d = {61, 47, 0};
-  const int64_t counts[] = {1, 2, 30, 600, 2500};
+  const int64_t counts[] = {1, 2, 30, 600, 2500, 9000};
   static double rho[PIXELS], wanted[PIXELS];
   static float found[PIXELS];
-  for (int k = 0; k < 5; ++k) {
+  for (int k = 0; k < 6; ++k) {
     const int64_t n = counts[k];
     double *sites = malloc(2 * (size_t)n * sizeof *sites),
            *phi = malloc(4 * (size_t)n * sizeof *phi);
