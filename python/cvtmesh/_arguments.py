@@ -85,6 +85,11 @@ def points_array(value: Any, name: str) -> np.ndarray[Any, Any]:
     return array
 
 
+def check_callback(callback: Any) -> None:
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback: {type(callback).__name__} is not callable")
+
+
 def is_array(value: Any) -> bool:
     names = ("__array_interface__", "__cuda_array_interface__", "__dlpack__", "__array__")
     return any(hasattr(value, name) for name in names)
@@ -170,8 +175,9 @@ def weighted(value: Any, name: str, inputs: list[Input]) -> str:
     try:
         region, factor = value
         return f"{file(region, name, inputs)}={float(factor)!r}"
-    except ValueError:
-        raise TypeError(f"{name}: {value!r} is not a region and its factor") from None
+    except (TypeError, ValueError):
+        kind = type(value).__name__
+        raise TypeError(f"{name}: {kind} is not a pair of a region and its factor") from None
 
 
 def items(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> list[str]:
@@ -197,6 +203,8 @@ def texts(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> li
         return ["true" if value else "false"]
     if kind == "integer":
         try:
+            if isinstance(value, bool):
+                raise TypeError
             return [str(index(value))]
         except TypeError:
             raise TypeError(f"{name}: {value!r} is not an integer") from None

@@ -71,6 +71,13 @@ class Segmentation:
         self.contour = bytes(contour)
         self.report: dict[str, Any] = json.loads(bytes(report))
 
+    def __repr__(self) -> str:
+        height, width = self.mask.shape
+        return f"<Segmentation: {int(self.mask.sum())} of {width} x {height} pixels>"
+
+    def _repr_svg_(self) -> str:
+        return self.contour.decode()
+
 
 @with_options("segment", "output", "format", "report")
 def segment(image: Any, **options: Unpack[SegmentOptions]) -> Segmentation:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+from operator import index
 from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
 from . import _core
@@ -48,6 +49,9 @@ class Cells(Sequence[Any]):
 
     def __iter__(self) -> Iterator[Any]:
         return (self[k] for k in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"<Cells: {len(self)} polygons, {len(self.corners)} corners>"
 
 
 class Mesh:
@@ -140,6 +144,9 @@ class Delaunay(Mesh):
         self.triangles = _core.delaunay(points)
         self.width, self.height = (float(max(side, 1)) for side in points.max(axis=0))
 
+    def __repr__(self) -> str:
+        return f"<Delaunay: {len(self.points)} points, {len(self.triangles)} triangles>"
+
     def _command(self, outputs: list[str], options: dict[str, Any]) -> list[bytes]:
         values, inputs = convert("mesh", options)
         inputs.append(as_npy(self.points, "points"))
@@ -215,6 +222,17 @@ def labels_on_device(points: Any, ordinal: int, options: dict[str, Any]) -> Any:
     return labels
 
 
+def size_of(shape: Any) -> tuple[int, int]:
+    """Height and width as integers, at least 1."""
+    try:
+        height, width = (index(side) for side in shape)
+    except (TypeError, ValueError):
+        raise TypeError(f"shape: {shape!r} is not (height, width)") from None
+    if height < 1 or width < 1:
+        raise ValueError(f"shape: {height} x {width} has no pixels")
+    return height, width
+
+
 @with_options("voronoi", "width", "height", "like", "output", "format", "report", "check")
 def voronoi(
     points: ArrayLike,
@@ -253,7 +271,7 @@ def voronoi(
     >>> cvtmesh.voronoi([[0.5, 0.5], [3.5, 0.5]], (1, 4))
     array([[0, 0, 1, 1]], dtype=int32)
     """
-    height, width = shape
+    height, width = size_of(shape)
     given: dict[str, Any] = {**options, "width": width, "height": height}
     if options.get("labels_from") is None:
         given["method"] = method

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from . import _core
-from ._arguments import convert, host_array, is_array, with_options
+from ._arguments import check_callback, convert, host_array, is_array, with_options
 from ._device import adopt, framework_of, ordinal_of
 
 if TYPE_CHECKING:
@@ -225,6 +225,7 @@ def minimize(
 
     if not callable(fun):
         raise TypeError("fun is not callable")
+    check_callback(callback)
     ordinal = ordinal_of(x0)
     if ordinal is None:
         start: Any = np.asarray(host_array(x0, "x0"), dtype=np.float64)

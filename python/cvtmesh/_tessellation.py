@@ -9,7 +9,7 @@ import os
 from typing import TYPE_CHECKING, Any, Callable
 
 from . import _core
-from ._arguments import convert, is_array, operand, points_array, with_options
+from ._arguments import check_callback, convert, is_array, operand, points_array, with_options
 from ._mesh import Cells, Mesh
 
 if TYPE_CHECKING:
@@ -164,6 +164,7 @@ def with_bar(callback: Callback | None, iterations: int) -> tuple[Callback | Non
 def run(
     image: Any, options: dict[str, Any], callback: Callback | None, progress: bool
 ) -> Tessellation:
+    check_callback(callback)
     values, inputs = convert("run", options)
     path = operand(image, "image", inputs)
     bar = None
@@ -290,6 +291,8 @@ def mesh_domain(
     given: dict[str, Any] = {"points": points, **options}
     if is_polygons(image):
         rings = [image] if is_array(image) else image
+        if len(rings) == 0:
+            raise ValueError("polygon: there is no ring")
         rings = [points_array(ring, f"polygon[{k}]") for k, ring in enumerate(rings)]
         if shape is None:
             most = np.vstack(rings).max(axis=0)

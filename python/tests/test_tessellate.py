@@ -109,3 +109,16 @@ def test_pictures_of_a_notebook(image):
 def test_progress_changes_nothing(image, capsys):
     a = cvtmesh.tessellate(image, 50, iterations=3, progress=True)
     assert np.array_equal(a.points, cvtmesh.tessellate(image, 50, iterations=3).points)
+
+
+def test_results_show_what_they_are():
+    mesh = cvtmesh.delaunay([[0, 0], [1, 0], [1, 1], [0, 1]])
+    assert repr(mesh) == "<Delaunay: 4 points, 2 triangles>"
+    t = cvtmesh.tessellate(np.ones((6, 8)), 2, iterations=1)
+    assert repr(t).startswith("<Tessellation: 2 points, 0 triangles, 8 x 6 pixels")
+    assert repr(t.cells) == f"<Cells: 2 polygons, {len(t.cells.corners)} corners>"
+    y, x = np.mgrid[0:40, 0:40]
+    disc = (np.hypot(x - 20, y - 20) < 9).astype(float)
+    s = cvtmesh.segment(disc, inside=[(20, 20, 4)], outside=[(3, 3, 2)])
+    assert repr(s) == f"<Segmentation: {s.mask.sum()} of 40 x 40 pixels>"
+    assert s._repr_svg_().startswith(("<?xml", "<svg"))
