@@ -29,6 +29,8 @@ enum {
   CVTM_PULL_HEIGHT = 8,
   CVTM_PULL_LEVELS = 3,   /* how often a tile is divided in four where too many sites are near */
   CVTM_PULL_SITES = 96,   /* at most so many sites may be near a tile, or near a part of one */
+  CVTM_PULL_SHARED = 128, /* flag of a base: other cells may meet its pixel */
+  CVTM_PULL_AT_ONCE = 4,  /* pixels that a lane scans the sites for */
   CVTM_PULL_CELLS = 32,   /* so many cells may meet a pixel */
   CVTM_PULL_VISITS = 4096 /* and so many sites may a lane look at in one search */
 };
@@ -58,8 +60,8 @@ typedef struct cvtm_pull_near {
   double x[CVTM_PULL_SITES], y[CVTM_PULL_SITES];
   cvtm_pull_polynomial phi[CVTM_PULL_SITES]; /* of x - x_i */
   float fx[CVTM_PULL_SITES], fy[CVTM_PULL_SITES];
-  uint8_t base[CVTM_PULL_WIDTH * CVTM_PULL_HEIGHT];   /* of each pixel of the part */
-  uint8_t listed[CVTM_PULL_WIDTH * CVTM_PULL_HEIGHT]; /* pixels that more than two cells may meet */
+  uint8_t base[CVTM_PULL_WIDTH * CVTM_PULL_HEIGHT];   /* of each pixel of the part; flagged */
+  uint8_t listed[CVTM_PULL_WIDTH * CVTM_PULL_HEIGHT]; /* pixels that several cells may meet */
   int32_t count;
 } cvtm_pull_near;
 
@@ -143,33 +145,59 @@ CVTM_HD int cvtm_pull_gather(const cvtm_pull_part *part, const cvtm_site_tree_vi
 }
 
 CVTM_HD int cvtm_pull_is_inside(const cvtm_pull_part *part, int32_t pixel) {
-  return pixel < part->width * part->height &&
-         part->column + (pixel & (part->width - 1)) < part->domain.width &&
-         part->row + (pixel >> part->shift) < part->domain.height;
+  return (pixel & (part->width - 1)) < part->domain.width - part->column &&
+         pixel >> part->shift < part->domain.height - part->row;
 }
 
-/* Sets the base of each pixel to the nearest of the sites that have been gathered. Returns the
- * distance from the part beyond which no other site can have a share of its pixels. */
-CVTM_HD double cvtm_pull_set_bases(const cvtm_pull_part *part) {
+/* The middle of a pixel, relative to that of the part. */
+CVTM_HD float cvtm_pull_x(const cvtm_pull_part *part, int32_t pixel) {
+  return (float)(pixel & (part->width - 1)) + 0.5F * (float)(1 - part->width);
+}
+CVTM_HD float cvtm_pull_y(const cvtm_pull_part *part, int32_t pixel) {
+  return (float)(pixel >> part->shift) + 0.5F * (float)(1 - part->height);
+}
+
+/* Sets the bases of the pixels first, first + lanes, ... to the nearest of the sites that have been
+ * gathered, with a flag where another site is less than sqrt(2) farther. Returns the largest
+ * squared distance. */
+CVTM_HD float cvtm_pull_set_some_bases(const cvtm_pull_part *part, int32_t first) {
   cvtm_pull_near *near = part->near;
   const int32_t count = near->count < CVTM_PULL_SITES ? near->count : CVTM_PULL_SITES;
-  float farthest = 0;
-  for (int32_t pixel = part->lanes.lane; pixel < part->width * part->height;
-       pixel += part->lanes.count) {
-    const float x = (float)((pixel & (part->width - 1))) + 0.5F - 0.5F * (float)part->width;
-    const float y = (float)((pixel >> part->shift)) + 0.5F - 0.5F * (float)part->height;
-    float nearest = HUGE_VALF;
-    int32_t base = 0;
-    for (int32_t k = 0; k < count; ++k) {
-      const float dx = near->fx[k] - x, dy = near->fy[k] - y, d2 = dx * dx + dy * dy;
-      if (d2 < nearest) {
-        nearest = d2;
-        base = k;
-      }
-    }
-    near->base[pixel] = (uint8_t)base;
-    if (cvtm_pull_is_inside(part, pixel) && !(nearest <= farthest)) farthest = nearest;
+  float x[CVTM_PULL_AT_ONCE], y[CVTM_PULL_AT_ONCE], farthest = 0;
+  float nearest[CVTM_PULL_AT_ONCE], second[CVTM_PULL_AT_ONCE];
+  int32_t base[CVTM_PULL_AT_ONCE];
+  for (int32_t q = 0; q < CVTM_PULL_AT_ONCE; ++q) {
+    x[q] = cvtm_pull_x(part, first + q * part->lanes.count);
+    y[q] = cvtm_pull_y(part, first + q * part->lanes.count);
+    nearest[q] = second[q] = HUGE_VALF;
+    base[q] = 0;
   }
+  for (int32_t k = 0; k < count; ++k) {
+    const float sx = near->fx[k], sy = near->fy[k];
+    for (int32_t q = 0; q < CVTM_PULL_AT_ONCE; ++q) {
+      const float dx = sx - x[q], dy = sy - y[q], d2 = CVTM_FMAF(dx, dx, dy * dy);
+      second[q] = fminf(second[q], fmaxf(nearest[q], d2));
+      base[q] = d2 < nearest[q] ? k : base[q];
+      nearest[q] = fminf(nearest[q], d2);
+    }
+  }
+  for (int32_t q = 0; q < CVTM_PULL_AT_ONCE; ++q) {
+    const int32_t pixel = first + q * part->lanes.count;
+    if (pixel >= part->width * part->height) break;
+    const float least = (sqrtf(nearest[q]) + 1.4143F) * 1.00001F;
+    near->base[pixel] = (uint8_t)(base[q] + (second[q] > least * least ? 0 : CVTM_PULL_SHARED));
+    if (cvtm_pull_is_inside(part, pixel)) farthest = fmaxf(farthest, nearest[q]);
+  }
+  return farthest;
+}
+
+/* Sets all bases. Returns the distance from the part beyond which no other site can have a share of
+ * its pixels. */
+CVTM_HD double cvtm_pull_set_bases(const cvtm_pull_part *part) {
+  float farthest = 0;
+  for (int32_t first = part->lanes.lane; first < part->width * part->height;
+       first += CVTM_PULL_AT_ONCE * part->lanes.count)
+    farthest = fmaxf(farthest, cvtm_pull_set_some_bases(part, first));
   const double most = cvtm_lanes_largest(part->lanes, (double)farthest);
   return (sqrt(most) + 0.7072) * 1.00001;
 }
@@ -205,8 +233,9 @@ CVTM_HD cvtm_pull_polynomial cvtm_pull_about(const cvtm_pull_near *near, int32_t
                                              double y) {
   const cvtm_pull_polynomial p = near->phi[k];
   const double dx = x - near->x[k], dy = y - near->y[k];
-  const cvtm_pull_polynomial moved = {p.a + p.bx * dx + p.by * dy + p.c * (dx * dx + dy * dy),
-                                      p.bx + 2 * p.c * dx, p.by + 2 * p.c * dy, p.c};
+  const double cx = p.c * dx, cy = p.c * dy;
+  const cvtm_pull_polynomial moved = {CVTM_FMA(p.bx + cx, dx, CVTM_FMA(p.by + cy, dy, p.a)),
+                                      CVTM_FMA(2, cx, p.bx), CVTM_FMA(2, cy, p.by), p.c};
   return moved;
 }
 
@@ -234,27 +263,24 @@ CVTM_HD cvtm_pull_line cvtm_pull_bisector(const cvtm_pull_near *near, int32_t k,
  * middle is not beyond it: mirrored to 0 <= ny <= nx, a trapezoid with one side on x = 1/2, which
  * the line makes `wide` at y = 1/2 and `narrow` at the other end of the side. */
 CVTM_HD double cvtm_pull_cut(cvtm_pull_line line, cvtm_pull_polynomial p) {
-  double nx = fabs(line.nx), ny = fabs(line.ny);
-  double bx = line.nx < 0 ? -p.bx : p.bx, by = line.ny < 0 ? -p.by : p.by;
-  if (ny > nx) {
-    const double n = nx, b = bx;
-    nx = ny;
-    ny = n;
-    bx = by;
-    by = b;
-  }
-  const double excess = 0.5 * (nx + ny) - line.offset; /* at the corner (1/2, 1/2) */
+  const int turned = fabs(line.ny) > fabs(line.nx);
+  const double nx = fabs(turned ? line.ny : line.nx), ny = fabs(turned ? line.nx : line.ny);
+  const double excess = CVTM_FMA(0.5, nx + ny, -line.offset); /* at the corner (1/2, 1/2) */
   if (!(excess > 0)) return 0;
-  const double wide = excess / nx, height = excess < ny ? excess / ny : 1;
-  const double narrow = excess < ny ? 0 : (excess - ny) / nx;
-  const double h6 = height * (1.0 / 6), w2 = wide * wide, wn = wide * narrow, n2 = narrow * narrow;
+  const int is_triangle = excess < ny;
+  const double wide = excess / nx, narrow = is_triangle ? 0 : (excess - ny) / nx;
+  const double height = is_triangle ? excess / ny : 1;
+  const double h6 = height * (1.0 / 6), w2 = wide * wide, n2 = narrow * narrow;
+  const double half = 1.5 * h6 * (wide + narrow); /* of the area */
   /* Of the distances from the corner: */
-  const double area = 3 * h6 * (wide + narrow), x = h6 * (w2 + wn + n2);
-  const double y = h6 * height * (wide + 2 * narrow);
+  const double u = h6 * CVTM_FMA(wide, narrow, w2 + n2),
+               v = h6 * height * CVTM_FMA(2, narrow, wide);
   const double second =
-      0.5 * h6 * ((w2 + n2) * (wide + narrow) + height * height * (wide + 3 * narrow));
-  const double mx = 0.5 * area - x, my = 0.5 * area - y;
-  return p.a * area + bx * mx + by * my + p.c * (second + mx + my - 0.5 * area);
+      0.5 * h6 * CVTM_FMA(w2 + n2, wide + narrow, height * height * CVTM_FMA(3, narrow, wide));
+  const double mx = line.nx < 0 ? -p.bx : p.bx, my = line.ny < 0 ? -p.by : p.by;
+  const double first =
+      turned ? CVTM_FMA(mx, half - v, my * (half - u)) : CVTM_FMA(mx, half - u, my * (half - v));
+  return CVTM_FMA(2 * p.a, half, CVTM_FMA(p.c, second - u - v + half, first));
 }
 
 /* The integral of a polynomial over a polygon. */
@@ -273,17 +299,17 @@ CVTM_HD double cvtm_pull_integral(const cvtm_corners *c, cvtm_pull_polynomial p)
 
 /* A pixel with its base, the middle at (x, y). */
 typedef struct cvtm_pull_pixel {
-  double x, y;
+  float x, y;
   int32_t base;
   cvtm_pull_polynomial phi; /* of the base, about the middle */
 } cvtm_pull_pixel;
 
 CVTM_HD cvtm_pull_pixel cvtm_pull_pixel_of(const cvtm_pull_part *part, int32_t pixel) {
   cvtm_pull_pixel p;
-  p.x = (pixel & (part->width - 1)) + 0.5 - 0.5 * part->width;
-  p.y = (pixel >> part->shift) + 0.5 - 0.5 * part->height;
-  p.base = part->near->base[pixel];
-  p.phi = cvtm_pull_about(part->near, p.base, p.x, p.y);
+  p.x = cvtm_pull_x(part, pixel);
+  p.y = cvtm_pull_y(part, pixel);
+  p.base = part->near->base[pixel] & (CVTM_PULL_SHARED - 1);
+  p.phi = cvtm_pull_about(part->near, p.base, (double)p.x, (double)p.y);
   return p;
 }
 
@@ -291,15 +317,15 @@ CVTM_HD cvtm_pull_pixel cvtm_pull_pixel_of(const cvtm_pull_part *part, int32_t p
  * the sum of their numbers; the first CVTM_PULL_CELLS go to list, unless that is NULL. */
 CVTM_HD int32_t cvtm_pull_sharers(const cvtm_pull_near *near, const cvtm_pull_pixel *p,
                                   uint8_t *list, int32_t *sum) {
-  const float x = (float)p->x, y = (float)p->y, bx = near->fx[p->base], by = near->fy[p->base];
-  const float base2 = (bx - x) * (bx - x) + (by - y) * (by - y);
+  const float x = p->x, y = p->y, bx = near->fx[p->base], by = near->fy[p->base];
+  const float base2 = CVTM_FMAF(bx - x, bx - x, (by - y) * (by - y));
+  const float least = base2 * (1 + 2e-6F) + 3e-4F; /* with room for rounding */
   int32_t count = 0;
   *sum = 0;
   for (int32_t k = 0; k < near->count; ++k) {
     const float sx = near->fx[k], sy = near->fy[k];
-    const float d2 = (sx - x) * (sx - x) + (sy - y) * (sy - y);
-    const float rounding = 2e-6F * (d2 + base2 + 128);
-    if (d2 - base2 > fabsf(sx - bx) + fabsf(sy - by) + rounding) continue;
+    const float d2 = CVTM_FMAF(sx - x, sx - x, (sy - y) * (sy - y));
+    if (CVTM_FMAF(d2, 1 - 2e-6F, -least) > fabsf(sx - bx) + fabsf(sy - by)) continue;
     if (list != NULL && count < CVTM_PULL_CELLS) list[count] = (uint8_t)k;
     ++count;
     *sum += k;
@@ -317,18 +343,19 @@ CVTM_HD double cvtm_pull_share(const cvtm_pull_near *near, const cvtm_pull_pixel
   cvtm_corners_rectangle(-0.5, -0.5, 0.5, 0.5, &share.count, x, y, border);
   for (int32_t other = 0; other < count && share.count > 0; ++other) {
     if (other == own) continue;
-    const cvtm_pull_line line = cvtm_pull_bisector(near, k, list[other], p->x, p->y);
+    const cvtm_pull_line line =
+        cvtm_pull_bisector(near, k, list[other], (double)p->x, (double)p->y);
     if (line.nx == 0 && line.ny == 0 && other < own) return 0;
     (void)cvtm_corners_clip(&share, line.nx, line.ny, line.offset, 0, &at);
   }
-  const cvtm_pull_polynomial phi = cvtm_pull_about(near, k, p->x, p->y);
+  const cvtm_pull_polynomial phi = cvtm_pull_about(near, k, (double)p->x, (double)p->y);
   return cvtm_pull_integral(&share, cvtm_pull_difference(phi, p->phi));
 }
 
 /* The integral over a pixel that the cell of site k and that of the base share. */
 CVTM_HD double cvtm_pull_of_two(const cvtm_pull_near *near, const cvtm_pull_pixel *p, int32_t k) {
-  const cvtm_pull_polynomial phi = cvtm_pull_about(near, k, p->x, p->y);
-  const cvtm_pull_line line = cvtm_pull_bisector(near, p->base, k, p->x, p->y);
+  const cvtm_pull_polynomial phi = cvtm_pull_about(near, k, (double)p->x, (double)p->y);
+  const cvtm_pull_line line = cvtm_pull_bisector(near, p->base, k, (double)p->x, (double)p->y);
   if (line.offset >= 0)
     return p->phi.a + p->phi.c * (1.0 / 6) + cvtm_pull_cut(line, cvtm_pull_difference(phi, p->phi));
   /* The base is the farther one, by rounding. */
@@ -345,25 +372,46 @@ CVTM_HD void cvtm_pull_store(const cvtm_pull_part *part, int32_t pixel, double v
   by_density[row * part->domain.width + part->column + (pixel & (part->width - 1))] = (float)value;
 }
 
-/* Computes the pixels of at most two cells, and lists the others; returns their number. */
-CVTM_HD int32_t cvtm_pull_simple_pixels(const cvtm_pull_part *part, float *by_density) {
+/* Computes the pixels that are in one cell, and lists the others; returns their number. */
+CVTM_HD int32_t cvtm_pull_whole_pixels(const cvtm_pull_part *part, float *by_density) {
   const int32_t pixels = part->width * part->height, lane = part->lanes.lane;
   int32_t listed = 0;
   for (int32_t pixel = lane; pixel - lane < pixels; pixel += part->lanes.count) {
-    int32_t count = 0, sum = 0;
-    if (cvtm_pull_is_inside(part, pixel)) {
+    const int wanted = pixel < pixels && cvtm_pull_is_inside(part, pixel);
+    const int shared = wanted && part->near->base[pixel] >= CVTM_PULL_SHARED;
+    if (wanted && !shared) {
       const cvtm_pull_pixel p = cvtm_pull_pixel_of(part, pixel);
-      count = cvtm_pull_sharers(part->near, &p, NULL, &sum);
-      if (count <= 1)
-        cvtm_pull_store(part, pixel, p.phi.a + p.phi.c * (1.0 / 6), by_density);
-      else if (count == 2)
-        cvtm_pull_store(part, pixel, cvtm_pull_of_two(part->near, &p, sum - p.base), by_density);
+      cvtm_pull_store(part, pixel, CVTM_FMA(p.phi.c, 1.0 / 6, p.phi.a), by_density);
     }
-    const int32_t at = cvtm_lanes_number(part->lanes, count > 2, &listed);
-    if (count > 2) part->near->listed[at] = (uint8_t)pixel;
+    const int32_t at = cvtm_lanes_number(part->lanes, shared, &listed);
+    if (shared) part->near->listed[at] = (uint8_t)pixel;
   }
   cvtm_lanes_sync();
   return listed;
+}
+
+/* Computes the listed pixels that two cells meet at most, and lists the others again; returns their
+ * number. */
+CVTM_HD int32_t cvtm_pull_shared_pixels(const cvtm_pull_part *part, int32_t listed,
+                                        float *by_density) {
+  const int32_t lane = part->lanes.lane;
+  int32_t left = 0;
+  for (int32_t k = lane; k - lane < listed; k += part->lanes.count) {
+    int32_t count = 0, sum = 0, pixel = 0;
+    if (k < listed) {
+      pixel = part->near->listed[k];
+      const cvtm_pull_pixel p = cvtm_pull_pixel_of(part, pixel);
+      count = cvtm_pull_sharers(part->near, &p, NULL, &sum);
+      if (count <= 1)
+        cvtm_pull_store(part, pixel, CVTM_FMA(p.phi.c, 1.0 / 6, p.phi.a), by_density);
+      else if (count == 2)
+        cvtm_pull_store(part, pixel, cvtm_pull_of_two(part->near, &p, sum - p.base), by_density);
+    }
+    const int32_t at = cvtm_lanes_number(part->lanes, count > 2, &left);
+    if (count > 2) part->near->listed[at] = (uint8_t)pixel; /* where all lanes have read */
+  }
+  cvtm_lanes_sync();
+  return left;
 }
 
 /* Computes a pixel of several cells; returns 0 if they are too many. */
@@ -385,7 +433,8 @@ CVTM_HD int cvtm_pull_to_part(const cvtm_pull_part *part, const cvtm_site_tree_v
                               const double *phi, float *by_density) {
   if (part->column >= part->domain.width || part->row >= part->domain.height) return 1;
   if (!cvtm_pull_prepare(part, tree, phi)) return 0;
-  const int32_t listed = cvtm_pull_simple_pixels(part, by_density);
+  const int32_t shared = cvtm_pull_whole_pixels(part, by_density);
+  const int32_t listed = cvtm_pull_shared_pixels(part, shared, by_density);
   int good = 1;
   for (int32_t k = part->lanes.lane; k < listed; k += part->lanes.count)
     good &= cvtm_pull_listed_pixel(part, part->near->listed[k], by_density);
