@@ -6,7 +6,7 @@ namespace {
 
 enum { WARPS = 4 };
 
-__global__ void __launch_bounds__(WARPS *CVTM_WARP)
+__global__ void __launch_bounds__(WARPS *CVTM_WARP, 7)
     pull_kernel(cvtm_site_tree_view tree, cvtm_domain domain, const double *phi, float *by_density,
                 int32_t *crowded) {
   __shared__ cvtm_pull_near near[WARPS];
