@@ -28,11 +28,11 @@ enum {
   CVTM_PULL_WIDTH = 1 << CVTM_PULL_SHIFT,
   CVTM_PULL_HEIGHT = 8,
   CVTM_PULL_LEVELS = 3,   /* how often a tile is divided in four where too many sites are near */
-  CVTM_PULL_SITES = 96,   /* at most so many sites may be near a tile, or near a part of one */
+  CVTM_PULL_SITES = 96,   /* the most sites near a tile, or a part of one */
   CVTM_PULL_SHARED = 128, /* flag of a base: other cells may meet its pixel */
   CVTM_PULL_AT_ONCE = 4,  /* pixels that a lane scans the sites for */
-  CVTM_PULL_CELLS = 32,   /* so many cells may meet a pixel */
-  CVTM_PULL_VISITS = 4096 /* and so many sites may a lane look at in one search */
+  CVTM_PULL_CELLS = 32,   /* the most cells that may meet a pixel */
+  CVTM_PULL_VISITS = 4096 /* the most sites that a lane looks at in one search */
 };
 
 typedef struct cvtm_pull_table {
