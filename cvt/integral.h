@@ -111,8 +111,7 @@ CVTM_HD void cvtm_integral_add_chain(const cvtm_density_view *density, const cvt
     y = yt;
     if (corner && !crossing) {
       if (side.next == rows->bottom) break;
-      cvtm_cell_advance_edge(cell, rows->bottom, step, y, &side);
-      x = side.x0;
+      cvtm_cell_next_edge(cell, step, &side); /* a horizontal one crosses columns too */
       continue;
     }
     double before = rho;

@@ -49,21 +49,37 @@ CVTM_HD int32_t cvtm_cell_pixel(double x, int32_t size, int32_t periodic) {
   return k < 0 ? 0 : k < size ? k : size - 1;
 }
 
-/* Advances to the edge that holds y. step: 1 down the left side, -1 down the right one. */
-CVTM_HD void cvtm_cell_advance_edge(const cvtm_cell *cell, int32_t bottom, int32_t step, double y,
-                                    cvtm_cell_edge *edge) {
-  if (edge->next == bottom || (edge->next != edge->at && edge->y1 > y)) return;
-  do {
-    edge->at = edge->next;
-    edge->next = cvtm_cell_next(cell, edge->at, step);
-    edge->y1 = cell->y[edge->next * cell->stride];
-  } while (edge->next != bottom && edge->y1 <= y);
+/* Sets the place and the slopes of an edge whose corners and y1 are set. */
+CVTM_HD void cvtm_cell_set_edge(const cvtm_cell *cell, int32_t step, cvtm_cell_edge *edge) {
   edge->x0 = cell->x[edge->at * cell->stride];
   edge->y0 = cell->y[edge->at * cell->stride];
   edge->x1 = cell->x[edge->next * cell->stride];
   const int32_t k = step > 0 ? edge->at : edge->next;
   edge->slope = cell->slope[k * cell->stride];
   edge->inverse = cell->inverse[k * cell->stride];
+}
+
+CVTM_HD void cvtm_cell_step_edge(const cvtm_cell *cell, int32_t step, cvtm_cell_edge *edge) {
+  edge->at = edge->next;
+  edge->next = cvtm_cell_next(cell, edge->at, step);
+  edge->y1 = cell->y[edge->next * cell->stride];
+}
+
+/* Moves to the next edge, which may be horizontal. step: 1 down the left side, -1 down the right
+ * one. */
+CVTM_HD void cvtm_cell_next_edge(const cvtm_cell *cell, int32_t step, cvtm_cell_edge *edge) {
+  cvtm_cell_step_edge(cell, step, edge);
+  cvtm_cell_set_edge(cell, step, edge);
+}
+
+/* Advances to the edge that holds y. step: as above. */
+CVTM_HD void cvtm_cell_advance_edge(const cvtm_cell *cell, int32_t bottom, int32_t step, double y,
+                                    cvtm_cell_edge *edge) {
+  if (edge->next == bottom || (edge->next != edge->at && edge->y1 > y)) return;
+  do {
+    cvtm_cell_step_edge(cell, step, edge);
+  } while (edge->next != bottom && edge->y1 <= y);
+  cvtm_cell_set_edge(cell, step, edge);
 }
 
 /* x of an edge at y; the lower end of an edge without height. */
