@@ -8,23 +8,22 @@
 
 #include "lbfgsb/copy_cuda.h"
 
+#include <cuda/atomic>
+
 /* --- the barrier ----------------------------------------------------------------------------- */
 
+using device_counter = cuda::atomic_ref<unsigned, cuda::thread_scope_device>;
+
 /* Waits until *count reaches `goal`, modulo 2^32. */
-static __device__ void wait_for_count(const unsigned *count, unsigned goal) {
-  unsigned seen;
-  for (;;) {
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(count) : "memory");
-    if (static_cast<int>(seen - goal) >= 0) break;
+static __device__ void wait_for_count(unsigned *count, unsigned goal) {
+  while (static_cast<int>(device_counter(*count).load(cuda::memory_order_acquire) - goal) < 0) {
   }
 }
 
 /* By thread 0, after a __syncthreads: makes what the block wrote visible to the blocks that wait.
  * Returns the number of the epoch. */
 static __device__ unsigned arrive(block_group on) {
-  asm volatile(
-      "red.release.gpu.global.add.u32 [%0], 1;" ::"l"(&block_memory()->arrays.barrier->arrived)
-      : "memory");
+  device_counter(block_memory()->arrays.barrier->arrived).fetch_add(1, cuda::memory_order_release);
   return ++block_memory()->epochs;
 }
 
@@ -197,10 +196,7 @@ static __device__ void decide_in_block_0(block_group on, int entries, Decide dec
   copy_words(block_memory()->arrays.state, &shared->state);
   copy_doubles(block_memory()->arrays.model->q, shared->model.q, CVTM_LBFGSB_PAIR);
   __syncthreads();
-  if (threadIdx.x == 0) {
-    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(&barrier->ended), "r"(epoch)
-                 : "memory");
-  }
+  if (threadIdx.x == 0) device_counter(barrier->ended).store(epoch, cuda::memory_order_release);
 }
 
 /* Ends a pass with few entries: every block combines them and decides by itself. */
