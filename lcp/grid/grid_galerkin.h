@@ -10,8 +10,6 @@
  *   _constant  a constant operator and no truncated node: three numbers in closed form;
  *   _bilinear  both directions halved, weights in closed form;
  *   _inside    the same away from the boundary of a coarse level;
- *   _five      the same below a five-point problem without stored links: each entry of q is used
- *              at once and not kept; the same bits as _bilinear;
  *   _weighted  both directions halved, stored weights;
  *   _any       any coarsening. */
 #ifndef CVTMESH_LCP_GRID_GRID_GALERKIN_H
@@ -245,46 +243,6 @@ CVTM_HD void cvtm_grid_galerkin_inside(const cvtm_grid_level *f, const cvtm_grid
   cvtm_grid_add_all_to_parents(c, x, y, half, half, 0, q, sum);
 }
 
-/* cvtm_grid_galerkin_bilinear below a five-point problem without links. */
-CVTM_HD void cvtm_grid_galerkin_five(const cvtm_grid_problem *p, const cvtm_grid_level *c,
-                                     int64_t x, int64_t y, uint32_t truncated, double sum[3][3]) {
-  const double link = p->constant, outer = p->neumann ? 0.0 : link;
-  double across[3], along[3], own[3][3];
-  cvtm_grid_closed_form_weights(c->neumann, x, c->width, across);
-  cvtm_grid_closed_form_weights(c->neumann, y, c->height, along);
-  CVTM_UNROLL
-  for (int dy = 0; dy < 3; ++dy) {
-    CVTM_UNROLL
-    for (int dx = 0; dx < 3; ++dx) {
-      own[dy][dx] = truncated >> (5 * dy + dx + 6) & 1 ? 0.0 : along[dy] * across[dx];
-    }
-  }
-  CVTM_UNROLL
-  for (int ty = 0; ty < 5; ++ty) {
-    CVTM_UNROLL
-    for (int tx = 0; tx < 5; ++tx) {
-      const int row = ty > 0 && ty<4, column = tx> 0 && tx < 4;
-      if (!row && !column) continue;
-      double q = 0;
-      if (column && ty >= 2) q += own[ty - 2][tx - 1] * link;
-      if (row && tx >= 2) q += own[ty - 1][tx - 2] * link;
-      if (row && column) {
-        const int64_t i = 2 * x - 1 + tx, j = 2 * y - 1 + ty;
-        const double beside = (i > 0 ? link : outer) + (i + 1 < p->width ? link : outer);
-        const double above = (j > 0 ? link : outer) + (j + 1 < p->height ? link : outer);
-        const int is_truncated = truncated >> (5 * ty + tx) & 1;
-        const double mass = is_truncated ? 0.0 : cvtm_grid_mass_at(p, j * p->width + i);
-        q -= own[ty - 1][tx - 1] * (mass + (beside + above));
-      }
-      if (row && tx <= 2) q += own[ty - 1][tx] * link;
-      if (column && ty <= 2) q += own[ty][tx - 1] * link;
-      const double share = (ty & 1 ? along[ty - 1] : 1.0) * (tx & 1 ? across[tx - 1] : 1.0);
-      const double part = truncated >> (5 * ty + tx) & 1 ? 0.0 : share * q;
-      cvtm_grid_add_to_parents(c, x, y, tx, ty, part, sum);
-    }
-  }
-}
-
 /* --- any coarsening --- */
 
 CVTM_HD void cvtm_grid_galerkin_any(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
@@ -357,8 +315,6 @@ CVTM_HD void cvtm_grid_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level 
       cvtm_grid_constant_entries(constant, sum);
     } else if (truncated == 0 && !f->problem) {
       cvtm_grid_galerkin_inside(f->level, c, x, y, sum);
-    } else if (f->problem && !f->problem->horizontal) {
-      cvtm_grid_galerkin_five(f->problem, c, x, y, truncated, sum);
     } else {
       cvtm_grid_galerkin_bilinear(f, c, x, y, truncated, sum);
     }

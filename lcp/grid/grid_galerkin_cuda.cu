@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(tile_x *tile_y, !below_problem && lines == til
     if (is_constant) {
       cvtm_grid_constant_entries(constant, sum);
     } else if (below_problem) {
-      cvtm_grid_galerkin_five(&p, &coarse, x, y, truncated_bits, sum);
+      cvtm_grid_galerkin_bilinear(&f, &coarse, x, y, truncated_bits, sum);
     } else {
       cvtm_grid_galerkin_inside(&finer, &coarse, x, y, sum);
     }
