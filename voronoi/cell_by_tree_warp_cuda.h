@@ -1,7 +1,11 @@
 /* For .cu files only: tree clipping (cell_by_tree.h) by a warp. The lanes test 32 boxes or sites at
  * once, and clip a lane for each corner. All lanes of the warp call these functions together, and
  * all have the cell's count of corners, its radius and the results; its corners are in memory that
- * all can read. */
+ * all can read.
+ *
+ * With lane 0 clipping alone, an evaluation of 60,000 sites took 3.1 times as long where one thread
+ * clips each deferred cell by cvtm_cell_by_tree, 1.2 times in the order of a start, 1.8 times with
+ * half of the sites crowded (H200). */
 #ifndef CVTMESH_VORONOI_CELL_BY_TREE_WARP_CUDA_H
 #define CVTMESH_VORONOI_CELL_BY_TREE_WARP_CUDA_H
 
