@@ -283,6 +283,11 @@ cvtm_status cvtm_device_delaunay_build(cvtm_device_delaunay *d, int64_t *undecid
                    (long long)d->distinct, counts.open);
 }
 
+const int32_t *cvtm_device_delaunay_triangles(const cvtm_device_delaunay *d, int64_t *count) {
+  *count = d->triangle_count;
+  return (const int32_t *)d->triangles;
+}
+
 cvtm_status cvtm_device_delaunay_copy_out(const cvtm_device_delaunay *d, cvtm_mesh *mesh) {
   cvtm_mesh made = {.vertex_count = d->count,
                     .triangle_count = d->triangle_count,

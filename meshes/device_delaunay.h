@@ -39,6 +39,9 @@ double *cvtm_device_delaunay_points(const cvtm_device_delaunay *d);
 /* Triangulates. *undecided: points whose triangles were not found; unless it is 0 there is no mesh.
  * CVTM_ERROR_INPUT if a coordinate is not finite or beyond 1e300. */
 cvtm_status cvtm_device_delaunay_build(cvtm_device_delaunay *d, int64_t *undecided);
+/* The triangles after a build: 3 * *count indices of points in device memory, which live until the
+ * next build or destroy. */
+const int32_t *cvtm_device_delaunay_triangles(const cvtm_device_delaunay *d, int64_t *count);
 /* The mesh, on the host. Fails with CVTM_ERROR_MEMORY; then *mesh is untouched. */
 cvtm_status cvtm_device_delaunay_copy_out(const cvtm_device_delaunay *d, cvtm_mesh *mesh);
 

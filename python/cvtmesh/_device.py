@@ -48,6 +48,11 @@ class Torch:
     def is_finite(self, array: Any) -> bool:
         return bool(self.torch.isfinite(array).all())
 
+    def largest(self, array: Any) -> list[float]:
+        """Of each column."""
+        values: list[float] = array.amax(dim=0).tolist()
+        return values
+
     def _streams(self, stream: int) -> tuple[Any, Any]:
         cuda = self.torch.cuda
         return cuda.ExternalStream(stream, device=self.device), cuda.current_stream(self.device)
@@ -92,6 +97,11 @@ class CuPy:
     def is_finite(self, array: Any) -> bool:
         with self.device:
             return bool(self.cupy.isfinite(array).all())
+
+    def largest(self, array: Any) -> list[float]:
+        with self.device:
+            values: list[float] = array.max(axis=0).tolist()
+            return values
 
     def follow(self, stream: int) -> None:
         cuda = self.cupy.cuda

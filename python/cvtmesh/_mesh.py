@@ -9,7 +9,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
 from . import _core
-from ._arguments import as_npy, convert, from_npy, points_array, with_options
+from ._arguments import as_npy, convert, from_npy, host_array, points_array, with_options
 from ._device import adopt, framework_of, ordinal_of
 
 if TYPE_CHECKING:
@@ -72,6 +72,10 @@ class Mesh:
     def _groups(self) -> tuple[Any, ...] | None:
         return None
 
+    def _on_host(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Points and triangles."""
+        return host_array(self.points, "points"), host_array(self.triangles, "triangles")
+
     def to_meshio(self) -> Any:
         """The mesh as a ``meshio.Mesh``, y up as in mesh files.
 
@@ -82,18 +86,17 @@ class Mesh:
         import meshio  # type: ignore[import-untyped, unused-ignore]
         import numpy as np
 
-        points = np.column_stack(
-            [self.points[:, 0], self.height - self.points[:, 1], np.zeros(len(self.points))]
-        )
+        flat, triangles = self._on_host()
+        points = np.column_stack([flat[:, 0], self.height - flat[:, 1], np.zeros(len(flat))])
         groups = self._groups()
         if groups is None:
-            return meshio.Mesh(points, [("triangle", self.triangles)])
+            return meshio.Mesh(points, [("triangle", triangles)])
         region, edges, curve, group, names = groups
         tags = {2: region, 1: group}
         none = np.empty(0, np.int64)
         return meshio.Mesh(
             points,
-            [("triangle", self.triangles), ("line", edges)],
+            [("triangle", triangles), ("line", edges)],
             cell_data={
                 "region": [region, np.zeros_like(curve)],
                 "curve": [np.zeros_like(region), curve],
@@ -130,19 +133,20 @@ class Mesh:
         ax.set_aspect("equal")
         ax.set(xlim=(0, self.width), ylim=(self.height, 0))
         style = {"linewidth": 0.5, "color": "black", **style}
-        ax.triplot(self.points[:, 0], self.points[:, 1], self.triangles, **style)
+        points, triangles = self._on_host()
+        ax.triplot(points[:, 0], points[:, 1], triangles, **style)
         return ax
 
     width: float
 
 
 class Delaunay(Mesh):
-    """What :func:`delaunay` returns: a :class:`Mesh` with its quality."""
+    """What :func:`delaunay` returns: a :class:`Mesh` with its quality. Of points on a CUDA device
+    `points` and `triangles` are arrays there."""
 
-    def __init__(self, points: Any) -> None:
-        self.points = points
-        self.triangles = _core.delaunay(points)
-        self.width, self.height = (float(max(side, 1)) for side in points.max(axis=0))
+    def __init__(self, points: Any, triangles: Any, largest: Any) -> None:
+        self.points, self.triangles = points, triangles
+        self.width, self.height = (float(max(side, 1)) for side in largest)
 
     def __repr__(self) -> str:
         return f"<Delaunay: {len(self.points)} points, {len(self.triangles)} triangles>"
@@ -171,18 +175,40 @@ class Delaunay(Mesh):
         self._command([], {**options, "output": [path]})
 
 
+def triangles_on_device(points: Any, ordinal: int) -> Delaunay:
+    """:func:`delaunay` of points on a CUDA device."""
+    framework = framework_of(points, ordinal)
+    array = framework.array(points, "float64", "points")
+    if array.ndim != 2 or array.shape[1] != 2 or len(array) == 0 or not framework.is_finite(array):
+        points_array(points, "points")  # says what is wrong
+    made = _core.Triangulation(f"cuda:{ordinal}", len(array))
+    framework.follow(made.stream)
+    count = made.build(array)
+    if count < 0:
+        found = _core.delaunay(points_array(array, "points"))
+        triangles = framework.array(found, "int32", "triangles")
+    else:
+        triangles = framework.empty((count, 3), "int32")
+        framework.follow(made.stream)
+        if count > 0:
+            made.copy(triangles)
+    return Delaunay(array, triangles, framework.largest(array))
+
+
 def delaunay(points: ArrayLike) -> Delaunay:
     """The Delaunay triangulation of points, by exact predicates.
 
     Parameters
     ----------
     points : (n, 2) array
-        Finite coordinates. Of points that share a place the first has the triangles.
+        Finite coordinates. Of points that share a place the first has the triangles. Those on a
+        CUDA device, as an array of PyTorch or CuPy, are triangulated there.
 
     Returns
     -------
     Delaunay
-        With ``points``, ``triangles``, ``quality``, ``save()``, ``to_meshio()`` and ``plot()``.
+        With ``points``, ``triangles``, ``quality``, ``save()``, ``to_meshio()`` and ``plot()``. The
+        triangles are the same on every device.
 
     Raises
     ------
@@ -195,7 +221,11 @@ def delaunay(points: ArrayLike) -> Delaunay:
     >>> cvtmesh.delaunay([[0, 0], [1, 0], [1, 1], [0, 1]]).triangles.shape
     (2, 3)
     """
-    return Delaunay(points_array(points, "points"))
+    ordinal = ordinal_of(points)
+    if ordinal is not None and _core.cuda_devices():
+        return triangles_on_device(adopt(points), ordinal)
+    host = points_array(points, "points")
+    return Delaunay(host, _core.delaunay(host), host.max(axis=0))
 
 
 def labels_on_device(points: Any, ordinal: int, options: dict[str, Any]) -> Any:

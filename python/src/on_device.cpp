@@ -5,6 +5,7 @@
 extern "C" {
 #include "cvt/cvt.h"
 #include "jfa/jfa.h"
+#include "meshes/device_delaunay.h"
 }
 
 namespace {
@@ -102,6 +103,44 @@ class Labels {
   Owner<cvtm_voronoi, cvtm_voronoi_destroy> plan_;
 };
 
+/* --- triangulations ----------------------------------------------------------------------------
+ */
+
+class Triangulation {
+ public:
+  Triangulation(const std::string &device, int64_t count) {
+    cvtm_error error = {CVTM_OK, ""};
+    cvtm_device_delaunay *made = nullptr;
+    check(cvtm_device_create(device.c_str(), 0, &on_.device, &error), &error);
+    on_.require(cvtm_device_delaunay_create(on_.device, count, &made));
+    made_.reset(made);
+  }
+  uintptr_t stream() const { return on_.stream(); }
+
+  /* Returns the number of triangles, or -1: the host must triangulate. Waits. */
+  int64_t build(const Sites &points) {
+    int64_t undecided = 0, count = 0;
+    on_.require(cvtm_device_copy(on_.device, cvtm_device_delaunay_points(made_.get()),
+                                 points.data(), points.nbytes()));
+    on_.require(cvtm_device_delaunay_build(made_.get(), &undecided));
+    if (undecided > 0) return -1;
+    (void)cvtm_device_delaunay_triangles(made_.get(), &count);
+    return count;
+  }
+  /* triangles: 3 for each. Waits. */
+  void copy(const nb::ndarray<int32_t> &triangles) {
+    int64_t count = 0;
+    const int32_t *from = cvtm_device_delaunay_triangles(made_.get(), &count);
+    on_.require(cvtm_device_copy(on_.device, triangles.data(), from,
+                                 static_cast<size_t>(count) * 3 * sizeof *from));
+    on_.require(cvtm_device_synchronize(on_.device));
+  }
+
+ private:
+  OnDevice on_;
+  Owner<cvtm_device_delaunay, cvtm_device_delaunay_destroy> made_;
+};
+
 }  // namespace
 
 void bind_on_device(nb::module_ &module) {
@@ -115,6 +154,11 @@ void bind_on_device(nb::module_ &module) {
       .def("pull_to_density", &Evaluator::pull_to_density, nb::arg("sites"), nb::arg("phi"),
            nb::arg("result"))
       .def_prop_ro("stream", &Evaluator::stream);
+  nb::class_<Triangulation>(module, "Triangulation", "The Delaunay triangulation of points.")
+      .def(nb::init<const std::string &, int64_t>(), nb::arg("device"), nb::arg("count"))
+      .def("build", &Triangulation::build, nb::arg("points"), unlocked)
+      .def("copy", &Triangulation::copy, nb::arg("triangles"), unlocked)
+      .def_prop_ro("stream", &Triangulation::stream);
   nb::class_<Labels>(module, "Labels", "The discrete Voronoi diagram of sites.")
       .def(nb::init<const std::vector<Value> &, int64_t>(), nb::arg("values"), nb::arg("capacity"))
       .def("compute", &Labels::compute, nb::arg("sites"), nb::arg("labels"), unlocked)

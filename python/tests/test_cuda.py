@@ -55,8 +55,24 @@ def test_images_on_the_device(put, image):
 
 @pytest.mark.parametrize("put", FRAMEWORKS)
 def test_triangles_of_points_on_the_device(put):
-    a = cvtmesh.delaunay(put(POINTS)).triangles
-    assert np.array_equal(a, cvtmesh.delaunay(POINTS).triangles)
+    mesh = cvtmesh.delaunay(put(POINTS))
+    host = cvtmesh.delaunay(POINTS)
+    assert hasattr(mesh.triangles, "__cuda_array_interface__")
+    assert str(mesh.triangles.dtype).endswith("int32")
+    assert np.array_equal(take(mesh.triangles), host.triangles)
+    assert np.array_equal(take(mesh.points), POINTS)
+    assert mesh.quality == host.quality
+
+
+@pytest.mark.parametrize("put", TWO)
+def test_hard_triangulations_on_the_device(put):
+    angles = np.arange(3000)
+    circle = np.column_stack([np.cos(angles), np.sin(angles)])
+    for points in (circle, [[0, 0], [1, 1], [2, 2]], [[3, 4]], [[0, 0], [1, 0], [0, 1], [0, 0]]):
+        mesh = cvtmesh.delaunay(put(np.array(points, np.float64)))
+        assert np.array_equal(take(mesh.triangles), cvtmesh.delaunay(points).triangles)
+    with pytest.raises(ValueError, match=r"points\[1, 0\] is nan"):
+        cvtmesh.delaunay(put(np.array([[0, 1], [np.nan, 2]])))
 
 
 @pytest.mark.parametrize("put", FRAMEWORKS)
