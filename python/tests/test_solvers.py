@@ -100,7 +100,7 @@ def test_callback_args_and_limits():
         (lambda: cvtmesh.minimize(quadratic, [np.nan]), ValueError, "x0: value 0"),
         (lambda: cvtmesh.minimize(quadratic, [1.0], bounds=[(2, 1)]), ValueError, "0"),
         (lambda: cvtmesh.minimize(quadratic, [1.0], bounds=[(0, 1)] * 2), ValueError, "bounds"),
-        (lambda: cvtmesh.minimize(quadratic, [1.0], memory=99), ValueError, "memory"),
+        (lambda: cvtmesh.minimize(quadratic, [1.0], memory=10**6), ValueError, "memory"),
         (lambda: cvtmesh.minimize(quadratic, [1.0], momentum=1), TypeError, "momentum"),
         (lambda: cvtmesh.minimize(lambda x: (np.nan, x), [1.0]), FloatingPointError, "finite"),
         (lambda: cvtmesh.minimize(lambda x: 1 / 0, [1.0]), ZeroDivisionError, "zero"),
