@@ -104,7 +104,7 @@ def declared(prefix, headers):
     flat = re.sub(r"^#.*$|__attribute__\(\(format\(.*?\)\)\)", "", flat, flags=re.M)
     names = set()
     for line in re.split(r"[;}]", flat):
-        name = re.search(r"^[^{(=]*?\b(cvtm\w+)\s*\([^{]*\)(\s*__attribute__.*)?\s*$", line, re.S)
+        name = re.search(r"^[^{(=]*?\b(cvtm\w+)\s*\((?!\*)[^{]*\)(\s*__attribute__.*)?\s*$", line, re.S)
         if name and "typedef" not in line and "static" not in line:
             names.add(name.group(1))
     return names
