@@ -408,7 +408,8 @@ CVTM_HD int32_t cvtm_pull_shared_pixels(const cvtm_pull_part *part, int32_t list
         cvtm_pull_store(part, pixel, cvtm_pull_of_two(part->near, &p, sum - p.base), by_density);
     }
     const int32_t at = cvtm_lanes_number(part->lanes, count > 2, &left);
-    if (count > 2) part->near->listed[at] = (uint8_t)pixel; /* where all lanes have read */
+    cvtm_lanes_sync(); /* what is overwritten has been read */
+    if (count > 2) part->near->listed[at] = (uint8_t)pixel;
   }
   cvtm_lanes_sync();
   return left;
