@@ -328,7 +328,7 @@ def test_usage(cvtmesh):
     cvtmesh.refused("minimize", "ept", "--nx", 0, "-o", "x.npy", code=2, names=["--nx"])
     cvtmesh.refused("minimize", "ept", "--nx", 10**15, "--ny", 10**15, "-o", "x.npy", code=2,
                     names=["1000000000000000 x"])
-    cvtmesh.refused("minimize", "ept", "-m", 21, "-o", "x.npy", code=2, names=["--memory"])
+    cvtmesh.refused("minimize", "ept", "-m", 129, "-o", "x.npy", code=2, names=["--memory"])
     cvtmesh.refused("minimize", "ept", "--bounds", "loose", "-o", "x.npy", code=2,
                     names=["--bounds"])
     cvtmesh.refused("minimize", "ept", "-o", "x.obj", code=2, names=["x.obj"])
