@@ -4,6 +4,10 @@
 
 /* Seconds from some fixed moment. Never goes back, whoever sets the time of day. A file of its own:
  * a test that defines the function replaces it. */
-double cvtm_clock(void);
+#ifdef __cplusplus
+extern "C"
+#endif
+    double
+    cvtm_clock(void);
 
 #endif

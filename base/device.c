@@ -250,7 +250,10 @@ cvtm_status cvtm_device_scratch(cvtm_device *device, size_t bytes, void **memory
 
 cvtm_status cvtm_loop_try(cvtm_device *device, cvtm_loop_body body, void *context) {
   const cvtm_status status = device->table->activate(device);
-  return status == CVTM_OK ? device->table->loop_try(device, body, context) : status;
+  if (status != CVTM_OK) return status;
+  if (device->ranks)
+    return cvtm_fail(&device->error, CVTM_ERROR_UNSUPPORTED, "ranks cannot meet in a graph");
+  return device->table->loop_try(device, body, context);
 }
 
 cvtm_status cvtm_loop_create(cvtm_device *device, cvtm_loop_body body, void *context,

@@ -62,6 +62,8 @@ static cvtm_status cuda_open(cvtm_device *device, int index) {
   CVTM_CUDA_TRY(device, cudaFuncGetAttributes(&attributes, set_condition));
   CVTM_CUDA_TRY(device, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   device->stream = stream;
+  device->multiprocessors = properties.multiProcessorCount;
+  memcpy(&device->identity, properties.uuid.bytes + 8, sizeof device->identity);
   snprintf(device->description, sizeof device->description, "%s", properties.name);
   return CVTM_OK;
 }

@@ -38,7 +38,9 @@ typedef struct cvtm_device_table {
 struct cvtm_device {
   const cvtm_device_table *table;
   cvtm_device_kind kind;
-  int index; /* of the CUDA device */
+  int index;           /* of the CUDA device */
+  int multiprocessors; /* of the CUDA device */
+  uint64_t identity;   /* of the CUDA device, among all */
   int threads;
   void *stream;
   void *pool;                     /* of a shared CUDA handle */

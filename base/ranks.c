@@ -1,6 +1,10 @@
 #include "base/ranks.h"
 
 #include "base/device_kernels.h"
+#include "base/plain.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 void cvtm_device_set_ranks(cvtm_device *device, const cvtm_ranks *ranks) { device->ranks = ranks; }
 
@@ -17,4 +21,133 @@ cvtm_status cvtm_ranks_agree(cvtm_device *device, int64_t *value) {
 
 cvtm_status cvtm_ranks_gather(cvtm_device *device, double *all, const int64_t *counts) {
   return device->ranks ? check(device, device->ranks->gather(all, counts)) : CVTM_OK;
+}
+
+static cvtm_status gather_through_host(cvtm_device *device, double *all, const int64_t *counts,
+                                       double *staging) {
+  const cvtm_ranks *ranks = device->ranks;
+  int64_t total = 0, before = 0;
+  for (int r = 0; r < ranks->size; ++r) {
+    if (r < ranks->rank) before += counts[r];
+    total += counts[r];
+  }
+  const int64_t after = before + counts[ranks->rank];
+  cvtm_status status = cvtm_device_copy_out(device, staging + before, all + before,
+                                            (size_t)(after - before) * sizeof *all);
+  if (status == CVTM_OK) status = cvtm_ranks_gather(device, staging, counts);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_in(device, all, staging, (size_t)before * sizeof *all);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_in(device, all + after, staging + after,
+                                 (size_t)(total - after) * sizeof *all);
+  return status;
+}
+
+cvtm_status cvtm_ranks_gather_on_device(cvtm_device *device, double *all, const int64_t *counts,
+                                        double *staging) {
+  const cvtm_ranks *ranks = device->ranks;
+  if (!ranks || ranks->size == 1) return CVTM_OK;
+  if (device->kind == CVTM_DEVICE_CPU) return cvtm_ranks_gather(device, all, counts);
+  return ranks->nccl ? cvtm_nccl_gather(ranks->nccl, all, counts)
+                     : gather_through_host(device, all, counts, staging);
+}
+
+/* Gathers `count` numbers of each rank. Returns NULL if that failed; the caller frees the result.
+ */
+static double *gather_alike(cvtm_device *device, const double *own, int count) {
+  const cvtm_ranks *ranks = device->ranks;
+  const size_t size = (size_t)ranks->size, bytes = (size_t)count * sizeof *own;
+  double *all = malloc(size * bytes);
+  int64_t *counts = malloc(size * sizeof *counts);
+  cvtm_status status = CVTM_OK;
+  if (!all || !counts) {
+    status = cvtm_fail(&device->error, CVTM_ERROR_MEMORY, "out of memory");
+  } else {
+    for (size_t r = 0; r < size; ++r) counts[r] = count;
+    memcpy(all + (int64_t)ranks->rank * count, own, bytes);
+    status = cvtm_ranks_gather(device, all, counts);
+  }
+  free(counts);
+  if (status == CVTM_OK) return all;
+  free(all);
+  return NULL;
+}
+
+cvtm_status cvtm_ranks_sum(cvtm_device *device, int64_t *value) {
+  if (!device->ranks || device->ranks->size == 1) return CVTM_OK;
+  const double own = (double)*value;
+  double *all = gather_alike(device, &own, 1);
+  if (!all) return device->error.status;
+  *value = 0;
+  for (int r = 0; r < device->ranks->size; ++r) *value += (int64_t)all[r];
+  free(all);
+  return CVTM_OK;
+}
+
+/* --- NCCL ------------------------------------------------------------------------------------- */
+
+/* What a rank tells of its GPU, in numbers that are whole and exact. */
+enum { DEVICE_KIND, DEVICE_PARTS, DEVICE_LOW, DEVICE_HIGH, HAS_NCCL, FACTS };
+
+static void describe(const cvtm_device *device, int has_nccl, double facts[FACTS]) {
+  facts[DEVICE_KIND] = device->kind;
+  facts[DEVICE_PARTS] = device->multiprocessors;
+  facts[DEVICE_LOW] = (double)(device->identity & 0xFFFFFFFF);
+  facts[DEVICE_HIGH] = (double)(device->identity >> 32);
+  facts[HAS_NCCL] = has_nccl;
+}
+
+static int are_alike(const double *all, int size) {
+  for (int r = 1; r < size; ++r)
+    if (all[r * FACTS + DEVICE_KIND] != all[DEVICE_KIND] ||
+        all[r * FACTS + DEVICE_PARTS] != all[DEVICE_PARTS])
+      return 0;
+  return 1;
+}
+
+/* True if each rank has a GPU of its own, and NCCL. */
+static int can_connect(const double *all, int size) {
+  for (int r = 0; r < size; ++r) {
+    const double *own = all + r * FACTS;
+    if (own[HAS_NCCL] == 0) return 0;
+    for (int other = 0; other < r; ++other)
+      if (memcmp(all + other * FACTS + DEVICE_LOW, own + DEVICE_LOW, 2 * sizeof *own) == 0)
+        return 0;
+  }
+  return 1;
+}
+
+static cvtm_status join(cvtm_device *device, cvtm_nccl *nccl) {
+  double id[CVTM_NCCL_ID_BYTES / sizeof(double)] = {0};
+  const int count = (int)(sizeof id / sizeof id[0]);
+  cvtm_status status = CVTM_OK;
+  if (device->ranks->rank == 0) status = cvtm_nccl_make_id(nccl, (char *)id);
+  if (status != CVTM_OK) return status;
+  double *all = gather_alike(device, id, count); /* that of rank 0 comes first */
+  if (!all) return device->error.status;
+  status = cvtm_nccl_join(nccl, (const char *)all, device->ranks->rank, device->ranks->size);
+  free(all);
+  return status;
+}
+
+cvtm_status cvtm_ranks_connect(cvtm_device *device, cvtm_ranks *ranks) {
+  cvtm_nccl *nccl = NULL;
+  double facts[FACTS];
+  if (ranks->size == 1) return CVTM_OK;
+  if (device->kind == CVTM_DEVICE_CUDA && !cvtm_uses_plain("nccl"))
+    (void)cvtm_nccl_load(device, &nccl);
+  describe(device, nccl != NULL, facts);
+  double *all = gather_alike(device, facts, FACTS);
+  cvtm_status status = all ? CVTM_OK : device->error.status;
+  if (all && !are_alike(all, ranks->size))
+    status = cvtm_fail(&device->error, CVTM_ERROR_UNSUPPORTED,
+                       "the ranks have devices of different kinds, whose sums would differ");
+  const int connects = status == CVTM_OK && can_connect(all, ranks->size);
+  free(all);
+  if (connects) status = join(device, nccl);
+  if (connects && status == CVTM_OK)
+    ranks->nccl = nccl;
+  else
+    cvtm_nccl_close(nccl);
+  return status;
 }

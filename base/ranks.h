@@ -6,6 +6,11 @@
 #define CVTMESH_BASE_RANKS_H
 
 #include "base/device.h"
+#include "base/nccl.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* Collective functions: all ranks call them in the same order. They return nonzero if the transport
  * failed. */
@@ -16,13 +21,26 @@ typedef struct cvtm_ranks {
   int (*gather)(double *all, const int64_t *counts);
   /* *value becomes that of rank 0. */
   int (*agree)(int64_t *value);
+  cvtm_nccl *nccl; /* between CUDA devices; NULL: their data goes through the host */
 } cvtm_ranks;
 
 /* The work on a device is that of one of several ranks; borrowed. NULL: of this process alone. */
 void cvtm_device_set_ranks(cvtm_device *device, const cvtm_ranks *ranks);
 const cvtm_ranks *cvtm_device_ranks(const cvtm_device *device);
+/* Collective, for a device with ranks: sets ranks->nccl if every rank has a GPU of its own and can
+ * load NCCL. The caller closes it. Fails if the GPUs differ so that sums would. */
+cvtm_status cvtm_ranks_connect(cvtm_device *device, cvtm_ranks *ranks);
 /* agree and gather of the device's ranks; without ranks they do nothing. */
 cvtm_status cvtm_ranks_agree(cvtm_device *device, int64_t *value);
 cvtm_status cvtm_ranks_gather(cvtm_device *device, double *all, const int64_t *counts);
+/* gather of an array in the device's memory. staging: as large, in the host's memory; not used on
+ * the CPU and by NCCL. */
+cvtm_status cvtm_ranks_gather_on_device(cvtm_device *device, double *all, const int64_t *counts,
+                                        double *staging);
+/* *value becomes the sum of those of all ranks. */
+cvtm_status cvtm_ranks_sum(cvtm_device *device, int64_t *value);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -84,6 +84,7 @@ cvtm_status batch_ranks_start(batch_ranks **result, cvtm_error *error) {
   return status;
 }
 
+int batch_ranks_launched(void) { return launched_size() > 0; }
 int batch_ranks_rank(const batch_ranks *ranks) { return ranks->rank; }
 int batch_ranks_size(const batch_ranks *ranks) { return ranks->size; }
 int batch_ranks_local_rank(const batch_ranks *ranks) { return ranks->local_rank; }
@@ -142,7 +143,7 @@ static int agree_alone(int64_t *value) {
 cvtm_ranks batch_ranks_collective(const batch_ranks *ranks) {
   const batch_mpi *mpi = ranks->mpi;
   return (cvtm_ranks){ranks->rank, ranks->size, mpi != NULL ? mpi->gather : gather_nothing,
-                      mpi != NULL ? mpi->agree : agree_alone};
+                      mpi != NULL ? mpi->agree : agree_alone, NULL};
 }
 
 void batch_ranks_end_all(batch_ranks *ranks, int code) {

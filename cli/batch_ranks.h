@@ -34,6 +34,8 @@ typedef struct batch_ranks batch_ranks;
 /* Fails under mpirun with several ranks if this build has no MPI, since each rank would do every
  * job. */
 cvtm_status batch_ranks_start(batch_ranks **ranks, cvtm_error *error);
+/* True if a launcher started this process; then batch_ranks_start joins the others. */
+int batch_ranks_launched(void);
 int batch_ranks_rank(const batch_ranks *ranks);
 int batch_ranks_size(const batch_ranks *ranks);
 /* The rank among the processes of this machine. */

@@ -11,9 +11,6 @@
 
 int cli_distributed_check(const cli_options *options) {
   if (!options->distributed) return CLI_EXIT_OK;
-  if (strncmp(options->device, "cuda", 4) == 0)
-    return cli_usage_error(options->command, "--distributed is for CPUs; it cannot use --device %s",
-                           options->device);
   if (options->equal_mass.on || options->noise == CLI_NOISE_BLUE || cli_colours_wanted(options) ||
       options->domain.kind != 0 || options->view.watch != NULL)
     return cli_usage_error(options->command,
@@ -30,6 +27,26 @@ static int threads_of_rank(const batch_ranks *processes) {
   return each > 0 ? each : 1;
 }
 
+/* The ranks of a machine take its GPUs in turn. */
+static void choose_device(cli_options *options, cli_distributed *d) {
+  const int is_auto = strcmp(options->device, "auto") == 0;
+  const int count = cvtm_cuda_count(NULL);
+  if (is_auto && count == 0) options->device = "cpu";
+  if (count == 0 || !(is_auto || strcmp(options->device, "cuda") == 0)) return;
+  snprintf(d->device, sizeof d->device, "cuda:%d", batch_ranks_local_rank(d->processes) % count);
+  options->device = d->device;
+}
+
+int64_t cli_distributed_count(cli_options *options) {
+  const int all = strcmp(options->device, "cuda:all") == 0;
+  int64_t ranks = options->ranks;
+  if (all) options->device = "cuda";
+  if (batch_ranks_launched()) return 1;
+  if (all && ranks == 0) ranks = cvtm_cuda_count(NULL); /* of none the device tells why */
+  if (ranks > 1) options->distributed = 1;
+  return ranks > 1 ? ranks : 1;
+}
+
 int cli_distributed_join(cli_options *options, cli_distributed *d) {
   cvtm_error error = {CVTM_OK, ""};
   memset(d, 0, sizeof *d);
@@ -38,7 +55,7 @@ int cli_distributed_join(cli_options *options, cli_distributed *d) {
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   d->ranks = batch_ranks_collective(d->processes);
   if (options->threads == 0) options->threads = threads_of_rank(d->processes);
-  if (strcmp(options->device, "auto") == 0) options->device = "cpu";
+  choose_device(options, d);
   if (d->ranks.rank == 0) return CLI_EXIT_OK;
   options->quiet = 1;
   options->verbose = 0;
@@ -46,8 +63,19 @@ int cli_distributed_join(cli_options *options, cli_distributed *d) {
   return CLI_EXIT_OK;
 }
 
-void cli_distributed_attach(const cli_distributed *d, cvtm_device *device) {
-  if (d->processes != NULL) cvtm_device_set_ranks(device, &d->ranks);
+int cli_distributed_attach(cli_distributed *d, cvtm_device *device) {
+  if (d->processes == NULL) return CLI_EXIT_OK;
+  cvtm_device_set_ranks(device, &d->ranks);
+  const cvtm_status status = cvtm_ranks_connect(device, &d->ranks);
+  return status == CVTM_OK ? CLI_EXIT_OK
+                           : cli_failed(CLI_WORKING, status, cvtm_device_error(device));
+}
+
+void cli_distributed_detach(cli_distributed *d, cvtm_device *device) {
+  if (d->processes == NULL) return;
+  cvtm_device_set_ranks(device, NULL);
+  cvtm_nccl_close(d->ranks.nccl);
+  d->ranks.nccl = NULL;
 }
 
 int cli_distributed_writes(const cli_distributed *d) {

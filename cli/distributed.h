@@ -1,6 +1,6 @@
-/* `mpirun -n K cvtmesh run ... --distributed`: K ranks on CPUs share the work of one run. Every
- * rank reads the picture and makes the same decisions; the cells of each evaluation are divided
- * among them (cvt/shares.h). Rank 0 makes mesh and files. */
+/* `mpirun -n K cvtmesh run ... --distributed`: K ranks, on CPUs or on GPUs, share the work of one
+ * run. Every rank reads the picture and makes the same decisions; the cells of each evaluation are
+ * divided among them (cvt/shares.h). Rank 0 makes mesh and files. */
 #ifndef CVTMESH_CLI_DISTRIBUTED_H
 #define CVTMESH_CLI_DISTRIBUTED_H
 
@@ -11,15 +11,21 @@ typedef struct cli_distributed {
   batch_ranks *processes; /* NULL: the run is of this process alone */
   cvtm_ranks ranks;
   cvtm_error message; /* of a rank other than 0, which prints nothing */
+  char device[24];    /* the name of this rank's GPU */
 } cli_distributed;
 
 /* Checks the options against each other. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
 int cli_distributed_check(const cli_options *options);
+/* The number of processes to start for --ranks or --device cuda:all, which then run the same
+ * command line with --distributed; 1: none. Sets device and `distributed` in *options. */
+int64_t cli_distributed_count(cli_options *options);
 /* With --distributed: joins the other ranks, and chooses device and threads in *options. Ranks
  * other than 0 become quiet. Returns CLI_EXIT_OK, or an exit code after a message. */
 int cli_distributed_join(cli_options *options, cli_distributed *distributed);
-/* The device's work from now on is shared. */
-void cli_distributed_attach(const cli_distributed *distributed, cvtm_device *device);
+/* The device's work from now on is shared. Returns CLI_EXIT_OK, or an exit code after a message. */
+int cli_distributed_attach(cli_distributed *distributed, cvtm_device *device);
+/* Before the device is destroyed. */
+void cli_distributed_detach(cli_distributed *distributed, cvtm_device *device);
 /* True on the rank that writes the files; without --distributed always. */
 int cli_distributed_writes(const cli_distributed *distributed);
 /* Ends this rank's part. code: of a failure that not all ranks have found, perhaps; then all ranks

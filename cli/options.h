@@ -93,6 +93,7 @@ typedef struct cli_options {
   double tolerance, gradient_tolerance, time_limit;
   const char *init, *fixed;
   int distributed;
+  int64_t ranks; /* processes to start; 0: none */
   struct {
     const char *file, *resume; /* NULL: none */
     double every;              /* seconds */

@@ -5,6 +5,7 @@
 #include "base/npy.h"
 #include "cli/cli.h"
 #include "cli/distributed.h"
+#include "cli/launch.h"
 #include "cli/noise.h"
 #include "cli/order.h"
 #include "cli/output.h"
@@ -295,32 +296,42 @@ static int exit_code_of(const cli_run_job *job) {
 }
 
 /* *failed: the code of a failure that ends all ranks. */
-static int run_part(cli_options *options, const cli_distributed *distributed, int *failed) {
+static int run_part(cli_options *options, cli_distributed *distributed, int *failed) {
   const int writes = cli_distributed_writes(distributed);
   cvtm_device *device = NULL;
   int code = cli_open_device(options, &device);
   if (code != CLI_EXIT_OK) return *failed = code;
-  cli_distributed_attach(distributed, device);
+  code = cli_distributed_attach(distributed, device);
   cli_catch_signals();
   cli_run_job *job = NULL;
-  code = cli_run_create(options, &job);
+  if (code == CLI_EXIT_OK) code = cli_run_create(options, &job);
   if (code == CLI_EXIT_OK) code = run_on(job, device, writes);
   *failed = code;
   if (code == CLI_EXIT_OK && !options->quiet) cli_run_print_summary(job);
   if (code == CLI_EXIT_OK) code = exit_code_of(job);
   cli_run_destroy(job);
+  if (*failed == CLI_EXIT_OK) cli_distributed_detach(distributed, device);
   cvtm_device_destroy(device);
   return code;
+}
+
+static int check(const cli_options *options) {
+  const int code = cli_run_check(options);
+  return code == CLI_EXIT_OK ? cli_outputs_check(options) : code;
 }
 
 int cli_run(const cli_options *options) {
   cli_options chosen = *options;
   cli_distributed distributed;
   int failed = CLI_EXIT_OK;
+  const int64_t ranks = cli_distributed_count(&chosen);
+  if (ranks > 1) {
+    const int refused = check(&chosen);
+    return refused == CLI_EXIT_OK ? cli_launch_ranks(ranks) : refused;
+  }
   int code = cli_distributed_join(&chosen, &distributed);
   if (code != CLI_EXIT_OK) return code;
-  code = cli_run_check(options);
-  if (code == CLI_EXIT_OK) code = cli_outputs_check(options);
+  code = check(options);
   if (code == CLI_EXIT_OK) code = run_part(&chosen, &distributed, &failed);
   cli_distributed_leave(&distributed, failed);
   return code;

@@ -23,7 +23,7 @@ typedef struct cpu_state {
 static void destroy_state_cpu(cvtm_cvt *cvt) {
   cpu_state *state = cvt->state;
   if (!state) return;
-  cvtm_shares_free(&state->shares);
+  cvtm_shares_free(cvt->device, &state->shares);
   for (int t = 0; t < state->threads; ++t) cvtm_cell_release(&state->cell[t]);
   free(state);
   cvt->state = NULL;

@@ -8,6 +8,7 @@
  * number of blocks that the device holds at once does not matter. Where cells are deferred, an
  * evaluation takes as long with a kernel for each stage (4,000 to 600,000 sites, H200); where none
  * is, those launches would do nothing. */
+#include "base/clock.h"
 #include "base/cuda_check.h"
 #include "base/cuda_utils.h"
 #include "base/plain.h"
@@ -16,6 +17,7 @@
 #include "cvt/integral.h"
 #include "cvt/moments_cuda.h"
 #include "cvt/pixel_sum.h"
+#include "cvt/shares.h"
 #include "voronoi/cell_by_hull.h"
 #include "voronoi/cell_by_tree_warp_cuda.h"
 #include "voronoi/site_tree_boxes_cuda.h"
@@ -33,7 +35,6 @@ enum {
   CELLS_AT_ONCE = LARGE_THREADS / WARP, /* warps of a block, which construct a cell each */
   PARTS = 264,         /* partial sums of a huge cell, and of the energy; a block computes each */
   HUGE_AREA = 1 << 20, /* pixels; blocks share the cells larger than this */
-  PIXEL_THREADS = 128,
 };
 
 /* The most cells that are constructed before they are integrated. */
@@ -62,6 +63,8 @@ struct cuda_state {
   int64_t giant_capacity;    /* corners */
   double *energy, *distance; /* PARTS: energies and largest distances of the blocks' sites */
   int plain;                 /* a kernel for each stage */
+  int32_t listed_by_all;     /* deferred cells of all ranks */
+  cvtm_shares shares;        /* of a device with ranks */
   cvtm_cvt_energy summed;    /* the kind of moments that finish_kernel is to complete */
 };
 enum { NOT_FINITE = -1, TOO_MANY_CORNERS = -2 }; /* as a cell's count */
@@ -255,8 +258,8 @@ __device__ void sum_large(const cvtm_site_tree_view &tree, cvtm_domain domain,
                           cvtm_cell_moments *part, cvtm_cell *shared, cvtm_cell_moments *sums) {
   __shared__ cvtm_cell cells[CELLS_AT_ONCE];
   const int32_t listed = state.listed[LISTED_LARGE], own = static_cast<int32_t>(threadIdx.x) / WARP;
-  const int32_t at_once =
-      min(max((listed + PARTS - 1) / PARTS, 1), static_cast<int32_t>(CELLS_AT_ONCE));
+  const int32_t at_once = min(max((max(listed, state.listed_by_all) + PARTS - 1) / PARTS, 1),
+                              static_cast<int32_t>(CELLS_AT_ONCE));
   const int32_t items = (listed + at_once - 1) / at_once;
   for (int32_t k = take_item(state, STAGE_LARGE); k < items; k = take_item(state, STAGE_LARGE, k)) {
     const int32_t first = k * at_once, count = min(listed - first, at_once);
@@ -419,32 +422,6 @@ __global__ void __launch_bounds__(LARGE_THREADS)
   if (STAGE == STAGE_JOIN) join_huge(tree, state, sums);
 }
 
-__global__ void keys_kernel(const int32_t *labels, int64_t area, uint64_t *keys, int32_t *pixels) {
-  for (int64_t p = cvtm_first_thread(); p < area; p += cvtm_thread_count()) {
-    keys[p] = static_cast<uint32_t>(labels[p]);
-    pixels[p] = static_cast<int32_t>(p);
-  }
-}
-
-/* A block sums the pixels of one label. */
-__global__ void __launch_bounds__(PIXEL_THREADS)
-    pixel_kernel(cvtm_density_view density, const uint64_t *keys, const int32_t *pixels,
-                 const double *sites, int64_t count, cvtm_cell_moments *sums) {
-  __shared__ cvtm_cell_moments part[PIXEL_THREADS];
-  const int64_t area = static_cast<int64_t>(density.width) * density.height;
-  for (int64_t i = blockIdx.x; i < count; i += gridDim.x) {
-    const int64_t first = cvtm_lower_bound_64(keys, 0, area, static_cast<uint64_t>(i));
-    const int64_t last = cvtm_lower_bound_64(keys, 0, area, static_cast<uint64_t>(i) + 1);
-    cvtm_cell_moments mine = {0, 0, 0, 0};
-    for (int64_t k = first + threadIdx.x; k < last; k += PIXEL_THREADS)
-      cvtm_cvt_add_pixel(&density, pixels[k], sites[2 * i], sites[2 * i + 1], &mine);
-    part[threadIdx.x] = mine;
-    const cvtm_cell_moments all = cvtm_moments_sum_block(part, PIXEL_THREADS);
-    if (threadIdx.x == 0) sums[i] = all;
-    __syncthreads();
-  }
-}
-
 __global__ void lloyd_kernel(const cvtm_cell_moments *sums, cvtm_domain domain, int64_t count,
                              int64_t fixed, double *sites) {
   for (int64_t i = fixed + cvtm_first_thread(); i < count; i += cvtm_thread_count()) {
@@ -482,6 +459,7 @@ void destroy_state_cuda(cvtm_cvt *cvt) {
   cvtm_array arrays[ARRAYS];
   list_arrays(cvt, state, arrays);
   cvtm_device_free_all(cvt->device, arrays, ARRAYS);
+  cvtm_shares_free(cvt->device, &state->shares);
   delete state;
   cvt->state = nullptr;
 }
@@ -500,41 +478,10 @@ cvtm_status create_state_cuda(cvtm_cvt *cvt) {
   cvtm_status status = cvtm_device_allocate_all(cvt->device, arrays, ARRAYS);
   if (status == CVTM_OK)
     status = cvtm_device_fill(cvt->device, state->listed, 0, LISTED * sizeof *state->listed);
+  if (status == CVTM_OK && cvtm_device_ranks(cvt->device))
+    status = cvtm_shares_create(cvt->device, n, &state->shares);
   if (status != CVTM_OK) destroy_state_cuda(cvt);
   return status;
-}
-
-__global__ void defer_all_kernel(int64_t count, cuda_state state) {
-  for (int64_t k = cvtm_first_thread(); k < count; k += cvtm_thread_count())
-    state.list[k] = static_cast<int32_t>(k);
-  if (cvtm_first_thread() == 0) state.listed[LISTED_LARGE] = static_cast<int32_t>(count);
-}
-
-cvtm_status cell_moments_cuda(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy) {
-  cuda_state *state = static_cast<cuda_state *>(cvt->state);
-  state->summed = energy;
-  if (cvt->tree_clipping) {
-    defer_all_kernel<<<cvtm_cuda_blocks(count, 256), 256, 0, cvtm_cuda_stream(cvt->device)>>>(
-        count, *state);
-    return cvtm_cuda_launched(cvt->device, "defer_all_kernel");
-  }
-  const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
-  const cvtm_deferred_cells deferred = {state->list, state->listed + LISTED_LARGE};
-  return energy == CVTM_CVT_EXACT ? cvtm_integrate_cells_cuda(cvt, &tree, &state->cells, &deferred)
-                                  : cvtm_sum_pixels_cuda(cvt, &tree, &deferred);
-}
-
-cvtm_status pixel_keys_cuda(cvtm_cvt *cvt) {
-  const int64_t area = static_cast<int64_t>(cvt->domain.width) * cvt->domain.height;
-  keys_kernel<<<cvtm_cuda_blocks(area, 256), 256, 0, cvtm_cuda_stream(cvt->device)>>>(
-      cvt->labels, area, cvt->keys, cvt->pixels);
-  return cvtm_cuda_launched(cvt->device, "keys_kernel");
-}
-
-cvtm_status label_moments_cuda(cvtm_cvt *cvt, const double *sites, int64_t count) {
-  pixel_kernel<<<cvtm_cuda_blocks(count, 1), PIXEL_THREADS, 0, cvtm_cuda_stream(cvt->device)>>>(
-      cvt->density, cvt->keys, cvt->pixels, sites, count, cvt->moments);
-  return cvtm_cuda_launched(cvt->device, "pixel_kernel");
 }
 
 template <bool PIXEL, int STAGE>
@@ -545,15 +492,74 @@ void launch_stage(cvtm_cvt *cvt, const cuda_state &state) {
 }
 
 template <bool PIXEL>
+cvtm_status launch_stages(cvtm_cvt *cvt, const cuda_state &state) {
+  launch_stage<PIXEL, STAGE_BOXES>(cvt, state);
+  launch_stage<PIXEL, STAGE_UPPER_BOXES>(cvt, state);
+  launch_stage<PIXEL, STAGE_LARGE>(cvt, state);
+  launch_stage<PIXEL, STAGE_HUGE>(cvt, state);
+  launch_stage<PIXEL, STAGE_JOIN>(cvt, state);
+  return cvtm_cuda_launched(cvt->device, "stage_kernel");
+}
+
+__global__ void defer_all_kernel(int64_t first, int64_t last, cuda_state state) {
+  for (int64_t k = first + cvtm_first_thread(); k < last; k += cvtm_thread_count())
+    state.list[k - first] = static_cast<int32_t>(k);
+  if (cvtm_first_thread() == 0) state.listed[LISTED_LARGE] = static_cast<int32_t>(last - first);
+}
+
+/* The moments of the cells at places first .. last - 1; lists those that are deferred. */
+cvtm_status sum_cells(cvtm_cvt *cvt, const cuda_state &state, int64_t first, int64_t last) {
+  if (cvt->tree_clipping) {
+    defer_all_kernel<<<cvtm_cuda_blocks(last - first, 256), 256, 0,
+                       cvtm_cuda_stream(cvt->device)>>>(first, last, state);
+    return cvtm_cuda_launched(cvt->device, "defer_all_kernel");
+  }
+  const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
+  const cvtm_deferred_cells deferred = {state.list, state.listed + LISTED_LARGE};
+  return state.summed == CVTM_CVT_EXACT
+             ? cvtm_integrate_cells_cuda(cvt, &tree, &state.cells, &deferred, first, last)
+             : cvtm_sum_pixels_cuda(cvt, &tree, &deferred, first, last);
+}
+
+/* The moments of the cells of one rank, the deferred ones too, then of those of all ranks. */
+cvtm_status share_cells(cvtm_cvt *cvt, cuda_state *state, int64_t count) {
+  const cvtm_ranks *ranks = cvtm_device_ranks(cvt->device);
+  int64_t first, last, deferred = 0;
+  int32_t listed = 0;
+  cvtm_status status = cvtm_device_synchronize(cvt->device);
+  const double start = cvtm_clock();
+  cvtm_shares_own(&state->shares, ranks, count, &first, &last);
+  if (status == CVTM_OK && first < last) status = sum_cells(cvt, *state, first, last);
+  if (status == CVTM_OK)
+    status =
+        cvtm_device_copy_out(cvt->device, &listed, state->listed + LISTED_LARGE, sizeof listed);
+  double seconds = cvtm_clock() - start; /* without the wait for others */
+  deferred = listed;
+  if (status == CVTM_OK) status = cvtm_ranks_sum(cvt->device, &deferred);
+  if (status != CVTM_OK) return status;
+  const double rest = cvtm_clock();
+  state->listed_by_all = static_cast<int32_t>(deferred);
+  status = state->summed == CVTM_CVT_EXACT ? launch_stages<false>(cvt, *state)
+                                           : launch_stages<true>(cvt, *state);
+  if (status == CVTM_OK) status = cvtm_device_synchronize(cvt->device);
+  seconds += cvtm_clock() - rest;
+  const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
+  if (status == CVTM_OK)
+    status =
+        cvtm_shares_exchange(&state->shares, cvt->device, tree.index, count, seconds, cvt->moments);
+  return status;
+}
+
+cvtm_status cell_moments_cuda(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy) {
+  cuda_state *state = static_cast<cuda_state *>(cvt->state);
+  state->summed = energy;
+  return cvtm_device_ranks(cvt->device) ? share_cells(cvt, state, count)
+                                        : sum_cells(cvt, *state, 0, count);
+}
+
+template <bool PIXEL>
 void launch_finish(cvtm_cvt *cvt, const cuda_state &state, int64_t count, int64_t fixed,
                    double *value, double *gradient) {
-  if (state.plain) {
-    launch_stage<PIXEL, STAGE_BOXES>(cvt, state);
-    launch_stage<PIXEL, STAGE_UPPER_BOXES>(cvt, state);
-    launch_stage<PIXEL, STAGE_LARGE>(cvt, state);
-    launch_stage<PIXEL, STAGE_HUGE>(cvt, state);
-    launch_stage<PIXEL, STAGE_JOIN>(cvt, state);
-  }
   finish_kernel<PIXEL><<<cvtm_cuda_cap(PARTS), LARGE_THREADS, 0, cvtm_cuda_stream(cvt->device)>>>(
       cvtm_site_tree_get_view(cvt->tree), cvt->domain, cvt->density, state, cvt->moments, count,
       fixed, gradient, value);
@@ -562,7 +568,13 @@ void launch_finish(cvtm_cvt *cvt, const cuda_state &state, int64_t count, int64_
 cvtm_status finish_cuda(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *value,
                         double *gradient) {
   cuda_state state = *static_cast<const cuda_state *>(cvt->state);
-  state.plain = cvtm_uses_plain("stages");
+  const int shared = cvtm_device_ranks(cvt->device) != nullptr; /* the stages are done */
+  state.plain = shared || cvtm_uses_plain("stages");
+  if (state.plain && !shared) {
+    const cvtm_status status = state.summed == CVTM_CVT_EXACT ? launch_stages<false>(cvt, state)
+                                                              : launch_stages<true>(cvt, state);
+    if (status != CVTM_OK) return status;
+  }
   if (state.summed == CVTM_CVT_EXACT)
     launch_finish<false>(cvt, state, count, fixed, value, gradient);
   else
@@ -580,6 +592,6 @@ cvtm_status lloyd_cuda(cvtm_cvt *cvt, double *sites, int64_t count, int64_t fixe
 }  // namespace
 
 extern "C" const cvtm_cvt_table cvtm_cvt_table_cuda = {
-    create_state_cuda,  destroy_state_cuda, cell_moments_cuda, pixel_keys_cuda,
-    label_moments_cuda, finish_cuda,        lloyd_cuda,
+    create_state_cuda,       destroy_state_cuda, cell_moments_cuda, cvtm_pixel_keys_cuda,
+    cvtm_label_moments_cuda, finish_cuda,        lloyd_cuda,
 };

@@ -1,32 +1,39 @@
-#include "base/ranks.h"
 #include "cvt/shares.h"
+
+#include "base/table_select.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 cvtm_status cvtm_shares_create(cvtm_device *device, int64_t capacity, cvtm_shares *s) {
   const size_t size = (size_t)cvtm_device_ranks(device)->size;
+  const int on_host = cvtm_device_get_kind(device) == CVTM_DEVICE_CPU || size == 1;
   s->bound = malloc((size + 1) * sizeof *s->bound);
   s->seconds = malloc(size * sizeof *s->seconds);
   s->counts = malloc(size * sizeof *s->counts);
-  s->packed = malloc(4 * (size_t)capacity * sizeof *s->packed);
   s->old = malloc(size * sizeof *s->old);
-  if (!s->bound || !s->seconds || !s->counts || !s->packed || !s->old) {
-    cvtm_shares_free(s);
-    return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY,
-                     "no memory to exchange the moments of %lld cells", (long long)capacity);
+  s->staging = on_host ? NULL : malloc(4 * (size_t)capacity * sizeof *s->staging);
+  cvtm_status status =
+      cvtm_device_allocate(device, 4 * capacity, sizeof *s->packed, (void **)&s->packed);
+  if (!s->bound || !s->seconds || !s->counts || !s->old || (!on_host && !s->staging))
+    status = cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY,
+                       "no memory to exchange the moments of %lld cells", (long long)capacity);
+  if (status != CVTM_OK) {
+    cvtm_shares_free(device, s);
+    return status;
   }
   for (size_t r = 0; r <= size; ++r) s->bound[r] = (double)r / (double)size;
   return CVTM_OK;
 }
 
-void cvtm_shares_free(cvtm_shares *s) {
+void cvtm_shares_free(cvtm_device *device, cvtm_shares *s) {
+  cvtm_device_free(device, s->packed);
   free(s->bound);
   free(s->seconds);
   free(s->counts);
-  free(s->packed);
   free(s->old);
-  *s = (cvtm_shares){NULL, NULL, NULL, NULL, NULL};
+  free(s->staging);
+  *s = (cvtm_shares){NULL, NULL, NULL, NULL, NULL, NULL};
 }
 
 /* The first place of rank r; that of rank `size` is `count`. */
@@ -61,27 +68,21 @@ void cvtm_shares_balance(double *bound, const double *seconds, int size, double 
 
 cvtm_status cvtm_shares_exchange(cvtm_shares *s, cvtm_device *device, const int32_t *index,
                                  int64_t count, double seconds, cvtm_cell_moments *moments) {
+  const cvtm_shares_table *table = CVTM_TABLE(device, cvtm_shares);
   const cvtm_ranks *ranks = cvtm_device_ranks(device);
-  const int own = ranks->rank;
-  for (int64_t p = place_of(s, ranks, count, own); p < place_of(s, ranks, count, own + 1); ++p) {
-    const cvtm_cell_moments *m = &moments[index[p]];
-    double *to = s->packed + 4 * p;
-    to[0] = m->mass;
-    to[1] = m->x;
-    to[2] = m->y;
-    to[3] = m->second;
-  }
+  int64_t first, end;
+  if (ranks->size == 1) return CVTM_OK;
+  cvtm_shares_own(s, ranks, count, &first, &end);
   for (int r = 0; r < ranks->size; ++r)
     s->counts[r] = 4 * (place_of(s, ranks, count, r + 1) - place_of(s, ranks, count, r));
-  cvtm_status status = cvtm_ranks_gather(device, s->packed, s->counts);
+  cvtm_status status = table->pack(device, moments, index, first, end, s->packed);
+  if (status == CVTM_OK)
+    status = cvtm_ranks_gather_on_device(device, s->packed, s->counts, s->staging);
+  if (status == CVTM_OK)
+    status = table->unpack(device, s->packed, index, first, end, count, moments);
   if (status != CVTM_OK) return status;
-  for (int64_t p = 0; p < count; ++p) {
-    const double *from = s->packed + 4 * p;
-    moments[index[p]] =
-        (cvtm_cell_moments){.mass = from[0], .x = from[1], .y = from[2], .second = from[3]};
-  }
   for (int r = 0; r < ranks->size; ++r) s->counts[r] = 1;
-  s->seconds[own] = seconds;
+  s->seconds[ranks->rank] = seconds;
   status = cvtm_ranks_gather(device, s->seconds, s->counts);
   if (status == CVTM_OK) cvtm_shares_balance(s->bound, s->seconds, ranks->size, s->old);
   return status;

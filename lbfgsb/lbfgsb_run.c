@@ -128,7 +128,8 @@ static int next_rounds(const cvtm_lbfgsb_options *options, int rounds, double se
   return next < most ? next : most;
 }
 
-/* The loop of a run, each round enqueued by the host. */
+/* The loop of a run, each round enqueued by the host. Ranks, whose clocks differ, enqueue one at a
+ * time. */
 static cvtm_status loop_by_host(cvtm_lbfgsb_run *current) {
   cvtm_lbfgsb *solver = current->solver;
   cvtm_status status = CVTM_OK;
@@ -140,7 +141,7 @@ static cvtm_status loop_by_host(cvtm_lbfgsb_run *current) {
     }
     if (status == CVTM_OK) status = cvtm_lbfgsb_read_states(solver);
     if (status == CVTM_OK) status = cvtm_lbfgsb_deliver(current);
-    if (!cvtm_lbfgsb_on_cpu(solver) && !solver->arrays.panels)
+    if (!cvtm_lbfgsb_on_cpu(solver) && !solver->arrays.panels && !cvtm_device_ranks(solver->device))
       rounds = next_rounds(&solver->options, rounds, cvtm_clock() - before);
   }
   return status;

@@ -113,5 +113,25 @@ def test_alone_and_what_is_refused(job):
     assert job.read("a.csv") == whole
     for more in (("--equal-mass",), ("--noise", "blue"), ("--domain", "frame")):
         job.refused(*WORDS, *more, "-o", "b.csv", "--distributed", code=2, names=["--distributed"])
-    job.refused("run", "rho.npy", "--device", "cuda", "-n", 5, "-o", "b.csv", "--distributed", code=2,
-                names=["--distributed"])
+
+
+@needs_mpi
+def test_a_run_starts_its_own_ranks(job):
+    job.call(*WORDS, *FILES)
+    whole = job.read("a.csv"), job.read("a.obj")
+    for name in ("a.csv", "a.obj"):
+        job.path(name).unlink()
+    done = subprocess.run(job.command(*WORDS, *FILES, "--ranks", 3), cwd=job.folder, env=QUIET_MPI,
+                          capture_output=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert (job.read("a.csv"), job.read("a.obj")) == whole
+    assert done.stderr.count(b"wrote ") == 1
+
+
+def test_ranks_are_not_started_in_vain(job):
+    job.refused(*WORDS, "--ranks", 2, "--equal-mass", "-o", "b.csv", code=2, names=["--distributed"])
+    environment = dict(os.environ, PATH="/nowhere")
+    done = subprocess.run(job.command(*WORDS, "-o", "b.csv", "--ranks", 2), cwd=job.folder,
+                          env=environment, capture_output=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 1
+    assert b"2 processes" in done.stderr and b"mpirun" in done.stderr

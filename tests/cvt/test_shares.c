@@ -1,7 +1,9 @@
-/* The division of cells among ranks: whole, in order, and by the measured times. */
+/* The division of cells among ranks: whole, in order, and by the measured times; and evaluations by
+ * ranks that are threads of this program, each with a device handle of its own. */
 #include <math.h>
+#include <pthread.h>
 
-#include "base/ranks.h"
+#include "base/random.h"
 #include "cvt/shares.h"
 #include "tests/test_devices.h"
 
@@ -51,7 +53,7 @@ static void test_every_place_has_one_rank(void **unused) {
   for (int64_t count = 1; count < 1000; count = 3 * count + 1) {
     int64_t next = 0;
     for (int r = 0; r < SIZE; ++r) {
-      const cvtm_ranks ranks = {r, SIZE, gather_nothing, NULL};
+      const cvtm_ranks ranks = {r, SIZE, gather_nothing, NULL, NULL};
       cvtm_shares shares = {0};
       int64_t first, end;
       cvtm_device_set_ranks(device, &ranks);
@@ -61,11 +63,115 @@ static void test_every_place_has_one_rank(void **unused) {
       assert_true(end >= first);
       assert_true(first % CVTM_SHARES_BLOCK == 0 || first == count);
       next = end;
-      cvtm_shares_free(&shares);
+      cvtm_shares_free(device, &shares);
     }
     assert_int_equal(next, count);
   }
   cvtm_device_destroy(device);
+}
+
+/* --- ranks that are threads --------------------------------------------------------------------
+ */
+
+enum { SIDE = 128, MOST_RANKS = 4, EVALUATIONS = 3, MOST_SITES = 120000 };
+
+static pthread_barrier_t meeting;
+static double *parts[MOST_RANKS]; /* of each rank, between two meetings */
+static _Thread_local int own_rank;
+static int rank_count;
+
+static int gather(double *all, const int64_t *counts) {
+  parts[own_rank] = all;
+  pthread_barrier_wait(&meeting);
+  int64_t before = 0;
+  for (int r = 0; r < rank_count; before += counts[r++])
+    if (r != own_rank) memcpy(all + before, parts[r] + before, (size_t)counts[r] * sizeof *all);
+  pthread_barrier_wait(&meeting);
+  return 0;
+}
+
+typedef struct job {
+  int rank;
+  int64_t count;
+  cvtm_cvt_energy energy;
+  const double *sites;
+  double *value, *moments; /* EVALUATIONS; 4 * count */
+} job;
+
+static float density[SIDE * SIDE];
+
+static void evaluate(cvtm_device *device, const job *j) {
+  const cvtm_domain domain = {SIDE, SIDE, 0};
+  const cvtm_cvt_moments moments = {j->moments, j->moments + j->count, j->moments + 3 * j->count};
+  cvtm_cvt *cvt = NULL;
+  assert_device_ok(device, cvtm_cvt_create(device, domain, density, j->count, &cvt));
+  for (int k = 0; k < EVALUATIONS; ++k)
+    assert_device_ok(device, cvtm_cvt_evaluate(cvt, j->sites, j->count, j->energy,
+                                               CVTM_VORONOI_EXACT, j->value + k, &moments));
+  cvtm_cvt_destroy(cvt);
+}
+
+static void *run_rank(void *argument) {
+  const job *j = argument;
+  cvtm_device *device = test_device_open_threads(1);
+  const cvtm_ranks ranks = {j->rank, rank_count, gather, NULL, NULL};
+  own_rank = j->rank;
+  cvtm_device_set_ranks(device, &ranks);
+  evaluate(device, j);
+  cvtm_device_destroy(device);
+  return NULL;
+}
+
+/* Half of the sites are spread over the domain, and half are crowded, so that cells are deferred.
+ */
+static double *make_sites(int64_t count) {
+  double *sites = malloc(2 * (size_t)count * sizeof *sites);
+  assert_non_null(sites);
+  for (int64_t k = 0; k < 2 * count; ++k) {
+    const double u = cvtm_random_uniform(7, 0, (uint64_t)k);
+    sites[k] = k < count ? SIDE * u : 20 + 1e-3 * u;
+  }
+  return sites;
+}
+
+static void compare_ranks(int64_t count, cvtm_cvt_energy energy) {
+  double *sites = make_sites(count), value[MOST_RANKS + 1][EVALUATIONS];
+  double *moments[MOST_RANKS + 1];
+  const size_t bytes = 4 * (size_t)count * sizeof *sites;
+  for (int r = 0; r <= MOST_RANKS; ++r) assert_non_null(moments[r] = calloc(1, bytes));
+  cvtm_device *device = test_device_open_threads(1);
+  evaluate(device, &(job){0, count, energy, sites, value[MOST_RANKS], moments[MOST_RANKS]});
+  cvtm_device_destroy(device);
+  for (rank_count = 1; rank_count <= MOST_RANKS; ++rank_count) {
+    pthread_t thread[MOST_RANKS];
+    job jobs[MOST_RANKS];
+    assert_int_equal(pthread_barrier_init(&meeting, NULL, (unsigned)rank_count), 0);
+    for (int r = 0; r < rank_count; ++r) {
+      jobs[r] = (job){r, count, energy, sites, value[r], moments[r]};
+      assert_int_equal(pthread_create(&thread[r], NULL, run_rank, &jobs[r]), 0);
+    }
+    for (int r = 0; r < rank_count; ++r) pthread_join(thread[r], NULL);
+    pthread_barrier_destroy(&meeting);
+    for (int r = 0; r < rank_count; ++r) {
+      assert_memory_equal(value[r], value[MOST_RANKS], sizeof value[r]);
+      assert_memory_equal(moments[r], moments[MOST_RANKS], bytes);
+    }
+  }
+  for (int r = 0; r <= MOST_RANKS; ++r) free(moments[r]);
+  free(sites);
+}
+
+static void test_ranks_have_the_bits_of_one_process(void **unused) {
+  (void)unused;
+  for (int p = 0; p < SIDE * SIDE; ++p)
+    density[p] = 0.1F + (float)cvtm_random_uniform(3, 0, (uint64_t)p);
+  const int64_t counts[] = {5, 700, 3000, 12000, 20000, MOST_SITES};
+  const size_t sizes =
+      strcmp(test_device_name(), "cpu") == 0 ? 2 : sizeof counts / sizeof counts[0];
+  for (size_t k = 0; k < sizes; ++k) {
+    compare_ranks(counts[k], CVTM_CVT_EXACT);
+    compare_ranks(counts[k], CVTM_CVT_PIXEL);
+  }
 }
 
 int main(void) {
@@ -74,6 +180,7 @@ int main(void) {
       cmocka_unit_test(test_repeated),
       cmocka_unit_test(test_times_without_meaning),
       cmocka_unit_test(test_every_place_has_one_rank),
+      cmocka_unit_test(test_ranks_have_the_bits_of_one_process),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,104 @@
+#define _POSIX_C_SOURCE 200809L
+
+#include "base/nccl.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DOUBLE = 8 /* ncclDouble */ };
+
+/* ncclUniqueId, which is passed by value. */
+typedef struct unique_id {
+  char internal[CVTM_NCCL_ID_BYTES];
+} unique_id;
+
+/* Functions of NCCL, declared as in nccl.h. */
+struct cvtm_nccl {
+  cvtm_device *device;
+  void *library, *communicator;
+  int size;
+  int (*get_unique_id)(unique_id *id);
+  int (*init_rank)(void **communicator, int size, unique_id id, int rank);
+  int (*destroy)(void *communicator);
+  int (*broadcast)(const void *from, void *to, size_t count, int type, int root, void *communicator,
+                   void *stream);
+  int (*group_start)(void);
+  int (*group_end)(void);
+  const char *(*error_text)(int code);
+};
+
+/* ISO C has no conversion from an object pointer to one to a function. */
+static int find_symbol(void *library, const char *name, void *function) {
+  void *const symbol = dlsym(library, name);
+  memcpy(function, &symbol, sizeof symbol);
+  return symbol != NULL;
+}
+
+static int load(cvtm_nccl *n) {
+  const char *const names[] = {"libnccl.so.2", "/usr/local/cuda/lib64/libnccl.so.2"};
+  (void)setenv("NCCL_NVLS_ENABLE", "0", 0);
+  for (size_t k = 0; k < sizeof names / sizeof names[0] && n->library == NULL; ++k)
+    n->library = dlopen(names[k], RTLD_NOW | RTLD_LOCAL);
+  return n->library != NULL && find_symbol(n->library, "ncclGetUniqueId", &n->get_unique_id) &&
+         find_symbol(n->library, "ncclCommInitRank", &n->init_rank) &&
+         find_symbol(n->library, "ncclCommDestroy", &n->destroy) &&
+         find_symbol(n->library, "ncclBroadcast", &n->broadcast) &&
+         find_symbol(n->library, "ncclGroupStart", &n->group_start) &&
+         find_symbol(n->library, "ncclGroupEnd", &n->group_end) &&
+         find_symbol(n->library, "ncclGetErrorString", &n->error_text);
+}
+
+static cvtm_status check(const cvtm_nccl *n, int code, const char *call) {
+  if (code == 0) return CVTM_OK;
+  return cvtm_fail(cvtm_device_error(n->device), CVTM_ERROR_DEVICE, "%s: %s", call,
+                   n->error_text(code));
+}
+
+cvtm_status cvtm_nccl_load(cvtm_device *device, cvtm_nccl **nccl) {
+  cvtm_error *error = cvtm_device_error(device);
+  if (cvtm_device_get_kind(device) != CVTM_DEVICE_CUDA)
+    return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "NCCL needs a CUDA device");
+  cvtm_nccl *made = calloc(1, sizeof *made);
+  if (!made) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  made->device = device;
+  if (!load(made)) {
+    cvtm_nccl_close(made);
+    return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "the library NCCL was not found");
+  }
+  *nccl = made;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_nccl_make_id(cvtm_nccl *n, char id[CVTM_NCCL_ID_BYTES]) {
+  unique_id made;
+  const cvtm_status status = check(n, n->get_unique_id(&made), "ncclGetUniqueId");
+  if (status == CVTM_OK) memcpy(id, made.internal, sizeof made.internal);
+  return status;
+}
+
+cvtm_status cvtm_nccl_join(cvtm_nccl *n, const char id[CVTM_NCCL_ID_BYTES], int rank, int size) {
+  unique_id common;
+  memcpy(common.internal, id, sizeof common.internal);
+  n->size = size;
+  const cvtm_status status = cvtm_device_activate(n->device);
+  if (status != CVTM_OK) return status;
+  return check(n, n->init_rank(&n->communicator, size, common, rank), "ncclCommInitRank");
+}
+
+cvtm_status cvtm_nccl_gather(cvtm_nccl *n, double *all, const int64_t *counts) {
+  void *const stream = cvtm_device_stream(n->device);
+  cvtm_status status = cvtm_device_activate(n->device);
+  if (status == CVTM_OK) status = check(n, n->group_start(), "ncclGroupStart");
+  for (int r = 0; status == CVTM_OK && r < n->size; all += counts[r++])
+    status = check(n, n->broadcast(all, all, (size_t)counts[r], DOUBLE, r, n->communicator, stream),
+                   "ncclBroadcast");
+  return status == CVTM_OK ? check(n, n->group_end(), "ncclGroupEnd") : status;
+}
+
+/* The library stays loaded, as cuBLAS does. */
+void cvtm_nccl_close(cvtm_nccl *n) {
+  if (!n) return;
+  if (n->communicator) (void)n->destroy(n->communicator);
+  free(n);
+}

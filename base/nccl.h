@@ -1,0 +1,31 @@
+/* NCCL, loaded at run time: arrays of several CUDA devices go from one to the other. One process
+ * for each device. Multicast over NVLink (NVLS) stays off unless the environment has
+ * NCCL_NVLS_ENABLE. */
+#ifndef CVTMESH_BASE_NCCL_H
+#define CVTMESH_BASE_NCCL_H
+
+#include "base/device.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cvtm_nccl cvtm_nccl;
+
+enum { CVTM_NCCL_ID_BYTES = 128 };
+
+/* CVTM_ERROR_UNSUPPORTED if there is no NCCL. */
+cvtm_status cvtm_nccl_load(cvtm_device *device, cvtm_nccl **nccl);
+/* id: made by one rank, for all. */
+cvtm_status cvtm_nccl_make_id(cvtm_nccl *nccl, char id[CVTM_NCCL_ID_BYTES]);
+/* Collective: this process becomes rank `rank` of `size`. */
+cvtm_status cvtm_nccl_join(cvtm_nccl *nccl, const char id[CVTM_NCCL_ID_BYTES], int rank, int size);
+/* As in cvtm_ranks, of an array in device memory; enqueued on the device's stream. */
+cvtm_status cvtm_nccl_gather(cvtm_nccl *nccl, double *all, const int64_t *counts);
+/* NULL is allowed. */
+void cvtm_nccl_close(cvtm_nccl *nccl);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,36 @@
+/* NCCL with one rank: the transport starts, works on the device's stream, and changes nothing. Two
+ * ranks need two devices. */
+#include "base/nccl.h"
+#include "tests/test_devices.h"
+
+enum { COUNT = 1000 };
+
+static void test_one_rank(void **unused) {
+  (void)unused;
+  cvtm_device *device = test_device_open();
+  cvtm_nccl *nccl = NULL;
+  if (cvtm_nccl_load(device, &nccl) == CVTM_ERROR_UNSUPPORTED) {
+    cvtm_device_destroy(device);
+    skip();
+  }
+  char id[CVTM_NCCL_ID_BYTES];
+  double numbers[COUNT], back[COUNT];
+  const int64_t counts[1] = {COUNT};
+  void *memory = NULL;
+  for (int k = 0; k < COUNT; ++k) numbers[k] = 1.0 / (k + 1);
+  assert_device_ok(device, cvtm_nccl_make_id(nccl, id));
+  assert_device_ok(device, cvtm_nccl_join(nccl, id, 0, 1));
+  assert_device_ok(device, cvtm_device_allocate(device, COUNT, sizeof(double), &memory));
+  assert_device_ok(device, cvtm_device_copy_in(device, memory, numbers, sizeof numbers));
+  assert_device_ok(device, cvtm_nccl_gather(nccl, memory, counts));
+  assert_device_ok(device, cvtm_device_copy_out(device, back, memory, sizeof back));
+  assert_memory_equal(back, numbers, sizeof numbers);
+  cvtm_device_free(device, memory);
+  cvtm_nccl_close(nccl);
+  cvtm_device_destroy(device);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_rank)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
