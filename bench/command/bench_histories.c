@@ -1,9 +1,9 @@
 /* cvtmesh bench histories: iterations of L-BFGS-B with histories of 5 to 100 pairs, on the
  * MINPACK-2 problems and a CVT of random start. */
 #include "bench/command/bench.h"
+#include "bench/command/cvt_legs.h"
 #include "bench/problems/minpack2.h"
 #include "cli/cli.h"
-#include "cvt/cvt.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -173,9 +173,15 @@ static cvtm_status descend(cvtm_cvt *cvt, const cli_options *options, int histor
   settings.monitor = watch_cvt;
   settings.monitor_context = t;
   memcpy(sites, start, 2 * (size_t)count * sizeof *sites);
-  const cvtm_status status = cvtm_cvt_optimize(cvt, &settings, sites, count, &result);
-  if (status == CVTM_OK) t->optimizer = each_of(result.seconds_optimizer, result.iterations);
-  return status;
+  const cvtm_cvt_task task = {cvt, count, 0, settings.energy, settings.voronoi};
+  const int is_cuda = cvtm_device_get_kind(cvt->device) == CVTM_DEVICE_CUDA;
+  cvtm_status status = cvtm_cvt_optimize(cvt, &settings, sites, count, &result);
+  double each = result.seconds_evaluation / (double)result.evaluations;
+  if (status == CVTM_OK && is_cuda) status = cli_time_evaluation(&task, &each);
+  if (status != CVTM_OK) return status;
+  const double seconds = result.seconds_evaluation + result.seconds_optimizer;
+  t->optimizer = each_of(seconds - each * (double)result.evaluations, result.iterations);
+  return CVTM_OK;
 }
 
 static cvtm_status study_cvt(cvtm_device *device, const cli_options *options) {

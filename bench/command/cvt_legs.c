@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/primitives.h"
-#include "cvt/descent.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +16,7 @@ struct cli_legs {
   int64_t sites, max_iterations;
   double max_seconds;                        /* 0: no limit */
   double *start, *x, *lower, *upper, *scale; /* 2 * sites each, host; start owns all */
-  double *device_x, *gradient, *left;        /* 2 * sites, 2 * sites, 2; device memory */
+  double *device_x, *gradient;               /* 2 * sites each, device memory */
 };
 
 /* --- memory ----------------------------------------------------------------------------- */
@@ -25,8 +24,7 @@ struct cli_legs {
 static cvtm_status allocate(cli_legs *l) {
   const int64_t n = 2 * l->sites;
   const cvtm_array arrays[] = {{(void **)&l->device_x, n, sizeof(double)},
-                               {(void **)&l->gradient, n, sizeof(double)},
-                               {(void **)&l->left, 2, sizeof(double)}};
+                               {(void **)&l->gradient, n, sizeof(double)}};
   l->start = calloc(5 * (size_t)n, sizeof *l->start);
   if (l->start == NULL)
     return cvtm_fail(cvtm_device_error(l->device), CVTM_ERROR_MEMORY, "out of memory");
@@ -73,7 +71,6 @@ void cli_legs_close(cli_legs *l) {
   if (l == NULL) return;
   cvtm_device_free(l->device, l->device_x);
   cvtm_device_free(l->device, l->gradient);
-  cvtm_device_free(l->device, l->left);
   cvtm_cvt_destroy(l->cvt);
   cvtm_device_destroy(l->cpu);
   free(l->start);
@@ -190,35 +187,47 @@ cvtm_status cli_legs_on_cpu(cli_legs *l, cvtm_cvt_energy energy, cvtm_voronoi_me
 
 /* --- everything on the device ----------------------------------------------------------------- */
 
+/* Evaluations that are left to do, and the number 1; both in `left`, device memory. */
 typedef struct rounds {
-  const cli_legs *legs;
   const cvtm_cvt_task *task;
+  double *gradient, *left;
 } rounds;
 
 static cvtm_status evaluate_round(void *context) {
   const rounds *r = context;
-  const cli_legs *l = r->legs;
-  const cvtm_status status = cvtm_cvt_enqueue(r->task, l->cvt->sites, l->cvt->value, l->gradient);
-  return status == CVTM_OK ? cvtm_vector_axpy(l->device, -1, l->left + 1, l->left, 1) : status;
+  cvtm_cvt *cvt = r->task->cvt;
+  const cvtm_status status = cvtm_cvt_enqueue(r->task, cvt->sites, cvt->value, r->gradient);
+  return status == CVTM_OK ? cvtm_vector_axpy(cvt->device, -1, r->left + 1, r->left, 1) : status;
 }
 
-/* Seconds of an evaluation in a loop that the host takes no part in. */
-static cvtm_status time_evaluation(const cli_legs *l, const cvtm_cvt_task *task, double *seconds) {
+static cvtm_status time_rounds(rounds *r, double *seconds) {
+  cvtm_device *device = r->task->cvt->device;
   /* The upper half of a small whole number is 0 only when it is 0. */
-  const int *flag = (const int *)l->left + 1;
+  const int *flag = (const int *)r->left + 1;
   const double counts[2] = {ROUNDS, 1};
-  rounds context = {l, task};
   cvtm_loop *loop = NULL;
-  cvtm_status status = cvtm_loop_create(l->device, evaluate_round, &context, flag, &loop);
+  cvtm_status status = cvtm_loop_create(device, evaluate_round, r, flag, &loop);
   *seconds = HUGE_VAL;
   for (int k = 0; k < 3 && status == CVTM_OK; ++k) {
-    status = cvtm_device_copy_in(l->device, l->left, counts, sizeof counts);
+    status = cvtm_device_copy_in(device, r->left, counts, sizeof counts);
     const double start = cvtm_clock();
     if (status == CVTM_OK) status = cvtm_loop_run(loop);
-    if (status == CVTM_OK) status = cvtm_device_synchronize(l->device);
+    if (status == CVTM_OK) status = cvtm_device_synchronize(device);
     *seconds = fmin(*seconds, (cvtm_clock() - start) / ROUNDS);
   }
   cvtm_loop_destroy(loop);
+  return status;
+}
+
+cvtm_status cli_time_evaluation(const cvtm_cvt_task *task, double *seconds) {
+  cvtm_device *device = task->cvt->device;
+  rounds r = {.task = task};
+  const cvtm_array arrays[] = {{(void **)&r.gradient, 2 * task->count, sizeof(double)},
+                               {(void **)&r.left, 2, sizeof(double)}};
+  const size_t count = sizeof arrays / sizeof arrays[0];
+  cvtm_status status = cvtm_device_allocate_all(device, arrays, count);
+  if (status == CVTM_OK) status = time_rounds(&r, seconds);
+  cvtm_device_free_all(device, arrays, count);
   return status;
 }
 
@@ -250,7 +259,7 @@ cvtm_status cli_legs_on_device(cli_legs *l, cvtm_cvt_energy energy, cvtm_voronoi
   if (status != CVTM_OK) return status;
   const double seconds = result.seconds_evaluation + result.seconds_optimizer;
   double each = result.seconds_evaluation / (double)result.evaluations;
-  if (is_cuda) status = time_evaluation(l, &task, &each);
+  if (is_cuda) status = cli_time_evaluation(&task, &each);
   leg->ran = result.iterations;
   leg->evaluations = result.evaluations;
   leg->evaluation = fmin(each * (double)result.evaluations, seconds);

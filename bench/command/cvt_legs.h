@@ -5,7 +5,7 @@
 #define CVTMESH_BENCH_COMMAND_CVT_LEGS_H
 
 #include "cli/options.h"
-#include "cvt/cvt.h"
+#include "cvt/descent.h"
 
 enum { CLI_LEG_ITERATIONS = 1000 };
 
@@ -32,5 +32,9 @@ cvtm_status cli_legs_on_device(cli_legs *legs, cvtm_cvt_energy energy, cvtm_voro
 /* I/O is the copying of sites, energies and gradients. */
 cvtm_status cli_legs_on_cpu(cli_legs *legs, cvtm_cvt_energy energy, cvtm_voronoi_method voronoi,
                             cli_leg *leg);
+
+/* Seconds of an evaluation of value and gradient at the plan's sites, in a loop on the device that
+ * the host takes no part in. A host that waits for each evaluation takes longer than the device. */
+cvtm_status cli_time_evaluation(const cvtm_cvt_task *task, double *seconds);
 
 #endif
