@@ -91,8 +91,7 @@ static cvtm_status run_way(cvtm_device *device, const setting *s, const float *d
   c->cvt = cvt;
   c->count = s->sites;
   c->start = cvtm_clock();
-  if (status == CVTM_OK)
-    status = cvtm_cvt_solve(cvt, density, &options, 0, sites, s->sites, &result);
+  if (status == CVTM_OK) status = cvtm_cvt_solve(cvt, &options, 0, sites, s->sites, &result);
   const double bound = cvtm_cvt_energy_bound(domain, density, s->sites);
   for (int k = 0; status == CVTM_OK && k < c->points; ++k) {
     status = cvtm_cvt_evaluate(cvt, c->sites + 2 * (size_t)k * (size_t)s->sites, s->sites,

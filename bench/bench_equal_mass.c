@@ -56,7 +56,7 @@ static cvtm_status print_row(cvtm_cvt *cvt, const float *density, const size_row
   cvtm_equal_mass_result r = {0};
   cvtm_cvt_defaults(&options);
   cvtm_status status =
-      cvtm_equal_mass_solve(cvt, density, &options, 1e-6, 0, sites, weights, row->sites, NULL, &r);
+      cvtm_equal_mass_solve(cvt, &options, 1e-6, 0, sites, weights, row->sites, NULL, &r);
   if (!status) status = measure_phases(cvt, row->sites, &diagram, &step);
   printf(
       "| %d^2 | %lld | %s | %.3f | %.4f | %lld | %lld | %lld | %lld | %.5f | %.0e | %.2f | %.2f "

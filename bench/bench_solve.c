@@ -70,8 +70,7 @@ static cvtm_status measure(cvtm_device *device, const run_row *row, const float 
     status = cvtm_cvt_create(device, domain, density, row->sites, &cvt);
     w.start = cvtm_clock();
     w.fine = w.reached = 0;
-    if (status == CVTM_OK)
-      status = cvtm_cvt_solve(cvt, density, &options, 0, sites, row->sites, &result);
+    if (status == CVTM_OK) status = cvtm_cvt_solve(cvt, &options, 0, sites, row->sites, &result);
     if (status == CVTM_OK && turn == 1) print_row(row, &w, w.start - before, cvtm_clock(), &result);
     cvtm_cvt_destroy(cvt);
   }

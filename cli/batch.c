@@ -214,7 +214,8 @@ static void draw(const batch *b, const int64_t *counts) {
   const double elapsed = cvtm_clock() - b->start;
   const int64_t worked = counts[DONE] + counts[FAILED];
   const int64_t ended = worked + counts[SKIPPED];
-  fprintf(stderr, "\r%lld of %lld jobs", (long long)ended, (long long)b->mine);
+  fprintf(stderr, "\r%lld of %lld %s", (long long)ended, (long long)b->mine,
+          cli_word(b->mine, "job", "jobs"));
   if (counts[FAILED] > 0) fprintf(stderr, "  %lld failed", (long long)counts[FAILED]);
   if (worked > 0) {
     const double left = elapsed / (double)worked * (double)(b->mine - ended);
@@ -519,7 +520,8 @@ static void print_batch_summary(const batch *b, const totals *t, double seconds)
   char devices[400];
   const int64_t left = b->mine - t->count[DONE] - t->count[SKIPPED] - t->count[FAILED];
   batch_devices_describe(b->devices, devices, sizeof devices);
-  fprintf(stderr, "%s: %lld jobs on %s", b->options->input, (long long)b->mine, devices);
+  fprintf(stderr, "%s: %lld %s on %s", b->options->input, (long long)b->mine,
+          cli_word(b->mine, "job", "jobs"), devices);
   if (batch_ranks_size(b->ranks) > 1) fprintf(stderr, ", %d ranks", batch_ranks_size(b->ranks));
   fprintf(stderr, "\n  done       %lld\n", (long long)t->count[DONE]);
   if (t->count[SKIPPED] > 0)

@@ -1,6 +1,7 @@
 #include "cli/class_spacing.h"
 
 #include "base/grow.h"
+#include "cli/cli.h"
 #include "cli/report.h"
 
 #include <stdlib.h>
@@ -78,7 +79,8 @@ void cli_class_spacing_report(const cli_class_spacing *made, cJSON *report) {
 
 void cli_class_spacing_print(const cli_class_spacing *made, FILE *stream) {
   for (int64_t k = 0; k < made->classes; ++k)
-    fprintf(stream, "%s%8d: %lld points, the nearest at %.4g px on average, %.4g at least\n",
+    fprintf(stream, "%s%8d: %lld %s, the nearest at %.4g px on average, %.4g at least\n",
             k == 0 ? "classes:\n" : "", (int)made->number[k], (long long)made->distances[k].points,
-            made->distances[k].mean, made->distances[k].least);
+            cli_word(made->distances[k].points, "point", "points"), made->distances[k].mean,
+            made->distances[k].least);
 }

@@ -36,6 +36,11 @@ int cli_open_device(cli_options *options, cvtm_device **device);
  * before. */
 cvtm_error *cli_capture_messages(cvtm_error *message);
 
+/* The word that goes with a count. */
+static inline const char *cli_word(int64_t count, const char *one, const char *many) {
+  return count == 1 ? one : many;
+}
+
 /* The functions of the commands. Options are parsed and within their ranges. Each returns the exit
  * code. */
 #define CLI_COMMAND_FUNCTION(code, function, name, operand, usage, summary) \

@@ -247,11 +247,12 @@ void cli_colours_report(const cli_colours *c, cJSON *report) {
 void cli_colours_print(const cli_colours *c) {
   for (int k = 0; k < c->count; ++k)
     fprintf(stderr,
-            "  %-10s %-16s %lld dots, the nearest at %.3g px (%.3g at least); ink %.2f %%, asked "
+            "  %-10s %-16s %lld %s, the nearest at %.3g px (%.3g at least); ink %.2f %%, asked "
             "%.2f %%; energy %.4f of the reference\n",
             k == 0 ? "pens" : "", c->pens.pen[k].name, (long long)(c->start[k + 1] - c->start[k]),
-            c->figures[k].nearest.mean, c->figures[k].nearest.least, 100 * c->figures[k].drawn,
-            100 * c->figures[k].asked, c->solved.ratio[k]);
+            cli_word(c->start[k + 1] - c->start[k], "dot", "dots"), c->figures[k].nearest.mean,
+            c->figures[k].nearest.least, 100 * c->figures[k].drawn, 100 * c->figures[k].asked,
+            c->solved.ratio[k]);
   if (!c->is_measured) return;
   fprintf(stderr,
           "  colour     error %.4f in OKLab (rms %.4f), %.4f is the inks'; contrast %.3f of the"

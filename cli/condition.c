@@ -80,9 +80,9 @@ static void set_first_curve(const char *text, cvtm_segmentation_options *made) {
 static int watch(void *context, const cvtm_segment_progress *progress) {
   const cli_options *o = context;
   if (o->verbose && !o->quiet) {
-    fprintf(stderr, "step %lld  energy %.8g  area %.6f  change %.3e  %lld cycles\n",
+    fprintf(stderr, "step %lld  energy %.8g  area %.6f  change %.3e  %lld %s\n",
             (long long)progress->step, progress->energy, progress->area, progress->change,
-            (long long)progress->cycles);
+            (long long)progress->cycles, cli_word(progress->cycles, "cycle", "cycles"));
   }
   return cli_interrupted();
 }

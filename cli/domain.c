@@ -449,18 +449,23 @@ void cli_domain_report(const cli_domain *domain, cJSON *report) {
 
 void cli_domain_print_summary(const cli_domain *domain) {
   fprintf(stderr,
-          "  domain     %lld boundary vertices, %lld of them corners; within %.2f px of the"
+          "  domain     %lld boundary %s, %lld of them corners; within %.2f px of the"
           " contour, area off by %.3f %%\n",
-          (long long)domain->boundary.vertex_count, (long long)count_corners(&domain->boundary),
-          hausdorff(domain),
+          (long long)domain->boundary.vertex_count,
+          cli_word(domain->boundary.vertex_count, "vertex", "vertices"),
+          (long long)count_corners(&domain->boundary), hausdorff(domain),
           100 * fabs(domain->mesh_area - domain->contour.area) / domain->contour.area);
   if (domain->regions.pairs != NULL)
-    fprintf(stderr, "  periodic   %lld pairs of vertices on opposite sides, %lld without a copy\n",
-            (long long)domain->regions.pair_count, (long long)domain->regions.unpaired);
+    fprintf(stderr, "  periodic   %lld %s of vertices on opposite sides, %lld without a copy\n",
+            (long long)domain->regions.pair_count,
+            cli_word(domain->regions.pair_count, "pair", "pairs"),
+            (long long)domain->regions.unpaired);
   if (domain->refined) cli_refine_print_summary(&domain->refine, &domain->refinement);
   if (domain->contour.dropped > 0)
-    fprintf(stderr, "  note       %lld specks of less than %g square pixels were left out\n",
-            (long long)domain->contour.dropped, domain->smallest);
+    fprintf(stderr, "  note       %lld %s of less than %g square pixels %s left out\n",
+            (long long)domain->contour.dropped,
+            cli_word(domain->contour.dropped, "speck", "specks"), domain->smallest,
+            cli_word(domain->contour.dropped, "was", "were"));
 }
 
 void cli_domain_free(cli_domain *domain) {

@@ -66,8 +66,8 @@ cvtm_status cli_equal_mass_solve(const cli_options *options, cvtm_cvt *cvt, cvtm
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   const cvtm_status status =
       hold ? hold_sites(options, cvt, domain, density, given, sites, count, moments, made, error)
-           : cvtm_equal_mass_solve(cvt, density, settings, made->tolerance, given, sites,
-                                   made->weights, count, moments, &made->result);
+           : cvtm_equal_mass_solve(cvt, settings, made->tolerance, given, sites, made->weights,
+                                   count, moments, &made->result);
   if (status != CVTM_OK) return status;
   made->least = INFINITY;
   made->most = 0;
@@ -99,8 +99,9 @@ void cli_equal_mass_report(const cli_equal_mass *made, cJSON *report) {
 
 void cli_equal_mass_print_summary(const cli_equal_mass *made) {
   const cvtm_equal_mass_result *result = &made->result;
-  fprintf(stderr, "  masses     equal to %.1e; %lld diagrams, %lld Newton steps\n",
-          result->deviation, (long long)result->diagrams, (long long)result->newton_steps);
+  fprintf(stderr, "  masses     equal to %.1e; %lld %s, %lld Newton %s\n", result->deviation,
+          (long long)result->diagrams, cli_word(result->diagrams, "diagram", "diagrams"),
+          (long long)result->newton_steps, cli_word(result->newton_steps, "step", "steps"));
   if (!result->converged)
     fprintf(stderr, "  note       rounding keeps the masses from --mass-tolerance %g\n",
             made->tolerance);

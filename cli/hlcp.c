@@ -353,11 +353,13 @@ static cvtm_status write_vector(const problem *p, const char *path, const double
 static void print_hlcp_summary(const problem *p) {
   const cvtm_hlcp_result *r = &p->result;
   fprintf(stderr,
-          "%s: %lld unknowns on %s (%s)\n  %lld iterations, residual %.6e, %.4f seconds; "
+          "%s: %lld %s on %s (%s)\n  %lld %s, residual %.6e, %.4f seconds; "
           "stopped by: %s\n",
           cvtm_hlcp_method_name(p->settings.method), (long long)p->given.a.rows,
-          cvtm_device_name(p->device), cvtm_device_description(p->device), (long long)r->iterations,
-          r->residual, r->seconds, cvtm_lcp_stop_name(r->stop));
+          cli_word(p->given.a.rows, "unknown", "unknowns"), cvtm_device_name(p->device),
+          cvtm_device_description(p->device), (long long)r->iterations,
+          cli_word(r->iterations, "iteration", "iterations"), r->residual, r->seconds,
+          cvtm_lcp_stop_name(r->stop));
   if (p->options.hlcp.suggest)
     fprintf(stderr, "  suggested: alpha = beta = %g, omega = %g times the ratio\n",
             p->settings.alpha, p->settings.omega);

@@ -50,8 +50,9 @@ static cvtm_status write_mesh_report(const meshing *m, cvtm_error *error) {
 
 static void print_mesh_summary(const meshing *m) {
   const cvtm_quality_figures *all = &m->quality.all;
-  fprintf(stderr, "%s: %lld points, %lld triangles in %.3f seconds\n", m->options.input,
-          (long long)m->count, (long long)m->mesh.triangle_count, m->triangulation.seconds);
+  fprintf(stderr, "%s: %lld %s, %lld %s in %.3f seconds\n", m->options.input, (long long)m->count,
+          cli_word(m->count, "point", "points"), (long long)m->mesh.triangle_count,
+          cli_word(m->mesh.triangle_count, "triangle", "triangles"), m->triangulation.seconds);
   if (all->triangles > 0)
     fprintf(stderr, "  smallest angle %.3g degrees, mean %.1f; mean Q %.4f\n", all->min_angle,
             all->mean_min_angle, all->mean_q);
@@ -63,8 +64,9 @@ static void print_mesh_summary(const meshing *m) {
   cli_order_print_summary(&m->order);
   cli_world_print(&m->options, m->domain, stderr);
   if (m->mesh.coincident_count > 0)
-    fprintf(stderr, "  %lld points share another's place and have no triangle\n",
-            (long long)m->mesh.coincident_count);
+    fprintf(stderr, "  %lld %s no triangle\n", (long long)m->mesh.coincident_count,
+            cli_word(m->mesh.coincident_count, "point shares another's place and has",
+                     "points share another's place and have"));
   if (m->mesh.collinear) fprintf(stderr, "  all points lie on one line: there is no triangle\n");
 }
 

@@ -294,15 +294,19 @@ static cvtm_status write_minimize_report(const solution *s, cvtm_error *error) {
 static void print_minimize_summary(const solution *s) {
   const cvtm_lbfgsb_result *result = &s->result;
   fprintf(stderr,
-          "%s: %lld variables on %s (%s)\n  f = %.15g, projected gradient %.3g, %lld active\n"
-          "  %lld iterations, %lld evaluations, %.3f seconds; stopped by: %s\n",
-          cvtm_minpack2_title(s->kind), (long long)s->n, cvtm_device_name(s->device),
-          cvtm_device_description(s->device), result->f, result->projected_gradient,
-          (long long)result->active, (long long)result->iterations, (long long)result->evaluations,
-          result->seconds, stop_reason(s));
+          "%s: %lld %s on %s (%s)\n  f = %.15g, projected gradient %.3g, %lld active\n"
+          "  %lld %s, %lld %s, %.3f seconds; stopped by: %s\n",
+          cvtm_minpack2_title(s->kind), (long long)s->n, cli_word(s->n, "variable", "variables"),
+          cvtm_device_name(s->device), cvtm_device_description(s->device), result->f,
+          result->projected_gradient, (long long)result->active, (long long)result->iterations,
+          cli_word(result->iterations, "iteration", "iterations"), (long long)result->evaluations,
+          cli_word(result->evaluations, "evaluation", "evaluations"), result->seconds,
+          stop_reason(s));
   if (result->start_projected > 0)
-    fprintf(stderr, "  %lld values of the start lay outside the bounds and were moved onto them\n",
-            (long long)result->start_projected);
+    fprintf(stderr, "  %lld %s of the start lay outside the bounds and %s moved onto them\n",
+            (long long)result->start_projected,
+            cli_word(result->start_projected, "value", "values"),
+            cli_word(result->start_projected, "was", "were"));
 }
 
 static int finish(solution *s) {

@@ -192,15 +192,17 @@ static cvtm_status write_outline_report(const outline *o, cvtm_error *error) {
 
 static void print_outline_summary(const outline *o) {
   const cvtm_quality_figures *all = &o->quality.all;
-  fprintf(stderr, "%s: %lld corners, %lld points, %lld triangles in %.3f seconds\n",
-          o->options.input, (long long)o->boundary.vertex_count, (long long)o->count,
-          (long long)o->mesh.triangle_count, o->seconds);
+  fprintf(stderr, "%s: %lld %s, %lld %s, %lld %s in %.3f seconds\n", o->options.input,
+          (long long)o->boundary.vertex_count,
+          cli_word(o->boundary.vertex_count, "corner", "corners"), (long long)o->count,
+          cli_word(o->count, "point", "points"), (long long)o->mesh.triangle_count,
+          cli_word(o->mesh.triangle_count, "triangle", "triangles"), o->seconds);
   fprintf(stderr, "  smallest angle %.3g degrees, mean %.1f; mean Q %.4f\n", all->min_angle,
           all->mean_min_angle, all->mean_q);
   cli_world_print(&o->options, o->domain, stderr);
   if (o->regions.pairs != NULL)
-    fprintf(stderr, "  periodic   %lld pairs of vertices on opposite sides\n",
-            (long long)o->regions.pair_count);
+    fprintf(stderr, "  periodic   %lld %s of vertices on opposite sides\n",
+            (long long)o->regions.pair_count, cli_word(o->regions.pair_count, "pair", "pairs"));
   cli_refine_print_summary(&o->refine, &o->figures);
 }
 

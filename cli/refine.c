@@ -145,25 +145,33 @@ void cli_refine_report(const cvtm_refine_options *refine, const cvtm_refine_figu
   report_corners(figures, height, entry);
 }
 
+static const char *triangles_are(int64_t count) {
+  return cli_word(count, "triangle is", "triangles are");
+}
+
 void cli_refine_print_summary(const cvtm_refine_options *refine,
                               const cvtm_refine_figures *figures) {
   fprintf(stderr,
-          "  refined    to %.3g degrees: %lld points added on the boundary, %lld for angles,"
+          "  refined    to %.3g degrees: %lld %s added on the boundary, %lld for angles,"
           " %lld for areas\n",
           figures->bound, (long long)figures->added_on_boundary,
+          cli_word(figures->added_on_boundary, "point", "points"),
           (long long)figures->added_for_angles, (long long)figures->added_for_areas);
   if (figures->stopped)
     fprintf(stderr, "  warning    the refinement was stopped before its end\n");
   else if (figures->bound < refine->min_angle)
     fprintf(stderr, "  warning    %.3g degrees take too many points here; %.3g were worked for\n",
             refine->min_angle, figures->bound);
+  const int64_t at_corners = figures->below - figures->below_free;
   if (figures->corner_count > 0)
-    fprintf(stderr, "  note       %lld triangles are sharper, at %lld small angles of the input\n",
-            (long long)(figures->below - figures->below_free), (long long)figures->corner_count);
+    fprintf(stderr, "  note       %lld %s sharper, at %lld small %s of the input\n",
+            (long long)at_corners, triangles_are(at_corners), (long long)figures->corner_count,
+            cli_word(figures->corner_count, "angle", "angles"));
   if (figures->below_free > 0)
-    fprintf(stderr, "  warning    %lld triangles are sharper without such an angle: %.3g degrees\n",
-            (long long)figures->below_free, figures->min_angle_free);
+    fprintf(stderr, "  warning    %lld %s sharper without such an angle: %.3g degrees\n",
+            (long long)figures->below_free, triangles_are(figures->below_free),
+            figures->min_angle_free);
   if (figures->oversized > 0)
-    fprintf(stderr, "  warning    %lld triangles are larger than --max-area\n",
-            (long long)figures->oversized);
+    fprintf(stderr, "  warning    %lld %s larger than --max-area\n", (long long)figures->oversized,
+            triangles_are(figures->oversized));
 }

@@ -1,5 +1,6 @@
 /* The report of `run`, and the summary on stderr. */
 #include "base/clock.h"
+#include "cli/cli.h"
 #include "cli/page.h"
 #include "cli/report.h"
 #include "cli/run_job.h"
@@ -178,43 +179,49 @@ static void print_seconds(const cli_run_job *r) {
 
 void cli_run_print_summary(const cli_run_job *r) {
   const cvtm_quality_figures *inner = &r->quality.inner;
-  fprintf(stderr, "%s: %d x %d pixels, %lld sites, on %s (%s)\n", r->options.input, r->domain.width,
-          r->domain.height, (long long)r->count, cvtm_device_name(r->device),
-          cvtm_device_description(r->device));
+  fprintf(stderr, "%s: %d x %d pixels, %lld %s, on %s (%s)\n", r->options.input, r->domain.width,
+          r->domain.height, (long long)r->count, cli_word(r->count, "site", "sites"),
+          cvtm_device_name(r->device), cvtm_device_description(r->device));
   cli_dot_count_print(&r->dots, stderr);
   fprintf(stderr,
           "  energy     %.6f of the hexagonal reference; sites within %.2g px of their centroids\n",
           r->energy / r->bound, r->result.gradient_norm);
-  fprintf(stderr, "  stopped    after %lld iterations, %lld evaluations: %s\n",
-          (long long)r->result.iterations, (long long)r->result.evaluations, stop_text(r));
+  fprintf(stderr, "  stopped    after %lld %s, %lld %s: %s\n", (long long)r->result.iterations,
+          cli_word(r->result.iterations, "iteration", "iterations"),
+          (long long)r->result.evaluations,
+          cli_word(r->result.evaluations, "evaluation", "evaluations"), stop_text(r));
   if (r->options.equal_mass.on) cli_equal_mass_print_summary(&r->equal);
   if (inner->triangles > 0)
     fprintf(stderr,
-            "  mesh       %lld triangles; smallest angle %.1f degrees, mean %.1f; mean Q %.4f;"
+            "  mesh       %lld %s; smallest angle %.1f degrees, mean %.1f; mean Q %.4f;"
             " degree 6 at %.1f %%\n",
-            (long long)r->mesh.triangle_count, inner->min_angle, inner->mean_min_angle,
-            inner->mean_q, 100 * r->quality.degree6_share);
+            (long long)r->mesh.triangle_count,
+            cli_word(r->mesh.triangle_count, "triangle", "triangles"), inner->min_angle,
+            inner->mean_min_angle, inner->mean_q, 100 * r->quality.degree6_share);
   else
-    fprintf(stderr, "  mesh       %lld triangles\n", (long long)r->mesh.triangle_count);
+    fprintf(stderr, "  mesh       %lld %s\n", (long long)r->mesh.triangle_count,
+            cli_word(r->mesh.triangle_count, "triangle", "triangles"));
   cli_order_print_summary(&r->order);
   cli_world_print(&r->options, r->domain, stderr);
   if (r->options.domain.kind != CLI_DOMAIN_NONE) cli_domain_print_summary(&r->shape);
   if (r->second.straightened > 0)
-    fprintf(stderr, "  note       %lld edges are straight that would turn a triangle over\n",
-            (long long)r->second.straightened);
+    fprintf(stderr, "  note       %lld %s straight that would turn a triangle over\n",
+            (long long)r->second.straightened,
+            cli_word(r->second.straightened, "edge is", "edges are"));
   cli_stipples_print(&r->stipples, stderr, "  tone       ");
   cli_colours_print(&r->colours);
   if (r->count < r->options.points)
     fprintf(stderr, "  note       %lld of the %lld sites asked for: no room for the others\n",
             (long long)r->count, (long long)r->options.points);
   if (r->mesh.coincident_count > 0)
-    fprintf(stderr, "  note       %lld sites share another's place\n",
-            (long long)r->mesh.coincident_count);
+    fprintf(stderr, "  note       %lld %s another's place\n", (long long)r->mesh.coincident_count,
+            cli_word(r->mesh.coincident_count, "site shares", "sites share"));
   if (r->moved > 0)
-    fprintf(stderr, "  note       %lld sites were moved into the domain, or out of an obstacle\n",
-            (long long)r->moved);
+    fprintf(stderr, "  note       %lld %s moved into the domain, or out of an obstacle\n",
+            (long long)r->moved, cli_word(r->moved, "site was", "sites were"));
   if (r->result.empty_cells > 0)
-    fprintf(stderr, "  note       %lld cells have no mass\n", (long long)r->result.empty_cells);
+    fprintf(stderr, "  note       %lld %s no mass\n", (long long)r->result.empty_cells,
+            cli_word(r->result.empty_cells, "cell has", "cells have"));
   if (cli_option_given(&r->options, "voronoi") && r->options.energy != CVTM_CVT_PIXEL)
     fprintf(stderr, "  note       --voronoi has an effect only with --energy pixel\n");
   print_seconds(r);

@@ -109,7 +109,7 @@ static cvtm_status optimize_energy(cli_run_job *r) {
   if (status != CVTM_OK) return status;
   if (r->checkpoint.path != NULL || r->checkpoint.resumed != NULL)
     locked.checkpoint = &r->checkpoint.solve;
-  status = cvtm_cvt_solve(r->cvt, r->density, &locked, r->given, r->sites, r->count, &r->result);
+  status = cvtm_cvt_solve(r->cvt, &locked, r->given, r->sites, r->count, &r->result);
   if (status != CVTM_OK) cli_checkpoint_explain(&r->checkpoint, cvtm_device_error(r->device));
   cli_checkpoint_close(&r->checkpoint);
   if (status == CVTM_OK && r->options.domain.sliding)

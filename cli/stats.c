@@ -247,8 +247,9 @@ static void print_figures(const char *title, const cvtm_quality_figures *f) {
 }
 
 static void print_text(const stats *s) {
-  printf("%s: %lld vertices, %lld triangles\n", s->options.input, (long long)s->quality.vertices,
-         (long long)s->mesh.triangle_count);
+  printf("%s: %lld %s, %lld %s\n", s->options.input, (long long)s->quality.vertices,
+         cli_word(s->quality.vertices, "vertex", "vertices"), (long long)s->mesh.triangle_count,
+         cli_word(s->mesh.triangle_count, "triangle", "triangles"));
   if (s->mesh.coincident_count > 0)
     printf("points that share another's place: %lld\n", (long long)s->mesh.coincident_count);
   if (s->density != NULL) printf("energy ratio: %.9f\n", s->energy / s->bound);
@@ -296,7 +297,7 @@ static int perform_stats(stats *s) {
   status = cli_spectrum_write(&s->options, &s->noise, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (s->options.json) return print_json(s);
-  print_text(s);
+  if (!s->options.quiet) print_text(s);
   return CLI_EXIT_OK;
 }
 

@@ -228,7 +228,8 @@ cvtm_status cli_watch_page(const cli_watch *w, const char *report, cvtm_error *e
     const picture *p = &w->pictures[k];
     pictures[k] = (cvtm_page_picture){p->path, p->iteration, p->sites, p->ratio};
   }
-  snprintf(title, title_size, "%s: %lld sites", input, (long long)w->count);
+  snprintf(title, title_size, "%s: %lld %s", input, (long long)w->count,
+           cli_word(w->count, "site", "sites"));
   const cvtm_page page = {.title = title,
                           .dark = w->options->view.dark,
                           .pictures = pictures,

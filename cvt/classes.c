@@ -111,7 +111,7 @@ static cvtm_status place_class(classes_run *r, class_plan *plan, const float *rh
   if (r->stop == CVTM_STOP_REQUEST)
     return cvtm_cvt_sample(r->domain, rho, plan->count, alone.seed, alone.start, own,
                            cvtm_device_error(r->device));
-  status = cvtm_cvt_solve(plan->cvt, rho, &alone, 0, own, plan->count, &found);
+  status = cvtm_cvt_solve(plan->cvt, &alone, 0, own, plan->count, &found);
   if (status == CVTM_OK) r->stop = found.stop;
   return status;
 }

@@ -185,12 +185,11 @@ cvtm_status cvtm_cvt_optimize(cvtm_cvt *cvt, const cvtm_cvt_options *options, do
  * fine. With start auto and a density that is the same in all pixels, hexagonal lattices that fit
  * the domain take the place of the coarse levels, and rounds of transfers are left out: the
  * lattice of least energy after a few iterations is the start. Then follow the descent, with rounds
- * of transfers if only fixed sites were given, and the rounds of the high effort. density: that of
- * the plan, on the host. max_iterations limits all parts of the full set's descent together;
- * max_seconds limits the time from sampling on, of which that descent has at least half. No two
- * movable sites end at the same place. */
-cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const float *density, const cvtm_cvt_options *options,
-                           int64_t given, double *sites, int64_t count, cvtm_cvt_result *result);
+ * of transfers if only fixed sites were given, and the rounds of the high effort. max_iterations
+ * limits all parts of the full set's descent together; max_seconds limits the time from sampling
+ * on, of which that descent has at least half. No two movable sites end at the same place. */
+cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const cvtm_cvt_options *options, int64_t given,
+                           double *sites, int64_t count, cvtm_cvt_result *result);
 
 CVTM_API_END
 #endif

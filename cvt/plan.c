@@ -195,6 +195,19 @@ cvtm_status cvtm_cvt_set_density(cvtm_cvt *cvt, const float *density) {
   return CVTM_OK;
 }
 
+cvtm_status cvtm_cvt_copy_density(cvtm_cvt *cvt, float **density) {
+  const size_t bytes = (size_t)pixels_of(cvt->domain) * sizeof **density;
+  float *copy = malloc(bytes);
+  if (!copy)
+    return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory for a density");
+  const cvtm_status status = cvtm_device_copy_out(cvt->device, copy, cvt->density.value, bytes);
+  if (status == CVTM_OK)
+    *density = copy;
+  else
+    free(copy);
+  return status;
+}
+
 /* These take 28 bytes a pixel more, and most plans never need them. */
 cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt) {
   if (cvt->voronoi) return CVTM_OK;

@@ -153,6 +153,7 @@ static cvtm_status prepare(cvtm_solve *s) {
   const cvtm_cvt_task task = cvtm_solve_task(s, s->count);
   cvtm_status status = cvtm_cvt_check_options(s->cvt, o, s->count);
   if (status == CVTM_OK) status = cvtm_cvt_prepare(&task);
+  if (status == CVTM_OK) status = cvtm_cvt_copy_density(s->cvt, &s->density);
   if (status == CVTM_OK && !s->spare)
     status = cvtm_fail(cvtm_device_error(s->cvt->device), CVTM_ERROR_MEMORY,
                        "no memory for %lld sites", (long long)s->count);
@@ -177,16 +178,14 @@ static void end_checkpoints(cvtm_solve *s) {
   cvtm_checkpoint_destroy(s->checkpoint);
 }
 
-cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const float *density, const cvtm_cvt_options *options,
-                           int64_t given, double *sites, int64_t count, cvtm_cvt_result *result) {
+cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const cvtm_cvt_options *options, int64_t given,
+                           double *sites, int64_t count, cvtm_cvt_result *result) {
   cvtm_error *error = cvtm_device_error(cvt->device);
   if (count < 1 || count > cvt->capacity || given < options->fixed || given > count)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites, %lld given and %lld fixed",
                      (long long)count, (long long)given, (long long)options->fixed);
-  if (!density) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no density");
   const double start = cvtm_clock();
   cvtm_solve s = {.cvt = cvt,
-                  .density = density,
                   .options = options,
                   .count = count,
                   .sampled = given == options->fixed,
@@ -202,6 +201,7 @@ cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const float *density, const cvtm_cvt_o
   if (status == CVTM_OK) status = cvtm_solve_separate(&s, sites);
   end_checkpoints(&s);
   cvtm_solve_free_transfers(&s);
+  free(s.density);
   free(s.spare);
   s.result.seconds = cvtm_clock() - start;
   if (status == CVTM_OK && result) *result = s.result;

@@ -37,7 +37,7 @@ int main() try {
   cvtm_cvt_options options;
   cvtm_cvt_result result;
   cvtm_cvt_defaults(&options);
-  check(device, cvtm_cvt_solve(cvt.get(), density.data(), &options, 0, sites.data(), 500, &result));
+  check(device, cvtm_cvt_solve(cvt.get(), &options, 0, sites.data(), 500, &result));
   std::printf("cvtmesh %s: %.4f of the energy of hexagons\n", cvtmesh_version(),
               result.objective / cvtm_cvt_energy_bound(domain, density.data(), 500));
 } catch (const std::exception &failure) {

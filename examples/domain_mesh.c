@@ -59,7 +59,7 @@ static cvtm_status place(work *w, cvtm_error *error) {
   memcpy(w->sites, w->boundary.points, 2 * (size_t)options.fixed * sizeof *w->sites);
   if (cvtm_device_create("auto", 0, &w->device, error)) return error->status;
   if (cvtm_cvt_create(w->device, domain, w->density, w->site_count, &w->cvt) ||
-      cvtm_cvt_solve(w->cvt, w->density, &options, options.fixed, w->sites, w->site_count, &result))
+      cvtm_cvt_solve(w->cvt, &options, options.fixed, w->sites, w->site_count, &result))
     *error = *cvtm_device_error(w->device);
   else
     error->status = CVTM_OK;

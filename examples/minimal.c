@@ -23,7 +23,7 @@ int main(void) {
   cvtm_cvt_result result;
   cvtm_cvt_defaults(&options);
   int failed = cvtm_cvt_create(device, domain, density, SITES, &cvt) ||
-               cvtm_cvt_solve(cvt, density, &options, 0, sites, SITES, &result);
+               cvtm_cvt_solve(cvt, &options, 0, sites, SITES, &result);
   if (failed) {
     fprintf(stderr, "%s\n", cvtm_device_error(device)->message);
   } else {

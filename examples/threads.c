@@ -29,7 +29,7 @@ static void *solve(void *context) {
   t->error.status = CVTM_OK;
   if (cvtm_device_create("cpu", 1, &device, &t->error)) return NULL;
   if (cvtm_cvt_create(device, domain, density, SITES, &cvt) ||
-      cvtm_cvt_solve(cvt, density, &options, 0, t->sites, SITES, &result))
+      cvtm_cvt_solve(cvt, &options, 0, t->sites, SITES, &result))
     t->error = *cvtm_device_error(device);
   cvtm_cvt_destroy(cvt);
   cvtm_device_destroy(device);

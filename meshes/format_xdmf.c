@@ -10,6 +10,7 @@
 #include <string.h>
 #if CVTMESH_HAVE_HDF5
 #include <hdf5.h>
+#include <pthread.h>
 #endif
 
 int cvtm_hdf5_known(void) { return CVTMESH_HAVE_HDF5; }
@@ -67,15 +68,16 @@ static void *make_image(const array *arrays, int count, size_t *size) {
   return bytes;
 }
 
+/* HDF5 is not made for several threads. */
+static pthread_mutex_t hdf5_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static cvtm_status write_hdf5(const char *path, const array *arrays, int count, cvtm_error *error) {
   void *bytes = NULL;
   size_t size = 0;
-  /* The library is not made for several threads. */
-#pragma omp critical(cvtm_hdf5)
-  {
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    bytes = make_image(arrays, count, &size);
-  }
+  pthread_mutex_lock(&hdf5_lock);
+  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+  bytes = make_image(arrays, count, &size);
+  pthread_mutex_unlock(&hdf5_lock);
   if (bytes == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: HDF5 failed", path);
   cvtm_output *output;
   cvtm_status status = cvtm_output_open(path, &output, error);

@@ -224,7 +224,7 @@ cvtm_status cvtm_equal_mass_weights(cvtm_cvt *cvt, const double *sites, int64_t 
 
 /* Places the sites (host) by a CVT without weights if some are not given, in half of the time at
  * most. Its cells are only nearly equal, so that its last decreases are not worth their time. */
-static cvtm_status place(equal_mass_run *r, const float *density, int64_t given, double *sites) {
+static cvtm_status place(equal_mass_run *r, int64_t given, double *sites) {
   cvtm_cvt *cvt = r->task.cvt;
   const double start = cvtm_clock();
   cvtm_cvt_options options = *r->options;
@@ -234,13 +234,16 @@ static cvtm_status place(equal_mass_run *r, const float *density, int64_t given,
   options.monitor_context = (void *)(uintptr_t)r->options;
   options.max_seconds *= 0.5;
   options.tolerance *= 10;
-  float *square = square_of(cvt->domain, density);
-  if (!square)
-    return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory for a density");
-  cvtm_status status = cvtm_cvt_set_density(cvt, square);
+  float *density = NULL, *square = NULL;
+  cvtm_status status = cvtm_cvt_copy_density(cvt, &density);
+  if (status == CVTM_OK && !(square = square_of(cvt->domain, density)))
+    status =
+        cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory for a density");
+  if (status == CVTM_OK) status = cvtm_cvt_set_density(cvt, square);
   if (status == CVTM_OK)
-    status = cvtm_cvt_solve(cvt, square, &options, given, sites, r->task.count, &found);
-  const cvtm_status restored = cvtm_cvt_set_density(cvt, density);
+    status = cvtm_cvt_solve(cvt, &options, given, sites, r->task.count, &found);
+  const cvtm_status restored = square ? cvtm_cvt_set_density(cvt, density) : CVTM_OK;
+  free(density);
   free(square);
   if (status == CVTM_OK) status = restored;
   if (status != CVTM_OK) return status;
@@ -273,9 +276,8 @@ static cvtm_status descend(equal_mass_run *r) {
   return status;
 }
 
-cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const float *density,
-                                  const cvtm_cvt_options *options, double tolerance, int64_t given,
-                                  double *sites, double *weights, int64_t count,
+cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const cvtm_cvt_options *options, double tolerance,
+                                  int64_t given, double *sites, double *weights, int64_t count,
                                   const cvtm_cvt_moments *moments, cvtm_equal_mass_result *result) {
   const double start = cvtm_clock();
   equal_mass_run r = {.task = {cvt, count, options->fixed, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT},
@@ -289,7 +291,7 @@ cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const float *density,
                        (long long)count, (long long)given, (long long)options->fixed);
   if (status == CVTM_OK && options->energy != CVTM_CVT_EXACT)
     status = cvtm_fail(error, CVTM_ERROR_ARGUMENT, "cells of equal mass need the exact energy");
-  if (status == CVTM_OK) status = place(&r, density, given, sites);
+  if (status == CVTM_OK) status = place(&r, given, sites);
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, sites, count);
   if (status == CVTM_OK) status = check_distinct(cvt, count);
   if (status == CVTM_OK) status = cvtm_power_create(cvt, count, &r.power);

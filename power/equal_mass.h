@@ -46,9 +46,8 @@ cvtm_status cvtm_equal_mass_weights(cvtm_cvt *cvt, const double *sites, int64_t 
 /* From a density to such a tessellation, as cvtm_cvt_solve does with the same options; the energy
  * is exact. Sites that are not given come from a CVT of rho^2 without weights, whose cells
  * have nearly equal masses of rho; the monitor gets its iterations as records of 0 sites. */
-cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const float *density,
-                                  const cvtm_cvt_options *options, double tolerance, int64_t given,
-                                  double *sites, double *weights, int64_t count,
+cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const cvtm_cvt_options *options, double tolerance,
+                                  int64_t given, double *sites, double *weights, int64_t count,
                                   const cvtm_cvt_moments *moments, cvtm_equal_mass_result *result);
 
 /* The power cells in the domain, and the regular triangulation of the sites: the dual of their

@@ -146,14 +146,13 @@ static void tessellate(caller *c, int variant) {
   CALL(c, cvtm_cvt_create(c->device, domain, density, SITES, &cvt));
   for (int energy = CVTM_CVT_EXACT; energy <= CVTM_CVT_PIXEL; ++energy) {
     const cvtm_cvt_options options = small_options(variant, (cvtm_cvt_energy)energy);
-    CALL(c, cvtm_cvt_solve(cvt, density, &options, 0, sites, SITES, &result));
+    CALL(c, cvtm_cvt_solve(cvt, &options, 0, sites, SITES, &result));
     CALL(c, cvtm_cvt_evaluate(cvt, sites, SITES, options.energy, CVTM_VORONOI_EXACT, &value, NULL));
     add(c, sites, sizeof sites);
     add(c, &value, sizeof value);
   }
   const cvtm_cvt_options options = small_options(0, CVTM_CVT_EXACT);
-  CALL(c, cvtm_equal_mass_solve(cvt, density, &options, 1e-3, SITES, sites, weights, SITES, NULL,
-                                &equal));
+  CALL(c, cvtm_equal_mass_solve(cvt, &options, 1e-3, SITES, sites, weights, SITES, NULL, &equal));
   add(c, weights, sizeof weights);
   cvtm_cvt_destroy(cvt);
   mesh(c, sites, domain, variant);

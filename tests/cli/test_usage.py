@@ -101,3 +101,12 @@ def test_short_counts(cvtmesh):
         assert report["sites"] == count
     for bad in ("1.5", "5kk", "k", "0x10", "1e999", "5k "):
         cvtmesh.refused("run", "even.pgm", "-n", bad, "-o", "a.csv", code=2, names=["--points"])
+
+
+def test_quiet_statistics_and_counts_of_one(cvtmesh):
+    done = cvtmesh.call("run", CAMERA, "-n", 1, "-o", "one.csv")
+    assert b" 1 site, " in done.stderr and b"1 sites" not in done.stderr
+    assert cvtmesh.call("stats", "one.csv").stdout.startswith(b"one.csv: 1 vertex, 0 triangles\n")
+    quiet = cvtmesh.call("stats", "one.csv", "--quiet")
+    assert quiet.stdout == quiet.stderr == b""
+    assert cvtmesh.call("stats", "one.csv", "--quiet", "--json").stdout.startswith(b"{")

@@ -70,7 +70,7 @@ static void test_failed_set_density(void **context) {
   how.max_iterations = 5;
   cvtm_cvt_result result;
   const double energy = energy_of(device, cvt, sites, N);
-  assert_device_ok(device, cvtm_cvt_solve(cvt, flat, &how, 0, expected, N, &result));
+  assert_device_ok(device, cvtm_cvt_solve(cvt, &how, 0, expected, N, &result));
   own_table = device->table;
   for (int k = 0; k < 3; ++k) {
     cvtm_device_table faulty = *own_table;
@@ -83,7 +83,7 @@ static void test_failed_set_density(void **context) {
     assert_int_not_equal(status, CVTM_OK);
     assert_true(energy_of(device, cvt, sites, N) == energy);
     double *again = malloc(2 * N * sizeof *again);
-    assert_device_ok(device, cvtm_cvt_solve(cvt, flat, &how, 0, again, N, &result));
+    assert_device_ok(device, cvtm_cvt_solve(cvt, &how, 0, again, N, &result));
     assert_memory_equal(again, expected, 2 * N * sizeof *again);
     free(again);
   }

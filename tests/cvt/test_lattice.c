@@ -92,7 +92,7 @@ static cvtm_cvt_result solve(cvtm_domain domain, const float *density, int64_t c
   cvtm_cvt *cvt = NULL;
   cvtm_cvt_result result;
   assert_device_ok(device, cvtm_cvt_create(device, domain, density, count, &cvt));
-  assert_device_ok(device, cvtm_cvt_solve(cvt, density, options, 0, sites, count, &result));
+  assert_device_ok(device, cvtm_cvt_solve(cvt, options, 0, sites, count, &result));
   cvtm_cvt_destroy(cvt);
   cvtm_device_destroy(device);
   return result;

@@ -112,7 +112,7 @@ static void sliding_lowers_the_energy(void **state) {
   memcpy(sites, s.boundary.points, 2 * (size_t)n * sizeof *sites);
   assert_device_ok(device, cvtm_cvt_create(device, domain, s.density, SITES, &cvt));
   options.tolerance = 1e-5;
-  assert_device_ok(device, cvtm_cvt_solve(cvt, s.density, &options, n, sites, SITES, &result));
+  assert_device_ok(device, cvtm_cvt_solve(cvt, &options, n, sites, SITES, &result));
   memcpy(before, sites, sizeof sites);
   const double locked = result.objective;
 

@@ -43,7 +43,7 @@ static outcome solve_on(cvtm_device *device, const float *density, int periodic,
   outcome o = {.sites = calloc(2 * (size_t)count, sizeof(double))};
   if (given > 0) memcpy(o.sites, first, 2 * (size_t)given * sizeof(double));
   assert_device_ok(device, cvtm_cvt_create(device, domain, density, count, &cvt));
-  assert_device_ok(device, cvtm_cvt_solve(cvt, density, options, given, o.sites, count, &o.result));
+  assert_device_ok(device, cvtm_cvt_solve(cvt, options, given, o.sites, count, &o.result));
   assert_device_ok(device, cvtm_cvt_evaluate(cvt, o.sites, count, CVTM_CVT_EXACT,
                                              CVTM_VORONOI_EXACT, &energy, NULL));
   /* What is reported belongs to the sites returned; sums may round. */

@@ -69,7 +69,7 @@ static outcome solve(const problem *p, const cvtm_cvt_checkpoint *checkpoint) {
   options.checkpoint = checkpoint;
   memcpy(o.sites, p->first, 2 * (size_t)p->given * sizeof(double));
   assert_device_ok(device, cvtm_cvt_create(device, p->domain, p->density, COUNT, &cvt));
-  o.status = cvtm_cvt_solve(cvt, p->density, &options, p->given, o.sites, p->count, &o.result);
+  o.status = cvtm_cvt_solve(cvt, &options, p->given, o.sites, p->count, &o.result);
   memcpy(o.message, cvtm_device_error(device)->message, sizeof o.message);
   cvtm_cvt_destroy(cvt);
   cvtm_device_destroy(device);

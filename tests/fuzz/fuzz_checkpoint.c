@@ -39,7 +39,7 @@ static cvtm_status solve(const cvtm_cvt_checkpoint *checkpoint) {
   options.max_iterations = 12;
   options.checkpoint = checkpoint;
   if (cvtm_cvt_create(device, domain, density, COUNT, &cvt) != CVTM_OK) abort();
-  const cvtm_status status = cvtm_cvt_solve(cvt, density, &options, 0, sites, COUNT, NULL);
+  const cvtm_status status = cvtm_cvt_solve(cvt, &options, 0, sites, COUNT, NULL);
   cvtm_cvt_destroy(cvt);
   return status;
 }

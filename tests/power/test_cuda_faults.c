@@ -18,17 +18,17 @@ typedef struct outcome {
   cvtm_error error;
 } outcome;
 
-typedef cvtm_status (*solve)(cvtm_cvt *cvt, const float *density, outcome *o);
+typedef cvtm_status (*solve)(cvtm_cvt *cvt, outcome *o);
 
-static cvtm_status solve_plain(cvtm_cvt *cvt, const float *density, outcome *o) {
+static cvtm_status solve_plain(cvtm_cvt *cvt, outcome *o) {
   cvtm_cvt_options options;
   cvtm_cvt_result result;
   cvtm_cvt_defaults(&options);
   options.max_iterations = 12;
-  return cvtm_cvt_solve(cvt, density, &options, 0, o->sites, SITES, &result);
+  return cvtm_cvt_solve(cvt, &options, 0, o->sites, SITES, &result);
 }
 
-static cvtm_status solve_pixel(cvtm_cvt *cvt, const float *density, outcome *o) {
+static cvtm_status solve_pixel(cvtm_cvt *cvt, outcome *o) {
   cvtm_cvt_options options;
   cvtm_cvt_result result;
   cvtm_cvt_defaults(&options);
@@ -36,17 +36,16 @@ static cvtm_status solve_pixel(cvtm_cvt *cvt, const float *density, outcome *o) 
   options.voronoi = CVTM_VORONOI_JFA;
   options.effort = CVTM_CVT_EFFORT_LOW;
   options.max_iterations = 6;
-  return cvtm_cvt_solve(cvt, density, &options, 0, o->sites, SITES, &result);
+  return cvtm_cvt_solve(cvt, &options, 0, o->sites, SITES, &result);
 }
 
-static cvtm_status solve_equal_mass(cvtm_cvt *cvt, const float *density, outcome *o) {
+static cvtm_status solve_equal_mass(cvtm_cvt *cvt, outcome *o) {
   cvtm_cvt_options options;
   cvtm_equal_mass_result result;
   cvtm_cvt_defaults(&options);
   options.effort = CVTM_CVT_EFFORT_LOW;
   options.max_iterations = 3;
-  return cvtm_equal_mass_solve(cvt, density, &options, 1e-6, 0, o->sites, o->weights, SITES, NULL,
-                               &result);
+  return cvtm_equal_mass_solve(cvt, &options, 1e-6, 0, o->sites, o->weights, SITES, NULL, &result);
 }
 
 /* The whole life of a handle, with call k failing. */
@@ -61,7 +60,7 @@ static cvtm_status run(solve how, int64_t k, outcome *o) {
   cvtm_status status = cvtm_device_create("cuda", 0, &device, &o->error);
   if (status == CVTM_OK) {
     status = cvtm_cvt_create(device, domain, density, SITES, &cvt);
-    if (status == CVTM_OK) status = how(cvt, density, o);
+    if (status == CVTM_OK) status = how(cvt, o);
     o->error = *cvtm_device_error(device);
     cvtm_cvt_destroy(cvt);
   }

@@ -196,8 +196,8 @@ static void solve(cvtm_domain d, const float *rho, int n, int fixed, cvtm_cvt_me
   options.max_iterations = 80;
   options.monitor = follow;
   options.monitor_context = &t;
-  assert_device_ok(b.device, cvtm_equal_mass_solve(b.cvt, rho, &options, 1e-9, fixed, sites,
-                                                   weights, n, NULL, result));
+  assert_device_ok(b.device, cvtm_equal_mass_solve(b.cvt, &options, 1e-9, fixed, sites, weights, n,
+                                                   NULL, result));
   assert_true(t.count > 0 && !t.risen);
   assert_true(result->converged && result->deviation <= 1e-9);
   close_bench(&b);
@@ -255,8 +255,8 @@ static void test_crowded_start(void **unused) {
   cvtm_equal_mass_result result;
   cvtm_cvt_defaults(&options);
   options.max_iterations = 30;
-  assert_device_ok(b.device, cvtm_equal_mass_solve(b.cvt, rho, &options, 1e-8, N, sites, weights, N,
-                                                   NULL, &result));
+  assert_device_ok(
+      b.device, cvtm_equal_mass_solve(b.cvt, &options, 1e-8, N, sites, weights, N, NULL, &result));
   assert_true(result.converged && result.deviation <= 1e-8);
   close_bench(&b);
 }
@@ -381,9 +381,8 @@ static void test_bad_input(void **unused) {
   cvtm_cvt_options options;
   cvtm_cvt_defaults(&options);
   options.energy = CVTM_CVT_PIXEL;
-  assert_int_equal(
-      cvtm_equal_mass_solve(b.cvt, rho, &options, 1e-6, 0, sites, weights, 3, NULL, NULL),
-      CVTM_ERROR_ARGUMENT);
+  assert_int_equal(cvtm_equal_mass_solve(b.cvt, &options, 1e-6, 0, sites, weights, 3, NULL, NULL),
+                   CVTM_ERROR_ARGUMENT);
   cvtm_mesh mesh;
   cvtm_cells cells;
   cvtm_error error = {CVTM_OK, ""};

@@ -57,7 +57,7 @@ static cvtm_cvt_result solve(cvtm_domain domain, const float *density,
   for (int64_t i = 0; i < 2 * COUNT; ++i) sites[i] = NAN;
   assert_device_ok(device, cvtm_cvt_create(device, domain, density, COUNT, &cvt));
   looks = 0;
-  assert_device_ok(device, cvtm_cvt_solve(cvt, density, options, 0, sites, COUNT, &result));
+  assert_device_ok(device, cvtm_cvt_solve(cvt, options, 0, sites, COUNT, &result));
   /* A CUDA device iterates between two looks of the host, and may end before the limit. */
   if (cvtm_device_get_kind(device) == CVTM_DEVICE_CPU || result.stop != CVTM_STOP_DECREASE) {
     assert_int_equal(result.stop, CVTM_STOP_TIME);
@@ -124,8 +124,8 @@ static void cells_have_equal_masses_after_any_limit(void **unused) {
     assert_device_ok(device, cvtm_cvt_create(device, domain, density, FEW, &cvt));
     looks = 0;
     looks_in_time = k;
-    assert_device_ok(device, cvtm_equal_mass_solve(cvt, density, &options, 1e-9, 0, sites, weights,
-                                                   FEW, NULL, &result));
+    assert_device_ok(
+        device, cvtm_equal_mass_solve(cvt, &options, 1e-9, 0, sites, weights, FEW, NULL, &result));
     assert_int_equal(result.descent.stop, CVTM_STOP_TIME);
     assert_true(result.converged);
     assert_distinct_inside(sites, FEW);
