@@ -20,7 +20,8 @@ typedef struct size_row {
   int64_t sites;
 } size_row;
 
-static const size_row rows[] = {{256, 1000}, {512, 10000}, {2048, 60000}, {4096, 250000}};
+static const size_row rows[] = {
+    {256, 1000}, {512, 10000}, {2048, 60000}, {4096, 250000}, {8192, 1000000}};
 enum { ROWS = sizeof rows / sizeof rows[0], SMALL_ROWS = 1 };
 
 /* Milliseconds of a diagram of the plan's sites, and of a step of conjugate gradients. */
