@@ -13,6 +13,7 @@
 #include "cvt/density_row.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {

@@ -1,22 +1,14 @@
 #include "base/primitives.h"
-#include "cvt/integral.h"
-#include "power/power_cell_host.h"
-#include "power/power_kernels.h"
+#include "power/power_cpu.h"
 
-#include <omp.h>
 #include <stdlib.h>
-#include <string.h>
-
-/* One polygon for each thread. */
-typedef struct cpu_state {
-  int threads;
-  cvtm_power_cell cell[];
-} cpu_state;
 
 static void destroy_state_cpu(cvtm_power *power) {
-  cpu_state *state = power->state;
+  cvtm_power_state_cpu *state = power->state;
   if (!state) return;
   for (int t = 0; t < state->threads; ++t) cvtm_power_cell_release(&state->cell[t]);
+  free(state->is_ring);
+  free(state->cut);
   free(state);
   power->state = NULL;
 }
@@ -24,17 +16,22 @@ static void destroy_state_cpu(cvtm_power *power) {
 static cvtm_status create_state_cpu(cvtm_power *power) {
   cvtm_device *device = power->cvt->device;
   const int threads = cvtm_device_threads(device);
-  cpu_state *state = calloc(1, sizeof *state + (size_t)threads * sizeof state->cell[0]);
+  const size_t n = (size_t)power->count;
+  cvtm_power_state_cpu *state = calloc(1, sizeof *state + (size_t)threads * sizeof state->cell[0]);
   int good = state != NULL;
   if (good) {
     state->threads = threads;
     power->state = state;
+    state->is_ring = calloc(n, sizeof *state->is_ring);
+    state->cut = calloc(n, sizeof *state->cut);
+    good = state->is_ring && state->cut;
     for (int t = 0; t < threads; ++t)
       good &= cvtm_power_cell_grow(&state->cell[t], CVTM_CELL_CORNERS);
   }
   if (good) return CVTM_OK;
   destroy_state_cpu(power);
-  return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory for %d cells", threads);
+  return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory for %lld cells",
+                   (long long)power->count);
 }
 
 static cvtm_status set_weights_cpu(cvtm_power *power, const double *weight) {
@@ -46,69 +43,6 @@ static cvtm_status set_weights_cpu(cvtm_power *power, const double *weight) {
     power->place_of[tree.index[place]] = (int32_t)place;
   }
   cvtm_power_set_max_weights(power->sorted_weight, tree.count, tree.leaf_count, power->max_weight);
-  return CVTM_OK;
-}
-
-/* Stores the row of couplings of a cell, if the arrays have room for it. */
-static void store_couplings(cvtm_power *power, const cvtm_power_view *view, int64_t place,
-                            const cvtm_power_cell *cell) {
-  const int32_t i = view->tree.index[place], corners = cell->polygon.count;
-  int32_t first, degree = 0;
-  double diagonal = 0;
-#pragma omp atomic capture
-  {
-    first = *power->edges;
-    *power->edges += corners;
-  }
-  power->degree[i] = 0;
-  if (first > power->edge_capacity - corners) return;
-  for (int32_t k = 0; k < corners; ++k) {
-    const cvtm_power_edge edge =
-        cvtm_power_edge_of(view, power->cvt->domain, &power->cvt->density, place, cell, k,
-                           power->target, power->regularisation);
-    if (edge.index < 0) continue;
-    const int32_t entry = first + degree++;
-    power->neighbor[entry] = edge.index;
-    power->coupling[entry] = edge.coupling;
-    memcpy(power->edge_offset + 4 * (int64_t)entry, edge.offset, sizeof edge.offset);
-    diagonal += edge.coupling;
-  }
-  power->first[i] = first;
-  power->degree[i] = degree;
-  power->diagonal[i] = diagonal;
-}
-
-static void integrate(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_t place,
-                      cvtm_cell *cell, cvtm_cell_moments *sums) {
-  cvtm_cell_walk rows;
-  *sums = (cvtm_cell_moments){0, 0, 0, 0};
-  if (cell->count < 3) return;
-  cvtm_cell_set_slopes(cell);
-  cvtm_cell_begin_walk(cvt->domain, tree->position[2 * place], tree->position[2 * place + 1], cell,
-                       &rows);
-  cvtm_integral_add_rows(&cvt->density, cell, &rows, rows.first, rows.last, sums);
-}
-
-static cvtm_status cells_cpu(cvtm_power *power) {
-  cvtm_cvt *cvt = power->cvt;
-  cpu_state *state = power->state;
-  const cvtm_power_view view = cvtm_power_view_of(power);
-  int no_memory = 0;
-#pragma omp parallel for num_threads(state->threads) schedule(dynamic, 32) reduction(| : no_memory)
-  for (int64_t place = 0; place < view.tree.count; ++place) {
-    cvtm_power_cell *cell = &state->cell[omp_get_thread_num()];
-    const int32_t i = view.tree.index[place];
-    if (!cvtm_power_cut_out(&view, cvt->domain, place, NULL, cell)) {
-      no_memory = 1;
-      continue;
-    }
-    power->empty[i] = cell->polygon.count < 3;
-    integrate(cvt, &view.tree, place, &cell->polygon, &cvt->moments[i]);
-    store_couplings(power, &view, place, cell);
-  }
-  if (no_memory)
-    return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY,
-                     "no memory for a cell with very many corners");
   return CVTM_OK;
 }
 
@@ -253,7 +187,7 @@ const cvtm_power_table cvtm_power_table_cpu = {
     .create_state = create_state_cpu,
     .destroy_state = destroy_state_cpu,
     .set_weights = set_weights_cpu,
-    .cells = cells_cpu,
+    .cells = cvtm_power_cells_cpu,
     .figures = figures_cpu,
     .predict = predict_cpu,
     .correct = correct_cpu,

@@ -115,6 +115,56 @@ static void test_systems(void **unused) {
   }
 }
 
+/* The largest difference of two arrays of the device. */
+static double difference(const fixture *f, const double *a, const double *b) {
+  double *x = copied(f, a, f->count, 8), *y = copied(f, b, f->count, 8), most = 0;
+  for (int64_t i = 0; i < f->count; ++i) most = fmax(most, fabs(x[i] - y[i]));
+  free(x);
+  free(y);
+  return most;
+}
+
+/* The diagram of a power that has none before it. */
+static cvtm_power *fresh_diagram(const fixture *f, const double *weight) {
+  cvtm_power *p = NULL;
+  assert_device_ok(f->device, cvtm_power_create(f->cvt, f->count, &p));
+  assert_device_ok(f->device, cvtm_power_enqueue(p, weight));
+  return p;
+}
+
+/* A diagram that follows another is that of the sites and weights alone, however far they have
+ * moved: not at all, by parts of a cell, anywhere; all sites, or one in a hundred. */
+static void test_following_diagrams(void **unused) {
+  (void)unused;
+  enum { COUNT = 700, ROUNDS = 48 };
+  static const double moves[] = {0, 0.01, 0.3, 2, 30, 0.05}, weights[] = {0, 0.5, 30};
+  double weight[COUNT] = {0};
+  state = 11;
+  fixture f = open_fixture(100, COUNT);
+  for (int round = 0; round < ROUNDS; ++round) {
+    const double move = moves[round % 6], change = weights[round / 6 % 3];
+    const int all = round / 18 % 2 == 0;
+    for (int64_t i = 0; i < COUNT; ++i) {
+      if (!all && uniform() > 0.01) continue;
+      for (int64_t k = 2 * i; k < 2 * i + 2; ++k)
+        f.sites[k] = fmin(fmax(f.sites[k] + move * (uniform() - 0.5), 0), SIDE);
+      weight[i] = change * uniform();
+    }
+    put_sites(&f, f.sites);
+    assert_device_ok(f.device, cvtm_site_tree_build(f.cvt->tree, f.cvt->sites, COUNT));
+    assert_device_ok(f.device,
+                     cvtm_device_copy_in(f.device, f.power->weight, weight, sizeof weight));
+    assert_device_ok(f.device, cvtm_power_enqueue(f.power, f.power->weight));
+    cvtm_power *fresh = fresh_diagram(&f, f.power->weight);
+    const double scale = f.power->target;
+    assert_true(difference(&f, f.power->deficit, fresh->deficit) < 1e-10 * scale);
+    assert_true(difference(&f, f.power->diagonal, fresh->diagonal) < 1e-6 * scale);
+    assert_true(difference(&f, f.power->empty, fresh->empty) == 0);
+    cvtm_power_destroy(fresh);
+  }
+  close_fixture(&f);
+}
+
 /* The transport cost at exact masses. */
 static double balanced_cost(fixture *f, const double *sites) {
   cvtm_power_figures figures;
@@ -181,6 +231,7 @@ static void test_estimate(void **unused) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_systems),
+      cmocka_unit_test(test_following_diagrams),
       cmocka_unit_test(test_estimate),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

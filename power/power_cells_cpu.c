@@ -1,0 +1,285 @@
+/* The cells of a power diagram on the CPU.
+ *
+ * From one diagram to the next most cells keep their neighbours. A cell is kept if its bisectors
+ * with the neighbours that it had, in the same order, bound a convex polygon inside the domain; any
+ * other is cut out of the domain by the tree, in round 1. A kept cell that does not agree with a
+ * cell that was cut about a corner is cut in the next round, until all agree. The cells at the
+ * border of the domain are always cut, and are right. Then no cell lies over another: cells that
+ * agree about their corners cover the domain everywhere as often as they cover its border, once.
+ * So kept cells are right, too: none lacks a part of the true cell, and together they fill the
+ * domain. On a torus all cells are cut. */
+#include "base/vectors.h"
+#include "cvt/integral.h"
+#include "cvt/integral_batch.h"
+#include "power/power_cpu.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The lines that bound a cell, x X + y Y = offset relative to its site: the bisectors with the
+ * neighbours that it had. */
+enum { RING = CVTM_BATCH_CORNERS };
+typedef struct ring {
+  int32_t count;
+  const int32_t *index; /* of the neighbours */
+  double x[RING], y[RING], offset[RING];
+  cvtm_cell_box domain; /* relative to the site */
+} ring;
+
+/* A thread's part of a diagram. */
+typedef struct power_part {
+  cvtm_power *power;
+  cvtm_power_view view;
+  cvtm_power_cell *cell;
+  cvtm_batch batch; /* of cells whose integrals are due */
+  void (*integrate)(cvtm_batch *batch, cvtm_cell_moments *moments);
+} power_part;
+
+static cvtm_power_state_cpu *state_of(const cvtm_power *power) { return power->state; }
+
+/* --- cells that are kept --------------------------------------------------------------- */
+
+/* Sets the polygon of the site at a place from the neighbours that it had. */
+static void set_by_ring(power_part *s, int64_t place, ring *r) {
+  const cvtm_power_view *v = &s->view;
+  const int32_t i = v->tree.index[place];
+  cvtm_cell_origin o = cvtm_cell_origin_at(&v->tree, s->power->cvt->domain, place, &r->domain);
+  cvtm_cell *polygon = &s->cell->polygon;
+  o.shift_x = o.shift_y = 0;
+  r->count = polygon->count = v->hint_degree[i];
+  r->index = v->hint + v->hint_first[i];
+  for (int32_t k = 0; k < r->count; ++k) {
+    const int32_t other = v->place_of[r->index[k]];
+    cvtm_cell_relative_site(&v->tree, other, &o, &r->x[k], &r->y[k]);
+    r->offset[k] =
+        0.5 * (r->x[k] * r->x[k] + r->y[k] * r->y[k] + v->weight[place] - v->weight[other]);
+    s->cell->other[k] = cvtm_power_label(other, &o);
+  }
+  for (int32_t k = 0; k < r->count; ++k) {
+    const int32_t next = k + 1 < r->count ? k + 1 : 0;
+    const double inverse = 1 / (r->y[k] * r->x[next] - r->x[k] * r->y[next]);
+    polygon->x[next] = (r->offset[next] * r->y[k] - r->offset[k] * r->y[next]) * inverse;
+    polygon->y[next] = (r->offset[k] * r->x[next] - r->offset[next] * r->x[k]) * inverse;
+  }
+}
+
+/* True if line k contributes an edge: the polygon turns by less than half a circle at its end, and
+ * the edge is longer than 0 and begins in the domain. */
+static int has_edge(const ring *r, const cvtm_cell *polygon, int32_t k) {
+  const int32_t next = k + 1 < r->count ? k + 1 : 0;
+  const double x = polygon->x[k], y = polygon->y[k];
+  const double turn = r->y[k] * r->x[next] - r->x[k] * r->y[next];
+  const double length = (polygon->x[next] - x) * r->y[k] - (polygon->y[next] - y) * r->x[k];
+  return turn > 0 && length > 0 && x > r->domain.x0 && x < r->domain.x1 && y > r->domain.y0 &&
+         y < r->domain.y1;
+}
+
+/* Threads mark cells, and look at the marks, at the same time. */
+static void mark(int32_t *cut, int32_t round) { __atomic_store_n(cut, round, __ATOMIC_RELAXED); }
+static int32_t mark_of(const int32_t *cut) { return __atomic_load_n(cut, __ATOMIC_RELAXED); }
+
+/* Marks the cells to be cut: those without a ring, and the four cells that meet at each edge that
+ * is there no longer. */
+static void mark_changed(power_part *s, int64_t place) {
+  const int32_t i = s->view.tree.index[place];
+  const cvtm_power_state_cpu *state = state_of(s->power);
+  ring r;
+  int32_t turns = 0;
+  if (!state->is_ring[i]) {
+    mark(&state->cut[i], 1);
+    return;
+  }
+  set_by_ring(s, place, &r);
+  for (int32_t k = 0; k < r.count; ++k) {
+    const int32_t before = k > 0 ? k - 1 : r.count - 1, next = k + 1 < r.count ? k + 1 : 0;
+    turns += r.x[k] < 0 && r.x[next] >= 0;
+    if (has_edge(&r, &s->cell->polygon, k)) continue;
+    mark(&state->cut[i], 1);
+    mark(&state->cut[r.index[before]], 1);
+    mark(&state->cut[r.index[k]], 1);
+    mark(&state->cut[r.index[next]], 1);
+  }
+  if (turns != 1) mark(&state->cut[i], 1);
+}
+
+/* --- sums and couplings ---------------------------------------------------------------- */
+
+/* The first entry of a row of so many couplings; that of a cell that was kept is used again. */
+static int32_t allocate_row(cvtm_power *power, int32_t i, int32_t count, int again) {
+  int32_t first;
+  if (again && count <= power->degree[i]) return power->first[i];
+#pragma omp atomic capture
+  {
+    first = *power->edges;
+    *power->edges += count;
+  }
+  return first;
+}
+
+/* Stores the row of couplings of a cell, if the arrays have room for it. */
+static void store_couplings(const power_part *s, int64_t place, int again) {
+  cvtm_power *power = s->power;
+  const int32_t i = s->view.tree.index[place], corners = s->cell->polygon.count;
+  const int32_t first = allocate_row(power, i, corners, again);
+  int32_t degree = 0;
+  double diagonal = 0;
+  power->degree[i] = state_of(power)->is_ring[i] = 0;
+  if (first > power->edge_capacity - corners) return;
+  for (int32_t k = 0; k < corners; ++k) {
+    const cvtm_power_edge edge =
+        cvtm_power_edge_of(&s->view, power->cvt->domain, &power->cvt->density, place, s->cell, k,
+                           power->target, power->regularisation);
+    if (edge.index < 0) continue;
+    const int32_t entry = first + degree++;
+    power->neighbor[entry] = edge.index;
+    power->coupling[entry] = edge.coupling;
+    memcpy(power->edge_offset + 4 * (int64_t)entry, edge.offset, sizeof edge.offset);
+    diagonal += edge.coupling;
+  }
+  power->first[i] = first;
+  power->degree[i] = degree;
+  power->diagonal[i] = diagonal;
+  state_of(power)->is_ring[i] =
+      degree == corners && degree > 2 && degree <= RING && !power->cvt->domain.periodic;
+}
+
+/* Sets the moments of a cell, or adds the cell to the batch. */
+static void sum_cell(power_part *s, int64_t place) {
+  const cvtm_cvt *cvt = s->power->cvt;
+  cvtm_cell *polygon = &s->cell->polygon;
+  const int32_t i = s->view.tree.index[place];
+  const double sx = s->view.tree.position[2 * place], sy = s->view.tree.position[2 * place + 1];
+  cvtm_cell_walk rows;
+  cvt->moments[i] = (cvtm_cell_moments){0, 0, 0, 0};
+  if (polygon->count < 3 || cvtm_batch_add(&s->batch, cvt->domain, polygon, sx, sy, i)) return;
+  cvtm_cell_set_slopes(polygon);
+  cvtm_cell_begin_walk(cvt->domain, sx, sy, polygon, &rows);
+  cvtm_integral_add_rows(&cvt->density, polygon, &rows, rows.first, rows.last, &cvt->moments[i]);
+}
+
+static void integrate_baseline(cvtm_batch *batch, cvtm_cell_moments *moments) {
+  cvtm_batch_integrate(batch, moments);
+}
+
+CVTM_WIDE static void integrate_wide(cvtm_batch *batch, cvtm_cell_moments *moments) {
+  cvtm_batch_integrate(batch, moments);
+}
+
+/* Makes one cell; returns 0 if memory ran out. */
+static int make_cell(power_part *s, int64_t place, int32_t round) {
+  cvtm_power *power = s->power;
+  const int32_t i = s->view.tree.index[place];
+  ring r;
+  if (state_of(power)->cut[i] == 0)
+    set_by_ring(s, place, &r);
+  else if (!cvtm_power_cut_out(&s->view, power->cvt->domain, place, NULL, s->cell))
+    return 0;
+  power->empty[i] = s->cell->polygon.count < 3;
+  store_couplings(s, place, round > 1);
+  sum_cell(s, place);
+  return 1;
+}
+
+enum { BLOCK = 32 }; /* places that a thread takes at a time */
+
+/* Makes the cells at some places that were marked for the round, in round 1 all. */
+static int make_block(power_part *s, int64_t first, int64_t end, int32_t round) {
+  const int32_t *cut = state_of(s->power)->cut;
+  int good = 1;
+  cvtm_batch_clear(&s->batch);
+  for (int64_t place = first; place < end; ++place) {
+    if (round == 1 || cut[s->view.tree.index[place]] == round) good &= make_cell(s, place, round);
+    if (place + 1 == end || cvtm_batch_is_full(&s->batch))
+      s->integrate(&s->batch, s->power->cvt->moments);
+  }
+  return good;
+}
+
+/* --- agreement --------------------------------------------------------------------------- */
+
+/* Where a row has site i, or -1. */
+static int32_t find_in_row(const int32_t *row, int32_t count, int32_t i) {
+  for (int32_t k = 0; k < count; ++k)
+    if (row[k] == i) return k;
+  return -1;
+}
+
+/* True if cell j, which was kept, has the edge with cell i between the same neighbours as i, whose
+ * neighbour k it is. */
+static int agrees(const cvtm_power *power, int32_t i, int32_t k) {
+  const int32_t *of_i = power->neighbor + power->first[i], n = power->degree[i], j = of_i[k];
+  const int32_t *of_j = power->neighbor + power->first[j], m = power->degree[j];
+  const int32_t at = find_in_row(of_j, m, i);
+  return at >= 0 && of_j[at > 0 ? at - 1 : m - 1] == of_i[k + 1 < n ? k + 1 : 0] &&
+         of_j[at + 1 < m ? at + 1 : 0] == of_i[k > 0 ? k - 1 : n - 1];
+}
+
+/* Marks for the next round the kept cells that do not agree with cell i, which was cut. Returns
+ * their number. */
+static int64_t mark_disagreeing(const cvtm_power *power, int32_t i, int32_t next) {
+  int32_t *cut = state_of(power)->cut;
+  const int32_t *old = power->hint + power->hint_first[i];
+  const int32_t *row = power->neighbor + power->first[i];
+  int64_t marked = 0;
+  for (int32_t k = 0; k < power->degree[i]; ++k)
+    if (mark_of(&cut[row[k]]) == 0 && !agrees(power, i, k)) {
+      mark(&cut[row[k]], next);
+      ++marked;
+    }
+  for (int32_t k = 0; k < power->hint_degree[i]; ++k)
+    if (mark_of(&cut[old[k]]) == 0 && find_in_row(row, power->degree[i], old[k]) < 0) {
+      mark(&cut[old[k]], next);
+      ++marked;
+    }
+  return marked;
+}
+
+static power_part begin_part(cvtm_power *power) {
+  power_part s;
+  s.power = power;
+  s.view = cvtm_power_view_of(power);
+  s.cell = &state_of(power)->cell[omp_get_thread_num()];
+  s.batch.density = power->cvt->density;
+  s.integrate = cvtm_has_wide_vectors() ? integrate_wide : integrate_baseline;
+  return s;
+}
+
+/* Makes the cells of a round; *marked: at least 1 if there are any for the next one. Returns 0 if
+ * memory ran out. */
+static int make_round(cvtm_power *power, int32_t round, int64_t *marked) {
+  const int64_t n = power->count;
+  const cvtm_power_state_cpu *state = state_of(power);
+  int64_t found = 0;
+  int failed = 0;
+#pragma omp parallel num_threads(state->threads) reduction(| : failed) reduction(+ : found)
+  {
+    power_part s = begin_part(power);
+#pragma omp for schedule(dynamic, 1)
+    for (int64_t first = 0; first < n; first += BLOCK)
+      failed |= !make_block(&s, first, first + BLOCK < n ? first + BLOCK : n, round);
+#pragma omp for schedule(static)
+    for (int64_t i = 0; i < n; ++i)
+      if (mark_of(&state->cut[i]) == round) found += mark_disagreeing(power, (int32_t)i, round + 1);
+  }
+  *marked = found;
+  return !failed;
+}
+
+cvtm_status cvtm_power_cells_cpu(cvtm_power *power) {
+  const cvtm_power_state_cpu *state = state_of(power);
+  const int64_t n = power->count;
+  int64_t marked = 1;
+  memset(state->cut, 0, (size_t)n * sizeof *state->cut);
+#pragma omp parallel num_threads(state->threads)
+  {
+    power_part s = begin_part(power);
+#pragma omp for schedule(static)
+    for (int64_t place = 0; place < n; ++place) mark_changed(&s, place);
+  }
+  for (int32_t round = 1; marked > 0; ++round)
+    if (!make_round(power, round, &marked))
+      return cvtm_fail(cvtm_device_error(power->cvt->device), CVTM_ERROR_MEMORY,
+                       "no memory for a cell with very many corners");
+  return CVTM_OK;
+}
