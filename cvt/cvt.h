@@ -72,6 +72,13 @@ cvtm_status cvtm_cvt_evaluate_on_device(cvtm_cvt *cvt, const double *sites, int6
 cvtm_status cvtm_cvt_pull_to_density(cvtm_cvt *cvt, const double *sites, int64_t count,
                                      const double *phi, float *by_density);
 
+/* The derivative of the same L by the sites, where the phi_i stay as functions of x, in double
+ * precision of the plan's density. by_sites: 2 * count. Waits for the device.
+ * CVTM_ERROR_UNSUPPORTED: the domain is periodic, or a cell has more than 1024 corners; then
+ * cvtm_differential_pull_back is left. */
+cvtm_status cvtm_cvt_pull_to_sites(cvtm_cvt *cvt, const double *sites, int64_t count,
+                                   const double *phi, double *by_sites);
+
 /* 5 / (18 sqrt 3) (integral of sqrt rho)^2 / count: the energy of regular hexagons
  * (Fejes Toth; Gersho and Zador for graded densities). */
 double cvtm_cvt_energy_bound(cvtm_domain domain, const float *density, int64_t count);

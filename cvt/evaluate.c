@@ -161,3 +161,26 @@ cvtm_status cvtm_cvt_pull_to_density(cvtm_cvt *cvt, const double *sites, int64_t
     status = cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "too many sites are near one pixel");
   return status;
 }
+
+cvtm_status cvtm_cvt_pull_to_sites(cvtm_cvt *cvt, const double *sites, int64_t count,
+                                   const double *phi, double *by_sites) {
+  cvtm_error *error = cvtm_device_error(cvt->device);
+  const cvtm_pull_table *table = CVTM_TABLE(cvt->device, cvtm_pull);
+  void *memory = NULL;
+  int32_t failed = 0;
+  cvtm_status status = check_count(cvt, sites, count);
+  if (status == CVTM_OK && cvt->domain.periodic)
+    status = cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "derivatives on a torus are not supported");
+  if (status == CVTM_OK) status = cvtm_site_tree_build(cvt->tree, sites, count);
+  if (status == CVTM_OK)
+    status = cvtm_device_scratch(
+        cvt->device, sizeof(cvtm_pull_memory) + (size_t)count * sizeof(int32_t), &memory);
+  cvtm_pull_memory *m = memory;
+  if (status == CVTM_OK) status = cvtm_device_fill(cvt->device, &m->failed, 0, 2 * sizeof failed);
+  if (status == CVTM_OK) status = table->pull_to_sites(cvt, phi, by_sites, m);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_out(cvt->device, &failed, &m->failed, sizeof failed);
+  if (status == CVTM_OK && failed)
+    status = cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "a cell has too many corners");
+  return status;
+}

@@ -19,7 +19,7 @@
 #define CVTMESH_CVT_PULL_H
 
 #include "base/polygon.h"
-#include "cvt/evaluate_kernels.h"
+#include "cvt/pull_sites.h"
 #include "voronoi/cell_lanes.h"
 #include "voronoi/site_query.h"
 
@@ -39,6 +39,11 @@ typedef struct cvtm_pull_table {
   /* by_density: one number for each pixel. *crowded (device memory, zero before) becomes 1 if a
    * pixel has more sites near it than the limits allow; then the results are void. */
   cvtm_status (*pull)(cvtm_cvt *cvt, const double *phi, float *by_density, int32_t *crowded);
+  /* by_sites: 2 for each site; the boxes of the tree are built. memory->failed and
+   * memory->deferred are 0 before; failed becomes 1 if a cell has too many corners or there is no
+   * memory for it; then the results are void. */
+  cvtm_status (*pull_to_sites)(cvtm_cvt *cvt, const double *phi, double *by_sites,
+                               cvtm_pull_memory *memory);
 } cvtm_pull_table;
 
 #ifdef __cplusplus

@@ -1,4 +1,7 @@
+#include "cvt/cell_host.h"
 #include "cvt/pull.h"
+
+#include <stdlib.h>
 
 static cvtm_status pull_cpu(cvtm_cvt *cvt, const double *phi, float *by_density, int32_t *crowded) {
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
@@ -16,4 +19,31 @@ static cvtm_status pull_cpu(cvtm_cvt *cvt, const double *phi, float *by_density,
   return CVTM_OK;
 }
 
-const cvtm_pull_table cvtm_pull_cpu = {pull_cpu};
+static int pull_cell(const cvtm_pull_edges *edges, int64_t place, cvtm_cell *cell,
+                     double *by_sites) {
+  double *sum = by_sites + 2 * (int64_t)edges->tree.index[place];
+  sum[0] = sum[1] = 0;
+  if (!cvtm_cell_cut_out(&edges->tree, edges->domain, place, cell)) return 0;
+  for (int32_t k = 0; k < cell->count; ++k) cvtm_pull_add_side(edges, place, cell, k, sum);
+  return 1;
+}
+
+static cvtm_status pull_to_sites_cpu(cvtm_cvt *cvt, const double *phi, double *by_sites,
+                                     cvtm_pull_memory *memory) {
+  const cvtm_pull_edges edges = {cvtm_site_tree_get_view(cvt->tree), cvt->domain,
+                                 cvt->density.value, phi};
+  int good = 1;
+#pragma omp parallel num_threads(cvtm_device_threads(cvt->device)) reduction(&& : good)
+  {
+    cvtm_cell cell = {0};
+    good = cvtm_cell_grow(&cell, CVTM_CELL_CORNERS);
+#pragma omp for schedule(dynamic, 256)
+    for (int64_t place = 0; place < edges.tree.count; ++place)
+      good = good && pull_cell(&edges, place, &cell, by_sites);
+    cvtm_cell_release(&cell);
+  }
+  if (!good) memory->failed = 1;
+  return CVTM_OK;
+}
+
+const cvtm_pull_table cvtm_pull_cpu = {pull_cpu, pull_to_sites_cpu};

@@ -1,10 +1,13 @@
-/* Derivatives by the density: a warp for each tile of pixels. */
+/* Derivatives by the density: a warp for each tile of pixels. Derivatives by the sites: a warp for
+ * a few cells, of which each lane takes edges. */
 #include "base/cuda_check.h"
 #include "cvt/pull.h"
+#include "voronoi/cell_by_tree_warp_cuda.h"
+#include "voronoi/cell_warp_cuda.h"
 
 namespace {
 
-enum { WARPS = 4 };
+enum { WARPS = 4, CELLS = 8 /* of a warp, by hull construction */ };
 
 __global__ void __launch_bounds__(WARPS *CVTM_WARP, 7)
     pull_kernel(cvtm_site_tree_view tree, cvtm_domain domain, const double *phi, float *by_density,
@@ -32,6 +35,76 @@ cvtm_status pull_cuda(cvtm_cvt *cvt, const double *phi, float *by_density, int32
   return cvtm_cuda_launched(cvt->device, "pull_kernel");
 }
 
+/* Adds up the edges of a cell, which the lanes k, k + APART, k + 2 APART ... of a warp share; lane
+ * k stores the result. All lanes call. */
+template <int APART>
+__device__ void pull_cell(const cvtm_pull_edges &edges, int64_t place, const cvtm_cell &cell,
+                          int lane, double *by_sites) {
+  const unsigned all = 0xFFFFFFFFu;
+  double sum[2] = {0, 0};
+  for (int32_t k = lane / APART; k < cell.count; k += CVTM_WARP / APART)
+    cvtm_pull_add_side(&edges, place, &cell, k, sum);
+  for (int offset = CVTM_WARP / 2; offset >= APART; offset /= 2) {
+    sum[0] += __shfl_down_sync(all, sum[0], offset);
+    sum[1] += __shfl_down_sync(all, sum[1], offset);
+  }
+  if (lane >= APART || place >= edges.tree.count) return;
+  by_sites[2 * static_cast<int64_t>(edges.tree.index[place])] = sum[0];
+  by_sites[2 * static_cast<int64_t>(edges.tree.index[place]) + 1] = sum[1];
+}
+
+/* The sites whose cells hull construction decides; lists the others. */
+__global__ void __launch_bounds__(CVTM_WARP)
+    pull_sites_kernel(cvtm_pull_edges edges, double *by_sites, cvtm_pull_memory *list) {
+  __shared__ cvtm_warp_cells<CELLS> memory;
+  const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS;
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * CELLS;
+  for (int64_t base = static_cast<int64_t>(blockIdx.x) * CELLS; base < edges.tree.count;
+       base += stride) {
+    cvtm_cell cell = {0, CVTM_HULL_SIDES, CELLS, memory.x + c, memory.y + c, nullptr, nullptr, 0};
+    const bool done = cvtm_warp_cells_by_hull(edges.tree, edges.domain, base, edges.tree.count,
+                                              lane, 0, &memory.hulls, &cell);
+    if (lane < CELLS && base + c < edges.tree.count && !done)
+      list->place[atomicAdd(&list->deferred, 1)] = static_cast<int32_t>(base + c);
+    pull_cell<CELLS>(edges, base + c, cell, lane, by_sites);
+    __syncwarp(); /* the next cells use the same memory */
+  }
+}
+
+/* The listed sites, a warp for each. */
+__global__ void __launch_bounds__(CVTM_WARP)
+    pull_listed_sites_kernel(cvtm_pull_edges edges, double *by_sites, cvtm_pull_memory *list) {
+  __shared__ cvtm_warp_queue queue;
+  const int lane = static_cast<int>(threadIdx.x);
+  const int32_t n = CVTM_PULL_CORNERS;
+  double *corners = list->corners[blockIdx.x];
+  for (int32_t k = static_cast<int32_t>(blockIdx.x); k < list->deferred;
+       k += static_cast<int32_t>(gridDim.x)) {
+    const int64_t place = list->place[k];
+    cvtm_cell cell = {0, n, 1, corners, corners + n, corners + 2 * n, corners + 3 * n, 0};
+    if (cvtm_warp_compute_cell(&edges.tree, edges.domain, place, &queue, lane, &cell) !=
+        CVTM_CELL_DONE) {
+      list->failed = 1;
+      continue;
+    }
+    pull_cell<1>(edges, place, cell, lane, by_sites);
+    __syncwarp(); /* the next cell uses the same memory */
+  }
+}
+
+cvtm_status pull_to_sites_cuda(cvtm_cvt *cvt, const double *phi, double *by_sites,
+                               cvtm_pull_memory *memory) {
+  const cvtm_pull_edges edges = {cvtm_site_tree_get_view(cvt->tree), cvt->domain,
+                                 cvt->density.value, phi};
+  const cudaStream_t stream = cvtm_cuda_stream(cvt->device);
+  pull_sites_kernel<<<cvtm_cuda_blocks(edges.tree.count, CELLS), CVTM_WARP, 0, stream>>>(
+      edges, by_sites, memory);
+  const cvtm_status status = cvtm_cuda_launched(cvt->device, "pull_sites_kernel");
+  if (status != CVTM_OK) return status;
+  pull_listed_sites_kernel<<<CVTM_PULL_BLOCKS, CVTM_WARP, 0, stream>>>(edges, by_sites, memory);
+  return cvtm_cuda_launched(cvt->device, "pull_listed_sites_kernel");
+}
+
 }  // namespace
 
-extern "C" const cvtm_pull_table cvtm_pull_cuda = {pull_cuda};
+extern "C" const cvtm_pull_table cvtm_pull_cuda = {pull_cuda, pull_to_sites_cuda};

@@ -3,12 +3,11 @@
 Gradients with respect to sites and density are exact: no finite differences and no smoothing. Second
 derivatives, and domains that are tori, are not supported.
 
-Where sites and density are on one CUDA device, all but the derivatives of moments by the sites is
-computed there, in the order of the current stream, of the density in single precision. The device
-keeps buffers for the last size of density, about 300 bytes a site. Those derivatives are computed in
-double precision on the CPU, and so is everything of tensors on the CPU, of a density in double
-precision that requires a gradient, and derivatives by the density where more than 32 cells may meet
-a pixel.
+Where sites and density are on one CUDA device, all is computed there, in the order of the current
+stream, of the density in single precision. The device keeps buffers for the last size of density,
+about 300 bytes a site. Computed in double precision on the CPU is all of tensors on the CPU and of a
+density in double precision that requires a gradient, derivatives by the density where more than 32
+cells may meet a pixel, and those of moments by the sites where a cell has more than 1024 corners.
 """
 
 from __future__ import annotations
@@ -118,6 +117,18 @@ def pull_to_density(sites: Any, density: Any, phi: Any) -> Any:
     return result.to(density.dtype) if done else None
 
 
+def pull_to_sites(sites: Any, density: Any, phi: Any) -> Any:
+    """The derivative of the same sum by the sites, (n, 2) float64 on their device; None where it
+    cannot be computed there."""
+    rho = density.detach().float().contiguous()
+    x = sites.detach().double().contiguous()
+    evaluator, device = evaluator_of(x, rho), Torch(density.device.index)
+    result = device.empty(tuple(x.shape), "float64")
+    device.follow(evaluator.stream)
+    done = evaluator.pull_to_sites(rho, x, phi.contiguous(), result)
+    return result if done else None
+
+
 # --- functions ------------------------------------------------------------------------------------
 
 
@@ -129,6 +140,17 @@ def derivative_by_density(ctx: Any, phi: Any) -> Any:
             return result
         ctx.cells = diagram(sites, density)
     return like(ctx.cells.by_density(host(phi)), density)
+
+
+def derivative_by_sites(ctx: Any, phi: Any) -> Any:
+    """float64, on the device of phi."""
+    sites, density = ctx.saved_tensors
+    if ctx.cells is None:
+        result = pull_to_sites(sites, density, phi)
+        if result is not None:
+            return result
+        ctx.cells = diagram(sites, density)
+    return like(ctx.cells.by_sites(host(phi)), phi)
 
 
 class Energy(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
@@ -187,9 +209,8 @@ class Moments(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
         if ctx.needs_input_grad[1]:
             by_density = derivative_by_density(ctx, phi)
         if ctx.needs_input_grad[0]:
-            ctx.cells = ctx.cells or diagram(sites, density)
-            moved = np.where(host(full), 0, host(g))  # the centroid of an empty cell is its site
-            by_sites = like(ctx.cells.by_sites(host(phi)) + moved, sites)
+            moved = torch.where(full, torch.zeros_like(g), g)  # an empty cell's centroid is its site
+            by_sites = (derivative_by_sites(ctx, phi) + moved).to(sites)
         return by_sites, by_density
 
 

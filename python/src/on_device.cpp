@@ -12,6 +12,7 @@ namespace {
 
 using Floats = nb::ndarray<const float, nb::ndim<2>, nb::c_contig>;
 using Sites = nb::ndarray<const double, nb::shape<-1, 2>, nb::c_contig>;
+using Phi = nb::ndarray<const double, nb::c_contig>;
 
 /* --- energy and moments of cells ---------------------------------------------------------------
  */
@@ -49,16 +50,25 @@ class Evaluator {
 
   /* phi: 4 for each site; result: (height, width). Waits; false: too many sites are near a pixel.
    */
-  bool pull_to_density(const Sites &sites, const nb::ndarray<const double, nb::c_contig> &phi,
-                       const nb::ndarray<float> &result) {
-    const cvtm_status status = cvtm_cvt_pull_to_density(
-        cvt_.get(), sites.data(), static_cast<int64_t>(sites.shape(0)), phi.data(), result.data());
-    if (status == CVTM_ERROR_UNSUPPORTED) return false;
-    on_.require(status);
-    return true;
+  bool pull_to_density(const Sites &sites, const Phi &phi, const nb::ndarray<float> &result) {
+    return is_done(cvtm_cvt_pull_to_density(
+        cvt_.get(), sites.data(), static_cast<int64_t>(sites.shape(0)), phi.data(), result.data()));
+  }
+
+  /* result: 2 for each site. Waits; false: a cell has too many corners. */
+  bool pull_to_sites(const Floats &density, const Sites &sites, const Phi &phi,
+                     const nb::ndarray<double> &result) {
+    on_.require(cvtm_cvt_view_density(cvt_.get(), density.data()));
+    return is_done(cvtm_cvt_pull_to_sites(
+        cvt_.get(), sites.data(), static_cast<int64_t>(sites.shape(0)), phi.data(), result.data()));
   }
 
  private:
+  bool is_done(cvtm_status status) {
+    if (status != CVTM_ERROR_UNSUPPORTED) on_.require(status);
+    return status == CVTM_OK;
+  }
+
   int64_t height_, width_, capacity_;
   OnDevice on_;
   Owner<cvtm_cvt, cvtm_cvt_destroy> cvt_;
@@ -153,6 +163,8 @@ void bind_on_device(nb::module_ &module) {
            nb::arg("moments"))
       .def("pull_to_density", &Evaluator::pull_to_density, nb::arg("sites"), nb::arg("phi"),
            nb::arg("result"))
+      .def("pull_to_sites", &Evaluator::pull_to_sites, nb::arg("density"), nb::arg("sites"),
+           nb::arg("phi"), nb::arg("result"))
       .def_prop_ro("stream", &Evaluator::stream);
   nb::class_<Triangulation>(module, "Triangulation", "The Delaunay triangulation of points.")
       .def(nb::init<const std::string &, int64_t>(), nb::arg("device"), nb::arg("count"))

@@ -587,16 +587,33 @@ static void close_pull(pull *p) {
   cvtm_device_destroy(p->device);
 }
 
-static cvtm_status pull_back(pull *p, const double *sites, const double *phi, float *result) {
+static void put_sites(pull *p, const double *sites, const double *phi) {
   const size_t bytes = 2 * (size_t)p->count * sizeof *sites;
   assert_device_ok(p->device, cvtm_device_copy_in(p->device, p->sites, sites, bytes));
   assert_device_ok(p->device, cvtm_device_copy_in(p->device, p->phi, phi, 2 * bytes));
+}
+
+static cvtm_status pull_back(pull *p, const double *sites, const double *phi, float *result) {
+  put_sites(p, sites, phi);
   const cvtm_status status =
       cvtm_cvt_pull_to_density(p->cvt, p->sites, p->count, p->phi, p->result);
   if (status == CVTM_OK)
     assert_device_ok(p->device, cvtm_device_copy_out(p->device, result, p->result,
                                                      (size_t)p->pixels * sizeof *result));
   return status;
+}
+
+/* Some outside 61 x 47 pixels, two at one place; and their polynomials. */
+static double *scattered_sites(int64_t n, double **phi) {
+  double *sites = malloc(2 * (size_t)n * sizeof *sites);
+  *phi = malloc(4 * (size_t)n * sizeof **phi);
+  for (int64_t i = 0; i < n; ++i) {
+    sites[2 * i] = 70 * uniform() - 5;
+    sites[2 * i + 1] = 55 * uniform() - 4;
+    for (int c = 0; c < 4; ++c) (*phi)[4 * i + c] = uniform() - 0.3;
+  }
+  if (n > 2) memcpy(sites + 2, sites, 2 * sizeof *sites);
+  return sites;
 }
 
 /* The derivatives by the density are those of cvtm_differential, which cuts cells by pixels: for
@@ -610,14 +627,7 @@ static void test_pull_to_density(void **context) {
   static float found[PIXELS];
   for (int k = 0; k < 6; ++k) {
     const int64_t n = counts[k];
-    double *sites = malloc(2 * (size_t)n * sizeof *sites),
-           *phi = malloc(4 * (size_t)n * sizeof *phi);
-    for (int64_t i = 0; i < n; ++i) {
-      sites[2 * i] = 70 * uniform() - 5;
-      sites[2 * i + 1] = 55 * uniform() - 4;
-      for (int c = 0; c < 4; ++c) phi[4 * i + c] = uniform() - 0.3;
-    }
-    if (n > 2) memcpy(sites + 2, sites, 2 * sizeof *sites);
+    double *phi, *sites = scattered_sites(n, &phi);
     pull p = open_pull(d, n);
     assert_device_ok(p.device, pull_back(&p, sites, phi, found));
     cvtm_differential *reference = NULL;
@@ -629,6 +639,53 @@ static void test_pull_to_density(void **context) {
     close_pull(&p);
     free(sites);
     free(phi);
+  }
+}
+
+/* The derivatives by the sites are those of cvtm_differential, whose cells are those of the
+ * Delaunay triangulation: for sites as above, for a lattice, of which corners belong to four cells,
+ * and for a cell of many corners. */
+static void test_pull_to_sites(void **context) {
+  (void)context;
+  enum { PIXELS = 61 * 47, SHAPES = 7 };
+  const cvtm_domain d = {61, 47, 0};
+  const int64_t counts[SHAPES] = {1, 2, 30, 600, 9000, 600, 200};
+  static float rho[PIXELS];
+  static double exact[PIXELS];
+  for (int q = 0; q < PIXELS; ++q) exact[q] = rho[q] = (float)uniform();
+  for (int k = 0; k < SHAPES; ++k) {
+    const int64_t n = counts[k];
+    double *phi, *sites = scattered_sites(n, &phi);
+    for (int64_t i = 0; i < n && k == 5; ++i) {
+      sites[2 * i] = 2.25 * (double)(i % 30);
+      sites[2 * i + 1] = 2.25 * (double)(i / 30);
+    }
+    for (int64_t i = 1; i < n && k == 6; ++i) {
+      sites[2 * i] = sites[0] + 12 * cos(0.03 * (double)i);
+      sites[2 * i + 1] = sites[1] + 12 * sin(0.03 * (double)i);
+    }
+    double *wanted = malloc(2 * (size_t)n * sizeof *wanted),
+           *found = malloc(2 * (size_t)n * sizeof *found);
+    pull p = open_pull(d, n);
+    void *result = NULL;
+    assert_device_ok(p.device, cvtm_device_allocate(p.device, 2 * n, 8, &result));
+    assert_device_ok(p.device, cvtm_device_copy_in(p.device, p.density, rho, sizeof rho));
+    put_sites(&p, sites, phi);
+    assert_device_ok(p.device, cvtm_cvt_pull_to_sites(p.cvt, p.sites, n, p.phi, result));
+    assert_device_ok(p.device,
+                     cvtm_device_copy_out(p.device, found, result, 2 * (size_t)n * sizeof *found));
+    cvtm_differential *reference = NULL;
+    assert_int_equal(cvtm_differential_create(d, sites, n, &reference, NULL), CVTM_OK);
+    cvtm_differential_pull_back(reference, exact, phi, NULL, wanted);
+    for (int64_t i = 0; i < 2 * n; ++i)
+      assert_true(fabs(found[i] - wanted[i]) <= 1e-9 * (1 + fabs(wanted[i])));
+    cvtm_differential_destroy(reference);
+    cvtm_device_free(p.device, result);
+    close_pull(&p);
+    free(sites);
+    free(phi);
+    free(wanted);
+    free(found);
   }
 }
 
@@ -680,6 +737,7 @@ int main(void) {
       cmocka_unit_test(test_failed_set_density),
       cmocka_unit_test(test_on_device),
       cmocka_unit_test(test_pull_to_density),
+      cmocka_unit_test(test_pull_to_sites),
       cmocka_unit_test(test_crowded_pull),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
