@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from . import _core
 from ._arguments import check_callback, convert, host_array, is_array, with_options
-from ._device import adopt, framework_of, ordinal_of
+from ._device import CuPy, Torch, adopt, framework_of, is_torch, ordinal_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -67,9 +67,12 @@ def split_bounds(bounds: Any, n: int) -> tuple[Any, Any]:
         bounds = host_array(bounds, "bounds")
     else:
         inf = float("inf")
-        bounds = [
-            (-inf if low is None else low, inf if high is None else high) for low, high in bounds
-        ]
+        try:
+            bounds = [
+                (-inf if low is None else low, inf if high is None else high) for low, high in bounds
+            ]
+        except (TypeError, ValueError):
+            raise TypeError("bounds: not a sequence of pairs") from None
     pairs = np.asarray(bounds, dtype=np.float64)
     if pairs.shape != (n, 2):
         raise ValueError(f"bounds: shape {pairs.shape} is not ({n}, 2)")
@@ -105,7 +108,10 @@ class HostSide:
         f, g = value_and_gradient(fun(self.x(True)))
         g = np.ascontiguousarray(host_array(g, "gradient"), dtype=np.float64).reshape(-1)
         check_size(g.size, self.shape)
-        return self.solver.advance(float(f), g)
+        value = host_array(f, "value").reshape(-1)
+        if len(value) != 1:
+            raise ValueError(f"fun: {len(value)} values")
+        return self.solver.advance(float(value[0]), g)
 
 
 class DeviceSide:
@@ -305,10 +311,22 @@ def lbfgsb(
 # --- complementarity ------------------------------------------------------------------------------
 
 
+def stored_on_host(value: Any) -> Any:
+    """A sparse matrix of CuPy or PyTorch as one of SciPy; any other matrix as it is."""
+    if is_torch(value) and str(value.layout) != "torch.strided":
+        from scipy.sparse import csr_matrix  # type: ignore[import-untyped, unused-ignore]
+
+        csr = value.detach().cpu().to_sparse_csr()
+        parts = (csr.values(), csr.col_indices(), csr.crow_indices())
+        return csr_matrix(tuple(part.numpy() for part in parts), shape=tuple(csr.shape))
+    return value.get() if hasattr(value, "tocsr") and hasattr(value, "get") else value
+
+
 def matrix(value: Any, name: str) -> tuple[Any, Any, Any, int]:
     """Row starts, columns, values and width of a sparse or dense matrix."""
     import numpy as np
 
+    value = stored_on_host(value)
     if hasattr(value, "tocsr"):
         csr = value.tocsr()
     else:
@@ -330,6 +348,42 @@ def matrix(value: Any, name: str) -> tuple[Any, Any, Any, int]:
     )
 
 
+class Vectors:
+    """The vectors of a problem of n unknowns: on the host; or on the CUDA device that holds `q`,
+    unless the options name another device."""
+
+    def __init__(self, q: Any, n: int, options: Any) -> None:
+        self.n = n
+        self.framework: Torch | CuPy | None = None
+        ordinal = ordinal_of(q)
+        devices = (None, "auto", "cuda", f"cuda:{ordinal}")
+        if ordinal is not None and options.get("device") in devices and _core.cuda_devices():
+            self.framework = framework_of(adopt(q), ordinal)
+            options["device"] = f"cuda:{ordinal}"
+
+    def given(self, value: Any, name: str) -> Any:
+        """A scalar is repeated. None stays None."""
+        if self.framework is None or value is None:
+            return vector(value, name, self.n)
+        if ordinal_of(value) is None:
+            return self.framework.array(vector(value, name, self.n), "float64", name)
+        array = self.framework.array(adopt(value), "float64", name).reshape(-1)
+        if len(array) != self.n:
+            raise ValueError(f"{name}: {len(array)} numbers for {self.n} unknowns")
+        return array
+
+    def result(self) -> Any:
+        """Memory for a result; None: the solver returns an array of NumPy."""
+        if self.framework is None:
+            return None
+        return self.framework.empty((self.n,), "float64")
+
+    def settle(self) -> None:
+        """Waits for what the caller's stream still has before it."""
+        if self.framework is not None:
+            self.framework.synchronize()
+
+
 @with_options(
     "lcp", "problem", "size", "steps", "matrix", "rhs", "lower", "upper", "storage", "output",
     "format", "report",
@@ -347,8 +401,10 @@ def lcp(
     Parameters
     ----------
     A : (n, n) sparse matrix or array
+        Of SciPy, CuPy or PyTorch; one on a device is copied to the host, where the solver is set up.
     q : (n,) array
-        The right side, as ``--rhs`` of the program.
+        The right side, as ``--rhs`` of the program. If it is on a CUDA device, as an array of
+        PyTorch or CuPy, the problem is solved there, and bounds and x stay there.
     lower, upper : (n,) array or number, optional
         None: no bound.
     {options}
@@ -373,9 +429,13 @@ def lcp(
     """
     a = matrix(A, "A")
     n = len(a[0]) - 1
+    vectors = Vectors(q, n, options)
     values, inputs = convert("lcp", options)
-    low, high = vector(lower, "lower", n), vector(upper, "upper", n)
-    return result(_core.lcp(a, vector(q, "q", n), low, high, values, inputs))
+    right, low, high = map(vectors.given, (q, lower, upper), ("q", "lower", "upper"))
+    x = vectors.result()
+    vectors.settle()
+    figures = _core.lcp(a, right, low, high, x, values, inputs)
+    return result(figures if x is None else {**figures, "x": x})
 
 
 @with_options(
@@ -388,8 +448,9 @@ def hlcp(A: Any, B: Any, q: ArrayLike, **options: Unpack[HlcpOptions]) -> Any:
     Parameters
     ----------
     A, B : (n, n) sparse matrices or arrays
-        B = None is the identity.
+        B = None is the identity. As of :func:`lcp`.
     q : (n,) array
+        As of :func:`lcp`; z and w are where it is.
     {options}
 
     Returns
@@ -417,5 +478,9 @@ def hlcp(A: Any, B: Any, q: ArrayLike, **options: Unpack[HlcpOptions]) -> Any:
         b = (np.arange(n + 1), np.arange(n, dtype=np.int32), np.ones(n), n)
     else:
         b = matrix(B, "B")
+    vectors = Vectors(q, n, options)
     values, inputs = convert("hlcp", options)
-    return result(_core.hlcp(a, b, vector(q, "q", n), values, inputs))
+    right, z, w = vectors.given(q, "q"), vectors.result(), vectors.result()
+    vectors.settle()
+    figures = _core.hlcp(a, b, right, z, w, values, inputs)
+    return result(figures if z is None else {**figures, "z": z, "w": w})

@@ -9,6 +9,7 @@ namespace {
 
 template <typename T>
 using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Result = nb::ndarray<double, nb::ndim<1>, nb::c_contig>;
 using Matrix = std::tuple<Vector<int64_t>, Vector<int32_t>, Vector<double>, int64_t>;
 
 /* Borrows the arrays: row starts, columns, values, number of columns. */
@@ -22,9 +23,23 @@ cvtm_csr csr_of(const Matrix &m) {
   return csr;
 }
 
-Array<double> array_of(const std::vector<double> &from) {
-  return copy_array(from.data(), {from.size()});
-}
+/* A vector of the solution: in an array of the caller on the device, or on the host. */
+struct Solution {
+  std::optional<Result> given;
+  std::vector<double> host;
+  double *memory = nullptr;
+
+  double *open(OnDevice *on, int64_t n) { return memory = given ? given->data() : on->vector(n); }
+  void close(OnDevice *on, int64_t n) {
+    if (given)
+      on->require(cvtm_device_synchronize(on->device));
+    else
+      host = on->host(memory, n);
+  }
+  nb::object object() const {
+    return given ? nb::none() : nb::cast(copy_array(host.data(), {host.size()}));
+  }
+};
 
 /* Solves in a thread that can be interrupted. `work` has the options as `arguments`, and `run`. */
 template <typename Work>
@@ -52,25 +67,26 @@ struct Lcp {
     cvtm_lcp *made = nullptr;
     on.require(cvtm_lcp_create(on.device, &csr, grid.width, grid.height, &settings, &made));
     const Owner<cvtm_lcp, cvtm_lcp_destroy> solver(made);
-    double *on_x = on.vector(csr.rows);
-    const double *on_q = on.vector(csr.rows, q->data());
-    const double *on_lower = lower ? on.vector(csr.rows, lower->data()) : nullptr;
-    const double *on_upper = upper ? on.vector(csr.rows, upper->data()) : nullptr;
+    double *on_x = x.open(&on, csr.rows);
+    const double *on_q = on.numbers(*q);
+    const double *on_lower = lower ? on.numbers(*lower) : nullptr;
+    const double *on_upper = upper ? on.numbers(*upper) : nullptr;
     on.require(cvtm_lcp_solve(made, on_q, on_lower, on_upper, on_x, 0, &result));
-    x = on.host(on_x, csr.rows);
+    x.close(&on, csr.rows);
   }
 
   Arguments arguments;
   OnDevice on;
   std::optional<Matrix> a;
-  std::optional<Vector<double>> q, lower, upper;
-  std::vector<double> x;
+  std::optional<Numbers> q, lower, upper;
+  Solution x;
   cvtm_lcp_result result = {};
 };
 
-nb::typed<nb::dict, nb::str, nb::any> solve_lcp(const Matrix &a, const Vector<double> &q,
-                                                const std::optional<Vector<double>> &lower,
-                                                const std::optional<Vector<double>> &upper,
+nb::typed<nb::dict, nb::str, nb::any> solve_lcp(const Matrix &a, const Numbers &q,
+                                                const std::optional<Numbers> &lower,
+                                                const std::optional<Numbers> &upper,
+                                                const std::optional<Result> &x,
                                                 const std::vector<Value> &values,
                                                 const Inputs &inputs) {
   auto work = std::make_shared<Lcp>(values, inputs);
@@ -78,10 +94,11 @@ nb::typed<nb::dict, nb::str, nb::any> solve_lcp(const Matrix &a, const Vector<do
   work->q = q;
   work->lower = lower;
   work->upper = upper;
+  work->x.given = x;
   solve(work);
   const cvtm_lcp_result &r = work->result;
   nb::dict result;
-  result["x"] = array_of(work->x);
+  result["x"] = work->x.object();
   result["success"] = r.stop == CVTM_LCP_CONVERGED || r.stop == CVTM_LCP_ROUNDING;
   result["message"] = cvtm_lcp_stop_name(r.stop);
   result["method"] = cvtm_lcp_method_name(r.method);
@@ -113,40 +130,43 @@ struct Hlcp {
     });
     settings.monitor = [](void *, const cvtm_hlcp_progress *) { return interrupted(nullptr); };
     on.open(arguments);
-    const double *on_q = on.vector(on_a.rows, q->data());
-    double *on_z = on.vector(on_a.rows), *on_w = on.vector(on_a.rows);
+    const double *on_q = on.numbers(*q);
+    double *on_z = z.open(&on, on_a.rows), *on_w = w.open(&on, on_a.rows);
     if (arguments.options.hlcp.suggest)
       on.require(cvtm_hlcp_suggest(on.device, &on_a, &on_b, on_q, SWEEPS, &settings));
     cvtm_hlcp *made = nullptr;
     on.require(cvtm_hlcp_create(on.device, &on_a, &on_b, &settings, &made));
     const Owner<cvtm_hlcp, cvtm_hlcp_destroy> solver(made);
     on.require(cvtm_hlcp_solve(made, on_q, nullptr, 0, on_z, on_w, &result));
-    z = on.host(on_z, on_a.rows);
-    w = on.host(on_w, on_a.rows);
+    z.close(&on, on_a.rows);
+    w.close(&on, on_a.rows);
   }
 
   Arguments arguments;
   OnDevice on;
   cli_hlcp_memory memory = {};
   std::optional<Matrix> a, b;
-  std::optional<Vector<double>> q;
-  std::vector<double> z, w;
+  std::optional<Numbers> q;
+  Solution z, w;
   cvtm_hlcp_result result = {};
 };
 
-nb::typed<nb::dict, nb::str, nb::any> solve_hlcp(const Matrix &a, const Matrix &b,
-                                                 const Vector<double> &q,
+nb::typed<nb::dict, nb::str, nb::any> solve_hlcp(const Matrix &a, const Matrix &b, const Numbers &q,
+                                                 const std::optional<Result> &z,
+                                                 const std::optional<Result> &w,
                                                  const std::vector<Value> &values,
                                                  const Inputs &inputs) {
   auto work = std::make_shared<Hlcp>(values, inputs);
   work->a = a;
   work->b = b;
   work->q = q;
+  work->z.given = z;
+  work->w.given = w;
   solve(work);
   const cvtm_hlcp_result &r = work->result;
   nb::dict result;
-  result["z"] = array_of(work->z);
-  result["w"] = array_of(work->w);
+  result["z"] = work->z.object();
+  result["w"] = work->w.object();
   result["success"] = r.stop == CVTM_LCP_CONVERGED;
   result["message"] = cvtm_lcp_stop_name(r.stop);
   result["nit"] = r.iterations;
@@ -160,7 +180,9 @@ nb::typed<nb::dict, nb::str, nb::any> solve_hlcp(const Matrix &a, const Matrix &
 
 void bind_lcp(nb::module_ &module) {
   module.def("lcp", &solve_lcp, nb::arg("a"), nb::arg("q"), nb::arg("lower").none(),
-             nb::arg("upper").none(), nb::arg("values"), nb::arg("inputs"));
-  module.def("hlcp", &solve_hlcp, nb::arg("a"), nb::arg("b"), nb::arg("q"), nb::arg("values"),
-             nb::arg("inputs"));
+             nb::arg("upper").none(), nb::arg("x").none(), nb::arg("values"), nb::arg("inputs"),
+             "x: an array on the device that gets the solution.");
+  module.def("hlcp", &solve_hlcp, nb::arg("a"), nb::arg("b"), nb::arg("q"), nb::arg("z").none(),
+             nb::arg("w").none(), nb::arg("values"), nb::arg("inputs"),
+             "z, w: arrays on the device that get the solution.");
 }

@@ -8,8 +8,7 @@ extern "C" {
 namespace {
 
 using HostVector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-/* In the memory of the solver's device, of any framework. */
-using DeviceArray = nb::ndarray<const double, nb::ndim<1>, nb::c_contig>;
+using DeviceArray = Numbers; /* in the memory of the solver's device */
 
 class Minimizer {
  public:

@@ -17,6 +17,9 @@ struct Destroys {
 template <typename T, auto destroy>
 using Owner = std::unique_ptr<T, Destroys<destroy>>;
 
+/* In the memory of the host or of a device, of any framework. */
+using Numbers = nb::ndarray<const double, nb::ndim<1>, nb::c_contig>;
+
 class OnDevice {
  public:
   OnDevice() = default;
@@ -41,6 +44,11 @@ class OnDevice {
     vectors_.push_back(made);
     if (from != nullptr) require(cvtm_device_copy_in(device, made, from, bytes_of(n)));
     return made;
+  }
+  /* The numbers of an array: as they are on the device, or a copy of those on the host. */
+  const double *numbers(const Numbers &array) {
+    const bool host = array.device_type() == nb::device::cpu::value;
+    return host ? vector(static_cast<int64_t>(array.size()), array.data()) : array.data();
   }
   void drop(double *vector) {
     for (size_t k = 0; k < vectors_.size(); ++k)

@@ -2,6 +2,7 @@
 side: cvtmesh-cuda13, or python/check.sh -DCVTMESH_CUDA=ON."""
 
 import gc
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -51,6 +52,26 @@ def test_images_on_the_device(put, image):
     a = cvtmesh.tessellate(put(image), 300, device="cuda", iterations=20)
     b = cvtmesh.tessellate(image, 300, device="cuda", iterations=20)
     assert np.array_equal(a.points, b.points)
+
+
+def test_two_threads_give_the_bits_of_one_after_the_other(image):
+    torch = pytest.importorskip("torch")
+    matrix, q = tridiagonal(2000), put_torch(np.linspace(-1, 1, 2000))
+    start = torch.full((5000,), 3.0, dtype=torch.float64, device="cuda")
+    points = put_torch(POINTS)
+    work = [
+        lambda: cvtmesh.tessellate(image, 400, device="cuda", seed=1).points,
+        lambda: cvtmesh.tessellate(image, 400, device="cuda", seed=2).points,
+        lambda: take(cvtmesh.minimize(quadratic(1), start, bounds=[(2, 4)] * 5000).x),
+        lambda: take(cvtmesh.lcp(matrix, q).x),
+        lambda: take(cvtmesh.voronoi(points, (96, 128))),
+        lambda: take(cvtmesh.delaunay(points).triangles),
+    ]
+    alone = [each() for each in work]
+    with ThreadPoolExecutor(len(work)) as pool:
+        for _ in range(3):
+            together = [future.result() for future in [pool.submit(each) for each in work]]
+            assert all(np.array_equal(a, b) for a, b in zip(alone, together))
 
 
 @pytest.mark.parametrize("put", FRAMEWORKS)
@@ -228,12 +249,15 @@ def test_small_calls_keep_no_memory():
     import cvtmesh.torch
 
     sites, density = put_torch(POINTS), torch.ones(96, 128, device="cuda")
+    matrix = tridiagonal(len(POINTS))
 
     def calls(count):
         for _ in range(count):
             cvtmesh.minimize(quadratic(1), torch.zeros(4, dtype=torch.float64, device="cuda"))
             cvtmesh.voronoi(sites, (96, 128))
             cvtmesh.torch.cvt_energy(sites, density)
+            cvtmesh.delaunay(sites)
+            cvtmesh.lcp(matrix, sites[:, 0])
         gc.collect()
         torch.cuda.synchronize()
         return torch.cuda.mem_get_info()[0]
@@ -241,6 +265,59 @@ def test_small_calls_keep_no_memory():
     calls(5)
     free = calls(20)
     assert calls(100) >= free - (1 << 20)
+
+
+# --- complementarity ------------------------------------------------------------------------------
+
+
+def tridiagonal(n):
+    sparse = pytest.importorskip("scipy.sparse")
+    return sparse.diags([-1.0, 2.5, -1.0], [-1, 0, 1], (n, n), format="csr")
+
+
+@pytest.mark.parametrize("put", TWO)
+def test_complementarity_on_the_device(put):
+    n = 400
+    matrix, q = tridiagonal(n), np.random.default_rng(1).uniform(-1, 1, n)
+    on_device = put(q)
+    lower, upper = put(np.full(n, -0.2)), 0.3
+    a = cvtmesh.lcp(matrix, on_device, lower, upper)
+    b = cvtmesh.lcp(matrix, q, -0.2, upper, device="cuda")
+    assert type(a.x) is type(on_device) and np.array_equal(take(a.x), b.x)
+    assert a.success and a.active_lower == b.active_lower
+    a = cvtmesh.hlcp(matrix, None, on_device, method="newton")
+    b = cvtmesh.hlcp(matrix, None, q, method="newton", device="cuda")
+    assert type(a.z) is type(a.w) is type(on_device)
+    assert np.array_equal(take(a.z), b.z) and np.array_equal(take(a.w), b.w)
+    assert isinstance(cvtmesh.lcp(matrix, on_device, device="cpu").x, np.ndarray)
+    assert np.array_equal(take(on_device), q)
+    with pytest.raises(ValueError, match="lower: 399 numbers for 400 unknowns"):
+        cvtmesh.lcp(matrix, on_device, lower[1:])
+    with pytest.raises(ValueError, match="lower|bound"):
+        cvtmesh.lcp(matrix, on_device, put(np.full(n, 1.0)), put(np.full(n, 0.0)))
+
+
+def test_complementarity_follows_the_callers_stream():
+    torch = pytest.importorskip("torch")
+    matrix, stream = tridiagonal(50), torch.cuda.Stream()
+    q = put_torch(np.ones(50))
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(10**8)
+        q += 1
+        x = cvtmesh.lcp(matrix, q).x
+    assert np.array_equal(take(x), cvtmesh.lcp(matrix, np.full(50, 2.0), device="cuda").x)
+
+
+def test_sparse_matrices_on_the_device():
+    torch = pytest.importorskip("torch")
+    matrix, q = tridiagonal(60), np.linspace(-1, 1, 60)
+    wanted = cvtmesh.lcp(matrix, q, device="cuda").x
+    dense = torch.tensor(matrix.toarray(), device="cuda")
+    for other in (dense, dense.to_sparse_csr(), dense.to_sparse_coo()):
+        assert np.array_equal(take(cvtmesh.lcp(other, put_torch(q)).x), wanted)
+    sparse = pytest.importorskip("cupyx.scipy.sparse")
+    assert np.array_equal(take(cvtmesh.lcp(sparse.csr_matrix(matrix), put_cupy(q)).x), wanted)
 
 
 # --- cvtmesh.torch --------------------------------------------------------------------------------
@@ -272,6 +349,21 @@ def test_energies_and_moments_are_those_of_the_cpu(n):
         cvtmesh.torch.cvt_moments(sites.cuda(), density.cuda()),
     ):
         assert b.is_cuda and np.allclose(b.cpu(), a, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 200, 20000])
+def test_gradients_of_moments_by_sites_on_the_device(n):
+    import cvtmesh.torch
+
+    sites, density = problem(n, (300, 330))
+    grads = []
+    for place in ("cpu", "cuda"):
+        x = sites.to(place, copy=True).requires_grad_()
+        mass, centroid = cvtmesh.torch.cvt_moments(x, density.to(place))
+        ((mass**2).sum() + (centroid**3).sum()).backward()
+        assert x.grad.device == x.device
+        grads.append(x.grad.cpu().numpy())
+    assert np.allclose(*grads, rtol=1e-9, atol=1e-9 * abs(grads[0]).max())
 
 
 @pytest.mark.parametrize("by_density", [False, True])
