@@ -152,6 +152,12 @@ def file(value: Any, name: str, inputs: list[Input]) -> str:
     return inputs[-1][0]
 
 
+def output_path(value: Any, name: str) -> str:
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"{name}: {type(value).__name__} is not a path")
+    return file(value, name, [])
+
+
 def number_list(value: Any) -> str | None:
     """(1, 2.5) as "1,2.5"; None if it is no sequence of numbers."""
     try:
@@ -185,10 +191,14 @@ def items(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> li
     pairs = row["argument"] == "FILE=FACTOR"
     if pairs and isinstance(value, Mapping):
         value = list(value.items())
+    if is_array(value) and not (row["reads"] or row["writes"]):
+        value = host_array(value, name).tolist()  # of numbers
     single = isinstance(value, (str, bytes, os.PathLike)) or is_array(value)
     if single or (isinstance(value, tuple) and (pairs or number_list(value) is not None)):
         value = [value]
     names = [name if len(value) == 1 else f"{name}[{k}]" for k in range(len(value))]
+    if row["writes"]:
+        return [output_path(each, own) for each, own in zip(value, names)]
     text = weighted if pairs else item
     return [text(each, own, inputs) for each, own in zip(value, names)]
 
@@ -219,6 +229,8 @@ def texts(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> li
         return [value]
     if kind == "list":
         return items(row, name, value, inputs)
+    if row["writes"]:
+        return [output_path(value, name)]
     return [item(value, name, inputs)]
 
 

@@ -200,6 +200,7 @@ nb::typed<nb::list, nb::typed<nb::dict, nb::str, nb::any>> options_of(const std:
     entry["help"] = nb::str(row.help);
     entry["argument"] = row.argument != nullptr ? nb::object(nb::str(row.argument)) : nb::none();
     entry["reads"] = nb::bool_(row.file >= CLI_READS && row.file <= CLI_READS_PROFILE);
+    entry["writes"] = nb::bool_(row.file >= CLI_WRITES);
     rows.append(entry);
   }
   return nb::typed<nb::list, nb::typed<nb::dict, nb::str, nb::any>>(rows);

@@ -7,6 +7,9 @@ extern "C" {
 #include "density/density.h"
 }
 
+#include <cerrno>
+#include <cstring>
+
 void check(cvtm_status status, const cvtm_error *error) {
   if (status == CVTM_OK) return;
   throw Failure(status, error->message[0] != '\0' ? error->message : cvtm_status_text(status));
@@ -14,7 +17,17 @@ void check(cvtm_status status, const cvtm_error *error) {
 
 namespace {
 
-PyObject *exception_of(cvtm_status status) {
+/* True if a message of the library ends with the text of an errno. */
+bool ends_with(const std::string &message, int number) {
+  const std::string text = std::string(": ") + strerror(number);
+  return message.size() > text.size() &&
+         message.compare(message.size() - text.size(), text.size(), text) == 0;
+}
+
+PyObject *exception_of(cvtm_status status, const std::string &message) {
+  if (ends_with(message, ENOENT)) return PyExc_FileNotFoundError;
+  if (ends_with(message, EACCES)) return PyExc_PermissionError;
+  if (ends_with(message, EISDIR)) return PyExc_IsADirectoryError;
   switch (status) {
     case CVTM_ERROR_ARGUMENT:
     case CVTM_ERROR_INPUT:
@@ -58,7 +71,7 @@ NB_MODULE(_core, module) {
     } catch (const Failure &failure) {
       PyErr_SetString(failure.status == CVTM_ERROR_DEVICE_UNAVAILABLE
                           ? device_error
-                          : exception_of(failure.status),
+                          : exception_of(failure.status, failure.message),
                       failure.message.c_str());
     }
   });

@@ -2,6 +2,7 @@
 #include "python/src/core.h"
 
 extern "C" {
+#include "cli/distributed.h"
 #include "cli/files.h"
 #include "cli/output.h"
 #include "cli/run_job.h"
@@ -24,6 +25,9 @@ class Run {
 
   void solve() {
     const cli_options *options = &arguments.options;
+    if (cli_distributed_count(&arguments.options) > 1 || options->distributed)
+      throw Failure(CVTM_ERROR_UNSUPPORTED,
+                    "ranks, distributed: a call in Python is one process; use the program");
     arguments.stage([&] { return cli_run_check_values(options); });
     arguments.stage([&] { return cli_files_check(options); });
     arguments.stage([&] { return cli_outputs_check(options); });

@@ -96,6 +96,8 @@ def test_callback_args_and_limits():
         (lambda: cvtmesh.minimize(3, [1.0]), TypeError, "fun"),
         (lambda: cvtmesh.minimize(lambda x: 3.0, [1.0]), TypeError, "value and the gradient"),
         (lambda: cvtmesh.minimize(lambda x: (0.0, [1, 2]), [1.0]), ValueError, "gradient of 2"),
+        (lambda: cvtmesh.minimize(lambda x: (x, x), [1.0, 2.0]), ValueError, "fun: 2 values"),
+        (lambda: cvtmesh.minimize(quadratic, [1.0], bounds=[None]), TypeError, "bounds: not"),
         (lambda: cvtmesh.minimize(quadratic, []), ValueError, "empty"),
         (lambda: cvtmesh.minimize(quadratic, [np.nan]), ValueError, "x0: value 0"),
         (lambda: cvtmesh.minimize(quadratic, [1.0], bounds=[(2, 1)]), ValueError, "0"),
