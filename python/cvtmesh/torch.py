@@ -12,6 +12,7 @@ cells may meet a pixel, and those of moments by the sites where a cell has more 
 
 from __future__ import annotations
 
+import atexit
 import math
 from typing import Any
 
@@ -54,6 +55,7 @@ def host(tensor: Any) -> Any:
 
 FARTHEST = 1e9  # a coordinate of a site
 evaluators: dict[int, _core.Evaluator] = {}  # one for each device
+atexit.register(evaluators.clear)
 
 
 def is_on_device(sites: Any, density: Any) -> bool:
