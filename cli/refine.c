@@ -126,6 +126,19 @@ static void report_corners(const cvtm_refine_figures *figures, double height, cJ
   }
 }
 
+static void report_narrow(const cvtm_refine_figures *figures, double height, cJSON *entry) {
+  cJSON *list = cJSON_AddArrayToObject(entry, "narrow_triangles");
+  for (int64_t k = 0; k < figures->narrow_count; ++k) {
+    const cvtm_narrow_triangle *narrow = &figures->narrow[k];
+    cJSON *item = cJSON_CreateObject();
+    cli_json_real(item, "x", narrow->x);
+    cli_json_real(item, "y", height > 0 ? height - narrow->y : narrow->y);
+    cli_json_real(item, "angle", narrow->angle);
+    cli_json_real(item, "distance", narrow->distance);
+    cli_json_append(list, item);
+  }
+}
+
 void cli_refine_report(const cvtm_refine_options *refine, const cvtm_refine_figures *figures,
                        double height, cJSON *report) {
   cJSON *entry = cJSON_AddObjectToObject(report, "refinement");
@@ -143,6 +156,7 @@ void cli_refine_report(const cvtm_refine_options *refine, const cvtm_refine_figu
   cli_json_integer(entry, "removed", figures->removed);
   cli_json_integer(entry, "moved", figures->moved);
   report_corners(figures, height, entry);
+  report_narrow(figures, height, entry);
 }
 
 static const char *triangles_are(int64_t count) {
@@ -162,13 +176,16 @@ void cli_refine_print_summary(const cvtm_refine_options *refine,
   else if (figures->bound < refine->min_angle)
     fprintf(stderr, "  warning    %.3g degrees take too many points here; %.3g were worked for\n",
             refine->min_angle, figures->bound);
-  const int64_t at_corners = figures->below - figures->below_free;
+  const int64_t at_corners = figures->below - figures->below_free - figures->narrow_count;
   if (figures->corner_count > 0)
     fprintf(stderr, "  note       %lld %s sharper, at %lld small %s of the input\n",
             (long long)at_corners, triangles_are(at_corners), (long long)figures->corner_count,
             cli_word(figures->corner_count, "angle", "angles"));
+  if (figures->narrow_count > 0)
+    fprintf(stderr, "  note       %lld %s sharper where the input is too narrow for the grid\n",
+            (long long)figures->narrow_count, triangles_are(figures->narrow_count));
   if (figures->below_free > 0)
-    fprintf(stderr, "  warning    %lld %s sharper without such an angle: %.3g degrees\n",
+    fprintf(stderr, "  warning    %lld %s sharper without such a reason: %.3g degrees\n",
             (long long)figures->below_free, triangles_are(figures->below_free),
             figures->min_angle_free);
   if (figures->oversized > 0)

@@ -1,5 +1,6 @@
 #include "meshes/refine.h"
 
+#include "base/grow.h"
 #include "base/portable.h"
 #include "meshes/refine_state.h"
 
@@ -14,6 +15,7 @@ void cvtm_refine_defaults(cvtm_refine_options *options) {
 
 void cvtm_refine_figures_free(cvtm_refine_figures *figures) {
   free(figures->corners);
+  free(figures->narrow);
   *figures = (cvtm_refine_figures){0};
 }
 
@@ -329,6 +331,38 @@ static void list_corners(const cvtm_refiner *r, const int64_t *below, cvtm_refin
   }
 }
 
+/* The least distance in the input around a triangle, in grid steps. */
+static double distance_around(const cvtm_refiner *r, int64_t t) {
+  const int32_t *corner = r->m.corner + 3 * t;
+  return fmin(r->vertex[corner[0]].scale,
+              fmin(r->vertex[corner[1]].scale, r->vertex[corner[2]].scale));
+}
+
+/* Nonzero if a triangle is too small to be split, or the input around it too narrow. */
+static int is_narrow(const cvtm_refiner *r, int64_t t) {
+  const int64_t side = cvtm_shortest_side(r, t);
+  const double length2 =
+      cvtm_length2(r->m.grid[r->m.corner[side]], r->m.grid[cvtm_end_of(&r->m, side)]);
+  return length2 < cvtm_fewest_steps * cvtm_fewest_steps ||
+         distance_around(r, t) < cvtm_narrow_steps;
+}
+
+static cvtm_status list_narrow(const cvtm_refiner *r, int64_t t, double cotangent,
+                               int64_t *capacity, cvtm_refine_figures *f) {
+  if (!cvtm_grow(&f->narrow, sizeof *f->narrow, capacity, f->narrow_count + 1))
+    return no_memory(r->error);
+  cvtm_narrow_triangle *made = &f->narrow[f->narrow_count++];
+  *made = (cvtm_narrow_triangle){0, 0, smallest_angle(cotangent),
+                                 distance_around(r, t) * r->frame.step};
+  for (int k = 0; k < 3; ++k) {
+    double place[2];
+    place_vertex(r, r->m.corner[3 * t + k], place);
+    made->x += place[0] / 3;
+    made->y += place[1] / 3;
+  }
+  return CVTM_OK;
+}
+
 static void count_vertices(const cvtm_refiner *r, cvtm_refine_figures *f) {
   for (int64_t v = 0; v < r->m.vertex_count; ++v) {
     const cvtm_refine_vertex *vertex = &r->vertex[v];
@@ -347,27 +381,32 @@ static cvtm_status measure(const cvtm_refiner *r, cvtm_refine_figures *f) {
     return no_memory(r->error);
   }
   double worst = 0, worst_free = 0;
-  for (int64_t t = 0; t < r->m.triangle_count; ++t) {
+  int64_t capacity = 0;
+  cvtm_status status = CVTM_OK;
+  for (int64_t t = 0; t < r->m.triangle_count && status == CVTM_OK; ++t) {
     if (r->m.corner[3 * t] < 0) continue;
     const double cotangent = cvtm_triangle_cotangent(r, t);
+    const int is_below = cotangent > r->cotangent;
     double of_corner;
-    const int32_t corner = cotangent > r->cotangent ? cvtm_small_corner_of(r, t, &of_corner) : -1;
+    const int32_t corner = is_below ? cvtm_small_corner_of(r, t, &of_corner) : -1;
+    const int narrow = is_below && corner < 0 && is_narrow(r, t);
     worst = fmax(worst, cotangent);
-    if (corner < 0) worst_free = fmax(worst_free, cotangent);
+    if (corner < 0 && !narrow) worst_free = fmax(worst_free, cotangent);
     f->oversized += cvtm_triangle_excess(r, t) > 1;
-    if (!(cotangent > r->cotangent)) continue;
-    ++f->below;
-    if (corner < 0)
-      ++f->below_free;
-    else
+    f->below += is_below;
+    if (corner >= 0)
       ++below[corner];
+    else if (narrow)
+      status = list_narrow(r, t, cotangent, &capacity, f);
+    else
+      f->below_free += is_below;
   }
   f->min_angle = smallest_angle(worst);
   f->min_angle_free = smallest_angle(worst_free);
   list_corners(r, below, f);
   count_vertices(r, f);
   free(below);
-  return CVTM_OK;
+  return status;
 }
 
 /* ---- The whole ---- */

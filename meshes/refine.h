@@ -43,13 +43,23 @@ typedef struct cvtm_small_corner {
   int64_t triangles; /* below the bound, in that corner */
 } cvtm_small_corner;
 
+/* A triangle below the bound where pieces of the boundary are nearer to each other than 32 grid
+ * steps, or where they force a side shorter than 16: vertices, which are points of the grid, cannot
+ * keep the angles there. */
+typedef struct cvtm_narrow_triangle {
+  double x, y;     /* its centroid */
+  double angle;    /* degrees, its smallest */
+  double distance; /* of the pieces of the boundary around it */
+} cvtm_narrow_triangle;
+
 typedef struct cvtm_refine_figures {
   double bound;          /* degrees; that was worked for in the end */
   int stopped;           /* nonzero: options->stop ended the refinement */
   double min_angle;      /* degrees; of all triangles */
-  double min_angle_free; /* of those that no small angle of the boundary forces below the bound */
+  double min_angle_free; /* of those that the boundary does not force below the bound: neither by a
+                            small angle nor by pieces that are too near to each other */
   int64_t below;         /* triangles below the bound */
-  int64_t below_free;    /* of these, those without a small angle of the boundary as reason */
+  int64_t below_free;    /* of these, those that the boundary does not force there */
   int64_t oversized;     /* triangles above their cap, where the grid or a small angle ended it */
   /* Vertices; those for the wanted number count as for areas. */
   int64_t added_on_boundary, added_for_angles, added_for_areas;
@@ -58,6 +68,8 @@ typedef struct cvtm_refine_figures {
   int64_t unpaired;  /* edges without a copy that are not divided */
   int64_t corner_count;
   cvtm_small_corner *corners; /* malloc'd and owned */
+  int64_t narrow_count;
+  cvtm_narrow_triangle *narrow; /* malloc'd and owned */
 } cvtm_refine_figures;
 
 void cvtm_refine_figures_free(cvtm_refine_figures *figures);
@@ -75,8 +87,9 @@ void cvtm_refine_figures_free(cvtm_refine_figures *figures);
  * meet at less than 60 degrees are divided at distances of powers of two from their common end,
  * and a triangle whose shortest edge connects two such edges at one of these distances is left
  * (Miller, Pav & Walkington 2003). It ends for every input: no triangle is split whose shortest
- * edge is far shorter than the distances in the input around it. For bounds above 33 degrees a
- * corner of a bad triangle is moved rather than a vertex inserted, where that makes all triangles
+ * edge is far shorter than the distances in the input around it, or shorter than 16 grid steps:
+ * there the rounding of vertices to the grid changes angles by degrees. For bounds above 33 degrees
+ * a corner of a bad triangle is moved rather than a vertex inserted, where that makes all triangles
  * around it good (Erten & Uengoer 2009); and where the bound takes more points than `growth`
  * allows, a bound that is lower by up to 2 degrees is worked for. */
 cvtm_status cvtm_refine(const double *points, int64_t count, const cvtm_boundary *boundary,

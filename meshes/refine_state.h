@@ -30,6 +30,9 @@ enum { CVTM_TWIN_NONE = -1, CVTM_TWIN_MISSING = -2 };
  * for its angle: where angles of the bound cannot be reached, refinement would not end. */
 static const double cvtm_least_share = 1.0 / 8;
 static const double cvtm_fewest_steps = 16; /* of a part that is split, or a side */
+/* Between pieces of the input that are nearer to each other, in steps, angles may stay below the
+ * bound: their sides are too short to be split. */
+static const double cvtm_narrow_steps = 32;
 
 /* A triangle that has to be split, or has to be looked at again. */
 typedef struct cvtm_bad_triangle {

@@ -245,6 +245,38 @@ def test_circles_that_touch_but_for_rounding(cvtmesh, seed):
     assert all(corner["angle"] > 1 for corner in report["refinement"]["small_corners"])
 
 
+def outline_with_gap(steps, seed):
+    """A polygon in a box, so many grid steps from its side."""
+    rng = random.Random(seed)
+    gap = steps * 1024 / 2**30
+    radius, count = rng.uniform(50, 150), rng.randrange(5, 20)
+    near = [[(300 - 20 * gap, gap), (300 + 20 * gap, gap), (400, 200), (200, 200)],
+            [(300, gap), (400, 150), (300, 300), (200, 150)],
+            circle(300, radius + gap, radius, count, -1)][seed % 3]
+    return turned([[(0, 0), (600, 0), (600, 600), (0, 600)], near], rng.uniform(0, 6))
+
+
+@pytest.mark.parametrize("steps", [3, 5, 8, 16, 40, 200])
+def test_gaps_of_few_grid_steps(cvtmesh, steps):
+    """Triangles below the bound in gaps that the grid cannot resolve are listed, all and no others;
+    from 32 steps on there are none."""
+    total = 0
+    for seed in range(6):
+        write_outline(cvtmesh, outline_with_gap(steps, seed))
+        found = cvtmesh.report("mesh", "outline.csv", "--min-angle", 30, "-o", "x.msh")["refinement"]
+        mesh = Mesh(cvtmesh.path("x.msh"))
+        mesh.check_delaunay()
+        sharp = [t for t in mesh.triangles if min(mesh.angles(t)) < 30]
+        centres = [[sum(mesh.places[v][k] for v in t) / 3 for k in (0, 1)] for t in sharp]
+        listed = [[n["x"], n["y"]] for n in found["narrow_triangles"]]
+        assert found["below"] == len(sharp) == len(listed) and found["below_free"] == 0
+        for one, others in [(c, listed) for c in centres] + [(c, centres) for c in listed]:
+            assert min(math.dist(one, other) for other in others) < 32e-6  # diagonals of circles
+        assert all(n["angle"] < 30 and n["distance"] < 32e-6 for n in found["narrow_triangles"])
+        total += len(listed)
+    assert (total > 0) == (steps < 16)
+
+
 @pytest.mark.parametrize("degrees, area", [(1, 0.4), (0.74, 0.02), (3, 2)])
 def test_areas_in_narrow_corners(cvtmesh, degrees, area):
     """Both sides of a small angle are divided at the same distances, for areas too."""
