@@ -338,12 +338,12 @@ static double distance_around(const cvtm_refiner *r, int64_t t) {
               fmin(r->vertex[corner[1]].scale, r->vertex[corner[2]].scale));
 }
 
-/* Nonzero if a triangle is too small to be split, or the input around it too narrow. */
+/* Nonzero if a triangle, or the input around it, is narrow for the grid. */
 static int is_narrow(const cvtm_refiner *r, int64_t t) {
   const int64_t side = cvtm_shortest_side(r, t);
   const double length2 =
       cvtm_length2(r->m.grid[r->m.corner[side]], r->m.grid[cvtm_end_of(&r->m, side)]);
-  return length2 < cvtm_fewest_steps * cvtm_fewest_steps ||
+  return length2 < 0.25 * cvtm_narrow_steps * cvtm_narrow_steps ||
          distance_around(r, t) < cvtm_narrow_steps;
 }
 

@@ -87,8 +87,8 @@ void cvtm_refine_figures_free(cvtm_refine_figures *figures);
  * meet at less than 60 degrees are divided at distances of powers of two from their common end,
  * and a triangle whose shortest edge connects two such edges at one of these distances is left
  * (Miller, Pav & Walkington 2003). It ends for every input: no triangle is split whose shortest
- * edge is far shorter than the distances in the input around it, or shorter than 16 grid steps:
- * there the rounding of vertices to the grid changes angles by degrees. For bounds above 33 degrees
+ * edge is far shorter than the distances in the input around it, or shorter than two grid
+ * steps. For bounds above 33 degrees
  * a corner of a bad triangle is moved rather than a vertex inserted, where that makes all triangles
  * around it good (Erten & Uengoer 2009); and where the bound takes more points than `growth`
  * allows, a bound that is lower by up to 2 degrees is worked for. */

@@ -29,9 +29,9 @@ enum { CVTM_TWIN_NONE = -1, CVTM_TWIN_MISSING = -2 };
 /* No triangle with a side shorter than this share of the distances in the input around it is split
  * for its angle: where angles of the bound cannot be reached, refinement would not end. */
 static const double cvtm_least_share = 1.0 / 8;
-static const double cvtm_fewest_steps = 16; /* of a part that is split, or a side */
-/* Between pieces of the input that are nearer to each other, in steps, angles may stay below the
- * bound: their sides are too short to be split. */
+static const double cvtm_fewest_steps = 2; /* of a part that is split, or a side */
+/* Where pieces of the input are nearer to each other, in steps, or sides are shorter than half of
+ * this, rounding to the grid changes angles by degrees, and they may stay below the bound. */
 static const double cvtm_narrow_steps = 32;
 
 /* A triangle that has to be split, or has to be looked at again. */
