@@ -81,7 +81,8 @@ static int check_lcp_usage(work *w) {
   if (!w->is_on_mesh) return cli_outputs_check_npy(o);
   if (!w->is_model || o->lcp.is_matrix_free ||
       (o->lcp.problem != (int)CVTM_MODEL_MEMBRANE && o->lcp.problem != (int)CVTM_MODEL_TORSION))
-    return cli_usage_error(CLI_LCP, "--mesh needs --problem membrane or torsion, and storage csr");
+    return cli_usage_error(CLI_LCP,
+                           "--mesh needs --problem membrane or torsion, and --storage sparse");
   return cli_lcp_mesh_check_outputs(o);
 }
 

@@ -24,7 +24,9 @@
 static const cli_choice voronoi_methods[] = {CVTM_VORONOI_LIST(CHOICE_OF) END_OF_CHOICES};
 static const cli_choice hlcp_methods[] = {CVTM_HLCP_METHOD_LIST(CHOICE_OF) END_OF_CHOICES};
 static const cli_choice lcp_methods[] = {CVTM_LCP_METHOD_LIST(CHOICE_OF) END_OF_CHOICES};
-static const cli_choice lcp_problems[] = {CVTM_MODEL_LIST(CHOICE_OF) END_OF_CHOICES};
+/* On a mesh, the membrane is what others call the obstacle problem. */
+static const cli_choice lcp_problems[] = {
+    CVTM_MODEL_LIST(CHOICE_OF){"obstacle", CVTM_MODEL_MEMBRANE}, END_OF_CHOICES};
 
 static const cli_choice svg_kinds[] = {{"stipples", CVTM_SVG_STIPPLES},
                                        {"cells", CVTM_SVG_CELLS},

@@ -96,6 +96,9 @@ def test_membrane_as_on_a_grid(cvtmesh):
     inside = cvtmesh.array("x.npy").reshape(m + 2, m + 2)[1:-1, 1:-1]
     assert abs(inside - cvtmesh.array("g.npy")).max() < 1e-10
     assert on_mesh["active_lower"] == on_grid["active_lower"] > 10
+    cvtmesh.call("lcp", "--mesh", "grid.obj", "--problem", "obstacle", "-o", "o.npy",
+                 "--tolerance", 1e-12)
+    assert (cvtmesh.array("o.npy") == cvtmesh.array("x.npy")).all()
 
 
 def test_bad_input(cvtmesh):
