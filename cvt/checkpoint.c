@@ -5,6 +5,7 @@
 #include "base/grow.h"
 #include "base/ranks.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,6 +71,7 @@ struct cvtm_checkpoint {
   note *notes;
   int64_t count, capacity; /* of notes */
   int64_t next;            /* while it replays: the next to be used */
+  double pace;             /* seconds of an iteration for a site; 0: not known */
   int replays, closed;     /* closed: nothing is saved any more */
   cvtm_array device_array; /* count 0: none */
   cvtm_array host[CVTM_CHECKPOINT_HOST];
@@ -287,9 +289,14 @@ static size_t plan_bytes(cvtm_cvt *cvt, int64_t count, int in_lbfgsb) {
 /* --- saving -------------------------------------------------------------------------------------
  */
 
-double cvtm_checkpoint_leg(const cvtm_cvt *cvt) {
-  const double quarter = cvt->checkpoint->user->seconds / 4;
-  return quarter < 1 ? quarter : 1;
+int64_t cvtm_checkpoint_leg(const cvtm_cvt *cvt, int64_t sites, int64_t iterations,
+                            double seconds) {
+  cvtm_checkpoint *c = cvt->checkpoint;
+  const double wanted = fmin(c->user->seconds / 4, 1),
+               most = iterations > 0 ? 8.0 * (double)iterations : 1e6;
+  if (iterations > 0) c->pace = seconds / ((double)iterations * (double)sites);
+  const double leg = c->pace > 0 ? wanted / (c->pace * (double)sites) : 1;
+  return leg < 1 ? 1 : (int64_t)fmin(leg, most);
 }
 
 static saved_head make_head(const cvtm_descent *d, int64_t iterations) {

@@ -60,7 +60,9 @@ cvtm_status cvtm_checkpoint_restore_solver(cvtm_descent *descent, int64_t *itera
 /* Saves the state if it is time for it. iterations: of L-BFGS-B so far; negative: the descent is in
  * Lloyd's method. */
 cvtm_status cvtm_checkpoint_visit(cvtm_descent *descent, int64_t iterations);
-/* About the time that should pass between two visits, in seconds. */
-double cvtm_checkpoint_leg(const cvtm_cvt *cvt);
+/* The iterations of L-BFGS-B on `sites` sites up to the next visit. iterations, seconds: of those
+ * since the last; 0 if the descent begins. A leg costs a few milliseconds on CUDA, where it is a
+ * graph of its own, so the first one follows the time that the descent before took. */
+int64_t cvtm_checkpoint_leg(const cvtm_cvt *cvt, int64_t sites, int64_t iterations, double seconds);
 
 #endif

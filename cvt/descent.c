@@ -141,21 +141,15 @@ static cvtm_lbfgsb_options remaining_options(cvtm_descent *d) {
   return options;
 }
 
-/* The number of iterations up to the next visit, from the `seconds` that the last ones took. */
-static int64_t next_leg(const cvtm_cvt *cvt, int64_t iterations, double seconds) {
-  const double wanted = cvtm_checkpoint_leg(cvt);
-  const double more = seconds > 0 ? wanted / seconds * (double)iterations : 1;
-  return more < 1 ? 1 : (int64_t)fmin(more, 2.0 * (double)iterations);
-}
-
 /* With checkpoints a run is divided into legs that end by a limit of iterations, which leaves the
  * iterates as they are, bit for bit. */
 static cvtm_status run_in_legs(cvtm_descent *d, cvtm_lbfgsb_options *options,
                                cvtm_lbfgsb_result *result) {
   cvtm_cvt *cvt = d->task->cvt;
-  const int64_t most = options->max_iterations;
-  int64_t done = 0, leg = 1;
+  const int64_t most = options->max_iterations, sites = d->task->count;
+  int64_t done = 0, leg = cvtm_checkpoint_leg(cvt, sites, 0, 0);
   cvtm_status status = d->continued ? cvtm_checkpoint_restore_solver(d, &done) : CVTM_OK;
+  if (status == CVTM_OK) status = cvtm_ranks_agree(cvt->device, &leg);
   for (int resume = d->continued; status == CVTM_OK; resume = 1) {
     const double before = cvtm_clock();
     const int64_t limit = most > 0 && most < done + leg ? most : done + leg;
@@ -167,7 +161,7 @@ static cvtm_status run_in_legs(cvtm_descent *d, cvtm_lbfgsb_options *options,
                                                                     evaluate_for_lbfgsb, d, result);
     if (status != CVTM_OK || d->stop != CVTM_STOP_NONE) break;
     if (result->stop != CVTM_STOP_ITERATIONS || limit == most) break;
-    leg = next_leg(cvt, result->iterations - done, cvtm_clock() - before);
+    leg = cvtm_checkpoint_leg(cvt, sites, result->iterations - done, cvtm_clock() - before);
     done = result->iterations;
     status = cvtm_ranks_agree(cvt->device, &leg);
     if (status == CVTM_OK) status = cvtm_checkpoint_visit(d, done);
