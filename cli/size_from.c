@@ -1,5 +1,7 @@
 #include "cli/size_from.h"
 
+#include "base/file.h"
+#include "base/npy.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/page.h"
@@ -7,6 +9,12 @@
 #include "meshes/mesh_file.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+static int is_array(const char *path) {
+  char buffer[8];
+  return strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "npy") == 0;
+}
 
 int cli_size_from_check(const cli_options *o) {
   if (o->size.from == NULL) {
@@ -14,12 +22,47 @@ int cli_size_from_check(const cli_options *o) {
       return cli_usage_error(o->command, "--size-field and --size-as need --size-from");
     return CLI_EXIT_OK;
   }
+  if (o->size.field != NULL && is_array(o->size.from))
+    return cli_usage_error(o->command, "--size-field: %s has no names", o->size.from);
   if (cli_option_given(o, "density-from"))
     return cli_usage_error(o->command, "--size-from takes the place of --density-from");
   if (o->size.as != CVTM_SIZE_GIVEN && o->points == 0)
     return cli_usage_error(o->command,
                            "--points is missing: --size-from gives sizes up to a factor");
   return CLI_EXIT_OK;
+}
+
+/* The Delaunay triangulation of the points of an array whose rows are x, y and the value; y up. */
+static cvtm_status triangulate_rows(const cvtm_npy *rows, const char *path, cvtm_mesh *mesh,
+                                    double **values, cvtm_error *error) {
+  if (rows->dimensions != 2 || rows->shape[1] != 3 || rows->shape[0] == 0)
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: rows of x, y and a value are needed", path);
+  const int64_t n = rows->shape[0];
+  double *points = malloc(2 * (size_t)n * sizeof *points);
+  *values = malloc((size_t)n * sizeof **values);
+  cvtm_status status = CVTM_OK;
+  if (points == NULL || *values == NULL)
+    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  for (int64_t i = 0; i < n && status == CVTM_OK; ++i) {
+    points[2 * i] = cvtm_npy_get(rows, 3 * i);
+    points[2 * i + 1] = -cvtm_npy_get(rows, 3 * i + 1);
+    (*values)[i] = cvtm_npy_get(rows, 3 * i + 2);
+  }
+  if (status == CVTM_OK) status = cli_name_file(path, cvtm_delaunay(points, n, mesh, error), error);
+  free(points);
+  return status;
+}
+
+static cvtm_status read_field(const cli_options *o, cvtm_mesh *mesh, double **values,
+                              cvtm_error *error) {
+  cvtm_npy rows;
+  if (!is_array(o->size.from))
+    return cvtm_mesh_read_field(o->size.from, o->size.field, mesh, values, error);
+  cvtm_status status = cvtm_npy_read(o->size.from, &rows, error);
+  if (status != CVTM_OK) return status;
+  status = triangulate_rows(&rows, o->size.from, mesh, values, error);
+  cvtm_npy_free(&rows);
+  return status;
 }
 
 /* From the coordinates of mesh files, y down from their top, to pixels. */
@@ -57,7 +100,7 @@ cvtm_status cli_size_from_apply(cli_options *o, cvtm_image *image, cvtm_error *e
   cvtm_mesh mesh = {0};
   double *values = NULL, scale = 1;
   cli_frame frame;
-  cvtm_status status = cvtm_mesh_read_field(o->size.from, o->size.field, &mesh, &values, error);
+  cvtm_status status = read_field(o, &mesh, &values, error);
   if (status == CVTM_OK) status = cli_frame_find(o, domain, &frame, error);
   if (status == CVTM_OK) {
     place_in_image(o, &frame, image->width, image->height, &mesh, &scale);

@@ -45,7 +45,7 @@ def spacing(points, triangles, where):
 
 
 def test_given_sizes(cvtmesh):
-    """Sizes in the unit of the mesh, y up, by both formats; pixels, widths or real units."""
+    """Sizes in the unit of the mesh, y up, by all formats; pixels, widths or real units."""
     points, triangles = grid()
     cvtmesh.file("flat.npy", np.ones((HEIGHT, WIDTH), np.float32))
     for name, scale, words in (("a", 1, []), ("b", 1 / WIDTH, ["--unit"]),
@@ -55,11 +55,15 @@ def test_given_sizes(cvtmesh):
                            point_data={"other": size[::-1].copy(), "h": size})
         for extension, kind, more in (("vtu", "vtu", {"compression": "zlib"}),
                                       ("msh", "gmsh22", {"binary": False}),
-                                      ("msh", "gmsh", {"binary": True})):
+                                      ("msh", "gmsh", {"binary": True}), ("npy", None, {})):
             field = f"{name}.{extension}"
-            meshio.write(cvtmesh.path(field), mesh, kind, **more)
-            cvtmesh.call("run", "flat.npy", "--size-from", field, "--size-field", "h", "--size-as",
-                         "size", "-o", "m.vtu", *words)
+            if extension == "npy":
+                cvtmesh.file(field, np.c_[scale * points[:, :2], size])
+            else:
+                meshio.write(cvtmesh.path(field), mesh, kind, **more)
+            named = ["--size-field", "h"] if extension != "npy" else []
+            cvtmesh.call("run", "flat.npy", "--size-from", field, *named, "--size-as", "size", "-o",
+                         "m.vtu", *words)
             found = meshio.read(cvtmesh.path("m.vtu"))
             p = found.points[:, :2] / scale
             made = np.concatenate([c.data for c in found.cells if c.type == "triangle"])
@@ -102,7 +106,9 @@ def test_refusals(cvtmesh):
             (["--size-from", "f.vtu", "-n", 90, "--size-field", "bad"], 3, "no number"),
             (["--size-from", "f.vtu", "-n", 90, "--size-field", "linear"], 3, "no size anywhere"),
             (["--size-from", "f.vtu", "--size-as", "size", "--size-field", "u"], 3, "no size"),
-            (["--size-from", "absent.vtu", "-n", 90], 3, "absent.vtu")):
+            (["--size-from", "absent.vtu", "-n", 90], 3, "absent.vtu"),
+            (["--size-from", "flat.npy", "-n", 90], 3, "rows of x, y"),
+            (["--size-from", "flat.npy", "-n", 90, "--size-field", "u"], 2, "no names")):
         cvtmesh.refused(*run, *words, code=code, names=[said])
     meshio.write(cvtmesh.path("f.vtk"), mesh)
     cvtmesh.refused(*run, "--size-from", "f.vtk", "-n", 90, code=3, names=["f.vtk", "vtu and msh"])
