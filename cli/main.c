@@ -91,6 +91,8 @@ static const char *command_near(const char *word) {
     cli_nearest_offer(&nearest, cli_command_name((cli_command)k));
   cli_nearest_offer(&nearest, "completion");
   cli_nearest_offer(&nearest, "help");
+  cli_nearest_offer(&nearest, "--help");
+  cli_nearest_offer(&nearest, "--version");
   return nearest.best;
 }
 
@@ -114,11 +116,12 @@ static int refuse_command(const char *word) {
     const char *command = command_for(word, &rest);
     fprintf(stderr, "cvtmesh: '%s' is not a command; try: cvtmesh %s %s%s%s%s\n", word, command,
             quote, word, quote, rest);
-  } else if (*word == '-') {
+  } else if (*word == '-' && near == NULL) {
     fprintf(stderr, "cvtmesh: a command comes first: cvtmesh COMMAND %s (see cvtmesh --help)\n",
             word);
   } else if (near != NULL) {
-    fprintf(stderr, "cvtmesh: there is no command '%s'; did you mean '%s'?\n", word, near);
+    fprintf(stderr, "cvtmesh: there is no %s '%s'; did you mean '%s'?\n",
+            *word == '-' ? "option" : "command", word, near);
   } else {
     fprintf(stderr, "cvtmesh: there is no command '%s' (see cvtmesh --help)\n", word);
   }

@@ -19,7 +19,8 @@ static const cli_option_group groups[] = {
     {"window", "Window", VIEW, "layers shot record script",
      "colour dark size paused frames save pinned"},
     {"basic", "Basic", CLI_EVERY_COMMAND,
-     "points output picture report noise equal-mass spectrum density width height like json resume",
+     "points output preview picture report noise equal-mass spectrum density width height like "
+     "json resume",
      "format picture-size density-out run-report output-z output-w labels-from first-step check"},
     {"batch", "Batch", CLI_EVERY_COMMAND, "jobs", "fail-fast journal shard"},
     {"tone", "Tone", CLI_EVERY_COMMAND, "invert contrast density-from", "black white gamma floor"},

@@ -236,6 +236,8 @@ const cli_option_row cli_option_rows[] = {
    "paper: the method of Fei, Rong, Wang & Wang 2014: random start, pixel energy, jump\n"
    "flooding, and L-BFGS-B with m = 8 and the approximate Cauchy point until the energy\n"
    "stops falling"},
+  {"preview", 0, RUN_ALONE, FLAG(preview.on),
+   "a rough result in some seconds: few iterations, and at most 20000 sites"},
   {"noise", 0, RUN, CHOICE(noise, noise_kinds),
    "kind of sites. hexagonal: a tessellation, nearly a hexagonal lattice; blue: irregular,\n"
    "isotropic blue noise, whose density follows that of the image (as with --equal-mass)"},

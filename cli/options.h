@@ -88,6 +88,10 @@ typedef struct cli_options {
     const char *unit;    /* of files; NULL: none */
   } world;
 
+  struct {
+    int on;
+    int64_t asked; /* sites, where the preview has fewer; else 0 */
+  } preview;
   int preset, noise, method, energy, voronoi, start, periodic, effort, reseed;
   int64_t iterations, seed, kick_rounds;
   double tolerance, gradient_tolerance, time_limit;

@@ -1,6 +1,7 @@
 /* What `run` reads: image, density, domain, and the sites that the user gives. */
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/preset.h"
 #include "cli/run_job.h"
 #include "meshes/mesh_file.h"
 
@@ -97,6 +98,7 @@ static cvtm_status count_by_size(cli_run_job *r, cvtm_error *error) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the sizes ask for %.3g sites; at most %g",
                      r->options.input, sites, most);
   r->options.points = (int64_t)fmax(round(sites), 1);
+  cli_preview_limit(&r->options);
   return CVTM_OK;
 }
 
@@ -123,6 +125,7 @@ static cvtm_status choose_dots(cli_run_job *r, cvtm_error *error) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the dots would be %.3g; at most %g", o->input,
                      r->dots.count, most);
   o->points = (int64_t)r->dots.count;
+  cli_preview_limit(o);
   return CVTM_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/page.h"
+#include "cli/preset.h"
 #include "cli/report.h"
 #include "cli/run_job.h"
 #include "cli/world.h"
@@ -64,7 +65,8 @@ static cJSON *make_run_report(const cli_run_job *r) {
   cli_json_integer(report, "width", r->domain.width);
   cli_json_integer(report, "height", r->domain.height);
   cli_json_integer(report, "sites", r->count);
-  cli_json_integer(report, "sites_asked", r->options.points);
+  cli_json_integer(report, "sites_asked",
+                   r->options.preview.asked > 0 ? r->options.preview.asked : r->options.points);
   cli_dot_count_report(&r->dots, report);
   cli_json_integer(report, "fixed_sites", r->fixed);
   add_effort(report, r);
@@ -224,6 +226,7 @@ void cli_run_print_summary(const cli_run_job *r) {
             cli_word(r->result.empty_cells, "cell has", "cells have"));
   if (cli_option_given(&r->options, "voronoi") && r->options.energy != CVTM_CVT_PIXEL)
     fprintf(stderr, "  note       --voronoi has an effect only with --energy pixel\n");
+  cli_preview_print(&r->options);
   print_seconds(r);
   print_written(&r->options);
 }

@@ -201,8 +201,9 @@ static cvtm_status plan_again(cli_run_job *r) {
   return cvtm_cvt_create(r->device, r->domain, r->density, r->count, &r->cvt);
 }
 
-/* The refinement has these after a descent that --time-limit ended. */
-static const double least_seconds = 10;
+/* The refinement has these after a descent that --time-limit ended; in a preview it has the first.
+ */
+static const double preview_seconds = 2, least_seconds = 10;
 
 cvtm_status cli_run_refine(cli_run_job *r) {
   enum { RELAXATIONS = 3 };
@@ -210,7 +211,9 @@ cvtm_status cli_run_refine(cli_run_job *r) {
   cvtm_error *error = cvtm_device_error(r->device);
   if (r->options.domain.kind == CLI_DOMAIN_NONE || r->options.equal_mass.on) return CVTM_OK;
   if (r->options.time_limit > 0)
-    r->shape.deadline = fmax(r->solve_start + r->options.time_limit, cvtm_clock() + least_seconds);
+    r->shape.deadline =
+        fmax(r->solve_start + r->options.time_limit,
+             cvtm_clock() + (r->options.preview.on ? preview_seconds : least_seconds));
   const cvtm_status status =
       cli_domain_refine(&r->options, image, &r->shape, &r->sites, &r->count, error);
   if (status != CVTM_OK || !r->shape.refined) return status;

@@ -6,7 +6,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from conftest import PROGRAM
+from conftest import EXAMPLES, PROGRAM
 
 
 def openmp_settings(**chosen):
@@ -128,3 +128,17 @@ def test_sites_that_are_missing_are_told_of(cvtmesh, examples):
                         "--domain", "image", "--domain-smooth", 2, "--effort", "low",
                         "--time-limit", 1e-9, "--min-angle", 0)
     assert f"{report['sites']} of the 3000 sites asked for" in done.stderr.decode()
+
+
+def test_preview(cvtmesh):
+    """A preview of many sites has fewer, says so, and takes fewer iterations; options stand."""
+    horse = EXAMPLES / "horse.png"
+    done = cvtmesh.call("run", horse, "-n", "30k", "--preview", "-o", "p.npy", "--report", "p.json")
+    report = cvtmesh.json("p.json")
+    assert (report["sites_asked"], report["sites"]) == (30000, 20000)
+    assert b"  preview    20000 of 30000 sites; at most 2 seconds" in done.stderr
+    done = cvtmesh.call("run", horse, "-n", 500, "--preview", "--time-limit", 1, "-o", "q.npy",
+                        "--report", "q.json")
+    assert b"  preview    at most 1 second of" in done.stderr
+    cvtmesh.call("run", horse, "-n", 500, "-o", "r.npy", "--report", "r.json")
+    assert cvtmesh.json("q.json")["levels"] == 0 < cvtmesh.json("r.json")["levels"]

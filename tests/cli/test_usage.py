@@ -32,6 +32,7 @@ def test_missing_and_unknown(cvtmesh):
     cvtmesh.refused("run", CAMERA, "--device", "cpu", "-o", "out.obj", "-n", code=2)
     cvtmesh.refused("run", CAMERA, "-n", "5", "-o", "out.obj", "--kick-rounds", 9, code=2, names=["best"])
     cvtmesh.refused("frobnicate", code=2, names=["frobnicate"])
+    cvtmesh.refused("--hlep", code=2, names=["--help"])
     assert b"commands" in cvtmesh.call(code=2).stderr
 
 
