@@ -115,7 +115,7 @@ FIELD = """<VTKFile type="UnstructuredGrid"><UnstructuredGrid>
 # Options of pictures, of outputs and of how a run is watched, tested by themselves.
 ELSEWHERE = {
     "black", "white", "contrast", "colours", "pens", "palette", "coupling", "overlap", "output", "format", "report", "dark", "size", "watch",
-    "every", "distributed", "ranks", "checkpoint", "checkpoint-every", "resume", "device", "threads", "config",
+    "every", "preview", "distributed", "ranks", "checkpoint", "checkpoint-every", "resume", "device", "threads", "config",
     "quiet", "verbose", "help", "version"
 }
 
