@@ -277,6 +277,55 @@ def test_gaps_of_few_grid_steps(cvtmesh, steps):
     assert (total > 0) == (steps <= 4)
 
 
+def spikes(rng):
+    ring = []
+    for k in range(rng.randrange(4, 16)):
+        turn = 22.5 * DEGREE * k
+        for way, radius in ((-0.004, 50), (0, rng.uniform(60, 200)), (0.004, 50)):
+            ring.append((radius * math.cos(turn + way), radius * math.sin(turn + way)))
+    return [[(0, -10)] + ring]
+
+
+def narrow_corner(rng):
+    turn, length = rng.uniform(0.3, 1.5) * DEGREE, rng.uniform(20, 290)
+    return [[(0, 0), (300, 0), (length * math.cos(turn), length * math.sin(turn))]]
+
+
+def comb(rng):
+    """Slits of any width between teeth."""
+    count, gap = rng.randrange(3, 15), 10**rng.uniform(-3, -0.5)
+    ring = [(0, 0), (10 * count, 0)]
+    for k in range(count, 0, -1):
+        ring += [(10 * k - gap, rng.uniform(50, 100)), (10 * k - 10 + gap, rng.uniform(20, 100)),
+                 (10 * k - 10, rng.uniform(2, 18))]
+    return [ring]
+
+
+def polygons_in_a_box(rng):
+    rings = [[(0, 0), (80, 0), (80, 80), (0, 80)]]
+    for k in range(16):
+        x, y = 10 + k % 4 * 20 + rng.uniform(-1, 1), 10 + k // 4 * 20 + rng.uniform(-1, 1)
+        rings.append(circle(x, y, rng.uniform(1, 8.9), rng.randrange(5, 20), rng.random()))
+    return rings
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("kind", [spikes, narrow_corner, comb, polygons_in_a_box])
+def test_random_outlines(cvtmesh, kind, seed):
+    rng = random.Random(seed)
+    angle, rings = rng.choice([25, 30, 33]), turned(kind(rng), rng.uniform(0, 6))
+    write_outline(cvtmesh, rings)
+    report = cvtmesh.report("mesh", "outline.csv", "--min-angle", angle, "-o", "x.msh")
+    mesh, found = Mesh(cvtmesh.path("x.msh")), report["refinement"]
+    mesh.check_delaunay()
+    check_boundary(mesh, rings)
+    sharp = sum(min(mesh.angles(t)) < angle for t in mesh.triangles)
+    assert sharp == found["below"] == sum(c["triangles"] for c in found["small_corners"])
+    corners = small_corners(rings, 2 * angle)
+    for place in found["small_corners"]:
+        assert min(math.dist((place["x"], place["y"]), c) for c in corners) < 1e-5
+
+
 @pytest.mark.parametrize("degrees, area", [(1, 0.4), (0.74, 0.02), (3, 2)])
 def test_areas_in_narrow_corners(cvtmesh, degrees, area):
     """Both sides of a small angle are divided at the same distances, for areas too."""
