@@ -189,14 +189,33 @@ static int digit_value(unsigned char c) {
   return c == '/' ? 63 : -1;
 }
 
+/* Decodes whole groups of four digits up to the first that has another character. Returns the
+ * number of groups. */
+static size_t decode_groups(const unsigned char *text, size_t groups, unsigned char *bytes) {
+  int16_t value[256];
+  for (int c = 0; c < 256; ++c) value[c] = (int16_t)digit_value((unsigned char)c);
+  for (size_t k = 0; k < groups; ++k, text += 4, bytes += 3) {
+    const int a = value[text[0]], b = value[text[1]], c = value[text[2]], d = value[text[3]];
+    if ((a | b | c | d) < 0) return k;
+    bytes[0] = (unsigned char)(a << 2 | b >> 4);
+    bytes[1] = (unsigned char)((b << 4 | c >> 2) & 255);
+    bytes[2] = (unsigned char)((c << 6 | d) & 255);
+  }
+  return groups;
+}
+
 /* Decodes up to `most` bytes. Padding inside is allowed: some writers encode the length
  * apart from the values. Returns the number of bytes, stopping at what is no base64. */
 static size_t decode_base64(const unsigned char *text, size_t length, unsigned char *bytes,
                             size_t most) {
   uint32_t bits = 0;
   int held = 0, padding = 0;
-  size_t made = 0;
-  for (size_t k = 0; k < length && made < most; ++k) {
+  size_t skipped = 0;
+  while (skipped < length && is_space((char)text[skipped])) ++skipped;
+  const size_t most_groups = (length - skipped) / 4 < most / 3 ? (length - skipped) / 4 : most / 3;
+  const size_t groups = decode_groups(text + skipped, most_groups, bytes);
+  size_t made = 3 * groups;
+  for (size_t k = skipped + 4 * groups; k < length && made < most; ++k) {
     int value = digit_value(text[k]);
     if (is_space((char)text[k])) continue;
     if (text[k] == '=' && held >= 2) {

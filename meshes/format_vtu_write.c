@@ -12,6 +12,20 @@
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+/* Appends the base64 of bytes, of which the last group of three may be incomplete. */
+static char *encode(char *to, const unsigned char *bytes, size_t size) {
+  for (size_t k = 0; k < size; k += 3) {
+    const size_t left = size - k;
+    const uint32_t second = left > 1 ? bytes[k + 1] : 0, third = left > 2 ? bytes[k + 2] : 0;
+    const uint32_t bits = (uint32_t)bytes[k] << 16 | second << 8 | third;
+    *to++ = digits[bits >> 18];
+    *to++ = digits[bits >> 12 & 63];
+    *to++ = left > 1 ? digits[bits >> 6 & 63] : '=';
+    *to++ = left > 2 ? digits[bits & 63] : '=';
+  }
+  return to;
+}
+
 typedef struct base64 {
   FILE *file;
   unsigned char group[3];
@@ -26,13 +40,8 @@ static void flush_text(base64 *w) {
 }
 
 static void flush_group(base64 *w) {
-  if (w->filled == 0) return;
-  for (size_t k = w->filled; k < 3; ++k) w->group[k] = 0;
-  const uint32_t bits = (uint32_t)w->group[0] << 16 | (uint32_t)w->group[1] << 8 | w->group[2];
   if (w->length + 4 > sizeof w->text) flush_text(w);
-  char *text = w->text + w->length;
-  for (size_t k = 0; k < 4; ++k) text[k] = k <= w->filled ? digits[bits >> (18 - 6 * k) & 63] : '=';
-  w->length += 4;
+  w->length = (size_t)(encode(w->text + w->length, w->group, w->filled) - w->text);
   w->filled = 0;
 }
 
@@ -66,12 +75,36 @@ static char *text_item(char *to, const void *context, int64_t k) {
   return cvtm_text_word(cvtm_text_number(to, a->value(a->mesh, k)), "\n");
 }
 
+enum {
+  LENGTH = 8,     /* bytes of an array's length, which stands before its values */
+  ITEM = 24,      /* bytes that are encoded together; a multiple of 3 and of every type's size */
+  ITEM_TEXT = 32, /* their text */
+};
+
+static size_t array_bytes(const data_array *a) {
+  return (size_t)a->count * cvtm_scalar_size(a->type);
+}
+
+/* Item k of the bytes of an array, as base64. */
+static char *base64_item(char *to, const void *context, int64_t k) {
+  const data_array *a = context;
+  const size_t width = cvtm_scalar_size(a->type), first = (size_t)k * ITEM;
+  const size_t left = LENGTH + array_bytes(a) - first, size = left < ITEM ? left : ITEM;
+  unsigned char bytes[ITEM];
+  size_t made = 0;
+  if (k == 0) {
+    cvtm_scalar_pack(CVTM_U64, 0, (double)array_bytes(a), bytes);
+    made = LENGTH;
+  }
+  for (; made < size; made += width)
+    cvtm_scalar_pack(a->type, 0, a->value(a->mesh, (int64_t)((first + made - LENGTH) / width)),
+                     bytes + made);
+  return encode(to, bytes, size);
+}
+
 static void write_base64(FILE *file, const data_array *a) {
-  base64 w = {.file = file};
-  put_value(&w, CVTM_U64, (double)a->count * (double)cvtm_scalar_size(a->type));
-  for (int64_t k = 0; k < a->count; ++k) put_value(&w, a->type, a->value(a->mesh, k));
-  flush_group(&w);
-  flush_text(&w);
+  const int64_t items = (int64_t)((LENGTH + array_bytes(a) + ITEM - 1) / ITEM);
+  cvtm_write_items(file, items, ITEM_TEXT, base64_item, a);
 }
 
 enum { BLOCK = 1 << 16 }; /* bytes; a multiple of every type's size */
@@ -85,7 +118,7 @@ typedef struct blocks {
 } blocks;
 
 static size_t block_size(const data_array *a, int64_t block) {
-  const size_t all = (size_t)a->count * cvtm_scalar_size(a->type), first = (size_t)block * BLOCK;
+  const size_t all = array_bytes(a), first = (size_t)block * BLOCK;
   return all - first < BLOCK ? all - first : BLOCK;
 }
 
@@ -122,7 +155,7 @@ static void write_blocks(FILE *file, const data_array *a, const blocks *b) {
 }
 
 static void write_compressed(FILE *file, const data_array *a) {
-  const size_t all = (size_t)a->count * cvtm_scalar_size(a->type);
+  const size_t all = array_bytes(a);
   blocks b = {.count = (int64_t)((all + BLOCK - 1) / BLOCK),
               .most = cvtm_compressed_most(a->mesh->compression, BLOCK)};
   b.data = malloc((size_t)b.count * b.most + 1);
