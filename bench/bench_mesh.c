@@ -1,7 +1,7 @@
 /* Files and triangulations: a density from --image FILE, the triangulation of --points N random
  * sites (a square lattice with --lattice 1), and the mesh written in every format to the folder
- * --folder DIR. Each row has the best time of --rounds N (3) and what passed in that time. Also
- * --threads N. */
+ * --folder DIR and read from it. Each row has the best time of --rounds N (3) and what passed in
+ * that time. Also --threads N, and --only EXTENSION for one format. */
 #include "base/clock.h"
 #include "base/random.h"
 #include "bench/harness.h"
@@ -86,23 +86,50 @@ static cvtm_status write_file(const char *extension, const char *path, const cvt
   return cvtm_mesh_write(path, mesh, &options, error);
 }
 
-static void measure_writing(const char *folder, const cvtm_mesh *mesh) {
+/* Returns 0 if the format is one that is written alone. */
+static int read_file(const char *extension, const char *path, cvtm_error *error) {
+  if (strstr(extension, "svg") != NULL) return 0;
+  if (cvtm_points_format_known(path)) {
+    double *points = NULL;
+    int64_t count = 0;
+    check(cvtm_points_read(path, &points, &count, error), error);
+    free(points);
+  } else {
+    cvtm_mesh mesh = {0};
+    check(cvtm_mesh_read(path, &mesh, error), error);
+    cvtm_mesh_free(&mesh);
+  }
+  return 1;
+}
+
+static void measure_file(const char *extension, const char *path, const cvtm_mesh *mesh) {
+  const cvtm_domain domain = {8192, 8192, 0};
+  double written = INFINITY, read = INFINITY;
+  for (int k = 0; k < rounds; ++k) {
+    cvtm_error error;
+    double start = cvtm_clock();
+    check(write_file(extension, path, mesh, domain, &error), &error);
+    written = fmin(written, cvtm_clock() - start);
+    start = cvtm_clock();
+    if (read_file(extension, path, &error)) read = fmin(read, cvtm_clock() - start);
+  }
+  const double megabytes = 1e-6 * file_bytes(path);
+  printf("  %-11s %8.3f s  %8.0f MB/s  %8.1f MB", extension, written, megabytes / written,
+         megabytes);
+  if (read < INFINITY) printf("  read %8.3f s  %8.0f MB/s", read, megabytes / read);
+  printf("\n");
+}
+
+/* Files of one format, `only`, are kept. */
+static void measure_files(const char *folder, const char *only, const cvtm_mesh *mesh) {
   static const char *const extensions[] = {"svg", "edges.svg", "csv", "xyz", "npy", "obj",
                                            "off", "ply",       "stl", "vtk", "vtu", "msh"};
-  const cvtm_domain domain = {8192, 8192, 0};
   for (size_t e = 0; e < sizeof extensions / sizeof extensions[0]; ++e) {
+    if (only != NULL && strcmp(only, extensions[e]) != 0) continue;
     char path[4096];
     snprintf(path, sizeof path, "%s/bench_mesh.%s", folder, extensions[e]);
-    double best = INFINITY;
-    for (int k = 0; k < rounds; ++k) {
-      cvtm_error error;
-      const double start = cvtm_clock();
-      check(write_file(extensions[e], path, mesh, domain, &error), &error);
-      best = fmin(best, cvtm_clock() - start);
-    }
-    printf("  %-11s %8.3f s  %8.0f MB/s  %8.1f MB\n", extensions[e], best,
-           file_bytes(path) * 1e-6 / best, file_bytes(path) * 1e-6);
-    remove(path);
+    measure_file(extensions[e], path, mesh);
+    if (only == NULL) remove(path);
   }
 }
 
@@ -118,7 +145,8 @@ int main(int argc, char **argv) {
   if (image != NULL) measure_image(image);
   cvtm_mesh mesh = {0};
   if (points > 0) measure_mesh(points, bench_integer(argc, argv, "--lattice") != 0, &mesh);
-  if (points > 0 && folder != NULL) measure_writing(folder, &mesh);
+  if (points > 0 && folder != NULL)
+    measure_files(folder, bench_text(argc, argv, "--only", NULL), &mesh);
   cvtm_mesh_free(&mesh);
   return 0;
 }
