@@ -1,7 +1,7 @@
 /* One round of L-BFGS-B, from an evaluation of f and g at the trial point to the next trial point.
  * A round that accepts its trial point ends an iteration and begins the next. The order of the
- * phases stands here alone; lbfgsb_cpu.c and lbfgsb_cuda.cu include this header and then define the
- * phases declared below.
+ * phases stands here alone; lbfgsb_cpu.c, panels.c (both by decisions_host.h) and lbfgsb_cuda.cu
+ * include this header and then define the phases declared below.
  *
  * Algorithm L-BFGS-B (Byrd, Lu, Nocedal & Zhu 1995, section 6) and its phases here:
  *

@@ -8,18 +8,9 @@ typedef struct executor {
   int threads;
 } executor;
 
-#include "lbfgsb/iteration.h"
-
-static const cvtm_lane_group single_lane = {0, 1};
+#include "lbfgsb/decisions_host.h"
 
 /* --- phases of a round, see iteration.h ------------------------------------------------ */
-
-static cvtm_lbfgsb_state *executor_state(executor on) { return on.arrays->state; }
-
-static int is_decider(executor on) {
-  (void)on;
-  return 1;
-}
 
 static cvtm_lbfgsb_layout layout_of(const cvtm_lbfgsb_arrays *arrays) {
   return cvtm_lbfgsb_get_layout(arrays->state->history, arrays->state->bounded);
@@ -55,22 +46,6 @@ static void update_matrices(executor on) {
   const cvtm_lbfgsb_layout layout = layout_of(arrays);
   if (!arrays->state->due_update) return;
   cvtm_lbfgsb_update_model(single_lane, arrays->state, arrays->model, &layout, arrays->sums);
-}
-
-static void find_curvature(executor on) {
-  const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  const cvtm_lbfgsb_state *state = arrays->state;
-  cvtm_lbfgsb_work *work = arrays->work;
-  cvtm_lbfgsb_list_columns(single_lane, state, work);
-  work->curvature = state->count > 0
-                        ? cvtm_lbfgsb_model_curvature(single_lane, state, arrays->model, work)
-                        : state->free_gg;
-}
-
-static void find_cauchy_point(executor on) {
-  const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  cvtm_lbfgsb_decide_cauchy(single_lane, arrays->state, arrays->model, arrays->work, arrays->walk,
-                            arrays->work->curvature);
 }
 
 /* Row i of column c of W. */

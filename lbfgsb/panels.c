@@ -31,20 +31,11 @@ typedef struct executor {
   cvtm_device *device;
 } executor;
 
-#include "lbfgsb/iteration.h"
+#include "lbfgsb/decisions_host.h"
 
 _Static_assert((int)CVTM_LBFGSB_ORDER == (int)CVTM_LBFGSB_MAX_HISTORY, "room for every history");
 
-static const cvtm_lane_group single_lane = {0, 1};
-
 /* --- passes -------------------------------------------------------------------------------- */
-
-static cvtm_lbfgsb_state *executor_state(executor on) { return on.arrays->state; }
-
-static int is_decider(executor on) {
-  (void)on;
-  return 1;
-}
 
 /* Ends the round after a pass that failed. */
 static void check(executor on, cvtm_status status) {
@@ -188,22 +179,6 @@ static void update_matrices(executor on) {
   arrays->state->theta = all.theta;
   arrays->state->free_gg = all.free_gg;
   if (arrays->state->bounded) separate_fixed_rows(on);
-}
-
-static void find_curvature(executor on) {
-  const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  const cvtm_lbfgsb_state *state = arrays->state;
-  cvtm_lbfgsb_work *work = arrays->work;
-  cvtm_lbfgsb_list_columns(single_lane, state, work);
-  work->curvature = state->count > 0
-                        ? cvtm_lbfgsb_model_curvature(single_lane, state, arrays->model, work)
-                        : state->free_gg;
-}
-
-static void find_cauchy_point(executor on) {
-  const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  cvtm_lbfgsb_decide_cauchy(single_lane, arrays->state, arrays->model, arrays->work, arrays->walk,
-                            arrays->work->curvature);
 }
 
 static void read_rows(executor on, const int32_t *rows, int count) {
