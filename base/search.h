@@ -6,30 +6,20 @@
 
 #include <stdint.h>
 
-/* The first of keys[low .. high - 1] that is not below `key`; high if there is none. */
-CVTM_HD int64_t cvtm_lower_bound_64(const uint64_t *keys, int64_t low, int64_t high, uint64_t key) {
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    if (keys[middle] < key) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
+#define CVTM_DEFINE_LOWER_BOUND(name, type)                                     \
+  CVTM_HD int64_t name(const type *keys, int64_t low, int64_t high, type key) { \
+    while (low < high) {                                                        \
+      const int64_t middle = low + (high - low) / 2;                            \
+      if (keys[middle] < key)                                                   \
+        low = middle + 1;                                                       \
+      else                                                                      \
+        high = middle;                                                          \
+    }                                                                           \
+    return low;                                                                 \
   }
-  return low;
-}
 
-/* The same for 32-bit integers. */
-CVTM_HD int64_t cvtm_lower_bound_32(const int32_t *keys, int64_t low, int64_t high, int32_t key) {
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    if (keys[middle] < key) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
+/* The first of keys[low .. high - 1] that is not below `key`; high if there is none. */
+CVTM_DEFINE_LOWER_BOUND(cvtm_lower_bound_32, int32_t)
+CVTM_DEFINE_LOWER_BOUND(cvtm_lower_bound_64, uint64_t)
 
 #endif
