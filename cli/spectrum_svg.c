@@ -1,4 +1,5 @@
 /* The picture of a spectrum: power over the plane of frequencies, and three curves. */
+#include "base/base64.h"
 #include "base/file.h"
 #include "cli/spectrum.h"
 #include "density/density.h"
@@ -22,18 +23,6 @@ typedef struct plot {
   int decibels;
 } plot;
 
-static void write_base64(FILE *stream, const unsigned char *bytes, size_t size) {
-  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  for (size_t k = 0; k < size; k += 3) {
-    const unsigned b = k + 1 < size ? bytes[k + 1] : 0, c = k + 2 < size ? bytes[k + 2] : 0;
-    const unsigned word = (unsigned)bytes[k] << 16 | b << 8 | c;
-    fputc(digits[word >> 18], stream);
-    fputc(digits[word >> 12 & 63], stream);
-    fputc(k + 1 < size ? digits[word >> 6 & 63] : '=', stream);
-    fputc(k + 2 < size ? digits[word & 63] : '=', stream);
-  }
-}
-
 /* Grey levels: 0 black, `power_shown` and more white; the root, so that small powers are seen. */
 static cvtm_status write_picture(FILE *stream, const cvtm_spectrum *s, cvtm_error *error) {
   const int64_t cells = s->side * s->side;
@@ -48,7 +37,7 @@ static cvtm_status write_picture(FILE *stream, const cvtm_spectrum *s, cvtm_erro
   fprintf(stream,
           "<image x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" href=\"data:image/png;base64,",
           MARGIN, MARGIN, PICTURE, PICTURE);
-  write_base64(stream, png, size);
+  cvtm_base64_write(stream, png, size);
   fprintf(stream, "\"/>\n");
   free(png);
   const int middle = MARGIN + PICTURE / 2, foot = MARGIN + PICTURE + 16;

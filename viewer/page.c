@@ -1,5 +1,6 @@
 #include "viewer/page.h"
 
+#include "base/base64.h"
 #include "base/file.h"
 
 #include <math.h>
@@ -71,18 +72,6 @@ static void write_escaped(FILE *stream, const char *text) {
   }
 }
 
-static void write_base64(FILE *stream, const unsigned char *bytes, size_t size) {
-  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  for (size_t k = 0; k < size; k += 3) {
-    const unsigned a = bytes[k], b = k + 1 < size ? bytes[k + 1] : 0u;
-    const unsigned c = k + 2 < size ? bytes[k + 2] : 0u, word = a << 16 | b << 8 | c;
-    fputc(digits[word >> 18], stream);
-    fputc(digits[word >> 12 & 63], stream);
-    fputc(k + 1 < size ? digits[word >> 6 & 63] : '=', stream);
-    fputc(k + 2 < size ? digits[word & 63] : '=', stream);
-  }
-}
-
 /* JSON has no number that is not finite. */
 static void write_number(FILE *stream, double value) {
   fprintf(stream, "%.9g", isfinite(value) ? value : 0.0);
@@ -103,7 +92,7 @@ static cvtm_status write_pictures(FILE *stream, const cvtm_page *page, cvtm_erro
             (long long)picture->iteration, (long long)picture->sites);
     write_number(stream, picture->ratio);
     fputs(",\"png\":\"", stream);
-    write_base64(stream, bytes, size);
+    cvtm_base64_write(stream, bytes, size);
     fputs("\"}", stream);
     free(bytes);
     first = 0;
