@@ -1,6 +1,7 @@
 """The design in the files: a room includes the rooms below it and no other; files are short; the
 guide for contributors names what exists."""
 
+import fnmatch
 import re
 
 from conftest import ROOT
@@ -88,6 +89,16 @@ def test_contributing_names_what_exists():
             assert (ROOT / word).exists(), word
         elif "." not in word:
             assert re.search(rf"\b{word}\b", code), word
+
+
+def test_design_names_what_exists():
+    files = [str(path.relative_to(ROOT)) for room in BELOW for path in (ROOT / room).rglob("*")]
+    code = "\n".join(path.read_text() for room in BELOW for path in sources(room))
+    for word in re.findall(r"`([^`]+)`", (ROOT / "docs/design.md").read_text()):
+        if re.fullmatch(r"[\w/]+_\w+", word) and "/" not in word:
+            assert re.search(rf"\b{word}\b", code), word
+        elif re.fullmatch(r"[\w/*]+\.(c|h|cu)", word):
+            assert any(fnmatch.fnmatch("/" + file, "*/" + word) for file in files), word
 
 
 def test_versions_agree():
