@@ -39,7 +39,7 @@ typedef struct curve {
   cvtm_device *device;
   const cvtm_cvt *cvt;
   int64_t count;      /* sites */
-  double start, away; /* when it began; seconds spent in looking on */
+  double start, away; /* when the run began; seconds that the measuring took, not the run */
   double next;        /* no point before this time */
   int points;
   double time[MOST_POINTS], ratio[MOST_POINTS];

@@ -77,8 +77,8 @@ static int open_device(meshing *m) {
   return cli_open_device(&m->options, &m->device);
 }
 
-/* Cells are for pictures, and quality for whoever is told. Points outside the domain have empty
- * cells. */
+/* Computes cells only for an output that draws them, and quality only for a report or a summary.
+ * Points outside the domain have empty cells. */
 static cvtm_status triangulate(meshing *m, cvtm_error *error) {
   cvtm_status status =
       cvtm_delaunay_on(m->device, m->points, m->count, &m->mesh, &m->triangulation, error);

@@ -7,7 +7,7 @@
 #define RESEARCH (1u << CLI_MINIMIZE | 1u << CLI_HLCP | 1u << CLI_LCP | 1u << CLI_BENCH)
 #define VIEW (1u << CLI_VIEW)
 
-/* The first group of a command that names an option has it. */
+/* An option is in the first group that names it of those for the command. */
 static const cli_option_group groups[] = {
     {"problem", "Problem", RESEARCH,
      "problem example size matrix rhs lower upper matrix-a matrix-b mesh nx ny n",

@@ -80,7 +80,8 @@ typedef struct cvtm_density_options {
 void cvtm_density_defaults(cvtm_density_options *options);
 
 /* The ink that a drawing of the picture needs: tone^gamma of each pixel, where tone = 1 - Y, or Y
- * if invert. *tone: width * height floats in [0, 1], malloc'd; NULL of data, which has no tone. */
+ * if invert. *tone: width * height floats in [0, 1], malloc'd; NULL if the image is data,
+ * which have no tone. */
 cvtm_status cvtm_tone_from_image(const cvtm_image *image, const cvtm_density_options *options,
                                  const char *name, float **tone, cvtm_error *error);
 

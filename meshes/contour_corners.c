@@ -219,7 +219,7 @@ static double place_corners(double *p, int64_t count, int closed, int64_t pieces
   return largest;
 }
 
-/* A closed arc then begins at a corner if it has any. */
+/* Finds the corners of an arc; a closed arc that has corners begins at one of them afterwards. */
 static void find_corners(cvtm_contour *c, double *traced, int64_t arc, double angle,
                          corner_workspace *work) {
   double *p = c->points + 2 * c->start[arc], *raw = traced + 2 * c->start[arc];

@@ -353,8 +353,8 @@ static void clamp_to_image(const planner *p, cvtm_boundary *b) {
 
 enum { ROUNDS = 16 };
 
-/* The boundary of given spacings, with limits until they hold; *sites: how many there are in all.
- */
+/* Samples the boundary by the given spacings, and applies limits to them until all limits hold.
+ * *sites: the number of all sites. */
 static cvtm_status settle_sizes(planner *p, cvtm_boundary *boundary, int64_t *sites,
                                 cvtm_error *error) {
   int64_t found = 1;

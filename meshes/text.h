@@ -9,7 +9,7 @@
 /* Room that one number takes at most. */
 enum { CVTM_TEXT_INTEGER = 20, CVTM_TEXT_NUMBER = 32, CVTM_TEXT_FIXED = 340 };
 
-/* Each writes at `to`, without a zero byte behind, and returns the end of what it wrote. */
+/* Each of these writes at `to`, without a terminating zero, and returns the end of the text. */
 
 /* As printf does by %.15g if that reads back to the same bits, else by %.17g. */
 char *cvtm_text_number(char *to, double value);

@@ -99,7 +99,7 @@ cvtm_status cvtm_drawing_write_pdf(const char *path, const cvtm_drawing *drawing
   const cvtm_status status = cvtm_output_open(path, &output, error);
   if (status != CVTM_OK) return status;
   const cairo_status_t drawn = draw_file(cvtm_output_stream(output), drawing);
-  /* A failed write is told by the commit, with its reason. */
+  /* cvtm_output_commit reports a failed write and its reason. */
   if (drawn == CAIRO_STATUS_SUCCESS || drawn == CAIRO_STATUS_WRITE_ERROR)
     return cvtm_output_commit(output, error);
   cvtm_output_abort(output);

@@ -58,8 +58,8 @@ class Arguments {
 
   /* Sets options of `to`, whose strings live as long as this object. */
   void set(cli_options *to, const std::vector<Value> &values);
-  /* Runs a stage of a command: its message becomes a Failure if it returns no CLI_EXIT_OK. A batch
-   * of which jobs fail has none. */
+  /* Runs a stage of a command. If it returns another code than CLI_EXIT_OK, its message becomes a
+   * Failure; a batch some of whose jobs fail has no message. */
   void stage(const std::function<int()> &work);
   /* The same for a function of the library. */
   void stage(const std::function<cvtm_status(cvtm_error *)> &work);

@@ -689,7 +689,7 @@ static void test_pull_to_sites(void **context) {
   }
 }
 
-/* Where many sites are near a pixel the caller is told. */
+/* CVTM_ERROR_UNSUPPORTED where too many sites are near a pixel. */
 static void test_crowded_pull(void **context) {
   (void)context;
   enum { N = 3000 };

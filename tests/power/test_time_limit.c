@@ -10,8 +10,10 @@
 
 enum { SIDE = 64, AREA = SIDE * SIDE, COUNT = 1100 };
 
-/* In place of the library's: a clock that stands still for `looks_in_time` looks, then jumps, and
- * else gains a second with each look. */
+/* Replaces cvtm_clock of the library. The first `looks_in_time` calls return 0; each later call
+ * returns a second more than the one before, after a jump beyond any limit if there were such
+ * calls.
+ */
 static int64_t looks, looks_in_time;
 
 double cvtm_clock(void) {
