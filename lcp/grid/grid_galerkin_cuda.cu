@@ -107,16 +107,6 @@ struct near_bits {
   }
 };
 
-/* The stencil of a node some of whose 5 x 5 finer nodes are outside the grid. There are few such
- * nodes; not inlined, so that the kernel needs fewer registers. */
-__device__ __noinline__ void galerkin_edge(const cvtm_grid_level *f, const cvtm_grid_level *c,
-                                           int64_t x, int64_t y) {
-  const cvtm_grid_finer finer = {nullptr, f};
-  double sum[3][3] = {};
-  cvtm_grid_galerkin_bilinear(&finer, c, x, y, 0, sum);
-  cvtm_grid_store_stencil(c, x, y, sum, 0);
-}
-
 /* Two blocks at a time on a multiprocessor, since most of them only read flags. */
 template <bool below_problem, int lines>
 __global__ void __launch_bounds__(tile_x *tile_y, !below_problem && lines == tile_y ? 2 : 0)
@@ -152,11 +142,6 @@ __global__ void __launch_bounds__(tile_x *tile_y, !below_problem && lines == til
     for (int d = 0; d < 3; ++d) due |= changes.at(scale * r + d, scale * lane) & 7U;
     coarse.stencil_changed[y * coarse.width + x] = due != 0;
     if (due == 0) continue;
-    const bool inside = x > 0 && y > 0 && 2 * x + 3 < finer.width && 2 * y + 3 < finer.height;
-    if (!below_problem && !inside) {
-      galerkin_edge(&finer, &coarse, x, y);
-      continue;
-    }
     uint32_t truncated_bits = 0;
     if (below_problem) {
 #pragma unroll
@@ -169,10 +154,8 @@ __global__ void __launch_bounds__(tile_x *tile_y, !below_problem && lines == til
         truncated_bits == 0 && cvtm_grid_galerkin_is_constant(&f, x, y, &constant);
     if (is_constant) {
       cvtm_grid_constant_entries(constant, sum);
-    } else if (below_problem) {
-      cvtm_grid_galerkin_bilinear(&f, &coarse, x, y, truncated_bits, sum);
     } else {
-      cvtm_grid_galerkin_inside(&finer, &coarse, x, y, sum);
+      cvtm_grid_galerkin_bilinear(&f, &coarse, x, y, truncated_bits, sum);
     }
     cvtm_grid_store_stencil(&coarse, x, y, sum, is_constant);
   }
