@@ -1,4 +1,4 @@
-/* For grid_march_cuda.cu only: interpolation, the step along the correction, and norms. */
+/* For marches only: interpolation, the step along the correction, and norms. */
 #ifndef CVTMESH_LCP_GRID_GRID_MARCH_CORRECT_H
 #define CVTMESH_LCP_GRID_GRID_MARCH_CORRECT_H
 
@@ -14,8 +14,8 @@ struct coarse_lines {
 };
 
 /* e of coarse line y; beyond the boundary constant if that is a Neumann one, else 0. */
-template <bool interior>
-__device__ double load_coarse(const strip<interior> &s, const cvtm_grid_level *c, int y) {
+template <int rim, bool interior>
+__device__ double load_coarse(const strip<rim, interior> &s, const cvtm_grid_level *c, int y) {
   const int width = static_cast<int>(c->width), height = static_cast<int>(c->height);
   if (interior) return c->e[(y < height ? y : height - 1) * c->width + s.pair];
   const int x = s.pair < 0 ? 0 : s.pair < width ? s.pair : width - 1;
@@ -101,11 +101,11 @@ __device__ node_pair corrected(const Lines &lines, const cvtm_grid_level *coarse
   return moved;
 }
 
-template <bool interior, typename Operator>
-__device__ void post_smooth_strip(const strip<interior> &s, const cvtm_grid_problem *p,
+template <int rim, bool interior, typename Operator>
+__device__ void post_smooth_strip(const strip<rim, interior> &s, const cvtm_grid_problem *p,
                                   const Operator &op, const cvtm_grid_level *coarse, int searched,
                                   double step, double (&sum)[3]) {
-  const cached_lines<true, strip<interior>> lines(s, p, p->d, s.first - 3, s.end + 2);
+  const cached_lines<true, strip<rim, interior>> lines(s, p, p->d, s.first - 3, s.end + 2);
   sweep_lines<interior> m;
   correction from(s, coarse, s.first - 3);
   march(s.first - 3, s.end + 2, [&](auto parity, int j) {
@@ -118,10 +118,10 @@ __device__ void post_smooth_strip(const strip<interior> &s, const cvtm_grid_prob
   });
 }
 
-template <bool interior, typename Operator>
-__device__ void measure_strip(const strip<interior> &s, const cvtm_grid_problem *p,
+template <int rim, bool interior, typename Operator>
+__device__ void measure_strip(const strip<rim, interior> &s, const cvtm_grid_problem *p,
                               const Operator &op, const double *x, double (&sum)[3]) {
-  const cached_lines<false, strip<interior>> lines(s, p, x, s.first - 1, s.end);
+  const cached_lines<false, strip<rim, interior>> lines(s, p, x, s.first - 1, s.end);
   node_pair line[3] = {splat(0), splat(0), splat(0)};
   march(s.first - 1, s.end, [&](auto, int j) {
     line[2] = line[1];

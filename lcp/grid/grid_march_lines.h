@@ -1,4 +1,4 @@
-/* For grid_march_cuda.cu only: the lines of the problem that a march reads, and relaxation and
+/* For marches only: the lines of the problem that a march reads, and relaxation and
  * residual at a node. */
 #ifndef CVTMESH_LCP_GRID_GRID_MARCH_LINES_H
 #define CVTMESH_LCP_GRID_GRID_MARCH_LINES_H
@@ -19,25 +19,29 @@ constexpr int cached_x = 4,
 constexpr size_t cache_bytes = march_threads * ((cached_x + 2 * cached_other) * 2 * sizeof(double) +
                                                 cached_other * 2 * sizeof(uint32_t));
 
-constexpr int ahead = 3; /* lines between the one waited for and the one requested */
-
-/* flagged: copy active nodes too. */
-template <bool flagged, typename Strip>
+/* flagged: copy active nodes too; ahead: lines between the one waited for and the one requested;
+ * only_lower_aligned: there are lower bounds and no upper ones, and all arrays may be read 16 bytes
+ * at a time. */
+template <bool flagged, typename Strip, int ahead = 3, bool only_lower_aligned = false>
 struct cached_lines {
+  static constexpr bool has_upper = !only_lower_aligned;
   const Strip &s;
   const cvtm_grid_problem *p;
   const double *source; /* array that x is read from */
   char *base;           /* the lane's slots */
   int last;             /* the last line to request */
-  bool wide;            /* all arrays may be read 16 bytes at a time */
+  bool aligned;         /* all arrays may be read 16 bytes at a time */
+
+  __device__ bool wide() const { return only_lower_aligned || aligned; }
+  __device__ bool has_lower() const { return only_lower_aligned || p->lower; }
 
   __device__ cached_lines(const Strip &strip, const cvtm_grid_problem *problem, const double *x,
                           int from, int to)
       : s(strip), p(problem), source(x), last(to) {
     extern __shared__ double2 march_memory[];
     base = reinterpret_cast<char *>(march_memory) + 16 * threadIdx.x;
-    wide = is_aligned(p->width, p->x) && is_aligned(p->width, p->d) && is_aligned(p->width, p->b) &&
-           is_aligned(p->width, p->lower);
+    aligned = is_aligned(p->width, p->x) && is_aligned(p->width, p->d) &&
+              is_aligned(p->width, p->b) && is_aligned(p->width, p->lower);
     for (int j = from; j < from + ahead; ++j) request(j);
   }
   __device__ double2 *slot_x(int j) const {
@@ -57,7 +61,7 @@ struct cached_lines {
         (2 * (j & (cached_other - 1)) + which) * (4 * march_threads));
   }
   __device__ void copy(double2 *to, const double *array, int64_t start) const {
-    if (wide) {
+    if (wide()) {
       cvtm_copy_start(to, array + start + s.column_x, 16);
     } else {
       cvtm_copy_start(&to->x, array + start + s.column_x, 8);
@@ -72,17 +76,17 @@ struct cached_lines {
       const int64_t start = s.start(j);
       copy(slot_x(j), source, start);
       copy(slot_b(j), p->b, start);
-      if (p->lower) copy(slot_lower(j), p->lower, start);
+      if (has_lower()) copy(slot_lower(j), p->lower, start);
       if (flagged) {
         copy_flag(slot_flags(j, 0), p->active + start + s.column_x);
-        if (!wide) copy_flag(slot_flags(j, 1), p->active + start + s.column_y);
+        if (!wide()) copy_flag(slot_flags(j, 1), p->active + start + s.column_y);
       }
     }
     cvtm_copy_group();
   }
   /* Waits for line j and requests line j + ahead. */
   __device__ void wait_for(int j) const {
-    if (p->diagonal) {
+    if (!only_lower_aligned && p->diagonal) {
       const int far = j + prefetch_ahead < s.height ? j + prefetch_ahead : s.height - 1;
       const double *at = p->diagonal + (far < 0 ? 0 : far) * static_cast<int64_t>(s.width);
       asm volatile("prefetch.global.L2 [%0];" ::"l"(at + s.column_x));
@@ -100,7 +104,7 @@ struct cached_lines {
   }
   template <bool second>
   __device__ double lower(int j) const {
-    if (!p->lower) return -static_cast<double>(INFINITY);
+    if (!has_lower()) return -static_cast<double>(INFINITY);
     return second ? slot_lower(j)->y : slot_lower(j)->x;
   }
   /* Upper bounds are rare: they are read from global memory where they are needed. */
@@ -114,12 +118,12 @@ struct cached_lines {
     const uintptr_t at =
         reinterpret_cast<uintptr_t>(p->active) + static_cast<uintptr_t>(s.start(j));
     const unsigned in_x = 8 * static_cast<unsigned>((at + s.column_x) & 3);
-    if (wide) return *slot_flags(j, 0) >> in_x & 0xffffU;
+    if (wide()) return *slot_flags(j, 0) >> in_x & 0xffffU;
     const unsigned in_y = 8 * static_cast<unsigned>((at + s.column_y) & 3);
     return (*slot_flags(j, 0) >> in_x & 0xffU) | (*slot_flags(j, 1) >> in_y & 0xffU) << 8;
   }
   __device__ void store(double *array, int j, node_pair value) const {
-    if (wide) {
+    if (wide()) {
       s.template store<true>(array, j, value);
     } else {
       s.template store<false>(array, j, value);
@@ -130,6 +134,7 @@ struct cached_lines {
 /* The same from global memory. */
 template <typename Strip>
 struct global_lines {
+  static constexpr bool has_upper = true;
   const Strip &s;
   const cvtm_grid_problem *p;
   template <bool second>
@@ -156,7 +161,7 @@ template <bool second, typename Lines>
 __device__ double clip(const Lines &lines, int j, double value) {
   const double low = lines.template lower<second>(j);
   value = value < low ? low : value;
-  if (lines.p->upper) {
+  if (Lines::has_upper && lines.p->upper) {
     const double high = lines.template upper<second>(j);
     value = value > high ? high : value;
   }
@@ -167,7 +172,7 @@ __device__ double clip(const Lines &lines, int j, double value) {
 template <bool second, typename Lines>
 __device__ bool is_at_bound(const Lines &lines, int j, double value) {
   return value <= lines.template lower<second>(j) ||
-         (lines.p->upper && value >= lines.template upper<second>(j));
+         (Lines::has_upper && lines.p->upper && value >= lines.template upper<second>(j));
 }
 
 /* --- one node --- */

@@ -1,4 +1,4 @@
-/* For grid_march_cuda.cu only: five-point operators by what is constant in them, so that a march
+/* For marches only: five-point operators by what is constant in them, so that a march
  * loads nothing else. */
 #ifndef CVTMESH_LCP_GRID_GRID_MARCH_OPERATORS_H
 #define CVTMESH_LCP_GRID_GRID_MARCH_OPERATORS_H
@@ -6,6 +6,8 @@
 #include "lcp/grid/grid_operator.h"
 
 namespace {
+
+constexpr int least_rim = 2, most_rim = 3; /* Operator::rim of the operators here */
 
 /* The four neighbours of a node. */
 struct neighbours {
@@ -22,8 +24,20 @@ struct constant_stencil {
   __device__ double divide(double sum, double) const { return sum * inverse; }
 };
 
+/* Constant links, no mass and a Dirichlet boundary: the same stencil at every node. Cycles on such
+ * problems are chained (grid_chained_cuda.cu), which reads one lane further. */
+struct uniform_operator {
+  static constexpr int rim = 3;
+  constant_stencil stencil;
+  template <bool interior>
+  __device__ constant_stencil at(const cvtm_grid_problem *, int64_t, int64_t) const {
+    return stencil;
+  }
+};
+
 /* Constant links and mass; other diagonal entries at the boundary. */
 struct constant_operator {
+  static constexpr int rim = 2;
   double link, outer, mass;
   double diagonal[3], inverse[3]; /* inside, at a side, at a corner */
   template <bool interior>
@@ -51,6 +65,7 @@ struct diagonal_stencil {
 };
 
 struct diagonal_operator {
+  static constexpr int rim = 2;
   double link, outer;
   template <bool interior>
   __device__ diagonal_stencil at(const cvtm_grid_problem *p, int64_t i, int64_t j) const {

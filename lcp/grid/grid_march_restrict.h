@@ -1,4 +1,4 @@
-/* For grid_march_cuda.cu only: a red-black sweep down a strip, active nodes, and restriction. */
+/* For marches only: a red-black sweep down a strip, active nodes, and restriction. */
 #ifndef CVTMESH_LCP_GRID_GRID_MARCH_RESTRICT_H
 #define CVTMESH_LCP_GRID_GRID_MARCH_RESTRICT_H
 
@@ -25,8 +25,8 @@ __device__ gathered nothing_gathered() {
 }
 
 /* Adds fine line j to the lane's node of coarse line y. */
-template <bool bounded, bool interior>
-__device__ void gather(const strip<interior> &s, const cvtm_grid_level *c, int y, int j,
+template <bool bounded, int rim, bool interior>
+__device__ void gather(const strip<rim, interior> &s, const cvtm_grid_level *c, int y, int j,
                        const fine_line &fine, gathered *sum) {
   const int x = s.pair, width = static_cast<int>(c->width), height = static_cast<int>(c->height);
   double weight[3] = {0.5, 1, 0.5}, down = j & 1 ? 1.0 : 0.5;
@@ -47,8 +47,8 @@ __device__ void gather(const strip<interior> &s, const cvtm_grid_level *c, int y
   }
 }
 
-template <bool bounded, bool interior>
-__device__ void gather_store(const strip<interior> &s, const cvtm_grid_level *c, int y,
+template <bool bounded, int rim, bool interior>
+__device__ void gather_store(const strip<rim, interior> &s, const cvtm_grid_level *c, int y,
                              const gathered &sum) {
   if (!s.owner || !s.owns_line(2 * y)) return;
   if (!interior && (s.pair >= c->width || y >= c->height)) return;
@@ -132,13 +132,14 @@ template <bool second, typename Lines>
 __device__ unsigned slack_of(const Lines &lines, int j, double x, bool off) {
   if (off) return slack_most;
   unsigned slack = high_word(x - lines.template lower<second>(j));
-  if (lines.p->upper) slack = min(slack, high_word(lines.template upper<second>(j) - x));
+  if (Lines::has_upper && lines.p->upper)
+    slack = min(slack, high_word(lines.template upper<second>(j) - x));
   return slack;
 }
 
-/* Returns what coarse nodes gather from line j, and stores those of its active nodes that have
- * changed. */
-template <bool bounded, typename Lines>
+/* Returns what coarse nodes gather from line j, and stores its active nodes: all in p->active_next
+ * if to_next, else those that have changed in p->active. */
+template <bool bounded, bool to_next, typename Lines>
 __device__ fine_line gather_line(const Lines &lines, int truncated, const cvtm_grid_level *coarse,
                                  int j, node_pair x, node_pair residual, unsigned *slack) {
   const auto &s = lines.s;
@@ -147,9 +148,13 @@ __device__ fine_line gather_line(const Lines &lines, int truncated, const cvtm_g
   bool off_y = has_y && truncated && is_at_bound<true>(lines, j, x.y);
   const unsigned now = (off_x ? 1U : 0U) | (off_y ? 256U : 0U);
   const unsigned before = lines.flags(j) & ((s.has_x() ? 0xffU : 0U) | (s.has_y() ? 0xff00U : 0U));
-  if (before != now && s.owner && s.owns_line(j)) {
-    store_changed_flags(lines.p->active + s.index(j), coarse->support_changed, coarse->width,
-                        coarse->height, s.pair, j, before, now);
+  if (s.owner && s.owns_line(j)) {
+    uint8_t *active = to_next ? lines.p->active_next : lines.p->active;
+    if (to_next) s.store_flags(active, j, now);
+    if (before != now) {
+      store_changed_flags(active + s.index(j), coarse->support_changed, coarse->width,
+                          coarse->height, s.pair, j, before, now);
+    }
   }
   off_x = off_x || !has_x;
   off_y = off_y || !has_y;
@@ -174,13 +179,13 @@ __device__ fine_line gather_line(const Lines &lines, int truncated, const cvtm_g
 }
 
 /* Where the slack of a strip's line j is. */
-template <bool interior>
-__device__ int64_t slack_place(const strip<interior> &s, int j) {
-  return j / slack_lines * strips_of(s.width) + s.across;
+template <int rim, bool interior>
+__device__ int64_t slack_place(const strip<rim, interior> &s, int j) {
+  return j / slack_lines * strips_of(s.width, rim) + s.across;
 }
 
 /* Restriction to the first coarse level, line by line. */
-template <bool bounded, typename Lines>
+template <bool bounded, bool to_next, typename Lines>
 struct restriction {
   const Lines &lines;
   const cvtm_grid_level *coarse;
@@ -201,7 +206,8 @@ struct restriction {
   template <bool odd>
   __device__ void take(int j, node_pair x, node_pair residual) {
     const auto &s = lines.s;
-    const fine_line fine = gather_line<bounded>(lines, truncated, coarse, j, x, residual, &slack);
+    const fine_line fine =
+        gather_line<bounded, to_next>(lines, truncated, coarse, j, x, residual, &slack);
     if (!bounded && (j % slack_lines == slack_lines - 1 || j == s.end - 1)) {
       slack = __reduce_min_sync(0xffffffffU, slack);
       if ((threadIdx.x & 31) == 0 && j < s.end) slacks[slack_place(s, j)] = slack;

@@ -7,11 +7,11 @@
 namespace {
 
 /* Adds r'd and d'Ad over a tile where the correction may leave the bounds. */
-template <bool interior, typename Operator>
-__device__ void line_search_bounded(const strip<interior> &s, const cvtm_grid_problem *p,
+template <int rim, bool interior, typename Operator>
+__device__ void line_search_bounded(const strip<rim, interior> &s, const cvtm_grid_problem *p,
                                     const Operator &op, const cvtm_grid_level *coarse,
                                     double (&sum)[2]) {
-  const global_lines<strip<interior>> lines = {s, p};
+  const global_lines<strip<rim, interior>> lines = {s, p};
   correction from(s, coarse, s.first - 1);
   node_pair x[3] = {splat(0), splat(0), splat(0)}, step[3] = {splat(0), splat(0), splat(0)};
   node_pair over[2] = {splat(0), splat(0)};
@@ -51,8 +51,8 @@ constexpr int search_lines = 8; /* of a tile */
  * residual times e, so that x and b are not read. Returns 0 if a node may leave its bounds. Then
  * line_search_bounded must add the curvature, and to the slope the difference that the bounds make.
  */
-template <bool interior, typename Operator>
-__device__ int line_search_unbounded(const strip<interior> &s, const cvtm_grid_problem *p,
+template <int rim, bool interior, typename Operator>
+__device__ int line_search_unbounded(const strip<rim, interior> &s, const cvtm_grid_problem *p,
                                      const Operator &op, const cvtm_grid_level *c,
                                      const unsigned *slacks, double (&sum)[2]) {
   constexpr int lines = search_lines / 2;

@@ -1,4 +1,4 @@
-/* For grid_march_cuda.cu only: the strip of the grid that a warp marches down. */
+/* For marches only: the strip of the grid that a warp marches down. */
 #ifndef CVTMESH_LCP_GRID_GRID_MARCH_STRIP_H
 #define CVTMESH_LCP_GRID_GRID_MARCH_STRIP_H
 
@@ -8,14 +8,14 @@
 
 namespace {
 
-constexpr int rim = 2; /* lanes on each side of a strip that own nothing */
 constexpr int march_warps = 4, march_threads = 32 * march_warps;
 
-constexpr int strip_pairs = 32 - 2 * rim; /* of columns, which a warp owns */
-
-/* Strips that cover a width. */
-__host__ __device__ int64_t strips_of(int64_t width) {
-  return (width + 2 * strip_pairs - 1) / (2 * strip_pairs);
+/* Pairs of columns that a warp owns, and strips that cover a width; rim: lanes on each side of a
+ * strip that own nothing (Operator::rim). */
+__host__ __device__ constexpr int pairs_within(int rim) { return 32 - 2 * rim; }
+__host__ __device__ int64_t strips_of(int64_t width, int rim) {
+  const int span = 2 * pairs_within(rim);
+  return (width + span - 1) / span;
 }
 
 /* Parity of a line, as a template argument. */
@@ -37,8 +37,8 @@ __device__ node_pair splat(double value) { return node_pair{value, value}; }
 struct march_blocks {
   int across, count;
 
-  __host__ __device__ march_blocks(int64_t width, int64_t height, int lines)
-      : across(static_cast<int>((strips_of(width) + march_warps - 1) / march_warps)),
+  __host__ __device__ march_blocks(int64_t width, int64_t height, int rim, int lines)
+      : across(static_cast<int>((strips_of(width, rim) + march_warps - 1) / march_warps)),
         count(static_cast<int>(across * ((height + lines - 1) / lines))) {}
 };
 
@@ -48,9 +48,12 @@ __device__ bool is_aligned(int64_t width, const double *array) {
 }
 
 /* The strip that a warp marches down. Lanes beyond the grid read its nearest nodes, and hold 0 for
- * them. interior: all nodes that the warp reads are in the grid. */
-template <bool interior = false>
+ * them. rim: lanes on each side that own nothing. interior: all nodes that the warp reads are in
+ * the grid. */
+template <int rim, bool interior = false>
 struct strip {
+  static constexpr bool is_inside = interior;
+  static constexpr int pairs = pairs_within(rim);
   int width, height, across;
   int pair, first, end;   /* pair: I; the warp owns lines first (even) .. end - 1 */
   int column_x, column_y; /* the lane's columns, or the nearest ones in the grid */
@@ -63,7 +66,7 @@ struct strip {
         height(static_cast<int>(nodes_y)),
         across(static_cast<int>(number)) {
     const int lane = static_cast<int>(threadIdx.x) & 31;
-    const int64_t x = 2 * (number * strip_pairs + lane - rim);
+    const int64_t x = 2 * (number * pairs + lane - rim);
     pair = static_cast<int>(x / 2);
     first = static_cast<int>(from);
     end = height - first > count ? first + count : height;
@@ -71,10 +74,10 @@ struct strip {
     in_y = x >= 0 && x + 1 < nodes_x;
     column_x = static_cast<int>(x < 0 ? 0 : in_x ? x : nodes_x - 1 - !(nodes_x & 1));
     column_y = in_y || (nodes_x & 1) == 0 ? column_x + 1 : column_x;
-    owner = lane >= rim && lane < rim + strip_pairs;
+    owner = lane >= rim && lane < rim + pairs;
   }
   template <bool other>
-  __device__ explicit strip(const strip<other> &s)
+  __device__ explicit strip(const strip<rim, other> &s)
       : width(s.width),
         height(s.height),
         across(s.across),
@@ -88,20 +91,20 @@ struct strip {
         owner(s.owner) {}
 
   /* True if the warp owns no column of the grid. */
-  __device__ bool is_empty() const { return 2 * across * strip_pairs >= width; }
-  /* True if the warp's columns are in the grid, and six lines above and below those that it owns.
-   */
+  __device__ bool is_empty() const { return 2 * across * pairs >= width; }
+  /* True if the warp's columns are in the grid, and nine lines above and six lines below those that
+   * it owns. */
   __device__ bool is_interior() const {
-    return __all_sync(0xffffffffU, in_x && in_y) && first >= 6 && end + 6 <= height;
+    return __all_sync(0xffffffffU, in_x && in_y) && first >= 9 && end + 6 <= height;
   }
   /* True if the lane's first (second) node is owned, or next to a node that is. */
   __device__ bool near_owned_x() const {
     const int lane = static_cast<int>(threadIdx.x) & 31;
-    return lane >= rim && lane <= rim + strip_pairs;
+    return lane >= rim && lane <= rim + pairs;
   }
   __device__ bool near_owned_y() const {
     const int lane = static_cast<int>(threadIdx.x) & 31;
-    return lane >= rim - 1 && lane < rim + strip_pairs;
+    return lane >= rim - 1 && lane < rim + pairs;
   }
   __device__ bool has_x() const { return interior || in_x; }
   __device__ bool has_y() const { return interior || in_y; }
@@ -142,6 +145,16 @@ struct strip {
     if (has_x()) at[0] = value.x;
     if (has_y()) at[1] = value.y;
   }
+  /* Flags of both columns of line j, as load_flags gives them; the lane owns them. */
+  __device__ void store_flags(uint8_t *array, int j, unsigned flags) const {
+    uint8_t *at = array + index(j);
+    if ((width & 1) == 0) {
+      if (has_x()) *reinterpret_cast<uint16_t *>(at) = static_cast<uint16_t>(flags);
+      return;
+    }
+    if (has_x()) at[0] = static_cast<uint8_t>(flags);
+    if (has_y()) at[1] = static_cast<uint8_t>(flags >> 8);
+  }
   /* Flags of both columns, in bits 0-7 and 8-15. */
   __device__ unsigned load_flags(const uint8_t *array, int j) const {
     const uint8_t *at = array + start(j);
@@ -151,23 +164,24 @@ struct strip {
 };
 
 /* Calls work with a strip; strips whose warp meets no boundary are a type of their own. */
-template <typename Work>
-__device__ void for_strip(const strip<> &s, Work work) {
+template <int rim, typename Work>
+__device__ void for_strip(const strip<rim> &s, Work work) {
   if (s.is_empty()) return;
   if (s.is_interior()) {
-    work(strip<true>(s), std::true_type());
+    work(strip<rim, true>(s));
   } else {
-    work(s, std::false_type());
+    work(s);
   }
 }
 
 /* The same for the calling warp's strip of a grid whose strips have `count` lines each. */
-template <typename Work>
+template <int rim, typename Work>
 __device__ void for_own_strip(int64_t nodes_x, int64_t nodes_y, int count, int block, Work work) {
-  const int across = march_blocks(nodes_x, nodes_y, count).across;
+  const int across = march_blocks(nodes_x, nodes_y, rim, count).across;
   const int number = block % across * march_warps + static_cast<int>(threadIdx.x >> 5);
-  for_strip(strip<>(nodes_x, nodes_y, number, static_cast<int64_t>(block / across) * count, count),
-            work);
+  for_strip(
+      strip<rim>(nodes_x, nodes_y, number, static_cast<int64_t>(block / across) * count, count),
+      work);
 }
 
 } /* namespace */
