@@ -21,8 +21,8 @@ static const double rounding = 1e-13; /* of the dual's value, relative to the en
 /* Regularisation of cvtm_power_coupling: at first the largest one, later the largest one times the
  * largest relative deviation of a mass; the usual one after a small move of the sites. */
 static const double largest_regularisation = 0.1, usual_regularisation = 1e-3;
-static const double loosest_cg_tolerance = 0.1, predicted_cg_tolerance = 0.05;
-static const double correction_cg_tolerance = 0.05;
+static const double loosest_cg_tolerance = 0.1, predicted_cg_tolerance = 0.1;
+static const double correction_cg_tolerance = 0.1;
 /* The largest gain of the dual, relative to the energy, that is left to a correction. */
 static const double correctable = 1e-5;
 
