@@ -90,10 +90,11 @@ static cvtm_status contour_of(const cvtm_contour_picture *picture,
                      least);
   const int smooth = picture->labels != NULL && options->smooth > 0;
   cvtm_status status = cvtm_contour_trace(picture, smooth ? 0 : options->smallest, &made, error);
-  if (status == CVTM_OK && smooth) {
+  if (status == CVTM_OK && picture->labels != NULL)
     status = cvtm_contour_count_areas(picture, &made, error);
-    if (status == CVTM_OK) cvtm_contour_drop_specks(&made, options->smallest);
-    if (status == CVTM_OK) status = cvtm_contour_smooth(picture, options->smooth, &made, error);
+  if (status == CVTM_OK && smooth) {
+    cvtm_contour_drop_specks(&made, options->smallest);
+    status = cvtm_contour_smooth(picture, options->smooth, &made, error);
   }
   if (status == CVTM_OK && picture->border != CVTM_BORDER_EMPTY)
     status = cvtm_contour_add_sides(picture, &made, error);

@@ -146,6 +146,12 @@ def test_no_label_is_lost(cvtmesh):
     assert cvtmesh.json("r.json")["domain"]["dropped_curves"] == 2
 
 
+@pytest.mark.parametrize("options", [(), ("--periodic",)])
+def test_areas_without_smoothing(cvtmesh, options):
+    labels = grains(70, 90, 12, 5)
+    check_areas(run(cvtmesh, labels, 2500, "--iterations", 10, *options), labels)
+
+
 @pytest.mark.parametrize("options", [(), ("--periodic",)], ids=["plain", "periodic"])
 def test_parabolas_keep_areas(cvtmesh, options):
     """With --element-order 2 the areas between parabolas are those of the pixels."""
