@@ -2,12 +2,15 @@
 #ifndef CVTMESH_BASE_CLOCK_H
 #define CVTMESH_BASE_CLOCK_H
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Seconds from some fixed moment. Never goes back, whoever sets the time of day. A file of its own:
  * a test that defines the function replaces it. */
-#ifdef __cplusplus
-extern "C"
-#endif
-    double
-    cvtm_clock(void);
+double cvtm_clock(void);
 
+#ifdef __cplusplus
+}
+#endif
 #endif
