@@ -121,9 +121,7 @@ def test_a_run_starts_its_own_ranks(job):
     whole = job.read("a.csv"), job.read("a.obj")
     for name in ("a.csv", "a.obj"):
         job.path(name).unlink()
-    done = subprocess.run(job.command(*WORDS, *FILES, "--ranks", 3), cwd=job.folder, env=QUIET_MPI,
-                          capture_output=True, timeout=PATIENCE, check=False)
-    assert done.returncode == 0, done.stderr.decode()
+    done = job.call(*WORDS, *FILES, "--ranks", 3, environment=QUIET_MPI)
     assert (job.read("a.csv"), job.read("a.obj")) == whole
     assert done.stderr.count(b"wrote ") == 1
 
