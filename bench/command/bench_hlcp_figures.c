@@ -65,15 +65,24 @@ cvtm_status cli_bench_hlcp_figure1(cvtm_device *device, const cli_options *optio
 
 /* --- Figure 2 --------------------------------------------------------------------------------- */
 
-enum { EXAMPLES = 3, SIDES = 3, MOST_SPLITS = 10, MOST_CURVES = EXAMPLES * SIDES + 3 };
+enum { METHODS = 3, EXAMPLES = 3, SIDES = 3, MOST_SPLITS = 10 };
 
 static const int figure_2_sides[SIDES] = {256, 512, 1024};
-/* Table 2, example 3, MMGS: the only ones of the figure that are printed as numbers. */
-static const double efficiency_paper[SIDES][MOST_SPLITS] = {
-    {1.00, 1.12, 1.11, 1.07, 1.01, 0.90, 0.77, 0.61, 0.45, NAN},
-    {1.00, 1.12, 1.11, 1.04, 0.98, 0.85, 0.76, 0.69, 0.57, 0.41},
-    {1.00, 1.12, 1.11, 1.08, 0.98, 0.82, 0.76, 0.74, 0.65, 0.43}};
-static const double one_thread_paper[SIDES] = {2.60, 10.5, 43.4};
+static const cvtm_hlcp_method figure_2_methods[METHODS] = {CVTM_HLCP_MMJ, CVTM_HLCP_MMGS,
+                                                           CVTM_HLCP_MMSOR};
+/* Table 2, example 3: the only ones of the figure that are printed as numbers. */
+static const double efficiency_paper[SIDES][METHODS][MOST_SPLITS] = {
+    {{1.00, 1.11, 1.10, 1.06, 1.00, 0.89, 0.62, 0.65, 0.51, NAN},
+     {1.00, 1.12, 1.11, 1.07, 1.01, 0.90, 0.77, 0.61, 0.45, NAN},
+     {1.00, 1.12, 1.11, 1.07, 1.01, 0.86, 0.78, 0.53, 0.33, NAN}},
+    {{1.00, 1.12, 1.11, 1.08, 1.02, 0.88, 0.63, 0.73, 0.50, 0.49},
+     {1.00, 1.12, 1.11, 1.04, 0.98, 0.85, 0.76, 0.69, 0.57, 0.41},
+     {1.00, 1.12, 1.11, 1.08, 1.02, 0.88, 0.76, 0.69, 0.56, 0.41}},
+    {{1.00, 1.12, 1.11, 1.08, 0.98, 0.85, 0.79, 0.61, 0.56, 0.47},
+     {1.00, 1.12, 1.11, 1.08, 0.98, 0.82, 0.76, 0.74, 0.65, 0.43},
+     {1.00, 1.12, 1.11, 1.08, 0.98, 0.85, 0.79, 0.77, 0.67, 0.42}}};
+static const double one_thread_paper[SIDES][METHODS] = {
+    {5.17, 2.60, 2.31}, {21.7, 10.5, 9.68}, {89.8, 43.4, 40.2}};
 
 typedef struct curve {
   char name[48];
@@ -81,10 +90,16 @@ typedef struct curve {
   int count;
 } curve;
 
+/* The curves of one size. */
+typedef struct figure {
+  int size, side; /* of figure_2_sides; the side of the grid, which may be less */
+  curve curves[METHODS][EXAMPLES];
+} figure;
+
 /* One run with l processors: threads of a CUDA device, each of which solves a splitting, or cores.
  */
-static cvtm_status solve_by(cvtm_device *device, int example, int side, int splits,
-                            cvtm_hlcp_result *result) {
+static cvtm_status solve_by(cvtm_device *device, cvtm_hlcp_method method, int example, int side,
+                            int splits, cvtm_hlcp_result *result) {
   const int is_cuda = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
   cvtm_device *own = NULL;
   cvtm_status status =
@@ -92,7 +107,7 @@ static cvtm_status solve_by(cvtm_device *device, int example, int side, int spli
   cli_hlcp_runs runs;
   if (status == CVTM_OK) status = cli_hlcp_runs_open(is_cuda ? device : own, example, side, &runs);
   if (status == CVTM_OK) {
-    status = cli_hlcp_runs_solve(&runs, CVTM_HLCP_MMGS, splits, splits < 32 ? splits : 32, result);
+    status = cli_hlcp_runs_solve(&runs, method, splits, splits < 32 ? splits : 32, result);
     cli_hlcp_runs_close(&runs);
   }
   if (status != CVTM_OK && own != NULL)
@@ -101,23 +116,27 @@ static cvtm_status solve_by(cvtm_device *device, int example, int side, int spli
   return status;
 }
 
-static cvtm_status measure_curve(cvtm_device *device, int example, int size, int side, int most,
-                                 curve *c) {
+static cvtm_status measure_curve(cvtm_device *device, figure *f, int method, int example,
+                                 int most) {
+  curve *c = &f->curves[method][example - 1];
+  const char *name = cvtm_hlcp_method_name(figure_2_methods[method]);
+  const double *paper = efficiency_paper[f->size][method];
+  const int is_published = example == 3 && f->side == figure_2_sides[f->size];
   double first = 0;
-  snprintf(c->name, sizeof c->name, "example %d, h = %d", example, side);
-  c->count = 0;
+  snprintf(c->name, sizeof c->name, "%s, example %d, h = %d", name, example, f->side);
   for (int k = 0; k < MOST_SPLITS && 1 << k <= most; ++k) {
     cvtm_hlcp_result result;
-    const cvtm_status status = solve_by(device, example, side, 1 << k, &result);
+    const cvtm_status status =
+        solve_by(device, figure_2_methods[method], example, f->side, 1 << k, &result);
     if (status != CVTM_OK) return status;
     if (k == 0) first = result.seconds;
     c->splits[k] = 1 << k;
     c->efficiency[k] = first / ((1 << k) * result.seconds);
     c->count = k + 1;
-    printf("| %d | %d | %d | %lld | %.4f | %.2f |", example, side, 1 << k,
+    printf("| %s | %d | %d | %d | %lld | %.4f | %.2f |", name, example, f->side, 1 << k,
            (long long)result.iterations, result.seconds, c->efficiency[k]);
-    if (example == 3 && side == figure_2_sides[size] && isfinite(efficiency_paper[size][k]))
-      printf(" %.2f |\n", efficiency_paper[size][k]);
+    if (is_published && isfinite(paper[k]))
+      printf(" %.2f |\n", paper[k]);
     else
       printf(" |\n");
     fflush(stdout);
@@ -125,56 +144,71 @@ static cvtm_status measure_curve(cvtm_device *device, int example, int size, int
   return CVTM_OK;
 }
 
-static cvtm_status draw_efficiency(const char *path, const curve *curves, int count, int sizes,
-                                   cvtm_error *error) {
-  static const char *const names[SIDES] = {"paper: example 3, h = 256", "paper: h = 512",
-                                           "paper: h = 1024"};
+static cvtm_status measure_size(cvtm_device *device, figure *f, int most) {
+  for (int method = 0; method < METHODS; ++method)
+    for (int example = 1; example <= EXAMPLES; ++example) {
+      const cvtm_status status = measure_curve(device, f, method, example, most);
+      if (status != CVTM_OK) return status;
+    }
+  return CVTM_OK;
+}
+
+static cvtm_status draw_efficiency(const char *path, const figure *f, cvtm_error *error) {
+  char names[METHODS][48];
   double splits[MOST_SPLITS];
-  cvtm_chart_curve drawn[MOST_CURVES];
+  cvtm_chart_curve drawn[METHODS * (EXAMPLES + 1)];
+  int count = 0;
   for (int k = 0; k < MOST_SPLITS; ++k) splits[k] = 1 << k;
-  for (int k = 0; k < count; ++k)
-    drawn[k] = (cvtm_chart_curve){.name = curves[k].name,
-                                  .x = curves[k].splits,
-                                  .y = curves[k].efficiency,
-                                  .count = curves[k].count,
-                                  .marked = 1};
-  for (int k = 0; k < sizes; ++k)
-    drawn[count + k] = (cvtm_chart_curve){
-        .name = names[k], .x = splits, .y = efficiency_paper[k], .count = MOST_SPLITS, .dashed = 1};
-  const cvtm_chart chart = {"Mezzadri 2020, Figure 2: parallel efficiency of MMGS",
+  for (int method = 0; method < METHODS; ++method) {
+    for (int example = 0; example < EXAMPLES; ++example) {
+      const curve *c = &f->curves[method][example];
+      drawn[count++] = (cvtm_chart_curve){
+          .name = c->name, .x = c->splits, .y = c->efficiency, .count = c->count, .marked = 1};
+    }
+    snprintf(names[method], sizeof names[method], "paper: %s, h = %d",
+             cvtm_hlcp_method_name(figure_2_methods[method]), figure_2_sides[f->size]);
+    drawn[count++] = (cvtm_chart_curve){.name = names[method],
+                                        .x = splits,
+                                        .y = efficiency_paper[f->size][method],
+                                        .count = MOST_SPLITS,
+                                        .dashed = 1};
+  }
+  const cvtm_chart chart = {"Mezzadri 2020, Figure 2: parallel efficiency (paper: example 3)",
                             {"l, processors and splittings", 1},
                             {"T(1) / (l T(l))", 0},
                             drawn,
-                            count + sizes};
+                            count};
   return cvtm_chart_write_svg(path, &chart, error);
+}
+
+static void print_legend(int is_cuda, int sizes) {
+  printf(
+      "\nl processors: %s. Efficiency: T(1) / (l T(l)). T(1) of the\npaper, example 3, mmj, mmgs, "
+      "mmsor:",
+      is_cuda ? "threads, each of which solves a splitting, in blocks of at most 32"
+              : "cores of the CPU");
+  for (int size = 0; size < sizes; ++size)
+    printf(" %.2f, %.2f, %.2f s for h = %d%s", one_thread_paper[size][0], one_thread_paper[size][1],
+           one_thread_paper[size][2], figure_2_sides[size], size + 1 < sizes ? ";" : ".\n");
+  if (sizes < SIDES) printf("--size-limit 1024 adds the other sizes.\n");
 }
 
 cvtm_status cli_bench_hlcp_figure2(cvtm_device *device, const cli_options *options) {
   const int is_cuda = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
   const int64_t limit = options->size_limit > 0 ? options->size_limit : figure_2_sides[0];
   const int most = is_cuda ? 1 << (MOST_SPLITS - 1) : cvtm_device_threads(device);
-  curve curves[EXAMPLES * SIDES];
-  int count = 0, sizes = 0;
+  figure f = {0}; /* the largest size is drawn */
+  int sizes = 0;
   printf(
-      "| example | h | l | sweeps | seconds | efficiency | paper "
-      "|\n|---|---|---|---|---|---|---|\n");
-  for (int size = 0; size < SIDES && (size == 0 || figure_2_sides[size] <= limit); ++size) {
-    const int side = limit < figure_2_sides[size] ? (int)limit : figure_2_sides[size];
-    for (int example = 1; example <= EXAMPLES; ++example) {
-      const cvtm_status status = measure_curve(device, example, size, side, most, &curves[count]);
-      if (status != CVTM_OK) return status;
-      ++count;
-    }
-    ++sizes;
+      "| method | example | h | l | sweeps | seconds | efficiency | paper "
+      "|\n|---|---|---|---|---|---|---|---|\n");
+  for (; sizes < SIDES && (sizes == 0 || figure_2_sides[sizes] <= limit); ++sizes) {
+    f.size = sizes;
+    f.side = limit < figure_2_sides[sizes] ? (int)limit : figure_2_sides[sizes];
+    const cvtm_status status = measure_size(device, &f, most);
+    if (status != CVTM_OK) return status;
   }
-  printf("\nMMGS. l processors: %s. Efficiency: T(1) / (l T(l)). T(1) of the\npaper, example 3:",
-         is_cuda ? "threads, each of which solves a splitting, in blocks of at most 32"
-                 : "cores of the CPU");
-  for (int size = 0; size < sizes; ++size)
-    printf(" %.2f s for h = %d%s", one_thread_paper[size], figure_2_sides[size],
-           size + 1 < sizes ? "," : ".\n");
-  if (sizes < SIDES) printf("--size-limit 1024 adds the other sizes.\n");
-  return options->figure != NULL
-             ? draw_efficiency(options->figure, curves, count, sizes, cvtm_device_error(device))
-             : CVTM_OK;
+  print_legend(is_cuda, sizes);
+  return options->figure != NULL ? draw_efficiency(options->figure, &f, cvtm_device_error(device))
+                                 : CVTM_OK;
 }

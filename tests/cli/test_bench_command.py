@@ -113,11 +113,14 @@ def test_figures_of_hlcps(cvtmesh):
     shapes = table(cvtmesh, "hlcp-figure1", "--size-limit", 64, "-o", "f.svg")
     assert [float(row[2]) for row in shapes][::9] == [0.94, 2.72]
     rows = table(cvtmesh, "hlcp-figure2", "--size-limit", 40, "--threads", 2, "-o", "g.svg")
-    assert [row[:3] for row in rows] == [[str(e), "40", l] for e in (1, 2, 3) for l in "12"]
+    assert [row[:4] for row in rows] == [[m, str(e), "40", l] for m in ("mmj", "mmgs", "mmsor")
+                                         for e in (1, 2, 3) for l in "12"]
     for one, two in zip(rows[::2], rows[1::2]):
-        assert float(one[5]) == 1
-        assert float(two[5]) == pytest.approx(float(one[4]) / 2 / float(two[4]), abs=0.02 + 0.0002 / float(two[4]))
-    for name, curves in (("f.svg", 1), ("g.svg", 4)):
+        assert float(one[6]) == 1
+        assert float(two[6]) == pytest.approx(float(one[5]) / 2 / float(two[5]), abs=0.02 + 0.0002 / float(two[5]))
+    sweeps = [[int(row[4]) for row in rows[k:k + 6:2]] for k in (0, 6, 12)]
+    assert all(j > gs > sor for j, gs, sor in zip(*sweeps))
+    for name, curves in (("f.svg", 1), ("g.svg", 12)):
         root = ElementTree.fromstring(cvtmesh.read(name))
         assert len([p for p in root.iter(SVG + "path") if p.get("fill") == "none"]) == curves
 
