@@ -420,6 +420,23 @@ static void list_groups(const cvtm_group *groups, int32_t count, int dimension, 
   }
 }
 
+static void report_smallest(const char *name, const cvtm_smallest_angles *angles, cJSON *entry) {
+  cJSON *item = cJSON_AddObjectToObject(entry, name);
+  cli_json_integer(item, "triangles", angles->triangles);
+  cli_json_real(item, "min", angles->least);
+  cli_json_real(item, "p5", angles->fifth);
+  cli_json_real(item, "median", angles->median);
+}
+
+/* The smallest angles of triangles within two elements of the boundary, and of the others. */
+static void report_angles(const cvtm_boundary_angles *angles, cJSON *report) {
+  cJSON *entry = cJSON_AddObjectToObject(report, "boundary_angles");
+  cli_json_integer(entry, "moved", angles->moved);
+  report_smallest("before", &angles->before, entry);
+  report_smallest("after", &angles->after, entry);
+  report_smallest("inside", &angles->inside, entry);
+}
+
 void cli_domain_report(const cli_domain *domain, cJSON *report) {
   const cvtm_boundary *boundary = &domain->boundary;
   cJSON *entry = cJSON_AddObjectToObject(report, "domain");
@@ -444,7 +461,9 @@ void cli_domain_report(const cli_domain *domain, cJSON *report) {
   const cvtm_regions *regions = &domain->regions;
   list_groups(regions->line_groups, regions->line_group_count, 1, groups);
   list_groups(regions->area_groups, regions->area_group_count, 2, groups);
-  if (domain->refined) cli_refine_report(&domain->refine, &domain->refinement, 0, report);
+  if (!domain->refined) return;
+  cli_refine_report(&domain->refine, &domain->refinement, 0, report);
+  report_angles(&domain->angles, report);
 }
 
 void cli_domain_print_summary(const cli_domain *domain) {

@@ -33,6 +33,7 @@ typedef struct cli_domain {
   int refined;     /* nonzero: by cli_domain_refine */
   cvtm_refine_options refine;
   cvtm_refine_figures refinement;
+  cvtm_boundary_angles angles;
   double deviation;           /* of the boundary from the contour, before it was refined */
   double mesh_area, smallest; /* smallest: area of the smallest part of the domain that is kept */
 } cli_domain;

@@ -2,6 +2,7 @@
 
 #include "cli/cli.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static void choose(const cli_options *options, cvtm_domain image, const cli_domain *domain,
@@ -57,11 +58,35 @@ cvtm_status cli_domain_refine(const cli_options *options, cvtm_domain image, cli
   return CVTM_OK;
 }
 
-cvtm_status cli_domain_relax(const cli_options *options, cvtm_domain image, cli_domain *domain,
-                             double *sites, int64_t count, const double *centroid, int64_t *moved,
-                             cvtm_error *error) {
+/* The options of moves that keep the bound which was reached. */
+static cvtm_refine_options keep_bound(const cli_options *options, cvtm_domain image,
+                                      const cli_domain *domain) {
   cvtm_refine_options refine;
   choose(options, image, domain, &refine);
   refine.min_angle = domain->refine.min_angle;
+  return refine;
+}
+
+cvtm_status cli_domain_raise_angles(const cli_options *options, cvtm_domain image,
+                                    cli_domain *domain, double *sites, int64_t count,
+                                    cvtm_error *error) {
+  const cvtm_refine_options refine = keep_bound(options, image, domain);
+  cvtm_refine_figures *reached = &domain->refinement;
+  const cvtm_boundary_angles *angles = &domain->angles;
+  const cvtm_status status =
+      cvtm_refine_boundary_angles(sites, count, &domain->boundary, &refine, &domain->angles, error);
+  if (status != CVTM_OK) return status;
+  reached->min_angle = angles->after.least;
+  if (angles->inside.triangles > 0)
+    reached->min_angle = fmin(reached->min_angle, angles->inside.least);
+  if (reached->below_free == 0 && angles->least_kept > 0)
+    reached->min_angle_free = angles->least_kept;
+  return CVTM_OK;
+}
+
+cvtm_status cli_domain_relax(const cli_options *options, cvtm_domain image, cli_domain *domain,
+                             double *sites, int64_t count, const double *centroid, int64_t *moved,
+                             cvtm_error *error) {
+  const cvtm_refine_options refine = keep_bound(options, image, domain);
   return cvtm_refine_move(sites, count, &domain->boundary, &refine, centroid, moved, error);
 }

@@ -16,5 +16,9 @@ cvtm_status cli_domain_refine(const cli_options *options, cvtm_domain image, cli
 cvtm_status cli_domain_relax(const cli_options *options, cvtm_domain image, cli_domain *domain,
                              double *sites, int64_t count, const double *centroid, int64_t *moved,
                              cvtm_error *error);
+/* Then moves sites near the boundary so that the smallest angles there grow. */
+cvtm_status cli_domain_raise_angles(const cli_options *options, cvtm_domain image,
+                                    cli_domain *domain, double *sites, int64_t count,
+                                    cvtm_error *error);
 
 #endif

@@ -227,6 +227,8 @@ cvtm_status cli_run_refine(cli_run_job *r) {
                               &moved, error);
     if (moved == 0) break;
   }
+  if (next == CVTM_OK)
+    next = cli_domain_raise_angles(&r->options, image, &r->shape, r->sites, r->count, error);
   return next;
 }
 

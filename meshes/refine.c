@@ -497,31 +497,57 @@ cvtm_status cvtm_refine(const double *points, int64_t count, const cvtm_boundary
   return status;
 }
 
+/* Points that move while their number stays. */
+typedef struct moving {
+  start begin;
+  cvtm_refine_figures found;
+  cvtm_refiner r;
+} moving;
+
+static cvtm_status begin_moving(const double *points, int64_t count, const cvtm_boundary *boundary,
+                                const cvtm_refine_options *options, moving *m, cvtm_error *error) {
+  *m = (moving){.r = {.options = options, .most = INT64_MAX, .error = error}};
+  m->r.figures = &m->found;
+  const cvtm_status status = check_arguments(points, boundary, options, error);
+  return status == CVTM_OK ? set_up(&m->r, points, count, boundary, &m->begin) : status;
+}
+
+static void end_moving(moving *m, cvtm_status status, double *points) {
+  for (int64_t v = 0; v < m->r.m.vertex_count && status == CVTM_OK; ++v)
+    place_vertex(&m->r, v, points + 2 * (int64_t)m->begin.source[v]);
+  destroy(&m->r);
+  free_start(&m->begin);
+}
+
 cvtm_status cvtm_refine_move(double *points, int64_t count, const cvtm_boundary *boundary,
                              const cvtm_refine_options *options, const double *wish, int64_t *moved,
                              cvtm_error *error) {
-  cvtm_status status = check_arguments(points, boundary, options, error);
-  if (status != CVTM_OK) return status;
-  start begin = {0};
-  cvtm_refine_figures found = {0};
-  cvtm_refiner r = {.options = options, .most = INT64_MAX, .figures = &found, .error = error};
+  moving m;
   double *goal = NULL;
   *moved = 0;
-  status = set_up(&r, points, count, boundary, &begin);
+  cvtm_status status = begin_moving(points, count, boundary, options, &m, error);
   if (status == CVTM_OK) {
-    goal = malloc(2 * (size_t)r.m.vertex_count * sizeof *goal);
+    goal = malloc(2 * (size_t)m.r.m.vertex_count * sizeof *goal);
     if (goal == NULL) status = no_memory(error);
   }
-  for (int64_t v = 0; v < r.m.vertex_count && status == CVTM_OK; ++v) {
-    const double *to = wish + 2 * (int64_t)begin.source[v];
-    goal[2 * v] = (to[0] - r.frame.x) / r.frame.step;
-    goal[2 * v + 1] = (r.frame.y - to[1]) / r.frame.step;
+  for (int64_t v = 0; v < m.r.m.vertex_count && status == CVTM_OK; ++v) {
+    const double *to = wish + 2 * (int64_t)m.begin.source[v];
+    goal[2 * v] = (to[0] - m.r.frame.x) / m.r.frame.step;
+    goal[2 * v + 1] = (m.r.frame.y - to[1]) / m.r.frame.step;
   }
-  if (status == CVTM_OK) status = cvtm_refine_approach(&r, goal, moved);
-  for (int64_t v = 0; v < r.m.vertex_count && status == CVTM_OK; ++v)
-    place_vertex(&r, v, points + 2 * (int64_t)begin.source[v]);
+  if (status == CVTM_OK) status = cvtm_refine_approach(&m.r, goal, moved);
   free(goal);
-  destroy(&r);
-  free_start(&begin);
+  end_moving(&m, status, points);
+  return status;
+}
+
+cvtm_status cvtm_refine_boundary_angles(double *points, int64_t count,
+                                        const cvtm_boundary *boundary,
+                                        const cvtm_refine_options *options,
+                                        cvtm_boundary_angles *figures, cvtm_error *error) {
+  moving m;
+  cvtm_status status = begin_moving(points, count, boundary, options, &m, error);
+  if (status == CVTM_OK) status = cvtm_refine_raise_at_boundary(&m.r, figures);
+  end_moving(&m, status, points);
   return status;
 }

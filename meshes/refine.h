@@ -104,5 +104,27 @@ cvtm_status cvtm_refine_move(double *points, int64_t count, const cvtm_boundary 
                              const cvtm_refine_options *options, const double *wish, int64_t *moved,
                              cvtm_error *error);
 
+/* The smallest angles of triangles, degrees. */
+typedef struct cvtm_smallest_angles {
+  int64_t triangles;
+  double least, fifth, median; /* fifth: the 5th percentile */
+} cvtm_smallest_angles;
+
+/* Of triangles within two elements of the boundary: with a corner on it, or joined to it by an
+ * edge. */
+typedef struct cvtm_boundary_angles {
+  cvtm_smallest_angles before, after, inside; /* inside: of the other triangles, after the moves */
+  double least_kept; /* of all triangles that are not below the bound; 0 if there are none */
+  int64_t moved;
+} cvtm_boundary_angles;
+
+/* Moves points inside, as cvtm_refine returned them with their boundary, so that the smallest
+ * angles of triangles within two elements of the boundary grow, up to 48 degrees. No move makes the
+ * worst triangle around a point worse, and none exceeds a cap of areas. */
+cvtm_status cvtm_refine_boundary_angles(double *points, int64_t count,
+                                        const cvtm_boundary *boundary,
+                                        const cvtm_refine_options *options,
+                                        cvtm_boundary_angles *figures, cvtm_error *error);
+
 CVTM_API_END
 #endif

@@ -373,15 +373,22 @@ static cvtm_status try_without(cvtm_refiner *r, int32_t v, int *removed) {
   return status;
 }
 
-/* Moves a corner of a bad triangle, or removes a vertex inside whose neighbours can take its
- * place. */
-static cvtm_status repair_triangle(cvtm_refiner *r, int64_t t, int *better) {
+/* Moves a corner of a bad triangle. */
+static cvtm_status improve_triangle(cvtm_refiner *r, int64_t t, int *better) {
   const int32_t corner[3] = {r->m.corner[3 * t], r->m.corner[3 * t + 1], r->m.corner[3 * t + 2]};
   cvtm_status status = CVTM_OK;
   *better = 0;
   for (int k = 0; k < 3 && !*better && status == CVTM_OK; ++k)
     status = improve_vertex(r, corner[k], better);
   cvtm_half_edges_commit(&r->m);
+  return status;
+}
+
+/* Moves a corner of a bad triangle, or removes a vertex inside whose neighbours can take its
+ * place. */
+static cvtm_status repair_triangle(cvtm_refiner *r, int64_t t, int *better) {
+  const int32_t corner[3] = {r->m.corner[3 * t], r->m.corner[3 * t + 1], r->m.corner[3 * t + 2]};
+  cvtm_status status = improve_triangle(r, t, better);
   r->figures->moved += *better;
   for (int k = 0; k < 3 && !*better && status == CVTM_OK; ++k) {
     if (!is_free(r, corner[k])) continue;
@@ -403,6 +410,25 @@ cvtm_status cvtm_refine_repair(cvtm_refiner *r) {
       if (status != CVTM_OK) return status;
       changed += better;
     }
+  }
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_refine_repair_near(cvtm_refiner *r, const uint8_t *near, int64_t *moved) {
+  enum { ROUNDS = 4 };
+  int64_t changed = 1;
+  for (int round = 0; round < ROUNDS && changed > 0; ++round) {
+    changed = 0;
+    for (int64_t t = 0; t < r->m.triangle_count && !cvtm_refine_is_over(r); ++t) {
+      const int32_t *corner = r->m.corner + 3 * t;
+      int better = 0;
+      if (corner[0] < 0 || !(near[corner[0]] || near[corner[1]] || near[corner[2]])) continue;
+      if (!(badness(r, t) > 0)) continue;
+      const cvtm_status status = improve_triangle(r, t, &better);
+      if (status != CVTM_OK) return status;
+      changed += better;
+    }
+    *moved += changed;
   }
   return CVTM_OK;
 }

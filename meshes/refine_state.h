@@ -147,6 +147,11 @@ cvtm_status cvtm_refine_repair(cvtm_refiner *r);
 cvtm_status cvtm_refine_relocate(cvtm_refiner *r, int64_t t, int *done);
 /* Moves sites towards their wishes (2 per vertex, in grid steps) as far as all stays good. */
 cvtm_status cvtm_refine_approach(cvtm_refiner *r, const double *wish, int64_t *moved);
+/* Moves vertices of bad triangles that have a corner v with near[v] nonzero; nothing becomes worse,
+ * and nothing is removed. */
+cvtm_status cvtm_refine_repair_near(cvtm_refiner *r, const uint8_t *near, int64_t *moved);
+/* cvtm_refine_boundary_angles, for a refiner that has been set up. */
+cvtm_status cvtm_refine_raise_at_boundary(cvtm_refiner *r, cvtm_boundary_angles *figures);
 /* Moves vertices so that all angles are larger than the bound, which holds, as far as steps of a
  * quarter of a degree succeed. */
 cvtm_status cvtm_refine_raise(cvtm_refiner *r, double bound);

@@ -87,6 +87,22 @@ def check_mesh(name, mesh, loops, components=1):
     assert least >= 20, f"{name}: an angle of {least:.1f} degrees away from sharp corners"
 
 
+def check_boundary_angles(mesh, said):
+    """The figures of triangles within two elements of the boundary, from the mesh itself."""
+    smallest = mesh.angles().min(axis=1)
+    on = np.isin(np.arange(len(mesh.points)), mesh.lines)
+    beside = np.zeros(len(on), bool)
+    beside[mesh.triangles[on[mesh.triangles].any(axis=1)]] = True
+    near = beside[mesh.triangles].any(axis=1)
+    for name, angles in (("after", smallest[near]), ("inside", smallest[~near])):
+        figures = said[name]
+        assert figures["triangles"] == len(angles), f"{name}: {figures}"
+        found = [np.sort(angles)[k] for k in (0, len(angles) // 20, len(angles) // 2)]
+        reported = [figures[key] for key in ("min", "p5", "median")]
+        assert np.allclose(found, reported, rtol=0, atol=1e-6), f"{name}: {found}, not {reported}"
+    assert said["after"]["p5"] > said["before"]["p5"] + 3, f"no better: {said}"
+
+
 def check_gmsh(name, path):
     done = subprocess.run(["gmsh", "-check", path], capture_output=True, text=True, timeout=120)
     said = done.stdout + done.stderr
@@ -236,6 +252,10 @@ def test_photograph(cvtmesh, black):
     graph = coo_matrix((np.ones(len(mesh.sides)), np.array([tuple(side) for side in mesh.sides]).T),
                        (len(mesh.points),) * 2)
     check_mesh("coins", mesh, loops=said["curves"], components=connected_components(graph)[0])
+    report = cvtmesh.json("coins.json")
+    check_boundary_angles(mesh, report["boundary_angles"])
+    least = mesh.angles().min()
+    assert abs(report["refinement"]["min_angle"] - least) < 1e-6, f"coins: {least} degrees"
     assert said["hausdorff"] <= 0.5, f"coins: {said['hausdorff']} px from the contour"
     assert abs(mesh.areas().sum() / said["area"] - 1) < 1e-3, "coins: area"
     assert said["curves"] > 20 and said["dropped_curves"] > 20, f"coins: {said}"
