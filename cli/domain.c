@@ -62,8 +62,6 @@ int cli_domain_check(const cli_options *options) {
   }
   if (options->points == 0 && options->density_from != CVTM_DENSITY_FROM_SIZE)
     return cli_usage_error(options->command, "--points is missing");
-  if (options->periodic && kind == CLI_DOMAIN_POLYGON)
-    return cli_usage_error(options->command, "--periodic and --domain polygon exclude each other");
   if (options->init != NULL || options->fixed != NULL)
     return cli_usage_error(options->command, "--domain places the fixed sites itself");
   if (kind == CLI_DOMAIN_IMAGE && strcmp(options->input, "-") == 0)
@@ -418,6 +416,18 @@ static void list_groups(const cvtm_group *groups, int32_t count, int dimension, 
     cli_json_text(entry, "name", groups[k].name);
     cli_json_append(list, entry);
   }
+}
+
+void cli_domain_paired_sides(const cli_options *options, cvtm_domain image,
+                             const cvtm_contour *contour, double sides[4]) {
+  const double whole[4] = {0, 0, image.width, image.height};
+  int paired[2] = {options->domain.kind != CLI_DOMAIN_POLYGON, 0};
+  paired[1] = paired[0];
+  for (int64_t arc = 0; arc < contour->arc_count && contour->twin != NULL; ++arc) {
+    const double *p = contour->points + 2 * contour->start[arc];
+    if (contour->twin[arc] >= 0) paired[p[0] == p[2] ? 0 : 1] = 1;
+  }
+  for (int k = 0; k < 4; ++k) sides[k] = paired[k % 2] ? whole[k] : NAN;
 }
 
 static void report_smallest(const char *name, const cvtm_smallest_angles *angles, cJSON *entry) {

@@ -56,6 +56,10 @@ cvtm_status cli_domain_move_dropped(const cli_domain *domain, cvtm_domain image,
 cvtm_status cli_domain_triangulate(cli_domain *domain, double *sites, double *mass,
                                    double *centroid, int64_t *count, cvtm_mesh *mesh,
                                    cvtm_error *error);
+/* The left, upper, right and lower side of a periodic image; NAN where polygons have no equal edges
+ * on two opposite sides. */
+void cli_domain_paired_sides(const cli_options *options, cvtm_domain image,
+                             const cvtm_contour *contour, double sides[4]);
 /* --pairs-out, if it is given. */
 cvtm_status cli_domain_write_pairs(const cli_options *options, const cvtm_regions *regions,
                                    cvtm_error *error);

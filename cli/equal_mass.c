@@ -21,7 +21,9 @@ int cli_equal_mass_check(const cli_options *options) {
   if (options->preset != CLI_PRESET_NONE)
     return cli_usage_error(command, "--preset is of plain tessellations, not of --equal-mass");
   if (options->domain.kind != 0)
-    return cli_usage_error(command, "--equal-mass cannot keep the boundary of a --domain");
+    return cli_usage_error(command,
+                           "--equal-mass cannot keep the boundary of a --domain, nor "
+                           "angles: --within FILE keeps the sites in a shape");
   if (options->view.watch != NULL)
     return cli_usage_error(command, "--watch cannot show the cells of --equal-mass");
   return CLI_EXIT_OK;

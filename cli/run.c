@@ -75,7 +75,8 @@ static cvtm_status triangulate(cli_run_job *r, cvtm_device *device, cvtm_error *
     const cvtm_domain image = {r->domain.width, r->domain.height, r->options.periodic};
     if (status == CVTM_OK)
       status = cli_region_names_group(&r->options, &r->mesh, image, &r->shape.regions, error);
-    const double sides[4] = {0, 0, image.width, image.height};
+    double sides[4];
+    cli_domain_paired_sides(&r->options, image, &r->shape.contour, sides);
     if (status == CVTM_OK && image.periodic)
       status = cvtm_regions_pair(&r->mesh, sides, &r->shape.regions, error);
     if (status == CVTM_OK) status = cvtm_cells_of_domain(&r->mesh, &r->cells, error);

@@ -211,6 +211,8 @@ cvtm_status cvtm_contour_of_polygons(const cvtm_polygons *polygons, int width, i
                        "the domain is empty: nothing in it is larger than %g square pixels",
                        options->smallest);
   }
+  if (status == CVTM_OK && options->border == CVTM_BORDER_PERIODIC)
+    status = cvtm_contour_pair_rings(&made, width, height, error);
   if (status != CVTM_OK) {
     cvtm_contour_free(&made);
     return status;

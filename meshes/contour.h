@@ -43,7 +43,7 @@ typedef enum cvtm_border { CVTM_BORDER_EMPTY, CVTM_BORDER_FLAT, CVTM_BORDER_PERI
 typedef struct cvtm_contour_options {
   double corner_angle; /* degrees; a turn at least so sharp is a corner; 40 (polygons: 10) */
   double smallest;     /* square pixels: closed curves around less are dropped; 1 */
-  cvtm_border border;  /* of masks and labels; empty */
+  cvtm_border border;  /* empty; rings of polygons may be periodic */
   double smooth;       /* of labels: the scale on which curves are smoothed, pixels; 0: not */
   CVTM_RESERVED(8);
 } cvtm_contour_options;
@@ -71,7 +71,8 @@ cvtm_status cvtm_contour_of_labels(const int32_t *labels, int width, int height,
 /* The whole image, one region, with a flat or periodic border. */
 cvtm_status cvtm_contour_of_frame(int width, int height, const cvtm_contour_options *options,
                                   cvtm_contour *contour, cvtm_error *error);
-/* The rings as they are; CVTM_ERROR_INPUT if one leaves the image. */
+/* The rings as they are; CVTM_ERROR_INPUT if one leaves the image, or, with a periodic border, if
+ * edges along opposite sides are not alike (sides without any equal edges need not be). */
 cvtm_status cvtm_contour_of_polygons(const cvtm_polygons *polygons, int width, int height,
                                      const cvtm_contour_options *options, cvtm_contour *contour,
                                      cvtm_error *error);

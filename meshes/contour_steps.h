@@ -60,6 +60,12 @@ cvtm_status cvtm_contour_add_sides(const cvtm_contour_picture *picture, cvtm_con
 cvtm_status cvtm_contour_find_corners(cvtm_contour *contour, const cvtm_contour_picture *picture,
                                       double angle, cvtm_error *error);
 
+/* Makes edges of rings along the sides of a periodic image arcs of their own; two that are the same
+ * but for one coordinate are twins. CVTM_ERROR_INPUT if there are none, or if an edge has no copy
+ * on a side that has others with copies. */
+cvtm_status cvtm_contour_pair_rings(cvtm_contour *contour, int width, int height,
+                                    cvtm_error *error);
+
 static inline int cvtm_contour_is_closed(const cvtm_contour *c, int64_t arc) {
   const double *p = c->points + 2 * c->start[arc], *q = c->points + 2 * (c->start[arc + 1] - 1);
   return p[0] == q[0] && p[1] == q[1];

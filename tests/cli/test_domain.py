@@ -388,10 +388,7 @@ def test_refusals(cvtmesh, black):
     cvtmesh.file("star.csv", rings_text([star(), turn(100, 10)]))
     cvtmesh.refused("run", black, "-n", 20, "-o", "no.msh", "--domain", "polygon", "--polygon",
                     "star.csv", code=3, names=["too few"])
-    for arguments in (["--domain",
-                       "mask"], ["--mask",
-                                 file], ["--domain", "polygon", "--polygon", file,
-                                         "--periodic"], ["--domain", "image", "--fixed",
-                                                         file], ["--boundary", "sliding"],
+    for arguments in (["--domain", "mask"], ["--mask", file],
+                      ["--domain", "image", "--fixed", file], ["--boundary", "sliding"],
                       ["--domain", "polygon", "--polygon", file, "--domain-smooth", 1]):
         cvtmesh.refused("run", black, "-n", 300, "-o", "no.msh", *arguments, code=2)

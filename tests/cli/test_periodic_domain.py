@@ -20,6 +20,8 @@ DOMAINS = {
     "refined": ("--domain", "labels", "--labels", "grains.npy", "--min-angle", "36", "--max-area",
                 "1.5"),
     "refined frame": ("--domain", "frame", "--max-area", "0.4"),
+    "polygon": ("--domain", "polygon", "--polygon", "cell.csv"),
+    "sliding polygon": ("--domain", "polygon", "--polygon", "cell.csv", "--boundary", "sliding"),
     "image": ("--domain", "image", "--invert", "--domain-smooth", "1"),
 }
 
@@ -41,6 +43,11 @@ def inputs(cvtmesh):
     depth = np.min([torus_distance(x, y) - r for x, y, r in pores], axis=0)
     cvtmesh.file("pores.pgm", pgm_bytes(255 * np.clip(depth + 0.5, 0, 1)))
     cvtmesh.file("rho.npy", np.where(depth > 0, 1, 0.2).astype(np.float32))
+    # Regions that go on at the opposite side, and a hole.
+    rings = [[(0, 0), (10, 0), (12, 7), (22, 9), (24, 0), (48, 0), (48, 15), (41, 20), (42, 25),
+              (48, 28), (48, 40), (24, 40), (20, 37), (10, 40), (0, 40), (0, 28), (6, 22), (0, 15)],
+             [(29, 15), (34, 17), (32, 24)]]
+    cvtmesh.file("cell.csv", "\n".join("".join(f"{x},{y}\n" for x, y in r) for r in rings))
     return cvtmesh
 
 
@@ -237,12 +244,29 @@ def test_outlines_that_are_not_periodic(inputs):
                    code=2, names=["--periodic"])
 
 
-def test_misuse_is_refused(inputs):
+def test_polygons_in_a_picture(inputs):
+    """A channel is paired at its ends; polygons without equal edges on the sides are refused."""
+    wish = ("run", "rho.npy", "-n", 300, "--periodic", "--domain", "polygon", "--polygon")
+    inputs.file("channel.csv", "0,5\n48,5\n48,30\n24,40\n0,30\n")
+    report = inputs.report(*wish, "channel.csv", "-o", "m.off", "--pairs-out", "pairs.npy")
+    points = meshio.read(inputs.path("m.off")).points[:, :2]
+    near, far = on_side(points, 0, 0), on_side(points, 0, WIDTH)
+    assert np.array_equal(points[near, 1], points[far, 1])
+    assert np.array_equal(inputs.array("pairs.npy"), np.column_stack([near, far, 0 * near]))
+    assert report["domain"]["unpaired_vertices"] == 0
     inputs.file("wall.csv", "20,4\n30,4\n30,35\n20,35\n")
+    inputs.file("uneven.csv", "0,5\n48,5\n48,30\n24,40\n0,29\n")
+    inputs.file("alone.csv", "0,5\n48,5\n48,20\n40,22\n48,25\n48,30\n0,30\n0,25\n9,22\n0,20\n"
+                "\n0,31\n3,33\n0,35\n")
+    for name, reason in (("wall", "alike"), ("uneven", "alike"), ("alone", "1 edge")):
+        inputs.refused(*wish, f"{name}.csv", "-o", "n.msh", code=3,
+                       names=[f"{name}.csv", "--periodic", reason])
+
+
+def test_misuse_is_refused(inputs):
     for options in (["--pairs-out", "p.npy"], ["--domain", "frame", "--pairs-out", "p.npy"],
                     ["--periodic", "--pairs-out", "p.npy"],
                     ["--domain", "frame", "--periodic", "--pairs-out", "p.csv"],
-                    ["--domain", "polygon", "--polygon", "wall.csv", "--periodic"],
                     ["--domain", "frame", "--domain-smooth", "1"]):
         inputs.refused("run", "rho.npy", "-n", 300, "-o", "m.msh", *options, code=2)
     inputs.file("small.npy", np.ones((2, 40), np.float32))
