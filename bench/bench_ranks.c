@@ -25,7 +25,8 @@ typedef struct problem {
 static int rank_count, own_rank;
 static double own_seconds; /* the last number that a rank told the others */
 
-/* Stands for ranks that all tell the number of this one; the moments of others are not needed. */
+/* Stands for ranks that all tell the number of this one, so that the shares stay equal; the moments
+ * of others are not needed. */
 static int gather_alike(double *all, const int64_t *counts) {
   if (counts[0] != 1 || counts[rank_count - 1] != 1) return 0;
   own_seconds = all[own_rank];
@@ -118,6 +119,7 @@ static double time_slowest(const problem *p, int size) {
     for (int k = 0; k < 2; ++k) {
       do_part(p, cvt, CELLS, NULL); /* tells its seconds last */
       least = fmin(least, own_seconds);
+      do_part(p, cvt, FINISH, NULL); /* empties the list of deferred cells */
     }
     cvtm_cvt_destroy(cvt);
     cvtm_device_set_ranks(p->device, NULL);
