@@ -41,6 +41,10 @@ static void add_effort(cJSON *report, const cli_run_job *r) {
     cli_json_integer(report, "kick_rounds", r->result.kick_rounds);
     cli_json_integer(report, "kicks_kept", r->result.kicks_kept);
   }
+  if (r->options.method == CVTM_CVT_NEWTON) {
+    cli_json_integer(report, "newton_iterations", r->result.newton_iterations);
+    cli_json_integer(report, "hessian_products", r->result.hessian_products);
+  }
 }
 
 static void add_seconds(cJSON *report, const cli_run_job *r) {

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/ranks.h"
 #include "cvt/checkpoint.h"
+#include "cvt/newton.h"
 #include "cvt/site_updates.h"
 
 #include <math.h>
@@ -193,7 +194,7 @@ const double *cvtm_cvt_current_sites(const cvtm_cvt *cvt) {
 }
 
 cvtm_status cvtm_descent_run(cvtm_descent *d) {
-  const int lbfgsb = d->options->method == CVTM_CVT_LBFGSB;
+  const int lbfgsb = d->options->method != CVTM_CVT_LLOYD;
   int in_lbfgsb = 0;
   cvtm_status status = CVTM_OK;
   d->continued = cvtm_checkpoint_continues(d->task->cvt);
@@ -279,8 +280,10 @@ cvtm_status cvtm_cvt_check_options(cvtm_cvt *cvt, const cvtm_cvt_options *o, int
   cvtm_error *error = cvtm_device_error(cvt->device);
   if (!cvt->own_density)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the plan has no density of its own");
-  if (o->method != CVTM_CVT_LLOYD && o->method != CVTM_CVT_LBFGSB)
+  if (o->method != CVTM_CVT_LLOYD && o->method != CVTM_CVT_LBFGSB && o->method != CVTM_CVT_NEWTON)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "unknown method %d", (int)o->method);
+  if (o->method == CVTM_CVT_NEWTON && o->energy != CVTM_CVT_EXACT)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "Newton's method needs the exact energy");
   if (o->history < 1 || o->history > CVTM_LBFGSB_MAX_HISTORY)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a history of %d; 1 to %d", o->history,
                      CVTM_LBFGSB_MAX_HISTORY);
@@ -304,6 +307,8 @@ cvtm_status cvtm_cvt_optimize(cvtm_cvt *cvt, const cvtm_cvt_options *options, do
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, sites, count);
   if (status == CVTM_OK)
     status = cvtm_cvt_descend(&task, options, cvtm_cvt_deadline(options, start), &found);
+  if (status == CVTM_OK)
+    status = cvtm_newton_run(&task, options, cvtm_cvt_deadline(options, start), &found);
   if (status == CVTM_OK && result) status = cvtm_cvt_count_empty(cvt, count, &found.empty_cells);
   if (status == CVTM_OK) status = cvtm_cvt_get_sites(cvt, sites, count);
   found.seconds = cvtm_clock() - start;

@@ -87,10 +87,10 @@ CVTM_HD void cvtm_pull_add_edge(const cvtm_pull_edges *edges, const cvtm_pull_ed
   sum[1] += scale * own[1];
 }
 
-/* The place of the site at a point, up to rounding. */
-CVTM_HD int32_t cvtm_pull_site_at(const cvtm_site_tree_view *tree, double x, double y) {
+/* The place of the site at a point of the domain, up to rounding. */
+CVTM_HD int32_t cvtm_pull_site_at(const cvtm_site_tree_view *tree, cvtm_metric metric, double x,
+                                  double y) {
   const double near = 1e-12 * (1 + x * x + y * y); /* of squared distances */
-  const cvtm_metric metric = {0, 0};
   cvtm_nearest best = cvtm_nearest_none();
   best.distance2 = near;
   cvtm_search_node(tree, metric, x, y, 1, &best);
@@ -108,7 +108,8 @@ CVTM_HD void cvtm_pull_add_side(const cvtm_pull_edges *edges, int64_t place, con
   const double length2 = e.dx * e.dx + e.dy * e.dy;
   if (!(length2 > 0) || cvtm_is_border(&box, ax, ay, bx, by)) return;
   const double twice = 2 * (ax * e.dy - ay * e.dx) / length2;
-  const int32_t other = cvtm_pull_site_at(&edges->tree, o.x + twice * e.dy, o.y - twice * e.dx);
+  const int32_t other = cvtm_pull_site_at(&edges->tree, cvtm_metric_of(edges->domain),
+                                          o.x + twice * e.dy, o.y - twice * e.dx);
   cvtm_cell_relative_site(&edges->tree, other, &o, &e.other_x, &e.other_y);
   if (e.other_x == 0 && e.other_y == 0) return; /* an edge as short as rounding */
   e.phi = edges->phi + 4 * (int64_t)o.index;

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/ranks.h"
+#include "cvt/newton.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -80,8 +81,7 @@ static int report_shifted(void *context, const cvtm_cvt_record *record) {
 static int64_t iterations_to_transfer(cvtm_solve *s, int round) {
   const int64_t most = s->options->max_iterations;
   const int64_t own = round == 0 ? FIRST_TRANSFER : BETWEEN_TRANSFERS;
-  const int lbfgsb = s->options->method == CVTM_CVT_LBFGSB;
-  if (!lbfgsb || !s->sampled || round == TRANSFERS) return 0;
+  if (s->options->method == CVTM_CVT_LLOYD || !s->sampled || round == TRANSFERS) return 0;
   if (cvtm_solve_is_late(s, s->deadline - BETWEEN_TRANSFERS * s->pace)) return 0;
   return most > 0 && s->result.iterations + own + BETWEEN_TRANSFERS > most ? 0 : own;
 }
@@ -148,6 +148,11 @@ static cvtm_status descend_fine(cvtm_solve *s) {
   return status == CVTM_OK ? cvtm_solve_count_empty(s, &s->result.empty_cells) : status;
 }
 
+static cvtm_status end_by_newton(cvtm_solve *s) {
+  const cvtm_cvt_task task = cvtm_solve_task(s, s->count);
+  return cvtm_newton_run(&task, s->options, s->deadline, &s->result);
+}
+
 static cvtm_status prepare(cvtm_solve *s) {
   const cvtm_cvt_options *o = s->options;
   const cvtm_cvt_task task = cvtm_solve_task(s, s->count);
@@ -197,6 +202,7 @@ cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const cvtm_cvt_options *options, int64
   if (status == CVTM_OK) status = descend_fine(&s);
   if (status == CVTM_OK && cvtm_checkpoint_replays(s.checkpoint))
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "the checkpoint is damaged");
+  if (status == CVTM_OK) status = end_by_newton(&s);
   if (status == CVTM_OK) status = cvtm_cvt_get_sites(cvt, sites, count);
   if (status == CVTM_OK) status = cvtm_solve_separate(&s, sites);
   end_checkpoints(&s);

@@ -12,7 +12,7 @@ def test_counts(cvtmesh):
 
 
 def test_ranges_and_choices(cvtmesh):
-    for option, bad in (("--method", "newton"), ("--energy", "x"), ("--voronoi", "jfa3"),
+    for option, bad in (("--method", "bfgs"), ("--energy", "x"), ("--voronoi", "jfa3"),
                         ("--tolerance", "-1"), ("--tolerance", "nan"), ("--time-limit", "inf"),
                         ("--iterations", "-1"), ("--seed", "-1"), ("--gamma", "0"),
                         ("--threads", "-1"), ("--device", "gpu"), ("--svg", "x"),
@@ -31,6 +31,9 @@ def test_missing_and_unknown(cvtmesh):
     cvtmesh.refused("mesh", "points.csv", "-o", "out.obj", "-n", "5", code=2)
     cvtmesh.refused("run", CAMERA, "--device", "cpu", "-o", "out.obj", "-n", code=2)
     cvtmesh.refused("run", CAMERA, "-n", "5", "-o", "out.obj", "--kick-rounds", 9, code=2, names=["best"])
+    for others in (("--energy", "pixel"), ("--equal-mass",), ("--colours", "cmyk")):
+        cvtmesh.refused("run", CAMERA, "-n", "5", "-o", "out.csv", "--method", "newton", *others, code=2,
+                        names=["newton"])
     cvtmesh.refused("frobnicate", code=2, names=["frobnicate"])
     cvtmesh.refused("--hlep", code=2, names=["--help"])
     assert b"commands" in cvtmesh.call(code=2).stderr
