@@ -17,15 +17,15 @@ __device__ void chained_strip(const strip<rim, interior> &s, const cvtm_grid_pro
                               const cvtm_grid_rules &rules, double step, unsigned *slacks,
                               double (&sum)[3]) {
   using Cached = cached_lines<true, strip<rim, interior>, 2, only_lower_aligned>;
+  correction<cached_coarse<strip<rim, interior>>> from(s, coarse, s.first - 5);
   const Cached lines(s, p, p->d, s.first - 5, s.end + 5);
   sweep_lines<interior> up, down;
-  correction from(s, coarse, s.first - 5);
   restriction<bounded, true, Cached> below(lines, coarse, rules.truncated, slacks);
   march(s.first - 5, s.end + 5, [&](auto parity, int j) {
     constexpr bool odd = decltype(parity)::value;
+    from.coarse.template request_ahead<odd, Cached::lines_ahead>(j);
     lines.wait_for(j);
-    up.template sweep<odd>(lines, op, j,
-                           corrected<odd>(lines, coarse, rules.searched, step, j, &from));
+    up.template sweep<odd>(lines, op, j, corrected<odd>(lines, rules.searched, step, j, &from));
     down.template sweep<odd>(lines, op, j - 2, up.x[2]);
     const node_pair residual = odd ? node_pair{down.red_residual_before, up.black_residual}
                                    : node_pair{up.black_residual, down.red_residual_before};
@@ -59,9 +59,8 @@ __global__ void __launch_bounds__(march_threads, blocks_per_sm)
   double sum[3] = {0, 0, 0};
   for_own_strip<uniform_operator::rim>(
       p.width, p.height, lines_each, part.block(), [&](const auto &s) {
-        constexpr bool is_inside = std::decay_t<decltype(s)>::is_inside;
-        if (is_inside && only_lower_aligned) {
-          chained_strip<bounded, is_inside>(s, &p, op, &coarse, rules, step, slacks, sum);
+        if (only_lower_aligned) {
+          chained_strip<bounded, true>(s, &p, op, &coarse, rules, step, slacks, sum);
         } else {
           chained_strip<bounded, false>(s, &p, op, &coarse, rules, step, slacks, sum);
         }

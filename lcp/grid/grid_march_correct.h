@@ -32,26 +32,79 @@ __device__ node_pair interpolate_line(const coarse_lines &e) {
   return node_pair{0.25 * ((from_west(e.north) + e.north) + below), 0.5 * (e.north + e.here)};
 }
 
-/* The coarse correction, loaded a line ahead. */
+/* e at the lane's column of coarse line y, y + 1, ..., each loaded into a register a line ahead. */
+template <typename Strip>
+struct loaded_coarse {
+  const Strip &s;
+  const cvtm_grid_level *c;
+  double ahead;
+
+  __device__ loaded_coarse(const Strip &strip, const cvtm_grid_level *level, int y)
+      : s(strip), c(level), ahead(load_coarse(s, c, y)) {}
+  __device__ double take(int y) {
+    const double value = ahead;
+    ahead = load_coarse(s, c, y + 1);
+    return value;
+  }
+};
+
+/* The same through shared memory, together with the lines of cached_lines, before which it must be
+ * constructed. A register would be copied to another one at the end of each round of a march, which
+ * waits for the load: a quarter of the time of end_cycle_and_begin_next_march at 4096 x 4096. */
+template <typename Strip>
+struct cached_coarse {
+  const Strip &s;
+  const cvtm_grid_level *c;
+  int column; /* the lane's column, or the nearest one in the grid */
+
+  __device__ cached_coarse(const Strip &strip, const cvtm_grid_level *level, int y)
+      : s(strip), c(level) {
+    const int width = static_cast<int>(c->width);
+    column = Strip::is_inside || s.pair < width ? s.pair : width - 1;
+    if (!Strip::is_inside && column < 0) column = 0;
+    request(y);
+  }
+  __device__ int line(int y) const {
+    const int height = static_cast<int>(c->height);
+    return y < 0 ? 0 : y < height ? y : height - 1;
+  }
+  __device__ double *slot(int y) const {
+    extern __shared__ double2 march_memory[];
+    return reinterpret_cast<double *>(march_memory + lines_bytes / sizeof(double2)) +
+           (y & (cached_e - 1)) * march_threads + threadIdx.x;
+  }
+  /* Adds a copy to the group of copies that ends next. */
+  __device__ void request(int y) const {
+    cvtm_copy_start(slot(y), lines_down(c->e + column, line(y), static_cast<int>(c->width)), 8);
+  }
+  /* Requests what line j + ahead needs: even lines are the first that need their coarse line. */
+  template <bool odd, int ahead>
+  __device__ void request_ahead(int j) const {
+    if (odd == (ahead & 1)) request((j + ahead) >> 1);
+  }
+  __device__ double take(int y) const {
+    const double value = *slot(y);
+    if (Strip::is_inside) return value;
+    return c->neumann || (column == s.pair && line(y) == y) ? value : 0.0;
+  }
+};
+
+/* The corrections of the lines from j on, which is odd, perhaps below 0. */
+template <typename Coarse>
 struct correction {
   coarse_lines e;
-  double coarse;
+  Coarse coarse;
 
   template <typename Strip>
   __device__ correction(const Strip &s, const cvtm_grid_level *c, int j)
-      : coarse(load_coarse(s, c, (j + 1) >> 1)) { /* j is odd, perhaps below 0 */
-    e.north = 0;
-    e.here = load_coarse(s, c, (j - 1) >> 1);
-  }
+      : e{0, load_coarse(s, c, (j - 1) >> 1)}, coarse(s, c, (j + 1) >> 1) {}
   /* x of line j after the correction, in its bounds; *unbounded: the correction itself. */
   template <bool odd, typename Lines>
-  __device__ node_pair next(const Lines &lines, const cvtm_grid_level *c, int j, node_pair x,
-                            node_pair *unbounded) {
+  __device__ node_pair next(const Lines &lines, int j, node_pair x, node_pair *unbounded) {
     const auto &s = lines.s;
     if (!odd) {
       e.north = e.here;
-      e.here = coarse;
-      coarse = load_coarse(s, c, (j >> 1) + 1);
+      e.here = coarse.take(j >> 1);
     }
     const unsigned active = lines.flags(j);
     const node_pair change = interpolate_line<odd>(e);
@@ -86,13 +139,13 @@ __device__ void add_natural_line(const Lines &lines, const Operator &op, int j, 
 }
 
 /* Line j after the step along its correction. */
-template <bool odd, typename Lines>
-__device__ node_pair corrected(const Lines &lines, const cvtm_grid_level *coarse, int searched,
-                               double step, int j, correction *from) {
+template <bool odd, typename Lines, typename Coarse>
+__device__ node_pair corrected(const Lines &lines, int searched, double step, int j,
+                               correction<Coarse> *from) {
   const auto &s = lines.s;
   const node_pair x = s.inside(j, lines.x(j));
   node_pair unbounded;
-  node_pair moved = from->template next<odd>(lines, coarse, j, x, &unbounded);
+  node_pair moved = from->template next<odd>(lines, j, x, &unbounded);
   if (searched) {
     moved.x = clip<false>(lines, j, x.x + step * (moved.x - x.x));
     moved.y = clip<true>(lines, j, x.y + step * (moved.y - x.y));
@@ -105,13 +158,15 @@ template <int rim, bool interior, typename Operator>
 __device__ void post_smooth_strip(const strip<rim, interior> &s, const cvtm_grid_problem *p,
                                   const Operator &op, const cvtm_grid_level *coarse, int searched,
                                   double step, double (&sum)[3]) {
-  const cached_lines<true, strip<rim, interior>> lines(s, p, p->d, s.first - 3, s.end + 2);
+  using Cached = cached_lines<true, strip<rim, interior>>;
+  correction<cached_coarse<strip<rim, interior>>> from(s, coarse, s.first - 3);
+  const Cached lines(s, p, p->d, s.first - 3, s.end + 2);
   sweep_lines<interior> m;
-  correction from(s, coarse, s.first - 3);
   march(s.first - 3, s.end + 2, [&](auto parity, int j) {
     constexpr bool odd = decltype(parity)::value;
+    from.coarse.template request_ahead<odd, Cached::lines_ahead>(j);
     lines.wait_for(j);
-    m.template sweep<odd>(lines, op, j, corrected<odd>(lines, coarse, searched, step, j, &from));
+    m.template sweep<odd>(lines, op, j, corrected<odd>(lines, searched, step, j, &from));
     lines.store(p->x, j - 2, m.x[2]);
     const node_pair residual = m.template residuals<odd>(lines, op, j);
     add_natural_line<interior>(lines, op, j - 3, m.x[3], residual, sum);

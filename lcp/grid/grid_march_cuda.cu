@@ -130,7 +130,7 @@ int64_t slack_doubles(int64_t width, int64_t height) {
 
 bool cvtm_grid_can_march(const cvtm_grid_problem *shape) {
   return shape->constant > 0 && !shape->horizontal && !shape->mask &&
-         (!shape->diagonal || shape->neumann);
+         (!shape->diagonal || shape->neumann) && shape->width < max_march_width;
 }
 
 unsigned *cvtm_grid_slacks_of(const cvtm_grid_top *top) {
@@ -181,8 +181,9 @@ cvtm_status cvtm_grid_line_search_march(const cvtm_grid_top *top, const cvtm_gri
   cvtm_status status = CVTM_OK;
   with_operator(top->shape, [&](auto op) {
     status = launch_pdl(top->device, "line_search_march", line_search_march<decltype(op)>,
-                        dim3(cvtm_cuda_cap(search_blocks)), march_threads, 0, top->problem, op,
-                        *coarse, cvtm_grid_slacks_of(top), top->state, cvtm_grid_sums_of(top));
+                        dim3(cvtm_cuda_cap(search_blocks)), march_threads, tile_cache_bytes,
+                        top->problem, op, *coarse, cvtm_grid_slacks_of(top), top->state,
+                        cvtm_grid_sums_of(top));
   });
   return status;
 }

@@ -16,8 +16,10 @@ namespace {
 constexpr int prefetch_ahead = 6; /* lines by which the diagonal is prefetched into the L2 cache */
 constexpr int cached_x = 4,
               cached_other = 8; /* lines in shared memory: of x, of the other arrays */
-constexpr size_t cache_bytes = march_threads * ((cached_x + 2 * cached_other) * 2 * sizeof(double) +
+constexpr int cached_e = 2;     /* lines of the coarse correction in shared memory */
+constexpr size_t lines_bytes = march_threads * ((cached_x + 2 * cached_other) * 2 * sizeof(double) +
                                                 cached_other * 2 * sizeof(uint32_t));
+constexpr size_t cache_bytes = lines_bytes + march_threads * cached_e * sizeof(double);
 
 /* flagged: copy active nodes too; ahead: lines between the one waited for and the one requested;
  * only_lower_aligned: there are lower bounds and no upper ones, and all arrays may be read 16 bytes
@@ -25,6 +27,7 @@ constexpr size_t cache_bytes = march_threads * ((cached_x + 2 * cached_other) * 
 template <bool flagged, typename Strip, int ahead = 3, bool only_lower_aligned = false>
 struct cached_lines {
   static constexpr bool has_upper = !only_lower_aligned;
+  static constexpr int lines_ahead = ahead;
   const Strip &s;
   const cvtm_grid_problem *p;
   const double *source; /* array that x is read from */
@@ -60,12 +63,12 @@ struct cached_lines {
         base - 12 * threadIdx.x + (cached_x + 2 * cached_other) * (16 * march_threads) +
         (2 * (j & (cached_other - 1)) + which) * (4 * march_threads));
   }
-  __device__ void copy(double2 *to, const double *array, int64_t start) const {
+  __device__ void copy(double2 *to, const double *from) const {
     if (wide()) {
-      cvtm_copy_start(to, array + start + s.column_x, 16);
+      cvtm_copy_start(to, from, 16);
     } else {
-      cvtm_copy_start(&to->x, array + start + s.column_x, 8);
-      cvtm_copy_start(&to->y, array + start + s.column_y, 8);
+      cvtm_copy_start(&to->x, from, 8);
+      cvtm_copy_start(&to->y, from + s.beside(), 8);
     }
   }
   __device__ void copy_flag(uint32_t *to, const uint8_t *from) const {
@@ -73,13 +76,13 @@ struct cached_lines {
   }
   __device__ void request(int j) const {
     if (j <= last) {
-      const int64_t start = s.start(j);
-      copy(slot_x(j), source, start);
-      copy(slot_b(j), p->b, start);
-      if (has_lower()) copy(slot_lower(j), p->lower, start);
+      copy(slot_x(j), s.at(source, j));
+      copy(slot_b(j), s.at(p->b, j));
+      if (has_lower()) copy(slot_lower(j), s.at(p->lower, j));
       if (flagged) {
-        copy_flag(slot_flags(j, 0), p->active + start + s.column_x);
-        if (!wide()) copy_flag(slot_flags(j, 1), p->active + start + s.column_y);
+        const uint8_t *from = s.at(p->active, j);
+        copy_flag(slot_flags(j, 0), from);
+        if (!wide()) copy_flag(slot_flags(j, 1), from + s.beside());
       }
     }
     cvtm_copy_group();
@@ -111,15 +114,15 @@ struct cached_lines {
   template <bool second>
   __device__ double upper(int j) const {
     if (!p->upper) return static_cast<double>(INFINITY);
-    return p->upper[s.start(j) + (second ? s.column_y : s.column_x)];
+    return s.at(p->upper, j)[second ? s.beside() : 0];
   }
   /* Flags of both columns, in bits 0-7 and 8-15. */
   __device__ unsigned flags(int j) const {
-    const uintptr_t at =
-        reinterpret_cast<uintptr_t>(p->active) + static_cast<uintptr_t>(s.start(j));
-    const unsigned in_x = 8 * static_cast<unsigned>((at + s.column_x) & 3);
+    const unsigned at = static_cast<unsigned>(reinterpret_cast<uintptr_t>(p->active)) +
+                        static_cast<unsigned>(s.line(j)) * static_cast<unsigned>(s.width);
+    const unsigned in_x = 8 * ((at + s.column_x) & 3);
     if (wide()) return *slot_flags(j, 0) >> in_x & 0xffffU;
-    const unsigned in_y = 8 * static_cast<unsigned>((at + s.column_y) & 3);
+    const unsigned in_y = 8 * ((at + s.column_y) & 3);
     return (*slot_flags(j, 0) >> in_x & 0xffU) | (*slot_flags(j, 1) >> in_y & 0xffU) << 8;
   }
   __device__ void store(double *array, int j, node_pair value) const {
@@ -129,31 +132,6 @@ struct cached_lines {
       s.template store<false>(array, j, value);
     }
   }
-};
-
-/* The same from global memory. */
-template <typename Strip>
-struct global_lines {
-  static constexpr bool has_upper = true;
-  const Strip &s;
-  const cvtm_grid_problem *p;
-  template <bool second>
-  __device__ double at(const double *array, int j) const {
-    return array[s.start(j) + (second ? s.column_y : s.column_x)];
-  }
-  template <bool second>
-  __device__ double b(int j) const {
-    return at<second>(p->b, j);
-  }
-  template <bool second>
-  __device__ double lower(int j) const {
-    return p->lower ? at<second>(p->lower, j) : -static_cast<double>(INFINITY);
-  }
-  template <bool second>
-  __device__ double upper(int j) const {
-    return p->upper ? at<second>(p->upper, j) : static_cast<double>(INFINITY);
-  }
-  __device__ unsigned flags(int j) const { return s.load_flags(p->active, j); }
 };
 
 /* The value of the lane's first or second node of line j moved into its bounds. */

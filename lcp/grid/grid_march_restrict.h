@@ -25,11 +25,11 @@ __device__ gathered nothing_gathered() {
 }
 
 /* Adds fine line j to the lane's node of coarse line y. */
-template <bool bounded, int rim, bool interior>
+template <bool bounded, bool odd, int rim, bool interior>
 __device__ void gather(const strip<rim, interior> &s, const cvtm_grid_level *c, int y, int j,
                        const fine_line &fine, gathered *sum) {
   const int x = s.pair, width = static_cast<int>(c->width), height = static_cast<int>(c->height);
-  double weight[3] = {0.5, 1, 0.5}, down = j & 1 ? 1.0 : 0.5;
+  double weight[3] = {0.5, 1, 0.5}, down = odd ? 1.0 : 0.5;
   if (!interior && c->neumann) {
     if (j == 0 || (y + 1 == height && j == 2 * y + 2)) down = 1;
     if (x == 0) weight[0] = 1;
@@ -52,11 +52,11 @@ __device__ void gather_store(const strip<rim, interior> &s, const cvtm_grid_leve
                              const gathered &sum) {
   if (!s.owner || !s.owns_line(2 * y)) return;
   if (!interior && (s.pair >= c->width || y >= c->height)) return;
-  const int64_t k = y * c->width + s.pair;
-  c->r[k] = sum.residual;
+  const int width = static_cast<int>(c->width);
+  *lines_down(c->r + s.pair, y, width) = sum.residual;
   if (!bounded) return;
-  c->lower[k] = sum.lower;
-  c->upper[k] = sum.upper;
+  *lines_down(c->lower + s.pair, y, width) = sum.lower;
+  *lines_down(c->upper + s.pair, y, width) = sum.upper;
 }
 
 /* A red-black sweep while it marches down: x of lines j .. j - 4. */
@@ -150,10 +150,10 @@ __device__ fine_line gather_line(const Lines &lines, int truncated, const cvtm_g
   const unsigned before = lines.flags(j) & ((s.has_x() ? 0xffU : 0U) | (s.has_y() ? 0xff00U : 0U));
   if (s.owner && s.owns_line(j)) {
     uint8_t *active = to_next ? lines.p->active_next : lines.p->active;
-    if (to_next) s.store_flags(active, j, now);
+    if (to_next) s.store_flags(active, j, lines.wide(), now);
     if (before != now) {
-      store_changed_flags(active + s.index(j), coarse->support_changed, coarse->width,
-                          coarse->height, s.pair, j, before, now);
+      store_changed_flags(s.at(active, j), coarse->support_changed, coarse->width, coarse->height,
+                          s.pair, j, before, now);
     }
   }
   off_x = off_x || !has_x;
@@ -181,7 +181,7 @@ __device__ fine_line gather_line(const Lines &lines, int truncated, const cvtm_g
 /* Where the slack of a strip's line j is. */
 template <int rim, bool interior>
 __device__ int64_t slack_place(const strip<rim, interior> &s, int j) {
-  return j / slack_lines * strips_of(s.width, rim) + s.across;
+  return static_cast<unsigned>(j) / slack_lines * strips_of(s.width, rim) + s.across;
 }
 
 /* Restriction to the first coarse level, line by line. */
@@ -208,18 +208,18 @@ struct restriction {
     const auto &s = lines.s;
     const fine_line fine =
         gather_line<bounded, to_next>(lines, truncated, coarse, j, x, residual, &slack);
-    if (!bounded && (j % slack_lines == slack_lines - 1 || j == s.end - 1)) {
+    if (!bounded && ((j & (slack_lines - 1)) == slack_lines - 1 || j == s.end - 1)) {
       slack = __reduce_min_sync(0xffffffffU, slack);
       if ((threadIdx.x & 31) == 0 && j < s.end) slacks[slack_place(s, j)] = slack;
       slack = slack_most;
     }
-    const int y = j / 2;
+    const int y = j >> 1;
     if (!odd) { /* the last line of one support and the first of the next */
-      gather<bounded>(s, coarse, y - 1, j, fine, &sum);
+      gather<bounded, odd>(s, coarse, y - 1, j, fine, &sum);
       gather_store<bounded>(s, coarse, y - 1, sum);
       sum = nothing_gathered();
     }
-    gather<bounded>(s, coarse, y, j, fine, &sum);
+    gather<bounded, odd>(s, coarse, y, j, fine, &sum);
   }
 };
 

@@ -18,6 +18,18 @@ __host__ __device__ int64_t strips_of(int64_t width, int rim) {
   return (width + span - 1) / span;
 }
 
+constexpr int64_t max_march_width = 1 << 28; /* lines_down counts the bytes of a line in 31 bits */
+
+/* array + lines * width by one instruction, where the compiler multiplies in 64 bits. */
+template <typename T>
+__device__ T *lines_down(T *array, int lines, int width) {
+  T *at;
+  asm("mad.wide.s32 %0, %1, %2, %3;"
+      : "=l"(at)
+      : "r"(lines), "r"(width * static_cast<int>(sizeof(T))), "l"(array));
+  return at;
+}
+
 /* Parity of a line, as a template argument. */
 using odd_line = std::true_type;
 using even_line = std::false_type;
@@ -114,20 +126,18 @@ struct strip {
   __device__ bool owns_line(int j) const {
     return static_cast<unsigned>(j - first) < static_cast<unsigned>(end - first);
   }
-  /* Where line j begins, or the nearest line of the grid. */
-  __device__ int64_t start(int j) const {
-    if (interior) return j * static_cast<int64_t>(width);
-    return (j < 0 ? 0 : j < height ? j : height - 1) * static_cast<int64_t>(width);
+  /* Line j, or the nearest line of the grid. */
+  __device__ int line(int j) const {
+    return interior ? j : j < 0 ? 0 : j < height ? j : height - 1;
   }
-  __device__ int64_t index(int j) const { return j * static_cast<int64_t>(width) + 2 * pair; }
+  /* Where the lane's first node of line j is, or the nearest node of the grid. */
+  template <typename T>
+  __device__ T *at(T *array, int j) const {
+    return lines_down(array + column_x, line(j), width);
+  }
+  /* 1 if the lane's second node is right of the first; 0 beyond the grid. */
+  __device__ int beside() const { return interior ? 1 : column_y - column_x; }
 
-  template <bool is_wide>
-  __device__ node_pair load(const double *array, int j) const {
-    const double *at = array + start(j);
-    if (!is_wide) return node_pair{at[column_x], at[column_y]};
-    const double2 loaded = *reinterpret_cast<const double2 *>(at + column_x);
-    return node_pair{loaded.x, loaded.y};
-  }
   /* 0 outside the grid. */
   __device__ node_pair inside(int j, node_pair value) const {
     return node_pair{has_x() && has_line(j) ? value.x : 0.0,
@@ -137,29 +147,29 @@ struct strip {
   template <bool is_wide>
   __device__ void store(double *array, int j, node_pair value) const {
     if (!owner || !owns_line(j)) return;
-    double *at = array + index(j);
+    double *to = at(array, j);
     if (is_wide) {
-      if (has_x()) *reinterpret_cast<double2 *>(at) = make_double2(value.x, value.y);
+      if (has_x()) *reinterpret_cast<double2 *>(to) = make_double2(value.x, value.y);
       return;
     }
-    if (has_x()) at[0] = value.x;
-    if (has_y()) at[1] = value.y;
+    if (has_x()) to[0] = value.x;
+    if (has_y()) to[1] = value.y;
   }
   /* Flags of both columns of line j, as load_flags gives them; the lane owns them. */
-  __device__ void store_flags(uint8_t *array, int j, unsigned flags) const {
-    uint8_t *at = array + index(j);
-    if ((width & 1) == 0) {
-      if (has_x()) *reinterpret_cast<uint16_t *>(at) = static_cast<uint16_t>(flags);
+  __device__ void store_flags(uint8_t *array, int j, bool is_wide, unsigned flags) const {
+    uint8_t *to = at(array, j);
+    if (is_wide) {
+      if (has_x()) *reinterpret_cast<uint16_t *>(to) = static_cast<uint16_t>(flags);
       return;
     }
-    if (has_x()) at[0] = static_cast<uint8_t>(flags);
-    if (has_y()) at[1] = static_cast<uint8_t>(flags >> 8);
+    if (has_x()) to[0] = static_cast<uint8_t>(flags);
+    if (has_y()) to[1] = static_cast<uint8_t>(flags >> 8);
   }
   /* Flags of both columns, in bits 0-7 and 8-15. */
   __device__ unsigned load_flags(const uint8_t *array, int j) const {
-    const uint8_t *at = array + start(j);
-    if ((width & 1) == 0) return *reinterpret_cast<const uint16_t *>(at + column_x);
-    return at[column_x] | at[column_y] << 8;
+    const uint8_t *from = at(array, j);
+    if ((width & 1) == 0) return *reinterpret_cast<const uint16_t *>(from);
+    return from[0] | from[beside()] << 8;
   }
 };
 
