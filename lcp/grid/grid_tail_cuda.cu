@@ -169,6 +169,19 @@ __device__ void gather_small_bounds(small_level f, small_level s, const cvtm_gri
   s.upper()[s.at(x, y)] = gathered.upper / scale;
 }
 
+/* The same with bilinear interpolation and bounds that are no averages: every weight is above 0.
+ * Nodes that the support lacks at the boundary are replaced by its last ones. */
+__device__ void gather_small_bounds_bilinear(small_level f, small_level s, int x, int y) {
+  cvtm_grid_correction_bounds gathered = cvtm_grid_bounds_start(0);
+#pragma unroll
+  for (int d = 0; d < 9; ++d) {
+    const int k = f.at(min(2 * x + d % 3, f.width - 1), min(2 * y + d / 3, f.height - 1));
+    cvtm_grid_bounds_add(&gathered, 0, 1.0, f.lower()[k] - f.e()[k], f.upper()[k] - f.e()[k]);
+  }
+  s.lower()[s.at(x, y)] = gathered.lower;
+  s.upper()[s.at(x, y)] = gathered.upper;
+}
+
 __device__ void restrict_small(small_level f, small_level s, const cvtm_grid_level *c,
                                const cvtm_grid_rules *rules) {
   for_small(f.width, f.height, [&](int x, int y) {
@@ -181,7 +194,12 @@ __device__ void restrict_small(small_level f, small_level s, const cvtm_grid_lev
   const bool bilinear = is_bilinear(c);
   for_small(s.width, s.height, [&](int x, int y) {
     s.r()[s.at(x, y)] = bilinear ? restrict_bilinear(f, s, c, x, y) : restrict_any(f, c, x, y);
-    if (rules->bounded) gather_small_bounds(f, s, c, rules->averaged, x, y);
+    if (!rules->bounded) return;
+    if (bilinear && !rules->averaged) {
+      gather_small_bounds_bilinear(f, s, x, y);
+    } else {
+      gather_small_bounds(f, s, c, rules->averaged, x, y);
+    }
   });
 }
 
@@ -334,6 +352,27 @@ __global__ void __launch_bounds__(tail_threads)
                    [&](int x, int y) { level.e[y * s.width + x] = s.e()[s.at(x, y)]; });
 }
 
+/* --- the coarsest level alone --- */
+
+constexpr int64_t warp_nodes = 32; /* of the largest level of bottom_kernel */
+
+/* The sweeps of the reference on a level of at most 32 nodes, by one warp: for levels that truncate
+ * nodes, which do not begin the tail. With a launch for each colour a truncated cycle takes 1.1
+ * times as long at 1024 x 1024 (H200). */
+__global__ void __launch_bounds__(warp_nodes)
+    bottom_kernel(cvtm_grid_level level, int bounded, int sweeps) {
+  const int k = static_cast<int>(threadIdx.x), width = static_cast<int>(level.width);
+  const int x = k % width, y = k / width;
+  const int colour = y < level.height ? (x & 1) + 2 * (y & 1) : 4;
+  pdl_wait();
+  pdl_trigger(); /* only now: see prolong_and_post_smooth_tile */
+  if (y < level.height) level.e[k] = 0;
+  for (int pass = 0; pass < 4 * sweeps; ++pass) {
+    __syncwarp();
+    if ((pass & 3) == colour) level.e[k] = cvtm_grid_coarse_relaxed(&level, bounded, x, y);
+  }
+}
+
 /* --- launchers --- */
 
 /* Bytes of shared memory for levels first .. last; 0: they are not a tail. */
@@ -369,6 +408,11 @@ int cvtm_grid_last_before_tail(const cvtm_grid_top *top, const cvtm_grid_level *
 cvtm_status cvtm_grid_tail_cycle_cuda(const cvtm_grid_top *top, const cvtm_grid_level *levels,
                                       int first, int last) {
   const size_t bytes = small_bytes(top, levels, first, last);
+  const cvtm_grid_level *bottom = &levels[last];
+  if (bytes == 0 && bottom->width * bottom->height <= warp_nodes && !cvtm_uses_plain("tail")) {
+    return launch_pdl(top->device, "bottom_kernel", bottom_kernel, 1, warp_nodes, 0, *bottom,
+                      top->rules.bounded, cvtm_grid_bottom_sweeps(bottom));
+  }
   if (bytes == 0) return cvtm_grid_reference_table_cuda.tail_cycle(top, levels, first, last);
   small_levels small = {};
   small.bottom = last - first;
