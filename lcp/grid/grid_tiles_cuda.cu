@@ -28,6 +28,12 @@ struct quad {
   double at[4];
 };
 
+/* Bytes of a thread's nodes, two of a line in a word, as they are loaded: whatever is done with
+ * them waits for the load. */
+struct quad_bytes {
+  uint32_t line[2];
+};
+
 /* Where a thread's nodes are. */
 struct quad_place {
   int x, y, at; /* X and Y; index of the thread in a plane of shared memory */
@@ -84,20 +90,23 @@ struct quad_place {
       }
     }
   }
-  /* Bytes of the four nodes; `none` outside the grid. */
-  __device__ void load_bytes(const uint8_t *array, int none, int (&out)[4]) const {
+  /* Starts to load the bytes of the four nodes; outside the grid, of any. */
+  __device__ quad_bytes load_bytes(const uint8_t *array) const {
+    quad_bytes bytes;
 #pragma unroll
-    for (int c = 0; c < 4; c += 2) {
-      out[c] = out[c + 1] = none;
-      if (wide() && has[c]) {
-        const unsigned pair = __ldcg(reinterpret_cast<const unsigned short *>(array + node(c)));
-        out[c] = static_cast<int>(pair & 0xff);
-        out[c + 1] = static_cast<int>(pair >> 8);
+    for (int l = 0; l < 2; ++l) {
+      const uint8_t *at = array + (has[2 * l] ? node(2 * l) : 0);
+      if (wide()) {
+        bytes.line[l] = __ldcg(reinterpret_cast<const unsigned short *>(at));
       } else {
-        if (has[c]) out[c] = __ldcg(array + node(c));
-        if (has[c + 1]) out[c + 1] = __ldcg(array + node(c + 1));
+        bytes.line[l] = __ldcg(at) | __ldcg(at + (has[2 * l + 1] ? 1 : 0)) << 8;
       }
     }
+    return bytes;
+  }
+  /* Byte c of what load_bytes has loaded, or `none` outside the grid. */
+  __device__ int byte(const quad_bytes &bytes, int c, int none) const {
+    return has[c] ? static_cast<int>(bytes.line[c >> 1] >> (8 * (c & 1)) & 0xffU) : none;
   }
 };
 
@@ -129,29 +138,30 @@ __device__ double neighbour(const double *values, int at, int c, int dx, int dy)
 
 /* The operator at a thread's nodes. */
 struct quad_operator {
-  double *e; /* shared: corrections, then links to the east, south, south-east, south-west */
-  quad diagonal, inverse;
+  double *e;    /* shared: corrections, then links to the east, south, south-east, south-west */
+  quad inverse; /* of diagonal entries; 0 where the stencil is empty */
   double side, corner;
   bool
       varying; /* false: the tile's stencils are constant or empty, and its links side and corner */
 
   __device__ explicit quad_operator(double *memory) : e(memory) {}
   /* Constant or empty stencils. */
-  __device__ void set_constant(const cvtm_grid_constant_stencil &constant, const int (&kind)[4]) {
+  __device__ void set_constant(const quad_place &t, const cvtm_grid_constant_stencil &constant,
+                               const quad_bytes &kinds) {
     varying = false;
     side = constant.side;
     corner = constant.corner;
 #pragma unroll
     for (int c = 0; c < 4; ++c) {
-      diagonal.at[c] = kind[c] == CVTM_GRID_CONSTANT ? constant.diagonal : 0.0;
-      inverse.at[c] = kind[c] == CVTM_GRID_CONSTANT ? 1 / constant.diagonal : 0.0;
+      inverse.at[c] =
+          t.byte(kinds, c, CVTM_GRID_EMPTY) == CVTM_GRID_CONSTANT ? 1 / constant.diagonal : 0.0;
     }
   }
   /* Any stencils; the caller waits. */
   __device__ void load(const quad_place &t, const cvtm_grid_level *level) {
     const int64_t plane = level->width * level->height;
     varying = true;
-    diagonal = t.load(level->coefficient);
+    const quad diagonal = t.load(level->coefficient);
 #pragma unroll
     for (int p = CVTM_GRID_EAST; p < CVTM_GRID_PLANES; ++p) {
       const quad link = t.load(level->coefficient + p * plane);
@@ -164,13 +174,20 @@ struct quad_operator {
     }
   }
 
+  /* The diagonal entries where the stencils are constant or empty. */
+  __device__ quad constant_diagonal(const cvtm_grid_constant_stencil &constant) const {
+    quad q;
+#pragma unroll
+    for (int c = 0; c < 4; ++c) q.at[c] = inverse.at[c] > 0 ? constant.diagonal : 0.0;
+    return q;
+  }
   __device__ double link(int at, int plane, int c, int dx, int dy) const {
     return neighbour(e + 4 * plane * quad_plane, at, c, dx, dy);
   }
-  /* Sum of link times e over the neighbours of the node of colour c. from_zero: e of the colours
-   * from c on counts as 0. */
-  template <int c, bool from_zero>
-  __device__ double neighbour_sum(int at) const {
+  /* Sum of link times e over the neighbours of the node of colour c; is_varying: `varying`.
+   * from_zero: e of the colours from c on counts as 0. */
+  template <int c, bool from_zero, bool is_varying>
+  __device__ double neighbour_sum_of(int at) const {
     constexpr bool has_sides = !from_zero || (c & 1), has_lines = !from_zero || (c & 2);
     constexpr bool has_corners = !from_zero || c >= 2;
     const double west = has_sides ? neighbour(e, at, c, -1, 0) : 0,
@@ -182,7 +199,7 @@ struct quad_operator {
 #pragma unroll
       for (int k = 0; k < 4; ++k) corner_e[k] = neighbour(e, at, c, k & 1 ? 1 : -1, k & 2 ? 1 : -1);
     }
-    if (!varying) {
+    if (!is_varying) {
       return side * ((west + east) + (north + south)) +
              corner * ((corner_e[0] + corner_e[1]) + (corner_e[2] + corner_e[3]));
     }
@@ -202,18 +219,25 @@ struct quad_operator {
     }
     return sum;
   }
+  template <int c, bool from_zero>
+  __device__ double neighbour_sum(int at) const {
+    return varying ? neighbour_sum_of<c, from_zero, true>(at)
+                   : neighbour_sum_of<c, from_zero, false>(at);
+  }
 };
 
-/* The operator of a tile. All threads call. */
+/* The operator of a tile; kinds: bytes of level->kind. All threads call. */
 __device__ void tile_operator(const quad_place &t, const cvtm_grid_level *level,
-                              const cvtm_grid_constant_stencil &constant, quad_operator *a) {
-  int kind[4];
-  t.load_bytes(level->kind, CVTM_GRID_EMPTY, kind);
-  if (__syncthreads_or(kind[0] == CVTM_GRID_VARYING || kind[1] == CVTM_GRID_VARYING ||
-                       kind[2] == CVTM_GRID_VARYING || kind[3] == CVTM_GRID_VARYING)) {
+                              const cvtm_grid_constant_stencil &constant, const quad_bytes &kinds,
+                              quad_operator *a) {
+  bool varying = false;
+#pragma unroll
+  for (int c = 0; c < 4; ++c)
+    varying = varying || t.byte(kinds, c, CVTM_GRID_EMPTY) == CVTM_GRID_VARYING;
+  if (__syncthreads_or(varying)) {
     a->load(t, level);
   } else {
-    a->set_constant(constant, kind);
+    a->set_constant(t, constant, kinds);
   }
 }
 
@@ -222,14 +246,15 @@ template <bool bounded>
 struct quad_data {
   quad r, lower, upper;
   __device__ void load(const quad_place &t, const cvtm_grid_level *level) {
-    r = t.load(level->r);
-    if (!bounded) return;
-    lower = t.load(level->lower);
-    upper = t.load(level->upper);
+    if (bounded) {
+      lower = t.load(level->lower);
+      upper = t.load(level->upper);
+    }
+    r = t.load(level->r); /* last: registers do not hold all of it until it is used */
   }
 };
 
-/* Relaxes one colour; returns the residual that it leaves. */
+/* Relaxes one colour; returns the residual that it leaves plus the diagonal's part of A e. */
 template <int c, bool from_zero, bool bounded>
 __device__ __forceinline__ double relax_colour(const quad_operator &a, const quad_data<bounded> &d,
                                                int at, quad *e) {
@@ -239,11 +264,11 @@ __device__ __forceinline__ double relax_colour(const quad_operator &a, const qua
   e->at[c] = value;
   a.e[c * quad_plane + at] = value;
   __syncthreads();
-  return sum - a.diagonal.at[c] * value;
+  return sum;
 }
 
-/* A sweep; from_zero: from e = 0, whatever is in memory. Returns the residual of the last colour.
- */
+/* A sweep; from_zero: from e = 0, whatever is in memory. Returns what relax_colour does for the
+ * last colour. */
 template <bool from_zero, bool bounded>
 __device__ __forceinline__ double relax_quads(const quad_operator &a, const quad_data<bounded> &d,
                                               int at, quad *e) {
@@ -253,16 +278,18 @@ __device__ __forceinline__ double relax_quads(const quad_operator &a, const quad
   return relax_colour<3, from_zero>(a, d, at, e);
 }
 
-/* Residuals of the first three colours. */
-template <bool bounded>
-__device__ __forceinline__ void quad_residuals(const quad_operator &a, const quad_data<bounded> &d,
-                                               int at, const quad &e, quad *residual) {
-  residual->at[0] =
-      (d.r.at[0] + a.template neighbour_sum<0, false>(at)) - a.diagonal.at[0] * e.at[0];
-  residual->at[1] =
-      (d.r.at[1] + a.template neighbour_sum<1, false>(at)) - a.diagonal.at[1] * e.at[1];
-  residual->at[2] =
-      (d.r.at[2] + a.template neighbour_sum<2, false>(at)) - a.diagonal.at[2] * e.at[2];
+/* Residuals; last: what relax_quads has returned. */
+template <bool is_varying, bool bounded>
+__device__ __forceinline__ quad quad_residuals(const quad_operator &a, const quad &diagonal,
+                                               const quad_data<bounded> &d, int at, const quad &e,
+                                               double last) {
+  return quad{{(d.r.at[0] + a.template neighbour_sum_of<0, false, is_varying>(at)) -
+                   diagonal.at[0] * e.at[0],
+               (d.r.at[1] + a.template neighbour_sum_of<1, false, is_varying>(at)) -
+                   diagonal.at[1] * e.at[1],
+               (d.r.at[2] + a.template neighbour_sum_of<2, false, is_varying>(at)) -
+                   diagonal.at[2] * e.at[2],
+               last - diagonal.at[3] * e.at[3]}};
 }
 
 /* Calls combine(dx, dy, value) for the nodes of the support of the thread's coarse node. */
@@ -309,18 +336,21 @@ __global__ void __launch_bounds__(tile_threads, 2)
   const int tile = part.block();
   const quad_place t = tile_place(&level, tiles, tile, down_x, down_y);
   quad_operator a(memory);
-  if (changed) tile_operator(t, &level, constant, &a);
+  if (changed) tile_operator(t, &level, constant, t.load_bytes(level.kind), &a);
   pdl_wait();
+  const bool is_late = !changed || __ldcg(changed);
+  quad_bytes kinds = {{0, 0}}; /* loaded before the data, which nothing waits for at once */
+  if (is_late) kinds = t.load_bytes(level.kind);
   quad_data<bounded> d;
   d.load(t, &level);
-  if (!changed || __ldcg(changed)) {
-    __syncthreads();
-    tile_operator(t, &level, constant, &a);
-  }
-  quad e, residual;
-  residual.at[3] = relax_quads<true>(a, d, t.at, &e);
+  if (is_late) tile_operator(t, &level, constant, kinds, &a);
+  quad e;
+  const double last = relax_quads<true>(a, d, t.at, &e);
   t.store(level.scratch, e);
-  quad_residuals(a, d, t.at, e, &residual);
+  /* Sweeps do not need the diagonal: loaded again, it holds no registers until here. */
+  const quad residual =
+      a.varying ? quad_residuals<true>(a, t.load(level.coefficient), d, t.at, e, last)
+                : quad_residuals<false>(a, a.constant_diagonal(constant), d, t.at, e, last);
   __syncthreads();
   double *lower = memory + 4 * quad_plane, *upper = lower + 4 * quad_plane;
 #pragma unroll
@@ -398,18 +428,19 @@ __global__ void __launch_bounds__(tile_threads, 2)
   const level_tiles tiles(level, up_x, up_y);
   const int tile = part.block();
   const quad_place t = tile_place(&level, tiles, tile, up_x, up_y);
+  const quad_bytes kinds = t.load_bytes(level.kind);
+  quad e = t.load(level.scratch);
   quad_data<bounded> d;
   d.load(t, &level);
-  quad e = t.load(level.scratch);
-  int truncated[4] = {0, 0, 0, 0};
-  if (level.active) t.load_bytes(level.active, 0, truncated);
+  quad_bytes truncated = {{0, 0}};
+  if (level.active) truncated = t.load_bytes(level.active);
   quad_operator a(memory);
-  tile_operator(t, &level, constant, &a);
+  tile_operator(t, &level, constant, kinds, &a);
   pdl_wait();
   const quad change = prolong_tile<stored>(t, &coarse);
 #pragma unroll
   for (int c = 0; c < 4; ++c) {
-    if (t.has[c] && !truncated[c]) e.at[c] += change.at[c];
+    if (t.byte(truncated, c, 1) == 0) e.at[c] += change.at[c];
     memory[c * quad_plane + t.at] = e.at[c];
   }
   __syncthreads();
