@@ -155,7 +155,7 @@ def rate(values, column):
 def write_plot(path, adapted, even):
     """Both errors over the number of vertices, on logarithmic axes."""
     every = np.concatenate([adapted, even])
-    low = np.log10([every[:, 0].min(), every[:, 1:].min()]) - 0.1
+    low = np.log10([every[:, 0].min(), every[:, 1:].min()]) - (0.1, 0.4)
     high = np.log10([every[:, 0].max(), every[:, 1:].max()]) + 0.1
 
     def place(x, y):
@@ -178,7 +178,7 @@ def write_plot(path, adapted, even):
             text.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2" '
                         f'stroke-dasharray="{dash}"/>')
             x, y = map(float, place(values[-1, 0], values[-1, column]).split(","))
-            text.append(f'<text x="{x:.0f}" y="{y + (-12 if name == "even" else 20):.0f}" '
+            text.append(f'<text x="{x:.0f}" y="{y + 22:.0f}" '
                         f'text-anchor="end" fill="{colour}">{name}, {norm}: N^{rate(values, column):.2f}</text>')
     text.append('<text x="300" y="450">vertices N</text></svg>\n')
     path.write_text("\n".join(text))
