@@ -541,13 +541,29 @@ cvtm_status cvtm_refine_move(double *points, int64_t count, const cvtm_boundary 
   return status;
 }
 
-cvtm_status cvtm_refine_boundary_angles(double *points, int64_t count,
-                                        const cvtm_boundary *boundary,
+/* What stays where it is: corners of the boundary, and sites that happen to be on it. */
+static cvtm_status join_edges(moving *m, const cvtm_boundary *boundary) {
+  const int64_t n = m->r.m.vertex_count;
+  uint8_t *corner = malloc((size_t)n + 1);
+  if (corner == NULL) return no_memory(m->r.error);
+  for (int64_t v = 0; v < n; ++v) {
+    const int32_t source = m->begin.source[v];
+    corner[v] = source >= boundary->vertex_count || boundary->corner[source];
+  }
+  const cvtm_status status = cvtm_refine_join_segments(&m->r, corner);
+  free(corner);
+  return status;
+}
+
+cvtm_status cvtm_refine_boundary_angles(double *points, int64_t count, cvtm_boundary *boundary,
                                         const cvtm_refine_options *options,
                                         cvtm_boundary_angles *figures, cvtm_error *error) {
   moving m;
   cvtm_status status = begin_moving(points, count, boundary, options, &m, error);
+  if (status == CVTM_OK) status = join_edges(&m, boundary);
   if (status == CVTM_OK) status = cvtm_refine_raise_at_boundary(&m.r, figures);
   end_moving(&m, status, points);
+  if (status == CVTM_OK)
+    memcpy(boundary->points, points, 2 * (size_t)boundary->vertex_count * sizeof *points);
   return status;
 }

@@ -119,10 +119,11 @@ typedef struct cvtm_boundary_angles {
 } cvtm_boundary_angles;
 
 /* Moves points inside, as cvtm_refine returned them with their boundary, so that the smallest
- * angles of triangles within two elements of the boundary grow, up to 48 degrees. No move makes the
- * worst triangle around a point worse, and none exceeds a cap of areas. */
-cvtm_status cvtm_refine_boundary_angles(double *points, int64_t count,
-                                        const cvtm_boundary *boundary,
+ * angles of triangles within two elements of the boundary grow, up to 48 degrees. Vertices on
+ * straight edges of the boundary that are no corners and have no copy on an opposite side move
+ * along them. No move makes the worst triangle around a point worse, and none exceeds a cap of
+ * areas. */
+cvtm_status cvtm_refine_boundary_angles(double *points, int64_t count, cvtm_boundary *boundary,
                                         const cvtm_refine_options *options,
                                         cvtm_boundary_angles *figures, cvtm_error *error);
 

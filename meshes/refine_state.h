@@ -150,6 +150,9 @@ cvtm_status cvtm_refine_approach(cvtm_refiner *r, const double *wish, int64_t *m
 /* Moves vertices of bad triangles that have a corner v with near[v] nonzero; nothing becomes worse,
  * and nothing is removed. */
 cvtm_status cvtm_refine_repair_near(cvtm_refiner *r, const uint8_t *near, int64_t *moved);
+/* Makes one segment of those that are parts of a straight edge, so that the vertices between them
+ * may move along it. corner: per vertex, it stays. */
+cvtm_status cvtm_refine_join_segments(cvtm_refiner *r, const uint8_t *corner);
 /* cvtm_refine_boundary_angles, for a refiner that has been set up. */
 cvtm_status cvtm_refine_raise_at_boundary(cvtm_refiner *r, cvtm_boundary_angles *figures);
 /* Moves vertices so that all angles are larger than the bound, which holds, as far as steps of a

@@ -202,8 +202,8 @@ static double largest_area(const void *context, int32_t region, double x, double
   return region % 2 == 0 ? 2 : m->width * m->height;
 }
 
-/* Refined from the boundary alone, so that its edges have to be divided: all vertices are paired,
- * and the bound holds. */
+/* Refined from the boundary alone, so that its edges have to be divided, and then moved where
+ * angles at the boundary are small: all vertices are paired, and the bound holds. */
 static void check_refined(const double *points, const cvtm_boundary *boundary, const micrograph *m,
                           uint64_t seed) {
   cvtm_refine_options options;
@@ -225,6 +225,13 @@ static void check_refined(const double *points, const cvtm_boundary *boundary, c
                                    &refined_points, &count, &refined, &source, &figures, &error);
   free(source);
   source = NULL;
+  cvtm_boundary_angles angles = {0};
+  if (status == CVTM_OK)
+    status =
+        cvtm_refine_boundary_angles(refined_points, count, &refined, &options, &angles, &error);
+  if (status == CVTM_OK && !(angles.after.least >= angles.before.least))
+    fail_msg("seed %llu: %g degrees, %g before", (unsigned long long)seed, angles.after.least,
+             angles.before.least);
   if (status == CVTM_OK)
     status = cvtm_constrained_delaunay(refined_points, count, &refined, &mesh, &regions, &source,
                                        &error);
