@@ -89,11 +89,13 @@ CVTM_INLINE int cvtm_batch_find_pixels(cvtm_domain domain, const cvtm_cell *cell
 
 /* Adds the edge from corner a down to corner b, of the left (0) or right (1) side. */
 CVTM_INLINE void cvtm_batch_add_edge(cvtm_batch *batch, const cvtm_cell *cell,
-                                     const cvtm_batch_cell *of, const cvtm_batch_corners *c,
-                                     int32_t a, int32_t b, int right) {
+                                     const cvtm_batch_cell *of, cvtm_batch_corners *c, int32_t a,
+                                     int32_t b, int right) {
   const int32_t e = batch->edges++;
-  const int32_t ka = c->column[a], kb = c->column[b], ja = c->row[a];
-  const int32_t jb = c->row[b] < ja ? ja : c->row[b]; /* above by rounding only */
+  /* Where b is above a, by rounding only, it is taken to be in the row of a by the next edge, too:
+   * a side that entered a row twice would lose the pixels between the two columns. */
+  c->row[b] = c->row[b] < c->row[a] ? c->row[a] : c->row[b];
+  const int32_t ka = c->column[a], kb = c->column[b], ja = c->row[a], jb = c->row[b];
   const int mirrored = kb < ka;
   const double sign = mirrored ? -1 : 1;
   const int wide = of->left != 0;
