@@ -16,11 +16,12 @@ static inline void cvtm_cell_release(cvtm_cell *cell) {
 
 static inline int cvtm_cell_grow(cvtm_cell *cell, int32_t capacity) {
   cvtm_cell grown = {.capacity = capacity, .stride = 1};
-  grown.x = malloc(4 * (size_t)capacity * sizeof *grown.x);
+  grown.x = malloc((size_t)capacity * (4 * sizeof *grown.x + sizeof *grown.neighbor));
   if (!grown.x) return 0;
   grown.y = grown.x + capacity;
   grown.slope = grown.y + capacity;
   grown.inverse = grown.slope + capacity;
+  grown.neighbor = (int32_t *)(void *)(grown.inverse + capacity);
   cvtm_cell_release(cell);
   *cell = grown;
   return 1;
@@ -36,18 +37,25 @@ static inline int cvtm_cell_cut_out_by_tree(const cvtm_site_tree_view *tree, cvt
   return 1;
 }
 
+/* A hull in the caller's memory: CVTM_HULL_POLES, CVTM_HULL_SIDES, CVTM_HULL_SCRATCH. */
+CVTM_INLINE cvtm_hull cvtm_hull_in(cvtm_hull_pole *poles, int32_t *places, int32_t *order,
+                                   int32_t *scratch) {
+  const cvtm_hull hull = {.stride = 1,
+                          .capacity = CVTM_HULL_POLES,
+                          .reach = CVTM_HULL_REACH,
+                          .pole = poles,
+                          .place = places,
+                          .order = order,
+                          .scratch = scratch};
+  return hull;
+}
+
 /* The same by hull construction, or by tree clipping where that fails. */
 CVTM_INLINE int cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                   int64_t place, cvtm_cell *cell) {
   cvtm_hull_pole poles[CVTM_HULL_POLES];
   int32_t places[CVTM_HULL_POLES], order[CVTM_HULL_SIDES], scratch[CVTM_HULL_SCRATCH];
-  cvtm_hull hull = {.stride = 1,
-                    .capacity = CVTM_HULL_POLES,
-                    .reach = CVTM_HULL_REACH,
-                    .pole = poles,
-                    .place = places,
-                    .order = order,
-                    .scratch = scratch};
+  cvtm_hull hull = cvtm_hull_in(poles, places, order, scratch);
   const cvtm_lanes one = {.lane = 0, .count = 1};
   double radius2;
   if (cvtm_cell_by_hull(tree, domain, place, 1, one, &hull, cell, &radius2) == CVTM_CELL_DONE)

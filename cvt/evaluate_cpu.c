@@ -7,15 +7,29 @@
 #include "cvt/integral.h"
 #include "cvt/integral_batch.h"
 #include "cvt/pixel_sum.h"
+#include "cvt/rings.h"
 #include "cvt/shares.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include <omp.h>
+
+enum { DOUBTED = -1 }; /* the cell does not agree with a neighbour, by rounding: it is not kept */
+
+/* What the next evaluation of as many sites begins with (rings.h). */
+typedef struct kept_cells {
+  cvtm_ring *ring;   /* of each site */
+  int32_t *place_of; /* of each site, in this evaluation's tree */
+  int32_t *cut;  /* the round in which each cell is cut out; 0: it is kept; at the end, DOUBTED */
+  int64_t count; /* of sites with a ring */
+  int tangled;   /* a cell has too many neighbours for a ring */
+} kept_cells;
 
 /* One polygon for each thread. It grows when a cell needs more corners, and never shrinks. */
 typedef struct cpu_state {
   cvtm_shares shares; /* of a device with ranks */
+  kept_cells kept;
   int threads;
   cvtm_cell cell[];
 } cpu_state;
@@ -25,8 +39,19 @@ static void destroy_state_cpu(cvtm_cvt *cvt) {
   if (!state) return;
   cvtm_shares_free(cvt->device, &state->shares);
   for (int t = 0; t < state->threads; ++t) cvtm_cell_release(&state->cell[t]);
+  free(state->kept.ring);
+  free(state->kept.place_of);
+  free(state->kept.cut);
   free(state);
   cvt->state = NULL;
+}
+
+static int allocate_kept(kept_cells *kept, int64_t capacity) {
+  const size_t n = (size_t)(capacity > 0 ? capacity : 1);
+  kept->ring = malloc(n * sizeof *kept->ring);
+  kept->place_of = malloc(n * sizeof *kept->place_of);
+  kept->cut = malloc(n * sizeof *kept->cut);
+  return kept->ring && kept->place_of && kept->cut;
 }
 
 static cvtm_status create_state_cpu(cvtm_cvt *cvt) {
@@ -37,6 +62,7 @@ static cvtm_status create_state_cpu(cvtm_cvt *cvt) {
     state->threads = threads;
     cvt->state = state;
     for (int t = 0; t < threads; ++t) good &= cvtm_cell_grow(&state->cell[t], CVTM_CELL_CORNERS);
+    good = good && allocate_kept(&state->kept, cvt->capacity);
   }
   if (good && cvtm_device_ranks(cvt->device))
     return cvtm_shares_create(cvt->device, cvt->capacity, &state->shares);
@@ -70,11 +96,18 @@ static int sum_centres(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int
 /* The sites of a block are evaluated together. */
 enum { BLOCK = CVTM_SHARES_BLOCK };
 
+/* A round of rings.h, or: */
+enum { KEEP = 0 /* what can be kept */, CUT_ALL = -1 /* without rings */ };
+enum { FOUND_MORE = 1 /* cells for the next round */, FOUND_TANGLE = 2 /* no room for a ring */ };
+
 /* A thread's part of an evaluation. */
 typedef struct cell_sums {
   const cvtm_cvt *cvt;
   cvtm_site_tree_view tree;
   cvtm_cvt_energy energy;
+  kept_cells *kept; /* NULL where no cell is kept */
+  int32_t round;
+  int found; /* FOUND_MORE, FOUND_TANGLE */
   cvtm_cell *cell;
   cvtm_batch batch; /* of cells whose integrals are due */
 } cell_sums;
@@ -96,37 +129,153 @@ static void sum_polygon(const cell_sums *s, int64_t place, cvtm_cell_moments *su
                                j, sums);
 }
 
+/* Sets the moments of the cell that was made, or adds it to the batch. */
+CVTM_INLINE void sum_made_cell(cell_sums *s, int64_t place) {
+  const cvtm_cvt *cvt = s->cvt;
+  const double sx = s->tree.position[2 * place], sy = s->tree.position[2 * place + 1];
+  const int32_t index = s->tree.index[place];
+  if (s->cell->count < 3) return;
+  if (s->energy != CVTM_CVT_EXACT ||
+      !cvtm_batch_add(&s->batch, cvt->domain, s->cell, sx, sy, index))
+    sum_polygon(s, place, &cvt->moments[index]);
+}
+
+/* Sets the moments to 0, or NaN for a site that is not finite; returns 0 for that. */
+static int clear_moments(const cell_sums *s, int64_t place) {
+  const double sx = s->tree.position[2 * place], sy = s->tree.position[2 * place + 1];
+  cvtm_cell_moments *sums = &s->cvt->moments[s->tree.index[place]];
+  *sums = (cvtm_cell_moments){0, 0, 0, 0};
+  if (isfinite(sx) && isfinite(sy)) return 1;
+  sums->mass = sums->x = sums->y = sums->second = NAN;
+  return 0;
+}
+
 /* Sets the moments of one site's cell, or adds the cell to the batch; returns 0 if memory ran out.
  */
 CVTM_INLINE int sum_cell(cell_sums *s, int64_t place) {
   const cvtm_cvt *cvt = s->cvt;
-  const double sx = s->tree.position[2 * place], sy = s->tree.position[2 * place + 1];
-  const int32_t index = s->tree.index[place];
-  cvtm_cell_moments *sums = &cvt->moments[index];
-  *sums = (cvtm_cell_moments){0, 0, 0, 0};
-  if (!isfinite(sx) || !isfinite(sy)) {
-    sums->mass = sums->x = sums->y = sums->second = NAN;
-    return 1;
-  }
+  if (!clear_moments(s, place)) return 1;
   if (cvt->tree_clipping) {
     if (!cvtm_cell_cut_out_by_tree(&s->tree, cvt->domain, place, s->cell)) return 0;
   } else {
-    if (s->energy == CVTM_CVT_PIXEL && sum_centres(cvt, &s->tree, place, sums)) return 1;
+    if (s->energy == CVTM_CVT_PIXEL &&
+        sum_centres(cvt, &s->tree, place, &cvt->moments[s->tree.index[place]]))
+      return 1;
     if (!cvtm_cell_cut_out(&s->tree, cvt->domain, place, s->cell)) return 0;
   }
-  if (s->cell->count < 3) return 1;
-  if (s->energy != CVTM_CVT_EXACT ||
-      !cvtm_batch_add(&s->batch, cvt->domain, s->cell, sx, sy, index))
-    sum_polygon(s, place, sums);
+  sum_made_cell(s, place);
   return 1;
 }
 
-/* Sets the moments of the cells at places first .. end - 1; returns 0 if memory ran out. */
+/* --- cells that are kept (rings.h) --------------------------------------------------------- */
+
+/* Threads mark cells, and look at the marks, at the same time. */
+static void mark_cell(int32_t *cut, int32_t round) {
+  __atomic_store_n(cut, round, __ATOMIC_RELAXED);
+}
+static int is_kept(const int32_t *cut) { return __atomic_load_n(cut, __ATOMIC_RELAXED) == 0; }
+
+/* Adds the cell to the batch if it is kept; else marks the cells that cannot be. */
+CVTM_INLINE void keep_cell(cell_sums *s, int64_t place) {
+  const cvtm_ring_sites sites = {&s->tree, s->kept->place_of};
+  const int32_t i = s->tree.index[place];
+  const cvtm_ring *ring = &s->kept->ring[i];
+  int32_t *cut = s->kept->cut;
+  if (!is_kept(&cut[i])) return;
+  if (!clear_moments(s, place) || !cvtm_ring_may_be_kept(ring)) {
+    mark_cell(&cut[i], 1);
+    return;
+  }
+  const int32_t gone = cvtm_ring_set_corners(&sites, s->cvt->domain, place, ring, s->cell);
+  if (gone == 0) {
+    sum_made_cell(s, place);
+    return;
+  }
+  mark_cell(&cut[i], 1);
+  for (int32_t k = 0; gone != CVTM_RING_TURNS && k < ring->count; ++k) {
+    if (!(gone >> k & 1)) continue;
+    mark_cell(&cut[ring->site[k > 0 ? k - 1 : ring->count - 1]], 1);
+    mark_cell(&cut[ring->site[k]], 1);
+    mark_cell(&cut[ring->site[k + 1 < ring->count ? k + 1 : 0]], 1);
+  }
+}
+
+/* Sets the ring of a cell that tree clipping has made, and its corners from that where they could
+ * be kept: a cell has the same corners however it was found. */
+CVTM_INLINE void set_ring_of_tree(cell_sums *s, int64_t place, cvtm_ring *ring) {
+  const cvtm_ring_sites sites = {&s->tree, s->kept->place_of};
+  cvtm_cell *cell = s->cell;
+  const int32_t n = cell->count;
+  double x[CVTM_RING_PADDED], y[CVTM_RING_PADDED];
+  cvtm_cell found = {.capacity = CVTM_RING_PADDED, .stride = 1, .x = x, .y = y};
+  if (!cvtm_ring_of_polygon(cell->neighbor, n, ring)) s->found |= FOUND_TANGLE;
+  if (!cvtm_ring_may_be_kept(ring)) return;
+  if (cvtm_ring_set_corners(&sites, s->cvt->domain, place, ring, &found) != 0) return;
+  cell->count = found.count;
+  memcpy(cell->x, x, (size_t)found.count * sizeof x[0]);
+  memcpy(cell->y, y, (size_t)found.count * sizeof y[0]);
+}
+
+/* Cuts out a cell and sets its ring; returns 0 if memory ran out. */
+CVTM_INLINE int cut_out_with_ring(cell_sums *s, int64_t place, cvtm_ring *ring) {
+  cvtm_hull_pole poles[CVTM_HULL_POLES];
+  int32_t places[CVTM_HULL_POLES], order[CVTM_HULL_SIDES], scratch[CVTM_HULL_SCRATCH];
+  cvtm_hull hull = cvtm_hull_in(poles, places, order, scratch);
+  const cvtm_lanes one = {.lane = 0, .count = 1};
+  double radius2;
+  if (cvtm_cell_by_hull(&s->tree, s->cvt->domain, place, 1, one, &hull, s->cell, &radius2) ==
+      CVTM_CELL_DONE) {
+    cvtm_ring_of_hull(&s->tree, &hull, s->cell->count, ring);
+    return 1;
+  }
+  if (!cvtm_cell_cut_out_by_tree(&s->tree, s->cvt->domain, place, s->cell)) return 0;
+  set_ring_of_tree(s, place, ring);
+  return 1;
+}
+
+/* Marks for the next round the kept cells that do not agree with site i, whose cell was cut out. */
+static void mark_disagreeing(cell_sums *s, int32_t i, const cvtm_ring *old, const cvtm_ring *now) {
+  int32_t *cut = s->kept->cut;
+  for (int32_t k = 0; k < old->count + now->count; ++k) {
+    const int of_now = k >= old->count;
+    const int32_t j = of_now ? now->site[k - old->count] : old->site[k];
+    if (j < 0 || !is_kept(&cut[j])) continue;
+    if (of_now ? cvtm_ring_agrees(now, i, k - old->count, &s->kept->ring[j])
+               : cvtm_ring_find(now, j) >= 0)
+      continue;
+    mark_cell(&cut[j], s->round + 1);
+    s->found |= FOUND_MORE;
+  }
+}
+
+/* Sets the moments of a cell marked for this round; returns 0 if memory ran out. */
+CVTM_INLINE int cut_cell(cell_sums *s, int64_t place) {
+  const int32_t i = s->tree.index[place];
+  cvtm_ring now = {0};
+  if (s->round != CUT_ALL && s->kept->cut[i] != s->round) return 1;
+  if (clear_moments(s, place)) {
+    if (!cut_out_with_ring(s, place, &now)) return 0;
+    sum_made_cell(s, place);
+  }
+  if (s->round == CUT_ALL) return 1;
+  mark_disagreeing(s, i, &s->kept->ring[i], &now);
+  s->kept->ring[i] = now;
+  return 1;
+}
+
+CVTM_INLINE int visit_cell(cell_sums *s, int64_t place) {
+  if (!s->kept) return sum_cell(s, place);
+  if (s->round != KEEP) return cut_cell(s, place);
+  keep_cell(s, place);
+  return 1;
+}
+
+/* Visits the cells at places first .. end - 1; returns 0 if memory ran out. */
 CVTM_INLINE int sum_block(cell_sums *s, int64_t first, int64_t end) {
   int good = 1;
   cvtm_batch_clear(&s->batch);
   for (int64_t place = first; place < end; ++place) {
-    good &= sum_cell(s, place);
+    good &= visit_cell(s, place);
     if (place + 1 == end || cvtm_batch_is_full(&s->batch))
       cvtm_batch_integrate(&s->batch, s->cvt->moments);
   }
@@ -141,35 +290,121 @@ CVTM_WIDE static int sum_block_wide(cell_sums *s, int64_t first, int64_t end) {
   return sum_block(s, first, end);
 }
 
-static cvtm_status cell_moments_cpu(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy) {
-  const int32_t wanted = 1;
-  const cvtm_status status = cvtm_site_tree_build_boxes(cvt->tree, &wanted);
-  if (status != CVTM_OK) return status;
-  const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
+/* One pass over the cells at places begin .. end - 1; *found: FOUND_MORE, FOUND_TANGLE. Returns 0
+ * if memory ran out. */
+static int sum_cells(cvtm_cvt *cvt, cvtm_cvt_energy energy, int64_t begin, int64_t end,
+                     kept_cells *kept, int32_t round, int *found) {
   int (*const sum)(cell_sums *, int64_t, int64_t) =
       cvtm_has_wide_vectors() ? sum_block_wide : sum_block_baseline;
   cpu_state *state = cvt->state;
-  const cvtm_ranks *ranks = cvtm_device_ranks(cvt->device);
-  const double start = cvtm_clock();
-  int64_t begin, end;
-  int failed = 0;
-  cvtm_shares_own(&state->shares, ranks, count, &begin, &end);
-#pragma omp parallel num_threads(state->threads) reduction(| : failed)
+  int failed = 0, all = 0;
+#pragma omp parallel num_threads(state->threads) reduction(| : failed, all)
   {
     cell_sums s;
     s.cvt = cvt;
-    s.tree = tree;
+    s.tree = cvtm_site_tree_get_view(cvt->tree);
     s.energy = energy;
+    s.kept = kept;
+    s.round = round;
+    s.found = 0;
     s.cell = &state->cell[omp_get_thread_num()];
     s.batch.density = cvt->density;
 #pragma omp for schedule(dynamic, 1)
     for (int64_t first = begin; first < end; first += BLOCK)
       failed |= !sum(&s, first, first + BLOCK < end ? first + BLOCK : end);
+    all |= s.found;
   }
-  if (!failed && ranks)
-    return cvtm_shares_exchange(&state->shares, cvt->device, tree.index, count,
+  *found = all;
+  return !failed;
+}
+
+/* Marks the cells that are not kept for round 1: all if there are no rings of these sites. Returns
+ * 1 if all. */
+static int begin_rounds(const cvtm_cvt *cvt, int64_t count, kept_cells *kept) {
+  const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
+  const int other = kept->count != count, all = other || kept->tangled;
+#pragma omp parallel for num_threads(cvtm_device_threads(cvt->device)) schedule(static)
+  for (int64_t place = 0; place < count; ++place) {
+    const int32_t i = tree.index[place];
+    kept->place_of[i] = (int32_t)place;
+    if (other) kept->ring[i].count = 0;
+    kept->cut[i] = all || kept->cut[i] == DOUBTED;
+  }
+  kept->count = count;
+  return all;
+}
+
+static void mark_kept(kept_cells *kept, int32_t round) {
+  for (int64_t i = 0; i < kept->count; ++i)
+    if (kept->cut[i] == 0) kept->cut[i] = round;
+}
+
+/* Where rounding decides which cells meet, cells that were cut out may not agree. Kept cells must,
+ * or they would leave a gap. */
+static void doubt_disagreeing(const cvtm_cvt *cvt, kept_cells *kept) {
+#pragma omp parallel for num_threads(cvtm_device_threads(cvt->device)) schedule(static)
+  for (int64_t i = 0; i < kept->count; ++i) {
+    const cvtm_ring *ring = &kept->ring[i];
+    if (is_kept(&kept->cut[i])) continue;
+    for (int32_t k = 0; k < ring->count; ++k) {
+      const int32_t j = ring->site[k];
+      if (j < 0 || cvtm_ring_agrees(ring, (int32_t)i, k, &kept->ring[j])) continue;
+      mark_cell(&kept->cut[i], DOUBTED);
+      mark_cell(&kept->cut[j], DOUBTED);
+    }
+  }
+}
+
+/* Sets the moments of all cells; returns 0 if memory ran out. A cell without a ring cannot be
+ * compared with others: then all are cut out, and in the next evaluation, too. */
+static int sum_in_rounds(cvtm_cvt *cvt, int64_t count, kept_cells *kept) {
+  int all_cut = begin_rounds(cvt, count, kept), found = 0;
+  int good = all_cut || sum_cells(cvt, CVTM_CVT_EXACT, 0, count, kept, KEEP, &found);
+  kept->tangled = 0;
+  found = FOUND_MORE;
+  for (int32_t round = 1; good && (found & FOUND_MORE); ++round) {
+    good = sum_cells(cvt, CVTM_CVT_EXACT, 0, count, kept, round, &found);
+    kept->tangled |= (found & FOUND_TANGLE) != 0;
+    if (!kept->tangled || all_cut) continue;
+    mark_kept(kept, round + 1);
+    found |= FOUND_MORE;
+    all_cut = 1;
+  }
+  if (good) doubt_disagreeing(cvt, kept);
+  if (!good) kept->count = 0;
+  return good;
+}
+
+/* The same of the cells of a rank, which has no rings of all. */
+static int sum_own_cells(cvtm_cvt *cvt, int64_t count, int64_t begin, int64_t end,
+                         kept_cells *kept) {
+  int found;
+  (void)begin_rounds(cvt, count, kept);
+  kept->count = 0;
+  return sum_cells(cvt, CVTM_CVT_EXACT, begin, end, kept, CUT_ALL, &found);
+}
+
+static cvtm_status cell_moments_cpu(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy) {
+  const int32_t wanted = 1;
+  const cvtm_status status = cvtm_site_tree_build_boxes(cvt->tree, &wanted);
+  if (status != CVTM_OK) return status;
+  cpu_state *state = cvt->state;
+  const cvtm_ranks *ranks = cvtm_device_ranks(cvt->device);
+  const double start = cvtm_clock();
+  int64_t begin, end;
+  int found, good;
+  cvtm_shares_own(&state->shares, ranks, count, &begin, &end);
+  if (energy != CVTM_CVT_EXACT || cvt->tree_clipping || cvt->domain.periodic)
+    good = sum_cells(cvt, energy, begin, end, NULL, CUT_ALL, &found);
+  else if (ranks)
+    good = sum_own_cells(cvt, count, begin, end, &state->kept);
+  else
+    good = sum_in_rounds(cvt, count, &state->kept);
+  if (good && ranks)
+    return cvtm_shares_exchange(&state->shares, cvt->device,
+                                cvtm_site_tree_get_view(cvt->tree).index, count,
                                 cvtm_clock() - start, cvt->moments);
-  if (!failed) return CVTM_OK;
+  if (good) return CVTM_OK;
   return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY,
                    "no memory for a cell with very many corners");
 }

@@ -233,8 +233,8 @@ CVTM_HD cvtm_cell_status cvtm_pixel_sum(const cvtm_site_tree_view *tree, cvtm_do
                                         cvtm_lanes lanes, cvtm_hull *hull, cvtm_pixel_bound *bound,
                                         cvtm_cell_moments *sums) {
   const cvtm_cell_moments none = {0, 0, 0, 0};
-  const cvtm_cell any = {0,    0,    0,    NULL,
-                         NULL, NULL, NULL, 0}; /* no corners yet: any site may cut it */
+  const cvtm_cell any = {0,    0,    0, NULL, NULL,
+                         NULL, NULL, 0, NULL}; /* no corners yet: any site may cut it */
   const float grain = 1e-12F * (float)(domain.width + domain.height);
   cvtm_hull_search s;
   const float most = fminf(cvtm_hull_begin(tree, domain, place, wanted, lanes, hull->reach, &s),

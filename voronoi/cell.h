@@ -26,6 +26,8 @@ typedef struct cvtm_cell {
   double *x, *y, *slope, *inverse;
   double
       nearest2; /* squared distance to the nearest site that does not coincide; infinite if none */
+  int32_t *neighbor; /* set by tree clipping on a host, unless NULL: the index of the site across
+                        the edge from corner k to the next, or CVTM_POLYGON_BORDER */
 } cvtm_cell;
 
 typedef enum cvtm_cell_status {
@@ -48,8 +50,20 @@ typedef struct cvtm_cell_origin {
   int32_t place; /* in the tree's order */
 } cvtm_cell_origin;
 
+/* cell->neighbor; NULL on a device. */
+CVTM_HD int32_t *cvtm_cell_neighbors(const cvtm_cell *cell) {
+#ifdef __CUDA_ARCH__
+  (void)cell;
+  return NULL;
+#else
+  return cell->neighbor;
+#endif
+}
+
 CVTM_HD void cvtm_cell_set_rectangle(cvtm_cell *cell, const cvtm_cell_box *box) {
   const int32_t s = cell->stride;
+  int32_t *neighbor = cvtm_cell_neighbors(cell);
+  for (int32_t k = 0; neighbor && k < 4; ++k) neighbor[k * s] = CVTM_POLYGON_BORDER;
   cell->count = 4;
   cell->x[0] = box->x0;
   cell->y[0] = box->y0;
@@ -79,12 +93,14 @@ CVTM_HD double cvtm_cell_excess(const cvtm_cell *cell, int32_t k, double dx, dou
   return dx * cell->x[k * cell->stride] + dy * cell->y[k * cell->stride] - offset;
 }
 
-/* Keeps the part nearer to the origin than to (dx, dy), as cvtm_corners_clip does. */
-CVTM_HD cvtm_clip cvtm_cell_clip(cvtm_cell *cell, double dx, double dy) {
+/* Keeps the part nearer to the origin than to the site of index `other` at (dx, dy), as
+ * cvtm_corners_clip does. */
+CVTM_HD cvtm_clip cvtm_cell_clip(cvtm_cell *cell, double dx, double dy, int32_t other) {
   const int32_t s = cell->stride;
-  cvtm_corners corners = {cell->count, cell->capacity, s, cell->x, cell->y, NULL};
+  cvtm_corners corners = {cell->count, cell->capacity, s,
+                          cell->x,     cell->y,        cvtm_cell_neighbors(cell)};
   int32_t at = 0;
-  const cvtm_clip clip = cvtm_corners_clip_bisector(&corners, dx, dy, 0, &at);
+  const cvtm_clip clip = cvtm_corners_clip_bisector(&corners, dx, dy, other, &at);
   cell->count = corners.count;
   if (clip != CVTM_CLIP_CUT) return clip;
   /* A bisector along pixel edges stays on them. */

@@ -15,7 +15,7 @@ CVTM_HD int cvtm_cell_clip_site(double dx, double dy, int32_t other, const cvtm_
     cell->count = 0;
     return 0;
   }
-  switch (cvtm_cell_clip(cell, dx, dy)) {
+  switch (cvtm_cell_clip(cell, dx, dy, other)) {
     case CVTM_CLIP_NONE:
       return 1;
     case CVTM_CLIP_CUT:

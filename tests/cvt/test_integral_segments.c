@@ -51,14 +51,14 @@ static void cut_corner(cvtm_cell *cell) {
   const int32_t k = below(cell->count);
   const double angle = atan2(cell->y[k], cell->x[k]) + 3 * (uniform() - 0.5);
   const double u = cos(angle), v = sin(angle), far = 2 * (cell->x[k] * u + cell->y[k] * v);
-  if (far > 0) cvtm_cell_clip(cell, far * u * (1 - 1e-16 * below(5)), far * v);
+  if (far > 0) cvtm_cell_clip(cell, far * u * (1 - 1e-16 * below(5)), far * v, 0);
 }
 
 /* Cut out by bisectors with sites up to `reach` away. */
 static void make_shape(placing how, int periodic, double reach, shape *s) {
   const cvtm_domain domain = {8 + below(MOST_SIDE - 8), 8 + below(MOST_SIDE - 8), periodic};
   const cvtm_density_view density = {s->rho, domain.width, domain.height, periodic};
-  const cvtm_cell cell = {0, CORNERS, 1, s->x, s->y, s->slope, s->inverse, 1};
+  const cvtm_cell cell = {0, CORNERS, 1, s->x, s->y, s->slope, s->inverse, 1, NULL};
   s->domain = domain;
   s->density = density;
   s->cell = cell;
@@ -79,7 +79,7 @@ static void make_shape(placing how, int periodic, double reach, shape *s) {
       else
         dx = slight;
     }
-    if (dx != 0 || dy != 0) cvtm_cell_clip(&s->cell, dx, dy);
+    if (dx != 0 || dy != 0) cvtm_cell_clip(&s->cell, dx, dy, 0);
   }
   if (how == ALONG_AXES)
     for (int k = below(4); k > 0 && s->cell.count > 2; --k) cut_corner(&s->cell);
