@@ -92,7 +92,7 @@ CVTM_HD int32_t cvtm_hessian_side(const cvtm_hessian_cells *cells, int64_t place
   const double distance2 = e.other_x * e.other_x + e.other_y * e.other_y;
   if (!(distance2 > 0)) return o.index; /* an edge as short as rounding */
   const int32_t other =
-      cvtm_pull_site_at(&cells->tree, cvtm_metric_of(domain),
+      cvtm_pull_site_at(&cells->tree, cvtm_metric_of(domain), CVTM_PULL_UNKNOWN,
                         cvtm_cvt_inside(o.x + e.other_x, domain.width, domain.periodic),
                         cvtm_cvt_inside(o.y + e.other_y, domain.height, domain.periodic));
   const double scale = 2 * sqrt(length2 / distance2);

@@ -24,7 +24,8 @@ static int pull_cell(const cvtm_pull_edges *edges, int64_t place, cvtm_cell *cel
   double *sum = by_sites + 2 * (int64_t)edges->tree.index[place];
   sum[0] = sum[1] = 0;
   if (!cvtm_cell_cut_out(&edges->tree, edges->domain, place, cell)) return 0;
-  for (int32_t k = 0; k < cell->count; ++k) cvtm_pull_add_side(edges, place, cell, k, sum);
+  for (int32_t k = 0; k < cell->count; ++k)
+    cvtm_pull_add_side(edges, place, cell, k, CVTM_PULL_UNKNOWN, sum);
   return 1;
 }
 

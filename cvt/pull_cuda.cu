@@ -35,15 +35,25 @@ cvtm_status pull_cuda(cvtm_cvt *cvt, const double *phi, float *by_density, int32
   return cvtm_cuda_launched(cvt->device, "pull_kernel");
 }
 
+/* The place of the site across the edge from corner k of a cell to the next, if the hull is that of
+ * the cell; negative: the border. Poles may have been removed since their order was listed; then
+ * all that are left are corners of the hull. */
+__device__ int32_t across(const cvtm_hull *hull, const cvtm_cell &cell, int32_t k) {
+  if (hull == nullptr) return CVTM_PULL_UNKNOWN;
+  int32_t pole = hull->order[(k + 1 < cell.count ? k + 1 : 0) * hull->stride];
+  if (hull->count == __popc(hull->corners)) pole = __popc(hull->corners & ((1u << pole) - 1));
+  return hull->place[pole * hull->stride];
+}
+
 /* Adds up the edges of a cell, which the lanes k, k + APART, k + 2 APART ... of a warp share; lane
- * k stores the result. All lanes call. */
+ * k stores the result. hull: of the cell, or NULL. All lanes call. */
 template <int APART>
 __device__ void pull_cell(const cvtm_pull_edges &edges, int64_t place, const cvtm_cell &cell,
-                          int lane, double *by_sites) {
+                          const cvtm_hull *hull, int lane, double *by_sites) {
   const unsigned all = 0xFFFFFFFFu;
   double sum[2] = {0, 0};
   for (int32_t k = lane / APART; k < cell.count; k += CVTM_WARP / APART)
-    cvtm_pull_add_side(&edges, place, &cell, k, sum);
+    cvtm_pull_add_side(&edges, place, &cell, k, across(hull, cell, k), sum);
   for (int offset = CVTM_WARP / 2; offset >= APART; offset /= 2) {
     sum[0] += __shfl_down_sync(all, sum[0], offset);
     sum[1] += __shfl_down_sync(all, sum[1], offset);
@@ -62,11 +72,12 @@ __global__ void __launch_bounds__(CVTM_WARP)
   for (int64_t base = static_cast<int64_t>(blockIdx.x) * CELLS; base < edges.tree.count;
        base += stride) {
     cvtm_cell cell = {0, CVTM_HULL_SIDES, CELLS, memory.x + c, memory.y + c, nullptr, nullptr, 0};
+    cvtm_hull hull;
     const bool done = cvtm_warp_cells_by_hull(edges.tree, edges.domain, base, edges.tree.count,
-                                              lane, 0, &memory.hulls, &cell);
+                                              lane, 0, &memory.hulls, &cell, &hull);
     if (lane < CELLS && base + c < edges.tree.count && !done)
       list->place[atomicAdd(&list->deferred, 1)] = static_cast<int32_t>(base + c);
-    pull_cell<CELLS>(edges, base + c, cell, lane, by_sites);
+    pull_cell<CELLS>(edges, base + c, cell, &hull, lane, by_sites);
     __syncwarp(); /* the next cells use the same memory */
   }
 }
@@ -87,7 +98,7 @@ __global__ void __launch_bounds__(CVTM_WARP)
       list->failed = 1;
       continue;
     }
-    pull_cell<1>(edges, place, cell, lane, by_sites);
+    pull_cell<1>(edges, place, cell, nullptr, lane, by_sites);
     __syncwarp(); /* the next cell uses the same memory */
   }
 }

@@ -13,8 +13,9 @@
 
 /* Memory of a call: 1 in `failed` if a cell could not be done, and what the CUDA side needs. */
 enum {
-  CVTM_PULL_BLOCKS = 256,  /* that cut out cells by tree clipping */
-  CVTM_PULL_CORNERS = 1024 /* of such a cell, at most */
+  CVTM_PULL_BLOCKS = 256,   /* that cut out cells by tree clipping */
+  CVTM_PULL_CORNERS = 1024, /* of such a cell, at most */
+  CVTM_PULL_UNKNOWN = -1    /* a neighbour */
 };
 typedef struct cvtm_pull_memory {
   double corners[CVTM_PULL_BLOCKS][4 * CVTM_PULL_CORNERS];
@@ -87,19 +88,26 @@ CVTM_HD void cvtm_pull_add_edge(const cvtm_pull_edges *edges, const cvtm_pull_ed
   sum[1] += scale * own[1];
 }
 
-/* The place of the site at a point of the domain, up to rounding. */
-CVTM_HD int32_t cvtm_pull_site_at(const cvtm_site_tree_view *tree, cvtm_metric metric, double x,
-                                  double y) {
+/* The place of the site at a point of the domain, up to rounding: `expected` if that is there. */
+CVTM_HD int32_t cvtm_pull_site_at(const cvtm_site_tree_view *tree, cvtm_metric metric,
+                                  int32_t expected, double x, double y) {
   const double near = 1e-12 * (1 + x * x + y * y); /* of squared distances */
+  if (expected >= 0) {
+    double there_x, there_y;
+    cvtm_tree_position(tree, expected, &there_x, &there_y);
+    const double dx = there_x - x, dy = there_y - y;
+    if (dx * dx + dy * dy < near) return expected;
+  }
   cvtm_nearest best = cvtm_nearest_none();
   best.distance2 = near;
   cvtm_search_node(tree, metric, x, y, 1, &best);
   return best.place >= 0 ? best.place : cvtm_site_tree_nearest(tree, metric, x, y).place;
 }
 
-/* Adds the share of the edge from corner k to the next. */
+/* Adds the share of the edge from corner k to the next. across: the place of the neighbour there,
+ * CVTM_PULL_UNKNOWN or that of another site: it is searched for. */
 CVTM_HD void cvtm_pull_add_side(const cvtm_pull_edges *edges, int64_t place, const cvtm_cell *cell,
-                                int32_t k, double *sum) {
+                                int32_t k, int32_t across, double *sum) {
   cvtm_cell_box box;
   const cvtm_cell_origin o = cvtm_cell_origin_at(&edges->tree, edges->domain, place, &box);
   const int32_t at = k * cell->stride, next = (k + 1 < cell->count ? k + 1 : 0) * cell->stride;
@@ -108,7 +116,7 @@ CVTM_HD void cvtm_pull_add_side(const cvtm_pull_edges *edges, int64_t place, con
   const double length2 = e.dx * e.dx + e.dy * e.dy;
   if (!(length2 > 0) || cvtm_is_border(&box, ax, ay, bx, by)) return;
   const double twice = 2 * (ax * e.dy - ay * e.dx) / length2;
-  const int32_t other = cvtm_pull_site_at(&edges->tree, cvtm_metric_of(edges->domain),
+  const int32_t other = cvtm_pull_site_at(&edges->tree, cvtm_metric_of(edges->domain), across,
                                           o.x + twice * e.dy, o.y - twice * e.dx);
   cvtm_cell_relative_site(&edges->tree, other, &o, &e.other_x, &e.other_y);
   if (e.other_x == 0 && e.other_y == 0) return; /* an edge as short as rounding */

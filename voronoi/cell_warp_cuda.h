@@ -18,11 +18,13 @@ struct cvtm_warp_hulls {
 
 /* Constructs the cells of the sites at places base .. base + CELLS - 1, as far as they are before
  * `end`. Lane k of the warp works on cell k % CELLS. Returns true if that is done: hull
- * construction did not fail, and the cell does not span more than about CVTM_WARP_ROWS rows. */
+ * construction did not fail, and the cell does not span more than about CVTM_WARP_ROWS rows. *left,
+ * unless it is NULL, is the hull at the end. */
 template <int CELLS>
 __device__ bool cvtm_warp_cells_by_hull(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                         int64_t base, int64_t end, int lane, int32_t most_tests,
-                                        cvtm_warp_hulls<CELLS> *memory, cvtm_cell *cell) {
+                                        cvtm_warp_hulls<CELLS> *memory, cvtm_cell *cell,
+                                        cvtm_hull *left = nullptr) {
   const int c = lane % CELLS;
   const cvtm_lanes lanes = {lane / CELLS, CVTM_WARP / CELLS};
   cvtm_hull hull = {0,
@@ -41,6 +43,7 @@ __device__ bool cvtm_warp_cells_by_hull(const cvtm_site_tree_view &tree, cvtm_do
                                      &radius2) == CVTM_CELL_DONE;
   const bool done = cut && 4 * radius2 <= CVTM_WARP_ROWS * CVTM_WARP_ROWS;
   if (!done) cell->count = 0;
+  if (left != nullptr) *left = hull;
   __syncwarp();
   return done;
 }
