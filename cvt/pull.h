@@ -18,16 +18,15 @@
 #ifndef CVTMESH_CVT_PULL_H
 #define CVTMESH_CVT_PULL_H
 
-#include "base/polygon.h"
 #include "cvt/pull_sites.h"
 #include "voronoi/cell_lanes.h"
 #include "voronoi/site_query.h"
 
 enum {
-  CVTM_PULL_SHIFT = 4, /* log2 of the width of a tile, in pixels */
+  CVTM_PULL_SHIFT = 5, /* log2 of the width of a tile, in pixels */
   CVTM_PULL_WIDTH = 1 << CVTM_PULL_SHIFT,
-  CVTM_PULL_HEIGHT = 8,
-  CVTM_PULL_LEVELS = 3,   /* how often a tile is divided in four where too many sites are near */
+  CVTM_PULL_HEIGHT = 16,  /* so that the pixels of three cells occupy the lanes of a warp */
+  CVTM_PULL_LEVELS = 4,   /* how often a tile is divided in four where too many sites are near */
   CVTM_PULL_SITES = 96,   /* the most sites near a tile, or a part of one */
   CVTM_PULL_SHARED = 128, /* flag of a base: other cells may meet its pixel */
   CVTM_PULL_AT_ONCE = 4,  /* pixels that a lane scans the sites for */
@@ -65,8 +64,8 @@ typedef struct cvtm_pull_near {
   double x[CVTM_PULL_SITES], y[CVTM_PULL_SITES];
   cvtm_pull_polynomial phi[CVTM_PULL_SITES]; /* of x - x_i */
   float fx[CVTM_PULL_SITES], fy[CVTM_PULL_SITES];
-  uint8_t base[CVTM_PULL_WIDTH * CVTM_PULL_HEIGHT];   /* of each pixel of the part; flagged */
-  uint8_t listed[CVTM_PULL_WIDTH * CVTM_PULL_HEIGHT]; /* pixels that several cells may meet */
+  uint8_t base[CVTM_PULL_WIDTH * CVTM_PULL_HEIGHT];    /* of each pixel of the part; flagged */
+  uint16_t listed[CVTM_PULL_WIDTH * CVTM_PULL_HEIGHT]; /* pixels that several cells may meet */
   int32_t count;
 } cvtm_pull_near;
 
@@ -288,16 +287,53 @@ CVTM_HD double cvtm_pull_cut(cvtm_pull_line line, cvtm_pull_polynomial p) {
   return CVTM_FMA(2 * p.a, half, CVTM_FMA(p.c, second - u - v + half, first));
 }
 
+/* A convex polygon about the middle of a pixel, with room for what rounding adds. */
+enum { CVTM_PULL_POLYGON = CVTM_PULL_CELLS + 8 };
+typedef struct cvtm_pull_polygon {
+  int32_t count;
+  double x[CVTM_PULL_POLYGON], y[CVTM_PULL_POLYGON];
+} cvtm_pull_polygon;
+
+CVTM_HD void cvtm_pull_push(cvtm_pull_polygon *to, double x, double y) {
+  if (to->count == CVTM_PULL_POLYGON) return;
+  to->x[to->count] = x;
+  to->y[to->count++] = y;
+}
+
+/* to = the part of a polygon that is not beyond a line. */
+CVTM_HD void cvtm_pull_clip(const cvtm_pull_polygon *from, cvtm_pull_line line,
+                            cvtm_pull_polygon *to) {
+  to->count = 0;
+  if (from->count == 0) return;
+  double x = from->x[from->count - 1], y = from->y[from->count - 1];
+  double beyond = CVTM_FMA(line.nx, x, CVTM_FMA(line.ny, y, -line.offset));
+  for (int32_t k = 0; k < from->count; ++k) {
+    const double next_x = from->x[k], next_y = from->y[k];
+    const double next = CVTM_FMA(line.nx, next_x, CVTM_FMA(line.ny, next_y, -line.offset));
+    if ((beyond < 0 && next > 0) || (beyond > 0 && next < 0)) {
+      const double t = beyond / (beyond - next);
+      cvtm_pull_push(to, CVTM_FMA(t, next_x - x, x), CVTM_FMA(t, next_y - y, y));
+    }
+    if (next <= 0) cvtm_pull_push(to, next_x, next_y);
+    x = next_x;
+    y = next_y;
+    beyond = next;
+  }
+}
+
 /* The integral of a polynomial over a polygon. */
-CVTM_HD double cvtm_pull_integral(const cvtm_corners *c, cvtm_pull_polynomial p) {
+CVTM_HD double cvtm_pull_integral(const cvtm_pull_polygon *c, cvtm_pull_polynomial p) {
   double sum = 0;
+  if (c->count < 3) return 0;
+  double x0 = c->x[c->count - 1], y0 = c->y[c->count - 1];
   for (int32_t k = 0; k < c->count; ++k) {
-    const int32_t next = k + 1 < c->count ? k + 1 : 0;
-    const double x0 = c->x[k], y0 = c->y[k], x1 = c->x[next], y1 = c->y[next];
-    const double second = x0 * x0 + x0 * x1 + x1 * x1 + y0 * y0 + y0 * y1 + y1 * y1;
-    sum +=
-        (x1 * y0 - x0 * y1) * (p.a * (1.0 / 2) + (p.bx * (x0 + x1) + p.by * (y0 + y1)) * (1.0 / 6) +
-                               p.c * second * (1.0 / 12));
+    const double x1 = c->x[k], y1 = c->y[k], x = x0 + x1, y = y0 + y1;
+    const double second = CVTM_FMA(x, x, CVTM_FMA(y, y, -CVTM_FMA(x0, x1, y0 * y1)));
+    sum += CVTM_FMA(x1, y0, -x0 * y1) *
+           CVTM_FMA(p.c * (1.0 / 12), second,
+                    CVTM_FMA(1.0 / 6, CVTM_FMA(p.bx, x, p.by * y), 0.5 * p.a));
+    x0 = x1;
+    y0 = y1;
   }
   return sum;
 }
@@ -341,20 +377,25 @@ CVTM_HD int32_t cvtm_pull_sharers(const cvtm_pull_near *near, const cvtm_pull_pi
 /* The integral of phi_k - phi_base over the share of site k = list[own] of a pixel. */
 CVTM_HD double cvtm_pull_share(const cvtm_pull_near *near, const cvtm_pull_pixel *p,
                                const uint8_t *list, int32_t count, int32_t own) {
-  double x[CVTM_PULL_CELLS + 4], y[CVTM_PULL_CELLS + 4];
-  int32_t border[4], at;
-  cvtm_corners share = {0, CVTM_PULL_CELLS + 4, 1, x, y, NULL};
+  cvtm_pull_polygon shares[2];
+  cvtm_pull_polygon *share = &shares[0];
   const int32_t k = list[own];
-  cvtm_corners_rectangle(-0.5, -0.5, 0.5, 0.5, &share.count, x, y, border);
-  for (int32_t other = 0; other < count && share.count > 0; ++other) {
+  share->count = 0;
+  cvtm_pull_push(share, -0.5, -0.5);
+  cvtm_pull_push(share, -0.5, 0.5);
+  cvtm_pull_push(share, 0.5, 0.5);
+  cvtm_pull_push(share, 0.5, -0.5);
+  for (int32_t other = 0; other < count && share->count > 0; ++other) {
     if (other == own) continue;
     const cvtm_pull_line line =
         cvtm_pull_bisector(near, k, list[other], (double)p->x, (double)p->y);
     if (line.nx == 0 && line.ny == 0 && other < own) return 0;
-    (void)cvtm_corners_clip(&share, line.nx, line.ny, line.offset, 0, &at);
+    cvtm_pull_polygon *rest = share == &shares[0] ? &shares[1] : &shares[0];
+    cvtm_pull_clip(share, line, rest);
+    share = rest;
   }
   const cvtm_pull_polynomial phi = cvtm_pull_about(near, k, (double)p->x, (double)p->y);
-  return cvtm_pull_integral(&share, cvtm_pull_difference(phi, p->phi));
+  return cvtm_pull_integral(share, cvtm_pull_difference(phi, p->phi));
 }
 
 /* The integral over a pixel that the cell of site k and that of the base share. */
@@ -389,7 +430,7 @@ CVTM_HD int32_t cvtm_pull_whole_pixels(const cvtm_pull_part *part, float *by_den
       cvtm_pull_store(part, pixel, CVTM_FMA(p.phi.c, 1.0 / 6, p.phi.a), by_density);
     }
     const int32_t at = cvtm_lanes_number(part->lanes, shared, &listed);
-    if (shared) part->near->listed[at] = (uint8_t)pixel;
+    if (shared) part->near->listed[at] = (uint16_t)pixel;
   }
   cvtm_lanes_sync();
   return listed;
@@ -414,7 +455,7 @@ CVTM_HD int32_t cvtm_pull_shared_pixels(const cvtm_pull_part *part, int32_t list
     }
     const int32_t at = cvtm_lanes_number(part->lanes, count > 2, &left);
     cvtm_lanes_sync(); /* what is overwritten has been read */
-    if (count > 2) part->near->listed[at] = (uint8_t)pixel;
+    if (count > 2) part->near->listed[at] = (uint16_t)pixel;
   }
   cvtm_lanes_sync();
   return left;
