@@ -1,4 +1,4 @@
-#include "cvt/differential.h"
+#include "cvt/differential_power.h"
 
 #include "base/polygon.h"
 #include "meshes/mesh.h"
@@ -10,7 +10,7 @@
 struct cvtm_differential {
   cvtm_domain domain;
   int64_t count;
-  double *sites;
+  double *sites, *weights; /* weights: of a power diagram, or NULL */
   /* Corners of cell i: range[2 * i] to range[2 * i + 1] - 1, relative to the site; across[k]: the
    * site beyond the edge from corner k to the next, CVTM_POLYGON_BORDER: the border. */
   int64_t *range;
@@ -44,8 +44,10 @@ static void clip_cell(cvtm_differential *d, const cvtm_cells *cells, int64_t i) 
     const int32_t j = cells->neighbors[k];
     int32_t cut;
     if (j < 0) continue;
-    (void)cvtm_corners_clip_bisector(&c, d->sites[2 * (int64_t)j] - site[0],
-                                     d->sites[2 * (int64_t)j + 1] - site[1], j, &cut);
+    const double dx = d->sites[2 * (int64_t)j] - site[0];
+    const double dy = d->sites[2 * (int64_t)j + 1] - site[1];
+    const double gain = d->weights != NULL ? d->weights[i] - d->weights[j] : 0;
+    (void)cvtm_corners_clip(&c, dx, dy, 0.5 * (dx * dx + dy * dy + gain), j, &cut);
   }
   d->range[2 * i + 1] = at + c.count;
 }
@@ -63,6 +65,33 @@ static cvtm_status make_polygons(cvtm_differential *d, const cvtm_cells *cells, 
   return CVTM_OK;
 }
 
+static double *copy_of(const double *numbers, int64_t count) {
+  double *copy = malloc((size_t)count * sizeof *copy);
+  if (copy != NULL) memcpy(copy, numbers, (size_t)count * sizeof *copy);
+  return copy;
+}
+
+cvtm_status cvtm_differential_create_power(cvtm_domain domain, const double *sites,
+                                           const double *weights, const cvtm_cells *cells,
+                                           cvtm_differential **made, cvtm_error *error) {
+  cvtm_status status = CVTM_OK;
+  cvtm_differential *d = calloc(1, sizeof *d);
+  if (d == NULL) return no_memory(error, cells->count);
+  d->domain = domain;
+  d->count = cells->count;
+  d->sites = copy_of(sites, 2 * d->count);
+  if (weights != NULL) d->weights = copy_of(weights, d->count);
+  if (d->sites == NULL || (weights != NULL && d->weights == NULL))
+    status = no_memory(error, d->count);
+  else
+    status = make_polygons(d, cells, error);
+  if (status == CVTM_OK)
+    *made = d;
+  else
+    cvtm_differential_destroy(d);
+  return status;
+}
+
 cvtm_status cvtm_differential_create(cvtm_domain domain, const double *sites, int64_t count,
                                      cvtm_differential **made, cvtm_error *error) {
   if (domain.periodic)
@@ -73,31 +102,16 @@ cvtm_status cvtm_differential_create(cvtm_domain domain, const double *sites, in
   if (status != CVTM_OK) return status;
   status = cvtm_cells_create(&mesh, domain, &cells, error);
   cvtm_mesh_free(&mesh);
-  if (status != CVTM_OK) return status;
-  const size_t bytes = 2 * (size_t)count * sizeof *sites;
-  cvtm_differential *d = calloc(1, sizeof *d);
-  if (d != NULL) {
-    d->domain = domain;
-    d->count = count;
-    d->sites = malloc(bytes);
-  }
-  if (d == NULL || d->sites == NULL) {
-    status = no_memory(error, count);
-  } else {
-    memcpy(d->sites, sites, bytes);
-    status = make_polygons(d, &cells, error);
-  }
-  cvtm_cells_free(&cells);
   if (status == CVTM_OK)
-    *made = d;
-  else
-    cvtm_differential_destroy(d);
+    status = cvtm_differential_create_power(domain, sites, NULL, &cells, made, error);
+  cvtm_cells_free(&cells);
   return status;
 }
 
 void cvtm_differential_destroy(cvtm_differential *d) {
   if (d == NULL) return;
   free(d->sites);
+  free(d->weights);
   free(d->range);
   free(d->x);
   free(d->y);
@@ -321,8 +335,8 @@ typedef struct edge {
   const double *phi, *phi_other;
 } edge;
 
-/* Adds the integral over the edge's piece in one pixel, of density rho, by Gauss's two points,
- * which are exact up to degree 3. */
+/* Adds the integrals of the jump times x - x_i and times 1 over the edge's piece in one pixel, of
+ * density rho, by Gauss's two points, which are exact up to degree 3. */
 static void add_piece(const edge *e, double t0, double t1, double rho, double *sum) {
   const double half = 0.5 * (t1 - t0), middle = 0.5 * (t0 + t1);
   const double length = hypot(e->dx, e->dy) * half * rho;
@@ -333,6 +347,7 @@ static void add_piece(const edge *e, double t0, double t1, double rho, double *s
         value_at(e->phi, x, y) - value_at(e->phi_other, x - e->other_x, y - e->other_y);
     sum[0] += length * jump * x;
     sum[1] += length * jump * y;
+    sum[2] += length * jump;
   }
 }
 
@@ -349,28 +364,35 @@ static void add_edge(const cvtm_differential *d, const edge *e, const double *de
   }
 }
 
+/* The edge from corner k of cell i to the next. */
+static edge edge_of(const cvtm_differential *d, int64_t i, int64_t k, const double *phi,
+                    const double *phi_other) {
+  const int64_t next = k + 1 < d->range[2 * i + 1] ? k + 1 : d->range[2 * i], j = d->across[k];
+  const edge e = {d->x[k],
+                  d->y[k],
+                  d->x[next] - d->x[k],
+                  d->y[next] - d->y[k],
+                  d->sites[2 * i],
+                  d->sites[2 * i + 1],
+                  d->sites[2 * j] - d->sites[2 * i],
+                  d->sites[2 * j + 1] - d->sites[2 * i + 1],
+                  phi,
+                  phi_other};
+  return e;
+}
+
+/* sum: the derivatives by the site's coordinates and twice that by its weight. */
 static void pull_to_site(const cvtm_differential *d, const double *density, const double *phi,
-                         int64_t i, double *by_site) {
-  const int64_t at = d->range[2 * i], count = d->range[2 * i + 1] - at;
-  by_site[0] = by_site[1] = 0;
-  for (int64_t k = 0; k < count; ++k) {
-    const int64_t next = k + 1 < count ? k + 1 : 0, j = d->across[at + k];
+                         int64_t i, double sum[3]) {
+  sum[0] = sum[1] = sum[2] = 0;
+  for (int64_t k = d->range[2 * i]; k < d->range[2 * i + 1]; ++k) {
+    const int64_t j = d->across[k];
     if (j < 0) continue;
-    double sum[2] = {0, 0};
-    const edge e = {d->x[at + k],
-                    d->y[at + k],
-                    d->x[at + next] - d->x[at + k],
-                    d->y[at + next] - d->y[at + k],
-                    d->sites[2 * i],
-                    d->sites[2 * i + 1],
-                    d->sites[2 * j] - d->sites[2 * i],
-                    d->sites[2 * j + 1] - d->sites[2 * i + 1],
-                    phi + 4 * i,
-                    phi + 4 * j};
+    double own[3] = {0, 0, 0};
+    const edge e = edge_of(d, i, k, phi + 4 * i, phi + 4 * j);
     const double distance = hypot(e.other_x, e.other_y);
-    add_edge(d, &e, density, sum);
-    by_site[0] += sum[0] / distance;
-    by_site[1] += sum[1] / distance;
+    add_edge(d, &e, density, own);
+    for (int c = 0; c < 3; ++c) sum[c] += own[c] / distance;
   }
 }
 
@@ -401,5 +423,68 @@ void cvtm_differential_pull_back(const cvtm_differential *d, const double *densi
   if (by_density != NULL) pull_to_density(d, phi, by_density);
   if (by_sites == NULL) return;
 #pragma omp parallel for schedule(dynamic, 64)
-  for (int64_t i = 0; i < d->count; ++i) pull_to_site(d, density, phi, i, by_sites + 2 * i);
+  for (int64_t i = 0; i < d->count; ++i) {
+    double sum[3];
+    pull_to_site(d, density, phi, i, sum);
+    by_sites[2 * i] = sum[0];
+    by_sites[2 * i + 1] = sum[1];
+  }
+}
+
+void cvtm_differential_pull_to_weights(const cvtm_differential *d, const double *density,
+                                       const double *phi, double *by_weights) {
+#pragma omp parallel for schedule(dynamic, 64)
+  for (int64_t i = 0; i < d->count; ++i) {
+    double sum[3];
+    pull_to_site(d, density, phi, i, sum);
+    by_weights[i] = 0.5 * sum[2];
+  }
+}
+
+/* --- the matrix of the masses' derivatives by the weights
+ * ------------------------------------------------ */
+
+/* Fills row i with the edges that are not of the border, up to where row i + 1 starts. */
+static void set_row(const cvtm_differential *d, const double *density, int64_t i,
+                    cvtm_laplacian *a) {
+  static const double one[4] = {1, 0, 0, 0}, none[4] = {0, 0, 0, 0};
+  int64_t at = a->start[i];
+  for (int64_t k = d->range[2 * i]; k < d->range[2 * i + 1]; ++k) {
+    if (d->across[k] < 0) continue;
+    double sum[3] = {0, 0, 0};
+    const edge e = edge_of(d, i, k, one, none);
+    add_edge(d, &e, density, sum);
+    a->neighbor[at] = d->across[k];
+    a->coupling[at++] = 0.5 * sum[2] / hypot(e.other_x, e.other_y);
+  }
+}
+
+cvtm_status cvtm_differential_laplacian(const cvtm_differential *d, const double *density,
+                                        cvtm_laplacian *made, cvtm_error *error) {
+  cvtm_laplacian a = {.count = d->count};
+  a.start = calloc((size_t)d->count + 1, sizeof *a.start);
+  if (a.start == NULL) return no_memory(error, d->count);
+  for (int64_t i = 0; i < d->count; ++i) {
+    a.start[i + 1] = a.start[i];
+    for (int64_t k = d->range[2 * i]; k < d->range[2 * i + 1]; ++k)
+      a.start[i + 1] += d->across[k] >= 0;
+  }
+  const size_t edges = (size_t)a.start[d->count] + 1;
+  a.neighbor = malloc(edges * sizeof *a.neighbor);
+  a.coupling = malloc(edges * sizeof *a.coupling);
+  if (a.neighbor == NULL || a.coupling == NULL) {
+    cvtm_laplacian_free(&a);
+    return no_memory(error, d->count);
+  }
+#pragma omp parallel for schedule(dynamic, 64)
+  for (int64_t i = 0; i < d->count; ++i) set_row(d, density, i, &a);
+  *made = a;
+  return CVTM_OK;
+}
+
+void cvtm_laplacian_free(cvtm_laplacian *laplacian) {
+  free(laplacian->start);
+  free(laplacian->neighbor);
+  free(laplacian->coupling);
+  *laplacian = (cvtm_laplacian){0};
 }

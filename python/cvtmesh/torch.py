@@ -1,4 +1,4 @@
-"""CVT energy and moments of Voronoi cells as differentiable functions of PyTorch.
+"""CVT energy, moments of Voronoi cells, and cells of equal mass, as differentiable functions of PyTorch.
 
 Gradients with respect to sites and density are exact: no finite differences and no smoothing. Second
 derivatives, and domains that are tori, are not supported.
@@ -8,6 +8,7 @@ stream, of the density in single precision. The device keeps buffers for the las
 about 300 bytes a site. Computed in double precision on the CPU is all of tensors on the CPU and of a
 density in double precision that requires a gradient, derivatives by the density where more than 32
 cells may meet a pixel, and those of moments by the sites where a cell has more than 1024 corners.
+Cells of equal mass are computed on the CPU always.
 """
 
 from __future__ import annotations
@@ -26,12 +27,13 @@ from . import _core
 from ._arguments import points_array
 from ._device import Torch
 
-__all__ = ["cvt_energy", "cvt_moments"]
+__all__ = ["cvt_energy", "cvt_moments", "equal_mass"]
 
 # --- on the CPU -----------------------------------------------------------------------------------
 
 
-def diagram(sites: Any, density: Any) -> _core.Differential:
+def density_array(density: Any) -> Any:
+    """The density as float64 on the host."""
     rho = density.detach().cpu().numpy().astype(np.float64)
     if rho.ndim != 2 or rho.size == 0:
         raise ValueError(f"density: shape {rho.shape} is not (height, width)")
@@ -39,7 +41,11 @@ def diagram(sites: Any, density: Any) -> _core.Differential:
     if wrong.any():
         y, x = map(int, np.argwhere(wrong)[0])
         raise ValueError(f"density: {rho[y, x]} at pixel ({x}, {y})")
-    return _core.Differential(rho, points_array(sites, "sites"))
+    return rho
+
+
+def diagram(sites: Any, density: Any) -> _core.Differential:
+    return _core.Differential(density_array(density), points_array(sites, "sites"))
 
 
 def like(array: Any, tensor: Any) -> Any:
@@ -216,6 +222,29 @@ class Moments(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
         return by_sites, by_density
 
 
+class EqualMass(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
+    @staticmethod
+    def forward(ctx: Any, sites: Any, density: Any) -> Any:
+        rho, points = density_array(density), points_array(sites, "sites")
+        outside = ~((points >= 0) & (points <= rho.shape[::-1])).all(axis=1)
+        if outside.any():
+            row = int(np.flatnonzero(outside)[0])
+            raise ValueError(f"sites[{row}]: {points[row].tolist()} is outside the density")
+        if not rho.sum() > 0:
+            raise ValueError("density: it is zero everywhere")
+        ctx.save_for_backward(sites, density)
+        ctx.cells = _core.EqualMass(rho, points)
+        return like(ctx.cells.weights(), sites), like(ctx.cells.centroids(), sites)
+
+    @staticmethod
+    @once_differentiable  # type: ignore[untyped-decorator, misc, unused-ignore]
+    def backward(ctx: Any, by_weights: Any, by_centroids: Any) -> Any:
+        sites, density = ctx.saved_tensors
+        weights, centroids = (np.ascontiguousarray(host(g)) for g in (by_weights, by_centroids))
+        by_sites, by_density = ctx.cells.pull_back(weights, centroids)
+        return like(by_sites, sites), like(by_density, density)
+
+
 def cvt_energy(sites: Any, density: Any) -> Any:
     """The CVT energy: the sum over all cells of the integral of density * |x - site|^2.
 
@@ -277,3 +306,44 @@ def cvt_moments(sites: Any, density: Any) -> Any:
     ([8.0, 8.0], [[1.0, 2.0], [3.0, 2.0]])
     """
     return Moments.apply(sites, density)
+
+
+def equal_mass(sites: Any, density: Any) -> Any:
+    """Weights and centroids of the power cells of the sites that share the density equally.
+
+    The cell of site i is where ``|x - sites[i]|^2 - weights[i]`` is least, and holds the n-th part of
+    the density's mass. The gradient takes the solution of one linear system with the graph Laplacian
+    of the cells.
+
+    Parameters
+    ----------
+    sites : (n, 2) tensor
+        x and y in pixels, y down, inside the density; no two at one place.
+    density : (height, width) tensor
+        Constant on each pixel, not negative.
+
+    Returns
+    -------
+    weights : (n,) tensor
+        In square pixels; their mean is 0.
+    centroid : (n, 2) tensor
+        Both are of the type of `sites` and differentiable by both arguments.
+
+    Raises
+    ------
+    ValueError
+        As of :func:`cvt_energy`; a site is outside, two are at one place, or the density does not
+        determine the weights, as where it is zero between two of its parts.
+
+    Examples
+    --------
+    >>> import torch, cvtmesh.torch
+    >>> sites = torch.tensor([[1.0, 2.0], [2.0, 2.0]], dtype=torch.double, requires_grad=True)
+    >>> weights, centroid = cvtmesh.torch.equal_mass(sites, torch.ones(4, 4))
+    >>> weights.tolist(), centroid[1].tolist()
+    ([0.5, -0.5], [3.0, 2.0])
+    >>> weights[0].backward()
+    >>> sites.grad[:, 0].tolist()
+    [-1.0, 0.0]
+    """
+    return EqualMass.apply(sites, density)

@@ -16,7 +16,9 @@ def problem(n=12, shape=(9, 11), seed=0):
     return sites, density
 
 
-@pytest.mark.parametrize("function", [cvtmesh.torch.cvt_energy, cvtmesh.torch.cvt_moments])
+@pytest.mark.parametrize(
+    "function", [cvtmesh.torch.cvt_energy, cvtmesh.torch.cvt_moments, cvtmesh.torch.equal_mass]
+)
 def test_gradcheck_in_double(function):
     """Derivatives have kinks where a corner of a cell meets the border of a pixel; none is there."""
     assert torch.autograd.gradcheck(function, problem(), eps=1e-6, atol=1e-6, rtol=1e-6)
@@ -29,6 +31,23 @@ def test_values_are_those_of_the_library(image):
     mass, centroid = cvtmesh.torch.cvt_moments(sites, density)
     assert np.allclose(mass.numpy(), t.mass, rtol=1e-11)
     assert np.allclose(centroid.numpy(), t.centroids, rtol=0, atol=1e-10)
+
+
+def test_equal_masses_are_those_of_the_library(image):
+    t = cvtmesh.tessellate(image, 60, equal_mass=True, mass_tolerance=1e-9)
+    weights, centroid = cvtmesh.torch.equal_mass(torch.tensor(t.points), torch.tensor(image))
+    assert np.allclose(weights.numpy(), t.weights - t.weights.mean(), rtol=0, atol=1e-4)
+    assert np.allclose(centroid.numpy(), t.centroids, rtol=0, atol=1e-4)
+
+
+def test_wrong_input_of_equal_masses_is_named():
+    sites, density = (a.detach() for a in problem())
+    with pytest.raises(ValueError, match=r"sites\[3\]: .* is outside"):
+        cvtmesh.torch.equal_mass(sites.index_fill(0, torch.tensor([3]), -1.0), density)
+    with pytest.raises(ValueError, match="share a place"):
+        cvtmesh.torch.equal_mass(sites.index_fill(0, torch.tensor([3, 4]), 1.0), density)
+    with pytest.raises(ValueError, match="zero everywhere"):
+        cvtmesh.torch.equal_mass(sites, 0 * density)
 
 
 def test_types_follow_the_arguments():
