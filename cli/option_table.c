@@ -419,6 +419,8 @@ const cli_option_row cli_option_rows[] = {
   {"size-limit", 0, BENCH, INTEGER(size_limit, "N", 0, 1e15),
    "skip larger sizes, or shrink the problems to this; 0: no limit"},
 
+  {"density", 0, BENCH, TEXT(density, "IMAGE"),
+   "of the tessellations: that of this picture, stretched over their square", CLI_READS},
   {"output", 'o', BENCH, TEXT(figure, "FILE.svg"), "draw the figure", CLI_WRITES},
 
   {"example", 0, HLCP, INTEGER(hlcp.example, "N", 1, 3), "example 1, 2 or 3 of Mezzadri 2020"},

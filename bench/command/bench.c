@@ -9,10 +9,11 @@
 static const struct {
   cvtm_status (*function)(cvtm_device *device, const cli_options *options);
   const char *name;
-  int draws;
+  int draws, tessellates;
   const char *summary;
 } benches[] = {
-#define CLI_BENCH_ROW(function, name, draws, summary) {function, name, draws, summary},
+#define CLI_BENCH_ROW(function, name, draws, tessellates, summary) \
+  {function, name, draws, tessellates, summary},
     CLI_BENCH_LIST(CLI_BENCH_ROW)
 #undef CLI_BENCH_ROW
 };
@@ -27,8 +28,10 @@ static int unknown_bench(const char *name) {
   return cli_usage_error(CLI_BENCH, "there is no table '%s', but%s", name, names);
 }
 
-static int check_figure(const cli_options *options, int draws) {
+static int check_options(const cli_options *options, int draws, int tessellates) {
   char buffer[16];
+  if (options->density != NULL && !tessellates)
+    return cli_usage_error(CLI_BENCH, "--density: %s has no tessellations", options->input);
   if (options->figure == NULL) return CLI_EXIT_OK;
   if (!draws) return cli_usage_error(CLI_BENCH, "%s is not drawn", options->input);
   if (strcmp(cvtm_file_extension(options->figure, buffer, sizeof buffer), "svg") == 0)
@@ -42,7 +45,7 @@ int cli_bench(const cli_options *options) {
   if (bench == BENCH_COUNT) return unknown_bench(options->input);
   cvtm_device *device = NULL;
   cli_options chosen = *options;
-  int code = check_figure(options, benches[bench].draws);
+  int code = check_options(options, benches[bench].draws, benches[bench].tessellates);
   cli_preset_apply(&chosen);
   if (code == CLI_EXIT_OK) code = cli_open_device(&chosen, &device);
   if (code != CLI_EXIT_OK) return code;

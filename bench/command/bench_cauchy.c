@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/primitives.h"
 #include "bench/command/bench.h"
+#include "bench/command/cvt_start.h"
 #include "cli/cli.h"
 #include "cvt/cvt.h"
 #include "bench/problems/minpack2.h"
@@ -296,22 +297,12 @@ static cvtm_status evaluate_cvt(void *context, const double *x, double *f, doubl
   return status;
 }
 
-static cvtm_status make_energy(cvt_energy *e, int side, double *start) {
-  const cvtm_domain domain = {side, side, 0};
-  const size_t pixels = (size_t)side * (size_t)side;
-  cvtm_error *error = cvtm_device_error(e->device);
-  float *density = malloc(pixels * sizeof *density);
+static cvtm_status make_energy(cvt_energy *e, const cli_options *options, int side, double *start) {
   e->mass = malloc((size_t)e->sites * sizeof *e->mass);
   e->centroid = malloc(2 * (size_t)e->sites * sizeof *e->centroid);
-  cvtm_status status = CVTM_OK;
-  if (density == NULL || e->mass == NULL || e->centroid == NULL)
-    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
-  for (size_t k = 0; k < pixels && status == CVTM_OK; ++k) density[k] = 1;
-  if (status == CVTM_OK)
-    status = cvtm_cvt_sample(domain, density, e->sites, 1, CVTM_CVT_START_RANDOM, start, error);
-  if (status == CVTM_OK) status = cvtm_cvt_create(e->device, domain, density, e->sites, &e->cvt);
-  free(density);
-  return status;
+  if (e->mass == NULL || e->centroid == NULL)
+    return cvtm_fail(cvtm_device_error(e->device), CVTM_ERROR_MEMORY, "out of memory");
+  return cli_cvt_start(e->device, options, side, e->sites, start, NULL, &e->cvt);
 }
 
 /* cpu: where the optimiser runs, so that device memory is host memory. */
@@ -325,7 +316,7 @@ static cvtm_status study_cvt(cvtm_device *device, cvtm_device *cpu, const cli_op
   cvtm_status status = CVTM_OK;
   if (start == NULL || lower == NULL || upper == NULL)
     status = cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
-  if (status == CVTM_OK) status = make_energy(&e, row->side, start);
+  if (status == CVTM_OK) status = make_energy(&e, options, row->side, start);
   if (status == CVTM_OK) {
     for (int64_t i = 0; i < s.n; ++i) {
       lower[i] = 0;
@@ -362,7 +353,8 @@ cvtm_status cli_bench_table3(cvtm_device *device, const cli_options *options) {
   }
   if (status == CVTM_OK) {
     print_table(titles, columns, count, table3_paper);
-    printf("Sites and pixels; uniform density, random start, the pixel energy of the paper.\n");
+    printf("Sites and pixels; the pixel energy of the paper.\n");
+    cli_cvt_start_print(options);
   }
   cvtm_device_destroy(cpu);
   return status;

@@ -2,6 +2,7 @@
  * MINPACK-2 problems and a CVT of random start. */
 #include "bench/command/bench.h"
 #include "bench/command/cvt_legs.h"
+#include "bench/command/cvt_start.h"
 #include "bench/problems/minpack2.h"
 #include "cli/cli.h"
 
@@ -187,25 +188,17 @@ static cvtm_status descend(cvtm_cvt *cvt, const cli_options *options, int histor
 static cvtm_status study_cvt(cvtm_device *device, const cli_options *options) {
   const int64_t limit = options->size_limit;
   const int64_t count = limit > 0 && limit < 2 * SITES ? (limit + 1) / 2 : SITES;
-  const cvtm_domain domain = {SIDE, SIDE, 0};
-  const size_t pixels = (size_t)SIDE * SIDE;
-  cvtm_error *error = cvtm_device_error(device);
   cvtm_cvt *cvt = NULL;
   trace traces[LENGTHS] = {{.count = 0}};
-  float *density = malloc(pixels * sizeof *density);
   double *start = malloc(4 * (size_t)count * sizeof *start);
   cvtm_status status = make_traces(device, options, traces);
-  if (density == NULL || start == NULL)
-    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
-  for (size_t p = 0; density != NULL && p < pixels; ++p) density[p] = 1;
-  if (status == CVTM_OK)
-    status = cvtm_cvt_sample(domain, density, count, 1, CVTM_CVT_START_RANDOM, start, error);
-  if (status == CVTM_OK) status = cvtm_cvt_create(device, domain, density, count, &cvt);
+  if (start == NULL)
+    status = cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
+  if (status == CVTM_OK) status = cli_cvt_start(device, options, SIDE, count, start, NULL, &cvt);
   for (int k = 0; k < LENGTHS && status == CVTM_OK; ++k)
     status = descend(cvt, options, lengths[k], start, start + 2 * count, count, traces + k);
   if (status == CVTM_OK) print_row("CVT", 2 * count, traces);
   cvtm_cvt_destroy(cvt);
-  free(density);
   free(start);
   free_traces(traces);
   return status;

@@ -2,6 +2,7 @@
  * exchanges sites and gradients with the device, and with everything on the device. */
 #include "bench/command/bench.h"
 #include "bench/command/cvt_legs.h"
+#include "bench/command/cvt_start.h"
 
 #include <math.h>
 #include <string.h>
@@ -39,6 +40,7 @@ enum { ROWS = sizeof paper / sizeof paper[0] };
 /* The optimiser on the CPU, on the device, and there with the exact energy. */
 typedef struct ways {
   cli_leg cpu, device, exact;
+  double bound;
 } ways;
 
 static cvtm_status compare(cvtm_device *device, const cli_options *options, int side, int64_t sites,
@@ -49,6 +51,7 @@ static cvtm_status compare(cvtm_device *device, const cli_options *options, int 
   if (status == CVTM_OK) status = cli_legs_on_device(legs, CVTM_CVT_PIXEL, voronoi, &w->device);
   if (status == CVTM_OK) status = cli_legs_on_device(legs, CVTM_CVT_EXACT, voronoi, &w->exact);
   if (status == CVTM_OK) status = cli_legs_on_cpu(legs, CVTM_CVT_PIXEL, voronoi, &w->cpu);
+  if (status == CVTM_OK) w->bound = cli_legs_bound(legs);
   cli_legs_close(legs);
   return status;
 }
@@ -131,10 +134,10 @@ cvtm_status cli_bench_table2(cvtm_device *device, const cli_options *options) {
       "%s),\nof the optimiser in an iteration, and of a whole iteration; in brackets the paper's. "
       "CPU:\nevaluated on the device, optimised on the CPU. spd/itr compares the optimisers. "
       "Differences\nare relative, the paper's F_GPU - F_CPU. Exact energy: a whole iteration on "
-      "the device with\nintegrals over polygonal cells. Evaluations / itr: CPU, device. Uniform "
-      "density, random start, variables "
-      "scaled alike.\n",
+      "the device with\nintegrals over polygonal cells. Evaluations / itr: CPU, device. "
+      "Variables are scaled alike.\n",
       voronoi_name(options));
+  cli_cvt_start_print(options);
   print_limits();
   return CVTM_OK;
 }
@@ -216,6 +219,7 @@ static cvtm_status show_times(cvtm_device *device, const cli_options *options, c
   }
   printf("\nMilliseconds of %s, pixel energy, diagrams by %s; in brackets the paper's.\n",
          whole ? "a whole iteration" : "L-BFGS-B in an iteration", voronoi_name(options));
+  cli_cvt_start_print(options);
   if (f.count > 1)
     printf("Slopes in ms a site: %.2e and %.2e; of the paper's points %.2e and %.2e.\n",
            slope_of(&f, 0), slope_of(&f, 1), slope_of(&f, 2), slope_of(&f, 3));
@@ -243,7 +247,7 @@ static double energy_at(const cli_leg *leg, int64_t iteration) {
   return leg->energy[iteration < leg->iterations ? iteration : leg->iterations];
 }
 
-static cvtm_status draw_energies(const char *path, const ways *w, double unit, cvtm_error *error) {
+static cvtm_status draw_energies(const char *path, const ways *w, cvtm_error *error) {
   enum { LEGS = 2 };
   static const char *const names[LEGS] = {"optimiser on the CPU", "all on the device"};
   const cli_leg *const legs[LEGS] = {&w->cpu, &w->device};
@@ -251,7 +255,7 @@ static cvtm_status draw_energies(const char *path, const ways *w, double unit, c
   cvtm_chart_curve curves[LEGS];
   for (int k = 0; k <= CLI_LEG_ITERATIONS; ++k) iteration[k] = k;
   for (int c = 0; c < LEGS; ++c) {
-    for (int64_t k = 0; k <= legs[c]->iterations; ++k) energy[c][k] = legs[c]->energy[k] / unit;
+    for (int64_t k = 0; k <= legs[c]->iterations; ++k) energy[c][k] = legs[c]->energy[k] / w->bound;
     curves[c] = (cvtm_chart_curve){.name = names[c],
                                    .x = iteration,
                                    .y = energy[c],
@@ -280,14 +284,13 @@ cvtm_status cli_bench_figure7(cvtm_device *device, const cli_options *options) {
     printf("| %lld | %.8g | %.8g | %.1e |\n", (long long)k, cpu, own, (own - cpu) / cpu);
   }
   printf(
-      "\nPixel energy of %lld sites in %d^2, diagrams by %s, uniform density, random start; the\n"
+      "\nPixel energy of %lld sites in %d^2, diagrams by %s; the\n"
       "last value of a run that ended stays. It ends after %lld%s iterations on the CPU and %lld%s "
       "on\nthe device, at %.10g and %.10g. The paper shows the two curves without figures.\n",
       (long long)sites, side, voronoi_name(options), (long long)a, mark_of(&w.cpu), (long long)b,
       mark_of(&w.device), final_energy(&w.cpu), final_energy(&w.device));
+  cli_cvt_start_print(options);
   print_limits();
   if (options->figure == NULL) return CVTM_OK;
-  const double area = (double)side * side;
-  const double bound = 5 / (18 * sqrt(3)) * area * area / (double)sites;
-  return draw_energies(options->figure, &w, bound, cvtm_device_error(device));
+  return draw_energies(options->figure, &w, cvtm_device_error(device));
 }

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/primitives.h"
+#include "bench/command/cvt_start.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ struct cli_legs {
   double max_seconds;                        /* 0: no limit */
   double *start, *x, *lower, *upper, *scale; /* 2 * sites each, host; start owns all */
   double *device_x, *gradient;               /* 2 * sites each, device memory */
+  double bound;                              /* cvtm_cvt_energy_bound */
 };
 
 /* --- memory ----------------------------------------------------------------------------- */
@@ -36,20 +38,6 @@ static cvtm_status allocate(cli_legs *l) {
   return cvtm_device_allocate_all(l->device, arrays, sizeof arrays / sizeof arrays[0]);
 }
 
-static cvtm_status make_plan(cli_legs *l) {
-  const cvtm_domain domain = {l->side, l->side, 0};
-  const size_t pixels = (size_t)l->side * (size_t)l->side;
-  cvtm_error *error = cvtm_device_error(l->device);
-  float *density = malloc(pixels * sizeof *density);
-  if (density == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
-  for (size_t p = 0; p < pixels; ++p) density[p] = 1;
-  cvtm_status status =
-      cvtm_cvt_sample(domain, density, l->sites, 1, CVTM_CVT_START_RANDOM, l->start, error);
-  if (status == CVTM_OK) status = cvtm_cvt_create(l->device, domain, density, l->sites, &l->cvt);
-  free(density);
-  return status;
-}
-
 cvtm_status cli_legs_open(cvtm_device *device, const cli_options *options, int side, int64_t sites,
                           cli_legs **legs) {
   const int64_t wanted = cli_option_given(options, "iterations") ? options->iterations : 0;
@@ -64,8 +52,12 @@ cvtm_status cli_legs_open(cvtm_device *device, const cli_options *options, int s
   cvtm_status status =
       cvtm_device_create("cpu", (int)options->threads, &l->cpu, cvtm_device_error(device));
   if (status == CVTM_OK) status = allocate(l);
-  return status == CVTM_OK ? make_plan(l) : status;
+  if (status == CVTM_OK)
+    status = cli_cvt_start(device, options, side, sites, l->start, &l->bound, &l->cvt);
+  return status;
 }
+
+double cli_legs_bound(const cli_legs *l) { return l->bound; }
 
 void cli_legs_close(cli_legs *l) {
   if (l == NULL) return;

@@ -19,12 +19,14 @@ typedef struct cli_leg {
   double energy[CLI_LEG_ITERATIONS + 1];
 } cli_leg;
 
-/* Random sites in a square of even density. */
+/* Random sites in a square, see cvt_start.h. */
 typedef struct cli_legs cli_legs;
 
 cvtm_status cli_legs_open(cvtm_device *device, const cli_options *options, int side, int64_t sites,
                           cli_legs **legs);
 void cli_legs_close(cli_legs *legs);
+/* cvtm_cvt_energy_bound of the density and the sites. */
+double cli_legs_bound(const cli_legs *legs);
 /* Times are of the second of two runs on CUDA, since the first also loads the kernels. An
  * evaluation there is timed in a loop on the device, at the final sites. */
 cvtm_status cli_legs_on_device(cli_legs *legs, cvtm_cvt_energy energy, cvtm_voronoi_method voronoi,

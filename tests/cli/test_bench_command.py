@@ -4,7 +4,10 @@ import math
 import re
 import xml.etree.ElementTree as ElementTree
 
+import numpy as np
 import pytest
+
+from conftest import ROOT
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -28,7 +31,8 @@ def test_tables(cvtmesh):
         assert len(table(cvtmesh, name, "--size-limit", limit, "--iterations", 20)) > 1
 
 
-@pytest.mark.parametrize("more", [(), ("--preset", "paper")])
+@pytest.mark.parametrize("more", [(), ("--preset", "paper"),
+                                  ("--density", ROOT / "examples/camera.png")])
 def test_both_legs_agree(cvtmesh, more):
     """With the CPU as the device the optimiser beside it and the one on it take the same steps:
     start, bounds, scaling and limits are the same."""
@@ -37,6 +41,41 @@ def test_both_legs_agree(cvtmesh, more):
     assert len(rows) > 12 and energies == sorted(energies, reverse=True)
     assert all(float(row[3]) == 0 for row in rows)
     assert energies[-1] < 0.7 * energies[0]
+
+
+def bilinear(values, side):
+    """Values at the centres of side x side pixels over the whole picture, constant at its border."""
+    for axis in (0, 1):
+        count = values.shape[axis]
+        t = np.clip((np.arange(side) + 0.5) * count / side - 0.5, 0, count - 1)
+        left = np.minimum(np.floor(t).astype(int), count - 2)
+        way = np.expand_dims(t - left, 1 - axis)
+        values = values.take(left, axis) * (1 - way) + values.take(left + 1, axis) * way
+    return values
+
+
+def test_densities_of_tessellations(cvtmesh):
+    """A picture is stretched over the square: 3 x 2 pixels are 205 x 205 interpolated ones, and
+    twice the density has twice the energies."""
+    words = ("figure7", "--size-limit", 200, "--iterations", 8)
+    small = np.array([[1, 4, 2], [8, 2, 5]], np.float32)
+    cvtmesh.file("small.npy", small)
+    cvtmesh.file("large.npy", bilinear(small.astype(float), 205).astype(np.float32))
+    cvtmesh.file("twice.npy", np.full((2, 2), 2, np.float32))
+    rows = table(cvtmesh, *words, "--density", "small.npy")
+    large = table(cvtmesh, *words, "--density", "large.npy")
+    for row, other in zip(rows, large, strict=True):
+        assert float(row[1]) == pytest.approx(float(other[1]), rel=1e-5)
+    even = table(cvtmesh, *words)
+    twice = table(cvtmesh, *words, "--density", "twice.npy")
+    assert [float(row[1]) for row in twice] == pytest.approx([2 * float(row[1]) for row in even])
+    assert float(even[0][1]) * 4 != pytest.approx(float(rows[0][1]), rel=0.01)
+    for name in ("table2", "table3", "figure6", "figure8"):
+        done = cvtmesh.call("bench", name, "--size-limit", 200, "--iterations", 3, "--density",
+                            "small.npy")
+        assert b"small.npy" in done.stdout
+    assert b"no tessellations" in cvtmesh.call("bench", "table4", "--density", "small.npy",
+                                               code=2).stderr
 
 
 def test_both_legs_agree_on_a_gpu(cvtmesh):
