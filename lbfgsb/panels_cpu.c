@@ -77,14 +77,17 @@ static void gather(const cvtm_lbfgsb_arrays *arrays, const int32_t *rows, int co
                    double *columns) {
   const int m = arrays->state->history, k = arrays->state->count;
   const double *w = arrays->w;
-  memset(columns, 0, (size_t)(2 * k + 1) * BLOCK * sizeof *columns);
-  for (int r = 0; r < count; ++r) {
-    const double *row = w + cvtm_lbfgsb_at(rows[r], 0, m);
-    for (int c = 0; c < 2 * k; ++c)
-      columns[c * BLOCK + r] = row[column_of(c, k, m) * CVTM_LBFGSB_TILE];
-    const double scale = arrays->scale ? arrays->scale[rows[r]] : 1.0;
-    columns[2 * k * BLOCK + r] = scale * arrays->g[rows[r]];
+  int64_t first[BLOCK];
+  for (int r = 0; r < count; ++r) first[r] = cvtm_lbfgsb_at(rows[r], 0, m);
+  for (int c = 0; c < 2 * k; ++c) {
+    const double *column = w + column_of(c, k, m) * CVTM_LBFGSB_TILE;
+    for (int r = 0; r < count; ++r) columns[c * BLOCK + r] = column[first[r]];
   }
+  for (int r = 0; r < count; ++r)
+    columns[2 * k * BLOCK + r] =
+        (arrays->scale ? arrays->scale[rows[r]] : 1.0) * arrays->g[rows[r]];
+  for (int c = 0; c <= 2 * k && count < BLOCK; ++c)
+    memset(columns + c * BLOCK + count, 0, (size_t)(BLOCK - count) * sizeof *columns);
 }
 
 /* products[b] += a'b_b, b < count, over a block; column b is at columns + b * BLOCK. */
