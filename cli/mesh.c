@@ -95,6 +95,8 @@ static int perform_mesh(meshing *m) {
   cli_options *options = &m->options;
   if (options->output.count == 0 && options->report == NULL)
     return cli_usage_error(CLI_MESH, "--output is missing");
+  if (options->size.field != NULL || cli_option_given(options, "size-as"))
+    return cli_usage_error(CLI_MESH, "--size-field and --size-as need --size-from");
   if (options->periodic || options->domain.pairs_out != NULL)
     return cli_usage_error(CLI_MESH,
                            "--periodic and --pairs-out are for outlines: --min-angle or "

@@ -331,11 +331,11 @@ const cli_option_row cli_option_rows[] = {
    "multiply the distances of levels from middle grey by this"},
   {"density-from", 0, RUN | STATS | VIEW | DENSITY, CHOICE(density_from, density_sources),
    "density = tone^2, value, or value^-4; auto: tone for pictures, density for data"},
-  {"size-from", 0, RUN, TEXT(size.from, "FILE"),
+  {"size-from", 0, RUN | MESH, TEXT(size.from, "FILE"),
    "take the sizes of triangles from a field on a mesh (vtu, msh) or at points (npy), not from\n"
    "the picture", CLI_READS},
-  {"size-field", 0, RUN, TEXT(size.field, "NAME"), "of --size-from: the name of the field; if omitted, the first"},
-  {"size-as", 0, RUN, CHOICE(size.as, size_sources),
+  {"size-field", 0, RUN | MESH, TEXT(size.field, "NAME"), "of --size-from: the name of the field; if omitted, the first"},
+  {"size-as", 0, RUN | MESH, CHOICE(size.as, size_sources),
    "of --size-from: what the field is. solution: its interpolation error becomes the same\n"
    "everywhere; indicator: of the error; size: in the unit of the mesh"},
   {"floor", 0, RUN | STATS | VIEW | DENSITY, REAL(floor, "RHO", 0, 3e38), "raise smaller densities to this"},

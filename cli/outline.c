@@ -41,7 +41,8 @@ typedef struct outline {
 } outline;
 
 int cli_outline_wanted(const cli_options *options) {
-  return cli_option_given(options, "min-angle") || options->refine.max_area.count > 0;
+  return cli_option_given(options, "min-angle") || options->refine.max_area.count > 0 ||
+         options->size.from != NULL;
 }
 
 /* The domain of pictures: as that of points, but any outline has one. */
@@ -219,19 +220,22 @@ static int perform_outline(outline *o) {
     return cli_usage_error(CLI_MESH, "--device %s: an outline is meshed on the CPU",
                            options->device);
   int code = cli_area_caps_read(options, &o->caps);
+  if (code == CLI_EXIT_OK) code = cli_size_from_check(options);
   if (code == CLI_EXIT_OK) code = cli_page_check(options);
   if (code == CLI_EXIT_OK) code = cli_outputs_check(options);
   if (code != CLI_EXIT_OK) return code;
   cvtm_status status = read_outline(o, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
-  cli_refine_choose(options, &o->caps, &o->deadline, &o->refine);
   options->width = o->domain.width;
   options->height = o->domain.height;
   find_sides(o);
-  if (options->periodic) memcpy(o->refine.paired_sides, o->sides, sizeof o->sides);
   status = cli_world_set(options, NULL, options->input, o->domain.height, &error);
   if (status == CVTM_OK) status = cli_area_caps_convert(options, o->domain, &o->caps, &error);
+  if (status == CVTM_OK && options->size.from != NULL)
+    status = cli_size_raster_read(options, o->domain, o->sides, &o->caps.sizes, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
+  cli_refine_choose(options, &o->caps, &o->deadline, &o->refine);
+  if (options->periodic) memcpy(o->refine.paired_sides, o->sides, sizeof o->sides);
   cli_catch_signals();
   if (options->time_limit > 0) o->deadline = cvtm_clock() + options->time_limit;
   status = refine_outline(o, &error);
@@ -263,6 +267,7 @@ int cli_outline_mesh(const cli_options *options) {
   cvtm_boundary_free(&o.boundary);
   cvtm_boundary_free(&o.refined);
   cvtm_refine_figures_free(&o.figures);
+  free(o.caps.sizes.size);
   cvtm_cells_free(&o.cells);
   cvtm_mesh_free(&o.mesh);
   cvtm_second_order_free(&o.second);

@@ -85,8 +85,10 @@ cvtm_status cli_area_caps_convert(const cli_options *options, cvtm_domain domain
 static double find_cap(const void *context, int32_t region, double x, double y) {
   const cli_area_caps *caps = context;
   double least = INFINITY;
-  (void)x;
-  (void)y;
+  if (caps->sizes.size != NULL) {
+    const double size = cli_size_at(&caps->sizes, x, y);
+    least = sqrt(3) / 4 * size * size;
+  }
   for (int k = 0; k < caps->count; ++k)
     if (caps->cap[k].region == 0 || caps->cap[k].region == region)
       least = fmin(least, caps->cap[k].area);
@@ -104,7 +106,7 @@ void cli_refine_choose(const cli_options *options, const cli_area_caps *caps,
   refine->stop = is_over;
   refine->stop_context = deadline;
   if (cli_option_given(options, "min-angle")) refine->min_angle = options->refine.min_angle;
-  if (caps->count == 0) return;
+  if (caps->count == 0 && caps->sizes.size == NULL) return;
   refine->area = find_cap;
   refine->area_context = caps;
 }

@@ -3,6 +3,7 @@
 #define CVTMESH_CLI_REFINE_H
 
 #include "cli/options.h"
+#include "cli/size_from.h"
 #include "meshes/refine.h"
 
 #include <cjson/cJSON.h>
@@ -17,6 +18,8 @@ typedef struct cli_area_cap {
 typedef struct cli_area_caps {
   int count;
   cli_area_cap cap[CLI_LIST_MAX];
+  cli_size_raster sizes; /* of --size-from of an outline: no triangle is larger than an equilateral
+                            one with the size at its centroid as its side */
 } cli_area_caps;
 
 /* Checks and reads --max-area. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */

@@ -5,9 +5,11 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/page.h"
+#include "density/eikonal.h"
 #include "density/size_field.h"
 #include "meshes/mesh_file.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +28,10 @@ int cli_size_from_check(const cli_options *o) {
     return cli_usage_error(o->command, "--size-field: %s has no names", o->size.from);
   if (cli_option_given(o, "density-from"))
     return cli_usage_error(o->command, "--size-from takes the place of --density-from");
+  if (o->command == CLI_MESH && o->size.as != CVTM_SIZE_GIVEN)
+    return cli_usage_error(o->command,
+                           "an outline takes given sizes: --size-as size; sizes from a solution or "
+                           "an indicator: cvtmesh run --domain polygon --points N");
   if (o->size.as != CVTM_SIZE_GIVEN && o->points == 0)
     return cli_usage_error(o->command,
                            "--points is missing: --size-from gives sizes up to a factor");
@@ -113,4 +119,73 @@ cvtm_status cli_size_from_apply(cli_options *o, cvtm_image *image, cvtm_error *e
   cvtm_mesh_free(&mesh);
   free(values);
   return status;
+}
+
+/* ---- Outlines ---- */
+
+static void map_points(const cli_size_raster *raster, cvtm_mesh *mesh) {
+  for (int64_t v = 0; v < mesh->vertex_count; ++v) {
+    mesh->points[2 * v] = (mesh->points[2 * v] - raster->left) / raster->step;
+    mesh->points[2 * v + 1] = (mesh->points[2 * v + 1] - raster->upper) / raster->step;
+  }
+}
+
+/* Triangles are split by the size at their centroids: with a slope below 1 a triangle cannot pass
+ * over a place that asks for a smaller size. */
+static cvtm_status fill_raster(cvtm_mesh *mesh, const double *values, cli_size_raster *raster,
+                               cvtm_error *error) {
+  const double slope = 0.3;
+  const size_t cells = (size_t)raster->width * (size_t)raster->height;
+  float *size = malloc(cells * sizeof *size);
+  raster->size = malloc(cells * sizeof *raster->size);
+  cvtm_status status = CVTM_OK;
+  if (size == NULL || raster->size == NULL)
+    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the sizes");
+  if (status == CVTM_OK)
+    status =
+        cvtm_size_field(mesh, values, CVTM_SIZE_GIVEN, raster->width, raster->height, size, error);
+  for (size_t k = 0; k < cells && status == CVTM_OK; ++k) raster->size[k] = (double)size[k];
+  if (status == CVTM_OK)
+    cvtm_eikonal(raster->width, raster->height, NULL, NULL, slope * raster->step, raster->size);
+  free(size);
+  return status;
+}
+
+cvtm_status cli_size_raster_read(const cli_options *options, cvtm_domain domain,
+                                 const double rectangle[4], cli_size_raster *raster,
+                                 cvtm_error *error) {
+  enum { CELLS = 1024 }; /* along the longer side */
+  const double width = rectangle[2] - rectangle[0], height = rectangle[3] - rectangle[1];
+  const double step = fmax(width, height) / CELLS;
+  *raster = (cli_size_raster){rectangle[0],
+                              rectangle[1],
+                              step,
+                              (int)fmax(ceil(width / step), 1),
+                              (int)fmax(ceil(height / step), 1),
+                              NULL};
+  cvtm_mesh mesh = {0};
+  double *values = NULL, scale = 1;
+  cli_frame frame;
+  cvtm_status status = read_field(options, &mesh, &values, error);
+  if (status == CVTM_OK) status = cli_frame_find(options, domain, &frame, error);
+  if (status == CVTM_OK) {
+    place_in_image(options, &frame, domain.width, domain.height, &mesh, &scale);
+    map_points(raster, &mesh);
+    for (int64_t v = 0; v < mesh.vertex_count; ++v) values[v] /= scale;
+    status = fill_raster(&mesh, values, raster, error);
+    status = cli_name_file(options->size.from, status, error);
+  }
+  cvtm_mesh_free(&mesh);
+  free(values);
+  return status;
+}
+
+static int64_t cell_of(double at, int count) {
+  return (int64_t)fmin(fmax(floor(at), 0), count - 1);
+}
+
+double cli_size_at(const cli_size_raster *raster, double x, double y) {
+  const int64_t i = cell_of((x - raster->left) / raster->step, raster->width);
+  const int64_t j = cell_of((y - raster->upper) / raster->step, raster->height);
+  return raster->size[j * raster->width + i];
 }

@@ -1,4 +1,5 @@
-/* --size-from of `run`: sizes from a field on a mesh take the place of the picture. */
+/* --size-from: sizes from a field on a mesh. In `run` they take the place of the picture, in `mesh`
+ * they bound the triangles of an outline. */
 #ifndef CVTMESH_CLI_SIZE_FROM_H
 #define CVTMESH_CLI_SIZE_FROM_H
 
@@ -11,5 +12,19 @@ int cli_size_from_check(const cli_options *options);
 /* With --size-from, replaces the values of the image by sizes in pixels and sets
  * options->density_from. The coordinates of files must be known (cli_world_set). */
 cvtm_status cli_size_from_apply(cli_options *options, cvtm_image *image, cvtm_error *error);
+
+/* Sizes on a raster over a rectangle. */
+typedef struct cli_size_raster {
+  double left, upper, step; /* of the rectangle; step: the side of a cell */
+  int width, height;
+  double *size; /* malloc'd: width * height, in the unit of the rectangle; NULL: none */
+} cli_size_raster;
+
+/* The sizes of --size-from over the rectangle (left, upper, right, lower; y down, in pixels of the
+ * domain), lowered so that they grow by at most 0.3 per unit of distance. */
+cvtm_status cli_size_raster_read(const cli_options *options, cvtm_domain domain,
+                                 const double rectangle[4], cli_size_raster *raster,
+                                 cvtm_error *error);
+double cli_size_at(const cli_size_raster *raster, double x, double y);
 
 #endif

@@ -1,5 +1,6 @@
 """--size-from: sizes from a field on a mesh. The L-shaped domain converges at the optimal rate."""
 
+import math
 import runpy
 
 import meshio
@@ -70,6 +71,51 @@ def test_given_sizes(cvtmesh):
             fine = spacing(p, made, lambda c: (c[:, 1] > 50) & (c[:, 1] < 74))
             coarse = spacing(p, made, lambda c: (c[:, 1] < 30) & (c[:, 1] > 8))
             assert abs(fine / 3 - 1) < 0.1 and abs(coarse / 6 - 1) < 0.15, (field, fine, coarse)
+
+
+def corner_size(points):
+    """Small around (1/2, 1/2), slope 0.1."""
+    return 0.02 + 0.1 * np.hypot(points[..., 0] - 0.5, points[..., 1] - 0.5)
+
+
+@pytest.mark.parametrize("scale, words", [(1, []), (2, ["--pixel-size", "2mm", "--min-angle", 33])])
+def test_sizes_of_an_outline(cvtmesh, scale, words):
+    """No triangle is larger than an equilateral one with the size at its centroid, and few are much
+    smaller; a spot that is far smaller than the outline is found."""
+    cvtmesh.file("o.csv", "0,0\n2,0\n2,1\n0,1\n\n1.4,0.4\n1.6,0.4\n1.5,0.6\n")
+    x, y = (v.ravel() for v in np.meshgrid(np.linspace(0, 2, 81), np.linspace(0, 1, 41)))
+    size = corner_size(np.stack([x, y], axis=1))
+    cvtmesh.file("h.npy", scale * np.stack([x, y, size], axis=1))
+    report = cvtmesh.report("mesh", "o.csv", "--size-from", "h.npy", "--size-as", "size", *words,
+                            "-o", "m.vtu")
+    assert report["refinement"]["oversized"] == report["refinement"]["below_free"] == 0
+    found = meshio.read(cvtmesh.path("m.vtu"))
+    p = found.points[:, :2] / scale
+    p = p[np.concatenate([c.data for c in found.cells if c.type == "triangle"])]
+    (ux, uy), (vx, vy) = (p[:, 1] - p[:, 0]).T, (p[:, 2] - p[:, 0]).T
+    area, most = (ux * vy - uy * vx) / 2, math.sqrt(3) / 4 * corner_size(p.mean(axis=1))**2
+    assert (area > 0).all() and abs(area.sum() - 1.98) < 1e-9
+    # The raster has cells of 2 / 1024, and the cone's tip is between its points.
+    assert (area / most).max() < 1.05 and (area / most).mean() > 0.5
+    spot = np.full(len(x), 0.5)
+    spot[np.hypot(x - 1, y - 0.25).argmin()] = 0.004
+    cvtmesh.file("spot.npy", np.stack([x, y, spot], axis=1))
+    cvtmesh.call("mesh", "o.csv", "--size-from", "spot.npy", "--size-as", "size", "-o", "s.vtu")
+    found = meshio.read(cvtmesh.path("s.vtu"))
+    at = np.hypot(*(found.points[:, :2] - (1, 0.25)).T)
+    assert np.sort(at)[2] < 0.01 and len(at) < 600, (np.sort(at)[:3], len(at))
+
+
+def test_sizes_of_an_outline_that_are_refused(cvtmesh):
+    cvtmesh.file("o.csv", "0,0\n2,0\n2,1\n")
+    cvtmesh.file("h.npy", np.array([[0.0, 0, 1], [2, 0, 1], [2, 1, -1]]))
+    ends = ["-o", "no.vtu"]
+    for words in (["--size-from", "h.npy"], ["--size-from", "h.npy", "--size-as", "indicator"],
+                  ["--size-as", "size"], ["--size-as", "size", "--min-angle", 30],
+                  ["--size-from", "h.npy", "--size-as", "size", "--size-field", "h"]):
+        cvtmesh.refused("mesh", "o.csv", *words, *ends, code=2, names=["--size"])
+    cvtmesh.refused("mesh", "o.csv", "--size-from", "h.npy", "--size-as", "size", *ends, code=3,
+                    names=["h.npy", "-1"])
 
 
 def test_solution_and_indicator(cvtmesh):
