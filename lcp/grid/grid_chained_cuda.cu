@@ -2,8 +2,8 @@
  * pre_smooth_and_restrict, and does not store the iterate between them. For constant links without
  * mass and with a Dirichlet boundary; marches by other operators lack the registers.
  *
- * On a torsion problem (H200, cycles 5 to 12) a cycle takes 1.06, 1.12 and 1.22 times as long
- * without it at 1024 x 1024, 4096 x 4096 and 16384 x 16384 (monotone; tnnmg 1.04, 1.12, 1.10). */
+ * On a torsion problem (H200, cycles 5 to 12) a cycle takes 1.14, 1.32 and 1.39 times as long
+ * without it at 1024 x 1024, 4096 x 4096 and 16384 x 16384 (monotone; tnnmg 1.12, 1.32, 1.28). */
 #include "lcp/grid/grid_cuda_sums.h"
 #include "lcp/grid/grid_march_correct.h"
 #include "lcp/grid/grid_march_launch.h"

@@ -5,7 +5,7 @@
  * of neighbours are shuffled; lanes at the rim of a strip compute what the next strip owns, so that
  * no warp waits for another.
  *
- * A cycle takes 1.2 to 1.6 times as long with the reference kernels at 1024 x 1024, and 2.1 to 2.9
+ * A cycle takes 1.3 to 2.1 times as long with the reference kernels at 1024 x 1024, and 2.8 to 4.2
  * times at 4096 x 4096 (H200); at 255 x 255 as long. Marches that loaded links, too, took 1.2 to
  * 1.3 times as long as the reference. */
 #include "lcp/grid/grid_cuda_sums.h"

@@ -3,7 +3,7 @@
  * with a margin of zeros around each. The grid is one block, whatever the cap on blocks: block
  * barriers separate the levels.
  *
- * With tiles on all levels a cycle takes 1.15 to 1.6 times as long at 255 x 255, and 1.0 to 1.35
+ * With tiles on all levels a cycle takes 1.15 to 1.6 times as long at 255 x 255, and 1.2 to 1.6
  * times at 1024 x 1024 (H200). Levels that truncate nodes gain nothing: their operators change. */
 #include "base/plain.h"
 #include "lcp/grid/grid_cuda.h"

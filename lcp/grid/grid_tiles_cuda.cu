@@ -2,8 +2,8 @@
  * post-smoothing (the up phase), a block per tile: one launch where the reference needs six. The
  * tile's corrections and links are in shared memory, so that the four colours of a sweep read
  * global memory once; the threads at the rim of a tile compute what its neighbours own, so that no
- * tile waits for another. With the reference kernels a cycle takes 1.2 to 1.8 times as long at
- * 1024 x 1024, and 1.2 to 1.9 times at 4096 x 4096 (H200).
+ * tile waits for another. With the reference kernels a cycle takes 1.6 to 2.1 times as long at
+ * 1024 x 1024, and 1.9 to 2.6 times at 4096 x 4096 (H200).
  *
  * A thread holds the nodes (2 X, 2 Y) .. (2 X + 1, 2 Y + 1), one of each colour (a quad), and
  * coarse node (X, Y). Values by colour: those of colour c and thread t are at [c * quad_plane + t].
