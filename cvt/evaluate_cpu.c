@@ -175,8 +175,12 @@ static void mark_cell(int32_t *cut, int32_t round) {
 }
 static int is_kept(const int32_t *cut) { return __atomic_load_n(cut, __ATOMIC_RELAXED) == 0; }
 
+enum { PREFETCHED = 6 /* places ahead: rings are in the caller's order */ };
+
 /* Adds the cell to the batch if it is kept; else marks the cells that cannot be. */
 CVTM_INLINE void keep_cell(cell_sums *s, int64_t place) {
+  const int64_t later = place + PREFETCHED < s->tree.count ? place + PREFETCHED : place;
+  __builtin_prefetch(&s->kept->ring[s->tree.index[later]]);
   const cvtm_ring_sites sites = {&s->tree, s->kept->place_of};
   const int32_t i = s->tree.index[place];
   const cvtm_ring *ring = &s->kept->ring[i];
