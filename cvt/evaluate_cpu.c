@@ -173,7 +173,8 @@ CVTM_INLINE int sum_cell(cell_sums *s, int64_t place) {
 static void mark_cell(int32_t *cut, int32_t round) {
   __atomic_store_n(cut, round, __ATOMIC_RELAXED);
 }
-static int is_kept(const int32_t *cut) { return __atomic_load_n(cut, __ATOMIC_RELAXED) == 0; }
+static int32_t mark_of(const int32_t *cut) { return __atomic_load_n(cut, __ATOMIC_RELAXED); }
+static int is_kept(const int32_t *cut) { return mark_of(cut) == 0; }
 
 enum { PREFETCHED = 6 /* places ahead: rings are in the caller's order */ };
 
@@ -256,7 +257,7 @@ static void mark_disagreeing(cell_sums *s, int32_t i, const cvtm_ring *old, cons
 CVTM_INLINE int cut_cell(cell_sums *s, int64_t place) {
   const int32_t i = s->tree.index[place];
   cvtm_ring now = {0};
-  if (s->round != CUT_ALL && s->kept->cut[i] != s->round) return 1;
+  if (s->round != CUT_ALL && mark_of(&s->kept->cut[i]) != s->round) return 1;
   if (clear_moments(s, place)) {
     if (!cut_out_with_ring(s, place, &now)) return 0;
     sum_made_cell(s, place);
