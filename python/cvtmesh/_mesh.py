@@ -44,7 +44,10 @@ class Cells(Sequence[Any]):
     def __getitem__(self, i: Any) -> Any:
         if isinstance(i, slice):
             return [self[k] for k in range(*i.indices(len(self)))]
-        k = range(len(self))[i]
+        try:
+            k = range(len(self))[i]
+        except IndexError:
+            raise IndexError(f"cell {i} of {len(self)}") from None
         return self.corners[self.start[k] : self.start[k + 1]]
 
     def __iter__(self) -> Iterator[Any]:

@@ -161,6 +161,12 @@ def derivative_by_sites(ctx: Any, phi: Any) -> Any:
     return like(ctx.cells.by_sites(host(phi)), phi)
 
 
+def require_tensors(sites: Any, density: Any) -> None:
+    for name, value in (("sites", sites), ("density", density)):
+        if not isinstance(value, torch.Tensor):
+            raise TypeError(f"{name}: {type(value).__name__} is not a tensor")
+
+
 class Energy(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
     @staticmethod
     def forward(ctx: Any, sites: Any, density: Any) -> Any:
@@ -264,6 +270,8 @@ def cvt_energy(sites: Any, density: Any) -> Any:
     ------
     ValueError
         A shape is wrong, or a number is not finite or negative; the message names it.
+    TypeError
+        An argument is not a tensor.
 
     Examples
     --------
@@ -274,6 +282,7 @@ def cvt_energy(sites: Any, density: Any) -> Any:
     >>> round(energy.item(), 6), sites.grad.abs().max().item() < 1e-12
     (26.666667, True)
     """
+    require_tensors(sites, density)
     return Energy.apply(sites, density)
 
 
@@ -294,7 +303,7 @@ def cvt_moments(sites: Any, density: Any) -> Any:
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         As of :func:`cvt_energy`.
 
     Examples
@@ -305,6 +314,7 @@ def cvt_moments(sites: Any, density: Any) -> Any:
     >>> mass.tolist(), centroid.tolist()
     ([8.0, 8.0], [[1.0, 2.0], [3.0, 2.0]])
     """
+    require_tensors(sites, density)
     return Moments.apply(sites, density)
 
 
@@ -331,7 +341,7 @@ def equal_mass(sites: Any, density: Any) -> Any:
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         As of :func:`cvt_energy`; a site is outside, two are at one place, or the density does not
         determine the weights, as where it is zero between two of its parts.
 
@@ -346,4 +356,5 @@ def equal_mass(sites: Any, density: Any) -> Any:
     >>> sites.grad[:, 0].tolist()
     [-1.0, 0.0]
     """
+    require_tensors(sites, density)
     return EqualMass.apply(sites, density)

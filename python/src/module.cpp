@@ -61,6 +61,8 @@ Array<float> read_image(const Bytes &contents) {
 }  // namespace
 
 NB_MODULE(_core, module) {
+  /* At exit PyTorch may still hold results, with the cells that their gradients need. */
+  nb::set_leak_warnings(false);
   static PyObject *device_error;
   const std::string name = nb::cast<std::string>(module.attr("__name__")) + ".DeviceError";
   device_error = PyErr_NewException(name.c_str(), PyExc_RuntimeError, nullptr);

@@ -51,8 +51,9 @@ def test_arrays_may_be_deleted_while_a_solve_runs(image):
 
     def drop(record):
         nonlocal mine
-        mine = None
-        gc.collect()
+        if mine is not None:
+            mine = None
+            gc.collect()
         np.full((96, 128), np.nan, np.float32)
 
     assert np.array_equal(cvtmesh.tessellate(mine, 300, callback=drop).points, expected)

@@ -1,5 +1,8 @@
 """Differentiable energy and moments; with PyTorch on the CPU."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -50,6 +53,17 @@ def test_wrong_input_of_equal_masses_is_named():
         cvtmesh.torch.equal_mass(sites, 0 * density)
 
 
+@pytest.mark.parametrize("name", ["cvt_energy", "cvt_moments", "equal_mass"])
+def test_results_may_live_until_the_end(name):
+    code = (
+        "import torch, cvtmesh.torch\n"
+        "sites = (10 * torch.rand(5, 2, dtype=torch.double)).requires_grad_()\n"
+        f"result = cvtmesh.torch.{name}(sites, torch.ones(10, 10))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def test_types_follow_the_arguments():
     sites, density = (a.detach().float().requires_grad_() for a in problem())
     energy = cvtmesh.torch.cvt_energy(sites, density)
@@ -89,6 +103,8 @@ def test_wrong_input_is_named():
         density[3, 5] = -1
     with pytest.raises(ValueError, match=r"density: -1.0 at pixel \(5, 3\)"):
         cvtmesh.torch.cvt_energy(sites, density)
+    with pytest.raises(TypeError, match="density: ndarray is not a tensor"):
+        cvtmesh.torch.cvt_moments(sites, np.ones((3, 3)))
     with pytest.raises(ValueError, match="sites: shape"):
         cvtmesh.torch.cvt_energy(sites[:, 0], density.detach().abs())
 
